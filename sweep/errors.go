@@ -1,0 +1,58 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that callers decide on.
+var (
+	// ErrNotFound: no such sweep, trial or data set.
+	ErrNotFound = errors.New("not found")
+	// ErrNewerSchema: the database was written by a newer version of the program.
+	ErrNewerSchema = errors.New("the database was written by a newer version of sweep")
+	// ErrNoPoint: the grid has no point.
+	ErrNoPoint = errors.New("the grid has no point")
+	// ErrTooManyPoints: the grid has 2⁶³ points or more.
+	ErrTooManyPoints = errors.New("the grid has 2^63 points or more")
+	// ErrDatasetChanged: a worker's data differ from what the sweep was validated against.
+	ErrDatasetChanged = errors.New("the data set differs from the one the sweep was validated against")
+)
+
+// ParameterError says that a parameter's value, or a parameter, is refused.
+type ParameterError struct {
+	Parameter string `json:"parameter"`
+	Value     any    `json:"value,omitempty"`
+	// Problem says what was expected, as in "must be an integer from 1 to 32".
+	Problem string `json:"problem"`
+	// Nearest is the nearest known name for a misspelling.
+	Nearest string `json:"nearest,omitempty"`
+}
+
+// Error implements error.
+func (e *ParameterError) Error() string {
+	text := "parameter " + e.Parameter
+	if e.Value != nil {
+		if value, err := CanonicalJSON(e.Value); err == nil {
+			text += " = " + string(value)
+		}
+	}
+	text += ": " + e.Problem
+	if e.Nearest != "" {
+		text += fmt.Sprintf(" (did you mean %q?)", e.Nearest)
+	}
+	return text
+}
+
+// DataError says that a data set is missing or cannot be used; its message
+// names file and row.
+type DataError struct {
+	Dataset string
+	Err     error
+}
+
+// Error implements error.
+func (e *DataError) Error() string { return fmt.Sprintf("data set %s: %v", e.Dataset, e.Err) }
+
+// Unwrap returns the cause.
+func (e *DataError) Unwrap() error { return e.Err }

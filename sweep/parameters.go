@@ -1,0 +1,222 @@
+package sweep
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+)
+
+// Parameters are the values of one trial by name. A value is nil, bool, int64,
+// float64, string, []any or map[string]any of these; Normalize brings other
+// numeric Go types to them. Nested names are joined by dots.
+type Parameters map[string]any
+
+// Canonical returns the canonical JSON of p: keys sorted, no white space, and
+// every number in its shortest form, so that 1, 1.0 and 1e0 are one value.
+func (p Parameters) Canonical() ([]byte, error) {
+	return CanonicalJSON(map[string]any(p))
+}
+
+// Clone returns a copy that shares no top-level storage with p.
+func (p Parameters) Clone() Parameters {
+	q := make(Parameters, len(p))
+	for name, value := range p {
+		q[name] = value
+	}
+	return q
+}
+
+// Names returns the parameter names in sorted order.
+func (p Parameters) Names() []string {
+	names := make([]string, 0, len(p))
+	for name := range p {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// UnmarshalJSON decodes an object; numbers without fraction or exponent that
+// fit become int64, all others float64.
+func (p *Parameters) UnmarshalJSON(data []byte) error {
+	value, err := DecodeValue(data)
+	if err != nil {
+		return err
+	}
+	if value == nil {
+		*p = nil
+		return nil
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return fmt.Errorf("parameters: expected a JSON object, found %s", bytes.TrimSpace(data))
+	}
+	*p = object
+	return nil
+}
+
+// DecodeValue decodes one JSON value into the types that Parameters hold.
+func DecodeValue(data []byte) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	if decoder.More() {
+		return nil, fmt.Errorf("unexpected text after the JSON value")
+	}
+	return Normalize(value)
+}
+
+// Normalize returns value in the types that Parameters hold, or an error for a
+// type that JSON cannot carry and for numbers that are not finite.
+func Normalize(value any) (any, error) {
+	switch v := value.(type) {
+	case nil, bool, string, int64:
+		return v, nil
+	case int:
+		return int64(v), nil
+	case int32:
+		return int64(v), nil
+	case uint32:
+		return int64(v), nil
+	case uint64:
+		if v > math.MaxInt64 {
+			return float64(v), nil
+		}
+		return int64(v), nil
+	case float32:
+		return Normalize(float64(v))
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%v is not a finite number", v)
+		}
+		return v, nil
+	case json.Number:
+		if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return i, nil
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return nil, fmt.Errorf("number %s: %w", v, err)
+		}
+		return f, nil
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			n, err := Normalize(item)
+			if err != nil {
+				return nil, err
+			}
+			list[i] = n
+		}
+		return list, nil
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for key, item := range v {
+			n, err := Normalize(item)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", key, err)
+			}
+			object[key] = n
+		}
+		return object, nil
+	case Parameters:
+		return Normalize(map[string]any(v))
+	default:
+		return nil, fmt.Errorf("values of type %T are not supported", value)
+	}
+}
+
+// Equal reports whether two values are the same in canonical form: 1 and 1.0
+// are, 1 and "1" are not.
+func Equal(a, b any) bool {
+	x, errX := CanonicalJSON(a)
+	y, errY := CanonicalJSON(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// CanonicalJSON encodes value as Parameters.Canonical does.
+func CanonicalJSON(value any) ([]byte, error) {
+	return appendCanonical(nil, value)
+}
+
+func appendCanonical(dst []byte, value any) ([]byte, error) {
+	switch v := value.(type) {
+	case nil:
+		return append(dst, "null"...), nil
+	case bool:
+		return strconv.AppendBool(dst, v), nil
+	case int64:
+		return strconv.AppendInt(dst, v, 10), nil
+	case float64:
+		return appendNumber(dst, v)
+	case string:
+		return appendString(dst, v)
+	case []any:
+		dst = append(dst, '[')
+		for i, item := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			var err error
+			if dst, err = appendCanonical(dst, item); err != nil {
+				return nil, err
+			}
+		}
+		return append(dst, ']'), nil
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for key := range v {
+			keys = append(keys, key)
+		}
+		sort.Strings(keys)
+		dst = append(dst, '{')
+		for i, key := range keys {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			var err error
+			if dst, err = appendString(dst, key); err != nil {
+				return nil, err
+			}
+			dst = append(dst, ':')
+			if dst, err = appendCanonical(dst, v[key]); err != nil {
+				return nil, fmt.Errorf("%s: %w", key, err)
+			}
+		}
+		return append(dst, '}'), nil
+	default:
+		normal, err := Normalize(value)
+		if err != nil {
+			return nil, err
+		}
+		return appendCanonical(dst, normal)
+	}
+}
+
+// appendNumber writes whole numbers that float64 holds exactly as integers and
+// all others in Go's shortest form.
+func appendNumber(dst []byte, v float64) ([]byte, error) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil, fmt.Errorf("%v is not a finite number", v)
+	}
+	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		return strconv.AppendInt(dst, int64(v), 10), nil
+	}
+	return strconv.AppendFloat(dst, v, 'g', -1, 64), nil
+}
+
+func appendString(dst []byte, s string) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(s); err != nil {
+		return nil, err
+	}
+	return append(dst, bytes.TrimRight(b.Bytes(), "\n")...), nil
+}

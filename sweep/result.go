@@ -1,0 +1,80 @@
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"sort"
+)
+
+// Result is the outcome of a trial.
+type Result struct {
+	// State is Completed, Failed or Cancelled. A trial that diverged is
+	// Completed with Diverged set.
+	State    State `json:"state"`
+	Diverged bool  `json:"diverged,omitempty"`
+	// Summary holds the summary metrics; a metric that is not finite is absent.
+	Summary map[string]float64 `json:"summary,omitempty"`
+	// BestEpoch is the epoch whose snapshot was kept, counted from 1; 0 if none was.
+	BestEpoch      int64 `json:"best_epoch,omitempty"`
+	ParameterCount int64 `json:"parameter_count,omitempty"`
+	// WeightsDigest is the hexadecimal SHA-256 of the final weights.
+	WeightsDigest string `json:"weights_digest,omitempty"`
+	// KernelLevel is the level of the loops that ran: bits depend on it.
+	KernelLevel string `json:"kernel_level,omitempty"`
+	// Seconds is the trainer's own time, Flops its estimate of the work.
+	Seconds float64 `json:"seconds,omitempty"`
+	Flops   float64 `json:"flops,omitempty"`
+	// Error says why a trial failed; Stderr is the end of what its trainer wrote.
+	Error  string `json:"error,omitempty"`
+	Stderr string `json:"stderr,omitempty"`
+	// Digest covers everything above that must repeat, and the curves; see ComputeDigest.
+	Digest string `json:"digest,omitempty"`
+	// Curves are thinned to the sweep's limit.
+	Curves []Curve `json:"curves,omitempty"`
+}
+
+// ComputeDigest returns the hexadecimal SHA-256 of what two executions of one
+// fingerprint at one kernel level must share bit for bit: state, summary, best
+// epoch, parameter count, weights and curves, without the metrics in volatile
+// (times), errors and costs.
+func (r *Result) ComputeDigest(volatile map[string]bool) string {
+	h := sha256.New()
+	text := func(s string) {
+		h.Write([]byte(s))
+		h.Write([]byte{0})
+	}
+	var word [8]byte
+	number := func(u uint64) {
+		binary.LittleEndian.PutUint64(word[:], u)
+		h.Write(word[:])
+	}
+	text(string(r.State))
+	text(r.KernelLevel)
+	text(r.WeightsDigest)
+	number(uint64(r.BestEpoch))
+	number(uint64(r.ParameterCount))
+	names := make([]string, 0, len(r.Summary))
+	for name := range r.Summary {
+		if !volatile[name] {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		text(name)
+		number(math.Float64bits(r.Summary[name]))
+	}
+	curves := append([]Curve(nil), r.Curves...)
+	sort.Slice(curves, func(i, j int) bool { return curves[i].Metric < curves[j].Metric })
+	for _, c := range curves {
+		if volatile[c.Metric] {
+			continue
+		}
+		text(c.Metric)
+		h.Write(EncodeSteps(c.Steps))
+		h.Write(EncodeValues(c.Values))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

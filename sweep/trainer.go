@@ -1,0 +1,79 @@
+package sweep
+
+import "context"
+
+// Trainer is the program that trains. Its life in a worker slot:
+//
+//  1. Describe is called once after the start.
+//  2. Validate is called any number of times, also by submitting programs; it
+//     must be cheap after a data set's first use.
+//  3. Train is called for one trial at a time, any number of times.
+//
+// Every method returns soon after its context ends.
+type Trainer interface {
+	Describe(ctx context.Context) (*Description, error)
+	// Validate checks resolved parameters without training. A parameter that
+	// is refused is a *ParameterError, data that cannot be used a *DataError.
+	Validate(ctx context.Context, request ValidateRequest) (*Validation, error)
+	// Train runs one trial. A refused trial returns the errors of Validate; any
+	// other error is the machine's. A trial that diverges is a Result with
+	// Diverged set, not an error. When ctx ends Train returns ctx's error.
+	Train(ctx context.Context, request TrainRequest, sink Sink) (*Result, error)
+}
+
+// ValidateRequest asks whether a trial could be trained.
+type ValidateRequest struct {
+	Parameters Parameters `json:"parameters"`
+	// DataDir is the directory that holds the data sets.
+	DataDir string `json:"data_dir"`
+}
+
+// Validation is the answer to a ValidateRequest.
+type Validation struct {
+	DatasetDigest  string `json:"dataset_digest"`
+	ParameterCount int64  `json:"parameter_count"`
+	// Flops and Bytes estimate the work and the peak memory of the trial.
+	Flops float64 `json:"flops"`
+	Bytes int64   `json:"bytes"`
+}
+
+// TrainRequest asks for one execution of a trial.
+type TrainRequest struct {
+	Trial
+	DataDir string `json:"data_dir"`
+	// Points is the sweep's limit of points a curve; a trainer may send more.
+	Points int `json:"points"`
+	// Checkpoint, if not empty, is the last one that an earlier execution of
+	// the same fingerprint sent: training goes on from there, with the same bits.
+	Checkpoint []byte `json:"checkpoint,omitempty"`
+}
+
+// Sink takes what a trainer reports while it trains. Its methods are called
+// from one goroutine; the slices may be reused after the call returns.
+type Sink interface {
+	// Points appends the points of the batch to the trial's curves.
+	Points(batch []Curve) error
+	// Checkpoint stores the state after step; a later one replaces it. Offered
+	// checkpoints must resume to the same bits.
+	Checkpoint(step int64, state []byte) error
+}
+
+// Launcher starts trainer processes: worker/trainer implements it over
+// go-plugin, the worker uses it.
+type Launcher interface {
+	// Launch starts the process of the named trainer. An unknown name is
+	// ErrNotFound, wrapped; every other error is the machine's.
+	Launch(ctx context.Context, name string) (Process, error)
+}
+
+// Process is a running trainer. After its process has died every method of
+// Trainer returns an error and Alive is false.
+type Process interface {
+	Trainer
+	// Alive reports whether the process is still running and answering.
+	Alive() bool
+	// Stderr returns the end of what the process wrote to standard error.
+	Stderr() string
+	// Close ends the process and everything it started, and waits for it.
+	Close() error
+}

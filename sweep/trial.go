@@ -1,0 +1,89 @@
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+)
+
+// State is a trial's state:
+//
+//	pending → queued → running → completed | failed | cancelled
+//
+// A trial goes back to pending when its sweep is paused or its message is
+// lost. Terminal states never change, except that a retry puts failed and
+// cancelled trials back to pending.
+type State string
+
+// The states of a trial.
+const (
+	Pending   State = "pending"
+	Queued    State = "queued"
+	Running   State = "running"
+	Completed State = "completed"
+	Failed    State = "failed"
+	Cancelled State = "cancelled"
+)
+
+// States lists all states in the order of a trial's life.
+var States = []State{Pending, Queued, Running, Completed, Failed, Cancelled}
+
+// Terminal reports whether a trial in this state has its recorded result.
+func (s State) Terminal() bool {
+	return s == Completed || s == Failed || s == Cancelled
+}
+
+// TrialID names a trial: its sweep and its index there.
+type TrialID struct {
+	Sweep string `json:"sweep"`
+	Index int64  `json:"index"`
+}
+
+// String returns "sweep/index".
+func (id TrialID) String() string { return fmt.Sprintf("%s/%d", id.Sweep, id.Index) }
+
+// Fingerprint identifies a result before it is computed: equal fingerprint,
+// equal result. It is the hexadecimal SHA-256 of trainer name, trainer result
+// version, dataset digest and canonical parameters.
+type Fingerprint string
+
+// NewFingerprint computes the fingerprint; the parts are separated by a zero
+// byte, which none of them contains.
+func NewFingerprint(trainer, resultVersion, datasetDigest string, canonical []byte) Fingerprint {
+	h := sha256.New()
+	for _, part := range []string{trainer, resultVersion, datasetDigest} {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
+	}
+	h.Write(canonical)
+	return Fingerprint(hex.EncodeToString(h.Sum(nil)))
+}
+
+// Trial is one point of a grid, replicate seed included, ready to be run.
+type Trial struct {
+	TrialID
+	// Parameters are the resolved values, the trainer's defaults filled in.
+	Parameters    Parameters  `json:"parameters"`
+	Fingerprint   Fingerprint `json:"fingerprint"`
+	DatasetDigest string      `json:"dataset_digest,omitempty"`
+}
+
+// TrialRecord is a trial as a store holds it.
+type TrialRecord struct {
+	Trial
+	SweepName string `json:"sweep_name"`
+	State     State  `json:"state"`
+	// Executions counts started executions, Charged those that ended by the
+	// trial's own fault.
+	Executions int       `json:"executions"`
+	Charged    int       `json:"charged"`
+	Worker     string    `json:"worker,omitempty"`
+	QueuedAt   time.Time `json:"queued_at,omitzero"`
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	FinishedAt time.Time `json:"finished_at,omitzero"`
+	// ReusedFrom is the trial whose result was taken over, if one was.
+	ReusedFrom *TrialID `json:"reused_from,omitempty"`
+	// Result is set in terminal states; its curves are not loaded.
+	Result *Result `json:"result,omitempty"`
+}
