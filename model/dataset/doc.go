@@ -1,0 +1,15 @@
+// Package dataset reads the data that the networks are trained on: the UCR time series archive in each of the forms in
+// which it is handed on, MNIST as sequences of pixels, and a generated cylinder-bell-funnel set that needs no files.
+//
+// A [Set] is immutable once it is loaded: its parts may be shared by any number of trials. Series are row-major,
+// [N][Length]; classes are 0 … k−1 in the sorted order of the label values, which the files may number from −1, 0 or 1
+// and with gaps. [Arrange] turns each series once into a sequence of Steps vectors of InputSize values, and
+// [Sequences.Gather] copies a minibatch of them to the [step][batch][input] layout of the networks, without allocation.
+//
+// What cannot be trained on is refused when it is read, never mended in silence: missing values, series of unequal
+// length, truncated files. Such errors are a [*FileError] with file, row and column.
+//
+// All random choices here (splits, permutations, generated series) come from a generator of this package and from
+// operations that IEEE 754 rounds in one way only, so that a seed gives the same bits on every machine and with every
+// version of Go.
+package dataset

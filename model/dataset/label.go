@@ -1,0 +1,93 @@
+package dataset
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxColumns bounds the one-hot width that is derived from label values: labels above it name things, they do not count.
+const maxColumns = 4096
+
+// wholeNumber reads a label such as "3", "-1" or "1.0000000e+00".
+func wholeNumber(label string) (int, bool) {
+	v, err := strconv.ParseFloat(label, 64)
+	if err != nil || v != math.Trunc(v) || math.Abs(v) > 1<<53 || strings.ContainsAny(label, "_xX") {
+		return 0, false
+	}
+	return int(v), true
+}
+
+// classes is the numbering of a set's labels.
+type classes struct {
+	names []string       // by class
+	index map[string]int // class of each spelling
+	width int            // one-hot columns by the largest label, 0 if the labels are no whole numbers
+}
+
+// classify numbers the labels of the training part in sorted order: by value where all are whole numbers, whatever their
+// spelling, else by their bytes.
+func classify(train *table) classes {
+	values := map[string]int{}
+	numeric := true
+	for _, name := range train.names {
+		v, ok := wholeNumber(name)
+		numeric = numeric && ok
+		values[name] = v
+	}
+	c := classes{index: map[string]int{}}
+	names := slices.Clone(train.names)
+	if !numeric {
+		slices.Sort(names)
+		for i, name := range names {
+			c.index[name] = i
+		}
+		c.names = names
+		return c
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		switch {
+		case values[a] < values[b]:
+			return -1
+		case values[a] > values[b]:
+			return 1
+		}
+		return 0
+	})
+	for i, name := range names {
+		if i == 0 || values[name] != values[names[i-1]] {
+			c.names = append(c.names, strconv.Itoa(values[name]))
+		}
+		c.index[name] = len(c.names) - 1
+	}
+	if largest := values[names[len(names)-1]]; largest < maxColumns {
+		c.width = largest + 1
+	}
+	return c
+}
+
+// apply returns the class of each row of t.
+func (c classes) apply(t, train *table) ([]int, error) {
+	class := make([]int, len(t.names))
+	for i, name := range t.names {
+		k, ok := c.index[name]
+		if !ok {
+			// The same number in another spelling, as when the two files are of different forms.
+			if v, whole := wholeNumber(name); whole {
+				k = slices.Index(c.names, strconv.Itoa(v))
+				ok = k >= 0
+			}
+		}
+		if !ok {
+			row := slices.Index(t.label, i)
+			return nil, t.fail(t.line[row], 0, ErrLabel, "label %q does not occur in the training part, %s", clip([]byte(name)), train.path)
+		}
+		class[i] = k
+	}
+	labels := make([]int, t.rows())
+	for row, i := range t.label {
+		labels[row] = class[i]
+	}
+	return labels, nil
+}

@@ -1,0 +1,104 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"math"
+)
+
+// Set is a labelled collection of series of one length, parted into train and test.
+type Set struct {
+	// Name is the set's one spelling: for the UCR archive the folder name of its 2018 form, such as "FiftyWords", also
+	// where the paper or the older archive calls it otherwise.
+	Name string
+
+	Train, Test Part
+
+	// Length is the number of values in a series, Classes the number of classes.
+	Length, Classes int
+
+	// OutputWidth is the number of one-hot columns of the published networks, and so the width of their output layer:
+	// the largest label plus one, which leaves column 0 unused where labels start at 1. It is never below Classes.
+	OutputWidth int
+
+	// InputSize and Depth part a series into Depth steps of InputSize values as the paper does; Depth · InputSize = Length.
+	InputSize, Depth int
+
+	// ValidationFraction is the share of Train that a trial holds out with [Split] unless it is told otherwise.
+	ValidationFraction float64
+
+	// Labels are the label values as the files spell them, indexed by class.
+	Labels []string
+
+	// Exchanged tells that train and test are exchanged against the files.
+	Exchanged bool
+
+	// Notes are what a reader of the results should know of how the set came about, one sentence each: parts exchanged
+	// against the files, sizes other than the archive's.
+	Notes []string
+
+	// Digest is the SHA-256, in hexadecimal, of the content: sizes, values, classes and output width of both parts. Equal
+	// content has the same digest whatever form of file it came from.
+	Digest string
+
+	sources []source
+}
+
+// Part is the train or the test part of a [Set]. The values are in Values, or, where a byte holds them without loss
+// (the pixels of MNIST), in Bytes; the other one is nil.
+type Part struct {
+	N      int       // number of series
+	Values []float32 // [N][Length]
+	Bytes  []uint8   // [N][Length]; the byte b stands for b/255
+	Labels []int     // [N]: the class of each series, 0 … Classes−1
+}
+
+// Size returns the bytes of memory that the set's data takes.
+func (s *Set) Size() int64 {
+	return s.Train.size() + s.Test.size()
+}
+
+func (p *Part) size() int64 {
+	return int64(len(p.Values))*4 + int64(len(p.Bytes)) + int64(len(p.Labels))*8
+}
+
+// seal sets the digest, which is a set's last step of loading.
+func (s *Set) seal() {
+	h := sha256.New()
+	h.Write([]byte("sweep dataset 1\n"))
+	digestInts(h, s.Length, s.Classes, s.OutputWidth)
+	for _, p := range []*Part{&s.Train, &s.Test} {
+		digestInts(h, p.N)
+		digestFloats(h, p.Values)
+		h.Write(p.Bytes)
+		digestInts(h, p.Labels...)
+	}
+	s.Digest = hex.EncodeToString(h.Sum(nil))
+}
+
+func digestInts(h hash.Hash, values ...int) {
+	var block [4096]byte
+	n := 0
+	for _, v := range values {
+		binary.LittleEndian.PutUint64(block[n:], uint64(v))
+		if n += 8; n == len(block) {
+			h.Write(block[:])
+			n = 0
+		}
+	}
+	h.Write(block[:n])
+}
+
+func digestFloats(h hash.Hash, values []float32) {
+	var block [16384]byte
+	for len(values) > 0 {
+		n := min(len(values), len(block)/4)
+		for i, v := range values[:n] {
+			binary.LittleEndian.PutUint32(block[4*i:], math.Float32bits(v))
+		}
+		h.Write(block[:4*n])
+		values = values[n:]
+	}
+}

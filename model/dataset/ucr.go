@@ -1,0 +1,264 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Exchange says whether a set's train and test files change their roles.
+type Exchange string
+
+const (
+	// ExchangeAuto exchanges the parts of the three sets of Table 4 whose train and test the archive's 2018 form has the
+	// other way round than the paper (DistalPhalanxOutlineCorrect, DistalPhalanxTW, MiddlePhalanxOutlineCorrect), and only
+	// if the files have the sizes of the 2018 form: files that are as the paper had them stay as they are.
+	ExchangeAuto Exchange = "auto"
+	// ExchangeYes exchanges them in any case.
+	ExchangeYes Exchange = "yes"
+	// ExchangeNo never does.
+	ExchangeNo Exchange = "no"
+)
+
+// UCROptions are the choices in loading a set of the UCR archive.
+type UCROptions struct {
+	Exchange Exchange // "" means ExchangeAuto
+}
+
+// LoadUCR loads a data set of the UCR archive from dir, the folder that holds the archive. It takes the archive's 2018
+// form (NAME/NAME_TRAIN.tsv; the .txt variant too), its 2015 form (NAME/NAME_TRAIN or NAME_TRAIN, with commas) and
+// .ts files, each also packed with gzip. The name may be spelt as in the paper or in either form of the archive, in
+// upper or lower case: "50words", "Gun Point" and "Gun_Point" are "FiftyWords", "GunPoint" and "GunPoint".
+//
+// The error is an [*UnknownError] if there is no such set, a [*FileError] if a file cannot be used, and wraps
+// [ErrNoData] if dir is not there.
+func LoadUCR(dir, name string, options UCROptions) (*Set, error) {
+	switch options.Exchange {
+	case "":
+		options.Exchange = ExchangeAuto
+	case ExchangeAuto, ExchangeYes, ExchangeNo:
+	default:
+		return nil, fmt.Errorf("data set %s: exchange is %q: want auto, yes or no", name, options.Exchange)
+	}
+	files, err := findUCR(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	train, trainSource, err := readTable(files.train)
+	if err != nil {
+		return nil, err
+	}
+	test, testSource, err := readTable(files.test)
+	if err != nil {
+		return nil, err
+	}
+	if test.length != train.length {
+		return nil, test.fail(test.line[0], 0, ErrVariableLength, "%d values where the training part, %s, has %d", test.length, train.path, train.length)
+	}
+
+	s := &Set{Name: files.name, Length: train.length, ValidationFraction: 0.2, sources: []source{trainSource, testSource}}
+	paper, inPaper := LookupPaper(name)
+	if inPaper {
+		s.Name = paper.Name
+		known := train.rows() == paper.ArchiveTrain && test.rows() == paper.ArchiveTest
+		if options.Exchange == ExchangeAuto && paper.Exchanged() && known {
+			options.Exchange = ExchangeYes
+		}
+		// The 2015 form has the paper's parts.
+		known = known || paper.Exchanged() && train.rows() == paper.ArchiveTest && test.rows() == paper.ArchiveTrain
+		if !known {
+			s.Notes = append(s.Notes, fmt.Sprintf("%d series to train and %d to test, where the archive has %d and %d", train.rows(), test.rows(), paper.ArchiveTrain, paper.ArchiveTest))
+		}
+	}
+	if options.Exchange == ExchangeYes {
+		train, test = test, train
+		s.Exchanged = true
+		s.Notes = append(s.Notes, "train and test exchanged against the files")
+	}
+
+	numbering := classify(train)
+	s.Labels, s.Classes = numbering.names, len(numbering.names)
+	if s.Classes < 2 {
+		return nil, train.fail(0, 0, ErrLabel, "every series has the label %s; two classes at least are needed", s.Labels[0])
+	}
+	s.Train = Part{N: train.rows(), Values: train.values}
+	s.Test = Part{N: test.rows(), Values: test.values}
+	if s.Train.Labels, err = numbering.apply(train, train); err != nil {
+		return nil, err
+	}
+	if s.Test.Labels, err = numbering.apply(test, train); err != nil {
+		return nil, err
+	}
+
+	s.OutputWidth = max(numbering.width, s.Classes)
+	s.InputSize = paperInputSize(s.Length)
+	if inPaper && s.Length == paper.Length {
+		s.InputSize = paper.InputSize
+		// 50words is the one set whose labels start at 1 without a column 0 to show for it.
+		if s.Name == "FiftyWords" && s.Classes == paper.Classes {
+			s.OutputWidth = paper.OutputWidth
+		}
+	}
+	s.Depth = s.Length / s.InputSize
+	s.seal()
+	return s, nil
+}
+
+// ucrFiles are the files of one data set.
+type ucrFiles struct {
+	name        string // as the directory spells it
+	train, test string // paths
+}
+
+// forms are the endings of data files, the most exact one first.
+var forms = []string{".tsv", "", ".csv", ".txt", ".ts", ".tsv.gz", ".gz", ".csv.gz", ".txt.gz", ".ts.gz"}
+
+// findUCR looks in dir for the files of a data set, whatever the spelling.
+func findUCR(dir, name string) (ucrFiles, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ucrFiles{}, fmt.Errorf("data set %s: %w: %s: it should hold the UCR archive", name, ErrNoData, dir)
+	}
+	if err != nil {
+		return ucrFiles{}, fmt.Errorf("data set %s: %w", name, err)
+	}
+
+	// The folder spelt as asked comes before one that is spelt otherwise, and a folder before loose files.
+	key := nameKey(name)
+	var folders, loose, known []string
+	for _, e := range entries {
+		if stem, _, _, ok := partOf(e.Name()); ok && !isFolder(dir, e) {
+			loose = append(loose, e.Name())
+			known = append(known, stem)
+		} else if isFolder(dir, e) {
+			known = append(known, e.Name())
+			if nameKey(e.Name()) == key {
+				folders = append(folders, e.Name())
+			}
+		}
+	}
+	slices.SortStableFunc(folders, func(a, b string) int { return rank(a, name) - rank(b, name) })
+	var half *FileError
+	for _, folder := range folders {
+		inner, err := os.ReadDir(filepath.Join(dir, folder))
+		if err != nil {
+			return ucrFiles{}, fmt.Errorf("data set %s: %w", name, err)
+		}
+		var names []string
+		for _, e := range inner {
+			names = append(names, e.Name())
+		}
+		files, missing := pairOf(filepath.Join(dir, folder), key, names)
+		if missing == nil {
+			files.name = folder
+			return files, nil
+		}
+		half = missing
+	}
+	files, missing := pairOf(dir, key, loose)
+	switch {
+	case missing == nil:
+		return files, nil
+	case half != nil:
+		return ucrFiles{}, half
+	case files != ucrFiles{}:
+		return ucrFiles{}, missing
+	}
+	slices.Sort(known)
+	return ucrFiles{}, &UnknownError{Name: name, Dir: dir, Near: nearest(name, slices.Compact(known))}
+}
+
+// pairOf chooses the train and the test file of a data set among the names in dir: both of one form if possible.
+// missing tells what is not there.
+func pairOf(dir, key string, names []string) (files ucrFiles, missing *FileError) {
+	slices.Sort(names)
+	byForm := map[string]ucrFiles{}
+	var any ucrFiles
+	for _, form := range forms {
+		f := byForm[form]
+		for _, n := range names {
+			stem, part, ending, ok := partOf(n)
+			if !ok || ending != form || nameKey(stem) != key {
+				continue
+			}
+			f.name = stem
+			if path := filepath.Join(dir, n); part == "train" {
+				f.train = path
+			} else {
+				f.test = path
+			}
+		}
+		if f.train != "" && f.test != "" {
+			return f, nil
+		}
+		any.name = max(any.name, f.name)
+		if any.train == "" {
+			any.train = f.train
+		}
+		if any.test == "" {
+			any.test = f.test
+		}
+	}
+	switch {
+	case any.train != "" && any.test != "":
+		return any, nil
+	case any.train != "":
+		return any, &FileError{Path: any.train, Kind: fs.ErrNotExist, Detail: "no test file beside it"}
+	case any.test != "":
+		return any, &FileError{Path: any.test, Kind: fs.ErrNotExist, Detail: "no train file beside it"}
+	}
+	return any, &FileError{Path: dir, Kind: fs.ErrNotExist, Detail: "no file whose name ends in _TRAIN.tsv, _TRAIN, _TRAIN.txt or _TRAIN.ts"}
+}
+
+// partOf takes a file name such as "CBF_TRAIN.tsv.gz" apart.
+func partOf(file string) (stem, part, ending string, ok bool) {
+	for _, part := range []string{"train", "test"} {
+		i := strings.LastIndex(strings.ToLower(file), "_"+part)
+		if i < 0 {
+			continue
+		}
+		ending := strings.ToLower(file[i+1+len(part):])
+		if slices.Contains(forms, ending) {
+			return file[:i], part, ending, true
+		}
+	}
+	return "", "", "", false
+}
+
+// rank orders spellings of a name: as asked, as the archive's 2018 form has it, others.
+func rank(folder, asked string) int {
+	if folder == asked {
+		return 0
+	}
+	if p, ok := LookupPaper(asked); ok && folder == p.Name {
+		return 1
+	}
+	return 2
+}
+
+// isFolder follows links.
+func isFolder(dir string, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	info, err := os.Stat(filepath.Join(dir, e.Name()))
+	return err == nil && info.IsDir()
+}
+
+// readTable reads a data file in the form that its name tells.
+func readTable(path string) (*table, source, error) {
+	data, src, err := readFile(path)
+	if err != nil {
+		return nil, src, err
+	}
+	parse := parseDelimited
+	if _, _, ending, _ := partOf(filepath.Base(path)); strings.HasPrefix(ending, ".ts.") || ending == ".ts" {
+		parse = parseTS
+	}
+	t, err := parse(path, data)
+	return t, src, err
+}
