@@ -1,0 +1,67 @@
+package kernel
+
+import "math"
+
+// SoftmaxCrossEntropy is the cross entropy between the softmax of each row of
+// logits and its label, summed over the rows, and the number of rows whose
+// largest logit is at the label (of equal ones the lowest class counts). It sets
+//
+//	dlogits = scale·(softmax(logits) − onehot(labels))
+//
+// unless dlogits is the zero Matrix. dlogits may be the same view as logits.
+// There is a label, a class from 0 to logits.Cols−1, for every row. Logits that
+// are not finite make a loss that is not.
+func (s *Set[F]) SoftmaxCrossEntropy(dlogits, logits Matrix[F], labels []int, scale F) (loss float64, correct int) {
+	logits.check()
+	if dlogits.Data != nil || dlogits.Rows != 0 || dlogits.Cols != 0 {
+		dlogits.checkShape(logits.Rows, logits.Cols)
+	}
+	if len(labels) != logits.Rows {
+		panic("kernel: number of labels differs from rows")
+	}
+	for _, y := range labels {
+		if uint(y) >= uint(logits.Cols) {
+			panic("kernel: label outside classes")
+		}
+	}
+	if logits.empty() {
+		return 0, 0
+	}
+	return s.softmax(dlogits, logits, labels, scale)
+}
+
+func plainSoftmaxCrossEntropy[F Float](dlogits, logits Matrix[F], labels []int, scale F) (loss float64, correct int) {
+	for i, y := range labels {
+		row := logits.Row(i)
+		best, largest := 0, row[0]
+		for j, x := range row {
+			if x > largest {
+				best, largest = j, x
+			}
+		}
+		if best == y {
+			correct++
+		}
+		label := row[y]
+		var sum F
+		if dlogits.Data == nil {
+			for _, x := range row {
+				sum += exp(x - largest)
+			}
+		} else {
+			d := dlogits.Row(i)
+			for j, x := range row {
+				e := exp(x - largest)
+				d[j] = e
+				sum += e
+			}
+			factor := scale / sum
+			for j := range d {
+				d[j] *= factor
+			}
+			d[y] -= scale
+		}
+		loss += math.Log(float64(sum)) + float64(largest-label)
+	}
+	return loss, correct
+}

@@ -1,0 +1,131 @@
+package kernel
+
+import "unsafe"
+
+// ReflectLeft is Q = H·Q with the Householder reflector
+//
+//	H = I − 2·u·uᵀ/(uᵀu)
+//
+// acting on the last len(u) rows of Q (H_k(u_k) of Zhang, Lei and Dhillon 2018,
+// equation 6); the rows before stay. It costs 4·len(u)·q.Cols operations. H is
+// its own inverse: a second call undoes the first. u = 0 means the identity.
+func (s *Set[F]) ReflectLeft(q Matrix[F], u []F) {
+	q.check()
+	if len(u) > q.Rows {
+		panic("kernel: reflector longer than matrix")
+	}
+	scale := s.reflectorScale(u)
+	if scale == 0 || q.empty() {
+		return
+	}
+	s.reflectLeft(q.Slice(q.Rows-len(u), q.Rows), u, scale)
+}
+
+// ReflectLeftPullback is the way back through one ReflectLeft. before is Q as it
+// was before the reflection; g is the gradient ∂L/∂(H·Q) and is overwritten with
+// ∂L/∂Q = H·g; the gradient of u is added to du. It is algorithm 3 (Hgrad) of
+// the paper's appendix summed over the columns:
+//
+//	α = s·uᵀQ   β = s·uᵀg   s = 2/(uᵀu)
+//	du += −g·αᵀ − Q·βᵀ + (α·β)·u
+//	g −= u·β
+//
+// A caller that keeps only the product finds before by ReflectLeft, which undoes
+// itself. u = 0 adds nothing to du.
+func (s *Set[F]) ReflectLeftPullback(before, g Matrix[F], u, du []F) {
+	g.check()
+	before.checkShape(g.Rows, g.Cols)
+	if len(u) > g.Rows {
+		panic("kernel: reflector longer than matrix")
+	}
+	if len(du) != len(u) {
+		panic("kernel: vector lengths differ")
+	}
+	scale := s.reflectorScale(u)
+	if scale == 0 || g.empty() {
+		return
+	}
+	first := g.Rows - len(u)
+	s.reflectorPullback(before.Slice(first, g.Rows), g.Slice(first, g.Rows), u, du, scale)
+}
+
+// reflectorScale is 2/(uᵀu), or 0 if u is too short for that to be a number.
+func (s *Set[F]) reflectorScale(u []F) F {
+	norm := s.sumSquares(u)
+	tiny := 0x1p-1022
+	if unsafe.Sizeof(F(0)) == 4 {
+		tiny = 0x1p-126
+	}
+	if norm < tiny {
+		return 0
+	}
+	return F(2 / norm)
+}
+
+// a = uᵀQ, q[j] −= scale·u[j]·a, four columns at a time
+func plainReflectLeft[F Float](q Matrix[F], u []F, scale F) {
+	c := 0
+	for ; c+4 <= q.Cols; c += 4 {
+		var a0, a1, a2, a3 F
+		for j, x := range u {
+			p := (*[4]F)(q.Data[j*q.Stride+c:])
+			a0 += x * p[0]
+			a1 += x * p[1]
+			a2 += x * p[2]
+			a3 += x * p[3]
+		}
+		a0, a1, a2, a3 = scale*a0, scale*a1, scale*a2, scale*a3
+		for j, x := range u {
+			p := (*[4]F)(q.Data[j*q.Stride+c:])
+			p[0] -= x * a0
+			p[1] -= x * a1
+			p[2] -= x * a2
+			p[3] -= x * a3
+		}
+	}
+	for ; c < q.Cols; c++ {
+		var a F
+		for j, x := range u {
+			a += x * q.Data[j*q.Stride+c]
+		}
+		a *= scale
+		for j, x := range u {
+			q.Data[j*q.Stride+c] -= x * a
+		}
+	}
+}
+
+func plainReflectorPullback[F Float](before, g Matrix[F], u, du []F, scale F) {
+	c := 0
+	for ; c+2 <= g.Cols; c += 2 {
+		var a0, a1, b0, b1 F
+		for j, x := range u {
+			q, d := (*[2]F)(before.Data[j*before.Stride+c:]), (*[2]F)(g.Data[j*g.Stride+c:])
+			a0 += x * q[0]
+			a1 += x * q[1]
+			b0 += x * d[0]
+			b1 += x * d[1]
+		}
+		a0, a1, b0, b1 = scale*a0, scale*a1, scale*b0, scale*b1
+		ab := a0*b0 + a1*b1
+		for j, x := range u {
+			q, d := (*[2]F)(before.Data[j*before.Stride+c:]), (*[2]F)(g.Data[j*g.Stride+c:])
+			du[j] += ab*x - (d[0]*a0 + d[1]*a1 + q[0]*b0 + q[1]*b1)
+			d[0] -= x * b0
+			d[1] -= x * b1
+		}
+	}
+	if c < g.Cols {
+		var a, b F
+		for j, x := range u {
+			a += x * before.Data[j*before.Stride+c]
+			b += x * g.Data[j*g.Stride+c]
+		}
+		a, b = scale*a, scale*b
+		for j, x := range u {
+			d := &g.Data[j*g.Stride+c]
+			du[j] += a*b*x - (*d*a + before.Data[j*before.Stride+c]*b)
+			*d -= x * b
+		}
+	}
+}

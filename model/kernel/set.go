@@ -1,0 +1,113 @@
+package kernel
+
+// Set is the table of loops for one element type at one level. Its methods check
+// the shapes of what they are given and then call the level's loops.
+type Set[F Float] struct {
+	level Level
+	width int // columns in a panel of Packed
+
+	// multiply is C = A·B, or C += A·B if add.
+	multiply func(c, a Matrix[F], b *Packed[F], add bool)
+	// multiplyBias is C = 1·biasᵀ + A·B.
+	multiplyBias func(c, a Matrix[F], b *Packed[F], bias []F)
+	// multiplyActivate is C = φ(source + A·B).
+	multiplyActivate func(c, a Matrix[F], b *Packed[F], source Matrix[F], act Activation, slope F)
+	// multiplyDerivative is C = (A·B) ∘ φ', or (source + A·B) ∘ φ' if source has data.
+	multiplyDerivative func(c, a Matrix[F], b *Packed[F], source, out Matrix[F], act Activation, slope F)
+	transposedAdd      func(c, a, b Matrix[F])
+	columnSumsAdd      func(dst []F, a Matrix[F])
+
+	leaky           func(dst, src []F, slope F)
+	leakyDerivative func(dst, grad, out []F, slope F)
+	tanhDerivative  func(dst, grad, out []F)
+	exp             func(dst, src []F)
+	sigmoid         func(dst, src []F)
+	tanh            func(dst, src []F)
+
+	lstmForward       func(gates, cPrev, c, tanhC, h Matrix[F])
+	lstmBackward      func(gates, cPrev, tanhC, dh, dc Matrix[F])
+	gruGates          func(gates, hPrev, rh Matrix[F])
+	gruBlend          func(gates, cand, hPrev, h Matrix[F])
+	gruBlendBackward  func(gates, cand, hPrev, dh Matrix[F])
+	gruGatesBackward  func(gates, hPrev, drh, dh Matrix[F])
+	softmax           func(dlogits, logits Matrix[F], labels []int, scale F) (float64, int)
+	sumSquares        func(x []F) float64
+	dot               func(x, y []F) float64
+	axpy              func(y []F, a F, x []F)
+	scale             func(x []F, a F)
+	adam              func(param, grad, m, v []F, rate, beta1, beta2, correction, epsilon F)
+	rmsprop           func(param, grad, v []F, rate, rho, epsilon F)
+	momentum          func(param, grad, velocity []F, rate, momentum F)
+	reflectLeft       func(q Matrix[F], u []F, scale F)
+	reflectorPullback func(before, g Matrix[F], u, du []F, scale F)
+}
+
+// Level is the level of the loops.
+func (s *Set[F]) Level() Level { return s.level }
+
+var (
+	plain32 = plainSet[float32]()
+	plain64 = plainSet[float64]()
+	chosen  = mustAt(selected)
+)
+
+// Float32 is the set for training, at the level found when the process started.
+func Float32() *Set[float32] { return chosen }
+
+// Float32At is the set at a given level. The error is a [*LevelError].
+func Float32At(l Level) (*Set[float32], error) {
+	switch {
+	case l > detected:
+		return nil, &LevelError{Level: l, Best: detected}
+	case l == Plain:
+		return plain32, nil
+	}
+	return simd(l), nil
+}
+
+// Float64 is the plain set for float64, the reference for gradient checks.
+func Float64() *Set[float64] { return plain64 }
+
+// mustAt is the set at a level that choose has allowed.
+func mustAt(l Level) *Set[float32] {
+	s, err := Float32At(l)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func plainSet[F Float]() *Set[F] {
+	return &Set[F]{
+		level:              Plain,
+		width:              plainWidth,
+		multiply:           plainMultiply[F],
+		multiplyBias:       plainMultiplyBias[F],
+		multiplyActivate:   plainMultiplyActivate[F],
+		multiplyDerivative: plainMultiplyDerivative[F],
+		transposedAdd:      plainTransposedAdd[F],
+		columnSumsAdd:      plainColumnSumsAdd[F],
+		leaky:              plainLeaky[F],
+		leakyDerivative:    plainLeakyDerivative[F],
+		tanhDerivative:     plainTanhDerivative[F],
+		exp:                plainExp[F],
+		sigmoid:            plainSigmoid[F],
+		tanh:               plainTanh[F],
+		lstmForward:        plainLSTMForward[F],
+		lstmBackward:       plainLSTMBackward[F],
+		gruGates:           plainGRUGates[F],
+		gruBlend:           plainGRUBlend[F],
+		gruBlendBackward:   plainGRUBlendBackward[F],
+		gruGatesBackward:   plainGRUGatesBackward[F],
+		softmax:            plainSoftmaxCrossEntropy[F],
+		sumSquares:         plainSumSquares[F],
+		dot:                plainDot[F],
+		axpy:               plainAxpy[F],
+		scale:              plainScale[F],
+		adam:               plainAdam[F],
+		rmsprop:            plainRMSprop[F],
+		momentum:           plainMomentum[F],
+		reflectLeft:        plainReflectLeft[F],
+		reflectorPullback:  plainReflectorPullback[F],
+	}
+}

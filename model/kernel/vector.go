@@ -1,0 +1,53 @@
+package kernel
+
+// SumSquares is Σ x², summed in float64.
+func (s *Set[F]) SumSquares(x []F) float64 { return s.sumSquares(x) }
+
+// Dot is Σ x·y, summed in float64.
+func (s *Set[F]) Dot(x, y []F) float64 {
+	if len(x) != len(y) {
+		panic("kernel: vector lengths differ")
+	}
+	return s.dot(x, y)
+}
+
+// Axpy is y += a·x.
+func (s *Set[F]) Axpy(y []F, a F, x []F) {
+	if len(x) != len(y) {
+		panic("kernel: vector lengths differ")
+	}
+	s.axpy(y, a, x)
+}
+
+// Scale is x = a·x.
+func (s *Set[F]) Scale(x []F, a F) { s.scale(x, a) }
+
+func plainSumSquares[F Float](x []F) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return sum
+}
+
+func plainDot[F Float](x, y []F) float64 {
+	y = y[:len(x)]
+	var sum float64
+	for i, v := range x {
+		sum += float64(v) * float64(y[i])
+	}
+	return sum
+}
+
+func plainAxpy[F Float](y []F, a F, x []F) {
+	y = y[:len(x)]
+	for i, v := range x {
+		y[i] += a * v
+	}
+}
+
+func plainScale[F Float](x []F, a F) {
+	for i := range x {
+		x[i] *= a
+	}
+}
