@@ -29,13 +29,12 @@ func GenerateCBF(options CBFOptions) *Set {
 		options.Test = 900
 	}
 	s := &Set{
-		Name:               GeneratedCBF,
-		Length:             cbfLength,
-		Classes:            3,
-		OutputWidth:        4,
-		InputSize:          paperInputSize(cbfLength),
-		ValidationFraction: 0.2,
-		Labels:             []string{"1", "2", "3"},
+		Name:        GeneratedCBF,
+		Length:      cbfLength,
+		Classes:     3,
+		OutputWidth: 4,
+		InputSize:   paperInputSize(cbfLength),
+		Labels:      []string{"1", "2", "3"},
 	}
 	s.Depth = s.Length / s.InputSize
 	random := newRandom(options.Seed, streamCBF)

@@ -26,9 +26,6 @@ type Set struct {
 	// InputSize and Depth part a series into Depth steps of InputSize values as the paper does; Depth · InputSize = Length.
 	InputSize, Depth int
 
-	// ValidationFraction is the share of Train that a trial holds out with [Split] unless it is told otherwise.
-	ValidationFraction float64
-
 	// Labels are the label values as the files spell them, indexed by class.
 	Labels []string
 

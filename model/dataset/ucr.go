@@ -42,7 +42,7 @@ func LoadUCR(dir, name string, options UCROptions) (*Set, error) {
 		options.Exchange = ExchangeAuto
 	case ExchangeAuto, ExchangeYes, ExchangeNo:
 	default:
-		return nil, fmt.Errorf("data set %s: exchange is %q: want auto, yes or no", name, options.Exchange)
+		return nil, fmt.Errorf("exchange is %q: want auto, yes or no", options.Exchange)
 	}
 	files, err := findUCR(dir, name)
 	if err != nil {
@@ -60,7 +60,7 @@ func LoadUCR(dir, name string, options UCROptions) (*Set, error) {
 		return nil, test.fail(test.line[0], 0, ErrVariableLength, "%d values where the training part, %s, has %d", test.length, train.path, train.length)
 	}
 
-	s := &Set{Name: files.name, Length: train.length, ValidationFraction: 0.2, sources: []source{trainSource, testSource}}
+	s := &Set{Name: files.name, Length: train.length, sources: []source{trainSource, testSource}}
 	paper, inPaper := LookupPaper(name)
 	if inPaper {
 		s.Name = paper.Name
@@ -121,10 +121,10 @@ var forms = []string{".tsv", "", ".csv", ".txt", ".ts", ".tsv.gz", ".gz", ".csv.
 func findUCR(dir, name string) (ucrFiles, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return ucrFiles{}, fmt.Errorf("data set %s: %w: %s: it should hold the UCR archive", name, ErrNoData, dir)
+		return ucrFiles{}, fmt.Errorf("%w: %s: it should hold the UCR archive, a folder a data set", ErrNoData, dir)
 	}
 	if err != nil {
-		return ucrFiles{}, fmt.Errorf("data set %s: %w", name, err)
+		return ucrFiles{}, fmt.Errorf("looking for data: %w", err)
 	}
 
 	// The folder spelt as asked comes before one that is spelt otherwise, and a folder before loose files.
@@ -146,7 +146,7 @@ func findUCR(dir, name string) (ucrFiles, error) {
 	for _, folder := range folders {
 		inner, err := os.ReadDir(filepath.Join(dir, folder))
 		if err != nil {
-			return ucrFiles{}, fmt.Errorf("data set %s: %w", name, err)
+			return ucrFiles{}, fmt.Errorf("looking for data: %w", err)
 		}
 		var names []string
 		for _, e := range inner {
@@ -207,11 +207,25 @@ func pairOf(dir, key string, names []string) (files ucrFiles, missing *FileError
 	case any.train != "" && any.test != "":
 		return any, nil
 	case any.train != "":
-		return any, &FileError{Path: any.train, Kind: fs.ErrNotExist, Detail: "no test file beside it"}
+		return any, counterpartMissing(any.train, "train", "test")
 	case any.test != "":
-		return any, &FileError{Path: any.test, Kind: fs.ErrNotExist, Detail: "no train file beside it"}
+		return any, counterpartMissing(any.test, "test", "train")
 	}
 	return any, &FileError{Path: dir, Kind: fs.ErrNotExist, Detail: "no file whose name ends in _TRAIN.tsv, _TRAIN, _TRAIN.txt or _TRAIN.ts"}
+}
+
+// counterpartMissing tells that one of the two files of a set is there without the other.
+func counterpartMissing(path, part, other string) *FileError {
+	base := filepath.Base(path)
+	i := strings.LastIndex(strings.ToLower(base), "_"+part) + 1
+	if strings.HasPrefix(base[i:], strings.ToUpper(part)) {
+		other = strings.ToUpper(other)
+	}
+	return &FileError{
+		Path:   filepath.Join(filepath.Dir(path), base[:i]+other+base[i+len(part):]),
+		Kind:   fs.ErrNotExist,
+		Detail: base + " is there without it",
+	}
 }
 
 // partOf takes a file name such as "CBF_TRAIN.tsv.gz" apart.
