@@ -1,0 +1,232 @@
+// Package cell holds recurrent cells that work on whole sequences, forward and
+// backward, and the output head with its losses.
+//
+// # Layout
+//
+// A minibatch of B series over T steps is a matrix whose row t·B+b is step t
+// of series b: [T·B × n_i] going in, [T·B × n] coming out. W, M, Y and the
+// biases are tensors of a [weight.Arena]. States are rows, so a product with a
+// weight that is written W h in the papers is h Wᵀ here.
+//
+// # Use
+//
+//	set := kernel.Float32()
+//	arena := weight.NewArena[float32]()
+//	matrix, err := weight.NewSVD(set, arena, n, weight.SVDOptions{Left: 16, Right: 16, Radius: .1, Center: 1})
+//	limits := cell.Limits{Steps: T, Batch: B}
+//	recurrent, err := cell.NewElman(set, arena, matrix, limits, cell.ElmanOptions{Inputs: n_i, Activation: kernel.LeakyReLU, Slope: .2})
+//	head, err := cell.NewHead(set, arena, n, n_y, B, cell.HeadOptions{})
+//	arena.Allocate() // the end of declarations
+//	err = recurrent.Start(cell.StartOptions{InputScale: .25}, weight.NewRandom(seed, 0))
+//	head.Start(.05, weight.NewRandom(seed, 1))
+//
+// A training step, which allocates nothing:
+//
+//	arena.ZeroGradients()
+//	recurrent.Load() // form and pack the weights for the present parameters
+//	head.Load()
+//	head.Forward(recurrent.Forward(x, T, B))
+//	loss, correct := head.CrossEntropy(labels)
+//	recurrent.Backward(head.Backward(), kernel.Matrix[float32]{})
+//	optimizer.Step(rate)
+//	matrix.Project()
+//
+// Evaluation: Load once, then for each batch
+//
+//	head.Evaluate(recurrent.Evaluate(x, T, B))
+//	loss, correct := head.CrossEntropy(labels)
+//
+// Layers stack: hand the Outputs of one as x to the next, and the dx that the
+// next one's Backward fills as dh to the first.
+//
+// A wrong shape is a mistake of the calling program and panics; a wrong option
+// is an error. A cell is not safe for use by several goroutines at once.
+package cell
+
+import (
+	"fmt"
+	"math"
+
+	"sweep/model/kernel"
+	"sweep/model/weight"
+)
+
+// Recurrent is a layer that reads a sequence.
+type Recurrent[F kernel.Float] interface {
+	// Size returns n, the number of hidden units.
+	Size() int
+
+	// Start sets all parameters for the beginning of a training.
+	Start(options StartOptions, random *weight.Random) error
+
+	// Load forms and packs the weights from the present parameters. It is due
+	// before the first Forward or Evaluate after any change of them, and before
+	// every Forward that a Backward follows.
+	Load()
+
+	// Forward runs steps time steps over batch series, x [steps·batch ×
+	// inputs], and returns the last hidden states, [batch × n], valid until the
+	// next Forward. It keeps what Backward needs, x included, which must not
+	// change until then.
+	Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F]
+
+	// Outputs returns all hidden states of the last Forward, [steps·batch × n].
+	Outputs() kernel.Matrix[F]
+
+	// Backward adds the gradients of all parameters, given dh, the gradient of
+	// the last hidden states, [batch × n], or of all, [steps·batch × n]. If dx
+	// is not the zero Matrix it is set to the gradient of x. At most one
+	// Backward may follow a Forward.
+	Backward(dh, dx kernel.Matrix[F])
+
+	// Evaluate is Forward for a longer sequence or without a Backward: it keeps
+	// no history, so steps is not limited. The result is valid until the next
+	// Evaluate; what Forward kept stays as it is.
+	Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F]
+
+	// StartGradientNorm returns ‖∂L/∂h(0)‖ after a Backward: the Frobenius norm
+	// over all series of the batch, before they are summed into the gradient of
+	// the trained start. For a loss that is a mean over B series, √B times this
+	// is the root mean square of the norms of the single series.
+	StartGradientNorm() float64
+}
+
+// Limits are the largest sizes that a cell is asked for.
+type Limits struct {
+	Steps int // time steps in a Forward
+	Batch int // series in a Forward or an Evaluate
+}
+
+// StartOptions are the choices for parameters before training. Biases and
+// initial states start at 0 unless said otherwise.
+type StartOptions struct {
+	// Weight is the start of the recurrent matrix; "" means its usual one.
+	Weight weight.Start
+
+	// InputScale s makes input matrices N(0, s²/n_i).
+	InputScale float64
+
+	// ForgetBias is the start of the LSTM's forget bias, usually 1.
+	ForgetBias float64
+}
+
+// layer is what all cells have in common.
+type layer[F kernel.Float] struct {
+	set          *kernel.Set[F]
+	inputs, size int
+	limits       Limits
+
+	h0 *weight.View[F] // trained h(0); nil if it is fixed at 0
+
+	history       kernel.Matrix[F] // h(0) … h(T), (T+1)·B rows
+	states        [2]kernel.Matrix[F]
+	startGradient kernel.Matrix[F] // ∂L/∂h(0), [B × n]
+
+	x            kernel.Matrix[F] // of the last Forward
+	steps, batch int              // of the last Forward; 0 before
+}
+
+func newLayer[F kernel.Float](set *kernel.Set[F], inputs, size int, limits Limits) (layer[F], error) {
+	for _, c := range []struct {
+		name  string
+		value int
+	}{{"inputs", inputs}, {"hidden units", size}, {"steps", limits.Steps}, {"series in a batch", limits.Batch}} {
+		if c.value < 1 {
+			return layer[F]{}, fmt.Errorf("cell: %d %s: want at least 1", c.value, c.name)
+		}
+	}
+	return layer[F]{
+		set:           set,
+		inputs:        inputs,
+		size:          size,
+		limits:        limits,
+		history:       newMatrix[F]((limits.Steps+1)*limits.Batch, size),
+		states:        [2]kernel.Matrix[F]{newMatrix[F](limits.Batch, size), newMatrix[F](limits.Batch, size)},
+		startGradient: newMatrix[F](limits.Batch, size),
+	}, nil
+}
+
+// Size returns the number of hidden units.
+func (l *layer[F]) Size() int { return l.size }
+
+// Outputs returns all hidden states of the last Forward.
+func (l *layer[F]) Outputs() kernel.Matrix[F] {
+	return l.history.Slice(l.batch, (l.steps+1)*l.batch)
+}
+
+// StartGradientNorm returns ‖∂L/∂h(0)‖ over the batch.
+func (l *layer[F]) StartGradientNorm() float64 {
+	sum := 0.0
+	for i := range l.batch {
+		sum += l.set.SumSquares(l.startGradient.Row(i))
+	}
+	return math.Sqrt(sum)
+}
+
+// begin checks the shape of a Forward's input and notes it.
+func (l *layer[F]) begin(x kernel.Matrix[F], steps, batch int) {
+	l.check(x, steps, batch)
+	if steps > l.limits.Steps {
+		panic(fmt.Sprintf("cell: %d steps in a layer made for %d", steps, l.limits.Steps))
+	}
+	l.x, l.steps, l.batch = x, steps, batch
+}
+
+// check panics unless x is a batch of sequences for this layer.
+func (l *layer[F]) check(x kernel.Matrix[F], steps, batch int) {
+	if steps < 1 || batch < 1 || batch > l.limits.Batch {
+		panic(fmt.Sprintf("cell: %d steps of %d series in a layer made for %d series", steps, batch, l.limits.Batch))
+	}
+	if x.Rows != steps*batch || x.Cols != l.inputs {
+		panic(fmt.Sprintf("cell: input of %d × %d where %d × %d is due", x.Rows, x.Cols, steps*batch, l.inputs))
+	}
+}
+
+// checkBackward panics unless dh and dx fit the last Forward. It reports
+// whether dh has the gradients of all steps.
+func (l *layer[F]) checkBackward(dh, dx kernel.Matrix[F]) (all bool) {
+	if l.steps == 0 {
+		panic("cell: Backward without Forward")
+	}
+	rows := l.steps * l.batch
+	if dh.Cols != l.size || dh.Rows != l.batch && dh.Rows != rows {
+		panic(fmt.Sprintf("cell: gradient of %d × %d for %d steps of %d states of size %d", dh.Rows, dh.Cols, l.steps, l.batch, l.size))
+	}
+	if dx.Data != nil && (dx.Rows != rows || dx.Cols != l.inputs) {
+		panic(fmt.Sprintf("cell: input gradient of %d × %d where %d × %d is due", dx.Rows, dx.Cols, rows, l.inputs))
+	}
+	return dh.Rows == rows
+}
+
+// block returns the rows of step t.
+func block[F kernel.Float](m kernel.Matrix[F], t, batch int) kernel.Matrix[F] {
+	return m.Slice(t*batch, (t+1)*batch)
+}
+
+// broadcast sets every row of m to the trained vector v, or to 0 without one.
+func broadcast[F kernel.Float](m kernel.Matrix[F], v *weight.View[F]) {
+	for i := range m.Rows {
+		if v == nil {
+			clear(m.Row(i))
+		} else {
+			copy(m.Row(i), v.Value)
+		}
+	}
+}
+
+// fill copies src into dst, row by row.
+func fill[F kernel.Float](dst, src kernel.Matrix[F]) {
+	for i := range dst.Rows {
+		copy(dst.Row(i), src.Row(i))
+	}
+}
+
+// newMatrix returns a matrix of zeros. Rows that are long are padded, so that
+// those of one column do not compete for the same few places of the cache.
+func newMatrix[F kernel.Float](rows, cols int) kernel.Matrix[F] {
+	stride := cols
+	if cols >= 512 {
+		stride += 16
+	}
+	return kernel.Matrix[F]{Data: make([]F, rows*stride), Rows: rows, Cols: cols, Stride: stride}
+}

@@ -1,0 +1,189 @@
+package cell
+
+import (
+	"fmt"
+	"math"
+
+	"sweep/model/kernel"
+	"sweep/model/weight"
+)
+
+// Elman is the simple recurrent cell (equation 4 of Zhang, Lei and Dhillon
+// 2018)
+//
+//	h(t) = φ(W h(t-1) + M x(t) + b)
+//
+// whose recurrent matrix W is any [weight.Matrix]: with a dense one it is the
+// vanilla RNN, with reflectors oRNN, with an SVD Spectral-RNN.
+type Elman[F kernel.Float] struct {
+	layer[F]
+	matrix     weight.Matrix[F]
+	activation kernel.Activation
+	slope      F
+
+	m *weight.View[F] // [n_i × n]
+	b *weight.View[F] // [n]
+
+	w, dw   kernel.Matrix[F] // W and ∂L/∂W
+	ahead   kernel.Packed[F] // Wᵀ
+	back    kernel.Packed[F] // W
+	project kernel.Packed[F] // M
+	inject  kernel.Packed[F] // Mᵀ, packed if an input gradient is asked for
+
+	chunk  int              // see chunkRows
+	deltas kernel.Matrix[F] // ∂L/∂(W h + M x + b) of the steps of one chunk
+}
+
+// ElmanOptions are the choices of an [Elman] cell.
+type ElmanOptions struct {
+	Inputs     int               // n_i
+	Activation kernel.Activation // φ
+	Slope      float64           // of a leaky ReLU below 0, from 0 to 1
+	FixedStart bool              // h(0) is 0 instead of trained
+}
+
+// NewElman declares the tensors "M" [n_i × n] (that is, transposed: x M), "b"
+// and "h0" and makes the cell's buffers. The matrix has declared its own.
+func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix weight.Matrix[F], limits Limits, options ElmanOptions) (*Elman[F], error) {
+	n := matrix.Size()
+	if !(options.Slope >= 0 && options.Slope <= 1) {
+		return nil, fmt.Errorf("cell: slope %v of a leaky ReLU: want a number from 0 to 1", options.Slope)
+	}
+	if options.Activation > kernel.Tanh {
+		return nil, fmt.Errorf("cell: unknown activation %v", options.Activation)
+	}
+	base, err := newLayer(set, options.Inputs, n, limits)
+	if err != nil {
+		return nil, err
+	}
+	e := &Elman[F]{
+		layer:      base,
+		matrix:     matrix,
+		activation: options.Activation,
+		slope:      F(options.Slope),
+		m:          arena.Declare("M", options.Inputs, n),
+		b:          arena.Declare("b", 1, n),
+		w:          newMatrix[F](n, n),
+		dw:         newMatrix[F](n, n),
+		chunk:      chunkRows(n),
+	}
+	if !options.FixedStart {
+		e.h0 = arena.Declare("h0", 1, n)
+	}
+	e.deltas = newMatrix[F](min(limits.Steps*limits.Batch, max(e.chunk, 2*limits.Batch)), n)
+	return e, nil
+}
+
+// chunkRows is the number of rows, time steps times series, whose deltas are
+// kept together before they are turned into gradients: few enough for deltas
+// and states to stay in the second-level cache until then.
+func chunkRows(n int) int { return max(1, 1<<16/n) }
+
+// Start sets the recurrent matrix to its start, M to N(0, s²/n_i), the rest to 0.
+func (e *Elman[F]) Start(options StartOptions, random *weight.Random) error {
+	if err := e.matrix.Start(options.Weight, random); err != nil {
+		return err
+	}
+	weight.Gaussian(e.m.Value, options.InputScale/math.Sqrt(float64(e.inputs)), random)
+	clear(e.b.Value)
+	if e.h0 != nil {
+		clear(e.h0.Value)
+	}
+	return nil
+}
+
+// Load forms W and packs it.
+func (e *Elman[F]) Load() {
+	e.matrix.Value(e.w)
+	e.set.PackTransposed(&e.ahead, e.w)
+	e.set.Pack(&e.back, e.w)
+	e.set.Pack(&e.project, e.m.Matrix())
+}
+
+// Forward runs the cell and returns h(T).
+func (e *Elman[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
+	e.begin(x, steps, batch)
+	h := e.history.Slice(0, (steps+1)*batch)
+	broadcast(block(h, 0, batch), e.h0)
+	// The projection of a step's input waits where its state will be.
+	stride := max(1, e.chunk/batch)
+	for first := 0; first < steps; first += stride {
+		last := min(first+stride, steps)
+		e.set.MultiplyBias(h.Slice((first+1)*batch, (last+1)*batch), x.Slice(first*batch, last*batch), &e.project, e.b.Value)
+		for t := first; t < last; t++ {
+			next := block(h, t+1, batch)
+			e.set.MultiplyActivate(next, block(h, t, batch), &e.ahead, next, e.activation, e.slope)
+		}
+	}
+	return block(h, steps, batch)
+}
+
+// Evaluate runs the cell without keeping its history.
+func (e *Elman[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
+	e.check(x, steps, batch)
+	h, next := e.states[0].Slice(0, batch), e.states[1].Slice(0, batch)
+	broadcast(h, e.h0)
+	for t := range steps {
+		e.set.MultiplyBias(next, block(x, t, batch), &e.project, e.b.Value)
+		e.set.MultiplyActivate(next, h, &e.ahead, next, e.activation, e.slope)
+		h, next = next, h
+	}
+	return h
+}
+
+// Backward goes back through time. With δ(t) the gradient of the argument of φ
+// at step t and g(t) the part of ∂L/∂h(t) that dh holds,
+//
+//	δ(t) = (Wᵀ δ(t+1) + g(t)) ∘ φ'
+//	∂L/∂W = Σ δ(t) h(t-1)ᵀ   ∂L/∂M = Σ δ(t) x(t)ᵀ   ∂L/∂b = Σ δ(t)
+//	∂L/∂h(0) = Wᵀ δ(1)
+//
+// where the sums run over steps and series.
+func (e *Elman[F]) Backward(dh, dx kernel.Matrix[F]) {
+	all := e.checkBackward(dh, dx)
+	steps, batch := e.steps, e.batch
+	if dx.Data != nil {
+		e.set.PackTransposed(&e.inject, e.m.Matrix())
+	}
+	clear(e.dw.Data)
+	stride := min(steps, max(2, e.chunk/batch))
+	// The last chunk of the sequence is the odd one, so that a whole chunk's
+	// last delta never overwrites the delta that it is made from.
+	first := (steps - 1) / stride * stride
+	var later kernel.Matrix[F] // δ of the step after
+	for last := steps; last > 0; first, last = first-stride, first {
+		deltas := e.deltas.Slice(0, (last-first)*batch)
+		for t := last - 1; t >= first; t-- {
+			delta, out := block(deltas, t-first, batch), block(e.history, t+1, batch)
+			switch {
+			case t == steps-1:
+				e.derivative(delta, block(dh, dh.Rows/batch-1, batch), out)
+			case all:
+				e.set.MultiplyAddDerivative(delta, later, &e.back, block(dh, t, batch), out, e.activation, e.slope)
+			default:
+				e.set.MultiplyDerivative(delta, later, &e.back, out, e.activation, e.slope)
+			}
+			later = delta
+		}
+		x := e.x.Slice(first*batch, last*batch)
+		e.set.TransposedAdd(e.dw, deltas, e.history.Slice(first*batch, last*batch))
+		e.set.TransposedAdd(e.m.GradientMatrix(), x, deltas)
+		e.set.ColumnSumsAdd(e.b.Gradient, deltas)
+		if dx.Data != nil {
+			e.set.Multiply(dx.Slice(first*batch, last*batch), deltas, &e.inject)
+		}
+	}
+	start := e.startGradient.Slice(0, batch)
+	e.set.Multiply(start, later, &e.back)
+	if e.h0 != nil {
+		e.set.ColumnSumsAdd(e.h0.Gradient, start)
+	}
+	e.matrix.Pullback(e.dw)
+}
+
+// derivative is delta = gradient ∘ φ', where out = φ(·).
+func (e *Elman[F]) derivative(delta, gradient, out kernel.Matrix[F]) {
+	for i := range delta.Rows {
+		e.set.Derivative(delta.Row(i), gradient.Row(i), out.Row(i), e.activation, e.slope)
+	}
+}

@@ -1,0 +1,201 @@
+package cell
+
+import (
+	"math"
+
+	"sweep/model/kernel"
+	"sweep/model/weight"
+)
+
+// GRU is the gated recurrent unit (Cho et al. 2014), whose reset gate acts on
+// the state before its product:
+//
+//	z    = sigmoid(U_z x(t) + W_z h(t-1) + b_z)
+//	r    = sigmoid(U_r x(t) + W_r h(t-1) + b_r)
+//	h̃    = tanh(U_h x(t) + W_h (r ∘ h(t-1)) + b_h)
+//	h(t) = (1 - z) ∘ h(t-1) + z ∘ h̃
+//
+// It has 3(n_i + n + 1)n parameters and n more for a trained h(0).
+type GRU[F kernel.Float] struct {
+	layer[F]
+	gate, candidate gruPart[F] // z and r; h̃
+
+	gates      kernel.Matrix[F] // [T·B × 2n]: z, r; after Backward their arguments' gradients
+	candidates kernel.Matrix[F] // [T·B × n]: h̃; likewise
+	resets     kernel.Matrix[F] // [T·B × n]: r ∘ h(t-1), made by Backward
+	dstate     kernel.Matrix[F] // ∂L/∂h of one step while it is made, [B × n]
+
+	// Of one step of Evaluate; stepReset serves Forward, too.
+	stepGates, stepCandidate, stepReset kernel.Matrix[F]
+}
+
+// gruPart is the weights of one or two gates.
+type gruPart[F kernel.Float] struct {
+	u, w, b                      *weight.View[F]
+	project, ahead, back, inject kernel.Packed[F] // U, W, Wᵀ, Uᵀ
+}
+
+// GRUOptions are the choices of a [GRU] cell.
+type GRUOptions struct {
+	Inputs     int  // n_i
+	Size       int  // n
+	FixedStart bool // h(0) is 0 instead of trained
+}
+
+// NewGRU declares the tensors "U_zr" [n_i × 2n], "W_zr" [n × 2n] and "b_zr"
+// [2n], gates in columns in the order z, r, "U_h" [n_i × n], "W_h" [n × n],
+// "b_h" and "h0", and makes the cell's buffers.
+func NewGRU[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], limits Limits, options GRUOptions) (*GRU[F], error) {
+	n := options.Size
+	base, err := newLayer(set, options.Inputs, n, limits)
+	if err != nil {
+		return nil, err
+	}
+	part := func(name string, width int) gruPart[F] {
+		return gruPart[F]{
+			u: arena.Declare("U_"+name, options.Inputs, width),
+			w: arena.Declare("W_"+name, n, width),
+			b: arena.Declare("b_"+name, 1, width),
+		}
+	}
+	rows := limits.Steps * limits.Batch
+	g := &GRU[F]{
+		layer:         base,
+		gate:          part("zr", 2*n),
+		candidate:     part("h", n),
+		gates:         newMatrix[F](rows, 2*n),
+		candidates:    newMatrix[F](rows, n),
+		resets:        newMatrix[F](rows, n),
+		dstate:        newMatrix[F](limits.Batch, n),
+		stepGates:     newMatrix[F](limits.Batch, 2*n),
+		stepCandidate: newMatrix[F](limits.Batch, n),
+		stepReset:     newMatrix[F](limits.Batch, n),
+	}
+	if !options.FixedStart {
+		g.h0 = arena.Declare("h0", 1, n)
+	}
+	return g, nil
+}
+
+// Start draws each gate's W from N(0, 1/n), or makes it orthogonal, and U from
+// N(0, s²/n_i), and sets the rest to 0.
+func (g *GRU[F]) Start(options StartOptions, random *weight.Random) error {
+	for _, p := range []*gruPart[F]{&g.gate, &g.candidate} {
+		if err := startGates(p.w, options.Weight, random); err != nil {
+			return err
+		}
+		weight.Gaussian(p.u.Value, options.InputScale/math.Sqrt(float64(g.inputs)), random)
+		clear(p.b.Value)
+	}
+	if g.h0 != nil {
+		clear(g.h0.Value)
+	}
+	return nil
+}
+
+// Load packs the weights.
+func (g *GRU[F]) Load() {
+	g.gate.load(g.set)
+	g.candidate.load(g.set)
+}
+
+func (p *gruPart[F]) load(set *kernel.Set[F]) {
+	set.Pack(&p.project, p.u.Matrix())
+	set.Pack(&p.ahead, p.w.Matrix())
+	set.PackTransposed(&p.back, p.w.Matrix())
+}
+
+// Forward runs the cell and returns h(T).
+func (g *GRU[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
+	g.begin(x, steps, batch)
+	h := g.history.Slice(0, (steps+1)*batch)
+	broadcast(block(h, 0, batch), g.h0)
+	reset := g.stepReset.Slice(0, batch)
+	stride := max(1, chunkRows(3*g.size)/batch)
+	for first := 0; first < steps; first += stride {
+		last := min(first+stride, steps)
+		inputs := x.Slice(first*batch, last*batch)
+		g.set.MultiplyBias(g.gates.Slice(first*batch, last*batch), inputs, &g.gate.project, g.gate.b.Value)
+		g.set.MultiplyBias(g.candidates.Slice(first*batch, last*batch), inputs, &g.candidate.project, g.candidate.b.Value)
+		for t := first; t < last; t++ {
+			g.step(block(g.gates, t, batch), block(g.candidates, t, batch), reset, block(h, t, batch), block(h, t+1, batch))
+		}
+	}
+	return block(h, steps, batch)
+}
+
+// step does one time step from the projections of its input.
+func (g *GRU[F]) step(gates, candidate, reset, h, next kernel.Matrix[F]) {
+	g.set.MultiplyAdd(gates, h, &g.gate.ahead)
+	g.set.GRUGates(gates, h, reset)
+	g.set.MultiplyAdd(candidate, reset, &g.candidate.ahead)
+	g.set.GRUBlend(gates, candidate, h, next)
+}
+
+// Evaluate runs the cell without keeping its history.
+func (g *GRU[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
+	g.check(x, steps, batch)
+	h, reset := g.states[0].Slice(0, batch), g.stepReset.Slice(0, batch)
+	gates, candidate := g.stepGates.Slice(0, batch), g.stepCandidate.Slice(0, batch)
+	broadcast(h, g.h0)
+	for t := range steps {
+		inputs := block(x, t, batch)
+		g.set.MultiplyBias(gates, inputs, &g.gate.project, g.gate.b.Value)
+		g.set.MultiplyBias(candidate, inputs, &g.candidate.project, g.candidate.b.Value)
+		g.step(gates, candidate, reset, h, h)
+	}
+	return h
+}
+
+// Backward goes back through time; see [kernel.Set.GRUBlendBackward] and
+// [kernel.Set.GRUGatesBackward] for the gates.
+func (g *GRU[F]) Backward(dh, dx kernel.Matrix[F]) {
+	all := g.checkBackward(dh, dx)
+	steps, batch := g.steps, g.batch
+	if dx.Data != nil {
+		g.set.PackTransposed(&g.gate.inject, g.gate.u.Matrix())
+		g.set.PackTransposed(&g.candidate.inject, g.candidate.u.Matrix())
+	}
+	dstate := g.startGradient.Slice(0, batch)
+	fill(dstate, block(dh, dh.Rows/batch-1, batch))
+	stride := min(steps, max(1, chunkRows(3*g.size)/batch))
+	first := (steps - 1) / stride * stride
+	for last := steps; last > 0; first, last = first-stride, first {
+		for t := last - 1; t >= first; t-- {
+			gates, candidate, before := block(g.gates, t, batch), block(g.candidates, t, batch), block(g.history, t, batch)
+			reset := block(g.resets, t, batch)
+			g.set.GRUBlendBackward(gates, candidate, before, dstate)
+			g.set.Multiply(reset, candidate, &g.candidate.back)
+			g.set.GRUGatesBackward(gates, before, reset, dstate)
+			g.set.MultiplyAdd(dstate, gates, &g.gate.back)
+			if all && t > 0 {
+				add(g.set, dstate, block(dh, t-1, batch))
+			}
+		}
+		x := g.x.Slice(first*batch, last*batch)
+		gates, candidates := g.gates.Slice(first*batch, last*batch), g.candidates.Slice(first*batch, last*batch)
+		g.gate.accumulate(g.set, x, g.history.Slice(first*batch, last*batch), gates)
+		g.candidate.accumulate(g.set, x, g.resets.Slice(first*batch, last*batch), candidates)
+		if dx.Data != nil {
+			g.set.Multiply(dx.Slice(first*batch, last*batch), gates, &g.gate.inject)
+			g.set.MultiplyAdd(dx.Slice(first*batch, last*batch), candidates, &g.candidate.inject)
+		}
+	}
+	if g.h0 != nil {
+		g.set.ColumnSumsAdd(g.h0.Gradient, dstate)
+	}
+}
+
+// accumulate adds the weights' gradients, given those of the gates' arguments.
+func (p *gruPart[F]) accumulate(set *kernel.Set[F], x, h, deltas kernel.Matrix[F]) {
+	set.TransposedAdd(p.w.GradientMatrix(), h, deltas)
+	set.TransposedAdd(p.u.GradientMatrix(), x, deltas)
+	set.ColumnSumsAdd(p.b.Gradient, deltas)
+}
+
+// add is dst += src.
+func add[F kernel.Float](set *kernel.Set[F], dst, src kernel.Matrix[F]) {
+	for i := range dst.Rows {
+		set.Axpy(dst.Row(i), 1, src.Row(i))
+	}
+}

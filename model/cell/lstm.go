@@ -1,0 +1,204 @@
+package cell
+
+import (
+	"math"
+
+	"sweep/model/kernel"
+	"sweep/model/weight"
+)
+
+// LSTM is the long short-term memory cell (Hochreiter and Schmidhuber 1997,
+// with the forget gate of Gers et al. 2000) without peepholes:
+//
+//	i, f, o = sigmoid(U x(t) + W h(t-1) + b)    each with its own U, W, b
+//	g       = tanh(U x(t) + W h(t-1) + b)       likewise
+//	c(t)    = f ∘ c(t-1) + i ∘ g
+//	h(t)    = o ∘ tanh(c(t))
+//
+// It has 4(n_i + n + 1)n parameters and 2n more for trained h(0) and c(0).
+type LSTM[F kernel.Float] struct {
+	layer[F]
+
+	u  *weight.View[F] // [n_i × 4n], gates in columns in the order i, f, g, o
+	w  *weight.View[F] // [n × 4n]
+	b  *weight.View[F] // [4n]
+	c0 *weight.View[F] // trained c(0); nil if it is fixed at 0
+
+	project kernel.Packed[F] // U
+	ahead   kernel.Packed[F] // W
+	back    kernel.Packed[F] // Wᵀ
+	inject  kernel.Packed[F] // Uᵀ, packed if an input gradient is asked for
+
+	gates kernel.Matrix[F] // [T·B × 4n]: i, f, g, o; after Backward their arguments' gradients
+	cells kernel.Matrix[F] // c(0) … c(T)
+	tanhs kernel.Matrix[F] // tanh c(1) … tanh c(T)
+	dcell kernel.Matrix[F] // ∂L/∂c of one step, [B × n]
+
+	// Of one step of Evaluate.
+	stepGates, stepCell, stepTanh kernel.Matrix[F]
+}
+
+// LSTMOptions are the choices of an [LSTM] cell.
+type LSTMOptions struct {
+	Inputs     int  // n_i
+	Size       int  // n
+	FixedStart bool // h(0) and c(0) are 0 instead of trained
+}
+
+// NewLSTM declares the tensors "U" [n_i × 4n], "W" [n × 4n] and "b" [4n], gates
+// in columns in the order i, f, g, o, and "h0" and "c0", and makes the cell's
+// buffers.
+func NewLSTM[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], limits Limits, options LSTMOptions) (*LSTM[F], error) {
+	n := options.Size
+	base, err := newLayer(set, options.Inputs, n, limits)
+	if err != nil {
+		return nil, err
+	}
+	rows := limits.Steps * limits.Batch
+	l := &LSTM[F]{
+		layer:     base,
+		u:         arena.Declare("U", options.Inputs, 4*n),
+		w:         arena.Declare("W", n, 4*n),
+		b:         arena.Declare("b", 1, 4*n),
+		gates:     newMatrix[F](rows, 4*n),
+		cells:     newMatrix[F](rows+limits.Batch, n),
+		tanhs:     newMatrix[F](rows, n),
+		dcell:     newMatrix[F](limits.Batch, n),
+		stepGates: newMatrix[F](limits.Batch, 4*n),
+		stepCell:  newMatrix[F](limits.Batch, n),
+		stepTanh:  newMatrix[F](limits.Batch, n),
+	}
+	if !options.FixedStart {
+		l.h0 = arena.Declare("h0", 1, n)
+		l.c0 = arena.Declare("c0", 1, n)
+	}
+	return l, nil
+}
+
+var gatedStarts = []weight.Start{weight.StartGaussian, weight.StartOrthogonal}
+
+// Start draws each gate's W from N(0, 1/n), or makes it orthogonal, and U from
+// N(0, s²/n_i), sets the forget bias and the rest to 0.
+func (l *LSTM[F]) Start(options StartOptions, random *weight.Random) error {
+	if err := startGates(l.w, options.Weight, random); err != nil {
+		return err
+	}
+	weight.Gaussian(l.u.Value, options.InputScale/math.Sqrt(float64(l.inputs)), random)
+	clear(l.b.Value)
+	forget := l.b.Value[l.size : 2*l.size]
+	for i := range forget {
+		forget[i] = F(options.ForgetBias)
+	}
+	if l.h0 != nil {
+		clear(l.h0.Value)
+		clear(l.c0.Value)
+	}
+	return nil
+}
+
+// Load packs U and W.
+func (l *LSTM[F]) Load() {
+	l.set.Pack(&l.project, l.u.Matrix())
+	l.set.Pack(&l.ahead, l.w.Matrix())
+	l.set.PackTransposed(&l.back, l.w.Matrix())
+}
+
+// Forward runs the cell and returns h(T).
+func (l *LSTM[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
+	l.begin(x, steps, batch)
+	h, c := l.history.Slice(0, (steps+1)*batch), l.cells.Slice(0, (steps+1)*batch)
+	broadcast(block(h, 0, batch), l.h0)
+	broadcast(block(c, 0, batch), l.c0)
+	gates := l.gates.Slice(0, steps*batch)
+	stride := max(1, chunkRows(4*l.size)/batch)
+	for first := 0; first < steps; first += stride {
+		last := min(first+stride, steps)
+		l.set.MultiplyBias(gates.Slice(first*batch, last*batch), x.Slice(first*batch, last*batch), &l.project, l.b.Value)
+		for t := first; t < last; t++ {
+			step := block(gates, t, batch)
+			l.set.MultiplyAdd(step, block(h, t, batch), &l.ahead)
+			l.set.LSTMForward(step, block(c, t, batch), block(c, t+1, batch), block(l.tanhs, t, batch), block(h, t+1, batch))
+		}
+	}
+	return block(h, steps, batch)
+}
+
+// Evaluate runs the cell without keeping its history.
+func (l *LSTM[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
+	l.check(x, steps, batch)
+	h, c := l.states[0].Slice(0, batch), l.stepCell.Slice(0, batch)
+	gates, tanh := l.stepGates.Slice(0, batch), l.stepTanh.Slice(0, batch)
+	broadcast(h, l.h0)
+	broadcast(c, l.c0)
+	for t := range steps {
+		l.set.MultiplyBias(gates, block(x, t, batch), &l.project, l.b.Value)
+		l.set.MultiplyAdd(gates, h, &l.ahead)
+		l.set.LSTMForward(gates, c, c, tanh, h)
+	}
+	return h
+}
+
+// Backward goes back through time; see [kernel.Set.LSTMBackward] for the gates.
+// Their gradients δ, [4n], go on as
+//
+//	∂L/∂h(t-1) = Wᵀ δ(t) + g(t-1)
+//	∂L/∂W = Σ δ(t) h(t-1)ᵀ   ∂L/∂U = Σ δ(t) x(t)ᵀ   ∂L/∂b = Σ δ(t)
+//
+// where g(t) is the part of ∂L/∂h(t) that dh holds and the sums run over steps
+// and series.
+func (l *LSTM[F]) Backward(dh, dx kernel.Matrix[F]) {
+	all := l.checkBackward(dh, dx)
+	steps, batch := l.steps, l.batch
+	if dx.Data != nil {
+		l.set.PackTransposed(&l.inject, l.u.Matrix())
+	}
+	dcell, dstate := l.dcell.Slice(0, batch), l.startGradient.Slice(0, batch)
+	clear(dcell.Data)
+	fill(dstate, block(dh, dh.Rows/batch-1, batch))
+	stride := min(steps, max(1, chunkRows(4*l.size)/batch))
+	first := (steps - 1) / stride * stride
+	for last := steps; last > 0; first, last = first-stride, first {
+		for t := last - 1; t >= first; t-- {
+			step := block(l.gates, t, batch)
+			l.set.LSTMBackward(step, block(l.cells, t, batch), block(l.tanhs, t, batch), dstate, dcell)
+			if all && t > 0 {
+				fill(dstate, block(dh, t-1, batch))
+				l.set.MultiplyAdd(dstate, step, &l.back)
+			} else {
+				l.set.Multiply(dstate, step, &l.back)
+			}
+		}
+		x, deltas := l.x.Slice(first*batch, last*batch), l.gates.Slice(first*batch, last*batch)
+		l.set.TransposedAdd(l.w.GradientMatrix(), l.history.Slice(first*batch, last*batch), deltas)
+		l.set.TransposedAdd(l.u.GradientMatrix(), x, deltas)
+		l.set.ColumnSumsAdd(l.b.Gradient, deltas)
+		if dx.Data != nil {
+			l.set.Multiply(dx.Slice(first*batch, last*batch), deltas, &l.inject)
+		}
+	}
+	if l.h0 != nil {
+		l.set.ColumnSumsAdd(l.h0.Gradient, dstate)
+		l.set.ColumnSumsAdd(l.c0.Gradient, dcell)
+	}
+}
+
+// startGates sets each n × n block of w, [n × kn], to the named start.
+func startGates[F kernel.Float](w *weight.View[F], start weight.Start, random *weight.Random) error {
+	n := w.Rows
+	switch start {
+	case "", weight.StartGaussian:
+		weight.Gaussian(w.Value, 1/math.Sqrt(float64(n)), random)
+	case weight.StartOrthogonal:
+		for first := 0; first < w.Cols; first += n {
+			q := weight.Orthogonal(n, random)
+			for i := range n {
+				for j := range n {
+					w.Value[i*w.Cols+first+j] = F(q[i*n+j])
+				}
+			}
+		}
+	default:
+		return &weight.StartError{Start: start, Known: gatedStarts}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package optim
+
+import (
+	"math"
+
+	"sweep/model/kernel"
+)
+
+// Adam is the optimiser of Kingma and Ba (2015), algorithm 1, with ε added
+// after the bias correction as PyTorch does:
+//
+//	m ← β1 m + (1-β1) g        m̂ = m / (1-β1ᵗ)
+//	v ← β2 v + (1-β2) g²       v̂ = v / (1-β2ᵗ)
+//	θ ← θ - rate m̂ / (√v̂ + ε)
+type Adam[F kernel.Float] struct {
+	tensors[F]
+	options AdamOptions
+}
+
+// AdamOptions are the constants of [Adam].
+type AdamOptions struct {
+	Beta1   float64 // decay of the mean, usually .9
+	Beta2   float64 // decay of the mean square, usually .999
+	Epsilon float64 // usually 1e-8
+}
+
+// DefaultAdam returns the constants that the authors of Adam suggest.
+func DefaultAdam() AdamOptions { return AdamOptions{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8} }
+
+// NewAdam returns an optimiser of values by gradients, slices of one length.
+func NewAdam[F kernel.Float](set *kernel.Set[F], values, gradients []F, options AdamOptions) (*Adam[F], error) {
+	if err := checkFraction("beta1", options.Beta1); err != nil {
+		return nil, err
+	}
+	if err := checkFraction("beta2", options.Beta2); err != nil {
+		return nil, err
+	}
+	if err := checkEpsilon(options.Epsilon); err != nil {
+		return nil, err
+	}
+	return &Adam[F]{tensors: newTensors(set, values, gradients, 2), options: options}, nil
+}
+
+// Step does one update.
+func (a *Adam[F]) Step(rate float64) {
+	a.steps++
+	t := float64(a.steps)
+	// The loop computes 1-β from β as rounded to F. The corrections use the
+	// same β: 1-β2 of float32(.999) is off by 5e-5, which the first steps, when
+	// v̂ rests on few gradients, would show.
+	beta1, beta2 := F(a.options.Beta1), F(a.options.Beta2)
+	a.set.Adam(a.values, a.gradients, a.moments[0], a.moments[1],
+		F(rate/(1-math.Pow(float64(beta1), t))), beta1, beta2,
+		F(1/math.Sqrt(1-math.Pow(float64(beta2), t))), F(a.options.Epsilon))
+}

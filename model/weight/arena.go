@@ -1,0 +1,124 @@
+package weight
+
+import (
+	"fmt"
+
+	"sweep/model/kernel"
+)
+
+// viewAlignment is the number of elements to a multiple of which each view's
+// offset is rounded up: one cache line of float32.
+const viewAlignment = 16
+
+// An Arena owns the parameters of one network and their gradients.
+//
+// It is used in two phases. First every part of the network declares its
+// tensors with [Arena.Declare]; then [Arena.Allocate] makes the two slices and
+// fills in the views. Views may not be read between the two.
+type Arena[F kernel.Float] struct {
+	views     []*View[F]
+	prefix    string
+	size      int // elements, padding included
+	values    []F
+	gradients []F
+	allocated bool
+}
+
+// A View is one named tensor of an [Arena], Rows × Cols and row-major. A
+// vector has one row.
+type View[F kernel.Float] struct {
+	Name       string
+	Rows, Cols int
+	Offset     int // of the first element in the arena's slices
+	Value      []F // len Rows*Cols, shared with Arena.Values
+	Gradient   []F // len Rows*Cols, shared with Arena.Gradients
+}
+
+// Matrix returns the view's values as a matrix.
+func (v *View[F]) Matrix() kernel.Matrix[F] {
+	return kernel.Matrix[F]{Data: v.Value, Rows: v.Rows, Cols: v.Cols, Stride: v.Cols}
+}
+
+// GradientMatrix returns the view's gradient as a matrix.
+func (v *View[F]) GradientMatrix() kernel.Matrix[F] {
+	return kernel.Matrix[F]{Data: v.Gradient, Rows: v.Rows, Cols: v.Cols, Stride: v.Cols}
+}
+
+// NewArena returns an empty arena, ready for declarations.
+func NewArena[F kernel.Float]() *Arena[F] { return new(Arena[F]) }
+
+// SetPrefix sets what is put before the name of every tensor declared from
+// now on, as in "layer1.". It keeps names apart when a network has several
+// layers of one kind.
+func (a *Arena[F]) SetPrefix(prefix string) { a.prefix = prefix }
+
+// Declare adds a tensor of rows × cols. The view's slices are set by
+// [Arena.Allocate]. Names are unique in an arena.
+func (a *Arena[F]) Declare(name string, rows, cols int) *View[F] {
+	name = a.prefix + name
+	if a.allocated {
+		panic("weight: Declare after Allocate")
+	}
+	if rows < 1 || cols < 1 {
+		panic(fmt.Sprintf("weight: tensor %s of %d × %d", name, rows, cols))
+	}
+	if a.View(name) != nil {
+		panic("weight: tensor " + name + " declared twice")
+	}
+	offset := (a.size + viewAlignment - 1) / viewAlignment * viewAlignment
+	v := &View[F]{Name: name, Rows: rows, Cols: cols, Offset: offset}
+	a.views = append(a.views, v)
+	a.size = offset + rows*cols
+	return v
+}
+
+// Allocate makes the two slices, all zeros, and ends the declarations.
+func (a *Arena[F]) Allocate() {
+	if a.allocated {
+		panic("weight: Allocate called twice")
+	}
+	a.allocated = true
+	a.values = make([]F, a.size)
+	a.gradients = make([]F, a.size)
+	for _, v := range a.views {
+		end := v.Offset + v.Rows*v.Cols
+		v.Value = a.values[v.Offset:end:end]
+		v.Gradient = a.gradients[v.Offset:end:end]
+	}
+}
+
+// Views returns the tensors in the order of their declaration. The slice is
+// the arena's own.
+func (a *Arena[F]) Views() []*View[F] { return a.views }
+
+// View returns the tensor of that full name, prefix included, or nil.
+func (a *Arena[F]) View(name string) *View[F] {
+	for _, v := range a.views {
+		if v.Name == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// Count returns the number of trained parameters. Padding between views is
+// not counted.
+func (a *Arena[F]) Count() int {
+	count := 0
+	for _, v := range a.views {
+		count += v.Rows * v.Cols
+	}
+	return count
+}
+
+// Values returns all parameters in one slice. Elements between views are
+// padding; they are zero and stay zero under every optimiser, as their
+// gradients are zero.
+func (a *Arena[F]) Values() []F { return a.values }
+
+// Gradients returns all gradients, laid out as [Arena.Values].
+func (a *Arena[F]) Gradients() []F { return a.gradients }
+
+// ZeroGradients sets all gradients to zero, as must be done before each
+// minibatch.
+func (a *Arena[F]) ZeroGradients() { clear(a.gradients) }

@@ -1,0 +1,82 @@
+package weight
+
+import (
+	"slices"
+
+	"sweep/model/kernel"
+)
+
+// Householder is an orthogonal [Matrix], the weight of oRNN (Mhammedi et al.
+// 2017): the product of m reflectors
+//
+//	W = H(u_n) H(u_{n-1}) … H(u_{n-m+1})
+//
+// as equation (2). With m = n it reaches every orthogonal matrix (theorem 1).
+// Its parameters do not determine the lengths of the u: neither does W depend
+// on them, nor do gradients change them to first order. [Matrix.Project] keeps
+// them at 1, so that a learning rate means the same throughout.
+type Householder[F kernel.Float] struct {
+	n     int
+	u     reflectors[F]
+	chain *chain[F]
+}
+
+// NewHouseholder declares m reflectors, tensors "u<n>" … "u<n-m+1>" of those
+// lengths, in the arena. m is from 1 to n.
+func NewHouseholder[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n, m int) (*Householder[F], error) {
+	if err := checkReflectors("u", n, m); err != nil {
+		return nil, err
+	}
+	return &Householder[F]{n: n, u: declareReflectors(arena, "u", n, m), chain: newChain(set, n)}, nil
+}
+
+var reflectorStarts = []Start{StartRandom, StartNearIdentity}
+
+// Size returns n.
+func (h *Householder[F]) Size() int { return h.n }
+
+// Starts lists [StartRandom] and [StartNearIdentity].
+func (h *Householder[F]) Starts() []Start { return reflectorStarts }
+
+// Start sets the reflectors to the named start.
+func (h *Householder[F]) Start(start Start, random *Random) error {
+	start, err := startOf(start, reflectorStarts)
+	if err != nil {
+		return err
+	}
+	h.u.draw(random)
+	if start == StartNearIdentity {
+		h.u.pair()
+	}
+	h.Project()
+	return nil
+}
+
+// Value writes W.
+func (h *Householder[F]) Value(w kernel.Matrix[F]) {
+	checkSquare(w, h.n)
+	h.chain.begin()
+	for _, u := range slices.Backward(h.u) {
+		h.chain.reflect(u)
+	}
+	h.chain.end(w)
+}
+
+// Pullback adds the gradients of the reflectors.
+func (h *Householder[F]) Pullback(dw kernel.Matrix[F]) {
+	checkSquare(dw, h.n)
+	for _, u := range h.u {
+		h.chain.pullback(u, dw)
+	}
+}
+
+// Project scales the reflectors to unit length.
+func (h *Householder[F]) Project() { h.u.normalize(h.chain.set) }
+
+// SingularValues appends n ones: W is orthogonal whatever its parameters.
+func (h *Householder[F]) SingularValues(dst []float64) []float64 {
+	for range h.n {
+		dst = append(dst, 1)
+	}
+	return dst
+}

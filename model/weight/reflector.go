@@ -1,0 +1,60 @@
+package weight
+
+import (
+	"fmt"
+	"math"
+
+	"sweep/model/kernel"
+)
+
+// reflectors are the Householder reflectors of one n × n orthogonal matrix,
+// longest first, stored without their leading zeros: the k-th (k = 0, 1, …) has
+// length n-k and acts on the last n-k coordinates,
+//
+//	H = I - 2 u uᵀ / ‖u‖²    (equation 1; the identity if u = 0).
+type reflectors[F kernel.Float] []*View[F]
+
+// declareReflectors declares m tensors named by letter and length.
+func declareReflectors[F kernel.Float](arena *Arena[F], letter string, n, m int) reflectors[F] {
+	r := make(reflectors[F], m)
+	for k := range r {
+		r[k] = arena.Declare(fmt.Sprintf("%s%d", letter, n-k), 1, n-k)
+	}
+	return r
+}
+
+// checkReflectors returns an error unless n × n matrices of m reflectors exist.
+func checkReflectors(letter string, n, m int) error {
+	if n < 1 || m < 1 || m > n {
+		return fmt.Errorf("weight: %d reflectors %s in %d dimensions: want from 1 to the dimension", m, letter, n)
+	}
+	return nil
+}
+
+// draw sets all reflectors to independent Gaussian vectors.
+func (r reflectors[F]) draw(random *Random) {
+	for _, u := range r {
+		Gaussian(u.Value, 1, random)
+	}
+}
+
+// pair makes the reflectors equal in pairs, so that each pair's product is the
+// identity. The shorter of a pair is extended by a zero in front.
+func (r reflectors[F]) pair() {
+	for k := 0; k+1 < len(r); k += 2 {
+		long, short := r[k].Value, r[k+1].Value
+		long[0] = 0
+		copy(long[1:], short)
+	}
+}
+
+// normalize scales every reflector to unit length. One that is zero, or has no
+// finite length, stays.
+func (r reflectors[F]) normalize(set *kernel.Set[F]) {
+	for _, u := range r {
+		sum := set.SumSquares(u.Value)
+		if sum > 0 && !math.IsInf(sum, 0) {
+			set.Scale(u.Value, F(1/math.Sqrt(sum)))
+		}
+	}
+}

@@ -1,0 +1,25 @@
+// Package weight holds a network's parameters and the ways in which a square
+// weight matrix is built from them.
+//
+// All parameters of a network live in one slice of an [Arena] and their
+// gradients in another of the same layout; each tensor is a named [View] of
+// both. An optimiser is then one loop, a checkpoint one copy.
+//
+// A [Matrix] turns parameters into an n × n matrix W once a minibatch and
+// carries the gradient of W back to the parameters:
+//
+//	[Dense]        W itself (RNN, IRNN)
+//	[Householder]  W = H(u_n) … H(u_{n-m+1}), orthogonal (oRNN)
+//	[SVD]          W = U diag(σ) Vᵀ with U, V as above (Spectral-RNN)
+//
+// Conventions: matrices are row-major, W maps a column vector (h ← W h), and
+// gradients are always added, never assigned. Everything is generic over the
+// floating-point type, so that the very code that trains in float32 is
+// checked in float64. A wrong shape is a mistake of the calling program and
+// panics; a wrong option, which may come from a sweep file, is an error.
+// Nothing here is safe for use by several goroutines at once.
+//
+// The parametrisations follow Zhang, Lei and Dhillon, "Stabilizing Gradients
+// for Deep Neural Networks via Efficient SVD Parameterization", ICML 2018;
+// equation and algorithm numbers are that paper's.
+package weight
