@@ -1,4 +1,548 @@
 package sweep
 
-// Grid is the lazy expansion of a Spec: nothing of it is listed in memory.
-type Grid struct{}
+import (
+	"fmt"
+	"iter"
+	"math"
+	"math/bits"
+	"sort"
+	"strings"
+)
+
+// Grid is the lazy expansion of a Spec. Its points are numbered from 0 in the
+// order of the axes, the first varying slowest; only valid points have a
+// number:
+//
+//   - A parameter with conditions is present where all of them hold. A
+//     condition on an absent parameter does not hold.
+//   - Points that agree in all present parameters are one point, at the place
+//     of the first of them.
+//   - A point that fits an exclusion is left out.
+//
+// Axes that no condition and no exclusion touches are never enumerated: they
+// multiply. The others, the constrained axes, are enumerated once; a grid keeps
+// four bytes for each of their valid combinations and nothing for a point. A
+// Grid is immutable and safe for concurrent use.
+type Grid struct {
+	axes       []gridAxis
+	conditions []presence
+	exclude    []rule
+	// valid are the mixed-radix codes of the valid combinations of the
+	// constrained axes, ascending; without any it holds the empty combination.
+	valid   []uint32
+	product int64
+	total   int64
+	count   int64
+	removed []Removal
+}
+
+// Removal tells how often conditions remove a parameter.
+type Removal struct {
+	Parameter string `json:"parameter"`
+	// Points counts the points without the parameter, before Spec.Cap.
+	Points int64 `json:"points"`
+}
+
+// maxCombinations bounds what NewGrid enumerates: a second and 40 MB.
+const maxCombinations = 10_000_000
+
+type gridAxis struct {
+	parameters []gridParameter
+	// positions are the axis positions without repeated rows; nil means all.
+	positions []int64
+	length    int64
+	// constrained axes have a place value in the codes of Grid.valid.
+	constrained bool
+	place       int64
+	// free is the product of the lengths of the free axes after this one.
+	free int64
+	// conditional axes have a parameter with a condition.
+	conditional bool
+}
+
+type gridParameter struct {
+	AxisParameter
+	// condition indexes Grid.conditions; -1 if always present.
+	condition int
+}
+
+// rule is a Match bound to the axes; it fits where all terms do.
+type rule struct {
+	terms []term
+	never bool
+}
+
+type term struct {
+	axis, condition int
+	// fits tells for each digit of the axis whether the value is accepted.
+	fits []bool
+}
+
+// presence holds the rules of one conditional parameter.
+type presence struct {
+	parameter string
+	rules     []rule
+}
+
+// placement locates a parameter.
+type placement struct{ axis, parameter int }
+
+// NewGrid checks spec and counts its points. The cost does not depend on the
+// axes that nothing constrains. Errors are ErrNoPoint and ErrTooManyPoints,
+// wrapped, and *ParameterError for parameters and conditions that make no sense.
+func NewGrid(spec *Spec) (*Grid, error) {
+	g := &Grid{valid: []uint32{0}}
+	placements, err := g.addAxes(spec.Axes)
+	if err != nil {
+		return nil, err
+	}
+	order, err := g.addConditions(spec.Conditions, placements)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range spec.Exclude {
+		g.constrain(m, placements)
+	}
+	if err := g.place(); err != nil {
+		return nil, err
+	}
+	g.bindAll(spec, placements, order)
+	g.enumerate()
+	if g.total == 0 {
+		return nil, fmt.Errorf("%w: exclude takes all %d combinations out", ErrNoPoint, g.product)
+	}
+	g.count = g.total
+	if spec.Cap > 0 {
+		g.count = min(g.count, spec.Cap)
+	}
+	return g, nil
+}
+
+// addAxes checks the axes and computes the product.
+func (g *Grid) addAxes(axes []Axis) (map[string]placement, error) {
+	if len(axes) == 0 {
+		return nil, fmt.Errorf("%w: it has no parameter", ErrNoPoint)
+	}
+	placements := map[string]placement{}
+	product := uint64(1)
+	for k, axis := range axes {
+		if len(axis.Parameters) == 0 {
+			return nil, fmt.Errorf("%w: axis %d has no parameter", ErrNoPoint, k)
+		}
+		added := gridAxis{length: axis.Len()}
+		for i, p := range axis.Parameters {
+			if _, repeated := placements[p.Name]; repeated {
+				return nil, &ParameterError{Parameter: p.Name, Problem: "is given twice"}
+			}
+			placements[p.Name] = placement{k, i}
+			n := p.Values.Len()
+			if n <= 0 {
+				return nil, fmt.Errorf("%w: %w", ErrNoPoint, &ParameterError{Parameter: p.Name, Problem: "has no value"})
+			}
+			if n != added.length {
+				return nil, &ParameterError{Parameter: p.Name, Problem: fmt.Sprintf(
+					"has %d values but %s, which it is zipped with, has %d", n, axis.Parameters[0].Name, added.length)}
+			}
+			if err := p.Values.check(p.Name); err != nil {
+				return nil, err
+			}
+			added.parameters = append(added.parameters, gridParameter{p, -1})
+		}
+		added.dropRepeatedRows()
+		high, low := bits.Mul64(product, uint64(added.length))
+		if high != 0 || low > math.MaxInt64 {
+			return nil, fmt.Errorf("%w (reached at parameter %s)", ErrTooManyPoints, axis.Parameters[0].Name)
+		}
+		product = low
+		g.axes = append(g.axes, added)
+	}
+	g.product = int64(product)
+	return placements, nil
+}
+
+// dropRepeatedRows keeps the first of equal rows. A progression never repeats.
+func (a *gridAxis) dropRepeatedRows() {
+	for _, p := range a.parameters {
+		if p.Values.Range != nil {
+			return
+		}
+	}
+	if a.length == 1 {
+		return
+	}
+	everything := make([]bool, len(a.parameters))
+	for i := range everything {
+		everything[i] = true
+	}
+	first := a.firsts(everything)
+	for i, f := range first {
+		if int64(f) == int64(i) {
+			a.positions = append(a.positions, int64(i))
+		}
+	}
+	if int64(len(a.positions)) == a.length {
+		a.positions = nil
+	} else {
+		a.length = int64(len(a.positions))
+	}
+}
+
+// firsts returns for each digit the smallest digit with the same values of the
+// chosen parameters.
+func (a *gridAxis) firsts(chosen []bool) []uint32 {
+	first := make([]uint32, a.length)
+	seen := make(map[string]uint32, a.length)
+	var key []byte
+	for digit := range first {
+		key = key[:0]
+		for i, p := range a.parameters {
+			if chosen[i] {
+				// A value without canonical form (NewGrid has none) equals nothing.
+				text, err := CanonicalJSON(p.Values.At(a.position(int64(digit))))
+				if err != nil {
+					text = fmt.Appendf(nil, "#%d", digit)
+				}
+				key = append(append(key, text...), 0)
+			}
+		}
+		if f, ok := seen[string(key)]; ok {
+			first[digit] = f
+		} else {
+			first[digit] = uint32(digit)
+			seen[string(key)] = uint32(digit)
+		}
+	}
+	return first
+}
+
+func (a *gridAxis) position(digit int64) int64 {
+	if a.positions == nil {
+		return digit
+	}
+	return a.positions[digit]
+}
+
+// constrain marks the axes that a match names.
+func (g *Grid) constrain(m Match, placements map[string]placement) {
+	for name := range m {
+		if at, ok := placements[name]; ok {
+			g.axes[at.axis].constrained = true
+		}
+	}
+}
+
+// addConditions numbers the conditional parameters so that each comes after
+// those that its conditions name, and returns their names in that order.
+func (g *Grid) addConditions(conditions []Condition, placements map[string]placement) ([]string, error) {
+	needs := map[string][]string{}
+	var names []string
+	for _, c := range conditions {
+		at, ok := placements[c.Parameter]
+		if !ok {
+			return nil, &ParameterError{Parameter: c.Parameter, Problem: "has a condition but no values"}
+		}
+		if _, seen := needs[c.Parameter]; !seen {
+			names = append(names, c.Parameter)
+		}
+		needs[c.Parameter] = append(needs[c.Parameter], c.When.Names()...)
+		g.axes[at.axis].constrained, g.axes[at.axis].conditional = true, true
+		g.constrain(c.When, placements)
+	}
+	var order, path []string
+	const open, done = 1, 2
+	state := map[string]int{}
+	var visit func(name string) error
+	visit = func(name string) error {
+		if _, conditional := needs[name]; !conditional || state[name] == done {
+			return nil
+		}
+		path = append(path, name)
+		if state[name] == open {
+			for path[0] != name {
+				path = path[1:]
+			}
+			return &ParameterError{Parameter: name, Problem: "its condition depends on itself: " + strings.Join(path, " → ")}
+		}
+		state[name] = open
+		for _, next := range needs[name] {
+			if err := visit(next); err != nil {
+				return err
+			}
+		}
+		path = path[:len(path)-1]
+		state[name] = done
+		order = append(order, name)
+		return nil
+	}
+	for _, name := range names {
+		if err := visit(name); err != nil {
+			return nil, err
+		}
+	}
+	for i, name := range order {
+		at := placements[name]
+		g.axes[at.axis].parameters[at.parameter].condition = i
+	}
+	return order, nil
+}
+
+// place computes the place values and the products of free lengths.
+func (g *Grid) place() error {
+	combinations, free := int64(1), int64(1)
+	var names []string
+	for k := len(g.axes) - 1; k >= 0; k-- {
+		a := &g.axes[k]
+		a.free = free
+		if !a.constrained {
+			free *= a.length
+			continue
+		}
+		names = append(names, a.parameters[0].Name)
+		a.place = combinations
+		if a.length > maxCombinations/combinations {
+			sort.Strings(names)
+			return fmt.Errorf("conditions and exclusions over %s have more than %d combinations to check: "+
+				"name fewer parameters in them, or split the sweep", strings.Join(names, ", "), maxCombinations)
+		}
+		combinations *= a.length
+	}
+	return nil
+}
+
+// bindAll binds conditions and exclusions to the axes.
+func (g *Grid) bindAll(spec *Spec, placements map[string]placement, order []string) {
+	for _, name := range order {
+		p := presence{parameter: name}
+		for _, c := range spec.Conditions {
+			if c.Parameter == name {
+				p.rules = append(p.rules, g.bind(c.When, placements))
+			}
+		}
+		g.conditions = append(g.conditions, p)
+	}
+	for _, m := range spec.Exclude {
+		g.exclude = append(g.exclude, g.bind(m, placements))
+	}
+}
+
+func (g *Grid) bind(m Match, placements map[string]placement) rule {
+	var r rule
+	for _, name := range m.Names() {
+		at, ok := placements[name]
+		if !ok {
+			return rule{never: true}
+		}
+		a := &g.axes[at.axis]
+		p := &a.parameters[at.parameter]
+		t := term{axis: at.axis, condition: p.condition, fits: make([]bool, a.length)}
+		accepted := make(map[string]bool, len(m[name]))
+		for _, value := range m[name] {
+			if key, err := CanonicalJSON(value); err == nil {
+				accepted[string(key)] = true
+			}
+		}
+		for digit := range t.fits {
+			if key, err := CanonicalJSON(p.Values.At(a.position(int64(digit)))); err == nil {
+				t.fits[digit] = accepted[string(key)]
+			}
+		}
+		r.terms = append(r.terms, t)
+	}
+	return r
+}
+
+func (r *rule) holds(digits []int64, present []bool) bool {
+	if r.never {
+		return false
+	}
+	for i := range r.terms {
+		t := &r.terms[i]
+		if !t.fits[digits[t.axis]] || t.condition >= 0 && !present[t.condition] {
+			return false
+		}
+	}
+	return true
+}
+
+// decide fills present for the combination of digits.
+func (g *Grid) decide(digits []int64, present []bool) {
+	for i := range g.conditions {
+		present[i] = true
+		for j := range g.conditions[i].rules {
+			if !g.conditions[i].rules[j].holds(digits, present) {
+				present[i] = false
+				break
+			}
+		}
+	}
+}
+
+// enumerate lists the valid combinations of the constrained axes, and counts.
+func (g *Grid) enumerate() {
+	var constrained []int
+	free := int64(1)
+	combinations := int64(1)
+	for k := range g.axes {
+		if g.axes[k].constrained {
+			constrained = append(constrained, k)
+			combinations *= g.axes[k].length
+		} else {
+			free *= g.axes[k].length
+		}
+	}
+	absent := make([]int64, len(g.conditions))
+	if len(constrained) > 0 || len(g.exclude) > 0 {
+		g.valid = nil
+		digits := make([]int64, len(g.axes))
+		present := make([]bool, len(g.conditions))
+		checker := newRepeats(g)
+		for code := int64(0); code < combinations; code++ {
+			g.decide(digits, present)
+			if !checker.repeated(digits, present) && !g.excluded(digits, present) {
+				g.valid = append(g.valid, uint32(code))
+				for i, there := range present {
+					if !there {
+						absent[i]++
+					}
+				}
+			}
+			for i := len(constrained) - 1; i >= 0; i-- {
+				k := constrained[i]
+				if digits[k]++; digits[k] < g.axes[k].length {
+					break
+				}
+				digits[k] = 0
+			}
+		}
+	}
+	g.total = int64(len(g.valid)) * free
+	for k := range g.axes {
+		for _, p := range g.axes[k].parameters {
+			if p.condition >= 0 && absent[p.condition] > 0 {
+				g.removed = append(g.removed, Removal{p.Name, absent[p.condition] * free})
+			}
+		}
+	}
+}
+
+func (g *Grid) excluded(digits []int64, present []bool) bool {
+	for i := range g.exclude {
+		if g.exclude[i].holds(digits, present) {
+			return true
+		}
+	}
+	return false
+}
+
+// repeats finds the combinations that an earlier one stands for: with some
+// parameters of an axis absent, several of its digits give the same point.
+// Presence depends on present values alone, so each axis can be judged by itself.
+type repeats struct {
+	grid *Grid
+	// first holds gridAxis.firsts by axis and present parameters.
+	first  []map[string][]uint32
+	key    []byte
+	chosen []bool
+}
+
+func newRepeats(g *Grid) *repeats {
+	r := &repeats{grid: g, first: make([]map[string][]uint32, len(g.axes))}
+	for k := range r.first {
+		r.first[k] = map[string][]uint32{}
+	}
+	return r
+}
+
+func (r *repeats) repeated(digits []int64, present []bool) bool {
+	for k := range r.grid.axes {
+		a := &r.grid.axes[k]
+		if !a.conditional || digits[k] == 0 {
+			continue
+		}
+		r.key, r.chosen = r.key[:0], r.chosen[:0]
+		for _, p := range a.parameters {
+			there := p.condition < 0 || present[p.condition]
+			r.chosen = append(r.chosen, there)
+			if there {
+				r.key = append(r.key, 1)
+			} else {
+				r.key = append(r.key, 0)
+			}
+		}
+		first, ok := r.first[k][string(r.key)]
+		if !ok {
+			first = a.firsts(r.chosen)
+			r.first[k][string(r.key)] = first
+		}
+		if int64(first[digits[k]]) != digits[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// Count is the number of points.
+func (g *Grid) Count() int64 { return g.count }
+
+// Product is the number of combinations of all values, before conditions,
+// exclusions and Spec.Cap.
+func (g *Grid) Product() int64 { return g.product }
+
+// Removed lists the parameters that conditions remove somewhere, in file order.
+func (g *Grid) Removed() []Removal { return append([]Removal(nil), g.removed...) }
+
+// At computes the point with the given index, 0 ≤ index < Count. It costs a
+// few binary searches, whatever the index.
+func (g *Grid) At(index int64) (Parameters, error) {
+	if index < 0 || index >= g.count {
+		return nil, fmt.Errorf("point %d: the grid has the points 0 to %d: %w", index, g.count-1, ErrNotFound)
+	}
+	var digitArray [32]int64
+	var presentArray [32]bool
+	digits := append(digitArray[:0], make([]int64, len(g.axes))...)
+	present := append(presentArray[:0], make([]bool, len(g.conditions))...)
+	parameters := 0
+	// valid[low:high] are the combinations that agree with the digits so far.
+	low, high := int64(0), int64(len(g.valid))
+	for k := range g.axes {
+		a := &g.axes[k]
+		parameters += len(a.parameters)
+		if !a.constrained {
+			rest := (high - low) * a.free
+			digits[k] = index / rest
+			index %= rest
+			continue
+		}
+		prefix := int64(g.valid[low+index/a.free]) / a.place
+		digits[k] = prefix % a.length
+		chosen := g.valid[low:high]
+		from := sort.Search(len(chosen), func(i int) bool { return int64(chosen[i])/a.place >= prefix })
+		to := from + sort.Search(len(chosen)-from, func(i int) bool { return int64(chosen[from+i])/a.place > prefix })
+		index -= int64(from) * a.free
+		low, high = low+int64(from), low+int64(to)
+	}
+	g.decide(digits, present)
+	point := make(Parameters, parameters)
+	for k := range g.axes {
+		a := &g.axes[k]
+		position := a.position(digits[k])
+		for _, p := range a.parameters {
+			if p.condition < 0 || present[p.condition] {
+				point[p.Name] = p.Values.At(position)
+			}
+		}
+	}
+	return point, nil
+}
+
+// All yields the points from index from on with their indices.
+func (g *Grid) All(from int64) iter.Seq2[int64, Parameters] {
+	return func(yield func(int64, Parameters) bool) {
+		for index := max(from, 0); index < g.count; index++ {
+			point, err := g.At(index)
+			if err != nil || !yield(index, point) {
+				return
+			}
+		}
+	}
+}

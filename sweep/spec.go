@@ -1,6 +1,9 @@
 package sweep
 
 import (
+	"encoding/json"
+	"fmt"
+	"math"
 	"time"
 )
 
@@ -71,12 +74,15 @@ type Values struct {
 }
 
 // Range is the progression Start, Start+Step, … of Count values. Integer says
-// that the values are int64; Start and Step are whole then.
+// that the values are int64; Start and Step are whole then. A Divisor, if not
+// 0, divides every value: with whole Start and Step and a power of ten it gives
+// decimal fractions as a person writes them (3/10 is 0.3, 0.1+2·0.1 is not).
 type Range struct {
 	Start   float64 `json:"start"`
 	Step    float64 `json:"step"`
 	Count   int64   `json:"count"`
 	Integer bool    `json:"integer,omitempty"`
+	Divisor float64 `json:"divisor,omitempty"`
 }
 
 // Len is the number of values.
@@ -95,7 +101,105 @@ func (v Values) At(i int64) any {
 	if v.Range.Integer {
 		return int64(v.Range.Start) + i*int64(v.Range.Step)
 	}
-	return v.Range.Start + float64(i)*v.Range.Step
+	// The conversion forbids fused multiply-add, which would give other bits on
+	// other machines.
+	value := v.Range.Start + float64(float64(i)*v.Range.Step)
+	if v.Range.Divisor != 0 {
+		value /= v.Range.Divisor
+	}
+	return value
+}
+
+// Index returns the first position of a value, or -1.
+func (v Values) Index(value any) int64 {
+	if v.Range == nil {
+		for i, item := range v.List {
+			if sameValue(item, value) {
+				return int64(i)
+			}
+		}
+		return -1
+	}
+	var number float64
+	switch n := value.(type) {
+	case int64:
+		number = float64(n)
+	case float64:
+		number = n
+	default:
+		return -1
+	}
+	if v.Range.Divisor != 0 {
+		number *= v.Range.Divisor
+	}
+	guess := int64(0)
+	if v.Range.Step != 0 {
+		// Rounding is off by one at most; out of bounds is caught below.
+		guess = int64(math.Round(min(max((number-v.Range.Start)/v.Range.Step, -1), float64(v.Range.Count))))
+	}
+	for i := max(guess-1, 0); i <= guess+1 && i < v.Range.Count; i++ {
+		if sameValue(v.At(i), value) {
+			return i
+		}
+	}
+	return -1
+}
+
+// check refuses values that have no canonical form and progressions that
+// repeat themselves.
+func (v Values) check(parameter string) error {
+	refuse := func(problem string) error {
+		return &ParameterError{Parameter: parameter, Problem: problem}
+	}
+	if v.Range == nil {
+		for i, item := range v.List {
+			switch x := item.(type) {
+			case nil, bool, string, int64:
+				continue
+			case float64:
+				if !math.IsNaN(x) && !math.IsInf(x, 0) {
+					continue
+				}
+			}
+			if _, err := CanonicalJSON(item); err != nil {
+				return refuse(fmt.Sprintf("value %d: %v", i+1, err))
+			}
+		}
+		return nil
+	}
+	r := v.Range
+	const exact = 1 << 53
+	last := r.Start + float64(r.Count-1)*r.Step
+	switch {
+	case math.IsNaN(last) || math.IsInf(last, 0) || math.IsNaN(r.Divisor) || math.IsInf(r.Divisor, 0):
+		return refuse("its range is not finite")
+	case r.Integer && (r.Divisor != 0 || r.Start != math.Trunc(r.Start) || r.Step != math.Trunc(r.Step) ||
+		math.Abs(r.Start) > exact || math.Abs(last) > exact || math.Abs(r.Step) > exact):
+		return refuse("its integer range must be whole numbers up to 2^53")
+	case r.Count > 1 && (sameValue(v.At(0), v.At(1)) || sameValue(v.At(r.Count-2), v.At(r.Count-1))):
+		return refuse("its range repeats values: the step is too small")
+	}
+	return nil
+}
+
+// UnmarshalJSON decodes what encoding/json writes; whole numbers stay exact.
+func (v *Values) UnmarshalJSON(data []byte) error {
+	var raw struct {
+		List  json.RawMessage `json:"list"`
+		Range *Range          `json:"range"`
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return err
+	}
+	v.List, v.Range = nil, raw.Range
+	if len(raw.List) > 0 {
+		list, err := decodeList(raw.List)
+		if err != nil {
+			return err
+		}
+		v.List = list
+	}
+	return nil
 }
 
 // Condition says that Parameter exists only at points that fit When.
