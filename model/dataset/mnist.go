@@ -147,10 +147,10 @@ func parseIDX(path string, file io.Reader, magic uint32, limit int) (idx, error)
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return fail(ErrTruncated, "it ends within %s; fetch the file again", what)
-		case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
-			return fail(ErrForm, "%v", err)
+		case errors.As(err, new(*fs.PathError)):
+			return idx{}, fmt.Errorf("reading data: %w", err)
 		}
-		return idx{}, fmt.Errorf("reading data: %s: %w", path, err)
+		return fail(ErrForm, "%v", err) // what unpacking complains of
 	}
 
 	var r io.Reader = bufio.NewReaderSize(file, 1<<16)

@@ -16,6 +16,11 @@ type table struct {
 	label  []int     // [rows]: index into names
 	line   []int     // [rows]: line of the file, from 1
 	known  map[string]int
+	open   bool // the last line has no line end
+}
+
+func newTable(path string, data []byte) *table {
+	return &table{path: path, known: map[string]int{}, open: !bytes.HasSuffix(data, []byte("\n"))}
 }
 
 func (t *table) rows() int { return len(t.label) }
@@ -39,7 +44,7 @@ func (t *table) addLabel(name []byte, line int) {
 // parseDelimited reads the archive's text forms: a series a line, the label first, tabs (2018), commas (2015) or blanks
 // between the fields.
 func parseDelimited(path string, data []byte) (*table, error) {
-	t := &table{path: path, known: map[string]int{}}
+	t := newTable(path, data)
 	var separator byte
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	lines := lineReader{rest: data}
@@ -111,7 +116,7 @@ func (t *table) scanValues(line []byte, i int, separator byte, number, first int
 
 	count := len(t.values) - start
 	switch {
-	case count == 0:
+	case count == 0 && t.length == 0:
 		return t.fail(number, 0, ErrEmpty, "a label without values")
 	case t.length == 0:
 		t.length = count

@@ -9,7 +9,7 @@ import (
 // parseTS reads the form of the UEA and UCR repository and of sktime: a header of lines that begin with @, the line
 // @data, then a series a line, commas between its values and the label behind a colon. Labels may be any text.
 func parseTS(path string, data []byte) (*table, error) {
-	t := &table{path: path, known: map[string]int{}}
+	t := newTable(path, data)
 	lines := lineReader{rest: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))}
 	var declared []string
 	inData := false

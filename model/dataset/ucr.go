@@ -71,6 +71,13 @@ func LoadUCR(dir, name string, options UCROptions) (*Set, error) {
 		// The 2015 form has the paper's parts.
 		known = known || paper.Exchanged() && train.rows() == paper.ArchiveTest && test.rows() == paper.ArchiveTrain
 		if !known {
+			// A cut within the last number of a row leaves no other trace.
+			for _, t := range []*table{train, test} {
+				if t.open {
+					return nil, t.fail(t.line[t.rows()-1], 0, ErrTruncated, "the last row has no line end, and %d and %d series are not the %d and %d of the archive's %s; fetch the file again",
+						train.rows(), test.rows(), paper.ArchiveTrain, paper.ArchiveTest, paper.Name)
+				}
+			}
 			s.Notes = append(s.Notes, fmt.Sprintf("%d series to train and %d to test, where the archive has %d and %d", train.rows(), test.rows(), paper.ArchiveTrain, paper.ArchiveTest))
 		}
 	}
