@@ -1,0 +1,26 @@
+# make test   everything that must hold, installing what it needs
+# make lint   vet, golangci-lint, generated code up to date
+# make bench  the table of kernel and training-step speeds
+
+GOLANGCI_VERSION ?= v2.15.0
+GO ?= go
+
+.PHONY: build test race lint generate bench clean
+
+build:
+	$(GO) build -o bin/sweep ./cmd/sweep
+
+test:
+	./.ci/install
+	$(GO) test ./...
+
+race:
+	./.ci/install
+	$(GO) test -race ./...
+
+lint:
+	$(GO) vet ./...
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION) run ./...
+
+clean:
+	rm -rf bin

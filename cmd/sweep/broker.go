@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// broker is an in-process NATS server with JetStream on disk. It listens on no
+// port: only this process can reach it.
+type broker struct {
+	server *server.Server
+	conn   *nats.Conn
+}
+
+// startBroker starts the server with its files under dir. The server's own
+// fsync interval is left as it is: the database is the truth, and a broker that
+// loses its files costs time and nothing else.
+func startBroker(dir string) (*broker, error) {
+	s, err := server.NewServer(&server.Options{
+		ServerName:      "sweep-local",
+		JetStream:       true,
+		StoreDir:        filepath.Join(dir, "broker"),
+		DontListen:      true,
+		NoSigs:          true,
+		NoLog:           true,
+		NoSystemAccount: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("in-process NATS server: %w", err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		s.Shutdown()
+		s.WaitForShutdown()
+		return nil, fmt.Errorf("in-process NATS server: not ready after 10 s; is the disk of %s full?", dir)
+	}
+	conn, err := nats.Connect("", nats.InProcessServer(s), nats.Name("sweep run"), nats.MaxReconnects(-1))
+	if err != nil {
+		s.Shutdown()
+		s.WaitForShutdown()
+		return nil, fmt.Errorf("in-process NATS server: %w", err)
+	}
+	return &broker{s, conn}, nil
+}
+
+// Close ends the connection and waits for the server: its files suffer otherwise.
+func (b *broker) Close() {
+	b.conn.Close()
+	b.server.Shutdown()
+	b.server.WaitForShutdown()
+}

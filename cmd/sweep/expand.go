@@ -1,0 +1,254 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"sweep/sweep"
+	"sweep/sweep/file"
+	"sweep/worker/trainer"
+)
+
+type expandOptions struct {
+	asJSON    bool
+	at        int64
+	noTrainer bool
+}
+
+func newExpand(s *settings) *cobra.Command {
+	options := expandOptions{at: -1}
+	cmd := &cobra.Command{
+		Use:     "expand FILE",
+		Short:   "Show what a sweep file would train, without training it",
+		GroupID: "write",
+		Long: `Show what a sweep file would train: how many points, the first and the last,
+any one by its index, what conditions remove, and a reckoning of the cost.
+
+The trainer's schema gives values their types and fills in defaults, and the
+trainer checks the points against the data; --no-trainer leaves both out.
+
+Exit codes: 0 done, 1 the trainer does not start or its data cannot be read,
+2 the file is refused, 4 no such file.`,
+		Example: `  sweep expand examples/ucr.yaml
+  sweep expand examples/ucr.yaml --at 17 --json
+  sweep expand wandb.yaml --no-trainer --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runExpand(cmd, s, options, args[0]) },
+	}
+	cmd.Flags().BoolVar(&options.asJSON, "json", false, "print JSON")
+	cmd.Flags().Int64Var(&options.at, "at", -1, "print only the point with this index, counted from 0")
+	cmd.Flags().BoolVar(&options.noTrainer, "no-trainer", false, "leave the trainer out: types as YAML has them, no defaults, no checks")
+	return cmd
+}
+
+// expansion is what expand prints.
+type expansion struct {
+	Name    string           `json:"name"`
+	Points  int64            `json:"points"`
+	Product string           `json:"product"`
+	First   sweep.Parameters `json:"first"`
+	Last    sweep.Parameters `json:"last"`
+	Removed []sweep.Removal  `json:"removed,omitempty"`
+	// Checked points were validated by the trainer.
+	Checked int64    `json:"checked,omitempty"`
+	Flops   float64  `json:"flops,omitempty"`
+	Bytes   int64    `json:"bytes,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+}
+
+func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path string) error {
+	p, err := expandPlan(cmd, s, options, path)
+	if err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("at") {
+		if options.at < 0 || options.at >= p.grid.Count() {
+			return usageError("--at %d: the grid has the points 0 to %d", options.at, p.grid.Count()-1)
+		}
+		point, err := p.grid.At(options.at)
+		if err != nil {
+			return err
+		}
+		return writePoint(cmd, options.asJSON, point)
+	}
+	first, err := p.grid.At(0)
+	if err != nil {
+		return err
+	}
+	last, err := p.grid.At(p.grid.Count() - 1)
+	if err != nil {
+		return err
+	}
+	e := expansion{
+		Name: p.submission.Spec.Name, Points: p.grid.Count(), Product: p.grid.Product().String(), First: first, Last: last,
+		Removed: p.grid.Removed(), Checked: p.checked, Flops: p.submission.Flops, Bytes: p.maxBytes, Notes: p.notes,
+	}
+	if options.asJSON {
+		return writeJSON(cmd, e)
+	}
+	return writeExpansion(cmd, s, p, &e)
+}
+
+func expandPlan(cmd *cobra.Command, s *settings, options expandOptions, path string) (*plan, error) {
+	if !options.noTrainer {
+		launcher, err := s.newLauncher(trainer.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return s.readPlan(cmd.Context(), path, launcher)
+	}
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("sweep file: %w", err)
+	}
+	decoded, err := file.Decode(path, source, file.Options{})
+	if err != nil {
+		return nil, err
+	}
+	grid, err := sweep.NewGrid(&decoded.Spec)
+	if err != nil {
+		return nil, decoded.Locate(err)
+	}
+	return &plan{submission: &sweep.Submission{Spec: decoded.Spec}, grid: grid, notes: decoded.Notes}, nil
+}
+
+func writePoint(cmd *cobra.Command, asJSON bool, point sweep.Parameters) error {
+	if asJSON {
+		return writeJSON(cmd, point)
+	}
+	for _, name := range point.Names() {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", name, shortJSON(point[name]))
+	}
+	return nil
+}
+
+func writeExpansion(cmd *cobra.Command, s *settings, p *plan, e *expansion) error {
+	out := cmd.OutOrStdout()
+	for _, note := range e.Notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+	}
+	fmt.Fprintf(out, "%s: %d trials\n\n", e.Name, e.Points)
+	for _, axis := range p.submission.Spec.Axes {
+		for i, parameter := range axis.Parameters {
+			mark := ""
+			if i > 0 {
+				mark = ", advances with " + axis.Parameters[0].Name
+			}
+			fmt.Fprintf(out, "  %-16s %d values: %s%s\n", parameter.Name, parameter.Values.Len(), someValues(parameter.Values), mark)
+		}
+	}
+	if e.Product != fmt.Sprint(e.Points) {
+		fmt.Fprintf(out, "\nthe full product has %s points; conditions, exclusions and caps leave %d\n", e.Product, e.Points)
+	}
+	for _, r := range e.Removed {
+		fmt.Fprintf(out, "  %s does not exist at %d of them\n", r.Parameter, r.Points)
+	}
+	first, err := sweep.CanonicalJSON(e.First)
+	if err != nil {
+		return err
+	}
+	last, err := sweep.CanonicalJSON(e.Last)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nfirst  %s\nlast   %s\n", first, last)
+	if e.Checked > 0 {
+		fmt.Fprintf(out, "\ncost   %s flop in all", engineering(e.Flops))
+		if rate := s.earlierRate(cmd, p.submission.Description.Name); rate > 0 && e.Flops > 0 {
+			fmt.Fprintf(out, ", %s core hours at the %s flop/s of earlier trials here", significant(e.Flops/rate/3600), engineering(rate))
+		}
+		fmt.Fprintf(out, "; up to %s a trial; %d points checked\n", bytesText(e.Bytes), e.Checked)
+	}
+	return nil
+}
+
+// someValues lists a few values of a parameter.
+func someValues(v sweep.Values) string {
+	text := ""
+	for i := range min(v.Len(), 6) {
+		if i > 0 {
+			text += ", "
+		}
+		text += shortJSON(v.At(i))
+	}
+	if v.Len() > 6 {
+		text += ", … " + shortJSON(v.At(v.Len()-1))
+	}
+	return text
+}
+
+// earlierRate is the flop rate of a core that this store's finished trials of
+// the trainer reached; 0 if there are none.
+func (s *settings) earlierRate(cmd *cobra.Command, trainerName string) float64 {
+	results, err := s.openStore(cmd.Context())
+	if err != nil {
+		return 0 // only a reckoning: expand works without a store
+	}
+	defer func() { _ = results.Close() }()
+	var rate float64
+	_ = results.Query(cmd.Context(), "SELECT sum(flops) / sum(seconds) FROM results WHERE seconds > 0 AND flops > 0",
+		func(_ []string, row []any) error {
+			if v, ok := row[0].(float64); ok {
+				rate = v
+			}
+			return nil
+		})
+	return rate
+}
+
+// engineering prints a large number with an SI prefix.
+func engineering(x float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e18, "E"}, {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if x >= unit.size {
+			return significant(x/unit.size) + " " + unit.name
+		}
+	}
+	return significant(x) + " "
+}
+
+func bytesText(n int64) string { return engineering(float64(n)) + "B" }
+
+func newSchema(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:     "schema [TRAINER]",
+		Short:   "Print the JSON Schema of sweep files, for editors",
+		GroupID: "write",
+		Long: `Print the JSON Schema of sweep files with a trainer's parameters in it, so that an
+editor can complete and check them. TRAINER is builtin if it is not named.
+
+Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
+		Example: "  sweep schema > sweep.schema.json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := sweep.DefaultTrainer
+			if len(args) > 0 {
+				name = args[0]
+			}
+			launcher, err := s.newLauncher(trainer.Options{})
+			if err != nil {
+				return err
+			}
+			process, err := launcher.Launch(cmd.Context(), name)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = process.Close() }() // it has answered
+			description, err := process.Describe(cmd.Context())
+			if err != nil {
+				return err
+			}
+			schema, err := file.Schema(description)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), string(json.RawMessage(schema)))
+			return err
+		},
+	}
+}

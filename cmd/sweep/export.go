@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sweep/sweep"
+)
+
+func newExport(s *settings) *cobra.Command {
+	var format, output string
+	var withCurves bool
+	cmd := &cobra.Command{
+		Use:     "export [SWEEP]",
+		Short:   "Write a sweep's trials as CSV or JSON lines",
+		GroupID: "ask",
+		Long: `Write every trial of a sweep (the newest if none is named) with its parameters and
+summary metrics, a row or a line each; JSON lines can carry the curves too.
+
+Exit codes: 0 done, 1 the output cannot be written, 2 bad flags, 4 no such sweep.`,
+		Example: "  sweep export ucr --format csv > ucr.csv\n  sweep export latest --format jsonl --curves --output trials.jsonl",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			results, record, err := s.findSweep(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = results.Close() }()
+			out := cmd.OutOrStdout()
+			if output != "" {
+				f, err := os.Create(output)
+				if err != nil {
+					return fmt.Errorf("export: %w", err)
+				}
+				defer func() {
+					if closeErr := f.Close(); err == nil && closeErr != nil {
+						err = fmt.Errorf("export: %w", closeErr)
+					}
+				}()
+				out = f
+			}
+			query := sweep.TrialQuery{Sweeps: []string{record.ID}}
+			switch {
+			case format == "jsonl":
+				return exportLines(cmd, results, query, withCurves, out)
+			case format == "csv" && !withCurves:
+				return exportCSV(cmd, results, record, query, out)
+			case format == "csv":
+				return usageError("--curves goes with --format jsonl; \"sweep curves\" writes one trial's as CSV")
+			default:
+				return usageError("--format %s: expected csv or jsonl", format)
+			}
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "csv", "csv or jsonl")
+	cmd.Flags().StringVar(&output, "output", "", "file to write (default: standard output)")
+	cmd.Flags().BoolVar(&withCurves, "curves", false, "with the curves (jsonl)")
+	return cmd
+}
+
+// trialLine is a trial as a line of JSON.
+type trialLine struct {
+	*sweep.TrialRecord
+	Curves []plainCurve `json:"curves,omitempty"`
+}
+
+func exportLines(cmd *cobra.Command, results sweep.Store, query sweep.TrialQuery, withCurves bool, out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
+		line := trialLine{TrialRecord: t}
+		if withCurves && t.Result != nil {
+			curves, err := results.Curves(cmd.Context(), t.TrialID)
+			if err != nil {
+				return err
+			}
+			line.Curves = plainCurves(curves)
+		}
+		return encoder.Encode(line)
+	})
+}
+
+// writeLines prints the trials of a query as JSON lines.
+func writeLines(cmd *cobra.Command, results sweep.Store, query sweep.TrialQuery) error {
+	return exportLines(cmd, results, query, false, cmd.OutOrStdout())
+}
+
+// exportCSV writes a column a parameter and summary metric of the trainer's
+// description, so that the header is known before the first trial.
+func exportCSV(cmd *cobra.Command, results sweep.Store, record *sweep.SweepRecord, query sweep.TrialQuery, out io.Writer) error {
+	var parameters, metrics []string
+	for _, g := range record.Grids {
+		for _, p := range g.Submission.Description.Parameters {
+			if !slices.Contains(parameters, p.Name) {
+				parameters = append(parameters, p.Name)
+			}
+		}
+		for _, m := range g.Submission.Description.Metrics {
+			if m.Summary && !slices.Contains(metrics, m.Name) {
+				metrics = append(metrics, m.Name)
+			}
+		}
+	}
+	header := []string{"sweep", "index", "state", "diverged"}
+	for _, name := range parameters {
+		header = append(header, "parameter."+name)
+	}
+	for _, name := range metrics {
+		header = append(header, "metric."+name)
+	}
+	header = append(header, "best_epoch", "parameter_count", "seconds", "kernel_level", "fingerprint", "started_at", "finished_at", "error")
+	w := csv.NewWriter(out)
+	if err := w.Write(header); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	err := results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
+		r := t.Result
+		if r == nil {
+			r = &sweep.Result{}
+		}
+		row := []string{t.Sweep, fmt.Sprint(t.Index), string(t.State), fmt.Sprint(r.Diverged)}
+		for _, name := range parameters {
+			if v, ok := t.Parameters[name]; ok {
+				row = append(row, shortJSON(v))
+			} else {
+				row = append(row, "")
+			}
+		}
+		for _, name := range metrics {
+			if v, ok := r.Summary[name]; ok {
+				row = append(row, fmt.Sprint(v))
+			} else {
+				row = append(row, "")
+			}
+		}
+		row = append(row, fmt.Sprint(r.BestEpoch), fmt.Sprint(r.ParameterCount), fmt.Sprint(r.Seconds), r.KernelLevel,
+			string(t.Fingerprint), timeText(t.StartedAt), timeText(t.FinishedAt), r.Error)
+		return w.Write(row)
+	})
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	w.Flush()
+	if err := w.Error(); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return nil
+}
+
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}

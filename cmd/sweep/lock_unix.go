@@ -1,0 +1,33 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// lockHome makes this process the only one that runs sweeps in dir; the lock
+// goes with the process, whatever ends it.
+func lockHome(dir string) (release func(), err error) {
+	path := filepath.Join(dir, "lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock of the home directory: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		owner, _ := os.ReadFile(path) // only for the message
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("another \"sweep run\" (process %s) is at work in %s: wait for it, or use another --home", strings.TrimSpace(string(owner)), dir)
+		}
+		return nil, fmt.Errorf("lock of the home directory: %w", err)
+	}
+	_ = f.Truncate(0) // the process number is only for the message above
+	_, _ = fmt.Fprintln(f, os.Getpid())
+	return func() { _ = f.Close() }, nil
+}

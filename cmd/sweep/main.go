@@ -1,0 +1,125 @@
+// Command sweep trains every point of a hyperparameter grid, on one laptop or
+// on a cluster, and turns the results into the tables of the papers.
+//
+// Each subcommand has a file of its own name. This package is the only place
+// that wires concrete types: the trainer, the store, the broker.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"sweep/sweep"
+	"sweep/sweep/file"
+)
+
+// Exit codes, the same for every command; each help text names those it uses.
+const (
+	exitFailure     = 1 // something went wrong that is not listed below
+	exitUsage       = 2 // wrong flags or arguments, or a sweep file that is refused
+	exitTrials      = 3 // the sweep ended, but some of its trials failed
+	exitNotFound    = 4 // no such sweep, trial or file
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// execute runs one command line and returns its exit code: main without the
+// process around it, which is what tests call.
+func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if !errors.Is(err, errSilent) {
+		fmt.Fprintln(stderr, "sweep:", err)
+	}
+	return exitCode(err)
+}
+
+// errSilent marks errors whose message has been printed already.
+var errSilent = errors.New("")
+
+// exitError gives an error its exit code.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func usageError(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func exitCode(err error) int {
+	var exit *exitError
+	var refused *file.Error
+	var parameter *sweep.ParameterError
+	switch {
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &refused), errors.As(err, &parameter),
+		errors.Is(err, sweep.ErrNoPoint), errors.Is(err, sweep.ErrTooManyPoints):
+		return exitUsage
+	case errors.Is(err, sweep.ErrNotFound), errors.Is(err, os.ErrNotExist):
+		return exitNotFound
+	default:
+		return exitFailure
+	}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sweep",
+		Short: "Train every point of a hyperparameter grid and turn the results into tables",
+		Long: `sweep trains every point of a hyperparameter grid and turns the results into tables.
+
+A sweep file names a trainer and the values of its parameters; "sweep run FILE"
+trains all of its trials on this machine, with nothing to install. Results are
+kept in a database and answer to "sweep table", "sweep trials" and SQL.`,
+		Example: `  sweep run examples/cbf.yaml
+  sweep table ucr
+  sweep trials --sort validation_loss --limit 10
+  sweep sql "SELECT model, avg(test_accuracy) FROM results GROUP BY model"`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
+	root.CompletionOptions.HiddenDefaultCmd = false
+	var s settings
+	s.addFlags(root.PersistentFlags())
+	root.AddGroup(
+		&cobra.Group{ID: "train", Title: "Train:"},
+		&cobra.Group{ID: "ask", Title: "Ask the results:"},
+		&cobra.Group{ID: "write", Title: "Write sweep files:"},
+	)
+	root.AddCommand(
+		newRun(&s),
+		newTrainer(&s),
+		newStatus(&s), newTable(&s), newTrials(&s), newCurves(&s), newSQL(&s), newExport(&s),
+		newExpand(&s), newSchema(&s),
+		newVersion(),
+	)
+	return root
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sweep/sweep"
+	"sweep/sweep/file"
+	"sweep/worker/trainer"
+)
+
+// plan is a checked sweep file: what "expand" shows and "run" submits.
+type plan struct {
+	submission *sweep.Submission
+	grid       *sweep.Grid
+	notes      []string
+	// checked counts the points that the trainer validated; maxBytes is the
+	// largest memory estimate among them.
+	checked  int64
+	maxBytes int64
+}
+
+// checkedPoints bounds how many points the trainer validates before a sweep
+// is accepted: all of a usual grid, an even sample of a huge one, whose other
+// points are checked when they run.
+const checkedPoints = 2000
+
+// readPlan decodes a sweep file against its trainer's schema, expands it, and
+// has the trainer validate its points. Every error names its place in the file.
+func (s *settings) readPlan(ctx context.Context, path string, launcher sweep.Launcher) (*plan, error) {
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("sweep file: %w", err)
+	}
+	draft, err := file.Decode(path, source, file.Options{})
+	if err != nil {
+		return nil, err
+	}
+	process, err := launcher.Launch(ctx, draft.Spec.Trainer)
+	if err != nil {
+		return nil, draft.Locate(err)
+	}
+	defer func() { _ = process.Close() }() // it has answered all it was asked
+	description, err := process.Describe(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("trainer %s: %w", draft.Spec.Trainer, err)
+	}
+	decoded, err := file.Decode(path, source, file.Options{Description: description})
+	if err != nil {
+		return nil, err
+	}
+	grid, err := sweep.NewGrid(&decoded.Spec)
+	if err != nil {
+		return nil, decoded.Locate(err)
+	}
+	p := &plan{
+		submission: &sweep.Submission{
+			Spec: decoded.Spec, Source: string(source), Description: *description, Datasets: map[string]string{},
+		},
+		grid:  grid,
+		notes: decoded.Notes,
+	}
+	if p.submission.Spec.Name == "" {
+		base := filepath.Base(path)
+		p.submission.Spec.Name = base[:len(base)-len(filepath.Ext(base))]
+	}
+	dataDir, err := s.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.validate(ctx, process, dataDir); err != nil {
+		return nil, decoded.Locate(err)
+	}
+	return p, nil
+}
+
+// validate asks the trainer about the points, once for all replicates of each,
+// and gathers data set digests and costs.
+func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) error {
+	replicates := int64(1)
+	for _, axis := range p.submission.Spec.Axes {
+		if len(axis.Parameters) == 1 && axis.Parameters[0].Name == sweep.SeedParameter {
+			replicates = axis.Len()
+		}
+	}
+	count := p.grid.Count()
+	stride := replicates
+	if count/replicates > checkedPoints {
+		stride = count / checkedPoints
+	}
+	var flops float64
+	seen := map[string]bool{}
+	for i := int64(0); i < count; i += stride {
+		point, err := p.grid.At(i)
+		if err != nil {
+			return err
+		}
+		resolved, err := p.submission.Description.Resolve(point)
+		if err != nil {
+			return err
+		}
+		v, err := t.Validate(ctx, sweep.ValidateRequest{Parameters: resolved, DataDir: dataDir})
+		if err != nil {
+			return err
+		}
+		key, err := p.submission.Description.DatasetKey(resolved)
+		if err != nil {
+			return err
+		}
+		if !seen[key] {
+			seen[key] = true
+			p.submission.Datasets[key] = v.DatasetDigest
+		}
+		flops += v.Flops
+		p.maxBytes = max(p.maxBytes, v.Bytes)
+		p.checked++
+	}
+	p.submission.Flops = flops / float64(p.checked) * float64(count)
+	return nil
+}
+
+// newLauncher knows the built-in trainers, which this very program serves, and
+// the executables in the trainer path.
+func (s *settings) newLauncher(options trainer.Options) (*trainer.Launcher, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("path of this program: %w", err)
+	}
+	options.Builtin = map[string][]string{}
+	for name := range builtinTrainers {
+		options.Builtin[name] = []string{program, "trainer", "serve", name}
+	}
+	options.Path = s.trainerPath
+	return trainer.NewLauncher(options), nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newSQL(s *settings) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "sql STATEMENT",
+		Short:   "Ask the results in SQL, read-only",
+		GroupID: "ask",
+		Long: `Run one read-only SQL statement over the store. The views are results (a row a
+trial), best_trials, curves (a row a point), ucr_table and mnist_table; they have
+the same names and columns in SQLite and Postgres.
+
+Exit codes: 0 done, 1 the database refuses the statement.`,
+		Example: `  sweep sql "SELECT dataset, model, avg(test_accuracy) FROM results GROUP BY dataset, model"
+  sweep sql "SELECT * FROM best_trials" --format csv`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			results, err := s.openStore(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer func() { _ = results.Close() }()
+			write, flush, err := rowWriter(cmd, format)
+			if err != nil {
+				return err
+			}
+			if err := results.Query(cmd.Context(), args[0], write); err != nil {
+				return err
+			}
+			return flush()
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text, csv or json (one object a line)")
+	return cmd
+}
+
+// rowWriter returns what prints rows in a format, the header before the first.
+func rowWriter(cmd *cobra.Command, format string) (write func(columns []string, row []any) error, flush func() error, err error) {
+	out := cmd.OutOrStdout()
+	header := false
+	switch format {
+	case "text":
+		w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+		return func(columns []string, row []any) error {
+			if !header {
+				header = true
+				fmt.Fprintln(w, strings.ToUpper(strings.Join(columns, "\t")))
+			}
+			fmt.Fprintln(w, strings.Join(cells(row), "\t"))
+			return nil
+		}, w.Flush, nil
+	case "csv":
+		w := csv.NewWriter(out)
+		return func(columns []string, row []any) error {
+				if !header {
+					header = true
+					if err := w.Write(columns); err != nil {
+						return err
+					}
+				}
+				return w.Write(cells(row))
+			}, func() error {
+				w.Flush()
+				return w.Error()
+			}, nil
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetEscapeHTML(false)
+		return func(columns []string, row []any) error {
+			return encoder.Encode(orderedRow{columns, row})
+		}, func() error { return nil }, nil
+	default:
+		return nil, nil, usageError("--format %s: expected text, csv or json", format)
+	}
+}
+
+// orderedRow is a row as a JSON object that keeps the order of its columns.
+type orderedRow struct {
+	columns []string
+	row     []any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r orderedRow) MarshalJSON() ([]byte, error) {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, column := range r.columns {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(column)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(plainValue(r.row[i]))
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", column, err)
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return []byte(b.String()), nil
+}
+
+// plainValue turns what a database driver returns into what JSON carries.
+func plainValue(v any) any {
+	switch v := v.(type) {
+	case []byte:
+		return string(v)
+	case float64:
+		if !finite(float32(v)) && v != v {
+			return nil
+		}
+		return v
+	default:
+		return v
+	}
+}
+
+func cells(row []any) []string {
+	texts := make([]string, len(row))
+	for i, v := range row {
+		switch v := v.(type) {
+		case nil:
+		case []byte:
+			texts[i] = string(v)
+		case float64:
+			texts[i] = fmt.Sprintf("%.6g", v)
+		case time.Time:
+			texts[i] = v.UTC().Format(time.RFC3339)
+		default:
+			texts[i] = fmt.Sprint(v)
+		}
+	}
+	return texts
+}

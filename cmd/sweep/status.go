@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sweep/sweep"
+)
+
+// sweepStatus is one sweep as "status" shows it.
+type sweepStatus struct {
+	ID        string           `json:"id"`
+	Name      string           `json:"name"`
+	State     sweep.SweepState `json:"state"`
+	Trainer   string           `json:"trainer"`
+	Pool      string           `json:"pool"`
+	Priority  int              `json:"priority"`
+	Trials    int64            `json:"trials"`
+	Progress  sweep.Progress   `json:"progress"`
+	CreatedAt time.Time        `json:"created_at"`
+	UpdatedAt time.Time        `json:"updated_at"`
+}
+
+func newStatus(s *settings) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "status [SWEEP]",
+		Short:   "List sweeps and how far they are",
+		GroupID: "ask",
+		Long: `List the sweeps of the store, newest first, or one of them: SWEEP is an id, the
+beginning of one, a name, or "latest".
+
+Exit codes: 0 done, 4 no such sweep.`,
+		Example: "  sweep status\n  sweep status latest --json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			results, err := s.openStore(ctx)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = results.Close() }()
+			var records []sweep.SweepRecord
+			if len(args) > 0 {
+				record, err := results.Sweep(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				records = append(records, *record)
+			} else if records, err = results.Sweeps(ctx); err != nil {
+				return err
+			}
+			list := make([]sweepStatus, 0, len(records))
+			for _, r := range records {
+				counts, err := results.Progress(ctx, r.ID)
+				if err != nil {
+					return err
+				}
+				list = append(list, sweepStatus{r.ID, r.Name, r.State, r.Trainer, r.Pool, r.Priority, counts.Total(), counts, r.CreatedAt, r.UpdatedAt})
+			}
+			if asJSON {
+				return writeJSON(cmd, list)
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), `no sweeps yet: "sweep run FILE" starts one`)
+				return nil
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+			fmt.Fprintln(w, "SWEEP\tNAME\tSTATE\tTRIALS\tCOMPLETED\tREUSED\tDIVERGED\tFAILED\tCANCELLED\tRUNNING\tPENDING\tCREATED")
+			for _, e := range list {
+				p := e.Progress
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", e.ID, e.Name, e.State, e.Trials, p.Completed, p.Reused,
+					p.Diverged, p.Failed, p.Cancelled, p.Running, p.Pending+p.Queued, e.CreatedAt.Local().Format("2006-01-02 15:04"))
+			}
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			for _, e := range list {
+				if e.Progress.Faults > 0 {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %d repeated trials gave other bits than before (table reproducibility_faults)\n", e.ID, e.Progress.Faults)
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

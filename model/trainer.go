@@ -1,0 +1,112 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"sweep/model/dataset"
+	"sweep/model/kernel"
+	"sweep/sweep"
+)
+
+// cacheBytes bounds the data sets that a trainer process keeps between trials.
+const cacheBytes = 1 << 30
+
+// Trainer is the built-in trainer. It is safe for concurrent use; trials run
+// one at a time.
+type Trainer struct {
+	kernels *kernel.Set[float32]
+	// checkpointInterval is the time between checkpoints of a long trial.
+	checkpointInterval time.Duration
+
+	training sync.Mutex
+
+	mu    sync.Mutex // of cache
+	cache *dataset.Cache
+}
+
+// NewTrainer returns a trainer that runs at the best kernel level of the machine.
+func NewTrainer() *Trainer {
+	return &Trainer{kernels: kernel.Float32(), checkpointInterval: 30 * time.Second, cache: dataset.NewCache(cacheBytes)}
+}
+
+// Describe implements sweep.Trainer.
+func (t *Trainer) Describe(context.Context) (*sweep.Description, error) {
+	if err := kernel.CheckEnvironment(); err != nil {
+		return nil, err
+	}
+	return description(), nil
+}
+
+// Validate implements sweep.Trainer: it loads the data set and counts the
+// network's parameters.
+func (t *Trainer) Validate(ctx context.Context, request sweep.ValidateRequest) (*sweep.Validation, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := settingsOf(request.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	set, err := t.open(request.DataDir, s)
+	if err != nil {
+		return nil, err
+	}
+	steps, inputs, err := shapeOf(set, s)
+	if err != nil {
+		return nil, err
+	}
+	count, err := parameterCount(t.kernels, s, inputs, set.OutputWidth)
+	if err != nil {
+		return nil, err
+	}
+	return &sweep.Validation{
+		DatasetDigest: set.Digest, ParameterCount: count,
+		Flops: s.flops(set, steps, inputs), Bytes: s.bytes(set, steps, inputs, count),
+	}, nil
+}
+
+// Train implements sweep.Trainer.
+func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	t.training.Lock()
+	defer t.training.Unlock()
+	started := time.Now()
+	s, err := settingsOf(request.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	set, err := t.open(request.DataDir, s)
+	if err != nil {
+		return nil, err
+	}
+	if request.DatasetDigest != "" && request.DatasetDigest != set.Digest {
+		return nil, fmt.Errorf("%w: %s is %.12s here, %.12s there", sweep.ErrDatasetChanged, set.Name, set.Digest, request.DatasetDigest)
+	}
+	task, err := newTask(set, s)
+	if err != nil {
+		return nil, err
+	}
+	run, err := newTraining(t.kernels, s, task, started)
+	if err != nil {
+		return nil, err
+	}
+	if len(request.Checkpoint) > 0 {
+		if err := run.resume(request.Checkpoint); err != nil {
+			return nil, err
+		}
+	}
+	return run.run(ctx, sink, t.checkpointInterval)
+}
+
+// open loads the data set of the settings through the cache.
+func (t *Trainer) open(dataDir string, s *settings) (*dataset.Set, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	set, err := t.cache.Open(dataDir, s.reference())
+	if err != nil {
+		return nil, &sweep.DataError{Dataset: s.dataset, Err: err}
+	}
+	return set, nil
+}

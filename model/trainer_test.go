@@ -1,0 +1,238 @@
+package model
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"sweep/sweep"
+)
+
+// dataDir returns the directory of the real data sets, or skips the test.
+func dataDir(t testing.TB) string {
+	dir := os.Getenv("SWEEP_TEST_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "data")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ucr")); err != nil {
+		t.Skipf("left out: the real data are not there (%v); set SWEEP_TEST_DATA", err)
+	}
+	return dir
+}
+
+// resolve fills in the trainer's defaults.
+func resolve(t testing.TB, point sweep.Parameters) sweep.Parameters {
+	t.Helper()
+	resolved, err := description().Resolve(point)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resolved
+}
+
+// collector is a sink that keeps everything.
+type collector struct {
+	recorder    *sweep.Recorder
+	checkpoints [][]byte
+	stopAfter   int // checkpoints before cancel
+	cancel      context.CancelFunc
+}
+
+func newCollector() *collector { return &collector{recorder: sweep.NewRecorder(1 << 20)} }
+
+func (c *collector) Points(batch []sweep.Curve) error {
+	c.recorder.Add(batch)
+	return nil
+}
+
+func (c *collector) Checkpoint(_ int64, state []byte) error {
+	c.checkpoints = append(c.checkpoints, append([]byte(nil), state...))
+	if c.cancel != nil && len(c.checkpoints) >= c.stopAfter {
+		c.cancel()
+	}
+	return nil
+}
+
+// train runs one trial to its end.
+func train(t testing.TB, trainer *Trainer, dir string, point sweep.Parameters) *sweep.Result {
+	t.Helper()
+	sink := newCollector()
+	result, err := trainer.Train(context.Background(), sweep.TrainRequest{
+		Trial: sweep.Trial{Parameters: resolve(t, point)}, DataDir: dir,
+	}, sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result.Curves = sink.recorder.Curves()
+	return result
+}
+
+func TestDescriptionIsConsistent(t *testing.T) {
+	d := description()
+	if _, err := settingsOf(resolve(t, sweep.Parameters{"dataset": "CBF"})); err != nil {
+		t.Fatalf("the defaults are refused: %v", err)
+	}
+	seen := map[string]bool{}
+	for _, p := range d.Parameters {
+		if seen[p.Name] || p.Doc == "" {
+			t.Errorf("parameter %s: twice, or without a description", p.Name)
+		}
+		seen[p.Name] = true
+	}
+}
+
+// The counts of Table 4 (Zhang, Lei, Dhillon 2018, appendix C), rnn, lstm, ornn,
+// spectral-rnn.
+var publishedCounts = map[string][4]int64{
+	"FiftyWords": {3058, 7218, 2426, 2850}, "Adiac": {2694, 6950, 2062, 2486}, "ArrowHead": {1219, 4515, 587, 1011},
+	"Beef": {1606, 5766, 974, 1398}, "BeetleFly": {1699, 6435, 1067, 1491}, "CBF": {1476, 5444, 844, 1268},
+	"Coffee": {1570, 6018, 938, 1362}, "CricketX": {1997, 6637, 1365, 1789}, "DistalPhalanxOutlineCorrect": {1410, 5378, 778, 1202},
+	"DistalPhalanxTW": {1641, 5609, 1009, 1433}, "ECG200": {1410, 5378, 778, 1202}, "ECG5000": {1606, 5766, 974, 1398},
+	"ECGFiveDays": {1443, 5411, 811, 1235}, "FaceAll": {1615, 4911, 983, 1407}, "FaceFour": {1701, 6245, 1069, 1493},
+	"FacesUCR": {1615, 4911, 983, 1407}, "GunPoint": {1507, 5667, 875, 1299}, "ItalyPowerDemand": {1315, 4899, 683, 1107},
+	"Lightning2": {1570, 6018, 938, 1362}, "MiddlePhalanxOutlineCorrect": {1410, 5378, 778, 1202},
+}
+
+func TestParameterCountsArePublished(t *testing.T) {
+	dir := dataDir(t)
+	trainer := NewTrainer()
+	for set, counts := range publishedCounts {
+		for i, model := range []string{"rnn", "lstm", "ornn", "spectral-rnn"} {
+			v, err := trainer.Validate(context.Background(), sweep.ValidateRequest{
+				Parameters: resolve(t, sweep.Parameters{"dataset": set, "model": model}), DataDir: dir,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.ParameterCount != counts[i] {
+				t.Errorf("%s %s: %d parameters, published are %d", set, model, v.ParameterCount, counts[i])
+			}
+		}
+	}
+}
+
+func TestTrainLearnsGeneratedCBF(t *testing.T) {
+	for _, model := range []string{"rnn", "irnn", "lstm", "gru", "ornn", "spectral-rnn"} {
+		t.Run(model, func(t *testing.T) {
+			r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-cbf", "model": model, "epochs": int64(60), "lr": 0.01})
+			// Chance is 1/3.
+			if r.State != sweep.Completed || r.Diverged || r.Summary["test_accuracy"] < 0.6 {
+				t.Errorf("state %s, diverged %v, test accuracy %v", r.State, r.Diverged, r.Summary["test_accuracy"])
+			}
+			for _, c := range r.Curves {
+				if c.Metric == "train_loss" && (len(c.Values) != 60 || c.Values[59] > c.Values[0]/2) {
+					t.Errorf("train loss %v … %v over %d epochs", c.Values[0], c.Values[len(c.Values)-1], len(c.Values))
+				}
+			}
+		})
+	}
+}
+
+func TestSameSeedSameBits(t *testing.T) {
+	volatile := description().Volatile()
+	point := sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(5), "dropout": 0.2}
+	one, two := train(t, NewTrainer(), "", point), train(t, NewTrainer(), "", point)
+	if one.ComputeDigest(volatile) != two.ComputeDigest(volatile) {
+		t.Error("two runs of one trial differ")
+	}
+	point["seed"] = int64(2)
+	if other := train(t, NewTrainer(), "", point); other.WeightsDigest == one.WeightsDigest {
+		t.Error("another seed gives the same weights")
+	}
+}
+
+func TestInterruptedAndResumedSameBits(t *testing.T) {
+	volatile := description().Volatile()
+	for _, optimizer := range []string{"adam", "rmsprop", "sgd"} {
+		point := resolve(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(12), "dropout": 0.3, "optimizer": optimizer, "momentum": 0.5})
+		request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: point}}
+		whole := newCollector()
+		trainer := NewTrainer()
+		trainer.checkpointInterval = time.Nanosecond
+		want, err := trainer.Train(context.Background(), request, whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Curves = whole.recorder.Curves()
+
+		ctx, cancel := context.WithCancel(context.Background())
+		first := newCollector()
+		first.stopAfter, first.cancel = 4, cancel
+		if _, err := trainer.Train(ctx, request, first); err == nil {
+			t.Fatal("a cancelled training returned a result")
+		}
+		request.Checkpoint = first.checkpoints[3]
+		second := newCollector()
+		got, err := NewTrainer().Train(context.Background(), request, second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Curves = second.recorder.Curves()
+		if got.ComputeDigest(volatile) != want.ComputeDigest(volatile) {
+			t.Errorf("%s: a resumed trial differs: %v %v", optimizer, got.Summary, want.Summary)
+		}
+	}
+}
+
+func TestDivergedTrialIsAResult(t *testing.T) {
+	r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-cbf", "model": "rnn", "lr": 1e30, "optimizer": "sgd", "clip": int64(0), "epochs": int64(5)})
+	if !r.Diverged || r.State != sweep.Completed {
+		t.Errorf("state %s, diverged %v", r.State, r.Diverged)
+	}
+}
+
+func TestBrokenCheckpointIsAnError(t *testing.T) {
+	for _, state := range [][]byte{[]byte("rubbish"), {0}} {
+		_, err := NewTrainer().Train(context.Background(), sweep.TrainRequest{
+			Trial:      sweep.Trial{Parameters: resolve(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(2)})},
+			Checkpoint: state,
+		}, newCollector())
+		if err == nil {
+			t.Error("a broken checkpoint was taken")
+		}
+	}
+}
+
+func TestSpectralMarginStaysInItsBounds(t *testing.T) {
+	r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-cbf", "r": 0.05, "lr": 0.1, "epochs": int64(20)})
+	for _, c := range r.Curves {
+		if c.Metric != "spectral_margin" {
+			continue
+		}
+		if len(c.Values) != 20 {
+			t.Errorf("%d margins", len(c.Values))
+		}
+		for _, v := range c.Values {
+			if v > 0.05+1e-6 {
+				t.Errorf("margin %v is above r", v)
+			}
+		}
+		return
+	}
+	t.Error("no spectral margin")
+}
+
+func TestValidationRefuses(t *testing.T) {
+	for name, point := range map[string]sweep.Parameters{
+		"m1":         {"dataset": "generated-cbf", "m1": int64(33)},
+		"m2":         {"dataset": "generated-cbf", "m2": int64(33)},
+		"r":          {"dataset": "generated-cbf", "r": 1.5},
+		"start":      {"dataset": "generated-cbf", "model": "lstm", "start": "identity"},
+		"input_size": {"dataset": "generated-cbf", "input_size": int64(7)},
+	} {
+		_, err := NewTrainer().Validate(context.Background(), sweep.ValidateRequest{Parameters: resolve(t, point)})
+		var refused *sweep.ParameterError
+		if !asParameterError(err, &refused) || refused.Parameter != name {
+			t.Errorf("%v: %v", point, err)
+		}
+	}
+}
+
+func asParameterError(err error, target **sweep.ParameterError) bool {
+	e, ok := err.(*sweep.ParameterError)
+	*target = e
+	return ok && !reflect.ValueOf(e).IsNil()
+}
