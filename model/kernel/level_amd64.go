@@ -7,7 +7,7 @@ func detect() Level {
 	switch {
 	case !x.HasAVX2 || !x.HasFMA:
 		return Plain
-	case !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512DQ || !x.HasAVX512VL:
+	case !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512DQ || !x.HasAVX512VL || !x.HasBMI2:
 		return AVX2
 	}
 	return AVX512

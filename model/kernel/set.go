@@ -3,8 +3,9 @@ package kernel
 // Set is the table of loops for one element type at one level. Its methods check
 // the shapes of what they are given and then call the level's loops.
 type Set[F Float] struct {
-	level Level
-	width int // columns in a panel of Packed
+	level  Level
+	width  int // columns in a panel of Packed
+	narrow int // columns in a last panel that holds no more
 
 	// multiply is C = A·B, or C += A·B if add.
 	multiply func(c, a Matrix[F], b *Packed[F], add bool)
@@ -81,6 +82,7 @@ func plainSet[F Float]() *Set[F] {
 	return &Set[F]{
 		level:              Plain,
 		width:              plainWidth,
+		narrow:             plainWidth,
 		multiply:           plainMultiply[F],
 		multiplyBias:       plainMultiplyBias[F],
 		multiplyActivate:   plainMultiplyActivate[F],

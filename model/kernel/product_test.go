@@ -1,0 +1,273 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// productShapes are rows, columns and inner sizes: all pairs round the tiles'
+// edges with one inner size, and the inner sizes with one pair.
+func productShapes() [][3]int {
+	var shapes [][3]int
+	for _, rows := range []int{0, 1, 2, 3, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 23, 24, 25, 27} {
+		for _, cols := range sizes {
+			shapes = append(shapes, [3]int{rows, cols, 5})
+		}
+	}
+	for _, k := range []int{0, 1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 130} {
+		shapes = append(shapes, [3]int{13, 37, k}, [3]int{1, 1, k}, [3]int{16, 32, k})
+	}
+	return shapes
+}
+
+// reference is A·B in float64 by gonum, and |A|·|B| for tolerances.
+func reference(a, b Matrix[float32]) (product, magnitude func(i, j int) float64) {
+	if a.Rows == 0 || b.Cols == 0 || a.Cols == 0 {
+		zero := func(int, int) float64 { return 0 }
+		return zero, zero
+	}
+	dense := func(m Matrix[float32], f func(float64) float64) *mat.Dense {
+		d := mat.NewDense(m.Rows, m.Cols, nil)
+		for i := range m.Rows {
+			for j, x := range m.Row(i) {
+				d.Set(i, j, f(float64(x)))
+			}
+		}
+		return d
+	}
+	same := func(x float64) float64 { return x }
+	var p, q mat.Dense
+	p.Mul(dense(a, same), dense(b, same))
+	q.Mul(dense(a, math.Abs), dense(b, math.Abs))
+	return p.At, q.At
+}
+
+func transpose(m Matrix[float32]) Matrix[float32] {
+	t := Dense(make([]float32, m.Rows*m.Cols), m.Cols, m.Rows)
+	for i := range m.Rows {
+		for j, x := range m.Row(i) {
+			t.Row(j)[i] = x
+		}
+	}
+	return t
+}
+
+// activate is φ in float64.
+func activate(x float64, act Activation, slope float32) float64 {
+	switch act {
+	case ReLU:
+		return max(x, 0)
+	case LeakyReLU:
+		if x > 0 {
+			return x
+		}
+		return x * float64(slope)
+	case Tanh:
+		return math.Tanh(x)
+	}
+	return x
+}
+
+// derivative is φ' from φ's output, in float64.
+func derivative(out float64, act Activation, slope float32) float64 {
+	switch act {
+	case ReLU, LeakyReLU:
+		if act == ReLU {
+			slope = 0
+		}
+		if out > 0 {
+			return 1
+		}
+		return float64(slope)
+	case Tanh:
+		return 1 - out*out
+	}
+	return 1
+}
+
+// testProducts checks every product with one shape.
+func testProducts(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, gap int) {
+	a := newField(r, rows, k, gap, nan)
+	b := newField(r, k, cols, gap, nan)
+	bias := vectorField(r, cols, nan)
+	source := newField(r, rows, cols, gap, nan)
+	out := newField(r, rows, cols, gap, nan)
+	for i := range rows {
+		for j := range cols {
+			out.Row(i)[j] = float32(math.Tanh(float64(out.Row(i)[j])))
+		}
+	}
+	product, magnitude := reference(a.Matrix, b.Matrix)
+	var packed, fromTransposed Packed[float32]
+	s.Pack(&packed, b.Matrix)
+	s.PackTransposed(&fromTransposed, transpose(b.Matrix))
+	const slope = 0.25
+
+	check := func(name string, run func(c Matrix[float32]), want func(i, j int, before float64) float64) {
+		t.Helper()
+		c := newField(r, rows, cols, gap, canary)
+		before := c.clone()
+		run(c.Matrix)
+		c.check(t, name)
+		for i := range rows {
+			for j := range cols {
+				near(t, fmt.Sprintf("%s %d×%d×%d gap %d at %d,%d", name, rows, cols, k, gap, i, j), c.Row(i)[j],
+					want(i, j, float64(before.Row(i)[j])), epsilon*(2+float64(k))*(2+magnitude(i, j)+math.Abs(float64(before.Row(i)[j]))))
+			}
+		}
+	}
+	at := func(f *field, i, j int) float64 { return float64(f.Row(i)[j]) }
+
+	check("Multiply", func(c Matrix[float32]) { s.Multiply(c, a.Matrix, &packed) },
+		func(i, j int, _ float64) float64 { return product(i, j) })
+	check("Multiply PackTransposed", func(c Matrix[float32]) { s.Multiply(c, a.Matrix, &fromTransposed) },
+		func(i, j int, _ float64) float64 { return product(i, j) })
+	check("MultiplyAdd", func(c Matrix[float32]) { s.MultiplyAdd(c, a.Matrix, &packed) },
+		func(i, j int, before float64) float64 { return before + product(i, j) })
+	check("MultiplyBias", func(c Matrix[float32]) { s.MultiplyBias(c, a.Matrix, &packed, bias.Data) },
+		func(i, j int, _ float64) float64 { return float64(bias.Data[j]) + product(i, j) })
+	for _, act := range []Activation{Linear, ReLU, LeakyReLU, Tanh} {
+		check("MultiplyActivate "+act.String(), func(c Matrix[float32]) { s.MultiplyActivate(c, a.Matrix, &packed, source.Matrix, act, slope) },
+			func(i, j int, _ float64) float64 { return activate(at(source, i, j)+product(i, j), act, slope) })
+		check("MultiplyActivate in place "+act.String(), func(c Matrix[float32]) { s.MultiplyActivate(c, a.Matrix, &packed, c, act, slope) },
+			func(i, j int, before float64) float64 { return activate(before+product(i, j), act, slope) })
+		check("MultiplyDerivative "+act.String(), func(c Matrix[float32]) { s.MultiplyDerivative(c, a.Matrix, &packed, out.Matrix, act, slope) },
+			func(i, j int, _ float64) float64 { return product(i, j) * derivative(at(out, i, j), act, slope) })
+		check("MultiplyAddDerivative "+act.String(), func(c Matrix[float32]) {
+			s.MultiplyAddDerivative(c, a.Matrix, &packed, source.Matrix, out.Matrix, act, slope)
+		}, func(i, j int, _ float64) float64 {
+			return (at(source, i, j) + product(i, j)) * derivative(at(out, i, j), act, slope)
+		})
+		check("MultiplyAddDerivative in place "+act.String(), func(c Matrix[float32]) {
+			s.MultiplyAddDerivative(c, a.Matrix, &packed, c, out.Matrix, act, slope)
+		}, func(i, j int, before float64) float64 {
+			return (before + product(i, j)) * derivative(at(out, i, j), act, slope)
+		})
+	}
+}
+
+func TestProducts(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		r := newRand(1)
+		for i, shape := range productShapes() {
+			testProducts(t, s, r, shape[0], shape[1], shape[2], []int{0, 1, 5, 16}[i%4])
+		}
+	})
+}
+
+func testTransposed(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, gap int) {
+	a := newField(r, k, rows, gap, nan)
+	b := newField(r, k, cols, gap, nan)
+	c := newField(r, rows, cols, gap, canary)
+	before := c.clone()
+	product, magnitude := reference(transpose(a.Matrix), b.Matrix)
+	s.TransposedAdd(c.Matrix, a.Matrix, b.Matrix)
+	c.check(t, "TransposedAdd")
+	for i := range rows {
+		for j := range cols {
+			near(t, fmt.Sprintf("TransposedAdd %d×%d×%d at %d,%d", rows, cols, k, i, j), c.Row(i)[j],
+				float64(before.Row(i)[j])+product(i, j), epsilon*(2+float64(k))*(1+magnitude(i, j)))
+		}
+	}
+}
+
+func TestTransposedAdd(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		r := newRand(2)
+		for i, shape := range append(productShapes(), [3]int{13, 37, 255}, [3]int{13, 37, 256}, [3]int{5, 9, 257}, [3]int{3, 33, 600}) {
+			testTransposed(t, s, r, shape[0], shape[1], shape[2], []int{0, 1, 5, 16}[i%4])
+		}
+	})
+}
+
+func TestColumnSumsAdd(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		r := newRand(3)
+		for _, rows := range []int{0, 1, 2, 3, 4, 5, 8, 67} {
+			for _, cols := range append(sizes, 129, 150) {
+				a := newField(r, rows, cols, 3, nan)
+				dst := vectorField(r, cols, canary)
+				before := dst.clone()
+				s.ColumnSumsAdd(dst.Data, a.Matrix)
+				dst.check(t, "ColumnSumsAdd")
+				for j := range cols {
+					want, magnitude := float64(before.Data[j]), 1.0
+					for i := range rows {
+						want += float64(a.Row(i)[j])
+						magnitude += math.Abs(float64(a.Row(i)[j]))
+					}
+					near(t, fmt.Sprintf("ColumnSumsAdd %d×%d at %d", rows, cols, j), dst.Data[j], want, epsilon*(1+float64(rows))*magnitude)
+				}
+			}
+		}
+	})
+}
+
+// Splitting a batch must not change a bit: threads may share it in any way.
+func TestProductRowsIndependent(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		r := newRand(4)
+		const rows, cols, k = 29, 43, 37
+		a, b := newField(r, rows, k, 0, nan), newField(r, k, cols, 0, nan)
+		source, out := newField(r, rows, cols, 0, nan), newField(r, rows, cols, 0, nan)
+		var packed Packed[float32]
+		s.Pack(&packed, b.Matrix)
+		whole, parts := newField(r, rows, cols, 0, canary), newField(r, rows, cols, 0, canary)
+		for _, act := range []Activation{Linear, LeakyReLU, Tanh} {
+			s.MultiplyActivate(whole.Matrix, a.Matrix, &packed, source.Matrix, act, 0.1)
+			s.MultiplyAddDerivative(whole.Matrix, a.Matrix, &packed, whole.Matrix, out.Matrix, act, 0.1)
+			for i := 0; i < rows; {
+				end := min(rows, i+1+r.IntN(7))
+				c := parts.Slice(i, end)
+				s.MultiplyActivate(c, a.Slice(i, end), &packed, source.Slice(i, end), act, 0.1)
+				s.MultiplyAddDerivative(c, a.Slice(i, end), &packed, c, out.Slice(i, end), act, 0.1)
+				i = end
+			}
+			for i, x := range whole.Data {
+				if math.Float32bits(x) != math.Float32bits(parts.Data[i]) {
+					t.Fatalf("%v: element %d differs: %v and %v", act, i, x, parts.Data[i])
+				}
+			}
+		}
+	})
+}
+
+// A NaN must reach the loss, whose check ends a diverged trial.
+func TestProductKeepsNaN(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		var packed Packed[float32]
+		s.Pack(&packed, Dense([]float32{1}, 1, 1))
+		one := Dense([]float32{1}, 1, 1)
+		for _, act := range []Activation{Linear, ReLU, LeakyReLU, Tanh} {
+			c := Dense([]float32{0}, 1, 1)
+			s.MultiplyActivate(c, Dense([]float32{nan}, 1, 1), &packed, one, act, 0.1)
+			if c.Data[0] == c.Data[0] {
+				t.Errorf("MultiplyActivate %v of NaN is %v", act, c.Data[0])
+			}
+			s.MultiplyDerivative(c, Dense([]float32{nan}, 1, 1), &packed, one, act, 0.1)
+			if act != Tanh && c.Data[0] == c.Data[0] {
+				t.Errorf("MultiplyDerivative %v of NaN is %v", act, c.Data[0])
+			}
+		}
+	})
+}
+
+func FuzzProducts(f *testing.F) {
+	f.Add(uint64(1), uint8(13), uint8(33), uint8(3), uint8(0))
+	f.Add(uint64(2), uint8(1), uint8(16), uint8(0), uint8(9))
+	f.Fuzz(func(t *testing.T, seed uint64, rows, cols, k, gap uint8) {
+		for _, l := range Levels() {
+			s, err := Float32At(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := newRand(seed)
+			testProducts(t, s, r, int(rows), int(cols), int(k), int(gap))
+			testTransposed(t, s, r, int(rows), int(cols), int(k), int(gap))
+		}
+	})
+}
