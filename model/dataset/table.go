@@ -29,6 +29,12 @@ func (t *table) fail(line, column int, kind error, format string, args ...any) e
 	return &FileError{Path: t.path, Row: line, Column: column, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
+// reserve makes room for the values of a file of so many bytes whose rows are about as long as the first one.
+func (t *table) reserve(size int, first []byte, separator byte) {
+	n := (size/len(first) + 1) * (bytes.Count(first, []byte{separator}) + 1)
+	t.values = make([]float32, 0, min(n+n/16, size/2+1)) // a value takes two bytes at least
+}
+
 // addLabel completes a row.
 func (t *table) addLabel(name []byte, line int) {
 	i, ok := t.known[string(name)]
@@ -55,8 +61,7 @@ func parseDelimited(path string, data []byte) (*table, error) {
 		}
 		if t.rows() == 0 {
 			separator = separatorOf(line)
-			// Labels take few bytes and rows are about equally long: one allocation is mostly enough.
-			t.values = make([]float32, 0, (len(data)/len(line)+1)*(bytes.Count(line, []byte{separator})+1)+64)
+			t.reserve(len(data), line, separator)
 		}
 		end := fieldEnd(line, 0, separator)
 		name := bytes.TrimSpace(line[:end])

@@ -67,7 +67,7 @@ func parseTS(path string, data []byte) (*table, error) {
 			return nil, t.fail(lines.number, 0, ErrEmpty, "a label without values")
 		}
 		if t.rows() == 0 {
-			t.values = make([]float32, 0, (len(data)/len(line)+1)*(bytes.Count(series, []byte{','})+1)+64)
+			t.reserve(len(data), series, ',')
 		}
 		if err := t.scanValues(series, 0, ',', lines.number, 1, last); err != nil {
 			return nil, err

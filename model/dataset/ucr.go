@@ -183,10 +183,9 @@ func findUCR(dir, name string) (ucrFiles, error) {
 // missing tells what is not there.
 func pairOf(dir, key string, names []string) (files ucrFiles, missing *FileError) {
 	slices.Sort(names)
-	byForm := map[string]ucrFiles{}
-	var any ucrFiles
+	var best ucrFiles
 	for _, form := range forms {
-		f := byForm[form]
+		var f ucrFiles
 		for _, n := range names {
 			stem, part, ending, ok := partOf(n)
 			if !ok || ending != form || nameKey(stem) != key {
@@ -202,23 +201,23 @@ func pairOf(dir, key string, names []string) (files ucrFiles, missing *FileError
 		if f.train != "" && f.test != "" {
 			return f, nil
 		}
-		any.name = max(any.name, f.name)
-		if any.train == "" {
-			any.train = f.train
+		best.name = max(best.name, f.name)
+		if best.train == "" {
+			best.train = f.train
 		}
-		if any.test == "" {
-			any.test = f.test
+		if best.test == "" {
+			best.test = f.test
 		}
 	}
 	switch {
-	case any.train != "" && any.test != "":
-		return any, nil
-	case any.train != "":
-		return any, counterpartMissing(any.train, "train", "test")
-	case any.test != "":
-		return any, counterpartMissing(any.test, "test", "train")
+	case best.train != "" && best.test != "":
+		return best, nil
+	case best.train != "":
+		return best, counterpartMissing(best.train, "train", "test")
+	case best.test != "":
+		return best, counterpartMissing(best.test, "test", "train")
 	}
-	return any, &FileError{Path: dir, Kind: fs.ErrNotExist, Detail: "no file whose name ends in _TRAIN.tsv, _TRAIN, _TRAIN.txt or _TRAIN.ts"}
+	return best, &FileError{Path: dir, Kind: fs.ErrNotExist, Detail: "no file whose name ends in _TRAIN.tsv, _TRAIN, _TRAIN.txt or _TRAIN.ts"}
 }
 
 // counterpartMissing tells that one of the two files of a set is there without the other.

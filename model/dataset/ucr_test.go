@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -57,6 +58,18 @@ func TestArchive(t *testing.T) {
 			want := facts{p.Name, train, test, p.Length, p.Classes, p.OutputWidth, p.InputSize, p.Depth, p.Exchanged()}
 			if got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)
+			}
+			if len(s.Notes) > 0 && (!s.Exchanged || len(s.Notes) > 1) {
+				t.Errorf("notes %q", s.Notes)
+			}
+			for _, part := range []*Part{&s.Train, &s.Test} {
+				for i := range part.N {
+					// The archive's series are normalised, some by the sample deviation and some by the other.
+					mean, variance := moments(part.Values[i*s.Length : (i+1)*s.Length])
+					if math.Abs(mean) > 1e-3 || math.Abs(variance-1) > 0.05 {
+						t.Fatalf("series %d has mean %v and variance %v", i, mean, variance)
+					}
+				}
 			}
 		})
 	}
