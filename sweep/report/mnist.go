@@ -1,0 +1,109 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// HasMNIST reports whether the collection has a row for the MNIST table.
+func (c *Collection) HasMNIST() bool {
+	for _, name := range pixelSets {
+		if c.sets[name] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// MNIST lays out Table 2 of Zhang, Lei, Dhillon (2018), pixel-MNIST, with our
+// figures beside the published ones, and permuted-MNIST after it, of which the
+// paper has a figure but no table.
+func (c *Collection) MNIST(by Selection) *Table {
+	title := "MNIST pixel by pixel: test accuracy in percent, mean ± standard deviation over replicates at the grid point that validation chose"
+	if by == Single {
+		title = "MNIST pixel by pixel: test accuracy in percent of the one trial with the smallest validation loss"
+	}
+	t := &Table{Title: title, Rules: map[int]bool{}, Columns: []Column{{Name: "data set"}, {Name: "model"}, {Name: "steps", Right: true},
+		{Name: "hidden", Right: true}, {Name: "test accuracy", Right: true}, {Name: "params", Right: true},
+		{Name: "published", Right: true}, {Name: "with hidden", Right: true}, {Name: "params", Right: true}, {Name: "by"}}}
+	for _, set := range pixelSets {
+		s := c.sets[set]
+		if s == nil {
+			continue
+		}
+		if len(t.Rows) > 0 {
+			t.Rules[len(t.Rows)] = true
+		}
+		shown := map[string]bool{}
+		best := math.Inf(-1)
+		names := models([]*setResults{s})
+		for _, model := range names {
+			if f, ok := s.models[model].figure(by); ok {
+				best = max(best, f.Accuracy)
+			}
+		}
+		for _, p := range table2 {
+			if set == "mnist" {
+				shown[p.model] = true
+				t.Rows = append(t.Rows, mnistRow(t, s, p.model, by, best, &p))
+			}
+		}
+		for _, model := range names {
+			if !shown[model] {
+				t.Rows = append(t.Rows, mnistRow(t, s, model, by, best, nil))
+			}
+		}
+	}
+	return t
+}
+
+func mnistRow(t *Table, s *setResults, model string, by Selection, best float64, p *publishedPixel) []Cell {
+	name := modelName(model)
+	cells := []Cell{{Text: s.name}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
+	record := Record{Dataset: s.name, Model: model, Selection: by, TrainSize: s.facts.train, TestSize: s.facts.test,
+		Length: s.facts.length, Classes: s.facts.classes, Depth: s.facts.depth}
+	if p != nil {
+		name = p.name
+		value := p.accuracy / 100
+		record.Published = &value
+		cells[6], cells[7] = Cell{Text: fmt.Sprintf("%.1f", p.accuracy)}, Cell{Text: p.hidden}
+		cells[8], cells[9] = Cell{Text: p.count}, Cell{Text: p.source}
+	}
+	cells[1] = Cell{Text: name}
+	f, ok := s.models[model].figure(by)
+	if !ok {
+		return cells
+	}
+	record.Figure = f
+	text := fmt.Sprintf("%.2f", 100*f.Accuracy)
+	if !math.IsNaN(f.Deviation) {
+		text += fmt.Sprintf("±%.2f", 100*f.Deviation)
+		record.Deviation = &f.Deviation
+	}
+	cells[2] = Cell{Text: number(s.facts.length / max(inputSizeOf(f, s), 1))}
+	cells[3] = Cell{Text: hiddenText(f, model)}
+	cells[4] = Cell{Text: text, Bold: f.Accuracy == best}
+	cells[5] = Cell{Text: fmt.Sprint(f.Count)}
+	t.Records = append(t.Records, record)
+	return cells
+}
+
+// inputSizeOf is the chosen point's input size: points of several may compete.
+func inputSizeOf(f Figure, s *setResults) int {
+	if n, ok := f.Parameters["input_size"].(int64); ok && n > 0 {
+		return int(n)
+	}
+	return s.facts.inputSize
+}
+
+func hiddenText(f Figure, model string) string {
+	text := fmt.Sprint(f.Parameters["hidden"])
+	switch model {
+	case "spectral-rnn":
+		text += fmt.Sprintf(" (m1 = %v, m2 = %v)", f.Parameters["m1"], f.Parameters["m2"])
+	case "ornn":
+		text += fmt.Sprintf(" (m = %v)", f.Parameters["m1"])
+	}
+	return strings.TrimSpace(text)
+}
