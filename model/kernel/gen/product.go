@@ -113,8 +113,14 @@ func (m *machine) product(name string, vectors int) {
 				m.VMOVUPS(operand.Mem{Base: panel, Disp: (at*vectors + v) * m.bytes()}, right(v))
 			}
 			for i := range height {
+				mem := m.rowMem(left, aStride, aStride3, i).Offset(4 * at)
+				if vectors == 1 && m.wide() {
+					// The load unit sets the pace: one load an addition.
+					m.VFMADD231PS_BCST(mem, right(0), sum(i, 0))
+					continue
+				}
 				x := scratch[i%min(len(scratch), 6)]
-				m.VBROADCASTSS(m.rowMem(left, aStride, aStride3, i).Offset(4*at), x)
+				m.VBROADCASTSS(mem, x)
 				for v := range vectors {
 					m.VFMADD231PS(right(v), x, sum(i, v))
 				}
@@ -349,63 +355,88 @@ func (m *machine) transposed(name string, vectors int) {
 	c, a := m.param("c"), m.param("a")
 	rows := m.param("rows")
 	aStride, bStride := m.param("aStride"), m.param("bStride")
+	if !m.wide() {
+		// AVX2 masks cost several times a plain access: take them only for a panel
+		// that is not full.
+		masked := m.label("masked")
+		m.CMPQ(m.argument("cols"), operand.U8(vectors*m.lanes))
+		m.JL(operand.LabelRef(masked))
+		m.transposedTiles(vectors, nil, c, a, rows, aStride, bStride)
+		m.end()
+		m.Label(masked)
+	}
 	count := m.param("cols")
 	if vectors > 1 {
 		m.SUBQ(operand.U8((vectors-1)*m.lanes), count)
 	}
-	first := m.tileRows()[0] * vectors
-	right := func(v int) reg.VecPhysical { return m.vec(first + v) }
 	last := m.mask(count, m.vec(15))
+	m.transposedTiles(vectors, &last, c, a, rows, aStride, bStride)
+	m.end()
+}
+
+// transposedTiles goes over the rows of C. Low tiles take several steps of r at
+// once into sums of their own, which a chain of additions to one sum would delay.
+func (m *machine) transposedTiles(vectors int, last *lastMask, c, a, rows, aStride, bStride reg.GPVirtual) {
+	first := m.tileRows()[0] * vectors
 	scratch := []reg.VecPhysical{m.vec(first + vectors)}
 	if m.wide() {
 		scratch = zmm[first+vectors : first+vectors+6]
 	}
+	maskOf := func(v int) *lastMask {
+		if v == vectors-1 {
+			return last
+		}
+		return nil
+	}
+	right := func(v int) reg.VecPhysical { return m.vec(first + v) }
 
 	m.eachTile(rows, func(height int) {
-		sum := func(i, v int) reg.VecPhysical { return m.vec(i*vectors + v) }
-		for i := range height {
-			for v := range vectors {
-				m.zero(sum(i, v))
+		chains := max(1, 4/height)
+		sum := func(chain, i, v int) reg.VecPhysical { return m.vec((chain*height+i)*vectors + v) }
+		for q := range chains {
+			for i := range height {
+				for v := range vectors {
+					m.zero(sum(q, i, v))
+				}
 			}
 		}
 		left, panel, r := m.GP64(), m.param("b"), m.param("r")
 		m.MOVQ(a, left)
-		step := func(int) {
+		m.unrolled(r, max(chains, m.unroll(height)), func(at int) {
 			for v := range vectors {
-				var mask *lastMask
-				if v == vectors-1 {
-					mask = &last
-				}
-				m.load(operand.Mem{Base: panel, Disp: v * m.bytes()}, mask, right(v))
+				m.load(operand.Mem{Base: panel, Disp: v * m.bytes()}, maskOf(v), right(v))
 			}
 			for i := range height {
 				x := scratch[i%len(scratch)]
 				m.VBROADCASTSS(operand.Mem{Base: left, Disp: 4 * i}, x)
 				for v := range vectors {
-					m.VFMADD231PS(right(v), x, sum(i, v))
+					m.VFMADD231PS(right(v), x, sum(at%chains, i, v))
 				}
 			}
 			m.ADDQ(aStride, left)
 			m.ADDQ(bStride, panel)
+		}, func(int) {})
+		for half := chains / 2; half > 0; half /= 2 {
+			for q := range half {
+				for i := range height {
+					for v := range vectors {
+						m.VADDPS(sum(q+half, i, v), sum(q, i, v), sum(q, i, v))
+					}
+				}
+			}
 		}
-		m.unrolled(r, m.unroll(height), step, func(int) {})
 		m.ADDQ(operand.U8(4*height), a)
 		stride := m.param("cStride")
 		for i := range height {
 			for v := range vectors {
-				var mask *lastMask
-				if v == vectors-1 {
-					mask = &last
-				}
 				mem := operand.Mem{Base: c, Disp: v * m.bytes()}
-				m.load(mem, mask, right(0))
-				m.VADDPS(right(0), sum(i, v), sum(i, v))
-				m.store(sum(i, v), mask, mem)
+				m.load(mem, maskOf(v), right(0))
+				m.VADDPS(right(0), sum(0, i, v), sum(0, i, v))
+				m.store(sum(0, i, v), maskOf(v), mem)
 			}
 			m.ADDQ(stride, c)
 		}
 	})
-	m.end()
 }
 
 // peak is a loop of nothing but independent multiply-adds, for benchmarks to
