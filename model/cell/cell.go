@@ -115,6 +115,7 @@ type layer[F kernel.Float] struct {
 	set          *kernel.Set[F]
 	inputs, size int
 	limits       Limits
+	chunk        int // rows, see chunkRows
 
 	h0 *weight.View[F] // trained h(0); nil if it is fixed at 0
 
@@ -126,7 +127,9 @@ type layer[F kernel.Float] struct {
 	steps, batch int              // of the last Forward; 0 before
 }
 
-func newLayer[F kernel.Float](set *kernel.Set[F], inputs, size int, limits Limits) (layer[F], error) {
+// newLayer returns the common part of a layer that computes columns numbers a
+// unit and step.
+func newLayer[F kernel.Float](set *kernel.Set[F], inputs, size, columns int, limits Limits) (layer[F], error) {
 	for _, c := range []struct {
 		name  string
 		value int
@@ -140,11 +143,17 @@ func newLayer[F kernel.Float](set *kernel.Set[F], inputs, size int, limits Limit
 		inputs:        inputs,
 		size:          size,
 		limits:        limits,
+		chunk:         chunkRows(columns * size),
 		history:       newMatrix[F]((limits.Steps+1)*limits.Batch, size),
 		states:        [2]kernel.Matrix[F]{newMatrix[F](limits.Batch, size), newMatrix[F](limits.Batch, size)},
 		startGradient: newMatrix[F](limits.Batch, size),
 	}, nil
 }
+
+// chunkRows is the number of rows, time steps times series, that are worked on
+// together: so few that what was computed for them, cols numbers a row, is
+// still in the second-level cache when it is used next.
+func chunkRows(cols int) int { return max(1, 1<<16/cols) }
 
 // Size returns the number of hidden units.
 func (l *layer[F]) Size() int { return l.size }

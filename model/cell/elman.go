@@ -30,7 +30,6 @@ type Elman[F kernel.Float] struct {
 	project kernel.Packed[F] // M
 	inject  kernel.Packed[F] // Mᵀ, packed if an input gradient is asked for
 
-	chunk  int              // see chunkRows
 	deltas kernel.Matrix[F] // ∂L/∂(W h + M x + b) of the steps of one chunk
 }
 
@@ -52,7 +51,7 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	if options.Activation > kernel.Tanh {
 		return nil, fmt.Errorf("cell: unknown activation %v", options.Activation)
 	}
-	base, err := newLayer(set, options.Inputs, n, limits)
+	base, err := newLayer(set, options.Inputs, n, 1, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +64,6 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 		b:          arena.Declare("b", 1, n),
 		w:          newMatrix[F](n, n),
 		dw:         newMatrix[F](n, n),
-		chunk:      chunkRows(n),
 	}
 	if !options.FixedStart {
 		e.h0 = arena.Declare("h0", 1, n)
@@ -73,11 +71,6 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	e.deltas = newMatrix[F](min(limits.Steps*limits.Batch, max(e.chunk, 2*limits.Batch)), n)
 	return e, nil
 }
-
-// chunkRows is the number of rows, time steps times series, whose deltas are
-// kept together before they are turned into gradients: few enough for deltas
-// and states to stay in the second-level cache until then.
-func chunkRows(n int) int { return max(1, 1<<16/n) }
 
 // Start sets the recurrent matrix to its start, M to N(0, s²/n_i), the rest to 0.
 func (e *Elman[F]) Start(options StartOptions, random *weight.Random) error {

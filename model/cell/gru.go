@@ -47,7 +47,7 @@ type GRUOptions struct {
 // "b_h" and "h0", and makes the cell's buffers.
 func NewGRU[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], limits Limits, options GRUOptions) (*GRU[F], error) {
 	n := options.Size
-	base, err := newLayer(set, options.Inputs, n, limits)
+	base, err := newLayer(set, options.Inputs, n, 3, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (g *GRU[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] 
 	h := g.history.Slice(0, (steps+1)*batch)
 	broadcast(block(h, 0, batch), g.h0)
 	reset := g.stepReset.Slice(0, batch)
-	stride := max(1, chunkRows(3*g.size)/batch)
+	stride := max(1, g.chunk/batch)
 	for first := 0; first < steps; first += stride {
 		last := min(first+stride, steps)
 		inputs := x.Slice(first*batch, last*batch)
@@ -158,7 +158,7 @@ func (g *GRU[F]) Backward(dh, dx kernel.Matrix[F]) {
 	}
 	dstate := g.startGradient.Slice(0, batch)
 	fill(dstate, block(dh, dh.Rows/batch-1, batch))
-	stride := min(steps, max(1, chunkRows(3*g.size)/batch))
+	stride := min(steps, max(1, g.chunk/batch))
 	first := (steps - 1) / stride * stride
 	for last := steps; last > 0; first, last = first-stride, first {
 		for t := last - 1; t >= first; t-- {

@@ -57,6 +57,9 @@ func NewHead[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], size, o
 	if !(options.Dropout >= 0 && options.Dropout < 1) {
 		return nil, fmt.Errorf("cell: dropout %v: want a number from 0 up to, not including, 1", options.Dropout)
 	}
+	if options.Dropout > 0 && options.Random == nil {
+		return nil, fmt.Errorf("cell: dropout %v without a source of random numbers", options.Dropout)
+	}
 	h := &Head[F]{
 		set:     set,
 		size:    size,
@@ -68,9 +71,6 @@ func NewHead[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], size, o
 		dhidden: newMatrix[F](rows, size),
 	}
 	if options.Dropout > 0 {
-		if options.Random == nil {
-			return nil, fmt.Errorf("cell: dropout %v without a source of random numbers", options.Dropout)
-		}
 		h.dropout, h.random = options.Dropout, options.Random
 		h.dropped = newMatrix[F](rows, size)
 		h.mask = make([]F, rows*size)

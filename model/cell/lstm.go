@@ -50,7 +50,7 @@ type LSTMOptions struct {
 // buffers.
 func NewLSTM[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], limits Limits, options LSTMOptions) (*LSTM[F], error) {
 	n := options.Size
-	base, err := newLayer(set, options.Inputs, n, limits)
+	base, err := newLayer(set, options.Inputs, n, 4, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (l *LSTM[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F]
 	broadcast(block(h, 0, batch), l.h0)
 	broadcast(block(c, 0, batch), l.c0)
 	gates := l.gates.Slice(0, steps*batch)
-	stride := max(1, chunkRows(4*l.size)/batch)
+	stride := max(1, l.chunk/batch)
 	for first := 0; first < steps; first += stride {
 		last := min(first+stride, steps)
 		l.set.MultiplyBias(gates.Slice(first*batch, last*batch), x.Slice(first*batch, last*batch), &l.project, l.b.Value)
@@ -155,7 +155,7 @@ func (l *LSTM[F]) Backward(dh, dx kernel.Matrix[F]) {
 	dcell, dstate := l.dcell.Slice(0, batch), l.startGradient.Slice(0, batch)
 	clear(dcell.Data)
 	fill(dstate, block(dh, dh.Rows/batch-1, batch))
-	stride := min(steps, max(1, chunkRows(4*l.size)/batch))
+	stride := min(steps, max(1, l.chunk/batch))
 	first := (steps - 1) / stride * stride
 	for last := steps; last > 0; first, last = first-stride, first {
 		for t := last - 1; t >= first; t-- {
