@@ -109,7 +109,7 @@ func NewGrid(spec *Spec) (*Grid, error) {
 	g.bindAll(spec, placements, order)
 	g.enumerate()
 	if g.total == 0 {
-		return nil, fmt.Errorf("%w: exclude takes all %d combinations out", ErrNoPoint, g.product)
+		return nil, fmt.Errorf("%w: exclude fits all %d combinations", ErrNoPoint, g.product)
 	}
 	g.count = g.total
 	if spec.Cap > 0 {

@@ -352,7 +352,7 @@ func TestGridErrors(t *testing.T) {
 		{"no axis", Spec{}, ErrNoPoint, "no parameter"},
 		{"empty axis", Spec{Axes: []Axis{{}}}, ErrNoPoint, "axis 0"},
 		{"no value", Spec{Axes: []Axis{list("a")}}, ErrNoPoint, "parameter a: has no value"},
-		{"all excluded", Spec{Axes: []Axis{list("a", "x")}, Exclude: []Match{{"a": {"x"}}}}, ErrNoPoint, "all 1 combinations"},
+		{"all excluded", Spec{Axes: []Axis{list("a", "x")}, Exclude: []Match{{"a": {"x"}}}}, ErrNoPoint, "fits all 1 combinations"},
 		{"2^63", Spec{Axes: wide(3)}, ErrTooManyPoints, "p2"},
 		{"2^126", Spec{Axes: wide(6)}, ErrTooManyPoints, "p2"},
 		{"twice", Spec{Axes: []Axis{list("a", "x"), list("a", "y")}}, nil, "parameter a: is given twice"},

@@ -149,18 +149,19 @@ func (s *ParameterSchema) inBounds(v float64) bool {
 
 func (s *ParameterSchema) refuse(value any) *ParameterError {
 	e := &ParameterError{Parameter: s.Name, Value: value, Problem: "must be " + s.Expected()}
-	text, isText := value.(string)
-	switch {
-	case isText && len(s.Enum) > 0:
+	switch v := value.(type) {
+	case string:
 		names := make([]string, 0, len(s.Enum))
 		for _, item := range s.Enum {
 			if name, ok := item.(string); ok {
 				names = append(names, name)
 			}
 		}
-		e.Nearest = Nearest(text, names)
-	case !isText && s.Type == StringType && len(s.Enum) == 0:
-		e.Problem += "; put it in quotes"
+		e.Nearest = Nearest(v, names)
+	case bool, int64, float64:
+		if s.Type == StringType && len(s.Enum) == 0 {
+			e.Problem += " (in quotes)"
+		}
 	}
 	return e
 }

@@ -1,0 +1,275 @@
+package file
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"sweep/sweep"
+)
+
+// zipGroup are parameters that advance together.
+type zipGroup struct {
+	where   position
+	members []*declaration
+}
+
+// decodeZip decodes zip: [[a, b], [c, d]].
+func (d *decoder) decodeZip() []zipGroup {
+	n, ok := d.given("zip")
+	if !ok {
+		return nil
+	}
+	const form = "must be a list of lists of parameters, as in [[lr, decay]]"
+	if n.Kind != yaml.SequenceNode {
+		d.fail(at(n), "zip", "%s, not %s", form, kindName(n))
+		return nil
+	}
+	var groups []zipGroup
+	taken := map[string]bool{}
+	for _, item := range n.Content {
+		item = follow(item)
+		if item.Kind != yaml.SequenceNode {
+			d.fail(at(item), "zip", "%s, not a list of %s", form, kindName(item))
+			return nil
+		}
+		names, nodes, ok := d.texts(item, "zip")
+		if !ok {
+			return nil
+		}
+		group := zipGroup{where: at(item)}
+		for i, name := range names {
+			member := d.file.declared[name]
+			switch {
+			case member == nil || member.implied:
+				d.failName(at(nodes[i]), "zip", fmt.Sprintf("this sweep has no parameter %s to zip", shorten(name)), name, d.declaredNames())
+				return nil
+			case taken[name]:
+				d.fail(at(nodes[i]), "zip", "parameter %s is named twice", name)
+				return nil
+			}
+			taken[name] = true
+			group.members = append(group.members, member)
+		}
+		if len(group.members) < 2 {
+			d.fail(group.where, "zip", "a group needs two parameters or more")
+			return nil
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// declaredNames are the parameters of the sweep.
+func (d *decoder) declaredNames() []string {
+	names := make([]string, len(d.order))
+	for i, p := range d.order {
+		names[i] = p.name
+	}
+	return names
+}
+
+// buildAxes makes an axis of each parameter and of each zip group, in the place
+// of its first name, and drops repeated values.
+func (d *decoder) buildAxes(groups []zipGroup) {
+	first := map[string]*zipGroup{}
+	member := map[string]bool{}
+	for i := range groups {
+		first[groups[i].members[0].name] = &groups[i]
+		for _, m := range groups[i].members {
+			member[m.name] = true
+		}
+		d.checkLengths(&groups[i])
+	}
+	if len(d.errors) > 0 {
+		return
+	}
+	for _, p := range d.order {
+		members := []*declaration{p}
+		if group := first[p.name]; group != nil {
+			members = group.members
+		} else if member[p.name] {
+			continue
+		}
+		d.dropRepeats(members)
+		var axis sweep.Axis
+		for _, m := range members {
+			axis.Parameters = append(axis.Parameters, sweep.AxisParameter{Name: m.name, Values: m.values})
+		}
+		d.file.Spec.Axes = append(d.file.Spec.Axes, axis)
+	}
+}
+
+func (d *decoder) checkLengths(group *zipGroup) {
+	for _, m := range group.members[1:] {
+		if m.values.Len() != group.members[0].values.Len() {
+			d.fail(group.where, "zip", "lists that advance together need the same length: %s has %d values, %s has %d",
+				group.members[0].name, group.members[0].values.Len(), m.name, m.values.Len())
+			return
+		}
+	}
+}
+
+// dropRepeats keeps the first of equal rows and notes how many were dropped. A
+// range never repeats itself.
+func (d *decoder) dropRepeats(members []*declaration) {
+	for _, m := range members {
+		if m.values.Range != nil {
+			return
+		}
+	}
+	rows := len(members[0].values.List)
+	seen := make(map[string]struct{}, rows)
+	var key []byte
+	kept, example, where := 0, "", position{}
+	for row := range rows {
+		key = key[:0]
+		for _, m := range members {
+			text, err := sweep.CanonicalJSON(m.values.List[row])
+			if err != nil {
+				d.fail(m.places[row], m.path, "%v", err)
+				return
+			}
+			key = append(append(key, text...), ", "...)
+		}
+		if _, repeated := seen[string(key)]; repeated {
+			if example == "" {
+				example, where = clip(strings.TrimSuffix(string(key), ", ")), members[0].places[row]
+			}
+			continue
+		}
+		seen[string(key)] = struct{}{}
+		for _, m := range members {
+			m.values.List[kept], m.places[kept] = m.values.List[row], m.places[row]
+		}
+		kept++
+	}
+	if kept == rows {
+		return
+	}
+	what, names := "value", make([]string, len(members))
+	for i, m := range members {
+		m.values.List, m.places = m.values.List[:kept], m.places[:kept]
+		names[i] = m.name
+	}
+	if len(members) > 1 {
+		what = "row"
+	}
+	if dropped := rows - kept; dropped == 1 {
+		d.note(where, "parameters."+strings.Join(names, ", "), "a repeated %s is dropped: %s", what, example)
+	} else {
+		d.note(where, "parameters."+strings.Join(names, ", "), "%d repeated %ss are dropped, the first is %s", dropped, what, example)
+	}
+}
+
+// decodeConditions decodes the parameters' own conditions and the key when.
+func (d *decoder) decodeConditions() {
+	for _, p := range d.order {
+		for _, c := range p.when {
+			d.addCondition(p, c.node, c.path)
+		}
+	}
+	n, ok := d.given("when")
+	if !ok {
+		return
+	}
+	entries, ok := d.entries(n, "when")
+	if !ok {
+		return
+	}
+	for _, e := range entries {
+		p := d.file.declared[e.key]
+		if p == nil {
+			d.failName(e.where, "when", fmt.Sprintf("this sweep has no parameter %s", shorten(e.key)), e.key, d.declaredNames())
+			continue
+		}
+		d.addCondition(p, e.value, join("when", e.key))
+	}
+}
+
+func (d *decoder) addCondition(p *declaration, n *yaml.Node, path string) {
+	if m, ok := d.match(n, path); ok {
+		d.file.Spec.Conditions = append(d.file.Spec.Conditions, sweep.Condition{Parameter: p.name, When: m})
+	}
+}
+
+func (d *decoder) decodeExclude() {
+	n, ok := d.given("exclude")
+	if !ok {
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		d.fail(at(n), "exclude", "must be a list of mappings, as in [{model: lstm, lr: 1e-3}], not %s", kindName(n))
+		return
+	}
+	for _, item := range n.Content {
+		if m, ok := d.match(follow(item), "exclude"); ok {
+			d.file.Spec.Exclude = append(d.file.Spec.Exclude, m)
+		}
+	}
+}
+
+// match decodes a mapping of parameters to a value or a list of values.
+func (d *decoder) match(n *yaml.Node, path string) (sweep.Match, bool) {
+	entries, ok := d.entries(n, path)
+	if !ok {
+		return nil, false
+	}
+	if len(entries) == 0 {
+		d.fail(at(n), path, "must name at least one parameter")
+		return nil, false
+	}
+	m := make(sweep.Match, len(entries))
+	for _, e := range entries {
+		p := d.file.declared[e.key]
+		if p == nil {
+			d.failName(e.where, path, fmt.Sprintf("this sweep has no parameter %s", shorten(e.key)), e.key, d.declaredNames())
+			ok = false
+			continue
+		}
+		items := []*yaml.Node{e.value}
+		if e.value.Kind == yaml.SequenceNode {
+			items = e.value.Content
+		}
+		if len(items) == 0 {
+			d.fail(at(e.value), join(path, e.key), "must have at least one value")
+			ok = false
+			continue
+		}
+		for _, item := range items {
+			v, good := d.coerced(item, d.schema(e.key), join(path, e.key))
+			if !good {
+				ok = false
+				continue
+			}
+			if !p.has(v) {
+				d.noteStranger(at(follow(item)), join(path, e.key), p, v)
+			}
+			m[e.key] = append(m[e.key], v)
+		}
+	}
+	return m, ok
+}
+
+// noteStranger warns of a value that the sweep does not have: left over from a
+// shortened list, or misspelt.
+func (d *decoder) noteStranger(where position, path string, p *declaration, value any) {
+	text, err := sweep.CanonicalJSON(value)
+	if err != nil {
+		return
+	}
+	message := fmt.Sprintf("parameter %s never has the value %s", p.name, clip(string(text)))
+	if name, ok := value.(string); ok && len(p.values.List) <= 1000 {
+		var known []string
+		for _, item := range p.values.List {
+			if text, ok := item.(string); ok {
+				known = append(known, text)
+			}
+		}
+		if nearest := sweep.Nearest(name, known); nearest != "" {
+			message += fmt.Sprintf(" (did you mean %q?)", nearest)
+		}
+	}
+	d.note(where, path, "%s", message)
+}

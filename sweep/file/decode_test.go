@@ -1,0 +1,116 @@
+package file
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sweep/sweep"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func number(v float64) *float64 { return &v }
+
+// toy describes the trainer of the tests.
+func toy() *sweep.Description {
+	return &sweep.Description{
+		Name: "toy", Version: "1", ResultVersion: "1",
+		Parameters: []sweep.ParameterSchema{
+			{Name: "dataset", Type: sweep.StringType, Doc: "data set", Required: true, Dataset: true},
+			{Name: "model", Type: sweep.StringType, Doc: "network", Enum: []any{"rnn", "lstm", "ornn", "spectral-rnn"}, Default: "rnn"},
+			{Name: "lr", Type: sweep.NumberType, Doc: "learning rate", Minimum: number(0), ExclusiveMinimum: true, Default: 1e-3,
+				Defaults: []sweep.ConditionalDefault{{When: sweep.Match{"model": {"lstm"}}, Value: 3e-3}}},
+			{Name: "decay", Type: sweep.NumberType, Doc: "learning rate decay", Minimum: number(0), Maximum: number(1), Default: 1.0},
+			{Name: "m1", Type: sweep.IntegerType, Doc: "reflectors", Minimum: number(1), Maximum: number(32), Default: 16},
+			{Name: "m2", Type: sweep.IntegerType, Doc: "reflectors", Minimum: number(1), Maximum: number(32), Default: 16},
+			{Name: "batch", Type: sweep.IntegerType, Doc: "batch size", Enum: []any{16, 32, 64}, Default: 16},
+			{Name: "clip", Type: sweep.BooleanType, Doc: "clip gradients", Default: true},
+			{Name: "optimizer.name", Type: sweep.StringType, Doc: "optimiser", Default: "adam"},
+			{Name: "optimizer.beta", Type: sweep.NumberType, Doc: "momentum", Default: 0.9},
+			{Name: "layers", Type: sweep.AnyType, Doc: "widths"},
+			{Name: "seed", Type: sweep.IntegerType, Doc: "seed", Minimum: number(0), Default: 1},
+		},
+		Metrics: []sweep.MetricSchema{
+			{Name: "validation_loss", Doc: "loss", Goal: "minimize", Summary: true},
+			{Name: "test_accuracy", Doc: "accuracy", Goal: "maximize", Summary: true},
+		},
+	}
+}
+
+const dashes = "--------------------------------------------------"
+
+// TestGolden decodes the part above the dashes of each file in testdata and
+// compares what comes out with the part below. Files whose names begin with
+// "bare" are decoded without a trainer.
+func TestGolden(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			input, want, found := strings.Cut(string(text), dashes+"\n")
+			if !found && !*update {
+				t.Fatal("no line of dashes")
+			}
+			options := Described(toy())
+			if strings.HasPrefix(filepath.Base(name), "bare") {
+				options = Options{}
+			}
+			got := render(Decode("x.yaml", []byte(input), options))
+			if *update {
+				if err := os.WriteFile(name, []byte(input+dashes+"\n"+got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// render writes a decoded file for people: notes, spec without axes, points.
+func render(f *File, err error) string {
+	var b strings.Builder
+	if err != nil {
+		fmt.Fprintln(&b, err)
+		return b.String()
+	}
+	for _, note := range f.Notes {
+		fmt.Fprintln(&b, "note", note)
+	}
+	rest := f.Spec
+	rest.Axes = nil
+	text, err := json.Marshal(rest)
+	if err != nil {
+		return err.Error()
+	}
+	fmt.Fprintf(&b, "%s\n%d points of %d\n", text, f.Grid.Count(), f.Grid.Product())
+	for _, r := range f.Grid.Removed() {
+		fmt.Fprintf(&b, "%s removed at %d\n", r.Parameter, r.Points)
+	}
+	const most = 24
+	for index, point := range f.Grid.All(0) {
+		if index == most {
+			fmt.Fprintln(&b, "…")
+			break
+		}
+		text, err := point.Canonical()
+		if err != nil {
+			return err.Error()
+		}
+		fmt.Fprintf(&b, "%s\n", text)
+	}
+	return b.String()
+}

@@ -1,0 +1,2 @@
+// Package file decodes sweep files.
+package file

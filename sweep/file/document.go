@@ -1,0 +1,316 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+)
+
+// Bounds on what Decode reads.
+const (
+	// MaxSize is the largest size of a sweep file in bytes.
+	MaxSize = 16 << 20
+	// MaxDepth is the deepest nesting, aliases expanded.
+	MaxDepth = 64
+	// maxAliased is how many nodes aliases may add to those that are written.
+	maxAliased = 1 << 20
+)
+
+// position is a place in the file, counted from 1.
+type position struct{ line, column int32 }
+
+func at(n *yaml.Node) position { return position{int32(n.Line), int32(n.Column)} }
+
+var start = position{1, 1}
+
+// parse reads the one document of a file into nodes, which keep order and
+// position, and returns its root, nil for an empty file.
+func (d *decoder) parse(data []byte) (root *yaml.Node) {
+	if len(data) > MaxSize {
+		d.fail(start, "", "a sweep file has at most %d MiB, this one has %d", MaxSize>>20, len(data)>>20)
+		return nil
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if line := directive(data); line > 0 {
+		// The parser's time for them grows with their square.
+		d.fail(position{int32(line), 1}, "", "%%TAG directives are not supported")
+		return nil
+	}
+	// The parser panics where it finds itself at fault; input must never end a process.
+	defer func() {
+		if r := recover(); r != nil {
+			d.fail(start, "", "the file cannot be parsed: %v", r)
+			root = nil
+		}
+	}()
+	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(MaxDepth))))
+	if err != nil {
+		d.fail(start, "", "the file cannot be parsed: %v", err)
+		return nil
+	}
+	var document, second yaml.Node
+	if err := loader.Load(&document); err != nil {
+		if !errors.Is(err, io.EOF) {
+			d.failSyntax(data, err)
+		}
+		return nil
+	}
+	switch err := loader.Load(&second); {
+	case err == nil:
+		d.fail(at(&second), "", "a second document begins here; a sweep file is one document")
+		return nil
+	case !errors.Is(err, io.EOF):
+		d.failSyntax(data, err)
+		return nil
+	}
+	if len(document.Content) == 0 {
+		return nil
+	}
+	root = document.Content[0]
+	m := measurer{decoder: d, anchored: map[*yaml.Node]*extent{}}
+	if m.measure(root); len(d.errors) > 0 {
+		return nil
+	}
+	return follow(root)
+}
+
+// directive returns the number of the first line with a %TAG directive, or 0.
+func directive(data []byte) int {
+	line := 1
+	for len(data) > 0 {
+		if bytes.HasPrefix(data, []byte("%TAG")) {
+			return line
+		}
+		end := bytes.IndexByte(data, '\n')
+		if end < 0 {
+			return 0
+		}
+		data = data[end+1:]
+		line++
+	}
+	return 0
+}
+
+// failSyntax reports an error of the YAML parser at its place.
+func (d *decoder) failSyntax(data []byte, err error) {
+	where, message := start, err.Error()
+	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
+		message = e.Message
+		if e.ContextMsg != "" {
+			message = e.ContextMsg + ": " + message
+		}
+		switch {
+		case e.Mark.Line > 0:
+			where = position{int32(e.Mark.Line), int32(max(e.Mark.Column, 1))}
+		case e.ContextMark.Line > 0:
+			where = position{int32(e.ContextMark.Line), int32(max(e.ContextMark.Column, 1))}
+		default:
+			where = unreadable(data)
+		}
+	}
+	d.add(&Error{Line: int(where.line), Column: int(where.column), Problem: "not valid YAML: " + message, Err: err})
+}
+
+// unreadable finds the first character that YAML does not allow.
+func unreadable(data []byte) position {
+	p := start
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		if r == utf8.RuneError && size == 1 || r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f {
+			return p
+		}
+		p.column++
+		if r == '\n' {
+			p = position{p.line + 1, 1}
+		}
+		data = data[size:]
+	}
+	return start
+}
+
+// measurer bounds what aliases expand to before anything walks through them.
+type measurer struct {
+	decoder  *decoder
+	anchored map[*yaml.Node]*extent
+	written  int
+	depth    int
+}
+
+// extent is the expanded size and height of a node; open while it is measured.
+type extent struct {
+	nodes, height int
+	open          bool
+}
+
+func (m *measurer) measure(n *yaml.Node) extent {
+	if n.Kind == yaml.AliasNode {
+		e := m.anchored[n.Alias]
+		switch {
+		case e == nil || e.open:
+			m.decoder.fail(at(n), "", "alias *%s contains itself", n.Value)
+			return extent{}
+		case m.depth+e.height > MaxDepth:
+			m.decoder.fail(at(n), "", "alias *%s nests deeper than %d levels", n.Value, MaxDepth)
+		}
+		return *e
+	}
+	m.written++
+	e := &extent{nodes: 1, open: true}
+	if n.Anchor != "" {
+		m.anchored[n] = e
+	}
+	m.depth++
+	for _, child := range n.Content {
+		inner := m.measure(child)
+		if len(m.decoder.errors) > 0 {
+			return extent{}
+		}
+		e.nodes += inner.nodes
+		e.height = max(e.height, inner.height+1)
+		if e.nodes > m.written+maxAliased {
+			m.decoder.fail(at(child), "", "aliases expand to more than %d nodes", maxAliased)
+			return extent{}
+		}
+	}
+	m.depth--
+	e.open = false
+	return *e
+}
+
+// follow returns the node that an alias stands for; measure has made sure that
+// there is one.
+func follow(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// entry is one key of a mapping with its value, aliases followed.
+type entry struct {
+	key   string
+	where position
+	value *yaml.Node
+}
+
+// entries returns the keys of a mapping in order, those before and after a bad
+// key as well. A key given twice is an error; merge keys (<<) put the keys of
+// their mappings in their own place, those that the mapping itself has excepted.
+func (d *decoder) entries(n *yaml.Node, path string) ([]entry, bool) {
+	if n.Kind != yaml.MappingNode {
+		d.fail(at(n), path, "must be a mapping of keys to values, not %s", kindName(n))
+		return nil, false
+	}
+	ok := true
+	own := make(map[string]position, len(n.Content)/2)
+	list := make([]entry, 0, len(n.Content)/2)
+	merges := false
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := follow(n.Content[i]), follow(n.Content[i+1])
+		where := at(n.Content[i])
+		switch {
+		case key.Kind != yaml.ScalarNode || key.ShortTag() == "!!null":
+			d.fail(where, path, "a key must be text, not %s", kindName(key))
+			ok = false
+			continue
+		case key.ShortTag() == "!!merge":
+			merges = true
+		default:
+			if first, repeated := own[key.Value]; repeated {
+				d.fail(where, join(path, key.Value), "is given twice, first in line %d", first.line)
+				ok = false
+				continue
+			}
+			own[key.Value] = where
+		}
+		list = append(list, entry{key.Value, where, value})
+	}
+	if merges {
+		list, merges = d.merge(n, list, own, path)
+		ok = ok && merges
+	}
+	return list, ok
+}
+
+// merge expands the merge keys among the entries of n.
+func (d *decoder) merge(n *yaml.Node, list []entry, own map[string]position, path string) ([]entry, bool) {
+	isMerge := map[position]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if key := follow(n.Content[i]); key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge" {
+			isMerge[at(n.Content[i])] = true
+		}
+	}
+	var merged []entry
+	for _, e := range list {
+		if !isMerge[e.where] {
+			merged = append(merged, e)
+			continue
+		}
+		sources := []*yaml.Node{e.value}
+		if e.value.Kind == yaml.SequenceNode {
+			sources = e.value.Content
+		}
+		for _, source := range sources {
+			source = follow(source)
+			if source.Kind != yaml.MappingNode {
+				d.fail(e.where, join(path, "<<"), "must merge mappings, not %s", kindName(source))
+				return nil, false
+			}
+			inner, ok := d.entries(source, path)
+			if !ok {
+				return nil, false
+			}
+			for _, item := range inner {
+				if _, known := own[item.key]; !known {
+					own[item.key] = item.where
+					merged = append(merged, item)
+				}
+			}
+		}
+	}
+	return merged, true
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// kindName says what a node is, for errors.
+func kindName(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "nothing"
+	case "!!str", "!!timestamp", "!!merge":
+		return shorten(n.Value)
+	}
+	return clip(n.Value)
+}
+
+// shorten quotes a text for an error.
+func shorten(text string) string { return strconv.Quote(clip(text)) }
+
+// clip bounds what hostile text adds to a message.
+func clip(text string) string {
+	const longest = 60
+	count := 0
+	for i := range text {
+		if count++; count > longest {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}

@@ -1,0 +1,151 @@
+package file
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"sweep/sweep"
+)
+
+// value converts a node to the types that sweep.Parameters hold, scalars as
+// the YAML core schema has them (1e-3 is a number, yes is text, dates are text).
+func (d *decoder) value(n *yaml.Node, path string) (any, bool) {
+	n = follow(n)
+	switch n.Kind {
+	case yaml.SequenceNode:
+		list := make([]any, 0, len(n.Content))
+		for _, item := range n.Content {
+			v, ok := d.value(item, path)
+			if !ok {
+				return nil, false
+			}
+			list = append(list, v)
+		}
+		return list, true
+	case yaml.MappingNode:
+		entries, ok := d.entries(n, path)
+		if !ok {
+			return nil, false
+		}
+		object := make(map[string]any, len(entries))
+		for _, e := range entries {
+			if object[e.key], ok = d.value(e.value, path); !ok {
+				return nil, false
+			}
+		}
+		return object, true
+	}
+	v, err := scalar(n)
+	if err != nil {
+		d.fail(at(n), path, "%v", err)
+		return nil, false
+	}
+	return v, true
+}
+
+// scalar converts one scalar by its tag.
+func scalar(n *yaml.Node) (any, error) {
+	switch tag := n.ShortTag(); tag {
+	case "!!str", "!!timestamp", "!!merge":
+		return n.Value, nil
+	case "!!null":
+		return nil, nil
+	case "!!bool":
+		switch strings.ToLower(n.Value) {
+		case "true", "yes", "on":
+			return true, nil
+		case "false", "no", "off":
+			return false, nil
+		}
+		return nil, fmt.Errorf("%s is not a boolean", shorten(n.Value))
+	case "!!int":
+		plain := strings.ReplaceAll(n.Value, "_", "")
+		if i, err := strconv.ParseInt(plain, 0, 64); err == nil {
+			return i, nil
+		}
+		if u, err := strconv.ParseUint(strings.TrimPrefix(plain, "+"), 0, 64); err == nil {
+			return float64(u), nil
+		}
+		return nil, fmt.Errorf("%s is not an integer", shorten(n.Value))
+	case "!!float":
+		f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
+		if strings.Contains(strings.ToLower(n.Value), ".inf") || strings.Contains(strings.ToLower(n.Value), ".nan") ||
+			math.IsInf(f, 0) || math.IsNaN(f) {
+			return nil, fmt.Errorf("%s is not a finite number", shorten(n.Value))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s is not a number", shorten(n.Value))
+		}
+		return f, nil
+	default:
+		return nil, fmt.Errorf("the tag %s is not supported", tag)
+	}
+}
+
+// coerced converts a node and brings it to the type of a parameter; schema is
+// nil when nothing is known about it.
+func (d *decoder) coerced(n *yaml.Node, schema *sweep.ParameterSchema, path string) (any, bool) {
+	v, ok := d.value(n, path)
+	if !ok || schema == nil {
+		return v, ok
+	}
+	typed, err := schema.Coerce(v)
+	switch {
+	case err != nil && v == nil:
+		d.fail(at(n), path, "must be %s, not null", schema.Expected())
+	case err != nil:
+		d.failCause(at(n), path, err)
+	}
+	return typed, err == nil
+}
+
+// text reads a text; a plain number or boolean counts as its own letters.
+func (d *decoder) text(n *yaml.Node, path string) (string, bool) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		d.fail(at(n), path, "must be text, not %s", kindName(n))
+		return "", false
+	}
+	return n.Value, true
+}
+
+// integer reads an integer within bounds.
+func (d *decoder) integer(n *yaml.Node, path string, low, high int64) (int64, bool) {
+	minimum, maximum := float64(low), float64(high)
+	schema := sweep.ParameterSchema{Name: path, Type: sweep.IntegerType, Minimum: &minimum, Maximum: &maximum}
+	if n.Kind == yaml.ScalarNode {
+		if v, err := scalar(n); err == nil {
+			if typed, err := schema.Coerce(v); err == nil {
+				if i, ok := typed.(int64); ok && i >= low && i <= high {
+					return i, true
+				}
+			}
+		}
+	}
+	expected := fmt.Sprintf("an integer from %d to %d", low, high)
+	if high == math.MaxInt64 {
+		expected = fmt.Sprintf("an integer of at least %d", low)
+	}
+	d.fail(at(n), path, "must be %s, not %s", expected, kindName(n))
+	return 0, false
+}
+
+// texts reads a list of texts; a single text is a list of one.
+func (d *decoder) texts(n *yaml.Node, path string) (list []string, nodes []*yaml.Node, ok bool) {
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items = n.Content
+	}
+	for _, item := range items {
+		item = follow(item)
+		text, ok := d.text(item, path)
+		if !ok {
+			return nil, nil, false
+		}
+		list, nodes = append(list, text), append(nodes, item)
+	}
+	return list, nodes, true
+}
