@@ -199,6 +199,7 @@ func (d *decoder) decodeExclude() {
 	if !ok {
 		return
 	}
+	d.file.exclude = d.top["exclude"].where
 	if n.Kind != yaml.SequenceNode {
 		d.fail(at(n), "exclude", "must be a list of mappings, as in [{model: lstm, lr: 1e-3}], not %s", kindName(n))
 		return

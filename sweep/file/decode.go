@@ -20,50 +20,55 @@ type File struct {
 	Spec sweep.Spec
 	// Grid is the expansion of Spec.
 	Grid *sweep.Grid
-	// Description is what Options.Describe returned; nil without it.
-	Description *sweep.Description
-	// Notes are in the order of their places.
-	Notes []Note
+	// Notes say what the writer should know but what does not stop the sweep:
+	// keys that mean nothing here, repeated values, conditions on values that no
+	// point has. Each begins with its place, as an Error does.
+	Notes []string
 
-	// parameters is the place of the key parameters.
-	parameters position
-	declared   map[string]*declaration
+	// parameters and exclude are the places of these keys.
+	parameters, exclude position
+	declared            map[string]*declaration
 }
 
 // Options tell how to decode.
 type Options struct {
-	// Describe returns the description of the trainer that the file names. All
-	// values are checked against it and take the types that it asks for. Without
-	// Describe types are as YAML has them and every parameter is accepted.
-	Describe func(trainer string) (*sweep.Description, error)
+	// Description is the description of the trainer that the file names (see
+	// Trainer). All values are checked against it and take the types that it
+	// asks for. Without it types are as YAML has them and every parameter is
+	// accepted.
+	Description *sweep.Description
 }
 
-// Described returns Options for a trainer whose description is at hand; nil
-// gives the Options without one.
-func Described(description *sweep.Description) Options {
-	if description == nil {
-		return Options{}
-	}
-	return Options{Describe: func(string) (*sweep.Description, error) { return description, nil }}
-}
-
-// Decode reads a sweep file. The name is only used in messages and, without
+// Decode reads a sweep file. The name is used in messages and, without
 // directory and extension, as the sweep's name if the file gives none. The
 // error is of type Errors: everything that is wrong, in the order of the file.
 func Decode(name string, data []byte, options Options) (*File, error) {
-	d := &decoder{options: options, file: &File{Name: name, declared: map[string]*declaration{}}}
+	d := newDecoder(name)
+	d.description = options.Description
 	d.decode(data)
 	if len(d.errors) > 0 {
 		d.errors.sort()
 		return nil, d.errors
 	}
-	slices.SortStableFunc(d.file.Notes, func(a, b Note) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
-	})
+	slices.SortStableFunc(d.notes, func(a, b *Error) int { return a.compare(b) })
+	for _, note := range d.notes {
+		d.file.Notes = append(d.file.Notes, note.Error())
+	}
 	return d.file, nil
+}
+
+// Trainer returns the trainer that a sweep file names, sweep.DefaultTrainer if
+// it is silent, so that its description can be fetched for Decode. It reports
+// only what keeps it from finding the name.
+func Trainer(name string, data []byte) (string, error) {
+	d := newDecoder(name)
+	d.readTop(data)
+	d.plainToken("trainer", &d.file.Spec.Trainer)
+	if len(d.errors) > 0 {
+		d.errors.sort()
+		return "", d.errors
+	}
+	return d.file.Spec.Trainer, nil
 }
 
 // keys are the top-level keys with a meaning here; foreignKeys those of Weights
@@ -80,13 +85,24 @@ var (
 )
 
 type decoder struct {
-	options Options
-	file    *File
-	errors  Errors
+	description *sweep.Description
+	file        *File
+	errors      Errors
+	notes       Errors
 	// top are the top-level keys.
 	top map[string]entry
 	// order lists the declarations as the file has them.
 	order []*declaration
+}
+
+func newDecoder(name string) *decoder {
+	d := &decoder{file: &File{Name: name, declared: map[string]*declaration{}}, top: map[string]entry{}}
+	base := filepath.Base(name)
+	d.file.Spec = sweep.Spec{
+		Name: strings.TrimSuffix(base, filepath.Ext(base)), Trainer: sweep.DefaultTrainer, Pool: sweep.DefaultPool,
+		Limits: sweep.Limits{Attempts: sweep.DefaultAttempts, Points: sweep.DefaultPoints},
+	}
+	return d
 }
 
 // add records an error; the first maxErrors count.
@@ -116,39 +132,19 @@ func (d *decoder) failCause(where position, key string, err error) {
 }
 
 func (d *decoder) note(where position, key, format string, arguments ...any) {
-	d.file.Notes = append(d.file.Notes, Note{
-		File: d.file.Name, Line: int(where.line), Column: int(where.column), Key: key, Text: fmt.Sprintf(format, arguments...),
+	d.notes = append(d.notes, &Error{
+		File: d.file.Name, Line: int(where.line), Column: int(where.column), Key: key, Problem: fmt.Sprintf(format, arguments...),
 	})
 }
 
 func (d *decoder) decode(data []byte) {
-	root := d.parse(data)
-	if len(d.errors) > 0 {
+	unknown := d.readTop(data)
+	if len(d.top) == 0 && len(d.errors) > 0 {
 		return
 	}
-	if root == nil || root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
-		d.fail(start, "", "the file is empty; a sweep file has at least the key parameters")
-		return
-	}
-	entries, _ := d.entries(root, "")
-	if entries == nil {
-		return
-	}
-	d.top = make(map[string]entry, len(entries))
-	var foreign []entry
-	for _, e := range entries {
-		switch {
-		case slices.Contains(keys, e.key):
-			d.top[e.key] = e
-		case slices.Contains(foreignKeys, e.key):
-			foreign = append(foreign, e)
-		default:
-			d.unknownKey(e)
-		}
-	}
-	d.noteForeign(foreign)
-	d.plainKeys()
-	d.describe()
+	d.sortOut(unknown)
+	d.decodePlain()
+	d.decodeLimits()
 	d.decodeParameters()
 	d.decodeReplicates()
 	d.decodeSelect()
@@ -170,6 +166,46 @@ func (d *decoder) decode(data []byte) {
 	d.file.Grid = grid
 }
 
+// readTop parses the file and fills d.top; it returns the keys that are not ours.
+func (d *decoder) readTop(data []byte) (others []entry) {
+	root := d.parse(data)
+	if len(d.errors) > 0 {
+		return nil
+	}
+	if root == nil || root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
+		d.fail(start, "", "the file is empty; a sweep file has at least the key parameters")
+		return nil
+	}
+	entries, _ := d.entries(root, "")
+	for _, e := range entries {
+		if slices.Contains(keys, e.key) {
+			d.top[e.key] = e
+		} else {
+			others = append(others, e)
+		}
+	}
+	return others
+}
+
+// sortOut notes the keys of W&B and refuses unknown ones.
+func (d *decoder) sortOut(others []entry) {
+	var foreign []string
+	var first position
+	for _, e := range others {
+		switch {
+		case !slices.Contains(foreignKeys, e.key):
+			d.unknownKey(e)
+			continue
+		case len(foreign) == 0:
+			first = e.where
+		}
+		foreign = append(foreign, e.key)
+	}
+	if len(foreign) > 0 {
+		d.note(first, "", "ignored, they mean nothing here: %s", strings.Join(foreign, ", "))
+	}
+}
+
 // unknownKey tells a misspelt key from a parameter at the wrong level.
 func (d *decoder) unknownKey(e entry) {
 	if e.value.Kind == yaml.MappingNode {
@@ -180,18 +216,7 @@ func (d *decoder) unknownKey(e entry) {
 			}
 		}
 	}
-	d.failName(e.where, clip(e.key), "is not a key of a sweep file", e.key, append(append([]string{}, keys...), foreignKeys...))
-}
-
-func (d *decoder) noteForeign(foreign []entry) {
-	if len(foreign) == 0 {
-		return
-	}
-	names := make([]string, len(foreign))
-	for i, e := range foreign {
-		names[i] = e.key
-	}
-	d.note(foreign[0].where, "", "ignored, they mean nothing here: %s", strings.Join(names, ", "))
+	d.failName(e.where, clip(e.key), "is not a key of a sweep file", e.key, slices.Concat(keys, foreignKeys))
 }
 
 // given returns the value of a top-level key that has one.
@@ -207,7 +232,7 @@ func (d *decoder) given(key string) (*yaml.Node, bool) {
 // trainer of a path.
 var token = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
-func (d *decoder) token(key string, target *string) {
+func (d *decoder) plainToken(key string, target *string) {
 	if n, ok := d.given(key); ok {
 		text, ok := d.text(n, key)
 		if ok && !token.MatchString(text) {
@@ -217,13 +242,9 @@ func (d *decoder) token(key string, target *string) {
 	}
 }
 
-// plainKeys decodes the keys that stand for themselves.
-func (d *decoder) plainKeys() {
+// decodePlain decodes the keys that stand for themselves.
+func (d *decoder) decodePlain() {
 	spec := &d.file.Spec
-	base := filepath.Base(d.file.Name)
-	spec.Name = strings.TrimSuffix(base, filepath.Ext(base))
-	spec.Trainer, spec.Pool = sweep.DefaultTrainer, sweep.DefaultPool
-	spec.Limits = sweep.Limits{Attempts: sweep.DefaultAttempts, Points: sweep.DefaultPoints}
 	if n, ok := d.given("name"); ok {
 		if text, ok := d.text(n, "name"); ok && strings.TrimSpace(text) != "" {
 			spec.Name = text
@@ -232,8 +253,8 @@ func (d *decoder) plainKeys() {
 	if n, ok := d.given("description"); ok {
 		spec.Description, _ = d.text(n, "description")
 	}
-	d.token("trainer", &spec.Trainer)
-	d.token("pool", &spec.Pool)
+	d.plainToken("trainer", &spec.Trainer)
+	d.plainToken("pool", &spec.Pool)
 	if n, ok := d.given("priority"); ok {
 		priority, _ := d.integer(n, "priority", math.MinInt32, math.MaxInt32)
 		spec.Priority = int(priority)
@@ -256,8 +277,13 @@ func (d *decoder) plainKeys() {
 			}
 		}
 	}
-	d.decodeLimits()
 }
+
+// Bounds of limits.
+const (
+	maxAttempts = 1000
+	maxPoints   = 1_000_000
+)
 
 func (d *decoder) decodeLimits() {
 	n, ok := d.given("limits")
@@ -283,10 +309,10 @@ func (d *decoder) decodeLimits() {
 			}
 			limits.Timeout = timeout
 		case "attempts":
-			attempts, _ := d.integer(e.value, path, 1, 1000)
+			attempts, _ := d.integer(e.value, path, 1, maxAttempts)
 			limits.Attempts = int(attempts)
 		case "points":
-			points, _ := d.integer(e.value, path, 2, 1_000_000)
+			points, _ := d.integer(e.value, path, 2, maxPoints)
 			limits.Points = int(points)
 		default:
 			d.failName(e.where, clip(path), "is not a limit", e.key, []string{"timeout", "attempts", "points"})
@@ -294,29 +320,12 @@ func (d *decoder) decodeLimits() {
 	}
 }
 
-// describe asks for the description of the trainer.
-func (d *decoder) describe() {
-	if d.options.Describe == nil || !token.MatchString(d.file.Spec.Trainer) {
-		return
-	}
-	description, err := d.options.Describe(d.file.Spec.Trainer)
-	if err != nil {
-		where := start
-		if e, ok := d.top["trainer"]; ok {
-			where = at(e.value)
-		}
-		d.failCause(where, "trainer", err)
-		return
-	}
-	d.file.Description = description
-}
-
 // schema returns what is known about a parameter.
 func (d *decoder) schema(name string) *sweep.ParameterSchema {
-	if d.file.Description == nil {
+	if d.description == nil {
 		return nil
 	}
-	return d.file.Description.Parameter(name)
+	return d.description.Parameter(name)
 }
 
 func (d *decoder) decodeReplicates() {
@@ -417,14 +426,14 @@ func (d *decoder) decodeMetric(n *yaml.Node) {
 // metric reads the name of a metric that the trainer has.
 func (d *decoder) metric(n *yaml.Node, path string) string {
 	name, ok := d.text(n, path)
-	if !ok || d.file.Description == nil || d.file.Description.Metric(name) != nil {
+	if !ok || d.description == nil || d.description.Metric(name) != nil {
 		return name
 	}
 	var known []string
-	for _, m := range d.file.Description.Metrics {
+	for _, m := range d.description.Metrics {
 		known = append(known, m.Name)
 	}
-	d.failName(at(n), path, fmt.Sprintf("trainer %s has no metric %s", d.file.Description.Name, shorten(name)), name, known)
+	d.failName(at(n), path, fmt.Sprintf("trainer %s has no metric %s", d.description.Name, shorten(name)), name, known)
 	return name
 }
 
@@ -443,8 +452,8 @@ func (d *decoder) defaultGoal() {
 		return
 	}
 	selection.Goal = "minimize"
-	if d.file.Description != nil {
-		if m := d.file.Description.Metric(selection.By); m != nil && m.Goal != "" {
+	if d.description != nil {
+		if m := d.description.Metric(selection.By); m != nil && m.Goal != "" {
 			selection.Goal = m.Goal
 		}
 	}
@@ -456,8 +465,8 @@ func (d *decoder) names() []string {
 	for _, declared := range d.order {
 		names = append(names, declared.name)
 	}
-	if d.file.Description != nil {
-		for _, s := range d.file.Description.Parameters {
+	if d.description != nil {
+		for _, s := range d.description.Parameters {
 			if d.file.declared[s.Name] == nil {
 				names = append(names, s.Name)
 			}

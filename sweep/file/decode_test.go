@@ -62,7 +62,7 @@ func TestGolden(t *testing.T) {
 			if !found && !*update {
 				t.Fatal("no line of dashes")
 			}
-			options := Described(toy())
+			options := Options{Description: toy()}
 			if strings.HasPrefix(filepath.Base(name), "bare") {
 				options = Options{}
 			}

@@ -1,8 +1,9 @@
 package file
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +26,14 @@ type Error struct {
 
 // Error returns "FILE:LINE:COLUMN: key: problem (did you mean …?)".
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, describe(e.Key, e.Problem, e.Nearest))
+	text := e.Problem
+	if e.Key != "" {
+		text = e.Key + ": " + text
+	}
+	if e.Nearest != "" {
+		text += fmt.Sprintf(" (did you mean %q?)", e.Nearest)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, text)
 }
 
 // Unwrap returns the cause.
@@ -56,35 +64,10 @@ func (e Errors) Unwrap() []error {
 }
 
 func (e Errors) sort() {
-	sort.SliceStable(e, func(i, j int) bool {
-		if e[i].Line != e[j].Line {
-			return e[i].Line < e[j].Line
-		}
-		return e[i].Column < e[j].Column
-	})
+	slices.SortStableFunc(e, func(a, b *Error) int { return a.compare(b) })
 }
 
-// Note is something in a sweep file that its writer should know but that does
-// not stop the sweep: keys that mean nothing here, values given twice.
-type Note struct {
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
-	Key    string `json:"key,omitempty"`
-	Text   string `json:"text"`
-}
-
-// String returns "FILE:LINE:COLUMN: key: text".
-func (n Note) String() string {
-	return fmt.Sprintf("%s:%d:%d: %s", n.File, n.Line, n.Column, describe(n.Key, n.Text, ""))
-}
-
-func describe(key, text, nearest string) string {
-	if key != "" {
-		text = key + ": " + text
-	}
-	if nearest != "" {
-		text += fmt.Sprintf(" (did you mean %q?)", nearest)
-	}
-	return text
+// compare orders errors by their places.
+func (e *Error) compare(other *Error) int {
+	return cmp.Or(cmp.Compare(e.Line, other.Line), cmp.Compare(e.Column, other.Column))
 }

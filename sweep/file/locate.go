@@ -53,5 +53,8 @@ func (f *File) place(err error) (position, string) {
 			}
 		}
 	}
+	if errors.Is(err, sweep.ErrNoPoint) && f.exclude != (position{}) {
+		return f.exclude, "exclude"
+	}
 	return f.parameters, "parameters"
 }

@@ -73,11 +73,11 @@ func (d *decoder) declare(p *declaration) {
 
 // known reports an error unless the trainer has the parameter.
 func (d *decoder) known(p *declaration) bool {
-	if d.file.Description == nil || d.schema(p.name) != nil {
+	if d.description == nil || d.schema(p.name) != nil {
 		return true
 	}
 	if len(d.errors) < maxErrors {
-		d.failCause(p.where, p.path, d.file.Description.Unknown(p.name))
+		d.failCause(p.where, p.path, d.description.Unknown(p.name))
 	}
 	return false
 }
@@ -94,13 +94,13 @@ func (d *decoder) decodeParameters() {
 	if len(d.errors) == 0 && len(d.order) == 0 {
 		d.fail(e.where, "parameters", "must have at least one parameter")
 	}
-	if d.file.Description == nil || len(d.errors) > 0 {
+	if d.description == nil || len(d.errors) > 0 {
 		return
 	}
-	for _, s := range d.file.Description.Parameters {
+	for _, s := range d.description.Parameters {
 		replicated := s.Name == sweep.SeedParameter && d.top["replicates"].value != nil
 		if s.Required && s.Default == nil && len(s.Defaults) == 0 && d.file.declared[s.Name] == nil && !replicated {
-			d.fail(e.where, "parameters", "trainer %s requires the parameter %s: %s", d.file.Description.Name, s.Name, s.Expected())
+			d.fail(e.where, "parameters", "trainer %s requires the parameter %s: %s", d.description.Name, s.Name, s.Expected())
 		}
 	}
 }
