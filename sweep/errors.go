@@ -9,6 +9,8 @@ import (
 var (
 	// ErrNotFound: no such sweep, trial or data set.
 	ErrNotFound = errors.New("not found")
+	// ErrExists: another sweep has this id.
+	ErrExists = errors.New("already exists")
 	// ErrNewerSchema: the database was written by a newer version of the program.
 	ErrNewerSchema = errors.New("the database was written by a newer version of sweep")
 	// ErrNoPoint: the grid has no point.

@@ -49,10 +49,12 @@ type Store interface {
 	// Requeue puts the queued or running ones of these trials back to pending.
 	Requeue(ctx context.Context, trials []TrialID) (int64, error)
 	// CancelTrials cancels all trials of a sweep that are not terminal, its
-	// unwritten points included, and returns those that were queued or running.
+	// unwritten points included, makes the sweep cancelled if there were any, and
+	// returns those that were queued or running.
 	CancelTrials(ctx context.Context, id string) ([]TrialID, error)
 	// RetryTrials puts failed and cancelled trials back to pending, their
-	// charges forgotten, makes the sweep active, and returns how many.
+	// charges forgotten, makes the sweep active if there were any, and returns
+	// how many, unwritten points included.
 	RetryTrials(ctx context.Context, id string) (int64, error)
 
 	// Trial loads one trial with its result.
@@ -76,8 +78,9 @@ type RecordReport struct {
 	Repeated, Faults int
 	// Released counts trials put back to pending.
 	Released int
-	// Unknown counts events about trials that the store does not hold.
-	Unknown int
+	// Unknown counts events about trials that the store does not hold,
+	// Malformed those of an unknown kind or without what their kind needs.
+	Unknown, Malformed int
 }
 
 // TrialQuery selects and orders trials.
@@ -96,7 +99,10 @@ type TrialQuery struct {
 	Limit int
 }
 
-// TrialCondition compares a parameter, a summary metric or a column with a value.
+// TrialCondition compares a parameter, a summary metric or a column with a
+// value. Numbers compare with numbers and texts with texts; a value of another
+// type is unequal, and neither smaller nor larger. A trial without the name
+// fits no condition but "= nil".
 type TrialCondition struct {
 	Name string
 	// Operator is one of =, !=, <, <=, >, >=.

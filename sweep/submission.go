@@ -53,10 +53,10 @@ func (s *SweepRecord) Points() int64 {
 	return n
 }
 
-// Expanded reports whether all trial rows are written.
+// Expanded reports whether all trial rows are written; cancelled points need none.
 func (s *SweepRecord) Expanded() bool {
 	for _, g := range s.Grids {
-		if g.Cursor < g.Points {
+		if g.Cursor < g.Points && !g.Cancelled {
 			return false
 		}
 	}
@@ -72,6 +72,9 @@ type GridRecord struct {
 	// Points counts the grid's points, Cursor those whose trial rows are written.
 	Points int64 `json:"points"`
 	Cursor int64 `json:"cursor"`
+	// Cancelled says that the points after Cursor are cancelled: they need no
+	// rows, unless a retry makes them pending again.
+	Cancelled bool `json:"cancelled,omitempty"`
 }
 
 // Progress counts a sweep's trials. Points not yet written as rows count as pending.

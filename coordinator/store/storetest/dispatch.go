@@ -1,0 +1,112 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"sweep/sweep"
+)
+
+func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
+	t.Run("PendingAndQueued", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 5, 5)
+		f.create("s2", 2, 2)
+		indices := func(limit int) string {
+			pending, err := f.PendingTrials(f.ctx, "s1", limit)
+			f.must(err)
+			var all []string
+			for _, p := range pending {
+				all = append(all, fmt.Sprint(p.Index))
+			}
+			return strings.Join(all, " ")
+		}
+		if got := indices(3); got != "0 1 2" {
+			t.Errorf("pending %q", got)
+		}
+		before := time.Now().Add(-time.Second)
+		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID("s1", 1), trialID("s1", 3), trialID("s2", 0), trialID("s1", 99)}))
+		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID("s1", 1)}))
+		if got := indices(10); got != "0 2 4" {
+			t.Errorf("pending %q", got)
+		}
+		f.wantProgress("s1", sweep.Progress{Pending: 3, Queued: 2})
+		f.wantProgress("s2", sweep.Progress{Pending: 1, Queued: 1})
+		if queued := f.trial(trialID("s1", 1)).QueuedAt; queued.Before(before) || time.Until(queued) > time.Second {
+			t.Errorf("queued at %v", queued)
+		}
+		f.must(f.MarkQueued(f.ctx, nil))
+
+		f.complete(trialID("s1", 0), completed(1, "a"))
+		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID("s1", 0)}))
+		f.wantState(trialID("s1", 0), sweep.Completed)
+		_, err := f.PendingTrials(f.ctx, "nil", 1)
+		wantError(t, err, sweep.ErrNotFound)
+		wantError(t, f.MarkQueued(f.ctx, []sweep.TrialID{trialID("nil", 0)}), sweep.ErrNotFound)
+	})
+
+	t.Run("Requeue", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 4, 4)
+		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID("s1", 0), trialID("s1", 1)}))
+		f.record(f.started(trialID("s1", 1), "x"))
+		f.complete(trialID("s1", 2), completed(1, "a"))
+		all := []sweep.TrialID{trialID("s1", 0), trialID("s1", 1), trialID("s1", 2), trialID("s1", 3), trialID("s1", 99)}
+		for _, want := range []int64{2, 0} {
+			n, err := f.Requeue(f.ctx, all)
+			f.must(err)
+			if n != want {
+				t.Errorf("requeued %d, want %d", n, want)
+			}
+			f.wantProgress("s1", sweep.Progress{Pending: 3, Completed: 1})
+		}
+		// The execution that was taken for lost ends after all.
+		f.record(f.finished(trialID("s1", 1), "x", completed(1, "b")))
+		f.wantState(trialID("s1", 1), sweep.Completed)
+		_, err := f.Requeue(f.ctx, []sweep.TrialID{trialID("nil", 0)})
+		wantError(t, err, sweep.ErrNotFound)
+	})
+
+	t.Run("Unheard", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		for _, id := range []string{"s2", "s1", "s3"} {
+			f.create(id, 4, 4)
+			f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID(id, 0), trialID(id, 1), trialID(id, 2)}))
+			f.record(f.started(trialID(id, 1), "x"+id))
+			f.complete(trialID(id, 2), completed(1, "a"))
+		}
+		f.must(f.SetSweepState(f.ctx, "s3", sweep.SweepPaused))
+		list := func(before time.Time, after *sweep.TrialID, limit int) string {
+			ids, err := f.Store.Unheard(f.ctx, before, after, limit)
+			f.must(err)
+			return fmt.Sprint(ids)
+		}
+		future, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
+		first := trialID("s2", 1)
+		for _, test := range []struct{ got, want string }{
+			{list(past, nil, 10), "[]"},
+			{list(future, nil, 10), "[s2/0 s2/1 s1/0 s1/1]"},
+			{list(future, nil, 3), "[s2/0 s2/1 s1/0]"},
+			{list(future, &first, 10), "[s1/0 s1/1]"},
+		} {
+			if test.got != test.want {
+				t.Errorf("unheard of: %s, want %s", test.got, test.want)
+			}
+		}
+		// Whatever the workers' clocks say, an event makes the trial heard of now.
+		middle := time.Now()
+		for _, kind := range []sweep.EventKind{sweep.EventPoints, sweep.EventCheckpoint} {
+			e := f.event(kind, trialID("s2", 1), "xs2")
+			e.Time = past
+			f.record(e)
+		}
+		if got := list(middle, nil, 10); got != "[s2/0 s1/0 s1/1]" {
+			t.Errorf("unheard of: %s", got)
+		}
+		unknown := trialID("nil", 0)
+		_, err := f.Store.Unheard(f.ctx, future, &unknown, 1)
+		wantError(t, err, sweep.ErrNotFound)
+	})
+}

@@ -1,0 +1,72 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"sweep/sweep"
+)
+
+func testReading(t *testing.T, open func(t *testing.T) sweep.Store) {
+	t.Run("NotFound", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 2, 1)
+		for _, id := range []sweep.TrialID{trialID("nil", 0), trialID("s1", 1), trialID("s1", -1)} {
+			_, err := f.Trial(f.ctx, id)
+			wantError(t, err, sweep.ErrNotFound)
+			_, err = f.Curves(f.ctx, id)
+			wantError(t, err, sweep.ErrNotFound)
+		}
+		wantError(t, f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1", "nil"}}, nil), sweep.ErrNotFound)
+	})
+
+	t.Run("Curves", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 2, 2)
+		id := trialID("s1", 0)
+		if curves, err := f.Curves(f.ctx, id); err != nil || len(curves) != 0 {
+			t.Errorf("%v %v", curves, err)
+		}
+		want := completed(1, "a")
+		want.Curves = append(want.Curves, sweep.Curve{Metric: "a\"b$'", Steps: []int64{9}, Values: []float32{1}})
+		f.complete(id, want)
+		for _, test := range []struct {
+			metrics []string
+			want    []sweep.Curve
+		}{
+			{nil, want.Curves},
+			{[]string{"validation_loss"}, want.Curves[1:2]},
+			{[]string{"validation_loss", "train_loss", "nil"}, want.Curves[:2]},
+			{[]string{"a\"b$'"}, want.Curves[2:]},
+			{[]string{"nil"}, []sweep.Curve{}},
+		} {
+			got, err := f.Curves(f.ctx, id, test.metrics...)
+			f.must(err)
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("curves %q: %+v, want %+v", test.metrics, got, test.want)
+			}
+		}
+	})
+
+	t.Run("Stream", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 500, 500)
+		var n int64
+		stop := errors.New("enough")
+		err := f.Trials(f.ctx, sweep.TrialQuery{}, func(r *sweep.TrialRecord) error {
+			if r.Index != n {
+				return fmt.Errorf("trial %d, want %d", r.Index, n)
+			}
+			if n++; n == 100 {
+				return stop
+			}
+			_, err := f.Trial(f.ctx, r.TrialID) // the store can be used meanwhile
+			return err
+		})
+		if !errors.Is(err, stop) || n != 100 {
+			t.Errorf("%v after %d trials", err, n)
+		}
+	})
+}
