@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 
 	"sweep/sweep"
 )
@@ -106,6 +107,10 @@ func thinned(events []sweep.Event, limit int) []sweep.Event {
 	}
 	return copies
 }
+
+// NewExecution returns an identifier for an execution, unique over all workers
+// and time.
+func NewExecution() string { return nuid.Next() }
 
 // publishAttempts bounds how often an event is published again when the server
 // does not answer; the message id makes a repeat harmless.

@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Checkpoints are files named by fingerprint: whatever trial asks for the same
+// result can go on from there. They stay on this machine.
+
+func (e *execution) checkpointPath() string {
+	dir := e.slot.worker.options.CheckpointDir
+	if dir == "" || e.delivery.Fingerprint == "" {
+		return ""
+	}
+	return filepath.Join(dir, filepath.Base(string(e.delivery.Fingerprint))+".checkpoint")
+}
+
+// loadCheckpoint returns the trial's checkpoint, nil if there is none that can be read.
+func (e *execution) loadCheckpoint() []byte {
+	path := e.checkpointPath()
+	if path == "" {
+		return nil
+	}
+	state, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		e.slot.worker.log.Warn("checkpoint not read; the trial starts anew", "trial", e.delivery.TrialID, "error", err)
+	}
+	return state
+}
+
+// saveCheckpoint replaces the trial's checkpoint in one step.
+func (e *execution) saveCheckpoint(state []byte) error {
+	path := e.checkpointPath()
+	if path == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "checkpoint-*.tmp")
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	_, err = f.Write(state)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("checkpoint: %w", err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+func (e *execution) removeCheckpoint() {
+	path := e.checkpointPath()
+	if path == "" {
+		return
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		e.slot.worker.log.Warn("checkpoint not removed", "trial", e.delivery.TrialID, "error", err)
+	}
+}

@@ -1,0 +1,208 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+// Options are the settings of a Worker.
+type Options struct {
+	Wire     *wire.Wire
+	Launcher sweep.Launcher
+	// Name identifies the worker in events; the host's name and the process if empty.
+	Name string
+	// Pool is the pool whose jobs the worker takes; sweep.DefaultPool if empty.
+	Pool string
+	// Slots is the number of trials run at a time; 1 if not positive.
+	Slots int
+	// DataDir holds the data sets, CheckpointDir the checkpoints of trials that
+	// were interrupted here.
+	DataDir, CheckpointDir string
+	// Grace is how long a drain lets running trials go on.
+	Grace time.Duration
+	// MachineFailures is how many of the machine's failures in a row, over
+	// different trials, make the worker stop; 3 if not positive.
+	MachineFailures int
+	Logger          *slog.Logger
+}
+
+// Worker runs trials. Create one with New and run it once.
+type Worker struct {
+	options Options
+	wire    *wire.Wire
+	log     *slog.Logger
+	health  *health
+
+	mu    sync.Mutex
+	slots []*slot
+}
+
+// BrokenError says that a worker stopped because its machine seems broken.
+type BrokenError struct {
+	Worker   string
+	Failures int
+	// Last is the failure that made it stop.
+	Last error
+}
+
+// Error implements error.
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("worker %s stopped after %d failures of the machine in a row, over different trials (not charged to them); the last: %v",
+		e.Worker, e.Failures, e.Last)
+}
+
+// Unwrap returns the last failure.
+func (e *BrokenError) Unwrap() error { return e.Last }
+
+// New returns a worker.
+func New(options Options) *Worker {
+	if options.Name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown-host"
+		}
+		options.Name = fmt.Sprintf("%s-%d", host, os.Getpid())
+	}
+	if options.Pool == "" {
+		options.Pool = sweep.DefaultPool
+	}
+	if options.Slots < 1 {
+		options.Slots = 1
+	}
+	if options.MachineFailures < 1 {
+		options.MachineFailures = 3
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Worker{options: options, wire: options.Wire, log: options.Logger.With("worker", options.Name), health: newHealth(options.MachineFailures)}
+}
+
+// Run pulls and runs trials until ctx ends, which drains: no further job is
+// pulled, running trials may go on for Grace, then they are stopped, their
+// checkpoints kept, and given back. It returns nil after a drain, a
+// *BrokenError if the worker stopped itself.
+func (w *Worker) Run(ctx context.Context) error {
+	pulling, stopPulling := context.WithCancel(ctx)
+	defer stopPulling()
+	running, stopRunning := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRunning()
+
+	w.mu.Lock()
+	for i := range w.options.Slots {
+		w.slots = append(w.slots, newSlot(w, i))
+	}
+	slots := w.slots
+	w.mu.Unlock()
+	unsubscribe, err := w.wire.Cancellations(func(id string, indices []int64) {
+		for _, s := range slots {
+			s.cancel(id, indices)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := unsubscribe(); err != nil {
+			w.log.Debug("end of the subscription to cancellations", "error", err)
+		}
+	}()
+
+	var wait sync.WaitGroup
+	failures := make([]error, len(slots))
+	for i, s := range slots {
+		wait.Go(func() {
+			failures[i] = s.run(pulling, running)
+			if failures[i] != nil {
+				stopPulling() // the others end too, after what they run
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		wait.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-pulling.Done():
+		timer := time.NewTimer(w.options.Grace)
+		select {
+		case <-done:
+		case <-timer.C:
+			stopRunning()
+			<-done
+		}
+		timer.Stop()
+	}
+	return errors.Join(failures...)
+}
+
+// SlotStatus is what a slot is doing.
+type SlotStatus struct {
+	Slot  int
+	Trial sweep.TrialID // zero if it waits for a job
+	Since time.Time
+}
+
+// Status tells what each slot is doing.
+func (w *Worker) Status() []SlotStatus {
+	w.mu.Lock()
+	slots := w.slots
+	w.mu.Unlock()
+	status := make([]SlotStatus, len(slots))
+	for i, s := range slots {
+		status[i] = s.status()
+	}
+	return status
+}
+
+// health counts the machine's failures over all slots.
+type health struct {
+	limit int
+
+	mu      sync.Mutex
+	charged []charge
+}
+
+// charge is a failed execution that was charged to its trial.
+type charge struct {
+	id        sweep.TrialID
+	execution string
+}
+
+func newHealth(limit int) *health { return &health{limit: limit} }
+
+// succeeded ends the row of failures.
+func (h *health) succeeded() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.charged = nil
+}
+
+// failed counts a failure of the machine. When failures of limit different
+// trials have come in a row, or three times as many of fewer, it returns them,
+// to be taken back.
+func (h *health) failed(id sweep.TrialID, execution string) []charge {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.charged = append(h.charged, charge{id, execution})
+	different := map[sweep.TrialID]bool{}
+	for _, c := range h.charged {
+		different[c.id] = true
+	}
+	if len(different) < h.limit && len(h.charged) < 3*h.limit {
+		return nil
+	}
+	charged := h.charged
+	h.charged = nil
+	return charged
+}
