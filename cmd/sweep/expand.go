@@ -3,13 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
 	"sweep/sweep/file"
-	"sweep/worker/trainer"
 )
 
 type expandOptions struct {
@@ -48,7 +48,7 @@ Exit codes: 0 done, 1 the trainer does not start or its data cannot be read,
 type expansion struct {
 	Name    string           `json:"name"`
 	Points  int64            `json:"points"`
-	Product string           `json:"product"`
+	Product int64            `json:"product"`
 	First   sweep.Parameters `json:"first"`
 	Last    sweep.Parameters `json:"last"`
 	Removed []sweep.Removal  `json:"removed,omitempty"`
@@ -83,7 +83,7 @@ func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path stri
 		return err
 	}
 	e := expansion{
-		Name: p.submission.Spec.Name, Points: p.grid.Count(), Product: p.grid.Product().String(), First: first, Last: last,
+		Name: p.submission.Spec.Name, Points: p.grid.Count(), Product: p.grid.Product(), First: first, Last: last,
 		Removed: p.grid.Removed(), Checked: p.checked, Flops: p.submission.Flops, Bytes: p.maxBytes, Notes: p.notes,
 	}
 	if options.asJSON {
@@ -94,7 +94,7 @@ func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path stri
 
 func expandPlan(cmd *cobra.Command, s *settings, options expandOptions, path string) (*plan, error) {
 	if !options.noTrainer {
-		launcher, err := s.newLauncher(trainer.Options{})
+		launcher, err := s.newLauncher(slog.New(slog.DiscardHandler))
 		if err != nil {
 			return nil, err
 		}
@@ -108,11 +108,7 @@ func expandPlan(cmd *cobra.Command, s *settings, options expandOptions, path str
 	if err != nil {
 		return nil, err
 	}
-	grid, err := sweep.NewGrid(&decoded.Spec)
-	if err != nil {
-		return nil, decoded.Locate(err)
-	}
-	return &plan{submission: &sweep.Submission{Spec: decoded.Spec}, grid: grid, notes: decoded.Notes}, nil
+	return &plan{submission: &sweep.Submission{Spec: decoded.Spec}, grid: decoded.Grid, notes: decoded.Notes}, nil
 }
 
 func writePoint(cmd *cobra.Command, asJSON bool, point sweep.Parameters) error {
@@ -140,8 +136,8 @@ func writeExpansion(cmd *cobra.Command, s *settings, p *plan, e *expansion) erro
 			fmt.Fprintf(out, "  %-16s %d values: %s%s\n", parameter.Name, parameter.Values.Len(), someValues(parameter.Values), mark)
 		}
 	}
-	if e.Product != fmt.Sprint(e.Points) {
-		fmt.Fprintf(out, "\nthe full product has %s points; conditions, exclusions and caps leave %d\n", e.Product, e.Points)
+	if e.Product != e.Points {
+		fmt.Fprintf(out, "\nthe full product has %d points; conditions, exclusions and caps leave %d\n", e.Product, e.Points)
 	}
 	for _, r := range e.Removed {
 		fmt.Fprintf(out, "  %s does not exist at %d of them\n", r.Parameter, r.Points)
@@ -230,7 +226,7 @@ Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
 			if len(args) > 0 {
 				name = args[0]
 			}
-			launcher, err := s.newLauncher(trainer.Options{})
+			launcher, err := s.newLauncher(slog.New(slog.DiscardHandler))
 			if err != nil {
 				return err
 			}

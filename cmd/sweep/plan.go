@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
-	"path/filepath"
 
 	"sweep/sweep"
 	"sweep/sweep/file"
@@ -34,37 +34,29 @@ func (s *settings) readPlan(ctx context.Context, path string, launcher sweep.Lau
 	if err != nil {
 		return nil, fmt.Errorf("sweep file: %w", err)
 	}
-	draft, err := file.Decode(path, source, file.Options{})
+	name, err := file.Trainer(path, source)
 	if err != nil {
 		return nil, err
 	}
-	process, err := launcher.Launch(ctx, draft.Spec.Trainer)
+	process, err := launcher.Launch(ctx, name)
 	if err != nil {
-		return nil, draft.Locate(err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	defer func() { _ = process.Close() }() // it has answered all it was asked
 	description, err := process.Describe(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("trainer %s: %w", draft.Spec.Trainer, err)
+		return nil, fmt.Errorf("trainer %s: %w", name, err)
 	}
 	decoded, err := file.Decode(path, source, file.Options{Description: description})
 	if err != nil {
 		return nil, err
 	}
-	grid, err := sweep.NewGrid(&decoded.Spec)
-	if err != nil {
-		return nil, decoded.Locate(err)
-	}
 	p := &plan{
 		submission: &sweep.Submission{
 			Spec: decoded.Spec, Source: string(source), Description: *description, Datasets: map[string]string{},
 		},
-		grid:  grid,
+		grid:  decoded.Grid,
 		notes: decoded.Notes,
-	}
-	if p.submission.Spec.Name == "" {
-		base := filepath.Base(path)
-		p.submission.Spec.Name = base[:len(base)-len(filepath.Ext(base))]
 	}
 	dataDir, err := s.dataDir()
 	if err != nil {
@@ -123,15 +115,14 @@ func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) er
 
 // newLauncher knows the built-in trainers, which this very program serves, and
 // the executables in the trainer path.
-func (s *settings) newLauncher(options trainer.Options) (*trainer.Launcher, error) {
+func (s *settings) newLauncher(log *slog.Logger) (*trainer.Launcher, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("path of this program: %w", err)
 	}
-	options.Builtin = map[string][]string{}
+	builtin := map[string][]string{}
 	for name := range builtinTrainers {
-		options.Builtin[name] = []string{program, "trainer", "serve", name}
+		builtin[name] = []string{program, "trainer", "serve", name}
 	}
-	options.Path = s.trainerPath
-	return trainer.NewLauncher(options), nil
+	return &trainer.Launcher{BuiltIn: builtin, Path: s.trainerPath, Log: log}, nil
 }

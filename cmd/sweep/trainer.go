@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -65,7 +66,7 @@ Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
 			if len(args) > 0 {
 				name = args[0]
 			}
-			launcher, err := s.newLauncher(trainer.Options{})
+			launcher, err := s.newLauncher(slog.New(slog.DiscardHandler))
 			if err != nil {
 				return err
 			}
