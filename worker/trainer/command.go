@@ -1,0 +1,250 @@
+package trainer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// pipeGrace is how long the pipes of a dead process may stay open in the hands of
+// processes that left its group.
+const pipeGrace = 500 * time.Millisecond
+
+// command is a trainer's process: it implements go-plugin's runner.Runner, which
+// leaves to it how the process is started, watched and killed.
+type command struct {
+	argv   []string
+	env    []string
+	log    *slog.Logger
+	stderr tail
+	// handshake hands the first line of standard output to go-plugin.
+	handshake *io.PipeReader
+	line      *io.PipeWriter
+	// exited is closed when the process and its group are gone and their output
+	// has been read; state is set then.
+	exited chan struct{}
+	state  *os.ProcessState
+
+	mu      sync.Mutex
+	process *os.Process // nil before the start and after the end
+	pid     int         // 0 before the start
+	ended   bool        // the process has ended, or must not start any more
+	reason  string      // why it was killed, if it was
+	first   string      // the first line of standard output
+}
+
+func newCommand(argv []string, log *slog.Logger) *command {
+	c := &command{argv: argv, log: log, exited: make(chan struct{})}
+	c.handshake, c.line = io.Pipe()
+	return c
+}
+
+// Start implements runner.Runner.
+func (c *command) Start(context.Context) error {
+	started := make(chan error, 1)
+	go c.run(started)
+	return <-started
+}
+
+// run starts the process, tells how that went, and waits for its end. It keeps
+// its thread all the while: the kernel sends the parent-death signal when the
+// thread that started a process ends.
+func (c *command) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(c.exited)
+	defer func() { _ = c.line.Close() }()
+
+	cmd := exec.Command(c.argv[0], c.argv[1:]...)
+	cmd.Env = c.env
+	cmd.SysProcAttr = attributes()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		started <- err
+		return
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		_ = stdout.Close()
+		started <- err
+		return
+	}
+	if err := c.launch(cmd); err != nil {
+		started <- err
+		return
+	}
+	pid := cmd.Process.Pid
+	guard, err := startGuard(pid)
+	if err != nil {
+		c.log.Debug("no guard: what the trainer starts may outlive this process", "error", err)
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() { c.readStdout(stdout) })
+	reading.Go(func() { c.stderr.forward(stderr, c.log) })
+	started <- nil
+
+	// Process.Wait leaves the pipes open, which Cmd.Wait would close unread.
+	c.state, err = cmd.Process.Wait()
+	if err != nil {
+		c.log.Error("waiting for the trainer", "error", err)
+	}
+	c.mu.Lock()
+	c.process, c.ended = nil, true
+	c.mu.Unlock()
+	killGroup(pid)
+	guard.stop()
+	// Processes that left the group may hold the pipes open.
+	timer := time.AfterFunc(pipeGrace, func() {
+		_ = stdout.Close()
+		_ = stderr.Close()
+	})
+	reading.Wait()
+	timer.Stop()
+	_ = stdout.Close()
+	_ = stderr.Close()
+	c.log.Debug("trainer process ended", "how", c.exit())
+}
+
+// launch starts the process unless Kill came first.
+func (c *command) launch(cmd *exec.Cmd) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return errors.New("killed before it started")
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	c.process, c.pid = cmd.Process, cmd.Process.Pid
+	return nil
+}
+
+// readStdout passes the first line on and discards the rest: a process that
+// prints must not block.
+func (c *command) readStdout(r io.Reader) {
+	lines := bufio.NewReaderSize(r, 16<<10)
+	line, err := lines.ReadSlice('\n')
+	if len(line) > 0 {
+		c.mu.Lock()
+		c.first = strings.TrimSpace(string(line))
+		c.mu.Unlock()
+		_, _ = c.line.Write(line)
+	}
+	if err == nil || errors.Is(err, bufio.ErrBufferFull) {
+		if err != nil {
+			_, _ = c.line.Write([]byte{'\n'})
+		}
+		_, _ = io.Copy(io.Discard, lines)
+	}
+}
+
+// kill kills the process and its group for a reason, which exit reports.
+func (c *command) kill(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended && c.reason == "" {
+		c.reason = reason
+	}
+	if c.process == nil {
+		c.ended = true
+		return
+	}
+	killGroup(c.process.Pid)
+	// In case the process left its group.
+	_ = c.process.Kill()
+}
+
+// alive reports whether the process runs and has not been killed.
+func (c *command) alive() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.process != nil && c.reason == ""
+}
+
+// exit says how the process ended; it must have.
+func (c *command) exit() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.reason != "":
+		return c.reason
+	case c.state == nil:
+		return "not started"
+	}
+	return c.state.String()
+}
+
+// firstLine returns the first line of standard output.
+func (c *command) firstLine() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.first
+}
+
+// Wait implements runner.AttachedRunner.
+func (c *command) Wait(context.Context) error {
+	<-c.exited
+	if c.state == nil || !c.state.Success() {
+		return errors.New(c.exit())
+	}
+	return nil
+}
+
+// Kill implements runner.AttachedRunner.
+func (c *command) Kill(context.Context) error {
+	c.kill("")
+	return nil
+}
+
+// Diagnose implements runner.Runner; Launcher.explain says more.
+func (c *command) Diagnose(context.Context) string { return "" }
+
+// Stdout implements runner.Runner.
+func (c *command) Stdout() io.ReadCloser { return c.handshake }
+
+// Stderr implements runner.Runner: standard error is read here, not by go-plugin.
+func (c *command) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
+
+// Name implements runner.Runner.
+func (c *command) Name() string { return c.argv[0] }
+
+// ID implements runner.AttachedRunner: the process id, or nothing before the start.
+func (c *command) ID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pid == 0 {
+		return ""
+	}
+	return strconv.Itoa(c.pid)
+}
+
+// PluginToHost implements runner.AddrTranslator. A trainer that can be reached
+// from other machines is refused.
+func (c *command) PluginToHost(network, address string) (string, string, error) {
+	switch network {
+	case "unix":
+		return network, address, nil
+	case "tcp":
+		host, _, err := net.SplitHostPort(address)
+		if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsLoopback() {
+			return network, address, nil
+		}
+	}
+	return "", "", fmt.Errorf("it listens on %s %s: only a Unix socket or a loopback address is safe", network, address)
+}
+
+// HostToPlugin implements runner.AddrTranslator.
+func (c *command) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}

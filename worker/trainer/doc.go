@@ -1,0 +1,29 @@
+// Package trainer is the trainer contract between processes: it serves a
+// sweep.Trainer to a worker and launches such processes, over hashicorp/go-plugin
+// with gRPC under mutual TLS on a Unix socket.
+//
+// A trainer is a program whose main calls Serve:
+//
+//	func main() {
+//		trainer.Serve(quadratic{})
+//	}
+//
+// A worker holds a Launcher, which knows the trainers that come with the program
+// and finds the others in directories:
+//
+//	launcher := &trainer.Launcher{Path: []string{"/opt/trainers"}}
+//	process, err := launcher.Launch(ctx, "quadratic")
+//
+// A launched process has a clean environment and a process group of its own, and
+// does not outlive its worker, whatever kills that: the kernel kills it when the
+// worker dies (Linux), a guard kills what it has started, and Serve watches its
+// parent besides.
+//
+// Errors of a trial (*sweep.ParameterError, *sweep.DataError,
+// sweep.ErrDatasetChanged) pass the wire so that errors.As and errors.Is see
+// them. A process that ends while it is needed is a *DiedError. Every other
+// error is a fault of the machine or of the trainer.
+//
+// The contract itself is trainerpb/trainer.proto; package trainertest holds the
+// suite that every trainer passes.
+package trainer

@@ -1,0 +1,45 @@
+package trainer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"sweep/sweep"
+	"sweep/worker/trainer/trainerpb"
+)
+
+// ProtocolVersion is the version of the trainer contract that this package speaks.
+const ProtocolVersion = 1
+
+// pluginName is the name under which go-plugin keeps the one service.
+const pluginName = "trainer"
+
+// handshake tells a trainer that it was started by a worker and not by hand.
+var handshake = plugin.HandshakeConfig{
+	ProtocolVersion:  ProtocolVersion,
+	MagicCookieKey:   "SWEEP_TRAINER",
+	MagicCookieValue: "5d1a1be0f0a94d4cbf6f1f7a4e6b8f52",
+}
+
+// adapter joins the contract to go-plugin; trainer is nil on the worker's side.
+type adapter struct {
+	plugin.NetRPCUnsupportedPlugin
+	trainer sweep.Trainer
+}
+
+// GRPCServer implements plugin.GRPCPlugin.
+func (a *adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
+	if a.trainer == nil {
+		return fmt.Errorf("no trainer to serve")
+	}
+	trainerpb.RegisterTrainerServer(s, newServer(a.trainer))
+	return nil
+}
+
+// GRPCClient implements plugin.GRPCPlugin.
+func (a *adapter) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, connection *grpc.ClientConn) (any, error) {
+	return connection, nil
+}

@@ -1,0 +1,272 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+
+	"sweep/sweep"
+)
+
+// Prefix may precede a trainer's name in the name of its executable.
+const Prefix = "sweep-trainer-"
+
+// DefaultStartTimeout is how long a trainer may take until its handshake. A
+// Python program that imports its libraries from a cold network disk needs most
+// of it.
+const DefaultStartTimeout = time.Minute
+
+// environment lists the variables of the host that a trainer gets: what programs
+// need to run at all, and what sets their threads, memory and devices.
+var environment = []string{
+	"PATH", "HOME", "USER", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH",
+	"SWEEP_KERNEL",
+	"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG", "GOTRACEBACK", "GORACE",
+	"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+	"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+	// Windows programs do not start without it.
+	"SYSTEMROOT",
+}
+
+// Launcher starts trainers by name: those of BuiltIn, and the executables NAME or
+// sweep-trainer-NAME in the directories of Path, of which the first wins. The zero
+// value knows no trainer. A Launcher must not be changed while it is used; Launch
+// may be called from several goroutines.
+type Launcher struct {
+	// BuiltIn holds the command lines, the program first, of the trainers that
+	// need no file of their own.
+	BuiltIn map[string][]string
+	// Path holds the directories to search.
+	Path []string
+	// Environment names variables that trainers get besides the usual ones (PATH,
+	// HOME, TMPDIR, locale, threads and devices, SWEEP_KERNEL). Nothing else of the
+	// host's environment reaches them.
+	Environment []string
+	// StartTimeout is how long a start may take; DefaultStartTimeout if 0.
+	StartTimeout time.Duration
+	// Log gets what trainers write to standard error, at level debug; slog.Default
+	// if nil.
+	Log *slog.Logger
+}
+
+var _ sweep.Launcher = (*Launcher)(nil)
+
+// Launch implements sweep.Launcher. Besides starting the process it asks it for
+// its description, so a launched trainer is one that answers. When ctx ends
+// during the start the process is killed; later ctx means nothing to it.
+func (l *Launcher) Launch(ctx context.Context, name string) (sweep.Process, error) {
+	argv, err := l.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	log := l.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	timeout := l.StartTimeout
+	if timeout == 0 {
+		timeout = DefaultStartTimeout
+	}
+	command := newCommand(argv, log.With("trainer", name))
+	var sockets string
+	host := plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig: handshake,
+		Plugins:         plugin.PluginSet{pluginName: &adapter{}},
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
+			command.env, sockets = append(l.environ(), cmd.Env...), socketDir
+			return command, nil
+		},
+		AutoMTLS:         true,
+		SkipHostEnv:      true,
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		StartTimeout:     timeout,
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: socketParent()},
+		// The one connection lasts as long as the process.
+		GRPCDialOptions: []grpc.DialOption{grpc.WithIdleTimeout(0)},
+		Logger:          hclog.NewNullLogger(),
+	})
+	stop := context.AfterFunc(ctx, func() { command.kill("its start was cancelled") })
+	process, err := connect(ctx, name, command, host)
+	if err == nil && stop() {
+		forget(sockets)
+		return process, nil
+	}
+	shut(host, command, 0)
+	if sockets != "" {
+		forget(sockets)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, explain(name, command, timeout, err)
+}
+
+// connect starts a command and asks it for its description.
+func connect(ctx context.Context, name string, command *command, host *plugin.Client) (*process, error) {
+	protocol, err := host.Client()
+	if err != nil {
+		return nil, err
+	}
+	connection, err := protocol.Dispense(pluginName)
+	if err != nil {
+		return nil, err
+	}
+	p := newProcess(name, command, host, connection.(*grpc.ClientConn))
+	if p.description, err = p.client.Describe(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// explain says why a trainer did not start, from what it did rather than from
+// what go-plugin makes of that. The process has ended.
+func explain(name string, command *command, timeout time.Duration, err error) error {
+	path := command.argv[0]
+	what := fmt.Sprintf("trainer %s (%s)", name, path)
+	if command.ID() == "" {
+		return fmt.Errorf("%s cannot be started: %w", what, err)
+	}
+	ending := ""
+	if line := telling(command.stderr.String()); line != "" {
+		ending = "; its last words: " + line
+	}
+	line := command.firstLine()
+	fields := strings.Split(line, "|")
+	switch {
+	case line == "" && strings.Contains(err.Error(), "timeout"):
+		return fmt.Errorf("%s has not completed its handshake within %v, killed%s", what, timeout, ending)
+	case line == "":
+		return fmt.Errorf("%s ended (%s) without a handshake: is it a trainer?%s", what, command.exit(), ending)
+	case len(fields) < 5 || fields[0] != fmt.Sprint(plugin.CoreProtocolVersion):
+		if len(line) > 100 {
+			line = strings.ToValidUTF8(line[:100], "") + "…"
+		}
+		return fmt.Errorf("%s wrote %q to standard output before its handshake: is it a trainer? "+
+			"A trainer writes nothing there before it serves, but to standard error%s", what, line, ending)
+	case fields[1] != fmt.Sprint(ProtocolVersion):
+		return fmt.Errorf("%s speaks version %s of the trainer contract, this program version %d: "+
+			"build the older of the two anew", what, fields[1], ProtocolVersion)
+	case len(fields) < 6 || fields[5] == "":
+		return fmt.Errorf("%s offers no certificate in its handshake: a trainer must support AutoMTLS", what)
+	}
+	return fmt.Errorf("%s did not start: %w", what, err)
+}
+
+// Names returns the names of the trainers there are, sorted.
+func (l *Launcher) Names() []string {
+	names := map[string]bool{}
+	for name := range l.BuiltIn {
+		names[name] = true
+	}
+	for _, dir := range l.Path {
+		// A directory that cannot be read has no trainers; Launch says so.
+		entries, _ := os.ReadDir(dir)
+		for _, entry := range entries {
+			if executable(filepath.Join(dir, entry.Name())) == nil {
+				names[strings.TrimSuffix(strings.TrimPrefix(entry.Name(), Prefix), suffix())] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// find returns the command line of a trainer.
+func (l *Launcher) find(name string) ([]string, error) {
+	if argv := l.BuiltIn[name]; len(argv) > 0 {
+		return argv, nil
+	}
+	if name == "" || name != filepath.Base(name) || name == "." || name == ".." {
+		return nil, fmt.Errorf("trainer %q: a trainer's name is the name of a file without its directory: %w", name, sweep.ErrNotFound)
+	}
+	var refused error
+	for _, dir := range l.Path {
+		for _, file := range []string{name, Prefix + name} {
+			path, err := filepath.Abs(filepath.Join(dir, file+suffix()))
+			if err == nil {
+				err = executable(path)
+			}
+			switch {
+			case err == nil:
+				return []string{path}, nil
+			case !errors.Is(err, fs.ErrNotExist) && refused == nil:
+				refused = err
+			}
+		}
+	}
+	if refused != nil {
+		return nil, fmt.Errorf("trainer %s: %w", name, refused)
+	}
+	where := "and --trainer-path names no directory"
+	if len(l.Path) > 0 {
+		where = "neither built in nor in " + strings.Join(l.Path, ", ")
+	}
+	hint := ""
+	if near := sweep.Nearest(name, l.Names()); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return nil, fmt.Errorf("trainer %s: %w: %s%s", name, sweep.ErrNotFound, where, hint)
+}
+
+// executable returns nil if path is a file that can be executed.
+func executable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return &fs.PathError{Op: "trainer", Path: path, Err: fs.ErrNotExist}
+	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
+		return fmt.Errorf("%s is not executable (mode %v), chmod +x makes it so: %w", path, info.Mode(), fs.ErrPermission)
+	case runtime.GOOS == "windows" && !strings.HasSuffix(path, suffix()):
+		return &fs.PathError{Op: "trainer", Path: path, Err: fs.ErrNotExist}
+	}
+	return nil
+}
+
+// suffix ends the names of executables.
+func suffix() string {
+	if runtime.GOOS == "windows" {
+		return ".exe"
+	}
+	return ""
+}
+
+// environ returns the environment of a trainer, but for what go-plugin adds.
+func (l *Launcher) environ() []string {
+	var environ []string
+	for _, name := range append(slices.Clone(environment), l.Environment...) {
+		if value, ok := os.LookupEnv(name); ok {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ
+}
+
+// socketParent returns the directory for the directories of sockets. A socket's
+// path has at most 104 bytes, so a long TMPDIR gives way to /tmp.
+func socketParent() string {
+	const most = 60
+	dir := os.TempDir()
+	if len(dir) > most && runtime.GOOS != "windows" {
+		return "/tmp"
+	}
+	return dir
+}

@@ -1,0 +1,136 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/status"
+
+	"sweep/sweep"
+	"sweep/worker/trainer/trainerpb"
+)
+
+// Times that a process has.
+const (
+	// cancelGrace is for a cancelled Train to return.
+	cancelGrace = 3 * time.Second
+	// closeGrace is for a closed process to exit by itself.
+	closeGrace = time.Second
+	// deathGrace is between the loss of the connection and the end of the process.
+	deathGrace = 2 * time.Second
+)
+
+// process is a launched trainer.
+type process struct {
+	client
+	name       string
+	command    *command
+	plugin     *plugin.Client
+	connection *grpc.ClientConn
+	// description is what the trainer said of itself at the start.
+	description *sweep.Description
+
+	close  sync.Once
+	closed chan struct{}
+}
+
+func newProcess(name string, command *command, host *plugin.Client, connection *grpc.ClientConn) *process {
+	p := &process{name: name, command: command, plugin: host, connection: connection, closed: make(chan struct{})}
+	p.rpc = trainerpb.NewTrainerClient(connection)
+	p.grace = cancelGrace
+	p.abandon = command.kill
+	p.fault = p.diagnose
+	return p
+}
+
+// Describe implements sweep.Trainer; Launch has asked the process already.
+func (p *process) Describe(ctx context.Context) (*sweep.Description, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !p.Alive() {
+		return nil, p.diagnose(errors.New("not running"))
+	}
+	return p.description, nil
+}
+
+// Alive implements sweep.Process.
+func (p *process) Alive() bool {
+	select {
+	case <-p.closed:
+		return false
+	case <-p.command.exited:
+		return false
+	default:
+		return p.command.alive()
+	}
+}
+
+// Stderr implements sweep.Process.
+func (p *process) Stderr() string { return p.command.stderr.String() }
+
+// Close implements sweep.Process. The process is asked to exit and, soon after,
+// killed with its group.
+func (p *process) Close() error {
+	p.close.Do(func() {
+		close(p.closed)
+		shut(p.plugin, p.command, closeGrace)
+	})
+	return nil
+}
+
+// shut ends a process and everything that go-plugin keeps for it.
+func shut(host *plugin.Client, command *command, grace time.Duration) {
+	timer := time.AfterFunc(grace, func() { command.kill("") })
+	host.Kill()
+	timer.Stop()
+	command.kill("")
+	if command.ID() != "" {
+		<-command.exited
+	}
+}
+
+// diagnose finds out what stands behind an error of the wire: a process that has
+// died or no longer answers is a *DiedError and stays so; other errors are the
+// trainer's own words.
+func (p *process) diagnose(err error) error {
+	select {
+	case <-p.closed:
+		return fmt.Errorf("trainer %s: %w", p.name, ErrClosed)
+	default:
+	}
+	lost := !p.command.alive()
+	switch status.Code(err) {
+	case codes.Unavailable, codes.Internal, codes.Canceled:
+		lost = lost || p.connection.GetState() != connectivity.Ready
+	}
+	if lost {
+		select {
+		case <-p.command.exited:
+		case <-time.After(deathGrace):
+			p.command.kill("closed its connection but did not exit, killed")
+			<-p.command.exited
+		}
+	}
+	select {
+	case <-p.command.exited:
+		return &DiedError{Name: p.name, Exit: p.command.exit(), Stderr: p.Stderr()}
+	default:
+	}
+	if s, ok := status.FromError(err); ok {
+		return fmt.Errorf("trainer %s: %s", p.name, s.Message())
+	}
+	return fmt.Errorf("trainer %s: %w", p.name, err)
+}
+
+// forget removes the socket once the one connection there will ever be stands:
+// nobody else can connect, and a killed worker leaves no files behind.
+func forget(socketDir string) { _ = os.RemoveAll(socketDir) }

@@ -1,0 +1,90 @@
+package trainer
+
+import (
+	"errors"
+	"fmt"
+
+	"sweep/sweep"
+	"sweep/worker/trainer/trainerpb"
+)
+
+// encodeRefusal returns the message of a trial's own error, or nil if err is
+// none.
+func encodeRefusal(err error) *trainerpb.Refusal {
+	m := &trainerpb.Refusal{
+		Message:        valid(err.Error()),
+		DatasetChanged: errors.Is(err, sweep.ErrDatasetChanged),
+		NotFound:       errors.Is(err, sweep.ErrNotFound),
+	}
+	var parameter *sweep.ParameterError
+	if errors.As(err, &parameter) {
+		m.Parameter = &trainerpb.ParameterRefusal{
+			Parameter: valid(parameter.Parameter),
+			Problem:   valid(parameter.Problem),
+			Nearest:   valid(parameter.Nearest),
+		}
+		if parameter.Value != nil {
+			value, err := sweep.CanonicalJSON(parameter.Value)
+			if err != nil {
+				// NaN and the like have no JSON form: their text has.
+				value, _ = sweep.CanonicalJSON(fmt.Sprint(parameter.Value))
+			}
+			m.Parameter.Value = value
+		}
+	}
+	var data *sweep.DataError
+	if errors.As(err, &data) {
+		m.Data = &trainerpb.DataRefusal{Dataset: valid(data.Dataset)}
+		if data.Err != nil {
+			m.Data.Problem = valid(data.Err.Error())
+		}
+	}
+	if m.Parameter == nil && m.Data == nil && !m.DatasetChanged && !m.NotFound {
+		return nil
+	}
+	return m
+}
+
+// decodeRefusal returns the error that m stands for: with the same text, and
+// with the same answers of errors.As and errors.Is for the errors of a trial.
+func decodeRefusal(m *trainerpb.Refusal) error {
+	var sentinels []error
+	if m.GetDatasetChanged() {
+		sentinels = append(sentinels, sweep.ErrDatasetChanged)
+	}
+	if m.GetNotFound() {
+		sentinels = append(sentinels, sweep.ErrNotFound)
+	}
+	var typed []error
+	if p := m.GetParameter(); p != nil {
+		e := &sweep.ParameterError{Parameter: p.GetParameter(), Problem: p.GetProblem(), Nearest: p.GetNearest()}
+		if len(p.GetValue()) > 0 {
+			// A value that cannot be read is left out: the text has it.
+			e.Value, _ = sweep.DecodeValue(p.GetValue())
+		}
+		typed = append(typed, e)
+	}
+	if d := m.GetData(); d != nil {
+		typed = append(typed, &sweep.DataError{
+			Dataset: d.GetDataset(),
+			Err:     &refusal{text: d.GetProblem(), causes: sentinels},
+		})
+	}
+	if len(typed) == 1 && typed[0].Error() == m.GetMessage() && (m.GetData() != nil || len(sentinels) == 0) {
+		return typed[0]
+	}
+	return &refusal{text: m.GetMessage(), causes: append(typed, sentinels...)}
+}
+
+// refusal is a trial's own error that has passed the wire: the text of the
+// original around the errors that callers decide on.
+type refusal struct {
+	text   string
+	causes []error
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.text }
+
+// Unwrap returns the causes.
+func (r *refusal) Unwrap() []error { return r.causes }
