@@ -38,6 +38,139 @@ func transposedAVX2(c *float32, cStride int, a *float32, aStride int, b *float32
 //go:noescape
 func transposedNarrowAVX2(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r int, rows int, cols int)
 
+// leakyAVX2 is dst[i] = src[i] > 0 ? src[i] : slope·src[i]
+//
+//go:noescape
+func leakyAVX2(dst *float32, src *float32, n int, slope float32)
+
+// expAVX2 is dst[i] = exp(src[i])
+//
+//go:noescape
+func expAVX2(dst *float32, src *float32, n int)
+
+// sigmoidAVX2 is dst[i] = 1/(1+exp(−src[i]))
+//
+//go:noescape
+func sigmoidAVX2(dst *float32, src *float32, n int)
+
+// tanhAVX2 is dst[i] = tanh(src[i])
+//
+//go:noescape
+func tanhAVX2(dst *float32, src *float32, n int)
+
+// leakyDerivativeAVX2 is dst[i] = out[i] > 0 ? grad[i] : slope·grad[i]
+//
+//go:noescape
+func leakyDerivativeAVX2(dst *float32, grad *float32, out *float32, n int, slope float32)
+
+// tanhDerivativeAVX2 is dst[i] = grad[i]·(1 − out[i]²)
+//
+//go:noescape
+func tanhDerivativeAVX2(dst *float32, grad *float32, out *float32, n int)
+
+// axpyAVX2 is y[i] += a·x[i]
+//
+//go:noescape
+func axpyAVX2(y *float32, x *float32, n int, a float32)
+
+// scaleAVX2 is x[i] = a·x[i]
+//
+//go:noescape
+func scaleAVX2(x *float32, n int, a float32)
+
+// adamAVX2 is one update of Adam; rest1 and rest2 are 1 − beta1 and 1 − beta2:
+//
+//	m = beta1·m + rest1·g; v = beta2·v + rest2·g²; param −= rate·m/(correction·√v + epsilon)
+//
+//go:noescape
+func adamAVX2(param *float32, grad *float32, m *float32, v *float32, n int, rate float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, correction float32, epsilon float32)
+
+// rmspropAVX2 is one update of RMSprop; rest is 1 − rho:
+//
+//	v = rho·v + rest·g²; param −= rate·g/(√v + epsilon)
+//
+//go:noescape
+func rmspropAVX2(param *float32, grad *float32, v *float32, n int, rate float32, rho float32, rest float32, epsilon float32)
+
+// momentumAVX2 is one update by the heavy ball:
+//
+//	velocity = momentum·velocity + g; param −= rate·velocity
+//
+//go:noescape
+func momentumAVX2(param *float32, grad *float32, velocity *float32, n int, rate float32, momentum float32)
+
+// dotAVX2 is Σ x[i]·y[i], summed in float64.
+//
+//go:noescape
+func dotAVX2(x *float32, y *float32, n int) float64
+
+// columnSumsAVX2 is dst[j] += Σ_i a[i][j], stride in bytes.
+//
+//go:noescape
+func columnSumsAVX2(dst *float32, a *float32, stride int, rows int, cols int)
+
+// reflectAVX2 is q[i] −= u[i]·scale·Σ_j u[j]·q[j] for all columns, stride in bytes.
+//
+//go:noescape
+func reflectAVX2(q *float32, stride int, u *float32, rows int, cols int, scale float32)
+
+// reflectPullbackAVX2 is the gradient of reflect, strides in bytes:
+//
+//	α = scale·Σ_i u[i]·q[i]; β = scale·Σ_i u[i]·grad[i]
+//	du[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β
+//
+//go:noescape
+func reflectPullbackAVX2(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int, scale float32)
+
+// softmaxAVX2 is the softmax of rows, strides in bytes:
+//
+//	largest[i] = max_j logits[i][j]; sums[i] = Σ_j exp(logits[i][j] − largest[i])
+//	d[i][j] = scale/sums[i]·exp(logits[i][j] − largest[i]), unless d is nil
+//
+//go:noescape
+func softmaxAVX2(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
+
+// lstmForwardAVX2 is a step of LSTM gates:
+//
+//	i = σ(i); f = σ(f); g = tanh(g); o = σ(o)
+//	c = f∘cPrev + i∘g; tanhC = tanh(c); h = o∘tanhC
+//
+//go:noescape
+func lstmForwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int)
+
+// lstmBackwardAVX2 is the way back through lstmForward:
+//
+//	dc += dh∘o∘(1−tanhC²)
+//	o = dh∘tanhC∘o∘(1−o); i = dc∘g∘i∘(1−i); f = dc∘cPrev∘f∘(1−f); g = dc∘i∘(1−g²)
+//	dc = dc∘f
+//
+//go:noescape
+func lstmBackwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int)
+
+// gruGatesAVX2 is z = σ(z); r = σ(r); rh = r∘hPrev
+//
+//go:noescape
+func gruGatesAVX2(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, rh *float32, rhStride int, rows int, cols int)
+
+// gruBlendAVX2 is cand = tanh(cand); h = hPrev + z∘(cand − hPrev)
+//
+//go:noescape
+func gruBlendAVX2(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, h *float32, hStride int, rows int, cols int)
+
+// gruBlendBackwardAVX2 is the way back through gruBlend:
+//
+//	cand = dh∘z∘(1−cand²); z = dh∘(cand−hPrev)∘z∘(1−z); dh = dh∘(1−z)
+//
+//go:noescape
+func gruBlendBackwardAVX2(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, dh *float32, dhStride int, rows int, cols int)
+
+// gruGatesBackwardAVX2 is the way back through rh = r∘hPrev:
+//
+//	r = drh∘hPrev∘r∘(1−r); dh += drh∘r; drh = r∘hPrev
+//
+//go:noescape
+func gruGatesBackwardAVX2(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, drh *float32, drhStride int, dh *float32, dhStride int, rows int, cols int)
+
 // peakAVX2 is rounds of 12 multiply-adds of 8 floats, for measuring.
 //
 //go:noescape

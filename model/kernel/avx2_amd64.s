@@ -4590,6 +4590,3229 @@ next238:
 	VZEROUPPER
 	RET
 
+// func leakyAVX2(dst *float32, src *float32, n int, slope float32)
+// Requires: AVX
+TEXT ·leakyAVX2(SB), NOSPLIT, $8-28
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS slope+24(FP), Y0
+	XORQ         BX, BX
+	SUBQ         $0x08, DX
+	JL           tail244
+
+vectors243:
+	VMOVUPS   (CX)(BX*4), Y1
+	VMOVAPS   Y1, Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x1e, Y3, Y1, Y1
+	VMULPS    Y0, Y2, Y3
+	VBLENDVPS Y1, Y2, Y3, Y2
+	VMOVUPS   Y2, (AX)(BX*4)
+	ADDQ      $0x08, BX
+	SUBQ      $0x08, DX
+	JGE       vectors243
+
+tail244:
+	ADDQ       $0x08, DX
+	JE         done245
+	LEAQ       masks<>+32(SB), SI
+	NEGQ       DX
+	VMOVUPS    (SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VMOVAPS    Y2, Y3
+	VXORPS     Y4, Y4, Y4
+	VCMPPS     $0x1e, Y4, Y2, Y2
+	VMULPS     Y0, Y3, Y4
+	VBLENDVPS  Y2, Y3, Y4, Y3
+	VMASKMOVPS Y3, Y1, (AX)(BX*4)
+
+done245:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func expAVX2(dst *float32, src *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expAVX2(SB), NOSPLIT, $8-24
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     src+8(FP), CX
+	MOVQ     n+16(FP), DX
+	XORQ     BX, BX
+	SUBQ     $0x08, DX
+	JL       tail247
+
+vectors246:
+	VMOVUPS      (CX)(BX*4), Y0
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      cc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS c3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      c39506967<>+0(SB), Y2
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  c3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (AX)(BX*4)
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, DX
+	JGE          vectors246
+
+tail247:
+	ADDQ         $0x08, DX
+	JE           done248
+	LEAQ         masks<>+32(SB), SI
+	NEGQ         DX
+	VMOVUPS      (SI)(DX*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      c39506967<>+0(SB), Y3
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  c3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
+
+done248:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA c42b20000<>+0(SB)/4, $0x42b20000
+DATA c42b20000<>+4(SB)/4, $0x42b20000
+DATA c42b20000<>+8(SB)/4, $0x42b20000
+DATA c42b20000<>+12(SB)/4, $0x42b20000
+DATA c42b20000<>+16(SB)/4, $0x42b20000
+DATA c42b20000<>+20(SB)/4, $0x42b20000
+DATA c42b20000<>+24(SB)/4, $0x42b20000
+DATA c42b20000<>+28(SB)/4, $0x42b20000
+GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
+
+DATA cc2d00000<>+0(SB)/4, $0xc2d00000
+DATA cc2d00000<>+4(SB)/4, $0xc2d00000
+DATA cc2d00000<>+8(SB)/4, $0xc2d00000
+DATA cc2d00000<>+12(SB)/4, $0xc2d00000
+DATA cc2d00000<>+16(SB)/4, $0xc2d00000
+DATA cc2d00000<>+20(SB)/4, $0xc2d00000
+DATA cc2d00000<>+24(SB)/4, $0xc2d00000
+DATA cc2d00000<>+28(SB)/4, $0xc2d00000
+GLOBL cc2d00000<>(SB), RODATA|NOPTR, $32
+
+DATA c3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
+GLOBL c3fb8aa3b<>(SB), RODATA|NOPTR, $32
+
+DATA c3f318000<>+0(SB)/4, $0x3f318000
+DATA c3f318000<>+4(SB)/4, $0x3f318000
+DATA c3f318000<>+8(SB)/4, $0x3f318000
+DATA c3f318000<>+12(SB)/4, $0x3f318000
+DATA c3f318000<>+16(SB)/4, $0x3f318000
+DATA c3f318000<>+20(SB)/4, $0x3f318000
+DATA c3f318000<>+24(SB)/4, $0x3f318000
+DATA c3f318000<>+28(SB)/4, $0x3f318000
+GLOBL c3f318000<>(SB), RODATA|NOPTR, $32
+
+DATA cb95e8083<>+0(SB)/4, $0xb95e8083
+DATA cb95e8083<>+4(SB)/4, $0xb95e8083
+DATA cb95e8083<>+8(SB)/4, $0xb95e8083
+DATA cb95e8083<>+12(SB)/4, $0xb95e8083
+DATA cb95e8083<>+16(SB)/4, $0xb95e8083
+DATA cb95e8083<>+20(SB)/4, $0xb95e8083
+DATA cb95e8083<>+24(SB)/4, $0xb95e8083
+DATA cb95e8083<>+28(SB)/4, $0xb95e8083
+GLOBL cb95e8083<>(SB), RODATA|NOPTR, $32
+
+DATA c39506967<>+0(SB)/4, $0x39506967
+DATA c39506967<>+4(SB)/4, $0x39506967
+DATA c39506967<>+8(SB)/4, $0x39506967
+DATA c39506967<>+12(SB)/4, $0x39506967
+DATA c39506967<>+16(SB)/4, $0x39506967
+DATA c39506967<>+20(SB)/4, $0x39506967
+DATA c39506967<>+24(SB)/4, $0x39506967
+DATA c39506967<>+28(SB)/4, $0x39506967
+GLOBL c39506967<>(SB), RODATA|NOPTR, $32
+
+DATA c3ab743ce<>+0(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+4(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+8(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+12(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+16(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+20(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+24(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+28(SB)/4, $0x3ab743ce
+GLOBL c3ab743ce<>(SB), RODATA|NOPTR, $32
+
+DATA c3c088908<>+0(SB)/4, $0x3c088908
+DATA c3c088908<>+4(SB)/4, $0x3c088908
+DATA c3c088908<>+8(SB)/4, $0x3c088908
+DATA c3c088908<>+12(SB)/4, $0x3c088908
+DATA c3c088908<>+16(SB)/4, $0x3c088908
+DATA c3c088908<>+20(SB)/4, $0x3c088908
+DATA c3c088908<>+24(SB)/4, $0x3c088908
+DATA c3c088908<>+28(SB)/4, $0x3c088908
+GLOBL c3c088908<>(SB), RODATA|NOPTR, $32
+
+DATA c3d2aa9c1<>+0(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+4(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+8(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+12(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+16(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+20(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+24(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+28(SB)/4, $0x3d2aa9c1
+GLOBL c3d2aa9c1<>(SB), RODATA|NOPTR, $32
+
+DATA c3e2aaaaa<>+0(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+4(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+8(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+12(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+16(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+20(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+24(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+28(SB)/4, $0x3e2aaaaa
+GLOBL c3e2aaaaa<>(SB), RODATA|NOPTR, $32
+
+DATA c3f000000<>+0(SB)/4, $0x3f000000
+DATA c3f000000<>+4(SB)/4, $0x3f000000
+DATA c3f000000<>+8(SB)/4, $0x3f000000
+DATA c3f000000<>+12(SB)/4, $0x3f000000
+DATA c3f000000<>+16(SB)/4, $0x3f000000
+DATA c3f000000<>+20(SB)/4, $0x3f000000
+DATA c3f000000<>+24(SB)/4, $0x3f000000
+DATA c3f000000<>+28(SB)/4, $0x3f000000
+GLOBL c3f000000<>(SB), RODATA|NOPTR, $32
+
+// func sigmoidAVX2(dst *float32, src *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sigmoidAVX2(SB), NOSPLIT, $8-24
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     src+8(FP), CX
+	MOVQ     n+16(FP), DX
+	XORQ     BX, BX
+	SUBQ     $0x08, DX
+	JL       tail250
+
+vectors249:
+	VMOVUPS      (CX)(BX*4), Y0
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y0, Y1, Y0
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      cc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS c3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      c39506967<>+0(SB), Y2
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  c3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VADDPS       c3f800000<>+0(SB), Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (AX)(BX*4)
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, DX
+	JGE          vectors249
+
+tail250:
+	ADDQ         $0x08, DX
+	JE           done251
+	LEAQ         masks<>+32(SB), SI
+	NEGQ         DX
+	VMOVUPS      (SI)(DX*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y1
+	VXORPS       Y2, Y2, Y2
+	VSUBPS       Y1, Y2, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      c39506967<>+0(SB), Y3
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  c3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VADDPS       c3f800000<>+0(SB), Y1, Y1
+	VDIVPS       Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
+
+done251:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tanhAVX2(dst *float32, src *float32, n int)
+// Requires: AVX, FMA3
+TEXT ·tanhAVX2(SB), NOSPLIT, $8-24
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     src+8(FP), CX
+	MOVQ     n+16(FP), DX
+	XORQ     BX, BX
+	SUBQ     $0x08, DX
+	JL       tail253
+
+vectors252:
+	VMOVUPS     (CX)(BX*4), Y0
+	VMOVUPS     c40fcf84f<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMOVUPS     cc0fcf84f<>+0(SB), Y1
+	VMAXPS      Y0, Y1, Y0
+	VMULPS      Y0, Y0, Y1
+	VMOVUPS     ca59f25c0<>+0(SB), Y2
+	VFMADD213PS c2a61337e<>+0(SB), Y1, Y2
+	VFMADD213PS caebd37ff<>+0(SB), Y1, Y2
+	VFMADD213PS c335c0041<>+0(SB), Y1, Y2
+	VFMADD213PS c3779434a<>+0(SB), Y1, Y2
+	VFMADD213PS c3a270ded<>+0(SB), Y1, Y2
+	VFMADD213PS c3ba059dc<>+0(SB), Y1, Y2
+	VMOVUPS     c35a0d3d8<>+0(SB), Y3
+	VFMADD213PS c38f895d6<>+0(SB), Y1, Y3
+	VFMADD213PS c3b14aa05<>+0(SB), Y1, Y3
+	VFMADD213PS c3ba059dd<>+0(SB), Y1, Y3
+	VMULPS      Y2, Y0, Y0
+	VDIVPS      Y3, Y0, Y0
+	VMOVUPS     Y0, (AX)(BX*4)
+	ADDQ        $0x08, BX
+	SUBQ        $0x08, DX
+	JGE         vectors252
+
+tail253:
+	ADDQ        $0x08, DX
+	JE          done254
+	LEAQ        masks<>+32(SB), SI
+	NEGQ        DX
+	VMOVUPS     (SI)(DX*4), Y0
+	VMASKMOVPS  (CX)(BX*4), Y0, Y1
+	VMOVUPS     c40fcf84f<>+0(SB), Y2
+	VMINPS      Y1, Y2, Y1
+	VMOVUPS     cc0fcf84f<>+0(SB), Y2
+	VMAXPS      Y1, Y2, Y1
+	VMULPS      Y1, Y1, Y2
+	VMOVUPS     ca59f25c0<>+0(SB), Y3
+	VFMADD213PS c2a61337e<>+0(SB), Y2, Y3
+	VFMADD213PS caebd37ff<>+0(SB), Y2, Y3
+	VFMADD213PS c335c0041<>+0(SB), Y2, Y3
+	VFMADD213PS c3779434a<>+0(SB), Y2, Y3
+	VFMADD213PS c3a270ded<>+0(SB), Y2, Y3
+	VFMADD213PS c3ba059dc<>+0(SB), Y2, Y3
+	VMOVUPS     c35a0d3d8<>+0(SB), Y4
+	VFMADD213PS c38f895d6<>+0(SB), Y2, Y4
+	VFMADD213PS c3b14aa05<>+0(SB), Y2, Y4
+	VFMADD213PS c3ba059dd<>+0(SB), Y2, Y4
+	VMULPS      Y3, Y1, Y1
+	VDIVPS      Y4, Y1, Y1
+	VMASKMOVPS  Y1, Y0, (AX)(BX*4)
+
+done254:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA c40fcf84f<>+0(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+4(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+8(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+12(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+16(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+20(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+24(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+28(SB)/4, $0x40fcf84f
+GLOBL c40fcf84f<>(SB), RODATA|NOPTR, $32
+
+DATA cc0fcf84f<>+0(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+4(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+8(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+12(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+16(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+20(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+24(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+28(SB)/4, $0xc0fcf84f
+GLOBL cc0fcf84f<>(SB), RODATA|NOPTR, $32
+
+DATA ca59f25c0<>+0(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+4(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+8(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+12(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+16(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+20(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+24(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+28(SB)/4, $0xa59f25c0
+GLOBL ca59f25c0<>(SB), RODATA|NOPTR, $32
+
+DATA c2a61337e<>+0(SB)/4, $0x2a61337e
+DATA c2a61337e<>+4(SB)/4, $0x2a61337e
+DATA c2a61337e<>+8(SB)/4, $0x2a61337e
+DATA c2a61337e<>+12(SB)/4, $0x2a61337e
+DATA c2a61337e<>+16(SB)/4, $0x2a61337e
+DATA c2a61337e<>+20(SB)/4, $0x2a61337e
+DATA c2a61337e<>+24(SB)/4, $0x2a61337e
+DATA c2a61337e<>+28(SB)/4, $0x2a61337e
+GLOBL c2a61337e<>(SB), RODATA|NOPTR, $32
+
+DATA caebd37ff<>+0(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+4(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+8(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+12(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+16(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+20(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+24(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+28(SB)/4, $0xaebd37ff
+GLOBL caebd37ff<>(SB), RODATA|NOPTR, $32
+
+DATA c335c0041<>+0(SB)/4, $0x335c0041
+DATA c335c0041<>+4(SB)/4, $0x335c0041
+DATA c335c0041<>+8(SB)/4, $0x335c0041
+DATA c335c0041<>+12(SB)/4, $0x335c0041
+DATA c335c0041<>+16(SB)/4, $0x335c0041
+DATA c335c0041<>+20(SB)/4, $0x335c0041
+DATA c335c0041<>+24(SB)/4, $0x335c0041
+DATA c335c0041<>+28(SB)/4, $0x335c0041
+GLOBL c335c0041<>(SB), RODATA|NOPTR, $32
+
+DATA c3779434a<>+0(SB)/4, $0x3779434a
+DATA c3779434a<>+4(SB)/4, $0x3779434a
+DATA c3779434a<>+8(SB)/4, $0x3779434a
+DATA c3779434a<>+12(SB)/4, $0x3779434a
+DATA c3779434a<>+16(SB)/4, $0x3779434a
+DATA c3779434a<>+20(SB)/4, $0x3779434a
+DATA c3779434a<>+24(SB)/4, $0x3779434a
+DATA c3779434a<>+28(SB)/4, $0x3779434a
+GLOBL c3779434a<>(SB), RODATA|NOPTR, $32
+
+DATA c3a270ded<>+0(SB)/4, $0x3a270ded
+DATA c3a270ded<>+4(SB)/4, $0x3a270ded
+DATA c3a270ded<>+8(SB)/4, $0x3a270ded
+DATA c3a270ded<>+12(SB)/4, $0x3a270ded
+DATA c3a270ded<>+16(SB)/4, $0x3a270ded
+DATA c3a270ded<>+20(SB)/4, $0x3a270ded
+DATA c3a270ded<>+24(SB)/4, $0x3a270ded
+DATA c3a270ded<>+28(SB)/4, $0x3a270ded
+GLOBL c3a270ded<>(SB), RODATA|NOPTR, $32
+
+DATA c3ba059dc<>+0(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+4(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+8(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+12(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+16(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+20(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+24(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+28(SB)/4, $0x3ba059dc
+GLOBL c3ba059dc<>(SB), RODATA|NOPTR, $32
+
+DATA c35a0d3d8<>+0(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+4(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+8(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+12(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+16(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+20(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+24(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+28(SB)/4, $0x35a0d3d8
+GLOBL c35a0d3d8<>(SB), RODATA|NOPTR, $32
+
+DATA c38f895d6<>+0(SB)/4, $0x38f895d6
+DATA c38f895d6<>+4(SB)/4, $0x38f895d6
+DATA c38f895d6<>+8(SB)/4, $0x38f895d6
+DATA c38f895d6<>+12(SB)/4, $0x38f895d6
+DATA c38f895d6<>+16(SB)/4, $0x38f895d6
+DATA c38f895d6<>+20(SB)/4, $0x38f895d6
+DATA c38f895d6<>+24(SB)/4, $0x38f895d6
+DATA c38f895d6<>+28(SB)/4, $0x38f895d6
+GLOBL c38f895d6<>(SB), RODATA|NOPTR, $32
+
+DATA c3b14aa05<>+0(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+4(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+8(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+12(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+16(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+20(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+24(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+28(SB)/4, $0x3b14aa05
+GLOBL c3b14aa05<>(SB), RODATA|NOPTR, $32
+
+DATA c3ba059dd<>+0(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+4(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+8(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+12(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+16(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+20(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+24(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+28(SB)/4, $0x3ba059dd
+GLOBL c3ba059dd<>(SB), RODATA|NOPTR, $32
+
+// func leakyDerivativeAVX2(dst *float32, grad *float32, out *float32, n int, slope float32)
+// Requires: AVX
+TEXT ·leakyDerivativeAVX2(SB), NOSPLIT, $8-36
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         out+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS slope+32(FP), Y0
+	XORQ         SI, SI
+	SUBQ         $0x08, BX
+	JL           tail256
+
+vectors255:
+	VMOVUPS   (CX)(SI*4), Y1
+	VMOVUPS   (DX)(SI*4), Y2
+	VMOVAPS   Y1, Y1
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x1e, Y3, Y2, Y2
+	VMULPS    Y0, Y1, Y3
+	VBLENDVPS Y2, Y1, Y3, Y1
+	VMOVUPS   Y1, (AX)(SI*4)
+	ADDQ      $0x08, SI
+	SUBQ      $0x08, BX
+	JGE       vectors255
+
+tail256:
+	ADDQ       $0x08, BX
+	JE         done257
+	LEAQ       masks<>+32(SB), DI
+	NEGQ       BX
+	VMOVUPS    (DI)(BX*4), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y2
+	VMASKMOVPS (DX)(SI*4), Y1, Y3
+	VMOVAPS    Y2, Y2
+	VXORPS     Y4, Y4, Y4
+	VCMPPS     $0x1e, Y4, Y3, Y3
+	VMULPS     Y0, Y2, Y4
+	VBLENDVPS  Y3, Y2, Y4, Y2
+	VMASKMOVPS Y2, Y1, (AX)(SI*4)
+
+done257:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tanhDerivativeAVX2(dst *float32, grad *float32, out *float32, n int)
+// Requires: AVX, FMA3
+TEXT ·tanhDerivativeAVX2(SB), NOSPLIT, $8-32
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     grad+8(FP), CX
+	MOVQ     out+16(FP), DX
+	MOVQ     n+24(FP), BX
+	XORQ     SI, SI
+	SUBQ     $0x08, BX
+	JL       tail259
+
+vectors258:
+	VMOVUPS      (CX)(SI*4), Y0
+	VMOVUPS      (DX)(SI*4), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (AX)(SI*4)
+	ADDQ         $0x08, SI
+	SUBQ         $0x08, BX
+	JGE          vectors258
+
+tail259:
+	ADDQ         $0x08, BX
+	JE           done260
+	LEAQ         masks<>+32(SB), DI
+	NEGQ         BX
+	VMOVUPS      (DI)(BX*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y3, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (AX)(SI*4)
+
+done260:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func axpyAVX2(y *float32, x *float32, n int, a float32)
+// Requires: AVX, FMA3
+TEXT ·axpyAVX2(SB), NOSPLIT, $8-28
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS a+24(FP), Y0
+	XORQ         BX, BX
+	SUBQ         $0x08, DX
+	JL           tail262
+
+vectors261:
+	VMOVUPS     (AX)(BX*4), Y1
+	VMOVUPS     (CX)(BX*4), Y2
+	VFMADD231PS Y2, Y0, Y1
+	VMOVUPS     Y1, (AX)(BX*4)
+	ADDQ        $0x08, BX
+	SUBQ        $0x08, DX
+	JGE         vectors261
+
+tail262:
+	ADDQ        $0x08, DX
+	JE          done263
+	LEAQ        masks<>+32(SB), SI
+	NEGQ        DX
+	VMOVUPS     (SI)(DX*4), Y1
+	VMASKMOVPS  (AX)(BX*4), Y1, Y2
+	VMASKMOVPS  (CX)(BX*4), Y1, Y3
+	VFMADD231PS Y3, Y0, Y2
+	VMASKMOVPS  Y2, Y1, (AX)(BX*4)
+
+done263:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func scaleAVX2(x *float32, n int, a float32)
+// Requires: AVX
+TEXT ·scaleAVX2(SB), NOSPLIT, $8-20
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS a+16(FP), Y0
+	XORQ         DX, DX
+	SUBQ         $0x08, CX
+	JL           tail265
+
+vectors264:
+	VMOVUPS (AX)(DX*4), Y1
+	VMULPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, CX
+	JGE     vectors264
+
+tail265:
+	ADDQ       $0x08, CX
+	JE         done266
+	LEAQ       masks<>+32(SB), BX
+	NEGQ       CX
+	VMOVUPS    (BX)(CX*4), Y1
+	VMASKMOVPS (AX)(DX*4), Y1, Y2
+	VMULPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(DX*4)
+
+done266:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func adamAVX2(param *float32, grad *float32, m *float32, v *float32, n int, rate float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, correction float32, epsilon float32)
+// Requires: AVX, FMA3
+TEXT ·adamAVX2(SB), NOSPLIT, $8-68
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         param+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         m+16(FP), DX
+	MOVQ         v+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSS rate+40(FP), Y0
+	VBROADCASTSS beta1+44(FP), Y1
+	VBROADCASTSS rest1+48(FP), Y2
+	VBROADCASTSS beta2+52(FP), Y3
+	VBROADCASTSS rest2+56(FP), Y4
+	VBROADCASTSS correction+60(FP), Y5
+	VBROADCASTSS epsilon+64(FP), Y6
+	XORQ         DI, DI
+	SUBQ         $0x08, SI
+	JL           tail268
+
+vectors267:
+	VMOVUPS     (CX)(DI*4), Y7
+	VMOVUPS     (DX)(DI*4), Y8
+	VMULPS      Y8, Y1, Y8
+	VFMADD231PS Y7, Y2, Y8
+	VMOVUPS     Y8, (DX)(DI*4)
+	VMOVUPS     (BX)(DI*4), Y9
+	VMULPS      Y9, Y3, Y9
+	VMULPS      Y7, Y4, Y10
+	VFMADD231PS Y7, Y10, Y9
+	VMOVUPS     Y9, (BX)(DI*4)
+	VSQRTPS     Y9, Y7
+	VFMADD213PS Y6, Y5, Y7
+	VMOVUPS     (AX)(DI*4), Y9
+	VMULPS      Y8, Y0, Y8
+	VDIVPS      Y7, Y8, Y7
+	VSUBPS      Y7, Y9, Y7
+	VMOVUPS     Y7, (AX)(DI*4)
+	ADDQ        $0x08, DI
+	SUBQ        $0x08, SI
+	JGE         vectors267
+
+tail268:
+	ADDQ        $0x08, SI
+	JE          done269
+	LEAQ        masks<>+32(SB), R8
+	NEGQ        SI
+	VMOVUPS     (R8)(SI*4), Y7
+	VMASKMOVPS  (CX)(DI*4), Y7, Y8
+	VMASKMOVPS  (DX)(DI*4), Y7, Y9
+	VMULPS      Y9, Y1, Y1
+	VFMADD231PS Y8, Y2, Y1
+	VMASKMOVPS  Y1, Y7, (DX)(DI*4)
+	VMASKMOVPS  (BX)(DI*4), Y7, Y2
+	VMULPS      Y2, Y3, Y2
+	VMULPS      Y8, Y4, Y3
+	VFMADD231PS Y8, Y3, Y2
+	VMASKMOVPS  Y2, Y7, (BX)(DI*4)
+	VSQRTPS     Y2, Y2
+	VFMADD213PS Y6, Y5, Y2
+	VMASKMOVPS  (AX)(DI*4), Y7, Y3
+	VMULPS      Y1, Y0, Y0
+	VDIVPS      Y2, Y0, Y0
+	VSUBPS      Y0, Y3, Y0
+	VMASKMOVPS  Y0, Y7, (AX)(DI*4)
+
+done269:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func rmspropAVX2(param *float32, grad *float32, v *float32, n int, rate float32, rho float32, rest float32, epsilon float32)
+// Requires: AVX, FMA3
+TEXT ·rmspropAVX2(SB), NOSPLIT, $8-48
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         param+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         v+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS rate+32(FP), Y0
+	VBROADCASTSS rho+36(FP), Y1
+	VBROADCASTSS rest+40(FP), Y2
+	VBROADCASTSS epsilon+44(FP), Y3
+	XORQ         SI, SI
+	SUBQ         $0x08, BX
+	JL           tail271
+
+vectors270:
+	VMOVUPS     (CX)(SI*4), Y4
+	VMOVUPS     (DX)(SI*4), Y5
+	VMULPS      Y5, Y1, Y5
+	VMULPS      Y4, Y2, Y6
+	VFMADD231PS Y4, Y6, Y5
+	VMOVUPS     Y5, (DX)(SI*4)
+	VSQRTPS     Y5, Y5
+	VMOVUPS     (AX)(SI*4), Y6
+	VMULPS      Y4, Y0, Y4
+	VADDPS      Y3, Y5, Y5
+	VDIVPS      Y5, Y4, Y4
+	VSUBPS      Y4, Y6, Y4
+	VMOVUPS     Y4, (AX)(SI*4)
+	ADDQ        $0x08, SI
+	SUBQ        $0x08, BX
+	JGE         vectors270
+
+tail271:
+	ADDQ        $0x08, BX
+	JE          done272
+	LEAQ        masks<>+32(SB), DI
+	NEGQ        BX
+	VMOVUPS     (DI)(BX*4), Y4
+	VMASKMOVPS  (CX)(SI*4), Y4, Y5
+	VMASKMOVPS  (DX)(SI*4), Y4, Y6
+	VMULPS      Y6, Y1, Y1
+	VMULPS      Y5, Y2, Y2
+	VFMADD231PS Y5, Y2, Y1
+	VMASKMOVPS  Y1, Y4, (DX)(SI*4)
+	VSQRTPS     Y1, Y1
+	VMASKMOVPS  (AX)(SI*4), Y4, Y2
+	VMULPS      Y5, Y0, Y0
+	VADDPS      Y3, Y1, Y1
+	VDIVPS      Y1, Y0, Y0
+	VSUBPS      Y0, Y2, Y0
+	VMASKMOVPS  Y0, Y4, (AX)(SI*4)
+
+done272:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func momentumAVX2(param *float32, grad *float32, velocity *float32, n int, rate float32, momentum float32)
+// Requires: AVX, FMA3
+TEXT ·momentumAVX2(SB), NOSPLIT, $8-40
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         param+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         velocity+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS rate+32(FP), Y0
+	VBROADCASTSS momentum+36(FP), Y1
+	XORQ         SI, SI
+	SUBQ         $0x08, BX
+	JL           tail274
+
+vectors273:
+	VMOVUPS      (CX)(SI*4), Y2
+	VMOVUPS      (DX)(SI*4), Y3
+	VFMADD231PS  Y3, Y1, Y2
+	VMOVUPS      Y2, (DX)(SI*4)
+	VMOVUPS      (AX)(SI*4), Y3
+	VFNMADD231PS Y2, Y0, Y3
+	VMOVUPS      Y3, (AX)(SI*4)
+	ADDQ         $0x08, SI
+	SUBQ         $0x08, BX
+	JGE          vectors273
+
+tail274:
+	ADDQ         $0x08, BX
+	JE           done275
+	LEAQ         masks<>+32(SB), DI
+	NEGQ         BX
+	VMOVUPS      (DI)(BX*4), Y2
+	VMASKMOVPS   (CX)(SI*4), Y2, Y3
+	VMASKMOVPS   (DX)(SI*4), Y2, Y4
+	VFMADD231PS  Y4, Y1, Y3
+	VMASKMOVPS   Y3, Y2, (DX)(SI*4)
+	VMASKMOVPS   (AX)(SI*4), Y2, Y1
+	VFNMADD231PS Y3, Y0, Y1
+	VMASKMOVPS   Y1, Y2, (AX)(SI*4)
+
+done275:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func dotAVX2(x *float32, y *float32, n int) float64
+// Requires: AVX, FMA3
+TEXT ·dotAVX2(SB), NOSPLIT, $8-32
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     x+0(FP), AX
+	MOVQ     y+8(FP), CX
+	MOVQ     n+16(FP), DX
+	VXORPS   Y0, Y0, Y0
+	VXORPS   Y1, Y1, Y1
+	VXORPS   Y2, Y2, Y2
+	VXORPS   Y3, Y3, Y3
+	MOVQ     DX, BX
+	SHRQ     $0x02, BX
+	ANDQ     $0x03, DX
+	SUBQ     $0x04, BX
+	JL       rest277
+
+loop276:
+	VMOVUPS     (AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     (CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y0
+	VMOVUPS     16(AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     16(CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y1
+	VMOVUPS     32(AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     32(CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y2
+	VMOVUPS     48(AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     48(CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y3
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	SUBQ        $0x04, BX
+	JGE         loop276
+
+rest277:
+	ADDQ $0x04, BX
+	JE   done279
+
+tail278:
+	VMOVUPS     (AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     (CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y0
+	ADDQ        $0x00000010, AX
+	ADDQ        $0x00000010, CX
+	DECQ        BX
+	JNE         tail278
+
+done279:
+	TESTQ       DX, DX
+	JE          done280
+	LEAQ        masks<>+32(SB), BX
+	NEGQ        DX
+	VMOVUPS     (BX)(DX*4), X4
+	VMASKMOVPS  (AX), X4, X5
+	VCVTPS2PD   X5, Y5
+	VMASKMOVPS  (CX), X4, X4
+	VCVTPS2PD   X4, Y4
+	VFMADD231PD Y5, Y4, Y0
+
+done280:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X1
+	VPERMILPD    $0x01, X1, X0
+	VADDSD       X0, X1, X1
+	VMOVSD       X1, ret+24(FP)
+	VLDMXCSR     (SP)
+	VZEROUPPER
+	RET
+
+// func columnSumsAVX2(dst *float32, a *float32, stride int, rows int, cols int)
+// Requires: AVX
+TEXT ·columnSumsAVX2(SB), NOSPLIT, $8-40
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     a+8(FP), CX
+	MOVQ     stride+16(FP), DX
+	MOVQ     cols+32(FP), BX
+
+two281:
+	CMPQ   BX, $0x10
+	JL     one282
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   rows+24(FP), DI
+	MOVQ   CX, SI
+	SUBQ   $0x04, DI
+	JL     rest286
+
+loop285:
+	VMOVUPS (SI), Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(SI), Y8
+	VADDPS  Y8, Y1, Y1
+	ADDQ    DX, SI
+	VMOVUPS (SI), Y8
+	VADDPS  Y8, Y2, Y2
+	VMOVUPS 32(SI), Y8
+	VADDPS  Y8, Y3, Y3
+	ADDQ    DX, SI
+	VMOVUPS (SI), Y8
+	VADDPS  Y8, Y4, Y4
+	VMOVUPS 32(SI), Y8
+	VADDPS  Y8, Y5, Y5
+	ADDQ    DX, SI
+	VMOVUPS (SI), Y8
+	VADDPS  Y8, Y6, Y6
+	VMOVUPS 32(SI), Y8
+	VADDPS  Y8, Y7, Y7
+	ADDQ    DX, SI
+	SUBQ    $0x04, DI
+	JGE     loop285
+
+rest286:
+	ADDQ $0x04, DI
+	JE   done288
+
+tail287:
+	VMOVUPS (SI), Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(SI), Y8
+	VADDPS  Y8, Y1, Y1
+	ADDQ    DX, SI
+	DECQ    DI
+	JNE     tail287
+
+done288:
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS (AX), Y2
+	VADDPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(AX), Y0
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x10, BX
+	JMP     two281
+
+one282:
+	CMPQ   BX, $0x08
+	JL     rest283
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   rows+24(FP), DI
+	MOVQ   CX, SI
+	SUBQ   $0x04, DI
+	JL     rest290
+
+loop289:
+	VMOVUPS (SI), Y4
+	VADDPS  Y4, Y0, Y0
+	ADDQ    DX, SI
+	VMOVUPS (SI), Y4
+	VADDPS  Y4, Y1, Y1
+	ADDQ    DX, SI
+	VMOVUPS (SI), Y4
+	VADDPS  Y4, Y2, Y2
+	ADDQ    DX, SI
+	VMOVUPS (SI), Y4
+	VADDPS  Y4, Y3, Y3
+	ADDQ    DX, SI
+	SUBQ    $0x04, DI
+	JGE     loop289
+
+rest290:
+	ADDQ $0x04, DI
+	JE   done292
+
+tail291:
+	VMOVUPS (SI), Y4
+	VADDPS  Y4, Y0, Y0
+	ADDQ    DX, SI
+	DECQ    DI
+	JNE     tail291
+
+done292:
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS (AX), Y1
+	VADDPS  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x08, BX
+
+rest283:
+	TESTQ   BX, BX
+	JE      done284
+	LEAQ    masks<>+32(SB), SI
+	NEGQ    BX
+	VMOVUPS (SI)(BX*4), Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	MOVQ    rows+24(FP), BX
+	SUBQ    $0x04, BX
+	JL      rest294
+
+loop293:
+	VMASKMOVPS (CX), Y0, Y5
+	VADDPS     Y5, Y1, Y1
+	ADDQ       DX, CX
+	VMASKMOVPS (CX), Y0, Y5
+	VADDPS     Y5, Y2, Y2
+	ADDQ       DX, CX
+	VMASKMOVPS (CX), Y0, Y5
+	VADDPS     Y5, Y3, Y3
+	ADDQ       DX, CX
+	VMASKMOVPS (CX), Y0, Y5
+	VADDPS     Y5, Y4, Y4
+	ADDQ       DX, CX
+	SUBQ       $0x04, BX
+	JGE        loop293
+
+rest294:
+	ADDQ $0x04, BX
+	JE   done296
+
+tail295:
+	VMASKMOVPS (CX), Y0, Y5
+	VADDPS     Y5, Y1, Y1
+	ADDQ       DX, CX
+	DECQ       BX
+	JNE        tail295
+
+done296:
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (AX), Y0, Y2
+	VADDPS     Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)
+
+done284:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func reflectAVX2(q *float32, stride int, u *float32, rows int, cols int, scale float32)
+// Requires: AVX, FMA3
+TEXT ·reflectAVX2(SB), NOSPLIT, $8-44
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         q+0(FP), AX
+	MOVQ         stride+8(FP), CX
+	MOVQ         u+16(FP), DX
+	MOVQ         cols+32(FP), BX
+	VBROADCASTSS scale+40(FP), Y0
+
+two297:
+	CMPQ   BX, $0x10
+	JL     one298
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   AX, DI
+	MOVQ   DX, SI
+	MOVQ   rows+24(FP), R8
+	SUBQ   $0x04, R8
+	JL     rest302
+
+loop301:
+	VBROADCASTSS (SI), Y9
+	VMOVUPS      (DI), Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VMOVUPS      32(DI), Y10
+	VFMADD231PS  Y10, Y9, Y2
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Y9
+	VMOVUPS      (DI), Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VMOVUPS      32(DI), Y10
+	VFMADD231PS  Y10, Y9, Y4
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Y9
+	VMOVUPS      (DI), Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      32(DI), Y10
+	VFMADD231PS  Y10, Y9, Y6
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Y9
+	VMOVUPS      (DI), Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VMOVUPS      32(DI), Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	SUBQ         $0x04, R8
+	JGE          loop301
+
+rest302:
+	ADDQ $0x04, R8
+	JE   done304
+
+tail303:
+	VBROADCASTSS (SI), Y9
+	VMOVUPS      (DI), Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VMOVUPS      32(DI), Y10
+	VFMADD231PS  Y10, Y9, Y2
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNE          tail303
+
+done304:
+	VADDPS Y5, Y1, Y1
+	VADDPS Y6, Y2, Y2
+	VADDPS Y7, Y3, Y3
+	VADDPS Y8, Y4, Y4
+	VADDPS Y3, Y1, Y1
+	VADDPS Y4, Y2, Y2
+	VMULPS Y0, Y1, Y1
+	VMULPS Y0, Y2, Y2
+	MOVQ   AX, DI
+	MOVQ   DX, SI
+	MOVQ   rows+24(FP), R8
+	SUBQ   $0x02, R8
+	JL     rest306
+
+loop305:
+	VBROADCASTSS (SI), Y3
+	VMOVUPS      (DI), Y4
+	VFNMADD231PS Y1, Y3, Y4
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      32(DI), Y4
+	VFNMADD231PS Y2, Y3, Y4
+	VMOVUPS      Y4, 32(DI)
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Y3
+	VMOVUPS      (DI), Y4
+	VFNMADD231PS Y1, Y3, Y4
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      32(DI), Y4
+	VFNMADD231PS Y2, Y3, Y4
+	VMOVUPS      Y4, 32(DI)
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	SUBQ         $0x02, R8
+	JGE          loop305
+
+rest306:
+	ADDQ $0x02, R8
+	JE   done308
+
+tail307:
+	VBROADCASTSS (SI), Y3
+	VMOVUPS      (DI), Y4
+	VFNMADD231PS Y1, Y3, Y4
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      32(DI), Y4
+	VFNMADD231PS Y2, Y3, Y4
+	VMOVUPS      Y4, 32(DI)
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNE          tail307
+
+done308:
+	ADDQ $0x00000040, AX
+	SUBQ $0x10, BX
+	JMP  two297
+
+one298:
+	CMPQ   BX, $0x08
+	JL     rest299
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   AX, DI
+	MOVQ   DX, SI
+	MOVQ   rows+24(FP), R8
+	SUBQ   $0x04, R8
+	JL     rest310
+
+loop309:
+	VBROADCASTSS (SI), Y5
+	VMOVUPS      (DI), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Y5
+	VMOVUPS      (DI), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Y5
+	VMOVUPS      (DI), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Y5
+	VMOVUPS      (DI), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	SUBQ         $0x04, R8
+	JGE          loop309
+
+rest310:
+	ADDQ $0x04, R8
+	JE   done312
+
+tail311:
+	VBROADCASTSS (SI), Y5
+	VMOVUPS      (DI), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNE          tail311
+
+done312:
+	VADDPS Y3, Y1, Y1
+	VADDPS Y4, Y2, Y2
+	VADDPS Y2, Y1, Y1
+	VMULPS Y0, Y1, Y1
+	MOVQ   AX, DI
+	MOVQ   DX, SI
+	MOVQ   rows+24(FP), R8
+	SUBQ   $0x02, R8
+	JL     rest314
+
+loop313:
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (DI), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, (DI)
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (DI), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, (DI)
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	SUBQ         $0x02, R8
+	JGE          loop313
+
+rest314:
+	ADDQ $0x02, R8
+	JE   done316
+
+tail315:
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (DI), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, (DI)
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNE          tail315
+
+done316:
+	ADDQ $0x00000020, AX
+	SUBQ $0x08, BX
+
+rest299:
+	TESTQ   BX, BX
+	JE      done300
+	LEAQ    masks<>+32(SB), SI
+	NEGQ    BX
+	VMOVUPS (SI)(BX*4), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    AX, SI
+	MOVQ    DX, BX
+	MOVQ    rows+24(FP), DI
+	SUBQ    $0x04, DI
+	JL      rest318
+
+loop317:
+	VBROADCASTSS (BX), Y6
+	VMASKMOVPS   (SI), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	ADDQ         CX, SI
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Y6
+	VMASKMOVPS   (SI), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	ADDQ         CX, SI
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Y6
+	VMASKMOVPS   (SI), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	ADDQ         CX, SI
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Y6
+	VMASKMOVPS   (SI), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         CX, SI
+	ADDQ         $0x04, BX
+	SUBQ         $0x04, DI
+	JGE          loop317
+
+rest318:
+	ADDQ $0x04, DI
+	JE   done320
+
+tail319:
+	VBROADCASTSS (BX), Y6
+	VMASKMOVPS   (SI), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	ADDQ         CX, SI
+	ADDQ         $0x04, BX
+	DECQ         DI
+	JNE          tail319
+
+done320:
+	VADDPS Y4, Y2, Y2
+	VADDPS Y5, Y3, Y3
+	VADDPS Y3, Y2, Y2
+	VMULPS Y0, Y2, Y2
+	MOVQ   DX, DX
+	MOVQ   rows+24(FP), BX
+	SUBQ   $0x02, BX
+	JL     rest322
+
+loop321:
+	VBROADCASTSS (DX), Y0
+	VMASKMOVPS   (AX), Y1, Y3
+	VFNMADD231PS Y2, Y0, Y3
+	VMASKMOVPS   Y3, Y1, (AX)
+	ADDQ         CX, AX
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Y0
+	VMASKMOVPS   (AX), Y1, Y3
+	VFNMADD231PS Y2, Y0, Y3
+	VMASKMOVPS   Y3, Y1, (AX)
+	ADDQ         CX, AX
+	ADDQ         $0x04, DX
+	SUBQ         $0x02, BX
+	JGE          loop321
+
+rest322:
+	ADDQ $0x02, BX
+	JE   done324
+
+tail323:
+	VBROADCASTSS (DX), Y0
+	VMASKMOVPS   (AX), Y1, Y3
+	VFNMADD231PS Y2, Y0, Y3
+	VMASKMOVPS   Y3, Y1, (AX)
+	ADDQ         CX, AX
+	ADDQ         $0x04, DX
+	DECQ         BX
+	JNE          tail323
+
+done324:
+done300:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func reflectPullbackAVX2(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int, scale float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·reflectPullbackAVX2(SB), NOSPLIT, $8-68
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     q+0(FP), AX
+	MOVQ     qStride+8(FP), CX
+	MOVQ     grad+16(FP), DX
+	MOVQ     gradStride+24(FP), BX
+	MOVQ     cols+56(FP), SI
+
+two325:
+	CMPQ   SI, $0x10
+	JL     one326
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   u+32(FP), DI
+	MOVQ   AX, R8
+	MOVQ   DX, R9
+	MOVQ   rows+48(FP), R10
+	SUBQ   $0x02, R10
+	JL     rest330
+
+loop329:
+	VBROADCASTSS (DI), Y8
+	VMOVUPS      (R8), Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VMOVUPS      (R9), Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VMOVUPS      32(R8), Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VMOVUPS      32(R9), Y9
+	VFMADD231PS  Y9, Y8, Y5
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Y8
+	VMOVUPS      (R8), Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VMOVUPS      (R9), Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VMOVUPS      32(R8), Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VMOVUPS      32(R9), Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	SUBQ         $0x02, R10
+	JGE          loop329
+
+rest330:
+	ADDQ $0x02, R10
+	JE   done332
+
+tail331:
+	VBROADCASTSS (DI), Y8
+	VMOVUPS      (R8), Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VMOVUPS      (R9), Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VMOVUPS      32(R8), Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VMOVUPS      32(R9), Y9
+	VFMADD231PS  Y9, Y8, Y5
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	DECQ         R10
+	JNE          tail331
+
+done332:
+	VBROADCASTSS scale+64(FP), Y8
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y1, Y1
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y1, Y1
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y4, Y0, Y2
+	VFMADD231PS  Y5, Y1, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X3
+	VPERMILPS    $0x4e, X3, X2
+	VADDPS       X2, X3, X3
+	VPERMILPS    $0xb1, X3, X2
+	VADDPS       X2, X3, X3
+	VBROADCASTSS X3, Y2
+	MOVQ         u+32(FP), DI
+	MOVQ         AX, R8
+	MOVQ         DX, R9
+	MOVQ         du+40(FP), R10
+	MOVQ         rows+48(FP), R11
+	SUBQ         $0x04, R11
+	JL           rest334
+
+four333:
+	VBROADCASTSS (DI), Y3
+	VMOVUPS      (R9), Y6
+	VMULPS       Y0, Y6, Y7
+	VMOVUPS      (R8), Y8
+	VFMADD231PS  Y8, Y4, Y7
+	VFNMADD231PS Y4, Y3, Y6
+	VMOVUPS      Y6, (R9)
+	VMOVUPS      32(R9), Y6
+	VFMADD231PS  Y1, Y6, Y7
+	VMOVUPS      32(R8), Y8
+	VFMADD231PS  Y8, Y5, Y7
+	VFNMADD231PS Y5, Y3, Y6
+	VMOVUPS      Y6, 32(R9)
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Y3
+	VMOVUPS      (R9), Y6
+	VMULPS       Y0, Y6, Y8
+	VMOVUPS      (R8), Y9
+	VFMADD231PS  Y9, Y4, Y8
+	VFNMADD231PS Y4, Y3, Y6
+	VMOVUPS      Y6, (R9)
+	VMOVUPS      32(R9), Y6
+	VFMADD231PS  Y1, Y6, Y8
+	VMOVUPS      32(R8), Y9
+	VFMADD231PS  Y9, Y5, Y8
+	VFNMADD231PS Y5, Y3, Y6
+	VMOVUPS      Y6, 32(R9)
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VSHUFPS      $0x88, Y8, Y7, Y3
+	VSHUFPS      $0xdd, Y8, Y7, Y6
+	VADDPS       Y6, Y3, Y3
+	VBROADCASTSS (DI), Y6
+	VMOVUPS      (R9), Y7
+	VMULPS       Y0, Y7, Y8
+	VMOVUPS      (R8), Y9
+	VFMADD231PS  Y9, Y4, Y8
+	VFNMADD231PS Y4, Y6, Y7
+	VMOVUPS      Y7, (R9)
+	VMOVUPS      32(R9), Y7
+	VFMADD231PS  Y1, Y7, Y8
+	VMOVUPS      32(R8), Y9
+	VFMADD231PS  Y9, Y5, Y8
+	VFNMADD231PS Y5, Y6, Y7
+	VMOVUPS      Y7, 32(R9)
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Y6
+	VMOVUPS      (R9), Y7
+	VMULPS       Y0, Y7, Y9
+	VMOVUPS      (R8), Y10
+	VFMADD231PS  Y10, Y4, Y9
+	VFNMADD231PS Y4, Y6, Y7
+	VMOVUPS      Y7, (R9)
+	VMOVUPS      32(R9), Y7
+	VFMADD231PS  Y1, Y7, Y9
+	VMOVUPS      32(R8), Y10
+	VFMADD231PS  Y10, Y5, Y9
+	VFNMADD231PS Y5, Y6, Y7
+	VMOVUPS      Y7, 32(R9)
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VSHUFPS      $0x88, Y9, Y8, Y6
+	VSHUFPS      $0xdd, Y9, Y8, Y7
+	VADDPS       Y7, Y6, Y6
+	VSHUFPS      $0x88, Y6, Y3, Y7
+	VSHUFPS      $0xdd, Y6, Y3, Y3
+	VADDPS       Y3, Y7, Y7
+	VEXTRACTF128 $0x01, Y7, X3
+	VADDPS       X3, X7, X3
+	VMULPS       -16(DI), X2, X6
+	VSUBPS       X3, X6, X6
+	VADDPS       (R10), X6, X6
+	VMOVUPS      X6, (R10)
+	ADDQ         $0x10, R10
+	SUBQ         $0x04, R11
+	JGE          four333
+
+rest334:
+	ADDQ $0x04, R11
+	JE   done336
+
+one335:
+	VBROADCASTSS (DI), Y3
+	VMOVUPS      (R9), Y6
+	VMULPS       Y0, Y6, Y7
+	VMOVUPS      (R8), Y8
+	VFMADD231PS  Y8, Y4, Y7
+	VFNMADD231PS Y4, Y3, Y6
+	VMOVUPS      Y6, (R9)
+	VMOVUPS      32(R9), Y6
+	VFMADD231PS  Y1, Y6, Y7
+	VMOVUPS      32(R8), Y8
+	VFMADD231PS  Y8, Y5, Y7
+	VFNMADD231PS Y5, Y3, Y6
+	VMOVUPS      Y6, 32(R9)
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VEXTRACTF128 $0x01, Y7, X3
+	VADDPS       X3, X7, X3
+	VPERMILPS    $0x4e, X3, X6
+	VADDPS       X6, X3, X3
+	VPERMILPS    $0xb1, X3, X6
+	VADDPS       X6, X3, X3
+	VMULSS       -4(DI), X2, X6
+	VSUBSS       X3, X6, X6
+	VADDSS       (R10), X6, X6
+	VMOVSS       X6, (R10)
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JNE          one335
+
+done336:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, DX
+	SUBQ $0x10, SI
+	JMP  two325
+
+one326:
+	CMPQ   SI, $0x08
+	JL     rest327
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   u+32(FP), DI
+	MOVQ   AX, R8
+	MOVQ   DX, R9
+	MOVQ   rows+48(FP), R10
+	SUBQ   $0x02, R10
+	JL     rest338
+
+loop337:
+	VBROADCASTSS (DI), Y4
+	VMOVUPS      (R8), Y5
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVUPS      (R9), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Y4
+	VMOVUPS      (R8), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVUPS      (R9), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	SUBQ         $0x02, R10
+	JGE          loop337
+
+rest338:
+	ADDQ $0x02, R10
+	JE   done340
+
+tail339:
+	VBROADCASTSS (DI), Y4
+	VMOVUPS      (R8), Y5
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVUPS      (R9), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	DECQ         R10
+	JNE          tail339
+
+done340:
+	VBROADCASTSS scale+64(FP), Y4
+	VADDPS       Y1, Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y2, Y0, Y1
+	VEXTRACTF128 $0x01, Y1, X3
+	VADDPS       X3, X1, X3
+	VPERMILPS    $0x4e, X3, X1
+	VADDPS       X1, X3, X3
+	VPERMILPS    $0xb1, X3, X1
+	VADDPS       X1, X3, X3
+	VBROADCASTSS X3, Y1
+	MOVQ         u+32(FP), DI
+	MOVQ         AX, R8
+	MOVQ         DX, R9
+	MOVQ         du+40(FP), R10
+	MOVQ         rows+48(FP), R11
+	SUBQ         $0x04, R11
+	JL           rest342
+
+four341:
+	VBROADCASTSS (DI), Y3
+	VMOVUPS      (R9), Y4
+	VMULPS       Y0, Y4, Y5
+	VMOVUPS      (R8), Y6
+	VFMADD231PS  Y6, Y2, Y5
+	VFNMADD231PS Y2, Y3, Y4
+	VMOVUPS      Y4, (R9)
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Y3
+	VMOVUPS      (R9), Y4
+	VMULPS       Y0, Y4, Y6
+	VMOVUPS      (R8), Y7
+	VFMADD231PS  Y7, Y2, Y6
+	VFNMADD231PS Y2, Y3, Y4
+	VMOVUPS      Y4, (R9)
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VSHUFPS      $0x88, Y6, Y5, Y3
+	VSHUFPS      $0xdd, Y6, Y5, Y4
+	VADDPS       Y4, Y3, Y3
+	VBROADCASTSS (DI), Y4
+	VMOVUPS      (R9), Y5
+	VMULPS       Y0, Y5, Y6
+	VMOVUPS      (R8), Y7
+	VFMADD231PS  Y7, Y2, Y6
+	VFNMADD231PS Y2, Y4, Y5
+	VMOVUPS      Y5, (R9)
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Y4
+	VMOVUPS      (R9), Y5
+	VMULPS       Y0, Y5, Y7
+	VMOVUPS      (R8), Y8
+	VFMADD231PS  Y8, Y2, Y7
+	VFNMADD231PS Y2, Y4, Y5
+	VMOVUPS      Y5, (R9)
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VSHUFPS      $0x88, Y7, Y6, Y4
+	VSHUFPS      $0xdd, Y7, Y6, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VADDPS       Y3, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X3
+	VADDPS       X3, X5, X3
+	VMULPS       -16(DI), X1, X4
+	VSUBPS       X3, X4, X4
+	VADDPS       (R10), X4, X4
+	VMOVUPS      X4, (R10)
+	ADDQ         $0x10, R10
+	SUBQ         $0x04, R11
+	JGE          four341
+
+rest342:
+	ADDQ $0x04, R11
+	JE   done344
+
+one343:
+	VBROADCASTSS (DI), Y3
+	VMOVUPS      (R9), Y4
+	VMULPS       Y0, Y4, Y5
+	VMOVUPS      (R8), Y6
+	VFMADD231PS  Y6, Y2, Y5
+	VFNMADD231PS Y2, Y3, Y4
+	VMOVUPS      Y4, (R9)
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VEXTRACTF128 $0x01, Y5, X3
+	VADDPS       X3, X5, X3
+	VPERMILPS    $0x4e, X3, X4
+	VADDPS       X4, X3, X3
+	VPERMILPS    $0xb1, X3, X4
+	VADDPS       X4, X3, X3
+	VMULSS       -4(DI), X1, X4
+	VSUBSS       X3, X4, X4
+	VADDSS       (R10), X4, X4
+	VMOVSS       X4, (R10)
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JNE          one343
+
+done344:
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, DX
+	SUBQ $0x08, SI
+
+rest327:
+	TESTQ   SI, SI
+	JE      done328
+	LEAQ    masks<>+32(SB), DI
+	NEGQ    SI
+	VMOVUPS (DI)(SI*4), Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	MOVQ    u+32(FP), SI
+	MOVQ    AX, DI
+	MOVQ    DX, R8
+	MOVQ    rows+48(FP), R9
+	SUBQ    $0x02, R9
+	JL      rest346
+
+loop345:
+	VBROADCASTSS (SI), Y5
+	VMASKMOVPS   (DI), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VMASKMOVPS   (R8), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         CX, DI
+	ADDQ         BX, R8
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Y5
+	VMASKMOVPS   (DI), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VMASKMOVPS   (R8), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         CX, DI
+	ADDQ         BX, R8
+	ADDQ         $0x04, SI
+	SUBQ         $0x02, R9
+	JGE          loop345
+
+rest346:
+	ADDQ $0x02, R9
+	JE   done348
+
+tail347:
+	VBROADCASTSS (SI), Y5
+	VMASKMOVPS   (DI), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VMASKMOVPS   (R8), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         CX, DI
+	ADDQ         BX, R8
+	ADDQ         $0x04, SI
+	DECQ         R9
+	JNE          tail347
+
+done348:
+	VBROADCASTSS scale+64(FP), Y5
+	VADDPS       Y2, Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y3, Y1, Y2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPS       X4, X2, X4
+	VPERMILPS    $0x4e, X4, X2
+	VADDPS       X2, X4, X4
+	VPERMILPS    $0xb1, X4, X2
+	VADDPS       X2, X4, X4
+	VBROADCASTSS X4, Y2
+	MOVQ         u+32(FP), SI
+	MOVQ         DX, DX
+	MOVQ         du+40(FP), DI
+	MOVQ         rows+48(FP), R8
+	SUBQ         $0x04, R8
+	JL           rest350
+
+four349:
+	VBROADCASTSS (SI), Y4
+	VMASKMOVPS   (DX), Y0, Y5
+	VMULPS       Y1, Y5, Y6
+	VMASKMOVPS   (AX), Y0, Y7
+	VFMADD231PS  Y7, Y3, Y6
+	VFNMADD231PS Y3, Y4, Y5
+	VMASKMOVPS   Y5, Y0, (DX)
+	ADDQ         CX, AX
+	ADDQ         BX, DX
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Y4
+	VMASKMOVPS   (DX), Y0, Y5
+	VMULPS       Y1, Y5, Y7
+	VMASKMOVPS   (AX), Y0, Y8
+	VFMADD231PS  Y8, Y3, Y7
+	VFNMADD231PS Y3, Y4, Y5
+	VMASKMOVPS   Y5, Y0, (DX)
+	ADDQ         CX, AX
+	ADDQ         BX, DX
+	ADDQ         $0x04, SI
+	VSHUFPS      $0x88, Y7, Y6, Y4
+	VSHUFPS      $0xdd, Y7, Y6, Y5
+	VADDPS       Y5, Y4, Y4
+	VBROADCASTSS (SI), Y5
+	VMASKMOVPS   (DX), Y0, Y6
+	VMULPS       Y1, Y6, Y7
+	VMASKMOVPS   (AX), Y0, Y8
+	VFMADD231PS  Y8, Y3, Y7
+	VFNMADD231PS Y3, Y5, Y6
+	VMASKMOVPS   Y6, Y0, (DX)
+	ADDQ         CX, AX
+	ADDQ         BX, DX
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Y5
+	VMASKMOVPS   (DX), Y0, Y6
+	VMULPS       Y1, Y6, Y8
+	VMASKMOVPS   (AX), Y0, Y9
+	VFMADD231PS  Y9, Y3, Y8
+	VFNMADD231PS Y3, Y5, Y6
+	VMASKMOVPS   Y6, Y0, (DX)
+	ADDQ         CX, AX
+	ADDQ         BX, DX
+	ADDQ         $0x04, SI
+	VSHUFPS      $0x88, Y8, Y7, Y5
+	VSHUFPS      $0xdd, Y8, Y7, Y6
+	VADDPS       Y6, Y5, Y5
+	VSHUFPS      $0x88, Y5, Y4, Y6
+	VSHUFPS      $0xdd, Y5, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X4
+	VADDPS       X4, X6, X4
+	VMULPS       -16(SI), X2, X5
+	VSUBPS       X4, X5, X5
+	VADDPS       (DI), X5, X5
+	VMOVUPS      X5, (DI)
+	ADDQ         $0x10, DI
+	SUBQ         $0x04, R8
+	JGE          four349
+
+rest350:
+	ADDQ $0x04, R8
+	JE   done352
+
+one351:
+	VBROADCASTSS (SI), Y4
+	VMASKMOVPS   (DX), Y0, Y5
+	VMULPS       Y1, Y5, Y6
+	VMASKMOVPS   (AX), Y0, Y7
+	VFMADD231PS  Y7, Y3, Y6
+	VFNMADD231PS Y3, Y4, Y5
+	VMASKMOVPS   Y5, Y0, (DX)
+	ADDQ         CX, AX
+	ADDQ         BX, DX
+	ADDQ         $0x04, SI
+	VEXTRACTF128 $0x01, Y6, X4
+	VADDPS       X4, X6, X4
+	VPERMILPS    $0x4e, X4, X5
+	VADDPS       X5, X4, X4
+	VPERMILPS    $0xb1, X4, X5
+	VADDPS       X5, X4, X4
+	VMULSS       -4(SI), X2, X5
+	VSUBSS       X4, X5, X5
+	VADDSS       (DI), X5, X5
+	VMOVSS       X5, (DI)
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNE          one351
+
+done352:
+done328:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func softmaxAVX2(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softmaxAVX2(SB), NOSPLIT, $8-72
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     d+0(FP), AX
+	MOVQ     logits+16(FP), CX
+	MOVQ     rows+32(FP), DX
+	MOVQ     cols+40(FP), BX
+	MOVQ     largest+56(FP), SI
+	MOVQ     sums+64(FP), DI
+
+rows353:
+	VMOVUPS cff800000<>+0(SB), Y0
+	XORQ    R8, R8
+	MOVQ    BX, R9
+	SUBQ    $0x08, R9
+	JL      tail355
+
+vectors354:
+	VMOVUPS (CX)(R8*4), Y1
+	VMAXPS  Y1, Y0, Y0
+	ADDQ    $0x08, R8
+	SUBQ    $0x08, R9
+	JGE     vectors354
+
+tail355:
+	ADDQ       $0x08, R9
+	JE         done356
+	LEAQ       masks<>+32(SB), R10
+	NEGQ       R9
+	VMOVUPS    (R10)(R9*4), Y1
+	VMOVUPS    cff800000<>+0(SB), Y2
+	VMASKMOVPS (CX)(R8*4), Y1, Y3
+	VBLENDVPS  Y1, Y3, Y2, Y2
+	VMAXPS     Y2, Y0, Y0
+
+done356:
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPS       X1, X0, X1
+	VPERMILPS    $0x4e, X1, X0
+	VMAXPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VMAXPS       X0, X1, X1
+	VMOVSS       X1, (SI)
+	VBROADCASTSS X1, Y0
+	VXORPS       Y1, Y1, Y1
+	CMPQ         d+0(FP), $0x00
+	JE           skip357
+	XORQ         R8, R8
+	MOVQ         BX, R9
+	SUBQ         $0x08, R9
+	JL           tail360
+
+vectors359:
+	VMOVUPS      (CX)(R8*4), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      c39506967<>+0(SB), Y4
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y4
+	VFMADD213PS  c3c088908<>+0(SB), Y2, Y4
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y4
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y2, (AX)(R8*4)
+	ADDQ         $0x08, R8
+	SUBQ         $0x08, R9
+	JGE          vectors359
+
+tail360:
+	ADDQ         $0x08, R9
+	JE           done361
+	LEAQ         masks<>+32(SB), R10
+	NEGQ         R9
+	VMOVUPS      (R10)(R9*4), Y2
+	VMOVUPS      cff800000<>+0(SB), Y3
+	VMASKMOVPS   (CX)(R8*4), Y2, Y4
+	VBLENDVPS    Y2, Y4, Y3, Y3
+	VSUBPS       Y0, Y3, Y0
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y0
+	VMOVUPS      c39506967<>+0(SB), Y4
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y4
+	VFMADD213PS  c3c088908<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VCVTPS2DQ    Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	VMASKMOVPS   Y0, Y2, (AX)(R8*4)
+
+done361:
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSS       X0, (DI)
+	VBROADCASTSS scale+48(FP), Y1
+	VBROADCASTSS X0, Y0
+	VDIVPS       Y0, Y1, Y0
+	XORQ         R8, R8
+	MOVQ         BX, R9
+	SUBQ         $0x08, R9
+	JL           tail363
+
+vectors362:
+	VMOVUPS (AX)(R8*4), Y1
+	VMULPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(R8*4)
+	ADDQ    $0x08, R8
+	SUBQ    $0x08, R9
+	JGE     vectors362
+
+tail363:
+	ADDQ       $0x08, R9
+	JE         done364
+	LEAQ       masks<>+32(SB), R10
+	NEGQ       R9
+	VMOVUPS    (R10)(R9*4), Y1
+	VMASKMOVPS (AX)(R8*4), Y1, Y2
+	VMULPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(R8*4)
+
+done364:
+	JMP summed358
+
+skip357:
+	XORQ R8, R8
+	MOVQ BX, R9
+	SUBQ $0x08, R9
+	JL   tail366
+
+vectors365:
+	VMOVUPS      (CX)(R8*4), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      c39506967<>+0(SB), Y4
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y4
+	VFMADD213PS  c3c088908<>+0(SB), Y2, Y4
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y4
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	ADDQ         $0x08, R8
+	SUBQ         $0x08, R9
+	JGE          vectors365
+
+tail366:
+	ADDQ         $0x08, R9
+	JE           done367
+	LEAQ         masks<>+32(SB), R10
+	NEGQ         R9
+	VMOVUPS      (R10)(R9*4), Y2
+	VMOVUPS      cff800000<>+0(SB), Y3
+	VMASKMOVPS   (CX)(R8*4), Y2, Y4
+	VBLENDVPS    Y2, Y4, Y3, Y3
+	VSUBPS       Y0, Y3, Y0
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y0
+	VMOVUPS      c39506967<>+0(SB), Y3
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y3
+	VFMADD213PS  c3c088908<>+0(SB), Y0, Y3
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y3
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y0, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y3
+	VCVTPS2DQ    Y2, Y0
+	VPSRAD       $0x01, Y0, Y2
+	VPSUBD       Y2, Y0, Y0
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	VADDPS       Y0, Y1, Y1
+
+done367:
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSS       X0, (DI)
+
+summed358:
+	ADDQ     $0x04, SI
+	ADDQ     $0x04, DI
+	ADDQ     dStride+8(FP), AX
+	ADDQ     logitsStride+24(FP), CX
+	DECQ     DX
+	JNE      rows353
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA cff800000<>+0(SB)/4, $0xff800000
+DATA cff800000<>+4(SB)/4, $0xff800000
+DATA cff800000<>+8(SB)/4, $0xff800000
+DATA cff800000<>+12(SB)/4, $0xff800000
+DATA cff800000<>+16(SB)/4, $0xff800000
+DATA cff800000<>+20(SB)/4, $0xff800000
+DATA cff800000<>+24(SB)/4, $0xff800000
+DATA cff800000<>+28(SB)/4, $0xff800000
+GLOBL cff800000<>(SB), RODATA|NOPTR, $32
+
+// func lstmForwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·lstmForwardAVX2(SB), NOSPLIT, $8-96
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     cols+88(FP), AX
+	MOVQ     rows+80(FP), CX
+	MOVQ     gates+0(FP), DX
+	LEAQ     (DX)(AX*4), BX
+	LEAQ     (BX)(AX*4), SI
+	LEAQ     (SI)(AX*4), DI
+	MOVQ     cPrev+16(FP), R8
+	MOVQ     c+32(FP), R9
+	MOVQ     tanhC+48(FP), R10
+	MOVQ     h+64(FP), R11
+
+rows368:
+	XORQ R12, R12
+	MOVQ AX, R13
+	SUBQ $0x08, R13
+	JL   tail370
+
+vectors369:
+	VMOVUPS      (DX)(R12*4), Y0
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y0, Y1, Y0
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      cc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS c3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      c39506967<>+0(SB), Y2
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  c3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VADDPS       c3f800000<>+0(SB), Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (DX)(R12*4)
+	VMOVUPS      (SI)(R12*4), Y1
+	VMOVUPS      c40fcf84f<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc0fcf84f<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVUPS      ca59f25c0<>+0(SB), Y3
+	VFMADD213PS  c2a61337e<>+0(SB), Y2, Y3
+	VFMADD213PS  caebd37ff<>+0(SB), Y2, Y3
+	VFMADD213PS  c335c0041<>+0(SB), Y2, Y3
+	VFMADD213PS  c3779434a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3a270ded<>+0(SB), Y2, Y3
+	VFMADD213PS  c3ba059dc<>+0(SB), Y2, Y3
+	VMOVUPS      c35a0d3d8<>+0(SB), Y4
+	VFMADD213PS  c38f895d6<>+0(SB), Y2, Y4
+	VFMADD213PS  c3b14aa05<>+0(SB), Y2, Y4
+	VFMADD213PS  c3ba059dd<>+0(SB), Y2, Y4
+	VMULPS       Y3, Y1, Y1
+	VDIVPS       Y4, Y1, Y1
+	VMOVUPS      Y1, (SI)(R12*4)
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(R12*4), Y1
+	VXORPS       Y2, Y2, Y2
+	VSUBPS       Y1, Y2, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      c39506967<>+0(SB), Y3
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  c3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VADDPS       c3f800000<>+0(SB), Y1, Y1
+	VDIVPS       Y1, Y2, Y1
+	VMOVUPS      Y1, (BX)(R12*4)
+	VMOVUPS      (R8)(R12*4), Y2
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, (R9)(R12*4)
+	VMOVUPS      c40fcf84f<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      cc0fcf84f<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       Y0, Y0, Y1
+	VMOVUPS      ca59f25c0<>+0(SB), Y2
+	VFMADD213PS  c2a61337e<>+0(SB), Y1, Y2
+	VFMADD213PS  caebd37ff<>+0(SB), Y1, Y2
+	VFMADD213PS  c335c0041<>+0(SB), Y1, Y2
+	VFMADD213PS  c3779434a<>+0(SB), Y1, Y2
+	VFMADD213PS  c3a270ded<>+0(SB), Y1, Y2
+	VFMADD213PS  c3ba059dc<>+0(SB), Y1, Y2
+	VMOVUPS      c35a0d3d8<>+0(SB), Y3
+	VFMADD213PS  c38f895d6<>+0(SB), Y1, Y3
+	VFMADD213PS  c3b14aa05<>+0(SB), Y1, Y3
+	VFMADD213PS  c3ba059dd<>+0(SB), Y1, Y3
+	VMULPS       Y2, Y0, Y0
+	VDIVPS       Y3, Y0, Y0
+	VMOVUPS      Y0, (R10)(R12*4)
+	VMOVUPS      (DI)(R12*4), Y1
+	VXORPS       Y2, Y2, Y2
+	VSUBPS       Y1, Y2, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      c39506967<>+0(SB), Y3
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  c3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VADDPS       c3f800000<>+0(SB), Y1, Y1
+	VDIVPS       Y1, Y2, Y1
+	VMOVUPS      Y1, (DI)(R12*4)
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (R11)(R12*4)
+	ADDQ         $0x08, R12
+	SUBQ         $0x08, R13
+	JGE          vectors369
+
+tail370:
+	ADDQ         $0x08, R13
+	JE           done371
+	LEAQ         masks<>+32(SB), R14
+	NEGQ         R13
+	VMOVUPS      (R14)(R13*4), Y0
+	VMASKMOVPS   (DX)(R12*4), Y0, Y1
+	VXORPS       Y2, Y2, Y2
+	VSUBPS       Y1, Y2, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      c39506967<>+0(SB), Y3
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  c3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VADDPS       c3f800000<>+0(SB), Y1, Y1
+	VDIVPS       Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (DX)(R12*4)
+	VMASKMOVPS   (SI)(R12*4), Y0, Y2
+	VMOVUPS      c40fcf84f<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc0fcf84f<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      ca59f25c0<>+0(SB), Y4
+	VFMADD213PS  c2a61337e<>+0(SB), Y3, Y4
+	VFMADD213PS  caebd37ff<>+0(SB), Y3, Y4
+	VFMADD213PS  c335c0041<>+0(SB), Y3, Y4
+	VFMADD213PS  c3779434a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3a270ded<>+0(SB), Y3, Y4
+	VFMADD213PS  c3ba059dc<>+0(SB), Y3, Y4
+	VMOVUPS      c35a0d3d8<>+0(SB), Y5
+	VFMADD213PS  c38f895d6<>+0(SB), Y3, Y5
+	VFMADD213PS  c3b14aa05<>+0(SB), Y3, Y5
+	VFMADD213PS  c3ba059dd<>+0(SB), Y3, Y5
+	VMULPS       Y4, Y2, Y2
+	VDIVPS       Y5, Y2, Y2
+	VMASKMOVPS   Y2, Y0, (SI)(R12*4)
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   (BX)(R12*4), Y0, Y2
+	VXORPS       Y3, Y3, Y3
+	VSUBPS       Y2, Y3, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      c39506967<>+0(SB), Y4
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y4
+	VFMADD213PS  c3c088908<>+0(SB), Y2, Y4
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y4
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VADDPS       c3f800000<>+0(SB), Y2, Y2
+	VDIVPS       Y2, Y3, Y2
+	VMASKMOVPS   Y2, Y0, (BX)(R12*4)
+	VMASKMOVPS   (R8)(R12*4), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (R9)(R12*4)
+	VMOVUPS      c40fcf84f<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc0fcf84f<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVUPS      ca59f25c0<>+0(SB), Y3
+	VFMADD213PS  c2a61337e<>+0(SB), Y2, Y3
+	VFMADD213PS  caebd37ff<>+0(SB), Y2, Y3
+	VFMADD213PS  c335c0041<>+0(SB), Y2, Y3
+	VFMADD213PS  c3779434a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3a270ded<>+0(SB), Y2, Y3
+	VFMADD213PS  c3ba059dc<>+0(SB), Y2, Y3
+	VMOVUPS      c35a0d3d8<>+0(SB), Y4
+	VFMADD213PS  c38f895d6<>+0(SB), Y2, Y4
+	VFMADD213PS  c3b14aa05<>+0(SB), Y2, Y4
+	VFMADD213PS  c3ba059dd<>+0(SB), Y2, Y4
+	VMULPS       Y3, Y1, Y1
+	VDIVPS       Y4, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (R10)(R12*4)
+	VMASKMOVPS   (DI)(R12*4), Y0, Y2
+	VXORPS       Y3, Y3, Y3
+	VSUBPS       Y2, Y3, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS cb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      c39506967<>+0(SB), Y4
+	VFMADD213PS  c3ab743ce<>+0(SB), Y2, Y4
+	VFMADD213PS  c3c088908<>+0(SB), Y2, Y4
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y2, Y4
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VADDPS       c3f800000<>+0(SB), Y2, Y2
+	VDIVPS       Y2, Y3, Y2
+	VMASKMOVPS   Y2, Y0, (DI)(R12*4)
+	VMULPS       Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (R11)(R12*4)
+
+done371:
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     gatesStride+8(FP), BX
+	ADDQ     gatesStride+8(FP), SI
+	ADDQ     gatesStride+8(FP), DI
+	ADDQ     cPrevStride+24(FP), R8
+	ADDQ     cStride+40(FP), R9
+	ADDQ     tanhCStride+56(FP), R10
+	ADDQ     hStride+72(FP), R11
+	DECQ     CX
+	JNE      rows368
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func lstmBackwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $8-96
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     cols+88(FP), AX
+	MOVQ     rows+80(FP), CX
+	MOVQ     gates+0(FP), DX
+	LEAQ     (DX)(AX*4), BX
+	LEAQ     (BX)(AX*4), SI
+	LEAQ     (SI)(AX*4), DI
+	MOVQ     cPrev+16(FP), R8
+	MOVQ     tanhC+32(FP), R9
+	MOVQ     dh+48(FP), R10
+	MOVQ     dc+64(FP), R11
+
+rows372:
+	XORQ R12, R12
+	MOVQ AX, R13
+	SUBQ $0x08, R13
+	JL   tail374
+
+vectors373:
+	VMOVUPS      (R10)(R12*4), Y0
+	VMOVUPS      (R9)(R12*4), Y1
+	VMOVUPS      (DI)(R12*4), Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      (R11)(R12*4), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFNMADD231PS Y1, Y1, Y4
+	VFMADD231PS  Y4, Y0, Y3
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)(R12*4)
+	VMOVUPS      (DX)(R12*4), Y0
+	VMOVUPS      (SI)(R12*4), Y1
+	VMULPS       Y0, Y3, Y2
+	VMULPS       Y1, Y2, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VSUBPS       Y0, Y5, Y0
+	VMULPS       Y0, Y4, Y0
+	VMOVUPS      Y0, (DX)(R12*4)
+	VMOVUPS      c3f800000<>+0(SB), Y0
+	VFNMADD231PS Y1, Y1, Y0
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      Y0, (SI)(R12*4)
+	VMOVUPS      (BX)(R12*4), Y0
+	VMULPS       Y0, Y3, Y1
+	VMOVUPS      (R8)(R12*4), Y2
+	VMULPS       Y2, Y1, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y0
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      Y0, (BX)(R12*4)
+	VMOVUPS      Y1, (R11)(R12*4)
+	ADDQ         $0x08, R12
+	SUBQ         $0x08, R13
+	JGE          vectors373
+
+tail374:
+	ADDQ         $0x08, R13
+	JE           done375
+	LEAQ         masks<>+32(SB), R14
+	NEGQ         R13
+	VMOVUPS      (R14)(R13*4), Y0
+	VMASKMOVPS   (R10)(R12*4), Y0, Y1
+	VMASKMOVPS   (R9)(R12*4), Y0, Y2
+	VMASKMOVPS   (DI)(R12*4), Y0, Y3
+	VMULPS       Y3, Y1, Y1
+	VMASKMOVPS   (R11)(R12*4), Y0, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y2, Y2, Y5
+	VFMADD231PS  Y5, Y1, Y4
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(R12*4)
+	VMASKMOVPS   (DX)(R12*4), Y0, Y1
+	VMASKMOVPS   (SI)(R12*4), Y0, Y2
+	VMULPS       Y1, Y4, Y3
+	VMULPS       Y2, Y3, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VSUBPS       Y1, Y6, Y1
+	VMULPS       Y1, Y5, Y1
+	VMASKMOVPS   Y1, Y0, (DX)(R12*4)
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VFNMADD231PS Y2, Y2, Y1
+	VMULPS       Y1, Y3, Y1
+	VMASKMOVPS   Y1, Y0, (SI)(R12*4)
+	VMASKMOVPS   (BX)(R12*4), Y0, Y1
+	VMULPS       Y1, Y4, Y2
+	VMASKMOVPS   (R8)(R12*4), Y0, Y3
+	VMULPS       Y3, Y2, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y1, Y4, Y1
+	VMULPS       Y1, Y3, Y1
+	VMASKMOVPS   Y1, Y0, (BX)(R12*4)
+	VMASKMOVPS   Y2, Y0, (R11)(R12*4)
+
+done375:
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     gatesStride+8(FP), BX
+	ADDQ     gatesStride+8(FP), SI
+	ADDQ     gatesStride+8(FP), DI
+	ADDQ     cPrevStride+24(FP), R8
+	ADDQ     tanhCStride+40(FP), R9
+	ADDQ     dhStride+56(FP), R10
+	ADDQ     dcStride+72(FP), R11
+	DECQ     CX
+	JNE      rows372
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func gruGatesAVX2(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, rh *float32, rhStride int, rows int, cols int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·gruGatesAVX2(SB), NOSPLIT, $8-64
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     cols+56(FP), AX
+	MOVQ     rows+48(FP), CX
+	MOVQ     gates+0(FP), DX
+	LEAQ     (DX)(AX*4), BX
+	MOVQ     hPrev+16(FP), SI
+	MOVQ     rh+32(FP), DI
+
+rows376:
+	XORQ R8, R8
+	MOVQ AX, R9
+	SUBQ $0x08, R9
+	JL   tail378
+
+vectors377:
+	VMOVUPS      (DX)(R8*4), Y0
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y0, Y1, Y0
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      cc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS c3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      c39506967<>+0(SB), Y2
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  c3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VADDPS       c3f800000<>+0(SB), Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (DX)(R8*4)
+	VMOVUPS      (BX)(R8*4), Y0
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y0, Y1, Y0
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      cc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS c3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      c39506967<>+0(SB), Y2
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  c3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VADDPS       c3f800000<>+0(SB), Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (BX)(R8*4)
+	VMOVUPS      (SI)(R8*4), Y1
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*4)
+	ADDQ         $0x08, R8
+	SUBQ         $0x08, R9
+	JGE          vectors377
+
+tail378:
+	ADDQ         $0x08, R9
+	JE           done379
+	LEAQ         masks<>+32(SB), R10
+	NEGQ         R9
+	VMOVUPS      (R10)(R9*4), Y0
+	VMASKMOVPS   (DX)(R8*4), Y0, Y1
+	VXORPS       Y2, Y2, Y2
+	VSUBPS       Y1, Y2, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      c39506967<>+0(SB), Y3
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  c3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VADDPS       c3f800000<>+0(SB), Y1, Y1
+	VDIVPS       Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (DX)(R8*4)
+	VMASKMOVPS   (BX)(R8*4), Y0, Y1
+	VXORPS       Y2, Y2, Y2
+	VSUBPS       Y1, Y2, Y1
+	VMOVUPS      c42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS c3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS cb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      c39506967<>+0(SB), Y3
+	VFMADD213PS  c3ab743ce<>+0(SB), Y1, Y3
+	VFMADD213PS  c3c088908<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VADDPS       c3f800000<>+0(SB), Y1, Y1
+	VDIVPS       Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (BX)(R8*4)
+	VMASKMOVPS   (SI)(R8*4), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
+
+done379:
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     gatesStride+8(FP), BX
+	ADDQ     hPrevStride+24(FP), SI
+	ADDQ     rhStride+40(FP), DI
+	DECQ     CX
+	JNE      rows376
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func gruBlendAVX2(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, h *float32, hStride int, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·gruBlendAVX2(SB), NOSPLIT, $8-80
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     cols+72(FP), AX
+	MOVQ     rows+64(FP), CX
+	MOVQ     gates+0(FP), DX
+	MOVQ     cand+16(FP), BX
+	MOVQ     hPrev+32(FP), SI
+	MOVQ     h+48(FP), DI
+
+rows380:
+	XORQ R8, R8
+	MOVQ AX, R9
+	SUBQ $0x08, R9
+	JL   tail382
+
+vectors381:
+	VMOVUPS     (BX)(R8*4), Y0
+	VMOVUPS     c40fcf84f<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMOVUPS     cc0fcf84f<>+0(SB), Y1
+	VMAXPS      Y0, Y1, Y0
+	VMULPS      Y0, Y0, Y1
+	VMOVUPS     ca59f25c0<>+0(SB), Y2
+	VFMADD213PS c2a61337e<>+0(SB), Y1, Y2
+	VFMADD213PS caebd37ff<>+0(SB), Y1, Y2
+	VFMADD213PS c335c0041<>+0(SB), Y1, Y2
+	VFMADD213PS c3779434a<>+0(SB), Y1, Y2
+	VFMADD213PS c3a270ded<>+0(SB), Y1, Y2
+	VFMADD213PS c3ba059dc<>+0(SB), Y1, Y2
+	VMOVUPS     c35a0d3d8<>+0(SB), Y3
+	VFMADD213PS c38f895d6<>+0(SB), Y1, Y3
+	VFMADD213PS c3b14aa05<>+0(SB), Y1, Y3
+	VFMADD213PS c3ba059dd<>+0(SB), Y1, Y3
+	VMULPS      Y2, Y0, Y0
+	VDIVPS      Y3, Y0, Y0
+	VMOVUPS     Y0, (BX)(R8*4)
+	VMOVUPS     (SI)(R8*4), Y1
+	VSUBPS      Y1, Y0, Y0
+	VMOVUPS     (DX)(R8*4), Y2
+	VFMADD231PS Y2, Y0, Y1
+	VMOVUPS     Y1, (DI)(R8*4)
+	ADDQ        $0x08, R8
+	SUBQ        $0x08, R9
+	JGE         vectors381
+
+tail382:
+	ADDQ        $0x08, R9
+	JE          done383
+	LEAQ        masks<>+32(SB), R10
+	NEGQ        R9
+	VMOVUPS     (R10)(R9*4), Y0
+	VMASKMOVPS  (BX)(R8*4), Y0, Y1
+	VMOVUPS     c40fcf84f<>+0(SB), Y2
+	VMINPS      Y1, Y2, Y1
+	VMOVUPS     cc0fcf84f<>+0(SB), Y2
+	VMAXPS      Y1, Y2, Y1
+	VMULPS      Y1, Y1, Y2
+	VMOVUPS     ca59f25c0<>+0(SB), Y3
+	VFMADD213PS c2a61337e<>+0(SB), Y2, Y3
+	VFMADD213PS caebd37ff<>+0(SB), Y2, Y3
+	VFMADD213PS c335c0041<>+0(SB), Y2, Y3
+	VFMADD213PS c3779434a<>+0(SB), Y2, Y3
+	VFMADD213PS c3a270ded<>+0(SB), Y2, Y3
+	VFMADD213PS c3ba059dc<>+0(SB), Y2, Y3
+	VMOVUPS     c35a0d3d8<>+0(SB), Y4
+	VFMADD213PS c38f895d6<>+0(SB), Y2, Y4
+	VFMADD213PS c3b14aa05<>+0(SB), Y2, Y4
+	VFMADD213PS c3ba059dd<>+0(SB), Y2, Y4
+	VMULPS      Y3, Y1, Y1
+	VDIVPS      Y4, Y1, Y1
+	VMASKMOVPS  Y1, Y0, (BX)(R8*4)
+	VMASKMOVPS  (SI)(R8*4), Y0, Y2
+	VSUBPS      Y2, Y1, Y1
+	VMASKMOVPS  (DX)(R8*4), Y0, Y3
+	VFMADD231PS Y3, Y1, Y2
+	VMASKMOVPS  Y2, Y0, (DI)(R8*4)
+
+done383:
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     candStride+24(FP), BX
+	ADDQ     hPrevStride+40(FP), SI
+	ADDQ     hStride+56(FP), DI
+	DECQ     CX
+	JNE      rows380
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func gruBlendBackwardAVX2(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, dh *float32, dhStride int, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·gruBlendBackwardAVX2(SB), NOSPLIT, $8-80
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     cols+72(FP), AX
+	MOVQ     rows+64(FP), CX
+	MOVQ     gates+0(FP), DX
+	MOVQ     cand+16(FP), BX
+	MOVQ     hPrev+32(FP), SI
+	MOVQ     dh+48(FP), DI
+
+rows384:
+	XORQ R8, R8
+	MOVQ AX, R9
+	SUBQ $0x08, R9
+	JL   tail386
+
+vectors385:
+	VMOVUPS      (DI)(R8*4), Y0
+	VMOVUPS      (DX)(R8*4), Y1
+	VMOVUPS      (BX)(R8*4), Y2
+	VMULPS       Y1, Y0, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFNMADD231PS Y2, Y2, Y4
+	VMULPS       Y4, Y3, Y4
+	VMOVUPS      Y4, (BX)(R8*4)
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y1, Y4, Y1
+	VMOVUPS      (SI)(R8*4), Y4
+	VSUBPS       Y4, Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (DX)(R8*4)
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*4)
+	ADDQ         $0x08, R8
+	SUBQ         $0x08, R9
+	JGE          vectors385
+
+tail386:
+	ADDQ         $0x08, R9
+	JE           done387
+	LEAQ         masks<>+32(SB), R10
+	NEGQ         R9
+	VMOVUPS      (R10)(R9*4), Y0
+	VMASKMOVPS   (DI)(R8*4), Y0, Y1
+	VMASKMOVPS   (DX)(R8*4), Y0, Y2
+	VMASKMOVPS   (BX)(R8*4), Y0, Y3
+	VMULPS       Y2, Y1, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y3, Y3, Y5
+	VMULPS       Y5, Y4, Y5
+	VMASKMOVPS   Y5, Y0, (BX)(R8*4)
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VSUBPS       Y2, Y5, Y2
+	VMASKMOVPS   (SI)(R8*4), Y0, Y5
+	VSUBPS       Y5, Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y3, Y3
+	VMASKMOVPS   Y3, Y0, (DX)(R8*4)
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
+
+done387:
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     candStride+24(FP), BX
+	ADDQ     hPrevStride+40(FP), SI
+	ADDQ     dhStride+56(FP), DI
+	DECQ     CX
+	JNE      rows384
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func gruGatesBackwardAVX2(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, drh *float32, drhStride int, dh *float32, dhStride int, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·gruGatesBackwardAVX2(SB), NOSPLIT, $8-80
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     cols+72(FP), AX
+	MOVQ     rows+64(FP), CX
+	MOVQ     gates+0(FP), DX
+	LEAQ     (DX)(AX*4), BX
+	MOVQ     hPrev+16(FP), SI
+	MOVQ     drh+32(FP), DI
+	MOVQ     dh+48(FP), R8
+
+rows388:
+	XORQ R9, R9
+	MOVQ AX, R10
+	SUBQ $0x08, R10
+	JL   tail390
+
+vectors389:
+	VMOVUPS     (DI)(R9*4), Y0
+	VMOVUPS     (BX)(R9*4), Y1
+	VMOVUPS     (SI)(R9*4), Y2
+	VMOVUPS     (R8)(R9*4), Y3
+	VMULPS      Y2, Y1, Y2
+	VFMADD231PS Y1, Y0, Y3
+	VMOVUPS     Y3, (R8)(R9*4)
+	VMOVUPS     Y2, (DI)(R9*4)
+	VMULPS      Y2, Y0, Y0
+	VMOVUPS     c3f800000<>+0(SB), Y2
+	VSUBPS      Y1, Y2, Y1
+	VMULPS      Y1, Y0, Y0
+	VMOVUPS     Y0, (BX)(R9*4)
+	ADDQ        $0x08, R9
+	SUBQ        $0x08, R10
+	JGE         vectors389
+
+tail390:
+	ADDQ        $0x08, R10
+	JE          done391
+	LEAQ        masks<>+32(SB), R11
+	NEGQ        R10
+	VMOVUPS     (R11)(R10*4), Y0
+	VMASKMOVPS  (DI)(R9*4), Y0, Y1
+	VMASKMOVPS  (BX)(R9*4), Y0, Y2
+	VMASKMOVPS  (SI)(R9*4), Y0, Y3
+	VMASKMOVPS  (R8)(R9*4), Y0, Y4
+	VMULPS      Y3, Y2, Y3
+	VFMADD231PS Y2, Y1, Y4
+	VMASKMOVPS  Y4, Y0, (R8)(R9*4)
+	VMASKMOVPS  Y3, Y0, (DI)(R9*4)
+	VMULPS      Y3, Y1, Y1
+	VMOVUPS     c3f800000<>+0(SB), Y3
+	VSUBPS      Y2, Y3, Y2
+	VMULPS      Y2, Y1, Y1
+	VMASKMOVPS  Y1, Y0, (BX)(R9*4)
+
+done391:
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     gatesStride+8(FP), BX
+	ADDQ     hPrevStride+24(FP), SI
+	ADDQ     drhStride+40(FP), DI
+	ADDQ     dhStride+56(FP), R8
+	DECQ     CX
+	JNE      rows388
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func peakAVX2(rounds int)
 // Requires: AVX, FMA3
 TEXT ·peakAVX2(SB), NOSPLIT, $8-8

@@ -4354,6 +4354,3322 @@ next176:
 	VZEROUPPER
 	RET
 
+// func leakyAVX512(dst *float32, src *float32, n int, slope float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·leakyAVX512(SB), NOSPLIT, $8-28
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS slope+24(FP), Z0
+	XORQ         BX, BX
+	SUBQ         $0x10, DX
+	JL           tail182
+
+vectors181:
+	VMOVUPS (CX)(BX*4), Z1
+	VMOVAPS Z1, Z2
+	VPXORD  Z3, Z3, Z3
+	VCMPPS  $0x1a, Z3, Z1, K1
+	VMULPS  Z0, Z2, K1, Z2
+	VMOVUPS Z2, (AX)(BX*4)
+	ADDQ    $0x10, BX
+	SUBQ    $0x10, DX
+	JGE     vectors181
+
+tail182:
+	ADDQ      $0x10, DX
+	JE        done183
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (CX)(BX*4), K1, Z1
+	VMOVAPS   Z1, Z2
+	VPXORD    Z4, Z4, Z4
+	VCMPPS    $0x1a, Z4, Z1, K2
+	VMULPS    Z0, Z2, K2, Z2
+	VMOVUPS   Z2, K1, (AX)(BX*4)
+
+done183:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func expAVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·expAVX512(SB), NOSPLIT, $8-24
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     src+8(FP), CX
+	MOVQ     n+16(FP), DX
+	XORQ     BX, BX
+	SUBQ     $0x10, DX
+	JL       tail185
+
+vectors184:
+	VMOVUPS      (CX)(BX*4), Z0
+	VMOVUPS      c42b20000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z0
+	VMOVUPS      cc2d00000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS  $0x08, Z1, Z1
+	VFNMADD231PS c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z1, Z0
+	VMOVUPS      c39506967<>+0(SB), Z2
+	VFMADD213PS  c3ab743ce<>+0(SB), Z0, Z2
+	VFMADD213PS  c3c088908<>+0(SB), Z0, Z2
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z0, Z2
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z0, Z2
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z2
+	VSCALEFPS    Z1, Z2, Z0
+	VMOVUPS      Z0, (AX)(BX*4)
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, DX
+	JGE          vectors184
+
+tail185:
+	ADDQ         $0x10, DX
+	JE           done186
+	MOVQ         $-1, SI
+	BZHIQ        DX, SI, SI
+	KMOVW        SI, K1
+	VMOVUPS.Z    (CX)(BX*4), K1, Z0
+	VMOVUPS      c42b20000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z0
+	VMOVUPS      cc2d00000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS  $0x08, Z1, Z1
+	VFNMADD231PS c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z1, Z0
+	VMOVUPS      c39506967<>+0(SB), Z2
+	VFMADD213PS  c3ab743ce<>+0(SB), Z0, Z2
+	VFMADD213PS  c3c088908<>+0(SB), Z0, Z2
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z0, Z2
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z0, Z2
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z2
+	VSCALEFPS    Z1, Z2, Z0
+	VMOVUPS      Z0, K1, (AX)(BX*4)
+
+done186:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA c42b20000<>+0(SB)/4, $0x42b20000
+DATA c42b20000<>+4(SB)/4, $0x42b20000
+DATA c42b20000<>+8(SB)/4, $0x42b20000
+DATA c42b20000<>+12(SB)/4, $0x42b20000
+DATA c42b20000<>+16(SB)/4, $0x42b20000
+DATA c42b20000<>+20(SB)/4, $0x42b20000
+DATA c42b20000<>+24(SB)/4, $0x42b20000
+DATA c42b20000<>+28(SB)/4, $0x42b20000
+DATA c42b20000<>+32(SB)/4, $0x42b20000
+DATA c42b20000<>+36(SB)/4, $0x42b20000
+DATA c42b20000<>+40(SB)/4, $0x42b20000
+DATA c42b20000<>+44(SB)/4, $0x42b20000
+DATA c42b20000<>+48(SB)/4, $0x42b20000
+DATA c42b20000<>+52(SB)/4, $0x42b20000
+DATA c42b20000<>+56(SB)/4, $0x42b20000
+DATA c42b20000<>+60(SB)/4, $0x42b20000
+GLOBL c42b20000<>(SB), RODATA|NOPTR, $64
+
+DATA cc2d00000<>+0(SB)/4, $0xc2d00000
+DATA cc2d00000<>+4(SB)/4, $0xc2d00000
+DATA cc2d00000<>+8(SB)/4, $0xc2d00000
+DATA cc2d00000<>+12(SB)/4, $0xc2d00000
+DATA cc2d00000<>+16(SB)/4, $0xc2d00000
+DATA cc2d00000<>+20(SB)/4, $0xc2d00000
+DATA cc2d00000<>+24(SB)/4, $0xc2d00000
+DATA cc2d00000<>+28(SB)/4, $0xc2d00000
+DATA cc2d00000<>+32(SB)/4, $0xc2d00000
+DATA cc2d00000<>+36(SB)/4, $0xc2d00000
+DATA cc2d00000<>+40(SB)/4, $0xc2d00000
+DATA cc2d00000<>+44(SB)/4, $0xc2d00000
+DATA cc2d00000<>+48(SB)/4, $0xc2d00000
+DATA cc2d00000<>+52(SB)/4, $0xc2d00000
+DATA cc2d00000<>+56(SB)/4, $0xc2d00000
+DATA cc2d00000<>+60(SB)/4, $0xc2d00000
+GLOBL cc2d00000<>(SB), RODATA|NOPTR, $64
+
+DATA c3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+32(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+36(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+40(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+44(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+48(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+52(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+56(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+60(SB)/4, $0x3fb8aa3b
+GLOBL c3fb8aa3b<>(SB), RODATA|NOPTR, $64
+
+DATA c3f318000<>+0(SB)/4, $0x3f318000
+DATA c3f318000<>+4(SB)/4, $0x3f318000
+DATA c3f318000<>+8(SB)/4, $0x3f318000
+DATA c3f318000<>+12(SB)/4, $0x3f318000
+DATA c3f318000<>+16(SB)/4, $0x3f318000
+DATA c3f318000<>+20(SB)/4, $0x3f318000
+DATA c3f318000<>+24(SB)/4, $0x3f318000
+DATA c3f318000<>+28(SB)/4, $0x3f318000
+DATA c3f318000<>+32(SB)/4, $0x3f318000
+DATA c3f318000<>+36(SB)/4, $0x3f318000
+DATA c3f318000<>+40(SB)/4, $0x3f318000
+DATA c3f318000<>+44(SB)/4, $0x3f318000
+DATA c3f318000<>+48(SB)/4, $0x3f318000
+DATA c3f318000<>+52(SB)/4, $0x3f318000
+DATA c3f318000<>+56(SB)/4, $0x3f318000
+DATA c3f318000<>+60(SB)/4, $0x3f318000
+GLOBL c3f318000<>(SB), RODATA|NOPTR, $64
+
+DATA cb95e8083<>+0(SB)/4, $0xb95e8083
+DATA cb95e8083<>+4(SB)/4, $0xb95e8083
+DATA cb95e8083<>+8(SB)/4, $0xb95e8083
+DATA cb95e8083<>+12(SB)/4, $0xb95e8083
+DATA cb95e8083<>+16(SB)/4, $0xb95e8083
+DATA cb95e8083<>+20(SB)/4, $0xb95e8083
+DATA cb95e8083<>+24(SB)/4, $0xb95e8083
+DATA cb95e8083<>+28(SB)/4, $0xb95e8083
+DATA cb95e8083<>+32(SB)/4, $0xb95e8083
+DATA cb95e8083<>+36(SB)/4, $0xb95e8083
+DATA cb95e8083<>+40(SB)/4, $0xb95e8083
+DATA cb95e8083<>+44(SB)/4, $0xb95e8083
+DATA cb95e8083<>+48(SB)/4, $0xb95e8083
+DATA cb95e8083<>+52(SB)/4, $0xb95e8083
+DATA cb95e8083<>+56(SB)/4, $0xb95e8083
+DATA cb95e8083<>+60(SB)/4, $0xb95e8083
+GLOBL cb95e8083<>(SB), RODATA|NOPTR, $64
+
+DATA c39506967<>+0(SB)/4, $0x39506967
+DATA c39506967<>+4(SB)/4, $0x39506967
+DATA c39506967<>+8(SB)/4, $0x39506967
+DATA c39506967<>+12(SB)/4, $0x39506967
+DATA c39506967<>+16(SB)/4, $0x39506967
+DATA c39506967<>+20(SB)/4, $0x39506967
+DATA c39506967<>+24(SB)/4, $0x39506967
+DATA c39506967<>+28(SB)/4, $0x39506967
+DATA c39506967<>+32(SB)/4, $0x39506967
+DATA c39506967<>+36(SB)/4, $0x39506967
+DATA c39506967<>+40(SB)/4, $0x39506967
+DATA c39506967<>+44(SB)/4, $0x39506967
+DATA c39506967<>+48(SB)/4, $0x39506967
+DATA c39506967<>+52(SB)/4, $0x39506967
+DATA c39506967<>+56(SB)/4, $0x39506967
+DATA c39506967<>+60(SB)/4, $0x39506967
+GLOBL c39506967<>(SB), RODATA|NOPTR, $64
+
+DATA c3ab743ce<>+0(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+4(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+8(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+12(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+16(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+20(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+24(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+28(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+32(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+36(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+40(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+44(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+48(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+52(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+56(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+60(SB)/4, $0x3ab743ce
+GLOBL c3ab743ce<>(SB), RODATA|NOPTR, $64
+
+DATA c3c088908<>+0(SB)/4, $0x3c088908
+DATA c3c088908<>+4(SB)/4, $0x3c088908
+DATA c3c088908<>+8(SB)/4, $0x3c088908
+DATA c3c088908<>+12(SB)/4, $0x3c088908
+DATA c3c088908<>+16(SB)/4, $0x3c088908
+DATA c3c088908<>+20(SB)/4, $0x3c088908
+DATA c3c088908<>+24(SB)/4, $0x3c088908
+DATA c3c088908<>+28(SB)/4, $0x3c088908
+DATA c3c088908<>+32(SB)/4, $0x3c088908
+DATA c3c088908<>+36(SB)/4, $0x3c088908
+DATA c3c088908<>+40(SB)/4, $0x3c088908
+DATA c3c088908<>+44(SB)/4, $0x3c088908
+DATA c3c088908<>+48(SB)/4, $0x3c088908
+DATA c3c088908<>+52(SB)/4, $0x3c088908
+DATA c3c088908<>+56(SB)/4, $0x3c088908
+DATA c3c088908<>+60(SB)/4, $0x3c088908
+GLOBL c3c088908<>(SB), RODATA|NOPTR, $64
+
+DATA c3d2aa9c1<>+0(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+4(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+8(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+12(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+16(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+20(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+24(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+28(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+32(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+36(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+40(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+44(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+48(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+52(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+56(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+60(SB)/4, $0x3d2aa9c1
+GLOBL c3d2aa9c1<>(SB), RODATA|NOPTR, $64
+
+DATA c3e2aaaaa<>+0(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+4(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+8(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+12(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+16(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+20(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+24(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+28(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+32(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+36(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+40(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+44(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+48(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+52(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+56(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+60(SB)/4, $0x3e2aaaaa
+GLOBL c3e2aaaaa<>(SB), RODATA|NOPTR, $64
+
+DATA c3f000000<>+0(SB)/4, $0x3f000000
+DATA c3f000000<>+4(SB)/4, $0x3f000000
+DATA c3f000000<>+8(SB)/4, $0x3f000000
+DATA c3f000000<>+12(SB)/4, $0x3f000000
+DATA c3f000000<>+16(SB)/4, $0x3f000000
+DATA c3f000000<>+20(SB)/4, $0x3f000000
+DATA c3f000000<>+24(SB)/4, $0x3f000000
+DATA c3f000000<>+28(SB)/4, $0x3f000000
+DATA c3f000000<>+32(SB)/4, $0x3f000000
+DATA c3f000000<>+36(SB)/4, $0x3f000000
+DATA c3f000000<>+40(SB)/4, $0x3f000000
+DATA c3f000000<>+44(SB)/4, $0x3f000000
+DATA c3f000000<>+48(SB)/4, $0x3f000000
+DATA c3f000000<>+52(SB)/4, $0x3f000000
+DATA c3f000000<>+56(SB)/4, $0x3f000000
+DATA c3f000000<>+60(SB)/4, $0x3f000000
+GLOBL c3f000000<>(SB), RODATA|NOPTR, $64
+
+// func sigmoidAVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·sigmoidAVX512(SB), NOSPLIT, $8-24
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     src+8(FP), CX
+	MOVQ     n+16(FP), DX
+	XORQ     BX, BX
+	SUBQ     $0x10, DX
+	JL       tail188
+
+vectors187:
+	VMOVUPS      (CX)(BX*4), Z0
+	VPXORD       Z1, Z1, Z1
+	VSUBPS       Z0, Z1, Z0
+	VMOVUPS      c42b20000<>+0(SB), Z3
+	VMINPS       Z0, Z3, Z0
+	VMOVUPS      cc2d00000<>+0(SB), Z3
+	VMAXPS       Z0, Z3, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS c3f318000<>+0(SB), Z3, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z3, Z0
+	VMOVUPS      c39506967<>+0(SB), Z4
+	VFMADD213PS  c3ab743ce<>+0(SB), Z0, Z4
+	VFMADD213PS  c3c088908<>+0(SB), Z0, Z4
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z0, Z4
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z0, Z4
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z4
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z4
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z4
+	VSCALEFPS    Z3, Z4, Z0
+	VMOVUPS      c3f800000<>+0(SB), Z3
+	VADDPS       c3f800000<>+0(SB), Z0, Z0
+	VDIVPS       Z0, Z3, Z0
+	VMOVUPS      Z0, (AX)(BX*4)
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, DX
+	JGE          vectors187
+
+tail188:
+	ADDQ         $0x10, DX
+	JE           done189
+	MOVQ         $-1, SI
+	BZHIQ        DX, SI, SI
+	KMOVW        SI, K1
+	VMOVUPS.Z    (CX)(BX*4), K1, Z0
+	VPXORD       Z2, Z2, Z2
+	VSUBPS       Z0, Z2, Z0
+	VMOVUPS      c42b20000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z0
+	VMOVUPS      cc2d00000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS  $0x08, Z1, Z1
+	VFNMADD231PS c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z1, Z0
+	VMOVUPS      c39506967<>+0(SB), Z2
+	VFMADD213PS  c3ab743ce<>+0(SB), Z0, Z2
+	VFMADD213PS  c3c088908<>+0(SB), Z0, Z2
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z0, Z2
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z0, Z2
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z2
+	VSCALEFPS    Z1, Z2, Z0
+	VMOVUPS      c3f800000<>+0(SB), Z1
+	VADDPS       c3f800000<>+0(SB), Z0, Z0
+	VDIVPS       Z0, Z1, Z0
+	VMOVUPS      Z0, K1, (AX)(BX*4)
+
+done189:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tanhAVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·tanhAVX512(SB), NOSPLIT, $8-24
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     src+8(FP), CX
+	MOVQ     n+16(FP), DX
+	XORQ     BX, BX
+	SUBQ     $0x10, DX
+	JL       tail191
+
+vectors190:
+	VMOVUPS     (CX)(BX*4), Z0
+	VMOVUPS     c40fcf84f<>+0(SB), Z1
+	VMINPS      Z0, Z1, Z0
+	VMOVUPS     cc0fcf84f<>+0(SB), Z1
+	VMAXPS      Z0, Z1, Z0
+	VMULPS      Z0, Z0, Z1
+	VMOVUPS     ca59f25c0<>+0(SB), Z2
+	VFMADD213PS c2a61337e<>+0(SB), Z1, Z2
+	VFMADD213PS caebd37ff<>+0(SB), Z1, Z2
+	VFMADD213PS c335c0041<>+0(SB), Z1, Z2
+	VFMADD213PS c3779434a<>+0(SB), Z1, Z2
+	VFMADD213PS c3a270ded<>+0(SB), Z1, Z2
+	VFMADD213PS c3ba059dc<>+0(SB), Z1, Z2
+	VMOVUPS     c35a0d3d8<>+0(SB), Z3
+	VFMADD213PS c38f895d6<>+0(SB), Z1, Z3
+	VFMADD213PS c3b14aa05<>+0(SB), Z1, Z3
+	VFMADD213PS c3ba059dd<>+0(SB), Z1, Z3
+	VMULPS      Z2, Z0, Z0
+	VDIVPS      Z3, Z0, Z0
+	VMOVUPS     Z0, (AX)(BX*4)
+	ADDQ        $0x10, BX
+	SUBQ        $0x10, DX
+	JGE         vectors190
+
+tail191:
+	ADDQ        $0x10, DX
+	JE          done192
+	MOVQ        $-1, SI
+	BZHIQ       DX, SI, SI
+	KMOVW       SI, K1
+	VMOVUPS.Z   (CX)(BX*4), K1, Z0
+	VMOVUPS     c40fcf84f<>+0(SB), Z1
+	VMINPS      Z0, Z1, Z0
+	VMOVUPS     cc0fcf84f<>+0(SB), Z1
+	VMAXPS      Z0, Z1, Z0
+	VMULPS      Z0, Z0, Z1
+	VMOVUPS     ca59f25c0<>+0(SB), Z2
+	VFMADD213PS c2a61337e<>+0(SB), Z1, Z2
+	VFMADD213PS caebd37ff<>+0(SB), Z1, Z2
+	VFMADD213PS c335c0041<>+0(SB), Z1, Z2
+	VFMADD213PS c3779434a<>+0(SB), Z1, Z2
+	VFMADD213PS c3a270ded<>+0(SB), Z1, Z2
+	VFMADD213PS c3ba059dc<>+0(SB), Z1, Z2
+	VMOVUPS     c35a0d3d8<>+0(SB), Z3
+	VFMADD213PS c38f895d6<>+0(SB), Z1, Z3
+	VFMADD213PS c3b14aa05<>+0(SB), Z1, Z3
+	VFMADD213PS c3ba059dd<>+0(SB), Z1, Z3
+	VMULPS      Z2, Z0, Z0
+	VDIVPS      Z3, Z0, Z0
+	VMOVUPS     Z0, K1, (AX)(BX*4)
+
+done192:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA c40fcf84f<>+0(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+4(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+8(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+12(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+16(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+20(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+24(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+28(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+32(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+36(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+40(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+44(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+48(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+52(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+56(SB)/4, $0x40fcf84f
+DATA c40fcf84f<>+60(SB)/4, $0x40fcf84f
+GLOBL c40fcf84f<>(SB), RODATA|NOPTR, $64
+
+DATA cc0fcf84f<>+0(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+4(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+8(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+12(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+16(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+20(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+24(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+28(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+32(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+36(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+40(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+44(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+48(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+52(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+56(SB)/4, $0xc0fcf84f
+DATA cc0fcf84f<>+60(SB)/4, $0xc0fcf84f
+GLOBL cc0fcf84f<>(SB), RODATA|NOPTR, $64
+
+DATA ca59f25c0<>+0(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+4(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+8(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+12(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+16(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+20(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+24(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+28(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+32(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+36(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+40(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+44(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+48(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+52(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+56(SB)/4, $0xa59f25c0
+DATA ca59f25c0<>+60(SB)/4, $0xa59f25c0
+GLOBL ca59f25c0<>(SB), RODATA|NOPTR, $64
+
+DATA c2a61337e<>+0(SB)/4, $0x2a61337e
+DATA c2a61337e<>+4(SB)/4, $0x2a61337e
+DATA c2a61337e<>+8(SB)/4, $0x2a61337e
+DATA c2a61337e<>+12(SB)/4, $0x2a61337e
+DATA c2a61337e<>+16(SB)/4, $0x2a61337e
+DATA c2a61337e<>+20(SB)/4, $0x2a61337e
+DATA c2a61337e<>+24(SB)/4, $0x2a61337e
+DATA c2a61337e<>+28(SB)/4, $0x2a61337e
+DATA c2a61337e<>+32(SB)/4, $0x2a61337e
+DATA c2a61337e<>+36(SB)/4, $0x2a61337e
+DATA c2a61337e<>+40(SB)/4, $0x2a61337e
+DATA c2a61337e<>+44(SB)/4, $0x2a61337e
+DATA c2a61337e<>+48(SB)/4, $0x2a61337e
+DATA c2a61337e<>+52(SB)/4, $0x2a61337e
+DATA c2a61337e<>+56(SB)/4, $0x2a61337e
+DATA c2a61337e<>+60(SB)/4, $0x2a61337e
+GLOBL c2a61337e<>(SB), RODATA|NOPTR, $64
+
+DATA caebd37ff<>+0(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+4(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+8(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+12(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+16(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+20(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+24(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+28(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+32(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+36(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+40(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+44(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+48(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+52(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+56(SB)/4, $0xaebd37ff
+DATA caebd37ff<>+60(SB)/4, $0xaebd37ff
+GLOBL caebd37ff<>(SB), RODATA|NOPTR, $64
+
+DATA c335c0041<>+0(SB)/4, $0x335c0041
+DATA c335c0041<>+4(SB)/4, $0x335c0041
+DATA c335c0041<>+8(SB)/4, $0x335c0041
+DATA c335c0041<>+12(SB)/4, $0x335c0041
+DATA c335c0041<>+16(SB)/4, $0x335c0041
+DATA c335c0041<>+20(SB)/4, $0x335c0041
+DATA c335c0041<>+24(SB)/4, $0x335c0041
+DATA c335c0041<>+28(SB)/4, $0x335c0041
+DATA c335c0041<>+32(SB)/4, $0x335c0041
+DATA c335c0041<>+36(SB)/4, $0x335c0041
+DATA c335c0041<>+40(SB)/4, $0x335c0041
+DATA c335c0041<>+44(SB)/4, $0x335c0041
+DATA c335c0041<>+48(SB)/4, $0x335c0041
+DATA c335c0041<>+52(SB)/4, $0x335c0041
+DATA c335c0041<>+56(SB)/4, $0x335c0041
+DATA c335c0041<>+60(SB)/4, $0x335c0041
+GLOBL c335c0041<>(SB), RODATA|NOPTR, $64
+
+DATA c3779434a<>+0(SB)/4, $0x3779434a
+DATA c3779434a<>+4(SB)/4, $0x3779434a
+DATA c3779434a<>+8(SB)/4, $0x3779434a
+DATA c3779434a<>+12(SB)/4, $0x3779434a
+DATA c3779434a<>+16(SB)/4, $0x3779434a
+DATA c3779434a<>+20(SB)/4, $0x3779434a
+DATA c3779434a<>+24(SB)/4, $0x3779434a
+DATA c3779434a<>+28(SB)/4, $0x3779434a
+DATA c3779434a<>+32(SB)/4, $0x3779434a
+DATA c3779434a<>+36(SB)/4, $0x3779434a
+DATA c3779434a<>+40(SB)/4, $0x3779434a
+DATA c3779434a<>+44(SB)/4, $0x3779434a
+DATA c3779434a<>+48(SB)/4, $0x3779434a
+DATA c3779434a<>+52(SB)/4, $0x3779434a
+DATA c3779434a<>+56(SB)/4, $0x3779434a
+DATA c3779434a<>+60(SB)/4, $0x3779434a
+GLOBL c3779434a<>(SB), RODATA|NOPTR, $64
+
+DATA c3a270ded<>+0(SB)/4, $0x3a270ded
+DATA c3a270ded<>+4(SB)/4, $0x3a270ded
+DATA c3a270ded<>+8(SB)/4, $0x3a270ded
+DATA c3a270ded<>+12(SB)/4, $0x3a270ded
+DATA c3a270ded<>+16(SB)/4, $0x3a270ded
+DATA c3a270ded<>+20(SB)/4, $0x3a270ded
+DATA c3a270ded<>+24(SB)/4, $0x3a270ded
+DATA c3a270ded<>+28(SB)/4, $0x3a270ded
+DATA c3a270ded<>+32(SB)/4, $0x3a270ded
+DATA c3a270ded<>+36(SB)/4, $0x3a270ded
+DATA c3a270ded<>+40(SB)/4, $0x3a270ded
+DATA c3a270ded<>+44(SB)/4, $0x3a270ded
+DATA c3a270ded<>+48(SB)/4, $0x3a270ded
+DATA c3a270ded<>+52(SB)/4, $0x3a270ded
+DATA c3a270ded<>+56(SB)/4, $0x3a270ded
+DATA c3a270ded<>+60(SB)/4, $0x3a270ded
+GLOBL c3a270ded<>(SB), RODATA|NOPTR, $64
+
+DATA c3ba059dc<>+0(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+4(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+8(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+12(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+16(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+20(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+24(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+28(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+32(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+36(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+40(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+44(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+48(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+52(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+56(SB)/4, $0x3ba059dc
+DATA c3ba059dc<>+60(SB)/4, $0x3ba059dc
+GLOBL c3ba059dc<>(SB), RODATA|NOPTR, $64
+
+DATA c35a0d3d8<>+0(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+4(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+8(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+12(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+16(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+20(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+24(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+28(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+32(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+36(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+40(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+44(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+48(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+52(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+56(SB)/4, $0x35a0d3d8
+DATA c35a0d3d8<>+60(SB)/4, $0x35a0d3d8
+GLOBL c35a0d3d8<>(SB), RODATA|NOPTR, $64
+
+DATA c38f895d6<>+0(SB)/4, $0x38f895d6
+DATA c38f895d6<>+4(SB)/4, $0x38f895d6
+DATA c38f895d6<>+8(SB)/4, $0x38f895d6
+DATA c38f895d6<>+12(SB)/4, $0x38f895d6
+DATA c38f895d6<>+16(SB)/4, $0x38f895d6
+DATA c38f895d6<>+20(SB)/4, $0x38f895d6
+DATA c38f895d6<>+24(SB)/4, $0x38f895d6
+DATA c38f895d6<>+28(SB)/4, $0x38f895d6
+DATA c38f895d6<>+32(SB)/4, $0x38f895d6
+DATA c38f895d6<>+36(SB)/4, $0x38f895d6
+DATA c38f895d6<>+40(SB)/4, $0x38f895d6
+DATA c38f895d6<>+44(SB)/4, $0x38f895d6
+DATA c38f895d6<>+48(SB)/4, $0x38f895d6
+DATA c38f895d6<>+52(SB)/4, $0x38f895d6
+DATA c38f895d6<>+56(SB)/4, $0x38f895d6
+DATA c38f895d6<>+60(SB)/4, $0x38f895d6
+GLOBL c38f895d6<>(SB), RODATA|NOPTR, $64
+
+DATA c3b14aa05<>+0(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+4(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+8(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+12(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+16(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+20(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+24(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+28(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+32(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+36(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+40(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+44(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+48(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+52(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+56(SB)/4, $0x3b14aa05
+DATA c3b14aa05<>+60(SB)/4, $0x3b14aa05
+GLOBL c3b14aa05<>(SB), RODATA|NOPTR, $64
+
+DATA c3ba059dd<>+0(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+4(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+8(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+12(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+16(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+20(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+24(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+28(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+32(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+36(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+40(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+44(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+48(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+52(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+56(SB)/4, $0x3ba059dd
+DATA c3ba059dd<>+60(SB)/4, $0x3ba059dd
+GLOBL c3ba059dd<>(SB), RODATA|NOPTR, $64
+
+// func leakyDerivativeAVX512(dst *float32, grad *float32, out *float32, n int, slope float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·leakyDerivativeAVX512(SB), NOSPLIT, $8-36
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         out+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS slope+32(FP), Z0
+	XORQ         SI, SI
+	SUBQ         $0x10, BX
+	JL           tail194
+
+vectors193:
+	VMOVUPS (CX)(SI*4), Z1
+	VMOVUPS (DX)(SI*4), Z2
+	VMOVAPS Z1, Z1
+	VPXORD  Z3, Z3, Z3
+	VCMPPS  $0x1a, Z3, Z2, K1
+	VMULPS  Z0, Z1, K1, Z1
+	VMOVUPS Z1, (AX)(SI*4)
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, BX
+	JGE     vectors193
+
+tail194:
+	ADDQ      $0x10, BX
+	JE        done195
+	MOVQ      $-1, DI
+	BZHIQ     BX, DI, DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (CX)(SI*4), K1, Z1
+	VMOVUPS.Z (DX)(SI*4), K1, Z2
+	VMOVAPS   Z1, Z1
+	VPXORD    Z4, Z4, Z4
+	VCMPPS    $0x1a, Z4, Z2, K2
+	VMULPS    Z0, Z1, K2, Z1
+	VMOVUPS   Z1, K1, (AX)(SI*4)
+
+done195:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tanhDerivativeAVX512(dst *float32, grad *float32, out *float32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·tanhDerivativeAVX512(SB), NOSPLIT, $8-32
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     grad+8(FP), CX
+	MOVQ     out+16(FP), DX
+	MOVQ     n+24(FP), BX
+	XORQ     SI, SI
+	SUBQ     $0x10, BX
+	JL       tail197
+
+vectors196:
+	VMOVUPS      (CX)(SI*4), Z0
+	VMOVUPS      (DX)(SI*4), Z1
+	VMOVUPS      c3f800000<>+0(SB), Z2
+	VFNMADD231PS Z1, Z1, Z2
+	VMULPS       Z2, Z0, Z0
+	VMOVUPS      Z0, (AX)(SI*4)
+	ADDQ         $0x10, SI
+	SUBQ         $0x10, BX
+	JGE          vectors196
+
+tail197:
+	ADDQ         $0x10, BX
+	JE           done198
+	MOVQ         $-1, DI
+	BZHIQ        BX, DI, DI
+	KMOVW        DI, K1
+	VMOVUPS.Z    (CX)(SI*4), K1, Z0
+	VMOVUPS.Z    (DX)(SI*4), K1, Z1
+	VMOVUPS      c3f800000<>+0(SB), Z2
+	VFNMADD231PS Z1, Z1, Z2
+	VMULPS       Z2, Z0, Z0
+	VMOVUPS      Z0, K1, (AX)(SI*4)
+
+done198:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func axpyAVX512(y *float32, x *float32, n int, a float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·axpyAVX512(SB), NOSPLIT, $8-28
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS a+24(FP), Z0
+	XORQ         BX, BX
+	SUBQ         $0x10, DX
+	JL           tail200
+
+vectors199:
+	VMOVUPS     (AX)(BX*4), Z1
+	VMOVUPS     (CX)(BX*4), Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, (AX)(BX*4)
+	ADDQ        $0x10, BX
+	SUBQ        $0x10, DX
+	JGE         vectors199
+
+tail200:
+	ADDQ        $0x10, DX
+	JE          done201
+	MOVQ        $-1, SI
+	BZHIQ       DX, SI, SI
+	KMOVW       SI, K1
+	VMOVUPS.Z   (AX)(BX*4), K1, Z1
+	VMOVUPS.Z   (CX)(BX*4), K1, Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, K1, (AX)(BX*4)
+
+done201:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func scaleAVX512(x *float32, n int, a float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·scaleAVX512(SB), NOSPLIT, $8-20
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS a+16(FP), Z0
+	XORQ         DX, DX
+	SUBQ         $0x10, CX
+	JL           tail203
+
+vectors202:
+	VMOVUPS (AX)(DX*4), Z1
+	VMULPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, CX
+	JGE     vectors202
+
+tail203:
+	ADDQ      $0x10, CX
+	JE        done204
+	MOVQ      $-1, BX
+	BZHIQ     CX, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DX*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(DX*4)
+
+done204:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func adamAVX512(param *float32, grad *float32, m *float32, v *float32, n int, rate float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, correction float32, epsilon float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·adamAVX512(SB), NOSPLIT, $8-68
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         param+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         m+16(FP), DX
+	MOVQ         v+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSS rate+40(FP), Z0
+	VBROADCASTSS beta1+44(FP), Z1
+	VBROADCASTSS rest1+48(FP), Z2
+	VBROADCASTSS beta2+52(FP), Z3
+	VBROADCASTSS rest2+56(FP), Z4
+	VBROADCASTSS correction+60(FP), Z5
+	VBROADCASTSS epsilon+64(FP), Z6
+	XORQ         DI, DI
+	SUBQ         $0x10, SI
+	JL           tail206
+
+vectors205:
+	VMOVUPS     (CX)(DI*4), Z7
+	VMOVUPS     (DX)(DI*4), Z8
+	VMULPS      Z8, Z1, Z8
+	VFMADD231PS Z7, Z2, Z8
+	VMOVUPS     Z8, (DX)(DI*4)
+	VMOVUPS     (BX)(DI*4), Z9
+	VMULPS      Z9, Z3, Z9
+	VMULPS      Z7, Z4, Z10
+	VFMADD231PS Z7, Z10, Z9
+	VMOVUPS     Z9, (BX)(DI*4)
+	VSQRTPS     Z9, Z7
+	VFMADD213PS Z6, Z5, Z7
+	VMOVUPS     (AX)(DI*4), Z9
+	VMULPS      Z8, Z0, Z8
+	VDIVPS      Z7, Z8, Z7
+	VSUBPS      Z7, Z9, Z7
+	VMOVUPS     Z7, (AX)(DI*4)
+	ADDQ        $0x10, DI
+	SUBQ        $0x10, SI
+	JGE         vectors205
+
+tail206:
+	ADDQ        $0x10, SI
+	JE          done207
+	MOVQ        $-1, R8
+	BZHIQ       SI, R8, R8
+	KMOVW       R8, K1
+	VMOVUPS.Z   (CX)(DI*4), K1, Z7
+	VMOVUPS.Z   (DX)(DI*4), K1, Z8
+	VMULPS      Z8, Z1, Z1
+	VFMADD231PS Z7, Z2, Z1
+	VMOVUPS     Z1, K1, (DX)(DI*4)
+	VMOVUPS.Z   (BX)(DI*4), K1, Z2
+	VMULPS      Z2, Z3, Z2
+	VMULPS      Z7, Z4, Z3
+	VFMADD231PS Z7, Z3, Z2
+	VMOVUPS     Z2, K1, (BX)(DI*4)
+	VSQRTPS     Z2, Z2
+	VFMADD213PS Z6, Z5, Z2
+	VMOVUPS.Z   (AX)(DI*4), K1, Z3
+	VMULPS      Z1, Z0, Z0
+	VDIVPS      Z2, Z0, Z0
+	VSUBPS      Z0, Z3, Z0
+	VMOVUPS     Z0, K1, (AX)(DI*4)
+
+done207:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func rmspropAVX512(param *float32, grad *float32, v *float32, n int, rate float32, rho float32, rest float32, epsilon float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·rmspropAVX512(SB), NOSPLIT, $8-48
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         param+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         v+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS rate+32(FP), Z0
+	VBROADCASTSS rho+36(FP), Z1
+	VBROADCASTSS rest+40(FP), Z2
+	VBROADCASTSS epsilon+44(FP), Z3
+	XORQ         SI, SI
+	SUBQ         $0x10, BX
+	JL           tail209
+
+vectors208:
+	VMOVUPS     (CX)(SI*4), Z4
+	VMOVUPS     (DX)(SI*4), Z5
+	VMULPS      Z5, Z1, Z5
+	VMULPS      Z4, Z2, Z6
+	VFMADD231PS Z4, Z6, Z5
+	VMOVUPS     Z5, (DX)(SI*4)
+	VSQRTPS     Z5, Z5
+	VMOVUPS     (AX)(SI*4), Z6
+	VMULPS      Z4, Z0, Z4
+	VADDPS      Z3, Z5, Z5
+	VDIVPS      Z5, Z4, Z4
+	VSUBPS      Z4, Z6, Z4
+	VMOVUPS     Z4, (AX)(SI*4)
+	ADDQ        $0x10, SI
+	SUBQ        $0x10, BX
+	JGE         vectors208
+
+tail209:
+	ADDQ        $0x10, BX
+	JE          done210
+	MOVQ        $-1, DI
+	BZHIQ       BX, DI, DI
+	KMOVW       DI, K1
+	VMOVUPS.Z   (CX)(SI*4), K1, Z4
+	VMOVUPS.Z   (DX)(SI*4), K1, Z5
+	VMULPS      Z5, Z1, Z1
+	VMULPS      Z4, Z2, Z2
+	VFMADD231PS Z4, Z2, Z1
+	VMOVUPS     Z1, K1, (DX)(SI*4)
+	VSQRTPS     Z1, Z1
+	VMOVUPS.Z   (AX)(SI*4), K1, Z2
+	VMULPS      Z4, Z0, Z0
+	VADDPS      Z3, Z1, Z1
+	VDIVPS      Z1, Z0, Z0
+	VSUBPS      Z0, Z2, Z0
+	VMOVUPS     Z0, K1, (AX)(SI*4)
+
+done210:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func momentumAVX512(param *float32, grad *float32, velocity *float32, n int, rate float32, momentum float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·momentumAVX512(SB), NOSPLIT, $8-40
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         param+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         velocity+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS rate+32(FP), Z0
+	VBROADCASTSS momentum+36(FP), Z1
+	XORQ         SI, SI
+	SUBQ         $0x10, BX
+	JL           tail212
+
+vectors211:
+	VMOVUPS      (CX)(SI*4), Z2
+	VMOVUPS      (DX)(SI*4), Z3
+	VFMADD231PS  Z3, Z1, Z2
+	VMOVUPS      Z2, (DX)(SI*4)
+	VMOVUPS      (AX)(SI*4), Z3
+	VFNMADD231PS Z2, Z0, Z3
+	VMOVUPS      Z3, (AX)(SI*4)
+	ADDQ         $0x10, SI
+	SUBQ         $0x10, BX
+	JGE          vectors211
+
+tail212:
+	ADDQ         $0x10, BX
+	JE           done213
+	MOVQ         $-1, DI
+	BZHIQ        BX, DI, DI
+	KMOVW        DI, K1
+	VMOVUPS.Z    (CX)(SI*4), K1, Z2
+	VMOVUPS.Z    (DX)(SI*4), K1, Z3
+	VFMADD231PS  Z3, Z1, Z2
+	VMOVUPS      Z2, K1, (DX)(SI*4)
+	VMOVUPS.Z    (AX)(SI*4), K1, Z1
+	VFNMADD231PS Z2, Z0, Z1
+	VMOVUPS      Z1, K1, (AX)(SI*4)
+
+done213:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func dotAVX512(x *float32, y *float32, n int) float64
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·dotAVX512(SB), NOSPLIT, $8-32
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     x+0(FP), AX
+	MOVQ     y+8(FP), CX
+	MOVQ     n+16(FP), DX
+	VPXORD   Z0, Z0, Z0
+	VPXORD   Z1, Z1, Z1
+	VPXORD   Z2, Z2, Z2
+	VPXORD   Z3, Z3, Z3
+	MOVQ     DX, BX
+	SHRQ     $0x03, BX
+	ANDQ     $0x07, DX
+	SUBQ     $0x04, BX
+	JL       rest215
+
+loop214:
+	VMOVUPS     (AX), Y4
+	VCVTPS2PD   Y4, Z4
+	VMOVUPS     (CX), Y5
+	VCVTPS2PD   Y5, Z5
+	VFMADD231PD Z4, Z5, Z0
+	VMOVUPS     32(AX), Y4
+	VCVTPS2PD   Y4, Z4
+	VMOVUPS     32(CX), Y5
+	VCVTPS2PD   Y5, Z5
+	VFMADD231PD Z4, Z5, Z1
+	VMOVUPS     64(AX), Y4
+	VCVTPS2PD   Y4, Z4
+	VMOVUPS     64(CX), Y5
+	VCVTPS2PD   Y5, Z5
+	VFMADD231PD Z4, Z5, Z2
+	VMOVUPS     96(AX), Y4
+	VCVTPS2PD   Y4, Z4
+	VMOVUPS     96(CX), Y5
+	VCVTPS2PD   Y5, Z5
+	VFMADD231PD Z4, Z5, Z3
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x04, BX
+	JGE         loop214
+
+rest215:
+	ADDQ $0x04, BX
+	JE   done217
+
+tail216:
+	VMOVUPS     (AX), Y4
+	VCVTPS2PD   Y4, Z4
+	VMOVUPS     (CX), Y5
+	VCVTPS2PD   Y5, Z5
+	VFMADD231PD Z4, Z5, Z0
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000020, CX
+	DECQ        BX
+	JNE         tail216
+
+done217:
+	TESTQ       DX, DX
+	JE          done218
+	MOVQ        $-1, BX
+	BZHIQ       DX, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (AX), K1, Y4
+	VCVTPS2PD   Y4, Z4
+	VMOVUPS.Z   (CX), K1, Y5
+	VCVTPS2PD   Y5, Z5
+	VFMADD231PD Z4, Z5, Z0
+
+done218:
+	VADDPD        Z2, Z0, Z0
+	VADDPD        Z3, Z1, Z1
+	VADDPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPD        X0, X1, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDSD        X1, X0, X0
+	VMOVSD        X0, ret+24(FP)
+	VLDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func columnSumsAVX512(dst *float32, a *float32, stride int, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·columnSumsAVX512(SB), NOSPLIT, $8-40
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     a+8(FP), CX
+	MOVQ     stride+16(FP), DX
+	MOVQ     cols+32(FP), BX
+
+two219:
+	CMPQ   BX, $0x20
+	JL     one220
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   rows+24(FP), DI
+	MOVQ   CX, SI
+	SUBQ   $0x04, DI
+	JL     rest224
+
+loop223:
+	VMOVUPS (SI), Z8
+	VADDPS  Z8, Z0, Z0
+	VMOVUPS 64(SI), Z8
+	VADDPS  Z8, Z1, Z1
+	ADDQ    DX, SI
+	VMOVUPS (SI), Z8
+	VADDPS  Z8, Z2, Z2
+	VMOVUPS 64(SI), Z8
+	VADDPS  Z8, Z3, Z3
+	ADDQ    DX, SI
+	VMOVUPS (SI), Z8
+	VADDPS  Z8, Z4, Z4
+	VMOVUPS 64(SI), Z8
+	VADDPS  Z8, Z5, Z5
+	ADDQ    DX, SI
+	VMOVUPS (SI), Z8
+	VADDPS  Z8, Z6, Z6
+	VMOVUPS 64(SI), Z8
+	VADDPS  Z8, Z7, Z7
+	ADDQ    DX, SI
+	SUBQ    $0x04, DI
+	JGE     loop223
+
+rest224:
+	ADDQ $0x04, DI
+	JE   done226
+
+tail225:
+	VMOVUPS (SI), Z8
+	VADDPS  Z8, Z0, Z0
+	VMOVUPS 64(SI), Z8
+	VADDPS  Z8, Z1, Z1
+	ADDQ    DX, SI
+	DECQ    DI
+	JNE     tail225
+
+done226:
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS (AX), Z8
+	VADDPS  Z0, Z8, Z8
+	VMOVUPS Z8, (AX)
+	VMOVUPS 64(AX), Z8
+	VADDPS  Z1, Z8, Z8
+	VMOVUPS Z8, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x20, BX
+	JMP     two219
+
+one220:
+	CMPQ   BX, $0x10
+	JL     rest221
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	MOVQ   rows+24(FP), DI
+	MOVQ   CX, SI
+	SUBQ   $0x04, DI
+	JL     rest228
+
+loop227:
+	VMOVUPS (SI), Z0
+	VADDPS  Z0, Z9, Z9
+	ADDQ    DX, SI
+	VMOVUPS (SI), Z0
+	VADDPS  Z0, Z10, Z10
+	ADDQ    DX, SI
+	VMOVUPS (SI), Z0
+	VADDPS  Z0, Z11, Z11
+	ADDQ    DX, SI
+	VMOVUPS (SI), Z0
+	VADDPS  Z0, Z12, Z12
+	ADDQ    DX, SI
+	SUBQ    $0x04, DI
+	JGE     loop227
+
+rest228:
+	ADDQ $0x04, DI
+	JE   done230
+
+tail229:
+	VMOVUPS (SI), Z0
+	VADDPS  Z0, Z9, Z9
+	ADDQ    DX, SI
+	DECQ    DI
+	JNE     tail229
+
+done230:
+	VADDPS  Z11, Z9, Z9
+	VADDPS  Z12, Z10, Z10
+	VADDPS  Z10, Z9, Z9
+	VMOVUPS (AX), Z0
+	VADDPS  Z9, Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x10, BX
+
+rest221:
+	TESTQ  BX, BX
+	JE     done222
+	MOVQ   $-1, SI
+	BZHIQ  BX, SI, SI
+	KMOVW  SI, K1
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	MOVQ   rows+24(FP), BX
+	SUBQ   $0x04, BX
+	JL     rest232
+
+loop231:
+	VMOVUPS.Z (CX), K1, Z0
+	VADDPS    Z0, Z13, Z13
+	ADDQ      DX, CX
+	VMOVUPS.Z (CX), K1, Z0
+	VADDPS    Z0, Z14, Z14
+	ADDQ      DX, CX
+	VMOVUPS.Z (CX), K1, Z0
+	VADDPS    Z0, Z15, Z15
+	ADDQ      DX, CX
+	VMOVUPS.Z (CX), K1, Z0
+	VADDPS    Z0, Z16, Z16
+	ADDQ      DX, CX
+	SUBQ      $0x04, BX
+	JGE       loop231
+
+rest232:
+	ADDQ $0x04, BX
+	JE   done234
+
+tail233:
+	VMOVUPS.Z (CX), K1, Z0
+	VADDPS    Z0, Z13, Z13
+	ADDQ      DX, CX
+	DECQ      BX
+	JNE       tail233
+
+done234:
+	VADDPS    Z15, Z13, Z13
+	VADDPS    Z16, Z14, Z14
+	VADDPS    Z14, Z13, Z13
+	VMOVUPS.Z (AX), K1, Z0
+	VADDPS    Z13, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+
+done222:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func reflectAVX512(q *float32, stride int, u *float32, rows int, cols int, scale float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·reflectAVX512(SB), NOSPLIT, $8-44
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         q+0(FP), AX
+	MOVQ         stride+8(FP), CX
+	MOVQ         u+16(FP), DX
+	MOVQ         cols+32(FP), BX
+	VBROADCASTSS scale+40(FP), Z0
+
+two235:
+	CMPQ   BX, $0x20
+	JL     one236
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	MOVQ   AX, DI
+	MOVQ   DX, SI
+	MOVQ   rows+24(FP), R8
+	SUBQ   $0x04, R8
+	JL     rest240
+
+loop239:
+	VBROADCASTSS (SI), Z9
+	VMOVUPS      (DI), Z10
+	VFMADD231PS  Z10, Z9, Z1
+	VMOVUPS      64(DI), Z10
+	VFMADD231PS  Z10, Z9, Z2
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Z9
+	VMOVUPS      (DI), Z10
+	VFMADD231PS  Z10, Z9, Z3
+	VMOVUPS      64(DI), Z10
+	VFMADD231PS  Z10, Z9, Z4
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Z9
+	VMOVUPS      (DI), Z10
+	VFMADD231PS  Z10, Z9, Z5
+	VMOVUPS      64(DI), Z10
+	VFMADD231PS  Z10, Z9, Z6
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Z9
+	VMOVUPS      (DI), Z10
+	VFMADD231PS  Z10, Z9, Z7
+	VMOVUPS      64(DI), Z10
+	VFMADD231PS  Z10, Z9, Z8
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	SUBQ         $0x04, R8
+	JGE          loop239
+
+rest240:
+	ADDQ $0x04, R8
+	JE   done242
+
+tail241:
+	VBROADCASTSS (SI), Z9
+	VMOVUPS      (DI), Z10
+	VFMADD231PS  Z10, Z9, Z1
+	VMOVUPS      64(DI), Z10
+	VFMADD231PS  Z10, Z9, Z2
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNE          tail241
+
+done242:
+	VADDPS Z5, Z1, Z1
+	VADDPS Z6, Z2, Z2
+	VADDPS Z7, Z3, Z3
+	VADDPS Z8, Z4, Z4
+	VADDPS Z3, Z1, Z1
+	VADDPS Z4, Z2, Z2
+	VMULPS Z0, Z1, Z1
+	VMULPS Z0, Z2, Z2
+	MOVQ   AX, DI
+	MOVQ   DX, SI
+	MOVQ   rows+24(FP), R8
+	SUBQ   $0x02, R8
+	JL     rest244
+
+loop243:
+	VBROADCASTSS (SI), Z9
+	VMOVUPS      (DI), Z10
+	VFNMADD231PS Z1, Z9, Z10
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      64(DI), Z10
+	VFNMADD231PS Z2, Z9, Z10
+	VMOVUPS      Z10, 64(DI)
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Z9
+	VMOVUPS      (DI), Z10
+	VFNMADD231PS Z1, Z9, Z10
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      64(DI), Z10
+	VFNMADD231PS Z2, Z9, Z10
+	VMOVUPS      Z10, 64(DI)
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	SUBQ         $0x02, R8
+	JGE          loop243
+
+rest244:
+	ADDQ $0x02, R8
+	JE   done246
+
+tail245:
+	VBROADCASTSS (SI), Z9
+	VMOVUPS      (DI), Z10
+	VFNMADD231PS Z1, Z9, Z10
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      64(DI), Z10
+	VFNMADD231PS Z2, Z9, Z10
+	VMOVUPS      Z10, 64(DI)
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNE          tail245
+
+done246:
+	ADDQ $0x00000080, AX
+	SUBQ $0x20, BX
+	JMP  two235
+
+one236:
+	CMPQ   BX, $0x10
+	JL     rest237
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	MOVQ   AX, DI
+	MOVQ   DX, SI
+	MOVQ   rows+24(FP), R8
+	SUBQ   $0x04, R8
+	JL     rest248
+
+loop247:
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (DI), Z2
+	VFMADD231PS  Z2, Z1, Z11
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (DI), Z2
+	VFMADD231PS  Z2, Z1, Z12
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (DI), Z2
+	VFMADD231PS  Z2, Z1, Z13
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (DI), Z2
+	VFMADD231PS  Z2, Z1, Z14
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	SUBQ         $0x04, R8
+	JGE          loop247
+
+rest248:
+	ADDQ $0x04, R8
+	JE   done250
+
+tail249:
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (DI), Z2
+	VFMADD231PS  Z2, Z1, Z11
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNE          tail249
+
+done250:
+	VADDPS Z13, Z11, Z11
+	VADDPS Z14, Z12, Z12
+	VADDPS Z12, Z11, Z11
+	VMULPS Z0, Z11, Z11
+	MOVQ   AX, DI
+	MOVQ   DX, SI
+	MOVQ   rows+24(FP), R8
+	SUBQ   $0x02, R8
+	JL     rest252
+
+loop251:
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (DI), Z2
+	VFNMADD231PS Z11, Z1, Z2
+	VMOVUPS      Z2, (DI)
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (DI), Z2
+	VFNMADD231PS Z11, Z1, Z2
+	VMOVUPS      Z2, (DI)
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	SUBQ         $0x02, R8
+	JGE          loop251
+
+rest252:
+	ADDQ $0x02, R8
+	JE   done254
+
+tail253:
+	VBROADCASTSS (SI), Z1
+	VMOVUPS      (DI), Z2
+	VFNMADD231PS Z11, Z1, Z2
+	VMOVUPS      Z2, (DI)
+	ADDQ         CX, DI
+	ADDQ         $0x04, SI
+	DECQ         R8
+	JNE          tail253
+
+done254:
+	ADDQ $0x00000040, AX
+	SUBQ $0x10, BX
+
+rest237:
+	TESTQ  BX, BX
+	JE     done238
+	MOVQ   $-1, SI
+	BZHIQ  BX, SI, SI
+	KMOVW  SI, K1
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	MOVQ   AX, SI
+	MOVQ   DX, BX
+	MOVQ   rows+24(FP), DI
+	SUBQ   $0x04, DI
+	JL     rest256
+
+loop255:
+	VBROADCASTSS (BX), Z1
+	VMOVUPS.Z    (SI), K1, Z2
+	VFMADD231PS  Z2, Z1, Z15
+	ADDQ         CX, SI
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Z1
+	VMOVUPS.Z    (SI), K1, Z2
+	VFMADD231PS  Z2, Z1, Z16
+	ADDQ         CX, SI
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Z1
+	VMOVUPS.Z    (SI), K1, Z2
+	VFMADD231PS  Z2, Z1, Z17
+	ADDQ         CX, SI
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Z1
+	VMOVUPS.Z    (SI), K1, Z2
+	VFMADD231PS  Z2, Z1, Z18
+	ADDQ         CX, SI
+	ADDQ         $0x04, BX
+	SUBQ         $0x04, DI
+	JGE          loop255
+
+rest256:
+	ADDQ $0x04, DI
+	JE   done258
+
+tail257:
+	VBROADCASTSS (BX), Z1
+	VMOVUPS.Z    (SI), K1, Z2
+	VFMADD231PS  Z2, Z1, Z15
+	ADDQ         CX, SI
+	ADDQ         $0x04, BX
+	DECQ         DI
+	JNE          tail257
+
+done258:
+	VADDPS Z17, Z15, Z15
+	VADDPS Z18, Z16, Z16
+	VADDPS Z16, Z15, Z15
+	VMULPS Z0, Z15, Z15
+	MOVQ   DX, DX
+	MOVQ   rows+24(FP), BX
+	SUBQ   $0x02, BX
+	JL     rest260
+
+loop259:
+	VBROADCASTSS (DX), Z0
+	VMOVUPS.Z    (AX), K1, Z1
+	VFNMADD231PS Z15, Z0, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Z0
+	VMOVUPS.Z    (AX), K1, Z1
+	VFNMADD231PS Z15, Z0, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	ADDQ         $0x04, DX
+	SUBQ         $0x02, BX
+	JGE          loop259
+
+rest260:
+	ADDQ $0x02, BX
+	JE   done262
+
+tail261:
+	VBROADCASTSS (DX), Z0
+	VMOVUPS.Z    (AX), K1, Z1
+	VFNMADD231PS Z15, Z0, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	ADDQ         $0x04, DX
+	DECQ         BX
+	JNE          tail261
+
+done262:
+done238:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func reflectPullbackAVX512(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int, scale float32)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·reflectPullbackAVX512(SB), NOSPLIT, $8-68
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     q+0(FP), AX
+	MOVQ     qStride+8(FP), CX
+	MOVQ     grad+16(FP), DX
+	MOVQ     gradStride+24(FP), BX
+	MOVQ     cols+56(FP), SI
+
+two263:
+	CMPQ   SI, $0x20
+	JL     one264
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   u+32(FP), DI
+	MOVQ   AX, R8
+	MOVQ   DX, R9
+	MOVQ   rows+48(FP), R10
+	SUBQ   $0x02, R10
+	JL     rest268
+
+loop267:
+	VBROADCASTSS (DI), Z8
+	VMOVUPS      (R8), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VMOVUPS      (R9), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VMOVUPS      64(R8), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VMOVUPS      64(R9), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Z8
+	VMOVUPS      (R8), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VMOVUPS      (R9), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VMOVUPS      64(R8), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VMOVUPS      64(R9), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	SUBQ         $0x02, R10
+	JGE          loop267
+
+rest268:
+	ADDQ $0x02, R10
+	JE   done270
+
+tail269:
+	VBROADCASTSS (DI), Z8
+	VMOVUPS      (R8), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VMOVUPS      (R9), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VMOVUPS      64(R8), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VMOVUPS      64(R9), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	DECQ         R10
+	JNE          tail269
+
+done270:
+	VBROADCASTSS  scale+64(FP), Z8
+	VADDPS        Z2, Z0, Z0
+	VADDPS        Z3, Z1, Z1
+	VMULPS        Z8, Z0, Z0
+	VMULPS        Z8, Z1, Z1
+	VADDPS        Z6, Z4, Z4
+	VADDPS        Z7, Z5, Z5
+	VMULPS        Z8, Z4, Z4
+	VMULPS        Z8, Z5, Z5
+	VMULPS        Z4, Z0, Z8
+	VFMADD231PS   Z5, Z1, Z8
+	VEXTRACTF64X4 $0x01, Z8, Y9
+	VADDPS        Y9, Y8, Y9
+	VEXTRACTF32X4 $0x01, Y9, X8
+	VADDPS        X8, X9, X8
+	VPERMILPS     $0x4e, X8, X9
+	VADDPS        X9, X8, X8
+	VPERMILPS     $0xb1, X8, X9
+	VADDPS        X9, X8, X8
+	VBROADCASTSS  X8, Z8
+	MOVQ          u+32(FP), DI
+	MOVQ          AX, R8
+	MOVQ          DX, R9
+	MOVQ          du+40(FP), R10
+	MOVQ          rows+48(FP), R11
+	SUBQ          $0x04, R11
+	JL            rest272
+
+four271:
+	VBROADCASTSS  (DI), Z9
+	VMOVUPS       (R9), Z18
+	VMULPS        Z0, Z18, Z19
+	VMOVUPS       (R8), Z20
+	VFMADD231PS   Z20, Z4, Z19
+	VFNMADD231PS  Z4, Z9, Z18
+	VMOVUPS       Z18, (R9)
+	VMOVUPS       64(R9), Z18
+	VFMADD231PS   Z1, Z18, Z19
+	VMOVUPS       64(R8), Z20
+	VFMADD231PS   Z20, Z5, Z19
+	VFNMADD231PS  Z5, Z9, Z18
+	VMOVUPS       Z18, 64(R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z19, Y9
+	VADDPS        Y9, Y19, Y9
+	VBROADCASTSS  (DI), Z18
+	VMOVUPS       (R9), Z19
+	VMULPS        Z0, Z19, Z20
+	VMOVUPS       (R8), Z21
+	VFMADD231PS   Z21, Z4, Z20
+	VFNMADD231PS  Z4, Z18, Z19
+	VMOVUPS       Z19, (R9)
+	VMOVUPS       64(R9), Z19
+	VFMADD231PS   Z1, Z19, Z20
+	VMOVUPS       64(R8), Z21
+	VFMADD231PS   Z21, Z5, Z20
+	VFNMADD231PS  Z5, Z18, Z19
+	VMOVUPS       Z19, 64(R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z20, Y18
+	VADDPS        Y18, Y20, Y18
+	VSHUFPS       $0x88, Y18, Y9, Y19
+	VSHUFPS       $0xdd, Y18, Y9, Y9
+	VADDPS        Y9, Y19, Y19
+	VBROADCASTSS  (DI), Z9
+	VMOVUPS       (R9), Z18
+	VMULPS        Z0, Z18, Z20
+	VMOVUPS       (R8), Z21
+	VFMADD231PS   Z21, Z4, Z20
+	VFNMADD231PS  Z4, Z9, Z18
+	VMOVUPS       Z18, (R9)
+	VMOVUPS       64(R9), Z18
+	VFMADD231PS   Z1, Z18, Z20
+	VMOVUPS       64(R8), Z21
+	VFMADD231PS   Z21, Z5, Z20
+	VFNMADD231PS  Z5, Z9, Z18
+	VMOVUPS       Z18, 64(R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z20, Y9
+	VADDPS        Y9, Y20, Y9
+	VBROADCASTSS  (DI), Z18
+	VMOVUPS       (R9), Z20
+	VMULPS        Z0, Z20, Z21
+	VMOVUPS       (R8), Z22
+	VFMADD231PS   Z22, Z4, Z21
+	VFNMADD231PS  Z4, Z18, Z20
+	VMOVUPS       Z20, (R9)
+	VMOVUPS       64(R9), Z20
+	VFMADD231PS   Z1, Z20, Z21
+	VMOVUPS       64(R8), Z22
+	VFMADD231PS   Z22, Z5, Z21
+	VFNMADD231PS  Z5, Z18, Z20
+	VMOVUPS       Z20, 64(R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z21, Y18
+	VADDPS        Y18, Y21, Y18
+	VSHUFPS       $0x88, Y18, Y9, Y20
+	VSHUFPS       $0xdd, Y18, Y9, Y9
+	VADDPS        Y9, Y20, Y20
+	VSHUFPS       $0x88, Y20, Y19, Y9
+	VSHUFPS       $0xdd, Y20, Y19, Y18
+	VADDPS        Y18, Y9, Y9
+	VEXTRACTF32X4 $0x01, Y9, X18
+	VADDPS        X18, X9, X18
+	VMULPS        -16(DI), X8, X9
+	VSUBPS        X18, X9, X9
+	VADDPS        (R10), X9, X9
+	VMOVUPS       X9, (R10)
+	ADDQ          $0x10, R10
+	SUBQ          $0x04, R11
+	JGE           four271
+
+rest272:
+	ADDQ $0x04, R11
+	JE   done274
+
+one273:
+	VBROADCASTSS  (DI), Z9
+	VMOVUPS       (R9), Z18
+	VMULPS        Z0, Z18, Z19
+	VMOVUPS       (R8), Z20
+	VFMADD231PS   Z20, Z4, Z19
+	VFNMADD231PS  Z4, Z9, Z18
+	VMOVUPS       Z18, (R9)
+	VMOVUPS       64(R9), Z18
+	VFMADD231PS   Z1, Z18, Z19
+	VMOVUPS       64(R8), Z20
+	VFMADD231PS   Z20, Z5, Z19
+	VFNMADD231PS  Z5, Z9, Z18
+	VMOVUPS       Z18, 64(R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z19, Y9
+	VADDPS        Y9, Y19, Y9
+	VEXTRACTF32X4 $0x01, Y9, X18
+	VADDPS        X18, X9, X18
+	VPERMILPS     $0x4e, X18, X9
+	VADDPS        X9, X18, X18
+	VPERMILPS     $0xb1, X18, X9
+	VADDPS        X9, X18, X18
+	VMULSS        -4(DI), X8, X9
+	VSUBSS        X18, X9, X9
+	VADDSS        (R10), X9, X9
+	VMOVSS        X9, (R10)
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNE           one273
+
+done274:
+	ADDQ $0x00000080, AX
+	ADDQ $0x00000080, DX
+	SUBQ $0x20, SI
+	JMP  two263
+
+one264:
+	CMPQ   SI, $0x10
+	JL     rest265
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   u+32(FP), DI
+	MOVQ   AX, R8
+	MOVQ   DX, R9
+	MOVQ   rows+48(FP), R10
+	SUBQ   $0x02, R10
+	JL     rest276
+
+loop275:
+	VBROADCASTSS (DI), Z0
+	VMOVUPS      (R8), Z1
+	VFMADD231PS  Z1, Z0, Z10
+	VMOVUPS      (R9), Z1
+	VFMADD231PS  Z1, Z0, Z12
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Z0
+	VMOVUPS      (R8), Z1
+	VFMADD231PS  Z1, Z0, Z11
+	VMOVUPS      (R9), Z1
+	VFMADD231PS  Z1, Z0, Z13
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	SUBQ         $0x02, R10
+	JGE          loop275
+
+rest276:
+	ADDQ $0x02, R10
+	JE   done278
+
+tail277:
+	VBROADCASTSS (DI), Z0
+	VMOVUPS      (R8), Z1
+	VFMADD231PS  Z1, Z0, Z10
+	VMOVUPS      (R9), Z1
+	VFMADD231PS  Z1, Z0, Z12
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	DECQ         R10
+	JNE          tail277
+
+done278:
+	VBROADCASTSS  scale+64(FP), Z0
+	VADDPS        Z11, Z10, Z10
+	VMULPS        Z0, Z10, Z10
+	VADDPS        Z13, Z12, Z12
+	VMULPS        Z0, Z12, Z12
+	VMULPS        Z12, Z10, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X1, X0, X0
+	VBROADCASTSS  X0, Z0
+	MOVQ          u+32(FP), DI
+	MOVQ          AX, R8
+	MOVQ          DX, R9
+	MOVQ          du+40(FP), R10
+	MOVQ          rows+48(FP), R11
+	SUBQ          $0x04, R11
+	JL            rest280
+
+four279:
+	VBROADCASTSS  (DI), Z1
+	VMOVUPS       (R9), Z2
+	VMULPS        Z10, Z2, Z3
+	VMOVUPS       (R8), Z4
+	VFMADD231PS   Z4, Z12, Z3
+	VFNMADD231PS  Z12, Z1, Z2
+	VMOVUPS       Z2, (R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z3, Y1
+	VADDPS        Y1, Y3, Y1
+	VBROADCASTSS  (DI), Z2
+	VMOVUPS       (R9), Z3
+	VMULPS        Z10, Z3, Z4
+	VMOVUPS       (R8), Z5
+	VFMADD231PS   Z5, Z12, Z4
+	VFNMADD231PS  Z12, Z2, Z3
+	VMOVUPS       Z3, (R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z4, Y2
+	VADDPS        Y2, Y4, Y2
+	VSHUFPS       $0x88, Y2, Y1, Y3
+	VSHUFPS       $0xdd, Y2, Y1, Y1
+	VADDPS        Y1, Y3, Y3
+	VBROADCASTSS  (DI), Z1
+	VMOVUPS       (R9), Z2
+	VMULPS        Z10, Z2, Z4
+	VMOVUPS       (R8), Z5
+	VFMADD231PS   Z5, Z12, Z4
+	VFNMADD231PS  Z12, Z1, Z2
+	VMOVUPS       Z2, (R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z4, Y1
+	VADDPS        Y1, Y4, Y1
+	VBROADCASTSS  (DI), Z2
+	VMOVUPS       (R9), Z4
+	VMULPS        Z10, Z4, Z5
+	VMOVUPS       (R8), Z6
+	VFMADD231PS   Z6, Z12, Z5
+	VFNMADD231PS  Z12, Z2, Z4
+	VMOVUPS       Z4, (R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z5, Y2
+	VADDPS        Y2, Y5, Y2
+	VSHUFPS       $0x88, Y2, Y1, Y4
+	VSHUFPS       $0xdd, Y2, Y1, Y1
+	VADDPS        Y1, Y4, Y4
+	VSHUFPS       $0x88, Y4, Y3, Y1
+	VSHUFPS       $0xdd, Y4, Y3, Y2
+	VADDPS        Y2, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X2
+	VADDPS        X2, X1, X2
+	VMULPS        -16(DI), X0, X1
+	VSUBPS        X2, X1, X1
+	VADDPS        (R10), X1, X1
+	VMOVUPS       X1, (R10)
+	ADDQ          $0x10, R10
+	SUBQ          $0x04, R11
+	JGE           four279
+
+rest280:
+	ADDQ $0x04, R11
+	JE   done282
+
+one281:
+	VBROADCASTSS  (DI), Z1
+	VMOVUPS       (R9), Z2
+	VMULPS        Z10, Z2, Z3
+	VMOVUPS       (R8), Z4
+	VFMADD231PS   Z4, Z12, Z3
+	VFNMADD231PS  Z12, Z1, Z2
+	VMOVUPS       Z2, (R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z3, Y1
+	VADDPS        Y1, Y3, Y1
+	VEXTRACTF32X4 $0x01, Y1, X2
+	VADDPS        X2, X1, X2
+	VPERMILPS     $0x4e, X2, X1
+	VADDPS        X1, X2, X2
+	VPERMILPS     $0xb1, X2, X1
+	VADDPS        X1, X2, X2
+	VMULSS        -4(DI), X0, X1
+	VSUBSS        X2, X1, X1
+	VADDSS        (R10), X1, X1
+	VMOVSS        X1, (R10)
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNE           one281
+
+done282:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, DX
+	SUBQ $0x10, SI
+
+rest265:
+	TESTQ  SI, SI
+	JE     done266
+	MOVQ   $-1, DI
+	BZHIQ  SI, DI, DI
+	KMOVW  DI, K1
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	MOVQ   u+32(FP), SI
+	MOVQ   AX, DI
+	MOVQ   DX, R8
+	MOVQ   rows+48(FP), R9
+	SUBQ   $0x02, R9
+	JL     rest284
+
+loop283:
+	VBROADCASTSS (SI), Z0
+	VMOVUPS.Z    (DI), K1, Z1
+	VFMADD231PS  Z1, Z0, Z14
+	VMOVUPS.Z    (R8), K1, Z1
+	VFMADD231PS  Z1, Z0, Z16
+	ADDQ         CX, DI
+	ADDQ         BX, R8
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Z0
+	VMOVUPS.Z    (DI), K1, Z1
+	VFMADD231PS  Z1, Z0, Z15
+	VMOVUPS.Z    (R8), K1, Z1
+	VFMADD231PS  Z1, Z0, Z17
+	ADDQ         CX, DI
+	ADDQ         BX, R8
+	ADDQ         $0x04, SI
+	SUBQ         $0x02, R9
+	JGE          loop283
+
+rest284:
+	ADDQ $0x02, R9
+	JE   done286
+
+tail285:
+	VBROADCASTSS (SI), Z0
+	VMOVUPS.Z    (DI), K1, Z1
+	VFMADD231PS  Z1, Z0, Z14
+	VMOVUPS.Z    (R8), K1, Z1
+	VFMADD231PS  Z1, Z0, Z16
+	ADDQ         CX, DI
+	ADDQ         BX, R8
+	ADDQ         $0x04, SI
+	DECQ         R9
+	JNE          tail285
+
+done286:
+	VBROADCASTSS  scale+64(FP), Z0
+	VADDPS        Z15, Z14, Z14
+	VMULPS        Z0, Z14, Z14
+	VADDPS        Z17, Z16, Z16
+	VMULPS        Z0, Z16, Z16
+	VMULPS        Z16, Z14, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X1, X0, X0
+	VBROADCASTSS  X0, Z0
+	MOVQ          u+32(FP), SI
+	MOVQ          DX, DX
+	MOVQ          du+40(FP), DI
+	MOVQ          rows+48(FP), R8
+	SUBQ          $0x04, R8
+	JL            rest288
+
+four287:
+	VBROADCASTSS  (SI), Z1
+	VMOVUPS.Z     (DX), K1, Z2
+	VMULPS        Z14, Z2, Z3
+	VMOVUPS.Z     (AX), K1, Z4
+	VFMADD231PS   Z4, Z16, Z3
+	VFNMADD231PS  Z16, Z1, Z2
+	VMOVUPS       Z2, K1, (DX)
+	ADDQ          CX, AX
+	ADDQ          BX, DX
+	ADDQ          $0x04, SI
+	VEXTRACTF64X4 $0x01, Z3, Y1
+	VADDPS        Y1, Y3, Y1
+	VBROADCASTSS  (SI), Z2
+	VMOVUPS.Z     (DX), K1, Z3
+	VMULPS        Z14, Z3, Z4
+	VMOVUPS.Z     (AX), K1, Z5
+	VFMADD231PS   Z5, Z16, Z4
+	VFNMADD231PS  Z16, Z2, Z3
+	VMOVUPS       Z3, K1, (DX)
+	ADDQ          CX, AX
+	ADDQ          BX, DX
+	ADDQ          $0x04, SI
+	VEXTRACTF64X4 $0x01, Z4, Y2
+	VADDPS        Y2, Y4, Y2
+	VSHUFPS       $0x88, Y2, Y1, Y3
+	VSHUFPS       $0xdd, Y2, Y1, Y1
+	VADDPS        Y1, Y3, Y3
+	VBROADCASTSS  (SI), Z1
+	VMOVUPS.Z     (DX), K1, Z2
+	VMULPS        Z14, Z2, Z4
+	VMOVUPS.Z     (AX), K1, Z5
+	VFMADD231PS   Z5, Z16, Z4
+	VFNMADD231PS  Z16, Z1, Z2
+	VMOVUPS       Z2, K1, (DX)
+	ADDQ          CX, AX
+	ADDQ          BX, DX
+	ADDQ          $0x04, SI
+	VEXTRACTF64X4 $0x01, Z4, Y1
+	VADDPS        Y1, Y4, Y1
+	VBROADCASTSS  (SI), Z2
+	VMOVUPS.Z     (DX), K1, Z4
+	VMULPS        Z14, Z4, Z5
+	VMOVUPS.Z     (AX), K1, Z6
+	VFMADD231PS   Z6, Z16, Z5
+	VFNMADD231PS  Z16, Z2, Z4
+	VMOVUPS       Z4, K1, (DX)
+	ADDQ          CX, AX
+	ADDQ          BX, DX
+	ADDQ          $0x04, SI
+	VEXTRACTF64X4 $0x01, Z5, Y2
+	VADDPS        Y2, Y5, Y2
+	VSHUFPS       $0x88, Y2, Y1, Y4
+	VSHUFPS       $0xdd, Y2, Y1, Y1
+	VADDPS        Y1, Y4, Y4
+	VSHUFPS       $0x88, Y4, Y3, Y1
+	VSHUFPS       $0xdd, Y4, Y3, Y2
+	VADDPS        Y2, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X2
+	VADDPS        X2, X1, X2
+	VMULPS        -16(SI), X0, X1
+	VSUBPS        X2, X1, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	ADDQ          $0x10, DI
+	SUBQ          $0x04, R8
+	JGE           four287
+
+rest288:
+	ADDQ $0x04, R8
+	JE   done290
+
+one289:
+	VBROADCASTSS  (SI), Z1
+	VMOVUPS.Z     (DX), K1, Z2
+	VMULPS        Z14, Z2, Z3
+	VMOVUPS.Z     (AX), K1, Z4
+	VFMADD231PS   Z4, Z16, Z3
+	VFNMADD231PS  Z16, Z1, Z2
+	VMOVUPS       Z2, K1, (DX)
+	ADDQ          CX, AX
+	ADDQ          BX, DX
+	ADDQ          $0x04, SI
+	VEXTRACTF64X4 $0x01, Z3, Y1
+	VADDPS        Y1, Y3, Y1
+	VEXTRACTF32X4 $0x01, Y1, X2
+	VADDPS        X2, X1, X2
+	VPERMILPS     $0x4e, X2, X1
+	VADDPS        X1, X2, X2
+	VPERMILPS     $0xb1, X2, X1
+	VADDPS        X1, X2, X2
+	VMULSS        -4(SI), X0, X1
+	VSUBSS        X2, X1, X1
+	VADDSS        (DI), X1, X1
+	VMOVSS        X1, (DI)
+	ADDQ          $0x04, DI
+	DECQ          R8
+	JNE           one289
+
+done290:
+done266:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func softmaxAVX512(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·softmaxAVX512(SB), NOSPLIT, $8-72
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     d+0(FP), AX
+	MOVQ     logits+16(FP), CX
+	MOVQ     rows+32(FP), DX
+	MOVQ     cols+40(FP), BX
+	MOVQ     largest+56(FP), SI
+	MOVQ     sums+64(FP), DI
+
+rows291:
+	VMOVUPS cff800000<>+0(SB), Z0
+	XORQ    R8, R8
+	MOVQ    BX, R9
+	SUBQ    $0x10, R9
+	JL      tail293
+
+vectors292:
+	VMOVUPS (CX)(R8*4), Z1
+	VMAXPS  Z1, Z0, Z0
+	ADDQ    $0x10, R8
+	SUBQ    $0x10, R9
+	JGE     vectors292
+
+tail293:
+	ADDQ    $0x10, R9
+	JE      done294
+	MOVQ    $-1, R10
+	BZHIQ   R9, R10, R10
+	KMOVW   R10, K1
+	VMOVUPS cff800000<>+0(SB), Z1
+	VMOVUPS (CX)(R8*4), K1, Z1
+	VMAXPS  Z1, Z0, Z0
+
+done294:
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VMAXPS        Y1, Y0, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VMAXPS        X0, X1, X0
+	VPERMILPS     $0x4e, X0, X1
+	VMAXPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VMAXPS        X1, X0, X0
+	VMOVSS        X0, (SI)
+	VBROADCASTSS  X0, Z0
+	VPXORD        Z2, Z2, Z2
+	CMPQ          d+0(FP), $0x00
+	JE            skip295
+	XORQ          R8, R8
+	MOVQ          BX, R9
+	SUBQ          $0x10, R9
+	JL            tail298
+
+vectors297:
+	VMOVUPS      (CX)(R8*4), Z1
+	VSUBPS       Z0, Z1, Z1
+	VMOVUPS      c42b20000<>+0(SB), Z3
+	VMINPS       Z1, Z3, Z1
+	VMOVUPS      cc2d00000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z1
+	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS c3f318000<>+0(SB), Z3, Z1
+	VFNMADD231PS cb95e8083<>+0(SB), Z3, Z1
+	VMOVUPS      c39506967<>+0(SB), Z4
+	VFMADD213PS  c3ab743ce<>+0(SB), Z1, Z4
+	VFMADD213PS  c3c088908<>+0(SB), Z1, Z4
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z1, Z4
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z1, Z4
+	VFMADD213PS  c3f000000<>+0(SB), Z1, Z4
+	VFMADD213PS  c3f800000<>+0(SB), Z1, Z4
+	VFMADD213PS  c3f800000<>+0(SB), Z1, Z4
+	VSCALEFPS    Z3, Z4, Z1
+	VADDPS       Z1, Z2, Z2
+	VMOVUPS      Z1, (AX)(R8*4)
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, R9
+	JGE          vectors297
+
+tail298:
+	ADDQ         $0x10, R9
+	JE           done299
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K1
+	VMOVUPS      cff800000<>+0(SB), Z1
+	VMOVUPS      (CX)(R8*4), K1, Z1
+	VSUBPS       Z0, Z1, Z0
+	VMOVUPS      c42b20000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z0
+	VMOVUPS      cc2d00000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS  $0x08, Z1, Z1
+	VFNMADD231PS c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z1, Z0
+	VMOVUPS      c39506967<>+0(SB), Z3
+	VFMADD213PS  c3ab743ce<>+0(SB), Z0, Z3
+	VFMADD213PS  c3c088908<>+0(SB), Z0, Z3
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z0, Z3
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z0, Z3
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z3
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z3
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z3
+	VSCALEFPS    Z1, Z3, Z0
+	VADDPS       Z0, Z2, Z2
+	VMOVUPS      Z0, K1, (AX)(R8*4)
+
+done299:
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPS        X1, X0, X1
+	VPERMILPS     $0x4e, X1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0xb1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSS        X1, (DI)
+	VBROADCASTSS  scale+48(FP), Z0
+	VBROADCASTSS  X1, Z1
+	VDIVPS        Z1, Z0, Z0
+	XORQ          R8, R8
+	MOVQ          BX, R9
+	SUBQ          $0x10, R9
+	JL            tail301
+
+vectors300:
+	VMOVUPS (AX)(R8*4), Z1
+	VMULPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(R8*4)
+	ADDQ    $0x10, R8
+	SUBQ    $0x10, R9
+	JGE     vectors300
+
+tail301:
+	ADDQ      $0x10, R9
+	JE        done302
+	MOVQ      $-1, R10
+	BZHIQ     R9, R10, R10
+	KMOVW     R10, K1
+	VMOVUPS.Z (AX)(R8*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(R8*4)
+
+done302:
+	JMP summed296
+
+skip295:
+	XORQ R8, R8
+	MOVQ BX, R9
+	SUBQ $0x10, R9
+	JL   tail304
+
+vectors303:
+	VMOVUPS      (CX)(R8*4), Z1
+	VSUBPS       Z0, Z1, Z1
+	VMOVUPS      c42b20000<>+0(SB), Z3
+	VMINPS       Z1, Z3, Z1
+	VMOVUPS      cc2d00000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z1
+	VMULPS       c3fb8aa3b<>+0(SB), Z1, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS c3f318000<>+0(SB), Z3, Z1
+	VFNMADD231PS cb95e8083<>+0(SB), Z3, Z1
+	VMOVUPS      c39506967<>+0(SB), Z4
+	VFMADD213PS  c3ab743ce<>+0(SB), Z1, Z4
+	VFMADD213PS  c3c088908<>+0(SB), Z1, Z4
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z1, Z4
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z1, Z4
+	VFMADD213PS  c3f000000<>+0(SB), Z1, Z4
+	VFMADD213PS  c3f800000<>+0(SB), Z1, Z4
+	VFMADD213PS  c3f800000<>+0(SB), Z1, Z4
+	VSCALEFPS    Z3, Z4, Z1
+	VADDPS       Z1, Z2, Z2
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, R9
+	JGE          vectors303
+
+tail304:
+	ADDQ         $0x10, R9
+	JE           done305
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K1
+	VMOVUPS      cff800000<>+0(SB), Z1
+	VMOVUPS      (CX)(R8*4), K1, Z1
+	VSUBPS       Z0, Z1, Z0
+	VMOVUPS      c42b20000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z0
+	VMOVUPS      cc2d00000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS  $0x08, Z1, Z1
+	VFNMADD231PS c3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z1, Z0
+	VMOVUPS      c39506967<>+0(SB), Z3
+	VFMADD213PS  c3ab743ce<>+0(SB), Z0, Z3
+	VFMADD213PS  c3c088908<>+0(SB), Z0, Z3
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z0, Z3
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z0, Z3
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z3
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z3
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z3
+	VSCALEFPS    Z1, Z3, Z0
+	VADDPS       Z0, Z2, Z2
+
+done305:
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPS        X1, X0, X1
+	VPERMILPS     $0x4e, X1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0xb1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSS        X1, (DI)
+
+summed296:
+	ADDQ     $0x04, SI
+	ADDQ     $0x04, DI
+	ADDQ     dStride+8(FP), AX
+	ADDQ     logitsStride+24(FP), CX
+	DECQ     DX
+	JNE      rows291
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA cff800000<>+0(SB)/4, $0xff800000
+DATA cff800000<>+4(SB)/4, $0xff800000
+DATA cff800000<>+8(SB)/4, $0xff800000
+DATA cff800000<>+12(SB)/4, $0xff800000
+DATA cff800000<>+16(SB)/4, $0xff800000
+DATA cff800000<>+20(SB)/4, $0xff800000
+DATA cff800000<>+24(SB)/4, $0xff800000
+DATA cff800000<>+28(SB)/4, $0xff800000
+DATA cff800000<>+32(SB)/4, $0xff800000
+DATA cff800000<>+36(SB)/4, $0xff800000
+DATA cff800000<>+40(SB)/4, $0xff800000
+DATA cff800000<>+44(SB)/4, $0xff800000
+DATA cff800000<>+48(SB)/4, $0xff800000
+DATA cff800000<>+52(SB)/4, $0xff800000
+DATA cff800000<>+56(SB)/4, $0xff800000
+DATA cff800000<>+60(SB)/4, $0xff800000
+GLOBL cff800000<>(SB), RODATA|NOPTR, $64
+
+// func lstmForwardAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·lstmForwardAVX512(SB), NOSPLIT, $8-96
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     cols+88(FP), AX
+	MOVQ     rows+80(FP), CX
+	MOVQ     gates+0(FP), DX
+	LEAQ     (DX)(AX*4), BX
+	LEAQ     (BX)(AX*4), SI
+	LEAQ     (SI)(AX*4), DI
+	MOVQ     cPrev+16(FP), R8
+	MOVQ     c+32(FP), R9
+	MOVQ     tanhC+48(FP), R10
+	MOVQ     h+64(FP), R11
+
+rows306:
+	XORQ R12, R12
+	MOVQ AX, R13
+	SUBQ $0x10, R13
+	JL   tail308
+
+vectors307:
+	VMOVUPS      (DX)(R12*4), Z0
+	VPXORD       Z1, Z1, Z1
+	VSUBPS       Z0, Z1, Z0
+	VMOVUPS      c42b20000<>+0(SB), Z7
+	VMINPS       Z0, Z7, Z0
+	VMOVUPS      cc2d00000<>+0(SB), Z7
+	VMAXPS       Z0, Z7, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z7
+	VRNDSCALEPS  $0x08, Z7, Z7
+	VFNMADD231PS c3f318000<>+0(SB), Z7, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z7, Z0
+	VMOVUPS      c39506967<>+0(SB), Z8
+	VFMADD213PS  c3ab743ce<>+0(SB), Z0, Z8
+	VFMADD213PS  c3c088908<>+0(SB), Z0, Z8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z0, Z8
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z0, Z8
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z8
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z8
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z8
+	VSCALEFPS    Z7, Z8, Z0
+	VMOVUPS      c3f800000<>+0(SB), Z7
+	VADDPS       c3f800000<>+0(SB), Z0, Z0
+	VDIVPS       Z0, Z7, Z0
+	VMOVUPS      Z0, (DX)(R12*4)
+	VMOVUPS      (SI)(R12*4), Z7
+	VMOVUPS      c40fcf84f<>+0(SB), Z8
+	VMINPS       Z7, Z8, Z7
+	VMOVUPS      cc0fcf84f<>+0(SB), Z8
+	VMAXPS       Z7, Z8, Z7
+	VMULPS       Z7, Z7, Z8
+	VMOVUPS      ca59f25c0<>+0(SB), Z9
+	VFMADD213PS  c2a61337e<>+0(SB), Z8, Z9
+	VFMADD213PS  caebd37ff<>+0(SB), Z8, Z9
+	VFMADD213PS  c335c0041<>+0(SB), Z8, Z9
+	VFMADD213PS  c3779434a<>+0(SB), Z8, Z9
+	VFMADD213PS  c3a270ded<>+0(SB), Z8, Z9
+	VFMADD213PS  c3ba059dc<>+0(SB), Z8, Z9
+	VMOVUPS      c35a0d3d8<>+0(SB), Z10
+	VFMADD213PS  c38f895d6<>+0(SB), Z8, Z10
+	VFMADD213PS  c3b14aa05<>+0(SB), Z8, Z10
+	VFMADD213PS  c3ba059dd<>+0(SB), Z8, Z10
+	VMULPS       Z9, Z7, Z7
+	VDIVPS       Z10, Z7, Z7
+	VMOVUPS      Z7, (SI)(R12*4)
+	VMULPS       Z7, Z0, Z0
+	VMOVUPS      (BX)(R12*4), Z7
+	VPXORD       Z2, Z2, Z2
+	VSUBPS       Z7, Z2, Z7
+	VMOVUPS      c42b20000<>+0(SB), Z8
+	VMINPS       Z7, Z8, Z7
+	VMOVUPS      cc2d00000<>+0(SB), Z8
+	VMAXPS       Z7, Z8, Z7
+	VMULPS       c3fb8aa3b<>+0(SB), Z7, Z8
+	VRNDSCALEPS  $0x08, Z8, Z8
+	VFNMADD231PS c3f318000<>+0(SB), Z8, Z7
+	VFNMADD231PS cb95e8083<>+0(SB), Z8, Z7
+	VMOVUPS      c39506967<>+0(SB), Z9
+	VFMADD213PS  c3ab743ce<>+0(SB), Z7, Z9
+	VFMADD213PS  c3c088908<>+0(SB), Z7, Z9
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z7, Z9
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z7, Z9
+	VFMADD213PS  c3f000000<>+0(SB), Z7, Z9
+	VFMADD213PS  c3f800000<>+0(SB), Z7, Z9
+	VFMADD213PS  c3f800000<>+0(SB), Z7, Z9
+	VSCALEFPS    Z8, Z9, Z7
+	VMOVUPS      c3f800000<>+0(SB), Z8
+	VADDPS       c3f800000<>+0(SB), Z7, Z7
+	VDIVPS       Z7, Z8, Z7
+	VMOVUPS      Z7, (BX)(R12*4)
+	VMOVUPS      (R8)(R12*4), Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VMOVUPS      Z0, (R9)(R12*4)
+	VMOVUPS      c40fcf84f<>+0(SB), Z7
+	VMINPS       Z0, Z7, Z0
+	VMOVUPS      cc0fcf84f<>+0(SB), Z7
+	VMAXPS       Z0, Z7, Z0
+	VMULPS       Z0, Z0, Z7
+	VMOVUPS      ca59f25c0<>+0(SB), Z8
+	VFMADD213PS  c2a61337e<>+0(SB), Z7, Z8
+	VFMADD213PS  caebd37ff<>+0(SB), Z7, Z8
+	VFMADD213PS  c335c0041<>+0(SB), Z7, Z8
+	VFMADD213PS  c3779434a<>+0(SB), Z7, Z8
+	VFMADD213PS  c3a270ded<>+0(SB), Z7, Z8
+	VFMADD213PS  c3ba059dc<>+0(SB), Z7, Z8
+	VMOVUPS      c35a0d3d8<>+0(SB), Z9
+	VFMADD213PS  c38f895d6<>+0(SB), Z7, Z9
+	VFMADD213PS  c3b14aa05<>+0(SB), Z7, Z9
+	VFMADD213PS  c3ba059dd<>+0(SB), Z7, Z9
+	VMULPS       Z8, Z0, Z0
+	VDIVPS       Z9, Z0, Z0
+	VMOVUPS      Z0, (R10)(R12*4)
+	VMOVUPS      (DI)(R12*4), Z7
+	VPXORD       Z3, Z3, Z3
+	VSUBPS       Z7, Z3, Z7
+	VMOVUPS      c42b20000<>+0(SB), Z8
+	VMINPS       Z7, Z8, Z7
+	VMOVUPS      cc2d00000<>+0(SB), Z8
+	VMAXPS       Z7, Z8, Z7
+	VMULPS       c3fb8aa3b<>+0(SB), Z7, Z8
+	VRNDSCALEPS  $0x08, Z8, Z8
+	VFNMADD231PS c3f318000<>+0(SB), Z8, Z7
+	VFNMADD231PS cb95e8083<>+0(SB), Z8, Z7
+	VMOVUPS      c39506967<>+0(SB), Z9
+	VFMADD213PS  c3ab743ce<>+0(SB), Z7, Z9
+	VFMADD213PS  c3c088908<>+0(SB), Z7, Z9
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z7, Z9
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z7, Z9
+	VFMADD213PS  c3f000000<>+0(SB), Z7, Z9
+	VFMADD213PS  c3f800000<>+0(SB), Z7, Z9
+	VFMADD213PS  c3f800000<>+0(SB), Z7, Z9
+	VSCALEFPS    Z8, Z9, Z7
+	VMOVUPS      c3f800000<>+0(SB), Z8
+	VADDPS       c3f800000<>+0(SB), Z7, Z7
+	VDIVPS       Z7, Z8, Z7
+	VMOVUPS      Z7, (DI)(R12*4)
+	VMULPS       Z0, Z7, Z0
+	VMOVUPS      Z0, (R11)(R12*4)
+	ADDQ         $0x10, R12
+	SUBQ         $0x10, R13
+	JGE          vectors307
+
+tail308:
+	ADDQ         $0x10, R13
+	JE           done309
+	MOVQ         $-1, R14
+	BZHIQ        R13, R14, R14
+	KMOVW        R14, K1
+	VMOVUPS.Z    (DX)(R12*4), K1, Z0
+	VPXORD       Z4, Z4, Z4
+	VSUBPS       Z0, Z4, Z0
+	VMOVUPS      c42b20000<>+0(SB), Z7
+	VMINPS       Z0, Z7, Z0
+	VMOVUPS      cc2d00000<>+0(SB), Z7
+	VMAXPS       Z0, Z7, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z7
+	VRNDSCALEPS  $0x08, Z7, Z7
+	VFNMADD231PS c3f318000<>+0(SB), Z7, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z7, Z0
+	VMOVUPS      c39506967<>+0(SB), Z8
+	VFMADD213PS  c3ab743ce<>+0(SB), Z0, Z8
+	VFMADD213PS  c3c088908<>+0(SB), Z0, Z8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z0, Z8
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z0, Z8
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z8
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z8
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z8
+	VSCALEFPS    Z7, Z8, Z0
+	VMOVUPS      c3f800000<>+0(SB), Z7
+	VADDPS       c3f800000<>+0(SB), Z0, Z0
+	VDIVPS       Z0, Z7, Z0
+	VMOVUPS      Z0, K1, (DX)(R12*4)
+	VMOVUPS.Z    (SI)(R12*4), K1, Z7
+	VMOVUPS      c40fcf84f<>+0(SB), Z8
+	VMINPS       Z7, Z8, Z7
+	VMOVUPS      cc0fcf84f<>+0(SB), Z8
+	VMAXPS       Z7, Z8, Z7
+	VMULPS       Z7, Z7, Z8
+	VMOVUPS      ca59f25c0<>+0(SB), Z9
+	VFMADD213PS  c2a61337e<>+0(SB), Z8, Z9
+	VFMADD213PS  caebd37ff<>+0(SB), Z8, Z9
+	VFMADD213PS  c335c0041<>+0(SB), Z8, Z9
+	VFMADD213PS  c3779434a<>+0(SB), Z8, Z9
+	VFMADD213PS  c3a270ded<>+0(SB), Z8, Z9
+	VFMADD213PS  c3ba059dc<>+0(SB), Z8, Z9
+	VMOVUPS      c35a0d3d8<>+0(SB), Z10
+	VFMADD213PS  c38f895d6<>+0(SB), Z8, Z10
+	VFMADD213PS  c3b14aa05<>+0(SB), Z8, Z10
+	VFMADD213PS  c3ba059dd<>+0(SB), Z8, Z10
+	VMULPS       Z9, Z7, Z7
+	VDIVPS       Z10, Z7, Z7
+	VMOVUPS      Z7, K1, (SI)(R12*4)
+	VMULPS       Z7, Z0, Z0
+	VMOVUPS.Z    (BX)(R12*4), K1, Z7
+	VPXORD       Z5, Z5, Z5
+	VSUBPS       Z7, Z5, Z7
+	VMOVUPS      c42b20000<>+0(SB), Z8
+	VMINPS       Z7, Z8, Z7
+	VMOVUPS      cc2d00000<>+0(SB), Z8
+	VMAXPS       Z7, Z8, Z7
+	VMULPS       c3fb8aa3b<>+0(SB), Z7, Z8
+	VRNDSCALEPS  $0x08, Z8, Z8
+	VFNMADD231PS c3f318000<>+0(SB), Z8, Z7
+	VFNMADD231PS cb95e8083<>+0(SB), Z8, Z7
+	VMOVUPS      c39506967<>+0(SB), Z9
+	VFMADD213PS  c3ab743ce<>+0(SB), Z7, Z9
+	VFMADD213PS  c3c088908<>+0(SB), Z7, Z9
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z7, Z9
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z7, Z9
+	VFMADD213PS  c3f000000<>+0(SB), Z7, Z9
+	VFMADD213PS  c3f800000<>+0(SB), Z7, Z9
+	VFMADD213PS  c3f800000<>+0(SB), Z7, Z9
+	VSCALEFPS    Z8, Z9, Z7
+	VMOVUPS      c3f800000<>+0(SB), Z8
+	VADDPS       c3f800000<>+0(SB), Z7, Z7
+	VDIVPS       Z7, Z8, Z7
+	VMOVUPS      Z7, K1, (BX)(R12*4)
+	VMOVUPS.Z    (R8)(R12*4), K1, Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VMOVUPS      Z0, K1, (R9)(R12*4)
+	VMOVUPS      c40fcf84f<>+0(SB), Z7
+	VMINPS       Z0, Z7, Z0
+	VMOVUPS      cc0fcf84f<>+0(SB), Z7
+	VMAXPS       Z0, Z7, Z0
+	VMULPS       Z0, Z0, Z7
+	VMOVUPS      ca59f25c0<>+0(SB), Z8
+	VFMADD213PS  c2a61337e<>+0(SB), Z7, Z8
+	VFMADD213PS  caebd37ff<>+0(SB), Z7, Z8
+	VFMADD213PS  c335c0041<>+0(SB), Z7, Z8
+	VFMADD213PS  c3779434a<>+0(SB), Z7, Z8
+	VFMADD213PS  c3a270ded<>+0(SB), Z7, Z8
+	VFMADD213PS  c3ba059dc<>+0(SB), Z7, Z8
+	VMOVUPS      c35a0d3d8<>+0(SB), Z9
+	VFMADD213PS  c38f895d6<>+0(SB), Z7, Z9
+	VFMADD213PS  c3b14aa05<>+0(SB), Z7, Z9
+	VFMADD213PS  c3ba059dd<>+0(SB), Z7, Z9
+	VMULPS       Z8, Z0, Z0
+	VDIVPS       Z9, Z0, Z0
+	VMOVUPS      Z0, K1, (R10)(R12*4)
+	VMOVUPS.Z    (DI)(R12*4), K1, Z7
+	VPXORD       Z6, Z6, Z6
+	VSUBPS       Z7, Z6, Z7
+	VMOVUPS      c42b20000<>+0(SB), Z8
+	VMINPS       Z7, Z8, Z7
+	VMOVUPS      cc2d00000<>+0(SB), Z8
+	VMAXPS       Z7, Z8, Z7
+	VMULPS       c3fb8aa3b<>+0(SB), Z7, Z8
+	VRNDSCALEPS  $0x08, Z8, Z8
+	VFNMADD231PS c3f318000<>+0(SB), Z8, Z7
+	VFNMADD231PS cb95e8083<>+0(SB), Z8, Z7
+	VMOVUPS      c39506967<>+0(SB), Z9
+	VFMADD213PS  c3ab743ce<>+0(SB), Z7, Z9
+	VFMADD213PS  c3c088908<>+0(SB), Z7, Z9
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z7, Z9
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z7, Z9
+	VFMADD213PS  c3f000000<>+0(SB), Z7, Z9
+	VFMADD213PS  c3f800000<>+0(SB), Z7, Z9
+	VFMADD213PS  c3f800000<>+0(SB), Z7, Z9
+	VSCALEFPS    Z8, Z9, Z7
+	VMOVUPS      c3f800000<>+0(SB), Z8
+	VADDPS       c3f800000<>+0(SB), Z7, Z7
+	VDIVPS       Z7, Z8, Z7
+	VMOVUPS      Z7, K1, (DI)(R12*4)
+	VMULPS       Z0, Z7, Z0
+	VMOVUPS      Z0, K1, (R11)(R12*4)
+
+done309:
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     gatesStride+8(FP), BX
+	ADDQ     gatesStride+8(FP), SI
+	ADDQ     gatesStride+8(FP), DI
+	ADDQ     cPrevStride+24(FP), R8
+	ADDQ     cStride+40(FP), R9
+	ADDQ     tanhCStride+56(FP), R10
+	ADDQ     hStride+72(FP), R11
+	DECQ     CX
+	JNE      rows306
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func lstmBackwardAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $8-96
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     cols+88(FP), AX
+	MOVQ     rows+80(FP), CX
+	MOVQ     gates+0(FP), DX
+	LEAQ     (DX)(AX*4), BX
+	LEAQ     (BX)(AX*4), SI
+	LEAQ     (SI)(AX*4), DI
+	MOVQ     cPrev+16(FP), R8
+	MOVQ     tanhC+32(FP), R9
+	MOVQ     dh+48(FP), R10
+	MOVQ     dc+64(FP), R11
+
+rows310:
+	XORQ R12, R12
+	MOVQ AX, R13
+	SUBQ $0x10, R13
+	JL   tail312
+
+vectors311:
+	VMOVUPS      (R10)(R12*4), Z0
+	VMOVUPS      (R9)(R12*4), Z1
+	VMOVUPS      (DI)(R12*4), Z2
+	VMULPS       Z2, Z0, Z0
+	VMOVUPS      (R11)(R12*4), Z3
+	VMOVUPS      c3f800000<>+0(SB), Z4
+	VFNMADD231PS Z1, Z1, Z4
+	VFMADD231PS  Z4, Z0, Z3
+	VMULPS       Z1, Z0, Z0
+	VMOVUPS      c3f800000<>+0(SB), Z1
+	VSUBPS       Z2, Z1, Z1
+	VMULPS       Z1, Z0, Z0
+	VMOVUPS      Z0, (DI)(R12*4)
+	VMOVUPS      (DX)(R12*4), Z0
+	VMOVUPS      (SI)(R12*4), Z1
+	VMULPS       Z0, Z3, Z2
+	VMULPS       Z1, Z2, Z4
+	VMOVUPS      c3f800000<>+0(SB), Z5
+	VSUBPS       Z0, Z5, Z0
+	VMULPS       Z0, Z4, Z0
+	VMOVUPS      Z0, (DX)(R12*4)
+	VMOVUPS      c3f800000<>+0(SB), Z0
+	VFNMADD231PS Z1, Z1, Z0
+	VMULPS       Z0, Z2, Z0
+	VMOVUPS      Z0, (SI)(R12*4)
+	VMOVUPS      (BX)(R12*4), Z0
+	VMULPS       Z0, Z3, Z1
+	VMOVUPS      (R8)(R12*4), Z2
+	VMULPS       Z2, Z1, Z2
+	VMOVUPS      c3f800000<>+0(SB), Z3
+	VSUBPS       Z0, Z3, Z0
+	VMULPS       Z0, Z2, Z0
+	VMOVUPS      Z0, (BX)(R12*4)
+	VMOVUPS      Z1, (R11)(R12*4)
+	ADDQ         $0x10, R12
+	SUBQ         $0x10, R13
+	JGE          vectors311
+
+tail312:
+	ADDQ         $0x10, R13
+	JE           done313
+	MOVQ         $-1, R14
+	BZHIQ        R13, R14, R14
+	KMOVW        R14, K1
+	VMOVUPS.Z    (R10)(R12*4), K1, Z0
+	VMOVUPS.Z    (R9)(R12*4), K1, Z1
+	VMOVUPS.Z    (DI)(R12*4), K1, Z2
+	VMULPS       Z2, Z0, Z0
+	VMOVUPS.Z    (R11)(R12*4), K1, Z3
+	VMOVUPS      c3f800000<>+0(SB), Z4
+	VFNMADD231PS Z1, Z1, Z4
+	VFMADD231PS  Z4, Z0, Z3
+	VMULPS       Z1, Z0, Z0
+	VMOVUPS      c3f800000<>+0(SB), Z1
+	VSUBPS       Z2, Z1, Z1
+	VMULPS       Z1, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)(R12*4)
+	VMOVUPS.Z    (DX)(R12*4), K1, Z0
+	VMOVUPS.Z    (SI)(R12*4), K1, Z1
+	VMULPS       Z0, Z3, Z2
+	VMULPS       Z1, Z2, Z4
+	VMOVUPS      c3f800000<>+0(SB), Z5
+	VSUBPS       Z0, Z5, Z0
+	VMULPS       Z0, Z4, Z0
+	VMOVUPS      Z0, K1, (DX)(R12*4)
+	VMOVUPS      c3f800000<>+0(SB), Z0
+	VFNMADD231PS Z1, Z1, Z0
+	VMULPS       Z0, Z2, Z0
+	VMOVUPS      Z0, K1, (SI)(R12*4)
+	VMOVUPS.Z    (BX)(R12*4), K1, Z0
+	VMULPS       Z0, Z3, Z1
+	VMOVUPS.Z    (R8)(R12*4), K1, Z2
+	VMULPS       Z2, Z1, Z2
+	VMOVUPS      c3f800000<>+0(SB), Z3
+	VSUBPS       Z0, Z3, Z0
+	VMULPS       Z0, Z2, Z0
+	VMOVUPS      Z0, K1, (BX)(R12*4)
+	VMOVUPS      Z1, K1, (R11)(R12*4)
+
+done313:
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     gatesStride+8(FP), BX
+	ADDQ     gatesStride+8(FP), SI
+	ADDQ     gatesStride+8(FP), DI
+	ADDQ     cPrevStride+24(FP), R8
+	ADDQ     tanhCStride+40(FP), R9
+	ADDQ     dhStride+56(FP), R10
+	ADDQ     dcStride+72(FP), R11
+	DECQ     CX
+	JNE      rows310
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func gruGatesAVX512(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, rh *float32, rhStride int, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·gruGatesAVX512(SB), NOSPLIT, $8-64
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     cols+56(FP), AX
+	MOVQ     rows+48(FP), CX
+	MOVQ     gates+0(FP), DX
+	LEAQ     (DX)(AX*4), BX
+	MOVQ     hPrev+16(FP), SI
+	MOVQ     rh+32(FP), DI
+
+rows314:
+	XORQ R8, R8
+	MOVQ AX, R9
+	SUBQ $0x10, R9
+	JL   tail316
+
+vectors315:
+	VMOVUPS      (DX)(R8*4), Z0
+	VPXORD       Z1, Z1, Z1
+	VSUBPS       Z0, Z1, Z0
+	VMOVUPS      c42b20000<>+0(SB), Z5
+	VMINPS       Z0, Z5, Z0
+	VMOVUPS      cc2d00000<>+0(SB), Z5
+	VMAXPS       Z0, Z5, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z5
+	VRNDSCALEPS  $0x08, Z5, Z5
+	VFNMADD231PS c3f318000<>+0(SB), Z5, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z5, Z0
+	VMOVUPS      c39506967<>+0(SB), Z6
+	VFMADD213PS  c3ab743ce<>+0(SB), Z0, Z6
+	VFMADD213PS  c3c088908<>+0(SB), Z0, Z6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z0, Z6
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z0, Z6
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z6
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z6
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z6
+	VSCALEFPS    Z5, Z6, Z0
+	VMOVUPS      c3f800000<>+0(SB), Z5
+	VADDPS       c3f800000<>+0(SB), Z0, Z0
+	VDIVPS       Z0, Z5, Z0
+	VMOVUPS      Z0, (DX)(R8*4)
+	VMOVUPS      (BX)(R8*4), Z0
+	VPXORD       Z2, Z2, Z2
+	VSUBPS       Z0, Z2, Z0
+	VMOVUPS      c42b20000<>+0(SB), Z5
+	VMINPS       Z0, Z5, Z0
+	VMOVUPS      cc2d00000<>+0(SB), Z5
+	VMAXPS       Z0, Z5, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z5
+	VRNDSCALEPS  $0x08, Z5, Z5
+	VFNMADD231PS c3f318000<>+0(SB), Z5, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z5, Z0
+	VMOVUPS      c39506967<>+0(SB), Z6
+	VFMADD213PS  c3ab743ce<>+0(SB), Z0, Z6
+	VFMADD213PS  c3c088908<>+0(SB), Z0, Z6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z0, Z6
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z0, Z6
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z6
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z6
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z6
+	VSCALEFPS    Z5, Z6, Z0
+	VMOVUPS      c3f800000<>+0(SB), Z5
+	VADDPS       c3f800000<>+0(SB), Z0, Z0
+	VDIVPS       Z0, Z5, Z0
+	VMOVUPS      Z0, (BX)(R8*4)
+	VMOVUPS      (SI)(R8*4), Z5
+	VMULPS       Z5, Z0, Z0
+	VMOVUPS      Z0, (DI)(R8*4)
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, R9
+	JGE          vectors315
+
+tail316:
+	ADDQ         $0x10, R9
+	JE           done317
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K1
+	VMOVUPS.Z    (DX)(R8*4), K1, Z0
+	VPXORD       Z3, Z3, Z3
+	VSUBPS       Z0, Z3, Z0
+	VMOVUPS      c42b20000<>+0(SB), Z5
+	VMINPS       Z0, Z5, Z0
+	VMOVUPS      cc2d00000<>+0(SB), Z5
+	VMAXPS       Z0, Z5, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z5
+	VRNDSCALEPS  $0x08, Z5, Z5
+	VFNMADD231PS c3f318000<>+0(SB), Z5, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z5, Z0
+	VMOVUPS      c39506967<>+0(SB), Z6
+	VFMADD213PS  c3ab743ce<>+0(SB), Z0, Z6
+	VFMADD213PS  c3c088908<>+0(SB), Z0, Z6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z0, Z6
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z0, Z6
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z6
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z6
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z6
+	VSCALEFPS    Z5, Z6, Z0
+	VMOVUPS      c3f800000<>+0(SB), Z5
+	VADDPS       c3f800000<>+0(SB), Z0, Z0
+	VDIVPS       Z0, Z5, Z0
+	VMOVUPS      Z0, K1, (DX)(R8*4)
+	VMOVUPS.Z    (BX)(R8*4), K1, Z0
+	VPXORD       Z4, Z4, Z4
+	VSUBPS       Z0, Z4, Z0
+	VMOVUPS      c42b20000<>+0(SB), Z5
+	VMINPS       Z0, Z5, Z0
+	VMOVUPS      cc2d00000<>+0(SB), Z5
+	VMAXPS       Z0, Z5, Z0
+	VMULPS       c3fb8aa3b<>+0(SB), Z0, Z5
+	VRNDSCALEPS  $0x08, Z5, Z5
+	VFNMADD231PS c3f318000<>+0(SB), Z5, Z0
+	VFNMADD231PS cb95e8083<>+0(SB), Z5, Z0
+	VMOVUPS      c39506967<>+0(SB), Z6
+	VFMADD213PS  c3ab743ce<>+0(SB), Z0, Z6
+	VFMADD213PS  c3c088908<>+0(SB), Z0, Z6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z0, Z6
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z0, Z6
+	VFMADD213PS  c3f000000<>+0(SB), Z0, Z6
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z6
+	VFMADD213PS  c3f800000<>+0(SB), Z0, Z6
+	VSCALEFPS    Z5, Z6, Z0
+	VMOVUPS      c3f800000<>+0(SB), Z5
+	VADDPS       c3f800000<>+0(SB), Z0, Z0
+	VDIVPS       Z0, Z5, Z0
+	VMOVUPS      Z0, K1, (BX)(R8*4)
+	VMOVUPS.Z    (SI)(R8*4), K1, Z5
+	VMULPS       Z5, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)(R8*4)
+
+done317:
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     gatesStride+8(FP), BX
+	ADDQ     hPrevStride+24(FP), SI
+	ADDQ     rhStride+40(FP), DI
+	DECQ     CX
+	JNE      rows314
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func gruBlendAVX512(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, h *float32, hStride int, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·gruBlendAVX512(SB), NOSPLIT, $8-80
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     cols+72(FP), AX
+	MOVQ     rows+64(FP), CX
+	MOVQ     gates+0(FP), DX
+	MOVQ     cand+16(FP), BX
+	MOVQ     hPrev+32(FP), SI
+	MOVQ     h+48(FP), DI
+
+rows318:
+	XORQ R8, R8
+	MOVQ AX, R9
+	SUBQ $0x10, R9
+	JL   tail320
+
+vectors319:
+	VMOVUPS     (BX)(R8*4), Z0
+	VMOVUPS     c40fcf84f<>+0(SB), Z1
+	VMINPS      Z0, Z1, Z0
+	VMOVUPS     cc0fcf84f<>+0(SB), Z1
+	VMAXPS      Z0, Z1, Z0
+	VMULPS      Z0, Z0, Z1
+	VMOVUPS     ca59f25c0<>+0(SB), Z2
+	VFMADD213PS c2a61337e<>+0(SB), Z1, Z2
+	VFMADD213PS caebd37ff<>+0(SB), Z1, Z2
+	VFMADD213PS c335c0041<>+0(SB), Z1, Z2
+	VFMADD213PS c3779434a<>+0(SB), Z1, Z2
+	VFMADD213PS c3a270ded<>+0(SB), Z1, Z2
+	VFMADD213PS c3ba059dc<>+0(SB), Z1, Z2
+	VMOVUPS     c35a0d3d8<>+0(SB), Z3
+	VFMADD213PS c38f895d6<>+0(SB), Z1, Z3
+	VFMADD213PS c3b14aa05<>+0(SB), Z1, Z3
+	VFMADD213PS c3ba059dd<>+0(SB), Z1, Z3
+	VMULPS      Z2, Z0, Z0
+	VDIVPS      Z3, Z0, Z0
+	VMOVUPS     Z0, (BX)(R8*4)
+	VMOVUPS     (SI)(R8*4), Z1
+	VSUBPS      Z1, Z0, Z0
+	VMOVUPS     (DX)(R8*4), Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, (DI)(R8*4)
+	ADDQ        $0x10, R8
+	SUBQ        $0x10, R9
+	JGE         vectors319
+
+tail320:
+	ADDQ        $0x10, R9
+	JE          done321
+	MOVQ        $-1, R10
+	BZHIQ       R9, R10, R10
+	KMOVW       R10, K1
+	VMOVUPS.Z   (BX)(R8*4), K1, Z0
+	VMOVUPS     c40fcf84f<>+0(SB), Z1
+	VMINPS      Z0, Z1, Z0
+	VMOVUPS     cc0fcf84f<>+0(SB), Z1
+	VMAXPS      Z0, Z1, Z0
+	VMULPS      Z0, Z0, Z1
+	VMOVUPS     ca59f25c0<>+0(SB), Z2
+	VFMADD213PS c2a61337e<>+0(SB), Z1, Z2
+	VFMADD213PS caebd37ff<>+0(SB), Z1, Z2
+	VFMADD213PS c335c0041<>+0(SB), Z1, Z2
+	VFMADD213PS c3779434a<>+0(SB), Z1, Z2
+	VFMADD213PS c3a270ded<>+0(SB), Z1, Z2
+	VFMADD213PS c3ba059dc<>+0(SB), Z1, Z2
+	VMOVUPS     c35a0d3d8<>+0(SB), Z3
+	VFMADD213PS c38f895d6<>+0(SB), Z1, Z3
+	VFMADD213PS c3b14aa05<>+0(SB), Z1, Z3
+	VFMADD213PS c3ba059dd<>+0(SB), Z1, Z3
+	VMULPS      Z2, Z0, Z0
+	VDIVPS      Z3, Z0, Z0
+	VMOVUPS     Z0, K1, (BX)(R8*4)
+	VMOVUPS.Z   (SI)(R8*4), K1, Z1
+	VSUBPS      Z1, Z0, Z0
+	VMOVUPS.Z   (DX)(R8*4), K1, Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, K1, (DI)(R8*4)
+
+done321:
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     candStride+24(FP), BX
+	ADDQ     hPrevStride+40(FP), SI
+	ADDQ     hStride+56(FP), DI
+	DECQ     CX
+	JNE      rows318
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func gruBlendBackwardAVX512(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, dh *float32, dhStride int, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·gruBlendBackwardAVX512(SB), NOSPLIT, $8-80
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     cols+72(FP), AX
+	MOVQ     rows+64(FP), CX
+	MOVQ     gates+0(FP), DX
+	MOVQ     cand+16(FP), BX
+	MOVQ     hPrev+32(FP), SI
+	MOVQ     dh+48(FP), DI
+
+rows322:
+	XORQ R8, R8
+	MOVQ AX, R9
+	SUBQ $0x10, R9
+	JL   tail324
+
+vectors323:
+	VMOVUPS      (DI)(R8*4), Z0
+	VMOVUPS      (DX)(R8*4), Z1
+	VMOVUPS      (BX)(R8*4), Z2
+	VMULPS       Z1, Z0, Z3
+	VMOVUPS      c3f800000<>+0(SB), Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z4, Z3, Z4
+	VMOVUPS      Z4, (BX)(R8*4)
+	VMOVUPS      c3f800000<>+0(SB), Z4
+	VSUBPS       Z1, Z4, Z1
+	VMOVUPS      (SI)(R8*4), Z4
+	VSUBPS       Z4, Z2, Z2
+	VMULPS       Z2, Z3, Z2
+	VMULPS       Z1, Z2, Z2
+	VMOVUPS      Z2, (DX)(R8*4)
+	VMULPS       Z1, Z0, Z0
+	VMOVUPS      Z0, (DI)(R8*4)
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, R9
+	JGE          vectors323
+
+tail324:
+	ADDQ         $0x10, R9
+	JE           done325
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K1
+	VMOVUPS.Z    (DI)(R8*4), K1, Z0
+	VMOVUPS.Z    (DX)(R8*4), K1, Z1
+	VMOVUPS.Z    (BX)(R8*4), K1, Z2
+	VMULPS       Z1, Z0, Z3
+	VMOVUPS      c3f800000<>+0(SB), Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z4, Z3, Z4
+	VMOVUPS      Z4, K1, (BX)(R8*4)
+	VMOVUPS      c3f800000<>+0(SB), Z4
+	VSUBPS       Z1, Z4, Z1
+	VMOVUPS.Z    (SI)(R8*4), K1, Z4
+	VSUBPS       Z4, Z2, Z2
+	VMULPS       Z2, Z3, Z2
+	VMULPS       Z1, Z2, Z2
+	VMOVUPS      Z2, K1, (DX)(R8*4)
+	VMULPS       Z1, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)(R8*4)
+
+done325:
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     candStride+24(FP), BX
+	ADDQ     hPrevStride+40(FP), SI
+	ADDQ     dhStride+56(FP), DI
+	DECQ     CX
+	JNE      rows322
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func gruGatesBackwardAVX512(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, drh *float32, drhStride int, dh *float32, dhStride int, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·gruGatesBackwardAVX512(SB), NOSPLIT, $8-80
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     cols+72(FP), AX
+	MOVQ     rows+64(FP), CX
+	MOVQ     gates+0(FP), DX
+	LEAQ     (DX)(AX*4), BX
+	MOVQ     hPrev+16(FP), SI
+	MOVQ     drh+32(FP), DI
+	MOVQ     dh+48(FP), R8
+
+rows326:
+	XORQ R9, R9
+	MOVQ AX, R10
+	SUBQ $0x10, R10
+	JL   tail328
+
+vectors327:
+	VMOVUPS     (DI)(R9*4), Z0
+	VMOVUPS     (BX)(R9*4), Z1
+	VMOVUPS     (SI)(R9*4), Z2
+	VMOVUPS     (R8)(R9*4), Z3
+	VMULPS      Z2, Z1, Z2
+	VFMADD231PS Z1, Z0, Z3
+	VMOVUPS     Z3, (R8)(R9*4)
+	VMOVUPS     Z2, (DI)(R9*4)
+	VMULPS      Z2, Z0, Z0
+	VMOVUPS     c3f800000<>+0(SB), Z2
+	VSUBPS      Z1, Z2, Z1
+	VMULPS      Z1, Z0, Z0
+	VMOVUPS     Z0, (BX)(R9*4)
+	ADDQ        $0x10, R9
+	SUBQ        $0x10, R10
+	JGE         vectors327
+
+tail328:
+	ADDQ        $0x10, R10
+	JE          done329
+	MOVQ        $-1, R11
+	BZHIQ       R10, R11, R11
+	KMOVW       R11, K1
+	VMOVUPS.Z   (DI)(R9*4), K1, Z0
+	VMOVUPS.Z   (BX)(R9*4), K1, Z1
+	VMOVUPS.Z   (SI)(R9*4), K1, Z2
+	VMOVUPS.Z   (R8)(R9*4), K1, Z3
+	VMULPS      Z2, Z1, Z2
+	VFMADD231PS Z1, Z0, Z3
+	VMOVUPS     Z3, K1, (R8)(R9*4)
+	VMOVUPS     Z2, K1, (DI)(R9*4)
+	VMULPS      Z2, Z0, Z0
+	VMOVUPS     c3f800000<>+0(SB), Z2
+	VSUBPS      Z1, Z2, Z1
+	VMULPS      Z1, Z0, Z0
+	VMOVUPS     Z0, K1, (BX)(R9*4)
+
+done329:
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     gatesStride+8(FP), BX
+	ADDQ     hPrevStride+24(FP), SI
+	ADDQ     drhStride+40(FP), DI
+	ADDQ     dhStride+56(FP), R8
+	DECQ     CX
+	JNE      rows326
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func peakAVX512(rounds int)
 // Requires: AVX, AVX512F
 TEXT ·peakAVX512(SB), NOSPLIT, $8-8

@@ -33,16 +33,11 @@ func (s *Set[F]) SoftmaxCrossEntropy(dlogits, logits Matrix[F], labels []int, sc
 func plainSoftmaxCrossEntropy[F Float](dlogits, logits Matrix[F], labels []int, scale F) (loss float64, correct int) {
 	for i, y := range labels {
 		row := logits.Row(i)
-		best, largest := 0, row[0]
-		for j, x := range row {
-			if x > largest {
-				best, largest = j, x
-			}
-		}
+		best := argmax(row)
+		largest, label := row[best], row[y]
 		if best == y {
 			correct++
 		}
-		label := row[y]
 		var sum F
 		if dlogits.Data == nil {
 			for _, x := range row {
@@ -64,4 +59,15 @@ func plainSoftmaxCrossEntropy[F Float](dlogits, logits Matrix[F], labels []int, 
 		loss += math.Log(float64(sum)) + float64(largest-label)
 	}
 	return loss, correct
+}
+
+// argmax is the lowest of the indices of the largest element.
+func argmax[F Float](row []F) int {
+	best, largest := 0, row[0]
+	for j, x := range row {
+		if x > largest {
+			best, largest = j, x
+		}
+	}
+	return best
 }

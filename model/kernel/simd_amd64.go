@@ -1,40 +1,9 @@
 package kernel
 
-import "unsafe"
-
-//go:generate sh -c "cd gen && go run . -out .."
-
-// assembly is the table of generated functions of one level. They take pointers
-// and strides in bytes and trust their caller; its methods are the loops of a Set.
-type assembly struct {
-	level Level
-	lanes int // float32 in a vector
-
-	product, productNarrow       func(c *float32, cStride int, a *float32, aStride int, b *float32, k, rows, cols int, source *float32, sourceStride int, out *float32, outStride int, epilogue int, slope float32)
-	transposed, transposedNarrow func(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r, rows, cols int)
-	peak                         func(rounds int)
-}
-
-var assemblies = [...]*assembly{
-	AVX2: {
-		level:            AVX2,
-		lanes:            8,
-		product:          productAVX2,
-		productNarrow:    productNarrowAVX2,
-		transposed:       transposedAVX2,
-		transposedNarrow: transposedNarrowAVX2,
-		peak:             peakAVX2,
-	},
-	AVX512: {
-		level:            AVX512,
-		lanes:            16,
-		product:          productAVX512,
-		productNarrow:    productNarrowAVX512,
-		transposed:       transposedAVX512,
-		transposedNarrow: transposedNarrowAVX512,
-		peak:             peakAVX512,
-	},
-}
+import (
+	"math"
+	"unsafe"
+)
 
 // simd is the set at a level above plain.
 func simd(l Level) *Set[float32] { return simdSets[l] }
@@ -45,16 +14,59 @@ var simdSets = [...]*Set[float32]{
 }
 
 func (k *assembly) set() *Set[float32] {
-	s := *plain32
-	s.level = k.level
-	s.width, s.narrow = 2*k.lanes, k.lanes
-	s.multiply = k.multiply
-	s.multiplyBias = k.multiplyBias
-	s.multiplyActivate = k.multiplyActivate
-	s.multiplyDerivative = k.multiplyDerivative
-	s.transposedAdd = k.transposedAdd
-	return &s
+	return &Set[float32]{
+		level:              k.level,
+		width:              2 * k.lanes,
+		narrow:             k.lanes,
+		multiply:           k.multiply,
+		multiplyBias:       k.multiplyBias,
+		multiplyActivate:   k.multiplyActivate,
+		multiplyDerivative: k.multiplyDerivative,
+		transposedAdd:      k.transposedAdd,
+		columnSumsAdd:      k.columnSumsAdd,
+		leaky: func(dst, src []float32, slope float32) {
+			k.leaky(first(dst), first(src), len(src), slope)
+		},
+		leakyDerivative: func(dst, grad, out []float32, slope float32) {
+			k.leakyDerivative(first(dst), first(grad), first(out), len(grad), slope)
+		},
+		tanhDerivative: func(dst, grad, out []float32) {
+			k.tanhDerivative(first(dst), first(grad), first(out), len(grad))
+		},
+		exp:              func(dst, src []float32) { k.exp(first(dst), first(src), len(src)) },
+		sigmoid:          func(dst, src []float32) { k.sigmoid(first(dst), first(src), len(src)) },
+		tanh:             func(dst, src []float32) { k.tanh(first(dst), first(src), len(src)) },
+		lstmForward:      k.runLSTMForward,
+		lstmBackward:     k.runLSTMBackward,
+		gruGates:         k.runGRUGates,
+		gruBlend:         k.runGRUBlend,
+		gruBlendBackward: k.runGRUBlendBackward,
+		gruGatesBackward: k.runGRUGatesBackward,
+		softmax:          k.softmaxCrossEntropy,
+		sumSquares:       func(x []float32) float64 { return k.dot(first(x), first(x), len(x)) },
+		dot:              func(x, y []float32) float64 { return k.dot(first(x), first(y), len(x)) },
+		axpy:             func(y []float32, a float32, x []float32) { k.axpy(first(y), first(x), len(x), a) },
+		scale:            func(x []float32, a float32) { k.scale(first(x), len(x), a) },
+		adam: func(param, grad, m, v []float32, rate, beta1, beta2, correction, epsilon float32) {
+			k.adam(first(param), first(grad), first(m), first(v), len(param), rate, beta1, 1-beta1, beta2, 1-beta2, correction, epsilon)
+		},
+		rmsprop: func(param, grad, v []float32, rate, rho, epsilon float32) {
+			k.rmsprop(first(param), first(grad), first(v), len(param), rate, rho, 1-rho, epsilon)
+		},
+		momentum: func(param, grad, velocity []float32, rate, momentum float32) {
+			k.momentum(first(param), first(grad), first(velocity), len(param), rate, momentum)
+		},
+		reflectLeft: func(q Matrix[float32], u []float32, scale float32) {
+			k.reflect(first(q.Data), float*q.Stride, first(u), len(u), q.Cols, scale)
+		},
+		reflectorPullback: func(before, g Matrix[float32], u, du []float32, scale float32) {
+			k.reflectPullback(first(before.Data), float*before.Stride, first(g.Data), float*g.Stride, first(u), first(du), len(u), g.Cols, scale)
+		},
+	}
 }
+
+// first is where the elements of x begin.
+func first(x []float32) *float32 { return unsafe.SliceData(x) }
 
 // float is the size of an element: strides go to assembly in bytes.
 const float = int(unsafe.Sizeof(float32(0)))
@@ -97,9 +109,13 @@ func (k *assembly) multiplyActivate(c, a Matrix[float32], b *Packed[float32], so
 	}
 	k.panels(&c, &a, b, source.Data, source.Stride, Matrix[float32]{}, epilogue, slope)
 	if act == Tanh {
+		if c.Stride == c.Cols {
+			k.tanh(&c.Data[0], &c.Data[0], c.Rows*c.Cols)
+			return
+		}
 		for i := range c.Rows {
-			row := c.Row(i)
-			plainTanh(row, row)
+			row := &c.Data[i*c.Stride]
+			k.tanh(row, row, c.Cols)
 		}
 	}
 }
@@ -135,7 +151,7 @@ func (k *assembly) panels(c, a *Matrix[float32], b *Packed[float32], source []fl
 		if out.Data != nil {
 			outAt = &out.Data[j]
 		}
-		product(&c.Data[j], float*c.Stride, unsafe.SliceData(a.Data), float*a.Stride, unsafe.SliceData(b.data[j*b.K:]), b.K, c.Rows, cols,
+		product(&c.Data[j], float*c.Stride, first(a.Data), float*a.Stride, first(b.data[j*b.K:]), b.K, c.Rows, cols,
 			sourceAt, float*sourceStride, outAt, float*out.Stride, epilogue, slope)
 	}
 }
@@ -154,4 +170,75 @@ func (k *assembly) transposedAdd(c, a, b Matrix[float32]) {
 			transposed(&c.Data[j], float*c.Stride, &a.Data[r*a.Stride], float*a.Stride, &b.Data[r*b.Stride+j], float*b.Stride, rows, c.Rows, cols)
 		}
 	}
+}
+
+func (k *assembly) columnSumsAdd(dst []float32, a Matrix[float32]) {
+	if !a.empty() {
+		k.columnSums(&dst[0], &a.Data[0], float*a.Stride, a.Rows, a.Cols)
+	}
+}
+
+func (k *assembly) runLSTMForward(gates, cPrev, c, tanhC, h Matrix[float32]) {
+	k.lstmForward(&gates.Data[0], float*gates.Stride, &cPrev.Data[0], float*cPrev.Stride, &c.Data[0], float*c.Stride,
+		&tanhC.Data[0], float*tanhC.Stride, &h.Data[0], float*h.Stride, c.Rows, c.Cols)
+}
+
+func (k *assembly) runLSTMBackward(gates, cPrev, tanhC, dh, dc Matrix[float32]) {
+	k.lstmBackward(&gates.Data[0], float*gates.Stride, &cPrev.Data[0], float*cPrev.Stride, &tanhC.Data[0], float*tanhC.Stride,
+		&dh.Data[0], float*dh.Stride, &dc.Data[0], float*dc.Stride, dc.Rows, dc.Cols)
+}
+
+func (k *assembly) runGRUGates(gates, hPrev, rh Matrix[float32]) {
+	k.gruGates(&gates.Data[0], float*gates.Stride, &hPrev.Data[0], float*hPrev.Stride, &rh.Data[0], float*rh.Stride, rh.Rows, rh.Cols)
+}
+
+func (k *assembly) runGRUBlend(gates, cand, hPrev, h Matrix[float32]) {
+	k.gruBlend(&gates.Data[0], float*gates.Stride, &cand.Data[0], float*cand.Stride, &hPrev.Data[0], float*hPrev.Stride,
+		&h.Data[0], float*h.Stride, h.Rows, h.Cols)
+}
+
+func (k *assembly) runGRUBlendBackward(gates, cand, hPrev, dh Matrix[float32]) {
+	k.gruBlendBackward(&gates.Data[0], float*gates.Stride, &cand.Data[0], float*cand.Stride, &hPrev.Data[0], float*hPrev.Stride,
+		&dh.Data[0], float*dh.Stride, dh.Rows, dh.Cols)
+}
+
+func (k *assembly) runGRUGatesBackward(gates, hPrev, drh, dh Matrix[float32]) {
+	k.gruGatesBackward(&gates.Data[0], float*gates.Stride, &hPrev.Data[0], float*hPrev.Stride, &drh.Data[0], float*drh.Stride,
+		&dh.Data[0], float*dh.Stride, dh.Rows, dh.Cols)
+}
+
+// softmaxRows is how many rows softmaxCrossEntropy takes at a time.
+const softmaxRows = 64
+
+func (k *assembly) softmaxCrossEntropy(dlogits, logits Matrix[float32], labels []int, scale float32) (loss float64, correct int) {
+	var largest, sums, picked [softmaxRows]float32
+	for from := 0; from < logits.Rows; from += softmaxRows {
+		rows := min(softmaxRows, logits.Rows-from)
+		part := logits.Slice(from, from+rows)
+		y := labels[from : from+rows]
+		for i, class := range y { // dlogits may overwrite the logits
+			row := part.Row(i)
+			picked[i] = row[class]
+			if argmax(row) == class {
+				correct++
+			}
+		}
+		var d *float32
+		if dlogits.Data != nil {
+			d = &dlogits.Data[from*dlogits.Stride]
+		}
+		// Called by name, not through the table, so that the arrays stay on the stack.
+		if k.level == AVX512 {
+			softmaxAVX512(d, float*dlogits.Stride, &part.Data[0], float*part.Stride, rows, part.Cols, scale, &largest[0], &sums[0])
+		} else {
+			softmaxAVX2(d, float*dlogits.Stride, &part.Data[0], float*part.Stride, rows, part.Cols, scale, &largest[0], &sums[0])
+		}
+		for i, class := range y {
+			loss += math.Log(float64(sums[i])) + float64(largest[i]-picked[i])
+			if d != nil {
+				dlogits.Data[(from+i)*dlogits.Stride+class] -= scale
+			}
+		}
+	}
+	return loss, correct
 }

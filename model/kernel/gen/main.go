@@ -35,6 +35,9 @@ func main() {
 // write generates all functions of a machine into dir.
 func write(m *machine, dir string) error {
 	m.products()
+	m.elementwise()
+	m.reductions()
+	m.gates()
 	m.peak()
 	file, err := m.Result()
 	if err != nil {

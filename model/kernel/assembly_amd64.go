@@ -1,0 +1,101 @@
+package kernel
+
+//go:generate sh -c "cd gen && go run . -out .."
+
+// assembly is the table of generated functions of one level. They take pointers
+// and strides in bytes and trust their caller; its methods are the loops of a Set.
+type assembly struct {
+	level Level
+	lanes int // float32 in a vector
+
+	product, productNarrow       func(c *float32, cStride int, a *float32, aStride int, b *float32, k, rows, cols int, source *float32, sourceStride int, out *float32, outStride int, epilogue int, slope float32)
+	transposed, transposedNarrow func(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r, rows, cols int)
+
+	leaky           func(dst, src *float32, n int, slope float32)
+	exp             func(dst, src *float32, n int)
+	sigmoid         func(dst, src *float32, n int)
+	tanh            func(dst, src *float32, n int)
+	leakyDerivative func(dst, grad, out *float32, n int, slope float32)
+	tanhDerivative  func(dst, grad, out *float32, n int)
+	axpy            func(y, x *float32, n int, a float32)
+	scale           func(x *float32, n int, a float32)
+	adam            func(param, grad, m, v *float32, n int, rate, beta1, rest1, beta2, rest2, correction, epsilon float32)
+	rmsprop         func(param, grad, v *float32, n int, rate, rho, rest, epsilon float32)
+	momentum        func(param, grad, velocity *float32, n int, rate, momentum float32)
+	dot             func(x, y *float32, n int) float64
+	columnSums      func(dst, a *float32, stride, rows, cols int)
+	reflect         func(q *float32, stride int, u *float32, rows, cols int, scale float32)
+	reflectPullback func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int, scale float32)
+
+	lstmForward      func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows, cols int)
+	lstmBackward     func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows, cols int)
+	gruGates         func(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, rh *float32, rhStride int, rows, cols int)
+	gruBlend         func(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, h *float32, hStride int, rows, cols int)
+	gruBlendBackward func(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, dh *float32, dhStride int, rows, cols int)
+	gruGatesBackward func(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, drh *float32, drhStride int, dh *float32, dhStride int, rows, cols int)
+
+	peak func(rounds int)
+}
+
+var assemblies = [...]*assembly{
+	AVX2: {
+		level:            AVX2,
+		lanes:            8,
+		product:          productAVX2,
+		productNarrow:    productNarrowAVX2,
+		transposed:       transposedAVX2,
+		transposedNarrow: transposedNarrowAVX2,
+		leaky:            leakyAVX2,
+		exp:              expAVX2,
+		sigmoid:          sigmoidAVX2,
+		tanh:             tanhAVX2,
+		leakyDerivative:  leakyDerivativeAVX2,
+		tanhDerivative:   tanhDerivativeAVX2,
+		axpy:             axpyAVX2,
+		scale:            scaleAVX2,
+		adam:             adamAVX2,
+		rmsprop:          rmspropAVX2,
+		momentum:         momentumAVX2,
+		dot:              dotAVX2,
+		columnSums:       columnSumsAVX2,
+		reflect:          reflectAVX2,
+		reflectPullback:  reflectPullbackAVX2,
+		lstmForward:      lstmForwardAVX2,
+		lstmBackward:     lstmBackwardAVX2,
+		gruGates:         gruGatesAVX2,
+		gruBlend:         gruBlendAVX2,
+		gruBlendBackward: gruBlendBackwardAVX2,
+		gruGatesBackward: gruGatesBackwardAVX2,
+		peak:             peakAVX2,
+	},
+	AVX512: {
+		level:            AVX512,
+		lanes:            16,
+		product:          productAVX512,
+		productNarrow:    productNarrowAVX512,
+		transposed:       transposedAVX512,
+		transposedNarrow: transposedNarrowAVX512,
+		leaky:            leakyAVX512,
+		exp:              expAVX512,
+		sigmoid:          sigmoidAVX512,
+		tanh:             tanhAVX512,
+		leakyDerivative:  leakyDerivativeAVX512,
+		tanhDerivative:   tanhDerivativeAVX512,
+		axpy:             axpyAVX512,
+		scale:            scaleAVX512,
+		adam:             adamAVX512,
+		rmsprop:          rmspropAVX512,
+		momentum:         momentumAVX512,
+		dot:              dotAVX512,
+		columnSums:       columnSumsAVX512,
+		reflect:          reflectAVX512,
+		reflectPullback:  reflectPullbackAVX512,
+		lstmForward:      lstmForwardAVX512,
+		lstmBackward:     lstmBackwardAVX512,
+		gruGates:         gruGatesAVX512,
+		gruBlend:         gruBlendAVX512,
+		gruBlendBackward: gruBlendBackwardAVX512,
+		gruGatesBackward: gruGatesBackwardAVX512,
+		peak:             peakAVX512,
+	},
+}

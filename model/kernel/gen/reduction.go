@@ -1,0 +1,428 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// reductions generates the loops that sum.
+func (m *machine) reductions() {
+	m.dot()
+	m.columnSums()
+	m.reflect()
+	m.reflectPullback()
+	m.softmax()
+}
+
+// reduce folds the lanes of v into the first of a 128-bit register by op.
+func (m *machine) reduce(op instruction, v vector) vector {
+	x := m.foldQuarters(op, m.foldHalves(op, v))
+	y := m.XMM()
+	m.VPERMILPS(operand.U8(0x4e), x, y) // lanes 2 3 0 1
+	op(y, x, x)
+	m.VPERMILPS(operand.U8(0xb1), x, y) // lanes 1 0 3 2
+	op(y, x, x)
+	return x
+}
+
+// foldHalves folds 512 bits into 256.
+func (m *machine) foldHalves(op instruction, v vector) vector {
+	if !m.wide() {
+		return v
+	}
+	y := m.YMM()
+	m.VEXTRACTF64X4(operand.U8(1), v, y)
+	op(y, v.AsY(), y)
+	return y
+}
+
+// foldQuarters folds 256 bits into 128.
+func (m *machine) foldQuarters(op instruction, y vector) vector {
+	x := m.XMM()
+	if m.wide() {
+		m.VEXTRACTF32X4(operand.U8(1), y, x) // unlike VEXTRACTF128 it takes all registers
+	} else {
+		m.VEXTRACTF128(operand.U8(1), y, x)
+	}
+	op(x, y.AsX(), x)
+	return x
+}
+
+// addNeighbours is VHADDPS, which does not take all registers: in each half, a0+a1,
+// a2+a3, b0+b1, b2+b3.
+func (m *machine) addNeighbours(a, b vector) vector {
+	even, odd := m.YMM(), m.YMM()
+	m.VSHUFPS(operand.U8(0x88), b, a, even)
+	m.VSHUFPS(operand.U8(0xdd), b, a, odd)
+	m.VADDPS(odd, even, even)
+	return even
+}
+
+// spreadLow is a register full of x's first lane.
+func (m *machine) spreadLow(x vector) vector {
+	d := m.vector()
+	m.VBROADCASTSS(x.AsX(), d)
+	return d
+}
+
+// zeros are n registers of 0.
+func (m *machine) zeros(n int) []vector {
+	v := make([]vector, n)
+	for i := range v {
+		v[i] = m.vector()
+		m.zero(v[i])
+	}
+	return v
+}
+
+// addChains adds the sums of several chains into the first: v[i] += v[i+width] + ….
+func (m *machine) addChains(v []vector, width int) {
+	for len(v) > width {
+		half := len(v) / 2
+		for i := range half {
+			m.VADDPS(v[i+half], v[i], v[i])
+		}
+		v = v[:half]
+	}
+}
+
+// dot is in float64, half a vector of float32 at a time.
+func (m *machine) dot() {
+	const chains = 4
+	m.begin("dot", "func(x, y *float32, n int) float64", "Σ x[i]·y[i], summed in float64.")
+	x, y, n := m.param("x"), m.param("y"), m.param("n")
+	sums := m.zeros(chains)
+	half := func() vector {
+		if m.wide() {
+			return m.YMM()
+		}
+		return m.XMM()
+	}
+	step := func(at int, mask *lastMask) {
+		var wide [2]vector
+		for i, p := range []reg.GPVirtual{x, y} {
+			narrow := half()
+			wide[i] = m.vector()
+			m.load(operand.Mem{Base: p, Disp: at * m.bytes() / 2}, mask, narrow)
+			m.VCVTPS2PD(narrow, wide[i])
+		}
+		m.VFMADD231PD(wide[0], wide[1], sums[at%chains])
+	}
+	steps, rest := m.GP64(), m.GP64()
+	m.MOVQ(n, steps)
+	m.MOVQ(n, rest)
+	shift := uint8(2)
+	if m.wide() {
+		shift = 3
+	}
+	m.SHRQ(operand.U8(shift), steps)
+	m.ANDQ(operand.U8(1<<shift-1), rest)
+	m.unrolled(steps, chains, func(at int) { step(at, nil) }, func(n int) {
+		m.ADDQ(operand.U32(n*m.bytes()/2), x)
+		m.ADDQ(operand.U32(n*m.bytes()/2), y)
+	})
+	done := m.label("done")
+	m.TESTQ(rest, rest)
+	m.JE(operand.LabelRef(done))
+	mask := m.halfMask(rest)
+	step(0, &mask)
+	m.Label(done)
+	for i := chains / 2; i > 0; i /= 2 {
+		for q := range i {
+			m.VADDPD(sums[q+i], sums[q], sums[q])
+		}
+	}
+	low := m.foldQuarters(m.VADDPD, m.foldHalves(m.VADDPD, sums[0]))
+	high := m.XMM()
+	m.VPERMILPD(operand.U8(1), low, high)
+	m.VADDSD(high, low, low)
+	result, err := m.ReturnIndex(0).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	m.VMOVSD(low, result.Addr)
+	m.end()
+}
+
+// halfMask is a mask for half a vector.
+func (m *machine) halfMask(count reg.GPVirtual) lastMask {
+	if m.wide() {
+		return m.mask(count, nil)
+	}
+	return m.mask(count, m.XMM())
+}
+
+// eachBlock emits loops over cols columns: two vectors at a time, then one, the
+// last of them masked. The pointers move on along the row.
+func (m *machine) eachBlock(cols reg.GPVirtual, pointers []reg.GPVirtual, body func(vectors int, mask *lastMask)) {
+	advance := func(vectors int) {
+		for _, p := range pointers {
+			m.ADDQ(operand.U32(vectors*m.bytes()), p)
+		}
+	}
+	two, one, rest, done := m.label("two"), m.label("one"), m.label("rest"), m.label("done")
+	m.Label(two)
+	m.CMPQ(cols, operand.U8(2*m.lanes))
+	m.JL(operand.LabelRef(one))
+	body(2, nil)
+	advance(2)
+	m.SUBQ(operand.U8(2*m.lanes), cols)
+	m.JMP(operand.LabelRef(two))
+	m.Label(one)
+	m.CMPQ(cols, operand.U8(m.lanes))
+	m.JL(operand.LabelRef(rest))
+	body(1, nil)
+	advance(1)
+	m.SUBQ(operand.U8(m.lanes), cols)
+	m.Label(rest)
+	m.TESTQ(cols, cols)
+	m.JE(operand.LabelRef(done))
+	mask := m.mask(cols, m.maskRegister())
+	body(1, &mask)
+	m.Label(done)
+}
+
+// columnSums adds four rows at a time, each to sums of its own.
+func (m *machine) columnSums() {
+	const chains = 4
+	m.begin("columnSums", "func(dst, a *float32, stride, rows, cols int)", "dst[j] += Σ_i a[i][j], stride in bytes.")
+	dst, a, stride, cols := m.param("dst"), m.param("a"), m.param("stride"), m.param("cols")
+	m.eachBlock(cols, []reg.GPVirtual{dst, a}, func(vectors int, mask *lastMask) {
+		sums := m.zeros(chains * vectors)
+		p, rows := m.GP64(), m.param("rows")
+		m.MOVQ(a, p)
+		m.unrolled(rows, chains, func(at int) {
+			for v := range vectors {
+				sum := sums[at*vectors+v]
+				x := m.vector()
+				m.load(operand.Mem{Base: p, Disp: v * m.bytes()}, mask, x)
+				m.VADDPS(x, sum, sum)
+			}
+			m.ADDQ(stride, p)
+		}, func(int) {})
+		m.addChains(sums, vectors)
+		for v := range vectors {
+			mem := operand.Mem{Base: dst, Disp: v * m.bytes()}
+			before := m.vector()
+			m.load(mem, mask, before)
+			m.store(m.add(before, sums[v]), mask, mem)
+		}
+	})
+	m.end()
+}
+
+// rows are pointers that go down matrices and a vector together.
+type rows struct {
+	*machine
+	pointers []reg.GPVirtual // into the matrices
+	strides  []reg.GPVirtual
+	u        reg.GPVirtual
+}
+
+// newRows starts at the tops of the matrices' current block.
+func (m *machine) newRows(matrices, strides []reg.GPVirtual, u reg.GPVirtual) rows {
+	r := rows{m, nil, strides, m.GP64()}
+	for _, p := range matrices {
+		q := m.GP64()
+		m.MOVQ(p, q)
+		r.pointers = append(r.pointers, q)
+	}
+	m.MOVQ(u, r.u)
+	return r
+}
+
+// next goes on to the next row.
+func (r rows) next() {
+	for i, p := range r.pointers {
+		r.ADDQ(r.strides[i], p)
+	}
+	r.ADDQ(operand.U8(4), r.u)
+}
+
+// element is a register full of the vector's element beside the row.
+func (r rows) element() vector {
+	x := r.vector()
+	r.VBROADCASTSS(operand.Mem{Base: r.u}, x)
+	return x
+}
+
+// at is vector v of the row of matrix i.
+func (r rows) at(i, v int) operand.Mem {
+	return operand.Mem{Base: r.pointers[i], Disp: v * r.bytes()}
+}
+
+// get loads vector v of the row of matrix i.
+func (r rows) get(i, v int, mask *lastMask) vector {
+	x := r.vector()
+	r.load(r.at(i, v), mask, x)
+	return x
+}
+
+func (m *machine) reflect() {
+	m.begin("reflect", "func(q *float32, stride int, u *float32, rows, cols int, scale float32)",
+		"q[i] −= u[i]·scale·Σ_j u[j]·q[j] for all columns, stride in bytes.")
+	q, stride, u, cols := m.param("q"), m.param("stride"), m.param("u"), m.param("cols")
+	scale := m.spread("scale")
+	m.eachBlock(cols, []reg.GPVirtual{q}, func(vectors int, mask *lastMask) {
+		const chains = 4
+		sums := m.zeros(chains * vectors)
+		r := m.newRows([]reg.GPVirtual{q}, []reg.GPVirtual{stride}, u)
+		m.unrolled(m.param("rows"), chains, func(at int) {
+			x := r.element()
+			for v := range vectors {
+				m.addProduct(sums[at*vectors+v], x, r.get(0, v, mask))
+			}
+			r.next()
+		}, func(int) {})
+		m.addChains(sums, vectors)
+		for v := range vectors {
+			m.VMULPS(scale, sums[v], sums[v])
+		}
+		r = m.newRows([]reg.GPVirtual{q}, []reg.GPVirtual{stride}, u)
+		m.unrolled(m.param("rows"), 2, func(int) {
+			x := r.element()
+			for v := range vectors {
+				y := r.get(0, v, mask)
+				m.subProduct(y, x, sums[v])
+				m.store(y, mask, r.at(0, v))
+			}
+			r.next()
+		}, func(int) {})
+	})
+	m.end()
+}
+
+func (m *machine) reflectPullback() {
+	m.begin("reflectPullback", "func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int, scale float32)",
+		"the gradient of reflect, strides in bytes:",
+		"",
+		"\tα = scale·Σ_i u[i]·q[i]; β = scale·Σ_i u[i]·grad[i]",
+		"\tdu[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β")
+	q, qStride, g, gStride := m.param("q"), m.param("qStride"), m.param("grad"), m.param("gradStride")
+	cols := m.param("cols")
+	m.eachBlock(cols, []reg.GPVirtual{q, g}, func(vectors int, mask *lastMask) {
+		const chains = 2
+		matrices, strides := []reg.GPVirtual{q, g}, []reg.GPVirtual{qStride, gStride}
+		sums := [2][]vector{m.zeros(chains * vectors), m.zeros(chains * vectors)}
+		r := m.newRows(matrices, strides, m.param("u"))
+		m.unrolled(m.param("rows"), chains, func(at int) {
+			x := r.element()
+			for v := range vectors {
+				for i := range sums {
+					m.addProduct(sums[i][at*vectors+v], x, r.get(i, v, mask))
+				}
+			}
+			r.next()
+		}, func(int) {})
+		scale := m.spread("scale")
+		for i := range sums {
+			m.addChains(sums[i], vectors)
+			for v := range vectors {
+				m.VMULPS(scale, sums[i][v], sums[i][v])
+			}
+		}
+		alpha, beta := sums[0][:vectors], sums[1][:vectors]
+		product := m.mul(alpha[0], beta[0])
+		for v := 1; v < vectors; v++ {
+			m.addProduct(product, alpha[v], beta[v])
+		}
+		product = m.spreadLow(m.reduce(m.VADDPS, product))
+
+		// One row: its share of the gradient before its lanes are summed.
+		r = m.newRows(matrices, strides, m.param("u"))
+		du := m.param("du")
+		row := func() (share vector) {
+			x := r.element()
+			for v := range vectors {
+				grad := r.get(1, v, mask)
+				if v == 0 {
+					share = m.mul(grad, alpha[0])
+				} else {
+					m.addProduct(share, grad, alpha[v])
+				}
+				m.addProduct(share, beta[v], r.get(0, v, mask))
+				m.subProduct(grad, x, beta[v])
+				m.store(grad, mask, r.at(1, v))
+			}
+			r.next()
+			return share
+		}
+		// Four rows at a time are summed by adding neighbours.
+		count := m.param("rows")
+		four, rest, one, done := m.label("four"), m.label("rest"), m.label("one"), m.label("done")
+		m.SUBQ(operand.U8(4), count)
+		m.JL(operand.LabelRef(rest))
+		m.Label(four)
+		var pairs [2]vector
+		for i := range pairs {
+			a := m.foldHalves(m.VADDPS, row())
+			b := m.foldHalves(m.VADDPS, row())
+			pairs[i] = m.addNeighbours(a, b)
+		}
+		shares := m.foldQuarters(m.VADDPS, m.addNeighbours(pairs[0], pairs[1]))
+		gradient := m.XMM()
+		m.VMULPS(operand.Mem{Base: r.u, Disp: -16}, product.AsX(), gradient)
+		m.VSUBPS(shares, gradient, gradient)
+		m.VADDPS(operand.Mem{Base: du}, gradient, gradient)
+		m.VMOVUPS(gradient, operand.Mem{Base: du})
+		m.ADDQ(operand.U8(16), du)
+		m.SUBQ(operand.U8(4), count)
+		m.JGE(operand.LabelRef(four))
+		m.Label(rest)
+		m.ADDQ(operand.U8(4), count)
+		m.JE(operand.LabelRef(done))
+		m.Label(one)
+		single := m.reduce(m.VADDPS, row())
+		gradient = m.XMM()
+		m.VMULSS(operand.Mem{Base: r.u, Disp: -4}, product.AsX(), gradient)
+		m.VSUBSS(single, gradient, gradient)
+		m.VADDSS(operand.Mem{Base: du}, gradient, gradient)
+		m.VMOVSS(gradient, operand.Mem{Base: du})
+		m.ADDQ(operand.U8(4), du)
+		m.DECQ(count)
+		m.JNE(operand.LabelRef(one))
+		m.Label(done)
+	})
+	m.end()
+}
+
+// softmax takes lanes beyond the columns for −∞, whose exponential is 0.
+func (m *machine) softmax() {
+	m.begin("softmax", "func(d *float32, dStride int, logits *float32, logitsStride, rows, cols int, scale float32, largest, sums *float32)",
+		"the softmax of rows, strides in bytes:",
+		"",
+		"\tlargest[i] = max_j logits[i][j]; sums[i] = Σ_j exp(logits[i][j] − largest[i])",
+		"\td[i][j] = scale/sums[i]·exp(logits[i][j] − largest[i]), unless d is nil")
+	d, logits, rows, cols := m.param("d"), m.param("logits"), m.param("rows"), m.param("cols")
+	largest, sums := m.param("largest"), m.param("sums")
+	m.eachRow(rows, []reg.GPVirtual{d, logits}, []string{"dStride", "logitsStride"}, func() {
+		most := m.fill(negativeInfinity)
+		m.eachVector(cols, func(s span) { m.VMAXPS(s.loadOr(logits, negativeInfinity), most, most) })
+		low := m.reduce(m.VMAXPS, most)
+		m.VMOVSS(low, operand.Mem{Base: largest})
+		most = m.spreadLow(low)
+		sum := m.zeros(1)[0]
+		skip, summed := m.label("skip"), m.label("summed")
+		m.CMPQ(m.argument("d"), operand.U8(0))
+		m.JE(operand.LabelRef(skip))
+		m.eachVector(cols, func(s span) {
+			e := m.exp(m.sub(s.loadOr(logits, negativeInfinity), most))
+			m.VADDPS(e, sum, sum)
+			s.store(d, e)
+		})
+		low = m.reduce(m.VADDPS, sum)
+		m.VMOVSS(low, operand.Mem{Base: sums})
+		factor := m.div(m.spread("scale"), m.spreadLow(low))
+		m.eachVector(cols, func(s span) { s.store(d, m.mul(factor, s.load(d))) })
+		m.JMP(operand.LabelRef(summed))
+		m.Label(skip)
+		m.eachVector(cols, func(s span) {
+			m.VADDPS(m.exp(m.sub(s.loadOr(logits, negativeInfinity), most)), sum, sum)
+		})
+		m.VMOVSS(m.reduce(m.VADDPS, sum), operand.Mem{Base: sums})
+		m.Label(summed)
+		m.ADDQ(operand.U8(4), largest)
+		m.ADDQ(operand.U8(4), sums)
+	})
+	m.end()
+}
