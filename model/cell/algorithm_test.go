@@ -118,89 +118,94 @@ func TestAlgorithm3(t *testing.T) {
 		if s.m2 == 0 {
 			s.cell = "ornn"
 		}
-		t.Run(s.String(), func(t *testing.T) {
-			n := newNetwork(t, kernel.Float64(), s, 21)
-			d := newData[float64](s, 22, false)
-			n.gradients(d)
-
-			l := &local{hat: make([]float64, s.n), dhat: make([]float64, s.n), radius: s.radius}
-			parameter := func(name string) []float64 { return n.arena.View(name).Value }
-			for k := range s.m1 {
-				l.u = append(l.u, parameter(fmt.Sprintf("u%d", s.n-k)))
-				l.du = append(l.du, make([]float64, s.n-k))
-			}
-			for k := range s.m2 {
-				l.v = append(l.v, parameter(fmt.Sprintf("v%d", s.n-k)))
-				l.dv = append(l.dv, make([]float64, s.n-k))
-			}
-			if s.m2 > 0 {
-				l.hat = parameter("sigma_hat")
-			}
-			dh0, dm := make([]float64, s.n), make([]float64, s.n*s.inputs)
-			slope := map[kernel.Activation]float64{kernel.Linear: 1, kernel.LeakyReLU: s.slope}[s.activation]
-			phi := func(z float64) (value, derivative float64) {
-				switch {
-				case s.activation == kernel.Tanh:
-					return math.Tanh(z), 1 - math.Tanh(z)*math.Tanh(z)
-				case z > 0:
-					return z, 1
-				}
-				return slope * z, slope
-			}
-			// The head's gradient of each series' last state is the network's own.
-			last := n.head.Backward()
-			for b := range s.batch {
-				states := [][]float64{parameter("h0")}
-				var steps []local
-				var slopes [][]float64
-				for step := range s.steps {
-					z := l.forward(states[step])
-					steps = append(steps, *l)
-					x := d.x.Row(step*s.batch + b)
-					h, derivative := make([]float64, s.n), make([]float64, s.n)
-					for i := range h {
-						sum := z[i] + parameter("b")[i]
-						for j, xj := range x {
-							sum += parameter("M")[j*s.n+i] * xj
-						}
-						h[i], derivative[i] = phi(sum)
-					}
-					states, slopes = append(states, h), append(slopes, derivative)
-				}
-				g := append([]float64(nil), last.Row(b)...)
-				for step := s.steps - 1; step >= 0; step-- {
-					for i := range g {
-						g[i] *= slopes[step][i]
-						for j, xj := range d.x.Row(step*s.batch + b) {
-							dm[j*s.n+i] += g[i] * xj
-						}
-					}
-					g = steps[step].backward(g)
-				}
-				accumulate(dh0, g)
-			}
-			check := func(name string, want []float64) {
-				t.Helper()
-				largest, difference := 1e-6, 0.0
-				for i, got := range n.arena.View(name).Gradient {
-					largest = max(largest, math.Abs(want[i]))
-					difference = max(difference, math.Abs(got-want[i]))
-				}
-				if relative := difference / largest; !(relative < 1e-9) {
-					t.Errorf("gradient of %s: relative error %.2g", name, relative)
-				}
-			}
-			for k := range l.du {
-				check(fmt.Sprintf("u%d", s.n-k), l.du[k])
-			}
-			for k := range l.dv {
-				check(fmt.Sprintf("v%d", s.n-k), l.dv[k])
-			}
-			if s.m2 > 0 {
-				check("sigma_hat", l.dhat)
-			}
-			check("h0", dh0)
-			check("M", dm)
-		})
+		for _, path := range []Path{PathFormed, PathThin} {
+			s.path = path
+			t.Run(s.String(), func(t *testing.T) { compareAlgorithms(t, s) })
+		}
 	}
+}
+
+func compareAlgorithms(t *testing.T, s shape) {
+	n := newNetwork(t, kernel.Float64(), s, 21)
+	d := newData[float64](s, 22, false)
+	n.gradients(d)
+
+	l := &local{hat: make([]float64, s.n), dhat: make([]float64, s.n), radius: s.radius}
+	parameter := func(name string) []float64 { return n.arena.View(name).Value }
+	for k := range s.m1 {
+		l.u = append(l.u, parameter(fmt.Sprintf("u%d", s.n-k)))
+		l.du = append(l.du, make([]float64, s.n-k))
+	}
+	for k := range s.m2 {
+		l.v = append(l.v, parameter(fmt.Sprintf("v%d", s.n-k)))
+		l.dv = append(l.dv, make([]float64, s.n-k))
+	}
+	if s.m2 > 0 {
+		l.hat = parameter("sigma_hat")
+	}
+	dh0, dm := make([]float64, s.n), make([]float64, s.n*s.inputs)
+	slope := map[kernel.Activation]float64{kernel.Linear: 1, kernel.LeakyReLU: s.slope}[s.activation]
+	phi := func(z float64) (value, derivative float64) {
+		switch {
+		case s.activation == kernel.Tanh:
+			return math.Tanh(z), 1 - math.Tanh(z)*math.Tanh(z)
+		case z > 0:
+			return z, 1
+		}
+		return slope * z, slope
+	}
+	// The head's gradient of each series' last state is the network's own.
+	last := n.head.Backward()
+	for b := range s.batch {
+		states := [][]float64{parameter("h0")}
+		var steps []local
+		var slopes [][]float64
+		for step := range s.steps {
+			z := l.forward(states[step])
+			steps = append(steps, *l)
+			x := d.x.Row(step*s.batch + b)
+			h, derivative := make([]float64, s.n), make([]float64, s.n)
+			for i := range h {
+				sum := z[i] + parameter("b")[i]
+				for j, xj := range x {
+					sum += parameter("M")[j*s.n+i] * xj
+				}
+				h[i], derivative[i] = phi(sum)
+			}
+			states, slopes = append(states, h), append(slopes, derivative)
+		}
+		g := append([]float64(nil), last.Row(b)...)
+		for step := s.steps - 1; step >= 0; step-- {
+			for i := range g {
+				g[i] *= slopes[step][i]
+				for j, xj := range d.x.Row(step*s.batch + b) {
+					dm[j*s.n+i] += g[i] * xj
+				}
+			}
+			g = steps[step].backward(g)
+		}
+		accumulate(dh0, g)
+	}
+	check := func(name string, want []float64) {
+		t.Helper()
+		largest, difference := 1e-6, 0.0
+		for i, got := range n.arena.View(name).Gradient {
+			largest = max(largest, math.Abs(want[i]))
+			difference = max(difference, math.Abs(got-want[i]))
+		}
+		if relative := difference / largest; !(relative < 1e-9) {
+			t.Errorf("gradient of %s: relative error %.2g", name, relative)
+		}
+	}
+	for k := range l.du {
+		check(fmt.Sprintf("u%d", s.n-k), l.du[k])
+	}
+	for k := range l.dv {
+		check(fmt.Sprintf("v%d", s.n-k), l.dv[k])
+	}
+	if s.m2 > 0 {
+		check("sigma_hat", l.dhat)
+	}
+	check("h0", dh0)
+	check("M", dm)
 }

@@ -18,15 +18,12 @@ import (
 type Elman[F kernel.Float] struct {
 	layer[F]
 	matrix     weight.Matrix[F]
-	activation kernel.Activation
-	slope      F
+	phi        phi[F]
+	transition transition[F]
 
 	m *weight.View[F] // [n_i × n]
 	b *weight.View[F] // [n]
 
-	w, dw   kernel.Matrix[F] // W and ∂L/∂W
-	ahead   kernel.Packed[F] // Wᵀ
-	back    kernel.Packed[F] // W
 	project kernel.Packed[F] // M
 	inject  kernel.Packed[F] // Mᵀ, packed if an input gradient is asked for
 
@@ -39,7 +36,24 @@ type ElmanOptions struct {
 	Activation kernel.Activation // φ
 	Slope      float64           // of a leaky ReLU below 0, from 0 to 1
 	FixedStart bool              // h(0) is 0 instead of trained
+	Path       Path              // how W is applied
 }
+
+// A Path is a way to apply the recurrent matrix of an [Elman] cell at every
+// time step. Paths differ in speed, and in rounding.
+type Path string
+
+// The paths.
+const (
+	// PathAuto, also "", chooses PathThin for a [weight.LowRank] of less than a
+	// third of its size (n > 6m for two times m reflectors), where it is faster
+	// by measurement, and PathFormed for all else.
+	PathAuto Path = "auto"
+	// PathFormed forms W once a minibatch.
+	PathFormed Path = "formed"
+	// PathThin applies the factors of a [weight.LowRank] and never forms W.
+	PathThin Path = "thin"
+)
 
 // NewElman declares the tensors "M" [n_i × n] (that is, transposed: x M), "b"
 // and "h0" and makes the cell's buffers. The matrix has declared its own.
@@ -51,24 +65,40 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	if options.Activation > kernel.Tanh {
 		return nil, fmt.Errorf("cell: unknown activation %v", options.Activation)
 	}
+	low, factored := matrix.(weight.LowRank[F])
+	switch options.Path {
+	case "", PathAuto:
+		factored = factored && n > 3*low.Rank()
+	case PathFormed:
+		factored = false
+	case PathThin:
+		if !factored {
+			return nil, fmt.Errorf("cell: path %s: a weight without factors has to be formed", options.Path)
+		}
+	default:
+		return nil, fmt.Errorf("cell: unknown path %q: want %s, %s or %s", string(options.Path), PathAuto, PathFormed, PathThin)
+	}
 	base, err := newLayer(set, options.Inputs, n, 1, limits)
 	if err != nil {
 		return nil, err
 	}
 	e := &Elman[F]{
-		layer:      base,
-		matrix:     matrix,
-		activation: options.Activation,
-		slope:      F(options.Slope),
-		m:          arena.Declare("M", options.Inputs, n),
-		b:          arena.Declare("b", 1, n),
-		w:          newMatrix[F](n, n),
-		dw:         newMatrix[F](n, n),
+		layer:  base,
+		matrix: matrix,
+		phi:    phi[F]{options.Activation, F(options.Slope)},
+		m:      arena.Declare("M", options.Inputs, n),
+		b:      arena.Declare("b", 1, n),
 	}
 	if !options.FixedStart {
 		e.h0 = arena.Declare("h0", 1, n)
 	}
-	e.deltas = newMatrix[F](min(limits.Steps*limits.Batch, max(e.chunk, 2*limits.Batch)), n)
+	rows := min(limits.Steps*limits.Batch, max(e.chunk, 2*limits.Batch))
+	e.deltas = newMatrix[F](rows, n)
+	if factored {
+		e.transition = newThin(set, low, e.phi, limits, rows)
+	} else {
+		e.transition = newFormed(set, matrix, e.phi)
+	}
 	return e, nil
 }
 
@@ -85,11 +115,9 @@ func (e *Elman[F]) Start(options StartOptions, random *weight.Random) error {
 	return nil
 }
 
-// Load forms W and packs it.
+// Load forms and packs W, or its factors, and M.
 func (e *Elman[F]) Load() {
-	e.matrix.Value(e.w)
-	e.set.PackTransposed(&e.ahead, e.w)
-	e.set.Pack(&e.back, e.w)
+	e.transition.load()
 	e.set.Pack(&e.project, e.m.Matrix())
 }
 
@@ -104,8 +132,7 @@ func (e *Elman[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F
 		last := min(first+stride, steps)
 		e.set.MultiplyBias(h.Slice((first+1)*batch, (last+1)*batch), x.Slice(first*batch, last*batch), &e.project, e.b.Value)
 		for t := first; t < last; t++ {
-			next := block(h, t+1, batch)
-			e.set.MultiplyActivate(next, block(h, t, batch), &e.ahead, next, e.activation, e.slope)
+			e.transition.ahead(t, block(h, t+1, batch), block(h, t, batch))
 		}
 	}
 	return block(h, steps, batch)
@@ -118,7 +145,7 @@ func (e *Elman[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[
 	broadcast(h, e.h0)
 	for t := range steps {
 		e.set.MultiplyBias(next, block(x, t, batch), &e.project, e.b.Value)
-		e.set.MultiplyActivate(next, h, &e.ahead, next, e.activation, e.slope)
+		e.transition.ahead(-1, next, h)
 		h, next = next, h
 	}
 	return h
@@ -138,28 +165,30 @@ func (e *Elman[F]) Backward(dh, dx kernel.Matrix[F]) {
 	if dx.Data != nil {
 		e.set.PackTransposed(&e.inject, e.m.Matrix())
 	}
-	clear(e.dw.Data)
+	e.transition.reset()
 	stride := min(steps, max(2, e.chunk/batch))
 	// The last chunk of the sequence is the odd one, so that a whole chunk's
 	// last delta never overwrites the delta that it is made from.
 	first := (steps - 1) / stride * stride
 	var later kernel.Matrix[F] // δ of the step after
+	slot := 0                  // its place in its chunk
 	for last := steps; last > 0; first, last = first-stride, first {
 		deltas := e.deltas.Slice(0, (last-first)*batch)
 		for t := last - 1; t >= first; t-- {
 			delta, out := block(deltas, t-first, batch), block(e.history, t+1, batch)
-			switch {
-			case t == steps-1:
+			if t == steps-1 {
 				e.derivative(delta, block(dh, dh.Rows/batch-1, batch), out)
-			case all:
-				e.set.MultiplyAddDerivative(delta, later, &e.back, block(dh, t, batch), out, e.activation, e.slope)
-			default:
-				e.set.MultiplyDerivative(delta, later, &e.back, out, e.activation, e.slope)
+			} else {
+				if all {
+					fill(delta, block(dh, t, batch))
+				}
+				e.transition.back(delta, slot, later, out, all)
 			}
-			later = delta
+			later, slot = delta, t-first
+			e.transition.settle(slot, later)
 		}
 		x := e.x.Slice(first*batch, last*batch)
-		e.set.TransposedAdd(e.dw, deltas, e.history.Slice(first*batch, last*batch))
+		e.transition.accumulate(first, last, batch, deltas, e.history.Slice(first*batch, last*batch))
 		e.set.TransposedAdd(e.m.GradientMatrix(), x, deltas)
 		e.set.ColumnSumsAdd(e.b.Gradient, deltas)
 		if dx.Data != nil {
@@ -167,16 +196,16 @@ func (e *Elman[F]) Backward(dh, dx kernel.Matrix[F]) {
 		}
 	}
 	start := e.startGradient.Slice(0, batch)
-	e.set.Multiply(start, later, &e.back)
+	e.transition.start(start, slot, later)
 	if e.h0 != nil {
 		e.set.ColumnSumsAdd(e.h0.Gradient, start)
 	}
-	e.matrix.Pullback(e.dw)
+	e.transition.pullback()
 }
 
 // derivative is delta = gradient ∘ φ', where out = φ(·).
 func (e *Elman[F]) derivative(delta, gradient, out kernel.Matrix[F]) {
 	for i := range delta.Rows {
-		e.set.Derivative(delta.Row(i), gradient.Row(i), out.Row(i), e.activation, e.slope)
+		e.set.Derivative(delta.Row(i), gradient.Row(i), out.Row(i), e.phi.activation, e.phi.slope)
 	}
 }

@@ -149,14 +149,20 @@ func TestGolden(t *testing.T) {
 			t.Logf("case %d left out: there is no cell %q", i, c.Cell)
 			continue
 		}
-		name := c.Cell + "/" + c.Config.Activation + "," + c.Config.Loss
-		t.Run(name+"/float64", func(t *testing.T) { compareGolden(t, kernel.Float64(), c, 1e-11) })
-		for _, level := range kernel.Levels() {
-			set, err := kernel.Float32At(level)
-			if err != nil {
-				t.Fatal(err)
+		paths := []Path{""}
+		if c.Config.M1 > 0 {
+			paths = []Path{PathFormed, PathThin}
+		}
+		for _, path := range paths {
+			name := c.Cell + string(path) + "/" + c.Config.Activation + "," + c.Config.Loss
+			t.Run(name+"/float64", func(t *testing.T) { compareGolden(t, kernel.Float64(), c, path, 1e-11) })
+			for _, level := range kernel.Levels() {
+				set, err := kernel.Float32At(level)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Run(name+"/float32,"+level.String(), func(t *testing.T) { compareGolden(t, set, c, path, 1e-5) })
 			}
-			t.Run(name+"/float32,"+level.String(), func(t *testing.T) { compareGolden(t, set, c, 1e-5) })
 		}
 	}
 }
@@ -164,7 +170,7 @@ func TestGolden(t *testing.T) {
 // compareGolden holds outputs, loss, gradients and the losses of ten Adam steps
 // against a case. The error of a tensor is its largest absolute difference over
 // the largest absolute value of the reference.
-func compareGolden[F kernel.Float](t *testing.T, set *kernel.Set[F], c goldenCase, tolerance float64) {
+func compareGolden[F kernel.Float](t *testing.T, set *kernel.Set[F], c goldenCase, path Path, tolerance float64) {
 	activation, err := kernel.ParseActivation(c.Config.Activation)
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +178,7 @@ func compareGolden[F kernel.Float](t *testing.T, set *kernel.Set[F], c goldenCas
 	s := shape{
 		cell: c.Cell, n: c.Config.N, inputs: c.Config.Inputs, outputs: c.Config.Outputs,
 		steps: c.Config.Steps, batch: c.Config.Batch, activation: activation, slope: c.Config.Leak,
-		m1: c.Config.M1, m2: c.Config.M2, radius: c.Config.Radius,
+		m1: c.Config.M1, m2: c.Config.M2, radius: c.Config.Radius, path: path,
 	}
 	n := newNetwork(t, set, s, 1)
 	loaded := 0

@@ -23,6 +23,10 @@ func gradientShapes() []shape {
 	add := func(s shape, cell string, start weight.Start, m1, m2 int) {
 		s.cell, s.start, s.m1, s.m2, s.radius = cell, start, m1, m2, .3
 		shapes = append(shapes, s)
+		if m1 > 0 {
+			s.path = PathThin
+			shapes = append(shapes, s)
+		}
 	}
 	for _, s := range base {
 		add(s, "rnn", weight.StartGaussian, 0, 0)

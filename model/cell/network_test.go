@@ -19,6 +19,7 @@ type shape struct {
 	slope, radius  float64
 	fixedStart     bool
 	start          weight.Start
+	path           Path
 	dropout        float64
 	evaluationRows int // largest batch beyond the training batch
 }
@@ -27,6 +28,9 @@ func (s shape) String() string {
 	name := fmt.Sprintf("%s/n=%d,ni=%d,T=%d,B=%d,%v", s.cell, s.n, s.inputs, s.steps, s.batch, s.activation)
 	if s.m1 > 0 {
 		name += fmt.Sprintf(",m=%d+%d", s.m1, s.m2)
+	}
+	if s.path != "" {
+		name += "," + string(s.path)
 	}
 	return name
 }
@@ -71,7 +75,7 @@ func newNetwork[F kernel.Float](t testing.TB, set *kernel.Set[F], s shape, seed 
 	check()
 	if n.matrix != nil {
 		n.recurrent, err = NewElman(set, n.arena, n.matrix, limits, ElmanOptions{
-			Inputs: s.inputs, Activation: s.activation, Slope: s.slope, FixedStart: s.fixedStart,
+			Inputs: s.inputs, Activation: s.activation, Slope: s.slope, FixedStart: s.fixedStart, Path: s.path,
 		})
 		check()
 	}

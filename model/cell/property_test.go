@@ -18,6 +18,8 @@ func propertyShapes() []shape {
 		{cell: "rnn", activation: kernel.Tanh},
 		{cell: "ornn", m1: 5, activation: kernel.LeakyReLU, slope: .2},
 		{cell: "spectral-rnn", m1: 5, m2: 4, radius: .3, activation: kernel.LeakyReLU, slope: .2},
+		{cell: "spectral-rnn", m1: 5, m2: 4, radius: .3, activation: kernel.LeakyReLU, slope: .2, path: PathThin},
+		{cell: "ornn", m1: 3, activation: kernel.Tanh, path: PathThin},
 		{cell: "lstm"},
 		{cell: "gru"},
 	} {
@@ -30,7 +32,7 @@ func propertyShapes() []shape {
 // each runs a test for each cell.
 func each(t *testing.T, test func(t *testing.T, s shape)) {
 	for _, s := range propertyShapes() {
-		t.Run(s.cell, func(t *testing.T) { test(t, s) })
+		t.Run(s.cell+string(s.path), func(t *testing.T) { test(t, s) })
 	}
 }
 
@@ -50,7 +52,7 @@ func near(a, b []float64) bool {
 		largest = max(largest, math.Abs(x))
 	}
 	for i, x := range a {
-		if !(math.Abs(x-b[i]) <= 1e-12*largest) {
+		if !(math.Abs(x-b[i]) <= 1e-11*largest) {
 			return false
 		}
 	}
@@ -383,6 +385,32 @@ func TestStartGradientNorm(t *testing.T) {
 	})
 }
 
+// TestPaths checks that both paths give the same gradients, and which is taken
+// unasked.
+func TestPaths(t *testing.T) {
+	for _, s := range []shape{
+		{cell: "ornn", m1: 4}, {cell: "ornn", m1: 20},
+		{cell: "spectral-rnn", m1: 4, m2: 3}, {cell: "spectral-rnn", m1: 20, m2: 20}, {cell: "spectral-rnn", m1: 1, m2: 11},
+	} {
+		s.n, s.inputs, s.outputs, s.steps, s.batch, s.radius, s.activation = 20, 2, 3, 12, 4, .2, kernel.Tanh
+		d := newData[float64](s, 2, false)
+		n := newNetwork(t, kernel.Float64(), s, 1)
+		_, taken := n.recurrent.(*Elman[float64]).transition.(*thin[float64])
+		if want := 3*(s.m1+s.m2) < s.n; taken != want {
+			t.Errorf("%v: the thin path is taken: %v, want %v", s, taken, want)
+		}
+		s.path = PathFormed
+		formed := newNetwork(t, kernel.Float64(), s, 1)
+		loss := formed.gradients(d)
+		s.path = PathThin
+		thin := newNetwork(t, kernel.Float64(), s, 1)
+		if got := thin.gradients(d); !near([]float64{loss}, []float64{got}) {
+			t.Errorf("%v: loss %v, formed %v", s, got, loss)
+		}
+		checkSame(t, s.String(), snapshot(formed), snapshot(thin))
+	}
+}
+
 // TestNotFinite checks that a diverged network is told by its loss.
 func TestNotFinite(t *testing.T) {
 	each(t, func(t *testing.T, s shape) {
@@ -551,6 +579,14 @@ func TestBadOptions(t *testing.T) {
 		},
 		"activation": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {
 			_, err := NewElman(set, a, m, good, ElmanOptions{Inputs: 1, Activation: 99})
+			return err
+		},
+		"path thin": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {
+			_, err := NewElman(set, a, m, good, ElmanOptions{Inputs: 1, Path: PathThin})
+			return err
+		},
+		"path \"thick\"": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {
+			_, err := NewElman(set, a, m, good, ElmanOptions{Inputs: 1, Path: "thick"})
 			return err
 		},
 		"inputs": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {

@@ -2,6 +2,7 @@ package cell
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"sweep/model/kernel"
@@ -100,9 +101,13 @@ var benchmarkShapes = []struct {
 
 func BenchmarkStep(b *testing.B) {
 	for _, s := range benchmarkShapes {
-		for _, cell := range []string{"rnn", "ornn", "spectral-rnn", "lstm", "gru"} {
+		for _, cell := range []string{"rnn", "ornn", "spectral-rnn", "spectral-rnn/thin", "lstm", "gru"} {
 			b.Run(s.name+"/"+cell, func(b *testing.B) {
 				s := s.shape
+				cell, path, _ := strings.Cut(cell, "/")
+				if s.path = Path(path); path == "" {
+					s.path = PathFormed
+				}
 				s.cell, s.radius, s.activation, s.slope = cell, .1, kernel.LeakyReLU, .2
 				n := newTrainer(b, kernel.Float32(), s)
 				b.ReportAllocs()

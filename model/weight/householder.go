@@ -19,6 +19,9 @@ type Householder[F kernel.Float] struct {
 	n     int
 	u     reflectors[F]
 	chain *chain[F]
+
+	compact *compact[F]      // for Factors; nil before their first call
+	da      kernel.Matrix[F] // n × m
 }
 
 // NewHouseholder declares m reflectors, tensors "u<n>" … "u<n-m+1>" of those
@@ -79,4 +82,29 @@ func (h *Householder[F]) SingularValues(dst []float64) []float64 {
 		dst = append(dst, 1)
 	}
 	return dst
+}
+
+// Rank returns m.
+func (h *Householder[F]) Rank() int { return len(h.u) }
+
+// Factors writes W = I - A Yᵀ: d = 1, L = -A and R = Y.
+func (h *Householder[F]) Factors(d []F, left, right kernel.Matrix[F]) {
+	checkFactors(d, left, right, h.n, h.Rank())
+	if h.compact == nil {
+		h.compact = newCompact(h.chain.set, h.u, h.n)
+		h.da = newMatrix[F](h.n, len(h.u))
+	}
+	h.compact.load()
+	for i := range d {
+		d[i] = 1
+	}
+	negate(left, h.compact.a)
+	fill(right, h.compact.y)
+}
+
+// PullbackFactors adds the gradients of the reflectors.
+func (h *Householder[F]) PullbackFactors(dd []F, dleft, dright kernel.Matrix[F]) {
+	checkFactors(dd, dleft, dright, h.n, h.Rank())
+	negate(h.da, dleft)
+	h.compact.pullback(dright, h.da)
 }

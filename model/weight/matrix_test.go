@@ -129,6 +129,60 @@ func TestPullback(t *testing.T) {
 	}
 }
 
+// TestFactors holds the factors to Value, and their gradients to Pullback: if L
+// Rᵀ + diag(d) is W, then G = ∂L/∂W gives dL = G R, dR = Gᵀ L and dd = diag(G).
+func TestFactors(t *testing.T) {
+	for _, m := range makers[float64]() {
+		matrix, arena := m.make(t, kernel.Float64(), "", 3)
+		low, ok := matrix.(LowRank[float64])
+		if !ok {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			random := NewRandom(4, 0)
+			Gaussian(arena.Values(), 1, random)
+			if views := arena.Views(); len(views) > 4 {
+				clear(views[1].Value) // a zero reflector
+			}
+			n, k := m.n, low.Rank()
+			d := make([]float64, n)
+			left, right := newMatrix[float64](n, k), newMatrix[float64](n, k)
+			low.Factors(d, left, right)
+			var w mat.Dense
+			w.Mul(mat.NewDense(n, k, left.Data), mat.NewDense(n, k, right.Data).T())
+			for i, x := range d {
+				w.Set(i, i, w.At(i, i)+x)
+			}
+			if want := value(matrix); !mat.EqualApprox(&w, want, 1e-12) {
+				t.Fatalf("the factors make\n%v\nwant\n%v", mat.Formatted(&w), mat.Formatted(want))
+			}
+
+			dw := square[float64](n)
+			Gaussian(dw.Data, 1, random)
+			g := mat.NewDense(n, n, slices.Clone(dw.Data))
+			matrix.Pullback(dw)
+			want := slices.Clone(arena.Gradients())
+			arena.ZeroGradients()
+			dleft, dright, dd := newMatrix[float64](n, k), newMatrix[float64](n, k), make([]float64, n)
+			mat.NewDense(n, k, dleft.Data).Mul(g, mat.NewDense(n, k, right.Data))
+			mat.NewDense(n, k, dright.Data).Mul(g.T(), mat.NewDense(n, k, left.Data))
+			for i := range dd {
+				dd[i] = g.At(i, i)
+			}
+			low.PullbackFactors(dd, dleft, dright)
+			largest := 0.0
+			for _, x := range want {
+				largest = max(largest, math.Abs(x))
+			}
+			for i, x := range arena.Gradients() {
+				if math.Abs(x-want[i]) > 1e-11*max(1, largest) {
+					t.Fatalf("gradient %d is %v, want %v", i, x, want[i])
+				}
+			}
+		})
+	}
+}
+
 // TestZeroReflector checks that u = 0 means the identity, with no gradient.
 func TestZeroReflector(t *testing.T) {
 	matrix, arena := householder[float32](7, 3).make(t, kernel.Float32(), "", 1)

@@ -25,6 +25,7 @@ type SVD[F kernel.Float] struct {
 	radius   float64
 	center   float64
 	chain    *chain[F]
+	factors  *svdFactors[F] // for Factors; nil before their first call
 }
 
 // SVDOptions are the choices of an [SVD] matrix.
@@ -98,9 +99,7 @@ func (s *SVD[F]) Start(start Start, random *Random) error {
 // h, a column of which is then a column of W.
 func (s *SVD[F]) Value(w kernel.Matrix[F]) {
 	checkSquare(w, s.n)
-	for i, hat := range s.sigmaHat.Value {
-		s.sigma[i] = F(s.singular(float64(hat)))
-	}
+	s.loadSigma()
 	s.chain.begin()
 	for _, v := range s.v {
 		s.chain.reflect(v)
@@ -119,14 +118,26 @@ func (s *SVD[F]) Pullback(dw kernel.Matrix[F]) {
 	for _, u := range s.u {
 		s.chain.pullback(u, dw)
 	}
-	// ∂σ/∂σ̂ = 2r sigmoid(σ̂) (1 - sigmoid(σ̂)).
 	s.chain.pullbackScale(s.sigma, s.dsigma, dw)
+	s.pullbackSigma()
+	for _, v := range slices.Backward(s.v) {
+		s.chain.pullback(v, dw)
+	}
+}
+
+// loadSigma computes σ for the present parameters.
+func (s *SVD[F]) loadSigma() {
+	for i, hat := range s.sigmaHat.Value {
+		s.sigma[i] = F(s.singular(float64(hat)))
+	}
+}
+
+// pullbackSigma adds the gradient of σ̂ from that of σ:
+// ∂σ/∂σ̂ = 2r sigmoid(σ̂) (1 - sigmoid(σ̂)).
+func (s *SVD[F]) pullbackSigma() {
 	for i, hat := range s.sigmaHat.Value {
 		f := sigmoid(float64(hat))
 		s.sigmaHat.Gradient[i] += F(2*s.radius*f*(1-f)) * s.dsigma[i]
-	}
-	for _, v := range slices.Backward(s.v) {
-		s.chain.pullback(v, dw)
 	}
 }
 

@@ -1,0 +1,200 @@
+package cell
+
+import (
+	"sweep/model/kernel"
+	"sweep/model/weight"
+)
+
+// A transition applies an Elman cell's recurrent matrix W and φ at one time
+// step, forward and backward. It keeps what it needs between them, and the
+// gradient of W in whatever form it has W.
+type transition[F kernel.Float] interface {
+	// load takes W from the present parameters.
+	load()
+
+	// ahead is next = φ(next + W h), row by row, at step t of a Forward, or of
+	// an Evaluate if t is negative.
+	ahead(t int, next, h kernel.Matrix[F])
+
+	// reset begins a Backward.
+	reset()
+
+	// settle is told the delta of a step as soon as it is known. slot is the
+	// step's place in its chunk.
+	settle(slot int, delta kernel.Matrix[F])
+
+	// back is dst = (Wᵀ delta) ∘ φ', or (dst + Wᵀ delta) ∘ φ' if add, where
+	// out is the output of φ and slot is delta's.
+	back(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[F], add bool)
+
+	// start is dst = Wᵀ delta, where slot is delta's.
+	start(dst kernel.Matrix[F], slot int, delta kernel.Matrix[F])
+
+	// accumulate adds to the gradient of W for the steps from first up to, not
+	// including, last, given their deltas and the states that W was applied to.
+	accumulate(first, last, batch int, deltas, h kernel.Matrix[F])
+
+	// pullback ends a Backward: it adds the gradients of the parameters.
+	pullback()
+}
+
+// phi is an activation and its slope.
+type phi[F kernel.Float] struct {
+	activation kernel.Activation
+	slope      F
+}
+
+// formed is the transition by W itself.
+type formed[F kernel.Float] struct {
+	set    *kernel.Set[F]
+	matrix weight.Matrix[F]
+	phi    phi[F]
+	w, dw  kernel.Matrix[F]
+	right  kernel.Packed[F] // Wᵀ, for products of states in rows
+	left   kernel.Packed[F] // W, for those of deltas
+}
+
+func newFormed[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F], phi phi[F]) *formed[F] {
+	n := matrix.Size()
+	return &formed[F]{set: set, matrix: matrix, phi: phi, w: newMatrix[F](n, n), dw: newMatrix[F](n, n)}
+}
+
+func (f *formed[F]) load() {
+	f.matrix.Value(f.w)
+	f.set.PackTransposed(&f.right, f.w)
+	f.set.Pack(&f.left, f.w)
+}
+
+func (f *formed[F]) ahead(_ int, next, h kernel.Matrix[F]) {
+	f.set.MultiplyActivate(next, h, &f.right, next, f.phi.activation, f.phi.slope)
+}
+
+func (f *formed[F]) reset() { clear(f.dw.Data) }
+
+func (f *formed[F]) settle(int, kernel.Matrix[F]) {}
+
+func (f *formed[F]) back(dst kernel.Matrix[F], _ int, delta, out kernel.Matrix[F], add bool) {
+	if add {
+		f.set.MultiplyAddDerivative(dst, delta, &f.left, dst, out, f.phi.activation, f.phi.slope)
+	} else {
+		f.set.MultiplyDerivative(dst, delta, &f.left, out, f.phi.activation, f.phi.slope)
+	}
+}
+
+func (f *formed[F]) start(dst kernel.Matrix[F], _ int, delta kernel.Matrix[F]) {
+	f.set.Multiply(dst, delta, &f.left)
+}
+
+func (f *formed[F]) accumulate(_, _, _ int, deltas, h kernel.Matrix[F]) {
+	f.set.TransposedAdd(f.dw, deltas, h)
+}
+
+func (f *formed[F]) pullback() { f.matrix.Pullback(f.dw) }
+
+// thin is the transition by the factors of W = diag(d) + L Rᵀ, which is never
+// formed. With states in rows,
+//
+//	P = H R                  W H → d ∘ H + P Lᵀ
+//	Q = Δ L                  Wᵀ Δ → d ∘ Δ + Q Rᵀ
+//	dL = Σ Δᵀ P              dR = Σ Hᵀ Q              dd = Σ Δ ∘ H
+type thin[F kernel.Float] struct {
+	set    *kernel.Set[F]
+	matrix weight.LowRank[F]
+	phi    phi[F]
+
+	d, dd         []F
+	left, right   kernel.Matrix[F] // L and R
+	dleft, dright kernel.Matrix[F]
+	intoP, outOfP kernel.Packed[F] // R and Lᵀ
+	intoQ, outOfQ kernel.Packed[F] // L and Rᵀ
+	p             kernel.Matrix[F] // of all steps of a Forward
+	q             kernel.Matrix[F] // of the steps of a chunk
+	evaluated     kernel.Matrix[F] // P of a step of an Evaluate
+}
+
+// newThin returns the transition for batches within limits, and for chunks of
+// up to rows rows.
+func newThin[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F], phi phi[F], limits Limits, rows int) *thin[F] {
+	n, k := matrix.Size(), matrix.Rank()
+	return &thin[F]{
+		set: set, matrix: matrix, phi: phi,
+		d: make([]F, n), dd: make([]F, n),
+		left: newMatrix[F](n, k), right: newMatrix[F](n, k),
+		dleft: newMatrix[F](n, k), dright: newMatrix[F](n, k),
+		p:         newMatrix[F](limits.Steps*limits.Batch, k),
+		q:         newMatrix[F](rows, k),
+		evaluated: newMatrix[F](limits.Batch, k),
+	}
+}
+
+func (t *thin[F]) load() {
+	t.matrix.Factors(t.d, t.left, t.right)
+	t.set.Pack(&t.intoP, t.right)
+	t.set.PackTransposed(&t.outOfP, t.left)
+	t.set.Pack(&t.intoQ, t.left)
+	t.set.PackTransposed(&t.outOfQ, t.right)
+}
+
+func (t *thin[F]) ahead(step int, next, h kernel.Matrix[F]) {
+	p := t.evaluated.Slice(0, h.Rows)
+	if step >= 0 {
+		p = block(t.p, step, h.Rows)
+	}
+	t.set.Multiply(p, h, &t.intoP)
+	scaleAdd(next, t.d, h)
+	t.set.MultiplyActivate(next, p, &t.outOfP, next, t.phi.activation, t.phi.slope)
+}
+
+func (t *thin[F]) reset() {
+	clear(t.dd)
+	clear(t.dleft.Data)
+	clear(t.dright.Data)
+}
+
+func (t *thin[F]) settle(slot int, delta kernel.Matrix[F]) {
+	t.set.Multiply(block(t.q, slot, delta.Rows), delta, &t.intoQ)
+}
+
+func (t *thin[F]) back(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[F], add bool) {
+	if !add {
+		zero(dst)
+	}
+	scaleAdd(dst, t.d, delta)
+	t.set.MultiplyAddDerivative(dst, block(t.q, slot, delta.Rows), &t.outOfQ, dst, out, t.phi.activation, t.phi.slope)
+}
+
+func (t *thin[F]) start(dst kernel.Matrix[F], slot int, delta kernel.Matrix[F]) {
+	zero(dst)
+	scaleAdd(dst, t.d, delta)
+	t.set.MultiplyAdd(dst, block(t.q, slot, delta.Rows), &t.outOfQ)
+}
+
+func (t *thin[F]) accumulate(first, last, batch int, deltas, h kernel.Matrix[F]) {
+	t.set.TransposedAdd(t.dleft, deltas, t.p.Slice(first*batch, last*batch))
+	t.set.TransposedAdd(t.dright, h, t.q.Slice(0, (last-first)*batch))
+	for i := range deltas.Rows {
+		state := h.Row(i)
+		for j, x := range deltas.Row(i) {
+			t.dd[j] += x * state[j]
+		}
+	}
+}
+
+func (t *thin[F]) pullback() { t.matrix.PullbackFactors(t.dd, t.dleft, t.dright) }
+
+// scaleAdd is dst += d ∘ src, row by row.
+func scaleAdd[F kernel.Float](dst kernel.Matrix[F], d []F, src kernel.Matrix[F]) {
+	for i := range dst.Rows {
+		from, to := src.Row(i)[:len(d)], dst.Row(i)[:len(d)]
+		for j, s := range d {
+			to[j] += s * from[j]
+		}
+	}
+}
+
+// zero is m = 0.
+func zero[F kernel.Float](m kernel.Matrix[F]) {
+	for i := range m.Rows {
+		clear(m.Row(i))
+	}
+}

@@ -1,0 +1,112 @@
+package weight
+
+import "sweep/model/kernel"
+
+// svdFactors is what an [SVD] needs for its factors. With U = I - A Yᵀ and
+// V = I - B Zᵀ in compact form,
+//
+//	W = U Σ Vᵀ = Σ - A (ΣY)ᵀ - ΣZ Bᵀ + A C Bᵀ      C = Yᵀ Σ Z
+//	  = Σ + L Rᵀ      L = (-A | A C - ΣZ)      R = (ΣY | B)
+type svdFactors[F kernel.Float] struct {
+	u, v   *compact[F]
+	sy, sz kernel.Matrix[F] // ΣY and ΣZ, n × m1 and n × m2
+	c, dc  kernel.Matrix[F] // m1 × m2
+	da, dy kernel.Matrix[F] // n × m1
+	db, dz kernel.Matrix[F] // n × m2
+	packed kernel.Packed[F]
+}
+
+func newSVDFactors[F kernel.Float](s *SVD[F]) *svdFactors[F] {
+	m1, m2 := len(s.u), len(s.v)
+	return &svdFactors[F]{
+		u: newCompact(s.chain.set, s.u, s.n), v: newCompact(s.chain.set, s.v, s.n),
+		sy: newMatrix[F](s.n, m1), sz: newMatrix[F](s.n, m2),
+		c: newMatrix[F](m1, m2), dc: newMatrix[F](m1, m2),
+		da: newMatrix[F](s.n, m1), dy: newMatrix[F](s.n, m1),
+		db: newMatrix[F](s.n, m2), dz: newMatrix[F](s.n, m2),
+	}
+}
+
+// Rank returns m1 + m2.
+func (s *SVD[F]) Rank() int { return len(s.u) + len(s.v) }
+
+// Factors writes d = σ and the factors of U Σ Vᵀ - Σ.
+func (s *SVD[F]) Factors(d []F, left, right kernel.Matrix[F]) {
+	checkFactors(d, left, right, s.n, s.Rank())
+	if s.factors == nil {
+		s.factors = newSVDFactors(s)
+	}
+	f, set, m1 := s.factors, s.chain.set, len(s.u)
+	s.loadSigma()
+	copy(d, s.sigma)
+	f.u.load()
+	f.v.load()
+	scaleRows(f.sy, s.sigma, f.u.y)
+	scaleRows(f.sz, s.sigma, f.v.y)
+	clear(f.c.Data)
+	set.TransposedAdd(f.c, f.u.y, f.sz)
+
+	negate(columns(left, 0, m1), f.u.a)
+	second := columns(left, m1, s.Rank())
+	negate(second, f.sz)
+	set.Pack(&f.packed, f.c)
+	set.MultiplyAdd(second, f.u.a, &f.packed)
+	fill(columns(right, 0, m1), f.sy)
+	fill(columns(right, m1, s.Rank()), f.v.a)
+}
+
+// PullbackFactors adds the gradients of the reflectors and of σ̂.
+func (s *SVD[F]) PullbackFactors(dd []F, dleft, dright kernel.Matrix[F]) {
+	checkFactors(dd, dleft, dright, s.n, s.Rank())
+	f, set, m1, k := s.factors, s.chain.set, len(s.u), s.Rank()
+	dl, dr := columns(dleft, m1, k), columns(dright, 0, m1)
+
+	// dA = -dL₁ + dL₂ Cᵀ   dC = Aᵀ dL₂   dB = dR₂
+	negate(f.da, columns(dleft, 0, m1))
+	set.PackTransposed(&f.packed, f.c)
+	set.MultiplyAdd(f.da, dl, &f.packed)
+	clear(f.dc.Data)
+	set.TransposedAdd(f.dc, f.u.a, dl)
+	fill(f.db, columns(dright, m1, k))
+
+	// d(ΣY) = dR₁   d(ΣZ) = Y dC - dL₂   dY = Σ dR₁ + ΣZ dCᵀ   dZ = Σ d(ΣZ)
+	scaleRows(f.dy, s.sigma, dr)
+	set.PackTransposed(&f.packed, f.dc)
+	set.MultiplyAdd(f.dy, f.sz, &f.packed)
+	negate(f.dz, dl)
+	set.Pack(&f.packed, f.dc)
+	set.MultiplyAdd(f.dz, f.u.y, &f.packed)
+	for i := range dd {
+		s.dsigma[i] = dd[i] + F(set.Dot(dr.Row(i), f.u.y.Row(i))) + F(set.Dot(f.dz.Row(i), f.v.y.Row(i)))
+	}
+	scaleRows(f.dz, s.sigma, f.dz)
+
+	f.u.pullback(f.dy, f.da)
+	f.v.pullback(f.dz, f.db)
+	s.pullbackSigma()
+}
+
+// checkFactors panics unless d, left and right are of a matrix of size n with
+// rank k.
+func checkFactors[F kernel.Float](d []F, left, right kernel.Matrix[F], n, k int) {
+	if len(d) != n || left.Rows != n || right.Rows != n || left.Cols != k || right.Cols != k {
+		panic("weight: factors of wrong shape")
+	}
+}
+
+// scaleRows is dst = diag(d) src. dst may be src.
+func scaleRows[F kernel.Float](dst kernel.Matrix[F], d []F, src kernel.Matrix[F]) {
+	for i, s := range d {
+		row := dst.Row(i)
+		for j, x := range src.Row(i) {
+			row[j] = s * x
+		}
+	}
+}
+
+// fill is dst = src.
+func fill[F kernel.Float](dst, src kernel.Matrix[F]) {
+	for i := range dst.Rows {
+		copy(dst.Row(i), src.Row(i))
+	}
+}
