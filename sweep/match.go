@@ -105,8 +105,11 @@ func sameValue(a, b any) bool {
 	return Equal(a, b)
 }
 
-// sameNumber follows the canonical form: beyond 2^53 a float64 no longer
-// stands for one integer.
+// sameNumber follows the canonical form: beyond 2^53 a float64 stands for the
+// integer that its shortest digits spell.
 func sameNumber(i int64, f float64) bool {
-	return math.Abs(f) < 1<<53 && float64(i) == f
+	if math.Abs(f) < 1<<53 {
+		return float64(i) == f
+	}
+	return Equal(i, f)
 }

@@ -3,7 +3,9 @@ package sweep
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"sort"
 	"strconv"
@@ -66,7 +68,7 @@ func DecodeValue(data []byte) (any, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, err
 	}
-	if decoder.More() {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("unexpected text after the JSON value")
 	}
 	return Normalize(value)
@@ -199,16 +201,20 @@ func appendCanonical(dst []byte, value any) ([]byte, error) {
 	}
 }
 
-// appendNumber writes whole numbers that float64 holds exactly as integers and
-// all others in Go's shortest form.
+// appendNumber writes whole numbers as integers as far as encoding/json does,
+// so that a value has one canonical form before and after a way through JSON,
+// and all others in Go's shortest form.
 func appendNumber(dst []byte, v float64) ([]byte, error) {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
 		return nil, fmt.Errorf("%v is not a finite number", v)
+	case v == 0:
+		return append(dst, '0'), nil // -0 as well
+	case v == math.Trunc(v) && math.Abs(v) < 1e21:
+		return strconv.AppendFloat(dst, v, 'f', -1, 64), nil
+	default:
+		return strconv.AppendFloat(dst, v, 'g', -1, 64), nil
 	}
-	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-		return strconv.AppendInt(dst, int64(v), 10), nil
-	}
-	return strconv.AppendFloat(dst, v, 'g', -1, 64), nil
 }
 
 func appendString(dst []byte, s string) ([]byte, error) {

@@ -259,17 +259,16 @@ func Nearest(name string, known []string) string {
 		return strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(strings.ToLower(s))
 	}
 	folded := fold(name)
-	best, bestDistance := "", len(folded)/3+1
+	best, bestDistance := "", max(len(folded)/3, 1)+1
 	candidates := append([]string(nil), known...)
 	sort.Strings(candidates)
 	for _, candidate := range candidates {
 		if len(candidate) > longest {
 			continue
 		}
-		if d := editDistance(folded, fold(candidate)); d < bestDistance || d == bestDistance && best == "" {
-			if d < max(len(folded), 1) {
-				best, bestDistance = candidate, d
-			}
+		// A distance of the whole name would be no likeness.
+		if d := editDistance(folded, fold(candidate)); d < bestDistance && d < len(folded) {
+			best, bestDistance = candidate, d
 		}
 	}
 	return best

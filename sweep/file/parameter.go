@@ -297,10 +297,11 @@ func (d *decoder) decodeBound(p *declaration, e entry) (bound, bool) {
 	case float64:
 		// Longer texts are no decimal that a person wrote.
 		const longest = 40
-		text := strings.ReplaceAll(e.value.Value, "_", "")
-		exact, ok := new(big.Rat).SetString(text)
-		if len(text) > longest || !ok {
-			exact = new(big.Rat).SetFloat64(v)
+		exact := new(big.Rat).SetFloat64(v)
+		if text := strings.ReplaceAll(e.value.Value, "_", ""); len(text) <= longest {
+			if written, ok := new(big.Rat).SetString(text); ok {
+				exact = written
+			}
 		}
 		return bound{exact, v, wantInteger && v == math.Trunc(v) && math.Abs(v) <= 1<<53}, true
 	}
@@ -363,6 +364,11 @@ func (d *decoder) decodeRange(p *declaration, given map[string]entry, distributi
 	case !hasStep && !whole:
 		d.fail(where, p.path, "min and max that are not both integers need a step for a grid: add q, or list values")
 		return
+	case !hasStep:
+		p.values.Range = &sweep.Range{Start: low.value, Step: 1, Count: -1, Integer: true}
+		if steps := new(big.Rat).Sub(high.exact, low.exact); steps.Num().IsInt64() && steps.Num().Int64() < math.MaxInt64 {
+			p.values.Range.Count = steps.Num().Int64() + 1
+		}
 	default:
 		if p.values.Range, ok = inclusive(low, high, step, whole); !ok {
 			d.fail(at(q.value), join(p.path, "q"), "must divide max − min: both ends are values; "+
