@@ -4946,9 +4946,9 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $8-24
 
 vectors252:
 	VMOVUPS     (CX)(BX*4), Y0
-	VMOVUPS     c40fcf84f<>+0(SB), Y1
+	VMOVUPS     c41100000<>+0(SB), Y1
 	VMINPS      Y0, Y1, Y0
-	VMOVUPS     cc0fcf84f<>+0(SB), Y1
+	VMOVUPS     cc1100000<>+0(SB), Y1
 	VMAXPS      Y0, Y1, Y0
 	VMULPS      Y0, Y0, Y1
 	VMOVUPS     ca59f25c0<>+0(SB), Y2
@@ -4964,6 +4964,10 @@ vectors252:
 	VFMADD213PS c3ba059dd<>+0(SB), Y1, Y3
 	VMULPS      Y2, Y0, Y0
 	VDIVPS      Y3, Y0, Y0
+	VMOVUPS     c3f800000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMOVUPS     cbf800000<>+0(SB), Y1
+	VMAXPS      Y0, Y1, Y0
 	VMOVUPS     Y0, (AX)(BX*4)
 	ADDQ        $0x08, BX
 	SUBQ        $0x08, DX
@@ -4976,9 +4980,9 @@ tail253:
 	NEGQ        DX
 	VMOVUPS     (SI)(DX*4), Y0
 	VMASKMOVPS  (CX)(BX*4), Y0, Y1
-	VMOVUPS     c40fcf84f<>+0(SB), Y2
+	VMOVUPS     c41100000<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     cc0fcf84f<>+0(SB), Y2
+	VMOVUPS     cc1100000<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMULPS      Y1, Y1, Y2
 	VMOVUPS     ca59f25c0<>+0(SB), Y3
@@ -4994,6 +4998,10 @@ tail253:
 	VFMADD213PS c3ba059dd<>+0(SB), Y2, Y4
 	VMULPS      Y3, Y1, Y1
 	VDIVPS      Y4, Y1, Y1
+	VMOVUPS     c3f800000<>+0(SB), Y2
+	VMINPS      Y1, Y2, Y1
+	VMOVUPS     cbf800000<>+0(SB), Y2
+	VMAXPS      Y1, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (AX)(BX*4)
 
 done254:
@@ -5001,25 +5009,25 @@ done254:
 	VZEROUPPER
 	RET
 
-DATA c40fcf84f<>+0(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+4(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+8(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+12(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+16(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+20(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+24(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+28(SB)/4, $0x40fcf84f
-GLOBL c40fcf84f<>(SB), RODATA|NOPTR, $32
+DATA c41100000<>+0(SB)/4, $0x41100000
+DATA c41100000<>+4(SB)/4, $0x41100000
+DATA c41100000<>+8(SB)/4, $0x41100000
+DATA c41100000<>+12(SB)/4, $0x41100000
+DATA c41100000<>+16(SB)/4, $0x41100000
+DATA c41100000<>+20(SB)/4, $0x41100000
+DATA c41100000<>+24(SB)/4, $0x41100000
+DATA c41100000<>+28(SB)/4, $0x41100000
+GLOBL c41100000<>(SB), RODATA|NOPTR, $32
 
-DATA cc0fcf84f<>+0(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+4(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+8(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+12(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+16(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+20(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+24(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+28(SB)/4, $0xc0fcf84f
-GLOBL cc0fcf84f<>(SB), RODATA|NOPTR, $32
+DATA cc1100000<>+0(SB)/4, $0xc1100000
+DATA cc1100000<>+4(SB)/4, $0xc1100000
+DATA cc1100000<>+8(SB)/4, $0xc1100000
+DATA cc1100000<>+12(SB)/4, $0xc1100000
+DATA cc1100000<>+16(SB)/4, $0xc1100000
+DATA cc1100000<>+20(SB)/4, $0xc1100000
+DATA cc1100000<>+24(SB)/4, $0xc1100000
+DATA cc1100000<>+28(SB)/4, $0xc1100000
+GLOBL cc1100000<>(SB), RODATA|NOPTR, $32
 
 DATA ca59f25c0<>+0(SB)/4, $0xa59f25c0
 DATA ca59f25c0<>+4(SB)/4, $0xa59f25c0
@@ -5130,6 +5138,16 @@ DATA c3ba059dd<>+20(SB)/4, $0x3ba059dd
 DATA c3ba059dd<>+24(SB)/4, $0x3ba059dd
 DATA c3ba059dd<>+28(SB)/4, $0x3ba059dd
 GLOBL c3ba059dd<>(SB), RODATA|NOPTR, $32
+
+DATA cbf800000<>+0(SB)/4, $0xbf800000
+DATA cbf800000<>+4(SB)/4, $0xbf800000
+DATA cbf800000<>+8(SB)/4, $0xbf800000
+DATA cbf800000<>+12(SB)/4, $0xbf800000
+DATA cbf800000<>+16(SB)/4, $0xbf800000
+DATA cbf800000<>+20(SB)/4, $0xbf800000
+DATA cbf800000<>+24(SB)/4, $0xbf800000
+DATA cbf800000<>+28(SB)/4, $0xbf800000
+GLOBL cbf800000<>(SB), RODATA|NOPTR, $32
 
 // func leakyDerivativeAVX2(dst *float32, grad *float32, out *float32, n int, slope float32)
 // Requires: AVX
@@ -6996,9 +7014,9 @@ vectors369:
 	VDIVPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (DX)(R12*4)
 	VMOVUPS      (SI)(R12*4), Y1
-	VMOVUPS      c40fcf84f<>+0(SB), Y2
+	VMOVUPS      c41100000<>+0(SB), Y2
 	VMINPS       Y1, Y2, Y1
-	VMOVUPS      cc0fcf84f<>+0(SB), Y2
+	VMOVUPS      cc1100000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y1
 	VMULPS       Y1, Y1, Y2
 	VMOVUPS      ca59f25c0<>+0(SB), Y3
@@ -7014,6 +7032,10 @@ vectors369:
 	VFMADD213PS  c3ba059dd<>+0(SB), Y2, Y4
 	VMULPS       Y3, Y1, Y1
 	VDIVPS       Y4, Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cbf800000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
 	VMOVUPS      Y1, (SI)(R12*4)
 	VMULPS       Y1, Y0, Y0
 	VMOVUPS      (BX)(R12*4), Y1
@@ -7051,9 +7073,9 @@ vectors369:
 	VMOVUPS      (R8)(R12*4), Y2
 	VFMADD231PS  Y2, Y1, Y0
 	VMOVUPS      Y0, (R9)(R12*4)
-	VMOVUPS      c40fcf84f<>+0(SB), Y1
+	VMOVUPS      c41100000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
-	VMOVUPS      cc0fcf84f<>+0(SB), Y1
+	VMOVUPS      cc1100000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
 	VMULPS       Y0, Y0, Y1
 	VMOVUPS      ca59f25c0<>+0(SB), Y2
@@ -7069,6 +7091,10 @@ vectors369:
 	VFMADD213PS  c3ba059dd<>+0(SB), Y1, Y3
 	VMULPS       Y2, Y0, Y0
 	VDIVPS       Y3, Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      cbf800000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (R10)(R12*4)
 	VMOVUPS      (DI)(R12*4), Y1
 	VXORPS       Y2, Y2, Y2
@@ -7147,9 +7173,9 @@ tail370:
 	VDIVPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DX)(R12*4)
 	VMASKMOVPS   (SI)(R12*4), Y0, Y2
-	VMOVUPS      c40fcf84f<>+0(SB), Y3
+	VMOVUPS      c41100000<>+0(SB), Y3
 	VMINPS       Y2, Y3, Y2
-	VMOVUPS      cc0fcf84f<>+0(SB), Y3
+	VMOVUPS      cc1100000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y2
 	VMULPS       Y2, Y2, Y3
 	VMOVUPS      ca59f25c0<>+0(SB), Y4
@@ -7165,6 +7191,10 @@ tail370:
 	VFMADD213PS  c3ba059dd<>+0(SB), Y3, Y5
 	VMULPS       Y4, Y2, Y2
 	VDIVPS       Y5, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      cbf800000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
 	VMASKMOVPS   Y2, Y0, (SI)(R12*4)
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   (BX)(R12*4), Y0, Y2
@@ -7202,9 +7232,9 @@ tail370:
 	VMASKMOVPS   (R8)(R12*4), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (R9)(R12*4)
-	VMOVUPS      c40fcf84f<>+0(SB), Y2
+	VMOVUPS      c41100000<>+0(SB), Y2
 	VMINPS       Y1, Y2, Y1
-	VMOVUPS      cc0fcf84f<>+0(SB), Y2
+	VMOVUPS      cc1100000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y1
 	VMULPS       Y1, Y1, Y2
 	VMOVUPS      ca59f25c0<>+0(SB), Y3
@@ -7220,6 +7250,10 @@ tail370:
 	VFMADD213PS  c3ba059dd<>+0(SB), Y2, Y4
 	VMULPS       Y3, Y1, Y1
 	VDIVPS       Y4, Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVUPS      cbf800000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (R10)(R12*4)
 	VMASKMOVPS   (DI)(R12*4), Y0, Y2
 	VXORPS       Y3, Y3, Y3
@@ -7592,9 +7626,9 @@ rows380:
 
 vectors381:
 	VMOVUPS     (BX)(R8*4), Y0
-	VMOVUPS     c40fcf84f<>+0(SB), Y1
+	VMOVUPS     c41100000<>+0(SB), Y1
 	VMINPS      Y0, Y1, Y0
-	VMOVUPS     cc0fcf84f<>+0(SB), Y1
+	VMOVUPS     cc1100000<>+0(SB), Y1
 	VMAXPS      Y0, Y1, Y0
 	VMULPS      Y0, Y0, Y1
 	VMOVUPS     ca59f25c0<>+0(SB), Y2
@@ -7610,6 +7644,10 @@ vectors381:
 	VFMADD213PS c3ba059dd<>+0(SB), Y1, Y3
 	VMULPS      Y2, Y0, Y0
 	VDIVPS      Y3, Y0, Y0
+	VMOVUPS     c3f800000<>+0(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMOVUPS     cbf800000<>+0(SB), Y1
+	VMAXPS      Y0, Y1, Y0
 	VMOVUPS     Y0, (BX)(R8*4)
 	VMOVUPS     (SI)(R8*4), Y1
 	VSUBPS      Y1, Y0, Y0
@@ -7627,9 +7665,9 @@ tail382:
 	NEGQ        R9
 	VMOVUPS     (R10)(R9*4), Y0
 	VMASKMOVPS  (BX)(R8*4), Y0, Y1
-	VMOVUPS     c40fcf84f<>+0(SB), Y2
+	VMOVUPS     c41100000<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     cc0fcf84f<>+0(SB), Y2
+	VMOVUPS     cc1100000<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMULPS      Y1, Y1, Y2
 	VMOVUPS     ca59f25c0<>+0(SB), Y3
@@ -7645,6 +7683,10 @@ tail382:
 	VFMADD213PS c3ba059dd<>+0(SB), Y2, Y4
 	VMULPS      Y3, Y1, Y1
 	VDIVPS      Y4, Y1, Y1
+	VMOVUPS     c3f800000<>+0(SB), Y2
+	VMINPS      Y1, Y2, Y1
+	VMOVUPS     cbf800000<>+0(SB), Y2
+	VMAXPS      Y1, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (BX)(R8*4)
 	VMASKMOVPS  (SI)(R8*4), Y0, Y2
 	VSUBPS      Y2, Y1, Y1

@@ -4764,9 +4764,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $8-24
 
 vectors190:
 	VMOVUPS     (CX)(BX*4), Z0
-	VMOVUPS     c40fcf84f<>+0(SB), Z1
+	VMOVUPS     c41100000<>+0(SB), Z1
 	VMINPS      Z0, Z1, Z0
-	VMOVUPS     cc0fcf84f<>+0(SB), Z1
+	VMOVUPS     cc1100000<>+0(SB), Z1
 	VMAXPS      Z0, Z1, Z0
 	VMULPS      Z0, Z0, Z1
 	VMOVUPS     ca59f25c0<>+0(SB), Z2
@@ -4782,6 +4782,10 @@ vectors190:
 	VFMADD213PS c3ba059dd<>+0(SB), Z1, Z3
 	VMULPS      Z2, Z0, Z0
 	VDIVPS      Z3, Z0, Z0
+	VMOVUPS     c3f800000<>+0(SB), Z1
+	VMINPS      Z0, Z1, Z0
+	VMOVUPS     cbf800000<>+0(SB), Z1
+	VMAXPS      Z0, Z1, Z0
 	VMOVUPS     Z0, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
@@ -4794,9 +4798,9 @@ tail191:
 	BZHIQ       DX, SI, SI
 	KMOVW       SI, K1
 	VMOVUPS.Z   (CX)(BX*4), K1, Z0
-	VMOVUPS     c40fcf84f<>+0(SB), Z1
+	VMOVUPS     c41100000<>+0(SB), Z1
 	VMINPS      Z0, Z1, Z0
-	VMOVUPS     cc0fcf84f<>+0(SB), Z1
+	VMOVUPS     cc1100000<>+0(SB), Z1
 	VMAXPS      Z0, Z1, Z0
 	VMULPS      Z0, Z0, Z1
 	VMOVUPS     ca59f25c0<>+0(SB), Z2
@@ -4812,6 +4816,10 @@ tail191:
 	VFMADD213PS c3ba059dd<>+0(SB), Z1, Z3
 	VMULPS      Z2, Z0, Z0
 	VDIVPS      Z3, Z0, Z0
+	VMOVUPS     c3f800000<>+0(SB), Z1
+	VMINPS      Z0, Z1, Z0
+	VMOVUPS     cbf800000<>+0(SB), Z1
+	VMAXPS      Z0, Z1, Z0
 	VMOVUPS     Z0, K1, (AX)(BX*4)
 
 done192:
@@ -4819,41 +4827,41 @@ done192:
 	VZEROUPPER
 	RET
 
-DATA c40fcf84f<>+0(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+4(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+8(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+12(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+16(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+20(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+24(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+28(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+32(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+36(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+40(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+44(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+48(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+52(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+56(SB)/4, $0x40fcf84f
-DATA c40fcf84f<>+60(SB)/4, $0x40fcf84f
-GLOBL c40fcf84f<>(SB), RODATA|NOPTR, $64
+DATA c41100000<>+0(SB)/4, $0x41100000
+DATA c41100000<>+4(SB)/4, $0x41100000
+DATA c41100000<>+8(SB)/4, $0x41100000
+DATA c41100000<>+12(SB)/4, $0x41100000
+DATA c41100000<>+16(SB)/4, $0x41100000
+DATA c41100000<>+20(SB)/4, $0x41100000
+DATA c41100000<>+24(SB)/4, $0x41100000
+DATA c41100000<>+28(SB)/4, $0x41100000
+DATA c41100000<>+32(SB)/4, $0x41100000
+DATA c41100000<>+36(SB)/4, $0x41100000
+DATA c41100000<>+40(SB)/4, $0x41100000
+DATA c41100000<>+44(SB)/4, $0x41100000
+DATA c41100000<>+48(SB)/4, $0x41100000
+DATA c41100000<>+52(SB)/4, $0x41100000
+DATA c41100000<>+56(SB)/4, $0x41100000
+DATA c41100000<>+60(SB)/4, $0x41100000
+GLOBL c41100000<>(SB), RODATA|NOPTR, $64
 
-DATA cc0fcf84f<>+0(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+4(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+8(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+12(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+16(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+20(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+24(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+28(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+32(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+36(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+40(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+44(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+48(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+52(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+56(SB)/4, $0xc0fcf84f
-DATA cc0fcf84f<>+60(SB)/4, $0xc0fcf84f
-GLOBL cc0fcf84f<>(SB), RODATA|NOPTR, $64
+DATA cc1100000<>+0(SB)/4, $0xc1100000
+DATA cc1100000<>+4(SB)/4, $0xc1100000
+DATA cc1100000<>+8(SB)/4, $0xc1100000
+DATA cc1100000<>+12(SB)/4, $0xc1100000
+DATA cc1100000<>+16(SB)/4, $0xc1100000
+DATA cc1100000<>+20(SB)/4, $0xc1100000
+DATA cc1100000<>+24(SB)/4, $0xc1100000
+DATA cc1100000<>+28(SB)/4, $0xc1100000
+DATA cc1100000<>+32(SB)/4, $0xc1100000
+DATA cc1100000<>+36(SB)/4, $0xc1100000
+DATA cc1100000<>+40(SB)/4, $0xc1100000
+DATA cc1100000<>+44(SB)/4, $0xc1100000
+DATA cc1100000<>+48(SB)/4, $0xc1100000
+DATA cc1100000<>+52(SB)/4, $0xc1100000
+DATA cc1100000<>+56(SB)/4, $0xc1100000
+DATA cc1100000<>+60(SB)/4, $0xc1100000
+GLOBL cc1100000<>(SB), RODATA|NOPTR, $64
 
 DATA ca59f25c0<>+0(SB)/4, $0xa59f25c0
 DATA ca59f25c0<>+4(SB)/4, $0xa59f25c0
@@ -5052,6 +5060,24 @@ DATA c3ba059dd<>+52(SB)/4, $0x3ba059dd
 DATA c3ba059dd<>+56(SB)/4, $0x3ba059dd
 DATA c3ba059dd<>+60(SB)/4, $0x3ba059dd
 GLOBL c3ba059dd<>(SB), RODATA|NOPTR, $64
+
+DATA cbf800000<>+0(SB)/4, $0xbf800000
+DATA cbf800000<>+4(SB)/4, $0xbf800000
+DATA cbf800000<>+8(SB)/4, $0xbf800000
+DATA cbf800000<>+12(SB)/4, $0xbf800000
+DATA cbf800000<>+16(SB)/4, $0xbf800000
+DATA cbf800000<>+20(SB)/4, $0xbf800000
+DATA cbf800000<>+24(SB)/4, $0xbf800000
+DATA cbf800000<>+28(SB)/4, $0xbf800000
+DATA cbf800000<>+32(SB)/4, $0xbf800000
+DATA cbf800000<>+36(SB)/4, $0xbf800000
+DATA cbf800000<>+40(SB)/4, $0xbf800000
+DATA cbf800000<>+44(SB)/4, $0xbf800000
+DATA cbf800000<>+48(SB)/4, $0xbf800000
+DATA cbf800000<>+52(SB)/4, $0xbf800000
+DATA cbf800000<>+56(SB)/4, $0xbf800000
+DATA cbf800000<>+60(SB)/4, $0xbf800000
+GLOBL cbf800000<>(SB), RODATA|NOPTR, $64
 
 // func leakyDerivativeAVX512(dst *float32, grad *float32, out *float32, n int, slope float32)
 // Requires: AVX, AVX512F, BMI2
@@ -6925,9 +6951,9 @@ vectors307:
 	VDIVPS       Z0, Z7, Z0
 	VMOVUPS      Z0, (DX)(R12*4)
 	VMOVUPS      (SI)(R12*4), Z7
-	VMOVUPS      c40fcf84f<>+0(SB), Z8
+	VMOVUPS      c41100000<>+0(SB), Z8
 	VMINPS       Z7, Z8, Z7
-	VMOVUPS      cc0fcf84f<>+0(SB), Z8
+	VMOVUPS      cc1100000<>+0(SB), Z8
 	VMAXPS       Z7, Z8, Z7
 	VMULPS       Z7, Z7, Z8
 	VMOVUPS      ca59f25c0<>+0(SB), Z9
@@ -6943,6 +6969,10 @@ vectors307:
 	VFMADD213PS  c3ba059dd<>+0(SB), Z8, Z10
 	VMULPS       Z9, Z7, Z7
 	VDIVPS       Z10, Z7, Z7
+	VMOVUPS      c3f800000<>+0(SB), Z8
+	VMINPS       Z7, Z8, Z7
+	VMOVUPS      cbf800000<>+0(SB), Z8
+	VMAXPS       Z7, Z8, Z7
 	VMOVUPS      Z7, (SI)(R12*4)
 	VMULPS       Z7, Z0, Z0
 	VMOVUPS      (BX)(R12*4), Z7
@@ -6972,9 +7002,9 @@ vectors307:
 	VMOVUPS      (R8)(R12*4), Z8
 	VFMADD231PS  Z8, Z7, Z0
 	VMOVUPS      Z0, (R9)(R12*4)
-	VMOVUPS      c40fcf84f<>+0(SB), Z7
+	VMOVUPS      c41100000<>+0(SB), Z7
 	VMINPS       Z0, Z7, Z0
-	VMOVUPS      cc0fcf84f<>+0(SB), Z7
+	VMOVUPS      cc1100000<>+0(SB), Z7
 	VMAXPS       Z0, Z7, Z0
 	VMULPS       Z0, Z0, Z7
 	VMOVUPS      ca59f25c0<>+0(SB), Z8
@@ -6990,6 +7020,10 @@ vectors307:
 	VFMADD213PS  c3ba059dd<>+0(SB), Z7, Z9
 	VMULPS       Z8, Z0, Z0
 	VDIVPS       Z9, Z0, Z0
+	VMOVUPS      c3f800000<>+0(SB), Z7
+	VMINPS       Z0, Z7, Z0
+	VMOVUPS      cbf800000<>+0(SB), Z7
+	VMAXPS       Z0, Z7, Z0
 	VMOVUPS      Z0, (R10)(R12*4)
 	VMOVUPS      (DI)(R12*4), Z7
 	VPXORD       Z3, Z3, Z3
@@ -7052,9 +7086,9 @@ tail308:
 	VDIVPS       Z0, Z7, Z0
 	VMOVUPS      Z0, K1, (DX)(R12*4)
 	VMOVUPS.Z    (SI)(R12*4), K1, Z7
-	VMOVUPS      c40fcf84f<>+0(SB), Z8
+	VMOVUPS      c41100000<>+0(SB), Z8
 	VMINPS       Z7, Z8, Z7
-	VMOVUPS      cc0fcf84f<>+0(SB), Z8
+	VMOVUPS      cc1100000<>+0(SB), Z8
 	VMAXPS       Z7, Z8, Z7
 	VMULPS       Z7, Z7, Z8
 	VMOVUPS      ca59f25c0<>+0(SB), Z9
@@ -7070,6 +7104,10 @@ tail308:
 	VFMADD213PS  c3ba059dd<>+0(SB), Z8, Z10
 	VMULPS       Z9, Z7, Z7
 	VDIVPS       Z10, Z7, Z7
+	VMOVUPS      c3f800000<>+0(SB), Z8
+	VMINPS       Z7, Z8, Z7
+	VMOVUPS      cbf800000<>+0(SB), Z8
+	VMAXPS       Z7, Z8, Z7
 	VMOVUPS      Z7, K1, (SI)(R12*4)
 	VMULPS       Z7, Z0, Z0
 	VMOVUPS.Z    (BX)(R12*4), K1, Z7
@@ -7099,9 +7137,9 @@ tail308:
 	VMOVUPS.Z    (R8)(R12*4), K1, Z8
 	VFMADD231PS  Z8, Z7, Z0
 	VMOVUPS      Z0, K1, (R9)(R12*4)
-	VMOVUPS      c40fcf84f<>+0(SB), Z7
+	VMOVUPS      c41100000<>+0(SB), Z7
 	VMINPS       Z0, Z7, Z0
-	VMOVUPS      cc0fcf84f<>+0(SB), Z7
+	VMOVUPS      cc1100000<>+0(SB), Z7
 	VMAXPS       Z0, Z7, Z0
 	VMULPS       Z0, Z0, Z7
 	VMOVUPS      ca59f25c0<>+0(SB), Z8
@@ -7117,6 +7155,10 @@ tail308:
 	VFMADD213PS  c3ba059dd<>+0(SB), Z7, Z9
 	VMULPS       Z8, Z0, Z0
 	VDIVPS       Z9, Z0, Z0
+	VMOVUPS      c3f800000<>+0(SB), Z7
+	VMINPS       Z0, Z7, Z0
+	VMOVUPS      cbf800000<>+0(SB), Z7
+	VMAXPS       Z0, Z7, Z0
 	VMOVUPS      Z0, K1, (R10)(R12*4)
 	VMOVUPS.Z    (DI)(R12*4), K1, Z7
 	VPXORD       Z6, Z6, Z6
@@ -7449,9 +7491,9 @@ rows318:
 
 vectors319:
 	VMOVUPS     (BX)(R8*4), Z0
-	VMOVUPS     c40fcf84f<>+0(SB), Z1
+	VMOVUPS     c41100000<>+0(SB), Z1
 	VMINPS      Z0, Z1, Z0
-	VMOVUPS     cc0fcf84f<>+0(SB), Z1
+	VMOVUPS     cc1100000<>+0(SB), Z1
 	VMAXPS      Z0, Z1, Z0
 	VMULPS      Z0, Z0, Z1
 	VMOVUPS     ca59f25c0<>+0(SB), Z2
@@ -7467,6 +7509,10 @@ vectors319:
 	VFMADD213PS c3ba059dd<>+0(SB), Z1, Z3
 	VMULPS      Z2, Z0, Z0
 	VDIVPS      Z3, Z0, Z0
+	VMOVUPS     c3f800000<>+0(SB), Z1
+	VMINPS      Z0, Z1, Z0
+	VMOVUPS     cbf800000<>+0(SB), Z1
+	VMAXPS      Z0, Z1, Z0
 	VMOVUPS     Z0, (BX)(R8*4)
 	VMOVUPS     (SI)(R8*4), Z1
 	VSUBPS      Z1, Z0, Z0
@@ -7484,9 +7530,9 @@ tail320:
 	BZHIQ       R9, R10, R10
 	KMOVW       R10, K1
 	VMOVUPS.Z   (BX)(R8*4), K1, Z0
-	VMOVUPS     c40fcf84f<>+0(SB), Z1
+	VMOVUPS     c41100000<>+0(SB), Z1
 	VMINPS      Z0, Z1, Z0
-	VMOVUPS     cc0fcf84f<>+0(SB), Z1
+	VMOVUPS     cc1100000<>+0(SB), Z1
 	VMAXPS      Z0, Z1, Z0
 	VMULPS      Z0, Z0, Z1
 	VMOVUPS     ca59f25c0<>+0(SB), Z2
@@ -7502,6 +7548,10 @@ tail320:
 	VFMADD213PS c3ba059dd<>+0(SB), Z1, Z3
 	VMULPS      Z2, Z0, Z0
 	VDIVPS      Z3, Z0, Z0
+	VMOVUPS     c3f800000<>+0(SB), Z1
+	VMINPS      Z0, Z1, Z0
+	VMOVUPS     cbf800000<>+0(SB), Z1
+	VMAXPS      Z0, Z1, Z0
 	VMOVUPS     Z0, K1, (BX)(R8*4)
 	VMOVUPS.Z   (SI)(R8*4), K1, Z1
 	VSUBPS      Z1, Z0, Z0

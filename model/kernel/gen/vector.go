@@ -133,16 +133,16 @@ func (m *machine) sigmoid(x vector) vector {
 }
 
 // tanh is x·P(x²)/Q(x²), the minimax approximation of Eigen and XLA, which needs
-// no exponential and keeps its relative accuracy near 0. It is 1 in float32 from
-// the clamp on.
+// no exponential and keeps its relative accuracy near 0. From the clamp on it is
+// 1, which rounding would overshoot shortly before.
 func (m *machine) tanh(x vector) vector {
-	const clamp = 7.90531110763549805
+	const clamp = 9
 	x = m.clampBelow(-clamp, m.clampAbove(clamp, x))
 	z := m.mul(x, x)
 	p := m.polynomial(z, -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
 		1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03)
 	q := m.polynomial(z, 1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
-	return m.div(m.mul(x, p), q)
+	return m.clampBelow(-1, m.clampAbove(1, m.div(m.mul(x, p), q)))
 }
 
 // positive is x > 0 ? x : slope·x where test decides: test > 0.
