@@ -160,10 +160,10 @@ func (g *Grid) addAxes(axes []Axis) (map[string]placement, error) {
 	return placements, nil
 }
 
-// dropRepeatedRows keeps the first of equal rows. A progression never repeats.
+// dropRepeatedRows keeps the first of equal rows.
 func (a *gridAxis) dropRepeatedRows() {
 	for _, p := range a.parameters {
-		if p.Values.Range != nil {
+		if p.Values.Range != nil { // a progression never repeats
 			return
 		}
 	}
@@ -191,6 +191,14 @@ func (a *gridAxis) dropRepeatedRows() {
 // chosen parameters.
 func (a *gridAxis) firsts(chosen []bool) []uint32 {
 	first := make([]uint32, a.length)
+	for i, p := range a.parameters {
+		if chosen[i] && p.Values.Range != nil { // a progression never repeats
+			for digit := range first {
+				first[digit] = uint32(digit)
+			}
+			return first
+		}
+	}
 	seen := make(map[string]uint32, a.length)
 	var key []byte
 	for digit := range first {
@@ -335,6 +343,16 @@ func (g *Grid) bind(m Match, placements map[string]placement) rule {
 		a := &g.axes[at.axis]
 		p := &a.parameters[at.parameter]
 		t := term{axis: at.axis, condition: p.condition, fits: make([]bool, a.length)}
+		if p.Values.Range != nil {
+			// An axis with a progression has no repeated rows: position is digit.
+			for _, value := range m[name] {
+				if position := p.Values.Index(value); position >= 0 {
+					t.fits[position] = true
+				}
+			}
+			r.terms = append(r.terms, t)
+			continue
+		}
 		accepted := make(map[string]bool, len(m[name]))
 		for _, value := range m[name] {
 			if key, err := CanonicalJSON(value); err == nil {
@@ -396,7 +414,7 @@ func (g *Grid) enumerate() {
 		digits := make([]int64, len(g.axes))
 		present := make([]bool, len(g.conditions))
 		checker := newRepeats(g)
-		for code := int64(0); code < combinations; code++ {
+		for code := range combinations {
 			g.decide(digits, present)
 			if !checker.repeated(digits, present) && !g.excluded(digits, present) {
 				g.valid = append(g.valid, uint32(code))

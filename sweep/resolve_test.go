@@ -77,7 +77,7 @@ func TestResolveErrors(t *testing.T) {
 		want  ParameterError
 	}{
 		{Parameters{}, ParameterError{Parameter: "dataset", Problem: "is required: text"}},
-		{Parameters{"dataset": "A", "modle": "rnn"}, ParameterError{Parameter: "modle", Problem: "trainer toy has no such parameter", Nearest: "model"}},
+		{Parameters{"dataset": "A", "modell": "rnn"}, ParameterError{Parameter: "modell", Problem: "trainer toy has no such parameter", Nearest: "model"}},
 		{Parameters{"dataset": "A", "zzzzzz": 1}, ParameterError{Parameter: "zzzzzz", Problem: "trainer toy has no such parameter"}},
 		{Parameters{"dataset": 3}, ParameterError{Parameter: "dataset", Value: int64(3), Problem: "must be text (in quotes)"}},
 		{Parameters{"dataset": "A", "model": "lstn"}, ParameterError{Parameter: "model", Value: "lstn", Problem: "must be one of rnn, lstm, spectral-rnn", Nearest: "lstm"}},

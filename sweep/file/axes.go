@@ -42,7 +42,10 @@ func (d *decoder) decodeZip() []zipGroup {
 		for i, name := range names {
 			member := d.file.declared[name]
 			switch {
-			case member == nil || member.implied:
+			case member != nil && member.implied:
+				d.fail(at(nodes[i]), "zip", "parameter %s comes from replicates, which stay an axis of their own", name)
+				return nil
+			case member == nil:
 				d.failName(at(nodes[i]), "zip", fmt.Sprintf("this sweep has no parameter %s to zip", shorten(name)), name, d.declaredNames())
 				return nil
 			case taken[name]:

@@ -232,6 +232,9 @@ func (d *decoder) given(key string) (*yaml.Node, bool) {
 // trainer of a path.
 var token = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
+// label is what a sweep is called: one line.
+var label = regexp.MustCompile(`^[^\pC\s][^\pC]{0,199}$`)
+
 func (d *decoder) plainToken(key string, target *string) {
 	if n, ok := d.given(key); ok {
 		text, ok := d.text(n, key)
@@ -246,7 +249,10 @@ func (d *decoder) plainToken(key string, target *string) {
 func (d *decoder) decodePlain() {
 	spec := &d.file.Spec
 	if n, ok := d.given("name"); ok {
-		if text, ok := d.text(n, "name"); ok && strings.TrimSpace(text) != "" {
+		if text, ok := d.text(n, "name"); ok {
+			if !label.MatchString(text) {
+				d.fail(at(n), "name", "must be one line of at most 200 characters")
+			}
 			spec.Name = text
 		}
 	}

@@ -48,7 +48,7 @@
 // The keys program, command, project, entity, early_terminate, controller, job,
 // image_uri, scheduler, apiVersion, kind and metrics of W&B are taken, mean
 // nothing, and are named once in a note. Any other key is an error, as is a key
-// that is given twice.
+// that is given twice. A key without a value counts as absent.
 //
 // # Parameters
 //

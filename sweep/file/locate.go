@@ -27,7 +27,7 @@ func (f *File) Locate(err error) error {
 // located makes an Error of an error of package sweep.
 func located(where position, key string, err error) *Error {
 	e := &Error{Line: int(where.line), Column: int(where.column), Key: key, Problem: err.Error(), Err: err}
-	if refused, ok := err.(*sweep.ParameterError); ok {
+	if refused, ok := errors.AsType[*sweep.ParameterError](err); ok {
 		e.Problem, e.Nearest = refused.Problem, refused.Nearest
 		if text, err := sweep.CanonicalJSON(refused.Value); err == nil && refused.Value != nil {
 			e.Problem += ", not " + clip(string(text))
