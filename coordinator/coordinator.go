@@ -67,6 +67,7 @@ type Coordinator struct {
 	log     *slog.Logger
 	marks   *marks
 	waiters waiters
+	ready   chan struct{}
 
 	// turn holds a token while jobs are published, taken back or withdrawn, so
 	// that nothing is published of a sweep that was just paused or cancelled.
@@ -111,12 +112,13 @@ func New(options Options) *Coordinator {
 		marks:   newMarks(),
 		lanes:   map[string]*lane{},
 		turn:    make(chan struct{}, 1),
+		ready:   make(chan struct{}),
 		held:    map[string]map[sweep.TrialID]time.Time{},
 		lost:    make(chan struct{}, 1),
 	}
 }
 
-// Run runs the sweeps until ctx ends, and then records what has arrived by
+// Run, which is called once, runs the sweeps until ctx ends, and then records what has arrived by
 // then. It waits for everything that it started. Neither a store nor a broker
 // that fails ends it, now or at the start, unless Options.Fatal says so: then
 // that error is returned.
@@ -127,6 +129,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
+	close(c.ready)
 	parts := []func(context.Context) error{c.collect, c.schedule, c.reconcile}
 	errs := make([]error, len(parts))
 	var wait sync.WaitGroup
@@ -140,6 +143,10 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	wait.Wait()
 	return errors.Join(errs...)
 }
+
+// Ready is closed when Run has prepared the broker and put back what earlier
+// processes left: the time for an Exclusive coordinator's workers to start.
+func (c *Coordinator) Ready() <-chan struct{} { return c.ready }
 
 // start prepares the broker and, if no other process can have work of this
 // store in hand, puts all of it back.
@@ -159,7 +166,7 @@ func (c *Coordinator) start(ctx context.Context) error {
 		if err := c.wire.ResetJobs(bound); err != nil {
 			return err
 		}
-		return c.requeue(ctx, sweep.TrialQuery{States: []sweep.State{sweep.Queued, sweep.Running}})
+		return c.requeueAll(ctx)
 	})
 }
 

@@ -50,8 +50,8 @@ func newProgress(store sweep.Store, record *sweep.SweepRecord, out io.Writer) *p
 	return p
 }
 
-// watch shows the sweep until done is closed or ctx ends.
-func (p *progress) watch(ctx context.Context, done <-chan struct{}) {
+// watch shows the sweep until ctx ends.
+func (p *progress) watch(ctx context.Context) {
 	interval, longest := time.Second, 30*time.Second
 	if p.width > 0 {
 		interval, longest = 200*time.Millisecond, 200*time.Millisecond
@@ -60,9 +60,6 @@ func (p *progress) watch(ctx context.Context, done <-chan struct{}) {
 	defer timer.Stop()
 	for {
 		select {
-		case <-done:
-			p.clear()
-			return
 		case <-ctx.Done():
 			p.clear()
 			return

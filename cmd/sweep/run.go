@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -156,35 +155,33 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 	defer stopCollecting()
 	working, stopWorking := context.WithCancel(ctx)
 	defer stopWorking()
-	var parts sync.WaitGroup
 	var coordinatorErr, workerErr error
-	parts.Go(func() {
+	var collectorDone, workerDone, shown sync.WaitGroup
+	collectorDone.Go(func() {
 		defer stopWorking() // nothing is worth doing that is not recorded
 		coordinatorErr = c.Run(collecting)
 	})
-	workerDone := make(chan struct{})
-	go func() {
-		defer close(workerDone)
+	workerDone.Go(func() {
+		defer stopWorking()
+		select {
+		case <-c.Ready():
+		case <-working.Done():
+			return
+		}
 		workerErr = worker.New(worker.Options{
 			Wire: w, Launcher: l.launcher, Pool: submission.Spec.Pool, Slots: l.slots, DataDir: l.dataDir,
 			CheckpointDir: filepath.Join(l.home, "checkpoints"), Logger: l.log,
 		}).Run(working)
-		stopWorking()
-	}()
-	done := make(chan struct{})
-	parts.Go(func() { newProgress(l.store, record, out).watch(working, done) })
-
+	})
+	shown.Go(func() { newProgress(l.store, record, out).watch(working) })
 	finished, waitErr := c.Wait(working, id)
-	close(done)
 	stopWorking()
-	<-workerDone
-	if waitErr != nil {
-		settle(w, l.log)
-	}
+	shown.Wait()
+	workerDone.Wait()
 	stopCollecting()
-	parts.Wait()
+	collectorDone.Wait()
 	switch {
-	case coordinatorErr != nil && !errors.Is(coordinatorErr, context.Canceled):
+	case coordinatorErr != nil:
 		return nil, coordinatorErr
 	case waitErr == nil:
 		return finished, nil
@@ -198,23 +195,6 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 		return nil, &exitError{exitInterrupted, fmt.Errorf("interrupted: %d of %d trials are done and kept; run the same command again to go on", counts.Done(), counts.Total())}
 	default:
 		return nil, waitErr
-	}
-}
-
-// settle gives the collector a moment for the events of a drained worker.
-func settle(w *wire.Wire, log *slog.Logger) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	for ctx.Err() == nil {
-		n, err := w.EventCount(ctx)
-		if err != nil {
-			log.Debug("events left over are collected by the next run", "error", err)
-			return
-		}
-		if n == 0 {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 
