@@ -10,7 +10,8 @@ import (
 	"sweep/model/weight"
 )
 
-// A Spectral-RNN learns to tell whether a series began above or below zero.
+// A Spectral-RNN learns to tell whether the mean of a noisy series is above or
+// below zero.
 func Example() {
 	const (
 		units, inputs, classes = 16, 1, 2
@@ -50,9 +51,9 @@ func Example() {
 	draw := func() {
 		weight.Gaussian(x.Data, 1, random)
 		for b := range labels {
-			labels[b] = 0
-			if x.Row(b)[0] > 0 {
-				labels[b] = 1
+			labels[b] = random.Below(classes)
+			for t := range steps {
+				x.Row(t*batch + b)[0] += float32(2*labels[b] - 1)
 			}
 		}
 	}
