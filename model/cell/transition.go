@@ -173,9 +173,9 @@ func (t *thin[F]) accumulate(first, last, batch int, deltas, h kernel.Matrix[F])
 	t.set.TransposedAdd(t.dleft, deltas, t.p.Slice(first*batch, last*batch))
 	t.set.TransposedAdd(t.dright, h, t.q.Slice(0, (last-first)*batch))
 	for i := range deltas.Rows {
-		state := h.Row(i)
-		for j, x := range deltas.Row(i) {
-			t.dd[j] += x * state[j]
+		delta, state := deltas.Row(i)[:len(t.dd)], h.Row(i)[:len(t.dd)]
+		for j := range t.dd {
+			t.dd[j] += delta[j] * state[j]
 		}
 	}
 }
