@@ -107,18 +107,14 @@ func (p *process) diagnose(err error) error {
 		return fmt.Errorf("trainer %s: %w", p.name, ErrClosed)
 	default:
 	}
-	lost := !p.command.alive()
+	suspect := !p.command.alive()
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Internal, codes.Canceled:
-		lost = lost || p.connection.GetState() != connectivity.Ready
+		suspect = true
 	}
-	if lost {
-		select {
-		case <-p.command.exited:
-		case <-time.After(deathGrace):
-			p.command.kill("closed its connection but did not exit, killed")
-			<-p.command.exited
-		}
+	if suspect && !p.ends() && p.connection.GetState() != connectivity.Ready {
+		p.command.kill("closed its connection but did not exit, killed")
+		<-p.command.exited
 	}
 	select {
 	case <-p.command.exited:
@@ -129,6 +125,19 @@ func (p *process) diagnose(err error) error {
 		return fmt.Errorf("trainer %s: %s", p.name, s.Message())
 	}
 	return fmt.Errorf("trainer %s: %w", p.name, err)
+}
+
+// ends waits a while for the end of the process, which the connection's may
+// precede, and reports whether it came.
+func (p *process) ends() bool {
+	timer := time.NewTimer(deathGrace)
+	defer timer.Stop()
+	select {
+	case <-p.command.exited:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // forget removes the socket once the one connection there will ever be stands:
