@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"math/bits"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -43,8 +44,12 @@ type Removal struct {
 	Points int64 `json:"points"`
 }
 
-// maxCombinations bounds what NewGrid enumerates: a second and 40 MB.
-const maxCombinations = 10_000_000
+// Bounds on what NewGrid enumerates, so that it takes seconds and 40 MB at most:
+// combinations of the constrained axes, and comparisons over all of them.
+const (
+	maxCombinations = 10_000_000
+	maxComparisons  = 2_000_000_000
+)
 
 type gridAxis struct {
 	parameters []gridParameter
@@ -74,8 +79,8 @@ type rule struct {
 
 type term struct {
 	axis, condition int
-	// fits tells for each digit of the axis whether the value is accepted.
-	fits []bool
+	// digits are those whose value is accepted, ascending.
+	digits []uint32
 }
 
 // presence holds the rules of one conditional parameter.
@@ -106,8 +111,10 @@ func NewGrid(spec *Spec) (*Grid, error) {
 	if err := g.place(); err != nil {
 		return nil, err
 	}
-	g.bindAll(spec, placements, order)
-	g.enumerate()
+	terms := g.bindAll(spec, placements, order)
+	if err := g.enumerate(terms); err != nil {
+		return nil, err
+	}
 	if g.total == 0 {
 		return nil, fmt.Errorf("%w: exclude fits all %d combinations", ErrNoPoint, g.product)
 	}
@@ -317,56 +324,96 @@ func (g *Grid) place() error {
 	return nil
 }
 
-// bindAll binds conditions and exclusions to the axes.
-func (g *Grid) bindAll(spec *Spec, placements map[string]placement, order []string) {
+// bindAll binds conditions and exclusions to the axes and returns how many
+// terms they have.
+func (g *Grid) bindAll(spec *Spec, placements map[string]placement, order []string) (terms int64) {
+	b := binder{grid: g, placements: placements, digits: map[placement]map[string][]uint32{}}
+	matches := map[string][]Match{}
+	for _, c := range spec.Conditions {
+		matches[c.Parameter] = append(matches[c.Parameter], c.When)
+	}
 	for _, name := range order {
 		p := presence{parameter: name}
-		for _, c := range spec.Conditions {
-			if c.Parameter == name {
-				p.rules = append(p.rules, g.bind(c.When, placements))
-			}
+		for _, m := range matches[name] {
+			p.rules = append(p.rules, b.bind(m))
+			terms += int64(len(m))
 		}
 		g.conditions = append(g.conditions, p)
 	}
 	for _, m := range spec.Exclude {
-		g.exclude = append(g.exclude, g.bind(m, placements))
+		g.exclude = append(g.exclude, b.bind(m))
+		terms += int64(len(m))
 	}
+	return terms
 }
 
-func (g *Grid) bind(m Match, placements map[string]placement) rule {
+// binder finds the digits of values.
+type binder struct {
+	grid       *Grid
+	placements map[string]placement
+	// digits of the list values by canonical form; zipped lists may repeat some.
+	digits map[placement]map[string][]uint32
+}
+
+func (b *binder) bind(m Match) rule {
 	var r rule
 	for _, name := range m.Names() {
-		at, ok := placements[name]
+		at, ok := b.placements[name]
 		if !ok {
 			return rule{never: true}
 		}
-		a := &g.axes[at.axis]
-		p := &a.parameters[at.parameter]
-		t := term{axis: at.axis, condition: p.condition, fits: make([]bool, a.length)}
-		if p.Values.Range != nil {
-			// An axis with a progression has no repeated rows: position is digit.
-			for _, value := range m[name] {
-				if position := p.Values.Index(value); position >= 0 {
-					t.fits[position] = true
-				}
-			}
-			r.terms = append(r.terms, t)
-			continue
-		}
-		accepted := make(map[string]bool, len(m[name]))
+		p := &b.grid.axes[at.axis].parameters[at.parameter]
+		t := term{axis: at.axis, condition: p.condition}
 		for _, value := range m[name] {
-			if key, err := CanonicalJSON(value); err == nil {
-				accepted[string(key)] = true
-			}
+			t.digits = append(t.digits, b.find(at, value)...)
 		}
-		for digit := range t.fits {
-			if key, err := CanonicalJSON(p.Values.At(a.position(int64(digit)))); err == nil {
-				t.fits[digit] = accepted[string(key)]
-			}
-		}
+		slices.Sort(t.digits)
+		t.digits = slices.Compact(t.digits)
 		r.terms = append(r.terms, t)
 	}
 	return r
+}
+
+// find returns the digits at which a parameter has the value.
+func (b *binder) find(at placement, value any) []uint32 {
+	a := &b.grid.axes[at.axis]
+	values := a.parameters[at.parameter].Values
+	if values.Range != nil {
+		// An axis with a progression has no repeated rows: position is digit.
+		if position := values.Index(value); position >= 0 {
+			return []uint32{uint32(position)}
+		}
+		return nil
+	}
+	index := b.digits[at]
+	if index == nil {
+		index = make(map[string][]uint32, a.length)
+		for digit := range a.length {
+			if key, err := CanonicalJSON(values.At(a.position(digit))); err == nil {
+				index[string(key)] = append(index[string(key)], uint32(digit))
+			}
+		}
+		b.digits[at] = index
+	}
+	key, err := CanonicalJSON(value)
+	if err != nil {
+		return nil
+	}
+	return index[string(key)]
+}
+
+func (t *term) accepts(digit int64) bool {
+	const few = 8
+	if len(t.digits) > few {
+		_, found := slices.BinarySearch(t.digits, uint32(digit))
+		return found
+	}
+	for _, d := range t.digits {
+		if int64(d) == digit {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *rule) holds(digits []int64, present []bool) bool {
@@ -375,7 +422,7 @@ func (r *rule) holds(digits []int64, present []bool) bool {
 	}
 	for i := range r.terms {
 		t := &r.terms[i]
-		if !t.fits[digits[t.axis]] || t.condition >= 0 && !present[t.condition] {
+		if t.condition >= 0 && !present[t.condition] || !t.accepts(digits[t.axis]) {
 			return false
 		}
 	}
@@ -396,7 +443,7 @@ func (g *Grid) decide(digits []int64, present []bool) {
 }
 
 // enumerate lists the valid combinations of the constrained axes, and counts.
-func (g *Grid) enumerate() {
+func (g *Grid) enumerate(terms int64) error {
 	var constrained []int
 	free := int64(1)
 	combinations := int64(1)
@@ -408,12 +455,16 @@ func (g *Grid) enumerate() {
 			free *= g.axes[k].length
 		}
 	}
+	checker := newRepeats(g)
+	if comparisons := terms + int64(len(checker.axes)) + 1; combinations > maxComparisons/comparisons {
+		return fmt.Errorf("conditions and exclusions need more than %d comparisons, %d at each of %d combinations: "+
+			"merge or remove some of them, or split the sweep", maxComparisons, comparisons, combinations)
+	}
 	absent := make([]int64, len(g.conditions))
 	if len(constrained) > 0 || len(g.exclude) > 0 {
 		g.valid = nil
 		digits := make([]int64, len(g.axes))
 		present := make([]bool, len(g.conditions))
-		checker := newRepeats(g)
 		for code := range combinations {
 			g.decide(digits, present)
 			if !checker.repeated(digits, present) && !g.excluded(digits, present) {
@@ -441,6 +492,7 @@ func (g *Grid) enumerate() {
 			}
 		}
 	}
+	return nil
 }
 
 func (g *Grid) excluded(digits []int64, present []bool) bool {
@@ -457,6 +509,8 @@ func (g *Grid) excluded(digits []int64, present []bool) bool {
 // Presence depends on present values alone, so each axis can be judged by itself.
 type repeats struct {
 	grid *Grid
+	// axes are those with conditional parameters.
+	axes []int
 	// first holds gridAxis.firsts by axis and present parameters.
 	first  []map[string][]uint32
 	key    []byte
@@ -465,16 +519,19 @@ type repeats struct {
 
 func newRepeats(g *Grid) *repeats {
 	r := &repeats{grid: g, first: make([]map[string][]uint32, len(g.axes))}
-	for k := range r.first {
-		r.first[k] = map[string][]uint32{}
+	for k := range g.axes {
+		if g.axes[k].conditional && g.axes[k].length > 1 {
+			r.axes = append(r.axes, k)
+			r.first[k] = map[string][]uint32{}
+		}
 	}
 	return r
 }
 
 func (r *repeats) repeated(digits []int64, present []bool) bool {
-	for k := range r.grid.axes {
+	for _, k := range r.axes {
 		a := &r.grid.axes[k]
-		if !a.conditional || digits[k] == 0 {
+		if digits[k] == 0 {
 			continue
 		}
 		r.key, r.chosen = r.key[:0], r.chosen[:0]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -364,6 +365,7 @@ func TestGridErrors(t *testing.T) {
 		{"itself", Spec{Axes: []Axis{list("a", "x")}, Conditions: []Condition{{"a", Match{"a": {"x"}}}}}, nil, "a → a"},
 		{"condition on nothing", Spec{Axes: []Axis{list("a", "x")}, Conditions: []Condition{{"b", Match{"a": {"x"}}}}}, nil, "parameter b"},
 		{"combinations", Spec{Axes: wide(2), Exclude: []Match{{"p0": {int64(1)}, "p1": {int64(1)}}}}, nil, "p0, p1 have more than 10000000 combinations"},
+		{"comparisons", Spec{Axes: []Axis{integers("p0", 0, 1<<20)}, Exclude: slices.Repeat([]Match{{"p0": {int64(1)}}}, 5000)}, nil, "more than 2000000000 comparisons"},
 		{"step 0", Spec{Axes: []Axis{{Parameters: []AxisParameter{{"a", Values{Range: &Range{Count: 2}}}}}}}, nil, "step is too small"},
 		{"tiny step", Spec{Axes: []Axis{{Parameters: []AxisParameter{{"a", Values{Range: &Range{Start: 1, Step: 1e-17, Count: 9}}}}}}}, nil, "step is too small"},
 		{"infinite", Spec{Axes: []Axis{{Parameters: []AxisParameter{{"a", Values{Range: &Range{Start: 1e308, Step: 1e308, Count: 9}}}}}}}, nil, "not finite"},

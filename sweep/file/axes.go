@@ -171,6 +171,9 @@ func (d *decoder) decodeConditions() {
 	for _, p := range d.order {
 		for _, c := range p.when {
 			d.addCondition(p, c.node, c.path)
+			if len(d.errors) >= maxErrors {
+				return
+			}
 		}
 	}
 	n, ok := d.given("when")
@@ -214,6 +217,9 @@ func (d *decoder) decodeExclude() {
 	}
 }
 
+// maxMatched bounds the values that conditions and exclusions list in all.
+const maxMatched = 1 << 20
+
 // match decodes a mapping of parameters to a value or a list of values.
 func (d *decoder) match(n *yaml.Node, path string) (sweep.Match, bool) {
 	entries, ok := d.entries(n, path)
@@ -240,6 +246,11 @@ func (d *decoder) match(n *yaml.Node, path string) (sweep.Match, bool) {
 			d.fail(at(e.value), join(path, e.key), "must have at least one value")
 			ok = false
 			continue
+		}
+		// The condition of a group is decoded for each of its members.
+		if d.matched += len(items); d.matched > maxMatched {
+			d.fail(at(e.value), path, "conditions and exclusions list more than %d values", maxMatched)
+			return nil, false
 		}
 		for _, item := range items {
 			v, good := d.coerced(item, d.schema(e.key), join(path, e.key))

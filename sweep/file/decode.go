@@ -93,6 +93,8 @@ type decoder struct {
 	top map[string]entry
 	// order lists the declarations as the file has them.
 	order []*declaration
+	// matched counts the values in matches.
+	matched int
 }
 
 func newDecoder(name string) *decoder {

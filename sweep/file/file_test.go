@@ -147,10 +147,11 @@ func TestArange(t *testing.T) {
 // TestHostile: input that would take unbounded time or memory is refused soon.
 func TestHostile(t *testing.T) {
 	repeat := strings.Repeat
-	var tags, chain bytes.Buffer
+	var tags, chain, members bytes.Buffer
 	for i := range 50_000 {
 		fmt.Fprintf(&tags, "%%TAG !a%d! tag:x\n", i)
 		fmt.Fprintf(&chain, "a%d: &b%d [*b%d]\n", i, i, max(i-1, 0))
+		fmt.Fprintf(&members, "      m%d: {value: 1}\n", i)
 	}
 	tests := []struct{ name, text, want string }{
 		{"size", repeat("#", MaxSize+1), "at most 16 MiB"},
@@ -166,6 +167,7 @@ func TestHostile(t *testing.T) {
 		{"huge arange", "parameters: {a: {min: 0, max: 1e300, q: 1e-300, distribution: q_uniform}}", "more than 2^53"},
 		{"huge integers", "parameters: {a: {min: -9223372036854775808, max: 9223372036854775807}}", "2^53"},
 		{"huge replicates", "replicates: 99999999999999999999\nparameters: {a: {value: 1}}", "replicates: must be an integer"},
+		{"wide condition", "parameters:\n  g:\n    when: {z: [" + repeat("1, ", 3000) + "]}\n    parameters:\n" + members.String() + "  z: {value: 1}", "list more than 1048576 values"},
 		{"long number", "parameters: {a: {min: 0, max: 0." + repeat("1", 1_000_000) + ", q: 0.1}}", "must divide"},
 		{"huge exponent", "parameters: {a: {min: 0, max: 1e-999999, q: 0.1}}", "must divide"},
 	}
@@ -204,20 +206,33 @@ func manyValues(n int) []byte {
 	return b.Bytes()
 }
 
+// manyConditions is a sweep file with n parameters, each under a condition on
+// the one before.
+func manyConditions(n int) []byte {
+	var b bytes.Buffer
+	b.WriteString("parameters:\n  p0: {value: 1}\n")
+	for i := 1; i < n; i++ {
+		fmt.Fprintf(&b, "  p%d: {value: 1, when: {p%d: 1}}\n", i, i-1)
+	}
+	return b.Bytes()
+}
+
+// TestManyKeys: a quadratic step anywhere takes minutes.
 func TestManyKeys(t *testing.T) {
 	const n = 100_000
-	begin := time.Now()
-	f, err := Decode("x", manyKeys(n), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	point, err := f.Grid.At(0)
-	if err != nil || len(point) != n {
-		t.Errorf("%d parameters, %v", len(point), err)
-	}
-	// A quadratic step anywhere takes minutes.
-	if elapsed := time.Since(begin); elapsed > 15*time.Second {
-		t.Errorf("%d keys took %v", n, elapsed)
+	for name, data := range map[string][]byte{"keys": manyKeys(n), "conditions": manyConditions(n)} {
+		begin := time.Now()
+		f, err := Decode("x", data, Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		point, err := f.Grid.At(0)
+		if err != nil || len(point) != n {
+			t.Errorf("%s: %d parameters, %v", name, len(point), err)
+		}
+		if elapsed := time.Since(begin); elapsed > 15*time.Second {
+			t.Errorf("%d %s took %v", n, name, elapsed)
+		}
 	}
 }
 
