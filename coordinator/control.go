@@ -82,10 +82,20 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 		default:
 			return fmt.Errorf("it is %s: only an active sweep can be paused", record.State)
 		}
+		waiting, err := c.queuedOf(ctx, record.ID)
+		if err != nil {
+			return err
+		}
 		if err := c.store.SetSweepState(ctx, record.ID, sweep.SweepPaused); err != nil {
 			return err
 		}
-		return c.recall(ctx, record.ID)
+		if err := c.requeue(ctx, waiting); err != nil {
+			return err
+		}
+		if err := c.withdraw(ctx, record.ID); err != nil {
+			return fmt.Errorf("it is paused, but its jobs were not withdrawn and may still start: %w", err)
+		}
+		return nil
 	})
 }
 

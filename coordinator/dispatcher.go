@@ -121,34 +121,18 @@ func (c *Coordinator) dealAnew(ctx context.Context, lanes []*lane) error {
 	return nil
 }
 
-// recall takes a sweep's waiting jobs back. Its running trials go on; they are
-// without a job from then on, and if their worker dies the reconciler puts them
-// back. The store comes first: a job that is left in the queue does no harm.
+// recall takes an active sweep's waiting jobs back. Its running trials go on;
+// they are without a job from then on, and if their worker dies the reconciler
+// puts them back. The store comes first: a job left in the queue does no harm.
 func (c *Coordinator) recall(ctx context.Context, id string) error {
-	query := sweep.TrialQuery{Sweeps: []string{id}, States: []sweep.State{sweep.Queued}}
-	if err := c.requeue(ctx, query); err != nil {
+	trials, err := c.queuedOf(ctx, id)
+	if err != nil || len(trials) == 0 {
+		return err
+	}
+	if err := c.requeue(ctx, trials); err != nil {
 		return err
 	}
 	return c.withdraw(ctx, id)
-}
-
-// requeue puts the trials of a query back to pending.
-func (c *Coordinator) requeue(ctx context.Context, query sweep.TrialQuery) error {
-	var trials []sweep.TrialID
-	err := c.store.Trials(ctx, query, func(t *sweep.TrialRecord) error {
-		trials = append(trials, t.TrialID)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("looking for trials to put back: %w", err)
-	}
-	if len(trials) == 0 {
-		return nil
-	}
-	if _, err := c.store.Requeue(ctx, trials); err != nil {
-		return fmt.Errorf("putting %d trials back: %w", len(trials), err)
-	}
-	return nil
 }
 
 // withdraw removes a sweep's jobs from the queue.

@@ -14,8 +14,6 @@ const (
 	// after it has missed jobs it looks again soon.
 	longestLook = 5 * time.Second
 	lookAgain   = time.Second
-	// lookPage is how many trials are compared at a time.
-	lookPage = 1000
 )
 
 // lose says that the broker has lost a stream, and the jobs that it held.
@@ -140,40 +138,18 @@ func (r *reconciler) missed(ctx context.Context, now time.Time) (map[sweep.Trial
 	if err := compare(nil); err != nil {
 		return nil, err
 	}
-	var after *sweep.TrialID
-	for {
-		page, err := r.store.Unheard(ctx, now.Add(-r.options.Lease), after, lookPage)
-		if err != nil {
-			return nil, fmt.Errorf("looking for trials that are not heard of: %w", err)
-		}
-		if len(page) == 0 {
-			break
-		}
-		if err := compare(page); err != nil {
-			return nil, err
-		}
-		after = &page[len(page)-1]
+	if err := r.outstanding(ctx, now.Add(-r.options.Lease), compare); err != nil {
+		return nil, err
 	}
 	if !r.lost {
 		return missing, nil
 	}
-	active, err := r.store.Sweeps(ctx, sweep.SweepActive)
-	if err != nil {
-		return nil, fmt.Errorf("looking for active sweeps: %w", err)
-	}
-	for _, record := range active {
-		var waiting []sweep.TrialID
-		query := sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Queued}}
-		err := r.store.Trials(ctx, query, func(t *sweep.TrialRecord) error {
-			waiting = append(waiting, t.TrialID)
-			return nil
-		})
+	err := r.outstanding(ctx, always(), func(page []sweep.TrialID) error {
+		queued, err := r.queued(ctx, page)
 		if err != nil {
-			return nil, fmt.Errorf("looking for queued trials of sweep %s: %w", record.ID, err)
+			return err
 		}
-		if err := compare(waiting); err != nil {
-			return nil, err
-		}
-	}
-	return missing, nil
+		return compare(queued)
+	})
+	return missing, err
 }

@@ -50,8 +50,8 @@ func (c *Coordinator) schedule(ctx context.Context) error {
 	}
 }
 
-// cycle brings the lanes up to date, queues what there is room for and writes
-// trial rows ahead. It returns when to look again if nothing is marked before.
+// cycle brings the lanes up to date, writes trial rows ahead and queues what
+// there is room for. It returns when to look again if nothing is marked before.
 func (c *Coordinator) cycle(ctx context.Context) (again time.Duration, err error) {
 	if err := c.take(ctx); err != nil {
 		return 0, err
@@ -64,6 +64,9 @@ func (c *Coordinator) cycle(ctx context.Context) (again time.Duration, err error
 		}
 	}()
 	if err := c.refresh(ctx, marked); err != nil {
+		return 0, err
+	}
+	if err := c.expandAhead(ctx); err != nil {
 		return 0, err
 	}
 	pools := map[string][]*lane{}
@@ -84,9 +87,6 @@ func (c *Coordinator) cycle(ctx context.Context) (again time.Duration, err error
 		if held {
 			pause = heldPause
 		}
-	}
-	if err := c.expandAhead(ctx); err != nil {
-		return 0, err
 	}
 	return pause, nil
 }
@@ -166,7 +166,7 @@ func (c *Coordinator) expandAhead(ctx context.Context) error {
 			continue
 		}
 		if time.Since(start) > expandFor {
-			c.marks.markCounts(map[string]bool{l.record.ID: true})
+			c.marks.signal() // the others' turn is after dispatching
 			return nil
 		}
 		err := c.expand(ctx, l)
@@ -181,8 +181,11 @@ func (c *Coordinator) expandAhead(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// The page is there to be dispatched, or was reused as a whole.
+		// Look again: some of the page, or all, may have been reused.
 		c.marks.markCounts(map[string]bool{l.record.ID: true})
+		if err := c.count(ctx, l); err != nil {
+			return err
+		}
 	}
 	return nil
 }

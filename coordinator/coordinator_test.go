@@ -1,0 +1,480 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+func TestEndToEnd(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{Window: 32, Page: 50})
+	w := &crew{b: b, slots: 2}
+	w.start()
+	id := b.submit(c, submission("end to end", 0, 200))
+	if p := b.finish(c, id); p.Completed != 200 || p.Total() != 200 {
+		t.Errorf("progress %+v", p)
+	}
+	b.check(id, 200)
+	if n := w.runs.Load(); n != 200 {
+		t.Errorf("%d executions of 200 trials", n)
+	}
+	trial, err := b.store.Trial(t.Context(), sweep.TrialID{Sweep: id, Index: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trial.DatasetDigest != "digest of one" || trial.Parameters["y"] != 0.5 {
+		t.Errorf("trial 1 is not resolved: %+v", trial.Trial)
+	}
+	want := sweep.NewFingerprint("noop", "1", "digest of one", []byte(`{"x":1,"y":0.5}`))
+	if trial.Fingerprint != want {
+		t.Errorf("fingerprint %s, want %s", trial.Fingerprint, want)
+	}
+	b.until("no job and no event left", func() bool {
+		jobs, err := b.wire.JobCount(t.Context())
+		events, err2 := b.wire.EventCount(t.Context())
+		return err == nil && err2 == nil && jobs == 0 && events == 0
+	})
+}
+
+func TestJobCarriesTheSubmission(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{})
+	s := submission("job", 5, 1)
+	s.Spec.Limits.Timeout = time.Hour
+	b.submit(c, s)
+	jobs, err := b.wire.Jobs(t.Context(), sweep.DefaultPool)
+	for err != nil { // until the coordinator has made the stream
+		jobs, err = b.wire.Jobs(t.Context(), sweep.DefaultPool)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	d, err := jobs.Next(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Trainer != "noop" || d.ResultVersion != "1" || d.Limits != s.Spec.Limits || len(d.Volatile) != 1 || d.Volatile[0] != "seconds" || d.Parameters["x"] != int64(5) {
+		t.Errorf("job %+v", d.Job)
+	}
+}
+
+func TestHugeGridStartsAtOnce(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{Window: 64, Page: 100})
+	w := &crew{b: b, slots: 2}
+	w.start()
+	began := time.Now()
+	id, points, err := c.Submit(t.Context(), submission("huge", 0, 1_000_000_000))
+	if err != nil || points != 1_000_000_000 {
+		t.Fatalf("Submit: %d points, %v", points, err)
+	}
+	if d := time.Since(began); d > time.Second {
+		t.Errorf("submitting took %v", d)
+	}
+	b.until("the first 300 trials are done", func() bool { return b.progress(id).Completed >= 300 })
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("300 trials took %v", d)
+	}
+	if _, err := c.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	p := b.progress(id)
+	if p.Pending+p.Queued+p.Running != 0 || p.Total() != points {
+		t.Errorf("after Cancel: %+v", p)
+	}
+	record, err := b.store.Sweep(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ahead := record.Grids[0].Cursor - p.Completed; ahead > 64+64+2*100 {
+		t.Errorf("%d trial rows were written ahead", ahead)
+	}
+}
+
+func TestPointsThatDoNotResolveFail(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{Page: 7})
+	w := &crew{b: b}
+	w.start()
+	s := submission("refused", 0, 20)
+	limit := 14.0
+	s.Description.Parameters[0].Maximum = &limit
+	id := b.submit(c, s)
+	if p := b.finish(c, id); p.Completed != 15 || p.Failed != 5 {
+		t.Errorf("progress %+v", p)
+	}
+	trial, err := b.store.Trial(t.Context(), sweep.TrialID{Sweep: id, Index: 17})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trial.Result == nil || !strings.Contains(trial.Result.Error, "parameter x = 17") || trial.Parameters["x"] != int64(17) {
+		t.Errorf("trial 17: %+v, result %+v", trial.Trial, trial.Result)
+	}
+	if n := w.runs.Load(); n != 15 {
+		t.Errorf("%d executions, want 15", n)
+	}
+}
+
+func TestReuse(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{Page: 30, Window: 16})
+	w := &crew{b: b, slots: 2}
+	w.start()
+	first := b.submit(c, submission("first", 0, 100))
+	b.finish(c, first)
+	again := b.submit(c, submission("again", 50, 100)) // 50 … 149
+	if p := b.finish(c, again); p.Completed != 100 || p.Reused != 50 {
+		t.Errorf("progress %+v", p)
+	}
+	b.check(again, 100)
+	if n := w.runs.Load(); n != 150 {
+		t.Errorf("%d executions, want 150", n)
+	}
+	whole := b.submit(c, submission("whole", 0, 100)) // ends without a worker
+	if p := b.finish(c, whole); p.Reused != 100 {
+		t.Errorf("progress %+v", p)
+	}
+}
+
+func TestExtend(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{})
+	w := &crew{b: b, slots: 2}
+	w.start()
+	id := b.submit(c, submission("extended", 0, 40))
+	b.finish(c, id)
+	points, err := c.Extend(t.Context(), id, submission("extended", 20, 60)) // 20 … 79
+	if err != nil || points != 60 {
+		t.Fatalf("Extend: %d points, %v", points, err)
+	}
+	if p := b.finish(c, id); p.Completed != 100 || p.Reused != 20 {
+		t.Errorf("progress %+v", p)
+	}
+	b.check(id, 100)
+	if n := w.runs.Load(); n != 80 {
+		t.Errorf("%d executions, want 80", n)
+	}
+	other := submission("other", 0, 1)
+	other.Spec.Pool = "gpu"
+	if _, err := c.Extend(t.Context(), id, other); err == nil || !strings.Contains(err.Error(), "pool") {
+		t.Errorf("extension of another pool: %v", err)
+	}
+	if _, err := c.Extend(t.Context(), "nothing", submission("x", 0, 1)); !errors.Is(err, sweep.ErrNotFound) {
+		t.Errorf("extension of nothing: %v", err)
+	}
+}
+
+func TestSubmitRefuses(t *testing.T) {
+	b := newBench(t)
+	c := New(Options{Store: b.store, Wire: b.wire, Logger: quiet()})
+	for name, change := range map[string]func(*sweep.Submission){
+		"pool":        func(s *sweep.Submission) { s.Spec.Pool = "a.b" },
+		"no trainer":  func(s *sweep.Submission) { s.Spec.Trainer = "" },
+		"no point":    func(s *sweep.Submission) { s.Spec.Axes = nil },
+		"given twice": func(s *sweep.Submission) { s.Spec.Axes = append(s.Spec.Axes, s.Spec.Axes[0]) },
+	} {
+		s := submission("refused", 0, 3)
+		change(s)
+		if _, _, err := c.Submit(t.Context(), s); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if sweeps, err := b.store.Sweeps(t.Context()); err != nil || len(sweeps) != 0 {
+		t.Errorf("refused submissions were stored: %v %v", sweeps, err)
+	}
+}
+
+func TestPools(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{Window: 8})
+	cpu, gpu := &crew{b: b}, &crew{b: b, pool: "gpu"}
+	gpu.start()
+	onGPU := submission("gpu", 0, 50)
+	onGPU.Spec.Pool = "gpu"
+	waiting := b.submit(c, submission("cpu", 0, 50)) // nobody takes it yet
+	id := b.submit(c, onGPU)
+	if p := b.finish(c, id); p.Completed != 50 {
+		t.Errorf("progress %+v", p)
+	}
+	if p := b.progress(waiting); p.Done() != 0 {
+		t.Errorf("the pool without workers: %+v", p)
+	}
+	cpu.start()
+	b.finish(c, waiting)
+	b.check(id, 50)
+	b.check(waiting, 50)
+	if cpu.runs.Load() != 50 || gpu.runs.Load() != 50 {
+		t.Errorf("%d and %d executions, want 50 and 50", cpu.runs.Load(), gpu.runs.Load())
+	}
+}
+
+// order runs sweeps with one slot, which begins when all are queued, and
+// returns the sweep of each execution.
+func (b *bench) order(c *Coordinator, ids ...string) []string {
+	b.t.Helper()
+	var order []string
+	w := &crew{b: b}
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		order = append(order, d.Sweep)
+		return w.report(ctx, d)
+	}
+	stop := w.start()
+	for _, id := range ids {
+		b.finish(c, id)
+	}
+	stop()
+	return order
+}
+
+func TestPriorityOvertakesWhatWaits(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{Window: 64})
+	low := b.submit(c, submission("low", 0, 100))
+	b.until("the first sweep fills the window", func() bool { return b.progress(low).Queued == 64 })
+	urgent := submission("urgent", 1000, 30)
+	urgent.Spec.Priority = 5
+	high := b.submit(c, urgent)
+	b.until("the second sweep is queued", func() bool { return b.progress(high).Queued == 30 })
+	order := b.order(c, low, high)
+	for i, id := range order[:30] {
+		if id != high {
+			t.Fatalf("execution %d is of the sweep of low priority", i)
+		}
+	}
+	if len(order) != 130 {
+		t.Errorf("%d executions of 130 trials", len(order))
+	}
+	b.check(low, 100)
+	b.check(high, 30)
+}
+
+func TestSetPriorityActsAtOnce(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{Window: 64})
+	first := b.submit(c, submission("first", 0, 50))
+	second := b.submit(c, submission("second", 100, 50))
+	b.until("both are queued", func() bool { return b.progress(first).Queued+b.progress(second).Queued == 64 })
+	if err := c.SetPriority(t.Context(), second, 3); err != nil {
+		t.Fatal(err)
+	}
+	b.until("the second sweep is queued whole", func() bool { return b.progress(second).Queued == 50 })
+	for i, id := range b.order(c, first, second)[:50] {
+		if id != second {
+			t.Fatalf("execution %d is of the sweep of lower priority", i)
+		}
+	}
+}
+
+func TestFairShare(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{Window: 60})
+	first := b.submit(c, submission("first", 0, 200))
+	b.until("the first sweep fills the window", func() bool { return b.progress(first).Queued == 60 })
+	second := b.submit(c, submission("second", 1000, 100))
+	b.until("they share the window", func() bool {
+		return b.progress(first).Queued == 30 && b.progress(second).Queued == 30
+	})
+	order := b.order(c, first, second)
+	count := 0
+	for _, id := range order[:100] {
+		if id == second {
+			count++
+		}
+	}
+	if count < 40 || count > 60 {
+		t.Errorf("the second sweep has %d of the first 100 executions, want about 50", count)
+	}
+}
+
+func TestPauseAndResume(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{Window: 32})
+	w := &crew{b: b, slots: 2}
+	entered, leave := make(chan struct{}, 100), make(chan struct{})
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		execution := newExecution()
+		if err := b.wire.Publish(ctx, event(sweep.EventStarted, d.TrialID, execution)); err != nil {
+			return err
+		}
+		entered <- struct{}{}
+		<-leave
+		result := event(sweep.EventResult, d.TrialID, execution)
+		result.Result = outcome(d.TrialID)
+		if err := b.wire.Publish(ctx, result); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return d.Done(ctx)
+	}
+	w.start()
+	id := b.submit(c, submission("paused", 0, 100))
+	<-entered
+	<-entered
+	b.until("two trials run", func() bool { return b.progress(id).Running == 2 })
+	if err := c.Pause(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if p := b.progress(id); p.Queued != 0 || p.Running != 2 || p.Pending != 98 {
+		t.Errorf("paused: %+v", p)
+	}
+	if err := c.Pause(t.Context(), id); err != nil {
+		t.Errorf("paused twice: %v", err)
+	}
+	close(leave) // those that run end well, and nothing else starts
+	b.until("the running trials are done", func() bool { return b.progress(id).Completed == 2 })
+	if n := w.runs.Load(); n != 2 {
+		t.Errorf("%d executions while paused, want 2", n)
+	}
+	if err := c.Resume(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	b.finish(c, id)
+	b.check(id, 100)
+	if n := w.runs.Load(); n != 100 {
+		t.Errorf("%d executions of 100 trials", n)
+	}
+	if err := c.Resume(t.Context(), id); err == nil || !strings.Contains(err.Error(), "finished") {
+		t.Errorf("resuming a finished sweep: %v", err)
+	}
+	if err := c.Pause(t.Context(), id); err == nil || !strings.Contains(err.Error(), "finished") {
+		t.Errorf("pausing a finished sweep: %v", err)
+	}
+}
+
+func TestCancelAndRetry(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{Window: 32, Page: 50})
+	w := &crew{b: b, slots: 2}
+	var stuck atomic.Bool
+	stuck.Store(true)
+	stopped := make(chan string, 10)
+	unsubscribe, err := b.wire.Cancellations(func(id string, _ []int64) { stopped <- id })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unsubscribe() }()
+	running := make(chan string, 2)
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		if !stuck.Load() {
+			return w.report(ctx, d)
+		}
+		execution := newExecution()
+		if err := b.wire.Publish(ctx, event(sweep.EventStarted, d.TrialID, execution)); err != nil {
+			return err
+		}
+		running <- execution
+		select {
+		case <-ctx.Done():
+			return nil
+		case id := <-stopped:
+			stopped <- id // for the other slot
+		}
+		released := event(sweep.EventReleased, d.TrialID, execution)
+		released.Release = &sweep.Release{Reason: "cancelled"}
+		if err := b.wire.Publish(ctx, released); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return d.Done(ctx)
+	}
+	w.start()
+	id := b.submit(c, submission("cancelled", 0, 10_000))
+	<-running
+	<-running
+	b.until("two trials run", func() bool { return b.progress(id).Running == 2 })
+	n, err := c.Cancel(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n < 2 || n > 34 {
+		t.Errorf("Cancel stopped %d trials", n)
+	}
+	if p := b.finish(c, id); p.Cancelled != 10_000 {
+		t.Errorf("cancelled: %+v", p)
+	}
+	if got := <-stopped; got != id {
+		t.Errorf("workers were told to stop %s", got)
+	}
+	stopped <- id
+	b.until("no job is left", func() bool {
+		jobs, err := b.wire.JobCount(t.Context())
+		return err == nil && jobs == 0
+	})
+	if err := c.Resume(t.Context(), id); err == nil || !strings.Contains(err.Error(), "retry") {
+		t.Errorf("resuming a cancelled sweep: %v", err)
+	}
+	stuck.Store(false)
+	trials, err := c.Retry(t.Context(), id)
+	if err != nil || trials != 10_000 {
+		t.Fatalf("Retry: %d trials, %v", trials, err)
+	}
+	b.until("500 trials are done", func() bool { return b.progress(id).Completed >= 500 })
+	if _, err := c.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBrokenGridPausesItsSweepAlone(t *testing.T) {
+	b := newBench(t)
+	broken := submission("broken", 0, 10)
+	if err := b.store.CreateSweep(t.Context(), "broken", broken, 20); err != nil {
+		t.Fatal(err)
+	}
+	c, _ := b.start(Options{})
+	w := &crew{b: b}
+	w.start()
+	id := b.submit(c, submission("sound", 0, 20))
+	b.finish(c, id)
+	b.check(id, 20)
+	record, err := b.store.Sweep(t.Context(), "broken")
+	if err != nil || record.State != sweep.SweepPaused {
+		t.Errorf("the broken sweep is %v, %v", record, err)
+	}
+}
+
+func TestFatalErrorEndsRun(t *testing.T) {
+	b := newBench(t)
+	store := newFaulty(b.store)
+	c := New(Options{Store: store, Wire: b.wire, Logger: quiet(), Fatal: func(err error) bool { return errors.Is(err, syscall.ENOSPC) }})
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(context.Background()) }()
+	w := &crew{b: b}
+	w.start()
+	id := b.submit(c, submission("full", 0, 1000))
+	b.until("some trials are done", func() bool { return b.progress(id).Completed > 10 })
+	store.fail("Record", syscall.ENOSPC)
+	if err := <-ended; !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("Run: %v", err)
+	}
+	store.fail("Record", nil)
+	c, _ = b.start(Options{Exclusive: true})
+	b.finish(c, id)
+	b.check(id, 1000)
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	b := newBench(t)
+	c, stop := b.start(Options{})
+	w := &crew{b: b}
+	stopWorker := w.start()
+	b.finish(c, b.submit(c, submission("leak", 0, 50)))
+	stopWorker()
+	stop()
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for _, stack := range strings.Split(string(stacks), "\n\n") {
+		if strings.Contains(stack, "(*Coordinator)") {
+			t.Errorf("a goroutine is left after Run:\n%s", stack)
+		}
+	}
+}

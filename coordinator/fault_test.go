@@ -1,0 +1,414 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+// faulty is a store whose methods fail when told to.
+type faulty struct {
+	sweep.Store
+	mu    sync.Mutex
+	fails map[string]error
+	// calls counts the calls of each method, failed ones included.
+	calls map[string]int
+}
+
+func newFaulty(store sweep.Store) *faulty {
+	return &faulty{Store: store, fails: map[string]error{}, calls: map[string]int{}}
+}
+
+// fail makes a method return err from now on; nil mends it.
+func (f *faulty) fail(method string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fails[method] = err
+}
+
+func (f *faulty) called(method string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[method]
+}
+
+func (f *faulty) call(method string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls[method]++
+	if err := f.fails[method]; err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	return nil
+}
+
+func (f *faulty) Record(ctx context.Context, events []sweep.Event) (sweep.RecordReport, error) {
+	if err := f.call("Record"); err != nil {
+		return sweep.RecordReport{}, err
+	}
+	return f.Store.Record(ctx, events)
+}
+
+func (f *faulty) MarkQueued(ctx context.Context, trials []sweep.TrialID) error {
+	if err := f.call("MarkQueued"); err != nil {
+		return err
+	}
+	return f.Store.MarkQueued(ctx, trials)
+}
+
+func (f *faulty) AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []sweep.Trial) (int, error) {
+	if err := f.call("AddTrials"); err != nil {
+		return 0, err
+	}
+	return f.Store.AddTrials(ctx, id, ordinal, from, trials)
+}
+
+func (f *faulty) Progress(ctx context.Context, id string) (sweep.Progress, error) {
+	if err := f.call("Progress"); err != nil {
+		return sweep.Progress{}, err
+	}
+	return f.Store.Progress(ctx, id)
+}
+
+func TestStoreFailures(t *testing.T) {
+	for _, method := range []string{"Record", "MarkQueued", "AddTrials", "Progress"} {
+		t.Run(method, func(t *testing.T) {
+			b := newBench(t)
+			store := newFaulty(b.store)
+			c, _ := b.start(Options{Store: store, Window: 32, Page: 20})
+			w := &crew{b: b, slots: 2}
+			w.start()
+			id := b.submit(c, submission("faulty", 0, 300))
+			b.until("some trials are done", func() bool { return b.progress(id).Completed >= 20 })
+			store.fail(method, syscall.ENOSPC)
+			n := store.called(method)
+			b.until("it has failed three times", func() bool { return store.called(method) >= n+3 })
+			store.fail(method, nil)
+			b.finish(c, id)
+			b.check(id, 300)
+		})
+	}
+}
+
+// A job that was published but not marked, by a coordinator that was killed in
+// between, is run and not run again.
+func TestKilledBetweenPublishingAndMarking(t *testing.T) {
+	b := newBench(t)
+	store := newFaulty(b.store)
+	store.fail("MarkQueued", syscall.EIO)
+	c, stop := b.start(Options{Store: store, Window: 16})
+	id := b.submit(c, submission("killed", 0, 100))
+	b.until("jobs were published and not marked", func() bool { return store.called("MarkQueued") >= 1 })
+	stop()
+	c, _ = b.start(Options{Window: 16})
+	b.until("they are marked", func() bool { return b.progress(id).Queued == 16 })
+	w := &crew{b: b, slots: 2}
+	w.start()
+	b.finish(c, id)
+	b.check(id, 100)
+	if n := w.runs.Load(); n != 100 {
+		t.Errorf("%d executions of 100 trials", n)
+	}
+}
+
+// A trial that is given back is queued again as soon as its worker has
+// acknowledged the old job, though the stream refuses it before.
+func TestReleasedTrialStartsAgainSoon(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{})
+	w := &crew{b: b}
+	var released atomic.Bool
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		if d.Index != 3 || released.Swap(true) {
+			return w.report(ctx, d)
+		}
+		e := event(sweep.EventReleased, d.TrialID, newExecution())
+		e.Release = &sweep.Release{Charged: true, Reason: "killed"}
+		if err := b.wire.Publish(ctx, e); err != nil {
+			return err
+		}
+		b.until("the release is recorded and the trial refused", func() bool {
+			p := b.progress(d.Sweep)
+			return p.Pending == 1
+		})
+		pause(ctx, 3*heldPause)
+		return d.Done(ctx)
+	}
+	w.start()
+	began := time.Now()
+	id := b.submit(c, submission("released", 0, 5))
+	b.finish(c, id)
+	b.check(id, 5)
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it took %v", d)
+	}
+}
+
+// A trial that keeps ending without a result fails after its attempts.
+func TestAttempts(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{})
+	w := &crew{b: b}
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		if d.Index != 2 {
+			return w.report(ctx, d)
+		}
+		e := event(sweep.EventReleased, d.TrialID, newExecution())
+		e.Release = &sweep.Release{Charged: true, Reason: "killed", Stderr: "panic: no"}
+		if err := b.wire.Publish(ctx, e); err != nil {
+			return err
+		}
+		return d.Done(ctx)
+	}
+	w.start()
+	id := b.submit(c, submission("attempts", 0, 5))
+	if p := b.finish(c, id); p.Completed != 4 || p.Failed != 1 {
+		t.Errorf("progress %+v", p)
+	}
+	if n := w.runs.Load(); n != 4+3 {
+		t.Errorf("%d executions, want 7", n)
+	}
+}
+
+// A worker that vanishes with the job in hand: the broker delivers it again.
+// One whose job is gone too: the lease brings the trial back.
+func TestWorkerGone(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{Lease: 300 * time.Millisecond})
+	w := &crew{b: b}
+	var vanished, emptyHanded atomic.Bool
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		started := event(sweep.EventStarted, d.TrialID, newExecution())
+		switch {
+		case d.Index == 1 && !vanished.Swap(true):
+			return b.wire.Publish(ctx, started)
+		case d.Index == 2 && !emptyHanded.Swap(true):
+			if err := b.wire.Publish(ctx, started); err != nil {
+				return err
+			}
+			return d.Done(ctx)
+		}
+		return w.report(ctx, d)
+	}
+	w.start()
+	id := b.submit(c, submission("gone", 0, 5))
+	b.finish(c, id)
+	b.check(id, 5)
+	if n := w.runs.Load(); n != 7 {
+		t.Errorf("%d executions, want 7", n)
+	}
+}
+
+// An old worker's result comes after another one's: it changes nothing.
+func TestLateAndRepeatedResults(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{})
+	w := &crew{b: b, slots: 2}
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		execution := newExecution()
+		for range 2 { // the same execution twice, then another
+			e := event(sweep.EventResult, d.TrialID, execution)
+			e.Result = outcome(d.TrialID)
+			if err := b.wire.Publish(ctx, e); err != nil {
+				return err
+			}
+		}
+		return w.report(ctx, d)
+	}
+	w.start()
+	id := b.submit(c, submission("late", 0, 50))
+	b.finish(c, id)
+	b.until("all events are recorded", func() bool {
+		n, err := b.wire.EventCount(t.Context())
+		return err == nil && n == 0
+	})
+	b.check(id, 50)
+}
+
+// Events that were recorded but not acknowledged, by a coordinator that was
+// killed in between, come again and change nothing.
+func TestEventsComeAgain(t *testing.T) {
+	b := newBench(t)
+	c := New(Options{Store: b.store, Wire: b.wire, Logger: quiet()})
+	id := b.submit(c, submission("again", 0, 40))
+	_, stop := b.start(Options{})
+	b.until("all trials are queued", func() bool { return b.progress(id).Queued == 40 })
+	stop()
+	w := &crew{b: b}
+	stopWorker := w.start()
+	b.until("all results are published", func() bool {
+		n, err := b.wire.EventCount(t.Context())
+		return err == nil && n == 40
+	})
+	stopWorker()
+	events, err := b.wire.Events(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := events.Fetch(t.Context(), 25, time.Second)
+	if err != nil || len(batch.Events) != 50 {
+		t.Fatalf("Fetch: %v", err)
+	}
+	if _, err := b.store.Record(t.Context(), batch.Events); err != nil {
+		t.Fatal(err)
+	} // and killed here
+	c, _ = b.start(Options{})
+	b.finish(c, id)
+	b.check(id, 40)
+	trial, err := b.store.Trial(t.Context(), sweep.TrialID{Sweep: id})
+	if err != nil || trial.Executions != 1 {
+		t.Errorf("trial 0 has %d executions, %v", trial.Executions, err)
+	}
+}
+
+func TestExclusiveStartPutsEverythingBack(t *testing.T) {
+	b := newBench(t)
+	c, stop := b.start(Options{Window: 16})
+	id := b.submit(c, submission("exclusive", 0, 30))
+	paused := b.submit(c, submission("paused", 100, 5))
+	b.until("jobs are queued", func() bool { return b.progress(id).Queued+b.progress(paused).Queued == 16 })
+	// One worker dies with a trial in hand, another after its report.
+	jobs, err := b.wire.Jobs(t.Context(), sweep.DefaultPool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		d, err := jobs.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		execution := newExecution()
+		events := []sweep.Event{event(sweep.EventStarted, d.TrialID, execution)}
+		if i < 2 {
+			result := event(sweep.EventResult, d.TrialID, execution)
+			result.Result = outcome(d.TrialID)
+			events = append(events, result)
+		}
+		if i == 3 {
+			stop() // its report is left in the stream
+		}
+		if err := b.wire.Publish(t.Context(), events...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.store.SetSweepState(t.Context(), paused, sweep.SweepPaused); err != nil {
+		t.Fatal(err)
+	}
+	c, _ = b.start(Options{Exclusive: true})
+	w := &crew{b: b}
+	w.start()
+	began := time.Now()
+	b.finish(c, id)
+	b.check(id, 30)
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it took %v to go on", d)
+	}
+	if p := b.progress(paused); p.Queued+p.Running != 0 {
+		t.Errorf("the paused sweep: %+v", p)
+	}
+}
+
+// wipe loses streams with all they hold.
+func (b *bench) wipe(streams ...string) {
+	b.t.Helper()
+	for _, name := range streams {
+		// There is no wire method to lose a stream: this is what a wiped disk does.
+		if _, err := b.conn.Request("$JS.API.STREAM.DELETE."+name, nil, 5*time.Second); err != nil {
+			b.t.Fatalf("delete stream %s: %v", name, err)
+		}
+	}
+}
+
+func TestStreamsLost(t *testing.T) {
+	for name, streams := range map[string][]string{
+		"jobs":   {wire.JobsStream},
+		"events": {wire.EventsStream},
+		"both":   {wire.JobsStream, wire.EventsStream},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			c, _ := b.start(Options{Window: 32, Page: 50, Lease: time.Second})
+			w := &crew{b: b, slots: 2}
+			w.start()
+			id := b.submit(c, submission("lost", 0, 400))
+			for _, done := range []int64{50, 200} {
+				b.until("some trials are done", func() bool { return b.progress(id).Completed >= done })
+				b.wipe(streams...)
+			}
+			b.finish(c, id)
+			b.check(id, 400)
+		})
+	}
+}
+
+// Without any worker or new job to notice it, a lost queue is made again.
+func TestQueueLostWhileIdle(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{Window: 32})
+	id := b.submit(c, submission("idle", 0, 20))
+	b.until("all are queued", func() bool { return b.progress(id).Queued == 20 })
+	b.wipe(wire.JobsStream)
+	w := &crew{b: b}
+	w.start()
+	b.finish(c, id)
+	b.check(id, 20)
+}
+
+// Coordinators are stopped at random moments, streams are lost, workers forget
+// to acknowledge: every trial ends with its one result.
+func TestChaos(t *testing.T) {
+	b := newBench(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	var mu sync.Mutex
+	w := &crew{b: b, slots: 3}
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		mu.Lock()
+		luck := random.IntN(100)
+		mu.Unlock()
+		switch {
+		case luck < 2: // dies at once
+			return nil
+		case luck < 4: // dies after its start
+			return b.wire.Publish(ctx, event(sweep.EventStarted, d.TrialID, newExecution()))
+		case luck < 6: // is told to go, or finds its machine broken
+			e := event(sweep.EventReleased, d.TrialID, newExecution())
+			e.Release = &sweep.Release{Reason: "drained"}
+			if err := b.wire.Publish(ctx, e); err != nil {
+				return err
+			}
+		case luck < 8: // reports, and dies before acknowledging
+			e := event(sweep.EventResult, d.TrialID, newExecution())
+			e.Result = outcome(d.TrialID)
+			return b.wire.Publish(ctx, e)
+		default:
+			return w.report(ctx, d)
+		}
+		return d.Done(ctx)
+	}
+	w.start()
+	id := b.submit(New(Options{Store: b.store, Wire: b.wire, Logger: quiet()}), submission("chaos", 0, 600))
+	for i := range 8 {
+		c, stop := b.start(Options{Window: 16, Page: 40, Lease: time.Second})
+		target := b.progress(id).Completed + 60
+		b.until("some more trials are done", func() bool {
+			p := b.progress(id)
+			return p.Completed >= target || p.Done() == p.Total()
+		})
+		if i == 3 {
+			b.wipe(wire.JobsStream, wire.EventsStream)
+		}
+		if i == 7 {
+			b.finish(c, id)
+		}
+		stop()
+	}
+	b.check(id, 600)
+}
