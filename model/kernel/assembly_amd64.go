@@ -24,8 +24,9 @@ type assembly struct {
 	momentum        func(param, grad, velocity *float32, n int, rate, momentum float32)
 	dot             func(x, y *float32, n int) float64
 	columnSums      func(dst, a *float32, stride, rows, cols int)
-	reflect         func(q *float32, stride int, u *float32, rows, cols int, scale float32)
-	reflectPullback func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int, scale float32)
+	reflect         func(q *float32, stride int, u *float32, rows, cols int)
+	reflectPullback func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int)
+	reflectBackward func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int)
 
 	lstmForward      func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows, cols int)
 	lstmBackward     func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows, cols int)
@@ -60,6 +61,7 @@ var assemblies = [...]*assembly{
 		columnSums:       columnSumsAVX2,
 		reflect:          reflectAVX2,
 		reflectPullback:  reflectPullbackAVX2,
+		reflectBackward:  reflectBackwardAVX2,
 		lstmForward:      lstmForwardAVX2,
 		lstmBackward:     lstmBackwardAVX2,
 		gruGates:         gruGatesAVX2,
@@ -90,6 +92,7 @@ var assemblies = [...]*assembly{
 		columnSums:       columnSumsAVX512,
 		reflect:          reflectAVX512,
 		reflectPullback:  reflectPullbackAVX512,
+		reflectBackward:  reflectBackwardAVX512,
 		lstmForward:      lstmForwardAVX512,
 		lstmBackward:     lstmBackwardAVX512,
 		gruGates:         gruGatesAVX512,

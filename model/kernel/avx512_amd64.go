@@ -109,18 +109,27 @@ func dotAVX512(x *float32, y *float32, n int) float64
 //go:noescape
 func columnSumsAVX512(dst *float32, a *float32, stride int, rows int, cols int)
 
-// reflectAVX512 is q[i] −= u[i]·scale·Σ_j u[j]·q[j] for all columns, stride in bytes.
+// reflectAVX512 is q[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns, stride in bytes; s = 2/Σ u², or 0 if that is no number.
 //
 //go:noescape
-func reflectAVX512(q *float32, stride int, u *float32, rows int, cols int, scale float32)
+func reflectAVX512(q *float32, stride int, u *float32, rows int, cols int)
 
-// reflectPullbackAVX512 is the gradient of reflect, strides in bytes:
+// reflectPullbackAVX512 is the way back through reflect, strides in bytes; s as there:
 //
-//	α = scale·Σ_i u[i]·q[i]; β = scale·Σ_i u[i]·grad[i]
+//	α = s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]
 //	du[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β
 //
 //go:noescape
-func reflectPullbackAVX512(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int, scale float32)
+func reflectPullbackAVX512(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
+
+// reflectBackwardAVX512 is the way back through reflect, strides in bytes; s as there:
+//
+//	α = s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]
+//	α = −α; q[i] += u[i]·α
+//	du[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β
+//
+//go:noescape
+func reflectBackwardAVX512(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
 
 // softmaxAVX512 is the softmax of rows, strides in bytes:
 //

@@ -137,3 +137,114 @@ func BenchmarkSubnormal(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkElementwise(b *testing.B) {
+	const n = 4096
+	for _, f := range []struct {
+		name string
+		run  func(s *Set[float32], x, y, z, w []float32)
+	}{
+		{"exp", func(s *Set[float32], x, y, _, _ []float32) { s.Exp(y, x) }},
+		{"sigmoid", func(s *Set[float32], x, y, _, _ []float32) { s.Sigmoid(y, x) }},
+		{"tanh", func(s *Set[float32], x, y, _, _ []float32) { s.Tanh(y, x) }},
+		{"leaky", func(s *Set[float32], x, y, _, _ []float32) { s.Activate(y, x, LeakyReLU, 0.2) }},
+		{"derivative", func(s *Set[float32], x, y, z, _ []float32) { s.Derivative(y, x, z, LeakyReLU, 0.2) }},
+		{"adam", func(s *Set[float32], x, y, z, w []float32) { s.Adam(y, x, z, w, 1e-3, 0.9, 0.999, 1, 1e-8) }},
+		{"sumsquares", func(s *Set[float32], x, _, _, _ []float32) { s.SumSquares(x) }},
+	} {
+		b.Run(f.name, func(b *testing.B) {
+			benchLevels(b, n, func(s *Set[float32]) func() {
+				x, y, z, w := benchMatrix(1, 1, n).Data, benchMatrix(2, 1, n).Data, benchMatrix(3, 1, n).Data, benchMatrix(4, 1, n).Data
+				s.Activate(w, w, ReLU, 0)
+				return func() { f.run(s, x, y, z, w) }
+			})
+		})
+	}
+}
+
+func BenchmarkColumnSums(b *testing.B) {
+	for _, shape := range [][2]int{{256, 32}, {4016, 32}, {10000, 128}} {
+		b.Run(fmt.Sprintf("%dx%d", shape[0], shape[1]), func(b *testing.B) {
+			benchLevels(b, float64(shape[0]*shape[1]), func(s *Set[float32]) func() {
+				a, dst := benchMatrix(1, shape[0], shape[1]), make([]float32, shape[1])
+				return func() { s.ColumnSumsAdd(dst, a) }
+			})
+		})
+	}
+}
+
+func BenchmarkLSTM(b *testing.B) {
+	for _, shape := range [][2]int{{16, 32}, {128, 128}} {
+		rows, n := shape[0], shape[1]
+		gates, c, t, h, dh := benchMatrix(1, rows, 4*n), benchMatrix(2, rows, n), benchMatrix(3, rows, n), benchMatrix(4, rows, n), benchMatrix(5, rows, n)
+		b.Run(fmt.Sprintf("forward/%dx%d", rows, n), func(b *testing.B) {
+			benchLevels(b, float64(rows*n), func(s *Set[float32]) func() { return func() { s.LSTMForward(gates, c, c, t, h) } })
+		})
+		b.Run(fmt.Sprintf("backward/%dx%d", rows, n), func(b *testing.B) {
+			benchLevels(b, float64(rows*n), func(s *Set[float32]) func() { return func() { s.LSTMBackward(gates, c, t, dh, h) } })
+		})
+	}
+}
+
+func BenchmarkSoftmax(b *testing.B) {
+	for _, cols := range []int{3, 10, 50} {
+		b.Run(fmt.Sprintf("16x%d", cols), func(b *testing.B) {
+			benchLevels(b, 16*float64(cols), func(s *Set[float32]) func() {
+				logits, d, labels := benchMatrix(1, 16, cols), benchMatrix(2, 16, cols), make([]int, 16)
+				return func() { s.SoftmaxCrossEntropy(d, logits, labels, 1) }
+			})
+		})
+	}
+}
+
+// BenchmarkReflectors forms and pulls back 16 reflectors of decreasing length, the
+// share of one minibatch of a small oRNN that is not products with a batch.
+func BenchmarkReflectors(b *testing.B) {
+	for _, n := range []int{32, 128} {
+		const m = 16
+		operations := 0.0
+		for k := range m {
+			operations += float64(4 * (n - k) * n)
+		}
+		u := benchMatrix(1, m, n)
+		b.Run(fmt.Sprintf("form/%d", n), func(b *testing.B) {
+			benchLevels(b, operations, func(s *Set[float32]) func() {
+				q := benchMatrix(2, n, n)
+				return func() {
+					for k := range m {
+						s.ReflectLeft(q, u.Row(k)[k:])
+					}
+				}
+			})
+		})
+		b.Run(fmt.Sprintf("pullback/%d", n), func(b *testing.B) {
+			benchLevels(b, 4*operations, func(s *Set[float32]) func() {
+				q, g, du := benchMatrix(2, n, n), benchMatrix(3, n, n), benchMatrix(4, m, n)
+				return func() {
+					for k := range m {
+						s.ReflectLeftBackward(q, g, u.Row(k)[k:], du.Row(k)[k:])
+					}
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkPack(b *testing.B) {
+	for _, n := range []int{32, 128} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			benchLevels(b, float64(n*n), func(s *Set[float32]) func() {
+				w := benchMatrix(1, n, n)
+				var packed Packed[float32]
+				return func() { s.Pack(&packed, w) }
+			})
+		})
+		b.Run(fmt.Sprintf("transposed/%d", n), func(b *testing.B) {
+			benchLevels(b, float64(n*n), func(s *Set[float32]) func() {
+				w := benchMatrix(1, n, n)
+				var packed Packed[float32]
+				return func() { s.PackTransposed(&packed, w) }
+			})
+		})
+	}
+}

@@ -8,17 +8,16 @@ import "unsafe"
 //
 // acting on the last len(u) rows of Q (H_k(u_k) of Zhang, Lei and Dhillon 2018,
 // equation 6); the rows before stay. It costs 4·len(u)·q.Cols operations. H is
-// its own inverse: a second call undoes the first. u = 0 means the identity.
+// its own inverse: a second call undoes the first. u = 0 means the identity (as
+// does a u whose uᵀu is below the normal range).
 func (s *Set[F]) ReflectLeft(q Matrix[F], u []F) {
 	q.check()
 	if len(u) > q.Rows {
 		panic("kernel: reflector longer than matrix")
 	}
-	scale := s.reflectorScale(u)
-	if scale == 0 || q.empty() {
-		return
+	if len(u) > 0 && !q.empty() {
+		s.reflectLeft(q.Slice(q.Rows-len(u), q.Rows), u)
 	}
-	s.reflectLeft(q.Slice(q.Rows-len(u), q.Rows), u, scale)
 }
 
 // ReflectLeftPullback is the way back through one ReflectLeft. before is Q as it
@@ -30,40 +29,53 @@ func (s *Set[F]) ReflectLeft(q Matrix[F], u []F) {
 //	du += −g·αᵀ − Q·βᵀ + (α·β)·u
 //	g −= u·β
 //
-// A caller that keeps only the product finds before by ReflectLeft, which undoes
-// itself. u = 0 adds nothing to du.
+// u = 0 adds nothing to du. A caller that keeps only the product takes
+// ReflectLeftBackward.
 func (s *Set[F]) ReflectLeftPullback(before, g Matrix[F], u, du []F) {
+	checkPullback(&before, &g, u, du)
+	if len(u) > 0 && !g.empty() {
+		first := g.Rows - len(u)
+		s.reflectorPullback(before.Slice(first, g.Rows), g.Slice(first, g.Rows), u, du)
+	}
+}
+
+// ReflectLeftBackward is ReflectLeftPullback from the result of ReflectLeft: q is
+// H·Q, and is overwritten with Q, H being its own inverse. A chain of reflections
+// goes back in the memory of one product by it.
+func (s *Set[F]) ReflectLeftBackward(q, g Matrix[F], u, du []F) {
+	checkPullback(&q, &g, u, du)
+	if len(u) > 0 && !g.empty() {
+		first := g.Rows - len(u)
+		s.reflectorBackward(q.Slice(first, g.Rows), g.Slice(first, g.Rows), u, du)
+	}
+}
+
+func checkPullback[F Float](q, g *Matrix[F], u, du []F) {
 	g.check()
-	before.checkShape(g.Rows, g.Cols)
+	q.checkShape(g.Rows, g.Cols)
 	if len(u) > g.Rows {
 		panic("kernel: reflector longer than matrix")
 	}
 	if len(du) != len(u) {
 		panic("kernel: vector lengths differ")
 	}
-	scale := s.reflectorScale(u)
-	if scale == 0 || g.empty() {
-		return
-	}
-	first := g.Rows - len(u)
-	s.reflectorPullback(before.Slice(first, g.Rows), g.Slice(first, g.Rows), u, du, scale)
 }
 
-// reflectorScale is 2/(uᵀu), or 0 if u is too short for that to be a number.
-func (s *Set[F]) reflectorScale(u []F) F {
-	norm := s.sumSquares(u)
-	tiny := 0x1p-1022
+// plainReflectorScale is 2/(uᵀu), or 0 if u is too short for that to be a number.
+func plainReflectorScale[F Float](u []F) F {
+	norm, smallestNormal := plainSumSquares(u), 0x1p-1022
 	if unsafe.Sizeof(F(0)) == 4 {
-		tiny = 0x1p-126
+		smallestNormal = 0x1p-126
 	}
-	if norm < tiny {
+	if norm < smallestNormal {
 		return 0
 	}
 	return F(2 / norm)
 }
 
-// a = uᵀQ, q[j] −= scale·u[j]·a, four columns at a time
-func plainReflectLeft[F Float](q Matrix[F], u []F, scale F) {
+// a = s·uᵀQ, q[j] −= u[j]·a, four columns at a time
+func plainReflectLeft[F Float](q Matrix[F], u []F) {
+	scale := plainReflectorScale(u)
 	c := 0
 	for ; c+4 <= q.Cols; c += 4 {
 		var a0, a1, a2, a3 F
@@ -95,7 +107,14 @@ func plainReflectLeft[F Float](q Matrix[F], u []F, scale F) {
 	}
 }
 
-func plainReflectorPullback[F Float](before, g Matrix[F], u, du []F, scale F) {
+func plainReflectorBackward[F Float](q, g Matrix[F], u, du []F) {
+	plainReflectLeft(q, u)
+	plainReflectorPullback(q, g, u, du)
+}
+
+// α = s·uᵀQ, β = s·uᵀg, du[j] += (α·β)·u[j] − g[j]·α − Q[j]·β, g[j] −= u[j]·β
+func plainReflectorPullback[F Float](before, g Matrix[F], u, du []F) {
+	scale := plainReflectorScale(u)
 	c := 0
 	for ; c+2 <= g.Cols; c += 2 {
 		var a0, a1, b0, b1 F

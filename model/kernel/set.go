@@ -39,8 +39,9 @@ type Set[F Float] struct {
 	adam              func(param, grad, m, v []F, rate, beta1, beta2, correction, epsilon F)
 	rmsprop           func(param, grad, v []F, rate, rho, epsilon F)
 	momentum          func(param, grad, velocity []F, rate, momentum F)
-	reflectLeft       func(q Matrix[F], u []F, scale F)
-	reflectorPullback func(before, g Matrix[F], u, du []F, scale F)
+	reflectLeft       func(q Matrix[F], u []F)
+	reflectorPullback func(before, g Matrix[F], u, du []F)
+	reflectorBackward func(q, g Matrix[F], u, du []F)
 }
 
 // Level is the level of the loops.
@@ -111,5 +112,6 @@ func plainSet[F Float]() *Set[F] {
 		momentum:           plainMomentum[F],
 		reflectLeft:        plainReflectLeft[F],
 		reflectorPullback:  plainReflectorPullback[F],
+		reflectorBackward:  plainReflectorBackward[F],
 	}
 }

@@ -2,24 +2,30 @@ package main
 
 // elementwise generates the loops over vectors of numbers.
 func (m *machine) elementwise() {
-	m.unary("leaky", ", slope float32", "dst[i] = src[i] > 0 ? src[i] : slope·src[i]", func() func(vector) vector {
+	m.unary("leaky", ", slope float32", "dst[i] = src[i] > 0 ? src[i] : slope·src[i]", func() func(group) group {
 		slope := m.spread("slope")
-		return func(x vector) vector { return m.positive(x, x, slope) }
+		return func(xs group) group {
+			ys := make(group, len(xs))
+			for i, x := range xs {
+				ys[i] = m.positive(x, x, slope)
+			}
+			return ys
+		}
 	})
-	m.unary("exp", "", "dst[i] = exp(src[i])", func() func(vector) vector { return m.exp })
-	m.unary("sigmoid", "", "dst[i] = 1/(1+exp(−src[i]))", func() func(vector) vector { return m.sigmoid })
-	m.unary("tanh", "", "dst[i] = tanh(src[i])", func() func(vector) vector { return m.tanh })
+	m.unary("exp", "", "dst[i] = exp(src[i])", func() func(group) group { return m.exp })
+	m.unary("sigmoid", "", "dst[i] = 1/(1+exp(−src[i]))", func() func(group) group { return m.sigmoid })
+	m.unary("tanh", "", "dst[i] = tanh(src[i])", func() func(group) group { return m.tanh })
 	m.derivatives()
 	m.combinations()
 	m.optimisers()
 }
 
 // unary generates dst[i] = f(src[i]) for i < n. begin is called before the loop.
-func (m *machine) unary(name, parameters, doc string, begin func() func(vector) vector) {
+func (m *machine) unary(name, parameters, doc string, begin func() func(group) group) {
 	m.begin(name, "func(dst, src *float32, n int"+parameters+")", doc)
 	dst, src, n := m.param("dst"), m.param("src"), m.param("n")
 	f := begin()
-	m.eachVector(n, func(s span) { s.store(dst, f(s.load(src))) })
+	m.eachGroup(n, 2, func(s []span) { stores(s, dst, f(loads(s, src))) })
 	m.end()
 }
 

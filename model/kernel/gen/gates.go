@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -14,21 +16,26 @@ func (m *machine) gates() {
 		"",
 		"\ti = σ(i); f = σ(f); g = tanh(g); o = σ(o)",
 		"\tc = f∘cPrev + i∘g; tanhC = tanh(c); h = o∘tanhC",
-	}, func(s span, p operands) {
-		input := m.sigmoid(s.load(p["i"]))
-		s.store(p["i"], input)
-		candidate := m.tanh(s.load(p["g"]))
-		s.store(p["g"], candidate)
-		c := m.mul(input, candidate)
-		forget := m.sigmoid(s.load(p["f"]))
-		s.store(p["f"], forget)
-		m.addProduct(c, forget, s.load(p["cPrev"]))
-		s.store(p["c"], c)
+	}, m.together(), func(s []span, p operands) {
+		n := len(s)
+		gates := m.sigmoid(slices.Concat(loads(s, p["i"]), loads(s, p["f"]), loads(s, p["o"])))
+		input, forget, output := gates[:n], gates[n:2*n], gates[2*n:]
+		stores(s, p["i"], input)
+		stores(s, p["f"], forget)
+		stores(s, p["o"], output)
+		candidate := m.tanh(loads(s, p["g"]))
+		stores(s, p["g"], candidate)
+		c := make(group, n)
+		for i := range c {
+			c[i] = m.mul(input[i], candidate[i])
+			m.addProduct(c[i], forget[i], s[i].load(p["cPrev"]))
+		}
+		stores(s, p["c"], c)
 		t := m.tanh(c)
-		s.store(p["tanhC"], t)
-		output := m.sigmoid(s.load(p["o"]))
-		s.store(p["o"], output)
-		s.store(p["h"], m.mul(output, t))
+		stores(s, p["tanhC"], t)
+		for i := range s {
+			s[i].store(p["h"], m.mul(output[i], t[i]))
+		}
 	})
 
 	m.matrices("lstmBackward", lstm, []string{"cPrev", "tanhC", "dh", "dc"}, []string{
@@ -37,7 +44,8 @@ func (m *machine) gates() {
 		"\tdc += dh∘o∘(1−tanhC²)",
 		"\to = dh∘tanhC∘o∘(1−o); i = dc∘g∘i∘(1−i); f = dc∘cPrev∘f∘(1−f); g = dc∘i∘(1−g²)",
 		"\tdc = dc∘f",
-	}, func(s span, p operands) {
+	}, 1, func(spans []span, p operands) {
+		s := spans[0]
 		dh, t, output := s.load(p["dh"]), s.load(p["tanhC"]), s.load(p["o"])
 		dho := m.mul(dh, output)
 		dc := s.load(p["dc"])
@@ -55,28 +63,34 @@ func (m *machine) gates() {
 
 	m.matrices("gruGates", gru, []string{"hPrev", "rh"}, []string{
 		"z = σ(z); r = σ(r); rh = r∘hPrev",
-	}, func(s span, p operands) {
-		s.store(p["z"], m.sigmoid(s.load(p["z"])))
-		reset := m.sigmoid(s.load(p["r"]))
-		s.store(p["r"], reset)
-		s.store(p["rh"], m.mul(reset, s.load(p["hPrev"])))
+	}, m.together(), func(s []span, p operands) {
+		gates := m.sigmoid(slices.Concat(loads(s, p["z"]), loads(s, p["r"])))
+		update, reset := gates[:len(s)], gates[len(s):]
+		stores(s, p["z"], update)
+		stores(s, p["r"], reset)
+		for i := range s {
+			s[i].store(p["rh"], m.mul(reset[i], s[i].load(p["hPrev"])))
+		}
 	})
 
 	m.matrices("gruBlend", gru[:1], []string{"cand", "hPrev", "h"}, []string{
 		"cand = tanh(cand); h = hPrev + z∘(cand − hPrev)",
-	}, func(s span, p operands) {
-		candidate := m.tanh(s.load(p["cand"]))
-		s.store(p["cand"], candidate)
-		h := s.load(p["hPrev"])
-		m.addProduct(h, m.sub(candidate, h), s.load(p["z"]))
-		s.store(p["h"], h)
+	}, m.together(), func(s []span, p operands) {
+		candidate := m.tanh(loads(s, p["cand"]))
+		stores(s, p["cand"], candidate)
+		for i := range s {
+			h := s[i].load(p["hPrev"])
+			m.addProduct(h, m.sub(candidate[i], h), s[i].load(p["z"]))
+			s[i].store(p["h"], h)
+		}
 	})
 
 	m.matrices("gruBlendBackward", gru[:1], []string{"cand", "hPrev", "dh"}, []string{
 		"the way back through gruBlend:",
 		"",
 		"\tcand = dh∘z∘(1−cand²); z = dh∘(cand−hPrev)∘z∘(1−z); dh = dh∘(1−z)",
-	}, func(s span, p operands) {
+	}, 1, func(spans []span, p operands) {
+		s := spans[0]
 		dh, update, candidate := s.load(p["dh"]), s.load(p["z"]), s.load(p["cand"])
 		dhz := m.mul(dh, update)
 		s.store(p["cand"], m.mul(dhz, m.oneMinusSquare(candidate)))
@@ -89,7 +103,8 @@ func (m *machine) gates() {
 		"the way back through rh = r∘hPrev:",
 		"",
 		"\tr = drh∘hPrev∘r∘(1−r); dh += drh∘r; drh = r∘hPrev",
-	}, func(s span, p operands) {
+	}, 1, func(spans []span, p operands) {
+		s := spans[0]
 		drh, reset, before := s.load(p["drh"]), s.load(p["r"]), s.load(p["hPrev"])
 		dh, rh := s.load(p["dh"]), m.mul(reset, before)
 		m.addProduct(dh, drh, reset)
@@ -99,15 +114,13 @@ func (m *machine) gates() {
 	})
 }
 
-// oneMinus is 1 − x.
-func (m *machine) oneMinus(x vector) vector { return m.sub(m.fill(1), x) }
-
 // operands are the pointers of a function by name.
 type operands map[string]reg.GPVirtual
 
 // matrices generates a function over rows of matrices given by pointer and stride
 // in bytes: gates, whose blocks of columns have names of their own, and others.
-func (m *machine) matrices(name string, blocks, others, doc []string, body func(s span, p operands)) {
+// The body may be given several vectors at a time.
+func (m *machine) matrices(name string, blocks, others, doc []string, together int, body func(s []span, p operands)) {
 	signature := "func(gates *float32, gatesStride int"
 	for _, o := range others {
 		signature += ", " + o + " *float32, " + o + "Stride int"
@@ -131,6 +144,6 @@ func (m *machine) matrices(name string, blocks, others, doc []string, body func(
 		p[o] = m.param(o)
 		pointers, strides = append(pointers, p[o]), append(strides, o+"Stride")
 	}
-	m.eachRow(rows, pointers, strides, func() { m.eachVector(cols, func(s span) { body(s, p) }) })
+	m.eachRow(rows, pointers, strides, func() { m.eachGroup(cols, together, func(s []span) { body(s, p) }) })
 	m.end()
 }

@@ -182,17 +182,15 @@ func (m *machine) zero(dst reg.Register) {
 	}
 }
 
-// constant is the place of a float32 that fills a vector.
-func (m *machine) constant(x float64) operand.Mem {
+// float is the place of a float32 constant.
+func (m *machine) float(x float64) operand.Mem {
 	bits := math.Float32bits(float32(x))
 	if mem, ok := m.constants[bits]; ok {
 		return mem
 	}
-	mem := m.StaticGlobal(fmt.Sprintf("c%08x", bits))
+	mem := m.StaticGlobal(fmt.Sprintf("float%08x", bits))
 	m.DataAttributes(attr.RODATA | attr.NOPTR)
-	for i := range m.lanes {
-		m.AddDatum(4*i, operand.U32(bits))
-	}
+	m.AddDatum(0, operand.U32(bits))
 	m.constants[bits] = mem
 	return mem
 }

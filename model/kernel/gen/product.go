@@ -316,7 +316,7 @@ func (m *machine) epilogue(height, vectors int, last *lastMask, sum func(i, v in
 
 	m.Label(tanh)
 	one := slope
-	m.VMOVUPS(m.constant(1), one)
+	m.VBROADCASTSS(m.float(1), one)
 	each(out, "outStride", func(i, v int, mem operand.Mem, mask *lastMask) {
 		m.load(mem, mask, scratch[2])
 		m.VFNMADD213PS(one, scratch[2], scratch[2])

@@ -10,7 +10,8 @@ func (m *machine) reductions() {
 	m.dot()
 	m.columnSums()
 	m.reflect()
-	m.reflectPullback()
+	m.reflectPullback("reflectPullback", false)
+	m.reflectPullback("reflectBackward", true)
 	m.softmax()
 }
 
@@ -258,11 +259,33 @@ func (r rows) get(i, v int, mask *lastMask) vector {
 	return x
 }
 
+// reflectorScale is 2/Σ u² for the n elements at p, or 0 where that is no number
+// because they are all zero or too small.
+func (m *machine) reflectorScale(p, n reg.GPVirtual) vector {
+	sum := m.zeros(1)[0]
+	m.eachVector(n, func(s span) {
+		x := s.load(p)
+		m.addProduct(sum, x, x)
+	})
+	norm := m.spreadLow(m.reduce(m.VADDPS, sum))
+	const smallestNormal = 0x1p-126
+	const notLess = 5
+	if m.wide() {
+		k, scale := m.K(), m.ZMM()
+		m.VCMPPS(operand.U8(notLess), m.constant(smallestNormal), norm, k)
+		m.VDIVPS_Z(norm, m.constant(2), k, scale)
+		return scale
+	}
+	enough := m.vector()
+	m.VCMPPS(operand.U8(notLess), m.constant(smallestNormal), norm, enough)
+	return m.do(m.VANDPS, m.div(m.constant(2), norm), enough)
+}
+
 func (m *machine) reflect() {
-	m.begin("reflect", "func(q *float32, stride int, u *float32, rows, cols int, scale float32)",
-		"q[i] −= u[i]·scale·Σ_j u[j]·q[j] for all columns, stride in bytes.")
+	m.begin("reflect", "func(q *float32, stride int, u *float32, rows, cols int)",
+		"q[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns, stride in bytes; s = 2/Σ u², or 0 if that is no number.")
 	q, stride, u, cols := m.param("q"), m.param("stride"), m.param("u"), m.param("cols")
-	scale := m.spread("scale")
+	scale := m.reflectorScale(u, m.param("rows"))
 	m.eachBlock(cols, []reg.GPVirtual{q}, func(vectors int, mask *lastMask) {
 		const chains = 4
 		sums := m.zeros(chains * vectors)
@@ -292,14 +315,19 @@ func (m *machine) reflect() {
 	m.end()
 }
 
-func (m *machine) reflectPullback() {
-	m.begin("reflectPullback", "func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int, scale float32)",
-		"the gradient of reflect, strides in bytes:",
-		"",
-		"\tα = scale·Σ_i u[i]·q[i]; β = scale·Σ_i u[i]·grad[i]",
-		"\tdu[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β")
+// reflectPullback is the way back through reflect, from what was before it or, if
+// undo, from its result, which it turns into what was before.
+func (m *machine) reflectPullback(name string, undo bool) {
+	doc := []string{"the way back through reflect, strides in bytes; s as there:", "",
+		"\tα = s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]"}
+	if undo {
+		doc = append(doc, "\tα = −α; q[i] += u[i]·α")
+	}
+	doc = append(doc, "\tdu[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β")
+	m.begin(name, "func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int)", doc...)
 	q, qStride, g, gStride := m.param("q"), m.param("qStride"), m.param("grad"), m.param("gradStride")
 	cols := m.param("cols")
+	scale := m.reflectorScale(m.param("u"), m.param("rows"))
 	m.eachBlock(cols, []reg.GPVirtual{q, g}, func(vectors int, mask *lastMask) {
 		const chains = 2
 		matrices, strides := []reg.GPVirtual{q, g}, []reg.GPVirtual{qStride, gStride}
@@ -314,11 +342,16 @@ func (m *machine) reflectPullback() {
 			}
 			r.next()
 		}, func(int) {})
-		scale := m.spread("scale")
 		for i := range sums {
 			m.addChains(sums[i], vectors)
 			for v := range vectors {
 				m.VMULPS(scale, sums[i][v], sums[i][v])
+			}
+		}
+		if undo { // uᵀ changes sign with the reflection
+			zero := m.zeros(1)[0]
+			for v := range vectors {
+				m.VSUBPS(sums[0][v], zero, sums[0][v])
 			}
 		}
 		alpha, beta := sums[0][:vectors], sums[1][:vectors]
@@ -340,7 +373,12 @@ func (m *machine) reflectPullback() {
 				} else {
 					m.addProduct(share, grad, alpha[v])
 				}
-				m.addProduct(share, beta[v], r.get(0, v, mask))
+				before := r.get(0, v, mask)
+				if undo {
+					m.addProduct(before, x, alpha[v])
+					m.store(before, mask, r.at(0, v))
+				}
+				m.addProduct(share, beta[v], before)
 				m.subProduct(grad, x, beta[v])
 				m.store(grad, mask, r.at(1, v))
 			}
@@ -396,7 +434,7 @@ func (m *machine) softmax() {
 	d, logits, rows, cols := m.param("d"), m.param("logits"), m.param("rows"), m.param("cols")
 	largest, sums := m.param("largest"), m.param("sums")
 	m.eachRow(rows, []reg.GPVirtual{d, logits}, []string{"dStride", "logitsStride"}, func() {
-		most := m.fill(negativeInfinity)
+		most := m.constant(negativeInfinity)
 		m.eachVector(cols, func(s span) { m.VMAXPS(s.loadOr(logits, negativeInfinity), most, most) })
 		low := m.reduce(m.VMAXPS, most)
 		m.VMOVSS(low, operand.Mem{Base: largest})
@@ -406,7 +444,7 @@ func (m *machine) softmax() {
 		m.CMPQ(m.argument("d"), operand.U8(0))
 		m.JE(operand.LabelRef(skip))
 		m.eachVector(cols, func(s span) {
-			e := m.exp(m.sub(s.loadOr(logits, negativeInfinity), most))
+			e := m.exp(group{m.sub(s.loadOr(logits, negativeInfinity), most)})[0]
 			m.VADDPS(e, sum, sum)
 			s.store(d, e)
 		})
@@ -417,7 +455,7 @@ func (m *machine) softmax() {
 		m.JMP(operand.LabelRef(summed))
 		m.Label(skip)
 		m.eachVector(cols, func(s span) {
-			m.VADDPS(m.exp(m.sub(s.loadOr(logits, negativeInfinity), most)), sum, sum)
+			m.VADDPS(m.exp(group{m.sub(s.loadOr(logits, negativeInfinity), most)})[0], sum, sum)
 		})
 		m.VMOVSS(m.reduce(m.VADDPS, sum), operand.Mem{Base: sums})
 		m.Label(summed)

@@ -33,17 +33,10 @@ func (m *machine) sub(a, b operand.Op) vector { return m.do(m.VSUBPS, a, b) }
 func (m *machine) mul(a, b operand.Op) vector { return m.do(m.VMULPS, a, b) }
 func (m *machine) div(a, b operand.Op) vector { return m.do(m.VDIVPS, a, b) }
 
-// clampAbove is a where a is above bound, then bound: min(bound, a), in an order
-// of operands that keeps a NaN.
-func (m *machine) clampAbove(bound float64, a vector) vector { return m.do(m.VMINPS, m.fill(bound), a) }
-
-// clampBelow is max(bound, a), keeping a NaN.
-func (m *machine) clampBelow(bound float64, a vector) vector { return m.do(m.VMAXPS, m.fill(bound), a) }
-
-// fill is a register full of x.
-func (m *machine) fill(x float64) vector {
+// constant is a register full of x.
+func (m *machine) constant(x float64) vector {
 	d := m.vector()
-	m.VMOVUPS(m.constant(x), d)
+	m.VBROADCASTSS(m.float(x), d)
 	return d
 }
 
@@ -67,33 +60,80 @@ func (m *machine) addProduct(c, a vector, b operand.Op) { m.VFMADD231PS(b, a, c)
 // subProduct is c −= a·b. b may be in memory.
 func (m *machine) subProduct(c, a vector, b operand.Op) { m.VFNMADD231PS(b, a, c) }
 
-// polynomial is Horner's rule, highest coefficient first.
-func (m *machine) polynomial(x vector, coefficients ...float64) vector {
-	p := m.fill(coefficients[0])
-	for _, c := range coefficients[1:] {
-		m.VFMADD213PS(m.constant(c), x, p)
-	}
-	return p
-}
-
 // oneMinusSquare is 1 − x².
 func (m *machine) oneMinusSquare(x vector) vector {
-	d := m.fill(1)
+	d := m.constant(1)
 	m.subProduct(d, x, x)
 	return d
 }
 
+// oneMinus is 1 − x.
+func (m *machine) oneMinus(x vector) vector { return m.sub(m.constant(1), x) }
+
+// group is several vectors that go through the same operations side by side, so
+// that a constant is loaded once for all and chains of operations overlap.
+type group []vector
+
+// with is op(x, c) of every x in new registers.
+func (m *machine) with(op instruction, xs group, c vector) group {
+	d := make(group, len(xs))
+	for i, x := range xs {
+		d[i] = m.do(op, x, c)
+	}
+	return d
+}
+
+// clamp is every x with bounds, in an order of operands that keeps a NaN.
+func (m *machine) clamp(low, high float64, xs group) group {
+	d := make(group, len(xs))
+	c := m.constant(high)
+	for i, x := range xs {
+		d[i] = m.do(m.VMINPS, c, x)
+	}
+	c = m.constant(low)
+	for _, x := range d {
+		m.VMAXPS(x, c, x)
+	}
+	return d
+}
+
+// polynomial is Horner's rule, highest coefficient first.
+func (m *machine) polynomial(xs group, coefficients ...float64) group {
+	p := make(group, len(xs))
+	first, second := m.constant(coefficients[0]), m.constant(coefficients[1])
+	for i, x := range xs {
+		p[i] = m.copy(first)
+		m.VFMADD213PS(second, x, p[i])
+	}
+	for _, coefficient := range coefficients[2:] {
+		c := m.constant(coefficient)
+		for i, x := range xs {
+			m.VFMADD213PS(c, x, p[i])
+		}
+	}
+	return p
+}
+
 // exp is eˣ by the method of Cephes' expf (S. Moshier, 1989): x = n·ln 2 + r with
 // |r| ≤ ½ ln 2 and a polynomial in r. Beyond the clamps the result is infinite or 0.
-func (m *machine) exp(x vector) vector {
+func (m *machine) exp(xs group) group {
 	const log2e, ln2Hi, ln2Lo = 1.44269504088896341, 0.693359375, -2.12194440e-4
-	x = m.clampBelow(-104, m.clampAbove(89, x))
-	n := m.mul(x, m.constant(log2e))
-	m.round(n)
-	m.subProduct(x, n, m.constant(ln2Hi))
-	m.subProduct(x, n, m.constant(ln2Lo))
-	p := m.polynomial(x, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1)
-	return m.scaleByPower(p, n)
+	xs = m.clamp(-104, 89, xs)
+	ns := m.with(m.VMULPS, xs, m.constant(log2e))
+	for _, n := range ns {
+		m.round(n)
+	}
+	for _, part := range []float64{ln2Hi, ln2Lo} {
+		c := m.constant(part)
+		for i, x := range xs {
+			m.subProduct(x, ns[i], c)
+		}
+	}
+	p := m.polynomial(xs, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1)
+	for i := range p {
+		p[i] = m.scaleByPower(p[i], ns[i])
+	}
+	return p
 }
 
 // round rounds x to integers.
@@ -116,33 +156,50 @@ func (m *machine) scaleByPower(x, n vector) vector {
 	m.VCVTPS2DQ(n, whole)
 	m.VPSRAD(operand.U8(1), whole, half)
 	m.VPSUBD(half, whole, whole)
+	one := m.constant(1) // whose exponent is the bias
 	for _, power := range []vector{half, whole} {
 		m.VPSLLD(operand.U8(23), power, power)
-		m.VPADDD(m.constant(1), power, power) // the exponent of 1 is the bias
+		m.VPADDD(one, power, power)
 		x = m.mul(x, power)
 	}
 	return x
 }
 
 // sigmoid is 1/(1+e⁻ˣ).
-func (m *machine) sigmoid(x vector) vector {
+func (m *machine) sigmoid(xs group) group {
 	zero := m.vector()
 	m.zero(zero)
-	e := m.exp(m.sub(zero, x))
-	return m.div(m.fill(1), m.add(e, m.constant(1)))
+	negative := make(group, len(xs))
+	for i, x := range xs {
+		negative[i] = m.sub(zero, x)
+	}
+	es := m.exp(negative)
+	one := m.constant(1)
+	for i, e := range es {
+		es[i] = m.div(one, m.add(e, one))
+	}
+	return es
 }
 
 // tanh is x·P(x²)/Q(x²), the minimax approximation of Eigen and XLA, which needs
 // no exponential and keeps its relative accuracy near 0. From the clamp on it is
 // 1, which rounding would overshoot shortly before.
-func (m *machine) tanh(x vector) vector {
-	const clamp = 9
-	x = m.clampBelow(-clamp, m.clampAbove(clamp, x))
-	z := m.mul(x, x)
-	p := m.polynomial(z, -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
+func (m *machine) tanh(xs group) group {
+	xs = m.clamp(-9, 9, xs)
+	squares := make(group, len(xs))
+	for i, x := range xs {
+		squares[i] = m.mul(x, x)
+	}
+	p := m.polynomial(squares, -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
 		1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03)
-	q := m.polynomial(z, 1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
-	return m.clampBelow(-1, m.clampAbove(1, m.div(m.mul(x, p), q)))
+	for i, x := range xs {
+		p[i] = m.mul(p[i], x)
+	}
+	q := m.polynomial(squares, 1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+	for i := range q {
+		p[i] = m.div(p[i], q[i])
+	}
+	return m.clamp(-1, 1, p)
 }
 
 // positive is x > 0 ? x : slope·x where test decides: test > 0.
@@ -155,13 +212,14 @@ func (m *machine) positive(x, test, slope vector) vector {
 // span is where in its operands an elementwise loop stands.
 type span struct {
 	*machine
-	index reg.GPVirtual
-	mask  *lastMask // of the last elements, which fill no vector
+	index  reg.GPVirtual
+	offset int       // bytes beyond the index
+	mask   *lastMask // of the last elements, which fill no vector
 }
 
 // at is the place of the current elements of the array at p.
 func (s span) at(p reg.Register) operand.Mem {
-	return operand.Mem{Base: p, Index: s.index, Scale: 4}
+	return operand.Mem{Base: p, Index: s.index, Scale: 4, Disp: s.offset}
 }
 
 // load is the current elements of the array at p.
@@ -174,24 +232,63 @@ func (s span) load(p reg.Register) vector {
 // store sets the current elements of the array at p.
 func (s span) store(p reg.Register, v vector) { s.machine.store(v, s.mask, s.at(p)) }
 
+// loads are the current elements of the array at p for every span.
+func loads(spans []span, p reg.Register) group {
+	g := make(group, len(spans))
+	for i, s := range spans {
+		g[i] = s.load(p)
+	}
+	return g
+}
+
+// stores stores the current elements of the array at p for every span.
+func stores(spans []span, p reg.Register, g group) {
+	for i, s := range spans {
+		s.store(p, g[i])
+	}
+}
+
+// together is how many vectors a loop over gates takes side by side; AVX2 has not
+// the registers for more than one.
+func (m *machine) together() int {
+	if m.wide() {
+		return 2
+	}
+	return 1
+}
+
 // eachVector emits a loop over n elements, a vector at a time and then the rest.
 func (m *machine) eachVector(n reg.GPVirtual, body func(s span)) {
-	loop, tail, done := m.label("vectors"), m.label("tail"), m.label("done")
+	m.eachGroup(n, 1, func(spans []span) { body(spans[0]) })
+}
+
+// eachGroup emits a loop over n elements, several vectors at a time, then one,
+// then the rest.
+func (m *machine) eachGroup(n reg.GPVirtual, vectors int, body func(spans []span)) {
 	index, rest := m.GP64(), m.GP64()
 	m.XORQ(index, index)
 	m.MOVQ(n, rest)
-	m.SUBQ(operand.U8(m.lanes), rest)
-	m.JL(operand.LabelRef(tail))
-	m.Label(loop)
-	body(span{m, index, nil})
-	m.ADDQ(operand.U8(m.lanes), index)
-	m.SUBQ(operand.U8(m.lanes), rest)
-	m.JGE(operand.LabelRef(loop))
-	m.Label(tail)
-	m.ADDQ(operand.U8(m.lanes), rest)
+	for ; vectors > 0; vectors /= 2 {
+		size := vectors * m.lanes
+		loop, next := m.label("vectors"), m.label("next")
+		m.SUBQ(operand.U8(size), rest)
+		m.JL(operand.LabelRef(next))
+		m.Label(loop)
+		spans := make([]span, vectors)
+		for i := range spans {
+			spans[i] = span{m, index, i * m.bytes(), nil}
+		}
+		body(spans)
+		m.ADDQ(operand.U8(size), index)
+		m.SUBQ(operand.U8(size), rest)
+		m.JGE(operand.LabelRef(loop))
+		m.Label(next)
+		m.ADDQ(operand.U8(size), rest)
+	}
+	done := m.label("done")
 	m.JE(operand.LabelRef(done))
 	mask := m.mask(rest, m.maskRegister())
-	body(span{m, index, &mask})
+	body([]span{{m, index, 0, &mask}})
 	m.Label(done)
 }
 
@@ -222,7 +319,7 @@ func (s span) loadOr(p reg.Register, x float64) vector {
 	if s.mask == nil {
 		return s.load(p)
 	}
-	d := s.fill(x)
+	d := s.constant(x)
 	if s.wide() {
 		s.VMOVUPS(s.at(p), s.mask.k, d)
 	} else {
