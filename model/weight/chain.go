@@ -52,8 +52,7 @@ func (c *chain[F]) end(w kernel.Matrix[F]) {
 // pullback goes back over reflect: g = ∂L/∂(H Q) becomes ∂L/∂Q, and the
 // gradient of u is added to.
 func (c *chain[F]) pullback(u *View[F], g kernel.Matrix[F]) {
-	c.set.ReflectLeft(c.product, u.Value)
-	c.set.ReflectLeftPullback(c.product, g, u.Value, u.Gradient)
+	c.set.ReflectLeftBackward(c.product, g, u.Value, u.Gradient)
 }
 
 // pullbackScale goes back over scale: g = ∂L/∂(diag(sigma) Q) becomes ∂L/∂Q,
