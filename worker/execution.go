@@ -11,23 +11,6 @@ import (
 	"sweep/sweep/wire"
 )
 
-// execution is one attempt at one trial.
-type execution struct {
-	slot     *slot
-	delivery *wire.Delivery
-	id       string
-	started  sweep.Event
-
-	// The sink is called from one goroutine of the trainer while run waits.
-	recorder   *sweep.Recorder
-	nextPoints time.Time
-	pointsWait time.Duration
-
-	mu        sync.Mutex // of what follows, shared with the heartbeat
-	announced bool       // the server has the started event
-	settled   bool       // the started event goes with the report
-}
-
 // A trial's started event is sent after announceAfter; that of a shorter trial
 // travels with its result, and so do the curves of one shorter than
 // firstPoints. Later curves are sent at intervals that double up to longestPoints.
@@ -37,106 +20,68 @@ const (
 	longestPoints = 30 * time.Second
 )
 
-// heartbeat announces the execution and tells the server every third of
-// AckWait that the job is in progress, until stop is called, which waits.
-func (e *execution) heartbeat() (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		wire := e.slot.worker.wire
-		announce := time.NewTimer(announceAfter)
-		defer announce.Stop()
-		ticker := time.NewTicker(wire.AckWait() / 3)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-announce.C:
-				e.announce(ctx)
-			case <-ticker.C:
-				if err := e.delivery.InProgress(); err != nil {
-					e.slot.worker.log.Warn("heartbeat not sent", "trial", e.delivery.TrialID, "error", err)
-				}
-			}
-		}
-	})
-	return func() {
-		cancel()
-		wait.Wait()
-	}
+const (
+	// reportTimeout bounds the sending of what may be lost.
+	reportTimeout = 5 * time.Second
+	// resultTimeout bounds one attempt to send what must not be lost.
+	resultTimeout = 10 * time.Second
+)
+
+// execution is one attempt at one trial.
+type execution struct {
+	slot     *slot
+	delivery *wire.Delivery
+	id       string
+	started  sweep.Event
+	// ctx ends when the trial is to stop; abandon ends it for a reason.
+	ctx     context.Context
+	abandon context.CancelCauseFunc
+	process sweep.Process // nil until it runs
+
+	// The sink is called from one goroutine of the trainer while train waits.
+	recorder   *sweep.Recorder
+	nextPoints time.Time
+	pointsWait time.Duration
+	kept       bool // a checkpoint of this execution
+
+	announcing sync.Mutex // guards announced
+	announced  bool       // the server has the started event, or it travels with the report
 }
 
-// announce publishes the started event unless it is sent or settled already. If
-// the server does not take it, it goes with the report.
-func (e *execution) announce(ctx context.Context) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.announced || e.settled {
-		return
-	}
-	if err := e.slot.worker.wire.Publish(ctx, e.started); err != nil {
-		e.slot.worker.log.Warn("start not reported", "trial", e.delivery.TrialID, "error", err)
-		return
-	}
-	e.announced = true
-}
-
-// settle ends announcing and reports whether the started event is still due.
-func (e *execution) settle() (due bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.settled = true
-	return !e.announced
+// newExecution begins an execution, which running bounds.
+func newExecution(running context.Context, s *slot, d *wire.Delivery) *execution {
+	e := &execution{slot: s, delivery: d, id: wire.NewExecution(), recorder: sweep.NewRecorder(d.Limits.Points), pointsWait: firstPoints}
+	e.ctx, e.abandon = context.WithCancelCause(running)
+	e.started = e.event(sweep.EventStarted)
+	e.nextPoints = e.started.Time.Add(firstPoints)
+	return e
 }
 
 // run trains the trial, reports, and acknowledges the job once the server has
 // the report. A report that cannot be sent leaves the job to be delivered again.
+// Its error is a *BrokenError.
 func (e *execution) run(running context.Context) error {
-	ctx, abandon := context.WithCancelCause(running)
-	defer abandon(nil)
-	if limit := e.delivery.Limits.Timeout; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimedOut)
-		defer cancel()
-	}
-	e.slot.begin(e.delivery.TrialID, abandon)
+	defer e.abandon(nil)
+	e.slot.begin(e)
 	defer e.slot.end()
-	e.started = e.event(sweep.EventStarted)
-	e.nextPoints, e.pointsWait = e.started.Time.Add(firstPoints), firstPoints
 	stop := e.heartbeat()
 	defer stop()
 
-	result, err := e.train(ctx)
-	v := e.judge(ctx, result, err)
+	result, err := e.train()
+	v := e.judge(e.ctx, result, err)
 	if v.event == nil {
 		if err := e.delivery.Later(v.later); err != nil {
 			e.slot.worker.log.Warn("job not given back", "trial", e.delivery.TrialID, "error", err)
 		}
-		return v.broken
+	} else {
+		e.conclude(running, *v.event)
 	}
-	events := []sweep.Event{*v.event}
-	if e.settle() {
-		events = []sweep.Event{e.started, *v.event}
-	}
-	publishing, cancel := context.WithTimeout(context.WithoutCancel(running), publishTimeout)
-	defer cancel()
-	if err := e.slot.worker.wire.Publish(publishing, events...); err != nil {
-		e.slot.worker.log.Error("result not reported; the trial will be run again", "trial", e.delivery.TrialID, "error", err)
-		return v.broken
-	}
-	if err := e.delivery.Done(publishing); err != nil {
-		e.slot.worker.log.Warn("job not acknowledged; it may be run again, which changes nothing", "trial", e.delivery.TrialID, "error", err)
-	}
-	if v.event.Kind == sweep.EventResult {
-		e.removeCheckpoint()
-	}
-	for _, c := range v.takenBack {
+	for _, f := range v.takenBack {
 		correction := e.event(sweep.EventReleased)
-		correction.TrialID, correction.Execution = c.id, c.execution
+		correction.TrialID, correction.Execution = f.id, f.execution
 		correction.Release = &sweep.Release{Reason: "taken back: the worker's machine seems broken"}
-		if err := e.slot.worker.wire.Publish(publishing, correction); err != nil {
-			e.slot.worker.log.Error("charge not taken back", "trial", c.id, "error", err)
+		if err := e.deliver(running, correction); err != nil {
+			e.slot.worker.log.Error("charge not taken back", "trial", f.id, "error", err)
 		}
 	}
 	return v.broken
@@ -150,35 +95,129 @@ func (e *execution) event(kind sweep.EventKind) sweep.Event {
 	}
 }
 
+// heartbeat tells the server every third of AckWait that the job is in
+// progress, and announces the execution, until stop is called, which waits.
+func (e *execution) heartbeat() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		announce := time.NewTimer(announceAfter)
+		defer announce.Stop()
+		ticker := time.NewTicker(e.slot.worker.wire.AckWait() / 3)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-announce.C:
+				wait.Go(func() { e.announce(ctx) })
+			case <-ticker.C:
+				if err := e.delivery.InProgress(); err != nil {
+					e.slot.worker.log.Warn("heartbeat not sent", "trial", e.delivery.TrialID, "error", err)
+				}
+			}
+		}
+	})
+	return func() {
+		cancel()
+		wait.Wait()
+	}
+}
+
+// announce publishes the started event unless that is done already. If the
+// server does not take it, it goes with the report.
+func (e *execution) announce(ctx context.Context) {
+	e.announcing.Lock()
+	defer e.announcing.Unlock()
+	if e.announced {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	if err := e.slot.worker.wire.Publish(ctx, e.started); err != nil {
+		if ctx.Err() == nil {
+			e.slot.worker.log.Warn("start not reported", "trial", e.delivery.TrialID, "error", err)
+		}
+		return
+	}
+	e.announced = true
+}
+
+// unannounced reports whether the started event is still to be sent, and has
+// the caller send it.
+func (e *execution) unannounced() bool {
+	e.announcing.Lock()
+	defer e.announcing.Unlock()
+	due := !e.announced
+	e.announced = true
+	return due
+}
+
 // train has the slot's trainer train the trial. A checkpoint that the trainer
 // cannot go on from is thrown away.
-func (e *execution) train(ctx context.Context) (*sweep.Result, error) {
-	process, err := e.slot.ensureTrainer(ctx, e.delivery.Trainer)
+func (e *execution) train() (*sweep.Result, error) {
+	process, err := e.slot.ensureTrainer(e.ctx, e.delivery.Trainer)
 	if err != nil {
 		return nil, &launchError{err}
 	}
+	e.process = process
+	if limit := e.delivery.Limits.Timeout; limit > 0 {
+		timer := time.AfterFunc(limit, func() { e.abandon(errTimedOut) })
+		defer timer.Stop()
+	}
+	release := e.guard(process)
+	defer release()
 	request := sweep.TrainRequest{
 		Trial: e.delivery.Trial, DataDir: e.slot.worker.options.DataDir,
 		Points: e.delivery.Limits.Points, Checkpoint: e.loadCheckpoint(),
 	}
-	result, err := process.Train(ctx, request, e)
-	if err != nil && len(request.Checkpoint) > 0 && ctx.Err() == nil && process.Alive() {
-		e.slot.worker.log.Warn("checkpoint refused; the trial starts anew", "trial", e.delivery.TrialID, "error", err)
-		e.removeCheckpoint()
-		request.Checkpoint = nil
-		e.recorder = sweep.NewRecorder(e.delivery.Limits.Points)
-		result, err = process.Train(ctx, request, e)
+	result, err := process.Train(e.ctx, request, e)
+	if err == nil || len(request.Checkpoint) == 0 || e.ctx.Err() != nil {
+		return result, err
 	}
-	if err != nil && ctx.Err() != nil {
-		// A trainer that does not stop when it is told to would hold up the next
-		// trial.
-		e.slot.closeTrainer()
+	if !process.Alive() {
+		if !e.kept {
+			e.removeCheckpoint() // it may be what killed the trainer
+		}
+		return result, err
 	}
-	return result, err
+	e.slot.worker.log.Warn("trial failed from its checkpoint; it starts anew", "trial", e.delivery.TrialID, "error", err)
+	e.removeCheckpoint()
+	request.Checkpoint = nil
+	e.recorder = sweep.NewRecorder(e.delivery.Limits.Points)
+	return process.Train(e.ctx, request, e)
+}
+
+// guard closes a process whose Train does not return in time when the trial is
+// to stop. The caller releases the guard when Train has returned.
+func (e *execution) guard(process sweep.Process) (release func()) {
+	returned, ended := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(e.ctx, func() {
+		defer close(ended)
+		timer := time.NewTimer(e.slot.worker.stopGrace)
+		defer timer.Stop()
+		select {
+		case <-returned:
+		case <-timer.C:
+			e.slot.worker.log.Warn("the trainer does not stop: it is ended", "trial", e.delivery.TrialID, "trainer", e.delivery.Trainer)
+			e.slot.closeProcess(process)
+		}
+	})
+	return func() {
+		close(returned)
+		if !stop() {
+			<-ended
+		}
+	}
 }
 
 // Points implements sweep.Sink.
 func (e *execution) Points(batch []sweep.Curve) error {
+	for _, c := range batch {
+		if len(c.Steps) != len(c.Values) {
+			return fmt.Errorf("curve %q: %d steps but %d values", c.Metric, len(c.Steps), len(c.Values))
+		}
+	}
 	e.recorder.Add(batch)
 	now := time.Now()
 	if now.Before(e.nextPoints) {
@@ -198,6 +237,7 @@ func (e *execution) Checkpoint(step int64, state []byte) error {
 		e.slot.worker.log.Warn("checkpoint not kept", "trial", e.delivery.TrialID, "error", err)
 		return nil // the trial goes on without it
 	}
+	e.kept = true
 	event := e.event(sweep.EventCheckpoint)
 	event.Checkpoint = step
 	e.report(event)
@@ -207,98 +247,59 @@ func (e *execution) Checkpoint(step int64, state []byte) error {
 // report publishes an event in the middle of the trial. Losing one does no
 // harm: the result carries everything.
 func (e *execution) report(event sweep.Event) {
-	ctx, cancel := context.WithTimeout(context.Background(), publishTimeout)
+	ctx, cancel := context.WithTimeout(e.ctx, reportTimeout)
 	defer cancel()
 	e.announce(ctx)
-	if err := e.slot.worker.wire.Publish(ctx, event); err != nil {
+	if err := e.slot.worker.wire.Publish(ctx, event); err != nil && e.ctx.Err() == nil {
 		e.slot.worker.log.Warn("event not sent", "trial", e.delivery.TrialID, "kind", event.Kind, "error", err)
 	}
 }
 
-// launchError says that a trainer process could not be started.
-type launchError struct{ err error }
-
-func (e *launchError) Error() string { return e.err.Error() }
-func (e *launchError) Unwrap() error { return e.err }
-
-// verdict is what becomes of an execution.
-type verdict struct {
-	// event is the result or the release; nil gives the job back after later.
-	event *sweep.Event
-	later time.Duration
-	// takenBack are earlier charges that were the machine's after all.
-	takenBack []charge
-	// broken, a *BrokenError, stops the worker.
-	broken error
+// conclude sends the result or the release, then acknowledges the job.
+func (e *execution) conclude(running context.Context, event sweep.Event) {
+	log := e.slot.worker.log.With("trial", e.delivery.TrialID)
+	events := []sweep.Event{event}
+	if e.unannounced() {
+		events = []sweep.Event{e.started, event}
+	}
+	err := e.deliver(running, events...)
+	if large := (*wire.TooLargeError)(nil); errors.As(err, &large) {
+		// The trial would have no better luck another time.
+		event.Result, event.Release = &sweep.Result{State: sweep.Failed, Error: err.Error()}, nil
+		event.Kind = sweep.EventResult
+		event.Result.Digest = event.Result.ComputeDigest(nil)
+		events[len(events)-1] = event
+		err = e.deliver(running, events...)
+	}
+	if err != nil {
+		log.Error("end of the trial not reported; it will be run again", "kind", event.Kind, "error", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(running), resultTimeout)
+	defer cancel()
+	if err := e.delivery.Done(ctx); err != nil {
+		log.Warn("job not acknowledged; it may be run again, which changes nothing", "error", err)
+	}
+	if event.Kind == sweep.EventResult {
+		e.removeCheckpoint()
+	}
 }
 
-// judge decides whose failure it was, if it was one.
-func (e *execution) judge(ctx context.Context, result *sweep.Result, err error) verdict {
-	w := e.slot.worker
-	var parameter *sweep.ParameterError
-	var data *sweep.DataError
-	var launch *launchError
-	switch {
-	case err == nil:
-		w.health.succeeded()
-		return e.resulted(result)
-	case ctx.Err() != nil && errors.Is(context.Cause(ctx), errTimedOut):
-		return e.resulted(&sweep.Result{State: sweep.Failed, Error: fmt.Sprintf("timed out after %s (limits.timeout)", e.delivery.Limits.Timeout)})
-	case ctx.Err() != nil && errors.Is(context.Cause(ctx), errCancelled):
-		return e.released(false, "cancelled", "")
-	case ctx.Err() != nil:
-		return e.released(false, "the worker was stopped", "")
-	case errors.As(err, &parameter), errors.As(err, &data) && e.delivery.DatasetDigest == "":
-		return e.resulted(&sweep.Result{State: sweep.Failed, Error: err.Error()})
-	case errors.As(err, &launch), errors.Is(err, sweep.ErrDatasetChanged), errors.As(err, &data):
-		// The machine's without doubt, and no other trial will fare better here.
-		w.log.Error("trial not run here", "trial", e.delivery.TrialID, "error", err)
-		v := verdict{later: datasetDelay}
-		v.takenBack, v.broken = e.machineFailed(err)
-		return v
-	default:
-		v := e.released(true, err.Error(), e.stderr())
-		if v.takenBack, v.broken = e.machineFailed(err); v.broken != nil {
-			v.event.Release.Charged = false
+// deliver publishes events that must not be lost. As long as the worker may run
+// trials it tries again: a trial may have taken a day, and a slot that cannot
+// report could not get another job either.
+func (e *execution) deliver(running context.Context, events ...sweep.Event) error {
+	for attempt := 1; ; attempt++ {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(running), resultTimeout)
+		err := e.slot.worker.wire.Publish(ctx, events...)
+		cancel()
+		large := (*wire.TooLargeError)(nil)
+		if err == nil || running.Err() != nil || errors.As(err, &large) {
+			return err
 		}
-		return v
-	}
-}
-
-// machineFailed counts a failure that may be the machine's.
-func (e *execution) machineFailed(err error) (takenBack []charge, broken error) {
-	w := e.slot.worker
-	failures := w.health.failed(e.delivery.TrialID, e.id)
-	if failures == nil {
-		return nil, nil
-	}
-	for _, c := range failures {
-		if c.execution != e.id {
-			takenBack = append(takenBack, c)
+		if attempt == 1 {
+			e.slot.worker.log.Warn("end of a trial not reported yet; trying again until it works", "trial", e.delivery.TrialID, "error", err)
 		}
+		sleep(running, lostDelay)
 	}
-	return takenBack, &BrokenError{Worker: w.options.Name, Failures: len(failures), Last: err}
-}
-
-func (e *execution) stderr() string {
-	if e.slot.process == nil {
-		return ""
-	}
-	return e.slot.process.Stderr()
-}
-
-// resulted completes a result: thinned curves, digest.
-func (e *execution) resulted(r *sweep.Result) verdict {
-	e.recorder.Add(r.Curves)
-	r.Curves = e.recorder.Curves()
-	r.Digest = r.ComputeDigest(e.delivery.VolatileSet())
-	event := e.event(sweep.EventResult)
-	event.Result = r
-	return verdict{event: &event}
-}
-
-func (e *execution) released(charged bool, reason, stderr string) verdict {
-	event := e.event(sweep.EventReleased)
-	event.Release = &sweep.Release{Charged: charged, Reason: reason, Stderr: stderr}
-	return verdict{event: &event}
 }

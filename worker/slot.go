@@ -19,12 +19,9 @@ var (
 )
 
 const (
-	// publishTimeout bounds one report to the server; jobs whose report fails
-	// are delivered again.
-	publishTimeout = 30 * time.Second
-	// datasetDelay is how long a job whose data differ here waits before it is
+	// elsewhereDelay is how long a job that cannot run here waits before it is
 	// offered again: to another worker, if there is one.
-	datasetDelay = 30 * time.Second
+	elsewhereDelay = 30 * time.Second
 	// lostDelay paces attempts to find streams that are not there.
 	lostDelay = 500 * time.Millisecond
 )
@@ -37,76 +34,89 @@ type slot struct {
 	process sweep.Process
 	trainer string // the name of process
 
-	mu      sync.Mutex
-	trial   sweep.TrialID
-	since   time.Time
-	abandon context.CancelCauseFunc // ends the running trial
+	mu        sync.Mutex
+	since     time.Time
+	execution *execution // that runs, nil if none
 }
 
-func newSlot(w *Worker, number int) *slot { return &slot{worker: w, number: number} }
+func newSlot(w *Worker, number int) *slot { return &slot{worker: w, number: number, since: time.Now()} }
 
 func (s *slot) status() SlotStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return SlotStatus{s.number, s.trial, s.since}
+	status := SlotStatus{Slot: s.number, Since: s.since}
+	if s.execution != nil {
+		status.Trial = s.execution.delivery.TrialID
+	}
+	return status
 }
 
-// begin notes the trial that the slot runs, end that it runs none.
-func (s *slot) begin(id sweep.TrialID, abandon context.CancelCauseFunc) {
+// begin notes the execution that the slot runs, end that it runs none.
+func (s *slot) begin(e *execution) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trial, s.since, s.abandon = id, time.Now(), abandon
+	s.execution, s.since = e, e.started.Time
 }
 
 func (s *slot) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trial, s.since, s.abandon = sweep.TrialID{}, time.Now(), nil
+	s.execution, s.since = nil, time.Now()
 }
 
 // cancel stops the running trial if it is one of the named.
 func (s *slot) cancel(id string, indices []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.abandon != nil && s.trial.Sweep == id && (len(indices) == 0 || slices.Contains(indices, s.trial.Index)) {
-		s.abandon(errCancelled)
+	if s.execution == nil {
+		return
+	}
+	trial := s.execution.delivery.TrialID
+	if trial.Sweep == id && (len(indices) == 0 || slices.Contains(indices, trial.Index)) {
+		s.execution.abandon(errCancelled)
 	}
 }
 
-// run takes jobs until pulling ends; running bounds the trials themselves.
+// run takes jobs until pulling ends; running bounds the trials themselves. Its
+// error is a *BrokenError.
 func (s *slot) run(pulling, running context.Context) error {
 	defer s.closeTrainer()
-	var jobs *wire.JobConsumer
+	trouble := false
 	for pulling.Err() == nil {
-		if jobs == nil {
-			var err error
-			if jobs, err = s.worker.wire.Jobs(pulling, s.worker.options.Pool); err != nil {
-				s.worker.log.Warn("no consumer of jobs yet; trying again", "error", err)
-				sleep(pulling, lostDelay)
-				continue
+		jobs, err := s.worker.wire.Jobs(pulling, s.worker.options.Pool)
+		if err == nil {
+			if trouble {
+				s.worker.log.Info("jobs can be had again", "slot", s.number)
 			}
+			trouble = false
+			err = s.work(pulling, running, jobs)
+			jobs.Close()
 		}
-		d, err := jobs.Next(pulling)
-		if err != nil {
-			if pulling.Err() == nil {
-				s.worker.log.Warn("no jobs; trying again", "error", err)
-				jobs = nil
-				sleep(pulling, lostDelay)
-			}
-			continue
-		}
-		if err := s.handle(running, d); err != nil {
+		if broken := (*BrokenError)(nil); errors.As(err, &broken) {
 			return err
+		}
+		if pulling.Err() == nil {
+			if !trouble {
+				s.worker.log.Warn("no jobs can be had; trying again until it works", "slot", s.number, "error", err)
+			}
+			trouble = true
+			sleep(pulling, lostDelay)
 		}
 	}
 	return nil
 }
 
-// handle runs one delivered job to its acknowledgement. Its error is a
-// *BrokenError.
-func (s *slot) handle(running context.Context, d *wire.Delivery) error {
-	e := &execution{slot: s, delivery: d, id: wire.NewExecution(), recorder: sweep.NewRecorder(d.Limits.Points)}
-	return e.run(running)
+// work runs jobs until one cannot be had or the worker is broken.
+func (s *slot) work(pulling, running context.Context, jobs *wire.JobConsumer) error {
+	for {
+		d, err := jobs.Next(pulling)
+		if err != nil {
+			return err
+		}
+		if err := newExecution(running, s, d).run(running); err != nil {
+			return err
+		}
+	}
 }
 
 // ensureTrainer returns the slot's process of the named trainer, starting it if
@@ -125,14 +135,18 @@ func (s *slot) ensureTrainer(ctx context.Context, name string) (sweep.Process, e
 	return s.process, nil
 }
 
+// closeTrainer ends the slot's process, if it has one.
 func (s *slot) closeTrainer() {
-	if s.process == nil {
-		return
+	if s.process != nil {
+		s.closeProcess(s.process)
+		s.process = nil
 	}
-	if err := s.process.Close(); err != nil {
+}
+
+func (s *slot) closeProcess(process sweep.Process) {
+	if err := process.Close(); err != nil {
 		s.worker.log.Debug("end of the trainer process", "slot", s.number, "trainer", s.trainer, "error", err)
 	}
-	s.process = nil
 }
 
 // sleep waits, or until ctx ends.

@@ -13,6 +13,9 @@ import (
 	"sweep/sweep/wire"
 )
 
+// stopGrace is longer than trainer processes that watch themselves take.
+const stopGrace = 8 * time.Second
+
 // Options are the settings of a Worker.
 type Options struct {
 	Wire     *wire.Wire
@@ -40,6 +43,8 @@ type Worker struct {
 	wire    *wire.Wire
 	log     *slog.Logger
 	health  *health
+	// stopGrace is how long a trainer may take to stop a trial before it is ended.
+	stopGrace time.Duration
 
 	mu    sync.Mutex
 	slots []*slot
@@ -83,7 +88,10 @@ func New(options Options) *Worker {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Worker{options: options, wire: options.Wire, log: options.Logger.With("worker", options.Name), health: newHealth(options.MachineFailures)}
+	return &Worker{
+		options: options, wire: options.Wire, log: options.Logger.With("worker", options.Name),
+		health: newHealth(options.MachineFailures), stopGrace: stopGrace,
+	}
 }
 
 // Run pulls and runs trials until ctx ends, which drains: no further job is
@@ -163,46 +171,4 @@ func (w *Worker) Status() []SlotStatus {
 		status[i] = s.status()
 	}
 	return status
-}
-
-// health counts the machine's failures over all slots.
-type health struct {
-	limit int
-
-	mu      sync.Mutex
-	charged []charge
-}
-
-// charge is a failed execution that was charged to its trial.
-type charge struct {
-	id        sweep.TrialID
-	execution string
-}
-
-func newHealth(limit int) *health { return &health{limit: limit} }
-
-// succeeded ends the row of failures.
-func (h *health) succeeded() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.charged = nil
-}
-
-// failed counts a failure of the machine. When failures of limit different
-// trials have come in a row, or three times as many of fewer, it returns them,
-// to be taken back.
-func (h *health) failed(id sweep.TrialID, execution string) []charge {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.charged = append(h.charged, charge{id, execution})
-	different := map[sweep.TrialID]bool{}
-	for _, c := range h.charged {
-		different[c.id] = true
-	}
-	if len(different) < h.limit && len(h.charged) < 3*h.limit {
-		return nil
-	}
-	charged := h.charged
-	h.charged = nil
-	return charged
 }

@@ -1,0 +1,55 @@
+package worker
+
+import (
+	"sync"
+
+	"sweep/sweep"
+)
+
+// health counts the machine's failures in a row, over all slots.
+type health struct {
+	limit int
+
+	mu  sync.Mutex
+	row []failure
+}
+
+// failure is an execution that ended by what may be the machine's fault.
+type failure struct {
+	id        sweep.TrialID
+	execution string
+	// charged says that the trial had to answer for it.
+	charged bool
+}
+
+func newHealth(limit int) *health { return &health{limit: limit} }
+
+// succeeded ends the row.
+func (h *health) succeeded() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.row = nil
+}
+
+// failed adds a failure and returns the whole row if it makes the machine seem
+// broken: if limit different trials failed, or if limit·limit failures were the
+// machine's without doubt (the trainer could not even be started). A trial that
+// keeps killing its trainer is only one: its own limit of attempts ends it.
+func (h *health) failed(f failure) (row []failure) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.row = append(h.row, f)
+	trials := map[sweep.TrialID]bool{}
+	sure := 0
+	for _, f := range h.row {
+		trials[f.id] = true
+		if !f.charged {
+			sure++
+		}
+	}
+	if len(trials) < h.limit && sure < h.limit*h.limit {
+		return nil
+	}
+	row, h.row = h.row, nil
+	return row
+}
