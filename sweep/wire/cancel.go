@@ -20,6 +20,9 @@ type cancelMessage struct {
 // to a result that comes too late, which does no harm.
 func (w *Wire) Cancel(id string, indices ...int64) error {
 	data, err := json.Marshal(cancelMessage{Version, indices})
+	if err == nil {
+		err = CheckToken("sweep", id)
+	}
 	if err != nil {
 		return fmt.Errorf("cancel sweep %s: %w", id, err)
 	}

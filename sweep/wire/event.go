@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,17 +23,28 @@ type eventMessage struct {
 }
 
 // decodeEvents reads a message of events and checks what a store relies on.
-func decodeEvents(data []byte) ([]sweep.Event, error) {
+func decodeEvents(subject string, data []byte) ([]sweep.Event, error) {
 	var m eventMessage
-	if err := json.Unmarshal(data, &m); err != nil {
+	err := json.Unmarshal(data, &m)
+	if m.Version != Version && m.Version != 0 {
+		return nil, fmt.Errorf("events of version %d: this program reads version %d", m.Version, Version)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("events: %w", err)
 	}
-	if m.Version != Version {
-		return nil, fmt.Errorf("events of version %d: this program reads version %d", m.Version, Version)
+	if m.Version == 0 {
+		return nil, errors.New("events without a version")
+	}
+	id, err := trialOfEvent(subject)
+	if err != nil {
+		return nil, err
 	}
 	for i := range m.Events {
 		e := &m.Events[i]
-		complete := e.Sweep != "" && e.Index >= 0 && e.Execution != ""
+		if e.TrialID != id {
+			return nil, fmt.Errorf("event of trial %s under the subject of %s", e.TrialID, id)
+		}
+		complete := e.Execution != ""
 		switch e.Kind {
 		case sweep.EventStarted, sweep.EventPoints, sweep.EventCheckpoint:
 		case sweep.EventResult:
@@ -44,37 +57,77 @@ func decodeEvents(data []byte) ([]sweep.Event, error) {
 		if !complete {
 			return nil, fmt.Errorf("event %d of kind %s lacks a part", i, e.Kind)
 		}
+		if err := clean(e); err != nil {
+			return nil, fmt.Errorf("event %d of kind %s: %w", i, e.Kind, err)
+		}
 	}
 	return m.Events, nil
 }
 
-// message encodes the events of one execution, and thins their curves further
-// if the server would not take the message: a trial is not lost because its
-// curves are long.
+// clean takes NUL characters out of the texts of an event, for databases refuse
+// them, and refuses names that have one.
+func clean(e *sweep.Event) error {
+	const nul = "\x00"
+	strip := func(s string) string { return strings.ReplaceAll(s, nul, "") }
+	names := []string{e.Execution}
+	e.Worker = strip(e.Worker)
+	curves := e.Curves
+	if r := e.Release; r != nil {
+		r.Reason, r.Stderr = strip(r.Reason), strip(r.Stderr)
+	}
+	if r := e.Result; r != nil {
+		r.Error, r.Stderr, r.KernelLevel = strip(r.Error), strip(r.Stderr), strip(r.KernelLevel)
+		names = append(names, r.WeightsDigest, r.Digest)
+		for metric := range r.Summary {
+			names = append(names, metric)
+		}
+		curves = append(curves[:len(curves):len(curves)], r.Curves...)
+	}
+	for _, c := range curves {
+		names = append(names, c.Metric)
+	}
+	for _, name := range names {
+		if strings.Contains(name, nul) {
+			return fmt.Errorf("the name %q has a NUL character", name)
+		}
+	}
+	return nil
+}
+
+// smallestStderr is how much of standard error is always sent.
+const smallestStderr = 4 << 10
+
+// message encodes the events of one execution. If the server would not take the
+// message, curves are thinned further and standard error is cut: a trial is not
+// lost because its curves are long. What still does not fit is a *TooLargeError.
 func (w *Wire) message(events []sweep.Event) (*nats.Msg, error) {
 	if len(events) == 0 {
-		return nil, fmt.Errorf("no event to publish")
+		return nil, errors.New("no event to publish")
 	}
 	last := events[len(events)-1]
-	limit := int(w.conn.MaxPayload())
+	if err := CheckToken("sweep", last.Sweep); err != nil {
+		return nil, err
+	}
 	for points := maxPoints(events); ; points /= 2 {
 		data, err := json.Marshal(eventMessage{Version, events})
 		if err != nil {
-			return nil, fmt.Errorf("event %s of trial %s: %w", last.Kind, last.TrialID, err)
+			return nil, fmt.Errorf("%s of trial %s: %w", last.Kind, last.TrialID, err)
 		}
-		if len(data)+len(last.Execution)+256 <= limit {
+		if len(data) <= w.limit() {
 			return &nats.Msg{Subject: eventSubject(last.TrialID, last.Kind), Data: data}, nil
 		}
 		if points < 2 {
-			return nil, fmt.Errorf("event %s of trial %s: %d bytes are more than the server takes (%d)", last.Kind, last.TrialID, len(data), limit)
+			return nil, &TooLargeError{last.TrialID, string(last.Kind), len(data), w.limit()}
 		}
+		w.log.Warn("curves thinned: they do not fit a message", "trial", last.TrialID, "bytes", len(data), "limit", w.limit(), "points", points/2)
 		events = thinned(events, points/2)
 	}
 }
 
-// maxPoints is the length of the longest curve in the events.
+// maxPoints is the length of the longest curve in the events, at least 4 so
+// that thinning is tried.
 func maxPoints(events []sweep.Event) int {
-	n := 0
+	n := 4
 	for _, e := range events {
 		for _, c := range e.Curves {
 			n = max(n, len(c.Steps))
@@ -88,20 +141,32 @@ func maxPoints(events []sweep.Event) int {
 	return n
 }
 
-// thinned returns copies of the events whose curves have at most about limit points.
+// thinned returns copies of the events whose curves have about limit points and
+// whose standard error is short.
 func thinned(events []sweep.Event, limit int) []sweep.Event {
 	thin := func(curves []sweep.Curve) []sweep.Curve {
+		if curves == nil {
+			return nil
+		}
 		r := sweep.NewRecorder(limit)
 		r.Add(curves)
 		return r.Curves()
+	}
+	end := func(s string) string {
+		return strings.ToValidUTF8(s[max(0, len(s)-smallestStderr):], "")
 	}
 	copies := make([]sweep.Event, len(events))
 	for i, e := range events {
 		e.Curves = thin(e.Curves)
 		if e.Result != nil {
 			r := *e.Result
-			r.Curves = thin(r.Curves)
+			r.Curves, r.Stderr = thin(r.Curves), end(r.Stderr)
 			e.Result = &r
+		}
+		if e.Release != nil {
+			r := *e.Release
+			r.Stderr = end(r.Stderr)
+			e.Release = &r
 		}
 		copies[i] = e
 	}
@@ -112,25 +177,77 @@ func thinned(events []sweep.Event, limit int) []sweep.Event {
 // and time.
 func NewExecution() string { return nuid.Next() }
 
-// publishAttempts bounds how often an event is published again when the server
-// does not answer; the message id makes a repeat harmless.
-const publishAttempts = 5
+// The pauses between attempts to publish, doubled each time.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 5 * time.Second
+)
 
 // Publish sends events of one execution in one message and waits until the
-// server has stored it.
+// server has stored it. It tries again until ctx ends; the message id makes a
+// repeat harmless. A *TooLargeError and a closed connection are final.
 func (w *Wire) Publish(ctx context.Context, events ...sweep.Event) error {
 	m, err := w.message(events)
 	if err != nil {
 		return err
 	}
 	last := events[len(events)-1]
-	_, err = w.js.PublishMsg(ctx, m,
-		jetstream.WithMsgID(fmt.Sprintf("%s-%s-%d", last.Execution, last.Kind, last.Time.UnixNano())),
-		jetstream.WithRetryAttempts(publishAttempts), jetstream.WithRetryWait(200*time.Millisecond))
-	if err != nil {
-		return fmt.Errorf("publish %s of trial %s: %w", last.Kind, last.TrialID, err)
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		bound, cancel := context.WithTimeout(ctx, answerTimeout)
+		_, err := w.js.PublishMsg(bound, m, jetstream.WithMsgID(messageID(last)), jetstream.WithRetryAttempts(0))
+		cancel()
+		if err == nil {
+			return nil
+		}
+		err = fmt.Errorf("publish %s of trial %s: %w", last.Kind, last.TrialID, err)
+		if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrMaxPayload) || ctx.Err() != nil {
+			return err
+		}
+		if pause == firstPause {
+			w.log.Warn("event not taken by the server; trying again", "error", err)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
 	}
-	return nil
+}
+
+// messageID tells the server which messages are repeats of one.
+func messageID(e sweep.Event) string {
+	return e.Execution + "-" + string(e.Kind) + "-" + strconv.FormatInt(e.Time.UnixNano(), 36)
+}
+
+// Publication is a message on its way to the server.
+type Publication struct{ future jetstream.PubAckFuture }
+
+// PublishAsync is Publish without the wait and without further attempts: it is
+// for what may be lost. Messages of one Wire keep their order.
+func (w *Wire) PublishAsync(events ...sweep.Event) (*Publication, error) {
+	m, err := w.message(events)
+	if err != nil {
+		return nil, err
+	}
+	last := events[len(events)-1]
+	future, err := w.js.PublishMsgAsync(m, jetstream.WithMsgID(messageID(last)))
+	if err != nil {
+		return nil, fmt.Errorf("publish %s of trial %s: %w", last.Kind, last.TrialID, err)
+	}
+	return &Publication{future}, nil
+}
+
+// Stored reports whether the server has said that it has the message. It does
+// not wait, and the answer is given once.
+func (p *Publication) Stored() bool {
+	select {
+	case ack := <-p.future.Ok():
+		return ack != nil
+	default:
+		return false
+	}
 }
 
 // EventConsumer hands out the events that workers published.
@@ -147,6 +264,8 @@ const eventsAckWait = 30 * time.Second
 // says that there is no such collector any more, so that they come at once.
 func (w *Wire) Events(ctx context.Context, fresh bool) (*EventConsumer, error) {
 	const name = "collector"
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	if fresh {
 		err := w.js.DeleteConsumer(ctx, EventsStream, name)
 		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -173,52 +292,44 @@ type EventBatch struct {
 }
 
 // Fetch waits up to wait for a first message and returns with it what is there,
-// up to limit messages. The batch is empty if none came.
+// up to limit messages. The batch is empty if none came. The end of ctx is seen
+// after wait at the latest: a fetch that is given up would lose what is on its
+// way to it until the consumer's AckWait.
 func (c *EventConsumer) Fetch(ctx context.Context, limit int, wait time.Duration) (*EventBatch, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	batch := &EventBatch{}
 	fetched, err := c.consumer.FetchNoWait(limit)
 	if err == nil {
 		err = c.read(fetched, batch)
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || len(batch.messages) > 0 {
+		return batch, err
 	}
-	if len(batch.messages) > 0 {
-		return batch, nil
+	if fetched, err = c.consumer.Fetch(1, jetstream.FetchMaxWait(wait)); err == nil {
+		err = c.read(fetched, batch)
 	}
-	bound, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	m, err := c.consumer.Next(jetstream.FetchContext(bound))
-	switch {
-	case ctx.Err() != nil && m == nil:
-		return nil, ctx.Err()
-	case errors.Is(err, nats.ErrTimeout), errors.Is(err, jetstream.ErrNoMessages), errors.Is(err, context.DeadlineExceeded):
-		return batch, nil
-	case err != nil:
-		return nil, fmt.Errorf("fetch events: %w", err)
-	}
-	c.add(m, batch)
-	return batch, nil
+	return batch, err
 }
 
+// read takes the messages of a fetch. An error is only returned if nothing came
+// before it: what came is to be stored first.
 func (c *EventConsumer) read(fetched jetstream.MessageBatch, batch *EventBatch) error {
 	for m := range fetched.Messages() {
-		c.add(m, batch)
+		events, err := decodeEvents(m.Subject(), m.Data())
+		if err != nil {
+			c.wire.refuse(m.Subject(), len(m.Data()), err, m.TermWithReason)
+			continue
+		}
+		batch.Events = append(batch.Events, events...)
+		batch.messages = append(batch.messages, m)
 	}
-	if err := fetched.Error(); err != nil && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, jetstream.ErrNoMessages) {
-		return fmt.Errorf("fetch events: %w", err)
+	err := fetched.Error()
+	if err == nil || len(batch.messages) > 0 || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoMessages) {
+		return nil
 	}
-	return nil
-}
-
-func (c *EventConsumer) add(m jetstream.Msg, batch *EventBatch) {
-	events, err := decodeEvents(m.Data())
-	if err != nil {
-		c.wire.refuse(m, err)
-		return
-	}
-	batch.Events = append(batch.Events, events...)
-	batch.messages = append(batch.messages, m)
+	return fmt.Errorf("fetch events: %w", err)
 }
 
 // Ack removes the batch's messages from the stream. A message whose
@@ -234,6 +345,8 @@ func (b *EventBatch) Ack() error {
 
 // EventCount is the number of messages that wait for the collector.
 func (w *Wire) EventCount(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	stream, err := w.js.Stream(ctx, EventsStream)
 	if err != nil {
 		return 0, fmt.Errorf("stream %s: %w", EventsStream, err)

@@ -8,15 +8,21 @@ import (
 	"sweep/sweep"
 )
 
-// CheckToken reports whether a name can be part of a subject: pools and sweep
-// ids must be.
+// longestToken bounds pool names and sweep ids: servers limit subjects.
+const longestToken = 128
+
+// CheckToken reports whether a name can be part of a subject and of a
+// consumer's name: pools and sweep ids must be.
 func CheckToken(what, name string) error {
 	if name == "" {
 		return fmt.Errorf("%s: an empty name", what)
 	}
+	if len(name) > longestToken {
+		return fmt.Errorf("%s %.20q…: a name of %d bytes; at most %d", what, name, len(name), longestToken)
+	}
 	for _, r := range name {
-		if r <= ' ' || r == 0x7f || strings.ContainsRune(".*>", r) {
-			return fmt.Errorf("%s %q: must not contain white space, control characters, %q, %q or %q", what, name, ".", "*", ">")
+		if r <= ' ' || r == 0x7f || r == '\uFFFD' || strings.ContainsRune(`.*>/\`, r) {
+			return fmt.Errorf(`%s %q: must not contain white space, control characters or any of . * > / \`, what, name)
 		}
 	}
 	return nil
@@ -30,15 +36,29 @@ func eventSubject(id sweep.TrialID, kind sweep.EventKind) string {
 	return "sweep.events." + id.Sweep + "." + strconv.FormatInt(id.Index, 10) + "." + string(kind)
 }
 
-// trialOfJob reads the trial out of a job's subject.
-func trialOfJob(subject string) (sweep.TrialID, error) {
+// trialOfJob reads pool and trial out of a job's subject.
+func trialOfJob(subject string) (pool string, id sweep.TrialID, err error) {
 	tokens := strings.Split(subject, ".")
 	if len(tokens) != 5 {
-		return sweep.TrialID{}, fmt.Errorf("subject %q is no job's", subject)
+		return "", sweep.TrialID{}, fmt.Errorf("subject %q is no job's", subject)
 	}
-	index, err := strconv.ParseInt(tokens[4], 10, 64)
-	if err != nil || index < 0 {
-		return sweep.TrialID{}, fmt.Errorf("subject %q: %q is no trial index", subject, tokens[4])
+	id, err = trialOfTokens(subject, tokens[3], tokens[4])
+	return tokens[2], id, err
+}
+
+// trialOfEvent reads the trial out of an event's subject.
+func trialOfEvent(subject string) (sweep.TrialID, error) {
+	tokens := strings.Split(subject, ".")
+	if len(tokens) != 5 {
+		return sweep.TrialID{}, fmt.Errorf("subject %q is no event's", subject)
 	}
-	return sweep.TrialID{Sweep: tokens[3], Index: index}, nil
+	return trialOfTokens(subject, tokens[2], tokens[3])
+}
+
+func trialOfTokens(subject, id, index string) (sweep.TrialID, error) {
+	i, err := strconv.ParseInt(index, 10, 64)
+	if err != nil || i < 0 {
+		return sweep.TrialID{}, fmt.Errorf("subject %q: %q is no trial index", subject, index)
+	}
+	return sweep.TrialID{Sweep: id, Index: i}, nil
 }

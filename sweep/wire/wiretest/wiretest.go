@@ -2,6 +2,8 @@
 package wiretest
 
 import (
+	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,28 +18,73 @@ func Start(t testing.TB) *nats.Conn {
 	return StartIn(t, t.TempDir())
 }
 
-// StartIn is Start with the server's files in dir, for tests that start a
-// server again on the files of an earlier one.
+// StartIn is Start with the server's files in dir.
 func StartIn(t testing.TB, dir string) *nats.Conn {
 	t.Helper()
+	return Run(t, Options{Dir: dir}).Connect(t)
+}
+
+// Options are the settings of a Server.
+type Options struct {
+	// Dir holds the server's files.
+	Dir string
+	// Port of the loopback interface: 0 listens on none, -1 on a free one.
+	Port int
+	// MaxPayload limits the size of messages; the server's default if 0.
+	MaxPayload int32
+}
+
+// Server is a NATS server that a test stops and starts.
+type Server struct {
+	server  *server.Server
+	listens bool
+	stop    sync.Once
+}
+
+// Run starts a server; the test's end stops it.
+func Run(t testing.TB, options Options) *Server {
+	t.Helper()
 	s, err := server.NewServer(&server.Options{
-		ServerName: "test", JetStream: true, StoreDir: dir, DontListen: true, NoSigs: true, NoLog: true,
+		ServerName: "test", JetStream: true, StoreDir: options.Dir, NoSigs: true, NoLog: true,
+		Host: "127.0.0.1", Port: options.Port, DontListen: options.Port == 0, MaxPayload: options.MaxPayload,
 	})
 	if err != nil {
 		t.Fatalf("NATS server: %v", err)
 	}
 	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
+	running := &Server{server: s, listens: options.Port != 0}
+	t.Cleanup(running.Stop)
 	if !s.ReadyForConnections(10 * time.Second) {
 		t.Fatal("NATS server: not ready after 10 s")
 	}
-	conn, err := nats.Connect("", nats.InProcessServer(s))
+	return running
+}
+
+// Connect returns a connection that outlives restarts of a server that listens;
+// the test's end closes it.
+func (s *Server) Connect(t testing.TB) *nats.Conn {
+	t.Helper()
+	options := []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond)}
+	url := s.server.ClientURL()
+	if !s.listens {
+		url = ""
+		options = append(options, nats.InProcessServer(s.server))
+	}
+	conn, err := nats.Connect(url, options...)
 	if err != nil {
 		t.Fatalf("NATS server: %v", err)
 	}
 	t.Cleanup(conn.Close)
 	return conn
+}
+
+// Port is the port that the server listens on.
+func (s *Server) Port() int { return s.server.Addr().(*net.TCPAddr).Port }
+
+// Stop stops the server and waits until its files are written.
+func (s *Server) Stop() {
+	s.stop.Do(func() {
+		s.server.Shutdown()
+		s.server.WaitForShutdown()
+	})
 }

@@ -1,0 +1,60 @@
+package wire
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"sweep/sweep"
+)
+
+// Whatever arrives, decoding gives a job that fits its subject, or an error.
+func FuzzDecodeJob(f *testing.F) {
+	f.Add("sweep.jobs.cpu.s1.0", []byte(`{"version":1,"sweep":"s1","index":0,"trainer":"noop","pool":"cpu","parameters":{"a":1}}`))
+	f.Add("sweep.jobs.cpu.s1.0", []byte(`{"version":2}`))
+	f.Add("sweep.jobs", []byte(`[`))
+	f.Fuzz(func(t *testing.T, subject string, data []byte) {
+		job, err := decodeJob(subject, data)
+		if err != nil {
+			return
+		}
+		if s := jobSubject(job.Pool, job.TrialID); s != subject && job.Index != 0 {
+			// Leading zeros and signs are the only other way to write an index.
+			if _, id, err := trialOfJob(s); err != nil || id != job.TrialID {
+				t.Errorf("%q decodes to a job of %q", subject, s)
+			}
+		}
+		if _, err := json.Marshal(jobMessage{Version, *job}); err != nil {
+			t.Errorf("a decoded job does not encode: %v", err)
+		}
+	})
+}
+
+// Whatever arrives, decoding gives events that a store can take, or an error.
+func FuzzDecodeEvents(f *testing.F) {
+	result := &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": 1}, Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1}, Values: []float32{2}}}}
+	data, err := json.Marshal(eventMessage{Version, []sweep.Event{{
+		Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: "s1"}, Execution: "e", Time: time.Unix(0, 0).UTC(), Result: result,
+	}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("sweep.events.s1.0.result", data)
+	f.Add("sweep.events.s1.0.started", []byte(`{"version":1,"events":[{"kind":"started","sweep":"s1","execution":"\u0000"}]}`))
+	f.Fuzz(func(t *testing.T, subject string, data []byte) {
+		events, err := decodeEvents(subject, data)
+		if err != nil {
+			return
+		}
+		for _, e := range events {
+			if e.Execution == "" || e.Kind == sweep.EventResult && !e.Result.State.Terminal() {
+				t.Errorf("accepted %+v", e)
+			}
+			for _, c := range e.Curves {
+				if len(c.Steps) != len(c.Values) {
+					t.Errorf("curve %q: %d steps, %d values", c.Metric, len(c.Steps), len(c.Values))
+				}
+			}
+		}
+	})
+}
