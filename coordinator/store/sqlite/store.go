@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,6 +56,9 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("sweep database %s: %w", path, err)
+	}
+	if strings.IndexByte(path, 0) >= 0 {
+		return nil, fmt.Errorf("sweep database %q: a file name has no zero byte", path)
 	}
 	s := &Store{path: absolute, numbers: map[string]int64{}}
 	s.writers = sql.OpenDB(s.connector(nil,

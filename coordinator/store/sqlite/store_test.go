@@ -27,3 +27,7 @@ func open(t testing.TB, path string) sweep.Store {
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) sweep.Store { return open(t, filepath.Join(t.TempDir(), "sweep.db")) })
 }
+
+func BenchmarkStore(b *testing.B) {
+	storetest.Bench(b, func(b *testing.B) sweep.Store { return open(b, filepath.Join(b.TempDir(), "sweep.db")) })
+}

@@ -81,9 +81,7 @@ func (p *page) add(ctx context.Context, trial *sweep.Trial) error {
 	state, diverged, source := p.state, false, sql.NullInt64{}
 	var finished any
 	if p.reuse && trial.Fingerprint != "" {
-		err := p.t.queryRow(ctx,
-			`SELECT trial_no, diverged FROM trials WHERE fingerprint = ? AND state = 'completed' AND source_no IS NULL
-			ORDER BY trial_no LIMIT 1`, trial.Fingerprint).Scan(&source, &diverged)
+		err := p.t.queryRow(ctx, reusable, string(trial.Fingerprint)).Scan(&source, &diverged)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -113,6 +111,9 @@ func (p *page) add(ctx context.Context, trial *sweep.Trial) error {
 		FROM outcomes WHERE trial_no = ?`, trialNo, source.Int64)
 	return err
 }
+
+const reusable = `SELECT trial_no, diverged FROM trials
+	WHERE fingerprint = ? AND state = 'completed' AND source_no IS NULL ORDER BY trial_no LIMIT 1`
 
 // PendingTrials implements sweep.Store.
 func (s *Store) PendingTrials(ctx context.Context, id string, limit int) ([]sweep.Trial, error) {
@@ -250,8 +251,7 @@ func (s *Store) CancelTrials(ctx context.Context, id string) ([]sweep.TrialID, e
 			return err
 		}
 		var d sweep.Progress
-		rows, err := t.query(ctx,
-			`SELECT trial_index, state FROM trials WHERE sweep_no = ? AND state IN ('queued', 'running') ORDER BY trial_index`, number)
+		rows, err := t.query(ctx, activeTrials, number)
 		err = each(rows, err, func() error {
 			trial := sweep.TrialID{Sweep: id}
 			var state sweep.State
@@ -291,6 +291,9 @@ func (s *Store) CancelTrials(ctx context.Context, id string) ([]sweep.TrialID, e
 	}
 	return active, nil
 }
+
+const activeTrials = `SELECT trial_index, state FROM trials
+	WHERE sweep_no = ? AND state IN ('queued', 'running') ORDER BY trial_index`
 
 // RetryTrials implements sweep.Store.
 func (s *Store) RetryTrials(ctx context.Context, id string) (int64, error) {

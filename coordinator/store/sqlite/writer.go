@@ -12,17 +12,26 @@ import (
 // statements are prepared once.
 type writer struct {
 	turn       chan struct{}
+	closed     chan struct{}
 	conn       *sql.Conn
 	statements map[string]*sql.Stmt
 }
 
 func newWriter(conn *sql.Conn) *writer {
-	return &writer{turn: make(chan struct{}, 1), conn: conn, statements: map[string]*sql.Stmt{}}
+	return &writer{turn: make(chan struct{}, 1), closed: make(chan struct{}), conn: conn, statements: map[string]*sql.Stmt{}}
 }
 
-// close waits for the running transaction.
+// errClosed is the error of every method after Close.
+var errClosed = errors.New("the store is closed")
+
+// close waits for the running transaction and keeps the turn.
 func (w *writer) close() error {
-	w.turn <- struct{}{}
+	select {
+	case w.turn <- struct{}{}:
+	case <-w.closed:
+		return nil
+	}
+	close(w.closed)
 	var errs []error
 	for _, statement := range w.statements {
 		errs = append(errs, statement.Close())
@@ -47,6 +56,8 @@ type transaction struct {
 func (s *Store) update(ctx context.Context, what string, do func(t *transaction) error) error {
 	select {
 	case s.writer.turn <- struct{}{}:
+	case <-s.writer.closed:
+		return s.explain(what, errClosed)
 	case <-ctx.Done():
 		return s.explain(what, ctx.Err())
 	}
