@@ -139,23 +139,34 @@ func (k *assembly) multiplyDerivative(c, a Matrix[float32], b *Packed[float32], 
 	k.panels(&c, &a, b, source.Data, source.Stride, out, epilogue, slope)
 }
 
-// panels calls the product for each panel of B. c has elements; source is nil or
-// has what c has, from rows sourceStride apart.
+// blockElements is how many elements of an operand are gone over again and again
+// before the next: they and a panel of the other stay in a second-level cache.
+const blockElements = 96 << 10
+
+// panels calls the product for each block of rows of A and panel of B. c has
+// elements; source is nil or has what c has, from rows sourceStride apart.
 func (k *assembly) panels(c, a *Matrix[float32], b *Packed[float32], source []float32, sourceStride int, out Matrix[float32], epilogue int, slope float32) {
+	block := c.Rows
+	if c.Rows*b.K > blockElements {
+		block = max(48, blockElements/b.K/48*48) // full tiles at all levels
+	}
 	var sourceAt, outAt *float32
-	for j := 0; j < c.Cols; j += 2 * k.lanes {
-		product, cols := k.product, min(c.Cols-j, 2*k.lanes)
-		if cols <= k.lanes {
-			product = k.productNarrow
+	for i := 0; i < c.Rows; i += block {
+		rows := min(block, c.Rows-i)
+		for j := 0; j < c.Cols; j += 2 * k.lanes {
+			product, cols := k.product, min(c.Cols-j, 2*k.lanes)
+			if cols <= k.lanes {
+				product = k.productNarrow
+			}
+			if source != nil {
+				sourceAt = &source[i*sourceStride+j]
+			}
+			if out.Data != nil {
+				outAt = &out.Data[i*out.Stride+j]
+			}
+			product(&c.Data[i*c.Stride+j], float*c.Stride, first(a.Data[i*a.Stride:]), float*a.Stride, first(b.data[j*b.K:]), b.K, rows, cols,
+				sourceAt, float*sourceStride, outAt, float*out.Stride, epilogue, slope)
 		}
-		if source != nil {
-			sourceAt = &source[j]
-		}
-		if out.Data != nil {
-			outAt = &out.Data[j]
-		}
-		product(&c.Data[j], float*c.Stride, first(a.Data), float*a.Stride, first(b.data[j*b.K:]), b.K, c.Rows, cols,
-			sourceAt, float*sourceStride, outAt, float*out.Stride, epilogue, slope)
 	}
 }
 
@@ -163,14 +174,18 @@ func (k *assembly) transposedAdd(c, a, b Matrix[float32]) {
 	if c.empty() {
 		return
 	}
+	const block = blockElements / rowBlock / 12 * 12 // full tiles at all levels
 	for r := 0; r < a.Rows; r += rowBlock {
-		rows := min(rowBlock, a.Rows-r)
-		for j := 0; j < c.Cols; j += 2 * k.lanes {
-			transposed, cols := k.transposed, min(c.Cols-j, 2*k.lanes)
-			if cols <= k.lanes {
-				transposed = k.transposedNarrow
+		steps := min(rowBlock, a.Rows-r)
+		for i := 0; i < c.Rows; i += block {
+			rows := min(block, c.Rows-i)
+			for j := 0; j < c.Cols; j += 2 * k.lanes {
+				transposed, cols := k.transposed, min(c.Cols-j, 2*k.lanes)
+				if cols <= k.lanes {
+					transposed = k.transposedNarrow
+				}
+				transposed(&c.Data[i*c.Stride+j], float*c.Stride, &a.Data[r*a.Stride+i], float*a.Stride, &b.Data[r*b.Stride+j], float*b.Stride, steps, rows, cols)
 			}
-			transposed(&c.Data[j], float*c.Stride, &a.Data[r*a.Stride], float*a.Stride, &b.Data[r*b.Stride+j], float*b.Stride, rows, c.Rows, cols)
 		}
 	}
 }

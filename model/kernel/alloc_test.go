@@ -1,0 +1,54 @@
+package kernel
+
+import "testing"
+
+// Work on hot paths allocates nothing, so that no trial waits for the collector.
+func TestNoAllocations(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		const rows, n = 70, 33
+		m := func(cols int) Matrix[float32] { return newField(newRand(60), rows, cols, 3, 0).Matrix }
+		a, b, c, d, h := m(n), m(n), m(n), m(n), m(n)
+		zr, gates, square := m(2*n), m(4*n), newField(newRand(61), n, n, 0, 0).Matrix
+		x, y, z, w := a.Row(0), b.Row(0), c.Row(0), d.Row(0)
+		labels := make([]int, rows)
+		var packed Packed[float32]
+		s.Pack(&packed, square)
+		for name, f := range map[string]func(){
+			"Pack":                  func() { s.Pack(&packed, square) },
+			"PackTransposed":        func() { s.PackTransposed(&packed, square) },
+			"Multiply":              func() { s.Multiply(c, a, &packed) },
+			"MultiplyAdd":           func() { s.MultiplyAdd(c, a, &packed) },
+			"MultiplyBias":          func() { s.MultiplyBias(c, a, &packed, x) },
+			"MultiplyActivate":      func() { s.MultiplyActivate(c, a, &packed, b, Tanh, 0) },
+			"MultiplyDerivative":    func() { s.MultiplyDerivative(c, a, &packed, b, LeakyReLU, 0.1) },
+			"MultiplyAddDerivative": func() { s.MultiplyAddDerivative(c, a, &packed, d, b, Tanh, 0) },
+			"TransposedAdd":         func() { s.TransposedAdd(square, a, b) },
+			"ColumnSumsAdd":         func() { s.ColumnSumsAdd(x, b) },
+			"Activate":              func() { s.Activate(x, y, LeakyReLU, 0.1) },
+			"Derivative":            func() { s.Derivative(x, y, z, Tanh, 0) },
+			"Exp":                   func() { s.Exp(x, y) },
+			"Sigmoid":               func() { s.Sigmoid(x, y) },
+			"LSTMForward":           func() { s.LSTMForward(gates, a, b, c, d) },
+			"LSTMBackward":          func() { s.LSTMBackward(gates, a, b, c, d) },
+			"GRUGates":              func() { s.GRUGates(zr, a, b) },
+			"GRUBlend":              func() { s.GRUBlend(zr, a, b, c) },
+			"GRUBlendBackward":      func() { s.GRUBlendBackward(zr, a, b, c) },
+			"GRUGatesBackward":      func() { s.GRUGatesBackward(zr, a, b, c) },
+			"SoftmaxCrossEntropy":   func() { s.SoftmaxCrossEntropy(h, a, labels, 1) },
+			"SumSquares":            func() { s.SumSquares(x) },
+			"Dot":                   func() { s.Dot(x, y) },
+			"Axpy":                  func() { s.Axpy(x, 0.5, y) },
+			"Scale":                 func() { s.Scale(x, 0.5) },
+			"Adam":                  func() { s.Adam(x, y, z, w, 1, 1, 1, 1, 1) },
+			"RMSprop":               func() { s.RMSprop(x, y, z, 1, 1, 1) },
+			"Momentum":              func() { s.Momentum(x, y, z, 1, 1) },
+			"ReflectLeft":           func() { s.ReflectLeft(square, x) },
+			"ReflectLeftPullback":   func() { s.ReflectLeftPullback(square, square, x, y) },
+			"ReflectLeftBackward":   func() { s.ReflectLeftBackward(square, square, x, y) },
+		} {
+			if n := testing.AllocsPerRun(10, f); n != 0 {
+				t.Errorf("%s allocates %v times", name, n)
+			}
+		}
+	})
+}
