@@ -14,8 +14,11 @@ const (
 	// that are recorded in one transaction and held in memory.
 	largestBatch, smallestBatch = 512, 16
 	largestPoints               = 1 << 20
-	// fetchWait is how long the broker is asked to wait for an event.
-	fetchWait = 500 * time.Millisecond
+	// fetchWait is how long the broker waits for an event before it is asked
+	// again, and how long the end of Run may take to be seen.
+	fetchWait = 200 * time.Millisecond
+	// batchWait is the least time between small batches.
+	batchWait = 20 * time.Millisecond
 	// restWait bounds the recording of what has arrived when Run ends.
 	restWait = 3 * time.Second
 )
@@ -70,6 +73,13 @@ func (c *Coordinator) receive(ctx context.Context, trouble *outage) error {
 		}
 		if len(batch.Events) < limit {
 			c.received.Store(asked.UnixNano())
+		}
+		if n := len(batch.Events); n > 0 && n < limit/2 {
+			// A transaction costs the same for one event and for many: let some come.
+			select {
+			case <-ctx.Done():
+			case <-time.After(batchWait - time.Since(asked)):
+			}
 		}
 		limit = nextLimit(batch.Events)
 	}

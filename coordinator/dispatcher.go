@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -70,8 +71,14 @@ func (c *Coordinator) publish(ctx context.Context, pool string, jobs []wire.Job,
 	bound, cancel := context.WithTimeout(ctx, brokerWait)
 	defer cancel()
 	refused, err := c.wire.PublishJobs(bound, jobs)
+	tooLarge, err := splitTooLarge(err)
 	if err != nil {
 		return false, err
+	}
+	if len(tooLarge) > 0 {
+		if err := c.refuse(ctx, tooLarge); err != nil {
+			return false, err
+		}
 	}
 	now := time.Now()
 	waiting := make(map[sweep.TrialID]time.Time, len(refused))
@@ -99,6 +106,38 @@ func (c *Coordinator) publish(ctx context.Context, pool string, jobs []wire.Job,
 		return false, fmt.Errorf("marking %d trials of pool %s as queued: %w", len(queued), pool, err)
 	}
 	return len(waiting) > 0, nil
+}
+
+// splitTooLarge takes the jobs that no message can carry out of an error of
+// PublishJobs.
+func splitTooLarge(err error) (tooLarge []*wire.TooLargeError, rest error) {
+	if joined := interface{ Unwrap() []error }(nil); errors.As(err, &joined) {
+		var others []error
+		for _, e := range joined.Unwrap() {
+			found, other := splitTooLarge(e)
+			tooLarge = append(tooLarge, found...)
+			others = append(others, other)
+		}
+		return tooLarge, errors.Join(others...)
+	}
+	if e := (*wire.TooLargeError)(nil); errors.As(err, &e) {
+		return []*wire.TooLargeError{e}, nil
+	}
+	return nil, err
+}
+
+// refuse records the failure of trials whose jobs cannot be sent.
+func (c *Coordinator) refuse(ctx context.Context, tooLarge []*wire.TooLargeError) error {
+	var events []sweep.Event
+	for _, e := range tooLarge {
+		events = append(events, failure(e.TrialID, e))
+	}
+	report, err := c.store.Record(ctx, events)
+	if err != nil {
+		return fmt.Errorf("recording %d trials that are too large: %w", len(events), err)
+	}
+	c.note(events, report)
+	return nil
 }
 
 // dealAnew takes back what waits in a pool, so that a sweep that has come or

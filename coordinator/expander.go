@@ -80,10 +80,6 @@ func (c *Coordinator) page(id string, g *sweep.GridRecord, grid *sweep.Grid) (tr
 		"was it submitted by another version of the program?", g.Cursor+int64(len(trials)), g.Points)
 }
 
-// maxParameters bounds a trial's parameters in bytes of canonical JSON: a job
-// has to fit into a message of the broker's default size, a mebibyte.
-const maxParameters = 256 << 10
-
 // resolve fills in a trial's parameters, data set and fingerprint.
 func resolve(t *sweep.Trial, submission *sweep.Submission, point sweep.Parameters) error {
 	description := &submission.Description
@@ -106,9 +102,6 @@ func resolve(t *sweep.Trial, submission *sweep.Submission, point sweep.Parameter
 	canonical, err := resolved.Canonical()
 	if err != nil {
 		return err
-	}
-	if len(canonical) > maxParameters {
-		return fmt.Errorf("the parameters take %d bytes: a trial may have %d", len(canonical), maxParameters)
 	}
 	t.DatasetDigest = submission.Datasets[key]
 	t.Fingerprint = sweep.NewFingerprint(description.Name, description.ResultVersion, t.DatasetDigest, canonical)

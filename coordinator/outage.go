@@ -25,7 +25,7 @@ type outage struct {
 func (o *outage) failed(err error) time.Duration {
 	if o.since.IsZero() {
 		o.since, o.pause = time.Now(), firstPause
-		o.log.Error("failed "+o.doing+"; trying again until it works", "error", err)
+		o.log.Warn("failed "+o.doing+"; trying again until it works", "error", err)
 		return o.pause
 	}
 	o.pause = min(2*o.pause, lastPause)
