@@ -35,7 +35,8 @@ type assembly struct {
 	gruBlendBackward func(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, dh *float32, dhStride int, rows, cols int)
 	gruGatesBackward func(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, drh *float32, drhStride int, dh *float32, dhStride int, rows, cols int)
 
-	peak func(rounds int)
+	transpose func(dst *float32, dstStride int, src *float32, srcStride, rows, cols int)
+	peak      func(rounds int)
 }
 
 var assemblies = [...]*assembly{
@@ -68,6 +69,7 @@ var assemblies = [...]*assembly{
 		gruBlend:         gruBlendAVX2,
 		gruBlendBackward: gruBlendBackwardAVX2,
 		gruGatesBackward: gruGatesBackwardAVX2,
+		transpose:        transposeAVX2,
 		peak:             peakAVX2,
 	},
 	AVX512: {
@@ -99,6 +101,7 @@ var assemblies = [...]*assembly{
 		gruBlend:         gruBlendAVX512,
 		gruBlendBackward: gruBlendBackwardAVX512,
 		gruGatesBackward: gruGatesBackwardAVX512,
+		transpose:        transposeAVX512,
 		peak:             peakAVX512,
 	},
 }

@@ -180,6 +180,11 @@ func gruBlendBackwardAVX512(gates *float32, gatesStride int, cand *float32, cand
 //go:noescape
 func gruGatesBackwardAVX512(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, drh *float32, drhStride int, dh *float32, dhStride int, rows int, cols int)
 
+// transposeAVX512 is dst[j][i] = src[i][j], strides in bytes; rows and cols of src are multiples of 8 and positive.
+//
+//go:noescape
+func transposeAVX512(dst *float32, dstStride int, src *float32, srcStride int, rows int, cols int)
+
 // peakAVX512 is rounds of 12 multiply-adds of 16 floats, for measuring.
 //
 //go:noescape

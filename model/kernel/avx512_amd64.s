@@ -8930,6 +8930,93 @@ done380:
 	VZEROUPPER
 	RET
 
+// func transposeAVX512(dst *float32, dstStride int, src *float32, srcStride int, rows int, cols int)
+// Requires: AVX
+TEXT ·transposeAVX512(SB), NOSPLIT, $8-48
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     src+16(FP), CX
+	MOVQ     rows+32(FP), DX
+	MOVQ     dstStride+8(FP), BX
+	MOVQ     srcStride+24(FP), SI
+
+rows:
+	MOVQ cols+40(FP), R9
+	MOVQ CX, DI
+	MOVQ AX, R8
+
+cols:
+	MOVQ       DI, R10
+	VMOVUPS    (R10), Y0
+	ADDQ       SI, R10
+	VMOVUPS    (R10), Y1
+	ADDQ       SI, R10
+	VMOVUPS    (R10), Y2
+	ADDQ       SI, R10
+	VMOVUPS    (R10), Y3
+	ADDQ       SI, R10
+	VMOVUPS    (R10), Y4
+	ADDQ       SI, R10
+	VMOVUPS    (R10), Y5
+	ADDQ       SI, R10
+	VMOVUPS    (R10), Y6
+	ADDQ       SI, R10
+	VMOVUPS    (R10), Y7
+	VUNPCKLPS  Y1, Y0, Y8
+	VUNPCKHPS  Y1, Y0, Y9
+	VUNPCKLPS  Y3, Y2, Y10
+	VUNPCKHPS  Y3, Y2, Y11
+	VUNPCKLPS  Y5, Y4, Y12
+	VUNPCKHPS  Y5, Y4, Y13
+	VUNPCKLPS  Y7, Y6, Y14
+	VUNPCKHPS  Y7, Y6, Y15
+	VSHUFPS    $0x44, Y10, Y8, Y0
+	VSHUFPS    $0xee, Y10, Y8, Y1
+	VSHUFPS    $0x44, Y11, Y9, Y2
+	VSHUFPS    $0xee, Y11, Y9, Y3
+	VSHUFPS    $0x44, Y14, Y12, Y4
+	VSHUFPS    $0xee, Y14, Y12, Y5
+	VSHUFPS    $0x44, Y15, Y13, Y6
+	VSHUFPS    $0xee, Y15, Y13, Y7
+	VPERM2F128 $0x20, Y4, Y0, Y8
+	VPERM2F128 $0x31, Y4, Y0, Y12
+	VPERM2F128 $0x20, Y5, Y1, Y9
+	VPERM2F128 $0x31, Y5, Y1, Y13
+	VPERM2F128 $0x20, Y6, Y2, Y10
+	VPERM2F128 $0x31, Y6, Y2, Y14
+	VPERM2F128 $0x20, Y7, Y3, Y11
+	VPERM2F128 $0x31, Y7, Y3, Y15
+	VMOVUPS    Y8, (R8)
+	ADDQ       BX, R8
+	VMOVUPS    Y9, (R8)
+	ADDQ       BX, R8
+	VMOVUPS    Y10, (R8)
+	ADDQ       BX, R8
+	VMOVUPS    Y11, (R8)
+	ADDQ       BX, R8
+	VMOVUPS    Y12, (R8)
+	ADDQ       BX, R8
+	VMOVUPS    Y13, (R8)
+	ADDQ       BX, R8
+	VMOVUPS    Y14, (R8)
+	ADDQ       BX, R8
+	VMOVUPS    Y15, (R8)
+	ADDQ       BX, R8
+	ADDQ       $0x20, DI
+	SUBQ       $0x08, R9
+	JG         cols
+	LEAQ       (CX)(SI*8), CX
+	ADDQ       $0x20, AX
+	SUBQ       $0x08, DX
+	JG         rows
+	VLDMXCSR   (SP)
+	VZEROUPPER
+	RET
+
 // func peakAVX512(rounds int)
 // Requires: AVX, AVX512F
 TEXT ·peakAVX512(SB), NOSPLIT, $8-8

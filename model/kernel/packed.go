@@ -20,9 +20,15 @@ func (s *Set[F]) Pack(dst *Packed[F], b Matrix[F]) {
 		w := s.panelWidth(b.Cols - j)
 		panel := dst.data[j*b.Rows : (j+w)*b.Rows]
 		n := min(w, b.Cols-j)
+		if n == w && n == b.Stride {
+			copy(panel, b.Data)
+			continue
+		}
+		if n < w {
+			clear(panel)
+		}
 		for i := range b.Rows {
-			row := panel[i*w : (i+1)*w]
-			clear(row[copy(row, b.Data[i*b.Stride+j:i*b.Stride+j+n]):])
+			copy(panel[i*w:], b.Data[i*b.Stride+j:i*b.Stride+j+n])
 		}
 	}
 }
@@ -38,12 +44,27 @@ func (s *Set[F]) PackTransposed(dst *Packed[F], b Matrix[F]) {
 		if n < w {
 			clear(panel)
 		}
-		for q := range n {
-			at := q
-			for _, x := range b.Data[(j+q)*b.Stride : (j+q)*b.Stride+b.Cols] {
-				panel[at] = x
-				at += w
-			}
+		s.transpose(Matrix[F]{Data: panel, Rows: b.Cols, Cols: n, Stride: w}, b.Slice(j, j+n))
+	}
+}
+
+// dst[j][i] = src[i][j]
+func plainTranspose[F Float](dst, src Matrix[F]) {
+	plainTransposePart(dst, src, 0, 0)
+}
+
+// plainTransposePart leaves out the first rows and columns of src that are both
+// below rows and cols.
+func plainTransposePart[F Float](dst, src Matrix[F], rows, cols int) {
+	for i := range src.Rows {
+		from := 0
+		if i < rows {
+			from = cols
+		}
+		at := from*dst.Stride + i
+		for _, x := range src.Row(i)[from:] {
+			dst.Data[at] = x
+			at += dst.Stride
 		}
 	}
 }

@@ -7,6 +7,8 @@ type Set[F Float] struct {
 	width  int // columns in a panel of Packed
 	narrow int // columns in a last panel that holds no more
 
+	// transpose is dst = srcᵀ.
+	transpose func(dst, src Matrix[F])
 	// multiply is C = A·B, or C += A·B if add.
 	multiply func(c, a Matrix[F], b *Packed[F], add bool)
 	// multiplyBias is C = 1·biasᵀ + A·B.
@@ -84,6 +86,7 @@ func plainSet[F Float]() *Set[F] {
 		level:              Plain,
 		width:              plainWidth,
 		narrow:             plainWidth,
+		transpose:          plainTranspose[F],
 		multiply:           plainMultiply[F],
 		multiplyBias:       plainMultiplyBias[F],
 		multiplyActivate:   plainMultiplyActivate[F],

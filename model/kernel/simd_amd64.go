@@ -18,6 +18,7 @@ func (k *assembly) set() *Set[float32] {
 		level:              k.level,
 		width:              2 * k.lanes,
 		narrow:             k.lanes,
+		transpose:          k.runTranspose,
 		multiply:           k.multiply,
 		multiplyBias:       k.multiplyBias,
 		multiplyActivate:   k.multiplyActivate,
@@ -259,4 +260,12 @@ func (k *assembly) softmaxCrossEntropy(dlogits, logits Matrix[float32], labels [
 		}
 	}
 	return loss, correct
+}
+
+func (k *assembly) runTranspose(dst, src Matrix[float32]) {
+	rows, cols := src.Rows&^7, src.Cols&^7
+	if rows > 0 && cols > 0 {
+		k.transpose(&dst.Data[0], float*dst.Stride, &src.Data[0], float*src.Stride, rows, cols)
+	}
+	plainTransposePart(dst, src, rows, cols)
 }

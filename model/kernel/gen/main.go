@@ -38,6 +38,7 @@ func write(m *machine, dir string) error {
 	m.elementwise()
 	m.reductions()
 	m.gates()
+	m.transpose()
 	m.peak()
 	file, err := m.Result()
 	if err != nil {
