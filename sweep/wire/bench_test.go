@@ -1,8 +1,7 @@
 package wire_test
 
 import (
-	"context"
-	"sync"
+	"fmt"
 	"testing"
 	"time"
 
@@ -21,14 +20,24 @@ func BenchmarkPublishJobs(b *testing.B) {
 	}
 }
 
-// BenchmarkNextAndDone is a job's way through a slot that trains nothing.
+// BenchmarkNextAndDone is a job's way through a slot that trains nothing, with
+// as many jobs in the queue as a coordinator keeps there: the server looks
+// through all of them for a pool's next one.
 func BenchmarkNextAndDone(b *testing.B) {
+	const window = 512
 	w := open(b, wiretest.Start(b), wire.Options{})
-	publish(b, w, jobsOf(b.N)...)
+	jobs := jobsOf(window)
 	c := consumer(b, w, "cpu")
 	b.ReportAllocs()
 	b.ResetTimer()
-	for range b.N {
+	for n := range b.N {
+		if n%(window/2) == 0 {
+			b.StopTimer()
+			if _, err := w.PublishJobs(b.Context(), jobs); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+		}
 		d, err := c.Next(b.Context())
 		if err == nil {
 			err = d.Done(b.Context())
@@ -39,37 +48,42 @@ func BenchmarkNextAndDone(b *testing.B) {
 	}
 }
 
+// BenchmarkPublishResult publishes the results of trials without and with curves
+// of a usual size.
 func BenchmarkPublishResult(b *testing.B) {
-	w := open(b, wiretest.Start(b), wire.Options{})
-	e := event(sweep.EventResult, 0)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		e.Execution = wire.NewExecution()
-		if err := w.Publish(b.Context(), e); err != nil {
-			b.Fatal(err)
-		}
+	for _, points := range []int{0, 1000} {
+		b.Run(fmt.Sprintf("7x%d", points), func(b *testing.B) {
+			w := open(b, wiretest.Start(b), wire.Options{})
+			e := event(sweep.EventResult, 0)
+			e.Result.Curves = nil
+			for i := range 7 {
+				e.Result.Curves = append(e.Result.Curves, curve(fmt.Sprint("metric", i), points))
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Execution = wire.NewExecution()
+				if err := w.Publish(b.Context(), e); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
-// BenchmarkCollect fetches and acknowledges results while they are published.
+// BenchmarkCollect fetches and acknowledges results that are there already.
 func BenchmarkCollect(b *testing.B) {
 	w := open(b, wiretest.Start(b), wire.Options{})
 	c := events(b, w)
+	e := event(sweep.EventResult, 0)
+	for range b.N {
+		e.Execution = wire.NewExecution()
+		if _, err := w.PublishAsync(e); err != nil {
+			b.Fatal(err)
+		}
+	}
 	b.ReportAllocs()
 	b.ResetTimer()
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		for range b.N {
-			e := event(sweep.EventResult, 0)
-			e.Execution = wire.NewExecution()
-			if err := w.Publish(context.Background(), e); err != nil {
-				b.Error(err)
-				return
-			}
-		}
-	})
-	for got := 0; got < b.N && !b.Failed(); {
+	for got := 0; got < b.N; {
 		batch, err := c.Fetch(b.Context(), 512, 20*time.Millisecond)
 		if err == nil {
 			err = batch.Ack()
@@ -79,5 +93,4 @@ func BenchmarkCollect(b *testing.B) {
 		}
 		got += len(batch.Events)
 	}
-	wait.Wait()
 }
