@@ -43,7 +43,6 @@ func TestNoAllocations(t *testing.T) {
 			"RMSprop":               func() { s.RMSprop(x, y, z, 1, 1, 1) },
 			"Momentum":              func() { s.Momentum(x, y, z, 1, 1) },
 			"ReflectLeft":           func() { s.ReflectLeft(square, x) },
-			"ReflectLeftPullback":   func() { s.ReflectLeftPullback(square, square, x, y) },
 			"ReflectLeftBackward":   func() { s.ReflectLeftBackward(square, square, x, y) },
 		} {
 			if n := testing.AllocsPerRun(10, f); n != 0 {

@@ -25,7 +25,6 @@ type assembly struct {
 	dot             func(x, y *float32, n int) float64
 	columnSums      func(dst, a *float32, stride, rows, cols int)
 	reflect         func(q *float32, stride int, u *float32, rows, cols int)
-	reflectPullback func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int)
 	reflectBackward func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int)
 
 	lstmForward      func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows, cols int)
@@ -61,7 +60,6 @@ var assemblies = [...]*assembly{
 		dot:              dotAVX2,
 		columnSums:       columnSumsAVX2,
 		reflect:          reflectAVX2,
-		reflectPullback:  reflectPullbackAVX2,
 		reflectBackward:  reflectBackwardAVX2,
 		lstmForward:      lstmForwardAVX2,
 		lstmBackward:     lstmBackwardAVX2,
@@ -93,7 +91,6 @@ var assemblies = [...]*assembly{
 		dot:              dotAVX512,
 		columnSums:       columnSumsAVX512,
 		reflect:          reflectAVX512,
-		reflectPullback:  reflectPullbackAVX512,
 		reflectBackward:  reflectBackwardAVX512,
 		lstmForward:      lstmForwardAVX512,
 		lstmBackward:     lstmBackwardAVX512,

@@ -114,19 +114,10 @@ func columnSumsAVX2(dst *float32, a *float32, stride int, rows int, cols int)
 //go:noescape
 func reflectAVX2(q *float32, stride int, u *float32, rows int, cols int)
 
-// reflectPullbackAVX2 is the way back through reflect, strides in bytes; s as there:
+// reflectBackwardAVX2 is the way back through reflect, of which q is the result, strides in bytes; s as there:
 //
-//	α = s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]
-//	du[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β
-//
-//go:noescape
-func reflectPullbackAVX2(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
-
-// reflectBackwardAVX2 is the way back through reflect, strides in bytes; s as there:
-//
-//	α = s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]
-//	α = −α; q[i] += u[i]·α
-//	du[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β
+//	α = −s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]
+//	q[i] += u[i]·α; du[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β
 //
 //go:noescape
 func reflectBackwardAVX2(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)

@@ -6291,9 +6291,9 @@ GLOBL float00800000<>(SB), RODATA|NOPTR, $4
 DATA float40000000<>+0(SB)/4, $0x40000000
 GLOBL float40000000<>(SB), RODATA|NOPTR, $4
 
-// func reflectPullbackAVX2(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
+// func reflectBackwardAVX2(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·reflectPullbackAVX2(SB), NOSPLIT, $8-64
+TEXT ·reflectBackwardAVX2(SB), NOSPLIT, $8-64
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -6416,606 +6416,6 @@ done346:
 	VADDPS       Y8, Y6, Y6
 	VMULPS       Y0, Y5, Y5
 	VMULPS       Y0, Y6, Y6
-	VMULPS       Y5, Y1, Y3
-	VFMADD231PS  Y6, Y2, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X4, X3, X4
-	VPERMILPS    $0x4e, X4, X3
-	VADDPS       X3, X4, X4
-	VPERMILPS    $0xb1, X4, X3
-	VADDPS       X3, X4, X4
-	VBROADCASTSS X4, Y3
-	MOVQ         u+32(FP), DI
-	MOVQ         AX, R8
-	MOVQ         DX, R9
-	MOVQ         du+40(FP), R10
-	MOVQ         rows+48(FP), R11
-	SUBQ         $0x04, R11
-	JL           rest348
-
-four347:
-	VBROADCASTSS (DI), Y4
-	VMOVUPS      (R9), Y7
-	VMULPS       Y1, Y7, Y8
-	VMOVUPS      (R8), Y9
-	VFMADD231PS  Y9, Y5, Y8
-	VFNMADD231PS Y5, Y4, Y7
-	VMOVUPS      Y7, (R9)
-	VMOVUPS      32(R9), Y7
-	VFMADD231PS  Y2, Y7, Y8
-	VMOVUPS      32(R8), Y9
-	VFMADD231PS  Y9, Y6, Y8
-	VFNMADD231PS Y6, Y4, Y7
-	VMOVUPS      Y7, 32(R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Y4
-	VMOVUPS      (R9), Y7
-	VMULPS       Y1, Y7, Y9
-	VMOVUPS      (R8), Y10
-	VFMADD231PS  Y10, Y5, Y9
-	VFNMADD231PS Y5, Y4, Y7
-	VMOVUPS      Y7, (R9)
-	VMOVUPS      32(R9), Y7
-	VFMADD231PS  Y2, Y7, Y9
-	VMOVUPS      32(R8), Y10
-	VFMADD231PS  Y10, Y6, Y9
-	VFNMADD231PS Y6, Y4, Y7
-	VMOVUPS      Y7, 32(R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VSHUFPS      $0x88, Y9, Y8, Y4
-	VSHUFPS      $0xdd, Y9, Y8, Y7
-	VADDPS       Y7, Y4, Y4
-	VBROADCASTSS (DI), Y7
-	VMOVUPS      (R9), Y8
-	VMULPS       Y1, Y8, Y9
-	VMOVUPS      (R8), Y10
-	VFMADD231PS  Y10, Y5, Y9
-	VFNMADD231PS Y5, Y7, Y8
-	VMOVUPS      Y8, (R9)
-	VMOVUPS      32(R9), Y8
-	VFMADD231PS  Y2, Y8, Y9
-	VMOVUPS      32(R8), Y10
-	VFMADD231PS  Y10, Y6, Y9
-	VFNMADD231PS Y6, Y7, Y8
-	VMOVUPS      Y8, 32(R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Y7
-	VMOVUPS      (R9), Y8
-	VMULPS       Y1, Y8, Y10
-	VMOVUPS      (R8), Y11
-	VFMADD231PS  Y11, Y5, Y10
-	VFNMADD231PS Y5, Y7, Y8
-	VMOVUPS      Y8, (R9)
-	VMOVUPS      32(R9), Y8
-	VFMADD231PS  Y2, Y8, Y10
-	VMOVUPS      32(R8), Y11
-	VFMADD231PS  Y11, Y6, Y10
-	VFNMADD231PS Y6, Y7, Y8
-	VMOVUPS      Y8, 32(R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VSHUFPS      $0x88, Y10, Y9, Y7
-	VSHUFPS      $0xdd, Y10, Y9, Y8
-	VADDPS       Y8, Y7, Y7
-	VSHUFPS      $0x88, Y7, Y4, Y8
-	VSHUFPS      $0xdd, Y7, Y4, Y4
-	VADDPS       Y4, Y8, Y8
-	VEXTRACTF128 $0x01, Y8, X4
-	VADDPS       X4, X8, X4
-	VMULPS       -16(DI), X3, X7
-	VSUBPS       X4, X7, X7
-	VADDPS       (R10), X7, X7
-	VMOVUPS      X7, (R10)
-	ADDQ         $0x10, R10
-	SUBQ         $0x04, R11
-	JGE          four347
-
-rest348:
-	ADDQ $0x04, R11
-	JE   done350
-
-one349:
-	VBROADCASTSS (DI), Y4
-	VMOVUPS      (R9), Y7
-	VMULPS       Y1, Y7, Y8
-	VMOVUPS      (R8), Y9
-	VFMADD231PS  Y9, Y5, Y8
-	VFNMADD231PS Y5, Y4, Y7
-	VMOVUPS      Y7, (R9)
-	VMOVUPS      32(R9), Y7
-	VFMADD231PS  Y2, Y7, Y8
-	VMOVUPS      32(R8), Y9
-	VFMADD231PS  Y9, Y6, Y8
-	VFNMADD231PS Y6, Y4, Y7
-	VMOVUPS      Y7, 32(R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VEXTRACTF128 $0x01, Y8, X4
-	VADDPS       X4, X8, X4
-	VPERMILPS    $0x4e, X4, X7
-	VADDPS       X7, X4, X4
-	VPERMILPS    $0xb1, X4, X7
-	VADDPS       X7, X4, X4
-	VMULSS       -4(DI), X3, X7
-	VSUBSS       X4, X7, X7
-	VADDSS       (R10), X7, X7
-	VMOVSS       X7, (R10)
-	ADDQ         $0x04, R10
-	DECQ         R11
-	JNE          one349
-
-done350:
-	ADDQ $0x00000040, AX
-	ADDQ $0x00000040, DX
-	SUBQ $0x10, SI
-	JMP  two339
-
-one340:
-	CMPQ   SI, $0x08
-	JL     rest341
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   u+32(FP), DI
-	MOVQ   AX, R8
-	MOVQ   DX, R9
-	MOVQ   rows+48(FP), R10
-	SUBQ   $0x02, R10
-	JL     rest352
-
-loop351:
-	VBROADCASTSS (DI), Y5
-	VMOVUPS      (R8), Y6
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVUPS      (R9), Y6
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Y5
-	VMOVUPS      (R8), Y6
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVUPS      (R9), Y6
-	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	SUBQ         $0x02, R10
-	JGE          loop351
-
-rest352:
-	ADDQ $0x02, R10
-	JE   done354
-
-tail353:
-	VBROADCASTSS (DI), Y5
-	VMOVUPS      (R8), Y6
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVUPS      (R9), Y6
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	DECQ         R10
-	JNE          tail353
-
-done354:
-	VADDPS       Y2, Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VADDPS       Y4, Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VMULPS       Y3, Y1, Y2
-	VEXTRACTF128 $0x01, Y2, X4
-	VADDPS       X4, X2, X4
-	VPERMILPS    $0x4e, X4, X2
-	VADDPS       X2, X4, X4
-	VPERMILPS    $0xb1, X4, X2
-	VADDPS       X2, X4, X4
-	VBROADCASTSS X4, Y2
-	MOVQ         u+32(FP), DI
-	MOVQ         AX, R8
-	MOVQ         DX, R9
-	MOVQ         du+40(FP), R10
-	MOVQ         rows+48(FP), R11
-	SUBQ         $0x04, R11
-	JL           rest356
-
-four355:
-	VBROADCASTSS (DI), Y4
-	VMOVUPS      (R9), Y5
-	VMULPS       Y1, Y5, Y6
-	VMOVUPS      (R8), Y7
-	VFMADD231PS  Y7, Y3, Y6
-	VFNMADD231PS Y3, Y4, Y5
-	VMOVUPS      Y5, (R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Y4
-	VMOVUPS      (R9), Y5
-	VMULPS       Y1, Y5, Y7
-	VMOVUPS      (R8), Y8
-	VFMADD231PS  Y8, Y3, Y7
-	VFNMADD231PS Y3, Y4, Y5
-	VMOVUPS      Y5, (R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VSHUFPS      $0x88, Y7, Y6, Y4
-	VSHUFPS      $0xdd, Y7, Y6, Y5
-	VADDPS       Y5, Y4, Y4
-	VBROADCASTSS (DI), Y5
-	VMOVUPS      (R9), Y6
-	VMULPS       Y1, Y6, Y7
-	VMOVUPS      (R8), Y8
-	VFMADD231PS  Y8, Y3, Y7
-	VFNMADD231PS Y3, Y5, Y6
-	VMOVUPS      Y6, (R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Y5
-	VMOVUPS      (R9), Y6
-	VMULPS       Y1, Y6, Y8
-	VMOVUPS      (R8), Y9
-	VFMADD231PS  Y9, Y3, Y8
-	VFNMADD231PS Y3, Y5, Y6
-	VMOVUPS      Y6, (R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VSHUFPS      $0x88, Y8, Y7, Y5
-	VSHUFPS      $0xdd, Y8, Y7, Y6
-	VADDPS       Y6, Y5, Y5
-	VSHUFPS      $0x88, Y5, Y4, Y6
-	VSHUFPS      $0xdd, Y5, Y4, Y4
-	VADDPS       Y4, Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X4
-	VADDPS       X4, X6, X4
-	VMULPS       -16(DI), X2, X5
-	VSUBPS       X4, X5, X5
-	VADDPS       (R10), X5, X5
-	VMOVUPS      X5, (R10)
-	ADDQ         $0x10, R10
-	SUBQ         $0x04, R11
-	JGE          four355
-
-rest356:
-	ADDQ $0x04, R11
-	JE   done358
-
-one357:
-	VBROADCASTSS (DI), Y4
-	VMOVUPS      (R9), Y5
-	VMULPS       Y1, Y5, Y6
-	VMOVUPS      (R8), Y7
-	VFMADD231PS  Y7, Y3, Y6
-	VFNMADD231PS Y3, Y4, Y5
-	VMOVUPS      Y5, (R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VEXTRACTF128 $0x01, Y6, X4
-	VADDPS       X4, X6, X4
-	VPERMILPS    $0x4e, X4, X5
-	VADDPS       X5, X4, X4
-	VPERMILPS    $0xb1, X4, X5
-	VADDPS       X5, X4, X4
-	VMULSS       -4(DI), X2, X5
-	VSUBSS       X4, X5, X5
-	VADDSS       (R10), X5, X5
-	VMOVSS       X5, (R10)
-	ADDQ         $0x04, R10
-	DECQ         R11
-	JNE          one357
-
-done358:
-	ADDQ $0x00000020, AX
-	ADDQ $0x00000020, DX
-	SUBQ $0x08, SI
-
-rest341:
-	TESTQ   SI, SI
-	JE      done342
-	LEAQ    masks<>+32(SB), DI
-	NEGQ    SI
-	VMOVUPS (DI)(SI*4), Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	MOVQ    u+32(FP), SI
-	MOVQ    AX, DI
-	MOVQ    DX, R8
-	MOVQ    rows+48(FP), R9
-	SUBQ    $0x02, R9
-	JL      rest360
-
-loop359:
-	VBROADCASTSS (SI), Y6
-	VMASKMOVPS   (DI), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VMASKMOVPS   (R8), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	ADDQ         CX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y6
-	VMASKMOVPS   (DI), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VMASKMOVPS   (R8), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         CX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x04, SI
-	SUBQ         $0x02, R9
-	JGE          loop359
-
-rest360:
-	ADDQ $0x02, R9
-	JE   done362
-
-tail361:
-	VBROADCASTSS (SI), Y6
-	VMASKMOVPS   (DI), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VMASKMOVPS   (R8), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	ADDQ         CX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x04, SI
-	DECQ         R9
-	JNE          tail361
-
-done362:
-	VADDPS       Y3, Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y5, Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VMULPS       Y4, Y2, Y0
-	VEXTRACTF128 $0x01, Y0, X3
-	VADDPS       X3, X0, X3
-	VPERMILPS    $0x4e, X3, X0
-	VADDPS       X0, X3, X3
-	VPERMILPS    $0xb1, X3, X0
-	VADDPS       X0, X3, X3
-	VBROADCASTSS X3, Y0
-	MOVQ         u+32(FP), SI
-	MOVQ         DX, DX
-	MOVQ         du+40(FP), DI
-	MOVQ         rows+48(FP), R8
-	SUBQ         $0x04, R8
-	JL           rest364
-
-four363:
-	VBROADCASTSS (SI), Y3
-	VMASKMOVPS   (DX), Y1, Y5
-	VMULPS       Y2, Y5, Y6
-	VMASKMOVPS   (AX), Y1, Y7
-	VFMADD231PS  Y7, Y4, Y6
-	VFNMADD231PS Y4, Y3, Y5
-	VMASKMOVPS   Y5, Y1, (DX)
-	ADDQ         CX, AX
-	ADDQ         BX, DX
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y3
-	VMASKMOVPS   (DX), Y1, Y5
-	VMULPS       Y2, Y5, Y7
-	VMASKMOVPS   (AX), Y1, Y8
-	VFMADD231PS  Y8, Y4, Y7
-	VFNMADD231PS Y4, Y3, Y5
-	VMASKMOVPS   Y5, Y1, (DX)
-	ADDQ         CX, AX
-	ADDQ         BX, DX
-	ADDQ         $0x04, SI
-	VSHUFPS      $0x88, Y7, Y6, Y3
-	VSHUFPS      $0xdd, Y7, Y6, Y5
-	VADDPS       Y5, Y3, Y3
-	VBROADCASTSS (SI), Y5
-	VMASKMOVPS   (DX), Y1, Y6
-	VMULPS       Y2, Y6, Y7
-	VMASKMOVPS   (AX), Y1, Y8
-	VFMADD231PS  Y8, Y4, Y7
-	VFNMADD231PS Y4, Y5, Y6
-	VMASKMOVPS   Y6, Y1, (DX)
-	ADDQ         CX, AX
-	ADDQ         BX, DX
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y5
-	VMASKMOVPS   (DX), Y1, Y6
-	VMULPS       Y2, Y6, Y8
-	VMASKMOVPS   (AX), Y1, Y9
-	VFMADD231PS  Y9, Y4, Y8
-	VFNMADD231PS Y4, Y5, Y6
-	VMASKMOVPS   Y6, Y1, (DX)
-	ADDQ         CX, AX
-	ADDQ         BX, DX
-	ADDQ         $0x04, SI
-	VSHUFPS      $0x88, Y8, Y7, Y5
-	VSHUFPS      $0xdd, Y8, Y7, Y6
-	VADDPS       Y6, Y5, Y5
-	VSHUFPS      $0x88, Y5, Y3, Y6
-	VSHUFPS      $0xdd, Y5, Y3, Y3
-	VADDPS       Y3, Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X3
-	VADDPS       X3, X6, X3
-	VMULPS       -16(SI), X0, X5
-	VSUBPS       X3, X5, X5
-	VADDPS       (DI), X5, X5
-	VMOVUPS      X5, (DI)
-	ADDQ         $0x10, DI
-	SUBQ         $0x04, R8
-	JGE          four363
-
-rest364:
-	ADDQ $0x04, R8
-	JE   done366
-
-one365:
-	VBROADCASTSS (SI), Y3
-	VMASKMOVPS   (DX), Y1, Y5
-	VMULPS       Y2, Y5, Y6
-	VMASKMOVPS   (AX), Y1, Y7
-	VFMADD231PS  Y7, Y4, Y6
-	VFNMADD231PS Y4, Y3, Y5
-	VMASKMOVPS   Y5, Y1, (DX)
-	ADDQ         CX, AX
-	ADDQ         BX, DX
-	ADDQ         $0x04, SI
-	VEXTRACTF128 $0x01, Y6, X3
-	VADDPS       X3, X6, X3
-	VPERMILPS    $0x4e, X3, X5
-	VADDPS       X5, X3, X3
-	VPERMILPS    $0xb1, X3, X5
-	VADDPS       X5, X3, X3
-	VMULSS       -4(SI), X0, X5
-	VSUBSS       X3, X5, X5
-	VADDSS       (DI), X5, X5
-	VMOVSS       X5, (DI)
-	ADDQ         $0x04, DI
-	DECQ         R8
-	JNE          one365
-
-done366:
-done342:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func reflectBackwardAVX2(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·reflectBackwardAVX2(SB), NOSPLIT, $8-64
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     q+0(FP), AX
-	MOVQ     qStride+8(FP), CX
-	MOVQ     grad+16(FP), DX
-	MOVQ     gradStride+24(FP), BX
-	MOVQ     cols+56(FP), SI
-	MOVQ     u+32(FP), DI
-	MOVQ     rows+48(FP), R8
-	VXORPS   Y0, Y0, Y0
-	XORQ     R9, R9
-	SUBQ     $0x08, R8
-	JL       next368
-
-vectors367:
-	VMOVUPS     (DI)(R9*4), Y1
-	VFMADD231PS Y1, Y1, Y0
-	ADDQ        $0x08, R9
-	SUBQ        $0x08, R8
-	JGE         vectors367
-
-next368:
-	ADDQ        $0x08, R8
-	JE          done369
-	LEAQ        masks<>+32(SB), R10
-	NEGQ        R8
-	VMOVUPS     (R10)(R8*4), Y1
-	VMASKMOVPS  (DI)(R9*4), Y1, Y1
-	VFMADD231PS Y1, Y1, Y0
-
-done369:
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VPERMILPS    $0x4e, X1, X0
-	VADDPS       X0, X1, X1
-	VPERMILPS    $0xb1, X1, X0
-	VADDPS       X0, X1, X1
-	VBROADCASTSS X1, Y0
-	VBROADCASTSS float00800000<>+0(SB), Y1
-	VCMPPS       $0x05, Y1, Y0, Y1
-	VBROADCASTSS float40000000<>+0(SB), Y2
-	VDIVPS       Y0, Y2, Y0
-	VANDPS       Y1, Y0, Y0
-
-two370:
-	CMPQ   SI, $0x10
-	JL     one371
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   u+32(FP), DI
-	MOVQ   AX, R8
-	MOVQ   DX, R9
-	MOVQ   rows+48(FP), R10
-	SUBQ   $0x02, R10
-	JL     rest375
-
-loop374:
-	VBROADCASTSS (DI), Y9
-	VMOVUPS      (R8), Y10
-	VFMADD231PS  Y10, Y9, Y1
-	VMOVUPS      (R9), Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      32(R8), Y10
-	VFMADD231PS  Y10, Y9, Y2
-	VMOVUPS      32(R9), Y10
-	VFMADD231PS  Y10, Y9, Y6
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Y9
-	VMOVUPS      (R8), Y10
-	VFMADD231PS  Y10, Y9, Y3
-	VMOVUPS      (R9), Y10
-	VFMADD231PS  Y10, Y9, Y7
-	VMOVUPS      32(R8), Y10
-	VFMADD231PS  Y10, Y9, Y4
-	VMOVUPS      32(R9), Y10
-	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	SUBQ         $0x02, R10
-	JGE          loop374
-
-rest375:
-	ADDQ $0x02, R10
-	JE   done377
-
-tail376:
-	VBROADCASTSS (DI), Y9
-	VMOVUPS      (R8), Y10
-	VFMADD231PS  Y10, Y9, Y1
-	VMOVUPS      (R9), Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      32(R8), Y10
-	VFMADD231PS  Y10, Y9, Y2
-	VMOVUPS      32(R9), Y10
-	VFMADD231PS  Y10, Y9, Y6
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	DECQ         R10
-	JNE          tail376
-
-done377:
-	VADDPS       Y3, Y1, Y1
-	VADDPS       Y4, Y2, Y2
-	VMULPS       Y0, Y1, Y1
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y7, Y5, Y5
-	VADDPS       Y8, Y6, Y6
-	VMULPS       Y0, Y5, Y5
-	VMULPS       Y0, Y6, Y6
 	VXORPS       Y3, Y3, Y3
 	VSUBPS       Y1, Y3, Y1
 	VSUBPS       Y2, Y3, Y2
@@ -7034,9 +6434,9 @@ done377:
 	MOVQ         du+40(FP), R10
 	MOVQ         rows+48(FP), R11
 	SUBQ         $0x04, R11
-	JL           rest379
+	JL           rest348
 
-four378:
+four347:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y7
 	VMULPS       Y1, Y7, Y8
@@ -7134,13 +6534,13 @@ four378:
 	VMOVUPS      X7, (R10)
 	ADDQ         $0x10, R10
 	SUBQ         $0x04, R11
-	JGE          four378
+	JGE          four347
 
-rest379:
+rest348:
 	ADDQ $0x04, R11
-	JE   done381
+	JE   done350
 
-one380:
+one349:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y7
 	VMULPS       Y1, Y7, Y8
@@ -7173,17 +6573,17 @@ one380:
 	VMOVSS       X7, (R10)
 	ADDQ         $0x04, R10
 	DECQ         R11
-	JNE          one380
+	JNE          one349
 
-done381:
+done350:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, DX
 	SUBQ $0x10, SI
-	JMP  two370
+	JMP  two339
 
-one371:
+one340:
 	CMPQ   SI, $0x08
-	JL     rest372
+	JL     rest341
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -7193,9 +6593,9 @@ one371:
 	MOVQ   DX, R9
 	MOVQ   rows+48(FP), R10
 	SUBQ   $0x02, R10
-	JL     rest383
+	JL     rest352
 
-loop382:
+loop351:
 	VBROADCASTSS (DI), Y5
 	VMOVUPS      (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -7213,13 +6613,13 @@ loop382:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop382
+	JGE          loop351
 
-rest383:
+rest352:
 	ADDQ $0x02, R10
-	JE   done385
+	JE   done354
 
-tail384:
+tail353:
 	VBROADCASTSS (DI), Y5
 	VMOVUPS      (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -7229,9 +6629,9 @@ tail384:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail384
+	JNE          tail353
 
-done385:
+done354:
 	VADDPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VADDPS       Y4, Y3, Y3
@@ -7252,9 +6652,9 @@ done385:
 	MOVQ         du+40(FP), R10
 	MOVQ         rows+48(FP), R11
 	SUBQ         $0x04, R11
-	JL           rest387
+	JL           rest356
 
-four386:
+four355:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y5
 	VMULPS       Y1, Y5, Y6
@@ -7320,13 +6720,13 @@ four386:
 	VMOVUPS      X5, (R10)
 	ADDQ         $0x10, R10
 	SUBQ         $0x04, R11
-	JGE          four386
+	JGE          four355
 
-rest387:
+rest356:
 	ADDQ $0x04, R11
-	JE   done389
+	JE   done358
 
-one388:
+one357:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y5
 	VMULPS       Y1, Y5, Y6
@@ -7351,16 +6751,16 @@ one388:
 	VMOVSS       X5, (R10)
 	ADDQ         $0x04, R10
 	DECQ         R11
-	JNE          one388
+	JNE          one357
 
-done389:
+done358:
 	ADDQ $0x00000020, AX
 	ADDQ $0x00000020, DX
 	SUBQ $0x08, SI
 
-rest372:
+rest341:
 	TESTQ   SI, SI
-	JE      done373
+	JE      done342
 	LEAQ    masks<>+32(SB), DI
 	NEGQ    SI
 	VMOVUPS (DI)(SI*4), Y1
@@ -7373,9 +6773,9 @@ rest372:
 	MOVQ    DX, R8
 	MOVQ    rows+48(FP), R9
 	SUBQ    $0x02, R9
-	JL      rest391
+	JL      rest360
 
-loop390:
+loop359:
 	VBROADCASTSS (SI), Y6
 	VMASKMOVPS   (DI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -7393,13 +6793,13 @@ loop390:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R9
-	JGE          loop390
+	JGE          loop359
 
-rest391:
+rest360:
 	ADDQ $0x02, R9
-	JE   done393
+	JE   done362
 
-tail392:
+tail361:
 	VBROADCASTSS (SI), Y6
 	VMASKMOVPS   (DI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -7409,9 +6809,9 @@ tail392:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	DECQ         R9
-	JNE          tail392
+	JNE          tail361
 
-done393:
+done362:
 	VADDPS       Y3, Y2, Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y5, Y4, Y4
@@ -7431,9 +6831,9 @@ done393:
 	MOVQ         du+40(FP), DI
 	MOVQ         rows+48(FP), R8
 	SUBQ         $0x04, R8
-	JL           rest395
+	JL           rest364
 
-four394:
+four363:
 	VBROADCASTSS (SI), Y3
 	VMASKMOVPS   (DX), Y1, Y5
 	VMULPS       Y2, Y5, Y6
@@ -7499,13 +6899,13 @@ four394:
 	VMOVUPS      X5, (DI)
 	ADDQ         $0x10, DI
 	SUBQ         $0x04, R8
-	JGE          four394
+	JGE          four363
 
-rest395:
+rest364:
 	ADDQ $0x04, R8
-	JE   done397
+	JE   done366
 
-one396:
+one365:
 	VBROADCASTSS (SI), Y3
 	VMASKMOVPS   (DX), Y1, Y5
 	VMULPS       Y2, Y5, Y6
@@ -7530,10 +6930,10 @@ one396:
 	VMOVSS       X5, (DI)
 	ADDQ         $0x04, DI
 	DECQ         R8
-	JNE          one396
+	JNE          one365
 
-done397:
-done373:
+done366:
+done342:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7553,23 +6953,23 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $8-72
 	MOVQ     largest+56(FP), SI
 	MOVQ     sums+64(FP), DI
 
-rows398:
+rows367:
 	VBROADCASTSS floatff800000<>+0(SB), Y0
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next400
+	JL           next369
 
-vectors399:
+vectors368:
 	VMOVUPS (CX)(R8*4), Y1
 	VMAXPS  Y1, Y0, Y0
 	ADDQ    $0x08, R8
 	SUBQ    $0x08, R9
-	JGE     vectors399
+	JGE     vectors368
 
-next400:
+next369:
 	ADDQ         $0x08, R9
-	JE           done401
+	JE           done370
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y1
@@ -7578,7 +6978,7 @@ next400:
 	VBLENDVPS    Y1, Y3, Y2, Y2
 	VMAXPS       Y2, Y0, Y0
 
-done401:
+done370:
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -7589,13 +6989,13 @@ done401:
 	VBROADCASTSS X1, Y0
 	VXORPS       Y1, Y1, Y1
 	CMPQ         d+0(FP), $0x00
-	JE           skip402
+	JE           skip371
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next405
+	JL           next374
 
-vectors404:
+vectors373:
 	VMOVUPS      (CX)(R8*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -7639,11 +7039,11 @@ vectors404:
 	VMOVUPS      Y2, (AX)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors404
+	JGE          vectors373
 
-next405:
+next374:
 	ADDQ         $0x08, R9
-	JE           done406
+	JE           done375
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y2
@@ -7691,7 +7091,7 @@ next405:
 	VADDPS       Y0, Y1, Y1
 	VMASKMOVPS   Y0, Y2, (AX)(R8*4)
 
-done406:
+done375:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -7705,19 +7105,19 @@ done406:
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next408
+	JL           next377
 
-vectors407:
+vectors376:
 	VMOVUPS (AX)(R8*4), Y1
 	VMULPS  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(R8*4)
 	ADDQ    $0x08, R8
 	SUBQ    $0x08, R9
-	JGE     vectors407
+	JGE     vectors376
 
-next408:
+next377:
 	ADDQ       $0x08, R9
-	JE         done409
+	JE         done378
 	LEAQ       masks<>+32(SB), R10
 	NEGQ       R9
 	VMOVUPS    (R10)(R9*4), Y1
@@ -7725,16 +7125,16 @@ next408:
 	VMULPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y1, (AX)(R8*4)
 
-done409:
-	JMP summed403
+done378:
+	JMP summed372
 
-skip402:
+skip371:
 	XORQ R8, R8
 	MOVQ BX, R9
 	SUBQ $0x08, R9
-	JL   next411
+	JL   next380
 
-vectors410:
+vectors379:
 	VMOVUPS      (CX)(R8*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -7777,11 +7177,11 @@ vectors410:
 	VADDPS       Y2, Y1, Y1
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors410
+	JGE          vectors379
 
-next411:
+next380:
 	ADDQ         $0x08, R9
-	JE           done412
+	JE           done381
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y2
@@ -7828,7 +7228,7 @@ next411:
 	VMULPS       Y0, Y2, Y0
 	VADDPS       Y0, Y1, Y1
 
-done412:
+done381:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -7837,13 +7237,13 @@ done412:
 	VADDPS       X1, X0, X0
 	VMOVSS       X0, (DI)
 
-summed403:
+summed372:
 	ADDQ     $0x04, SI
 	ADDQ     $0x04, DI
 	ADDQ     dStride+8(FP), AX
 	ADDQ     logitsStride+24(FP), CX
 	DECQ     DX
-	JNE      rows398
+	JNE      rows367
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7870,13 +7270,13 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $8-96
 	MOVQ     tanhC+48(FP), R10
 	MOVQ     h+64(FP), R11
 
-rows413:
+rows382:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x08, R13
-	JL   next415
+	JL   next384
 
-vectors414:
+vectors383:
 	VMOVUPS      (DX)(R12*4), Y0
 	VMOVUPS      (BX)(R12*4), Y1
 	VMOVUPS      (DI)(R12*4), Y2
@@ -8056,11 +7456,11 @@ vectors414:
 	VMOVUPS      Y0, (R11)(R12*4)
 	ADDQ         $0x08, R12
 	SUBQ         $0x08, R13
-	JGE          vectors414
+	JGE          vectors383
 
-next415:
+next384:
 	ADDQ         $0x08, R13
-	JE           done416
+	JE           done385
 	LEAQ         masks<>+32(SB), R14
 	NEGQ         R13
 	VMOVUPS      (R14)(R13*4), Y0
@@ -8242,7 +7642,7 @@ next415:
 	VMULPS       Y1, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (R11)(R12*4)
 
-done416:
+done385:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -8252,7 +7652,7 @@ done416:
 	ADDQ     tanhCStride+56(FP), R10
 	ADDQ     hStride+72(FP), R11
 	DECQ     CX
-	JNE      rows413
+	JNE      rows382
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8276,13 +7676,13 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $8-96
 	MOVQ     dh+48(FP), R10
 	MOVQ     dc+64(FP), R11
 
-rows417:
+rows386:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x08, R13
-	JL   next419
+	JL   next388
 
-vectors418:
+vectors387:
 	VMOVUPS      (R10)(R12*4), Y0
 	VMOVUPS      (R9)(R12*4), Y1
 	VMOVUPS      (DI)(R12*4), Y2
@@ -8319,11 +7719,11 @@ vectors418:
 	VMOVUPS      Y1, (R11)(R12*4)
 	ADDQ         $0x08, R12
 	SUBQ         $0x08, R13
-	JGE          vectors418
+	JGE          vectors387
 
-next419:
+next388:
 	ADDQ         $0x08, R13
-	JE           done420
+	JE           done389
 	LEAQ         masks<>+32(SB), R14
 	NEGQ         R13
 	VMOVUPS      (R14)(R13*4), Y0
@@ -8362,7 +7762,7 @@ next419:
 	VMASKMOVPS   Y1, Y0, (BX)(R12*4)
 	VMASKMOVPS   Y2, Y0, (R11)(R12*4)
 
-done420:
+done389:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -8372,7 +7772,7 @@ done420:
 	ADDQ     dhStride+56(FP), R10
 	ADDQ     dcStride+72(FP), R11
 	DECQ     CX
-	JNE      rows417
+	JNE      rows386
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8392,13 +7792,13 @@ TEXT ·gruGatesAVX2(SB), NOSPLIT, $8-64
 	MOVQ     hPrev+16(FP), SI
 	MOVQ     rh+32(FP), DI
 
-rows421:
+rows390:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next423
+	JL   next392
 
-vectors422:
+vectors391:
 	VMOVUPS      (DX)(R8*4), Y0
 	VMOVUPS      (BX)(R8*4), Y1
 	VXORPS       Y2, Y2, Y2
@@ -8477,11 +7877,11 @@ vectors422:
 	VMOVUPS      Y0, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors422
+	JGE          vectors391
 
-next423:
+next392:
 	ADDQ         $0x08, R9
-	JE           done424
+	JE           done393
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -8562,13 +7962,13 @@ next423:
 	VMULPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
 
-done424:
+done393:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     rhStride+40(FP), DI
 	DECQ     CX
-	JNE      rows421
+	JNE      rows390
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8588,13 +7988,13 @@ TEXT ·gruBlendAVX2(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     h+48(FP), DI
 
-rows425:
+rows394:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next427
+	JL   next396
 
-vectors426:
+vectors395:
 	VMOVUPS      (BX)(R8*4), Y0
 	VBROADCASTSS float41100000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
@@ -8637,11 +8037,11 @@ vectors426:
 	VMOVUPS      Y1, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors426
+	JGE          vectors395
 
-next427:
+next396:
 	ADDQ         $0x08, R9
-	JE           done428
+	JE           done397
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -8686,13 +8086,13 @@ next427:
 	VFMADD231PS  Y3, Y1, Y2
 	VMASKMOVPS   Y2, Y0, (DI)(R8*4)
 
-done428:
+done397:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     hStride+56(FP), DI
 	DECQ     CX
-	JNE      rows425
+	JNE      rows394
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8712,13 +8112,13 @@ TEXT ·gruBlendBackwardAVX2(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     dh+48(FP), DI
 
-rows429:
+rows398:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next431
+	JL   next400
 
-vectors430:
+vectors399:
 	VMOVUPS      (DI)(R8*4), Y0
 	VMOVUPS      (DX)(R8*4), Y1
 	VMOVUPS      (BX)(R8*4), Y2
@@ -8738,11 +8138,11 @@ vectors430:
 	VMOVUPS      Y0, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors430
+	JGE          vectors399
 
-next431:
+next400:
 	ADDQ         $0x08, R9
-	JE           done432
+	JE           done401
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -8764,13 +8164,13 @@ next431:
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
 
-done432:
+done401:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     dhStride+56(FP), DI
 	DECQ     CX
-	JNE      rows429
+	JNE      rows398
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8791,13 +8191,13 @@ TEXT ·gruGatesBackwardAVX2(SB), NOSPLIT, $8-80
 	MOVQ     drh+32(FP), DI
 	MOVQ     dh+48(FP), R8
 
-rows433:
+rows402:
 	XORQ R9, R9
 	MOVQ AX, R10
 	SUBQ $0x08, R10
-	JL   next435
+	JL   next404
 
-vectors434:
+vectors403:
 	VMOVUPS      (DI)(R9*4), Y0
 	VMOVUPS      (BX)(R9*4), Y1
 	VMOVUPS      (SI)(R9*4), Y2
@@ -8813,11 +8213,11 @@ vectors434:
 	VMOVUPS      Y0, (BX)(R9*4)
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
-	JGE          vectors434
+	JGE          vectors403
 
-next435:
+next404:
 	ADDQ         $0x08, R10
-	JE           done436
+	JE           done405
 	LEAQ         masks<>+32(SB), R11
 	NEGQ         R10
 	VMOVUPS      (R11)(R10*4), Y0
@@ -8835,14 +8235,14 @@ next435:
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (BX)(R9*4)
 
-done436:
+done405:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     drhStride+40(FP), DI
 	ADDQ     dhStride+56(FP), R8
 	DECQ     CX
-	JNE      rows433
+	JNE      rows402
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -5972,9 +5972,9 @@ GLOBL float00800000<>(SB), RODATA|NOPTR, $4
 DATA float40000000<>+0(SB)/4, $0x40000000
 GLOBL float40000000<>(SB), RODATA|NOPTR, $4
 
-// func reflectPullbackAVX512(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
+// func reflectBackwardAVX512(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
 // Requires: AVX, AVX512F, AVX512VL, BMI2
-TEXT ·reflectPullbackAVX512(SB), NOSPLIT, $8-64
+TEXT ·reflectBackwardAVX512(SB), NOSPLIT, $8-64
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -6043,643 +6043,6 @@ two277:
 
 loop281:
 	VBROADCASTSS (DI), Z1
-	VMOVUPS      (R8), Z18
-	VFMADD231PS  Z18, Z1, Z2
-	VMOVUPS      (R9), Z18
-	VFMADD231PS  Z18, Z1, Z6
-	VMOVUPS      64(R8), Z18
-	VFMADD231PS  Z18, Z1, Z3
-	VMOVUPS      64(R9), Z18
-	VFMADD231PS  Z18, Z1, Z7
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Z1
-	VMOVUPS      (R8), Z18
-	VFMADD231PS  Z18, Z1, Z4
-	VMOVUPS      (R9), Z18
-	VFMADD231PS  Z18, Z1, Z8
-	VMOVUPS      64(R8), Z18
-	VFMADD231PS  Z18, Z1, Z5
-	VMOVUPS      64(R9), Z18
-	VFMADD231PS  Z18, Z1, Z9
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	SUBQ         $0x02, R10
-	JGE          loop281
-
-rest282:
-	ADDQ $0x02, R10
-	JE   done284
-
-tail283:
-	VBROADCASTSS (DI), Z1
-	VMOVUPS      (R8), Z18
-	VFMADD231PS  Z18, Z1, Z2
-	VMOVUPS      (R9), Z18
-	VFMADD231PS  Z18, Z1, Z6
-	VMOVUPS      64(R8), Z18
-	VFMADD231PS  Z18, Z1, Z3
-	VMOVUPS      64(R9), Z18
-	VFMADD231PS  Z18, Z1, Z7
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	DECQ         R10
-	JNE          tail283
-
-done284:
-	VADDPS        Z4, Z2, Z2
-	VADDPS        Z5, Z3, Z3
-	VMULPS        Z0, Z2, Z2
-	VMULPS        Z0, Z3, Z3
-	VADDPS        Z8, Z6, Z6
-	VADDPS        Z9, Z7, Z7
-	VMULPS        Z0, Z6, Z6
-	VMULPS        Z0, Z7, Z7
-	VMULPS        Z6, Z2, Z1
-	VFMADD231PS   Z7, Z3, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y18
-	VADDPS        Y18, Y1, Y18
-	VEXTRACTF32X4 $0x01, Y18, X1
-	VADDPS        X1, X18, X1
-	VPERMILPS     $0x4e, X1, X18
-	VADDPS        X18, X1, X1
-	VPERMILPS     $0xb1, X1, X18
-	VADDPS        X18, X1, X1
-	VBROADCASTSS  X1, Z1
-	MOVQ          u+32(FP), DI
-	MOVQ          AX, R8
-	MOVQ          DX, R9
-	MOVQ          du+40(FP), R10
-	MOVQ          rows+48(FP), R11
-	SUBQ          $0x04, R11
-	JL            rest286
-
-four285:
-	VBROADCASTSS  (DI), Z18
-	VMOVUPS       (R9), Z19
-	VMULPS        Z2, Z19, Z20
-	VMOVUPS       (R8), Z21
-	VFMADD231PS   Z21, Z6, Z20
-	VFNMADD231PS  Z6, Z18, Z19
-	VMOVUPS       Z19, (R9)
-	VMOVUPS       64(R9), Z19
-	VFMADD231PS   Z3, Z19, Z20
-	VMOVUPS       64(R8), Z21
-	VFMADD231PS   Z21, Z7, Z20
-	VFNMADD231PS  Z7, Z18, Z19
-	VMOVUPS       Z19, 64(R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z20, Y18
-	VADDPS        Y18, Y20, Y18
-	VBROADCASTSS  (DI), Z19
-	VMOVUPS       (R9), Z20
-	VMULPS        Z2, Z20, Z21
-	VMOVUPS       (R8), Z22
-	VFMADD231PS   Z22, Z6, Z21
-	VFNMADD231PS  Z6, Z19, Z20
-	VMOVUPS       Z20, (R9)
-	VMOVUPS       64(R9), Z20
-	VFMADD231PS   Z3, Z20, Z21
-	VMOVUPS       64(R8), Z22
-	VFMADD231PS   Z22, Z7, Z21
-	VFNMADD231PS  Z7, Z19, Z20
-	VMOVUPS       Z20, 64(R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z21, Y19
-	VADDPS        Y19, Y21, Y19
-	VSHUFPS       $0x88, Y19, Y18, Y20
-	VSHUFPS       $0xdd, Y19, Y18, Y18
-	VADDPS        Y18, Y20, Y20
-	VBROADCASTSS  (DI), Z18
-	VMOVUPS       (R9), Z19
-	VMULPS        Z2, Z19, Z21
-	VMOVUPS       (R8), Z22
-	VFMADD231PS   Z22, Z6, Z21
-	VFNMADD231PS  Z6, Z18, Z19
-	VMOVUPS       Z19, (R9)
-	VMOVUPS       64(R9), Z19
-	VFMADD231PS   Z3, Z19, Z21
-	VMOVUPS       64(R8), Z22
-	VFMADD231PS   Z22, Z7, Z21
-	VFNMADD231PS  Z7, Z18, Z19
-	VMOVUPS       Z19, 64(R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z21, Y18
-	VADDPS        Y18, Y21, Y18
-	VBROADCASTSS  (DI), Z19
-	VMOVUPS       (R9), Z21
-	VMULPS        Z2, Z21, Z22
-	VMOVUPS       (R8), Z23
-	VFMADD231PS   Z23, Z6, Z22
-	VFNMADD231PS  Z6, Z19, Z21
-	VMOVUPS       Z21, (R9)
-	VMOVUPS       64(R9), Z21
-	VFMADD231PS   Z3, Z21, Z22
-	VMOVUPS       64(R8), Z23
-	VFMADD231PS   Z23, Z7, Z22
-	VFNMADD231PS  Z7, Z19, Z21
-	VMOVUPS       Z21, 64(R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z22, Y19
-	VADDPS        Y19, Y22, Y19
-	VSHUFPS       $0x88, Y19, Y18, Y21
-	VSHUFPS       $0xdd, Y19, Y18, Y18
-	VADDPS        Y18, Y21, Y21
-	VSHUFPS       $0x88, Y21, Y20, Y18
-	VSHUFPS       $0xdd, Y21, Y20, Y19
-	VADDPS        Y19, Y18, Y18
-	VEXTRACTF32X4 $0x01, Y18, X19
-	VADDPS        X19, X18, X19
-	VMULPS        -16(DI), X1, X18
-	VSUBPS        X19, X18, X18
-	VADDPS        (R10), X18, X18
-	VMOVUPS       X18, (R10)
-	ADDQ          $0x10, R10
-	SUBQ          $0x04, R11
-	JGE           four285
-
-rest286:
-	ADDQ $0x04, R11
-	JE   done288
-
-one287:
-	VBROADCASTSS  (DI), Z18
-	VMOVUPS       (R9), Z19
-	VMULPS        Z2, Z19, Z20
-	VMOVUPS       (R8), Z21
-	VFMADD231PS   Z21, Z6, Z20
-	VFNMADD231PS  Z6, Z18, Z19
-	VMOVUPS       Z19, (R9)
-	VMOVUPS       64(R9), Z19
-	VFMADD231PS   Z3, Z19, Z20
-	VMOVUPS       64(R8), Z21
-	VFMADD231PS   Z21, Z7, Z20
-	VFNMADD231PS  Z7, Z18, Z19
-	VMOVUPS       Z19, 64(R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z20, Y18
-	VADDPS        Y18, Y20, Y18
-	VEXTRACTF32X4 $0x01, Y18, X19
-	VADDPS        X19, X18, X19
-	VPERMILPS     $0x4e, X19, X18
-	VADDPS        X18, X19, X19
-	VPERMILPS     $0xb1, X19, X18
-	VADDPS        X18, X19, X19
-	VMULSS        -4(DI), X1, X18
-	VSUBSS        X19, X18, X18
-	VADDSS        (R10), X18, X18
-	VMOVSS        X18, (R10)
-	ADDQ          $0x04, R10
-	DECQ          R11
-	JNE           one287
-
-done288:
-	ADDQ $0x00000080, AX
-	ADDQ $0x00000080, DX
-	SUBQ $0x20, SI
-	JMP  two277
-
-one278:
-	CMPQ   SI, $0x10
-	JL     rest279
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	MOVQ   u+32(FP), DI
-	MOVQ   AX, R8
-	MOVQ   DX, R9
-	MOVQ   rows+48(FP), R10
-	SUBQ   $0x02, R10
-	JL     rest290
-
-loop289:
-	VBROADCASTSS (DI), Z1
-	VMOVUPS      (R8), Z2
-	VFMADD231PS  Z2, Z1, Z10
-	VMOVUPS      (R9), Z2
-	VFMADD231PS  Z2, Z1, Z12
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Z1
-	VMOVUPS      (R8), Z2
-	VFMADD231PS  Z2, Z1, Z11
-	VMOVUPS      (R9), Z2
-	VFMADD231PS  Z2, Z1, Z13
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	SUBQ         $0x02, R10
-	JGE          loop289
-
-rest290:
-	ADDQ $0x02, R10
-	JE   done292
-
-tail291:
-	VBROADCASTSS (DI), Z1
-	VMOVUPS      (R8), Z2
-	VFMADD231PS  Z2, Z1, Z10
-	VMOVUPS      (R9), Z2
-	VFMADD231PS  Z2, Z1, Z12
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	DECQ         R10
-	JNE          tail291
-
-done292:
-	VADDPS        Z11, Z10, Z10
-	VMULPS        Z0, Z10, Z10
-	VADDPS        Z13, Z12, Z12
-	VMULPS        Z0, Z12, Z12
-	VMULPS        Z12, Z10, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VADDPS        Y2, Y1, Y2
-	VEXTRACTF32X4 $0x01, Y2, X1
-	VADDPS        X1, X2, X1
-	VPERMILPS     $0x4e, X1, X2
-	VADDPS        X2, X1, X1
-	VPERMILPS     $0xb1, X1, X2
-	VADDPS        X2, X1, X1
-	VBROADCASTSS  X1, Z1
-	MOVQ          u+32(FP), DI
-	MOVQ          AX, R8
-	MOVQ          DX, R9
-	MOVQ          du+40(FP), R10
-	MOVQ          rows+48(FP), R11
-	SUBQ          $0x04, R11
-	JL            rest294
-
-four293:
-	VBROADCASTSS  (DI), Z2
-	VMOVUPS       (R9), Z3
-	VMULPS        Z10, Z3, Z4
-	VMOVUPS       (R8), Z5
-	VFMADD231PS   Z5, Z12, Z4
-	VFNMADD231PS  Z12, Z2, Z3
-	VMOVUPS       Z3, (R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z4, Y2
-	VADDPS        Y2, Y4, Y2
-	VBROADCASTSS  (DI), Z3
-	VMOVUPS       (R9), Z4
-	VMULPS        Z10, Z4, Z5
-	VMOVUPS       (R8), Z6
-	VFMADD231PS   Z6, Z12, Z5
-	VFNMADD231PS  Z12, Z3, Z4
-	VMOVUPS       Z4, (R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z5, Y3
-	VADDPS        Y3, Y5, Y3
-	VSHUFPS       $0x88, Y3, Y2, Y4
-	VSHUFPS       $0xdd, Y3, Y2, Y2
-	VADDPS        Y2, Y4, Y4
-	VBROADCASTSS  (DI), Z2
-	VMOVUPS       (R9), Z3
-	VMULPS        Z10, Z3, Z5
-	VMOVUPS       (R8), Z6
-	VFMADD231PS   Z6, Z12, Z5
-	VFNMADD231PS  Z12, Z2, Z3
-	VMOVUPS       Z3, (R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z5, Y2
-	VADDPS        Y2, Y5, Y2
-	VBROADCASTSS  (DI), Z3
-	VMOVUPS       (R9), Z5
-	VMULPS        Z10, Z5, Z6
-	VMOVUPS       (R8), Z7
-	VFMADD231PS   Z7, Z12, Z6
-	VFNMADD231PS  Z12, Z3, Z5
-	VMOVUPS       Z5, (R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z6, Y3
-	VADDPS        Y3, Y6, Y3
-	VSHUFPS       $0x88, Y3, Y2, Y5
-	VSHUFPS       $0xdd, Y3, Y2, Y2
-	VADDPS        Y2, Y5, Y5
-	VSHUFPS       $0x88, Y5, Y4, Y2
-	VSHUFPS       $0xdd, Y5, Y4, Y3
-	VADDPS        Y3, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X3
-	VADDPS        X3, X2, X3
-	VMULPS        -16(DI), X1, X2
-	VSUBPS        X3, X2, X2
-	VADDPS        (R10), X2, X2
-	VMOVUPS       X2, (R10)
-	ADDQ          $0x10, R10
-	SUBQ          $0x04, R11
-	JGE           four293
-
-rest294:
-	ADDQ $0x04, R11
-	JE   done296
-
-one295:
-	VBROADCASTSS  (DI), Z2
-	VMOVUPS       (R9), Z3
-	VMULPS        Z10, Z3, Z4
-	VMOVUPS       (R8), Z5
-	VFMADD231PS   Z5, Z12, Z4
-	VFNMADD231PS  Z12, Z2, Z3
-	VMOVUPS       Z3, (R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z4, Y2
-	VADDPS        Y2, Y4, Y2
-	VEXTRACTF32X4 $0x01, Y2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x4e, X3, X2
-	VADDPS        X2, X3, X3
-	VPERMILPS     $0xb1, X3, X2
-	VADDPS        X2, X3, X3
-	VMULSS        -4(DI), X1, X2
-	VSUBSS        X3, X2, X2
-	VADDSS        (R10), X2, X2
-	VMOVSS        X2, (R10)
-	ADDQ          $0x04, R10
-	DECQ          R11
-	JNE           one295
-
-done296:
-	ADDQ $0x00000040, AX
-	ADDQ $0x00000040, DX
-	SUBQ $0x10, SI
-
-rest279:
-	TESTQ  SI, SI
-	JE     done280
-	MOVQ   $-1, DI
-	BZHIQ  SI, DI, DI
-	KMOVW  DI, K1
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	MOVQ   u+32(FP), SI
-	MOVQ   AX, DI
-	MOVQ   DX, R8
-	MOVQ   rows+48(FP), R9
-	SUBQ   $0x02, R9
-	JL     rest298
-
-loop297:
-	VBROADCASTSS (SI), Z1
-	VMOVUPS.Z    (DI), K1, Z2
-	VFMADD231PS  Z2, Z1, Z14
-	VMOVUPS.Z    (R8), K1, Z2
-	VFMADD231PS  Z2, Z1, Z16
-	ADDQ         CX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Z1
-	VMOVUPS.Z    (DI), K1, Z2
-	VFMADD231PS  Z2, Z1, Z15
-	VMOVUPS.Z    (R8), K1, Z2
-	VFMADD231PS  Z2, Z1, Z17
-	ADDQ         CX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x04, SI
-	SUBQ         $0x02, R9
-	JGE          loop297
-
-rest298:
-	ADDQ $0x02, R9
-	JE   done300
-
-tail299:
-	VBROADCASTSS (SI), Z1
-	VMOVUPS.Z    (DI), K1, Z2
-	VFMADD231PS  Z2, Z1, Z14
-	VMOVUPS.Z    (R8), K1, Z2
-	VFMADD231PS  Z2, Z1, Z16
-	ADDQ         CX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x04, SI
-	DECQ         R9
-	JNE          tail299
-
-done300:
-	VADDPS        Z15, Z14, Z14
-	VMULPS        Z0, Z14, Z14
-	VADDPS        Z17, Z16, Z16
-	VMULPS        Z0, Z16, Z16
-	VMULPS        Z16, Z14, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPS        Y1, Y0, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPS        X0, X1, X0
-	VPERMILPS     $0x4e, X0, X1
-	VADDPS        X1, X0, X0
-	VPERMILPS     $0xb1, X0, X1
-	VADDPS        X1, X0, X0
-	VBROADCASTSS  X0, Z0
-	MOVQ          u+32(FP), SI
-	MOVQ          DX, DX
-	MOVQ          du+40(FP), DI
-	MOVQ          rows+48(FP), R8
-	SUBQ          $0x04, R8
-	JL            rest302
-
-four301:
-	VBROADCASTSS  (SI), Z1
-	VMOVUPS.Z     (DX), K1, Z2
-	VMULPS        Z14, Z2, Z3
-	VMOVUPS.Z     (AX), K1, Z4
-	VFMADD231PS   Z4, Z16, Z3
-	VFNMADD231PS  Z16, Z1, Z2
-	VMOVUPS       Z2, K1, (DX)
-	ADDQ          CX, AX
-	ADDQ          BX, DX
-	ADDQ          $0x04, SI
-	VEXTRACTF64X4 $0x01, Z3, Y1
-	VADDPS        Y1, Y3, Y1
-	VBROADCASTSS  (SI), Z2
-	VMOVUPS.Z     (DX), K1, Z3
-	VMULPS        Z14, Z3, Z4
-	VMOVUPS.Z     (AX), K1, Z5
-	VFMADD231PS   Z5, Z16, Z4
-	VFNMADD231PS  Z16, Z2, Z3
-	VMOVUPS       Z3, K1, (DX)
-	ADDQ          CX, AX
-	ADDQ          BX, DX
-	ADDQ          $0x04, SI
-	VEXTRACTF64X4 $0x01, Z4, Y2
-	VADDPS        Y2, Y4, Y2
-	VSHUFPS       $0x88, Y2, Y1, Y3
-	VSHUFPS       $0xdd, Y2, Y1, Y1
-	VADDPS        Y1, Y3, Y3
-	VBROADCASTSS  (SI), Z1
-	VMOVUPS.Z     (DX), K1, Z2
-	VMULPS        Z14, Z2, Z4
-	VMOVUPS.Z     (AX), K1, Z5
-	VFMADD231PS   Z5, Z16, Z4
-	VFNMADD231PS  Z16, Z1, Z2
-	VMOVUPS       Z2, K1, (DX)
-	ADDQ          CX, AX
-	ADDQ          BX, DX
-	ADDQ          $0x04, SI
-	VEXTRACTF64X4 $0x01, Z4, Y1
-	VADDPS        Y1, Y4, Y1
-	VBROADCASTSS  (SI), Z2
-	VMOVUPS.Z     (DX), K1, Z4
-	VMULPS        Z14, Z4, Z5
-	VMOVUPS.Z     (AX), K1, Z6
-	VFMADD231PS   Z6, Z16, Z5
-	VFNMADD231PS  Z16, Z2, Z4
-	VMOVUPS       Z4, K1, (DX)
-	ADDQ          CX, AX
-	ADDQ          BX, DX
-	ADDQ          $0x04, SI
-	VEXTRACTF64X4 $0x01, Z5, Y2
-	VADDPS        Y2, Y5, Y2
-	VSHUFPS       $0x88, Y2, Y1, Y4
-	VSHUFPS       $0xdd, Y2, Y1, Y1
-	VADDPS        Y1, Y4, Y4
-	VSHUFPS       $0x88, Y4, Y3, Y1
-	VSHUFPS       $0xdd, Y4, Y3, Y2
-	VADDPS        Y2, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X2
-	VADDPS        X2, X1, X2
-	VMULPS        -16(SI), X0, X1
-	VSUBPS        X2, X1, X1
-	VADDPS        (DI), X1, X1
-	VMOVUPS       X1, (DI)
-	ADDQ          $0x10, DI
-	SUBQ          $0x04, R8
-	JGE           four301
-
-rest302:
-	ADDQ $0x04, R8
-	JE   done304
-
-one303:
-	VBROADCASTSS  (SI), Z1
-	VMOVUPS.Z     (DX), K1, Z2
-	VMULPS        Z14, Z2, Z3
-	VMOVUPS.Z     (AX), K1, Z4
-	VFMADD231PS   Z4, Z16, Z3
-	VFNMADD231PS  Z16, Z1, Z2
-	VMOVUPS       Z2, K1, (DX)
-	ADDQ          CX, AX
-	ADDQ          BX, DX
-	ADDQ          $0x04, SI
-	VEXTRACTF64X4 $0x01, Z3, Y1
-	VADDPS        Y1, Y3, Y1
-	VEXTRACTF32X4 $0x01, Y1, X2
-	VADDPS        X2, X1, X2
-	VPERMILPS     $0x4e, X2, X1
-	VADDPS        X1, X2, X2
-	VPERMILPS     $0xb1, X2, X1
-	VADDPS        X1, X2, X2
-	VMULSS        -4(SI), X0, X1
-	VSUBSS        X2, X1, X1
-	VADDSS        (DI), X1, X1
-	VMOVSS        X1, (DI)
-	ADDQ          $0x04, DI
-	DECQ          R8
-	JNE           one303
-
-done304:
-done280:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func reflectBackwardAVX512(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
-// Requires: AVX, AVX512F, AVX512VL, BMI2
-TEXT ·reflectBackwardAVX512(SB), NOSPLIT, $8-64
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     q+0(FP), AX
-	MOVQ     qStride+8(FP), CX
-	MOVQ     grad+16(FP), DX
-	MOVQ     gradStride+24(FP), BX
-	MOVQ     cols+56(FP), SI
-	MOVQ     u+32(FP), DI
-	MOVQ     rows+48(FP), R8
-	VPXORD   Z0, Z0, Z0
-	XORQ     R9, R9
-	SUBQ     $0x10, R8
-	JL       next306
-
-vectors305:
-	VMOVUPS     (DI)(R9*4), Z1
-	VFMADD231PS Z1, Z1, Z0
-	ADDQ        $0x10, R9
-	SUBQ        $0x10, R8
-	JGE         vectors305
-
-next306:
-	ADDQ        $0x10, R8
-	JE          done307
-	MOVQ        $-1, R10
-	BZHIQ       R8, R10, R10
-	KMOVW       R10, K1
-	VMOVUPS.Z   (DI)(R9*4), K1, Z1
-	VFMADD231PS Z1, Z1, Z0
-
-done307:
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPS        Y1, Y0, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPS        X0, X1, X0
-	VPERMILPS     $0x4e, X0, X1
-	VADDPS        X1, X0, X0
-	VPERMILPS     $0xb1, X0, X1
-	VADDPS        X1, X0, X0
-	VBROADCASTSS  X0, Z0
-	VBROADCASTSS  float00800000<>+0(SB), Z1
-	VCMPPS        $0x05, Z1, Z0, K1
-	VBROADCASTSS  float40000000<>+0(SB), Z1
-	VDIVPS.Z      Z0, Z1, K1, Z0
-
-two308:
-	CMPQ   SI, $0x20
-	JL     one309
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   u+32(FP), DI
-	MOVQ   AX, R8
-	MOVQ   DX, R9
-	MOVQ   rows+48(FP), R10
-	SUBQ   $0x02, R10
-	JL     rest313
-
-loop312:
-	VBROADCASTSS (DI), Z1
 	VMOVUPS      (R8), Z21
 	VFMADD231PS  Z21, Z1, Z2
 	VMOVUPS      (R9), Z21
@@ -6704,13 +6067,13 @@ loop312:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop312
+	JGE          loop281
 
-rest313:
+rest282:
 	ADDQ $0x02, R10
-	JE   done315
+	JE   done284
 
-tail314:
+tail283:
 	VBROADCASTSS (DI), Z1
 	VMOVUPS      (R8), Z21
 	VFMADD231PS  Z21, Z1, Z2
@@ -6724,9 +6087,9 @@ tail314:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail314
+	JNE          tail283
 
-done315:
+done284:
 	VADDPS        Z4, Z2, Z2
 	VADDPS        Z5, Z3, Z3
 	VMULPS        Z0, Z2, Z2
@@ -6755,9 +6118,9 @@ done315:
 	MOVQ          du+40(FP), R10
 	MOVQ          rows+48(FP), R11
 	SUBQ          $0x04, R11
-	JL            rest317
+	JL            rest286
 
-four316:
+four285:
 	VBROADCASTSS  (DI), Z21
 	VMOVUPS       (R9), Z22
 	VMULPS        Z2, Z22, Z23
@@ -6863,13 +6226,13 @@ four316:
 	VMOVUPS       X21, (R10)
 	ADDQ          $0x10, R10
 	SUBQ          $0x04, R11
-	JGE           four316
+	JGE           four285
 
-rest317:
+rest286:
 	ADDQ $0x04, R11
-	JE   done319
+	JE   done288
 
-one318:
+one287:
 	VBROADCASTSS  (DI), Z21
 	VMOVUPS       (R9), Z22
 	VMULPS        Z2, Z22, Z23
@@ -6904,17 +6267,17 @@ one318:
 	VMOVSS        X21, (R10)
 	ADDQ          $0x04, R10
 	DECQ          R11
-	JNE           one318
+	JNE           one287
 
-done319:
+done288:
 	ADDQ $0x00000080, AX
 	ADDQ $0x00000080, DX
 	SUBQ $0x20, SI
-	JMP  two308
+	JMP  two277
 
-one309:
+one278:
 	CMPQ   SI, $0x10
-	JL     rest310
+	JL     rest279
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
@@ -6924,9 +6287,9 @@ one309:
 	MOVQ   DX, R9
 	MOVQ   rows+48(FP), R10
 	SUBQ   $0x02, R10
-	JL     rest321
+	JL     rest290
 
-loop320:
+loop289:
 	VBROADCASTSS (DI), Z1
 	VMOVUPS      (R8), Z2
 	VFMADD231PS  Z2, Z1, Z11
@@ -6944,13 +6307,13 @@ loop320:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop320
+	JGE          loop289
 
-rest321:
+rest290:
 	ADDQ $0x02, R10
-	JE   done323
+	JE   done292
 
-tail322:
+tail291:
 	VBROADCASTSS (DI), Z1
 	VMOVUPS      (R8), Z2
 	VFMADD231PS  Z2, Z1, Z11
@@ -6960,9 +6323,9 @@ tail322:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail322
+	JNE          tail291
 
-done323:
+done292:
 	VADDPS        Z12, Z11, Z11
 	VMULPS        Z0, Z11, Z11
 	VADDPS        Z14, Z13, Z13
@@ -6985,9 +6348,9 @@ done323:
 	MOVQ          du+40(FP), R10
 	MOVQ          rows+48(FP), R11
 	SUBQ          $0x04, R11
-	JL            rest325
+	JL            rest294
 
-four324:
+four293:
 	VBROADCASTSS  (DI), Z2
 	VMOVUPS       (R9), Z3
 	VMULPS        Z11, Z3, Z4
@@ -7061,13 +6424,13 @@ four324:
 	VMOVUPS       X2, (R10)
 	ADDQ          $0x10, R10
 	SUBQ          $0x04, R11
-	JGE           four324
+	JGE           four293
 
-rest325:
+rest294:
 	ADDQ $0x04, R11
-	JE   done327
+	JE   done296
 
-one326:
+one295:
 	VBROADCASTSS  (DI), Z2
 	VMOVUPS       (R9), Z3
 	VMULPS        Z11, Z3, Z4
@@ -7094,16 +6457,16 @@ one326:
 	VMOVSS        X2, (R10)
 	ADDQ          $0x04, R10
 	DECQ          R11
-	JNE           one326
+	JNE           one295
 
-done327:
+done296:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, DX
 	SUBQ $0x10, SI
 
-rest310:
+rest279:
 	TESTQ  SI, SI
-	JE     done311
+	JE     done280
 	MOVQ   $-1, DI
 	BZHIQ  SI, DI, DI
 	KMOVW  DI, K1
@@ -7116,9 +6479,9 @@ rest310:
 	MOVQ   DX, R8
 	MOVQ   rows+48(FP), R9
 	SUBQ   $0x02, R9
-	JL     rest329
+	JL     rest298
 
-loop328:
+loop297:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS.Z    (DI), K1, Z2
 	VFMADD231PS  Z2, Z1, Z16
@@ -7136,13 +6499,13 @@ loop328:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R9
-	JGE          loop328
+	JGE          loop297
 
-rest329:
+rest298:
 	ADDQ $0x02, R9
-	JE   done331
+	JE   done300
 
-tail330:
+tail299:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS.Z    (DI), K1, Z2
 	VFMADD231PS  Z2, Z1, Z16
@@ -7152,9 +6515,9 @@ tail330:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	DECQ         R9
-	JNE          tail330
+	JNE          tail299
 
-done331:
+done300:
 	VADDPS        Z17, Z16, Z16
 	VMULPS        Z0, Z16, Z16
 	VADDPS        Z19, Z18, Z18
@@ -7176,9 +6539,9 @@ done331:
 	MOVQ          du+40(FP), DI
 	MOVQ          rows+48(FP), R8
 	SUBQ          $0x04, R8
-	JL            rest333
+	JL            rest302
 
-four332:
+four301:
 	VBROADCASTSS  (SI), Z1
 	VMOVUPS.Z     (DX), K1, Z2
 	VMULPS        Z16, Z2, Z3
@@ -7252,13 +6615,13 @@ four332:
 	VMOVUPS       X1, (DI)
 	ADDQ          $0x10, DI
 	SUBQ          $0x04, R8
-	JGE           four332
+	JGE           four301
 
-rest333:
+rest302:
 	ADDQ $0x04, R8
-	JE   done335
+	JE   done304
 
-one334:
+one303:
 	VBROADCASTSS  (SI), Z1
 	VMOVUPS.Z     (DX), K1, Z2
 	VMULPS        Z16, Z2, Z3
@@ -7285,10 +6648,10 @@ one334:
 	VMOVSS        X1, (DI)
 	ADDQ          $0x04, DI
 	DECQ          R8
-	JNE           one334
+	JNE           one303
 
-done335:
-done311:
+done304:
+done280:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7308,23 +6671,23 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $8-72
 	MOVQ     largest+56(FP), SI
 	MOVQ     sums+64(FP), DI
 
-rows336:
+rows305:
 	VBROADCASTSS floatff800000<>+0(SB), Z0
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x10, R9
-	JL           next338
+	JL           next307
 
-vectors337:
+vectors306:
 	VMOVUPS (CX)(R8*4), Z1
 	VMAXPS  Z1, Z0, Z0
 	ADDQ    $0x10, R8
 	SUBQ    $0x10, R9
-	JGE     vectors337
+	JGE     vectors306
 
-next338:
+next307:
 	ADDQ         $0x10, R9
-	JE           done339
+	JE           done308
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -7332,7 +6695,7 @@ next338:
 	VMOVUPS      (CX)(R8*4), K1, Z1
 	VMAXPS       Z1, Z0, Z0
 
-done339:
+done308:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -7345,13 +6708,13 @@ done339:
 	VBROADCASTSS  X0, Z0
 	VPXORD        Z2, Z2, Z2
 	CMPQ          d+0(FP), $0x00
-	JE            skip340
+	JE            skip309
 	XORQ          R8, R8
 	MOVQ          BX, R9
 	SUBQ          $0x10, R9
-	JL            next343
+	JL            next312
 
-vectors342:
+vectors311:
 	VMOVUPS      (CX)(R8*4), Z1
 	VSUBPS       Z0, Z1, Z1
 	VBROADCASTSS float42b20000<>+0(SB), Z3
@@ -7386,11 +6749,11 @@ vectors342:
 	VMOVUPS      Z1, (AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors342
+	JGE          vectors311
 
-next343:
+next312:
 	ADDQ         $0x10, R9
-	JE           done344
+	JE           done313
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -7428,7 +6791,7 @@ next343:
 	VADDPS       Z0, Z2, Z2
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done344:
+done313:
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
@@ -7444,19 +6807,19 @@ done344:
 	XORQ          R8, R8
 	MOVQ          BX, R9
 	SUBQ          $0x10, R9
-	JL            next346
+	JL            next315
 
-vectors345:
+vectors314:
 	VMOVUPS (AX)(R8*4), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(R8*4)
 	ADDQ    $0x10, R8
 	SUBQ    $0x10, R9
-	JGE     vectors345
+	JGE     vectors314
 
-next346:
+next315:
 	ADDQ      $0x10, R9
-	JE        done347
+	JE        done316
 	MOVQ      $-1, R10
 	BZHIQ     R9, R10, R10
 	KMOVW     R10, K1
@@ -7464,16 +6827,16 @@ next346:
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(R8*4)
 
-done347:
-	JMP summed341
+done316:
+	JMP summed310
 
-skip340:
+skip309:
 	XORQ R8, R8
 	MOVQ BX, R9
 	SUBQ $0x10, R9
-	JL   next349
+	JL   next318
 
-vectors348:
+vectors317:
 	VMOVUPS      (CX)(R8*4), Z1
 	VSUBPS       Z0, Z1, Z1
 	VBROADCASTSS float42b20000<>+0(SB), Z3
@@ -7507,11 +6870,11 @@ vectors348:
 	VADDPS       Z1, Z2, Z2
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors348
+	JGE          vectors317
 
-next349:
+next318:
 	ADDQ         $0x10, R9
-	JE           done350
+	JE           done319
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -7548,7 +6911,7 @@ next349:
 	VSCALEFPS    Z1, Z3, Z0
 	VADDPS       Z0, Z2, Z2
 
-done350:
+done319:
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
@@ -7559,13 +6922,13 @@ done350:
 	VADDPS        X0, X1, X1
 	VMOVSS        X1, (DI)
 
-summed341:
+summed310:
 	ADDQ     $0x04, SI
 	ADDQ     $0x04, DI
 	ADDQ     dStride+8(FP), AX
 	ADDQ     logitsStride+24(FP), CX
 	DECQ     DX
-	JNE      rows336
+	JNE      rows305
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7592,13 +6955,13 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $8-96
 	MOVQ     tanhC+48(FP), R10
 	MOVQ     h+64(FP), R11
 
-rows351:
+rows320:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x20, R13
-	JL   next353
+	JL   next322
 
-vectors352:
+vectors321:
 	VMOVUPS      (DX)(R12*4), Z0
 	VMOVUPS      64(DX)(R12*4), Z1
 	VMOVUPS      (BX)(R12*4), Z2
@@ -7856,14 +7219,14 @@ vectors352:
 	VMOVUPS      Z0, 64(R11)(R12*4)
 	ADDQ         $0x20, R12
 	SUBQ         $0x20, R13
-	JGE          vectors352
+	JGE          vectors321
 
-next353:
+next322:
 	ADDQ $0x20, R13
 	SUBQ $0x10, R13
-	JL   next355
+	JL   next324
 
-vectors354:
+vectors323:
 	VMOVUPS      (DX)(R12*4), Z0
 	VMOVUPS      (BX)(R12*4), Z1
 	VMOVUPS      (DI)(R12*4), Z2
@@ -8016,11 +7379,11 @@ vectors354:
 	VMOVUPS      Z0, (R11)(R12*4)
 	ADDQ         $0x10, R12
 	SUBQ         $0x10, R13
-	JGE          vectors354
+	JGE          vectors323
 
-next355:
+next324:
 	ADDQ         $0x10, R13
-	JE           done356
+	JE           done325
 	MOVQ         $-1, R14
 	BZHIQ        R13, R14, R14
 	KMOVW        R14, K1
@@ -8175,7 +7538,7 @@ next355:
 	VMULPS       Z0, Z2, Z0
 	VMOVUPS      Z0, K1, (R11)(R12*4)
 
-done356:
+done325:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -8185,7 +7548,7 @@ done356:
 	ADDQ     tanhCStride+56(FP), R10
 	ADDQ     hStride+72(FP), R11
 	DECQ     CX
-	JNE      rows351
+	JNE      rows320
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8209,13 +7572,13 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $8-96
 	MOVQ     dh+48(FP), R10
 	MOVQ     dc+64(FP), R11
 
-rows357:
+rows326:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x10, R13
-	JL   next359
+	JL   next328
 
-vectors358:
+vectors327:
 	VMOVUPS      (R10)(R12*4), Z0
 	VMOVUPS      (R9)(R12*4), Z1
 	VMOVUPS      (DI)(R12*4), Z2
@@ -8252,11 +7615,11 @@ vectors358:
 	VMOVUPS      Z1, (R11)(R12*4)
 	ADDQ         $0x10, R12
 	SUBQ         $0x10, R13
-	JGE          vectors358
+	JGE          vectors327
 
-next359:
+next328:
 	ADDQ         $0x10, R13
-	JE           done360
+	JE           done329
 	MOVQ         $-1, R14
 	BZHIQ        R13, R14, R14
 	KMOVW        R14, K1
@@ -8295,7 +7658,7 @@ next359:
 	VMOVUPS      Z0, K1, (BX)(R12*4)
 	VMOVUPS      Z1, K1, (R11)(R12*4)
 
-done360:
+done329:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -8305,7 +7668,7 @@ done360:
 	ADDQ     dhStride+56(FP), R10
 	ADDQ     dcStride+72(FP), R11
 	DECQ     CX
-	JNE      rows357
+	JNE      rows326
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8325,13 +7688,13 @@ TEXT ·gruGatesAVX512(SB), NOSPLIT, $8-64
 	MOVQ     hPrev+16(FP), SI
 	MOVQ     rh+32(FP), DI
 
-rows361:
+rows330:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x20, R9
-	JL   next363
+	JL   next332
 
-vectors362:
+vectors331:
 	VMOVUPS      (DX)(R8*4), Z0
 	VMOVUPS      64(DX)(R8*4), Z1
 	VMOVUPS      (BX)(R8*4), Z2
@@ -8435,14 +7798,14 @@ vectors362:
 	VMOVUPS      Z0, 64(DI)(R8*4)
 	ADDQ         $0x20, R8
 	SUBQ         $0x20, R9
-	JGE          vectors362
+	JGE          vectors331
 
-next363:
+next332:
 	ADDQ $0x20, R9
 	SUBQ $0x10, R9
-	JL   next365
+	JL   next334
 
-vectors364:
+vectors333:
 	VMOVUPS      (DX)(R8*4), Z0
 	VMOVUPS      (BX)(R8*4), Z1
 	VPXORD       Z5, Z5, Z5
@@ -8503,11 +7866,11 @@ vectors364:
 	VMOVUPS      Z0, (DI)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors364
+	JGE          vectors333
 
-next365:
+next334:
 	ADDQ         $0x10, R9
-	JE           done366
+	JE           done335
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -8570,13 +7933,13 @@ next365:
 	VMULPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*4)
 
-done366:
+done335:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     rhStride+40(FP), DI
 	DECQ     CX
-	JNE      rows361
+	JNE      rows330
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8596,13 +7959,13 @@ TEXT ·gruBlendAVX512(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     h+48(FP), DI
 
-rows367:
+rows336:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x20, R9
-	JL   next369
+	JL   next338
 
-vectors368:
+vectors337:
 	VMOVUPS      (BX)(R8*4), Z0
 	VMOVUPS      64(BX)(R8*4), Z1
 	VBROADCASTSS float41100000<>+0(SB), Z2
@@ -8670,14 +8033,14 @@ vectors368:
 	VMOVUPS      Z0, 64(DI)(R8*4)
 	ADDQ         $0x20, R8
 	SUBQ         $0x20, R9
-	JGE          vectors368
+	JGE          vectors337
 
-next369:
+next338:
 	ADDQ $0x20, R9
 	SUBQ $0x10, R9
-	JL   next371
+	JL   next340
 
-vectors370:
+vectors339:
 	VMOVUPS      (BX)(R8*4), Z0
 	VBROADCASTSS float41100000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
@@ -8720,11 +8083,11 @@ vectors370:
 	VMOVUPS      Z1, (DI)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors370
+	JGE          vectors339
 
-next371:
+next340:
 	ADDQ         $0x10, R9
-	JE           done372
+	JE           done341
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -8769,13 +8132,13 @@ next371:
 	VFMADD231PS  Z2, Z0, Z1
 	VMOVUPS      Z1, K1, (DI)(R8*4)
 
-done372:
+done341:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     hStride+56(FP), DI
 	DECQ     CX
-	JNE      rows367
+	JNE      rows336
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8795,13 +8158,13 @@ TEXT ·gruBlendBackwardAVX512(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     dh+48(FP), DI
 
-rows373:
+rows342:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x10, R9
-	JL   next375
+	JL   next344
 
-vectors374:
+vectors343:
 	VMOVUPS      (DI)(R8*4), Z0
 	VMOVUPS      (DX)(R8*4), Z1
 	VMOVUPS      (BX)(R8*4), Z2
@@ -8821,11 +8184,11 @@ vectors374:
 	VMOVUPS      Z0, (DI)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors374
+	JGE          vectors343
 
-next375:
+next344:
 	ADDQ         $0x10, R9
-	JE           done376
+	JE           done345
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -8847,13 +8210,13 @@ next375:
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*4)
 
-done376:
+done345:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     dhStride+56(FP), DI
 	DECQ     CX
-	JNE      rows373
+	JNE      rows342
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8874,13 +8237,13 @@ TEXT ·gruGatesBackwardAVX512(SB), NOSPLIT, $8-80
 	MOVQ     drh+32(FP), DI
 	MOVQ     dh+48(FP), R8
 
-rows377:
+rows346:
 	XORQ R9, R9
 	MOVQ AX, R10
 	SUBQ $0x10, R10
-	JL   next379
+	JL   next348
 
-vectors378:
+vectors347:
 	VMOVUPS      (DI)(R9*4), Z0
 	VMOVUPS      (BX)(R9*4), Z1
 	VMOVUPS      (SI)(R9*4), Z2
@@ -8896,11 +8259,11 @@ vectors378:
 	VMOVUPS      Z0, (BX)(R9*4)
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R10
-	JGE          vectors378
+	JGE          vectors347
 
-next379:
+next348:
 	ADDQ         $0x10, R10
-	JE           done380
+	JE           done349
 	MOVQ         $-1, R11
 	BZHIQ        R10, R11, R11
 	KMOVW        R11, K1
@@ -8918,14 +8281,14 @@ next379:
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (BX)(R9*4)
 
-done380:
+done349:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     drhStride+40(FP), DI
 	ADDQ     dhStride+56(FP), R8
 	DECQ     CX
-	JNE      rows377
+	JNE      rows346
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -217,7 +217,7 @@ func BenchmarkReflectors(b *testing.B) {
 				}
 			})
 		})
-		b.Run(fmt.Sprintf("pullback/%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("backward/%d", n), func(b *testing.B) {
 			benchLevels(b, 4*operations, func(s *Set[float32]) func() {
 				q, g, du := benchMatrix(2, n, n), benchMatrix(3, n, n), benchMatrix(4, m, n)
 				return func() {

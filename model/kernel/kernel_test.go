@@ -203,7 +203,7 @@ func TestPanics(t *testing.T) {
 			s.Adam(make([]float32, 2), make([]float32, 3), make([]float32, 2), make([]float32, 2), 1, 1, 1, 1, 1)
 		},
 		"reflect":  func() { s.ReflectLeft(m(2, 2), make([]float32, 3)) },
-		"pullback": func() { s.ReflectLeftPullback(m(2, 2), m(2, 2), make([]float32, 2), make([]float32, 1)) },
+		"pullback": func() { s.ReflectLeftBackward(m(2, 2), m(2, 2), make([]float32, 2), make([]float32, 1)) },
 		"dot":      func() { s.Dot(make([]float32, 2), make([]float32, 1)) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,37 +20,18 @@ func (s *Set[F]) ReflectLeft(q Matrix[F], u []F) {
 	}
 }
 
-// ReflectLeftPullback is the way back through one ReflectLeft. before is Q as it
-// was before the reflection; g is the gradient ∂L/∂(H·Q) and is overwritten with
-// ∂L/∂Q = H·g; the gradient of u is added to du. It is algorithm 3 (Hgrad) of
-// the paper's appendix summed over the columns:
+// ReflectLeftBackward is the way back through one ReflectLeft. q is its result H·Q
+// and is overwritten with Q, H being its own inverse, so that a chain of
+// reflections goes back in the memory of one product. g is the gradient
+// ∂L/∂(H·Q) and is overwritten with ∂L/∂Q = H·g; the gradient of u is added to
+// du. It is algorithm 3 (Hgrad) of the paper's appendix summed over the columns:
 //
 //	α = s·uᵀQ   β = s·uᵀg   s = 2/(uᵀu)
 //	du += −g·αᵀ − Q·βᵀ + (α·β)·u
 //	g −= u·β
 //
-// u = 0 adds nothing to du. A caller that keeps only the product takes
-// ReflectLeftBackward.
-func (s *Set[F]) ReflectLeftPullback(before, g Matrix[F], u, du []F) {
-	checkPullback(&before, &g, u, du)
-	if len(u) > 0 && !g.empty() {
-		first := g.Rows - len(u)
-		s.reflectorPullback(before.Slice(first, g.Rows), g.Slice(first, g.Rows), u, du)
-	}
-}
-
-// ReflectLeftBackward is ReflectLeftPullback from the result of ReflectLeft: q is
-// H·Q, and is overwritten with Q, H being its own inverse. A chain of reflections
-// goes back in the memory of one product by it.
+// u = 0 adds nothing to du.
 func (s *Set[F]) ReflectLeftBackward(q, g Matrix[F], u, du []F) {
-	checkPullback(&q, &g, u, du)
-	if len(u) > 0 && !g.empty() {
-		first := g.Rows - len(u)
-		s.reflectorBackward(q.Slice(first, g.Rows), g.Slice(first, g.Rows), u, du)
-	}
-}
-
-func checkPullback[F Float](q, g *Matrix[F], u, du []F) {
 	g.check()
 	q.checkShape(g.Rows, g.Cols)
 	if len(u) > g.Rows {
@@ -58,6 +39,10 @@ func checkPullback[F Float](q, g *Matrix[F], u, du []F) {
 	}
 	if len(du) != len(u) {
 		panic("kernel: vector lengths differ")
+	}
+	if len(u) > 0 && !g.empty() {
+		first := g.Rows - len(u)
+		s.reflectorBackward(q.Slice(first, g.Rows), g.Slice(first, g.Rows), u, du)
 	}
 }
 
@@ -107,29 +92,25 @@ func plainReflectLeft[F Float](q Matrix[F], u []F) {
 	}
 }
 
+// Q = H·q, α = s·uᵀQ, β = s·uᵀg, du[j] += (α·β)·u[j] − g[j]·α − Q[j]·β, g[j] −= u[j]·β
 func plainReflectorBackward[F Float](q, g Matrix[F], u, du []F) {
 	plainReflectLeft(q, u)
-	plainReflectorPullback(q, g, u, du)
-}
-
-// α = s·uᵀQ, β = s·uᵀg, du[j] += (α·β)·u[j] − g[j]·α − Q[j]·β, g[j] −= u[j]·β
-func plainReflectorPullback[F Float](before, g Matrix[F], u, du []F) {
 	scale := plainReflectorScale(u)
 	c := 0
 	for ; c+2 <= g.Cols; c += 2 {
 		var a0, a1, b0, b1 F
 		for j, x := range u {
-			q, d := (*[2]F)(before.Data[j*before.Stride+c:]), (*[2]F)(g.Data[j*g.Stride+c:])
-			a0 += x * q[0]
-			a1 += x * q[1]
+			p, d := (*[2]F)(q.Data[j*q.Stride+c:]), (*[2]F)(g.Data[j*g.Stride+c:])
+			a0 += x * p[0]
+			a1 += x * p[1]
 			b0 += x * d[0]
 			b1 += x * d[1]
 		}
 		a0, a1, b0, b1 = scale*a0, scale*a1, scale*b0, scale*b1
 		ab := a0*b0 + a1*b1
 		for j, x := range u {
-			q, d := (*[2]F)(before.Data[j*before.Stride+c:]), (*[2]F)(g.Data[j*g.Stride+c:])
-			du[j] += ab*x - (d[0]*a0 + d[1]*a1 + q[0]*b0 + q[1]*b1)
+			p, d := (*[2]F)(q.Data[j*q.Stride+c:]), (*[2]F)(g.Data[j*g.Stride+c:])
+			du[j] += ab*x - (d[0]*a0 + d[1]*a1 + p[0]*b0 + p[1]*b1)
 			d[0] -= x * b0
 			d[1] -= x * b1
 		}
@@ -137,13 +118,13 @@ func plainReflectorPullback[F Float](before, g Matrix[F], u, du []F) {
 	if c < g.Cols {
 		var a, b F
 		for j, x := range u {
-			a += x * before.Data[j*before.Stride+c]
+			a += x * q.Data[j*q.Stride+c]
 			b += x * g.Data[j*g.Stride+c]
 		}
 		a, b = scale*a, scale*b
 		for j, x := range u {
 			d := &g.Data[j*g.Stride+c]
-			du[j] += a*b*x - (*d*a + before.Data[j*before.Stride+c]*b)
+			du[j] += a*b*x - (*d*a + q.Data[j*q.Stride+c]*b)
 			*d -= x * b
 		}
 	}

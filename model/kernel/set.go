@@ -42,7 +42,6 @@ type Set[F Float] struct {
 	rmsprop           func(param, grad, v []F, rate, rho, epsilon F)
 	momentum          func(param, grad, velocity []F, rate, momentum F)
 	reflectLeft       func(q Matrix[F], u []F)
-	reflectorPullback func(before, g Matrix[F], u, du []F)
 	reflectorBackward func(q, g Matrix[F], u, du []F)
 }
 
@@ -114,7 +113,6 @@ func plainSet[F Float]() *Set[F] {
 		rmsprop:            plainRMSprop[F],
 		momentum:           plainMomentum[F],
 		reflectLeft:        plainReflectLeft[F],
-		reflectorPullback:  plainReflectorPullback[F],
 		reflectorBackward:  plainReflectorBackward[F],
 	}
 }

@@ -60,9 +60,6 @@ func (k *assembly) set() *Set[float32] {
 		reflectLeft: func(q Matrix[float32], u []float32) {
 			k.reflect(first(q.Data), float*q.Stride, first(u), len(u), q.Cols)
 		},
-		reflectorPullback: func(before, g Matrix[float32], u, du []float32) {
-			k.reflectPullback(first(before.Data), float*before.Stride, first(g.Data), float*g.Stride, first(u), first(du), len(u), g.Cols)
-		},
 		reflectorBackward: func(q, g Matrix[float32], u, du []float32) {
 			k.reflectBackward(first(q.Data), float*q.Stride, first(g.Data), float*g.Stride, first(u), first(du), len(u), g.Cols)
 		},

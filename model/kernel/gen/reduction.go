@@ -10,8 +10,7 @@ func (m *machine) reductions() {
 	m.dot()
 	m.columnSums()
 	m.reflect()
-	m.reflectPullback("reflectPullback", false)
-	m.reflectPullback("reflectBackward", true)
+	m.reflectBackward()
 	m.softmax()
 }
 
@@ -315,16 +314,14 @@ func (m *machine) reflect() {
 	m.end()
 }
 
-// reflectPullback is the way back through reflect, from what was before it or, if
-// undo, from its result, which it turns into what was before.
-func (m *machine) reflectPullback(name string, undo bool) {
-	doc := []string{"the way back through reflect, strides in bytes; s as there:", "",
-		"\tα = s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]"}
-	if undo {
-		doc = append(doc, "\tα = −α; q[i] += u[i]·α")
-	}
-	doc = append(doc, "\tdu[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β")
-	m.begin(name, "func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int)", doc...)
+// reflectBackward goes back from the result of reflect, which it undoes on the
+// way: uᵀq changes its sign with the reflection.
+func (m *machine) reflectBackward() {
+	m.begin("reflectBackward", "func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int)",
+		"the way back through reflect, of which q is the result, strides in bytes; s as there:",
+		"",
+		"\tα = −s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]",
+		"\tq[i] += u[i]·α; du[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β")
 	q, qStride, g, gStride := m.param("q"), m.param("qStride"), m.param("grad"), m.param("gradStride")
 	cols := m.param("cols")
 	scale := m.reflectorScale(m.param("u"), m.param("rows"))
@@ -348,11 +345,9 @@ func (m *machine) reflectPullback(name string, undo bool) {
 				m.VMULPS(scale, sums[i][v], sums[i][v])
 			}
 		}
-		if undo { // uᵀ changes sign with the reflection
-			zero := m.zeros(1)[0]
-			for v := range vectors {
-				m.VSUBPS(sums[0][v], zero, sums[0][v])
-			}
+		zero := m.zeros(1)[0]
+		for v := range vectors {
+			m.VSUBPS(sums[0][v], zero, sums[0][v])
 		}
 		alpha, beta := sums[0][:vectors], sums[1][:vectors]
 		product := m.mul(alpha[0], beta[0])
@@ -374,10 +369,8 @@ func (m *machine) reflectPullback(name string, undo bool) {
 					m.addProduct(share, grad, alpha[v])
 				}
 				before := r.get(0, v, mask)
-				if undo {
-					m.addProduct(before, x, alpha[v])
-					m.store(before, mask, r.at(0, v))
-				}
+				m.addProduct(before, x, alpha[v])
+				m.store(before, mask, r.at(0, v))
 				m.addProduct(share, beta[v], before)
 				m.subProduct(grad, x, beta[v])
 				m.store(grad, mask, r.at(1, v))
