@@ -45,9 +45,7 @@ type Worker struct {
 	health  *health
 	// stopGrace is how long a trainer may take to stop a trial before it is ended.
 	stopGrace time.Duration
-
-	mu    sync.Mutex
-	slots []*slot
+	slots     []*slot
 }
 
 // BrokenError says that a worker stopped because its machine seems broken.
@@ -88,10 +86,14 @@ func New(options Options) *Worker {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Worker{
+	w := &Worker{
 		options: options, wire: options.Wire, log: options.Logger.With("worker", options.Name),
 		health: newHealth(options.MachineFailures), stopGrace: stopGrace,
 	}
+	for i := range options.Slots {
+		w.slots = append(w.slots, newSlot(w, i))
+	}
+	return w
 }
 
 // Run pulls and runs trials until ctx ends, which drains: no further job is
@@ -104,14 +106,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	running, stopRunning := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRunning()
 
-	w.mu.Lock()
-	for i := range w.options.Slots {
-		w.slots = append(w.slots, newSlot(w, i))
-	}
-	slots := w.slots
-	w.mu.Unlock()
 	unsubscribe, err := w.wire.Cancellations(func(id string, indices []int64) {
-		for _, s := range slots {
+		for _, s := range w.slots {
 			s.cancel(id, indices)
 		}
 	})
@@ -125,8 +121,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	}()
 
 	var wait sync.WaitGroup
-	failures := make([]error, len(slots))
-	for i, s := range slots {
+	failures := make([]error, len(w.slots))
+	for i, s := range w.slots {
 		wait.Go(func() {
 			failures[i] = s.run(pulling, running)
 			if failures[i] != nil {
@@ -163,11 +159,8 @@ type SlotStatus struct {
 
 // Status tells what each slot is doing.
 func (w *Worker) Status() []SlotStatus {
-	w.mu.Lock()
-	slots := w.slots
-	w.mu.Unlock()
-	status := make([]SlotStatus, len(slots))
-	for i, s := range slots {
+	status := make([]SlotStatus, len(w.slots))
+	for i, s := range w.slots {
 		status[i] = s.status()
 	}
 	return status

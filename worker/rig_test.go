@@ -1,0 +1,257 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
+	"sweep/sweep/wire/wiretest"
+	"sweep/worker"
+)
+
+// patience bounds every wait of the tests.
+const patience = 20 * time.Second
+
+// rig is a server, what a coordinator does with it, and a fake launcher.
+type rig struct {
+	t        testing.TB
+	wire     *wire.Wire
+	launcher *launcher
+	events   *wire.EventConsumer
+	// seen are the events so far.
+	seen []sweep.Event
+}
+
+func newRig(t testing.TB, train behaviour) *rig {
+	t.Helper()
+	return rigOver(t, wiretest.Start(t), train)
+}
+
+func rigOver(t testing.TB, conn *nats.Conn, train behaviour) *rig {
+	t.Helper()
+	r := &rig{t: t, wire: openWire(t, conn), launcher: &launcher{train: train}}
+	r.setup()
+	return r
+}
+
+func openWire(t testing.TB, conn *nats.Conn) *wire.Wire {
+	t.Helper()
+	w, err := wire.New(conn, wire.Options{AckWait: 2 * time.Second, Logger: logger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// logger writes to the test's log.
+func logger(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), nil))
+}
+
+// setup creates the streams and opens the events.
+func (r *rig) setup() {
+	r.t.Helper()
+	err := r.wire.Setup(r.t.Context())
+	if err == nil {
+		r.events, err = r.wire.Events(r.t.Context(), true)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// job is the job of a trial of sweep s.
+func job(index int64) wire.Job {
+	return wire.Job{
+		Trial: sweep.Trial{
+			TrialID: sweep.TrialID{Sweep: "s", Index: index}, Parameters: sweep.Parameters{"x": index},
+			Fingerprint: sweep.NewFingerprint("fake", "1", "", fmt.Append(nil, index)),
+		},
+		Trainer: "fake", ResultVersion: "1", Pool: sweep.DefaultPool, Volatile: []string{"seconds"}, Limits: sweep.Limits{Attempts: 3, Points: 1000},
+	}
+}
+
+func jobs(n int64) []wire.Job {
+	var list []wire.Job
+	for i := range n {
+		list = append(list, job(i))
+	}
+	return list
+}
+
+func (r *rig) publish(jobs ...wire.Job) {
+	r.t.Helper()
+	if held, err := r.wire.PublishJobs(r.t.Context(), jobs); err != nil || len(held) > 0 {
+		r.t.Fatalf("jobs held: %v, error: %v", held, err)
+	}
+}
+
+// run is a running worker.
+type run struct {
+	*worker.Worker
+	t    testing.TB
+	stop context.CancelFunc
+	done chan struct{}
+	err  error
+}
+
+// start runs a worker, with one slot unless options say otherwise; the test's
+// end stops it and sees that it left no goroutine.
+func (r *rig) start(options worker.Options) *run {
+	r.t.Helper()
+	if options.Wire == nil {
+		options.Wire = r.wire
+	}
+	options.Launcher, options.Logger = r.launcher, logger(r.t)
+	if options.Name == "" {
+		options.Name = "w"
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	started := &run{Worker: worker.New(options), t: r.t, stop: stop, done: make(chan struct{})}
+	started.SetStopGrace(50 * time.Millisecond)
+	go func() {
+		defer close(started.done)
+		started.err = started.Run(ctx)
+	}()
+	r.t.Cleanup(func() {
+		stop()
+		started.wait()
+	})
+	return started
+}
+
+// wait returns what Run returned.
+func (w *run) wait() error {
+	w.t.Helper()
+	select {
+	case <-w.done:
+	case <-time.After(patience):
+		w.t.Fatal("the worker does not end")
+	}
+	return w.err
+}
+
+// drain ends the worker, which must go quietly.
+func (w *run) drain() {
+	w.t.Helper()
+	w.stop()
+	if err := w.wait(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// eventually waits until a condition holds.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("still not: %s", what)
+		}
+		runtime.Gosched()
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// await reads events until done holds of all that were seen.
+func (r *rig) await(what string, done func() bool) {
+	r.t.Helper()
+	for deadline := time.Now().Add(patience); !done(); {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("still not: %s; events so far: %s", what, r.story())
+		}
+		batch, err := r.events.Fetch(r.t.Context(), 100, 50*time.Millisecond)
+		if err == nil {
+			r.seen = append(r.seen, batch.Events...)
+			err = batch.Ack()
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// of returns the events of a kind about a trial, in order.
+func (r *rig) of(kind sweep.EventKind, index int64) []sweep.Event {
+	var found []sweep.Event
+	for _, e := range r.seen {
+		if e.Kind == kind && e.Index == index {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// last awaits the n-th event of a kind about a trial and returns it.
+func (r *rig) last(kind sweep.EventKind, index int64, n int) sweep.Event {
+	r.t.Helper()
+	r.await(fmt.Sprintf("event %s of trial %d, number %d", kind, index, n), func() bool { return len(r.of(kind, index)) >= n })
+	return r.of(kind, index)[n-1]
+}
+
+// result awaits a trial's result.
+func (r *rig) result(index int64) *sweep.Result {
+	r.t.Helper()
+	return r.last(sweep.EventResult, index, 1).Result
+}
+
+// release awaits a trial's n-th release.
+func (r *rig) release(index int64, n int) *sweep.Release {
+	r.t.Helper()
+	return r.last(sweep.EventReleased, index, n).Release
+}
+
+// story lists the events that were seen.
+func (r *rig) story() string {
+	var words []string
+	for _, e := range r.seen {
+		words = append(words, fmt.Sprintf("%d:%s", e.Index, e.Kind))
+	}
+	return strings.Join(words, " ")
+}
+
+// queueEmpties waits until the server holds no job.
+func (r *rig) queueEmpties() {
+	r.t.Helper()
+	eventually(r.t, "an empty queue", func() bool { return r.queue() == 0 })
+}
+
+func (r *rig) queue() int64 {
+	r.t.Helper()
+	n, err := r.wire.JobCount(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return n
+}
+
+// leaks reports the goroutines that are in the worker's code.
+func leaks() []string {
+	buffer := make([]byte, 4<<20)
+	stacks := strings.Split(string(buffer[:runtime.Stack(buffer, true)]), "\n\n")
+	return slices.DeleteFunc(stacks, func(s string) bool {
+		return !strings.Contains(s, "sweep/worker.(") || strings.Contains(s, "testing.tRunner")
+	})
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	deadline := time.Now().Add(patience)
+	for len(leaks()) > 0 && time.Now().Before(deadline) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if left := leaks(); code == 0 && len(left) > 0 {
+		fmt.Printf("%d goroutines of the worker are left:\n%s\n", len(left), strings.Join(left, "\n\n"))
+		code = 1
+	}
+	os.Exit(code)
+}
