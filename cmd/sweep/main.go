@@ -105,6 +105,7 @@ kept in a database and answer to "sweep table", "sweep trials" and SQL.`,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 	}
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
 	root.CompletionOptions.HiddenDefaultCmd = false
 	var s settings
@@ -121,5 +122,21 @@ kept in a database and answer to "sweep table", "sweep trials" and SQL.`,
 		newExpand(&s), newSchema(&s),
 		newVersion(),
 	)
+	usageArguments(root)
 	return root
+}
+
+// usageArguments gives wrong arguments of any command the exit code of wrong usage.
+func usageArguments(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usageError("%s: %w (see \"%s --help\")", cmd.CommandPath(), err, cmd.CommandPath())
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		usageArguments(sub)
+	}
 }

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sweep/coordinator/store"
+)
+
+// shortTrials is a sweep of 200 trials that train for some milliseconds each.
+const shortTrials = `
+name: short
+replicates: 25
+parameters:
+  dataset: {value: generated-cbf}
+  model: {values: [rnn, lstm, ornn, spectral-rnn]}
+  lr: {values: [0.003, 0.01]}
+  epochs: {value: 12}
+`
+
+// digests returns the digest of every trial of the only sweep in a home.
+func digests(t *testing.T, home string) string {
+	t.Helper()
+	stdout, stderr, code := output(t, home, "sql", "SELECT trial_index, state, digest, weights_digest FROM results ORDER BY trial_index", "--format", "csv")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	return stdout
+}
+
+// undisturbed runs the short sweep in peace and returns its digests.
+func undisturbed(t *testing.T, file string) string {
+	t.Helper()
+	home := t.TempDir()
+	if _, stderr, code := output(t, home, "run", file); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	want := digests(t, home)
+	if n := strings.Count(want, ",completed,"); n != 200 {
+		t.Fatalf("%d completed trials", n)
+	}
+	return want
+}
+
+// done counts the terminal trials in a home's database, 0 while there is none.
+func done(t *testing.T, home string) int64 {
+	t.Helper()
+	path := filepath.Join(home, "sweep.db")
+	if _, err := os.Stat(path); err != nil {
+		return 0
+	}
+	s, err := store.Open(context.Background(), path)
+	if err != nil {
+		return 0 // it is just being made
+	}
+	defer func() { _ = s.Close() }()
+	record, err := s.Sweep(context.Background(), "")
+	if err != nil {
+		return 0
+	}
+	counts, err := s.Progress(context.Background(), record.ID)
+	if err != nil {
+		return 0
+	}
+	return counts.Done()
+}
+
+// waitFor polls until ok holds.
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("after 60 s still waiting for %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// trainersOf returns the trainer processes that a process started.
+func trainersOf(pid int) []int {
+	entries, _ := os.ReadDir("/proc")
+	var pids []int
+	for _, e := range entries {
+		child, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		command, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if len(fields) > 1 && fields[1] == strconv.Itoa(pid) && bytes.Contains(command, []byte("serve")) {
+			pids = append(pids, child)
+		}
+	}
+	return pids
+}
+
+func start(t *testing.T, home string, args ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
+	t.Helper()
+	cmd = program(t, home, args...)
+	stderr = &bytes.Buffer{}
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, stderr
+}
+
+// finish runs the command again until it is through and compares every digest
+// with the undisturbed run's.
+func finish(t *testing.T, home, file, want string) {
+	t.Helper()
+	if _, stderr, code := output(t, home, "run", file); code != 0 {
+		t.Fatalf("started again: exit code %d: %s", code, stderr)
+	}
+	if got := digests(t, home); got != want {
+		t.Errorf("the results differ from those of an undisturbed run:\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestKilledTrainersCostNothing(t *testing.T) {
+	file := write(t, t.TempDir(), "short.yaml", shortTrials)
+	want := undisturbed(t, file)
+	home := t.TempDir()
+	cmd, stderr := start(t, home, "run", file)
+	for round := range 3 {
+		waitFor(t, "trials and trainers", func() bool {
+			return done(t, home) >= int64(30*(round+1)) && len(trainersOf(cmd.Process.Pid)) > 0
+		})
+		for _, pid := range trainersOf(cmd.Process.Pid) {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	if got := digests(t, home); got != want {
+		t.Errorf("the results differ from those of an undisturbed run:\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestKilledRunGoesOn(t *testing.T) {
+	file := write(t, t.TempDir(), "short.yaml", shortTrials)
+	want := undisturbed(t, file)
+	home := t.TempDir()
+	for round := range 3 {
+		cmd, _ := start(t, home, "run", file)
+		before := done(t, home)
+		waitFor(t, "some results", func() bool { return done(t, home) >= before+int64(20*(round+1)) })
+		trainers := trainersOf(cmd.Process.Pid)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // it was killed
+		killed := time.Now()
+		waitFor(t, "the end of the trainers", func() bool {
+			for _, pid := range trainers {
+				if syscall.Kill(pid, 0) == nil {
+					return false
+				}
+			}
+			return true
+		})
+		if took := time.Since(killed); took > 5*time.Second {
+			t.Errorf("the trainers outlived the run by %v", took)
+		}
+	}
+	finish(t, home, file, want)
+}
+
+func TestInterruptedRunGoesOn(t *testing.T) {
+	file := write(t, t.TempDir(), "short.yaml", shortTrials)
+	want := undisturbed(t, file)
+	home := t.TempDir()
+	cmd, stderr := start(t, home, "run", file)
+	waitFor(t, "some results", func() bool { return done(t, home) >= 20 })
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its exit code is looked at below
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(stderr.String(), "run the same command again") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	finish(t, home, file, want)
+}
+
+// A disk that fills up in the middle ends the run with a clear error; with room
+// again it goes on.
+func TestFullDiskLosesNothing(t *testing.T) {
+	file := write(t, t.TempDir(), "short.yaml", shortTrials)
+	want := undisturbed(t, file)
+	home := filepath.Join(t.TempDir(), "disk")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=3m", "sweep-test", home).CombinedOutput(); err != nil {
+		t.Fatalf("this test mounts a small disk and must run as root: %v: %s", err, text)
+	}
+	t.Cleanup(func() {
+		if text, err := exec.Command("umount", home).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, text)
+		}
+	})
+	_, stderr, code := output(t, home, "run", file)
+	if code != exitFailure || !strings.Contains(stderr, "full") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	before := done(t, home)
+	if before >= 200 {
+		t.Fatalf("%d trials were done: the disk was not full in the middle", before)
+	}
+	if text, err := exec.Command("mount", "-o", "remount,size=256m", home).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	finish(t, home, file, want)
+}
+
+// Slots and repetitions do not change a bit.
+func TestSlotsDoNotChangeBits(t *testing.T) {
+	file := write(t, t.TempDir(), "short.yaml", shortTrials)
+	want := undisturbed(t, file)
+	for _, slots := range []int{1, 3} {
+		home := t.TempDir()
+		if _, stderr, code := output(t, home, "run", file, "--slots", fmt.Sprint(slots)); code != 0 {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		if got := digests(t, home); got != want {
+			t.Errorf("%d slots give other bits", slots)
+		}
+	}
+}
