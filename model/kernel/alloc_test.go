@@ -24,6 +24,8 @@ func TestNoAllocations(t *testing.T) {
 			"MultiplyAddDerivative": func() { s.MultiplyAddDerivative(c, a, &packed, d, b, Tanh, 0) },
 			"TransposedAdd":         func() { s.TransposedAdd(square, a, b) },
 			"ColumnSumsAdd":         func() { s.ColumnSumsAdd(x, b) },
+			"ColumnProductSumsAdd":  func() { s.ColumnProductSumsAdd(x, b, c) },
+			"ScaleColumnsAdd":       func() { s.ScaleColumnsAdd(a, x, b) },
 			"Activate":              func() { s.Activate(x, y, LeakyReLU, 0.1) },
 			"Derivative":            func() { s.Derivative(x, y, z, Tanh, 0) },
 			"Exp":                   func() { s.Exp(x, y) },

@@ -11,21 +11,23 @@ type assembly struct {
 	product, productNarrow       func(c *float32, cStride int, a *float32, aStride int, b *float32, k, rows, cols int, source *float32, sourceStride int, out *float32, outStride int, epilogue int, slope float32)
 	transposed, transposedNarrow func(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r, rows, cols int)
 
-	leaky           func(dst, src *float32, n int, slope float32)
-	exp             func(dst, src *float32, n int)
-	sigmoid         func(dst, src *float32, n int)
-	tanh            func(dst, src *float32, n int)
-	leakyDerivative func(dst, grad, out *float32, n int, slope float32)
-	tanhDerivative  func(dst, grad, out *float32, n int)
-	axpy            func(y, x *float32, n int, a float32)
-	scale           func(x *float32, n int, a float32)
-	adam            func(param, grad, m, v *float32, n int, rate, beta1, rest1, beta2, rest2, correction, epsilon float32)
-	rmsprop         func(param, grad, v *float32, n int, rate, rho, rest, epsilon float32)
-	momentum        func(param, grad, velocity *float32, n int, rate, momentum float32)
-	dot             func(x, y *float32, n int) float64
-	columnSums      func(dst, a *float32, stride, rows, cols int)
-	reflect         func(q *float32, stride int, u *float32, rows, cols int)
-	reflectBackward func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int)
+	leaky             func(dst, src *float32, n int, slope float32)
+	exp               func(dst, src *float32, n int)
+	sigmoid           func(dst, src *float32, n int)
+	tanh              func(dst, src *float32, n int)
+	leakyDerivative   func(dst, grad, out *float32, n int, slope float32)
+	tanhDerivative    func(dst, grad, out *float32, n int)
+	axpy              func(y, x *float32, n int, a float32)
+	scale             func(x *float32, n int, a float32)
+	adam              func(param, grad, m, v *float32, n int, rate, beta1, rest1, beta2, rest2, correction, epsilon float32)
+	rmsprop           func(param, grad, v *float32, n int, rate, rho, rest, epsilon float32)
+	momentum          func(param, grad, velocity *float32, n int, rate, momentum float32)
+	dot               func(x, y *float32, n int) float64
+	columnSums        func(dst, a *float32, stride, rows, cols int)
+	columnProductSums func(dst, a *float32, aStride int, b *float32, bStride, rows, cols int)
+	scaleColumnsAdd   func(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows, cols int)
+	reflect           func(q *float32, stride int, u *float32, rows, cols int)
+	reflectBackward   func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int)
 
 	lstmForward      func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows, cols int)
 	lstmBackward     func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows, cols int)
@@ -40,65 +42,69 @@ type assembly struct {
 
 var assemblies = [...]*assembly{
 	AVX2: {
-		level:            AVX2,
-		lanes:            8,
-		product:          productAVX2,
-		productNarrow:    productNarrowAVX2,
-		transposed:       transposedAVX2,
-		transposedNarrow: transposedNarrowAVX2,
-		leaky:            leakyAVX2,
-		exp:              expAVX2,
-		sigmoid:          sigmoidAVX2,
-		tanh:             tanhAVX2,
-		leakyDerivative:  leakyDerivativeAVX2,
-		tanhDerivative:   tanhDerivativeAVX2,
-		axpy:             axpyAVX2,
-		scale:            scaleAVX2,
-		adam:             adamAVX2,
-		rmsprop:          rmspropAVX2,
-		momentum:         momentumAVX2,
-		dot:              dotAVX2,
-		columnSums:       columnSumsAVX2,
-		reflect:          reflectAVX2,
-		reflectBackward:  reflectBackwardAVX2,
-		lstmForward:      lstmForwardAVX2,
-		lstmBackward:     lstmBackwardAVX2,
-		gruGates:         gruGatesAVX2,
-		gruBlend:         gruBlendAVX2,
-		gruBlendBackward: gruBlendBackwardAVX2,
-		gruGatesBackward: gruGatesBackwardAVX2,
-		transpose:        transposeAVX2,
-		peak:             peakAVX2,
+		level:             AVX2,
+		lanes:             8,
+		product:           productAVX2,
+		productNarrow:     productNarrowAVX2,
+		transposed:        transposedAVX2,
+		transposedNarrow:  transposedNarrowAVX2,
+		leaky:             leakyAVX2,
+		exp:               expAVX2,
+		sigmoid:           sigmoidAVX2,
+		tanh:              tanhAVX2,
+		leakyDerivative:   leakyDerivativeAVX2,
+		tanhDerivative:    tanhDerivativeAVX2,
+		axpy:              axpyAVX2,
+		scale:             scaleAVX2,
+		adam:              adamAVX2,
+		rmsprop:           rmspropAVX2,
+		momentum:          momentumAVX2,
+		dot:               dotAVX2,
+		columnSums:        columnSumsAVX2,
+		columnProductSums: columnProductSumsAVX2,
+		scaleColumnsAdd:   scaleColumnsAddAVX2,
+		reflect:           reflectAVX2,
+		reflectBackward:   reflectBackwardAVX2,
+		lstmForward:       lstmForwardAVX2,
+		lstmBackward:      lstmBackwardAVX2,
+		gruGates:          gruGatesAVX2,
+		gruBlend:          gruBlendAVX2,
+		gruBlendBackward:  gruBlendBackwardAVX2,
+		gruGatesBackward:  gruGatesBackwardAVX2,
+		transpose:         transposeAVX2,
+		peak:              peakAVX2,
 	},
 	AVX512: {
-		level:            AVX512,
-		lanes:            16,
-		product:          productAVX512,
-		productNarrow:    productNarrowAVX512,
-		transposed:       transposedAVX512,
-		transposedNarrow: transposedNarrowAVX512,
-		leaky:            leakyAVX512,
-		exp:              expAVX512,
-		sigmoid:          sigmoidAVX512,
-		tanh:             tanhAVX512,
-		leakyDerivative:  leakyDerivativeAVX512,
-		tanhDerivative:   tanhDerivativeAVX512,
-		axpy:             axpyAVX512,
-		scale:            scaleAVX512,
-		adam:             adamAVX512,
-		rmsprop:          rmspropAVX512,
-		momentum:         momentumAVX512,
-		dot:              dotAVX512,
-		columnSums:       columnSumsAVX512,
-		reflect:          reflectAVX512,
-		reflectBackward:  reflectBackwardAVX512,
-		lstmForward:      lstmForwardAVX512,
-		lstmBackward:     lstmBackwardAVX512,
-		gruGates:         gruGatesAVX512,
-		gruBlend:         gruBlendAVX512,
-		gruBlendBackward: gruBlendBackwardAVX512,
-		gruGatesBackward: gruGatesBackwardAVX512,
-		transpose:        transposeAVX512,
-		peak:             peakAVX512,
+		level:             AVX512,
+		lanes:             16,
+		product:           productAVX512,
+		productNarrow:     productNarrowAVX512,
+		transposed:        transposedAVX512,
+		transposedNarrow:  transposedNarrowAVX512,
+		leaky:             leakyAVX512,
+		exp:               expAVX512,
+		sigmoid:           sigmoidAVX512,
+		tanh:              tanhAVX512,
+		leakyDerivative:   leakyDerivativeAVX512,
+		tanhDerivative:    tanhDerivativeAVX512,
+		axpy:              axpyAVX512,
+		scale:             scaleAVX512,
+		adam:              adamAVX512,
+		rmsprop:           rmspropAVX512,
+		momentum:          momentumAVX512,
+		dot:               dotAVX512,
+		columnSums:        columnSumsAVX512,
+		columnProductSums: columnProductSumsAVX512,
+		scaleColumnsAdd:   scaleColumnsAddAVX512,
+		reflect:           reflectAVX512,
+		reflectBackward:   reflectBackwardAVX512,
+		lstmForward:       lstmForwardAVX512,
+		lstmBackward:      lstmBackwardAVX512,
+		gruGates:          gruGatesAVX512,
+		gruBlend:          gruBlendAVX512,
+		gruBlendBackward:  gruBlendBackwardAVX512,
+		gruGatesBackward:  gruGatesBackwardAVX512,
+		transpose:         transposeAVX512,
+		peak:              peakAVX512,
 	},
 }

@@ -109,6 +109,16 @@ func dotAVX2(x *float32, y *float32, n int) float64
 //go:noescape
 func columnSumsAVX2(dst *float32, a *float32, stride int, rows int, cols int)
 
+// columnProductSumsAVX2 is dst[j] += Σ_i a[i][j]·b[i][j], strides in bytes.
+//
+//go:noescape
+func columnProductSumsAVX2(dst *float32, a *float32, aStride int, b *float32, bStride int, rows int, cols int)
+
+// scaleColumnsAddAVX2 is dst[i][j] += d[j]·src[i][j], strides in bytes.
+//
+//go:noescape
+func scaleColumnsAddAVX2(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows int, cols int)
+
 // reflectAVX2 is q[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns, stride in bytes; s = 2/Σ u², or 0 if that is no number.
 //
 //go:noescape

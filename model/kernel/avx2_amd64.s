@@ -5920,6 +5920,449 @@ done292:
 	VZEROUPPER
 	RET
 
+// func columnProductSumsAVX2(dst *float32, a *float32, aStride int, b *float32, bStride int, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·columnProductSumsAVX2(SB), NOSPLIT, $8-56
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     a+8(FP), CX
+	MOVQ     aStride+16(FP), DX
+	MOVQ     b+24(FP), BX
+	MOVQ     bStride+32(FP), SI
+	MOVQ     cols+48(FP), DI
+
+two305:
+	CMPQ   DI, $0x10
+	JL     one306
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   rows+40(FP), R10
+	MOVQ   CX, R8
+	MOVQ   BX, R9
+	SUBQ   $0x04, R10
+	JL     rest310
+
+loop309:
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R9), Y9
+	VFMADD231PS Y9, Y8, Y0
+	VMOVUPS     32(R8), Y8
+	VMOVUPS     32(R9), Y9
+	VFMADD231PS Y9, Y8, Y1
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R9), Y9
+	VFMADD231PS Y9, Y8, Y2
+	VMOVUPS     32(R8), Y8
+	VMOVUPS     32(R9), Y9
+	VFMADD231PS Y9, Y8, Y3
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R9), Y9
+	VFMADD231PS Y9, Y8, Y4
+	VMOVUPS     32(R8), Y8
+	VMOVUPS     32(R9), Y9
+	VFMADD231PS Y9, Y8, Y5
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R9), Y9
+	VFMADD231PS Y9, Y8, Y6
+	VMOVUPS     32(R8), Y8
+	VMOVUPS     32(R9), Y9
+	VFMADD231PS Y9, Y8, Y7
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	SUBQ        $0x04, R10
+	JGE         loop309
+
+rest310:
+	ADDQ $0x04, R10
+	JE   done312
+
+tail311:
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R9), Y9
+	VFMADD231PS Y9, Y8, Y0
+	VMOVUPS     32(R8), Y8
+	VMOVUPS     32(R9), Y9
+	VFMADD231PS Y9, Y8, Y1
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	DECQ        R10
+	JNE         tail311
+
+done312:
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS (AX), Y2
+	VADDPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(AX), Y0
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x10, DI
+	JMP     two305
+
+one306:
+	CMPQ   DI, $0x08
+	JL     rest307
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   rows+40(FP), R10
+	MOVQ   CX, R8
+	MOVQ   BX, R9
+	SUBQ   $0x04, R10
+	JL     rest314
+
+loop313:
+	VMOVUPS     (R8), Y4
+	VMOVUPS     (R9), Y5
+	VFMADD231PS Y5, Y4, Y0
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	VMOVUPS     (R8), Y4
+	VMOVUPS     (R9), Y5
+	VFMADD231PS Y5, Y4, Y1
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	VMOVUPS     (R8), Y4
+	VMOVUPS     (R9), Y5
+	VFMADD231PS Y5, Y4, Y2
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	VMOVUPS     (R8), Y4
+	VMOVUPS     (R9), Y5
+	VFMADD231PS Y5, Y4, Y3
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	SUBQ        $0x04, R10
+	JGE         loop313
+
+rest314:
+	ADDQ $0x04, R10
+	JE   done316
+
+tail315:
+	VMOVUPS     (R8), Y4
+	VMOVUPS     (R9), Y5
+	VFMADD231PS Y5, Y4, Y0
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	DECQ        R10
+	JNE         tail315
+
+done316:
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS (AX), Y1
+	VADDPS  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, BX
+	SUBQ    $0x08, DI
+
+rest307:
+	TESTQ   DI, DI
+	JE      done308
+	LEAQ    masks<>+32(SB), R8
+	NEGQ    DI
+	VMOVUPS (R8)(DI*4), Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	MOVQ    rows+40(FP), DI
+	MOVQ    BX, BX
+	SUBQ    $0x04, DI
+	JL      rest318
+
+loop317:
+	VMASKMOVPS  (CX), Y0, Y5
+	VMASKMOVPS  (BX), Y0, Y6
+	VFMADD231PS Y6, Y5, Y1
+	ADDQ        DX, CX
+	ADDQ        SI, BX
+	VMASKMOVPS  (CX), Y0, Y5
+	VMASKMOVPS  (BX), Y0, Y6
+	VFMADD231PS Y6, Y5, Y2
+	ADDQ        DX, CX
+	ADDQ        SI, BX
+	VMASKMOVPS  (CX), Y0, Y5
+	VMASKMOVPS  (BX), Y0, Y6
+	VFMADD231PS Y6, Y5, Y3
+	ADDQ        DX, CX
+	ADDQ        SI, BX
+	VMASKMOVPS  (CX), Y0, Y5
+	VMASKMOVPS  (BX), Y0, Y6
+	VFMADD231PS Y6, Y5, Y4
+	ADDQ        DX, CX
+	ADDQ        SI, BX
+	SUBQ        $0x04, DI
+	JGE         loop317
+
+rest318:
+	ADDQ $0x04, DI
+	JE   done320
+
+tail319:
+	VMASKMOVPS  (CX), Y0, Y5
+	VMASKMOVPS  (BX), Y0, Y6
+	VFMADD231PS Y6, Y5, Y1
+	ADDQ        DX, CX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNE         tail319
+
+done320:
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (AX), Y0, Y2
+	VADDPS     Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)
+
+done308:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func scaleColumnsAddAVX2(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·scaleColumnsAddAVX2(SB), NOSPLIT, $8-56
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     dstStride+8(FP), CX
+	MOVQ     src+16(FP), DX
+	MOVQ     srcStride+24(FP), BX
+	MOVQ     d+32(FP), SI
+	MOVQ     cols+48(FP), DI
+
+two321:
+	CMPQ    DI, $0x10
+	JL      one322
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	MOVQ    rows+40(FP), R10
+	MOVQ    AX, R8
+	MOVQ    DX, R9
+	SUBQ    $0x04, R10
+	JL      rest326
+
+loop325:
+	VMOVUPS     (R9), Y2
+	VMOVUPS     (R8), Y3
+	VFMADD231PS Y0, Y2, Y3
+	VMOVUPS     Y3, (R8)
+	VMOVUPS     32(R9), Y2
+	VMOVUPS     32(R8), Y3
+	VFMADD231PS Y1, Y2, Y3
+	VMOVUPS     Y3, 32(R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	VMOVUPS     (R9), Y2
+	VMOVUPS     (R8), Y3
+	VFMADD231PS Y0, Y2, Y3
+	VMOVUPS     Y3, (R8)
+	VMOVUPS     32(R9), Y2
+	VMOVUPS     32(R8), Y3
+	VFMADD231PS Y1, Y2, Y3
+	VMOVUPS     Y3, 32(R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	VMOVUPS     (R9), Y2
+	VMOVUPS     (R8), Y3
+	VFMADD231PS Y0, Y2, Y3
+	VMOVUPS     Y3, (R8)
+	VMOVUPS     32(R9), Y2
+	VMOVUPS     32(R8), Y3
+	VFMADD231PS Y1, Y2, Y3
+	VMOVUPS     Y3, 32(R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	VMOVUPS     (R9), Y2
+	VMOVUPS     (R8), Y3
+	VFMADD231PS Y0, Y2, Y3
+	VMOVUPS     Y3, (R8)
+	VMOVUPS     32(R9), Y2
+	VMOVUPS     32(R8), Y3
+	VFMADD231PS Y1, Y2, Y3
+	VMOVUPS     Y3, 32(R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	SUBQ        $0x04, R10
+	JGE         loop325
+
+rest326:
+	ADDQ $0x04, R10
+	JE   done328
+
+tail327:
+	VMOVUPS     (R9), Y2
+	VMOVUPS     (R8), Y3
+	VFMADD231PS Y0, Y2, Y3
+	VMOVUPS     Y3, (R8)
+	VMOVUPS     32(R9), Y2
+	VMOVUPS     32(R8), Y3
+	VFMADD231PS Y1, Y2, Y3
+	VMOVUPS     Y3, 32(R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	DECQ        R10
+	JNE         tail327
+
+done328:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, DX
+	ADDQ $0x00000040, SI
+	SUBQ $0x10, DI
+	JMP  two321
+
+one322:
+	CMPQ    DI, $0x08
+	JL      rest323
+	VMOVUPS (SI), Y0
+	MOVQ    rows+40(FP), R10
+	MOVQ    AX, R8
+	MOVQ    DX, R9
+	SUBQ    $0x04, R10
+	JL      rest330
+
+loop329:
+	VMOVUPS     (R9), Y1
+	VMOVUPS     (R8), Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, (R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	VMOVUPS     (R9), Y1
+	VMOVUPS     (R8), Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, (R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	VMOVUPS     (R9), Y1
+	VMOVUPS     (R8), Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, (R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	VMOVUPS     (R9), Y1
+	VMOVUPS     (R8), Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, (R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	SUBQ        $0x04, R10
+	JGE         loop329
+
+rest330:
+	ADDQ $0x04, R10
+	JE   done332
+
+tail331:
+	VMOVUPS     (R9), Y1
+	VMOVUPS     (R8), Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, (R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	DECQ        R10
+	JNE         tail331
+
+done332:
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, DX
+	ADDQ $0x00000020, SI
+	SUBQ $0x08, DI
+
+rest323:
+	TESTQ      DI, DI
+	JE         done324
+	LEAQ       masks<>+32(SB), R8
+	NEGQ       DI
+	VMOVUPS    (R8)(DI*4), Y0
+	VMASKMOVPS (SI), Y0, Y1
+	MOVQ       rows+40(FP), SI
+	MOVQ       DX, DX
+	SUBQ       $0x04, SI
+	JL         rest334
+
+loop333:
+	VMASKMOVPS  (DX), Y0, Y2
+	VMASKMOVPS  (AX), Y0, Y3
+	VFMADD231PS Y1, Y2, Y3
+	VMASKMOVPS  Y3, Y0, (AX)
+	ADDQ        CX, AX
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX), Y0, Y2
+	VMASKMOVPS  (AX), Y0, Y3
+	VFMADD231PS Y1, Y2, Y3
+	VMASKMOVPS  Y3, Y0, (AX)
+	ADDQ        CX, AX
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX), Y0, Y2
+	VMASKMOVPS  (AX), Y0, Y3
+	VFMADD231PS Y1, Y2, Y3
+	VMASKMOVPS  Y3, Y0, (AX)
+	ADDQ        CX, AX
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX), Y0, Y2
+	VMASKMOVPS  (AX), Y0, Y3
+	VFMADD231PS Y1, Y2, Y3
+	VMASKMOVPS  Y3, Y0, (AX)
+	ADDQ        CX, AX
+	ADDQ        BX, DX
+	SUBQ        $0x04, SI
+	JGE         loop333
+
+rest334:
+	ADDQ $0x04, SI
+	JE   done336
+
+tail335:
+	VMASKMOVPS  (DX), Y0, Y2
+	VMASKMOVPS  (AX), Y0, Y3
+	VFMADD231PS Y1, Y2, Y3
+	VMASKMOVPS  Y3, Y0, (AX)
+	ADDQ        CX, AX
+	ADDQ        BX, DX
+	DECQ        SI
+	JNE         tail335
+
+done336:
+done324:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func reflectAVX2(q *float32, stride int, u *float32, rows int, cols int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·reflectAVX2(SB), NOSPLIT, $8-40
@@ -5936,25 +6379,25 @@ TEXT ·reflectAVX2(SB), NOSPLIT, $8-40
 	VXORPS   Y0, Y0, Y0
 	XORQ     DI, DI
 	SUBQ     $0x08, SI
-	JL       next306
+	JL       next338
 
-vectors305:
+vectors337:
 	VMOVUPS     (DX)(DI*4), Y1
 	VFMADD231PS Y1, Y1, Y0
 	ADDQ        $0x08, DI
 	SUBQ        $0x08, SI
-	JGE         vectors305
+	JGE         vectors337
 
-next306:
+next338:
 	ADDQ        $0x08, SI
-	JE          done307
+	JE          done339
 	LEAQ        masks<>+32(SB), R8
 	NEGQ        SI
 	VMOVUPS     (R8)(SI*4), Y1
 	VMASKMOVPS  (DX)(DI*4), Y1, Y1
 	VFMADD231PS Y1, Y1, Y0
 
-done307:
+done339:
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -5968,9 +6411,9 @@ done307:
 	VDIVPS       Y0, Y2, Y0
 	VANDPS       Y1, Y0, Y0
 
-two308:
+two340:
 	CMPQ   BX, $0x10
-	JL     one309
+	JL     one341
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -5983,9 +6426,9 @@ two308:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x04, R8
-	JL     rest313
+	JL     rest345
 
-loop312:
+loop344:
 	VBROADCASTSS (SI), Y9
 	VMOVUPS      (DI), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -6015,13 +6458,13 @@ loop312:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x04, R8
-	JGE          loop312
+	JGE          loop344
 
-rest313:
+rest345:
 	ADDQ $0x04, R8
-	JE   done315
+	JE   done347
 
-tail314:
+tail346:
 	VBROADCASTSS (SI), Y9
 	VMOVUPS      (DI), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -6030,9 +6473,9 @@ tail314:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail314
+	JNE          tail346
 
-done315:
+done347:
 	VADDPS Y5, Y1, Y1
 	VADDPS Y6, Y2, Y2
 	VADDPS Y7, Y3, Y3
@@ -6045,9 +6488,9 @@ done315:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x02, R8
-	JL     rest317
+	JL     rest349
 
-loop316:
+loop348:
 	VBROADCASTSS (SI), Y3
 	VMOVUPS      (DI), Y4
 	VFNMADD231PS Y1, Y3, Y4
@@ -6067,13 +6510,13 @@ loop316:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R8
-	JGE          loop316
+	JGE          loop348
 
-rest317:
+rest349:
 	ADDQ $0x02, R8
-	JE   done319
+	JE   done351
 
-tail318:
+tail350:
 	VBROADCASTSS (SI), Y3
 	VMOVUPS      (DI), Y4
 	VFNMADD231PS Y1, Y3, Y4
@@ -6084,16 +6527,16 @@ tail318:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail318
+	JNE          tail350
 
-done319:
+done351:
 	ADDQ $0x00000040, AX
 	SUBQ $0x10, BX
-	JMP  two308
+	JMP  two340
 
-one309:
+one341:
 	CMPQ   BX, $0x08
-	JL     rest310
+	JL     rest342
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -6102,9 +6545,9 @@ one309:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x04, R8
-	JL     rest321
+	JL     rest353
 
-loop320:
+loop352:
 	VBROADCASTSS (SI), Y5
 	VMOVUPS      (DI), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -6126,22 +6569,22 @@ loop320:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x04, R8
-	JGE          loop320
+	JGE          loop352
 
-rest321:
+rest353:
 	ADDQ $0x04, R8
-	JE   done323
+	JE   done355
 
-tail322:
+tail354:
 	VBROADCASTSS (SI), Y5
 	VMOVUPS      (DI), Y6
 	VFMADD231PS  Y6, Y5, Y1
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail322
+	JNE          tail354
 
-done323:
+done355:
 	VADDPS Y3, Y1, Y1
 	VADDPS Y4, Y2, Y2
 	VADDPS Y2, Y1, Y1
@@ -6150,9 +6593,9 @@ done323:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x02, R8
-	JL     rest325
+	JL     rest357
 
-loop324:
+loop356:
 	VBROADCASTSS (SI), Y2
 	VMOVUPS      (DI), Y3
 	VFNMADD231PS Y1, Y2, Y3
@@ -6166,13 +6609,13 @@ loop324:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R8
-	JGE          loop324
+	JGE          loop356
 
-rest325:
+rest357:
 	ADDQ $0x02, R8
-	JE   done327
+	JE   done359
 
-tail326:
+tail358:
 	VBROADCASTSS (SI), Y2
 	VMOVUPS      (DI), Y3
 	VFNMADD231PS Y1, Y2, Y3
@@ -6180,15 +6623,15 @@ tail326:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail326
+	JNE          tail358
 
-done327:
+done359:
 	ADDQ $0x00000020, AX
 	SUBQ $0x08, BX
 
-rest310:
+rest342:
 	TESTQ   BX, BX
-	JE      done311
+	JE      done343
 	LEAQ    masks<>+32(SB), SI
 	NEGQ    BX
 	VMOVUPS (SI)(BX*4), Y1
@@ -6200,9 +6643,9 @@ rest310:
 	MOVQ    DX, BX
 	MOVQ    rows+24(FP), DI
 	SUBQ    $0x04, DI
-	JL      rest329
+	JL      rest361
 
-loop328:
+loop360:
 	VBROADCASTSS (BX), Y6
 	VMASKMOVPS   (SI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -6224,22 +6667,22 @@ loop328:
 	ADDQ         CX, SI
 	ADDQ         $0x04, BX
 	SUBQ         $0x04, DI
-	JGE          loop328
+	JGE          loop360
 
-rest329:
+rest361:
 	ADDQ $0x04, DI
-	JE   done331
+	JE   done363
 
-tail330:
+tail362:
 	VBROADCASTSS (BX), Y6
 	VMASKMOVPS   (SI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
 	ADDQ         CX, SI
 	ADDQ         $0x04, BX
 	DECQ         DI
-	JNE          tail330
+	JNE          tail362
 
-done331:
+done363:
 	VADDPS Y4, Y2, Y2
 	VADDPS Y5, Y3, Y3
 	VADDPS Y3, Y2, Y2
@@ -6247,9 +6690,9 @@ done331:
 	MOVQ   DX, DX
 	MOVQ   rows+24(FP), BX
 	SUBQ   $0x02, BX
-	JL     rest333
+	JL     rest365
 
-loop332:
+loop364:
 	VBROADCASTSS (DX), Y0
 	VMASKMOVPS   (AX), Y1, Y3
 	VFNMADD231PS Y2, Y0, Y3
@@ -6263,13 +6706,13 @@ loop332:
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
 	SUBQ         $0x02, BX
-	JGE          loop332
+	JGE          loop364
 
-rest333:
+rest365:
 	ADDQ $0x02, BX
-	JE   done335
+	JE   done367
 
-tail334:
+tail366:
 	VBROADCASTSS (DX), Y0
 	VMASKMOVPS   (AX), Y1, Y3
 	VFNMADD231PS Y2, Y0, Y3
@@ -6277,10 +6720,10 @@ tail334:
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNE          tail334
+	JNE          tail366
 
-done335:
-done311:
+done367:
+done343:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6309,25 +6752,25 @@ TEXT ·reflectBackwardAVX2(SB), NOSPLIT, $8-64
 	VXORPS   Y0, Y0, Y0
 	XORQ     R9, R9
 	SUBQ     $0x08, R8
-	JL       next337
+	JL       next369
 
-vectors336:
+vectors368:
 	VMOVUPS     (DI)(R9*4), Y1
 	VFMADD231PS Y1, Y1, Y0
 	ADDQ        $0x08, R9
 	SUBQ        $0x08, R8
-	JGE         vectors336
+	JGE         vectors368
 
-next337:
+next369:
 	ADDQ        $0x08, R8
-	JE          done338
+	JE          done370
 	LEAQ        masks<>+32(SB), R10
 	NEGQ        R8
 	VMOVUPS     (R10)(R8*4), Y1
 	VMASKMOVPS  (DI)(R9*4), Y1, Y1
 	VFMADD231PS Y1, Y1, Y0
 
-done338:
+done370:
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -6341,9 +6784,9 @@ done338:
 	VDIVPS       Y0, Y2, Y0
 	VANDPS       Y1, Y0, Y0
 
-two339:
+two371:
 	CMPQ   SI, $0x10
-	JL     one340
+	JL     one372
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -6357,9 +6800,9 @@ two339:
 	MOVQ   DX, R9
 	MOVQ   rows+48(FP), R10
 	SUBQ   $0x02, R10
-	JL     rest344
+	JL     rest376
 
-loop343:
+loop375:
 	VBROADCASTSS (DI), Y9
 	VMOVUPS      (R8), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -6385,13 +6828,13 @@ loop343:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop343
+	JGE          loop375
 
-rest344:
+rest376:
 	ADDQ $0x02, R10
-	JE   done346
+	JE   done378
 
-tail345:
+tail377:
 	VBROADCASTSS (DI), Y9
 	VMOVUPS      (R8), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -6405,9 +6848,9 @@ tail345:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail345
+	JNE          tail377
 
-done346:
+done378:
 	VADDPS       Y3, Y1, Y1
 	VADDPS       Y4, Y2, Y2
 	VMULPS       Y0, Y1, Y1
@@ -6434,9 +6877,9 @@ done346:
 	MOVQ         du+40(FP), R10
 	MOVQ         rows+48(FP), R11
 	SUBQ         $0x04, R11
-	JL           rest348
+	JL           rest380
 
-four347:
+four379:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y7
 	VMULPS       Y1, Y7, Y8
@@ -6534,13 +6977,13 @@ four347:
 	VMOVUPS      X7, (R10)
 	ADDQ         $0x10, R10
 	SUBQ         $0x04, R11
-	JGE          four347
+	JGE          four379
 
-rest348:
+rest380:
 	ADDQ $0x04, R11
-	JE   done350
+	JE   done382
 
-one349:
+one381:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y7
 	VMULPS       Y1, Y7, Y8
@@ -6573,17 +7016,17 @@ one349:
 	VMOVSS       X7, (R10)
 	ADDQ         $0x04, R10
 	DECQ         R11
-	JNE          one349
+	JNE          one381
 
-done350:
+done382:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, DX
 	SUBQ $0x10, SI
-	JMP  two339
+	JMP  two371
 
-one340:
+one372:
 	CMPQ   SI, $0x08
-	JL     rest341
+	JL     rest373
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -6593,9 +7036,9 @@ one340:
 	MOVQ   DX, R9
 	MOVQ   rows+48(FP), R10
 	SUBQ   $0x02, R10
-	JL     rest352
+	JL     rest384
 
-loop351:
+loop383:
 	VBROADCASTSS (DI), Y5
 	VMOVUPS      (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -6613,13 +7056,13 @@ loop351:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop351
+	JGE          loop383
 
-rest352:
+rest384:
 	ADDQ $0x02, R10
-	JE   done354
+	JE   done386
 
-tail353:
+tail385:
 	VBROADCASTSS (DI), Y5
 	VMOVUPS      (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -6629,9 +7072,9 @@ tail353:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail353
+	JNE          tail385
 
-done354:
+done386:
 	VADDPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VADDPS       Y4, Y3, Y3
@@ -6652,9 +7095,9 @@ done354:
 	MOVQ         du+40(FP), R10
 	MOVQ         rows+48(FP), R11
 	SUBQ         $0x04, R11
-	JL           rest356
+	JL           rest388
 
-four355:
+four387:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y5
 	VMULPS       Y1, Y5, Y6
@@ -6720,13 +7163,13 @@ four355:
 	VMOVUPS      X5, (R10)
 	ADDQ         $0x10, R10
 	SUBQ         $0x04, R11
-	JGE          four355
+	JGE          four387
 
-rest356:
+rest388:
 	ADDQ $0x04, R11
-	JE   done358
+	JE   done390
 
-one357:
+one389:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y5
 	VMULPS       Y1, Y5, Y6
@@ -6751,16 +7194,16 @@ one357:
 	VMOVSS       X5, (R10)
 	ADDQ         $0x04, R10
 	DECQ         R11
-	JNE          one357
+	JNE          one389
 
-done358:
+done390:
 	ADDQ $0x00000020, AX
 	ADDQ $0x00000020, DX
 	SUBQ $0x08, SI
 
-rest341:
+rest373:
 	TESTQ   SI, SI
-	JE      done342
+	JE      done374
 	LEAQ    masks<>+32(SB), DI
 	NEGQ    SI
 	VMOVUPS (DI)(SI*4), Y1
@@ -6773,9 +7216,9 @@ rest341:
 	MOVQ    DX, R8
 	MOVQ    rows+48(FP), R9
 	SUBQ    $0x02, R9
-	JL      rest360
+	JL      rest392
 
-loop359:
+loop391:
 	VBROADCASTSS (SI), Y6
 	VMASKMOVPS   (DI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -6793,13 +7236,13 @@ loop359:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R9
-	JGE          loop359
+	JGE          loop391
 
-rest360:
+rest392:
 	ADDQ $0x02, R9
-	JE   done362
+	JE   done394
 
-tail361:
+tail393:
 	VBROADCASTSS (SI), Y6
 	VMASKMOVPS   (DI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -6809,9 +7252,9 @@ tail361:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	DECQ         R9
-	JNE          tail361
+	JNE          tail393
 
-done362:
+done394:
 	VADDPS       Y3, Y2, Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y5, Y4, Y4
@@ -6831,9 +7274,9 @@ done362:
 	MOVQ         du+40(FP), DI
 	MOVQ         rows+48(FP), R8
 	SUBQ         $0x04, R8
-	JL           rest364
+	JL           rest396
 
-four363:
+four395:
 	VBROADCASTSS (SI), Y3
 	VMASKMOVPS   (DX), Y1, Y5
 	VMULPS       Y2, Y5, Y6
@@ -6899,13 +7342,13 @@ four363:
 	VMOVUPS      X5, (DI)
 	ADDQ         $0x10, DI
 	SUBQ         $0x04, R8
-	JGE          four363
+	JGE          four395
 
-rest364:
+rest396:
 	ADDQ $0x04, R8
-	JE   done366
+	JE   done398
 
-one365:
+one397:
 	VBROADCASTSS (SI), Y3
 	VMASKMOVPS   (DX), Y1, Y5
 	VMULPS       Y2, Y5, Y6
@@ -6930,10 +7373,10 @@ one365:
 	VMOVSS       X5, (DI)
 	ADDQ         $0x04, DI
 	DECQ         R8
-	JNE          one365
+	JNE          one397
 
-done366:
-done342:
+done398:
+done374:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6953,23 +7396,23 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $8-72
 	MOVQ     largest+56(FP), SI
 	MOVQ     sums+64(FP), DI
 
-rows367:
+rows399:
 	VBROADCASTSS floatff800000<>+0(SB), Y0
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next369
+	JL           next401
 
-vectors368:
+vectors400:
 	VMOVUPS (CX)(R8*4), Y1
 	VMAXPS  Y1, Y0, Y0
 	ADDQ    $0x08, R8
 	SUBQ    $0x08, R9
-	JGE     vectors368
+	JGE     vectors400
 
-next369:
+next401:
 	ADDQ         $0x08, R9
-	JE           done370
+	JE           done402
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y1
@@ -6978,7 +7421,7 @@ next369:
 	VBLENDVPS    Y1, Y3, Y2, Y2
 	VMAXPS       Y2, Y0, Y0
 
-done370:
+done402:
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -6989,13 +7432,13 @@ done370:
 	VBROADCASTSS X1, Y0
 	VXORPS       Y1, Y1, Y1
 	CMPQ         d+0(FP), $0x00
-	JE           skip371
+	JE           skip403
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next374
+	JL           next406
 
-vectors373:
+vectors405:
 	VMOVUPS      (CX)(R8*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -7039,11 +7482,11 @@ vectors373:
 	VMOVUPS      Y2, (AX)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors373
+	JGE          vectors405
 
-next374:
+next406:
 	ADDQ         $0x08, R9
-	JE           done375
+	JE           done407
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y2
@@ -7091,7 +7534,7 @@ next374:
 	VADDPS       Y0, Y1, Y1
 	VMASKMOVPS   Y0, Y2, (AX)(R8*4)
 
-done375:
+done407:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -7105,19 +7548,19 @@ done375:
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next377
+	JL           next409
 
-vectors376:
+vectors408:
 	VMOVUPS (AX)(R8*4), Y1
 	VMULPS  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(R8*4)
 	ADDQ    $0x08, R8
 	SUBQ    $0x08, R9
-	JGE     vectors376
+	JGE     vectors408
 
-next377:
+next409:
 	ADDQ       $0x08, R9
-	JE         done378
+	JE         done410
 	LEAQ       masks<>+32(SB), R10
 	NEGQ       R9
 	VMOVUPS    (R10)(R9*4), Y1
@@ -7125,16 +7568,16 @@ next377:
 	VMULPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y1, (AX)(R8*4)
 
-done378:
-	JMP summed372
+done410:
+	JMP summed404
 
-skip371:
+skip403:
 	XORQ R8, R8
 	MOVQ BX, R9
 	SUBQ $0x08, R9
-	JL   next380
+	JL   next412
 
-vectors379:
+vectors411:
 	VMOVUPS      (CX)(R8*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -7177,11 +7620,11 @@ vectors379:
 	VADDPS       Y2, Y1, Y1
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors379
+	JGE          vectors411
 
-next380:
+next412:
 	ADDQ         $0x08, R9
-	JE           done381
+	JE           done413
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y2
@@ -7228,7 +7671,7 @@ next380:
 	VMULPS       Y0, Y2, Y0
 	VADDPS       Y0, Y1, Y1
 
-done381:
+done413:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -7237,13 +7680,13 @@ done381:
 	VADDPS       X1, X0, X0
 	VMOVSS       X0, (DI)
 
-summed372:
+summed404:
 	ADDQ     $0x04, SI
 	ADDQ     $0x04, DI
 	ADDQ     dStride+8(FP), AX
 	ADDQ     logitsStride+24(FP), CX
 	DECQ     DX
-	JNE      rows367
+	JNE      rows399
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7270,13 +7713,13 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $8-96
 	MOVQ     tanhC+48(FP), R10
 	MOVQ     h+64(FP), R11
 
-rows382:
+rows414:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x08, R13
-	JL   next384
+	JL   next416
 
-vectors383:
+vectors415:
 	VMOVUPS      (DX)(R12*4), Y0
 	VMOVUPS      (BX)(R12*4), Y1
 	VMOVUPS      (DI)(R12*4), Y2
@@ -7456,11 +7899,11 @@ vectors383:
 	VMOVUPS      Y0, (R11)(R12*4)
 	ADDQ         $0x08, R12
 	SUBQ         $0x08, R13
-	JGE          vectors383
+	JGE          vectors415
 
-next384:
+next416:
 	ADDQ         $0x08, R13
-	JE           done385
+	JE           done417
 	LEAQ         masks<>+32(SB), R14
 	NEGQ         R13
 	VMOVUPS      (R14)(R13*4), Y0
@@ -7642,7 +8085,7 @@ next384:
 	VMULPS       Y1, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (R11)(R12*4)
 
-done385:
+done417:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -7652,7 +8095,7 @@ done385:
 	ADDQ     tanhCStride+56(FP), R10
 	ADDQ     hStride+72(FP), R11
 	DECQ     CX
-	JNE      rows382
+	JNE      rows414
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7676,13 +8119,13 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $8-96
 	MOVQ     dh+48(FP), R10
 	MOVQ     dc+64(FP), R11
 
-rows386:
+rows418:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x08, R13
-	JL   next388
+	JL   next420
 
-vectors387:
+vectors419:
 	VMOVUPS      (R10)(R12*4), Y0
 	VMOVUPS      (R9)(R12*4), Y1
 	VMOVUPS      (DI)(R12*4), Y2
@@ -7719,11 +8162,11 @@ vectors387:
 	VMOVUPS      Y1, (R11)(R12*4)
 	ADDQ         $0x08, R12
 	SUBQ         $0x08, R13
-	JGE          vectors387
+	JGE          vectors419
 
-next388:
+next420:
 	ADDQ         $0x08, R13
-	JE           done389
+	JE           done421
 	LEAQ         masks<>+32(SB), R14
 	NEGQ         R13
 	VMOVUPS      (R14)(R13*4), Y0
@@ -7762,7 +8205,7 @@ next388:
 	VMASKMOVPS   Y1, Y0, (BX)(R12*4)
 	VMASKMOVPS   Y2, Y0, (R11)(R12*4)
 
-done389:
+done421:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -7772,7 +8215,7 @@ done389:
 	ADDQ     dhStride+56(FP), R10
 	ADDQ     dcStride+72(FP), R11
 	DECQ     CX
-	JNE      rows386
+	JNE      rows418
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7792,13 +8235,13 @@ TEXT ·gruGatesAVX2(SB), NOSPLIT, $8-64
 	MOVQ     hPrev+16(FP), SI
 	MOVQ     rh+32(FP), DI
 
-rows390:
+rows422:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next392
+	JL   next424
 
-vectors391:
+vectors423:
 	VMOVUPS      (DX)(R8*4), Y0
 	VMOVUPS      (BX)(R8*4), Y1
 	VXORPS       Y2, Y2, Y2
@@ -7877,11 +8320,11 @@ vectors391:
 	VMOVUPS      Y0, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors391
+	JGE          vectors423
 
-next392:
+next424:
 	ADDQ         $0x08, R9
-	JE           done393
+	JE           done425
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -7962,13 +8405,13 @@ next392:
 	VMULPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
 
-done393:
+done425:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     rhStride+40(FP), DI
 	DECQ     CX
-	JNE      rows390
+	JNE      rows422
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7988,13 +8431,13 @@ TEXT ·gruBlendAVX2(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     h+48(FP), DI
 
-rows394:
+rows426:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next396
+	JL   next428
 
-vectors395:
+vectors427:
 	VMOVUPS      (BX)(R8*4), Y0
 	VBROADCASTSS float41100000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
@@ -8037,11 +8480,11 @@ vectors395:
 	VMOVUPS      Y1, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors395
+	JGE          vectors427
 
-next396:
+next428:
 	ADDQ         $0x08, R9
-	JE           done397
+	JE           done429
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -8086,13 +8529,13 @@ next396:
 	VFMADD231PS  Y3, Y1, Y2
 	VMASKMOVPS   Y2, Y0, (DI)(R8*4)
 
-done397:
+done429:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     hStride+56(FP), DI
 	DECQ     CX
-	JNE      rows394
+	JNE      rows426
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8112,13 +8555,13 @@ TEXT ·gruBlendBackwardAVX2(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     dh+48(FP), DI
 
-rows398:
+rows430:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next400
+	JL   next432
 
-vectors399:
+vectors431:
 	VMOVUPS      (DI)(R8*4), Y0
 	VMOVUPS      (DX)(R8*4), Y1
 	VMOVUPS      (BX)(R8*4), Y2
@@ -8138,11 +8581,11 @@ vectors399:
 	VMOVUPS      Y0, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors399
+	JGE          vectors431
 
-next400:
+next432:
 	ADDQ         $0x08, R9
-	JE           done401
+	JE           done433
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -8164,13 +8607,13 @@ next400:
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
 
-done401:
+done433:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     dhStride+56(FP), DI
 	DECQ     CX
-	JNE      rows398
+	JNE      rows430
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8191,13 +8634,13 @@ TEXT ·gruGatesBackwardAVX2(SB), NOSPLIT, $8-80
 	MOVQ     drh+32(FP), DI
 	MOVQ     dh+48(FP), R8
 
-rows402:
+rows434:
 	XORQ R9, R9
 	MOVQ AX, R10
 	SUBQ $0x08, R10
-	JL   next404
+	JL   next436
 
-vectors403:
+vectors435:
 	VMOVUPS      (DI)(R9*4), Y0
 	VMOVUPS      (BX)(R9*4), Y1
 	VMOVUPS      (SI)(R9*4), Y2
@@ -8213,11 +8656,11 @@ vectors403:
 	VMOVUPS      Y0, (BX)(R9*4)
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
-	JGE          vectors403
+	JGE          vectors435
 
-next404:
+next436:
 	ADDQ         $0x08, R10
-	JE           done405
+	JE           done437
 	LEAQ         masks<>+32(SB), R11
 	NEGQ         R10
 	VMOVUPS      (R11)(R10*4), Y0
@@ -8235,14 +8678,14 @@ next404:
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (BX)(R9*4)
 
-done405:
+done437:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     drhStride+40(FP), DI
 	ADDQ     dhStride+56(FP), R8
 	DECQ     CX
-	JNE      rows402
+	JNE      rows434
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -5600,6 +5600,449 @@ done230:
 	VZEROUPPER
 	RET
 
+// func columnProductSumsAVX512(dst *float32, a *float32, aStride int, b *float32, bStride int, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·columnProductSumsAVX512(SB), NOSPLIT, $8-56
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     a+8(FP), CX
+	MOVQ     aStride+16(FP), DX
+	MOVQ     b+24(FP), BX
+	MOVQ     bStride+32(FP), SI
+	MOVQ     cols+48(FP), DI
+
+two243:
+	CMPQ   DI, $0x20
+	JL     one244
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   rows+40(FP), R10
+	MOVQ   CX, R8
+	MOVQ   BX, R9
+	SUBQ   $0x04, R10
+	JL     rest248
+
+loop247:
+	VMOVUPS     (R8), Z8
+	VMOVUPS     (R9), Z9
+	VFMADD231PS Z9, Z8, Z0
+	VMOVUPS     64(R8), Z8
+	VMOVUPS     64(R9), Z9
+	VFMADD231PS Z9, Z8, Z1
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	VMOVUPS     (R8), Z8
+	VMOVUPS     (R9), Z9
+	VFMADD231PS Z9, Z8, Z2
+	VMOVUPS     64(R8), Z8
+	VMOVUPS     64(R9), Z9
+	VFMADD231PS Z9, Z8, Z3
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	VMOVUPS     (R8), Z8
+	VMOVUPS     (R9), Z9
+	VFMADD231PS Z9, Z8, Z4
+	VMOVUPS     64(R8), Z8
+	VMOVUPS     64(R9), Z9
+	VFMADD231PS Z9, Z8, Z5
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	VMOVUPS     (R8), Z8
+	VMOVUPS     (R9), Z9
+	VFMADD231PS Z9, Z8, Z6
+	VMOVUPS     64(R8), Z8
+	VMOVUPS     64(R9), Z9
+	VFMADD231PS Z9, Z8, Z7
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	SUBQ        $0x04, R10
+	JGE         loop247
+
+rest248:
+	ADDQ $0x04, R10
+	JE   done250
+
+tail249:
+	VMOVUPS     (R8), Z8
+	VMOVUPS     (R9), Z9
+	VFMADD231PS Z9, Z8, Z0
+	VMOVUPS     64(R8), Z8
+	VMOVUPS     64(R9), Z9
+	VFMADD231PS Z9, Z8, Z1
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	DECQ        R10
+	JNE         tail249
+
+done250:
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS (AX), Z8
+	VADDPS  Z0, Z8, Z8
+	VMOVUPS Z8, (AX)
+	VMOVUPS 64(AX), Z8
+	VADDPS  Z1, Z8, Z8
+	VMOVUPS Z8, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x20, DI
+	JMP     two243
+
+one244:
+	CMPQ   DI, $0x10
+	JL     rest245
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   rows+40(FP), R10
+	MOVQ   CX, R8
+	MOVQ   BX, R9
+	SUBQ   $0x04, R10
+	JL     rest252
+
+loop251:
+	VMOVUPS     (R8), Z0
+	VMOVUPS     (R9), Z1
+	VFMADD231PS Z1, Z0, Z10
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	VMOVUPS     (R8), Z0
+	VMOVUPS     (R9), Z1
+	VFMADD231PS Z1, Z0, Z11
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	VMOVUPS     (R8), Z0
+	VMOVUPS     (R9), Z1
+	VFMADD231PS Z1, Z0, Z12
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	VMOVUPS     (R8), Z0
+	VMOVUPS     (R9), Z1
+	VFMADD231PS Z1, Z0, Z13
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	SUBQ        $0x04, R10
+	JGE         loop251
+
+rest252:
+	ADDQ $0x04, R10
+	JE   done254
+
+tail253:
+	VMOVUPS     (R8), Z0
+	VMOVUPS     (R9), Z1
+	VFMADD231PS Z1, Z0, Z10
+	ADDQ        DX, R8
+	ADDQ        SI, R9
+	DECQ        R10
+	JNE         tail253
+
+done254:
+	VADDPS  Z12, Z10, Z10
+	VADDPS  Z13, Z11, Z11
+	VADDPS  Z11, Z10, Z10
+	VMOVUPS (AX), Z0
+	VADDPS  Z10, Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x10, DI
+
+rest245:
+	TESTQ  DI, DI
+	JE     done246
+	MOVQ   $-1, R8
+	BZHIQ  DI, R8, R8
+	KMOVW  R8, K1
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	MOVQ   rows+40(FP), DI
+	MOVQ   BX, BX
+	SUBQ   $0x04, DI
+	JL     rest256
+
+loop255:
+	VMOVUPS.Z   (CX), K1, Z0
+	VMOVUPS.Z   (BX), K1, Z1
+	VFMADD231PS Z1, Z0, Z14
+	ADDQ        DX, CX
+	ADDQ        SI, BX
+	VMOVUPS.Z   (CX), K1, Z0
+	VMOVUPS.Z   (BX), K1, Z1
+	VFMADD231PS Z1, Z0, Z15
+	ADDQ        DX, CX
+	ADDQ        SI, BX
+	VMOVUPS.Z   (CX), K1, Z0
+	VMOVUPS.Z   (BX), K1, Z1
+	VFMADD231PS Z1, Z0, Z16
+	ADDQ        DX, CX
+	ADDQ        SI, BX
+	VMOVUPS.Z   (CX), K1, Z0
+	VMOVUPS.Z   (BX), K1, Z1
+	VFMADD231PS Z1, Z0, Z17
+	ADDQ        DX, CX
+	ADDQ        SI, BX
+	SUBQ        $0x04, DI
+	JGE         loop255
+
+rest256:
+	ADDQ $0x04, DI
+	JE   done258
+
+tail257:
+	VMOVUPS.Z   (CX), K1, Z0
+	VMOVUPS.Z   (BX), K1, Z1
+	VFMADD231PS Z1, Z0, Z14
+	ADDQ        DX, CX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNE         tail257
+
+done258:
+	VADDPS    Z16, Z14, Z14
+	VADDPS    Z17, Z15, Z15
+	VADDPS    Z15, Z14, Z14
+	VMOVUPS.Z (AX), K1, Z0
+	VADDPS    Z14, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+
+done246:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func scaleColumnsAddAVX512(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·scaleColumnsAddAVX512(SB), NOSPLIT, $8-56
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     dstStride+8(FP), CX
+	MOVQ     src+16(FP), DX
+	MOVQ     srcStride+24(FP), BX
+	MOVQ     d+32(FP), SI
+	MOVQ     cols+48(FP), DI
+
+two259:
+	CMPQ    DI, $0x20
+	JL      one260
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	MOVQ    rows+40(FP), R10
+	MOVQ    AX, R8
+	MOVQ    DX, R9
+	SUBQ    $0x04, R10
+	JL      rest264
+
+loop263:
+	VMOVUPS     (R9), Z2
+	VMOVUPS     (R8), Z3
+	VFMADD231PS Z0, Z2, Z3
+	VMOVUPS     Z3, (R8)
+	VMOVUPS     64(R9), Z2
+	VMOVUPS     64(R8), Z3
+	VFMADD231PS Z1, Z2, Z3
+	VMOVUPS     Z3, 64(R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	VMOVUPS     (R9), Z2
+	VMOVUPS     (R8), Z3
+	VFMADD231PS Z0, Z2, Z3
+	VMOVUPS     Z3, (R8)
+	VMOVUPS     64(R9), Z2
+	VMOVUPS     64(R8), Z3
+	VFMADD231PS Z1, Z2, Z3
+	VMOVUPS     Z3, 64(R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	VMOVUPS     (R9), Z2
+	VMOVUPS     (R8), Z3
+	VFMADD231PS Z0, Z2, Z3
+	VMOVUPS     Z3, (R8)
+	VMOVUPS     64(R9), Z2
+	VMOVUPS     64(R8), Z3
+	VFMADD231PS Z1, Z2, Z3
+	VMOVUPS     Z3, 64(R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	VMOVUPS     (R9), Z2
+	VMOVUPS     (R8), Z3
+	VFMADD231PS Z0, Z2, Z3
+	VMOVUPS     Z3, (R8)
+	VMOVUPS     64(R9), Z2
+	VMOVUPS     64(R8), Z3
+	VFMADD231PS Z1, Z2, Z3
+	VMOVUPS     Z3, 64(R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	SUBQ        $0x04, R10
+	JGE         loop263
+
+rest264:
+	ADDQ $0x04, R10
+	JE   done266
+
+tail265:
+	VMOVUPS     (R9), Z2
+	VMOVUPS     (R8), Z3
+	VFMADD231PS Z0, Z2, Z3
+	VMOVUPS     Z3, (R8)
+	VMOVUPS     64(R9), Z2
+	VMOVUPS     64(R8), Z3
+	VFMADD231PS Z1, Z2, Z3
+	VMOVUPS     Z3, 64(R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	DECQ        R10
+	JNE         tail265
+
+done266:
+	ADDQ $0x00000080, AX
+	ADDQ $0x00000080, DX
+	ADDQ $0x00000080, SI
+	SUBQ $0x20, DI
+	JMP  two259
+
+one260:
+	CMPQ    DI, $0x10
+	JL      rest261
+	VMOVUPS (SI), Z0
+	MOVQ    rows+40(FP), R10
+	MOVQ    AX, R8
+	MOVQ    DX, R9
+	SUBQ    $0x04, R10
+	JL      rest268
+
+loop267:
+	VMOVUPS     (R9), Z1
+	VMOVUPS     (R8), Z2
+	VFMADD231PS Z0, Z1, Z2
+	VMOVUPS     Z2, (R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	VMOVUPS     (R9), Z1
+	VMOVUPS     (R8), Z2
+	VFMADD231PS Z0, Z1, Z2
+	VMOVUPS     Z2, (R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	VMOVUPS     (R9), Z1
+	VMOVUPS     (R8), Z2
+	VFMADD231PS Z0, Z1, Z2
+	VMOVUPS     Z2, (R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	VMOVUPS     (R9), Z1
+	VMOVUPS     (R8), Z2
+	VFMADD231PS Z0, Z1, Z2
+	VMOVUPS     Z2, (R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	SUBQ        $0x04, R10
+	JGE         loop267
+
+rest268:
+	ADDQ $0x04, R10
+	JE   done270
+
+tail269:
+	VMOVUPS     (R9), Z1
+	VMOVUPS     (R8), Z2
+	VFMADD231PS Z0, Z1, Z2
+	VMOVUPS     Z2, (R8)
+	ADDQ        CX, R8
+	ADDQ        BX, R9
+	DECQ        R10
+	JNE         tail269
+
+done270:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, DX
+	ADDQ $0x00000040, SI
+	SUBQ $0x10, DI
+
+rest261:
+	TESTQ     DI, DI
+	JE        done262
+	MOVQ      $-1, R8
+	BZHIQ     DI, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (SI), K1, Z0
+	MOVQ      rows+40(FP), SI
+	MOVQ      DX, DX
+	SUBQ      $0x04, SI
+	JL        rest272
+
+loop271:
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (AX), K1, Z2
+	VFMADD231PS Z0, Z1, Z2
+	VMOVUPS     Z2, K1, (AX)
+	ADDQ        CX, AX
+	ADDQ        BX, DX
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (AX), K1, Z2
+	VFMADD231PS Z0, Z1, Z2
+	VMOVUPS     Z2, K1, (AX)
+	ADDQ        CX, AX
+	ADDQ        BX, DX
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (AX), K1, Z2
+	VFMADD231PS Z0, Z1, Z2
+	VMOVUPS     Z2, K1, (AX)
+	ADDQ        CX, AX
+	ADDQ        BX, DX
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (AX), K1, Z2
+	VFMADD231PS Z0, Z1, Z2
+	VMOVUPS     Z2, K1, (AX)
+	ADDQ        CX, AX
+	ADDQ        BX, DX
+	SUBQ        $0x04, SI
+	JGE         loop271
+
+rest272:
+	ADDQ $0x04, SI
+	JE   done274
+
+tail273:
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (AX), K1, Z2
+	VFMADD231PS Z0, Z1, Z2
+	VMOVUPS     Z2, K1, (AX)
+	ADDQ        CX, AX
+	ADDQ        BX, DX
+	DECQ        SI
+	JNE         tail273
+
+done274:
+done262:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func reflectAVX512(q *float32, stride int, u *float32, rows int, cols int)
 // Requires: AVX, AVX512F, AVX512VL, BMI2
 TEXT ·reflectAVX512(SB), NOSPLIT, $8-40
@@ -5616,25 +6059,25 @@ TEXT ·reflectAVX512(SB), NOSPLIT, $8-40
 	VPXORD   Z0, Z0, Z0
 	XORQ     DI, DI
 	SUBQ     $0x10, SI
-	JL       next244
+	JL       next276
 
-vectors243:
+vectors275:
 	VMOVUPS     (DX)(DI*4), Z1
 	VFMADD231PS Z1, Z1, Z0
 	ADDQ        $0x10, DI
 	SUBQ        $0x10, SI
-	JGE         vectors243
+	JGE         vectors275
 
-next244:
+next276:
 	ADDQ        $0x10, SI
-	JE          done245
+	JE          done277
 	MOVQ        $-1, R8
 	BZHIQ       SI, R8, R8
 	KMOVW       R8, K1
 	VMOVUPS.Z   (DX)(DI*4), K1, Z1
 	VFMADD231PS Z1, Z1, Z0
 
-done245:
+done277:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -5649,9 +6092,9 @@ done245:
 	VBROADCASTSS  float40000000<>+0(SB), Z1
 	VDIVPS.Z      Z0, Z1, K1, Z0
 
-two246:
+two278:
 	CMPQ   BX, $0x20
-	JL     one247
+	JL     one279
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -5664,9 +6107,9 @@ two246:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x04, R8
-	JL     rest251
+	JL     rest283
 
-loop250:
+loop282:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z18
 	VFMADD231PS  Z18, Z1, Z2
@@ -5696,13 +6139,13 @@ loop250:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x04, R8
-	JGE          loop250
+	JGE          loop282
 
-rest251:
+rest283:
 	ADDQ $0x04, R8
-	JE   done253
+	JE   done285
 
-tail252:
+tail284:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z18
 	VFMADD231PS  Z18, Z1, Z2
@@ -5711,9 +6154,9 @@ tail252:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail252
+	JNE          tail284
 
-done253:
+done285:
 	VADDPS Z6, Z2, Z2
 	VADDPS Z7, Z3, Z3
 	VADDPS Z8, Z4, Z4
@@ -5726,9 +6169,9 @@ done253:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x02, R8
-	JL     rest255
+	JL     rest287
 
-loop254:
+loop286:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z18
 	VFNMADD231PS Z2, Z1, Z18
@@ -5748,13 +6191,13 @@ loop254:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R8
-	JGE          loop254
+	JGE          loop286
 
-rest255:
+rest287:
 	ADDQ $0x02, R8
-	JE   done257
+	JE   done289
 
-tail256:
+tail288:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z18
 	VFNMADD231PS Z2, Z1, Z18
@@ -5765,16 +6208,16 @@ tail256:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail256
+	JNE          tail288
 
-done257:
+done289:
 	ADDQ $0x00000080, AX
 	SUBQ $0x20, BX
-	JMP  two246
+	JMP  two278
 
-one247:
+one279:
 	CMPQ   BX, $0x10
-	JL     rest248
+	JL     rest280
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
@@ -5783,9 +6226,9 @@ one247:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x04, R8
-	JL     rest259
+	JL     rest291
 
-loop258:
+loop290:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z2
 	VFMADD231PS  Z2, Z1, Z10
@@ -5807,22 +6250,22 @@ loop258:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x04, R8
-	JGE          loop258
+	JGE          loop290
 
-rest259:
+rest291:
 	ADDQ $0x04, R8
-	JE   done261
+	JE   done293
 
-tail260:
+tail292:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z2
 	VFMADD231PS  Z2, Z1, Z10
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail260
+	JNE          tail292
 
-done261:
+done293:
 	VADDPS Z12, Z10, Z10
 	VADDPS Z13, Z11, Z11
 	VADDPS Z11, Z10, Z10
@@ -5831,9 +6274,9 @@ done261:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x02, R8
-	JL     rest263
+	JL     rest295
 
-loop262:
+loop294:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z2
 	VFNMADD231PS Z10, Z1, Z2
@@ -5847,13 +6290,13 @@ loop262:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R8
-	JGE          loop262
+	JGE          loop294
 
-rest263:
+rest295:
 	ADDQ $0x02, R8
-	JE   done265
+	JE   done297
 
-tail264:
+tail296:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z2
 	VFNMADD231PS Z10, Z1, Z2
@@ -5861,15 +6304,15 @@ tail264:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail264
+	JNE          tail296
 
-done265:
+done297:
 	ADDQ $0x00000040, AX
 	SUBQ $0x10, BX
 
-rest248:
+rest280:
 	TESTQ  BX, BX
-	JE     done249
+	JE     done281
 	MOVQ   $-1, SI
 	BZHIQ  BX, SI, SI
 	KMOVW  SI, K1
@@ -5881,9 +6324,9 @@ rest248:
 	MOVQ   DX, BX
 	MOVQ   rows+24(FP), DI
 	SUBQ   $0x04, DI
-	JL     rest267
+	JL     rest299
 
-loop266:
+loop298:
 	VBROADCASTSS (BX), Z1
 	VMOVUPS.Z    (SI), K1, Z2
 	VFMADD231PS  Z2, Z1, Z14
@@ -5905,22 +6348,22 @@ loop266:
 	ADDQ         CX, SI
 	ADDQ         $0x04, BX
 	SUBQ         $0x04, DI
-	JGE          loop266
+	JGE          loop298
 
-rest267:
+rest299:
 	ADDQ $0x04, DI
-	JE   done269
+	JE   done301
 
-tail268:
+tail300:
 	VBROADCASTSS (BX), Z1
 	VMOVUPS.Z    (SI), K1, Z2
 	VFMADD231PS  Z2, Z1, Z14
 	ADDQ         CX, SI
 	ADDQ         $0x04, BX
 	DECQ         DI
-	JNE          tail268
+	JNE          tail300
 
-done269:
+done301:
 	VADDPS Z16, Z14, Z14
 	VADDPS Z17, Z15, Z15
 	VADDPS Z15, Z14, Z14
@@ -5928,9 +6371,9 @@ done269:
 	MOVQ   DX, DX
 	MOVQ   rows+24(FP), BX
 	SUBQ   $0x02, BX
-	JL     rest271
+	JL     rest303
 
-loop270:
+loop302:
 	VBROADCASTSS (DX), Z0
 	VMOVUPS.Z    (AX), K1, Z1
 	VFNMADD231PS Z14, Z0, Z1
@@ -5944,13 +6387,13 @@ loop270:
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
 	SUBQ         $0x02, BX
-	JGE          loop270
+	JGE          loop302
 
-rest271:
+rest303:
 	ADDQ $0x02, BX
-	JE   done273
+	JE   done305
 
-tail272:
+tail304:
 	VBROADCASTSS (DX), Z0
 	VMOVUPS.Z    (AX), K1, Z1
 	VFNMADD231PS Z14, Z0, Z1
@@ -5958,10 +6401,10 @@ tail272:
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNE          tail272
+	JNE          tail304
 
-done273:
-done249:
+done305:
+done281:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5990,25 +6433,25 @@ TEXT ·reflectBackwardAVX512(SB), NOSPLIT, $8-64
 	VPXORD   Z0, Z0, Z0
 	XORQ     R9, R9
 	SUBQ     $0x10, R8
-	JL       next275
+	JL       next307
 
-vectors274:
+vectors306:
 	VMOVUPS     (DI)(R9*4), Z1
 	VFMADD231PS Z1, Z1, Z0
 	ADDQ        $0x10, R9
 	SUBQ        $0x10, R8
-	JGE         vectors274
+	JGE         vectors306
 
-next275:
+next307:
 	ADDQ        $0x10, R8
-	JE          done276
+	JE          done308
 	MOVQ        $-1, R10
 	BZHIQ       R8, R10, R10
 	KMOVW       R10, K1
 	VMOVUPS.Z   (DI)(R9*4), K1, Z1
 	VFMADD231PS Z1, Z1, Z0
 
-done276:
+done308:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -6023,9 +6466,9 @@ done276:
 	VBROADCASTSS  float40000000<>+0(SB), Z1
 	VDIVPS.Z      Z0, Z1, K1, Z0
 
-two277:
+two309:
 	CMPQ   SI, $0x20
-	JL     one278
+	JL     one310
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -6039,9 +6482,9 @@ two277:
 	MOVQ   DX, R9
 	MOVQ   rows+48(FP), R10
 	SUBQ   $0x02, R10
-	JL     rest282
+	JL     rest314
 
-loop281:
+loop313:
 	VBROADCASTSS (DI), Z1
 	VMOVUPS      (R8), Z21
 	VFMADD231PS  Z21, Z1, Z2
@@ -6067,13 +6510,13 @@ loop281:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop281
+	JGE          loop313
 
-rest282:
+rest314:
 	ADDQ $0x02, R10
-	JE   done284
+	JE   done316
 
-tail283:
+tail315:
 	VBROADCASTSS (DI), Z1
 	VMOVUPS      (R8), Z21
 	VFMADD231PS  Z21, Z1, Z2
@@ -6087,9 +6530,9 @@ tail283:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail283
+	JNE          tail315
 
-done284:
+done316:
 	VADDPS        Z4, Z2, Z2
 	VADDPS        Z5, Z3, Z3
 	VMULPS        Z0, Z2, Z2
@@ -6118,9 +6561,9 @@ done284:
 	MOVQ          du+40(FP), R10
 	MOVQ          rows+48(FP), R11
 	SUBQ          $0x04, R11
-	JL            rest286
+	JL            rest318
 
-four285:
+four317:
 	VBROADCASTSS  (DI), Z21
 	VMOVUPS       (R9), Z22
 	VMULPS        Z2, Z22, Z23
@@ -6226,13 +6669,13 @@ four285:
 	VMOVUPS       X21, (R10)
 	ADDQ          $0x10, R10
 	SUBQ          $0x04, R11
-	JGE           four285
+	JGE           four317
 
-rest286:
+rest318:
 	ADDQ $0x04, R11
-	JE   done288
+	JE   done320
 
-one287:
+one319:
 	VBROADCASTSS  (DI), Z21
 	VMOVUPS       (R9), Z22
 	VMULPS        Z2, Z22, Z23
@@ -6267,17 +6710,17 @@ one287:
 	VMOVSS        X21, (R10)
 	ADDQ          $0x04, R10
 	DECQ          R11
-	JNE           one287
+	JNE           one319
 
-done288:
+done320:
 	ADDQ $0x00000080, AX
 	ADDQ $0x00000080, DX
 	SUBQ $0x20, SI
-	JMP  two277
+	JMP  two309
 
-one278:
+one310:
 	CMPQ   SI, $0x10
-	JL     rest279
+	JL     rest311
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
@@ -6287,9 +6730,9 @@ one278:
 	MOVQ   DX, R9
 	MOVQ   rows+48(FP), R10
 	SUBQ   $0x02, R10
-	JL     rest290
+	JL     rest322
 
-loop289:
+loop321:
 	VBROADCASTSS (DI), Z1
 	VMOVUPS      (R8), Z2
 	VFMADD231PS  Z2, Z1, Z11
@@ -6307,13 +6750,13 @@ loop289:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop289
+	JGE          loop321
 
-rest290:
+rest322:
 	ADDQ $0x02, R10
-	JE   done292
+	JE   done324
 
-tail291:
+tail323:
 	VBROADCASTSS (DI), Z1
 	VMOVUPS      (R8), Z2
 	VFMADD231PS  Z2, Z1, Z11
@@ -6323,9 +6766,9 @@ tail291:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail291
+	JNE          tail323
 
-done292:
+done324:
 	VADDPS        Z12, Z11, Z11
 	VMULPS        Z0, Z11, Z11
 	VADDPS        Z14, Z13, Z13
@@ -6348,9 +6791,9 @@ done292:
 	MOVQ          du+40(FP), R10
 	MOVQ          rows+48(FP), R11
 	SUBQ          $0x04, R11
-	JL            rest294
+	JL            rest326
 
-four293:
+four325:
 	VBROADCASTSS  (DI), Z2
 	VMOVUPS       (R9), Z3
 	VMULPS        Z11, Z3, Z4
@@ -6424,13 +6867,13 @@ four293:
 	VMOVUPS       X2, (R10)
 	ADDQ          $0x10, R10
 	SUBQ          $0x04, R11
-	JGE           four293
+	JGE           four325
 
-rest294:
+rest326:
 	ADDQ $0x04, R11
-	JE   done296
+	JE   done328
 
-one295:
+one327:
 	VBROADCASTSS  (DI), Z2
 	VMOVUPS       (R9), Z3
 	VMULPS        Z11, Z3, Z4
@@ -6457,16 +6900,16 @@ one295:
 	VMOVSS        X2, (R10)
 	ADDQ          $0x04, R10
 	DECQ          R11
-	JNE           one295
+	JNE           one327
 
-done296:
+done328:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, DX
 	SUBQ $0x10, SI
 
-rest279:
+rest311:
 	TESTQ  SI, SI
-	JE     done280
+	JE     done312
 	MOVQ   $-1, DI
 	BZHIQ  SI, DI, DI
 	KMOVW  DI, K1
@@ -6479,9 +6922,9 @@ rest279:
 	MOVQ   DX, R8
 	MOVQ   rows+48(FP), R9
 	SUBQ   $0x02, R9
-	JL     rest298
+	JL     rest330
 
-loop297:
+loop329:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS.Z    (DI), K1, Z2
 	VFMADD231PS  Z2, Z1, Z16
@@ -6499,13 +6942,13 @@ loop297:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R9
-	JGE          loop297
+	JGE          loop329
 
-rest298:
+rest330:
 	ADDQ $0x02, R9
-	JE   done300
+	JE   done332
 
-tail299:
+tail331:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS.Z    (DI), K1, Z2
 	VFMADD231PS  Z2, Z1, Z16
@@ -6515,9 +6958,9 @@ tail299:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	DECQ         R9
-	JNE          tail299
+	JNE          tail331
 
-done300:
+done332:
 	VADDPS        Z17, Z16, Z16
 	VMULPS        Z0, Z16, Z16
 	VADDPS        Z19, Z18, Z18
@@ -6539,9 +6982,9 @@ done300:
 	MOVQ          du+40(FP), DI
 	MOVQ          rows+48(FP), R8
 	SUBQ          $0x04, R8
-	JL            rest302
+	JL            rest334
 
-four301:
+four333:
 	VBROADCASTSS  (SI), Z1
 	VMOVUPS.Z     (DX), K1, Z2
 	VMULPS        Z16, Z2, Z3
@@ -6615,13 +7058,13 @@ four301:
 	VMOVUPS       X1, (DI)
 	ADDQ          $0x10, DI
 	SUBQ          $0x04, R8
-	JGE           four301
+	JGE           four333
 
-rest302:
+rest334:
 	ADDQ $0x04, R8
-	JE   done304
+	JE   done336
 
-one303:
+one335:
 	VBROADCASTSS  (SI), Z1
 	VMOVUPS.Z     (DX), K1, Z2
 	VMULPS        Z16, Z2, Z3
@@ -6648,10 +7091,10 @@ one303:
 	VMOVSS        X1, (DI)
 	ADDQ          $0x04, DI
 	DECQ          R8
-	JNE           one303
+	JNE           one335
 
-done304:
-done280:
+done336:
+done312:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6671,23 +7114,23 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $8-72
 	MOVQ     largest+56(FP), SI
 	MOVQ     sums+64(FP), DI
 
-rows305:
+rows337:
 	VBROADCASTSS floatff800000<>+0(SB), Z0
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x10, R9
-	JL           next307
+	JL           next339
 
-vectors306:
+vectors338:
 	VMOVUPS (CX)(R8*4), Z1
 	VMAXPS  Z1, Z0, Z0
 	ADDQ    $0x10, R8
 	SUBQ    $0x10, R9
-	JGE     vectors306
+	JGE     vectors338
 
-next307:
+next339:
 	ADDQ         $0x10, R9
-	JE           done308
+	JE           done340
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -6695,7 +7138,7 @@ next307:
 	VMOVUPS      (CX)(R8*4), K1, Z1
 	VMAXPS       Z1, Z0, Z0
 
-done308:
+done340:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -6708,13 +7151,13 @@ done308:
 	VBROADCASTSS  X0, Z0
 	VPXORD        Z2, Z2, Z2
 	CMPQ          d+0(FP), $0x00
-	JE            skip309
+	JE            skip341
 	XORQ          R8, R8
 	MOVQ          BX, R9
 	SUBQ          $0x10, R9
-	JL            next312
+	JL            next344
 
-vectors311:
+vectors343:
 	VMOVUPS      (CX)(R8*4), Z1
 	VSUBPS       Z0, Z1, Z1
 	VBROADCASTSS float42b20000<>+0(SB), Z3
@@ -6749,11 +7192,11 @@ vectors311:
 	VMOVUPS      Z1, (AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors311
+	JGE          vectors343
 
-next312:
+next344:
 	ADDQ         $0x10, R9
-	JE           done313
+	JE           done345
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -6791,7 +7234,7 @@ next312:
 	VADDPS       Z0, Z2, Z2
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done313:
+done345:
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
@@ -6807,19 +7250,19 @@ done313:
 	XORQ          R8, R8
 	MOVQ          BX, R9
 	SUBQ          $0x10, R9
-	JL            next315
+	JL            next347
 
-vectors314:
+vectors346:
 	VMOVUPS (AX)(R8*4), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(R8*4)
 	ADDQ    $0x10, R8
 	SUBQ    $0x10, R9
-	JGE     vectors314
+	JGE     vectors346
 
-next315:
+next347:
 	ADDQ      $0x10, R9
-	JE        done316
+	JE        done348
 	MOVQ      $-1, R10
 	BZHIQ     R9, R10, R10
 	KMOVW     R10, K1
@@ -6827,16 +7270,16 @@ next315:
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(R8*4)
 
-done316:
-	JMP summed310
+done348:
+	JMP summed342
 
-skip309:
+skip341:
 	XORQ R8, R8
 	MOVQ BX, R9
 	SUBQ $0x10, R9
-	JL   next318
+	JL   next350
 
-vectors317:
+vectors349:
 	VMOVUPS      (CX)(R8*4), Z1
 	VSUBPS       Z0, Z1, Z1
 	VBROADCASTSS float42b20000<>+0(SB), Z3
@@ -6870,11 +7313,11 @@ vectors317:
 	VADDPS       Z1, Z2, Z2
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors317
+	JGE          vectors349
 
-next318:
+next350:
 	ADDQ         $0x10, R9
-	JE           done319
+	JE           done351
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -6911,7 +7354,7 @@ next318:
 	VSCALEFPS    Z1, Z3, Z0
 	VADDPS       Z0, Z2, Z2
 
-done319:
+done351:
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
@@ -6922,13 +7365,13 @@ done319:
 	VADDPS        X0, X1, X1
 	VMOVSS        X1, (DI)
 
-summed310:
+summed342:
 	ADDQ     $0x04, SI
 	ADDQ     $0x04, DI
 	ADDQ     dStride+8(FP), AX
 	ADDQ     logitsStride+24(FP), CX
 	DECQ     DX
-	JNE      rows305
+	JNE      rows337
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6955,13 +7398,13 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $8-96
 	MOVQ     tanhC+48(FP), R10
 	MOVQ     h+64(FP), R11
 
-rows320:
+rows352:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x20, R13
-	JL   next322
+	JL   next354
 
-vectors321:
+vectors353:
 	VMOVUPS      (DX)(R12*4), Z0
 	VMOVUPS      64(DX)(R12*4), Z1
 	VMOVUPS      (BX)(R12*4), Z2
@@ -7219,14 +7662,14 @@ vectors321:
 	VMOVUPS      Z0, 64(R11)(R12*4)
 	ADDQ         $0x20, R12
 	SUBQ         $0x20, R13
-	JGE          vectors321
+	JGE          vectors353
 
-next322:
+next354:
 	ADDQ $0x20, R13
 	SUBQ $0x10, R13
-	JL   next324
+	JL   next356
 
-vectors323:
+vectors355:
 	VMOVUPS      (DX)(R12*4), Z0
 	VMOVUPS      (BX)(R12*4), Z1
 	VMOVUPS      (DI)(R12*4), Z2
@@ -7379,11 +7822,11 @@ vectors323:
 	VMOVUPS      Z0, (R11)(R12*4)
 	ADDQ         $0x10, R12
 	SUBQ         $0x10, R13
-	JGE          vectors323
+	JGE          vectors355
 
-next324:
+next356:
 	ADDQ         $0x10, R13
-	JE           done325
+	JE           done357
 	MOVQ         $-1, R14
 	BZHIQ        R13, R14, R14
 	KMOVW        R14, K1
@@ -7538,7 +7981,7 @@ next324:
 	VMULPS       Z0, Z2, Z0
 	VMOVUPS      Z0, K1, (R11)(R12*4)
 
-done325:
+done357:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -7548,7 +7991,7 @@ done325:
 	ADDQ     tanhCStride+56(FP), R10
 	ADDQ     hStride+72(FP), R11
 	DECQ     CX
-	JNE      rows320
+	JNE      rows352
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7572,13 +8015,13 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $8-96
 	MOVQ     dh+48(FP), R10
 	MOVQ     dc+64(FP), R11
 
-rows326:
+rows358:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x10, R13
-	JL   next328
+	JL   next360
 
-vectors327:
+vectors359:
 	VMOVUPS      (R10)(R12*4), Z0
 	VMOVUPS      (R9)(R12*4), Z1
 	VMOVUPS      (DI)(R12*4), Z2
@@ -7615,11 +8058,11 @@ vectors327:
 	VMOVUPS      Z1, (R11)(R12*4)
 	ADDQ         $0x10, R12
 	SUBQ         $0x10, R13
-	JGE          vectors327
+	JGE          vectors359
 
-next328:
+next360:
 	ADDQ         $0x10, R13
-	JE           done329
+	JE           done361
 	MOVQ         $-1, R14
 	BZHIQ        R13, R14, R14
 	KMOVW        R14, K1
@@ -7658,7 +8101,7 @@ next328:
 	VMOVUPS      Z0, K1, (BX)(R12*4)
 	VMOVUPS      Z1, K1, (R11)(R12*4)
 
-done329:
+done361:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -7668,7 +8111,7 @@ done329:
 	ADDQ     dhStride+56(FP), R10
 	ADDQ     dcStride+72(FP), R11
 	DECQ     CX
-	JNE      rows326
+	JNE      rows358
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7688,13 +8131,13 @@ TEXT ·gruGatesAVX512(SB), NOSPLIT, $8-64
 	MOVQ     hPrev+16(FP), SI
 	MOVQ     rh+32(FP), DI
 
-rows330:
+rows362:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x20, R9
-	JL   next332
+	JL   next364
 
-vectors331:
+vectors363:
 	VMOVUPS      (DX)(R8*4), Z0
 	VMOVUPS      64(DX)(R8*4), Z1
 	VMOVUPS      (BX)(R8*4), Z2
@@ -7798,14 +8241,14 @@ vectors331:
 	VMOVUPS      Z0, 64(DI)(R8*4)
 	ADDQ         $0x20, R8
 	SUBQ         $0x20, R9
-	JGE          vectors331
+	JGE          vectors363
 
-next332:
+next364:
 	ADDQ $0x20, R9
 	SUBQ $0x10, R9
-	JL   next334
+	JL   next366
 
-vectors333:
+vectors365:
 	VMOVUPS      (DX)(R8*4), Z0
 	VMOVUPS      (BX)(R8*4), Z1
 	VPXORD       Z5, Z5, Z5
@@ -7866,11 +8309,11 @@ vectors333:
 	VMOVUPS      Z0, (DI)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors333
+	JGE          vectors365
 
-next334:
+next366:
 	ADDQ         $0x10, R9
-	JE           done335
+	JE           done367
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -7933,13 +8376,13 @@ next334:
 	VMULPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*4)
 
-done335:
+done367:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     rhStride+40(FP), DI
 	DECQ     CX
-	JNE      rows330
+	JNE      rows362
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7959,13 +8402,13 @@ TEXT ·gruBlendAVX512(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     h+48(FP), DI
 
-rows336:
+rows368:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x20, R9
-	JL   next338
+	JL   next370
 
-vectors337:
+vectors369:
 	VMOVUPS      (BX)(R8*4), Z0
 	VMOVUPS      64(BX)(R8*4), Z1
 	VBROADCASTSS float41100000<>+0(SB), Z2
@@ -8033,14 +8476,14 @@ vectors337:
 	VMOVUPS      Z0, 64(DI)(R8*4)
 	ADDQ         $0x20, R8
 	SUBQ         $0x20, R9
-	JGE          vectors337
+	JGE          vectors369
 
-next338:
+next370:
 	ADDQ $0x20, R9
 	SUBQ $0x10, R9
-	JL   next340
+	JL   next372
 
-vectors339:
+vectors371:
 	VMOVUPS      (BX)(R8*4), Z0
 	VBROADCASTSS float41100000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
@@ -8083,11 +8526,11 @@ vectors339:
 	VMOVUPS      Z1, (DI)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors339
+	JGE          vectors371
 
-next340:
+next372:
 	ADDQ         $0x10, R9
-	JE           done341
+	JE           done373
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -8132,13 +8575,13 @@ next340:
 	VFMADD231PS  Z2, Z0, Z1
 	VMOVUPS      Z1, K1, (DI)(R8*4)
 
-done341:
+done373:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     hStride+56(FP), DI
 	DECQ     CX
-	JNE      rows336
+	JNE      rows368
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8158,13 +8601,13 @@ TEXT ·gruBlendBackwardAVX512(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     dh+48(FP), DI
 
-rows342:
+rows374:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x10, R9
-	JL   next344
+	JL   next376
 
-vectors343:
+vectors375:
 	VMOVUPS      (DI)(R8*4), Z0
 	VMOVUPS      (DX)(R8*4), Z1
 	VMOVUPS      (BX)(R8*4), Z2
@@ -8184,11 +8627,11 @@ vectors343:
 	VMOVUPS      Z0, (DI)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors343
+	JGE          vectors375
 
-next344:
+next376:
 	ADDQ         $0x10, R9
-	JE           done345
+	JE           done377
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -8210,13 +8653,13 @@ next344:
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*4)
 
-done345:
+done377:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     dhStride+56(FP), DI
 	DECQ     CX
-	JNE      rows342
+	JNE      rows374
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8237,13 +8680,13 @@ TEXT ·gruGatesBackwardAVX512(SB), NOSPLIT, $8-80
 	MOVQ     drh+32(FP), DI
 	MOVQ     dh+48(FP), R8
 
-rows346:
+rows378:
 	XORQ R9, R9
 	MOVQ AX, R10
 	SUBQ $0x10, R10
-	JL   next348
+	JL   next380
 
-vectors347:
+vectors379:
 	VMOVUPS      (DI)(R9*4), Z0
 	VMOVUPS      (BX)(R9*4), Z1
 	VMOVUPS      (SI)(R9*4), Z2
@@ -8259,11 +8702,11 @@ vectors347:
 	VMOVUPS      Z0, (BX)(R9*4)
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R10
-	JGE          vectors347
+	JGE          vectors379
 
-next348:
+next380:
 	ADDQ         $0x10, R10
-	JE           done349
+	JE           done381
 	MOVQ         $-1, R11
 	BZHIQ        R10, R11, R11
 	KMOVW        R11, K1
@@ -8281,14 +8724,14 @@ next348:
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (BX)(R9*4)
 
-done349:
+done381:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     drhStride+40(FP), DI
 	ADDQ     dhStride+56(FP), R8
 	DECQ     CX
-	JNE      rows346
+	JNE      rows378
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -79,12 +79,3 @@ func (s *Set[F]) TransposedAdd(c, a, b Matrix[F]) {
 	c.checkShape(a.Cols, b.Cols)
 	s.transposedAdd(c, a, b)
 }
-
-// ColumnSumsAdd is dst[j] += Σ_i a[i][j], the gradient of a bias.
-func (s *Set[F]) ColumnSumsAdd(dst []F, a Matrix[F]) {
-	a.check()
-	if len(dst) != a.Cols {
-		panic("kernel: vector length differs from columns")
-	}
-	s.columnSumsAdd(dst, a)
-}

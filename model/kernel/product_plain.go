@@ -205,10 +205,3 @@ func plainTransposedBlock[F Float](c, a, b Matrix[F]) {
 		}
 	}
 }
-
-// dst[j] += Σ_i a[i][j]
-func plainColumnSumsAdd[F Float](dst []F, a Matrix[F]) {
-	for i := range a.Rows {
-		plainAxpy(dst, 1, a.Row(i))
-	}
-}

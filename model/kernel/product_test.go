@@ -185,29 +185,6 @@ func TestTransposedAdd(t *testing.T) {
 	})
 }
 
-func TestColumnSumsAdd(t *testing.T) {
-	eachLevel(t, func(t *testing.T, s *Set[float32]) {
-		r := newRand(3)
-		for _, rows := range []int{0, 1, 2, 3, 4, 5, 8, 67} {
-			for _, cols := range append(sizes, 129, 150) {
-				a := newField(r, rows, cols, 3, nan)
-				dst := vectorField(r, cols, canary)
-				before := dst.clone()
-				s.ColumnSumsAdd(dst.Data, a.Matrix)
-				dst.check(t, "ColumnSumsAdd")
-				for j := range cols {
-					want, magnitude := float64(before.Data[j]), 1.0
-					for i := range rows {
-						want += float64(a.Row(i)[j])
-						magnitude += math.Abs(float64(a.Row(i)[j]))
-					}
-					near(t, fmt.Sprintf("ColumnSumsAdd %d×%d at %d", rows, cols, j), dst.Data[j], want, epsilon*(1+float64(rows))*magnitude)
-				}
-			}
-		}
-	})
-}
-
 // Splitting a batch must not change a bit: threads may share it in any way.
 func TestProductRowsIndependent(t *testing.T) {
 	eachLevel(t, func(t *testing.T, s *Set[float32]) {

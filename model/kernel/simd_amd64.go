@@ -25,6 +25,12 @@ func (k *assembly) set() *Set[float32] {
 		multiplyDerivative: k.multiplyDerivative,
 		transposedAdd:      k.transposedAdd,
 		columnSumsAdd:      k.columnSumsAdd,
+		columnProductSumsAdd: func(dst []float32, a, b Matrix[float32]) {
+			k.columnProductSums(first(dst), first(a.Data), float*a.Stride, first(b.Data), float*b.Stride, a.Rows, a.Cols)
+		},
+		scaleColumnsAdd: func(dst Matrix[float32], d []float32, src Matrix[float32]) {
+			k.scaleColumnsAdd(first(dst.Data), float*dst.Stride, first(src.Data), float*src.Stride, first(d), dst.Rows, dst.Cols)
+		},
 		leaky: func(dst, src []float32, slope float32) {
 			k.leaky(first(dst), first(src), len(src), slope)
 		},
@@ -189,9 +195,7 @@ func (k *assembly) transposedAdd(c, a, b Matrix[float32]) {
 }
 
 func (k *assembly) columnSumsAdd(dst []float32, a Matrix[float32]) {
-	if !a.empty() {
-		k.columnSums(&dst[0], &a.Data[0], float*a.Stride, a.Rows, a.Cols)
-	}
+	k.columnSums(&dst[0], &a.Data[0], float*a.Stride, a.Rows, a.Cols)
 }
 
 func (k *assembly) runLSTMForward(gates, cPrev, c, tanhC, h Matrix[float32]) {

@@ -9,6 +9,8 @@ import (
 func (m *machine) reductions() {
 	m.dot()
 	m.columnSums()
+	m.columnProductSums()
+	m.scaleColumns()
 	m.reflect()
 	m.reflectBackward()
 	m.softmax()
@@ -207,6 +209,65 @@ func (m *machine) columnSums() {
 			m.load(mem, mask, before)
 			m.store(m.add(before, sums[v]), mask, mem)
 		}
+	})
+	m.end()
+}
+
+// columnProductSums goes like columnSums.
+func (m *machine) columnProductSums() {
+	const chains = 4
+	m.begin("columnProductSums", "func(dst, a *float32, aStride int, b *float32, bStride, rows, cols int)", "dst[j] += Σ_i a[i][j]·b[i][j], strides in bytes.")
+	dst, a, aStride, b, bStride, cols := m.param("dst"), m.param("a"), m.param("aStride"), m.param("b"), m.param("bStride"), m.param("cols")
+	m.eachBlock(cols, []reg.GPVirtual{dst, a, b}, func(vectors int, mask *lastMask) {
+		sums := m.zeros(chains * vectors)
+		p, q, rows := m.GP64(), m.GP64(), m.param("rows")
+		m.MOVQ(a, p)
+		m.MOVQ(b, q)
+		m.unrolled(rows, chains, func(at int) {
+			for v := range vectors {
+				x, y := m.vector(), m.vector()
+				m.load(operand.Mem{Base: p, Disp: v * m.bytes()}, mask, x)
+				m.load(operand.Mem{Base: q, Disp: v * m.bytes()}, mask, y)
+				m.addProduct(sums[at*vectors+v], x, y)
+			}
+			m.ADDQ(aStride, p)
+			m.ADDQ(bStride, q)
+		}, func(int) {})
+		m.addChains(sums, vectors)
+		for v := range vectors {
+			mem := operand.Mem{Base: dst, Disp: v * m.bytes()}
+			before := m.vector()
+			m.load(mem, mask, before)
+			m.store(m.add(before, sums[v]), mask, mem)
+		}
+	})
+	m.end()
+}
+
+func (m *machine) scaleColumns() {
+	m.begin("scaleColumnsAdd", "func(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows, cols int)", "dst[i][j] += d[j]·src[i][j], strides in bytes.")
+	dst, dstStride, src, srcStride := m.param("dst"), m.param("dstStride"), m.param("src"), m.param("srcStride")
+	d, cols := m.param("d"), m.param("cols")
+	m.eachBlock(cols, []reg.GPVirtual{dst, src, d}, func(vectors int, mask *lastMask) {
+		factors := make([]vector, vectors)
+		for v := range vectors {
+			factors[v] = m.vector()
+			m.load(operand.Mem{Base: d, Disp: v * m.bytes()}, mask, factors[v])
+		}
+		p, q, rows := m.GP64(), m.GP64(), m.param("rows")
+		m.MOVQ(dst, p)
+		m.MOVQ(src, q)
+		m.unrolled(rows, 4, func(int) {
+			for v := range vectors {
+				x, y, to := m.vector(), m.vector(), operand.Mem{Base: p, Disp: v * m.bytes()}
+				m.load(operand.Mem{Base: q, Disp: v * m.bytes()}, mask, x)
+				m.load(to, mask, y)
+				m.addProduct(y, x, factors[v])
+				m.store(y, mask, to)
+			}
+			m.ADDQ(dstStride, p)
+			m.ADDQ(srcStride, q)
+		}, func(int) {})
 	})
 	m.end()
 }

@@ -1,0 +1,60 @@
+package kernel
+
+// ColumnSumsAdd is dst[j] += Σ_i a[i][j], the gradient of a bias.
+func (s *Set[F]) ColumnSumsAdd(dst []F, a Matrix[F]) {
+	a.check()
+	if len(dst) != a.Cols {
+		panic("kernel: vector length differs from columns")
+	}
+	if !a.empty() {
+		s.columnSumsAdd(dst, a)
+	}
+}
+
+// ColumnProductSumsAdd is dst[j] += Σ_i a[i][j]·b[i][j], the gradient of a diagonal.
+func (s *Set[F]) ColumnProductSumsAdd(dst []F, a, b Matrix[F]) {
+	a.check()
+	b.checkShape(a.Rows, a.Cols)
+	if len(dst) != a.Cols {
+		panic("kernel: vector length differs from columns")
+	}
+	if !a.empty() {
+		s.columnProductSumsAdd(dst, a, b)
+	}
+}
+
+// ScaleColumnsAdd is dst[i][j] += d[j]·src[i][j], the product with a diagonal.
+func (s *Set[F]) ScaleColumnsAdd(dst Matrix[F], d []F, src Matrix[F]) {
+	dst.check()
+	src.checkShape(dst.Rows, dst.Cols)
+	if len(d) != dst.Cols {
+		panic("kernel: vector length differs from columns")
+	}
+	if !dst.empty() {
+		s.scaleColumnsAdd(dst, d, src)
+	}
+}
+
+func plainColumnSumsAdd[F Float](dst []F, a Matrix[F]) {
+	for i := range a.Rows {
+		plainAxpy(dst, 1, a.Row(i))
+	}
+}
+
+func plainColumnProductSumsAdd[F Float](dst []F, a, b Matrix[F]) {
+	for i := range a.Rows {
+		x, y := a.Row(i)[:len(dst)], b.Row(i)[:len(dst)]
+		for j := range dst {
+			dst[j] += x[j] * y[j]
+		}
+	}
+}
+
+func plainScaleColumnsAdd[F Float](dst Matrix[F], d []F, src Matrix[F]) {
+	for i := range dst.Rows {
+		to, from := dst.Row(i)[:len(d)], src.Row(i)[:len(d)]
+		for j, x := range d {
+			to[j] += x * from[j]
+		}
+	}
+}
