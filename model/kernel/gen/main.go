@@ -24,12 +24,20 @@ func main() {
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		os.Exit(2)
 	}
+	if err := generate(*out); err != nil {
+		fmt.Fprintf(os.Stderr, "gen: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// generate writes the files of all levels into dir.
+func generate(dir string) error {
 	for _, m := range []*machine{newMachine("AVX2", 8), newMachine("AVX512", 16)} {
-		if err := write(m, *out); err != nil {
-			fmt.Fprintf(os.Stderr, "gen: %s: %v\n", m.name, err)
-			os.Exit(1)
+		if err := write(m, dir); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
+	return nil
 }
 
 // write generates all functions of a machine into dir.
