@@ -9,6 +9,7 @@ import (
 // one transaction, safe for concurrent use, and safe to repeat. An unknown
 // sweep or trial is ErrNotFound, wrapped.
 type Store interface {
+	Reader
 	// Close releases the connections.
 	Close() error
 
@@ -17,16 +18,9 @@ type Store interface {
 	CreateSweep(ctx context.Context, id string, submission *Submission, points int64) error
 	// AddGrid appends a further grid and makes the sweep active again.
 	AddGrid(ctx context.Context, id string, submission *Submission, points int64) (GridRecord, error)
-	// Sweep finds one sweep by id, by a unique prefix of an id, by a name (the
-	// newest of that name), or the newest of all for "" and "latest".
-	Sweep(ctx context.Context, reference string) (*SweepRecord, error)
-	// Sweeps lists the sweeps in the given states (all if none is given), newest first.
-	Sweeps(ctx context.Context, states ...SweepState) ([]SweepRecord, error)
 	// SetSweepState changes the state; SetSweepPriority the priority.
 	SetSweepState(ctx context.Context, id string, state SweepState) error
 	SetSweepPriority(ctx context.Context, id string, priority int) error
-	// Progress counts a sweep's trials at a cost independent of their number.
-	Progress(ctx context.Context, id string) (Progress, error)
 
 	// AddTrials writes the next page of a grid's trials as pending and moves the
 	// grid's cursor from from to from+len(trials); if the cursor is not at from
@@ -56,7 +50,18 @@ type Store interface {
 	// charges forgotten, makes the sweep active if there were any, and returns
 	// how many, unwritten points included.
 	RetryTrials(ctx context.Context, id string) (int64, error)
+}
 
+// Reader is the part of a Store that changes nothing. A coordinator's clients
+// have one too.
+type Reader interface {
+	// Sweep finds one sweep by id, by a unique prefix of an id, by a name (the
+	// newest of that name), or the newest of all for "" and "latest".
+	Sweep(ctx context.Context, reference string) (*SweepRecord, error)
+	// Sweeps lists the sweeps in the given states (all if none is given), newest first.
+	Sweeps(ctx context.Context, states ...SweepState) ([]SweepRecord, error)
+	// Progress counts a sweep's trials at a cost independent of their number.
+	Progress(ctx context.Context, id string) (Progress, error)
 	// Trial loads one trial with its result.
 	Trial(ctx context.Context, id TrialID) (*TrialRecord, error)
 	// Trials calls yield for each trial that fits the query, in its order, until
