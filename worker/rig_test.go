@@ -109,16 +109,19 @@ type run struct {
 // end stops it and sees that it left no goroutine.
 func (r *rig) start(options worker.Options) *run {
 	r.t.Helper()
-	if options.Wire == nil {
-		options.Wire = r.wire
-	}
-	options.Launcher, options.Logger = r.launcher, logger(r.t)
+	options.Launcher = r.launcher
+	return r.launch(options, 50*time.Millisecond)
+}
+
+func (r *rig) launch(options worker.Options, stopGrace time.Duration) *run {
+	r.t.Helper()
+	options.Wire, options.Logger = r.wire, logger(r.t)
 	if options.Name == "" {
 		options.Name = "w"
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	started := &run{Worker: worker.New(options), t: r.t, stop: stop, done: make(chan struct{})}
-	started.SetStopGrace(50 * time.Millisecond)
+	started.SetStopGrace(stopGrace)
 	go func() {
 		defer close(started.done)
 		started.err = started.Run(ctx)
@@ -245,6 +248,10 @@ func leaks() []string {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if err := os.RemoveAll(exampleDir); err != nil {
+		fmt.Println(err)
+		code = 1
+	}
 	deadline := time.Now().Add(patience)
 	for len(leaks()) > 0 && time.Now().Before(deadline) {
 		time.Sleep(10 * time.Millisecond)

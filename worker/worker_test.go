@@ -90,7 +90,9 @@ func TestPointsOfALongTrialComeAtGrowingIntervals(t *testing.T) {
 	long := job(1)
 	long.Limits.Points = 16
 	r.publish(long)
-	r.start(worker.Options{})
+	// The trial takes longer than AckWait: without heartbeats the second slot
+	// would run it too.
+	r.start(worker.Options{Slots: 2})
 	first, second := r.last(sweep.EventPoints, 1, 1), r.last(sweep.EventPoints, 1, 2)
 	started := r.last(sweep.EventStarted, 1, 1)
 	if d := first.Time.Sub(started.Time); d < time.Second {
@@ -650,7 +652,7 @@ func TestServerRestartedWhileATrialRuns(t *testing.T) {
 	<-running
 	server.Stop()
 	close(finish) // the trial ends while nobody can be told
-	server = wiretest.Run(t, wiretest.Options{Dir: dir, Port: port})
+	wiretest.Run(t, wiretest.Options{Dir: dir, Port: port})
 	eventually(t, "events again", func() bool {
 		events, err := r.wire.Events(t.Context(), true)
 		r.events = events
