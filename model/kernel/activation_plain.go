@@ -9,10 +9,11 @@ import (
 func plainLeaky[F Float](dst, src []F, slope F) {
 	dst = dst[:len(src)]
 	for i, x := range src {
-		if !(x > 0) {
-			x *= slope
+		if x > 0 {
+			dst[i] = x
+		} else {
+			dst[i] = slope * x
 		}
-		dst[i] = x
 	}
 }
 
@@ -20,10 +21,11 @@ func plainLeaky[F Float](dst, src []F, slope F) {
 func plainLeakyDerivative[F Float](dst, grad, out []F, slope F) {
 	dst, out = dst[:len(grad)], out[:len(grad)]
 	for i, g := range grad {
-		if !(out[i] > 0) {
-			g *= slope
+		if out[i] > 0 {
+			dst[i] = g
+		} else {
+			dst[i] = slope * g
 		}
-		dst[i] = g
 	}
 }
 

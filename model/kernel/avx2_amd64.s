@@ -60,6 +60,8 @@ tile1:
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
+	CMPQ       k+40(FP), $0x40
+	JL         short3
 	MOVQ       AX, R10
 	MOVQ       cStride+8(FP), R11
 	PREFETCHT0 (R10)
@@ -80,7 +82,7 @@ tile1:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 	TESTQ      BX, BX
-	JE         skip3
+	JE         skip4
 	MOVQ       BX, R10
 	MOVQ       sourceStride+72(FP), R11
 	PREFETCHT0 (R10)
@@ -101,9 +103,9 @@ tile1:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-skip3:
+skip4:
 	TESTQ      SI, SI
-	JE         skip4
+	JE         skip5
 	MOVQ       SI, R10
 	MOVQ       outStride+88(FP), R11
 	PREFETCHT0 (R10)
@@ -124,15 +126,16 @@ skip3:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-skip4:
+skip5:
+short3:
 	MOVQ CX, R10
 	LEAQ (R10)(R8*4), R11
 	MOVQ k+40(FP), R13
 	MOVQ DX, R12
 	SUBQ $0x02, R13
-	JL   rest6
+	JL   rest7
 
-loop5:
+loop6:
 	VMOVUPS      (R12), Y12
 	VMOVUPS      32(R12), Y13
 	VBROADCASTSS (R10), Y14
@@ -177,13 +180,13 @@ loop5:
 	ADDQ         $0x08, R11
 	ADDQ         $+128, R12
 	SUBQ         $0x02, R13
-	JGE          loop5
+	JGE          loop6
 
-rest6:
+rest7:
 	ADDQ $0x02, R13
-	JE   done8
+	JE   done9
 
-tail7:
+tail8:
 	VMOVUPS      (R12), Y12
 	VMOVUPS      32(R12), Y13
 	VBROADCASTSS (R10), Y14
@@ -208,15 +211,15 @@ tail7:
 	ADDQ         $0x04, R11
 	ADDQ         $+64, R12
 	DECQ         R13
-	JNE          tail7
+	JNE          tail8
 
-done8:
+done9:
 	LEAQ   (CX)(R8*4), CX
 	LEAQ   (CX)(R8*2), CX
 	CMPQ   cols+56(FP), $0x10
-	JL     masked9
+	JL     masked10
 	TESTQ  BX, BX
-	JE     skip11
+	JE     skip12
 	MOVQ   sourceStride+72(FP), R10
 	VADDPS (BX), Y0, Y0
 	VADDPS 32(BX), Y1, Y1
@@ -237,12 +240,12 @@ done8:
 	VADDPS 32(BX), Y11, Y11
 	ADDQ   R10, BX
 
-skip11:
+skip12:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store12
+	JL           store13
 	VBROADCASTSS slope+104(FP), Y13
-	JNE          derivative13
+	JNE          derivative14
 	VXORPS       Y12, Y12, Y12
 	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
@@ -291,11 +294,11 @@ skip11:
 	VCMPPS       $0x1e, Y12, Y11, Y14
 	VMULPS       Y13, Y11, Y12
 	VBLENDVPS    Y14, Y11, Y12, Y11
-	JMP          store12
+	JMP          store13
 
-derivative13:
+derivative14:
 	CMPQ      R10, $0x02
-	JNE       tanh14
+	JNE       tanh15
 	MOVQ      outStride+88(FP), R10
 	VMOVUPS   (SI), Y14
 	VXORPS    Y12, Y12, Y12
@@ -363,9 +366,9 @@ derivative13:
 	VMULPS    Y13, Y11, Y12
 	VBLENDVPS Y14, Y11, Y12, Y11
 	ADDQ      R10, SI
-	JMP       store12
+	JMP       store13
 
-tanh14:
+tanh15:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	MOVQ         outStride+88(FP), R10
 	VMOVUPS      (SI), Y14
@@ -411,7 +414,7 @@ tanh14:
 	VMULPS       Y14, Y11, Y11
 	ADDQ         R10, SI
 
-store12:
+store13:
 	MOVQ    cStride+8(FP), R10
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -431,16 +434,16 @@ store12:
 	VMOVUPS Y10, (AX)
 	VMOVUPS Y11, 32(AX)
 	ADDQ    R10, AX
-	JMP     done10
+	JMP     done11
 
-masked9:
+masked10:
 	MOVQ       cols+56(FP), R10
 	SUBQ       $0x08, R10
 	LEAQ       masks<>+32(SB), R11
 	NEGQ       R10
 	VMOVUPS    (R11)(R10*4), Y15
 	TESTQ      BX, BX
-	JE         skip15
+	JE         skip16
 	MOVQ       sourceStride+72(FP), R10
 	VADDPS     (BX), Y0, Y0
 	VMASKMOVPS 32(BX), Y15, Y12
@@ -467,12 +470,12 @@ masked9:
 	VADDPS     Y12, Y11, Y11
 	ADDQ       R10, BX
 
-skip15:
+skip16:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store16
+	JL           store17
 	VBROADCASTSS slope+104(FP), Y13
-	JNE          derivative17
+	JNE          derivative18
 	VXORPS       Y12, Y12, Y12
 	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
@@ -521,11 +524,11 @@ skip15:
 	VCMPPS       $0x1e, Y12, Y11, Y14
 	VMULPS       Y13, Y11, Y12
 	VBLENDVPS    Y14, Y11, Y12, Y11
-	JMP          store16
+	JMP          store17
 
-derivative17:
+derivative18:
 	CMPQ       R10, $0x02
-	JNE        tanh18
+	JNE        tanh19
 	MOVQ       outStride+88(FP), R10
 	VMOVUPS    (SI), Y14
 	VXORPS     Y12, Y12, Y12
@@ -593,9 +596,9 @@ derivative17:
 	VMULPS     Y13, Y11, Y12
 	VBLENDVPS  Y14, Y11, Y12, Y11
 	ADDQ       R10, SI
-	JMP        store16
+	JMP        store17
 
-tanh18:
+tanh19:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	MOVQ         outStride+88(FP), R10
 	VMOVUPS      (SI), Y14
@@ -641,7 +644,7 @@ tanh18:
 	VMULPS       Y14, Y11, Y11
 	ADDQ         R10, SI
 
-store16:
+store17:
 	MOVQ       cStride+8(FP), R10
 	VMOVUPS    Y0, (AX)
 	VMASKMOVPS Y1, Y15, 32(AX)
@@ -662,14 +665,14 @@ store16:
 	VMASKMOVPS Y11, Y15, 32(AX)
 	ADDQ       R10, AX
 
-done10:
+done11:
 	SUBQ $0x06, DI
 	JMP  tile1
 
 next2:
-tile19:
+tile20:
 	CMPQ DI, $0x04
-	JL   next20
+	JL   next21
 
 	// A tile of 4 rows.
 	VXORPS     Y0, Y0, Y0
@@ -680,6 +683,8 @@ tile19:
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
+	CMPQ       k+40(FP), $0x40
+	JL         short22
 	MOVQ       AX, R10
 	MOVQ       cStride+8(FP), R11
 	PREFETCHT0 (R10)
@@ -694,7 +699,7 @@ tile19:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 	TESTQ      BX, BX
-	JE         skip21
+	JE         skip23
 	MOVQ       BX, R10
 	MOVQ       sourceStride+72(FP), R11
 	PREFETCHT0 (R10)
@@ -709,9 +714,9 @@ tile19:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-skip21:
+skip23:
 	TESTQ      SI, SI
-	JE         skip22
+	JE         skip24
 	MOVQ       SI, R10
 	MOVQ       outStride+88(FP), R11
 	PREFETCHT0 (R10)
@@ -726,14 +731,15 @@ skip21:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-skip22:
+skip24:
+short22:
 	MOVQ CX, R10
 	MOVQ k+40(FP), R12
 	MOVQ DX, R11
 	SUBQ $0x04, R12
-	JL   rest24
+	JL   rest26
 
-loop23:
+loop25:
 	VMOVUPS      (R11), Y12
 	VMOVUPS      32(R11), Y13
 	VBROADCASTSS (R10), Y14
@@ -793,13 +799,13 @@ loop23:
 	ADDQ         $0x10, R10
 	ADDQ         $+256, R11
 	SUBQ         $0x04, R12
-	JGE          loop23
+	JGE          loop25
 
-rest24:
+rest26:
 	ADDQ $0x04, R12
-	JE   done26
+	JE   done28
 
-tail25:
+tail27:
 	VMOVUPS      (R11), Y12
 	VMOVUPS      32(R11), Y13
 	VBROADCASTSS (R10), Y14
@@ -817,14 +823,14 @@ tail25:
 	ADDQ         $0x04, R10
 	ADDQ         $+64, R11
 	DECQ         R12
-	JNE          tail25
+	JNE          tail27
 
-done26:
+done28:
 	LEAQ   (CX)(R8*4), CX
 	CMPQ   cols+56(FP), $0x10
-	JL     masked27
+	JL     masked29
 	TESTQ  BX, BX
-	JE     skip29
+	JE     skip31
 	MOVQ   sourceStride+72(FP), R10
 	VADDPS (BX), Y0, Y0
 	VADDPS 32(BX), Y1, Y1
@@ -839,12 +845,12 @@ done26:
 	VADDPS 32(BX), Y7, Y7
 	ADDQ   R10, BX
 
-skip29:
+skip31:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store30
+	JL           store32
 	VBROADCASTSS slope+104(FP), Y13
-	JNE          derivative31
+	JNE          derivative33
 	VXORPS       Y12, Y12, Y12
 	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
@@ -877,11 +883,11 @@ skip29:
 	VCMPPS       $0x1e, Y12, Y7, Y14
 	VMULPS       Y13, Y7, Y12
 	VBLENDVPS    Y14, Y7, Y12, Y7
-	JMP          store30
+	JMP          store32
 
-derivative31:
+derivative33:
 	CMPQ      R10, $0x02
-	JNE       tanh32
+	JNE       tanh34
 	MOVQ      outStride+88(FP), R10
 	VMOVUPS   (SI), Y14
 	VXORPS    Y12, Y12, Y12
@@ -927,9 +933,9 @@ derivative31:
 	VMULPS    Y13, Y7, Y12
 	VBLENDVPS Y14, Y7, Y12, Y7
 	ADDQ      R10, SI
-	JMP       store30
+	JMP       store32
 
-tanh32:
+tanh34:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	MOVQ         outStride+88(FP), R10
 	VMOVUPS      (SI), Y14
@@ -961,7 +967,7 @@ tanh32:
 	VMULPS       Y14, Y7, Y7
 	ADDQ         R10, SI
 
-store30:
+store32:
 	MOVQ    cStride+8(FP), R10
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -975,16 +981,16 @@ store30:
 	VMOVUPS Y6, (AX)
 	VMOVUPS Y7, 32(AX)
 	ADDQ    R10, AX
-	JMP     done28
+	JMP     done30
 
-masked27:
+masked29:
 	MOVQ       cols+56(FP), R10
 	SUBQ       $0x08, R10
 	LEAQ       masks<>+32(SB), R11
 	NEGQ       R10
 	VMOVUPS    (R11)(R10*4), Y15
 	TESTQ      BX, BX
-	JE         skip33
+	JE         skip35
 	MOVQ       sourceStride+72(FP), R10
 	VADDPS     (BX), Y0, Y0
 	VMASKMOVPS 32(BX), Y15, Y12
@@ -1003,12 +1009,12 @@ masked27:
 	VADDPS     Y12, Y7, Y7
 	ADDQ       R10, BX
 
-skip33:
+skip35:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store34
+	JL           store36
 	VBROADCASTSS slope+104(FP), Y13
-	JNE          derivative35
+	JNE          derivative37
 	VXORPS       Y12, Y12, Y12
 	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
@@ -1041,11 +1047,11 @@ skip33:
 	VCMPPS       $0x1e, Y12, Y7, Y14
 	VMULPS       Y13, Y7, Y12
 	VBLENDVPS    Y14, Y7, Y12, Y7
-	JMP          store34
+	JMP          store36
 
-derivative35:
+derivative37:
 	CMPQ       R10, $0x02
-	JNE        tanh36
+	JNE        tanh38
 	MOVQ       outStride+88(FP), R10
 	VMOVUPS    (SI), Y14
 	VXORPS     Y12, Y12, Y12
@@ -1091,9 +1097,9 @@ derivative35:
 	VMULPS     Y13, Y7, Y12
 	VBLENDVPS  Y14, Y7, Y12, Y7
 	ADDQ       R10, SI
-	JMP        store34
+	JMP        store36
 
-tanh36:
+tanh38:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	MOVQ         outStride+88(FP), R10
 	VMOVUPS      (SI), Y14
@@ -1125,7 +1131,7 @@ tanh36:
 	VMULPS       Y14, Y7, Y7
 	ADDQ         R10, SI
 
-store34:
+store36:
 	MOVQ       cStride+8(FP), R10
 	VMOVUPS    Y0, (AX)
 	VMASKMOVPS Y1, Y15, 32(AX)
@@ -1140,20 +1146,22 @@ store34:
 	VMASKMOVPS Y7, Y15, 32(AX)
 	ADDQ       R10, AX
 
-done28:
+done30:
 	SUBQ $0x04, DI
-	JMP  tile19
+	JMP  tile20
 
-next20:
-tile37:
+next21:
+tile39:
 	CMPQ DI, $0x02
-	JL   next38
+	JL   next40
 
 	// A tile of 2 rows.
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
+	CMPQ       k+40(FP), $0x40
+	JL         short41
 	MOVQ       AX, R9
 	MOVQ       cStride+8(FP), R10
 	PREFETCHT0 (R9)
@@ -1162,7 +1170,7 @@ tile37:
 	PREFETCHT0 (R9)
 	PREFETCHT0 60(R9)
 	TESTQ      BX, BX
-	JE         skip39
+	JE         skip42
 	MOVQ       BX, R9
 	MOVQ       sourceStride+72(FP), R10
 	PREFETCHT0 (R9)
@@ -1171,9 +1179,9 @@ tile37:
 	PREFETCHT0 (R9)
 	PREFETCHT0 60(R9)
 
-skip39:
+skip42:
 	TESTQ      SI, SI
-	JE         skip40
+	JE         skip43
 	MOVQ       SI, R9
 	MOVQ       outStride+88(FP), R10
 	PREFETCHT0 (R9)
@@ -1182,14 +1190,15 @@ skip39:
 	PREFETCHT0 (R9)
 	PREFETCHT0 60(R9)
 
-skip40:
+skip43:
+short41:
 	MOVQ CX, R9
 	MOVQ k+40(FP), R11
 	MOVQ DX, R10
 	SUBQ $0x04, R11
-	JL   rest42
+	JL   rest45
 
-loop41:
+loop44:
 	VMOVUPS      (R10), Y12
 	VMOVUPS      32(R10), Y13
 	VBROADCASTSS (R9), Y14
@@ -1225,13 +1234,13 @@ loop41:
 	ADDQ         $0x10, R9
 	ADDQ         $+256, R10
 	SUBQ         $0x04, R11
-	JGE          loop41
+	JGE          loop44
 
-rest42:
+rest45:
 	ADDQ $0x04, R11
-	JE   done44
+	JE   done47
 
-tail43:
+tail46:
 	VMOVUPS      (R10), Y12
 	VMOVUPS      32(R10), Y13
 	VBROADCASTSS (R9), Y14
@@ -1243,14 +1252,14 @@ tail43:
 	ADDQ         $0x04, R9
 	ADDQ         $+64, R10
 	DECQ         R11
-	JNE          tail43
+	JNE          tail46
 
-done44:
+done47:
 	LEAQ   (CX)(R8*2), CX
 	CMPQ   cols+56(FP), $0x10
-	JL     masked45
+	JL     masked48
 	TESTQ  BX, BX
-	JE     skip47
+	JE     skip50
 	MOVQ   sourceStride+72(FP), R9
 	VADDPS (BX), Y0, Y0
 	VADDPS 32(BX), Y1, Y1
@@ -1259,12 +1268,12 @@ done44:
 	VADDPS 32(BX), Y3, Y3
 	ADDQ   R9, BX
 
-skip47:
+skip50:
 	MOVQ         epilogue+96(FP), R9
 	CMPQ         R9, $0x01
-	JL           store48
+	JL           store51
 	VBROADCASTSS slope+104(FP), Y13
-	JNE          derivative49
+	JNE          derivative52
 	VXORPS       Y12, Y12, Y12
 	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
@@ -1281,11 +1290,11 @@ skip47:
 	VCMPPS       $0x1e, Y12, Y3, Y14
 	VMULPS       Y13, Y3, Y12
 	VBLENDVPS    Y14, Y3, Y12, Y3
-	JMP          store48
+	JMP          store51
 
-derivative49:
+derivative52:
 	CMPQ      R9, $0x02
-	JNE       tanh50
+	JNE       tanh53
 	MOVQ      outStride+88(FP), R9
 	VMOVUPS   (SI), Y14
 	VXORPS    Y12, Y12, Y12
@@ -1309,9 +1318,9 @@ derivative49:
 	VMULPS    Y13, Y3, Y12
 	VBLENDVPS Y14, Y3, Y12, Y3
 	ADDQ      R9, SI
-	JMP       store48
+	JMP       store51
 
-tanh50:
+tanh53:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	MOVQ         outStride+88(FP), R9
 	VMOVUPS      (SI), Y14
@@ -1329,7 +1338,7 @@ tanh50:
 	VMULPS       Y14, Y3, Y3
 	ADDQ         R9, SI
 
-store48:
+store51:
 	MOVQ    cStride+8(FP), R9
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -1337,16 +1346,16 @@ store48:
 	VMOVUPS Y2, (AX)
 	VMOVUPS Y3, 32(AX)
 	ADDQ    R9, AX
-	JMP     done46
+	JMP     done49
 
-masked45:
+masked48:
 	MOVQ       cols+56(FP), R9
 	SUBQ       $0x08, R9
 	LEAQ       masks<>+32(SB), R10
 	NEGQ       R9
 	VMOVUPS    (R10)(R9*4), Y15
 	TESTQ      BX, BX
-	JE         skip51
+	JE         skip54
 	MOVQ       sourceStride+72(FP), R9
 	VADDPS     (BX), Y0, Y0
 	VMASKMOVPS 32(BX), Y15, Y12
@@ -1357,12 +1366,12 @@ masked45:
 	VADDPS     Y12, Y3, Y3
 	ADDQ       R9, BX
 
-skip51:
+skip54:
 	MOVQ         epilogue+96(FP), R9
 	CMPQ         R9, $0x01
-	JL           store52
+	JL           store55
 	VBROADCASTSS slope+104(FP), Y13
-	JNE          derivative53
+	JNE          derivative56
 	VXORPS       Y12, Y12, Y12
 	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
@@ -1379,11 +1388,11 @@ skip51:
 	VCMPPS       $0x1e, Y12, Y3, Y14
 	VMULPS       Y13, Y3, Y12
 	VBLENDVPS    Y14, Y3, Y12, Y3
-	JMP          store52
+	JMP          store55
 
-derivative53:
+derivative56:
 	CMPQ       R9, $0x02
-	JNE        tanh54
+	JNE        tanh57
 	MOVQ       outStride+88(FP), R9
 	VMOVUPS    (SI), Y14
 	VXORPS     Y12, Y12, Y12
@@ -1407,9 +1416,9 @@ derivative53:
 	VMULPS     Y13, Y3, Y12
 	VBLENDVPS  Y14, Y3, Y12, Y3
 	ADDQ       R9, SI
-	JMP        store52
+	JMP        store55
 
-tanh54:
+tanh57:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	MOVQ         outStride+88(FP), R9
 	VMOVUPS      (SI), Y14
@@ -1427,7 +1436,7 @@ tanh54:
 	VMULPS       Y14, Y3, Y3
 	ADDQ         R9, SI
 
-store52:
+store55:
 	MOVQ       cStride+8(FP), R9
 	VMOVUPS    Y0, (AX)
 	VMASKMOVPS Y1, Y15, 32(AX)
@@ -1436,45 +1445,48 @@ store52:
 	VMASKMOVPS Y3, Y15, 32(AX)
 	ADDQ       R9, AX
 
-done46:
+done49:
 	SUBQ $0x02, DI
-	JMP  tile37
+	JMP  tile39
 
-next38:
-tile55:
+next40:
+tile58:
 	CMPQ DI, $0x01
-	JL   next56
+	JL   next59
 
 	// A tile of 1 rows.
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
+	CMPQ       k+40(FP), $0x40
+	JL         short60
 	MOVQ       AX, R9
 	MOVQ       cStride+8(FP), R10
 	PREFETCHT0 (R9)
 	PREFETCHT0 60(R9)
 	TESTQ      BX, BX
-	JE         skip57
+	JE         skip61
 	MOVQ       BX, R9
 	MOVQ       sourceStride+72(FP), R10
 	PREFETCHT0 (R9)
 	PREFETCHT0 60(R9)
 
-skip57:
+skip61:
 	TESTQ      SI, SI
-	JE         skip58
+	JE         skip62
 	MOVQ       SI, R9
 	MOVQ       outStride+88(FP), R10
 	PREFETCHT0 (R9)
 	PREFETCHT0 60(R9)
 
-skip58:
+skip62:
+short60:
 	MOVQ CX, R9
 	MOVQ k+40(FP), R11
 	MOVQ DX, R10
 	SUBQ $0x04, R11
-	JL   rest60
+	JL   rest64
 
-loop59:
+loop63:
 	VMOVUPS      (R10), Y12
 	VMOVUPS      32(R10), Y13
 	VBROADCASTSS (R9), Y14
@@ -1498,13 +1510,13 @@ loop59:
 	ADDQ         $0x10, R9
 	ADDQ         $+256, R10
 	SUBQ         $0x04, R11
-	JGE          loop59
+	JGE          loop63
 
-rest60:
+rest64:
 	ADDQ $0x04, R11
-	JE   done62
+	JE   done66
 
-tail61:
+tail65:
 	VMOVUPS      (R10), Y12
 	VMOVUPS      32(R10), Y13
 	VBROADCASTSS (R9), Y14
@@ -1513,83 +1525,18 @@ tail61:
 	ADDQ         $0x04, R9
 	ADDQ         $+64, R10
 	DECQ         R11
-	JNE          tail61
+	JNE          tail65
 
-done62:
+done66:
 	LEAQ   (CX)(R8*1), CX
 	CMPQ   cols+56(FP), $0x10
-	JL     masked63
+	JL     masked67
 	TESTQ  BX, BX
-	JE     skip65
+	JE     skip69
 	MOVQ   sourceStride+72(FP), R9
 	VADDPS (BX), Y0, Y0
 	VADDPS 32(BX), Y1, Y1
 	ADDQ   R9, BX
-
-skip65:
-	MOVQ         epilogue+96(FP), R9
-	CMPQ         R9, $0x01
-	JL           store66
-	VBROADCASTSS slope+104(FP), Y13
-	JNE          derivative67
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y0, Y14
-	VMULPS       Y13, Y0, Y12
-	VBLENDVPS    Y14, Y0, Y12, Y0
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y1, Y14
-	VMULPS       Y13, Y1, Y12
-	VBLENDVPS    Y14, Y1, Y12, Y1
-	JMP          store66
-
-derivative67:
-	CMPQ      R9, $0x02
-	JNE       tanh68
-	MOVQ      outStride+88(FP), R9
-	VMOVUPS   (SI), Y14
-	VXORPS    Y12, Y12, Y12
-	VCMPPS    $0x1e, Y12, Y14, Y14
-	VMULPS    Y13, Y0, Y12
-	VBLENDVPS Y14, Y0, Y12, Y0
-	VMOVUPS   32(SI), Y14
-	VXORPS    Y12, Y12, Y12
-	VCMPPS    $0x1e, Y12, Y14, Y14
-	VMULPS    Y13, Y1, Y12
-	VBLENDVPS Y14, Y1, Y12, Y1
-	ADDQ      R9, SI
-	JMP       store66
-
-tanh68:
-	VBROADCASTSS float3f800000<>+0(SB), Y13
-	MOVQ         outStride+88(FP), R9
-	VMOVUPS      (SI), Y14
-	VFNMADD213PS Y13, Y14, Y14
-	VMULPS       Y14, Y0, Y0
-	VMOVUPS      32(SI), Y14
-	VFNMADD213PS Y13, Y14, Y14
-	VMULPS       Y14, Y1, Y1
-	ADDQ         R9, SI
-
-store66:
-	MOVQ    cStride+8(FP), R9
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    R9, AX
-	JMP     done64
-
-masked63:
-	MOVQ       cols+56(FP), R9
-	SUBQ       $0x08, R9
-	LEAQ       masks<>+32(SB), R10
-	NEGQ       R9
-	VMOVUPS    (R10)(R9*4), Y15
-	TESTQ      BX, BX
-	JE         skip69
-	MOVQ       sourceStride+72(FP), R9
-	VADDPS     (BX), Y0, Y0
-	VMASKMOVPS 32(BX), Y15, Y12
-	VADDPS     Y12, Y1, Y1
-	ADDQ       R9, BX
 
 skip69:
 	MOVQ         epilogue+96(FP), R9
@@ -1608,8 +1555,73 @@ skip69:
 	JMP          store70
 
 derivative71:
+	CMPQ      R9, $0x02
+	JNE       tanh72
+	MOVQ      outStride+88(FP), R9
+	VMOVUPS   (SI), Y14
+	VXORPS    Y12, Y12, Y12
+	VCMPPS    $0x1e, Y12, Y14, Y14
+	VMULPS    Y13, Y0, Y12
+	VBLENDVPS Y14, Y0, Y12, Y0
+	VMOVUPS   32(SI), Y14
+	VXORPS    Y12, Y12, Y12
+	VCMPPS    $0x1e, Y12, Y14, Y14
+	VMULPS    Y13, Y1, Y12
+	VBLENDVPS Y14, Y1, Y12, Y1
+	ADDQ      R9, SI
+	JMP       store70
+
+tanh72:
+	VBROADCASTSS float3f800000<>+0(SB), Y13
+	MOVQ         outStride+88(FP), R9
+	VMOVUPS      (SI), Y14
+	VFNMADD213PS Y13, Y14, Y14
+	VMULPS       Y14, Y0, Y0
+	VMOVUPS      32(SI), Y14
+	VFNMADD213PS Y13, Y14, Y14
+	VMULPS       Y14, Y1, Y1
+	ADDQ         R9, SI
+
+store70:
+	MOVQ    cStride+8(FP), R9
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    R9, AX
+	JMP     done68
+
+masked67:
+	MOVQ       cols+56(FP), R9
+	SUBQ       $0x08, R9
+	LEAQ       masks<>+32(SB), R10
+	NEGQ       R9
+	VMOVUPS    (R10)(R9*4), Y15
+	TESTQ      BX, BX
+	JE         skip73
+	MOVQ       sourceStride+72(FP), R9
+	VADDPS     (BX), Y0, Y0
+	VMASKMOVPS 32(BX), Y15, Y12
+	VADDPS     Y12, Y1, Y1
+	ADDQ       R9, BX
+
+skip73:
+	MOVQ         epilogue+96(FP), R9
+	CMPQ         R9, $0x01
+	JL           store74
+	VBROADCASTSS slope+104(FP), Y13
+	JNE          derivative75
+	VXORPS       Y12, Y12, Y12
+	VCMPPS       $0x1e, Y12, Y0, Y14
+	VMULPS       Y13, Y0, Y12
+	VBLENDVPS    Y14, Y0, Y12, Y0
+	VXORPS       Y12, Y12, Y12
+	VCMPPS       $0x1e, Y12, Y1, Y14
+	VMULPS       Y13, Y1, Y12
+	VBLENDVPS    Y14, Y1, Y12, Y1
+	JMP          store74
+
+derivative75:
 	CMPQ       R9, $0x02
-	JNE        tanh72
+	JNE        tanh76
 	MOVQ       outStride+88(FP), R9
 	VMOVUPS    (SI), Y14
 	VXORPS     Y12, Y12, Y12
@@ -1622,9 +1634,9 @@ derivative71:
 	VMULPS     Y13, Y1, Y12
 	VBLENDVPS  Y14, Y1, Y12, Y1
 	ADDQ       R9, SI
-	JMP        store70
+	JMP        store74
 
-tanh72:
+tanh76:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	MOVQ         outStride+88(FP), R9
 	VMOVUPS      (SI), Y14
@@ -1635,17 +1647,17 @@ tanh72:
 	VMULPS       Y14, Y1, Y1
 	ADDQ         R9, SI
 
-store70:
+store74:
 	MOVQ       cStride+8(FP), R9
 	VMOVUPS    Y0, (AX)
 	VMASKMOVPS Y1, Y15, 32(AX)
 	ADDQ       R9, AX
 
-done64:
+done68:
 	SUBQ $0x01, DI
-	JMP  tile55
+	JMP  tile58
 
-next56:
+next59:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -1671,11 +1683,11 @@ TEXT ·productNarrowAVX2(SB), NOSPLIT, $8-108
 	LEAQ     (R8)(R8*2), R9
 	MOVQ     cols+56(FP), R10
 
-tile73:
+tile77:
 	CMPQ DI, $0x06
-	JL   next74
+	JL   next78
 	CMPQ DI, $0x08
-	JE   next74
+	JE   next78
 
 	// A tile of 6 rows.
 	VXORPS     Y0, Y0, Y0
@@ -1684,6 +1696,8 @@ tile73:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
+	CMPQ       k+40(FP), $0x40
+	JL         short79
 	MOVQ       AX, R10
 	MOVQ       cStride+8(FP), R11
 	PREFETCHT0 (R10)
@@ -1704,7 +1718,7 @@ tile73:
 	PREFETCHT0 (R10)
 	PREFETCHT0 28(R10)
 	TESTQ      BX, BX
-	JE         skip75
+	JE         skip80
 	MOVQ       BX, R10
 	MOVQ       sourceStride+72(FP), R11
 	PREFETCHT0 (R10)
@@ -1725,9 +1739,9 @@ tile73:
 	PREFETCHT0 (R10)
 	PREFETCHT0 28(R10)
 
-skip75:
+skip80:
 	TESTQ      SI, SI
-	JE         skip76
+	JE         skip81
 	MOVQ       SI, R10
 	MOVQ       outStride+88(FP), R11
 	PREFETCHT0 (R10)
@@ -1748,15 +1762,16 @@ skip75:
 	PREFETCHT0 (R10)
 	PREFETCHT0 28(R10)
 
-skip76:
+skip81:
+short79:
 	MOVQ CX, R10
 	LEAQ (R10)(R8*4), R11
 	MOVQ k+40(FP), R13
 	MOVQ DX, R12
 	SUBQ $0x02, R13
-	JL   rest78
+	JL   rest83
 
-loop77:
+loop82:
 	VMOVUPS      (R12), Y6
 	VBROADCASTSS (R10), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -1787,13 +1802,13 @@ loop77:
 	ADDQ         $0x08, R11
 	ADDQ         $+64, R12
 	SUBQ         $0x02, R13
-	JGE          loop77
+	JGE          loop82
 
-rest78:
+rest83:
 	ADDQ $0x02, R13
-	JE   done80
+	JE   done85
 
-tail79:
+tail84:
 	VMOVUPS      (R12), Y6
 	VBROADCASTSS (R10), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -1811,15 +1826,15 @@ tail79:
 	ADDQ         $0x04, R11
 	ADDQ         $+32, R12
 	DECQ         R13
-	JNE          tail79
+	JNE          tail84
 
-done80:
+done85:
 	LEAQ   (CX)(R8*4), CX
 	LEAQ   (CX)(R8*2), CX
 	CMPQ   cols+56(FP), $0x08
-	JL     masked81
+	JL     masked86
 	TESTQ  BX, BX
-	JE     skip83
+	JE     skip88
 	MOVQ   sourceStride+72(FP), R10
 	VADDPS (BX), Y0, Y0
 	ADDQ   R10, BX
@@ -1834,12 +1849,12 @@ done80:
 	VADDPS (BX), Y5, Y5
 	ADDQ   R10, BX
 
-skip83:
+skip88:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store84
+	JL           store89
 	VBROADCASTSS slope+104(FP), Y7
-	JNE          derivative85
+	JNE          derivative90
 	VXORPS       Y6, Y6, Y6
 	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
@@ -1864,11 +1879,11 @@ skip83:
 	VCMPPS       $0x1e, Y6, Y5, Y8
 	VMULPS       Y7, Y5, Y6
 	VBLENDVPS    Y8, Y5, Y6, Y5
-	JMP          store84
+	JMP          store89
 
-derivative85:
+derivative90:
 	CMPQ      R10, $0x02
-	JNE       tanh86
+	JNE       tanh91
 	MOVQ      outStride+88(FP), R10
 	VMOVUPS   (SI), Y8
 	VXORPS    Y6, Y6, Y6
@@ -1906,9 +1921,9 @@ derivative85:
 	VMULPS    Y7, Y5, Y6
 	VBLENDVPS Y8, Y5, Y6, Y5
 	ADDQ      R10, SI
-	JMP       store84
+	JMP       store89
 
-tanh86:
+tanh91:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	MOVQ         outStride+88(FP), R10
 	VMOVUPS      (SI), Y8
@@ -1936,7 +1951,7 @@ tanh86:
 	VMULPS       Y8, Y5, Y5
 	ADDQ         R10, SI
 
-store84:
+store89:
 	MOVQ    cStride+8(FP), R10
 	VMOVUPS Y0, (AX)
 	ADDQ    R10, AX
@@ -1950,15 +1965,15 @@ store84:
 	ADDQ    R10, AX
 	VMOVUPS Y5, (AX)
 	ADDQ    R10, AX
-	JMP     done82
+	JMP     done87
 
-masked81:
+masked86:
 	MOVQ       cols+56(FP), R10
 	LEAQ       masks<>+32(SB), R11
 	NEGQ       R10
 	VMOVUPS    (R11)(R10*4), Y15
 	TESTQ      BX, BX
-	JE         skip87
+	JE         skip92
 	MOVQ       sourceStride+72(FP), R10
 	VMASKMOVPS (BX), Y15, Y6
 	VADDPS     Y6, Y0, Y0
@@ -1979,12 +1994,12 @@ masked81:
 	VADDPS     Y6, Y5, Y5
 	ADDQ       R10, BX
 
-skip87:
+skip92:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store88
+	JL           store93
 	VBROADCASTSS slope+104(FP), Y7
-	JNE          derivative89
+	JNE          derivative94
 	VXORPS       Y6, Y6, Y6
 	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
@@ -2009,11 +2024,11 @@ skip87:
 	VCMPPS       $0x1e, Y6, Y5, Y8
 	VMULPS       Y7, Y5, Y6
 	VBLENDVPS    Y8, Y5, Y6, Y5
-	JMP          store88
+	JMP          store93
 
-derivative89:
+derivative94:
 	CMPQ       R10, $0x02
-	JNE        tanh90
+	JNE        tanh95
 	MOVQ       outStride+88(FP), R10
 	VMASKMOVPS (SI), Y15, Y8
 	VXORPS     Y6, Y6, Y6
@@ -2051,9 +2066,9 @@ derivative89:
 	VMULPS     Y7, Y5, Y6
 	VBLENDVPS  Y8, Y5, Y6, Y5
 	ADDQ       R10, SI
-	JMP        store88
+	JMP        store93
 
-tanh90:
+tanh95:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	MOVQ         outStride+88(FP), R10
 	VMASKMOVPS   (SI), Y15, Y8
@@ -2081,7 +2096,7 @@ tanh90:
 	VMULPS       Y8, Y5, Y5
 	ADDQ         R10, SI
 
-store88:
+store93:
 	MOVQ       cStride+8(FP), R10
 	VMASKMOVPS Y0, Y15, (AX)
 	ADDQ       R10, AX
@@ -2096,20 +2111,22 @@ store88:
 	VMASKMOVPS Y5, Y15, (AX)
 	ADDQ       R10, AX
 
-done82:
+done87:
 	SUBQ $0x06, DI
-	JMP  tile73
+	JMP  tile77
 
-next74:
-tile91:
+next78:
+tile96:
 	CMPQ DI, $0x04
-	JL   next92
+	JL   next97
 
 	// A tile of 4 rows.
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
+	CMPQ       k+40(FP), $0x40
+	JL         short98
 	MOVQ       AX, R10
 	MOVQ       cStride+8(FP), R11
 	PREFETCHT0 (R10)
@@ -2124,7 +2141,7 @@ tile91:
 	PREFETCHT0 (R10)
 	PREFETCHT0 28(R10)
 	TESTQ      BX, BX
-	JE         skip93
+	JE         skip99
 	MOVQ       BX, R10
 	MOVQ       sourceStride+72(FP), R11
 	PREFETCHT0 (R10)
@@ -2139,9 +2156,9 @@ tile91:
 	PREFETCHT0 (R10)
 	PREFETCHT0 28(R10)
 
-skip93:
+skip99:
 	TESTQ      SI, SI
-	JE         skip94
+	JE         skip100
 	MOVQ       SI, R10
 	MOVQ       outStride+88(FP), R11
 	PREFETCHT0 (R10)
@@ -2156,14 +2173,15 @@ skip93:
 	PREFETCHT0 (R10)
 	PREFETCHT0 28(R10)
 
-skip94:
+skip100:
+short98:
 	MOVQ CX, R10
 	MOVQ k+40(FP), R12
 	MOVQ DX, R11
 	SUBQ $0x04, R12
-	JL   rest96
+	JL   rest102
 
-loop95:
+loop101:
 	VMOVUPS      (R11), Y6
 	VBROADCASTSS (R10), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -2203,13 +2221,13 @@ loop95:
 	ADDQ         $0x10, R10
 	ADDQ         $+128, R11
 	SUBQ         $0x04, R12
-	JGE          loop95
+	JGE          loop101
 
-rest96:
+rest102:
 	ADDQ $0x04, R12
-	JE   done98
+	JE   done104
 
-tail97:
+tail103:
 	VMOVUPS      (R11), Y6
 	VBROADCASTSS (R10), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -2222,14 +2240,14 @@ tail97:
 	ADDQ         $0x04, R10
 	ADDQ         $+32, R11
 	DECQ         R12
-	JNE          tail97
+	JNE          tail103
 
-done98:
+done104:
 	LEAQ   (CX)(R8*4), CX
 	CMPQ   cols+56(FP), $0x08
-	JL     masked99
+	JL     masked105
 	TESTQ  BX, BX
-	JE     skip101
+	JE     skip107
 	MOVQ   sourceStride+72(FP), R10
 	VADDPS (BX), Y0, Y0
 	ADDQ   R10, BX
@@ -2240,12 +2258,12 @@ done98:
 	VADDPS (BX), Y3, Y3
 	ADDQ   R10, BX
 
-skip101:
+skip107:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store102
+	JL           store108
 	VBROADCASTSS slope+104(FP), Y7
-	JNE          derivative103
+	JNE          derivative109
 	VXORPS       Y6, Y6, Y6
 	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
@@ -2262,11 +2280,11 @@ skip101:
 	VCMPPS       $0x1e, Y6, Y3, Y8
 	VMULPS       Y7, Y3, Y6
 	VBLENDVPS    Y8, Y3, Y6, Y3
-	JMP          store102
+	JMP          store108
 
-derivative103:
+derivative109:
 	CMPQ      R10, $0x02
-	JNE       tanh104
+	JNE       tanh110
 	MOVQ      outStride+88(FP), R10
 	VMOVUPS   (SI), Y8
 	VXORPS    Y6, Y6, Y6
@@ -2292,9 +2310,9 @@ derivative103:
 	VMULPS    Y7, Y3, Y6
 	VBLENDVPS Y8, Y3, Y6, Y3
 	ADDQ      R10, SI
-	JMP       store102
+	JMP       store108
 
-tanh104:
+tanh110:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	MOVQ         outStride+88(FP), R10
 	VMOVUPS      (SI), Y8
@@ -2314,7 +2332,7 @@ tanh104:
 	VMULPS       Y8, Y3, Y3
 	ADDQ         R10, SI
 
-store102:
+store108:
 	MOVQ    cStride+8(FP), R10
 	VMOVUPS Y0, (AX)
 	ADDQ    R10, AX
@@ -2324,15 +2342,15 @@ store102:
 	ADDQ    R10, AX
 	VMOVUPS Y3, (AX)
 	ADDQ    R10, AX
-	JMP     done100
+	JMP     done106
 
-masked99:
+masked105:
 	MOVQ       cols+56(FP), R10
 	LEAQ       masks<>+32(SB), R11
 	NEGQ       R10
 	VMOVUPS    (R11)(R10*4), Y15
 	TESTQ      BX, BX
-	JE         skip105
+	JE         skip111
 	MOVQ       sourceStride+72(FP), R10
 	VMASKMOVPS (BX), Y15, Y6
 	VADDPS     Y6, Y0, Y0
@@ -2347,12 +2365,12 @@ masked99:
 	VADDPS     Y6, Y3, Y3
 	ADDQ       R10, BX
 
-skip105:
+skip111:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store106
+	JL           store112
 	VBROADCASTSS slope+104(FP), Y7
-	JNE          derivative107
+	JNE          derivative113
 	VXORPS       Y6, Y6, Y6
 	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
@@ -2369,11 +2387,11 @@ skip105:
 	VCMPPS       $0x1e, Y6, Y3, Y8
 	VMULPS       Y7, Y3, Y6
 	VBLENDVPS    Y8, Y3, Y6, Y3
-	JMP          store106
+	JMP          store112
 
-derivative107:
+derivative113:
 	CMPQ       R10, $0x02
-	JNE        tanh108
+	JNE        tanh114
 	MOVQ       outStride+88(FP), R10
 	VMASKMOVPS (SI), Y15, Y8
 	VXORPS     Y6, Y6, Y6
@@ -2399,9 +2417,9 @@ derivative107:
 	VMULPS     Y7, Y3, Y6
 	VBLENDVPS  Y8, Y3, Y6, Y3
 	ADDQ       R10, SI
-	JMP        store106
+	JMP        store112
 
-tanh108:
+tanh114:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	MOVQ         outStride+88(FP), R10
 	VMASKMOVPS   (SI), Y15, Y8
@@ -2421,7 +2439,7 @@ tanh108:
 	VMULPS       Y8, Y3, Y3
 	ADDQ         R10, SI
 
-store106:
+store112:
 	MOVQ       cStride+8(FP), R10
 	VMASKMOVPS Y0, Y15, (AX)
 	ADDQ       R10, AX
@@ -2432,18 +2450,20 @@ store106:
 	VMASKMOVPS Y3, Y15, (AX)
 	ADDQ       R10, AX
 
-done100:
+done106:
 	SUBQ $0x04, DI
-	JMP  tile91
+	JMP  tile96
 
-next92:
-tile109:
+next97:
+tile115:
 	CMPQ DI, $0x02
-	JL   next110
+	JL   next116
 
 	// A tile of 2 rows.
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
+	CMPQ       k+40(FP), $0x40
+	JL         short117
 	MOVQ       AX, R9
 	MOVQ       cStride+8(FP), R10
 	PREFETCHT0 (R9)
@@ -2452,7 +2472,7 @@ tile109:
 	PREFETCHT0 (R9)
 	PREFETCHT0 28(R9)
 	TESTQ      BX, BX
-	JE         skip111
+	JE         skip118
 	MOVQ       BX, R9
 	MOVQ       sourceStride+72(FP), R10
 	PREFETCHT0 (R9)
@@ -2461,9 +2481,9 @@ tile109:
 	PREFETCHT0 (R9)
 	PREFETCHT0 28(R9)
 
-skip111:
+skip118:
 	TESTQ      SI, SI
-	JE         skip112
+	JE         skip119
 	MOVQ       SI, R9
 	MOVQ       outStride+88(FP), R10
 	PREFETCHT0 (R9)
@@ -2472,14 +2492,15 @@ skip111:
 	PREFETCHT0 (R9)
 	PREFETCHT0 28(R9)
 
-skip112:
+skip119:
+short117:
 	MOVQ CX, R9
 	MOVQ k+40(FP), R11
 	MOVQ DX, R10
 	SUBQ $0x04, R11
-	JL   rest114
+	JL   rest121
 
-loop113:
+loop120:
 	VMOVUPS      (R10), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -2503,13 +2524,13 @@ loop113:
 	ADDQ         $0x10, R9
 	ADDQ         $+128, R10
 	SUBQ         $0x04, R11
-	JGE          loop113
+	JGE          loop120
 
-rest114:
+rest121:
 	ADDQ $0x04, R11
-	JE   done116
+	JE   done123
 
-tail115:
+tail122:
 	VMOVUPS      (R10), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -2518,26 +2539,26 @@ tail115:
 	ADDQ         $0x04, R9
 	ADDQ         $+32, R10
 	DECQ         R11
-	JNE          tail115
+	JNE          tail122
 
-done116:
+done123:
 	LEAQ   (CX)(R8*2), CX
 	CMPQ   cols+56(FP), $0x08
-	JL     masked117
+	JL     masked124
 	TESTQ  BX, BX
-	JE     skip119
+	JE     skip126
 	MOVQ   sourceStride+72(FP), R9
 	VADDPS (BX), Y0, Y0
 	ADDQ   R9, BX
 	VADDPS (BX), Y1, Y1
 	ADDQ   R9, BX
 
-skip119:
+skip126:
 	MOVQ         epilogue+96(FP), R9
 	CMPQ         R9, $0x01
-	JL           store120
+	JL           store127
 	VBROADCASTSS slope+104(FP), Y7
-	JNE          derivative121
+	JNE          derivative128
 	VXORPS       Y6, Y6, Y6
 	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
@@ -2546,11 +2567,11 @@ skip119:
 	VCMPPS       $0x1e, Y6, Y1, Y8
 	VMULPS       Y7, Y1, Y6
 	VBLENDVPS    Y8, Y1, Y6, Y1
-	JMP          store120
+	JMP          store127
 
-derivative121:
+derivative128:
 	CMPQ      R9, $0x02
-	JNE       tanh122
+	JNE       tanh129
 	MOVQ      outStride+88(FP), R9
 	VMOVUPS   (SI), Y8
 	VXORPS    Y6, Y6, Y6
@@ -2564,9 +2585,9 @@ derivative121:
 	VMULPS    Y7, Y1, Y6
 	VBLENDVPS Y8, Y1, Y6, Y1
 	ADDQ      R9, SI
-	JMP       store120
+	JMP       store127
 
-tanh122:
+tanh129:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	MOVQ         outStride+88(FP), R9
 	VMOVUPS      (SI), Y8
@@ -2578,21 +2599,21 @@ tanh122:
 	VMULPS       Y8, Y1, Y1
 	ADDQ         R9, SI
 
-store120:
+store127:
 	MOVQ    cStride+8(FP), R9
 	VMOVUPS Y0, (AX)
 	ADDQ    R9, AX
 	VMOVUPS Y1, (AX)
 	ADDQ    R9, AX
-	JMP     done118
+	JMP     done125
 
-masked117:
+masked124:
 	MOVQ       cols+56(FP), R9
 	LEAQ       masks<>+32(SB), R10
 	NEGQ       R9
 	VMOVUPS    (R10)(R9*4), Y15
 	TESTQ      BX, BX
-	JE         skip123
+	JE         skip130
 	MOVQ       sourceStride+72(FP), R9
 	VMASKMOVPS (BX), Y15, Y6
 	VADDPS     Y6, Y0, Y0
@@ -2601,12 +2622,12 @@ masked117:
 	VADDPS     Y6, Y1, Y1
 	ADDQ       R9, BX
 
-skip123:
+skip130:
 	MOVQ         epilogue+96(FP), R9
 	CMPQ         R9, $0x01
-	JL           store124
+	JL           store131
 	VBROADCASTSS slope+104(FP), Y7
-	JNE          derivative125
+	JNE          derivative132
 	VXORPS       Y6, Y6, Y6
 	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
@@ -2615,11 +2636,11 @@ skip123:
 	VCMPPS       $0x1e, Y6, Y1, Y8
 	VMULPS       Y7, Y1, Y6
 	VBLENDVPS    Y8, Y1, Y6, Y1
-	JMP          store124
+	JMP          store131
 
-derivative125:
+derivative132:
 	CMPQ       R9, $0x02
-	JNE        tanh126
+	JNE        tanh133
 	MOVQ       outStride+88(FP), R9
 	VMASKMOVPS (SI), Y15, Y8
 	VXORPS     Y6, Y6, Y6
@@ -2633,9 +2654,9 @@ derivative125:
 	VMULPS     Y7, Y1, Y6
 	VBLENDVPS  Y8, Y1, Y6, Y1
 	ADDQ       R9, SI
-	JMP        store124
+	JMP        store131
 
-tanh126:
+tanh133:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	MOVQ         outStride+88(FP), R9
 	VMASKMOVPS   (SI), Y15, Y8
@@ -2647,51 +2668,54 @@ tanh126:
 	VMULPS       Y8, Y1, Y1
 	ADDQ         R9, SI
 
-store124:
+store131:
 	MOVQ       cStride+8(FP), R9
 	VMASKMOVPS Y0, Y15, (AX)
 	ADDQ       R9, AX
 	VMASKMOVPS Y1, Y15, (AX)
 	ADDQ       R9, AX
 
-done118:
+done125:
 	SUBQ $0x02, DI
-	JMP  tile109
+	JMP  tile115
 
-next110:
-tile127:
+next116:
+tile134:
 	CMPQ DI, $0x01
-	JL   next128
+	JL   next135
 
 	// A tile of 1 rows.
 	VXORPS     Y0, Y0, Y0
+	CMPQ       k+40(FP), $0x40
+	JL         short136
 	MOVQ       AX, R9
 	MOVQ       cStride+8(FP), R10
 	PREFETCHT0 (R9)
 	PREFETCHT0 28(R9)
 	TESTQ      BX, BX
-	JE         skip129
+	JE         skip137
 	MOVQ       BX, R9
 	MOVQ       sourceStride+72(FP), R10
 	PREFETCHT0 (R9)
 	PREFETCHT0 28(R9)
 
-skip129:
+skip137:
 	TESTQ      SI, SI
-	JE         skip130
+	JE         skip138
 	MOVQ       SI, R9
 	MOVQ       outStride+88(FP), R10
 	PREFETCHT0 (R9)
 	PREFETCHT0 28(R9)
 
-skip130:
+skip138:
+short136:
 	MOVQ CX, R9
 	MOVQ k+40(FP), R11
 	MOVQ DX, R10
 	SUBQ $0x04, R11
-	JL   rest132
+	JL   rest140
 
-loop131:
+loop139:
 	VMOVUPS      (R10), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -2707,46 +2731,46 @@ loop131:
 	ADDQ         $0x10, R9
 	ADDQ         $+128, R10
 	SUBQ         $0x04, R11
-	JGE          loop131
+	JGE          loop139
 
-rest132:
+rest140:
 	ADDQ $0x04, R11
-	JE   done134
+	JE   done142
 
-tail133:
+tail141:
 	VMOVUPS      (R10), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
 	ADDQ         $0x04, R9
 	ADDQ         $+32, R10
 	DECQ         R11
-	JNE          tail133
+	JNE          tail141
 
-done134:
+done142:
 	LEAQ   (CX)(R8*1), CX
 	CMPQ   cols+56(FP), $0x08
-	JL     masked135
+	JL     masked143
 	TESTQ  BX, BX
-	JE     skip137
+	JE     skip145
 	MOVQ   sourceStride+72(FP), R9
 	VADDPS (BX), Y0, Y0
 	ADDQ   R9, BX
 
-skip137:
+skip145:
 	MOVQ         epilogue+96(FP), R9
 	CMPQ         R9, $0x01
-	JL           store138
+	JL           store146
 	VBROADCASTSS slope+104(FP), Y7
-	JNE          derivative139
+	JNE          derivative147
 	VXORPS       Y6, Y6, Y6
 	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
 	VBLENDVPS    Y8, Y0, Y6, Y0
-	JMP          store138
+	JMP          store146
 
-derivative139:
+derivative147:
 	CMPQ      R9, $0x02
-	JNE       tanh140
+	JNE       tanh148
 	MOVQ      outStride+88(FP), R9
 	VMOVUPS   (SI), Y8
 	VXORPS    Y6, Y6, Y6
@@ -2754,9 +2778,9 @@ derivative139:
 	VMULPS    Y7, Y0, Y6
 	VBLENDVPS Y8, Y0, Y6, Y0
 	ADDQ      R9, SI
-	JMP       store138
+	JMP       store146
 
-tanh140:
+tanh148:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	MOVQ         outStride+88(FP), R9
 	VMOVUPS      (SI), Y8
@@ -2764,39 +2788,39 @@ tanh140:
 	VMULPS       Y8, Y0, Y0
 	ADDQ         R9, SI
 
-store138:
+store146:
 	MOVQ    cStride+8(FP), R9
 	VMOVUPS Y0, (AX)
 	ADDQ    R9, AX
-	JMP     done136
+	JMP     done144
 
-masked135:
+masked143:
 	MOVQ       cols+56(FP), R9
 	LEAQ       masks<>+32(SB), R10
 	NEGQ       R9
 	VMOVUPS    (R10)(R9*4), Y15
 	TESTQ      BX, BX
-	JE         skip141
+	JE         skip149
 	MOVQ       sourceStride+72(FP), R9
 	VMASKMOVPS (BX), Y15, Y6
 	VADDPS     Y6, Y0, Y0
 	ADDQ       R9, BX
 
-skip141:
+skip149:
 	MOVQ         epilogue+96(FP), R9
 	CMPQ         R9, $0x01
-	JL           store142
+	JL           store150
 	VBROADCASTSS slope+104(FP), Y7
-	JNE          derivative143
+	JNE          derivative151
 	VXORPS       Y6, Y6, Y6
 	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
 	VBLENDVPS    Y8, Y0, Y6, Y0
-	JMP          store142
+	JMP          store150
 
-derivative143:
+derivative151:
 	CMPQ       R9, $0x02
-	JNE        tanh144
+	JNE        tanh152
 	MOVQ       outStride+88(FP), R9
 	VMASKMOVPS (SI), Y15, Y8
 	VXORPS     Y6, Y6, Y6
@@ -2804,9 +2828,9 @@ derivative143:
 	VMULPS     Y7, Y0, Y6
 	VBLENDVPS  Y8, Y0, Y6, Y0
 	ADDQ       R9, SI
-	JMP        store142
+	JMP        store150
 
-tanh144:
+tanh152:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	MOVQ         outStride+88(FP), R9
 	VMASKMOVPS   (SI), Y15, Y8
@@ -2814,16 +2838,16 @@ tanh144:
 	VMULPS       Y8, Y0, Y0
 	ADDQ         R9, SI
 
-store142:
+store150:
 	MOVQ       cStride+8(FP), R9
 	VMASKMOVPS Y0, Y15, (AX)
 	ADDQ       R9, AX
 
-done136:
+done144:
 	SUBQ $0x01, DI
-	JMP  tile127
+	JMP  tile134
 
-next128:
+next135:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -2842,13 +2866,13 @@ TEXT ·transposedAVX2(SB), NOSPLIT, $8-72
 	MOVQ     aStride+24(FP), BX
 	MOVQ     bStride+40(FP), SI
 	CMPQ     cols+64(FP), $0x10
-	JL       masked145
+	JL       masked153
 
-tile146:
+tile154:
 	CMPQ DX, $0x06
-	JL   next147
+	JL   next155
 	CMPQ DX, $0x08
-	JE   next147
+	JE   next155
 
 	// A tile of 6 rows.
 	VXORPS Y0, Y0, Y0
@@ -2867,9 +2891,9 @@ tile146:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x02, R9
-	JL     rest149
+	JL     rest157
 
-loop148:
+loop156:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -2915,13 +2939,13 @@ loop148:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x02, R9
-	JGE          loop148
+	JGE          loop156
 
-rest149:
+rest157:
 	ADDQ $0x02, R9
-	JE   done151
+	JE   done159
 
-tail150:
+tail158:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -2945,9 +2969,9 @@ tail150:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail150
+	JNE          tail158
 
-done151:
+done159:
 	ADDQ    $0x18, CX
 	MOVQ    cStride+8(FP), DI
 	VMOVUPS (AX), Y12
@@ -2993,12 +3017,12 @@ done151:
 	VMOVUPS Y11, 32(AX)
 	ADDQ    DI, AX
 	SUBQ    $0x06, DX
-	JMP     tile146
+	JMP     tile154
 
-next147:
-tile152:
+next155:
+tile160:
 	CMPQ DX, $0x04
-	JL   next153
+	JL   next161
 
 	// A tile of 4 rows.
 	VXORPS Y0, Y0, Y0
@@ -3013,9 +3037,9 @@ tile152:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest155
+	JL     rest163
 
-loop154:
+loop162:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -3081,13 +3105,13 @@ loop154:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop154
+	JGE          loop162
 
-rest155:
+rest163:
 	ADDQ $0x04, R9
-	JE   done157
+	JE   done165
 
-tail156:
+tail164:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -3105,9 +3129,9 @@ tail156:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail156
+	JNE          tail164
 
-done157:
+done165:
 	ADDQ    $0x10, CX
 	MOVQ    cStride+8(FP), DI
 	VMOVUPS (AX), Y12
@@ -3139,12 +3163,12 @@ done157:
 	VMOVUPS Y7, 32(AX)
 	ADDQ    DI, AX
 	SUBQ    $0x04, DX
-	JMP     tile152
+	JMP     tile160
 
-next153:
-tile158:
+next161:
+tile166:
 	CMPQ DX, $0x02
-	JL   next159
+	JL   next167
 
 	// A tile of 2 rows.
 	VXORPS Y0, Y0, Y0
@@ -3159,9 +3183,9 @@ tile158:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest161
+	JL     rest169
 
-loop160:
+loop168:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -3203,13 +3227,13 @@ loop160:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop160
+	JGE          loop168
 
-rest161:
+rest169:
 	ADDQ $0x04, R9
-	JE   done163
+	JE   done171
 
-tail162:
+tail170:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -3221,9 +3245,9 @@ tail162:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail162
+	JNE          tail170
 
-done163:
+done171:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -3245,12 +3269,12 @@ done163:
 	VMOVUPS Y3, 32(AX)
 	ADDQ    DI, AX
 	SUBQ    $0x02, DX
-	JMP     tile158
+	JMP     tile166
 
-next159:
-tile164:
+next167:
+tile172:
 	CMPQ DX, $0x01
-	JL   next165
+	JL   next173
 
 	// A tile of 1 rows.
 	VXORPS Y0, Y0, Y0
@@ -3265,9 +3289,9 @@ tile164:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest167
+	JL     rest175
 
-loop166:
+loop174:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -3297,13 +3321,13 @@ loop166:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop166
+	JGE          loop174
 
-rest167:
+rest175:
 	ADDQ $0x04, R9
-	JE   done169
+	JE   done177
 
-tail168:
+tail176:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -3312,9 +3336,9 @@ tail168:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail168
+	JNE          tail176
 
-done169:
+done177:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -3331,25 +3355,25 @@ done169:
 	VMOVUPS Y1, 32(AX)
 	ADDQ    DI, AX
 	SUBQ    $0x01, DX
-	JMP     tile164
+	JMP     tile172
 
-next165:
+next173:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
-masked145:
+masked153:
 	MOVQ    cols+64(FP), DI
 	SUBQ    $0x08, DI
 	LEAQ    masks<>+32(SB), R8
 	NEGQ    DI
 	VMOVUPS (R8)(DI*4), Y15
 
-tile170:
+tile178:
 	CMPQ DX, $0x06
-	JL   next171
+	JL   next179
 	CMPQ DX, $0x08
-	JE   next171
+	JE   next179
 
 	// A tile of 6 rows.
 	VXORPS Y0, Y0, Y0
@@ -3368,9 +3392,9 @@ tile170:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x02, R9
-	JL     rest173
+	JL     rest181
 
-loop172:
+loop180:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -3416,13 +3440,13 @@ loop172:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x02, R9
-	JGE          loop172
+	JGE          loop180
 
-rest173:
+rest181:
 	ADDQ $0x02, R9
-	JE   done175
+	JE   done183
 
-tail174:
+tail182:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -3446,9 +3470,9 @@ tail174:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail174
+	JNE          tail182
 
-done175:
+done183:
 	ADDQ       $0x18, CX
 	MOVQ       cStride+8(FP), DI
 	VMOVUPS    (AX), Y12
@@ -3494,12 +3518,12 @@ done175:
 	VMASKMOVPS Y11, Y15, 32(AX)
 	ADDQ       DI, AX
 	SUBQ       $0x06, DX
-	JMP        tile170
+	JMP        tile178
 
-next171:
-tile176:
+next179:
+tile184:
 	CMPQ DX, $0x04
-	JL   next177
+	JL   next185
 
 	// A tile of 4 rows.
 	VXORPS Y0, Y0, Y0
@@ -3514,9 +3538,9 @@ tile176:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest179
+	JL     rest187
 
-loop178:
+loop186:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -3582,13 +3606,13 @@ loop178:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop178
+	JGE          loop186
 
-rest179:
+rest187:
 	ADDQ $0x04, R9
-	JE   done181
+	JE   done189
 
-tail180:
+tail188:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -3606,9 +3630,9 @@ tail180:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail180
+	JNE          tail188
 
-done181:
+done189:
 	ADDQ       $0x10, CX
 	MOVQ       cStride+8(FP), DI
 	VMOVUPS    (AX), Y12
@@ -3640,12 +3664,12 @@ done181:
 	VMASKMOVPS Y7, Y15, 32(AX)
 	ADDQ       DI, AX
 	SUBQ       $0x04, DX
-	JMP        tile176
+	JMP        tile184
 
-next177:
-tile182:
+next185:
+tile190:
 	CMPQ DX, $0x02
-	JL   next183
+	JL   next191
 
 	// A tile of 2 rows.
 	VXORPS Y0, Y0, Y0
@@ -3660,9 +3684,9 @@ tile182:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest185
+	JL     rest193
 
-loop184:
+loop192:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -3704,13 +3728,13 @@ loop184:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop184
+	JGE          loop192
 
-rest185:
+rest193:
 	ADDQ $0x04, R9
-	JE   done187
+	JE   done195
 
-tail186:
+tail194:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -3722,9 +3746,9 @@ tail186:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail186
+	JNE          tail194
 
-done187:
+done195:
 	VADDPS     Y4, Y0, Y0
 	VADDPS     Y5, Y1, Y1
 	VADDPS     Y6, Y2, Y2
@@ -3746,12 +3770,12 @@ done187:
 	VMASKMOVPS Y3, Y15, 32(AX)
 	ADDQ       DI, AX
 	SUBQ       $0x02, DX
-	JMP        tile182
+	JMP        tile190
 
-next183:
-tile188:
+next191:
+tile196:
 	CMPQ DX, $0x01
-	JL   next189
+	JL   next197
 
 	// A tile of 1 rows.
 	VXORPS Y0, Y0, Y0
@@ -3766,9 +3790,9 @@ tile188:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest191
+	JL     rest199
 
-loop190:
+loop198:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -3798,13 +3822,13 @@ loop190:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop190
+	JGE          loop198
 
-rest191:
+rest199:
 	ADDQ $0x04, R9
-	JE   done193
+	JE   done201
 
-tail192:
+tail200:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -3813,9 +3837,9 @@ tail192:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail192
+	JNE          tail200
 
-done193:
+done201:
 	VADDPS     Y4, Y0, Y0
 	VADDPS     Y5, Y1, Y1
 	VADDPS     Y6, Y2, Y2
@@ -3832,9 +3856,9 @@ done193:
 	VMASKMOVPS Y1, Y15, 32(AX)
 	ADDQ       DI, AX
 	SUBQ       $0x01, DX
-	JMP        tile188
+	JMP        tile196
 
-next189:
+next197:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -3853,13 +3877,13 @@ TEXT ·transposedNarrowAVX2(SB), NOSPLIT, $8-72
 	MOVQ     aStride+24(FP), BX
 	MOVQ     bStride+40(FP), SI
 	CMPQ     cols+64(FP), $0x08
-	JL       masked194
+	JL       masked202
 
-tile195:
+tile203:
 	CMPQ DX, $0x06
-	JL   next196
+	JL   next204
 	CMPQ DX, $0x08
-	JE   next196
+	JE   next204
 
 	// A tile of 6 rows.
 	VXORPS Y0, Y0, Y0
@@ -3872,9 +3896,9 @@ tile195:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x02, R9
-	JL     rest198
+	JL     rest206
 
-loop197:
+loop205:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -3906,13 +3930,13 @@ loop197:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x02, R9
-	JGE          loop197
+	JGE          loop205
 
-rest198:
+rest206:
 	ADDQ $0x02, R9
-	JE   done200
+	JE   done208
 
-tail199:
+tail207:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -3929,9 +3953,9 @@ tail199:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail199
+	JNE          tail207
 
-done200:
+done208:
 	ADDQ    $0x18, CX
 	MOVQ    cStride+8(FP), DI
 	VMOVUPS (AX), Y6
@@ -3959,12 +3983,12 @@ done200:
 	VMOVUPS Y5, (AX)
 	ADDQ    DI, AX
 	SUBQ    $0x06, DX
-	JMP     tile195
+	JMP     tile203
 
-next196:
-tile201:
+next204:
+tile209:
 	CMPQ DX, $0x04
-	JL   next202
+	JL   next210
 
 	// A tile of 4 rows.
 	VXORPS Y0, Y0, Y0
@@ -3975,9 +3999,9 @@ tile201:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest204
+	JL     rest212
 
-loop203:
+loop211:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4023,13 +4047,13 @@ loop203:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop203
+	JGE          loop211
 
-rest204:
+rest212:
 	ADDQ $0x04, R9
-	JE   done206
+	JE   done214
 
-tail205:
+tail213:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4042,9 +4066,9 @@ tail205:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail205
+	JNE          tail213
 
-done206:
+done214:
 	ADDQ    $0x10, CX
 	MOVQ    cStride+8(FP), DI
 	VMOVUPS (AX), Y6
@@ -4064,12 +4088,12 @@ done206:
 	VMOVUPS Y3, (AX)
 	ADDQ    DI, AX
 	SUBQ    $0x04, DX
-	JMP     tile201
+	JMP     tile209
 
-next202:
-tile207:
+next210:
+tile215:
 	CMPQ DX, $0x02
-	JL   next208
+	JL   next216
 
 	// A tile of 2 rows.
 	VXORPS Y0, Y0, Y0
@@ -4080,9 +4104,9 @@ tile207:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest210
+	JL     rest218
 
-loop209:
+loop217:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4112,13 +4136,13 @@ loop209:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop209
+	JGE          loop217
 
-rest210:
+rest218:
 	ADDQ $0x04, R9
-	JE   done212
+	JE   done220
 
-tail211:
+tail219:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4127,9 +4151,9 @@ tail211:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail211
+	JNE          tail219
 
-done212:
+done220:
 	VADDPS  Y2, Y0, Y0
 	VADDPS  Y3, Y1, Y1
 	ADDQ    $0x08, CX
@@ -4143,12 +4167,12 @@ done212:
 	VMOVUPS Y1, (AX)
 	ADDQ    DI, AX
 	SUBQ    $0x02, DX
-	JMP     tile207
+	JMP     tile215
 
-next208:
-tile213:
+next216:
+tile221:
 	CMPQ DX, $0x01
-	JL   next214
+	JL   next222
 
 	// A tile of 1 rows.
 	VXORPS Y0, Y0, Y0
@@ -4159,9 +4183,9 @@ tile213:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest216
+	JL     rest224
 
-loop215:
+loop223:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4183,22 +4207,22 @@ loop215:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop215
+	JGE          loop223
 
-rest216:
+rest224:
 	ADDQ $0x04, R9
-	JE   done218
+	JE   done226
 
-tail217:
+tail225:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail217
+	JNE          tail225
 
-done218:
+done226:
 	VADDPS  Y2, Y0, Y0
 	VADDPS  Y3, Y1, Y1
 	VADDPS  Y1, Y0, Y0
@@ -4209,24 +4233,24 @@ done218:
 	VMOVUPS Y0, (AX)
 	ADDQ    DI, AX
 	SUBQ    $0x01, DX
-	JMP     tile213
+	JMP     tile221
 
-next214:
+next222:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
-masked194:
+masked202:
 	MOVQ    cols+64(FP), DI
 	LEAQ    masks<>+32(SB), R8
 	NEGQ    DI
 	VMOVUPS (R8)(DI*4), Y15
 
-tile219:
+tile227:
 	CMPQ DX, $0x06
-	JL   next220
+	JL   next228
 	CMPQ DX, $0x08
-	JE   next220
+	JE   next228
 
 	// A tile of 6 rows.
 	VXORPS Y0, Y0, Y0
@@ -4239,9 +4263,9 @@ tile219:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x02, R9
-	JL     rest222
+	JL     rest230
 
-loop221:
+loop229:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4273,13 +4297,13 @@ loop221:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x02, R9
-	JGE          loop221
+	JGE          loop229
 
-rest222:
+rest230:
 	ADDQ $0x02, R9
-	JE   done224
+	JE   done232
 
-tail223:
+tail231:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4296,9 +4320,9 @@ tail223:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail223
+	JNE          tail231
 
-done224:
+done232:
 	ADDQ       $0x18, CX
 	MOVQ       cStride+8(FP), DI
 	VMASKMOVPS (AX), Y15, Y6
@@ -4326,12 +4350,12 @@ done224:
 	VMASKMOVPS Y5, Y15, (AX)
 	ADDQ       DI, AX
 	SUBQ       $0x06, DX
-	JMP        tile219
+	JMP        tile227
 
-next220:
-tile225:
+next228:
+tile233:
 	CMPQ DX, $0x04
-	JL   next226
+	JL   next234
 
 	// A tile of 4 rows.
 	VXORPS Y0, Y0, Y0
@@ -4342,9 +4366,9 @@ tile225:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest228
+	JL     rest236
 
-loop227:
+loop235:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4390,13 +4414,13 @@ loop227:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop227
+	JGE          loop235
 
-rest228:
+rest236:
 	ADDQ $0x04, R9
-	JE   done230
+	JE   done238
 
-tail229:
+tail237:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4409,9 +4433,9 @@ tail229:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail229
+	JNE          tail237
 
-done230:
+done238:
 	ADDQ       $0x10, CX
 	MOVQ       cStride+8(FP), DI
 	VMASKMOVPS (AX), Y15, Y6
@@ -4431,12 +4455,12 @@ done230:
 	VMASKMOVPS Y3, Y15, (AX)
 	ADDQ       DI, AX
 	SUBQ       $0x04, DX
-	JMP        tile225
+	JMP        tile233
 
-next226:
-tile231:
+next234:
+tile239:
 	CMPQ DX, $0x02
-	JL   next232
+	JL   next240
 
 	// A tile of 2 rows.
 	VXORPS Y0, Y0, Y0
@@ -4447,9 +4471,9 @@ tile231:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest234
+	JL     rest242
 
-loop233:
+loop241:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4479,13 +4503,13 @@ loop233:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop233
+	JGE          loop241
 
-rest234:
+rest242:
 	ADDQ $0x04, R9
-	JE   done236
+	JE   done244
 
-tail235:
+tail243:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4494,9 +4518,9 @@ tail235:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail235
+	JNE          tail243
 
-done236:
+done244:
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y3, Y1, Y1
 	ADDQ       $0x08, CX
@@ -4510,12 +4534,12 @@ done236:
 	VMASKMOVPS Y1, Y15, (AX)
 	ADDQ       DI, AX
 	SUBQ       $0x02, DX
-	JMP        tile231
+	JMP        tile239
 
-next232:
-tile237:
+next240:
+tile245:
 	CMPQ DX, $0x01
-	JL   next238
+	JL   next246
 
 	// A tile of 1 rows.
 	VXORPS Y0, Y0, Y0
@@ -4526,9 +4550,9 @@ tile237:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest240
+	JL     rest248
 
-loop239:
+loop247:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4550,22 +4574,22 @@ loop239:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop239
+	JGE          loop247
 
-rest240:
+rest248:
 	ADDQ $0x04, R9
-	JE   done242
+	JE   done250
 
-tail241:
+tail249:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail241
+	JNE          tail249
 
-done242:
+done250:
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y1, Y0, Y0
@@ -4576,9 +4600,9 @@ done242:
 	VMASKMOVPS Y0, Y15, (AX)
 	ADDQ       DI, AX
 	SUBQ       $0x01, DX
-	JMP        tile237
+	JMP        tile245
 
-next238:
+next246:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4597,9 +4621,9 @@ TEXT ·leakyAVX2(SB), NOSPLIT, $8-28
 	VBROADCASTSS slope+24(FP), Y0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JL           next244
+	JL           next252
 
-vectors243:
+vectors251:
 	VMOVUPS   (CX)(BX*4), Y1
 	VMOVUPS   32(CX)(BX*4), Y2
 	VMOVAPS   Y1, Y3
@@ -4616,14 +4640,14 @@ vectors243:
 	VMOVUPS   Y1, 32(AX)(BX*4)
 	ADDQ      $0x10, BX
 	SUBQ      $0x10, DX
-	JGE       vectors243
+	JGE       vectors251
 
-next244:
+next252:
 	ADDQ $0x10, DX
 	SUBQ $0x08, DX
-	JL   next246
+	JL   next254
 
-vectors245:
+vectors253:
 	VMOVUPS   (CX)(BX*4), Y1
 	VMOVAPS   Y1, Y2
 	VXORPS    Y3, Y3, Y3
@@ -4633,11 +4657,11 @@ vectors245:
 	VMOVUPS   Y2, (AX)(BX*4)
 	ADDQ      $0x08, BX
 	SUBQ      $0x08, DX
-	JGE       vectors245
+	JGE       vectors253
 
-next246:
+next254:
 	ADDQ       $0x08, DX
-	JE         done247
+	JE         done255
 	LEAQ       masks<>+32(SB), SI
 	NEGQ       DX
 	VMOVUPS    (SI)(DX*4), Y1
@@ -4649,7 +4673,7 @@ next246:
 	VBLENDVPS  Y2, Y3, Y4, Y3
 	VMASKMOVPS Y3, Y1, (AX)(BX*4)
 
-done247:
+done255:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4667,9 +4691,9 @@ TEXT ·expAVX2(SB), NOSPLIT, $8-24
 	MOVQ     n+16(FP), DX
 	XORQ     BX, BX
 	SUBQ     $0x10, DX
-	JL       next249
+	JL       next257
 
-vectors248:
+vectors256:
 	VMOVUPS      (CX)(BX*4), Y0
 	VMOVUPS      32(CX)(BX*4), Y1
 	VBROADCASTSS float42b20000<>+0(SB), Y2
@@ -4737,14 +4761,14 @@ vectors248:
 	VMOVUPS      Y1, 32(AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          vectors248
+	JGE          vectors256
 
-next249:
+next257:
 	ADDQ $0x10, DX
 	SUBQ $0x08, DX
-	JL   next251
+	JL   next259
 
-vectors250:
+vectors258:
 	VMOVUPS      (CX)(BX*4), Y0
 	VBROADCASTSS float42b20000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
@@ -4786,11 +4810,11 @@ vectors250:
 	VMOVUPS      Y0, (AX)(BX*4)
 	ADDQ         $0x08, BX
 	SUBQ         $0x08, DX
-	JGE          vectors250
+	JGE          vectors258
 
-next251:
+next259:
 	ADDQ         $0x08, DX
-	JE           done252
+	JE           done260
 	LEAQ         masks<>+32(SB), SI
 	NEGQ         DX
 	VMOVUPS      (SI)(DX*4), Y0
@@ -4834,7 +4858,7 @@ next251:
 	VMULPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
 
-done252:
+done260:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4885,9 +4909,9 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $8-24
 	MOVQ     n+16(FP), DX
 	XORQ     BX, BX
 	SUBQ     $0x10, DX
-	JL       next254
+	JL       next262
 
-vectors253:
+vectors261:
 	VMOVUPS      (CX)(BX*4), Y0
 	VMOVUPS      32(CX)(BX*4), Y1
 	VXORPS       Y2, Y2, Y2
@@ -4963,14 +4987,14 @@ vectors253:
 	VMOVUPS      Y1, 32(AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          vectors253
+	JGE          vectors261
 
-next254:
+next262:
 	ADDQ $0x10, DX
 	SUBQ $0x08, DX
-	JL   next256
+	JL   next264
 
-vectors255:
+vectors263:
 	VMOVUPS      (CX)(BX*4), Y0
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y0, Y1, Y0
@@ -5017,11 +5041,11 @@ vectors255:
 	VMOVUPS      Y0, (AX)(BX*4)
 	ADDQ         $0x08, BX
 	SUBQ         $0x08, DX
-	JGE          vectors255
+	JGE          vectors263
 
-next256:
+next264:
 	ADDQ         $0x08, DX
-	JE           done257
+	JE           done265
 	LEAQ         masks<>+32(SB), SI
 	NEGQ         DX
 	VMOVUPS      (SI)(DX*4), Y0
@@ -5070,7 +5094,7 @@ next256:
 	VDIVPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
 
-done257:
+done265:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5088,9 +5112,9 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $8-24
 	MOVQ     n+16(FP), DX
 	XORQ     BX, BX
 	SUBQ     $0x10, DX
-	JL       next259
+	JL       next267
 
-vectors258:
+vectors266:
 	VMOVUPS      (CX)(BX*4), Y0
 	VMOVUPS      32(CX)(BX*4), Y1
 	VBROADCASTSS float41100000<>+0(SB), Y2
@@ -5148,14 +5172,14 @@ vectors258:
 	VMOVUPS      Y1, 32(AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          vectors258
+	JGE          vectors266
 
-next259:
+next267:
 	ADDQ $0x10, DX
 	SUBQ $0x08, DX
-	JL   next261
+	JL   next269
 
-vectors260:
+vectors268:
 	VMOVUPS      (CX)(BX*4), Y0
 	VBROADCASTSS float41100000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
@@ -5193,11 +5217,11 @@ vectors260:
 	VMOVUPS      Y0, (AX)(BX*4)
 	ADDQ         $0x08, BX
 	SUBQ         $0x08, DX
-	JGE          vectors260
+	JGE          vectors268
 
-next261:
+next269:
 	ADDQ         $0x08, DX
-	JE           done262
+	JE           done270
 	LEAQ         masks<>+32(SB), SI
 	NEGQ         DX
 	VMOVUPS      (SI)(DX*4), Y0
@@ -5237,7 +5261,7 @@ next261:
 	VMAXPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
 
-done262:
+done270:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5299,9 +5323,9 @@ TEXT ·leakyDerivativeAVX2(SB), NOSPLIT, $8-36
 	VBROADCASTSS slope+32(FP), Y0
 	XORQ         SI, SI
 	SUBQ         $0x08, BX
-	JL           next264
+	JL           next272
 
-vectors263:
+vectors271:
 	VMOVUPS   (CX)(SI*4), Y1
 	VMOVUPS   (DX)(SI*4), Y2
 	VMOVAPS   Y1, Y1
@@ -5312,11 +5336,11 @@ vectors263:
 	VMOVUPS   Y1, (AX)(SI*4)
 	ADDQ      $0x08, SI
 	SUBQ      $0x08, BX
-	JGE       vectors263
+	JGE       vectors271
 
-next264:
+next272:
 	ADDQ       $0x08, BX
-	JE         done265
+	JE         done273
 	LEAQ       masks<>+32(SB), DI
 	NEGQ       BX
 	VMOVUPS    (DI)(BX*4), Y1
@@ -5329,7 +5353,7 @@ next264:
 	VBLENDVPS  Y3, Y2, Y4, Y2
 	VMASKMOVPS Y2, Y1, (AX)(SI*4)
 
-done265:
+done273:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5348,9 +5372,9 @@ TEXT ·tanhDerivativeAVX2(SB), NOSPLIT, $8-32
 	MOVQ     n+24(FP), BX
 	XORQ     SI, SI
 	SUBQ     $0x08, BX
-	JL       next267
+	JL       next275
 
-vectors266:
+vectors274:
 	VMOVUPS      (CX)(SI*4), Y0
 	VMOVUPS      (DX)(SI*4), Y1
 	VBROADCASTSS float3f800000<>+0(SB), Y2
@@ -5359,11 +5383,11 @@ vectors266:
 	VMOVUPS      Y0, (AX)(SI*4)
 	ADDQ         $0x08, SI
 	SUBQ         $0x08, BX
-	JGE          vectors266
+	JGE          vectors274
 
-next267:
+next275:
 	ADDQ         $0x08, BX
-	JE           done268
+	JE           done276
 	LEAQ         masks<>+32(SB), DI
 	NEGQ         BX
 	VMOVUPS      (DI)(BX*4), Y0
@@ -5374,7 +5398,7 @@ next267:
 	VMULPS       Y3, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(SI*4)
 
-done268:
+done276:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5393,20 +5417,20 @@ TEXT ·axpyAVX2(SB), NOSPLIT, $8-28
 	VBROADCASTSS a+24(FP), Y0
 	XORQ         BX, BX
 	SUBQ         $0x08, DX
-	JL           next270
+	JL           next278
 
-vectors269:
+vectors277:
 	VMOVUPS     (AX)(BX*4), Y1
 	VMOVUPS     (CX)(BX*4), Y2
 	VFMADD231PS Y2, Y0, Y1
 	VMOVUPS     Y1, (AX)(BX*4)
 	ADDQ        $0x08, BX
 	SUBQ        $0x08, DX
-	JGE         vectors269
+	JGE         vectors277
 
-next270:
+next278:
 	ADDQ        $0x08, DX
-	JE          done271
+	JE          done279
 	LEAQ        masks<>+32(SB), SI
 	NEGQ        DX
 	VMOVUPS     (SI)(DX*4), Y1
@@ -5415,7 +5439,7 @@ next270:
 	VFMADD231PS Y3, Y0, Y2
 	VMASKMOVPS  Y2, Y1, (AX)(BX*4)
 
-done271:
+done279:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5433,19 +5457,19 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $8-20
 	VBROADCASTSS a+16(FP), Y0
 	XORQ         DX, DX
 	SUBQ         $0x08, CX
-	JL           next273
+	JL           next281
 
-vectors272:
+vectors280:
 	VMOVUPS (AX)(DX*4), Y1
 	VMULPS  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(DX*4)
 	ADDQ    $0x08, DX
 	SUBQ    $0x08, CX
-	JGE     vectors272
+	JGE     vectors280
 
-next273:
+next281:
 	ADDQ       $0x08, CX
-	JE         done274
+	JE         done282
 	LEAQ       masks<>+32(SB), BX
 	NEGQ       CX
 	VMOVUPS    (BX)(CX*4), Y1
@@ -5453,7 +5477,7 @@ next273:
 	VMULPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y1, (AX)(DX*4)
 
-done274:
+done282:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5480,9 +5504,9 @@ TEXT ·adamAVX2(SB), NOSPLIT, $8-68
 	VBROADCASTSS epsilon+64(FP), Y6
 	XORQ         DI, DI
 	SUBQ         $0x08, SI
-	JL           next276
+	JL           next284
 
-vectors275:
+vectors283:
 	VMOVUPS     (CX)(DI*4), Y7
 	VMOVUPS     (DX)(DI*4), Y8
 	VMULPS      Y8, Y1, Y8
@@ -5502,11 +5526,11 @@ vectors275:
 	VMOVUPS     Y7, (AX)(DI*4)
 	ADDQ        $0x08, DI
 	SUBQ        $0x08, SI
-	JGE         vectors275
+	JGE         vectors283
 
-next276:
+next284:
 	ADDQ        $0x08, SI
-	JE          done277
+	JE          done285
 	LEAQ        masks<>+32(SB), R8
 	NEGQ        SI
 	VMOVUPS     (R8)(SI*4), Y7
@@ -5528,7 +5552,7 @@ next276:
 	VSUBPS      Y0, Y3, Y0
 	VMASKMOVPS  Y0, Y7, (AX)(DI*4)
 
-done277:
+done285:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5551,9 +5575,9 @@ TEXT ·rmspropAVX2(SB), NOSPLIT, $8-48
 	VBROADCASTSS epsilon+44(FP), Y3
 	XORQ         SI, SI
 	SUBQ         $0x08, BX
-	JL           next279
+	JL           next287
 
-vectors278:
+vectors286:
 	VMOVUPS     (CX)(SI*4), Y4
 	VMOVUPS     (DX)(SI*4), Y5
 	VMULPS      Y5, Y1, Y5
@@ -5569,11 +5593,11 @@ vectors278:
 	VMOVUPS     Y4, (AX)(SI*4)
 	ADDQ        $0x08, SI
 	SUBQ        $0x08, BX
-	JGE         vectors278
+	JGE         vectors286
 
-next279:
+next287:
 	ADDQ        $0x08, BX
-	JE          done280
+	JE          done288
 	LEAQ        masks<>+32(SB), DI
 	NEGQ        BX
 	VMOVUPS     (DI)(BX*4), Y4
@@ -5591,7 +5615,7 @@ next279:
 	VSUBPS      Y0, Y2, Y0
 	VMASKMOVPS  Y0, Y4, (AX)(SI*4)
 
-done280:
+done288:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5612,9 +5636,9 @@ TEXT ·momentumAVX2(SB), NOSPLIT, $8-40
 	VBROADCASTSS momentum+36(FP), Y1
 	XORQ         SI, SI
 	SUBQ         $0x08, BX
-	JL           next282
+	JL           next290
 
-vectors281:
+vectors289:
 	VMOVUPS      (CX)(SI*4), Y2
 	VMOVUPS      (DX)(SI*4), Y3
 	VFMADD231PS  Y3, Y1, Y2
@@ -5624,11 +5648,11 @@ vectors281:
 	VMOVUPS      Y3, (AX)(SI*4)
 	ADDQ         $0x08, SI
 	SUBQ         $0x08, BX
-	JGE          vectors281
+	JGE          vectors289
 
-next282:
+next290:
 	ADDQ         $0x08, BX
-	JE           done283
+	JE           done291
 	LEAQ         masks<>+32(SB), DI
 	NEGQ         BX
 	VMOVUPS      (DI)(BX*4), Y2
@@ -5640,7 +5664,7 @@ next282:
 	VFNMADD231PS Y3, Y0, Y1
 	VMASKMOVPS   Y1, Y2, (AX)(SI*4)
 
-done283:
+done291:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5664,9 +5688,9 @@ TEXT ·dotAVX2(SB), NOSPLIT, $8-32
 	SHRQ     $0x02, BX
 	ANDQ     $0x03, DX
 	SUBQ     $0x04, BX
-	JL       rest285
+	JL       rest293
 
-loop284:
+loop292:
 	VMOVUPS     (AX), X4
 	VCVTPS2PD   X4, Y4
 	VMOVUPS     (CX), X5
@@ -5690,13 +5714,13 @@ loop284:
 	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, CX
 	SUBQ        $0x04, BX
-	JGE         loop284
+	JGE         loop292
 
-rest285:
+rest293:
 	ADDQ $0x04, BX
-	JE   done287
+	JE   done295
 
-tail286:
+tail294:
 	VMOVUPS     (AX), X4
 	VCVTPS2PD   X4, Y4
 	VMOVUPS     (CX), X5
@@ -5705,11 +5729,11 @@ tail286:
 	ADDQ        $0x00000010, AX
 	ADDQ        $0x00000010, CX
 	DECQ        BX
-	JNE         tail286
+	JNE         tail294
 
-done287:
+done295:
 	TESTQ       DX, DX
-	JE          done288
+	JE          done296
 	LEAQ        masks<>+32(SB), BX
 	NEGQ        DX
 	VMOVUPS     (BX)(DX*4), X4
@@ -5719,7 +5743,7 @@ done287:
 	VCVTPS2PD   X4, Y4
 	VFMADD231PD Y5, Y4, Y0
 
-done288:
+done296:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -5745,9 +5769,9 @@ TEXT ·columnSumsAVX2(SB), NOSPLIT, $8-40
 	MOVQ     stride+16(FP), DX
 	MOVQ     cols+32(FP), BX
 
-two289:
+two297:
 	CMPQ   BX, $0x10
-	JL     one290
+	JL     one298
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -5759,9 +5783,9 @@ two289:
 	MOVQ   rows+24(FP), DI
 	MOVQ   CX, SI
 	SUBQ   $0x04, DI
-	JL     rest294
+	JL     rest302
 
-loop293:
+loop301:
 	VMOVUPS (SI), Y8
 	VADDPS  Y8, Y0, Y0
 	VMOVUPS 32(SI), Y8
@@ -5783,22 +5807,22 @@ loop293:
 	VADDPS  Y8, Y7, Y7
 	ADDQ    DX, SI
 	SUBQ    $0x04, DI
-	JGE     loop293
+	JGE     loop301
 
-rest294:
+rest302:
 	ADDQ $0x04, DI
-	JE   done296
+	JE   done304
 
-tail295:
+tail303:
 	VMOVUPS (SI), Y8
 	VADDPS  Y8, Y0, Y0
 	VMOVUPS 32(SI), Y8
 	VADDPS  Y8, Y1, Y1
 	ADDQ    DX, SI
 	DECQ    DI
-	JNE     tail295
+	JNE     tail303
 
-done296:
+done304:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -5814,11 +5838,11 @@ done296:
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	SUBQ    $0x10, BX
-	JMP     two289
+	JMP     two297
 
-one290:
+one298:
 	CMPQ   BX, $0x08
-	JL     rest291
+	JL     rest299
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -5826,9 +5850,9 @@ one290:
 	MOVQ   rows+24(FP), DI
 	MOVQ   CX, SI
 	SUBQ   $0x04, DI
-	JL     rest298
+	JL     rest306
 
-loop297:
+loop305:
 	VMOVUPS (SI), Y4
 	VADDPS  Y4, Y0, Y0
 	ADDQ    DX, SI
@@ -5842,20 +5866,20 @@ loop297:
 	VADDPS  Y4, Y3, Y3
 	ADDQ    DX, SI
 	SUBQ    $0x04, DI
-	JGE     loop297
+	JGE     loop305
 
-rest298:
+rest306:
 	ADDQ $0x04, DI
-	JE   done300
+	JE   done308
 
-tail299:
+tail307:
 	VMOVUPS (SI), Y4
 	VADDPS  Y4, Y0, Y0
 	ADDQ    DX, SI
 	DECQ    DI
-	JNE     tail299
+	JNE     tail307
 
-done300:
+done308:
 	VADDPS  Y2, Y0, Y0
 	VADDPS  Y3, Y1, Y1
 	VADDPS  Y1, Y0, Y0
@@ -5866,9 +5890,9 @@ done300:
 	ADDQ    $0x00000020, CX
 	SUBQ    $0x08, BX
 
-rest291:
+rest299:
 	TESTQ   BX, BX
-	JE      done292
+	JE      done300
 	LEAQ    masks<>+32(SB), SI
 	NEGQ    BX
 	VMOVUPS (SI)(BX*4), Y0
@@ -5878,9 +5902,9 @@ rest291:
 	VXORPS  Y4, Y4, Y4
 	MOVQ    rows+24(FP), BX
 	SUBQ    $0x04, BX
-	JL      rest302
+	JL      rest310
 
-loop301:
+loop309:
 	VMASKMOVPS (CX), Y0, Y5
 	VADDPS     Y5, Y1, Y1
 	ADDQ       DX, CX
@@ -5894,20 +5918,20 @@ loop301:
 	VADDPS     Y5, Y4, Y4
 	ADDQ       DX, CX
 	SUBQ       $0x04, BX
-	JGE        loop301
+	JGE        loop309
 
-rest302:
+rest310:
 	ADDQ $0x04, BX
-	JE   done304
+	JE   done312
 
-tail303:
+tail311:
 	VMASKMOVPS (CX), Y0, Y5
 	VADDPS     Y5, Y1, Y1
 	ADDQ       DX, CX
 	DECQ       BX
-	JNE        tail303
+	JNE        tail311
 
-done304:
+done312:
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y4, Y2, Y2
 	VADDPS     Y2, Y1, Y1
@@ -5915,7 +5939,7 @@ done304:
 	VADDPS     Y1, Y2, Y1
 	VMASKMOVPS Y1, Y0, (AX)
 
-done292:
+done300:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5935,9 +5959,9 @@ TEXT ·columnProductSumsAVX2(SB), NOSPLIT, $8-56
 	MOVQ     bStride+32(FP), SI
 	MOVQ     cols+48(FP), DI
 
-two305:
+two313:
 	CMPQ   DI, $0x10
-	JL     one306
+	JL     one314
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -5950,9 +5974,9 @@ two305:
 	MOVQ   CX, R8
 	MOVQ   BX, R9
 	SUBQ   $0x04, R10
-	JL     rest310
+	JL     rest318
 
-loop309:
+loop317:
 	VMOVUPS     (R8), Y8
 	VMOVUPS     (R9), Y9
 	VFMADD231PS Y9, Y8, Y0
@@ -5986,13 +6010,13 @@ loop309:
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	SUBQ        $0x04, R10
-	JGE         loop309
+	JGE         loop317
 
-rest310:
+rest318:
 	ADDQ $0x04, R10
-	JE   done312
+	JE   done320
 
-tail311:
+tail319:
 	VMOVUPS     (R8), Y8
 	VMOVUPS     (R9), Y9
 	VFMADD231PS Y9, Y8, Y0
@@ -6002,9 +6026,9 @@ tail311:
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	DECQ        R10
-	JNE         tail311
+	JNE         tail319
 
-done312:
+done320:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -6021,11 +6045,11 @@ done312:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, BX
 	SUBQ    $0x10, DI
-	JMP     two305
+	JMP     two313
 
-one306:
+one314:
 	CMPQ   DI, $0x08
-	JL     rest307
+	JL     rest315
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6034,9 +6058,9 @@ one306:
 	MOVQ   CX, R8
 	MOVQ   BX, R9
 	SUBQ   $0x04, R10
-	JL     rest314
+	JL     rest322
 
-loop313:
+loop321:
 	VMOVUPS     (R8), Y4
 	VMOVUPS     (R9), Y5
 	VFMADD231PS Y5, Y4, Y0
@@ -6058,22 +6082,22 @@ loop313:
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	SUBQ        $0x04, R10
-	JGE         loop313
+	JGE         loop321
 
-rest314:
+rest322:
 	ADDQ $0x04, R10
-	JE   done316
+	JE   done324
 
-tail315:
+tail323:
 	VMOVUPS     (R8), Y4
 	VMOVUPS     (R9), Y5
 	VFMADD231PS Y5, Y4, Y0
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	DECQ        R10
-	JNE         tail315
+	JNE         tail323
 
-done316:
+done324:
 	VADDPS  Y2, Y0, Y0
 	VADDPS  Y3, Y1, Y1
 	VADDPS  Y1, Y0, Y0
@@ -6085,9 +6109,9 @@ done316:
 	ADDQ    $0x00000020, BX
 	SUBQ    $0x08, DI
 
-rest307:
+rest315:
 	TESTQ   DI, DI
-	JE      done308
+	JE      done316
 	LEAQ    masks<>+32(SB), R8
 	NEGQ    DI
 	VMOVUPS (R8)(DI*4), Y0
@@ -6098,9 +6122,9 @@ rest307:
 	MOVQ    rows+40(FP), DI
 	MOVQ    BX, BX
 	SUBQ    $0x04, DI
-	JL      rest318
+	JL      rest326
 
-loop317:
+loop325:
 	VMASKMOVPS  (CX), Y0, Y5
 	VMASKMOVPS  (BX), Y0, Y6
 	VFMADD231PS Y6, Y5, Y1
@@ -6122,22 +6146,22 @@ loop317:
 	ADDQ        DX, CX
 	ADDQ        SI, BX
 	SUBQ        $0x04, DI
-	JGE         loop317
+	JGE         loop325
 
-rest318:
+rest326:
 	ADDQ $0x04, DI
-	JE   done320
+	JE   done328
 
-tail319:
+tail327:
 	VMASKMOVPS  (CX), Y0, Y5
 	VMASKMOVPS  (BX), Y0, Y6
 	VFMADD231PS Y6, Y5, Y1
 	ADDQ        DX, CX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNE         tail319
+	JNE         tail327
 
-done320:
+done328:
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y4, Y2, Y2
 	VADDPS     Y2, Y1, Y1
@@ -6145,7 +6169,7 @@ done320:
 	VADDPS     Y1, Y2, Y1
 	VMASKMOVPS Y1, Y0, (AX)
 
-done308:
+done316:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6165,18 +6189,18 @@ TEXT ·scaleColumnsAddAVX2(SB), NOSPLIT, $8-56
 	MOVQ     d+32(FP), SI
 	MOVQ     cols+48(FP), DI
 
-two321:
+two329:
 	CMPQ    DI, $0x10
-	JL      one322
+	JL      one330
 	VMOVUPS (SI), Y0
 	VMOVUPS 32(SI), Y1
 	MOVQ    rows+40(FP), R10
 	MOVQ    AX, R8
 	MOVQ    DX, R9
 	SUBQ    $0x04, R10
-	JL      rest326
+	JL      rest334
 
-loop325:
+loop333:
 	VMOVUPS     (R9), Y2
 	VMOVUPS     (R8), Y3
 	VFMADD231PS Y0, Y2, Y3
@@ -6218,13 +6242,13 @@ loop325:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	SUBQ        $0x04, R10
-	JGE         loop325
+	JGE         loop333
 
-rest326:
+rest334:
 	ADDQ $0x04, R10
-	JE   done328
+	JE   done336
 
-tail327:
+tail335:
 	VMOVUPS     (R9), Y2
 	VMOVUPS     (R8), Y3
 	VFMADD231PS Y0, Y2, Y3
@@ -6236,26 +6260,26 @@ tail327:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	DECQ        R10
-	JNE         tail327
+	JNE         tail335
 
-done328:
+done336:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, DX
 	ADDQ $0x00000040, SI
 	SUBQ $0x10, DI
-	JMP  two321
+	JMP  two329
 
-one322:
+one330:
 	CMPQ    DI, $0x08
-	JL      rest323
+	JL      rest331
 	VMOVUPS (SI), Y0
 	MOVQ    rows+40(FP), R10
 	MOVQ    AX, R8
 	MOVQ    DX, R9
 	SUBQ    $0x04, R10
-	JL      rest330
+	JL      rest338
 
-loop329:
+loop337:
 	VMOVUPS     (R9), Y1
 	VMOVUPS     (R8), Y2
 	VFMADD231PS Y0, Y1, Y2
@@ -6281,13 +6305,13 @@ loop329:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	SUBQ        $0x04, R10
-	JGE         loop329
+	JGE         loop337
 
-rest330:
+rest338:
 	ADDQ $0x04, R10
-	JE   done332
+	JE   done340
 
-tail331:
+tail339:
 	VMOVUPS     (R9), Y1
 	VMOVUPS     (R8), Y2
 	VFMADD231PS Y0, Y1, Y2
@@ -6295,17 +6319,17 @@ tail331:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	DECQ        R10
-	JNE         tail331
+	JNE         tail339
 
-done332:
+done340:
 	ADDQ $0x00000020, AX
 	ADDQ $0x00000020, DX
 	ADDQ $0x00000020, SI
 	SUBQ $0x08, DI
 
-rest323:
+rest331:
 	TESTQ      DI, DI
-	JE         done324
+	JE         done332
 	LEAQ       masks<>+32(SB), R8
 	NEGQ       DI
 	VMOVUPS    (R8)(DI*4), Y0
@@ -6313,9 +6337,9 @@ rest323:
 	MOVQ       rows+40(FP), SI
 	MOVQ       DX, DX
 	SUBQ       $0x04, SI
-	JL         rest334
+	JL         rest342
 
-loop333:
+loop341:
 	VMASKMOVPS  (DX), Y0, Y2
 	VMASKMOVPS  (AX), Y0, Y3
 	VFMADD231PS Y1, Y2, Y3
@@ -6341,13 +6365,13 @@ loop333:
 	ADDQ        CX, AX
 	ADDQ        BX, DX
 	SUBQ        $0x04, SI
-	JGE         loop333
+	JGE         loop341
 
-rest334:
+rest342:
 	ADDQ $0x04, SI
-	JE   done336
+	JE   done344
 
-tail335:
+tail343:
 	VMASKMOVPS  (DX), Y0, Y2
 	VMASKMOVPS  (AX), Y0, Y3
 	VFMADD231PS Y1, Y2, Y3
@@ -6355,10 +6379,10 @@ tail335:
 	ADDQ        CX, AX
 	ADDQ        BX, DX
 	DECQ        SI
-	JNE         tail335
+	JNE         tail343
 
-done336:
-done324:
+done344:
+done332:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6379,25 +6403,25 @@ TEXT ·reflectAVX2(SB), NOSPLIT, $8-40
 	VXORPS   Y0, Y0, Y0
 	XORQ     DI, DI
 	SUBQ     $0x08, SI
-	JL       next338
+	JL       next346
 
-vectors337:
+vectors345:
 	VMOVUPS     (DX)(DI*4), Y1
 	VFMADD231PS Y1, Y1, Y0
 	ADDQ        $0x08, DI
 	SUBQ        $0x08, SI
-	JGE         vectors337
+	JGE         vectors345
 
-next338:
+next346:
 	ADDQ        $0x08, SI
-	JE          done339
+	JE          done347
 	LEAQ        masks<>+32(SB), R8
 	NEGQ        SI
 	VMOVUPS     (R8)(SI*4), Y1
 	VMASKMOVPS  (DX)(DI*4), Y1, Y1
 	VFMADD231PS Y1, Y1, Y0
 
-done339:
+done347:
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -6411,9 +6435,9 @@ done339:
 	VDIVPS       Y0, Y2, Y0
 	VANDPS       Y1, Y0, Y0
 
-two340:
+two348:
 	CMPQ   BX, $0x10
-	JL     one341
+	JL     one349
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -6426,9 +6450,9 @@ two340:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x04, R8
-	JL     rest345
+	JL     rest353
 
-loop344:
+loop352:
 	VBROADCASTSS (SI), Y9
 	VMOVUPS      (DI), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -6458,13 +6482,13 @@ loop344:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x04, R8
-	JGE          loop344
+	JGE          loop352
 
-rest345:
+rest353:
 	ADDQ $0x04, R8
-	JE   done347
+	JE   done355
 
-tail346:
+tail354:
 	VBROADCASTSS (SI), Y9
 	VMOVUPS      (DI), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -6473,9 +6497,9 @@ tail346:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail346
+	JNE          tail354
 
-done347:
+done355:
 	VADDPS Y5, Y1, Y1
 	VADDPS Y6, Y2, Y2
 	VADDPS Y7, Y3, Y3
@@ -6488,9 +6512,9 @@ done347:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x02, R8
-	JL     rest349
+	JL     rest357
 
-loop348:
+loop356:
 	VBROADCASTSS (SI), Y3
 	VMOVUPS      (DI), Y4
 	VFNMADD231PS Y1, Y3, Y4
@@ -6510,13 +6534,13 @@ loop348:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R8
-	JGE          loop348
+	JGE          loop356
 
-rest349:
+rest357:
 	ADDQ $0x02, R8
-	JE   done351
+	JE   done359
 
-tail350:
+tail358:
 	VBROADCASTSS (SI), Y3
 	VMOVUPS      (DI), Y4
 	VFNMADD231PS Y1, Y3, Y4
@@ -6527,16 +6551,16 @@ tail350:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail350
+	JNE          tail358
 
-done351:
+done359:
 	ADDQ $0x00000040, AX
 	SUBQ $0x10, BX
-	JMP  two340
+	JMP  two348
 
-one341:
+one349:
 	CMPQ   BX, $0x08
-	JL     rest342
+	JL     rest350
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -6545,9 +6569,9 @@ one341:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x04, R8
-	JL     rest353
+	JL     rest361
 
-loop352:
+loop360:
 	VBROADCASTSS (SI), Y5
 	VMOVUPS      (DI), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -6569,22 +6593,22 @@ loop352:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x04, R8
-	JGE          loop352
+	JGE          loop360
 
-rest353:
+rest361:
 	ADDQ $0x04, R8
-	JE   done355
+	JE   done363
 
-tail354:
+tail362:
 	VBROADCASTSS (SI), Y5
 	VMOVUPS      (DI), Y6
 	VFMADD231PS  Y6, Y5, Y1
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail354
+	JNE          tail362
 
-done355:
+done363:
 	VADDPS Y3, Y1, Y1
 	VADDPS Y4, Y2, Y2
 	VADDPS Y2, Y1, Y1
@@ -6593,9 +6617,9 @@ done355:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x02, R8
-	JL     rest357
+	JL     rest365
 
-loop356:
+loop364:
 	VBROADCASTSS (SI), Y2
 	VMOVUPS      (DI), Y3
 	VFNMADD231PS Y1, Y2, Y3
@@ -6609,13 +6633,13 @@ loop356:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R8
-	JGE          loop356
+	JGE          loop364
 
-rest357:
+rest365:
 	ADDQ $0x02, R8
-	JE   done359
+	JE   done367
 
-tail358:
+tail366:
 	VBROADCASTSS (SI), Y2
 	VMOVUPS      (DI), Y3
 	VFNMADD231PS Y1, Y2, Y3
@@ -6623,15 +6647,15 @@ tail358:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail358
+	JNE          tail366
 
-done359:
+done367:
 	ADDQ $0x00000020, AX
 	SUBQ $0x08, BX
 
-rest342:
+rest350:
 	TESTQ   BX, BX
-	JE      done343
+	JE      done351
 	LEAQ    masks<>+32(SB), SI
 	NEGQ    BX
 	VMOVUPS (SI)(BX*4), Y1
@@ -6643,9 +6667,9 @@ rest342:
 	MOVQ    DX, BX
 	MOVQ    rows+24(FP), DI
 	SUBQ    $0x04, DI
-	JL      rest361
+	JL      rest369
 
-loop360:
+loop368:
 	VBROADCASTSS (BX), Y6
 	VMASKMOVPS   (SI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -6667,22 +6691,22 @@ loop360:
 	ADDQ         CX, SI
 	ADDQ         $0x04, BX
 	SUBQ         $0x04, DI
-	JGE          loop360
+	JGE          loop368
 
-rest361:
+rest369:
 	ADDQ $0x04, DI
-	JE   done363
+	JE   done371
 
-tail362:
+tail370:
 	VBROADCASTSS (BX), Y6
 	VMASKMOVPS   (SI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
 	ADDQ         CX, SI
 	ADDQ         $0x04, BX
 	DECQ         DI
-	JNE          tail362
+	JNE          tail370
 
-done363:
+done371:
 	VADDPS Y4, Y2, Y2
 	VADDPS Y5, Y3, Y3
 	VADDPS Y3, Y2, Y2
@@ -6690,9 +6714,9 @@ done363:
 	MOVQ   DX, DX
 	MOVQ   rows+24(FP), BX
 	SUBQ   $0x02, BX
-	JL     rest365
+	JL     rest373
 
-loop364:
+loop372:
 	VBROADCASTSS (DX), Y0
 	VMASKMOVPS   (AX), Y1, Y3
 	VFNMADD231PS Y2, Y0, Y3
@@ -6706,13 +6730,13 @@ loop364:
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
 	SUBQ         $0x02, BX
-	JGE          loop364
+	JGE          loop372
 
-rest365:
+rest373:
 	ADDQ $0x02, BX
-	JE   done367
+	JE   done375
 
-tail366:
+tail374:
 	VBROADCASTSS (DX), Y0
 	VMASKMOVPS   (AX), Y1, Y3
 	VFNMADD231PS Y2, Y0, Y3
@@ -6720,10 +6744,10 @@ tail366:
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNE          tail366
+	JNE          tail374
 
-done367:
-done343:
+done375:
+done351:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6752,25 +6776,25 @@ TEXT ·reflectBackwardAVX2(SB), NOSPLIT, $8-64
 	VXORPS   Y0, Y0, Y0
 	XORQ     R9, R9
 	SUBQ     $0x08, R8
-	JL       next369
+	JL       next377
 
-vectors368:
+vectors376:
 	VMOVUPS     (DI)(R9*4), Y1
 	VFMADD231PS Y1, Y1, Y0
 	ADDQ        $0x08, R9
 	SUBQ        $0x08, R8
-	JGE         vectors368
+	JGE         vectors376
 
-next369:
+next377:
 	ADDQ        $0x08, R8
-	JE          done370
+	JE          done378
 	LEAQ        masks<>+32(SB), R10
 	NEGQ        R8
 	VMOVUPS     (R10)(R8*4), Y1
 	VMASKMOVPS  (DI)(R9*4), Y1, Y1
 	VFMADD231PS Y1, Y1, Y0
 
-done370:
+done378:
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -6784,9 +6808,9 @@ done370:
 	VDIVPS       Y0, Y2, Y0
 	VANDPS       Y1, Y0, Y0
 
-two371:
+two379:
 	CMPQ   SI, $0x10
-	JL     one372
+	JL     one380
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -6800,9 +6824,9 @@ two371:
 	MOVQ   DX, R9
 	MOVQ   rows+48(FP), R10
 	SUBQ   $0x02, R10
-	JL     rest376
+	JL     rest384
 
-loop375:
+loop383:
 	VBROADCASTSS (DI), Y9
 	VMOVUPS      (R8), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -6828,13 +6852,13 @@ loop375:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop375
+	JGE          loop383
 
-rest376:
+rest384:
 	ADDQ $0x02, R10
-	JE   done378
+	JE   done386
 
-tail377:
+tail385:
 	VBROADCASTSS (DI), Y9
 	VMOVUPS      (R8), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -6848,9 +6872,9 @@ tail377:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail377
+	JNE          tail385
 
-done378:
+done386:
 	VADDPS       Y3, Y1, Y1
 	VADDPS       Y4, Y2, Y2
 	VMULPS       Y0, Y1, Y1
@@ -6877,9 +6901,9 @@ done378:
 	MOVQ         du+40(FP), R10
 	MOVQ         rows+48(FP), R11
 	SUBQ         $0x04, R11
-	JL           rest380
+	JL           rest388
 
-four379:
+four387:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y7
 	VMULPS       Y1, Y7, Y8
@@ -6977,13 +7001,13 @@ four379:
 	VMOVUPS      X7, (R10)
 	ADDQ         $0x10, R10
 	SUBQ         $0x04, R11
-	JGE          four379
+	JGE          four387
 
-rest380:
+rest388:
 	ADDQ $0x04, R11
-	JE   done382
+	JE   done390
 
-one381:
+one389:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y7
 	VMULPS       Y1, Y7, Y8
@@ -7016,17 +7040,17 @@ one381:
 	VMOVSS       X7, (R10)
 	ADDQ         $0x04, R10
 	DECQ         R11
-	JNE          one381
+	JNE          one389
 
-done382:
+done390:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, DX
 	SUBQ $0x10, SI
-	JMP  two371
+	JMP  two379
 
-one372:
+one380:
 	CMPQ   SI, $0x08
-	JL     rest373
+	JL     rest381
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -7036,9 +7060,9 @@ one372:
 	MOVQ   DX, R9
 	MOVQ   rows+48(FP), R10
 	SUBQ   $0x02, R10
-	JL     rest384
+	JL     rest392
 
-loop383:
+loop391:
 	VBROADCASTSS (DI), Y5
 	VMOVUPS      (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -7056,13 +7080,13 @@ loop383:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop383
+	JGE          loop391
 
-rest384:
+rest392:
 	ADDQ $0x02, R10
-	JE   done386
+	JE   done394
 
-tail385:
+tail393:
 	VBROADCASTSS (DI), Y5
 	VMOVUPS      (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -7072,9 +7096,9 @@ tail385:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail385
+	JNE          tail393
 
-done386:
+done394:
 	VADDPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VADDPS       Y4, Y3, Y3
@@ -7095,9 +7119,9 @@ done386:
 	MOVQ         du+40(FP), R10
 	MOVQ         rows+48(FP), R11
 	SUBQ         $0x04, R11
-	JL           rest388
+	JL           rest396
 
-four387:
+four395:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y5
 	VMULPS       Y1, Y5, Y6
@@ -7163,13 +7187,13 @@ four387:
 	VMOVUPS      X5, (R10)
 	ADDQ         $0x10, R10
 	SUBQ         $0x04, R11
-	JGE          four387
+	JGE          four395
 
-rest388:
+rest396:
 	ADDQ $0x04, R11
-	JE   done390
+	JE   done398
 
-one389:
+one397:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y5
 	VMULPS       Y1, Y5, Y6
@@ -7194,16 +7218,16 @@ one389:
 	VMOVSS       X5, (R10)
 	ADDQ         $0x04, R10
 	DECQ         R11
-	JNE          one389
+	JNE          one397
 
-done390:
+done398:
 	ADDQ $0x00000020, AX
 	ADDQ $0x00000020, DX
 	SUBQ $0x08, SI
 
-rest373:
+rest381:
 	TESTQ   SI, SI
-	JE      done374
+	JE      done382
 	LEAQ    masks<>+32(SB), DI
 	NEGQ    SI
 	VMOVUPS (DI)(SI*4), Y1
@@ -7216,9 +7240,9 @@ rest373:
 	MOVQ    DX, R8
 	MOVQ    rows+48(FP), R9
 	SUBQ    $0x02, R9
-	JL      rest392
+	JL      rest400
 
-loop391:
+loop399:
 	VBROADCASTSS (SI), Y6
 	VMASKMOVPS   (DI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -7236,13 +7260,13 @@ loop391:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R9
-	JGE          loop391
+	JGE          loop399
 
-rest392:
+rest400:
 	ADDQ $0x02, R9
-	JE   done394
+	JE   done402
 
-tail393:
+tail401:
 	VBROADCASTSS (SI), Y6
 	VMASKMOVPS   (DI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -7252,9 +7276,9 @@ tail393:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	DECQ         R9
-	JNE          tail393
+	JNE          tail401
 
-done394:
+done402:
 	VADDPS       Y3, Y2, Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y5, Y4, Y4
@@ -7274,9 +7298,9 @@ done394:
 	MOVQ         du+40(FP), DI
 	MOVQ         rows+48(FP), R8
 	SUBQ         $0x04, R8
-	JL           rest396
+	JL           rest404
 
-four395:
+four403:
 	VBROADCASTSS (SI), Y3
 	VMASKMOVPS   (DX), Y1, Y5
 	VMULPS       Y2, Y5, Y6
@@ -7342,13 +7366,13 @@ four395:
 	VMOVUPS      X5, (DI)
 	ADDQ         $0x10, DI
 	SUBQ         $0x04, R8
-	JGE          four395
+	JGE          four403
 
-rest396:
+rest404:
 	ADDQ $0x04, R8
-	JE   done398
+	JE   done406
 
-one397:
+one405:
 	VBROADCASTSS (SI), Y3
 	VMASKMOVPS   (DX), Y1, Y5
 	VMULPS       Y2, Y5, Y6
@@ -7373,10 +7397,10 @@ one397:
 	VMOVSS       X5, (DI)
 	ADDQ         $0x04, DI
 	DECQ         R8
-	JNE          one397
+	JNE          one405
 
-done398:
-done374:
+done406:
+done382:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7396,23 +7420,23 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $8-72
 	MOVQ     largest+56(FP), SI
 	MOVQ     sums+64(FP), DI
 
-rows399:
+rows407:
 	VBROADCASTSS floatff800000<>+0(SB), Y0
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next401
+	JL           next409
 
-vectors400:
+vectors408:
 	VMOVUPS (CX)(R8*4), Y1
 	VMAXPS  Y1, Y0, Y0
 	ADDQ    $0x08, R8
 	SUBQ    $0x08, R9
-	JGE     vectors400
+	JGE     vectors408
 
-next401:
+next409:
 	ADDQ         $0x08, R9
-	JE           done402
+	JE           done410
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y1
@@ -7421,7 +7445,7 @@ next401:
 	VBLENDVPS    Y1, Y3, Y2, Y2
 	VMAXPS       Y2, Y0, Y0
 
-done402:
+done410:
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -7432,13 +7456,13 @@ done402:
 	VBROADCASTSS X1, Y0
 	VXORPS       Y1, Y1, Y1
 	CMPQ         d+0(FP), $0x00
-	JE           skip403
+	JE           skip411
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next406
+	JL           next414
 
-vectors405:
+vectors413:
 	VMOVUPS      (CX)(R8*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -7482,11 +7506,11 @@ vectors405:
 	VMOVUPS      Y2, (AX)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors405
+	JGE          vectors413
 
-next406:
+next414:
 	ADDQ         $0x08, R9
-	JE           done407
+	JE           done415
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y2
@@ -7534,7 +7558,7 @@ next406:
 	VADDPS       Y0, Y1, Y1
 	VMASKMOVPS   Y0, Y2, (AX)(R8*4)
 
-done407:
+done415:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -7548,19 +7572,19 @@ done407:
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next409
+	JL           next417
 
-vectors408:
+vectors416:
 	VMOVUPS (AX)(R8*4), Y1
 	VMULPS  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(R8*4)
 	ADDQ    $0x08, R8
 	SUBQ    $0x08, R9
-	JGE     vectors408
+	JGE     vectors416
 
-next409:
+next417:
 	ADDQ       $0x08, R9
-	JE         done410
+	JE         done418
 	LEAQ       masks<>+32(SB), R10
 	NEGQ       R9
 	VMOVUPS    (R10)(R9*4), Y1
@@ -7568,16 +7592,16 @@ next409:
 	VMULPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y1, (AX)(R8*4)
 
-done410:
-	JMP summed404
+done418:
+	JMP summed412
 
-skip403:
+skip411:
 	XORQ R8, R8
 	MOVQ BX, R9
 	SUBQ $0x08, R9
-	JL   next412
+	JL   next420
 
-vectors411:
+vectors419:
 	VMOVUPS      (CX)(R8*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -7620,11 +7644,11 @@ vectors411:
 	VADDPS       Y2, Y1, Y1
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors411
+	JGE          vectors419
 
-next412:
+next420:
 	ADDQ         $0x08, R9
-	JE           done413
+	JE           done421
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y2
@@ -7671,7 +7695,7 @@ next412:
 	VMULPS       Y0, Y2, Y0
 	VADDPS       Y0, Y1, Y1
 
-done413:
+done421:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -7680,13 +7704,13 @@ done413:
 	VADDPS       X1, X0, X0
 	VMOVSS       X0, (DI)
 
-summed404:
+summed412:
 	ADDQ     $0x04, SI
 	ADDQ     $0x04, DI
 	ADDQ     dStride+8(FP), AX
 	ADDQ     logitsStride+24(FP), CX
 	DECQ     DX
-	JNE      rows399
+	JNE      rows407
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7713,13 +7737,13 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $8-96
 	MOVQ     tanhC+48(FP), R10
 	MOVQ     h+64(FP), R11
 
-rows414:
+rows422:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x08, R13
-	JL   next416
+	JL   next424
 
-vectors415:
+vectors423:
 	VMOVUPS      (DX)(R12*4), Y0
 	VMOVUPS      (BX)(R12*4), Y1
 	VMOVUPS      (DI)(R12*4), Y2
@@ -7899,11 +7923,11 @@ vectors415:
 	VMOVUPS      Y0, (R11)(R12*4)
 	ADDQ         $0x08, R12
 	SUBQ         $0x08, R13
-	JGE          vectors415
+	JGE          vectors423
 
-next416:
+next424:
 	ADDQ         $0x08, R13
-	JE           done417
+	JE           done425
 	LEAQ         masks<>+32(SB), R14
 	NEGQ         R13
 	VMOVUPS      (R14)(R13*4), Y0
@@ -8085,7 +8109,7 @@ next416:
 	VMULPS       Y1, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (R11)(R12*4)
 
-done417:
+done425:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -8095,7 +8119,7 @@ done417:
 	ADDQ     tanhCStride+56(FP), R10
 	ADDQ     hStride+72(FP), R11
 	DECQ     CX
-	JNE      rows414
+	JNE      rows422
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8119,13 +8143,13 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $8-96
 	MOVQ     dh+48(FP), R10
 	MOVQ     dc+64(FP), R11
 
-rows418:
+rows426:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x08, R13
-	JL   next420
+	JL   next428
 
-vectors419:
+vectors427:
 	VMOVUPS      (R10)(R12*4), Y0
 	VMOVUPS      (R9)(R12*4), Y1
 	VMOVUPS      (DI)(R12*4), Y2
@@ -8162,11 +8186,11 @@ vectors419:
 	VMOVUPS      Y1, (R11)(R12*4)
 	ADDQ         $0x08, R12
 	SUBQ         $0x08, R13
-	JGE          vectors419
+	JGE          vectors427
 
-next420:
+next428:
 	ADDQ         $0x08, R13
-	JE           done421
+	JE           done429
 	LEAQ         masks<>+32(SB), R14
 	NEGQ         R13
 	VMOVUPS      (R14)(R13*4), Y0
@@ -8205,7 +8229,7 @@ next420:
 	VMASKMOVPS   Y1, Y0, (BX)(R12*4)
 	VMASKMOVPS   Y2, Y0, (R11)(R12*4)
 
-done421:
+done429:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -8215,7 +8239,7 @@ done421:
 	ADDQ     dhStride+56(FP), R10
 	ADDQ     dcStride+72(FP), R11
 	DECQ     CX
-	JNE      rows418
+	JNE      rows426
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8235,13 +8259,13 @@ TEXT ·gruGatesAVX2(SB), NOSPLIT, $8-64
 	MOVQ     hPrev+16(FP), SI
 	MOVQ     rh+32(FP), DI
 
-rows422:
+rows430:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next424
+	JL   next432
 
-vectors423:
+vectors431:
 	VMOVUPS      (DX)(R8*4), Y0
 	VMOVUPS      (BX)(R8*4), Y1
 	VXORPS       Y2, Y2, Y2
@@ -8320,11 +8344,11 @@ vectors423:
 	VMOVUPS      Y0, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors423
+	JGE          vectors431
 
-next424:
+next432:
 	ADDQ         $0x08, R9
-	JE           done425
+	JE           done433
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -8405,13 +8429,13 @@ next424:
 	VMULPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
 
-done425:
+done433:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     rhStride+40(FP), DI
 	DECQ     CX
-	JNE      rows422
+	JNE      rows430
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8431,13 +8455,13 @@ TEXT ·gruBlendAVX2(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     h+48(FP), DI
 
-rows426:
+rows434:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next428
+	JL   next436
 
-vectors427:
+vectors435:
 	VMOVUPS      (BX)(R8*4), Y0
 	VBROADCASTSS float41100000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
@@ -8480,11 +8504,11 @@ vectors427:
 	VMOVUPS      Y1, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors427
+	JGE          vectors435
 
-next428:
+next436:
 	ADDQ         $0x08, R9
-	JE           done429
+	JE           done437
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -8529,13 +8553,13 @@ next428:
 	VFMADD231PS  Y3, Y1, Y2
 	VMASKMOVPS   Y2, Y0, (DI)(R8*4)
 
-done429:
+done437:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     hStride+56(FP), DI
 	DECQ     CX
-	JNE      rows426
+	JNE      rows434
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8555,13 +8579,13 @@ TEXT ·gruBlendBackwardAVX2(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     dh+48(FP), DI
 
-rows430:
+rows438:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next432
+	JL   next440
 
-vectors431:
+vectors439:
 	VMOVUPS      (DI)(R8*4), Y0
 	VMOVUPS      (DX)(R8*4), Y1
 	VMOVUPS      (BX)(R8*4), Y2
@@ -8581,11 +8605,11 @@ vectors431:
 	VMOVUPS      Y0, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors431
+	JGE          vectors439
 
-next432:
+next440:
 	ADDQ         $0x08, R9
-	JE           done433
+	JE           done441
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -8607,13 +8631,13 @@ next432:
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
 
-done433:
+done441:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     dhStride+56(FP), DI
 	DECQ     CX
-	JNE      rows430
+	JNE      rows438
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8634,13 +8658,13 @@ TEXT ·gruGatesBackwardAVX2(SB), NOSPLIT, $8-80
 	MOVQ     drh+32(FP), DI
 	MOVQ     dh+48(FP), R8
 
-rows434:
+rows442:
 	XORQ R9, R9
 	MOVQ AX, R10
 	SUBQ $0x08, R10
-	JL   next436
+	JL   next444
 
-vectors435:
+vectors443:
 	VMOVUPS      (DI)(R9*4), Y0
 	VMOVUPS      (BX)(R9*4), Y1
 	VMOVUPS      (SI)(R9*4), Y2
@@ -8656,11 +8680,11 @@ vectors435:
 	VMOVUPS      Y0, (BX)(R9*4)
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
-	JGE          vectors435
+	JGE          vectors443
 
-next436:
+next444:
 	ADDQ         $0x08, R10
-	JE           done437
+	JE           done445
 	LEAQ         masks<>+32(SB), R11
 	NEGQ         R10
 	VMOVUPS      (R11)(R10*4), Y0
@@ -8678,14 +8702,14 @@ next436:
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (BX)(R9*4)
 
-done437:
+done445:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     drhStride+40(FP), DI
 	ADDQ     dhStride+56(FP), R8
 	DECQ     CX
-	JNE      rows434
+	JNE      rows442
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -57,6 +57,8 @@ tile1:
 	VPXORD     Z21, Z21, Z21
 	VPXORD     Z22, Z22, Z22
 	VPXORD     Z23, Z23, Z23
+	CMPQ       k+40(FP), $0x40
+	JL         short3
 	MOVQ       AX, R10
 	MOVQ       cStride+8(FP), R11
 	PREFETCHT0 (R10)
@@ -95,7 +97,7 @@ tile1:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 	TESTQ      BX, BX
-	JE         skip3
+	JE         skip4
 	MOVQ       BX, R10
 	MOVQ       sourceStride+72(FP), R11
 	PREFETCHT0 (R10)
@@ -134,9 +136,9 @@ tile1:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 
-skip3:
+skip4:
 	TESTQ      SI, SI
-	JE         skip4
+	JE         skip5
 	MOVQ       SI, R10
 	MOVQ       outStride+88(FP), R11
 	PREFETCHT0 (R10)
@@ -175,16 +177,17 @@ skip3:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 
-skip4:
+skip5:
+short3:
 	MOVQ CX, R10
 	LEAQ (R10)(R8*4), R11
 	LEAQ (R11)(R8*4), R12
 	MOVQ k+40(FP), R14
 	MOVQ DX, R13
 	SUBQ $0x02, R14
-	JL   rest6
+	JL   rest7
 
-loop5:
+loop6:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VBROADCASTSS (R10), Z26
@@ -266,13 +269,13 @@ loop5:
 	ADDQ         $0x08, R12
 	ADDQ         $+256, R13
 	SUBQ         $0x02, R14
-	JGE          loop5
+	JGE          loop6
 
-rest6:
+rest7:
 	ADDQ $0x02, R14
-	JE   done8
+	JE   done9
 
-tail7:
+tail8:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VBROADCASTSS (R10), Z26
@@ -316,13 +319,13 @@ tail7:
 	ADDQ         $0x04, R12
 	ADDQ         $+128, R13
 	DECQ         R14
-	JNE          tail7
+	JNE          tail8
 
-done8:
+done9:
 	LEAQ   (CX)(R8*8), CX
 	LEAQ   (CX)(R8*4), CX
 	TESTQ  BX, BX
-	JE     skip9
+	JE     skip10
 	MOVQ   sourceStride+72(FP), R10
 	VADDPS (BX), Z0, Z0
 	VADDPS 64(BX), Z1, K1, Z1
@@ -361,12 +364,12 @@ done8:
 	VADDPS 64(BX), Z23, K1, Z23
 	ADDQ   R10, BX
 
-skip9:
+skip10:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store10
+	JL           store11
 	VBROADCASTSS slope+104(FP), Z27
-	JNE          derivative11
+	JNE          derivative12
 	VPXORD       Z26, Z26, Z26
 	VCMPPS       $0x1a, Z26, Z0, K2
 	VMULPS       Z27, Z0, K2, Z0
@@ -439,11 +442,11 @@ skip9:
 	VPXORD       Z26, Z26, Z26
 	VCMPPS       $0x1a, Z26, Z23, K2
 	VMULPS       Z27, Z23, K2, Z23
-	JMP          store10
+	JMP          store11
 
-derivative11:
+derivative12:
 	CMPQ      R10, $0x02
-	JNE       tanh12
+	JNE       tanh13
 	MOVQ      outStride+88(FP), R10
 	VMOVUPS   (SI), Z28
 	VPXORD    Z26, Z26, Z26
@@ -553,9 +556,9 @@ derivative11:
 	VCMPPS    $0x1a, Z26, Z28, K2
 	VMULPS    Z27, Z23, K2, Z23
 	ADDQ      R10, SI
-	JMP       store10
+	JMP       store11
 
-tanh12:
+tanh13:
 	VBROADCASTSS float3f800000<>+0(SB), Z27
 	MOVQ         outStride+88(FP), R10
 	VMOVUPS      (SI), Z28
@@ -643,7 +646,7 @@ tanh12:
 	VMULPS       Z28, Z23, Z23
 	ADDQ         R10, SI
 
-store10:
+store11:
 	MOVQ    cStride+8(FP), R10
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
@@ -685,9 +688,9 @@ store10:
 	JMP     tile1
 
 next2:
-tile13:
+tile14:
 	CMPQ DI, $0x08
-	JL   next14
+	JL   next15
 
 	// A tile of 8 rows.
 	VPXORD     Z0, Z0, Z0
@@ -706,6 +709,8 @@ tile13:
 	VPXORD     Z13, Z13, Z13
 	VPXORD     Z14, Z14, Z14
 	VPXORD     Z15, Z15, Z15
+	CMPQ       k+40(FP), $0x40
+	JL         short16
 	MOVQ       AX, R10
 	MOVQ       cStride+8(FP), R11
 	PREFETCHT0 (R10)
@@ -732,7 +737,7 @@ tile13:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 	TESTQ      BX, BX
-	JE         skip15
+	JE         skip17
 	MOVQ       BX, R10
 	MOVQ       sourceStride+72(FP), R11
 	PREFETCHT0 (R10)
@@ -759,9 +764,9 @@ tile13:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 
-skip15:
+skip17:
 	TESTQ      SI, SI
-	JE         skip16
+	JE         skip18
 	MOVQ       SI, R10
 	MOVQ       outStride+88(FP), R11
 	PREFETCHT0 (R10)
@@ -788,15 +793,16 @@ skip15:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 
-skip16:
+skip18:
+short16:
 	MOVQ CX, R10
 	LEAQ (R10)(R8*4), R11
 	MOVQ k+40(FP), R13
 	MOVQ DX, R12
 	SUBQ $0x02, R13
-	JL   rest18
+	JL   rest20
 
-loop17:
+loop19:
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VBROADCASTSS (R10), Z26
@@ -853,13 +859,13 @@ loop17:
 	ADDQ         $0x08, R11
 	ADDQ         $+256, R12
 	SUBQ         $0x02, R13
-	JGE          loop17
+	JGE          loop19
 
-rest18:
+rest20:
 	ADDQ $0x02, R13
-	JE   done20
+	JE   done22
 
-tail19:
+tail21:
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VBROADCASTSS (R10), Z26
@@ -890,12 +896,12 @@ tail19:
 	ADDQ         $0x04, R11
 	ADDQ         $+128, R12
 	DECQ         R13
-	JNE          tail19
+	JNE          tail21
 
-done20:
+done22:
 	LEAQ   (CX)(R8*8), CX
 	TESTQ  BX, BX
-	JE     skip21
+	JE     skip23
 	MOVQ   sourceStride+72(FP), R10
 	VADDPS (BX), Z0, Z0
 	VADDPS 64(BX), Z1, K1, Z1
@@ -922,12 +928,12 @@ done20:
 	VADDPS 64(BX), Z15, K1, Z15
 	ADDQ   R10, BX
 
-skip21:
+skip23:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store22
+	JL           store24
 	VBROADCASTSS slope+104(FP), Z27
-	JNE          derivative23
+	JNE          derivative25
 	VPXORD       Z26, Z26, Z26
 	VCMPPS       $0x1a, Z26, Z0, K2
 	VMULPS       Z27, Z0, K2, Z0
@@ -976,11 +982,11 @@ skip21:
 	VPXORD       Z26, Z26, Z26
 	VCMPPS       $0x1a, Z26, Z15, K2
 	VMULPS       Z27, Z15, K2, Z15
-	JMP          store22
+	JMP          store24
 
-derivative23:
+derivative25:
 	CMPQ      R10, $0x02
-	JNE       tanh24
+	JNE       tanh26
 	MOVQ      outStride+88(FP), R10
 	VMOVUPS   (SI), Z28
 	VPXORD    Z26, Z26, Z26
@@ -1054,9 +1060,9 @@ derivative23:
 	VCMPPS    $0x1a, Z26, Z28, K2
 	VMULPS    Z27, Z15, K2, Z15
 	ADDQ      R10, SI
-	JMP       store22
+	JMP       store24
 
-tanh24:
+tanh26:
 	VBROADCASTSS float3f800000<>+0(SB), Z27
 	MOVQ         outStride+88(FP), R10
 	VMOVUPS      (SI), Z28
@@ -1116,7 +1122,7 @@ tanh24:
 	VMULPS       Z28, Z15, Z15
 	ADDQ         R10, SI
 
-store22:
+store24:
 	MOVQ    cStride+8(FP), R10
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
@@ -1143,12 +1149,12 @@ store22:
 	VMOVUPS Z15, K1, 64(AX)
 	ADDQ    R10, AX
 	SUBQ    $0x08, DI
-	JMP     tile13
+	JMP     tile14
 
-next14:
-tile25:
+next15:
+tile27:
 	CMPQ DI, $0x04
-	JL   next26
+	JL   next28
 
 	// A tile of 4 rows.
 	VPXORD     Z0, Z0, Z0
@@ -1159,6 +1165,8 @@ tile25:
 	VPXORD     Z5, Z5, Z5
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
+	CMPQ       k+40(FP), $0x40
+	JL         short29
 	MOVQ       AX, R10
 	MOVQ       cStride+8(FP), R11
 	PREFETCHT0 (R10)
@@ -1173,7 +1181,7 @@ tile25:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 	TESTQ      BX, BX
-	JE         skip27
+	JE         skip30
 	MOVQ       BX, R10
 	MOVQ       sourceStride+72(FP), R11
 	PREFETCHT0 (R10)
@@ -1188,9 +1196,9 @@ tile25:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 
-skip27:
+skip30:
 	TESTQ      SI, SI
-	JE         skip28
+	JE         skip31
 	MOVQ       SI, R10
 	MOVQ       outStride+88(FP), R11
 	PREFETCHT0 (R10)
@@ -1205,14 +1213,15 @@ skip27:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 
-skip28:
+skip31:
+short29:
 	MOVQ CX, R10
 	MOVQ k+40(FP), R12
 	MOVQ DX, R11
 	SUBQ $0x04, R12
-	JL   rest30
+	JL   rest33
 
-loop29:
+loop32:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VBROADCASTSS (R10), Z26
@@ -1272,13 +1281,13 @@ loop29:
 	ADDQ         $0x10, R10
 	ADDQ         $+512, R11
 	SUBQ         $0x04, R12
-	JGE          loop29
+	JGE          loop32
 
-rest30:
+rest33:
 	ADDQ $0x04, R12
-	JE   done32
+	JE   done35
 
-tail31:
+tail34:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VBROADCASTSS (R10), Z26
@@ -1296,12 +1305,12 @@ tail31:
 	ADDQ         $0x04, R10
 	ADDQ         $+128, R11
 	DECQ         R12
-	JNE          tail31
+	JNE          tail34
 
-done32:
+done35:
 	LEAQ   (CX)(R8*4), CX
 	TESTQ  BX, BX
-	JE     skip33
+	JE     skip36
 	MOVQ   sourceStride+72(FP), R10
 	VADDPS (BX), Z0, Z0
 	VADDPS 64(BX), Z1, K1, Z1
@@ -1316,12 +1325,12 @@ done32:
 	VADDPS 64(BX), Z7, K1, Z7
 	ADDQ   R10, BX
 
-skip33:
+skip36:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store34
+	JL           store37
 	VBROADCASTSS slope+104(FP), Z27
-	JNE          derivative35
+	JNE          derivative38
 	VPXORD       Z26, Z26, Z26
 	VCMPPS       $0x1a, Z26, Z0, K2
 	VMULPS       Z27, Z0, K2, Z0
@@ -1346,11 +1355,11 @@ skip33:
 	VPXORD       Z26, Z26, Z26
 	VCMPPS       $0x1a, Z26, Z7, K2
 	VMULPS       Z27, Z7, K2, Z7
-	JMP          store34
+	JMP          store37
 
-derivative35:
+derivative38:
 	CMPQ      R10, $0x02
-	JNE       tanh36
+	JNE       tanh39
 	MOVQ      outStride+88(FP), R10
 	VMOVUPS   (SI), Z28
 	VPXORD    Z26, Z26, Z26
@@ -1388,9 +1397,9 @@ derivative35:
 	VCMPPS    $0x1a, Z26, Z28, K2
 	VMULPS    Z27, Z7, K2, Z7
 	ADDQ      R10, SI
-	JMP       store34
+	JMP       store37
 
-tanh36:
+tanh39:
 	VBROADCASTSS float3f800000<>+0(SB), Z27
 	MOVQ         outStride+88(FP), R10
 	VMOVUPS      (SI), Z28
@@ -1422,7 +1431,7 @@ tanh36:
 	VMULPS       Z28, Z7, Z7
 	ADDQ         R10, SI
 
-store34:
+store37:
 	MOVQ    cStride+8(FP), R10
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
@@ -1437,18 +1446,20 @@ store34:
 	VMOVUPS Z7, K1, 64(AX)
 	ADDQ    R10, AX
 	SUBQ    $0x04, DI
-	JMP     tile25
+	JMP     tile27
 
-next26:
-tile37:
+next28:
+tile40:
 	CMPQ DI, $0x02
-	JL   next38
+	JL   next41
 
 	// A tile of 2 rows.
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
+	CMPQ       k+40(FP), $0x40
+	JL         short42
 	MOVQ       AX, R9
 	MOVQ       cStride+8(FP), R10
 	PREFETCHT0 (R9)
@@ -1457,7 +1468,7 @@ tile37:
 	PREFETCHT0 (R9)
 	PREFETCHT0 124(R9)
 	TESTQ      BX, BX
-	JE         skip39
+	JE         skip43
 	MOVQ       BX, R9
 	MOVQ       sourceStride+72(FP), R10
 	PREFETCHT0 (R9)
@@ -1466,9 +1477,9 @@ tile37:
 	PREFETCHT0 (R9)
 	PREFETCHT0 124(R9)
 
-skip39:
+skip43:
 	TESTQ      SI, SI
-	JE         skip40
+	JE         skip44
 	MOVQ       SI, R9
 	MOVQ       outStride+88(FP), R10
 	PREFETCHT0 (R9)
@@ -1477,14 +1488,15 @@ skip39:
 	PREFETCHT0 (R9)
 	PREFETCHT0 124(R9)
 
-skip40:
+skip44:
+short42:
 	MOVQ CX, R9
 	MOVQ k+40(FP), R11
 	MOVQ DX, R10
 	SUBQ $0x04, R11
-	JL   rest42
+	JL   rest46
 
-loop41:
+loop45:
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
 	VBROADCASTSS (R9), Z26
@@ -1520,13 +1532,13 @@ loop41:
 	ADDQ         $0x10, R9
 	ADDQ         $+512, R10
 	SUBQ         $0x04, R11
-	JGE          loop41
+	JGE          loop45
 
-rest42:
+rest46:
 	ADDQ $0x04, R11
-	JE   done44
+	JE   done48
 
-tail43:
+tail47:
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
 	VBROADCASTSS (R9), Z26
@@ -1538,12 +1550,12 @@ tail43:
 	ADDQ         $0x04, R9
 	ADDQ         $+128, R10
 	DECQ         R11
-	JNE          tail43
+	JNE          tail47
 
-done44:
+done48:
 	LEAQ   (CX)(R8*2), CX
 	TESTQ  BX, BX
-	JE     skip45
+	JE     skip49
 	MOVQ   sourceStride+72(FP), R9
 	VADDPS (BX), Z0, Z0
 	VADDPS 64(BX), Z1, K1, Z1
@@ -1552,12 +1564,12 @@ done44:
 	VADDPS 64(BX), Z3, K1, Z3
 	ADDQ   R9, BX
 
-skip45:
+skip49:
 	MOVQ         epilogue+96(FP), R9
 	CMPQ         R9, $0x01
-	JL           store46
+	JL           store50
 	VBROADCASTSS slope+104(FP), Z27
-	JNE          derivative47
+	JNE          derivative51
 	VPXORD       Z26, Z26, Z26
 	VCMPPS       $0x1a, Z26, Z0, K2
 	VMULPS       Z27, Z0, K2, Z0
@@ -1570,11 +1582,11 @@ skip45:
 	VPXORD       Z26, Z26, Z26
 	VCMPPS       $0x1a, Z26, Z3, K2
 	VMULPS       Z27, Z3, K2, Z3
-	JMP          store46
+	JMP          store50
 
-derivative47:
+derivative51:
 	CMPQ      R9, $0x02
-	JNE       tanh48
+	JNE       tanh52
 	MOVQ      outStride+88(FP), R9
 	VMOVUPS   (SI), Z28
 	VPXORD    Z26, Z26, Z26
@@ -1594,9 +1606,9 @@ derivative47:
 	VCMPPS    $0x1a, Z26, Z28, K2
 	VMULPS    Z27, Z3, K2, Z3
 	ADDQ      R9, SI
-	JMP       store46
+	JMP       store50
 
-tanh48:
+tanh52:
 	VBROADCASTSS float3f800000<>+0(SB), Z27
 	MOVQ         outStride+88(FP), R9
 	VMOVUPS      (SI), Z28
@@ -1614,7 +1626,7 @@ tanh48:
 	VMULPS       Z28, Z3, Z3
 	ADDQ         R9, SI
 
-store46:
+store50:
 	MOVQ    cStride+8(FP), R9
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
@@ -1623,43 +1635,46 @@ store46:
 	VMOVUPS Z3, K1, 64(AX)
 	ADDQ    R9, AX
 	SUBQ    $0x02, DI
-	JMP     tile37
+	JMP     tile40
 
-next38:
-tile49:
+next41:
+tile53:
 	CMPQ DI, $0x01
-	JL   next50
+	JL   next54
 
 	// A tile of 1 rows.
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
+	CMPQ       k+40(FP), $0x40
+	JL         short55
 	MOVQ       AX, R9
 	MOVQ       cStride+8(FP), R10
 	PREFETCHT0 (R9)
 	PREFETCHT0 124(R9)
 	TESTQ      BX, BX
-	JE         skip51
+	JE         skip56
 	MOVQ       BX, R9
 	MOVQ       sourceStride+72(FP), R10
 	PREFETCHT0 (R9)
 	PREFETCHT0 124(R9)
 
-skip51:
+skip56:
 	TESTQ      SI, SI
-	JE         skip52
+	JE         skip57
 	MOVQ       SI, R9
 	MOVQ       outStride+88(FP), R10
 	PREFETCHT0 (R9)
 	PREFETCHT0 124(R9)
 
-skip52:
+skip57:
+short55:
 	MOVQ CX, R9
 	MOVQ k+40(FP), R11
 	MOVQ DX, R10
 	SUBQ $0x04, R11
-	JL   rest54
+	JL   rest59
 
-loop53:
+loop58:
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
 	VBROADCASTSS (R9), Z26
@@ -1683,13 +1698,13 @@ loop53:
 	ADDQ         $0x10, R9
 	ADDQ         $+512, R10
 	SUBQ         $0x04, R11
-	JGE          loop53
+	JGE          loop58
 
-rest54:
+rest59:
 	ADDQ $0x04, R11
-	JE   done56
+	JE   done61
 
-tail55:
+tail60:
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
 	VBROADCASTSS (R9), Z26
@@ -1698,34 +1713,34 @@ tail55:
 	ADDQ         $0x04, R9
 	ADDQ         $+128, R10
 	DECQ         R11
-	JNE          tail55
+	JNE          tail60
 
-done56:
+done61:
 	LEAQ   (CX)(R8*1), CX
 	TESTQ  BX, BX
-	JE     skip57
+	JE     skip62
 	MOVQ   sourceStride+72(FP), R9
 	VADDPS (BX), Z0, Z0
 	VADDPS 64(BX), Z1, K1, Z1
 	ADDQ   R9, BX
 
-skip57:
+skip62:
 	MOVQ         epilogue+96(FP), R9
 	CMPQ         R9, $0x01
-	JL           store58
+	JL           store63
 	VBROADCASTSS slope+104(FP), Z27
-	JNE          derivative59
+	JNE          derivative64
 	VPXORD       Z26, Z26, Z26
 	VCMPPS       $0x1a, Z26, Z0, K2
 	VMULPS       Z27, Z0, K2, Z0
 	VPXORD       Z26, Z26, Z26
 	VCMPPS       $0x1a, Z26, Z1, K2
 	VMULPS       Z27, Z1, K2, Z1
-	JMP          store58
+	JMP          store63
 
-derivative59:
+derivative64:
 	CMPQ      R9, $0x02
-	JNE       tanh60
+	JNE       tanh65
 	MOVQ      outStride+88(FP), R9
 	VMOVUPS   (SI), Z28
 	VPXORD    Z26, Z26, Z26
@@ -1736,9 +1751,9 @@ derivative59:
 	VCMPPS    $0x1a, Z26, Z28, K2
 	VMULPS    Z27, Z1, K2, Z1
 	ADDQ      R9, SI
-	JMP       store58
+	JMP       store63
 
-tanh60:
+tanh65:
 	VBROADCASTSS float3f800000<>+0(SB), Z27
 	MOVQ         outStride+88(FP), R9
 	VMOVUPS      (SI), Z28
@@ -1749,15 +1764,15 @@ tanh60:
 	VMULPS       Z28, Z1, Z1
 	ADDQ         R9, SI
 
-store58:
+store63:
 	MOVQ    cStride+8(FP), R9
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    R9, AX
 	SUBQ    $0x01, DI
-	JMP     tile49
+	JMP     tile53
 
-next50:
+next54:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -1786,11 +1801,11 @@ TEXT ·productNarrowAVX512(SB), NOSPLIT, $8-108
 	BZHIQ    R10, R11, R11
 	KMOVW    R11, K1
 
-tile61:
+tile66:
 	CMPQ DI, $0x0c
-	JL   next62
+	JL   next67
 	CMPQ DI, $0x10
-	JE   next62
+	JE   next67
 
 	// A tile of 12 rows.
 	VPXORD     Z0, Z0, Z0
@@ -1805,6 +1820,8 @@ tile61:
 	VPXORD     Z9, Z9, Z9
 	VPXORD     Z10, Z10, Z10
 	VPXORD     Z11, Z11, Z11
+	CMPQ       k+40(FP), $0x40
+	JL         short68
 	MOVQ       AX, R10
 	MOVQ       cStride+8(FP), R11
 	PREFETCHT0 (R10)
@@ -1843,7 +1860,7 @@ tile61:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 	TESTQ      BX, BX
-	JE         skip63
+	JE         skip69
 	MOVQ       BX, R10
 	MOVQ       sourceStride+72(FP), R11
 	PREFETCHT0 (R10)
@@ -1882,9 +1899,9 @@ tile61:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-skip63:
+skip69:
 	TESTQ      SI, SI
-	JE         skip64
+	JE         skip70
 	MOVQ       SI, R10
 	MOVQ       outStride+88(FP), R11
 	PREFETCHT0 (R10)
@@ -1923,16 +1940,17 @@ skip63:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-skip64:
+skip70:
+short68:
 	MOVQ CX, R10
 	LEAQ (R10)(R8*4), R11
 	LEAQ (R11)(R8*4), R12
 	MOVQ k+40(FP), R14
 	MOVQ DX, R13
 	SUBQ $0x02, R14
-	JL   rest66
+	JL   rest72
 
-loop65:
+loop71:
 	VMOVUPS          (R13), Z12
 	VFMADD231PS.BCST (R10), Z12, Z0
 	VFMADD231PS.BCST (R10)(R8*1), Z12, Z1
@@ -1964,13 +1982,13 @@ loop65:
 	ADDQ             $0x08, R12
 	ADDQ             $+128, R13
 	SUBQ             $0x02, R14
-	JGE              loop65
+	JGE              loop71
 
-rest66:
+rest72:
 	ADDQ $0x02, R14
-	JE   done68
+	JE   done74
 
-tail67:
+tail73:
 	VMOVUPS          (R13), Z12
 	VFMADD231PS.BCST (R10), Z12, Z0
 	VFMADD231PS.BCST (R10)(R8*1), Z12, Z1
@@ -1989,13 +2007,13 @@ tail67:
 	ADDQ             $0x04, R12
 	ADDQ             $+64, R13
 	DECQ             R14
-	JNE              tail67
+	JNE              tail73
 
-done68:
+done74:
 	LEAQ   (CX)(R8*8), CX
 	LEAQ   (CX)(R8*4), CX
 	TESTQ  BX, BX
-	JE     skip69
+	JE     skip75
 	MOVQ   sourceStride+72(FP), R10
 	VADDPS (BX), Z0, K1, Z0
 	ADDQ   R10, BX
@@ -2022,12 +2040,12 @@ done68:
 	VADDPS (BX), Z11, K1, Z11
 	ADDQ   R10, BX
 
-skip69:
+skip75:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store70
+	JL           store76
 	VBROADCASTSS slope+104(FP), Z14
-	JNE          derivative71
+	JNE          derivative77
 	VPXORD       Z13, Z13, Z13
 	VCMPPS       $0x1a, Z13, Z0, K2
 	VMULPS       Z14, Z0, K2, Z0
@@ -2064,11 +2082,11 @@ skip69:
 	VPXORD       Z13, Z13, Z13
 	VCMPPS       $0x1a, Z13, Z11, K2
 	VMULPS       Z14, Z11, K2, Z11
-	JMP          store70
+	JMP          store76
 
-derivative71:
+derivative77:
 	CMPQ      R10, $0x02
-	JNE       tanh72
+	JNE       tanh78
 	MOVQ      outStride+88(FP), R10
 	VMOVUPS.Z (SI), K1, Z15
 	VPXORD    Z13, Z13, Z13
@@ -2130,9 +2148,9 @@ derivative71:
 	VCMPPS    $0x1a, Z13, Z15, K2
 	VMULPS    Z14, Z11, K2, Z11
 	ADDQ      R10, SI
-	JMP       store70
+	JMP       store76
 
-tanh72:
+tanh78:
 	VBROADCASTSS float3f800000<>+0(SB), Z14
 	MOVQ         outStride+88(FP), R10
 	VMOVUPS.Z    (SI), K1, Z15
@@ -2184,7 +2202,7 @@ tanh72:
 	VMULPS       Z15, Z11, Z11
 	ADDQ         R10, SI
 
-store70:
+store76:
 	MOVQ    cStride+8(FP), R10
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    R10, AX
@@ -2211,12 +2229,12 @@ store70:
 	VMOVUPS Z11, K1, (AX)
 	ADDQ    R10, AX
 	SUBQ    $0x0c, DI
-	JMP     tile61
+	JMP     tile66
 
-next62:
-tile73:
+next67:
+tile79:
 	CMPQ DI, $0x08
-	JL   next74
+	JL   next80
 
 	// A tile of 8 rows.
 	VPXORD     Z0, Z0, Z0
@@ -2227,6 +2245,8 @@ tile73:
 	VPXORD     Z5, Z5, Z5
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
+	CMPQ       k+40(FP), $0x40
+	JL         short81
 	MOVQ       AX, R10
 	MOVQ       cStride+8(FP), R11
 	PREFETCHT0 (R10)
@@ -2253,7 +2273,7 @@ tile73:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 	TESTQ      BX, BX
-	JE         skip75
+	JE         skip82
 	MOVQ       BX, R10
 	MOVQ       sourceStride+72(FP), R11
 	PREFETCHT0 (R10)
@@ -2280,9 +2300,9 @@ tile73:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-skip75:
+skip82:
 	TESTQ      SI, SI
-	JE         skip76
+	JE         skip83
 	MOVQ       SI, R10
 	MOVQ       outStride+88(FP), R11
 	PREFETCHT0 (R10)
@@ -2309,15 +2329,16 @@ skip75:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-skip76:
+skip83:
+short81:
 	MOVQ CX, R10
 	LEAQ (R10)(R8*4), R11
 	MOVQ k+40(FP), R13
 	MOVQ DX, R12
 	SUBQ $0x02, R13
-	JL   rest78
+	JL   rest85
 
-loop77:
+loop84:
 	VMOVUPS          (R12), Z12
 	VFMADD231PS.BCST (R10), Z12, Z0
 	VFMADD231PS.BCST (R10)(R8*1), Z12, Z1
@@ -2340,13 +2361,13 @@ loop77:
 	ADDQ             $0x08, R11
 	ADDQ             $+128, R12
 	SUBQ             $0x02, R13
-	JGE              loop77
+	JGE              loop84
 
-rest78:
+rest85:
 	ADDQ $0x02, R13
-	JE   done80
+	JE   done87
 
-tail79:
+tail86:
 	VMOVUPS          (R12), Z12
 	VFMADD231PS.BCST (R10), Z12, Z0
 	VFMADD231PS.BCST (R10)(R8*1), Z12, Z1
@@ -2360,12 +2381,12 @@ tail79:
 	ADDQ             $0x04, R11
 	ADDQ             $+64, R12
 	DECQ             R13
-	JNE              tail79
+	JNE              tail86
 
-done80:
+done87:
 	LEAQ   (CX)(R8*8), CX
 	TESTQ  BX, BX
-	JE     skip81
+	JE     skip88
 	MOVQ   sourceStride+72(FP), R10
 	VADDPS (BX), Z0, K1, Z0
 	ADDQ   R10, BX
@@ -2384,12 +2405,12 @@ done80:
 	VADDPS (BX), Z7, K1, Z7
 	ADDQ   R10, BX
 
-skip81:
+skip88:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store82
+	JL           store89
 	VBROADCASTSS slope+104(FP), Z14
-	JNE          derivative83
+	JNE          derivative90
 	VPXORD       Z13, Z13, Z13
 	VCMPPS       $0x1a, Z13, Z0, K2
 	VMULPS       Z14, Z0, K2, Z0
@@ -2414,11 +2435,11 @@ skip81:
 	VPXORD       Z13, Z13, Z13
 	VCMPPS       $0x1a, Z13, Z7, K2
 	VMULPS       Z14, Z7, K2, Z7
-	JMP          store82
+	JMP          store89
 
-derivative83:
+derivative90:
 	CMPQ      R10, $0x02
-	JNE       tanh84
+	JNE       tanh91
 	MOVQ      outStride+88(FP), R10
 	VMOVUPS.Z (SI), K1, Z15
 	VPXORD    Z13, Z13, Z13
@@ -2460,9 +2481,9 @@ derivative83:
 	VCMPPS    $0x1a, Z13, Z15, K2
 	VMULPS    Z14, Z7, K2, Z7
 	ADDQ      R10, SI
-	JMP       store82
+	JMP       store89
 
-tanh84:
+tanh91:
 	VBROADCASTSS float3f800000<>+0(SB), Z14
 	MOVQ         outStride+88(FP), R10
 	VMOVUPS.Z    (SI), K1, Z15
@@ -2498,7 +2519,7 @@ tanh84:
 	VMULPS       Z15, Z7, Z7
 	ADDQ         R10, SI
 
-store82:
+store89:
 	MOVQ    cStride+8(FP), R10
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    R10, AX
@@ -2517,18 +2538,20 @@ store82:
 	VMOVUPS Z7, K1, (AX)
 	ADDQ    R10, AX
 	SUBQ    $0x08, DI
-	JMP     tile73
+	JMP     tile79
 
-next74:
-tile85:
+next80:
+tile92:
 	CMPQ DI, $0x04
-	JL   next86
+	JL   next93
 
 	// A tile of 4 rows.
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
+	CMPQ       k+40(FP), $0x40
+	JL         short94
 	MOVQ       AX, R10
 	MOVQ       cStride+8(FP), R11
 	PREFETCHT0 (R10)
@@ -2543,7 +2566,7 @@ tile85:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 	TESTQ      BX, BX
-	JE         skip87
+	JE         skip95
 	MOVQ       BX, R10
 	MOVQ       sourceStride+72(FP), R11
 	PREFETCHT0 (R10)
@@ -2558,9 +2581,9 @@ tile85:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-skip87:
+skip95:
 	TESTQ      SI, SI
-	JE         skip88
+	JE         skip96
 	MOVQ       SI, R10
 	MOVQ       outStride+88(FP), R11
 	PREFETCHT0 (R10)
@@ -2575,14 +2598,15 @@ skip87:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-skip88:
+skip96:
+short94:
 	MOVQ CX, R10
 	MOVQ k+40(FP), R12
 	MOVQ DX, R11
 	SUBQ $0x04, R12
-	JL   rest90
+	JL   rest98
 
-loop89:
+loop97:
 	VMOVUPS          (R11), Z12
 	VFMADD231PS.BCST (R10), Z12, Z0
 	VFMADD231PS.BCST (R10)(R8*1), Z12, Z1
@@ -2606,13 +2630,13 @@ loop89:
 	ADDQ             $0x10, R10
 	ADDQ             $+256, R11
 	SUBQ             $0x04, R12
-	JGE              loop89
+	JGE              loop97
 
-rest90:
+rest98:
 	ADDQ $0x04, R12
-	JE   done92
+	JE   done100
 
-tail91:
+tail99:
 	VMOVUPS          (R11), Z12
 	VFMADD231PS.BCST (R10), Z12, Z0
 	VFMADD231PS.BCST (R10)(R8*1), Z12, Z1
@@ -2621,12 +2645,12 @@ tail91:
 	ADDQ             $0x04, R10
 	ADDQ             $+64, R11
 	DECQ             R12
-	JNE              tail91
+	JNE              tail99
 
-done92:
+done100:
 	LEAQ   (CX)(R8*4), CX
 	TESTQ  BX, BX
-	JE     skip93
+	JE     skip101
 	MOVQ   sourceStride+72(FP), R10
 	VADDPS (BX), Z0, K1, Z0
 	ADDQ   R10, BX
@@ -2637,12 +2661,12 @@ done92:
 	VADDPS (BX), Z3, K1, Z3
 	ADDQ   R10, BX
 
-skip93:
+skip101:
 	MOVQ         epilogue+96(FP), R10
 	CMPQ         R10, $0x01
-	JL           store94
+	JL           store102
 	VBROADCASTSS slope+104(FP), Z14
-	JNE          derivative95
+	JNE          derivative103
 	VPXORD       Z13, Z13, Z13
 	VCMPPS       $0x1a, Z13, Z0, K2
 	VMULPS       Z14, Z0, K2, Z0
@@ -2655,11 +2679,11 @@ skip93:
 	VPXORD       Z13, Z13, Z13
 	VCMPPS       $0x1a, Z13, Z3, K2
 	VMULPS       Z14, Z3, K2, Z3
-	JMP          store94
+	JMP          store102
 
-derivative95:
+derivative103:
 	CMPQ      R10, $0x02
-	JNE       tanh96
+	JNE       tanh104
 	MOVQ      outStride+88(FP), R10
 	VMOVUPS.Z (SI), K1, Z15
 	VPXORD    Z13, Z13, Z13
@@ -2681,9 +2705,9 @@ derivative95:
 	VCMPPS    $0x1a, Z13, Z15, K2
 	VMULPS    Z14, Z3, K2, Z3
 	ADDQ      R10, SI
-	JMP       store94
+	JMP       store102
 
-tanh96:
+tanh104:
 	VBROADCASTSS float3f800000<>+0(SB), Z14
 	MOVQ         outStride+88(FP), R10
 	VMOVUPS.Z    (SI), K1, Z15
@@ -2703,7 +2727,7 @@ tanh96:
 	VMULPS       Z15, Z3, Z3
 	ADDQ         R10, SI
 
-store94:
+store102:
 	MOVQ    cStride+8(FP), R10
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    R10, AX
@@ -2714,16 +2738,18 @@ store94:
 	VMOVUPS Z3, K1, (AX)
 	ADDQ    R10, AX
 	SUBQ    $0x04, DI
-	JMP     tile85
+	JMP     tile92
 
-next86:
-tile97:
+next93:
+tile105:
 	CMPQ DI, $0x02
-	JL   next98
+	JL   next106
 
 	// A tile of 2 rows.
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
+	CMPQ       k+40(FP), $0x40
+	JL         short107
 	MOVQ       AX, R9
 	MOVQ       cStride+8(FP), R10
 	PREFETCHT0 (R9)
@@ -2732,7 +2758,7 @@ tile97:
 	PREFETCHT0 (R9)
 	PREFETCHT0 60(R9)
 	TESTQ      BX, BX
-	JE         skip99
+	JE         skip108
 	MOVQ       BX, R9
 	MOVQ       sourceStride+72(FP), R10
 	PREFETCHT0 (R9)
@@ -2741,9 +2767,9 @@ tile97:
 	PREFETCHT0 (R9)
 	PREFETCHT0 60(R9)
 
-skip99:
+skip108:
 	TESTQ      SI, SI
-	JE         skip100
+	JE         skip109
 	MOVQ       SI, R9
 	MOVQ       outStride+88(FP), R10
 	PREFETCHT0 (R9)
@@ -2752,14 +2778,15 @@ skip99:
 	PREFETCHT0 (R9)
 	PREFETCHT0 60(R9)
 
-skip100:
+skip109:
+short107:
 	MOVQ CX, R9
 	MOVQ k+40(FP), R11
 	MOVQ DX, R10
 	SUBQ $0x04, R11
-	JL   rest102
+	JL   rest111
 
-loop101:
+loop110:
 	VMOVUPS          (R10), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	VFMADD231PS.BCST (R9)(R8*1), Z12, Z1
@@ -2775,48 +2802,48 @@ loop101:
 	ADDQ             $0x10, R9
 	ADDQ             $+256, R10
 	SUBQ             $0x04, R11
-	JGE              loop101
+	JGE              loop110
 
-rest102:
+rest111:
 	ADDQ $0x04, R11
-	JE   done104
+	JE   done113
 
-tail103:
+tail112:
 	VMOVUPS          (R10), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	VFMADD231PS.BCST (R9)(R8*1), Z12, Z1
 	ADDQ             $0x04, R9
 	ADDQ             $+64, R10
 	DECQ             R11
-	JNE              tail103
+	JNE              tail112
 
-done104:
+done113:
 	LEAQ   (CX)(R8*2), CX
 	TESTQ  BX, BX
-	JE     skip105
+	JE     skip114
 	MOVQ   sourceStride+72(FP), R9
 	VADDPS (BX), Z0, K1, Z0
 	ADDQ   R9, BX
 	VADDPS (BX), Z1, K1, Z1
 	ADDQ   R9, BX
 
-skip105:
+skip114:
 	MOVQ         epilogue+96(FP), R9
 	CMPQ         R9, $0x01
-	JL           store106
+	JL           store115
 	VBROADCASTSS slope+104(FP), Z14
-	JNE          derivative107
+	JNE          derivative116
 	VPXORD       Z13, Z13, Z13
 	VCMPPS       $0x1a, Z13, Z0, K2
 	VMULPS       Z14, Z0, K2, Z0
 	VPXORD       Z13, Z13, Z13
 	VCMPPS       $0x1a, Z13, Z1, K2
 	VMULPS       Z14, Z1, K2, Z1
-	JMP          store106
+	JMP          store115
 
-derivative107:
+derivative116:
 	CMPQ      R9, $0x02
-	JNE       tanh108
+	JNE       tanh117
 	MOVQ      outStride+88(FP), R9
 	VMOVUPS.Z (SI), K1, Z15
 	VPXORD    Z13, Z13, Z13
@@ -2828,9 +2855,9 @@ derivative107:
 	VCMPPS    $0x1a, Z13, Z15, K2
 	VMULPS    Z14, Z1, K2, Z1
 	ADDQ      R9, SI
-	JMP       store106
+	JMP       store115
 
-tanh108:
+tanh117:
 	VBROADCASTSS float3f800000<>+0(SB), Z14
 	MOVQ         outStride+88(FP), R9
 	VMOVUPS.Z    (SI), K1, Z15
@@ -2842,49 +2869,52 @@ tanh108:
 	VMULPS       Z15, Z1, Z1
 	ADDQ         R9, SI
 
-store106:
+store115:
 	MOVQ    cStride+8(FP), R9
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    R9, AX
 	VMOVUPS Z1, K1, (AX)
 	ADDQ    R9, AX
 	SUBQ    $0x02, DI
-	JMP     tile97
+	JMP     tile105
 
-next98:
-tile109:
+next106:
+tile118:
 	CMPQ DI, $0x01
-	JL   next110
+	JL   next119
 
 	// A tile of 1 rows.
 	VPXORD     Z0, Z0, Z0
+	CMPQ       k+40(FP), $0x40
+	JL         short120
 	MOVQ       AX, R9
 	MOVQ       cStride+8(FP), R10
 	PREFETCHT0 (R9)
 	PREFETCHT0 60(R9)
 	TESTQ      BX, BX
-	JE         skip111
+	JE         skip121
 	MOVQ       BX, R9
 	MOVQ       sourceStride+72(FP), R10
 	PREFETCHT0 (R9)
 	PREFETCHT0 60(R9)
 
-skip111:
+skip121:
 	TESTQ      SI, SI
-	JE         skip112
+	JE         skip122
 	MOVQ       SI, R9
 	MOVQ       outStride+88(FP), R10
 	PREFETCHT0 (R9)
 	PREFETCHT0 60(R9)
 
-skip112:
+skip122:
+short120:
 	MOVQ CX, R9
 	MOVQ k+40(FP), R11
 	MOVQ DX, R10
 	SUBQ $0x04, R11
-	JL   rest114
+	JL   rest124
 
-loop113:
+loop123:
 	VMOVUPS          (R10), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	VMOVUPS          64(R10), Z12
@@ -2896,51 +2926,51 @@ loop113:
 	ADDQ             $0x10, R9
 	ADDQ             $+256, R10
 	SUBQ             $0x04, R11
-	JGE              loop113
+	JGE              loop123
 
-rest114:
+rest124:
 	ADDQ $0x04, R11
-	JE   done116
+	JE   done126
 
-tail115:
+tail125:
 	VMOVUPS          (R10), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	ADDQ             $0x04, R9
 	ADDQ             $+64, R10
 	DECQ             R11
-	JNE              tail115
+	JNE              tail125
 
-done116:
+done126:
 	LEAQ   (CX)(R8*1), CX
 	TESTQ  BX, BX
-	JE     skip117
+	JE     skip127
 	MOVQ   sourceStride+72(FP), R9
 	VADDPS (BX), Z0, K1, Z0
 	ADDQ   R9, BX
 
-skip117:
+skip127:
 	MOVQ         epilogue+96(FP), R9
 	CMPQ         R9, $0x01
-	JL           store118
+	JL           store128
 	VBROADCASTSS slope+104(FP), Z14
-	JNE          derivative119
+	JNE          derivative129
 	VPXORD       Z13, Z13, Z13
 	VCMPPS       $0x1a, Z13, Z0, K2
 	VMULPS       Z14, Z0, K2, Z0
-	JMP          store118
+	JMP          store128
 
-derivative119:
+derivative129:
 	CMPQ      R9, $0x02
-	JNE       tanh120
+	JNE       tanh130
 	MOVQ      outStride+88(FP), R9
 	VMOVUPS.Z (SI), K1, Z15
 	VPXORD    Z13, Z13, Z13
 	VCMPPS    $0x1a, Z13, Z15, K2
 	VMULPS    Z14, Z0, K2, Z0
 	ADDQ      R9, SI
-	JMP       store118
+	JMP       store128
 
-tanh120:
+tanh130:
 	VBROADCASTSS float3f800000<>+0(SB), Z14
 	MOVQ         outStride+88(FP), R9
 	VMOVUPS.Z    (SI), K1, Z15
@@ -2948,14 +2978,14 @@ tanh120:
 	VMULPS       Z15, Z0, Z0
 	ADDQ         R9, SI
 
-store118:
+store128:
 	MOVQ    cStride+8(FP), R9
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    R9, AX
 	SUBQ    $0x01, DI
-	JMP     tile109
+	JMP     tile118
 
-next110:
+next119:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -2979,11 +3009,11 @@ TEXT ·transposedAVX512(SB), NOSPLIT, $8-72
 	BZHIQ    DI, R8, R8
 	KMOVW    R8, K1
 
-tile121:
+tile131:
 	CMPQ DX, $0x0c
-	JL   next122
+	JL   next132
 	CMPQ DX, $0x10
-	JE   next122
+	JE   next132
 
 	// A tile of 12 rows.
 	VPXORD Z0, Z0, Z0
@@ -3014,9 +3044,9 @@ tile121:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x02, R9
-	JL     rest124
+	JL     rest134
 
-loop123:
+loop133:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -3098,13 +3128,13 @@ loop123:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x02, R9
-	JGE          loop123
+	JGE          loop133
 
-rest124:
+rest134:
 	ADDQ $0x02, R9
-	JE   done126
+	JE   done136
 
-tail125:
+tail135:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -3146,9 +3176,9 @@ tail125:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail125
+	JNE          tail135
 
-done126:
+done136:
 	ADDQ      $0x30, CX
 	MOVQ      cStride+8(FP), DI
 	VMOVUPS   (AX), Z24
@@ -3236,12 +3266,12 @@ done126:
 	VMOVUPS   Z23, K1, 64(AX)
 	ADDQ      DI, AX
 	SUBQ      $0x0c, DX
-	JMP       tile121
+	JMP       tile131
 
-next122:
-tile127:
+next132:
+tile137:
 	CMPQ DX, $0x08
-	JL   next128
+	JL   next138
 
 	// A tile of 8 rows.
 	VPXORD Z0, Z0, Z0
@@ -3264,9 +3294,9 @@ tile127:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x02, R9
-	JL     rest130
+	JL     rest140
 
-loop129:
+loop139:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -3324,13 +3354,13 @@ loop129:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x02, R9
-	JGE          loop129
+	JGE          loop139
 
-rest130:
+rest140:
 	ADDQ $0x02, R9
-	JE   done132
+	JE   done142
 
-tail131:
+tail141:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -3360,9 +3390,9 @@ tail131:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail131
+	JNE          tail141
 
-done132:
+done142:
 	ADDQ      $0x20, CX
 	MOVQ      cStride+8(FP), DI
 	VMOVUPS   (AX), Z24
@@ -3422,12 +3452,12 @@ done132:
 	VMOVUPS   Z15, K1, 64(AX)
 	ADDQ      DI, AX
 	SUBQ      $0x08, DX
-	JMP       tile127
+	JMP       tile137
 
-next128:
-tile133:
+next138:
+tile143:
 	CMPQ DX, $0x04
-	JL   next134
+	JL   next144
 
 	// A tile of 4 rows.
 	VPXORD Z0, Z0, Z0
@@ -3442,9 +3472,9 @@ tile133:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest136
+	JL     rest146
 
-loop135:
+loop145:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -3510,13 +3540,13 @@ loop135:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop135
+	JGE          loop145
 
-rest136:
+rest146:
 	ADDQ $0x04, R9
-	JE   done138
+	JE   done148
 
-tail137:
+tail147:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -3534,9 +3564,9 @@ tail137:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail137
+	JNE          tail147
 
-done138:
+done148:
 	ADDQ      $0x10, CX
 	MOVQ      cStride+8(FP), DI
 	VMOVUPS   (AX), Z24
@@ -3568,12 +3598,12 @@ done138:
 	VMOVUPS   Z7, K1, 64(AX)
 	ADDQ      DI, AX
 	SUBQ      $0x04, DX
-	JMP       tile133
+	JMP       tile143
 
-next134:
-tile139:
+next144:
+tile149:
 	CMPQ DX, $0x02
-	JL   next140
+	JL   next150
 
 	// A tile of 2 rows.
 	VPXORD Z0, Z0, Z0
@@ -3588,9 +3618,9 @@ tile139:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest142
+	JL     rest152
 
-loop141:
+loop151:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -3632,13 +3662,13 @@ loop141:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop141
+	JGE          loop151
 
-rest142:
+rest152:
 	ADDQ $0x04, R9
-	JE   done144
+	JE   done154
 
-tail143:
+tail153:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -3650,9 +3680,9 @@ tail143:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail143
+	JNE          tail153
 
-done144:
+done154:
 	VADDPS    Z4, Z0, Z0
 	VADDPS    Z5, Z1, Z1
 	VADDPS    Z6, Z2, Z2
@@ -3674,12 +3704,12 @@ done144:
 	VMOVUPS   Z3, K1, 64(AX)
 	ADDQ      DI, AX
 	SUBQ      $0x02, DX
-	JMP       tile139
+	JMP       tile149
 
-next140:
-tile145:
+next150:
+tile155:
 	CMPQ DX, $0x01
-	JL   next146
+	JL   next156
 
 	// A tile of 1 rows.
 	VPXORD Z0, Z0, Z0
@@ -3694,9 +3724,9 @@ tile145:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest148
+	JL     rest158
 
-loop147:
+loop157:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -3726,13 +3756,13 @@ loop147:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop147
+	JGE          loop157
 
-rest148:
+rest158:
 	ADDQ $0x04, R9
-	JE   done150
+	JE   done160
 
-tail149:
+tail159:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -3741,9 +3771,9 @@ tail149:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail149
+	JNE          tail159
 
-done150:
+done160:
 	VADDPS    Z4, Z0, Z0
 	VADDPS    Z5, Z1, Z1
 	VADDPS    Z6, Z2, Z2
@@ -3760,9 +3790,9 @@ done150:
 	VMOVUPS   Z1, K1, 64(AX)
 	ADDQ      DI, AX
 	SUBQ      $0x01, DX
-	JMP       tile145
+	JMP       tile155
 
-next146:
+next156:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -3785,11 +3815,11 @@ TEXT ·transposedNarrowAVX512(SB), NOSPLIT, $8-72
 	BZHIQ    DI, R8, R8
 	KMOVW    R8, K1
 
-tile151:
+tile161:
 	CMPQ DX, $0x0c
-	JL   next152
+	JL   next162
 	CMPQ DX, $0x10
-	JE   next152
+	JE   next162
 
 	// A tile of 12 rows.
 	VPXORD Z0, Z0, Z0
@@ -3808,9 +3838,9 @@ tile151:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x02, R9
-	JL     rest154
+	JL     rest164
 
-loop153:
+loop163:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -3866,13 +3896,13 @@ loop153:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x02, R9
-	JGE          loop153
+	JGE          loop163
 
-rest154:
+rest164:
 	ADDQ $0x02, R9
-	JE   done156
+	JE   done166
 
-tail155:
+tail165:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -3901,9 +3931,9 @@ tail155:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail155
+	JNE          tail165
 
-done156:
+done166:
 	ADDQ      $0x30, CX
 	MOVQ      cStride+8(FP), DI
 	VMOVUPS.Z (AX), K1, Z12
@@ -3955,12 +3985,12 @@ done156:
 	VMOVUPS   Z11, K1, (AX)
 	ADDQ      DI, AX
 	SUBQ      $0x0c, DX
-	JMP       tile151
+	JMP       tile161
 
-next152:
-tile157:
+next162:
+tile167:
 	CMPQ DX, $0x08
-	JL   next158
+	JL   next168
 
 	// A tile of 8 rows.
 	VPXORD Z0, Z0, Z0
@@ -3975,9 +4005,9 @@ tile157:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x02, R9
-	JL     rest160
+	JL     rest170
 
-loop159:
+loop169:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4017,13 +4047,13 @@ loop159:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x02, R9
-	JGE          loop159
+	JGE          loop169
 
-rest160:
+rest170:
 	ADDQ $0x02, R9
-	JE   done162
+	JE   done172
 
-tail161:
+tail171:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4044,9 +4074,9 @@ tail161:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail161
+	JNE          tail171
 
-done162:
+done172:
 	ADDQ      $0x20, CX
 	MOVQ      cStride+8(FP), DI
 	VMOVUPS.Z (AX), K1, Z12
@@ -4082,12 +4112,12 @@ done162:
 	VMOVUPS   Z7, K1, (AX)
 	ADDQ      DI, AX
 	SUBQ      $0x08, DX
-	JMP       tile157
+	JMP       tile167
 
-next158:
-tile163:
+next168:
+tile173:
 	CMPQ DX, $0x04
-	JL   next164
+	JL   next174
 
 	// A tile of 4 rows.
 	VPXORD Z0, Z0, Z0
@@ -4098,9 +4128,9 @@ tile163:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest166
+	JL     rest176
 
-loop165:
+loop175:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4146,13 +4176,13 @@ loop165:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop165
+	JGE          loop175
 
-rest166:
+rest176:
 	ADDQ $0x04, R9
-	JE   done168
+	JE   done178
 
-tail167:
+tail177:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4165,9 +4195,9 @@ tail167:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail167
+	JNE          tail177
 
-done168:
+done178:
 	ADDQ      $0x10, CX
 	MOVQ      cStride+8(FP), DI
 	VMOVUPS.Z (AX), K1, Z12
@@ -4187,12 +4217,12 @@ done168:
 	VMOVUPS   Z3, K1, (AX)
 	ADDQ      DI, AX
 	SUBQ      $0x04, DX
-	JMP       tile163
+	JMP       tile173
 
-next164:
-tile169:
+next174:
+tile179:
 	CMPQ DX, $0x02
-	JL   next170
+	JL   next180
 
 	// A tile of 2 rows.
 	VPXORD Z0, Z0, Z0
@@ -4203,9 +4233,9 @@ tile169:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest172
+	JL     rest182
 
-loop171:
+loop181:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4235,13 +4265,13 @@ loop171:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop171
+	JGE          loop181
 
-rest172:
+rest182:
 	ADDQ $0x04, R9
-	JE   done174
+	JE   done184
 
-tail173:
+tail183:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4250,9 +4280,9 @@ tail173:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail173
+	JNE          tail183
 
-done174:
+done184:
 	VADDPS    Z2, Z0, Z0
 	VADDPS    Z3, Z1, Z1
 	ADDQ      $0x08, CX
@@ -4266,12 +4296,12 @@ done174:
 	VMOVUPS   Z1, K1, (AX)
 	ADDQ      DI, AX
 	SUBQ      $0x02, DX
-	JMP       tile169
+	JMP       tile179
 
-next170:
-tile175:
+next180:
+tile185:
 	CMPQ DX, $0x01
-	JL   next176
+	JL   next186
 
 	// A tile of 1 rows.
 	VPXORD Z0, Z0, Z0
@@ -4282,9 +4312,9 @@ tile175:
 	MOVQ   r+48(FP), R9
 	MOVQ   CX, DI
 	SUBQ   $0x04, R9
-	JL     rest178
+	JL     rest188
 
-loop177:
+loop187:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4306,22 +4336,22 @@ loop177:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	SUBQ         $0x04, R9
-	JGE          loop177
+	JGE          loop187
 
-rest178:
+rest188:
 	ADDQ $0x04, R9
-	JE   done180
+	JE   done190
 
-tail179:
+tail189:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail179
+	JNE          tail189
 
-done180:
+done190:
 	VADDPS    Z2, Z0, Z0
 	VADDPS    Z3, Z1, Z1
 	VADDPS    Z1, Z0, Z0
@@ -4332,9 +4362,9 @@ done180:
 	VMOVUPS   Z0, K1, (AX)
 	ADDQ      DI, AX
 	SUBQ      $0x01, DX
-	JMP       tile175
+	JMP       tile185
 
-next176:
+next186:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4353,9 +4383,9 @@ TEXT ·leakyAVX512(SB), NOSPLIT, $8-28
 	VBROADCASTSS slope+24(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x20, DX
-	JL           next182
+	JL           next192
 
-vectors181:
+vectors191:
 	VMOVUPS (CX)(BX*4), Z1
 	VMOVUPS 64(CX)(BX*4), Z2
 	VMOVAPS Z1, Z3
@@ -4370,14 +4400,14 @@ vectors181:
 	VMOVUPS Z1, 64(AX)(BX*4)
 	ADDQ    $0x20, BX
 	SUBQ    $0x20, DX
-	JGE     vectors181
+	JGE     vectors191
 
-next182:
+next192:
 	ADDQ $0x20, DX
 	SUBQ $0x10, DX
-	JL   next184
+	JL   next194
 
-vectors183:
+vectors193:
 	VMOVUPS (CX)(BX*4), Z1
 	VMOVAPS Z1, Z2
 	VPXORD  Z6, Z6, Z6
@@ -4386,11 +4416,11 @@ vectors183:
 	VMOVUPS Z2, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     vectors183
+	JGE     vectors193
 
-next184:
+next194:
 	ADDQ      $0x10, DX
-	JE        done185
+	JE        done195
 	MOVQ      $-1, SI
 	BZHIQ     DX, SI, SI
 	KMOVW     SI, K1
@@ -4401,7 +4431,7 @@ next184:
 	VMULPS    Z0, Z2, K2, Z2
 	VMOVUPS   Z2, K1, (AX)(BX*4)
 
-done185:
+done195:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4419,9 +4449,9 @@ TEXT ·expAVX512(SB), NOSPLIT, $8-24
 	MOVQ     n+16(FP), DX
 	XORQ     BX, BX
 	SUBQ     $0x20, DX
-	JL       next187
+	JL       next197
 
-vectors186:
+vectors196:
 	VMOVUPS      (CX)(BX*4), Z0
 	VMOVUPS      64(CX)(BX*4), Z1
 	VBROADCASTSS float42b20000<>+0(SB), Z2
@@ -4471,14 +4501,14 @@ vectors186:
 	VMOVUPS      Z1, 64(AX)(BX*4)
 	ADDQ         $0x20, BX
 	SUBQ         $0x20, DX
-	JGE          vectors186
+	JGE          vectors196
 
-next187:
+next197:
 	ADDQ $0x20, DX
 	SUBQ $0x10, DX
-	JL   next189
+	JL   next199
 
-vectors188:
+vectors198:
 	VMOVUPS      (CX)(BX*4), Z0
 	VBROADCASTSS float42b20000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
@@ -4511,11 +4541,11 @@ vectors188:
 	VMOVUPS      Z0, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          vectors188
+	JGE          vectors198
 
-next189:
+next199:
 	ADDQ         $0x10, DX
-	JE           done190
+	JE           done200
 	MOVQ         $-1, SI
 	BZHIQ        DX, SI, SI
 	KMOVW        SI, K1
@@ -4550,7 +4580,7 @@ next189:
 	VSCALEFPS    Z1, Z2, Z0
 	VMOVUPS      Z0, K1, (AX)(BX*4)
 
-done190:
+done200:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4601,9 +4631,9 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $8-24
 	MOVQ     n+16(FP), DX
 	XORQ     BX, BX
 	SUBQ     $0x20, DX
-	JL       next192
+	JL       next202
 
-vectors191:
+vectors201:
 	VMOVUPS      (CX)(BX*4), Z0
 	VMOVUPS      64(CX)(BX*4), Z1
 	VPXORD       Z2, Z2, Z2
@@ -4661,14 +4691,14 @@ vectors191:
 	VMOVUPS      Z1, 64(AX)(BX*4)
 	ADDQ         $0x20, BX
 	SUBQ         $0x20, DX
-	JGE          vectors191
+	JGE          vectors201
 
-next192:
+next202:
 	ADDQ $0x20, DX
 	SUBQ $0x10, DX
-	JL   next194
+	JL   next204
 
-vectors193:
+vectors203:
 	VMOVUPS      (CX)(BX*4), Z0
 	VPXORD       Z3, Z3, Z3
 	VSUBPS       Z0, Z3, Z0
@@ -4706,11 +4736,11 @@ vectors193:
 	VMOVUPS      Z0, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          vectors193
+	JGE          vectors203
 
-next194:
+next204:
 	ADDQ         $0x10, DX
-	JE           done195
+	JE           done205
 	MOVQ         $-1, SI
 	BZHIQ        DX, SI, SI
 	KMOVW        SI, K1
@@ -4750,7 +4780,7 @@ next194:
 	VDIVPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K1, (AX)(BX*4)
 
-done195:
+done205:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4768,9 +4798,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $8-24
 	MOVQ     n+16(FP), DX
 	XORQ     BX, BX
 	SUBQ     $0x20, DX
-	JL       next197
+	JL       next207
 
-vectors196:
+vectors206:
 	VMOVUPS      (CX)(BX*4), Z0
 	VMOVUPS      64(CX)(BX*4), Z1
 	VBROADCASTSS float41100000<>+0(SB), Z2
@@ -4828,14 +4858,14 @@ vectors196:
 	VMOVUPS      Z1, 64(AX)(BX*4)
 	ADDQ         $0x20, BX
 	SUBQ         $0x20, DX
-	JGE          vectors196
+	JGE          vectors206
 
-next197:
+next207:
 	ADDQ $0x20, DX
 	SUBQ $0x10, DX
-	JL   next199
+	JL   next209
 
-vectors198:
+vectors208:
 	VMOVUPS      (CX)(BX*4), Z0
 	VBROADCASTSS float41100000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
@@ -4873,11 +4903,11 @@ vectors198:
 	VMOVUPS      Z0, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          vectors198
+	JGE          vectors208
 
-next199:
+next209:
 	ADDQ         $0x10, DX
-	JE           done200
+	JE           done210
 	MOVQ         $-1, SI
 	BZHIQ        DX, SI, SI
 	KMOVW        SI, K1
@@ -4917,7 +4947,7 @@ next199:
 	VMAXPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K1, (AX)(BX*4)
 
-done200:
+done210:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4979,9 +5009,9 @@ TEXT ·leakyDerivativeAVX512(SB), NOSPLIT, $8-36
 	VBROADCASTSS slope+32(FP), Z0
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JL           next202
+	JL           next212
 
-vectors201:
+vectors211:
 	VMOVUPS (CX)(SI*4), Z1
 	VMOVUPS (DX)(SI*4), Z2
 	VMOVAPS Z1, Z1
@@ -4991,11 +5021,11 @@ vectors201:
 	VMOVUPS Z1, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     vectors201
+	JGE     vectors211
 
-next202:
+next212:
 	ADDQ      $0x10, BX
-	JE        done203
+	JE        done213
 	MOVQ      $-1, DI
 	BZHIQ     BX, DI, DI
 	KMOVW     DI, K1
@@ -5007,7 +5037,7 @@ next202:
 	VMULPS    Z0, Z1, K2, Z1
 	VMOVUPS   Z1, K1, (AX)(SI*4)
 
-done203:
+done213:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5026,9 +5056,9 @@ TEXT ·tanhDerivativeAVX512(SB), NOSPLIT, $8-32
 	MOVQ     n+24(FP), BX
 	XORQ     SI, SI
 	SUBQ     $0x10, BX
-	JL       next205
+	JL       next215
 
-vectors204:
+vectors214:
 	VMOVUPS      (CX)(SI*4), Z0
 	VMOVUPS      (DX)(SI*4), Z1
 	VBROADCASTSS float3f800000<>+0(SB), Z2
@@ -5037,11 +5067,11 @@ vectors204:
 	VMOVUPS      Z0, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          vectors204
+	JGE          vectors214
 
-next205:
+next215:
 	ADDQ         $0x10, BX
-	JE           done206
+	JE           done216
 	MOVQ         $-1, DI
 	BZHIQ        BX, DI, DI
 	KMOVW        DI, K1
@@ -5052,7 +5082,7 @@ next205:
 	VMULPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(SI*4)
 
-done206:
+done216:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5071,20 +5101,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $8-28
 	VBROADCASTSS a+24(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JL           next208
+	JL           next218
 
-vectors207:
+vectors217:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         vectors207
+	JGE         vectors217
 
-next208:
+next218:
 	ADDQ        $0x10, DX
-	JE          done209
+	JE          done219
 	MOVQ        $-1, SI
 	BZHIQ       DX, SI, SI
 	KMOVW       SI, K1
@@ -5093,7 +5123,7 @@ next208:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done209:
+done219:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5111,19 +5141,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $8-20
 	VBROADCASTSS a+16(FP), Z0
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JL           next211
+	JL           next221
 
-vectors210:
+vectors220:
 	VMOVUPS (AX)(DX*4), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(DX*4)
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     vectors210
+	JGE     vectors220
 
-next211:
+next221:
 	ADDQ      $0x10, CX
-	JE        done212
+	JE        done222
 	MOVQ      $-1, BX
 	BZHIQ     CX, BX, BX
 	KMOVW     BX, K1
@@ -5131,7 +5161,7 @@ next211:
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(DX*4)
 
-done212:
+done222:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5158,9 +5188,9 @@ TEXT ·adamAVX512(SB), NOSPLIT, $8-68
 	VBROADCASTSS epsilon+64(FP), Z6
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JL           next214
+	JL           next224
 
-vectors213:
+vectors223:
 	VMOVUPS     (CX)(DI*4), Z7
 	VMOVUPS     (DX)(DI*4), Z8
 	VMULPS      Z8, Z1, Z8
@@ -5180,11 +5210,11 @@ vectors213:
 	VMOVUPS     Z7, (AX)(DI*4)
 	ADDQ        $0x10, DI
 	SUBQ        $0x10, SI
-	JGE         vectors213
+	JGE         vectors223
 
-next214:
+next224:
 	ADDQ        $0x10, SI
-	JE          done215
+	JE          done225
 	MOVQ        $-1, R8
 	BZHIQ       SI, R8, R8
 	KMOVW       R8, K1
@@ -5206,7 +5236,7 @@ next214:
 	VSUBPS      Z0, Z3, Z0
 	VMOVUPS     Z0, K1, (AX)(DI*4)
 
-done215:
+done225:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5229,9 +5259,9 @@ TEXT ·rmspropAVX512(SB), NOSPLIT, $8-48
 	VBROADCASTSS epsilon+44(FP), Z3
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JL           next217
+	JL           next227
 
-vectors216:
+vectors226:
 	VMOVUPS     (CX)(SI*4), Z4
 	VMOVUPS     (DX)(SI*4), Z5
 	VMULPS      Z5, Z1, Z5
@@ -5247,11 +5277,11 @@ vectors216:
 	VMOVUPS     Z4, (AX)(SI*4)
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         vectors216
+	JGE         vectors226
 
-next217:
+next227:
 	ADDQ        $0x10, BX
-	JE          done218
+	JE          done228
 	MOVQ        $-1, DI
 	BZHIQ       BX, DI, DI
 	KMOVW       DI, K1
@@ -5269,7 +5299,7 @@ next217:
 	VSUBPS      Z0, Z2, Z0
 	VMOVUPS     Z0, K1, (AX)(SI*4)
 
-done218:
+done228:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5290,9 +5320,9 @@ TEXT ·momentumAVX512(SB), NOSPLIT, $8-40
 	VBROADCASTSS momentum+36(FP), Z1
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JL           next220
+	JL           next230
 
-vectors219:
+vectors229:
 	VMOVUPS      (CX)(SI*4), Z2
 	VMOVUPS      (DX)(SI*4), Z3
 	VFMADD231PS  Z3, Z1, Z2
@@ -5302,11 +5332,11 @@ vectors219:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          vectors219
+	JGE          vectors229
 
-next220:
+next230:
 	ADDQ         $0x10, BX
-	JE           done221
+	JE           done231
 	MOVQ         $-1, DI
 	BZHIQ        BX, DI, DI
 	KMOVW        DI, K1
@@ -5318,7 +5348,7 @@ next220:
 	VFNMADD231PS Z2, Z0, Z1
 	VMOVUPS      Z1, K1, (AX)(SI*4)
 
-done221:
+done231:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5342,9 +5372,9 @@ TEXT ·dotAVX512(SB), NOSPLIT, $8-32
 	SHRQ     $0x03, BX
 	ANDQ     $0x07, DX
 	SUBQ     $0x04, BX
-	JL       rest223
+	JL       rest233
 
-loop222:
+loop232:
 	VMOVUPS     (AX), Y4
 	VCVTPS2PD   Y4, Z4
 	VMOVUPS     (CX), Y5
@@ -5368,13 +5398,13 @@ loop222:
 	ADDQ        $0x00000080, AX
 	ADDQ        $0x00000080, CX
 	SUBQ        $0x04, BX
-	JGE         loop222
+	JGE         loop232
 
-rest223:
+rest233:
 	ADDQ $0x04, BX
-	JE   done225
+	JE   done235
 
-tail224:
+tail234:
 	VMOVUPS     (AX), Y4
 	VCVTPS2PD   Y4, Z4
 	VMOVUPS     (CX), Y5
@@ -5383,11 +5413,11 @@ tail224:
 	ADDQ        $0x00000020, AX
 	ADDQ        $0x00000020, CX
 	DECQ        BX
-	JNE         tail224
+	JNE         tail234
 
-done225:
+done235:
 	TESTQ       DX, DX
-	JE          done226
+	JE          done236
 	MOVQ        $-1, BX
 	BZHIQ       DX, BX, BX
 	KMOVW       BX, K1
@@ -5397,7 +5427,7 @@ done225:
 	VCVTPS2PD   Y5, Z5
 	VFMADD231PD Z4, Z5, Z0
 
-done226:
+done236:
 	VADDPD        Z2, Z0, Z0
 	VADDPD        Z3, Z1, Z1
 	VADDPD        Z1, Z0, Z0
@@ -5425,9 +5455,9 @@ TEXT ·columnSumsAVX512(SB), NOSPLIT, $8-40
 	MOVQ     stride+16(FP), DX
 	MOVQ     cols+32(FP), BX
 
-two227:
+two237:
 	CMPQ   BX, $0x20
-	JL     one228
+	JL     one238
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5439,9 +5469,9 @@ two227:
 	MOVQ   rows+24(FP), DI
 	MOVQ   CX, SI
 	SUBQ   $0x04, DI
-	JL     rest232
+	JL     rest242
 
-loop231:
+loop241:
 	VMOVUPS (SI), Z8
 	VADDPS  Z8, Z0, Z0
 	VMOVUPS 64(SI), Z8
@@ -5463,22 +5493,22 @@ loop231:
 	VADDPS  Z8, Z7, Z7
 	ADDQ    DX, SI
 	SUBQ    $0x04, DI
-	JGE     loop231
+	JGE     loop241
 
-rest232:
+rest242:
 	ADDQ $0x04, DI
-	JE   done234
+	JE   done244
 
-tail233:
+tail243:
 	VMOVUPS (SI), Z8
 	VADDPS  Z8, Z0, Z0
 	VMOVUPS 64(SI), Z8
 	VADDPS  Z8, Z1, Z1
 	ADDQ    DX, SI
 	DECQ    DI
-	JNE     tail233
+	JNE     tail243
 
-done234:
+done244:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -5494,11 +5524,11 @@ done234:
 	ADDQ    $0x00000080, AX
 	ADDQ    $0x00000080, CX
 	SUBQ    $0x20, BX
-	JMP     two227
+	JMP     two237
 
-one228:
+one238:
 	CMPQ   BX, $0x10
-	JL     rest229
+	JL     rest239
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
@@ -5506,9 +5536,9 @@ one228:
 	MOVQ   rows+24(FP), DI
 	MOVQ   CX, SI
 	SUBQ   $0x04, DI
-	JL     rest236
+	JL     rest246
 
-loop235:
+loop245:
 	VMOVUPS (SI), Z0
 	VADDPS  Z0, Z9, Z9
 	ADDQ    DX, SI
@@ -5522,20 +5552,20 @@ loop235:
 	VADDPS  Z0, Z12, Z12
 	ADDQ    DX, SI
 	SUBQ    $0x04, DI
-	JGE     loop235
+	JGE     loop245
 
-rest236:
+rest246:
 	ADDQ $0x04, DI
-	JE   done238
+	JE   done248
 
-tail237:
+tail247:
 	VMOVUPS (SI), Z0
 	VADDPS  Z0, Z9, Z9
 	ADDQ    DX, SI
 	DECQ    DI
-	JNE     tail237
+	JNE     tail247
 
-done238:
+done248:
 	VADDPS  Z11, Z9, Z9
 	VADDPS  Z12, Z10, Z10
 	VADDPS  Z10, Z9, Z9
@@ -5546,9 +5576,9 @@ done238:
 	ADDQ    $0x00000040, CX
 	SUBQ    $0x10, BX
 
-rest229:
+rest239:
 	TESTQ  BX, BX
-	JE     done230
+	JE     done240
 	MOVQ   $-1, SI
 	BZHIQ  BX, SI, SI
 	KMOVW  SI, K1
@@ -5558,9 +5588,9 @@ rest229:
 	VPXORD Z16, Z16, Z16
 	MOVQ   rows+24(FP), BX
 	SUBQ   $0x04, BX
-	JL     rest240
+	JL     rest250
 
-loop239:
+loop249:
 	VMOVUPS.Z (CX), K1, Z0
 	VADDPS    Z0, Z13, Z13
 	ADDQ      DX, CX
@@ -5574,20 +5604,20 @@ loop239:
 	VADDPS    Z0, Z16, Z16
 	ADDQ      DX, CX
 	SUBQ      $0x04, BX
-	JGE       loop239
+	JGE       loop249
 
-rest240:
+rest250:
 	ADDQ $0x04, BX
-	JE   done242
+	JE   done252
 
-tail241:
+tail251:
 	VMOVUPS.Z (CX), K1, Z0
 	VADDPS    Z0, Z13, Z13
 	ADDQ      DX, CX
 	DECQ      BX
-	JNE       tail241
+	JNE       tail251
 
-done242:
+done252:
 	VADDPS    Z15, Z13, Z13
 	VADDPS    Z16, Z14, Z14
 	VADDPS    Z14, Z13, Z13
@@ -5595,7 +5625,7 @@ done242:
 	VADDPS    Z13, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 
-done230:
+done240:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5615,9 +5645,9 @@ TEXT ·columnProductSumsAVX512(SB), NOSPLIT, $8-56
 	MOVQ     bStride+32(FP), SI
 	MOVQ     cols+48(FP), DI
 
-two243:
+two253:
 	CMPQ   DI, $0x20
-	JL     one244
+	JL     one254
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5630,9 +5660,9 @@ two243:
 	MOVQ   CX, R8
 	MOVQ   BX, R9
 	SUBQ   $0x04, R10
-	JL     rest248
+	JL     rest258
 
-loop247:
+loop257:
 	VMOVUPS     (R8), Z8
 	VMOVUPS     (R9), Z9
 	VFMADD231PS Z9, Z8, Z0
@@ -5666,13 +5696,13 @@ loop247:
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	SUBQ        $0x04, R10
-	JGE         loop247
+	JGE         loop257
 
-rest248:
+rest258:
 	ADDQ $0x04, R10
-	JE   done250
+	JE   done260
 
-tail249:
+tail259:
 	VMOVUPS     (R8), Z8
 	VMOVUPS     (R9), Z9
 	VFMADD231PS Z9, Z8, Z0
@@ -5682,9 +5712,9 @@ tail249:
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	DECQ        R10
-	JNE         tail249
+	JNE         tail259
 
-done250:
+done260:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -5701,11 +5731,11 @@ done250:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, BX
 	SUBQ    $0x20, DI
-	JMP     two243
+	JMP     two253
 
-one244:
+one254:
 	CMPQ   DI, $0x10
-	JL     rest245
+	JL     rest255
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
@@ -5714,9 +5744,9 @@ one244:
 	MOVQ   CX, R8
 	MOVQ   BX, R9
 	SUBQ   $0x04, R10
-	JL     rest252
+	JL     rest262
 
-loop251:
+loop261:
 	VMOVUPS     (R8), Z0
 	VMOVUPS     (R9), Z1
 	VFMADD231PS Z1, Z0, Z10
@@ -5738,22 +5768,22 @@ loop251:
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	SUBQ        $0x04, R10
-	JGE         loop251
+	JGE         loop261
 
-rest252:
+rest262:
 	ADDQ $0x04, R10
-	JE   done254
+	JE   done264
 
-tail253:
+tail263:
 	VMOVUPS     (R8), Z0
 	VMOVUPS     (R9), Z1
 	VFMADD231PS Z1, Z0, Z10
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	DECQ        R10
-	JNE         tail253
+	JNE         tail263
 
-done254:
+done264:
 	VADDPS  Z12, Z10, Z10
 	VADDPS  Z13, Z11, Z11
 	VADDPS  Z11, Z10, Z10
@@ -5765,9 +5795,9 @@ done254:
 	ADDQ    $0x00000040, BX
 	SUBQ    $0x10, DI
 
-rest245:
+rest255:
 	TESTQ  DI, DI
-	JE     done246
+	JE     done256
 	MOVQ   $-1, R8
 	BZHIQ  DI, R8, R8
 	KMOVW  R8, K1
@@ -5778,9 +5808,9 @@ rest245:
 	MOVQ   rows+40(FP), DI
 	MOVQ   BX, BX
 	SUBQ   $0x04, DI
-	JL     rest256
+	JL     rest266
 
-loop255:
+loop265:
 	VMOVUPS.Z   (CX), K1, Z0
 	VMOVUPS.Z   (BX), K1, Z1
 	VFMADD231PS Z1, Z0, Z14
@@ -5802,22 +5832,22 @@ loop255:
 	ADDQ        DX, CX
 	ADDQ        SI, BX
 	SUBQ        $0x04, DI
-	JGE         loop255
+	JGE         loop265
 
-rest256:
+rest266:
 	ADDQ $0x04, DI
-	JE   done258
+	JE   done268
 
-tail257:
+tail267:
 	VMOVUPS.Z   (CX), K1, Z0
 	VMOVUPS.Z   (BX), K1, Z1
 	VFMADD231PS Z1, Z0, Z14
 	ADDQ        DX, CX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNE         tail257
+	JNE         tail267
 
-done258:
+done268:
 	VADDPS    Z16, Z14, Z14
 	VADDPS    Z17, Z15, Z15
 	VADDPS    Z15, Z14, Z14
@@ -5825,7 +5855,7 @@ done258:
 	VADDPS    Z14, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 
-done246:
+done256:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5845,18 +5875,18 @@ TEXT ·scaleColumnsAddAVX512(SB), NOSPLIT, $8-56
 	MOVQ     d+32(FP), SI
 	MOVQ     cols+48(FP), DI
 
-two259:
+two269:
 	CMPQ    DI, $0x20
-	JL      one260
+	JL      one270
 	VMOVUPS (SI), Z0
 	VMOVUPS 64(SI), Z1
 	MOVQ    rows+40(FP), R10
 	MOVQ    AX, R8
 	MOVQ    DX, R9
 	SUBQ    $0x04, R10
-	JL      rest264
+	JL      rest274
 
-loop263:
+loop273:
 	VMOVUPS     (R9), Z2
 	VMOVUPS     (R8), Z3
 	VFMADD231PS Z0, Z2, Z3
@@ -5898,13 +5928,13 @@ loop263:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	SUBQ        $0x04, R10
-	JGE         loop263
+	JGE         loop273
 
-rest264:
+rest274:
 	ADDQ $0x04, R10
-	JE   done266
+	JE   done276
 
-tail265:
+tail275:
 	VMOVUPS     (R9), Z2
 	VMOVUPS     (R8), Z3
 	VFMADD231PS Z0, Z2, Z3
@@ -5916,26 +5946,26 @@ tail265:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	DECQ        R10
-	JNE         tail265
+	JNE         tail275
 
-done266:
+done276:
 	ADDQ $0x00000080, AX
 	ADDQ $0x00000080, DX
 	ADDQ $0x00000080, SI
 	SUBQ $0x20, DI
-	JMP  two259
+	JMP  two269
 
-one260:
+one270:
 	CMPQ    DI, $0x10
-	JL      rest261
+	JL      rest271
 	VMOVUPS (SI), Z0
 	MOVQ    rows+40(FP), R10
 	MOVQ    AX, R8
 	MOVQ    DX, R9
 	SUBQ    $0x04, R10
-	JL      rest268
+	JL      rest278
 
-loop267:
+loop277:
 	VMOVUPS     (R9), Z1
 	VMOVUPS     (R8), Z2
 	VFMADD231PS Z0, Z1, Z2
@@ -5961,13 +5991,13 @@ loop267:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	SUBQ        $0x04, R10
-	JGE         loop267
+	JGE         loop277
 
-rest268:
+rest278:
 	ADDQ $0x04, R10
-	JE   done270
+	JE   done280
 
-tail269:
+tail279:
 	VMOVUPS     (R9), Z1
 	VMOVUPS     (R8), Z2
 	VFMADD231PS Z0, Z1, Z2
@@ -5975,17 +6005,17 @@ tail269:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	DECQ        R10
-	JNE         tail269
+	JNE         tail279
 
-done270:
+done280:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, DX
 	ADDQ $0x00000040, SI
 	SUBQ $0x10, DI
 
-rest261:
+rest271:
 	TESTQ     DI, DI
-	JE        done262
+	JE        done272
 	MOVQ      $-1, R8
 	BZHIQ     DI, R8, R8
 	KMOVW     R8, K1
@@ -5993,9 +6023,9 @@ rest261:
 	MOVQ      rows+40(FP), SI
 	MOVQ      DX, DX
 	SUBQ      $0x04, SI
-	JL        rest272
+	JL        rest282
 
-loop271:
+loop281:
 	VMOVUPS.Z   (DX), K1, Z1
 	VMOVUPS.Z   (AX), K1, Z2
 	VFMADD231PS Z0, Z1, Z2
@@ -6021,13 +6051,13 @@ loop271:
 	ADDQ        CX, AX
 	ADDQ        BX, DX
 	SUBQ        $0x04, SI
-	JGE         loop271
+	JGE         loop281
 
-rest272:
+rest282:
 	ADDQ $0x04, SI
-	JE   done274
+	JE   done284
 
-tail273:
+tail283:
 	VMOVUPS.Z   (DX), K1, Z1
 	VMOVUPS.Z   (AX), K1, Z2
 	VFMADD231PS Z0, Z1, Z2
@@ -6035,10 +6065,10 @@ tail273:
 	ADDQ        CX, AX
 	ADDQ        BX, DX
 	DECQ        SI
-	JNE         tail273
+	JNE         tail283
 
-done274:
-done262:
+done284:
+done272:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6059,25 +6089,25 @@ TEXT ·reflectAVX512(SB), NOSPLIT, $8-40
 	VPXORD   Z0, Z0, Z0
 	XORQ     DI, DI
 	SUBQ     $0x10, SI
-	JL       next276
+	JL       next286
 
-vectors275:
+vectors285:
 	VMOVUPS     (DX)(DI*4), Z1
 	VFMADD231PS Z1, Z1, Z0
 	ADDQ        $0x10, DI
 	SUBQ        $0x10, SI
-	JGE         vectors275
+	JGE         vectors285
 
-next276:
+next286:
 	ADDQ        $0x10, SI
-	JE          done277
+	JE          done287
 	MOVQ        $-1, R8
 	BZHIQ       SI, R8, R8
 	KMOVW       R8, K1
 	VMOVUPS.Z   (DX)(DI*4), K1, Z1
 	VFMADD231PS Z1, Z1, Z0
 
-done277:
+done287:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -6092,9 +6122,9 @@ done277:
 	VBROADCASTSS  float40000000<>+0(SB), Z1
 	VDIVPS.Z      Z0, Z1, K1, Z0
 
-two278:
+two288:
 	CMPQ   BX, $0x20
-	JL     one279
+	JL     one289
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -6107,9 +6137,9 @@ two278:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x04, R8
-	JL     rest283
+	JL     rest293
 
-loop282:
+loop292:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z18
 	VFMADD231PS  Z18, Z1, Z2
@@ -6139,13 +6169,13 @@ loop282:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x04, R8
-	JGE          loop282
+	JGE          loop292
 
-rest283:
+rest293:
 	ADDQ $0x04, R8
-	JE   done285
+	JE   done295
 
-tail284:
+tail294:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z18
 	VFMADD231PS  Z18, Z1, Z2
@@ -6154,9 +6184,9 @@ tail284:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail284
+	JNE          tail294
 
-done285:
+done295:
 	VADDPS Z6, Z2, Z2
 	VADDPS Z7, Z3, Z3
 	VADDPS Z8, Z4, Z4
@@ -6169,9 +6199,9 @@ done285:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x02, R8
-	JL     rest287
+	JL     rest297
 
-loop286:
+loop296:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z18
 	VFNMADD231PS Z2, Z1, Z18
@@ -6191,13 +6221,13 @@ loop286:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R8
-	JGE          loop286
+	JGE          loop296
 
-rest287:
+rest297:
 	ADDQ $0x02, R8
-	JE   done289
+	JE   done299
 
-tail288:
+tail298:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z18
 	VFNMADD231PS Z2, Z1, Z18
@@ -6208,16 +6238,16 @@ tail288:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail288
+	JNE          tail298
 
-done289:
+done299:
 	ADDQ $0x00000080, AX
 	SUBQ $0x20, BX
-	JMP  two278
+	JMP  two288
 
-one279:
+one289:
 	CMPQ   BX, $0x10
-	JL     rest280
+	JL     rest290
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
@@ -6226,9 +6256,9 @@ one279:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x04, R8
-	JL     rest291
+	JL     rest301
 
-loop290:
+loop300:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z2
 	VFMADD231PS  Z2, Z1, Z10
@@ -6250,22 +6280,22 @@ loop290:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x04, R8
-	JGE          loop290
+	JGE          loop300
 
-rest291:
+rest301:
 	ADDQ $0x04, R8
-	JE   done293
+	JE   done303
 
-tail292:
+tail302:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z2
 	VFMADD231PS  Z2, Z1, Z10
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail292
+	JNE          tail302
 
-done293:
+done303:
 	VADDPS Z12, Z10, Z10
 	VADDPS Z13, Z11, Z11
 	VADDPS Z11, Z10, Z10
@@ -6274,9 +6304,9 @@ done293:
 	MOVQ   DX, SI
 	MOVQ   rows+24(FP), R8
 	SUBQ   $0x02, R8
-	JL     rest295
+	JL     rest305
 
-loop294:
+loop304:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z2
 	VFNMADD231PS Z10, Z1, Z2
@@ -6290,13 +6320,13 @@ loop294:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R8
-	JGE          loop294
+	JGE          loop304
 
-rest295:
+rest305:
 	ADDQ $0x02, R8
-	JE   done297
+	JE   done307
 
-tail296:
+tail306:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS      (DI), Z2
 	VFNMADD231PS Z10, Z1, Z2
@@ -6304,15 +6334,15 @@ tail296:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail296
+	JNE          tail306
 
-done297:
+done307:
 	ADDQ $0x00000040, AX
 	SUBQ $0x10, BX
 
-rest280:
+rest290:
 	TESTQ  BX, BX
-	JE     done281
+	JE     done291
 	MOVQ   $-1, SI
 	BZHIQ  BX, SI, SI
 	KMOVW  SI, K1
@@ -6324,9 +6354,9 @@ rest280:
 	MOVQ   DX, BX
 	MOVQ   rows+24(FP), DI
 	SUBQ   $0x04, DI
-	JL     rest299
+	JL     rest309
 
-loop298:
+loop308:
 	VBROADCASTSS (BX), Z1
 	VMOVUPS.Z    (SI), K1, Z2
 	VFMADD231PS  Z2, Z1, Z14
@@ -6348,22 +6378,22 @@ loop298:
 	ADDQ         CX, SI
 	ADDQ         $0x04, BX
 	SUBQ         $0x04, DI
-	JGE          loop298
+	JGE          loop308
 
-rest299:
+rest309:
 	ADDQ $0x04, DI
-	JE   done301
+	JE   done311
 
-tail300:
+tail310:
 	VBROADCASTSS (BX), Z1
 	VMOVUPS.Z    (SI), K1, Z2
 	VFMADD231PS  Z2, Z1, Z14
 	ADDQ         CX, SI
 	ADDQ         $0x04, BX
 	DECQ         DI
-	JNE          tail300
+	JNE          tail310
 
-done301:
+done311:
 	VADDPS Z16, Z14, Z14
 	VADDPS Z17, Z15, Z15
 	VADDPS Z15, Z14, Z14
@@ -6371,9 +6401,9 @@ done301:
 	MOVQ   DX, DX
 	MOVQ   rows+24(FP), BX
 	SUBQ   $0x02, BX
-	JL     rest303
+	JL     rest313
 
-loop302:
+loop312:
 	VBROADCASTSS (DX), Z0
 	VMOVUPS.Z    (AX), K1, Z1
 	VFNMADD231PS Z14, Z0, Z1
@@ -6387,13 +6417,13 @@ loop302:
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
 	SUBQ         $0x02, BX
-	JGE          loop302
+	JGE          loop312
 
-rest303:
+rest313:
 	ADDQ $0x02, BX
-	JE   done305
+	JE   done315
 
-tail304:
+tail314:
 	VBROADCASTSS (DX), Z0
 	VMOVUPS.Z    (AX), K1, Z1
 	VFNMADD231PS Z14, Z0, Z1
@@ -6401,10 +6431,10 @@ tail304:
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNE          tail304
+	JNE          tail314
 
-done305:
-done281:
+done315:
+done291:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6433,25 +6463,25 @@ TEXT ·reflectBackwardAVX512(SB), NOSPLIT, $8-64
 	VPXORD   Z0, Z0, Z0
 	XORQ     R9, R9
 	SUBQ     $0x10, R8
-	JL       next307
+	JL       next317
 
-vectors306:
+vectors316:
 	VMOVUPS     (DI)(R9*4), Z1
 	VFMADD231PS Z1, Z1, Z0
 	ADDQ        $0x10, R9
 	SUBQ        $0x10, R8
-	JGE         vectors306
+	JGE         vectors316
 
-next307:
+next317:
 	ADDQ        $0x10, R8
-	JE          done308
+	JE          done318
 	MOVQ        $-1, R10
 	BZHIQ       R8, R10, R10
 	KMOVW       R10, K1
 	VMOVUPS.Z   (DI)(R9*4), K1, Z1
 	VFMADD231PS Z1, Z1, Z0
 
-done308:
+done318:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -6466,9 +6496,9 @@ done308:
 	VBROADCASTSS  float40000000<>+0(SB), Z1
 	VDIVPS.Z      Z0, Z1, K1, Z0
 
-two309:
+two319:
 	CMPQ   SI, $0x20
-	JL     one310
+	JL     one320
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -6482,9 +6512,9 @@ two309:
 	MOVQ   DX, R9
 	MOVQ   rows+48(FP), R10
 	SUBQ   $0x02, R10
-	JL     rest314
+	JL     rest324
 
-loop313:
+loop323:
 	VBROADCASTSS (DI), Z1
 	VMOVUPS      (R8), Z21
 	VFMADD231PS  Z21, Z1, Z2
@@ -6510,13 +6540,13 @@ loop313:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop313
+	JGE          loop323
 
-rest314:
+rest324:
 	ADDQ $0x02, R10
-	JE   done316
+	JE   done326
 
-tail315:
+tail325:
 	VBROADCASTSS (DI), Z1
 	VMOVUPS      (R8), Z21
 	VFMADD231PS  Z21, Z1, Z2
@@ -6530,9 +6560,9 @@ tail315:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail315
+	JNE          tail325
 
-done316:
+done326:
 	VADDPS        Z4, Z2, Z2
 	VADDPS        Z5, Z3, Z3
 	VMULPS        Z0, Z2, Z2
@@ -6561,9 +6591,9 @@ done316:
 	MOVQ          du+40(FP), R10
 	MOVQ          rows+48(FP), R11
 	SUBQ          $0x04, R11
-	JL            rest318
+	JL            rest328
 
-four317:
+four327:
 	VBROADCASTSS  (DI), Z21
 	VMOVUPS       (R9), Z22
 	VMULPS        Z2, Z22, Z23
@@ -6669,13 +6699,13 @@ four317:
 	VMOVUPS       X21, (R10)
 	ADDQ          $0x10, R10
 	SUBQ          $0x04, R11
-	JGE           four317
+	JGE           four327
 
-rest318:
+rest328:
 	ADDQ $0x04, R11
-	JE   done320
+	JE   done330
 
-one319:
+one329:
 	VBROADCASTSS  (DI), Z21
 	VMOVUPS       (R9), Z22
 	VMULPS        Z2, Z22, Z23
@@ -6710,17 +6740,17 @@ one319:
 	VMOVSS        X21, (R10)
 	ADDQ          $0x04, R10
 	DECQ          R11
-	JNE           one319
+	JNE           one329
 
-done320:
+done330:
 	ADDQ $0x00000080, AX
 	ADDQ $0x00000080, DX
 	SUBQ $0x20, SI
-	JMP  two309
+	JMP  two319
 
-one310:
+one320:
 	CMPQ   SI, $0x10
-	JL     rest311
+	JL     rest321
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
@@ -6730,9 +6760,9 @@ one310:
 	MOVQ   DX, R9
 	MOVQ   rows+48(FP), R10
 	SUBQ   $0x02, R10
-	JL     rest322
+	JL     rest332
 
-loop321:
+loop331:
 	VBROADCASTSS (DI), Z1
 	VMOVUPS      (R8), Z2
 	VFMADD231PS  Z2, Z1, Z11
@@ -6750,13 +6780,13 @@ loop321:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop321
+	JGE          loop331
 
-rest322:
+rest332:
 	ADDQ $0x02, R10
-	JE   done324
+	JE   done334
 
-tail323:
+tail333:
 	VBROADCASTSS (DI), Z1
 	VMOVUPS      (R8), Z2
 	VFMADD231PS  Z2, Z1, Z11
@@ -6766,9 +6796,9 @@ tail323:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail323
+	JNE          tail333
 
-done324:
+done334:
 	VADDPS        Z12, Z11, Z11
 	VMULPS        Z0, Z11, Z11
 	VADDPS        Z14, Z13, Z13
@@ -6791,9 +6821,9 @@ done324:
 	MOVQ          du+40(FP), R10
 	MOVQ          rows+48(FP), R11
 	SUBQ          $0x04, R11
-	JL            rest326
+	JL            rest336
 
-four325:
+four335:
 	VBROADCASTSS  (DI), Z2
 	VMOVUPS       (R9), Z3
 	VMULPS        Z11, Z3, Z4
@@ -6867,13 +6897,13 @@ four325:
 	VMOVUPS       X2, (R10)
 	ADDQ          $0x10, R10
 	SUBQ          $0x04, R11
-	JGE           four325
+	JGE           four335
 
-rest326:
+rest336:
 	ADDQ $0x04, R11
-	JE   done328
+	JE   done338
 
-one327:
+one337:
 	VBROADCASTSS  (DI), Z2
 	VMOVUPS       (R9), Z3
 	VMULPS        Z11, Z3, Z4
@@ -6900,16 +6930,16 @@ one327:
 	VMOVSS        X2, (R10)
 	ADDQ          $0x04, R10
 	DECQ          R11
-	JNE           one327
+	JNE           one337
 
-done328:
+done338:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, DX
 	SUBQ $0x10, SI
 
-rest311:
+rest321:
 	TESTQ  SI, SI
-	JE     done312
+	JE     done322
 	MOVQ   $-1, DI
 	BZHIQ  SI, DI, DI
 	KMOVW  DI, K1
@@ -6922,9 +6952,9 @@ rest311:
 	MOVQ   DX, R8
 	MOVQ   rows+48(FP), R9
 	SUBQ   $0x02, R9
-	JL     rest330
+	JL     rest340
 
-loop329:
+loop339:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS.Z    (DI), K1, Z2
 	VFMADD231PS  Z2, Z1, Z16
@@ -6942,13 +6972,13 @@ loop329:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R9
-	JGE          loop329
+	JGE          loop339
 
-rest330:
+rest340:
 	ADDQ $0x02, R9
-	JE   done332
+	JE   done342
 
-tail331:
+tail341:
 	VBROADCASTSS (SI), Z1
 	VMOVUPS.Z    (DI), K1, Z2
 	VFMADD231PS  Z2, Z1, Z16
@@ -6958,9 +6988,9 @@ tail331:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	DECQ         R9
-	JNE          tail331
+	JNE          tail341
 
-done332:
+done342:
 	VADDPS        Z17, Z16, Z16
 	VMULPS        Z0, Z16, Z16
 	VADDPS        Z19, Z18, Z18
@@ -6982,9 +7012,9 @@ done332:
 	MOVQ          du+40(FP), DI
 	MOVQ          rows+48(FP), R8
 	SUBQ          $0x04, R8
-	JL            rest334
+	JL            rest344
 
-four333:
+four343:
 	VBROADCASTSS  (SI), Z1
 	VMOVUPS.Z     (DX), K1, Z2
 	VMULPS        Z16, Z2, Z3
@@ -7058,13 +7088,13 @@ four333:
 	VMOVUPS       X1, (DI)
 	ADDQ          $0x10, DI
 	SUBQ          $0x04, R8
-	JGE           four333
+	JGE           four343
 
-rest334:
+rest344:
 	ADDQ $0x04, R8
-	JE   done336
+	JE   done346
 
-one335:
+one345:
 	VBROADCASTSS  (SI), Z1
 	VMOVUPS.Z     (DX), K1, Z2
 	VMULPS        Z16, Z2, Z3
@@ -7091,10 +7121,10 @@ one335:
 	VMOVSS        X1, (DI)
 	ADDQ          $0x04, DI
 	DECQ          R8
-	JNE           one335
+	JNE           one345
 
-done336:
-done312:
+done346:
+done322:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7114,23 +7144,23 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $8-72
 	MOVQ     largest+56(FP), SI
 	MOVQ     sums+64(FP), DI
 
-rows337:
+rows347:
 	VBROADCASTSS floatff800000<>+0(SB), Z0
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x10, R9
-	JL           next339
+	JL           next349
 
-vectors338:
+vectors348:
 	VMOVUPS (CX)(R8*4), Z1
 	VMAXPS  Z1, Z0, Z0
 	ADDQ    $0x10, R8
 	SUBQ    $0x10, R9
-	JGE     vectors338
+	JGE     vectors348
 
-next339:
+next349:
 	ADDQ         $0x10, R9
-	JE           done340
+	JE           done350
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -7138,7 +7168,7 @@ next339:
 	VMOVUPS      (CX)(R8*4), K1, Z1
 	VMAXPS       Z1, Z0, Z0
 
-done340:
+done350:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -7151,13 +7181,13 @@ done340:
 	VBROADCASTSS  X0, Z0
 	VPXORD        Z2, Z2, Z2
 	CMPQ          d+0(FP), $0x00
-	JE            skip341
+	JE            skip351
 	XORQ          R8, R8
 	MOVQ          BX, R9
 	SUBQ          $0x10, R9
-	JL            next344
+	JL            next354
 
-vectors343:
+vectors353:
 	VMOVUPS      (CX)(R8*4), Z1
 	VSUBPS       Z0, Z1, Z1
 	VBROADCASTSS float42b20000<>+0(SB), Z3
@@ -7192,11 +7222,11 @@ vectors343:
 	VMOVUPS      Z1, (AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors343
+	JGE          vectors353
 
-next344:
+next354:
 	ADDQ         $0x10, R9
-	JE           done345
+	JE           done355
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -7234,7 +7264,7 @@ next344:
 	VADDPS       Z0, Z2, Z2
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done345:
+done355:
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
@@ -7250,19 +7280,19 @@ done345:
 	XORQ          R8, R8
 	MOVQ          BX, R9
 	SUBQ          $0x10, R9
-	JL            next347
+	JL            next357
 
-vectors346:
+vectors356:
 	VMOVUPS (AX)(R8*4), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(R8*4)
 	ADDQ    $0x10, R8
 	SUBQ    $0x10, R9
-	JGE     vectors346
+	JGE     vectors356
 
-next347:
+next357:
 	ADDQ      $0x10, R9
-	JE        done348
+	JE        done358
 	MOVQ      $-1, R10
 	BZHIQ     R9, R10, R10
 	KMOVW     R10, K1
@@ -7270,16 +7300,16 @@ next347:
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(R8*4)
 
-done348:
-	JMP summed342
+done358:
+	JMP summed352
 
-skip341:
+skip351:
 	XORQ R8, R8
 	MOVQ BX, R9
 	SUBQ $0x10, R9
-	JL   next350
+	JL   next360
 
-vectors349:
+vectors359:
 	VMOVUPS      (CX)(R8*4), Z1
 	VSUBPS       Z0, Z1, Z1
 	VBROADCASTSS float42b20000<>+0(SB), Z3
@@ -7313,11 +7343,11 @@ vectors349:
 	VADDPS       Z1, Z2, Z2
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors349
+	JGE          vectors359
 
-next350:
+next360:
 	ADDQ         $0x10, R9
-	JE           done351
+	JE           done361
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -7354,7 +7384,7 @@ next350:
 	VSCALEFPS    Z1, Z3, Z0
 	VADDPS       Z0, Z2, Z2
 
-done351:
+done361:
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
@@ -7365,13 +7395,13 @@ done351:
 	VADDPS        X0, X1, X1
 	VMOVSS        X1, (DI)
 
-summed342:
+summed352:
 	ADDQ     $0x04, SI
 	ADDQ     $0x04, DI
 	ADDQ     dStride+8(FP), AX
 	ADDQ     logitsStride+24(FP), CX
 	DECQ     DX
-	JNE      rows337
+	JNE      rows347
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7398,13 +7428,13 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $8-96
 	MOVQ     tanhC+48(FP), R10
 	MOVQ     h+64(FP), R11
 
-rows352:
+rows362:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x20, R13
-	JL   next354
+	JL   next364
 
-vectors353:
+vectors363:
 	VMOVUPS      (DX)(R12*4), Z0
 	VMOVUPS      64(DX)(R12*4), Z1
 	VMOVUPS      (BX)(R12*4), Z2
@@ -7662,14 +7692,14 @@ vectors353:
 	VMOVUPS      Z0, 64(R11)(R12*4)
 	ADDQ         $0x20, R12
 	SUBQ         $0x20, R13
-	JGE          vectors353
+	JGE          vectors363
 
-next354:
+next364:
 	ADDQ $0x20, R13
 	SUBQ $0x10, R13
-	JL   next356
+	JL   next366
 
-vectors355:
+vectors365:
 	VMOVUPS      (DX)(R12*4), Z0
 	VMOVUPS      (BX)(R12*4), Z1
 	VMOVUPS      (DI)(R12*4), Z2
@@ -7822,11 +7852,11 @@ vectors355:
 	VMOVUPS      Z0, (R11)(R12*4)
 	ADDQ         $0x10, R12
 	SUBQ         $0x10, R13
-	JGE          vectors355
+	JGE          vectors365
 
-next356:
+next366:
 	ADDQ         $0x10, R13
-	JE           done357
+	JE           done367
 	MOVQ         $-1, R14
 	BZHIQ        R13, R14, R14
 	KMOVW        R14, K1
@@ -7981,7 +8011,7 @@ next356:
 	VMULPS       Z0, Z2, Z0
 	VMOVUPS      Z0, K1, (R11)(R12*4)
 
-done357:
+done367:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -7991,7 +8021,7 @@ done357:
 	ADDQ     tanhCStride+56(FP), R10
 	ADDQ     hStride+72(FP), R11
 	DECQ     CX
-	JNE      rows352
+	JNE      rows362
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8015,13 +8045,13 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $8-96
 	MOVQ     dh+48(FP), R10
 	MOVQ     dc+64(FP), R11
 
-rows358:
+rows368:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x10, R13
-	JL   next360
+	JL   next370
 
-vectors359:
+vectors369:
 	VMOVUPS      (R10)(R12*4), Z0
 	VMOVUPS      (R9)(R12*4), Z1
 	VMOVUPS      (DI)(R12*4), Z2
@@ -8058,11 +8088,11 @@ vectors359:
 	VMOVUPS      Z1, (R11)(R12*4)
 	ADDQ         $0x10, R12
 	SUBQ         $0x10, R13
-	JGE          vectors359
+	JGE          vectors369
 
-next360:
+next370:
 	ADDQ         $0x10, R13
-	JE           done361
+	JE           done371
 	MOVQ         $-1, R14
 	BZHIQ        R13, R14, R14
 	KMOVW        R14, K1
@@ -8101,7 +8131,7 @@ next360:
 	VMOVUPS      Z0, K1, (BX)(R12*4)
 	VMOVUPS      Z1, K1, (R11)(R12*4)
 
-done361:
+done371:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -8111,7 +8141,7 @@ done361:
 	ADDQ     dhStride+56(FP), R10
 	ADDQ     dcStride+72(FP), R11
 	DECQ     CX
-	JNE      rows358
+	JNE      rows368
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8131,13 +8161,13 @@ TEXT ·gruGatesAVX512(SB), NOSPLIT, $8-64
 	MOVQ     hPrev+16(FP), SI
 	MOVQ     rh+32(FP), DI
 
-rows362:
+rows372:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x20, R9
-	JL   next364
+	JL   next374
 
-vectors363:
+vectors373:
 	VMOVUPS      (DX)(R8*4), Z0
 	VMOVUPS      64(DX)(R8*4), Z1
 	VMOVUPS      (BX)(R8*4), Z2
@@ -8241,14 +8271,14 @@ vectors363:
 	VMOVUPS      Z0, 64(DI)(R8*4)
 	ADDQ         $0x20, R8
 	SUBQ         $0x20, R9
-	JGE          vectors363
+	JGE          vectors373
 
-next364:
+next374:
 	ADDQ $0x20, R9
 	SUBQ $0x10, R9
-	JL   next366
+	JL   next376
 
-vectors365:
+vectors375:
 	VMOVUPS      (DX)(R8*4), Z0
 	VMOVUPS      (BX)(R8*4), Z1
 	VPXORD       Z5, Z5, Z5
@@ -8309,11 +8339,11 @@ vectors365:
 	VMOVUPS      Z0, (DI)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors365
+	JGE          vectors375
 
-next366:
+next376:
 	ADDQ         $0x10, R9
-	JE           done367
+	JE           done377
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -8376,13 +8406,13 @@ next366:
 	VMULPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*4)
 
-done367:
+done377:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     rhStride+40(FP), DI
 	DECQ     CX
-	JNE      rows362
+	JNE      rows372
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8402,13 +8432,13 @@ TEXT ·gruBlendAVX512(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     h+48(FP), DI
 
-rows368:
+rows378:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x20, R9
-	JL   next370
+	JL   next380
 
-vectors369:
+vectors379:
 	VMOVUPS      (BX)(R8*4), Z0
 	VMOVUPS      64(BX)(R8*4), Z1
 	VBROADCASTSS float41100000<>+0(SB), Z2
@@ -8476,14 +8506,14 @@ vectors369:
 	VMOVUPS      Z0, 64(DI)(R8*4)
 	ADDQ         $0x20, R8
 	SUBQ         $0x20, R9
-	JGE          vectors369
+	JGE          vectors379
 
-next370:
+next380:
 	ADDQ $0x20, R9
 	SUBQ $0x10, R9
-	JL   next372
+	JL   next382
 
-vectors371:
+vectors381:
 	VMOVUPS      (BX)(R8*4), Z0
 	VBROADCASTSS float41100000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
@@ -8526,11 +8556,11 @@ vectors371:
 	VMOVUPS      Z1, (DI)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors371
+	JGE          vectors381
 
-next372:
+next382:
 	ADDQ         $0x10, R9
-	JE           done373
+	JE           done383
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -8575,13 +8605,13 @@ next372:
 	VFMADD231PS  Z2, Z0, Z1
 	VMOVUPS      Z1, K1, (DI)(R8*4)
 
-done373:
+done383:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     hStride+56(FP), DI
 	DECQ     CX
-	JNE      rows368
+	JNE      rows378
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8601,13 +8631,13 @@ TEXT ·gruBlendBackwardAVX512(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     dh+48(FP), DI
 
-rows374:
+rows384:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x10, R9
-	JL   next376
+	JL   next386
 
-vectors375:
+vectors385:
 	VMOVUPS      (DI)(R8*4), Z0
 	VMOVUPS      (DX)(R8*4), Z1
 	VMOVUPS      (BX)(R8*4), Z2
@@ -8627,11 +8657,11 @@ vectors375:
 	VMOVUPS      Z0, (DI)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors375
+	JGE          vectors385
 
-next376:
+next386:
 	ADDQ         $0x10, R9
-	JE           done377
+	JE           done387
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -8653,13 +8683,13 @@ next376:
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*4)
 
-done377:
+done387:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     dhStride+56(FP), DI
 	DECQ     CX
-	JNE      rows374
+	JNE      rows384
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8680,13 +8710,13 @@ TEXT ·gruGatesBackwardAVX512(SB), NOSPLIT, $8-80
 	MOVQ     drh+32(FP), DI
 	MOVQ     dh+48(FP), R8
 
-rows378:
+rows388:
 	XORQ R9, R9
 	MOVQ AX, R10
 	SUBQ $0x10, R10
-	JL   next380
+	JL   next390
 
-vectors379:
+vectors389:
 	VMOVUPS      (DI)(R9*4), Z0
 	VMOVUPS      (BX)(R9*4), Z1
 	VMOVUPS      (SI)(R9*4), Z2
@@ -8702,11 +8732,11 @@ vectors379:
 	VMOVUPS      Z0, (BX)(R9*4)
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R10
-	JGE          vectors379
+	JGE          vectors389
 
-next380:
+next390:
 	ADDQ         $0x10, R10
-	JE           done381
+	JE           done391
 	MOVQ         $-1, R11
 	BZHIQ        R10, R11, R11
 	KMOVW        R11, K1
@@ -8724,14 +8754,14 @@ next380:
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (BX)(R9*4)
 
-done381:
+done391:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     drhStride+40(FP), DI
 	ADDQ     dhStride+56(FP), R8
 	DECQ     CX
-	JNE      rows378
+	JNE      rows388
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -101,9 +101,14 @@ func (m *machine) product(name string, vectors int) {
 				m.zero(sum(i, v))
 			}
 		}
+		// A short loop over k would not hide a memory's delay, only be slowed.
+		short := m.label("short")
+		m.CMPQ(m.argument("k"), operand.U8(64))
+		m.JL(operand.LabelRef(short))
 		m.prefetch(c, "cStride", height, vectors)
-		m.whenNot(source, func() { m.prefetch(source, "sourceStride", height, vectors) })
-		m.whenNot(out, func() { m.prefetch(out, "outStride", height, vectors) })
+		m.unlessNil(source, func() { m.prefetch(source, "sourceStride", height, vectors) })
+		m.unlessNil(out, func() { m.prefetch(out, "outStride", height, vectors) })
+		m.Label(short)
 
 		left := m.rowPointers(a, aStride, height)
 		panel, k := m.GP64(), m.param("k")
@@ -238,8 +243,8 @@ func (m *machine) advance(p, stride reg.GPVirtual, height int) {
 	}
 }
 
-// whenNot emits body to be skipped when p is nil.
-func (m *machine) whenNot(p reg.GPVirtual, body func()) {
+// unlessNil emits body to be skipped when p is nil.
+func (m *machine) unlessNil(p reg.GPVirtual, body func()) {
 	skip := m.label("skip")
 	m.TESTQ(p, p)
 	m.JE(operand.LabelRef(skip))
@@ -277,7 +282,7 @@ func (m *machine) epilogue(height, vectors int, last *lastMask, sum func(i, v in
 			m.ADDQ(s, p)
 		}
 	}
-	m.whenNot(source, func() {
+	m.unlessNil(source, func() {
 		each(source, "sourceStride", func(i, v int, mem operand.Mem, mask *lastMask) {
 			switch {
 			case mask == nil:
