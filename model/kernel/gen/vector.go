@@ -114,8 +114,9 @@ func (m *machine) polynomial(xs group, coefficients ...float64) group {
 	return p
 }
 
-// exp is eˣ by the method of Cephes' expf (S. Moshier, 1989): x = n·ln 2 + r with
-// |r| ≤ ½ ln 2 and a polynomial in r. Beyond the clamps the result is infinite or 0.
+// exp is eˣ: x = n·ln 2 + r with |r| ≤ ½ ln 2, where eʳ is the polynomial of degree
+// six with the least relative error, 3e-9, of those that begin 1 + r. Beyond the
+// clamps the result is infinite or 0.
 func (m *machine) exp(xs group) group {
 	const log2e, ln2Hi, ln2Lo = 1.44269504088896341, 0.693359375, -2.12194440e-4
 	xs = m.clamp(-104, 89, xs)
@@ -129,7 +130,7 @@ func (m *machine) exp(xs group) group {
 			m.subProduct(x, ns[i], c)
 		}
 	}
-	p := m.polynomial(xs, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1)
+	p := m.polynomial(xs, 1.381460205e-3, 8.368715199e-3, 4.166838788e-2, 1.666652065e-1, 4.999999345e-1, 1, 1)
 	for i := range p {
 		p[i] = m.scaleByPower(p[i], ns[i])
 	}
