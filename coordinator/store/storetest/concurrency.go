@@ -13,7 +13,7 @@ import (
 // others read.
 func testConcurrency(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f := newFixture(t, open(t))
-	const sweeps, points, page = 3, 120, 20
+	const sweeps, points, page = 2, 60, 20
 	var wait sync.WaitGroup
 	fail := func(err error) bool {
 		if err != nil {

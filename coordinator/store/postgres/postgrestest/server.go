@@ -1,0 +1,342 @@
+// Package postgrestest starts private Postgres servers for tests: a cluster in
+// a temporary folder, on a Unix socket, gone when the test ends. Where the
+// server programs are missing it installs Debian's package if it may; else the
+// test fails, it never skips. As root the server runs as another user, since
+// it refuses to run as root.
+package postgrestest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Server is a running private server.
+type Server struct {
+	bin    string
+	dir    string
+	runAs  *syscall.Credential
+	args   []string
+	output lockedBuffer
+
+	lock   sync.Mutex
+	cmd    *exec.Cmd
+	exited chan struct{}
+	made   atomic.Int64
+}
+
+// lockedBuffer takes the server's log.
+type lockedBuffer struct {
+	lock   sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return b.buffer.String()
+}
+
+// startTimeout bounds initdb, a start and a stop.
+const startTimeout = time.Minute
+
+// testSettings trade durability for speed: what was committed survives the
+// death of the server's processes, not that of the machine.
+var testSettings = []string{"fsync=off", "full_page_writes=off", "shared_buffers=64MB", "max_connections=200", "log_min_messages=fatal"}
+
+// Start starts a server for a test and stops it at its end. settings
+// (NAME=VALUE) add to those for tests, which do not survive a power failure.
+func Start(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	s, err := start(append(append([]string{}, testSettings...), settings...))
+	if err != nil {
+		t.Fatalf("private Postgres: %v", err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the server's log:\n%s", s.output.String())
+		}
+		if err := s.remove(); err != nil {
+			t.Errorf("private Postgres: %v", err)
+		}
+	})
+	return s
+}
+
+func start(settings []string) (*Server, error) {
+	bin, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	runAs, err := serverUser()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := temporaryFolder()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{bin: bin, dir: dir, runAs: runAs}
+	s.args = []string{"-D", filepath.Join(dir, "data"), "-k", dir, "-c", "listen_addresses="}
+	for _, setting := range settings {
+		s.args = append(s.args, "-c", setting)
+	}
+	if err := s.initialize(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := s.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+// temporaryFolder makes a folder whose path is short enough for a socket.
+func temporaryFolder() (string, error) {
+	const longestSocket = 100
+	parent := os.TempDir()
+	if len(parent)+len("/sweep-postgres-1234567890/.s.PGSQL.5432.lock") > longestSocket {
+		parent = "/tmp"
+	}
+	return os.MkdirTemp(parent, "sweep-postgres-")
+}
+
+// serverUser returns the user to run as, nil for the own one.
+func serverUser() (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
+		gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
+		if errUID == nil && errGID == nil {
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+		}
+	}
+	return nil, errors.New("as root there must be a user postgres or nobody to run the server as")
+}
+
+func (s *Server) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, name), args...)
+	cmd.Dir = s.dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.runAs, Setpgid: true}
+	return cmd
+}
+
+// initialize makes the cluster.
+func (s *Server) initialize() error {
+	if s.runAs != nil {
+		if err := os.Chown(s.dir, int(s.runAs.Uid), int(s.runAs.Gid)); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	out, err := s.command(ctx, "initdb", "-D", filepath.Join(s.dir, "data"), "-U", "sweep", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// Start starts the server again after Stop or Kill, and waits until it takes
+// connections.
+func (s *Server) Start() error {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	cmd := s.command(context.Background(), "postgres", s.args...)
+	cmd.Stdout, cmd.Stderr = &s.output, &s.output
+	// The server must not outlive a killed test. The kernel sends the signal
+	// when the starting thread ends, so that thread waits for the server.
+	setParentDeathSignal(cmd.SysProcAttr)
+	started := make(chan error)
+	exited := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ends is in its log
+			close(exited)
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	s.cmd, s.exited = cmd, exited
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	for {
+		conn, err := pgx.Connect(ctx, s.URL("postgres"))
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-exited:
+			return fmt.Errorf("the server ended:\n%s", s.output.String())
+		case <-ctx.Done():
+			return fmt.Errorf("the server does not answer: %w\n%s", err, s.output.String())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Stop ends the server in order, ending its sessions.
+func (s *Server) Stop() error { return s.end(syscall.SIGINT) }
+
+// Kill ends the server and its sessions with SIGKILL.
+func (s *Server) Kill() error { return s.end(syscall.SIGKILL) }
+
+func (s *Server) end(signal syscall.Signal) error {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	select {
+	case <-s.exited:
+		return nil
+	default:
+	}
+	target := s.cmd.Process.Pid
+	if signal == syscall.SIGKILL {
+		target = -target // the whole group, or the sessions would live on
+	}
+	if err := syscall.Kill(target, signal); err != nil {
+		return err
+	}
+	select {
+	case <-s.exited:
+		return nil
+	case <-time.After(startTimeout):
+		return fmt.Errorf("the server does not end:\n%s", s.output.String())
+	}
+}
+
+func (s *Server) remove() error {
+	return errors.Join(s.end(syscall.SIGQUIT), os.RemoveAll(s.dir))
+}
+
+// URL returns the address of a database of the server.
+func (s *Server) URL(database string) string {
+	return (&url.URL{
+		Scheme: "postgres", User: url.User("sweep"), Path: "/" + database,
+		RawQuery: url.Values{"host": {s.dir}, "port": {"5432"}}.Encode(),
+	}).String()
+}
+
+// Database makes a new, empty database and returns its address.
+func (s *Server) Database(t testing.TB) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := conn.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	name := fmt.Sprintf("test_%d", s.made.Add(1))
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	return s.URL(name)
+}
+
+// programs finds the folder of the server programs, of the highest version.
+func programs() (string, error) {
+	if bin := find(); bin != "" {
+		return bin, nil
+	}
+	if err := install(); err != nil {
+		return "", fmt.Errorf("no Postgres server was found (initdb and postgres in PATH or /usr/lib/postgresql/*/bin), and installing it failed: %w; install Debian's package postgresql, or your system's", err)
+	}
+	if bin := find(); bin != "" {
+		return bin, nil
+	}
+	return "", errors.New("the package postgresql was installed, but has no initdb in /usr/lib/postgresql/*/bin")
+}
+
+func find() string {
+	folders, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is well-formed
+	best, version := "", -1
+	for _, folder := range folders {
+		n, err := strconv.Atoi(filepath.Base(filepath.Dir(folder)))
+		if err == nil && n > version && complete(folder) {
+			best, version = folder, n
+		}
+	}
+	if best != "" {
+		return best
+	}
+	for _, folder := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/local/pgsql/bin", "/opt/homebrew/bin", "/usr/pgsql/bin") {
+		if complete(folder) {
+			return folder
+		}
+	}
+	return ""
+}
+
+func complete(folder string) bool {
+	for _, name := range []string{"initdb", "postgres"} {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// install installs Debian's package without the cluster that it would make and
+// start.
+func install() error {
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return errors.New("there is no apt-get here")
+	}
+	script := `set -e
+mkdir -p /etc/postgresql-common
+[ -e /etc/postgresql-common/createcluster.conf ] || echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.conf
+export DEBIAN_FRONTEND=noninteractive
+apt-get -q -o DPkg::Lock::Timeout=300 update
+apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold install --no-install-recommends postgresql`
+	shell := []string{"sh", "-c", script}
+	if os.Getuid() != 0 {
+		if _, err := exec.LookPath("sudo"); err != nil {
+			return errors.New("neither root nor sudo is there")
+		}
+		shell = append([]string{"sudo", "-n"}, shell...)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, shell[0], shell[1:]...).CombinedOutput()
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		return fmt.Errorf("%w: %s", err, strings.Join(lines[max(0, len(lines)-5):], "\n"))
+	}
+	return nil
+}

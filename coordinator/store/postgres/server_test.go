@@ -1,0 +1,207 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"sweep/coordinator/store/postgres"
+	"sweep/coordinator/store/postgres/postgrestest"
+	"sweep/sweep"
+)
+
+// execute runs statements past the store.
+func execute(t testing.TB, address, text string) {
+	t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := conn.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := conn.Exec(ctx, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	server := postgrestest.Start(t)
+	ctx := context.Background()
+
+	t.Run("AtOnce", func(t *testing.T) { // several programs migrate at once
+		address := server.Database(t)
+		var wait sync.WaitGroup
+		for range 4 {
+			wait.Go(func() {
+				s, err := postgres.Open(ctx, address)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+	})
+
+	t.Run("NewerSchema", func(t *testing.T) {
+		address := server.Database(t)
+		open(t, address)
+		execute(t, address, `INSERT INTO schema_migrations (number, name, applied_at) VALUES (1000, 'time_travel', now())`)
+		_, err := postgres.Open(ctx, address)
+		if !errors.Is(err, sweep.ErrNewerSchema) {
+			t.Fatalf("%v", err)
+		}
+		for _, want := range []string{"test_", "1000", "time_travel"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("the error does not name %s: %v", want, err)
+			}
+		}
+	})
+
+	t.Run("Refused", func(t *testing.T) {
+		for address, want := range map[string]string{
+			"postgres://user:secret@127.0.0.1:1/x?connect_timeout=2":  "cannot reach",
+			"postgres://user:secret@127.0.0.1:notaport/x":             "address",
+			server.URL("no_such_database") + "&password=secret":       "no_such_database",
+			"postgres://user:secret@127.0.0.1:1/x?sslmode=impossible": "address",
+		} {
+			_, err := postgres.Open(ctx, address)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", address, err)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("the error shows the password: %v", err)
+			}
+		}
+	})
+
+	t.Run("WithoutRights", func(t *testing.T) { // a user that may not make roles
+		address := server.Database(t)
+		execute(t, address, `CREATE USER plain; GRANT CREATE ON SCHEMA public TO plain`)
+		plain := strings.Replace(address, "sweep@", "plain@", 1)
+		s := open(t, plain)
+		if err := s.CreateSweep(ctx, "s1", &sweep.Submission{}, 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Query(ctx, `SELECT count(*) FROM results`, func([]string, []any) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestReaderRole: queries run by the role that reads, even for a superuser.
+func TestReaderRole(t *testing.T) {
+	server := postgrestest.Start(t)
+	s := open(t, server.Database(t))
+	ctx := context.Background()
+	var row []any
+	keep := func(_ []string, r []any) error { row = r; return nil }
+	if err := s.Query(ctx, `SELECT current_user::text, current_setting('transaction_read_only')`, keep); err != nil {
+		t.Fatal(err)
+	}
+	if row[0] != "sweep_reader" || row[1] != "on" {
+		t.Errorf("%v", row)
+	}
+	for _, text := range []string{
+		`SELECT pg_read_file('postgresql.conf')`,
+		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'sweep'`,
+		`SELECT setval('trials_trial_no_seq', 1)`,
+		`SELECT * FROM trials FOR UPDATE`,
+		`WITH d AS (DELETE FROM trials RETURNING *) SELECT * FROM d`,
+		`SELECT 1 INTO t`,
+		`SELECT 1) TO STDOUT; --`,
+	} {
+		if err := s.Query(ctx, text, keep); err == nil {
+			t.Errorf("%s was taken: %v", text, row)
+		}
+	}
+	// What a query sets does not stay on its connection.
+	if err := s.Query(ctx, `SELECT set_config('work_mem', '64kB', FALSE), set_config('role', 'none', FALSE)`, keep); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Query(ctx, `SELECT current_setting('work_mem'), current_user::text`, keep); err != nil {
+		t.Fatal(err)
+	}
+	if row[0] == "64kB" || row[1] != "sweep_reader" {
+		t.Errorf("a setting stayed: %v", row)
+	}
+}
+
+// TestTypes: values come in the types that SQLite has.
+func TestTypes(t *testing.T) {
+	server := postgrestest.Start(t)
+	s := open(t, server.Database(t))
+	var row []any
+	err := s.Query(context.Background(),
+		`SELECT 1::smallint, 2::integer, 3::bigint, 4::numeric, 4.5::numeric, 1e30::numeric, 1.5::real, TRUE, 'x'::text, 'x'::char(2), '{"a": 1}'::jsonb,
+			TIMESTAMPTZ '2026-03-01 12:00:00.5+02', ARRAY[1,2], NULL::text, 'a'::"char", INTERVAL '1 day', DATE '2026-03-01', 7::oid`,
+		func(_ []string, r []any) error { row = r; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []any{int64(1), int64(2), int64(3), int64(4), 4.5, 1e30, 1.5, true, "x", "x ", `{"a": 1}`, "2026-03-01T10:00:00.500000Z", "[1,2]", nil}
+	for i := range want {
+		if row[i] != want[i] {
+			t.Errorf("column %d: %#v, want %#v", i, row[i], want[i])
+		}
+	}
+}
+
+// TestServerKilled: what was recorded before the server died is there after,
+// and the store goes on by itself.
+func TestServerKilled(t *testing.T) {
+	server := postgrestest.Start(t)
+	s := open(t, server.Database(t))
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	const n = 300
+	if err := s.CreateSweep(ctx, "s1", &sweep.Submission{}, n); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(n) {
+		id := sweep.TrialID{Sweep: "s1", Index: i}
+		if i%100 == 50 {
+			if err := server.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_, err := s.Record(ctx, []sweep.Event{{Kind: sweep.EventStarted, TrialID: id, Execution: "x"}})
+			if err == nil {
+				t.Fatal("something was recorded without a server")
+			}
+			if err := server.Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// A broken connection of the pool may fail one call more: every method may be repeated.
+		deadline := time.Now().Add(30 * time.Second)
+		for {
+			_, err := s.AddTrials(ctx, "s1", 0, i, []sweep.Trial{{TrialID: id, Fingerprint: sweep.Fingerprint(fmt.Sprint(i))}})
+			if err == nil {
+				_, err = s.Record(ctx, []sweep.Event{{Kind: sweep.EventResult, TrialID: id, Execution: fmt.Sprint(i), Result: &sweep.Result{State: sweep.Completed}}})
+			}
+			if err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal(err)
+			}
+		}
+	}
+	progress, err := s.Progress(ctx, "s1")
+	if err != nil || progress != (sweep.Progress{Completed: n}) {
+		t.Errorf("%+v %v", progress, err)
+	}
+}
