@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"sweep/sweep"
-	"sweep/worker/trainer"
 	"sweep/worker/trainer/noop"
 )
 
@@ -72,16 +71,12 @@ func BenchmarkLaunch(b *testing.B) {
 // BenchmarkCheckpoint measures a large state on its way in and out, in bytes a
 // second of the two together.
 func BenchmarkCheckpoint(b *testing.B) {
-	wired, end, err := trainer.Loopback(&stub{train: echo})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer end()
+	process := launch(b, launcher(), "echo")
 	request := trial(nil)
 	request.Checkpoint = make([]byte, 64<<20)
 	b.SetBytes(2 * int64(len(request.Checkpoint)))
 	for b.Loop() {
-		if _, err := wired.Train(b.Context(), request, &counter{}); err != nil {
+		if _, err := process.Train(b.Context(), request, &counter{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -24,6 +24,11 @@
 // them. A process that ends while it is needed is a *DiedError. Every other
 // error is a fault of the machine or of the trainer.
 //
+// A cancelled trainer hears of it through its context and may send a last
+// checkpoint; one that does not return within 3 s is killed, so that after Train
+// a process is either idle or dead. A trainer that resumes from a checkpoint sends
+// the points before it again: a trial's curves are those of its last execution.
+//
 // The contract itself is trainerpb/trainer.proto; package trainertest holds the
 // suite that every trainer passes.
 package trainer

@@ -386,7 +386,7 @@ func TestSearchOrder(t *testing.T) {
 			t.Errorf("Launch(%q): %v, want %q", name, err, want)
 		}
 	}
-	if names := l.Names(); !reflect.DeepEqual(names, []string{"a", "b", noop.Name}) {
+	if names := l.Names(); !reflect.DeepEqual(names, []string{"a", "b", "echo", noop.Name}) {
 		t.Errorf("names %q", names)
 	}
 }

@@ -20,6 +20,8 @@ import (
 const (
 	// asNoop serves the trainer noop.
 	asNoop = "as-noop"
+	// asEcho serves a trainer that sends its checkpoint back.
+	asEcho = "as-echo"
 	// asWorker launches the example trainer from the directory in the second
 	// argument, trains with a fault until it is killed, and copies what the
 	// trainer writes to standard error.
@@ -38,6 +40,9 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case asNoop:
 			trainer.Serve(noop.New())
+			return
+		case asEcho:
+			trainer.Serve(&stub{train: echo, describe: noopDescription})
 			return
 		case asWorker:
 			beWorker(os.Args[2])
@@ -104,10 +109,14 @@ func beParent() {
 	_ = cmd.Wait()
 }
 
-// launcher knows noop and the example trainer.
+func noopDescription() (*sweep.Description, error) {
+	return noop.New().Describe(context.Background())
+}
+
+// launcher knows noop, echo and the example trainer.
 func launcher() *trainer.Launcher {
 	return &trainer.Launcher{
-		BuiltIn:      map[string][]string{noop.Name: {self(), asNoop}},
+		BuiltIn:      map[string][]string{noop.Name: {self(), asNoop}, "echo": {self(), asEcho}},
 		Path:         []string{examples},
 		StartTimeout: 30 * time.Second,
 		Log:          slog.New(slog.DiscardHandler),

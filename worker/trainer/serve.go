@@ -21,6 +21,10 @@ import (
 // parentInterval is how often a trainer looks whether its worker still lives.
 const parentInterval = time.Second
 
+// parent is the process that started this one. It is taken down before anything
+// else, so that hardly a parent can end unnoticed.
+var parent = os.Getppid()
+
 // Serve serves t to the worker that started this process, and returns when the
 // worker has closed it; main should return then. It must be called before
 // anything is written to standard output.
@@ -42,7 +46,7 @@ func Serve(t sweep.Trainer) {
 			"Put it into a directory of --trainer-path and name it in a sweep file: \"trainer: %s\".\n", name, name)
 		os.Exit(1)
 	}
-	go watchParent(os.Getppid())
+	go watchParent()
 	terminations := make(chan os.Signal, 1)
 	// Notify, not Ignore: what the trainer starts would inherit the latter.
 	signal.Notify(terminations, syscall.SIGTERM)
@@ -68,8 +72,8 @@ func serverOptions(s *streams) []grpc.ServerOption {
 }
 
 // watchParent kills this process, and what it has started, when its parent is no
-// longer the one it had. It runs as long as the process.
-func watchParent(parent int) {
+// longer the one that started it. It runs as long as the process.
+func watchParent() {
 	for range time.Tick(parentInterval) {
 		if os.Getppid() != parent {
 			killOwnGroup()

@@ -338,9 +338,9 @@ func (b *batches) Points(batch []sweep.Curve) error {
 	return b.counter.Points(batch)
 }
 
-// A state of 100 MiB passes in both directions.
+// A state of 100 MiB passes in both directions, through TLS and all.
 func TestLargeCheckpoint(t *testing.T) {
-	wired := loopback(t, &stub{train: echo})
+	wired := launch(t, launcher(), "echo")
 	request := trial(nil)
 	request.Checkpoint = bytes.Repeat([]byte("0123456789abcdef"), 100<<16)
 	sink := &trainertest.Sink{}
@@ -441,7 +441,32 @@ func TestUnknownTrainer(t *testing.T) {
 	if _, err := (&trainer.Launcher{}).Launch(t.Context(), "x"); !errors.Is(err, sweep.ErrNotFound) || errors.Is(err, fs.ErrPermission) {
 		t.Errorf("Launch of the zero Launcher: %v", err)
 	}
-	if names := launcher().Names(); !reflect.DeepEqual(names, []string{noop.Name, trainertest.ExampleName}) {
+	if names := launcher().Names(); !reflect.DeepEqual(names, []string{"echo", noop.Name, trainertest.ExampleName}) {
 		t.Errorf("names %q", names)
 	}
+}
+
+// FuzzDescription: no description that a trainer may send takes the worker down,
+// and what is accepted comes through the wire unchanged.
+func FuzzDescription(f *testing.F) {
+	f.Add([]byte(`{"name":"d","parameters":[{"name":"n","type":"integer","default":3,"enum":[3,1e400],"defaults":[{"when":{"n":[1]},"value":{"a":[null]}}]}]}`))
+	f.Add([]byte(`null`))
+	f.Add([]byte(`{"parameters":null,"metrics":[{}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := trainer.DecodeDescription(data)
+		if err != nil {
+			return
+		}
+		encoded, err := trainer.EncodeDescription(d)
+		if err != nil {
+			t.Fatalf("%+v cannot be encoded: %v", d, err)
+		}
+		again, err := trainer.DecodeDescription(encoded)
+		if err != nil {
+			t.Fatalf("%s: %v", encoded, err)
+		}
+		if once, err := trainer.EncodeDescription(again); err != nil || !bytes.Equal(once, encoded) {
+			t.Fatalf("%s becomes %s, %v", encoded, once, err)
+		}
+	})
 }

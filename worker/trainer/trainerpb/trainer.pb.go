@@ -260,7 +260,7 @@ type TrainRequest struct {
 	// The limit of points a curve; a trainer may send more.
 	Points int64 `protobuf:"varint,8,opt,name=points,proto3" json:"points,omitempty"`
 	// If not empty, the state to go on from: a checkpoint that an earlier Train
-	// with the same fingerprint sent.
+	// with the same fingerprint sent. The points before it are sent again.
 	Checkpoint    []byte `protobuf:"bytes,9,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

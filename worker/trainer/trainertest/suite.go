@@ -511,7 +511,7 @@ func testCancel(t *testing.T, s *suite) {
 		case <-time.After(30 * time.Second):
 			t.Fatal("no point within 30 s")
 		}
-		if test.want == context.Canceled {
+		if errors.Is(test.want, context.Canceled) {
 			cancel()
 		}
 		<-ctx.Done()

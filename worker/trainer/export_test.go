@@ -1,0 +1,7 @@
+package trainer
+
+// For tests outside the package.
+var (
+	DecodeDescription = decodeDescription
+	EncodeDescription = encodeDescription
+)
