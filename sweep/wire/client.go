@@ -1,0 +1,229 @@
+package wire
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"sweep/sweep"
+)
+
+// Client speaks to the active coordinator. It is a Controller and a
+// sweep.Reader whose errors have the same text, and mean the same to errors.Is
+// and errors.As, as the coordinator's own.
+type Client struct {
+	conn     *nats.Conn
+	version  int
+	patience time.Duration
+}
+
+const (
+	// patience is how long a client waits for a coordinator to come: longer than
+	// a standby takes.
+	patience = 6 * time.Second
+	// compressFrom is the size of a request from which it is compressed.
+	compressFrom = 8 << 10
+)
+
+// NewClient returns a client over a connection, which the caller keeps and closes.
+func NewClient(conn *nats.Conn) *Client {
+	return &Client{conn: conn, version: ControlVersion, patience: patience}
+}
+
+// Submit stores a new sweep and returns its id and its number of points.
+func (c *Client) Submit(ctx context.Context, submission *sweep.Submission) (id string, points int64, err error) {
+	var a controlAnswer
+	err = c.ask(ctx, "submit", controlRequest{Submission: submission}, &a)
+	return a.Sweep, a.Points, err
+}
+
+// Extend adds the points of a submission to a sweep and returns their number.
+func (c *Client) Extend(ctx context.Context, id string, submission *sweep.Submission) (points int64, err error) {
+	var a controlAnswer
+	err = c.ask(ctx, "extend", controlRequest{Sweep: id, Submission: submission}, &a)
+	return a.Points, err
+}
+
+// Pause keeps the waiting trials of a sweep from starting.
+func (c *Client) Pause(ctx context.Context, id string) error {
+	return c.ask(ctx, "pause", controlRequest{Sweep: id}, &controlAnswer{})
+}
+
+// Resume lets a paused sweep go on.
+func (c *Client) Resume(ctx context.Context, id string) error {
+	return c.ask(ctx, "resume", controlRequest{Sweep: id}, &controlAnswer{})
+}
+
+// Cancel ends a sweep and returns how many trials were queued or running.
+func (c *Client) Cancel(ctx context.Context, id string) (stopped int, err error) {
+	var a controlAnswer
+	err = c.ask(ctx, "cancel", controlRequest{Sweep: id}, &a)
+	return int(a.Trials), err
+}
+
+// Retry puts failed and cancelled trials back and returns their number.
+func (c *Client) Retry(ctx context.Context, id string) (trials int64, err error) {
+	var a controlAnswer
+	err = c.ask(ctx, "retry", controlRequest{Sweep: id}, &a)
+	return a.Trials, err
+}
+
+// SetPriority changes a sweep's priority.
+func (c *Client) SetPriority(ctx context.Context, id string, priority int) error {
+	return c.ask(ctx, "priority", controlRequest{Sweep: id, Priority: priority}, &controlAnswer{})
+}
+
+// Sweep implements sweep.Reader.
+func (c *Client) Sweep(ctx context.Context, reference string) (*sweep.SweepRecord, error) {
+	var record sweep.SweepRecord
+	if err := c.ask(ctx, "sweep", controlRequest{Sweep: reference}, &record); err != nil {
+		return nil, err
+	}
+	return &record, nil
+}
+
+// Sweeps implements sweep.Reader.
+func (c *Client) Sweeps(ctx context.Context, states ...sweep.SweepState) (records []sweep.SweepRecord, err error) {
+	err = c.ask(ctx, "sweeps", controlRequest{States: states}, &records)
+	return records, err
+}
+
+// Progress implements sweep.Reader.
+func (c *Client) Progress(ctx context.Context, id string) (progress sweep.Progress, err error) {
+	err = c.ask(ctx, "progress", controlRequest{Sweep: id}, &progress)
+	return progress, err
+}
+
+// Trial implements sweep.Reader.
+func (c *Client) Trial(ctx context.Context, id sweep.TrialID) (*sweep.TrialRecord, error) {
+	var record sweep.TrialRecord
+	if err := c.ask(ctx, "trial", controlRequest{Sweep: id.Sweep, Index: id.Index}, &record); err != nil {
+		return nil, err
+	}
+	return &record, nil
+}
+
+// Trials implements sweep.Reader.
+func (c *Client) Trials(ctx context.Context, query sweep.TrialQuery, yield func(*sweep.TrialRecord) error) error {
+	q := &trialQuery{TrialQuery: query, Values: make([]cell, len(query.Where))}
+	q.Where = append([]sweep.TrialCondition(nil), query.Where...)
+	for i := range q.Where {
+		q.Values[i], q.Where[i].Value = cell{q.Where[i].Value}, nil
+	}
+	return c.each(ctx, "trials", controlRequest{Query: q}, func(values *json.Decoder) error {
+		var record sweep.TrialRecord
+		if err := values.Decode(&record); err != nil {
+			return err
+		}
+		return yield(&record)
+	})
+}
+
+// Curves implements sweep.Reader.
+func (c *Client) Curves(ctx context.Context, id sweep.TrialID, metrics ...string) (curves []sweep.Curve, err error) {
+	err = c.ask(ctx, "curves", controlRequest{Sweep: id.Sweep, Index: id.Index, Metrics: metrics}, &curves)
+	return curves, err
+}
+
+// Query implements sweep.Reader.
+func (c *Client) Query(ctx context.Context, sql string, yield func(columns []string, row []any) error) error {
+	var columns []string
+	return c.each(ctx, "sql", controlRequest{SQL: sql}, func(values *json.Decoder) error {
+		var a rowAnswer
+		if err := values.Decode(&a); err != nil {
+			return err
+		}
+		if a.Columns != nil {
+			columns = a.Columns
+		}
+		if len(a.Row) != len(columns) {
+			return fmt.Errorf("a row of %d values in %d columns", len(a.Row), len(columns))
+		}
+		row := make([]any, len(a.Row))
+		for i, v := range a.Row {
+			row[i] = v.value
+		}
+		return yield(columns, row)
+	})
+}
+
+// ask makes a request whose answer is one value.
+func (c *Client) ask(ctx context.Context, operation string, request controlRequest, value any) error {
+	return c.each(ctx, operation, request, func(values *json.Decoder) error { return values.Decode(value) })
+}
+
+// each makes a request and calls next for each value of the answer.
+func (c *Client) each(ctx context.Context, operation string, request controlRequest, next func(*json.Decoder) error) error {
+	m, err := c.message(operation, &request)
+	if err != nil {
+		return err
+	}
+	for start := time.Now(); ; {
+		err := c.converse(ctx, m, next)
+		var away *UnreachableError
+		if !errors.As(err, &away) || away.Delivered || time.Since(start) > c.patience {
+			return err
+		}
+		// A standby may be about to take over.
+		select {
+		case <-time.After(reconnectWait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// message encodes a request.
+func (c *Client) message(operation string, request *controlRequest) (*nats.Msg, error) {
+	data, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", operation, err)
+	}
+	m := &nats.Msg{Subject: controlPrefix + operation, Header: nats.Header{versionHeader: {strconv.Itoa(c.version)}}}
+	if len(data) >= compressFrom {
+		var zipped bytes.Buffer
+		w := gzip.NewWriter(&zipped)
+		_, err := w.Write(data)
+		if err := errors.Join(err, w.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", operation, err)
+		}
+		data = zipped.Bytes()
+		m.Header.Set(encodingHeader, gzipEncoding)
+	}
+	m.Data = data
+	if limit := int(c.conn.MaxPayload()) - headroom; len(data) > limit {
+		return nil, fmt.Errorf("%s: the request has %d bytes, compressed, and the NATS server takes %d: raise its max_payload", operation, len(data), limit)
+	}
+	return m, nil
+}
+
+// converse sends a request and reads the values of its answer.
+func (c *Client) converse(ctx context.Context, m *nats.Msg, next func(*json.Decoder) error) error {
+	inbox, err := c.conn.SubscribeSync(c.conn.NewInbox())
+	if err != nil {
+		return fmt.Errorf("asking the coordinator: %w", err)
+	}
+	answer := &partReader{ctx: ctx, conn: c.conn, version: c.version, inbox: inbox}
+	defer answer.close()
+	m.Reply = inbox.Subject
+	if err := c.conn.PublishMsg(m); err != nil {
+		return fmt.Errorf("asking the coordinator: %w", err)
+	}
+	values := json.NewDecoder(answer)
+	for values.More() {
+		if err := next(values); err != nil {
+			if broken := answer.broken(); broken != nil {
+				return broken // a value that was cut off
+			}
+			return err
+		}
+	}
+	return answer.broken()
+}

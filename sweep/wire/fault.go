@@ -1,0 +1,127 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"sweep/sweep"
+)
+
+// UnreachableError says that no coordinator answers a client's request.
+type UnreachableError struct {
+	// Servers are the NATS servers asked.
+	Servers string
+	// Delivered says that the request may have been carried out all the same.
+	Delivered bool
+}
+
+// Error implements error.
+func (e *UnreachableError) Error() string {
+	if e.Delivered {
+		return fmt.Sprintf("the coordinator at %s stopped answering; whether it did what it was asked is not known: look at \"sweep status\"", e.Servers)
+	}
+	return fmt.Sprintf("no coordinator answers at %s: is \"sweep coordinator\" running?", e.Servers)
+}
+
+// VersionError says that two parties speak different versions of the protocol.
+type VersionError struct {
+	Client int `json:"client"`
+	Server int `json:"server"`
+}
+
+// Error implements error.
+func (e *VersionError) Error() string {
+	older := "this program is older: update it"
+	if e.Client > e.Server {
+		older = "the coordinator is older: update it, or use its version of this program"
+	}
+	return fmt.Sprintf("this program speaks version %d of the control protocol, the coordinator version %d: %s", e.Client, e.Server, older)
+}
+
+// fault is an error on its way to a client: the text, and what callers decide on.
+type fault struct {
+	Text string `json:"text"`
+	// Kinds name the sentinels that the error wraps.
+	Kinds     []string              `json:"kinds,omitempty"`
+	Parameter *sweep.ParameterError `json:"parameter,omitempty"`
+	Data      *dataFault            `json:"data,omitempty"`
+	Version   *VersionError         `json:"version,omitempty"`
+}
+
+// dataFault is a sweep.DataError.
+type dataFault struct {
+	Dataset string `json:"dataset"`
+	Problem string `json:"problem"`
+}
+
+// sentinels are the errors that callers decide on, by their names on the wire.
+var sentinels = map[string]error{
+	"not_found":       sweep.ErrNotFound,
+	"exists":          sweep.ErrExists,
+	"newer_schema":    sweep.ErrNewerSchema,
+	"no_point":        sweep.ErrNoPoint,
+	"too_many_points": sweep.ErrTooManyPoints,
+	"dataset_changed": sweep.ErrDatasetChanged,
+	"timeout":         context.DeadlineExceeded,
+}
+
+// encodeFault encodes an error.
+func encodeFault(err error) []byte {
+	f := fault{Text: err.Error()}
+	for name, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			f.Kinds = append(f.Kinds, name)
+		}
+	}
+	if p := (*sweep.ParameterError)(nil); errors.As(err, &p) {
+		f.Parameter = p
+		if _, err := json.Marshal(p.Value); err != nil { // the text has it
+			f.Parameter = &sweep.ParameterError{Parameter: p.Parameter, Problem: p.Problem, Nearest: p.Nearest}
+		}
+	}
+	errors.As(err, &f.Version)
+	if data := (*sweep.DataError)(nil); errors.As(err, &data) {
+		f.Data = &dataFault{data.Dataset, data.Err.Error()}
+	}
+	encoded, err := json.Marshal(f)
+	if err != nil { // no field of a fault can be at fault
+		return []byte(`{"text":"an error that cannot be sent"}`)
+	}
+	return encoded
+}
+
+// remoteError is an error of the server at the client: its text, and errors.Is
+// and errors.As as at the server.
+type remoteError struct {
+	text string
+	tree []error
+}
+
+func (e *remoteError) Error() string   { return e.text }
+func (e *remoteError) Unwrap() []error { return e.tree }
+
+// decodeFault decodes an error.
+func decodeFault(data []byte) error {
+	var f fault
+	if err := json.Unmarshal(data, &f); err != nil || f.Text == "" {
+		return fmt.Errorf("the server reports an error that cannot be read: %.200q", data)
+	}
+	e := &remoteError{text: f.Text}
+	for _, name := range f.Kinds {
+		if sentinel := sentinels[name]; sentinel != nil {
+			e.tree = append(e.tree, sentinel)
+		}
+	}
+	if f.Parameter != nil {
+		e.tree = append(e.tree, f.Parameter)
+	}
+	if f.Version != nil {
+		e.tree = append(e.tree, f.Version)
+	}
+	if f.Data != nil {
+		e.tree = append(e.tree, &sweep.DataError{Dataset: f.Data.Dataset, Err: errors.New(f.Data.Problem)})
+	}
+	return e
+}

@@ -1,0 +1,191 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+)
+
+// An answer of the control service is a stream of JSON values in parts of
+// bounded size. The server waits for the client's word before the next part, so
+// that a million rows need no memory at either end, and so that it notices a
+// client that has gone.
+const (
+	partHeader  = "Sweep-Part"
+	partMore    = "more"    // the client is to ask for the next
+	partEnd     = "end"     // the last of a whole answer, or an error
+	partWorking = "working" // nothing yet: still at it
+
+	askNext = "next"
+	askStop = "stop"
+
+	partSize = 256 << 10
+	// workingInterval is how often a server says that it is still at it, and
+	// silence after what either end gives the other up.
+	workingInterval = 2 * time.Second
+	silence         = 10 * time.Second
+)
+
+func partHeaders(part string) micro.Headers {
+	return micro.Headers{versionHeader: {strconv.Itoa(ControlVersion)}, partHeader: {part}}
+}
+
+// partWriter sends an answer's parts as they fill up.
+type partWriter struct {
+	ctx     context.Context
+	request micro.Request
+	conn    *nats.Conn
+	size    int
+	buffer  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (w *partWriter) Write(p []byte) (int, error) {
+	for written := 0; ; {
+		n := min(len(p)-written, w.size-w.buffer.Len())
+		w.buffer.Write(p[written : written+n])
+		written += n
+		if written == len(p) {
+			return written, nil
+		}
+		if err := w.flush(); err != nil {
+			return written, err
+		}
+	}
+}
+
+// flush sends a part and waits until the client asks for the next.
+func (w *partWriter) flush() error {
+	ctx, cancel := context.WithTimeout(w.ctx, silence)
+	defer cancel()
+	reply, err := w.conn.RequestMsgWithContext(ctx, &nats.Msg{
+		Subject: w.request.Reply(), Data: w.buffer.Bytes(), Header: nats.Header(partHeaders(partMore)),
+	})
+	if err != nil {
+		return fmt.Errorf("the client is gone: %w", err)
+	}
+	if string(reply.Data) != askNext {
+		return errors.New("the client wants no more")
+	}
+	w.buffer.Reset()
+	return nil
+}
+
+// work says from time to time that there is no answer yet, until ctx ends.
+func (w *partWriter) work(ctx context.Context) {
+	ticker := time.NewTicker(workingInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			// Whether it arrives does not matter: the next one may.
+			_ = w.conn.PublishMsg(&nats.Msg{Subject: w.request.Reply(), Header: nats.Header(partHeaders(partWorking))})
+		}
+	}
+}
+
+// partReader puts the parts of an answer together.
+type partReader struct {
+	ctx     context.Context
+	conn    *nats.Conn
+	version int
+	inbox   *nats.Subscription
+	part    []byte
+	// next is where the next part is to be asked for, "" if it need not be.
+	next string
+	err  error // io.EOF with the last part of a whole answer
+}
+
+// Read implements io.Reader.
+func (r *partReader) Read(p []byte) (int, error) {
+	for len(r.part) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		r.err = r.receive()
+	}
+	n := copy(p, r.part)
+	r.part = r.part[n:]
+	return n, nil
+}
+
+// receive takes the next part.
+func (r *partReader) receive() error {
+	if r.next != "" {
+		if err := r.conn.Publish(r.next, []byte(askNext)); err != nil {
+			return fmt.Errorf("asking for more of an answer: %w", err)
+		}
+		r.next = ""
+	}
+	for {
+		m, err := r.message()
+		if err != nil {
+			return err
+		}
+		server, err := strconv.Atoi(m.Header.Get(versionHeader))
+		if err != nil {
+			return errors.New("an answer without a version of the control protocol")
+		}
+		if m.Header.Get(micro.ErrorCodeHeader) != "" {
+			return decodeFault(m.Data)
+		}
+		if server != r.version {
+			return &VersionError{Client: r.version, Server: server}
+		}
+		switch part := m.Header.Get(partHeader); part {
+		case partWorking:
+		case partMore:
+			r.part, r.next = m.Data, m.Reply
+			return nil
+		case partEnd:
+			r.part = m.Data
+			return io.EOF
+		default:
+			return fmt.Errorf("a part of an answer of the unknown kind %q", part)
+		}
+	}
+}
+
+// message waits for a message, for as long as a server that works may be silent.
+func (r *partReader) message() (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(r.ctx, silence)
+	defer cancel()
+	m, err := r.inbox.NextMsgWithContext(ctx)
+	switch {
+	case err == nil:
+		return m, nil
+	case errors.Is(err, nats.ErrNoResponders):
+		return nil, &UnreachableError{Servers: r.conn.ConnectedUrlRedacted()}
+	case r.ctx.Err() != nil:
+		return nil, r.ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return nil, &UnreachableError{Servers: r.conn.ConnectedUrlRedacted(), Delivered: true}
+	default:
+		return nil, fmt.Errorf("waiting for the coordinator's answer: %w", err)
+	}
+}
+
+// broken returns why an answer is not whole.
+func (r *partReader) broken() error {
+	if errors.Is(r.err, io.EOF) {
+		return nil
+	}
+	return r.err
+}
+
+// close ends the conversation; a server that has more is told to stop.
+func (r *partReader) close() {
+	if r.next != "" {
+		_ = r.conn.Publish(r.next, []byte(askStop)) // else it notices later
+	}
+	_ = r.inbox.Unsubscribe() // or the connection is closed, and it is gone
+}
