@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"math"
 	"testing"
 )
@@ -80,9 +79,8 @@ func TestActivate(t *testing.T) {
 				out.check(t, "Activate")
 				dst.check(t, "Derivative")
 				for i, x := range src.Data {
-					near(t, fmt.Sprintf("Activate %v of %v", act, x), out.Data[i], activate(float64(x), act, slope), 1e-6*math.Abs(float64(x)))
-					near(t, fmt.Sprintf("Derivative %v", act), dst.Data[i],
-						float64(grad.Data[i])*derivative(float64(out.Data[i]), act, slope), 1e-6*math.Abs(float64(grad.Data[i])))
+					near(t, out.Data[i], activate(float64(x), act, slope), 1e-6*math.Abs(float64(x)), "Activate %v of %v", act, x)
+					near(t, dst.Data[i], float64(grad.Data[i])*derivative(float64(out.Data[i]), act, slope), 1e-6*math.Abs(float64(grad.Data[i])), "Derivative %v", act)
 				}
 				same := src.clone()
 				s.Activate(same.Data, same.Data, act, slope)

@@ -1,8 +1,8 @@
 package kernel
 
 import (
-	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -46,46 +46,47 @@ var gateLoops = []struct {
 		func(s *Set[float64], m []Matrix[float64]) { s.GRUGatesBackward(m[0], m[1], m[2], m[3]) }, [2]int{}},
 }
 
-// TestGates holds every level to the float64 loops, which TestLSTM and TestGRU
-// hold to the equations.
-func TestGates(t *testing.T) {
+// testGates holds a level to the float64 loops with one shape.
+func testGates(t *testing.T, s *Set[float32], r *rand.Rand, rows, n, gap int) {
 	for _, loop := range gateLoops {
-		t.Run(loop.name, func(t *testing.T) {
-			eachLevel(t, func(t *testing.T, s *Set[float32]) {
-				r := newRand(20)
-				for i, n := range sizes {
-					rows, gap := []int{1, 3, 0, 2}[i%4], []int{0, 5, 1}[i%3]
-					for _, aliased := range []bool{false, true} {
-						var fields []*field
-						var got []Matrix[float32]
-						var want []Matrix[float64]
-						for _, width := range loop.widths {
-							f := newField(r, rows, width*n, gap, canary)
-							fields, got, want = append(fields, f), append(got, f.Matrix), append(want, double(f.Matrix))
-						}
-						if aliased {
-							a, b := loop.alias[0], loop.alias[1]
-							if a == b {
-								continue
-							}
-							got[b], want[b] = got[a], want[a]
-						}
-						loop.run(s, got)
-						loop.run64(Float64(), want)
-						for q, m := range got {
-							fields[q].check(t, loop.name)
-							for i := range rows {
-								for j, x := range m.Row(i) {
-									w := want[q].Row(i)[j]
-									near(t, fmt.Sprintf("operand %d, %d×%d at %d,%d", q, rows, n, i, j), x, w, 4e-6*(1+math.Abs(w)))
-								}
-							}
-						}
+		for _, aliased := range []bool{false, true} {
+			var fields []*field
+			var got []Matrix[float32]
+			var want []Matrix[float64]
+			for _, width := range loop.widths {
+				f := newField(r, rows, width*n, gap, canary)
+				fields, got, want = append(fields, f), append(got, f.Matrix), append(want, double(f.Matrix))
+			}
+			if aliased {
+				a, b := loop.alias[0], loop.alias[1]
+				if a == b {
+					continue
+				}
+				got[b], want[b] = got[a], want[a]
+			}
+			loop.run(s, got)
+			loop.run64(Float64(), want)
+			for q, m := range got {
+				fields[q].check(t, loop.name)
+				for i := range rows {
+					for j, x := range m.Row(i) {
+						w := want[q].Row(i)[j]
+						near(t, x, w, 4e-6*(1+math.Abs(w)), "%s operand %d, %d×%d at %d,%d", loop.name, q, rows, n, i, j)
 					}
 				}
-			})
-		})
+			}
+		}
 	}
+}
+
+// TestLSTM and TestGRU hold the float64 loops to the equations.
+func TestGates(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		r := newRand(20)
+		for i, n := range sizes {
+			testGates(t, s, r, []int{1, 3, 0, 2}[i%4], n, []int{0, 5, 1}[i%3])
+		}
+	})
 }
 
 // random64 is a rows×cols matrix of normal random numbers.

@@ -86,11 +86,11 @@ func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 // vectorField is a field of one row.
 func vectorField(r *rand.Rand, n int, guard float32) *field { return newField(r, 1, n, 0, guard) }
 
-// near fails the test unless got is within tolerance of want.
-func near(t *testing.T, what string, got float32, want, tolerance float64) {
-	t.Helper()
+// near fails the test, which the format names, unless got is within tolerance of want.
+func near(t *testing.T, got float32, want, tolerance float64, format string, args ...any) {
 	if !(math.Abs(float64(got)-want) <= tolerance) {
-		t.Fatalf("%s: got %v, want %v ± %.2g", what, got, want, tolerance)
+		t.Helper() // here, as it costs more than the rest
+		t.Fatalf("%s: got %v, want %v ± %.2g", fmt.Sprintf(format, args...), got, want, tolerance)
 	}
 }
 

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -27,50 +28,54 @@ func reflector(n int, u []float64) Matrix[float64] {
 	return h
 }
 
+// testReflector checks one reflection of an n×cols matrix, there and back.
+func testReflector(t *testing.T, s *Set[float32], r *rand.Rand, n, cols, length, gap int) {
+	s64, name := Float64(), fmt.Sprintf("%d×%d by %d", n, cols, length)
+	q, g := newField(r, n, cols, gap, canary), newField(r, n, cols, gap, canary)
+	u, du := vectorField(r, length, nan), vectorField(r, length, canary)
+	before, beforeG, beforeDu := q.clone(), double(g.Matrix), double(du.Matrix).Data
+	u64 := double(u.Matrix).Data
+	h := reflector(n, u64)
+	product := func(m Matrix[float64]) Matrix[float64] {
+		var packed Packed[float64]
+		c := Dense(make([]float64, n*cols), n, cols)
+		s64.Pack(&packed, m)
+		s64.Multiply(c, h, &packed)
+		return c
+	}
+	same := func(what string, got, want Matrix[float64]) {
+		t.Helper()
+		for i, x := range got.Data {
+			near(t, float32(x), want.Data[i], 4e-6*float64(4+n), "%s of %s at %d", what, name, i)
+		}
+	}
+
+	s.ReflectLeft(q.Matrix, u.Data)
+	q.check(t, name)
+	same("product", double(q.Matrix), product(double(before)))
+
+	s.ReflectLeftBackward(q.Matrix, g.Matrix, u.Data, du.Data)
+	for _, f := range []*field{q, g, du} {
+		f.check(t, "backward of "+name)
+	}
+	same("undone product", double(q.Matrix), double(before))
+	same("gradient", double(g.Matrix), product(beforeG))
+	// TestReflectLeftGradient holds the float64 loop to differences. Short
+	// reflectors have large gradients, which cancel for the most part.
+	tolerance := 2e-5 * float64(1+cols) * (1 + 1/math.Sqrt(s64.SumSquares(u64)))
+	s64.ReflectLeftBackward(product(double(before)), beforeG, u64, beforeDu)
+	for i, x := range du.Data {
+		near(t, x, beforeDu[i], tolerance*(1+math.Abs(beforeDu[i])), "du of %s at %d", name, i)
+	}
+}
+
 func TestReflectLeft(t *testing.T) {
-	s64 := Float64()
 	eachLevel(t, func(t *testing.T, s *Set[float32]) {
 		r := newRand(50)
 		for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 16, 33} {
-			for _, cols := range sizes {
+			for i, cols := range sizes {
 				for _, length := range []int{0, 1, n / 2, n} {
-					name := fmt.Sprintf("%d×%d by %d", n, cols, length)
-					q, g := newField(r, n, cols, 3, canary), newField(r, n, cols, 2, canary)
-					u, du := vectorField(r, length, nan), vectorField(r, length, canary)
-					before, beforeG, beforeDu := q.clone(), double(g.Matrix), double(du.Matrix).Data
-					u64 := double(u.Matrix).Data
-					h := reflector(n, u64)
-					product := func(m Matrix[float64]) Matrix[float64] {
-						var packed Packed[float64]
-						c := Dense(make([]float64, n*cols), n, cols)
-						s64.Pack(&packed, m)
-						s64.Multiply(c, h, &packed)
-						return c
-					}
-					same := func(what string, got, want Matrix[float64]) {
-						t.Helper()
-						for i, x := range got.Data {
-							near(t, fmt.Sprintf("%s of %s at %d", what, name, i), float32(x), want.Data[i], 4e-6*float64(4+n))
-						}
-					}
-
-					s.ReflectLeft(q.Matrix, u.Data)
-					q.check(t, name)
-					same("product", double(q.Matrix), product(double(before)))
-
-					s.ReflectLeftBackward(q.Matrix, g.Matrix, u.Data, du.Data)
-					for _, f := range []*field{q, g, du} {
-						f.check(t, "backward of "+name)
-					}
-					same("undone product", double(q.Matrix), double(before))
-					same("gradient", double(g.Matrix), product(beforeG))
-					// TestReflectLeftGradient holds the float64 loop to differences. Short
-					// reflectors have large gradients, which cancel for the most part.
-					tolerance := 2e-5 * float64(1+cols) * (1 + 1/math.Sqrt(s64.SumSquares(u64)))
-					s64.ReflectLeftBackward(product(double(before)), beforeG, u64, beforeDu)
-					for i, x := range du.Data {
-						near(t, fmt.Sprintf("du of %s at %d", name, i), x, beforeDu[i], tolerance*(1+math.Abs(beforeDu[i])))
-					}
+					testReflector(t, s, r, n, cols, length, i%4)
 				}
 			}
 		}

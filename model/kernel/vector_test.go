@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"math"
 	"testing"
 )
@@ -27,13 +26,13 @@ func TestVectors(t *testing.T) {
 			s.Axpy(y.Data, 1.5, x.Data)
 			y.check(t, "Axpy")
 			for i, v := range y.Data {
-				near(t, fmt.Sprintf("Axpy of %d at %d", n, i), v, float64(before.Data[i])+1.5*float64(x.Data[i]), 1e-6)
+				near(t, v, float64(before.Data[i])+1.5*float64(x.Data[i]), 1e-6, "Axpy of %d at %d", n, i)
 			}
 			copy(before.Data, y.Data)
 			s.Scale(y.Data, -0.7)
 			y.check(t, "Scale")
 			for i, v := range y.Data {
-				near(t, fmt.Sprintf("Scale of %d at %d", n, i), v, -0.7*float64(before.Data[i]), 1e-6)
+				near(t, v, -0.7*float64(before.Data[i]), 1e-6, "Scale of %d at %d", n, i)
 			}
 		}
 	})
@@ -58,7 +57,7 @@ func TestOptimisers(t *testing.T) {
 					wantM.Data[i] = beta1*wantM.Data[i] + (1-beta1)*g
 					wantV.Data[i] = beta2*wantV.Data[i] + (1-beta2)*g*g
 					want.Data[i] -= rate * (wantM.Data[i] / bias1) / (math.Sqrt(wantV.Data[i]/bias2) + epsilon)
-					near(t, fmt.Sprintf("Adam of %d, step %d at %d", n, step, i), param.Data[i], want.Data[i], 2e-6*(1+math.Abs(want.Data[i])))
+					near(t, param.Data[i], want.Data[i], 2e-6*(1+math.Abs(want.Data[i])), "Adam of %d, step %d at %d", n, step, i)
 				}
 			}
 			for _, f := range []*field{param, m, v} {
@@ -72,8 +71,8 @@ func TestOptimisers(t *testing.T) {
 			s.RMSprop(param.Data, grad.Data, v.Data, rate, beta1, epsilon)
 			for i, g := range grad.Data {
 				second := beta1*wantV.Data[i] + (1-beta1)*float64(g)*float64(g)
-				near(t, "RMSprop v", v.Data[i], second, 1e-6*(1+second))
-				near(t, "RMSprop", param.Data[i], want.Data[i]-rate*float64(g)/(math.Sqrt(second)+epsilon), 1e-5)
+				near(t, v.Data[i], second, 1e-6*(1+second), "RMSprop v")
+				near(t, param.Data[i], want.Data[i]-rate*float64(g)/(math.Sqrt(second)+epsilon), 1e-5, "RMSprop")
 			}
 			param.check(t, "RMSprop")
 			v.check(t, "RMSprop")
@@ -83,8 +82,8 @@ func TestOptimisers(t *testing.T) {
 			s.Momentum(param.Data, grad.Data, velocity.Data, rate, beta1)
 			for i, g := range grad.Data {
 				second := beta1*wantV.Data[i] + float64(g)
-				near(t, "Momentum velocity", velocity.Data[i], second, 1e-6)
-				near(t, "Momentum", param.Data[i], want.Data[i]-rate*second, 1e-6)
+				near(t, velocity.Data[i], second, 1e-6, "Momentum velocity")
+				near(t, param.Data[i], want.Data[i]-rate*second, 1e-6, "Momentum")
 			}
 			param.check(t, "Momentum")
 			velocity.check(t, "Momentum")

@@ -1,0 +1,37 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// fuzzShapes runs test at every level with shapes that the fuzzer chooses.
+func fuzzShapes(f *testing.F, test func(t *testing.T, s *Set[float32], r *rand.Rand, a, b, c, gap int)) {
+	f.Add(uint64(1), uint8(13), uint8(33), uint8(3), uint8(0))
+	f.Add(uint64(2), uint8(1), uint8(16), uint8(0), uint8(9))
+	f.Fuzz(func(t *testing.T, seed uint64, a, b, c, gap uint8) {
+		for _, l := range Levels() {
+			s, err := Float32At(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, s, newRand(seed), int(a), int(b), int(c), int(gap))
+		}
+	})
+}
+
+func FuzzProducts(f *testing.F) {
+	fuzzShapes(f, func(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, gap int) {
+		testProducts(t, s, r, rows, cols, k, gap)
+		testTransposed(t, s, r, rows, cols, k, gap)
+	})
+}
+
+func FuzzLoops(f *testing.F) {
+	fuzzShapes(f, func(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, length, gap int) {
+		testColumns(t, s, r, rows, cols, gap)
+		testGates(t, s, r, rows%8, cols, gap)
+		testReflector(t, s, r, rows, cols, length%(rows+1), gap)
+		testSoftmax(t, s, r, rows, cols+1, gap)
+	})
+}
