@@ -156,7 +156,7 @@ func (e *execution) unannounced() bool {
 // train has the slot's trainer train the trial. A checkpoint that the trainer
 // cannot go on from is thrown away.
 func (e *execution) train() (*sweep.Result, error) {
-	process, err := e.slot.ensureTrainer(e.ctx, e.delivery.Trainer)
+	process, err := e.slot.ensureTrainer(e.ctx, &e.delivery.Job)
 	if err != nil {
 		return nil, &launchError{err}
 	}

@@ -88,7 +88,7 @@ func (p *process) Close() error {
 }
 
 func (p *process) Describe(context.Context) (*sweep.Description, error) {
-	return &sweep.Description{Name: p.name}, nil
+	return &sweep.Description{Name: p.name, ResultVersion: "1"}, nil
 }
 
 func (p *process) Validate(context.Context, sweep.ValidateRequest) (*sweep.Validation, error) {

@@ -12,7 +12,13 @@ type health struct {
 
 	mu  sync.Mutex
 	row []failure
+	// suspects are trials that failed here while others succeeded: what they do
+	// again says nothing about the machine.
+	suspects map[sweep.TrialID]bool
 }
+
+// maxSuspects bounds the memory for suspects; then they are forgotten.
+const maxSuspects = 4096
 
 // failure is an execution that ended by what may be the machine's fault.
 type failure struct {
@@ -22,22 +28,35 @@ type failure struct {
 	charged bool
 }
 
-func newHealth(limit int) *health { return &health{limit: limit} }
+func newHealth(limit int) *health {
+	return &health{limit: limit, suspects: map[sweep.TrialID]bool{}}
+}
 
 // succeeded ends the row.
 func (h *health) succeeded() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if len(h.suspects) > maxSuspects {
+		clear(h.suspects)
+	}
+	for _, f := range h.row {
+		if f.charged {
+			h.suspects[f.id] = true
+		}
+	}
 	h.row = nil
 }
 
 // failed adds a failure and returns the whole row if it makes the machine seem
-// broken: if limit different trials failed, or if limit·limit failures were the
+// broken: if limit different trials failed, or if limit failures were the
 // machine's without doubt (the trainer could not even be started). A trial that
 // keeps killing its trainer is only one: its own limit of attempts ends it.
 func (h *health) failed(f failure) (row []failure) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if f.charged && h.suspects[f.id] {
+		return nil
+	}
 	h.row = append(h.row, f)
 	trials := map[sweep.TrialID]bool{}
 	sure := 0
@@ -47,7 +66,7 @@ func (h *health) failed(f failure) (row []failure) {
 			sure++
 		}
 	}
-	if len(trials) < h.limit && sure < h.limit*h.limit {
+	if len(trials) < h.limit && sure < h.limit {
 		return nil
 	}
 	row, h.row = h.row, nil

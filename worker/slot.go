@@ -21,7 +21,7 @@ var (
 const (
 	// elsewhereDelay is how long a job that cannot run here waits before it is
 	// offered again: to another worker, if there is one.
-	elsewhereDelay = 30 * time.Second
+	elsewhereDelay = 5 * time.Second
 	// lostDelay paces attempts to find streams that are not there.
 	lostDelay = 500 * time.Millisecond
 )
@@ -33,6 +33,7 @@ type slot struct {
 
 	process sweep.Process
 	trainer string // the name of process
+	version string // its result version
 
 	mu        sync.Mutex
 	since     time.Time
@@ -119,9 +120,11 @@ func (s *slot) work(pulling, running context.Context, jobs *wire.JobConsumer) er
 	}
 }
 
-// ensureTrainer returns the slot's process of the named trainer, starting it if
-// it is not running.
-func (s *slot) ensureTrainer(ctx context.Context, name string) (sweep.Process, error) {
+// ensureTrainer returns the slot's process of a job's trainer, starting it if
+// it is not running. A trainer of another result version than the sweep was
+// submitted with would give other bits under the same fingerprint: it is refused.
+func (s *slot) ensureTrainer(ctx context.Context, job *wire.Job) (sweep.Process, error) {
+	name := job.Trainer
 	if s.process != nil && (s.trainer != name || !s.process.Alive()) {
 		s.closeTrainer()
 	}
@@ -130,7 +133,17 @@ func (s *slot) ensureTrainer(ctx context.Context, name string) (sweep.Process, e
 		if err != nil {
 			return nil, fmt.Errorf("start trainer %s: %w", name, err)
 		}
-		s.process, s.trainer = process, name
+		description, err := process.Describe(ctx)
+		if err != nil {
+			s.closeProcess(process)
+			return nil, fmt.Errorf("start trainer %s: %w", name, err)
+		}
+		s.process, s.trainer, s.version = process, name, description.ResultVersion
+	}
+	if job.ResultVersion != "" && job.ResultVersion != s.version {
+		here := s.version
+		s.closeTrainer() // it may be replaced while the worker runs
+		return nil, fmt.Errorf("trainer %s gives results of version %q here, the sweep was submitted for version %q: install the same release", name, here, job.ResultVersion)
 	}
 	return s.process, nil
 }

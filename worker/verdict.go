@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
+	"syscall"
 	"time"
 
 	"sweep/sweep"
@@ -21,7 +23,8 @@ type verdict struct {
 	broken error
 }
 
-// launchError says that a trainer process could not be started.
+// launchError says that a trainer process could not be started, or that it is
+// not the one that the sweep was submitted for.
 type launchError struct{ err error }
 
 func (e *launchError) Error() string { return e.err.Error() }
@@ -110,7 +113,8 @@ func (e *execution) notHere(err error) verdict {
 	return v
 }
 
-// crashed charges a failure to the trial that may be the machine's.
+// crashed charges a failure to the trial. It may be the machine's all the same,
+// unless the trainer ended by itself.
 func (e *execution) crashed(err error) verdict {
 	e.slot.worker.log.Warn("trial failed on its way", "trial", e.delivery.TrialID, "error", err)
 	stderr := ""
@@ -118,10 +122,35 @@ func (e *execution) crashed(err error) verdict {
 		stderr = e.process.Stderr()
 	}
 	v := e.released(true, err.Error(), stderr)
+	if endedItself(err, stderr) {
+		return v
+	}
 	if v.takenBack, v.broken = e.failed(true, err); v.broken != nil {
 		v.event.Release.Charged = false
 	}
 	return v
+}
+
+// death is the error of a trainer process that died, if it tells how.
+type death interface {
+	error
+	// Signaled reports whether a signal ended the process.
+	Signaled() bool
+}
+
+// endedItself reports whether a trainer died by a panic or an exit of its own,
+// and not because it lacked memory or disk: what its trial did, not the machine.
+func endedItself(err error, stderr string) bool {
+	var d death
+	if !errors.As(err, &d) || d.Signaled() {
+		return false
+	}
+	for _, lack := range []error{syscall.ENOMEM, syscall.ENOSPC} {
+		if strings.Contains(stderr, lack.Error()) {
+			return false
+		}
+	}
+	return !strings.Contains(stderr, "out of memory")
 }
 
 // failed counts a failure that may be the machine's.
