@@ -155,8 +155,13 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 	defer stopCollecting()
 	working, stopWorking := context.WithCancel(ctx)
 	defer stopWorking()
-	var coordinatorErr, workerErr error
+	var coordinatorErr, workerErr, diskErr error
 	var collectorDone, workerDone, shown sync.WaitGroup
+	shown.Go(func() {
+		if diskErr = watchDisk(working, l.home); diskErr != nil {
+			stopWorking()
+		}
+	})
 	collectorDone.Go(func() {
 		defer stopWorking() // nothing is worth doing that is not recorded
 		coordinatorErr = c.Run(collecting)
@@ -185,6 +190,8 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 		return nil, coordinatorErr
 	case waitErr == nil:
 		return finished, nil
+	case diskErr != nil:
+		return nil, diskErr
 	case workerErr != nil:
 		return nil, workerErr
 	case ctx.Err() != nil:
