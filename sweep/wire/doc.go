@@ -4,6 +4,8 @@
 //	SWEEP_JOBS    sweep.jobs.<pool>.<sweep>.<index>       work queue, one message a subject
 //	SWEEP_EVENTS  sweep.events.<sweep>.<index>.<kind>     work queue of the collector
 //	(no stream)   sweep.cancel.<sweep>                    broadcast to workers
+//	(no stream)   sweep.control.<operation>               requests to the active coordinator
+//	(no stream)   sweep.workers.<operation>               requests to all workers, or one
 //
 // Messages are JSON with a version. What cannot be read is terminated, counted
 // and logged: it comes from outside, so it never makes anything panic.

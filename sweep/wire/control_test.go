@@ -1,0 +1,510 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
+	"sweep/sweep/wire/wiretest"
+)
+
+// backend answers as a coordinator and its store would.
+type backend struct {
+	mu    sync.Mutex
+	calls []string
+	// fail, if set, is the answer to everything.
+	fail error
+	// rows of every list, and how many were taken.
+	rows  int
+	taken atomic.Int64
+	// hold, if set, delays answers until it is closed.
+	hold chan struct{}
+}
+
+func (b *backend) call(ctx context.Context, format string, args ...any) error {
+	b.mu.Lock()
+	b.calls = append(b.calls, fmt.Sprintf(format, args...))
+	b.mu.Unlock()
+	if b.hold != nil {
+		select {
+		case <-b.hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return b.fail
+}
+
+func (b *backend) heard() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.calls...)
+}
+
+func (b *backend) Submit(ctx context.Context, s *sweep.Submission) (string, int64, error) {
+	return "id-1", 1_000_000_000, b.call(ctx, "submit %s %d", s.Spec.Name, len(s.Source))
+}
+
+func (b *backend) Extend(ctx context.Context, id string, s *sweep.Submission) (int64, error) {
+	return 7, b.call(ctx, "extend %s %s", id, s.Spec.Name)
+}
+
+func (b *backend) Pause(ctx context.Context, id string) error  { return b.call(ctx, "pause %s", id) }
+func (b *backend) Resume(ctx context.Context, id string) error { return b.call(ctx, "resume %s", id) }
+func (b *backend) Cancel(ctx context.Context, id string) (int, error) {
+	return 3, b.call(ctx, "cancel %s", id)
+}
+
+func (b *backend) Retry(ctx context.Context, id string) (int64, error) {
+	return 4, b.call(ctx, "retry %s", id)
+}
+
+func (b *backend) SetPriority(ctx context.Context, id string, p int) error {
+	return b.call(ctx, "priority %s %d", id, p)
+}
+
+func record(id string) sweep.SweepRecord {
+	return sweep.SweepRecord{
+		ID: id, Name: "n", Trainer: "noop", Pool: "cpu", Priority: 2, State: sweep.SweepActive,
+		CreatedAt: time.Date(2026, 11, 21, 5, 0, 0, 1000, time.UTC),
+		Grids: []sweep.GridRecord{{Points: 5, Submission: sweep.Submission{
+			Source: strings.Repeat("# a long file\n", 50_000), Reuse: true, // 700 kB: more than two parts
+			Spec: sweep.Spec{Name: "n", Axes: []sweep.Axis{{Parameters: []sweep.AxisParameter{{Name: "lr", Values: sweep.Values{List: []any{"x", true}}}}}}},
+		}}},
+	}
+}
+
+func (b *backend) Sweep(ctx context.Context, reference string) (*sweep.SweepRecord, error) {
+	r := record(reference)
+	return &r, b.call(ctx, "sweep %s", reference)
+}
+
+func (b *backend) Sweeps(ctx context.Context, states ...sweep.SweepState) ([]sweep.SweepRecord, error) {
+	return []sweep.SweepRecord{record("a"), record("b"), record("c")}, b.call(ctx, "sweeps %v", states)
+}
+
+func (b *backend) Progress(ctx context.Context, id string) (sweep.Progress, error) {
+	return sweep.Progress{Pending: 1, Running: 2, Completed: 3}, b.call(ctx, "progress %s", id)
+}
+
+func trialRecord(index int64) *sweep.TrialRecord {
+	return &sweep.TrialRecord{
+		Trial: sweep.Trial{TrialID: sweep.TrialID{Sweep: "s", Index: index}, Parameters: sweep.Parameters{"lr": 0.5, "n": index, "z": []any{"a", nil}}, Fingerprint: "f"},
+		State: sweep.Completed, Executions: 1, Result: &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": 0.25}},
+	}
+}
+
+func (b *backend) Trial(ctx context.Context, id sweep.TrialID) (*sweep.TrialRecord, error) {
+	return trialRecord(id.Index), b.call(ctx, "trial %s", id)
+}
+
+func (b *backend) Trials(ctx context.Context, q sweep.TrialQuery, yield func(*sweep.TrialRecord) error) error {
+	var conditions []string
+	for _, w := range q.Where {
+		conditions = append(conditions, fmt.Sprintf("%s%s%T", w.Name, w.Operator, w.Value))
+	}
+	for i := range int64(b.rows) {
+		if err := yield(trialRecord(i)); err != nil {
+			return err
+		}
+		b.taken.Add(1)
+	}
+	return b.call(ctx, "trials %v %v %d", q.Sweeps, conditions, q.Limit)
+}
+
+func (b *backend) Curves(ctx context.Context, id sweep.TrialID, metrics ...string) ([]sweep.Curve, error) {
+	return []sweep.Curve{curve("a", 100_000), curve("b", 3)}, b.call(ctx, "curves %s %v", id, metrics)
+}
+
+// cells are values that databases return.
+var cells = []any{nil, true, int64(math.MaxInt64), 1.5, 2.0, math.Inf(1), "text", []byte{0, 255},
+	time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), []any{int64(1), "x"}, map[string]any{"f": "1"}}
+
+func (b *backend) Query(ctx context.Context, sql string, yield func([]string, []any) error) error {
+	columns := make([]string, len(cells))
+	for i := range columns {
+		columns[i] = fmt.Sprint("c", i)
+	}
+	for range b.rows {
+		if err := yield(columns, cells); err != nil {
+			return err
+		}
+		b.taken.Add(1)
+	}
+	return b.call(ctx, "query %s", sql)
+}
+
+func serve(t *testing.T, conn *nats.Conn, b *backend) (client *wire.Client, stop func()) {
+	t.Helper()
+	stop, err := open(t, conn, wire.Options{}).ServeControl(b, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop = sync.OnceFunc(stop)
+	t.Cleanup(stop)
+	return wire.NewClient(conn), stop
+}
+
+func TestCommandsReachTheCoordinator(t *testing.T) {
+	b := &backend{}
+	c, _ := serve(t, wiretest.Start(t), b)
+	ctx := t.Context()
+	submission := &sweep.Submission{Spec: sweep.Spec{Name: "grid"}, Source: strings.Repeat("# comment\n", 1<<20)}
+	if id, points, err := c.Submit(ctx, submission); id != "id-1" || points != 1_000_000_000 || err != nil {
+		t.Errorf("Submit = %s, %d, %v", id, points, err)
+	}
+	if points, err := c.Extend(ctx, "s", submission); points != 7 || err != nil {
+		t.Errorf("Extend = %d, %v", points, err)
+	}
+	if stopped, err := c.Cancel(ctx, "s"); stopped != 3 || err != nil {
+		t.Errorf("Cancel = %d, %v", stopped, err)
+	}
+	if trials, err := c.Retry(ctx, "s"); trials != 4 || err != nil {
+		t.Errorf("Retry = %d, %v", trials, err)
+	}
+	if err := errors.Join(c.Pause(ctx, "s"), c.Resume(ctx, "s"), c.SetPriority(ctx, "s", -2)); err != nil {
+		t.Error(err)
+	}
+	want := []string{"submit grid 10485760", "extend s grid", "cancel s", "retry s", "pause s", "resume s", "priority s -2"}
+	if got := b.heard(); !reflect.DeepEqual(got, want) {
+		t.Errorf("calls %q, want %q", got, want)
+	}
+}
+
+func TestReadingGivesWhatTheStoreGives(t *testing.T) {
+	b := &backend{rows: 3000}
+	c, _ := serve(t, wiretest.Start(t), b)
+	ctx := t.Context()
+	if got, err := c.Sweep(ctx, "x"); err != nil || !reflect.DeepEqual(*got, record("x")) {
+		t.Errorf("Sweep: %v, %v", got, err)
+	}
+	sweeps, err := c.Sweeps(ctx, sweep.SweepActive, sweep.SweepPaused)
+	if want := []sweep.SweepRecord{record("a"), record("b"), record("c")}; err != nil || !reflect.DeepEqual(sweeps, want) {
+		t.Errorf("Sweeps: %d, %v", len(sweeps), err)
+	}
+	if got, err := c.Progress(ctx, "x"); err != nil || got != (sweep.Progress{Pending: 1, Running: 2, Completed: 3}) {
+		t.Errorf("Progress = %+v, %v", got, err)
+	}
+	if got, err := c.Trial(ctx, sweep.TrialID{Sweep: "s", Index: 9}); err != nil || !reflect.DeepEqual(got, trialRecord(9)) {
+		t.Errorf("Trial = %+v, %v", got, err)
+	}
+	curves, err := c.Curves(ctx, sweep.TrialID{Sweep: "s", Index: 9}, "a", "b")
+	if err != nil || !reflect.DeepEqual(curves, []sweep.Curve{curve("a", 100_000), curve("b", 3)}) {
+		t.Errorf("Curves: %d, %v", len(curves), err)
+	}
+	n := int64(0)
+	query := sweep.TrialQuery{Sweeps: []string{"s"}, Limit: 5, Where: []sweep.TrialCondition{
+		{Name: "n", Operator: ">=", Value: int64(2)}, {Name: "lr", Operator: "=", Value: 2.0}, {Name: "x", Operator: "=", Value: nil},
+	}}
+	err = c.Trials(ctx, query, func(r *sweep.TrialRecord) error {
+		if !reflect.DeepEqual(r, trialRecord(n)) {
+			t.Fatalf("trial %d: %+v", n, r)
+		}
+		n++
+		return nil
+	})
+	if err != nil || n != 3000 || query.Where[0].Value != int64(2) {
+		t.Errorf("Trials: %d, %v, %v", n, err, query)
+	}
+	n = 0
+	err = c.Query(ctx, "SELECT 1", func(columns []string, row []any) error {
+		if len(columns) != len(cells) || columns[1] != "c1" || !reflect.DeepEqual(row, cells) {
+			t.Fatalf("row %d: %v %#v", n, columns, row)
+		}
+		n++
+		return nil
+	})
+	if err != nil || n != 3000 {
+		t.Errorf("Query: %d, %v", n, err)
+	}
+	want := []string{"sweep x", "sweeps [active paused]", "progress x", "trial s/9", "curves s/9 [a b]",
+		"trials [s] [n>=int64 lr=float64 x=<nil>] 5", "query SELECT 1"}
+	if got := b.heard(); !reflect.DeepEqual(got, want) {
+		t.Errorf("calls %q, want %q", got, want)
+	}
+}
+
+// A reader that has seen enough, or is gone, ends the query at the other end too.
+func TestReadingEndsEarly(t *testing.T) {
+	b := &backend{rows: 100_000_000}
+	c, _ := serve(t, wiretest.Start(t), b)
+	over := func() {
+		t.Helper()
+		last := int64(-1)
+		eventually(t, "the query ends at the other end", func() bool {
+			now := b.taken.Load()
+			still := now == last
+			last = now
+			return still
+		})
+		if last > 100_000 {
+			t.Errorf("%d rows were read for 10", last)
+		}
+		b.taken.Store(0)
+	}
+	enough := errors.New("enough")
+	n := 0
+	err := c.Query(t.Context(), "SELECT 1", func([]string, []any) error {
+		if n++; n == 10 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) {
+		t.Errorf("Query: %v", err)
+	}
+	over()
+	ctx, cancel := context.WithCancel(t.Context())
+	err = c.Query(ctx, "SELECT 1", func([]string, []any) error { cancel(); return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Query whose context ends: %v", err)
+	}
+	over()
+}
+
+func TestErrorsKeepTextAndType(t *testing.T) {
+	b := &backend{}
+	c, _ := serve(t, wiretest.Start(t), b)
+	ask := func() error { return c.Pause(t.Context(), "s") }
+
+	for _, sentinel := range []error{sweep.ErrNotFound, sweep.ErrExists, sweep.ErrNewerSchema, sweep.ErrNoPoint,
+		sweep.ErrTooManyPoints, sweep.ErrDatasetChanged, context.DeadlineExceeded} {
+		b.fail = fmt.Errorf("pausing sweep s:\n two lines: %w", sentinel)
+		if err := ask(); !errors.Is(err, sentinel) || err.Error() != b.fail.Error() {
+			t.Errorf("%v arrives as %v", b.fail, err)
+		}
+	}
+	b.fail = errors.New("something else")
+	if err := ask(); errors.Is(err, sweep.ErrNotFound) || err.Error() != b.fail.Error() {
+		t.Errorf("%v arrives as %v", b.fail, err)
+	}
+	b.fail = fmt.Errorf("point 3: %w", &sweep.ParameterError{Parameter: "model", Value: "gruu", Problem: "is unknown", Nearest: "gru"})
+	var parameter *sweep.ParameterError
+	if err := ask(); !errors.As(err, &parameter) || *parameter != *errors.Unwrap(b.fail).(*sweep.ParameterError) || err.Error() != b.fail.Error() {
+		t.Errorf("%v arrives as %v", b.fail, err)
+	}
+	b.fail = &sweep.ParameterError{Parameter: "lr", Value: math.NaN(), Problem: "must be finite"}
+	if err := ask(); !errors.As(err, &parameter) || parameter.Problem != "must be finite" || err.Error() != b.fail.Error() {
+		t.Errorf("%v arrives as %v", b.fail, err)
+	}
+	b.fail = &sweep.DataError{Dataset: "CBF", Err: os.ErrNotExist}
+	var data *sweep.DataError
+	if err := ask(); !errors.As(err, &data) || data.Dataset != "CBF" || err.Error() != b.fail.Error() {
+		t.Errorf("%v arrives as %v", b.fail, err)
+	}
+	// After rows, too.
+	b.fail, b.rows = sweep.ErrNotFound, 3000
+	n := 0
+	err := c.Query(t.Context(), "SELECT 1", func([]string, []any) error { n++; return nil })
+	if !errors.Is(err, sweep.ErrNotFound) || n == 0 {
+		t.Errorf("after %d rows %v", n, err)
+	}
+	b.fail = nil
+	err = c.Trials(t.Context(), sweep.TrialQuery{}, func(*sweep.TrialRecord) error { return sweep.ErrNoPoint })
+	if !errors.Is(err, sweep.ErrNoPoint) {
+		t.Errorf("the caller's own error arrives as %v", err)
+	}
+}
+
+// A client waits for a standby that takes over, and says clearly when none does.
+func TestClientWaitsForACoordinator(t *testing.T) {
+	conn := wiretest.Start(t)
+	var wait sync.WaitGroup
+	failed := make(chan error, 1)
+	wait.Go(func() { failed <- wire.NewClient(conn).Pause(t.Context(), "s") })
+	select {
+	case err := <-failed:
+		t.Fatalf("did not wait: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	b := &backend{}
+	_, stop := serve(t, conn, b)
+	if err := <-failed; err != nil {
+		t.Error(err)
+	}
+	stop()
+	err := wire.NewClient(conn).WithPatience(0).Pause(t.Context(), "s")
+	var away *wire.UnreachableError
+	if !errors.As(err, &away) || away.Delivered || !strings.Contains(err.Error(), "no coordinator answers") {
+		t.Errorf("without a coordinator: %v", err)
+	}
+	wait.Wait()
+}
+
+func TestCoordinatorThatStopsAnswersFirst(t *testing.T) {
+	b := &backend{hold: make(chan struct{})}
+	c, stop := serve(t, wiretest.Start(t), b)
+	failed := make(chan error, 1)
+	var wait sync.WaitGroup
+	wait.Go(func() { failed <- c.Pause(t.Context(), "s") })
+	eventually(t, "the request is being served", func() bool { return len(b.heard()) == 1 })
+	stop()
+	if err := <-failed; err == nil || !strings.Contains(err.Error(), "stops") {
+		t.Errorf("Pause: %v", err)
+	}
+	wait.Wait()
+}
+
+func TestSlowRequestsDoNotHoldUpOthers(t *testing.T) {
+	b := &backend{hold: make(chan struct{})}
+	c, _ := serve(t, wiretest.Start(t), b)
+	var wait sync.WaitGroup
+	for range 10 {
+		wait.Go(func() {
+			if err := c.Pause(t.Context(), "s"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, "all requests are being served", func() bool { return len(b.heard()) == 10 })
+	close(b.hold)
+	wait.Wait()
+}
+
+func TestOtherVersionsAreTold(t *testing.T) {
+	conn := wiretest.Start(t)
+	b := &backend{}
+	c, _ := serve(t, conn, b)
+	for version, want := range map[int]string{0: "this program is older", 2: "the coordinator is older"} {
+		err := c.WithVersion(version).Pause(t.Context(), "s")
+		var told *wire.VersionError
+		if !errors.As(err, &told) || told.Client != version || told.Server != wire.ControlVersion || !strings.Contains(err.Error(), want) {
+			t.Errorf("client of version %d: %v", version, err)
+		}
+	}
+	for _, m := range []struct {
+		subject, data, version, encoding, want string
+	}{
+		{"pause", `{}`, "", "", "without a version"},
+		{"fly", `{}`, "1", "", `no operation "fly"`},
+		{"pause", `junk`, "1", "", "cannot be read"},
+		{"pause", `junk`, "1", "gzip", "cannot be read"},
+		{"pause", `{}`, "1", "zstd", "unknown encoding"},
+		{"pause", `{"sweep":7}`, "1", "", "cannot be read"},
+		{"submit", `{}`, "1", "", "without a sweep"},
+		{"trials", `{"query":{"Where":[{}]}}`, "1", "", "without its conditions"},
+		{"trials", `{}`, "1", "", "without its conditions"},
+	} {
+		answer, err := conn.RequestMsg(&nats.Msg{
+			Subject: "sweep.control." + m.subject, Data: []byte(m.data),
+			Header: nats.Header{"Sweep-Version": {m.version}, "Content-Encoding": {m.encoding}},
+		}, 5*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(answer.Header.Get("Nats-Service-Error"), m.want) {
+			t.Errorf("%v: %v %s", m, answer.Header, answer.Data)
+		}
+	}
+	if got := b.heard(); len(got) != 0 {
+		t.Errorf("calls %q", got)
+	}
+
+	// A coordinator of another version, as a client sees it.
+	other := wiretest.Start(t)
+	s, err := other.Subscribe("sweep.control.*", func(m *nats.Msg) {
+		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Sweep-Part": {"end"}, "Sweep-Version": {"7"}}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Unsubscribe() })
+	var told *wire.VersionError
+	if err := wire.NewClient(other).Pause(t.Context(), "s"); !errors.As(err, &told) || told.Server != 7 {
+		t.Errorf("Pause: %v", err)
+	}
+}
+
+// host is a worker's presence.
+type host struct {
+	status  wire.WorkerStatus
+	mu      sync.Mutex
+	drained string
+}
+
+func (h *host) Status() wire.WorkerStatus {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.status
+	if s.Reason = h.drained; h.drained != "" {
+		s.State = wire.WorkerDrained
+	}
+	return s
+}
+
+func (h *host) set(reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.drained = reason
+}
+func (h *host) Drain(reason string) { h.set(reason) }
+func (h *host) Resume()             { h.set("") }
+
+func TestPresenceOfWorkers(t *testing.T) {
+	conn := wiretest.Start(t)
+	w := open(t, conn, wire.Options{})
+	c := wire.NewClient(conn)
+	if workers, err := c.Workers(t.Context()); err != nil || len(workers) != 0 {
+		t.Errorf("Workers = %v, %v; want none", workers, err)
+	}
+	var all []wire.WorkerStatus
+	for i, name := range []string{"host.example-2", "host.example-1"} {
+		h := &host{status: wire.WorkerStatus{
+			ID: fmt.Sprint("id", i), Name: name, Host: "host.example", Process: i, Pool: "cpu", State: wire.WorkerReady, StartedAt: time.Unix(1, 0).UTC(),
+			Slots: []wire.WorkerSlot{{Trial: &sweep.TrialID{Sweep: "s", Index: int64(i)}, Since: time.Unix(2, 0).UTC()}, {Since: time.Unix(3, 0).UTC()}},
+		}}
+		all = append([]wire.WorkerStatus{h.status}, all...)
+		stop, err := w.ServePresence(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
+	}
+	if err := conn.Publish("sweep.workers.status", []byte("junk")); err != nil {
+		t.Fatal(err)
+	}
+	if workers, err := c.Workers(t.Context()); err != nil || !reflect.DeepEqual(workers, all) {
+		t.Errorf("Workers = %+v, %v\nwant %+v", workers, err, all)
+	}
+	if s, err := c.DrainWorker(t.Context(), "host.example-1", "repair"); err != nil || s.Name != "host.example-1" || s.State != wire.WorkerDrained || s.Reason != "repair" {
+		t.Errorf("DrainWorker: %+v, %v", s, err)
+	}
+	workers, err := c.Workers(t.Context())
+	if err != nil || workers[0].Reason != "repair" || workers[1].Reason != "" {
+		t.Errorf("Workers = %+v, %v", workers, err)
+	}
+	if s, err := c.ResumeWorker(t.Context(), "host.example-1"); err != nil || s.State != wire.WorkerReady {
+		t.Errorf("ResumeWorker: %+v, %v", s, err)
+	}
+	if _, err := c.DrainWorker(t.Context(), "nobody", ""); !errors.Is(err, sweep.ErrNotFound) {
+		t.Errorf("DrainWorker of nobody: %v", err)
+	}
+	if _, err := c.DrainWorker(t.Context(), "host", ""); err == nil || !strings.Contains(err.Error(), "2 workers") {
+		t.Errorf("DrainWorker of several: %v", err)
+	}
+}
+
+func TestRedactedAddresses(t *testing.T) {
+	for address, want := range map[string]string{
+		"nats://localhost:4222":                       "nats://localhost:4222",
+		"nats://u:secret@a:4222,nats://u:secret@b:42": "nats://u:xxxxx@a:4222,nats://u:xxxxx@b:42",
+		"nats://token@a:4222":                         "nats://xxxxx@a:4222",
+		"localhost":                                   "localhost",
+	} {
+		if got := wire.Redacted(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}

@@ -1,0 +1,13 @@
+package wire
+
+import "time"
+
+// WithPatience and WithVersion return clients as tests want them.
+func (c *Client) WithPatience(d time.Duration) *Client {
+	return &Client{conn: c.conn, version: c.version, patience: d}
+}
+
+// WithVersion returns a client of another version.
+func (c *Client) WithVersion(version int) *Client {
+	return &Client{conn: c.conn, version: version, patience: c.patience}
+}
