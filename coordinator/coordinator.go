@@ -29,7 +29,9 @@ import (
 
 // Options are what a Coordinator needs and may be told.
 type Options struct {
-	// Store and Wire are required; the caller closes them after Run.
+	// Store and Wire are required; the caller closes them after Run. Without a
+	// Wire there is no Run: what changes sweeps changes the store alone, and a
+	// coordinator that runs sees it there within seconds.
 	Store sweep.Store
 	Wire  *wire.Wire
 	// Logger is slog.Default() if nil.
@@ -118,10 +120,10 @@ func New(options Options) *Coordinator {
 	}
 }
 
-// Run, which is called once, runs the sweeps until ctx ends, and then records what has arrived by
-// then. It waits for everything that it started. Neither a store nor a broker
-// that fails ends it, now or at the start, unless Options.Fatal says so: then
-// that error is returned.
+// Run runs the sweeps until ctx ends, and then records what has arrived by
+// then. It is called once, and waits for everything that it started. Neither a
+// store nor a broker that fails ends it, now or at the start, unless
+// Options.Fatal says so: then that error is returned.
 func (c *Coordinator) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -132,15 +134,15 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	close(c.ready)
 	parts := []func(context.Context) error{c.collect, c.schedule, c.reconcile}
 	errs := make([]error, len(parts))
-	var wait sync.WaitGroup
+	var running sync.WaitGroup
 	for i, part := range parts {
-		wait.Go(func() {
+		running.Go(func() {
 			if errs[i] = part(ctx); errs[i] != nil {
 				cancel()
 			}
 		})
 	}
-	wait.Wait()
+	running.Wait()
 	return errors.Join(errs...)
 }
 
@@ -185,25 +187,32 @@ func (c *Coordinator) setup(ctx context.Context) error {
 // not an error) or the error is fatal.
 func (c *Coordinator) persist(ctx context.Context, doing string, do func(context.Context) error) error {
 	trouble := outage{log: c.log, doing: doing}
-	for {
+	for ctx.Err() == nil {
 		err := do(ctx)
-		switch {
-		case err == nil:
+		if err == nil {
 			trouble.over()
 			return nil
-		case ctx.Err() != nil:
-			return nil
-		case c.options.Fatal(err):
+		}
+		if c.options.Fatal(err) {
 			return err
 		}
 		if wire.IsLost(err) {
 			c.lose()
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(trouble.failed(err)):
+		if ctx.Err() == nil {
+			wait(ctx, trouble.failed(err))
 		}
+	}
+	return nil
+}
+
+// wait returns after a while, or when ctx ends.
+func wait(ctx context.Context, while time.Duration) {
+	timer := time.NewTimer(while)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }
 
