@@ -16,9 +16,11 @@
 // the same call gives the same bits on every run, whichever goroutine makes it.
 // In the product methods an element of the result depends on its own row of A,
 // its own column of B and the number of columns of A only: splitting a batch by
-// rows changes no bit. Levels differ from one another in rounding, and so does
-// one level between processor architectures (the compiler fuses multiplications
-// with additions on some); a level name is part of a result for that reason.
+// rows changes no bit. Levels differ from one another in rounding; a level's name
+// is part of a result for that reason. An assembly level gives the same bits on
+// every processor, as it has no approximate instructions. The plain level does so
+// on one architecture (and GOAMD64) only: the compiler fuses multiplications with
+// additions on some.
 //
 // # Subnormal numbers
 //
