@@ -2,9 +2,9 @@ package model
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
 	"testing"
 	"time"
 
@@ -225,14 +225,8 @@ func TestValidationRefuses(t *testing.T) {
 	} {
 		_, err := NewTrainer().Validate(context.Background(), sweep.ValidateRequest{Parameters: resolve(t, point)})
 		var refused *sweep.ParameterError
-		if !asParameterError(err, &refused) || refused.Parameter != name {
+		if !errors.As(err, &refused) || refused.Parameter != name {
 			t.Errorf("%v: %v", point, err)
 		}
 	}
-}
-
-func asParameterError(err error, target **sweep.ParameterError) bool {
-	e, ok := err.(*sweep.ParameterError)
-	*target = e
-	return ok && !reflect.ValueOf(e).IsNil()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,7 +42,7 @@ func output(t testing.TB, home string, args ...string) (stdout, stderr string, c
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		if _, ok := err.(*exec.ExitError); !ok {
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
 			t.Fatal(err)
 		}
 	}
@@ -73,7 +74,7 @@ parameters:
   epochs: {value: 4}
   m1: {values: [4, 8], when: {model: spectral-rnn}}
 `)
-	misspelt := write(t, dir, "misspelt.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  modle: {values: [rnn]}\n")
+	misspelt := write(t, dir, "misspelt.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  modell: {values: [rnn]}\n")
 	wrongType := write(t, dir, "type.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  batch: {values: [16, many]}\n")
 	unknownSet := write(t, dir, "set.yaml", "parameters:\n  dataset: {values: [NoSuchSet]}\n")
 	refused := write(t, dir, "refused.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  m1: {values: [16, 64]}\n")

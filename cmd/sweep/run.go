@@ -98,7 +98,7 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if l.dataDir, err = s.dataDir(); err != nil {
 		return err
 	}
-	var out io.Writer = cmd.ErrOrStderr()
+	out := cmd.ErrOrStderr()
 	if options.quiet {
 		out = io.Discard
 	}

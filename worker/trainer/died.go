@@ -49,3 +49,7 @@ func telling(text string) string {
 	}
 	return line
 }
+
+// Signaled reports whether a signal ended the process, which may be the
+// machine's doing; a panic or an exit is the trainer's own.
+func (e *DiedError) Signaled() bool { return strings.HasPrefix(e.Exit, "signal: ") }
