@@ -52,6 +52,8 @@ type Options struct {
 	// Fatal tells the errors of the store that end Run, such as a full disk on a
 	// user's machine; nil means none: a coordinator goes on trying.
 	Fatal func(error) bool
+	// Metrics, if not nil, measures what the coordinator does.
+	Metrics *Metrics
 }
 
 // Defaults of Options.
@@ -106,9 +108,13 @@ func New(options Options) *Coordinator {
 	if options.Fatal == nil {
 		options.Fatal = func(error) bool { return false }
 	}
+	store := options.Store
+	if options.Metrics != nil {
+		store = &metered{Store: store, metrics: options.Metrics}
+	}
 	return &Coordinator{
 		options: options,
-		store:   options.Store,
+		store:   store,
 		wire:    options.Wire,
 		log:     options.Logger,
 		marks:   newMarks(),
@@ -127,6 +133,9 @@ func New(options Options) *Coordinator {
 func (c *Coordinator) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if c.options.Metrics != nil {
+		defer c.options.Metrics.lead(c.wire, c.store)()
+	}
 	err := c.start(ctx)
 	if err != nil || ctx.Err() != nil {
 		return err
