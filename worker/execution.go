@@ -69,6 +69,10 @@ func (e *execution) run(running context.Context) error {
 
 	result, err := e.train()
 	v := e.judge(e.ctx, result, err)
+	defer func() {
+		e.slot.worker.metrics.ended(v.event)
+		e.slot.worker.metrics.seconds.Observe(time.Since(e.started.Time).Seconds())
+	}()
 	if v.event == nil {
 		if err := e.delivery.Later(v.later); err != nil {
 			e.slot.worker.log.Warn("job not given back", "trial", e.delivery.TrialID, "error", err)
@@ -113,6 +117,7 @@ func (e *execution) heartbeat() (stop func()) {
 				wait.Go(func() { e.announce(ctx) })
 			case <-ticker.C:
 				if err := e.delivery.InProgress(); err != nil {
+					e.slot.worker.metrics.missed.Inc()
 					e.slot.worker.log.Warn("heartbeat not sent", "trial", e.delivery.TrialID, "error", err)
 				}
 			}

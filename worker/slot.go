@@ -125,7 +125,11 @@ func (s *slot) work(pulling, running context.Context, jobs *wire.JobConsumer) er
 // submitted with would give other bits under the same fingerprint: it is refused.
 func (s *slot) ensureTrainer(ctx context.Context, job *wire.Job) (sweep.Process, error) {
 	name := job.Trainer
-	if s.process != nil && (s.trainer != name || !s.process.Alive()) {
+	if s.process != nil && !s.process.Alive() {
+		s.worker.metrics.restarts.Inc()
+		s.closeTrainer()
+	}
+	if s.process != nil && s.trainer != name {
 		s.closeTrainer()
 	}
 	if s.process == nil {
@@ -133,6 +137,7 @@ func (s *slot) ensureTrainer(ctx context.Context, job *wire.Job) (sweep.Process,
 		if err != nil {
 			return nil, fmt.Errorf("start trainer %s: %w", name, err)
 		}
+		s.worker.metrics.starts.Inc()
 		description, err := process.Describe(ctx)
 		if err != nil {
 			s.closeProcess(process)

@@ -46,6 +46,7 @@ type Worker struct {
 	// stopGrace is how long a trainer may take to stop a trial before it is ended.
 	stopGrace time.Duration
 	slots     []*slot
+	metrics   *metrics
 }
 
 // BrokenError says that a worker stopped because its machine seems broken.
@@ -89,6 +90,7 @@ func New(options Options) *Worker {
 	w := &Worker{
 		options: options, wire: options.Wire, log: options.Logger.With("worker", options.Name),
 		health: newHealth(options.MachineFailures), stopGrace: stopGrace,
+		metrics: newMetrics(),
 	}
 	for i := range options.Slots {
 		w.slots = append(w.slots, newSlot(w, i))

@@ -1,0 +1,58 @@
+package worker
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sweep/sweep"
+)
+
+// metrics are a worker's figures for Prometheus.
+type metrics struct {
+	registry   *prometheus.Registry
+	executions *prometheus.CounterVec
+	seconds    prometheus.Histogram
+	starts     prometheus.Counter
+	restarts   prometheus.Counter
+	missed     prometheus.Counter
+}
+
+// How executions end.
+const (
+	endReleased = "released"
+	endGiven    = "given back"
+)
+
+func newMetrics() *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		executions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sweep_worker_executions_total", Help: "Executions that ended here, by how: completed, failed, released (without a result), given back (not run here)."}, []string{"end"}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "sweep_worker_execution_seconds", Help: "Time from a job's arrival to its acknowledgement.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 13)}), // 1 ms to 5 h
+		starts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sweep_worker_trainer_starts_total", Help: "Trainer processes started."}),
+		restarts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sweep_worker_trainer_restarts_total", Help: "Trainer processes that were found dead and replaced."}),
+		missed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sweep_worker_heartbeats_missed_total", Help: "Heartbeats of running trials that could not be sent."}),
+	}
+	m.registry.MustRegister(m.executions, m.seconds, m.starts, m.restarts, m.missed)
+	for _, end := range []string{string(sweep.Completed), string(sweep.Failed), endReleased, endGiven} {
+		m.executions.WithLabelValues(end) // shown from the start
+	}
+	return m
+}
+
+// ended counts an execution by its last event, nil if the job was given back.
+func (m *metrics) ended(event *sweep.Event) {
+	end := endGiven
+	switch {
+	case event == nil:
+	case event.Result != nil:
+		end = string(event.Result.State)
+	default:
+		end = endReleased
+	}
+	m.executions.WithLabelValues(end).Inc()
+}
