@@ -147,6 +147,18 @@ func TrialIDs(events []sweep.Event) []sweep.TrialID {
 	return slices.Compact(ids)
 }
 
+// Mentioned returns the executions that the events are about, by trial.
+func Mentioned(events []sweep.Event) map[sweep.TrialID][]string {
+	mentioned := make(map[sweep.TrialID][]string, len(events))
+	for i := range events {
+		id := cleanText(events[i].Execution)
+		if !slices.Contains(mentioned[events[i].TrialID], id) {
+			mentioned[events[i].TrialID] = append(mentioned[events[i].TrialID], id)
+		}
+	}
+	return mentioned
+}
+
 // LoadTrial hands a stored trial to the ledger.
 func (l *Ledger) LoadTrial(t *Trial) {
 	t.loaded = t.State
@@ -157,7 +169,8 @@ func (l *Ledger) LoadTrial(t *Trial) {
 // Trial returns a loaded trial, or nil.
 func (l *Ledger) Trial(id sweep.TrialID) *Trial { return l.trials[id] }
 
-// LoadExecution hands a stored execution of a loaded trial to the ledger.
+// LoadExecution hands a stored execution of a loaded trial to the ledger: it
+// needs those that the events mention and the one that started last.
 func (l *Ledger) LoadExecution(e *Execution) {
 	l.executions[executionKey{e.Trial.ID, e.ID}] = e
 }

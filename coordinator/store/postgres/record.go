@@ -18,7 +18,7 @@ func (s *Store) Record(ctx context.Context, events []sweep.Event) (sweep.RecordR
 	var report sweep.RecordReport
 	err := s.update(ctx, "record events", func(t *transaction) error {
 		r := recording{s: s, t: t, ledger: ledger.New(t.now), numbers: map[string]int64{}}
-		if err := r.load(ctx, ledger.TrialIDs(events)); err != nil {
+		if err := r.load(ctx, events); err != nil {
 			return err
 		}
 		var err error
@@ -48,7 +48,8 @@ const loadTrials = `SELECT t.trial_no, t.sweep_no, t.trial_index, t.state, t.div
 	JOIN trials AS t USING (sweep_no, trial_index)
 	LEFT JOIN outcomes AS o USING (trial_no)`
 
-func (r *recording) load(ctx context.Context, ids []sweep.TrialID) error {
+func (r *recording) load(ctx context.Context, events []sweep.Event) error {
+	ids := ledger.TrialIDs(events)
 	if err := r.findSweeps(ctx, ids); err != nil {
 		return err
 	}
@@ -67,7 +68,9 @@ func (r *recording) load(ctx context.Context, ids []sweep.TrialID) error {
 		}
 	}
 	byKey := map[int64]*ledger.Trial{}
+	mentioned := ledger.Mentioned(events)
 	var executed []int64
+	var executions []string
 	rows, err := r.t.Query(ctx, loadTrials, numbers, indices)
 	err = each(rows, err, func() error {
 		trial := &ledger.Trial{}
@@ -82,7 +85,9 @@ func (r *recording) load(ctx context.Context, ids []sweep.TrialID) error {
 		r.ledger.LoadTrial(trial)
 		byKey[trial.Key] = trial
 		if trial.Executions > 0 {
-			executed = append(executed, trial.Key)
+			for _, execution := range append(mentioned[trial.ID], trial.Execution) {
+				executed, executions = append(executed, trial.Key), append(executions, execution)
+			}
 		}
 		return nil
 	})
@@ -90,8 +95,8 @@ func (r *recording) load(ctx context.Context, ids []sweep.TrialID) error {
 		return err
 	}
 	rows, err = r.t.Query(ctx,
-		`SELECT trial_no, execution, worker, started_at, ended_at, outcome, charged, forgotten, checkpoint, reason, stderr
-		FROM executions WHERE trial_no = ANY($1)`, executed)
+		`SELECT DISTINCT trial_no, execution, worker, started_at, ended_at, outcome, charged, forgotten, checkpoint, reason, stderr
+		FROM executions JOIN unnest($1::bigint[], $2::text[]) AS k (trial_no, execution) USING (trial_no, execution)`, executed, executions)
 	return each(rows, err, func() error {
 		e := &ledger.Execution{}
 		var key int64

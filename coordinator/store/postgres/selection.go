@@ -94,7 +94,7 @@ func selection(query sweep.TrialQuery, numbers []int64) (string, []any, error) {
 		b.text.WriteString(" AND t.sweep_no = ANY(" + b.bind(numbers) + ")")
 	}
 	if len(query.States) > 0 {
-		b.text.WriteString(" AND t.state = ANY(" + b.bind(query.States) + ")")
+		b.text.WriteString(" AND t.state = ANY(" + b.bind(query.States) + ")" + indexed(query.States))
 	}
 	for _, c := range query.Where {
 		text, err := b.condition(c)
@@ -132,6 +132,23 @@ func (b *builder) order(name string, descending bool) {
 		b.text.WriteString("(" + value + ` #>> '{}') COLLATE "C"` + direction)
 	}
 	b.text.WriteString(", t.sweep_no, t.trial_index")
+}
+
+// indexed repeats a condition on states as the partial indices have it, if one
+// of them holds all such trials.
+func indexed(states []sweep.State) string {
+	pending, active := true, true
+	for _, state := range states {
+		pending = pending && state == sweep.Pending
+		active = active && (state == sweep.Queued || state == sweep.Running)
+	}
+	switch {
+	case pending:
+		return " AND t.state = 'pending'"
+	case active:
+		return " AND t.state IN ('queued', 'running')"
+	}
+	return ""
 }
 
 // condition builds one comparison.

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"sweep/coordinator/store/migrate"
 	"sweep/coordinator/store/sqlite"
+	"sweep/migrations"
 	"sweep/sweep"
 )
 
@@ -254,7 +256,11 @@ func TestNewerSchema(t *testing.T) {
 	if !errors.Is(err, sweep.ErrNewerSchema) {
 		t.Fatalf("%v", err)
 	}
-	for _, want := range []string{path, "1000", "time_travel", "version 2"} {
+	all, failure := migrate.Load(migrations.Files, "sqlite")
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	for _, want := range []string{path, "1000", "time_travel", fmt.Sprint("version ", len(all))} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not name %s: %v", want, err)
 		}

@@ -17,7 +17,7 @@ func (s *Store) Record(ctx context.Context, events []sweep.Event) (sweep.RecordR
 	var report sweep.RecordReport
 	err := s.update(ctx, "record events", func(t *transaction) error {
 		r := recording{s: s, t: t, ledger: ledger.New(t.now), numbers: map[string]int64{}}
-		if err := r.load(ctx, ledger.TrialIDs(events)); err != nil {
+		if err := r.load(ctx, events); err != nil {
 			return err
 		}
 		var err error
@@ -40,8 +40,9 @@ type recording struct {
 	numbers map[string]int64
 }
 
-func (r *recording) load(ctx context.Context, ids []sweep.TrialID) error {
-	for _, id := range ids {
+func (r *recording) load(ctx context.Context, events []sweep.Event) error {
+	mentioned := ledger.Mentioned(events)
+	for _, id := range ledger.TrialIDs(events) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func (r *recording) load(ctx context.Context, ids []sweep.TrialID) error {
 		}
 		r.ledger.LoadTrial(trial)
 		if trial.Executions > 0 {
-			if err := r.loadExecutions(ctx, trial); err != nil {
+			if err := r.loadExecutions(ctx, trial, append(mentioned[id], trial.Execution)); err != nil {
 				return err
 			}
 		}
@@ -84,10 +85,10 @@ func (r *recording) load(ctx context.Context, ids []sweep.TrialID) error {
 	return nil
 }
 
-func (r *recording) loadExecutions(ctx context.Context, trial *ledger.Trial) error {
+func (r *recording) loadExecutions(ctx context.Context, trial *ledger.Trial, executions []string) error {
 	rows, err := r.t.query(ctx,
 		`SELECT execution, worker, started_at, ended_at, outcome, charged, forgotten, checkpoint, reason, stderr
-		FROM executions WHERE trial_no = ?`, trial.Key)
+		FROM executions WHERE trial_no = ? AND execution IN (SELECT value FROM json_each(?))`, trial.Key, jsonText(executions))
 	return each(rows, err, func() error {
 		e := &ledger.Execution{Trial: trial}
 		var started, ended sql.NullString

@@ -74,7 +74,7 @@ func selection(query sweep.TrialQuery, numbers []int64) (string, []any, error) {
 		b.text.WriteString(" AND t.sweep_no IN (SELECT value FROM json_each(" + b.bind(jsonText(numbers)) + "))")
 	}
 	if len(query.States) > 0 {
-		b.text.WriteString(" AND t.state IN (SELECT value FROM json_each(" + b.bind(jsonText(query.States)) + "))")
+		b.text.WriteString(" AND t.state IN (SELECT value FROM json_each(" + b.bind(jsonText(query.States)) + "))" + indexed(query.States))
 	}
 	for _, c := range query.Where {
 		text, err := b.condition(c)
@@ -98,6 +98,23 @@ func selection(query sweep.TrialQuery, numbers []int64) (string, []any, error) {
 		b.text.WriteString("\nLIMIT " + b.bind(query.Limit))
 	}
 	return b.text.String(), b.args, nil
+}
+
+// indexed repeats a condition on states as the partial indices have it, if one
+// of them holds all such trials.
+func indexed(states []sweep.State) string {
+	pending, active := true, true
+	for _, state := range states {
+		pending = pending && state == sweep.Pending
+		active = active && (state == sweep.Queued || state == sweep.Running)
+	}
+	switch {
+	case pending:
+		return " AND t.state = 'pending'"
+	case active:
+		return " AND t.state IN ('queued', 'running')"
+	}
+	return ""
 }
 
 // condition builds one comparison.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"sweep/sweep"
 )
@@ -17,7 +18,7 @@ func Bench(b *testing.B, open func(b *testing.B) sweep.Store) {
 		b.Run(fmt.Sprint("RecordNoCurves/Batch", size), func(b *testing.B) { benchRecord(b, open(b), size, 0) })
 	}
 	b.Run("RecordSevenCurves/Batch200", func(b *testing.B) { benchRecord(b, open(b), 200, 7) })
-	b.Run("Progress", func(b *testing.B) { benchProgress(b, open(b)) })
+	b.Run("Million", func(b *testing.B) { benchMillion(b, open(b)) })
 }
 
 // pageSize is how many trials the dispatcher writes at once.
@@ -115,15 +116,73 @@ func benchRecord(b *testing.B, store sweep.Store, batch, curves int) {
 	b.ReportMetric(2*float64(done)/b.Elapsed().Seconds(), "events/s")
 }
 
-func benchProgress(b *testing.B, store sweep.Store) {
+// benchMillion measures what must not depend on the number of trials, on a
+// sweep of a million, half of them completed.
+func benchMillion(b *testing.B, store sweep.Store) {
 	f := newFixture(b, store)
-	const points = 100 * pageSize
+	const points = 1000 * pageSize
 	f.must(f.CreateSweep(f.ctx, "s1", submission("bench"), 1<<40))
 	for from := int64(0); from < points; from += pageSize {
-		f.write("s1", 0, from, benchTrials("s1", from, pageSize))
+		page := benchTrials("s1", from, pageSize)
+		f.write("s1", 0, from, page)
+		if from%(2*pageSize) == 0 {
+			events := make([]sweep.Event, len(page))
+			for i := range page {
+				result := completed(float64(page[i].Index%1009), "d")
+				result.Curves = nil
+				events[i] = f.finished(page[i].TrialID, fmt.Sprint("x", page[i].Index), result)
+			}
+			f.record(events...)
+		}
 	}
-	for b.Loop() {
-		_, err := f.Progress(f.ctx, "s1")
-		f.must(err)
+	var active []sweep.TrialID
+	pending, err := f.PendingTrials(f.ctx, "s1", 1000)
+	f.must(err)
+	for _, p := range pending {
+		active = append(active, p.TrialID)
+	}
+	f.must(f.MarkQueued(f.ctx, active))
+	ignore := func(*sweep.TrialRecord) error { return nil }
+	for _, step := range []struct {
+		name string
+		run  func() error
+	}{
+		{"Progress", func() error { _, err := f.Progress(f.ctx, "s1"); return err }},
+		{"Sweep", func() error { _, err := f.Sweep(f.ctx, "s1"); return err }},
+		{"Pending200", func() error { _, err := f.PendingTrials(f.ctx, "s1", 200); return err }},
+		{"Unheard", func() error { _, err := f.Store.Unheard(f.ctx, time.Now(), nil, 100); return err }},
+		{"RequeueAndQueue200", func() error {
+			if _, err := f.Requeue(f.ctx, active[:200]); err != nil {
+				return err
+			}
+			return f.MarkQueued(f.ctx, active[:200])
+		}},
+		{"Record200", func() error {
+			var events []sweep.Event
+			for _, id := range active[:100] {
+				execution := fmt.Sprint(f.clock.UnixNano())
+				events = append(events, f.started(id, execution), f.released(id, execution, false, "again"))
+			}
+			if _, err := f.Record(f.ctx, events); err != nil {
+				return err
+			}
+			return f.MarkQueued(f.ctx, active[:100])
+		}},
+		{"Trial", func() error { _, err := f.Trial(f.ctx, trialID("s1", points-1)); return err }},
+		{"First20", func() error {
+			return f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, Limit: 20}, ignore)
+		}},
+		{"Running", func() error {
+			return f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, States: []sweep.State{sweep.Queued, sweep.Running}}, ignore)
+		}},
+		{"Best20", func() error {
+			return f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: "validation_loss", Limit: 20}, ignore)
+		}},
+	} {
+		b.Run(step.name, func(b *testing.B) {
+			for b.Loop() {
+				f.must(step.run())
+			}
+		})
 	}
 }
