@@ -141,7 +141,7 @@ func (t *thin[F]) ahead(step int, next, h kernel.Matrix[F]) {
 		p = block(t.p, step, h.Rows)
 	}
 	t.set.Multiply(p, h, &t.intoP)
-	scaleAdd(next, t.d, h)
+	t.set.ScaleColumnsAdd(next, t.d, h)
 	t.set.MultiplyActivate(next, p, &t.outOfP, next, t.phi.activation, t.phi.slope)
 }
 
@@ -159,38 +159,23 @@ func (t *thin[F]) back(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[
 	if !add {
 		zero(dst)
 	}
-	scaleAdd(dst, t.d, delta)
+	t.set.ScaleColumnsAdd(dst, t.d, delta)
 	t.set.MultiplyAddDerivative(dst, block(t.q, slot, delta.Rows), &t.outOfQ, dst, out, t.phi.activation, t.phi.slope)
 }
 
 func (t *thin[F]) start(dst kernel.Matrix[F], slot int, delta kernel.Matrix[F]) {
 	zero(dst)
-	scaleAdd(dst, t.d, delta)
+	t.set.ScaleColumnsAdd(dst, t.d, delta)
 	t.set.MultiplyAdd(dst, block(t.q, slot, delta.Rows), &t.outOfQ)
 }
 
 func (t *thin[F]) accumulate(first, last, batch int, deltas, h kernel.Matrix[F]) {
 	t.set.TransposedAdd(t.dleft, deltas, t.p.Slice(first*batch, last*batch))
 	t.set.TransposedAdd(t.dright, h, t.q.Slice(0, (last-first)*batch))
-	for i := range deltas.Rows {
-		delta, state := deltas.Row(i)[:len(t.dd)], h.Row(i)[:len(t.dd)]
-		for j := range t.dd {
-			t.dd[j] += delta[j] * state[j]
-		}
-	}
+	t.set.ColumnProductSumsAdd(t.dd, deltas, h)
 }
 
 func (t *thin[F]) pullback() { t.matrix.PullbackFactors(t.dd, t.dleft, t.dright) }
-
-// scaleAdd is dst += d ∘ src, row by row.
-func scaleAdd[F kernel.Float](dst kernel.Matrix[F], d []F, src kernel.Matrix[F]) {
-	for i := range dst.Rows {
-		from, to := src.Row(i)[:len(d)], dst.Row(i)[:len(d)]
-		for j, s := range d {
-			to[j] += s * from[j]
-		}
-	}
-}
 
 // zero is m = 0.
 func zero[F kernel.Float](m kernel.Matrix[F]) {
