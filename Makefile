@@ -5,7 +5,7 @@
 GOLANGCI_VERSION ?= v2.15.0
 GO ?= go
 
-.PHONY: build test race lint generate bench clean
+.PHONY: build test race lint generate check-generated bench clean
 
 build:
 	$(GO) build -o bin/sweep ./cmd/sweep
@@ -21,6 +21,13 @@ race:
 lint:
 	$(GO) vet ./...
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION) run ./...
+
+# The checked-in assembly is what the generator writes.
+check-generated:
+	cd model/kernel/gen && $(GO) vet . && $(GO) test .
+
+generate:
+	$(GO) generate ./model/kernel ./worker/trainer/...
 
 clean:
 	rm -rf bin
