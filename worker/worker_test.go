@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -207,13 +208,14 @@ func TestCancel(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		indices []int64
-	}{{"trial", []int64{7, 1}}, {"sweep", nil}} {
+		stopped map[int64]bool // trials 1 and 2 are of the sweep, 3 is of another
+	}{
+		{"trial", []int64{7, 1}, map[int64]bool{1: true}},
+		{"sweep", nil, map[int64]bool{1: true, 2: true}},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			finish := make(chan struct{})
-			r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
-				if request.Index == 1 {
-					return p.until(ctx)
-				}
+			r := newRig(t, func(ctx context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
 				select {
 				case <-ctx.Done():
 					return nil, ctx.Err()
@@ -221,22 +223,27 @@ func TestCancel(t *testing.T) {
 					return outcome(request), nil
 				}
 			})
-			other := job(2)
+			other := job(3)
 			other.Sweep = "other"
-			r.publish(job(1), other)
-			w := r.start(worker.Options{Slots: 2})
-			eventually(t, "both run", func() bool { s := w.Status(); return s[0].Trial.Sweep != "" && s[1].Trial.Sweep != "" })
-			if err := r.wire.Cancel("s", 2); err != nil {
-				t.Fatal(err)
-			}
+			r.publish(job(1), job(2), other)
+			w := r.start(worker.Options{Slots: 3})
+			eventually(t, "all run", func() bool {
+				return !slices.ContainsFunc(w.Status(), func(s worker.SlotStatus) bool { return s.Trial.Sweep == "" })
+			})
 			if err := r.wire.Cancel("s", c.indices...); err != nil {
 				t.Fatal(err)
 			}
-			if got := r.release(1, 1); got.Charged || got.Reason != "cancelled" {
-				t.Errorf("release %+v", got)
+			for i := range c.stopped {
+				if got := r.release(i, 1); got.Charged || got.Reason != "cancelled" {
+					t.Errorf("release %+v", got)
+				}
 			}
 			close(finish)
-			r.result(2)
+			for i := int64(1); i <= 3; i++ {
+				if !c.stopped[i] {
+					r.result(i)
+				}
+			}
 			r.queueEmpties()
 		})
 	}
