@@ -58,6 +58,7 @@ func (s *settings) readPlan(ctx context.Context, path string, launcher sweep.Lau
 		grid:  decoded.Grid,
 		notes: decoded.Notes,
 	}
+	chooseSelect(&p.submission.Spec.Select, description)
 	dataDir, err := s.dataDir()
 	if err != nil {
 		return nil, err
@@ -66,6 +67,24 @@ func (s *settings) readPlan(ctx context.Context, path string, launcher sweep.Lau
 		return nil, decoded.Locate(err)
 	}
 	return p, nil
+}
+
+// chooseSelect fills in what a sweep file leaves open: trials compete by
+// validation loss, apart by data set and model, where the trainer knows these.
+func chooseSelect(choice *sweep.Select, d *sweep.Description) {
+	if choice.By == "" && d.Metric("validation_loss") != nil {
+		choice.By = "validation_loss"
+	}
+	if metric := d.Metric(choice.By); choice.Goal == "" && metric != nil {
+		choice.Goal = metric.Goal
+	}
+	if len(choice.Group) == 0 {
+		for _, name := range []string{"dataset", "model"} {
+			if d.Parameter(name) != nil {
+				choice.Group = append(choice.Group, name)
+			}
+		}
+	}
 }
 
 // validate asks the trainer about the points, once for all replicates of each,

@@ -43,7 +43,8 @@ const rateWindow = 30 * time.Second
 func newProgress(store sweep.Store, record *sweep.SweepRecord, out io.Writer) *progress {
 	p := &progress{store: store, sweep: record, out: out, started: time.Now(), before: -1}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+		p.width = 80
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			p.width = width
 		}
 	}
