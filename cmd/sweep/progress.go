@@ -16,7 +16,7 @@ import (
 // progress shows how a sweep advances: one line that is drawn again on a
 // terminal, a plain line at growing intervals elsewhere.
 type progress struct {
-	store sweep.Store
+	store sweep.Reader
 	sweep *sweep.SweepRecord
 	out   io.Writer
 	// width is the terminal's, 0 if out is none.
@@ -40,7 +40,7 @@ type sample struct {
 // rateWindow is the time over which the rate is taken.
 const rateWindow = 30 * time.Second
 
-func newProgress(store sweep.Store, record *sweep.SweepRecord, out io.Writer) *progress {
+func newProgress(store sweep.Reader, record *sweep.SweepRecord, out io.Writer) *progress {
 	p := &progress{store: store, sweep: record, out: out, started: time.Now(), before: -1}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.width = 80
@@ -144,7 +144,11 @@ func (p *progress) bestSoFar(ctx context.Context, now time.Time) string {
 		}
 		return nil
 	})
-	p.bestAfter = now.Add(max(2*time.Second, 30*time.Since(start)))
+	wait := 2 * time.Second
+	if p.best == "" {
+		wait = 300 * time.Millisecond
+	}
+	p.bestAfter = now.Add(max(wait, 30*time.Since(start)))
 	return p.best
 }
 
