@@ -179,7 +179,7 @@ func someValues(v sweep.Values) string {
 // earlierRate is the flop rate of a core that this store's finished trials of
 // the trainer reached; 0 if there are none.
 func (s *settings) earlierRate(cmd *cobra.Command, trainerName string) float64 {
-	results, err := s.openStore(cmd.Context())
+	results, err := s.openReader(cmd.Context())
 	if err != nil {
 		return 0 // only a reckoning: expand works without a store
 	}

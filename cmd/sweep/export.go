@@ -71,7 +71,7 @@ type trialLine struct {
 	Curves []plainCurve `json:"curves,omitempty"`
 }
 
-func exportLines(cmd *cobra.Command, results sweep.Store, query sweep.TrialQuery, withCurves bool, out io.Writer) error {
+func exportLines(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuery, withCurves bool, out io.Writer) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	return results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
@@ -88,13 +88,13 @@ func exportLines(cmd *cobra.Command, results sweep.Store, query sweep.TrialQuery
 }
 
 // writeLines prints the trials of a query as JSON lines.
-func writeLines(cmd *cobra.Command, results sweep.Store, query sweep.TrialQuery) error {
+func writeLines(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuery) error {
 	return exportLines(cmd, results, query, false, cmd.OutOrStdout())
 }
 
 // exportCSV writes a column a parameter and summary metric of the trainer's
 // description, so that the header is known before the first trial.
-func exportCSV(cmd *cobra.Command, results sweep.Store, record *sweep.SweepRecord, query sweep.TrialQuery, out io.Writer) error {
+func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery, out io.Writer) error {
 	var parameters, metrics []string
 	for _, g := range record.Grids {
 		for _, p := range g.Submission.Description.Parameters {

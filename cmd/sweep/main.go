@@ -110,16 +110,21 @@ kept in a database and answer to "sweep table", "sweep trials" and SQL.`,
 	root.CompletionOptions.HiddenDefaultCmd = false
 	var s settings
 	s.addFlags(root.PersistentFlags())
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return s.resolve(cmd) }
 	root.AddGroup(
 		&cobra.Group{ID: "train", Title: "Train:"},
 		&cobra.Group{ID: "ask", Title: "Ask the results:"},
+		&cobra.Group{ID: "cluster", Title: "Train on a cluster:"},
 		&cobra.Group{ID: "write", Title: "Write sweep files:"},
 	)
 	root.AddCommand(
 		newRun(&s),
 		newTrainer(&s),
 		newStatus(&s), newTable(&s), newTrials(&s), newCurves(&s), newSQL(&s), newExport(&s),
+		newSubmit(&s), newWatch(&s), newExtend(&s), newPause(&s), newResume(&s), newCancel(&s), newRetry(&s), newPriority(&s),
+		newCoordinator(&s), newWorker(&s), newWorkers(&s), newDrain(&s), newMigrate(&s), newNATS(),
 		newExpand(&s), newSchema(&s),
+		newConfig(&s),
 		newVersion(),
 	)
 	usageArguments(root)

@@ -274,7 +274,7 @@ func sameSweep(record *sweep.SweepRecord, submission *sweep.Submission) (bool, e
 }
 
 // conclude prints the result of a finished sweep and decides the exit code.
-func conclude(cmd *cobra.Command, results sweep.Store, record *sweep.SweepRecord) error {
+func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord) error {
 	ctx := cmd.Context()
 	counts, err := results.Progress(ctx, record.ID)
 	if err != nil {

@@ -19,14 +19,20 @@ import (
 type settings struct {
 	home        string
 	store       string
+	nats        string
+	configFile  string
 	data        string
 	trainerPath []string
 	logLevel    string
+	// origins tell where the settings in force come from; see resolve.
+	origins map[string]string
 }
 
 func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.home, "home", "", "directory of the local database and broker (default $SWEEP_HOME, then the user's data directory)")
 	flags.StringVar(&s.store, "store", "", "database: a path, sqlite:PATH or postgres://… (default $SWEEP_STORE, then sweep.db in the home directory)")
+	flags.StringVar(&s.nats, "nats", "", "NATS servers of a cluster, as nats://HOST:4222; without them commands use the local database (default $SWEEP_NATS)")
+	flags.StringVar(&s.configFile, "config", "", "file of settings, lines of NAME=VALUE (default $SWEEP_CONFIG, then sweep/sweep.conf in the user's configuration directory)")
 	flags.StringVar(&s.data, "data", "", "directory of the data sets, with ucr/, mnist/ … in it (default $SWEEP_DATA, then data in the home directory)")
 	flags.StringSliceVar(&s.trainerPath, "trainer-path", filepath.SplitList(os.Getenv("SWEEP_TRAINER_PATH")), "directories of further trainers' executables (default $SWEEP_TRAINER_PATH)")
 	flags.StringVar(&s.logLevel, "log-level", "warn", "what is logged to standard error: debug, info, warn or error")
@@ -108,10 +114,10 @@ func (s *settings) logger(cmd *cobra.Command) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})), nil
 }
 
-// findSweep opens the store and the sweep that a command's optional argument
+// findSweep opens the results and the sweep that a command's optional argument
 // names, the newest if there is none.
-func (s *settings) findSweep(ctx context.Context, args []string) (sweep.Store, *sweep.SweepRecord, error) {
-	results, err := s.openStore(ctx)
+func (s *settings) findSweep(ctx context.Context, args []string) (reader, *sweep.SweepRecord, error) {
+	results, err := s.openReader(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

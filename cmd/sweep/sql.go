@@ -26,7 +26,7 @@ Exit codes: 0 done, 1 the database refuses the statement.`,
   sweep sql "SELECT * FROM best_trials" --format csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			results, err := s.openStore(cmd.Context())
+			results, err := s.openReader(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -30,7 +30,7 @@ func newStatus(s *settings) *cobra.Command {
 		Use:     "status [SWEEP]",
 		Short:   "List sweeps and how far they are",
 		GroupID: "ask",
-		Long: `List the sweeps of the store, newest first, or one of them: SWEEP is an id, the
+		Long: `List the sweeps, newest first, or one of them: SWEEP is an id, the
 beginning of one, a name, or "latest".
 
 Exit codes: 0 done, 4 no such sweep.`,
@@ -38,7 +38,7 @@ Exit codes: 0 done, 4 no such sweep.`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			results, err := s.openStore(ctx)
+			results, err := s.openReader(ctx)
 			if err != nil {
 				return err
 			}

@@ -52,7 +52,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 			if !slices.Contains(report.Formats, options.format) {
 				return usageError("--format %s: expected one of %s", options.format, strings.Join(report.Formats, ", "))
 			}
-			results, err := s.openStore(cmd.Context())
+			results, err := s.openReader(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 
 // buildTable gathers the sweeps' completed trials: the named ones, all, or the
 // newest sweep that has a row for the table.
-func buildTable(ctx context.Context, results sweep.Store, kind string, references []string, all bool, by report.Selection) (*report.Table, error) {
+func buildTable(ctx context.Context, results sweep.Reader, kind string, references []string, all bool, by report.Selection) (*report.Table, error) {
 	records, err := tableSweeps(ctx, results, references)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func buildTable(ctx context.Context, results sweep.Store, kind string, reference
 	return collection.UCR(by), nil
 }
 
-func tableSweeps(ctx context.Context, results sweep.Store, references []string) ([]sweep.SweepRecord, error) {
+func tableSweeps(ctx context.Context, results sweep.Reader, references []string) ([]sweep.SweepRecord, error) {
 	if len(references) == 0 {
 		return results.Sweeps(ctx)
 	}

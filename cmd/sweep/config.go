@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+// Where a setting in force comes from, apart from files.
+const (
+	fromFlag    = "flag"
+	fromDefault = "default"
+)
+
+// settable are the flags that the environment and the settings file set too, as
+// SWEEP_NAME: the same names in both, so that one file serves this program,
+// systemd (EnvironmentFile) and containers (env_file).
+var settable = []string{"home", "store", "nats", "data", "trainer-path", "log-level",
+	"slots", "pool", "name", "grace", "listen", "ack-wait", "lease", "replicas"}
+
+// variable is the environment's name of a setting.
+func variable(name string) string {
+	return "SWEEP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+// resolve sets the command's flags that were not given from the environment,
+// then from the settings file.
+func (s *settings) resolve(cmd *cobra.Command) error {
+	s.origins = map[string]string{}
+	if cmd.Hidden {
+		return nil // the trainer of a worker has no settings
+	}
+	lines, err := s.readFile()
+	if err != nil {
+		return err
+	}
+	for _, name := range settable {
+		flag := cmd.Flags().Lookup(name)
+		if flag == nil {
+			continue
+		}
+		line, inFile := lines[variable(name)]
+		environment := os.Getenv(variable(name))
+		switch {
+		case flag.Changed:
+			s.origins[name] = fromFlag
+		case environment != "":
+			s.origins[name] = "environment " + variable(name)
+			err = set(flag, environment)
+		case inFile:
+			s.origins[name] = line.place
+			err = set(flag, line.value)
+		default:
+			s.origins[name] = fromDefault
+		}
+		if err != nil {
+			return usageError("%s: %s: %w", s.origins[name], variable(name), err)
+		}
+	}
+	return nil
+}
+
+func set(flag *pflag.Flag, value string) error {
+	if flag.Value.Type() == "stringSlice" { // paths
+		value = strings.Join(filepath.SplitList(value), ",")
+	}
+	return flag.Value.Set(value)
+}
+
+// fileLine is a setting in the settings file.
+type fileLine struct {
+	value, place string
+}
+
+// readFile reads the settings file. Only one that was asked for must be there.
+func (s *settings) readFile() (map[string]fileLine, error) {
+	path, asked := s.configFile, true
+	if path == "" {
+		path = os.Getenv("SWEEP_CONFIG")
+	}
+	if path == "" {
+		asked = false
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return nil, nil // nobody's home: no file
+		}
+		path = filepath.Join(dir, "sweep", "sweep.conf")
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && !asked {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("settings file: %w", err)
+	}
+	return parseSettings(path, text)
+}
+
+// parseSettings reads lines of NAME=VALUE; empty lines and those that begin
+// with # mean nothing.
+func parseSettings(path string, text []byte) (map[string]fileLine, error) {
+	lines := map[string]fileLine{}
+	scanner := bufio.NewScanner(bytes.NewReader(text))
+	for number := 1; scanner.Scan(); number++ {
+		line := strings.TrimSpace(scanner.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		place := fmt.Sprintf("%s:%d", path, number)
+		name, value, ok := strings.Cut(line, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok {
+			return nil, usageError("%s: expected NAME=VALUE, found %q", place, line)
+		}
+		if len(value) >= 2 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
+			value = value[1 : len(value)-1]
+		}
+		if before, twice := lines[name]; twice {
+			return nil, usageError("%s: %s is set already at %s", place, name, before.place)
+		}
+		known := make([]string, len(settable))
+		for i, setting := range settable {
+			known[i] = variable(setting)
+		}
+		if !slices.Contains(known, name) {
+			return nil, usageError("%s: unknown setting %s; known are %s", place, name, strings.Join(known, ", "))
+		}
+		lines[name] = fileLine{value, place}
+	}
+	if err := scanner.Err(); err != nil {
+		return nil, fmt.Errorf("settings file %s: %w", path, err)
+	}
+	return lines, nil
+}
+
+// daemon are the settings of coordinators and workers.
+type daemon struct {
+	slots      int
+	pool, name string
+	listen     string
+	grace      time.Duration
+	ackWait    time.Duration
+	lease      time.Duration
+	replicas   int
+}
+
+// Descriptions of the daemons' settings.
+const (
+	listenText  = "address of /healthz, /readyz and /metrics, as :8080; none if empty"
+	ackWaitText = "how long the broker waits for a worker's heartbeat before it gives a trial to another; the same for coordinator and workers"
+)
+
+func newConfig(s *settings) *cobra.Command {
+	var d daemon
+	cmd := &cobra.Command{
+		Use:     "config",
+		Short:   "Print the settings in force and where each comes from",
+		GroupID: "ask",
+		Long: `Print the settings in force and where each comes from: a flag, the environment
+(SWEEP_NAME), or the settings file, in that order. The file has lines of
+SWEEP_NAME=VALUE; passwords are not shown.
+
+Exit codes: 0 done, 2 a setting cannot be read.`,
+		Example: "  sweep config\n  SWEEP_NATS=nats://head:4222 sweep config",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+			fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
+			for _, name := range settable {
+				value := cmd.Flags().Lookup(name).Value.String()
+				if value == "" || value == "[]" {
+					var err error
+					switch name {
+					case "home":
+						value, err = s.homeDir()
+					case "store":
+						value, err = s.storeURL()
+					case "data":
+						value, err = s.dataDir()
+					default:
+						value = "-"
+					}
+					if err != nil {
+						return err
+					}
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\n", variable(name), wire.Redacted(value), s.origins[name])
+			}
+			return w.Flush()
+		},
+	}
+	d.addCoordinatorFlags(cmd.Flags())
+	d.addWorkerFlags(cmd.Flags())
+	return cmd
+}
+
+func (d *daemon) addFlags(f *pflag.FlagSet) {
+	if f.Lookup("listen") != nil {
+		return
+	}
+	f.StringVar(&d.listen, "listen", "", listenText)
+	f.DurationVar(&d.ackWait, "ack-wait", wire.DefaultAckWait, ackWaitText)
+}
+
+func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {
+	d.addFlags(f)
+	f.DurationVar(&d.lease, "lease", defaultLease, "how long a trial whose job is lost may be unheard of before it is queued again")
+	f.IntVar(&d.replicas, "replicas", 1, "replicas of the streams that are created, in a cluster of NATS servers")
+}
+
+func (d *daemon) addWorkerFlags(f *pflag.FlagSet) {
+	d.addFlags(f)
+	f.IntVar(&d.slots, "slots", defaultSlots(), "trials trained at a time")
+	f.StringVar(&d.pool, "pool", sweep.DefaultPool, "kind of worker: only sweeps that name this pool run here")
+	f.StringVar(&d.name, "name", "", "name of the worker (default: host and process number)")
+	f.DurationVar(&d.grace, "grace", 30*time.Second, "how long running trials may go on when the worker is to stop")
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/spf13/cobra"
+)
+
+// newNATS serves those who try a cluster out and have no nats-server: it is the
+// same server, with the settings of deploy/nats.conf.
+func newNATS() *cobra.Command {
+	var listen, dir string
+	var always bool
+	cmd := &cobra.Command{
+		Use:     "nats",
+		Short:   "Run a NATS server with JetStream, to try a cluster out on one machine",
+		GroupID: "cluster",
+		Long: `Run a NATS server with JetStream on this machine, to try a cluster out without
+installing one. A real cluster has its own: see deploy/nats.conf.
+
+Exit codes: 0 stopped, 1 it cannot run.`,
+		Example: "  sweep nats --listen 127.0.0.1:4222 --dir /var/tmp/nats",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			address, err := net.ResolveTCPAddr("tcp", listen)
+			if err != nil || address.IP == nil {
+				return usageError("--listen %s: expected HOST:PORT", listen)
+			}
+			s, err := server.NewServer(&server.Options{
+				ServerName: "sweep", Host: address.IP.String(), Port: address.Port,
+				JetStream: true, StoreDir: dir, SyncAlways: always, MaxPayload: maxPayload, NoSigs: true,
+			})
+			if err != nil {
+				return fmt.Errorf("NATS server: %w", err)
+			}
+			s.Start()
+			defer s.WaitForShutdown()
+			defer s.Shutdown()
+			if !s.ReadyForConnections(10 * time.Second) {
+				return fmt.Errorf("NATS server: not ready after 10 s: is %s taken, or the disk of %s full?", listen, dir)
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "NATS server ready on", s.ClientURL())
+			<-cmd.Context().Done()
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4222", "address to listen on")
+	cmd.Flags().StringVar(&dir, "dir", "nats", "directory of JetStream's files")
+	cmd.Flags().BoolVar(&always, "sync-always", false, "write every message to the disk before it is acknowledged")
+	return cmd
+}
+
+// maxPayload is the largest message, as in deploy/nats.conf: long curves fit.
+const maxPayload = 8 << 20

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"sweep/coordinator"
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+// reader is where commands read: the local database, or a coordinator.
+type reader interface {
+	sweep.Reader
+	Close() error
+}
+
+// target is what commands change and read: the local database, or a coordinator.
+type target interface {
+	reader
+	wire.Controller
+}
+
+// remote is a coordinator reached through NATS.
+type remote struct {
+	*wire.Client
+	conn *nats.Conn
+}
+
+// Close implements reader.
+func (r remote) Close() error {
+	r.conn.Close()
+	return nil
+}
+
+// localStore is the local database, changed as a coordinator would.
+type localStore struct {
+	sweep.Store
+	wire.Controller
+}
+
+// server returns the NATS servers of the cluster that commands speak to, "" if
+// it is the local database: a --store on the command line is what is meant.
+func (s *settings) server() string {
+	if s.origins["store"] == fromFlag && s.origins["nats"] != fromFlag {
+		return ""
+	}
+	return s.nats
+}
+
+// dial connects to the cluster of the settings.
+func (s *settings) dial(ctx context.Context) (*remote, error) {
+	if s.nats == "" {
+		return nil, usageError("this needs a cluster: say where its NATS servers are by --nats, SWEEP_NATS or the settings file")
+	}
+	conn, err := wire.Dial(ctx, s.nats, "sweep")
+	if err != nil {
+		return nil, err
+	}
+	return &remote{wire.NewClient(conn), conn}, nil
+}
+
+// openReader opens the results of the settings.
+func (s *settings) openReader(ctx context.Context) (reader, error) {
+	if s.server() != "" {
+		return opened(s.dial(ctx))
+	}
+	return s.openStore(ctx)
+}
+
+// openTarget opens what the settings say is to be changed.
+func (s *settings) openTarget(ctx context.Context) (target, error) {
+	if s.server() != "" {
+		r, err := s.dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return r, nil
+	}
+	store, err := s.openStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return localStore{store, coordinator.New(coordinator.Options{Store: store, Logger: slog.New(slog.DiscardHandler)})}, nil
+}
+
+// opened keeps a nil pointer from becoming a reader.
+func opened(r *remote, err error) (reader, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// onTarget runs do on what the settings say is to be changed.
+func (s *settings) onTarget(cmd *cobra.Command, do func(t target) error) error {
+	t, err := s.openTarget(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = t.Close() }() // what was changed is committed
+	return do(t)
+}
+
+// laterHint says who will do what was asked of the local database.
+func (s *settings) laterHint(cmd *cobra.Command, name string) {
+	if s.server() == "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "run the file of %s again to train on\n", name)
+	}
+}

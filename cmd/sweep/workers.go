@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sweep/sweep/wire"
+)
+
+func newWorkers(s *settings) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "workers",
+		Short:   "List a cluster's workers and what each runs",
+		GroupID: "cluster",
+		Long: `Ask all workers of a cluster how they are: host, pool, slots, the trials that they
+run, and which take no jobs and why.
+
+Exit codes: 0 done, 1 NATS cannot be reached.`,
+		Example: "  sweep workers\n  sweep workers --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := s.dial(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer func() { _ = r.Close() }() // it was only read
+			workers, err := r.Workers(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd, append([]wire.WorkerStatus{}, workers...))
+			}
+			return writeWorkers(cmd, workers)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
+	if len(workers) == 0 {
+		fmt.Fprintln(cmd.OutOrStdout(), `no worker answers: "sweep worker" starts one`)
+		return nil
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "WORKER\tPOOL\tSTATE\tSLOTS\tRUNNING\tFOR\tUP\tVERSION")
+	for _, worker := range workers {
+		state := string(worker.State)
+		if worker.Reason != "" {
+			state += " (" + worker.Reason + ")"
+		}
+		busy := 0
+		for _, slot := range worker.Slots {
+			if slot.Trial != nil {
+				busy++
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t\t%s\t%s\n", worker.Name, worker.Pool, state, len(worker.Slots), busy, roughly(time.Since(worker.StartedAt)), worker.Version)
+		for _, slot := range worker.Slots {
+			if slot.Trial != nil {
+				fmt.Fprintf(w, "\t\t\t\t%s\t%s\t\t\n", slot.Trial, roughly(time.Since(slot.Since)))
+			}
+		}
+	}
+	return w.Flush()
+}
+
+func newDrain(s *settings) *cobra.Command {
+	var resume bool
+	var reason string
+	cmd := &cobra.Command{
+		Use:     "drain WORKER",
+		Short:   "Have a worker take no further jobs",
+		GroupID: "cluster",
+		Long: `Have a worker take no further jobs: its running trials end, or are given back when
+its grace period is over. It stays drained, and "sweep workers" says why, until
+--resume or a restart. WORKER is a name that "sweep workers" lists, or the
+beginning of one.
+
+Exit codes: 0 done, 1 the worker does not answer, 4 no such worker.`,
+		Example: "  sweep drain node7 --reason \"new disk\"\n  sweep drain node7 --resume",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := s.dial(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer func() { _ = r.Close() }() // the worker has answered
+			var status *wire.WorkerStatus
+			if resume {
+				status, err = r.ResumeWorker(cmd.Context(), args[0])
+			} else {
+				status, err = r.DrainWorker(cmd.Context(), args[0], reason)
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "worker %s is %s\n", status.Name, status.State)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&resume, "resume", false, "take jobs again")
+	cmd.Flags().StringVar(&reason, "reason", "by command", "why, shown by \"sweep workers\"")
+	return cmd
+}
