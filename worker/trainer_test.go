@@ -60,7 +60,7 @@ func quadratic(index int64, parameters sweep.Parameters) wire.Job {
 func TestRealTrainerDeaths(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[string]string{
-		"kill": "killed", "panic": "the panic that was asked for", "exit": "exit status 3", "error": "",
+		"kill": "killed", "panic": "the panic that was asked for", "exit": "exit status 3", "error": "the machine is at fault",
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
@@ -70,8 +70,12 @@ func TestRealTrainerDeaths(t *testing.T) {
 			r.publish(faulty)
 			r.start(worker.Options{})
 			got := r.release(1, 1)
-			if !got.Charged || !strings.Contains(got.Reason, want) || !strings.Contains(got.Stderr, "fault "+fault+" at epoch 20") {
+			if !got.Charged || !strings.Contains(got.Reason, want) {
 				t.Errorf("release %+v", got)
+			}
+			// What a trainer that lives on has written may still be on its way.
+			if fault != "error" && !strings.Contains(got.Stderr, "fault "+fault+" at epoch 20") {
+				t.Errorf("release with standard error %q", got.Stderr)
 			}
 			// The marker is there now, so the second execution meets no fault.
 			r.queueEmpties()
