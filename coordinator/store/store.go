@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sweep/coordinator/store/postgres"
 	"sweep/coordinator/store/sqlite"
 	"sweep/sweep"
 )
@@ -26,6 +27,8 @@ func Open(ctx context.Context, address string) (sweep.Store, error) {
 		return nil, fmt.Errorf("open the database: no address was given: expected sqlite:PATH or postgres://…")
 	case found && scheme == "sqlite":
 		return opened(sqlite.Open(ctx, strings.TrimPrefix(path, "//")))
+	case strings.HasPrefix(address, "postgres://"), strings.HasPrefix(address, "postgresql://"):
+		return opened(postgres.Open(ctx, address))
 	case strings.Contains(address, "://"):
 		return nil, fmt.Errorf("open the database: unknown kind %q: expected sqlite:PATH or postgres://…", scheme)
 	}

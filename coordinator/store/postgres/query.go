@@ -48,7 +48,7 @@ func (s *Store) Query(ctx context.Context, text string, yield func(columns []str
 
 // answer runs the query and yields its rows.
 func (s *Store) answer(ctx context.Context, tx pgx.Tx, text string, yield func(columns []string, row []any) error) error {
-	settings := fmt.Sprintf(`SET LOCAL statement_timeout = %d`, queryTimeout.Milliseconds())
+	settings := fmt.Sprintf(`SET LOCAL enable_bitmapscan = on; SET LOCAL statement_timeout = %d`, queryTimeout.Milliseconds())
 	if s.reader {
 		settings += `; SET LOCAL ROLE sweep_reader`
 	}

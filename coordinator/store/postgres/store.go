@@ -55,6 +55,9 @@ func Open(ctx context.Context, address string) (*Store, error) {
 		config.ConnConfig.RuntimeParams["application_name"] = "sweep"
 	}
 	config.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	// Everything but Query reads along an index. Without statistics, as while the first sweep is written, Postgres
+	// would rather fetch all pending trials and sort them.
+	config.ConnConfig.RuntimeParams["enable_bitmapscan"] = "off"
 	s := &Store{
 		name:    fmt.Sprintf("%s on %s", config.ConnConfig.Database, config.ConnConfig.Host),
 		numbers: map[string]int64{},

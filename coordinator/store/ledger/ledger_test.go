@@ -1,0 +1,103 @@
+package ledger
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"sweep/sweep"
+)
+
+// The rules themselves are tested by storetest, in both databases.
+
+func TestTrialIDs(t *testing.T) {
+	event := func(id string, index int64) sweep.Event {
+		return sweep.Event{TrialID: sweep.TrialID{Sweep: id, Index: index}}
+	}
+	got := TrialIDs([]sweep.Event{event("b", 2), event("a", 10), event("b", 2), event("a", 9), event("b", math.MinInt64), event("b", math.MaxInt64)})
+	want := []sweep.TrialID{{Sweep: "a", Index: 9}, {Sweep: "a", Index: 10}, {Sweep: "b", Index: math.MinInt64}, {Sweep: "b", Index: 2}, {Sweep: "b", Index: math.MaxInt64}}
+	if len(got) != len(want) {
+		t.Fatalf("%v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
+func TestConditionValue(t *testing.T) {
+	for _, test := range []struct {
+		operator string
+		value    any
+		want     any
+		ok       bool
+	}{
+		{"=", 1, int64(1), true}, {"<", float32(0.5), 0.5, true}, {">", "x", "x", true}, {"=", true, true, true}, {"=", nil, nil, true},
+		{"<", nil, nil, false}, {">=", []any{1}, nil, false}, {"=", math.NaN(), nil, false}, {"=", struct{}{}, nil, false},
+	} {
+		got, err := ConditionValue(sweep.TrialCondition{Name: "x", Operator: test.operator, Value: test.value})
+		if (err == nil) != test.ok || got != test.want {
+			t.Errorf("%s %v: %v %v", test.operator, test.value, got, err)
+		}
+	}
+	got, err := ConditionValue(sweep.TrialCondition{Name: "x", Operator: "=", Value: []any{1, "a"}})
+	if text, ok := got.([]byte); err != nil || !ok || string(text) != `[1,"a"]` {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+// FuzzApply: whatever a message holds, applying it does not panic, keeps the
+// states and counts sane, and leaves texts that a database takes.
+func FuzzApply(f *testing.F) {
+	f.Add([]byte(`[{"kind":"started","sweep":"s","index":0,"execution":"x"},{"kind":"result","sweep":"s","index":0,"execution":"x","result":{"state":"completed"}}]`))
+	f.Add([]byte(`[{"kind":"released","sweep":"s","index":1,"execution":"\u0000","release":{"charged":true,"reason":"\ud800"}}]`))
+	f.Add([]byte(`[{"kind":"points","sweep":"s","index":1,"execution":"a","curves":[{"metric":"m","steps":"AgI=","values":"AAAAAAAAAAA="}]}]`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var events []sweep.Event
+		if json.Unmarshal(data, &events) != nil {
+			return
+		}
+		l := New(time.Unix(0, 0))
+		for i := range int64(2) {
+			l.LoadTrial(&Trial{Key: i, ID: sweep.TrialID{Sweep: "s", Index: i}, State: sweep.Pending})
+		}
+		twice := append(append([]sweep.Event{}, events...), events...)
+		if _, err := l.Apply(twice, func(*Trial) (int, error) { return 2, nil }); err != nil {
+			t.Fatal(err)
+		}
+		total := int64(0)
+		for _, d := range l.Deltas() {
+			total += d.Total()
+		}
+		if total != 0 {
+			t.Errorf("the counters gain %d trials", total)
+		}
+		for _, trial := range l.Trials() {
+			charged, executions := 0, 0
+			for _, e := range l.Executions() {
+				if e.Trial != trial {
+					continue
+				}
+				executions++
+				if e.Charged {
+					charged++
+				}
+				for _, text := range []string{e.ID, e.Worker, e.Reason, e.Stderr} {
+					if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+						t.Errorf("%q cannot be stored", text)
+					}
+				}
+			}
+			if charged != trial.Charged || executions != trial.Executions {
+				t.Errorf("%d of %d executions are charged, the trial says %d of %d", charged, executions, trial.Charged, trial.Executions)
+			}
+			if trial.State.Terminal() != (trial.Outcome != nil) {
+				t.Errorf("%s with outcome %v", trial.State, trial.Outcome)
+			}
+		}
+	})
+}
