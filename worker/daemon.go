@@ -90,7 +90,9 @@ func (d *Daemon) end(err error) {
 		d.log.Error("drained by itself; it takes jobs again after \"sweep drain --resume\" or a restart", "reason", err)
 		return
 	}
-	d.log.Info("drained", "reason", d.reason)
+	if d.drained {
+		d.log.Info("drained", "reason", d.reason)
+	}
 }
 
 // Drain implements wire.Presence. Running trials end, or are given back after

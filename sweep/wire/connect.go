@@ -43,7 +43,7 @@ func Connect(addresses, name string, log *slog.Logger) (*nats.Conn, error) {
 		return nil, fmt.Errorf("NATS at %s: %w", where, err)
 	}
 	if !conn.IsConnected() {
-		log.Warn("NATS cannot be reached; trying again until it can", "servers", where, "error", conn.LastError())
+		log.Warn("NATS cannot be reached; trying again until it can", "servers", where)
 	}
 	return conn, nil
 }

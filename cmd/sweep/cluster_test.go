@@ -1,0 +1,399 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sweep/coordinator/store"
+	"sweep/coordinator/store/postgres/postgrestest"
+	"sweep/sweep"
+)
+
+// cluster is a whole cluster on this machine, each part a process: Postgres, a
+// NATS server, coordinators and workers.
+type cluster struct {
+	t        *testing.T
+	dir      string
+	database *postgrestest.Server
+	url      string
+	nats     string // address
+	natsDir  string
+	// results looks into the database past the coordinator.
+	results sweep.Store
+
+	parts map[string]*part
+}
+
+// part is one process of a cluster, by a name that its successors keep.
+type part struct {
+	args   []string
+	cmd    *exec.Cmd
+	log    bytes.Buffer
+	exited chan struct{}
+}
+
+// newCluster starts Postgres and NATS.
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{t: t, dir: t.TempDir(), database: postgrestest.Start(t), parts: map[string]*part{}}
+	c.url = c.database.Database(t)
+	c.nats = freeAddress(t)
+	c.natsDir = filepath.Join(c.dir, "jetstream")
+	t.Cleanup(func() {
+		for name := range c.parts {
+			c.kill(name)
+			if t.Failed() {
+				t.Logf("%s:\n%s", name, &c.parts[name].log)
+			}
+		}
+	})
+	c.start("nats", "nats", "--listen", c.nats, "--dir", c.natsDir)
+	return c
+}
+
+// freeAddress returns an address of the loopback interface that is free.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// program returns a command line of the program as a client of the cluster.
+func (c *cluster) program(home string, args ...string) *exec.Cmd {
+	cmd := program(c.t, home, args...)
+	// A short AckWait and lease: what is lost comes back sooner than in earnest.
+	cmd.Env = append(cmd.Env, "SWEEP_NATS=nats://"+c.nats, "SWEEP_ACK_WAIT=2s", "SWEEP_LEASE=3s")
+	return cmd
+}
+
+// start starts a part of the cluster.
+func (c *cluster) start(name string, args ...string) {
+	c.t.Helper()
+	cmd := c.program(filepath.Join(c.dir, name), args...)
+	if args[0] == "coordinator" {
+		cmd.Env = append(cmd.Env, "SWEEP_STORE="+c.url)
+	}
+	p := c.parts[name]
+	if p == nil {
+		p = &part{}
+		c.parts[name] = p
+	}
+	p.args, p.cmd, p.exited = args, cmd, make(chan struct{})
+	cmd.Stderr = &p.log
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	exited := p.exited
+	go func() {
+		_ = cmd.Wait() // how it ended is seen in its state
+		close(exited)
+	}()
+}
+
+// kill ends a part's process at once.
+func (c *cluster) kill(name string) {
+	p := c.parts[name]
+	_ = p.cmd.Process.Kill() // unless it has ended
+	<-p.exited
+}
+
+// again starts a part that was killed, as it was started first.
+func (c *cluster) again(name string) {
+	c.t.Helper()
+	c.start(name, c.parts[name].args...)
+}
+
+// terminate asks a part to end and returns its exit code.
+func (c *cluster) terminate(name string) int {
+	c.t.Helper()
+	p := c.parts[name]
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		c.t.Fatal(err)
+	}
+	select {
+	case <-p.exited:
+	case <-time.After(20 * time.Second):
+		c.t.Fatalf("%s does not end", name)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// output runs a command against the cluster and returns what it wrote.
+func (c *cluster) output(args ...string) (stdout, stderr string, code int) {
+	c.t.Helper()
+	cmd := c.program(filepath.Join(c.dir, "client"), args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
+			c.t.Fatal(err)
+		}
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// submit submits a file and returns the sweep's id.
+func (c *cluster) submit(file string) string {
+	c.t.Helper()
+	stdout, stderr, code := c.output("submit", file)
+	if code != 0 {
+		c.t.Fatalf("submit: exit code %d: %s", code, stderr)
+	}
+	results, err := store.Open(c.t.Context(), c.url)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = results.Close() })
+	c.results = results
+	return strings.TrimSpace(stdout)
+}
+
+// progress counts trials past the coordinator; nothing while the database is away.
+func (c *cluster) progress(id string) sweep.Progress {
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Second)
+	defer cancel()
+	p, err := c.results.Progress(ctx, id)
+	if err != nil {
+		return sweep.Progress{}
+	}
+	return p
+}
+
+// await polls until ok holds.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("after 60 s still waiting for %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// longerTrials is a sweep of 200 trials that take long enough to be hit.
+var longerTrials = strings.Replace(shortTrials, "epochs: {value: 12}", "epochs: {value: 100}", 1)
+
+// blows are what happens to a cluster in the middle of a sweep.
+var blows = map[string]func(c *cluster){
+	"a worker": func(c *cluster) {
+		c.kill("worker-1")
+		c.again("worker-1")
+	},
+	"a trainer": func(c *cluster) {
+		await(c.t, "a trainer", func() bool { return len(trainersOf(c.parts["worker-2"].cmd.Process.Pid)) > 0 })
+		for _, pid := range trainersOf(c.parts["worker-2"].cmd.Process.Pid) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // unless it has ended
+		}
+	},
+	"the coordinator": func(c *cluster) {
+		c.kill("coordinator")
+		c.again("coordinator")
+	},
+	"nats-server": func(c *cluster) {
+		c.kill("nats")
+		c.again("nats")
+	},
+	"Postgres": func(c *cluster) {
+		if err := c.database.Kill(); err != nil {
+			c.t.Fatal(err)
+		}
+		if err := c.database.Start(); err != nil {
+			c.t.Fatal(err)
+		}
+	},
+}
+
+// Whatever is killed, every trial ends in one result, with the bits that it has
+// on one machine in peace. SWEEP_TEST_SEED chooses what happens when.
+func TestKilledClusterGoesOn(t *testing.T) {
+	seed := uint64(1)
+	if text := os.Getenv("SWEEP_TEST_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := write(t, t.TempDir(), "longer.yaml", longerTrials)
+	want := undisturbed(t, file)
+	wiped := func(c *cluster) {
+		c.kill("nats")
+		if err := os.RemoveAll(c.natsDir); err != nil {
+			c.t.Fatal(err)
+		}
+		c.again("nats")
+	}
+	for name, nats := range map[string]func(*cluster){"killed": blows["nats-server"], "wiped": wiped} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.start("coordinator", "coordinator")
+			for i := range 3 {
+				c.start(fmt.Sprint("worker-", i), "worker", "--slots", "1")
+			}
+			id := c.submit(file)
+			random := rand.New(rand.NewPCG(seed, 0))
+			order := []string{"a trainer", "a worker", "nats-server", "Postgres", "the coordinator"}
+			random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+			at := make([]int64, len(order))
+			for i := range at {
+				at[i] = random.Int64N(150)
+			}
+			slices.Sort(at)
+			start := time.Now()
+			for i, blow := range order {
+				await(t, fmt.Sprint(at[i], " results"), func() bool { return c.progress(id).Done() >= at[i] })
+				t.Logf("%v, %d results: %s", time.Since(start).Round(time.Millisecond), c.progress(id).Done(), blow)
+				if blow == "nats-server" {
+					nats(c)
+				} else {
+					blows[blow](c)
+				}
+			}
+			await(t, "all results", func() bool { return c.progress(id).Done() == 200 })
+			t.Logf("%v: done", time.Since(start).Round(time.Millisecond))
+			stdout, stderr, code := c.output("sql", "SELECT trial_index, state, digest, weights_digest FROM results ORDER BY trial_index", "--format", "csv")
+			if code != 0 || stdout != want {
+				t.Errorf("the results differ from those of one machine in peace: %s\n%s\nwant\n%s", stderr, stdout, want)
+			}
+			if faults := c.progress(id).Faults; faults != 0 {
+				t.Errorf("%d repeated trials gave other bits", faults)
+			}
+		})
+	}
+}
+
+// A line of the table is a command against a cluster and what it must answer.
+func TestClusterCommands(t *testing.T) {
+	c := newCluster(t)
+	c.start("coordinator", "coordinator")
+	c.start("worker", "worker", "--slots", "2", "--name", "host-1")
+	dir := t.TempDir()
+	small := write(t, dir, "small.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n  lr: {values: [0.003, 1e-2]}\n  epochs: {value: 4}\n")
+	more := write(t, dir, "more.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n  lr: {values: [0.01, 0.02]}\n  epochs: {value: 4}\n")
+	refused := write(t, dir, "refused.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  m1: {values: [16, 64]}\n")
+	failing := write(t, dir, "failing.yaml", "name: failing\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: {value: 100000}\nlimits: {timeout: 300ms}\n")
+	endless := write(t, dir, "endless.yaml", "name: endless\nreplicates: 1000\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: {value: 100000}\n")
+	for _, line := range []struct {
+		args   []string
+		code   int
+		stdout []string
+		stderr []string
+	}{
+		{args: []string{"status"}, stdout: []string{"no sweeps yet"}},
+		{args: []string{"workers"}, stdout: []string{"host-1", "ready"}},
+		{args: []string{"submit", refused}, code: exitUsage, stderr: []string{refused + ":3:"}},
+		{args: []string{"submit", small, "--watch"}, stdout: []string{"generated-cbf"}, stderr: []string{"small: 6 trials", "6 completed (0 taken over"}},
+		{args: []string{"extend", "small", more}, stdout: []string{"6 trials more"}},
+		{args: []string{"watch"}, stderr: []string{"12 completed (3 taken over"}},
+		{args: []string{"trials", "small", "--where", "lr=0.02"}, stdout: []string{"completed"}},
+		{args: []string{"trials", "small", "--limit", "1", "--json"}, stdout: []string{`"parameters":{`}},
+		{args: []string{"curves", "latest", "0"}, stdout: []string{"train_loss"}},
+		{args: []string{"curves", "latest", "99"}, code: exitNotFound, stderr: []string{"99"}},
+		{args: []string{"table", "ucr"}, stdout: []string{"generated-cbf"}},
+		{args: []string{"export"}, stdout: []string{"parameter.lr"}},
+		{args: []string{"sql", "SELECT count(*) AS n FROM results WHERE state = 'completed'"}, stdout: []string{"12"}},
+		{args: []string{"sql", "DELETE FROM trials"}, code: exitFailure, stderr: []string{"that reads"}},
+		{args: []string{"pause", "nothing"}, code: exitNotFound, stderr: []string{"nothing"}},
+		{args: []string{"resume", "latest"}, code: exitFailure, stderr: []string{"only a paused sweep"}},
+		{args: []string{"submit", failing, "--watch"}, code: exitTrials, stderr: []string{"1 failed"}},
+		{args: []string{"retry", "failing"}, stdout: []string{"1 trials wait again"}},
+		{args: []string{"watch", "failing"}, code: exitTrials},
+		{args: []string{"submit", endless}},
+		{args: []string{"priority", "endless", "7"}, stdout: []string{"priority 7"}},
+		{args: []string{"pause", "endless"}, stdout: []string{"is paused"}},
+		{args: []string{"status", "endless"}, stdout: []string{"paused"}},
+		{args: []string{"resume", "endless"}, stdout: []string{"is active"}},
+		{args: []string{"drain", "host", "--reason", "repair"}, stdout: []string{"host-1 is drain"}},
+		{args: []string{"workers"}, stdout: []string{"(repair)"}},
+		{args: []string{"drain", "host-2"}, code: exitNotFound, stderr: []string{"host-2"}},
+		{args: []string{"cancel", "endless"}, stdout: []string{"is cancelled"}},
+		{args: []string{"drain", "host-1", "--resume"}, stdout: []string{"host-1 is ready"}},
+		{args: []string{"migrate"}, stdout: []string{"up to date"}},
+		{args: []string{"config"}, stdout: []string{"environment SWEEP_NATS", "nats://" + c.nats}},
+		{args: []string{"worker", "--slots", "0"}, code: exitUsage, stderr: []string{"--slots"}},
+	} {
+		stdout, stderr, code := c.output(line.args...)
+		name := strings.Join(line.args, " ")
+		if code != line.code {
+			t.Errorf("sweep %s: exit code %d, want %d\n%s%s", name, code, line.code, stdout, stderr)
+		}
+		for _, want := range line.stdout {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("sweep %s: standard output lacks %q:\n%s", name, want, stdout)
+			}
+		}
+		for _, want := range line.stderr {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("sweep %s: standard error lacks %q:\n%s", name, want, stderr)
+			}
+		}
+	}
+	for _, name := range []string{"worker", "coordinator", "nats"} {
+		if code := c.terminate(name); code != 0 {
+			t.Errorf("%s: exit code %d after SIGTERM:\n%s", name, code, &c.parts[name].log)
+		}
+	}
+	if _, stderr, code := c.output("status"); code != exitFailure || !strings.Contains(stderr, "NATS cannot be reached at nats://"+c.nats) {
+		t.Errorf("without NATS: exit code %d: %s", code, stderr)
+	}
+}
+
+// A coordinator that stands by takes over within two seconds of the other's death.
+func TestStandbyTakesOver(t *testing.T) {
+	c := newCluster(t)
+	active, standby := freeAddress(t), freeAddress(t)
+	c.start("active", "coordinator", "--listen", active)
+	await(t, "the first to lead", func() bool { return leads(active) })
+	c.start("standby", "coordinator", "--listen", standby)
+	await(t, "the second to stand by", func() bool { return get(standby, "/readyz") == "ok\n" })
+	if leads(standby) {
+		t.Fatal("two coordinators lead")
+	}
+	killed := time.Now()
+	c.kill("active")
+	await(t, "the second to lead", func() bool { return leads(standby) })
+	if took := time.Since(killed); took > 2*time.Second {
+		t.Errorf("it took over after %v", took)
+	}
+	if stdout, stderr, code := c.output("status"); code != 0 || !strings.Contains(stdout, "no sweeps") {
+		t.Errorf("status: exit code %d: %s", code, stderr)
+	}
+}
+
+// leads reports whether the coordinator at an address is the active one.
+func leads(address string) bool {
+	return strings.Contains(get(address, "/metrics"), "sweep_coordinator_leading 1\n")
+}
+
+// get returns what a daemon answers over HTTP, "" if it does not.
+func get(address, path string) string {
+	response, err := http.Get("http://" + address + path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
