@@ -97,6 +97,7 @@ WHERE place = 1;
 --   single  the one trial with the smallest validation loss.
 -- A diverged replicate counts as validation loss 20 and test accuracy 0, so that a grid point does not win by the
 -- replicates that it lost; alone it is never selected as single.
+-- Grid points with fewer replicates than the fullest of their data set and model are not finished, and left out.
 CREATE VIEW accuracy_table AS
 WITH counted AS (
     SELECT
@@ -130,7 +131,7 @@ WITH counted AS (
     GROUP BY sweep_id, sweep_name, dataset, model, grid_point
 ), ranked AS (
     SELECT *, row_number() OVER (
-        PARTITION BY sweep_id, dataset, model ORDER BY validation_loss, first_index) AS place
+        PARTITION BY sweep_id, dataset, model ORDER BY replicates DESC, validation_loss, first_index) AS place
     FROM grid_points
 )
 SELECT

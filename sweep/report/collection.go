@@ -34,9 +34,9 @@ func ParseSelection(name string) (Selection, error) {
 	}
 }
 
-// A trial without a finite validation loss counts with lossOfDiverged and
-// accuracy 0: it is worse than guessing, and a grid point that diverges for
-// some seeds must not be chosen for the others.
+// A diverged replicate counts with lossOfDiverged and accuracy 0, so that a
+// grid point does not win by the replicates that it lost; alone it is never
+// selected. The view ucr_table does the same.
 const lossOfDiverged = 20
 
 // Collection gathers the trials of some sweeps.
@@ -72,6 +72,7 @@ type gridPoint struct {
 // outcome is what a table needs of a trial.
 type outcome struct {
 	seed       string
+	diverged   bool
 	loss       float64
 	accuracy   float64
 	parameters int64
@@ -111,10 +112,9 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 		m.points[string(key)] = p
 		m.order = append(m.order, p)
 	}
-	o := outcome{seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), loss: lossOfDiverged, parameters: t.Result.ParameterCount}
-	if loss, ok := t.Result.Summary["validation_loss"]; ok && !math.IsNaN(loss) {
-		o.loss = loss
-		o.accuracy = t.Result.Summary["test_accuracy"]
+	o := outcome{seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: true, loss: lossOfDiverged, parameters: t.Result.ParameterCount}
+	if loss, ok := t.Result.Summary["validation_loss"]; ok && !t.Result.Diverged {
+		o.diverged, o.loss, o.accuracy = false, loss, t.Result.Summary["test_accuracy"]
 	}
 	for i := range p.trials { // the same trial of another sweep says nothing new
 		if p.trials[i].seed == o.seed {
@@ -163,10 +163,13 @@ func (m *modelResults) figure(by Selection) (Figure, bool) {
 		var trial outcome
 		for _, p := range m.order {
 			for _, o := range p.trials {
-				if best == nil || o.loss < trial.loss {
+				if !o.diverged && (best == nil || o.loss < trial.loss) {
 					best, trial = p, o
 				}
 			}
+		}
+		if best == nil {
+			return Figure{}, false
 		}
 		return Figure{trial.accuracy, math.NaN(), 1, trial.loss, trial.parameters, best.parameters}, true
 	}
