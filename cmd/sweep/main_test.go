@@ -3,12 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sweep/sweep/report"
 )
 
 // asProgram makes the test binary behave as the program, so that tests start
@@ -171,3 +175,48 @@ func TestHelpTexts(t *testing.T) {
 		}
 	}
 }
+
+// The view ucr_table and the table command select and average alike.
+func TestViewAgreesWithTable(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	file := write(t, dir, "grid.yaml", `
+replicates: 4
+parameters:
+  dataset: {value: generated-cbf}
+  model: {values: [rnn, ornn, spectral-rnn]}
+  lr: {values: [0.001, 0.01, 1e6]}
+  clip: {value: 0}
+  optimizer: {values: [adam, sgd]}
+  epochs: {value: 5}
+`)
+	if _, stderr, code := output(t, home, "run", file); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, selection := range []string{"mean", "single"} {
+		var rows []report.Record
+		stdout, stderr, code := output(t, home, "table", "ucr", "--select", selection, "--format", "json")
+		if err := json.Unmarshal([]byte(stdout), &rows); err != nil || code != 0 || len(rows) != 3 {
+			t.Fatalf("%v: %s%s", err, stdout, stderr)
+		}
+		for _, r := range rows {
+			stdout, stderr, _ := output(t, home, "sql", "--format", "json", "SELECT test_accuracy, test_accuracy_sd, validation_loss, replicates FROM ucr_table WHERE model = '"+
+				r.Model+"' AND selection = '"+selection+"'")
+			var view struct {
+				Accuracy   float64  `json:"test_accuracy"`
+				Deviation  *float64 `json:"test_accuracy_sd"`
+				Loss       float64  `json:"validation_loss"`
+				Replicates int      `json:"replicates"`
+			}
+			if err := json.Unmarshal([]byte(stdout), &view); err != nil {
+				t.Fatalf("%v: %s%s", err, stdout, stderr)
+			}
+			same := near(view.Accuracy, r.Accuracy) && near(view.Loss, r.Loss) && view.Replicates == r.Replicates &&
+				(view.Deviation == nil) == (r.Deviation == nil) && (view.Deviation == nil || near(*view.Deviation, *r.Deviation))
+			if !same {
+				t.Errorf("%s %s: the view says %s, the table %+v", selection, r.Model, stdout, r.Figure)
+			}
+		}
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
