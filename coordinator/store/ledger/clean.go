@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -78,6 +79,15 @@ func cleanCurves(curves []sweep.Curve) []sweep.Curve {
 		clean = append(clean, c)
 	}
 	return clean
+}
+
+// StoredSteps returns the steps that a store keeps for curve i of a trial:
+// none if they are those of curve 0, which stand for them.
+func StoredSteps(curves []sweep.Curve, i int) []int64 {
+	if i > 0 && slices.Equal(curves[i].Steps, curves[0].Steps) {
+		return []int64{}
+	}
+	return curves[i].Steps
 }
 
 // EncodeParameters returns the canonical JSON of a trial's parameters. A zero

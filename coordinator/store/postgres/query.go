@@ -101,11 +101,11 @@ func values(rows pgx.Rows) ([]any, error) {
 		if raw == nil {
 			continue
 		}
-		var err error
-		switch field.DataTypeOID {
-		case pgtype.JSONOID, pgtype.JSONBOID:
+		if field.DataTypeOID == pgtype.JSONOID || field.DataTypeOID == pgtype.JSONBOID {
 			var text string
-			err = types.Scan(field.DataTypeOID, field.Format, raw, &text)
+			if err := types.Scan(field.DataTypeOID, field.Format, raw, &text); err != nil {
+				return nil, fmt.Errorf("column %s: %w", field.Name, err)
+			}
 			row[i] = text
 			continue
 		}
@@ -116,7 +116,7 @@ func values(rows pgx.Rows) ([]any, error) {
 		}
 		value, err := t.Codec.DecodeValue(types, field.DataTypeOID, field.Format, raw)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("column %s: %w", field.Name, err)
 		}
 		if row[i], err = plain(value); err != nil {
 			return nil, fmt.Errorf("column %s: %w", field.Name, err)

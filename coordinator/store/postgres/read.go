@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -122,15 +123,17 @@ func (s *Store) Curves(ctx context.Context, id sweep.TrialID, metrics ...string)
 		var key int64
 		err = tx.QueryRow(ctx, `SELECT coalesce(source_no, trial_no) FROM trials WHERE sweep_no = $1 AND trial_index = $2`,
 			number, id.Index).Scan(&key)
-		if err == pgx.ErrNoRows {
+		if errors.Is(err, pgx.ErrNoRows) {
 			return sweep.ErrNotFound
 		}
 		if err != nil {
 			return err
 		}
 		rows, err := tx.Query(ctx,
-			`SELECT metric, step_array, value_array FROM curve_arrays
-			WHERE trial_no = $1 AND ($2::text[] IS NULL OR metric = ANY($2)) ORDER BY ordinal`, key, metrics)
+			`SELECT c.metric, f.step_array, c.value_array
+			FROM curve_arrays AS c JOIN curve_arrays AS f ON f.trial_no = c.trial_no
+				AND f.ordinal = CASE WHEN cardinality(c.step_array) = 0 AND cardinality(c.value_array) > 0 THEN 0 ELSE c.ordinal END
+			WHERE c.trial_no = $1 AND ($2::text[] IS NULL OR c.metric = ANY($2)) ORDER BY c.ordinal`, key, metrics)
 		return each(rows, err, func() error {
 			var curve sweep.Curve
 			if err := rows.Scan(&curve.Metric, &curve.Steps, &curve.Values); err != nil {

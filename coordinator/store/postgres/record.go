@@ -251,9 +251,8 @@ func (r *recording) saveOutcomes(ctx context.Context) error {
 
 func (r *recording) saveCurves(ctx context.Context) error {
 	type row struct {
-		key     int64
+		trial   *ledger.Trial
 		ordinal int
-		curve   *sweep.Curve
 	}
 	var all []row
 	var replaced []int64
@@ -263,7 +262,7 @@ func (r *recording) saveCurves(ctx context.Context) error {
 		}
 		replaced = append(replaced, t.Key)
 		for i := range t.Curves {
-			all = append(all, row{t.Key, i, &t.Curves[i]})
+			all = append(all, row{t, i})
 		}
 	}
 	if len(replaced) == 0 {
@@ -274,8 +273,9 @@ func (r *recording) saveCurves(ctx context.Context) error {
 	}
 	columns := []string{"trial_no", "metric", "ordinal", "step_array", "value_array"}
 	_, err := r.t.CopyFrom(ctx, pgx.Identifier{"curve_arrays"}, columns, pgx.CopyFromSlice(len(all), func(i int) ([]any, error) {
-		c := all[i].curve
-		return []any{all[i].key, c.Metric, all[i].ordinal, notNil(c.Steps), notNil(c.Values)}, nil
+		t, ordinal := all[i].trial, all[i].ordinal
+		c := &t.Curves[ordinal]
+		return []any{t.Key, c.Metric, ordinal, notNil(ledger.StoredSteps(t.Curves, ordinal)), notNil(c.Values)}, nil
 	}))
 	return err
 }

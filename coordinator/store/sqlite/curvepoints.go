@@ -25,6 +25,9 @@ const (
 	valueArrayColumn
 )
 
+// bothArguments is the plan that can run.
+const bothArguments = 1
+
 const curvePointsTable = `CREATE TABLE curve_points (step INTEGER, value REAL, step_array HIDDEN, value_array HIDDEN)`
 
 // Create implements vtab.Module.
@@ -46,28 +49,29 @@ func (curvePoints) Disconnect() error { return nil }
 // Destroy implements vtab.Table.
 func (curvePoints) Destroy() error { return nil }
 
-// BestIndex implements vtab.Table: both arguments are needed, in order.
+// BestIndex implements vtab.Table: a plan must have both arguments, or it is
+// made too dear to be chosen.
 func (curvePoints) BestIndex(info *vtab.IndexInfo) error {
+	var steps, values *vtab.Constraint
 	for i := range info.Constraints {
 		c := &info.Constraints[i]
 		c.ArgIndex = -1
-		if c.Op != vtab.OpEQ || !c.Usable {
-			continue
-		}
-		switch c.Column {
-		case stepArrayColumn:
-			c.ArgIndex, c.Omit = 0, true
-			info.IdxNum |= 1
-		case valueArrayColumn:
-			c.ArgIndex, c.Omit = 1, true
-			info.IdxNum |= 2
+		switch {
+		case c.Op != vtab.OpEQ || !c.Usable:
+		case c.Column == stepArrayColumn:
+			steps = c
+		case c.Column == valueArrayColumn:
+			values = c
 		}
 	}
-	if info.IdxNum == 3 {
-		info.EstimatedCost, info.EstimatedRows = 1000, 1000
-	} else {
+	if steps == nil || values == nil {
 		info.EstimatedCost, info.EstimatedRows = math.MaxInt32, math.MaxInt32
+		return nil
 	}
+	steps.ArgIndex, steps.Omit = 0, true
+	values.ArgIndex, values.Omit = 1, true
+	info.IdxNum = bothArguments
+	info.EstimatedCost, info.EstimatedRows = 1000, 1000
 	return nil
 }
 
@@ -83,7 +87,7 @@ type curveCursor struct {
 // Filter implements vtab.Cursor.
 func (c *curveCursor) Filter(plan int, _ string, args []vtab.Value) error {
 	c.steps, c.values, c.row = nil, nil, 0
-	if plan != 3 || len(args) != 2 {
+	if plan != bothArguments || len(args) != 2 {
 		return fmt.Errorf("%s needs two arguments, a curve's step_array and value_array", curvePointsModule)
 	}
 	if args[0] == nil || args[1] == nil {

@@ -126,10 +126,12 @@ func (s *Store) Curves(ctx context.Context, id sweep.TrialID, metrics ...string)
 			return err
 		}
 		rows, err := q.query(ctx,
-			`SELECT c.metric, c.step_array, c.value_array
-			FROM trials AS t LEFT JOIN curve_arrays AS c
-				ON c.trial_no = coalesce(t.source_no, t.trial_no)
+			`SELECT c.metric, f.step_array, c.value_array
+			FROM trials AS t
+			LEFT JOIN curve_arrays AS c ON c.trial_no = coalesce(t.source_no, t.trial_no)
 				AND (?3 = 'null' OR c.metric IN (SELECT value FROM json_each(?3)))
+			LEFT JOIN curve_arrays AS f ON f.trial_no = c.trial_no
+				AND f.ordinal = CASE WHEN length(c.step_array) = 0 AND length(c.value_array) > 0 THEN 0 ELSE c.ordinal END
 			WHERE t.sweep_no = ?1 AND t.trial_index = ?2 ORDER BY c.ordinal`, number, id.Index, jsonText(metrics))
 		found := false
 		err = each(rows, err, func() error {

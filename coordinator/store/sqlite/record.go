@@ -201,7 +201,7 @@ func (r *recording) saveCurves(trial *ledger.Trial) error {
 	for i, c := range trial.Curves {
 		_, err := r.t.exec(
 			`INSERT INTO curve_arrays (trial_no, metric, ordinal, step_array, value_array) VALUES (?, ?, ?, ?, ?)`,
-			trial.Key, c.Metric, i, sweep.EncodeSteps(c.Steps), sweep.EncodeValues(c.Values))
+			trial.Key, c.Metric, i, sweep.EncodeSteps(ledger.StoredSteps(trial.Curves, i)), sweep.EncodeValues(c.Values))
 		if err != nil {
 			return fmt.Errorf("curve %s: %w", c.Metric, err)
 		}

@@ -150,7 +150,7 @@ func benchMillion(b *testing.B, store sweep.Store) {
 		{"Progress", func() error { _, err := f.Progress(f.ctx, "s1"); return err }},
 		{"Sweep", func() error { _, err := f.Sweep(f.ctx, "s1"); return err }},
 		{"Pending200", func() error { _, err := f.PendingTrials(f.ctx, "s1", 200); return err }},
-		{"Unheard", func() error { _, err := f.Store.Unheard(f.ctx, time.Now(), nil, 100); return err }},
+		{"Unheard", func() error { _, err := f.Unheard(f.ctx, time.Now(), nil, 100); return err }},
 		{"RequeueAndQueue200", func() error {
 			if _, err := f.Requeue(f.ctx, active[:200]); err != nil {
 				return err

@@ -79,7 +79,7 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		f.must(f.SetSweepState(f.ctx, "s3", sweep.SweepPaused))
 		list := func(before time.Time, after *sweep.TrialID, limit int) string {
-			ids, err := f.Store.Unheard(f.ctx, before, after, limit)
+			ids, err := f.Unheard(f.ctx, before, after, limit)
 			f.must(err)
 			return fmt.Sprint(ids)
 		}
@@ -106,7 +106,7 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Errorf("unheard of: %s", got)
 		}
 		unknown := trialID("nil", 0)
-		_, err := f.Store.Unheard(f.ctx, future, &unknown, 1)
+		_, err := f.Unheard(f.ctx, future, &unknown, 1)
 		wantError(t, err, sweep.ErrNotFound)
 	})
 }

@@ -43,7 +43,7 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 		err := f.Trials(f.ctx, query, func(r *sweep.TrialRecord) error {
 			name := fmt.Sprint(r.Index)
 			if r.Sweep != "s1" {
-				name = r.TrialID.String()
+				name = r.String()
 			}
 			all = append(all, name)
 			return nil
