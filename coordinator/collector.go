@@ -41,10 +41,7 @@ func (c *Coordinator) collect(ctx context.Context) error {
 		if wire.IsLost(err) {
 			c.lose()
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(trouble.failed(err)):
-		}
+		wait(ctx, trouble.failed(err))
 	}
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), restWait)
 	defer cancel()
@@ -76,10 +73,7 @@ func (c *Coordinator) receive(ctx context.Context, trouble *outage) error {
 		}
 		if n := len(batch.Events); n > 0 && n < limit/2 {
 			// A transaction costs the same for one event and for many: let some come.
-			select {
-			case <-ctx.Done():
-			case <-time.After(batchWait - time.Since(asked)):
-			}
+			wait(ctx, batchWait-time.Since(asked))
 		}
 		limit = nextLimit(batch.Events)
 	}

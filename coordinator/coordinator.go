@@ -181,9 +181,9 @@ func (c *Coordinator) start(ctx context.Context) error {
 	})
 }
 
-// brokerWait bounds one conversation with the broker, which does not answer
-// when it is away.
-const brokerWait = 10 * time.Second
+// brokerWait bounds one conversation with the broker: a question that was on
+// its way when the broker went away is never answered.
+const brokerWait = 3 * time.Second
 
 // setup creates the broker's streams.
 func (c *Coordinator) setup(ctx context.Context) error {

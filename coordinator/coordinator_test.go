@@ -174,7 +174,7 @@ func TestExtend(t *testing.T) {
 
 func TestSubmitRefuses(t *testing.T) {
 	b := newBench(t)
-	c := New(Options{Store: b.store, Wire: b.wire, Logger: quiet()})
+	c := New(Options{Store: b.store, Wire: b.wire, Logger: logger(t)})
 	for name, change := range map[string]func(*sweep.Submission){
 		"pool":        func(s *sweep.Submission) { s.Spec.Pool = "a.b" },
 		"no trainer":  func(s *sweep.Submission) { s.Spec.Trainer = "" },
@@ -445,7 +445,7 @@ func TestBrokenGridPausesItsSweepAlone(t *testing.T) {
 func TestFatalErrorEndsRun(t *testing.T) {
 	b := newBench(t)
 	store := newFaulty(b.store)
-	c := New(Options{Store: store, Wire: b.wire, Logger: quiet(), Fatal: func(err error) bool { return errors.Is(err, syscall.ENOSPC) }})
+	c := New(Options{Store: store, Wire: b.wire, Logger: logger(t), Fatal: func(err error) bool { return errors.Is(err, syscall.ENOSPC) }})
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(context.Background()) }()
 	w := &crew{b: b}

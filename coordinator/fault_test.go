@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/wire"
+	"sweep/sweep/wire/wiretest"
 )
 
 // faulty is a store whose methods fail when told to.
@@ -237,7 +239,7 @@ func TestLateAndRepeatedResults(t *testing.T) {
 // killed in between, come again and change nothing.
 func TestEventsComeAgain(t *testing.T) {
 	b := newBench(t)
-	c := New(Options{Store: b.store, Wire: b.wire, Logger: quiet()})
+	c := New(Options{Store: b.store, Wire: b.wire, Logger: logger(t)})
 	id := b.submit(c, submission("again", 0, 40))
 	_, stop := b.start(Options{})
 	b.until("all trials are queued", func() bool { return b.progress(id).Queued == 40 })
@@ -316,24 +318,64 @@ func TestExclusiveStartPutsEverythingBack(t *testing.T) {
 	}
 }
 
-// wipe loses streams with all they hold.
-func (b *bench) wipe(streams ...string) {
+// restart stops the broker and starts it again, without its files if wipe is set.
+func (b *bench) restart(wipe bool) {
 	b.t.Helper()
-	for _, name := range streams {
-		// There is no wire method to lose a stream: this is what a wiped disk does.
-		if _, err := b.conn.Request("$JS.API.STREAM.DELETE."+name, nil, 5*time.Second); err != nil {
-			b.t.Fatalf("delete stream %s: %v", name, err)
+	port := b.server.Port()
+	b.server.Stop()
+	if wipe {
+		if err := os.RemoveAll(b.dir); err != nil {
+			b.t.Fatal(err)
 		}
+	}
+	b.server = wiretest.Run(b.t, wiretest.Options{Dir: b.dir, Port: port})
+}
+
+func TestBrokerRestarts(t *testing.T) {
+	for name, wipe := range map[string]bool{"with its files": false, "without its files": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			c, stop := b.start(Options{Window: 32, Page: 50, Lease: time.Second})
+			defer stop() // while there is a broker
+			w := &crew{b: b, slots: 2}
+			w.start()
+			id := b.submit(c, submission("restarts", 0, 600))
+			for _, done := range []int64{50, 200, 400} {
+				b.until("some trials are done", func() bool { return b.progress(id).Completed >= done })
+				b.restart(wipe)
+			}
+			b.finish(c, id)
+			b.check(id, 600)
+		})
 	}
 }
 
-func TestStreamsLost(t *testing.T) {
-	for name, streams := range map[string][]string{
-		"jobs":   {wire.JobsStream},
-		"events": {wire.EventsStream},
-		"both":   {wire.JobsStream, wire.EventsStream},
-	} {
-		t.Run(name, func(t *testing.T) {
+// A coordinator starts while there is no broker, and waits for it.
+func TestStartsBeforeTheBroker(t *testing.T) {
+	b := newBench(t)
+	port := b.server.Port()
+	b.server.Stop()
+	c, stop := b.start(Options{})
+	defer stop()
+	id := b.submit(c, submission("before", 0, 20))
+	w := &crew{b: b}
+	w.start()
+	b.server = wiretest.Run(t, wiretest.Options{Dir: b.dir, Port: port})
+	b.finish(c, id)
+	b.check(id, 20)
+}
+
+// lose deletes a stream, as an operator might by mistake.
+func (b *bench) lose(stream string) {
+	b.t.Helper()
+	if _, err := b.conn.Request("$JS.API.STREAM.DELETE."+stream, nil, 5*time.Second); err != nil {
+		b.t.Fatalf("delete stream %s: %v", stream, err)
+	}
+}
+
+func TestStreamLost(t *testing.T) {
+	for _, stream := range []string{wire.JobsStream, wire.EventsStream} {
+		t.Run(stream, func(t *testing.T) {
 			b := newBench(t)
 			c, _ := b.start(Options{Window: 32, Page: 50, Lease: time.Second})
 			w := &crew{b: b, slots: 2}
@@ -341,7 +383,7 @@ func TestStreamsLost(t *testing.T) {
 			id := b.submit(c, submission("lost", 0, 400))
 			for _, done := range []int64{50, 200} {
 				b.until("some trials are done", func() bool { return b.progress(id).Completed >= done })
-				b.wipe(streams...)
+				b.lose(stream)
 			}
 			b.finish(c, id)
 			b.check(id, 400)
@@ -355,7 +397,7 @@ func TestQueueLostWhileIdle(t *testing.T) {
 	c, _ := b.start(Options{Window: 32})
 	id := b.submit(c, submission("idle", 0, 20))
 	b.until("all are queued", func() bool { return b.progress(id).Queued == 20 })
-	b.wipe(wire.JobsStream)
+	b.lose(wire.JobsStream)
 	w := &crew{b: b}
 	w.start()
 	b.finish(c, id)
@@ -394,7 +436,7 @@ func TestChaos(t *testing.T) {
 		return d.Done(ctx)
 	}
 	w.start()
-	id := b.submit(New(Options{Store: b.store, Wire: b.wire, Logger: quiet()}), submission("chaos", 0, 600))
+	id := b.submit(New(Options{Store: b.store, Wire: b.wire, Logger: logger(t)}), submission("chaos", 0, 600))
 	for i := range 8 {
 		c, stop := b.start(Options{Window: 16, Page: 40, Lease: time.Second})
 		target := b.progress(id).Completed + 60
@@ -403,7 +445,7 @@ func TestChaos(t *testing.T) {
 			return p.Completed >= target || p.Done() == p.Total()
 		})
 		if i == 3 {
-			b.wipe(wire.JobsStream, wire.EventsStream)
+			b.restart(true)
 		}
 		if i == 7 {
 			b.finish(c, id)

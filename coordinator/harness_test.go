@@ -22,7 +22,10 @@ import (
 // bench is a coordinator's surroundings: a real NATS server and a real SQLite
 // store. Coordinators and workers come and go on it.
 type bench struct {
-	t     testing.TB
+	t      testing.TB
+	server *wiretest.Server
+	// dir holds the server's files.
+	dir   string
 	conn  *nats.Conn
 	wire  *wire.Wire
 	store sweep.Store
@@ -30,8 +33,10 @@ type bench struct {
 
 func newBench(t testing.TB) *bench {
 	t.Helper()
-	conn := wiretest.Start(t)
-	w, err := wire.New(conn, wire.Options{AckWait: 2 * time.Second, Logger: quiet()})
+	dir := t.TempDir()
+	server := wiretest.Run(t, wiretest.Options{Dir: dir, Port: -1})
+	conn := server.Connect(t)
+	w, err := wire.New(conn, wire.Options{AckWait: 2 * time.Second, Logger: logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +49,11 @@ func newBench(t testing.TB) *bench {
 			t.Error(err)
 		}
 	})
-	return &bench{t, conn, w, store}
+	return &bench{t, server, dir, conn, w, store}
 }
 
-func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+// logger shows the log of a test that fails, or of all with -v.
+func logger(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
 // start runs a coordinator until the returned function is called, which waits.
 func (b *bench) start(options Options) (c *Coordinator, stop func()) {
@@ -57,7 +63,7 @@ func (b *bench) start(options Options) (c *Coordinator, stop func()) {
 	}
 	options.Wire = b.wire
 	if options.Logger == nil {
-		options.Logger = quiet()
+		options.Logger = logger(b.t)
 	}
 	c = New(options)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -116,7 +122,10 @@ func (w *crew) start() (stop func()) {
 
 func (w *crew) slot(ctx context.Context) {
 	for ctx.Err() == nil {
-		jobs, err := w.b.wire.Jobs(ctx, w.pool)
+		// Not for long: a broker that goes away never answers.
+		bound, cancel := context.WithTimeout(ctx, time.Second)
+		jobs, err := w.b.wire.Jobs(bound, w.pool)
+		cancel()
 		if err != nil {
 			pause(ctx, 20*time.Millisecond)
 			continue
@@ -124,8 +133,9 @@ func (w *crew) slot(ctx context.Context) {
 		for {
 			d, err := jobs.Next(ctx)
 			if err != nil {
+				jobs.Close() // the stream may be gone: open it again
 				pause(ctx, 20*time.Millisecond)
-				break // the stream may be gone: open it again
+				break
 			}
 			w.runs.Add(1)
 			run := w.run
@@ -160,7 +170,8 @@ func (w *crew) report(ctx context.Context, d *wire.Delivery) error {
 	execution := newExecution()
 	started, result := event(sweep.EventStarted, d.TrialID, execution), event(sweep.EventResult, d.TrialID, execution)
 	result.Result = outcome(d.TrialID)
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	// Not for long: a lost stream never answers.
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if err := w.b.wire.Publish(ctx, started, result); err != nil {
 		return err
