@@ -29,5 +29,9 @@ check-generated:
 generate:
 	$(GO) generate ./model/kernel ./worker/trainer/...
 
+bench: build
+	$(GO) test -run '^$$' -bench . -benchtime 200ms ./model/kernel
+	bin/sweep trainer step --goals
+
 clean:
 	rm -rf bin

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math"
 
 	"sweep/model/cell"
 	"sweep/model/kernel"
@@ -29,6 +30,7 @@ type network struct {
 	// matrix is the transition matrix of an Elman cell, nil for gated cells.
 	matrix  weight.Matrix[float32]
 	dropout *weight.Random
+	targets kernel.Matrix[float32] // one-hot rows for the squared error
 }
 
 // newNetwork makes the network of the settings with buffers for limits.
@@ -56,7 +58,7 @@ func newNetwork(set *kernel.Set[float32], s *settings, inputs, outputs int, limi
 	}
 	if n.matrix != nil {
 		n.recurrent, err = cell.NewElman(set, n.arena, n.matrix, limits,
-			cell.ElmanOptions{Inputs: inputs, Activation: s.activation, Slope: s.slope, FixedStart: fixed})
+			cell.ElmanOptions{Inputs: inputs, Activation: s.activation, Slope: s.slope, FixedStart: fixed, Path: s.path})
 		if err != nil {
 			return nil, err
 		}
@@ -64,6 +66,9 @@ func newNetwork(set *kernel.Set[float32], s *settings, inputs, outputs int, limi
 	n.head, err = cell.NewHead(set, n.arena, s.hidden, outputs, limits.Batch, cell.HeadOptions{Dropout: s.dropout, Random: n.dropout})
 	if err != nil {
 		return nil, err
+	}
+	if s.loss == "mse" {
+		n.targets = kernel.Dense(make([]float32, limits.Batch*outputs), limits.Batch, outputs)
 	}
 	n.arena.Allocate()
 	return n, nil
@@ -101,6 +106,71 @@ func (n *network) newOptimizer(s *settings) (optim.Optimizer[float32], error) {
 func (n *network) load() {
 	n.recurrent.Load()
 	n.head.Load()
+}
+
+// differentiate returns the mean loss of a minibatch, x [steps·batch × inputs],
+// and the root mean square over its series of ‖∂L/∂h(0)‖, and sets the
+// gradients. The weights are loaded.
+func (n *network) differentiate(x kernel.Matrix[float32], steps int, labels []int, kind string) (mean, gradient float64) {
+	n.arena.ZeroGradients()
+	logits := n.head.Forward(n.recurrent.Forward(x, steps, len(labels)))
+	mean, _ = n.loss(logits, labels, kind)
+	n.recurrent.Backward(n.head.Backward(), kernel.Matrix[float32]{})
+	return mean, n.recurrent.StartGradientNorm() * math.Sqrt(float64(len(labels)))
+}
+
+// update clips the gradients and moves the parameters along them.
+func (n *network) update(optimizer optim.Optimizer[float32], rate, clip float64) {
+	if clip > 0 {
+		optim.Clip(n.set, n.arena.Gradients(), clip)
+	}
+	optimizer.Step(rate)
+	if n.matrix != nil {
+		n.matrix.Project()
+	}
+}
+
+// evaluate returns the mean loss of a batch and the number of series that are
+// classified correctly. The weights are loaded.
+func (n *network) evaluate(x kernel.Matrix[float32], steps int, labels []int, kind string) (mean float64, correct int) {
+	return n.loss(n.head.Evaluate(n.recurrent.Evaluate(x, steps, len(labels))), labels, kind)
+}
+
+// loss is the loss of the head's last outputs, and the number of rows that are
+// correct.
+func (n *network) loss(logits kernel.Matrix[float32], labels []int, kind string) (mean float64, correct int) {
+	if kind == "mse" {
+		return n.head.SquaredError(n.oneHot(labels)), correctRows(logits, labels)
+	}
+	return n.head.CrossEntropy(labels)
+}
+
+// oneHot returns the labels as rows of 0 and 1.
+func (n *network) oneHot(labels []int) kernel.Matrix[float32] {
+	m := n.targets.Slice(0, len(labels))
+	clear(m.Data[:len(labels)*m.Stride])
+	for i, class := range labels {
+		m.Data[i*m.Stride+class] = 1
+	}
+	return m
+}
+
+// correctRows counts the rows whose largest output is the label's.
+func correctRows(logits kernel.Matrix[float32], labels []int) int {
+	correct := 0
+	for i, class := range labels {
+		row := logits.Data[i*logits.Stride:][:logits.Cols]
+		largest := 0
+		for j, v := range row {
+			if v > row[largest] {
+				largest = j
+			}
+		}
+		if largest == class {
+			correct++
+		}
+	}
+	return correct
 }
 
 // spectralMargin returns max |σ_i − 1| of the transition matrix; ok is false

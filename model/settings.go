@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"sweep/model/cell"
 	"sweep/model/dataset"
 	"sweep/model/kernel"
 	"sweep/sweep"
@@ -44,6 +45,9 @@ type settings struct {
 	epochs       int
 	epochRule    string
 	testEvery    int
+	// path is how an Elman cell applies its matrix: no parameter, as the fastest
+	// is chosen by shape; measurements force it.
+	path cell.Path
 }
 
 // settingsOf reads parameters that Description.Resolve has checked against the

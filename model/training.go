@@ -38,11 +38,10 @@ type training struct {
 	started   time.Time
 
 	// buffers, made once
-	x       []float32
-	rows    []int
-	labels  []int
-	targets kernel.Matrix[float32]
-	sigma   []float64
+	x      []float32
+	rows   []int
+	labels []int
+	sigma  []float64
 
 	epoch    int // epochs done
 	diverged bool
@@ -83,9 +82,6 @@ func newTraining(set *kernel.Set[float32], s *settings, task *task, started time
 		labels:   make([]int, batch),
 		sigma:    make([]float64, s.hidden),
 		best:     best{Error: math.Inf(1), Loss: math.Inf(1), SmallestLoss: math.Inf(1)},
-	}
-	if s.loss == "mse" {
-		t.targets = kernel.Dense(make([]float32, batch*task.set.OutputWidth), batch, task.set.OutputWidth)
 	}
 	return t, nil
 }
@@ -226,23 +222,9 @@ func (t *training) step(rows []int, rate float64) (loss, gradient float64) {
 		labels[i] = t.task.labels[r]
 	}
 	net := t.net
-	net.arena.ZeroGradients()
 	net.load()
-	net.head.Forward(net.recurrent.Forward(x, t.task.steps, len(rows)))
-	if t.s.loss == "mse" {
-		loss = net.head.SquaredError(t.oneHot(labels))
-	} else {
-		loss, _ = net.head.CrossEntropy(labels)
-	}
-	net.recurrent.Backward(net.head.Backward(), kernel.Matrix[float32]{})
-	gradient = net.recurrent.StartGradientNorm() * math.Sqrt(float64(len(rows)))
-	if t.s.clip > 0 {
-		optim.Clip(net.set, net.arena.Gradients(), t.s.clip)
-	}
-	t.optimizer.Step(rate)
-	if net.matrix != nil {
-		net.matrix.Project()
-	}
+	loss, gradient = net.differentiate(x, t.task.steps, labels, t.s.loss)
+	net.update(t.optimizer, rate, t.s.clip)
 	return loss, gradient
 }
 
@@ -251,16 +233,6 @@ func (t *training) gather(from *dataset.Sequences, rows []int) kernel.Matrix[flo
 	size := len(rows) * t.task.steps * t.task.inputs
 	from.Gather(t.x[:size], rows)
 	return kernel.Dense(t.x[:size], len(rows)*t.task.steps, t.task.inputs)
-}
-
-// oneHot returns the labels as rows of 0 and 1.
-func (t *training) oneHot(labels []int) kernel.Matrix[float32] {
-	m := kernel.Dense(t.targets.Data[:len(labels)*t.targets.Cols], len(labels), t.targets.Cols)
-	clear(m.Data)
-	for i, class := range labels {
-		m.Data[i*m.Stride+class] = 1
-	}
-	return m
 }
 
 // evaluate returns mean loss and accuracy over rows; the weights are loaded.
@@ -280,36 +252,11 @@ func (t *training) evaluate(ctx context.Context, from *dataset.Sequences, labels
 		for i, r := range part {
 			batch[i] = labels[r]
 		}
-		logits := t.net.head.Evaluate(t.net.recurrent.Evaluate(x, t.task.steps, len(part)))
-		var mean float64
-		var right int
-		if t.s.loss == "mse" {
-			mean, right = t.net.head.SquaredError(t.oneHot(batch)), correctRows(logits, batch)
-		} else {
-			mean, right = t.net.head.CrossEntropy(batch)
-		}
+		mean, right := t.net.evaluate(x, t.task.steps, batch, t.s.loss)
 		loss += mean * float64(len(part))
 		correct += right
 	}
 	return loss / float64(len(rows)), float64(correct) / float64(len(rows)), nil
-}
-
-// correctRows counts the rows whose largest output is the label's.
-func correctRows(logits kernel.Matrix[float32], labels []int) int {
-	correct := 0
-	for i, class := range labels {
-		row := logits.Data[i*logits.Stride:][:logits.Cols]
-		largest := 0
-		for j, v := range row {
-			if v > row[largest] {
-				largest = j
-			}
-		}
-		if largest == class {
-			correct++
-		}
-	}
-	return correct
 }
 
 // result tests the kept snapshot and sums the trial up.

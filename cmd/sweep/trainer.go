@@ -29,7 +29,7 @@ func newTrainer(s *settings) *cobra.Command {
 		GroupID: "write",
 		Args:    cobra.NoArgs,
 	}
-	cmd.AddCommand(newTrainerDescribe(s), newTrainerServe())
+	cmd.AddCommand(newTrainerDescribe(s), newTrainerStep(), newTrainerServe())
 	return cmd
 }
 

@@ -20,6 +20,7 @@ type Elman[F kernel.Float] struct {
 	matrix     weight.Matrix[F]
 	phi        phi[F]
 	transition transition[F]
+	path       Path // of transition
 
 	m *weight.View[F] // [n_i × n]
 	b *weight.View[F] // [n]
@@ -47,7 +48,8 @@ type Path string
 const (
 	// PathAuto, also "", chooses PathThin for a [weight.LowRank] of less than a
 	// third of its size (n > 6m for two times m reflectors), where it is faster
-	// by measurement, and PathFormed for all else.
+	// by measurement, and PathFormed for all else. A rank counts as the next
+	// multiple of 16, as products with fewer columns take no less time.
 	PathAuto Path = "auto"
 	// PathFormed forms W once a minibatch.
 	PathFormed Path = "formed"
@@ -68,7 +70,7 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	low, factored := matrix.(weight.LowRank[F])
 	switch options.Path {
 	case "", PathAuto:
-		factored = factored && n > 3*low.Rank()
+		factored = factored && n > 3*((low.Rank()+15)/16*16)
 	case PathFormed:
 		factored = false
 	case PathThin:
@@ -95,12 +97,15 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	rows := min(limits.Steps*limits.Batch, max(e.chunk, 2*limits.Batch))
 	e.deltas = newMatrix[F](rows, n)
 	if factored {
-		e.transition = newThin(set, low, e.phi, limits, rows)
+		e.path, e.transition = PathThin, newThin(set, low, e.phi, limits, rows)
 	} else {
-		e.transition = newFormed(set, matrix, e.phi)
+		e.path, e.transition = PathFormed, newFormed(set, matrix, e.phi)
 	}
 	return e, nil
 }
+
+// Path returns how W is applied: PathFormed or PathThin.
+func (e *Elman[F]) Path() Path { return e.path }
 
 // Start sets the recurrent matrix to its start, M to N(0, s²/n_i), the rest to 0.
 func (e *Elman[F]) Start(options StartOptions, random *weight.Random) error {

@@ -27,7 +27,7 @@ func benchLevels(b *testing.B, operations float64, prepare func(s *Set[float32])
 				}
 				elapsed = time.Since(start)
 			}
-			peak := measurePeak(l)
+			peak := MeasurePeak(l) / 1e9
 			samples := make([]float64, 0, 1<<16)
 			for b.Loop() {
 				start := time.Now()
@@ -38,7 +38,7 @@ func benchLevels(b *testing.B, operations float64, prepare func(s *Set[float32])
 					samples = append(samples, float64(elapsed.Nanoseconds())/float64(batch))
 				}
 			}
-			peak = max(peak, measurePeak(l))
+			peak = max(peak, MeasurePeak(l)/1e9)
 			slices.Sort(samples)
 			best := samples[0]
 			b.ReportMetric(samples[len(samples)/2], "ns/op")

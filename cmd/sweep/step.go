@@ -1,0 +1,188 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sweep/model"
+)
+
+// stepLine is one measurement, in the form of the peers that it is held against.
+type stepLine struct {
+	Config  string `json:"config"`
+	Impl    string `json:"impl"`
+	Act     string `json:"act,omitempty"`
+	N       int    `json:"n"`
+	M1      int    `json:"m1"`
+	M2      int    `json:"m2"`
+	Inputs  int    `json:"ni"`
+	Steps   int    `json:"T"`
+	Batch   int    `json:"B"`
+	Classes int    `json:"classes"`
+	Threads int    `json:"threads"`
+
+	Median    float64 `json:"median_ms"`
+	Best      float64 `json:"min_ms"`
+	Sequences float64 `json:"seq_per_s"`
+	Params    int     `json:"params"`
+	Timed     int     `json:"steps"`
+
+	Gigaflops   float64 `json:"gflop_per_s"`
+	Peak        float64 `json:"peak_gflop_per_s"`
+	MedianShare float64 `json:"median_of_peak"`
+	BestShare   float64 `json:"best_of_peak"`
+}
+
+func newTrainerStep() *cobra.Command {
+	var shape model.StepShape
+	var name string
+	var impls []string
+	var seconds float64
+	var most int
+	var goals bool
+	cmd := &cobra.Command{
+		Use:   "step",
+		Short: "Time training steps of the built-in trainer on random series",
+		Long: `Time training steps of the built-in trainer on random series: forward, backward,
+clipping, the optimiser's update and the reflectors' projection. Prints a line of
+JSON for each model, with the share of the multiply-adds that one core can do,
+measured in the same process. A model may force how reflectors are applied:
+spectral-rnn:formed, ornn:thin. With --goals it prints a table of fixed cases.
+
+Exit codes: 0 done, 1 a network cannot be made, 2 wrong flags.`,
+		Example: `  sweep trainer step --n 128 --m1 16 --m2 16 --ni 1 --T 784 --B 128 --classes 10
+  sweep trainer step --goals`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if seconds <= 0 || most < 1 {
+				return usageError("--seconds and --steps must be positive")
+			}
+			budget := time.Duration(seconds * float64(time.Second))
+			if goals {
+				return printGoals(cmd, budget, most)
+			}
+			encoder := json.NewEncoder(cmd.OutOrStdout())
+			for _, impl := range impls {
+				s := shape
+				s.Model, s.Path, _ = strings.Cut(impl, ":")
+				times, err := timeSteps(cmd, s, budget, most)
+				if err != nil {
+					return err
+				}
+				line := newStepLine(name, impl, s, times)
+				if err := encoder.Encode(line); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&name, "config", "step", "name of the case, for the output")
+	flags.StringSliceVar(&impls, "impl", []string{"spectral-rnn", "spectral-rnn:formed", "spectral-rnn:thin", "ornn", "rnn", "lstm", "gru"}, "models to time")
+	flags.IntVar(&shape.Hidden, "n", 32, "hidden units")
+	flags.IntVar(&shape.M1, "m1", 16, "reflectors of U")
+	flags.IntVar(&shape.M2, "m2", 16, "reflectors of V")
+	flags.IntVar(&shape.Inputs, "ni", 1, "inputs a time step")
+	flags.IntVar(&shape.Steps, "T", 251, "time steps")
+	flags.IntVar(&shape.Batch, "B", 32, "series in a minibatch")
+	flags.IntVar(&shape.Classes, "classes", 3, "outputs")
+	flags.IntVar(&shape.Threads, "threads", 1, "threads that share a minibatch")
+	flags.Float64Var(&seconds, "seconds", 2, "time for each measurement")
+	flags.IntVar(&most, "steps", 3000, "most steps of a measurement")
+	flags.BoolVar(&goals, "goals", false, "measure the cases that the trainer is built for")
+	return cmd
+}
+
+func timeSteps(cmd *cobra.Command, shape model.StepShape, budget time.Duration, most int) (*model.StepTimes, error) {
+	timer, err := model.NewStepTimer(shape)
+	if err != nil {
+		return nil, err
+	}
+	return timer.Measure(cmd.Context(), budget, most)
+}
+
+// newStepLine names the models so that a table can hold other programs' beside
+// them: theirs are called rnn, lstm and gru.
+func newStepLine(name, impl string, s model.StepShape, t *model.StepTimes) stepLine {
+	line := stepLine{
+		Config: name, Impl: "sweep " + impl, N: s.Hidden, M1: s.M1, M2: s.M2, Inputs: s.Inputs, Steps: s.Steps, Batch: s.Batch,
+		Classes: s.Classes, Threads: s.Threads, Params: t.Parameters, Timed: t.Count,
+		Median: milliseconds(t.Median), Best: milliseconds(t.Best), Sequences: float64(s.Batch) / t.Median.Seconds(),
+		Gigaflops: t.Flops / t.Best.Seconds() / 1e9, Peak: t.Peak / 1e9,
+		MedianShare: t.MedianShare(s.Threads), BestShare: t.BestShare(s.Threads),
+	}
+	if impl == "rnn" {
+		line.Impl, line.Act = "rnn", "sweep"
+	}
+	return line
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+
+// stepGoals are the cases whose share of the peak the trainer is built to reach.
+var stepGoals = []struct {
+	name   string
+	shapes []model.StepShape // the others are held against the first
+}{
+	{"pixel MNIST n=128 m=16 T=784 B=128", []model.StepShape{
+		{Model: "spectral-rnn", Path: "formed", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1},
+		{Model: "spectral-rnn", Path: "thin", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1},
+	}},
+	{"UCR n=32 m=16 n_i=8 T=16 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 8, Steps: 16, Batch: 32, Classes: 3, Threads: 1}}},
+	{"UCR n=32 m=16 n_i=1 T=251 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1, Steps: 251, Batch: 32, Classes: 3, Threads: 1}}},
+	{"UCR n=32 m=16 n_i=8 T=16 B=16", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 8, Steps: 16, Batch: 16, Classes: 3, Threads: 1}}},
+	{"UCR n=32 m=16 n_i=1 T=251 B=16", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1, Steps: 251, Batch: 16, Classes: 3, Threads: 1}}},
+	{"LSTM n=128 T=784 B=128", []model.StepShape{{Model: "lstm", Hidden: 128, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1}}},
+	{"n=512 m=32 n_i=200 T=20 B=256", []model.StepShape{
+		{Model: "spectral-rnn", Path: "formed", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
+		{Model: "spectral-rnn", Path: "thin", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
+	}},
+	{"n=1024 m=64 n_i=200 T=20 B=256", []model.StepShape{
+		{Model: "spectral-rnn", Path: "formed", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
+		{Model: "spectral-rnn", Path: "thin", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
+	}},
+}
+
+// printGoals measures the cases and prints a Markdown table.
+func printGoals(cmd *cobra.Command, budget time.Duration, most int) error {
+	w := cmd.OutOrStdout()
+	fmt.Fprintln(w, "| case | path | threads | best ms | median ms | steps timed | GFLOP/s best | peak | share of peak, best | median | against the first |")
+	fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+	for _, goal := range stepGoals {
+		var first *model.StepTimes
+		for _, shape := range goal.shapes {
+			if shape.Threads > runtime.GOMAXPROCS(0) {
+				continue
+			}
+			t, err := timeSteps(cmd, shape, budget, most)
+			if err != nil {
+				return err
+			}
+			if first == nil {
+				first = t
+			}
+			writeGoal(w, goal.name, shape, t, first)
+		}
+	}
+	return nil
+}
+
+func writeGoal(w io.Writer, name string, shape model.StepShape, t, first *model.StepTimes) {
+	path, ratio := shape.Path, ""
+	if path == "" {
+		path = "auto"
+	}
+	if t != first {
+		ratio = fmt.Sprintf("%.2f×", first.Best.Seconds()/t.Best.Seconds())
+	}
+	fmt.Fprintf(w, "| %s | %s | %d | %.3f | %.3f | %d | %.1f | %.1f | %.0f %% | %.0f %% | %s |\n", name, path, shape.Threads,
+		milliseconds(t.Best), milliseconds(t.Median), t.Count, t.Flops/t.Best.Seconds()/1e9, t.Peak/1e9,
+		100*t.BestShare(shape.Threads), 100*t.MedianShare(shape.Threads), ratio)
+}

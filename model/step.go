@@ -1,0 +1,171 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"sweep/model/cell"
+	"sweep/model/dataset"
+	"sweep/model/kernel"
+	"sweep/model/optim"
+	"sweep/model/weight"
+	"sweep/sweep"
+)
+
+// StepShape is a network and a minibatch whose training step is to be timed.
+type StepShape struct {
+	Model   string // as the parameter model
+	Path    string // how reflectors are applied: "" for the faster, "formed" or "thin"
+	Hidden  int    // n
+	M1, M2  int    // reflectors of U and V; as far as the model has them
+	Inputs  int    // n_i
+	Steps   int    // T
+	Batch   int    // B
+	Classes int
+	Threads int
+}
+
+// StepTimes are the times of training steps: forward, backward, clipping, the
+// optimiser's update and the reflectors' projection.
+type StepTimes struct {
+	Parameters int
+	Median     time.Duration
+	Best       time.Duration
+	Count      int     // steps timed
+	Flops      float64 // of the products of a step, on the path that was taken
+	// Peak is the number of floating-point operations a second of nothing but
+	// multiply-adds on one thread, measured before and after; 0 where there is
+	// no such loop.
+	Peak float64
+}
+
+// BestShare is the share of the peak of all threads that the best step reached.
+func (t *StepTimes) BestShare(threads int) float64 { return t.share(t.Best, threads) }
+
+// MedianShare is the share of the peak of all threads that the median reached.
+func (t *StepTimes) MedianShare(threads int) float64 { return t.share(t.Median, threads) }
+
+func (t *StepTimes) share(d time.Duration, threads int) float64 {
+	if t.Peak == 0 || d <= 0 {
+		return 0
+	}
+	return t.Flops / d.Seconds() / t.Peak / float64(threads)
+}
+
+// minimumSteps is the least number of steps of a measurement, however long they
+// take.
+const minimumSteps = 7
+
+// A StepTimer trains one network on one minibatch of random series.
+type StepTimer struct {
+	settings  *settings
+	net       *network
+	optimizer optim.Optimizer[float32]
+	x         kernel.Matrix[float32]
+	steps     int
+	labels    []int
+	flops     float64
+}
+
+// NewStepTimer makes the network and the minibatch. The settings are those of
+// the trainer's defaults.
+func NewStepTimer(shape StepShape) (*StepTimer, error) {
+	for _, size := range []struct {
+		name  string
+		value int
+	}{{"inputs", shape.Inputs}, {"steps", shape.Steps}, {"classes", shape.Classes}, {"threads", shape.Threads}} {
+		if size.value < 1 {
+			return nil, fmt.Errorf("step timer: %d %s: want at least 1", size.value, size.name)
+		}
+	}
+	if shape.Threads > 1 {
+		return nil, fmt.Errorf("step timer: %d threads: a minibatch is trained by one", shape.Threads)
+	}
+	parameters, err := description().Resolve(sweep.Parameters{
+		"dataset": dataset.GeneratedCBF, "model": shape.Model, "hidden": int64(shape.Hidden),
+		"m1": int64(max(shape.M1, 1)), "m2": int64(max(shape.M2, 1)), "batch": int64(shape.Batch),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s, err := settingsOf(parameters)
+	if err != nil {
+		return nil, err
+	}
+	s.path = cell.Path(shape.Path)
+	net, err := newNetwork(kernel.Float32(), s, shape.Inputs, shape.Classes, cell.Limits{Steps: shape.Steps, Batch: shape.Batch})
+	if err != nil {
+		return nil, err
+	}
+	if err := net.start(s); err != nil {
+		return nil, err
+	}
+	optimizer, err := net.newOptimizer(s)
+	if err != nil {
+		return nil, err
+	}
+	rows, random := shape.Steps*shape.Batch, weight.NewRandom(s.seed, streamShuffle)
+	t := &StepTimer{
+		settings: s, net: net, optimizer: optimizer, steps: shape.Steps, labels: make([]int, shape.Batch),
+		x: kernel.Dense(make([]float32, rows*shape.Inputs), rows, shape.Inputs), flops: stepFlops(shape, net),
+	}
+	weight.Gaussian(t.x.Data, 1, random)
+	for i := range t.labels {
+		t.labels[i] = random.Below(shape.Classes)
+	}
+	return t, nil
+}
+
+// step does one training step.
+func (t *StepTimer) step() {
+	t.net.load()
+	t.net.differentiate(t.x, t.steps, t.labels, t.settings.loss)
+	t.net.update(t.optimizer, t.settings.lr, t.settings.clip)
+}
+
+// Measure times steps for the given time, and at most so many.
+func (t *StepTimer) Measure(ctx context.Context, budget time.Duration, most int) (*StepTimes, error) {
+	level := t.net.set.Level()
+	peak := kernel.MeasurePeak(level)
+	times := make([]time.Duration, 0, most)
+	warm := time.Now()
+	for i := range 10 {
+		t.step()
+		if i > 0 && time.Since(warm) > budget/4 {
+			break
+		}
+	}
+	for begin := time.Now(); len(times) < most; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		start := time.Now()
+		t.step()
+		end := time.Now()
+		times = append(times, end.Sub(start))
+		if len(times) >= minimumSteps && end.Sub(begin) > budget {
+			break
+		}
+	}
+	peak = max(peak, kernel.MeasurePeak(level))
+	slices.Sort(times)
+	return &StepTimes{
+		Parameters: t.net.arena.Count(), Median: times[len(times)/2], Best: times[0], Count: len(times),
+		Flops: t.flops, Peak: peak,
+	}, nil
+}
+
+// stepFlops counts the operations of the products with weights: each does 2 an
+// element and row forward, and twice as many backward, where the input matrix
+// has a gradient of its own but hands none on.
+func stepFlops(shape StepShape, net *network) float64 {
+	n, rows := float64(shape.Hidden), float64(shape.Batch)*float64(shape.Steps)
+	gates := gatesOf(shape.Model)
+	transition := gates * n * n
+	if elman, ok := net.recurrent.(*cell.Elman[float32]); ok && elman.Path() == cell.PathThin {
+		transition = 2 * n * float64(net.matrix.(weight.LowRank[float32]).Rank())
+	}
+	return rows*(6*transition+4*gates*n*float64(shape.Inputs)) + 6*float64(shape.Batch)*n*float64(shape.Classes)
+}
