@@ -275,17 +275,9 @@ func (r *recording) saveCurves(ctx context.Context) error {
 	_, err := r.t.CopyFrom(ctx, pgx.Identifier{"curve_arrays"}, columns, pgx.CopyFromSlice(len(all), func(i int) ([]any, error) {
 		t, ordinal := all[i].trial, all[i].ordinal
 		c := &t.Curves[ordinal]
-		return []any{t.Key, c.Metric, ordinal, notNil(ledger.StoredSteps(t.Curves, ordinal)), notNil(c.Values)}, nil
+		return []any{t.Key, c.Metric, ordinal, bigintArray{ledger.StoredSteps(t.Curves, ordinal)}, realArray{c.Values}}, nil
 	}))
 	return err
-}
-
-// notNil keeps an empty array from becoming NULL.
-func notNil[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 func (r *recording) saveFaults(ctx context.Context, deltas map[string]sweep.Progress) error {

@@ -58,6 +58,10 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	// Everything but Query reads along an index. Without statistics, as while the first sweep is written, Postgres
 	// would rather fetch all pending trials and sort them.
 	config.ConnConfig.RuntimeParams["enable_bitmapscan"] = "off"
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		registerArrays(conn.TypeMap())
+		return nil
+	}
 	s := &Store{
 		name:    fmt.Sprintf("%s on %s", config.ConnConfig.Database, config.ConnConfig.Host),
 		numbers: map[string]int64{},
