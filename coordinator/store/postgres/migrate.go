@@ -16,13 +16,14 @@ const (
 )
 
 const createMigrations = `
-CREATE TABLE IF NOT EXISTS schema_migrations (
+CREATE TABLE schema_migrations (
     number     integer     PRIMARY KEY,
     name       text        NOT NULL,
     applied_at timestamptz NOT NULL
 )`
 
-// migrate brings the schema up to date, one program at a time.
+// migrate brings the schema up to date, one program at a time. A user that may
+// not change the schema can open a database that is up to date.
 func (s *Store) migrate(ctx context.Context) error {
 	all, err := migrate.Load(migrations.Files, "postgres")
 	if err != nil {
@@ -33,17 +34,8 @@ func (s *Store) migrate(ctx context.Context) error {
 			if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, createMigrations); err != nil {
-				return err
-			}
-			var applied []migrate.Applied
-			rows, err := tx.Query(ctx, `SELECT number, name FROM schema_migrations ORDER BY number`)
-			if err := each(rows, err, func() error {
-				var a migrate.Applied
-				err := rows.Scan(&a.Number, &a.Name)
-				applied = append(applied, a)
-				return err
-			}); err != nil {
+			applied, err := appliedMigrations(ctx, tx)
+			if err != nil {
 				return err
 			}
 			pending, err := migrate.Pending(all, applied, "the database "+s.name)
@@ -61,4 +53,26 @@ func (s *Store) migrate(ctx context.Context) error {
 		})
 	}
 	return err
+}
+
+// appliedMigrations reads which migrations the database has, and makes the
+// table of them if it is missing.
+func appliedMigrations(ctx context.Context, tx pgx.Tx) ([]migrate.Applied, error) {
+	var exists bool
+	if err := tx.QueryRow(ctx, `SELECT to_regclass('schema_migrations') IS NOT NULL`).Scan(&exists); err != nil {
+		return nil, err
+	}
+	if !exists {
+		_, err := tx.Exec(ctx, createMigrations)
+		return nil, err
+	}
+	var applied []migrate.Applied
+	rows, err := tx.Query(ctx, `SELECT number, name FROM schema_migrations ORDER BY number`)
+	err = each(rows, err, func() error {
+		var a migrate.Applied
+		err := rows.Scan(&a.Number, &a.Name)
+		applied = append(applied, a)
+		return err
+	})
+	return applied, err
 }

@@ -102,6 +102,27 @@ func TestOpen(t *testing.T) {
 	})
 }
 
+// TestUserWithoutSchemaRights: one role migrates, another one coordinates.
+func TestUserWithoutSchemaRights(t *testing.T) {
+	server := postgrestest.Start(t)
+	address := server.Database(t)
+	ctx := context.Background()
+	execute(t, address, `CREATE USER coordinator`)
+	coordinator := strings.Replace(address, "sweep@", "coordinator@", 1)
+	if _, err := postgres.Open(ctx, coordinator); err == nil || !strings.Contains(err.Error(), "right") {
+		t.Errorf("a user without rights made the schema: %v", err)
+	}
+	open(t, address)
+	execute(t, address, `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO coordinator`)
+	s := open(t, coordinator)
+	if err := s.CreateSweep(ctx, "s1", &sweep.Submission{}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.AddTrials(ctx, "s1", 0, 0, []sweep.Trial{{TrialID: sweep.TrialID{Sweep: "s1"}}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestReaderRole: queries run by the role that reads, even for a superuser.
 func TestReaderRole(t *testing.T) {
 	server := postgrestest.Start(t)
