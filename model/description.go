@@ -45,7 +45,7 @@ func description() *sweep.Description {
 				Doc: "reflectors of V (spectral-rnn)"},
 			{Name: "r", Type: sweep.NumberType, Default: 0.1, Minimum: ptr(0),
 				Doc: "largest deviation of a singular value from sigma_center (spectral-rnn)"},
-			{Name: "sigma_center", Type: sweep.NumberType, Default: int64(1), Minimum: ptr(0), ExclusiveMinimum: true,
+			{Name: "sigma_center", Type: sweep.NumberType, Default: int64(1), Minimum: ptr(0), ExclusiveMinimum: true, Maximum: ptr(1000),
 				Doc: "centre σ* of the singular values (spectral-rnn)"},
 			{Name: "activation", Type: sweep.StringType, Default: "leaky_relu", Enum: values("linear", "relu", "leaky_relu", "tanh"),
 				Doc: "activation φ of rnn, irnn, ornn and spectral-rnn"},

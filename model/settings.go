@@ -50,11 +50,18 @@ type settings struct {
 	path cell.Path
 }
 
-// settingsOf reads parameters that Description.Resolve has checked against the
-// schema; a missing or mistyped one is a *sweep.ParameterError all the same,
-// since a request may come from a foreign program.
+// schema is the description that every request is held to.
+var schema = description()
+
+// settingsOf reads a trial's parameters, held to the schema once more since a
+// request may come from a foreign program: what does not fit is a
+// *sweep.ParameterError.
 func settingsOf(p sweep.Parameters) (*settings, error) {
-	r := reader{parameters: p}
+	resolved, err := schema.Resolve(p)
+	if err != nil {
+		return nil, err
+	}
+	r := reader{parameters: resolved}
 	s := &settings{
 		dataset:      r.text("dataset"),
 		exchange:     r.text("exchange"),
@@ -95,7 +102,6 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	var err error
 	if s.activation, err = kernel.ParseActivation(activation); err != nil {
 		return nil, &sweep.ParameterError{Parameter: "activation", Value: activation, Problem: err.Error()}
 	}
