@@ -315,7 +315,7 @@ func TestClusterCommands(t *testing.T) {
 		{args: []string{"pause", "nothing"}, code: exitNotFound, stderr: []string{"nothing"}},
 		{args: []string{"resume", "latest"}, code: exitFailure, stderr: []string{"only a paused sweep"}},
 		{args: []string{"submit", failing, "--watch"}, code: exitTrials, stderr: []string{"1 failed"}},
-		{args: []string{"retry", "failing"}, stdout: []string{"1 trials wait again"}},
+		{args: []string{"retry", "failing"}, stdout: []string{"1 to train again"}},
 		{args: []string{"watch", "failing"}, code: exitTrials},
 		{args: []string{"submit", endless}},
 		{args: []string{"priority", "endless", "7"}, stdout: []string{"priority 7"}},

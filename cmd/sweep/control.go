@@ -87,7 +87,7 @@ func newRetry(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: %d trials wait again\n", id, trials)
+			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: %d to train again\n", id, trials)
 			if trials > 0 {
 				s.laterHint(cmd, "sweep "+id)
 			}

@@ -35,7 +35,7 @@ func program(t testing.TB, home string, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), asProgram+"=1", "SWEEP_HOME="+home, "SWEEP_STORE=", "SWEEP_DATA=", "SWEEP_TRAINER_PATH=")
+	cmd.Env = append(os.Environ(), asProgram+"=1", "SWEEP_HOME="+home, "SWEEP_STORE=", "SWEEP_DATA=", "SWEEP_TRAINER_PATH=", "SWEEP_NATS=", "SWEEP_CONFIG=/dev/null")
 	return cmd
 }
 
