@@ -12,6 +12,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "${1:-.cluster}"
 dir=$(cd "${1:-.cluster}" && pwd)
+echo '*' >"$dir/.gitignore"
 port=${PORT:-4222}
 slots=${SLOTS:-$(( ($(nproc) + 1) / 2 ))}
 die() { echo "local-cluster: $*" >&2; exit 1; }

@@ -379,6 +379,91 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 }
 
+// A coordinator waits for a database that is away at its start, says so in one
+// line, and is ready when it comes.
+func TestCoordinatorWaitsForTheDatabase(t *testing.T) {
+	c := newCluster(t)
+	if err := c.database.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	c.start("coordinator", "coordinator", "--listen", address)
+	await(t, "the coordinator to miss the database", func() bool {
+		answer := get(address, "/readyz")
+		return answer != "" && answer != "ok\n" && answer != "starting\n"
+	})
+	if err := c.database.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the coordinator to lead", func() bool { return leads(address) && get(address, "/readyz") == "ok\n" })
+	c.kill("coordinator")
+	if log := c.parts["coordinator"].log.String(); strings.Count(log, "level=WARN") > 2 || strings.Contains(log, "goroutine") {
+		t.Errorf("its log is long:\n%s", log)
+	}
+}
+
+// With ten thousand trials waiting, a pause and a cancellation act at once, and
+// nothing is lost by either, by a retry or by an extension.
+func TestManyTrialsWaiting(t *testing.T) {
+	dir := t.TempDir()
+	slow := write(t, dir, "slow.yaml", "name: slow\ntrainer: noop\nparameters:\n  milliseconds: {value: 20}\n  x: {min: 1, max: 10000}\n")
+	more := write(t, dir, "more.yaml", "name: slow\ntrainer: noop\nparameters:\n  milliseconds: {value: 20}\n  x: {min: 9991, max: 10010}\n")
+	for _, kind := range []string{"Postgres", "SQLite"} {
+		t.Run(kind, func(t *testing.T) {
+			c := newCluster(t)
+			if kind == "SQLite" {
+				c.url = "sqlite:" + filepath.Join(c.dir, "sweep.db")
+			}
+			c.start("coordinator", "coordinator")
+			c.start("worker", "worker", "--slots", "2")
+			id := c.submit(slow)
+			ok := func(args ...string) string {
+				t.Helper()
+				stdout, stderr, code := c.output(args...)
+				if code != 0 {
+					t.Fatalf("sweep %v: exit code %d: %s", args, code, stderr)
+				}
+				return stdout
+			}
+			still := func() bool { p := c.progress(id); return p.Queued == 0 && p.Running == 0 }
+			await(t, "some results", func() bool { return c.progress(id).Completed >= 50 })
+			ok("extend", id, more)
+			if p := c.progress(id); p.Total() != 10_020 {
+				t.Errorf("after the extension %d trials", p.Total())
+			}
+			ok("pause", id)
+			paused := time.Now()
+			await(t, "what runs to end", still)
+			if took := time.Since(paused); took > 5*time.Second {
+				t.Errorf("trials ran for %v after the pause", took)
+			}
+			before := c.progress(id)
+			if before.Pending != 10_020-before.Completed {
+				t.Errorf("paused with %+v", before)
+			}
+			ok("resume", id)
+			await(t, "further results", func() bool { return c.progress(id).Completed > before.Completed+50 })
+			ok("cancel", id)
+			cancelled := time.Now()
+			await(t, "workers to be idle", func() bool { return !strings.Contains(ok("workers"), id) })
+			if took := time.Since(cancelled); took > 5*time.Second {
+				t.Errorf("trials ran for %v after they were cancelled", took)
+			}
+			after := c.progress(id)
+			if after.Done() != 10_020 || after.Cancelled != 10_020-after.Completed {
+				t.Errorf("cancelled with %+v", after)
+			}
+			if said := ok("retry", id); !strings.Contains(said, fmt.Sprint(after.Cancelled)) {
+				t.Errorf("%d trials were cancelled; retry says %s", after.Cancelled, said)
+			}
+			await(t, "results after the retry", func() bool { return c.progress(id).Completed > after.Completed+50 })
+			if p := c.progress(id); p.Total() != 10_020 || p.Failed != 0 || p.Faults != 0 {
+				t.Errorf("after the retry %+v", p)
+			}
+		})
+	}
+}
+
 // leads reports whether the coordinator at an address is the active one.
 func leads(address string) bool {
 	return strings.Contains(get(address, "/metrics"), "sweep_coordinator_leading 1\n")

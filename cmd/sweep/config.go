@@ -94,11 +94,9 @@ func (s *settings) readFile() (map[string]fileLine, error) {
 	}
 	if path == "" {
 		asked = false
-		dir, err := os.UserConfigDir()
-		if err != nil {
-			return nil, nil // nobody's home: no file
+		if dir, err := os.UserConfigDir(); err == nil {
+			path = filepath.Join(dir, "sweep", "sweep.conf")
 		}
-		path = filepath.Join(dir, "sweep", "sweep.conf")
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && !asked {

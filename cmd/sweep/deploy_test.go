@@ -10,6 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"sweep/coordinator/store/postgres/postgrestest"
 )
 
 // The script brings a cluster up and takes all of it down again, and finds what
@@ -66,6 +70,33 @@ func TestLocalClusterScript(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The servers take the settings that deploy gives them.
+func TestServersTakeTheSettings(t *testing.T) {
+	options, err := server.ProcessConfigFile("../../deploy/nats.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.MaxPayload != maxPayload || !options.JetStream || options.StoreDir != "/data" {
+		t.Errorf("nats.conf: %+v", options)
+	}
+	text, err := os.ReadFile("../../deploy/postgresql.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settings []string
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || strings.HasPrefix(line, "shared_buffers") { // more than a test may take
+			continue
+		}
+		settings = append(settings, strings.ReplaceAll(line, " = ", "="))
+	}
+	if len(settings) < 10 {
+		t.Errorf("postgresql.conf has %d settings", len(settings))
+	}
+	postgrestest.Start(t, settings...) // which ends at a setting that it does not know
 }
 
 // freePorts returns the first of n ports in a row that are free.

@@ -290,9 +290,10 @@ func TestErrorsKeepTextAndType(t *testing.T) {
 	if err := ask(); errors.Is(err, sweep.ErrNotFound) || err.Error() != b.fail.Error() {
 		t.Errorf("%v arrives as %v", b.fail, err)
 	}
-	b.fail = fmt.Errorf("point 3: %w", &sweep.ParameterError{Parameter: "model", Value: "gruu", Problem: "is unknown", Nearest: "gru"})
+	refused := &sweep.ParameterError{Parameter: "model", Value: "gruu", Problem: "is unknown", Nearest: "gru"}
+	b.fail = fmt.Errorf("point 3: %w", refused)
 	var parameter *sweep.ParameterError
-	if err := ask(); !errors.As(err, &parameter) || *parameter != *errors.Unwrap(b.fail).(*sweep.ParameterError) || err.Error() != b.fail.Error() {
+	if err := ask(); !errors.As(err, &parameter) || *parameter != *refused || err.Error() != b.fail.Error() {
 		t.Errorf("%v arrives as %v", b.fail, err)
 	}
 	b.fail = &sweep.ParameterError{Parameter: "lr", Value: math.NaN(), Problem: "must be finite"}
