@@ -218,6 +218,11 @@ func appendNumber(dst []byte, v float64) ([]byte, error) {
 }
 
 func appendString(dst []byte, s string) ([]byte, error) {
+	if isPlain(s) {
+		dst = append(dst, '"')
+		dst = append(dst, s...)
+		return append(dst, '"'), nil
+	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -225,4 +230,14 @@ func appendString(dst []byte, s string) ([]byte, error) {
 		return nil, err
 	}
 	return append(dst, bytes.TrimRight(b.Bytes(), "\n")...), nil
+}
+
+// isPlain reports whether JSON writes s as it is: most names and values.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
