@@ -1,0 +1,142 @@
+package worker_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
+	"sweep/sweep/wire/wiretest"
+	"sweep/worker"
+)
+
+// daemon runs a daemon until the test ends.
+func (r *rig) daemon(conn *nats.Conn, options worker.Options) (*worker.Daemon, *wire.Client) {
+	r.t.Helper()
+	options.Wire, options.Launcher, options.Logger, options.Name = r.wire, r.launcher, logger(r.t), "w"
+	d := worker.NewDaemon(options, "1.2.3")
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := d.Run(ctx); err != nil {
+			r.t.Errorf("the daemon ended with %v", err)
+		}
+	})
+	r.t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	return d, wire.NewClient(conn)
+}
+
+// ask returns what the daemon answers over HTTP.
+func ask(t *testing.T, d *worker.Daemon, path string) (code int, text string) {
+	t.Helper()
+	recorder := httptest.NewRecorder()
+	d.Handler(func() error { return nil }).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+	body, err := io.ReadAll(recorder.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recorder.Code, string(body)
+}
+
+func TestDaemonShowsWhatItRunsAndDrains(t *testing.T) {
+	t.Parallel()
+	conn := wiretest.Start(t)
+	end := make(chan struct{})
+	r := rigOver(t, conn, func(ctx context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+		select {
+		case <-end:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		return outcome(request), nil
+	})
+	d, client := r.daemon(conn, worker.Options{Slots: 2, Grace: patience})
+	r.publish(job(0))
+	status := func() wire.WorkerStatus {
+		workers, err := client.Workers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(workers) != 1 {
+			return wire.WorkerStatus{}
+		}
+		return workers[0]
+	}
+	running := func(s wire.WorkerStatus) (trials []sweep.TrialID) {
+		for _, slot := range s.Slots {
+			if slot.Trial != nil {
+				trials = append(trials, *slot.Trial)
+			}
+		}
+		return trials
+	}
+	var s wire.WorkerStatus
+	r.await("the trial to run", func() bool { s = status(); return len(running(s)) == 1 })
+	if s.Name != "w" || s.Pool != sweep.DefaultPool || s.Version != "1.2.3" || s.State != wire.WorkerReady || len(s.Slots) != 2 || running(s)[0] != job(0).TrialID {
+		t.Errorf("status %+v", s)
+	}
+	if code, text := ask(t, d, "/readyz"); code != http.StatusOK {
+		t.Errorf("readyz: %d %s", code, text)
+	}
+	if s, err := client.DrainWorker(t.Context(), "w", "repair"); err != nil || s.State != wire.WorkerDraining || len(running(*s)) != 1 {
+		t.Errorf("drain: %+v, %v", s, err)
+	}
+	close(end)
+	r.await("the drain", func() bool { return status().State == wire.WorkerDrained })
+	r.publish(job(1))
+	if code, text := ask(t, d, "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "repair") {
+		t.Errorf("readyz: %d %s", code, text)
+	}
+	if n := r.queue(); n != 1 {
+		t.Errorf("%d jobs in the queue, want the one that came after the drain", n)
+	}
+	if s, err := client.ResumeWorker(t.Context(), "w"); err != nil || s.State != wire.WorkerReady {
+		t.Errorf("resume: %+v, %v", s, err)
+	}
+	r.result(1)
+	r.queueEmpties()
+	_, metrics := ask(t, d, "/metrics")
+	for _, want := range []string{`sweep_worker_executions_total{end="completed"} 2`, "sweep_worker_slots 2", "sweep_worker_drained 0", "go_goroutines"} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics lack %s:\n%s", want, metrics)
+		}
+	}
+}
+
+// A machine that seems broken takes no jobs until somebody has looked at it.
+func TestBrokenDaemonStaysDrained(t *testing.T) {
+	t.Parallel()
+	conn := wiretest.Start(t)
+	var mended atomic.Bool
+	r := rigOver(t, conn, func(_ context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+		if mended.Load() {
+			return outcome(request), nil
+		}
+		return p.die()
+	})
+	r.publish(jobs(4)...)
+	d, client := r.daemon(conn, worker.Options{})
+	r.await("the worker to drain itself", func() bool { return d.Status().State == wire.WorkerDrained })
+	if reason := d.Status().Reason; !strings.Contains(reason, "3 failures of the machine") {
+		t.Errorf("drained: %s", reason)
+	}
+	if _, metrics := ask(t, d, "/metrics"); !strings.Contains(metrics, "sweep_worker_trainer_restarts_total 2") || !strings.Contains(metrics, "sweep_worker_drained 1") {
+		t.Errorf("metrics: %s", metrics)
+	}
+	mended.Store(true)
+	if _, err := client.ResumeWorker(t.Context(), "w"); err != nil {
+		t.Fatal(err)
+	}
+	r.result(3)
+}
