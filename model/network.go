@@ -31,6 +31,7 @@ type network struct {
 	matrix  weight.Matrix[float32]
 	dropout *weight.Random
 	targets kernel.Matrix[float32] // one-hot rows for the squared error
+	loaded  bool                   // the weights are formed from the present parameters
 }
 
 // newNetwork makes the network of the settings with buffers for limits.
@@ -102,10 +103,13 @@ func (n *network) newOptimizer(s *settings) (optim.Optimizer[float32], error) {
 	}
 }
 
-// load forms the weights from the present parameters.
+// load forms the weights from the present parameters, unless they are.
 func (n *network) load() {
-	n.recurrent.Load()
-	n.head.Load()
+	if !n.loaded {
+		n.recurrent.Load()
+		n.head.Load()
+		n.loaded = true
+	}
 }
 
 // differentiate returns the mean loss of a minibatch, x [steps·batch × inputs],
@@ -128,6 +132,7 @@ func (n *network) update(optimizer optim.Optimizer[float32], rate, clip float64)
 	if n.matrix != nil {
 		n.matrix.Project()
 	}
+	n.loaded = false
 }
 
 // evaluate returns the mean loss of a batch and the number of series that are

@@ -23,7 +23,7 @@ const (
 	divergedLoss = 1e6
 	// marginPoints bounds how often the singular values of a dense transition
 	// matrix are computed; where they are parameters they cost nothing.
-	marginPoints = 50
+	marginPoints = 20
 	// reportInterval is the time between batches of points.
 	reportInterval = 250 * time.Millisecond
 )
@@ -276,6 +276,7 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 	}
 	if t.best.Epoch > 0 {
 		copy(t.net.arena.Values(), t.best.Values)
+		t.net.loaded = false
 		t.net.load()
 		loss, accuracy, err := t.evaluate(ctx, t.task.test, t.task.testLabel, t.task.testRows)
 		if err != nil {

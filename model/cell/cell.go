@@ -165,9 +165,13 @@ func (l *layer[F]) Outputs() kernel.Matrix[F] {
 
 // StartGradientNorm returns ‖∂L/∂h(0)‖ over the batch.
 func (l *layer[F]) StartGradientNorm() float64 {
+	gradient := l.startGradient.Slice(0, l.batch)
+	if gradient.Stride == gradient.Cols {
+		return math.Sqrt(l.set.SumSquares(gradient.Data[:gradient.Rows*gradient.Cols]))
+	}
 	sum := 0.0
-	for i := range l.batch {
-		sum += l.set.SumSquares(l.startGradient.Row(i))
+	for i := range gradient.Rows {
+		sum += l.set.SumSquares(gradient.Row(i))
 	}
 	return math.Sqrt(sum)
 }
@@ -225,16 +229,23 @@ func broadcast[F kernel.Float](m kernel.Matrix[F], v *weight.View[F]) {
 
 // fill copies src into dst, row by row.
 func fill[F kernel.Float](dst, src kernel.Matrix[F]) {
+	if dst.Stride == dst.Cols && src.Stride == src.Cols {
+		copy(dst.Data, src.Data[:src.Rows*src.Cols])
+		return
+	}
 	for i := range dst.Rows {
 		copy(dst.Row(i), src.Row(i))
 	}
 }
 
+// paddedColumns is the length from which on rows are padded.
+const paddedColumns = 512
+
 // newMatrix returns a matrix of zeros. Rows that are long are padded, so that
 // those of one column do not compete for the same few places of the cache.
 func newMatrix[F kernel.Float](rows, cols int) kernel.Matrix[F] {
 	stride := cols
-	if cols >= 512 {
+	if cols >= paddedColumns {
 		stride += 16
 	}
 	return kernel.Matrix[F]{Data: make([]F, rows*stride), Rows: rows, Cols: cols, Stride: stride}

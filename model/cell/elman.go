@@ -210,6 +210,11 @@ func (e *Elman[F]) Backward(dh, dx kernel.Matrix[F]) {
 
 // derivative is delta = gradient ∘ φ', where out = φ(·).
 func (e *Elman[F]) derivative(delta, gradient, out kernel.Matrix[F]) {
+	if n := delta.Cols; delta.Stride == n && gradient.Stride == n && out.Stride == n {
+		n *= delta.Rows
+		e.set.Derivative(delta.Data[:n], gradient.Data[:n], out.Data[:n], e.phi.activation, e.phi.slope)
+		return
+	}
 	for i := range delta.Rows {
 		e.set.Derivative(delta.Row(i), gradient.Row(i), out.Row(i), e.phi.activation, e.phi.slope)
 	}

@@ -49,6 +49,7 @@ type formed[F kernel.Float] struct {
 	set    *kernel.Set[F]
 	matrix weight.Matrix[F]
 	phi    phi[F]
+	direct *weight.View[F] // W if it is a parameter itself: w and dw are its own
 	w, dw  kernel.Matrix[F]
 	right  kernel.Packed[F] // Wᵀ, for products of states in rows
 	left   kernel.Packed[F] // W, for those of deltas
@@ -56,11 +57,21 @@ type formed[F kernel.Float] struct {
 
 func newFormed[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F], phi phi[F]) *formed[F] {
 	n := matrix.Size()
-	return &formed[F]{set: set, matrix: matrix, phi: phi, w: newMatrix[F](n, n), dw: newMatrix[F](n, n)}
+	f := &formed[F]{set: set, matrix: matrix, phi: phi}
+	if dense, ok := matrix.(*weight.Dense[F]); ok && n < paddedColumns {
+		f.direct = dense.View()
+	} else {
+		f.w, f.dw = newMatrix[F](n, n), newMatrix[F](n, n)
+	}
+	return f
 }
 
 func (f *formed[F]) load() {
-	f.matrix.Value(f.w)
+	if f.direct != nil {
+		f.w, f.dw = f.direct.Matrix(), f.direct.GradientMatrix()
+	} else {
+		f.matrix.Value(f.w)
+	}
 	f.set.PackTransposed(&f.right, f.w)
 	f.set.Pack(&f.left, f.w)
 }
@@ -69,7 +80,11 @@ func (f *formed[F]) ahead(_ int, next, h kernel.Matrix[F]) {
 	f.set.MultiplyActivate(next, h, &f.right, next, f.phi.activation, f.phi.slope)
 }
 
-func (f *formed[F]) reset() { clear(f.dw.Data) }
+func (f *formed[F]) reset() {
+	if f.direct == nil {
+		clear(f.dw.Data)
+	}
+}
 
 func (f *formed[F]) settle(int, kernel.Matrix[F]) {}
 
@@ -89,7 +104,11 @@ func (f *formed[F]) accumulate(_, _, _ int, deltas, h kernel.Matrix[F]) {
 	f.set.TransposedAdd(f.dw, deltas, h)
 }
 
-func (f *formed[F]) pullback() { f.matrix.Pullback(f.dw) }
+func (f *formed[F]) pullback() {
+	if f.direct == nil {
+		f.matrix.Pullback(f.dw)
+	}
+}
 
 // thin is the transition by the factors of W = diag(d) + L Rᵀ, which is never
 // formed. With states in rows,
@@ -179,6 +198,10 @@ func (t *thin[F]) pullback() { t.matrix.PullbackFactors(t.dd, t.dleft, t.dright)
 
 // zero is m = 0.
 func zero[F kernel.Float](m kernel.Matrix[F]) {
+	if m.Stride == m.Cols {
+		clear(m.Data[:m.Rows*m.Cols])
+		return
+	}
 	for i := range m.Rows {
 		clear(m.Row(i))
 	}

@@ -48,6 +48,13 @@ func (s *Set[F]) PackTransposed(dst *Packed[F], b Matrix[F]) {
 	}
 }
 
+// Transpose is dst = srcᵀ.
+func (s *Set[F]) Transpose(dst, src Matrix[F]) {
+	src.check()
+	dst.checkShape(src.Cols, src.Rows)
+	s.transpose(dst, src)
+}
+
 // dst[j][i] = src[i][j]
 func plainTranspose[F Float](dst, src Matrix[F]) {
 	plainTransposePart(dst, src, 0, 0)

@@ -46,6 +46,54 @@ func (s *Set[F]) ReflectLeftBackward(q, g Matrix[F], u, du []F) {
 	}
 }
 
+// ReflectLeftAll is ReflectLeft by each of us, one after the other.
+func (s *Set[F]) ReflectLeftAll(q Matrix[F], us [][]F) {
+	q.check()
+	for _, u := range us {
+		if len(u) > q.Rows {
+			panic("kernel: reflector longer than matrix")
+		}
+	}
+	if !q.empty() {
+		s.reflectLeftAll(q, us)
+	}
+}
+
+// ReflectLeftAllBackward is the way back through ReflectLeftAll: it is
+// ReflectLeftBackward by each of us, the last one first. There is one of dus for
+// each of us.
+func (s *Set[F]) ReflectLeftAllBackward(q, g Matrix[F], us, dus [][]F) {
+	g.check()
+	q.checkShape(g.Rows, g.Cols)
+	if len(us) != len(dus) {
+		panic("kernel: numbers of reflectors and gradients differ")
+	}
+	for i, u := range us {
+		if len(u) > g.Rows {
+			panic("kernel: reflector longer than matrix")
+		}
+		if len(dus[i]) != len(u) {
+			panic("kernel: vector lengths differ")
+		}
+	}
+	if !g.empty() {
+		s.reflectLeftAllBackward(q, g, us, dus)
+	}
+}
+
+func plainReflectLeftAll[F Float](q Matrix[F], us [][]F) {
+	for _, u := range us {
+		plainReflectLeft(q.Slice(q.Rows-len(u), q.Rows), u)
+	}
+}
+
+func plainReflectLeftAllBackward[F Float](q, g Matrix[F], us, dus [][]F) {
+	for i := len(us) - 1; i >= 0; i-- {
+		first := g.Rows - len(us[i])
+		plainReflectorBackward(q.Slice(first, g.Rows), g.Slice(first, g.Rows), us[i], dus[i])
+	}
+}
+
 // plainReflectorScale is 2/(uᵀu), or 0 if u is too short for that to be a number.
 func plainReflectorScale[F Float](u []F) F {
 	norm, smallestNormal := plainSumSquares(u), 0x1p-1022

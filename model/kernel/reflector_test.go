@@ -115,3 +115,57 @@ func TestReflectLeftGradient(t *testing.T) {
 		gradientCheck(t, "q", q.Data, g.Data, loss)
 	}
 }
+
+// TestReflectLeftAll holds the loops over many reflectors to those of one.
+func TestReflectLeftAll(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		r := newRand(52)
+		for _, n := range []int{1, 5, 16, 33} {
+			for _, cols := range []int{0, 1, 16, 37} {
+				q, g := newField(r, n, cols, 3, canary), newField(r, n, cols, 3, canary)
+				one, oneG := q.clone(), g.clone()
+				var us, dus, ones [][]float32
+				for _, length := range []int{0, 1, n / 2, n, n} {
+					us = append(us, vectorField(r, length, nan).Data)
+					dus = append(dus, vectorField(r, length, canary).Data)
+					ones = append(ones, append([]float32(nil), dus[len(dus)-1]...))
+				}
+				s.ReflectLeftAll(q.Matrix, us)
+				for _, u := range us {
+					s.ReflectLeft(one, u)
+				}
+				q.check(t, "product")
+				equal(t, "product", q.clone().Data, clone(one).Data)
+				s.ReflectLeftAllBackward(q.Matrix, g.Matrix, us, dus)
+				for i := len(us) - 1; i >= 0; i-- {
+					s.ReflectLeftBackward(one, oneG, us[i], ones[i])
+					equal(t, "du", dus[i], ones[i])
+				}
+				q.check(t, "undone product")
+				g.check(t, "gradient")
+				equal(t, "undone product", q.clone().Data, clone(one).Data)
+				equal(t, "gradient", g.clone().Data, clone(oneG).Data)
+			}
+		}
+	})
+}
+
+func TestTranspose(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		r := newRand(53)
+		for _, rows := range sizes {
+			for i, cols := range sizes {
+				src, dst := newField(r, rows, cols, i%4, nan), newField(r, cols, rows, i%3, canary)
+				s.Transpose(dst.Matrix, src.Matrix)
+				dst.check(t, "transpose")
+				for i := range rows {
+					for j, x := range src.Row(i) {
+						if dst.Row(j)[i] != x {
+							t.Fatalf("%d×%d: %v at %d, %d: want %v", rows, cols, dst.Row(j)[i], j, i, x)
+						}
+					}
+				}
+			}
+		}
+	})
+}

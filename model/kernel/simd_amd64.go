@@ -69,6 +69,8 @@ func (k *assembly) set() *Set[float32] {
 		reflectorBackward: func(q, g Matrix[float32], u, du []float32) {
 			k.reflectBackward(first(q.Data), float*q.Stride, first(g.Data), float*g.Stride, first(u), first(du), len(u), g.Cols)
 		},
+		reflectLeftAll:         k.reflectLeftAll,
+		reflectLeftAllBackward: k.reflectLeftAllBackward,
 	}
 }
 
@@ -261,6 +263,23 @@ func (k *assembly) softmaxCrossEntropy(dlogits, logits Matrix[float32], labels [
 		}
 	}
 	return loss, correct
+}
+
+func (k *assembly) reflectLeftAll(q Matrix[float32], us [][]float32) {
+	for _, u := range us {
+		if len(u) > 0 {
+			k.reflect(&q.Data[(q.Rows-len(u))*q.Stride], float*q.Stride, &u[0], len(u), q.Cols)
+		}
+	}
+}
+
+func (k *assembly) reflectLeftAllBackward(q, g Matrix[float32], us, dus [][]float32) {
+	for i := len(us) - 1; i >= 0; i-- {
+		if u := us[i]; len(u) > 0 {
+			top := g.Rows - len(u)
+			k.reflectBackward(&q.Data[top*q.Stride], float*q.Stride, &g.Data[top*g.Stride], float*g.Stride, &u[0], &dus[i][0], len(u), g.Cols)
+		}
+	}
 }
 
 func (k *assembly) runTranspose(dst, src Matrix[float32]) {

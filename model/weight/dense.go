@@ -53,6 +53,10 @@ func (d *Dense[F]) Start(start Start, random *Random) error {
 	return nil
 }
 
+// View returns the tensor W, whose value and gradient a caller may use in place
+// of copies through Value and Pullback.
+func (d *Dense[F]) View() *View[F] { return d.w }
+
 // Value writes W.
 func (d *Dense[F]) Value(w kernel.Matrix[F]) {
 	n := d.w.Rows

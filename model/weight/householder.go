@@ -1,10 +1,6 @@
 package weight
 
-import (
-	"slices"
-
-	"sweep/model/kernel"
-)
+import "sweep/model/kernel"
 
 // Householder is an orthogonal [Matrix], the weight of oRNN (Mhammedi et al.
 // 2017): the product of m reflectors
@@ -30,7 +26,8 @@ func NewHouseholder[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n, m in
 	if err := checkReflectors("u", n, m); err != nil {
 		return nil, err
 	}
-	return &Householder[F]{n: n, u: declareReflectors(arena, "u", n, m), chain: newChain(set, n)}, nil
+	u := declareReflectors(arena, "u", n, m)
+	return &Householder[F]{n: n, u: u, chain: newChain(set, u, n)}, nil
 }
 
 var reflectorStarts = []Start{StartRandom, StartNearIdentity}
@@ -59,18 +56,14 @@ func (h *Householder[F]) Start(start Start, random *Random) error {
 func (h *Householder[F]) Value(w kernel.Matrix[F]) {
 	checkSquare(w, h.n)
 	h.chain.begin()
-	for _, u := range slices.Backward(h.u) {
-		h.chain.reflect(u)
-	}
-	h.chain.end(w)
+	h.chain.reflect()
+	fill(w, h.chain.product)
 }
 
 // Pullback adds the gradients of the reflectors.
 func (h *Householder[F]) Pullback(dw kernel.Matrix[F]) {
 	checkSquare(dw, h.n)
-	for _, u := range h.u {
-		h.chain.pullback(u, dw)
-	}
+	h.chain.pullback(dw)
 }
 
 // Project scales the reflectors to unit length.

@@ -3,7 +3,6 @@ package weight
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"sweep/model/kernel"
 )
@@ -18,14 +17,19 @@ import (
 // large enough it reaches every matrix with such singular values (theorem 2).
 type SVD[F kernel.Float] struct {
 	n        int
+	set      *kernel.Set[F]
 	u, v     reflectors[F]
 	sigmaHat *View[F] // σ̂, n
-	sigma    []F      // σ of the last call of Value
+	sigma    []F      // σ of the last call of Value or Factors
+	slope    []F      // ∂σ/∂σ̂ there
 	dsigma   []F      // ∂L/∂σ
 	radius   float64
 	center   float64
-	chain    *chain[F]
-	factors  *svdFactors[F] // for Factors; nil before their first call
+
+	// For Value; nil before its first call.
+	left, right *chain[F]        // the products W and V
+	turned      kernel.Matrix[F] // V Σ, or the gradient of it
+	factors     *svdFactors[F]   // for Factors; nil before their first call
 }
 
 // SVDOptions are the choices of an [SVD] matrix.
@@ -55,14 +59,15 @@ func NewSVD[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, options 
 	}
 	return &SVD[F]{
 		n:        n,
+		set:      set,
 		u:        declareReflectors(arena, "u", n, options.Left),
 		v:        declareReflectors(arena, "v", n, options.Right),
 		sigmaHat: arena.Declare("sigma_hat", 1, n),
 		sigma:    make([]F, n),
+		slope:    make([]F, n),
 		dsigma:   make([]F, n),
 		radius:   options.Radius,
 		center:   options.Center,
-		chain:    newChain(set, n),
 	}, nil
 }
 
@@ -96,55 +101,61 @@ func (s *SVD[F]) Start(start Start, random *Random) error {
 }
 
 // Value writes W: algorithm 1's forward part with the identity in the place of
-// h, a column of which is then a column of W.
+// h, a column of which is then a column of W. Its right half is made as V Σ and
+// turned over, as a matrix is scaled by columns in one go.
 func (s *SVD[F]) Value(w kernel.Matrix[F]) {
 	checkSquare(w, s.n)
+	if s.left == nil {
+		s.left, s.right = newChain(s.set, s.u, s.n), newChain(s.set, s.v, s.n)
+		s.turned = newMatrix[F](s.n, s.n)
+	}
 	s.loadSigma()
-	s.chain.begin()
-	for _, v := range s.v {
-		s.chain.reflect(v)
-	}
-	s.chain.scale(s.sigma)
-	for _, u := range slices.Backward(s.u) {
-		s.chain.reflect(u)
-	}
-	s.chain.end(w)
+	s.right.begin()
+	s.right.reflect()
+	clear(s.turned.Data)
+	s.set.ScaleColumnsAdd(s.turned, s.sigma, s.right.product)
+	s.set.Transpose(s.left.product, s.turned)
+	s.left.reflect()
+	fill(w, s.left.product)
 }
 
 // Pullback adds the gradients of reflectors and σ̂: algorithm 1's backward
 // part, with dw in the place of ∂L/∂h.
 func (s *SVD[F]) Pullback(dw kernel.Matrix[F]) {
 	checkSquare(dw, s.n)
-	for _, u := range s.u {
-		s.chain.pullback(u, dw)
-	}
-	s.chain.pullbackScale(s.sigma, s.dsigma, dw)
+	s.left.pullback(dw)
+	s.set.Transpose(s.turned, dw)
+	clear(s.dsigma)
+	s.set.ColumnProductSumsAdd(s.dsigma, s.turned, s.right.product)
 	s.pullbackSigma()
-	for _, v := range slices.Backward(s.v) {
-		s.chain.pullback(v, dw)
+	for i := range dw.Rows {
+		clear(dw.Row(i))
 	}
+	s.set.ScaleColumnsAdd(dw, s.sigma, s.turned)
+	s.right.pullback(dw)
 }
 
-// loadSigma computes σ for the present parameters.
+// loadSigma computes σ, and its derivative
+// ∂σ/∂σ̂ = 2r sigmoid(σ̂) (1 - sigmoid(σ̂)), for the present parameters.
 func (s *SVD[F]) loadSigma() {
 	for i, hat := range s.sigmaHat.Value {
-		s.sigma[i] = F(s.singular(float64(hat)))
+		f := sigmoid(float64(hat))
+		s.sigma[i] = F(2*s.radius*(f-0.5) + s.center)
+		s.slope[i] = F(2 * s.radius * f * (1 - f))
 	}
 }
 
-// pullbackSigma adds the gradient of σ̂ from that of σ:
-// ∂σ/∂σ̂ = 2r sigmoid(σ̂) (1 - sigmoid(σ̂)).
+// pullbackSigma adds the gradient of σ̂ from that of σ.
 func (s *SVD[F]) pullbackSigma() {
-	for i, hat := range s.sigmaHat.Value {
-		f := sigmoid(float64(hat))
-		s.sigmaHat.Gradient[i] += F(2*s.radius*f*(1-f)) * s.dsigma[i]
+	for i, d := range s.dsigma {
+		s.sigmaHat.Gradient[i] += s.slope[i] * d
 	}
 }
 
 // Project scales the reflectors to unit length.
 func (s *SVD[F]) Project() {
-	s.u.normalize(s.chain.set)
-	s.v.normalize(s.chain.set)
+	s.u.normalize(s.set)
+	s.v.normalize(s.set)
 }
 
 // SingularValues appends σ, in the order of σ̂.

@@ -19,7 +19,7 @@ type svdFactors[F kernel.Float] struct {
 func newSVDFactors[F kernel.Float](s *SVD[F]) *svdFactors[F] {
 	m1, m2 := len(s.u), len(s.v)
 	return &svdFactors[F]{
-		u: newCompact(s.chain.set, s.u, s.n), v: newCompact(s.chain.set, s.v, s.n),
+		u: newCompact(s.set, s.u, s.n), v: newCompact(s.set, s.v, s.n),
 		sy: newMatrix[F](s.n, m1), sz: newMatrix[F](s.n, m2),
 		c: newMatrix[F](m1, m2), dc: newMatrix[F](m1, m2),
 		da: newMatrix[F](s.n, m1), dy: newMatrix[F](s.n, m1),
@@ -36,7 +36,7 @@ func (s *SVD[F]) Factors(d []F, left, right kernel.Matrix[F]) {
 	if s.factors == nil {
 		s.factors = newSVDFactors(s)
 	}
-	f, set, m1 := s.factors, s.chain.set, len(s.u)
+	f, set, m1 := s.factors, s.set, len(s.u)
 	s.loadSigma()
 	copy(d, s.sigma)
 	f.u.load()
@@ -58,7 +58,7 @@ func (s *SVD[F]) Factors(d []F, left, right kernel.Matrix[F]) {
 // PullbackFactors adds the gradients of the reflectors and of σ̂.
 func (s *SVD[F]) PullbackFactors(dd []F, dleft, dright kernel.Matrix[F]) {
 	checkFactors(dd, dleft, dright, s.n, s.Rank())
-	f, set, m1, k := s.factors, s.chain.set, len(s.u), s.Rank()
+	f, set, m1, k := s.factors, s.set, len(s.u), s.Rank()
 	dl, dr := columns(dleft, m1, k), columns(dright, 0, m1)
 
 	// dA = -dL₁ + dL₂ Cᵀ   dC = Aᵀ dL₂   dB = dR₂
@@ -106,6 +106,10 @@ func scaleRows[F kernel.Float](dst kernel.Matrix[F], d []F, src kernel.Matrix[F]
 
 // fill is dst = src.
 func fill[F kernel.Float](dst, src kernel.Matrix[F]) {
+	if dst.Stride == dst.Cols && src.Stride == src.Cols {
+		copy(dst.Data, src.Data[:src.Rows*src.Cols])
+		return
+	}
 	for i := range dst.Rows {
 		copy(dst.Row(i), src.Row(i))
 	}
