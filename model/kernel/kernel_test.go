@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -149,7 +150,7 @@ func TestChoose(t *testing.T) {
 func TestFloat32AtUnsupported(t *testing.T) {
 	_, err := Float32At(detected + 1)
 	want := &LevelError{Level: detected + 1, Best: detected}
-	if got, ok := err.(*LevelError); !ok || *got != *want {
+	if got := (*LevelError)(nil); !errors.As(err, &got) || *got != *want {
 		t.Errorf("Float32At(%v): error %v, want %v", detected+1, err, want)
 	}
 }
