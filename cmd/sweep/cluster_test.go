@@ -284,7 +284,8 @@ func TestKilledClusterGoesOn(t *testing.T) {
 // A line of the table is a command against a cluster and what it must answer.
 func TestClusterCommands(t *testing.T) {
 	c := newCluster(t)
-	c.start("coordinator", "coordinator")
+	coordinator := freeAddress(t)
+	c.start("coordinator", "coordinator", "--listen", coordinator)
 	c.start("worker", "worker", "--slots", "2", "--name", "host-1")
 	dir := t.TempDir()
 	small := write(t, dir, "small.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n  lr: {values: [0.003, 1e-2]}\n  epochs: {value: 4}\n")
@@ -345,6 +346,13 @@ func TestClusterCommands(t *testing.T) {
 			if !strings.Contains(stderr, want) {
 				t.Errorf("sweep %s: standard error lacks %q:\n%s", name, want, stderr)
 			}
+		}
+	}
+	metrics := get(coordinator, "/metrics")
+	for _, want := range []string{"sweep_coordinator_leading 1", `sweep_trials{state="running"}`, "sweep_queue_jobs 0", "sweep_reproducibility_faults_total 0",
+		`sweep_events_total{kind="result"}`, "sweep_commit_seconds_count", "sweep_dispatch_seconds_count", "process_resident_memory_bytes"} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics lack %s:\n%s", want, metrics)
 		}
 	}
 	for _, name := range []string{"worker", "coordinator", "nats"} {
