@@ -287,6 +287,10 @@ func TestClusterCommands(t *testing.T) {
 	coordinator := freeAddress(t)
 	c.start("coordinator", "coordinator", "--listen", coordinator)
 	c.start("worker", "worker", "--slots", "2", "--name", "host-1")
+	await(t, "the worker to be ready", func() bool {
+		stdout, _, _ := c.output("workers")
+		return strings.Contains(stdout, "ready")
+	})
 	dir := t.TempDir()
 	small := write(t, dir, "small.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n  lr: {values: [0.003, 1e-2]}\n  epochs: {value: 4}\n")
 	more := write(t, dir, "more.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n  lr: {values: [0.01, 0.02]}\n  epochs: {value: 4}\n")
