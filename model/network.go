@@ -26,6 +26,7 @@ type network struct {
 	set       *kernel.Set[float32]
 	arena     *weight.Arena[float32]
 	recurrent cell.Recurrent[float32]
+	slices    *sliced // of recurrent and its forks
 	head      *cell.Head[float32]
 	// matrix is the transition matrix of an Elman cell, nil for gated cells.
 	matrix  weight.Matrix[float32]
@@ -34,8 +35,12 @@ type network struct {
 	loaded  bool                   // the weights are formed from the present parameters
 }
 
-// newNetwork makes the network of the settings with buffers for limits.
-func newNetwork(set *kernel.Set[float32], s *settings, inputs, outputs int, limits cell.Limits) (*network, error) {
+// newNetwork makes the network of the settings with buffers for limits. It
+// trains with so many threads, where the minibatch is large enough, until it is
+// closed.
+func newNetwork(set *kernel.Set[float32], s *settings, inputs, outputs int, limits cell.Limits, threads int) (*network, error) {
+	batch := limits.Batch
+	limits.Batch = min(batch, sliceRows(s.hidden))
 	n := &network{set: set, arena: weight.NewArena[float32](), dropout: weight.NewRandom(s.seed, streamDropout)}
 	fixed := s.initialState == "zero"
 	var err error
@@ -64,16 +69,20 @@ func newNetwork(set *kernel.Set[float32], s *settings, inputs, outputs int, limi
 			return nil, err
 		}
 	}
-	n.head, err = cell.NewHead(set, n.arena, s.hidden, outputs, limits.Batch, cell.HeadOptions{Dropout: s.dropout, Random: n.dropout})
+	n.head, err = cell.NewHead(set, n.arena, s.hidden, outputs, batch, cell.HeadOptions{Dropout: s.dropout, Random: n.dropout})
 	if err != nil {
 		return nil, err
 	}
 	if s.loss == "mse" {
-		n.targets = kernel.Dense(make([]float32, limits.Batch*outputs), limits.Batch, outputs)
+		n.targets = kernel.Dense(make([]float32, batch*outputs), batch, outputs)
 	}
 	n.arena.Allocate()
+	n.slices = newSliced(n.recurrent, batch, threads)
 	return n, nil
 }
+
+// close ends the network's threads.
+func (n *network) close() { n.slices.Close() }
 
 // start sets all parameters for the beginning of the trial.
 func (n *network) start(s *settings) error {
@@ -112,15 +121,15 @@ func (n *network) load() {
 	}
 }
 
-// differentiate returns the mean loss of a minibatch, x [steps·batch × inputs],
-// and the root mean square over its series of ‖∂L/∂h(0)‖, and sets the
+// differentiate returns the mean loss of a minibatch, x [batch·steps × inputs]
+// slice after slice, and the root mean square over its series of ‖∂L/∂h(0)‖, and sets the
 // gradients. The weights are loaded.
 func (n *network) differentiate(x kernel.Matrix[float32], steps int, labels []int, kind string) (mean, gradient float64) {
 	n.arena.ZeroGradients()
-	logits := n.head.Forward(n.recurrent.Forward(x, steps, len(labels)))
+	logits := n.head.Forward(n.slices.Forward(x, steps, len(labels)))
 	mean, _ = n.loss(logits, labels, kind)
-	n.recurrent.Backward(n.head.Backward(), kernel.Matrix[float32]{})
-	return mean, n.recurrent.StartGradientNorm() * math.Sqrt(float64(len(labels)))
+	n.slices.Backward(n.head.Backward())
+	return mean, n.slices.StartGradientNorm() * math.Sqrt(float64(len(labels)))
 }
 
 // update clips the gradients and moves the parameters along them.
@@ -138,7 +147,7 @@ func (n *network) update(optimizer optim.Optimizer[float32], rate, clip float64)
 // evaluate returns the mean loss of a batch and the number of series that are
 // classified correctly. The weights are loaded.
 func (n *network) evaluate(x kernel.Matrix[float32], steps int, labels []int, kind string) (mean float64, correct int) {
-	return n.loss(n.head.Evaluate(n.recurrent.Evaluate(x, steps, len(labels))), labels, kind)
+	return n.loss(n.head.Evaluate(n.slices.Evaluate(x, steps, len(labels))), labels, kind)
 }
 
 // loss is the loss of the head's last outputs, and the number of rows that are
@@ -189,9 +198,10 @@ func (n *network) spectralMargin(scratch []float64) (margin float64, ok bool) {
 
 // parameterCount counts the trained parameters of the settings' network.
 func parameterCount(set *kernel.Set[float32], s *settings, inputs, outputs int) (int64, error) {
-	n, err := newNetwork(set, s, inputs, outputs, cell.Limits{Steps: 1, Batch: 1})
+	n, err := newNetwork(set, s, inputs, outputs, cell.Limits{Steps: 1, Batch: 1}, 1)
 	if err != nil {
 		return 0, err
 	}
+	defer n.close()
 	return int64(n.arena.Count()), nil
 }

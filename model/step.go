@@ -69,8 +69,8 @@ type StepTimer struct {
 	flops     float64
 }
 
-// NewStepTimer makes the network and the minibatch. The settings are those of
-// the trainer's defaults.
+// NewStepTimer makes the network and the minibatch, to be closed by Close. The
+// settings are those of the trainer's defaults.
 func NewStepTimer(shape StepShape) (*StepTimer, error) {
 	for _, size := range []struct {
 		name  string
@@ -79,9 +79,6 @@ func NewStepTimer(shape StepShape) (*StepTimer, error) {
 		if size.value < 1 {
 			return nil, fmt.Errorf("step timer: %d %s: want at least 1", size.value, size.name)
 		}
-	}
-	if shape.Threads > 1 {
-		return nil, fmt.Errorf("step timer: %d threads: a minibatch is trained by one", shape.Threads)
 	}
 	parameters, err := description().Resolve(sweep.Parameters{
 		"dataset": dataset.GeneratedCBF, "model": shape.Model, "hidden": int64(shape.Hidden),
@@ -95,15 +92,17 @@ func NewStepTimer(shape StepShape) (*StepTimer, error) {
 		return nil, err
 	}
 	s.path = cell.Path(shape.Path)
-	net, err := newNetwork(kernel.Float32(), s, shape.Inputs, shape.Classes, cell.Limits{Steps: shape.Steps, Batch: shape.Batch})
+	net, err := newNetwork(kernel.Float32(), s, shape.Inputs, shape.Classes, cell.Limits{Steps: shape.Steps, Batch: shape.Batch}, shape.Threads)
 	if err != nil {
 		return nil, err
 	}
 	if err := net.start(s); err != nil {
+		net.close()
 		return nil, err
 	}
 	optimizer, err := net.newOptimizer(s)
 	if err != nil {
+		net.close()
 		return nil, err
 	}
 	rows, random := shape.Steps*shape.Batch, weight.NewRandom(s.seed, streamShuffle)
@@ -117,6 +116,9 @@ func NewStepTimer(shape StepShape) (*StepTimer, error) {
 	}
 	return t, nil
 }
+
+// Close ends the timer's threads.
+func (t *StepTimer) Close() { t.net.close() }
 
 // step does one training step.
 func (t *StepTimer) step() {

@@ -18,6 +18,7 @@ const cacheBytes = 1 << 30
 // one at a time.
 type Trainer struct {
 	kernels *kernel.Set[float32]
+	threads int // of one trial
 	// checkpointInterval is the time between checkpoints of a long trial.
 	checkpointInterval time.Duration
 
@@ -27,14 +28,19 @@ type Trainer struct {
 	cache *dataset.Cache
 }
 
-// NewTrainer returns a trainer that runs at the best kernel level of the machine.
+// NewTrainer returns a trainer that runs at the best kernel level of the machine,
+// each trial on as many threads as [ThreadsEnvironment] says.
 func NewTrainer() *Trainer {
-	return &Trainer{kernels: kernel.Float32(), checkpointInterval: 30 * time.Second, cache: dataset.NewCache(cacheBytes)}
+	threads, _ := environmentThreads() // Describe reports a wrong number
+	return &Trainer{kernels: kernel.Float32(), threads: threads, checkpointInterval: 30 * time.Second, cache: dataset.NewCache(cacheBytes)}
 }
 
 // Describe implements sweep.Trainer.
 func (t *Trainer) Describe(context.Context) (*sweep.Description, error) {
 	if err := kernel.CheckEnvironment(); err != nil {
+		return nil, err
+	}
+	if _, err := environmentThreads(); err != nil {
 		return nil, err
 	}
 	return description(), nil
@@ -88,10 +94,11 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 	if err != nil {
 		return nil, err
 	}
-	run, err := newTraining(t.kernels, s, task, started)
+	run, err := newTraining(t.kernels, s, task, t.threads, started)
 	if err != nil {
 		return nil, err
 	}
+	defer run.close()
 	if len(request.Checkpoint) > 0 {
 		if err := run.resume(request.Checkpoint); err != nil {
 			return nil, err

@@ -250,6 +250,7 @@ func TestStepTimer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer timer.Close()
 		got, err := timer.Measure(context.Background(), time.Millisecond, 100)
 		if err != nil {
 			t.Fatal(err)

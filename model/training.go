@@ -33,6 +33,7 @@ type training struct {
 	s         *settings
 	task      *task
 	net       *network
+	evaluated int // series evaluated at once
 	optimizer optim.Optimizer[float32]
 	schedule  optim.Exponential
 	started   time.Time
@@ -61,21 +62,29 @@ type best struct {
 	Values       []float32
 }
 
-func newTraining(set *kernel.Set[float32], s *settings, task *task, started time.Time) (*training, error) {
+// newTraining prepares a trial on so many threads. What it returns has to be
+// closed.
+func newTraining(set *kernel.Set[float32], s *settings, task *task, threads int, started time.Time) (*training, error) {
 	batch := max(min(s.batch, len(task.trainRows)), min(evaluationBatch, max(len(task.validationRows), len(task.testRows))))
-	net, err := newNetwork(set, s, task.inputs, task.set.OutputWidth, cell.Limits{Steps: task.steps, Batch: batch})
+	net, err := newNetwork(set, s, task.inputs, task.set.OutputWidth, cell.Limits{Steps: task.steps, Batch: batch}, threads)
 	if err != nil {
 		return nil, err
 	}
 	if err := net.start(s); err != nil {
+		net.close()
 		return nil, err
 	}
 	optimizer, err := net.newOptimizer(s)
 	if err != nil {
+		net.close()
 		return nil, err
 	}
+	evaluated := evaluationBatch
+	if batch > net.slices.rows {
+		evaluated = batch // several slices
+	}
 	t := &training{
-		s: s, task: task, net: net, optimizer: optimizer, started: started,
+		s: s, task: task, net: net, evaluated: evaluated, optimizer: optimizer, started: started,
 		schedule: optim.Exponential{Initial: s.lr, Decay: s.decay},
 		x:        make([]float32, batch*task.steps*task.inputs),
 		rows:     make([]int, len(task.trainRows)),
@@ -85,6 +94,9 @@ func newTraining(set *kernel.Set[float32], s *settings, task *task, started time
 	}
 	return t, nil
 }
+
+// close ends the trial's threads.
+func (t *training) close() { t.net.close() }
 
 // run trains the remaining epochs and returns the result.
 func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval time.Duration) (*sweep.Result, error) {
@@ -228,10 +240,13 @@ func (t *training) step(rows []int, rate float64) (loss, gradient float64) {
 	return loss, gradient
 }
 
-// gather copies the rows' sequences into the input buffer.
+// gather copies the rows' sequences into the input buffer, slice after slice.
 func (t *training) gather(from *dataset.Sequences, rows []int) kernel.Matrix[float32] {
 	size := len(rows) * t.task.steps * t.task.inputs
-	from.Gather(t.x[:size], rows)
+	_, part := t.net.slices.cut(len(rows))
+	for first := 0; first < len(rows); first += part {
+		from.Gather(t.x[first*t.task.steps*t.task.inputs:size], rows[first:min(first+part, len(rows))])
+	}
 	return kernel.Dense(t.x[:size], len(rows)*t.task.steps, t.task.inputs)
 }
 
@@ -241,7 +256,7 @@ func (t *training) evaluate(ctx context.Context, from *dataset.Sequences, labels
 		return 0, 0, nil
 	}
 	correct := 0
-	size := min(evaluationBatch, len(rows))
+	size := min(t.evaluated, len(rows))
 	for first := 0; first < len(rows); first += size {
 		if err := ctx.Err(); err != nil {
 			return 0, 0, err

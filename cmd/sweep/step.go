@@ -105,6 +105,7 @@ func timeSteps(cmd *cobra.Command, shape model.StepShape, budget time.Duration, 
 	if err != nil {
 		return nil, err
 	}
+	defer timer.Close()
 	return timer.Measure(cmd.Context(), budget, most)
 }
 
@@ -134,6 +135,8 @@ var stepGoals = []struct {
 	{"pixel MNIST n=128 m=16 T=784 B=128", []model.StepShape{
 		{Model: "spectral-rnn", Path: "formed", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1},
 		{Model: "spectral-rnn", Path: "thin", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1},
+		{Model: "spectral-rnn", Path: "formed", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 2},
+		{Model: "spectral-rnn", Path: "thin", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 2},
 	}},
 	{"UCR n=32 m=16 n_i=8 T=16 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 8, Steps: 16, Batch: 32, Classes: 3, Threads: 1}}},
 	{"UCR n=32 m=16 n_i=1 T=251 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1, Steps: 251, Batch: 32, Classes: 3, Threads: 1}}},

@@ -89,6 +89,17 @@ type Recurrent[F kernel.Float] interface {
 	// the trained start. For a loss that is a mean over B series, √B times this
 	// is the root mean square of the norms of the single series.
 	StartGradientNorm() float64
+
+	// Fork returns a layer that has this one's weights, as they are loaded, and
+	// a history and gradients of its own, for another part of the minibatch. The
+	// arena is allocated. Forward, Evaluate and Backward of a layer and of its
+	// forks may run at once; Load is the original's alone.
+	Fork() Recurrent[F]
+
+	// Join ends the Backward of a layer that has forks, and of those: it adds
+	// their gradients, in the order in which they were made. used is the number
+	// of forks that took part, the first ones. Without forks Backward is enough.
+	Join(used int)
 }
 
 // Limits are the largest sizes that a cell is asked for.
@@ -123,6 +134,10 @@ type layer[F kernel.Float] struct {
 	states        [2]kernel.Matrix[F]
 	startGradient kernel.Matrix[F] // ∂L/∂h(0), [B × n]
 
+	tensors []*weight.View[F] // all that have gradients, in one order for a layer and its forks
+	forks   []*layer[F]
+	forked  bool // it is a fork itself
+
 	x            kernel.Matrix[F] // of the last Forward
 	steps, batch int              // of the last Forward; 0 before
 }
@@ -148,6 +163,41 @@ func newLayer[F kernel.Float](set *kernel.Set[F], inputs, size, columns int, lim
 		states:        [2]kernel.Matrix[F]{newMatrix[F](limits.Batch, size), newMatrix[F](limits.Batch, size)},
 		startGradient: newMatrix[F](limits.Batch, size),
 	}, nil
+}
+
+// fork returns the common part of a fork, without tensors.
+func (l *layer[F]) fork() layer[F] {
+	rows, batch, n := l.history.Rows, l.limits.Batch, l.size
+	return layer[F]{
+		set: l.set, inputs: l.inputs, size: n, limits: l.limits, chunk: l.chunk, forked: true,
+		history:       newMatrix[F](rows, n),
+		states:        [2]kernel.Matrix[F]{newMatrix[F](batch, n), newMatrix[F](batch, n)},
+		startGradient: newMatrix[F](batch, n),
+	}
+}
+
+// tensor notes a view with a gradient, or its fork's. A nil one is left out.
+func (l *layer[F]) tensor(v *weight.View[F]) *weight.View[F] {
+	if v == nil {
+		return nil
+	}
+	if l.forked {
+		v = v.Fork()
+	}
+	l.tensors = append(l.tensors, v)
+	return v
+}
+
+// single reports whether Backward has to finish what Join does otherwise.
+func (l *layer[F]) single() bool { return !l.forked && len(l.forks) == 0 }
+
+// join adds the gradients of the first forks.
+func (l *layer[F]) join(used int) {
+	for _, f := range l.forks[:used] {
+		for i, v := range l.tensors {
+			l.set.Axpy(v.Gradient, 1, f.tensors[i].Gradient)
+		}
+	}
 }
 
 // chunkRows is the number of rows, time steps times series, that are worked on
@@ -207,6 +257,11 @@ func (l *layer[F]) checkBackward(dh, dx kernel.Matrix[F]) (all bool) {
 	}
 	if dx.Data != nil && (dx.Rows != rows || dx.Cols != l.inputs) {
 		panic(fmt.Sprintf("cell: input gradient of %d × %d where %d × %d is due", dx.Rows, dx.Cols, rows, l.inputs))
+	}
+	if l.forked {
+		for _, v := range l.tensors {
+			clear(v.Gradient)
+		}
 	}
 	return dh.Rows == rows
 }

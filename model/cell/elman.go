@@ -20,13 +20,14 @@ type Elman[F kernel.Float] struct {
 	matrix     weight.Matrix[F]
 	phi        phi[F]
 	transition transition[F]
-	path       Path // of transition
+	path       Path            // of transition
+	others     []transition[F] // of the forks
 
 	m *weight.View[F] // [n_i × n]
 	b *weight.View[F] // [n]
 
-	project kernel.Packed[F] // M
-	inject  kernel.Packed[F] // Mᵀ, packed if an input gradient is asked for
+	project *kernel.Packed[F] // M
+	inject  kernel.Packed[F]  // Mᵀ, packed if an input gradient is asked for
 
 	deltas kernel.Matrix[F] // ∂L/∂(W h + M x + b) of the steps of one chunk
 }
@@ -85,14 +86,14 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 		return nil, err
 	}
 	e := &Elman[F]{
-		layer:  base,
-		matrix: matrix,
-		phi:    phi[F]{options.Activation, F(options.Slope)},
-		m:      arena.Declare("M", options.Inputs, n),
-		b:      arena.Declare("b", 1, n),
+		layer:   base,
+		matrix:  matrix,
+		phi:     phi[F]{options.Activation, F(options.Slope)},
+		project: new(kernel.Packed[F]),
 	}
+	e.m, e.b = e.tensor(arena.Declare("M", options.Inputs, n)), e.tensor(arena.Declare("b", 1, n))
 	if !options.FixedStart {
-		e.h0 = arena.Declare("h0", 1, n)
+		e.h0 = e.tensor(arena.Declare("h0", 1, n))
 	}
 	rows := min(limits.Steps*limits.Batch, max(e.chunk, 2*limits.Batch))
 	e.deltas = newMatrix[F](rows, n)
@@ -102,6 +103,26 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 		e.path, e.transition = PathFormed, newFormed(set, matrix, e.phi)
 	}
 	return e, nil
+}
+
+// Fork returns a layer for another part of the minibatch.
+func (e *Elman[F]) Fork() Recurrent[F] {
+	f := &Elman[F]{
+		layer: e.fork(), matrix: e.matrix, phi: e.phi, path: e.path, project: e.project,
+		deltas: newMatrix[F](e.deltas.Rows, e.size), transition: e.transition.fork(),
+	}
+	f.m, f.b, f.h0 = f.tensor(e.m), f.tensor(e.b), f.tensor(e.h0)
+	e.forks, e.others = append(e.forks, &f.layer), append(e.others, f.transition)
+	return f
+}
+
+// Join adds the gradients of the first forks.
+func (e *Elman[F]) Join(used int) {
+	e.join(used)
+	for _, t := range e.others[:used] {
+		e.transition.join(t)
+	}
+	e.transition.pullback()
 }
 
 // Path returns how W is applied: PathFormed or PathThin.
@@ -123,7 +144,7 @@ func (e *Elman[F]) Start(options StartOptions, random *weight.Random) error {
 // Load forms and packs W, or its factors, and M.
 func (e *Elman[F]) Load() {
 	e.transition.load()
-	e.set.Pack(&e.project, e.m.Matrix())
+	e.set.Pack(e.project, e.m.Matrix())
 }
 
 // Forward runs the cell and returns h(T).
@@ -135,7 +156,7 @@ func (e *Elman[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F
 	stride := max(1, e.chunk/batch)
 	for first := 0; first < steps; first += stride {
 		last := min(first+stride, steps)
-		e.set.MultiplyBias(h.Slice((first+1)*batch, (last+1)*batch), x.Slice(first*batch, last*batch), &e.project, e.b.Value)
+		e.set.MultiplyBias(h.Slice((first+1)*batch, (last+1)*batch), x.Slice(first*batch, last*batch), e.project, e.b.Value)
 		for t := first; t < last; t++ {
 			e.transition.ahead(t, block(h, t+1, batch), block(h, t, batch))
 		}
@@ -149,7 +170,7 @@ func (e *Elman[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[
 	h, next := e.states[0].Slice(0, batch), e.states[1].Slice(0, batch)
 	broadcast(h, e.h0)
 	for t := range steps {
-		e.set.MultiplyBias(next, block(x, t, batch), &e.project, e.b.Value)
+		e.set.MultiplyBias(next, block(x, t, batch), e.project, e.b.Value)
 		e.transition.ahead(-1, next, h)
 		h, next = next, h
 	}
@@ -205,7 +226,9 @@ func (e *Elman[F]) Backward(dh, dx kernel.Matrix[F]) {
 	if e.h0 != nil {
 		e.set.ColumnSumsAdd(e.h0.Gradient, start)
 	}
-	e.transition.pullback()
+	if e.single() {
+		e.transition.pullback()
+	}
 }
 
 // derivative is delta = gradient ∘ φ', where out = φ(·).

@@ -23,7 +23,6 @@ type GRU[F kernel.Float] struct {
 	gates      kernel.Matrix[F] // [T·B × 2n]: z, r; after Backward their arguments' gradients
 	candidates kernel.Matrix[F] // [T·B × n]: h̃; likewise
 	resets     kernel.Matrix[F] // [T·B × n]: r ∘ h(t-1), made by Backward
-	dstate     kernel.Matrix[F] // ∂L/∂h of one step while it is made, [B × n]
 
 	// Of one step of Evaluate; stepReset serves Forward, too.
 	stepGates, stepCandidate, stepReset kernel.Matrix[F]
@@ -31,8 +30,9 @@ type GRU[F kernel.Float] struct {
 
 // gruPart is the weights of one or two gates.
 type gruPart[F kernel.Float] struct {
-	u, w, b                      *weight.View[F]
-	project, ahead, back, inject kernel.Packed[F] // U, W, Wᵀ, Uᵀ
+	u, w, b              *weight.View[F]
+	project, ahead, back *kernel.Packed[F] // U, W, Wᵀ
+	inject               kernel.Packed[F]  // Uᵀ
 }
 
 // GRUOptions are the choices of a [GRU] cell.
@@ -51,31 +51,45 @@ func NewGRU[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], limits L
 	if err != nil {
 		return nil, err
 	}
+	g := &GRU[F]{layer: base}
 	part := func(name string, width int) gruPart[F] {
 		return gruPart[F]{
-			u: arena.Declare("U_"+name, options.Inputs, width),
-			w: arena.Declare("W_"+name, n, width),
-			b: arena.Declare("b_"+name, 1, width),
+			u:       g.tensor(arena.Declare("U_"+name, options.Inputs, width)),
+			w:       g.tensor(arena.Declare("W_"+name, n, width)),
+			b:       g.tensor(arena.Declare("b_"+name, 1, width)),
+			project: new(kernel.Packed[F]), ahead: new(kernel.Packed[F]), back: new(kernel.Packed[F]),
 		}
 	}
-	rows := limits.Steps * limits.Batch
-	g := &GRU[F]{
-		layer:         base,
-		gate:          part("zr", 2*n),
-		candidate:     part("h", n),
-		gates:         newMatrix[F](rows, 2*n),
-		candidates:    newMatrix[F](rows, n),
-		resets:        newMatrix[F](rows, n),
-		dstate:        newMatrix[F](limits.Batch, n),
-		stepGates:     newMatrix[F](limits.Batch, 2*n),
-		stepCandidate: newMatrix[F](limits.Batch, n),
-		stepReset:     newMatrix[F](limits.Batch, n),
-	}
+	g.gate, g.candidate = part("zr", 2*n), part("h", n)
 	if !options.FixedStart {
-		g.h0 = arena.Declare("h0", 1, n)
+		g.h0 = g.tensor(arena.Declare("h0", 1, n))
 	}
+	g.makeBuffers()
 	return g, nil
 }
+
+func (g *GRU[F]) makeBuffers() {
+	n, batch := g.size, g.limits.Batch
+	rows := g.limits.Steps * batch
+	g.gates, g.candidates, g.resets = newMatrix[F](rows, 2*n), newMatrix[F](rows, n), newMatrix[F](rows, n)
+	g.stepGates, g.stepCandidate, g.stepReset = newMatrix[F](batch, 2*n), newMatrix[F](batch, n), newMatrix[F](batch, n)
+}
+
+// Fork returns a layer for another part of the minibatch.
+func (g *GRU[F]) Fork() Recurrent[F] {
+	f := &GRU[F]{layer: g.fork()}
+	part := func(p *gruPart[F]) gruPart[F] {
+		return gruPart[F]{u: f.tensor(p.u), w: f.tensor(p.w), b: f.tensor(p.b), project: p.project, ahead: p.ahead, back: p.back}
+	}
+	f.gate, f.candidate = part(&g.gate), part(&g.candidate)
+	f.h0 = f.tensor(g.h0)
+	f.makeBuffers()
+	g.forks = append(g.forks, &f.layer)
+	return f
+}
+
+// Join adds the gradients of the first forks.
+func (g *GRU[F]) Join(used int) { g.join(used) }
 
 // Start draws each gate's W from N(0, 1/n), or makes it orthogonal, and U from
 // N(0, s²/n_i), and sets the rest to 0.
@@ -100,9 +114,9 @@ func (g *GRU[F]) Load() {
 }
 
 func (p *gruPart[F]) load(set *kernel.Set[F]) {
-	set.Pack(&p.project, p.u.Matrix())
-	set.Pack(&p.ahead, p.w.Matrix())
-	set.PackTransposed(&p.back, p.w.Matrix())
+	set.Pack(p.project, p.u.Matrix())
+	set.Pack(p.ahead, p.w.Matrix())
+	set.PackTransposed(p.back, p.w.Matrix())
 }
 
 // Forward runs the cell and returns h(T).
@@ -115,8 +129,8 @@ func (g *GRU[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] 
 	for first := 0; first < steps; first += stride {
 		last := min(first+stride, steps)
 		inputs := x.Slice(first*batch, last*batch)
-		g.set.MultiplyBias(g.gates.Slice(first*batch, last*batch), inputs, &g.gate.project, g.gate.b.Value)
-		g.set.MultiplyBias(g.candidates.Slice(first*batch, last*batch), inputs, &g.candidate.project, g.candidate.b.Value)
+		g.set.MultiplyBias(g.gates.Slice(first*batch, last*batch), inputs, g.gate.project, g.gate.b.Value)
+		g.set.MultiplyBias(g.candidates.Slice(first*batch, last*batch), inputs, g.candidate.project, g.candidate.b.Value)
 		for t := first; t < last; t++ {
 			g.step(block(g.gates, t, batch), block(g.candidates, t, batch), reset, block(h, t, batch), block(h, t+1, batch))
 		}
@@ -126,9 +140,9 @@ func (g *GRU[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] 
 
 // step does one time step from the projections of its input.
 func (g *GRU[F]) step(gates, candidate, reset, h, next kernel.Matrix[F]) {
-	g.set.MultiplyAdd(gates, h, &g.gate.ahead)
+	g.set.MultiplyAdd(gates, h, g.gate.ahead)
 	g.set.GRUGates(gates, h, reset)
-	g.set.MultiplyAdd(candidate, reset, &g.candidate.ahead)
+	g.set.MultiplyAdd(candidate, reset, g.candidate.ahead)
 	g.set.GRUBlend(gates, candidate, h, next)
 }
 
@@ -140,8 +154,8 @@ func (g *GRU[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F]
 	broadcast(h, g.h0)
 	for t := range steps {
 		inputs := block(x, t, batch)
-		g.set.MultiplyBias(gates, inputs, &g.gate.project, g.gate.b.Value)
-		g.set.MultiplyBias(candidate, inputs, &g.candidate.project, g.candidate.b.Value)
+		g.set.MultiplyBias(gates, inputs, g.gate.project, g.gate.b.Value)
+		g.set.MultiplyBias(candidate, inputs, g.candidate.project, g.candidate.b.Value)
 		g.step(gates, candidate, reset, h, h)
 	}
 	return h
@@ -165,9 +179,9 @@ func (g *GRU[F]) Backward(dh, dx kernel.Matrix[F]) {
 			gates, candidate, before := block(g.gates, t, batch), block(g.candidates, t, batch), block(g.history, t, batch)
 			reset := block(g.resets, t, batch)
 			g.set.GRUBlendBackward(gates, candidate, before, dstate)
-			g.set.Multiply(reset, candidate, &g.candidate.back)
+			g.set.Multiply(reset, candidate, g.candidate.back)
 			g.set.GRUGatesBackward(gates, before, reset, dstate)
-			g.set.MultiplyAdd(dstate, gates, &g.gate.back)
+			g.set.MultiplyAdd(dstate, gates, g.gate.back)
 			if all && t > 0 {
 				add(g.set, dstate, block(dh, t-1, batch))
 			}

@@ -24,10 +24,10 @@ type LSTM[F kernel.Float] struct {
 	b  *weight.View[F] // [4n]
 	c0 *weight.View[F] // trained c(0); nil if it is fixed at 0
 
-	project kernel.Packed[F] // U
-	ahead   kernel.Packed[F] // W
-	back    kernel.Packed[F] // Wᵀ
-	inject  kernel.Packed[F] // Uᵀ, packed if an input gradient is asked for
+	project *kernel.Packed[F] // U
+	ahead   *kernel.Packed[F] // W
+	back    *kernel.Packed[F] // Wᵀ
+	inject  kernel.Packed[F]  // Uᵀ, packed if an input gradient is asked for
 
 	gates kernel.Matrix[F] // [T·B × 4n]: i, f, g, o; after Backward their arguments' gradients
 	cells kernel.Matrix[F] // c(0) … c(T)
@@ -54,26 +54,37 @@ func NewLSTM[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], limits 
 	if err != nil {
 		return nil, err
 	}
-	rows := limits.Steps * limits.Batch
-	l := &LSTM[F]{
-		layer:     base,
-		u:         arena.Declare("U", options.Inputs, 4*n),
-		w:         arena.Declare("W", n, 4*n),
-		b:         arena.Declare("b", 1, 4*n),
-		gates:     newMatrix[F](rows, 4*n),
-		cells:     newMatrix[F](rows+limits.Batch, n),
-		tanhs:     newMatrix[F](rows, n),
-		dcell:     newMatrix[F](limits.Batch, n),
-		stepGates: newMatrix[F](limits.Batch, 4*n),
-		stepCell:  newMatrix[F](limits.Batch, n),
-		stepTanh:  newMatrix[F](limits.Batch, n),
-	}
+	l := &LSTM[F]{layer: base, project: new(kernel.Packed[F]), ahead: new(kernel.Packed[F]), back: new(kernel.Packed[F])}
+	l.u = l.tensor(arena.Declare("U", options.Inputs, 4*n))
+	l.w = l.tensor(arena.Declare("W", n, 4*n))
+	l.b = l.tensor(arena.Declare("b", 1, 4*n))
 	if !options.FixedStart {
-		l.h0 = arena.Declare("h0", 1, n)
-		l.c0 = arena.Declare("c0", 1, n)
+		l.h0 = l.tensor(arena.Declare("h0", 1, n))
+		l.c0 = l.tensor(arena.Declare("c0", 1, n))
 	}
+	l.makeBuffers()
 	return l, nil
 }
+
+func (l *LSTM[F]) makeBuffers() {
+	n, batch := l.size, l.limits.Batch
+	rows := l.limits.Steps * batch
+	l.gates, l.cells, l.tanhs = newMatrix[F](rows, 4*n), newMatrix[F](rows+batch, n), newMatrix[F](rows, n)
+	l.dcell = newMatrix[F](batch, n)
+	l.stepGates, l.stepCell, l.stepTanh = newMatrix[F](batch, 4*n), newMatrix[F](batch, n), newMatrix[F](batch, n)
+}
+
+// Fork returns a layer for another part of the minibatch.
+func (l *LSTM[F]) Fork() Recurrent[F] {
+	f := &LSTM[F]{layer: l.fork(), project: l.project, ahead: l.ahead, back: l.back}
+	f.u, f.w, f.b, f.h0, f.c0 = f.tensor(l.u), f.tensor(l.w), f.tensor(l.b), f.tensor(l.h0), f.tensor(l.c0)
+	f.makeBuffers()
+	l.forks = append(l.forks, &f.layer)
+	return f
+}
+
+// Join adds the gradients of the first forks.
+func (l *LSTM[F]) Join(used int) { l.join(used) }
 
 var gatedStarts = []weight.Start{weight.StartGaussian, weight.StartOrthogonal}
 
@@ -98,9 +109,9 @@ func (l *LSTM[F]) Start(options StartOptions, random *weight.Random) error {
 
 // Load packs U and W.
 func (l *LSTM[F]) Load() {
-	l.set.Pack(&l.project, l.u.Matrix())
-	l.set.Pack(&l.ahead, l.w.Matrix())
-	l.set.PackTransposed(&l.back, l.w.Matrix())
+	l.set.Pack(l.project, l.u.Matrix())
+	l.set.Pack(l.ahead, l.w.Matrix())
+	l.set.PackTransposed(l.back, l.w.Matrix())
 }
 
 // Forward runs the cell and returns h(T).
@@ -113,10 +124,10 @@ func (l *LSTM[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F]
 	stride := max(1, l.chunk/batch)
 	for first := 0; first < steps; first += stride {
 		last := min(first+stride, steps)
-		l.set.MultiplyBias(gates.Slice(first*batch, last*batch), x.Slice(first*batch, last*batch), &l.project, l.b.Value)
+		l.set.MultiplyBias(gates.Slice(first*batch, last*batch), x.Slice(first*batch, last*batch), l.project, l.b.Value)
 		for t := first; t < last; t++ {
 			step := block(gates, t, batch)
-			l.set.MultiplyAdd(step, block(h, t, batch), &l.ahead)
+			l.set.MultiplyAdd(step, block(h, t, batch), l.ahead)
 			l.set.LSTMForward(step, block(c, t, batch), block(c, t+1, batch), block(l.tanhs, t, batch), block(h, t+1, batch))
 		}
 	}
@@ -131,8 +142,8 @@ func (l *LSTM[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F
 	broadcast(h, l.h0)
 	broadcast(c, l.c0)
 	for t := range steps {
-		l.set.MultiplyBias(gates, block(x, t, batch), &l.project, l.b.Value)
-		l.set.MultiplyAdd(gates, h, &l.ahead)
+		l.set.MultiplyBias(gates, block(x, t, batch), l.project, l.b.Value)
+		l.set.MultiplyAdd(gates, h, l.ahead)
 		l.set.LSTMForward(gates, c, c, tanh, h)
 	}
 	return h
@@ -163,9 +174,9 @@ func (l *LSTM[F]) Backward(dh, dx kernel.Matrix[F]) {
 			l.set.LSTMBackward(step, block(l.cells, t, batch), block(l.tanhs, t, batch), dstate, dcell)
 			if all && t > 0 {
 				fill(dstate, block(dh, t-1, batch))
-				l.set.MultiplyAdd(dstate, step, &l.back)
+				l.set.MultiplyAdd(dstate, step, l.back)
 			} else {
-				l.set.Multiply(dstate, step, &l.back)
+				l.set.Multiply(dstate, step, l.back)
 			}
 		}
 		x, deltas := l.x.Slice(first*batch, last*batch), l.gates.Slice(first*batch, last*batch)

@@ -129,6 +129,44 @@ func TestRepeatedBatch(t *testing.T) {
 	})
 }
 
+// TestForks checks that a minibatch trained in parts by a layer and its forks has
+// the gradients of the whole, in any number of steps, and however many forks
+// take part.
+func TestForks(t *testing.T) {
+	each(t, func(t *testing.T, s shape) {
+		whole, n := newNetwork(t, kernel.Float64(), s, 1), newNetwork(t, kernel.Float64(), s, 1)
+		layers := []Recurrent[float64]{n.recurrent, n.recurrent.Fork(), n.recurrent.Fork()}
+		for seed, sizes := range [][]int{{2, 2, 1}, {3, 2}, {5}, {1, 2, 2}} {
+			d := newData[float64](s, uint64(2+seed), false)
+			whole.gradients(d)
+
+			n.arena.ZeroGradients()
+			n.recurrent.Load()
+			n.head.Load()
+			states := newMatrix[float64](s.batch, s.n)
+			first := 0
+			for i, size := range sizes {
+				x := newMatrix[float64](s.steps*size, s.inputs)
+				for step := range s.steps {
+					fill(block(x, step, size), d.x.Slice(step*s.batch+first, step*s.batch+first+size))
+				}
+				fill(states.Slice(first, first+size), layers[i].Forward(x, s.steps, size))
+				first += size
+			}
+			n.head.Forward(states)
+			n.head.CrossEntropy(d.labels)
+			dh := n.head.Backward()
+			first = 0
+			for i, size := range sizes {
+				layers[i].Backward(dh.Slice(first, first+size), kernel.Matrix[float64]{})
+				first += size
+			}
+			n.recurrent.Join(len(sizes) - 1)
+			checkSame(t, fmt.Sprintf("parts %v", sizes), snapshot(whole), snapshot(n))
+		}
+	})
+}
+
 // TestPaddedInput checks that further inputs change nothing where their weights
 // are 0, nor where they are 0 themselves.
 func TestPaddedInput(t *testing.T) {

@@ -36,6 +36,11 @@ type transition[F kernel.Float] interface {
 
 	// pullback ends a Backward: it adds the gradients of the parameters.
 	pullback()
+
+	// fork returns a transition by the same W for another part of the minibatch;
+	// join adds the gradient of W that it has.
+	fork() transition[F]
+	join(fork transition[F])
 }
 
 // phi is an activation and its slope.
@@ -51,13 +56,13 @@ type formed[F kernel.Float] struct {
 	phi    phi[F]
 	direct *weight.View[F] // W if it is a parameter itself: w and dw are its own
 	w, dw  kernel.Matrix[F]
-	right  kernel.Packed[F] // Wᵀ, for products of states in rows
-	left   kernel.Packed[F] // W, for those of deltas
+	right  *kernel.Packed[F] // Wᵀ, for products of states in rows
+	left   *kernel.Packed[F] // W, for those of deltas
 }
 
 func newFormed[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F], phi phi[F]) *formed[F] {
 	n := matrix.Size()
-	f := &formed[F]{set: set, matrix: matrix, phi: phi}
+	f := &formed[F]{set: set, matrix: matrix, phi: phi, right: new(kernel.Packed[F]), left: new(kernel.Packed[F])}
 	if dense, ok := matrix.(*weight.Dense[F]); ok && n < paddedColumns {
 		f.direct = dense.View()
 	} else {
@@ -72,12 +77,12 @@ func (f *formed[F]) load() {
 	} else {
 		f.matrix.Value(f.w)
 	}
-	f.set.PackTransposed(&f.right, f.w)
-	f.set.Pack(&f.left, f.w)
+	f.set.PackTransposed(f.right, f.w)
+	f.set.Pack(f.left, f.w)
 }
 
 func (f *formed[F]) ahead(_ int, next, h kernel.Matrix[F]) {
-	f.set.MultiplyActivate(next, h, &f.right, next, f.phi.activation, f.phi.slope)
+	f.set.MultiplyActivate(next, h, f.right, next, f.phi.activation, f.phi.slope)
 }
 
 func (f *formed[F]) reset() {
@@ -90,14 +95,14 @@ func (f *formed[F]) settle(int, kernel.Matrix[F]) {}
 
 func (f *formed[F]) back(dst kernel.Matrix[F], _ int, delta, out kernel.Matrix[F], add bool) {
 	if add {
-		f.set.MultiplyAddDerivative(dst, delta, &f.left, dst, out, f.phi.activation, f.phi.slope)
+		f.set.MultiplyAddDerivative(dst, delta, f.left, dst, out, f.phi.activation, f.phi.slope)
 	} else {
-		f.set.MultiplyDerivative(dst, delta, &f.left, out, f.phi.activation, f.phi.slope)
+		f.set.MultiplyDerivative(dst, delta, f.left, out, f.phi.activation, f.phi.slope)
 	}
 }
 
 func (f *formed[F]) start(dst kernel.Matrix[F], _ int, delta kernel.Matrix[F]) {
-	f.set.Multiply(dst, delta, &f.left)
+	f.set.Multiply(dst, delta, f.left)
 }
 
 func (f *formed[F]) accumulate(_, _, _ int, deltas, h kernel.Matrix[F]) {
@@ -109,6 +114,13 @@ func (f *formed[F]) pullback() {
 		f.matrix.Pullback(f.dw)
 	}
 }
+
+func (f *formed[F]) fork() transition[F] {
+	n := f.matrix.Size()
+	return &formed[F]{set: f.set, phi: f.phi, right: f.right, left: f.left, dw: newMatrix[F](n, n)}
+}
+
+func (f *formed[F]) join(fork transition[F]) { add(f.set, f.dw, fork.(*formed[F]).dw) }
 
 // thin is the transition by the factors of W = diag(d) + L Rᵀ, which is never
 // formed. With states in rows,
@@ -124,11 +136,11 @@ type thin[F kernel.Float] struct {
 	d, dd         []F
 	left, right   kernel.Matrix[F] // L and R
 	dleft, dright kernel.Matrix[F]
-	intoP, outOfP kernel.Packed[F] // R and Lᵀ
-	intoQ, outOfQ kernel.Packed[F] // L and Rᵀ
-	p             kernel.Matrix[F] // of all steps of a Forward
-	q             kernel.Matrix[F] // of the steps of a chunk
-	evaluated     kernel.Matrix[F] // P of a step of an Evaluate
+	intoP, outOfP *kernel.Packed[F] // R and Lᵀ
+	intoQ, outOfQ *kernel.Packed[F] // L and Rᵀ
+	p             kernel.Matrix[F]  // of all steps of a Forward
+	q             kernel.Matrix[F]  // of the steps of a chunk
+	evaluated     kernel.Matrix[F]  // P of a step of an Evaluate
 }
 
 // newThin returns the transition for batches within limits, and for chunks of
@@ -137,6 +149,7 @@ func newThin[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F], phi p
 	n, k := matrix.Size(), matrix.Rank()
 	return &thin[F]{
 		set: set, matrix: matrix, phi: phi,
+		intoP: new(kernel.Packed[F]), outOfP: new(kernel.Packed[F]), intoQ: new(kernel.Packed[F]), outOfQ: new(kernel.Packed[F]),
 		d: make([]F, n), dd: make([]F, n),
 		left: newMatrix[F](n, k), right: newMatrix[F](n, k),
 		dleft: newMatrix[F](n, k), dright: newMatrix[F](n, k),
@@ -148,10 +161,10 @@ func newThin[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F], phi p
 
 func (t *thin[F]) load() {
 	t.matrix.Factors(t.d, t.left, t.right)
-	t.set.Pack(&t.intoP, t.right)
-	t.set.PackTransposed(&t.outOfP, t.left)
-	t.set.Pack(&t.intoQ, t.left)
-	t.set.PackTransposed(&t.outOfQ, t.right)
+	t.set.Pack(t.intoP, t.right)
+	t.set.PackTransposed(t.outOfP, t.left)
+	t.set.Pack(t.intoQ, t.left)
+	t.set.PackTransposed(t.outOfQ, t.right)
 }
 
 func (t *thin[F]) ahead(step int, next, h kernel.Matrix[F]) {
@@ -159,9 +172,9 @@ func (t *thin[F]) ahead(step int, next, h kernel.Matrix[F]) {
 	if step >= 0 {
 		p = block(t.p, step, h.Rows)
 	}
-	t.set.Multiply(p, h, &t.intoP)
+	t.set.Multiply(p, h, t.intoP)
 	t.set.ScaleColumnsAdd(next, t.d, h)
-	t.set.MultiplyActivate(next, p, &t.outOfP, next, t.phi.activation, t.phi.slope)
+	t.set.MultiplyActivate(next, p, t.outOfP, next, t.phi.activation, t.phi.slope)
 }
 
 func (t *thin[F]) reset() {
@@ -171,7 +184,7 @@ func (t *thin[F]) reset() {
 }
 
 func (t *thin[F]) settle(slot int, delta kernel.Matrix[F]) {
-	t.set.Multiply(block(t.q, slot, delta.Rows), delta, &t.intoQ)
+	t.set.Multiply(block(t.q, slot, delta.Rows), delta, t.intoQ)
 }
 
 func (t *thin[F]) back(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[F], add bool) {
@@ -179,13 +192,13 @@ func (t *thin[F]) back(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[
 		zero(dst)
 	}
 	t.set.ScaleColumnsAdd(dst, t.d, delta)
-	t.set.MultiplyAddDerivative(dst, block(t.q, slot, delta.Rows), &t.outOfQ, dst, out, t.phi.activation, t.phi.slope)
+	t.set.MultiplyAddDerivative(dst, block(t.q, slot, delta.Rows), t.outOfQ, dst, out, t.phi.activation, t.phi.slope)
 }
 
 func (t *thin[F]) start(dst kernel.Matrix[F], slot int, delta kernel.Matrix[F]) {
 	zero(dst)
 	t.set.ScaleColumnsAdd(dst, t.d, delta)
-	t.set.MultiplyAdd(dst, block(t.q, slot, delta.Rows), &t.outOfQ)
+	t.set.MultiplyAdd(dst, block(t.q, slot, delta.Rows), t.outOfQ)
 }
 
 func (t *thin[F]) accumulate(first, last, batch int, deltas, h kernel.Matrix[F]) {
@@ -195,6 +208,22 @@ func (t *thin[F]) accumulate(first, last, batch int, deltas, h kernel.Matrix[F])
 }
 
 func (t *thin[F]) pullback() { t.matrix.PullbackFactors(t.dd, t.dleft, t.dright) }
+
+func (t *thin[F]) fork() transition[F] {
+	n, k := t.matrix.Size(), t.matrix.Rank()
+	return &thin[F]{
+		set: t.set, matrix: t.matrix, phi: t.phi, intoP: t.intoP, outOfP: t.outOfP, intoQ: t.intoQ, outOfQ: t.outOfQ,
+		d: t.d, dd: make([]F, n), dleft: newMatrix[F](n, k), dright: newMatrix[F](n, k),
+		p: newMatrix[F](t.p.Rows, k), q: newMatrix[F](t.q.Rows, k), evaluated: newMatrix[F](t.evaluated.Rows, k),
+	}
+}
+
+func (t *thin[F]) join(fork transition[F]) {
+	f := fork.(*thin[F])
+	t.set.Axpy(t.dd, 1, f.dd)
+	add(t.set, t.dleft, f.dleft)
+	add(t.set, t.dright, f.dright)
+}
 
 // zero is m = 0.
 func zero[F kernel.Float](m kernel.Matrix[F]) {

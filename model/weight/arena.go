@@ -44,6 +44,14 @@ func (v *View[F]) GradientMatrix() kernel.Matrix[F] {
 	return kernel.Matrix[F]{Data: v.Gradient, Rows: v.Rows, Cols: v.Cols, Stride: v.Cols}
 }
 
+// Fork returns a view of the same values with a gradient of its own, for a part
+// of a minibatch that is worked on beside another.
+func (v *View[F]) Fork() *View[F] {
+	fork := *v
+	fork.Gradient = make([]F, len(v.Gradient))
+	return &fork
+}
+
 // NewArena returns an empty arena, ready for declarations.
 func NewArena[F kernel.Float]() *Arena[F] { return new(Arena[F]) }
 

@@ -1,0 +1,113 @@
+package model
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sweep/model/dataset"
+	"sweep/model/kernel"
+	"sweep/sweep"
+)
+
+func TestPoolDoesEachPartOnce(t *testing.T) {
+	for _, threads := range []int{1, 2, 3, 8} {
+		p := newPool(threads)
+		for round := range 300 {
+			parts := round % 7
+			var done [7]atomic.Int32
+			p.run(parts, func(i int) { done[i].Add(1) })
+			for i := range done {
+				want := int32(0)
+				if i < parts {
+					want = 1
+				}
+				if got := done[i].Load(); got != want {
+					t.Fatalf("%d threads, round %d: part %d of %d was done %d times", threads, round, i, parts, got)
+				}
+			}
+			if round%100 == 50 {
+				until := time.Now().Add(2 * spinTime)
+				for time.Now().Before(until) { // long enough for workers to fall asleep
+				}
+			}
+		}
+		p.close()
+	}
+}
+
+func TestPoolHandsOverPanic(t *testing.T) {
+	p := newPool(3)
+	defer p.close()
+	for range 20 {
+		func() {
+			defer func() {
+				if failure := recover(); failure != "part 3" {
+					t.Errorf("recovered %v", failure)
+				}
+			}()
+			p.run(5, func(i int) {
+				if i == 3 {
+					panic("part 3")
+				}
+			})
+		}()
+	}
+	var sum atomic.Int32
+	p.run(5, func(i int) { sum.Add(int32(i)) })
+	if sum.Load() != 10 {
+		t.Errorf("after a panic the parts' sum is %d", sum.Load())
+	}
+}
+
+func TestThreadsOf(t *testing.T) {
+	for value, want := range map[string]int{"": 1, "1": 1, "16": 16} {
+		if got, err := threadsOf(value); got != want || err != nil {
+			t.Errorf("%q: %d, %v", value, got, err)
+		}
+	}
+	for _, value := range []string{"0", "-1", "two", "1.5", "9999999"} {
+		if _, err := threadsOf(value); err == nil {
+			t.Errorf("%q was taken", value)
+		}
+	}
+}
+
+// TestThreadsDoNotChangeBits trains minibatches of several slices, the last one
+// smaller and of fewer, on several threads.
+func TestThreadsDoNotChangeBits(t *testing.T) {
+	volatile := description().Volatile()
+	set := dataset.GenerateCBF(dataset.CBFOptions{Seed: 1, Train: 300, Test: 170})
+	for _, model := range []string{"rnn", "lstm", "gru", "ornn", "spectral-rnn"} {
+		s, err := settingsOf(resolve(t, sweep.Parameters{
+			"dataset": "generated-cbf", "model": model, "epochs": int64(2), "batch": int64(150), "dropout": 0.1, "input_size": int64(16),
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		work, err := newTask(set, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var digests [3]string
+		for i, threads := range []int{1, 2, 5} {
+			run, err := newTraining(kernel.Float32(), s, work, threads, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if count, _ := run.net.slices.cut(150); count != 3 {
+				t.Fatalf("%d slices", count)
+			}
+			r, err := run.run(context.Background(), newCollector(), time.Hour)
+			run.close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			digests[i] = r.ComputeDigest(volatile)
+		}
+		if digests[1] != digests[0] || digests[2] != digests[0] {
+			t.Errorf("%s: results of 1, 2 and 5 threads differ: %v", model, digests)
+		}
+	}
+}
