@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -209,42 +208,3 @@ func engineering(x float64) string {
 }
 
 func bytesText(n int64) string { return engineering(float64(n)) + "B" }
-
-func newSchema(s *settings) *cobra.Command {
-	return &cobra.Command{
-		Use:     "schema [TRAINER]",
-		Short:   "Print the JSON Schema of sweep files, for editors",
-		GroupID: "write",
-		Long: `Print the JSON Schema of sweep files with a trainer's parameters in it, so that an
-editor can complete and check them. TRAINER is builtin if it is not named.
-
-Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
-		Example: "  sweep schema > sweep.schema.json",
-		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name := sweep.DefaultTrainer
-			if len(args) > 0 {
-				name = args[0]
-			}
-			launcher, err := s.newLauncher(slog.New(slog.DiscardHandler))
-			if err != nil {
-				return err
-			}
-			process, err := launcher.Launch(cmd.Context(), name)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = process.Close() }() // it has answered
-			description, err := process.Describe(cmd.Context())
-			if err != nil {
-				return err
-			}
-			schema, err := file.Schema(description)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), string(json.RawMessage(schema)))
-			return err
-		},
-	}
-}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -66,16 +67,7 @@ Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
 			if len(args) > 0 {
 				name = args[0]
 			}
-			launcher, err := s.newLauncher(slog.New(slog.DiscardHandler))
-			if err != nil {
-				return err
-			}
-			process, err := launcher.Launch(cmd.Context(), name)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = process.Close() }() // it has answered
-			description, err := process.Describe(cmd.Context())
+			description, err := s.describe(cmd.Context(), name)
 			if err != nil {
 				return err
 			}
@@ -87,6 +79,20 @@ Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole description as JSON")
 	return cmd
+}
+
+// describe starts a trainer and asks it for its description.
+func (s *settings) describe(ctx context.Context, name string) (*sweep.Description, error) {
+	launcher, err := s.newLauncher(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	process, err := launcher.Launch(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = process.Close() }() // it has answered
+	return process.Describe(ctx)
 }
 
 func writeDescription(cmd *cobra.Command, d *sweep.Description) error {

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sweep/sweep"
+	"sweep/sweep/file"
+)
+
+func newSchema(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:     "schema [TRAINER]",
+		Short:   "Print the JSON Schema of sweep files, for editors",
+		GroupID: "write",
+		Long: `Print the JSON Schema of sweep files with a trainer's parameters in it, so that an
+editor can complete and check them. TRAINER is builtin if it is not named.
+
+Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
+		Example: "  sweep schema > sweep.schema.json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := sweep.DefaultTrainer
+			if len(args) > 0 {
+				name = args[0]
+			}
+			description, err := s.describe(cmd.Context(), name)
+			if err != nil {
+				return err
+			}
+			schema, err := file.Schema(description)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", schema)
+			return err
+		},
+	}
+}
