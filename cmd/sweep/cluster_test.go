@@ -190,9 +190,6 @@ func await(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// longerTrials is a sweep of 200 trials that take long enough to be hit.
-var longerTrials = strings.Replace(shortTrials, "epochs: {value: 12}", "epochs: {value: 100}", 1)
-
 // blows are what happens to a cluster in the middle of a sweep.
 var blows = map[string]func(c *cluster){
 	"a worker": func(c *cluster) {
@@ -233,7 +230,7 @@ func TestKilledClusterGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file := write(t, t.TempDir(), "longer.yaml", longerTrials)
+	file := write(t, t.TempDir(), "short.yaml", shortTrials)
 	want := undisturbed(t, file)
 	wiped := func(c *cluster) {
 		c.kill("nats")
