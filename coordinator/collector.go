@@ -82,7 +82,7 @@ func (c *Coordinator) receive(ctx context.Context, trouble *outage) error {
 // events opens the consumer, and the streams if need be. There is one
 // coordinator at a time: what an earlier one has not acknowledged comes at once.
 func (c *Coordinator) events(ctx context.Context) (*wire.EventConsumer, error) {
-	if err := c.setup(ctx); err != nil {
+	if err := c.mend(ctx); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, brokerWait)

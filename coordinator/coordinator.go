@@ -185,11 +185,26 @@ func (c *Coordinator) start(ctx context.Context) error {
 // its way when the broker went away is never answered.
 const brokerWait = 3 * time.Second
 
-// setup creates the broker's streams.
+// setup creates the broker's streams, or brings them to their settings.
 func (c *Coordinator) setup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, brokerWait)
 	defer cancel()
 	return c.wire.Setup(ctx)
+}
+
+// mend creates the streams if one is lost. Those that are there are left alone,
+// as others are at work with them.
+func (c *Coordinator) mend(ctx context.Context) error {
+	bound, cancel := context.WithTimeout(ctx, brokerWait)
+	defer cancel()
+	_, err := c.wire.JobCount(bound)
+	if err == nil {
+		_, err = c.wire.EventCount(bound)
+	}
+	if wire.IsLost(err) {
+		return c.setup(ctx)
+	}
+	return err
 }
 
 // persist does something again and again until it works, ctx ends (which is

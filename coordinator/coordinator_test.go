@@ -52,8 +52,8 @@ func TestJobCarriesTheSubmission(t *testing.T) {
 	s.Spec.Limits.Timeout = time.Hour
 	b.submit(c, s)
 	jobs, err := b.wire.Jobs(t.Context(), sweep.DefaultPool)
-	for err != nil { // until the coordinator has made the stream
-		jobs, err = b.wire.Jobs(t.Context(), sweep.DefaultPool)
+	if err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -120,6 +120,29 @@ func TestPointsThatDoNotResolveFail(t *testing.T) {
 	}
 	if n := w.runs.Load(); n != 15 {
 		t.Errorf("%d executions, want 15", n)
+	}
+}
+
+func TestJobsThatFitNoMessageFail(t *testing.T) {
+	b := newBench(t)
+	c, _ := b.start(Options{})
+	w := &crew{b: b}
+	w.start()
+	s := submission("large", 0, 3)
+	s.Spec.Axes = append(s.Spec.Axes, sweep.Axis{Parameters: []sweep.AxisParameter{{
+		Name: "text", Values: sweep.Values{List: []any{"short", strings.Repeat("long ", 300_000)}},
+	}}})
+	s.Description.Parameters = append(s.Description.Parameters, sweep.ParameterSchema{Name: "text", Type: sweep.StringType, Required: true})
+	id := b.submit(c, s)
+	if p := b.finish(c, id); p.Completed != 3 || p.Failed != 3 {
+		t.Errorf("progress %+v", p)
+	}
+	trial, err := b.store.Trial(t.Context(), sweep.TrialID{Sweep: id, Index: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trial.Result == nil || !strings.Contains(trial.Result.Error, "max_payload") {
+		t.Errorf("trial 1: result %+v", trial.Result)
 	}
 }
 
@@ -448,16 +471,19 @@ func TestFatalErrorEndsRun(t *testing.T) {
 	c := New(Options{Store: store, Wire: b.wire, Logger: logger(t), Fatal: func(err error) bool { return errors.Is(err, syscall.ENOSPC) }})
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(context.Background()) }()
+	<-c.Ready()
 	w := &crew{b: b}
-	w.start()
+	stopWorker := w.start()
 	id := b.submit(c, submission("full", 0, 1000))
 	b.until("some trials are done", func() bool { return b.progress(id).Completed > 10 })
 	store.fail("Record", syscall.ENOSPC)
 	if err := <-ended; !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("Run: %v", err)
 	}
+	stopWorker()
 	store.fail("Record", nil)
 	c, _ = b.start(Options{Exclusive: true})
+	w.start()
 	b.finish(c, id)
 	b.check(id, 1000)
 }

@@ -81,8 +81,10 @@ func (f *faulty) Progress(ctx context.Context, id string) (sweep.Progress, error
 }
 
 func TestStoreFailures(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"Record", "MarkQueued", "AddTrials", "Progress"} {
 		t.Run(method, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			store := newFaulty(b.store)
 			c, _ := b.start(Options{Store: store, Window: 32, Page: 20})
@@ -103,6 +105,7 @@ func TestStoreFailures(t *testing.T) {
 // A job that was published but not marked, by a coordinator that was killed in
 // between, is run and not run again.
 func TestKilledBetweenPublishingAndMarking(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	store := newFaulty(b.store)
 	store.fail("MarkQueued", syscall.EIO)
@@ -124,6 +127,7 @@ func TestKilledBetweenPublishingAndMarking(t *testing.T) {
 // A trial that is given back is queued again as soon as its worker has
 // acknowledged the old job, though the stream refuses it before.
 func TestReleasedTrialStartsAgainSoon(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	c, _ := b.start(Options{})
 	w := &crew{b: b}
@@ -156,6 +160,7 @@ func TestReleasedTrialStartsAgainSoon(t *testing.T) {
 
 // A trial that keeps ending without a result fails after its attempts.
 func TestAttempts(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	c, _ := b.start(Options{})
 	w := &crew{b: b}
@@ -183,6 +188,7 @@ func TestAttempts(t *testing.T) {
 // A worker that vanishes with the job in hand: the broker delivers it again.
 // One whose job is gone too: the lease brings the trial back.
 func TestWorkerGone(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	c, _ := b.start(Options{Lease: 300 * time.Millisecond})
 	w := &crew{b: b}
@@ -211,6 +217,7 @@ func TestWorkerGone(t *testing.T) {
 
 // An old worker's result comes after another one's: it changes nothing.
 func TestLateAndRepeatedResults(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	c, _ := b.start(Options{})
 	w := &crew{b: b, slots: 2}
@@ -238,6 +245,7 @@ func TestLateAndRepeatedResults(t *testing.T) {
 // Events that were recorded but not acknowledged, by a coordinator that was
 // killed in between, come again and change nothing.
 func TestEventsComeAgain(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	c := New(Options{Store: b.store, Wire: b.wire, Logger: logger(t)})
 	id := b.submit(c, submission("again", 0, 40))
@@ -272,6 +280,7 @@ func TestEventsComeAgain(t *testing.T) {
 }
 
 func TestExclusiveStartPutsEverythingBack(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	c, stop := b.start(Options{Window: 16})
 	id := b.submit(c, submission("exclusive", 0, 30))
@@ -332,8 +341,10 @@ func (b *bench) restart(wipe bool) {
 }
 
 func TestBrokerRestarts(t *testing.T) {
+	t.Parallel()
 	for name, wipe := range map[string]bool{"with its files": false, "without its files": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			c, stop := b.start(Options{Window: 32, Page: 50, Lease: time.Second})
 			defer stop() // while there is a broker
@@ -352,15 +363,17 @@ func TestBrokerRestarts(t *testing.T) {
 
 // A coordinator starts while there is no broker, and waits for it.
 func TestStartsBeforeTheBroker(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	port := b.server.Port()
 	b.server.Stop()
-	c, stop := b.start(Options{})
+	c, stop := b.startLater(Options{})
 	defer stop()
 	id := b.submit(c, submission("before", 0, 20))
+	b.server = wiretest.Run(t, wiretest.Options{Dir: b.dir, Port: port})
+	<-c.Ready()
 	w := &crew{b: b}
 	w.start()
-	b.server = wiretest.Run(t, wiretest.Options{Dir: b.dir, Port: port})
 	b.finish(c, id)
 	b.check(id, 20)
 }
@@ -374,8 +387,10 @@ func (b *bench) lose(stream string) {
 }
 
 func TestStreamLost(t *testing.T) {
+	t.Parallel()
 	for _, stream := range []string{wire.JobsStream, wire.EventsStream} {
 		t.Run(stream, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			c, _ := b.start(Options{Window: 32, Page: 50, Lease: time.Second})
 			w := &crew{b: b, slots: 2}
@@ -393,6 +408,7 @@ func TestStreamLost(t *testing.T) {
 
 // Without any worker or new job to notice it, a lost queue is made again.
 func TestQueueLostWhileIdle(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	c, _ := b.start(Options{Window: 32})
 	id := b.submit(c, submission("idle", 0, 20))
@@ -407,6 +423,7 @@ func TestQueueLostWhileIdle(t *testing.T) {
 // Coordinators are stopped at random moments, streams are lost, workers forget
 // to acknowledge: every trial ends with its one result.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex

@@ -55,8 +55,21 @@ func newBench(t testing.TB) *bench {
 // logger shows the log of a test that fails, or of all with -v.
 func logger(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
-// start runs a coordinator until the returned function is called, which waits.
+// start runs a coordinator until the returned function is called, which waits,
+// and returns when it is ready.
 func (b *bench) start(options Options) (c *Coordinator, stop func()) {
+	b.t.Helper()
+	c, stop = b.startLater(options)
+	select {
+	case <-c.Ready():
+	case <-time.After(30 * time.Second):
+		b.t.Fatal("the coordinator is not ready after 30 s")
+	}
+	return c, stop
+}
+
+// startLater is start without waiting until the coordinator is ready.
+func (b *bench) startLater(options Options) (c *Coordinator, stop func()) {
 	b.t.Helper()
 	if options.Store == nil {
 		options.Store = b.store

@@ -81,7 +81,7 @@ type reconciler struct {
 // worker may have reported its result and acknowledged the job.
 func (r *reconciler) look(ctx context.Context) error {
 	if r.lost {
-		if err := r.setup(ctx); err != nil {
+		if err := r.mend(ctx); err != nil {
 			return err
 		}
 	}
