@@ -131,7 +131,7 @@ type layer[F kernel.Float] struct {
 	h0 *weight.View[F] // trained h(0); nil if it is fixed at 0
 
 	history       kernel.Matrix[F] // h(0) … h(T), (T+1)·B rows
-	states        [2]kernel.Matrix[F]
+	state         kernel.Matrix[F] // h of Evaluate, [B × n]
 	startGradient kernel.Matrix[F] // ∂L/∂h(0), [B × n]
 
 	tensors []*weight.View[F] // all that have gradients, in one order for a layer and its forks
@@ -160,7 +160,7 @@ func newLayer[F kernel.Float](set *kernel.Set[F], inputs, size, columns int, lim
 		limits:        limits,
 		chunk:         chunkRows(columns * size),
 		history:       newMatrix[F]((limits.Steps+1)*limits.Batch, size),
-		states:        [2]kernel.Matrix[F]{newMatrix[F](limits.Batch, size), newMatrix[F](limits.Batch, size)},
+		state:         newMatrix[F](limits.Batch, size),
 		startGradient: newMatrix[F](limits.Batch, size),
 	}, nil
 }
@@ -171,7 +171,7 @@ func (l *layer[F]) fork() layer[F] {
 	return layer[F]{
 		set: l.set, inputs: l.inputs, size: n, limits: l.limits, chunk: l.chunk, forked: true,
 		history:       newMatrix[F](rows, n),
-		states:        [2]kernel.Matrix[F]{newMatrix[F](batch, n), newMatrix[F](batch, n)},
+		state:         newMatrix[F](batch, n),
 		startGradient: newMatrix[F](batch, n),
 	}
 }

@@ -29,6 +29,8 @@ type Elman[F kernel.Float] struct {
 	project *kernel.Packed[F] // M
 	inject  kernel.Packed[F]  // Mᵀ, packed if an input gradient is asked for
 
+	evaluated kernel.Matrix[F] // the states of some steps of Evaluate
+
 	deltas kernel.Matrix[F] // ∂L/∂(W h + M x + b) of the steps of one chunk
 }
 
@@ -97,6 +99,7 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	}
 	rows := min(limits.Steps*limits.Batch, max(e.chunk, 2*limits.Batch))
 	e.deltas = newMatrix[F](rows, n)
+	e.evaluated = newMatrix[F](evaluatedRows(n, limits), n)
 	if factored {
 		e.path, e.transition = PathThin, newThin(set, low, e.phi, limits, rows)
 	} else {
@@ -109,7 +112,7 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 func (e *Elman[F]) Fork() Recurrent[F] {
 	f := &Elman[F]{
 		layer: e.fork(), matrix: e.matrix, phi: e.phi, path: e.path, project: e.project,
-		deltas: newMatrix[F](e.deltas.Rows, e.size), transition: e.transition.fork(),
+		deltas: newMatrix[F](e.deltas.Rows, e.size), evaluated: newMatrix[F](e.evaluated.Rows, e.size), transition: e.transition.fork(),
 	}
 	f.m, f.b, f.h0 = f.tensor(e.m), f.tensor(e.b), f.tensor(e.h0)
 	e.forks, e.others = append(e.forks, &f.layer), append(e.others, f.transition)
@@ -127,6 +130,12 @@ func (e *Elman[F]) Join(used int) {
 
 // Path returns how W is applied: PathFormed or PathThin.
 func (e *Elman[F]) Path() Path { return e.path }
+
+// evaluatedRows is the number of states that Evaluate works on together: few
+// enough for the first-level cache, but two steps at least.
+func evaluatedRows(n int, limits Limits) int {
+	return max(2*limits.Batch, min(1<<13/n, (limits.Steps+1)*limits.Batch))
+}
 
 // Start sets the recurrent matrix to its start, M to N(0, s²/n_i), the rest to 0.
 func (e *Elman[F]) Start(options StartOptions, random *weight.Random) error {
@@ -157,9 +166,7 @@ func (e *Elman[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F
 	for first := 0; first < steps; first += stride {
 		last := min(first+stride, steps)
 		e.set.MultiplyBias(h.Slice((first+1)*batch, (last+1)*batch), x.Slice(first*batch, last*batch), e.project, e.b.Value)
-		for t := first; t < last; t++ {
-			e.transition.ahead(t, block(h, t+1, batch), block(h, t, batch))
-		}
+		e.transition.ahead(first, h.Slice(first*batch, (last+1)*batch), batch)
 	}
 	return block(h, steps, batch)
 }
@@ -167,14 +174,19 @@ func (e *Elman[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F
 // Evaluate runs the cell without keeping its history.
 func (e *Elman[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
 	e.check(x, steps, batch)
-	h, next := e.states[0].Slice(0, batch), e.states[1].Slice(0, batch)
-	broadcast(h, e.h0)
-	for t := range steps {
-		e.set.MultiplyBias(next, block(x, t, batch), e.project, e.b.Value)
-		e.transition.ahead(-1, next, h)
-		h, next = next, h
+	state := e.state.Slice(0, batch)
+	broadcast(state, e.h0)
+	// As in Forward, but a chunk's last state makes room for those of the next.
+	stride := e.evaluated.Rows/batch - 1
+	for first := 0; first < steps; first += stride {
+		last := min(first+stride, steps)
+		h := e.evaluated.Slice(0, (last-first+1)*batch)
+		fill(block(h, 0, batch), state)
+		e.set.MultiplyBias(h.Slice(batch, h.Rows), x.Slice(first*batch, last*batch), e.project, e.b.Value)
+		e.transition.ahead(-1, h, batch)
+		fill(state, block(h, last-first, batch))
 	}
-	return h
+	return state
 }
 
 // Backward goes back through time. With δ(t) the gradient of the argument of φ
@@ -212,6 +224,11 @@ func (e *Elman[F]) Backward(dh, dx kernel.Matrix[F]) {
 			}
 			later, slot = delta, t-first
 			e.transition.settle(slot, later)
+			if !all && t > first { // the rest of the chunk at once
+				e.transition.backAll(deltas.Slice(0, (slot+1)*batch), e.history.Slice((first+1)*batch, (t+1)*batch), batch)
+				later, slot = block(deltas, 0, batch), 0
+				break
+			}
 		}
 		x := e.x.Slice(first*batch, last*batch)
 		e.transition.accumulate(first, last, batch, deltas, e.history.Slice(first*batch, last*batch))

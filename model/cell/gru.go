@@ -149,7 +149,7 @@ func (g *GRU[F]) step(gates, candidate, reset, h, next kernel.Matrix[F]) {
 // Evaluate runs the cell without keeping its history.
 func (g *GRU[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
 	g.check(x, steps, batch)
-	h, reset := g.states[0].Slice(0, batch), g.stepReset.Slice(0, batch)
+	h, reset := g.state.Slice(0, batch), g.stepReset.Slice(0, batch)
 	gates, candidate := g.stepGates.Slice(0, batch), g.stepCandidate.Slice(0, batch)
 	broadcast(h, g.h0)
 	for t := range steps {

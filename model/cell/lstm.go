@@ -137,7 +137,7 @@ func (l *LSTM[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F]
 // Evaluate runs the cell without keeping its history.
 func (l *LSTM[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
 	l.check(x, steps, batch)
-	h, c := l.states[0].Slice(0, batch), l.stepCell.Slice(0, batch)
+	h, c := l.state.Slice(0, batch), l.stepCell.Slice(0, batch)
 	gates, tanh := l.stepGates.Slice(0, batch), l.stepTanh.Slice(0, batch)
 	broadcast(h, l.h0)
 	broadcast(c, l.c0)

@@ -12,9 +12,11 @@ type transition[F kernel.Float] interface {
 	// load takes W from the present parameters.
 	load()
 
-	// ahead is next = φ(next + W h), row by row, at step t of a Forward, or of
-	// an Evaluate if t is negative.
-	ahead(t int, next, h kernel.Matrix[F])
+	// ahead goes through time steps: h holds blocks of batch rows, a state and
+	// then what the steps add to W times the state before, which become their
+	// states: next = φ(next + W h), row by row. t is the first step of a
+	// Forward, or negative for an Evaluate.
+	ahead(t int, h kernel.Matrix[F], batch int)
 
 	// reset begins a Backward.
 	reset()
@@ -26,6 +28,11 @@ type transition[F kernel.Float] interface {
 	// back is dst = (Wᵀ delta) ∘ φ', or (dst + Wᵀ delta) ∘ φ' if add, where
 	// out is the output of φ and slot is delta's.
 	back(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[F], add bool)
+
+	// backAll is back, without add, and settle for the steps of a chunk before
+	// its last one: deltas holds blocks of batch rows, of which the last is
+	// known and settled, outs those of φ of the others.
+	backAll(deltas, outs kernel.Matrix[F], batch int)
 
 	// start is dst = Wᵀ delta, where slot is delta's.
 	start(dst kernel.Matrix[F], slot int, delta kernel.Matrix[F])
@@ -81,8 +88,8 @@ func (f *formed[F]) load() {
 	f.set.Pack(f.left, f.w)
 }
 
-func (f *formed[F]) ahead(_ int, next, h kernel.Matrix[F]) {
-	f.set.MultiplyActivate(next, h, f.right, next, f.phi.activation, f.phi.slope)
+func (f *formed[F]) ahead(_ int, h kernel.Matrix[F], batch int) {
+	f.set.MultiplyActivateSteps(h, batch, f.right, f.phi.activation, f.phi.slope)
 }
 
 func (f *formed[F]) reset() {
@@ -99,6 +106,10 @@ func (f *formed[F]) back(dst kernel.Matrix[F], _ int, delta, out kernel.Matrix[F
 	} else {
 		f.set.MultiplyDerivative(dst, delta, f.left, out, f.phi.activation, f.phi.slope)
 	}
+}
+
+func (f *formed[F]) backAll(deltas, outs kernel.Matrix[F], batch int) {
+	f.set.MultiplyDerivativeSteps(deltas, batch, f.left, outs, f.phi.activation, f.phi.slope)
 }
 
 func (f *formed[F]) start(dst kernel.Matrix[F], _ int, delta kernel.Matrix[F]) {
@@ -167,11 +178,18 @@ func (t *thin[F]) load() {
 	t.set.PackTransposed(t.outOfQ, t.right)
 }
 
-func (t *thin[F]) ahead(step int, next, h kernel.Matrix[F]) {
-	p := t.evaluated.Slice(0, h.Rows)
-	if step >= 0 {
-		p = block(t.p, step, h.Rows)
+func (t *thin[F]) ahead(first int, h kernel.Matrix[F], batch int) {
+	for i := range h.Rows/batch - 1 {
+		p := t.evaluated.Slice(0, batch)
+		if first >= 0 {
+			p = block(t.p, first+i, batch)
+		}
+		t.step(block(h, i+1, batch), block(h, i, batch), p)
 	}
+}
+
+// step is next = φ(next + W h), and P of it.
+func (t *thin[F]) step(next, h, p kernel.Matrix[F]) {
 	t.set.Multiply(p, h, t.intoP)
 	t.set.ScaleColumnsAdd(next, t.d, h)
 	t.set.MultiplyActivate(next, p, t.outOfP, next, t.phi.activation, t.phi.slope)
@@ -193,6 +211,14 @@ func (t *thin[F]) back(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[
 	}
 	t.set.ScaleColumnsAdd(dst, t.d, delta)
 	t.set.MultiplyAddDerivative(dst, block(t.q, slot, delta.Rows), t.outOfQ, dst, out, t.phi.activation, t.phi.slope)
+}
+
+func (t *thin[F]) backAll(deltas, outs kernel.Matrix[F], batch int) {
+	for i := deltas.Rows/batch - 2; i >= 0; i-- {
+		delta := block(deltas, i, batch)
+		t.back(delta, i+1, block(deltas, i+1, batch), block(outs, i, batch), false)
+		t.settle(i, delta)
+	}
 }
 
 func (t *thin[F]) start(dst kernel.Matrix[F], slot int, delta kernel.Matrix[F]) {

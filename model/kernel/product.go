@@ -59,6 +59,60 @@ func (s *Set[F]) MultiplyAddDerivative(c, a Matrix[F], b *Packed[F], source, out
 	s.multiplyDerivative(c, a, b, source, out, act, slope)
 }
 
+// MultiplyActivateSteps is MultiplyActivate of one time step after another: C
+// holds blocks of so many rows, a state and then the input projections of the
+// steps after it, which become their states
+//
+//	C[t] = φ(C[t] + C[t−1]·B)
+func (s *Set[F]) MultiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], act Activation, slope F) {
+	s.checkProduct(&c, &c, b)
+	checkBlocks(&c, rows)
+	if act > Tanh {
+		panic("kernel: unknown activation")
+	}
+	if !c.empty() {
+		s.multiplyActivateSteps(c, rows, b, act, slope)
+	}
+}
+
+// MultiplyDerivativeSteps is MultiplyDerivative of one time step before another:
+// C holds blocks of so many rows, of which the last is a delta and those before
+// it become the deltas of the steps before, out the activation's outputs at all
+// these steps but the last
+//
+//	C[t] = (C[t+1]·B) ∘ φ'(out[t])
+func (s *Set[F]) MultiplyDerivativeSteps(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F) {
+	s.checkProduct(&c, &c, b)
+	checkBlocks(&c, rows)
+	out.checkShape(max(c.Rows-rows, 0), c.Cols)
+	if act > Tanh {
+		panic("kernel: unknown activation")
+	}
+	if !c.empty() {
+		s.multiplyDerivativeSteps(c, rows, b, out, act, slope)
+	}
+}
+
+// checkBlocks panics unless the matrix is made of blocks of so many rows.
+func checkBlocks[F Float](c *Matrix[F], rows int) {
+	if rows < 1 || c.Rows%rows != 0 {
+		panic("kernel: matrix is not made of blocks of rows")
+	}
+}
+
+func plainMultiplyActivateSteps[F Float](c Matrix[F], rows int, b *Packed[F], act Activation, slope F) {
+	for t := rows; t < c.Rows; t += rows {
+		next := c.Slice(t, t+rows)
+		plainMultiplyActivate(next, c.Slice(t-rows, t), b, next, act, slope)
+	}
+}
+
+func plainMultiplyDerivativeSteps[F Float](c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F) {
+	for t := c.Rows - 2*rows; t >= 0; t -= rows {
+		plainMultiplyDerivative(c.Slice(t, t+rows), c.Slice(t+rows, t+2*rows), b, Matrix[F]{}, out.Slice(t, t+rows), act, slope)
+	}
+}
+
 // checkProduct panics unless C = A·B makes sense and B was packed by a set of this width.
 func (s *Set[F]) checkProduct(c, a *Matrix[F], b *Packed[F]) {
 	a.check()

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -226,6 +227,43 @@ func TestProductKeepsNaN(t *testing.T) {
 			s.MultiplyDerivative(c, Dense([]float32{nan}, 1, 1), &packed, one, act, 0.1)
 			if act != Tanh && c.Data[0] == c.Data[0] {
 				t.Errorf("MultiplyDerivative %v of NaN is %v", act, c.Data[0])
+			}
+		}
+	})
+}
+
+// TestSteps holds the loops over time steps to those of one.
+func TestSteps(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		r := newRand(54)
+		for _, n := range []int{1, 7, 16, 17, 32, 33, 70} {
+			for i, rows := range []int{1, 4, 13, 16} {
+				for _, steps := range []int{0, 1, 2, 5} {
+					for _, act := range []Activation{Linear, ReLU, LeakyReLU, Tanh} {
+						var packed Packed[float32]
+						s.Pack(&packed, newField(r, n, n, 0, nan).Matrix)
+						name := fmt.Sprintf("%d steps of %d×%d, %v", steps, rows, n, act)
+
+						c := newField(r, steps*rows, n, i, canary)
+						want := c.clone()
+						s.MultiplyActivateSteps(c.Matrix, rows, &packed, act, 0.1)
+						for at := rows; at < want.Rows; at += rows {
+							next := want.Slice(at, at+rows)
+							s.MultiplyActivate(next, want.Slice(at-rows, at), &packed, next, act, 0.1)
+						}
+						c.check(t, name)
+						equal(t, name, c.clone().Data, want.Data)
+
+						c, out := newField(r, steps*rows, n, i, canary), newField(r, max(steps-1, 0)*rows, n, 3-i, nan)
+						want = c.clone()
+						s.MultiplyDerivativeSteps(c.Matrix, rows, &packed, out.Matrix, act, 0.1)
+						for at := want.Rows - 2*rows; at >= 0; at -= rows {
+							s.MultiplyDerivative(want.Slice(at, at+rows), want.Slice(at+rows, at+2*rows), &packed, out.Slice(at, at+rows), act, 0.1)
+						}
+						c.check(t, "backward of "+name)
+						equal(t, "backward of "+name, c.clone().Data, want.Data)
+					}
+				}
 			}
 		}
 	})

@@ -16,11 +16,13 @@ type Set[F Float] struct {
 	// multiplyActivate is C = φ(source + A·B).
 	multiplyActivate func(c, a Matrix[F], b *Packed[F], source Matrix[F], act Activation, slope F)
 	// multiplyDerivative is C = (A·B) ∘ φ', or (source + A·B) ∘ φ' if source has data.
-	multiplyDerivative   func(c, a Matrix[F], b *Packed[F], source, out Matrix[F], act Activation, slope F)
-	transposedAdd        func(c, a, b Matrix[F])
-	columnSumsAdd        func(dst []F, a Matrix[F])
-	columnProductSumsAdd func(dst []F, a, b Matrix[F])
-	scaleColumnsAdd      func(dst Matrix[F], d []F, src Matrix[F])
+	multiplyDerivative      func(c, a Matrix[F], b *Packed[F], source, out Matrix[F], act Activation, slope F)
+	multiplyActivateSteps   func(c Matrix[F], rows int, b *Packed[F], act Activation, slope F)
+	multiplyDerivativeSteps func(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F)
+	transposedAdd           func(c, a, b Matrix[F])
+	columnSumsAdd           func(dst []F, a Matrix[F])
+	columnProductSumsAdd    func(dst []F, a, b Matrix[F])
+	scaleColumnsAdd         func(dst Matrix[F], d []F, src Matrix[F])
 
 	leaky           func(dst, src []F, slope F)
 	leakyDerivative func(dst, grad, out []F, slope F)
@@ -87,41 +89,43 @@ func mustAt(l Level) *Set[float32] {
 
 func plainSet[F Float]() *Set[F] {
 	return &Set[F]{
-		level:                  Plain,
-		width:                  plainWidth,
-		narrow:                 plainWidth,
-		transpose:              plainTranspose[F],
-		multiply:               plainMultiply[F],
-		multiplyBias:           plainMultiplyBias[F],
-		multiplyActivate:       plainMultiplyActivate[F],
-		multiplyDerivative:     plainMultiplyDerivative[F],
-		transposedAdd:          plainTransposedAdd[F],
-		columnSumsAdd:          plainColumnSumsAdd[F],
-		columnProductSumsAdd:   plainColumnProductSumsAdd[F],
-		scaleColumnsAdd:        plainScaleColumnsAdd[F],
-		leaky:                  plainLeaky[F],
-		leakyDerivative:        plainLeakyDerivative[F],
-		tanhDerivative:         plainTanhDerivative[F],
-		exp:                    plainExp[F],
-		sigmoid:                plainSigmoid[F],
-		tanh:                   plainTanh[F],
-		lstmForward:            plainLSTMForward[F],
-		lstmBackward:           plainLSTMBackward[F],
-		gruGates:               plainGRUGates[F],
-		gruBlend:               plainGRUBlend[F],
-		gruBlendBackward:       plainGRUBlendBackward[F],
-		gruGatesBackward:       plainGRUGatesBackward[F],
-		softmax:                plainSoftmaxCrossEntropy[F],
-		sumSquares:             plainSumSquares[F],
-		dot:                    plainDot[F],
-		axpy:                   plainAxpy[F],
-		scale:                  plainScale[F],
-		adam:                   plainAdam[F],
-		rmsprop:                plainRMSprop[F],
-		momentum:               plainMomentum[F],
-		reflectLeft:            plainReflectLeft[F],
-		reflectorBackward:      plainReflectorBackward[F],
-		reflectLeftAll:         plainReflectLeftAll[F],
-		reflectLeftAllBackward: plainReflectLeftAllBackward[F],
+		level:                   Plain,
+		width:                   plainWidth,
+		narrow:                  plainWidth,
+		transpose:               plainTranspose[F],
+		multiply:                plainMultiply[F],
+		multiplyBias:            plainMultiplyBias[F],
+		multiplyActivate:        plainMultiplyActivate[F],
+		multiplyDerivative:      plainMultiplyDerivative[F],
+		multiplyActivateSteps:   plainMultiplyActivateSteps[F],
+		multiplyDerivativeSteps: plainMultiplyDerivativeSteps[F],
+		transposedAdd:           plainTransposedAdd[F],
+		columnSumsAdd:           plainColumnSumsAdd[F],
+		columnProductSumsAdd:    plainColumnProductSumsAdd[F],
+		scaleColumnsAdd:         plainScaleColumnsAdd[F],
+		leaky:                   plainLeaky[F],
+		leakyDerivative:         plainLeakyDerivative[F],
+		tanhDerivative:          plainTanhDerivative[F],
+		exp:                     plainExp[F],
+		sigmoid:                 plainSigmoid[F],
+		tanh:                    plainTanh[F],
+		lstmForward:             plainLSTMForward[F],
+		lstmBackward:            plainLSTMBackward[F],
+		gruGates:                plainGRUGates[F],
+		gruBlend:                plainGRUBlend[F],
+		gruBlendBackward:        plainGRUBlendBackward[F],
+		gruGatesBackward:        plainGRUGatesBackward[F],
+		softmax:                 plainSoftmaxCrossEntropy[F],
+		sumSquares:              plainSumSquares[F],
+		dot:                     plainDot[F],
+		axpy:                    plainAxpy[F],
+		scale:                   plainScale[F],
+		adam:                    plainAdam[F],
+		rmsprop:                 plainRMSprop[F],
+		momentum:                plainMomentum[F],
+		reflectLeft:             plainReflectLeft[F],
+		reflectorBackward:       plainReflectorBackward[F],
+		reflectLeftAll:          plainReflectLeftAll[F],
+		reflectLeftAllBackward:  plainReflectLeftAllBackward[F],
 	}
 }

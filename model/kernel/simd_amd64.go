@@ -15,16 +15,18 @@ var simdSets = [...]*Set[float32]{
 
 func (k *assembly) set() *Set[float32] {
 	return &Set[float32]{
-		level:              k.level,
-		width:              2 * k.lanes,
-		narrow:             k.lanes,
-		transpose:          k.runTranspose,
-		multiply:           k.multiply,
-		multiplyBias:       k.multiplyBias,
-		multiplyActivate:   k.multiplyActivate,
-		multiplyDerivative: k.multiplyDerivative,
-		transposedAdd:      k.transposedAdd,
-		columnSumsAdd:      k.columnSumsAdd,
+		level:                   k.level,
+		width:                   2 * k.lanes,
+		narrow:                  k.lanes,
+		transpose:               k.runTranspose,
+		multiply:                k.multiply,
+		multiplyBias:            k.multiplyBias,
+		multiplyActivate:        k.multiplyActivate,
+		multiplyDerivative:      k.multiplyDerivative,
+		multiplyActivateSteps:   k.multiplyActivateSteps,
+		multiplyDerivativeSteps: k.multiplyDerivativeSteps,
+		transposedAdd:           k.transposedAdd,
+		columnSumsAdd:           k.columnSumsAdd,
 		columnProductSumsAdd: func(dst []float32, a, b Matrix[float32]) {
 			k.columnProductSums(first(dst), first(a.Data), float*a.Stride, first(b.Data), float*b.Stride, a.Rows, a.Cols)
 		},
@@ -173,6 +175,64 @@ func (k *assembly) panels(c, a *Matrix[float32], b *Packed[float32], source []fl
 			product(&c.Data[i*c.Stride+j], float*c.Stride, first(a.Data[i*a.Stride:]), float*a.Stride, first(b.data[j*b.K:]), b.K, rows, cols,
 				sourceAt, float*sourceStride, outAt, float*out.Stride, epilogue, slope)
 		}
+	}
+}
+
+// Steps of one panel go to the product without the way through panels: where
+// steps are small that way would be a tenth of their time.
+
+func (k *assembly) multiplyActivateSteps(c Matrix[float32], rows int, b *Packed[float32], act Activation, slope float32) {
+	if c.Cols > 2*k.lanes || rows*b.K > blockElements || act == Tanh {
+		for t := rows; t < c.Rows; t += rows {
+			next := c.Slice(t, t+rows)
+			k.multiplyActivate(next, c.Slice(t-rows, t), b, next, act, slope)
+		}
+		return
+	}
+	epilogue := epilogueNone
+	switch act {
+	case ReLU:
+		epilogue, slope = epilogueLeaky, 0
+	case LeakyReLU:
+		epilogue = epilogueLeaky
+	}
+	product, stride, panel := k.product, float*c.Stride, &b.data[0]
+	if c.Cols <= k.lanes {
+		product = k.productNarrow
+	}
+	before := &c.Data[0]
+	for t := rows; t < c.Rows; t += rows {
+		next := &c.Data[t*c.Stride]
+		product(next, stride, before, stride, panel, b.K, rows, c.Cols, next, stride, nil, 0, epilogue, slope)
+		before = next
+	}
+}
+
+func (k *assembly) multiplyDerivativeSteps(c Matrix[float32], rows int, b *Packed[float32], out Matrix[float32], act Activation, slope float32) {
+	if c.Cols > 2*k.lanes || rows*b.K > blockElements {
+		for t := c.Rows - 2*rows; t >= 0; t -= rows {
+			k.multiplyDerivative(c.Slice(t, t+rows), c.Slice(t+rows, t+2*rows), b, Matrix[float32]{}, out.Slice(t, t+rows), act, slope)
+		}
+		return
+	}
+	epilogue := epilogueNone
+	switch act {
+	case ReLU:
+		epilogue, slope = epilogueLeakyDerivative, 0
+	case LeakyReLU:
+		epilogue = epilogueLeakyDerivative
+	case Tanh:
+		epilogue = epilogueTanhDerivative
+	}
+	product, stride, panel := k.product, float*c.Stride, &b.data[0]
+	if c.Cols <= k.lanes {
+		product = k.productNarrow
+	}
+	later := &c.Data[(c.Rows-rows)*c.Stride]
+	for t := c.Rows - 2*rows; t >= 0; t -= rows {
+		delta := &c.Data[t*c.Stride]
+		product(delta, stride, later, stride, panel, b.K, rows, c.Cols, nil, 0, &out.Data[t*out.Stride], float*out.Stride, epilogue, slope)
+		later = delta
 	}
 }
 
