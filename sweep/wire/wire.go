@@ -21,6 +21,11 @@ const (
 	Version      = 1
 )
 
+// duplicateWindow is how long the server remembers message ids. A repeat that
+// comes later does no harm either: the store sorts it out. At thousands of
+// trials a second the default of two minutes would cost memory.
+const duplicateWindow = 10 * time.Second
+
 // DefaultAckWait is how long the server waits for word of a delivered job
 // before it delivers it again. Workers say every third of it that they are at work.
 const DefaultAckWait = 30 * time.Second
@@ -103,6 +108,7 @@ func (w *Wire) Setup(ctx context.Context) error {
 		},
 	} {
 		config.Replicas = w.replicas
+		config.Duplicates = duplicateWindow
 		there, err := w.js.Stream(ctx, config.Name)
 		switch {
 		case err == nil:
