@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -174,6 +176,34 @@ func printGoals(cmd *cobra.Command, budget time.Duration, most int) error {
 			writeGoal(w, goal.name, shape, t, first)
 		}
 	}
+	if runtime.GOMAXPROCS(0) < 2 {
+		return nil
+	}
+	return printSideBySide(cmd, budget, most)
+}
+
+// printSideBySide compares two trainings at once with one after the other.
+func printSideBySide(cmd *cobra.Command, budget time.Duration, most int) error {
+	shape := model.StepShape{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1, Steps: 251, Batch: 32, Classes: 3, Threads: 1}
+	alone, err := timeSteps(cmd, shape, budget, most)
+	if err != nil {
+		return err
+	}
+	var both [2]*model.StepTimes
+	var failed [2]error
+	var measured sync.WaitGroup
+	for i := range both {
+		measured.Go(func() { both[i], failed[i] = timeSteps(cmd, shape, budget, most) })
+	}
+	measured.Wait()
+	if err := errors.Join(failed[:]...); err != nil {
+		return err
+	}
+	gain := func(of func(*model.StepTimes) time.Duration) float64 {
+		return of(alone).Seconds()/of(both[0]).Seconds() + of(alone).Seconds()/of(both[1]).Seconds()
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "\nTwo trainings on two cores do %.2f times (best; median %.2f) the steps of one, n=32 T=251 B=32.\n",
+		gain(func(t *model.StepTimes) time.Duration { return t.Best }), gain(func(t *model.StepTimes) time.Duration { return t.Median }))
 	return nil
 }
 
