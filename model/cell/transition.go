@@ -61,6 +61,7 @@ type formed[F kernel.Float] struct {
 	set    *kernel.Set[F]
 	matrix weight.Matrix[F]
 	phi    phi[F]
+	low    *lowRank[F]     // the factors that W is formed from; nil if it is not
 	direct *weight.View[F] // W if it is a parameter itself: w and dw are its own
 	w, dw  kernel.Matrix[F]
 	right  *kernel.Packed[F] // Wᵀ, for products of states in rows
@@ -75,12 +76,22 @@ func newFormed[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F], phi 
 	} else {
 		f.w, f.dw = newMatrix[F](n, n), newMatrix[F](n, n)
 	}
+	if matrix, ok := matrix.(weight.LowRank[F]); ok && n >= factoredSize && n >= 2*matrix.Rank() {
+		f.low = newLowRank(set, matrix)
+	}
 	return f
 }
+
+// factoredSize is the size from which on W is formed from its factors, if it has
+// them: one reflector after another would go over a matrix that the cache does
+// not hold.
+const factoredSize = 128
 
 func (f *formed[F]) load() {
 	if f.direct != nil {
 		f.w, f.dw = f.direct.Matrix(), f.direct.GradientMatrix()
+	} else if f.low != nil {
+		f.low.value(f.w)
 	} else {
 		f.matrix.Value(f.w)
 	}
@@ -121,7 +132,9 @@ func (f *formed[F]) accumulate(_, _, _ int, deltas, h kernel.Matrix[F]) {
 }
 
 func (f *formed[F]) pullback() {
-	if f.direct == nil {
+	if f.low != nil {
+		f.low.pullback(f.dw)
+	} else if f.direct == nil {
 		f.matrix.Pullback(f.dw)
 	}
 }
@@ -132,6 +145,46 @@ func (f *formed[F]) fork() transition[F] {
 }
 
 func (f *formed[F]) join(fork transition[F]) { add(f.set, f.dw, fork.(*formed[F]).dw) }
+
+// lowRank forms W = diag(d) + L Rᵀ and takes its gradient apart:
+//
+//	dL = dW R   dR = dWᵀ L   dd = diag(dW)
+type lowRank[F kernel.Float] struct {
+	set           *kernel.Set[F]
+	matrix        weight.LowRank[F]
+	d, dd         []F
+	left, right   kernel.Matrix[F]
+	dleft, dright kernel.Matrix[F]
+	packed        kernel.Packed[F]
+}
+
+func newLowRank[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F]) *lowRank[F] {
+	n, k := matrix.Size(), matrix.Rank()
+	return &lowRank[F]{
+		set: set, matrix: matrix, d: make([]F, n), dd: make([]F, n),
+		left: newMatrix[F](n, k), right: newMatrix[F](n, k), dleft: newMatrix[F](n, k), dright: newMatrix[F](n, k),
+	}
+}
+
+func (l *lowRank[F]) value(w kernel.Matrix[F]) {
+	l.matrix.Factors(l.d, l.left, l.right)
+	l.set.PackTransposed(&l.packed, l.right)
+	l.set.Multiply(w, l.left, &l.packed)
+	for i, d := range l.d {
+		w.Data[i*w.Stride+i] += d
+	}
+}
+
+func (l *lowRank[F]) pullback(dw kernel.Matrix[F]) {
+	l.set.Pack(&l.packed, l.right)
+	l.set.Multiply(l.dleft, dw, &l.packed)
+	zero(l.dright)
+	l.set.TransposedAdd(l.dright, dw, l.left)
+	for i := range l.dd {
+		l.dd[i] = dw.Data[i*dw.Stride+i]
+	}
+	l.matrix.PullbackFactors(l.dd, l.dleft, l.dright)
+}
 
 // thin is the transition by the factors of W = diag(d) + L Rᵀ, which is never
 // formed. With states in rows,
