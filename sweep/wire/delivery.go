@@ -31,6 +31,8 @@ const (
 	statusConflict      = "409" // consumer deleted, server shutting down, …
 	statusNoResponders  = "503"
 	consumerDeletedText = "Consumer Deleted"
+	serverShutdownText  = "Server Shutdown"
+	leaderChangeText    = "Leadership Change"
 	statusHeader        = "Status"
 	descriptionHeader   = "Description"
 )
@@ -182,8 +184,17 @@ func (c *JobConsumer) receive(ctx context.Context) (*nats.Msg, error) {
 		case statusNoResponders:
 			return nil, jetstream.ErrConsumerNotFound
 		case statusConflict:
-			if m.Header.Get(descriptionHeader) == consumerDeletedText {
+			switch m.Header.Get(descriptionHeader) {
+			case consumerDeletedText:
 				return nil, jetstream.ErrConsumerDeleted
+			case serverShutdownText, leaderChangeText:
+				// Somebody else has the consumer soon: this server after its restart,
+				// or another one of a cluster. At once it would only say so again.
+				select {
+				case <-ctx.Done():
+				case <-time.After(pullCheck):
+				}
+				continue
 			}
 			fallthrough
 		default:

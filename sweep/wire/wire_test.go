@@ -673,6 +673,65 @@ func TestBrokerLostWithItsFiles(t *testing.T) {
 	wait.Wait()
 }
 
+// What the server may say instead of a job: some of it only means to ask again.
+func TestAnswersWithoutAJob(t *testing.T) {
+	for _, c := range []struct {
+		status, description string
+		lost, goesOn        bool
+	}{
+		{status: "404", description: "No Messages", goesOn: true},
+		{status: "408", description: "Request Timeout", goesOn: true},
+		{status: "409", description: "Server Shutdown", goesOn: true},
+		{status: "409", description: "Leadership Change", goesOn: true},
+		{status: "409", description: "Consumer Deleted", lost: true},
+		{status: "409", description: "Exceeded MaxWaiting"},
+		{status: "503", lost: true},
+		{status: "400", description: "Bad Request"},
+	} {
+		t.Run(c.status+" "+c.description, func(t *testing.T) {
+			server := wiretest.Run(t, wiretest.Options{Dir: t.TempDir()})
+			w := open(t, server.Connect(t), wire.Options{})
+			// Somebody who hears the pull requests answers the first of them.
+			other := server.Connect(t)
+			answered := make(chan error, 1)
+			pulls, err := other.Subscribe("$JS.API.CONSUMER.MSG.NEXT.>", func(m *nats.Msg) {
+				answered <- other.PublishMsg(&nats.Msg{Subject: m.Reply, Header: nats.Header{"Status": {c.status}, "Description": {c.description}}})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := pulls.AutoUnsubscribe(1); err != nil {
+				t.Fatal(err)
+			}
+			if err := other.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			jobs := consumer(t, w, "cpu")
+			var wait sync.WaitGroup
+			wait.Go(func() {
+				if err := <-answered; err != nil {
+					t.Error(err)
+				}
+				if c.goesOn {
+					if _, err := w.PublishJobs(ctx, []wire.Job{job(0)}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			d, err := jobs.Next(ctx)
+			wait.Wait()
+			if c.goesOn && (err != nil || d.TrialID != job(0).TrialID) {
+				t.Errorf("Next = %+v, %v; want the job", d, err)
+			}
+			if !c.goesOn && (err == nil || ctx.Err() != nil || wire.IsLost(err) != c.lost) {
+				t.Errorf("Next = %+v, %v; want an error at once, lost: %v", d, err, c.lost)
+			}
+		})
+	}
+}
+
 // A consumer that waits while the server restarts gets the next job soon,
 // opened again if the server was not ready for it.
 func TestBrokerRestarted(t *testing.T) {
