@@ -82,7 +82,7 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 		default:
 			return fmt.Errorf("it is %s: only an active sweep can be paused", record.State)
 		}
-		waiting, err := c.queuedOf(ctx, record.ID)
+		waiting, running, err := c.outstandingOf(ctx, record.ID)
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 		if err := c.requeue(ctx, waiting); err != nil {
 			return err
 		}
-		if err := c.withdraw(ctx, record.ID); err != nil {
+		if err := c.withdraw(ctx, record.ID, running); err != nil {
 			return fmt.Errorf("it is paused, but its jobs were not withdrawn and may still start: %w", err)
 		}
 		return nil
@@ -125,7 +125,7 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (stopped int, err e
 		}
 		stopped = len(trials)
 		c.waiters.notify(record.ID)
-		if err := c.withdraw(ctx, record.ID); err != nil {
+		if err := c.withdraw(ctx, record.ID, nil); err != nil {
 			return fmt.Errorf("it is cancelled, but its jobs were not withdrawn; cancel it again: %w", err)
 		}
 		if c.wire == nil {

@@ -349,6 +349,10 @@ func TestPauseAndResume(t *testing.T) {
 	if p := b.progress(id); p.Queued != 0 || p.Running != 2 || p.Pending != 98 {
 		t.Errorf("paused: %+v", p)
 	}
+	// If their worker died now, their jobs would come back.
+	if n, err := b.wire.JobCount(t.Context()); err != nil || n != 2 {
+		t.Errorf("%d jobs (%v) while paused, want those of the 2 trials that run", n, err)
+	}
 	if err := c.Pause(t.Context(), id); err != nil {
 		t.Errorf("paused twice: %v", err)
 	}

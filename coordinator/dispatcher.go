@@ -162,26 +162,26 @@ func (c *Coordinator) dealAnew(ctx context.Context, lanes []*lane) error {
 	return nil
 }
 
-// recall takes an active sweep's waiting jobs back. Its running trials go on;
-// they are without a job from then on, and if their worker dies the reconciler
-// puts them back. The store comes first: a job left in the queue does no harm.
+// recall takes an active sweep's waiting jobs back; its running trials go on.
+// The store comes first: a job left in the queue does no harm.
 func (c *Coordinator) recall(ctx context.Context, id string) error {
-	trials, err := c.queuedOf(ctx, id)
-	if err != nil || len(trials) == 0 {
+	waiting, running, err := c.outstandingOf(ctx, id)
+	if err != nil || len(waiting) == 0 {
 		return err
 	}
-	if err := c.requeue(ctx, trials); err != nil {
+	if err := c.requeue(ctx, waiting); err != nil {
 		return err
 	}
-	return c.withdraw(ctx, id)
+	return c.withdraw(ctx, id, running)
 }
 
-// withdraw removes a sweep's jobs from the queue.
-func (c *Coordinator) withdraw(ctx context.Context, id string) error {
+// withdraw removes a sweep's jobs from the queue, but not those of the trials
+// that run: if their worker dies, the job comes back by itself.
+func (c *Coordinator) withdraw(ctx context.Context, id string, running []sweep.TrialID) error {
 	if c.wire == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, brokerWait)
 	defer cancel()
-	return c.wire.PurgeJobs(ctx, id)
+	return c.wire.PurgeJobs(ctx, id, running...)
 }

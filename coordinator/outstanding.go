@@ -35,25 +35,27 @@ func (c *Coordinator) outstanding(ctx context.Context, before time.Time, visit f
 // always is a time before which every trial was last heard of.
 func always() time.Time { return time.Now().Add(24 * time.Hour) }
 
-// queued returns those of the trials that are queued.
-func (c *Coordinator) queued(ctx context.Context, trials []sweep.TrialID) ([]sweep.TrialID, error) {
-	var queued []sweep.TrialID
+// byState tells the queued of the trials from the running ones.
+func (c *Coordinator) byState(ctx context.Context, trials []sweep.TrialID) (queued, running []sweep.TrialID, err error) {
 	for _, id := range trials {
 		record, err := c.store.Trial(ctx, id)
 		if err != nil {
-			return nil, fmt.Errorf("looking at trial %s: %w", id, err)
+			return nil, nil, fmt.Errorf("looking at trial %s: %w", id, err)
 		}
-		if record.State == sweep.Queued {
+		switch record.State {
+		case sweep.Queued:
 			queued = append(queued, id)
+		case sweep.Running:
+			running = append(running, id)
 		}
 	}
-	return queued, nil
+	return queued, running, nil
 }
 
-// queuedOf returns the queued trials of an active sweep.
-func (c *Coordinator) queuedOf(ctx context.Context, id string) ([]sweep.TrialID, error) {
+// outstandingOf returns the queued and the running trials of an active sweep.
+func (c *Coordinator) outstandingOf(ctx context.Context, id string) (queued, running []sweep.TrialID, err error) {
 	var own []sweep.TrialID
-	err := c.outstanding(ctx, always(), func(page []sweep.TrialID) error {
+	err = c.outstanding(ctx, always(), func(page []sweep.TrialID) error {
 		for _, trial := range page {
 			if trial.Sweep == id {
 				own = append(own, trial)
@@ -62,9 +64,9 @@ func (c *Coordinator) queuedOf(ctx context.Context, id string) ([]sweep.TrialID,
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c.queued(ctx, own)
+	return c.byState(ctx, own)
 }
 
 // requeue puts trials back to pending.

@@ -145,7 +145,7 @@ func (r *reconciler) missed(ctx context.Context, now time.Time) (map[sweep.Trial
 		return missing, nil
 	}
 	err := r.outstanding(ctx, always(), func(page []sweep.TrialID) error {
-		queued, err := r.queued(ctx, page)
+		queued, _, err := r.byState(ctx, page)
 		if err != nil {
 			return err
 		}

@@ -48,25 +48,25 @@ func (h *health) succeeded() {
 }
 
 // failed adds a failure and returns the whole row if it makes the machine seem
-// broken: if limit different trials failed, or if limit failures were the
-// machine's without doubt (the trainer could not even be started). A trial that
-// keeps killing its trainer is only one: its own limit of attempts ends it.
+// broken: if limit different trials failed. A trial that keeps killing its
+// trainer is only one, and its own limit of attempts ends it; so is one that
+// comes again and again because no worker has its data, and it must not stop
+// them all.
 func (h *health) failed(f failure) (row []failure) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if f.charged && h.suspects[f.id] {
 		return nil
 	}
-	h.row = append(h.row, f)
-	trials := map[sweep.TrialID]bool{}
-	sure := 0
-	for _, f := range h.row {
-		trials[f.id] = true
-		if !f.charged {
-			sure++
+	trials := map[sweep.TrialID]bool{f.id: true}
+	for _, earlier := range h.row {
+		if earlier.id == f.id && !f.charged {
+			return nil // nothing new, however often
 		}
+		trials[earlier.id] = true
 	}
-	if len(trials) < h.limit && sure < h.limit {
+	h.row = append(h.row, f)
+	if len(trials) < h.limit {
 		return nil
 	}
 	row, h.row = h.row, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/nats-io/nats.go"
@@ -196,21 +197,35 @@ func (w *Wire) JobCount(ctx context.Context) (int64, error) {
 	return int64(stream.CachedInfo().State.Msgs), nil
 }
 
-// PurgeJobs removes the jobs of a sweep from the queue, those being run too; ""
-// removes all.
-func (w *Wire) PurgeJobs(ctx context.Context, id string) error {
+// PurgeJobs removes the jobs of a sweep from the queue, waiting or being run,
+// but for those of the trials to keep. The broker is asked once if there is
+// nothing to keep, else for every job.
+func (w *Wire) PurgeJobs(ctx context.Context, id string, keep ...sweep.TrialID) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	stream, err := w.js.Stream(ctx, JobsStream)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", JobsStream, err)
 	}
-	var options []jetstream.StreamPurgeOpt
-	if id != "" {
-		options = append(options, jetstream.WithPurgeSubject(jobsOf(id)))
+	subjects := []string{jobsOf(id)}
+	if len(keep) > 0 {
+		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(jobsOf(id)))
+		if err != nil {
+			return fmt.Errorf("stream %s: %w", JobsStream, err)
+		}
+		kept := make(map[sweep.TrialID]bool, len(keep))
+		for _, trial := range keep {
+			kept[trial] = true
+		}
+		subjects = slices.DeleteFunc(slices.Collect(maps.Keys(info.State.Subjects)), func(subject string) bool {
+			_, trial, err := trialOfJob(subject)
+			return err == nil && kept[trial]
+		})
 	}
-	if err := stream.Purge(ctx, options...); err != nil {
-		return fmt.Errorf("purge stream %s: %w", JobsStream, err)
+	for _, subject := range subjects {
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+			return fmt.Errorf("purge stream %s: %w", JobsStream, err)
+		}
 	}
 	return nil
 }
