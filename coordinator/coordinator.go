@@ -88,6 +88,8 @@ type Coordinator struct {
 	// received is when, in Unix nanoseconds, the collector last asked for events
 	// and got all that there were; they are recorded.
 	received atomic.Int64
+	// problem is the reconciler's last error, or nil.
+	problem atomic.Pointer[error]
 }
 
 // New returns a coordinator. Its methods work at once, but nothing is
@@ -158,6 +160,15 @@ func (c *Coordinator) Run(ctx context.Context) error {
 // Ready is closed when Run has prepared the broker and put back what earlier
 // processes left: the time for an Exclusive coordinator's workers to start.
 func (c *Coordinator) Ready() <-chan struct{} { return c.ready }
+
+// Problem tells what kept the store and the broker from being compared the last
+// time; nil if nothing did.
+func (c *Coordinator) Problem() error {
+	if problem := c.problem.Load(); problem != nil {
+		return *problem
+	}
+	return nil
+}
 
 // start prepares the broker and, if no other process can have work of this
 // store in hand, puts all of it back.

@@ -43,6 +43,9 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 		case <-timer.C:
 		}
 		err := r.look(ctx)
+		if ctx.Err() == nil {
+			c.problem.Store(&err)
+		}
 		pause := min(c.options.Lease/4, longestLook)
 		lost = c.lost
 		switch {
@@ -80,6 +83,12 @@ type reconciler struct {
 // time, all events that had arrived by the first time being recorded: its
 // worker may have reported its result and acknowledged the job.
 func (r *reconciler) look(ctx context.Context) error {
+	bound, cancel := context.WithTimeout(ctx, brokerWait)
+	err := r.wire.Probe(bound)
+	cancel()
+	if err != nil && !wire.IsLost(err) {
+		return err
+	}
 	if r.lost {
 		if err := r.mend(ctx); err != nil {
 			return err

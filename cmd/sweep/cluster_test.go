@@ -473,6 +473,71 @@ func TestManyTrialsWaiting(t *testing.T) {
 	}
 }
 
+// A broker whose disk is full stores nothing more, in silence. The coordinator
+// says so, and when there is room and the broker was restarted all goes on.
+func TestBrokersFullDisk(t *testing.T) {
+	disk := smallDisk(t) // unmounted after the cluster's end
+	c := newCluster(t)
+	c.kill("nats")
+	c.natsDir = filepath.Join(disk, "jetstream")
+	c.start("nats", "nats", "--listen", c.nats, "--dir", c.natsDir)
+	address := freeAddress(t)
+	c.start("coordinator", "coordinator", "--listen", address)
+	c.start("worker", "worker", "--slots", "2")
+	file := write(t, t.TempDir(), "slow.yaml", "name: slow\ntrainer: noop\nparameters:\n  milliseconds: {value: 20}\n  x: {min: 1, max: 400}\n")
+	id := c.submit(file)
+	await(t, "some results", func() bool { return c.progress(id).Completed >= 20 })
+	makeRoom := fill(t, disk)
+	await(t, "the coordinator to say so", func() bool { return strings.Contains(get(address, "/readyz"), "NATS stores no messages") })
+	if done := c.progress(id).Completed; done >= 400 {
+		t.Fatalf("%d trials were done before the disk was full", done)
+	}
+	makeRoom()
+	c.terminate("nats")
+	c.again("nats")
+	await(t, "all results", func() bool { return c.progress(id).Completed == 400 })
+	await(t, "the coordinator to be ready", func() bool { return get(address, "/readyz") == "ok\n" })
+}
+
+// A worker whose data are not those that the sweep was submitted with refuses
+// its trials by their digest; a worker that has the data trains them.
+func TestWorkerWithOtherDataRefuses(t *testing.T) {
+	series := func(dir, value string) string {
+		folder := filepath.Join(dir, "ucr", "Tiny")
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		for i := range 12 {
+			fmt.Fprintf(&text, "%d\t0.5\t%d\t%s\t0.25\n", i%2+1, i, value)
+		}
+		for _, part := range []string{"TRAIN", "TEST"} {
+			write(t, folder, "Tiny_"+part+".tsv", text.String())
+		}
+		return dir
+	}
+	right, wrong := series(t.TempDir(), "0.125"), series(t.TempDir(), "0.126")
+	file := write(t, t.TempDir(), "tiny.yaml", "name: tiny\nreplicates: 6\nparameters:\n  dataset: {value: Tiny}\n  epochs: {value: 2}\n")
+	c := newCluster(t)
+	c.start("coordinator", "coordinator")
+	c.start("other", "worker", "--slots", "1", "--name", "other", "--data", wrong)
+	stdout, stderr, code := c.output("submit", file, "--data", right)
+	if code != 0 {
+		t.Fatalf("submit: exit code %d: %s", code, stderr)
+	}
+	await(t, "the worker to drain itself", func() bool {
+		workers, _, _ := c.output("workers")
+		return strings.Contains(workers, "drained") && strings.Contains(workers, "the data set differs")
+	})
+	if trials, _, _ := c.output("trials", "--json", "--limit", "6"); strings.Contains(trials, "completed") || strings.Contains(trials, `"failed"`) {
+		t.Errorf("trials of other data were trained, or failed:\n%s", trials)
+	}
+	c.start("same", "worker", "--slots", "1", "--name", "same", "--data", right)
+	if _, stderr, code := c.output("watch", strings.TrimSpace(stdout)); code != 0 || !strings.Contains(stderr, "6 completed") {
+		t.Errorf("watch: exit code %d: %s", code, stderr)
+	}
+}
+
 // leads reports whether the coordinator at an address is the active one.
 func leads(address string) bool {
 	return strings.Contains(get(address, "/metrics"), "sweep_coordinator_leading 1\n")

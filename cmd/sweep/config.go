@@ -158,7 +158,7 @@ type daemon struct {
 
 // Descriptions of the daemons' settings.
 const (
-	listenText  = "address of /healthz, /readyz and /metrics, as :8080; none if empty"
+	listenText  = "address of /healthz, /readyz, /metrics and /debug/pprof, as :8080; none if empty"
 	ackWaitText = "how long the broker waits for a worker's heartbeat before it gives a trial to another; the same for coordinator and workers"
 )
 

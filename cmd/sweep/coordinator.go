@@ -101,6 +101,8 @@ type leadership struct {
 	options  coordinator.Options
 	// problem is why the coordinator is neither active nor stands by.
 	problem atomic.Pointer[string]
+	// active is the coordinator while this one leads.
+	active atomic.Pointer[coordinator.Coordinator]
 }
 
 func (l *leadership) phase(problem string) { l.problem.Store(&problem) }
@@ -108,6 +110,9 @@ func (l *leadership) phase(problem string) { l.problem.Store(&problem) }
 func (l *leadership) ready() error {
 	if problem := *l.problem.Load(); problem != "" {
 		return errors.New(problem)
+	}
+	if active := l.active.Load(); active != nil {
+		return active.Problem()
 	}
 	return nil
 }
@@ -176,6 +181,8 @@ func (l *leadership) term(ctx context.Context, working func()) (err error) {
 	options := l.options
 	options.Store = results
 	c := coordinator.New(options)
+	l.active.Store(c)
+	defer l.active.Store(nil)
 	stopControl, err := l.wire.ServeControl(c, results)
 	if err != nil {
 		return err

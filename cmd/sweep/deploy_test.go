@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -97,6 +98,40 @@ func TestServersTakeTheSettings(t *testing.T) {
 		t.Errorf("postgresql.conf has %d settings", len(settings))
 	}
 	postgrestest.Start(t, settings...) // which ends at a setting that it does not know
+}
+
+// The daemons take the arguments that the files of deploy give them.
+func TestDeployedArguments(t *testing.T) {
+	list := regexp.MustCompile(`(?:args: \[|\[")((?:coordinator|worker)\b[^\]]*)\]`)
+	line := regexp.MustCompile(`(?m)(?:ENTRYPOINT|/sweep|exec sweep) ((?:coordinator|worker)\b[^'\n]*)`)
+	for name, want := range map[string]int{
+		"compose.yaml": 2, "kubernetes/sweep.yaml": 2, "slurm/workers.sh": 1,
+		"systemd/sweep-coordinator.service": 1, "systemd/sweep-worker.service": 1,
+	} {
+		text, err := os.ReadFile("../../deploy/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls [][]string
+		for _, m := range list.FindAllStringSubmatch(string(text), -1) {
+			calls = append(calls, strings.FieldsFunc(m[1], func(r rune) bool { return strings.ContainsRune(` ,"`, r) }))
+		}
+		for _, m := range line.FindAllStringSubmatch(string(text), -1) {
+			calls = append(calls, strings.Fields(m[1]))
+		}
+		if len(calls) != want {
+			t.Errorf("%s calls the program %d times, want %d", name, len(calls), want)
+		}
+		for _, args := range calls {
+			cmd, rest, err := newRoot().Find(args)
+			if err == nil {
+				err = cmd.ParseFlags(rest)
+			}
+			if err != nil || cmd.Name() != args[0] || cmd.Flags().NArg() > 0 {
+				t.Errorf("%s: sweep %s: %v, arguments left %v", name, strings.Join(args, " "), err, cmd.Flags().Args())
+			}
+		}
+	}
 }
 
 // freePorts returns the first of n ports in a row that are free.

@@ -31,11 +31,12 @@ Exit codes: 0 stopped, 1 it cannot run.`,
 			}
 			s, err := server.NewServer(&server.Options{
 				ServerName: "sweep", Host: address.IP.String(), Port: address.Port,
-				JetStream: true, StoreDir: dir, SyncAlways: always, MaxPayload: maxPayload, NoSigs: true,
+				JetStream: true, StoreDir: dir, SyncAlways: always, MaxPayload: maxPayload, NoSigs: true, Logtime: true,
 			})
 			if err != nil {
 				return fmt.Errorf("NATS server: %w", err)
 			}
+			s.ConfigureLogger()
 			s.Start()
 			defer s.WaitForShutdown()
 			defer s.Shutdown()

@@ -7,10 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"time"
 )
 
-// serveHTTP serves a daemon's health and metrics until the returned function is
+// serveHTTP serves a daemon's health, metrics and profiles until the returned function is
 // called, which waits. An empty address serves nothing.
 func serveHTTP(address string, handler http.Handler, log *slog.Logger) (stop func(), err error) {
 	if address == "" {
@@ -20,7 +21,12 @@ func serveHTTP(address string, handler http.Handler, log *slog.Logger) (stop fun
 	if err != nil {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	mux := http.NewServeMux()
+	mux.Handle("/", handler)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -231,35 +231,51 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 func TestFullDiskLosesNothing(t *testing.T) {
 	file := write(t, t.TempDir(), "short.yaml", shortTrials)
 	want := undisturbed(t, file)
-	home := filepath.Join(t.TempDir(), "disk")
-	if err := os.Mkdir(home, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=32m", "sweep-test", home).CombinedOutput(); err != nil {
-		t.Fatalf("this test mounts a small disk and must run as root: %v: %s", err, text)
-	}
-	t.Cleanup(func() {
-		if text, err := exec.Command("umount", home).CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, text)
-		}
-	})
+	home := smallDisk(t)
 	cmd, stderr := start(t, home, "run", file)
 	waitFor(t, cmd, "some results", func() bool { return done(t, home) >= 20 })
-	ballast := filepath.Join(home, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 64<<20), 0o644); !errors.Is(err, syscall.ENOSPC) {
-		t.Fatalf("the disk took 64 MiB: %v", err)
-	}
+	makeRoom := fill(t, home)
 	_ = cmd.Wait() // its exit code is looked at below
 	if code := cmd.ProcessState.ExitCode(); code != exitFailure || !strings.Contains(stderr.String(), "full") {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	makeRoom()
 	if before := done(t, home); before < 20 || before >= 200 {
 		t.Fatalf("%d trials were done when the disk was full", before)
 	}
 	finish(t, home, file, want)
+}
+
+// smallDisk mounts a disk of 32 MiB until the test's end.
+func smallDisk(t *testing.T) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "disk")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=32m", "sweep-test", dir).CombinedOutput(); err != nil {
+		t.Fatalf("this test mounts a small disk and must run as root: %v: %s", err, text)
+	}
+	t.Cleanup(func() {
+		if text, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, text)
+		}
+	})
+	return dir
+}
+
+// fill leaves no room on a small disk until makeRoom is called.
+func fill(t *testing.T, disk string) (makeRoom func()) {
+	t.Helper()
+	ballast := filepath.Join(disk, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 64<<20), 0o644); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk took 64 MiB: %v", err)
+	}
+	return func() {
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Slots and repetitions do not change a bit.

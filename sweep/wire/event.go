@@ -285,6 +285,26 @@ func (w *Wire) Events(ctx context.Context, fresh bool) (*EventConsumer, error) {
 	return &EventConsumer{w, consumer}, nil
 }
 
+// probeSubject is of messages that ask whether the server stores any.
+const probeSubject = "sweep.events.probe"
+
+// Probe has the server store a message, which the collector's consumer drops. A
+// server whose disk was full answers everything else as if nothing had happened,
+// but stores nothing until it is restarted.
+func (w *Wire) Probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	_, err := w.js.PublishMsg(ctx, &nats.Msg{Subject: probeSubject}, jetstream.WithRetryAttempts(0))
+	switch {
+	case err == nil:
+		return nil
+	case w.conn.IsConnected() && !IsLost(err):
+		return fmt.Errorf("NATS stores no messages: see its log; if its disk is full, make room and restart it: %w", err)
+	default:
+		return fmt.Errorf("NATS cannot be reached: %w", err)
+	}
+}
+
 // EventBatch are events to store; Ack them after the commit.
 type EventBatch struct {
 	Events   []sweep.Event
@@ -317,6 +337,12 @@ func (c *EventConsumer) Fetch(ctx context.Context, limit int, wait time.Duration
 // before it: what came is to be stored first.
 func (c *EventConsumer) read(fetched jetstream.MessageBatch, batch *EventBatch) error {
 	for m := range fetched.Messages() {
+		if m.Subject() == probeSubject {
+			if err := m.Ack(); err != nil {
+				c.wire.log.Debug("probe not acknowledged", "error", err)
+			}
+			continue
+		}
 		events, err := decodeEvents(m.Subject(), m.Data())
 		if err != nil {
 			c.wire.refuse(m.Subject(), len(m.Data()), err, m.TermWithReason)
