@@ -1,6 +1,9 @@
 package model
 
-import "sweep/model/dataset"
+import (
+	"sweep/model/cell"
+	"sweep/model/dataset"
+)
 
 // gatesOf is the number of n × n products a step of the model takes.
 func gatesOf(model string) float64 {
@@ -38,13 +41,13 @@ func (s *settings) flops(set *dataset.Set, steps, inputs int) float64 {
 	return float64(s.epochs)*epoch + tests*forward*float64(set.Test.N)
 }
 
-// bytes estimates the peak memory of a trial: histories of one minibatch, the
-// arranged series, parameters and moments.
-func (s *settings) bytes(set *dataset.Set, steps, inputs int, parameters int64) int64 {
-	batch := int64(max(s.batch, evaluationBatch))
-	perStep := int64(inputs) + int64(s.hidden)*(1+4*int64(gatesOf(s.model)-1))
-	history := int64(steps+1) * batch * perStep * 4
-	return history + 2*set.Size() + 6*4*parameters
+// bytes estimates the peak memory of a trial whose history may take so much: the
+// history and inputs of one minibatch, the arranged series, parameters and
+// moments.
+func (s *settings) bytes(set *dataset.Set, steps, inputs int, parameters, history int64) int64 {
+	limits := s.keep(cell.Limits{Steps: steps, Batch: max(s.batch, evaluationBatch)}, history)
+	gathered := 4 * int64(limits.Batch) * int64(steps) * int64(inputs)
+	return s.historyBytes(limits, limits.History) + gathered + 2*set.Size() + 6*4*parameters
 }
 
 // testInterval is the number of epochs between points of the test curve, 0 for

@@ -81,7 +81,7 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 	set := dataset.GenerateCBF(dataset.CBFOptions{Seed: 1, Train: 300, Test: 170})
 	for _, model := range []string{"rnn", "lstm", "gru", "ornn", "spectral-rnn"} {
 		s, err := settingsOf(resolve(t, sweep.Parameters{
-			"dataset": "generated-cbf", "model": model, "epochs": int64(2), "batch": int64(150), "dropout": 0.1, "input_size": int64(16),
+			"dataset": "generated-cbf", "model": model, "epochs": int64(2), "batch": int64(150), "dropout": 0.1, "input_size": int64(1),
 		}))
 		if err != nil {
 			t.Fatal(err)
@@ -90,9 +90,12 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var digests [3]string
-		for i, threads := range []int{1, 2, 5} {
-			run, err := newTraining(kernel.Float32(), s, work, threads, time.Now())
+		var digests [4]string
+		for i, c := range []struct {
+			threads int
+			history int64
+		}{{1, defaultHistory}, {2, defaultHistory}, {5, defaultHistory}, {2, 1}} {
+			run, err := newTraining(kernel.Float32(), s, work, c.threads, c.history, time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,8 +109,11 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 			}
 			digests[i] = r.ComputeDigest(volatile)
 		}
-		if digests[1] != digests[0] || digests[2] != digests[0] {
-			t.Errorf("%s: results of 1, 2 and 5 threads differ: %v", model, digests)
+		for _, digest := range digests[1:] {
+			if digest != digests[0] {
+				t.Errorf("%s: results of 1, 2 and 5 threads, and with little memory, differ: %v", model, digests)
+				break
+			}
 		}
 	}
 }

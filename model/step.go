@@ -92,7 +92,11 @@ func NewStepTimer(shape StepShape) (*StepTimer, error) {
 		return nil, err
 	}
 	s.path = cell.Path(shape.Path)
-	net, err := newNetwork(kernel.Float32(), s, shape.Inputs, shape.Classes, cell.Limits{Steps: shape.Steps, Batch: shape.Batch}, shape.Threads)
+	history, err := environmentHistory()
+	if err != nil {
+		return nil, err
+	}
+	net, err := newNetwork(kernel.Float32(), s, shape.Inputs, shape.Classes, s.keep(cell.Limits{Steps: shape.Steps, Batch: shape.Batch}, history), shape.Threads)
 	if err != nil {
 		return nil, err
 	}

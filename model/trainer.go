@@ -18,7 +18,8 @@ const cacheBytes = 1 << 30
 // one at a time.
 type Trainer struct {
 	kernels *kernel.Set[float32]
-	threads int // of one trial
+	threads int   // of one trial
+	history int64 // bytes that the history of its minibatches may take
 	// checkpointInterval is the time between checkpoints of a long trial.
 	checkpointInterval time.Duration
 
@@ -29,10 +30,12 @@ type Trainer struct {
 }
 
 // NewTrainer returns a trainer that runs at the best kernel level of the machine,
-// each trial on as many threads as [ThreadsEnvironment] says.
+// each trial on as many threads as [ThreadsEnvironment] says and with as much
+// memory for its history as [HistoryEnvironment] allows.
 func NewTrainer() *Trainer {
 	threads, _ := environmentThreads() // Describe reports a wrong number
-	return &Trainer{kernels: kernel.Float32(), threads: threads, checkpointInterval: 30 * time.Second, cache: dataset.NewCache(cacheBytes)}
+	history, _ := environmentHistory() // likewise
+	return &Trainer{kernels: kernel.Float32(), threads: threads, history: history, checkpointInterval: 30 * time.Second, cache: dataset.NewCache(cacheBytes)}
 }
 
 // Describe implements sweep.Trainer.
@@ -41,6 +44,9 @@ func (t *Trainer) Describe(context.Context) (*sweep.Description, error) {
 		return nil, err
 	}
 	if _, err := environmentThreads(); err != nil {
+		return nil, err
+	}
+	if _, err := environmentHistory(); err != nil {
 		return nil, err
 	}
 	return description(), nil
@@ -70,7 +76,7 @@ func (t *Trainer) Validate(ctx context.Context, request sweep.ValidateRequest) (
 	}
 	return &sweep.Validation{
 		DatasetDigest: set.Digest, ParameterCount: count,
-		Flops: s.flops(set, steps, inputs), Bytes: s.bytes(set, steps, inputs, count),
+		Flops: s.flops(set, steps, inputs), Bytes: s.bytes(set, steps, inputs, count, t.history),
 	}, nil
 }
 
@@ -94,7 +100,7 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 	if err != nil {
 		return nil, err
 	}
-	run, err := newTraining(t.kernels, s, task, t.threads, started)
+	run, err := newTraining(t.kernels, s, task, t.threads, t.history, started)
 	if err != nil {
 		return nil, err
 	}

@@ -62,11 +62,11 @@ type best struct {
 	Values       []float32
 }
 
-// newTraining prepares a trial on so many threads. What it returns has to be
-// closed.
-func newTraining(set *kernel.Set[float32], s *settings, task *task, threads int, started time.Time) (*training, error) {
+// newTraining prepares a trial on so many threads, with so many bytes for the
+// history of a minibatch. What it returns has to be closed.
+func newTraining(set *kernel.Set[float32], s *settings, task *task, threads int, history int64, started time.Time) (*training, error) {
 	batch := max(min(s.batch, len(task.trainRows)), min(evaluationBatch, max(len(task.validationRows), len(task.testRows))))
-	net, err := newNetwork(set, s, task.inputs, task.set.OutputWidth, cell.Limits{Steps: task.steps, Batch: batch}, threads)
+	net, err := newNetwork(set, s, task.inputs, task.set.OutputWidth, s.keep(cell.Limits{Steps: task.steps, Batch: batch}, history), threads)
 	if err != nil {
 		return nil, err
 	}

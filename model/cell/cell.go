@@ -71,6 +71,7 @@ type Recurrent[F kernel.Float] interface {
 	Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F]
 
 	// Outputs returns all hidden states of the last Forward, [steps·batch × n].
+	// All its history must have been kept.
 	Outputs() kernel.Matrix[F]
 
 	// Backward adds the gradients of all parameters, given dh, the gradient of
@@ -106,6 +107,12 @@ type Recurrent[F kernel.Float] interface {
 type Limits struct {
 	Steps int // time steps in a Forward
 	Batch int // series in a Forward or an Evaluate
+	// History is the number of time steps, or a few more, whose history is kept
+	// at once; all if 0. If they are fewer than Steps a sequence is cut into
+	// segments: Forward keeps the state before each of them, and Backward runs
+	// forward again through one after the other, the last first. That costs
+	// about a third more time and changes no bit.
+	History int
 }
 
 // StartOptions are the choices for parameters before training. Biases and
@@ -121,16 +128,23 @@ type StartOptions struct {
 	ForgetBias float64
 }
 
+// carried is what a step hands to the next one, in the form of history, and
+// what each segment of a sequence was handed; no rows if there is only one.
+type carried[F kernel.Float] struct{ history, starts kernel.Matrix[F] }
+
 // layer is what all cells have in common.
 type layer[F kernel.Float] struct {
 	set          *kernel.Set[F]
 	inputs, size int
 	limits       Limits
 	chunk        int // rows, see chunkRows
+	least        int // time steps that Backward works on together
 
 	h0 *weight.View[F] // trained h(0); nil if it is fixed at 0
 
-	history       kernel.Matrix[F] // h(0) … h(T), (T+1)·B rows
+	kept          int              // rows, steps times series, whose history is kept
+	history       kernel.Matrix[F] // h before the segment's steps and after each, kept + B rows
+	carried       []carried[F]     // history, and what else a step hands to the next
 	state         kernel.Matrix[F] // h of Evaluate, [B × n]
 	startGradient kernel.Matrix[F] // ∂L/∂h(0), [B × n]
 
@@ -143,8 +157,8 @@ type layer[F kernel.Float] struct {
 }
 
 // newLayer returns the common part of a layer that computes columns numbers a
-// unit and step.
-func newLayer[F kernel.Float](set *kernel.Set[F], inputs, size, columns int, limits Limits) (layer[F], error) {
+// unit and step and works on so many steps at least together.
+func newLayer[F kernel.Float](set *kernel.Set[F], inputs, size, columns, least int, limits Limits) (layer[F], error) {
 	for _, c := range []struct {
 		name  string
 		value int
@@ -153,27 +167,101 @@ func newLayer[F kernel.Float](set *kernel.Set[F], inputs, size, columns int, lim
 			return layer[F]{}, fmt.Errorf("cell: %d %s: want at least 1", c.value, c.name)
 		}
 	}
-	return layer[F]{
-		set:           set,
-		inputs:        inputs,
-		size:          size,
-		limits:        limits,
-		chunk:         chunkRows(columns * size),
-		history:       newMatrix[F]((limits.Steps+1)*limits.Batch, size),
-		state:         newMatrix[F](limits.Batch, size),
-		startGradient: newMatrix[F](limits.Batch, size),
-	}, nil
+	l := layer[F]{set: set, inputs: inputs, size: size, limits: limits, chunk: chunkRows(columns * size), least: least}
+	l.kept = limits.Steps * limits.Batch
+	if limits.History > 0 {
+		// At least one chunk of a batch of any size.
+		l.kept = min(l.kept, max(limits.History*limits.Batch, l.chunk, least*limits.Batch))
+	}
+	l.makeLayerBuffers()
+	return l, nil
+}
+
+func (l *layer[F]) makeLayerBuffers() {
+	batch, n := l.limits.Batch, l.size
+	l.history = l.carry()
+	l.state = newMatrix[F](batch, n)
+	l.startGradient = newMatrix[F](batch, n)
+}
+
+// carry makes the history of what a step hands to the next.
+func (l *layer[F]) carry() kernel.Matrix[F] {
+	c := carried[F]{newMatrix[F](l.kept+l.limits.Batch, l.size), newMatrix[F](l.startRows(), l.size)}
+	l.carried = append(l.carried, c)
+	return c.history
+}
+
+// startRows is the most rows that the states before segments take.
+func (l *layer[F]) startRows() int {
+	if l.kept == l.limits.Steps*l.limits.Batch {
+		return 0
+	}
+	rows := 0
+	for batch := 1; batch <= l.limits.Batch; batch++ {
+		segment := l.segment(l.limits.Steps, batch)
+		rows = max(rows, (l.limits.Steps+segment-1)/segment*batch)
+	}
+	return rows
+}
+
+// stride is the number of time steps that Backward works on together.
+func (l *layer[F]) stride(steps, batch int) int { return min(steps, max(l.least, l.chunk/batch)) }
+
+// segment is the number of time steps of a segment. Segments consist of whole
+// strides, so that what is worked on together, and with it every bit, does not
+// depend on them.
+func (l *layer[F]) segment(steps, batch int) int {
+	if steps*batch <= l.kept {
+		return steps
+	}
+	stride := l.stride(steps, batch)
+	return l.kept / batch / stride * stride
+}
+
+// forward runs through the sequence that was begun, one segment after the other.
+// What the first step is handed is there; what the last hands on is at the
+// returned place of each history.
+func (l *layer[F]) forward(run func(start, end int)) (place int) {
+	segment := l.segment(l.steps, l.batch)
+	for start := 0; ; start += segment {
+		if segment < l.steps {
+			for _, c := range l.carried {
+				if start > 0 {
+					fill(block(c.history, 0, l.batch), block(c.history, segment, l.batch))
+				}
+				fill(block(c.starts, start/segment, l.batch), block(c.history, 0, l.batch))
+			}
+		}
+		end := min(start+segment, l.steps)
+		run(start, end)
+		if end == l.steps {
+			return end - start
+		}
+	}
+}
+
+// again runs once more through the segment that begins at start.
+func (l *layer[F]) again(start int, run func(start, end int)) {
+	segment := l.segment(l.steps, l.batch)
+	for _, c := range l.carried {
+		fill(block(c.history, 0, l.batch), block(c.starts, start/segment, l.batch))
+	}
+	run(start, start+segment)
+}
+
+// lastSegment is the first step of the segment whose history Forward leaves.
+func (l *layer[F]) lastSegment() int {
+	segment := l.segment(l.steps, l.batch)
+	return (l.steps - 1) / segment * segment
 }
 
 // fork returns the common part of a fork, without tensors.
 func (l *layer[F]) fork() layer[F] {
-	rows, batch, n := l.history.Rows, l.limits.Batch, l.size
-	return layer[F]{
-		set: l.set, inputs: l.inputs, size: n, limits: l.limits, chunk: l.chunk, forked: true,
-		history:       newMatrix[F](rows, n),
-		state:         newMatrix[F](batch, n),
-		startGradient: newMatrix[F](batch, n),
+	f := layer[F]{
+		set: l.set, inputs: l.inputs, size: l.size, limits: l.limits, chunk: l.chunk, least: l.least, kept: l.kept, forked: true,
 	}
+	f.makeLayerBuffers()
+	return f
 }
 
 // tensor notes a view with a gradient, or its fork's. A nil one is left out.
@@ -210,6 +298,9 @@ func (l *layer[F]) Size() int { return l.size }
 
 // Outputs returns all hidden states of the last Forward.
 func (l *layer[F]) Outputs() kernel.Matrix[F] {
+	if l.segment(l.steps, l.batch) < l.steps {
+		panic(fmt.Sprintf("cell: outputs of %d steps of %d series where the history of %d is kept", l.steps, l.batch, l.kept))
+	}
 	return l.history.Slice(l.batch, (l.steps+1)*l.batch)
 }
 

@@ -32,6 +32,7 @@ type Elman[F kernel.Float] struct {
 	evaluated kernel.Matrix[F] // the states of some steps of Evaluate
 
 	deltas kernel.Matrix[F] // ∂L/∂(W h + M x + b) of the steps of one chunk
+	run    func(start, end int)
 }
 
 // ElmanOptions are the choices of an [Elman] cell.
@@ -83,7 +84,7 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	default:
 		return nil, fmt.Errorf("cell: unknown path %q: want %s, %s or %s", string(options.Path), PathAuto, PathFormed, PathThin)
 	}
-	base, err := newLayer(set, options.Inputs, n, 1, limits)
+	base, err := newLayer(set, options.Inputs, n, 1, 2, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +102,11 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	e.deltas = newMatrix[F](rows, n)
 	e.evaluated = newMatrix[F](evaluatedRows(n, limits), n)
 	if factored {
-		e.path, e.transition = PathThin, newThin(set, low, e.phi, limits, rows)
+		e.path, e.transition = PathThin, newThin(set, low, e.phi, limits.Batch, e.kept, rows)
 	} else {
 		e.path, e.transition = PathFormed, newFormed(set, matrix, e.phi)
 	}
+	e.run = e.segmentForward
 	return e, nil
 }
 
@@ -114,6 +116,7 @@ func (e *Elman[F]) Fork() Recurrent[F] {
 		layer: e.fork(), matrix: e.matrix, phi: e.phi, path: e.path, project: e.project,
 		deltas: newMatrix[F](e.deltas.Rows, e.size), evaluated: newMatrix[F](e.evaluated.Rows, e.size), transition: e.transition.fork(),
 	}
+	f.run = f.segmentForward
 	f.m, f.b, f.h0 = f.tensor(e.m), f.tensor(e.b), f.tensor(e.h0)
 	e.forks, e.others = append(e.forks, &f.layer), append(e.others, f.transition)
 	return f
@@ -159,16 +162,21 @@ func (e *Elman[F]) Load() {
 // Forward runs the cell and returns h(T).
 func (e *Elman[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
 	e.begin(x, steps, batch)
-	h := e.history.Slice(0, (steps+1)*batch)
-	broadcast(block(h, 0, batch), e.h0)
+	broadcast(block(e.history, 0, batch), e.h0)
+	return block(e.history, e.forward(e.run), batch)
+}
+
+// segmentForward goes through the steps of a segment.
+func (e *Elman[F]) segmentForward(start, end int) {
+	batch := e.batch
+	h, x := e.history.Slice(0, (end-start+1)*batch), e.x.Slice(start*batch, end*batch)
 	// The projection of a step's input waits where its state will be.
 	stride := max(1, e.chunk/batch)
-	for first := 0; first < steps; first += stride {
-		last := min(first+stride, steps)
+	for first := 0; first < end-start; first += stride {
+		last := min(first+stride, end-start)
 		e.set.MultiplyBias(h.Slice((first+1)*batch, (last+1)*batch), x.Slice(first*batch, last*batch), e.project, e.b.Value)
 		e.transition.ahead(first, h.Slice(first*batch, (last+1)*batch), batch)
 	}
-	return block(h, steps, batch)
 }
 
 // Evaluate runs the cell without keeping its history.
@@ -204,16 +212,22 @@ func (e *Elman[F]) Backward(dh, dx kernel.Matrix[F]) {
 		e.set.PackTransposed(&e.inject, e.m.Matrix())
 	}
 	e.transition.reset()
-	stride := min(steps, max(2, e.chunk/batch))
+	stride := e.stride(steps, batch)
 	// The last chunk of the sequence is the odd one, so that a whole chunk's
 	// last delta never overwrites the delta that it is made from.
 	first := (steps - 1) / stride * stride
 	var later kernel.Matrix[F] // δ of the step after
 	slot := 0                  // its place in its chunk
+	segment := e.lastSegment()
 	for last := steps; last > 0; first, last = first-stride, first {
+		if first < segment {
+			segment -= e.segment(steps, batch)
+			e.again(segment, e.run)
+		}
+		history := e.history.Slice((first-segment)*batch, (last-segment+1)*batch)
 		deltas := e.deltas.Slice(0, (last-first)*batch)
 		for t := last - 1; t >= first; t-- {
-			delta, out := block(deltas, t-first, batch), block(e.history, t+1, batch)
+			delta, out := block(deltas, t-first, batch), block(history, t-first+1, batch)
 			if t == steps-1 {
 				e.derivative(delta, block(dh, dh.Rows/batch-1, batch), out)
 			} else {
@@ -225,13 +239,13 @@ func (e *Elman[F]) Backward(dh, dx kernel.Matrix[F]) {
 			later, slot = delta, t-first
 			e.transition.settle(slot, later)
 			if !all && t > first { // the rest of the chunk at once
-				e.transition.backAll(deltas.Slice(0, (slot+1)*batch), e.history.Slice((first+1)*batch, (t+1)*batch), batch)
+				e.transition.backAll(deltas.Slice(0, (slot+1)*batch), history.Slice(batch, (t-first+1)*batch), batch)
 				later, slot = block(deltas, 0, batch), 0
 				break
 			}
 		}
 		x := e.x.Slice(first*batch, last*batch)
-		e.transition.accumulate(first, last, batch, deltas, e.history.Slice(first*batch, last*batch))
+		e.transition.accumulate(first-segment, last-segment, batch, deltas, history.Slice(0, (last-first)*batch))
 		e.set.TransposedAdd(e.m.GradientMatrix(), x, deltas)
 		e.set.ColumnSumsAdd(e.b.Gradient, deltas)
 		if dx.Data != nil {

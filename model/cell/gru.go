@@ -20,9 +20,11 @@ type GRU[F kernel.Float] struct {
 	layer[F]
 	gate, candidate gruPart[F] // z and r; h̃
 
-	gates      kernel.Matrix[F] // [T·B × 2n]: z, r; after Backward their arguments' gradients
-	candidates kernel.Matrix[F] // [T·B × n]: h̃; likewise
-	resets     kernel.Matrix[F] // [T·B × n]: r ∘ h(t-1), made by Backward
+	// Of the steps of a segment.
+	gates      kernel.Matrix[F] // [kept × 2n]: z, r; after Backward their arguments' gradients
+	candidates kernel.Matrix[F] // [kept × n]: h̃; likewise
+	resets     kernel.Matrix[F] // [kept × n]: r ∘ h(t-1), made by Backward
+	run        func(start, end int)
 
 	// Of one step of Evaluate; stepReset serves Forward, too.
 	stepGates, stepCandidate, stepReset kernel.Matrix[F]
@@ -47,7 +49,7 @@ type GRUOptions struct {
 // "b_h" and "h0", and makes the cell's buffers.
 func NewGRU[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], limits Limits, options GRUOptions) (*GRU[F], error) {
 	n := options.Size
-	base, err := newLayer(set, options.Inputs, n, 3, limits)
+	base, err := newLayer(set, options.Inputs, n, 3, 1, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +72,8 @@ func NewGRU[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], limits L
 
 func (g *GRU[F]) makeBuffers() {
 	n, batch := g.size, g.limits.Batch
-	rows := g.limits.Steps * batch
-	g.gates, g.candidates, g.resets = newMatrix[F](rows, 2*n), newMatrix[F](rows, n), newMatrix[F](rows, n)
+	g.gates, g.candidates, g.resets = newMatrix[F](g.kept, 2*n), newMatrix[F](g.kept, n), newMatrix[F](g.kept, n)
+	g.run = g.segmentForward
 	g.stepGates, g.stepCandidate, g.stepReset = newMatrix[F](batch, 2*n), newMatrix[F](batch, n), newMatrix[F](batch, n)
 }
 
@@ -122,10 +124,16 @@ func (p *gruPart[F]) load(set *kernel.Set[F]) {
 // Forward runs the cell and returns h(T).
 func (g *GRU[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
 	g.begin(x, steps, batch)
-	h := g.history.Slice(0, (steps+1)*batch)
-	broadcast(block(h, 0, batch), g.h0)
+	broadcast(block(g.history, 0, batch), g.h0)
+	return block(g.history, g.forward(g.run), batch)
+}
+
+// segmentForward goes through the steps of a segment.
+func (g *GRU[F]) segmentForward(start, end int) {
+	steps, batch := end-start, g.batch
+	h, x := g.history, g.x.Slice(start*batch, end*batch)
 	reset := g.stepReset.Slice(0, batch)
-	stride := max(1, g.chunk/batch)
+	stride := g.stride(steps, batch)
 	for first := 0; first < steps; first += stride {
 		last := min(first+stride, steps)
 		inputs := x.Slice(first*batch, last*batch)
@@ -135,7 +143,6 @@ func (g *GRU[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] 
 			g.step(block(g.gates, t, batch), block(g.candidates, t, batch), reset, block(h, t, batch), block(h, t+1, batch))
 		}
 	}
-	return block(h, steps, batch)
 }
 
 // step does one time step from the projections of its input.
@@ -172,12 +179,18 @@ func (g *GRU[F]) Backward(dh, dx kernel.Matrix[F]) {
 	}
 	dstate := g.startGradient.Slice(0, batch)
 	fill(dstate, block(dh, dh.Rows/batch-1, batch))
-	stride := min(steps, max(1, g.chunk/batch))
+	stride := g.stride(steps, batch)
 	first := (steps - 1) / stride * stride
+	segment := g.lastSegment()
 	for last := steps; last > 0; first, last = first-stride, first {
+		if first < segment {
+			segment -= g.segment(steps, batch)
+			g.again(segment, g.run)
+		}
 		for t := last - 1; t >= first; t-- {
-			gates, candidate, before := block(g.gates, t, batch), block(g.candidates, t, batch), block(g.history, t, batch)
-			reset := block(g.resets, t, batch)
+			place := t - segment
+			gates, candidate, before := block(g.gates, place, batch), block(g.candidates, place, batch), block(g.history, place, batch)
+			reset := block(g.resets, place, batch)
 			g.set.GRUBlendBackward(gates, candidate, before, dstate)
 			g.set.Multiply(reset, candidate, g.candidate.back)
 			g.set.GRUGatesBackward(gates, before, reset, dstate)
@@ -187,9 +200,10 @@ func (g *GRU[F]) Backward(dh, dx kernel.Matrix[F]) {
 			}
 		}
 		x := g.x.Slice(first*batch, last*batch)
-		gates, candidates := g.gates.Slice(first*batch, last*batch), g.candidates.Slice(first*batch, last*batch)
-		g.gate.accumulate(g.set, x, g.history.Slice(first*batch, last*batch), gates)
-		g.candidate.accumulate(g.set, x, g.resets.Slice(first*batch, last*batch), candidates)
+		from, to := (first-segment)*batch, (last-segment)*batch
+		gates, candidates := g.gates.Slice(from, to), g.candidates.Slice(from, to)
+		g.gate.accumulate(g.set, x, g.history.Slice(from, to), gates)
+		g.candidate.accumulate(g.set, x, g.resets.Slice(from, to), candidates)
 		if dx.Data != nil {
 			g.set.Multiply(dx.Slice(first*batch, last*batch), gates, &g.gate.inject)
 			g.set.MultiplyAdd(dx.Slice(first*batch, last*batch), candidates, &g.candidate.inject)

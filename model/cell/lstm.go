@@ -29,9 +29,12 @@ type LSTM[F kernel.Float] struct {
 	back    *kernel.Packed[F] // Wᵀ
 	inject  kernel.Packed[F]  // Uᵀ, packed if an input gradient is asked for
 
-	gates kernel.Matrix[F] // [T·B × 4n]: i, f, g, o; after Backward their arguments' gradients
-	cells kernel.Matrix[F] // c(0) … c(T)
-	tanhs kernel.Matrix[F] // tanh c(1) … tanh c(T)
+	// Of the steps of a segment.
+	gates kernel.Matrix[F] // [kept × 4n]: i, f, g, o; after Backward their arguments' gradients
+	cells kernel.Matrix[F] // c before the steps and after each
+	tanhs kernel.Matrix[F] // tanh c after each
+	run   func(start, end int)
+
 	dcell kernel.Matrix[F] // ∂L/∂c of one step, [B × n]
 
 	// Of one step of Evaluate.
@@ -50,7 +53,7 @@ type LSTMOptions struct {
 // buffers.
 func NewLSTM[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], limits Limits, options LSTMOptions) (*LSTM[F], error) {
 	n := options.Size
-	base, err := newLayer(set, options.Inputs, n, 4, limits)
+	base, err := newLayer(set, options.Inputs, n, 4, 1, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +71,8 @@ func NewLSTM[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], limits 
 
 func (l *LSTM[F]) makeBuffers() {
 	n, batch := l.size, l.limits.Batch
-	rows := l.limits.Steps * batch
-	l.gates, l.cells, l.tanhs = newMatrix[F](rows, 4*n), newMatrix[F](rows+batch, n), newMatrix[F](rows, n)
+	l.gates, l.cells, l.tanhs = newMatrix[F](l.kept, 4*n), l.carry(), newMatrix[F](l.kept, n)
+	l.run = l.segmentForward
 	l.dcell = newMatrix[F](batch, n)
 	l.stepGates, l.stepCell, l.stepTanh = newMatrix[F](batch, 4*n), newMatrix[F](batch, n), newMatrix[F](batch, n)
 }
@@ -117,11 +120,16 @@ func (l *LSTM[F]) Load() {
 // Forward runs the cell and returns h(T).
 func (l *LSTM[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
 	l.begin(x, steps, batch)
-	h, c := l.history.Slice(0, (steps+1)*batch), l.cells.Slice(0, (steps+1)*batch)
-	broadcast(block(h, 0, batch), l.h0)
-	broadcast(block(c, 0, batch), l.c0)
-	gates := l.gates.Slice(0, steps*batch)
-	stride := max(1, l.chunk/batch)
+	broadcast(block(l.history, 0, batch), l.h0)
+	broadcast(block(l.cells, 0, batch), l.c0)
+	return block(l.history, l.forward(l.run), batch)
+}
+
+// segmentForward goes through the steps of a segment.
+func (l *LSTM[F]) segmentForward(start, end int) {
+	steps, batch := end-start, l.batch
+	h, c, gates, x := l.history, l.cells, l.gates, l.x.Slice(start*batch, end*batch)
+	stride := l.stride(steps, batch)
 	for first := 0; first < steps; first += stride {
 		last := min(first+stride, steps)
 		l.set.MultiplyBias(gates.Slice(first*batch, last*batch), x.Slice(first*batch, last*batch), l.project, l.b.Value)
@@ -131,7 +139,6 @@ func (l *LSTM[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F]
 			l.set.LSTMForward(step, block(c, t, batch), block(c, t+1, batch), block(l.tanhs, t, batch), block(h, t+1, batch))
 		}
 	}
-	return block(h, steps, batch)
 }
 
 // Evaluate runs the cell without keeping its history.
@@ -166,12 +173,18 @@ func (l *LSTM[F]) Backward(dh, dx kernel.Matrix[F]) {
 	dcell, dstate := l.dcell.Slice(0, batch), l.startGradient.Slice(0, batch)
 	clear(dcell.Data)
 	fill(dstate, block(dh, dh.Rows/batch-1, batch))
-	stride := min(steps, max(1, l.chunk/batch))
+	stride := l.stride(steps, batch)
 	first := (steps - 1) / stride * stride
+	segment := l.lastSegment()
 	for last := steps; last > 0; first, last = first-stride, first {
+		if first < segment {
+			segment -= l.segment(steps, batch)
+			l.again(segment, l.run)
+		}
 		for t := last - 1; t >= first; t-- {
-			step := block(l.gates, t, batch)
-			l.set.LSTMBackward(step, block(l.cells, t, batch), block(l.tanhs, t, batch), dstate, dcell)
+			place := t - segment
+			step := block(l.gates, place, batch)
+			l.set.LSTMBackward(step, block(l.cells, place, batch), block(l.tanhs, place, batch), dstate, dcell)
 			if all && t > 0 {
 				fill(dstate, block(dh, t-1, batch))
 				l.set.MultiplyAdd(dstate, step, l.back)
@@ -179,8 +192,9 @@ func (l *LSTM[F]) Backward(dh, dx kernel.Matrix[F]) {
 				l.set.Multiply(dstate, step, l.back)
 			}
 		}
-		x, deltas := l.x.Slice(first*batch, last*batch), l.gates.Slice(first*batch, last*batch)
-		l.set.TransposedAdd(l.w.GradientMatrix(), l.history.Slice(first*batch, last*batch), deltas)
+		from, to := (first-segment)*batch, (last-segment)*batch
+		x, deltas := l.x.Slice(first*batch, last*batch), l.gates.Slice(from, to)
+		l.set.TransposedAdd(l.w.GradientMatrix(), l.history.Slice(from, to), deltas)
 		l.set.TransposedAdd(l.u.GradientMatrix(), x, deltas)
 		l.set.ColumnSumsAdd(l.b.Gradient, deltas)
 		if dx.Data != nil {

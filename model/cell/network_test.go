@@ -22,6 +22,7 @@ type shape struct {
 	path           Path
 	dropout        float64
 	evaluationRows int // largest batch beyond the training batch
+	history        int // steps kept at once
 }
 
 func (s shape) String() string {
@@ -50,7 +51,7 @@ type network[F kernel.Float] struct {
 func newNetwork[F kernel.Float](t testing.TB, set *kernel.Set[F], s shape, seed uint64) *network[F] {
 	t.Helper()
 	n := &network[F]{shape: s, set: set, arena: weight.NewArena[F]()}
-	limits := Limits{Steps: s.steps, Batch: max(s.batch, s.evaluationRows)}
+	limits := Limits{Steps: s.steps, Batch: max(s.batch, s.evaluationRows), History: s.history}
 	var err error
 	check := func() {
 		t.Helper()

@@ -338,6 +338,77 @@ func TestChunks(t *testing.T) {
 	})
 }
 
+// TestHistory checks that running forward again in Backward, instead of keeping
+// all history, takes less memory and changes no bit, whatever the batch.
+func TestHistory(t *testing.T) {
+	each(t, func(t *testing.T, s shape) {
+		s.n, s.steps, s.batch = 40, 150, 40
+		whole := newNetwork(t, kernel.Float32(), s, 1)
+		if got := kept(whole.recurrent); got != s.steps*s.batch {
+			t.Fatalf("%d rows kept, want all %d", got, s.steps*s.batch)
+		}
+		for _, history := range []int{1, 50, 149} {
+			s.history = history
+			n := newNetwork(t, kernel.Float32(), s, 1)
+			if got := kept(n.recurrent); got >= s.steps*s.batch {
+				t.Fatalf("history of %d steps: %d rows kept", history, got)
+			}
+			forks := []Recurrent[float32]{whole.recurrent.Fork(), n.recurrent.Fork()}
+			for _, batch := range []int{40, 39, 13, 1} {
+				s.batch = batch
+				d := newData[float32](s, uint64(batch), false)
+				random := weight.NewRandom(3, uint64(batch))
+				for _, rows := range []int{batch, batch * s.steps} {
+					dh := newMatrix[float32](rows, s.n)
+					weight.Gaussian(dh.Data, 1, random)
+					want := segmented(whole, whole.recurrent, d, dh)
+					for what, got := range map[string]map[string][]float32{
+						"segments": segmented(n, n.recurrent, d, dh), "segments once more": segmented(n, n.recurrent, d, dh),
+					} {
+						for name := range want {
+							if !slices.Equal(got[name], want[name]) {
+								t.Errorf("%s of history %d, %d series, %d rows of gradients: %s differs", what, history, batch, rows, name)
+							}
+						}
+					}
+					if a, b := forks[0].Forward(d.x, s.steps, batch), forks[1].Forward(d.x, s.steps, batch); !slices.Equal(elements(a), elements(b)) {
+						t.Errorf("history of %d steps, %d series: the fork's states differ", history, batch)
+					}
+				}
+			}
+			s.batch = 40
+		}
+	})
+}
+
+// segmented is what a Forward and a Backward give, by name.
+func segmented(n *network[float32], r Recurrent[float32], d data[float32], dh kernel.Matrix[float32]) map[string][]float32 {
+	batch := len(d.labels)
+	dx := newMatrix[float32](d.x.Rows, d.x.Cols)
+	n.arena.ZeroGradients()
+	n.recurrent.Load()
+	states := slices.Clone(elements(r.Forward(d.x, d.x.Rows/batch, batch)))
+	r.Backward(dh, dx)
+	r.Join(0)
+	all := snapshot(n)
+	all["the last states"], all["dx"] = states, elements(dx)
+	all["the start's gradient"] = []float32{float32(r.StartGradientNorm())}
+	return all
+}
+
+// kept is the number of rows whose history a cell keeps.
+func kept[F kernel.Float](r Recurrent[F]) int {
+	switch c := r.(type) {
+	case *Elman[F]:
+		return c.kept
+	case *LSTM[F]:
+		return c.kept
+	case *GRU[F]:
+		return c.kept
+	}
+	return 0
+}
+
 // TestStack checks the gradients of two layers, of a loss on all steps, and of
 // the input.
 func TestStack(t *testing.T) {

@@ -14,8 +14,8 @@ type transition[F kernel.Float] interface {
 
 	// ahead goes through time steps: h holds blocks of batch rows, a state and
 	// then what the steps add to W times the state before, which become their
-	// states: next = φ(next + W h), row by row. t is the first step of a
-	// Forward, or negative for an Evaluate.
+	// states: next = φ(next + W h), row by row. t is the first step's place in
+	// its segment of a Forward, or negative for an Evaluate.
 	ahead(t int, h kernel.Matrix[F], batch int)
 
 	// reset begins a Backward.
@@ -37,8 +37,9 @@ type transition[F kernel.Float] interface {
 	// start is dst = Wᵀ delta, where slot is delta's.
 	start(dst kernel.Matrix[F], slot int, delta kernel.Matrix[F])
 
-	// accumulate adds to the gradient of W for the steps from first up to, not
-	// including, last, given their deltas and the states that W was applied to.
+	// accumulate adds to the gradient of W for the steps of a segment from first
+	// up to, not including, last, given their deltas and the states that W was
+	// applied to.
 	accumulate(first, last, batch int, deltas, h kernel.Matrix[F])
 
 	// pullback ends a Backward: it adds the gradients of the parameters.
@@ -202,14 +203,14 @@ type thin[F kernel.Float] struct {
 	dleft, dright kernel.Matrix[F]
 	intoP, outOfP *kernel.Packed[F] // R and Lᵀ
 	intoQ, outOfQ *kernel.Packed[F] // L and Rᵀ
-	p             kernel.Matrix[F]  // of all steps of a Forward
+	p             kernel.Matrix[F]  // of the steps of a segment
 	q             kernel.Matrix[F]  // of the steps of a chunk
 	evaluated     kernel.Matrix[F]  // P of a step of an Evaluate
 }
 
-// newThin returns the transition for batches within limits, and for chunks of
-// up to rows rows.
-func newThin[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F], phi phi[F], limits Limits, rows int) *thin[F] {
+// newThin returns the transition for up to batch series, segments of up to kept
+// rows and chunks of up to rows rows.
+func newThin[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F], phi phi[F], batch, kept, rows int) *thin[F] {
 	n, k := matrix.Size(), matrix.Rank()
 	return &thin[F]{
 		set: set, matrix: matrix, phi: phi,
@@ -217,9 +218,9 @@ func newThin[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F], phi p
 		d: make([]F, n), dd: make([]F, n),
 		left: newMatrix[F](n, k), right: newMatrix[F](n, k),
 		dleft: newMatrix[F](n, k), dright: newMatrix[F](n, k),
-		p:         newMatrix[F](limits.Steps*limits.Batch, k),
+		p:         newMatrix[F](kept, k),
 		q:         newMatrix[F](rows, k),
-		evaluated: newMatrix[F](limits.Batch, k),
+		evaluated: newMatrix[F](batch, k),
 	}
 }
 

@@ -35,7 +35,7 @@ const DefaultStartTimeout = time.Minute
 // need to run at all, and what sets their threads, memory and devices.
 var environment = []string{
 	"PATH", "HOME", "USER", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH",
-	"SWEEP_KERNEL", "SWEEP_THREADS",
+	"SWEEP_KERNEL", "SWEEP_THREADS", "SWEEP_HISTORY",
 	"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG", "GOTRACEBACK", "GORACE",
 	"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
 	"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
@@ -54,8 +54,8 @@ type Launcher struct {
 	// Path holds the directories to search.
 	Path []string
 	// Environment names variables that trainers get besides the usual ones (PATH,
-	// HOME, TMPDIR, locale, threads and devices, SWEEP_KERNEL, SWEEP_THREADS). Nothing else of the
-	// host's environment reaches them.
+	// HOME, TMPDIR, locale, threads and devices, SWEEP_KERNEL, SWEEP_THREADS, SWEEP_HISTORY).
+	// Nothing else of the host's environment reaches them.
 	Environment []string
 	// StartTimeout is how long a start may take; DefaultStartTimeout if 0.
 	StartTimeout time.Duration
