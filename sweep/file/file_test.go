@@ -151,6 +151,8 @@ func TestHostile(t *testing.T) {
 	for i := range 50_000 {
 		fmt.Fprintf(&tags, "%%TAG !a%d! tag:x\n", i)
 		fmt.Fprintf(&chain, "a%d: &b%d [*b%d]\n", i, i, max(i-1, 0))
+	}
+	for i := range 5_000 { // each of which would have the condition
 		fmt.Fprintf(&members, "      m%d: {value: 1}\n", i)
 	}
 	tests := []struct{ name, text, want string }{
