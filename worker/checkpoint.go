@@ -6,17 +6,51 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Checkpoints are files named by fingerprint: whatever trial asks for the same
-// result can go on from there. They stay on this machine.
+// result can go on from there. They stay on this machine: those of trials that
+// ended elsewhere, or never will, go with time.
+
+const (
+	// checkpointAge is how long a checkpoint waits for its trial to come again.
+	checkpointAge = 14 * 24 * time.Hour
+	// unfinishedAge is how long a checkpoint may take to be written.
+	unfinishedAge = time.Hour
+
+	checkpointSuffix = ".checkpoint"
+	unfinishedSuffix = ".tmp"
+)
+
+// removeOldCheckpoints removes what nobody will come for. Other workers may use
+// the directory at the same time.
+func (w *Worker) removeOldCheckpoints(now time.Time) {
+	if w.options.CheckpointDir == "" {
+		return
+	}
+	entries, err := os.ReadDir(w.options.CheckpointDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.log.Warn("old checkpoints not removed", "error", err)
+	}
+	for _, entry := range entries {
+		age, known := map[string]time.Duration{checkpointSuffix: checkpointAge, unfinishedSuffix: unfinishedAge}[filepath.Ext(entry.Name())]
+		info, err := entry.Info()
+		if !known || err != nil || !info.Mode().IsRegular() || now.Sub(info.ModTime()) < age {
+			continue // not ours, or gone
+		}
+		if err := os.Remove(filepath.Join(w.options.CheckpointDir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.log.Warn("old checkpoint not removed", "error", err)
+		}
+	}
+}
 
 func (e *execution) checkpointPath() string {
 	dir := e.slot.worker.options.CheckpointDir
 	if dir == "" || e.delivery.Fingerprint == "" {
 		return ""
 	}
-	return filepath.Join(dir, filepath.Base(string(e.delivery.Fingerprint))+".checkpoint")
+	return filepath.Join(dir, filepath.Base(string(e.delivery.Fingerprint))+checkpointSuffix)
 }
 
 // loadCheckpoint returns the trial's checkpoint, nil if there is none that can be read.
@@ -41,7 +75,7 @@ func (e *execution) saveCheckpoint(state []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "checkpoint-*.tmp")
+	f, err := os.CreateTemp(filepath.Dir(path), "checkpoint-*"+unfinishedSuffix)
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}

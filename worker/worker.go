@@ -108,6 +108,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	running, stopRunning := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRunning()
 
+	w.removeOldCheckpoints(time.Now())
 	unsubscribe, err := w.wire.Cancellations(func(id string, indices []int64) {
 		for _, s := range w.slots {
 			s.cancel(id, indices)
