@@ -489,6 +489,9 @@ func TestBrokersFullDisk(t *testing.T) {
 	await(t, "some results", func() bool { return c.progress(id).Completed >= 20 })
 	makeRoom := fill(t, disk)
 	await(t, "the coordinator to say so", func() bool { return strings.Contains(get(address, "/readyz"), "NATS stores no messages") })
+	if _, stderr, code := c.output("status"); code != 0 || !strings.Contains(stderr, "NATS stores no messages") {
+		t.Errorf("status: exit code %d: %s", code, stderr)
+	}
 	if done := c.progress(id).Completed; done >= 400 {
 		t.Fatalf("%d trials were done before the disk was full", done)
 	}

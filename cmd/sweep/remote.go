@@ -106,6 +106,24 @@ func (s *settings) onTarget(cmd *cobra.Command, do func(t target) error) error {
 	return do(t)
 }
 
+// problemOf is what keeps a coordinator's trials from advancing, "" if nothing
+// is known.
+func problemOf(results sweep.Reader) string {
+	if c, ok := results.(wire.Controller); ok {
+		if problem := c.Problem(); problem != nil {
+			return problem.Error()
+		}
+	}
+	return ""
+}
+
+// tell prints a problem, if there is one.
+func tell(cmd *cobra.Command, problem string) {
+	if problem != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "the coordinator reports:", problem)
+	}
+}
+
 // laterHint says who will do what was asked of the local database.
 func (s *settings) laterHint(cmd *cobra.Command, name string) {
 	if s.server() == "" {

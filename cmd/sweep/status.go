@@ -61,6 +61,7 @@ Exit codes: 0 done, 4 no such sweep.`,
 				}
 				list = append(list, sweepStatus{r.ID, r.Name, r.State, r.Trainer, r.Pool, r.Priority, counts.Total(), counts, r.CreatedAt, r.UpdatedAt})
 			}
+			tell(cmd, problemOf(results))
 			if asJSON {
 				return writeJSON(cmd, list)
 			}

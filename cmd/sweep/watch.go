@@ -53,6 +53,7 @@ func watchSweep(cmd *cobra.Command, results sweep.Reader, id string) error {
 	defer cancel()
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
+	told := ""
 	for record.State == sweep.SweepActive || record.State == sweep.SweepPaused {
 		select {
 		case <-ticker.C:
@@ -64,6 +65,10 @@ func watchSweep(cmd *cobra.Command, results sweep.Reader, id string) error {
 		switch {
 		case err == nil:
 			record = now
+			if problem := problemOf(results); problem != told {
+				told = problem
+				tell(cmd, problem)
+			}
 		case ctx.Err() != nil || !errors.As(err, &away):
 			return err
 		}

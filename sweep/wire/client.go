@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -22,6 +23,7 @@ type Client struct {
 	conn     *nats.Conn
 	version  int
 	patience time.Duration
+	problem  atomic.Pointer[string]
 }
 
 const (
@@ -225,5 +227,17 @@ func (c *Client) converse(ctx context.Context, m *nats.Msg, next func(*json.Deco
 			return err
 		}
 	}
-	return answer.broken()
+	if err := answer.broken(); err != nil {
+		return err
+	}
+	c.problem.Store(&answer.problem)
+	return nil
+}
+
+// Problem implements Controller.
+func (c *Client) Problem() error {
+	if problem := c.problem.Load(); problem != nil && *problem != "" {
+		return errors.New(*problem)
+	}
+	return nil
 }

@@ -34,6 +34,9 @@ type Controller interface {
 	// Retry returns how many trials were put back.
 	Retry(ctx context.Context, id string) (trials int64, err error)
 	SetPriority(ctx context.Context, id string, priority int) error
+	// Problem tells what keeps trials from advancing, as far as it was known at
+	// the last answer; nil if nothing.
+	Problem() error
 }
 
 const (
@@ -41,6 +44,7 @@ const (
 	controlPrefix  = "sweep.control."
 	serviceVersion = "1.0.0"
 	versionHeader  = "Sweep-Version"
+	problemHeader  = "Sweep-Problem"
 	encodingHeader = "Content-Encoding"
 	gzipEncoding   = "gzip"
 
@@ -236,19 +240,25 @@ func (s *control) answer(r micro.Request) {
 	cancel()
 	working.Wait()
 	if err == nil {
-		err = r.Respond(out.buffer.Bytes(), micro.WithHeaders(partHeaders(partEnd)))
+		headers := partHeaders(partEnd)
+		if problem := s.controller.Problem(); problem != nil {
+			headers[problemHeader] = []string{oneLine(problem)}
+		}
+		err = r.Respond(out.buffer.Bytes(), micro.WithHeaders(headers))
 	} else {
 		if s.ctx.Err() != nil {
 			err = errStopping
 		}
 		s.wire.log.Debug("request not answered as asked", "operation", name, "error", err)
-		// The description is a header: one line.
-		err = r.Error("500", strings.Join(strings.Fields(err.Error()), " "), encodeFault(err), micro.WithHeaders(partHeaders(partEnd)))
+		err = r.Error("500", oneLine(err), encodeFault(err), micro.WithHeaders(partHeaders(partEnd)))
 	}
 	if err != nil {
 		s.wire.log.Warn("answer not sent", "operation", name, "error", err)
 	}
 }
+
+// oneLine is an error's text as a header can carry it.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // perform reads a request and writes the values of its answer.
 func (s *control) perform(ctx context.Context, name string, r micro.Request, out *partWriter) error {

@@ -31,6 +31,15 @@ type backend struct {
 	taken atomic.Int64
 	// hold, if set, delays answers until it is closed.
 	hold chan struct{}
+	// problem is what keeps trials from advancing.
+	problem atomic.Pointer[error]
+}
+
+func (b *backend) Problem() error {
+	if problem := b.problem.Load(); problem != nil {
+		return *problem
+	}
+	return nil
 }
 
 func (b *backend) call(ctx context.Context, format string, args ...any) error {
@@ -174,10 +183,22 @@ func TestCommandsReachTheCoordinator(t *testing.T) {
 	if trials, err := c.Retry(ctx, "s"); trials != 4 || err != nil {
 		t.Errorf("Retry = %d, %v", trials, err)
 	}
-	if err := errors.Join(c.Pause(ctx, "s"), c.Resume(ctx, "s"), c.SetPriority(ctx, "s", -2)); err != nil {
+	if err := errors.Join(c.Pause(ctx, "s"), c.Resume(ctx, "s"), c.Problem()); err != nil {
 		t.Error(err)
 	}
-	want := []string{"submit grid 10485760", "extend s grid", "cancel s", "retry s", "pause s", "resume s", "priority s -2"}
+	problem := errors.New("the disk\nis full")
+	b.problem.Store(&problem)
+	if err := c.SetPriority(ctx, "s", -2); err != nil {
+		t.Error(err)
+	}
+	if err := c.Problem(); err == nil || err.Error() != "the disk is full" {
+		t.Errorf("the coordinator's problem arrives as %v", err)
+	}
+	b.problem.Store(nil)
+	if _, err := c.Sweep(ctx, "s"); err != nil || c.Problem() != nil {
+		t.Errorf("%v; the problem that is over: %v", err, c.Problem())
+	}
+	want := []string{"submit grid 10485760", "extend s grid", "cancel s", "retry s", "pause s", "resume s", "priority s -2", "sweep s"}
 	if got := b.heard(); !reflect.DeepEqual(got, want) {
 		t.Errorf("calls %q, want %q", got, want)
 	}

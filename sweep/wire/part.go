@@ -103,6 +103,8 @@ type partReader struct {
 	// next is where the next part is to be asked for, "" if it need not be.
 	next string
 	err  error // io.EOF with the last part of a whole answer
+	// problem is the coordinator's, "" if it knows of none; there with the last part.
+	problem string
 }
 
 // Read implements io.Reader.
@@ -147,7 +149,7 @@ func (r *partReader) receive() error {
 			r.part, r.next = m.Data, m.Reply
 			return nil
 		case partEnd:
-			r.part = m.Data
+			r.part, r.problem = m.Data, m.Header.Get(problemHeader)
 			return io.EOF
 		default:
 			return fmt.Errorf("a part of an answer of the unknown kind %q", part)
