@@ -58,9 +58,9 @@ func newExecution(running context.Context, s *slot, d *wire.Delivery) *execution
 }
 
 // run trains the trial, reports, and acknowledges the job once the server has
-// the report. A report that cannot be sent leaves the job to be delivered again.
+// the report; ask is called in time for the next job. A report that cannot be sent leaves the job to be delivered again.
 // Its error is a *BrokenError.
-func (e *execution) run(running context.Context) error {
+func (e *execution) run(running context.Context, ask func()) error {
 	defer e.abandon(nil)
 	e.slot.begin(e)
 	defer e.slot.end()
@@ -78,7 +78,10 @@ func (e *execution) run(running context.Context) error {
 			e.slot.worker.log.Warn("job not given back", "trial", e.delivery.TrialID, "error", err)
 		}
 	} else {
-		e.conclude(running, *v.event)
+		if v.broken != nil {
+			ask = func() {}
+		}
+		e.conclude(running, *v.event, ask)
 	}
 	for _, f := range v.takenBack {
 		correction := e.event(sweep.EventReleased)
@@ -261,7 +264,7 @@ func (e *execution) report(event sweep.Event) {
 }
 
 // conclude sends the result or the release, then acknowledges the job.
-func (e *execution) conclude(running context.Context, event sweep.Event) {
+func (e *execution) conclude(running context.Context, event sweep.Event, ask func()) {
 	log := e.slot.worker.log.With("trial", e.delivery.TrialID)
 	events := []sweep.Event{event}
 	if e.unannounced() {
@@ -280,6 +283,7 @@ func (e *execution) conclude(running context.Context, event sweep.Event) {
 		log.Error("end of the trial not reported; it will be run again", "kind", event.Kind, "error", err)
 		return
 	}
+	ask()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(running), resultTimeout)
 	defer cancel()
 	if err := e.delivery.Done(ctx); err != nil {

@@ -114,7 +114,12 @@ func (s *slot) work(pulling, running context.Context, jobs *wire.JobConsumer) er
 		if err != nil {
 			return err
 		}
-		if err := newExecution(running, s, d).run(running); err != nil {
+		ask := func() {
+			if pulling.Err() == nil {
+				_ = jobs.Ask() // else Next does, and says why it cannot
+			}
+		}
+		if err := newExecution(running, s, d).run(running, ask); err != nil {
 			return err
 		}
 	}

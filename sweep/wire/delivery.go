@@ -142,6 +142,23 @@ func (c *JobConsumer) Next(ctx context.Context) (*Delivery, error) {
 	}
 }
 
+// Ask asks for the next job ahead of Next, so that it is on its way while its
+// slot ends the last one. Close gives it back if Next is not called.
+func (c *JobConsumer) Ask() error {
+	if !c.asked.IsZero() || c.wire.conn.Stats().Reconnects != c.reconnects {
+		return nil
+	}
+	return c.ask()
+}
+
+func (c *JobConsumer) ask() error {
+	if err := c.wire.conn.PublishRequest(c.subject, c.inbox.Subject, c.request); err != nil {
+		return err
+	}
+	c.asked = time.Now()
+	return nil
+}
+
 // receive asks for a message and waits for it.
 func (c *JobConsumer) receive(ctx context.Context) (*nats.Msg, error) {
 	for {
@@ -157,10 +174,9 @@ func (c *JobConsumer) receive(ctx context.Context) (*nats.Msg, error) {
 			}
 		}
 		if c.asked.IsZero() {
-			if err := c.wire.conn.PublishRequest(c.subject, c.inbox.Subject, c.request); err != nil {
+			if err := c.ask(); err != nil {
 				return nil, err
 			}
-			c.asked = time.Now()
 		}
 		m, err := c.wait(ctx)
 		switch {

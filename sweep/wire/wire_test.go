@@ -314,6 +314,37 @@ func TestCloseLosesNothing(t *testing.T) {
 	}
 }
 
+// A job that was asked for ahead comes with the next Next, once, or goes back.
+func TestAskAhead(t *testing.T) {
+	w := open(t, wiretest.Start(t), wire.Options{})
+	first, err := w.Jobs(t.Context(), "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, w, jobsOf(3)...)
+	for i := range int64(2) {
+		for range 2 { // asking again changes nothing
+			if err := first.Ask(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := next(t, first)
+		if d.Index != i {
+			t.Errorf("job %d, want %d", d.Index, i)
+		}
+		if err := d.Done(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.Ask(); err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	if d := next(t, consumer(t, w, "cpu")); d.Index != 2 {
+		t.Errorf("another consumer gets job %d, want the one that was given back", d.Index)
+	}
+}
+
 func TestTokens(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"cpu": true, "a-b_c": true, "größe": true, strings.Repeat("x", 128): true,
