@@ -181,7 +181,8 @@ func (c *Coordinator) withdraw(ctx context.Context, id string, running []sweep.T
 	if c.wire == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, brokerWait)
+	// A slow broker that syncs every change gets the time for a whole window.
+	ctx, cancel := context.WithTimeout(ctx, brokerWait+time.Duration(c.options.Window)*10*time.Millisecond)
 	defer cancel()
 	return c.wire.PurgeJobs(ctx, id, running...)
 }

@@ -58,7 +58,8 @@ func newExecution(running context.Context, s *slot, d *wire.Delivery) *execution
 }
 
 // run trains the trial, reports, and acknowledges the job once the server has
-// the report; ask is called in time for the next job. A report that cannot be sent leaves the job to be delivered again.
+// the report; ask is called in time for the next job. A report that cannot be
+// sent leaves the job to be delivered again.
 // Its error is a *BrokenError.
 func (e *execution) run(running context.Context, ask func()) error {
 	defer e.abandon(nil)

@@ -201,15 +201,15 @@ func (w *Wire) JobCount(ctx context.Context) (int64, error) {
 // but for those of the trials to keep. The broker is asked once if there is
 // nothing to keep, else for every job.
 func (w *Wire) PurgeJobs(ctx context.Context, id string, keep ...sweep.TrialID) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	bound, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	stream, err := w.js.Stream(ctx, JobsStream)
+	stream, err := w.js.Stream(bound, JobsStream)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", JobsStream, err)
 	}
 	subjects := []string{jobsOf(id)}
 	if len(keep) > 0 {
-		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(jobsOf(id)))
+		info, err := stream.Info(bound, jetstream.WithSubjectFilter(jobsOf(id)))
 		if err != nil {
 			return fmt.Errorf("stream %s: %w", JobsStream, err)
 		}
@@ -223,7 +223,10 @@ func (w *Wire) PurgeJobs(ctx context.Context, id string, keep ...sweep.TrialID) 
 		})
 	}
 	for _, subject := range subjects {
-		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+		bound, cancel := context.WithTimeout(ctx, answerTimeout)
+		err := stream.Purge(bound, jetstream.WithPurgeSubject(subject))
+		cancel()
+		if err != nil {
 			return fmt.Errorf("purge stream %s: %w", JobsStream, err)
 		}
 	}
