@@ -362,6 +362,16 @@ func block[F kernel.Float](m kernel.Matrix[F], t, batch int) kernel.Matrix[F] {
 	return m.Slice(t*batch, (t+1)*batch)
 }
 
+// following returns so many rows from the given one on, as far as there are any.
+func following[F kernel.Float](m kernel.Matrix[F], from, rows int) kernel.Matrix[F] {
+	return m.Slice(min(from, m.Rows), min(from+rows, m.Rows))
+}
+
+// memory is what the rows of m lie in.
+func memory[F kernel.Float](m kernel.Matrix[F]) []F {
+	return m.Data[:min(m.Rows*m.Stride, len(m.Data))]
+}
+
 // broadcast sets every row of m to the trained vector v, or to 0 without one.
 func broadcast[F kernel.Float](m kernel.Matrix[F], v *weight.View[F]) {
 	for i := range m.Rows {
@@ -394,5 +404,5 @@ func newMatrix[F kernel.Float](rows, cols int) kernel.Matrix[F] {
 	if cols >= paddedColumns {
 		stride += 16
 	}
-	return kernel.Matrix[F]{Data: make([]F, rows*stride), Rows: rows, Cols: cols, Stride: stride}
+	return kernel.Matrix[F]{Data: kernel.Make[F](rows * stride), Rows: rows, Cols: cols, Stride: stride}
 }

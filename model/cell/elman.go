@@ -156,7 +156,7 @@ func (e *Elman[F]) Start(options StartOptions, random *weight.Random) error {
 // Load forms and packs W, or its factors, and M.
 func (e *Elman[F]) Load() {
 	e.transition.load()
-	e.set.Pack(e.project, e.m.Matrix())
+	e.set.PackBias(e.project, e.m.Matrix(), e.b.Value)
 }
 
 // Forward runs the cell and returns h(T).
@@ -170,13 +170,7 @@ func (e *Elman[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F
 func (e *Elman[F]) segmentForward(start, end int) {
 	batch := e.batch
 	h, x := e.history.Slice(0, (end-start+1)*batch), e.x.Slice(start*batch, end*batch)
-	// The projection of a step's input waits where its state will be.
-	stride := max(1, e.chunk/batch)
-	for first := 0; first < end-start; first += stride {
-		last := min(first+stride, end-start)
-		e.set.MultiplyBias(h.Slice((first+1)*batch, (last+1)*batch), x.Slice(first*batch, last*batch), e.project, e.b.Value)
-		e.transition.ahead(first, h.Slice(first*batch, (last+1)*batch), batch)
-	}
+	e.transition.ahead(0, h, x, e.project, batch)
 }
 
 // Evaluate runs the cell without keeping its history.
@@ -190,8 +184,7 @@ func (e *Elman[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[
 		last := min(first+stride, steps)
 		h := e.evaluated.Slice(0, (last-first+1)*batch)
 		fill(block(h, 0, batch), state)
-		e.set.MultiplyBias(h.Slice(batch, h.Rows), x.Slice(first*batch, last*batch), e.project, e.b.Value)
-		e.transition.ahead(-1, h, batch)
+		e.transition.ahead(-1, h, x.Slice(first*batch, last*batch), e.project, batch)
 		fill(state, block(h, last-first, batch))
 	}
 	return state
@@ -239,7 +232,8 @@ func (e *Elman[F]) Backward(dh, dx kernel.Matrix[F]) {
 			later, slot = delta, t-first
 			e.transition.settle(slot, later)
 			if !all && t > first { // the rest of the chunk at once
-				e.transition.backAll(deltas.Slice(0, (slot+1)*batch), history.Slice(batch, (t-first+1)*batch), batch)
+				before := e.history.Slice(max(first-segment-1, 0)*batch, (first-segment+1)*batch)
+				e.transition.backAll(deltas.Slice(0, (slot+1)*batch), history.Slice(batch, (t-first+1)*batch), before, batch)
 				later, slot = block(deltas, 0, batch), 0
 				break
 			}

@@ -116,7 +116,7 @@ func (g *GRU[F]) Load() {
 }
 
 func (p *gruPart[F]) load(set *kernel.Set[F]) {
-	set.Pack(p.project, p.u.Matrix())
+	set.PackBias(p.project, p.u.Matrix(), p.b.Value)
 	set.Pack(p.ahead, p.w.Matrix())
 	set.PackTransposed(p.back, p.w.Matrix())
 }
@@ -133,23 +133,17 @@ func (g *GRU[F]) segmentForward(start, end int) {
 	steps, batch := end-start, g.batch
 	h, x := g.history, g.x.Slice(start*batch, end*batch)
 	reset := g.stepReset.Slice(0, batch)
-	stride := g.stride(steps, batch)
-	for first := 0; first < steps; first += stride {
-		last := min(first+stride, steps)
-		inputs := x.Slice(first*batch, last*batch)
-		g.set.MultiplyBias(g.gates.Slice(first*batch, last*batch), inputs, g.gate.project, g.gate.b.Value)
-		g.set.MultiplyBias(g.candidates.Slice(first*batch, last*batch), inputs, g.candidate.project, g.candidate.b.Value)
-		for t := first; t < last; t++ {
-			g.step(block(g.gates, t, batch), block(g.candidates, t, batch), reset, block(h, t, batch), block(h, t+1, batch))
-		}
+	for t := range steps {
+		g.step(block(g.gates, t, batch), block(g.candidates, t, batch), reset, block(x, t, batch), block(h, t, batch), block(h, t+1, batch),
+			memory(following(g.gates, (t+1)*batch, batch)), memory(following(g.candidates, (t+1)*batch, batch)))
 	}
 }
 
-// step does one time step from the projections of its input.
-func (g *GRU[F]) step(gates, candidate, reset, h, next kernel.Matrix[F]) {
-	g.set.MultiplyAdd(gates, h, g.gate.ahead)
+// step does one time step. What it is given last is needed in the next one.
+func (g *GRU[F]) step(gates, candidate, reset, x, h, next kernel.Matrix[F], nextGates, nextCandidate []F) {
+	g.set.MultiplySum(gates, kernel.Sum[F]{X: x, M: g.gate.project, A: h, B: g.gate.ahead, Ahead: nextGates})
 	g.set.GRUGates(gates, h, reset)
-	g.set.MultiplyAdd(candidate, reset, g.candidate.ahead)
+	g.set.MultiplySum(candidate, kernel.Sum[F]{X: x, M: g.candidate.project, A: reset, B: g.candidate.ahead, Ahead: nextCandidate})
 	g.set.GRUBlend(gates, candidate, h, next)
 }
 
@@ -160,10 +154,7 @@ func (g *GRU[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F]
 	gates, candidate := g.stepGates.Slice(0, batch), g.stepCandidate.Slice(0, batch)
 	broadcast(h, g.h0)
 	for t := range steps {
-		inputs := block(x, t, batch)
-		g.set.MultiplyBias(gates, inputs, g.gate.project, g.gate.b.Value)
-		g.set.MultiplyBias(candidate, inputs, g.candidate.project, g.candidate.b.Value)
-		g.step(gates, candidate, reset, h, h)
+		g.step(gates, candidate, reset, block(x, t, batch), h, h, nil, nil)
 	}
 	return h
 }
@@ -192,9 +183,10 @@ func (g *GRU[F]) Backward(dh, dx kernel.Matrix[F]) {
 			gates, candidate, before := block(g.gates, place, batch), block(g.candidates, place, batch), block(g.history, place, batch)
 			reset := block(g.resets, place, batch)
 			g.set.GRUBlendBackward(gates, candidate, before, dstate)
-			g.set.Multiply(reset, candidate, g.candidate.back)
+			earlier, here := max(place-1, 0)*batch, place*batch
+			g.set.MultiplySum(reset, kernel.Sum[F]{A: candidate, B: g.candidate.back, Ahead: memory(g.candidates.Slice(earlier, here))})
 			g.set.GRUGatesBackward(gates, before, reset, dstate)
-			g.set.MultiplyAdd(dstate, gates, g.gate.back)
+			g.set.MultiplySum(dstate, kernel.Sum[F]{A: gates, B: g.gate.back, H: dstate, Ahead: memory(g.gates.Slice(earlier, here))})
 			if all && t > 0 {
 				add(g.set, dstate, block(dh, t-1, batch))
 			}

@@ -89,7 +89,7 @@ func (h *Head[F]) Start(scale float64, random *weight.Random) {
 
 // Load packs Y. It is due after any change of the parameters.
 func (h *Head[F]) Load() {
-	h.set.PackTransposed(&h.ahead, h.y.Matrix())
+	h.set.PackTransposedBias(&h.ahead, h.y.Matrix(), h.c.Value)
 	h.set.Pack(&h.back, h.y.Matrix())
 }
 
@@ -116,7 +116,7 @@ func (h *Head[F]) multiply(states kernel.Matrix[F]) kernel.Matrix[F] {
 	}
 	h.hidden, h.rows = states, states.Rows
 	logits := h.logits.Slice(0, h.rows)
-	h.set.MultiplyBias(logits, states, &h.ahead, h.c.Value)
+	h.set.MultiplyBias(logits, states, &h.ahead)
 	return logits
 }
 

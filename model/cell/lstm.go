@@ -112,7 +112,7 @@ func (l *LSTM[F]) Start(options StartOptions, random *weight.Random) error {
 
 // Load packs U and W.
 func (l *LSTM[F]) Load() {
-	l.set.Pack(l.project, l.u.Matrix())
+	l.set.PackBias(l.project, l.u.Matrix(), l.b.Value)
 	l.set.Pack(l.ahead, l.w.Matrix())
 	l.set.PackTransposed(l.back, l.w.Matrix())
 }
@@ -129,15 +129,11 @@ func (l *LSTM[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F]
 func (l *LSTM[F]) segmentForward(start, end int) {
 	steps, batch := end-start, l.batch
 	h, c, gates, x := l.history, l.cells, l.gates, l.x.Slice(start*batch, end*batch)
-	stride := l.stride(steps, batch)
-	for first := 0; first < steps; first += stride {
-		last := min(first+stride, steps)
-		l.set.MultiplyBias(gates.Slice(first*batch, last*batch), x.Slice(first*batch, last*batch), l.project, l.b.Value)
-		for t := first; t < last; t++ {
-			step := block(gates, t, batch)
-			l.set.MultiplyAdd(step, block(h, t, batch), l.ahead)
-			l.set.LSTMForward(step, block(c, t, batch), block(c, t+1, batch), block(l.tanhs, t, batch), block(h, t+1, batch))
-		}
+	for t := range steps {
+		step, state := block(gates, t, batch), block(h, t, batch)
+		next := following(gates, (t+1)*batch, batch)
+		l.set.MultiplySum(step, kernel.Sum[F]{X: block(x, t, batch), M: l.project, A: state, B: l.ahead, Ahead: memory(next)})
+		l.set.LSTMForward(step, block(c, t, batch), block(c, t+1, batch), block(l.tanhs, t, batch), block(h, t+1, batch))
 	}
 }
 
@@ -149,8 +145,7 @@ func (l *LSTM[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F
 	broadcast(h, l.h0)
 	broadcast(c, l.c0)
 	for t := range steps {
-		l.set.MultiplyBias(gates, block(x, t, batch), l.project, l.b.Value)
-		l.set.MultiplyAdd(gates, h, l.ahead)
+		l.set.MultiplySum(gates, kernel.Sum[F]{X: block(x, t, batch), M: l.project, A: h, B: l.ahead})
 		l.set.LSTMForward(gates, c, c, tanh, h)
 	}
 	return h
@@ -185,12 +180,11 @@ func (l *LSTM[F]) Backward(dh, dx kernel.Matrix[F]) {
 			place := t - segment
 			step := block(l.gates, place, batch)
 			l.set.LSTMBackward(step, block(l.cells, place, batch), block(l.tanhs, place, batch), dstate, dcell)
+			sum := kernel.Sum[F]{A: step, B: l.back, Ahead: memory(l.gates.Slice(max(place-1, 0)*batch, place*batch))}
 			if all && t > 0 {
-				fill(dstate, block(dh, t-1, batch))
-				l.set.MultiplyAdd(dstate, step, l.back)
-			} else {
-				l.set.Multiply(dstate, step, l.back)
+				sum.H = block(dh, t-1, batch)
 			}
+			l.set.MultiplySum(dstate, sum)
 		}
 		from, to := (first-segment)*batch, (last-segment)*batch
 		x, deltas := l.x.Slice(first*batch, last*batch), l.gates.Slice(from, to)

@@ -13,10 +13,10 @@ type transition[F kernel.Float] interface {
 	load()
 
 	// ahead goes through time steps: h holds blocks of batch rows, a state and
-	// then what the steps add to W times the state before, which become their
-	// states: next = φ(next + W h), row by row. t is the first step's place in
-	// its segment of a Forward, or negative for an Evaluate.
-	ahead(t int, h kernel.Matrix[F], batch int)
+	// then those of the steps, whose inputs are x and the way in m (with a bias):
+	// next = φ(x M + b + W h), row by row. t is the first step's place in its
+	// segment of a Forward, or negative for an Evaluate.
+	ahead(t int, h, x kernel.Matrix[F], m *kernel.Packed[F], batch int)
 
 	// reset begins a Backward.
 	reset()
@@ -31,8 +31,9 @@ type transition[F kernel.Float] interface {
 
 	// backAll is back, without add, and settle for the steps of a chunk before
 	// its last one: deltas holds blocks of batch rows, of which the last is
-	// known and settled, outs those of φ of the others.
-	backAll(deltas, outs kernel.Matrix[F], batch int)
+	// known and settled, outs those of φ of the others, before the states that
+	// are needed next.
+	backAll(deltas, outs, before kernel.Matrix[F], batch int)
 
 	// start is dst = Wᵀ delta, where slot is delta's.
 	start(dst kernel.Matrix[F], slot int, delta kernel.Matrix[F])
@@ -100,8 +101,8 @@ func (f *formed[F]) load() {
 	f.set.Pack(f.left, f.w)
 }
 
-func (f *formed[F]) ahead(_ int, h kernel.Matrix[F], batch int) {
-	f.set.MultiplyActivateSteps(h, batch, f.right, f.phi.activation, f.phi.slope)
+func (f *formed[F]) ahead(_ int, h, x kernel.Matrix[F], m *kernel.Packed[F], batch int) {
+	f.set.MultiplyActivateSteps(h, batch, f.right, x, m, f.phi.activation, f.phi.slope)
 }
 
 func (f *formed[F]) reset() {
@@ -113,15 +114,15 @@ func (f *formed[F]) reset() {
 func (f *formed[F]) settle(int, kernel.Matrix[F]) {}
 
 func (f *formed[F]) back(dst kernel.Matrix[F], _ int, delta, out kernel.Matrix[F], add bool) {
+	sum := kernel.Sum[F]{A: delta, B: f.left}
 	if add {
-		f.set.MultiplyAddDerivative(dst, delta, f.left, dst, out, f.phi.activation, f.phi.slope)
-	} else {
-		f.set.MultiplyDerivative(dst, delta, f.left, out, f.phi.activation, f.phi.slope)
+		sum.H = dst
 	}
+	f.set.MultiplyDerivative(dst, sum, out, f.phi.activation, f.phi.slope)
 }
 
-func (f *formed[F]) backAll(deltas, outs kernel.Matrix[F], batch int) {
-	f.set.MultiplyDerivativeSteps(deltas, batch, f.left, outs, f.phi.activation, f.phi.slope)
+func (f *formed[F]) backAll(deltas, outs, before kernel.Matrix[F], batch int) {
+	f.set.MultiplyDerivativeSteps(deltas, batch, f.left, outs, f.phi.activation, f.phi.slope, memory(before))
 }
 
 func (f *formed[F]) start(dst kernel.Matrix[F], _ int, delta kernel.Matrix[F]) {
@@ -232,21 +233,19 @@ func (t *thin[F]) load() {
 	t.set.PackTransposed(t.outOfQ, t.right)
 }
 
-func (t *thin[F]) ahead(first int, h kernel.Matrix[F], batch int) {
+func (t *thin[F]) ahead(first int, h, x kernel.Matrix[F], m *kernel.Packed[F], batch int) {
 	for i := range h.Rows/batch - 1 {
 		p := t.evaluated.Slice(0, batch)
+		var after kernel.Matrix[F] // P of the next step
 		if first >= 0 {
 			p = block(t.p, first+i, batch)
+			after = following(t.p, (first+i+1)*batch, batch)
 		}
-		t.step(block(h, i+1, batch), block(h, i, batch), p)
+		state, next := block(h, i, batch), block(h, i+1, batch)
+		t.set.MultiplySum(p, kernel.Sum[F]{A: state, B: t.intoP, Ahead: memory(after)})
+		sum := kernel.Sum[F]{X: block(x, i, batch), M: m, A: p, B: t.outOfP, H: state, D: t.d, Ahead: memory(following(h, (i+2)*batch, batch))}
+		t.set.MultiplyActivate(next, sum, t.phi.activation, t.phi.slope)
 	}
-}
-
-// step is next = φ(next + W h), and P of it.
-func (t *thin[F]) step(next, h, p kernel.Matrix[F]) {
-	t.set.Multiply(p, h, t.intoP)
-	t.set.ScaleColumnsAdd(next, t.d, h)
-	t.set.MultiplyActivate(next, p, t.outOfP, next, t.phi.activation, t.phi.slope)
 }
 
 func (t *thin[F]) reset() {
@@ -260,25 +259,32 @@ func (t *thin[F]) settle(slot int, delta kernel.Matrix[F]) {
 }
 
 func (t *thin[F]) back(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[F], add bool) {
-	if !add {
-		zero(dst)
-	}
-	t.set.ScaleColumnsAdd(dst, t.d, delta)
-	t.set.MultiplyAddDerivative(dst, block(t.q, slot, delta.Rows), t.outOfQ, dst, out, t.phi.activation, t.phi.slope)
+	t.backTo(dst, slot, delta, out, add, kernel.Matrix[F]{})
 }
 
-func (t *thin[F]) backAll(deltas, outs kernel.Matrix[F], batch int) {
+// backTo is back, which asks for the memory of the output that is needed next.
+func (t *thin[F]) backTo(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[F], add bool, before kernel.Matrix[F]) {
+	sum := kernel.Sum[F]{A: block(t.q, slot, delta.Rows), B: t.outOfQ, H: delta, D: t.d, Ahead: memory(before)}
+	if add {
+		t.set.ScaleColumnsAdd(dst, t.d, delta)
+		sum.H, sum.D = dst, nil
+	}
+	t.set.MultiplyDerivative(dst, sum, out, t.phi.activation, t.phi.slope)
+}
+
+func (t *thin[F]) backAll(deltas, outs, before kernel.Matrix[F], batch int) {
 	for i := deltas.Rows/batch - 2; i >= 0; i-- {
 		delta := block(deltas, i, batch)
-		t.back(delta, i+1, block(deltas, i+1, batch), block(outs, i, batch), false)
+		if i > 0 {
+			before = block(outs, i-1, batch)
+		}
+		t.backTo(delta, i+1, block(deltas, i+1, batch), block(outs, i, batch), false, before)
 		t.settle(i, delta)
 	}
 }
 
 func (t *thin[F]) start(dst kernel.Matrix[F], slot int, delta kernel.Matrix[F]) {
-	zero(dst)
-	t.set.ScaleColumnsAdd(dst, t.d, delta)
-	t.set.MultiplyAdd(dst, block(t.q, slot, delta.Rows), t.outOfQ)
+	t.set.MultiplySum(dst, kernel.Sum[F]{A: block(t.q, slot, delta.Rows), B: t.outOfQ, H: delta, D: t.d})
 }
 
 func (t *thin[F]) accumulate(first, last, batch int, deltas, h kernel.Matrix[F]) {

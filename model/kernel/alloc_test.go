@@ -12,19 +12,21 @@ func TestNoAllocations(t *testing.T) {
 		x, y, z, w := a.Row(0), b.Row(0), c.Row(0), d.Row(0)
 		labels := make([]int, rows)
 		us, dus := [][]float32{a.Row(2), a.Row(3)}, [][]float32{a.Row(4), a.Row(5)}
-		var packed Packed[float32]
+		var packed, input Packed[float32]
 		s.Pack(&packed, square)
+		s.PackBias(&input, square, x)
 		for name, f := range map[string]func(){
 			"Pack":                    func() { s.Pack(&packed, square) },
 			"PackTransposed":          func() { s.PackTransposed(&packed, square) },
 			"Multiply":                func() { s.Multiply(c, a, &packed) },
 			"MultiplyAdd":             func() { s.MultiplyAdd(c, a, &packed) },
-			"MultiplyBias":            func() { s.MultiplyBias(c, a, &packed, x) },
-			"MultiplyActivate":        func() { s.MultiplyActivate(c, a, &packed, b, Tanh, 0) },
-			"MultiplyDerivative":      func() { s.MultiplyDerivative(c, a, &packed, b, LeakyReLU, 0.1) },
-			"MultiplyAddDerivative":   func() { s.MultiplyAddDerivative(c, a, &packed, d, b, Tanh, 0) },
-			"MultiplyActivateSteps":   func() { s.MultiplyActivateSteps(a, 7, &packed, LeakyReLU, 0.1) },
-			"MultiplyDerivativeSteps": func() { s.MultiplyDerivativeSteps(a, 7, &packed, b.Slice(7, rows), LeakyReLU, 0.1) },
+			"PackBias":                func() { s.PackBias(&input, square, x) },
+			"MultiplyBias":            func() { s.MultiplyBias(c, a, &input) },
+			"MultiplySum":             func() { s.MultiplySum(c, Sum[float32]{X: a, M: &input, A: b, B: &packed, H: d, Ahead: h.Data}) },
+			"MultiplyActivate":        func() { s.MultiplyActivate(c, Sum[float32]{A: a, B: &packed, H: b}, Tanh, 0) },
+			"MultiplyDerivative":      func() { s.MultiplyDerivative(c, Sum[float32]{A: a, B: &packed}, b, LeakyReLU, 0.1) },
+			"MultiplyActivateSteps":   func() { s.MultiplyActivateSteps(a, 7, &packed, b.Slice(7, rows), &input, LeakyReLU, 0.1) },
+			"MultiplyDerivativeSteps": func() { s.MultiplyDerivativeSteps(a, 7, &packed, b.Slice(7, rows), LeakyReLU, 0.1, nil) },
 			"Transpose":               func() { s.Transpose(square, square) },
 			"ReflectLeftAll":          func() { s.ReflectLeftAll(square, us) },
 			"ReflectLeftAllBackward":  func() { s.ReflectLeftAllBackward(square, square, us, dus) },

@@ -7,8 +7,8 @@ package kernel
 type assembly struct {
 	level Level
 	lanes int // float32 in a vector
+	tile  int // rows of a product's tile
 
-	product, productNarrow       func(c *float32, cStride int, a *float32, aStride int, b *float32, k, rows, cols int, source *float32, sourceStride int, out *float32, outStride int, epilogue int, slope float32)
 	transposed, transposedNarrow func(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r, rows, cols int)
 
 	leaky             func(dst, src *float32, n int, slope float32)
@@ -44,8 +44,7 @@ var assemblies = [...]*assembly{
 	AVX2: {
 		level:             AVX2,
 		lanes:             8,
-		product:           productAVX2,
-		productNarrow:     productNarrowAVX2,
+		tile:              6,
 		transposed:        transposedAVX2,
 		transposedNarrow:  transposedNarrowAVX2,
 		leaky:             leakyAVX2,
@@ -77,8 +76,7 @@ var assemblies = [...]*assembly{
 	AVX512: {
 		level:             AVX512,
 		lanes:             16,
-		product:           productAVX512,
-		productNarrow:     productNarrowAVX512,
+		tile:              12,
 		transposed:        transposedAVX512,
 		transposedNarrow:  transposedNarrowAVX512,
 		leaky:             leakyAVX512,

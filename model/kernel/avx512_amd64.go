@@ -4,25 +4,31 @@
 
 package kernel
 
-// productAVX512 is C = φ(source + A·B) for one panel of B, strides in bytes:
+// productAVX512 is C = φ(1·biasᵀ + X·M + A·B + source·diag(scale)) for one panel of M and B, strides in bytes:
 //
-//	c[i][j] = source[i][j] + Σ_k a[i][k]·b[k][j], or without source if that is nil;
+//	c[i][j] = m[0][j] + Σ_k x[i][k]·m[1+k][j] + Σ_k a[i][k]·b[k][j] + source[i][j]·scale[j],
+//	without the first two if m is nil, without source or scale if those are;
 //	epilogue 1: c > 0 ? c : slope·c
 //	epilogue 2: out[i][j] > 0 ? c : slope·c
 //	epilogue 3: c·(1 − out[i][j]²)
 //
+// At every k it asks for one more line of memory, aheadStep bytes further each time.
+//
 //go:noescape
-func productAVX512(c *float32, cStride int, a *float32, aStride int, b *float32, k int, rows int, cols int, source *float32, sourceStride int, out *float32, outStride int, epilogue int, slope float32)
+func productAVX512(p *byte)
 
-// productNarrowAVX512 is C = φ(source + A·B) for one panel of B, strides in bytes:
+// productNarrowAVX512 is C = φ(1·biasᵀ + X·M + A·B + source·diag(scale)) for one panel of M and B, strides in bytes:
 //
-//	c[i][j] = source[i][j] + Σ_k a[i][k]·b[k][j], or without source if that is nil;
+//	c[i][j] = m[0][j] + Σ_k x[i][k]·m[1+k][j] + Σ_k a[i][k]·b[k][j] + source[i][j]·scale[j],
+//	without the first two if m is nil, without source or scale if those are;
 //	epilogue 1: c > 0 ? c : slope·c
 //	epilogue 2: out[i][j] > 0 ? c : slope·c
 //	epilogue 3: c·(1 − out[i][j]²)
 //
+// At every k it asks for one more line of memory, aheadStep bytes further each time.
+//
 //go:noescape
-func productNarrowAVX512(c *float32, cStride int, a *float32, aStride int, b *float32, k int, rows int, cols int, source *float32, sourceStride int, out *float32, outStride int, epilogue int, slope float32)
+func productNarrowAVX512(p *byte)
 
 // transposedAVX512 is C += Aᵀ·B for up to 32 columns of B, strides in bytes:
 //

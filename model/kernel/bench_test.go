@@ -71,7 +71,7 @@ func BenchmarkMultiplyActivate(b *testing.B) {
 				source, c := benchMatrix(3, rows, cols), benchMatrix(4, rows, cols)
 				var packed Packed[float32]
 				s.Pack(&packed, w)
-				return func() { s.MultiplyActivate(c, a, &packed, source, LeakyReLU, 0.2) }
+				return func() { s.MultiplyActivate(c, Sum[float32]{A: a, B: &packed, H: source}, LeakyReLU, 0.2) }
 			})
 		})
 	}
@@ -86,7 +86,7 @@ func BenchmarkMultiplyDerivative(b *testing.B) {
 				out, c := benchMatrix(3, rows, cols), benchMatrix(4, rows, cols)
 				var packed Packed[float32]
 				s.Pack(&packed, w)
-				return func() { s.MultiplyDerivative(c, a, &packed, out, LeakyReLU, 0.2) }
+				return func() { s.MultiplyDerivative(c, Sum[float32]{A: a, B: &packed}, out, LeakyReLU, 0.2) }
 			})
 		})
 	}
@@ -100,9 +100,9 @@ func BenchmarkMultiplyBias(b *testing.B) {
 				a, w := benchMatrix(1, rows, k), benchMatrix(2, k, cols)
 				c, bias := benchMatrix(4, rows, cols), make([]float32, cols)
 				var packed Packed[float32]
-				s.Pack(&packed, w)
+				s.PackBias(&packed, w, bias)
 				b.SetBytes(4 * int64(rows*cols))
-				return func() { s.MultiplyBias(c, a, &packed, bias) }
+				return func() { s.MultiplyBias(c, a, &packed) }
 			})
 		})
 	}
@@ -132,7 +132,7 @@ func BenchmarkSubnormal(b *testing.B) {
 				}
 				var packed Packed[float32]
 				s.Pack(&packed, w)
-				return func() { s.MultiplyDerivative(c, a, &packed, w, LeakyReLU, 0.2) }
+				return func() { s.MultiplyDerivative(c, Sum[float32]{A: a, B: &packed}, w, LeakyReLU, 0.2) }
 			})
 		})
 	}

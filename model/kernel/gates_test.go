@@ -163,10 +163,10 @@ func TestGRU(t *testing.T) {
 		x := step{clone64(projectZR), clone64(projectH), random64(7, rows, n), random64(8, rows, n)}
 		var packed Packed[float64]
 		s.PackTransposed(&packed, weightZR)
-		s.MultiplyActivate(x.zr, hPrev, &packed, x.zr, Linear, 0)
+		s.MultiplyAdd(x.zr, hPrev, &packed)
 		s.GRUGates(x.zr, hPrev, x.rh)
 		s.PackTransposed(&packed, weightH)
-		s.MultiplyActivate(x.cand, x.rh, &packed, x.cand, Linear, 0)
+		s.MultiplyAdd(x.cand, x.rh, &packed)
 		s.GRUBlend(x.zr, x.cand, hPrev, x.h)
 		return x
 	}

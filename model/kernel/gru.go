@@ -10,9 +10,9 @@ package kernel
 // With the input projections of the step, zr [B×2n] (z in columns 0..n, r in
 // n..2n) and cand [B×n], made by MultiplyBias, a step forward is
 //
-//	MultiplyActivate(zr, hPrev, W_zrᵀ, zr, Linear)
+//	MultiplyAdd(zr, hPrev, W_zrᵀ)
 //	GRUGates(zr, hPrev, rh)
-//	MultiplyActivate(cand, rh, W_hᵀ, cand, Linear)
+//	MultiplyAdd(cand, rh, W_hᵀ)
 //	GRUBlend(zr, cand, hPrev, h)
 //
 // and the step back, with dh = ∂L/∂h in and ∂L/∂hPrev out,

@@ -8,24 +8,51 @@ package kernel
 // time step.
 type Packed[F Float] struct {
 	K, N  int
-	width int // columns in a panel
-	data  []F // panel p is data[p*K*width:]
+	width int  // columns in a panel
+	bias  bool // panels begin with a row of the bias
+	data  []F  // panel p is data[p*rows()*width:]
 }
 
+// rows is the number of rows of a panel.
+func (p *Packed[F]) rows() int {
+	if p.bias {
+		return p.K + 1
+	}
+	return p.K
+}
+
+// panel is where the panel that begins at column j lies.
+func (p *Packed[F]) panel(j int) []F { return p.data[j*p.rows():] }
+
 // Pack sets dst to B, reusing its storage.
-func (s *Set[F]) Pack(dst *Packed[F], b Matrix[F]) {
+func (s *Set[F]) Pack(dst *Packed[F], b Matrix[F]) { s.pack(dst, b, nil) }
+
+// PackBias sets dst to M together with the bias that is added to a product with
+// it, an element for each column, reusing its storage.
+func (s *Set[F]) PackBias(dst *Packed[F], m Matrix[F], bias []F) {
+	if len(bias) != m.Cols {
+		panic("kernel: bias length differs from columns")
+	}
+	s.pack(dst, m, bias)
+}
+
+func (s *Set[F]) pack(dst *Packed[F], b Matrix[F], bias []F) {
 	b.check()
-	s.resize(dst, b.Rows, b.Cols)
+	s.resize(dst, b.Rows, b.Cols, bias != nil)
 	for j := 0; j < b.Cols; j += s.width {
 		w := s.panelWidth(b.Cols - j)
-		panel := dst.data[j*b.Rows : (j+w)*b.Rows]
+		panel := dst.panel(j)[:w*dst.rows()]
 		n := min(w, b.Cols-j)
+		if n < w {
+			clear(panel)
+		}
+		if bias != nil {
+			copy(panel, bias[j:j+n])
+			panel = panel[w:]
+		}
 		if n == w && n == b.Stride {
 			copy(panel, b.Data)
 			continue
-		}
-		if n < w {
-			clear(panel)
 		}
 		for i := range b.Rows {
 			copy(panel[i*w:], b.Data[i*b.Stride+j:i*b.Stride+j+n])
@@ -34,15 +61,29 @@ func (s *Set[F]) Pack(dst *Packed[F], b Matrix[F]) {
 }
 
 // PackTransposed sets dst to Bᵀ, reusing its storage: dst.K is b.Cols, dst.N is b.Rows.
-func (s *Set[F]) PackTransposed(dst *Packed[F], b Matrix[F]) {
+func (s *Set[F]) PackTransposed(dst *Packed[F], b Matrix[F]) { s.packTransposed(dst, b, nil) }
+
+// PackTransposedBias is PackTransposed with a bias, see [Set.PackBias].
+func (s *Set[F]) PackTransposedBias(dst *Packed[F], m Matrix[F], bias []F) {
+	if len(bias) != m.Rows {
+		panic("kernel: bias length differs from columns")
+	}
+	s.packTransposed(dst, m, bias)
+}
+
+func (s *Set[F]) packTransposed(dst *Packed[F], b Matrix[F], bias []F) {
 	b.check()
-	s.resize(dst, b.Cols, b.Rows)
+	s.resize(dst, b.Cols, b.Rows, bias != nil)
 	for j := 0; j < b.Rows; j += s.width {
 		w := s.panelWidth(b.Rows - j)
-		panel := dst.data[j*b.Cols : (j+w)*b.Cols]
+		panel := dst.panel(j)[:w*dst.rows()]
 		n := min(w, b.Rows-j)
 		if n < w {
 			clear(panel)
+		}
+		if bias != nil {
+			copy(panel, bias[j:j+n])
+			panel = panel[w:]
 		}
 		s.transpose(Matrix[F]{Data: panel, Rows: b.Cols, Cols: n, Stride: w}, b.Slice(j, j+n))
 	}
@@ -84,15 +125,16 @@ func (s *Set[F]) panelWidth(n int) int {
 	return s.width
 }
 
-// resize makes room for k×n.
-func (s *Set[F]) resize(p *Packed[F], k, n int) {
-	p.K, p.N, p.width = k, n, s.width
+// resize makes room for k×n and a bias.
+func (s *Set[F]) resize(p *Packed[F], k, n int, bias bool) {
+	p.K, p.N, p.width, p.bias = k, n, s.width, bias
 	columns := n / s.width * s.width
 	if n > columns {
 		columns += s.panelWidth(n - columns)
 	}
-	if cap(p.data) < columns*k {
-		p.data = make([]F, columns*k)
+	size := columns * p.rows()
+	if cap(p.data) < size {
+		p.data = make([]F, size)
 	}
-	p.data = p.data[:columns*k]
+	p.data = p.data[:size]
 }

@@ -1,77 +1,84 @@
 package kernel
 
-// Multiply is C = A·B.
-func (s *Set[F]) Multiply(c, a Matrix[F], b *Packed[F]) {
-	s.checkProduct(&c, &a, b)
-	s.multiply(c, a, b, false)
+// Sum is a product and what is added to it, 1·biasᵀ + X·M + A·B + H·diag(D). What
+// has its zero value is left out, but H without D counts as it is.
+type Sum[F Float] struct {
+	X Matrix[F]
+	M *Packed[F] // packed with the bias, see [Set.PackBias]
+	A Matrix[F]
+	B *Packed[F]
+	H Matrix[F] // may be the same view as the result
+	D []F
+
+	// Ahead is memory that is asked for meanwhile, from wherever it is, to be in
+	// the second-level cache when it is used next. It changes no result.
+	Ahead []F
 }
+
+// stage is what a sum goes through before it is stored.
+type stage[F Float] struct {
+	activation Activation
+	slope      F
+	derivative bool
+	out        Matrix[F]
+}
+
+// Multiply is C = A·B.
+func (s *Set[F]) Multiply(c, a Matrix[F], b *Packed[F]) { s.MultiplySum(c, Sum[F]{A: a, B: b}) }
 
 // MultiplyAdd is C += A·B.
 func (s *Set[F]) MultiplyAdd(c, a Matrix[F], b *Packed[F]) {
-	s.checkProduct(&c, &a, b)
-	s.multiply(c, a, b, true)
+	s.MultiplySum(c, Sum[F]{A: a, B: b, H: c})
 }
 
-// MultiplyBias is C = 1·biasᵀ + A·B, the input projection of all time steps at
-// once. bias has an element for each column of C.
-func (s *Set[F]) MultiplyBias(c, a Matrix[F], b *Packed[F], bias []F) {
-	s.checkProduct(&c, &a, b)
-	if len(bias) != c.Cols {
-		panic("kernel: bias length differs from columns")
+// MultiplyBias is C = 1·biasᵀ + X·M.
+func (s *Set[F]) MultiplyBias(c, x Matrix[F], m *Packed[F]) {
+	s.MultiplySum(c, Sum[F]{X: x, M: m})
+}
+
+// MultiplySum is C = the sum.
+func (s *Set[F]) MultiplySum(c Matrix[F], sum Sum[F]) {
+	s.checkSum(&c, &sum)
+	if !c.empty() {
+		s.multiply(c, sum, stage[F]{})
 	}
-	s.multiplyBias(c, a, b, bias)
 }
 
-// MultiplyActivate is C = φ(source + A·B), a forward step of a recurrent cell:
-// A is the state before, B the packed transpose of the weight, source the input
-// projection of the step. C may be the same view as source.
-func (s *Set[F]) MultiplyActivate(c, a Matrix[F], b *Packed[F], source Matrix[F], act Activation, slope F) {
-	s.checkProduct(&c, &a, b)
-	source.checkShape(c.Rows, c.Cols)
-	if act > Tanh {
-		panic("kernel: unknown activation")
+// MultiplyActivate is C = φ(sum), a forward step of a recurrent cell: X is the
+// input, A the state before, B the packed transpose of the weight.
+func (s *Set[F]) MultiplyActivate(c Matrix[F], sum Sum[F], act Activation, slope F) {
+	s.checkSum(&c, &sum)
+	checkActivation(act)
+	if !c.empty() {
+		s.multiply(c, sum, stage[F]{activation: act, slope: slope})
 	}
-	s.multiplyActivate(c, a, b, source, act, slope)
 }
 
-// MultiplyDerivative is C = (A·B) ∘ φ'(·), a backward step: A is the delta of
-// the step after, B the packed weight, out the activation's output at this step,
-// from which φ' is found as in [Set.Derivative].
-func (s *Set[F]) MultiplyDerivative(c, a Matrix[F], b *Packed[F], out Matrix[F], act Activation, slope F) {
-	s.checkProduct(&c, &a, b)
+// MultiplyDerivative is C = sum ∘ φ'(·), a backward step: A is the delta of the
+// step after, B the packed weight, H the gradient from elsewhere, out the
+// activation's output at this step, from which φ' is found as in [Set.Derivative].
+func (s *Set[F]) MultiplyDerivative(c Matrix[F], sum Sum[F], out Matrix[F], act Activation, slope F) {
+	s.checkSum(&c, &sum)
 	out.checkShape(c.Rows, c.Cols)
-	if act > Tanh {
-		panic("kernel: unknown activation")
+	checkActivation(act)
+	if !c.empty() {
+		s.multiply(c, sum, stage[F]{activation: act, slope: slope, derivative: true, out: out})
 	}
-	s.multiplyDerivative(c, a, b, Matrix[F]{}, out, act, slope)
-}
-
-// MultiplyAddDerivative is C = (source + A·B) ∘ φ'(·): MultiplyDerivative for a
-// step that receives a gradient from its own loss or from a layer above, too.
-// C may be the same view as source.
-func (s *Set[F]) MultiplyAddDerivative(c, a Matrix[F], b *Packed[F], source, out Matrix[F], act Activation, slope F) {
-	s.checkProduct(&c, &a, b)
-	source.checkShape(c.Rows, c.Cols)
-	out.checkShape(c.Rows, c.Cols)
-	if act > Tanh {
-		panic("kernel: unknown activation")
-	}
-	s.multiplyDerivative(c, a, b, source, out, act, slope)
 }
 
 // MultiplyActivateSteps is MultiplyActivate of one time step after another: C
-// holds blocks of so many rows, a state and then the input projections of the
-// steps after it, which become their states
+// holds blocks of so many rows, a state and then those of the steps after it, X
+// the inputs of these steps
 //
-//	C[t] = φ(C[t] + C[t−1]·B)
-func (s *Set[F]) MultiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], act Activation, slope F) {
-	s.checkProduct(&c, &c, b)
+//	C[t] = φ(1·biasᵀ + X[t−1]·M + C[t−1]·B)
+func (s *Set[F]) MultiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F], act Activation, slope F) {
 	checkBlocks(&c, rows)
-	if act > Tanh {
-		panic("kernel: unknown activation")
-	}
-	if !c.empty() {
-		s.multiplyActivateSteps(c, rows, b, act, slope)
+	s.checkFactors(&c, &c, b, false)
+	next := c.Slice(min(rows, c.Rows), c.Rows)
+	s.checkFactors(&next, &x, m, true)
+	checkActivation(act)
+	if !next.empty() {
+		s.multiplyActivateSteps(c, rows, b, x, m, act, slope)
 	}
 }
 
@@ -81,15 +88,16 @@ func (s *Set[F]) MultiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], act 
 // these steps but the last
 //
 //	C[t] = (C[t+1]·B) ∘ φ'(out[t])
-func (s *Set[F]) MultiplyDerivativeSteps(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F) {
-	s.checkProduct(&c, &c, b)
+//
+// While it works on a step it asks for the outputs of the one before, and at the
+// first for the memory ahead.
+func (s *Set[F]) MultiplyDerivativeSteps(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F, ahead []F) {
 	checkBlocks(&c, rows)
+	s.checkFactors(&c, &c, b, false)
 	out.checkShape(max(c.Rows-rows, 0), c.Cols)
-	if act > Tanh {
-		panic("kernel: unknown activation")
-	}
-	if !c.empty() {
-		s.multiplyDerivativeSteps(c, rows, b, out, act, slope)
+	checkActivation(act)
+	if !out.empty() {
+		s.multiplyDerivativeSteps(c, rows, b, out, act, slope, ahead)
 	}
 }
 
@@ -100,21 +108,32 @@ func checkBlocks[F Float](c *Matrix[F], rows int) {
 	}
 }
 
-func plainMultiplyActivateSteps[F Float](c Matrix[F], rows int, b *Packed[F], act Activation, slope F) {
-	for t := rows; t < c.Rows; t += rows {
-		next := c.Slice(t, t+rows)
-		plainMultiplyActivate(next, c.Slice(t-rows, t), b, next, act, slope)
+func checkActivation(act Activation) {
+	if act > Tanh {
+		panic("kernel: unknown activation")
 	}
 }
 
-func plainMultiplyDerivativeSteps[F Float](c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F) {
-	for t := c.Rows - 2*rows; t >= 0; t -= rows {
-		plainMultiplyDerivative(c.Slice(t, t+rows), c.Slice(t+rows, t+2*rows), b, Matrix[F]{}, out.Slice(t, t+rows), act, slope)
+// checkSum panics unless C can be the sum.
+func (s *Set[F]) checkSum(c *Matrix[F], sum *Sum[F]) {
+	c.check()
+	if sum.M != nil {
+		s.checkFactors(c, &sum.X, sum.M, true)
+	}
+	if sum.B != nil {
+		s.checkFactors(c, &sum.A, sum.B, false)
+	}
+	if sum.H.Data != nil || sum.D != nil {
+		sum.H.checkShape(c.Rows, c.Cols)
+	}
+	if sum.D != nil && len(sum.D) != c.Cols {
+		panic("kernel: diagonal's length differs from columns")
 	}
 }
 
-// checkProduct panics unless C = A·B makes sense and B was packed by a set of this width.
-func (s *Set[F]) checkProduct(c, a *Matrix[F], b *Packed[F]) {
+// checkFactors panics unless C = A·B makes sense and B was packed by a set of this
+// width, with or without a bias.
+func (s *Set[F]) checkFactors(c, a *Matrix[F], b *Packed[F], bias bool) {
 	a.check()
 	if a.Cols != b.K {
 		panic("kernel: inner dimensions of product differ")
@@ -122,6 +141,9 @@ func (s *Set[F]) checkProduct(c, a *Matrix[F], b *Packed[F]) {
 	c.checkShape(a.Rows, b.N)
 	if b.width != s.width && b.N > 0 {
 		panic("kernel: right operand was not packed by this set")
+	}
+	if b.bias != bias {
+		panic("kernel: right operand was packed with a bias, or lacks one")
 	}
 }
 

@@ -6,14 +6,14 @@ import "unsafe"
 // sums as sixteen registers hold beside the operands.
 const plainWidth = 4
 
-// c[i][j] += Σ_k a[i][k]·b[k][j]
+// c[i][j] += Σ_k a[i][k]·b[k][j], without b's bias
 func plainMultiplyAdd[F Float](c, a Matrix[F], b *Packed[F]) {
 	k := b.K
 	if c.empty() || k == 0 {
 		return
 	}
 	for j := 0; j < c.Cols; j += plainWidth {
-		panel := b.data[j*k : (j+plainWidth)*k]
+		panel := b.panel(j)[(b.rows()-k)*plainWidth:]
 		n := min(plainWidth, c.Cols-j)
 		i := 0
 		for ; i+2 <= c.Rows; i += 2 {
@@ -64,72 +64,85 @@ func plainAddTo[F Float](c []F, s0, s1, s2, s3 F) {
 	}
 }
 
-func plainMultiply[F Float](c, a Matrix[F], b *Packed[F], add bool) {
-	if !add {
-		for i := range c.Rows {
-			clear(c.Row(i))
-		}
+// c = φ(Σ) or (Σ) ∘ φ'
+func plainMultiply[F Float](c Matrix[F], sum Sum[F], to stage[F]) {
+	plainBeginSum(c, &sum)
+	if sum.M != nil {
+		plainMultiplyAdd(c, sum.X, sum.M)
 	}
-	plainMultiplyAdd(c, a, b)
-}
-
-func plainMultiplyBias[F Float](c, a Matrix[F], b *Packed[F], bias []F) {
-	for i := range c.Rows {
-		copy(c.Row(i), bias)
-	}
-	plainMultiplyAdd(c, a, b)
-}
-
-func plainMultiplyActivate[F Float](c, a Matrix[F], b *Packed[F], source Matrix[F], act Activation, slope F) {
-	if c.empty() {
-		return
-	}
-	plainCopy(c, source)
-	plainMultiplyAdd(c, a, b)
-	for i := range c.Rows {
-		row := c.Row(i)
-		switch act {
-		case ReLU:
-			plainLeaky(row, row, 0)
-		case LeakyReLU:
-			plainLeaky(row, row, slope)
-		case Tanh:
-			plainTanh(row, row)
-		}
-	}
-}
-
-func plainMultiplyDerivative[F Float](c, a Matrix[F], b *Packed[F], source, out Matrix[F], act Activation, slope F) {
-	if c.empty() {
-		return
-	}
-	if source.Data == nil {
-		plainMultiply(c, a, b, false)
-	} else {
-		plainCopy(c, source)
-		plainMultiplyAdd(c, a, b)
+	if sum.B != nil {
+		plainMultiplyAdd(c, sum.A, sum.B)
 	}
 	for i := range c.Rows {
 		row := c.Row(i)
-		switch act {
-		case ReLU:
-			plainLeakyDerivative(row, row, out.Row(i), 0)
-		case LeakyReLU:
-			plainLeakyDerivative(row, row, out.Row(i), slope)
-		case Tanh:
-			plainTanhDerivative(row, row, out.Row(i))
+		if !to.derivative {
+			plainActivate(row, row, to.activation, to.slope)
+			continue
 		}
+		plainDerivative(row, row, to.out.Row(i), to.activation, to.slope)
 		plainFlush(row)
 	}
 }
 
-// plainCopy is c = source unless they are the same view.
-func plainCopy[F Float](c, source Matrix[F]) {
-	if &c.Data[0] == &source.Data[0] {
-		return
-	}
+// c = H·diag(D) + 1·biasᵀ
+func plainBeginSum[F Float](c Matrix[F], sum *Sum[F]) {
 	for i := range c.Rows {
-		copy(c.Row(i), source.Row(i))
+		row := c.Row(i)
+		switch {
+		case sum.H.Data == nil:
+			clear(row)
+		case sum.D == nil:
+			copy(row, sum.H.Row(i))
+		default:
+			for j, h := range sum.H.Row(i) {
+				row[j] = sum.D[j] * h
+			}
+		}
+		if sum.M == nil {
+			continue
+		}
+		for j := 0; j < c.Cols; j += plainWidth {
+			bias := sum.M.panel(j)
+			for q := range min(plainWidth, c.Cols-j) {
+				row[j+q] += bias[q]
+			}
+		}
+	}
+}
+
+func plainActivate[F Float](dst, src []F, act Activation, slope F) {
+	switch act {
+	case ReLU:
+		plainLeaky(dst, src, 0)
+	case LeakyReLU:
+		plainLeaky(dst, src, slope)
+	case Tanh:
+		plainTanh(dst, src)
+	}
+}
+
+func plainDerivative[F Float](dst, grad, out []F, act Activation, slope F) {
+	switch act {
+	case ReLU:
+		plainLeakyDerivative(dst, grad, out, 0)
+	case LeakyReLU:
+		plainLeakyDerivative(dst, grad, out, slope)
+	case Tanh:
+		plainTanhDerivative(dst, grad, out)
+	}
+}
+
+func plainMultiplyActivateSteps[F Float](c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F], act Activation, slope F) {
+	for t := rows; t < c.Rows; t += rows {
+		sum := Sum[F]{X: x.Slice(t-rows, t), M: m, A: c.Slice(t-rows, t), B: b}
+		plainMultiply(c.Slice(t, t+rows), sum, stage[F]{activation: act, slope: slope})
+	}
+}
+
+func plainMultiplyDerivativeSteps[F Float](c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F, _ []F) {
+	for t := c.Rows - 2*rows; t >= 0; t -= rows {
+		to := stage[F]{activation: act, slope: slope, derivative: true, out: out.Slice(t, t+rows)}
+		plainMultiply(c.Slice(t, t+rows), Sum[F]{A: c.Slice(t+rows, t+2*rows), B: b}, to)
 	}
 }
 

@@ -92,9 +92,10 @@ func derivative(out float64, act Activation, slope float32) float64 {
 
 // testProducts checks every product with one shape.
 func testProducts(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, gap int) {
-	a := newField(r, rows, k, gap, nan)
-	b := newField(r, k, cols, gap, nan)
-	bias := vectorField(r, cols, nan)
+	inputs := k % 7
+	a, x := newField(r, rows, k, gap, nan), newField(r, rows, inputs, gap, nan)
+	b, m := newField(r, k, cols, gap, nan), newField(r, inputs, cols, gap, nan)
+	bias, diagonal := vectorField(r, cols, nan), vectorField(r, cols, nan)
 	source := newField(r, rows, cols, gap, nan)
 	out := newField(r, rows, cols, gap, nan)
 	for i := range rows {
@@ -103,9 +104,11 @@ func testProducts(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, ga
 		}
 	}
 	product, magnitude := reference(a.Matrix, b.Matrix)
-	var packed, fromTransposed Packed[float32]
+	projection, projectionMagnitude := reference(x.Matrix, m.Matrix)
+	var packed, fromTransposed, input Packed[float32]
 	s.Pack(&packed, b.Matrix)
 	s.PackTransposed(&fromTransposed, transpose(b.Matrix))
+	s.PackBias(&input, m.Matrix, bias.Data)
 	const slope = 0.25
 
 	check := func(name string, run func(c Matrix[float32]), want func(i, j int, before float64) float64) {
@@ -116,7 +119,8 @@ func testProducts(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, ga
 		c.check(t, name)
 		for i := range rows {
 			for j := range cols {
-				near(t, c.Row(i)[j], want(i, j, float64(before.Row(i)[j])), epsilon*(2+float64(k))*(2+magnitude(i, j)+math.Abs(float64(before.Row(i)[j]))), "%s %d×%d×%d gap %d at %d,%d", name, rows, cols, k, gap, i, j)
+				magnitude := 4 + magnitude(i, j) + projectionMagnitude(i, j) + math.Abs(float64(before.Row(i)[j]))
+				near(t, c.Row(i)[j], want(i, j, float64(before.Row(i)[j])), epsilon*(4+float64(k))*magnitude, "%s %d×%d×%d gap %d at %d,%d", name, rows, cols, k, gap, i, j)
 			}
 		}
 	}
@@ -128,25 +132,58 @@ func testProducts(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, ga
 		func(i, j int, _ float64) float64 { return product(i, j) })
 	check("MultiplyAdd", func(c Matrix[float32]) { s.MultiplyAdd(c, a.Matrix, &packed) },
 		func(i, j int, before float64) float64 { return before + product(i, j) })
-	check("MultiplyBias", func(c Matrix[float32]) { s.MultiplyBias(c, a.Matrix, &packed, bias.Data) },
-		func(i, j int, _ float64) float64 { return float64(bias.Data[j]) + product(i, j) })
-	for _, act := range []Activation{Linear, ReLU, LeakyReLU, Tanh} {
-		check("MultiplyActivate "+act.String(), func(c Matrix[float32]) { s.MultiplyActivate(c, a.Matrix, &packed, source.Matrix, act, slope) },
-			func(i, j int, _ float64) float64 { return activate(at(source, i, j)+product(i, j), act, slope) })
-		check("MultiplyActivate in place "+act.String(), func(c Matrix[float32]) { s.MultiplyActivate(c, a.Matrix, &packed, c, act, slope) },
-			func(i, j int, before float64) float64 { return activate(before+product(i, j), act, slope) })
-		check("MultiplyDerivative "+act.String(), func(c Matrix[float32]) { s.MultiplyDerivative(c, a.Matrix, &packed, out.Matrix, act, slope) },
-			func(i, j int, _ float64) float64 { return product(i, j) * derivative(at(out, i, j), act, slope) })
-		check("MultiplyAddDerivative "+act.String(), func(c Matrix[float32]) {
-			s.MultiplyAddDerivative(c, a.Matrix, &packed, source.Matrix, out.Matrix, act, slope)
-		}, func(i, j int, _ float64) float64 {
-			return (at(source, i, j) + product(i, j)) * derivative(at(out, i, j), act, slope)
-		})
-		check("MultiplyAddDerivative in place "+act.String(), func(c Matrix[float32]) {
-			s.MultiplyAddDerivative(c, a.Matrix, &packed, c, out.Matrix, act, slope)
-		}, func(i, j int, before float64) float64 {
-			return (before + product(i, j)) * derivative(at(out, i, j), act, slope)
-		})
+	check("MultiplyBias", func(c Matrix[float32]) { s.MultiplyBias(c, x.Matrix, &input) },
+		func(i, j int, _ float64) float64 { return float64(bias.Data[j]) + projection(i, j) })
+
+	// All sums with all activations, in their own place and elsewhere.
+	for parts := range 16 {
+		inPlace := parts&8 != 0
+		sumOf := func(c Matrix[float32]) Sum[float32] {
+			sum := Sum[float32]{A: a.Matrix, B: &packed, Ahead: source.Data}
+			if parts&1 != 0 {
+				sum.X, sum.M = x.Matrix, &input
+			}
+			if parts&2 != 0 {
+				sum.H = source.Matrix
+				if inPlace {
+					sum.H = c
+				}
+				if parts&4 != 0 && cols > 0 {
+					sum.D = diagonal.Data
+				}
+			}
+			return sum
+		}
+		want := func(i, j int, before float64) float64 {
+			sum := product(i, j)
+			if parts&1 != 0 {
+				sum += float64(bias.Data[j]) + projection(i, j)
+			}
+			if parts&2 != 0 {
+				h := at(source, i, j)
+				if inPlace {
+					h = before
+				}
+				if parts&4 != 0 {
+					h *= float64(diagonal.Data[j])
+				}
+				sum += h
+			}
+			return sum
+		}
+		if parts&2 == 0 && parts&12 != 0 {
+			continue
+		}
+		name := fmt.Sprintf("parts %04b ", parts)
+		check("MultiplySum "+name, func(c Matrix[float32]) { s.MultiplySum(c, sumOf(c)) }, want)
+		for _, act := range []Activation{Linear, ReLU, LeakyReLU, Tanh} {
+			check("MultiplyActivate "+name+act.String(), func(c Matrix[float32]) { s.MultiplyActivate(c, sumOf(c), act, slope) },
+				func(i, j int, before float64) float64 { return activate(want(i, j, before), act, slope) })
+			check("MultiplyDerivative "+name+act.String(), func(c Matrix[float32]) { s.MultiplyDerivative(c, sumOf(c), out.Matrix, act, slope) },
+				func(i, j int, before float64) float64 {
+					return want(i, j, before) * derivative(at(out, i, j), act, slope)
+				})
+		}
 	}
 }
 
@@ -194,13 +231,14 @@ func TestProductRowsIndependent(t *testing.T) {
 		s.Pack(&packed, b.Matrix)
 		whole, parts := newField(r, rows, cols, 0, canary), newField(r, rows, cols, 0, canary)
 		for _, act := range []Activation{Linear, LeakyReLU, Tanh} {
-			s.MultiplyActivate(whole.Matrix, a.Matrix, &packed, source.Matrix, act, 0.1)
-			s.MultiplyAddDerivative(whole.Matrix, a.Matrix, &packed, whole.Matrix, out.Matrix, act, 0.1)
+			run := func(c, a, source, out Matrix[float32]) {
+				s.MultiplyActivate(c, Sum[float32]{A: a, B: &packed, H: source}, act, 0.1)
+				s.MultiplyDerivative(c, Sum[float32]{A: a, B: &packed, H: c}, out, act, 0.1)
+			}
+			run(whole.Matrix, a.Matrix, source.Matrix, out.Matrix)
 			for i := 0; i < rows; {
 				end := min(rows, i+1+r.IntN(7))
-				c := parts.Slice(i, end)
-				s.MultiplyActivate(c, a.Slice(i, end), &packed, source.Slice(i, end), act, 0.1)
-				s.MultiplyAddDerivative(c, a.Slice(i, end), &packed, c, out.Slice(i, end), act, 0.1)
+				run(parts.Slice(i, end), a.Slice(i, end), source.Slice(i, end), out.Slice(i, end))
 				i = end
 			}
 			for i, x := range whole.Data {
@@ -220,11 +258,12 @@ func TestProductKeepsNaN(t *testing.T) {
 		one := Dense([]float32{1}, 1, 1)
 		for _, act := range []Activation{Linear, ReLU, LeakyReLU, Tanh} {
 			c := Dense([]float32{0}, 1, 1)
-			s.MultiplyActivate(c, Dense([]float32{nan}, 1, 1), &packed, one, act, 0.1)
+			sum := Sum[float32]{A: Dense([]float32{nan}, 1, 1), B: &packed, H: one}
+			s.MultiplyActivate(c, sum, act, 0.1)
 			if c.Data[0] == c.Data[0] {
 				t.Errorf("MultiplyActivate %v of NaN is %v", act, c.Data[0])
 			}
-			s.MultiplyDerivative(c, Dense([]float32{nan}, 1, 1), &packed, one, act, 0.1)
+			s.MultiplyDerivative(c, sum, one, act, 0.1)
 			if act != Tanh && c.Data[0] == c.Data[0] {
 				t.Errorf("MultiplyDerivative %v of NaN is %v", act, c.Data[0])
 			}
@@ -240,25 +279,28 @@ func TestSteps(t *testing.T) {
 			for i, rows := range []int{1, 4, 13, 16} {
 				for _, steps := range []int{0, 1, 2, 5} {
 					for _, act := range []Activation{Linear, ReLU, LeakyReLU, Tanh} {
-						var packed Packed[float32]
+						var packed, input Packed[float32]
+						inputs := 1 + i
 						s.Pack(&packed, newField(r, n, n, 0, nan).Matrix)
+						s.PackBias(&input, newField(r, inputs, n, 2, nan).Matrix, vectorField(r, n, nan).Data)
 						name := fmt.Sprintf("%d steps of %d×%d, %v", steps, rows, n, act)
 
-						c := newField(r, steps*rows, n, i, canary)
+						c, x := newField(r, steps*rows, n, i, canary), newField(r, max(steps-1, 0)*rows, inputs, 3-i, nan)
 						want := c.clone()
-						s.MultiplyActivateSteps(c.Matrix, rows, &packed, act, 0.1)
+						s.MultiplyActivateSteps(c.Matrix, rows, &packed, x.Matrix, &input, act, 0.1)
 						for at := rows; at < want.Rows; at += rows {
-							next := want.Slice(at, at+rows)
-							s.MultiplyActivate(next, want.Slice(at-rows, at), &packed, next, act, 0.1)
+							sum := Sum[float32]{X: x.Slice(at-rows, at), M: &input, A: want.Slice(at-rows, at), B: &packed}
+							s.MultiplyActivate(want.Slice(at, at+rows), sum, act, 0.1)
 						}
 						c.check(t, name)
 						equal(t, name, c.clone().Data, want.Data)
 
 						c, out := newField(r, steps*rows, n, i, canary), newField(r, max(steps-1, 0)*rows, n, 3-i, nan)
 						want = c.clone()
-						s.MultiplyDerivativeSteps(c.Matrix, rows, &packed, out.Matrix, act, 0.1)
+						s.MultiplyDerivativeSteps(c.Matrix, rows, &packed, out.Matrix, act, 0.1, x.Data)
 						for at := want.Rows - 2*rows; at >= 0; at -= rows {
-							s.MultiplyDerivative(want.Slice(at, at+rows), want.Slice(at+rows, at+2*rows), &packed, out.Slice(at, at+rows), act, 0.1)
+							sum := Sum[float32]{A: want.Slice(at+rows, at+2*rows), B: &packed}
+							s.MultiplyDerivative(want.Slice(at, at+rows), sum, out.Slice(at, at+rows), act, 0.1)
 						}
 						c.check(t, "backward of "+name)
 						equal(t, "backward of "+name, c.clone().Data, want.Data)

@@ -9,16 +9,10 @@ type Set[F Float] struct {
 
 	// transpose is dst = srcᵀ.
 	transpose func(dst, src Matrix[F])
-	// multiply is C = A·B, or C += A·B if add.
-	multiply func(c, a Matrix[F], b *Packed[F], add bool)
-	// multiplyBias is C = 1·biasᵀ + A·B.
-	multiplyBias func(c, a Matrix[F], b *Packed[F], bias []F)
-	// multiplyActivate is C = φ(source + A·B).
-	multiplyActivate func(c, a Matrix[F], b *Packed[F], source Matrix[F], act Activation, slope F)
-	// multiplyDerivative is C = (A·B) ∘ φ', or (source + A·B) ∘ φ' if source has data.
-	multiplyDerivative      func(c, a Matrix[F], b *Packed[F], source, out Matrix[F], act Activation, slope F)
-	multiplyActivateSteps   func(c Matrix[F], rows int, b *Packed[F], act Activation, slope F)
-	multiplyDerivativeSteps func(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F)
+	// multiply is C = the sum after its stage.
+	multiply                func(c Matrix[F], sum Sum[F], to stage[F])
+	multiplyActivateSteps   func(c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F], act Activation, slope F)
+	multiplyDerivativeSteps func(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F, ahead []F)
 	transposedAdd           func(c, a, b Matrix[F])
 	columnSumsAdd           func(dst []F, a Matrix[F])
 	columnProductSumsAdd    func(dst []F, a, b Matrix[F])
@@ -94,9 +88,6 @@ func plainSet[F Float]() *Set[F] {
 		narrow:                  plainWidth,
 		transpose:               plainTranspose[F],
 		multiply:                plainMultiply[F],
-		multiplyBias:            plainMultiplyBias[F],
-		multiplyActivate:        plainMultiplyActivate[F],
-		multiplyDerivative:      plainMultiplyDerivative[F],
 		multiplyActivateSteps:   plainMultiplyActivateSteps[F],
 		multiplyDerivativeSteps: plainMultiplyDerivativeSteps[F],
 		transposedAdd:           plainTransposedAdd[F],

@@ -2,8 +2,12 @@ package main
 
 import (
 	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -29,5 +33,27 @@ func TestGenerated(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s differs from what is generated: run go generate ./model/kernel", f.Name())
 		}
+	}
+}
+
+// The arguments of a product must lie where it reads them.
+func TestArguments(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "product_amd64.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.TypeSpec); ok && s.Name.Name == "productArguments" {
+			for _, f := range s.Type.(*ast.StructType).Fields.List {
+				for _, name := range f.Names {
+					names = append(names, name.Name)
+				}
+			}
+		}
+		return true
+	})
+	if !slices.Equal(names, arguments) {
+		t.Errorf("productArguments has the fields %v; the generator reads %v", names, arguments)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -65,30 +66,75 @@ func (m *machine) scratch(vectors int) []reg.VecPhysical {
 	return ymm[used:]
 }
 
-// product is the product of all rows of A with one panel of B and its epilogue.
-// The sums start from zero, so that the operands of the epilogue are needed only
-// after the loop over k, which their prefetch overlaps.
+// arguments are the fields of a product's arguments, eight bytes each, in the order
+// in which package kernel declares them.
+var arguments = []string{
+	"c", "cStride", "a", "aStride", "b", "k", "x", "xStride", "m", "inputs", "rows", "cols",
+	"source", "sourceStride", "scale", "out", "outStride", "epilogue", "slope", "ahead", "aheadStep",
+}
+
+// call is a product that is being generated: its arguments are read from memory,
+// and those that move on from tile to tile are kept in the frame.
+type call struct {
+	*machine
+	p     reg.GPVirtual
+	frame map[string]operand.Mem
+}
+
+// field is the place of an argument, or of its copy that moves on.
+func (c *call) field(name string) operand.Mem {
+	if mem, ok := c.frame[name]; ok {
+		return mem
+	}
+	at := slices.Index(arguments, name)
+	if at < 0 {
+		panic("gen: no argument " + name)
+	}
+	return operand.Mem{Base: c.p, Disp: 8 * at}
+}
+
+// get loads an argument into a new register.
+func (c *call) get(name string) reg.GPVirtual {
+	r := c.GP64()
+	c.MOVQ(c.field(name), r)
+	return r
+}
+
+// move makes a copy of an argument in the frame.
+func (c *call) move(name string) {
+	r := c.get(name)
+	c.frame[name] = c.AllocLocal(8)
+	c.MOVQ(r, c.frame[name])
+}
+
+// product is the sum of two products of all rows with one panel each, and its
+// epilogue. The operands of the epilogue are needed only after the loops over k,
+// which their prefetch overlaps.
 func (m *machine) product(name string, vectors int) {
 	m.begin(name,
-		"func(c *float32, cStride int, a *float32, aStride int, b *float32, k, rows, cols int, source *float32, sourceStride int, out *float32, outStride int, epilogue int, slope float32)",
-		"C = φ(source + A·B) for one panel of B, strides in bytes:",
+		"func(p *byte)",
+		"C = φ(1·biasᵀ + X·M + A·B + source·diag(scale)) for one panel of M and B, strides in bytes:",
 		"",
-		"\tc[i][j] = source[i][j] + Σ_k a[i][k]·b[k][j], or without source if that is nil;",
+		"\tc[i][j] = m[0][j] + Σ_k x[i][k]·m[1+k][j] + Σ_k a[i][k]·b[k][j] + source[i][j]·scale[j],",
+		"\twithout the first two if m is nil, without source or scale if those are;",
 		"\tepilogue 1: c > 0 ? c : slope·c",
 		"\tepilogue 2: out[i][j] > 0 ? c : slope·c",
 		"\tepilogue 3: c·(1 − out[i][j]²)",
+		"",
+		"At every k it asks for one more line of memory, aheadStep bytes further each time.",
 	)
-	c, a, b := m.param("c"), m.param("a"), m.param("b")
-	source, out, rows := m.param("source"), m.param("out"), m.param("rows")
-	aStride, aStride3 := m.param("aStride"), m.GP64()
-	m.LEAQ(operand.Mem{Base: aStride, Index: aStride, Scale: 2}, aStride3)
-	count := m.param("cols")
-	if vectors > 1 {
-		m.SUBQ(operand.U8((vectors-1)*m.lanes), count)
+	call := &call{machine: m, p: m.param("p"), frame: map[string]operand.Mem{}}
+	for _, name := range []string{"a", "x", "source", "out"} {
+		call.move(name)
 	}
+	c, rows, ahead := call.get("c"), call.get("rows"), call.get("ahead")
 	scratch := m.scratch(vectors)
 	var mask *lastMask
 	if m.wide() {
+		count := call.get("cols")
+		if vectors > 1 {
+			m.SUBQ(operand.U8((vectors-1)*m.lanes), count)
+		}
 		k := m.mask(count, nil)
 		mask = &k
 	}
@@ -96,29 +142,65 @@ func (m *machine) product(name string, vectors int) {
 	m.eachTile(rows, func(height int) {
 		sum := func(i, v int) reg.VecPhysical { return m.vec(i*vectors + v) }
 		right := func(v int) reg.VecPhysical { return m.vec(m.tileRows()[0]*vectors + v) }
+		// A short loop over k would not hide a memory's delay, only be slowed.
+		short := m.label("short")
+		m.CMPQ(call.field("k"), operand.U8(64))
+		m.JL(operand.LabelRef(short))
+		m.prefetch(c, call.get("cStride"), height, vectors)
+		for _, name := range []string{"source", "out"} {
+			p := call.get(name)
+			m.unlessNil(p, func() { m.prefetch(p, call.get(name+"Stride"), height, vectors) })
+		}
+		m.Label(short)
+
+		first, second, sums := m.label("first"), m.label("second"), m.label("sums")
+		left, panel, k := make([]reg.GPVirtual, (height+3)/4), m.GP64(), m.GP64()
+		for i := range left {
+			left[i] = m.GP64()
+		}
+		stride, stride3, again := m.GP64(), m.GP64(), m.GP64()
+		operands := func(matrix, columns string) {
+			m.MOVQ(call.field(columns), k)
+			m.MOVQ(call.field(matrix+"Stride"), stride)
+			m.MOVQ(call.field(matrix), left[0])
+			m.LEAQ(operand.Mem{Base: stride, Index: stride, Scale: 2}, stride3)
+			for i := 1; i < len(left); i++ {
+				m.LEAQ(operand.Mem{Base: left[i-1], Index: stride, Scale: 4}, left[i])
+			}
+		}
+		m.MOVQ(call.field("m"), panel)
+		m.TESTQ(panel, panel)
+		m.JNE(operand.LabelRef(first))
 		for i := range height {
 			for v := range vectors {
 				m.zero(sum(i, v))
 			}
 		}
-		// A short loop over k would not hide a memory's delay, only be slowed.
-		short := m.label("short")
-		m.CMPQ(m.argument("k"), operand.U8(64))
-		m.JL(operand.LabelRef(short))
-		m.prefetch(c, "cStride", height, vectors)
-		m.unlessNil(source, func() { m.prefetch(source, "sourceStride", height, vectors) })
-		m.unlessNil(out, func() { m.prefetch(out, "outStride", height, vectors) })
-		m.Label(short)
+		m.Label(second)
+		m.XORQ(again, again)
+		m.MOVQ(call.field("b"), panel)
+		operands("a", "k")
+		m.JMP(operand.LabelRef(sums))
+		m.Label(first)
+		for v := range vectors {
+			m.VMOVUPS(operand.Mem{Base: panel, Disp: v * m.bytes()}, sum(0, v))
+		}
+		for i := 1; i < height; i++ {
+			for v := range vectors {
+				m.VMOVAPS(sum(0, v), sum(i, v))
+			}
+		}
+		m.ADDQ(operand.I32(vectors*m.bytes()), panel)
+		m.MOVQ(operand.I32(1), again)
+		operands("x", "inputs")
 
-		left := m.rowPointers(a, aStride, height)
-		panel, k := m.GP64(), m.param("k")
-		m.MOVQ(b, panel)
+		m.Label(sums)
 		step := func(at int) {
 			for v := range vectors {
 				m.VMOVUPS(operand.Mem{Base: panel, Disp: (at*vectors + v) * m.bytes()}, right(v))
 			}
 			for i := range height {
-				mem := m.rowMem(left, aStride, aStride3, i).Offset(4 * at)
+				mem := m.rowMem(left, stride, stride3, i).Offset(4 * at)
 				if vectors == 1 && m.wide() {
 					// The load unit sets the pace: one load an addition.
 					m.VFMADD231PS_BCST(mem, right(0), sum(i, 0))
@@ -130,6 +212,8 @@ func (m *machine) product(name string, vectors int) {
 					m.VFMADD231PS(right(v), x, sum(i, v))
 				}
 			}
+			m.PREFETCHT1(operand.Mem{Base: ahead})
+			m.ADDQ(call.field("aheadStep"), ahead)
 		}
 		m.unrolled(k, m.unroll(height), step, func(steps int) {
 			for _, p := range left {
@@ -137,28 +221,33 @@ func (m *machine) product(name string, vectors int) {
 			}
 			m.ADDQ(operand.I32(steps*vectors*m.bytes()), panel)
 		})
-		// The left pointers stand k further on: go on to the next tile from a.
-		m.advance(a, aStride, height)
+		m.TESTQ(again, again)
+		m.JNE(operand.LabelRef(second))
 
+		for _, name := range []string{"a", "x"} {
+			s := call.get(name + "Stride")
+			m.IMUL3Q(operand.U8(height), s, s)
+			m.ADDQ(s, call.field(name))
+		}
 		if m.wide() {
-			m.epilogue(height, vectors, mask, sum, scratch, c, source, out)
+			call.epilogue(height, vectors, mask, sum, scratch, c)
 			return
 		}
 		// AVX2 masks cost several times a plain access: take them only for a panel
 		// that is not full.
 		masked, done := m.label("masked"), m.label("done")
-		m.CMPQ(m.argument("cols"), operand.U8(vectors*m.lanes))
+		free := m.epilogueScratch(vectors)
+		m.CMPQ(call.field("cols"), operand.U8(vectors*m.lanes))
 		m.JL(operand.LabelRef(masked))
-		m.epilogue(height, vectors, nil, sum, m.epilogueScratch(vectors), c, source, out)
+		call.epilogue(height, vectors, nil, sum, free, c)
 		m.JMP(operand.LabelRef(done))
 		m.Label(masked)
-		n := m.param("cols")
+		n := call.get("cols")
 		if vectors > 1 {
 			m.SUBQ(operand.U8((vectors-1)*m.lanes), n)
 		}
-		free := m.epilogueScratch(vectors)
 		k8 := m.mask(n, free[len(free)-1])
-		m.epilogue(height, vectors, &k8, sum, free[:len(free)-1], c, source, out)
+		call.epilogue(height, vectors, &k8, sum, free[:len(free)-1], c)
 		m.Label(done)
 	})
 	m.end()
@@ -204,21 +293,6 @@ func (m *machine) unrolled(n reg.GPVirtual, steps int, step func(at int), advanc
 	m.Label(done)
 }
 
-// rowPointers are pointers to every fourth of the rows from p.
-func (m *machine) rowPointers(p, stride reg.GPVirtual, height int) []reg.GPVirtual {
-	pointers := make([]reg.GPVirtual, 0, (height+3)/4)
-	for i := 0; i < height; i += 4 {
-		q := m.GP64()
-		if i == 0 {
-			m.MOVQ(p, q)
-		} else {
-			m.LEAQ(operand.Mem{Base: pointers[len(pointers)-1], Index: stride, Scale: 4}, q)
-		}
-		pointers = append(pointers, q)
-	}
-	return pointers
-}
-
 // rowMem is the place of row i.
 func (m *machine) rowMem(pointers []reg.GPVirtual, stride, stride3 reg.GPVirtual, i int) operand.Mem {
 	p := pointers[i/4]
@@ -231,18 +305,6 @@ func (m *machine) rowMem(pointers []reg.GPVirtual, stride, stride3 reg.GPVirtual
 	return operand.Mem{Base: p}
 }
 
-// advance is p += height·stride.
-func (m *machine) advance(p, stride reg.GPVirtual, height int) {
-	for height > 0 {
-		step := 8
-		for step > height {
-			step /= 2
-		}
-		m.LEAQ(operand.Mem{Base: p, Index: stride, Scale: uint8(step)}, p)
-		height -= step
-	}
-}
-
 // unlessNil emits body to be skipped when p is nil.
 func (m *machine) unlessNil(p reg.GPVirtual, body func()) {
 	skip := m.label("skip")
@@ -253,83 +315,103 @@ func (m *machine) unlessNil(p reg.GPVirtual, body func()) {
 }
 
 // prefetch asks for the first and the last line of the tile's part of height rows from p.
-func (m *machine) prefetch(p reg.GPVirtual, stride string, height, vectors int) {
-	q, s := m.GP64(), m.GP64()
+func (m *machine) prefetch(p, stride reg.GPVirtual, height, vectors int) {
+	q := m.GP64()
 	m.MOVQ(p, q)
-	m.MOVQ(m.argument(stride), s)
 	for i := range height {
 		m.PREFETCHT0(operand.Mem{Base: q})
 		m.PREFETCHT0(operand.Mem{Base: q, Disp: vectors*m.bytes() - 4})
 		if i < height-1 {
-			m.ADDQ(s, q)
+			m.ADDQ(stride, q)
 		}
 	}
 }
 
 // epilogue adds the source to the sums, applies the activation stage and stores
-// them. c, source and out go on to the rows after.
-func (m *machine) epilogue(height, vectors int, last *lastMask, sum func(i, v int) reg.VecPhysical, scratch []reg.VecPhysical, c, source, out reg.GPVirtual) {
-	each := func(p reg.GPVirtual, stride string, do func(i, v int, mem operand.Mem, mask *lastMask)) {
-		s := m.param(stride)
+// them. to, source and out go on to the rows after.
+func (c *call) epilogue(height, vectors int, last *lastMask, sum func(i, v int) reg.VecPhysical, scratch []reg.VecPhysical, to reg.GPVirtual) {
+	maskOf := func(v int) *lastMask {
+		if v == vectors-1 {
+			return last
+		}
+		return nil
+	}
+	each := func(p, stride reg.GPVirtual, do func(i, v int, mem operand.Mem, mask *lastMask)) {
 		for i := range height {
 			for v := range vectors {
-				var mask *lastMask
-				if v == vectors-1 {
-					mask = last
-				}
-				do(i, v, operand.Mem{Base: p, Disp: v * m.bytes()}, mask)
+				do(i, v, operand.Mem{Base: p, Disp: v * c.bytes()}, maskOf(v))
 			}
-			m.ADDQ(s, p)
+			c.ADDQ(stride, p)
 		}
 	}
-	m.unlessNil(source, func() {
-		each(source, "sourceStride", func(i, v int, mem operand.Mem, mask *lastMask) {
+	source := c.get("source")
+	c.unlessNil(source, func() {
+		stride, scale := c.get("sourceStride"), c.get("scale")
+		scaled, added := c.label("scaled"), c.label("added")
+		c.TESTQ(scale, scale)
+		c.JNE(operand.LabelRef(scaled))
+		each(source, stride, func(i, v int, mem operand.Mem, mask *lastMask) {
 			switch {
 			case mask == nil:
-				m.VADDPS(mem, sum(i, v), sum(i, v))
-			case m.wide():
-				m.VADDPS(mem, sum(i, v), mask.k, sum(i, v))
+				c.VADDPS(mem, sum(i, v), sum(i, v))
+			case c.wide():
+				c.VADDPS(mem, sum(i, v), mask.k, sum(i, v))
 			default:
-				m.load(mem, mask, scratch[0])
-				m.VADDPS(scratch[0], sum(i, v), sum(i, v))
+				c.load(mem, mask, scratch[0])
+				c.VADDPS(scratch[0], sum(i, v), sum(i, v))
 			}
 		})
+		c.JMP(operand.LabelRef(added))
+		c.Label(scaled)
+		each(source, stride, func(i, v int, mem operand.Mem, mask *lastMask) {
+			if i == 0 || !c.wide() { // few registers: load it again for every row
+				c.load(operand.Mem{Base: scale, Disp: v * c.bytes()}, mask, scratch[1+v%(len(scratch)-1)])
+			}
+			c.load(mem, mask, scratch[0])
+			c.VFMADD231PS(scratch[1+v%(len(scratch)-1)], scratch[0], sum(i, v))
+		})
+		c.Label(added)
+		c.MOVQ(source, c.field("source"))
 	})
 
-	kind := m.param("epilogue")
-	store, derivative, tanh := m.label("store"), m.label("derivative"), m.label("tanh")
-	m.CMPQ(kind, operand.U8(epilogueLeaky))
-	m.JL(operand.LabelRef(store))
+	kind := c.get("epilogue")
+	store, derivative, tanh := c.label("store"), c.label("derivative"), c.label("tanh")
+	c.CMPQ(kind, operand.U8(epilogueLeaky))
+	c.JL(operand.LabelRef(store))
 	slope := scratch[1]
-	m.VBROADCASTSS(m.argument("slope"), slope)
-	m.JNE(operand.LabelRef(derivative))
+	c.VBROADCASTSS(c.field("slope"), slope)
+	c.JNE(operand.LabelRef(derivative))
 	for i := range height {
 		for v := range vectors {
-			m.scaleUnlessPositive(sum(i, v), sum(i, v), slope, scratch[0], scratch[2])
+			c.scaleUnlessPositive(sum(i, v), sum(i, v), slope, scratch[0], scratch[2])
 		}
 	}
-	m.JMP(operand.LabelRef(store))
+	c.JMP(operand.LabelRef(store))
 
-	m.Label(derivative)
-	m.CMPQ(kind, operand.U8(epilogueLeakyDerivative))
-	m.JNE(operand.LabelRef(tanh))
-	each(out, "outStride", func(i, v int, mem operand.Mem, mask *lastMask) {
-		m.load(mem, mask, scratch[2])
-		m.scaleUnlessPositive(sum(i, v), scratch[2], slope, scratch[0], scratch[2])
+	c.Label(derivative)
+	out, stride := c.get("out"), c.get("outStride")
+	c.CMPQ(kind, operand.U8(epilogueLeakyDerivative))
+	c.JNE(operand.LabelRef(tanh))
+	each(out, stride, func(i, v int, mem operand.Mem, mask *lastMask) {
+		c.load(mem, mask, scratch[2])
+		c.scaleUnlessPositive(sum(i, v), scratch[2], slope, scratch[0], scratch[2])
 	})
-	m.JMP(operand.LabelRef(store))
+	c.MOVQ(out, c.field("out"))
+	c.JMP(operand.LabelRef(store))
 
-	m.Label(tanh)
+	c.Label(tanh)
 	one := slope
-	m.VBROADCASTSS(m.float(1), one)
-	each(out, "outStride", func(i, v int, mem operand.Mem, mask *lastMask) {
-		m.load(mem, mask, scratch[2])
-		m.VFNMADD213PS(one, scratch[2], scratch[2])
-		m.VMULPS(scratch[2], sum(i, v), sum(i, v))
+	c.VBROADCASTSS(c.float(1), one)
+	each(out, stride, func(i, v int, mem operand.Mem, mask *lastMask) {
+		c.load(mem, mask, scratch[2])
+		c.VFNMADD213PS(one, scratch[2], scratch[2])
+		c.VMULPS(scratch[2], sum(i, v), sum(i, v))
 	})
+	c.MOVQ(out, c.field("out"))
 
-	m.Label(store)
-	each(c, "cStride", func(i, v int, mem operand.Mem, mask *lastMask) { m.store(sum(i, v), mask, mem) })
+	c.Label(store)
+	stride = c.get("cStride")
+	each(to, stride, func(i, v int, mem operand.Mem, mask *lastMask) { c.store(sum(i, v), mask, mem) })
 }
 
 // scaleUnlessPositive is x = test > 0 ? x : slope·x. free1 and free2 are changed;
@@ -379,6 +461,10 @@ func (m *machine) transposed(name string, vectors int) {
 	m.end()
 }
 
+// transposedAhead is how many steps ahead of their use rows are asked for. They lie
+// apart from each other, where no cache foresees them.
+const transposedAhead = 24
+
 // transposedTiles goes over the rows of C. Low tiles take several steps of r at
 // once into sums of their own, which a chain of additions to one sum would delay.
 func (m *machine) transposedTiles(vectors int, last *lastMask, c, a, rows, aStride, bStride reg.GPVirtual) {
@@ -406,7 +492,17 @@ func (m *machine) transposedTiles(vectors int, last *lastMask, c, a, rows, aStri
 			}
 		}
 		left, panel, r := m.GP64(), m.param("b"), m.param("r")
+		short := m.label("short")
+		m.CMPQ(r, operand.U8(64))
+		m.JL(operand.LabelRef(short))
+		m.prefetch(c, m.param("cStride"), height, vectors)
+		m.Label(short)
 		m.MOVQ(a, left)
+		leftAhead, panelAhead := m.GP64(), m.GP64()
+		m.IMUL3Q(operand.U8(transposedAhead), aStride, leftAhead)
+		m.ADDQ(left, leftAhead)
+		m.IMUL3Q(operand.U8(transposedAhead), bStride, panelAhead)
+		m.ADDQ(panel, panelAhead)
 		m.unrolled(r, max(chains, m.unroll(height)), func(at int) {
 			for v := range vectors {
 				m.load(operand.Mem{Base: panel, Disp: v * m.bytes()}, maskOf(v), right(v))
@@ -418,8 +514,14 @@ func (m *machine) transposedTiles(vectors int, last *lastMask, c, a, rows, aStri
 					m.VFMADD231PS(right(v), x, sum(at%chains, i, v))
 				}
 			}
+			m.PREFETCHT0(operand.Mem{Base: leftAhead})
+			for v := range vectors {
+				m.PREFETCHT0(operand.Mem{Base: panelAhead, Disp: v * m.bytes()})
+			}
 			m.ADDQ(aStride, left)
 			m.ADDQ(bStride, panel)
+			m.ADDQ(aStride, leftAhead)
+			m.ADDQ(bStride, panelAhead)
 		}, func(int) {})
 		for half := chains / 2; half > 0; half /= 2 {
 			for q := range half {

@@ -1,0 +1,225 @@
+package kernel
+
+import "unsafe"
+
+// productArguments are what a generated product reads, in the generator's order,
+// strides in bytes. Each takes eight bytes.
+type productArguments struct {
+	c            *float32
+	cStride      int
+	a            *float32
+	aStride      int
+	b            *float32
+	k            int
+	x            *float32
+	xStride      int
+	m            *float32
+	inputs       int
+	rows         int
+	cols         int
+	source       *float32
+	sourceStride int
+	scale        *float32
+	out          *float32
+	outStride    int
+	epilogue     int
+	slope        float32
+	ahead        *float32
+	aheadStep    int
+}
+
+// The stages that follow a product's sums in assembly.
+const (
+	epilogueNone = iota
+	epilogueLeaky
+	epilogueLeakyDerivative
+	epilogueTanhDerivative
+)
+
+// setStage chooses the epilogue. That of tanh forward is a pass of its own.
+func (p *productArguments) setStage(act Activation, slope float32, derivative bool) {
+	p.slope = slope
+	switch act {
+	case ReLU:
+		p.epilogue, p.slope = epilogueLeaky, 0
+	case LeakyReLU:
+		p.epilogue = epilogueLeaky
+	case Tanh:
+		if derivative {
+			p.epilogue = epilogueTanhDerivative
+		}
+		return
+	}
+	if derivative && p.epilogue == epilogueLeaky {
+		p.epilogue = epilogueLeakyDerivative
+	}
+}
+
+// call runs the generated product, by its name rather than through a table so
+// that the arguments stay on the stack.
+func (k *assembly) call(p *productArguments) {
+	arguments := (*byte)(unsafe.Pointer(p))
+	switch narrow := p.cols <= k.lanes; {
+	case k.level == AVX512 && narrow:
+		productNarrowAVX512(arguments)
+	case k.level == AVX512:
+		productAVX512(arguments)
+	case narrow:
+		productNarrowAVX2(arguments)
+	default:
+		productAVX2(arguments)
+	}
+}
+
+func (k *assembly) multiply(c Matrix[float32], sum Sum[float32], to stage[float32]) {
+	p := productArguments{c: &c.Data[0], cStride: float * c.Stride}
+	if sum.M != nil {
+		p.x, p.xStride, p.m, p.inputs = first(sum.X.Data), float*sum.X.Stride, first(sum.M.data), sum.M.K
+	}
+	if sum.B != nil {
+		p.a, p.aStride, p.b, p.k = first(sum.A.Data), float*sum.A.Stride, first(sum.B.data), sum.B.K
+	}
+	if sum.H.Data != nil {
+		p.source, p.sourceStride, p.scale = &sum.H.Data[0], float*sum.H.Stride, first(sum.D)
+	}
+	if to.derivative {
+		p.out, p.outStride = &to.out.Data[0], float*to.out.Stride
+	}
+	p.setStage(to.activation, to.slope, to.derivative)
+	k.panels(&p, c.Rows, c.Cols, sum.Ahead)
+	if to.activation == Tanh && !to.derivative {
+		k.tanhAll(c)
+	}
+}
+
+// tanhAll is c = tanh(c).
+func (k *assembly) tanhAll(c Matrix[float32]) {
+	if c.Stride == c.Cols {
+		k.tanh(&c.Data[0], &c.Data[0], c.Rows*c.Cols)
+		return
+	}
+	for i := range c.Rows {
+		row := &c.Data[i*c.Stride]
+		k.tanh(row, row, c.Cols)
+	}
+}
+
+// blockElements is how many elements of an operand are gone over again and again
+// before the next: they and a panel of the other stay in a second-level cache.
+const blockElements = 96 << 10
+
+// blockRows is how many of the rows of an operand of so many columns are gone over
+// again and again before the next.
+func blockRows(rows, cols int) int {
+	if rows*cols > blockElements {
+		return max(48, blockElements/cols/48*48) // full tiles at all levels
+	}
+	return rows
+}
+
+// panels calls the product for each block of rows and panel of columns. The
+// arguments' pointers are those of the first.
+func (k *assembly) panels(p *productArguments, rows, cols int, ahead []float32) {
+	block, width := blockRows(rows, max(p.k, p.inputs)), 2*k.lanes
+	calls := (rows + block - 1) / block * ((cols + width - 1) / width)
+	asked := k.aheadOf(p, min(rows, block), calls, ahead)
+	first, at := *p, 0
+	for i := 0; i < rows; i += block {
+		p.rows = min(block, rows-i)
+		p.a, p.x = plus(first.a, i*p.aStride), plus(first.x, i*p.xStride)
+		for j := 0; j < cols; j += width {
+			p.cols = min(cols-j, width)
+			p.c = plus(first.c, i*p.cStride+float*j)
+			p.b, p.m = plus(first.b, float*j*p.k), plus(first.m, float*j*(p.inputs+1))
+			p.source, p.scale = plus(first.source, i*p.sourceStride+float*j), plus(first.scale, float*j)
+			p.out = plus(first.out, i*p.outStride+float*j)
+			if at < len(ahead) {
+				p.ahead = &ahead[at]
+				at += asked
+			} else {
+				p.ahead, p.aheadStep = p.c, 0
+			}
+			k.call(p)
+		}
+	}
+}
+
+// aheadOf shares the memory ahead among so many calls for so many rows: it sets the
+// step, and returns the number of elements that a call asks for.
+func (k *assembly) aheadOf(p *productArguments, rows, calls int, ahead []float32) (each int) {
+	const line = 64
+	turns := (rows + k.tile - 1) / k.tile * (p.k + p.inputs)
+	if len(ahead) == 0 || turns == 0 {
+		p.ahead, p.aheadStep = p.c, 0
+		return 1
+	}
+	p.ahead = &ahead[0]
+	p.aheadStep = min((float*len(ahead)+calls*turns-1)/(calls*turns), line)
+	return max(p.aheadStep*turns/float, 1)
+}
+
+// plus is p moved on by so many bytes, or nil.
+func plus(p *float32, bytes int) *float32 {
+	if p == nil {
+		return nil
+	}
+	return (*float32)(unsafe.Add(unsafe.Pointer(p), bytes))
+}
+
+// Steps of one panel go to the product without the way through panels: where
+// steps are small that way would be a tenth of their time.
+
+func (k *assembly) multiplyActivateSteps(c Matrix[float32], rows int, b *Packed[float32], x Matrix[float32], m *Packed[float32], act Activation, slope float32) {
+	if c.Cols > 2*k.lanes || rows*b.K > blockElements || act == Tanh {
+		for t := rows; t < c.Rows; t += rows {
+			sum := Sum[float32]{X: x.Slice(t-rows, t), M: m, A: c.Slice(t-rows, t), B: b, Ahead: elements(&c, t+rows, t+2*rows)}
+			k.multiply(c.Slice(t, t+rows), sum, stage[float32]{activation: act, slope: slope})
+		}
+		return
+	}
+	p := productArguments{
+		cStride: float * c.Stride, aStride: float * c.Stride, b: &b.data[0], k: b.K,
+		xStride: float * x.Stride, m: &m.data[0], inputs: m.K, rows: rows, cols: c.Cols,
+	}
+	p.setStage(act, slope, false)
+	p.a = &c.Data[0]
+	for t := rows; t < c.Rows; t += rows {
+		p.c = &c.Data[t*c.Stride]
+		p.x = first(x.Data[(t-rows)*x.Stride:])
+		p.ahead = p.c
+		k.call(&p)
+		p.a = p.c
+	}
+}
+
+func (k *assembly) multiplyDerivativeSteps(c Matrix[float32], rows int, b *Packed[float32], out Matrix[float32], act Activation, slope float32, ahead []float32) {
+	if c.Cols > 2*k.lanes || rows*b.K > blockElements {
+		for t := c.Rows - 2*rows; t >= 0; t -= rows {
+			sum := Sum[float32]{A: c.Slice(t+rows, t+2*rows), B: b, Ahead: ahead}
+			if t > 0 {
+				sum.Ahead = elements(&out, t-rows, t)
+			}
+			k.multiply(c.Slice(t, t+rows), sum, stage[float32]{activation: act, slope: slope, derivative: true, out: out.Slice(t, t+rows)})
+		}
+		return
+	}
+	p := productArguments{
+		cStride: float * c.Stride, aStride: float * c.Stride, b: &b.data[0], k: b.K,
+		outStride: float * out.Stride, rows: rows, cols: c.Cols,
+	}
+	p.setStage(act, slope, true)
+	p.a = &c.Data[(c.Rows-rows)*c.Stride]
+	for t := c.Rows - 2*rows; t >= 0; t -= rows {
+		p.c, p.out = &c.Data[t*c.Stride], &out.Data[t*out.Stride]
+		p.ahead = p.c
+		k.call(&p)
+		p.a = p.c
+	}
+}
+
+// elements is the memory of the rows from up to, not including, to that the matrix
+// has.
+func elements(m *Matrix[float32], from, to int) []float32 {
+	from, to = min(from, m.Rows), min(to, m.Rows)
+	return m.Data[min(from*m.Stride, len(m.Data)):min(to*m.Stride, len(m.Data))]
+}
