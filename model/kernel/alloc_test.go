@@ -30,6 +30,7 @@ func TestNoAllocations(t *testing.T) {
 			"Transpose":               func() { s.Transpose(square, square) },
 			"ReflectLeftAll":          func() { s.ReflectLeftAll(square, us) },
 			"ReflectLeftAllBackward":  func() { s.ReflectLeftAllBackward(square, square, us, dus) },
+			"NormalizeAll":            func() { s.NormalizeAll(us) },
 			"TransposedAdd":           func() { s.TransposedAdd(square, a, b) },
 			"ColumnSumsAdd":           func() { s.ColumnSumsAdd(x, b) },
 			"ColumnProductSumsAdd":    func() { s.ColumnProductSumsAdd(x, b, c) },

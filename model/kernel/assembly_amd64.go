@@ -26,8 +26,6 @@ type assembly struct {
 	columnSums        func(dst, a *float32, stride, rows, cols int)
 	columnProductSums func(dst, a *float32, aStride int, b *float32, bStride, rows, cols int)
 	scaleColumnsAdd   func(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows, cols int)
-	reflect           func(q *float32, stride int, u *float32, rows, cols int)
-	reflectBackward   func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int)
 
 	lstmForward      func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows, cols int)
 	lstmBackward     func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows, cols int)
@@ -62,8 +60,6 @@ var assemblies = [...]*assembly{
 		columnSums:        columnSumsAVX2,
 		columnProductSums: columnProductSumsAVX2,
 		scaleColumnsAdd:   scaleColumnsAddAVX2,
-		reflect:           reflectAVX2,
-		reflectBackward:   reflectBackwardAVX2,
 		lstmForward:       lstmForwardAVX2,
 		lstmBackward:      lstmBackwardAVX2,
 		gruGates:          gruGatesAVX2,
@@ -94,8 +90,6 @@ var assemblies = [...]*assembly{
 		columnSums:        columnSumsAVX512,
 		columnProductSums: columnProductSumsAVX512,
 		scaleColumnsAdd:   scaleColumnsAddAVX512,
-		reflect:           reflectAVX512,
-		reflectBackward:   reflectBackwardAVX512,
 		lstmForward:       lstmForwardAVX512,
 		lstmBackward:      lstmBackwardAVX512,
 		gruGates:          gruGatesAVX512,

@@ -125,18 +125,25 @@ func columnProductSumsAVX2(dst *float32, a *float32, aStride int, b *float32, bS
 //go:noescape
 func scaleColumnsAddAVX2(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows int, cols int)
 
-// reflectAVX2 is q[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns, stride in bytes; s = 2/Σ u², or 0 if that is no number.
+// reflectAllAVX2 is for each u of us, on the last len(u) rows of q, stride in bytes:
+//
+//	q[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns; s = 2/Σ u², or 0 if that is no number
 //
 //go:noescape
-func reflectAVX2(q *float32, stride int, u *float32, rows int, cols int)
+func reflectAllAVX2(q *float32, qStride int, us *[]float32, count int, rows int, cols int)
 
-// reflectBackwardAVX2 is the way back through reflect, of which q is the result, strides in bytes; s as there:
+// reflectAllBackwardAVX2 is the way back through reflectAll, of which q is the result, strides in bytes; s as there:
 //
 //	α = −s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]
 //	q[i] += u[i]·α; du[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β
 //
 //go:noescape
-func reflectBackwardAVX2(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
+func reflectAllBackwardAVX2(q *float32, qStride int, grad *float32, gradStride int, us *[]float32, dus *[]float32, count int, rows int, cols int)
+
+// normalizeAllAVX2 is u[i] = u[i]/√(Σ u²) for each u of us, unless that is 0 or no finite number.
+//
+//go:noescape
+func normalizeAllAVX2(us *[]float32, count int)
 
 // softmaxAVX2 is the softmax of rows, strides in bytes:
 //

@@ -344,54 +344,30 @@ skip15:
 	JL           store18
 	VBROADCASTSS 144(AX), Y13
 	JNE          derivative19
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
-	VBLENDVPS    Y14, Y0, Y12, Y0
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y1, Y14
-	VMULPS       Y13, Y1, Y12
-	VBLENDVPS    Y14, Y1, Y12, Y1
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y2, Y14
+	VMAXPS       Y0, Y12, Y0
+	VMULPS       Y13, Y1, Y14
+	VMAXPS       Y1, Y14, Y1
 	VMULPS       Y13, Y2, Y12
-	VBLENDVPS    Y14, Y2, Y12, Y2
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y3, Y14
-	VMULPS       Y13, Y3, Y12
-	VBLENDVPS    Y14, Y3, Y12, Y3
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y4, Y14
+	VMAXPS       Y2, Y12, Y2
+	VMULPS       Y13, Y3, Y14
+	VMAXPS       Y3, Y14, Y3
 	VMULPS       Y13, Y4, Y12
-	VBLENDVPS    Y14, Y4, Y12, Y4
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y5, Y14
-	VMULPS       Y13, Y5, Y12
-	VBLENDVPS    Y14, Y5, Y12, Y5
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y6, Y14
+	VMAXPS       Y4, Y12, Y4
+	VMULPS       Y13, Y5, Y14
+	VMAXPS       Y5, Y14, Y5
 	VMULPS       Y13, Y6, Y12
-	VBLENDVPS    Y14, Y6, Y12, Y6
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y7, Y14
-	VMULPS       Y13, Y7, Y12
-	VBLENDVPS    Y14, Y7, Y12, Y7
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y8, Y14
+	VMAXPS       Y6, Y12, Y6
+	VMULPS       Y13, Y7, Y14
+	VMAXPS       Y7, Y14, Y7
 	VMULPS       Y13, Y8, Y12
-	VBLENDVPS    Y14, Y8, Y12, Y8
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y9, Y14
-	VMULPS       Y13, Y9, Y12
-	VBLENDVPS    Y14, Y9, Y12, Y9
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y10, Y14
+	VMAXPS       Y8, Y12, Y8
+	VMULPS       Y13, Y9, Y14
+	VMAXPS       Y9, Y14, Y9
 	VMULPS       Y13, Y10, Y12
-	VBLENDVPS    Y14, Y10, Y12, Y10
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y11, Y14
-	VMULPS       Y13, Y11, Y12
-	VBLENDVPS    Y14, Y11, Y12, Y11
+	VMAXPS       Y10, Y12, Y10
+	VMULPS       Y13, Y11, Y14
+	VMAXPS       Y11, Y14, Y11
 	JMP          store18
 
 derivative19:
@@ -628,54 +604,30 @@ skip21:
 	JL           store24
 	VBROADCASTSS 144(AX), Y13
 	JNE          derivative25
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
-	VBLENDVPS    Y14, Y0, Y12, Y0
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y1, Y14
-	VMULPS       Y13, Y1, Y12
-	VBLENDVPS    Y14, Y1, Y12, Y1
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y2, Y14
+	VMAXPS       Y0, Y12, Y0
+	VMULPS       Y13, Y1, Y14
+	VMAXPS       Y1, Y14, Y1
 	VMULPS       Y13, Y2, Y12
-	VBLENDVPS    Y14, Y2, Y12, Y2
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y3, Y14
-	VMULPS       Y13, Y3, Y12
-	VBLENDVPS    Y14, Y3, Y12, Y3
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y4, Y14
+	VMAXPS       Y2, Y12, Y2
+	VMULPS       Y13, Y3, Y14
+	VMAXPS       Y3, Y14, Y3
 	VMULPS       Y13, Y4, Y12
-	VBLENDVPS    Y14, Y4, Y12, Y4
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y5, Y14
-	VMULPS       Y13, Y5, Y12
-	VBLENDVPS    Y14, Y5, Y12, Y5
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y6, Y14
+	VMAXPS       Y4, Y12, Y4
+	VMULPS       Y13, Y5, Y14
+	VMAXPS       Y5, Y14, Y5
 	VMULPS       Y13, Y6, Y12
-	VBLENDVPS    Y14, Y6, Y12, Y6
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y7, Y14
-	VMULPS       Y13, Y7, Y12
-	VBLENDVPS    Y14, Y7, Y12, Y7
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y8, Y14
+	VMAXPS       Y6, Y12, Y6
+	VMULPS       Y13, Y7, Y14
+	VMAXPS       Y7, Y14, Y7
 	VMULPS       Y13, Y8, Y12
-	VBLENDVPS    Y14, Y8, Y12, Y8
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y9, Y14
-	VMULPS       Y13, Y9, Y12
-	VBLENDVPS    Y14, Y9, Y12, Y9
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y10, Y14
+	VMAXPS       Y8, Y12, Y8
+	VMULPS       Y13, Y9, Y14
+	VMAXPS       Y9, Y14, Y9
 	VMULPS       Y13, Y10, Y12
-	VBLENDVPS    Y14, Y10, Y12, Y10
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y11, Y14
-	VMULPS       Y13, Y11, Y12
-	VBLENDVPS    Y14, Y11, Y12, Y11
+	VMAXPS       Y10, Y12, Y10
+	VMULPS       Y13, Y11, Y14
+	VMAXPS       Y11, Y14, Y11
 	JMP          store24
 
 derivative25:
@@ -1087,38 +1039,22 @@ skip41:
 	JL           store44
 	VBROADCASTSS 144(AX), Y13
 	JNE          derivative45
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
-	VBLENDVPS    Y14, Y0, Y12, Y0
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y1, Y14
-	VMULPS       Y13, Y1, Y12
-	VBLENDVPS    Y14, Y1, Y12, Y1
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y2, Y14
+	VMAXPS       Y0, Y12, Y0
+	VMULPS       Y13, Y1, Y14
+	VMAXPS       Y1, Y14, Y1
 	VMULPS       Y13, Y2, Y12
-	VBLENDVPS    Y14, Y2, Y12, Y2
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y3, Y14
-	VMULPS       Y13, Y3, Y12
-	VBLENDVPS    Y14, Y3, Y12, Y3
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y4, Y14
+	VMAXPS       Y2, Y12, Y2
+	VMULPS       Y13, Y3, Y14
+	VMAXPS       Y3, Y14, Y3
 	VMULPS       Y13, Y4, Y12
-	VBLENDVPS    Y14, Y4, Y12, Y4
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y5, Y14
-	VMULPS       Y13, Y5, Y12
-	VBLENDVPS    Y14, Y5, Y12, Y5
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y6, Y14
+	VMAXPS       Y4, Y12, Y4
+	VMULPS       Y13, Y5, Y14
+	VMAXPS       Y5, Y14, Y5
 	VMULPS       Y13, Y6, Y12
-	VBLENDVPS    Y14, Y6, Y12, Y6
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y7, Y14
-	VMULPS       Y13, Y7, Y12
-	VBLENDVPS    Y14, Y7, Y12, Y7
+	VMAXPS       Y6, Y12, Y6
+	VMULPS       Y13, Y7, Y14
+	VMAXPS       Y7, Y14, Y7
 	JMP          store44
 
 derivative45:
@@ -1291,38 +1227,22 @@ skip47:
 	JL           store50
 	VBROADCASTSS 144(AX), Y13
 	JNE          derivative51
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
-	VBLENDVPS    Y14, Y0, Y12, Y0
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y1, Y14
-	VMULPS       Y13, Y1, Y12
-	VBLENDVPS    Y14, Y1, Y12, Y1
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y2, Y14
+	VMAXPS       Y0, Y12, Y0
+	VMULPS       Y13, Y1, Y14
+	VMAXPS       Y1, Y14, Y1
 	VMULPS       Y13, Y2, Y12
-	VBLENDVPS    Y14, Y2, Y12, Y2
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y3, Y14
-	VMULPS       Y13, Y3, Y12
-	VBLENDVPS    Y14, Y3, Y12, Y3
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y4, Y14
+	VMAXPS       Y2, Y12, Y2
+	VMULPS       Y13, Y3, Y14
+	VMAXPS       Y3, Y14, Y3
 	VMULPS       Y13, Y4, Y12
-	VBLENDVPS    Y14, Y4, Y12, Y4
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y5, Y14
-	VMULPS       Y13, Y5, Y12
-	VBLENDVPS    Y14, Y5, Y12, Y5
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y6, Y14
+	VMAXPS       Y4, Y12, Y4
+	VMULPS       Y13, Y5, Y14
+	VMAXPS       Y5, Y14, Y5
 	VMULPS       Y13, Y6, Y12
-	VBLENDVPS    Y14, Y6, Y12, Y6
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y7, Y14
-	VMULPS       Y13, Y7, Y12
-	VBLENDVPS    Y14, Y7, Y12, Y7
+	VMAXPS       Y6, Y12, Y6
+	VMULPS       Y13, Y7, Y14
+	VMAXPS       Y7, Y14, Y7
 	JMP          store50
 
 derivative51:
@@ -1616,22 +1536,14 @@ skip67:
 	JL           store70
 	VBROADCASTSS 144(AX), Y13
 	JNE          derivative71
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
-	VBLENDVPS    Y14, Y0, Y12, Y0
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y1, Y14
-	VMULPS       Y13, Y1, Y12
-	VBLENDVPS    Y14, Y1, Y12, Y1
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y2, Y14
+	VMAXPS       Y0, Y12, Y0
+	VMULPS       Y13, Y1, Y14
+	VMAXPS       Y1, Y14, Y1
 	VMULPS       Y13, Y2, Y12
-	VBLENDVPS    Y14, Y2, Y12, Y2
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y3, Y14
-	VMULPS       Y13, Y3, Y12
-	VBLENDVPS    Y14, Y3, Y12, Y3
+	VMAXPS       Y2, Y12, Y2
+	VMULPS       Y13, Y3, Y14
+	VMAXPS       Y3, Y14, Y3
 	JMP          store70
 
 derivative71:
@@ -1740,22 +1652,14 @@ skip73:
 	JL           store76
 	VBROADCASTSS 144(AX), Y13
 	JNE          derivative77
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
-	VBLENDVPS    Y14, Y0, Y12, Y0
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y1, Y14
-	VMULPS       Y13, Y1, Y12
-	VBLENDVPS    Y14, Y1, Y12, Y1
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y2, Y14
+	VMAXPS       Y0, Y12, Y0
+	VMULPS       Y13, Y1, Y14
+	VMAXPS       Y1, Y14, Y1
 	VMULPS       Y13, Y2, Y12
-	VBLENDVPS    Y14, Y2, Y12, Y2
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y3, Y14
-	VMULPS       Y13, Y3, Y12
-	VBLENDVPS    Y14, Y3, Y12, Y3
+	VMAXPS       Y2, Y12, Y2
+	VMULPS       Y13, Y3, Y14
+	VMAXPS       Y3, Y14, Y3
 	JMP          store76
 
 derivative77:
@@ -1969,14 +1873,10 @@ skip93:
 	JL           store96
 	VBROADCASTSS 144(AX), Y13
 	JNE          derivative97
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
-	VBLENDVPS    Y14, Y0, Y12, Y0
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y1, Y14
-	VMULPS       Y13, Y1, Y12
-	VBLENDVPS    Y14, Y1, Y12, Y1
+	VMAXPS       Y0, Y12, Y0
+	VMULPS       Y13, Y1, Y14
+	VMAXPS       Y1, Y14, Y1
 	JMP          store96
 
 derivative97:
@@ -2053,14 +1953,10 @@ skip99:
 	JL           store102
 	VBROADCASTSS 144(AX), Y13
 	JNE          derivative103
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y0, Y14
 	VMULPS       Y13, Y0, Y12
-	VBLENDVPS    Y14, Y0, Y12, Y0
-	VXORPS       Y12, Y12, Y12
-	VCMPPS       $0x1e, Y12, Y1, Y14
-	VMULPS       Y13, Y1, Y12
-	VBLENDVPS    Y14, Y1, Y12, Y1
+	VMAXPS       Y0, Y12, Y0
+	VMULPS       Y13, Y1, Y14
+	VMAXPS       Y1, Y14, Y1
 	JMP          store102
 
 derivative103:
@@ -2376,30 +2272,18 @@ skip119:
 	JL           store122
 	VBROADCASTSS 144(AX), Y7
 	JNE          derivative123
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
-	VBLENDVPS    Y8, Y0, Y6, Y0
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y1, Y8
+	VMAXPS       Y0, Y6, Y0
 	VMULPS       Y7, Y1, Y6
-	VBLENDVPS    Y8, Y1, Y6, Y1
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y2, Y8
+	VMAXPS       Y1, Y6, Y1
 	VMULPS       Y7, Y2, Y6
-	VBLENDVPS    Y8, Y2, Y6, Y2
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y3, Y8
+	VMAXPS       Y2, Y6, Y2
 	VMULPS       Y7, Y3, Y6
-	VBLENDVPS    Y8, Y3, Y6, Y3
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y4, Y8
+	VMAXPS       Y3, Y6, Y3
 	VMULPS       Y7, Y4, Y6
-	VBLENDVPS    Y8, Y4, Y6, Y4
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y5, Y8
+	VMAXPS       Y4, Y6, Y4
 	VMULPS       Y7, Y5, Y6
-	VBLENDVPS    Y8, Y5, Y6, Y5
+	VMAXPS       Y5, Y6, Y5
 	JMP          store122
 
 derivative123:
@@ -2557,30 +2441,18 @@ skip125:
 	JL           store128
 	VBROADCASTSS 144(AX), Y7
 	JNE          derivative129
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
-	VBLENDVPS    Y8, Y0, Y6, Y0
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y1, Y8
+	VMAXPS       Y0, Y6, Y0
 	VMULPS       Y7, Y1, Y6
-	VBLENDVPS    Y8, Y1, Y6, Y1
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y2, Y8
+	VMAXPS       Y1, Y6, Y1
 	VMULPS       Y7, Y2, Y6
-	VBLENDVPS    Y8, Y2, Y6, Y2
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y3, Y8
+	VMAXPS       Y2, Y6, Y2
 	VMULPS       Y7, Y3, Y6
-	VBLENDVPS    Y8, Y3, Y6, Y3
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y4, Y8
+	VMAXPS       Y3, Y6, Y3
 	VMULPS       Y7, Y4, Y6
-	VBLENDVPS    Y8, Y4, Y6, Y4
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y5, Y8
+	VMAXPS       Y4, Y6, Y4
 	VMULPS       Y7, Y5, Y6
-	VBLENDVPS    Y8, Y5, Y6, Y5
+	VMAXPS       Y5, Y6, Y5
 	JMP          store128
 
 derivative129:
@@ -2889,22 +2761,14 @@ skip145:
 	JL           store148
 	VBROADCASTSS 144(AX), Y7
 	JNE          derivative149
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
-	VBLENDVPS    Y8, Y0, Y6, Y0
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y1, Y8
+	VMAXPS       Y0, Y6, Y0
 	VMULPS       Y7, Y1, Y6
-	VBLENDVPS    Y8, Y1, Y6, Y1
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y2, Y8
+	VMAXPS       Y1, Y6, Y1
 	VMULPS       Y7, Y2, Y6
-	VBLENDVPS    Y8, Y2, Y6, Y2
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y3, Y8
+	VMAXPS       Y2, Y6, Y2
 	VMULPS       Y7, Y3, Y6
-	VBLENDVPS    Y8, Y3, Y6, Y3
+	VMAXPS       Y3, Y6, Y3
 	JMP          store148
 
 derivative149:
@@ -3024,22 +2888,14 @@ skip151:
 	JL           store154
 	VBROADCASTSS 144(AX), Y7
 	JNE          derivative155
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
-	VBLENDVPS    Y8, Y0, Y6, Y0
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y1, Y8
+	VMAXPS       Y0, Y6, Y0
 	VMULPS       Y7, Y1, Y6
-	VBLENDVPS    Y8, Y1, Y6, Y1
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y2, Y8
+	VMAXPS       Y1, Y6, Y1
 	VMULPS       Y7, Y2, Y6
-	VBLENDVPS    Y8, Y2, Y6, Y2
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y3, Y8
+	VMAXPS       Y2, Y6, Y2
 	VMULPS       Y7, Y3, Y6
-	VBLENDVPS    Y8, Y3, Y6, Y3
+	VMAXPS       Y3, Y6, Y3
 	JMP          store154
 
 derivative155:
@@ -3270,14 +3126,10 @@ skip171:
 	JL           store174
 	VBROADCASTSS 144(AX), Y7
 	JNE          derivative175
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
-	VBLENDVPS    Y8, Y0, Y6, Y0
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y1, Y8
+	VMAXPS       Y0, Y6, Y0
 	VMULPS       Y7, Y1, Y6
-	VBLENDVPS    Y8, Y1, Y6, Y1
+	VMAXPS       Y1, Y6, Y1
 	JMP          store174
 
 derivative175:
@@ -3359,14 +3211,10 @@ skip177:
 	JL           store180
 	VBROADCASTSS 144(AX), Y7
 	JNE          derivative181
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
-	VBLENDVPS    Y8, Y0, Y6, Y0
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y1, Y8
+	VMAXPS       Y0, Y6, Y0
 	VMULPS       Y7, Y1, Y6
-	VBLENDVPS    Y8, Y1, Y6, Y1
+	VMAXPS       Y1, Y6, Y1
 	JMP          store180
 
 derivative181:
@@ -3546,10 +3394,8 @@ skip197:
 	JL           store200
 	VBROADCASTSS 144(AX), Y7
 	JNE          derivative201
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
-	VBLENDVPS    Y8, Y0, Y6, Y0
+	VMAXPS       Y0, Y6, Y0
 	JMP          store200
 
 derivative201:
@@ -3612,10 +3458,8 @@ skip203:
 	JL           store206
 	VBROADCASTSS 144(AX), Y7
 	JNE          derivative207
-	VXORPS       Y6, Y6, Y6
-	VCMPPS       $0x1e, Y6, Y0, Y8
 	VMULPS       Y7, Y0, Y6
-	VBLENDVPS    Y8, Y0, Y6, Y0
+	VMAXPS       Y0, Y6, Y0
 	JMP          store206
 
 derivative207:
@@ -7796,41 +7640,62 @@ done404:
 	VZEROUPPER
 	RET
 
-// func reflectAVX2(q *float32, stride int, u *float32, rows int, cols int)
+// func reflectAllAVX2(q *float32, qStride int, us *[]float32, count int, rows int, cols int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·reflectAVX2(SB), NOSPLIT, $8-40
+TEXT ·reflectAllAVX2(SB), NOSPLIT, $40-48
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     q+0(FP), AX
-	MOVQ     stride+8(FP), CX
-	MOVQ     u+16(FP), DX
-	MOVQ     cols+32(FP), BX
-	MOVQ     rows+24(FP), SI
-	VXORPS   Y0, Y0, Y0
-	XORQ     DI, DI
-	SUBQ     $0x08, SI
-	JL       next418
+	MOVQ     count+24(FP), AX
+	MOVQ     AX, 24(SP)
+	DECQ     AX
+	IMUL3Q   $0x18, AX, AX
+	MOVQ     us+16(FP), AX
+	MOVQ     AX, 32(SP)
 
-vectors417:
-	VMOVUPS     (DX)(DI*4), Y1
+reflector417:
+	CMPQ   24(SP), $0x00
+	JLE    done419
+	MOVQ   32(SP), AX
+	MOVQ   (AX), CX
+	MOVQ   CX, 8(SP)
+	MOVQ   8(AX), CX
+	MOVQ   CX, 16(SP)
+	CMPQ   16(SP), $0x00
+	JE     next418
+	MOVQ   q+0(FP), AX
+	MOVQ   rows+32(FP), CX
+	SUBQ   16(SP), CX
+	IMULQ  qStride+8(FP), CX
+	ADDQ   CX, AX
+	MOVQ   qStride+8(FP), CX
+	MOVQ   cols+40(FP), DX
+	MOVQ   8(SP), BX
+	MOVQ   16(SP), SI
+	VXORPS Y0, Y0, Y0
+	XORQ   DI, DI
+	SUBQ   $0x08, SI
+	JL     next421
+
+vectors420:
+	VMOVUPS     (BX)(DI*4), Y1
 	VFMADD231PS Y1, Y1, Y0
 	ADDQ        $0x08, DI
 	SUBQ        $0x08, SI
-	JGE         vectors417
+	JGE         vectors420
 
-next418:
+next421:
 	ADDQ        $0x08, SI
-	JE          done419
+	JE          done422
 	LEAQ        masks<>+32(SB), R8
 	NEGQ        SI
 	VMOVUPS     (R8)(SI*4), Y1
-	VMASKMOVPS  (DX)(DI*4), Y1, Y1
+	VMASKMOVPS  (BX)(DI*4), Y1, Y1
 	VFMADD231PS Y1, Y1, Y0
 
-done419:
+done422:
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -7844,9 +7709,9 @@ done419:
 	VDIVPS       Y0, Y2, Y0
 	VANDPS       Y1, Y0, Y0
 
-two420:
-	CMPQ   BX, $0x10
-	JL     one421
+two423:
+	CMPQ   DX, $0x10
+	JL     one424
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -7856,12 +7721,12 @@ two420:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	MOVQ   AX, DI
-	MOVQ   DX, SI
-	MOVQ   rows+24(FP), R8
+	MOVQ   BX, SI
+	MOVQ   16(SP), R8
 	SUBQ   $0x04, R8
-	JL     rest425
+	JL     rest428
 
-loop424:
+loop427:
 	VBROADCASTSS (SI), Y9
 	VMOVUPS      (DI), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -7891,13 +7756,13 @@ loop424:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x04, R8
-	JGE          loop424
+	JGE          loop427
 
-rest425:
+rest428:
 	ADDQ $0x04, R8
-	JE   done427
+	JE   done430
 
-tail426:
+tail429:
 	VBROADCASTSS (SI), Y9
 	VMOVUPS      (DI), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -7906,9 +7771,9 @@ tail426:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail426
+	JNE          tail429
 
-done427:
+done430:
 	VADDPS Y5, Y1, Y1
 	VADDPS Y6, Y2, Y2
 	VADDPS Y7, Y3, Y3
@@ -7918,12 +7783,12 @@ done427:
 	VMULPS Y0, Y1, Y1
 	VMULPS Y0, Y2, Y2
 	MOVQ   AX, DI
-	MOVQ   DX, SI
-	MOVQ   rows+24(FP), R8
+	MOVQ   BX, SI
+	MOVQ   16(SP), R8
 	SUBQ   $0x02, R8
-	JL     rest429
+	JL     rest432
 
-loop428:
+loop431:
 	VBROADCASTSS (SI), Y3
 	VMOVUPS      (DI), Y4
 	VFNMADD231PS Y1, Y3, Y4
@@ -7943,13 +7808,13 @@ loop428:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R8
-	JGE          loop428
+	JGE          loop431
 
-rest429:
+rest432:
 	ADDQ $0x02, R8
-	JE   done431
+	JE   done434
 
-tail430:
+tail433:
 	VBROADCASTSS (SI), Y3
 	VMOVUPS      (DI), Y4
 	VFNMADD231PS Y1, Y3, Y4
@@ -7960,27 +7825,27 @@ tail430:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail430
+	JNE          tail433
 
-done431:
+done434:
 	ADDQ $0x00000040, AX
-	SUBQ $0x10, BX
-	JMP  two420
+	SUBQ $0x10, DX
+	JMP  two423
 
-one421:
-	CMPQ   BX, $0x08
-	JL     rest422
+one424:
+	CMPQ   DX, $0x08
+	JL     rest425
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	MOVQ   AX, DI
-	MOVQ   DX, SI
-	MOVQ   rows+24(FP), R8
+	MOVQ   BX, SI
+	MOVQ   16(SP), R8
 	SUBQ   $0x04, R8
-	JL     rest433
+	JL     rest436
 
-loop432:
+loop435:
 	VBROADCASTSS (SI), Y5
 	VMOVUPS      (DI), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -8002,33 +7867,33 @@ loop432:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x04, R8
-	JGE          loop432
+	JGE          loop435
 
-rest433:
+rest436:
 	ADDQ $0x04, R8
-	JE   done435
+	JE   done438
 
-tail434:
+tail437:
 	VBROADCASTSS (SI), Y5
 	VMOVUPS      (DI), Y6
 	VFMADD231PS  Y6, Y5, Y1
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail434
+	JNE          tail437
 
-done435:
+done438:
 	VADDPS Y3, Y1, Y1
 	VADDPS Y4, Y2, Y2
 	VADDPS Y2, Y1, Y1
 	VMULPS Y0, Y1, Y1
 	MOVQ   AX, DI
-	MOVQ   DX, SI
-	MOVQ   rows+24(FP), R8
+	MOVQ   BX, SI
+	MOVQ   16(SP), R8
 	SUBQ   $0x02, R8
-	JL     rest437
+	JL     rest440
 
-loop436:
+loop439:
 	VBROADCASTSS (SI), Y2
 	VMOVUPS      (DI), Y3
 	VFNMADD231PS Y1, Y2, Y3
@@ -8042,13 +7907,13 @@ loop436:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R8
-	JGE          loop436
+	JGE          loop439
 
-rest437:
+rest440:
 	ADDQ $0x02, R8
-	JE   done439
+	JE   done442
 
-tail438:
+tail441:
 	VBROADCASTSS (SI), Y2
 	VMOVUPS      (DI), Y3
 	VFNMADD231PS Y1, Y2, Y3
@@ -8056,76 +7921,76 @@ tail438:
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail438
+	JNE          tail441
 
-done439:
+done442:
 	ADDQ $0x00000020, AX
-	SUBQ $0x08, BX
+	SUBQ $0x08, DX
 
-rest422:
-	TESTQ   BX, BX
-	JE      done423
+rest425:
+	TESTQ   DX, DX
+	JE      done426
 	LEAQ    masks<>+32(SB), SI
-	NEGQ    BX
-	VMOVUPS (SI)(BX*4), Y1
+	NEGQ    DX
+	VMOVUPS (SI)(DX*4), Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	MOVQ    AX, SI
-	MOVQ    DX, BX
-	MOVQ    rows+24(FP), DI
+	MOVQ    BX, DX
+	MOVQ    16(SP), DI
 	SUBQ    $0x04, DI
-	JL      rest441
+	JL      rest444
 
-loop440:
-	VBROADCASTSS (BX), Y6
+loop443:
+	VBROADCASTSS (DX), Y6
 	VMASKMOVPS   (SI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
 	ADDQ         CX, SI
-	ADDQ         $0x04, BX
-	VBROADCASTSS (BX), Y6
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Y6
 	VMASKMOVPS   (SI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y3
 	ADDQ         CX, SI
-	ADDQ         $0x04, BX
-	VBROADCASTSS (BX), Y6
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Y6
 	VMASKMOVPS   (SI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y4
 	ADDQ         CX, SI
-	ADDQ         $0x04, BX
-	VBROADCASTSS (BX), Y6
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Y6
 	VMASKMOVPS   (SI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y5
 	ADDQ         CX, SI
-	ADDQ         $0x04, BX
+	ADDQ         $0x04, DX
 	SUBQ         $0x04, DI
-	JGE          loop440
+	JGE          loop443
 
-rest441:
+rest444:
 	ADDQ $0x04, DI
-	JE   done443
+	JE   done446
 
-tail442:
-	VBROADCASTSS (BX), Y6
+tail445:
+	VBROADCASTSS (DX), Y6
 	VMASKMOVPS   (SI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
 	ADDQ         CX, SI
-	ADDQ         $0x04, BX
+	ADDQ         $0x04, DX
 	DECQ         DI
-	JNE          tail442
+	JNE          tail445
 
-done443:
+done446:
 	VADDPS Y4, Y2, Y2
 	VADDPS Y5, Y3, Y3
 	VADDPS Y3, Y2, Y2
 	VMULPS Y0, Y2, Y2
-	MOVQ   DX, DX
-	MOVQ   rows+24(FP), BX
+	MOVQ   BX, DX
+	MOVQ   16(SP), BX
 	SUBQ   $0x02, BX
-	JL     rest445
+	JL     rest448
 
-loop444:
+loop447:
 	VBROADCASTSS (DX), Y0
 	VMASKMOVPS   (AX), Y1, Y3
 	VFNMADD231PS Y2, Y0, Y3
@@ -8139,13 +8004,13 @@ loop444:
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
 	SUBQ         $0x02, BX
-	JGE          loop444
+	JGE          loop447
 
-rest445:
+rest448:
 	ADDQ $0x02, BX
-	JE   done447
+	JE   done450
 
-tail446:
+tail449:
 	VBROADCASTSS (DX), Y0
 	VMASKMOVPS   (AX), Y1, Y3
 	VFNMADD231PS Y2, Y0, Y3
@@ -8153,10 +8018,16 @@ tail446:
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNE          tail446
+	JNE          tail449
 
-done447:
-done423:
+done450:
+done426:
+next418:
+	ADDQ $+24, 32(SP)
+	DECQ 24(SP)
+	JMP  reflector417
+
+done419:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8167,43 +8038,75 @@ GLOBL float00800000<>(SB), RODATA|NOPTR, $4
 DATA float40000000<>+0(SB)/4, $0x40000000
 GLOBL float40000000<>(SB), RODATA|NOPTR, $4
 
-// func reflectBackwardAVX2(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
+// func reflectAllBackwardAVX2(q *float32, qStride int, grad *float32, gradStride int, us *[]float32, dus *[]float32, count int, rows int, cols int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·reflectBackwardAVX2(SB), NOSPLIT, $8-64
+TEXT ·reflectAllBackwardAVX2(SB), NOSPLIT, $56-72
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     q+0(FP), AX
-	MOVQ     qStride+8(FP), CX
-	MOVQ     grad+16(FP), DX
-	MOVQ     gradStride+24(FP), BX
-	MOVQ     cols+56(FP), SI
-	MOVQ     u+32(FP), DI
-	MOVQ     rows+48(FP), R8
-	VXORPS   Y0, Y0, Y0
-	XORQ     R9, R9
-	SUBQ     $0x08, R8
-	JL       next449
+	MOVQ     count+48(FP), AX
+	MOVQ     AX, 32(SP)
+	DECQ     AX
+	IMUL3Q   $0x18, AX, AX
+	MOVQ     us+32(FP), CX
+	ADDQ     AX, CX
+	MOVQ     CX, 40(SP)
+	MOVQ     dus+40(FP), CX
+	ADDQ     AX, CX
+	MOVQ     CX, 48(SP)
 
-vectors448:
+reflector451:
+	CMPQ   32(SP), $0x00
+	JLE    done453
+	MOVQ   40(SP), AX
+	MOVQ   (AX), CX
+	MOVQ   CX, 8(SP)
+	MOVQ   8(AX), CX
+	MOVQ   CX, 16(SP)
+	MOVQ   48(SP), AX
+	MOVQ   (AX), AX
+	MOVQ   AX, 24(SP)
+	CMPQ   16(SP), $0x00
+	JE     next452
+	MOVQ   q+0(FP), AX
+	MOVQ   rows+56(FP), CX
+	SUBQ   16(SP), CX
+	IMULQ  qStride+8(FP), CX
+	ADDQ   CX, AX
+	MOVQ   qStride+8(FP), CX
+	MOVQ   grad+16(FP), DX
+	MOVQ   rows+56(FP), BX
+	SUBQ   16(SP), BX
+	IMULQ  gradStride+24(FP), BX
+	ADDQ   BX, DX
+	MOVQ   gradStride+24(FP), BX
+	MOVQ   cols+64(FP), SI
+	MOVQ   8(SP), DI
+	MOVQ   16(SP), R8
+	VXORPS Y0, Y0, Y0
+	XORQ   R9, R9
+	SUBQ   $0x08, R8
+	JL     next455
+
+vectors454:
 	VMOVUPS     (DI)(R9*4), Y1
 	VFMADD231PS Y1, Y1, Y0
 	ADDQ        $0x08, R9
 	SUBQ        $0x08, R8
-	JGE         vectors448
+	JGE         vectors454
 
-next449:
+next455:
 	ADDQ        $0x08, R8
-	JE          done450
+	JE          done456
 	LEAQ        masks<>+32(SB), R10
 	NEGQ        R8
 	VMOVUPS     (R10)(R8*4), Y1
 	VMASKMOVPS  (DI)(R9*4), Y1, Y1
 	VFMADD231PS Y1, Y1, Y0
 
-done450:
+done456:
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -8217,9 +8120,9 @@ done450:
 	VDIVPS       Y0, Y2, Y0
 	VANDPS       Y1, Y0, Y0
 
-two451:
+two457:
 	CMPQ   SI, $0x10
-	JL     one452
+	JL     one458
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8228,14 +8131,14 @@ two451:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   u+32(FP), DI
+	MOVQ   8(SP), DI
 	MOVQ   AX, R8
 	MOVQ   DX, R9
-	MOVQ   rows+48(FP), R10
+	MOVQ   16(SP), R10
 	SUBQ   $0x02, R10
-	JL     rest456
+	JL     rest462
 
-loop455:
+loop461:
 	VBROADCASTSS (DI), Y9
 	VMOVUPS      (R8), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -8261,13 +8164,13 @@ loop455:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop455
+	JGE          loop461
 
-rest456:
+rest462:
 	ADDQ $0x02, R10
-	JE   done458
+	JE   done464
 
-tail457:
+tail463:
 	VBROADCASTSS (DI), Y9
 	VMOVUPS      (R8), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -8281,9 +8184,9 @@ tail457:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail457
+	JNE          tail463
 
-done458:
+done464:
 	VADDPS       Y3, Y1, Y1
 	VADDPS       Y4, Y2, Y2
 	VMULPS       Y0, Y1, Y1
@@ -8304,15 +8207,15 @@ done458:
 	VPERMILPS    $0xb1, X4, X3
 	VADDPS       X3, X4, X4
 	VBROADCASTSS X4, Y3
-	MOVQ         u+32(FP), DI
+	MOVQ         8(SP), DI
 	MOVQ         AX, R8
 	MOVQ         DX, R9
-	MOVQ         du+40(FP), R10
-	MOVQ         rows+48(FP), R11
+	MOVQ         24(SP), R10
+	MOVQ         16(SP), R11
 	SUBQ         $0x04, R11
-	JL           rest460
+	JL           rest466
 
-four459:
+four465:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y7
 	VMULPS       Y1, Y7, Y8
@@ -8410,13 +8313,13 @@ four459:
 	VMOVUPS      X7, (R10)
 	ADDQ         $0x10, R10
 	SUBQ         $0x04, R11
-	JGE          four459
+	JGE          four465
 
-rest460:
+rest466:
 	ADDQ $0x04, R11
-	JE   done462
+	JE   done468
 
-one461:
+one467:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y7
 	VMULPS       Y1, Y7, Y8
@@ -8449,29 +8352,29 @@ one461:
 	VMOVSS       X7, (R10)
 	ADDQ         $0x04, R10
 	DECQ         R11
-	JNE          one461
+	JNE          one467
 
-done462:
+done468:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, DX
 	SUBQ $0x10, SI
-	JMP  two451
+	JMP  two457
 
-one452:
+one458:
 	CMPQ   SI, $0x08
-	JL     rest453
+	JL     rest459
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	MOVQ   u+32(FP), DI
+	MOVQ   8(SP), DI
 	MOVQ   AX, R8
 	MOVQ   DX, R9
-	MOVQ   rows+48(FP), R10
+	MOVQ   16(SP), R10
 	SUBQ   $0x02, R10
-	JL     rest464
+	JL     rest470
 
-loop463:
+loop469:
 	VBROADCASTSS (DI), Y5
 	VMOVUPS      (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -8489,13 +8392,13 @@ loop463:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop463
+	JGE          loop469
 
-rest464:
+rest470:
 	ADDQ $0x02, R10
-	JE   done466
+	JE   done472
 
-tail465:
+tail471:
 	VBROADCASTSS (DI), Y5
 	VMOVUPS      (R8), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -8505,9 +8408,9 @@ tail465:
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail465
+	JNE          tail471
 
-done466:
+done472:
 	VADDPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VADDPS       Y4, Y3, Y3
@@ -8522,15 +8425,15 @@ done466:
 	VPERMILPS    $0xb1, X4, X2
 	VADDPS       X2, X4, X4
 	VBROADCASTSS X4, Y2
-	MOVQ         u+32(FP), DI
+	MOVQ         8(SP), DI
 	MOVQ         AX, R8
 	MOVQ         DX, R9
-	MOVQ         du+40(FP), R10
-	MOVQ         rows+48(FP), R11
+	MOVQ         24(SP), R10
+	MOVQ         16(SP), R11
 	SUBQ         $0x04, R11
-	JL           rest468
+	JL           rest474
 
-four467:
+four473:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y5
 	VMULPS       Y1, Y5, Y6
@@ -8596,13 +8499,13 @@ four467:
 	VMOVUPS      X5, (R10)
 	ADDQ         $0x10, R10
 	SUBQ         $0x04, R11
-	JGE          four467
+	JGE          four473
 
-rest468:
+rest474:
 	ADDQ $0x04, R11
-	JE   done470
+	JE   done476
 
-one469:
+one475:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (R9), Y5
 	VMULPS       Y1, Y5, Y6
@@ -8627,16 +8530,16 @@ one469:
 	VMOVSS       X5, (R10)
 	ADDQ         $0x04, R10
 	DECQ         R11
-	JNE          one469
+	JNE          one475
 
-done470:
+done476:
 	ADDQ $0x00000020, AX
 	ADDQ $0x00000020, DX
 	SUBQ $0x08, SI
 
-rest453:
+rest459:
 	TESTQ   SI, SI
-	JE      done454
+	JE      done460
 	LEAQ    masks<>+32(SB), DI
 	NEGQ    SI
 	VMOVUPS (DI)(SI*4), Y1
@@ -8644,14 +8547,14 @@ rest453:
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    u+32(FP), SI
+	MOVQ    8(SP), SI
 	MOVQ    AX, DI
 	MOVQ    DX, R8
-	MOVQ    rows+48(FP), R9
+	MOVQ    16(SP), R9
 	SUBQ    $0x02, R9
-	JL      rest472
+	JL      rest478
 
-loop471:
+loop477:
 	VBROADCASTSS (SI), Y6
 	VMASKMOVPS   (DI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -8669,13 +8572,13 @@ loop471:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R9
-	JGE          loop471
+	JGE          loop477
 
-rest472:
+rest478:
 	ADDQ $0x02, R9
-	JE   done474
+	JE   done480
 
-tail473:
+tail479:
 	VBROADCASTSS (SI), Y6
 	VMASKMOVPS   (DI), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -8685,9 +8588,9 @@ tail473:
 	ADDQ         BX, R8
 	ADDQ         $0x04, SI
 	DECQ         R9
-	JNE          tail473
+	JNE          tail479
 
-done474:
+done480:
 	VADDPS       Y3, Y2, Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y5, Y4, Y4
@@ -8702,14 +8605,14 @@ done474:
 	VPERMILPS    $0xb1, X3, X0
 	VADDPS       X0, X3, X3
 	VBROADCASTSS X3, Y0
-	MOVQ         u+32(FP), SI
+	MOVQ         8(SP), SI
 	MOVQ         DX, DX
-	MOVQ         du+40(FP), DI
-	MOVQ         rows+48(FP), R8
+	MOVQ         24(SP), DI
+	MOVQ         16(SP), R8
 	SUBQ         $0x04, R8
-	JL           rest476
+	JL           rest482
 
-four475:
+four481:
 	VBROADCASTSS (SI), Y3
 	VMASKMOVPS   (DX), Y1, Y5
 	VMULPS       Y2, Y5, Y6
@@ -8775,13 +8678,13 @@ four475:
 	VMOVUPS      X5, (DI)
 	ADDQ         $0x10, DI
 	SUBQ         $0x04, R8
-	JGE          four475
+	JGE          four481
 
-rest476:
+rest482:
 	ADDQ $0x04, R8
-	JE   done478
+	JE   done484
 
-one477:
+one483:
 	VBROADCASTSS (SI), Y3
 	VMASKMOVPS   (DX), Y1, Y5
 	VMULPS       Y2, Y5, Y6
@@ -8806,13 +8709,169 @@ one477:
 	VMOVSS       X5, (DI)
 	ADDQ         $0x04, DI
 	DECQ         R8
-	JNE          one477
+	JNE          one483
 
-done478:
-done454:
+done484:
+done460:
+next452:
+	ADDQ $-24, 40(SP)
+	ADDQ $-24, 48(SP)
+	DECQ 32(SP)
+	JMP  reflector451
+
+done453:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
+
+// func normalizeAllAVX2(us *[]float32, count int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·normalizeAllAVX2(SB), NOSPLIT, $40-16
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     count+8(FP), AX
+	MOVQ     AX, 24(SP)
+	DECQ     AX
+	IMUL3Q   $0x18, AX, AX
+	MOVQ     us+0(FP), AX
+	MOVQ     AX, 32(SP)
+
+reflector485:
+	CMPQ   24(SP), $0x00
+	JLE    done487
+	MOVQ   32(SP), AX
+	MOVQ   (AX), CX
+	MOVQ   CX, 8(SP)
+	MOVQ   8(AX), CX
+	MOVQ   CX, 16(SP)
+	CMPQ   16(SP), $0x00
+	JE     next486
+	MOVQ   8(SP), AX
+	MOVQ   8(SP), CX
+	MOVQ   16(SP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   DX, BX
+	SHRQ   $0x02, BX
+	ANDQ   $0x03, DX
+	SUBQ   $0x04, BX
+	JL     rest489
+
+loop488:
+	VMOVUPS     (AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     (CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y0
+	VMOVUPS     16(AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     16(CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y1
+	VMOVUPS     32(AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     32(CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y2
+	VMOVUPS     48(AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     48(CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y3
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	SUBQ        $0x04, BX
+	JGE         loop488
+
+rest489:
+	ADDQ $0x04, BX
+	JE   done491
+
+tail490:
+	VMOVUPS     (AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     (CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y0
+	ADDQ        $0x00000010, AX
+	ADDQ        $0x00000010, CX
+	DECQ        BX
+	JNE         tail490
+
+done491:
+	TESTQ       DX, DX
+	JE          done492
+	LEAQ        masks<>+32(SB), BX
+	NEGQ        DX
+	VMOVUPS     (BX)(DX*4), X4
+	VMASKMOVPS  (AX), X4, X5
+	VCVTPS2PD   X5, Y5
+	VMASKMOVPS  (CX), X4, X4
+	VCVTPS2PD   X4, Y4
+	VFMADD231PD Y5, Y4, Y0
+
+done492:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X1
+	VPERMILPD    $0x01, X1, X0
+	VADDSD       X0, X1, X1
+	VMOVQ        X1, AX
+	TESTQ        AX, AX
+	JE           skip493
+	SHRQ         $0x34, AX
+	CMPQ         AX, $0x000007ff
+	JGE          skip493
+	VMOVSD       double3ff0000000000000<>+0(SB), X0
+	VSQRTSD      X1, X1, X1
+	VDIVSD       X1, X0, X0
+	VCVTSD2SS    X0, X0, X0
+	VBROADCASTSS X0, Y0
+	MOVQ         8(SP), AX
+	MOVQ         16(SP), CX
+	XORQ         DX, DX
+	SUBQ         $0x08, CX
+	JL           next495
+
+vectors494:
+	VMOVUPS (AX)(DX*4), Y1
+	VMULPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, CX
+	JGE     vectors494
+
+next495:
+	ADDQ       $0x08, CX
+	JE         done496
+	LEAQ       masks<>+32(SB), BX
+	NEGQ       CX
+	VMOVUPS    (BX)(CX*4), Y1
+	VMASKMOVPS (AX)(DX*4), Y1, Y2
+	VMULPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(DX*4)
+
+done496:
+skip493:
+next486:
+	ADDQ $+24, 32(SP)
+	DECQ 24(SP)
+	JMP  reflector485
+
+done487:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA double3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
+GLOBL double3ff0000000000000<>(SB), RODATA|NOPTR, $8
 
 // func softmaxAVX2(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
 // Requires: AVX, AVX2, FMA3
@@ -8829,23 +8888,23 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $8-72
 	MOVQ     largest+56(FP), SI
 	MOVQ     sums+64(FP), DI
 
-rows479:
+rows497:
 	VBROADCASTSS floatff800000<>+0(SB), Y0
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next481
+	JL           next499
 
-vectors480:
+vectors498:
 	VMOVUPS (CX)(R8*4), Y1
 	VMAXPS  Y1, Y0, Y0
 	ADDQ    $0x08, R8
 	SUBQ    $0x08, R9
-	JGE     vectors480
+	JGE     vectors498
 
-next481:
+next499:
 	ADDQ         $0x08, R9
-	JE           done482
+	JE           done500
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y1
@@ -8854,7 +8913,7 @@ next481:
 	VBLENDVPS    Y1, Y3, Y2, Y2
 	VMAXPS       Y2, Y0, Y0
 
-done482:
+done500:
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -8865,13 +8924,13 @@ done482:
 	VBROADCASTSS X1, Y0
 	VXORPS       Y1, Y1, Y1
 	CMPQ         d+0(FP), $0x00
-	JE           skip483
+	JE           skip501
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next486
+	JL           next504
 
-vectors485:
+vectors503:
 	VMOVUPS      (CX)(R8*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -8913,11 +8972,11 @@ vectors485:
 	VMOVUPS      Y2, (AX)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors485
+	JGE          vectors503
 
-next486:
+next504:
 	ADDQ         $0x08, R9
-	JE           done487
+	JE           done505
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y2
@@ -8963,7 +9022,7 @@ next486:
 	VADDPS       Y0, Y1, Y1
 	VMASKMOVPS   Y0, Y2, (AX)(R8*4)
 
-done487:
+done505:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -8977,19 +9036,19 @@ done487:
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next489
+	JL           next507
 
-vectors488:
+vectors506:
 	VMOVUPS (AX)(R8*4), Y1
 	VMULPS  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(R8*4)
 	ADDQ    $0x08, R8
 	SUBQ    $0x08, R9
-	JGE     vectors488
+	JGE     vectors506
 
-next489:
+next507:
 	ADDQ       $0x08, R9
-	JE         done490
+	JE         done508
 	LEAQ       masks<>+32(SB), R10
 	NEGQ       R9
 	VMOVUPS    (R10)(R9*4), Y1
@@ -8997,16 +9056,16 @@ next489:
 	VMULPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y1, (AX)(R8*4)
 
-done490:
-	JMP summed484
+done508:
+	JMP summed502
 
-skip483:
+skip501:
 	XORQ R8, R8
 	MOVQ BX, R9
 	SUBQ $0x08, R9
-	JL   next492
+	JL   next510
 
-vectors491:
+vectors509:
 	VMOVUPS      (CX)(R8*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -9047,11 +9106,11 @@ vectors491:
 	VADDPS       Y2, Y1, Y1
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors491
+	JGE          vectors509
 
-next492:
+next510:
 	ADDQ         $0x08, R9
-	JE           done493
+	JE           done511
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y2
@@ -9096,7 +9155,7 @@ next492:
 	VMULPS       Y0, Y2, Y0
 	VADDPS       Y0, Y1, Y1
 
-done493:
+done511:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -9105,13 +9164,13 @@ done493:
 	VADDPS       X1, X0, X0
 	VMOVSS       X0, (DI)
 
-summed484:
+summed502:
 	ADDQ     $0x04, SI
 	ADDQ     $0x04, DI
 	ADDQ     dStride+8(FP), AX
 	ADDQ     logitsStride+24(FP), CX
 	DECQ     DX
-	JNE      rows479
+	JNE      rows497
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9138,13 +9197,13 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $8-96
 	MOVQ     tanhC+48(FP), R10
 	MOVQ     h+64(FP), R11
 
-rows494:
+rows512:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x08, R13
-	JL   next496
+	JL   next514
 
-vectors495:
+vectors513:
 	VMOVUPS      (DX)(R12*4), Y0
 	VMOVUPS      (BX)(R12*4), Y1
 	VMOVUPS      (DI)(R12*4), Y2
@@ -9320,11 +9379,11 @@ vectors495:
 	VMOVUPS      Y0, (R11)(R12*4)
 	ADDQ         $0x08, R12
 	SUBQ         $0x08, R13
-	JGE          vectors495
+	JGE          vectors513
 
-next496:
+next514:
 	ADDQ         $0x08, R13
-	JE           done497
+	JE           done515
 	LEAQ         masks<>+32(SB), R14
 	NEGQ         R13
 	VMOVUPS      (R14)(R13*4), Y0
@@ -9502,7 +9561,7 @@ next496:
 	VMULPS       Y1, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (R11)(R12*4)
 
-done497:
+done515:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -9512,7 +9571,7 @@ done497:
 	ADDQ     tanhCStride+56(FP), R10
 	ADDQ     hStride+72(FP), R11
 	DECQ     CX
-	JNE      rows494
+	JNE      rows512
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9536,13 +9595,13 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $8-96
 	MOVQ     dh+48(FP), R10
 	MOVQ     dc+64(FP), R11
 
-rows498:
+rows516:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x08, R13
-	JL   next500
+	JL   next518
 
-vectors499:
+vectors517:
 	VMOVUPS      (R10)(R12*4), Y0
 	VMOVUPS      (R9)(R12*4), Y1
 	VMOVUPS      (DI)(R12*4), Y2
@@ -9579,11 +9638,11 @@ vectors499:
 	VMOVUPS      Y1, (R11)(R12*4)
 	ADDQ         $0x08, R12
 	SUBQ         $0x08, R13
-	JGE          vectors499
+	JGE          vectors517
 
-next500:
+next518:
 	ADDQ         $0x08, R13
-	JE           done501
+	JE           done519
 	LEAQ         masks<>+32(SB), R14
 	NEGQ         R13
 	VMOVUPS      (R14)(R13*4), Y0
@@ -9622,7 +9681,7 @@ next500:
 	VMASKMOVPS   Y1, Y0, (BX)(R12*4)
 	VMASKMOVPS   Y2, Y0, (R11)(R12*4)
 
-done501:
+done519:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -9632,7 +9691,7 @@ done501:
 	ADDQ     dhStride+56(FP), R10
 	ADDQ     dcStride+72(FP), R11
 	DECQ     CX
-	JNE      rows498
+	JNE      rows516
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9652,13 +9711,13 @@ TEXT ·gruGatesAVX2(SB), NOSPLIT, $8-64
 	MOVQ     hPrev+16(FP), SI
 	MOVQ     rh+32(FP), DI
 
-rows502:
+rows520:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next504
+	JL   next522
 
-vectors503:
+vectors521:
 	VMOVUPS      (DX)(R8*4), Y0
 	VMOVUPS      (BX)(R8*4), Y1
 	VXORPS       Y2, Y2, Y2
@@ -9734,11 +9793,11 @@ vectors503:
 	VMOVUPS      Y0, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors503
+	JGE          vectors521
 
-next504:
+next522:
 	ADDQ         $0x08, R9
-	JE           done505
+	JE           done523
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -9816,13 +9875,13 @@ next504:
 	VMULPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
 
-done505:
+done523:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     rhStride+40(FP), DI
 	DECQ     CX
-	JNE      rows502
+	JNE      rows520
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9842,13 +9901,13 @@ TEXT ·gruBlendAVX2(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     h+48(FP), DI
 
-rows506:
+rows524:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next508
+	JL   next526
 
-vectors507:
+vectors525:
 	VMOVUPS      (BX)(R8*4), Y0
 	VBROADCASTSS float41100000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
@@ -9891,11 +9950,11 @@ vectors507:
 	VMOVUPS      Y1, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors507
+	JGE          vectors525
 
-next508:
+next526:
 	ADDQ         $0x08, R9
-	JE           done509
+	JE           done527
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -9940,13 +9999,13 @@ next508:
 	VFMADD231PS  Y3, Y1, Y2
 	VMASKMOVPS   Y2, Y0, (DI)(R8*4)
 
-done509:
+done527:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     hStride+56(FP), DI
 	DECQ     CX
-	JNE      rows506
+	JNE      rows524
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9966,13 +10025,13 @@ TEXT ·gruBlendBackwardAVX2(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     dh+48(FP), DI
 
-rows510:
+rows528:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next512
+	JL   next530
 
-vectors511:
+vectors529:
 	VMOVUPS      (DI)(R8*4), Y0
 	VMOVUPS      (DX)(R8*4), Y1
 	VMOVUPS      (BX)(R8*4), Y2
@@ -9992,11 +10051,11 @@ vectors511:
 	VMOVUPS      Y0, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors511
+	JGE          vectors529
 
-next512:
+next530:
 	ADDQ         $0x08, R9
-	JE           done513
+	JE           done531
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -10018,13 +10077,13 @@ next512:
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
 
-done513:
+done531:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     dhStride+56(FP), DI
 	DECQ     CX
-	JNE      rows510
+	JNE      rows528
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -10045,13 +10104,13 @@ TEXT ·gruGatesBackwardAVX2(SB), NOSPLIT, $8-80
 	MOVQ     drh+32(FP), DI
 	MOVQ     dh+48(FP), R8
 
-rows514:
+rows532:
 	XORQ R9, R9
 	MOVQ AX, R10
 	SUBQ $0x08, R10
-	JL   next516
+	JL   next534
 
-vectors515:
+vectors533:
 	VMOVUPS      (DI)(R9*4), Y0
 	VMOVUPS      (BX)(R9*4), Y1
 	VMOVUPS      (SI)(R9*4), Y2
@@ -10067,11 +10126,11 @@ vectors515:
 	VMOVUPS      Y0, (BX)(R9*4)
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
-	JGE          vectors515
+	JGE          vectors533
 
-next516:
+next534:
 	ADDQ         $0x08, R10
-	JE           done517
+	JE           done535
 	LEAQ         masks<>+32(SB), R11
 	NEGQ         R10
 	VMOVUPS      (R11)(R10*4), Y0
@@ -10089,14 +10148,14 @@ next516:
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (BX)(R9*4)
 
-done517:
+done535:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     drhStride+40(FP), DI
 	ADDQ     dhStride+56(FP), R8
 	DECQ     CX
-	JNE      rows514
+	JNE      rows532
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

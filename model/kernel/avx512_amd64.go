@@ -125,18 +125,25 @@ func columnProductSumsAVX512(dst *float32, a *float32, aStride int, b *float32, 
 //go:noescape
 func scaleColumnsAddAVX512(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows int, cols int)
 
-// reflectAVX512 is q[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns, stride in bytes; s = 2/Σ u², or 0 if that is no number.
+// reflectAllAVX512 is for each u of us, on the last len(u) rows of q, stride in bytes:
+//
+//	q[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns; s = 2/Σ u², or 0 if that is no number
 //
 //go:noescape
-func reflectAVX512(q *float32, stride int, u *float32, rows int, cols int)
+func reflectAllAVX512(q *float32, qStride int, us *[]float32, count int, rows int, cols int)
 
-// reflectBackwardAVX512 is the way back through reflect, of which q is the result, strides in bytes; s as there:
+// reflectAllBackwardAVX512 is the way back through reflectAll, of which q is the result, strides in bytes; s as there:
 //
 //	α = −s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]
 //	q[i] += u[i]·α; du[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β
 //
 //go:noescape
-func reflectBackwardAVX512(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
+func reflectAllBackwardAVX512(q *float32, qStride int, grad *float32, gradStride int, us *[]float32, dus *[]float32, count int, rows int, cols int)
+
+// normalizeAllAVX512 is u[i] = u[i]/√(Σ u²) for each u of us, unless that is 0 or no finite number.
+//
+//go:noescape
+func normalizeAllAVX512(us *[]float32, count int)
 
 // softmaxAVX512 is the softmax of rows, strides in bytes:
 //

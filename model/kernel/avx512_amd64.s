@@ -503,78 +503,54 @@ skip13:
 	JL           store16
 	VBROADCASTSS 144(AX), Z27
 	JNE          derivative17
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z0, K2
-	VMULPS       Z27, Z0, K2, Z0
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z1, K2
-	VMULPS       Z27, Z1, K2, Z1
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z2, K2
-	VMULPS       Z27, Z2, K2, Z2
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z3, K2
-	VMULPS       Z27, Z3, K2, Z3
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z4, K2
-	VMULPS       Z27, Z4, K2, Z4
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z5, K2
-	VMULPS       Z27, Z5, K2, Z5
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z6, K2
-	VMULPS       Z27, Z6, K2, Z6
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z7, K2
-	VMULPS       Z27, Z7, K2, Z7
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z8, K2
-	VMULPS       Z27, Z8, K2, Z8
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z9, K2
-	VMULPS       Z27, Z9, K2, Z9
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z10, K2
-	VMULPS       Z27, Z10, K2, Z10
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z11, K2
-	VMULPS       Z27, Z11, K2, Z11
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z12, K2
-	VMULPS       Z27, Z12, K2, Z12
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z13, K2
-	VMULPS       Z27, Z13, K2, Z13
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z14, K2
-	VMULPS       Z27, Z14, K2, Z14
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z15, K2
-	VMULPS       Z27, Z15, K2, Z15
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z16, K2
-	VMULPS       Z27, Z16, K2, Z16
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z17, K2
-	VMULPS       Z27, Z17, K2, Z17
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z18, K2
-	VMULPS       Z27, Z18, K2, Z18
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z19, K2
-	VMULPS       Z27, Z19, K2, Z19
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z20, K2
-	VMULPS       Z27, Z20, K2, Z20
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z21, K2
-	VMULPS       Z27, Z21, K2, Z21
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z22, K2
-	VMULPS       Z27, Z22, K2, Z22
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z23, K2
-	VMULPS       Z27, Z23, K2, Z23
+	VMULPS       Z27, Z0, Z26
+	VMAXPS       Z0, Z26, Z0
+	VMULPS       Z27, Z1, Z28
+	VMAXPS       Z1, Z28, Z1
+	VMULPS       Z27, Z2, Z26
+	VMAXPS       Z2, Z26, Z2
+	VMULPS       Z27, Z3, Z28
+	VMAXPS       Z3, Z28, Z3
+	VMULPS       Z27, Z4, Z26
+	VMAXPS       Z4, Z26, Z4
+	VMULPS       Z27, Z5, Z28
+	VMAXPS       Z5, Z28, Z5
+	VMULPS       Z27, Z6, Z26
+	VMAXPS       Z6, Z26, Z6
+	VMULPS       Z27, Z7, Z28
+	VMAXPS       Z7, Z28, Z7
+	VMULPS       Z27, Z8, Z26
+	VMAXPS       Z8, Z26, Z8
+	VMULPS       Z27, Z9, Z28
+	VMAXPS       Z9, Z28, Z9
+	VMULPS       Z27, Z10, Z26
+	VMAXPS       Z10, Z26, Z10
+	VMULPS       Z27, Z11, Z28
+	VMAXPS       Z11, Z28, Z11
+	VMULPS       Z27, Z12, Z26
+	VMAXPS       Z12, Z26, Z12
+	VMULPS       Z27, Z13, Z28
+	VMAXPS       Z13, Z28, Z13
+	VMULPS       Z27, Z14, Z26
+	VMAXPS       Z14, Z26, Z14
+	VMULPS       Z27, Z15, Z28
+	VMAXPS       Z15, Z28, Z15
+	VMULPS       Z27, Z16, Z26
+	VMAXPS       Z16, Z26, Z16
+	VMULPS       Z27, Z17, Z28
+	VMAXPS       Z17, Z28, Z17
+	VMULPS       Z27, Z18, Z26
+	VMAXPS       Z18, Z26, Z18
+	VMULPS       Z27, Z19, Z28
+	VMAXPS       Z19, Z28, Z19
+	VMULPS       Z27, Z20, Z26
+	VMAXPS       Z20, Z26, Z20
+	VMULPS       Z27, Z21, Z28
+	VMAXPS       Z21, Z28, Z21
+	VMULPS       Z27, Z22, Z26
+	VMAXPS       Z22, Z26, Z22
+	VMULPS       Z27, Z23, Z28
+	VMAXPS       Z23, Z28, Z23
 	JMP          store16
 
 derivative17:
@@ -1170,54 +1146,38 @@ skip31:
 	JL           store34
 	VBROADCASTSS 144(AX), Z27
 	JNE          derivative35
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z0, K2
-	VMULPS       Z27, Z0, K2, Z0
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z1, K2
-	VMULPS       Z27, Z1, K2, Z1
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z2, K2
-	VMULPS       Z27, Z2, K2, Z2
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z3, K2
-	VMULPS       Z27, Z3, K2, Z3
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z4, K2
-	VMULPS       Z27, Z4, K2, Z4
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z5, K2
-	VMULPS       Z27, Z5, K2, Z5
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z6, K2
-	VMULPS       Z27, Z6, K2, Z6
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z7, K2
-	VMULPS       Z27, Z7, K2, Z7
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z8, K2
-	VMULPS       Z27, Z8, K2, Z8
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z9, K2
-	VMULPS       Z27, Z9, K2, Z9
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z10, K2
-	VMULPS       Z27, Z10, K2, Z10
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z11, K2
-	VMULPS       Z27, Z11, K2, Z11
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z12, K2
-	VMULPS       Z27, Z12, K2, Z12
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z13, K2
-	VMULPS       Z27, Z13, K2, Z13
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z14, K2
-	VMULPS       Z27, Z14, K2, Z14
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z15, K2
-	VMULPS       Z27, Z15, K2, Z15
+	VMULPS       Z27, Z0, Z26
+	VMAXPS       Z0, Z26, Z0
+	VMULPS       Z27, Z1, Z28
+	VMAXPS       Z1, Z28, Z1
+	VMULPS       Z27, Z2, Z26
+	VMAXPS       Z2, Z26, Z2
+	VMULPS       Z27, Z3, Z28
+	VMAXPS       Z3, Z28, Z3
+	VMULPS       Z27, Z4, Z26
+	VMAXPS       Z4, Z26, Z4
+	VMULPS       Z27, Z5, Z28
+	VMAXPS       Z5, Z28, Z5
+	VMULPS       Z27, Z6, Z26
+	VMAXPS       Z6, Z26, Z6
+	VMULPS       Z27, Z7, Z28
+	VMAXPS       Z7, Z28, Z7
+	VMULPS       Z27, Z8, Z26
+	VMAXPS       Z8, Z26, Z8
+	VMULPS       Z27, Z9, Z28
+	VMAXPS       Z9, Z28, Z9
+	VMULPS       Z27, Z10, Z26
+	VMAXPS       Z10, Z26, Z10
+	VMULPS       Z27, Z11, Z28
+	VMAXPS       Z11, Z28, Z11
+	VMULPS       Z27, Z12, Z26
+	VMAXPS       Z12, Z26, Z12
+	VMULPS       Z27, Z13, Z28
+	VMAXPS       Z13, Z28, Z13
+	VMULPS       Z27, Z14, Z26
+	VMAXPS       Z14, Z26, Z14
+	VMULPS       Z27, Z15, Z28
+	VMAXPS       Z15, Z28, Z15
 	JMP          store34
 
 derivative35:
@@ -1645,30 +1605,22 @@ skip49:
 	JL           store52
 	VBROADCASTSS 144(AX), Z27
 	JNE          derivative53
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z0, K2
-	VMULPS       Z27, Z0, K2, Z0
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z1, K2
-	VMULPS       Z27, Z1, K2, Z1
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z2, K2
-	VMULPS       Z27, Z2, K2, Z2
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z3, K2
-	VMULPS       Z27, Z3, K2, Z3
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z4, K2
-	VMULPS       Z27, Z4, K2, Z4
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z5, K2
-	VMULPS       Z27, Z5, K2, Z5
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z6, K2
-	VMULPS       Z27, Z6, K2, Z6
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z7, K2
-	VMULPS       Z27, Z7, K2, Z7
+	VMULPS       Z27, Z0, Z26
+	VMAXPS       Z0, Z26, Z0
+	VMULPS       Z27, Z1, Z28
+	VMAXPS       Z1, Z28, Z1
+	VMULPS       Z27, Z2, Z26
+	VMAXPS       Z2, Z26, Z2
+	VMULPS       Z27, Z3, Z28
+	VMAXPS       Z3, Z28, Z3
+	VMULPS       Z27, Z4, Z26
+	VMAXPS       Z4, Z26, Z4
+	VMULPS       Z27, Z5, Z28
+	VMAXPS       Z5, Z28, Z5
+	VMULPS       Z27, Z6, Z26
+	VMAXPS       Z6, Z26, Z6
+	VMULPS       Z27, Z7, Z28
+	VMAXPS       Z7, Z28, Z7
 	JMP          store52
 
 derivative53:
@@ -1948,18 +1900,14 @@ skip67:
 	JL           store70
 	VBROADCASTSS 144(AX), Z27
 	JNE          derivative71
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z0, K2
-	VMULPS       Z27, Z0, K2, Z0
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z1, K2
-	VMULPS       Z27, Z1, K2, Z1
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z2, K2
-	VMULPS       Z27, Z2, K2, Z2
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z3, K2
-	VMULPS       Z27, Z3, K2, Z3
+	VMULPS       Z27, Z0, Z26
+	VMAXPS       Z0, Z26, Z0
+	VMULPS       Z27, Z1, Z28
+	VMAXPS       Z1, Z28, Z1
+	VMULPS       Z27, Z2, Z26
+	VMAXPS       Z2, Z26, Z2
+	VMULPS       Z27, Z3, Z28
+	VMAXPS       Z3, Z28, Z3
 	JMP          store70
 
 derivative71:
@@ -2165,12 +2113,10 @@ skip85:
 	JL           store88
 	VBROADCASTSS 144(AX), Z27
 	JNE          derivative89
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z0, K2
-	VMULPS       Z27, Z0, K2, Z0
-	VPXORD       Z26, Z26, Z26
-	VCMPPS       $0x1a, Z26, Z1, K2
-	VMULPS       Z27, Z1, K2, Z1
+	VMULPS       Z27, Z0, Z26
+	VMAXPS       Z0, Z26, Z0
+	VMULPS       Z27, Z1, Z28
+	VMAXPS       Z1, Z28, Z1
 	JMP          store88
 
 derivative89:
@@ -2579,42 +2525,30 @@ skip103:
 	JL           store106
 	VBROADCASTSS 144(AX), Z14
 	JNE          derivative107
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z0, K2
-	VMULPS       Z14, Z0, K2, Z0
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z1, K2
-	VMULPS       Z14, Z1, K2, Z1
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z2, K2
-	VMULPS       Z14, Z2, K2, Z2
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z3, K2
-	VMULPS       Z14, Z3, K2, Z3
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z4, K2
-	VMULPS       Z14, Z4, K2, Z4
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z5, K2
-	VMULPS       Z14, Z5, K2, Z5
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z6, K2
-	VMULPS       Z14, Z6, K2, Z6
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z7, K2
-	VMULPS       Z14, Z7, K2, Z7
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z8, K2
-	VMULPS       Z14, Z8, K2, Z8
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z9, K2
-	VMULPS       Z14, Z9, K2, Z9
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z10, K2
-	VMULPS       Z14, Z10, K2, Z10
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z11, K2
-	VMULPS       Z14, Z11, K2, Z11
+	VMULPS       Z14, Z0, Z13
+	VMAXPS       Z0, Z13, Z0
+	VMULPS       Z14, Z1, Z13
+	VMAXPS       Z1, Z13, Z1
+	VMULPS       Z14, Z2, Z13
+	VMAXPS       Z2, Z13, Z2
+	VMULPS       Z14, Z3, Z13
+	VMAXPS       Z3, Z13, Z3
+	VMULPS       Z14, Z4, Z13
+	VMAXPS       Z4, Z13, Z4
+	VMULPS       Z14, Z5, Z13
+	VMAXPS       Z5, Z13, Z5
+	VMULPS       Z14, Z6, Z13
+	VMAXPS       Z6, Z13, Z6
+	VMULPS       Z14, Z7, Z13
+	VMAXPS       Z7, Z13, Z7
+	VMULPS       Z14, Z8, Z13
+	VMAXPS       Z8, Z13, Z8
+	VMULPS       Z14, Z9, Z13
+	VMAXPS       Z9, Z13, Z9
+	VMULPS       Z14, Z10, Z13
+	VMAXPS       Z10, Z13, Z10
+	VMULPS       Z14, Z11, Z13
+	VMAXPS       Z11, Z13, Z11
 	JMP          store106
 
 derivative107:
@@ -3022,30 +2956,22 @@ skip121:
 	JL           store124
 	VBROADCASTSS 144(AX), Z14
 	JNE          derivative125
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z0, K2
-	VMULPS       Z14, Z0, K2, Z0
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z1, K2
-	VMULPS       Z14, Z1, K2, Z1
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z2, K2
-	VMULPS       Z14, Z2, K2, Z2
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z3, K2
-	VMULPS       Z14, Z3, K2, Z3
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z4, K2
-	VMULPS       Z14, Z4, K2, Z4
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z5, K2
-	VMULPS       Z14, Z5, K2, Z5
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z6, K2
-	VMULPS       Z14, Z6, K2, Z6
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z7, K2
-	VMULPS       Z14, Z7, K2, Z7
+	VMULPS       Z14, Z0, Z13
+	VMAXPS       Z0, Z13, Z0
+	VMULPS       Z14, Z1, Z13
+	VMAXPS       Z1, Z13, Z1
+	VMULPS       Z14, Z2, Z13
+	VMAXPS       Z2, Z13, Z2
+	VMULPS       Z14, Z3, Z13
+	VMAXPS       Z3, Z13, Z3
+	VMULPS       Z14, Z4, Z13
+	VMAXPS       Z4, Z13, Z4
+	VMULPS       Z14, Z5, Z13
+	VMAXPS       Z5, Z13, Z5
+	VMULPS       Z14, Z6, Z13
+	VMAXPS       Z6, Z13, Z6
+	VMULPS       Z14, Z7, Z13
+	VMAXPS       Z7, Z13, Z7
 	JMP          store124
 
 derivative125:
@@ -3343,18 +3269,14 @@ skip139:
 	JL           store142
 	VBROADCASTSS 144(AX), Z14
 	JNE          derivative143
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z0, K2
-	VMULPS       Z14, Z0, K2, Z0
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z1, K2
-	VMULPS       Z14, Z1, K2, Z1
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z2, K2
-	VMULPS       Z14, Z2, K2, Z2
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z3, K2
-	VMULPS       Z14, Z3, K2, Z3
+	VMULPS       Z14, Z0, Z13
+	VMAXPS       Z0, Z13, Z0
+	VMULPS       Z14, Z1, Z13
+	VMAXPS       Z1, Z13, Z1
+	VMULPS       Z14, Z2, Z13
+	VMAXPS       Z2, Z13, Z2
+	VMULPS       Z14, Z3, Z13
+	VMAXPS       Z3, Z13, Z3
 	JMP          store142
 
 derivative143:
@@ -3566,12 +3488,10 @@ skip157:
 	JL           store160
 	VBROADCASTSS 144(AX), Z14
 	JNE          derivative161
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z0, K2
-	VMULPS       Z14, Z0, K2, Z0
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z1, K2
-	VMULPS       Z14, Z1, K2, Z1
+	VMULPS       Z14, Z0, Z13
+	VMAXPS       Z0, Z13, Z0
+	VMULPS       Z14, Z1, Z13
+	VMAXPS       Z1, Z13, Z1
 	JMP          store160
 
 derivative161:
@@ -3740,9 +3660,8 @@ skip175:
 	JL           store178
 	VBROADCASTSS 144(AX), Z14
 	JNE          derivative179
-	VPXORD       Z13, Z13, Z13
-	VCMPPS       $0x1a, Z13, Z0, K2
-	VMULPS       Z14, Z0, K2, Z0
+	VMULPS       Z14, Z0, Z13
+	VMAXPS       Z0, Z13, Z0
 	JMP          store178
 
 derivative179:
@@ -7285,58 +7204,79 @@ done332:
 	VZEROUPPER
 	RET
 
-// func reflectAVX512(q *float32, stride int, u *float32, rows int, cols int)
+// func reflectAllAVX512(q *float32, qStride int, us *[]float32, count int, rows int, cols int)
 // Requires: AVX, AVX512F, AVX512VL, BMI2
-TEXT ·reflectAVX512(SB), NOSPLIT, $8-40
+TEXT ·reflectAllAVX512(SB), NOSPLIT, $40-48
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     q+0(FP), AX
-	MOVQ     stride+8(FP), CX
-	MOVQ     u+16(FP), DX
-	MOVQ     cols+32(FP), BX
-	MOVQ     rows+24(FP), SI
-	VPXORD   Z0, Z0, Z0
-	XORQ     DI, DI
-	SUBQ     $0x10, SI
-	JL       next346
+	MOVQ     count+24(FP), AX
+	MOVQ     AX, 24(SP)
+	DECQ     AX
+	IMUL3Q   $0x18, AX, AX
+	MOVQ     us+16(FP), AX
+	MOVQ     AX, 32(SP)
 
-vectors345:
-	VMOVUPS     (DX)(DI*4), Z1
+reflector345:
+	CMPQ   24(SP), $0x00
+	JLE    done347
+	MOVQ   32(SP), AX
+	MOVQ   (AX), CX
+	MOVQ   CX, 8(SP)
+	MOVQ   8(AX), CX
+	MOVQ   CX, 16(SP)
+	CMPQ   16(SP), $0x00
+	JE     next346
+	MOVQ   q+0(FP), AX
+	MOVQ   rows+32(FP), CX
+	SUBQ   16(SP), CX
+	IMULQ  qStride+8(FP), CX
+	ADDQ   CX, AX
+	MOVQ   qStride+8(FP), CX
+	MOVQ   cols+40(FP), DX
+	MOVQ   8(SP), BX
+	MOVQ   16(SP), SI
+	VPXORD Z0, Z0, Z0
+	XORQ   DI, DI
+	SUBQ   $0x10, SI
+	JL     next349
+
+vectors348:
+	VMOVUPS     (BX)(DI*4), Z1
 	VFMADD231PS Z1, Z1, Z0
 	ADDQ        $0x10, DI
 	SUBQ        $0x10, SI
-	JGE         vectors345
+	JGE         vectors348
 
-next346:
+next349:
 	ADDQ        $0x10, SI
-	JE          done347
+	JE          done350
 	MOVQ        $-1, R8
 	BZHIQ       SI, R8, R8
 	KMOVW       R8, K1
-	VMOVUPS.Z   (DX)(DI*4), K1, Z1
+	VMOVUPS.Z   (BX)(DI*4), K1, Z1
 	VFMADD231PS Z1, Z1, Z0
 
-done347:
+done350:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPS        X0, X1, X0
-	VPERMILPS     $0x4e, X0, X1
-	VADDPS        X1, X0, X0
-	VPERMILPS     $0xb1, X0, X1
-	VADDPS        X1, X0, X0
-	VBROADCASTSS  X0, Z0
-	VBROADCASTSS  float00800000<>+0(SB), Z1
-	VCMPPS        $0x05, Z1, Z0, K1
-	VBROADCASTSS  float40000000<>+0(SB), Z1
-	VDIVPS.Z      Z0, Z1, K1, Z0
+	VEXTRACTF32X4 $0x01, Y1, X18
+	VADDPS        X18, X1, X18
+	VPERMILPS     $0x4e, X18, X1
+	VADDPS        X1, X18, X18
+	VPERMILPS     $0xb1, X18, X1
+	VADDPS        X1, X18, X18
+	VBROADCASTSS  X18, Z1
+	VBROADCASTSS  float00800000<>+0(SB), Z18
+	VCMPPS        $0x05, Z18, Z1, K1
+	VBROADCASTSS  float40000000<>+0(SB), Z18
+	VDIVPS.Z      Z1, Z18, K1, Z1
 
-two348:
-	CMPQ   BX, $0x20
-	JL     one349
+two351:
+	CMPQ   DX, $0x20
+	JL     one352
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -7346,307 +7286,313 @@ two348:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	MOVQ   AX, DI
-	MOVQ   DX, SI
-	MOVQ   rows+24(FP), R8
+	MOVQ   BX, SI
+	MOVQ   16(SP), R8
 	SUBQ   $0x04, R8
-	JL     rest353
+	JL     rest356
 
-loop352:
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z18
-	VFMADD231PS  Z18, Z1, Z2
-	VMOVUPS      64(DI), Z18
-	VFMADD231PS  Z18, Z1, Z3
+loop355:
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFMADD231PS  Z19, Z18, Z2
+	VMOVUPS      64(DI), Z19
+	VFMADD231PS  Z19, Z18, Z3
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z18
-	VFMADD231PS  Z18, Z1, Z4
-	VMOVUPS      64(DI), Z18
-	VFMADD231PS  Z18, Z1, Z5
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFMADD231PS  Z19, Z18, Z4
+	VMOVUPS      64(DI), Z19
+	VFMADD231PS  Z19, Z18, Z5
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z18
-	VFMADD231PS  Z18, Z1, Z6
-	VMOVUPS      64(DI), Z18
-	VFMADD231PS  Z18, Z1, Z7
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFMADD231PS  Z19, Z18, Z6
+	VMOVUPS      64(DI), Z19
+	VFMADD231PS  Z19, Z18, Z7
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z18
-	VFMADD231PS  Z18, Z1, Z8
-	VMOVUPS      64(DI), Z18
-	VFMADD231PS  Z18, Z1, Z9
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFMADD231PS  Z19, Z18, Z8
+	VMOVUPS      64(DI), Z19
+	VFMADD231PS  Z19, Z18, Z9
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x04, R8
-	JGE          loop352
+	JGE          loop355
 
-rest353:
+rest356:
 	ADDQ $0x04, R8
-	JE   done355
+	JE   done358
 
-tail354:
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z18
-	VFMADD231PS  Z18, Z1, Z2
-	VMOVUPS      64(DI), Z18
-	VFMADD231PS  Z18, Z1, Z3
+tail357:
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFMADD231PS  Z19, Z18, Z2
+	VMOVUPS      64(DI), Z19
+	VFMADD231PS  Z19, Z18, Z3
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail354
+	JNE          tail357
 
-done355:
+done358:
 	VADDPS Z6, Z2, Z2
 	VADDPS Z7, Z3, Z3
 	VADDPS Z8, Z4, Z4
 	VADDPS Z9, Z5, Z5
 	VADDPS Z4, Z2, Z2
 	VADDPS Z5, Z3, Z3
-	VMULPS Z0, Z2, Z2
-	VMULPS Z0, Z3, Z3
+	VMULPS Z1, Z2, Z2
+	VMULPS Z1, Z3, Z3
 	MOVQ   AX, DI
-	MOVQ   DX, SI
-	MOVQ   rows+24(FP), R8
+	MOVQ   BX, SI
+	MOVQ   16(SP), R8
 	SUBQ   $0x02, R8
-	JL     rest357
+	JL     rest360
 
-loop356:
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z18
-	VFNMADD231PS Z2, Z1, Z18
-	VMOVUPS      Z18, (DI)
-	VMOVUPS      64(DI), Z18
-	VFNMADD231PS Z3, Z1, Z18
-	VMOVUPS      Z18, 64(DI)
+loop359:
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFNMADD231PS Z2, Z18, Z19
+	VMOVUPS      Z19, (DI)
+	VMOVUPS      64(DI), Z19
+	VFNMADD231PS Z3, Z18, Z19
+	VMOVUPS      Z19, 64(DI)
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z18
-	VFNMADD231PS Z2, Z1, Z18
-	VMOVUPS      Z18, (DI)
-	VMOVUPS      64(DI), Z18
-	VFNMADD231PS Z3, Z1, Z18
-	VMOVUPS      Z18, 64(DI)
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFNMADD231PS Z2, Z18, Z19
+	VMOVUPS      Z19, (DI)
+	VMOVUPS      64(DI), Z19
+	VFNMADD231PS Z3, Z18, Z19
+	VMOVUPS      Z19, 64(DI)
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R8
-	JGE          loop356
+	JGE          loop359
 
-rest357:
+rest360:
 	ADDQ $0x02, R8
-	JE   done359
+	JE   done362
 
-tail358:
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z18
-	VFNMADD231PS Z2, Z1, Z18
-	VMOVUPS      Z18, (DI)
-	VMOVUPS      64(DI), Z18
-	VFNMADD231PS Z3, Z1, Z18
-	VMOVUPS      Z18, 64(DI)
+tail361:
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFNMADD231PS Z2, Z18, Z19
+	VMOVUPS      Z19, (DI)
+	VMOVUPS      64(DI), Z19
+	VFNMADD231PS Z3, Z18, Z19
+	VMOVUPS      Z19, 64(DI)
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail358
+	JNE          tail361
 
-done359:
+done362:
 	ADDQ $0x00000080, AX
-	SUBQ $0x20, BX
-	JMP  two348
+	SUBQ $0x20, DX
+	JMP  two351
 
-one349:
-	CMPQ   BX, $0x10
-	JL     rest350
+one352:
+	CMPQ   DX, $0x10
+	JL     rest353
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 	MOVQ   AX, DI
-	MOVQ   DX, SI
-	MOVQ   rows+24(FP), R8
+	MOVQ   BX, SI
+	MOVQ   16(SP), R8
 	SUBQ   $0x04, R8
-	JL     rest361
+	JL     rest364
 
-loop360:
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z2
-	VFMADD231PS  Z2, Z1, Z10
+loop363:
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFMADD231PS  Z19, Z18, Z10
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z2
-	VFMADD231PS  Z2, Z1, Z11
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFMADD231PS  Z19, Z18, Z11
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z2
-	VFMADD231PS  Z2, Z1, Z12
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFMADD231PS  Z19, Z18, Z12
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z2
-	VFMADD231PS  Z2, Z1, Z13
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFMADD231PS  Z19, Z18, Z13
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x04, R8
-	JGE          loop360
+	JGE          loop363
 
-rest361:
+rest364:
 	ADDQ $0x04, R8
-	JE   done363
+	JE   done366
 
-tail362:
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z2
-	VFMADD231PS  Z2, Z1, Z10
+tail365:
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFMADD231PS  Z19, Z18, Z10
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail362
+	JNE          tail365
 
-done363:
+done366:
 	VADDPS Z12, Z10, Z10
 	VADDPS Z13, Z11, Z11
 	VADDPS Z11, Z10, Z10
-	VMULPS Z0, Z10, Z10
+	VMULPS Z1, Z10, Z10
 	MOVQ   AX, DI
-	MOVQ   DX, SI
-	MOVQ   rows+24(FP), R8
+	MOVQ   BX, SI
+	MOVQ   16(SP), R8
 	SUBQ   $0x02, R8
-	JL     rest365
+	JL     rest368
 
-loop364:
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z2
-	VFNMADD231PS Z10, Z1, Z2
-	VMOVUPS      Z2, (DI)
+loop367:
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFNMADD231PS Z10, Z18, Z19
+	VMOVUPS      Z19, (DI)
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z2
-	VFNMADD231PS Z10, Z1, Z2
-	VMOVUPS      Z2, (DI)
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFNMADD231PS Z10, Z18, Z19
+	VMOVUPS      Z19, (DI)
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R8
-	JGE          loop364
+	JGE          loop367
 
-rest365:
+rest368:
 	ADDQ $0x02, R8
-	JE   done367
+	JE   done370
 
-tail366:
-	VBROADCASTSS (SI), Z1
-	VMOVUPS      (DI), Z2
-	VFNMADD231PS Z10, Z1, Z2
-	VMOVUPS      Z2, (DI)
+tail369:
+	VBROADCASTSS (SI), Z18
+	VMOVUPS      (DI), Z19
+	VFNMADD231PS Z10, Z18, Z19
+	VMOVUPS      Z19, (DI)
 	ADDQ         CX, DI
 	ADDQ         $0x04, SI
 	DECQ         R8
-	JNE          tail366
+	JNE          tail369
 
-done367:
+done370:
 	ADDQ $0x00000040, AX
-	SUBQ $0x10, BX
+	SUBQ $0x10, DX
 
-rest350:
-	TESTQ  BX, BX
-	JE     done351
+rest353:
+	TESTQ  DX, DX
+	JE     done354
 	MOVQ   $-1, SI
-	BZHIQ  BX, SI, SI
+	BZHIQ  DX, SI, SI
 	KMOVW  SI, K1
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	MOVQ   AX, SI
-	MOVQ   DX, BX
-	MOVQ   rows+24(FP), DI
+	MOVQ   BX, DX
+	MOVQ   16(SP), DI
 	SUBQ   $0x04, DI
-	JL     rest369
+	JL     rest372
 
-loop368:
-	VBROADCASTSS (BX), Z1
-	VMOVUPS.Z    (SI), K1, Z2
-	VFMADD231PS  Z2, Z1, Z14
+loop371:
+	VBROADCASTSS (DX), Z18
+	VMOVUPS.Z    (SI), K1, Z19
+	VFMADD231PS  Z19, Z18, Z14
 	ADDQ         CX, SI
-	ADDQ         $0x04, BX
-	VBROADCASTSS (BX), Z1
-	VMOVUPS.Z    (SI), K1, Z2
-	VFMADD231PS  Z2, Z1, Z15
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Z18
+	VMOVUPS.Z    (SI), K1, Z19
+	VFMADD231PS  Z19, Z18, Z15
 	ADDQ         CX, SI
-	ADDQ         $0x04, BX
-	VBROADCASTSS (BX), Z1
-	VMOVUPS.Z    (SI), K1, Z2
-	VFMADD231PS  Z2, Z1, Z16
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Z18
+	VMOVUPS.Z    (SI), K1, Z19
+	VFMADD231PS  Z19, Z18, Z16
 	ADDQ         CX, SI
-	ADDQ         $0x04, BX
-	VBROADCASTSS (BX), Z1
-	VMOVUPS.Z    (SI), K1, Z2
-	VFMADD231PS  Z2, Z1, Z17
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Z18
+	VMOVUPS.Z    (SI), K1, Z19
+	VFMADD231PS  Z19, Z18, Z17
 	ADDQ         CX, SI
-	ADDQ         $0x04, BX
+	ADDQ         $0x04, DX
 	SUBQ         $0x04, DI
-	JGE          loop368
+	JGE          loop371
 
-rest369:
+rest372:
 	ADDQ $0x04, DI
-	JE   done371
+	JE   done374
 
-tail370:
-	VBROADCASTSS (BX), Z1
-	VMOVUPS.Z    (SI), K1, Z2
-	VFMADD231PS  Z2, Z1, Z14
+tail373:
+	VBROADCASTSS (DX), Z18
+	VMOVUPS.Z    (SI), K1, Z19
+	VFMADD231PS  Z19, Z18, Z14
 	ADDQ         CX, SI
-	ADDQ         $0x04, BX
+	ADDQ         $0x04, DX
 	DECQ         DI
-	JNE          tail370
+	JNE          tail373
 
-done371:
+done374:
 	VADDPS Z16, Z14, Z14
 	VADDPS Z17, Z15, Z15
 	VADDPS Z15, Z14, Z14
-	VMULPS Z0, Z14, Z14
-	MOVQ   DX, DX
-	MOVQ   rows+24(FP), BX
+	VMULPS Z1, Z14, Z14
+	MOVQ   BX, DX
+	MOVQ   16(SP), BX
 	SUBQ   $0x02, BX
-	JL     rest373
+	JL     rest376
 
-loop372:
-	VBROADCASTSS (DX), Z0
-	VMOVUPS.Z    (AX), K1, Z1
-	VFNMADD231PS Z14, Z0, Z1
-	VMOVUPS      Z1, K1, (AX)
+loop375:
+	VBROADCASTSS (DX), Z1
+	VMOVUPS.Z    (AX), K1, Z18
+	VFNMADD231PS Z14, Z1, Z18
+	VMOVUPS      Z18, K1, (AX)
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
-	VBROADCASTSS (DX), Z0
-	VMOVUPS.Z    (AX), K1, Z1
-	VFNMADD231PS Z14, Z0, Z1
-	VMOVUPS      Z1, K1, (AX)
+	VBROADCASTSS (DX), Z1
+	VMOVUPS.Z    (AX), K1, Z18
+	VFNMADD231PS Z14, Z1, Z18
+	VMOVUPS      Z18, K1, (AX)
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
 	SUBQ         $0x02, BX
-	JGE          loop372
+	JGE          loop375
 
-rest373:
+rest376:
 	ADDQ $0x02, BX
-	JE   done375
+	JE   done378
 
-tail374:
-	VBROADCASTSS (DX), Z0
-	VMOVUPS.Z    (AX), K1, Z1
-	VFNMADD231PS Z14, Z0, Z1
-	VMOVUPS      Z1, K1, (AX)
+tail377:
+	VBROADCASTSS (DX), Z1
+	VMOVUPS.Z    (AX), K1, Z18
+	VFNMADD231PS Z14, Z1, Z18
+	VMOVUPS      Z18, K1, (AX)
 	ADDQ         CX, AX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNE          tail374
+	JNE          tail377
 
-done375:
-done351:
+done378:
+done354:
+next346:
+	ADDQ $+24, 32(SP)
+	DECQ 24(SP)
+	JMP  reflector345
+
+done347:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7657,60 +7603,92 @@ GLOBL float00800000<>(SB), RODATA|NOPTR, $4
 DATA float40000000<>+0(SB)/4, $0x40000000
 GLOBL float40000000<>(SB), RODATA|NOPTR, $4
 
-// func reflectBackwardAVX512(q *float32, qStride int, grad *float32, gradStride int, u *float32, du *float32, rows int, cols int)
+// func reflectAllBackwardAVX512(q *float32, qStride int, grad *float32, gradStride int, us *[]float32, dus *[]float32, count int, rows int, cols int)
 // Requires: AVX, AVX512F, AVX512VL, BMI2
-TEXT ·reflectBackwardAVX512(SB), NOSPLIT, $8-64
+TEXT ·reflectAllBackwardAVX512(SB), NOSPLIT, $56-72
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     q+0(FP), AX
-	MOVQ     qStride+8(FP), CX
-	MOVQ     grad+16(FP), DX
-	MOVQ     gradStride+24(FP), BX
-	MOVQ     cols+56(FP), SI
-	MOVQ     u+32(FP), DI
-	MOVQ     rows+48(FP), R8
-	VPXORD   Z0, Z0, Z0
-	XORQ     R9, R9
-	SUBQ     $0x10, R8
-	JL       next377
+	MOVQ     count+48(FP), AX
+	MOVQ     AX, 32(SP)
+	DECQ     AX
+	IMUL3Q   $0x18, AX, AX
+	MOVQ     us+32(FP), CX
+	ADDQ     AX, CX
+	MOVQ     CX, 40(SP)
+	MOVQ     dus+40(FP), CX
+	ADDQ     AX, CX
+	MOVQ     CX, 48(SP)
 
-vectors376:
+reflector379:
+	CMPQ   32(SP), $0x00
+	JLE    done381
+	MOVQ   40(SP), AX
+	MOVQ   (AX), CX
+	MOVQ   CX, 8(SP)
+	MOVQ   8(AX), CX
+	MOVQ   CX, 16(SP)
+	MOVQ   48(SP), AX
+	MOVQ   (AX), AX
+	MOVQ   AX, 24(SP)
+	CMPQ   16(SP), $0x00
+	JE     next380
+	MOVQ   q+0(FP), AX
+	MOVQ   rows+56(FP), CX
+	SUBQ   16(SP), CX
+	IMULQ  qStride+8(FP), CX
+	ADDQ   CX, AX
+	MOVQ   qStride+8(FP), CX
+	MOVQ   grad+16(FP), DX
+	MOVQ   rows+56(FP), BX
+	SUBQ   16(SP), BX
+	IMULQ  gradStride+24(FP), BX
+	ADDQ   BX, DX
+	MOVQ   gradStride+24(FP), BX
+	MOVQ   cols+64(FP), SI
+	MOVQ   8(SP), DI
+	MOVQ   16(SP), R8
+	VPXORD Z0, Z0, Z0
+	XORQ   R9, R9
+	SUBQ   $0x10, R8
+	JL     next383
+
+vectors382:
 	VMOVUPS     (DI)(R9*4), Z1
 	VFMADD231PS Z1, Z1, Z0
 	ADDQ        $0x10, R9
 	SUBQ        $0x10, R8
-	JGE         vectors376
+	JGE         vectors382
 
-next377:
+next383:
 	ADDQ        $0x10, R8
-	JE          done378
+	JE          done384
 	MOVQ        $-1, R10
 	BZHIQ       R8, R10, R10
 	KMOVW       R10, K1
 	VMOVUPS.Z   (DI)(R9*4), K1, Z1
 	VFMADD231PS Z1, Z1, Z0
 
-done378:
+done384:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPS        X0, X1, X0
-	VPERMILPS     $0x4e, X0, X1
-	VADDPS        X1, X0, X0
-	VPERMILPS     $0xb1, X0, X1
-	VADDPS        X1, X0, X0
-	VBROADCASTSS  X0, Z0
-	VBROADCASTSS  float00800000<>+0(SB), Z1
-	VCMPPS        $0x05, Z1, Z0, K1
-	VBROADCASTSS  float40000000<>+0(SB), Z1
-	VDIVPS.Z      Z0, Z1, K1, Z0
+	VEXTRACTF32X4 $0x01, Y1, X21
+	VADDPS        X21, X1, X21
+	VPERMILPS     $0x4e, X21, X1
+	VADDPS        X1, X21, X21
+	VPERMILPS     $0xb1, X21, X1
+	VADDPS        X1, X21, X21
+	VBROADCASTSS  X21, Z1
+	VBROADCASTSS  float00800000<>+0(SB), Z21
+	VCMPPS        $0x05, Z21, Z1, K1
+	VBROADCASTSS  float40000000<>+0(SB), Z21
+	VDIVPS.Z      Z1, Z21, K1, Z1
 
-two379:
+two385:
 	CMPQ   SI, $0x20
-	JL     one380
+	JL     one386
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -7719,115 +7697,93 @@ two379:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	MOVQ   u+32(FP), DI
+	MOVQ   8(SP), DI
 	MOVQ   AX, R8
 	MOVQ   DX, R9
-	MOVQ   rows+48(FP), R10
+	MOVQ   16(SP), R10
 	SUBQ   $0x02, R10
-	JL     rest384
+	JL     rest390
 
-loop383:
-	VBROADCASTSS (DI), Z1
-	VMOVUPS      (R8), Z21
-	VFMADD231PS  Z21, Z1, Z2
-	VMOVUPS      (R9), Z21
-	VFMADD231PS  Z21, Z1, Z6
-	VMOVUPS      64(R8), Z21
-	VFMADD231PS  Z21, Z1, Z3
-	VMOVUPS      64(R9), Z21
-	VFMADD231PS  Z21, Z1, Z7
+loop389:
+	VBROADCASTSS (DI), Z21
+	VMOVUPS      (R8), Z22
+	VFMADD231PS  Z22, Z21, Z2
+	VMOVUPS      (R9), Z22
+	VFMADD231PS  Z22, Z21, Z6
+	VMOVUPS      64(R8), Z22
+	VFMADD231PS  Z22, Z21, Z3
+	VMOVUPS      64(R9), Z22
+	VFMADD231PS  Z22, Z21, Z7
 	ADDQ         CX, R8
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Z1
-	VMOVUPS      (R8), Z21
-	VFMADD231PS  Z21, Z1, Z4
-	VMOVUPS      (R9), Z21
-	VFMADD231PS  Z21, Z1, Z8
-	VMOVUPS      64(R8), Z21
-	VFMADD231PS  Z21, Z1, Z5
-	VMOVUPS      64(R9), Z21
-	VFMADD231PS  Z21, Z1, Z9
+	VBROADCASTSS (DI), Z21
+	VMOVUPS      (R8), Z22
+	VFMADD231PS  Z22, Z21, Z4
+	VMOVUPS      (R9), Z22
+	VFMADD231PS  Z22, Z21, Z8
+	VMOVUPS      64(R8), Z22
+	VFMADD231PS  Z22, Z21, Z5
+	VMOVUPS      64(R9), Z22
+	VFMADD231PS  Z22, Z21, Z9
 	ADDQ         CX, R8
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop383
+	JGE          loop389
 
-rest384:
+rest390:
 	ADDQ $0x02, R10
-	JE   done386
+	JE   done392
 
-tail385:
-	VBROADCASTSS (DI), Z1
-	VMOVUPS      (R8), Z21
-	VFMADD231PS  Z21, Z1, Z2
-	VMOVUPS      (R9), Z21
-	VFMADD231PS  Z21, Z1, Z6
-	VMOVUPS      64(R8), Z21
-	VFMADD231PS  Z21, Z1, Z3
-	VMOVUPS      64(R9), Z21
-	VFMADD231PS  Z21, Z1, Z7
+tail391:
+	VBROADCASTSS (DI), Z21
+	VMOVUPS      (R8), Z22
+	VFMADD231PS  Z22, Z21, Z2
+	VMOVUPS      (R9), Z22
+	VFMADD231PS  Z22, Z21, Z6
+	VMOVUPS      64(R8), Z22
+	VFMADD231PS  Z22, Z21, Z3
+	VMOVUPS      64(R9), Z22
+	VFMADD231PS  Z22, Z21, Z7
 	ADDQ         CX, R8
 	ADDQ         BX, R9
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail385
+	JNE          tail391
 
-done386:
+done392:
 	VADDPS        Z4, Z2, Z2
 	VADDPS        Z5, Z3, Z3
-	VMULPS        Z0, Z2, Z2
-	VMULPS        Z0, Z3, Z3
+	VMULPS        Z1, Z2, Z2
+	VMULPS        Z1, Z3, Z3
 	VADDPS        Z8, Z6, Z6
 	VADDPS        Z9, Z7, Z7
-	VMULPS        Z0, Z6, Z6
-	VMULPS        Z0, Z7, Z7
+	VMULPS        Z1, Z6, Z6
+	VMULPS        Z1, Z7, Z7
 	VPXORD        Z10, Z10, Z10
 	VSUBPS        Z2, Z10, Z2
 	VSUBPS        Z3, Z10, Z3
-	VMULPS        Z6, Z2, Z1
-	VFMADD231PS   Z7, Z3, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y21
-	VADDPS        Y21, Y1, Y21
-	VEXTRACTF32X4 $0x01, Y21, X1
-	VADDPS        X1, X21, X1
-	VPERMILPS     $0x4e, X1, X21
-	VADDPS        X21, X1, X1
-	VPERMILPS     $0xb1, X1, X21
-	VADDPS        X21, X1, X1
-	VBROADCASTSS  X1, Z1
-	MOVQ          u+32(FP), DI
+	VMULPS        Z6, Z2, Z21
+	VFMADD231PS   Z7, Z3, Z21
+	VEXTRACTF64X4 $0x01, Z21, Y22
+	VADDPS        Y22, Y21, Y22
+	VEXTRACTF32X4 $0x01, Y22, X21
+	VADDPS        X21, X22, X21
+	VPERMILPS     $0x4e, X21, X22
+	VADDPS        X22, X21, X21
+	VPERMILPS     $0xb1, X21, X22
+	VADDPS        X22, X21, X21
+	VBROADCASTSS  X21, Z21
+	MOVQ          8(SP), DI
 	MOVQ          AX, R8
 	MOVQ          DX, R9
-	MOVQ          du+40(FP), R10
-	MOVQ          rows+48(FP), R11
+	MOVQ          24(SP), R10
+	MOVQ          16(SP), R11
 	SUBQ          $0x04, R11
-	JL            rest388
+	JL            rest394
 
-four387:
-	VBROADCASTSS  (DI), Z21
-	VMOVUPS       (R9), Z22
-	VMULPS        Z2, Z22, Z23
-	VMOVUPS       (R8), Z24
-	VFMADD231PS   Z2, Z21, Z24
-	VMOVUPS       Z24, (R8)
-	VFMADD231PS   Z24, Z6, Z23
-	VFNMADD231PS  Z6, Z21, Z22
-	VMOVUPS       Z22, (R9)
-	VMOVUPS       64(R9), Z22
-	VFMADD231PS   Z3, Z22, Z23
-	VMOVUPS       64(R8), Z24
-	VFMADD231PS   Z3, Z21, Z24
-	VMOVUPS       Z24, 64(R8)
-	VFMADD231PS   Z24, Z7, Z23
-	VFNMADD231PS  Z7, Z21, Z22
-	VMOVUPS       Z22, 64(R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z23, Y21
-	VADDPS        Y21, Y23, Y21
+four393:
 	VBROADCASTSS  (DI), Z22
 	VMOVUPS       (R9), Z23
 	VMULPS        Z2, Z23, Z24
@@ -7850,51 +7806,462 @@ four387:
 	ADDQ          $0x04, DI
 	VEXTRACTF64X4 $0x01, Z24, Y22
 	VADDPS        Y22, Y24, Y22
-	VSHUFPS       $0x88, Y22, Y21, Y23
-	VSHUFPS       $0xdd, Y22, Y21, Y21
-	VADDPS        Y21, Y23, Y23
-	VBROADCASTSS  (DI), Z21
-	VMOVUPS       (R9), Z22
-	VMULPS        Z2, Z22, Z24
-	VMOVUPS       (R8), Z25
-	VFMADD231PS   Z2, Z21, Z25
-	VMOVUPS       Z25, (R8)
-	VFMADD231PS   Z25, Z6, Z24
-	VFNMADD231PS  Z6, Z21, Z22
-	VMOVUPS       Z22, (R9)
-	VMOVUPS       64(R9), Z22
-	VFMADD231PS   Z3, Z22, Z24
-	VMOVUPS       64(R8), Z25
-	VFMADD231PS   Z3, Z21, Z25
-	VMOVUPS       Z25, 64(R8)
-	VFMADD231PS   Z25, Z7, Z24
-	VFNMADD231PS  Z7, Z21, Z22
-	VMOVUPS       Z22, 64(R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z24, Y21
-	VADDPS        Y21, Y24, Y21
-	VBROADCASTSS  (DI), Z22
+	VBROADCASTSS  (DI), Z23
 	VMOVUPS       (R9), Z24
 	VMULPS        Z2, Z24, Z25
 	VMOVUPS       (R8), Z26
-	VFMADD231PS   Z2, Z22, Z26
+	VFMADD231PS   Z2, Z23, Z26
 	VMOVUPS       Z26, (R8)
 	VFMADD231PS   Z26, Z6, Z25
-	VFNMADD231PS  Z6, Z22, Z24
+	VFNMADD231PS  Z6, Z23, Z24
 	VMOVUPS       Z24, (R9)
 	VMOVUPS       64(R9), Z24
 	VFMADD231PS   Z3, Z24, Z25
 	VMOVUPS       64(R8), Z26
-	VFMADD231PS   Z3, Z22, Z26
+	VFMADD231PS   Z3, Z23, Z26
 	VMOVUPS       Z26, 64(R8)
 	VFMADD231PS   Z26, Z7, Z25
-	VFNMADD231PS  Z7, Z22, Z24
+	VFNMADD231PS  Z7, Z23, Z24
 	VMOVUPS       Z24, 64(R9)
 	ADDQ          CX, R8
 	ADDQ          BX, R9
 	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z25, Y23
+	VADDPS        Y23, Y25, Y23
+	VSHUFPS       $0x88, Y23, Y22, Y24
+	VSHUFPS       $0xdd, Y23, Y22, Y22
+	VADDPS        Y22, Y24, Y24
+	VBROADCASTSS  (DI), Z22
+	VMOVUPS       (R9), Z23
+	VMULPS        Z2, Z23, Z25
+	VMOVUPS       (R8), Z26
+	VFMADD231PS   Z2, Z22, Z26
+	VMOVUPS       Z26, (R8)
+	VFMADD231PS   Z26, Z6, Z25
+	VFNMADD231PS  Z6, Z22, Z23
+	VMOVUPS       Z23, (R9)
+	VMOVUPS       64(R9), Z23
+	VFMADD231PS   Z3, Z23, Z25
+	VMOVUPS       64(R8), Z26
+	VFMADD231PS   Z3, Z22, Z26
+	VMOVUPS       Z26, 64(R8)
+	VFMADD231PS   Z26, Z7, Z25
+	VFNMADD231PS  Z7, Z22, Z23
+	VMOVUPS       Z23, 64(R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z25, Y22
+	VADDPS        Y22, Y25, Y22
+	VBROADCASTSS  (DI), Z23
+	VMOVUPS       (R9), Z25
+	VMULPS        Z2, Z25, Z26
+	VMOVUPS       (R8), Z27
+	VFMADD231PS   Z2, Z23, Z27
+	VMOVUPS       Z27, (R8)
+	VFMADD231PS   Z27, Z6, Z26
+	VFNMADD231PS  Z6, Z23, Z25
+	VMOVUPS       Z25, (R9)
+	VMOVUPS       64(R9), Z25
+	VFMADD231PS   Z3, Z25, Z26
+	VMOVUPS       64(R8), Z27
+	VFMADD231PS   Z3, Z23, Z27
+	VMOVUPS       Z27, 64(R8)
+	VFMADD231PS   Z27, Z7, Z26
+	VFNMADD231PS  Z7, Z23, Z25
+	VMOVUPS       Z25, 64(R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z26, Y23
+	VADDPS        Y23, Y26, Y23
+	VSHUFPS       $0x88, Y23, Y22, Y25
+	VSHUFPS       $0xdd, Y23, Y22, Y22
+	VADDPS        Y22, Y25, Y25
+	VSHUFPS       $0x88, Y25, Y24, Y22
+	VSHUFPS       $0xdd, Y25, Y24, Y23
+	VADDPS        Y23, Y22, Y22
+	VEXTRACTF32X4 $0x01, Y22, X23
+	VADDPS        X23, X22, X23
+	VMULPS        -16(DI), X21, X22
+	VSUBPS        X23, X22, X22
+	VADDPS        (R10), X22, X22
+	VMOVUPS       X22, (R10)
+	ADDQ          $0x10, R10
+	SUBQ          $0x04, R11
+	JGE           four393
+
+rest394:
+	ADDQ $0x04, R11
+	JE   done396
+
+one395:
+	VBROADCASTSS  (DI), Z22
+	VMOVUPS       (R9), Z23
+	VMULPS        Z2, Z23, Z24
+	VMOVUPS       (R8), Z25
+	VFMADD231PS   Z2, Z22, Z25
+	VMOVUPS       Z25, (R8)
+	VFMADD231PS   Z25, Z6, Z24
+	VFNMADD231PS  Z6, Z22, Z23
+	VMOVUPS       Z23, (R9)
+	VMOVUPS       64(R9), Z23
+	VFMADD231PS   Z3, Z23, Z24
+	VMOVUPS       64(R8), Z25
+	VFMADD231PS   Z3, Z22, Z25
+	VMOVUPS       Z25, 64(R8)
+	VFMADD231PS   Z25, Z7, Z24
+	VFNMADD231PS  Z7, Z22, Z23
+	VMOVUPS       Z23, 64(R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z24, Y22
+	VADDPS        Y22, Y24, Y22
+	VEXTRACTF32X4 $0x01, Y22, X23
+	VADDPS        X23, X22, X23
+	VPERMILPS     $0x4e, X23, X22
+	VADDPS        X22, X23, X23
+	VPERMILPS     $0xb1, X23, X22
+	VADDPS        X22, X23, X23
+	VMULSS        -4(DI), X21, X22
+	VSUBSS        X23, X22, X22
+	VADDSS        (R10), X22, X22
+	VMOVSS        X22, (R10)
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNE           one395
+
+done396:
+	ADDQ $0x00000080, AX
+	ADDQ $0x00000080, DX
+	SUBQ $0x20, SI
+	JMP  two385
+
+one386:
+	CMPQ   SI, $0x10
+	JL     rest387
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	MOVQ   8(SP), DI
+	MOVQ   AX, R8
+	MOVQ   DX, R9
+	MOVQ   16(SP), R10
+	SUBQ   $0x02, R10
+	JL     rest398
+
+loop397:
+	VBROADCASTSS (DI), Z21
+	VMOVUPS      (R8), Z22
+	VFMADD231PS  Z22, Z21, Z11
+	VMOVUPS      (R9), Z22
+	VFMADD231PS  Z22, Z21, Z13
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Z21
+	VMOVUPS      (R8), Z22
+	VFMADD231PS  Z22, Z21, Z12
+	VMOVUPS      (R9), Z22
+	VFMADD231PS  Z22, Z21, Z14
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	SUBQ         $0x02, R10
+	JGE          loop397
+
+rest398:
+	ADDQ $0x02, R10
+	JE   done400
+
+tail399:
+	VBROADCASTSS (DI), Z21
+	VMOVUPS      (R8), Z22
+	VFMADD231PS  Z22, Z21, Z11
+	VMOVUPS      (R9), Z22
+	VFMADD231PS  Z22, Z21, Z13
+	ADDQ         CX, R8
+	ADDQ         BX, R9
+	ADDQ         $0x04, DI
+	DECQ         R10
+	JNE          tail399
+
+done400:
+	VADDPS        Z12, Z11, Z11
+	VMULPS        Z1, Z11, Z11
+	VADDPS        Z14, Z13, Z13
+	VMULPS        Z1, Z13, Z13
+	VPXORD        Z15, Z15, Z15
+	VSUBPS        Z11, Z15, Z11
+	VMULPS        Z13, Z11, Z21
+	VEXTRACTF64X4 $0x01, Z21, Y22
+	VADDPS        Y22, Y21, Y22
+	VEXTRACTF32X4 $0x01, Y22, X21
+	VADDPS        X21, X22, X21
+	VPERMILPS     $0x4e, X21, X22
+	VADDPS        X22, X21, X21
+	VPERMILPS     $0xb1, X21, X22
+	VADDPS        X22, X21, X21
+	VBROADCASTSS  X21, Z21
+	MOVQ          8(SP), DI
+	MOVQ          AX, R8
+	MOVQ          DX, R9
+	MOVQ          24(SP), R10
+	MOVQ          16(SP), R11
+	SUBQ          $0x04, R11
+	JL            rest402
+
+four401:
+	VBROADCASTSS  (DI), Z22
+	VMOVUPS       (R9), Z23
+	VMULPS        Z11, Z23, Z24
+	VMOVUPS       (R8), Z25
+	VFMADD231PS   Z11, Z22, Z25
+	VMOVUPS       Z25, (R8)
+	VFMADD231PS   Z25, Z13, Z24
+	VFNMADD231PS  Z13, Z22, Z23
+	VMOVUPS       Z23, (R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z24, Y22
+	VADDPS        Y22, Y24, Y22
+	VBROADCASTSS  (DI), Z23
+	VMOVUPS       (R9), Z24
+	VMULPS        Z11, Z24, Z25
+	VMOVUPS       (R8), Z26
+	VFMADD231PS   Z11, Z23, Z26
+	VMOVUPS       Z26, (R8)
+	VFMADD231PS   Z26, Z13, Z25
+	VFNMADD231PS  Z13, Z23, Z24
+	VMOVUPS       Z24, (R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z25, Y23
+	VADDPS        Y23, Y25, Y23
+	VSHUFPS       $0x88, Y23, Y22, Y24
+	VSHUFPS       $0xdd, Y23, Y22, Y22
+	VADDPS        Y22, Y24, Y24
+	VBROADCASTSS  (DI), Z22
+	VMOVUPS       (R9), Z23
+	VMULPS        Z11, Z23, Z25
+	VMOVUPS       (R8), Z26
+	VFMADD231PS   Z11, Z22, Z26
+	VMOVUPS       Z26, (R8)
+	VFMADD231PS   Z26, Z13, Z25
+	VFNMADD231PS  Z13, Z22, Z23
+	VMOVUPS       Z23, (R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z25, Y22
+	VADDPS        Y22, Y25, Y22
+	VBROADCASTSS  (DI), Z23
+	VMOVUPS       (R9), Z25
+	VMULPS        Z11, Z25, Z26
+	VMOVUPS       (R8), Z27
+	VFMADD231PS   Z11, Z23, Z27
+	VMOVUPS       Z27, (R8)
+	VFMADD231PS   Z27, Z13, Z26
+	VFNMADD231PS  Z13, Z23, Z25
+	VMOVUPS       Z25, (R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z26, Y23
+	VADDPS        Y23, Y26, Y23
+	VSHUFPS       $0x88, Y23, Y22, Y25
+	VSHUFPS       $0xdd, Y23, Y22, Y22
+	VADDPS        Y22, Y25, Y25
+	VSHUFPS       $0x88, Y25, Y24, Y22
+	VSHUFPS       $0xdd, Y25, Y24, Y23
+	VADDPS        Y23, Y22, Y22
+	VEXTRACTF32X4 $0x01, Y22, X23
+	VADDPS        X23, X22, X23
+	VMULPS        -16(DI), X21, X22
+	VSUBPS        X23, X22, X22
+	VADDPS        (R10), X22, X22
+	VMOVUPS       X22, (R10)
+	ADDQ          $0x10, R10
+	SUBQ          $0x04, R11
+	JGE           four401
+
+rest402:
+	ADDQ $0x04, R11
+	JE   done404
+
+one403:
+	VBROADCASTSS  (DI), Z22
+	VMOVUPS       (R9), Z23
+	VMULPS        Z11, Z23, Z24
+	VMOVUPS       (R8), Z25
+	VFMADD231PS   Z11, Z22, Z25
+	VMOVUPS       Z25, (R8)
+	VFMADD231PS   Z25, Z13, Z24
+	VFNMADD231PS  Z13, Z22, Z23
+	VMOVUPS       Z23, (R9)
+	ADDQ          CX, R8
+	ADDQ          BX, R9
+	ADDQ          $0x04, DI
+	VEXTRACTF64X4 $0x01, Z24, Y22
+	VADDPS        Y22, Y24, Y22
+	VEXTRACTF32X4 $0x01, Y22, X23
+	VADDPS        X23, X22, X23
+	VPERMILPS     $0x4e, X23, X22
+	VADDPS        X22, X23, X23
+	VPERMILPS     $0xb1, X23, X22
+	VADDPS        X22, X23, X23
+	VMULSS        -4(DI), X21, X22
+	VSUBSS        X23, X22, X22
+	VADDSS        (R10), X22, X22
+	VMOVSS        X22, (R10)
+	ADDQ          $0x04, R10
+	DECQ          R11
+	JNE           one403
+
+done404:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, DX
+	SUBQ $0x10, SI
+
+rest387:
+	TESTQ  SI, SI
+	JE     done388
+	MOVQ   $-1, DI
+	BZHIQ  SI, DI, DI
+	KMOVW  DI, K1
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	MOVQ   8(SP), SI
+	MOVQ   AX, DI
+	MOVQ   DX, R8
+	MOVQ   16(SP), R9
+	SUBQ   $0x02, R9
+	JL     rest406
+
+loop405:
+	VBROADCASTSS (SI), Z21
+	VMOVUPS.Z    (DI), K1, Z22
+	VFMADD231PS  Z22, Z21, Z16
+	VMOVUPS.Z    (R8), K1, Z22
+	VFMADD231PS  Z22, Z21, Z18
+	ADDQ         CX, DI
+	ADDQ         BX, R8
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Z21
+	VMOVUPS.Z    (DI), K1, Z22
+	VFMADD231PS  Z22, Z21, Z17
+	VMOVUPS.Z    (R8), K1, Z22
+	VFMADD231PS  Z22, Z21, Z19
+	ADDQ         CX, DI
+	ADDQ         BX, R8
+	ADDQ         $0x04, SI
+	SUBQ         $0x02, R9
+	JGE          loop405
+
+rest406:
+	ADDQ $0x02, R9
+	JE   done408
+
+tail407:
+	VBROADCASTSS (SI), Z21
+	VMOVUPS.Z    (DI), K1, Z22
+	VFMADD231PS  Z22, Z21, Z16
+	VMOVUPS.Z    (R8), K1, Z22
+	VFMADD231PS  Z22, Z21, Z18
+	ADDQ         CX, DI
+	ADDQ         BX, R8
+	ADDQ         $0x04, SI
+	DECQ         R9
+	JNE          tail407
+
+done408:
+	VADDPS        Z17, Z16, Z16
+	VMULPS        Z1, Z16, Z16
+	VADDPS        Z19, Z18, Z18
+	VMULPS        Z1, Z18, Z18
+	VPXORD        Z20, Z20, Z20
+	VSUBPS        Z16, Z20, Z16
+	VMULPS        Z18, Z16, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y21
+	VADDPS        Y21, Y1, Y21
+	VEXTRACTF32X4 $0x01, Y21, X1
+	VADDPS        X1, X21, X1
+	VPERMILPS     $0x4e, X1, X21
+	VADDPS        X21, X1, X1
+	VPERMILPS     $0xb1, X1, X21
+	VADDPS        X21, X1, X1
+	VBROADCASTSS  X1, Z1
+	MOVQ          8(SP), SI
+	MOVQ          DX, DX
+	MOVQ          24(SP), DI
+	MOVQ          16(SP), R8
+	SUBQ          $0x04, R8
+	JL            rest410
+
+four409:
+	VBROADCASTSS  (SI), Z21
+	VMOVUPS.Z     (DX), K1, Z22
+	VMULPS        Z16, Z22, Z23
+	VMOVUPS.Z     (AX), K1, Z24
+	VFMADD231PS   Z16, Z21, Z24
+	VMOVUPS       Z24, K1, (AX)
+	VFMADD231PS   Z24, Z18, Z23
+	VFNMADD231PS  Z18, Z21, Z22
+	VMOVUPS       Z22, K1, (DX)
+	ADDQ          CX, AX
+	ADDQ          BX, DX
+	ADDQ          $0x04, SI
+	VEXTRACTF64X4 $0x01, Z23, Y21
+	VADDPS        Y21, Y23, Y21
+	VBROADCASTSS  (SI), Z22
+	VMOVUPS.Z     (DX), K1, Z23
+	VMULPS        Z16, Z23, Z24
+	VMOVUPS.Z     (AX), K1, Z25
+	VFMADD231PS   Z16, Z22, Z25
+	VMOVUPS       Z25, K1, (AX)
+	VFMADD231PS   Z25, Z18, Z24
+	VFNMADD231PS  Z18, Z22, Z23
+	VMOVUPS       Z23, K1, (DX)
+	ADDQ          CX, AX
+	ADDQ          BX, DX
+	ADDQ          $0x04, SI
+	VEXTRACTF64X4 $0x01, Z24, Y22
+	VADDPS        Y22, Y24, Y22
+	VSHUFPS       $0x88, Y22, Y21, Y23
+	VSHUFPS       $0xdd, Y22, Y21, Y21
+	VADDPS        Y21, Y23, Y23
+	VBROADCASTSS  (SI), Z21
+	VMOVUPS.Z     (DX), K1, Z22
+	VMULPS        Z16, Z22, Z24
+	VMOVUPS.Z     (AX), K1, Z25
+	VFMADD231PS   Z16, Z21, Z25
+	VMOVUPS       Z25, K1, (AX)
+	VFMADD231PS   Z25, Z18, Z24
+	VFNMADD231PS  Z18, Z21, Z22
+	VMOVUPS       Z22, K1, (DX)
+	ADDQ          CX, AX
+	ADDQ          BX, DX
+	ADDQ          $0x04, SI
+	VEXTRACTF64X4 $0x01, Z24, Y21
+	VADDPS        Y21, Y24, Y21
+	VBROADCASTSS  (SI), Z22
+	VMOVUPS.Z     (DX), K1, Z24
+	VMULPS        Z16, Z24, Z25
+	VMOVUPS.Z     (AX), K1, Z26
+	VFMADD231PS   Z16, Z22, Z26
+	VMOVUPS       Z26, K1, (AX)
+	VFMADD231PS   Z26, Z18, Z25
+	VFNMADD231PS  Z18, Z22, Z24
+	VMOVUPS       Z24, K1, (DX)
+	ADDQ          CX, AX
+	ADDQ          BX, DX
+	ADDQ          $0x04, SI
 	VEXTRACTF64X4 $0x01, Z25, Y22
 	VADDPS        Y22, Y25, Y22
 	VSHUFPS       $0x88, Y22, Y21, Y24
@@ -7905,39 +8272,31 @@ four387:
 	VADDPS        Y22, Y21, Y21
 	VEXTRACTF32X4 $0x01, Y21, X22
 	VADDPS        X22, X21, X22
-	VMULPS        -16(DI), X1, X21
+	VMULPS        -16(SI), X1, X21
 	VSUBPS        X22, X21, X21
-	VADDPS        (R10), X21, X21
-	VMOVUPS       X21, (R10)
-	ADDQ          $0x10, R10
-	SUBQ          $0x04, R11
-	JGE           four387
+	VADDPS        (DI), X21, X21
+	VMOVUPS       X21, (DI)
+	ADDQ          $0x10, DI
+	SUBQ          $0x04, R8
+	JGE           four409
 
-rest388:
-	ADDQ $0x04, R11
-	JE   done390
+rest410:
+	ADDQ $0x04, R8
+	JE   done412
 
-one389:
-	VBROADCASTSS  (DI), Z21
-	VMOVUPS       (R9), Z22
-	VMULPS        Z2, Z22, Z23
-	VMOVUPS       (R8), Z24
-	VFMADD231PS   Z2, Z21, Z24
-	VMOVUPS       Z24, (R8)
-	VFMADD231PS   Z24, Z6, Z23
-	VFNMADD231PS  Z6, Z21, Z22
-	VMOVUPS       Z22, (R9)
-	VMOVUPS       64(R9), Z22
-	VFMADD231PS   Z3, Z22, Z23
-	VMOVUPS       64(R8), Z24
-	VFMADD231PS   Z3, Z21, Z24
-	VMOVUPS       Z24, 64(R8)
-	VFMADD231PS   Z24, Z7, Z23
-	VFNMADD231PS  Z7, Z21, Z22
-	VMOVUPS       Z22, 64(R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
+one411:
+	VBROADCASTSS  (SI), Z21
+	VMOVUPS.Z     (DX), K1, Z22
+	VMULPS        Z16, Z22, Z23
+	VMOVUPS.Z     (AX), K1, Z24
+	VFMADD231PS   Z16, Z21, Z24
+	VMOVUPS       Z24, K1, (AX)
+	VFMADD231PS   Z24, Z18, Z23
+	VFNMADD231PS  Z18, Z21, Z22
+	VMOVUPS       Z22, K1, (DX)
+	ADDQ          CX, AX
+	ADDQ          BX, DX
+	ADDQ          $0x04, SI
 	VEXTRACTF64X4 $0x01, Z23, Y21
 	VADDPS        Y21, Y23, Y21
 	VEXTRACTF32X4 $0x01, Y21, X22
@@ -7946,400 +8305,177 @@ one389:
 	VADDPS        X21, X22, X22
 	VPERMILPS     $0xb1, X22, X21
 	VADDPS        X21, X22, X22
-	VMULSS        -4(DI), X1, X21
+	VMULSS        -4(SI), X1, X21
 	VSUBSS        X22, X21, X21
-	VADDSS        (R10), X21, X21
-	VMOVSS        X21, (R10)
-	ADDQ          $0x04, R10
-	DECQ          R11
-	JNE           one389
-
-done390:
-	ADDQ $0x00000080, AX
-	ADDQ $0x00000080, DX
-	SUBQ $0x20, SI
-	JMP  two379
-
-one380:
-	CMPQ   SI, $0x10
-	JL     rest381
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	MOVQ   u+32(FP), DI
-	MOVQ   AX, R8
-	MOVQ   DX, R9
-	MOVQ   rows+48(FP), R10
-	SUBQ   $0x02, R10
-	JL     rest392
-
-loop391:
-	VBROADCASTSS (DI), Z1
-	VMOVUPS      (R8), Z2
-	VFMADD231PS  Z2, Z1, Z11
-	VMOVUPS      (R9), Z2
-	VFMADD231PS  Z2, Z1, Z13
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Z1
-	VMOVUPS      (R8), Z2
-	VFMADD231PS  Z2, Z1, Z12
-	VMOVUPS      (R9), Z2
-	VFMADD231PS  Z2, Z1, Z14
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	SUBQ         $0x02, R10
-	JGE          loop391
-
-rest392:
-	ADDQ $0x02, R10
-	JE   done394
-
-tail393:
-	VBROADCASTSS (DI), Z1
-	VMOVUPS      (R8), Z2
-	VFMADD231PS  Z2, Z1, Z11
-	VMOVUPS      (R9), Z2
-	VFMADD231PS  Z2, Z1, Z13
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	DECQ         R10
-	JNE          tail393
-
-done394:
-	VADDPS        Z12, Z11, Z11
-	VMULPS        Z0, Z11, Z11
-	VADDPS        Z14, Z13, Z13
-	VMULPS        Z0, Z13, Z13
-	VPXORD        Z15, Z15, Z15
-	VSUBPS        Z11, Z15, Z11
-	VMULPS        Z13, Z11, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VADDPS        Y2, Y1, Y2
-	VEXTRACTF32X4 $0x01, Y2, X1
-	VADDPS        X1, X2, X1
-	VPERMILPS     $0x4e, X1, X2
-	VADDPS        X2, X1, X1
-	VPERMILPS     $0xb1, X1, X2
-	VADDPS        X2, X1, X1
-	VBROADCASTSS  X1, Z1
-	MOVQ          u+32(FP), DI
-	MOVQ          AX, R8
-	MOVQ          DX, R9
-	MOVQ          du+40(FP), R10
-	MOVQ          rows+48(FP), R11
-	SUBQ          $0x04, R11
-	JL            rest396
-
-four395:
-	VBROADCASTSS  (DI), Z2
-	VMOVUPS       (R9), Z3
-	VMULPS        Z11, Z3, Z4
-	VMOVUPS       (R8), Z5
-	VFMADD231PS   Z11, Z2, Z5
-	VMOVUPS       Z5, (R8)
-	VFMADD231PS   Z5, Z13, Z4
-	VFNMADD231PS  Z13, Z2, Z3
-	VMOVUPS       Z3, (R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z4, Y2
-	VADDPS        Y2, Y4, Y2
-	VBROADCASTSS  (DI), Z3
-	VMOVUPS       (R9), Z4
-	VMULPS        Z11, Z4, Z5
-	VMOVUPS       (R8), Z6
-	VFMADD231PS   Z11, Z3, Z6
-	VMOVUPS       Z6, (R8)
-	VFMADD231PS   Z6, Z13, Z5
-	VFNMADD231PS  Z13, Z3, Z4
-	VMOVUPS       Z4, (R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z5, Y3
-	VADDPS        Y3, Y5, Y3
-	VSHUFPS       $0x88, Y3, Y2, Y4
-	VSHUFPS       $0xdd, Y3, Y2, Y2
-	VADDPS        Y2, Y4, Y4
-	VBROADCASTSS  (DI), Z2
-	VMOVUPS       (R9), Z3
-	VMULPS        Z11, Z3, Z5
-	VMOVUPS       (R8), Z6
-	VFMADD231PS   Z11, Z2, Z6
-	VMOVUPS       Z6, (R8)
-	VFMADD231PS   Z6, Z13, Z5
-	VFNMADD231PS  Z13, Z2, Z3
-	VMOVUPS       Z3, (R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z5, Y2
-	VADDPS        Y2, Y5, Y2
-	VBROADCASTSS  (DI), Z3
-	VMOVUPS       (R9), Z5
-	VMULPS        Z11, Z5, Z6
-	VMOVUPS       (R8), Z7
-	VFMADD231PS   Z11, Z3, Z7
-	VMOVUPS       Z7, (R8)
-	VFMADD231PS   Z7, Z13, Z6
-	VFNMADD231PS  Z13, Z3, Z5
-	VMOVUPS       Z5, (R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z6, Y3
-	VADDPS        Y3, Y6, Y3
-	VSHUFPS       $0x88, Y3, Y2, Y5
-	VSHUFPS       $0xdd, Y3, Y2, Y2
-	VADDPS        Y2, Y5, Y5
-	VSHUFPS       $0x88, Y5, Y4, Y2
-	VSHUFPS       $0xdd, Y5, Y4, Y3
-	VADDPS        Y3, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X3
-	VADDPS        X3, X2, X3
-	VMULPS        -16(DI), X1, X2
-	VSUBPS        X3, X2, X2
-	VADDPS        (R10), X2, X2
-	VMOVUPS       X2, (R10)
-	ADDQ          $0x10, R10
-	SUBQ          $0x04, R11
-	JGE           four395
-
-rest396:
-	ADDQ $0x04, R11
-	JE   done398
-
-one397:
-	VBROADCASTSS  (DI), Z2
-	VMOVUPS       (R9), Z3
-	VMULPS        Z11, Z3, Z4
-	VMOVUPS       (R8), Z5
-	VFMADD231PS   Z11, Z2, Z5
-	VMOVUPS       Z5, (R8)
-	VFMADD231PS   Z5, Z13, Z4
-	VFNMADD231PS  Z13, Z2, Z3
-	VMOVUPS       Z3, (R9)
-	ADDQ          CX, R8
-	ADDQ          BX, R9
-	ADDQ          $0x04, DI
-	VEXTRACTF64X4 $0x01, Z4, Y2
-	VADDPS        Y2, Y4, Y2
-	VEXTRACTF32X4 $0x01, Y2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x4e, X3, X2
-	VADDPS        X2, X3, X3
-	VPERMILPS     $0xb1, X3, X2
-	VADDPS        X2, X3, X3
-	VMULSS        -4(DI), X1, X2
-	VSUBSS        X3, X2, X2
-	VADDSS        (R10), X2, X2
-	VMOVSS        X2, (R10)
-	ADDQ          $0x04, R10
-	DECQ          R11
-	JNE           one397
-
-done398:
-	ADDQ $0x00000040, AX
-	ADDQ $0x00000040, DX
-	SUBQ $0x10, SI
-
-rest381:
-	TESTQ  SI, SI
-	JE     done382
-	MOVQ   $-1, DI
-	BZHIQ  SI, DI, DI
-	KMOVW  DI, K1
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	MOVQ   u+32(FP), SI
-	MOVQ   AX, DI
-	MOVQ   DX, R8
-	MOVQ   rows+48(FP), R9
-	SUBQ   $0x02, R9
-	JL     rest400
-
-loop399:
-	VBROADCASTSS (SI), Z1
-	VMOVUPS.Z    (DI), K1, Z2
-	VFMADD231PS  Z2, Z1, Z16
-	VMOVUPS.Z    (R8), K1, Z2
-	VFMADD231PS  Z2, Z1, Z18
-	ADDQ         CX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Z1
-	VMOVUPS.Z    (DI), K1, Z2
-	VFMADD231PS  Z2, Z1, Z17
-	VMOVUPS.Z    (R8), K1, Z2
-	VFMADD231PS  Z2, Z1, Z19
-	ADDQ         CX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x04, SI
-	SUBQ         $0x02, R9
-	JGE          loop399
-
-rest400:
-	ADDQ $0x02, R9
-	JE   done402
-
-tail401:
-	VBROADCASTSS (SI), Z1
-	VMOVUPS.Z    (DI), K1, Z2
-	VFMADD231PS  Z2, Z1, Z16
-	VMOVUPS.Z    (R8), K1, Z2
-	VFMADD231PS  Z2, Z1, Z18
-	ADDQ         CX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x04, SI
-	DECQ         R9
-	JNE          tail401
-
-done402:
-	VADDPS        Z17, Z16, Z16
-	VMULPS        Z0, Z16, Z16
-	VADDPS        Z19, Z18, Z18
-	VMULPS        Z0, Z18, Z18
-	VPXORD        Z20, Z20, Z20
-	VSUBPS        Z16, Z20, Z16
-	VMULPS        Z18, Z16, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPS        Y1, Y0, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPS        X0, X1, X0
-	VPERMILPS     $0x4e, X0, X1
-	VADDPS        X1, X0, X0
-	VPERMILPS     $0xb1, X0, X1
-	VADDPS        X1, X0, X0
-	VBROADCASTSS  X0, Z0
-	MOVQ          u+32(FP), SI
-	MOVQ          DX, DX
-	MOVQ          du+40(FP), DI
-	MOVQ          rows+48(FP), R8
-	SUBQ          $0x04, R8
-	JL            rest404
-
-four403:
-	VBROADCASTSS  (SI), Z1
-	VMOVUPS.Z     (DX), K1, Z2
-	VMULPS        Z16, Z2, Z3
-	VMOVUPS.Z     (AX), K1, Z4
-	VFMADD231PS   Z16, Z1, Z4
-	VMOVUPS       Z4, K1, (AX)
-	VFMADD231PS   Z4, Z18, Z3
-	VFNMADD231PS  Z18, Z1, Z2
-	VMOVUPS       Z2, K1, (DX)
-	ADDQ          CX, AX
-	ADDQ          BX, DX
-	ADDQ          $0x04, SI
-	VEXTRACTF64X4 $0x01, Z3, Y1
-	VADDPS        Y1, Y3, Y1
-	VBROADCASTSS  (SI), Z2
-	VMOVUPS.Z     (DX), K1, Z3
-	VMULPS        Z16, Z3, Z4
-	VMOVUPS.Z     (AX), K1, Z5
-	VFMADD231PS   Z16, Z2, Z5
-	VMOVUPS       Z5, K1, (AX)
-	VFMADD231PS   Z5, Z18, Z4
-	VFNMADD231PS  Z18, Z2, Z3
-	VMOVUPS       Z3, K1, (DX)
-	ADDQ          CX, AX
-	ADDQ          BX, DX
-	ADDQ          $0x04, SI
-	VEXTRACTF64X4 $0x01, Z4, Y2
-	VADDPS        Y2, Y4, Y2
-	VSHUFPS       $0x88, Y2, Y1, Y3
-	VSHUFPS       $0xdd, Y2, Y1, Y1
-	VADDPS        Y1, Y3, Y3
-	VBROADCASTSS  (SI), Z1
-	VMOVUPS.Z     (DX), K1, Z2
-	VMULPS        Z16, Z2, Z4
-	VMOVUPS.Z     (AX), K1, Z5
-	VFMADD231PS   Z16, Z1, Z5
-	VMOVUPS       Z5, K1, (AX)
-	VFMADD231PS   Z5, Z18, Z4
-	VFNMADD231PS  Z18, Z1, Z2
-	VMOVUPS       Z2, K1, (DX)
-	ADDQ          CX, AX
-	ADDQ          BX, DX
-	ADDQ          $0x04, SI
-	VEXTRACTF64X4 $0x01, Z4, Y1
-	VADDPS        Y1, Y4, Y1
-	VBROADCASTSS  (SI), Z2
-	VMOVUPS.Z     (DX), K1, Z4
-	VMULPS        Z16, Z4, Z5
-	VMOVUPS.Z     (AX), K1, Z6
-	VFMADD231PS   Z16, Z2, Z6
-	VMOVUPS       Z6, K1, (AX)
-	VFMADD231PS   Z6, Z18, Z5
-	VFNMADD231PS  Z18, Z2, Z4
-	VMOVUPS       Z4, K1, (DX)
-	ADDQ          CX, AX
-	ADDQ          BX, DX
-	ADDQ          $0x04, SI
-	VEXTRACTF64X4 $0x01, Z5, Y2
-	VADDPS        Y2, Y5, Y2
-	VSHUFPS       $0x88, Y2, Y1, Y4
-	VSHUFPS       $0xdd, Y2, Y1, Y1
-	VADDPS        Y1, Y4, Y4
-	VSHUFPS       $0x88, Y4, Y3, Y1
-	VSHUFPS       $0xdd, Y4, Y3, Y2
-	VADDPS        Y2, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X2
-	VADDPS        X2, X1, X2
-	VMULPS        -16(SI), X0, X1
-	VSUBPS        X2, X1, X1
-	VADDPS        (DI), X1, X1
-	VMOVUPS       X1, (DI)
-	ADDQ          $0x10, DI
-	SUBQ          $0x04, R8
-	JGE           four403
-
-rest404:
-	ADDQ $0x04, R8
-	JE   done406
-
-one405:
-	VBROADCASTSS  (SI), Z1
-	VMOVUPS.Z     (DX), K1, Z2
-	VMULPS        Z16, Z2, Z3
-	VMOVUPS.Z     (AX), K1, Z4
-	VFMADD231PS   Z16, Z1, Z4
-	VMOVUPS       Z4, K1, (AX)
-	VFMADD231PS   Z4, Z18, Z3
-	VFNMADD231PS  Z18, Z1, Z2
-	VMOVUPS       Z2, K1, (DX)
-	ADDQ          CX, AX
-	ADDQ          BX, DX
-	ADDQ          $0x04, SI
-	VEXTRACTF64X4 $0x01, Z3, Y1
-	VADDPS        Y1, Y3, Y1
-	VEXTRACTF32X4 $0x01, Y1, X2
-	VADDPS        X2, X1, X2
-	VPERMILPS     $0x4e, X2, X1
-	VADDPS        X1, X2, X2
-	VPERMILPS     $0xb1, X2, X1
-	VADDPS        X1, X2, X2
-	VMULSS        -4(SI), X0, X1
-	VSUBSS        X2, X1, X1
-	VADDSS        (DI), X1, X1
-	VMOVSS        X1, (DI)
+	VADDSS        (DI), X21, X21
+	VMOVSS        X21, (DI)
 	ADDQ          $0x04, DI
 	DECQ          R8
-	JNE           one405
+	JNE           one411
 
-done406:
-done382:
+done412:
+done388:
+next380:
+	ADDQ $-24, 40(SP)
+	ADDQ $-24, 48(SP)
+	DECQ 32(SP)
+	JMP  reflector379
+
+done381:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
+
+// func normalizeAllAVX512(us *[]float32, count int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·normalizeAllAVX512(SB), NOSPLIT, $40-16
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     count+8(FP), AX
+	MOVQ     AX, 24(SP)
+	DECQ     AX
+	IMUL3Q   $0x18, AX, AX
+	MOVQ     us+0(FP), AX
+	MOVQ     AX, 32(SP)
+
+reflector413:
+	CMPQ   24(SP), $0x00
+	JLE    done415
+	MOVQ   32(SP), AX
+	MOVQ   (AX), CX
+	MOVQ   CX, 8(SP)
+	MOVQ   8(AX), CX
+	MOVQ   CX, 16(SP)
+	CMPQ   16(SP), $0x00
+	JE     next414
+	MOVQ   8(SP), AX
+	MOVQ   8(SP), CX
+	MOVQ   16(SP), DX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   DX, BX
+	SHRQ   $0x03, BX
+	ANDQ   $0x07, DX
+	SUBQ   $0x04, BX
+	JL     rest417
+
+loop416:
+	VMOVUPS     (AX), Y4
+	VCVTPS2PD   Y4, Z4
+	VMOVUPS     (CX), Y5
+	VCVTPS2PD   Y5, Z5
+	VFMADD231PD Z4, Z5, Z0
+	VMOVUPS     32(AX), Y4
+	VCVTPS2PD   Y4, Z4
+	VMOVUPS     32(CX), Y5
+	VCVTPS2PD   Y5, Z5
+	VFMADD231PD Z4, Z5, Z1
+	VMOVUPS     64(AX), Y4
+	VCVTPS2PD   Y4, Z4
+	VMOVUPS     64(CX), Y5
+	VCVTPS2PD   Y5, Z5
+	VFMADD231PD Z4, Z5, Z2
+	VMOVUPS     96(AX), Y4
+	VCVTPS2PD   Y4, Z4
+	VMOVUPS     96(CX), Y5
+	VCVTPS2PD   Y5, Z5
+	VFMADD231PD Z4, Z5, Z3
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x04, BX
+	JGE         loop416
+
+rest417:
+	ADDQ $0x04, BX
+	JE   done419
+
+tail418:
+	VMOVUPS     (AX), Y4
+	VCVTPS2PD   Y4, Z4
+	VMOVUPS     (CX), Y5
+	VCVTPS2PD   Y5, Z5
+	VFMADD231PD Z4, Z5, Z0
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000020, CX
+	DECQ        BX
+	JNE         tail418
+
+done419:
+	TESTQ       DX, DX
+	JE          done420
+	MOVQ        $-1, BX
+	BZHIQ       DX, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (AX), K1, Y4
+	VCVTPS2PD   Y4, Z4
+	VMOVUPS.Z   (CX), K1, Y5
+	VCVTPS2PD   Y5, Z5
+	VFMADD231PD Z4, Z5, Z0
+
+done420:
+	VADDPD        Z2, Z0, Z0
+	VADDPD        Z3, Z1, Z1
+	VADDPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y4
+	VEXTRACTF32X4 $0x01, Y4, X5
+	VADDPD        X5, X4, X5
+	VPERMILPD     $0x01, X5, X4
+	VADDSD        X4, X5, X5
+	VMOVQ         X5, AX
+	TESTQ         AX, AX
+	JE            skip421
+	SHRQ          $0x34, AX
+	CMPQ          AX, $0x000007ff
+	JGE           skip421
+	VMOVSD        double3ff0000000000000<>+0(SB), X4
+	VSQRTSD       X5, X5, X5
+	VDIVSD        X5, X4, X4
+	VCVTSD2SS     X4, X4, X4
+	VBROADCASTSS  X4, Z4
+	MOVQ          8(SP), AX
+	MOVQ          16(SP), CX
+	XORQ          DX, DX
+	SUBQ          $0x10, CX
+	JL            next423
+
+vectors422:
+	VMOVUPS (AX)(DX*4), Z5
+	VMULPS  Z5, Z4, Z5
+	VMOVUPS Z5, (AX)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, CX
+	JGE     vectors422
+
+next423:
+	ADDQ      $0x10, CX
+	JE        done424
+	MOVQ      $-1, BX
+	BZHIQ     CX, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DX*4), K1, Z5
+	VMULPS    Z5, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)(DX*4)
+
+done424:
+skip421:
+next414:
+	ADDQ $+24, 32(SP)
+	DECQ 24(SP)
+	JMP  reflector413
+
+done415:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA double3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
+GLOBL double3ff0000000000000<>(SB), RODATA|NOPTR, $8
 
 // func softmaxAVX512(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
 // Requires: AVX, AVX512F, AVX512VL, BMI2
@@ -8356,23 +8492,23 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $8-72
 	MOVQ     largest+56(FP), SI
 	MOVQ     sums+64(FP), DI
 
-rows407:
+rows425:
 	VBROADCASTSS floatff800000<>+0(SB), Z0
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x10, R9
-	JL           next409
+	JL           next427
 
-vectors408:
+vectors426:
 	VMOVUPS (CX)(R8*4), Z1
 	VMAXPS  Z1, Z0, Z0
 	ADDQ    $0x10, R8
 	SUBQ    $0x10, R9
-	JGE     vectors408
+	JGE     vectors426
 
-next409:
+next427:
 	ADDQ         $0x10, R9
-	JE           done410
+	JE           done428
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -8380,7 +8516,7 @@ next409:
 	VMOVUPS      (CX)(R8*4), K1, Z1
 	VMAXPS       Z1, Z0, Z0
 
-done410:
+done428:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -8393,13 +8529,13 @@ done410:
 	VBROADCASTSS  X0, Z0
 	VPXORD        Z2, Z2, Z2
 	CMPQ          d+0(FP), $0x00
-	JE            skip411
+	JE            skip429
 	XORQ          R8, R8
 	MOVQ          BX, R9
 	SUBQ          $0x10, R9
-	JL            next414
+	JL            next432
 
-vectors413:
+vectors431:
 	VMOVUPS      (CX)(R8*4), Z1
 	VSUBPS       Z0, Z1, Z1
 	VBROADCASTSS float42b20000<>+0(SB), Z3
@@ -8432,11 +8568,11 @@ vectors413:
 	VMOVUPS      Z1, (AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors413
+	JGE          vectors431
 
-next414:
+next432:
 	ADDQ         $0x10, R9
-	JE           done415
+	JE           done433
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -8472,7 +8608,7 @@ next414:
 	VADDPS       Z0, Z2, Z2
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done415:
+done433:
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
@@ -8488,19 +8624,19 @@ done415:
 	XORQ          R8, R8
 	MOVQ          BX, R9
 	SUBQ          $0x10, R9
-	JL            next417
+	JL            next435
 
-vectors416:
+vectors434:
 	VMOVUPS (AX)(R8*4), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(R8*4)
 	ADDQ    $0x10, R8
 	SUBQ    $0x10, R9
-	JGE     vectors416
+	JGE     vectors434
 
-next417:
+next435:
 	ADDQ      $0x10, R9
-	JE        done418
+	JE        done436
 	MOVQ      $-1, R10
 	BZHIQ     R9, R10, R10
 	KMOVW     R10, K1
@@ -8508,16 +8644,16 @@ next417:
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(R8*4)
 
-done418:
-	JMP summed412
+done436:
+	JMP summed430
 
-skip411:
+skip429:
 	XORQ R8, R8
 	MOVQ BX, R9
 	SUBQ $0x10, R9
-	JL   next420
+	JL   next438
 
-vectors419:
+vectors437:
 	VMOVUPS      (CX)(R8*4), Z1
 	VSUBPS       Z0, Z1, Z1
 	VBROADCASTSS float42b20000<>+0(SB), Z3
@@ -8549,11 +8685,11 @@ vectors419:
 	VADDPS       Z1, Z2, Z2
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors419
+	JGE          vectors437
 
-next420:
+next438:
 	ADDQ         $0x10, R9
-	JE           done421
+	JE           done439
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -8588,7 +8724,7 @@ next420:
 	VSCALEFPS    Z1, Z3, Z0
 	VADDPS       Z0, Z2, Z2
 
-done421:
+done439:
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
@@ -8599,13 +8735,13 @@ done421:
 	VADDPS        X0, X1, X1
 	VMOVSS        X1, (DI)
 
-summed412:
+summed430:
 	ADDQ     $0x04, SI
 	ADDQ     $0x04, DI
 	ADDQ     dStride+8(FP), AX
 	ADDQ     logitsStride+24(FP), CX
 	DECQ     DX
-	JNE      rows407
+	JNE      rows425
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8632,13 +8768,13 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $8-96
 	MOVQ     tanhC+48(FP), R10
 	MOVQ     h+64(FP), R11
 
-rows422:
+rows440:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x20, R13
-	JL   next424
+	JL   next442
 
-vectors423:
+vectors441:
 	VMOVUPS      (DX)(R12*4), Z0
 	VMOVUPS      64(DX)(R12*4), Z1
 	VMOVUPS      (BX)(R12*4), Z2
@@ -8889,14 +9025,14 @@ vectors423:
 	VMOVUPS      Z0, 64(R11)(R12*4)
 	ADDQ         $0x20, R12
 	SUBQ         $0x20, R13
-	JGE          vectors423
+	JGE          vectors441
 
-next424:
+next442:
 	ADDQ $0x20, R13
 	SUBQ $0x10, R13
-	JL   next426
+	JL   next444
 
-vectors425:
+vectors443:
 	VMOVUPS      (DX)(R12*4), Z0
 	VMOVUPS      (BX)(R12*4), Z1
 	VMOVUPS      (DI)(R12*4), Z2
@@ -9045,11 +9181,11 @@ vectors425:
 	VMOVUPS      Z0, (R11)(R12*4)
 	ADDQ         $0x10, R12
 	SUBQ         $0x10, R13
-	JGE          vectors425
+	JGE          vectors443
 
-next426:
+next444:
 	ADDQ         $0x10, R13
-	JE           done427
+	JE           done445
 	MOVQ         $-1, R14
 	BZHIQ        R13, R14, R14
 	KMOVW        R14, K1
@@ -9200,7 +9336,7 @@ next426:
 	VMULPS       Z0, Z2, Z0
 	VMOVUPS      Z0, K1, (R11)(R12*4)
 
-done427:
+done445:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -9210,7 +9346,7 @@ done427:
 	ADDQ     tanhCStride+56(FP), R10
 	ADDQ     hStride+72(FP), R11
 	DECQ     CX
-	JNE      rows422
+	JNE      rows440
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9234,13 +9370,13 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $8-96
 	MOVQ     dh+48(FP), R10
 	MOVQ     dc+64(FP), R11
 
-rows428:
+rows446:
 	XORQ R12, R12
 	MOVQ AX, R13
 	SUBQ $0x10, R13
-	JL   next430
+	JL   next448
 
-vectors429:
+vectors447:
 	VMOVUPS      (R10)(R12*4), Z0
 	VMOVUPS      (R9)(R12*4), Z1
 	VMOVUPS      (DI)(R12*4), Z2
@@ -9277,11 +9413,11 @@ vectors429:
 	VMOVUPS      Z1, (R11)(R12*4)
 	ADDQ         $0x10, R12
 	SUBQ         $0x10, R13
-	JGE          vectors429
+	JGE          vectors447
 
-next430:
+next448:
 	ADDQ         $0x10, R13
-	JE           done431
+	JE           done449
 	MOVQ         $-1, R14
 	BZHIQ        R13, R14, R14
 	KMOVW        R14, K1
@@ -9320,7 +9456,7 @@ next430:
 	VMOVUPS      Z0, K1, (BX)(R12*4)
 	VMOVUPS      Z1, K1, (R11)(R12*4)
 
-done431:
+done449:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -9330,7 +9466,7 @@ done431:
 	ADDQ     dhStride+56(FP), R10
 	ADDQ     dcStride+72(FP), R11
 	DECQ     CX
-	JNE      rows428
+	JNE      rows446
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9350,13 +9486,13 @@ TEXT ·gruGatesAVX512(SB), NOSPLIT, $8-64
 	MOVQ     hPrev+16(FP), SI
 	MOVQ     rh+32(FP), DI
 
-rows432:
+rows450:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x20, R9
-	JL   next434
+	JL   next452
 
-vectors433:
+vectors451:
 	VMOVUPS      (DX)(R8*4), Z0
 	VMOVUPS      64(DX)(R8*4), Z1
 	VMOVUPS      (BX)(R8*4), Z2
@@ -9455,14 +9591,14 @@ vectors433:
 	VMOVUPS      Z0, 64(DI)(R8*4)
 	ADDQ         $0x20, R8
 	SUBQ         $0x20, R9
-	JGE          vectors433
+	JGE          vectors451
 
-next434:
+next452:
 	ADDQ $0x20, R9
 	SUBQ $0x10, R9
-	JL   next436
+	JL   next454
 
-vectors435:
+vectors453:
 	VMOVUPS      (DX)(R8*4), Z0
 	VMOVUPS      (BX)(R8*4), Z1
 	VPXORD       Z5, Z5, Z5
@@ -9520,11 +9656,11 @@ vectors435:
 	VMOVUPS      Z0, (DI)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors435
+	JGE          vectors453
 
-next436:
+next454:
 	ADDQ         $0x10, R9
-	JE           done437
+	JE           done455
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -9584,13 +9720,13 @@ next436:
 	VMULPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*4)
 
-done437:
+done455:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     rhStride+40(FP), DI
 	DECQ     CX
-	JNE      rows432
+	JNE      rows450
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9610,13 +9746,13 @@ TEXT ·gruBlendAVX512(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     h+48(FP), DI
 
-rows438:
+rows456:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x20, R9
-	JL   next440
+	JL   next458
 
-vectors439:
+vectors457:
 	VMOVUPS      (BX)(R8*4), Z0
 	VMOVUPS      64(BX)(R8*4), Z1
 	VBROADCASTSS float41100000<>+0(SB), Z2
@@ -9684,14 +9820,14 @@ vectors439:
 	VMOVUPS      Z0, 64(DI)(R8*4)
 	ADDQ         $0x20, R8
 	SUBQ         $0x20, R9
-	JGE          vectors439
+	JGE          vectors457
 
-next440:
+next458:
 	ADDQ $0x20, R9
 	SUBQ $0x10, R9
-	JL   next442
+	JL   next460
 
-vectors441:
+vectors459:
 	VMOVUPS      (BX)(R8*4), Z0
 	VBROADCASTSS float41100000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
@@ -9734,11 +9870,11 @@ vectors441:
 	VMOVUPS      Z1, (DI)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors441
+	JGE          vectors459
 
-next442:
+next460:
 	ADDQ         $0x10, R9
-	JE           done443
+	JE           done461
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -9783,13 +9919,13 @@ next442:
 	VFMADD231PS  Z2, Z0, Z1
 	VMOVUPS      Z1, K1, (DI)(R8*4)
 
-done443:
+done461:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     hStride+56(FP), DI
 	DECQ     CX
-	JNE      rows438
+	JNE      rows456
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9809,13 +9945,13 @@ TEXT ·gruBlendBackwardAVX512(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     dh+48(FP), DI
 
-rows444:
+rows462:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x10, R9
-	JL   next446
+	JL   next464
 
-vectors445:
+vectors463:
 	VMOVUPS      (DI)(R8*4), Z0
 	VMOVUPS      (DX)(R8*4), Z1
 	VMOVUPS      (BX)(R8*4), Z2
@@ -9835,11 +9971,11 @@ vectors445:
 	VMOVUPS      Z0, (DI)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors445
+	JGE          vectors463
 
-next446:
+next464:
 	ADDQ         $0x10, R9
-	JE           done447
+	JE           done465
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -9861,13 +9997,13 @@ next446:
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*4)
 
-done447:
+done465:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     dhStride+56(FP), DI
 	DECQ     CX
-	JNE      rows444
+	JNE      rows462
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9888,13 +10024,13 @@ TEXT ·gruGatesBackwardAVX512(SB), NOSPLIT, $8-80
 	MOVQ     drh+32(FP), DI
 	MOVQ     dh+48(FP), R8
 
-rows448:
+rows466:
 	XORQ R9, R9
 	MOVQ AX, R10
 	SUBQ $0x10, R10
-	JL   next450
+	JL   next468
 
-vectors449:
+vectors467:
 	VMOVUPS      (DI)(R9*4), Z0
 	VMOVUPS      (BX)(R9*4), Z1
 	VMOVUPS      (SI)(R9*4), Z2
@@ -9910,11 +10046,11 @@ vectors449:
 	VMOVUPS      Z0, (BX)(R9*4)
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R10
-	JGE          vectors449
+	JGE          vectors467
 
-next450:
+next468:
 	ADDQ         $0x10, R10
-	JE           done451
+	JE           done469
 	MOVQ         $-1, R11
 	BZHIQ        R10, R11, R11
 	KMOVW        R11, K1
@@ -9932,14 +10068,14 @@ next450:
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (BX)(R9*4)
 
-done451:
+done469:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     drhStride+40(FP), DI
 	ADDQ     dhStride+56(FP), R8
 	DECQ     CX
-	JNE      rows448
+	JNE      rows466
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -45,7 +45,8 @@ func (s *Set[F]) MultiplySum(c Matrix[F], sum Sum[F]) {
 }
 
 // MultiplyActivate is C = φ(sum), a forward step of a recurrent cell: X is the
-// input, A the state before, B the packed transpose of the weight.
+// input, A the state before, B the packed transpose of the weight. The slope of a
+// leaky ReLU is from 0 to 1.
 func (s *Set[F]) MultiplyActivate(c Matrix[F], sum Sum[F], act Activation, slope F) {
 	s.checkSum(&c, &sum)
 	checkActivation(act)

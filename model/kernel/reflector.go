@@ -1,6 +1,9 @@
 package kernel
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // ReflectLeft is Q = H·Q with the Householder reflector
 //
@@ -78,6 +81,18 @@ func (s *Set[F]) ReflectLeftAllBackward(q, g Matrix[F], us, dus [][]F) {
 	}
 	if !g.empty() {
 		s.reflectLeftAllBackward(q, g, us, dus)
+	}
+}
+
+// NormalizeAll scales each of us to unit length. One that is zero, or has no finite
+// length, stays.
+func (s *Set[F]) NormalizeAll(us [][]F) { s.normalizeAll(us) }
+
+func plainNormalizeAll[F Float](us [][]F) {
+	for _, u := range us {
+		if sum := plainSumSquares(u); sum > 0 && !math.IsInf(sum, 0) {
+			plainScale(u, F(1/math.Sqrt(sum)))
+		}
 	}
 }
 

@@ -150,6 +150,44 @@ func TestReflectLeftAll(t *testing.T) {
 	})
 }
 
+func TestNormalizeAll(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		r := newRand(55)
+		infinite := float32(math.Inf(1))
+		fields := []*field{}
+		us, want := [][]float32{}, [][]float32{}
+		for _, special := range [][]float32{{0, 0, 0}, {1, infinite}, {nan, 1, 2}, {-3}, {3, 4}, {1e30, 0}, {1e-15, 0}} {
+			us = append(us, append([]float32(nil), special...))
+		}
+		for _, length := range sizes {
+			f := vectorField(r, length, canary)
+			fields, us = append(fields, f), append(us, f.Data)
+		}
+		for _, u := range us {
+			w := append([]float32(nil), u...)
+			norm := math.Sqrt(Float64().SumSquares(double(Dense(u, 1, len(u))).Data))
+			if norm > 0 && !math.IsInf(norm, 0) {
+				for i := range w {
+					w[i] = float32(float64(w[i]) / norm)
+				}
+			}
+			want = append(want, w)
+		}
+		s.NormalizeAll(us)
+		for i, u := range us {
+			for j, x := range u {
+				if !(math.Abs(float64(x-want[i][j])) <= 2e-7) && !(x != x && want[i][j] != want[i][j]) && x != want[i][j] {
+					t.Errorf("element %d of vector %d is %v, want %v", j, i, x, want[i][j])
+				}
+			}
+		}
+		for _, f := range fields {
+			f.check(t, "normalized vector")
+		}
+		s.NormalizeAll(nil)
+	})
+}
+
 func TestTranspose(t *testing.T) {
 	eachLevel(t, func(t *testing.T, s *Set[float32]) {
 		r := newRand(53)

@@ -44,6 +44,7 @@ type Set[F Float] struct {
 	// Those of many reflectors save a call through the table for each.
 	reflectLeftAll         func(q Matrix[F], us [][]F)
 	reflectLeftAllBackward func(q, g Matrix[F], us, dus [][]F)
+	normalizeAll           func(us [][]F)
 }
 
 // Level is the level of the loops.
@@ -118,5 +119,6 @@ func plainSet[F Float]() *Set[F] {
 		reflectorBackward:       plainReflectorBackward[F],
 		reflectLeftAll:          plainReflectLeftAll[F],
 		reflectLeftAllBackward:  plainReflectLeftAllBackward[F],
+		normalizeAll:            plainNormalizeAll[F],
 	}
 }

@@ -63,13 +63,16 @@ func (k *assembly) set() *Set[float32] {
 			k.momentum(first(param), first(grad), first(velocity), len(param), rate, momentum)
 		},
 		reflectLeft: func(q Matrix[float32], u []float32) {
-			k.reflect(first(q.Data), float*q.Stride, first(u), len(u), q.Cols)
+			us := [1][]float32{u}
+			k.reflectLeftAll(q, us[:])
 		},
 		reflectorBackward: func(q, g Matrix[float32], u, du []float32) {
-			k.reflectBackward(first(q.Data), float*q.Stride, first(g.Data), float*g.Stride, first(u), first(du), len(u), g.Cols)
+			us, dus := [1][]float32{u}, [1][]float32{du}
+			k.reflectLeftAllBackward(q, g, us[:], dus[:])
 		},
 		reflectLeftAll:         k.reflectLeftAll,
 		reflectLeftAllBackward: k.reflectLeftAllBackward,
+		normalizeAll:           k.runNormalizeAll,
 	}
 }
 
@@ -168,21 +171,31 @@ func (k *assembly) softmaxCrossEntropy(dlogits, logits Matrix[float32], labels [
 	return loss, correct
 }
 
+// Functions that take slices of slices are called by name, not through the table,
+// so that those may lie on the stack.
+
 func (k *assembly) reflectLeftAll(q Matrix[float32], us [][]float32) {
-	for _, u := range us {
-		if len(u) > 0 {
-			k.reflect(&q.Data[(q.Rows-len(u))*q.Stride], float*q.Stride, &u[0], len(u), q.Cols)
-		}
+	if k.level == AVX512 {
+		reflectAllAVX512(&q.Data[0], float*q.Stride, unsafe.SliceData(us), len(us), q.Rows, q.Cols)
+		return
 	}
+	reflectAllAVX2(&q.Data[0], float*q.Stride, unsafe.SliceData(us), len(us), q.Rows, q.Cols)
 }
 
 func (k *assembly) reflectLeftAllBackward(q, g Matrix[float32], us, dus [][]float32) {
-	for i := len(us) - 1; i >= 0; i-- {
-		if u := us[i]; len(u) > 0 {
-			top := g.Rows - len(u)
-			k.reflectBackward(&q.Data[top*q.Stride], float*q.Stride, &g.Data[top*g.Stride], float*g.Stride, &u[0], &dus[i][0], len(u), g.Cols)
-		}
+	if k.level == AVX512 {
+		reflectAllBackwardAVX512(&q.Data[0], float*q.Stride, &g.Data[0], float*g.Stride, unsafe.SliceData(us), unsafe.SliceData(dus), len(us), g.Rows, g.Cols)
+		return
 	}
+	reflectAllBackwardAVX2(&q.Data[0], float*q.Stride, &g.Data[0], float*g.Stride, unsafe.SliceData(us), unsafe.SliceData(dus), len(us), g.Rows, g.Cols)
+}
+
+func (k *assembly) runNormalizeAll(us [][]float32) {
+	if k.level == AVX512 {
+		normalizeAllAVX512(unsafe.SliceData(us), len(us))
+		return
+	}
+	normalizeAllAVX2(unsafe.SliceData(us), len(us))
 }
 
 func (k *assembly) runTranspose(dst, src Matrix[float32]) {

@@ -15,6 +15,11 @@ import (
 type Adam[F kernel.Float] struct {
 	tensors[F]
 	options AdamOptions
+	// The loop computes 1-β from β as rounded to F. The corrections use the
+	// same β: 1-β2 of float32(.999) is off by 5e-5, which the first steps, when
+	// v̂ rests on few gradients, would show.
+	beta1, beta2       F
+	logBeta1, logBeta2 float64
 }
 
 // AdamOptions are the constants of [Adam].
@@ -38,18 +43,18 @@ func NewAdam[F kernel.Float](set *kernel.Set[F], values, gradients []F, options 
 	if err := checkEpsilon(options.Epsilon); err != nil {
 		return nil, err
 	}
-	return &Adam[F]{tensors: newTensors(set, values, gradients, 2), options: options}, nil
+	beta1, beta2 := F(options.Beta1), F(options.Beta2)
+	return &Adam[F]{
+		tensors: newTensors(set, values, gradients, 2), options: options,
+		beta1: beta1, beta2: beta2, logBeta1: math.Log(float64(beta1)), logBeta2: math.Log(float64(beta2)),
+	}, nil
 }
 
 // Step does one update.
 func (a *Adam[F]) Step(rate float64) {
 	a.steps++
 	t := float64(a.steps)
-	// The loop computes 1-β from β as rounded to F. The corrections use the
-	// same β: 1-β2 of float32(.999) is off by 5e-5, which the first steps, when
-	// v̂ rests on few gradients, would show.
-	beta1, beta2 := F(a.options.Beta1), F(a.options.Beta2)
 	a.set.Adam(a.values, a.gradients, a.moments[0], a.moments[1],
-		F(rate/(1-math.Pow(float64(beta1), t))), beta1, beta2,
-		F(1/math.Sqrt(1-math.Pow(float64(beta2), t))), F(a.options.Epsilon))
+		F(-rate/math.Expm1(t*a.logBeta1)), a.beta1, a.beta2, // 1-βᵗ = -expm1(t ln β)
+		F(1/math.Sqrt(-math.Expm1(t*a.logBeta2))), F(a.options.Epsilon))
 }

@@ -14,6 +14,7 @@ import "sweep/model/kernel"
 type Householder[F kernel.Float] struct {
 	n     int
 	u     reflectors[F]
+	units [][]F // the vectors, for Project; nil before its first call
 	chain *chain[F]
 
 	compact *compact[F]      // for Factors; nil before their first call
@@ -67,7 +68,12 @@ func (h *Householder[F]) Pullback(dw kernel.Matrix[F]) {
 }
 
 // Project scales the reflectors to unit length.
-func (h *Householder[F]) Project() { h.u.normalize(h.chain.set) }
+func (h *Householder[F]) Project() {
+	if h.units == nil {
+		h.units = h.u.values()
+	}
+	h.chain.set.NormalizeAll(h.units)
+}
 
 // SingularValues appends n ones: W is orthogonal whatever its parameters.
 func (h *Householder[F]) SingularValues(dst []float64) []float64 {

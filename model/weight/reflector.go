@@ -2,7 +2,6 @@ package weight
 
 import (
 	"fmt"
-	"math"
 
 	"sweep/model/kernel"
 )
@@ -48,13 +47,11 @@ func (r reflectors[F]) pair() {
 	}
 }
 
-// normalize scales every reflector to unit length. One that is zero, or has no
-// finite length, stays.
-func (r reflectors[F]) normalize(set *kernel.Set[F]) {
-	for _, u := range r {
-		sum := set.SumSquares(u.Value)
-		if sum > 0 && !math.IsInf(sum, 0) {
-			set.Scale(u.Value, F(1/math.Sqrt(sum)))
-		}
+// values are the vectors.
+func (r reflectors[F]) values() [][]F {
+	values := make([][]F, len(r))
+	for k, u := range r {
+		values[k] = u.Value
 	}
+	return values
 }

@@ -19,6 +19,7 @@ type SVD[F kernel.Float] struct {
 	n        int
 	set      *kernel.Set[F]
 	u, v     reflectors[F]
+	units    [][]F    // the vectors of both, for Project; nil before its first call
 	sigmaHat *View[F] // σ̂, n
 	sigma    []F      // σ of the last call of Value or Factors
 	slope    []F      // ∂σ/∂σ̂ there
@@ -138,8 +139,9 @@ func (s *SVD[F]) Pullback(dw kernel.Matrix[F]) {
 // loadSigma computes σ, and its derivative
 // ∂σ/∂σ̂ = 2r sigmoid(σ̂) (1 - sigmoid(σ̂)), for the present parameters.
 func (s *SVD[F]) loadSigma() {
-	for i, hat := range s.sigmaHat.Value {
-		f := sigmoid(float64(hat))
+	s.set.Sigmoid(s.slope, s.sigmaHat.Value)
+	for i, f := range s.slope {
+		f := float64(f)
 		s.sigma[i] = F(2*s.radius*(f-0.5) + s.center)
 		s.slope[i] = F(2 * s.radius * f * (1 - f))
 	}
@@ -154,8 +156,10 @@ func (s *SVD[F]) pullbackSigma() {
 
 // Project scales the reflectors to unit length.
 func (s *SVD[F]) Project() {
-	s.u.normalize(s.set)
-	s.v.normalize(s.set)
+	if s.units == nil {
+		s.units = append(s.u.values(), s.v.values()...)
+	}
+	s.set.NormalizeAll(s.units)
 }
 
 // SingularValues appends σ, in the order of σ̂.

@@ -195,6 +195,14 @@ func (m *machine) float(x float64) operand.Mem {
 	return mem
 }
 
+// double is the place of a float64 constant.
+func (m *machine) double(x float64) operand.Mem {
+	mem := m.StaticGlobal(fmt.Sprintf("double%016x", math.Float64bits(x)))
+	m.DataAttributes(attr.RODATA | attr.NOPTR)
+	m.AddDatum(0, operand.U64(math.Float64bits(x)))
+	return mem
+}
+
 var (
 	zmm = []reg.VecPhysical{
 		reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7, reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,

@@ -383,7 +383,11 @@ func (c *call) epilogue(height, vectors int, last *lastMask, sum func(i, v int) 
 	c.JNE(operand.LabelRef(derivative))
 	for i := range height {
 		for v := range vectors {
-			c.scaleUnlessPositive(sum(i, v), sum(i, v), slope, scratch[0], scratch[2])
+			// The larger one, for slopes up to 1; of operands that are no numbers
+			// it is the first.
+			scaled := scratch[2*(v%2)]
+			c.VMULPS(slope, sum(i, v), scaled)
+			c.VMAXPS(sum(i, v), scaled, sum(i, v))
 		}
 	}
 	c.JMP(operand.LabelRef(store))

@@ -11,8 +11,9 @@ func (m *machine) reductions() {
 	m.columnSums()
 	m.columnProductSums()
 	m.scaleColumns()
-	m.reflect()
-	m.reflectBackward()
+	m.reflectAll()
+	m.reflectAllBackward()
+	m.normalizeAll()
 	m.softmax()
 }
 
@@ -90,9 +91,19 @@ func (m *machine) addChains(v []vector, width int) {
 
 // dot is in float64, half a vector of float32 at a time.
 func (m *machine) dot() {
-	const chains = 4
 	m.begin("dot", "func(x, y *float32, n int) float64", "Σ x[i]·y[i], summed in float64.")
-	x, y, n := m.param("x"), m.param("y"), m.param("n")
+	low := m.wideDot(m.param("x"), m.param("y"), m.param("n"))
+	result, err := m.ReturnIndex(0).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	m.VMOVSD(low, result.Addr)
+	m.end()
+}
+
+// wideDot is the dot product in float64, in the first lane. x and y are changed.
+func (m *machine) wideDot(x, y, n reg.GPVirtual) vector {
+	const chains = 4
 	sums := m.zeros(chains)
 	half := func() vector {
 		if m.wide() {
@@ -138,11 +149,31 @@ func (m *machine) dot() {
 	high := m.XMM()
 	m.VPERMILPD(operand.U8(1), low, high)
 	m.VADDSD(high, low, low)
-	result, err := m.ReturnIndex(0).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	m.VMOVSD(low, result.Addr)
+	return low
+}
+
+// normalizeAll scales by a float32 as a scalar loop over dot would.
+func (m *machine) normalizeAll() {
+	m.begin("normalizeAll", "func(us *[]float32, count int)",
+		"u[i] = u[i]/√(Σ u²) for each u of us, unless that is 0 or no finite number.")
+	m.eachReflector("us", "", false, func(one reflector) {
+		sum := m.wideDot(one.get(one.u), one.get(one.u), one.get(one.length))
+		bits, skip := m.GP64(), m.label("skip")
+		m.VMOVQ(sum, bits)
+		m.TESTQ(bits, bits)
+		m.JE(operand.LabelRef(skip))
+		m.SHRQ(operand.U8(52), bits)
+		m.CMPQ(bits, operand.U32(0x7ff))
+		m.JGE(operand.LabelRef(skip))
+		unit, factor := m.XMM(), m.XMM()
+		m.VMOVSD(m.double(1), unit)
+		m.VSQRTSD(sum, sum, sum)
+		m.VDIVSD(sum, unit, unit)
+		m.VCVTSD2SS(unit, unit, factor)
+		scale, u := m.spreadLow(factor), one.get(one.u)
+		m.eachVector(one.get(one.length), func(s span) { s.store(u, m.mul(scale, s.load(u))) })
+		m.Label(skip)
+	})
 	m.end()
 }
 
@@ -341,16 +372,102 @@ func (m *machine) reflectorScale(p, n reg.GPVirtual) vector {
 	return m.do(m.VANDPS, m.div(m.constant(2), norm), enough)
 }
 
-func (m *machine) reflect() {
-	m.begin("reflect", "func(q *float32, stride int, u *float32, rows, cols int)",
-		"q[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns, stride in bytes; s = 2/Σ u², or 0 if that is no number.")
-	q, stride, u, cols := m.param("q"), m.param("stride"), m.param("u"), m.param("cols")
-	scale := m.reflectorScale(u, m.param("rows"))
+// reflector is one of those that a function goes over: its vectors and length in
+// the frame.
+type reflector struct {
+	*machine
+	u, du, length operand.Mem
+}
+
+// eachReflector goes over the slices at us, and those at dus if that is not empty,
+// in their order or from the last to the first. Going through all in one function
+// lets the end of one overlap with the next.
+func (m *machine) eachReflector(us, dus string, fromLast bool, body func(r reflector)) {
+	const header = 24 // of a slice: pointer, length, capacity
+	r := reflector{machine: m, u: m.AllocLocal(8), length: m.AllocLocal(8)}
+	headers, vectors := []string{us}, []operand.Mem{r.u}
+	if dus != "" {
+		r.du = m.AllocLocal(8)
+		headers, vectors = append(headers, dus), append(vectors, r.du)
+	}
+	at, left := make([]operand.Mem, len(headers)), m.AllocLocal(8)
+	n := m.param("count")
+	m.MOVQ(n, left)
+	m.DECQ(n)
+	m.IMUL3Q(operand.U8(header), n, n)
+	for i, name := range headers {
+		at[i] = m.AllocLocal(8)
+		p := m.param(name)
+		if fromLast {
+			m.ADDQ(n, p)
+		}
+		m.MOVQ(p, at[i])
+	}
+	loop, next, done := m.label("reflector"), m.label("next"), m.label("done")
+	m.Label(loop)
+	m.CMPQ(left, operand.U8(0))
+	m.JLE(operand.LabelRef(done))
+	for i := range at {
+		p, x := m.GP64(), m.GP64()
+		m.MOVQ(at[i], p)
+		m.MOVQ(operand.Mem{Base: p}, x)
+		m.MOVQ(x, vectors[i])
+		if i == 0 {
+			m.MOVQ(operand.Mem{Base: p, Disp: 8}, x)
+			m.MOVQ(x, r.length)
+		}
+	}
+	m.CMPQ(r.length, operand.U8(0))
+	m.JE(operand.LabelRef(next))
+	body(r)
+	m.Label(next)
+	step := header
+	if fromLast {
+		step = -header
+	}
+	for i := range at {
+		m.ADDQ(operand.I8(step), at[i])
+	}
+	m.DECQ(left)
+	m.JMP(operand.LabelRef(loop))
+	m.Label(done)
+}
+
+// get loads what lies in the frame.
+func (r reflector) get(mem operand.Mem) reg.GPVirtual {
+	x := r.GP64()
+	r.MOVQ(mem, x)
+	return x
+}
+
+// matrix is the row of a matrix at which the reflector begins.
+func (r reflector) matrix(name string) reg.GPVirtual {
+	p, above := r.param(name), r.param("rows")
+	r.SUBQ(r.length, above)
+	r.IMULQ(r.argument(name+"Stride"), above)
+	r.ADDQ(above, p)
+	return p
+}
+
+// reflectAll is one reflection after the other.
+func (m *machine) reflectAll() {
+	m.begin("reflectAll", "func(q *float32, qStride int, us *[]float32, count, rows, cols int)",
+		"for each u of us, on the last len(u) rows of q, stride in bytes:",
+		"",
+		"\tq[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns; s = 2/Σ u², or 0 if that is no number")
+	m.eachReflector("us", "", false, m.reflect)
+	m.end()
+}
+
+func (m *machine) reflect(one reflector) {
+	q, stride, cols := one.matrix("q"), m.param("qStride"), m.param("cols")
+	u := one.get(one.u)
+	scale := m.reflectorScale(u, one.get(one.length))
 	m.eachBlock(cols, []reg.GPVirtual{q}, func(vectors int, mask *lastMask) {
 		const chains = 4
 		sums := m.zeros(chains * vectors)
 		r := m.newRows([]reg.GPVirtual{q}, []reg.GPVirtual{stride}, u)
-		m.unrolled(m.param("rows"), chains, func(at int) {
+		m.unrolled(one.get(one.length), chains, func(at int) {
 			x := r.element()
 			for v := range vectors {
 				m.addProduct(sums[at*vectors+v], x, r.get(0, v, mask))
@@ -362,7 +479,7 @@ func (m *machine) reflect() {
 			m.VMULPS(scale, sums[v], sums[v])
 		}
 		r = m.newRows([]reg.GPVirtual{q}, []reg.GPVirtual{stride}, u)
-		m.unrolled(m.param("rows"), 2, func(int) {
+		m.unrolled(one.get(one.length), 2, func(int) {
 			x := r.element()
 			for v := range vectors {
 				y := r.get(0, v, mask)
@@ -372,26 +489,30 @@ func (m *machine) reflect() {
 			r.next()
 		}, func(int) {})
 	})
-	m.end()
 }
 
-// reflectBackward goes back from the result of reflect, which it undoes on the
-// way: uᵀq changes its sign with the reflection.
-func (m *machine) reflectBackward() {
-	m.begin("reflectBackward", "func(q *float32, qStride int, grad *float32, gradStride int, u, du *float32, rows, cols int)",
-		"the way back through reflect, of which q is the result, strides in bytes; s as there:",
+// reflectAllBackward goes back from the result of reflectAll, the last first.
+func (m *machine) reflectAllBackward() {
+	m.begin("reflectAllBackward", "func(q *float32, qStride int, grad *float32, gradStride int, us, dus *[]float32, count, rows, cols int)",
+		"the way back through reflectAll, of which q is the result, strides in bytes; s as there:",
 		"",
 		"\tα = −s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]",
 		"\tq[i] += u[i]·α; du[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β")
-	q, qStride, g, gStride := m.param("q"), m.param("qStride"), m.param("grad"), m.param("gradStride")
+	m.eachReflector("us", "dus", true, m.reflectBackward)
+	m.end()
+}
+
+// reflectBackward undoes a reflection on the way: uᵀq changes its sign with it.
+func (m *machine) reflectBackward(one reflector) {
+	q, qStride, g, gStride := one.matrix("q"), m.param("qStride"), one.matrix("grad"), m.param("gradStride")
 	cols := m.param("cols")
-	scale := m.reflectorScale(m.param("u"), m.param("rows"))
+	scale := m.reflectorScale(one.get(one.u), one.get(one.length))
 	m.eachBlock(cols, []reg.GPVirtual{q, g}, func(vectors int, mask *lastMask) {
 		const chains = 2
 		matrices, strides := []reg.GPVirtual{q, g}, []reg.GPVirtual{qStride, gStride}
 		sums := [2][]vector{m.zeros(chains * vectors), m.zeros(chains * vectors)}
-		r := m.newRows(matrices, strides, m.param("u"))
-		m.unrolled(m.param("rows"), chains, func(at int) {
+		r := m.newRows(matrices, strides, one.get(one.u))
+		m.unrolled(one.get(one.length), chains, func(at int) {
 			x := r.element()
 			for v := range vectors {
 				for i := range sums {
@@ -418,8 +539,8 @@ func (m *machine) reflectBackward() {
 		product = m.spreadLow(m.reduce(m.VADDPS, product))
 
 		// One row: its share of the gradient before its lanes are summed.
-		r = m.newRows(matrices, strides, m.param("u"))
-		du := m.param("du")
+		r = m.newRows(matrices, strides, one.get(one.u))
+		du := one.get(one.du)
 		row := func() (share vector) {
 			x := r.element()
 			for v := range vectors {
@@ -440,7 +561,7 @@ func (m *machine) reflectBackward() {
 			return share
 		}
 		// Four rows at a time are summed by adding neighbours.
-		count := m.param("rows")
+		count := one.get(one.length)
 		four, rest, one, done := m.label("four"), m.label("rest"), m.label("one"), m.label("done")
 		m.SUBQ(operand.U8(4), count)
 		m.JL(operand.LabelRef(rest))
@@ -475,7 +596,6 @@ func (m *machine) reflectBackward() {
 		m.JNE(operand.LabelRef(one))
 		m.Label(done)
 	})
-	m.end()
 }
 
 // softmax takes lanes beyond the columns for −∞, whose exponential is 0.
