@@ -367,9 +367,22 @@ func following[F kernel.Float](m kernel.Matrix[F], from, rows int) kernel.Matrix
 	return m.Slice(min(from, m.Rows), min(from+rows, m.Rows))
 }
 
+// preceding returns so many rows before the given one, as far as there are any.
+func preceding[F kernel.Float](m kernel.Matrix[F], before, rows int) kernel.Matrix[F] {
+	return m.Slice(max(before-rows, 0), before)
+}
+
 // memory is what the rows of m lie in.
 func memory[F kernel.Float](m kernel.Matrix[F]) []F {
 	return m.Data[:min(m.Rows*m.Stride, len(m.Data))]
+}
+
+// ahead is the memory of one or two matrices, for [kernel.Sum].
+func ahead[F kernel.Float](m ...kernel.Matrix[F]) (a [2][]F) {
+	for i := range m {
+		a[i] = memory(m[i])
+	}
+	return a
 }
 
 // broadcast sets every row of m to the trained vector v, or to 0 without one.

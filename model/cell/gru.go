@@ -135,15 +135,15 @@ func (g *GRU[F]) segmentForward(start, end int) {
 	reset := g.stepReset.Slice(0, batch)
 	for t := range steps {
 		g.step(block(g.gates, t, batch), block(g.candidates, t, batch), reset, block(x, t, batch), block(h, t, batch), block(h, t+1, batch),
-			memory(following(g.gates, (t+1)*batch, batch)), memory(following(g.candidates, (t+1)*batch, batch)))
+			following(g.gates, (t+1)*batch, batch), following(g.candidates, (t+1)*batch, batch))
 	}
 }
 
 // step does one time step. What it is given last is needed in the next one.
-func (g *GRU[F]) step(gates, candidate, reset, x, h, next kernel.Matrix[F], nextGates, nextCandidate []F) {
-	g.set.MultiplySum(gates, kernel.Sum[F]{X: x, M: g.gate.project, A: h, B: g.gate.ahead, Ahead: nextGates})
+func (g *GRU[F]) step(gates, candidate, reset, x, h, next, nextGates, nextCandidate kernel.Matrix[F]) {
+	g.set.MultiplySum(gates, kernel.Sum[F]{X: x, M: g.gate.project, A: h, B: g.gate.ahead, Ahead: ahead(nextGates)})
 	g.set.GRUGates(gates, h, reset)
-	g.set.MultiplySum(candidate, kernel.Sum[F]{X: x, M: g.candidate.project, A: reset, B: g.candidate.ahead, Ahead: nextCandidate})
+	g.set.MultiplySum(candidate, kernel.Sum[F]{X: x, M: g.candidate.project, A: reset, B: g.candidate.ahead, Ahead: ahead(nextCandidate)})
 	g.set.GRUBlend(gates, candidate, h, next)
 }
 
@@ -154,7 +154,7 @@ func (g *GRU[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F]
 	gates, candidate := g.stepGates.Slice(0, batch), g.stepCandidate.Slice(0, batch)
 	broadcast(h, g.h0)
 	for t := range steps {
-		g.step(gates, candidate, reset, block(x, t, batch), h, h, nil, nil)
+		g.step(gates, candidate, reset, block(x, t, batch), h, h, kernel.Matrix[F]{}, kernel.Matrix[F]{})
 	}
 	return h
 }
@@ -183,10 +183,9 @@ func (g *GRU[F]) Backward(dh, dx kernel.Matrix[F]) {
 			gates, candidate, before := block(g.gates, place, batch), block(g.candidates, place, batch), block(g.history, place, batch)
 			reset := block(g.resets, place, batch)
 			g.set.GRUBlendBackward(gates, candidate, before, dstate)
-			earlier, here := max(place-1, 0)*batch, place*batch
-			g.set.MultiplySum(reset, kernel.Sum[F]{A: candidate, B: g.candidate.back, Ahead: memory(g.candidates.Slice(earlier, here))})
+			g.set.MultiplySum(reset, kernel.Sum[F]{A: candidate, B: g.candidate.back, Ahead: ahead(preceding(g.candidates, place*batch, batch))})
 			g.set.GRUGatesBackward(gates, before, reset, dstate)
-			g.set.MultiplySum(dstate, kernel.Sum[F]{A: gates, B: g.gate.back, H: dstate, Ahead: memory(g.gates.Slice(earlier, here))})
+			g.set.MultiplySum(dstate, kernel.Sum[F]{A: gates, B: g.gate.back, H: dstate, Ahead: ahead(preceding(g.gates, place*batch, batch), preceding(g.resets, place*batch, batch))})
 			if all && t > 0 {
 				add(g.set, dstate, block(dh, t-1, batch))
 			}

@@ -16,13 +16,15 @@ func TestNoAllocations(t *testing.T) {
 		s.Pack(&packed, square)
 		s.PackBias(&input, square, x)
 		for name, f := range map[string]func(){
-			"Pack":                    func() { s.Pack(&packed, square) },
-			"PackTransposed":          func() { s.PackTransposed(&packed, square) },
-			"Multiply":                func() { s.Multiply(c, a, &packed) },
-			"MultiplyAdd":             func() { s.MultiplyAdd(c, a, &packed) },
-			"PackBias":                func() { s.PackBias(&input, square, x) },
-			"MultiplyBias":            func() { s.MultiplyBias(c, a, &input) },
-			"MultiplySum":             func() { s.MultiplySum(c, Sum[float32]{X: a, M: &input, A: b, B: &packed, H: d, Ahead: h.Data}) },
+			"Pack":           func() { s.Pack(&packed, square) },
+			"PackTransposed": func() { s.PackTransposed(&packed, square) },
+			"Multiply":       func() { s.Multiply(c, a, &packed) },
+			"MultiplyAdd":    func() { s.MultiplyAdd(c, a, &packed) },
+			"PackBias":       func() { s.PackBias(&input, square, x) },
+			"MultiplyBias":   func() { s.MultiplyBias(c, a, &input) },
+			"MultiplySum": func() {
+				s.MultiplySum(c, Sum[float32]{X: a, M: &input, A: b, B: &packed, H: d, Ahead: [2][]float32{h.Data, a.Data}})
+			},
 			"MultiplyActivate":        func() { s.MultiplyActivate(c, Sum[float32]{A: a, B: &packed, H: b}, Tanh, 0) },
 			"MultiplyDerivative":      func() { s.MultiplyDerivative(c, Sum[float32]{A: a, B: &packed}, b, LeakyReLU, 0.1) },
 			"MultiplyActivateSteps":   func() { s.MultiplyActivateSteps(a, 7, &packed, b.Slice(7, rows), &input, LeakyReLU, 0.1) },

@@ -27,8 +27,8 @@ type assembly struct {
 	columnProductSums func(dst, a *float32, aStride int, b *float32, bStride, rows, cols int)
 	scaleColumnsAdd   func(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows, cols int)
 
-	lstmForward      func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows, cols int)
-	lstmBackward     func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows, cols int)
+	lstmForward      func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows, cols, ahead int)
+	lstmBackward     func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows, cols, ahead int)
 	gruGates         func(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, rh *float32, rhStride int, rows, cols int)
 	gruBlend         func(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, h *float32, hStride int, rows, cols int)
 	gruBlendBackward func(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, dh *float32, dhStride int, rows, cols int)

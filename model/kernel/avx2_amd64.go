@@ -153,22 +153,22 @@ func normalizeAllAVX2(us *[]float32, count int)
 //go:noescape
 func softmaxAVX2(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
 
-// lstmForwardAVX2 is a step of LSTM gates:
+// lstmForwardAVX2 is a step of LSTM gates, which asks for what lies ahead bytes further of c, tanhC and h:
 //
 //	i = σ(i); f = σ(f); g = tanh(g); o = σ(o)
 //	c = f∘cPrev + i∘g; tanhC = tanh(c); h = o∘tanhC
 //
 //go:noescape
-func lstmForwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int)
+func lstmForwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int, ahead int)
 
-// lstmBackwardAVX2 is the way back through lstmForward:
+// lstmBackwardAVX2 is the way back through lstmForward, which asks for what lies ahead bytes further of cPrev and tanhC:
 //
 //	dc += dh∘o∘(1−tanhC²)
 //	o = dh∘tanhC∘o∘(1−o); i = dc∘g∘i∘(1−i); f = dc∘cPrev∘f∘(1−f); g = dc∘i∘(1−g²)
 //	dc = dc∘f
 //
 //go:noescape
-func lstmBackwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int)
+func lstmBackwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, ahead int)
 
 // gruGatesAVX2 is z = σ(z); r = σ(r); rh = r∘hPrev
 //

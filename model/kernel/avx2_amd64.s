@@ -9178,9 +9178,9 @@ summed502:
 DATA floatff800000<>+0(SB)/4, $0xff800000
 GLOBL floatff800000<>(SB), RODATA|NOPTR, $4
 
-// func lstmForwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·lstmForwardAVX2(SB), NOSPLIT, $8-96
+// func lstmForwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int, ahead int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·lstmForwardAVX2(SB), NOSPLIT, $8-104
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -9196,17 +9196,24 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $8-96
 	MOVQ     c+32(FP), R9
 	MOVQ     tanhC+48(FP), R10
 	MOVQ     h+64(FP), R11
+	MOVQ     ahead+96(FP), R12
 
 rows512:
-	XORQ R12, R12
-	MOVQ AX, R13
-	SUBQ $0x08, R13
+	XORQ R13, R13
+	MOVQ AX, R14
+	SUBQ $0x08, R14
 	JL   next514
 
 vectors513:
-	VMOVUPS      (DX)(R12*4), Y0
-	VMOVUPS      (BX)(R12*4), Y1
-	VMOVUPS      (DI)(R12*4), Y2
+	LEAQ         (R9)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	LEAQ         (R10)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	LEAQ         (R11)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	VMOVUPS      (DX)(R13*4), Y0
+	VMOVUPS      (BX)(R13*4), Y1
+	VMOVUPS      (DI)(R13*4), Y2
 	VXORPS       Y3, Y3, Y3
 	VSUBPS       Y0, Y3, Y0
 	VSUBPS       Y1, Y3, Y1
@@ -9299,10 +9306,10 @@ vectors513:
 	VDIVPS       Y1, Y3, Y1
 	VADDPS       Y3, Y2, Y2
 	VDIVPS       Y2, Y3, Y2
-	VMOVUPS      Y0, (DX)(R12*4)
-	VMOVUPS      Y1, (BX)(R12*4)
-	VMOVUPS      Y2, (DI)(R12*4)
-	VMOVUPS      (SI)(R12*4), Y3
+	VMOVUPS      Y0, (DX)(R13*4)
+	VMOVUPS      Y1, (BX)(R13*4)
+	VMOVUPS      Y2, (DI)(R13*4)
+	VMOVUPS      (SI)(R13*4), Y3
 	VBROADCASTSS float41100000<>+0(SB), Y4
 	VMINPS       Y3, Y4, Y3
 	VBROADCASTSS floatc1100000<>+0(SB), Y4
@@ -9336,11 +9343,11 @@ vectors513:
 	VMINPS       Y3, Y4, Y3
 	VBROADCASTSS floatbf800000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y3
-	VMOVUPS      Y3, (SI)(R12*4)
+	VMOVUPS      Y3, (SI)(R13*4)
 	VMULPS       Y3, Y0, Y0
-	VMOVUPS      (R8)(R12*4), Y3
+	VMOVUPS      (R8)(R13*4), Y3
 	VFMADD231PS  Y3, Y1, Y0
-	VMOVUPS      Y0, (R9)(R12*4)
+	VMOVUPS      Y0, (R9)(R13*4)
 	VBROADCASTSS float41100000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VBROADCASTSS floatc1100000<>+0(SB), Y1
@@ -9374,22 +9381,28 @@ vectors513:
 	VMINPS       Y0, Y1, Y0
 	VBROADCASTSS floatbf800000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      Y0, (R10)(R12*4)
+	VMOVUPS      Y0, (R10)(R13*4)
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      Y0, (R11)(R12*4)
-	ADDQ         $0x08, R12
-	SUBQ         $0x08, R13
+	VMOVUPS      Y0, (R11)(R13*4)
+	ADDQ         $0x08, R13
+	SUBQ         $0x08, R14
 	JGE          vectors513
 
 next514:
-	ADDQ         $0x08, R13
+	ADDQ         $0x08, R14
 	JE           done515
-	LEAQ         masks<>+32(SB), R14
-	NEGQ         R13
-	VMOVUPS      (R14)(R13*4), Y0
-	VMASKMOVPS   (DX)(R12*4), Y0, Y1
-	VMASKMOVPS   (BX)(R12*4), Y0, Y2
-	VMASKMOVPS   (DI)(R12*4), Y0, Y3
+	LEAQ         masks<>+32(SB), R15
+	NEGQ         R14
+	VMOVUPS      (R15)(R14*4), Y0
+	LEAQ         (R9)(R12*1), R14
+	PREFETCHT1   (R14)(R13*4)
+	LEAQ         (R10)(R12*1), R14
+	PREFETCHT1   (R14)(R13*4)
+	LEAQ         (R11)(R12*1), R14
+	PREFETCHT1   (R14)(R13*4)
+	VMASKMOVPS   (DX)(R13*4), Y0, Y1
+	VMASKMOVPS   (BX)(R13*4), Y0, Y2
+	VMASKMOVPS   (DI)(R13*4), Y0, Y3
 	VXORPS       Y4, Y4, Y4
 	VSUBPS       Y1, Y4, Y1
 	VSUBPS       Y2, Y4, Y2
@@ -9482,10 +9495,10 @@ next514:
 	VDIVPS       Y2, Y4, Y2
 	VADDPS       Y4, Y3, Y3
 	VDIVPS       Y3, Y4, Y3
-	VMASKMOVPS   Y1, Y0, (DX)(R12*4)
-	VMASKMOVPS   Y2, Y0, (BX)(R12*4)
-	VMASKMOVPS   Y3, Y0, (DI)(R12*4)
-	VMASKMOVPS   (SI)(R12*4), Y0, Y4
+	VMASKMOVPS   Y1, Y0, (DX)(R13*4)
+	VMASKMOVPS   Y2, Y0, (BX)(R13*4)
+	VMASKMOVPS   Y3, Y0, (DI)(R13*4)
+	VMASKMOVPS   (SI)(R13*4), Y0, Y4
 	VBROADCASTSS float41100000<>+0(SB), Y5
 	VMINPS       Y4, Y5, Y4
 	VBROADCASTSS floatc1100000<>+0(SB), Y5
@@ -9519,11 +9532,11 @@ next514:
 	VMINPS       Y4, Y5, Y4
 	VBROADCASTSS floatbf800000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y4
-	VMASKMOVPS   Y4, Y0, (SI)(R12*4)
+	VMASKMOVPS   Y4, Y0, (SI)(R13*4)
 	VMULPS       Y4, Y1, Y1
-	VMASKMOVPS   (R8)(R12*4), Y0, Y4
+	VMASKMOVPS   (R8)(R13*4), Y0, Y4
 	VFMADD231PS  Y4, Y2, Y1
-	VMASKMOVPS   Y1, Y0, (R9)(R12*4)
+	VMASKMOVPS   Y1, Y0, (R9)(R13*4)
 	VBROADCASTSS float41100000<>+0(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VBROADCASTSS floatc1100000<>+0(SB), Y2
@@ -9557,9 +9570,9 @@ next514:
 	VMINPS       Y1, Y2, Y1
 	VBROADCASTSS floatbf800000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y1
-	VMASKMOVPS   Y1, Y0, (R10)(R12*4)
+	VMASKMOVPS   Y1, Y0, (R10)(R13*4)
 	VMULPS       Y1, Y3, Y1
-	VMASKMOVPS   Y1, Y0, (R11)(R12*4)
+	VMASKMOVPS   Y1, Y0, (R11)(R13*4)
 
 done515:
 	ADDQ     gatesStride+8(FP), DX
@@ -9576,9 +9589,9 @@ done515:
 	VZEROUPPER
 	RET
 
-// func lstmBackwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int)
-// Requires: AVX, FMA3
-TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $8-96
+// func lstmBackwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, ahead int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $8-104
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -9594,19 +9607,24 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $8-96
 	MOVQ     tanhC+32(FP), R9
 	MOVQ     dh+48(FP), R10
 	MOVQ     dc+64(FP), R11
+	MOVQ     ahead+96(FP), R12
 
 rows516:
-	XORQ R12, R12
-	MOVQ AX, R13
-	SUBQ $0x08, R13
+	XORQ R13, R13
+	MOVQ AX, R14
+	SUBQ $0x08, R14
 	JL   next518
 
 vectors517:
-	VMOVUPS      (R10)(R12*4), Y0
-	VMOVUPS      (R9)(R12*4), Y1
-	VMOVUPS      (DI)(R12*4), Y2
+	LEAQ         (R8)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	LEAQ         (R9)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	VMOVUPS      (R10)(R13*4), Y0
+	VMOVUPS      (R9)(R13*4), Y1
+	VMOVUPS      (DI)(R13*4), Y2
 	VMULPS       Y2, Y0, Y0
-	VMOVUPS      (R11)(R12*4), Y3
+	VMOVUPS      (R11)(R13*4), Y3
 	VBROADCASTSS float3f800000<>+0(SB), Y4
 	VFNMADD231PS Y1, Y1, Y4
 	VFMADD231PS  Y4, Y0, Y3
@@ -9614,43 +9632,47 @@ vectors517:
 	VBROADCASTSS float3f800000<>+0(SB), Y1
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      Y0, (DI)(R12*4)
-	VMOVUPS      (DX)(R12*4), Y0
-	VMOVUPS      (SI)(R12*4), Y1
+	VMOVUPS      Y0, (DI)(R13*4)
+	VMOVUPS      (DX)(R13*4), Y0
+	VMOVUPS      (SI)(R13*4), Y1
 	VMULPS       Y0, Y3, Y2
 	VMULPS       Y1, Y2, Y4
 	VBROADCASTSS float3f800000<>+0(SB), Y5
 	VSUBPS       Y0, Y5, Y0
 	VMULPS       Y0, Y4, Y0
-	VMOVUPS      Y0, (DX)(R12*4)
+	VMOVUPS      Y0, (DX)(R13*4)
 	VBROADCASTSS float3f800000<>+0(SB), Y0
 	VFNMADD231PS Y1, Y1, Y0
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      Y0, (SI)(R12*4)
-	VMOVUPS      (BX)(R12*4), Y0
+	VMOVUPS      Y0, (SI)(R13*4)
+	VMOVUPS      (BX)(R13*4), Y0
 	VMULPS       Y0, Y3, Y1
-	VMOVUPS      (R8)(R12*4), Y2
+	VMOVUPS      (R8)(R13*4), Y2
 	VMULPS       Y2, Y1, Y2
 	VBROADCASTSS float3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y0
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      Y0, (BX)(R12*4)
-	VMOVUPS      Y1, (R11)(R12*4)
-	ADDQ         $0x08, R12
-	SUBQ         $0x08, R13
+	VMOVUPS      Y0, (BX)(R13*4)
+	VMOVUPS      Y1, (R11)(R13*4)
+	ADDQ         $0x08, R13
+	SUBQ         $0x08, R14
 	JGE          vectors517
 
 next518:
-	ADDQ         $0x08, R13
+	ADDQ         $0x08, R14
 	JE           done519
-	LEAQ         masks<>+32(SB), R14
-	NEGQ         R13
-	VMOVUPS      (R14)(R13*4), Y0
-	VMASKMOVPS   (R10)(R12*4), Y0, Y1
-	VMASKMOVPS   (R9)(R12*4), Y0, Y2
-	VMASKMOVPS   (DI)(R12*4), Y0, Y3
+	LEAQ         masks<>+32(SB), R15
+	NEGQ         R14
+	VMOVUPS      (R15)(R14*4), Y0
+	LEAQ         (R8)(R12*1), R14
+	PREFETCHT1   (R14)(R13*4)
+	LEAQ         (R9)(R12*1), R14
+	PREFETCHT1   (R14)(R13*4)
+	VMASKMOVPS   (R10)(R13*4), Y0, Y1
+	VMASKMOVPS   (R9)(R13*4), Y0, Y2
+	VMASKMOVPS   (DI)(R13*4), Y0, Y3
 	VMULPS       Y3, Y1, Y1
-	VMASKMOVPS   (R11)(R12*4), Y0, Y4
+	VMASKMOVPS   (R11)(R13*4), Y0, Y4
 	VBROADCASTSS float3f800000<>+0(SB), Y5
 	VFNMADD231PS Y2, Y2, Y5
 	VFMADD231PS  Y5, Y1, Y4
@@ -9658,28 +9680,28 @@ next518:
 	VBROADCASTSS float3f800000<>+0(SB), Y2
 	VSUBPS       Y3, Y2, Y2
 	VMULPS       Y2, Y1, Y1
-	VMASKMOVPS   Y1, Y0, (DI)(R12*4)
-	VMASKMOVPS   (DX)(R12*4), Y0, Y1
-	VMASKMOVPS   (SI)(R12*4), Y0, Y2
+	VMASKMOVPS   Y1, Y0, (DI)(R13*4)
+	VMASKMOVPS   (DX)(R13*4), Y0, Y1
+	VMASKMOVPS   (SI)(R13*4), Y0, Y2
 	VMULPS       Y1, Y4, Y3
 	VMULPS       Y2, Y3, Y5
 	VBROADCASTSS float3f800000<>+0(SB), Y6
 	VSUBPS       Y1, Y6, Y1
 	VMULPS       Y1, Y5, Y1
-	VMASKMOVPS   Y1, Y0, (DX)(R12*4)
+	VMASKMOVPS   Y1, Y0, (DX)(R13*4)
 	VBROADCASTSS float3f800000<>+0(SB), Y1
 	VFNMADD231PS Y2, Y2, Y1
 	VMULPS       Y1, Y3, Y1
-	VMASKMOVPS   Y1, Y0, (SI)(R12*4)
-	VMASKMOVPS   (BX)(R12*4), Y0, Y1
+	VMASKMOVPS   Y1, Y0, (SI)(R13*4)
+	VMASKMOVPS   (BX)(R13*4), Y0, Y1
 	VMULPS       Y1, Y4, Y2
-	VMASKMOVPS   (R8)(R12*4), Y0, Y3
+	VMASKMOVPS   (R8)(R13*4), Y0, Y3
 	VMULPS       Y3, Y2, Y3
 	VBROADCASTSS float3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y1
 	VMULPS       Y1, Y3, Y1
-	VMASKMOVPS   Y1, Y0, (BX)(R12*4)
-	VMASKMOVPS   Y2, Y0, (R11)(R12*4)
+	VMASKMOVPS   Y1, Y0, (BX)(R13*4)
+	VMASKMOVPS   Y2, Y0, (R11)(R13*4)
 
 done519:
 	ADDQ     gatesStride+8(FP), DX

@@ -153,22 +153,22 @@ func normalizeAllAVX512(us *[]float32, count int)
 //go:noescape
 func softmaxAVX512(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
 
-// lstmForwardAVX512 is a step of LSTM gates:
+// lstmForwardAVX512 is a step of LSTM gates, which asks for what lies ahead bytes further of c, tanhC and h:
 //
 //	i = σ(i); f = σ(f); g = tanh(g); o = σ(o)
 //	c = f∘cPrev + i∘g; tanhC = tanh(c); h = o∘tanhC
 //
 //go:noescape
-func lstmForwardAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int)
+func lstmForwardAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int, ahead int)
 
-// lstmBackwardAVX512 is the way back through lstmForward:
+// lstmBackwardAVX512 is the way back through lstmForward, which asks for what lies ahead bytes further of cPrev and tanhC:
 //
 //	dc += dh∘o∘(1−tanhC²)
 //	o = dh∘tanhC∘o∘(1−o); i = dc∘g∘i∘(1−i); f = dc∘cPrev∘f∘(1−f); g = dc∘i∘(1−g²)
 //	dc = dc∘f
 //
 //go:noescape
-func lstmBackwardAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int)
+func lstmBackwardAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, ahead int)
 
 // gruGatesAVX512 is z = σ(z); r = σ(r); rh = r∘hPrev
 //

@@ -8749,9 +8749,9 @@ summed430:
 DATA floatff800000<>+0(SB)/4, $0xff800000
 GLOBL floatff800000<>(SB), RODATA|NOPTR, $4
 
-// func lstmForwardAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·lstmForwardAVX512(SB), NOSPLIT, $8-96
+// func lstmForwardAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int, ahead int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·lstmForwardAVX512(SB), NOSPLIT, $8-104
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -8767,20 +8767,30 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $8-96
 	MOVQ     c+32(FP), R9
 	MOVQ     tanhC+48(FP), R10
 	MOVQ     h+64(FP), R11
+	MOVQ     ahead+96(FP), R12
 
 rows440:
-	XORQ R12, R12
-	MOVQ AX, R13
-	SUBQ $0x20, R13
+	XORQ R13, R13
+	MOVQ AX, R14
+	SUBQ $0x20, R14
 	JL   next442
 
 vectors441:
-	VMOVUPS      (DX)(R12*4), Z0
-	VMOVUPS      64(DX)(R12*4), Z1
-	VMOVUPS      (BX)(R12*4), Z2
-	VMOVUPS      64(BX)(R12*4), Z3
-	VMOVUPS      (DI)(R12*4), Z4
-	VMOVUPS      64(DI)(R12*4), Z5
+	LEAQ         (R9)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	PREFETCHT1   64(R15)(R13*4)
+	LEAQ         (R10)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	PREFETCHT1   64(R15)(R13*4)
+	LEAQ         (R11)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	PREFETCHT1   64(R15)(R13*4)
+	VMOVUPS      (DX)(R13*4), Z0
+	VMOVUPS      64(DX)(R13*4), Z1
+	VMOVUPS      (BX)(R13*4), Z2
+	VMOVUPS      64(BX)(R13*4), Z3
+	VMOVUPS      (DI)(R13*4), Z4
+	VMOVUPS      64(DI)(R13*4), Z5
 	VPXORD       Z6, Z6, Z6
 	VSUBPS       Z0, Z6, Z0
 	VSUBPS       Z1, Z6, Z1
@@ -8897,14 +8907,14 @@ vectors441:
 	VDIVPS       Z4, Z9, Z4
 	VADDPS       Z9, Z5, Z5
 	VDIVPS       Z5, Z9, Z5
-	VMOVUPS      Z0, (DX)(R12*4)
-	VMOVUPS      Z1, 64(DX)(R12*4)
-	VMOVUPS      Z2, (BX)(R12*4)
-	VMOVUPS      Z3, 64(BX)(R12*4)
-	VMOVUPS      Z4, (DI)(R12*4)
-	VMOVUPS      Z5, 64(DI)(R12*4)
-	VMOVUPS      (SI)(R12*4), Z9
-	VMOVUPS      64(SI)(R12*4), Z10
+	VMOVUPS      Z0, (DX)(R13*4)
+	VMOVUPS      Z1, 64(DX)(R13*4)
+	VMOVUPS      Z2, (BX)(R13*4)
+	VMOVUPS      Z3, 64(BX)(R13*4)
+	VMOVUPS      Z4, (DI)(R13*4)
+	VMOVUPS      Z5, 64(DI)(R13*4)
+	VMOVUPS      (SI)(R13*4), Z9
+	VMOVUPS      64(SI)(R13*4), Z10
 	VBROADCASTSS float41100000<>+0(SB), Z11
 	VMINPS       Z9, Z11, Z9
 	VMINPS       Z10, Z11, Z10
@@ -8956,16 +8966,16 @@ vectors441:
 	VBROADCASTSS floatbf800000<>+0(SB), Z11
 	VMAXPS       Z9, Z11, Z9
 	VMAXPS       Z10, Z11, Z10
-	VMOVUPS      Z9, (SI)(R12*4)
-	VMOVUPS      Z10, 64(SI)(R12*4)
+	VMOVUPS      Z9, (SI)(R13*4)
+	VMOVUPS      Z10, 64(SI)(R13*4)
 	VMULPS       Z9, Z0, Z0
-	VMOVUPS      (R8)(R12*4), Z9
+	VMOVUPS      (R8)(R13*4), Z9
 	VFMADD231PS  Z9, Z2, Z0
 	VMULPS       Z10, Z1, Z1
-	VMOVUPS      64(R8)(R12*4), Z2
+	VMOVUPS      64(R8)(R13*4), Z2
 	VFMADD231PS  Z2, Z3, Z1
-	VMOVUPS      Z0, (R9)(R12*4)
-	VMOVUPS      Z1, 64(R9)(R12*4)
+	VMOVUPS      Z0, (R9)(R13*4)
+	VMOVUPS      Z1, 64(R9)(R13*4)
 	VBROADCASTSS float41100000<>+0(SB), Z2
 	VMINPS       Z0, Z2, Z0
 	VMINPS       Z1, Z2, Z1
@@ -9017,25 +9027,31 @@ vectors441:
 	VBROADCASTSS floatbf800000<>+0(SB), Z2
 	VMAXPS       Z0, Z2, Z0
 	VMAXPS       Z1, Z2, Z1
-	VMOVUPS      Z0, (R10)(R12*4)
-	VMOVUPS      Z1, 64(R10)(R12*4)
+	VMOVUPS      Z0, (R10)(R13*4)
+	VMOVUPS      Z1, 64(R10)(R13*4)
 	VMULPS       Z0, Z4, Z0
-	VMOVUPS      Z0, (R11)(R12*4)
+	VMOVUPS      Z0, (R11)(R13*4)
 	VMULPS       Z1, Z5, Z0
-	VMOVUPS      Z0, 64(R11)(R12*4)
-	ADDQ         $0x20, R12
-	SUBQ         $0x20, R13
+	VMOVUPS      Z0, 64(R11)(R13*4)
+	ADDQ         $0x20, R13
+	SUBQ         $0x20, R14
 	JGE          vectors441
 
 next442:
-	ADDQ $0x20, R13
-	SUBQ $0x10, R13
+	ADDQ $0x20, R14
+	SUBQ $0x10, R14
 	JL   next444
 
 vectors443:
-	VMOVUPS      (DX)(R12*4), Z0
-	VMOVUPS      (BX)(R12*4), Z1
-	VMOVUPS      (DI)(R12*4), Z2
+	LEAQ         (R9)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	LEAQ         (R10)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	LEAQ         (R11)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	VMOVUPS      (DX)(R13*4), Z0
+	VMOVUPS      (BX)(R13*4), Z1
+	VMOVUPS      (DI)(R13*4), Z2
 	VPXORD       Z7, Z7, Z7
 	VSUBPS       Z0, Z7, Z0
 	VSUBPS       Z1, Z7, Z1
@@ -9101,10 +9117,10 @@ vectors443:
 	VDIVPS       Z1, Z3, Z1
 	VADDPS       Z3, Z2, Z2
 	VDIVPS       Z2, Z3, Z2
-	VMOVUPS      Z0, (DX)(R12*4)
-	VMOVUPS      Z1, (BX)(R12*4)
-	VMOVUPS      Z2, (DI)(R12*4)
-	VMOVUPS      (SI)(R12*4), Z3
+	VMOVUPS      Z0, (DX)(R13*4)
+	VMOVUPS      Z1, (BX)(R13*4)
+	VMOVUPS      Z2, (DI)(R13*4)
+	VMOVUPS      (SI)(R13*4), Z3
 	VBROADCASTSS float41100000<>+0(SB), Z4
 	VMINPS       Z3, Z4, Z3
 	VBROADCASTSS floatc1100000<>+0(SB), Z4
@@ -9138,11 +9154,11 @@ vectors443:
 	VMINPS       Z3, Z4, Z3
 	VBROADCASTSS floatbf800000<>+0(SB), Z4
 	VMAXPS       Z3, Z4, Z3
-	VMOVUPS      Z3, (SI)(R12*4)
+	VMOVUPS      Z3, (SI)(R13*4)
 	VMULPS       Z3, Z0, Z0
-	VMOVUPS      (R8)(R12*4), Z3
+	VMOVUPS      (R8)(R13*4), Z3
 	VFMADD231PS  Z3, Z1, Z0
-	VMOVUPS      Z0, (R9)(R12*4)
+	VMOVUPS      Z0, (R9)(R13*4)
 	VBROADCASTSS float41100000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
 	VBROADCASTSS floatc1100000<>+0(SB), Z1
@@ -9176,22 +9192,28 @@ vectors443:
 	VMINPS       Z0, Z1, Z0
 	VBROADCASTSS floatbf800000<>+0(SB), Z1
 	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      Z0, (R10)(R12*4)
+	VMOVUPS      Z0, (R10)(R13*4)
 	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, (R11)(R12*4)
-	ADDQ         $0x10, R12
-	SUBQ         $0x10, R13
+	VMOVUPS      Z0, (R11)(R13*4)
+	ADDQ         $0x10, R13
+	SUBQ         $0x10, R14
 	JGE          vectors443
 
 next444:
-	ADDQ         $0x10, R13
+	ADDQ         $0x10, R14
 	JE           done445
-	MOVQ         $-1, R14
-	BZHIQ        R13, R14, R14
-	KMOVW        R14, K1
-	VMOVUPS.Z    (DX)(R12*4), K1, Z0
-	VMOVUPS.Z    (BX)(R12*4), K1, Z1
-	VMOVUPS.Z    (DI)(R12*4), K1, Z2
+	MOVQ         $-1, R15
+	BZHIQ        R14, R15, R15
+	KMOVW        R15, K1
+	LEAQ         (R9)(R12*1), R14
+	PREFETCHT1   (R14)(R13*4)
+	LEAQ         (R10)(R12*1), R14
+	PREFETCHT1   (R14)(R13*4)
+	LEAQ         (R11)(R12*1), R14
+	PREFETCHT1   (R14)(R13*4)
+	VMOVUPS.Z    (DX)(R13*4), K1, Z0
+	VMOVUPS.Z    (BX)(R13*4), K1, Z1
+	VMOVUPS.Z    (DI)(R13*4), K1, Z2
 	VPXORD       Z8, Z8, Z8
 	VSUBPS       Z0, Z8, Z0
 	VSUBPS       Z1, Z8, Z1
@@ -9257,10 +9279,10 @@ next444:
 	VDIVPS       Z1, Z3, Z1
 	VADDPS       Z3, Z2, Z2
 	VDIVPS       Z2, Z3, Z2
-	VMOVUPS      Z0, K1, (DX)(R12*4)
-	VMOVUPS      Z1, K1, (BX)(R12*4)
-	VMOVUPS      Z2, K1, (DI)(R12*4)
-	VMOVUPS.Z    (SI)(R12*4), K1, Z3
+	VMOVUPS      Z0, K1, (DX)(R13*4)
+	VMOVUPS      Z1, K1, (BX)(R13*4)
+	VMOVUPS      Z2, K1, (DI)(R13*4)
+	VMOVUPS.Z    (SI)(R13*4), K1, Z3
 	VBROADCASTSS float41100000<>+0(SB), Z4
 	VMINPS       Z3, Z4, Z3
 	VBROADCASTSS floatc1100000<>+0(SB), Z4
@@ -9294,11 +9316,11 @@ next444:
 	VMINPS       Z3, Z4, Z3
 	VBROADCASTSS floatbf800000<>+0(SB), Z4
 	VMAXPS       Z3, Z4, Z3
-	VMOVUPS      Z3, K1, (SI)(R12*4)
+	VMOVUPS      Z3, K1, (SI)(R13*4)
 	VMULPS       Z3, Z0, Z0
-	VMOVUPS.Z    (R8)(R12*4), K1, Z3
+	VMOVUPS.Z    (R8)(R13*4), K1, Z3
 	VFMADD231PS  Z3, Z1, Z0
-	VMOVUPS      Z0, K1, (R9)(R12*4)
+	VMOVUPS      Z0, K1, (R9)(R13*4)
 	VBROADCASTSS float41100000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
 	VBROADCASTSS floatc1100000<>+0(SB), Z1
@@ -9332,9 +9354,9 @@ next444:
 	VMINPS       Z0, Z1, Z0
 	VBROADCASTSS floatbf800000<>+0(SB), Z1
 	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      Z0, K1, (R10)(R12*4)
+	VMOVUPS      Z0, K1, (R10)(R13*4)
 	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, K1, (R11)(R12*4)
+	VMOVUPS      Z0, K1, (R11)(R13*4)
 
 done445:
 	ADDQ     gatesStride+8(FP), DX
@@ -9351,9 +9373,9 @@ done445:
 	VZEROUPPER
 	RET
 
-// func lstmBackwardAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $8-96
+// func lstmBackwardAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, ahead int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $8-104
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -9369,19 +9391,24 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $8-96
 	MOVQ     tanhC+32(FP), R9
 	MOVQ     dh+48(FP), R10
 	MOVQ     dc+64(FP), R11
+	MOVQ     ahead+96(FP), R12
 
 rows446:
-	XORQ R12, R12
-	MOVQ AX, R13
-	SUBQ $0x10, R13
+	XORQ R13, R13
+	MOVQ AX, R14
+	SUBQ $0x10, R14
 	JL   next448
 
 vectors447:
-	VMOVUPS      (R10)(R12*4), Z0
-	VMOVUPS      (R9)(R12*4), Z1
-	VMOVUPS      (DI)(R12*4), Z2
+	LEAQ         (R8)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	LEAQ         (R9)(R12*1), R15
+	PREFETCHT1   (R15)(R13*4)
+	VMOVUPS      (R10)(R13*4), Z0
+	VMOVUPS      (R9)(R13*4), Z1
+	VMOVUPS      (DI)(R13*4), Z2
 	VMULPS       Z2, Z0, Z0
-	VMOVUPS      (R11)(R12*4), Z3
+	VMOVUPS      (R11)(R13*4), Z3
 	VBROADCASTSS float3f800000<>+0(SB), Z4
 	VFNMADD231PS Z1, Z1, Z4
 	VFMADD231PS  Z4, Z0, Z3
@@ -9389,43 +9416,47 @@ vectors447:
 	VBROADCASTSS float3f800000<>+0(SB), Z1
 	VSUBPS       Z2, Z1, Z1
 	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, (DI)(R12*4)
-	VMOVUPS      (DX)(R12*4), Z0
-	VMOVUPS      (SI)(R12*4), Z1
+	VMOVUPS      Z0, (DI)(R13*4)
+	VMOVUPS      (DX)(R13*4), Z0
+	VMOVUPS      (SI)(R13*4), Z1
 	VMULPS       Z0, Z3, Z2
 	VMULPS       Z1, Z2, Z4
 	VBROADCASTSS float3f800000<>+0(SB), Z5
 	VSUBPS       Z0, Z5, Z0
 	VMULPS       Z0, Z4, Z0
-	VMOVUPS      Z0, (DX)(R12*4)
+	VMOVUPS      Z0, (DX)(R13*4)
 	VBROADCASTSS float3f800000<>+0(SB), Z0
 	VFNMADD231PS Z1, Z1, Z0
 	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, (SI)(R12*4)
-	VMOVUPS      (BX)(R12*4), Z0
+	VMOVUPS      Z0, (SI)(R13*4)
+	VMOVUPS      (BX)(R13*4), Z0
 	VMULPS       Z0, Z3, Z1
-	VMOVUPS      (R8)(R12*4), Z2
+	VMOVUPS      (R8)(R13*4), Z2
 	VMULPS       Z2, Z1, Z2
 	VBROADCASTSS float3f800000<>+0(SB), Z3
 	VSUBPS       Z0, Z3, Z0
 	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, (BX)(R12*4)
-	VMOVUPS      Z1, (R11)(R12*4)
-	ADDQ         $0x10, R12
-	SUBQ         $0x10, R13
+	VMOVUPS      Z0, (BX)(R13*4)
+	VMOVUPS      Z1, (R11)(R13*4)
+	ADDQ         $0x10, R13
+	SUBQ         $0x10, R14
 	JGE          vectors447
 
 next448:
-	ADDQ         $0x10, R13
+	ADDQ         $0x10, R14
 	JE           done449
-	MOVQ         $-1, R14
-	BZHIQ        R13, R14, R14
-	KMOVW        R14, K1
-	VMOVUPS.Z    (R10)(R12*4), K1, Z0
-	VMOVUPS.Z    (R9)(R12*4), K1, Z1
-	VMOVUPS.Z    (DI)(R12*4), K1, Z2
+	MOVQ         $-1, R15
+	BZHIQ        R14, R15, R15
+	KMOVW        R15, K1
+	LEAQ         (R8)(R12*1), R14
+	PREFETCHT1   (R14)(R13*4)
+	LEAQ         (R9)(R12*1), R14
+	PREFETCHT1   (R14)(R13*4)
+	VMOVUPS.Z    (R10)(R13*4), K1, Z0
+	VMOVUPS.Z    (R9)(R13*4), K1, Z1
+	VMOVUPS.Z    (DI)(R13*4), K1, Z2
 	VMULPS       Z2, Z0, Z0
-	VMOVUPS.Z    (R11)(R12*4), K1, Z3
+	VMOVUPS.Z    (R11)(R13*4), K1, Z3
 	VBROADCASTSS float3f800000<>+0(SB), Z4
 	VFNMADD231PS Z1, Z1, Z4
 	VFMADD231PS  Z4, Z0, Z3
@@ -9433,28 +9464,28 @@ next448:
 	VBROADCASTSS float3f800000<>+0(SB), Z1
 	VSUBPS       Z2, Z1, Z1
 	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, K1, (DI)(R12*4)
-	VMOVUPS.Z    (DX)(R12*4), K1, Z0
-	VMOVUPS.Z    (SI)(R12*4), K1, Z1
+	VMOVUPS      Z0, K1, (DI)(R13*4)
+	VMOVUPS.Z    (DX)(R13*4), K1, Z0
+	VMOVUPS.Z    (SI)(R13*4), K1, Z1
 	VMULPS       Z0, Z3, Z2
 	VMULPS       Z1, Z2, Z4
 	VBROADCASTSS float3f800000<>+0(SB), Z5
 	VSUBPS       Z0, Z5, Z0
 	VMULPS       Z0, Z4, Z0
-	VMOVUPS      Z0, K1, (DX)(R12*4)
+	VMOVUPS      Z0, K1, (DX)(R13*4)
 	VBROADCASTSS float3f800000<>+0(SB), Z0
 	VFNMADD231PS Z1, Z1, Z0
 	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, K1, (SI)(R12*4)
-	VMOVUPS.Z    (BX)(R12*4), K1, Z0
+	VMOVUPS      Z0, K1, (SI)(R13*4)
+	VMOVUPS.Z    (BX)(R13*4), K1, Z0
 	VMULPS       Z0, Z3, Z1
-	VMOVUPS.Z    (R8)(R12*4), K1, Z2
+	VMOVUPS.Z    (R8)(R13*4), K1, Z2
 	VMULPS       Z2, Z1, Z2
 	VBROADCASTSS float3f800000<>+0(SB), Z3
 	VSUBPS       Z0, Z3, Z0
 	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, K1, (BX)(R12*4)
-	VMOVUPS      Z1, K1, (R11)(R12*4)
+	VMOVUPS      Z0, K1, (BX)(R13*4)
+	VMOVUPS      Z1, K1, (R11)(R13*4)
 
 done449:
 	ADDQ     gatesStride+8(FP), DX

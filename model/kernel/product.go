@@ -10,9 +10,10 @@ type Sum[F Float] struct {
 	H Matrix[F] // may be the same view as the result
 	D []F
 
-	// Ahead is memory that is asked for meanwhile, from wherever it is, to be in
-	// the second-level cache when it is used next. It changes no result.
-	Ahead []F
+	// Ahead are parts of memory that are asked for meanwhile, from wherever they
+	// are, to be in the second-level cache when they are used next. They change
+	// no result.
+	Ahead [2][]F
 }
 
 // stage is what a sum goes through before it is stored.

@@ -119,10 +119,10 @@ func blockRows(rows, cols int) int {
 
 // panels calls the product for each block of rows and panel of columns. The
 // arguments' pointers are those of the first.
-func (k *assembly) panels(p *productArguments, rows, cols int, ahead []float32) {
+func (k *assembly) panels(p *productArguments, rows, cols int, ahead [2][]float32) {
 	block, width := blockRows(rows, max(p.k, p.inputs)), 2*k.lanes
 	calls := (rows + block - 1) / block * ((cols + width - 1) / width)
-	asked := k.aheadOf(p, min(rows, block), calls, ahead)
+	asked := k.aheadOf(p, min(rows, block), calls, len(ahead[0])+len(ahead[1]))
 	first, at := *p, 0
 	for i := 0; i < rows; i += block {
 		p.rows = min(block, rows-i)
@@ -133,28 +133,30 @@ func (k *assembly) panels(p *productArguments, rows, cols int, ahead []float32) 
 			p.b, p.m = plus(first.b, float*j*p.k), plus(first.m, float*j*(p.inputs+1))
 			p.source, p.scale = plus(first.source, i*p.sourceStride+float*j), plus(first.scale, float*j)
 			p.out = plus(first.out, i*p.outStride+float*j)
-			if at < len(ahead) {
-				p.ahead = &ahead[at]
-				at += asked
-			} else {
+			switch border := len(ahead[0]); {
+			case at < border:
+				p.ahead = &ahead[0][at]
+			case at < border+len(ahead[1]):
+				p.ahead = &ahead[1][at-border]
+			default:
 				p.ahead, p.aheadStep = p.c, 0
 			}
+			at += asked
 			k.call(p)
 		}
 	}
 }
 
-// aheadOf shares the memory ahead among so many calls for so many rows: it sets the
-// step, and returns the number of elements that a call asks for.
-func (k *assembly) aheadOf(p *productArguments, rows, calls int, ahead []float32) (each int) {
+// aheadOf shares so many elements of the memory ahead among so many calls for so
+// many rows: it sets the step, and returns the number of elements that a call asks
+// for.
+func (k *assembly) aheadOf(p *productArguments, rows, calls, elements int) (each int) {
 	const line = 64
 	turns := (rows + k.tile - 1) / k.tile * (p.k + p.inputs)
-	if len(ahead) == 0 || turns == 0 {
-		p.ahead, p.aheadStep = p.c, 0
-		return 1
+	if elements == 0 || turns == 0 {
+		return 0
 	}
-	p.ahead = &ahead[0]
-	p.aheadStep = min((float*len(ahead)+calls*turns-1)/(calls*turns), line)
+	p.aheadStep = min((float*elements+calls*turns-1)/(calls*turns), line)
 	return max(p.aheadStep*turns/float, 1)
 }
 
@@ -172,7 +174,8 @@ func plus(p *float32, bytes int) *float32 {
 func (k *assembly) multiplyActivateSteps(c Matrix[float32], rows int, b *Packed[float32], x Matrix[float32], m *Packed[float32], act Activation, slope float32) {
 	if c.Cols > 2*k.lanes || rows*b.K > blockElements || act == Tanh {
 		for t := rows; t < c.Rows; t += rows {
-			sum := Sum[float32]{X: x.Slice(t-rows, t), M: m, A: c.Slice(t-rows, t), B: b, Ahead: elements(&c, t+rows, t+2*rows)}
+			sum := Sum[float32]{X: x.Slice(t-rows, t), M: m, A: c.Slice(t-rows, t), B: b}
+			sum.Ahead[0] = elements(&c, t+rows, t+2*rows)
 			k.multiply(c.Slice(t, t+rows), sum, stage[float32]{activation: act, slope: slope})
 		}
 		return
@@ -195,9 +198,10 @@ func (k *assembly) multiplyActivateSteps(c Matrix[float32], rows int, b *Packed[
 func (k *assembly) multiplyDerivativeSteps(c Matrix[float32], rows int, b *Packed[float32], out Matrix[float32], act Activation, slope float32, ahead []float32) {
 	if c.Cols > 2*k.lanes || rows*b.K > blockElements {
 		for t := c.Rows - 2*rows; t >= 0; t -= rows {
-			sum := Sum[float32]{A: c.Slice(t+rows, t+2*rows), B: b, Ahead: ahead}
+			sum := Sum[float32]{A: c.Slice(t+rows, t+2*rows), B: b}
+			sum.Ahead[0] = ahead
 			if t > 0 {
-				sum.Ahead = elements(&out, t-rows, t)
+				sum.Ahead[0] = elements(&out, t-rows, t)
 			}
 			k.multiply(c.Slice(t, t+rows), sum, stage[float32]{activation: act, slope: slope, derivative: true, out: out.Slice(t, t+rows)})
 		}

@@ -139,7 +139,7 @@ func testProducts(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, ga
 	for parts := range 16 {
 		inPlace := parts&8 != 0
 		sumOf := func(c Matrix[float32]) Sum[float32] {
-			sum := Sum[float32]{A: a.Matrix, B: &packed, Ahead: source.Data}
+			sum := Sum[float32]{A: a.Matrix, B: &packed, Ahead: [2][]float32{source.Data, out.Data}}
 			if parts&1 != 0 {
 				sum.X, sum.M = x.Matrix, &input
 			}

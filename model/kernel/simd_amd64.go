@@ -106,14 +106,17 @@ func (k *assembly) columnSumsAdd(dst []float32, a Matrix[float32]) {
 	k.columnSums(&dst[0], &a.Data[0], float*a.Stride, a.Rows, a.Cols)
 }
 
+// The rows of a time step lie after those of the one before: going forward the next
+// ones are asked for, going back those before.
+
 func (k *assembly) runLSTMForward(gates, cPrev, c, tanhC, h Matrix[float32]) {
 	k.lstmForward(&gates.Data[0], float*gates.Stride, &cPrev.Data[0], float*cPrev.Stride, &c.Data[0], float*c.Stride,
-		&tanhC.Data[0], float*tanhC.Stride, &h.Data[0], float*h.Stride, c.Rows, c.Cols)
+		&tanhC.Data[0], float*tanhC.Stride, &h.Data[0], float*h.Stride, c.Rows, c.Cols, float*c.Rows*c.Stride)
 }
 
 func (k *assembly) runLSTMBackward(gates, cPrev, tanhC, dh, dc Matrix[float32]) {
 	k.lstmBackward(&gates.Data[0], float*gates.Stride, &cPrev.Data[0], float*cPrev.Stride, &tanhC.Data[0], float*tanhC.Stride,
-		&dh.Data[0], float*dh.Stride, &dc.Data[0], float*dc.Stride, dc.Rows, dc.Cols)
+		&dh.Data[0], float*dh.Stride, &dc.Data[0], float*dc.Stride, dc.Rows, dc.Cols, -float*cPrev.Rows*cPrev.Stride)
 }
 
 func (k *assembly) runGRUGates(gates, hPrev, rh Matrix[float32]) {

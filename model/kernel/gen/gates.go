@@ -11,8 +11,8 @@ import (
 func (m *machine) gates() {
 	lstm, gru := []string{"i", "f", "g", "o"}, []string{"z", "r"}
 
-	m.matrices("lstmForward", lstm, []string{"cPrev", "c", "tanhC", "h"}, []string{
-		"a step of LSTM gates:",
+	m.matrices("lstmForward", lstm, []string{"cPrev", "c", "tanhC", "h"}, []string{"c", "tanhC", "h"}, []string{
+		"a step of LSTM gates, which asks for what lies ahead bytes further of c, tanhC and h:",
 		"",
 		"\ti = σ(i); f = σ(f); g = tanh(g); o = σ(o)",
 		"\tc = f∘cPrev + i∘g; tanhC = tanh(c); h = o∘tanhC",
@@ -38,8 +38,8 @@ func (m *machine) gates() {
 		}
 	})
 
-	m.matrices("lstmBackward", lstm, []string{"cPrev", "tanhC", "dh", "dc"}, []string{
-		"the way back through lstmForward:",
+	m.matrices("lstmBackward", lstm, []string{"cPrev", "tanhC", "dh", "dc"}, []string{"cPrev", "tanhC"}, []string{
+		"the way back through lstmForward, which asks for what lies ahead bytes further of cPrev and tanhC:",
 		"",
 		"\tdc += dh∘o∘(1−tanhC²)",
 		"\to = dh∘tanhC∘o∘(1−o); i = dc∘g∘i∘(1−i); f = dc∘cPrev∘f∘(1−f); g = dc∘i∘(1−g²)",
@@ -61,7 +61,7 @@ func (m *machine) gates() {
 		s.store(p["dc"], before)
 	})
 
-	m.matrices("gruGates", gru, []string{"hPrev", "rh"}, []string{
+	m.matrices("gruGates", gru, []string{"hPrev", "rh"}, nil, []string{
 		"z = σ(z); r = σ(r); rh = r∘hPrev",
 	}, m.together(), func(s []span, p operands) {
 		gates := m.sigmoid(slices.Concat(loads(s, p["z"]), loads(s, p["r"])))
@@ -73,7 +73,7 @@ func (m *machine) gates() {
 		}
 	})
 
-	m.matrices("gruBlend", gru[:1], []string{"cand", "hPrev", "h"}, []string{
+	m.matrices("gruBlend", gru[:1], []string{"cand", "hPrev", "h"}, nil, []string{
 		"cand = tanh(cand); h = hPrev + z∘(cand − hPrev)",
 	}, m.together(), func(s []span, p operands) {
 		candidate := m.tanh(loads(s, p["cand"]))
@@ -85,7 +85,7 @@ func (m *machine) gates() {
 		}
 	})
 
-	m.matrices("gruBlendBackward", gru[:1], []string{"cand", "hPrev", "dh"}, []string{
+	m.matrices("gruBlendBackward", gru[:1], []string{"cand", "hPrev", "dh"}, nil, []string{
 		"the way back through gruBlend:",
 		"",
 		"\tcand = dh∘z∘(1−cand²); z = dh∘(cand−hPrev)∘z∘(1−z); dh = dh∘(1−z)",
@@ -99,7 +99,7 @@ func (m *machine) gates() {
 		s.store(p["dh"], m.mul(dh, rest))
 	})
 
-	m.matrices("gruGatesBackward", gru, []string{"hPrev", "drh", "dh"}, []string{
+	m.matrices("gruGatesBackward", gru, []string{"hPrev", "drh", "dh"}, nil, []string{
 		"the way back through rh = r∘hPrev:",
 		"",
 		"\tr = drh∘hPrev∘r∘(1−r); dh += drh∘r; drh = r∘hPrev",
@@ -118,14 +118,19 @@ func (m *machine) gates() {
 type operands map[string]reg.GPVirtual
 
 // matrices generates a function over rows of matrices given by pointer and stride
-// in bytes: gates, whose blocks of columns have names of their own, and others.
-// The body may be given several vectors at a time.
-func (m *machine) matrices(name string, blocks, others, doc []string, together int, body func(s []span, p operands)) {
+// in bytes: gates, whose blocks of columns have names of their own, and others. Of
+// those streamed it asks for what lies an argument ahead further. The body may be
+// given several vectors at a time.
+func (m *machine) matrices(name string, blocks, others, streamed, doc []string, together int, body func(s []span, p operands)) {
 	signature := "func(gates *float32, gatesStride int"
 	for _, o := range others {
 		signature += ", " + o + " *float32, " + o + "Stride int"
 	}
-	m.begin(name, signature+", rows, cols int)", doc...)
+	signature += ", rows, cols int"
+	if streamed != nil {
+		signature += ", ahead int"
+	}
+	m.begin(name, signature+")", doc...)
 	cols, rows := m.param("cols"), m.param("rows")
 	p := operands{}
 	var pointers []reg.GPVirtual
@@ -144,6 +149,21 @@ func (m *machine) matrices(name string, blocks, others, doc []string, together i
 		p[o] = m.param(o)
 		pointers, strides = append(pointers, p[o]), append(strides, o+"Stride")
 	}
-	m.eachRow(rows, pointers, strides, func() { m.eachGroup(cols, together, func(s []span) { body(s, p) }) })
+	var ahead reg.GPVirtual
+	if streamed != nil {
+		ahead = m.param("ahead")
+	}
+	m.eachRow(rows, pointers, strides, func() {
+		m.eachGroup(cols, together, func(s []span) {
+			for _, name := range streamed {
+				q := m.GP64()
+				m.LEAQ(operand.Mem{Base: p[name], Index: ahead, Scale: 1}, q)
+				for i := range s {
+					m.PREFETCHT1(s[i].at(q))
+				}
+			}
+			body(s, p)
+		})
+	})
 	m.end()
 }
