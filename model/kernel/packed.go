@@ -104,6 +104,9 @@ func plainTranspose[F Float](dst, src Matrix[F]) {
 // plainTransposePart leaves out the first rows and columns of src that are both
 // below rows and cols.
 func plainTransposePart[F Float](dst, src Matrix[F], rows, cols int) {
+	if rows == src.Rows && cols == src.Cols {
+		return
+	}
 	for i := range src.Rows {
 		from := 0
 		if i < rows {

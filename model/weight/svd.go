@@ -113,8 +113,7 @@ func (s *SVD[F]) Value(w kernel.Matrix[F]) {
 	s.loadSigma()
 	s.right.begin()
 	s.right.reflect()
-	clear(s.turned.Data)
-	s.set.ScaleColumnsAdd(s.turned, s.sigma, s.right.product)
+	s.set.MultiplySum(s.turned, kernel.Sum[F]{H: s.right.product, D: s.sigma})
 	s.set.Transpose(s.left.product, s.turned)
 	s.left.reflect()
 	fill(w, s.left.product)
@@ -129,10 +128,7 @@ func (s *SVD[F]) Pullback(dw kernel.Matrix[F]) {
 	clear(s.dsigma)
 	s.set.ColumnProductSumsAdd(s.dsigma, s.turned, s.right.product)
 	s.pullbackSigma()
-	for i := range dw.Rows {
-		clear(dw.Row(i))
-	}
-	s.set.ScaleColumnsAdd(dw, s.sigma, s.turned)
+	s.set.MultiplySum(dw, kernel.Sum[F]{H: s.turned, D: s.sigma})
 	s.right.pullback(dw)
 }
 
