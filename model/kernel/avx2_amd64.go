@@ -125,6 +125,14 @@ func columnProductSumsAVX2(dst *float32, a *float32, aStride int, b *float32, bS
 //go:noescape
 func scaleColumnsAddAVX2(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows int, cols int)
 
+// softmaxAVX2 is the softmax of rows, strides in bytes:
+//
+//	largest[i] = max_j logits[i][j]; sums[i] = Σ_j exp(logits[i][j] − largest[i])
+//	d[i][j] = scale/sums[i]·exp(logits[i][j] − largest[i]), unless d is nil
+//
+//go:noescape
+func softmaxAVX2(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
+
 // reflectAllAVX2 is for each u of us, on the last len(u) rows of q, stride in bytes:
 //
 //	q[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns; s = 2/Σ u², or 0 if that is no number
@@ -144,14 +152,6 @@ func reflectAllBackwardAVX2(q *float32, qStride int, grad *float32, gradStride i
 //
 //go:noescape
 func normalizeAllAVX2(us *[]float32, count int)
-
-// softmaxAVX2 is the softmax of rows, strides in bytes:
-//
-//	largest[i] = max_j logits[i][j]; sums[i] = Σ_j exp(logits[i][j] − largest[i])
-//	d[i][j] = scale/sums[i]·exp(logits[i][j] − largest[i]), unless d is nil
-//
-//go:noescape
-func softmaxAVX2(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
 
 // lstmForwardAVX2 is a step of LSTM gates, which asks for what lies ahead bytes further of c, tanhC and h:
 //

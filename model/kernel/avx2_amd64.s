@@ -6177,7 +6177,7 @@ vectors333:
 	VXORPS       Y2, Y2, Y2
 	VSUBPS       Y0, Y2, Y0
 	VSUBPS       Y1, Y2, Y1
-	VBROADCASTSS float42b20000<>+0(SB), Y2
+	VBROADCASTSS float42b00000<>+0(SB), Y2
 	VMINPS       Y0, Y2, Y0
 	VMINPS       Y1, Y2, Y1
 	VBROADCASTSS floatc2d00000<>+0(SB), Y2
@@ -6237,8 +6237,9 @@ vectors333:
 	VMULPS       Y1, Y2, Y1
 	VBROADCASTSS float3f800000<>+0(SB), Y2
 	VADDPS       Y2, Y0, Y0
-	VDIVPS       Y0, Y2, Y0
 	VADDPS       Y2, Y1, Y1
+	VBROADCASTSS float3f800000<>+0(SB), Y2
+	VDIVPS       Y0, Y2, Y0
 	VDIVPS       Y1, Y2, Y1
 	VMOVUPS      Y0, (AX)(BX*4)
 	VMOVUPS      Y1, 32(AX)(BX*4)
@@ -6255,7 +6256,7 @@ vectors335:
 	VMOVUPS      (CX)(BX*4), Y0
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y0, Y1, Y0
-	VBROADCASTSS float42b20000<>+0(SB), Y1
+	VBROADCASTSS float42b00000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VBROADCASTSS floatc2d00000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
@@ -6292,6 +6293,7 @@ vectors335:
 	VMULPS       Y0, Y1, Y0
 	VBROADCASTSS float3f800000<>+0(SB), Y1
 	VADDPS       Y1, Y0, Y0
+	VBROADCASTSS float3f800000<>+0(SB), Y1
 	VDIVPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (AX)(BX*4)
 	ADDQ         $0x08, BX
@@ -6307,7 +6309,7 @@ next336:
 	VMASKMOVPS   (CX)(BX*4), Y0, Y1
 	VXORPS       Y2, Y2, Y2
 	VSUBPS       Y1, Y2, Y1
-	VBROADCASTSS float42b20000<>+0(SB), Y2
+	VBROADCASTSS float42b00000<>+0(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VBROADCASTSS floatc2d00000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y1
@@ -6344,6 +6346,7 @@ next336:
 	VMULPS       Y1, Y2, Y1
 	VBROADCASTSS float3f800000<>+0(SB), Y2
 	VADDPS       Y2, Y1, Y1
+	VBROADCASTSS float3f800000<>+0(SB), Y2
 	VDIVPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
 
@@ -6351,6 +6354,9 @@ done337:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
+
+DATA float42b00000<>+0(SB)/4, $0x42b00000
+GLOBL float42b00000<>(SB), RODATA|NOPTR, $4
 
 // func tanhAVX2(dst *float32, src *float32, n int)
 // Requires: AVX, FMA3
@@ -6760,50 +6766,52 @@ TEXT ·adamAVX2(SB), NOSPLIT, $8-68
 	JL           next356
 
 vectors355:
-	VMOVUPS     (CX)(DI*4), Y7
-	VMOVUPS     (DX)(DI*4), Y8
-	VMULPS      Y8, Y1, Y8
-	VFMADD231PS Y7, Y2, Y8
-	VMOVUPS     Y8, (DX)(DI*4)
-	VMOVUPS     (BX)(DI*4), Y9
-	VMULPS      Y9, Y3, Y9
-	VMULPS      Y7, Y4, Y10
-	VFMADD231PS Y7, Y10, Y9
-	VMOVUPS     Y9, (BX)(DI*4)
-	VSQRTPS     Y9, Y7
-	VFMADD213PS Y6, Y5, Y7
-	VMOVUPS     (AX)(DI*4), Y9
-	VMULPS      Y8, Y0, Y8
-	VDIVPS      Y7, Y8, Y7
-	VSUBPS      Y7, Y9, Y7
-	VMOVUPS     Y7, (AX)(DI*4)
-	ADDQ        $0x08, DI
-	SUBQ        $0x08, SI
-	JGE         vectors355
+	VMOVUPS      (CX)(DI*4), Y7
+	VMOVUPS      (DX)(DI*4), Y8
+	VMULPS       Y8, Y1, Y8
+	VFMADD231PS  Y7, Y2, Y8
+	VMOVUPS      Y8, (DX)(DI*4)
+	VMOVUPS      (BX)(DI*4), Y9
+	VMULPS       Y9, Y3, Y9
+	VMULPS       Y7, Y4, Y10
+	VFMADD231PS  Y7, Y10, Y9
+	VMOVUPS      Y9, (BX)(DI*4)
+	VSQRTPS      Y9, Y7
+	VFMADD213PS  Y6, Y5, Y7
+	VMOVUPS      (AX)(DI*4), Y9
+	VMULPS       Y8, Y0, Y8
+	VBROADCASTSS float3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y7
+	VFNMADD231PS Y7, Y8, Y9
+	VMOVUPS      Y9, (AX)(DI*4)
+	ADDQ         $0x08, DI
+	SUBQ         $0x08, SI
+	JGE          vectors355
 
 next356:
-	ADDQ        $0x08, SI
-	JE          done357
-	LEAQ        masks<>+32(SB), R8
-	NEGQ        SI
-	VMOVUPS     (R8)(SI*4), Y7
-	VMASKMOVPS  (CX)(DI*4), Y7, Y8
-	VMASKMOVPS  (DX)(DI*4), Y7, Y9
-	VMULPS      Y9, Y1, Y1
-	VFMADD231PS Y8, Y2, Y1
-	VMASKMOVPS  Y1, Y7, (DX)(DI*4)
-	VMASKMOVPS  (BX)(DI*4), Y7, Y2
-	VMULPS      Y2, Y3, Y2
-	VMULPS      Y8, Y4, Y3
-	VFMADD231PS Y8, Y3, Y2
-	VMASKMOVPS  Y2, Y7, (BX)(DI*4)
-	VSQRTPS     Y2, Y2
-	VFMADD213PS Y6, Y5, Y2
-	VMASKMOVPS  (AX)(DI*4), Y7, Y3
-	VMULPS      Y1, Y0, Y0
-	VDIVPS      Y2, Y0, Y0
-	VSUBPS      Y0, Y3, Y0
-	VMASKMOVPS  Y0, Y7, (AX)(DI*4)
+	ADDQ         $0x08, SI
+	JE           done357
+	LEAQ         masks<>+32(SB), R8
+	NEGQ         SI
+	VMOVUPS      (R8)(SI*4), Y7
+	VMASKMOVPS   (CX)(DI*4), Y7, Y8
+	VMASKMOVPS   (DX)(DI*4), Y7, Y9
+	VMULPS       Y9, Y1, Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VMASKMOVPS   Y1, Y7, (DX)(DI*4)
+	VMASKMOVPS   (BX)(DI*4), Y7, Y2
+	VMULPS       Y2, Y3, Y2
+	VMULPS       Y8, Y4, Y3
+	VFMADD231PS  Y8, Y3, Y2
+	VMASKMOVPS   Y2, Y7, (BX)(DI*4)
+	VSQRTPS      Y2, Y2
+	VFMADD213PS  Y6, Y5, Y2
+	VMASKMOVPS   (AX)(DI*4), Y7, Y3
+	VMULPS       Y1, Y0, Y0
+	VBROADCASTSS float3f800000<>+0(SB), Y1
+	VDIVPS       Y2, Y1, Y1
+	VFNMADD231PS Y1, Y0, Y3
+	VMASKMOVPS   Y3, Y7, (AX)(DI*4)
 
 done357:
 	VLDMXCSR (SP)
@@ -6831,42 +6839,44 @@ TEXT ·rmspropAVX2(SB), NOSPLIT, $8-48
 	JL           next359
 
 vectors358:
-	VMOVUPS     (CX)(SI*4), Y4
-	VMOVUPS     (DX)(SI*4), Y5
-	VMULPS      Y5, Y1, Y5
-	VMULPS      Y4, Y2, Y6
-	VFMADD231PS Y4, Y6, Y5
-	VMOVUPS     Y5, (DX)(SI*4)
-	VSQRTPS     Y5, Y5
-	VMOVUPS     (AX)(SI*4), Y6
-	VMULPS      Y4, Y0, Y4
-	VADDPS      Y3, Y5, Y5
-	VDIVPS      Y5, Y4, Y4
-	VSUBPS      Y4, Y6, Y4
-	VMOVUPS     Y4, (AX)(SI*4)
-	ADDQ        $0x08, SI
-	SUBQ        $0x08, BX
-	JGE         vectors358
+	VMOVUPS      (CX)(SI*4), Y4
+	VMOVUPS      (DX)(SI*4), Y5
+	VMULPS       Y5, Y1, Y5
+	VMULPS       Y4, Y2, Y6
+	VFMADD231PS  Y4, Y6, Y5
+	VMOVUPS      Y5, (DX)(SI*4)
+	VMOVUPS      (AX)(SI*4), Y6
+	VMULPS       Y4, Y0, Y4
+	VSQRTPS      Y5, Y5
+	VADDPS       Y3, Y5, Y5
+	VBROADCASTSS float3f800000<>+0(SB), Y7
+	VDIVPS       Y5, Y7, Y5
+	VFNMADD231PS Y5, Y4, Y6
+	VMOVUPS      Y6, (AX)(SI*4)
+	ADDQ         $0x08, SI
+	SUBQ         $0x08, BX
+	JGE          vectors358
 
 next359:
-	ADDQ        $0x08, BX
-	JE          done360
-	LEAQ        masks<>+32(SB), DI
-	NEGQ        BX
-	VMOVUPS     (DI)(BX*4), Y4
-	VMASKMOVPS  (CX)(SI*4), Y4, Y5
-	VMASKMOVPS  (DX)(SI*4), Y4, Y6
-	VMULPS      Y6, Y1, Y1
-	VMULPS      Y5, Y2, Y2
-	VFMADD231PS Y5, Y2, Y1
-	VMASKMOVPS  Y1, Y4, (DX)(SI*4)
-	VSQRTPS     Y1, Y1
-	VMASKMOVPS  (AX)(SI*4), Y4, Y2
-	VMULPS      Y5, Y0, Y0
-	VADDPS      Y3, Y1, Y1
-	VDIVPS      Y1, Y0, Y0
-	VSUBPS      Y0, Y2, Y0
-	VMASKMOVPS  Y0, Y4, (AX)(SI*4)
+	ADDQ         $0x08, BX
+	JE           done360
+	LEAQ         masks<>+32(SB), DI
+	NEGQ         BX
+	VMOVUPS      (DI)(BX*4), Y4
+	VMASKMOVPS   (CX)(SI*4), Y4, Y5
+	VMASKMOVPS   (DX)(SI*4), Y4, Y6
+	VMULPS       Y6, Y1, Y1
+	VMULPS       Y5, Y2, Y2
+	VFMADD231PS  Y5, Y2, Y1
+	VMASKMOVPS   Y1, Y4, (DX)(SI*4)
+	VMASKMOVPS   (AX)(SI*4), Y4, Y2
+	VMULPS       Y5, Y0, Y0
+	VSQRTPS      Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VBROADCASTSS float3f800000<>+0(SB), Y3
+	VDIVPS       Y1, Y3, Y1
+	VFNMADD231PS Y1, Y0, Y2
+	VMASKMOVPS   Y2, Y4, (AX)(SI*4)
 
 done360:
 	VLDMXCSR (SP)
@@ -7640,1239 +7650,6 @@ done404:
 	VZEROUPPER
 	RET
 
-// func reflectAllAVX2(q *float32, qStride int, us *[]float32, count int, rows int, cols int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·reflectAllAVX2(SB), NOSPLIT, $40-48
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     count+24(FP), AX
-	MOVQ     AX, 24(SP)
-	DECQ     AX
-	IMUL3Q   $0x18, AX, AX
-	MOVQ     us+16(FP), AX
-	MOVQ     AX, 32(SP)
-
-reflector417:
-	CMPQ   24(SP), $0x00
-	JLE    done419
-	MOVQ   32(SP), AX
-	MOVQ   (AX), CX
-	MOVQ   CX, 8(SP)
-	MOVQ   8(AX), CX
-	MOVQ   CX, 16(SP)
-	CMPQ   16(SP), $0x00
-	JE     next418
-	MOVQ   q+0(FP), AX
-	MOVQ   rows+32(FP), CX
-	SUBQ   16(SP), CX
-	IMULQ  qStride+8(FP), CX
-	ADDQ   CX, AX
-	MOVQ   qStride+8(FP), CX
-	MOVQ   cols+40(FP), DX
-	MOVQ   8(SP), BX
-	MOVQ   16(SP), SI
-	VXORPS Y0, Y0, Y0
-	XORQ   DI, DI
-	SUBQ   $0x08, SI
-	JL     next421
-
-vectors420:
-	VMOVUPS     (BX)(DI*4), Y1
-	VFMADD231PS Y1, Y1, Y0
-	ADDQ        $0x08, DI
-	SUBQ        $0x08, SI
-	JGE         vectors420
-
-next421:
-	ADDQ        $0x08, SI
-	JE          done422
-	LEAQ        masks<>+32(SB), R8
-	NEGQ        SI
-	VMOVUPS     (R8)(SI*4), Y1
-	VMASKMOVPS  (BX)(DI*4), Y1, Y1
-	VFMADD231PS Y1, Y1, Y0
-
-done422:
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VPERMILPS    $0x4e, X1, X0
-	VADDPS       X0, X1, X1
-	VPERMILPS    $0xb1, X1, X0
-	VADDPS       X0, X1, X1
-	VBROADCASTSS X1, Y0
-	VBROADCASTSS float00800000<>+0(SB), Y1
-	VCMPPS       $0x05, Y1, Y0, Y1
-	VBROADCASTSS float40000000<>+0(SB), Y2
-	VDIVPS       Y0, Y2, Y0
-	VANDPS       Y1, Y0, Y0
-
-two423:
-	CMPQ   DX, $0x10
-	JL     one424
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   AX, DI
-	MOVQ   BX, SI
-	MOVQ   16(SP), R8
-	SUBQ   $0x04, R8
-	JL     rest428
-
-loop427:
-	VBROADCASTSS (SI), Y9
-	VMOVUPS      (DI), Y10
-	VFMADD231PS  Y10, Y9, Y1
-	VMOVUPS      32(DI), Y10
-	VFMADD231PS  Y10, Y9, Y2
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y9
-	VMOVUPS      (DI), Y10
-	VFMADD231PS  Y10, Y9, Y3
-	VMOVUPS      32(DI), Y10
-	VFMADD231PS  Y10, Y9, Y4
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y9
-	VMOVUPS      (DI), Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      32(DI), Y10
-	VFMADD231PS  Y10, Y9, Y6
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y9
-	VMOVUPS      (DI), Y10
-	VFMADD231PS  Y10, Y9, Y7
-	VMOVUPS      32(DI), Y10
-	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	SUBQ         $0x04, R8
-	JGE          loop427
-
-rest428:
-	ADDQ $0x04, R8
-	JE   done430
-
-tail429:
-	VBROADCASTSS (SI), Y9
-	VMOVUPS      (DI), Y10
-	VFMADD231PS  Y10, Y9, Y1
-	VMOVUPS      32(DI), Y10
-	VFMADD231PS  Y10, Y9, Y2
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	DECQ         R8
-	JNE          tail429
-
-done430:
-	VADDPS Y5, Y1, Y1
-	VADDPS Y6, Y2, Y2
-	VADDPS Y7, Y3, Y3
-	VADDPS Y8, Y4, Y4
-	VADDPS Y3, Y1, Y1
-	VADDPS Y4, Y2, Y2
-	VMULPS Y0, Y1, Y1
-	VMULPS Y0, Y2, Y2
-	MOVQ   AX, DI
-	MOVQ   BX, SI
-	MOVQ   16(SP), R8
-	SUBQ   $0x02, R8
-	JL     rest432
-
-loop431:
-	VBROADCASTSS (SI), Y3
-	VMOVUPS      (DI), Y4
-	VFNMADD231PS Y1, Y3, Y4
-	VMOVUPS      Y4, (DI)
-	VMOVUPS      32(DI), Y4
-	VFNMADD231PS Y2, Y3, Y4
-	VMOVUPS      Y4, 32(DI)
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y3
-	VMOVUPS      (DI), Y4
-	VFNMADD231PS Y1, Y3, Y4
-	VMOVUPS      Y4, (DI)
-	VMOVUPS      32(DI), Y4
-	VFNMADD231PS Y2, Y3, Y4
-	VMOVUPS      Y4, 32(DI)
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	SUBQ         $0x02, R8
-	JGE          loop431
-
-rest432:
-	ADDQ $0x02, R8
-	JE   done434
-
-tail433:
-	VBROADCASTSS (SI), Y3
-	VMOVUPS      (DI), Y4
-	VFNMADD231PS Y1, Y3, Y4
-	VMOVUPS      Y4, (DI)
-	VMOVUPS      32(DI), Y4
-	VFNMADD231PS Y2, Y3, Y4
-	VMOVUPS      Y4, 32(DI)
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	DECQ         R8
-	JNE          tail433
-
-done434:
-	ADDQ $0x00000040, AX
-	SUBQ $0x10, DX
-	JMP  two423
-
-one424:
-	CMPQ   DX, $0x08
-	JL     rest425
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   AX, DI
-	MOVQ   BX, SI
-	MOVQ   16(SP), R8
-	SUBQ   $0x04, R8
-	JL     rest436
-
-loop435:
-	VBROADCASTSS (SI), Y5
-	VMOVUPS      (DI), Y6
-	VFMADD231PS  Y6, Y5, Y1
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y5
-	VMOVUPS      (DI), Y6
-	VFMADD231PS  Y6, Y5, Y2
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y5
-	VMOVUPS      (DI), Y6
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y5
-	VMOVUPS      (DI), Y6
-	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	SUBQ         $0x04, R8
-	JGE          loop435
-
-rest436:
-	ADDQ $0x04, R8
-	JE   done438
-
-tail437:
-	VBROADCASTSS (SI), Y5
-	VMOVUPS      (DI), Y6
-	VFMADD231PS  Y6, Y5, Y1
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	DECQ         R8
-	JNE          tail437
-
-done438:
-	VADDPS Y3, Y1, Y1
-	VADDPS Y4, Y2, Y2
-	VADDPS Y2, Y1, Y1
-	VMULPS Y0, Y1, Y1
-	MOVQ   AX, DI
-	MOVQ   BX, SI
-	MOVQ   16(SP), R8
-	SUBQ   $0x02, R8
-	JL     rest440
-
-loop439:
-	VBROADCASTSS (SI), Y2
-	VMOVUPS      (DI), Y3
-	VFNMADD231PS Y1, Y2, Y3
-	VMOVUPS      Y3, (DI)
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y2
-	VMOVUPS      (DI), Y3
-	VFNMADD231PS Y1, Y2, Y3
-	VMOVUPS      Y3, (DI)
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	SUBQ         $0x02, R8
-	JGE          loop439
-
-rest440:
-	ADDQ $0x02, R8
-	JE   done442
-
-tail441:
-	VBROADCASTSS (SI), Y2
-	VMOVUPS      (DI), Y3
-	VFNMADD231PS Y1, Y2, Y3
-	VMOVUPS      Y3, (DI)
-	ADDQ         CX, DI
-	ADDQ         $0x04, SI
-	DECQ         R8
-	JNE          tail441
-
-done442:
-	ADDQ $0x00000020, AX
-	SUBQ $0x08, DX
-
-rest425:
-	TESTQ   DX, DX
-	JE      done426
-	LEAQ    masks<>+32(SB), SI
-	NEGQ    DX
-	VMOVUPS (SI)(DX*4), Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	MOVQ    AX, SI
-	MOVQ    BX, DX
-	MOVQ    16(SP), DI
-	SUBQ    $0x04, DI
-	JL      rest444
-
-loop443:
-	VBROADCASTSS (DX), Y6
-	VMASKMOVPS   (SI), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	ADDQ         CX, SI
-	ADDQ         $0x04, DX
-	VBROADCASTSS (DX), Y6
-	VMASKMOVPS   (SI), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	ADDQ         CX, SI
-	ADDQ         $0x04, DX
-	VBROADCASTSS (DX), Y6
-	VMASKMOVPS   (SI), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	ADDQ         CX, SI
-	ADDQ         $0x04, DX
-	VBROADCASTSS (DX), Y6
-	VMASKMOVPS   (SI), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         CX, SI
-	ADDQ         $0x04, DX
-	SUBQ         $0x04, DI
-	JGE          loop443
-
-rest444:
-	ADDQ $0x04, DI
-	JE   done446
-
-tail445:
-	VBROADCASTSS (DX), Y6
-	VMASKMOVPS   (SI), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	ADDQ         CX, SI
-	ADDQ         $0x04, DX
-	DECQ         DI
-	JNE          tail445
-
-done446:
-	VADDPS Y4, Y2, Y2
-	VADDPS Y5, Y3, Y3
-	VADDPS Y3, Y2, Y2
-	VMULPS Y0, Y2, Y2
-	MOVQ   BX, DX
-	MOVQ   16(SP), BX
-	SUBQ   $0x02, BX
-	JL     rest448
-
-loop447:
-	VBROADCASTSS (DX), Y0
-	VMASKMOVPS   (AX), Y1, Y3
-	VFNMADD231PS Y2, Y0, Y3
-	VMASKMOVPS   Y3, Y1, (AX)
-	ADDQ         CX, AX
-	ADDQ         $0x04, DX
-	VBROADCASTSS (DX), Y0
-	VMASKMOVPS   (AX), Y1, Y3
-	VFNMADD231PS Y2, Y0, Y3
-	VMASKMOVPS   Y3, Y1, (AX)
-	ADDQ         CX, AX
-	ADDQ         $0x04, DX
-	SUBQ         $0x02, BX
-	JGE          loop447
-
-rest448:
-	ADDQ $0x02, BX
-	JE   done450
-
-tail449:
-	VBROADCASTSS (DX), Y0
-	VMASKMOVPS   (AX), Y1, Y3
-	VFNMADD231PS Y2, Y0, Y3
-	VMASKMOVPS   Y3, Y1, (AX)
-	ADDQ         CX, AX
-	ADDQ         $0x04, DX
-	DECQ         BX
-	JNE          tail449
-
-done450:
-done426:
-next418:
-	ADDQ $+24, 32(SP)
-	DECQ 24(SP)
-	JMP  reflector417
-
-done419:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-DATA float00800000<>+0(SB)/4, $0x00800000
-GLOBL float00800000<>(SB), RODATA|NOPTR, $4
-
-DATA float40000000<>+0(SB)/4, $0x40000000
-GLOBL float40000000<>(SB), RODATA|NOPTR, $4
-
-// func reflectAllBackwardAVX2(q *float32, qStride int, grad *float32, gradStride int, us *[]float32, dus *[]float32, count int, rows int, cols int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·reflectAllBackwardAVX2(SB), NOSPLIT, $56-72
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     count+48(FP), AX
-	MOVQ     AX, 32(SP)
-	DECQ     AX
-	IMUL3Q   $0x18, AX, AX
-	MOVQ     us+32(FP), CX
-	ADDQ     AX, CX
-	MOVQ     CX, 40(SP)
-	MOVQ     dus+40(FP), CX
-	ADDQ     AX, CX
-	MOVQ     CX, 48(SP)
-
-reflector451:
-	CMPQ   32(SP), $0x00
-	JLE    done453
-	MOVQ   40(SP), AX
-	MOVQ   (AX), CX
-	MOVQ   CX, 8(SP)
-	MOVQ   8(AX), CX
-	MOVQ   CX, 16(SP)
-	MOVQ   48(SP), AX
-	MOVQ   (AX), AX
-	MOVQ   AX, 24(SP)
-	CMPQ   16(SP), $0x00
-	JE     next452
-	MOVQ   q+0(FP), AX
-	MOVQ   rows+56(FP), CX
-	SUBQ   16(SP), CX
-	IMULQ  qStride+8(FP), CX
-	ADDQ   CX, AX
-	MOVQ   qStride+8(FP), CX
-	MOVQ   grad+16(FP), DX
-	MOVQ   rows+56(FP), BX
-	SUBQ   16(SP), BX
-	IMULQ  gradStride+24(FP), BX
-	ADDQ   BX, DX
-	MOVQ   gradStride+24(FP), BX
-	MOVQ   cols+64(FP), SI
-	MOVQ   8(SP), DI
-	MOVQ   16(SP), R8
-	VXORPS Y0, Y0, Y0
-	XORQ   R9, R9
-	SUBQ   $0x08, R8
-	JL     next455
-
-vectors454:
-	VMOVUPS     (DI)(R9*4), Y1
-	VFMADD231PS Y1, Y1, Y0
-	ADDQ        $0x08, R9
-	SUBQ        $0x08, R8
-	JGE         vectors454
-
-next455:
-	ADDQ        $0x08, R8
-	JE          done456
-	LEAQ        masks<>+32(SB), R10
-	NEGQ        R8
-	VMOVUPS     (R10)(R8*4), Y1
-	VMASKMOVPS  (DI)(R9*4), Y1, Y1
-	VFMADD231PS Y1, Y1, Y0
-
-done456:
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VPERMILPS    $0x4e, X1, X0
-	VADDPS       X0, X1, X1
-	VPERMILPS    $0xb1, X1, X0
-	VADDPS       X0, X1, X1
-	VBROADCASTSS X1, Y0
-	VBROADCASTSS float00800000<>+0(SB), Y1
-	VCMPPS       $0x05, Y1, Y0, Y1
-	VBROADCASTSS float40000000<>+0(SB), Y2
-	VDIVPS       Y0, Y2, Y0
-	VANDPS       Y1, Y0, Y0
-
-two457:
-	CMPQ   SI, $0x10
-	JL     one458
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   8(SP), DI
-	MOVQ   AX, R8
-	MOVQ   DX, R9
-	MOVQ   16(SP), R10
-	SUBQ   $0x02, R10
-	JL     rest462
-
-loop461:
-	VBROADCASTSS (DI), Y9
-	VMOVUPS      (R8), Y10
-	VFMADD231PS  Y10, Y9, Y1
-	VMOVUPS      (R9), Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      32(R8), Y10
-	VFMADD231PS  Y10, Y9, Y2
-	VMOVUPS      32(R9), Y10
-	VFMADD231PS  Y10, Y9, Y6
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Y9
-	VMOVUPS      (R8), Y10
-	VFMADD231PS  Y10, Y9, Y3
-	VMOVUPS      (R9), Y10
-	VFMADD231PS  Y10, Y9, Y7
-	VMOVUPS      32(R8), Y10
-	VFMADD231PS  Y10, Y9, Y4
-	VMOVUPS      32(R9), Y10
-	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	SUBQ         $0x02, R10
-	JGE          loop461
-
-rest462:
-	ADDQ $0x02, R10
-	JE   done464
-
-tail463:
-	VBROADCASTSS (DI), Y9
-	VMOVUPS      (R8), Y10
-	VFMADD231PS  Y10, Y9, Y1
-	VMOVUPS      (R9), Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      32(R8), Y10
-	VFMADD231PS  Y10, Y9, Y2
-	VMOVUPS      32(R9), Y10
-	VFMADD231PS  Y10, Y9, Y6
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	DECQ         R10
-	JNE          tail463
-
-done464:
-	VADDPS       Y3, Y1, Y1
-	VADDPS       Y4, Y2, Y2
-	VMULPS       Y0, Y1, Y1
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y7, Y5, Y5
-	VADDPS       Y8, Y6, Y6
-	VMULPS       Y0, Y5, Y5
-	VMULPS       Y0, Y6, Y6
-	VXORPS       Y3, Y3, Y3
-	VSUBPS       Y1, Y3, Y1
-	VSUBPS       Y2, Y3, Y2
-	VMULPS       Y5, Y1, Y3
-	VFMADD231PS  Y6, Y2, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X4, X3, X4
-	VPERMILPS    $0x4e, X4, X3
-	VADDPS       X3, X4, X4
-	VPERMILPS    $0xb1, X4, X3
-	VADDPS       X3, X4, X4
-	VBROADCASTSS X4, Y3
-	MOVQ         8(SP), DI
-	MOVQ         AX, R8
-	MOVQ         DX, R9
-	MOVQ         24(SP), R10
-	MOVQ         16(SP), R11
-	SUBQ         $0x04, R11
-	JL           rest466
-
-four465:
-	VBROADCASTSS (DI), Y4
-	VMOVUPS      (R9), Y7
-	VMULPS       Y1, Y7, Y8
-	VMOVUPS      (R8), Y9
-	VFMADD231PS  Y1, Y4, Y9
-	VMOVUPS      Y9, (R8)
-	VFMADD231PS  Y9, Y5, Y8
-	VFNMADD231PS Y5, Y4, Y7
-	VMOVUPS      Y7, (R9)
-	VMOVUPS      32(R9), Y7
-	VFMADD231PS  Y2, Y7, Y8
-	VMOVUPS      32(R8), Y9
-	VFMADD231PS  Y2, Y4, Y9
-	VMOVUPS      Y9, 32(R8)
-	VFMADD231PS  Y9, Y6, Y8
-	VFNMADD231PS Y6, Y4, Y7
-	VMOVUPS      Y7, 32(R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Y4
-	VMOVUPS      (R9), Y7
-	VMULPS       Y1, Y7, Y9
-	VMOVUPS      (R8), Y10
-	VFMADD231PS  Y1, Y4, Y10
-	VMOVUPS      Y10, (R8)
-	VFMADD231PS  Y10, Y5, Y9
-	VFNMADD231PS Y5, Y4, Y7
-	VMOVUPS      Y7, (R9)
-	VMOVUPS      32(R9), Y7
-	VFMADD231PS  Y2, Y7, Y9
-	VMOVUPS      32(R8), Y10
-	VFMADD231PS  Y2, Y4, Y10
-	VMOVUPS      Y10, 32(R8)
-	VFMADD231PS  Y10, Y6, Y9
-	VFNMADD231PS Y6, Y4, Y7
-	VMOVUPS      Y7, 32(R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VSHUFPS      $0x88, Y9, Y8, Y4
-	VSHUFPS      $0xdd, Y9, Y8, Y7
-	VADDPS       Y7, Y4, Y4
-	VBROADCASTSS (DI), Y7
-	VMOVUPS      (R9), Y8
-	VMULPS       Y1, Y8, Y9
-	VMOVUPS      (R8), Y10
-	VFMADD231PS  Y1, Y7, Y10
-	VMOVUPS      Y10, (R8)
-	VFMADD231PS  Y10, Y5, Y9
-	VFNMADD231PS Y5, Y7, Y8
-	VMOVUPS      Y8, (R9)
-	VMOVUPS      32(R9), Y8
-	VFMADD231PS  Y2, Y8, Y9
-	VMOVUPS      32(R8), Y10
-	VFMADD231PS  Y2, Y7, Y10
-	VMOVUPS      Y10, 32(R8)
-	VFMADD231PS  Y10, Y6, Y9
-	VFNMADD231PS Y6, Y7, Y8
-	VMOVUPS      Y8, 32(R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Y7
-	VMOVUPS      (R9), Y8
-	VMULPS       Y1, Y8, Y10
-	VMOVUPS      (R8), Y11
-	VFMADD231PS  Y1, Y7, Y11
-	VMOVUPS      Y11, (R8)
-	VFMADD231PS  Y11, Y5, Y10
-	VFNMADD231PS Y5, Y7, Y8
-	VMOVUPS      Y8, (R9)
-	VMOVUPS      32(R9), Y8
-	VFMADD231PS  Y2, Y8, Y10
-	VMOVUPS      32(R8), Y11
-	VFMADD231PS  Y2, Y7, Y11
-	VMOVUPS      Y11, 32(R8)
-	VFMADD231PS  Y11, Y6, Y10
-	VFNMADD231PS Y6, Y7, Y8
-	VMOVUPS      Y8, 32(R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VSHUFPS      $0x88, Y10, Y9, Y7
-	VSHUFPS      $0xdd, Y10, Y9, Y8
-	VADDPS       Y8, Y7, Y7
-	VSHUFPS      $0x88, Y7, Y4, Y8
-	VSHUFPS      $0xdd, Y7, Y4, Y4
-	VADDPS       Y4, Y8, Y8
-	VEXTRACTF128 $0x01, Y8, X4
-	VADDPS       X4, X8, X4
-	VMULPS       -16(DI), X3, X7
-	VSUBPS       X4, X7, X7
-	VADDPS       (R10), X7, X7
-	VMOVUPS      X7, (R10)
-	ADDQ         $0x10, R10
-	SUBQ         $0x04, R11
-	JGE          four465
-
-rest466:
-	ADDQ $0x04, R11
-	JE   done468
-
-one467:
-	VBROADCASTSS (DI), Y4
-	VMOVUPS      (R9), Y7
-	VMULPS       Y1, Y7, Y8
-	VMOVUPS      (R8), Y9
-	VFMADD231PS  Y1, Y4, Y9
-	VMOVUPS      Y9, (R8)
-	VFMADD231PS  Y9, Y5, Y8
-	VFNMADD231PS Y5, Y4, Y7
-	VMOVUPS      Y7, (R9)
-	VMOVUPS      32(R9), Y7
-	VFMADD231PS  Y2, Y7, Y8
-	VMOVUPS      32(R8), Y9
-	VFMADD231PS  Y2, Y4, Y9
-	VMOVUPS      Y9, 32(R8)
-	VFMADD231PS  Y9, Y6, Y8
-	VFNMADD231PS Y6, Y4, Y7
-	VMOVUPS      Y7, 32(R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VEXTRACTF128 $0x01, Y8, X4
-	VADDPS       X4, X8, X4
-	VPERMILPS    $0x4e, X4, X7
-	VADDPS       X7, X4, X4
-	VPERMILPS    $0xb1, X4, X7
-	VADDPS       X7, X4, X4
-	VMULSS       -4(DI), X3, X7
-	VSUBSS       X4, X7, X7
-	VADDSS       (R10), X7, X7
-	VMOVSS       X7, (R10)
-	ADDQ         $0x04, R10
-	DECQ         R11
-	JNE          one467
-
-done468:
-	ADDQ $0x00000040, AX
-	ADDQ $0x00000040, DX
-	SUBQ $0x10, SI
-	JMP  two457
-
-one458:
-	CMPQ   SI, $0x08
-	JL     rest459
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   8(SP), DI
-	MOVQ   AX, R8
-	MOVQ   DX, R9
-	MOVQ   16(SP), R10
-	SUBQ   $0x02, R10
-	JL     rest470
-
-loop469:
-	VBROADCASTSS (DI), Y5
-	VMOVUPS      (R8), Y6
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVUPS      (R9), Y6
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Y5
-	VMOVUPS      (R8), Y6
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVUPS      (R9), Y6
-	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	SUBQ         $0x02, R10
-	JGE          loop469
-
-rest470:
-	ADDQ $0x02, R10
-	JE   done472
-
-tail471:
-	VBROADCASTSS (DI), Y5
-	VMOVUPS      (R8), Y6
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVUPS      (R9), Y6
-	VFMADD231PS  Y6, Y5, Y3
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	DECQ         R10
-	JNE          tail471
-
-done472:
-	VADDPS       Y2, Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VADDPS       Y4, Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VXORPS       Y2, Y2, Y2
-	VSUBPS       Y1, Y2, Y1
-	VMULPS       Y3, Y1, Y2
-	VEXTRACTF128 $0x01, Y2, X4
-	VADDPS       X4, X2, X4
-	VPERMILPS    $0x4e, X4, X2
-	VADDPS       X2, X4, X4
-	VPERMILPS    $0xb1, X4, X2
-	VADDPS       X2, X4, X4
-	VBROADCASTSS X4, Y2
-	MOVQ         8(SP), DI
-	MOVQ         AX, R8
-	MOVQ         DX, R9
-	MOVQ         24(SP), R10
-	MOVQ         16(SP), R11
-	SUBQ         $0x04, R11
-	JL           rest474
-
-four473:
-	VBROADCASTSS (DI), Y4
-	VMOVUPS      (R9), Y5
-	VMULPS       Y1, Y5, Y6
-	VMOVUPS      (R8), Y7
-	VFMADD231PS  Y1, Y4, Y7
-	VMOVUPS      Y7, (R8)
-	VFMADD231PS  Y7, Y3, Y6
-	VFNMADD231PS Y3, Y4, Y5
-	VMOVUPS      Y5, (R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Y4
-	VMOVUPS      (R9), Y5
-	VMULPS       Y1, Y5, Y7
-	VMOVUPS      (R8), Y8
-	VFMADD231PS  Y1, Y4, Y8
-	VMOVUPS      Y8, (R8)
-	VFMADD231PS  Y8, Y3, Y7
-	VFNMADD231PS Y3, Y4, Y5
-	VMOVUPS      Y5, (R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VSHUFPS      $0x88, Y7, Y6, Y4
-	VSHUFPS      $0xdd, Y7, Y6, Y5
-	VADDPS       Y5, Y4, Y4
-	VBROADCASTSS (DI), Y5
-	VMOVUPS      (R9), Y6
-	VMULPS       Y1, Y6, Y7
-	VMOVUPS      (R8), Y8
-	VFMADD231PS  Y1, Y5, Y8
-	VMOVUPS      Y8, (R8)
-	VFMADD231PS  Y8, Y3, Y7
-	VFNMADD231PS Y3, Y5, Y6
-	VMOVUPS      Y6, (R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VBROADCASTSS (DI), Y5
-	VMOVUPS      (R9), Y6
-	VMULPS       Y1, Y6, Y8
-	VMOVUPS      (R8), Y9
-	VFMADD231PS  Y1, Y5, Y9
-	VMOVUPS      Y9, (R8)
-	VFMADD231PS  Y9, Y3, Y8
-	VFNMADD231PS Y3, Y5, Y6
-	VMOVUPS      Y6, (R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VSHUFPS      $0x88, Y8, Y7, Y5
-	VSHUFPS      $0xdd, Y8, Y7, Y6
-	VADDPS       Y6, Y5, Y5
-	VSHUFPS      $0x88, Y5, Y4, Y6
-	VSHUFPS      $0xdd, Y5, Y4, Y4
-	VADDPS       Y4, Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X4
-	VADDPS       X4, X6, X4
-	VMULPS       -16(DI), X2, X5
-	VSUBPS       X4, X5, X5
-	VADDPS       (R10), X5, X5
-	VMOVUPS      X5, (R10)
-	ADDQ         $0x10, R10
-	SUBQ         $0x04, R11
-	JGE          four473
-
-rest474:
-	ADDQ $0x04, R11
-	JE   done476
-
-one475:
-	VBROADCASTSS (DI), Y4
-	VMOVUPS      (R9), Y5
-	VMULPS       Y1, Y5, Y6
-	VMOVUPS      (R8), Y7
-	VFMADD231PS  Y1, Y4, Y7
-	VMOVUPS      Y7, (R8)
-	VFMADD231PS  Y7, Y3, Y6
-	VFNMADD231PS Y3, Y4, Y5
-	VMOVUPS      Y5, (R9)
-	ADDQ         CX, R8
-	ADDQ         BX, R9
-	ADDQ         $0x04, DI
-	VEXTRACTF128 $0x01, Y6, X4
-	VADDPS       X4, X6, X4
-	VPERMILPS    $0x4e, X4, X5
-	VADDPS       X5, X4, X4
-	VPERMILPS    $0xb1, X4, X5
-	VADDPS       X5, X4, X4
-	VMULSS       -4(DI), X2, X5
-	VSUBSS       X4, X5, X5
-	VADDSS       (R10), X5, X5
-	VMOVSS       X5, (R10)
-	ADDQ         $0x04, R10
-	DECQ         R11
-	JNE          one475
-
-done476:
-	ADDQ $0x00000020, AX
-	ADDQ $0x00000020, DX
-	SUBQ $0x08, SI
-
-rest459:
-	TESTQ   SI, SI
-	JE      done460
-	LEAQ    masks<>+32(SB), DI
-	NEGQ    SI
-	VMOVUPS (DI)(SI*4), Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	MOVQ    8(SP), SI
-	MOVQ    AX, DI
-	MOVQ    DX, R8
-	MOVQ    16(SP), R9
-	SUBQ    $0x02, R9
-	JL      rest478
-
-loop477:
-	VBROADCASTSS (SI), Y6
-	VMASKMOVPS   (DI), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VMASKMOVPS   (R8), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	ADDQ         CX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y6
-	VMASKMOVPS   (DI), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VMASKMOVPS   (R8), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         CX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x04, SI
-	SUBQ         $0x02, R9
-	JGE          loop477
-
-rest478:
-	ADDQ $0x02, R9
-	JE   done480
-
-tail479:
-	VBROADCASTSS (SI), Y6
-	VMASKMOVPS   (DI), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VMASKMOVPS   (R8), Y1, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	ADDQ         CX, DI
-	ADDQ         BX, R8
-	ADDQ         $0x04, SI
-	DECQ         R9
-	JNE          tail479
-
-done480:
-	VADDPS       Y3, Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y5, Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VXORPS       Y0, Y0, Y0
-	VSUBPS       Y2, Y0, Y2
-	VMULPS       Y4, Y2, Y0
-	VEXTRACTF128 $0x01, Y0, X3
-	VADDPS       X3, X0, X3
-	VPERMILPS    $0x4e, X3, X0
-	VADDPS       X0, X3, X3
-	VPERMILPS    $0xb1, X3, X0
-	VADDPS       X0, X3, X3
-	VBROADCASTSS X3, Y0
-	MOVQ         8(SP), SI
-	MOVQ         DX, DX
-	MOVQ         24(SP), DI
-	MOVQ         16(SP), R8
-	SUBQ         $0x04, R8
-	JL           rest482
-
-four481:
-	VBROADCASTSS (SI), Y3
-	VMASKMOVPS   (DX), Y1, Y5
-	VMULPS       Y2, Y5, Y6
-	VMASKMOVPS   (AX), Y1, Y7
-	VFMADD231PS  Y2, Y3, Y7
-	VMASKMOVPS   Y7, Y1, (AX)
-	VFMADD231PS  Y7, Y4, Y6
-	VFNMADD231PS Y4, Y3, Y5
-	VMASKMOVPS   Y5, Y1, (DX)
-	ADDQ         CX, AX
-	ADDQ         BX, DX
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y3
-	VMASKMOVPS   (DX), Y1, Y5
-	VMULPS       Y2, Y5, Y7
-	VMASKMOVPS   (AX), Y1, Y8
-	VFMADD231PS  Y2, Y3, Y8
-	VMASKMOVPS   Y8, Y1, (AX)
-	VFMADD231PS  Y8, Y4, Y7
-	VFNMADD231PS Y4, Y3, Y5
-	VMASKMOVPS   Y5, Y1, (DX)
-	ADDQ         CX, AX
-	ADDQ         BX, DX
-	ADDQ         $0x04, SI
-	VSHUFPS      $0x88, Y7, Y6, Y3
-	VSHUFPS      $0xdd, Y7, Y6, Y5
-	VADDPS       Y5, Y3, Y3
-	VBROADCASTSS (SI), Y5
-	VMASKMOVPS   (DX), Y1, Y6
-	VMULPS       Y2, Y6, Y7
-	VMASKMOVPS   (AX), Y1, Y8
-	VFMADD231PS  Y2, Y5, Y8
-	VMASKMOVPS   Y8, Y1, (AX)
-	VFMADD231PS  Y8, Y4, Y7
-	VFNMADD231PS Y4, Y5, Y6
-	VMASKMOVPS   Y6, Y1, (DX)
-	ADDQ         CX, AX
-	ADDQ         BX, DX
-	ADDQ         $0x04, SI
-	VBROADCASTSS (SI), Y5
-	VMASKMOVPS   (DX), Y1, Y6
-	VMULPS       Y2, Y6, Y8
-	VMASKMOVPS   (AX), Y1, Y9
-	VFMADD231PS  Y2, Y5, Y9
-	VMASKMOVPS   Y9, Y1, (AX)
-	VFMADD231PS  Y9, Y4, Y8
-	VFNMADD231PS Y4, Y5, Y6
-	VMASKMOVPS   Y6, Y1, (DX)
-	ADDQ         CX, AX
-	ADDQ         BX, DX
-	ADDQ         $0x04, SI
-	VSHUFPS      $0x88, Y8, Y7, Y5
-	VSHUFPS      $0xdd, Y8, Y7, Y6
-	VADDPS       Y6, Y5, Y5
-	VSHUFPS      $0x88, Y5, Y3, Y6
-	VSHUFPS      $0xdd, Y5, Y3, Y3
-	VADDPS       Y3, Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X3
-	VADDPS       X3, X6, X3
-	VMULPS       -16(SI), X0, X5
-	VSUBPS       X3, X5, X5
-	VADDPS       (DI), X5, X5
-	VMOVUPS      X5, (DI)
-	ADDQ         $0x10, DI
-	SUBQ         $0x04, R8
-	JGE          four481
-
-rest482:
-	ADDQ $0x04, R8
-	JE   done484
-
-one483:
-	VBROADCASTSS (SI), Y3
-	VMASKMOVPS   (DX), Y1, Y5
-	VMULPS       Y2, Y5, Y6
-	VMASKMOVPS   (AX), Y1, Y7
-	VFMADD231PS  Y2, Y3, Y7
-	VMASKMOVPS   Y7, Y1, (AX)
-	VFMADD231PS  Y7, Y4, Y6
-	VFNMADD231PS Y4, Y3, Y5
-	VMASKMOVPS   Y5, Y1, (DX)
-	ADDQ         CX, AX
-	ADDQ         BX, DX
-	ADDQ         $0x04, SI
-	VEXTRACTF128 $0x01, Y6, X3
-	VADDPS       X3, X6, X3
-	VPERMILPS    $0x4e, X3, X5
-	VADDPS       X5, X3, X3
-	VPERMILPS    $0xb1, X3, X5
-	VADDPS       X5, X3, X3
-	VMULSS       -4(SI), X0, X5
-	VSUBSS       X3, X5, X5
-	VADDSS       (DI), X5, X5
-	VMOVSS       X5, (DI)
-	ADDQ         $0x04, DI
-	DECQ         R8
-	JNE          one483
-
-done484:
-done460:
-next452:
-	ADDQ $-24, 40(SP)
-	ADDQ $-24, 48(SP)
-	DECQ 32(SP)
-	JMP  reflector451
-
-done453:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func normalizeAllAVX2(us *[]float32, count int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·normalizeAllAVX2(SB), NOSPLIT, $40-16
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     count+8(FP), AX
-	MOVQ     AX, 24(SP)
-	DECQ     AX
-	IMUL3Q   $0x18, AX, AX
-	MOVQ     us+0(FP), AX
-	MOVQ     AX, 32(SP)
-
-reflector485:
-	CMPQ   24(SP), $0x00
-	JLE    done487
-	MOVQ   32(SP), AX
-	MOVQ   (AX), CX
-	MOVQ   CX, 8(SP)
-	MOVQ   8(AX), CX
-	MOVQ   CX, 16(SP)
-	CMPQ   16(SP), $0x00
-	JE     next486
-	MOVQ   8(SP), AX
-	MOVQ   8(SP), CX
-	MOVQ   16(SP), DX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   DX, BX
-	SHRQ   $0x02, BX
-	ANDQ   $0x03, DX
-	SUBQ   $0x04, BX
-	JL     rest489
-
-loop488:
-	VMOVUPS     (AX), X4
-	VCVTPS2PD   X4, Y4
-	VMOVUPS     (CX), X5
-	VCVTPS2PD   X5, Y5
-	VFMADD231PD Y4, Y5, Y0
-	VMOVUPS     16(AX), X4
-	VCVTPS2PD   X4, Y4
-	VMOVUPS     16(CX), X5
-	VCVTPS2PD   X5, Y5
-	VFMADD231PD Y4, Y5, Y1
-	VMOVUPS     32(AX), X4
-	VCVTPS2PD   X4, Y4
-	VMOVUPS     32(CX), X5
-	VCVTPS2PD   X5, Y5
-	VFMADD231PD Y4, Y5, Y2
-	VMOVUPS     48(AX), X4
-	VCVTPS2PD   X4, Y4
-	VMOVUPS     48(CX), X5
-	VCVTPS2PD   X5, Y5
-	VFMADD231PD Y4, Y5, Y3
-	ADDQ        $0x00000040, AX
-	ADDQ        $0x00000040, CX
-	SUBQ        $0x04, BX
-	JGE         loop488
-
-rest489:
-	ADDQ $0x04, BX
-	JE   done491
-
-tail490:
-	VMOVUPS     (AX), X4
-	VCVTPS2PD   X4, Y4
-	VMOVUPS     (CX), X5
-	VCVTPS2PD   X5, Y5
-	VFMADD231PD Y4, Y5, Y0
-	ADDQ        $0x00000010, AX
-	ADDQ        $0x00000010, CX
-	DECQ        BX
-	JNE         tail490
-
-done491:
-	TESTQ       DX, DX
-	JE          done492
-	LEAQ        masks<>+32(SB), BX
-	NEGQ        DX
-	VMOVUPS     (BX)(DX*4), X4
-	VMASKMOVPS  (AX), X4, X5
-	VCVTPS2PD   X5, Y5
-	VMASKMOVPS  (CX), X4, X4
-	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y5, Y4, Y0
-
-done492:
-	VADDPD       Y2, Y0, Y0
-	VADDPD       Y3, Y1, Y1
-	VADDPD       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPD       X1, X0, X1
-	VPERMILPD    $0x01, X1, X0
-	VADDSD       X0, X1, X1
-	VMOVQ        X1, AX
-	TESTQ        AX, AX
-	JE           skip493
-	SHRQ         $0x34, AX
-	CMPQ         AX, $0x000007ff
-	JGE          skip493
-	VMOVSD       double3ff0000000000000<>+0(SB), X0
-	VSQRTSD      X1, X1, X1
-	VDIVSD       X1, X0, X0
-	VCVTSD2SS    X0, X0, X0
-	VBROADCASTSS X0, Y0
-	MOVQ         8(SP), AX
-	MOVQ         16(SP), CX
-	XORQ         DX, DX
-	SUBQ         $0x08, CX
-	JL           next495
-
-vectors494:
-	VMOVUPS (AX)(DX*4), Y1
-	VMULPS  Y1, Y0, Y1
-	VMOVUPS Y1, (AX)(DX*4)
-	ADDQ    $0x08, DX
-	SUBQ    $0x08, CX
-	JGE     vectors494
-
-next495:
-	ADDQ       $0x08, CX
-	JE         done496
-	LEAQ       masks<>+32(SB), BX
-	NEGQ       CX
-	VMOVUPS    (BX)(CX*4), Y1
-	VMASKMOVPS (AX)(DX*4), Y1, Y2
-	VMULPS     Y2, Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(DX*4)
-
-done496:
-skip493:
-next486:
-	ADDQ $+24, 32(SP)
-	DECQ 24(SP)
-	JMP  reflector485
-
-done487:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-DATA double3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
-GLOBL double3ff0000000000000<>(SB), RODATA|NOPTR, $8
-
 // func softmaxAVX2(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·softmaxAVX2(SB), NOSPLIT, $8-72
@@ -8888,23 +7665,23 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $8-72
 	MOVQ     largest+56(FP), SI
 	MOVQ     sums+64(FP), DI
 
-rows497:
+rows417:
 	VBROADCASTSS floatff800000<>+0(SB), Y0
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next499
+	JL           next419
 
-vectors498:
+vectors418:
 	VMOVUPS (CX)(R8*4), Y1
 	VMAXPS  Y1, Y0, Y0
 	ADDQ    $0x08, R8
 	SUBQ    $0x08, R9
-	JGE     vectors498
+	JGE     vectors418
 
-next499:
+next419:
 	ADDQ         $0x08, R9
-	JE           done500
+	JE           done420
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y1
@@ -8913,7 +7690,7 @@ next499:
 	VBLENDVPS    Y1, Y3, Y2, Y2
 	VMAXPS       Y2, Y0, Y0
 
-done500:
+done420:
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -8924,13 +7701,13 @@ done500:
 	VBROADCASTSS X1, Y0
 	VXORPS       Y1, Y1, Y1
 	CMPQ         d+0(FP), $0x00
-	JE           skip501
+	JE           skip421
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next504
+	JL           next424
 
-vectors503:
+vectors423:
 	VMOVUPS      (CX)(R8*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -8972,11 +7749,11 @@ vectors503:
 	VMOVUPS      Y2, (AX)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors503
+	JGE          vectors423
 
-next504:
+next424:
 	ADDQ         $0x08, R9
-	JE           done505
+	JE           done425
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y2
@@ -9022,7 +7799,7 @@ next504:
 	VADDPS       Y0, Y1, Y1
 	VMASKMOVPS   Y0, Y2, (AX)(R8*4)
 
-done505:
+done425:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -9036,19 +7813,19 @@ done505:
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next507
+	JL           next427
 
-vectors506:
+vectors426:
 	VMOVUPS (AX)(R8*4), Y1
 	VMULPS  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(R8*4)
 	ADDQ    $0x08, R8
 	SUBQ    $0x08, R9
-	JGE     vectors506
+	JGE     vectors426
 
-next507:
+next427:
 	ADDQ       $0x08, R9
-	JE         done508
+	JE         done428
 	LEAQ       masks<>+32(SB), R10
 	NEGQ       R9
 	VMOVUPS    (R10)(R9*4), Y1
@@ -9056,16 +7833,16 @@ next507:
 	VMULPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y1, (AX)(R8*4)
 
-done508:
-	JMP summed502
+done428:
+	JMP summed422
 
-skip501:
+skip421:
 	XORQ R8, R8
 	MOVQ BX, R9
 	SUBQ $0x08, R9
-	JL   next510
+	JL   next430
 
-vectors509:
+vectors429:
 	VMOVUPS      (CX)(R8*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -9106,11 +7883,11 @@ vectors509:
 	VADDPS       Y2, Y1, Y1
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors509
+	JGE          vectors429
 
-next510:
+next430:
 	ADDQ         $0x08, R9
-	JE           done511
+	JE           done431
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y2
@@ -9155,7 +7932,7 @@ next510:
 	VMULPS       Y0, Y2, Y0
 	VADDPS       Y0, Y1, Y1
 
-done511:
+done431:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -9164,19 +7941,1249 @@ done511:
 	VADDPS       X1, X0, X0
 	VMOVSS       X0, (DI)
 
-summed502:
+summed422:
 	ADDQ     $0x04, SI
 	ADDQ     $0x04, DI
 	ADDQ     dStride+8(FP), AX
 	ADDQ     logitsStride+24(FP), CX
 	DECQ     DX
-	JNE      rows497
+	JNE      rows417
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 DATA floatff800000<>+0(SB)/4, $0xff800000
 GLOBL floatff800000<>(SB), RODATA|NOPTR, $4
+
+// func reflectAllAVX2(q *float32, qStride int, us *[]float32, count int, rows int, cols int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·reflectAllAVX2(SB), NOSPLIT, $40-48
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     count+24(FP), AX
+	MOVQ     AX, 24(SP)
+	DECQ     AX
+	IMUL3Q   $0x18, AX, AX
+	MOVQ     us+16(FP), AX
+	MOVQ     AX, 32(SP)
+
+reflector432:
+	CMPQ   24(SP), $0x00
+	JLE    done435
+	MOVQ   32(SP), AX
+	MOVQ   (AX), CX
+	MOVQ   CX, 8(SP)
+	MOVQ   8(AX), CX
+	MOVQ   CX, 16(SP)
+	CMPQ   16(SP), $0x00
+	JE     next434
+	MOVQ   q+0(FP), AX
+	MOVQ   rows+32(FP), CX
+	SUBQ   16(SP), CX
+	IMULQ  qStride+8(FP), CX
+	ADDQ   CX, AX
+	MOVQ   cols+40(FP), CX
+	MOVQ   8(SP), DX
+	MOVQ   16(SP), BX
+	VXORPS Y0, Y0, Y0
+	XORQ   SI, SI
+	SUBQ   $0x08, BX
+	JL     next437
+
+vectors436:
+	VMOVUPS     (DX)(SI*4), Y1
+	VFMADD231PS Y1, Y1, Y0
+	ADDQ        $0x08, SI
+	SUBQ        $0x08, BX
+	JGE         vectors436
+
+next437:
+	ADDQ        $0x08, BX
+	JE          done438
+	LEAQ        masks<>+32(SB), DI
+	NEGQ        BX
+	VMOVUPS     (DI)(BX*4), Y1
+	VMASKMOVPS  (DX)(SI*4), Y1, Y1
+	VFMADD231PS Y1, Y1, Y0
+
+done438:
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
+	VBROADCASTSS X1, Y0
+	VBROADCASTSS float00800000<>+0(SB), Y1
+	VCMPPS       $0x05, Y1, Y0, Y1
+	VBROADCASTSS float40000000<>+0(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VANDPS       Y1, Y0, Y0
+
+two439:
+	CMPQ   CX, $0x10
+	JL     one440
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   AX, DX
+	MOVQ   8(SP), BX
+	MOVQ   16(SP), SI
+	SUBQ   $0x04, SI
+	JL     rest444
+
+loop443:
+	VBROADCASTSS (BX), Y9
+	VMOVUPS      (DX), Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VMOVUPS      32(DX), Y10
+	VFMADD231PS  Y10, Y9, Y2
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Y9
+	VMOVUPS      (DX), Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VMOVUPS      32(DX), Y10
+	VFMADD231PS  Y10, Y9, Y4
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Y9
+	VMOVUPS      (DX), Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      32(DX), Y10
+	VFMADD231PS  Y10, Y9, Y6
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Y9
+	VMOVUPS      (DX), Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VMOVUPS      32(DX), Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	SUBQ         $0x04, SI
+	JGE          loop443
+
+rest444:
+	ADDQ $0x04, SI
+	JE   done446
+
+tail445:
+	VBROADCASTSS (BX), Y9
+	VMOVUPS      (DX), Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VMOVUPS      32(DX), Y10
+	VFMADD231PS  Y10, Y9, Y2
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	DECQ         SI
+	JNE          tail445
+
+done446:
+	VADDPS Y5, Y1, Y1
+	VADDPS Y6, Y2, Y2
+	VADDPS Y7, Y3, Y3
+	VADDPS Y8, Y4, Y4
+	VADDPS Y3, Y1, Y1
+	VADDPS Y4, Y2, Y2
+	VMULPS Y0, Y1, Y1
+	VMULPS Y0, Y2, Y2
+	MOVQ   AX, DX
+	MOVQ   8(SP), BX
+	MOVQ   16(SP), SI
+	SUBQ   $0x02, SI
+	JL     rest448
+
+loop447:
+	VBROADCASTSS (BX), Y3
+	VMOVUPS      (DX), Y4
+	VFNMADD231PS Y1, Y3, Y4
+	VMOVUPS      Y4, (DX)
+	VMOVUPS      32(DX), Y4
+	VFNMADD231PS Y2, Y3, Y4
+	VMOVUPS      Y4, 32(DX)
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Y3
+	VMOVUPS      (DX), Y4
+	VFNMADD231PS Y1, Y3, Y4
+	VMOVUPS      Y4, (DX)
+	VMOVUPS      32(DX), Y4
+	VFNMADD231PS Y2, Y3, Y4
+	VMOVUPS      Y4, 32(DX)
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	SUBQ         $0x02, SI
+	JGE          loop447
+
+rest448:
+	ADDQ $0x02, SI
+	JE   done450
+
+tail449:
+	VBROADCASTSS (BX), Y3
+	VMOVUPS      (DX), Y4
+	VFNMADD231PS Y1, Y3, Y4
+	VMOVUPS      Y4, (DX)
+	VMOVUPS      32(DX), Y4
+	VFNMADD231PS Y2, Y3, Y4
+	VMOVUPS      Y4, 32(DX)
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	DECQ         SI
+	JNE          tail449
+
+done450:
+	ADDQ $0x00000040, AX
+	SUBQ $0x10, CX
+	JMP  two439
+
+one440:
+	CMPQ   CX, $0x08
+	JL     rest441
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   AX, DX
+	MOVQ   8(SP), BX
+	MOVQ   16(SP), SI
+	SUBQ   $0x04, SI
+	JL     rest452
+
+loop451:
+	VBROADCASTSS (BX), Y5
+	VMOVUPS      (DX), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Y5
+	VMOVUPS      (DX), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Y5
+	VMOVUPS      (DX), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Y5
+	VMOVUPS      (DX), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	SUBQ         $0x04, SI
+	JGE          loop451
+
+rest452:
+	ADDQ $0x04, SI
+	JE   done454
+
+tail453:
+	VBROADCASTSS (BX), Y5
+	VMOVUPS      (DX), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	DECQ         SI
+	JNE          tail453
+
+done454:
+	VADDPS Y3, Y1, Y1
+	VADDPS Y4, Y2, Y2
+	VADDPS Y2, Y1, Y1
+	VMULPS Y0, Y1, Y1
+	MOVQ   AX, DX
+	MOVQ   8(SP), BX
+	MOVQ   16(SP), SI
+	SUBQ   $0x02, SI
+	JL     rest456
+
+loop455:
+	VBROADCASTSS (BX), Y2
+	VMOVUPS      (DX), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, (DX)
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	VBROADCASTSS (BX), Y2
+	VMOVUPS      (DX), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, (DX)
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	SUBQ         $0x02, SI
+	JGE          loop455
+
+rest456:
+	ADDQ $0x02, SI
+	JE   done458
+
+tail457:
+	VBROADCASTSS (BX), Y2
+	VMOVUPS      (DX), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, (DX)
+	ADDQ         qStride+8(FP), DX
+	ADDQ         $0x04, BX
+	DECQ         SI
+	JNE          tail457
+
+done458:
+	ADDQ $0x00000020, AX
+	SUBQ $0x08, CX
+
+rest441:
+	TESTQ   CX, CX
+	JE      done442
+	LEAQ    masks<>+32(SB), DX
+	NEGQ    CX
+	VMOVUPS (DX)(CX*4), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    AX, CX
+	MOVQ    8(SP), DX
+	MOVQ    16(SP), BX
+	SUBQ    $0x04, BX
+	JL      rest460
+
+loop459:
+	VBROADCASTSS (DX), Y6
+	VMASKMOVPS   (CX), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	ADDQ         qStride+8(FP), CX
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Y6
+	VMASKMOVPS   (CX), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	ADDQ         qStride+8(FP), CX
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Y6
+	VMASKMOVPS   (CX), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	ADDQ         qStride+8(FP), CX
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Y6
+	VMASKMOVPS   (CX), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         qStride+8(FP), CX
+	ADDQ         $0x04, DX
+	SUBQ         $0x04, BX
+	JGE          loop459
+
+rest460:
+	ADDQ $0x04, BX
+	JE   done462
+
+tail461:
+	VBROADCASTSS (DX), Y6
+	VMASKMOVPS   (CX), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	ADDQ         qStride+8(FP), CX
+	ADDQ         $0x04, DX
+	DECQ         BX
+	JNE          tail461
+
+done462:
+	VADDPS Y4, Y2, Y2
+	VADDPS Y5, Y3, Y3
+	VADDPS Y3, Y2, Y2
+	VMULPS Y0, Y2, Y2
+	MOVQ   8(SP), CX
+	MOVQ   16(SP), DX
+	SUBQ   $0x02, DX
+	JL     rest464
+
+loop463:
+	VBROADCASTSS (CX), Y0
+	VMASKMOVPS   (AX), Y1, Y3
+	VFNMADD231PS Y2, Y0, Y3
+	VMASKMOVPS   Y3, Y1, (AX)
+	ADDQ         qStride+8(FP), AX
+	ADDQ         $0x04, CX
+	VBROADCASTSS (CX), Y0
+	VMASKMOVPS   (AX), Y1, Y3
+	VFNMADD231PS Y2, Y0, Y3
+	VMASKMOVPS   Y3, Y1, (AX)
+	ADDQ         qStride+8(FP), AX
+	ADDQ         $0x04, CX
+	SUBQ         $0x02, DX
+	JGE          loop463
+
+rest464:
+	ADDQ $0x02, DX
+	JE   done466
+
+tail465:
+	VBROADCASTSS (CX), Y0
+	VMASKMOVPS   (AX), Y1, Y3
+	VFNMADD231PS Y2, Y0, Y3
+	VMASKMOVPS   Y3, Y1, (AX)
+	ADDQ         qStride+8(FP), AX
+	ADDQ         $0x04, CX
+	DECQ         DX
+	JNE          tail465
+
+done466:
+done442:
+next434:
+	ADDQ $+24, 32(SP)
+	SUBQ $0x01, 24(SP)
+	JMP  reflector432
+
+done435:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA float00800000<>+0(SB)/4, $0x00800000
+GLOBL float00800000<>(SB), RODATA|NOPTR, $4
+
+DATA float40000000<>+0(SB)/4, $0x40000000
+GLOBL float40000000<>(SB), RODATA|NOPTR, $4
+
+// func reflectAllBackwardAVX2(q *float32, qStride int, grad *float32, gradStride int, us *[]float32, dus *[]float32, count int, rows int, cols int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·reflectAllBackwardAVX2(SB), NOSPLIT, $56-72
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     count+48(FP), AX
+	MOVQ     AX, 32(SP)
+	DECQ     AX
+	IMUL3Q   $0x18, AX, AX
+	MOVQ     us+32(FP), CX
+	ADDQ     AX, CX
+	MOVQ     CX, 40(SP)
+	MOVQ     dus+40(FP), CX
+	ADDQ     AX, CX
+	MOVQ     CX, 48(SP)
+
+reflector467:
+	CMPQ   32(SP), $0x00
+	JLE    done470
+	MOVQ   40(SP), AX
+	MOVQ   (AX), CX
+	MOVQ   CX, 8(SP)
+	MOVQ   8(AX), CX
+	MOVQ   CX, 16(SP)
+	MOVQ   48(SP), AX
+	MOVQ   (AX), AX
+	MOVQ   AX, 24(SP)
+	CMPQ   16(SP), $0x00
+	JE     next469
+	MOVQ   q+0(FP), AX
+	MOVQ   rows+56(FP), CX
+	SUBQ   16(SP), CX
+	IMULQ  qStride+8(FP), CX
+	ADDQ   CX, AX
+	MOVQ   grad+16(FP), CX
+	MOVQ   rows+56(FP), DX
+	SUBQ   16(SP), DX
+	IMULQ  gradStride+24(FP), DX
+	ADDQ   DX, CX
+	MOVQ   cols+64(FP), DX
+	MOVQ   8(SP), BX
+	MOVQ   16(SP), SI
+	VXORPS Y0, Y0, Y0
+	XORQ   DI, DI
+	SUBQ   $0x08, SI
+	JL     next472
+
+vectors471:
+	VMOVUPS     (BX)(DI*4), Y1
+	VFMADD231PS Y1, Y1, Y0
+	ADDQ        $0x08, DI
+	SUBQ        $0x08, SI
+	JGE         vectors471
+
+next472:
+	ADDQ        $0x08, SI
+	JE          done473
+	LEAQ        masks<>+32(SB), R8
+	NEGQ        SI
+	VMOVUPS     (R8)(SI*4), Y1
+	VMASKMOVPS  (BX)(DI*4), Y1, Y1
+	VFMADD231PS Y1, Y1, Y0
+
+done473:
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
+	VBROADCASTSS X1, Y0
+	VBROADCASTSS float00800000<>+0(SB), Y1
+	VCMPPS       $0x05, Y1, Y0, Y1
+	VBROADCASTSS float40000000<>+0(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VANDPS       Y1, Y0, Y0
+
+two474:
+	CMPQ   DX, $0x10
+	JL     one475
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   AX, BX
+	MOVQ   CX, SI
+	MOVQ   8(SP), DI
+	MOVQ   16(SP), R8
+	SUBQ   $0x02, R8
+	JL     rest479
+
+loop478:
+	VBROADCASTSS (DI), Y9
+	VMOVUPS      (BX), Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VMOVUPS      (SI), Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      32(BX), Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VMOVUPS      32(SI), Y10
+	VFMADD231PS  Y10, Y9, Y6
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Y9
+	VMOVUPS      (BX), Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VMOVUPS      (SI), Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VMOVUPS      32(BX), Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VMOVUPS      32(SI), Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	SUBQ         $0x02, R8
+	JGE          loop478
+
+rest479:
+	ADDQ $0x02, R8
+	JE   done481
+
+tail480:
+	VBROADCASTSS (DI), Y9
+	VMOVUPS      (BX), Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VMOVUPS      (SI), Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      32(BX), Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VMOVUPS      32(SI), Y10
+	VFMADD231PS  Y10, Y9, Y6
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNE          tail480
+
+done481:
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VXORPS       Y3, Y3, Y3
+	VMULPS       Y0, Y1, Y1
+	VMULPS       Y0, Y5, Y5
+	VSUBPS       Y1, Y3, Y1
+	VMULPS       Y0, Y2, Y2
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y2, Y3, Y2
+	VMULPS       Y5, Y1, Y3
+	VFMADD231PS  Y6, Y2, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X4
+	VPERMILPS    $0x4e, X4, X3
+	VADDPS       X3, X4, X4
+	VPERMILPS    $0xb1, X4, X3
+	VADDPS       X3, X4, X4
+	VBROADCASTSS X4, Y3
+	MOVQ         AX, BX
+	MOVQ         CX, SI
+	MOVQ         8(SP), DI
+	MOVQ         24(SP), R8
+	MOVQ         16(SP), R9
+	SUBQ         $0x04, R9
+	JL           rest483
+
+four482:
+	VBROADCASTSS (DI), Y4
+	VMOVUPS      (SI), Y7
+	VMOVUPS      (BX), Y8
+	VMULPS       Y1, Y7, Y9
+	VFMADD231PS  Y1, Y4, Y8
+	VFMADD231PS  Y8, Y5, Y9
+	VFNMADD231PS Y5, Y4, Y7
+	VMOVUPS      Y8, (BX)
+	VMOVUPS      Y7, (SI)
+	VMOVUPS      32(SI), Y7
+	VMOVUPS      32(BX), Y8
+	VFMADD231PS  Y2, Y7, Y9
+	VFMADD231PS  Y2, Y4, Y8
+	VFMADD231PS  Y8, Y6, Y9
+	VFNMADD231PS Y6, Y4, Y7
+	VMOVUPS      Y8, 32(BX)
+	VMOVUPS      Y7, 32(SI)
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Y4
+	VMOVUPS      (SI), Y7
+	VMOVUPS      (BX), Y8
+	VMULPS       Y1, Y7, Y10
+	VFMADD231PS  Y1, Y4, Y8
+	VFMADD231PS  Y8, Y5, Y10
+	VFNMADD231PS Y5, Y4, Y7
+	VMOVUPS      Y8, (BX)
+	VMOVUPS      Y7, (SI)
+	VMOVUPS      32(SI), Y7
+	VMOVUPS      32(BX), Y8
+	VFMADD231PS  Y2, Y7, Y10
+	VFMADD231PS  Y2, Y4, Y8
+	VFMADD231PS  Y8, Y6, Y10
+	VFNMADD231PS Y6, Y4, Y7
+	VMOVUPS      Y8, 32(BX)
+	VMOVUPS      Y7, 32(SI)
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	VSHUFPS      $0x88, Y10, Y9, Y4
+	VSHUFPS      $0xdd, Y10, Y9, Y7
+	VADDPS       Y7, Y4, Y4
+	VBROADCASTSS (DI), Y7
+	VMOVUPS      (SI), Y8
+	VMOVUPS      (BX), Y9
+	VMULPS       Y1, Y8, Y10
+	VFMADD231PS  Y1, Y7, Y9
+	VFMADD231PS  Y9, Y5, Y10
+	VFNMADD231PS Y5, Y7, Y8
+	VMOVUPS      Y9, (BX)
+	VMOVUPS      Y8, (SI)
+	VMOVUPS      32(SI), Y8
+	VMOVUPS      32(BX), Y9
+	VFMADD231PS  Y2, Y8, Y10
+	VFMADD231PS  Y2, Y7, Y9
+	VFMADD231PS  Y9, Y6, Y10
+	VFNMADD231PS Y6, Y7, Y8
+	VMOVUPS      Y9, 32(BX)
+	VMOVUPS      Y8, 32(SI)
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Y7
+	VMOVUPS      (SI), Y8
+	VMOVUPS      (BX), Y9
+	VMULPS       Y1, Y8, Y11
+	VFMADD231PS  Y1, Y7, Y9
+	VFMADD231PS  Y9, Y5, Y11
+	VFNMADD231PS Y5, Y7, Y8
+	VMOVUPS      Y9, (BX)
+	VMOVUPS      Y8, (SI)
+	VMOVUPS      32(SI), Y8
+	VMOVUPS      32(BX), Y9
+	VFMADD231PS  Y2, Y8, Y11
+	VFMADD231PS  Y2, Y7, Y9
+	VFMADD231PS  Y9, Y6, Y11
+	VFNMADD231PS Y6, Y7, Y8
+	VMOVUPS      Y9, 32(BX)
+	VMOVUPS      Y8, 32(SI)
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	VSHUFPS      $0x88, Y11, Y10, Y7
+	VSHUFPS      $0xdd, Y11, Y10, Y8
+	VADDPS       Y8, Y7, Y7
+	VSHUFPS      $0x88, Y7, Y4, Y8
+	VSHUFPS      $0xdd, Y7, Y4, Y4
+	VADDPS       Y4, Y8, Y8
+	VEXTRACTF128 $0x01, Y8, X4
+	VADDPS       X4, X8, X4
+	VMULPS       -16(DI), X3, X7
+	VSUBPS       X4, X7, X7
+	VADDPS       (R8), X7, X7
+	VMOVUPS      X7, (R8)
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, R9
+	JGE          four482
+
+rest483:
+	ADDQ $0x04, R9
+	JE   done485
+
+one484:
+	VBROADCASTSS (DI), Y4
+	VMOVUPS      (SI), Y7
+	VMOVUPS      (BX), Y8
+	VMULPS       Y1, Y7, Y9
+	VFMADD231PS  Y1, Y4, Y8
+	VFMADD231PS  Y8, Y5, Y9
+	VFNMADD231PS Y5, Y4, Y7
+	VMOVUPS      Y8, (BX)
+	VMOVUPS      Y7, (SI)
+	VMOVUPS      32(SI), Y7
+	VMOVUPS      32(BX), Y8
+	VFMADD231PS  Y2, Y7, Y9
+	VFMADD231PS  Y2, Y4, Y8
+	VFMADD231PS  Y8, Y6, Y9
+	VFNMADD231PS Y6, Y4, Y7
+	VMOVUPS      Y8, 32(BX)
+	VMOVUPS      Y7, 32(SI)
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	VEXTRACTF128 $0x01, Y9, X4
+	VADDPS       X4, X9, X4
+	VPERMILPS    $0x4e, X4, X7
+	VADDPS       X7, X4, X4
+	VPERMILPS    $0xb1, X4, X7
+	VADDPS       X7, X4, X4
+	VMULSS       -4(DI), X3, X7
+	VSUBSS       X4, X7, X7
+	VADDSS       (R8), X7, X7
+	VMOVSS       X7, (R8)
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNE          one484
+
+done485:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, CX
+	SUBQ $0x10, DX
+	JMP  two474
+
+one475:
+	CMPQ   DX, $0x08
+	JL     rest476
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   AX, BX
+	MOVQ   CX, SI
+	MOVQ   8(SP), DI
+	MOVQ   16(SP), R8
+	SUBQ   $0x02, R8
+	JL     rest487
+
+loop486:
+	VBROADCASTSS (DI), Y5
+	VMOVUPS      (BX), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVUPS      (SI), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Y5
+	VMOVUPS      (BX), Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVUPS      (SI), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	SUBQ         $0x02, R8
+	JGE          loop486
+
+rest487:
+	ADDQ $0x02, R8
+	JE   done489
+
+tail488:
+	VBROADCASTSS (DI), Y5
+	VMOVUPS      (BX), Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVUPS      (SI), Y6
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNE          tail488
+
+done489:
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y4, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMULPS       Y0, Y1, Y1
+	VMULPS       Y0, Y3, Y3
+	VSUBPS       Y1, Y2, Y1
+	VMULPS       Y3, Y1, Y2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPS       X4, X2, X4
+	VPERMILPS    $0x4e, X4, X2
+	VADDPS       X2, X4, X4
+	VPERMILPS    $0xb1, X4, X2
+	VADDPS       X2, X4, X4
+	VBROADCASTSS X4, Y2
+	MOVQ         AX, BX
+	MOVQ         CX, SI
+	MOVQ         8(SP), DI
+	MOVQ         24(SP), R8
+	MOVQ         16(SP), R9
+	SUBQ         $0x04, R9
+	JL           rest491
+
+four490:
+	VBROADCASTSS (DI), Y4
+	VMOVUPS      (SI), Y5
+	VMOVUPS      (BX), Y6
+	VMULPS       Y1, Y5, Y7
+	VFMADD231PS  Y1, Y4, Y6
+	VFMADD231PS  Y6, Y3, Y7
+	VFNMADD231PS Y3, Y4, Y5
+	VMOVUPS      Y6, (BX)
+	VMOVUPS      Y5, (SI)
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Y4
+	VMOVUPS      (SI), Y5
+	VMOVUPS      (BX), Y6
+	VMULPS       Y1, Y5, Y8
+	VFMADD231PS  Y1, Y4, Y6
+	VFMADD231PS  Y6, Y3, Y8
+	VFNMADD231PS Y3, Y4, Y5
+	VMOVUPS      Y6, (BX)
+	VMOVUPS      Y5, (SI)
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	VSHUFPS      $0x88, Y8, Y7, Y4
+	VSHUFPS      $0xdd, Y8, Y7, Y5
+	VADDPS       Y5, Y4, Y4
+	VBROADCASTSS (DI), Y5
+	VMOVUPS      (SI), Y6
+	VMOVUPS      (BX), Y7
+	VMULPS       Y1, Y6, Y8
+	VFMADD231PS  Y1, Y5, Y7
+	VFMADD231PS  Y7, Y3, Y8
+	VFNMADD231PS Y3, Y5, Y6
+	VMOVUPS      Y7, (BX)
+	VMOVUPS      Y6, (SI)
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	VBROADCASTSS (DI), Y5
+	VMOVUPS      (SI), Y6
+	VMOVUPS      (BX), Y7
+	VMULPS       Y1, Y6, Y9
+	VFMADD231PS  Y1, Y5, Y7
+	VFMADD231PS  Y7, Y3, Y9
+	VFNMADD231PS Y3, Y5, Y6
+	VMOVUPS      Y7, (BX)
+	VMOVUPS      Y6, (SI)
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	VSHUFPS      $0x88, Y9, Y8, Y5
+	VSHUFPS      $0xdd, Y9, Y8, Y6
+	VADDPS       Y6, Y5, Y5
+	VSHUFPS      $0x88, Y5, Y4, Y6
+	VSHUFPS      $0xdd, Y5, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X4
+	VADDPS       X4, X6, X4
+	VMULPS       -16(DI), X2, X5
+	VSUBPS       X4, X5, X5
+	VADDPS       (R8), X5, X5
+	VMOVUPS      X5, (R8)
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, R9
+	JGE          four490
+
+rest491:
+	ADDQ $0x04, R9
+	JE   done493
+
+one492:
+	VBROADCASTSS (DI), Y4
+	VMOVUPS      (SI), Y5
+	VMOVUPS      (BX), Y6
+	VMULPS       Y1, Y5, Y7
+	VFMADD231PS  Y1, Y4, Y6
+	VFMADD231PS  Y6, Y3, Y7
+	VFNMADD231PS Y3, Y4, Y5
+	VMOVUPS      Y6, (BX)
+	VMOVUPS      Y5, (SI)
+	ADDQ         qStride+8(FP), BX
+	ADDQ         gradStride+24(FP), SI
+	ADDQ         $0x04, DI
+	VEXTRACTF128 $0x01, Y7, X4
+	VADDPS       X4, X7, X4
+	VPERMILPS    $0x4e, X4, X5
+	VADDPS       X5, X4, X4
+	VPERMILPS    $0xb1, X4, X5
+	VADDPS       X5, X4, X4
+	VMULSS       -4(DI), X2, X5
+	VSUBSS       X4, X5, X5
+	VADDSS       (R8), X5, X5
+	VMOVSS       X5, (R8)
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNE          one492
+
+done493:
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, CX
+	SUBQ $0x08, DX
+
+rest476:
+	TESTQ   DX, DX
+	JE      done477
+	LEAQ    masks<>+32(SB), BX
+	NEGQ    DX
+	VMOVUPS (BX)(DX*4), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    AX, DX
+	MOVQ    CX, BX
+	MOVQ    8(SP), SI
+	MOVQ    16(SP), DI
+	SUBQ    $0x02, DI
+	JL      rest495
+
+loop494:
+	VBROADCASTSS (SI), Y6
+	VMASKMOVPS   (DX), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VMASKMOVPS   (BX), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	ADDQ         qStride+8(FP), DX
+	ADDQ         gradStride+24(FP), BX
+	ADDQ         $0x04, SI
+	VBROADCASTSS (SI), Y6
+	VMASKMOVPS   (DX), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VMASKMOVPS   (BX), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         qStride+8(FP), DX
+	ADDQ         gradStride+24(FP), BX
+	ADDQ         $0x04, SI
+	SUBQ         $0x02, DI
+	JGE          loop494
+
+rest495:
+	ADDQ $0x02, DI
+	JE   done497
+
+tail496:
+	VBROADCASTSS (SI), Y6
+	VMASKMOVPS   (DX), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VMASKMOVPS   (BX), Y1, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	ADDQ         qStride+8(FP), DX
+	ADDQ         gradStride+24(FP), BX
+	ADDQ         $0x04, SI
+	DECQ         DI
+	JNE          tail496
+
+done497:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y5, Y4, Y4
+	VXORPS       Y3, Y3, Y3
+	VMULPS       Y0, Y2, Y2
+	VMULPS       Y0, Y4, Y4
+	VSUBPS       Y2, Y3, Y2
+	VMULPS       Y4, Y2, Y0
+	VEXTRACTF128 $0x01, Y0, X3
+	VADDPS       X3, X0, X3
+	VPERMILPS    $0x4e, X3, X0
+	VADDPS       X0, X3, X3
+	VPERMILPS    $0xb1, X3, X0
+	VADDPS       X0, X3, X3
+	VBROADCASTSS X3, Y0
+	MOVQ         CX, CX
+	MOVQ         8(SP), DX
+	MOVQ         24(SP), BX
+	MOVQ         16(SP), SI
+	SUBQ         $0x04, SI
+	JL           rest499
+
+four498:
+	VBROADCASTSS (DX), Y3
+	VMASKMOVPS   (CX), Y1, Y5
+	VMASKMOVPS   (AX), Y1, Y6
+	VMULPS       Y2, Y5, Y7
+	VFMADD231PS  Y2, Y3, Y6
+	VFMADD231PS  Y6, Y4, Y7
+	VFNMADD231PS Y4, Y3, Y5
+	VMASKMOVPS   Y6, Y1, (AX)
+	VMASKMOVPS   Y5, Y1, (CX)
+	ADDQ         qStride+8(FP), AX
+	ADDQ         gradStride+24(FP), CX
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Y3
+	VMASKMOVPS   (CX), Y1, Y5
+	VMASKMOVPS   (AX), Y1, Y6
+	VMULPS       Y2, Y5, Y8
+	VFMADD231PS  Y2, Y3, Y6
+	VFMADD231PS  Y6, Y4, Y8
+	VFNMADD231PS Y4, Y3, Y5
+	VMASKMOVPS   Y6, Y1, (AX)
+	VMASKMOVPS   Y5, Y1, (CX)
+	ADDQ         qStride+8(FP), AX
+	ADDQ         gradStride+24(FP), CX
+	ADDQ         $0x04, DX
+	VSHUFPS      $0x88, Y8, Y7, Y3
+	VSHUFPS      $0xdd, Y8, Y7, Y5
+	VADDPS       Y5, Y3, Y3
+	VBROADCASTSS (DX), Y5
+	VMASKMOVPS   (CX), Y1, Y6
+	VMASKMOVPS   (AX), Y1, Y7
+	VMULPS       Y2, Y6, Y8
+	VFMADD231PS  Y2, Y5, Y7
+	VFMADD231PS  Y7, Y4, Y8
+	VFNMADD231PS Y4, Y5, Y6
+	VMASKMOVPS   Y7, Y1, (AX)
+	VMASKMOVPS   Y6, Y1, (CX)
+	ADDQ         qStride+8(FP), AX
+	ADDQ         gradStride+24(FP), CX
+	ADDQ         $0x04, DX
+	VBROADCASTSS (DX), Y5
+	VMASKMOVPS   (CX), Y1, Y6
+	VMASKMOVPS   (AX), Y1, Y7
+	VMULPS       Y2, Y6, Y9
+	VFMADD231PS  Y2, Y5, Y7
+	VFMADD231PS  Y7, Y4, Y9
+	VFNMADD231PS Y4, Y5, Y6
+	VMASKMOVPS   Y7, Y1, (AX)
+	VMASKMOVPS   Y6, Y1, (CX)
+	ADDQ         qStride+8(FP), AX
+	ADDQ         gradStride+24(FP), CX
+	ADDQ         $0x04, DX
+	VSHUFPS      $0x88, Y9, Y8, Y5
+	VSHUFPS      $0xdd, Y9, Y8, Y6
+	VADDPS       Y6, Y5, Y5
+	VSHUFPS      $0x88, Y5, Y3, Y6
+	VSHUFPS      $0xdd, Y5, Y3, Y3
+	VADDPS       Y3, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X3
+	VADDPS       X3, X6, X3
+	VMULPS       -16(DX), X0, X5
+	VSUBPS       X3, X5, X5
+	VADDPS       (BX), X5, X5
+	VMOVUPS      X5, (BX)
+	ADDQ         $0x10, BX
+	SUBQ         $0x04, SI
+	JGE          four498
+
+rest499:
+	ADDQ $0x04, SI
+	JE   done501
+
+one500:
+	VBROADCASTSS (DX), Y3
+	VMASKMOVPS   (CX), Y1, Y5
+	VMASKMOVPS   (AX), Y1, Y6
+	VMULPS       Y2, Y5, Y7
+	VFMADD231PS  Y2, Y3, Y6
+	VFMADD231PS  Y6, Y4, Y7
+	VFNMADD231PS Y4, Y3, Y5
+	VMASKMOVPS   Y6, Y1, (AX)
+	VMASKMOVPS   Y5, Y1, (CX)
+	ADDQ         qStride+8(FP), AX
+	ADDQ         gradStride+24(FP), CX
+	ADDQ         $0x04, DX
+	VEXTRACTF128 $0x01, Y7, X3
+	VADDPS       X3, X7, X3
+	VPERMILPS    $0x4e, X3, X5
+	VADDPS       X5, X3, X3
+	VPERMILPS    $0xb1, X3, X5
+	VADDPS       X5, X3, X3
+	VMULSS       -4(DX), X0, X5
+	VSUBSS       X3, X5, X5
+	VADDSS       (BX), X5, X5
+	VMOVSS       X5, (BX)
+	ADDQ         $0x04, BX
+	DECQ         SI
+	JNE          one500
+
+done501:
+done477:
+next469:
+	ADDQ $-24, 40(SP)
+	ADDQ $-24, 48(SP)
+	SUBQ $0x01, 32(SP)
+	JMP  reflector467
+
+done470:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func normalizeAllAVX2(us *[]float32, count int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·normalizeAllAVX2(SB), NOSPLIT, $40-16
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     count+8(FP), AX
+	MOVQ     AX, 24(SP)
+	DECQ     AX
+	IMUL3Q   $0x18, AX, AX
+	MOVQ     us+0(FP), AX
+	MOVQ     AX, 32(SP)
+
+reflector502:
+	CMPQ   24(SP), $0x00
+	JLE    done505
+	MOVQ   32(SP), AX
+	MOVQ   (AX), CX
+	MOVQ   CX, 8(SP)
+	MOVQ   8(AX), CX
+	MOVQ   CX, 16(SP)
+	CMPQ   16(SP), $0x00
+	JE     next504
+	MOVQ   8(SP), AX
+	MOVQ   8(SP), CX
+	MOVQ   16(SP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   DX, BX
+	SHRQ   $0x02, BX
+	ANDQ   $0x03, DX
+	SUBQ   $0x04, BX
+	JL     rest507
+
+loop506:
+	VMOVUPS     (AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     (CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y0
+	VMOVUPS     16(AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     16(CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y1
+	VMOVUPS     32(AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     32(CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y2
+	VMOVUPS     48(AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     48(CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y3
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	SUBQ        $0x04, BX
+	JGE         loop506
+
+rest507:
+	ADDQ $0x04, BX
+	JE   done509
+
+tail508:
+	VMOVUPS     (AX), X4
+	VCVTPS2PD   X4, Y4
+	VMOVUPS     (CX), X5
+	VCVTPS2PD   X5, Y5
+	VFMADD231PD Y4, Y5, Y0
+	ADDQ        $0x00000010, AX
+	ADDQ        $0x00000010, CX
+	DECQ        BX
+	JNE         tail508
+
+done509:
+	TESTQ       DX, DX
+	JE          done510
+	LEAQ        masks<>+32(SB), BX
+	NEGQ        DX
+	VMOVUPS     (BX)(DX*4), X4
+	VMASKMOVPS  (AX), X4, X5
+	VCVTPS2PD   X5, Y5
+	VMASKMOVPS  (CX), X4, X4
+	VCVTPS2PD   X4, Y4
+	VFMADD231PD Y5, Y4, Y0
+
+done510:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X1
+	VPERMILPD    $0x01, X1, X0
+	VADDSD       X0, X1, X1
+	VMOVQ        X1, AX
+	TESTQ        AX, AX
+	JE           skip511
+	SHRQ         $0x34, AX
+	CMPQ         AX, $0x000007ff
+	JGE          skip511
+	VMOVSD       double3ff0000000000000<>+0(SB), X0
+	VSQRTSD      X1, X1, X1
+	VDIVSD       X1, X0, X0
+	VCVTSD2SS    X0, X0, X0
+	VBROADCASTSS X0, Y0
+	MOVQ         8(SP), AX
+	MOVQ         16(SP), CX
+	XORQ         DX, DX
+	SUBQ         $0x08, CX
+	JL           next513
+
+vectors512:
+	VMOVUPS (AX)(DX*4), Y1
+	VMULPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, CX
+	JGE     vectors512
+
+next513:
+	ADDQ       $0x08, CX
+	JE         done514
+	LEAQ       masks<>+32(SB), BX
+	NEGQ       CX
+	VMOVUPS    (BX)(CX*4), Y1
+	VMASKMOVPS (AX)(DX*4), Y1, Y2
+	VMULPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(DX*4)
+
+done514:
+skip511:
+next504:
+	ADDQ $+24, 32(SP)
+	SUBQ $0x01, 24(SP)
+	JMP  reflector502
+
+done505:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA double3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
+GLOBL double3ff0000000000000<>(SB), RODATA|NOPTR, $8
 
 // func lstmForwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int, ahead int)
 // Requires: AVX, AVX2, FMA3, MMX+
@@ -9198,13 +9205,13 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $8-104
 	MOVQ     h+64(FP), R11
 	MOVQ     ahead+96(FP), R12
 
-rows512:
+rows515:
 	XORQ R13, R13
 	MOVQ AX, R14
 	SUBQ $0x08, R14
-	JL   next514
+	JL   next517
 
-vectors513:
+vectors516:
 	LEAQ         (R9)(R12*1), R15
 	PREFETCHT1   (R15)(R13*4)
 	LEAQ         (R10)(R12*1), R15
@@ -9218,7 +9225,7 @@ vectors513:
 	VSUBPS       Y0, Y3, Y0
 	VSUBPS       Y1, Y3, Y1
 	VSUBPS       Y2, Y3, Y2
-	VBROADCASTSS float42b20000<>+0(SB), Y3
+	VBROADCASTSS float42b00000<>+0(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VMINPS       Y1, Y3, Y1
 	VMINPS       Y2, Y3, Y2
@@ -9301,10 +9308,11 @@ vectors513:
 	VMULPS       Y2, Y3, Y2
 	VBROADCASTSS float3f800000<>+0(SB), Y3
 	VADDPS       Y3, Y0, Y0
-	VDIVPS       Y0, Y3, Y0
 	VADDPS       Y3, Y1, Y1
-	VDIVPS       Y1, Y3, Y1
 	VADDPS       Y3, Y2, Y2
+	VBROADCASTSS float3f800000<>+0(SB), Y3
+	VDIVPS       Y0, Y3, Y0
+	VDIVPS       Y1, Y3, Y1
 	VDIVPS       Y2, Y3, Y2
 	VMOVUPS      Y0, (DX)(R13*4)
 	VMOVUPS      Y1, (BX)(R13*4)
@@ -9386,11 +9394,11 @@ vectors513:
 	VMOVUPS      Y0, (R11)(R13*4)
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
-	JGE          vectors513
+	JGE          vectors516
 
-next514:
+next517:
 	ADDQ         $0x08, R14
-	JE           done515
+	JE           done518
 	LEAQ         masks<>+32(SB), R15
 	NEGQ         R14
 	VMOVUPS      (R15)(R14*4), Y0
@@ -9407,7 +9415,7 @@ next514:
 	VSUBPS       Y1, Y4, Y1
 	VSUBPS       Y2, Y4, Y2
 	VSUBPS       Y3, Y4, Y3
-	VBROADCASTSS float42b20000<>+0(SB), Y4
+	VBROADCASTSS float42b00000<>+0(SB), Y4
 	VMINPS       Y1, Y4, Y1
 	VMINPS       Y2, Y4, Y2
 	VMINPS       Y3, Y4, Y3
@@ -9490,10 +9498,11 @@ next514:
 	VMULPS       Y3, Y4, Y3
 	VBROADCASTSS float3f800000<>+0(SB), Y4
 	VADDPS       Y4, Y1, Y1
-	VDIVPS       Y1, Y4, Y1
 	VADDPS       Y4, Y2, Y2
-	VDIVPS       Y2, Y4, Y2
 	VADDPS       Y4, Y3, Y3
+	VBROADCASTSS float3f800000<>+0(SB), Y4
+	VDIVPS       Y1, Y4, Y1
+	VDIVPS       Y2, Y4, Y2
 	VDIVPS       Y3, Y4, Y3
 	VMASKMOVPS   Y1, Y0, (DX)(R13*4)
 	VMASKMOVPS   Y2, Y0, (BX)(R13*4)
@@ -9574,7 +9583,7 @@ next514:
 	VMULPS       Y1, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (R11)(R13*4)
 
-done515:
+done518:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -9584,7 +9593,7 @@ done515:
 	ADDQ     tanhCStride+56(FP), R10
 	ADDQ     hStride+72(FP), R11
 	DECQ     CX
-	JNE      rows512
+	JNE      rows515
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9609,13 +9618,13 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $8-104
 	MOVQ     dc+64(FP), R11
 	MOVQ     ahead+96(FP), R12
 
-rows516:
+rows519:
 	XORQ R13, R13
 	MOVQ AX, R14
 	SUBQ $0x08, R14
-	JL   next518
+	JL   next521
 
-vectors517:
+vectors520:
 	LEAQ         (R8)(R12*1), R15
 	PREFETCHT1   (R15)(R13*4)
 	LEAQ         (R9)(R12*1), R15
@@ -9656,11 +9665,11 @@ vectors517:
 	VMOVUPS      Y1, (R11)(R13*4)
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
-	JGE          vectors517
+	JGE          vectors520
 
-next518:
+next521:
 	ADDQ         $0x08, R14
-	JE           done519
+	JE           done522
 	LEAQ         masks<>+32(SB), R15
 	NEGQ         R14
 	VMOVUPS      (R15)(R14*4), Y0
@@ -9703,7 +9712,7 @@ next518:
 	VMASKMOVPS   Y1, Y0, (BX)(R13*4)
 	VMASKMOVPS   Y2, Y0, (R11)(R13*4)
 
-done519:
+done522:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     gatesStride+8(FP), SI
@@ -9713,7 +9722,7 @@ done519:
 	ADDQ     dhStride+56(FP), R10
 	ADDQ     dcStride+72(FP), R11
 	DECQ     CX
-	JNE      rows516
+	JNE      rows519
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9733,19 +9742,19 @@ TEXT ·gruGatesAVX2(SB), NOSPLIT, $8-64
 	MOVQ     hPrev+16(FP), SI
 	MOVQ     rh+32(FP), DI
 
-rows520:
+rows523:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next522
+	JL   next525
 
-vectors521:
+vectors524:
 	VMOVUPS      (DX)(R8*4), Y0
 	VMOVUPS      (BX)(R8*4), Y1
 	VXORPS       Y2, Y2, Y2
 	VSUBPS       Y0, Y2, Y0
 	VSUBPS       Y1, Y2, Y1
-	VBROADCASTSS float42b20000<>+0(SB), Y2
+	VBROADCASTSS float42b00000<>+0(SB), Y2
 	VMINPS       Y0, Y2, Y0
 	VMINPS       Y1, Y2, Y1
 	VBROADCASTSS floatc2d00000<>+0(SB), Y2
@@ -9805,8 +9814,9 @@ vectors521:
 	VMULPS       Y1, Y2, Y1
 	VBROADCASTSS float3f800000<>+0(SB), Y2
 	VADDPS       Y2, Y0, Y0
-	VDIVPS       Y0, Y2, Y0
 	VADDPS       Y2, Y1, Y1
+	VBROADCASTSS float3f800000<>+0(SB), Y2
+	VDIVPS       Y0, Y2, Y0
 	VDIVPS       Y1, Y2, Y1
 	VMOVUPS      Y0, (DX)(R8*4)
 	VMOVUPS      Y1, (BX)(R8*4)
@@ -9815,11 +9825,11 @@ vectors521:
 	VMOVUPS      Y0, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors521
+	JGE          vectors524
 
-next522:
+next525:
 	ADDQ         $0x08, R9
-	JE           done523
+	JE           done526
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -9828,7 +9838,7 @@ next522:
 	VXORPS       Y3, Y3, Y3
 	VSUBPS       Y1, Y3, Y1
 	VSUBPS       Y2, Y3, Y2
-	VBROADCASTSS float42b20000<>+0(SB), Y3
+	VBROADCASTSS float42b00000<>+0(SB), Y3
 	VMINPS       Y1, Y3, Y1
 	VMINPS       Y2, Y3, Y2
 	VBROADCASTSS floatc2d00000<>+0(SB), Y3
@@ -9888,8 +9898,9 @@ next522:
 	VMULPS       Y2, Y3, Y2
 	VBROADCASTSS float3f800000<>+0(SB), Y3
 	VADDPS       Y3, Y1, Y1
-	VDIVPS       Y1, Y3, Y1
 	VADDPS       Y3, Y2, Y2
+	VBROADCASTSS float3f800000<>+0(SB), Y3
+	VDIVPS       Y1, Y3, Y1
 	VDIVPS       Y2, Y3, Y2
 	VMASKMOVPS   Y1, Y0, (DX)(R8*4)
 	VMASKMOVPS   Y2, Y0, (BX)(R8*4)
@@ -9897,13 +9908,13 @@ next522:
 	VMULPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
 
-done523:
+done526:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     rhStride+40(FP), DI
 	DECQ     CX
-	JNE      rows520
+	JNE      rows523
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9923,13 +9934,13 @@ TEXT ·gruBlendAVX2(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     h+48(FP), DI
 
-rows524:
+rows527:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next526
+	JL   next529
 
-vectors525:
+vectors528:
 	VMOVUPS      (BX)(R8*4), Y0
 	VBROADCASTSS float41100000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
@@ -9972,11 +9983,11 @@ vectors525:
 	VMOVUPS      Y1, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors525
+	JGE          vectors528
 
-next526:
+next529:
 	ADDQ         $0x08, R9
-	JE           done527
+	JE           done530
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -10021,13 +10032,13 @@ next526:
 	VFMADD231PS  Y3, Y1, Y2
 	VMASKMOVPS   Y2, Y0, (DI)(R8*4)
 
-done527:
+done530:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     hStride+56(FP), DI
 	DECQ     CX
-	JNE      rows524
+	JNE      rows527
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -10047,13 +10058,13 @@ TEXT ·gruBlendBackwardAVX2(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), SI
 	MOVQ     dh+48(FP), DI
 
-rows528:
+rows531:
 	XORQ R8, R8
 	MOVQ AX, R9
 	SUBQ $0x08, R9
-	JL   next530
+	JL   next533
 
-vectors529:
+vectors532:
 	VMOVUPS      (DI)(R8*4), Y0
 	VMOVUPS      (DX)(R8*4), Y1
 	VMOVUPS      (BX)(R8*4), Y2
@@ -10073,11 +10084,11 @@ vectors529:
 	VMOVUPS      Y0, (DI)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors529
+	JGE          vectors532
 
-next530:
+next533:
 	ADDQ         $0x08, R9
-	JE           done531
+	JE           done534
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
@@ -10099,13 +10110,13 @@ next530:
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
 
-done531:
+done534:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     candStride+24(FP), BX
 	ADDQ     hPrevStride+40(FP), SI
 	ADDQ     dhStride+56(FP), DI
 	DECQ     CX
-	JNE      rows528
+	JNE      rows531
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -10126,13 +10137,13 @@ TEXT ·gruGatesBackwardAVX2(SB), NOSPLIT, $8-80
 	MOVQ     drh+32(FP), DI
 	MOVQ     dh+48(FP), R8
 
-rows532:
+rows535:
 	XORQ R9, R9
 	MOVQ AX, R10
 	SUBQ $0x08, R10
-	JL   next534
+	JL   next537
 
-vectors533:
+vectors536:
 	VMOVUPS      (DI)(R9*4), Y0
 	VMOVUPS      (BX)(R9*4), Y1
 	VMOVUPS      (SI)(R9*4), Y2
@@ -10148,11 +10159,11 @@ vectors533:
 	VMOVUPS      Y0, (BX)(R9*4)
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
-	JGE          vectors533
+	JGE          vectors536
 
-next534:
+next537:
 	ADDQ         $0x08, R10
-	JE           done535
+	JE           done538
 	LEAQ         masks<>+32(SB), R11
 	NEGQ         R10
 	VMOVUPS      (R11)(R10*4), Y0
@@ -10170,14 +10181,14 @@ next534:
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (BX)(R9*4)
 
-done535:
+done538:
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
 	ADDQ     hPrevStride+24(FP), SI
 	ADDQ     drhStride+40(FP), DI
 	ADDQ     dhStride+56(FP), R8
 	DECQ     CX
-	JNE      rows532
+	JNE      rows535
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

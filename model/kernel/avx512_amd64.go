@@ -125,6 +125,14 @@ func columnProductSumsAVX512(dst *float32, a *float32, aStride int, b *float32, 
 //go:noescape
 func scaleColumnsAddAVX512(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows int, cols int)
 
+// softmaxAVX512 is the softmax of rows, strides in bytes:
+//
+//	largest[i] = max_j logits[i][j]; sums[i] = Σ_j exp(logits[i][j] − largest[i])
+//	d[i][j] = scale/sums[i]·exp(logits[i][j] − largest[i]), unless d is nil
+//
+//go:noescape
+func softmaxAVX512(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
+
 // reflectAllAVX512 is for each u of us, on the last len(u) rows of q, stride in bytes:
 //
 //	q[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns; s = 2/Σ u², or 0 if that is no number
@@ -144,14 +152,6 @@ func reflectAllBackwardAVX512(q *float32, qStride int, grad *float32, gradStride
 //
 //go:noescape
 func normalizeAllAVX512(us *[]float32, count int)
-
-// softmaxAVX512 is the softmax of rows, strides in bytes:
-//
-//	largest[i] = max_j logits[i][j]; sums[i] = Σ_j exp(logits[i][j] − largest[i])
-//	d[i][j] = scale/sums[i]·exp(logits[i][j] − largest[i]), unless d is nil
-//
-//go:noescape
-func softmaxAVX512(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
 
 // lstmForwardAVX512 is a step of LSTM gates, which asks for what lies ahead bytes further of c, tanhC and h:
 //

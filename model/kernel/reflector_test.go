@@ -116,35 +116,62 @@ func TestReflectLeftGradient(t *testing.T) {
 	}
 }
 
-// TestReflectLeftAll holds the loops over many reflectors to those of one.
+// TestReflectLeftAll holds the loops over many reflectors, which may take two at a
+// time, to those of one in float64.
 func TestReflectLeftAll(t *testing.T) {
+	s64 := Float64()
 	eachLevel(t, func(t *testing.T, s *Set[float32]) {
 		r := newRand(52)
 		for _, n := range []int{1, 5, 16, 33} {
-			for _, cols := range []int{0, 1, 16, 37} {
-				q, g := newField(r, n, cols, 3, canary), newField(r, n, cols, 3, canary)
-				one, oneG := q.clone(), g.clone()
-				var us, dus, ones [][]float32
-				for _, length := range []int{0, 1, n / 2, n, n} {
-					us = append(us, vectorField(r, length, nan).Data)
-					dus = append(dus, vectorField(r, length, canary).Data)
-					ones = append(ones, append([]float32(nil), dus[len(dus)-1]...))
+			for _, lengths := range [][]int{{}, {n}, {n, n}, {0, 1, n / 2, n, n}, {n, 1, n / 2, 0, n}, {n / 2, n/2 + 1, n, n - 1, n}, {(n + 1) / 2, n}} {
+				for i, cols := range []int{0, 1, 16, 17, 37, 64} {
+					name := fmt.Sprintf("%d×%d by %v", n, cols, lengths)
+					q, g := newField(r, n, cols, i%4, canary), newField(r, n, cols, 3-i%4, canary)
+					one, oneG := double(q.Matrix), double(g.Matrix)
+					var fields []*field
+					var us, dus [][]float32
+					var us64, ones [][]float64
+					for _, length := range lengths {
+						// Of about unit length, as training keeps them.
+						u, du := vectorField(r, length, nan), vectorField(r, length, canary)
+						for j := range u.Data {
+							u.Data[j] /= float32(math.Sqrt(float64(length)))
+						}
+						if length == 1 {
+							u.Data[0] = 1
+						}
+						fields = append(fields, du)
+						us, dus = append(us, u.Data), append(dus, du.Data)
+						us64, ones = append(us64, double(u.Matrix).Data), append(ones, double(du.Matrix).Data)
+					}
+					same := func(what string, got Matrix[float64], want Matrix[float64]) {
+						t.Helper()
+						for i, x := range got.Data {
+							near(t, float32(x), want.Data[i], 1e-5*float64(4+n)*(1+math.Abs(want.Data[i])), "%s of %s at %d", what, name, i)
+						}
+					}
+					s.ReflectLeftAll(q.Matrix, us)
+					for _, u := range us64 {
+						s64.ReflectLeft(one, u)
+					}
+					q.check(t, name)
+					same("product", double(q.Matrix), one)
+
+					s.ReflectLeftAllBackward(q.Matrix, g.Matrix, us, dus)
+					for i := len(us) - 1; i >= 0; i-- {
+						s64.ReflectLeftBackward(one, oneG, us64[i], ones[i])
+					}
+					same("undone product", double(q.Matrix), one)
+					same("gradient", double(g.Matrix), oneG)
+					for i, du := range dus {
+						for j, x := range du {
+							near(t, x, ones[i][j], 1e-5*float64(1+cols)*float64(4+n), "du of %s at %d, %d", name, i, j)
+						}
+					}
+					for _, f := range append(fields, q, g) {
+						f.check(t, "backward of "+name)
+					}
 				}
-				s.ReflectLeftAll(q.Matrix, us)
-				for _, u := range us {
-					s.ReflectLeft(one, u)
-				}
-				q.check(t, "product")
-				equal(t, "product", q.clone().Data, clone(one).Data)
-				s.ReflectLeftAllBackward(q.Matrix, g.Matrix, us, dus)
-				for i := len(us) - 1; i >= 0; i-- {
-					s.ReflectLeftBackward(one, oneG, us[i], ones[i])
-					equal(t, "du", dus[i], ones[i])
-				}
-				q.check(t, "undone product")
-				g.check(t, "gradient")
-				equal(t, "undone product", q.clone().Data, clone(one).Data)
-				equal(t, "gradient", g.clone().Data, clone(oneG).Data)
 			}
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+	"github.com/mmcloughlin/avo/x86"
 )
 
 // machine builds the functions of one level. Its methods emit one instruction,
@@ -175,11 +176,16 @@ func (m *machine) store(src reg.Register, mask *lastMask, mem operand.Mem) {
 
 // zero is dst = 0.
 func (m *machine) zero(dst reg.Register) {
-	if m.wide() {
-		m.VPXORD(dst, dst, dst)
-	} else {
+	if !m.wide() {
 		m.VXORPS(dst, dst, dst)
+		return
 	}
+	i, err := x86.VPXORD(dst, dst, dst)
+	if err != nil {
+		panic(fmt.Sprintf("gen: zero: %v", err))
+	}
+	i.CancellingInputs = true // else the register would be taken since the function's start
+	m.Instruction(i)
 }
 
 // float is the place of a float32 constant.

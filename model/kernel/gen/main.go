@@ -45,6 +45,7 @@ func write(m *machine, dir string) error {
 	m.products()
 	m.elementwise()
 	m.reductions()
+	m.reflectors()
 	m.gates()
 	m.transpose()
 	m.peak()
