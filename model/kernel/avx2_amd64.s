@@ -6177,7 +6177,7 @@ vectors333:
 	VXORPS       Y2, Y2, Y2
 	VSUBPS       Y0, Y2, Y0
 	VSUBPS       Y1, Y2, Y1
-	VBROADCASTSS float42b00000<>+0(SB), Y2
+	VBROADCASTSS float42b20000<>+0(SB), Y2
 	VMINPS       Y0, Y2, Y0
 	VMINPS       Y1, Y2, Y1
 	VBROADCASTSS floatc2d00000<>+0(SB), Y2
@@ -6237,9 +6237,8 @@ vectors333:
 	VMULPS       Y1, Y2, Y1
 	VBROADCASTSS float3f800000<>+0(SB), Y2
 	VADDPS       Y2, Y0, Y0
-	VADDPS       Y2, Y1, Y1
-	VBROADCASTSS float3f800000<>+0(SB), Y2
 	VDIVPS       Y0, Y2, Y0
+	VADDPS       Y2, Y1, Y1
 	VDIVPS       Y1, Y2, Y1
 	VMOVUPS      Y0, (AX)(BX*4)
 	VMOVUPS      Y1, 32(AX)(BX*4)
@@ -6256,7 +6255,7 @@ vectors335:
 	VMOVUPS      (CX)(BX*4), Y0
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y0, Y1, Y0
-	VBROADCASTSS float42b00000<>+0(SB), Y1
+	VBROADCASTSS float42b20000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VBROADCASTSS floatc2d00000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
@@ -6293,7 +6292,6 @@ vectors335:
 	VMULPS       Y0, Y1, Y0
 	VBROADCASTSS float3f800000<>+0(SB), Y1
 	VADDPS       Y1, Y0, Y0
-	VBROADCASTSS float3f800000<>+0(SB), Y1
 	VDIVPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (AX)(BX*4)
 	ADDQ         $0x08, BX
@@ -6309,7 +6307,7 @@ next336:
 	VMASKMOVPS   (CX)(BX*4), Y0, Y1
 	VXORPS       Y2, Y2, Y2
 	VSUBPS       Y1, Y2, Y1
-	VBROADCASTSS float42b00000<>+0(SB), Y2
+	VBROADCASTSS float42b20000<>+0(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VBROADCASTSS floatc2d00000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y1
@@ -6346,7 +6344,6 @@ next336:
 	VMULPS       Y1, Y2, Y1
 	VBROADCASTSS float3f800000<>+0(SB), Y2
 	VADDPS       Y2, Y1, Y1
-	VBROADCASTSS float3f800000<>+0(SB), Y2
 	VDIVPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
 
@@ -6354,9 +6351,6 @@ done337:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
-
-DATA float42b00000<>+0(SB)/4, $0x42b00000
-GLOBL float42b00000<>(SB), RODATA|NOPTR, $4
 
 // func tanhAVX2(dst *float32, src *float32, n int)
 // Requires: AVX, FMA3
@@ -6766,52 +6760,50 @@ TEXT ·adamAVX2(SB), NOSPLIT, $8-68
 	JL           next356
 
 vectors355:
-	VMOVUPS      (CX)(DI*4), Y7
-	VMOVUPS      (DX)(DI*4), Y8
-	VMULPS       Y8, Y1, Y8
-	VFMADD231PS  Y7, Y2, Y8
-	VMOVUPS      Y8, (DX)(DI*4)
-	VMOVUPS      (BX)(DI*4), Y9
-	VMULPS       Y9, Y3, Y9
-	VMULPS       Y7, Y4, Y10
-	VFMADD231PS  Y7, Y10, Y9
-	VMOVUPS      Y9, (BX)(DI*4)
-	VSQRTPS      Y9, Y7
-	VFMADD213PS  Y6, Y5, Y7
-	VMOVUPS      (AX)(DI*4), Y9
-	VMULPS       Y8, Y0, Y8
-	VBROADCASTSS float3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y7
-	VFNMADD231PS Y7, Y8, Y9
-	VMOVUPS      Y9, (AX)(DI*4)
-	ADDQ         $0x08, DI
-	SUBQ         $0x08, SI
-	JGE          vectors355
+	VMOVUPS     (CX)(DI*4), Y7
+	VMOVUPS     (DX)(DI*4), Y8
+	VMULPS      Y8, Y1, Y8
+	VFMADD231PS Y7, Y2, Y8
+	VMOVUPS     Y8, (DX)(DI*4)
+	VMOVUPS     (BX)(DI*4), Y9
+	VMULPS      Y9, Y3, Y9
+	VMULPS      Y7, Y4, Y10
+	VFMADD231PS Y7, Y10, Y9
+	VMOVUPS     Y9, (BX)(DI*4)
+	VSQRTPS     Y9, Y7
+	VFMADD213PS Y6, Y5, Y7
+	VMOVUPS     (AX)(DI*4), Y9
+	VMULPS      Y8, Y0, Y8
+	VDIVPS      Y7, Y8, Y7
+	VSUBPS      Y7, Y9, Y7
+	VMOVUPS     Y7, (AX)(DI*4)
+	ADDQ        $0x08, DI
+	SUBQ        $0x08, SI
+	JGE         vectors355
 
 next356:
-	ADDQ         $0x08, SI
-	JE           done357
-	LEAQ         masks<>+32(SB), R8
-	NEGQ         SI
-	VMOVUPS      (R8)(SI*4), Y7
-	VMASKMOVPS   (CX)(DI*4), Y7, Y8
-	VMASKMOVPS   (DX)(DI*4), Y7, Y9
-	VMULPS       Y9, Y1, Y1
-	VFMADD231PS  Y8, Y2, Y1
-	VMASKMOVPS   Y1, Y7, (DX)(DI*4)
-	VMASKMOVPS   (BX)(DI*4), Y7, Y2
-	VMULPS       Y2, Y3, Y2
-	VMULPS       Y8, Y4, Y3
-	VFMADD231PS  Y8, Y3, Y2
-	VMASKMOVPS   Y2, Y7, (BX)(DI*4)
-	VSQRTPS      Y2, Y2
-	VFMADD213PS  Y6, Y5, Y2
-	VMASKMOVPS   (AX)(DI*4), Y7, Y3
-	VMULPS       Y1, Y0, Y0
-	VBROADCASTSS float3f800000<>+0(SB), Y1
-	VDIVPS       Y2, Y1, Y1
-	VFNMADD231PS Y1, Y0, Y3
-	VMASKMOVPS   Y3, Y7, (AX)(DI*4)
+	ADDQ        $0x08, SI
+	JE          done357
+	LEAQ        masks<>+32(SB), R8
+	NEGQ        SI
+	VMOVUPS     (R8)(SI*4), Y7
+	VMASKMOVPS  (CX)(DI*4), Y7, Y8
+	VMASKMOVPS  (DX)(DI*4), Y7, Y9
+	VMULPS      Y9, Y1, Y1
+	VFMADD231PS Y8, Y2, Y1
+	VMASKMOVPS  Y1, Y7, (DX)(DI*4)
+	VMASKMOVPS  (BX)(DI*4), Y7, Y2
+	VMULPS      Y2, Y3, Y2
+	VMULPS      Y8, Y4, Y3
+	VFMADD231PS Y8, Y3, Y2
+	VMASKMOVPS  Y2, Y7, (BX)(DI*4)
+	VSQRTPS     Y2, Y2
+	VFMADD213PS Y6, Y5, Y2
+	VMASKMOVPS  (AX)(DI*4), Y7, Y3
+	VMULPS      Y1, Y0, Y0
+	VDIVPS      Y2, Y0, Y0
+	VSUBPS      Y0, Y3, Y0
+	VMASKMOVPS  Y0, Y7, (AX)(DI*4)
 
 done357:
 	VLDMXCSR (SP)
@@ -6839,44 +6831,42 @@ TEXT ·rmspropAVX2(SB), NOSPLIT, $8-48
 	JL           next359
 
 vectors358:
-	VMOVUPS      (CX)(SI*4), Y4
-	VMOVUPS      (DX)(SI*4), Y5
-	VMULPS       Y5, Y1, Y5
-	VMULPS       Y4, Y2, Y6
-	VFMADD231PS  Y4, Y6, Y5
-	VMOVUPS      Y5, (DX)(SI*4)
-	VMOVUPS      (AX)(SI*4), Y6
-	VMULPS       Y4, Y0, Y4
-	VSQRTPS      Y5, Y5
-	VADDPS       Y3, Y5, Y5
-	VBROADCASTSS float3f800000<>+0(SB), Y7
-	VDIVPS       Y5, Y7, Y5
-	VFNMADD231PS Y5, Y4, Y6
-	VMOVUPS      Y6, (AX)(SI*4)
-	ADDQ         $0x08, SI
-	SUBQ         $0x08, BX
-	JGE          vectors358
+	VMOVUPS     (CX)(SI*4), Y4
+	VMOVUPS     (DX)(SI*4), Y5
+	VMULPS      Y5, Y1, Y5
+	VMULPS      Y4, Y2, Y6
+	VFMADD231PS Y4, Y6, Y5
+	VMOVUPS     Y5, (DX)(SI*4)
+	VSQRTPS     Y5, Y5
+	VMOVUPS     (AX)(SI*4), Y6
+	VMULPS      Y4, Y0, Y4
+	VADDPS      Y3, Y5, Y5
+	VDIVPS      Y5, Y4, Y4
+	VSUBPS      Y4, Y6, Y4
+	VMOVUPS     Y4, (AX)(SI*4)
+	ADDQ        $0x08, SI
+	SUBQ        $0x08, BX
+	JGE         vectors358
 
 next359:
-	ADDQ         $0x08, BX
-	JE           done360
-	LEAQ         masks<>+32(SB), DI
-	NEGQ         BX
-	VMOVUPS      (DI)(BX*4), Y4
-	VMASKMOVPS   (CX)(SI*4), Y4, Y5
-	VMASKMOVPS   (DX)(SI*4), Y4, Y6
-	VMULPS       Y6, Y1, Y1
-	VMULPS       Y5, Y2, Y2
-	VFMADD231PS  Y5, Y2, Y1
-	VMASKMOVPS   Y1, Y4, (DX)(SI*4)
-	VMASKMOVPS   (AX)(SI*4), Y4, Y2
-	VMULPS       Y5, Y0, Y0
-	VSQRTPS      Y1, Y1
-	VADDPS       Y3, Y1, Y1
-	VBROADCASTSS float3f800000<>+0(SB), Y3
-	VDIVPS       Y1, Y3, Y1
-	VFNMADD231PS Y1, Y0, Y2
-	VMASKMOVPS   Y2, Y4, (AX)(SI*4)
+	ADDQ        $0x08, BX
+	JE          done360
+	LEAQ        masks<>+32(SB), DI
+	NEGQ        BX
+	VMOVUPS     (DI)(BX*4), Y4
+	VMASKMOVPS  (CX)(SI*4), Y4, Y5
+	VMASKMOVPS  (DX)(SI*4), Y4, Y6
+	VMULPS      Y6, Y1, Y1
+	VMULPS      Y5, Y2, Y2
+	VFMADD231PS Y5, Y2, Y1
+	VMASKMOVPS  Y1, Y4, (DX)(SI*4)
+	VSQRTPS     Y1, Y1
+	VMASKMOVPS  (AX)(SI*4), Y4, Y2
+	VMULPS      Y5, Y0, Y0
+	VADDPS      Y3, Y1, Y1
+	VDIVPS      Y1, Y0, Y0
+	VSUBPS      Y0, Y2, Y0
+	VMASKMOVPS  Y0, Y4, (AX)(SI*4)
 
 done360:
 	VLDMXCSR (SP)
@@ -9225,7 +9215,7 @@ vectors516:
 	VSUBPS       Y0, Y3, Y0
 	VSUBPS       Y1, Y3, Y1
 	VSUBPS       Y2, Y3, Y2
-	VBROADCASTSS float42b00000<>+0(SB), Y3
+	VBROADCASTSS float42b20000<>+0(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VMINPS       Y1, Y3, Y1
 	VMINPS       Y2, Y3, Y2
@@ -9308,11 +9298,10 @@ vectors516:
 	VMULPS       Y2, Y3, Y2
 	VBROADCASTSS float3f800000<>+0(SB), Y3
 	VADDPS       Y3, Y0, Y0
-	VADDPS       Y3, Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS float3f800000<>+0(SB), Y3
 	VDIVPS       Y0, Y3, Y0
+	VADDPS       Y3, Y1, Y1
 	VDIVPS       Y1, Y3, Y1
+	VADDPS       Y3, Y2, Y2
 	VDIVPS       Y2, Y3, Y2
 	VMOVUPS      Y0, (DX)(R13*4)
 	VMOVUPS      Y1, (BX)(R13*4)
@@ -9415,7 +9404,7 @@ next517:
 	VSUBPS       Y1, Y4, Y1
 	VSUBPS       Y2, Y4, Y2
 	VSUBPS       Y3, Y4, Y3
-	VBROADCASTSS float42b00000<>+0(SB), Y4
+	VBROADCASTSS float42b20000<>+0(SB), Y4
 	VMINPS       Y1, Y4, Y1
 	VMINPS       Y2, Y4, Y2
 	VMINPS       Y3, Y4, Y3
@@ -9498,11 +9487,10 @@ next517:
 	VMULPS       Y3, Y4, Y3
 	VBROADCASTSS float3f800000<>+0(SB), Y4
 	VADDPS       Y4, Y1, Y1
-	VADDPS       Y4, Y2, Y2
-	VADDPS       Y4, Y3, Y3
-	VBROADCASTSS float3f800000<>+0(SB), Y4
 	VDIVPS       Y1, Y4, Y1
+	VADDPS       Y4, Y2, Y2
 	VDIVPS       Y2, Y4, Y2
+	VADDPS       Y4, Y3, Y3
 	VDIVPS       Y3, Y4, Y3
 	VMASKMOVPS   Y1, Y0, (DX)(R13*4)
 	VMASKMOVPS   Y2, Y0, (BX)(R13*4)
@@ -9754,7 +9742,7 @@ vectors524:
 	VXORPS       Y2, Y2, Y2
 	VSUBPS       Y0, Y2, Y0
 	VSUBPS       Y1, Y2, Y1
-	VBROADCASTSS float42b00000<>+0(SB), Y2
+	VBROADCASTSS float42b20000<>+0(SB), Y2
 	VMINPS       Y0, Y2, Y0
 	VMINPS       Y1, Y2, Y1
 	VBROADCASTSS floatc2d00000<>+0(SB), Y2
@@ -9814,9 +9802,8 @@ vectors524:
 	VMULPS       Y1, Y2, Y1
 	VBROADCASTSS float3f800000<>+0(SB), Y2
 	VADDPS       Y2, Y0, Y0
-	VADDPS       Y2, Y1, Y1
-	VBROADCASTSS float3f800000<>+0(SB), Y2
 	VDIVPS       Y0, Y2, Y0
+	VADDPS       Y2, Y1, Y1
 	VDIVPS       Y1, Y2, Y1
 	VMOVUPS      Y0, (DX)(R8*4)
 	VMOVUPS      Y1, (BX)(R8*4)
@@ -9838,7 +9825,7 @@ next525:
 	VXORPS       Y3, Y3, Y3
 	VSUBPS       Y1, Y3, Y1
 	VSUBPS       Y2, Y3, Y2
-	VBROADCASTSS float42b00000<>+0(SB), Y3
+	VBROADCASTSS float42b20000<>+0(SB), Y3
 	VMINPS       Y1, Y3, Y1
 	VMINPS       Y2, Y3, Y2
 	VBROADCASTSS floatc2d00000<>+0(SB), Y3
@@ -9898,9 +9885,8 @@ next525:
 	VMULPS       Y2, Y3, Y2
 	VBROADCASTSS float3f800000<>+0(SB), Y3
 	VADDPS       Y3, Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS float3f800000<>+0(SB), Y3
 	VDIVPS       Y1, Y3, Y1
+	VADDPS       Y3, Y2, Y2
 	VDIVPS       Y2, Y3, Y2
 	VMASKMOVPS   Y1, Y0, (DX)(R8*4)
 	VMASKMOVPS   Y2, Y0, (BX)(R8*4)

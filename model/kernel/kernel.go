@@ -14,8 +14,8 @@
 //
 // A loop sums in an order that depends on the shape of its operands only, so
 // the same call gives the same bits on every run, whichever goroutine makes it.
-// In the product methods an element of the result depends on its own row of A,
-// its own column of B and the number of columns of A only: splitting a batch by
+// In the product methods an element of the result depends on its own rows of A
+// and X, its own columns of B and M and the inner sizes only: splitting a batch by
 // rows changes no bit. Levels differ from one another in rounding; a level's name
 // is part of a result for that reason. An assembly level gives the same bits on
 // every processor, as it has no approximate instructions. The plain level does so
@@ -36,7 +36,7 @@
 // message. Every size may be 0. Elements between the columns and the stride of
 // a row are neither read nor written. Unless a method says otherwise, what it
 // writes must not overlap anything else that it is given. No method allocates,
-// but for Pack and PackTransposed when the storage of dst is too small.
+// but for those that pack when the storage of dst is too small.
 //
 // Loops on a Set may be called from any number of goroutines at once.
 package kernel

@@ -117,12 +117,9 @@ func (m *machine) polynomial(xs group, coefficients ...float64) group {
 // exp is eˣ: x = n·ln 2 + r with |r| ≤ ½ ln 2, where eʳ is the polynomial of degree
 // six with the least relative error, 3e-9, of those that begin 1 + r. Beyond the
 // clamps the result is infinite or 0.
-func (m *machine) exp(xs group) group { return m.expUpTo(89, xs) }
-
-// expUpTo is exp with a largest argument.
-func (m *machine) expUpTo(most float64, xs group) group {
+func (m *machine) exp(xs group) group {
 	const log2e, ln2Hi, ln2Lo = 1.44269504088896341, 0.693359375, -2.12194440e-4
-	xs = m.clamp(-104, most, xs)
+	xs = m.clamp(-104, 89, xs)
 	ns := m.with(m.VMULPS, xs, m.constant(log2e))
 	for _, n := range ns {
 		m.round(n)
@@ -169,62 +166,7 @@ func (m *machine) scaleByPower(x, n vector) vector {
 	return x
 }
 
-// reciprocals are 1/x for finite x, to a unit in the last place: an estimate of 14
-// bits and a step of Newton's cost a fraction of a division.
-func (m *machine) reciprocals(xs group) group {
-	one, d := m.constant(1), make(group, len(xs))
-	for i, x := range xs {
-		if !m.wide() {
-			d[i] = m.div(one, x)
-			continue
-		}
-		rest := m.copy(x)
-		d[i] = m.vector()
-		m.VRCP14PS(x, d[i])
-		m.VFNMADD213PS(one, d[i], rest) // 1 − d·x
-		m.VFMADD231PS(rest, d[i], d[i])
-	}
-	return d
-}
-
-// quotients are a/b for finite b: rounded like a division but for rare last places.
-func (m *machine) quotients(as, bs group) group {
-	q := make(group, len(as))
-	if !m.wide() {
-		for i := range q {
-			q[i] = m.div(as[i], bs[i])
-		}
-		return q
-	}
-	for i, r := range m.reciprocals(bs) {
-		q[i] = m.mul(as[i], r)
-		m.VFNMADD231PS(bs[i], q[i], as[i]) // a − q·b
-		m.addProduct(q[i], as[i], r)
-	}
-	return q
-}
-
-// root is √x for x from 0 to the largest finite number, and a number beyond it, to
-// two units in the last place. See reciprocals.
-func (m *machine) root(x vector) vector {
-	d := m.vector()
-	if !m.wide() {
-		m.VSQRTPS(x, d)
-		return d
-	}
-	const smallestNormal, largest = 0x1p-126, 0x1.fffffep127
-	finite, estimate := m.do(m.VMINPS, m.constant(largest), x), m.vector()
-	m.VRSQRT14PS(m.do(m.VMAXPS, m.constant(smallestNormal), finite), estimate)
-	// With d = x·estimate, √x ≈ d + ½·estimate·(x − d²).
-	d = m.mul(finite, estimate)
-	rest := m.copy(finite)
-	m.VFNMADD231PS(d, d, rest)
-	m.addProduct(d, m.mul(m.constant(0.5), estimate), rest)
-	return d
-}
-
-// sigmoid is 1/(1+e⁻ˣ). From the largest argument of the exponential on, which is
-// finite, it is 0.
+// sigmoid is 1/(1+e⁻ˣ).
 func (m *machine) sigmoid(xs group) group {
 	zero := m.vector()
 	m.zero(zero)
@@ -232,8 +174,12 @@ func (m *machine) sigmoid(xs group) group {
 	for i, x := range xs {
 		negative[i] = m.sub(zero, x)
 	}
-	es := m.expUpTo(88, negative)
-	return m.reciprocals(m.with(m.VADDPS, es, m.constant(1)))
+	es := m.exp(negative)
+	one := m.constant(1)
+	for i, e := range es {
+		es[i] = m.div(one, m.add(e, one))
+	}
+	return es
 }
 
 // tanh is x·P(x²)/Q(x²), the minimax approximation of Eigen and XLA, which needs
@@ -251,7 +197,10 @@ func (m *machine) tanh(xs group) group {
 		p[i] = m.mul(p[i], x)
 	}
 	q := m.polynomial(squares, 1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
-	return m.clamp(-1, 1, m.quotients(p, q))
+	for i := range q {
+		p[i] = m.div(p[i], q[i])
+	}
+	return m.clamp(-1, 1, p)
 }
 
 // positive is x > 0 ? x : slope·x where test decides: test > 0.
