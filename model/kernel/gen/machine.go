@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
@@ -44,7 +45,8 @@ func (m *machine) wide() bool { return m.lanes == 16 }
 // bytes is the size of a vector.
 func (m *machine) bytes() int { return 4 * m.lanes }
 
-// verify makes sure that the level's instructions and registers are all that is used.
+// verify makes sure that the level's instructions and registers are all that is
+// used, and no instruction that is only approximate.
 func (m *machine) verify(f *ir.File) error {
 	allowed := []string{"AVX", "AVX2", "FMA3", "SSE", "MMX+", "BMI2"} // MMX+ is what avo calls prefetching
 	if m.wide() {
@@ -57,6 +59,9 @@ func (m *machine) verify(f *ir.File) error {
 			}
 		}
 		for _, i := range fn.Instructions() {
+			if strings.HasPrefix(i.Opcode, "VRCP") || strings.HasPrefix(i.Opcode, "VRSQRT") {
+				return fmt.Errorf("function %s uses %s, whose result depends on the processor", fn.Name, i.Opcode)
+			}
 			for _, r := range i.Registers() {
 				p := reg.ToPhysical(r)
 				if !m.wide() && p != nil && p.Kind() == reg.KindVector && p.PhysicalIndex() > 15 {
