@@ -377,12 +377,13 @@ func memory[F kernel.Float](m kernel.Matrix[F]) []F {
 	return m.Data[:min(m.Rows*m.Stride, len(m.Data))]
 }
 
-// ahead is the memory of one or two matrices, for [kernel.Sum].
-func ahead[F kernel.Float](m ...kernel.Matrix[F]) (a [2][]F) {
+// upcoming is the memory of one or two matrices that are needed soon, for
+// [kernel.Sum].
+func upcoming[F kernel.Float](m ...kernel.Matrix[F]) (ahead [2][]F) {
 	for i := range m {
-		a[i] = memory(m[i])
+		ahead[i] = memory(m[i])
 	}
-	return a
+	return ahead
 }
 
 // broadcast sets every row of m to the trained vector v, or to 0 without one.

@@ -141,9 +141,9 @@ func (g *GRU[F]) segmentForward(start, end int) {
 
 // step does one time step. What it is given last is needed in the next one.
 func (g *GRU[F]) step(gates, candidate, reset, x, h, next, nextGates, nextCandidate kernel.Matrix[F]) {
-	g.set.MultiplySum(gates, kernel.Sum[F]{X: x, M: g.gate.project, A: h, B: g.gate.ahead, Ahead: ahead(nextGates)})
+	g.set.MultiplySum(gates, kernel.Sum[F]{X: x, M: g.gate.project, A: h, B: g.gate.ahead, Ahead: upcoming(nextGates)})
 	g.set.GRUGates(gates, h, reset)
-	g.set.MultiplySum(candidate, kernel.Sum[F]{X: x, M: g.candidate.project, A: reset, B: g.candidate.ahead, Ahead: ahead(nextCandidate)})
+	g.set.MultiplySum(candidate, kernel.Sum[F]{X: x, M: g.candidate.project, A: reset, B: g.candidate.ahead, Ahead: upcoming(nextCandidate)})
 	g.set.GRUBlend(gates, candidate, h, next)
 }
 
@@ -183,9 +183,9 @@ func (g *GRU[F]) Backward(dh, dx kernel.Matrix[F]) {
 			gates, candidate, before := block(g.gates, place, batch), block(g.candidates, place, batch), block(g.history, place, batch)
 			reset := block(g.resets, place, batch)
 			g.set.GRUBlendBackward(gates, candidate, before, dstate)
-			g.set.MultiplySum(reset, kernel.Sum[F]{A: candidate, B: g.candidate.back, Ahead: ahead(preceding(g.candidates, place*batch, batch))})
+			g.set.MultiplySum(reset, kernel.Sum[F]{A: candidate, B: g.candidate.back, Ahead: upcoming(preceding(g.candidates, place*batch, batch))})
 			g.set.GRUGatesBackward(gates, before, reset, dstate)
-			g.set.MultiplySum(dstate, kernel.Sum[F]{A: gates, B: g.gate.back, H: dstate, Ahead: ahead(preceding(g.gates, place*batch, batch), preceding(g.resets, place*batch, batch))})
+			g.set.MultiplySum(dstate, kernel.Sum[F]{A: gates, B: g.gate.back, H: dstate, Ahead: upcoming(preceding(g.gates, place*batch, batch), preceding(g.resets, place*batch, batch))})
 			if all && t > 0 {
 				add(g.set, dstate, block(dh, t-1, batch))
 			}

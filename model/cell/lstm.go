@@ -132,7 +132,7 @@ func (l *LSTM[F]) segmentForward(start, end int) {
 	for t := range steps {
 		step, state := block(gates, t, batch), block(h, t, batch)
 		next := following(gates, (t+1)*batch, batch)
-		l.set.MultiplySum(step, kernel.Sum[F]{X: block(x, t, batch), M: l.project, A: state, B: l.ahead, Ahead: ahead(next)})
+		l.set.MultiplySum(step, kernel.Sum[F]{X: block(x, t, batch), M: l.project, A: state, B: l.ahead, Ahead: upcoming(next)})
 		l.set.LSTMForward(step, block(c, t, batch), block(c, t+1, batch), block(l.tanhs, t, batch), block(h, t+1, batch))
 	}
 }
@@ -180,7 +180,7 @@ func (l *LSTM[F]) Backward(dh, dx kernel.Matrix[F]) {
 			place := t - segment
 			step := block(l.gates, place, batch)
 			l.set.LSTMBackward(step, block(l.cells, place, batch), block(l.tanhs, place, batch), dstate, dcell)
-			sum := kernel.Sum[F]{A: step, B: l.back, Ahead: ahead(preceding(l.gates, place*batch, batch), block(l.history, place, batch))}
+			sum := kernel.Sum[F]{A: step, B: l.back, Ahead: upcoming(preceding(l.gates, place*batch, batch), block(l.history, place, batch))}
 			if all && t > 0 {
 				sum.H = block(dh, t-1, batch)
 			}

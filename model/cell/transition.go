@@ -242,8 +242,8 @@ func (t *thin[F]) ahead(first int, h, x kernel.Matrix[F], m *kernel.Packed[F], b
 			after = following(t.p, (first+i+1)*batch, batch)
 		}
 		state, next := block(h, i, batch), block(h, i+1, batch)
-		t.set.MultiplySum(p, kernel.Sum[F]{A: state, B: t.intoP, Ahead: ahead(after)})
-		sum := kernel.Sum[F]{X: block(x, i, batch), M: m, A: p, B: t.outOfP, H: state, D: t.d, Ahead: ahead(following(h, (i+2)*batch, batch))}
+		t.set.MultiplySum(p, kernel.Sum[F]{A: state, B: t.intoP, Ahead: upcoming(after)})
+		sum := kernel.Sum[F]{X: block(x, i, batch), M: m, A: p, B: t.outOfP, H: state, D: t.d, Ahead: upcoming(following(h, (i+2)*batch, batch))}
 		t.set.MultiplyActivate(next, sum, t.phi.activation, t.phi.slope)
 	}
 }
@@ -264,7 +264,7 @@ func (t *thin[F]) back(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[
 
 // backTo is back, which asks for the memory of the output that is needed next.
 func (t *thin[F]) backTo(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[F], add bool, before kernel.Matrix[F]) {
-	sum := kernel.Sum[F]{A: block(t.q, slot, delta.Rows), B: t.outOfQ, H: delta, D: t.d, Ahead: ahead(before)}
+	sum := kernel.Sum[F]{A: block(t.q, slot, delta.Rows), B: t.outOfQ, H: delta, D: t.d, Ahead: upcoming(before)}
 	if add {
 		t.set.ScaleColumnsAdd(dst, t.d, delta)
 		sum.H, sum.D = dst, nil
