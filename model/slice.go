@@ -32,7 +32,10 @@ type sliced struct {
 // sliceRows is the most series of a slice: as many as a product needs to be fast,
 // where large weights have to be read for each slice anew.
 func sliceRows(hidden int) int {
-	if hidden >= 512 {
+	switch {
+	case hidden >= 1024:
+		return 256
+	case hidden >= 512:
 		return 128
 	}
 	return 64

@@ -106,7 +106,7 @@ func (k *assembly) tanhAll(c Matrix[float32]) {
 
 // blockElements is how many elements of an operand are gone over again and again
 // before the next: they and a panel of the other stay in a second-level cache.
-const blockElements = 96 << 10
+const blockElements = 256 << 10
 
 // blockRows is how many of the rows of an operand of so many columns are gone over
 // again and again before the next.

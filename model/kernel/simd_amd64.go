@@ -86,7 +86,7 @@ func (k *assembly) transposedAdd(c, a, b Matrix[float32]) {
 	if c.empty() {
 		return
 	}
-	const block = blockElements / rowBlock / 12 * 12 // full tiles at all levels
+	const block = 96 << 10 / rowBlock / 12 * 12 // full tiles at all levels; a part of A for the second-level cache
 	for r := 0; r < a.Rows; r += rowBlock {
 		steps := min(rowBlock, a.Rows-r)
 		for i := 0; i < c.Rows; i += block {
