@@ -178,7 +178,7 @@ func (e *Elman[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[
 	e.check(x, steps, batch)
 	state := e.state.Slice(0, batch)
 	broadcast(state, e.h0)
-	// As in Forward, but a chunk's last state makes room for those of the next.
+	// A chunk's last state makes room for those of the next.
 	stride := e.evaluated.Rows/batch - 1
 	for first := 0; first < steps; first += stride {
 		last := min(first+stride, steps)

@@ -13,6 +13,7 @@ package kernel
 //	epilogue 3: c·(1 − out[i][j]²)
 //
 // At every k it asks for one more line of memory, aheadStep bytes further each time.
+// p points to productArguments.
 //
 //go:noescape
 func productAVX2(p *byte)
@@ -26,6 +27,7 @@ func productAVX2(p *byte)
 //	epilogue 3: c·(1 − out[i][j]²)
 //
 // At every k it asks for one more line of memory, aheadStep bytes further each time.
+// p points to productArguments.
 //
 //go:noescape
 func productNarrowAVX2(p *byte)

@@ -191,6 +191,7 @@ func TestPanics(t *testing.T) {
 		"diagonal":   func() { s.MultiplySum(m(2, 4), Sum[float32]{H: m(2, 4), D: make([]float32, 3)}) },
 		"source":     func() { s.MultiplySum(m(2, 4), Sum[float32]{A: m(2, 3), B: &b, H: m(2, 3)}) },
 		"activation": func() { s.MultiplyActivate(m(2, 4), Sum[float32]{A: m(2, 3), B: &b}, 9, 0) },
+		"slope":      func() { s.MultiplyActivate(m(2, 4), Sum[float32]{A: m(2, 3), B: &b}, LeakyReLU, 1.5) },
 		"out":        func() { s.MultiplyDerivative(m(2, 4), Sum[float32]{A: m(2, 3), B: &b}, m(1, 4), Linear, 0) },
 		"transposed": func() { s.TransposedAdd(m(3, 4), m(5, 3), m(6, 4)) },
 		"sums":       func() { s.ColumnSumsAdd(make([]float32, 2), m(3, 3)) },

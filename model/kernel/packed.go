@@ -40,16 +40,7 @@ func (s *Set[F]) pack(dst *Packed[F], b Matrix[F], bias []F) {
 	b.check()
 	s.resize(dst, b.Rows, b.Cols, bias != nil)
 	for j := 0; j < b.Cols; j += s.width {
-		w := s.panelWidth(b.Cols - j)
-		panel := dst.panel(j)[:w*dst.rows()]
-		n := min(w, b.Cols-j)
-		if n < w {
-			clear(panel)
-		}
-		if bias != nil {
-			copy(panel, bias[j:j+n])
-			panel = panel[w:]
-		}
+		panel, w, n := s.beginPanel(dst, j, bias)
 		if n == w && n == b.Stride {
 			copy(panel, b.Data)
 			continue
@@ -75,16 +66,7 @@ func (s *Set[F]) packTransposed(dst *Packed[F], b Matrix[F], bias []F) {
 	b.check()
 	s.resize(dst, b.Cols, b.Rows, bias != nil)
 	for j := 0; j < b.Rows; j += s.width {
-		w := s.panelWidth(b.Rows - j)
-		panel := dst.panel(j)[:w*dst.rows()]
-		n := min(w, b.Rows-j)
-		if n < w {
-			clear(panel)
-		}
-		if bias != nil {
-			copy(panel, bias[j:j+n])
-			panel = panel[w:]
-		}
+		panel, w, n := s.beginPanel(dst, j, bias)
 		s.transpose(Matrix[F]{Data: panel, Rows: b.Cols, Cols: n, Stride: w}, b.Slice(j, j+n))
 	}
 }
@@ -118,6 +100,23 @@ func plainTransposePart[F Float](dst, src Matrix[F], rows, cols int) {
 			at += dst.Stride
 		}
 	}
+}
+
+// beginPanel clears the panel that begins at column j where it is wider than what
+// is left, writes the bias and returns the rows of the operand, their width and
+// how many columns they hold.
+func (s *Set[F]) beginPanel(dst *Packed[F], j int, bias []F) (rows []F, width, n int) {
+	left := dst.N - j
+	width = s.panelWidth(left)
+	rows, n = dst.panel(j)[:width*dst.rows()], min(width, left)
+	if n < width {
+		clear(rows)
+	}
+	if bias != nil {
+		copy(rows, bias[j:j+n])
+		rows = rows[width:]
+	}
+	return rows, width, n
 }
 
 // panelWidth is the width of a panel when n > 0 columns are left.

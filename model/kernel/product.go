@@ -51,6 +51,7 @@ func (s *Set[F]) MultiplySum(c Matrix[F], sum Sum[F]) {
 func (s *Set[F]) MultiplyActivate(c Matrix[F], sum Sum[F], act Activation, slope F) {
 	s.checkSum(&c, &sum)
 	checkActivation(act)
+	checkSlope(act, slope)
 	if !c.empty() {
 		s.multiply(c, sum, stage[F]{activation: act, slope: slope})
 	}
@@ -79,6 +80,7 @@ func (s *Set[F]) MultiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], x Ma
 	next := c.Slice(min(rows, c.Rows), c.Rows)
 	s.checkFactors(&next, &x, m, true)
 	checkActivation(act)
+	checkSlope(act, slope)
 	if !next.empty() {
 		s.multiplyActivateSteps(c, rows, b, x, m, act, slope)
 	}
@@ -113,6 +115,13 @@ func checkBlocks[F Float](c *Matrix[F], rows int) {
 func checkActivation(act Activation) {
 	if act > Tanh {
 		panic("kernel: unknown activation")
+	}
+}
+
+// checkSlope panics unless a leaky ReLU is the larger of x and slope·x.
+func checkSlope[F Float](act Activation, slope F) {
+	if act == LeakyReLU && !(slope >= 0 && slope <= 1) {
+		panic("kernel: slope of a leaky ReLU outside 0 to 1")
 	}
 }
 

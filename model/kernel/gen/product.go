@@ -122,6 +122,7 @@ func (m *machine) product(name string, vectors int) {
 		"\tepilogue 3: c·(1 − out[i][j]²)",
 		"",
 		"At every k it asks for one more line of memory, aheadStep bytes further each time.",
+		"p points to productArguments.",
 	)
 	call := &call{machine: m, p: m.param("p"), frame: map[string]operand.Mem{}}
 	for _, name := range []string{"a", "x", "source", "out"} {

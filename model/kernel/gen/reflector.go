@@ -218,6 +218,16 @@ func lengths(us []reflector) (alone, all reg.GPVirtual) {
 	return alone, all
 }
 
+// overRows emits the loop over the rows that meet the first reflector alone, if
+// there are two, and that over those which meet all.
+func (m *machine) overRows(us []reflector, loop func(rows reg.GPVirtual, reflectors int)) {
+	alone, all := lengths(us)
+	if len(us) == 2 {
+		loop(alone, 1)
+	}
+	loop(all, len(us))
+}
+
 // scales are the factors of the reflectors, and the product of two.
 func (m *machine) scales(us []reflector) (scales []vector, product vector) {
 	for _, u := range us {
@@ -256,11 +266,7 @@ func (m *machine) sums(us []reflector, matrices []reg.GPVirtual, strides []opera
 			r.next(count)
 		}, func(int) {})
 	}
-	alone, all := lengths(us)
-	if len(us) == 2 {
-		over(alone, 1)
-	}
-	over(all, len(us))
+	m.overRows(us, over)
 	for i := range sums {
 		for q := range matrices {
 			m.addChains(sums[i][q], vectors)
@@ -309,11 +315,7 @@ func (m *machine) reflect(us []reflector) {
 				r.next(count)
 			}, func(int) {})
 		}
-		alone, all := lengths(us)
-		if len(us) == 2 {
-			over(alone, 1)
-		}
-		over(all, len(us))
+		m.overRows(us, over)
 	})
 }
 
