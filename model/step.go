@@ -72,6 +72,9 @@ type StepTimer struct {
 // NewStepTimer makes the network and the minibatch, to be closed by Close. The
 // settings are those of the trainer's defaults.
 func NewStepTimer(shape StepShape) (*StepTimer, error) {
+	if err := kernel.CheckEnvironment(); err != nil {
+		return nil, err
+	}
 	for _, size := range []struct {
 		name  string
 		value int

@@ -17,6 +17,9 @@ func newVersion() *cobra.Command {
 		Example: "  sweep version",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := kernel.CheckEnvironment(); err != nil {
+				return err
+			}
 			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s, %s %s/%s, kernels %s\n",
 				model.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel.Float32().Level())
 			return nil

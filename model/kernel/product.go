@@ -120,7 +120,7 @@ func checkActivation(act Activation) {
 
 // checkSlope panics unless a leaky ReLU is the larger of x and slope·x.
 func checkSlope[F Float](act Activation, slope F) {
-	if act == LeakyReLU && !(slope >= 0 && slope <= 1) {
+	if valid := slope >= 0 && slope <= 1; act == LeakyReLU && !valid {
 		panic("kernel: slope of a leaky ReLU outside 0 to 1")
 	}
 }

@@ -1,0 +1,25 @@
+package model
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A level that is not known must not be measured as another one. The level is
+// chosen when a process starts, so this one starts itself once more.
+func TestStepTimerRefusesUnknownLevel(t *testing.T) {
+	if os.Getenv("SWEEP_KERNEL") == "unknown" {
+		_, err := NewStepTimer(StepShape{Model: "rnn", Hidden: 4, Inputs: 1, Steps: 2, Batch: 2, Classes: 2, Threads: 1})
+		if err == nil || !strings.Contains(err.Error(), "SWEEP_KERNEL=unknown") {
+			t.Fatalf("error %v, want one about SWEEP_KERNEL=unknown", err)
+		}
+		return
+	}
+	again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	again.Env = append(os.Environ(), "SWEEP_KERNEL=unknown")
+	if out, err := again.CombinedOutput(); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+}
