@@ -33,7 +33,7 @@ func (s *Store) explain(what string, err error) error {
 	case code == codes.SQLITE_FULL || code == codes.SQLITE_IOERR_WRITE || code == codes.SQLITE_IOERR_SHMSIZE:
 		return fmt.Errorf("%s: the disk of %s is full (%w): nothing of this was kept; free some space and start again: %w",
 			what, s.path, syscall.ENOSPC, err)
-	case code&0xff == codes.SQLITE_BUSY:
+	case isBusy(err):
 		return fmt.Errorf("%s: another process has been writing to %s for %v: wait for it, or end it: %w", what, s.path, busyTimeout, err)
 	case code&0xff == codes.SQLITE_CANTOPEN:
 		return fmt.Errorf("%s: cannot open or create %s: its folder must exist and be writable: %w", what, s.path, err)
@@ -45,4 +45,10 @@ func (s *Store) explain(what string, err error) error {
 		return fmt.Errorf("%s: %s is damaged: restore it from a copy, or salvage it with sqlite3's .recover: %w", what, s.path, err)
 	}
 	return fmt.Errorf("%s: %s: %w", what, s.path, err)
+}
+
+// isBusy says whether another process holds a lock that is needed.
+func isBusy(err error) bool {
+	var failure *engine.Error
+	return errors.As(err, &failure) && failure.Code()&0xff == codes.SQLITE_BUSY
 }

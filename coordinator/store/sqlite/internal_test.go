@@ -224,3 +224,39 @@ func FuzzSingle(f *testing.F) {
 		}
 	})
 }
+
+// TestWaitEnds: who waits for another process's transaction can be called off,
+// and has the lock once that transaction ends.
+func TestWaitEnds(t *testing.T) {
+	s := openInternal(t)
+	ctx := context.Background()
+	other, err := Open(ctx, s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := s.CreateSweep(ctx, "s", &sweep.Submission{}, 1); err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan error)
+	err = other.update(ctx, "hold", func(*transaction) error {
+		short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+		defer cancel()
+		if err := s.SetSweepPriority(short, "s", 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with the lock held: %v", err)
+		}
+		go func() { waited <- s.SetSweepPriority(ctx, "s", 2) }()
+		return nil
+	})
+	if err := errors.Join(err, <-waited); err != nil {
+		t.Fatal(err)
+	}
+	record, err := s.Sweep(ctx, "s")
+	if err != nil || record.Priority != 2 {
+		t.Errorf("%+v %v", record, err)
+	}
+}

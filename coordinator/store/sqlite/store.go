@@ -50,8 +50,12 @@ var _ sweep.Store = (*Store)(nil)
 // timeLayout is how times are stored: fixed width, so that they sort as text.
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
-// busyTimeout is how long a writer waits for another process's transaction.
-const busyTimeout = 30 * time.Second
+const (
+	// busyTimeout is how long a writer waits for other processes' transactions.
+	busyTimeout = 30 * time.Second
+	// busyPause is the mean time between two looks at them.
+	busyPause = time.Millisecond
+)
 
 // Open opens the database at path, creates it if it is missing, and brings its
 // schema up to date. A database of a newer version of the program is
@@ -83,6 +87,10 @@ func (s *Store) open(ctx context.Context) error {
 	conn, err := s.writers.Conn(ctx)
 	if err != nil {
 		return err
+	}
+	// From here on the writer itself waits.
+	if _, err := conn.ExecContext(ctx, `PRAGMA busy_timeout = 0`); err != nil {
+		return errors.Join(err, conn.Close())
 	}
 	s.writer = newWriter(conn)
 	return s.migrate(ctx)

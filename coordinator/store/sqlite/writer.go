@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -66,9 +67,7 @@ func (s *Store) update(ctx context.Context, what string, do func(t *transaction)
 }
 
 func (w *writer) update(ctx context.Context, do func(t *transaction) error) (err error) {
-	// IMMEDIATE takes the write lock at once: a transaction that starts by
-	// reading could not wait for it later.
-	if _, err := w.conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+	if err := w.begin(ctx); err != nil {
 		return err
 	}
 	committed := false
@@ -90,6 +89,26 @@ func (w *writer) update(ctx context.Context, do func(t *transaction) error) (err
 	}
 	committed = true
 	return nil
+}
+
+// begin takes the write lock, for which it waits up to busyTimeout.
+//
+// IMMEDIATE takes it at once: a transaction that starts by reading could not
+// wait for it later. SQLite's own waiting looks every 100 ms, which misses the
+// moments between the transactions of a process that writes one after another:
+// it was seen to starve the others for longer than busyTimeout.
+func (w *writer) begin(ctx context.Context) error {
+	for start := time.Now(); ; {
+		_, err := w.conn.ExecContext(ctx, `BEGIN IMMEDIATE`)
+		if !isBusy(err) || time.Since(start) > busyTimeout {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(busyPause/2 + rand.N(busyPause)): // in step with nobody
+		}
+	}
 }
 
 // prepare prepares a statement once for all transactions.
