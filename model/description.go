@@ -7,7 +7,7 @@ import "sweep/sweep"
 const (
 	Name          = sweep.DefaultTrainer
 	Version       = "0.1.0"
-	resultVersion = "4"
+	resultVersion = "5"
 )
 
 // description is the built-in trainer's schema. The defaults are the settings

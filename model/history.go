@@ -18,7 +18,7 @@ const HistoryEnvironment = "SWEEP_HISTORY"
 
 // defaultHistory fits two trials beside each other into the memory of a small
 // machine: minibatches of 128 pixel-MNIST series take 50 MB (n = 128), an LSTM's
-// 360 MB.
+// 308 MB.
 const defaultHistory = 1 << 30
 
 // historyOf reads the number of bytes from the variable's value; "" is the default.
@@ -39,12 +39,11 @@ func historyOf(value string) (int64, error) {
 func environmentHistory() (int64, error) { return historyOf(os.Getenv(HistoryEnvironment)) }
 
 // historyWidth is the number of values that a cell keeps of a time step and
-// series: its state, and gates (with tanh of the LSTM's memory and the GRU's
-// reset state).
+// series: its state, gates, and the LSTM's memory or the GRU's reset state.
 func historyWidth(model string, hidden int) int64 {
 	switch model {
 	case "lstm":
-		return 7 * int64(hidden)
+		return 6 * int64(hidden)
 	case "gru":
 		return 5 * int64(hidden)
 	default:

@@ -137,7 +137,7 @@ type layer[F kernel.Float] struct {
 	set          *kernel.Set[F]
 	inputs, size int
 	limits       Limits
-	chunk        int // rows, see chunkRows
+	chunk        int // rows, see cachedRows
 	least        int // time steps that Backward works on together
 
 	h0 *weight.View[F] // trained h(0); nil if it is fixed at 0
@@ -151,6 +151,8 @@ type layer[F kernel.Float] struct {
 	tensors []*weight.View[F] // all that have gradients, in one order for a layer and its forks
 	forks   []*layer[F]
 	forked  bool // it is a fork itself
+
+	scratch kernel.Scratch[F]
 
 	x            kernel.Matrix[F] // of the last Forward
 	steps, batch int              // of the last Forward; 0 before
@@ -167,7 +169,7 @@ func newLayer[F kernel.Float](set *kernel.Set[F], inputs, size, columns, least i
 			return layer[F]{}, fmt.Errorf("cell: %d %s: want at least 1", c.value, c.name)
 		}
 	}
-	l := layer[F]{set: set, inputs: inputs, size: size, limits: limits, chunk: chunkRows(columns * size), least: least}
+	l := layer[F]{set: set, inputs: inputs, size: size, limits: limits, chunk: cachedRows(columns * size), least: least}
 	l.kept = limits.Steps * limits.Batch
 	if limits.History > 0 {
 		// At least one chunk of a batch of any size.
@@ -206,6 +208,11 @@ func (l *layer[F]) startRows() int {
 
 // stride is the number of time steps that Backward works on together.
 func (l *layer[F]) stride(steps, batch int) int { return min(steps, max(l.least, l.chunk/batch)) }
+
+// chunkRows is the most rows that Backward works on together.
+func (l *layer[F]) chunkRows() int {
+	return min(l.limits.Steps*l.limits.Batch, max(l.chunk, l.least*l.limits.Batch))
+}
 
 // segment is the number of time steps of a segment. Segments consist of whole
 // strides, so that what is worked on together, and with it every bit, does not
@@ -288,10 +295,10 @@ func (l *layer[F]) join(used int) {
 	}
 }
 
-// chunkRows is the number of rows, time steps times series, that are worked on
+// cachedRows is the number of rows, time steps times series, that are worked on
 // together: so few that what was computed for them, cols numbers a row, is
 // still in the second-level cache when it is used next.
-func chunkRows(cols int) int { return max(1, 1<<16/cols) }
+func cachedRows(cols int) int { return max(1, 1<<16/cols) }
 
 // Size returns the number of hidden units.
 func (l *layer[F]) Size() int { return l.size }

@@ -98,7 +98,7 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	if !options.FixedStart {
 		e.h0 = e.tensor(arena.Declare("h0", 1, n))
 	}
-	rows := min(limits.Steps*limits.Batch, max(e.chunk, 2*limits.Batch))
+	rows := e.chunkRows()
 	e.deltas = newMatrix[F](rows, n)
 	e.evaluated = newMatrix[F](evaluatedRows(n, limits), n)
 	if factored {
@@ -240,7 +240,7 @@ func (e *Elman[F]) Backward(dh, dx kernel.Matrix[F]) {
 		}
 		x := e.x.Slice(first*batch, last*batch)
 		e.transition.accumulate(first-segment, last-segment, batch, deltas, history.Slice(0, (last-first)*batch))
-		e.set.TransposedAdd(e.m.GradientMatrix(), x, deltas)
+		e.set.TransposedAdd(e.m.GradientMatrix(), x, deltas, &e.scratch)
 		e.set.ColumnSumsAdd(e.b.Gradient, deltas)
 		if dx.Data != nil {
 			e.set.Multiply(dx.Slice(first*batch, last*batch), deltas, &e.inject)

@@ -193,8 +193,8 @@ func (g *GRU[F]) Backward(dh, dx kernel.Matrix[F]) {
 		x := g.x.Slice(first*batch, last*batch)
 		from, to := (first-segment)*batch, (last-segment)*batch
 		gates, candidates := g.gates.Slice(from, to), g.candidates.Slice(from, to)
-		g.gate.accumulate(g.set, x, g.history.Slice(from, to), gates)
-		g.candidate.accumulate(g.set, x, g.resets.Slice(from, to), candidates)
+		g.gate.accumulate(g.set, x, g.history.Slice(from, to), gates, &g.scratch)
+		g.candidate.accumulate(g.set, x, g.resets.Slice(from, to), candidates, &g.scratch)
 		if dx.Data != nil {
 			g.set.Multiply(dx.Slice(first*batch, last*batch), gates, &g.gate.inject)
 			g.set.MultiplyAdd(dx.Slice(first*batch, last*batch), candidates, &g.candidate.inject)
@@ -206,9 +206,9 @@ func (g *GRU[F]) Backward(dh, dx kernel.Matrix[F]) {
 }
 
 // accumulate adds the weights' gradients, given those of the gates' arguments.
-func (p *gruPart[F]) accumulate(set *kernel.Set[F], x, h, deltas kernel.Matrix[F]) {
-	set.TransposedAdd(p.w.GradientMatrix(), h, deltas)
-	set.TransposedAdd(p.u.GradientMatrix(), x, deltas)
+func (p *gruPart[F]) accumulate(set *kernel.Set[F], x, h, deltas kernel.Matrix[F], scratch *kernel.Scratch[F]) {
+	set.TransposedAdd(p.w.GradientMatrix(), h, deltas, scratch)
+	set.TransposedAdd(p.u.GradientMatrix(), x, deltas, scratch)
 	set.ColumnSumsAdd(p.b.Gradient, deltas)
 }
 

@@ -177,7 +177,7 @@ func (h *Head[F]) Backward() kernel.Matrix[F] {
 		panic("cell: Backward of a head without Forward")
 	}
 	dlogits, dhidden := h.dlogits.Slice(0, h.rows), h.dhidden.Slice(0, h.rows)
-	h.set.TransposedAdd(h.y.GradientMatrix(), dlogits, h.hidden)
+	h.set.TransposedAdd(h.y.GradientMatrix(), dlogits, h.hidden, nil)
 	h.set.ColumnSumsAdd(h.c.Gradient, dlogits)
 	h.set.Multiply(dhidden, dlogits, &h.back)
 	if h.dropout > 0 {

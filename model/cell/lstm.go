@@ -30,15 +30,15 @@ type LSTM[F kernel.Float] struct {
 	inject  kernel.Packed[F]  // Uᵀ, packed if an input gradient is asked for
 
 	// Of the steps of a segment.
-	gates kernel.Matrix[F] // [kept × 4n]: i, f, g, o; after Backward their arguments' gradients
+	gates kernel.Matrix[F] // [kept × 4n]: i, f, g, o
 	cells kernel.Matrix[F] // c before the steps and after each
-	tanhs kernel.Matrix[F] // tanh c after each
 	run   func(start, end int)
 
-	dcell kernel.Matrix[F] // ∂L/∂c of one step, [B × n]
+	deltas kernel.Matrix[F] // the gradients of the gates' arguments in the steps of one chunk
+	dcell  kernel.Matrix[F] // ∂L/∂c of one step, [B × n]
 
 	// Of one step of Evaluate.
-	stepGates, stepCell, stepTanh kernel.Matrix[F]
+	stepGates, stepCell kernel.Matrix[F]
 }
 
 // LSTMOptions are the choices of an [LSTM] cell.
@@ -71,10 +71,10 @@ func NewLSTM[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], limits 
 
 func (l *LSTM[F]) makeBuffers() {
 	n, batch := l.size, l.limits.Batch
-	l.gates, l.cells, l.tanhs = newMatrix[F](l.kept, 4*n), l.carry(), newMatrix[F](l.kept, n)
+	l.gates, l.cells = newMatrix[F](l.kept, 4*n), l.carry()
 	l.run = l.segmentForward
-	l.dcell = newMatrix[F](batch, n)
-	l.stepGates, l.stepCell, l.stepTanh = newMatrix[F](batch, 4*n), newMatrix[F](batch, n), newMatrix[F](batch, n)
+	l.deltas, l.dcell = newMatrix[F](l.chunkRows(), 4*n), newMatrix[F](batch, n)
+	l.stepGates, l.stepCell = newMatrix[F](batch, 4*n), newMatrix[F](batch, n)
 }
 
 // Fork returns a layer for another part of the minibatch.
@@ -127,27 +127,18 @@ func (l *LSTM[F]) Forward(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F]
 
 // segmentForward goes through the steps of a segment.
 func (l *LSTM[F]) segmentForward(start, end int) {
-	steps, batch := end-start, l.batch
-	h, c, gates, x := l.history, l.cells, l.gates, l.x.Slice(start*batch, end*batch)
-	for t := range steps {
-		step, state := block(gates, t, batch), block(h, t, batch)
-		next := following(gates, (t+1)*batch, batch)
-		l.set.MultiplySum(step, kernel.Sum[F]{X: block(x, t, batch), M: l.project, A: state, B: l.ahead, Ahead: upcoming(next)})
-		l.set.LSTMForward(step, block(c, t, batch), block(c, t+1, batch), block(l.tanhs, t, batch), block(h, t+1, batch))
-	}
+	rows, batch := (end-start)*l.batch, l.batch
+	l.set.LSTMForward(l.gates.Slice(0, rows), l.cells.Slice(0, rows+batch), l.history.Slice(0, rows+batch), batch,
+		l.ahead, l.x.Slice(start*batch, end*batch), l.project)
 }
 
 // Evaluate runs the cell without keeping its history.
 func (l *LSTM[F]) Evaluate(x kernel.Matrix[F], steps, batch int) kernel.Matrix[F] {
 	l.check(x, steps, batch)
 	h, c := l.state.Slice(0, batch), l.stepCell.Slice(0, batch)
-	gates, tanh := l.stepGates.Slice(0, batch), l.stepTanh.Slice(0, batch)
 	broadcast(h, l.h0)
 	broadcast(c, l.c0)
-	for t := range steps {
-		l.set.MultiplySum(gates, kernel.Sum[F]{X: block(x, t, batch), M: l.project, A: h, B: l.ahead})
-		l.set.LSTMForward(gates, c, c, tanh, h)
-	}
+	l.set.LSTMForward(l.stepGates.Slice(0, batch), c, h, batch, l.ahead, x, l.project)
 	return h
 }
 
@@ -176,20 +167,22 @@ func (l *LSTM[F]) Backward(dh, dx kernel.Matrix[F]) {
 			segment -= l.segment(steps, batch)
 			l.again(segment, l.run)
 		}
-		for t := last - 1; t >= first; t-- {
-			place := t - segment
-			step := block(l.gates, place, batch)
-			l.set.LSTMBackward(step, block(l.cells, place, batch), block(l.tanhs, place, batch), dstate, dcell)
-			sum := kernel.Sum[F]{A: step, B: l.back, Ahead: upcoming(preceding(l.gates, place*batch, batch), block(l.history, place, batch))}
-			if all && t > 0 {
-				sum.H = block(dh, t-1, batch)
+		for start, end := first, last; end > first; end = start {
+			if all { // a step at a time
+				start = end - 1
 			}
-			l.set.MultiplySum(dstate, sum)
+			from, to := (start-segment)*batch, (end-segment)*batch
+			l.set.LSTMBackward(l.deltas.Slice((start-first)*batch, (end-first)*batch), l.gates.Slice(from, to),
+				l.cells.Slice(from, to+batch), l.history.Slice(from, to+batch), batch, l.back, dstate, dcell,
+				memory(preceding(l.gates, from, batch)), memory(l.history.Slice(from, from+batch)))
+			if all && start > 0 {
+				add(l.set, dstate, block(dh, start-1, batch))
+			}
 		}
 		from, to := (first-segment)*batch, (last-segment)*batch
-		x, deltas := l.x.Slice(first*batch, last*batch), l.gates.Slice(from, to)
-		l.set.TransposedAdd(l.w.GradientMatrix(), l.history.Slice(from, to), deltas)
-		l.set.TransposedAdd(l.u.GradientMatrix(), x, deltas)
+		x, deltas := l.x.Slice(first*batch, last*batch), l.deltas.Slice(0, to-from)
+		l.set.TransposedAdd(l.w.GradientMatrix(), l.history.Slice(from, to), deltas, &l.scratch)
+		l.set.TransposedAdd(l.u.GradientMatrix(), x, deltas, &l.scratch)
 		l.set.ColumnSumsAdd(l.b.Gradient, deltas)
 		if dx.Data != nil {
 			l.set.Multiply(dx.Slice(first*batch, last*batch), deltas, &l.inject)

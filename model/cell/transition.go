@@ -68,6 +68,8 @@ type formed[F kernel.Float] struct {
 	w, dw  kernel.Matrix[F]
 	right  *kernel.Packed[F] // Wᵀ, for products of states in rows
 	left   *kernel.Packed[F] // W, for those of deltas
+
+	scratch kernel.Scratch[F]
 }
 
 func newFormed[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F], phi phi[F]) *formed[F] {
@@ -130,7 +132,7 @@ func (f *formed[F]) start(dst kernel.Matrix[F], _ int, delta kernel.Matrix[F]) {
 }
 
 func (f *formed[F]) accumulate(_, _, _ int, deltas, h kernel.Matrix[F]) {
-	f.set.TransposedAdd(f.dw, deltas, h)
+	f.set.TransposedAdd(f.dw, deltas, h, &f.scratch)
 }
 
 func (f *formed[F]) pullback() {
@@ -181,7 +183,7 @@ func (l *lowRank[F]) pullback(dw kernel.Matrix[F]) {
 	l.set.Pack(&l.packed, l.right)
 	l.set.Multiply(l.dleft, dw, &l.packed)
 	zero(l.dright)
-	l.set.TransposedAdd(l.dright, dw, l.left)
+	l.set.TransposedAdd(l.dright, dw, l.left, nil)
 	for i := range l.dd {
 		l.dd[i] = dw.Data[i*dw.Stride+i]
 	}
@@ -288,8 +290,8 @@ func (t *thin[F]) start(dst kernel.Matrix[F], slot int, delta kernel.Matrix[F]) 
 }
 
 func (t *thin[F]) accumulate(first, last, batch int, deltas, h kernel.Matrix[F]) {
-	t.set.TransposedAdd(t.dleft, deltas, t.p.Slice(first*batch, last*batch))
-	t.set.TransposedAdd(t.dright, h, t.q.Slice(0, (last-first)*batch))
+	t.set.TransposedAdd(t.dleft, deltas, t.p.Slice(first*batch, last*batch), nil)
+	t.set.TransposedAdd(t.dright, h, t.q.Slice(0, (last-first)*batch), nil)
 	t.set.ColumnProductSumsAdd(t.dd, deltas, h)
 }
 

@@ -12,9 +12,17 @@ func TestNoAllocations(t *testing.T) {
 		x, y, z, w := a.Row(0), b.Row(0), c.Row(0), d.Row(0)
 		labels := make([]int, rows)
 		us, dus := [][]float32{a.Row(2), a.Row(3)}, [][]float32{a.Row(4), a.Row(5)}
+		wide := newField(newRand(62), n, 300, 0, 0).Matrix
+		var scratch Scratch[float32]
 		var packed, input Packed[float32]
 		s.Pack(&packed, square)
 		s.PackBias(&input, square, x)
+		two := newField(newRand(63), 2*rows, n, 0, 0).Matrix
+		weight := newField(newRand(64), n, 4*n, 0, 0).Matrix
+		var wide4, input4, back4 Packed[float32]
+		s.Pack(&wide4, weight)
+		s.PackTransposed(&back4, weight)
+		s.PackBias(&input4, weight, gates.Row(0))
 		for name, f := range map[string]func(){
 			"Pack":           func() { s.Pack(&packed, square) },
 			"PackTransposed": func() { s.PackTransposed(&packed, square) },
@@ -33,7 +41,8 @@ func TestNoAllocations(t *testing.T) {
 			"ReflectLeftAll":          func() { s.ReflectLeftAll(square, us) },
 			"ReflectLeftAllBackward":  func() { s.ReflectLeftAllBackward(square, square, us, dus) },
 			"NormalizeAll":            func() { s.NormalizeAll(us) },
-			"TransposedAdd":           func() { s.TransposedAdd(square, a, b) },
+			"TransposedAdd":           func() { s.TransposedAdd(square, a, b, nil) },
+			"TransposedAdd wide":      func() { s.TransposedAdd(wide, square, wide, &scratch) },
 			"ColumnSumsAdd":           func() { s.ColumnSumsAdd(x, b) },
 			"ColumnProductSumsAdd":    func() { s.ColumnProductSumsAdd(x, b, c) },
 			"ScaleColumnsAdd":         func() { s.ScaleColumnsAdd(a, x, b) },
@@ -41,8 +50,8 @@ func TestNoAllocations(t *testing.T) {
 			"Derivative":              func() { s.Derivative(x, y, z, Tanh, 0) },
 			"Exp":                     func() { s.Exp(x, y) },
 			"Sigmoid":                 func() { s.Sigmoid(x, y) },
-			"LSTMForward":             func() { s.LSTMForward(gates, a, b, c, d) },
-			"LSTMBackward":            func() { s.LSTMBackward(gates, a, b, c, d) },
+			"LSTMForward":             func() { s.LSTMForward(gates, h, h, rows, &wide4, a, &input4) },
+			"LSTMBackward":            func() { s.LSTMBackward(gates, gates, two, two, rows, &back4, a, b, h.Data, nil) },
 			"GRUGates":                func() { s.GRUGates(zr, a, b) },
 			"GRUBlend":                func() { s.GRUBlend(zr, a, b, c) },
 			"GRUBlendBackward":        func() { s.GRUBlendBackward(zr, a, b, c) },

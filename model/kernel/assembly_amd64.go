@@ -9,7 +9,8 @@ type assembly struct {
 	lanes int // float32 in a vector
 	tile  int // rows of a product's tile
 
-	transposed, transposedNarrow func(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r, rows, cols int)
+	transposed, transposedNarrow func(c *float32, cStride int, a *float32, aStride, aTile int, b *float32, bStride int, r, rows, cols int)
+	gather                       func(dst, src *float32, stride, r, tiles int)
 
 	leaky             func(dst, src *float32, n int, slope float32)
 	exp               func(dst, src *float32, n int)
@@ -27,12 +28,12 @@ type assembly struct {
 	columnProductSums func(dst, a *float32, aStride int, b *float32, bStride, rows, cols int)
 	scaleColumnsAdd   func(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows, cols int)
 
-	lstmForward      func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows, cols, ahead int)
-	lstmBackward     func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows, cols, ahead int)
-	gruGates         func(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, rh *float32, rhStride int, rows, cols int)
-	gruBlend         func(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, h *float32, hStride int, rows, cols int)
-	gruBlendBackward func(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, dh *float32, dhStride int, rows, cols int)
-	gruGatesBackward func(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, drh *float32, drhStride int, dh *float32, dhStride int, rows, cols int)
+	lstmGates         func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, h *float32, hStride int, rows, cols, ahead int)
+	lstmGatesBackward func(gates *float32, gatesStride int, deltas *float32, deltasStride int, cPrev *float32, cPrevStride int, h *float32, hStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows, cols, ahead int)
+	gruGates          func(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, rh *float32, rhStride int, rows, cols int)
+	gruBlend          func(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, h *float32, hStride int, rows, cols int)
+	gruBlendBackward  func(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, dh *float32, dhStride int, rows, cols int)
+	gruGatesBackward  func(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, drh *float32, drhStride int, dh *float32, dhStride int, rows, cols int)
 
 	transpose func(dst *float32, dstStride int, src *float32, srcStride, rows, cols int)
 	peak      func(rounds int)
@@ -45,6 +46,7 @@ var assemblies = [...]*assembly{
 		tile:              6,
 		transposed:        transposedAVX2,
 		transposedNarrow:  transposedNarrowAVX2,
+		gather:            gatherAVX2,
 		leaky:             leakyAVX2,
 		exp:               expAVX2,
 		sigmoid:           sigmoidAVX2,
@@ -60,8 +62,8 @@ var assemblies = [...]*assembly{
 		columnSums:        columnSumsAVX2,
 		columnProductSums: columnProductSumsAVX2,
 		scaleColumnsAdd:   scaleColumnsAddAVX2,
-		lstmForward:       lstmForwardAVX2,
-		lstmBackward:      lstmBackwardAVX2,
+		lstmGates:         lstmGatesAVX2,
+		lstmGatesBackward: lstmGatesBackwardAVX2,
 		gruGates:          gruGatesAVX2,
 		gruBlend:          gruBlendAVX2,
 		gruBlendBackward:  gruBlendBackwardAVX2,
@@ -75,6 +77,7 @@ var assemblies = [...]*assembly{
 		tile:              12,
 		transposed:        transposedAVX512,
 		transposedNarrow:  transposedNarrowAVX512,
+		gather:            gatherAVX512,
 		leaky:             leakyAVX512,
 		exp:               expAVX512,
 		sigmoid:           sigmoidAVX512,
@@ -90,8 +93,8 @@ var assemblies = [...]*assembly{
 		columnSums:        columnSumsAVX512,
 		columnProductSums: columnProductSumsAVX512,
 		scaleColumnsAdd:   scaleColumnsAddAVX512,
-		lstmForward:       lstmForwardAVX512,
-		lstmBackward:      lstmBackwardAVX512,
+		lstmGates:         lstmGatesAVX512,
+		lstmGatesBackward: lstmGatesBackwardAVX512,
 		gruGates:          gruGatesAVX512,
 		gruBlend:          gruBlendAVX512,
 		gruBlendBackward:  gruBlendBackwardAVX512,

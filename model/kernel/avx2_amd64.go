@@ -36,15 +36,24 @@ func productNarrowAVX2(p *byte)
 //
 //	c[i][j] += Σ_r a[r][i]·b[r][j], i < rows, j < cols
 //
+// After each 6 columns A goes on aTile bytes further.
+//
 //go:noescape
-func transposedAVX2(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r int, rows int, cols int)
+func transposedAVX2(c *float32, cStride int, a *float32, aStride int, aTile int, b *float32, bStride int, r int, rows int, cols int)
 
 // transposedNarrowAVX2 is C += Aᵀ·B for up to 8 columns of B, strides in bytes:
 //
 //	c[i][j] += Σ_r a[r][i]·b[r][j], i < rows, j < cols
 //
+// After each 6 columns A goes on aTile bytes further.
+//
 //go:noescape
-func transposedNarrowAVX2(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r int, rows int, cols int)
+func transposedNarrowAVX2(c *float32, cStride int, a *float32, aStride int, aTile int, b *float32, bStride int, r int, rows int, cols int)
+
+// gatherAVX2 is dst[i][k][j] = src[k][6·i+j], i < tiles, k < r, stride in bytes.
+//
+//go:noescape
+func gatherAVX2(dst *float32, src *float32, stride int, r int, tiles int)
 
 // leakyAVX2 is dst[i] = src[i] > 0 ? src[i] : slope·src[i]
 //
@@ -155,22 +164,22 @@ func reflectAllBackwardAVX2(q *float32, qStride int, grad *float32, gradStride i
 //go:noescape
 func normalizeAllAVX2(us *[]float32, count int)
 
-// lstmForwardAVX2 is a step of LSTM gates, which asks for what lies ahead bytes further of c, tanhC and h:
+// lstmGatesAVX2 is a step of LSTM gates, which asks for what lies ahead bytes further of c and h:
 //
 //	i = σ(i); f = σ(f); g = tanh(g); o = σ(o)
-//	c = f∘cPrev + i∘g; tanhC = tanh(c); h = o∘tanhC
+//	c = f∘cPrev + i∘g; h = o∘tanh(c)
 //
 //go:noescape
-func lstmForwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int, ahead int)
+func lstmGatesAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, h *float32, hStride int, rows int, cols int, ahead int)
 
-// lstmBackwardAVX2 is the way back through lstmForward, which asks for what lies ahead bytes further of cPrev and tanhC:
+// lstmGatesBackwardAVX2 is the way back through lstmGates, which asks for what lies ahead bytes further of cPrev:
 //
-//	dc += dh∘o∘(1−tanhC²)
-//	o = dh∘tanhC∘o∘(1−o); i = dc∘g∘i∘(1−i); f = dc∘cPrev∘f∘(1−f); g = dc∘i∘(1−g²)
+//	dc += dh∘o∘(1−(h/o)²)
+//	δo = dh∘h∘(1−o); δi = dc∘g∘i∘(1−i); δf = dc∘cPrev∘f∘(1−f); δg = dc∘i∘(1−g²)
 //	dc = dc∘f
 //
 //go:noescape
-func lstmBackwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, ahead int)
+func lstmGatesBackwardAVX2(gates *float32, gatesStride int, deltas *float32, deltasStride int, cPrev *float32, cPrevStride int, h *float32, hStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, ahead int)
 
 // gruGatesAVX2 is z = σ(z); r = σ(r); rh = r∘hPrev
 //

@@ -3498,9 +3498,9 @@ next184:
 	VZEROUPPER
 	RET
 
-// func transposedAVX2(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r int, rows int, cols int)
+// func transposedAVX2(c *float32, cStride int, a *float32, aStride int, aTile int, b *float32, bStride int, r int, rows int, cols int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·transposedAVX2(SB), NOSPLIT, $8-72
+TEXT ·transposedAVX2(SB), NOSPLIT, $8-80
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -3508,10 +3508,10 @@ TEXT ·transposedAVX2(SB), NOSPLIT, $8-72
 	VLDMXCSR 4(SP)
 	MOVQ     c+0(FP), AX
 	MOVQ     a+16(FP), CX
-	MOVQ     rows+56(FP), DX
+	MOVQ     rows+64(FP), DX
 	MOVQ     aStride+24(FP), BX
-	MOVQ     bStride+40(FP), SI
-	CMPQ     cols+64(FP), $0x10
+	MOVQ     bStride+48(FP), SI
+	CMPQ     cols+72(FP), $0x10
 	JL       masked209
 
 tile210:
@@ -3533,8 +3533,8 @@ tile210:
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short212
 	MOVQ       cStride+8(FP), DI
@@ -3660,7 +3660,7 @@ tail215:
 	JNE          tail215
 
 done216:
-	ADDQ    $0x18, CX
+	ADDQ    aTile+32(FP), CX
 	MOVQ    cStride+8(FP), DI
 	VMOVUPS (AX), Y12
 	VADDPS  Y12, Y0, Y0
@@ -3721,8 +3721,8 @@ tile217:
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short219
 	MOVQ       cStride+8(FP), DI
@@ -3913,8 +3913,8 @@ tile224:
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short226
 	MOVQ       cStride+8(FP), DI
@@ -4059,8 +4059,8 @@ tile231:
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short233
 	MOVQ       cStride+8(FP), DI
@@ -4174,7 +4174,7 @@ next232:
 	RET
 
 masked209:
-	MOVQ    cols+64(FP), DI
+	MOVQ    cols+72(FP), DI
 	SUBQ    $0x08, DI
 	LEAQ    masks<>+32(SB), R8
 	NEGQ    DI
@@ -4199,8 +4199,8 @@ tile238:
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short240
 	MOVQ       cStride+8(FP), DI
@@ -4326,7 +4326,7 @@ tail243:
 	JNE          tail243
 
 done244:
-	ADDQ       $0x18, CX
+	ADDQ       aTile+32(FP), CX
 	MOVQ       cStride+8(FP), DI
 	VMOVUPS    (AX), Y12
 	VADDPS     Y12, Y0, Y0
@@ -4387,8 +4387,8 @@ tile245:
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short247
 	MOVQ       cStride+8(FP), DI
@@ -4579,8 +4579,8 @@ tile252:
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short254
 	MOVQ       cStride+8(FP), DI
@@ -4725,8 +4725,8 @@ tile259:
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short261
 	MOVQ       cStride+8(FP), DI
@@ -4839,9 +4839,9 @@ next260:
 	VZEROUPPER
 	RET
 
-// func transposedNarrowAVX2(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r int, rows int, cols int)
+// func transposedNarrowAVX2(c *float32, cStride int, a *float32, aStride int, aTile int, b *float32, bStride int, r int, rows int, cols int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·transposedNarrowAVX2(SB), NOSPLIT, $8-72
+TEXT ·transposedNarrowAVX2(SB), NOSPLIT, $8-80
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -4849,10 +4849,10 @@ TEXT ·transposedNarrowAVX2(SB), NOSPLIT, $8-72
 	VLDMXCSR 4(SP)
 	MOVQ     c+0(FP), AX
 	MOVQ     a+16(FP), CX
-	MOVQ     rows+56(FP), DX
+	MOVQ     rows+64(FP), DX
 	MOVQ     aStride+24(FP), BX
-	MOVQ     bStride+40(FP), SI
-	CMPQ     cols+64(FP), $0x08
+	MOVQ     bStride+48(FP), SI
+	CMPQ     cols+72(FP), $0x08
 	JL       masked266
 
 tile267:
@@ -4868,8 +4868,8 @@ tile267:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short269
 	MOVQ       cStride+8(FP), DI
@@ -4971,7 +4971,7 @@ tail272:
 	JNE          tail272
 
 done273:
-	ADDQ    $0x18, CX
+	ADDQ    aTile+32(FP), CX
 	MOVQ    cStride+8(FP), DI
 	VMOVUPS (AX), Y6
 	VADDPS  Y6, Y0, Y0
@@ -5010,8 +5010,8 @@ tile274:
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short276
 	MOVQ       cStride+8(FP), DI
@@ -5156,8 +5156,8 @@ tile281:
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short283
 	MOVQ       cStride+8(FP), DI
@@ -5270,8 +5270,8 @@ tile288:
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short290
 	MOVQ       cStride+8(FP), DI
@@ -5364,7 +5364,7 @@ next289:
 	RET
 
 masked266:
-	MOVQ    cols+64(FP), DI
+	MOVQ    cols+72(FP), DI
 	LEAQ    masks<>+32(SB), R8
 	NEGQ    DI
 	VMOVUPS (R8)(DI*4), Y15
@@ -5382,8 +5382,8 @@ tile295:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short297
 	MOVQ       cStride+8(FP), DI
@@ -5485,7 +5485,7 @@ tail300:
 	JNE          tail300
 
 done301:
-	ADDQ       $0x18, CX
+	ADDQ       aTile+32(FP), CX
 	MOVQ       cStride+8(FP), DI
 	VMASKMOVPS (AX), Y15, Y6
 	VADDPS     Y6, Y0, Y0
@@ -5524,8 +5524,8 @@ tile302:
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short304
 	MOVQ       cStride+8(FP), DI
@@ -5670,8 +5670,8 @@ tile309:
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short311
 	MOVQ       cStride+8(FP), DI
@@ -5784,8 +5784,8 @@ tile316:
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short318
 	MOVQ       cStride+8(FP), DI
@@ -5874,6 +5874,41 @@ done322:
 
 next317:
 	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func gatherAVX2(dst *float32, src *float32, stride int, r int, tiles int)
+// Requires: AVX, MMX+
+TEXT ·gatherAVX2(SB), NOSPLIT, $8-40
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     src+8(FP), CX
+	MOVQ     stride+16(FP), DX
+	MOVQ     tiles+32(FP), BX
+	IMUL3Q   $0x18, DX, SI
+
+tile:
+	MOVQ r+24(FP), R8
+	MOVQ CX, DI
+
+row:
+	VMOVUPS    (DI), X0
+	VMOVSD     16(DI), X1
+	PREFETCHT0 (DI)(SI*1)
+	VMOVUPS    X0, (AX)
+	VMOVSD     X1, 16(AX)
+	ADDQ       DX, DI
+	ADDQ       $0x18, AX
+	DECQ       R8
+	JNE        row
+	ADDQ       $0x18, CX
+	DECQ       BX
+	JNE        tile
+	VLDMXCSR   (SP)
 	VZEROUPPER
 	RET
 
@@ -9175,90 +9210,79 @@ done505:
 DATA double3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
 GLOBL double3ff0000000000000<>(SB), RODATA|NOPTR, $8
 
-// func lstmForwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int, ahead int)
+// func lstmGatesAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, h *float32, hStride int, rows int, cols int, ahead int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·lstmForwardAVX2(SB), NOSPLIT, $8-104
+TEXT ·lstmGatesAVX2(SB), NOSPLIT, $8-88
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     cols+88(FP), AX
-	MOVQ     rows+80(FP), CX
-	MOVQ     gates+0(FP), DX
-	LEAQ     (DX)(AX*4), BX
-	LEAQ     (BX)(AX*4), SI
-	LEAQ     (SI)(AX*4), DI
-	MOVQ     cPrev+16(FP), R8
-	MOVQ     c+32(FP), R9
-	MOVQ     tanhC+48(FP), R10
-	MOVQ     h+64(FP), R11
-	MOVQ     ahead+96(FP), R12
+	MOVQ     gates+0(FP), AX
+	MOVQ     cols+72(FP), CX
+	LEAQ     (AX)(CX*4), CX
+	MOVQ     cols+72(FP), DX
+	LEAQ     (CX)(DX*4), DX
+	MOVQ     cols+72(FP), BX
+	LEAQ     (DX)(BX*4), BX
+	MOVQ     cPrev+16(FP), SI
+	MOVQ     c+32(FP), DI
+	MOVQ     h+48(FP), R8
 
 rows515:
-	XORQ R13, R13
-	MOVQ AX, R14
-	SUBQ $0x08, R14
+	XORQ R9, R9
+	MOVQ cols+72(FP), R10
+	SUBQ $0x08, R10
 	JL   next517
 
 vectors516:
-	LEAQ         (R9)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	LEAQ         (R10)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	LEAQ         (R11)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	VMOVUPS      (DX)(R13*4), Y0
-	VMOVUPS      (BX)(R13*4), Y1
-	VMOVUPS      (DI)(R13*4), Y2
-	VXORPS       Y3, Y3, Y3
-	VSUBPS       Y0, Y3, Y0
-	VSUBPS       Y1, Y3, Y1
-	VSUBPS       Y2, Y3, Y2
-	VBROADCASTSS float42b20000<>+0(SB), Y3
+	MOVQ         ahead+80(FP), R11
+	ADDQ         DI, R11
+	PREFETCHT1   (R11)(R9*4)
+	MOVQ         ahead+80(FP), R11
+	ADDQ         R8, R11
+	PREFETCHT1   (R11)(R9*4)
+	VMOVUPS      (AX)(R9*4), Y0
+	VMOVUPS      (CX)(R9*4), Y1
+	VMOVUPS      (BX)(R9*4), Y2
+	VBROADCASTSS floatbfb8aa3b<>+0(SB), Y3
+	VMULPS       Y3, Y0, Y0
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y3, Y2, Y2
+	VBROADCASTSS float42780000<>+0(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VMINPS       Y1, Y3, Y1
 	VMINPS       Y2, Y3, Y2
-	VBROADCASTSS floatc2d00000<>+0(SB), Y3
+	VBROADCASTSS floatc2fc0000<>+0(SB), Y3
 	VMAXPS       Y0, Y3, Y0
 	VMAXPS       Y1, Y3, Y1
 	VMAXPS       Y2, Y3, Y2
-	VBROADCASTSS float3fb8aa3b<>+0(SB), Y3
-	VMULPS       Y3, Y0, Y4
-	VMULPS       Y3, Y1, Y5
-	VMULPS       Y3, Y2, Y3
-	VROUNDPS     $0x08, Y4, Y4
-	VROUNDPS     $0x08, Y5, Y5
+	VMOVAPS      Y0, Y3
 	VROUNDPS     $0x08, Y3, Y3
-	VBROADCASTSS float3f318000<>+0(SB), Y6
-	VFNMADD231PS Y6, Y4, Y0
-	VFNMADD231PS Y6, Y5, Y1
-	VFNMADD231PS Y6, Y3, Y2
-	VBROADCASTSS floatb95e8083<>+0(SB), Y6
-	VFNMADD231PS Y6, Y4, Y0
-	VFNMADD231PS Y6, Y5, Y1
-	VFNMADD231PS Y6, Y3, Y2
-	VBROADCASTSS float3ab5121d<>+0(SB), Y6
-	VBROADCASTSS float3c091cf0<>+0(SB), Y7
+	VSUBPS       Y3, Y0, Y0
+	VMOVAPS      Y1, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VSUBPS       Y4, Y1, Y1
+	VMOVAPS      Y2, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VSUBPS       Y5, Y2, Y2
+	VBROADCASTSS float3aae0473<>+0(SB), Y6
+	VBROADCASTSS float3c1e8629<>+0(SB), Y7
 	VMOVAPS      Y6, Y8
 	VFMADD213PS  Y7, Y0, Y8
 	VMOVAPS      Y6, Y9
 	VFMADD213PS  Y7, Y1, Y9
 	VMOVAPS      Y6, Y6
 	VFMADD213PS  Y7, Y2, Y6
-	VBROADCASTSS float3d2aac79<>+0(SB), Y7
+	VBROADCASTSS float3d635b72<>+0(SB), Y7
 	VFMADD213PS  Y7, Y0, Y8
 	VFMADD213PS  Y7, Y1, Y9
 	VFMADD213PS  Y7, Y2, Y6
-	VBROADCASTSS float3e2aaa49<>+0(SB), Y7
+	VBROADCASTSS float3e75fc8c<>+0(SB), Y7
 	VFMADD213PS  Y7, Y0, Y8
 	VFMADD213PS  Y7, Y1, Y9
 	VFMADD213PS  Y7, Y2, Y6
-	VBROADCASTSS float3efffffe<>+0(SB), Y7
-	VFMADD213PS  Y7, Y0, Y8
-	VFMADD213PS  Y7, Y1, Y9
-	VFMADD213PS  Y7, Y2, Y6
-	VBROADCASTSS float3f800000<>+0(SB), Y7
+	VBROADCASTSS float3f317214<>+0(SB), Y7
 	VFMADD213PS  Y7, Y0, Y8
 	VFMADD213PS  Y7, Y1, Y9
 	VFMADD213PS  Y7, Y2, Y6
@@ -9266,47 +9290,48 @@ vectors516:
 	VFMADD213PS  Y7, Y0, Y8
 	VFMADD213PS  Y7, Y1, Y9
 	VFMADD213PS  Y7, Y2, Y6
-	VCVTPS2DQ    Y4, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSUBD       Y1, Y0, Y0
-	VBROADCASTSS float3f800000<>+0(SB), Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       Y2, Y1, Y1
-	VMULPS       Y1, Y8, Y1
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       Y2, Y0, Y0
-	VMULPS       Y0, Y1, Y0
-	VCVTPS2DQ    Y5, Y1
+	VBROADCASTSS float3f800000<>+0(SB), Y0
+	VCVTPS2DQ    Y3, Y1
 	VPSRAD       $0x01, Y1, Y2
 	VPSUBD       Y2, Y1, Y1
-	VBROADCASTSS float3f800000<>+0(SB), Y4
+	VBROADCASTSS float3f800000<>+0(SB), Y3
 	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y4, Y2, Y2
-	VMULPS       Y2, Y9, Y2
+	VPADDD       Y3, Y2, Y2
+	VMULPS       Y2, Y8, Y2
 	VPSLLD       $0x17, Y1, Y1
-	VPADDD       Y4, Y1, Y1
+	VPADDD       Y3, Y1, Y1
 	VMULPS       Y1, Y2, Y1
-	VCVTPS2DQ    Y3, Y2
+	VADDPS       Y0, Y1, Y1
+	VCVTPS2DQ    Y4, Y2
 	VPSRAD       $0x01, Y2, Y3
 	VPSUBD       Y3, Y2, Y2
 	VBROADCASTSS float3f800000<>+0(SB), Y4
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       Y4, Y3, Y3
-	VMULPS       Y3, Y6, Y3
+	VMULPS       Y3, Y9, Y3
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       Y4, Y2, Y2
 	VMULPS       Y2, Y3, Y2
+	VADDPS       Y0, Y2, Y2
+	VCVTPS2DQ    Y5, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VBROADCASTSS float3f800000<>+0(SB), Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMULPS       Y4, Y6, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y5, Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VADDPS       Y0, Y3, Y0
 	VBROADCASTSS float3f800000<>+0(SB), Y3
-	VADDPS       Y3, Y0, Y0
-	VDIVPS       Y0, Y3, Y0
-	VADDPS       Y3, Y1, Y1
-	VDIVPS       Y1, Y3, Y1
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y2, Y3, Y2
-	VMOVUPS      Y0, (DX)(R13*4)
-	VMOVUPS      Y1, (BX)(R13*4)
-	VMOVUPS      Y2, (DI)(R13*4)
-	VMOVUPS      (SI)(R13*4), Y3
+	VMULPS       Y2, Y1, Y4
+	VDIVPS       Y4, Y3, Y3
+	VMULPS       Y2, Y3, Y2
+	VMULPS       Y1, Y3, Y1
+	VMOVUPS      Y2, (AX)(R9*4)
+	VMOVUPS      Y1, (CX)(R9*4)
+	VMOVUPS      (DX)(R9*4), Y3
 	VBROADCASTSS float41100000<>+0(SB), Y4
 	VMINPS       Y3, Y4, Y3
 	VBROADCASTSS floatc1100000<>+0(SB), Y4
@@ -9335,599 +9360,22 @@ vectors516:
 	VFMADD213PS  Y6, Y4, Y5
 	VBROADCASTSS float3ba059dd<>+0(SB), Y6
 	VFMADD213PS  Y6, Y4, Y5
-	VDIVPS       Y5, Y3, Y3
 	VBROADCASTSS float3f800000<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VBROADCASTSS floatbf800000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMOVUPS      Y3, (SI)(R13*4)
-	VMULPS       Y3, Y0, Y0
-	VMOVUPS      (R8)(R13*4), Y3
-	VFMADD231PS  Y3, Y1, Y0
-	VMOVUPS      Y0, (R9)(R13*4)
-	VBROADCASTSS float41100000<>+0(SB), Y1
-	VMINPS       Y0, Y1, Y0
-	VBROADCASTSS floatc1100000<>+0(SB), Y1
-	VMAXPS       Y0, Y1, Y0
-	VMULPS       Y0, Y0, Y1
-	VBROADCASTSS floata59f25c0<>+0(SB), Y3
-	VBROADCASTSS float2a61337e<>+0(SB), Y4
-	VMOVAPS      Y3, Y3
-	VFMADD213PS  Y4, Y1, Y3
-	VBROADCASTSS floataebd37ff<>+0(SB), Y4
-	VFMADD213PS  Y4, Y1, Y3
-	VBROADCASTSS float335c0041<>+0(SB), Y4
-	VFMADD213PS  Y4, Y1, Y3
-	VBROADCASTSS float3779434a<>+0(SB), Y4
-	VFMADD213PS  Y4, Y1, Y3
-	VBROADCASTSS float3a270ded<>+0(SB), Y4
-	VFMADD213PS  Y4, Y1, Y3
-	VBROADCASTSS float3ba059dc<>+0(SB), Y4
-	VFMADD213PS  Y4, Y1, Y3
-	VMULPS       Y0, Y3, Y0
-	VBROADCASTSS float35a0d3d8<>+0(SB), Y3
-	VBROADCASTSS float38f895d6<>+0(SB), Y4
-	VMOVAPS      Y3, Y3
-	VFMADD213PS  Y4, Y1, Y3
-	VBROADCASTSS float3b14aa05<>+0(SB), Y4
-	VFMADD213PS  Y4, Y1, Y3
-	VBROADCASTSS float3ba059dd<>+0(SB), Y4
-	VFMADD213PS  Y4, Y1, Y3
-	VDIVPS       Y3, Y0, Y0
-	VBROADCASTSS float3f800000<>+0(SB), Y1
-	VMINPS       Y0, Y1, Y0
-	VBROADCASTSS floatbf800000<>+0(SB), Y1
-	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      Y0, (R10)(R13*4)
-	VMULPS       Y0, Y2, Y0
-	VMOVUPS      Y0, (R11)(R13*4)
-	ADDQ         $0x08, R13
-	SUBQ         $0x08, R14
-	JGE          vectors516
-
-next517:
-	ADDQ         $0x08, R14
-	JE           done518
-	LEAQ         masks<>+32(SB), R15
-	NEGQ         R14
-	VMOVUPS      (R15)(R14*4), Y0
-	LEAQ         (R9)(R12*1), R14
-	PREFETCHT1   (R14)(R13*4)
-	LEAQ         (R10)(R12*1), R14
-	PREFETCHT1   (R14)(R13*4)
-	LEAQ         (R11)(R12*1), R14
-	PREFETCHT1   (R14)(R13*4)
-	VMASKMOVPS   (DX)(R13*4), Y0, Y1
-	VMASKMOVPS   (BX)(R13*4), Y0, Y2
-	VMASKMOVPS   (DI)(R13*4), Y0, Y3
-	VXORPS       Y4, Y4, Y4
-	VSUBPS       Y1, Y4, Y1
-	VSUBPS       Y2, Y4, Y2
-	VSUBPS       Y3, Y4, Y3
-	VBROADCASTSS float42b20000<>+0(SB), Y4
-	VMINPS       Y1, Y4, Y1
-	VMINPS       Y2, Y4, Y2
-	VMINPS       Y3, Y4, Y3
-	VBROADCASTSS floatc2d00000<>+0(SB), Y4
-	VMAXPS       Y1, Y4, Y1
-	VMAXPS       Y2, Y4, Y2
-	VMAXPS       Y3, Y4, Y3
-	VBROADCASTSS float3fb8aa3b<>+0(SB), Y4
-	VMULPS       Y4, Y1, Y5
-	VMULPS       Y4, Y2, Y6
-	VMULPS       Y4, Y3, Y4
-	VROUNDPS     $0x08, Y5, Y5
-	VROUNDPS     $0x08, Y6, Y6
-	VROUNDPS     $0x08, Y4, Y4
-	VBROADCASTSS float3f318000<>+0(SB), Y7
-	VFNMADD231PS Y7, Y5, Y1
-	VFNMADD231PS Y7, Y6, Y2
-	VFNMADD231PS Y7, Y4, Y3
-	VBROADCASTSS floatb95e8083<>+0(SB), Y7
-	VFNMADD231PS Y7, Y5, Y1
-	VFNMADD231PS Y7, Y6, Y2
-	VFNMADD231PS Y7, Y4, Y3
-	VBROADCASTSS float3ab5121d<>+0(SB), Y7
-	VBROADCASTSS float3c091cf0<>+0(SB), Y8
-	VMOVAPS      Y7, Y9
-	VFMADD213PS  Y8, Y1, Y9
-	VMOVAPS      Y7, Y10
-	VFMADD213PS  Y8, Y2, Y10
-	VMOVAPS      Y7, Y7
-	VFMADD213PS  Y8, Y3, Y7
-	VBROADCASTSS float3d2aac79<>+0(SB), Y8
-	VFMADD213PS  Y8, Y1, Y9
-	VFMADD213PS  Y8, Y2, Y10
-	VFMADD213PS  Y8, Y3, Y7
-	VBROADCASTSS float3e2aaa49<>+0(SB), Y8
-	VFMADD213PS  Y8, Y1, Y9
-	VFMADD213PS  Y8, Y2, Y10
-	VFMADD213PS  Y8, Y3, Y7
-	VBROADCASTSS float3efffffe<>+0(SB), Y8
-	VFMADD213PS  Y8, Y1, Y9
-	VFMADD213PS  Y8, Y2, Y10
-	VFMADD213PS  Y8, Y3, Y7
-	VBROADCASTSS float3f800000<>+0(SB), Y8
-	VFMADD213PS  Y8, Y1, Y9
-	VFMADD213PS  Y8, Y2, Y10
-	VFMADD213PS  Y8, Y3, Y7
-	VBROADCASTSS float3f800000<>+0(SB), Y8
-	VFMADD213PS  Y8, Y1, Y9
-	VFMADD213PS  Y8, Y2, Y10
-	VFMADD213PS  Y8, Y3, Y7
-	VCVTPS2DQ    Y5, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VBROADCASTSS float3f800000<>+0(SB), Y3
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y3, Y2, Y2
-	VMULPS       Y2, Y9, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       Y3, Y1, Y1
-	VMULPS       Y1, Y2, Y1
-	VCVTPS2DQ    Y6, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VBROADCASTSS float3f800000<>+0(SB), Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y5, Y3, Y3
-	VMULPS       Y3, Y10, Y3
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y5, Y2, Y2
-	VMULPS       Y2, Y3, Y2
-	VCVTPS2DQ    Y4, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VBROADCASTSS float3f800000<>+0(SB), Y5
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMULPS       Y4, Y7, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y5, Y3, Y3
-	VMULPS       Y3, Y4, Y3
-	VBROADCASTSS float3f800000<>+0(SB), Y4
-	VADDPS       Y4, Y1, Y1
-	VDIVPS       Y1, Y4, Y1
-	VADDPS       Y4, Y2, Y2
-	VDIVPS       Y2, Y4, Y2
-	VADDPS       Y4, Y3, Y3
-	VDIVPS       Y3, Y4, Y3
-	VMASKMOVPS   Y1, Y0, (DX)(R13*4)
-	VMASKMOVPS   Y2, Y0, (BX)(R13*4)
-	VMASKMOVPS   Y3, Y0, (DI)(R13*4)
-	VMASKMOVPS   (SI)(R13*4), Y0, Y4
-	VBROADCASTSS float41100000<>+0(SB), Y5
-	VMINPS       Y4, Y5, Y4
-	VBROADCASTSS floatc1100000<>+0(SB), Y5
-	VMAXPS       Y4, Y5, Y4
-	VMULPS       Y4, Y4, Y5
-	VBROADCASTSS floata59f25c0<>+0(SB), Y6
-	VBROADCASTSS float2a61337e<>+0(SB), Y7
-	VMOVAPS      Y6, Y6
-	VFMADD213PS  Y7, Y5, Y6
-	VBROADCASTSS floataebd37ff<>+0(SB), Y7
-	VFMADD213PS  Y7, Y5, Y6
-	VBROADCASTSS float335c0041<>+0(SB), Y7
-	VFMADD213PS  Y7, Y5, Y6
-	VBROADCASTSS float3779434a<>+0(SB), Y7
-	VFMADD213PS  Y7, Y5, Y6
-	VBROADCASTSS float3a270ded<>+0(SB), Y7
-	VFMADD213PS  Y7, Y5, Y6
-	VBROADCASTSS float3ba059dc<>+0(SB), Y7
-	VFMADD213PS  Y7, Y5, Y6
-	VMULPS       Y4, Y6, Y4
-	VBROADCASTSS float35a0d3d8<>+0(SB), Y6
-	VBROADCASTSS float38f895d6<>+0(SB), Y7
-	VMOVAPS      Y6, Y6
-	VFMADD213PS  Y7, Y5, Y6
-	VBROADCASTSS float3b14aa05<>+0(SB), Y7
-	VFMADD213PS  Y7, Y5, Y6
-	VBROADCASTSS float3ba059dd<>+0(SB), Y7
-	VFMADD213PS  Y7, Y5, Y6
+	VMULPS       Y0, Y5, Y6
 	VDIVPS       Y6, Y4, Y4
-	VBROADCASTSS float3f800000<>+0(SB), Y5
-	VMINPS       Y4, Y5, Y4
-	VBROADCASTSS floatbf800000<>+0(SB), Y5
-	VMAXPS       Y4, Y5, Y4
-	VMASKMOVPS   Y4, Y0, (SI)(R13*4)
-	VMULPS       Y4, Y1, Y1
-	VMASKMOVPS   (R8)(R13*4), Y0, Y4
-	VFMADD231PS  Y4, Y2, Y1
-	VMASKMOVPS   Y1, Y0, (R9)(R13*4)
-	VBROADCASTSS float41100000<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VBROADCASTSS floatc1100000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y1
-	VMULPS       Y1, Y1, Y2
-	VBROADCASTSS floata59f25c0<>+0(SB), Y4
-	VBROADCASTSS float2a61337e<>+0(SB), Y5
-	VMOVAPS      Y4, Y4
-	VFMADD213PS  Y5, Y2, Y4
-	VBROADCASTSS floataebd37ff<>+0(SB), Y5
-	VFMADD213PS  Y5, Y2, Y4
-	VBROADCASTSS float335c0041<>+0(SB), Y5
-	VFMADD213PS  Y5, Y2, Y4
-	VBROADCASTSS float3779434a<>+0(SB), Y5
-	VFMADD213PS  Y5, Y2, Y4
-	VBROADCASTSS float3a270ded<>+0(SB), Y5
-	VFMADD213PS  Y5, Y2, Y4
-	VBROADCASTSS float3ba059dc<>+0(SB), Y5
-	VFMADD213PS  Y5, Y2, Y4
-	VMULPS       Y1, Y4, Y1
-	VBROADCASTSS float35a0d3d8<>+0(SB), Y4
-	VBROADCASTSS float38f895d6<>+0(SB), Y5
-	VMOVAPS      Y4, Y4
-	VFMADD213PS  Y5, Y2, Y4
-	VBROADCASTSS float3b14aa05<>+0(SB), Y5
-	VFMADD213PS  Y5, Y2, Y4
-	VBROADCASTSS float3ba059dd<>+0(SB), Y5
-	VFMADD213PS  Y5, Y2, Y4
-	VDIVPS       Y4, Y1, Y1
-	VBROADCASTSS float3f800000<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VBROADCASTSS floatbf800000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y1
-	VMASKMOVPS   Y1, Y0, (R10)(R13*4)
-	VMULPS       Y1, Y3, Y1
-	VMASKMOVPS   Y1, Y0, (R11)(R13*4)
-
-done518:
-	ADDQ     gatesStride+8(FP), DX
-	ADDQ     gatesStride+8(FP), BX
-	ADDQ     gatesStride+8(FP), SI
-	ADDQ     gatesStride+8(FP), DI
-	ADDQ     cPrevStride+24(FP), R8
-	ADDQ     cStride+40(FP), R9
-	ADDQ     tanhCStride+56(FP), R10
-	ADDQ     hStride+72(FP), R11
-	DECQ     CX
-	JNE      rows515
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func lstmBackwardAVX2(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, ahead int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $8-104
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     cols+88(FP), AX
-	MOVQ     rows+80(FP), CX
-	MOVQ     gates+0(FP), DX
-	LEAQ     (DX)(AX*4), BX
-	LEAQ     (BX)(AX*4), SI
-	LEAQ     (SI)(AX*4), DI
-	MOVQ     cPrev+16(FP), R8
-	MOVQ     tanhC+32(FP), R9
-	MOVQ     dh+48(FP), R10
-	MOVQ     dc+64(FP), R11
-	MOVQ     ahead+96(FP), R12
-
-rows519:
-	XORQ R13, R13
-	MOVQ AX, R14
-	SUBQ $0x08, R14
-	JL   next521
-
-vectors520:
-	LEAQ         (R8)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	LEAQ         (R9)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	VMOVUPS      (R10)(R13*4), Y0
-	VMOVUPS      (R9)(R13*4), Y1
-	VMOVUPS      (DI)(R13*4), Y2
-	VMULPS       Y2, Y0, Y0
-	VMOVUPS      (R11)(R13*4), Y3
-	VBROADCASTSS float3f800000<>+0(SB), Y4
-	VFNMADD231PS Y1, Y1, Y4
-	VFMADD231PS  Y4, Y0, Y3
-	VMULPS       Y1, Y0, Y0
-	VBROADCASTSS float3f800000<>+0(SB), Y1
-	VSUBPS       Y2, Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VMOVUPS      Y0, (DI)(R13*4)
-	VMOVUPS      (DX)(R13*4), Y0
-	VMOVUPS      (SI)(R13*4), Y1
-	VMULPS       Y0, Y3, Y2
-	VMULPS       Y1, Y2, Y4
-	VBROADCASTSS float3f800000<>+0(SB), Y5
-	VSUBPS       Y0, Y5, Y0
 	VMULPS       Y0, Y4, Y0
-	VMOVUPS      Y0, (DX)(R13*4)
-	VBROADCASTSS float3f800000<>+0(SB), Y0
-	VFNMADD231PS Y1, Y1, Y0
+	VMULPS       Y5, Y4, Y4
+	VMULPS       Y0, Y3, Y0
+	VBROADCASTSS float3f800000<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VBROADCASTSS floatbf800000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y0
+	VMOVUPS      Y0, (DX)(R9*4)
+	VMOVUPS      Y4, (BX)(R9*4)
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      Y0, (SI)(R13*4)
-	VMOVUPS      (BX)(R13*4), Y0
-	VMULPS       Y0, Y3, Y1
-	VMOVUPS      (R8)(R13*4), Y2
-	VMULPS       Y2, Y1, Y2
-	VBROADCASTSS float3f800000<>+0(SB), Y3
-	VSUBPS       Y0, Y3, Y0
-	VMULPS       Y0, Y2, Y0
-	VMOVUPS      Y0, (BX)(R13*4)
-	VMOVUPS      Y1, (R11)(R13*4)
-	ADDQ         $0x08, R13
-	SUBQ         $0x08, R14
-	JGE          vectors520
-
-next521:
-	ADDQ         $0x08, R14
-	JE           done522
-	LEAQ         masks<>+32(SB), R15
-	NEGQ         R14
-	VMOVUPS      (R15)(R14*4), Y0
-	LEAQ         (R8)(R12*1), R14
-	PREFETCHT1   (R14)(R13*4)
-	LEAQ         (R9)(R12*1), R14
-	PREFETCHT1   (R14)(R13*4)
-	VMASKMOVPS   (R10)(R13*4), Y0, Y1
-	VMASKMOVPS   (R9)(R13*4), Y0, Y2
-	VMASKMOVPS   (DI)(R13*4), Y0, Y3
-	VMULPS       Y3, Y1, Y1
-	VMASKMOVPS   (R11)(R13*4), Y0, Y4
-	VBROADCASTSS float3f800000<>+0(SB), Y5
-	VFNMADD231PS Y2, Y2, Y5
-	VFMADD231PS  Y5, Y1, Y4
-	VMULPS       Y2, Y1, Y1
-	VBROADCASTSS float3f800000<>+0(SB), Y2
-	VSUBPS       Y3, Y2, Y2
-	VMULPS       Y2, Y1, Y1
-	VMASKMOVPS   Y1, Y0, (DI)(R13*4)
-	VMASKMOVPS   (DX)(R13*4), Y0, Y1
-	VMASKMOVPS   (SI)(R13*4), Y0, Y2
-	VMULPS       Y1, Y4, Y3
-	VMULPS       Y2, Y3, Y5
-	VBROADCASTSS float3f800000<>+0(SB), Y6
-	VSUBPS       Y1, Y6, Y1
-	VMULPS       Y1, Y5, Y1
-	VMASKMOVPS   Y1, Y0, (DX)(R13*4)
-	VBROADCASTSS float3f800000<>+0(SB), Y1
-	VFNMADD231PS Y2, Y2, Y1
-	VMULPS       Y1, Y3, Y1
-	VMASKMOVPS   Y1, Y0, (SI)(R13*4)
-	VMASKMOVPS   (BX)(R13*4), Y0, Y1
-	VMULPS       Y1, Y4, Y2
-	VMASKMOVPS   (R8)(R13*4), Y0, Y3
-	VMULPS       Y3, Y2, Y3
-	VBROADCASTSS float3f800000<>+0(SB), Y4
-	VSUBPS       Y1, Y4, Y1
-	VMULPS       Y1, Y3, Y1
-	VMASKMOVPS   Y1, Y0, (BX)(R13*4)
-	VMASKMOVPS   Y2, Y0, (R11)(R13*4)
-
-done522:
-	ADDQ     gatesStride+8(FP), DX
-	ADDQ     gatesStride+8(FP), BX
-	ADDQ     gatesStride+8(FP), SI
-	ADDQ     gatesStride+8(FP), DI
-	ADDQ     cPrevStride+24(FP), R8
-	ADDQ     tanhCStride+40(FP), R9
-	ADDQ     dhStride+56(FP), R10
-	ADDQ     dcStride+72(FP), R11
-	DECQ     CX
-	JNE      rows519
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func gruGatesAVX2(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, rh *float32, rhStride int, rows int, cols int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·gruGatesAVX2(SB), NOSPLIT, $8-64
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     cols+56(FP), AX
-	MOVQ     rows+48(FP), CX
-	MOVQ     gates+0(FP), DX
-	LEAQ     (DX)(AX*4), BX
-	MOVQ     hPrev+16(FP), SI
-	MOVQ     rh+32(FP), DI
-
-rows523:
-	XORQ R8, R8
-	MOVQ AX, R9
-	SUBQ $0x08, R9
-	JL   next525
-
-vectors524:
-	VMOVUPS      (DX)(R8*4), Y0
-	VMOVUPS      (BX)(R8*4), Y1
-	VXORPS       Y2, Y2, Y2
-	VSUBPS       Y0, Y2, Y0
-	VSUBPS       Y1, Y2, Y1
-	VBROADCASTSS float42b20000<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMINPS       Y1, Y2, Y1
-	VBROADCASTSS floatc2d00000<>+0(SB), Y2
-	VMAXPS       Y0, Y2, Y0
-	VMAXPS       Y1, Y2, Y1
-	VBROADCASTSS float3fb8aa3b<>+0(SB), Y2
-	VMULPS       Y2, Y0, Y3
-	VMULPS       Y2, Y1, Y2
-	VROUNDPS     $0x08, Y3, Y3
-	VROUNDPS     $0x08, Y2, Y2
-	VBROADCASTSS float3f318000<>+0(SB), Y4
-	VFNMADD231PS Y4, Y3, Y0
-	VFNMADD231PS Y4, Y2, Y1
-	VBROADCASTSS floatb95e8083<>+0(SB), Y4
-	VFNMADD231PS Y4, Y3, Y0
-	VFNMADD231PS Y4, Y2, Y1
-	VBROADCASTSS float3ab5121d<>+0(SB), Y4
-	VBROADCASTSS float3c091cf0<>+0(SB), Y5
-	VMOVAPS      Y4, Y6
-	VFMADD213PS  Y5, Y0, Y6
-	VMOVAPS      Y4, Y4
-	VFMADD213PS  Y5, Y1, Y4
-	VBROADCASTSS float3d2aac79<>+0(SB), Y5
-	VFMADD213PS  Y5, Y0, Y6
-	VFMADD213PS  Y5, Y1, Y4
-	VBROADCASTSS float3e2aaa49<>+0(SB), Y5
-	VFMADD213PS  Y5, Y0, Y6
-	VFMADD213PS  Y5, Y1, Y4
-	VBROADCASTSS float3efffffe<>+0(SB), Y5
-	VFMADD213PS  Y5, Y0, Y6
-	VFMADD213PS  Y5, Y1, Y4
-	VBROADCASTSS float3f800000<>+0(SB), Y5
-	VFMADD213PS  Y5, Y0, Y6
-	VFMADD213PS  Y5, Y1, Y4
-	VBROADCASTSS float3f800000<>+0(SB), Y5
-	VFMADD213PS  Y5, Y0, Y6
-	VFMADD213PS  Y5, Y1, Y4
-	VCVTPS2DQ    Y3, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSUBD       Y1, Y0, Y0
-	VBROADCASTSS float3f800000<>+0(SB), Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       Y3, Y1, Y1
-	VMULPS       Y1, Y6, Y1
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       Y3, Y0, Y0
-	VMULPS       Y0, Y1, Y0
-	VCVTPS2DQ    Y2, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VBROADCASTSS float3f800000<>+0(SB), Y3
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y3, Y2, Y2
-	VMULPS       Y2, Y4, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       Y3, Y1, Y1
-	VMULPS       Y1, Y2, Y1
-	VBROADCASTSS float3f800000<>+0(SB), Y2
-	VADDPS       Y2, Y0, Y0
-	VDIVPS       Y0, Y2, Y0
-	VADDPS       Y2, Y1, Y1
-	VDIVPS       Y1, Y2, Y1
-	VMOVUPS      Y0, (DX)(R8*4)
-	VMOVUPS      Y1, (BX)(R8*4)
-	VMOVUPS      (SI)(R8*4), Y0
-	VMULPS       Y0, Y1, Y0
-	VMOVUPS      Y0, (DI)(R8*4)
-	ADDQ         $0x08, R8
-	SUBQ         $0x08, R9
-	JGE          vectors524
-
-next525:
-	ADDQ         $0x08, R9
-	JE           done526
-	LEAQ         masks<>+32(SB), R10
-	NEGQ         R9
-	VMOVUPS      (R10)(R9*4), Y0
-	VMASKMOVPS   (DX)(R8*4), Y0, Y1
-	VMASKMOVPS   (BX)(R8*4), Y0, Y2
-	VXORPS       Y3, Y3, Y3
-	VSUBPS       Y1, Y3, Y1
-	VSUBPS       Y2, Y3, Y2
-	VBROADCASTSS float42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMINPS       Y2, Y3, Y2
-	VBROADCASTSS floatc2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMAXPS       Y2, Y3, Y2
-	VBROADCASTSS float3fb8aa3b<>+0(SB), Y3
-	VMULPS       Y3, Y1, Y4
-	VMULPS       Y3, Y2, Y3
-	VROUNDPS     $0x08, Y4, Y4
-	VROUNDPS     $0x08, Y3, Y3
-	VBROADCASTSS float3f318000<>+0(SB), Y5
-	VFNMADD231PS Y5, Y4, Y1
-	VFNMADD231PS Y5, Y3, Y2
-	VBROADCASTSS floatb95e8083<>+0(SB), Y5
-	VFNMADD231PS Y5, Y4, Y1
-	VFNMADD231PS Y5, Y3, Y2
-	VBROADCASTSS float3ab5121d<>+0(SB), Y5
-	VBROADCASTSS float3c091cf0<>+0(SB), Y6
-	VMOVAPS      Y5, Y7
-	VFMADD213PS  Y6, Y1, Y7
-	VMOVAPS      Y5, Y5
-	VFMADD213PS  Y6, Y2, Y5
-	VBROADCASTSS float3d2aac79<>+0(SB), Y6
-	VFMADD213PS  Y6, Y1, Y7
-	VFMADD213PS  Y6, Y2, Y5
-	VBROADCASTSS float3e2aaa49<>+0(SB), Y6
-	VFMADD213PS  Y6, Y1, Y7
-	VFMADD213PS  Y6, Y2, Y5
-	VBROADCASTSS float3efffffe<>+0(SB), Y6
-	VFMADD213PS  Y6, Y1, Y7
-	VFMADD213PS  Y6, Y2, Y5
-	VBROADCASTSS float3f800000<>+0(SB), Y6
-	VFMADD213PS  Y6, Y1, Y7
-	VFMADD213PS  Y6, Y2, Y5
-	VBROADCASTSS float3f800000<>+0(SB), Y6
-	VFMADD213PS  Y6, Y1, Y7
-	VFMADD213PS  Y6, Y2, Y5
-	VCVTPS2DQ    Y4, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VBROADCASTSS float3f800000<>+0(SB), Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y4, Y2, Y2
-	VMULPS       Y2, Y7, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       Y4, Y1, Y1
-	VMULPS       Y1, Y2, Y1
-	VCVTPS2DQ    Y3, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VBROADCASTSS float3f800000<>+0(SB), Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y4, Y3, Y3
-	VMULPS       Y3, Y5, Y3
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y4, Y2, Y2
-	VMULPS       Y2, Y3, Y2
-	VBROADCASTSS float3f800000<>+0(SB), Y3
-	VADDPS       Y3, Y1, Y1
-	VDIVPS       Y1, Y3, Y1
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y2, Y3, Y2
-	VMASKMOVPS   Y1, Y0, (DX)(R8*4)
-	VMASKMOVPS   Y2, Y0, (BX)(R8*4)
-	VMASKMOVPS   (SI)(R8*4), Y0, Y1
-	VMULPS       Y1, Y2, Y1
-	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
-
-done526:
-	ADDQ     gatesStride+8(FP), DX
-	ADDQ     gatesStride+8(FP), BX
-	ADDQ     hPrevStride+24(FP), SI
-	ADDQ     rhStride+40(FP), DI
-	DECQ     CX
-	JNE      rows523
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func gruBlendAVX2(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, h *float32, hStride int, rows int, cols int)
-// Requires: AVX, FMA3
-TEXT ·gruBlendAVX2(SB), NOSPLIT, $8-80
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     cols+72(FP), AX
-	MOVQ     rows+64(FP), CX
-	MOVQ     gates+0(FP), DX
-	MOVQ     cand+16(FP), BX
-	MOVQ     hPrev+32(FP), SI
-	MOVQ     h+48(FP), DI
-
-rows527:
-	XORQ R8, R8
-	MOVQ AX, R9
-	SUBQ $0x08, R9
-	JL   next529
-
-vectors528:
-	VMOVUPS      (BX)(R8*4), Y0
+	VMOVUPS      (SI)(R9*4), Y2
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, (DI)(R9*4)
 	VBROADCASTSS float41100000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VBROADCASTSS floatc1100000<>+0(SB), Y1
@@ -9961,23 +9409,158 @@ vectors528:
 	VMINPS       Y0, Y1, Y0
 	VBROADCASTSS floatbf800000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      Y0, (BX)(R8*4)
-	VMOVUPS      (SI)(R8*4), Y1
-	VSUBPS       Y1, Y0, Y0
-	VMOVUPS      (DX)(R8*4), Y2
-	VFMADD231PS  Y2, Y0, Y1
-	VMOVUPS      Y1, (DI)(R8*4)
-	ADDQ         $0x08, R8
-	SUBQ         $0x08, R9
-	JGE          vectors528
-
-next529:
+	VMULPS       Y0, Y4, Y0
+	VMOVUPS      Y0, (R8)(R9*4)
 	ADDQ         $0x08, R9
-	JE           done530
-	LEAQ         masks<>+32(SB), R10
-	NEGQ         R9
-	VMOVUPS      (R10)(R9*4), Y0
-	VMASKMOVPS   (BX)(R8*4), Y0, Y1
+	SUBQ         $0x08, R10
+	JGE          vectors516
+
+next517:
+	ADDQ         $0x08, R10
+	JE           done518
+	LEAQ         masks<>+32(SB), R11
+	NEGQ         R10
+	VMOVUPS      (R11)(R10*4), Y0
+	MOVQ         ahead+80(FP), R10
+	ADDQ         DI, R10
+	PREFETCHT1   (R10)(R9*4)
+	MOVQ         ahead+80(FP), R10
+	ADDQ         R8, R10
+	PREFETCHT1   (R10)(R9*4)
+	VMASKMOVPS   (AX)(R9*4), Y0, Y1
+	VMASKMOVPS   (CX)(R9*4), Y0, Y2
+	VMASKMOVPS   (BX)(R9*4), Y0, Y3
+	VBROADCASTSS floatbfb8aa3b<>+0(SB), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS float42780000<>+0(SB), Y4
+	VMINPS       Y1, Y4, Y1
+	VMINPS       Y2, Y4, Y2
+	VMINPS       Y3, Y4, Y3
+	VBROADCASTSS floatc2fc0000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y1
+	VMAXPS       Y2, Y4, Y2
+	VMAXPS       Y3, Y4, Y3
+	VMOVAPS      Y1, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VSUBPS       Y4, Y1, Y1
+	VMOVAPS      Y2, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VSUBPS       Y5, Y2, Y2
+	VMOVAPS      Y3, Y6
+	VROUNDPS     $0x08, Y6, Y6
+	VSUBPS       Y6, Y3, Y3
+	VBROADCASTSS float3aae0473<>+0(SB), Y7
+	VBROADCASTSS float3c1e8629<>+0(SB), Y8
+	VMOVAPS      Y7, Y9
+	VFMADD213PS  Y8, Y1, Y9
+	VMOVAPS      Y7, Y10
+	VFMADD213PS  Y8, Y2, Y10
+	VMOVAPS      Y7, Y7
+	VFMADD213PS  Y8, Y3, Y7
+	VBROADCASTSS float3d635b72<>+0(SB), Y8
+	VFMADD213PS  Y8, Y1, Y9
+	VFMADD213PS  Y8, Y2, Y10
+	VFMADD213PS  Y8, Y3, Y7
+	VBROADCASTSS float3e75fc8c<>+0(SB), Y8
+	VFMADD213PS  Y8, Y1, Y9
+	VFMADD213PS  Y8, Y2, Y10
+	VFMADD213PS  Y8, Y3, Y7
+	VBROADCASTSS float3f317214<>+0(SB), Y8
+	VFMADD213PS  Y8, Y1, Y9
+	VFMADD213PS  Y8, Y2, Y10
+	VFMADD213PS  Y8, Y3, Y7
+	VBROADCASTSS float3f800000<>+0(SB), Y8
+	VFMADD213PS  Y8, Y1, Y9
+	VFMADD213PS  Y8, Y2, Y10
+	VFMADD213PS  Y8, Y3, Y7
+	VBROADCASTSS float3f800000<>+0(SB), Y1
+	VCVTPS2DQ    Y4, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VBROADCASTSS float3f800000<>+0(SB), Y4
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMULPS       Y3, Y9, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y4, Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VADDPS       Y1, Y2, Y2
+	VCVTPS2DQ    Y5, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VBROADCASTSS float3f800000<>+0(SB), Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y5, Y4, Y4
+	VMULPS       Y4, Y10, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y5, Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VADDPS       Y1, Y3, Y3
+	VCVTPS2DQ    Y6, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VBROADCASTSS float3f800000<>+0(SB), Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VMULPS       Y5, Y7, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y6, Y4, Y4
+	VMULPS       Y4, Y5, Y4
+	VADDPS       Y1, Y4, Y1
+	VBROADCASTSS float3f800000<>+0(SB), Y4
+	VMULPS       Y3, Y2, Y5
+	VDIVPS       Y5, Y4, Y4
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y4, Y2
+	VMASKMOVPS   Y3, Y0, (AX)(R9*4)
+	VMASKMOVPS   Y2, Y0, (CX)(R9*4)
+	VMASKMOVPS   (DX)(R9*4), Y0, Y4
+	VBROADCASTSS float41100000<>+0(SB), Y5
+	VMINPS       Y4, Y5, Y4
+	VBROADCASTSS floatc1100000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMULPS       Y4, Y4, Y5
+	VBROADCASTSS floata59f25c0<>+0(SB), Y6
+	VBROADCASTSS float2a61337e<>+0(SB), Y7
+	VMOVAPS      Y6, Y6
+	VFMADD213PS  Y7, Y5, Y6
+	VBROADCASTSS floataebd37ff<>+0(SB), Y7
+	VFMADD213PS  Y7, Y5, Y6
+	VBROADCASTSS float335c0041<>+0(SB), Y7
+	VFMADD213PS  Y7, Y5, Y6
+	VBROADCASTSS float3779434a<>+0(SB), Y7
+	VFMADD213PS  Y7, Y5, Y6
+	VBROADCASTSS float3a270ded<>+0(SB), Y7
+	VFMADD213PS  Y7, Y5, Y6
+	VBROADCASTSS float3ba059dc<>+0(SB), Y7
+	VFMADD213PS  Y7, Y5, Y6
+	VMULPS       Y4, Y6, Y4
+	VBROADCASTSS float35a0d3d8<>+0(SB), Y6
+	VBROADCASTSS float38f895d6<>+0(SB), Y7
+	VMOVAPS      Y6, Y6
+	VFMADD213PS  Y7, Y5, Y6
+	VBROADCASTSS float3b14aa05<>+0(SB), Y7
+	VFMADD213PS  Y7, Y5, Y6
+	VBROADCASTSS float3ba059dd<>+0(SB), Y7
+	VFMADD213PS  Y7, Y5, Y6
+	VBROADCASTSS float3f800000<>+0(SB), Y5
+	VMULPS       Y1, Y6, Y7
+	VDIVPS       Y7, Y5, Y5
+	VMULPS       Y1, Y5, Y1
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y1, Y4, Y1
+	VBROADCASTSS float3f800000<>+0(SB), Y4
+	VMINPS       Y1, Y4, Y1
+	VBROADCASTSS floatbf800000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y1
+	VMASKMOVPS   Y1, Y0, (DX)(R9*4)
+	VMASKMOVPS   Y5, Y0, (BX)(R9*4)
+	VMULPS       Y1, Y3, Y1
+	VMASKMOVPS   (SI)(R9*4), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(R9*4)
 	VBROADCASTSS float41100000<>+0(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VBROADCASTSS floatc1100000<>+0(SB), Y2
@@ -10011,19 +9594,484 @@ next529:
 	VMINPS       Y1, Y2, Y1
 	VBROADCASTSS floatbf800000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y1
-	VMASKMOVPS   Y1, Y0, (BX)(R8*4)
-	VMASKMOVPS   (SI)(R8*4), Y0, Y2
+	VMULPS       Y1, Y5, Y1
+	VMASKMOVPS   Y1, Y0, (R8)(R9*4)
+
+done518:
+	ADDQ     gatesStride+8(FP), AX
+	ADDQ     gatesStride+8(FP), CX
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     gatesStride+8(FP), BX
+	ADDQ     cPrevStride+24(FP), SI
+	ADDQ     cStride+40(FP), DI
+	ADDQ     hStride+56(FP), R8
+	DECQ     rows+64(FP)
+	JNE      rows515
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA floatbfb8aa3b<>+0(SB)/4, $0xbfb8aa3b
+GLOBL floatbfb8aa3b<>(SB), RODATA|NOPTR, $4
+
+DATA float42780000<>+0(SB)/4, $0x42780000
+GLOBL float42780000<>(SB), RODATA|NOPTR, $4
+
+DATA floatc2fc0000<>+0(SB)/4, $0xc2fc0000
+GLOBL floatc2fc0000<>(SB), RODATA|NOPTR, $4
+
+DATA float3aae0473<>+0(SB)/4, $0x3aae0473
+GLOBL float3aae0473<>(SB), RODATA|NOPTR, $4
+
+DATA float3c1e8629<>+0(SB)/4, $0x3c1e8629
+GLOBL float3c1e8629<>(SB), RODATA|NOPTR, $4
+
+DATA float3d635b72<>+0(SB)/4, $0x3d635b72
+GLOBL float3d635b72<>(SB), RODATA|NOPTR, $4
+
+DATA float3e75fc8c<>+0(SB)/4, $0x3e75fc8c
+GLOBL float3e75fc8c<>(SB), RODATA|NOPTR, $4
+
+DATA float3f317214<>+0(SB)/4, $0x3f317214
+GLOBL float3f317214<>(SB), RODATA|NOPTR, $4
+
+// func lstmGatesBackwardAVX2(gates *float32, gatesStride int, deltas *float32, deltasStride int, cPrev *float32, cPrevStride int, h *float32, hStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, ahead int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·lstmGatesBackwardAVX2(SB), NOSPLIT, $8-120
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     gates+0(FP), AX
+	MOVQ     cols+104(FP), CX
+	LEAQ     (AX)(CX*4), CX
+	MOVQ     cols+104(FP), DX
+	LEAQ     (CX)(DX*4), DX
+	MOVQ     cols+104(FP), BX
+	LEAQ     (DX)(BX*4), BX
+	MOVQ     deltas+16(FP), SI
+	SUBQ     AX, SI
+	MOVQ     cPrev+32(FP), DI
+	MOVQ     h+48(FP), R8
+	MOVQ     dh+64(FP), R9
+	MOVQ     dc+80(FP), R10
+
+rows519:
+	XORQ R11, R11
+	MOVQ cols+104(FP), R12
+	SUBQ $0x08, R12
+	JL   next521
+
+vectors520:
+	MOVQ         ahead+112(FP), R13
+	ADDQ         DI, R13
+	PREFETCHT1   (R13)(R11*4)
+	VMOVUPS      (R9)(R11*4), Y0
+	VMOVUPS      (R8)(R11*4), Y1
+	VMOVUPS      (BX)(R11*4), Y2
+	VMOVUPS      (R10)(R11*4), Y3
+	VMULPS       Y2, Y0, Y4
+	VDIVPS       Y2, Y1, Y5
+	VBROADCASTSS float3f800000<>+0(SB), Y6
+	VFNMADD231PS Y5, Y5, Y6
+	VFMADD231PS  Y6, Y4, Y3
+	VMULPS       Y1, Y0, Y0
+	VBROADCASTSS float3f800000<>+0(SB), Y1
 	VSUBPS       Y2, Y1, Y1
-	VMASKMOVPS   (DX)(R8*4), Y0, Y3
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (BX)(SI*1), R13
+	VMOVUPS      Y0, (R13)(R11*4)
+	VMOVUPS      (AX)(R11*4), Y0
+	VMOVUPS      (DX)(R11*4), Y1
+	VMULPS       Y0, Y3, Y2
+	VMULPS       Y1, Y2, Y4
+	VBROADCASTSS float3f800000<>+0(SB), Y5
+	VSUBPS       Y0, Y5, Y0
+	VMULPS       Y0, Y4, Y0
+	LEAQ         (AX)(SI*1), R13
+	VMOVUPS      Y0, (R13)(R11*4)
+	VBROADCASTSS float3f800000<>+0(SB), Y0
+	VFNMADD231PS Y1, Y1, Y0
+	VMULPS       Y0, Y2, Y0
+	LEAQ         (DX)(SI*1), R13
+	VMOVUPS      Y0, (R13)(R11*4)
+	VMOVUPS      (CX)(R11*4), Y0
+	VMULPS       Y0, Y3, Y1
+	VMOVUPS      (DI)(R11*4), Y2
+	VMULPS       Y2, Y1, Y2
+	VBROADCASTSS float3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y0
+	VMULPS       Y0, Y2, Y0
+	LEAQ         (CX)(SI*1), R13
+	VMOVUPS      Y0, (R13)(R11*4)
+	VMOVUPS      Y1, (R10)(R11*4)
+	ADDQ         $0x08, R11
+	SUBQ         $0x08, R12
+	JGE          vectors520
+
+next521:
+	ADDQ         $0x08, R12
+	JE           done522
+	LEAQ         masks<>+32(SB), R13
+	NEGQ         R12
+	VMOVUPS      (R13)(R12*4), Y0
+	MOVQ         ahead+112(FP), R12
+	ADDQ         DI, R12
+	PREFETCHT1   (R12)(R11*4)
+	VMASKMOVPS   (R9)(R11*4), Y0, Y1
+	VMASKMOVPS   (R8)(R11*4), Y0, Y2
+	VMASKMOVPS   (BX)(R11*4), Y0, Y3
+	VMASKMOVPS   (R10)(R11*4), Y0, Y4
+	VMULPS       Y3, Y1, Y5
+	VDIVPS       Y3, Y2, Y6
+	VBROADCASTSS float3f800000<>+0(SB), Y7
+	VFNMADD231PS Y6, Y6, Y7
+	VFMADD231PS  Y7, Y5, Y4
+	VMULPS       Y2, Y1, Y1
+	VBROADCASTSS float3f800000<>+0(SB), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	LEAQ         (BX)(SI*1), R12
+	VMASKMOVPS   Y1, Y0, (R12)(R11*4)
+	VMASKMOVPS   (AX)(R11*4), Y0, Y1
+	VMASKMOVPS   (DX)(R11*4), Y0, Y2
+	VMULPS       Y1, Y4, Y3
+	VMULPS       Y2, Y3, Y5
+	VBROADCASTSS float3f800000<>+0(SB), Y6
+	VSUBPS       Y1, Y6, Y1
+	VMULPS       Y1, Y5, Y1
+	LEAQ         (AX)(SI*1), R12
+	VMASKMOVPS   Y1, Y0, (R12)(R11*4)
+	VBROADCASTSS float3f800000<>+0(SB), Y1
+	VFNMADD231PS Y2, Y2, Y1
+	VMULPS       Y1, Y3, Y1
+	LEAQ         (DX)(SI*1), R12
+	VMASKMOVPS   Y1, Y0, (R12)(R11*4)
+	VMASKMOVPS   (CX)(R11*4), Y0, Y1
+	VMULPS       Y1, Y4, Y2
+	VMASKMOVPS   (DI)(R11*4), Y0, Y3
+	VMULPS       Y3, Y2, Y3
+	VBROADCASTSS float3f800000<>+0(SB), Y4
+	VSUBPS       Y1, Y4, Y1
+	VMULPS       Y1, Y3, Y1
+	LEAQ         (CX)(SI*1), R12
+	VMASKMOVPS   Y1, Y0, (R12)(R11*4)
+	VMASKMOVPS   Y2, Y0, (R10)(R11*4)
+
+done522:
+	ADDQ     gatesStride+8(FP), AX
+	ADDQ     gatesStride+8(FP), CX
+	ADDQ     gatesStride+8(FP), DX
+	ADDQ     gatesStride+8(FP), BX
+	ADDQ     cPrevStride+40(FP), DI
+	ADDQ     hStride+56(FP), R8
+	ADDQ     dhStride+72(FP), R9
+	ADDQ     dcStride+88(FP), R10
+	ADDQ     deltasStride+24(FP), SI
+	SUBQ     gatesStride+8(FP), SI
+	DECQ     rows+96(FP)
+	JNE      rows519
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func gruGatesAVX2(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, rh *float32, rhStride int, rows int, cols int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·gruGatesAVX2(SB), NOSPLIT, $8-64
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     gates+0(FP), AX
+	MOVQ     cols+56(FP), CX
+	LEAQ     (AX)(CX*4), CX
+	MOVQ     hPrev+16(FP), DX
+	MOVQ     rh+32(FP), BX
+
+rows523:
+	XORQ SI, SI
+	MOVQ cols+56(FP), DI
+	SUBQ $0x08, DI
+	JL   next525
+
+vectors524:
+	VMOVUPS      (AX)(SI*4), Y0
+	VMOVUPS      (CX)(SI*4), Y1
+	VBROADCASTSS floatbfb8aa3b<>+0(SB), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
+	VBROADCASTSS float42780000<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMINPS       Y1, Y2, Y1
+	VBROADCASTSS floatc2fc0000<>+0(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMAXPS       Y1, Y2, Y1
+	VMOVAPS      Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VSUBPS       Y2, Y0, Y0
+	VMOVAPS      Y1, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VSUBPS       Y3, Y1, Y1
+	VBROADCASTSS float3aae0473<>+0(SB), Y4
+	VBROADCASTSS float3c1e8629<>+0(SB), Y5
+	VMOVAPS      Y4, Y6
+	VFMADD213PS  Y5, Y0, Y6
+	VMOVAPS      Y4, Y4
+	VFMADD213PS  Y5, Y1, Y4
+	VBROADCASTSS float3d635b72<>+0(SB), Y5
+	VFMADD213PS  Y5, Y0, Y6
+	VFMADD213PS  Y5, Y1, Y4
+	VBROADCASTSS float3e75fc8c<>+0(SB), Y5
+	VFMADD213PS  Y5, Y0, Y6
+	VFMADD213PS  Y5, Y1, Y4
+	VBROADCASTSS float3f317214<>+0(SB), Y5
+	VFMADD213PS  Y5, Y0, Y6
+	VFMADD213PS  Y5, Y1, Y4
+	VBROADCASTSS float3f800000<>+0(SB), Y5
+	VFMADD213PS  Y5, Y0, Y6
+	VFMADD213PS  Y5, Y1, Y4
+	VBROADCASTSS float3f800000<>+0(SB), Y0
+	VCVTPS2DQ    Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VBROADCASTSS float3f800000<>+0(SB), Y5
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y5, Y2, Y2
+	VMULPS       Y2, Y6, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y5, Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VADDPS       Y0, Y1, Y1
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VBROADCASTSS float3f800000<>+0(SB), Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y5, Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y5, Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VADDPS       Y0, Y2, Y0
+	VBROADCASTSS float3f800000<>+0(SB), Y2
+	VMULPS       Y0, Y1, Y3
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y0, Y2, Y0
+	VMULPS       Y1, Y2, Y1
+	VMOVUPS      Y0, (AX)(SI*4)
+	VMOVUPS      Y1, (CX)(SI*4)
+	VMOVUPS      (DX)(SI*4), Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (BX)(SI*4)
+	ADDQ         $0x08, SI
+	SUBQ         $0x08, DI
+	JGE          vectors524
+
+next525:
+	ADDQ         $0x08, DI
+	JE           done526
+	LEAQ         masks<>+32(SB), R8
+	NEGQ         DI
+	VMOVUPS      (R8)(DI*4), Y0
+	VMASKMOVPS   (AX)(SI*4), Y0, Y1
+	VMASKMOVPS   (CX)(SI*4), Y0, Y2
+	VBROADCASTSS floatbfb8aa3b<>+0(SB), Y3
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y3, Y2, Y2
+	VBROADCASTSS float42780000<>+0(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMINPS       Y2, Y3, Y2
+	VBROADCASTSS floatc2fc0000<>+0(SB), Y3
+	VMAXPS       Y1, Y3, Y1
+	VMAXPS       Y2, Y3, Y2
+	VMOVAPS      Y1, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VSUBPS       Y3, Y1, Y1
+	VMOVAPS      Y2, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VSUBPS       Y4, Y2, Y2
+	VBROADCASTSS float3aae0473<>+0(SB), Y5
+	VBROADCASTSS float3c1e8629<>+0(SB), Y6
+	VMOVAPS      Y5, Y7
+	VFMADD213PS  Y6, Y1, Y7
+	VMOVAPS      Y5, Y5
+	VFMADD213PS  Y6, Y2, Y5
+	VBROADCASTSS float3d635b72<>+0(SB), Y6
+	VFMADD213PS  Y6, Y1, Y7
+	VFMADD213PS  Y6, Y2, Y5
+	VBROADCASTSS float3e75fc8c<>+0(SB), Y6
+	VFMADD213PS  Y6, Y1, Y7
+	VFMADD213PS  Y6, Y2, Y5
+	VBROADCASTSS float3f317214<>+0(SB), Y6
+	VFMADD213PS  Y6, Y1, Y7
+	VFMADD213PS  Y6, Y2, Y5
+	VBROADCASTSS float3f800000<>+0(SB), Y6
+	VFMADD213PS  Y6, Y1, Y7
+	VFMADD213PS  Y6, Y2, Y5
+	VBROADCASTSS float3f800000<>+0(SB), Y1
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VBROADCASTSS float3f800000<>+0(SB), Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y6, Y3, Y3
+	VMULPS       Y3, Y7, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y6, Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VADDPS       Y1, Y2, Y2
+	VCVTPS2DQ    Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VBROADCASTSS float3f800000<>+0(SB), Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y6, Y4, Y4
+	VMULPS       Y4, Y5, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y6, Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VADDPS       Y1, Y3, Y1
+	VBROADCASTSS float3f800000<>+0(SB), Y3
+	VMULPS       Y1, Y2, Y4
+	VDIVPS       Y4, Y3, Y3
+	VMULPS       Y1, Y3, Y1
+	VMULPS       Y2, Y3, Y2
+	VMASKMOVPS   Y1, Y0, (AX)(SI*4)
+	VMASKMOVPS   Y2, Y0, (CX)(SI*4)
+	VMASKMOVPS   (DX)(SI*4), Y0, Y1
+	VMULPS       Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (BX)(SI*4)
+
+done526:
+	ADDQ     gatesStride+8(FP), AX
+	ADDQ     gatesStride+8(FP), CX
+	ADDQ     hPrevStride+24(FP), DX
+	ADDQ     rhStride+40(FP), BX
+	DECQ     rows+48(FP)
+	JNE      rows523
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func gruBlendAVX2(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, h *float32, hStride int, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·gruBlendAVX2(SB), NOSPLIT, $8-80
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     gates+0(FP), AX
+	MOVQ     cand+16(FP), CX
+	MOVQ     hPrev+32(FP), DX
+	MOVQ     h+48(FP), BX
+
+rows527:
+	XORQ SI, SI
+	MOVQ cols+72(FP), DI
+	SUBQ $0x08, DI
+	JL   next529
+
+vectors528:
+	VMOVUPS      (CX)(SI*4), Y0
+	VBROADCASTSS float41100000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VBROADCASTSS floatc1100000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       Y0, Y0, Y1
+	VBROADCASTSS floata59f25c0<>+0(SB), Y2
+	VBROADCASTSS float2a61337e<>+0(SB), Y3
+	VMOVAPS      Y2, Y2
+	VFMADD213PS  Y3, Y1, Y2
+	VBROADCASTSS floataebd37ff<>+0(SB), Y3
+	VFMADD213PS  Y3, Y1, Y2
+	VBROADCASTSS float335c0041<>+0(SB), Y3
+	VFMADD213PS  Y3, Y1, Y2
+	VBROADCASTSS float3779434a<>+0(SB), Y3
+	VFMADD213PS  Y3, Y1, Y2
+	VBROADCASTSS float3a270ded<>+0(SB), Y3
+	VFMADD213PS  Y3, Y1, Y2
+	VBROADCASTSS float3ba059dc<>+0(SB), Y3
+	VFMADD213PS  Y3, Y1, Y2
+	VMULPS       Y0, Y2, Y0
+	VBROADCASTSS float35a0d3d8<>+0(SB), Y2
+	VBROADCASTSS float38f895d6<>+0(SB), Y3
+	VMOVAPS      Y2, Y2
+	VFMADD213PS  Y3, Y1, Y2
+	VBROADCASTSS float3b14aa05<>+0(SB), Y3
+	VFMADD213PS  Y3, Y1, Y2
+	VBROADCASTSS float3ba059dd<>+0(SB), Y3
+	VFMADD213PS  Y3, Y1, Y2
+	VDIVPS       Y2, Y0, Y0
+	VBROADCASTSS float3f800000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VBROADCASTSS floatbf800000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (CX)(SI*4)
+	VMOVUPS      (DX)(SI*4), Y1
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      (AX)(SI*4), Y2
+	VFMADD231PS  Y2, Y0, Y1
+	VMOVUPS      Y1, (BX)(SI*4)
+	ADDQ         $0x08, SI
+	SUBQ         $0x08, DI
+	JGE          vectors528
+
+next529:
+	ADDQ         $0x08, DI
+	JE           done530
+	LEAQ         masks<>+32(SB), R8
+	NEGQ         DI
+	VMOVUPS      (R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VBROADCASTSS float41100000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VBROADCASTSS floatc1100000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VBROADCASTSS floata59f25c0<>+0(SB), Y3
+	VBROADCASTSS float2a61337e<>+0(SB), Y4
+	VMOVAPS      Y3, Y3
+	VFMADD213PS  Y4, Y2, Y3
+	VBROADCASTSS floataebd37ff<>+0(SB), Y4
+	VFMADD213PS  Y4, Y2, Y3
+	VBROADCASTSS float335c0041<>+0(SB), Y4
+	VFMADD213PS  Y4, Y2, Y3
+	VBROADCASTSS float3779434a<>+0(SB), Y4
+	VFMADD213PS  Y4, Y2, Y3
+	VBROADCASTSS float3a270ded<>+0(SB), Y4
+	VFMADD213PS  Y4, Y2, Y3
+	VBROADCASTSS float3ba059dc<>+0(SB), Y4
+	VFMADD213PS  Y4, Y2, Y3
+	VMULPS       Y1, Y3, Y1
+	VBROADCASTSS float35a0d3d8<>+0(SB), Y3
+	VBROADCASTSS float38f895d6<>+0(SB), Y4
+	VMOVAPS      Y3, Y3
+	VFMADD213PS  Y4, Y2, Y3
+	VBROADCASTSS float3b14aa05<>+0(SB), Y4
+	VFMADD213PS  Y4, Y2, Y3
+	VBROADCASTSS float3ba059dd<>+0(SB), Y4
+	VFMADD213PS  Y4, Y2, Y3
+	VDIVPS       Y3, Y1, Y1
+	VBROADCASTSS float3f800000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VBROADCASTSS floatbf800000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (CX)(SI*4)
+	VMASKMOVPS   (DX)(SI*4), Y0, Y2
+	VSUBPS       Y2, Y1, Y1
+	VMASKMOVPS   (AX)(SI*4), Y0, Y3
 	VFMADD231PS  Y3, Y1, Y2
-	VMASKMOVPS   Y2, Y0, (DI)(R8*4)
+	VMASKMOVPS   Y2, Y0, (BX)(SI*4)
 
 done530:
-	ADDQ     gatesStride+8(FP), DX
-	ADDQ     candStride+24(FP), BX
-	ADDQ     hPrevStride+40(FP), SI
-	ADDQ     hStride+56(FP), DI
-	DECQ     CX
+	ADDQ     gatesStride+8(FP), AX
+	ADDQ     candStride+24(FP), CX
+	ADDQ     hPrevStride+40(FP), DX
+	ADDQ     hStride+56(FP), BX
+	DECQ     rows+64(FP)
 	JNE      rows527
 	VLDMXCSR (SP)
 	VZEROUPPER
@@ -10037,71 +10085,69 @@ TEXT ·gruBlendBackwardAVX2(SB), NOSPLIT, $8-80
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     cols+72(FP), AX
-	MOVQ     rows+64(FP), CX
-	MOVQ     gates+0(FP), DX
-	MOVQ     cand+16(FP), BX
-	MOVQ     hPrev+32(FP), SI
-	MOVQ     dh+48(FP), DI
+	MOVQ     gates+0(FP), AX
+	MOVQ     cand+16(FP), CX
+	MOVQ     hPrev+32(FP), DX
+	MOVQ     dh+48(FP), BX
 
 rows531:
-	XORQ R8, R8
-	MOVQ AX, R9
-	SUBQ $0x08, R9
+	XORQ SI, SI
+	MOVQ cols+72(FP), DI
+	SUBQ $0x08, DI
 	JL   next533
 
 vectors532:
-	VMOVUPS      (DI)(R8*4), Y0
-	VMOVUPS      (DX)(R8*4), Y1
-	VMOVUPS      (BX)(R8*4), Y2
+	VMOVUPS      (BX)(SI*4), Y0
+	VMOVUPS      (AX)(SI*4), Y1
+	VMOVUPS      (CX)(SI*4), Y2
 	VMULPS       Y1, Y0, Y3
 	VBROADCASTSS float3f800000<>+0(SB), Y4
 	VFNMADD231PS Y2, Y2, Y4
 	VMULPS       Y4, Y3, Y4
-	VMOVUPS      Y4, (BX)(R8*4)
+	VMOVUPS      Y4, (CX)(SI*4)
 	VBROADCASTSS float3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y1
-	VMOVUPS      (SI)(R8*4), Y4
+	VMOVUPS      (DX)(SI*4), Y4
 	VSUBPS       Y4, Y2, Y2
 	VMULPS       Y2, Y3, Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)(R8*4)
+	VMOVUPS      Y2, (AX)(SI*4)
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*4)
-	ADDQ         $0x08, R8
-	SUBQ         $0x08, R9
+	VMOVUPS      Y0, (BX)(SI*4)
+	ADDQ         $0x08, SI
+	SUBQ         $0x08, DI
 	JGE          vectors532
 
 next533:
-	ADDQ         $0x08, R9
+	ADDQ         $0x08, DI
 	JE           done534
-	LEAQ         masks<>+32(SB), R10
-	NEGQ         R9
-	VMOVUPS      (R10)(R9*4), Y0
-	VMASKMOVPS   (DI)(R8*4), Y0, Y1
-	VMASKMOVPS   (DX)(R8*4), Y0, Y2
-	VMASKMOVPS   (BX)(R8*4), Y0, Y3
+	LEAQ         masks<>+32(SB), R8
+	NEGQ         DI
+	VMOVUPS      (R8)(DI*4), Y0
+	VMASKMOVPS   (BX)(SI*4), Y0, Y1
+	VMASKMOVPS   (AX)(SI*4), Y0, Y2
+	VMASKMOVPS   (CX)(SI*4), Y0, Y3
 	VMULPS       Y2, Y1, Y4
 	VBROADCASTSS float3f800000<>+0(SB), Y5
 	VFNMADD231PS Y3, Y3, Y5
 	VMULPS       Y5, Y4, Y5
-	VMASKMOVPS   Y5, Y0, (BX)(R8*4)
+	VMASKMOVPS   Y5, Y0, (CX)(SI*4)
 	VBROADCASTSS float3f800000<>+0(SB), Y5
 	VSUBPS       Y2, Y5, Y2
-	VMASKMOVPS   (SI)(R8*4), Y0, Y5
+	VMASKMOVPS   (DX)(SI*4), Y0, Y5
 	VSUBPS       Y5, Y3, Y3
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y2, Y3, Y3
-	VMASKMOVPS   Y3, Y0, (DX)(R8*4)
+	VMASKMOVPS   Y3, Y0, (AX)(SI*4)
 	VMULPS       Y2, Y1, Y1
-	VMASKMOVPS   Y1, Y0, (DI)(R8*4)
+	VMASKMOVPS   Y1, Y0, (BX)(SI*4)
 
 done534:
-	ADDQ     gatesStride+8(FP), DX
-	ADDQ     candStride+24(FP), BX
-	ADDQ     hPrevStride+40(FP), SI
-	ADDQ     dhStride+56(FP), DI
-	DECQ     CX
+	ADDQ     gatesStride+8(FP), AX
+	ADDQ     candStride+24(FP), CX
+	ADDQ     hPrevStride+40(FP), DX
+	ADDQ     dhStride+56(FP), BX
+	DECQ     rows+64(FP)
 	JNE      rows531
 	VLDMXCSR (SP)
 	VZEROUPPER
@@ -10115,65 +10161,64 @@ TEXT ·gruGatesBackwardAVX2(SB), NOSPLIT, $8-80
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     cols+72(FP), AX
-	MOVQ     rows+64(FP), CX
-	MOVQ     gates+0(FP), DX
-	LEAQ     (DX)(AX*4), BX
-	MOVQ     hPrev+16(FP), SI
-	MOVQ     drh+32(FP), DI
-	MOVQ     dh+48(FP), R8
+	MOVQ     gates+0(FP), AX
+	MOVQ     cols+72(FP), CX
+	LEAQ     (AX)(CX*4), CX
+	MOVQ     hPrev+16(FP), DX
+	MOVQ     drh+32(FP), BX
+	MOVQ     dh+48(FP), SI
 
 rows535:
-	XORQ R9, R9
-	MOVQ AX, R10
-	SUBQ $0x08, R10
+	XORQ DI, DI
+	MOVQ cols+72(FP), R8
+	SUBQ $0x08, R8
 	JL   next537
 
 vectors536:
-	VMOVUPS      (DI)(R9*4), Y0
-	VMOVUPS      (BX)(R9*4), Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	VMOVUPS      (R8)(R9*4), Y3
+	VMOVUPS      (BX)(DI*4), Y0
+	VMOVUPS      (CX)(DI*4), Y1
+	VMOVUPS      (DX)(DI*4), Y2
+	VMOVUPS      (SI)(DI*4), Y3
 	VMULPS       Y2, Y1, Y2
 	VFMADD231PS  Y1, Y0, Y3
-	VMOVUPS      Y3, (R8)(R9*4)
-	VMOVUPS      Y2, (DI)(R9*4)
+	VMOVUPS      Y3, (SI)(DI*4)
+	VMOVUPS      Y2, (BX)(DI*4)
 	VMULPS       Y2, Y0, Y0
 	VBROADCASTSS float3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y1
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      Y0, (BX)(R9*4)
-	ADDQ         $0x08, R9
-	SUBQ         $0x08, R10
+	VMOVUPS      Y0, (CX)(DI*4)
+	ADDQ         $0x08, DI
+	SUBQ         $0x08, R8
 	JGE          vectors536
 
 next537:
-	ADDQ         $0x08, R10
+	ADDQ         $0x08, R8
 	JE           done538
-	LEAQ         masks<>+32(SB), R11
-	NEGQ         R10
-	VMOVUPS      (R11)(R10*4), Y0
-	VMASKMOVPS   (DI)(R9*4), Y0, Y1
-	VMASKMOVPS   (BX)(R9*4), Y0, Y2
-	VMASKMOVPS   (SI)(R9*4), Y0, Y3
-	VMASKMOVPS   (R8)(R9*4), Y0, Y4
+	LEAQ         masks<>+32(SB), R9
+	NEGQ         R8
+	VMOVUPS      (R9)(R8*4), Y0
+	VMASKMOVPS   (BX)(DI*4), Y0, Y1
+	VMASKMOVPS   (CX)(DI*4), Y0, Y2
+	VMASKMOVPS   (DX)(DI*4), Y0, Y3
+	VMASKMOVPS   (SI)(DI*4), Y0, Y4
 	VMULPS       Y3, Y2, Y3
 	VFMADD231PS  Y2, Y1, Y4
-	VMASKMOVPS   Y4, Y0, (R8)(R9*4)
-	VMASKMOVPS   Y3, Y0, (DI)(R9*4)
+	VMASKMOVPS   Y4, Y0, (SI)(DI*4)
+	VMASKMOVPS   Y3, Y0, (BX)(DI*4)
 	VMULPS       Y3, Y1, Y1
 	VBROADCASTSS float3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y2
 	VMULPS       Y2, Y1, Y1
-	VMASKMOVPS   Y1, Y0, (BX)(R9*4)
+	VMASKMOVPS   Y1, Y0, (CX)(DI*4)
 
 done538:
-	ADDQ     gatesStride+8(FP), DX
-	ADDQ     gatesStride+8(FP), BX
-	ADDQ     hPrevStride+24(FP), SI
-	ADDQ     drhStride+40(FP), DI
-	ADDQ     dhStride+56(FP), R8
-	DECQ     CX
+	ADDQ     gatesStride+8(FP), AX
+	ADDQ     gatesStride+8(FP), CX
+	ADDQ     hPrevStride+24(FP), DX
+	ADDQ     drhStride+40(FP), BX
+	ADDQ     dhStride+56(FP), SI
+	DECQ     rows+64(FP)
 	JNE      rows535
 	VLDMXCSR (SP)
 	VZEROUPPER

@@ -3697,9 +3697,9 @@ next164:
 	VZEROUPPER
 	RET
 
-// func transposedAVX512(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r int, rows int, cols int)
+// func transposedAVX512(c *float32, cStride int, a *float32, aStride int, aTile int, b *float32, bStride int, r int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·transposedAVX512(SB), NOSPLIT, $8-72
+TEXT ·transposedAVX512(SB), NOSPLIT, $8-80
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -3707,10 +3707,10 @@ TEXT ·transposedAVX512(SB), NOSPLIT, $8-72
 	VLDMXCSR 4(SP)
 	MOVQ     c+0(FP), AX
 	MOVQ     a+16(FP), CX
-	MOVQ     rows+56(FP), DX
+	MOVQ     rows+64(FP), DX
 	MOVQ     aStride+24(FP), BX
-	MOVQ     bStride+40(FP), SI
-	MOVQ     cols+64(FP), DI
+	MOVQ     bStride+48(FP), SI
+	MOVQ     cols+72(FP), DI
 	SUBQ     $0x10, DI
 	MOVQ     $-1, R8
 	BZHIQ    DI, R8, R8
@@ -3747,8 +3747,8 @@ tile181:
 	VPXORD     Z21, Z21, Z21
 	VPXORD     Z22, Z22, Z22
 	VPXORD     Z23, Z23, Z23
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short183
 	MOVQ       cStride+8(FP), DI
@@ -3946,7 +3946,7 @@ tail186:
 	JNE          tail186
 
 done187:
-	ADDQ      $0x30, CX
+	ADDQ      aTile+32(FP), CX
 	MOVQ      cStride+8(FP), DI
 	VMOVUPS   (AX), Z24
 	VADDPS    Z24, Z0, Z0
@@ -4057,8 +4057,8 @@ tile188:
 	VPXORD     Z13, Z13, Z13
 	VPXORD     Z14, Z14, Z14
 	VPXORD     Z15, Z15, Z15
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short190
 	MOVQ       cStride+8(FP), DI
@@ -4283,8 +4283,8 @@ tile195:
 	VPXORD     Z5, Z5, Z5
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short197
 	MOVQ       cStride+8(FP), DI
@@ -4475,8 +4475,8 @@ tile202:
 	VPXORD     Z5, Z5, Z5
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short204
 	MOVQ       cStride+8(FP), DI
@@ -4621,8 +4621,8 @@ tile209:
 	VPXORD     Z5, Z5, Z5
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short211
 	MOVQ       cStride+8(FP), DI
@@ -4735,9 +4735,9 @@ next210:
 	VZEROUPPER
 	RET
 
-// func transposedNarrowAVX512(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r int, rows int, cols int)
+// func transposedNarrowAVX512(c *float32, cStride int, a *float32, aStride int, aTile int, b *float32, bStride int, r int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·transposedNarrowAVX512(SB), NOSPLIT, $8-72
+TEXT ·transposedNarrowAVX512(SB), NOSPLIT, $8-80
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -4745,10 +4745,10 @@ TEXT ·transposedNarrowAVX512(SB), NOSPLIT, $8-72
 	VLDMXCSR 4(SP)
 	MOVQ     c+0(FP), AX
 	MOVQ     a+16(FP), CX
-	MOVQ     rows+56(FP), DX
+	MOVQ     rows+64(FP), DX
 	MOVQ     aStride+24(FP), BX
-	MOVQ     bStride+40(FP), SI
-	MOVQ     cols+64(FP), DI
+	MOVQ     bStride+48(FP), SI
+	MOVQ     cols+72(FP), DI
 	MOVQ     $-1, R8
 	BZHIQ    DI, R8, R8
 	KMOVW    R8, K1
@@ -4772,8 +4772,8 @@ tile216:
 	VPXORD     Z9, Z9, Z9
 	VPXORD     Z10, Z10, Z10
 	VPXORD     Z11, Z11, Z11
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short218
 	MOVQ       cStride+8(FP), DI
@@ -4929,7 +4929,7 @@ tail221:
 	JNE          tail221
 
 done222:
-	ADDQ      $0x30, CX
+	ADDQ      aTile+32(FP), CX
 	MOVQ      cStride+8(FP), DI
 	VMOVUPS.Z (AX), K1, Z12
 	VADDPS    Z12, Z0, Z0
@@ -4996,8 +4996,8 @@ tile223:
 	VPXORD     Z5, Z5, Z5
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short225
 	MOVQ       cStride+8(FP), DI
@@ -5164,8 +5164,8 @@ tile230:
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short232
 	MOVQ       cStride+8(FP), DI
@@ -5310,8 +5310,8 @@ tile237:
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short239
 	MOVQ       cStride+8(FP), DI
@@ -5424,8 +5424,8 @@ tile244:
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
-	MOVQ       b+32(FP), R8
-	MOVQ       r+48(FP), R9
+	MOVQ       b+40(FP), R8
+	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
 	JL         short246
 	MOVQ       cStride+8(FP), DI
@@ -5514,6 +5514,41 @@ done250:
 
 next245:
 	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func gatherAVX512(dst *float32, src *float32, stride int, r int, tiles int)
+// Requires: AVX, MMX+
+TEXT ·gatherAVX512(SB), NOSPLIT, $8-40
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst+0(FP), AX
+	MOVQ     src+8(FP), CX
+	MOVQ     stride+16(FP), DX
+	MOVQ     tiles+32(FP), BX
+	IMUL3Q   $0x18, DX, SI
+
+tile:
+	MOVQ r+24(FP), R8
+	MOVQ CX, DI
+
+row:
+	VMOVUPS    (DI), Y0
+	VMOVUPS    32(DI), X1
+	PREFETCHT0 (DI)(SI*1)
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    X1, 32(AX)
+	ADDQ       DX, DI
+	ADDQ       $0x30, AX
+	DECQ       R8
+	JNE        row
+	ADDQ       $0x30, CX
+	DECQ       BX
+	JNE        tile
+	VLDMXCSR   (SP)
 	VZEROUPPER
 	RET
 
@@ -10840,98 +10875,87 @@ done549:
 DATA double3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
 GLOBL double3ff0000000000000<>(SB), RODATA|NOPTR, $8
 
-// func lstmForwardAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, tanhC *float32, tanhCStride int, h *float32, hStride int, rows int, cols int, ahead int)
+// func lstmGatesAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, h *float32, hStride int, rows int, cols int, ahead int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·lstmForwardAVX512(SB), NOSPLIT, $8-104
+TEXT ·lstmGatesAVX512(SB), NOSPLIT, $8-88
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     cols+88(FP), AX
-	MOVQ     rows+80(FP), CX
-	MOVQ     gates+0(FP), DX
-	LEAQ     (DX)(AX*4), BX
-	LEAQ     (BX)(AX*4), SI
-	LEAQ     (SI)(AX*4), DI
-	MOVQ     cPrev+16(FP), R8
-	MOVQ     c+32(FP), R9
-	MOVQ     tanhC+48(FP), R10
-	MOVQ     h+64(FP), R11
-	MOVQ     ahead+96(FP), R12
+	MOVQ     gates+0(FP), AX
+	MOVQ     cols+72(FP), CX
+	LEAQ     (AX)(CX*4), CX
+	MOVQ     cols+72(FP), DX
+	LEAQ     (CX)(DX*4), DX
+	MOVQ     cols+72(FP), BX
+	LEAQ     (DX)(BX*4), BX
+	MOVQ     cPrev+16(FP), SI
+	MOVQ     c+32(FP), DI
+	MOVQ     h+48(FP), R8
 
 rows559:
-	XORQ R13, R13
-	MOVQ AX, R14
-	SUBQ $0x20, R14
+	XORQ R9, R9
+	MOVQ cols+72(FP), R10
+	SUBQ $0x20, R10
 	JL   next561
 
 vectors560:
-	LEAQ         (R9)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	PREFETCHT1   64(R15)(R13*4)
-	LEAQ         (R10)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	PREFETCHT1   64(R15)(R13*4)
-	LEAQ         (R11)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	PREFETCHT1   64(R15)(R13*4)
-	VMOVUPS      (DX)(R13*4), Z0
-	VMOVUPS      64(DX)(R13*4), Z1
-	VMOVUPS      (BX)(R13*4), Z2
-	VMOVUPS      64(BX)(R13*4), Z3
-	VMOVUPS      (DI)(R13*4), Z4
-	VMOVUPS      64(DI)(R13*4), Z5
-	VPXORD       Z6, Z6, Z6
-	VSUBPS       Z0, Z6, Z0
-	VSUBPS       Z1, Z6, Z1
-	VSUBPS       Z2, Z6, Z2
-	VSUBPS       Z3, Z6, Z3
-	VSUBPS       Z4, Z6, Z4
-	VSUBPS       Z5, Z6, Z5
-	VBROADCASTSS float42b20000<>+0(SB), Z6
+	MOVQ         ahead+80(FP), R11
+	ADDQ         DI, R11
+	PREFETCHT1   (R11)(R9*4)
+	PREFETCHT1   64(R11)(R9*4)
+	MOVQ         ahead+80(FP), R11
+	ADDQ         R8, R11
+	PREFETCHT1   (R11)(R9*4)
+	PREFETCHT1   64(R11)(R9*4)
+	VMOVUPS      (AX)(R9*4), Z0
+	VMOVUPS      64(AX)(R9*4), Z1
+	VMOVUPS      (CX)(R9*4), Z2
+	VMOVUPS      64(CX)(R9*4), Z3
+	VMOVUPS      (BX)(R9*4), Z4
+	VMOVUPS      64(BX)(R9*4), Z5
+	VBROADCASTSS floatbfb8aa3b<>+0(SB), Z6
+	VMULPS       Z6, Z0, Z0
+	VMULPS       Z6, Z1, Z1
+	VMULPS       Z6, Z2, Z2
+	VMULPS       Z6, Z3, Z3
+	VMULPS       Z6, Z4, Z4
+	VMULPS       Z6, Z5, Z5
+	VBROADCASTSS float42780000<>+0(SB), Z6
 	VMINPS       Z0, Z6, Z0
 	VMINPS       Z1, Z6, Z1
 	VMINPS       Z2, Z6, Z2
 	VMINPS       Z3, Z6, Z3
 	VMINPS       Z4, Z6, Z4
 	VMINPS       Z5, Z6, Z5
-	VBROADCASTSS floatc2d00000<>+0(SB), Z6
+	VBROADCASTSS floatc2fc0000<>+0(SB), Z6
 	VMAXPS       Z0, Z6, Z0
 	VMAXPS       Z1, Z6, Z1
 	VMAXPS       Z2, Z6, Z2
 	VMAXPS       Z3, Z6, Z3
 	VMAXPS       Z4, Z6, Z4
 	VMAXPS       Z5, Z6, Z5
-	VBROADCASTSS float3fb8aa3b<>+0(SB), Z6
-	VMULPS       Z6, Z0, Z7
-	VMULPS       Z6, Z1, Z8
-	VMULPS       Z6, Z2, Z9
-	VMULPS       Z6, Z3, Z10
-	VMULPS       Z6, Z4, Z11
-	VMULPS       Z6, Z5, Z6
-	VRNDSCALEPS  $0x08, Z7, Z7
-	VRNDSCALEPS  $0x08, Z8, Z8
-	VRNDSCALEPS  $0x08, Z9, Z9
-	VRNDSCALEPS  $0x08, Z10, Z10
-	VRNDSCALEPS  $0x08, Z11, Z11
+	VMOVAPS      Z0, Z6
 	VRNDSCALEPS  $0x08, Z6, Z6
-	VBROADCASTSS float3f318000<>+0(SB), Z12
-	VFNMADD231PS Z12, Z7, Z0
-	VFNMADD231PS Z12, Z8, Z1
-	VFNMADD231PS Z12, Z9, Z2
-	VFNMADD231PS Z12, Z10, Z3
-	VFNMADD231PS Z12, Z11, Z4
-	VFNMADD231PS Z12, Z6, Z5
-	VBROADCASTSS floatb95e8083<>+0(SB), Z12
-	VFNMADD231PS Z12, Z7, Z0
-	VFNMADD231PS Z12, Z8, Z1
-	VFNMADD231PS Z12, Z9, Z2
-	VFNMADD231PS Z12, Z10, Z3
-	VFNMADD231PS Z12, Z11, Z4
-	VFNMADD231PS Z12, Z6, Z5
-	VBROADCASTSS float3ab5121d<>+0(SB), Z12
-	VBROADCASTSS float3c091cf0<>+0(SB), Z13
+	VSUBPS       Z6, Z0, Z0
+	VMOVAPS      Z1, Z7
+	VRNDSCALEPS  $0x08, Z7, Z7
+	VSUBPS       Z7, Z1, Z1
+	VMOVAPS      Z2, Z8
+	VRNDSCALEPS  $0x08, Z8, Z8
+	VSUBPS       Z8, Z2, Z2
+	VMOVAPS      Z3, Z9
+	VRNDSCALEPS  $0x08, Z9, Z9
+	VSUBPS       Z9, Z3, Z3
+	VMOVAPS      Z4, Z10
+	VRNDSCALEPS  $0x08, Z10, Z10
+	VSUBPS       Z10, Z4, Z4
+	VMOVAPS      Z5, Z11
+	VRNDSCALEPS  $0x08, Z11, Z11
+	VSUBPS       Z11, Z5, Z5
+	VBROADCASTSS float3aae0473<>+0(SB), Z12
+	VBROADCASTSS float3c1e8629<>+0(SB), Z13
 	VMOVAPS      Z12, Z14
 	VFMADD213PS  Z13, Z0, Z14
 	VMOVAPS      Z12, Z15
@@ -10944,28 +10968,21 @@ vectors560:
 	VFMADD213PS  Z13, Z4, Z18
 	VMOVAPS      Z12, Z12
 	VFMADD213PS  Z13, Z5, Z12
-	VBROADCASTSS float3d2aac79<>+0(SB), Z13
+	VBROADCASTSS float3d635b72<>+0(SB), Z13
 	VFMADD213PS  Z13, Z0, Z14
 	VFMADD213PS  Z13, Z1, Z15
 	VFMADD213PS  Z13, Z2, Z16
 	VFMADD213PS  Z13, Z3, Z17
 	VFMADD213PS  Z13, Z4, Z18
 	VFMADD213PS  Z13, Z5, Z12
-	VBROADCASTSS float3e2aaa49<>+0(SB), Z13
+	VBROADCASTSS float3e75fc8c<>+0(SB), Z13
 	VFMADD213PS  Z13, Z0, Z14
 	VFMADD213PS  Z13, Z1, Z15
 	VFMADD213PS  Z13, Z2, Z16
 	VFMADD213PS  Z13, Z3, Z17
 	VFMADD213PS  Z13, Z4, Z18
 	VFMADD213PS  Z13, Z5, Z12
-	VBROADCASTSS float3efffffe<>+0(SB), Z13
-	VFMADD213PS  Z13, Z0, Z14
-	VFMADD213PS  Z13, Z1, Z15
-	VFMADD213PS  Z13, Z2, Z16
-	VFMADD213PS  Z13, Z3, Z17
-	VFMADD213PS  Z13, Z4, Z18
-	VFMADD213PS  Z13, Z5, Z12
-	VBROADCASTSS float3f800000<>+0(SB), Z13
+	VBROADCASTSS float3f317214<>+0(SB), Z13
 	VFMADD213PS  Z13, Z0, Z14
 	VFMADD213PS  Z13, Z1, Z15
 	VFMADD213PS  Z13, Z2, Z16
@@ -10979,33 +10996,34 @@ vectors560:
 	VFMADD213PS  Z13, Z3, Z17
 	VFMADD213PS  Z13, Z4, Z18
 	VFMADD213PS  Z13, Z5, Z12
-	VSCALEFPS    Z7, Z14, Z0
-	VSCALEFPS    Z8, Z15, Z1
-	VSCALEFPS    Z9, Z16, Z2
-	VSCALEFPS    Z10, Z17, Z3
-	VSCALEFPS    Z11, Z18, Z4
-	VSCALEFPS    Z6, Z12, Z5
+	VBROADCASTSS float3f800000<>+0(SB), Z0
+	VSCALEFPS    Z6, Z14, Z1
+	VADDPS       Z0, Z1, Z1
+	VSCALEFPS    Z7, Z15, Z2
+	VADDPS       Z0, Z2, Z2
+	VSCALEFPS    Z8, Z16, Z3
+	VADDPS       Z0, Z3, Z3
+	VSCALEFPS    Z9, Z17, Z4
+	VADDPS       Z0, Z4, Z4
+	VSCALEFPS    Z10, Z18, Z5
+	VADDPS       Z0, Z5, Z5
+	VSCALEFPS    Z11, Z12, Z6
+	VADDPS       Z0, Z6, Z0
 	VBROADCASTSS float3f800000<>+0(SB), Z6
-	VADDPS       Z6, Z0, Z0
-	VDIVPS       Z0, Z6, Z0
-	VADDPS       Z6, Z1, Z1
-	VDIVPS       Z1, Z6, Z1
-	VADDPS       Z6, Z2, Z2
-	VDIVPS       Z2, Z6, Z2
-	VADDPS       Z6, Z3, Z3
-	VDIVPS       Z3, Z6, Z3
-	VADDPS       Z6, Z4, Z4
-	VDIVPS       Z4, Z6, Z4
-	VADDPS       Z6, Z5, Z5
-	VDIVPS       Z5, Z6, Z5
-	VMOVUPS      Z0, (DX)(R13*4)
-	VMOVUPS      Z1, 64(DX)(R13*4)
-	VMOVUPS      Z2, (BX)(R13*4)
-	VMOVUPS      Z3, 64(BX)(R13*4)
-	VMOVUPS      Z4, (DI)(R13*4)
-	VMOVUPS      Z5, 64(DI)(R13*4)
-	VMOVUPS      (SI)(R13*4), Z6
-	VMOVUPS      64(SI)(R13*4), Z7
+	VMULPS       Z3, Z1, Z7
+	VDIVPS       Z7, Z6, Z7
+	VMULPS       Z3, Z7, Z3
+	VMULPS       Z1, Z7, Z1
+	VMULPS       Z4, Z2, Z7
+	VDIVPS       Z7, Z6, Z6
+	VMULPS       Z4, Z6, Z4
+	VMULPS       Z2, Z6, Z2
+	VMOVUPS      Z3, (AX)(R9*4)
+	VMOVUPS      Z4, 64(AX)(R9*4)
+	VMOVUPS      Z1, (CX)(R9*4)
+	VMOVUPS      Z2, 64(CX)(R9*4)
+	VMOVUPS      (DX)(R9*4), Z6
+	VMOVUPS      64(DX)(R9*4), Z7
 	VBROADCASTSS float41100000<>+0(SB), Z8
 	VMINPS       Z6, Z8, Z6
 	VMINPS       Z7, Z8, Z7
@@ -11049,148 +11067,147 @@ vectors560:
 	VBROADCASTSS float3ba059dd<>+0(SB), Z11
 	VFMADD213PS  Z11, Z8, Z12
 	VFMADD213PS  Z11, Z9, Z10
-	VDIVPS       Z12, Z6, Z6
-	VDIVPS       Z10, Z7, Z7
 	VBROADCASTSS float3f800000<>+0(SB), Z8
-	VMINPS       Z6, Z8, Z6
-	VMINPS       Z7, Z8, Z7
-	VBROADCASTSS floatbf800000<>+0(SB), Z8
-	VMAXPS       Z6, Z8, Z6
-	VMAXPS       Z7, Z8, Z7
-	VMOVUPS      Z6, (SI)(R13*4)
-	VMOVUPS      Z7, 64(SI)(R13*4)
-	VMULPS       Z6, Z0, Z0
-	VMOVUPS      (R8)(R13*4), Z6
-	VFMADD231PS  Z6, Z2, Z0
-	VMULPS       Z7, Z1, Z1
-	VMOVUPS      64(R8)(R13*4), Z2
-	VFMADD231PS  Z2, Z3, Z1
-	VMOVUPS      Z0, (R9)(R13*4)
-	VMOVUPS      Z1, 64(R9)(R13*4)
-	VBROADCASTSS float41100000<>+0(SB), Z2
-	VMINPS       Z0, Z2, Z0
-	VMINPS       Z1, Z2, Z1
-	VBROADCASTSS floatc1100000<>+0(SB), Z2
-	VMAXPS       Z0, Z2, Z0
-	VMAXPS       Z1, Z2, Z1
-	VMULPS       Z0, Z0, Z2
-	VMULPS       Z1, Z1, Z3
-	VBROADCASTSS floata59f25c0<>+0(SB), Z6
-	VBROADCASTSS float2a61337e<>+0(SB), Z7
-	VMOVAPS      Z6, Z8
-	VFMADD213PS  Z7, Z2, Z8
-	VMOVAPS      Z6, Z6
-	VFMADD213PS  Z7, Z3, Z6
-	VBROADCASTSS floataebd37ff<>+0(SB), Z7
-	VFMADD213PS  Z7, Z2, Z8
-	VFMADD213PS  Z7, Z3, Z6
-	VBROADCASTSS float335c0041<>+0(SB), Z7
-	VFMADD213PS  Z7, Z2, Z8
-	VFMADD213PS  Z7, Z3, Z6
-	VBROADCASTSS float3779434a<>+0(SB), Z7
-	VFMADD213PS  Z7, Z2, Z8
-	VFMADD213PS  Z7, Z3, Z6
-	VBROADCASTSS float3a270ded<>+0(SB), Z7
-	VFMADD213PS  Z7, Z2, Z8
-	VFMADD213PS  Z7, Z3, Z6
-	VBROADCASTSS float3ba059dc<>+0(SB), Z7
-	VFMADD213PS  Z7, Z2, Z8
-	VFMADD213PS  Z7, Z3, Z6
+	VMULPS       Z5, Z12, Z9
+	VDIVPS       Z9, Z8, Z9
+	VMULPS       Z5, Z9, Z5
+	VMULPS       Z12, Z9, Z9
+	VMULPS       Z0, Z10, Z11
+	VDIVPS       Z11, Z8, Z8
 	VMULPS       Z0, Z8, Z0
-	VMULPS       Z1, Z6, Z1
-	VBROADCASTSS float35a0d3d8<>+0(SB), Z6
-	VBROADCASTSS float38f895d6<>+0(SB), Z7
-	VMOVAPS      Z6, Z8
-	VFMADD213PS  Z7, Z2, Z8
-	VMOVAPS      Z6, Z6
-	VFMADD213PS  Z7, Z3, Z6
-	VBROADCASTSS float3b14aa05<>+0(SB), Z7
-	VFMADD213PS  Z7, Z2, Z8
-	VFMADD213PS  Z7, Z3, Z6
-	VBROADCASTSS float3ba059dd<>+0(SB), Z7
-	VFMADD213PS  Z7, Z2, Z8
-	VFMADD213PS  Z7, Z3, Z6
-	VDIVPS       Z8, Z0, Z0
-	VDIVPS       Z6, Z1, Z1
-	VBROADCASTSS float3f800000<>+0(SB), Z2
-	VMINPS       Z0, Z2, Z0
-	VMINPS       Z1, Z2, Z1
-	VBROADCASTSS floatbf800000<>+0(SB), Z2
-	VMAXPS       Z0, Z2, Z0
-	VMAXPS       Z1, Z2, Z1
-	VMOVUPS      Z0, (R10)(R13*4)
-	VMOVUPS      Z1, 64(R10)(R13*4)
+	VMULPS       Z10, Z8, Z8
+	VMULPS       Z5, Z6, Z5
+	VMULPS       Z0, Z7, Z0
+	VBROADCASTSS float3f800000<>+0(SB), Z6
+	VMINPS       Z5, Z6, Z5
+	VMINPS       Z0, Z6, Z0
+	VBROADCASTSS floatbf800000<>+0(SB), Z6
+	VMAXPS       Z5, Z6, Z5
+	VMAXPS       Z0, Z6, Z0
+	VMOVUPS      Z5, (DX)(R9*4)
+	VMOVUPS      Z0, 64(DX)(R9*4)
+	VMOVUPS      Z9, (BX)(R9*4)
+	VMOVUPS      Z8, 64(BX)(R9*4)
+	VMULPS       Z5, Z3, Z3
+	VMOVUPS      (SI)(R9*4), Z5
+	VFMADD231PS  Z5, Z1, Z3
 	VMULPS       Z0, Z4, Z0
-	VMOVUPS      Z0, (R11)(R13*4)
-	VMULPS       Z1, Z5, Z0
-	VMOVUPS      Z0, 64(R11)(R13*4)
-	ADDQ         $0x20, R13
-	SUBQ         $0x20, R14
+	VMOVUPS      64(SI)(R9*4), Z1
+	VFMADD231PS  Z1, Z2, Z0
+	VMOVUPS      Z3, (DI)(R9*4)
+	VMOVUPS      Z0, 64(DI)(R9*4)
+	VBROADCASTSS float41100000<>+0(SB), Z1
+	VMINPS       Z3, Z1, Z2
+	VMINPS       Z0, Z1, Z0
+	VBROADCASTSS floatc1100000<>+0(SB), Z1
+	VMAXPS       Z2, Z1, Z2
+	VMAXPS       Z0, Z1, Z0
+	VMULPS       Z2, Z2, Z1
+	VMULPS       Z0, Z0, Z3
+	VBROADCASTSS floata59f25c0<>+0(SB), Z4
+	VBROADCASTSS float2a61337e<>+0(SB), Z5
+	VMOVAPS      Z4, Z6
+	VFMADD213PS  Z5, Z1, Z6
+	VMOVAPS      Z4, Z4
+	VFMADD213PS  Z5, Z3, Z4
+	VBROADCASTSS floataebd37ff<>+0(SB), Z5
+	VFMADD213PS  Z5, Z1, Z6
+	VFMADD213PS  Z5, Z3, Z4
+	VBROADCASTSS float335c0041<>+0(SB), Z5
+	VFMADD213PS  Z5, Z1, Z6
+	VFMADD213PS  Z5, Z3, Z4
+	VBROADCASTSS float3779434a<>+0(SB), Z5
+	VFMADD213PS  Z5, Z1, Z6
+	VFMADD213PS  Z5, Z3, Z4
+	VBROADCASTSS float3a270ded<>+0(SB), Z5
+	VFMADD213PS  Z5, Z1, Z6
+	VFMADD213PS  Z5, Z3, Z4
+	VBROADCASTSS float3ba059dc<>+0(SB), Z5
+	VFMADD213PS  Z5, Z1, Z6
+	VFMADD213PS  Z5, Z3, Z4
+	VMULPS       Z2, Z6, Z2
+	VMULPS       Z0, Z4, Z0
+	VBROADCASTSS float35a0d3d8<>+0(SB), Z4
+	VBROADCASTSS float38f895d6<>+0(SB), Z5
+	VMOVAPS      Z4, Z6
+	VFMADD213PS  Z5, Z1, Z6
+	VMOVAPS      Z4, Z4
+	VFMADD213PS  Z5, Z3, Z4
+	VBROADCASTSS float3b14aa05<>+0(SB), Z5
+	VFMADD213PS  Z5, Z1, Z6
+	VFMADD213PS  Z5, Z3, Z4
+	VBROADCASTSS float3ba059dd<>+0(SB), Z5
+	VFMADD213PS  Z5, Z1, Z6
+	VFMADD213PS  Z5, Z3, Z4
+	VDIVPS       Z6, Z2, Z1
+	VDIVPS       Z4, Z0, Z0
+	VBROADCASTSS float3f800000<>+0(SB), Z2
+	VMINPS       Z1, Z2, Z1
+	VMINPS       Z0, Z2, Z0
+	VBROADCASTSS floatbf800000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z1
+	VMAXPS       Z0, Z2, Z0
+	VMULPS       Z1, Z9, Z1
+	VMOVUPS      Z1, (R8)(R9*4)
+	VMULPS       Z0, Z8, Z0
+	VMOVUPS      Z0, 64(R8)(R9*4)
+	ADDQ         $0x20, R9
+	SUBQ         $0x20, R10
 	JGE          vectors560
 
 next561:
-	ADDQ $0x20, R14
-	SUBQ $0x10, R14
+	ADDQ $0x20, R10
+	SUBQ $0x10, R10
 	JL   next563
 
 vectors562:
-	LEAQ         (R9)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	LEAQ         (R10)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	LEAQ         (R11)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	VMOVUPS      (DX)(R13*4), Z0
-	VMOVUPS      (BX)(R13*4), Z1
-	VMOVUPS      (DI)(R13*4), Z2
-	VPXORD       Z3, Z3, Z3
-	VSUBPS       Z0, Z3, Z0
-	VSUBPS       Z1, Z3, Z1
-	VSUBPS       Z2, Z3, Z2
-	VBROADCASTSS float42b20000<>+0(SB), Z3
+	MOVQ         ahead+80(FP), R11
+	ADDQ         DI, R11
+	PREFETCHT1   (R11)(R9*4)
+	MOVQ         ahead+80(FP), R11
+	ADDQ         R8, R11
+	PREFETCHT1   (R11)(R9*4)
+	VMOVUPS      (AX)(R9*4), Z0
+	VMOVUPS      (CX)(R9*4), Z1
+	VMOVUPS      (BX)(R9*4), Z2
+	VBROADCASTSS floatbfb8aa3b<>+0(SB), Z3
+	VMULPS       Z3, Z0, Z0
+	VMULPS       Z3, Z1, Z1
+	VMULPS       Z3, Z2, Z2
+	VBROADCASTSS float42780000<>+0(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VMINPS       Z1, Z3, Z1
 	VMINPS       Z2, Z3, Z2
-	VBROADCASTSS floatc2d00000<>+0(SB), Z3
+	VBROADCASTSS floatc2fc0000<>+0(SB), Z3
 	VMAXPS       Z0, Z3, Z0
 	VMAXPS       Z1, Z3, Z1
 	VMAXPS       Z2, Z3, Z2
-	VBROADCASTSS float3fb8aa3b<>+0(SB), Z3
-	VMULPS       Z3, Z0, Z4
-	VMULPS       Z3, Z1, Z5
-	VMULPS       Z3, Z2, Z3
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VRNDSCALEPS  $0x08, Z5, Z5
+	VMOVAPS      Z0, Z3
 	VRNDSCALEPS  $0x08, Z3, Z3
-	VBROADCASTSS float3f318000<>+0(SB), Z6
-	VFNMADD231PS Z6, Z4, Z0
-	VFNMADD231PS Z6, Z5, Z1
-	VFNMADD231PS Z6, Z3, Z2
-	VBROADCASTSS floatb95e8083<>+0(SB), Z6
-	VFNMADD231PS Z6, Z4, Z0
-	VFNMADD231PS Z6, Z5, Z1
-	VFNMADD231PS Z6, Z3, Z2
-	VBROADCASTSS float3ab5121d<>+0(SB), Z6
-	VBROADCASTSS float3c091cf0<>+0(SB), Z7
+	VSUBPS       Z3, Z0, Z0
+	VMOVAPS      Z1, Z4
+	VRNDSCALEPS  $0x08, Z4, Z4
+	VSUBPS       Z4, Z1, Z1
+	VMOVAPS      Z2, Z5
+	VRNDSCALEPS  $0x08, Z5, Z5
+	VSUBPS       Z5, Z2, Z2
+	VBROADCASTSS float3aae0473<>+0(SB), Z6
+	VBROADCASTSS float3c1e8629<>+0(SB), Z7
 	VMOVAPS      Z6, Z8
 	VFMADD213PS  Z7, Z0, Z8
 	VMOVAPS      Z6, Z9
 	VFMADD213PS  Z7, Z1, Z9
 	VMOVAPS      Z6, Z6
 	VFMADD213PS  Z7, Z2, Z6
-	VBROADCASTSS float3d2aac79<>+0(SB), Z7
+	VBROADCASTSS float3d635b72<>+0(SB), Z7
 	VFMADD213PS  Z7, Z0, Z8
 	VFMADD213PS  Z7, Z1, Z9
 	VFMADD213PS  Z7, Z2, Z6
-	VBROADCASTSS float3e2aaa49<>+0(SB), Z7
+	VBROADCASTSS float3e75fc8c<>+0(SB), Z7
 	VFMADD213PS  Z7, Z0, Z8
 	VFMADD213PS  Z7, Z1, Z9
 	VFMADD213PS  Z7, Z2, Z6
-	VBROADCASTSS float3efffffe<>+0(SB), Z7
-	VFMADD213PS  Z7, Z0, Z8
-	VFMADD213PS  Z7, Z1, Z9
-	VFMADD213PS  Z7, Z2, Z6
-	VBROADCASTSS float3f800000<>+0(SB), Z7
+	VBROADCASTSS float3f317214<>+0(SB), Z7
 	VFMADD213PS  Z7, Z0, Z8
 	VFMADD213PS  Z7, Z1, Z9
 	VFMADD213PS  Z7, Z2, Z6
@@ -11198,20 +11215,21 @@ vectors562:
 	VFMADD213PS  Z7, Z0, Z8
 	VFMADD213PS  Z7, Z1, Z9
 	VFMADD213PS  Z7, Z2, Z6
-	VSCALEFPS    Z4, Z8, Z0
-	VSCALEFPS    Z5, Z9, Z1
-	VSCALEFPS    Z3, Z6, Z2
+	VBROADCASTSS float3f800000<>+0(SB), Z0
+	VSCALEFPS    Z3, Z8, Z1
+	VADDPS       Z0, Z1, Z1
+	VSCALEFPS    Z4, Z9, Z2
+	VADDPS       Z0, Z2, Z2
+	VSCALEFPS    Z5, Z6, Z3
+	VADDPS       Z0, Z3, Z0
 	VBROADCASTSS float3f800000<>+0(SB), Z3
-	VADDPS       Z3, Z0, Z0
-	VDIVPS       Z0, Z3, Z0
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z1, Z3, Z1
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z2, Z3, Z2
-	VMOVUPS      Z0, (DX)(R13*4)
-	VMOVUPS      Z1, (BX)(R13*4)
-	VMOVUPS      Z2, (DI)(R13*4)
-	VMOVUPS      (SI)(R13*4), Z3
+	VMULPS       Z2, Z1, Z4
+	VDIVPS       Z4, Z3, Z3
+	VMULPS       Z2, Z3, Z2
+	VMULPS       Z1, Z3, Z1
+	VMOVUPS      Z2, (AX)(R9*4)
+	VMOVUPS      Z1, (CX)(R9*4)
+	VMOVUPS      (DX)(R9*4), Z3
 	VBROADCASTSS float41100000<>+0(SB), Z4
 	VMINPS       Z3, Z4, Z3
 	VBROADCASTSS floatc1100000<>+0(SB), Z4
@@ -11240,119 +11258,114 @@ vectors562:
 	VFMADD213PS  Z6, Z4, Z5
 	VBROADCASTSS float3ba059dd<>+0(SB), Z6
 	VFMADD213PS  Z6, Z4, Z5
-	VDIVPS       Z5, Z3, Z3
 	VBROADCASTSS float3f800000<>+0(SB), Z4
-	VMINPS       Z3, Z4, Z3
-	VBROADCASTSS floatbf800000<>+0(SB), Z4
-	VMAXPS       Z3, Z4, Z3
-	VMOVUPS      Z3, (SI)(R13*4)
-	VMULPS       Z3, Z0, Z0
-	VMOVUPS      (R8)(R13*4), Z3
-	VFMADD231PS  Z3, Z1, Z0
-	VMOVUPS      Z0, (R9)(R13*4)
+	VMULPS       Z0, Z5, Z6
+	VDIVPS       Z6, Z4, Z4
+	VMULPS       Z0, Z4, Z0
+	VMULPS       Z5, Z4, Z4
+	VMULPS       Z0, Z3, Z0
+	VBROADCASTSS float3f800000<>+0(SB), Z3
+	VMINPS       Z0, Z3, Z0
+	VBROADCASTSS floatbf800000<>+0(SB), Z3
+	VMAXPS       Z0, Z3, Z0
+	VMOVUPS      Z0, (DX)(R9*4)
+	VMOVUPS      Z4, (BX)(R9*4)
+	VMULPS       Z0, Z2, Z0
+	VMOVUPS      (SI)(R9*4), Z2
+	VFMADD231PS  Z2, Z1, Z0
+	VMOVUPS      Z0, (DI)(R9*4)
 	VBROADCASTSS float41100000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
 	VBROADCASTSS floatc1100000<>+0(SB), Z1
 	VMAXPS       Z0, Z1, Z0
 	VMULPS       Z0, Z0, Z1
-	VBROADCASTSS floata59f25c0<>+0(SB), Z3
-	VBROADCASTSS float2a61337e<>+0(SB), Z4
-	VMOVAPS      Z3, Z3
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS floataebd37ff<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS float335c0041<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS float3779434a<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS float3a270ded<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS float3ba059dc<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VMULPS       Z0, Z3, Z0
-	VBROADCASTSS float35a0d3d8<>+0(SB), Z3
-	VBROADCASTSS float38f895d6<>+0(SB), Z4
-	VMOVAPS      Z3, Z3
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS float3b14aa05<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS float3ba059dd<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VDIVPS       Z3, Z0, Z0
+	VBROADCASTSS floata59f25c0<>+0(SB), Z2
+	VBROADCASTSS float2a61337e<>+0(SB), Z3
+	VMOVAPS      Z2, Z2
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS floataebd37ff<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float335c0041<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3779434a<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3a270ded<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3ba059dc<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VMULPS       Z0, Z2, Z0
+	VBROADCASTSS float35a0d3d8<>+0(SB), Z2
+	VBROADCASTSS float38f895d6<>+0(SB), Z3
+	VMOVAPS      Z2, Z2
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3b14aa05<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3ba059dd<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VDIVPS       Z2, Z0, Z0
 	VBROADCASTSS float3f800000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
 	VBROADCASTSS floatbf800000<>+0(SB), Z1
 	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      Z0, (R10)(R13*4)
-	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, (R11)(R13*4)
-	ADDQ         $0x10, R13
-	SUBQ         $0x10, R14
+	VMULPS       Z0, Z4, Z0
+	VMOVUPS      Z0, (R8)(R9*4)
+	ADDQ         $0x10, R9
+	SUBQ         $0x10, R10
 	JGE          vectors562
 
 next563:
-	ADDQ         $0x10, R14
+	ADDQ         $0x10, R10
 	JE           done564
-	MOVQ         $-1, R15
-	BZHIQ        R14, R15, R15
-	KMOVW        R15, K1
-	LEAQ         (R9)(R12*1), R14
-	PREFETCHT1   (R14)(R13*4)
-	LEAQ         (R10)(R12*1), R14
-	PREFETCHT1   (R14)(R13*4)
-	LEAQ         (R11)(R12*1), R14
-	PREFETCHT1   (R14)(R13*4)
-	VMOVUPS.Z    (DX)(R13*4), K1, Z0
-	VMOVUPS.Z    (BX)(R13*4), K1, Z1
-	VMOVUPS.Z    (DI)(R13*4), K1, Z2
-	VPXORD       Z3, Z3, Z3
-	VSUBPS       Z0, Z3, Z0
-	VSUBPS       Z1, Z3, Z1
-	VSUBPS       Z2, Z3, Z2
-	VBROADCASTSS float42b20000<>+0(SB), Z3
+	MOVQ         $-1, R11
+	BZHIQ        R10, R11, R11
+	KMOVW        R11, K1
+	MOVQ         ahead+80(FP), R10
+	ADDQ         DI, R10
+	PREFETCHT1   (R10)(R9*4)
+	MOVQ         ahead+80(FP), R10
+	ADDQ         R8, R10
+	PREFETCHT1   (R10)(R9*4)
+	VMOVUPS.Z    (AX)(R9*4), K1, Z0
+	VMOVUPS.Z    (CX)(R9*4), K1, Z1
+	VMOVUPS.Z    (BX)(R9*4), K1, Z2
+	VBROADCASTSS floatbfb8aa3b<>+0(SB), Z3
+	VMULPS       Z3, Z0, Z0
+	VMULPS       Z3, Z1, Z1
+	VMULPS       Z3, Z2, Z2
+	VBROADCASTSS float42780000<>+0(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VMINPS       Z1, Z3, Z1
 	VMINPS       Z2, Z3, Z2
-	VBROADCASTSS floatc2d00000<>+0(SB), Z3
+	VBROADCASTSS floatc2fc0000<>+0(SB), Z3
 	VMAXPS       Z0, Z3, Z0
 	VMAXPS       Z1, Z3, Z1
 	VMAXPS       Z2, Z3, Z2
-	VBROADCASTSS float3fb8aa3b<>+0(SB), Z3
-	VMULPS       Z3, Z0, Z4
-	VMULPS       Z3, Z1, Z5
-	VMULPS       Z3, Z2, Z3
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VRNDSCALEPS  $0x08, Z5, Z5
+	VMOVAPS      Z0, Z3
 	VRNDSCALEPS  $0x08, Z3, Z3
-	VBROADCASTSS float3f318000<>+0(SB), Z6
-	VFNMADD231PS Z6, Z4, Z0
-	VFNMADD231PS Z6, Z5, Z1
-	VFNMADD231PS Z6, Z3, Z2
-	VBROADCASTSS floatb95e8083<>+0(SB), Z6
-	VFNMADD231PS Z6, Z4, Z0
-	VFNMADD231PS Z6, Z5, Z1
-	VFNMADD231PS Z6, Z3, Z2
-	VBROADCASTSS float3ab5121d<>+0(SB), Z6
-	VBROADCASTSS float3c091cf0<>+0(SB), Z7
+	VSUBPS       Z3, Z0, Z0
+	VMOVAPS      Z1, Z4
+	VRNDSCALEPS  $0x08, Z4, Z4
+	VSUBPS       Z4, Z1, Z1
+	VMOVAPS      Z2, Z5
+	VRNDSCALEPS  $0x08, Z5, Z5
+	VSUBPS       Z5, Z2, Z2
+	VBROADCASTSS float3aae0473<>+0(SB), Z6
+	VBROADCASTSS float3c1e8629<>+0(SB), Z7
 	VMOVAPS      Z6, Z8
 	VFMADD213PS  Z7, Z0, Z8
 	VMOVAPS      Z6, Z9
 	VFMADD213PS  Z7, Z1, Z9
 	VMOVAPS      Z6, Z6
 	VFMADD213PS  Z7, Z2, Z6
-	VBROADCASTSS float3d2aac79<>+0(SB), Z7
+	VBROADCASTSS float3d635b72<>+0(SB), Z7
 	VFMADD213PS  Z7, Z0, Z8
 	VFMADD213PS  Z7, Z1, Z9
 	VFMADD213PS  Z7, Z2, Z6
-	VBROADCASTSS float3e2aaa49<>+0(SB), Z7
+	VBROADCASTSS float3e75fc8c<>+0(SB), Z7
 	VFMADD213PS  Z7, Z0, Z8
 	VFMADD213PS  Z7, Z1, Z9
 	VFMADD213PS  Z7, Z2, Z6
-	VBROADCASTSS float3efffffe<>+0(SB), Z7
-	VFMADD213PS  Z7, Z0, Z8
-	VFMADD213PS  Z7, Z1, Z9
-	VFMADD213PS  Z7, Z2, Z6
-	VBROADCASTSS float3f800000<>+0(SB), Z7
+	VBROADCASTSS float3f317214<>+0(SB), Z7
 	VFMADD213PS  Z7, Z0, Z8
 	VFMADD213PS  Z7, Z1, Z9
 	VFMADD213PS  Z7, Z2, Z6
@@ -11360,20 +11373,21 @@ next563:
 	VFMADD213PS  Z7, Z0, Z8
 	VFMADD213PS  Z7, Z1, Z9
 	VFMADD213PS  Z7, Z2, Z6
-	VSCALEFPS    Z4, Z8, Z0
-	VSCALEFPS    Z5, Z9, Z1
-	VSCALEFPS    Z3, Z6, Z2
+	VBROADCASTSS float3f800000<>+0(SB), Z0
+	VSCALEFPS    Z3, Z8, Z1
+	VADDPS       Z0, Z1, Z1
+	VSCALEFPS    Z4, Z9, Z2
+	VADDPS       Z0, Z2, Z2
+	VSCALEFPS    Z5, Z6, Z3
+	VADDPS       Z0, Z3, Z0
 	VBROADCASTSS float3f800000<>+0(SB), Z3
-	VADDPS       Z3, Z0, Z0
-	VDIVPS       Z0, Z3, Z0
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z1, Z3, Z1
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z2, Z3, Z2
-	VMOVUPS      Z0, K1, (DX)(R13*4)
-	VMOVUPS      Z1, K1, (BX)(R13*4)
-	VMOVUPS      Z2, K1, (DI)(R13*4)
-	VMOVUPS.Z    (SI)(R13*4), K1, Z3
+	VMULPS       Z2, Z1, Z4
+	VDIVPS       Z4, Z3, Z3
+	VMULPS       Z2, Z3, Z2
+	VMULPS       Z1, Z3, Z1
+	VMOVUPS      Z2, K1, (AX)(R9*4)
+	VMOVUPS      Z1, K1, (CX)(R9*4)
+	VMOVUPS.Z    (DX)(R9*4), K1, Z3
 	VBROADCASTSS float41100000<>+0(SB), Z4
 	VMINPS       Z3, Z4, Z3
 	VBROADCASTSS floatc1100000<>+0(SB), Z4
@@ -11402,192 +11416,324 @@ next563:
 	VFMADD213PS  Z6, Z4, Z5
 	VBROADCASTSS float3ba059dd<>+0(SB), Z6
 	VFMADD213PS  Z6, Z4, Z5
-	VDIVPS       Z5, Z3, Z3
 	VBROADCASTSS float3f800000<>+0(SB), Z4
-	VMINPS       Z3, Z4, Z3
-	VBROADCASTSS floatbf800000<>+0(SB), Z4
-	VMAXPS       Z3, Z4, Z3
-	VMOVUPS      Z3, K1, (SI)(R13*4)
-	VMULPS       Z3, Z0, Z0
-	VMOVUPS.Z    (R8)(R13*4), K1, Z3
-	VFMADD231PS  Z3, Z1, Z0
-	VMOVUPS      Z0, K1, (R9)(R13*4)
+	VMULPS       Z0, Z5, Z6
+	VDIVPS       Z6, Z4, Z4
+	VMULPS       Z0, Z4, Z0
+	VMULPS       Z5, Z4, Z4
+	VMULPS       Z0, Z3, Z0
+	VBROADCASTSS float3f800000<>+0(SB), Z3
+	VMINPS       Z0, Z3, Z0
+	VBROADCASTSS floatbf800000<>+0(SB), Z3
+	VMAXPS       Z0, Z3, Z0
+	VMOVUPS      Z0, K1, (DX)(R9*4)
+	VMOVUPS      Z4, K1, (BX)(R9*4)
+	VMULPS       Z0, Z2, Z0
+	VMOVUPS.Z    (SI)(R9*4), K1, Z2
+	VFMADD231PS  Z2, Z1, Z0
+	VMOVUPS      Z0, K1, (DI)(R9*4)
 	VBROADCASTSS float41100000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
 	VBROADCASTSS floatc1100000<>+0(SB), Z1
 	VMAXPS       Z0, Z1, Z0
 	VMULPS       Z0, Z0, Z1
-	VBROADCASTSS floata59f25c0<>+0(SB), Z3
-	VBROADCASTSS float2a61337e<>+0(SB), Z4
-	VMOVAPS      Z3, Z3
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS floataebd37ff<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS float335c0041<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS float3779434a<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS float3a270ded<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS float3ba059dc<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VMULPS       Z0, Z3, Z0
-	VBROADCASTSS float35a0d3d8<>+0(SB), Z3
-	VBROADCASTSS float38f895d6<>+0(SB), Z4
-	VMOVAPS      Z3, Z3
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS float3b14aa05<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VBROADCASTSS float3ba059dd<>+0(SB), Z4
-	VFMADD213PS  Z4, Z1, Z3
-	VDIVPS       Z3, Z0, Z0
+	VBROADCASTSS floata59f25c0<>+0(SB), Z2
+	VBROADCASTSS float2a61337e<>+0(SB), Z3
+	VMOVAPS      Z2, Z2
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS floataebd37ff<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float335c0041<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3779434a<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3a270ded<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3ba059dc<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VMULPS       Z0, Z2, Z0
+	VBROADCASTSS float35a0d3d8<>+0(SB), Z2
+	VBROADCASTSS float38f895d6<>+0(SB), Z3
+	VMOVAPS      Z2, Z2
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3b14aa05<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3ba059dd<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VDIVPS       Z2, Z0, Z0
 	VBROADCASTSS float3f800000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
 	VBROADCASTSS floatbf800000<>+0(SB), Z1
 	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      Z0, K1, (R10)(R13*4)
-	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, K1, (R11)(R13*4)
+	VMULPS       Z0, Z4, Z0
+	VMOVUPS      Z0, K1, (R8)(R9*4)
 
 done564:
+	ADDQ     gatesStride+8(FP), AX
+	ADDQ     gatesStride+8(FP), CX
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
-	ADDQ     gatesStride+8(FP), SI
-	ADDQ     gatesStride+8(FP), DI
-	ADDQ     cPrevStride+24(FP), R8
-	ADDQ     cStride+40(FP), R9
-	ADDQ     tanhCStride+56(FP), R10
-	ADDQ     hStride+72(FP), R11
-	DECQ     CX
+	ADDQ     cPrevStride+24(FP), SI
+	ADDQ     cStride+40(FP), DI
+	ADDQ     hStride+56(FP), R8
+	DECQ     rows+64(FP)
 	JNE      rows559
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
-// func lstmBackwardAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, tanhC *float32, tanhCStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, ahead int)
+DATA floatbfb8aa3b<>+0(SB)/4, $0xbfb8aa3b
+GLOBL floatbfb8aa3b<>(SB), RODATA|NOPTR, $4
+
+DATA float42780000<>+0(SB)/4, $0x42780000
+GLOBL float42780000<>(SB), RODATA|NOPTR, $4
+
+DATA floatc2fc0000<>+0(SB)/4, $0xc2fc0000
+GLOBL floatc2fc0000<>(SB), RODATA|NOPTR, $4
+
+DATA float3aae0473<>+0(SB)/4, $0x3aae0473
+GLOBL float3aae0473<>(SB), RODATA|NOPTR, $4
+
+DATA float3c1e8629<>+0(SB)/4, $0x3c1e8629
+GLOBL float3c1e8629<>(SB), RODATA|NOPTR, $4
+
+DATA float3d635b72<>+0(SB)/4, $0x3d635b72
+GLOBL float3d635b72<>(SB), RODATA|NOPTR, $4
+
+DATA float3e75fc8c<>+0(SB)/4, $0x3e75fc8c
+GLOBL float3e75fc8c<>(SB), RODATA|NOPTR, $4
+
+DATA float3f317214<>+0(SB)/4, $0x3f317214
+GLOBL float3f317214<>(SB), RODATA|NOPTR, $4
+
+// func lstmGatesBackwardAVX512(gates *float32, gatesStride int, deltas *float32, deltasStride int, cPrev *float32, cPrevStride int, h *float32, hStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, ahead int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $8-104
+TEXT ·lstmGatesBackwardAVX512(SB), NOSPLIT, $8-120
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     cols+88(FP), AX
-	MOVQ     rows+80(FP), CX
-	MOVQ     gates+0(FP), DX
-	LEAQ     (DX)(AX*4), BX
-	LEAQ     (BX)(AX*4), SI
-	LEAQ     (SI)(AX*4), DI
-	MOVQ     cPrev+16(FP), R8
-	MOVQ     tanhC+32(FP), R9
-	MOVQ     dh+48(FP), R10
-	MOVQ     dc+64(FP), R11
-	MOVQ     ahead+96(FP), R12
+	MOVQ     gates+0(FP), AX
+	MOVQ     cols+104(FP), CX
+	LEAQ     (AX)(CX*4), CX
+	MOVQ     cols+104(FP), DX
+	LEAQ     (CX)(DX*4), DX
+	MOVQ     cols+104(FP), BX
+	LEAQ     (DX)(BX*4), BX
+	MOVQ     deltas+16(FP), SI
+	SUBQ     AX, SI
+	MOVQ     cPrev+32(FP), DI
+	MOVQ     h+48(FP), R8
+	MOVQ     dh+64(FP), R9
+	MOVQ     dc+80(FP), R10
 
 rows565:
-	XORQ R13, R13
-	MOVQ AX, R14
-	SUBQ $0x10, R14
+	XORQ R11, R11
+	MOVQ cols+104(FP), R12
+	SUBQ $0x20, R12
 	JL   next567
 
 vectors566:
-	LEAQ         (R8)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	LEAQ         (R9)(R12*1), R15
-	PREFETCHT1   (R15)(R13*4)
-	VMOVUPS      (R10)(R13*4), Z0
-	VMOVUPS      (R9)(R13*4), Z1
-	VMOVUPS      (DI)(R13*4), Z2
-	VMULPS       Z2, Z0, Z0
-	VMOVUPS      (R11)(R13*4), Z3
-	VBROADCASTSS float3f800000<>+0(SB), Z4
-	VFNMADD231PS Z1, Z1, Z4
-	VFMADD231PS  Z4, Z0, Z3
+	MOVQ         ahead+112(FP), R13
+	ADDQ         DI, R13
+	PREFETCHT1   (R13)(R11*4)
+	PREFETCHT1   64(R13)(R11*4)
+	VMOVUPS      (R9)(R11*4), Z0
+	VMOVUPS      (R8)(R11*4), Z1
+	VMOVUPS      (BX)(R11*4), Z2
+	VMOVUPS      (R10)(R11*4), Z3
+	VMULPS       Z2, Z0, Z4
+	VDIVPS       Z2, Z1, Z5
+	VBROADCASTSS float3f800000<>+0(SB), Z6
+	VFNMADD231PS Z5, Z5, Z6
+	VFMADD231PS  Z6, Z4, Z3
 	VMULPS       Z1, Z0, Z0
 	VBROADCASTSS float3f800000<>+0(SB), Z1
 	VSUBPS       Z2, Z1, Z1
 	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, (DI)(R13*4)
-	VMOVUPS      (DX)(R13*4), Z0
-	VMOVUPS      (SI)(R13*4), Z1
+	LEAQ         (BX)(SI*1), R13
+	VMOVUPS      Z0, (R13)(R11*4)
+	VMOVUPS      (AX)(R11*4), Z0
+	VMOVUPS      (DX)(R11*4), Z1
 	VMULPS       Z0, Z3, Z2
 	VMULPS       Z1, Z2, Z4
 	VBROADCASTSS float3f800000<>+0(SB), Z5
 	VSUBPS       Z0, Z5, Z0
 	VMULPS       Z0, Z4, Z0
-	VMOVUPS      Z0, (DX)(R13*4)
+	LEAQ         (AX)(SI*1), R13
+	VMOVUPS      Z0, (R13)(R11*4)
 	VBROADCASTSS float3f800000<>+0(SB), Z0
 	VFNMADD231PS Z1, Z1, Z0
 	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, (SI)(R13*4)
-	VMOVUPS      (BX)(R13*4), Z0
+	LEAQ         (DX)(SI*1), R13
+	VMOVUPS      Z0, (R13)(R11*4)
+	VMOVUPS      (CX)(R11*4), Z0
 	VMULPS       Z0, Z3, Z1
-	VMOVUPS      (R8)(R13*4), Z2
+	VMOVUPS      (DI)(R11*4), Z2
 	VMULPS       Z2, Z1, Z2
 	VBROADCASTSS float3f800000<>+0(SB), Z3
 	VSUBPS       Z0, Z3, Z0
 	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, (BX)(R13*4)
-	VMOVUPS      Z1, (R11)(R13*4)
-	ADDQ         $0x10, R13
-	SUBQ         $0x10, R14
+	LEAQ         (CX)(SI*1), R13
+	VMOVUPS      Z0, (R13)(R11*4)
+	VMOVUPS      Z1, (R10)(R11*4)
+	VMOVUPS      64(R9)(R11*4), Z0
+	VMOVUPS      64(R8)(R11*4), Z1
+	VMOVUPS      64(BX)(R11*4), Z2
+	VMOVUPS      64(R10)(R11*4), Z3
+	VMULPS       Z2, Z0, Z4
+	VDIVPS       Z2, Z1, Z5
+	VBROADCASTSS float3f800000<>+0(SB), Z6
+	VFNMADD231PS Z5, Z5, Z6
+	VFMADD231PS  Z6, Z4, Z3
+	VMULPS       Z1, Z0, Z0
+	VBROADCASTSS float3f800000<>+0(SB), Z1
+	VSUBPS       Z2, Z1, Z1
+	VMULPS       Z1, Z0, Z0
+	LEAQ         (BX)(SI*1), R13
+	VMOVUPS      Z0, 64(R13)(R11*4)
+	VMOVUPS      64(AX)(R11*4), Z0
+	VMOVUPS      64(DX)(R11*4), Z1
+	VMULPS       Z0, Z3, Z2
+	VMULPS       Z1, Z2, Z4
+	VBROADCASTSS float3f800000<>+0(SB), Z5
+	VSUBPS       Z0, Z5, Z0
+	VMULPS       Z0, Z4, Z0
+	LEAQ         (AX)(SI*1), R13
+	VMOVUPS      Z0, 64(R13)(R11*4)
+	VBROADCASTSS float3f800000<>+0(SB), Z0
+	VFNMADD231PS Z1, Z1, Z0
+	VMULPS       Z0, Z2, Z0
+	LEAQ         (DX)(SI*1), R13
+	VMOVUPS      Z0, 64(R13)(R11*4)
+	VMOVUPS      64(CX)(R11*4), Z0
+	VMULPS       Z0, Z3, Z1
+	VMOVUPS      64(DI)(R11*4), Z2
+	VMULPS       Z2, Z1, Z2
+	VBROADCASTSS float3f800000<>+0(SB), Z3
+	VSUBPS       Z0, Z3, Z0
+	VMULPS       Z0, Z2, Z0
+	LEAQ         (CX)(SI*1), R13
+	VMOVUPS      Z0, 64(R13)(R11*4)
+	VMOVUPS      Z1, 64(R10)(R11*4)
+	ADDQ         $0x20, R11
+	SUBQ         $0x20, R12
 	JGE          vectors566
 
 next567:
-	ADDQ         $0x10, R14
-	JE           done568
-	MOVQ         $-1, R15
-	BZHIQ        R14, R15, R15
-	KMOVW        R15, K1
-	LEAQ         (R8)(R12*1), R14
-	PREFETCHT1   (R14)(R13*4)
-	LEAQ         (R9)(R12*1), R14
-	PREFETCHT1   (R14)(R13*4)
-	VMOVUPS.Z    (R10)(R13*4), K1, Z0
-	VMOVUPS.Z    (R9)(R13*4), K1, Z1
-	VMOVUPS.Z    (DI)(R13*4), K1, Z2
-	VMULPS       Z2, Z0, Z0
-	VMOVUPS.Z    (R11)(R13*4), K1, Z3
-	VBROADCASTSS float3f800000<>+0(SB), Z4
-	VFNMADD231PS Z1, Z1, Z4
-	VFMADD231PS  Z4, Z0, Z3
+	ADDQ $0x20, R12
+	SUBQ $0x10, R12
+	JL   next569
+
+vectors568:
+	MOVQ         ahead+112(FP), R13
+	ADDQ         DI, R13
+	PREFETCHT1   (R13)(R11*4)
+	VMOVUPS      (R9)(R11*4), Z0
+	VMOVUPS      (R8)(R11*4), Z1
+	VMOVUPS      (BX)(R11*4), Z2
+	VMOVUPS      (R10)(R11*4), Z3
+	VMULPS       Z2, Z0, Z4
+	VDIVPS       Z2, Z1, Z5
+	VBROADCASTSS float3f800000<>+0(SB), Z6
+	VFNMADD231PS Z5, Z5, Z6
+	VFMADD231PS  Z6, Z4, Z3
 	VMULPS       Z1, Z0, Z0
 	VBROADCASTSS float3f800000<>+0(SB), Z1
 	VSUBPS       Z2, Z1, Z1
 	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, K1, (DI)(R13*4)
-	VMOVUPS.Z    (DX)(R13*4), K1, Z0
-	VMOVUPS.Z    (SI)(R13*4), K1, Z1
+	LEAQ         (BX)(SI*1), R13
+	VMOVUPS      Z0, (R13)(R11*4)
+	VMOVUPS      (AX)(R11*4), Z0
+	VMOVUPS      (DX)(R11*4), Z1
 	VMULPS       Z0, Z3, Z2
 	VMULPS       Z1, Z2, Z4
 	VBROADCASTSS float3f800000<>+0(SB), Z5
 	VSUBPS       Z0, Z5, Z0
 	VMULPS       Z0, Z4, Z0
-	VMOVUPS      Z0, K1, (DX)(R13*4)
+	LEAQ         (AX)(SI*1), R13
+	VMOVUPS      Z0, (R13)(R11*4)
 	VBROADCASTSS float3f800000<>+0(SB), Z0
 	VFNMADD231PS Z1, Z1, Z0
 	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, K1, (SI)(R13*4)
-	VMOVUPS.Z    (BX)(R13*4), K1, Z0
+	LEAQ         (DX)(SI*1), R13
+	VMOVUPS      Z0, (R13)(R11*4)
+	VMOVUPS      (CX)(R11*4), Z0
 	VMULPS       Z0, Z3, Z1
-	VMOVUPS.Z    (R8)(R13*4), K1, Z2
+	VMOVUPS      (DI)(R11*4), Z2
 	VMULPS       Z2, Z1, Z2
 	VBROADCASTSS float3f800000<>+0(SB), Z3
 	VSUBPS       Z0, Z3, Z0
 	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, K1, (BX)(R13*4)
-	VMOVUPS      Z1, K1, (R11)(R13*4)
+	LEAQ         (CX)(SI*1), R13
+	VMOVUPS      Z0, (R13)(R11*4)
+	VMOVUPS      Z1, (R10)(R11*4)
+	ADDQ         $0x10, R11
+	SUBQ         $0x10, R12
+	JGE          vectors568
 
-done568:
+next569:
+	ADDQ         $0x10, R12
+	JE           done570
+	MOVQ         $-1, R13
+	BZHIQ        R12, R13, R13
+	KMOVW        R13, K1
+	MOVQ         ahead+112(FP), R12
+	ADDQ         DI, R12
+	PREFETCHT1   (R12)(R11*4)
+	VMOVUPS.Z    (R9)(R11*4), K1, Z0
+	VMOVUPS.Z    (R8)(R11*4), K1, Z1
+	VMOVUPS.Z    (BX)(R11*4), K1, Z2
+	VMOVUPS.Z    (R10)(R11*4), K1, Z3
+	VMULPS       Z2, Z0, Z4
+	VDIVPS       Z2, Z1, Z5
+	VBROADCASTSS float3f800000<>+0(SB), Z6
+	VFNMADD231PS Z5, Z5, Z6
+	VFMADD231PS  Z6, Z4, Z3
+	VMULPS       Z1, Z0, Z0
+	VBROADCASTSS float3f800000<>+0(SB), Z1
+	VSUBPS       Z2, Z1, Z1
+	VMULPS       Z1, Z0, Z0
+	LEAQ         (BX)(SI*1), R12
+	VMOVUPS      Z0, K1, (R12)(R11*4)
+	VMOVUPS.Z    (AX)(R11*4), K1, Z0
+	VMOVUPS.Z    (DX)(R11*4), K1, Z1
+	VMULPS       Z0, Z3, Z2
+	VMULPS       Z1, Z2, Z4
+	VBROADCASTSS float3f800000<>+0(SB), Z5
+	VSUBPS       Z0, Z5, Z0
+	VMULPS       Z0, Z4, Z0
+	LEAQ         (AX)(SI*1), R12
+	VMOVUPS      Z0, K1, (R12)(R11*4)
+	VBROADCASTSS float3f800000<>+0(SB), Z0
+	VFNMADD231PS Z1, Z1, Z0
+	VMULPS       Z0, Z2, Z0
+	LEAQ         (DX)(SI*1), R12
+	VMOVUPS      Z0, K1, (R12)(R11*4)
+	VMOVUPS.Z    (CX)(R11*4), K1, Z0
+	VMULPS       Z0, Z3, Z1
+	VMOVUPS.Z    (DI)(R11*4), K1, Z2
+	VMULPS       Z2, Z1, Z2
+	VBROADCASTSS float3f800000<>+0(SB), Z3
+	VSUBPS       Z0, Z3, Z0
+	VMULPS       Z0, Z2, Z0
+	LEAQ         (CX)(SI*1), R12
+	VMOVUPS      Z0, K1, (R12)(R11*4)
+	VMOVUPS      Z1, K1, (R10)(R11*4)
+
+done570:
+	ADDQ     gatesStride+8(FP), AX
+	ADDQ     gatesStride+8(FP), CX
 	ADDQ     gatesStride+8(FP), DX
 	ADDQ     gatesStride+8(FP), BX
-	ADDQ     gatesStride+8(FP), SI
-	ADDQ     gatesStride+8(FP), DI
-	ADDQ     cPrevStride+24(FP), R8
-	ADDQ     tanhCStride+40(FP), R9
-	ADDQ     dhStride+56(FP), R10
-	ADDQ     dcStride+72(FP), R11
-	DECQ     CX
+	ADDQ     cPrevStride+40(FP), DI
+	ADDQ     hStride+56(FP), R8
+	ADDQ     dhStride+72(FP), R9
+	ADDQ     dcStride+88(FP), R10
+	ADDQ     deltasStride+24(FP), SI
+	SUBQ     gatesStride+8(FP), SI
+	DECQ     rows+96(FP)
 	JNE      rows565
 	VLDMXCSR (SP)
 	VZEROUPPER
@@ -11601,60 +11747,52 @@ TEXT ·gruGatesAVX512(SB), NOSPLIT, $8-64
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     cols+56(FP), AX
-	MOVQ     rows+48(FP), CX
-	MOVQ     gates+0(FP), DX
-	LEAQ     (DX)(AX*4), BX
-	MOVQ     hPrev+16(FP), SI
-	MOVQ     rh+32(FP), DI
+	MOVQ     gates+0(FP), AX
+	MOVQ     cols+56(FP), CX
+	LEAQ     (AX)(CX*4), CX
+	MOVQ     hPrev+16(FP), DX
+	MOVQ     rh+32(FP), BX
 
-rows569:
-	XORQ R8, R8
-	MOVQ AX, R9
-	SUBQ $0x20, R9
-	JL   next571
+rows571:
+	XORQ SI, SI
+	MOVQ cols+56(FP), DI
+	SUBQ $0x20, DI
+	JL   next573
 
-vectors570:
-	VMOVUPS      (DX)(R8*4), Z0
-	VMOVUPS      64(DX)(R8*4), Z1
-	VMOVUPS      (BX)(R8*4), Z2
-	VMOVUPS      64(BX)(R8*4), Z3
-	VPXORD       Z4, Z4, Z4
-	VSUBPS       Z0, Z4, Z0
-	VSUBPS       Z1, Z4, Z1
-	VSUBPS       Z2, Z4, Z2
-	VSUBPS       Z3, Z4, Z3
-	VBROADCASTSS float42b20000<>+0(SB), Z4
+vectors572:
+	VMOVUPS      (AX)(SI*4), Z0
+	VMOVUPS      64(AX)(SI*4), Z1
+	VMOVUPS      (CX)(SI*4), Z2
+	VMOVUPS      64(CX)(SI*4), Z3
+	VBROADCASTSS floatbfb8aa3b<>+0(SB), Z4
+	VMULPS       Z4, Z0, Z0
+	VMULPS       Z4, Z1, Z1
+	VMULPS       Z4, Z2, Z2
+	VMULPS       Z4, Z3, Z3
+	VBROADCASTSS float42780000<>+0(SB), Z4
 	VMINPS       Z0, Z4, Z0
 	VMINPS       Z1, Z4, Z1
 	VMINPS       Z2, Z4, Z2
 	VMINPS       Z3, Z4, Z3
-	VBROADCASTSS floatc2d00000<>+0(SB), Z4
+	VBROADCASTSS floatc2fc0000<>+0(SB), Z4
 	VMAXPS       Z0, Z4, Z0
 	VMAXPS       Z1, Z4, Z1
 	VMAXPS       Z2, Z4, Z2
 	VMAXPS       Z3, Z4, Z3
-	VBROADCASTSS float3fb8aa3b<>+0(SB), Z4
-	VMULPS       Z4, Z0, Z5
-	VMULPS       Z4, Z1, Z6
-	VMULPS       Z4, Z2, Z7
-	VMULPS       Z4, Z3, Z4
-	VRNDSCALEPS  $0x08, Z5, Z5
-	VRNDSCALEPS  $0x08, Z6, Z6
-	VRNDSCALEPS  $0x08, Z7, Z7
+	VMOVAPS      Z0, Z4
 	VRNDSCALEPS  $0x08, Z4, Z4
-	VBROADCASTSS float3f318000<>+0(SB), Z8
-	VFNMADD231PS Z8, Z5, Z0
-	VFNMADD231PS Z8, Z6, Z1
-	VFNMADD231PS Z8, Z7, Z2
-	VFNMADD231PS Z8, Z4, Z3
-	VBROADCASTSS floatb95e8083<>+0(SB), Z8
-	VFNMADD231PS Z8, Z5, Z0
-	VFNMADD231PS Z8, Z6, Z1
-	VFNMADD231PS Z8, Z7, Z2
-	VFNMADD231PS Z8, Z4, Z3
-	VBROADCASTSS float3ab5121d<>+0(SB), Z8
-	VBROADCASTSS float3c091cf0<>+0(SB), Z9
+	VSUBPS       Z4, Z0, Z0
+	VMOVAPS      Z1, Z5
+	VRNDSCALEPS  $0x08, Z5, Z5
+	VSUBPS       Z5, Z1, Z1
+	VMOVAPS      Z2, Z6
+	VRNDSCALEPS  $0x08, Z6, Z6
+	VSUBPS       Z6, Z2, Z2
+	VMOVAPS      Z3, Z7
+	VRNDSCALEPS  $0x08, Z7, Z7
+	VSUBPS       Z7, Z3, Z3
+	VBROADCASTSS float3aae0473<>+0(SB), Z8
+	VBROADCASTSS float3c1e8629<>+0(SB), Z9
 	VMOVAPS      Z8, Z10
 	VFMADD213PS  Z9, Z0, Z10
 	VMOVAPS      Z8, Z11
@@ -11663,22 +11801,17 @@ vectors570:
 	VFMADD213PS  Z9, Z2, Z12
 	VMOVAPS      Z8, Z8
 	VFMADD213PS  Z9, Z3, Z8
-	VBROADCASTSS float3d2aac79<>+0(SB), Z9
+	VBROADCASTSS float3d635b72<>+0(SB), Z9
 	VFMADD213PS  Z9, Z0, Z10
 	VFMADD213PS  Z9, Z1, Z11
 	VFMADD213PS  Z9, Z2, Z12
 	VFMADD213PS  Z9, Z3, Z8
-	VBROADCASTSS float3e2aaa49<>+0(SB), Z9
+	VBROADCASTSS float3e75fc8c<>+0(SB), Z9
 	VFMADD213PS  Z9, Z0, Z10
 	VFMADD213PS  Z9, Z1, Z11
 	VFMADD213PS  Z9, Z2, Z12
 	VFMADD213PS  Z9, Z3, Z8
-	VBROADCASTSS float3efffffe<>+0(SB), Z9
-	VFMADD213PS  Z9, Z0, Z10
-	VFMADD213PS  Z9, Z1, Z11
-	VFMADD213PS  Z9, Z2, Z12
-	VFMADD213PS  Z9, Z3, Z8
-	VBROADCASTSS float3f800000<>+0(SB), Z9
+	VBROADCASTSS float3f317214<>+0(SB), Z9
 	VFMADD213PS  Z9, Z0, Z10
 	VFMADD213PS  Z9, Z1, Z11
 	VFMADD213PS  Z9, Z2, Z12
@@ -11688,167 +11821,162 @@ vectors570:
 	VFMADD213PS  Z9, Z1, Z11
 	VFMADD213PS  Z9, Z2, Z12
 	VFMADD213PS  Z9, Z3, Z8
-	VSCALEFPS    Z5, Z10, Z0
-	VSCALEFPS    Z6, Z11, Z1
-	VSCALEFPS    Z7, Z12, Z2
-	VSCALEFPS    Z4, Z8, Z3
+	VBROADCASTSS float3f800000<>+0(SB), Z0
+	VSCALEFPS    Z4, Z10, Z1
+	VADDPS       Z0, Z1, Z1
+	VSCALEFPS    Z5, Z11, Z2
+	VADDPS       Z0, Z2, Z2
+	VSCALEFPS    Z6, Z12, Z3
+	VADDPS       Z0, Z3, Z3
+	VSCALEFPS    Z7, Z8, Z4
+	VADDPS       Z0, Z4, Z0
 	VBROADCASTSS float3f800000<>+0(SB), Z4
-	VADDPS       Z4, Z0, Z0
-	VDIVPS       Z0, Z4, Z0
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z1, Z4, Z1
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z2, Z4, Z2
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z3, Z4, Z3
-	VMOVUPS      Z0, (DX)(R8*4)
-	VMOVUPS      Z1, 64(DX)(R8*4)
-	VMOVUPS      Z2, (BX)(R8*4)
-	VMOVUPS      Z3, 64(BX)(R8*4)
-	VMOVUPS      (SI)(R8*4), Z0
-	VMULPS       Z0, Z2, Z0
-	VMOVUPS      Z0, (DI)(R8*4)
-	VMOVUPS      64(SI)(R8*4), Z0
-	VMULPS       Z0, Z3, Z0
-	VMOVUPS      Z0, 64(DI)(R8*4)
-	ADDQ         $0x20, R8
-	SUBQ         $0x20, R9
-	JGE          vectors570
-
-next571:
-	ADDQ $0x20, R9
-	SUBQ $0x10, R9
-	JL   next573
-
-vectors572:
-	VMOVUPS      (DX)(R8*4), Z0
-	VMOVUPS      (BX)(R8*4), Z1
-	VPXORD       Z2, Z2, Z2
-	VSUBPS       Z0, Z2, Z0
-	VSUBPS       Z1, Z2, Z1
-	VBROADCASTSS float42b20000<>+0(SB), Z2
-	VMINPS       Z0, Z2, Z0
-	VMINPS       Z1, Z2, Z1
-	VBROADCASTSS floatc2d00000<>+0(SB), Z2
-	VMAXPS       Z0, Z2, Z0
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS float3fb8aa3b<>+0(SB), Z2
-	VMULPS       Z2, Z0, Z3
-	VMULPS       Z2, Z1, Z2
-	VRNDSCALEPS  $0x08, Z3, Z3
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VBROADCASTSS float3f318000<>+0(SB), Z4
-	VFNMADD231PS Z4, Z3, Z0
-	VFNMADD231PS Z4, Z2, Z1
-	VBROADCASTSS floatb95e8083<>+0(SB), Z4
-	VFNMADD231PS Z4, Z3, Z0
-	VFNMADD231PS Z4, Z2, Z1
-	VBROADCASTSS float3ab5121d<>+0(SB), Z4
-	VBROADCASTSS float3c091cf0<>+0(SB), Z5
-	VMOVAPS      Z4, Z6
-	VFMADD213PS  Z5, Z0, Z6
-	VMOVAPS      Z4, Z4
-	VFMADD213PS  Z5, Z1, Z4
-	VBROADCASTSS float3d2aac79<>+0(SB), Z5
-	VFMADD213PS  Z5, Z0, Z6
-	VFMADD213PS  Z5, Z1, Z4
-	VBROADCASTSS float3e2aaa49<>+0(SB), Z5
-	VFMADD213PS  Z5, Z0, Z6
-	VFMADD213PS  Z5, Z1, Z4
-	VBROADCASTSS float3efffffe<>+0(SB), Z5
-	VFMADD213PS  Z5, Z0, Z6
-	VFMADD213PS  Z5, Z1, Z4
-	VBROADCASTSS float3f800000<>+0(SB), Z5
-	VFMADD213PS  Z5, Z0, Z6
-	VFMADD213PS  Z5, Z1, Z4
-	VBROADCASTSS float3f800000<>+0(SB), Z5
-	VFMADD213PS  Z5, Z0, Z6
-	VFMADD213PS  Z5, Z1, Z4
-	VSCALEFPS    Z3, Z6, Z0
-	VSCALEFPS    Z2, Z4, Z1
-	VBROADCASTSS float3f800000<>+0(SB), Z2
-	VADDPS       Z2, Z0, Z0
-	VDIVPS       Z0, Z2, Z0
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z2, Z1
-	VMOVUPS      Z0, (DX)(R8*4)
-	VMOVUPS      Z1, (BX)(R8*4)
-	VMOVUPS      (SI)(R8*4), Z0
+	VMULPS       Z3, Z1, Z5
+	VDIVPS       Z5, Z4, Z5
+	VMULPS       Z3, Z5, Z3
+	VMULPS       Z1, Z5, Z1
+	VMULPS       Z0, Z2, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMULPS       Z0, Z4, Z0
+	VMULPS       Z2, Z4, Z2
+	VMOVUPS      Z3, (AX)(SI*4)
+	VMOVUPS      Z0, 64(AX)(SI*4)
+	VMOVUPS      Z1, (CX)(SI*4)
+	VMOVUPS      Z2, 64(CX)(SI*4)
+	VMOVUPS      (DX)(SI*4), Z0
 	VMULPS       Z0, Z1, Z0
-	VMOVUPS      Z0, (DI)(R8*4)
-	ADDQ         $0x10, R8
-	SUBQ         $0x10, R9
+	VMOVUPS      Z0, (BX)(SI*4)
+	VMOVUPS      64(DX)(SI*4), Z0
+	VMULPS       Z0, Z2, Z0
+	VMOVUPS      Z0, 64(BX)(SI*4)
+	ADDQ         $0x20, SI
+	SUBQ         $0x20, DI
 	JGE          vectors572
 
 next573:
-	ADDQ         $0x10, R9
-	JE           done574
-	MOVQ         $-1, R10
-	BZHIQ        R9, R10, R10
-	KMOVW        R10, K1
-	VMOVUPS.Z    (DX)(R8*4), K1, Z0
-	VMOVUPS.Z    (BX)(R8*4), K1, Z1
-	VPXORD       Z2, Z2, Z2
-	VSUBPS       Z0, Z2, Z0
-	VSUBPS       Z1, Z2, Z1
-	VBROADCASTSS float42b20000<>+0(SB), Z2
+	ADDQ $0x20, DI
+	SUBQ $0x10, DI
+	JL   next575
+
+vectors574:
+	VMOVUPS      (AX)(SI*4), Z0
+	VMOVUPS      (CX)(SI*4), Z1
+	VBROADCASTSS floatbfb8aa3b<>+0(SB), Z2
+	VMULPS       Z2, Z0, Z0
+	VMULPS       Z2, Z1, Z1
+	VBROADCASTSS float42780000<>+0(SB), Z2
 	VMINPS       Z0, Z2, Z0
 	VMINPS       Z1, Z2, Z1
-	VBROADCASTSS floatc2d00000<>+0(SB), Z2
+	VBROADCASTSS floatc2fc0000<>+0(SB), Z2
 	VMAXPS       Z0, Z2, Z0
 	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS float3fb8aa3b<>+0(SB), Z2
-	VMULPS       Z2, Z0, Z3
-	VMULPS       Z2, Z1, Z2
-	VRNDSCALEPS  $0x08, Z3, Z3
+	VMOVAPS      Z0, Z2
 	VRNDSCALEPS  $0x08, Z2, Z2
-	VBROADCASTSS float3f318000<>+0(SB), Z4
-	VFNMADD231PS Z4, Z3, Z0
-	VFNMADD231PS Z4, Z2, Z1
-	VBROADCASTSS floatb95e8083<>+0(SB), Z4
-	VFNMADD231PS Z4, Z3, Z0
-	VFNMADD231PS Z4, Z2, Z1
-	VBROADCASTSS float3ab5121d<>+0(SB), Z4
-	VBROADCASTSS float3c091cf0<>+0(SB), Z5
+	VSUBPS       Z2, Z0, Z0
+	VMOVAPS      Z1, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VSUBPS       Z3, Z1, Z1
+	VBROADCASTSS float3aae0473<>+0(SB), Z4
+	VBROADCASTSS float3c1e8629<>+0(SB), Z5
 	VMOVAPS      Z4, Z6
 	VFMADD213PS  Z5, Z0, Z6
 	VMOVAPS      Z4, Z4
 	VFMADD213PS  Z5, Z1, Z4
-	VBROADCASTSS float3d2aac79<>+0(SB), Z5
+	VBROADCASTSS float3d635b72<>+0(SB), Z5
 	VFMADD213PS  Z5, Z0, Z6
 	VFMADD213PS  Z5, Z1, Z4
-	VBROADCASTSS float3e2aaa49<>+0(SB), Z5
+	VBROADCASTSS float3e75fc8c<>+0(SB), Z5
 	VFMADD213PS  Z5, Z0, Z6
 	VFMADD213PS  Z5, Z1, Z4
-	VBROADCASTSS float3efffffe<>+0(SB), Z5
-	VFMADD213PS  Z5, Z0, Z6
-	VFMADD213PS  Z5, Z1, Z4
-	VBROADCASTSS float3f800000<>+0(SB), Z5
+	VBROADCASTSS float3f317214<>+0(SB), Z5
 	VFMADD213PS  Z5, Z0, Z6
 	VFMADD213PS  Z5, Z1, Z4
 	VBROADCASTSS float3f800000<>+0(SB), Z5
 	VFMADD213PS  Z5, Z0, Z6
 	VFMADD213PS  Z5, Z1, Z4
-	VSCALEFPS    Z3, Z6, Z0
-	VSCALEFPS    Z2, Z4, Z1
+	VBROADCASTSS float3f800000<>+0(SB), Z0
+	VSCALEFPS    Z2, Z6, Z1
+	VADDPS       Z0, Z1, Z1
+	VSCALEFPS    Z3, Z4, Z2
+	VADDPS       Z0, Z2, Z0
 	VBROADCASTSS float3f800000<>+0(SB), Z2
-	VADDPS       Z2, Z0, Z0
-	VDIVPS       Z0, Z2, Z0
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z2, Z1
-	VMOVUPS      Z0, K1, (DX)(R8*4)
-	VMOVUPS      Z1, K1, (BX)(R8*4)
-	VMOVUPS.Z    (SI)(R8*4), K1, Z0
+	VMULPS       Z0, Z1, Z3
+	VDIVPS       Z3, Z2, Z2
+	VMULPS       Z0, Z2, Z0
+	VMULPS       Z1, Z2, Z1
+	VMOVUPS      Z0, (AX)(SI*4)
+	VMOVUPS      Z1, (CX)(SI*4)
+	VMOVUPS      (DX)(SI*4), Z0
 	VMULPS       Z0, Z1, Z0
-	VMOVUPS      Z0, K1, (DI)(R8*4)
+	VMOVUPS      Z0, (BX)(SI*4)
+	ADDQ         $0x10, SI
+	SUBQ         $0x10, DI
+	JGE          vectors574
 
-done574:
-	ADDQ     gatesStride+8(FP), DX
-	ADDQ     gatesStride+8(FP), BX
-	ADDQ     hPrevStride+24(FP), SI
-	ADDQ     rhStride+40(FP), DI
-	DECQ     CX
-	JNE      rows569
+next575:
+	ADDQ         $0x10, DI
+	JE           done576
+	MOVQ         $-1, R8
+	BZHIQ        DI, R8, R8
+	KMOVW        R8, K1
+	VMOVUPS.Z    (AX)(SI*4), K1, Z0
+	VMOVUPS.Z    (CX)(SI*4), K1, Z1
+	VBROADCASTSS floatbfb8aa3b<>+0(SB), Z2
+	VMULPS       Z2, Z0, Z0
+	VMULPS       Z2, Z1, Z1
+	VBROADCASTSS float42780000<>+0(SB), Z2
+	VMINPS       Z0, Z2, Z0
+	VMINPS       Z1, Z2, Z1
+	VBROADCASTSS floatc2fc0000<>+0(SB), Z2
+	VMAXPS       Z0, Z2, Z0
+	VMAXPS       Z1, Z2, Z1
+	VMOVAPS      Z0, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VSUBPS       Z2, Z0, Z0
+	VMOVAPS      Z1, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VSUBPS       Z3, Z1, Z1
+	VBROADCASTSS float3aae0473<>+0(SB), Z4
+	VBROADCASTSS float3c1e8629<>+0(SB), Z5
+	VMOVAPS      Z4, Z6
+	VFMADD213PS  Z5, Z0, Z6
+	VMOVAPS      Z4, Z4
+	VFMADD213PS  Z5, Z1, Z4
+	VBROADCASTSS float3d635b72<>+0(SB), Z5
+	VFMADD213PS  Z5, Z0, Z6
+	VFMADD213PS  Z5, Z1, Z4
+	VBROADCASTSS float3e75fc8c<>+0(SB), Z5
+	VFMADD213PS  Z5, Z0, Z6
+	VFMADD213PS  Z5, Z1, Z4
+	VBROADCASTSS float3f317214<>+0(SB), Z5
+	VFMADD213PS  Z5, Z0, Z6
+	VFMADD213PS  Z5, Z1, Z4
+	VBROADCASTSS float3f800000<>+0(SB), Z5
+	VFMADD213PS  Z5, Z0, Z6
+	VFMADD213PS  Z5, Z1, Z4
+	VBROADCASTSS float3f800000<>+0(SB), Z0
+	VSCALEFPS    Z2, Z6, Z1
+	VADDPS       Z0, Z1, Z1
+	VSCALEFPS    Z3, Z4, Z2
+	VADDPS       Z0, Z2, Z0
+	VBROADCASTSS float3f800000<>+0(SB), Z2
+	VMULPS       Z0, Z1, Z3
+	VDIVPS       Z3, Z2, Z2
+	VMULPS       Z0, Z2, Z0
+	VMULPS       Z1, Z2, Z1
+	VMOVUPS      Z0, K1, (AX)(SI*4)
+	VMOVUPS      Z1, K1, (CX)(SI*4)
+	VMOVUPS.Z    (DX)(SI*4), K1, Z0
+	VMULPS       Z0, Z1, Z0
+	VMOVUPS      Z0, K1, (BX)(SI*4)
+
+done576:
+	ADDQ     gatesStride+8(FP), AX
+	ADDQ     gatesStride+8(FP), CX
+	ADDQ     hPrevStride+24(FP), DX
+	ADDQ     rhStride+40(FP), BX
+	DECQ     rows+48(FP)
+	JNE      rows571
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -11861,22 +11989,20 @@ TEXT ·gruBlendAVX512(SB), NOSPLIT, $8-80
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     cols+72(FP), AX
-	MOVQ     rows+64(FP), CX
-	MOVQ     gates+0(FP), DX
-	MOVQ     cand+16(FP), BX
-	MOVQ     hPrev+32(FP), SI
-	MOVQ     h+48(FP), DI
+	MOVQ     gates+0(FP), AX
+	MOVQ     cand+16(FP), CX
+	MOVQ     hPrev+32(FP), DX
+	MOVQ     h+48(FP), BX
 
-rows575:
-	XORQ R8, R8
-	MOVQ AX, R9
-	SUBQ $0x20, R9
-	JL   next577
+rows577:
+	XORQ SI, SI
+	MOVQ cols+72(FP), DI
+	SUBQ $0x20, DI
+	JL   next579
 
-vectors576:
-	VMOVUPS      (BX)(R8*4), Z0
-	VMOVUPS      64(BX)(R8*4), Z1
+vectors578:
+	VMOVUPS      (CX)(SI*4), Z0
+	VMOVUPS      64(CX)(SI*4), Z1
 	VBROADCASTSS float41100000<>+0(SB), Z2
 	VMINPS       Z0, Z2, Z0
 	VMINPS       Z1, Z2, Z1
@@ -11928,79 +12054,29 @@ vectors576:
 	VBROADCASTSS floatbf800000<>+0(SB), Z2
 	VMAXPS       Z0, Z2, Z0
 	VMAXPS       Z1, Z2, Z1
-	VMOVUPS      Z0, (BX)(R8*4)
-	VMOVUPS      Z1, 64(BX)(R8*4)
-	VMOVUPS      (SI)(R8*4), Z2
+	VMOVUPS      Z0, (CX)(SI*4)
+	VMOVUPS      Z1, 64(CX)(SI*4)
+	VMOVUPS      (DX)(SI*4), Z2
 	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      (DX)(R8*4), Z3
+	VMOVUPS      (AX)(SI*4), Z3
 	VFMADD231PS  Z3, Z0, Z2
-	VMOVUPS      Z2, (DI)(R8*4)
-	VMOVUPS      64(SI)(R8*4), Z0
+	VMOVUPS      Z2, (BX)(SI*4)
+	VMOVUPS      64(DX)(SI*4), Z0
 	VSUBPS       Z0, Z1, Z1
-	VMOVUPS      64(DX)(R8*4), Z2
+	VMOVUPS      64(AX)(SI*4), Z2
 	VFMADD231PS  Z2, Z1, Z0
-	VMOVUPS      Z0, 64(DI)(R8*4)
-	ADDQ         $0x20, R8
-	SUBQ         $0x20, R9
-	JGE          vectors576
-
-next577:
-	ADDQ $0x20, R9
-	SUBQ $0x10, R9
-	JL   next579
-
-vectors578:
-	VMOVUPS      (BX)(R8*4), Z0
-	VBROADCASTSS float41100000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VBROADCASTSS floatc1100000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMULPS       Z0, Z0, Z1
-	VBROADCASTSS floata59f25c0<>+0(SB), Z2
-	VBROADCASTSS float2a61337e<>+0(SB), Z3
-	VMOVAPS      Z2, Z2
-	VFMADD213PS  Z3, Z1, Z2
-	VBROADCASTSS floataebd37ff<>+0(SB), Z3
-	VFMADD213PS  Z3, Z1, Z2
-	VBROADCASTSS float335c0041<>+0(SB), Z3
-	VFMADD213PS  Z3, Z1, Z2
-	VBROADCASTSS float3779434a<>+0(SB), Z3
-	VFMADD213PS  Z3, Z1, Z2
-	VBROADCASTSS float3a270ded<>+0(SB), Z3
-	VFMADD213PS  Z3, Z1, Z2
-	VBROADCASTSS float3ba059dc<>+0(SB), Z3
-	VFMADD213PS  Z3, Z1, Z2
-	VMULPS       Z0, Z2, Z0
-	VBROADCASTSS float35a0d3d8<>+0(SB), Z2
-	VBROADCASTSS float38f895d6<>+0(SB), Z3
-	VMOVAPS      Z2, Z2
-	VFMADD213PS  Z3, Z1, Z2
-	VBROADCASTSS float3b14aa05<>+0(SB), Z3
-	VFMADD213PS  Z3, Z1, Z2
-	VBROADCASTSS float3ba059dd<>+0(SB), Z3
-	VFMADD213PS  Z3, Z1, Z2
-	VDIVPS       Z2, Z0, Z0
-	VBROADCASTSS float3f800000<>+0(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VBROADCASTSS floatbf800000<>+0(SB), Z1
-	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      Z0, (BX)(R8*4)
-	VMOVUPS      (SI)(R8*4), Z1
-	VSUBPS       Z1, Z0, Z0
-	VMOVUPS      (DX)(R8*4), Z2
-	VFMADD231PS  Z2, Z0, Z1
-	VMOVUPS      Z1, (DI)(R8*4)
-	ADDQ         $0x10, R8
-	SUBQ         $0x10, R9
+	VMOVUPS      Z0, 64(BX)(SI*4)
+	ADDQ         $0x20, SI
+	SUBQ         $0x20, DI
 	JGE          vectors578
 
 next579:
-	ADDQ         $0x10, R9
-	JE           done580
-	MOVQ         $-1, R10
-	BZHIQ        R9, R10, R10
-	KMOVW        R10, K1
-	VMOVUPS.Z    (BX)(R8*4), K1, Z0
+	ADDQ $0x20, DI
+	SUBQ $0x10, DI
+	JL   next581
+
+vectors580:
+	VMOVUPS      (CX)(SI*4), Z0
 	VBROADCASTSS float41100000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
 	VBROADCASTSS floatc1100000<>+0(SB), Z1
@@ -12034,20 +12110,70 @@ next579:
 	VMINPS       Z0, Z1, Z0
 	VBROADCASTSS floatbf800000<>+0(SB), Z1
 	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      Z0, K1, (BX)(R8*4)
-	VMOVUPS.Z    (SI)(R8*4), K1, Z1
+	VMOVUPS      Z0, (CX)(SI*4)
+	VMOVUPS      (DX)(SI*4), Z1
 	VSUBPS       Z1, Z0, Z0
-	VMOVUPS.Z    (DX)(R8*4), K1, Z2
+	VMOVUPS      (AX)(SI*4), Z2
 	VFMADD231PS  Z2, Z0, Z1
-	VMOVUPS      Z1, K1, (DI)(R8*4)
+	VMOVUPS      Z1, (BX)(SI*4)
+	ADDQ         $0x10, SI
+	SUBQ         $0x10, DI
+	JGE          vectors580
 
-done580:
-	ADDQ     gatesStride+8(FP), DX
-	ADDQ     candStride+24(FP), BX
-	ADDQ     hPrevStride+40(FP), SI
-	ADDQ     hStride+56(FP), DI
-	DECQ     CX
-	JNE      rows575
+next581:
+	ADDQ         $0x10, DI
+	JE           done582
+	MOVQ         $-1, R8
+	BZHIQ        DI, R8, R8
+	KMOVW        R8, K1
+	VMOVUPS.Z    (CX)(SI*4), K1, Z0
+	VBROADCASTSS float41100000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z0
+	VBROADCASTSS floatc1100000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VMULPS       Z0, Z0, Z1
+	VBROADCASTSS floata59f25c0<>+0(SB), Z2
+	VBROADCASTSS float2a61337e<>+0(SB), Z3
+	VMOVAPS      Z2, Z2
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS floataebd37ff<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float335c0041<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3779434a<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3a270ded<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3ba059dc<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VMULPS       Z0, Z2, Z0
+	VBROADCASTSS float35a0d3d8<>+0(SB), Z2
+	VBROADCASTSS float38f895d6<>+0(SB), Z3
+	VMOVAPS      Z2, Z2
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3b14aa05<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VBROADCASTSS float3ba059dd<>+0(SB), Z3
+	VFMADD213PS  Z3, Z1, Z2
+	VDIVPS       Z2, Z0, Z0
+	VBROADCASTSS float3f800000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z0
+	VBROADCASTSS floatbf800000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)(SI*4)
+	VMOVUPS.Z    (DX)(SI*4), K1, Z1
+	VSUBPS       Z1, Z0, Z0
+	VMOVUPS.Z    (AX)(SI*4), K1, Z2
+	VFMADD231PS  Z2, Z0, Z1
+	VMOVUPS      Z1, K1, (BX)(SI*4)
+
+done582:
+	ADDQ     gatesStride+8(FP), AX
+	ADDQ     candStride+24(FP), CX
+	ADDQ     hPrevStride+40(FP), DX
+	ADDQ     hStride+56(FP), BX
+	DECQ     rows+64(FP)
+	JNE      rows577
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -12060,72 +12186,70 @@ TEXT ·gruBlendBackwardAVX512(SB), NOSPLIT, $8-80
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     cols+72(FP), AX
-	MOVQ     rows+64(FP), CX
-	MOVQ     gates+0(FP), DX
-	MOVQ     cand+16(FP), BX
-	MOVQ     hPrev+32(FP), SI
-	MOVQ     dh+48(FP), DI
+	MOVQ     gates+0(FP), AX
+	MOVQ     cand+16(FP), CX
+	MOVQ     hPrev+32(FP), DX
+	MOVQ     dh+48(FP), BX
 
-rows581:
-	XORQ R8, R8
-	MOVQ AX, R9
-	SUBQ $0x10, R9
-	JL   next583
+rows583:
+	XORQ SI, SI
+	MOVQ cols+72(FP), DI
+	SUBQ $0x10, DI
+	JL   next585
 
-vectors582:
-	VMOVUPS      (DI)(R8*4), Z0
-	VMOVUPS      (DX)(R8*4), Z1
-	VMOVUPS      (BX)(R8*4), Z2
+vectors584:
+	VMOVUPS      (BX)(SI*4), Z0
+	VMOVUPS      (AX)(SI*4), Z1
+	VMOVUPS      (CX)(SI*4), Z2
 	VMULPS       Z1, Z0, Z3
 	VBROADCASTSS float3f800000<>+0(SB), Z4
 	VFNMADD231PS Z2, Z2, Z4
 	VMULPS       Z4, Z3, Z4
-	VMOVUPS      Z4, (BX)(R8*4)
+	VMOVUPS      Z4, (CX)(SI*4)
 	VBROADCASTSS float3f800000<>+0(SB), Z4
 	VSUBPS       Z1, Z4, Z1
-	VMOVUPS      (SI)(R8*4), Z4
+	VMOVUPS      (DX)(SI*4), Z4
 	VSUBPS       Z4, Z2, Z2
 	VMULPS       Z2, Z3, Z2
 	VMULPS       Z1, Z2, Z2
-	VMOVUPS      Z2, (DX)(R8*4)
+	VMOVUPS      Z2, (AX)(SI*4)
 	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*4)
-	ADDQ         $0x10, R8
-	SUBQ         $0x10, R9
-	JGE          vectors582
+	VMOVUPS      Z0, (BX)(SI*4)
+	ADDQ         $0x10, SI
+	SUBQ         $0x10, DI
+	JGE          vectors584
 
-next583:
-	ADDQ         $0x10, R9
-	JE           done584
-	MOVQ         $-1, R10
-	BZHIQ        R9, R10, R10
-	KMOVW        R10, K1
-	VMOVUPS.Z    (DI)(R8*4), K1, Z0
-	VMOVUPS.Z    (DX)(R8*4), K1, Z1
-	VMOVUPS.Z    (BX)(R8*4), K1, Z2
+next585:
+	ADDQ         $0x10, DI
+	JE           done586
+	MOVQ         $-1, R8
+	BZHIQ        DI, R8, R8
+	KMOVW        R8, K1
+	VMOVUPS.Z    (BX)(SI*4), K1, Z0
+	VMOVUPS.Z    (AX)(SI*4), K1, Z1
+	VMOVUPS.Z    (CX)(SI*4), K1, Z2
 	VMULPS       Z1, Z0, Z3
 	VBROADCASTSS float3f800000<>+0(SB), Z4
 	VFNMADD231PS Z2, Z2, Z4
 	VMULPS       Z4, Z3, Z4
-	VMOVUPS      Z4, K1, (BX)(R8*4)
+	VMOVUPS      Z4, K1, (CX)(SI*4)
 	VBROADCASTSS float3f800000<>+0(SB), Z4
 	VSUBPS       Z1, Z4, Z1
-	VMOVUPS.Z    (SI)(R8*4), K1, Z4
+	VMOVUPS.Z    (DX)(SI*4), K1, Z4
 	VSUBPS       Z4, Z2, Z2
 	VMULPS       Z2, Z3, Z2
 	VMULPS       Z1, Z2, Z2
-	VMOVUPS      Z2, K1, (DX)(R8*4)
+	VMOVUPS      Z2, K1, (AX)(SI*4)
 	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, K1, (DI)(R8*4)
+	VMOVUPS      Z0, K1, (BX)(SI*4)
 
-done584:
-	ADDQ     gatesStride+8(FP), DX
-	ADDQ     candStride+24(FP), BX
-	ADDQ     hPrevStride+40(FP), SI
-	ADDQ     dhStride+56(FP), DI
-	DECQ     CX
-	JNE      rows581
+done586:
+	ADDQ     gatesStride+8(FP), AX
+	ADDQ     candStride+24(FP), CX
+	ADDQ     hPrevStride+40(FP), DX
+	ADDQ     dhStride+56(FP), BX
+	DECQ     rows+64(FP)
+	JNE      rows583
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -12138,66 +12262,65 @@ TEXT ·gruGatesBackwardAVX512(SB), NOSPLIT, $8-80
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     cols+72(FP), AX
-	MOVQ     rows+64(FP), CX
-	MOVQ     gates+0(FP), DX
-	LEAQ     (DX)(AX*4), BX
-	MOVQ     hPrev+16(FP), SI
-	MOVQ     drh+32(FP), DI
-	MOVQ     dh+48(FP), R8
+	MOVQ     gates+0(FP), AX
+	MOVQ     cols+72(FP), CX
+	LEAQ     (AX)(CX*4), CX
+	MOVQ     hPrev+16(FP), DX
+	MOVQ     drh+32(FP), BX
+	MOVQ     dh+48(FP), SI
 
-rows585:
-	XORQ R9, R9
-	MOVQ AX, R10
-	SUBQ $0x10, R10
-	JL   next587
+rows587:
+	XORQ DI, DI
+	MOVQ cols+72(FP), R8
+	SUBQ $0x10, R8
+	JL   next589
 
-vectors586:
-	VMOVUPS      (DI)(R9*4), Z0
-	VMOVUPS      (BX)(R9*4), Z1
-	VMOVUPS      (SI)(R9*4), Z2
-	VMOVUPS      (R8)(R9*4), Z3
+vectors588:
+	VMOVUPS      (BX)(DI*4), Z0
+	VMOVUPS      (CX)(DI*4), Z1
+	VMOVUPS      (DX)(DI*4), Z2
+	VMOVUPS      (SI)(DI*4), Z3
 	VMULPS       Z2, Z1, Z2
 	VFMADD231PS  Z1, Z0, Z3
-	VMOVUPS      Z3, (R8)(R9*4)
-	VMOVUPS      Z2, (DI)(R9*4)
+	VMOVUPS      Z3, (SI)(DI*4)
+	VMOVUPS      Z2, (BX)(DI*4)
 	VMULPS       Z2, Z0, Z0
 	VBROADCASTSS float3f800000<>+0(SB), Z2
 	VSUBPS       Z1, Z2, Z1
 	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, (BX)(R9*4)
-	ADDQ         $0x10, R9
-	SUBQ         $0x10, R10
-	JGE          vectors586
+	VMOVUPS      Z0, (CX)(DI*4)
+	ADDQ         $0x10, DI
+	SUBQ         $0x10, R8
+	JGE          vectors588
 
-next587:
-	ADDQ         $0x10, R10
-	JE           done588
-	MOVQ         $-1, R11
-	BZHIQ        R10, R11, R11
-	KMOVW        R11, K1
-	VMOVUPS.Z    (DI)(R9*4), K1, Z0
-	VMOVUPS.Z    (BX)(R9*4), K1, Z1
-	VMOVUPS.Z    (SI)(R9*4), K1, Z2
-	VMOVUPS.Z    (R8)(R9*4), K1, Z3
+next589:
+	ADDQ         $0x10, R8
+	JE           done590
+	MOVQ         $-1, R9
+	BZHIQ        R8, R9, R9
+	KMOVW        R9, K1
+	VMOVUPS.Z    (BX)(DI*4), K1, Z0
+	VMOVUPS.Z    (CX)(DI*4), K1, Z1
+	VMOVUPS.Z    (DX)(DI*4), K1, Z2
+	VMOVUPS.Z    (SI)(DI*4), K1, Z3
 	VMULPS       Z2, Z1, Z2
 	VFMADD231PS  Z1, Z0, Z3
-	VMOVUPS      Z3, K1, (R8)(R9*4)
-	VMOVUPS      Z2, K1, (DI)(R9*4)
+	VMOVUPS      Z3, K1, (SI)(DI*4)
+	VMOVUPS      Z2, K1, (BX)(DI*4)
 	VMULPS       Z2, Z0, Z0
 	VBROADCASTSS float3f800000<>+0(SB), Z2
 	VSUBPS       Z1, Z2, Z1
 	VMULPS       Z1, Z0, Z0
-	VMOVUPS      Z0, K1, (BX)(R9*4)
+	VMOVUPS      Z0, K1, (CX)(DI*4)
 
-done588:
-	ADDQ     gatesStride+8(FP), DX
-	ADDQ     gatesStride+8(FP), BX
-	ADDQ     hPrevStride+24(FP), SI
-	ADDQ     drhStride+40(FP), DI
-	ADDQ     dhStride+56(FP), R8
-	DECQ     CX
-	JNE      rows585
+done590:
+	ADDQ     gatesStride+8(FP), AX
+	ADDQ     gatesStride+8(FP), CX
+	ADDQ     hPrevStride+24(FP), DX
+	ADDQ     drhStride+40(FP), BX
+	ADDQ     dhStride+56(FP), SI
+	DECQ     rows+64(FP)
+	JNE      rows587
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -109,12 +109,13 @@ func BenchmarkMultiplyBias(b *testing.B) {
 }
 
 func BenchmarkTransposedAdd(b *testing.B) {
-	for _, shape := range [][3]int{{32, 32, 16}, {32, 32, 256}, {32, 32, 4016}, {1, 32, 4016}, {128, 128, 128}, {128, 128, 10000}, {128, 512, 1280}, {512, 512, 512}} {
+	for _, shape := range [][3]int{{32, 32, 16}, {32, 32, 256}, {32, 32, 4016}, {1, 32, 4016}, {128, 128, 128}, {128, 128, 10000}, {128, 512, 1280}, {512, 512, 512}, {1024, 1024, 512}} {
 		rows, cols, k := shape[0], shape[1], shape[2]
 		b.Run(fmt.Sprintf("%dx%dx%d", rows, cols, k), func(b *testing.B) {
 			benchLevels(b, 2*float64(rows*cols*k), func(s *Set[float32]) func() {
 				a, d, c := benchMatrix(1, k, rows), benchMatrix(2, k, cols), benchMatrix(3, rows, cols)
-				return func() { s.TransposedAdd(c, a, d) }
+				var scratch Scratch[float32]
+				return func() { s.TransposedAdd(c, a, d, &scratch) }
 			})
 		})
 	}
@@ -176,12 +177,24 @@ func BenchmarkColumnSums(b *testing.B) {
 func BenchmarkLSTM(b *testing.B) {
 	for _, shape := range [][2]int{{16, 32}, {128, 128}} {
 		rows, n := shape[0], shape[1]
-		gates, c, t, h, dh := benchMatrix(1, rows, 4*n), benchMatrix(2, rows, n), benchMatrix(3, rows, n), benchMatrix(4, rows, n), benchMatrix(5, rows, n)
+		const steps = 4
+		gates, deltas := benchMatrix(1, steps*rows, 4*n), benchMatrix(2, steps*rows, 4*n)
+		cells, states := benchMatrix(3, (steps+1)*rows, n), benchMatrix(4, (steps+1)*rows, n)
+		x, dh, dc := benchMatrix(5, steps*rows, 1), benchMatrix(6, rows, n), benchMatrix(7, rows, n)
+		weight, input := benchMatrix(8, n, 4*n), benchMatrix(9, 1, 4*n)
+		var m, w, back Packed[float32]
 		b.Run(fmt.Sprintf("forward/%dx%d", rows, n), func(b *testing.B) {
-			benchLevels(b, float64(rows*n), func(s *Set[float32]) func() { return func() { s.LSTMForward(gates, c, c, t, h) } })
+			benchLevels(b, 2*float64(steps*rows*4*n*(n+1)), func(s *Set[float32]) func() {
+				s.Pack(&w, weight)
+				s.PackBias(&m, input, input.Data)
+				return func() { s.LSTMForward(gates, cells, states, rows, &w, x, &m) }
+			})
 		})
 		b.Run(fmt.Sprintf("backward/%dx%d", rows, n), func(b *testing.B) {
-			benchLevels(b, float64(rows*n), func(s *Set[float32]) func() { return func() { s.LSTMBackward(gates, c, t, dh, h) } })
+			benchLevels(b, 2*float64(steps*rows*4*n*n), func(s *Set[float32]) func() {
+				s.PackTransposed(&back, weight)
+				return func() { s.LSTMBackward(deltas, gates, cells, states, rows, &back, dh, dc, nil, nil) }
+			})
 		})
 	}
 }

@@ -23,7 +23,8 @@ func fuzzShapes(f *testing.F, test func(t *testing.T, s *Set[float32], r *rand.R
 func FuzzProducts(f *testing.F) {
 	fuzzShapes(f, func(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, gap int) {
 		testProducts(t, s, r, rows, cols, k, gap)
-		testTransposed(t, s, r, rows, cols, k, gap)
+		testTransposed(t, s, r, rows, cols, k, gap, nil)
+		testTransposed(t, s, r, rows, 2*cols, k, gap, new(Scratch[float32])) // may be wide enough to gather
 	})
 }
 

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -17,6 +18,36 @@ func double(m Matrix[float32]) Matrix[float64] {
 	return d
 }
 
+// lstmStep is the elementwise part of an LSTM's step: of weights that pass on what
+// is given in gates.
+func lstmStep[F Float](s *Set[F], gates, cPrev, c, h Matrix[F]) {
+	n := c.Cols
+	identity := Dense(make([]F, 16*n*n), 4*n, 4*n)
+	for i := range identity.Rows {
+		identity.Row(i)[i] = 1
+	}
+	for i := range c.Rows {
+		copy(c.Row(i), cPrev.Row(i))
+	}
+	var m, w Packed[F]
+	s.PackBias(&m, identity, make([]F, 4*n))
+	s.Pack(&w, Dense(make([]F, 4*n*n), n, 4*n))
+	s.LSTMForward(gates, c, h, max(c.Rows, 1), &w, clone(gates), &m)
+}
+
+// lstmStepBack is the way back through lstmStep. dh becomes 0.
+func lstmStepBack[F Float](s *Set[F], deltas, gates, cPrev, h, dh, dc Matrix[F]) {
+	rows, n := dc.Rows, dc.Cols
+	cells, states := Dense(make([]F, 2*rows*n), 2*rows, n), Dense(make([]F, 2*rows*n), 2*rows, n)
+	for i := range rows {
+		copy(cells.Row(i), cPrev.Row(i))
+		copy(states.Row(rows+i), h.Row(i))
+	}
+	var w Packed[F]
+	s.Pack(&w, Dense(make([]F, 4*n*n), 4*n, n))
+	s.LSTMBackward(deltas, gates, cells, states, max(rows, 1), &w, dh, dc, nil, nil)
+}
+
 // gateLoops are the methods on rows of gates: how many columns each operand has,
 // in units of the cell's width, and the methods for both types.
 var gateLoops = []struct {
@@ -24,26 +55,34 @@ var gateLoops = []struct {
 	widths []int
 	run    func(s *Set[float32], m []Matrix[float32])
 	run64  func(s *Set[float64], m []Matrix[float64])
-	alias  [2]int // operands that may be the same view, if they differ
+	alias  [2]int                    // operands that may be the same view, if they differ
+	inputs func(m []Matrix[float32]) // makes the random operands fit each other, if they must
 }{
-	{"LSTMForward", []int{4, 1, 1, 1, 1},
-		func(s *Set[float32], m []Matrix[float32]) { s.LSTMForward(m[0], m[1], m[2], m[3], m[4]) },
-		func(s *Set[float64], m []Matrix[float64]) { s.LSTMForward(m[0], m[1], m[2], m[3], m[4]) }, [2]int{1, 2}},
-	{"LSTMBackward", []int{4, 1, 1, 1, 1},
-		func(s *Set[float32], m []Matrix[float32]) { s.LSTMBackward(m[0], m[1], m[2], m[3], m[4]) },
-		func(s *Set[float64], m []Matrix[float64]) { s.LSTMBackward(m[0], m[1], m[2], m[3], m[4]) }, [2]int{}},
+	{"LSTMForward", []int{4, 1, 1, 1},
+		func(s *Set[float32], m []Matrix[float32]) { lstmStep(s, m[0], m[1], m[2], m[3]) },
+		func(s *Set[float64], m []Matrix[float64]) { lstmStep(s, m[0], m[1], m[2], m[3]) }, [2]int{1, 2}, nil},
+	{"LSTMBackward", []int{4, 4, 1, 1, 1, 1},
+		func(s *Set[float32], m []Matrix[float32]) { lstmStepBack(s, m[0], m[1], m[2], m[3], m[4], m[5]) },
+		func(s *Set[float64], m []Matrix[float64]) { lstmStepBack(s, m[0], m[1], m[2], m[3], m[4], m[5]) }, [2]int{1, 0},
+		func(m []Matrix[float32]) {
+			plain, err := Float32At(Plain)
+			if err != nil {
+				panic(err)
+			}
+			lstmStep(plain, m[1], m[2], m[5], m[3]) // what is h depends on the gates
+		}},
 	{"GRUGates", []int{2, 1, 1},
 		func(s *Set[float32], m []Matrix[float32]) { s.GRUGates(m[0], m[1], m[2]) },
-		func(s *Set[float64], m []Matrix[float64]) { s.GRUGates(m[0], m[1], m[2]) }, [2]int{}},
+		func(s *Set[float64], m []Matrix[float64]) { s.GRUGates(m[0], m[1], m[2]) }, [2]int{}, nil},
 	{"GRUBlend", []int{2, 1, 1, 1},
 		func(s *Set[float32], m []Matrix[float32]) { s.GRUBlend(m[0], m[1], m[2], m[3]) },
-		func(s *Set[float64], m []Matrix[float64]) { s.GRUBlend(m[0], m[1], m[2], m[3]) }, [2]int{2, 3}},
+		func(s *Set[float64], m []Matrix[float64]) { s.GRUBlend(m[0], m[1], m[2], m[3]) }, [2]int{2, 3}, nil},
 	{"GRUBlendBackward", []int{2, 1, 1, 1},
 		func(s *Set[float32], m []Matrix[float32]) { s.GRUBlendBackward(m[0], m[1], m[2], m[3]) },
-		func(s *Set[float64], m []Matrix[float64]) { s.GRUBlendBackward(m[0], m[1], m[2], m[3]) }, [2]int{}},
+		func(s *Set[float64], m []Matrix[float64]) { s.GRUBlendBackward(m[0], m[1], m[2], m[3]) }, [2]int{}, nil},
 	{"GRUGatesBackward", []int{2, 1, 1, 1},
 		func(s *Set[float32], m []Matrix[float32]) { s.GRUGatesBackward(m[0], m[1], m[2], m[3]) },
-		func(s *Set[float64], m []Matrix[float64]) { s.GRUGatesBackward(m[0], m[1], m[2], m[3]) }, [2]int{}},
+		func(s *Set[float64], m []Matrix[float64]) { s.GRUGatesBackward(m[0], m[1], m[2], m[3]) }, [2]int{}, nil},
 }
 
 // testGates holds a level to the float64 loops with one shape.
@@ -55,7 +94,13 @@ func testGates(t *testing.T, s *Set[float32], r *rand.Rand, rows, n, gap int) {
 			var want []Matrix[float64]
 			for _, width := range loop.widths {
 				f := newField(r, rows, width*n, gap, canary)
-				fields, got, want = append(fields, f), append(got, f.Matrix), append(want, double(f.Matrix))
+				fields, got = append(fields, f), append(got, f.Matrix)
+			}
+			if loop.inputs != nil {
+				loop.inputs(got)
+			}
+			for _, m := range got {
+				want = append(want, double(m))
 			}
 			if aliased {
 				a, b := loop.alias[0], loop.alias[1]
@@ -94,10 +139,6 @@ func random64(seed uint64, rows, cols int) Matrix[float64] {
 	return double(newField(newRand(seed), rows, cols, 0, 0).Matrix)
 }
 
-func clone64(m Matrix[float64]) Matrix[float64] {
-	return Dense(append([]float64(nil), m.Data...), m.Rows, m.Cols)
-}
-
 // gradientCheck fails the test unless gradient is the derivative of loss by x.
 func gradientCheck(t *testing.T, name string, x, gradient []float64, loss func() float64) {
 	t.Helper()
@@ -128,8 +169,8 @@ func TestLSTM(t *testing.T) {
 	s := Float64()
 	pre, cPrev := random64(1, rows, 4*n), random64(2, rows, n)
 	wc, wh := random64(3, rows, n), random64(4, rows, n)
-	gates, c, tanhC, h := clone64(pre), random64(5, rows, n), random64(6, rows, n), random64(7, rows, n)
-	s.LSTMForward(gates, cPrev, c, tanhC, h)
+	gates, c, h := clone(pre), random64(5, rows, n), random64(7, rows, n)
+	lstmStep(s, gates, cPrev, c, h)
 	for i := range rows {
 		for j := range n {
 			at := func(block int) float64 { return pre.Row(i)[block*n+j] }
@@ -142,13 +183,14 @@ func TestLSTM(t *testing.T) {
 		}
 	}
 	loss := func() float64 {
-		gates, c, tanhC, h := clone64(pre), clone64(c), clone64(tanhC), clone64(h)
-		s.LSTMForward(gates, cPrev, c, tanhC, h)
+		gates, c, h := clone(pre), clone(c), clone(h)
+		lstmStep(s, gates, cPrev, c, h)
 		return weighted(wc, c) + weighted(wh, h)
 	}
-	dc := clone64(wc)
-	s.LSTMBackward(gates, cPrev, tanhC, wh, dc)
-	gradientCheck(t, "pre-activations", pre.Data, gates.Data, loss)
+	dc := clone(wc)
+	deltas := random64(6, rows, 4*n)
+	lstmStepBack(s, deltas, gates, cPrev, h, clone(wh), dc)
+	gradientCheck(t, "pre-activations", pre.Data, deltas.Data, loss)
 	gradientCheck(t, "cell", cPrev.Data, dc.Data, loss)
 }
 
@@ -160,7 +202,7 @@ func TestGRU(t *testing.T) {
 	weightZR, weightH, wh := random64(4, 2*n, n), random64(5, n, n), random64(6, rows, n)
 	type step struct{ zr, cand, rh, h Matrix[float64] }
 	forward := func() step {
-		x := step{clone64(projectZR), clone64(projectH), random64(7, rows, n), random64(8, rows, n)}
+		x := step{clone(projectZR), clone(projectH), random64(7, rows, n), random64(8, rows, n)}
 		var packed Packed[float64]
 		s.PackTransposed(&packed, weightZR)
 		s.MultiplyAdd(x.zr, hPrev, &packed)
@@ -194,7 +236,7 @@ func TestGRU(t *testing.T) {
 	}
 
 	loss := func() float64 { return weighted(wh, forward().h) }
-	dh, drh := clone64(wh), random64(9, rows, n)
+	dh, drh := clone(wh), random64(9, rows, n)
 	var packed Packed[float64]
 	s.GRUBlendBackward(x.zr, x.cand, hPrev, dh)
 	s.Pack(&packed, weightH)
@@ -206,9 +248,98 @@ func TestGRU(t *testing.T) {
 	gradientCheck(t, "cand", projectH.Data, x.cand.Data, loss)
 	gradientCheck(t, "hPrev", hPrev.Data, dh.Data, loss)
 	dW := Dense(make([]float64, 2*n*n), 2*n, n)
-	s.TransposedAdd(dW, x.zr, hPrev)
+	s.TransposedAdd(dW, x.zr, hPrev, nil)
 	gradientCheck(t, "W_zr", weightZR.Data, dW.Data, loss)
 	dW = Dense(make([]float64, n*n), n, n)
-	s.TransposedAdd(dW, x.cand, drh)
+	s.TransposedAdd(dW, x.cand, drh, nil)
 	gradientCheck(t, "W_h", weightH.Data, dW.Data, loss)
+}
+
+// TestLSTMSteps holds the loops over time steps to those of one.
+func TestLSTMSteps(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		r := newRand(55)
+		for _, n := range []int{1, 4, 7, 16, 33} {
+			for i, rows := range []int{1, 3, 13, 16} {
+				for _, steps := range []int{0, 1, 2, 5} {
+					var w, back, m Packed[float32]
+					weight := newField(r, n, 4*n, 0, nan).Matrix
+					s.Pack(&w, weight)
+					s.PackTransposed(&back, weight)
+					s.PackBias(&m, newField(r, i, 4*n, 2, nan).Matrix, vectorField(r, 4*n, nan).Data)
+					name := fmt.Sprintf("%d steps of %d×%d", steps, rows, n)
+					step := func(m Matrix[float32], t int) Matrix[float32] { return m.Slice(t*rows, (t+1)*rows) }
+
+					x := newField(r, steps*rows, i, 1, nan)
+					gates := newField(r, steps*rows, 4*n, 3, canary)
+					cells, states := newField(r, (steps+1)*rows, n, i, canary), newField(r, (steps+1)*rows, n, 2, canary)
+					wantGates, wantCells, wantStates := gates.clone(), cells.clone(), states.clone()
+					for t := range steps {
+						gate := step(wantGates, t)
+						s.MultiplySum(gate, Sum[float32]{X: step(x.Matrix, t), M: &m, A: step(wantStates, t), B: &w})
+						lstmStep(s, gate, step(wantCells, t), step(wantCells, t+1), step(wantStates, t+1))
+					}
+					// Nothing is kept but the last step.
+					lastGate, lastCell, lastState := newField(r, rows, 4*n, 1, canary), newField(r, rows, n, 4, canary), newField(r, rows, n, 0, canary)
+					for q := range rows {
+						copy(lastCell.Row(q), cells.Row(q))
+						copy(lastState.Row(q), states.Row(q))
+					}
+					s.LSTMForward(lastGate.Matrix, lastCell.Matrix, lastState.Matrix, rows, &w, x.Matrix, &m)
+					s.LSTMForward(gates.Matrix, cells.Matrix, states.Matrix, rows, &w, x.Matrix, &m)
+					for _, f := range []*field{gates, cells, states, lastGate, lastCell, lastState} {
+						f.check(t, name)
+					}
+					equal(t, name+", gates", gates.clone().Data, wantGates.Data)
+					equal(t, name+", cells", cells.clone().Data, wantCells.Data)
+					equal(t, name+", states", states.clone().Data, wantStates.Data)
+					equal(t, name+", last cell", lastCell.clone().Data, step(wantCells, steps).Data)
+					equal(t, name+", last state", lastState.clone().Data, step(wantStates, steps).Data)
+
+					deltas, dh, dc := newField(r, steps*rows, 4*n, 1, canary), newField(r, rows, n, 2, canary), newField(r, rows, n, 0, canary)
+					wantDeltas, wantDH, wantDC := deltas.clone(), dh.clone(), dc.clone()
+					for t := steps - 1; t >= 0; t-- {
+						delta := step(wantDeltas, t)
+						lstmStepBack(s, delta, step(wantGates, t), step(wantCells, t), step(wantStates, t+1), wantDH, wantDC)
+						s.Multiply(wantDH, delta, &back)
+					}
+					s.LSTMBackward(deltas.Matrix, gates.Matrix, cells.Matrix, states.Matrix, rows, &back, dh.Matrix, dc.Matrix, x.Data, weight.Data)
+					for _, f := range []*field{deltas, dh, dc} {
+						f.check(t, "backward of "+name)
+					}
+					equal(t, "deltas of "+name, deltas.clone().Data, wantDeltas.Data)
+					equal(t, "dh of "+name, dh.clone().Data, wantDH.Data)
+					equal(t, "dc of "+name, dc.clone().Data, wantDC.Data)
+				}
+			}
+		}
+	})
+}
+
+// A NaN must reach the loss, whose check ends a diverged trial. A huge argument is a
+// gate that is open or closed.
+func TestLSTMExtremes(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *Set[float32]) {
+		for gate := range 4 {
+			for _, x := range []float32{nan, 3e38, -3e38, 200, -200} {
+				gates, c, h := Dense([]float32{0.5, 0.5, 0.5, 0.5}, 1, 4), Dense([]float32{0}, 1, 1), Dense([]float32{0}, 1, 1)
+				gates.Data[gate] = x
+				lstmStep(s, gates, Dense([]float32{0.5}, 1, 1), c, h)
+				if x != x {
+					if h.Data[0] == h.Data[0] {
+						t.Errorf("gate %d of NaN: the state is %v", gate, h.Data[0])
+					}
+					continue
+				}
+				want := [4]float64{0.6224593, 0.6224593, 0.4621172, 0.6224593} // of 0.5
+				want[gate] = min(max(float64(x), 0), 1)
+				if gate == 2 {
+					want[gate] = min(max(float64(x), -1), 1)
+				}
+				memory := want[1]*0.5 + want[0]*want[2]
+				near(t, c.Data[0], memory, 1e-6, "c for %v in gate %d", x, gate)
+				near(t, h.Data[0], want[3]*math.Tanh(memory), 1e-6, "h for %v in gate %d", x, gate)
+			}
+		}
+	})
 }

@@ -74,8 +74,8 @@ func (f *field) check(t *testing.T, name string) {
 // clone is a copy of the matrix alone.
 func (f *field) clone() Matrix[float32] { return clone(f.Matrix) }
 
-func clone(m Matrix[float32]) Matrix[float32] {
-	c := Dense(make([]float32, m.Rows*m.Cols), m.Rows, m.Cols)
+func clone[F Float](m Matrix[F]) Matrix[F] {
+	c := Dense(make([]F, m.Rows*m.Cols), m.Rows, m.Cols)
 	for i := range m.Rows {
 		copy(c.Row(i), m.Row(i))
 	}
@@ -193,7 +193,7 @@ func TestPanics(t *testing.T) {
 		"activation": func() { s.MultiplyActivate(m(2, 4), Sum[float32]{A: m(2, 3), B: &b}, 9, 0) },
 		"slope":      func() { s.MultiplyActivate(m(2, 4), Sum[float32]{A: m(2, 3), B: &b}, LeakyReLU, 1.5) },
 		"out":        func() { s.MultiplyDerivative(m(2, 4), Sum[float32]{A: m(2, 3), B: &b}, m(1, 4), Linear, 0) },
-		"transposed": func() { s.TransposedAdd(m(3, 4), m(5, 3), m(6, 4)) },
+		"transposed": func() { s.TransposedAdd(m(3, 4), m(5, 3), m(6, 4), nil) },
 		"sums":       func() { s.ColumnSumsAdd(make([]float32, 2), m(3, 3)) },
 		"exp":        func() { s.Exp(make([]float32, 2), make([]float32, 3)) },
 		"activate":   func() { s.Activate(make([]float32, 2), make([]float32, 2), 9, 0) },
@@ -201,7 +201,7 @@ func TestPanics(t *testing.T) {
 		"label":      func() { s.SoftmaxCrossEntropy(Matrix[float32]{}, m(2, 3), []int{0, 3}, 1) },
 		"negative":   func() { s.SoftmaxCrossEntropy(Matrix[float32]{}, m(2, 3), []int{-1, 0}, 1) },
 		"dlogits":    func() { s.SoftmaxCrossEntropy(m(3, 3), m(2, 3), []int{0, 0}, 1) },
-		"lstm":       func() { s.LSTMForward(m(2, 8), m(2, 2), m(2, 2), m(2, 2), m(2, 3)) },
+		"lstm":       func() { s.LSTMForward(m(2, 16), m(2, 4), m(2, 3), 2, &b, m(2, 3), &b) },
 		"gru":        func() { s.GRUGates(m(2, 4), m(2, 2), m(2, 3)) },
 		"adam": func() {
 			s.Adam(make([]float32, 2), make([]float32, 3), make([]float32, 2), make([]float32, 2), 1, 1, 1, 1, 1)

@@ -16,4 +16,16 @@ func Make[F Float](n int) []F {
 	return x
 }
 
+// Scratch is memory that a function of a [Set] uses while it runs and leaves for the
+// next. The zero value is ready; several goroutines need one each.
+type Scratch[F Float] struct{ data []F }
+
+// room is space for n elements of any value.
+func (s *Scratch[F]) room(n int) []F {
+	if len(s.data) < n {
+		s.data = make([]F, n)
+	}
+	return s.data[:n]
+}
+
 func bytes[F Float](x []F) int { return len(x) * int(unsafe.Sizeof(F(0))) }

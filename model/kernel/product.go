@@ -159,10 +159,11 @@ func (s *Set[F]) checkFactors(c, a *Matrix[F], b *Packed[F], bias bool) {
 }
 
 // TransposedAdd is C[K×N] += A[R×K]ᵀ·B[R×N], the gradient of a weight: the rows
-// are the batch of one time step, or the batches of many.
-func (s *Set[F]) TransposedAdd(c, a, b Matrix[F]) {
+// are the batch of one time step, or the batches of many. Large products are
+// faster with scratch memory; nil does without.
+func (s *Set[F]) TransposedAdd(c, a, b Matrix[F], scratch *Scratch[F]) {
 	a.check()
 	b.checkShape(a.Rows, b.Cols)
 	c.checkShape(a.Cols, b.Cols)
-	s.transposedAdd(c, a, b)
+	s.transposedAdd(c, a, b, scratch)
 }

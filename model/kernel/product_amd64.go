@@ -86,7 +86,7 @@ func (k *assembly) multiply(c Matrix[float32], sum Sum[float32], to stage[float3
 		p.out, p.outStride = &to.out.Data[0], float*to.out.Stride
 	}
 	p.setStage(to.activation, to.slope, to.derivative)
-	k.panels(&p, c.Rows, c.Cols, sum.Ahead)
+	k.panels(&p, c.Rows, c.Cols, sum.Ahead[0], sum.Ahead[1])
 	if to.activation == Tanh && !to.derivative {
 		k.tanhAll(c)
 	}
@@ -118,26 +118,29 @@ func blockRows(rows, cols int) int {
 }
 
 // panels calls the product for each block of rows and panel of columns. The
-// arguments' pointers are those of the first.
-func (k *assembly) panels(p *productArguments, rows, cols int, ahead [2][]float32) {
+// arguments' pointers are those of the first; they are changed. Memory ahead is
+// asked for in two parts.
+func (k *assembly) panels(p *productArguments, rows, cols int, ahead, then []float32) {
 	block, width := blockRows(rows, max(p.k, p.inputs)), 2*k.lanes
 	calls := (rows + block - 1) / block * ((cols + width - 1) / width)
-	asked := k.aheadOf(p, min(rows, block), calls, len(ahead[0])+len(ahead[1]))
-	first, at := *p, 0
+	asked, at := k.aheadOf(p, min(rows, block), calls, len(ahead)+len(then)), 0
+	// Each by itself: the processor would wait for its last stores to copy them as
+	// one.
+	c, a, x, b, m, source, scale, out := p.c, p.a, p.x, p.b, p.m, p.source, p.scale, p.out
 	for i := 0; i < rows; i += block {
 		p.rows = min(block, rows-i)
-		p.a, p.x = plus(first.a, i*p.aStride), plus(first.x, i*p.xStride)
+		p.a, p.x = plus(a, i*p.aStride), plus(x, i*p.xStride)
 		for j := 0; j < cols; j += width {
 			p.cols = min(cols-j, width)
-			p.c = plus(first.c, i*p.cStride+float*j)
-			p.b, p.m = plus(first.b, float*j*p.k), plus(first.m, float*j*(p.inputs+1))
-			p.source, p.scale = plus(first.source, i*p.sourceStride+float*j), plus(first.scale, float*j)
-			p.out = plus(first.out, i*p.outStride+float*j)
-			switch border := len(ahead[0]); {
+			p.c = plus(c, i*p.cStride+float*j)
+			p.b, p.m = plus(b, float*j*p.k), plus(m, float*j*(p.inputs+1))
+			p.source, p.scale = plus(source, i*p.sourceStride+float*j), plus(scale, float*j)
+			p.out = plus(out, i*p.outStride+float*j)
+			switch border := len(ahead); {
 			case at < border:
-				p.ahead = &ahead[0][at]
-			case at < border+len(ahead[1]):
-				p.ahead = &ahead[1][at-border]
+				p.ahead = &ahead[at]
+			case at < border+len(then):
+				p.ahead = &then[at-border]
 			default:
 				p.ahead, p.aheadStep = p.c, 0
 			}
@@ -168,57 +171,56 @@ func plus(p *float32, bytes int) *float32 {
 	return (*float32)(unsafe.Add(unsafe.Pointer(p), bytes))
 }
 
-// Steps of one panel go to the product without the way through panels: where
-// steps are small that way would be a tenth of their time.
-
 func (k *assembly) multiplyActivateSteps(c Matrix[float32], rows int, b *Packed[float32], x Matrix[float32], m *Packed[float32], act Activation, slope float32) {
-	if c.Cols > 2*k.lanes || rows*b.K > blockElements || act == Tanh {
-		for t := rows; t < c.Rows; t += rows {
-			sum := Sum[float32]{X: x.Slice(t-rows, t), M: m, A: c.Slice(t-rows, t), B: b}
-			sum.Ahead[0] = elements(&c, t+rows, t+2*rows)
-			k.multiply(c.Slice(t, t+rows), sum, stage[float32]{activation: act, slope: slope})
-		}
-		return
-	}
 	p := productArguments{
-		cStride: float * c.Stride, aStride: float * c.Stride, b: &b.data[0], k: b.K,
-		xStride: float * x.Stride, m: &m.data[0], inputs: m.K, rows: rows, cols: c.Cols,
+		cStride: float * c.Stride, aStride: float * c.Stride, k: b.K,
+		xStride: float * x.Stride, inputs: m.K, rows: rows, cols: c.Cols,
 	}
 	p.setStage(act, slope, false)
-	p.a = &c.Data[0]
+	single := k.single(&p)
 	for t := rows; t < c.Rows; t += rows {
-		p.c = &c.Data[t*c.Stride]
-		p.x = first(x.Data[(t-rows)*x.Stride:])
-		p.ahead = p.c
-		k.call(&p)
-		p.a = p.c
+		p.c, p.a, p.b = &c.Data[t*c.Stride], &c.Data[(t-rows)*c.Stride], first(b.data)
+		p.x, p.m = first(x.Data[(t-rows)*x.Stride:]), first(m.data)
+		if single {
+			p.ahead = p.c
+			k.call(&p)
+		} else {
+			k.panels(&p, rows, c.Cols, elements(&c, t+rows, t+2*rows), nil)
+		}
+		if act == Tanh {
+			k.tanhAll(c.Slice(t, t+rows))
+		}
 	}
 }
 
 func (k *assembly) multiplyDerivativeSteps(c Matrix[float32], rows int, b *Packed[float32], out Matrix[float32], act Activation, slope float32, ahead []float32) {
-	if c.Cols > 2*k.lanes || rows*b.K > blockElements {
-		for t := c.Rows - 2*rows; t >= 0; t -= rows {
-			sum := Sum[float32]{A: c.Slice(t+rows, t+2*rows), B: b}
-			sum.Ahead[0] = ahead
-			if t > 0 {
-				sum.Ahead[0] = elements(&out, t-rows, t)
-			}
-			k.multiply(c.Slice(t, t+rows), sum, stage[float32]{activation: act, slope: slope, derivative: true, out: out.Slice(t, t+rows)})
-		}
-		return
-	}
 	p := productArguments{
-		cStride: float * c.Stride, aStride: float * c.Stride, b: &b.data[0], k: b.K,
+		cStride: float * c.Stride, aStride: float * c.Stride, k: b.K,
 		outStride: float * out.Stride, rows: rows, cols: c.Cols,
 	}
 	p.setStage(act, slope, true)
-	p.a = &c.Data[(c.Rows-rows)*c.Stride]
+	single := k.single(&p)
 	for t := c.Rows - 2*rows; t >= 0; t -= rows {
-		p.c, p.out = &c.Data[t*c.Stride], &out.Data[t*out.Stride]
-		p.ahead = p.c
-		k.call(&p)
-		p.a = p.c
+		p.c, p.a, p.b = &c.Data[t*c.Stride], &c.Data[(t+rows)*c.Stride], first(b.data)
+		if act != Linear {
+			p.out = &out.Data[t*out.Stride]
+		}
+		switch {
+		case single:
+			p.ahead = p.c
+			k.call(&p)
+		case t > 0:
+			k.panels(&p, rows, c.Cols, elements(&out, t-rows, t), nil)
+		default:
+			k.panels(&p, rows, c.Cols, ahead, nil)
+		}
 	}
+}
+
+// single reports whether a product is one call: where steps are small the way
+// through panels would be a tenth of their time.
+func (k *assembly) single(p *productArguments) bool {
+	return p.cols <= 2*k.lanes && p.rows*p.k <= blockElements
 }
 
 // elements is the memory of the rows from up to, not including, to that the matrix

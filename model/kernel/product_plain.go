@@ -165,7 +165,7 @@ func plainFlush[F Float](x []F) {
 const rowBlock = 256
 
 // c[i][j] += Σ_r a[r][i]·b[r][j]
-func plainTransposedAdd[F Float](c, a, b Matrix[F]) {
+func plainTransposedAdd[F Float](c, a, b Matrix[F], _ *Scratch[F]) {
 	if c.empty() {
 		return
 	}

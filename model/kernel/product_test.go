@@ -196,13 +196,13 @@ func TestProducts(t *testing.T) {
 	})
 }
 
-func testTransposed(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, gap int) {
+func testTransposed(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, gap int, scratch *Scratch[float32]) {
 	a := newField(r, k, rows, gap, nan)
 	b := newField(r, k, cols, gap, nan)
 	c := newField(r, rows, cols, gap, canary)
 	before := c.clone()
 	product, magnitude := reference(transpose(a.Matrix), b.Matrix)
-	s.TransposedAdd(c.Matrix, a.Matrix, b.Matrix)
+	s.TransposedAdd(c.Matrix, a.Matrix, b.Matrix, scratch)
 	c.check(t, "TransposedAdd")
 	for i := range rows {
 		for j := range cols {
@@ -215,7 +215,12 @@ func TestTransposedAdd(t *testing.T) {
 	eachLevel(t, func(t *testing.T, s *Set[float32]) {
 		r := newRand(2)
 		for i, shape := range productShapes() {
-			testTransposed(t, s, r, shape[0], shape[1], shape[2], []int{0, 1, 5, 16}[i%4])
+			testTransposed(t, s, r, shape[0], shape[1], shape[2], []int{0, 1, 5, 16}[i%4], nil)
+		}
+		// Wide ones, for which A is gathered: in one tile, in several and a rest, in two blocks.
+		var scratch Scratch[float32]
+		for i, shape := range [][3]int{{5, 256, 3}, {12, 256, 1}, {13, 261, 7}, {28, 300, 260}, {400, 257, 30}, {1, 256, 2}, {40, 256, 0}} {
+			testTransposed(t, s, r, shape[0], shape[1], shape[2], []int{0, 3}[i%2], &scratch)
 		}
 	})
 }

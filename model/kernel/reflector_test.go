@@ -104,12 +104,12 @@ func TestReflectLeftGradient(t *testing.T) {
 		const n, length = 5, 3
 		q, w, u := random64(1, n, cols), random64(2, n, cols), random64(3, 1, length)
 		reflected := func() Matrix[float64] {
-			q := clone64(q)
+			q := clone(q)
 			s.ReflectLeft(q, u.Data)
 			return q
 		}
 		loss := func() float64 { return weighted(w, reflected()) }
-		g, du := clone64(w), make([]float64, length)
+		g, du := clone(w), make([]float64, length)
 		s.ReflectLeftBackward(reflected(), g, u.Data, du)
 		gradientCheck(t, "u", u.Data, du, loss)
 		gradientCheck(t, "q", q.Data, g.Data, loss)

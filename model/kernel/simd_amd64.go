@@ -42,8 +42,8 @@ func (k *assembly) set() *Set[float32] {
 		exp:              func(dst, src []float32) { k.exp(first(dst), first(src), len(src)) },
 		sigmoid:          func(dst, src []float32) { k.sigmoid(first(dst), first(src), len(src)) },
 		tanh:             func(dst, src []float32) { k.tanh(first(dst), first(src), len(src)) },
-		lstmForward:      k.runLSTMForward,
-		lstmBackward:     k.runLSTMBackward,
+		lstmForward:      k.lstmForward,
+		lstmBackward:     k.lstmBackward,
 		gruGates:         k.runGRUGates,
 		gruBlend:         k.runGRUBlend,
 		gruBlendBackward: k.runGRUBlendBackward,
@@ -82,23 +82,51 @@ func first(x []float32) *float32 { return unsafe.SliceData(x) }
 // float is the size of an element: strides go to assembly in bytes.
 const float = int(unsafe.Sizeof(float32(0)))
 
-func (k *assembly) transposedAdd(c, a, b Matrix[float32]) {
+// gatherPanels is the number of panels of B from which on it pays to gather A,
+// which is read once for each.
+const gatherPanels = 8
+
+func (k *assembly) transposedAdd(c, a, b Matrix[float32], scratch *Scratch[float32]) {
 	if c.empty() {
 		return
 	}
 	const block = 96 << 10 / rowBlock / 12 * 12 // full tiles at all levels; a part of A for the second-level cache
+	gathers := scratch != nil && c.Cols >= gatherPanels*2*k.lanes
 	for r := 0; r < a.Rows; r += rowBlock {
 		steps := min(rowBlock, a.Rows-r)
 		for i := 0; i < c.Rows; i += block {
 			rows := min(block, c.Rows-i)
-			for j := 0; j < c.Cols; j += 2 * k.lanes {
-				transposed, cols := k.transposed, min(c.Cols-j, 2*k.lanes)
-				if cols <= k.lanes {
-					transposed = k.transposedNarrow
-				}
-				transposed(&c.Data[i*c.Stride+j], float*c.Stride, &a.Data[r*a.Stride+i], float*a.Stride, &b.Data[r*b.Stride+j], float*b.Stride, steps, rows, cols)
+			part := transposedPart{c: &c.Data[i*c.Stride], a: &a.Data[r*a.Stride+i], stride: float * a.Stride, tile: float * k.tile, rows: rows}
+			if tiles := rows / k.tile; gathers && tiles > 0 {
+				whole := part
+				whole.rows = tiles * k.tile
+				whole.a = &scratch.room(whole.rows * steps)[0]
+				k.gather(whole.a, part.a, part.stride, steps, tiles)
+				whole.stride, whole.tile = part.tile, steps*part.tile
+				k.transposedPanels(&whole, c.Stride, b.Slice(r, r+steps))
+				part.c, part.a, part.rows = plus(part.c, float*whole.rows*c.Stride), plus(part.a, float*whole.rows), rows-whole.rows
+			}
+			if part.rows > 0 {
+				k.transposedPanels(&part, c.Stride, b.Slice(r, r+steps))
 			}
 		}
+	}
+}
+
+// transposedPart is a part of A and of C's rows, strides of A in bytes.
+type transposedPart struct {
+	c, a         *float32
+	stride, tile int // from row to row and from tile to tile
+	rows         int // of C
+}
+
+func (k *assembly) transposedPanels(p *transposedPart, cStride int, b Matrix[float32]) {
+	for j := 0; j < b.Cols; j += 2 * k.lanes {
+		transposed, cols := k.transposed, min(b.Cols-j, 2*k.lanes)
+		if cols <= k.lanes {
+			transposed = k.transposedNarrow
+		}
+		transposed(plus(p.c, float*j), float*cStride, p.a, p.stride, p.tile, &b.Data[j], float*b.Stride, b.Rows, p.rows, cols)
 	}
 }
 
@@ -106,17 +134,52 @@ func (k *assembly) columnSumsAdd(dst []float32, a Matrix[float32]) {
 	k.columnSums(&dst[0], &a.Data[0], float*a.Stride, a.Rows, a.Cols)
 }
 
-// The rows of a time step lie after those of the one before: going forward the next
-// ones are asked for, going back those before.
-
-func (k *assembly) runLSTMForward(gates, cPrev, c, tanhC, h Matrix[float32]) {
-	k.lstmForward(&gates.Data[0], float*gates.Stride, &cPrev.Data[0], float*cPrev.Stride, &c.Data[0], float*c.Stride,
-		&tanhC.Data[0], float*tanhC.Stride, &h.Data[0], float*h.Stride, c.Rows, c.Cols, float*c.Rows*c.Stride)
+// blockBytes is how far a block of rows is from the next, 0 if there is only one.
+func blockBytes(m *Matrix[float32], rows int) int {
+	if m.Rows == rows {
+		return 0
+	}
+	return float * rows * m.Stride
 }
 
-func (k *assembly) runLSTMBackward(gates, cPrev, tanhC, dh, dc Matrix[float32]) {
-	k.lstmBackward(&gates.Data[0], float*gates.Stride, &cPrev.Data[0], float*cPrev.Stride, &tanhC.Data[0], float*tanhC.Stride,
-		&dh.Data[0], float*dh.Stride, &dc.Data[0], float*dc.Stride, dc.Rows, dc.Cols, -float*cPrev.Rows*cPrev.Stride)
+// The memory of an LSTM is asked for a step ahead: that of the next step going
+// forward, of the one before going back.
+
+func (k *assembly) lstmForward(gates, cells, states Matrix[float32], rows int, w *Packed[float32], x Matrix[float32], m *Packed[float32]) {
+	gateBlock, cellBlock, stateBlock := blockBytes(&gates, rows), blockBytes(&cells, rows), blockBytes(&states, rows)
+	gate, cell, state, input := &gates.Data[0], &cells.Data[0], &states.Data[0], first(x.Data)
+	p := productArguments{
+		cStride: float * gates.Stride, aStride: float * states.Stride, k: w.K,
+		xStride: float * x.Stride, inputs: m.K,
+	}
+	for t := range x.Rows / rows {
+		var ahead []float32
+		if gateBlock > 0 {
+			ahead = elements(&gates, (t+1)*rows, (t+2)*rows)
+		}
+		p.c, p.a, p.b, p.x, p.m = gate, state, first(w.data), input, first(m.data)
+		k.panels(&p, rows, gates.Cols, ahead, nil)
+		next, after := plus(cell, cellBlock), plus(state, stateBlock)
+		k.lstmGates(gate, float*gates.Stride, cell, float*cells.Stride, next, float*cells.Stride,
+			after, float*states.Stride, rows, cells.Cols, cellBlock)
+		gate, cell, state, input = plus(gate, gateBlock), next, after, plus(input, float*rows*x.Stride)
+	}
+}
+
+func (k *assembly) lstmBackward(deltas, gates, cells, states Matrix[float32], rows int, w *Packed[float32], dh, dc Matrix[float32], ahead, then []float32) {
+	p := productArguments{cStride: float * dh.Stride, aStride: float * deltas.Stride, k: w.K}
+	for t := gates.Rows/rows - 1; t >= 0; t-- {
+		delta, cell := &deltas.Data[t*rows*deltas.Stride], &cells.Data[t*rows*cells.Stride]
+		k.lstmGatesBackward(&gates.Data[t*rows*gates.Stride], float*gates.Stride, delta, float*deltas.Stride, cell, float*cells.Stride,
+			&states.Data[(t+1)*rows*states.Stride], float*states.Stride, &dh.Data[0], float*dh.Stride, &dc.Data[0], float*dc.Stride,
+			rows, dc.Cols, -float*rows*cells.Stride)
+		p.c, p.a, p.b = &dh.Data[0], delta, first(w.data)
+		if t > 0 {
+			k.panels(&p, rows, dh.Cols, elements(&gates, (t-1)*rows, t*rows), elements(&states, t*rows, (t+1)*rows))
+		} else {
+			k.panels(&p, rows, dh.Cols, ahead, then)
+		}
+	}
 }
 
 func (k *assembly) runGRUGates(gates, hPrev, rh Matrix[float32]) {

@@ -48,7 +48,7 @@ func (c *compact[F]) load() {
 		}
 	}
 	clear(c.gram.Data)
-	c.set.TransposedAdd(c.gram, c.y, c.y)
+	c.set.TransposedAdd(c.gram, c.y, c.y, nil)
 	c.invert()
 	c.set.Pack(&c.packed, c.t)
 	c.set.Multiply(c.a, c.y, &c.packed)
@@ -90,12 +90,12 @@ func (c *compact[F]) invert() {
 func (c *compact[F]) pullback(dy, da kernel.Matrix[F]) {
 	m := len(c.reflectors)
 	clear(c.dt.Data)
-	c.set.TransposedAdd(c.dt, c.y, da)
+	c.set.TransposedAdd(c.dt, c.y, da, nil)
 	c.set.PackTransposed(&c.packed, c.t)
 	c.set.MultiplyAdd(dy, da, &c.packed)
 	c.set.Multiply(c.work, c.dt, &c.packed)
 	clear(c.gram.Data)
-	c.set.TransposedAdd(c.gram, c.t, c.work)
+	c.set.TransposedAdd(c.gram, c.t, c.work, nil)
 	n := c.work
 	for i := range m {
 		for j := i; j < m; j++ {

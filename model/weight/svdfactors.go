@@ -44,7 +44,7 @@ func (s *SVD[F]) Factors(d []F, left, right kernel.Matrix[F]) {
 	scaleRows(f.sy, s.sigma, f.u.y)
 	scaleRows(f.sz, s.sigma, f.v.y)
 	clear(f.c.Data)
-	set.TransposedAdd(f.c, f.u.y, f.sz)
+	set.TransposedAdd(f.c, f.u.y, f.sz, nil)
 
 	negate(columns(left, 0, m1), f.u.a)
 	second := columns(left, m1, s.Rank())
@@ -66,7 +66,7 @@ func (s *SVD[F]) PullbackFactors(dd []F, dleft, dright kernel.Matrix[F]) {
 	set.PackTransposed(&f.packed, f.c)
 	set.MultiplyAdd(f.da, dl, &f.packed)
 	clear(f.dc.Data)
-	set.TransposedAdd(f.dc, f.u.a, dl)
+	set.TransposedAdd(f.dc, f.u.a, dl, nil)
 	fill(f.db, columns(dright, m1, k))
 
 	// d(ΣY) = dR₁   d(ΣZ) = Y dC - dL₂   dY = Σ dR₁ + ΣZ dCᵀ   dZ = Σ d(ΣZ)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mmcloughlin/avo/operand"
@@ -11,61 +12,64 @@ import (
 func (m *machine) gates() {
 	lstm, gru := []string{"i", "f", "g", "o"}, []string{"z", "r"}
 
-	m.matrices("lstmForward", lstm, []string{"cPrev", "c", "tanhC", "h"}, []string{"c", "tanhC", "h"}, []string{
-		"a step of LSTM gates, which asks for what lies ahead bytes further of c, tanhC and h:",
+	m.matrices("lstmGates", lstm, "", []string{"cPrev", "c", "h"}, []string{"c", "h"}, []string{
+		"a step of LSTM gates, which asks for what lies ahead bytes further of c and h:",
 		"",
 		"\ti = σ(i); f = σ(f); g = tanh(g); o = σ(o)",
-		"\tc = f∘cPrev + i∘g; tanhC = tanh(c); h = o∘tanhC",
+		"\tc = f∘cPrev + i∘g; h = o∘tanh(c)",
 	}, m.together(), func(s []span, p operands) {
 		n := len(s)
-		gates := m.sigmoid(slices.Concat(loads(s, p["i"]), loads(s, p["f"]), loads(s, p["o"])))
-		input, forget, output := gates[:n], gates[n:2*n], gates[2*n:]
+		divisors := m.sigmoidDivisors(slices.Concat(loads(s, p["i"]), loads(s, p["f"]), loads(s, p["o"])))
+		input, forget := m.reciprocals(divisors[:n], divisors[n:2*n])
 		stores(s, p["i"], input)
 		stores(s, p["f"], forget)
-		stores(s, p["o"], output)
-		candidate := m.tanh(loads(s, p["g"]))
+		ps, qs := m.tanhParts(loads(s, p["g"]))
+		candidate, output := m.reciprocals(qs, divisors[2*n:])
+		for i, q := range candidate {
+			candidate[i] = m.mul(ps[i], q)
+		}
+		candidate = m.clamp(-1, 1, candidate)
 		stores(s, p["g"], candidate)
+		stores(s, p["o"], output)
 		c := make(group, n)
 		for i := range c {
 			c[i] = m.mul(input[i], candidate[i])
 			m.addProduct(c[i], forget[i], s[i].load(p["cPrev"]))
 		}
 		stores(s, p["c"], c)
-		t := m.tanh(c)
-		stores(s, p["tanhC"], t)
-		for i := range s {
-			s[i].store(p["h"], m.mul(output[i], t[i]))
+		for i, t := range m.tanh(c) {
+			s[i].store(p["h"], m.mul(output[i], t))
 		}
 	})
 
-	m.matrices("lstmBackward", lstm, []string{"cPrev", "tanhC", "dh", "dc"}, []string{"cPrev", "tanhC"}, []string{
-		"the way back through lstmForward, which asks for what lies ahead bytes further of cPrev and tanhC:",
+	m.matrices("lstmGatesBackward", lstm, "deltas", []string{"cPrev", "h", "dh", "dc"}, []string{"cPrev"}, []string{
+		"the way back through lstmGates, which asks for what lies ahead bytes further of cPrev:",
 		"",
-		"\tdc += dh∘o∘(1−tanhC²)",
-		"\to = dh∘tanhC∘o∘(1−o); i = dc∘g∘i∘(1−i); f = dc∘cPrev∘f∘(1−f); g = dc∘i∘(1−g²)",
+		"\tdc += dh∘o∘(1−(h/o)²)",
+		"\tδo = dh∘h∘(1−o); δi = dc∘g∘i∘(1−i); δf = dc∘cPrev∘f∘(1−f); δg = dc∘i∘(1−g²)",
 		"\tdc = dc∘f",
-	}, 1, func(spans []span, p operands) {
-		s := spans[0]
-		dh, t, output := s.load(p["dh"]), s.load(p["tanhC"]), s.load(p["o"])
-		dho := m.mul(dh, output)
-		dc := s.load(p["dc"])
-		m.addProduct(dc, dho, m.oneMinusSquare(t))
-		s.store(p["o"], m.mul(m.mul(dho, t), m.oneMinus(output)))
-		input, candidate := s.load(p["i"]), s.load(p["g"])
-		dci := m.mul(dc, input)
-		s.store(p["i"], m.mul(m.mul(dci, candidate), m.oneMinus(input)))
-		s.store(p["g"], m.mul(dci, m.oneMinusSquare(candidate)))
-		forget := s.load(p["f"])
-		before := m.mul(dc, forget)
-		s.store(p["f"], m.mul(m.mul(before, s.load(p["cPrev"])), m.oneMinus(forget)))
-		s.store(p["dc"], before)
+	}, m.together(), func(spans []span, p operands) {
+		for _, s := range spans {
+			dh, h, output := s.load(p["dh"]), s.load(p["h"]), s.load(p["o"])
+			dc := s.load(p["dc"])
+			m.addProduct(dc, m.mul(dh, output), m.oneMinusSquare(m.div(h, output)))
+			s.storeBeside(p, "o", m.mul(m.mul(dh, h), m.oneMinus(output)))
+			input, candidate := s.load(p["i"]), s.load(p["g"])
+			dci := m.mul(dc, input)
+			s.storeBeside(p, "i", m.mul(m.mul(dci, candidate), m.oneMinus(input)))
+			s.storeBeside(p, "g", m.mul(dci, m.oneMinusSquare(candidate)))
+			forget := s.load(p["f"])
+			before := m.mul(dc, forget)
+			s.storeBeside(p, "f", m.mul(m.mul(before, s.load(p["cPrev"])), m.oneMinus(forget)))
+			s.store(p["dc"], before)
+		}
 	})
 
-	m.matrices("gruGates", gru, []string{"hPrev", "rh"}, nil, []string{
+	m.matrices("gruGates", gru, "", []string{"hPrev", "rh"}, nil, []string{
 		"z = σ(z); r = σ(r); rh = r∘hPrev",
 	}, m.together(), func(s []span, p operands) {
-		gates := m.sigmoid(slices.Concat(loads(s, p["z"]), loads(s, p["r"])))
-		update, reset := gates[:len(s)], gates[len(s):]
+		divisors := m.sigmoidDivisors(slices.Concat(loads(s, p["z"]), loads(s, p["r"])))
+		update, reset := m.reciprocals(divisors[:len(s)], divisors[len(s):])
 		stores(s, p["z"], update)
 		stores(s, p["r"], reset)
 		for i := range s {
@@ -73,7 +77,7 @@ func (m *machine) gates() {
 		}
 	})
 
-	m.matrices("gruBlend", gru[:1], []string{"cand", "hPrev", "h"}, nil, []string{
+	m.matrices("gruBlend", gru[:1], "", []string{"cand", "hPrev", "h"}, nil, []string{
 		"cand = tanh(cand); h = hPrev + z∘(cand − hPrev)",
 	}, m.together(), func(s []span, p operands) {
 		candidate := m.tanh(loads(s, p["cand"]))
@@ -85,7 +89,7 @@ func (m *machine) gates() {
 		}
 	})
 
-	m.matrices("gruBlendBackward", gru[:1], []string{"cand", "hPrev", "dh"}, nil, []string{
+	m.matrices("gruBlendBackward", gru[:1], "", []string{"cand", "hPrev", "dh"}, nil, []string{
 		"the way back through gruBlend:",
 		"",
 		"\tcand = dh∘z∘(1−cand²); z = dh∘(cand−hPrev)∘z∘(1−z); dh = dh∘(1−z)",
@@ -99,7 +103,7 @@ func (m *machine) gates() {
 		s.store(p["dh"], m.mul(dh, rest))
 	})
 
-	m.matrices("gruGatesBackward", gru, []string{"hPrev", "drh", "dh"}, nil, []string{
+	m.matrices("gruGatesBackward", gru, "", []string{"hPrev", "drh", "dh"}, nil, []string{
 		"the way back through rh = r∘hPrev:",
 		"",
 		"\tr = drh∘hPrev∘r∘(1−r); dh += drh∘r; drh = r∘hPrev",
@@ -117,53 +121,72 @@ func (m *machine) gates() {
 // operands are the pointers of a function by name.
 type operands map[string]reg.GPVirtual
 
+// shift is the operand that leads from gates to the matrix beside them.
+const shift = "shift"
+
+// storeBeside sets the current elements of a block of the matrix beside the gates.
+func (s span) storeBeside(p operands, block string, v vector) {
+	q := s.GP64()
+	s.LEAQ(operand.Mem{Base: p[block], Index: p[shift], Scale: 1}, q)
+	s.store(q, v)
+}
+
 // matrices generates a function over rows of matrices given by pointer and stride
-// in bytes: gates, whose blocks of columns have names of their own, and others. Of
-// those streamed it asks for what lies an argument ahead further. The body may be
-// given several vectors at a time.
-func (m *machine) matrices(name string, blocks, others, streamed, doc []string, together int, body func(s []span, p operands)) {
+// in bytes: gates, whose blocks of columns have names of their own, a matrix like
+// them beside, if it has a name, and others. Of those streamed it asks for what
+// lies an argument ahead further. The body may be given several vectors at a time.
+func (m *machine) matrices(name string, blocks []string, beside string, others, streamed, doc []string, together int, body func(s []span, p operands)) {
 	signature := "func(gates *float32, gatesStride int"
+	if beside != "" {
+		signature += fmt.Sprintf(", %s *float32, %[1]sStride int", beside)
+	}
 	for _, o := range others {
-		signature += ", " + o + " *float32, " + o + "Stride int"
+		signature += fmt.Sprintf(", %s *float32, %[1]sStride int", o)
 	}
 	signature += ", rows, cols int"
 	if streamed != nil {
 		signature += ", ahead int"
 	}
 	m.begin(name, signature+")", doc...)
-	cols, rows := m.param("cols"), m.param("rows")
 	p := operands{}
 	var pointers []reg.GPVirtual
 	var strides []string
-	for i, b := range blocks {
-		q := m.GP64()
-		if i == 0 {
-			m.Load(m.Param("gates"), q)
-		} else {
-			m.LEAQ(operand.Mem{Base: pointers[i-1], Index: cols, Scale: 4}, q)
-		}
-		p[b] = q
-		pointers, strides = append(pointers, q), append(strides, "gatesStride")
+	next := func(name, stride string, q reg.GPVirtual) {
+		p[name], pointers, strides = q, append(pointers, q), append(strides, stride)
+	}
+	next(blocks[0], "gatesStride", m.param("gates"))
+	for _, b := range blocks[1:] {
+		q := m.param("cols")
+		m.LEAQ(operand.Mem{Base: pointers[len(pointers)-1], Index: q, Scale: 4}, q)
+		next(b, "gatesStride", q)
+	}
+	if beside != "" {
+		p[shift] = m.param(beside)
+		m.SUBQ(p[blocks[0]], p[shift])
 	}
 	for _, o := range others {
-		p[o] = m.param(o)
-		pointers, strides = append(pointers, p[o]), append(strides, o+"Stride")
+		next(o, o+"Stride", m.param(o))
 	}
-	var ahead reg.GPVirtual
-	if streamed != nil {
-		ahead = m.param("ahead")
-	}
-	m.eachRow(rows, pointers, strides, func() {
-		m.eachGroup(cols, together, func(s []span) {
-			for _, name := range streamed {
-				q := m.GP64()
-				m.LEAQ(operand.Mem{Base: p[name], Index: ahead, Scale: 1}, q)
-				for i := range s {
-					m.PREFETCHT1(s[i].at(q))
-				}
+	loop := m.label("rows")
+	m.Label(loop)
+	m.eachGroup(m.argument("cols"), together, func(s []span) {
+		for _, name := range streamed {
+			q := m.param("ahead")
+			m.ADDQ(p[name], q)
+			for i := range s {
+				m.PREFETCHT1(s[i].at(q))
 			}
-			body(s, p)
-		})
+		}
+		body(s, p)
 	})
+	for i, q := range pointers {
+		m.ADDQ(m.argument(strides[i]), q)
+	}
+	if beside != "" {
+		m.ADDQ(m.argument(beside+"Stride"), p[shift])
+		m.SUBQ(m.argument("gatesStride"), p[shift])
+	}
+	m.DECQ(m.argument("rows"))
+	m.JNE(operand.LabelRef(loop))
 	m.end()
 }

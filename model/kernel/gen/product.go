@@ -22,6 +22,7 @@ func (m *machine) products() {
 	m.product("productNarrow", 1)
 	m.transposed("transposed", 2)
 	m.transposed("transposedNarrow", 1)
+	m.gather()
 }
 
 // tileRows are the heights of tiles, from the one that fills the registers down.
@@ -439,10 +440,12 @@ func (m *machine) scaleUnlessPositive(x, test, slope, free1, free2 reg.Register)
 // start from zero and are added to C at its end.
 func (m *machine) transposed(name string, vectors int) {
 	m.begin(name,
-		"func(c *float32, cStride int, a *float32, aStride int, b *float32, bStride int, r, rows, cols int)",
+		"func(c *float32, cStride int, a *float32, aStride, aTile int, b *float32, bStride int, r, rows, cols int)",
 		fmt.Sprintf("C += Aᵀ·B for up to %d columns of B, strides in bytes:", vectors*m.lanes),
 		"",
 		"\tc[i][j] += Σ_r a[r][i]·b[r][j], i < rows, j < cols",
+		"",
+		fmt.Sprintf("After each %d columns A goes on aTile bytes further.", m.tileRows()[0]),
 	)
 	c, a := m.param("c"), m.param("a")
 	rows := m.param("rows")
@@ -537,7 +540,11 @@ func (m *machine) transposedTiles(vectors int, last *lastMask, c, a, rows, aStri
 				}
 			}
 		}
-		m.ADDQ(operand.U8(4*height), a)
+		if height == m.tileRows()[0] {
+			m.ADDQ(m.argument("aTile"), a)
+		} else {
+			m.ADDQ(operand.U8(4*height), a)
+		}
 		stride := m.param("cStride")
 		for i := range height {
 			for v := range vectors {
@@ -549,6 +556,40 @@ func (m *machine) transposedTiles(vectors int, last *lastMask, c, a, rows, aStri
 			m.ADDQ(stride, c)
 		}
 	})
+}
+
+// gather copies what transposed reads of A tile by tile into the order in which it
+// is read.
+func (m *machine) gather() {
+	height := m.tileRows()[0]
+	m.begin("gather", "func(dst, src *float32, stride, r, tiles int)",
+		fmt.Sprintf("dst[i][k][j] = src[k][%d·i+j], i < tiles, k < r, stride in bytes.", height))
+	dst, src, stride, tiles := m.param("dst"), m.param("src"), m.param("stride"), m.param("tiles")
+	ahead := m.GP64()
+	m.IMUL3Q(operand.U8(transposedAhead), stride, ahead)
+	// Two thirds of a tile's row, and the rest.
+	first, second := reg.Register(reg.X0), reg.Register(reg.X1)
+	move := m.VMOVSD
+	if m.wide() {
+		first, move = reg.Y0, m.VMOVUPS
+	}
+	m.Label("tile")
+	from, r := m.GP64(), m.param("r")
+	m.MOVQ(src, from)
+	m.Label("row")
+	m.VMOVUPS(operand.Mem{Base: from}, first)
+	move(operand.Mem{Base: from, Disp: 4 * height * 2 / 3}, second)
+	m.PREFETCHT0(operand.Mem{Base: from, Index: ahead, Scale: 1})
+	m.VMOVUPS(first, operand.Mem{Base: dst})
+	move(second, operand.Mem{Base: dst, Disp: 4 * height * 2 / 3})
+	m.ADDQ(stride, from)
+	m.ADDQ(operand.U8(4*height), dst)
+	m.DECQ(r)
+	m.JNE(operand.LabelRef("row"))
+	m.ADDQ(operand.U8(4*height), src)
+	m.DECQ(tiles)
+	m.JNE(operand.LabelRef("tile"))
+	m.end()
 }
 
 // peak is a loop of nothing but independent multiply-adds, for benchmarks to

@@ -182,25 +182,61 @@ func (m *machine) sigmoid(xs group) group {
 	return es
 }
 
+// sigmoidDivisors are 1+e⁻ˣ for gates, whose error is to be small against 1: of
+// t = −x·log₂e, from which 2ᵗ is made, the part after the point is as exact as t.
+// Its polynomial is the one of degree five with the least relative error, 8e-8. The
+// divisor ends at 2⁶², so that two of them can be multiplied.
+func (m *machine) sigmoidDivisors(xs group) group {
+	ts := m.clamp(-126, 62, m.with(m.VMULPS, xs, m.constant(-math.Log2E)))
+	ns := make(group, len(ts))
+	for i, t := range ts {
+		ns[i] = m.copy(t)
+		m.round(ns[i])
+		ts[i] = m.sub(t, ns[i])
+	}
+	ds := m.polynomial(ts, 1.3276471979478776e-3, 9.67554133421605e-3, 5.550713273542586e-2, 2.4022119723848476e-1, 6.931469670647331e-1, 1)
+	one := m.constant(1)
+	for i, d := range ds {
+		ds[i] = m.add(m.scaleByPower(d, ns[i]), one)
+	}
+	return ds
+}
+
+// reciprocals are 1/x and 1/y with one division for both, which among all that gates
+// take is the slowest by far.
+func (m *machine) reciprocals(xs, ys group) (first, second group) {
+	one := m.constant(1)
+	for i, x := range xs {
+		r := m.div(one, m.mul(x, ys[i]))
+		first, second = append(first, m.mul(r, ys[i])), append(second, m.mul(r, x))
+	}
+	return first, second
+}
+
 // tanh is x·P(x²)/Q(x²), the minimax approximation of Eigen and XLA, which needs
 // no exponential and keeps its relative accuracy near 0. From the clamp on it is
 // 1, which rounding would overshoot shortly before.
 func (m *machine) tanh(xs group) group {
+	ps, qs := m.tanhParts(xs)
+	for i, q := range qs {
+		ps[i] = m.div(ps[i], q)
+	}
+	return m.clamp(-1, 1, ps)
+}
+
+// tanhParts are the dividends and the divisors of tanh, these from 0.004 to 1.
+func (m *machine) tanhParts(xs group) (ps, qs group) {
 	xs = m.clamp(-9, 9, xs)
 	squares := make(group, len(xs))
 	for i, x := range xs {
 		squares[i] = m.mul(x, x)
 	}
-	p := m.polynomial(squares, -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
+	ps = m.polynomial(squares, -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
 		1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03)
 	for i, x := range xs {
-		p[i] = m.mul(p[i], x)
+		ps[i] = m.mul(ps[i], x)
 	}
-	q := m.polynomial(squares, 1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
-	for i := range q {
-		p[i] = m.div(p[i], q[i])
-	}
-	return m.clamp(-1, 1, p)
+	return ps, m.polynomial(squares, 1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
 }
 
 // positive is x > 0 ? x : slope·x where test decides: test > 0.
@@ -265,7 +301,7 @@ func (m *machine) eachVector(n reg.GPVirtual, body func(s span)) {
 
 // eachGroup emits a loop over n elements, several vectors at a time, then one,
 // then the rest.
-func (m *machine) eachGroup(n reg.GPVirtual, vectors int, body func(spans []span)) {
+func (m *machine) eachGroup(n operand.Op, vectors int, body func(spans []span)) {
 	index, rest := m.GP64(), m.GP64()
 	m.XORQ(index, index)
 	m.MOVQ(n, rest)
