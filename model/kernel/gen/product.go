@@ -129,7 +129,7 @@ func (m *machine) product(name string, vectors int) {
 	for _, name := range []string{"a", "x", "source", "out"} {
 		call.move(name)
 	}
-	c, rows, ahead := call.get("c"), call.get("rows"), call.get("ahead")
+	c, rows, ahead, aheadStep := call.get("c"), call.get("rows"), call.get("ahead"), call.get("aheadStep")
 	scratch := m.scratch(vectors)
 	var mask *lastMask
 	if m.wide() {
@@ -215,7 +215,7 @@ func (m *machine) product(name string, vectors int) {
 				}
 			}
 			m.PREFETCHT1(operand.Mem{Base: ahead})
-			m.ADDQ(call.field("aheadStep"), ahead)
+			m.ADDQ(aheadStep, ahead)
 		}
 		m.unrolled(k, m.unroll(height), step, func(steps int) {
 			for _, p := range left {
