@@ -222,7 +222,7 @@ func TestPools(t *testing.T) {
 	gpu.start()
 	onGPU := submission("gpu", 0, 50)
 	onGPU.Spec.Pool = "gpu"
-	waiting := b.submit(c, submission("cpu", 0, 50)) // nobody takes it yet
+	waiting := b.submit(c, submission("cpu", 1000, 50)) // nobody takes it yet
 	id := b.submit(c, onGPU)
 	if p := b.finish(c, id); p.Completed != 50 {
 		t.Errorf("progress %+v", p)

@@ -104,7 +104,9 @@ func (k *assembly) transposedAdd(c, a, b Matrix[float32], scratch *Scratch[float
 				k.gather(whole.a, part.a, part.stride, steps, tiles)
 				whole.stride, whole.tile = part.tile, steps*part.tile
 				k.transposedPanels(&whole, c.Stride, b.Slice(r, r+steps))
-				part.c, part.a, part.rows = plus(part.c, float*whole.rows*c.Stride), plus(part.a, float*whole.rows), rows-whole.rows
+				if part.rows -= whole.rows; part.rows > 0 {
+					part.c, part.a = plus(part.c, float*whole.rows*c.Stride), plus(part.a, float*whole.rows)
+				}
 			}
 			if part.rows > 0 {
 				k.transposedPanels(&part, c.Stride, b.Slice(r, r+steps))
@@ -134,35 +136,33 @@ func (k *assembly) columnSumsAdd(dst []float32, a Matrix[float32]) {
 	k.columnSums(&dst[0], &a.Data[0], float*a.Stride, a.Rows, a.Cols)
 }
 
-// blockBytes is how far a block of rows is from the next, 0 if there is only one.
-func blockBytes(m *Matrix[float32], rows int) int {
+// blockAt is where block t of rows begins, or the only one.
+func blockAt(m *Matrix[float32], rows, t int) *float32 {
 	if m.Rows == rows {
-		return 0
+		t = 0
 	}
-	return float * rows * m.Stride
+	return &m.Data[t*rows*m.Stride]
 }
 
 // The memory of an LSTM is asked for a step ahead: that of the next step going
 // forward, of the one before going back.
 
 func (k *assembly) lstmForward(gates, cells, states Matrix[float32], rows int, w *Packed[float32], x Matrix[float32], m *Packed[float32]) {
-	gateBlock, cellBlock, stateBlock := blockBytes(&gates, rows), blockBytes(&cells, rows), blockBytes(&states, rows)
-	gate, cell, state, input := &gates.Data[0], &cells.Data[0], &states.Data[0], first(x.Data)
 	p := productArguments{
 		cStride: float * gates.Stride, aStride: float * states.Stride, k: w.K,
 		xStride: float * x.Stride, inputs: m.K,
 	}
+	next := 0 // bytes
+	if cells.Rows > rows {
+		next = float * rows * cells.Stride
+	}
 	for t := range x.Rows / rows {
-		var ahead []float32
-		if gateBlock > 0 {
-			ahead = elements(&gates, (t+1)*rows, (t+2)*rows)
-		}
-		p.c, p.a, p.b, p.x, p.m = gate, state, first(w.data), input, first(m.data)
-		k.panels(&p, rows, gates.Cols, ahead, nil)
-		next, after := plus(cell, cellBlock), plus(state, stateBlock)
-		k.lstmGates(gate, float*gates.Stride, cell, float*cells.Stride, next, float*cells.Stride,
-			after, float*states.Stride, rows, cells.Cols, cellBlock)
-		gate, cell, state, input = plus(gate, gateBlock), next, after, plus(input, float*rows*x.Stride)
+		gate := blockAt(&gates, rows, t)
+		p.c, p.a, p.b = gate, blockAt(&states, rows, t), first(w.data)
+		p.x, p.m = first(x.Data[t*rows*x.Stride:]), first(m.data)
+		k.panels(&p, rows, gates.Cols, elements(&gates, (t+1)*rows, (t+2)*rows), nil)
+		k.lstmGates(gate, float*gates.Stride, blockAt(&cells, rows, t), float*cells.Stride, blockAt(&cells, rows, t+1), float*cells.Stride,
+			blockAt(&states, rows, t+1), float*states.Stride, rows, cells.Cols, next)
 	}
 }
 

@@ -180,12 +180,16 @@ func TestHostile(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %.300v, want %q", err, test.want)
 			}
-			if elapsed := time.Since(begin); elapsed > 5*time.Second {
+			if elapsed := time.Since(begin); elapsed > forever {
 				t.Errorf("took %v", elapsed)
 			}
 		})
 	}
 }
+
+// forever is far longer than any of these files takes on a slow and busy machine
+// under the race detector, and far shorter than one that is read in quadratic time.
+const forever = 2 * time.Minute
 
 // manyKeys is a sweep file with n parameters.
 func manyKeys(n int) []byte {
@@ -232,7 +236,7 @@ func TestManyKeys(t *testing.T) {
 		if err != nil || len(point) != n {
 			t.Errorf("%s: %d parameters, %v", name, len(point), err)
 		}
-		if elapsed := time.Since(begin); elapsed > 15*time.Second {
+		if elapsed := time.Since(begin); elapsed > forever {
 			t.Errorf("%d %s took %v", n, name, elapsed)
 		}
 	}
