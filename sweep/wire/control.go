@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
 	"sweep/sweep"
@@ -239,20 +240,23 @@ func (s *control) answer(r micro.Request) {
 	err := s.perform(ctx, name, r, out)
 	cancel()
 	working.Wait()
+	// Published rather than by the request's own methods: those note their failure
+	// in the request, which the service reads as soon as handle has returned.
+	last := &nats.Msg{Subject: r.Reply(), Header: nats.Header(partHeaders(partEnd))}
 	if err == nil {
-		headers := partHeaders(partEnd)
+		last.Data = out.buffer.Bytes()
 		if problem := s.controller.Problem(); problem != nil {
-			headers[problemHeader] = []string{oneLine(problem)}
+			last.Header[problemHeader] = []string{oneLine(problem)}
 		}
-		err = r.Respond(out.buffer.Bytes(), micro.WithHeaders(headers))
 	} else {
 		if s.ctx.Err() != nil {
 			err = errStopping
 		}
 		s.wire.log.Debug("request not answered as asked", "operation", name, "error", err)
-		err = r.Error("500", oneLine(err), encodeFault(err), micro.WithHeaders(partHeaders(partEnd)))
+		last.Data = encodeFault(err)
+		last.Header[micro.ErrorHeader], last.Header[micro.ErrorCodeHeader] = []string{oneLine(err)}, []string{"500"}
 	}
-	if err != nil {
+	if err := s.wire.conn.PublishMsg(last); err != nil {
 		s.wire.log.Warn("answer not sent", "operation", name, "error", err)
 	}
 }
