@@ -202,9 +202,7 @@ func (k *assembly) multiplyDerivativeSteps(c Matrix[float32], rows int, b *Packe
 	single := k.single(&p)
 	for t := c.Rows - 2*rows; t >= 0; t -= rows {
 		p.c, p.a, p.b = &c.Data[t*c.Stride], &c.Data[(t+rows)*c.Stride], first(b.data)
-		if act != Linear {
-			p.out = &out.Data[t*out.Stride]
-		}
+		p.out = &out.Data[t*out.Stride]
 		switch {
 		case single:
 			p.ahead = p.c
