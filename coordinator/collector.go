@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,21 +11,18 @@ import (
 )
 
 const (
-	// largestBatch bounds the messages, largestPoints about the points of curves
-	// that are recorded in one transaction and held in memory.
-	largestBatch, smallestBatch = 512, 16
-	largestPoints               = 1 << 20
 	// fetchWait is how long the broker waits for an event before it is asked
 	// again, and how long the end of Run may take to be seen.
 	fetchWait = 200 * time.Millisecond
-	// batchWait is the least time between small batches.
+	// batchWait is the least time between batches that the broker has no more of.
 	batchWait = 20 * time.Millisecond
 	// restWait bounds the recording of what has arrived when Run ends.
 	restWait = 3 * time.Second
 )
 
 // collect records events until ctx ends, and then what has arrived by then. It
-// returns an error only if the store's is fatal.
+// returns an error only if the store's is fatal, or another coordinator has taken
+// over.
 //
 // An event is acknowledged after the commit. Whatever happens before that, it
 // comes again, and the store takes it calmly.
@@ -35,8 +33,11 @@ func (c *Coordinator) collect(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if c.options.Fatal(err) {
+		if c.final(err) {
 			return err
+		}
+		if wire.IsReconnect(err) {
+			continue
 		}
 		if wire.IsLost(err) {
 			c.lose()
@@ -57,94 +58,108 @@ func (c *Coordinator) receive(ctx context.Context, trouble *outage) error {
 	if err != nil {
 		return err
 	}
-	limit := smallestBatch
+	defer events.Close()
 	for {
 		asked := time.Now()
-		batch, err := events.Fetch(ctx, limit, fetchWait)
+		batch, err := events.Fetch(ctx, fetchWait)
 		if err != nil {
 			return err
 		}
 		trouble.over()
-		if err := c.record(ctx, batch); err != nil {
+		if err := c.recordBatch(ctx, batch); err != nil {
 			return err
 		}
-		if len(batch.Events) < limit {
+		if !batch.Full {
 			c.received.Store(asked.UnixNano())
-		}
-		if n := len(batch.Events); n > 0 && n < limit/2 {
-			// A transaction costs the same for one event and for many: let some come.
-			wait(ctx, batchWait-time.Since(asked))
-		}
-		limit = nextLimit(batch.Events)
-	}
-}
-
-// events opens the consumer, and the streams if need be. There is one
-// coordinator at a time: what an earlier one has not acknowledged comes at once.
-func (c *Coordinator) events(ctx context.Context) (*wire.EventConsumer, error) {
-	if err := c.mend(ctx); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, brokerWait)
-	defer cancel()
-	return c.wire.Events(ctx, true)
-}
-
-// nextLimit returns how many messages to ask for after a batch, so that long
-// curves do not fill the memory when there is a backlog.
-func nextLimit(events []sweep.Event) int {
-	if len(events) == 0 {
-		return largestBatch
-	}
-	points := 0
-	for i := range events {
-		for _, curve := range events[i].Curves {
-			points += len(curve.Steps)
-		}
-		if events[i].Result != nil {
-			for _, curve := range events[i].Result.Curves {
-				points += len(curve.Steps)
+			if len(batch.Events) > 0 {
+				// A transaction costs the same for one event and for many: let some come.
+				wait(ctx, batchWait-time.Since(asked))
 			}
 		}
 	}
-	return min(max(largestPoints*len(events)/max(points, 1), smallestBatch), largestBatch)
 }
 
-// record stores a batch and acknowledges it. It tries until it can: nothing is
+// events opens the consumer, and the stream if need be.
+func (c *Coordinator) events(ctx context.Context) (*wire.EventConsumer, error) {
+	if _, err := c.wire.EventCount(ctx); wire.IsLost(err) {
+		if err := c.setup(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.wire.Events(ctx, c.options.Term)
+}
+
+// recordBatch records a batch and acknowledges it. It tries until it can: nothing is
 // lost meanwhile, as the broker keeps what is not acknowledged.
-func (c *Coordinator) record(ctx context.Context, batch *wire.EventBatch) error {
-	if len(batch.Events) > 0 {
-		var report sweep.RecordReport
-		recorded := false
-		err := c.persist(ctx, "recording events", func(ctx context.Context) (err error) {
-			report, err = c.store.Record(ctx, batch.Events)
-			recorded = err == nil
-			return err
-		})
-		if err != nil {
-			return err
+func (c *Coordinator) recordBatch(ctx context.Context, batch *wire.EventBatch) error {
+	events, bad := c.own(batch), batch.Bad
+	attempts, done := 0, false
+	err := c.persist(ctx, "recording events", func(ctx context.Context) error {
+		for ; len(bad) > 0; bad = bad[1:] {
+			if err := c.setAside(ctx, bad[0].Event, bad[0].Err); err != nil {
+				return err
+			}
 		}
-		if !recorded {
-			return ctx.Err()
+		err := c.record(ctx, events)
+		if attempts++; err != nil && attempts%suspicious == 0 {
+			err = c.isolate(ctx, events, err, attempts)
 		}
-		c.note(batch.Events, report)
+		done = err == nil
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case !done:
+		return ctx.Err()
 	}
 	return batch.Ack()
 }
 
-// note tells the scheduler and the log what events did.
-func (c *Coordinator) note(events []sweep.Event, report sweep.RecordReport) {
-	ids := map[string]bool{}
-	for i := range events {
-		switch events[i].Kind {
-		case sweep.EventPoints, sweep.EventCheckpoint: // no state changes
-		default:
-			ids[events[i].Sweep] = true
+// own returns the events of a batch without those about the trials of another
+// pool than that of the worker which sent them: it may not speak of them.
+func (c *Coordinator) own(batch *wire.EventBatch) []sweep.Event {
+	events := batch.Events[:0]
+	for i, e := range batch.Events {
+		if pool, known := c.pools.Load(e.Sweep); known && batch.Pools[i] != "" && batch.Pools[i] != pool {
+			c.log.Error("event dropped: a worker of another pool sent it", "trial", e.TrialID, "pool", batch.Pools[i], "worker", e.Worker)
+			continue
 		}
+		events = append(events, e)
 	}
-	if len(ids) > 0 {
-		c.marks.markCounts(ids)
+	return events
+}
+
+// record stores events, and those that the store refuses in quarantine.
+func (c *Coordinator) record(ctx context.Context, events []sweep.Event) error {
+	if len(events) == 0 {
+		return nil
 	}
+	began := time.Now()
+	report, err := c.store.Record(ctx, events)
+	if errors.Is(err, sweep.ErrRefused) {
+		return c.bisect(ctx, events, err)
+	}
+	if err != nil {
+		return err
+	}
+	c.note(began, events, report)
+	return nil
+}
+
+// note tells the scheduler, the metrics and the log what events did.
+func (c *Coordinator) note(began time.Time, events []sweep.Event, report sweep.RecordReport) {
+	c.options.Metrics.recorded(began, events, report)
+	c.facts.add(func(h *happened) {
+		for i := range events {
+			switch events[i].Kind {
+			case sweep.EventPoints, sweep.EventCheckpoint: // no state changes
+			default:
+				h.heard = append(h.heard, events[i].TrialID)
+				h.changed[events[i].Sweep] = true
+			}
+		}
+	})
 	if report.Faults > 0 {
 		c.log.Warn("results of repeated executions differ from those recorded first", "results", report.Faults)
 	}
@@ -152,7 +167,7 @@ func (c *Coordinator) note(events []sweep.Event, report sweep.RecordReport) {
 		c.log.Warn("events dropped", "of unknown trials", report.Unknown, "malformed", report.Malformed)
 	}
 	c.log.Debug("recorded events", "events", len(events), "ended", report.Terminal,
-		"repeated", report.Repeated, "released", report.Released)
+		"repeated", report.Repeated, "released", report.Released, "refused", report.Refused)
 }
 
 // collectRest records the events that are there and returns when none is left.
@@ -161,6 +176,7 @@ func (c *Coordinator) collectRest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer events.Close()
 	for {
 		left, err := c.wire.EventCount(ctx)
 		if err != nil {
@@ -169,19 +185,12 @@ func (c *Coordinator) collectRest(ctx context.Context) error {
 		if left == 0 {
 			return nil
 		}
-		batch, err := events.Fetch(ctx, smallestBatch, fetchWait)
+		batch, err := events.Fetch(ctx, fetchWait)
 		if err != nil {
 			return err
 		}
-		if len(batch.Events) > 0 {
-			report, err := c.store.Record(ctx, batch.Events)
-			if err != nil {
-				return fmt.Errorf("recording events that were left: %w", err)
-			}
-			c.note(batch.Events, report)
-		}
-		if err := batch.Ack(); err != nil {
-			return err
+		if err := c.recordBatch(ctx, batch); err != nil {
+			return fmt.Errorf("recording events that were left: %w", err)
 		}
 	}
 }

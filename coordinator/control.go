@@ -4,32 +4,90 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"time"
 
 	"sweep/sweep"
 	"sweep/sweep/wire"
 )
 
-// Submit stores a new sweep and returns its id and its number of points. The
-// cost does not depend on their number: nothing is expanded yet.
-func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission) (id string, points int64, err error) {
+// NoWorkerError says that no worker could run any trial of a submission.
+type NoWorkerError struct{ Reason string }
+
+// Error implements error.
+func (e *NoWorkerError) Error() string { return "not submitted: " + e.Reason }
+
+// Submit implements wire.Controller. The cost does not depend on the number of
+// points: nothing is expanded yet.
+func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission, requireWorkers bool) (wire.Submitted, error) {
 	grid, err := open(submission)
 	if err != nil {
-		return "", 0, err
+		return wire.Submitted{}, err
+	}
+	done := wire.Submitted{Points: grid.Count()}
+	for {
+		var known bool
+		if done.Waiting, known, err = c.unmet(ctx, submission); err != nil {
+			return done, err
+		}
+		if known || !requireWorkers || c.wire == nil {
+			break
+		}
+		wait(ctx, settleTime/10) // for the workers to be heard of
+		if err := ctx.Err(); err != nil {
+			return done, err
+		}
+	}
+	if requireWorkers && done.Waiting != "" {
+		return done, &NoWorkerError{done.Waiting}
 	}
 	for {
-		id = newID(time.Now())
-		err := c.store.CreateSweep(ctx, id, submission, grid.Count())
+		id := newID(time.Now())
+		done.Sweep, err = c.store.CreateSweep(ctx, id, submission, done.Points)
 		if errors.Is(err, sweep.ErrExists) {
 			continue // two submissions in one second, and a chance of one in a million
 		}
 		if err != nil {
-			return "", 0, fmt.Errorf("storing the sweep %s: %w", submission.Spec.Name, err)
+			return done, fmt.Errorf("storing the sweep %s: %w", submission.Spec.Name, err)
 		}
-		c.log.Info("sweep submitted", "sweep", id, "name", submission.Spec.Name, "points", grid.Count())
-		c.marks.markSweeps(submission.Spec.Pool)
-		return id, grid.Count(), nil
+		if done.Sweep == id {
+			c.log.Info("sweep submitted", "sweep", id, "name", submission.Spec.Name, "points", done.Points)
+		} else {
+			c.log.Info("a submission was repeated", "sweep", done.Sweep, "name", submission.Spec.Name)
+		}
+		c.facts.sweepsChanged()
+		return done, nil
 	}
+}
+
+// unmet says why no worker can run any trial of a submission, "" if some can, and
+// whether the workers are known.
+func (c *Coordinator) unmet(ctx context.Context, submission *sweep.Submission) (reason string, known bool, err error) {
+	select {
+	case <-c.ready:
+	default: // it does not run yet
+		return "", false, nil
+	}
+	keys := slices.Sorted(maps.Keys(submission.Datasets))
+	if len(keys) == 0 {
+		keys = []string{""}
+	}
+	err = c.command(ctx, func(_ context.Context, s *scheduler) error {
+		if known = s.plan.settled; !known {
+			return nil
+		}
+		offers := s.plan.offers(submission.Spec.Pool)
+		for _, key := range keys {
+			r := submission.Requirement(key)
+			if reason = r.Unmet(submission.Spec.Pool, offers); reason == "" {
+				return nil
+			}
+		}
+		return nil
+	})
+	return reason, known, err
 }
 
 // Extend adds the points of a further submission to a sweep and returns their
@@ -47,16 +105,23 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 		return 0, fmt.Errorf("extending sweep %s: it has trainer %s and pool %s, the extension %s and %s: submit it as a sweep of its own",
 			record.ID, record.Trainer, record.Pool, submission.Spec.Trainer, submission.Spec.Pool)
 	}
+	first := &record.Grids[0].Submission
+	own, other := first.Spec.Select.Filled(&first.Description), submission.Spec.Select.Filled(&submission.Description)
+	if !reflect.DeepEqual(own, other) {
+		return 0, fmt.Errorf("extending sweep %s: it compares its trials by %v, the extension by %v: give it the same select, or submit it as a sweep of its own",
+			record.ID, own, other)
+	}
 	added, err := c.store.AddGrid(ctx, record.ID, submission, grid.Count())
 	if err != nil {
 		return 0, fmt.Errorf("extending sweep %s: %w", record.ID, err)
 	}
 	c.log.Info("sweep extended", "sweep", record.ID, "points", added.Points)
-	c.marks.markSweeps(record.Pool)
+	c.facts.sweepsChanged()
 	return added.Points, nil
 }
 
-// open checks that a submission expands and that the wire can carry it.
+// open checks that a submission expands and that wire and database can carry it,
+// whatever its client has checked.
 func open(submission *sweep.Submission) (*sweep.Grid, error) {
 	grid, err := sweep.NewGrid(&submission.Spec)
 	if err != nil {
@@ -65,8 +130,8 @@ func open(submission *sweep.Submission) (*sweep.Grid, error) {
 	if err := wire.CheckToken("pool", submission.Spec.Pool); err != nil {
 		return nil, err
 	}
-	if submission.Spec.Trainer == "" {
-		return nil, fmt.Errorf("sweep %s names no trainer", submission.Spec.Name)
+	if err := submission.CheckNames(); err != nil {
+		return nil, fmt.Errorf("sweep %.40q: %w", submission.Spec.Name, err)
 	}
 	return grid, nil
 }
@@ -74,26 +139,24 @@ func open(submission *sweep.Submission) (*sweep.Grid, error) {
 // Pause keeps the waiting trials of an active sweep from starting; those that
 // run go on to their results.
 func (c *Coordinator) Pause(ctx context.Context, id string) error {
-	return c.change(ctx, "pausing", id, func(record *sweep.SweepRecord) error {
+	return c.change(ctx, "pausing", id, func(ctx context.Context, s *scheduler, record *sweep.SweepRecord) error {
 		switch record.State {
 		case sweep.SweepPaused:
 			return nil
-		case sweep.SweepActive:
+		case sweep.SweepActive, sweep.SweepWaiting:
 		default:
 			return fmt.Errorf("it is %s: only an active sweep can be paused", record.State)
 		}
-		waiting, running, err := c.outstandingOf(ctx, record.ID)
-		if err != nil {
+		if err := c.store.SetSweepState(ctx, record.ID, sweep.SweepPaused, ""); err != nil {
 			return err
 		}
-		if err := c.store.SetSweepState(ctx, record.ID, sweep.SweepPaused); err != nil {
-			return err
-		}
-		if err := c.requeue(ctx, waiting); err != nil {
-			return err
-		}
-		if err := c.withdraw(ctx, record.ID, running); err != nil {
-			return fmt.Errorf("it is paused, but its jobs were not withdrawn and may still start: %w", err)
+		for q, plan := range s.plan.queues {
+			if plan.jobs[record.ID] == 0 {
+				continue
+			}
+			if err := s.withdraw(ctx, withdrawal{queue: q, sweeps: []string{record.ID}}); err != nil {
+				return fmt.Errorf("it is paused, but its jobs were not withdrawn and may still start: %w", err)
+			}
 		}
 		return nil
 	})
@@ -101,12 +164,12 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 
 // Resume lets a paused sweep go on.
 func (c *Coordinator) Resume(ctx context.Context, id string) error {
-	return c.change(ctx, "resuming", id, func(record *sweep.SweepRecord) error {
+	return c.change(ctx, "resuming", id, func(ctx context.Context, _ *scheduler, record *sweep.SweepRecord) error {
 		switch record.State {
-		case sweep.SweepActive:
+		case sweep.SweepActive, sweep.SweepWaiting:
 			return nil
 		case sweep.SweepPaused:
-			return c.store.SetSweepState(ctx, record.ID, sweep.SweepActive)
+			return c.store.SetSweepState(ctx, record.ID, sweep.SweepActive, "")
 		case sweep.SweepCancelled:
 			return errors.New("it is cancelled: retry it instead")
 		default:
@@ -118,29 +181,75 @@ func (c *Coordinator) Resume(ctx context.Context, id string) error {
 // Cancel ends a sweep: what waits never starts, what runs is stopped. It
 // returns how many trials were queued or running.
 func (c *Coordinator) Cancel(ctx context.Context, id string) (stopped int, err error) {
-	err = c.change(ctx, "cancelling", id, func(record *sweep.SweepRecord) error {
-		trials, err := c.store.CancelTrials(ctx, record.ID)
-		if err != nil {
-			return err
-		}
-		stopped = len(trials)
-		c.waiters.notify(record.ID)
-		if err := c.withdraw(ctx, record.ID, nil); err != nil {
-			return fmt.Errorf("it is cancelled, but its jobs were not withdrawn; cancel it again: %w", err)
-		}
-		if c.wire == nil {
-			return nil
-		}
-		return c.wire.Cancel(record.ID)
+	var active []sweep.TrialID
+	record, err := c.store.Sweep(ctx, id)
+	if err == nil { // in many transactions, while others are dispatched
+		active, err = c.store.CancelTrials(ctx, record.ID)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("cancelling sweep %s: %w", id, err)
+	}
+	return len(active), c.change(ctx, "cancelling", record.ID, func(ctx context.Context, s *scheduler, record *sweep.SweepRecord) error {
+		return s.stop(ctx, record, active)
 	})
-	return stopped, err
 }
 
 // Retry puts the failed and cancelled trials of a sweep back and returns their
 // number.
 func (c *Coordinator) Retry(ctx context.Context, id string) (trials int64, err error) {
-	err = c.change(ctx, "retrying", id, func(record *sweep.SweepRecord) error {
+	record, err := c.store.Sweep(ctx, id)
+	if err == nil { // in many transactions, while others are dispatched
 		trials, err = c.store.RetryTrials(ctx, record.ID)
+		c.facts.sweepsChanged()
+	}
+	if err != nil {
+		return trials, fmt.Errorf("retrying sweep %s: %w", id, err)
+	}
+	c.log.Info("done: retrying a sweep", "sweep", record.ID)
+	return trials, nil
+}
+
+// CancelNamed implements wire.Controller.
+func (c *Coordinator) CancelNamed(ctx context.Context, id string, indices []int64) (trials int64, err error) {
+	err = c.change(ctx, "cancelling trials of", id, func(ctx context.Context, s *scheduler, record *sweep.SweepRecord) error {
+		if len(indices) == 0 { // to workers that would mean all
+			return nil
+		}
+		var active []sweep.TrialID
+		if trials, active, err = c.store.CancelSome(ctx, record.ID, indices); err != nil {
+			return err
+		}
+		// All of them: if this is the second attempt, those of the first too.
+		return s.stop(ctx, record, active, indices...)
+	})
+	return trials, err
+}
+
+// stop withdraws the jobs of cancelled trials, of all of a sweep if none is named,
+// and has workers stop those that run. Active are those that had not ended.
+func (s *scheduler) stop(ctx context.Context, record *sweep.SweepRecord, active []sweep.TrialID, indices ...int64) (err error) {
+	for _, trial := range active {
+		s.plan.heard(trial)
+	}
+	s.waiters.notify(record.ID)
+	switch {
+	case s.wire == nil:
+		return nil
+	case len(indices) == 0:
+		err = s.wire.RemoveJobs(ctx, record.Pool, record.ID)
+	default:
+		err = s.wire.RemoveTrials(ctx, record.Pool, record.ID, indices)
+	}
+	if err != nil {
+		return fmt.Errorf("cancelled, but its jobs were not withdrawn; cancel again: %w", err)
+	}
+	return s.wire.Cancel(record.ID, indices...)
+}
+
+// RetryNamed implements wire.Controller.
+func (c *Coordinator) RetryNamed(ctx context.Context, id string, indices []int64) (trials int64, err error) {
+	err = c.change(ctx, "retrying trials of", id, func(ctx context.Context, _ *scheduler, record *sweep.SweepRecord) error {
+		trials, err = c.store.RetrySome(ctx, record.ID, indices)
 		return err
 	})
 	return trials, err
@@ -148,26 +257,53 @@ func (c *Coordinator) Retry(ctx context.Context, id string) (trials int64, err e
 
 // SetPriority changes a sweep's priority, also over what waits already.
 func (c *Coordinator) SetPriority(ctx context.Context, id string, priority int) error {
-	return c.change(ctx, "changing the priority of", id, func(record *sweep.SweepRecord) error {
+	return c.change(ctx, "changing the priority of", id, func(ctx context.Context, _ *scheduler, record *sweep.SweepRecord) error {
 		return c.store.SetSweepPriority(ctx, record.ID, priority)
 	})
 }
 
-// change does something to a sweep while nothing is dispatched, and has the
-// waiting jobs of its pool dealt out anew.
-func (c *Coordinator) change(ctx context.Context, doing, id string, do func(*sweep.SweepRecord) error) error {
-	if err := c.take(ctx); err != nil {
-		return fmt.Errorf("%s sweep %s: %w", doing, id, err)
-	}
-	defer c.give()
+// Delete removes a sweep that does not run, with all that belongs to it.
+func (c *Coordinator) Delete(ctx context.Context, id string) (removed sweep.Removed, err error) {
 	record, err := c.store.Sweep(ctx, id)
+	if err == nil {
+		removed, err = c.store.DeleteSweep(ctx, record.ID)
+		c.facts.sweepsChanged()
+		c.forgetArtifacts(ctx, removed.Deleted)
+	}
+	if err != nil {
+		return removed, fmt.Errorf("deleting sweep %s: %w", id, err)
+	}
+	c.log.Info("sweep deleted", "sweep", record.ID, "trials", removed.Trials)
+	return removed, nil
+}
+
+// Prune removes what ended sweeps are not to keep.
+func (c *Coordinator) Prune(ctx context.Context, keep sweep.Retention) (sweep.Removed, error) {
+	removed, err := c.store.PruneSweeps(ctx, keep)
+	c.facts.sweepsChanged()
+	c.forgetArtifacts(ctx, removed.Deleted)
+	if err != nil {
+		return removed, fmt.Errorf("pruning: %w", err)
+	}
+	c.log.Info("pruned", "sweeps", removed.Sweeps, "events", removed.Events, "curves", removed.Curves)
+	return removed, nil
+}
+
+// change does something to a sweep while nothing is dispatched, and has the
+// scheduler see what became of it.
+func (c *Coordinator) change(ctx context.Context, doing, id string, do func(context.Context, *scheduler, *sweep.SweepRecord) error) error {
+	err := c.command(ctx, func(ctx context.Context, s *scheduler) error {
+		record, err := c.store.Sweep(ctx, id)
+		if err != nil {
+			return err
+		}
+		id = record.ID
+		defer c.facts.sweepsChanged() // also after an error: part of it may be done
+		return do(ctx, s, record)
+	})
 	if err != nil {
 		return fmt.Errorf("%s sweep %s: %w", doing, id, err)
 	}
-	defer c.marks.markSweeps(record.Pool) // also after an error: part of it may be done
-	if err := do(record); err != nil {
-		return fmt.Errorf("%s sweep %s: %w", doing, record.ID, err)
-	}
-	c.log.Info("done: "+doing+" a sweep", "sweep", record.ID)
+	c.log.Info("done: "+doing+" a sweep", "sweep", id)
 	return nil
 }

@@ -2,28 +2,32 @@
 // workers' events into recorded results. Its parts meet in the store, which is
 // the truth; the broker only carries, and may lose everything it has:
 //
-//   - the expander writes trial rows from the sweeps' grids, a page at a time,
-//     a little ahead of what is dispatched;
-//   - the dispatcher keeps a bounded window of jobs waiting in each pool, chosen
-//     by priority and then by fair share;
+//   - the scheduler writes trial rows from the sweeps' grids, a page at a time, a
+//     little ahead of what is dispatched, and keeps a bounded window of jobs
+//     waiting for the workers of each kind, chosen by what they offer, by priority
+//     and by fair share. What it decides stands in schedule.go, without clock,
+//     database or broker;
 //   - the collector records events in batches and acknowledges them after the
-//     commit;
-//   - the reconciler puts trials back whose jobs were lost.
+//     commit; what the store refuses goes into quarantine;
+//   - the reconciler compares store and broker: it puts trials back whose jobs were
+//     lost, and removes jobs whose trials have ended.
 //
-// The first two share one goroutine, the scheduler; each of the others has its
-// own. At any moment any of them may be killed: every step is either one
-// transaction of the store or harmless to repeat.
+// Each has a goroutine of its own. At any moment any of them may be killed: every
+// step is either one transaction of the store or harmless to repeat.
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"sweep/sweep"
+	"sweep/sweep/artifact"
 	"sweep/sweep/wire"
 )
 
@@ -34,11 +38,19 @@ type Options struct {
 	// coordinator that runs sees it there within seconds.
 	Store sweep.Store
 	Wire  *wire.Wire
+	// Artifacts is where workers put artifacts; without it they can be listed only.
+	Artifacts *artifact.Store
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
-	// Window is how many jobs wait in a pool at most, those that run apart;
-	// DefaultWindow if 0. It bounds what the broker holds, not how fast
-	// priority, pause and cancel act.
+	// Cluster is the identity of the store, Term the number of this coordinator's
+	// lead: what an earlier one left is taken over, a later one's is left alone.
+	Cluster sweep.Cluster
+	Term    int64
+	// Adopt moves the broker's streams to this cluster if they are another's.
+	Adopt bool
+	// Window is how many jobs wait for the workers that offer the same, besides one
+	// for each of their slots; DefaultWindow if 0. It bounds what the broker holds,
+	// not how fast priority, pause and cancel act.
 	Window int
 	// Page is how many trial rows are written at once; DefaultPage if 0.
 	Page int
@@ -69,20 +81,23 @@ type Coordinator struct {
 	store   sweep.Store
 	wire    *wire.Wire
 	log     *slog.Logger
-	marks   *marks
 	waiters waiters
 	ready   chan struct{}
 
-	// turn holds a token while jobs are published, taken back or withdrawn, so
-	// that nothing is published of a sweep that was just paused or cancelled.
-	turn chan struct{}
-	// lanes are the active sweeps by id, read at reloaded; held are, for each
-	// pool, pending trials whose jobs the stream refused, and since when. They
-	// belong to who has the turn.
-	lanes    map[string]*lane
-	reloaded time.Time
-	held     map[string]map[sweep.TrialID]time.Time
+	facts    *facts
+	commands chan command
+	// ended is closed when Run has ended.
+	ended chan struct{}
+	// plan is the scheduler's from the moment it starts.
+	plan *schedule
+	// pools are the pools of sweeps that were active since the start, by id.
+	pools sync.Map
+	// notices are what workers are told with their next beat.
+	notices notices
 
+	// setUp is held while streams are made: a server that is asked twice at a time
+	// for the same one may make one that stores nothing.
+	setUp sync.Mutex
 	// lost holds a token when the broker has lost a stream.
 	lost chan struct{}
 	// received is when, in Unix nanoseconds, the collector last asked for events
@@ -95,36 +110,26 @@ type Coordinator struct {
 // New returns a coordinator. Its methods work at once, but nothing is
 // dispatched or recorded before Run.
 func New(options Options) *Coordinator {
-	if options.Logger == nil {
-		options.Logger = slog.Default()
-	}
-	if options.Window <= 0 {
-		options.Window = DefaultWindow
-	}
-	if options.Page <= 0 {
-		options.Page = DefaultPage
-	}
-	if options.Lease <= 0 {
-		options.Lease = DefaultLease
-	}
+	options.Logger = cmp.Or(options.Logger, slog.Default())
+	options.Window = cmp.Or(options.Window, DefaultWindow)
+	options.Page = cmp.Or(options.Page, DefaultPage)
+	options.Lease = cmp.Or(options.Lease, DefaultLease)
 	if options.Fatal == nil {
 		options.Fatal = func(error) bool { return false }
 	}
-	store := options.Store
-	if options.Metrics != nil {
-		store = &metered{Store: store, metrics: options.Metrics}
-	}
+	plan := newSchedule(options.Window, options.Page)
+	plan.exclusive = options.Exclusive
 	return &Coordinator{
-		options: options,
-		store:   store,
-		wire:    options.Wire,
-		log:     options.Logger,
-		marks:   newMarks(),
-		lanes:   map[string]*lane{},
-		turn:    make(chan struct{}, 1),
-		ready:   make(chan struct{}),
-		held:    map[string]map[sweep.TrialID]time.Time{},
-		lost:    make(chan struct{}, 1),
+		options:  options,
+		store:    options.Store,
+		wire:     options.Wire,
+		log:      options.Logger,
+		ready:    make(chan struct{}),
+		facts:    newFacts(),
+		commands: make(chan command),
+		ended:    make(chan struct{}),
+		plan:     plan,
+		lost:     make(chan struct{}, 1),
 	}
 }
 
@@ -135,6 +140,7 @@ func New(options Options) *Coordinator {
 func (c *Coordinator) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer close(c.ended)
 	if c.options.Metrics != nil {
 		defer c.options.Metrics.lead(c.wire, c.store)()
 	}
@@ -142,6 +148,11 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
+	stopBeats, err := c.wire.ServeBeats(c.beat)
+	if err != nil {
+		return err
+	}
+	defer stopBeats()
 	close(c.ready)
 	parts := []func(context.Context) error{c.collect, c.schedule, c.reconcile}
 	errs := make([]error, len(parts))
@@ -170,52 +181,65 @@ func (c *Coordinator) Problem() error {
 	return nil
 }
 
-// start prepares the broker and, if no other process can have work of this
-// store in hand, puts all of it back.
+// start prepares the broker, and finds out what it holds. If no other process can
+// have work of this store in hand, all of it is put back.
 func (c *Coordinator) start(ctx context.Context) error {
 	return c.persist(ctx, "starting", func(ctx context.Context) error {
 		if err := c.setup(ctx); err != nil {
 			return err
 		}
 		if !c.options.Exclusive {
-			return nil
+			c.lose() // trials without a job go back at once: nobody else publishes one
+			return c.adopt(ctx)
 		}
 		if err := c.collectRest(ctx); err != nil {
 			return err
 		}
-		bound, cancel := context.WithTimeout(ctx, brokerWait)
-		defer cancel()
-		if err := c.wire.ResetJobs(bound); err != nil {
+		if err := c.wire.ResetJobs(ctx); err != nil {
 			return err
 		}
 		return c.requeueAll(ctx)
 	})
 }
 
-// brokerWait bounds one conversation with the broker: a question that was on
-// its way when the broker went away is never answered.
-const brokerWait = 3 * time.Second
-
-// setup creates the broker's streams, or brings them to their settings.
-func (c *Coordinator) setup(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, brokerWait)
-	defer cancel()
-	return c.wire.Setup(ctx)
+// adopt tells the schedule of the jobs that the broker holds.
+func (c *Coordinator) adopt(ctx context.Context) error {
+	var queued []wire.QueuedJob
+	if err := c.wire.QueuedJobs(ctx, func(q wire.QueuedJob) { queued = append(queued, q) }); err != nil {
+		return err
+	}
+	ids := make([]sweep.TrialID, len(queued))
+	for i := range queued {
+		ids[i] = queued[i].TrialID
+	}
+	states, err := c.store.States(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("looking at %d trials that have jobs: %w", len(ids), err)
+	}
+	for _, q := range queued {
+		if states[q.TrialID] == sweep.Queued {
+			c.plan.published(q.Queue, q.TrialID, q.Sequence)
+		}
+	}
+	return nil
 }
 
-// mend creates the streams if one is lost. Those that are there are left alone,
-// as others are at work with them.
-func (c *Coordinator) mend(ctx context.Context) error {
-	bound, cancel := context.WithTimeout(ctx, brokerWait)
-	defer cancel()
-	_, err := c.wire.JobCount(bound)
-	if err == nil {
-		_, err = c.wire.EventCount(bound)
-	}
-	if wire.IsLost(err) {
-		return c.setup(ctx)
-	}
-	return err
+// requeueAll puts every queued or running trial of an unfinished sweep back.
+func (c *Coordinator) requeueAll(ctx context.Context) error {
+	return c.outstanding(ctx, time.Now().Add(24*time.Hour), func(page []sweep.TrialID) error {
+		if _, err := c.store.Requeue(ctx, page); err != nil {
+			return fmt.Errorf("putting %d trials back: %w", len(page), err)
+		}
+		return nil
+	})
+}
+
+// setup creates the broker's stream of events, or brings it to its settings. Those
+// of another cluster end Run.
+func (c *Coordinator) setup(ctx context.Context) error {
+	c.setUp.Lock()
+	defer c.setUp.Unlock()
+	return c.wire.Setup(ctx, c.options.Cluster, c.options.Adopt)
 }
 
 // persist does something again and again until it works, ctx ends (which is
@@ -228,7 +252,7 @@ func (c *Coordinator) persist(ctx context.Context, doing string, do func(context
 			trouble.over()
 			return nil
 		}
-		if c.options.Fatal(err) {
+		if c.final(err) {
 			return err
 		}
 		if wire.IsLost(err) {
@@ -251,14 +275,9 @@ func wait(ctx context.Context, while time.Duration) {
 	}
 }
 
-// take waits for the turn to publish or take back jobs; give hands it on.
-func (c *Coordinator) take(ctx context.Context) error {
-	select {
-	case c.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// final reports whether an error ends Run: one that the user's Options call fatal,
+// streams of another cluster, or a coordinator of a later term.
+func (c *Coordinator) final(err error) bool {
+	other, superseded := (*wire.OtherClusterError)(nil), (*wire.SupersededError)(nil)
+	return c.options.Fatal(err) || errors.As(err, &other) || errors.As(err, &superseded)
 }
-
-func (c *Coordinator) give() { <-c.turn }

@@ -2,6 +2,8 @@ package coordinator
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,8 +26,8 @@ func (e *expansionError) Unwrap() error { return e.err }
 
 // expand writes the next page of a sweep's trial rows: the points that follow
 // the cursor of the first grid that has some left. The store looks for results
-// to reuse there.
-func (c *Coordinator) expand(ctx context.Context, l *lane) error {
+// to reuse there. known are the classes that the sweep's trials have so far.
+func (c *Coordinator) expand(ctx context.Context, l *lane, known []sweep.ClassBacklog) error {
 	if err := c.recordRefused(ctx, l); err != nil {
 		return err
 	}
@@ -41,17 +43,20 @@ func (c *Coordinator) expand(ctx context.Context, l *lane) error {
 			}
 			l.grids[i] = grid
 		}
-		page, refused, err := c.page(l.record.ID, g, l.grids[i])
-		if err != nil {
+		p := newPage(l.record.ID, g, known)
+		if err := p.fill(l.grids[i], c.options.Page); err != nil {
 			return &expansionError{l.record.ID, g.Ordinal, err}
 		}
-		reused, err := c.store.AddTrials(ctx, l.record.ID, g.Ordinal, g.Cursor, page)
+		reused, err := c.store.AddTrials(ctx, l.record.ID, g.Ordinal, g.Cursor, p.trials, p.added)
+		if errors.Is(err, sweep.ErrRefused) {
+			return &expansionError{l.record.ID, g.Ordinal, err}
+		}
 		if err != nil {
 			return fmt.Errorf("writing trials %d to %d of sweep %s: %w",
-				page[0].Index, page[len(page)-1].Index, l.record.ID, err)
+				p.trials[0].Index, p.trials[len(p.trials)-1].Index, l.record.ID, err)
 		}
-		g.Cursor += int64(len(page))
-		l.refused = refused
+		g.Cursor += int64(len(p.trials))
+		l.refused = p.refused
 		if reused > 0 {
 			c.log.Debug("took over results of equal fingerprint", "sweep", l.record.ID, "trials", reused)
 		}
@@ -60,28 +65,59 @@ func (c *Coordinator) expand(ctx context.Context, l *lane) error {
 	return nil
 }
 
-// page resolves the points of a grid from its cursor on into trials. A point
-// that does not resolve is a trial with the point's own values, and fails at
-// once with the reason.
-func (c *Coordinator) page(id string, g *sweep.GridRecord, grid *sweep.Grid) (trials []sweep.Trial, refused []sweep.Event, err error) {
-	size := min(int64(c.options.Page), g.Points-g.Cursor)
-	trials = make([]sweep.Trial, 0, size)
-	for _, point := range grid.All(g.Cursor) {
-		t := sweep.Trial{TrialID: sweep.TrialID{Sweep: id, Index: g.First + g.Cursor + int64(len(trials))}}
-		if problem := resolve(&t, &g.Submission, point); problem != nil {
-			refused = append(refused, failure(t.TrialID, problem))
-		}
-		trials = append(trials, t)
-		if int64(len(trials)) == size {
-			return trials, refused, nil
-		}
-	}
-	return nil, nil, fmt.Errorf("the grid ends at point %d, before the %d points that were counted at its submission; "+
-		"was it submitted by another version of the program?", g.Cursor+int64(len(trials)), g.Points)
+// page are trials that are to be written.
+type page struct {
+	sweep  string
+	grid   *sweep.GridRecord
+	trials []sweep.Trial
+	// refused are the results of those that do not resolve.
+	refused []sweep.Event
+	// classes are the numbers of requirements, added those that the sweep does not
+	// have yet.
+	classes map[string]int
+	added   map[int]sweep.Requirement
 }
 
-// resolve fills in a trial's parameters, data set and fingerprint.
-func resolve(t *sweep.Trial, submission *sweep.Submission, point sweep.Parameters) error {
+func newPage(id string, g *sweep.GridRecord, known []sweep.ClassBacklog) *page {
+	p := &page{sweep: id, grid: g, classes: map[string]int{}, added: map[int]sweep.Requirement{}}
+	for _, class := range known {
+		p.classes[requirementKey(&class.Requirement)] = class.Class
+	}
+	return p
+}
+
+// requirementKey is the same for equal requirements.
+func requirementKey(r *sweep.Requirement) string {
+	key, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // texts and numbers only
+	}
+	return string(key)
+}
+
+// fill resolves the points of a grid from its cursor on into trials, most of
+// them. A point that does not resolve is a trial with the point's own values, and
+// fails at once with the reason.
+func (p *page) fill(grid *sweep.Grid, most int) error {
+	size := min(int64(most), p.grid.Points-p.grid.Cursor)
+	p.trials = make([]sweep.Trial, 0, size)
+	for _, point := range grid.All(p.grid.Cursor) {
+		t := sweep.Trial{TrialID: sweep.TrialID{Sweep: p.sweep, Index: p.grid.First + p.grid.Cursor + int64(len(p.trials))}}
+		if problem := p.resolve(&t, point); problem != nil {
+			p.refused = append(p.refused, failure(t.TrialID, problem))
+		}
+		p.trials = append(p.trials, t)
+		if int64(len(p.trials)) == size {
+			return nil
+		}
+	}
+	return fmt.Errorf("the grid ends at point %d, before the %d points that were counted at its submission; "+
+		"was it submitted by another version of the program?", p.grid.Cursor+int64(len(p.trials)), p.grid.Points)
+}
+
+// resolve fills in a trial's parameters, data set, fingerprint and class.
+func (p *page) resolve(t *sweep.Trial, point sweep.Parameters) error {
+	submission := &p.grid.Submission
 	description := &submission.Description
 	resolved, err := description.Resolve(point)
 	if err != nil {
@@ -92,6 +128,7 @@ func resolve(t *sweep.Trial, submission *sweep.Submission, point sweep.Parameter
 			t.Parameters = sweep.Parameters{} // the store could not hold them
 		}
 		t.Fingerprint = sweep.NewFingerprint(description.Name, description.ResultVersion, "unresolved", canonical)
+		t.Class = p.class(submission.Requirement(""))
 		return err
 	}
 	t.Parameters = resolved
@@ -99,13 +136,25 @@ func resolve(t *sweep.Trial, submission *sweep.Submission, point sweep.Parameter
 	if err != nil {
 		return err
 	}
-	canonical, err := resolved.Canonical()
-	if err != nil {
+	t.DatasetDigest = submission.Datasets[key]
+	if t.Fingerprint, err = description.Fingerprint(resolved, t.DatasetDigest); err != nil {
 		return err
 	}
-	t.DatasetDigest = submission.Datasets[key]
-	t.Fingerprint = sweep.NewFingerprint(description.Name, description.ResultVersion, t.DatasetDigest, canonical)
+	t.Class = p.class(submission.Requirement(key))
 	return nil
+}
+
+// class returns the number of a requirement's class.
+func (p *page) class(r sweep.Requirement) int {
+	key := requirementKey(&r)
+	number, known := p.classes[key]
+	if !known {
+		for _, taken := range p.classes {
+			number = max(number, taken+1)
+		}
+		p.classes[key], p.added[number] = number, r
+	}
+	return number
 }
 
 // failure is the result of a trial that never reaches a worker.

@@ -59,30 +59,30 @@ func (f *faulty) Record(ctx context.Context, events []sweep.Event) (sweep.Record
 	return f.Store.Record(ctx, events)
 }
 
-func (f *faulty) MarkQueued(ctx context.Context, trials []sweep.TrialID) error {
-	if err := f.call("MarkQueued"); err != nil {
-		return err
+func (f *faulty) TakePending(ctx context.Context, id string, class, limit int) ([]sweep.Trial, error) {
+	if err := f.call("TakePending"); err != nil {
+		return nil, err
 	}
-	return f.Store.MarkQueued(ctx, trials)
+	return f.Store.TakePending(ctx, id, class, limit)
 }
 
-func (f *faulty) AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []sweep.Trial) (int, error) {
+func (f *faulty) AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []sweep.Trial, classes map[int]sweep.Requirement) (int, error) {
 	if err := f.call("AddTrials"); err != nil {
 		return 0, err
 	}
-	return f.Store.AddTrials(ctx, id, ordinal, from, trials)
+	return f.Store.AddTrials(ctx, id, ordinal, from, trials, classes)
 }
 
-func (f *faulty) Progress(ctx context.Context, id string) (sweep.Progress, error) {
-	if err := f.call("Progress"); err != nil {
-		return sweep.Progress{}, err
+func (f *faulty) Backlog(ctx context.Context, ids ...string) ([]sweep.Backlog, error) {
+	if err := f.call("Backlog"); err != nil {
+		return nil, err
 	}
-	return f.Store.Progress(ctx, id)
+	return f.Store.Backlog(ctx, ids...)
 }
 
 func TestStoreFailures(t *testing.T) {
 	t.Parallel()
-	for _, method := range []string{"Record", "MarkQueued", "AddTrials", "Progress"} {
+	for _, method := range []string{"Record", "TakePending", "AddTrials", "Backlog"} {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
@@ -102,21 +102,23 @@ func TestStoreFailures(t *testing.T) {
 	}
 }
 
-// A job that was published but not marked, by a coordinator that was killed in
-// between, is run and not run again.
-func TestKilledBetweenPublishingAndMarking(t *testing.T) {
+// Trials that were marked as queued and not published, by a coordinator that was
+// killed in between, are put back by the next one.
+func TestKilledBetweenMarkingAndPublishing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	store := newFaulty(b.store)
-	store.fail("MarkQueued", syscall.EIO)
-	c, stop := b.start(Options{Store: store, Window: 16})
-	id := b.submit(c, submission("killed", 0, 100))
-	b.until("jobs were published and not marked", func() bool { return store.called("MarkQueued") >= 1 })
-	stop()
-	c, _ = b.start(Options{Window: 16})
-	b.until("they are marked", func() bool { return b.progress(id).Queued == 16 })
-	w := &crew{b: b, slots: 2}
+	w := &crew{b: b, slots: 2, begin: make(chan struct{})}
 	w.start()
+	c, stop := b.start(Options{Window: 14})
+	id := b.submit(c, submission("killed", 0, 100))
+	b.until("the queue is full", func() bool { return b.progress(id).Queued == 16 })
+	stop()
+	if trials, err := b.store.TakePending(t.Context(), id, 0, 20); err != nil || len(trials) != 20 {
+		t.Fatalf("TakePending: %d trials, %v", len(trials), err)
+	}
+	c, _ = b.start(Options{Window: 14})
+	b.until("they are put back", func() bool { return b.progress(id).Queued == 16 })
+	close(w.begin)
 	b.finish(c, id)
 	b.check(id, 100)
 	if n := w.runs.Load(); n != 100 {
@@ -138,23 +140,23 @@ func TestReleasedTrialStartsAgainSoon(t *testing.T) {
 		}
 		e := event(sweep.EventReleased, d.TrialID, newExecution())
 		e.Release = &sweep.Release{Charged: true, Reason: "killed"}
-		if err := b.wire.Publish(ctx, e); err != nil {
+		if err := w.publish(ctx, e); err != nil {
 			return err
 		}
 		b.until("the release is recorded and the trial refused", func() bool {
 			p := b.progress(d.Sweep)
 			return p.Pending == 1
 		})
-		pause(ctx, 3*heldPause)
-		return d.Done(ctx)
+		pause(ctx, 3*duplicatePause)
+		return d.DoubleAck(ctx)
 	}
 	w.start()
 	began := time.Now()
 	id := b.submit(c, submission("released", 0, 5))
 	b.finish(c, id)
 	b.check(id, 5)
-	if d := time.Since(began); d > 5*time.Second {
-		t.Errorf("it took %v", d)
+	if d := time.Since(began); d >= DefaultLease {
+		t.Errorf("it took %v, as if the lease had brought it back", d)
 	}
 }
 
@@ -170,10 +172,10 @@ func TestAttempts(t *testing.T) {
 		}
 		e := event(sweep.EventReleased, d.TrialID, newExecution())
 		e.Release = &sweep.Release{Charged: true, Reason: "killed", Stderr: "panic: no"}
-		if err := b.wire.Publish(ctx, e); err != nil {
+		if err := w.publish(ctx, e); err != nil {
 			return err
 		}
-		return d.Done(ctx)
+		return d.DoubleAck(ctx)
 	}
 	w.start()
 	id := b.submit(c, submission("attempts", 0, 5))
@@ -197,12 +199,12 @@ func TestWorkerGone(t *testing.T) {
 		started := event(sweep.EventStarted, d.TrialID, newExecution())
 		switch {
 		case d.Index == 1 && !vanished.Swap(true):
-			return b.wire.Publish(ctx, started)
+			return w.publish(ctx, started)
 		case d.Index == 2 && !emptyHanded.Swap(true):
-			if err := b.wire.Publish(ctx, started); err != nil {
+			if err := w.publish(ctx, started); err != nil {
 				return err
 			}
-			return d.Done(ctx)
+			return d.DoubleAck(ctx)
 		}
 		return w.report(ctx, d)
 	}
@@ -226,7 +228,7 @@ func TestLateAndRepeatedResults(t *testing.T) {
 		for range 2 { // the same execution twice, then another
 			e := event(sweep.EventResult, d.TrialID, execution)
 			e.Result = outcome(d.TrialID)
-			if err := b.wire.Publish(ctx, e); err != nil {
+			if err := w.publish(ctx, e); err != nil {
 				return err
 			}
 		}
@@ -247,27 +249,27 @@ func TestLateAndRepeatedResults(t *testing.T) {
 func TestEventsComeAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	c := New(Options{Store: b.store, Wire: b.wire, Logger: logger(t)})
+	w := &crew{b: b, begin: make(chan struct{})}
+	stopWorker := w.start()
+	c, stop := b.start(Options{})
 	id := b.submit(c, submission("again", 0, 40))
-	_, stop := b.start(Options{})
 	b.until("all trials are queued", func() bool { return b.progress(id).Queued == 40 })
 	stop()
-	w := &crew{b: b}
-	stopWorker := w.start()
+	close(w.begin)
 	b.until("all results are published", func() bool {
 		n, err := b.wire.EventCount(t.Context())
 		return err == nil && n == 40
 	})
 	stopWorker()
-	events, err := b.wire.Events(t.Context(), true)
+	events, err := b.wire.Events(t.Context(), b.term)
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch, err := events.Fetch(t.Context(), 25, time.Second)
-	if err != nil || len(batch.Events) != 50 {
+	batch, err := events.Fetch(t.Context(), patience)
+	if err != nil || len(batch.Events) < 50 {
 		t.Fatalf("Fetch: %v", err)
 	}
-	if _, err := b.store.Record(t.Context(), batch.Events); err != nil {
+	if _, err := b.store.Record(t.Context(), batch.Events[:50]); err != nil {
 		t.Fatal(err)
 	} // and killed here
 	c, _ = b.start(Options{})
@@ -282,45 +284,44 @@ func TestEventsComeAgain(t *testing.T) {
 func TestExclusiveStartPutsEverythingBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	c, stop := b.start(Options{Window: 16})
+	w := &crew{b: b, begin: make(chan struct{})}
+	stopWorker := w.start()
+	c, stop := b.start(Options{Window: 15})
 	id := b.submit(c, submission("exclusive", 0, 30))
 	paused := b.submit(c, submission("paused", 100, 5))
 	b.until("jobs are queued", func() bool { return b.progress(id).Queued+b.progress(paused).Queued == 16 })
 	// One worker dies with a trial in hand, another after its report.
-	jobs, err := b.wire.Jobs(t.Context(), sweep.DefaultPool)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 4 {
-		d, err := jobs.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+	taken := 0
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
 		execution := newExecution()
 		events := []sweep.Event{event(sweep.EventStarted, d.TrialID, execution)}
-		if i < 2 {
+		if taken < 2 {
 			result := event(sweep.EventResult, d.TrialID, execution)
 			result.Result = outcome(d.TrialID)
 			events = append(events, result)
 		}
-		if i == 3 {
+		if taken == 3 {
 			stop() // its report is left in the stream
 		}
-		if err := b.wire.Publish(t.Context(), events...); err != nil {
-			t.Fatal(err)
+		if taken++; taken > 4 {
+			return nil // these go with the worker
 		}
+		return w.publish(ctx, events...)
 	}
-	if err := b.store.SetSweepState(t.Context(), paused, sweep.SweepPaused); err != nil {
+	close(w.begin)
+	b.until("four trials were taken", func() bool { return w.runs.Load() > 4 })
+	stopWorker()
+	if err := b.store.SetSweepState(t.Context(), paused, sweep.SweepPaused, ""); err != nil {
 		t.Fatal(err)
 	}
 	c, _ = b.start(Options{Exclusive: true})
-	w := &crew{b: b}
+	w = &crew{b: b}
 	w.start()
 	began := time.Now()
 	b.finish(c, id)
 	b.check(id, 30)
-	if d := time.Since(began); d > 5*time.Second {
-		t.Errorf("it took %v to go on", d)
+	if d := time.Since(began); d >= DefaultLease {
+		t.Errorf("it took %v to go on, as if the lease had brought the trials back", d)
 	}
 	if p := b.progress(paused); p.Queued+p.Running != 0 {
 		t.Errorf("the paused sweep: %+v", p)
@@ -378,6 +379,9 @@ func TestStartsBeforeTheBroker(t *testing.T) {
 	b.check(id, 20)
 }
 
+// jobsStream is the stream of the default pool's jobs.
+const jobsStream = "SWEEP_JOBS_" + sweep.DefaultPool
+
 // lose deletes a stream, as an operator might by mistake.
 func (b *bench) lose(stream string) {
 	b.t.Helper()
@@ -388,7 +392,7 @@ func (b *bench) lose(stream string) {
 
 func TestStreamLost(t *testing.T) {
 	t.Parallel()
-	for _, stream := range []string{wire.JobsStream, wire.EventsStream} {
+	for _, stream := range []string{jobsStream, wire.EventsStream} {
 		t.Run(stream, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
@@ -406,18 +410,29 @@ func TestStreamLost(t *testing.T) {
 	}
 }
 
-// Without any worker or new job to notice it, a lost queue is made again.
+// Without any worker or new job to notice it, a lost queue is made again, with its
+// stream or without.
 func TestQueueLostWhileIdle(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	c, _ := b.start(Options{Window: 32})
-	id := b.submit(c, submission("idle", 0, 20))
-	b.until("all are queued", func() bool { return b.progress(id).Queued == 20 })
-	b.lose(wire.JobsStream)
-	w := &crew{b: b}
-	w.start()
-	b.finish(c, id)
-	b.check(id, 20)
+	for _, lost := range []string{"STREAM", "CONSUMER"} {
+		t.Run(lost, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			w := &crew{b: b, begin: make(chan struct{})}
+			w.start()
+			c, _ := b.start(Options{Window: 32})
+			id := b.submit(c, submission("idle", 0, 20))
+			b.until("all are queued", func() bool { return b.progress(id).Queued == 20 })
+			if lost == "STREAM" {
+				b.lose(jobsStream)
+			} else if _, err := b.conn.Request("$JS.API.CONSUMER.DELETE."+jobsStream+"."+w.offer.Key(), nil, 5*time.Second); err != nil {
+				t.Fatal(err)
+			}
+			close(w.begin)
+			b.finish(c, id)
+			b.check(id, 20)
+		})
+	}
 }
 
 // Coordinators are stopped at random moments, streams are lost, workers forget
@@ -429,6 +444,8 @@ func TestChaos(t *testing.T) {
 	var mu sync.Mutex
 	w := &crew{b: b, slots: 3}
 	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Second) // a lost stream never answers, and nobody does about a job that was removed
+		defer cancel()
 		mu.Lock()
 		luck := random.IntN(100)
 		mu.Unlock()
@@ -436,21 +453,21 @@ func TestChaos(t *testing.T) {
 		case luck < 2: // dies at once
 			return nil
 		case luck < 4: // dies after its start
-			return b.wire.Publish(ctx, event(sweep.EventStarted, d.TrialID, newExecution()))
+			return w.publish(ctx, event(sweep.EventStarted, d.TrialID, newExecution()))
 		case luck < 6: // is told to go, or finds its machine broken
 			e := event(sweep.EventReleased, d.TrialID, newExecution())
 			e.Release = &sweep.Release{Reason: "drained"}
-			if err := b.wire.Publish(ctx, e); err != nil {
+			if err := w.publish(ctx, e); err != nil {
 				return err
 			}
 		case luck < 8: // reports, and dies before acknowledging
 			e := event(sweep.EventResult, d.TrialID, newExecution())
 			e.Result = outcome(d.TrialID)
-			return b.wire.Publish(ctx, e)
+			return w.publish(ctx, e)
 		default:
 			return w.report(ctx, d)
 		}
-		return d.Done(ctx)
+		return d.DoubleAck(ctx)
 	}
 	w.start()
 	id := b.submit(New(Options{Store: b.store, Wire: b.wire, Logger: logger(t)}), submission("chaos", 0, 600))

@@ -13,11 +13,14 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"sweep/coordinator/store/sqlite"
+	"sweep/coordinator/store"
 	"sweep/sweep"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 )
+
+// patience bounds every wait: the machine may be slow, and busy with other tests.
+const patience = 3 * time.Minute
 
 // bench is a coordinator's surroundings: a real NATS server and a real SQLite
 // store. Coordinators and workers come and go on it.
@@ -29,6 +32,9 @@ type bench struct {
 	conn  *nats.Conn
 	wire  *wire.Wire
 	store sweep.Store
+	// cluster is the store's, term that of the coordinator started last.
+	cluster sweep.Cluster
+	term    int64
 }
 
 func newBench(t testing.TB) *bench {
@@ -40,16 +46,20 @@ func newBench(t testing.TB) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "sweep.db"))
+	results, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "sweep.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
+		if err := results.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return &bench{t, server, dir, conn, w, store}
+	cluster, err := results.Cluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{t: t, server: server, dir: dir, conn: conn, wire: w, store: results, cluster: cluster}
 }
 
 // logger shows the log of a test that fails, or of all with -v.
@@ -62,8 +72,8 @@ func (b *bench) start(options Options) (c *Coordinator, stop func()) {
 	c, stop = b.startLater(options)
 	select {
 	case <-c.Ready():
-	case <-time.After(30 * time.Second):
-		b.t.Fatal("the coordinator is not ready after 30 s")
+	case <-time.After(patience):
+		b.t.Fatal("the coordinator is still not ready")
 	}
 	return c, stop
 }
@@ -78,6 +88,8 @@ func (b *bench) startLater(options Options) (c *Coordinator, stop func()) {
 	if options.Logger == nil {
 		options.Logger = logger(b.t)
 	}
+	b.term++
+	options.Cluster, options.Term = b.cluster, b.term
 	c = New(options)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -104,27 +116,57 @@ func outcome(id sweep.TrialID) *sweep.Result {
 	return r
 }
 
-// crew are the slots of a worker.
+// crew is a worker: it beats, and its slots pull from the queue of its offer.
 type crew struct {
 	b     *bench
 	pool  string
 	slots int
+	// offer is what the worker offers; nil is the trainer of [submission].
+	offer *sweep.Offer
+	// begin, if not nil, is closed when the slots may take jobs; the worker is heard
+	// of before.
+	begin chan struct{}
 	// run handles a job; nil reports its outcome at once.
 	run func(ctx context.Context, d *wire.Delivery) error
 	// runs counts executions.
 	runs atomic.Int64
+
+	id    string
+	mu    sync.Mutex
+	busy  map[sweep.TrialID]string // executions of the trials that run
+	heard []wire.BeatAnswer
 }
 
-// start runs the slots until the returned function is called, which waits.
+// noopOffer is the offer of a worker that has the trainer of [submission].
+func noopOffer(slots int) *sweep.Offer {
+	d := submission("", 0, 1).Description
+	return &sweep.Offer{
+		Pool:     sweep.DefaultPool,
+		Trainers: []sweep.TrainerOffer{{Name: d.Name, ResultVersion: d.ResultVersion, Schema: d.SchemaDigest()}},
+		Slots:    slots,
+	}
+}
+
+var crews atomic.Int64
+
+// start runs the worker until the returned function is called, which waits.
 func (w *crew) start() (stop func()) {
 	if w.pool == "" {
 		w.pool = sweep.DefaultPool
 	}
+	w.slots = max(w.slots, 1)
+	if w.offer == nil {
+		w.offer = noopOffer(w.slots)
+	}
+	w.offer.Pool = w.pool
+	w.id = fmt.Sprintf("crew-%d", crews.Add(1))
+	w.busy = map[sweep.TrialID]string{}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wait sync.WaitGroup
-	for range max(w.slots, 1) {
+	for range w.slots {
 		wait.Go(func() { w.slot(ctx) })
 	}
+	wait.Go(func() { w.beats(ctx) })
 	stop = sync.OnceFunc(func() {
 		cancel()
 		wait.Wait()
@@ -133,33 +175,100 @@ func (w *crew) start() (stop func()) {
 	return stop
 }
 
-func (w *crew) slot(ctx context.Context) {
-	for ctx.Err() == nil {
-		// Not for long: a broker that goes away never answers.
-		bound, cancel := context.WithTimeout(ctx, time.Second)
-		jobs, err := w.b.wire.Jobs(bound, w.pool)
-		cancel()
-		if err != nil {
-			pause(ctx, 20*time.Millisecond)
-			continue
+// beats beats until ctx ends, and says then that the worker is gone.
+func (w *crew) beats(ctx context.Context) {
+	due := make(chan struct{}, 1)
+	unsubscribe, err := w.b.wire.RollCalls(func() {
+		select {
+		case due <- struct{}{}:
+		default:
 		}
-		for {
-			d, err := jobs.Next(ctx)
-			if err != nil {
-				jobs.Close() // the stream may be gone: open it again
-				pause(ctx, 20*time.Millisecond)
-				break
-			}
-			w.runs.Add(1)
-			run := w.run
-			if run == nil {
-				run = w.report
-			}
-			if err := run(ctx, d); err != nil && ctx.Err() == nil && !wire.IsLost(err) && !errors.Is(err, context.DeadlineExceeded) {
-				w.b.t.Errorf("worker: %v", err)
-			}
+	})
+	if err != nil {
+		w.b.t.Error(err)
+		return
+	}
+	defer func() { _ = unsubscribe() }()
+	for ctx.Err() == nil {
+		w.beat(ctx, false)
+		bound, cancel := context.WithTimeout(ctx, wire.BeatInterval/10)
+		select {
+		case <-bound.Done():
+		case <-due:
+		}
+		cancel()
+	}
+	w.beat(context.WithoutCancel(ctx), true)
+}
+
+// beat beats once. That nobody hears it is no fault.
+func (w *crew) beat(ctx context.Context, gone bool) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	b := wire.Beat{WorkerStatus: wire.WorkerStatus{ID: w.id, Name: w.id, Pool: w.pool, State: wire.WorkerReady, Offer: *w.offer}, Gone: gone}
+	w.mu.Lock()
+	for id, execution := range w.busy {
+		b.Running = append(b.Running, wire.Running{TrialID: id, Execution: execution})
+	}
+	w.mu.Unlock()
+	if answer, err := w.b.wire.Beat(ctx, b); err == nil {
+		w.mu.Lock()
+		w.heard = append(w.heard, *answer)
+		w.mu.Unlock()
+	}
+}
+
+func (w *crew) slot(ctx context.Context) {
+	if w.begin != nil {
+		select {
+		case <-w.begin:
+		case <-ctx.Done():
+			return
 		}
 	}
+	for ctx.Err() == nil {
+		jobs, err := w.b.wire.Jobs(wire.Queue{Pool: w.pool, Offer: w.offer.Key()})
+		for err == nil && ctx.Err() == nil {
+			err = w.one(ctx, jobs)
+		}
+		if jobs != nil {
+			jobs.Close() // the stream may be gone: open it again
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+// one runs one job.
+func (w *crew) one(ctx context.Context, jobs *wire.JobConsumer) error {
+	if jobs.Asked() == 0 {
+		if err := jobs.Ask(1); err != nil {
+			return err
+		}
+	}
+	d, err := jobs.Next(ctx, 200*time.Millisecond)
+	if err != nil || d == nil {
+		return err
+	}
+	w.runs.Add(1)
+	w.mu.Lock()
+	w.busy[d.TrialID] = "execution of " + d.String()
+	w.mu.Unlock()
+	run := w.run
+	if run == nil {
+		run = w.report
+	}
+	if err := run(ctx, d); err != nil && ctx.Err() == nil && !wire.IsLost(err) && !errors.Is(err, context.DeadlineExceeded) {
+		w.b.t.Errorf("worker: %v", err)
+	}
+	w.mu.Lock()
+	delete(w.busy, d.TrialID)
+	w.mu.Unlock()
+	return nil
+}
+
+// publish sends events of the worker.
+func (w *crew) publish(ctx context.Context, events ...sweep.Event) error {
+	return w.b.wire.Publish(ctx, w.pool, w.id, events...)
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -186,10 +295,10 @@ func (w *crew) report(ctx context.Context, d *wire.Delivery) error {
 	// Not for long: a lost stream never answers.
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if err := w.b.wire.Publish(ctx, started, result); err != nil {
+	if err := w.publish(ctx, started, result); err != nil {
 		return err
 	}
-	return d.Done(ctx)
+	return d.DoubleAck(ctx)
 }
 
 // submission is a sweep over x = from … from+points-1.
@@ -217,22 +326,31 @@ func submission(name string, from, points int64) *sweep.Submission {
 
 func (b *bench) submit(c *Coordinator, s *sweep.Submission) string {
 	b.t.Helper()
-	id, _, err := c.Submit(b.t.Context(), s)
+	done, err := c.Submit(b.t.Context(), s, false)
 	if err != nil {
 		b.t.Fatalf("Submit: %v", err)
 	}
-	return id
+	return done.Sweep
 }
 
 // finish waits for a sweep's end and returns its counts.
 func (b *bench) finish(c *Coordinator, id string) sweep.Progress {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
 	if _, err := c.Wait(ctx, id); err != nil {
 		b.t.Fatalf("Wait: %v; progress %+v", err, b.progress(id))
 	}
 	return b.progress(id)
+}
+
+// jobs counts those in the broker.
+func (b *bench) jobs() (n int64, err error) {
+	counts, err := b.wire.JobCounts(b.t.Context())
+	for _, jobs := range counts {
+		n += jobs
+	}
+	return n, err
 }
 
 func (b *bench) progress(id string) sweep.Progress {
@@ -247,10 +365,10 @@ func (b *bench) progress(id string) sweep.Progress {
 // until waits for a condition.
 func (b *bench) until(what string, holds func() bool) {
 	b.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for !holds() {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("not within 30 s: %s", what)
+			b.t.Fatalf("not within %v: %s", patience, what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}

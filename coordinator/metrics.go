@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"sweep/sweep"
 	"sweep/sweep/wire"
@@ -24,86 +25,72 @@ type Metrics struct {
 	repeated prometheus.Counter
 	faults   prometheus.Counter
 	requeued prometheus.Counter
+
+	quarantined prometheus.Counter
 }
 
 // NewMetrics returns metrics without values.
 func NewMetrics() *Metrics {
 	latency := prometheus.ExponentialBuckets(0.0005, 2, 16) // 0.5 ms to 16 s
-	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		leading: prometheus.NewGauge(prometheus.GaugeOpts{
+	registry := prometheus.NewRegistry()
+	in := promauto.With(registry)
+	counter := func(name, help string) prometheus.Counter {
+		return in.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	return &Metrics{
+		registry: registry,
+		leading: in.NewGauge(prometheus.GaugeOpts{
 			Name: "sweep_coordinator_leading", Help: "1 in the active coordinator, 0 in one that stands by."}),
-		dispatch: prometheus.NewHistogram(prometheus.HistogramOpts{
+		dispatch: in.NewHistogram(prometheus.HistogramOpts{
 			Name: "sweep_dispatch_seconds", Help: "Time to choose, publish and mark one batch of jobs.", Buckets: latency}),
-		queued: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "sweep_dispatched_trials_total", Help: "Trials handed to the broker."}),
-		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
+		queued: counter("sweep_dispatched_trials_total", "Trials handed to the broker."),
+		commit: in.NewHistogram(prometheus.HistogramOpts{
 			Name: "sweep_commit_seconds", Help: "Time to commit one batch of events to the database.", Buckets: latency}),
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+		events: in.NewCounterVec(prometheus.CounterOpts{
 			Name: "sweep_events_total", Help: "Workers' events recorded, by kind."}, []string{"kind"}),
-		ended: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "sweep_ended_trials_total", Help: "Trials that reached a terminal state."}),
-		repeated: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "sweep_repeated_results_total", Help: "Results of trials that had one."}),
-		faults: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "sweep_reproducibility_faults_total", Help: "Repeated results with other bits than the first."}),
-		requeued: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "sweep_requeued_trials_total", Help: "Trials put back: their worker missed its heartbeats, their job was lost or withdrawn."}),
+		ended:       counter("sweep_ended_trials_total", "Trials that reached a terminal state."),
+		repeated:    counter("sweep_repeated_results_total", "Results of trials that had one."),
+		faults:      counter("sweep_reproducibility_faults_total", "Repeated results with other bits than the first."),
+		requeued:    counter("sweep_requeued_trials_total", "Trials put back: their worker missed its heartbeats, their job was lost or withdrawn."),
+		quarantined: counter("sweep_quarantined_events_total", "Workers' events that the database refused."),
 	}
-	m.registry.MustRegister(m.leading, m.dispatch, m.queued, m.commit, m.events, m.ended, m.repeated, m.faults, m.requeued)
-	return m
 }
 
-// metered is a store whose use by a coordinator is measured.
-type metered struct {
-	sweep.Store
-	metrics *Metrics
-	// chosen is when the trials to dispatch were asked for; it belongs to the
-	// scheduler.
-	chosen time.Time
+// dispatched notes that trials were chosen, marked and published. A nil Metrics
+// measures nothing, here and below.
+func (m *Metrics) dispatched(began time.Time, trials int) {
+	if m != nil {
+		m.dispatch.Observe(time.Since(began).Seconds())
+		m.queued.Add(float64(trials))
+	}
 }
 
-// PendingTrials is where dispatching begins.
-func (s *metered) PendingTrials(ctx context.Context, id string, limit int) ([]sweep.Trial, error) {
-	if s.chosen.IsZero() {
-		s.chosen = time.Now()
+// recorded notes a batch of events.
+func (m *Metrics) recorded(began time.Time, events []sweep.Event, report sweep.RecordReport) {
+	if m == nil {
+		return
 	}
-	return s.Store.PendingTrials(ctx, id, limit)
-}
-
-// MarkQueued is where dispatching ends.
-func (s *metered) MarkQueued(ctx context.Context, trials []sweep.TrialID) error {
-	err := s.Store.MarkQueued(ctx, trials)
-	if err == nil {
-		s.metrics.dispatch.Observe(time.Since(s.chosen).Seconds())
-		s.metrics.queued.Add(float64(len(trials)))
-	}
-	s.chosen = time.Time{}
-	return err
-}
-
-// Record measures commits.
-func (s *metered) Record(ctx context.Context, events []sweep.Event) (sweep.RecordReport, error) {
-	start := time.Now()
-	report, err := s.Store.Record(ctx, events)
-	if err != nil {
-		return report, err
-	}
-	s.metrics.commit.Observe(time.Since(start).Seconds())
+	m.commit.Observe(time.Since(began).Seconds())
 	for i := range events {
-		s.metrics.events.WithLabelValues(string(events[i].Kind)).Inc()
+		m.events.WithLabelValues(string(events[i].Kind)).Inc()
 	}
-	s.metrics.ended.Add(float64(report.Terminal))
-	s.metrics.repeated.Add(float64(report.Repeated))
-	s.metrics.faults.Add(float64(report.Faults))
-	return report, nil
+	m.ended.Add(float64(report.Terminal))
+	m.repeated.Add(float64(report.Repeated))
+	m.faults.Add(float64(report.Faults))
 }
 
-// Requeue counts what is put back.
-func (s *metered) Requeue(ctx context.Context, trials []sweep.TrialID) (int64, error) {
-	n, err := s.Store.Requeue(ctx, trials)
-	s.metrics.requeued.Add(float64(n))
-	return n, err
+// putBack counts trials that went back to pending.
+func (m *Metrics) putBack(trials int64) {
+	if m != nil {
+		m.requeued.Add(float64(trials))
+	}
+}
+
+// quarantine counts an event that the store refused.
+func (m *Metrics) quarantine() {
+	if m != nil {
+		m.quarantined.Inc()
+	}
 }
 
 // state reads what is not counted but looked up at every scrape.
@@ -113,9 +100,9 @@ type state struct {
 }
 
 var (
-	trialsDesc    = prometheus.NewDesc("sweep_trials", "Trials of the active and paused sweeps, by state.", []string{"state"}, nil)
+	trialsDesc    = prometheus.NewDesc("sweep_trials", "Trials of sweeps that are not over, by pool and state; the pending ones of paused sweeps count as paused.", []string{"pool", "state"}, nil)
 	sweepsDesc    = prometheus.NewDesc("sweep_sweeps", "Sweeps that are not over, by state.", []string{"state"}, nil)
-	depthDesc     = prometheus.NewDesc("sweep_queue_jobs", "Jobs in the broker, waiting or being run.", nil, nil)
+	depthDesc     = prometheus.NewDesc("sweep_queue_jobs", "Jobs in the broker, waiting or being run, by pool.", []string{"pool"}, nil)
 	backlogDesc   = prometheus.NewDesc("sweep_queue_events", "Messages of events in the broker that are not recorded yet.", nil, nil)
 	malformedDesc = prometheus.NewDesc("sweep_malformed_messages_total", "Messages dropped because they could not be read.", nil, nil)
 )
@@ -126,6 +113,9 @@ func (s *state) Describe(ch chan<- *prometheus.Desc) {
 		ch <- d
 	}
 }
+
+// pausedState is where the metrics show the pending trials of paused sweeps.
+const pausedState = sweep.State(sweep.SweepPaused)
 
 // scrapeTimeout bounds what a scrape asks database and broker.
 const scrapeTimeout = 4 * time.Second
@@ -138,39 +128,46 @@ func (s *state) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
 	}
 	ch <- prometheus.MustNewConstMetric(malformedDesc, prometheus.CounterValue, float64(s.wire.Malformed()))
-	if n, err := s.wire.JobCount(ctx); err == nil {
-		gauge(depthDesc, n)
+	type shown struct{ pool, state string }
+	trials := map[shown]int64{}
+	add := func(pool string, state sweep.State, n int64) { trials[shown{pool, string(state)}] += n }
+	if counts, err := s.wire.JobCounts(ctx); err == nil {
+		for pool, n := range counts {
+			gauge(depthDesc, n, pool)
+			for _, state := range sweep.States {
+				add(pool, state, 0) // also where there is no sweep
+			}
+			add(pool, pausedState, 0)
+		}
 	}
 	if n, err := s.wire.EventCount(ctx); err == nil {
 		gauge(backlogDesc, n)
 	}
-	records, err := s.store.Sweeps(ctx, sweep.SweepActive, sweep.SweepPaused)
+	records, err := s.store.Sweeps(ctx, sweep.SweepActive, sweep.SweepWaiting, sweep.SweepPaused)
 	if err != nil {
 		return
 	}
-	var sum sweep.Progress
-	sweeps := map[sweep.SweepState]int64{sweep.SweepActive: 0, sweep.SweepPaused: 0}
+	sweeps := map[sweep.SweepState]int64{sweep.SweepActive: 0, sweep.SweepWaiting: 0, sweep.SweepPaused: 0}
 	for _, record := range records {
 		p, err := s.store.Progress(ctx, record.ID)
 		if err != nil {
 			return
 		}
 		sweeps[record.State]++
-		sum.Pending += p.Pending
-		sum.Queued += p.Queued
-		sum.Running += p.Running
-		sum.Completed += p.Completed
-		sum.Failed += p.Failed
-		sum.Cancelled += p.Cancelled
+		for _, state := range sweep.States {
+			n, paused := p.In(state), int64(0)
+			if state == sweep.Pending && record.State == sweep.SweepPaused { // no reason to start workers
+				n, paused = paused, n
+			}
+			add(record.Pool, state, n)
+			add(record.Pool, pausedState, paused)
+		}
 	}
 	for state, n := range sweeps {
 		gauge(sweepsDesc, n, string(state))
 	}
-	for state, n := range map[sweep.State]int64{
-		sweep.Pending: sum.Pending, sweep.Queued: sum.Queued, sweep.Running: sum.Running,
-		sweep.Completed: sum.Completed, sweep.Failed: sum.Failed, sweep.Cancelled: sum.Cancelled,
-	} {
-		gauge(trialsDesc, n, string(state))
+	for of, n := range trials {
+		gauge(trialsDesc, n, of.pool, of.state)
 	}
 }
 

@@ -3,6 +3,8 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"sweep/sweep"
@@ -14,20 +16,18 @@ const (
 	// after it has missed jobs it looks again soon.
 	longestLook = 5 * time.Second
 	lookAgain   = time.Second
+	// orphanGrace is how long a trial whose job was taken out of its queue may be
+	// unheard of while no worker says it runs.
+	orphanGrace = 2 * time.Second
 )
 
-// lose says that the broker has lost a stream, and the jobs that it held.
-func (c *Coordinator) lose() {
-	select {
-	case c.lost <- struct{}{}:
-	default: // said already
-	}
-}
+// lose says that the broker has lost a stream, and the jobs in it.
+func (c *Coordinator) lose() { signal(c.lost) }
 
 // reconcile compares the store with the broker until ctx ends: a trial that the
 // store calls queued or running, that has not been heard of for a lease and
-// whose job is not in the stream, goes back to pending. It returns an error only
-// if the store's is fatal.
+// whose job is in no queue, goes back to pending, and a job whose trial has ended
+// goes. It returns an error only if the store's is fatal.
 func (c *Coordinator) reconcile(ctx context.Context) error {
 	trouble := outage{log: c.log, doing: "comparing the store with the broker"}
 	r := reconciler{Coordinator: c}
@@ -51,7 +51,7 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && c.options.Fatal(err):
+		case err != nil && c.final(err):
 			return err
 		case err != nil:
 			r.lost = r.lost || wire.IsLost(err)
@@ -59,7 +59,7 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 			lost = nil // others meet the same trouble: do not be hurried by them
 		default:
 			trouble.over()
-			if len(r.missing) > 0 {
+			if len(r.missing)+len(r.stale) > 0 {
 				pause = lookAgain
 			}
 		}
@@ -70,36 +70,43 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 // reconciler is what reconcile remembers between its looks.
 type reconciler struct {
 	*Coordinator
-	// missing are the trials whose jobs were missing at the look before, and at
-	// is when it began.
+	// missing are the trials whose jobs were missing at the look before, stale the
+	// jobs whose trials did not need them, and at is when it began.
 	missing map[sweep.TrialID]bool
+	stale   map[sweep.TrialID]wire.QueuedJob
 	at      time.Time
-	// lost says that the broker lost its jobs: the lease of trials that wait
+	// lost says that the broker may have lost jobs: the lease of trials that wait
 	// means nothing then. Those that run may well go on running.
 	lost bool
 }
 
-// look compares once. A trial is put back when it is missed for the second
-// time, all events that had arrived by the first time being recorded: its
-// worker may have reported its result and acknowledged the job.
+// look compares once. What is wrong is put right when it is seen for the second
+// time, all events that had arrived by the first time being recorded: a worker
+// may have reported a result and acknowledged the job.
 func (r *reconciler) look(ctx context.Context) error {
-	bound, cancel := context.WithTimeout(ctx, brokerWait)
-	err := r.wire.Probe(bound)
-	cancel()
-	if err != nil && !wire.IsLost(err) {
+	if err := r.wire.Probe(ctx); err != nil && !wire.IsLost(err) {
 		return err
 	}
-	if r.lost {
-		if err := r.mend(ctx); err != nil {
-			return err
-		}
+	if err := r.restore(ctx); err != nil {
+		return err
+	}
+	if err := r.lookUp(ctx); err != nil {
+		return err
 	}
 	now := time.Now()
-	missing, err := r.missed(ctx, now)
+	queued := map[sweep.TrialID]wire.QueuedJob{}
+	if err := r.wire.QueuedJobs(ctx, func(q wire.QueuedJob) { queued[q.TrialID] = q }); err != nil {
+		return err
+	}
+	missing, err := r.missed(ctx, now, queued)
 	if err != nil {
 		return err
 	}
-	if r.received.Load() <= r.at.UnixNano() && len(r.missing) > 0 {
+	stale, err := r.unneeded(ctx, queued)
+	if err != nil {
+		return err
+	}
+	if r.received.Load() <= r.at.UnixNano() && len(r.missing)+len(r.stale) > 0 {
 		return nil // the collector is behind: compare again with the same look
 	}
 	var gone []sweep.TrialID
@@ -110,55 +117,136 @@ func (r *reconciler) look(ctx context.Context) error {
 		}
 	}
 	if len(gone) > 0 {
-		n, err := r.store.Requeue(ctx, gone)
-		if err != nil {
-			return fmt.Errorf("putting %d lost trials back: %w", len(gone), err)
-		}
-		r.log.Warn("put trials back whose jobs were lost", "trials", n)
-		ids := map[string]bool{}
-		for _, id := range gone {
-			ids[id.Sweep] = true
-		}
-		r.marks.markCounts(ids)
+		r.log.Warn("putting trials back whose jobs were lost", "trials", len(gone))
+		r.facts.add(func(h *happened) { h.lost = append(h.lost, gone...) })
 	}
-	r.missing, r.at = missing, now
+	for id, h := range stale {
+		if before, again := r.stale[id]; again && before.Sequence == h.Sequence {
+			if err := r.wire.RemoveJob(ctx, h.Queue, id); err != nil {
+				return err
+			}
+			r.log.Info("removed the job of a trial that does not need it", "trial", id)
+			delete(stale, id)
+		}
+	}
+	r.missing, r.stale, r.at = missing, stale, now
 	r.lost = r.lost && len(missing) > 0
 	return nil
 }
 
-// missed returns the trials that should have a job in the stream and have none.
-func (r *reconciler) missed(ctx context.Context, now time.Time) (map[sweep.TrialID]bool, error) {
-	missing := map[sweep.TrialID]bool{}
-	compare := func(page []sweep.TrialID) error {
-		bound, cancel := context.WithTimeout(ctx, brokerWait)
-		defer cancel()
-		held, err := r.wire.HeldJobs(bound, page)
-		if err != nil {
+// restore makes the streams and queues that are lost. Of a queue whose stream is still
+// there nobody else would know: its jobs are there too.
+func (r *reconciler) restore(ctx context.Context) error {
+	if r.lost {
+		if err := r.setup(ctx); err != nil {
 			return err
 		}
+	}
+	queues, err := r.wire.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	return r.command(ctx, func(ctx context.Context, s *scheduler) error {
+		if r.lost {
+			s.prepared = nil
+		}
+		for q, plan := range s.plan.queues {
+			if plan.offer == nil || queues[q] {
+				continue
+			}
+			if err := s.wire.OpenQueue(ctx, q); err != nil {
+				return err
+			}
+			s.log.Warn("made a queue again that was lost", "queue", q)
+			r.lost = true // its jobs may be, too
+		}
+		return nil
+	})
+}
+
+// missed returns the trials that have no job in a queue and that no worker says it
+// runs, though they should have a job.
+func (r *reconciler) missed(ctx context.Context, now time.Time, queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]bool, error) {
+	missing := map[sweep.TrialID]bool{}
+	compare := func(page []sweep.TrialID) {
 		for _, id := range page {
-			if !held[id] {
+			if _, there := queued[id]; !there {
 				missing[id] = true
 			}
 		}
+	}
+	err := r.outstanding(ctx, now.Add(-r.options.Lease), func(page []sweep.TrialID) error {
+		compare(page)
 		return nil
+	})
+	if err == nil && r.lost {
+		err = r.outstanding(ctx, now.Add(24*time.Hour), func(page []sweep.TrialID) error {
+			states, err := r.store.States(ctx, page)
+			if err != nil {
+				return fmt.Errorf("looking at %d queued and running trials: %w", len(page), err)
+			}
+			compare(slices.DeleteFunc(page, func(id sweep.TrialID) bool { return states[id] != sweep.Queued }))
+			return nil
+		})
 	}
-	// Also without a trial to compare, a lost stream is to be found.
-	if err := compare(nil); err != nil {
+	if err == nil {
+		err = r.command(ctx, func(_ context.Context, s *scheduler) error {
+			compare(s.plan.orphans(now.Add(-orphanGrace)))
+			s.plan.inHand(func(id sweep.TrialID) { delete(missing, id) })
+			return nil
+		})
+	}
+	if err == nil && len(missing) > 0 { // what they run now is known at the next look
+		err = r.wire.CallRoll()
+	}
+	return missing, err
+}
+
+// unneeded returns the jobs whose trials are neither queued nor running: their
+// acknowledgement was lost, or the broker is an older one of itself.
+func (r *reconciler) unneeded(ctx context.Context, queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]wire.QueuedJob, error) {
+	strange := map[sweep.TrialID]wire.QueuedJob{}
+	err := r.command(ctx, func(_ context.Context, s *scheduler) error {
+		for id, h := range queued {
+			if _, expected := s.plan.jobs[id]; !expected {
+				strange[id] = h
+			}
+		}
+		return nil
+	})
+	if err != nil || len(strange) == 0 {
 		return nil, err
 	}
-	if err := r.outstanding(ctx, now.Add(-r.options.Lease), compare); err != nil {
-		return nil, err
+	states, err := r.store.States(ctx, slices.Collect(maps.Keys(strange)))
+	if err != nil {
+		return nil, fmt.Errorf("looking at %d trials that have jobs: %w", len(strange), err)
 	}
-	if !r.lost {
-		return missing, nil
-	}
-	err := r.outstanding(ctx, always(), func(page []sweep.TrialID) error {
-		queued, _, err := r.byState(ctx, page)
+	maps.DeleteFunc(strange, func(id sweep.TrialID, _ wire.QueuedJob) bool {
+		return states[id] == sweep.Queued || states[id] == sweep.Running
+	})
+	return strange, nil
+}
+
+// outstandingPage is how many trials are looked at together.
+const outstandingPage = 1000
+
+// outstanding calls visit for pages of the queued and running trials that have
+// not been heard of since before. The window and the workers' slots bound their
+// number, so that the cost does not grow with the sweeps.
+func (c *Coordinator) outstanding(ctx context.Context, before time.Time, visit func(page []sweep.TrialID) error) error {
+	var after *sweep.TrialID
+	for {
+		page, err := c.store.Unheard(ctx, before, after, outstandingPage)
 		if err != nil {
+			return fmt.Errorf("looking for queued and running trials: %w", err)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		last := page[len(page)-1]
+		after = &last
+		if err := visit(page); err != nil {
 			return err
 		}
-		return compare(queued)
-	})
-	return missing, err
+	}
 }

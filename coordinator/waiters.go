@@ -39,8 +39,8 @@ func (w *waiters) notify(id string) {
 	}
 }
 
-// notifyAll wakes everybody who waits for a sweep that is not among active.
-func (w *waiters) notifyAll(active map[string]*lane) {
+// notifyExcept wakes everybody who waits for a sweep that is not among active.
+func (w *waiters) notifyExcept(active map[string]*sweepPlan) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, c := range w.ended {

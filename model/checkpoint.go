@@ -4,33 +4,88 @@ import (
 	"bytes"
 	"encoding/gob"
 	"fmt"
+	"time"
 
+	"sweep/model/kernel"
+	"sweep/model/layer"
+	"sweep/model/task"
 	"sweep/sweep"
 )
 
-// snapshot is a training between two epochs: everything that later epochs
+// snapshot is a training between two steps: everything that later epochs
 // depend on, so that a resumed trial gives the same bits.
 type snapshot struct {
-	Epoch   int
-	Values  []float32
-	Steps   int
-	Moments [][]float32
-	Dropout []byte
-	Best    best
-	Curves  []sweep.Curve
+	Position int // steps done
+	Sum      epochSum
+	Values   []float32
+	Steps    int
+	Moments  [][]float32
+	// States is what each slice hands to the next minibatch, matrix by matrix; none
+	// unless it goes on where the last one ended.
+	States [][]state
+	Best   best
+	Curves []sweep.Curve
+	// Seconds is how long the trial has taken so far, over all its executions.
+	Seconds float64
+}
+
+// state is a matrix of a state.
+type state struct {
+	Rows, Cols int
+	Data       []float32
+}
+
+// states returns what the slices hand on.
+func (t *training) states() [][]state {
+	if !t.shape.Carries {
+		return nil
+	}
+	var all [][]state
+	for _, slice := range t.net.slices.trained {
+		var one []state
+		for _, m := range slice {
+			one = append(one, state{m.Rows, m.Cols, m.Data})
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// setStates restores what the slices hand on, and reports whether it fits.
+func (t *training) setStates(all [][]state) bool {
+	if !t.shape.Carries {
+		return len(all) == 0
+	}
+	slices, batch := t.net.slices, t.task.Batch(task.Train, t.s.batch)
+	count, size := task.Cut(batch, slices.rows)
+	if len(all) < count {
+		return false
+	}
+	for i, one := range all[:count] {
+		if len(one) != t.net.stack.Carried() {
+			return false
+		}
+		rows := min(size, batch-i*size)
+		var to layer.State[float32]
+		for _, m := range one {
+			if m.Rows != rows || m.Cols != t.s.hidden || len(m.Data) != rows*m.Cols {
+				return false
+			}
+			to = append(to, kernel.Dense(m.Data, m.Rows, m.Cols))
+		}
+		slices.trained.keep(i, to)
+	}
+	return true
 }
 
 // checkpoint encodes the training's state.
 func (t *training) checkpoint() ([]byte, error) {
-	dropout, err := t.net.dropout.MarshalBinary()
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
-	}
-	state := t.optimizer.State()
+	memory := t.optimizer.State()
 	var b bytes.Buffer
-	err = gob.NewEncoder(&b).Encode(snapshot{
-		Epoch: t.epoch, Values: t.net.arena.Values(), Steps: state.Steps, Moments: state.Moments,
-		Dropout: dropout, Best: t.best, Curves: t.curves.All,
+	err := gob.NewEncoder(&b).Encode(snapshot{
+		Position: t.position(), Sum: t.sum, Values: t.net.arena.Values(), Steps: memory.Steps, Moments: memory.Moments, States: t.states(),
+		Best: t.best, Curves: t.curves.All,
+		Seconds: time.Since(t.started).Seconds(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
@@ -45,26 +100,26 @@ func (t *training) resume(state []byte) error {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	values, moments := t.net.arena.Values(), t.optimizer.State().Moments
-	fits := len(s.Values) == len(values) && len(s.Moments) == len(moments) && s.Epoch > 0 && s.Epoch <= t.s.epochs &&
+	fits := len(s.Values) == len(values) && len(s.Moments) == len(moments) && s.Position > 0 && s.Position <= t.plan.Steps &&
 		(len(s.Best.Values) == 0 || len(s.Best.Values) == len(values))
 	for i := range moments {
 		fits = fits && len(s.Moments[i]) == len(moments[i])
 	}
+	fits = fits && s.Seconds >= 0 && s.Seconds < 1e9 // not NaN
 	for _, c := range s.Curves {
 		fits = fits && len(c.Steps) == len(c.Values)
 	}
-	if !fits {
+	if !fits || !t.setStates(s.States) {
 		return fmt.Errorf("checkpoint: it belongs to another trial")
-	}
-	if err := t.net.dropout.UnmarshalBinary(s.Dropout); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
 	}
 	copy(values, s.Values)
 	for i := range moments {
 		copy(moments[i], s.Moments[i])
 	}
 	t.optimizer.SetSteps(s.Steps)
-	t.epoch, t.best = s.Epoch, s.Best
+	t.sum, t.best = s.Sum, s.Best
+	t.streams[task.Train].Seek(s.Position)
+	t.started = t.started.Add(-time.Duration(s.Seconds * float64(time.Second)))
 	t.curves = curves{All: s.Curves, sent: make([]int, len(s.Curves))}
 	return nil
 }

@@ -20,7 +20,57 @@ func TestTrainerContract(t *testing.T) {
 		Resumable:  sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(600), "test_every": int64(50)},
 		Refused: []sweep.Parameters{
 			{"dataset": "generated-cbf", "m1": int64(33)},
-			{"dataset": "generated-cbf", "model": "lstm", "start": "identity"},
+			{"dataset": "generated-cbf", "model": "ornn", "start": "identity"},
 		},
 	})
+}
+
+// Trials that agree in the parameters that determine the data set have one digest,
+// whatever the others are: a sweep knows one of them for all.
+func TestDatasetDigest(t *testing.T) {
+	trainer := NewTrainer()
+	digest := func(point sweep.Parameters) (string, bool) {
+		resolved, err := description().Resolve(point)
+		if err != nil {
+			return "", false
+		}
+		v, err := trainer.Validate(t.Context(), sweep.ValidateRequest{Parameters: resolved})
+		if err != nil {
+			return "", false
+		}
+		return v.DatasetDigest, true
+	}
+	varied := map[string]bool{}
+	for _, set := range []string{"generated-cbf", "generated-har-2", "generated-text", "addition", "copy"} {
+		want, ok := digest(sweep.Parameters{"dataset": set})
+		if !ok {
+			t.Fatalf("%s is refused", set)
+		}
+		for _, p := range description().Parameters {
+			if p.Dataset {
+				continue
+			}
+			values := p.Enum
+			switch p.Type {
+			case sweep.IntegerType:
+				values = []any{int64(2), int64(3), int64(7)}
+			case sweep.NumberType:
+				values = []any{0.25, 0.5}
+			}
+			for _, value := range values {
+				got, taken := digest(sweep.Parameters{"dataset": set, p.Name: value})
+				if !taken {
+					continue
+				}
+				if varied[p.Name] = true; got != want {
+					t.Errorf("%s with %s = %v has another digest, and %s does not determine the data set", set, p.Name, value, p.Name)
+				}
+			}
+		}
+	}
+	for _, name := range []string{"length", "steps", "seed", "batch", "model", "lr", "input_size"} {
+		if !varied[name] {
+			t.Errorf("%s was not varied", name)
+		}
+	}
 }

@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sweep/model/cell"
+	"sweep/model/kernel"
+	"sweep/model/layer"
 )
 
 // HistoryEnvironment is the environment variable that says how much memory the
@@ -38,44 +39,25 @@ func historyOf(value string) (int64, error) {
 
 func environmentHistory() (int64, error) { return historyOf(os.Getenv(HistoryEnvironment)) }
 
-// historyWidth is the number of values that a cell keeps of a time step and
-// series: its state, gates, and the LSTM's memory or the GRU's reset state.
-func historyWidth(model string, hidden int) int64 {
-	switch model {
-	case "lstm":
-		return 6 * int64(hidden)
-	case "gru":
-		return 5 * int64(hidden)
-	default:
-		return int64(hidden)
-	}
-}
-
-// historyBytes is the memory for the history of a minibatch if so many steps are
-// kept of it, and the state before each such segment.
-func (s *settings) historyBytes(limits cell.Limits, kept int) int64 {
-	segments := int64(0)
-	if kept < limits.Steps {
-		segments = int64((limits.Steps + kept - 1) / kept)
-	}
-	return 4 * int64(limits.Batch) * (int64(kept+1)*historyWidth(s.model, s.hidden) + segments*int64(s.hidden))
-}
-
-// keep sets how many steps' history is kept: all that fit into so many bytes. If
+// withHistory sets how many steps' history is kept: all that fit into so many bytes. If
 // none fit it is the number that takes the least memory, about √T.
-func (s *settings) keep(limits cell.Limits, bytes int64) cell.Limits {
-	limits.History = limits.Steps
-	if s.historyBytes(limits, limits.Steps) <= bytes {
-		return limits
+func withHistory[F kernel.Float](l layer.Layer[F], limits layer.Limits, bytes int64) layer.Limits {
+	need := func(kept int) int64 {
+		limits.History = kept
+		return 4 * l.Cost(limits).Values
 	}
-	least := int64(math.MaxInt64)
-	for kept := limits.Steps - 1; kept > 0; kept-- {
-		if need := s.historyBytes(limits, kept); need < least {
-			limits.History, least = kept, need
-			if need <= bytes {
-				break
+	best := limits.Steps
+	if least := need(best); least > bytes {
+		least = math.MaxInt64
+		for kept := limits.Steps - 1; kept > 0; kept-- {
+			if n := need(kept); n < least {
+				best, least = kept, n
+				if n <= bytes {
+					break
+				}
 			}
 		}
 	}
+	limits.History = best
 	return limits
 }

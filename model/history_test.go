@@ -3,7 +3,10 @@ package model
 import (
 	"testing"
 
-	"sweep/model/cell"
+	"sweep/model/kernel"
+	"sweep/model/layer"
+	"sweep/model/task"
+	"sweep/sweep"
 )
 
 func TestHistoryEnvironment(t *testing.T) {
@@ -21,28 +24,37 @@ func TestHistoryEnvironment(t *testing.T) {
 
 // What is kept fits, and is as much as fits; if nothing does it is about √T.
 func TestKeep(t *testing.T) {
-	limits := cell.Limits{Steps: 784, Batch: 128}
+	limits := layer.Limits{Steps: 784, Batch: 128}
 	for _, model := range []string{"rnn", "lstm", "gru"} {
-		s := &settings{model: model, hidden: 128}
-		all := s.historyBytes(limits, limits.Steps)
+		s, err := settingsOf(resolve(t, sweep.Parameters{"dataset": "mnist", "model": model, "dropout": 0.5}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, err := declare(kernel.Float32(), s, task.Shape{Steps: limits.Steps, Inputs: 1, Outputs: 10, Classes: true, Loss: "cross_entropy"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		need := func(kept int) int64 {
+			return 4 * net.stack.Cost(layer.Limits{Steps: limits.Steps, Batch: limits.Batch, History: kept}).Values
+		}
+		all := need(limits.Steps)
 		for _, bytes := range []int64{all, all - 1, all / 2, all / 5} {
-			kept := s.keep(limits, bytes).History
-			if need := s.historyBytes(limits, kept); need > bytes {
-				t.Errorf("%s: %d bytes for %d steps where %d are to be had", model, need, kept, bytes)
+			kept := withHistory[float32](net.stack, limits, bytes).History
+			if need(kept) > bytes {
+				t.Errorf("%s: %d bytes for %d steps where %d are to be had", model, need(kept), kept, bytes)
 			}
-			if kept < limits.Steps && s.historyBytes(limits, kept+1) <= bytes {
+			if kept < limits.Steps && need(kept+1) <= bytes {
 				t.Errorf("%s: %d steps kept where %d fit", model, kept, kept+1)
 			}
 			if (bytes == all) != (kept == limits.Steps) {
 				t.Errorf("%s: %d of %d bytes: %d steps kept", model, bytes, all, kept)
 			}
 		}
-		kept := s.keep(limits, 1).History
-		if kept < 7 || kept > 28 {
+		if kept := withHistory[float32](net.stack, limits, 1).History; kept < 7 || kept > 28 {
 			t.Errorf("%s: %d steps kept without memory, want the fewest bytes", model, kept)
 		}
-	}
-	if kept := (&settings{model: "rnn", hidden: 8}).keep(cell.Limits{Steps: 1, Batch: 4}, 1).History; kept != 1 {
-		t.Errorf("of one step %d are kept", kept)
+		if kept := withHistory[float32](net.stack, layer.Limits{Steps: 1, Batch: 4}, 1).History; kept != 1 {
+			t.Errorf("%s: of one step %d are kept", model, kept)
+		}
 	}
 }

@@ -1,207 +1,253 @@
 package model
 
 import (
+	"context"
 	"fmt"
 	"math"
 
-	"sweep/model/cell"
 	"sweep/model/kernel"
+	"sweep/model/layer"
+	"sweep/model/loss"
 	"sweep/model/optim"
+	"sweep/model/random"
+	"sweep/model/system"
+	"sweep/model/task"
 	"sweep/model/weight"
 	"sweep/sweep"
 )
 
-// Streams of a trial's seed: each use of randomness has its own, so that one
-// does not disturb another.
-const (
-	streamCell = iota
-	streamHead
-	streamDropout
-	// streamShuffle + e orders the minibatches of epoch e.
-	streamShuffle = 1 << 32
-)
-
-// network is a recurrent layer with an output layer on its last state.
-type network struct {
-	set       *kernel.Set[float32]
-	arena     *weight.Arena[float32]
-	recurrent cell.Recurrent[float32]
-	slices    *sliced // of recurrent and its forks
-	head      *cell.Head[float32]
-	// matrix is the transition matrix of an Elman cell, nil for gated cells.
-	matrix  weight.Matrix[float32]
-	dropout *weight.Random
-	targets kernel.Matrix[float32] // one-hot rows for the squared error
-	loaded  bool                   // the weights are formed from the present parameters
+// network is the layers of a trial, their parameters and their loss.
+type network[F kernel.Float] struct {
+	set   *kernel.Set[F]
+	arena *weight.Arena[F]
+	stack *layer.Stack[F]
+	head  *head[F] // the output layer where it is wide; else the stack's last
+	loss  loss.Loss[F]
+	// matrix is the transition matrix whose margin is watched; nil for none.
+	matrix   weight.Matrix[F]
+	matrices []weight.Matrix[F] // of all layers of the system
+	slices   *sliced[F]
+	loaded   bool // the weights are formed from the present parameters
 }
 
-// newNetwork makes the network of the settings with buffers for limits. It
-// trains with so many threads, where the minibatch is large enough, until it is
-// closed.
-func newNetwork(set *kernel.Set[float32], s *settings, inputs, outputs int, limits cell.Limits, threads int) (*network, error) {
-	batch := limits.Batch
-	limits.Batch = min(batch, sliceRows(s.hidden))
-	n := &network{set: set, arena: weight.NewArena[float32](), dropout: weight.NewRandom(s.seed, streamDropout)}
-	fixed := s.initialState == "zero"
-	var err error
-	switch s.model {
-	case "rnn", "irnn":
-		n.matrix, err = weight.NewDense[float32](n.arena, s.hidden)
-	case "ornn":
-		n.matrix, err = weight.NewHouseholder(set, n.arena, s.hidden, s.m1)
-	case "spectral-rnn":
-		n.matrix, err = weight.NewSVD(set, n.arena, s.hidden,
-			weight.SVDOptions{Left: s.m1, Right: s.m2, Radius: s.radius, Center: s.center})
-	case "lstm":
-		n.recurrent, err = cell.NewLSTM(set, n.arena, limits, cell.LSTMOptions{Inputs: inputs, Size: s.hidden, FixedStart: fixed})
-	case "gru":
-		n.recurrent, err = cell.NewGRU(set, n.arena, limits, cell.GRUOptions{Inputs: inputs, Size: s.hidden, FixedStart: fixed})
-	default:
-		err = &sweep.ParameterError{Parameter: "model", Value: s.model, Problem: "is no model of this trainer"}
-	}
+// declare makes the network of the settings without room for what it trains on.
+func declare[F kernel.Float](set *kernel.Set[F], s *settings, shape task.Shape) (*network[F], error) {
+	n := &network[F]{set: set, arena: weight.NewArena[F]()}
+	layers, width, err := n.declareInput(s, shape)
 	if err != nil {
 		return nil, err
 	}
-	if n.matrix != nil {
-		n.recurrent, err = cell.NewElman(set, n.arena, n.matrix, limits,
-			cell.ElmanOptions{Inputs: inputs, Activation: s.activation, Slope: s.slope, FixedStart: fixed, Path: s.path})
+	if layers, err = n.declareSystem(s, shape, layers, width); err != nil {
+		return nil, err
+	}
+	if layers, err = drop(layers, s.hidden, s.dropout, s.seed, topDropout); err != nil {
+		return nil, err
+	}
+	if n.loss, err = loss.New(set, shape.Loss); err != nil {
+		return nil, err
+	}
+	if shape.Outputs >= wideOutputs && shape.Loss == "cross_entropy" {
+		n.head = declareHead(set, n.arena, shape.Outputs, s.hidden, s.outputScale)
+		n.stack = layer.NewStack(layers...)
+		return n, nil
+	}
+	y, err := weight.NewDense(set, n.arena, "Y", shape.Outputs, s.hidden)
+	if err != nil {
+		return nil, err
+	}
+	head, err := layer.NewAffine(set, n.arena, y, layer.AffineOptions{Bias: "c", Scale: s.outputScale})
+	n.stack = layer.NewStack(append(layers, head)...)
+	return n, err
+}
+
+// declareInput declares what turns tokens into numbers, and returns how many a step
+// then has.
+func (n *network[F]) declareInput(s *settings, shape task.Shape) (layers []layer.Layer[F], width int, err error) {
+	if shape.Vocabulary == 0 {
+		return nil, shape.Inputs, nil
+	}
+	if width = s.embedding; width == 0 {
+		width = s.hidden
+	}
+	embedding, err := layer.NewEmbedding(n.set, n.arena, shape.Vocabulary, width, embeddingDeviation)
+	if err != nil {
+		return nil, 0, err
+	}
+	layers, err = drop([]layer.Layer[F]{embedding}, width, s.embeddingDropout, s.seed, inputDropout)
+	return layers, width, err
+}
+
+// embeddingDeviation is the standard deviation of the start of embeddings.
+const embeddingDeviation = .1
+
+// declareSystem declares the system on what reads inputs of that width: as often as
+// there are recurrent layers, with dropout between them.
+func (n *network[F]) declareSystem(s *settings, shape task.Shape, layers []layer.Layer[F], width int) ([]layer.Layer[F], error) {
+	depth := s.layers
+	if s.system.FeedForward {
+		depth = 1 // it counts its own
+	}
+	defer n.arena.SetPrefix("")
+	for number := range depth {
+		options := s.options(width)
+		options.Every = shape.Every || number < depth-1
+		options.Seed += uint64(number) << 32
+		if depth > 1 {
+			n.arena.SetPrefix(fmt.Sprintf("%d.", number))
+		}
+		built, err := system.Build(s.system, n.set, n.arena, options)
 		if err != nil {
 			return nil, err
 		}
+		if number == 0 {
+			n.matrix = built.Matrix
+		}
+		if n.matrices = append(n.matrices, built.Matrices...); built.Matrix != nil {
+			n.matrices = append(n.matrices, built.Matrix)
+		}
+		layers, width = append(layers, built.Layers...), s.hidden
+		if number < depth-1 {
+			if layers, err = drop(layers, width, s.dropout, s.seed, topDropout+1+number); err != nil {
+				return nil, err
+			}
+		}
 	}
-	n.head, err = cell.NewHead(set, n.arena, s.hidden, outputs, batch, cell.HeadOptions{Dropout: s.dropout, Random: n.dropout})
+	return layers, nil
+}
+
+// Numbers of dropout layers, which tell their masks apart: the one below the output
+// layer, before those between recurrent layers, and the one of the input.
+const (
+	topDropout   = 0
+	inputDropout = 1 << 20
+)
+
+// drop puts a dropout layer on top of others, if any is to be dropped.
+func drop[F kernel.Float](layers []layer.Layer[F], width int, probability float64, seed uint64, number int) ([]layer.Layer[F], error) {
+	if probability == 0 {
+		return layers, nil
+	}
+	dropout, err := layer.NewDropout[F](width, probability, seed, number)
+	return append(layers, dropout), err
+}
+
+// newNetwork makes the network of the settings at its start, with room for
+// minibatches of so many sequences, of which it keeps so many bytes of history. It trains
+// with so many threads, where the minibatch is large enough, until it is closed.
+func newNetwork[F kernel.Float](set *kernel.Set[F], s *settings, shape task.Shape, batch int, history int64, threads int) (*network[F], error) {
+	n, err := declare(set, s, shape)
 	if err != nil {
 		return nil, err
 	}
-	if s.loss == "mse" {
-		n.targets = kernel.Dense(make([]float32, batch*outputs), batch, outputs)
-	}
 	n.arena.Allocate()
-	n.slices = newSliced(n.recurrent, batch, threads)
+	if err := n.init(s); err != nil {
+		return nil, err
+	}
+	limits := withHistory[F](n.stack, layer.Limits{Steps: shape.Steps, Batch: batch}, history)
+	n.slices = newSliced(n, limits, sliceRows(s.hidden, s.system.FeedForward), threads)
 	return n, nil
 }
 
-// close ends the network's threads.
-func (n *network) close() { n.slices.Close() }
-
-// start sets all parameters for the beginning of the trial.
-func (n *network) start(s *settings) error {
-	options := cell.StartOptions{Weight: weight.Start(s.start), InputScale: s.inputScale, ForgetBias: s.forgetBias}
-	if n.matrix == nil || s.start == "random" {
-		options.Weight = "" // each matrix's own random start
+// init sets all parameters to their start.
+func (n *network[F]) init(s *settings) error {
+	source := random.New(s.seed, random.Weights)
+	if err := n.stack.Init(source); err != nil {
+		return &sweep.ParameterError{Parameter: "start", Value: s.parameters["start"], Problem: err.Error()}
 	}
-	if err := n.recurrent.Start(options, weight.NewRandom(s.seed, streamCell)); err != nil {
-		return &sweep.ParameterError{Parameter: "start", Value: s.start, Problem: err.Error()}
+	if n.head != nil {
+		n.head.init(source)
 	}
-	n.head.Start(s.outputScale, weight.NewRandom(s.seed, streamHead))
 	return nil
 }
 
-// newOptimizer makes the optimiser of the settings over all parameters.
-func (n *network) newOptimizer(s *settings) (optim.Optimizer[float32], error) {
-	values, gradients := n.arena.Values(), n.arena.Gradients()
-	switch s.optimizer {
-	case "adam":
-		return optim.NewAdam(n.set, values, gradients, optim.AdamOptions{Beta1: s.beta1, Beta2: s.beta2, Epsilon: s.epsilon})
-	case "rmsprop":
-		return optim.NewRMSprop(n.set, values, gradients, optim.RMSpropOptions{Decay: s.beta2, Epsilon: s.epsilon})
-	case "sgd":
-		return optim.NewMomentum(n.set, values, gradients, s.momentum)
-	default:
-		return nil, fmt.Errorf("unknown optimiser %q", s.optimizer)
-	}
+// close ends the network's threads.
+func (n *network[F]) close() { n.slices.close() }
+
+// newOptimizer makes the optimiser of all parameters: the settings', but for tensors
+// that have a rule of their own.
+func (n *network[F]) newOptimizer(s *settings) (optim.Optimizer[F], error) {
+	return optim.New(n.set, n.arena, optim.Options{
+		Rule:     weight.Rule(s.optimizer),
+		Adam:     optim.AdamOptions{Beta1: s.beta1, Beta2: s.beta2, Epsilon: s.epsilon},
+		RMSprop:  optim.RMSpropOptions{Decay: s.rmsDecay, Epsilon: s.epsilon},
+		Momentum: s.momentum,
+	})
 }
 
+// cost is what the work on sequences comes to.
+func (n *network[F]) cost(limits layer.Limits) layer.Cost {
+	c := n.stack.Cost(limits)
+	if n.head != nil {
+		wide := n.head.cost(limits)
+		c.Weights += wide.Weights
+		c.Values += wide.Values
+	}
+	return c
+}
+
+// recurs says whether a step hands anything to the next.
+func (n *network[F]) recurs() bool { return n.stack.Carried() > 0 }
+
 // load forms the weights from the present parameters, unless they are.
-func (n *network) load() {
+func (n *network[F]) load() {
 	if !n.loaded {
-		n.recurrent.Load()
-		n.head.Load()
+		n.stack.Load()
+		if n.head != nil {
+			n.head.load()
+		}
 		n.loaded = true
 	}
 }
 
-// differentiate returns the mean loss of a minibatch, x [batch·steps × inputs]
-// slice after slice, and the root mean square over its series of ‖∂L/∂h(0)‖, and sets the
-// gradients. The weights are loaded.
-func (n *network) differentiate(x kernel.Matrix[float32], steps int, labels []int, kind string) (mean, gradient float64) {
+// differentiate returns the score of a minibatch in the training step of that
+// number, and the root mean square over its series of ‖∂L/∂h(0)‖, and sets the
+// gradients.
+func (n *network[F]) differentiate(b *task.Batch[F], step int) (score loss.Score, gradient float64) {
+	n.load()
 	n.arena.ZeroGradients()
-	logits := n.head.Forward(n.slices.Forward(x, steps, len(labels)))
-	mean, _ = n.loss(logits, labels, kind)
-	n.slices.Backward(n.head.Backward())
-	return mean, n.slices.StartGradientNorm() * math.Sqrt(float64(len(labels)))
+	score, sum := n.slices.differentiate(b, step)
+	return score, math.Sqrt(sum * float64(b.Size))
+}
+
+// classify calls yield with the outputs of a batch, a slice after the other, and the
+// classes that they are held to.
+func (n *network[F]) classify(b *task.Batch[F], yield func(outputs kernel.Matrix[F], classes []int)) {
+	n.load()
+	n.slices.classify(b, yield)
+}
+
+// evaluate returns the score of a batch.
+func (n *network[F]) evaluate(b *task.Batch[F]) loss.Score {
+	n.load()
+	return n.slices.evaluate(b)
 }
 
 // update clips the gradients and moves the parameters along them.
-func (n *network) update(optimizer optim.Optimizer[float32], rate, clip float64) {
+func (n *network[F]) update(optimizer optim.Optimizer[F], rate, clip float64) {
 	if clip > 0 {
 		optim.Clip(n.set, n.arena.Gradients(), clip)
 	}
 	optimizer.Step(rate)
-	if n.matrix != nil {
-		n.matrix.Project()
-	}
+	n.stack.Constrain(rate)
 	n.loaded = false
 }
 
-// evaluate returns the mean loss of a batch and the number of series that are
-// classified correctly. The weights are loaded.
-func (n *network) evaluate(x kernel.Matrix[float32], steps int, labels []int, kind string) (mean float64, correct int) {
-	return n.loss(n.head.Evaluate(n.slices.Evaluate(x, steps, len(labels))), labels, kind)
-}
-
-// loss is the loss of the head's last outputs, and the number of rows that are
-// correct.
-func (n *network) loss(logits kernel.Matrix[float32], labels []int, kind string) (mean float64, correct int) {
-	if kind == "mse" {
-		return n.head.SquaredError(n.oneHot(labels)), correctRows(logits, labels)
+// marginKnown says whether the spectral margin costs nothing: where singular values
+// are parameters.
+func (n *network[F]) marginKnown() bool {
+	if n.matrix == nil {
+		return false
 	}
-	return n.head.CrossEntropy(labels)
-}
-
-// oneHot returns the labels as rows of 0 and 1.
-func (n *network) oneHot(labels []int) kernel.Matrix[float32] {
-	m := n.targets.Slice(0, len(labels))
-	clear(m.Data[:len(labels)*m.Stride])
-	for i, class := range labels {
-		m.Data[i*m.Stride+class] = 1
-	}
-	return m
-}
-
-// correctRows counts the rows whose largest output is the label's.
-func correctRows(logits kernel.Matrix[float32], labels []int) int {
-	correct := 0
-	for i, class := range labels {
-		row := logits.Data[i*logits.Stride:][:logits.Cols]
-		largest := 0
-		for j, v := range row {
-			if v > row[largest] {
-				largest = j
-			}
-		}
-		if largest == class {
-			correct++
-		}
-	}
-	return correct
+	_, most := n.matrix.SpectralBounds()
+	return !math.IsInf(most, 1)
 }
 
 // spectralMargin returns max |σ_i − 1| of the transition matrix; ok is false
-// for gated cells, which have none.
-func (n *network) spectralMargin(scratch []float64) (margin float64, ok bool) {
+// for systems that have none.
+func (n *network[F]) spectralMargin(ctx context.Context) (margin float64, ok bool, err error) {
 	if n.matrix == nil {
-		return 0, false
+		return 0, false, nil
 	}
-	return weight.SpectralMargin(n.matrix.SingularValues(scratch[:0])), true
-}
-
-// parameterCount counts the trained parameters of the settings' network.
-func parameterCount(set *kernel.Set[float32], s *settings, inputs, outputs int) (int64, error) {
-	n, err := newNetwork(set, s, inputs, outputs, cell.Limits{Steps: 1, Batch: 1}, 1)
-	if err != nil {
-		return 0, err
-	}
-	defer n.close()
-	return int64(n.arena.Count()), nil
+	margin, err = n.matrix.SpectralMargin(ctx)
+	return margin, true, err
 }

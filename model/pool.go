@@ -27,6 +27,13 @@ func threadsOf(value string) (int, error) {
 	return n, nil
 }
 
+// Threads returns how many threads train a trial: what [ThreadsEnvironment] says, 1
+// if it says nothing that makes sense.
+func Threads() int {
+	n, _ := environmentThreads()
+	return n
+}
+
 func environmentThreads() (int, error) { return threadsOf(os.Getenv(ThreadsEnvironment)) }
 
 // spinTime is how long a worker looks for the next job before it sleeps. Waking
@@ -66,6 +73,9 @@ func newPool(threads int) *pool {
 	return p
 }
 
+// threads is the number of threads.
+func (p *pool) threads() int { return len(p.workers) + 1 }
+
 // run calls do for the parts from 0 to parts-1 and returns when all are done. A
 // panic in one is the caller's.
 func (p *pool) run(parts int, do func(part int)) {
@@ -104,7 +114,8 @@ func (p *pool) begin() {
 func (p *pool) take() {
 	defer func() {
 		if failure := recover(); failure != nil {
-			p.panic.Store(&failure)
+			kept := failure // on the heap only now
+			p.panic.Store(&kept)
 		}
 	}()
 	for {

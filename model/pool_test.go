@@ -8,6 +8,7 @@ import (
 
 	"sweep/model/dataset"
 	"sweep/model/kernel"
+	"sweep/model/task"
 	"sweep/sweep"
 )
 
@@ -86,7 +87,7 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		work, err := newTask(set, s)
+		work, err := task.Classify(set, s.task("", nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if count, _ := run.net.slices.cut(150); count != 3 {
+			if count, _ := task.Cut(150, run.net.slices.rows); count != 3 {
 				t.Fatalf("%d slices", count)
 			}
 			r, err := run.run(context.Background(), newCollector(), time.Hour)

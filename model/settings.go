@@ -3,51 +3,44 @@ package model
 import (
 	"fmt"
 
-	"sweep/model/cell"
 	"sweep/model/dataset"
-	"sweep/model/kernel"
+	"sweep/model/layer"
+	"sweep/model/system"
+	"sweep/model/task"
 	"sweep/sweep"
 )
 
 // settings are a trial's resolved parameters in Go types. The field comments
 // stand in the trainer's Description.
 type settings struct {
-	dataset      string
-	exchange     string
-	inputSize    int
-	order        string
-	permutation  int
-	limit        int
-	validation   float64
-	seed         uint64
-	model        string
-	hidden       int
-	m1, m2       int
-	radius       float64
-	center       float64
-	activation   kernel.Activation
-	slope        float64
-	start        string
-	initialState string
-	inputScale   float64
-	outputScale  float64
-	forgetBias   float64
-	dropout      float64
-	loss         string
-	optimizer    string
-	lr           float64
-	decay        float64
-	beta1, beta2 float64
-	epsilon      float64
-	momentum     float64
-	clip         float64
-	batch        int
-	epochs       int
-	epochRule    string
-	testEvery    int
+	seed             uint64
+	system           *system.System
+	hidden           int
+	initialState     string
+	inputScale       float64
+	outputScale      float64
+	dropout          float64
+	layers           int // recurrent
+	embedding        int
+	embeddingDropout float64
+	optimizer        string
+	lr               float64
+	schedule         string
+	decay            float64
+	decayEvery       int
+	beta1, beta2     float64
+	epsilon          float64
+	rmsDecay         float64
+	momentum         float64
+	clip             float64
+	batch            int
+	epochRule        string
+	testEvery        int
+	// parameters are all of them, resolved: systems take their own from there.
+	parameters sweep.Parameters
 	// path is how an Elman cell applies its matrix: no parameter, as the fastest
 	// is chosen by shape; measurements force it.
-	path cell.Path
+	path layer.Path
 }
 
 // schema is the description that every request is held to.
@@ -61,49 +54,42 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range schema.Parameters {
+		// What does not apply is never looked at, but has a value.
+		if s := &schema.Parameters[i]; resolved[s.Name] == nil {
+			resolved[s.Name] = s.Default
+		}
+	}
 	r := reader{parameters: resolved}
 	s := &settings{
-		dataset:      r.text("dataset"),
-		exchange:     r.text("exchange"),
-		inputSize:    r.integer("input_size"),
-		order:        r.text("order"),
-		permutation:  r.integer("permutation"),
-		limit:        r.integer("limit"),
-		validation:   r.number("validation"),
-		seed:         uint64(r.integer("seed")),
-		model:        r.text("model"),
-		hidden:       r.integer("hidden"),
-		m1:           r.integer("m1"),
-		m2:           r.integer("m2"),
-		radius:       r.number("r"),
-		center:       r.number("sigma_center"),
-		slope:        r.number("slope"),
-		start:        r.text("start"),
-		initialState: r.text("initial_state"),
-		inputScale:   r.number("input_scale"),
-		outputScale:  r.number("output_scale"),
-		forgetBias:   r.number("forget_bias"),
-		dropout:      r.number("dropout"),
-		loss:         r.text("loss"),
-		optimizer:    r.text("optimizer"),
-		lr:           r.number("lr"),
-		decay:        r.number("decay"),
-		beta1:        r.number("beta1"),
-		beta2:        r.number("beta2"),
-		epsilon:      r.number("epsilon"),
-		momentum:     r.number("momentum"),
-		clip:         r.number("clip"),
-		batch:        r.integer("batch"),
-		epochs:       r.integer("epochs"),
-		epochRule:    r.text("epoch_rule"),
-		testEvery:    r.integer("test_every"),
+		parameters:       resolved,
+		seed:             uint64(r.integer("seed")),
+		system:           system.Find(r.text("model")),
+		hidden:           r.integer("hidden"),
+		initialState:     r.text("initial_state"),
+		inputScale:       r.number("input_scale"),
+		outputScale:      r.number("output_scale"),
+		dropout:          r.number("dropout"),
+		layers:           r.integer("layers"),
+		embedding:        r.integer("embedding"),
+		embeddingDropout: r.number("embedding_dropout"),
+		optimizer:        r.text("optimizer"),
+		lr:               r.number("lr"),
+		schedule:         r.text("schedule"),
+		decay:            r.number("decay"),
+		decayEvery:       r.integer("decay_every"),
+		beta1:            r.number("beta1"),
+		beta2:            r.number("beta2"),
+		epsilon:          r.number("epsilon"),
+		rmsDecay:         r.number("rmsprop_decay"),
+		momentum:         r.number("momentum"),
+		clip:             r.number("clip"),
+		batch:            r.integer("batch"),
+		epochRule:        r.text("epoch_rule"),
+		testEvery:        r.integer("test_every"),
 	}
-	activation := r.text("activation")
 	if r.err != nil {
 		return nil, r.err
-	}
-	if s.activation, err = kernel.ParseActivation(activation); err != nil {
-		return nil, &sweep.ParameterError{Parameter: "activation", Value: activation, Problem: err.Error()}
 	}
 	return s, s.check()
 }
@@ -113,46 +99,35 @@ func (s *settings) check() error {
 	refuse := func(name string, value any, format string, args ...any) error {
 		return &sweep.ParameterError{Parameter: name, Value: value, Problem: fmt.Sprintf(format, args...)}
 	}
-	if s.usesReflectors() && s.m1 > s.hidden {
-		return refuse("m1", int64(s.m1), "must not exceed hidden = %d: there are only n reflectors of different length", s.hidden)
-	}
-	if s.model == "spectral-rnn" && s.m2 > s.hidden {
-		return refuse("m2", int64(s.m2), "must not exceed hidden = %d: there are only n reflectors of different length", s.hidden)
-	}
-	if s.model == "spectral-rnn" && s.radius > s.center {
-		return refuse("r", s.radius, "must not exceed sigma_center = %v: singular values would become negative", s.center)
-	}
-	for name, value := range map[string]float64{"beta1": s.beta1, "beta2": s.beta2, "momentum": s.momentum} {
+	for name, value := range map[string]float64{"beta1": s.beta1, "beta2": s.beta2, "rmsprop_decay": s.rmsDecay, "momentum": s.momentum} {
 		if value >= 1 {
 			return refuse(name, value, "must be below 1")
 		}
 	}
-	for _, start := range startsOf(s.model) {
-		if s.start == start {
-			return nil
-		}
-	}
-	return refuse("start", s.start, "model %s starts from one of %v", s.model, startsOf(s.model))
+	return s.system.Check(s.options(1))
 }
 
-func (s *settings) usesReflectors() bool { return s.model == "ornn" || s.model == "spectral-rnn" }
+// checkRule refuses an epoch rule by errors for a task that has none.
+func (s *settings) checkRule(shape task.Shape) error {
+	if !shape.Classes && s.epochRule != "smallest-loss" && s.epochRule != "final" {
+		return &sweep.ParameterError{Parameter: "epoch_rule", Value: s.epochRule, Problem: "goes by errors, which this task does not count: want smallest-loss or final"}
+	}
+	return nil
+}
 
-// startsOf lists the starts of the transition matrix that a model knows.
-func startsOf(model string) []string {
-	switch model {
-	case "rnn", "irnn":
-		return []string{"random", "identity", "orthogonal"}
-	case "ornn", "spectral-rnn":
-		return []string{"random", "near-identity"}
-	default:
-		return []string{"random"}
+// options are the choices that the system takes, for so many inputs.
+func (s *settings) options(inputs int) *system.Options {
+	return &system.Options{
+		Inputs: inputs, Hidden: s.hidden, FixedStart: s.initialState == "zero", InputScale: s.inputScale, Path: s.path, Seed: s.seed, Parameters: s.parameters,
 	}
 }
 
-// reference names the data set that the settings ask for.
-func (s *settings) reference() dataset.Reference {
-	return dataset.Reference{
-		Name: s.dataset, Exchange: dataset.Exchange(s.exchange), Limit: s.limit, Permutation: uint64(s.permutation),
+// task are the choices that the task takes, with data from a directory and a cache
+// of data sets.
+func (s *settings) task(dataDir string, cache *dataset.Cache) *task.Options {
+	return &task.Options{
+		Parameters: s.parameters, Seed: s.seed, Batch: s.batch, Model: s.system.Name, FeedForward: s.system.FeedForward,
+		DataDir: dataDir, Cache: cache,
 	}
 }
 

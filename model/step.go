@@ -6,18 +6,19 @@ import (
 	"slices"
 	"time"
 
-	"sweep/model/cell"
 	"sweep/model/dataset"
 	"sweep/model/kernel"
+	"sweep/model/layer"
 	"sweep/model/optim"
-	"sweep/model/weight"
+	"sweep/model/random"
+	"sweep/model/task"
 	"sweep/sweep"
 )
 
 // StepShape is a network and a minibatch whose training step is to be timed.
 type StepShape struct {
 	Model   string // as the parameter model
-	Path    string // how reflectors are applied: "" for the faster, "formed" or "thin"
+	Path    string // how reflectors are applied: "" for the faster, "dense" or "compact-wy"
 	Hidden  int    // n
 	M1, M2  int    // reflectors of U and V; as far as the model has them
 	Inputs  int    // n_i
@@ -61,11 +62,9 @@ const minimumSteps = 7
 // A StepTimer trains one network on one minibatch of random series.
 type StepTimer struct {
 	settings  *settings
-	net       *network
+	net       *network[float32]
 	optimizer optim.Optimizer[float32]
-	x         kernel.Matrix[float32]
-	steps     int
-	labels    []int
+	batch     *task.Batch[float32]
 	flops     float64
 }
 
@@ -94,17 +93,16 @@ func NewStepTimer(shape StepShape) (*StepTimer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.path = cell.Path(shape.Path)
+	s.path = layer.Path(shape.Path)
 	history, err := environmentHistory()
 	if err != nil {
 		return nil, err
 	}
-	net, err := newNetwork(kernel.Float32(), s, shape.Inputs, shape.Classes, s.keep(cell.Limits{Steps: shape.Steps, Batch: shape.Batch}, history), shape.Threads)
+	set := kernel.Float32()
+	limits := layer.Limits{Steps: shape.Steps, Batch: shape.Batch}
+	work := task.Shape{Steps: shape.Steps, Inputs: shape.Inputs, Outputs: shape.Classes, Classes: true, Loss: "cross_entropy"}
+	net, err := newNetwork(set, s, work, shape.Batch, history, shape.Threads)
 	if err != nil {
-		return nil, err
-	}
-	if err := net.start(s); err != nil {
-		net.close()
 		return nil, err
 	}
 	optimizer, err := net.newOptimizer(s)
@@ -112,14 +110,18 @@ func NewStepTimer(shape StepShape) (*StepTimer, error) {
 		net.close()
 		return nil, err
 	}
-	rows, random := shape.Steps*shape.Batch, weight.NewRandom(s.seed, streamShuffle)
+	source := random.New(s.seed, random.Series)
+	cost := net.cost(limits)
 	t := &StepTimer{
-		settings: s, net: net, optimizer: optimizer, steps: shape.Steps, labels: make([]int, shape.Batch),
-		x: kernel.Dense(make([]float32, rows*shape.Inputs), rows, shape.Inputs), flops: stepFlops(shape, net),
+		settings: s, net: net, optimizer: optimizer,
+		batch: task.NewBatch[float32](work, shape.Batch, net.slices.rows),
+		// Products with weights: the input's gradient is not asked for.
+		flops: float64(shape.Batch) * (6*cost.Weights - 2*cost.Inputs),
 	}
-	weight.Gaussian(t.x.Data, 1, random)
-	for i := range t.labels {
-		t.labels[i] = random.Below(shape.Classes)
+	t.batch.Reset(shape.Steps, shape.Batch, false)
+	random.Gaussian(t.batch.X.Data, 1, source)
+	for i := range t.batch.Targets.Classes {
+		t.batch.Targets.Classes[i] = source.Below(shape.Classes)
 	}
 	return t, nil
 }
@@ -129,8 +131,7 @@ func (t *StepTimer) Close() { t.net.close() }
 
 // step does one training step.
 func (t *StepTimer) step() {
-	t.net.load()
-	t.net.differentiate(t.x, t.steps, t.labels, t.settings.loss)
+	t.net.differentiate(t.batch, t.optimizer.State().Steps)
 	t.net.update(t.optimizer, t.settings.lr, t.settings.clip)
 }
 
@@ -164,17 +165,4 @@ func (t *StepTimer) Measure(ctx context.Context, budget time.Duration, most int)
 		Parameters: t.net.arena.Count(), Median: times[len(times)/2], Best: times[0], Count: len(times),
 		Flops: t.flops, Peak: peak,
 	}, nil
-}
-
-// stepFlops counts the operations of the products with weights: each does 2 an
-// element and row forward, and twice as many backward, where the input matrix
-// has a gradient of its own but hands none on.
-func stepFlops(shape StepShape, net *network) float64 {
-	n, rows := float64(shape.Hidden), float64(shape.Batch)*float64(shape.Steps)
-	gates := gatesOf(shape.Model)
-	transition := gates * n * n
-	if elman, ok := net.recurrent.(*cell.Elman[float32]); ok && elman.Path() == cell.PathThin {
-		transition = 2 * n * float64(net.matrix.(weight.LowRank[float32]).Rank())
-	}
-	return rows*(6*transition+4*gates*n*float64(shape.Inputs)) + 6*float64(shape.Batch)*n*float64(shape.Classes)
 }

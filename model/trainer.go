@@ -8,6 +8,7 @@ import (
 
 	"sweep/model/dataset"
 	"sweep/model/kernel"
+	"sweep/model/task"
 	"sweep/sweep"
 )
 
@@ -62,21 +63,16 @@ func (t *Trainer) Validate(ctx context.Context, request sweep.ValidateRequest) (
 	if err != nil {
 		return nil, err
 	}
-	set, err := t.open(request.DataDir, s)
+	task, err := t.open(request.DataDir, s)
 	if err != nil {
 		return nil, err
 	}
-	steps, inputs, err := shapeOf(set, s)
-	if err != nil {
-		return nil, err
-	}
-	count, err := parameterCount(t.kernels, s, inputs, set.OutputWidth)
+	cost, err := s.costOf(task, t.history)
 	if err != nil {
 		return nil, err
 	}
 	return &sweep.Validation{
-		DatasetDigest: set.Digest, ParameterCount: count,
-		Flops: s.flops(set, steps, inputs), Bytes: s.bytes(set, steps, inputs, count, t.history),
+		DatasetDigest: task.Digest(), ParameterCount: cost.parameters, Flops: cost.flops, Bytes: cost.bytes,
 	}, nil
 }
 
@@ -89,16 +85,12 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 	if err != nil {
 		return nil, err
 	}
-	set, err := t.open(request.DataDir, s)
+	task, err := t.open(request.DataDir, s)
 	if err != nil {
 		return nil, err
 	}
-	if request.DatasetDigest != "" && request.DatasetDigest != set.Digest {
-		return nil, fmt.Errorf("%w: %s is %.12s here, %.12s there", sweep.ErrDatasetChanged, set.Name, set.Digest, request.DatasetDigest)
-	}
-	task, err := newTask(set, s)
-	if err != nil {
-		return nil, err
+	if digest := task.Digest(); request.DatasetDigest != "" && request.DatasetDigest != digest {
+		return nil, fmt.Errorf("%w: %v is %.12s here, %.12s there", sweep.ErrDatasetChanged, s.parameters["dataset"], digest, request.DatasetDigest)
 	}
 	run, err := newTraining(t.kernels, s, task, t.threads, t.history, started)
 	if err != nil {
@@ -110,16 +102,23 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 			return nil, err
 		}
 	}
-	return run.run(ctx, sink, t.checkpointInterval)
+	result, err := run.run(ctx, sink, t.checkpointInterval)
+	if err == nil {
+		err = run.handOver(ctx, request, sink)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
 }
 
-// open loads the data set of the settings through the cache.
-func (t *Trainer) open(dataDir string, s *settings) (*dataset.Set, error) {
+// open makes the task of the settings, with data sets through the cache.
+func (t *Trainer) open(dataDir string, s *settings) (task.Task, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	set, err := t.cache.Open(dataDir, s.reference())
+	work, err := task.Open(s.task(dataDir, t.cache))
 	if err != nil {
-		return nil, &sweep.DataError{Dataset: s.dataset, Err: err}
+		return nil, err
 	}
-	return set, nil
+	return work, s.checkRule(work.Shape())
 }

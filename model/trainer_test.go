@@ -1,13 +1,17 @@
 package model
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"sweep/model/dataset"
 	"sweep/sweep"
 )
 
@@ -37,7 +41,8 @@ func resolve(t testing.TB, point sweep.Parameters) sweep.Parameters {
 type collector struct {
 	recorder    *sweep.Recorder
 	checkpoints [][]byte
-	stopAfter   int // checkpoints before cancel
+	artifact    []byte // the last
+	stopAfter   int    // checkpoints before cancel
 	cancel      context.CancelFunc
 }
 
@@ -54,6 +59,12 @@ func (c *collector) Checkpoint(_ int64, state []byte) error {
 		c.cancel()
 	}
 	return nil
+}
+
+func (c *collector) Artifact(_ sweep.Artifact, content io.Reader) error {
+	var err error
+	c.artifact, err = io.ReadAll(content)
+	return err
 }
 
 // train runs one trial to its end.
@@ -155,10 +166,13 @@ func TestSameSeedSameBits(t *testing.T) {
 	}
 }
 
+// A checkpoint at any step, within an epoch and between two, goes on to the same
+// bits.
 func TestInterruptedAndResumedSameBits(t *testing.T) {
 	volatile := description().Volatile()
 	for _, optimizer := range []string{"adam", "rmsprop", "sgd"} {
-		point := resolve(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(12), "dropout": 0.3, "optimizer": optimizer, "momentum": 0.5})
+		// Three steps an epoch.
+		point := resolve(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(6), "batch": int64(10), "dropout": 0.3, "optimizer": optimizer, "momentum": 0.5})
 		request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: point}}
 		whole := newCollector()
 		trainer := NewTrainer()
@@ -168,22 +182,64 @@ func TestInterruptedAndResumedSameBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		want.Curves = whole.recorder.Curves()
+		for _, steps := range []int{1, 4, 5, 6, 17} {
+			ctx, cancel := context.WithCancel(context.Background())
+			first := newCollector()
+			first.stopAfter, first.cancel = steps, cancel
+			if _, err := trainer.Train(ctx, request, first); err == nil {
+				t.Fatal("a cancelled training returned a result")
+			}
+			request.Checkpoint = first.checkpoints[steps-1]
+			second := newCollector()
+			got, err := NewTrainer().Train(context.Background(), request, second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Checkpoint = nil
+			got.Curves = second.recorder.Curves()
+			if got.ComputeDigest(volatile) != want.ComputeDigest(volatile) {
+				t.Errorf("%s: a trial resumed after step %d differs: %v %v", optimizer, steps, got.Summary, want.Summary)
+			}
+		}
+	}
+}
 
-		ctx, cancel := context.WithCancel(context.Background())
-		first := newCollector()
-		first.stopAfter, first.cancel = 4, cancel
-		if _, err := trainer.Train(ctx, request, first); err == nil {
-			t.Fatal("a cancelled training returned a result")
-		}
-		request.Checkpoint = first.checkpoints[3]
-		second := newCollector()
-		got, err := NewTrainer().Train(context.Background(), request, second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.Curves = second.recorder.Curves()
-		if got.ComputeDigest(volatile) != want.ComputeDigest(volatile) {
-			t.Errorf("%s: a resumed trial differs: %v %v", optimizer, got.Summary, want.Summary)
+// The time that a trial takes is counted over all its executions.
+func TestSecondsGoOnAfterResume(t *testing.T) {
+	point := resolve(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(6)})
+	request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: point}}
+	ctx, cancel := context.WithCancel(context.Background())
+	first := newCollector()
+	first.stopAfter, first.cancel = 3, cancel
+	trainer := NewTrainer()
+	trainer.checkpointInterval = time.Nanosecond
+	if _, err := trainer.Train(ctx, request, first); err == nil {
+		t.Fatal("a cancelled training returned a result")
+	}
+	var state snapshot
+	if err := gob.NewDecoder(bytes.NewReader(first.checkpoints[2])).Decode(&state); err != nil {
+		t.Fatal(err)
+	}
+	if state.Seconds <= 0 {
+		t.Errorf("a checkpoint after %g s", state.Seconds)
+	}
+	state.Seconds = 3600 // as if it had taken an hour
+	var encoded bytes.Buffer
+	if err := gob.NewEncoder(&encoded).Encode(state); err != nil {
+		t.Fatal(err)
+	}
+	request.Checkpoint = encoded.Bytes()
+	second := newCollector()
+	got, err := NewTrainer().Train(context.Background(), request, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Seconds < 3600 || got.Seconds > 7200 {
+		t.Errorf("the result says %g s", got.Seconds)
+	}
+	for _, c := range second.recorder.Curves() {
+		if last := len(c.Values) - 1; c.Metric == "seconds" && c.Values[last] < 3600 {
+			t.Errorf("the curve says %v", c.Values)
 		}
 	}
 }
@@ -231,7 +287,7 @@ func TestValidationRefuses(t *testing.T) {
 		"m1":         {"dataset": "generated-cbf", "m1": int64(33)},
 		"m2":         {"dataset": "generated-cbf", "m2": int64(33)},
 		"r":          {"dataset": "generated-cbf", "r": 1.5},
-		"start":      {"dataset": "generated-cbf", "model": "lstm", "start": "identity"},
+		"start":      {"dataset": "generated-cbf", "model": "ornn", "start": "identity"},
 		"input_size": {"dataset": "generated-cbf", "input_size": int64(7)},
 	} {
 		_, err := NewTrainer().Validate(context.Background(), sweep.ValidateRequest{Parameters: resolve(t, point)})
@@ -244,7 +300,7 @@ func TestValidationRefuses(t *testing.T) {
 
 func TestStepTimer(t *testing.T) {
 	shape := StepShape{Model: "spectral-rnn", Hidden: 20, M1: 4, M2: 4, Inputs: 2, Steps: 5, Batch: 3, Classes: 4, Threads: 1}
-	for _, path := range []string{"", "formed", "thin"} {
+	for _, path := range []string{"", "dense", "compact-wy"} {
 		shape.Path = path
 		timer, err := NewStepTimer(shape)
 		if err != nil {
@@ -266,5 +322,69 @@ func TestStepTimer(t *testing.T) {
 	shape.Path = "sideways"
 	if _, err := NewStepTimer(shape); err == nil {
 		t.Error("an unknown path was taken")
+	}
+}
+
+// One row cannot be parted: a trial without validation must not win with a loss
+// of 0.
+func TestNoValidationRowIsRefused(t *testing.T) {
+	dir := dataDir(t)
+	request := sweep.ValidateRequest{DataDir: dir, Parameters: resolve(t, sweep.Parameters{"dataset": "mnist", "limit": int64(1)})}
+	_, validated := NewTrainer().Validate(context.Background(), request)
+	_, trained := NewTrainer().Train(context.Background(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: request.Parameters}, DataDir: dir}, newCollector())
+	for _, err := range []error{validated, trained} {
+		var refused *sweep.ParameterError
+		if !errors.As(err, &refused) || refused.Parameter != "limit" {
+			t.Errorf("error %v, want one of limit", err)
+		}
+	}
+}
+
+// A step that diverges ends the trial there, with the parameters before it.
+func TestDivergenceEndsAtItsStep(t *testing.T) {
+	point := sweep.Parameters{"dataset": "generated-cbf", "model": "rnn", "batch": int64(4), "optimizer": "sgd", "clip": int64(0), "epochs": int64(5), "lr": 1e30}
+	r := train(t, NewTrainer(), "", point)
+	point["lr"], point["epochs"] = 1e-3, int64(5)
+	whole := train(t, NewTrainer(), "", point)
+	// One step and then a second, of 6 an epoch and 30 in all.
+	if share := r.Flops / whole.Flops; !r.Diverged || share < 1.9/30 || share > 4.1/30 {
+		t.Errorf("diverged %v after a share of %.3f of the work, want some 2 of 30 steps", r.Diverged, share)
+	}
+}
+
+// On real sets with small classes a stratified split leaves every class of two rows
+// a row to validate on, where a random one of some seeds does not.
+func TestStratifiedSplitOfSmallClasses(t *testing.T) {
+	dir := dataDir(t)
+	for _, name := range []string{"FaceFour", "FiftyWords"} {
+		set, err := dataset.Open(dir, dataset.Reference{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := make([]int, set.Classes)
+		for _, class := range set.Train.Labels {
+			counts[class]++
+		}
+		missing := map[dataset.Strategy]int{} // splits that leave a class of two rows out
+		for seed := range uint64(40) {
+			for _, strategy := range []dataset.Strategy{dataset.SplitRandom, dataset.SplitStratified} {
+				_, validation := dataset.Split(set.Train.Labels, strategy, .2, seed)
+				held := make([]int, set.Classes)
+				for _, row := range validation {
+					held[set.Train.Labels[row]]++
+				}
+				for class, count := range counts {
+					if count > 1 && held[class] == 0 {
+						missing[strategy]++
+						break
+					}
+				}
+			}
+		}
+		t.Logf("%s: %d random splits of 40 leave a class out", name, missing[dataset.SplitRandom])
+		if missing[dataset.SplitRandom] == 0 || missing[dataset.SplitStratified] > 0 {
+			t.Errorf("%s: %d random and %d stratified splits of 40 leave a class out, want some and none",
+				name, missing[dataset.SplitRandom], missing[dataset.SplitStratified])
+		}
 	}
 }

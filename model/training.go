@@ -8,21 +8,20 @@ import (
 	"math"
 	"time"
 
-	"sweep/model/cell"
-	"sweep/model/dataset"
 	"sweep/model/kernel"
+	"sweep/model/loss"
 	"sweep/model/optim"
-	"sweep/model/weight"
+	"sweep/model/task"
 	"sweep/sweep"
 )
 
 const (
 	// evaluationBatch is the number of series evaluated at once.
 	evaluationBatch = 64
-	// divergedLoss ends a trial whose mean training loss is no loss any more.
+	// divergedLoss ends a trial whose loss in a step is no loss any more.
 	divergedLoss = 1e6
-	// marginPoints bounds how often the singular values of a dense transition
-	// matrix are computed; where they are parameters they cost nothing.
+	// marginPoints bounds how often the spectral margin of a dense transition
+	// matrix is computed; where singular values are parameters it costs nothing.
 	marginPoints = 20
 	// reportInterval is the time between batches of points.
 	reportInterval = 250 * time.Millisecond
@@ -31,23 +30,31 @@ const (
 // training is one trial on its way.
 type training struct {
 	s         *settings
-	task      *task
-	net       *network
-	evaluated int // series evaluated at once
+	task      task.Task
+	shape     task.Shape
+	plan      task.Schedule
+	net       *network[float32]
+	flops     float64 // of the whole trial, estimated
 	optimizer optim.Optimizer[float32]
-	schedule  optim.Exponential
-	started   time.Time
+	rate      rate
+	started   time.Time // earlier by what earlier executions took
 
-	// buffers, made once
-	x      []float32
-	rows   []int
-	labels []int
-	sigma  []float64
+	// made once
+	batch *task.Batch[float32]
+	// streams are those of the parts. The position of that of training is the steps
+	// done.
+	streams [3]task.Stream
 
-	epoch    int // epochs done
+	sum      epochSum
 	diverged bool
 	best     best
 	curves   curves
+}
+
+// epochSum is what the steps of the present epoch come to so far.
+type epochSum struct {
+	Loss, Gradient float64
+	Rows, Steps    int
 }
 
 // best is the snapshot that the epoch rule keeps, and the smallest validation
@@ -64,14 +71,14 @@ type best struct {
 
 // newTraining prepares a trial on so many threads, with so many bytes for the
 // history of a minibatch. What it returns has to be closed.
-func newTraining(set *kernel.Set[float32], s *settings, task *task, threads int, history int64, started time.Time) (*training, error) {
-	batch := max(min(s.batch, len(task.trainRows)), min(evaluationBatch, max(len(task.validationRows), len(task.testRows))))
-	net, err := newNetwork(set, s, task.inputs, task.set.OutputWidth, s.keep(cell.Limits{Steps: task.steps, Batch: batch}, history), threads)
+func newTraining(set *kernel.Set[float32], s *settings, t task.Task, threads int, history int64, started time.Time) (*training, error) {
+	cost, err := s.costOf(t, history)
 	if err != nil {
 		return nil, err
 	}
-	if err := net.start(s); err != nil {
-		net.close()
+	shape, plan, batch := t.Shape(), t.Schedule(), s.room(t)
+	net, err := newNetwork(set, s, shape, batch, history, threads)
+	if err != nil {
 		return nil, err
 	}
 	optimizer, err := net.newOptimizer(s)
@@ -79,35 +86,44 @@ func newTraining(set *kernel.Set[float32], s *settings, task *task, threads int,
 		net.close()
 		return nil, err
 	}
+	run := &training{
+		s: s, task: t, shape: shape, plan: plan, net: net, flops: cost.flops, optimizer: optimizer, started: started,
+		rate:  newRate(s, plan),
+		batch: task.NewBatch[float32](shape, batch, net.slices.rows),
+		best:  best{Error: math.Inf(1), Loss: math.Inf(1), SmallestLoss: math.Inf(1)},
+	}
 	evaluated := evaluationBatch
 	if batch > net.slices.rows {
 		evaluated = batch // several slices
 	}
-	t := &training{
-		s: s, task: task, net: net, evaluated: evaluated, optimizer: optimizer, started: started,
-		schedule: optim.Exponential{Initial: s.lr, Decay: s.decay},
-		x:        make([]float32, batch*task.steps*task.inputs),
-		rows:     make([]int, len(task.trainRows)),
-		labels:   make([]int, batch),
-		sigma:    make([]float64, s.hidden),
-		best:     best{Error: math.Inf(1), Loss: math.Inf(1), SmallestLoss: math.Inf(1)},
+	for part, size := range []int{task.Train: s.batch, task.Validation: evaluated, task.Test: evaluated} {
+		if run.streams[part], err = t.Open(task.Part(part), size); err != nil {
+			net.close()
+			return nil, err
+		}
 	}
-	return t, nil
+	return run, nil
 }
 
 // close ends the trial's threads.
 func (t *training) close() { t.net.close() }
 
-// run trains the remaining epochs and returns the result.
+// run takes the remaining steps and returns the result.
 func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval time.Duration) (*sweep.Result, error) {
 	if err := t.curves.flush(sink); err != nil { // what an earlier execution measured
 		return nil, err
 	}
 	reported, saved := time.Now(), time.Now()
-	testEvery := t.s.testInterval(len(t.task.trainRows), t.task.set.Test.N)
-	for t.epoch < t.s.epochs && !t.diverged {
-		if err := t.trainEpoch(ctx, testEvery); err != nil {
+	testEvery := t.s.testInterval(t.plan, t.task.Count(task.Train), t.task.Count(task.Test))
+	for t.position() < t.plan.Steps && !t.diverged {
+		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		t.step()
+		if p := t.position(); (p%t.plan.Interval == 0 || p == t.plan.Steps) && !t.diverged {
+			if err := t.endInterval(ctx, testEvery); err != nil {
+				return nil, err
+			}
 		}
 		now := time.Now()
 		if now.Sub(reported) >= reportInterval {
@@ -116,12 +132,12 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 			}
 			reported = now
 		}
-		if now.Sub(saved) >= checkpointInterval && t.epoch < t.s.epochs && !t.diverged {
+		if now.Sub(saved) >= checkpointInterval && t.position() < t.plan.Steps && !t.diverged {
 			state, err := t.checkpoint()
 			if err != nil {
 				return nil, err
 			}
-			if err := sink.Checkpoint(int64(t.epoch), state); err != nil {
+			if err := sink.Checkpoint(int64(t.position()), state); err != nil {
 				return nil, err
 			}
 			saved = now
@@ -134,74 +150,102 @@ func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval 
 	return result, t.curves.flush(sink)
 }
 
-// trainEpoch trains one pass over the training rows, validates, and keeps the
-// snapshot if the epoch rule says so.
-func (t *training) trainEpoch(ctx context.Context, testEvery int) error {
-	copy(t.rows, t.task.trainRows)
-	weight.NewRandom(t.s.seed, streamShuffle+uint64(t.epoch)).Shuffle(t.rows)
-	rate := t.schedule.Rate(t.epoch)
-	var lossSum, gradientSum float64
-	minibatches := 0
-	for first := 0; first < len(t.rows); first += t.s.batch {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		rows := t.rows[first:min(first+t.s.batch, len(t.rows))]
-		loss, gradient := t.step(rows, rate)
-		lossSum += loss * float64(len(rows))
-		gradientSum += gradient
-		minibatches++
-	}
-	t.epoch++
-	trainLoss := lossSum / float64(len(t.rows))
-	if math.IsNaN(trainLoss) || trainLoss > divergedLoss {
+// position is the number of steps done.
+func (t *training) position() int { return t.streams[task.Train].Position() }
+
+// mark is where the training stands in curves: in epochs, or in steps.
+func (t *training) mark() int { return t.plan.Mark(t.position()) }
+
+// interval is the number of validations that are done, or due.
+func (t *training) interval() int { return (t.position() + t.plan.Interval - 1) / t.plan.Interval }
+
+// step trains the next minibatch. One whose loss is none ends the trial and leaves
+// the parameters as they were before it.
+func (t *training) step() {
+	step := t.position()
+	t.streams[task.Train].Next(t.batch)
+	score, gradient := t.net.differentiate(t.batch, step)
+	if mean := score.Mean(); math.IsNaN(mean) || mean > divergedLoss {
 		t.diverged = true
-		return nil
+		return
 	}
-	t.net.load()
-	loss, accuracy, err := t.evaluate(ctx, t.task.train, t.task.labels, t.task.validationRows)
+	t.net.update(t.optimizer, t.rate.at(step), t.s.clip)
+	t.sum.Loss += score.Loss
+	t.sum.Rows += score.Rows
+	t.sum.Gradient += gradient
+	t.sum.Steps++
+}
+
+// endInterval validates, and keeps the snapshot if the epoch rule says so.
+func (t *training) endInterval(ctx context.Context, testEvery int) error {
+	sum := t.sum
+	t.sum = epochSum{}
+	score, err := t.evaluate(ctx, task.Validation)
 	if err != nil {
 		return err
 	}
-	if len(t.task.validationRows) > 0 && (math.IsNaN(loss) || math.IsInf(loss, 0)) {
+	loss, accuracy := score.Mean(), score.Accuracy()
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
 		t.diverged = true
 		return nil
 	}
-	t.record(trainLoss, loss, accuracy, gradientSum/float64(minibatches), rate)
+	trainLoss := sum.Loss / float64(sum.Rows)
+	if err := t.record(ctx, trainLoss, loss, accuracy, sum.Gradient/float64(sum.Steps)); err != nil {
+		return err
+	}
 	t.keep(trainLoss, loss, accuracy)
-	if testEvery > 0 && t.epoch%testEvery == 0 {
-		_, test, err := t.evaluate(ctx, t.task.test, t.task.testLabel, t.task.testRows)
+	if testEvery > 0 && t.interval()%testEvery == 0 {
+		test, err := t.evaluate(ctx, task.Test)
 		if err != nil {
 			return err
 		}
-		t.curves.add("test_accuracy", t.epoch, test)
+		if t.shape.Words {
+			t.curves.add("test_perplexity", t.mark(), perplexity(test.Mean()))
+		} else {
+			t.curves.add("test_accuracy", t.mark(), test.Accuracy())
+		}
 	}
 	return nil
 }
 
-// record adds the epoch's points.
-func (t *training) record(trainLoss, loss, accuracy, gradient, rate float64) {
-	t.curves.add("train_loss", t.epoch, trainLoss)
-	t.curves.add("validation_loss", t.epoch, loss)
-	t.curves.add("validation_accuracy", t.epoch, accuracy)
-	t.curves.add("gradient_norm", t.epoch, gradient)
-	t.curves.add("learning_rate", t.epoch, rate)
-	t.curves.add("seconds", t.epoch, time.Since(t.started).Seconds())
+// record adds the points of an epoch, or of the time since the last validation.
+func (t *training) record(ctx context.Context, trainLoss, loss, accuracy, gradient float64) error {
+	epoch := t.mark()
+	t.curves.add("train_loss", epoch, trainLoss)
+	t.curves.add("validation_loss", epoch, loss)
+	switch {
+	case t.shape.Classes && !t.shape.Words:
+		t.curves.add("validation_accuracy", epoch, accuracy)
+	case t.shape.Words:
+		t.curves.add("train_perplexity", epoch, perplexity(trainLoss))
+		t.curves.add("validation_perplexity", epoch, perplexity(loss))
+	}
+	if t.net.recurs() {
+		t.curves.add("gradient_norm", epoch, gradient)
+	}
+	t.curves.add("learning_rate", epoch, t.rate.at(t.position()-1))
+	t.curves.add("seconds", epoch, time.Since(t.started).Seconds())
 	if t.marginDue() {
-		if margin, ok := t.net.spectralMargin(t.sigma); ok {
-			t.curves.add("spectral_margin", t.epoch, margin)
+		margin, ok, err := t.net.spectralMargin(ctx)
+		if err != nil {
+			return err
+		}
+		if ok {
+			t.curves.add("spectral_margin", epoch, margin)
 		}
 	}
+	return nil
 }
 
-// marginDue says whether this epoch's singular values are recorded: always
-// where they are known, else so often that their SVD stays cheap.
+// marginDue says whether this epoch's spectral margin is recorded: always where it
+// is known, else so often that it stays cheap.
 func (t *training) marginDue() bool {
-	if t.s.usesReflectors() {
+	if t.net.marginKnown() {
 		return true
 	}
-	every := max((t.s.epochs+marginPoints-1)/marginPoints, 1)
-	return t.epoch%every == 0 || t.epoch == 1 || t.epoch == t.s.epochs
+	all, interval := t.plan.Intervals(), t.interval()
+	every := max((all+marginPoints-1)/marginPoints, 1)
+	return interval%every == 0 || interval == 1 || interval == all
 }
 
 // keep applies the epoch rule.
@@ -220,89 +264,60 @@ func (t *training) keep(trainLoss, loss, accuracy float64) {
 	}
 	t.best.SmallestLoss = min(t.best.SmallestLoss, loss)
 	if better {
-		t.best.Epoch, t.best.Error, t.best.Loss, t.best.Accuracy, t.best.TrainLoss = t.epoch, failed, loss, accuracy, trainLoss
+		t.best.Epoch, t.best.Error, t.best.Loss, t.best.Accuracy, t.best.TrainLoss = t.mark(), failed, loss, accuracy, trainLoss
 		t.best.Values = append(t.best.Values[:0], t.net.arena.Values()...)
 	}
 }
 
-// step trains one minibatch and returns its mean loss and the root mean square
-// over its series of ‖∂L/∂h(0)‖.
-func (t *training) step(rows []int, rate float64) (loss, gradient float64) {
-	x := t.gather(t.task.train, rows)
-	labels := t.labels[:len(rows)]
-	for i, r := range rows {
-		labels[i] = t.task.labels[r]
-	}
-	net := t.net
-	net.load()
-	loss, gradient = net.differentiate(x, t.task.steps, labels, t.s.loss)
-	net.update(t.optimizer, rate, t.s.clip)
-	return loss, gradient
-}
-
-// gather copies the rows' sequences into the input buffer, slice after slice.
-func (t *training) gather(from *dataset.Sequences, rows []int) kernel.Matrix[float32] {
-	size := len(rows) * t.task.steps * t.task.inputs
-	_, part := t.net.slices.cut(len(rows))
-	for first := 0; first < len(rows); first += part {
-		from.Gather(t.x[first*t.task.steps*t.task.inputs:size], rows[first:min(first+part, len(rows))])
-	}
-	return kernel.Dense(t.x[:size], len(rows)*t.task.steps, t.task.inputs)
-}
-
-// evaluate returns mean loss and accuracy over rows; the weights are loaded.
-func (t *training) evaluate(ctx context.Context, from *dataset.Sequences, labels, rows []int) (loss, accuracy float64, err error) {
-	if len(rows) == 0 {
-		return 0, 0, nil
-	}
-	correct := 0
-	size := min(t.evaluated, len(rows))
-	for first := 0; first < len(rows); first += size {
+// evaluate returns the score of a part.
+func (t *training) evaluate(ctx context.Context, part task.Part) (score loss.Score, err error) {
+	stream := t.streams[part]
+	for stream.Seek(0); stream.Next(t.batch); {
 		if err := ctx.Err(); err != nil {
-			return 0, 0, err
+			return score, err
 		}
-		part := rows[first:min(first+size, len(rows))]
-		x := t.gather(from, part)
-		batch := t.labels[:len(part)]
-		for i, r := range part {
-			batch[i] = labels[r]
-		}
-		mean, right := t.net.evaluate(x, t.task.steps, batch, t.s.loss)
-		loss += mean * float64(len(part))
-		correct += right
+		score.Add(t.net.evaluate(t.batch))
 	}
-	return loss / float64(len(rows)), float64(correct) / float64(len(rows)), nil
+	return score, nil
 }
+
+// perplexity is exp(loss): of how many equally likely words one would have to guess.
+func perplexity(loss float64) float64 { return math.Exp(min(loss, mostNats)) }
+
+// mostNats keeps perplexities within what curves can hold.
+const mostNats = 80
 
 // result tests the kept snapshot and sums the trial up.
 func (t *training) result(ctx context.Context) (*sweep.Result, error) {
-	set := t.task.set
 	r := &sweep.Result{
 		State: sweep.Completed, Diverged: t.diverged,
 		ParameterCount: int64(t.net.arena.Count()),
 		KernelLevel:    t.net.set.Level().String(),
 		WeightsDigest:  digest(t.net.arena.Values()),
-		Flops:          t.s.flops(set, t.task.steps, t.task.inputs) * float64(t.epoch) / float64(t.s.epochs),
-		Summary: map[string]float64{
-			"train_size": float64(set.Train.N), "test_size": float64(set.Test.N),
-			"length": float64(set.Length), "classes": float64(set.Classes),
-			"depth": float64(t.task.steps), "input_size": float64(t.task.inputs),
-		},
+		Flops:          t.flops * float64(t.position()) / float64(t.plan.Steps),
+		Summary:        t.task.Facts(),
 	}
 	if t.best.Epoch > 0 {
 		copy(t.net.arena.Values(), t.best.Values)
 		t.net.loaded = false
-		t.net.load()
-		loss, accuracy, err := t.evaluate(ctx, t.task.test, t.task.testLabel, t.task.testRows)
+		score, err := t.evaluate(ctx, task.Test)
 		if err != nil {
 			return nil, err
 		}
-		margin, ok := t.net.spectralMargin(t.sigma)
+		margin, ok, err := t.net.spectralMargin(ctx)
+		if err != nil {
+			return nil, err
+		}
 		r.BestEpoch = int64(t.best.Epoch)
-		for name, value := range map[string]float64{
-			"train_loss": t.best.TrainLoss, "validation_loss": t.best.SmallestLoss,
-			"validation_accuracy": t.best.Accuracy, "test_accuracy": accuracy, "test_loss": loss,
-		} {
+		summary := map[string]float64{"train_loss": t.best.TrainLoss, "validation_loss": t.best.SmallestLoss, "test_loss": score.Mean()}
+		if t.shape.Classes && !t.shape.Words {
+			summary["validation_accuracy"], summary["test_accuracy"] = t.best.Accuracy, score.Accuracy()
+		}
+		if t.shape.Words {
+			summary["train_perplexity"], summary["validation_perplexity"] = perplexity(t.best.TrainLoss), perplexity(t.best.Loss)
+			summary["test_perplexity"] = perplexity(score.Mean())
+		}
+		for name, value := range summary {
 			if !math.IsNaN(value) && !math.IsInf(value, 0) {
 				r.Summary[name] = value
 			}

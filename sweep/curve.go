@@ -11,8 +11,12 @@ import (
 // epoch, counted from 1, unless the metric's schema says otherwise). Steps
 // ascend. Values are single precision: a curve is for looking at, the summary
 // keeps full precision.
+//
+// In a report of what is new, the points replace those from Offset on of what
+// was reported before.
 type Curve struct {
 	Metric string
+	Offset int
 	Steps  []int64
 	Values []float32
 }
@@ -20,13 +24,14 @@ type Curve struct {
 // curveJSON carries both arrays as the binary forms that stores keep.
 type curveJSON struct {
 	Metric string `json:"metric"`
+	Offset int    `json:"offset,omitempty"`
 	Steps  []byte `json:"steps"`
 	Values []byte `json:"values"`
 }
 
 // MarshalJSON writes the arrays in base64: a thousand points cost 6 kB.
 func (c Curve) MarshalJSON() ([]byte, error) {
-	return json.Marshal(curveJSON{c.Metric, EncodeSteps(c.Steps), EncodeValues(c.Values)})
+	return json.Marshal(curveJSON{c.Metric, c.Offset, EncodeSteps(c.Steps), EncodeValues(c.Values)})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -46,7 +51,10 @@ func (c *Curve) UnmarshalJSON(data []byte) error {
 	if len(steps) != len(values) {
 		return fmt.Errorf("curve %q: %d steps but %d values", raw.Metric, len(steps), len(values))
 	}
-	c.Metric, c.Steps, c.Values = raw.Metric, steps, values
+	if raw.Offset < 0 {
+		return fmt.Errorf("curve %q: the offset %d", raw.Metric, raw.Offset)
+	}
+	c.Metric, c.Offset, c.Steps, c.Values = raw.Metric, raw.Offset, steps, values
 	return nil
 }
 
@@ -99,26 +107,55 @@ func DecodeValues(data []byte) ([]float32, error) {
 }
 
 // Recorder gathers the points of one trial and keeps each curve within a limit
-// by the thinning rule: with stride k, the smallest power of two for which it
-// fits, the points whose ordinal (counted from 1) is a multiple of k are kept,
-// and the last point always. The rule depends on the points alone, so a curve
-// is the same however its points were batched.
+// by the thinning rule: a curve that fits is kept whole. Of a longer one, parted into
+// runs of k points (k = 4, 8, 16 …, the smallest with which it fits), each run keeps
+// its smallest and its largest point, so that no spike is lost; the last point is
+// kept always. A value that is no number counts as larger than all. The rule depends
+// on the points alone, so a curve is the same however its points were batched.
 type Recorder struct {
 	limit  int
 	order  []string
 	curves map[string]*recording
 }
 
+// recording is one curve. What is kept of the runs that are full stands in steps and
+// values, by ordinal, that is the number of points before and with it; low and high
+// are the extremes of the run that is not full.
 type recording struct {
-	curve     Curve
-	stride    int64
-	seen      int64
-	lastStep  int64
-	lastValue float32
+	metric   string
+	ordinals []int64
+	steps    []int64
+	values   []float32
+
+	run  int64 // the length of a run
+	seen int64
+	low  point
+	high point
+	last point
+	// told is how many of the kept points News has returned.
+	told int
 }
 
-// NewRecorder returns a Recorder that keeps at most limit points a curve, plus
-// the last; limit < 2 is taken as 2.
+// point is one point of a curve; its ordinal is 0 if there is none.
+type point struct {
+	ordinal, step int64
+	value         float32
+}
+
+// above reports whether p is larger than q; no number is larger than all.
+func (p point) above(q point) bool {
+	if p.value != p.value {
+		return q.value == q.value
+	}
+	return p.value > q.value
+}
+
+// firstRun is the length of the runs of a curve that does not fit whole: shorter
+// runs keep all of their points.
+const firstRun = 4
+
+// NewRecorder returns a Recorder that keeps at most limit points a curve, and the
+// last; limit < 2 is taken as 2.
 func NewRecorder(limit int) *Recorder {
 	return &Recorder{limit: max(limit, 2), curves: map[string]*recording{}}
 }
@@ -128,7 +165,7 @@ func (r *Recorder) Add(batch []Curve) {
 	for _, c := range batch {
 		rec := r.curves[c.Metric]
 		if rec == nil {
-			rec = &recording{curve: Curve{Metric: c.Metric}, stride: 1}
+			rec = &recording{metric: c.Metric, run: 1}
 			r.curves[c.Metric] = rec
 			r.order = append(r.order, c.Metric)
 		}
@@ -140,23 +177,63 @@ func (r *Recorder) Add(batch []Curve) {
 
 func (r *recording) add(step int64, value float32, limit int) {
 	r.seen++
-	r.lastStep, r.lastValue = step, value
-	if r.seen%r.stride != 0 {
+	r.last = point{r.seen, step, value}
+	r.extend(r.last)
+	if r.seen%r.run != 0 {
 		return
 	}
-	r.curve.Steps = append(r.curve.Steps, step)
-	r.curve.Values = append(r.curve.Values, value)
-	if len(r.curve.Steps) <= limit {
-		return
+	r.close()
+	if r.run == 1 && len(r.steps) > limit {
+		r.thin(firstRun)
 	}
-	// Element i has ordinal (i+1)·stride: the odd elements fit the doubled stride.
-	n := 0
-	for i := 1; i < len(r.curve.Steps); i += 2 {
-		r.curve.Steps[n], r.curve.Values[n] = r.curve.Steps[i], r.curve.Values[i]
-		n++
+	for r.run > 1 && len(r.steps) > limit-2 { // two are left for the run that is not full
+		r.thin(2 * r.run)
 	}
-	r.curve.Steps, r.curve.Values = r.curve.Steps[:n], r.curve.Values[:n]
-	r.stride *= 2
+}
+
+// extend takes a point into the run that is not full.
+func (r *recording) extend(p point) {
+	if r.low.ordinal == 0 || r.low.above(p) {
+		r.low = p
+	}
+	if r.high.ordinal == 0 || p.above(r.high) {
+		r.high = p
+	}
+}
+
+// close keeps the extremes of the run that is full now, in order.
+func (r *recording) close() {
+	first, second := r.low, r.high
+	if second.ordinal < first.ordinal {
+		first, second = second, first
+	}
+	r.keep(first)
+	if second.ordinal != first.ordinal {
+		r.keep(second)
+	}
+	r.low, r.high = point{}, point{}
+}
+
+func (r *recording) keep(p point) {
+	r.ordinals, r.steps, r.values = append(r.ordinals, p.ordinal), append(r.steps, p.step), append(r.values, p.value)
+}
+
+// thin makes the runs longer: the extremes of a run are those of the extremes of
+// its parts.
+func (r *recording) thin(run int64) {
+	ordinals, steps, values := r.ordinals, r.steps, r.values
+	r.run, r.told = run, 0
+	r.ordinals, r.steps, r.values = ordinals[:0], steps[:0], values[:0] // what is kept never overtakes what is read
+	for i := range ordinals {
+		p := point{ordinals[i], steps[i], values[i]}
+		if r.low.ordinal != 0 && (p.ordinal-1)/run != (r.low.ordinal-1)/run {
+			r.close()
+		}
+		r.extend(p)
+	}
+	if r.seen%run == 0 {
+		r.close()
+	}
 }
 
 // Curves returns the curves in the order in which their first points came. The
@@ -164,15 +241,49 @@ func (r *recording) add(step int64, value float32, limit int) {
 func (r *Recorder) Curves() []Curve {
 	curves := make([]Curve, 0, len(r.order))
 	for _, metric := range r.order {
-		rec := r.curves[metric]
-		c := Curve{Metric: metric}
-		c.Steps = append(c.Steps, rec.curve.Steps...)
-		c.Values = append(c.Values, rec.curve.Values...)
-		if rec.seen%rec.stride != 0 {
-			c.Steps = append(c.Steps, rec.lastStep)
-			c.Values = append(c.Values, rec.lastValue)
-		}
-		curves = append(curves, c)
+		curves = append(curves, r.curves[metric].from(0))
 	}
 	return curves
+}
+
+// News returns what is new in the curves since the last call: the points from
+// Offset on, and everything where thinning has moved the earlier ones.
+func (r *Recorder) News() []Curve {
+	curves := make([]Curve, 0, len(r.order))
+	for _, metric := range r.order {
+		rec := r.curves[metric]
+		curves = append(curves, rec.from(rec.told))
+		rec.told = len(rec.steps)
+	}
+	return curves
+}
+
+// Forget has News return everything, because what it returned was lost.
+func (r *Recorder) Forget() {
+	for _, rec := range r.curves {
+		rec.told = 0
+	}
+}
+
+// from returns the curve from a kept point on, the extremes of the run that is not
+// full, and the last point.
+func (r *recording) from(offset int) Curve {
+	c := Curve{Metric: r.metric, Offset: offset}
+	c.Steps = append(c.Steps, r.steps[offset:]...)
+	c.Values = append(c.Values, r.values[offset:]...)
+	first, second := r.low, r.high
+	if second.ordinal < first.ordinal {
+		first, second = second, first
+	}
+	var before int64
+	if n := len(r.ordinals); n > 0 {
+		before = r.ordinals[n-1]
+	}
+	for _, p := range []point{first, second, r.last} {
+		if p.ordinal > before {
+			before = p.ordinal
+			c.Steps, c.Values = append(c.Steps, p.step), append(c.Values, p.value)
+		}
+	}
+	return c
 }

@@ -1,5 +1,7 @@
 package sweep
 
+import "fmt"
+
 // Description is what a trainer says of itself.
 type Description struct {
 	// Name is the trainer's name in sweep files.
@@ -8,9 +10,25 @@ type Description struct {
 	// parameters give other bits, and is part of every fingerprint.
 	Version       string `json:"version"`
 	ResultVersion string `json:"result_version"`
+	// KernelLevel is the level of the loops that the running trainer uses, if its
+	// bits depend on one.
+	KernelLevel string `json:"kernel_level,omitempty"`
+	// Open says that the trainer takes parameters, and reports metrics, that it does
+	// not describe, their values as they are.
+	Open bool `json:"open,omitempty"`
 	// Parameters and Metrics are in the order in which they are shown.
 	Parameters []ParameterSchema `json:"parameters"`
 	Metrics    []MetricSchema    `json:"metrics"`
+	// Artifacts are those that the trainer can hand over. Of one that names none
+	// sweeps may ask for any.
+	Artifacts []ArtifactSchema `json:"artifacts,omitempty"`
+}
+
+// ArtifactSchema describes an artifact of a trainer.
+type ArtifactSchema struct {
+	Name      string `json:"name"`
+	MediaType string `json:"media_type,omitempty"`
+	Doc       string `json:"doc"`
 }
 
 // ParameterType is the type of a parameter's value.
@@ -35,6 +53,13 @@ type ParameterSchema struct {
 	Default  any                  `json:"default,omitempty"`
 	Defaults []ConditionalDefault `json:"defaults,omitempty"`
 	Required bool                 `json:"required,omitempty"`
+	// AppliesWhen says where the parameter has a meaning; nil everywhere. Elsewhere
+	// a trial does not have it, whatever its point says. It names parameters that
+	// stand before this one.
+	AppliesWhen Match `json:"applies_when,omitempty"`
+	// Neutral, if not nil, is the value with which a parameter that was added later
+	// changes nothing: with it a trial has the fingerprint of before.
+	Neutral any `json:"neutral,omitempty"`
 	// Enum lists the accepted values, if they are few.
 	Enum []any `json:"enum,omitempty"`
 	// Minimum and Maximum bound numbers; ExclusiveMinimum leaves Minimum itself out.
@@ -85,6 +110,46 @@ func (d *Description) Metric(name string) *MetricSchema {
 		}
 	}
 	return nil
+}
+
+// Check returns an error if the description contradicts itself.
+func (d *Description) Check() error {
+	before := map[string]bool{}
+	for i := range d.Parameters {
+		s := &d.Parameters[i]
+		for _, name := range s.AppliesWhen.Names() {
+			if !before[name] {
+				return fmt.Errorf("parameter %s applies by %s, which must stand before it", s.Name, name)
+			}
+		}
+		if s.Neutral != nil {
+			if _, err := s.Coerce(s.Neutral); err != nil {
+				return fmt.Errorf("the neutral value is none: %w", err)
+			}
+		}
+		before[s.Name] = true
+	}
+	return nil
+}
+
+// Fingerprint returns the fingerprint of resolved parameters. Neutral values are
+// left out, so that a trainer can get further parameters and keep its results.
+func (d *Description) Fingerprint(resolved Parameters, datasetDigest string) (Fingerprint, error) {
+	for i := range d.Parameters {
+		s := &d.Parameters[i]
+		if s.Neutral == nil {
+			continue
+		}
+		if value, present := resolved[s.Name]; present && sameValue(value, s.Neutral) {
+			resolved = resolved.Clone()
+			delete(resolved, s.Name)
+		}
+	}
+	canonical, err := resolved.Canonical()
+	if err != nil {
+		return "", err
+	}
+	return NewFingerprint(d.Name, d.ResultVersion, datasetDigest, canonical), nil
 }
 
 // Volatile returns the names of the volatile metrics.

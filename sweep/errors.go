@@ -3,6 +3,7 @@ package sweep
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Errors that callers decide on.
@@ -13,6 +14,13 @@ var (
 	ErrExists = errors.New("already exists")
 	// ErrNewerSchema: the database was written by a newer version of the program.
 	ErrNewerSchema = errors.New("the database was written by a newer version of sweep")
+	// ErrLed: the schema of a database is older than the program and cannot be
+	// changed now; see SchemaError.
+	ErrLed = errors.New("another process leads")
+	// ErrRefused: the database does not take these data, whenever they come.
+	ErrRefused = errors.New("the database does not take it")
+	// ErrRunning: a sweep has trials that are on their way.
+	ErrRunning = errors.New("it runs")
 	// ErrNoPoint: the grid has no point.
 	ErrNoPoint = errors.New("the grid has no point")
 	// ErrTooManyPoints: the grid has 2⁶³ points or more.
@@ -20,6 +28,31 @@ var (
 	// ErrDatasetChanged: a worker's data differ from what the sweep was validated against.
 	ErrDatasetChanged = errors.New("the data set differs from the one the sweep was validated against")
 )
+
+// SchemaError says that a database has an older schema than the program needs,
+// and cannot be brought up to date because another process leads it. It is
+// ErrLed.
+type SchemaError struct {
+	Database   string
+	Has, Needs int
+	// Leader is what the other process called itself, Since when it took the lead,
+	// as far as is known.
+	Leader string
+	Since  time.Time
+}
+
+// Error implements error.
+func (e *SchemaError) Error() string {
+	since := ""
+	if !e.Since.IsZero() {
+		since = " since " + e.Since.Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%s has schema version %d and this program needs version %d, to which it cannot be brought while another process leads it "+
+		"(%s%s): end that one, or use the program of its version", e.Database, e.Has, e.Needs, e.Leader, since)
+}
+
+// Unwrap returns ErrLed.
+func (e *SchemaError) Unwrap() error { return ErrLed }
 
 // ParameterError says that a parameter's value, or a parameter, is refused.
 type ParameterError struct {

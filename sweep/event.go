@@ -17,6 +17,9 @@ const (
 	EventResult EventKind = "result"
 	// EventReleased: the execution ended without a result; see Release.
 	EventReleased EventKind = "released"
+	// EventRefused: the worker cannot run the trial; see Refusal. It is no
+	// execution, and nobody's failure.
+	EventRefused EventKind = "refused"
 )
 
 // Event is one report about one execution of one trial.
@@ -27,6 +30,12 @@ type Event struct {
 	Execution string    `json:"execution"`
 	Worker    string    `json:"worker"`
 	Time      time.Time `json:"time"`
+	// Started is when the execution began, for one whose EventStarted was left
+	// out because its result followed soon.
+	Started time.Time `json:"started,omitzero"`
+	// Note is what is remarkable about the execution, as that it set a checkpoint
+	// aside. It belongs to the first event of an execution.
+	Note string `json:"note,omitempty"`
 	// Curves belong to EventPoints.
 	Curves []Curve `json:"curves,omitempty"`
 	// Checkpoint is the step that EventCheckpoint reached.
@@ -35,6 +44,19 @@ type Event struct {
 	Result *Result `json:"result,omitempty"`
 	// Release belongs to EventReleased.
 	Release *Release `json:"release,omitempty"`
+	// Refusal belongs to EventRefused.
+	Refusal *Refusal `json:"refusal,omitempty"`
+	// Log is the end of the execution's log, of one that ended; LogStart is how many
+	// bytes came before it. Release.Stderr stands for it if it is set.
+	Log      string `json:"log,omitempty"`
+	LogStart int64  `json:"log_start,omitempty"`
+}
+
+// Refusal says why a worker cannot run a trial: it lacks the trainer, the data,
+// the memory. The store puts the trial back to pending; another worker may have
+// what it needs.
+type Refusal struct {
+	Reason string `json:"reason"`
 }
 
 // Release says why an execution ended without a result. The store puts the

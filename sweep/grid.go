@@ -35,6 +35,8 @@ type Grid struct {
 	total   int64
 	count   int64
 	removed []Removal
+	// random draws the points of a random search; nil for a grid.
+	random *sampler
 }
 
 // Removal tells how often conditions remove a parameter.
@@ -93,9 +95,13 @@ type presence struct {
 type placement struct{ axis, parameter int }
 
 // NewGrid checks spec and counts its points. The cost does not depend on the
-// axes that nothing constrains. Errors are ErrNoPoint and ErrTooManyPoints,
-// wrapped, and *ParameterError for parameters and conditions that make no sense.
+// axes that nothing constrains. Errors are ErrNoPoint, ErrTooManyPoints and
+// ErrEndless, wrapped, and *ParameterError for parameters and conditions that
+// make no sense. With Spec.Random the points are draws and may repeat.
 func NewGrid(spec *Spec) (*Grid, error) {
+	if spec.Random != nil {
+		return newRandomGrid(spec)
+	}
 	g := &Grid{valid: []uint32{0}}
 	placements, err := g.addAxes(spec.Axes)
 	if err != nil {
@@ -127,11 +133,34 @@ func NewGrid(spec *Spec) (*Grid, error) {
 
 // addAxes checks the axes and computes the product.
 func (g *Grid) addAxes(axes []Axis) (map[string]placement, error) {
+	placements, err := g.checkAxes(axes)
+	if err != nil {
+		return nil, err
+	}
+	product := uint64(1)
+	for k := range g.axes {
+		g.axes[k].dropRepeatedRows()
+		for _, p := range axes[k].Parameters {
+			if p.Values.Distribution != nil || p.Values.Weights != nil {
+				return nil, &ParameterError{Parameter: p.Name, Problem: "has a distribution, which only a random search draws from"}
+			}
+		}
+		high, low := bits.Mul64(product, uint64(g.axes[k].length))
+		if high != 0 || low > math.MaxInt64 {
+			return nil, fmt.Errorf("%w (reached at parameter %s)", ErrTooManyPoints, axes[k].Parameters[0].Name)
+		}
+		product = low
+	}
+	g.product = int64(product)
+	return placements, nil
+}
+
+// checkAxes adds the axes if they make sense.
+func (g *Grid) checkAxes(axes []Axis) (map[string]placement, error) {
 	if len(axes) == 0 {
 		return nil, fmt.Errorf("%w: it has no parameter", ErrNoPoint)
 	}
 	placements := map[string]placement{}
-	product := uint64(1)
 	for k, axis := range axes {
 		if len(axis.Parameters) == 0 {
 			return nil, fmt.Errorf("%w: axis %d has no parameter", ErrNoPoint, k)
@@ -155,15 +184,8 @@ func (g *Grid) addAxes(axes []Axis) (map[string]placement, error) {
 			}
 			added.parameters = append(added.parameters, gridParameter{p, -1})
 		}
-		added.dropRepeatedRows()
-		high, low := bits.Mul64(product, uint64(added.length))
-		if high != 0 || low > math.MaxInt64 {
-			return nil, fmt.Errorf("%w (reached at parameter %s)", ErrTooManyPoints, axis.Parameters[0].Name)
-		}
-		product = low
 		g.axes = append(g.axes, added)
 	}
-	g.product = int64(product)
 	return placements, nil
 }
 
@@ -560,7 +582,7 @@ func (r *repeats) repeated(digits []int64, present []bool) bool {
 func (g *Grid) Count() int64 { return g.count }
 
 // Product is the number of combinations of all values, before conditions,
-// exclusions and Spec.Cap.
+// exclusions and Spec.Cap; of a random search the number of draws.
 func (g *Grid) Product() int64 { return g.product }
 
 // Removed lists the parameters that conditions remove somewhere, in file order.
@@ -571,6 +593,9 @@ func (g *Grid) Removed() []Removal { return append([]Removal(nil), g.removed...)
 func (g *Grid) At(index int64) (Parameters, error) {
 	if index < 0 || index >= g.count {
 		return nil, fmt.Errorf("point %d: the grid has the points 0 to %d: %w", index, g.count-1, ErrNotFound)
+	}
+	if g.random != nil {
+		return g.random.at(index), nil
 	}
 	var digitArray [32]int64
 	var presentArray [32]bool

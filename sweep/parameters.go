@@ -62,6 +62,13 @@ func (p *Parameters) UnmarshalJSON(data []byte) error {
 
 // DecodeValue decodes one JSON value into the types that Parameters hold.
 func DecodeValue(data []byte) (any, error) {
+	if object, ok := decodeFlat(data); ok {
+		return object, nil
+	}
+	return decodeAny(data)
+}
+
+func decodeAny(data []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var value any

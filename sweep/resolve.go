@@ -11,7 +11,8 @@ import (
 // Resolve returns the point with every value in the type that its schema asks
 // for and the defaults filled in, in the order of d.Parameters: the first of
 // Defaults whose condition fits the point and the defaults so far, then
-// Default. The error is a *ParameterError.
+// Default. What does not apply is left out, also where the point has it. The
+// error is a *ParameterError.
 func (d *Description) Resolve(point Parameters) (Parameters, error) {
 	resolved := make(Parameters, len(d.Parameters))
 	for i := range d.Parameters {
@@ -28,13 +29,21 @@ func (d *Description) Resolve(point Parameters) (Parameters, error) {
 	}
 	if len(resolved) < len(point) {
 		for _, name := range point.Names() {
-			if d.Parameter(name) == nil {
+			switch {
+			case d.Parameter(name) != nil:
+			case d.Open:
+				resolved[name] = point[name]
+			default:
 				return nil, d.Unknown(name)
 			}
 		}
 	}
 	for i := range d.Parameters {
 		schema := &d.Parameters[i]
+		if !schema.AppliesWhen.Fits(resolved) {
+			delete(resolved, schema.Name)
+			continue
+		}
 		if _, present := resolved[schema.Name]; present {
 			continue
 		}

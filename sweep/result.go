@@ -26,13 +26,16 @@ type Result struct {
 	// Seconds is the trainer's own time, Flops its estimate of the work.
 	Seconds float64 `json:"seconds,omitempty"`
 	Flops   float64 `json:"flops,omitempty"`
-	// Error says why a trial failed; Stderr is the end of what its trainer wrote.
+	// Error says why a trial failed, or what is remarkable about one that completed;
+	// Stderr is the end of what its trainer wrote.
 	Error  string `json:"error,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
 	// Digest covers everything above that must repeat, and the curves; see ComputeDigest.
 	Digest string `json:"digest,omitempty"`
 	// Curves are thinned to the sweep's limit.
 	Curves []Curve `json:"curves,omitempty"`
+	// Artifacts are those that the sweep asked for, those that are missing too.
+	Artifacts []Artifact `json:"artifacts,omitempty"`
 }
 
 // ComputeDigest returns the hexadecimal SHA-256 of what two executions of one

@@ -18,6 +18,11 @@ type Spec struct {
 	Trainer string `json:"trainer"`
 	// Pool is the kind of worker that the trials need; DefaultPool if the file is silent.
 	Pool string `json:"pool"`
+	// Requires are the labels that a worker must have, by name.
+	Requires map[string]string `json:"requires,omitempty"`
+	// Memory is what a trial needs, in bytes, whatever its trainer estimates; 0
+	// leaves it to the trainer.
+	Memory int64 `json:"memory,omitempty"`
 	// Priority orders active sweeps, larger first.
 	Priority int `json:"priority,omitempty"`
 	// Axes span the grid in file order, the first varying slowest. Replicates
@@ -28,10 +33,14 @@ type Spec struct {
 	// Exclude removes every point that fits one of the matches.
 	Exclude []Match `json:"exclude,omitempty"`
 	// Cap limits the number of points (W&B's run_cap); 0 means no limit.
-	Cap    int64  `json:"run_cap,omitempty"`
-	Select Select `json:"select"`
-	Limits Limits `json:"limits"`
-	// Artifacts names what is kept of a trial besides its result ("weights").
+	Cap int64 `json:"run_cap,omitempty"`
+	// Random draws the points from the axes, Cap of them; nil takes all.
+	Random *Random `json:"random,omitempty"`
+	// Script is what is run for each trial of ScriptTrainer.
+	Script *Script `json:"script,omitempty"`
+	Select Select  `json:"select"`
+	Limits Limits  `json:"limits"`
+	// Artifacts names what is kept of a trial besides its result, as "weights".
 	Artifacts []string `json:"artifacts,omitempty"`
 }
 
@@ -71,6 +80,11 @@ type Values struct {
 	List []any `json:"list,omitempty"`
 	// Range is used when List is nil.
 	Range *Range `json:"range,omitempty"`
+	// Distribution is what a random search draws from, in the place of both.
+	Distribution *Distribution `json:"distribution,omitempty"`
+	// Weights, if there are any, are the probabilities of a list's values in a
+	// random search, up to a factor.
+	Weights []float64 `json:"weights,omitempty"`
 }
 
 // Range is the progression Start, Start+Step, … of Count values. Integer says
@@ -85,16 +99,22 @@ type Range struct {
 	Divisor float64 `json:"divisor,omitempty"`
 }
 
-// Len is the number of values.
+// Len is the number of values; 1 for a distribution, which has no number of them.
 func (v Values) Len() int64 {
-	if v.Range != nil {
+	switch {
+	case v.Range != nil:
 		return v.Range.Count
+	case v.Distribution != nil:
+		return 1
 	}
 	return int64(len(v.List))
 }
 
-// At returns value i, 0 ≤ i < Len.
+// At returns value i, 0 ≤ i < Len; of a distribution the median.
 func (v Values) At(i int64) any {
+	if v.Distribution != nil {
+		return v.Distribution.Quantile(0.5)
+	}
 	if v.Range == nil {
 		return v.List[i]
 	}
@@ -151,7 +171,13 @@ func (v Values) check(parameter string) error {
 	refuse := func(problem string) error {
 		return &ParameterError{Parameter: parameter, Problem: problem}
 	}
+	if v.Distribution != nil {
+		return v.Distribution.check(parameter)
+	}
 	if v.Range == nil {
+		if err := v.checkWeights(parameter); err != nil {
+			return err
+		}
 		for i, item := range v.List {
 			switch x := item.(type) {
 			case nil, bool, string, int64:
@@ -185,13 +211,15 @@ func (v Values) check(parameter string) error {
 // UnmarshalJSON decodes what encoding/json writes; whole numbers stay exact.
 func (v *Values) UnmarshalJSON(data []byte) error {
 	var raw struct {
-		List  json.RawMessage `json:"list"`
-		Range *Range          `json:"range"`
+		List         json.RawMessage `json:"list"`
+		Range        *Range          `json:"range"`
+		Distribution *Distribution   `json:"distribution"`
+		Weights      []float64       `json:"weights"`
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return err
 	}
-	v.List, v.Range = nil, raw.Range
+	v.List, v.Range, v.Distribution, v.Weights = nil, raw.Range, raw.Distribution, raw.Weights
 	if len(raw.List) > 0 {
 		list, err := decodeList(raw.List)
 		if err != nil {
@@ -212,16 +240,6 @@ type Condition struct {
 // parameter exists there and has one of its values.
 type Match map[string][]any
 
-// Select says how trials are compared: trials that agree in all parameters but
-// the seed form a grid point, points that agree in Group compete, and the best
-// is the one whose metric By, averaged over its replicates, meets Goal.
-type Select struct {
-	Group []string `json:"group,omitempty"`
-	By    string   `json:"by,omitempty"`
-	// Goal is "minimize" or "maximize".
-	Goal string `json:"goal,omitempty"`
-}
-
 // Limits bound what one trial may cost.
 type Limits struct {
 	// Timeout ends an execution; 0 means none.
@@ -230,4 +248,8 @@ type Limits struct {
 	Attempts int `json:"attempts"`
 	// Points is the largest number of points kept of a curve.
 	Points int `json:"points"`
+	// Artifact and Artifacts are the largest size of one artifact and of all of a
+	// trial together, in bytes; see ArtifactSizes.
+	Artifact  int64 `json:"artifact,omitempty"`
+	Artifacts int64 `json:"artifacts,omitempty"`
 }

@@ -5,51 +5,118 @@ import (
 	"time"
 )
 
-// Store is the truth about sweeps: the broker only carries. Every method is
-// one transaction, safe for concurrent use, and safe to repeat. An unknown
-// sweep or trial is ErrNotFound, wrapped.
+// Store is the truth about sweeps: the broker only carries. Every method is safe
+// for concurrent use and safe to repeat, and is one transaction, but for those that
+// go over all trials of a sweep: they take one for each page of trials, so that
+// nobody's recording waits for them, and go on where they were when repeated. An
+// unknown sweep or trial is ErrNotFound, wrapped; data that the database does not
+// take are ErrRefused, wrapped.
 type Store interface {
 	Reader
 	// Close releases the connections.
 	Close() error
+	// Cluster is the identity of the database.
+	Cluster(ctx context.Context) (Cluster, error)
+	// Lead waits until no other process leads this database, takes the lead, and
+	// brings the schema up to date. waiting, if not nil, is called once when another
+	// one leads, with what that one called itself.
+	Lead(ctx context.Context, holder string, waiting func(holder string)) (Lead, error)
 
 	// CreateSweep stores a new active sweep whose first grid has points points,
-	// cursor 0.
-	CreateSweep(ctx context.Context, id string, submission *Submission, points int64) error
-	// AddGrid appends a further grid and makes the sweep active again.
+	// cursor 0, and returns its id: that of the sweep that there is if the
+	// submission's key was used already.
+	CreateSweep(ctx context.Context, id string, submission *Submission, points int64) (string, error)
+	// AddGrid appends a further grid and makes the sweep active again. A submission
+	// whose key was used already changes nothing.
 	AddGrid(ctx context.Context, id string, submission *Submission, points int64) (GridRecord, error)
-	// SetSweepState changes the state; SetSweepPriority the priority.
-	SetSweepState(ctx context.Context, id string, state SweepState) error
+	// SetSweepState changes the state, for a reason if it is not a person's wish;
+	// SetSweepPriority the priority; SetWaiting whether no worker can run what is left
+	// of an active sweep, and why.
+	SetSweepState(ctx context.Context, id string, state SweepState, reason string) error
 	SetSweepPriority(ctx context.Context, id string, priority int) error
+	SetWaiting(ctx context.Context, id string, waiting bool, reason string) error
 
 	// AddTrials writes the next page of a grid's trials as pending and moves the
 	// grid's cursor from from to from+len(trials); if the cursor is not at from
-	// the page is already written and nothing changes. With the submission's
+	// the page is already written and nothing changes. classes has the requirements
+	// of the trials' classes that the sweep does not have yet. With the submission's
 	// Reuse, trials whose fingerprint has a completed result (in the store or
 	// earlier in the sweep) become completed with that result and its curves,
 	// ReusedFrom set. It returns how many.
-	AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []Trial) (reused int, err error)
-	// PendingTrials returns up to limit pending trials in index order.
-	PendingTrials(ctx context.Context, id string, limit int) ([]Trial, error)
-	// MarkQueued moves the pending ones of these trials to queued.
-	MarkQueued(ctx context.Context, trials []TrialID) error
+	AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []Trial, classes map[int]Requirement) (reused int, err error)
+	// Backlog tells what is left of the active sweeps, or of the named ones.
+	Backlog(ctx context.Context, ids ...string) ([]Backlog, error)
+	// TakePending moves up to limit pending trials of a class to queued, in index
+	// order, and returns them. Of a sweep that is not active, as it may have become
+	// since the caller looked, it takes none.
+	TakePending(ctx context.Context, id string, class, limit int) ([]Trial, error)
 	// Record applies events in order, all or none; see Event and RecordReport.
 	// The first terminal result of a trial wins.
 	Record(ctx context.Context, events []Event) (RecordReport, error)
-	// Unheard returns up to limit queued or running trials of active sweeps that
-	// were last queued or heard of before the given time, in index order after
-	// the trial after (nil for the first page).
+	// Quarantine keeps events that Record refuses.
+	Quarantine(ctx context.Context, events []Quarantined) error
+	// Unheard returns up to limit queued or running trials of active and paused
+	// sweeps that were last queued or heard of before the given time, in index order
+	// after the trial after (nil for the first page).
 	Unheard(ctx context.Context, before time.Time, after *TrialID, limit int) ([]TrialID, error)
+	// States returns the states of trials, without those that do not exist; those of
+	// a deleted sweep are cancelled.
+	States(ctx context.Context, trials []TrialID) (map[TrialID]State, error)
 	// Requeue puts the queued or running ones of these trials back to pending.
 	Requeue(ctx context.Context, trials []TrialID) (int64, error)
 	// CancelTrials cancels all trials of a sweep that are not terminal, its
 	// unwritten points included, makes the sweep cancelled if there were any, and
-	// returns those that were queued or running.
+	// returns those that were queued or running. It goes in pages.
 	CancelTrials(ctx context.Context, id string) ([]TrialID, error)
+	// DeleteSweep removes a sweep with its trials and what belongs to them, in pages
+	// between which others work. Results that trials of other sweeps took over stay
+	// theirs. A sweep that runs is ErrRunning, wrapped.
+	DeleteSweep(ctx context.Context, id string) (Removed, error)
+	// PruneSweeps removes what ended sweeps are not to keep, in pages likewise.
+	PruneSweeps(ctx context.Context, keep Retention) (Removed, error)
 	// RetryTrials puts failed and cancelled trials back to pending, their
 	// charges forgotten, makes the sweep active if there were any, and returns
-	// how many, unwritten points included.
+	// how many, unwritten points included. It goes in pages.
 	RetryTrials(ctx context.Context, id string) (int64, error)
+	// CancelSome cancels those of the named trials that are not terminal and returns
+	// how many, and which of them were queued or running. RetrySome puts the failed
+	// and cancelled ones of them back to pending, as RetryTrials does. An index
+	// without a trial row is ErrNotFound, and then nothing changes.
+	CancelSome(ctx context.Context, id string, indices []int64) (cancelled int64, active []TrialID, err error)
+	RetrySome(ctx context.Context, id string, indices []int64) (int64, error)
+	// Rows calls yield for each trial of a sweep from one index up to another, in
+	// their order, with no more than what trials are compared by. The row is valid
+	// until yield returns.
+	Rows(ctx context.Context, id string, from, until int64, yield func(*TrialRow) error) error
+	// ArtifactLocations calls yield for the location of each recorded artifact that
+	// begins with a prefix, in no order.
+	ArtifactLocations(ctx context.Context, prefix string, yield func(location string) error) error
+}
+
+// Backlog is what is left to do of a sweep.
+type Backlog struct {
+	Sweep    string
+	Pool     string
+	Priority int
+	State    SweepState
+	// Grids counts the sweep's grids, Unwritten their points without trial rows.
+	Grids     int
+	Unwritten int64
+	Classes   []ClassBacklog
+}
+
+// ClassBacklog is what is left of the trials of one class.
+type ClassBacklog struct {
+	Class                    int
+	Requirement              Requirement
+	Pending, Queued, Running int64
+}
+
+// Quarantined is an event that the store refuses.
+type Quarantined struct {
+	Event
+	// Problem says why.
+	Problem string
 }
 
 // Reader is the part of a Store that changes nothing. A coordinator's clients
@@ -58,7 +125,8 @@ type Reader interface {
 	// Sweep finds one sweep by id, by a unique prefix of an id, by a name (the
 	// newest of that name), or the newest of all for "" and "latest".
 	Sweep(ctx context.Context, reference string) (*SweepRecord, error)
-	// Sweeps lists the sweeps in the given states (all if none is given), newest first.
+	// Sweeps lists the sweeps in the given states (all if none is given), newest
+	// first, without their grids' submissions. SweepActive includes those that wait.
 	Sweeps(ctx context.Context, states ...SweepState) ([]SweepRecord, error)
 	// Progress counts a sweep's trials at a cost independent of their number.
 	Progress(ctx context.Context, id string) (Progress, error)
@@ -69,6 +137,14 @@ type Reader interface {
 	Trials(ctx context.Context, query TrialQuery, yield func(*TrialRecord) error) error
 	// Curves loads the curves of one trial, all metrics if none is named.
 	Curves(ctx context.Context, id TrialID, metrics ...string) ([]Curve, error)
+	// Executions lists the executions of a trial in the order of their starts.
+	Executions(ctx context.Context, id TrialID) ([]Execution, error)
+	// ExecutionLog loads what is kept of an execution's log, that of the one which
+	// started last if none is named. Of one that runs there is none yet.
+	ExecutionLog(ctx context.Context, id TrialID, execution string) (*Log, error)
+	// Artifacts calls yield for each artifact that fits the query, those that should
+	// be there and are not too, by trial and name.
+	Artifacts(ctx context.Context, query ArtifactQuery, yield func(*ArtifactRecord) error) error
 	// Query runs one read-only SQL statement and calls yield for each row;
 	// columns are the same in every call. A statement that would write is refused.
 	Query(ctx context.Context, sql string, yield func(columns []string, row []any) error) error
@@ -81,11 +157,19 @@ type RecordReport struct {
 	// Repeated counts results of trials that were terminal before; Faults those
 	// of them whose digest differs.
 	Repeated, Faults int
-	// Released counts trials put back to pending.
-	Released int
+	// Released counts trials put back to pending, Refused those that a worker could
+	// not run.
+	Released, Refused int
 	// Unknown counts events about trials that the store does not hold,
 	// Malformed those of an unknown kind or without what their kind needs.
 	Unknown, Malformed int
+}
+
+// TrialColumns are what trials can be selected and ordered by besides parameters and
+// summary metrics.
+var TrialColumns = []string{
+	"index", "state", "diverged", "worker", "executions", "charged", "refusals", "fingerprint",
+	"seconds", "flops", "parameter_count", "best_epoch", "kernel_level", "error", "digest",
 }
 
 // TrialQuery selects and orders trials.
@@ -96,10 +180,14 @@ type TrialQuery struct {
 	States []State
 	// Where must all hold.
 	Where []TrialCondition
-	// OrderBy is a parameter, a summary metric or a column ("index", "seconds",
-	// "parameter_count", "best_epoch"); empty means index. Trials without it come last.
+	// OrderBy is a parameter, a summary metric or one of TrialColumns; empty means
+	// index. Trials without it come last.
 	OrderBy    string
 	Descending bool
+	// After is the last trial of the page before: the list goes on behind it.
+	After *TrialID `json:",omitempty"`
+	// Best leaves the best trial of each group alone, by the sweeps' select.
+	Best bool `json:",omitempty"`
 	// Limit is the largest number of trials; 0 means all.
 	Limit int
 }

@@ -1,6 +1,9 @@
 package sweep
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // SweepState is the state of a whole sweep.
 type SweepState string
@@ -12,6 +15,9 @@ const (
 	SweepPaused    SweepState = "paused"
 	SweepCancelled SweepState = "cancelled"
 	SweepFinished  SweepState = "finished"
+	// SweepWaiting is an active sweep of which no worker can run what is left; its
+	// reason says why. It goes on by itself.
+	SweepWaiting SweepState = "waiting"
 )
 
 // Submission is a checked sweep file on its way to a coordinator: everything
@@ -24,10 +30,34 @@ type Submission struct {
 	// Datasets maps Description.DatasetKey to the digest of the data set that
 	// the submitter saw; absent keys are not checked.
 	Datasets map[string]string `json:"datasets,omitempty"`
+	// Bytes maps the same keys to the largest memory that the trainer estimates
+	// for a trial with that data set.
+	Bytes map[string]int64 `json:"bytes,omitempty"`
+	// Key, if not empty, names the request: a repeat of it does nothing new.
+	Key string `json:"key,omitempty"`
 	// Flops estimates the cost of the whole sweep.
 	Flops float64 `json:"flops,omitempty"`
 	// Reuse takes over results of equal fingerprint from earlier sweeps.
 	Reuse bool `json:"reuse"`
+}
+
+// Requirement is what the trials with a data set need of a worker; key is what
+// Description.DatasetKey returns for them.
+func (s *Submission) Requirement(key string) Requirement {
+	r := Requirement{
+		Trainer: s.Spec.Trainer, ResultVersion: s.Description.ResultVersion,
+		Memory: s.Spec.Memory, Labels: s.Spec.Requires,
+	}
+	if digest := s.Datasets[key]; digest != "" {
+		r.Dataset, r.DatasetDigest = key, digest
+	}
+	if script := s.Spec.Script; script != nil {
+		r.Program = cmp.Or(script.Program, script.Command[0])
+	}
+	if r.Memory == 0 {
+		r.Memory = s.Bytes[key]
+	}
+	return r
 }
 
 // SweepRecord is a sweep as a store holds it.
@@ -38,6 +68,8 @@ type SweepRecord struct {
 	Pool     string     `json:"pool"`
 	Priority int        `json:"priority"`
 	State    SweepState `json:"state"`
+	// Reason says why the sweep waits, in whole or in part, or why it was paused.
+	Reason string `json:"reason,omitempty"`
 	// Grids are the submission and its extensions, in order.
 	Grids     []GridRecord `json:"grids"`
 	CreatedAt time.Time    `json:"created_at"`
@@ -65,7 +97,8 @@ func (s *SweepRecord) Expanded() bool {
 
 // GridRecord is one grid of a sweep: grid point p is trial First+p.
 type GridRecord struct {
-	Ordinal    int        `json:"ordinal"`
+	Ordinal int `json:"ordinal"`
+	// Submission is empty in lists of sweeps.
 	Submission Submission `json:"submission"`
 	// First is the trial index of the grid's first point.
 	First int64 `json:"first"`
@@ -90,6 +123,29 @@ type Progress struct {
 	Reused   int64 `json:"reused"`
 	Diverged int64 `json:"diverged"`
 	Faults   int64 `json:"reproducibility_faults"`
+	// Refused counts how often workers said that they cannot run a trial.
+	Refused int64 `json:"refused"`
+	// Quarantined counts events about the sweep's trials that the database refused.
+	Quarantined int64 `json:"quarantined"`
+}
+
+// In is the number of trials in a state.
+func (p Progress) In(s State) int64 {
+	switch s {
+	case Pending:
+		return p.Pending
+	case Queued:
+		return p.Queued
+	case Running:
+		return p.Running
+	case Completed:
+		return p.Completed
+	case Failed:
+		return p.Failed
+	case Cancelled:
+		return p.Cancelled
+	}
+	return 0
 }
 
 // Total is the number of trials.

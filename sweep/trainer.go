@@ -1,6 +1,9 @@
 package sweep
 
-import "context"
+import (
+	"context"
+	"io"
+)
 
 // Trainer is the program that trains. Its life in a worker slot:
 //
@@ -26,6 +29,8 @@ type ValidateRequest struct {
 	Parameters Parameters `json:"parameters"`
 	// DataDir is the directory that holds the data sets.
 	DataDir string `json:"data_dir"`
+	// Script is the sweep's program; nil unless the trainer is ScriptTrainer.
+	Script *Script `json:"script,omitempty"`
 }
 
 // Validation is the answer to a ValidateRequest.
@@ -46,6 +51,11 @@ type TrainRequest struct {
 	// Checkpoint, if not empty, is the last one that an earlier execution of
 	// the same fingerprint sent: training goes on from there, with the same bits.
 	Checkpoint []byte `json:"checkpoint,omitempty"`
+	// Script is the sweep's program, as far as the trial needs it; nil unless the
+	// trainer is ScriptTrainer.
+	Script *Script `json:"script,omitempty"`
+	// Artifacts names those that the sweep keeps: others need not be made.
+	Artifacts []string `json:"artifacts,omitempty"`
 }
 
 // Sink takes what a trainer reports while it trains. Its methods are called
@@ -56,6 +66,12 @@ type Sink interface {
 	// Checkpoint stores the state after step; a later one replaces it. Offered
 	// checkpoints must resume to the same bits.
 	Checkpoint(step int64, state []byte) error
+	// Artifact hands an artifact over, whose name and media type are set, its content
+	// read to the end; a later one of its name replaces it. Size and digest are
+	// checked if they are set. What TrainRequest.Artifacts does not name is dropped.
+	// A file of the trainer's temporary directory is given away: it is not to be
+	// used any more.
+	Artifact(a Artifact, content io.Reader) error
 }
 
 // Launcher starts trainer processes: worker/trainer implements it over
@@ -64,6 +80,8 @@ type Launcher interface {
 	// Launch starts the process of the named trainer. An unknown name is
 	// ErrNotFound, wrapped; every other error is the machine's.
 	Launch(ctx context.Context, name string) (Process, error)
+	// Names returns the names of the trainers there are, sorted.
+	Names() []string
 }
 
 // Process is a running trainer. After its process has died every method of
@@ -74,6 +92,13 @@ type Process interface {
 	Alive() bool
 	// Stderr returns the end of what the process wrote to standard error.
 	Stderr() string
+	// Log returns what the process wrote to standard error behind its first from
+	// bytes, as far as it is kept, where that begins, and where it ends. What was
+	// written before Train returned is in it.
+	Log(from int64) (text string, start, end int64)
+	// Memory returns how many bytes the process and what it started hold now, and
+	// how many the process has used at most; 0 where that cannot be known.
+	Memory() (now, peak int64)
 	// Close ends the process and everything it started, and waits for it.
 	Close() error
 }

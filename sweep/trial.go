@@ -67,6 +67,9 @@ type Trial struct {
 	Parameters    Parameters  `json:"parameters"`
 	Fingerprint   Fingerprint `json:"fingerprint"`
 	DatasetDigest string      `json:"dataset_digest,omitempty"`
+	// Class is the number, within its sweep, of the class of trials that need the
+	// same of a worker.
+	Class int `json:"class,omitempty"`
 }
 
 // TrialRecord is a trial as a store holds it.
@@ -84,6 +87,26 @@ type TrialRecord struct {
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 	// ReusedFrom is the trial whose result was taken over, if one was.
 	ReusedFrom *TrialID `json:"reused_from,omitempty"`
+	// Refusals counts how often workers said that they cannot run the trial;
+	// LastRefusal is the last reason, RefusedBy its worker.
+	Refusals    int    `json:"refusals,omitempty"`
+	LastRefusal string `json:"last_refusal,omitempty"`
+	RefusedBy   string `json:"refused_by,omitempty"`
 	// Result is set in terminal states; its curves are not loaded.
 	Result *Result `json:"result,omitempty"`
+}
+
+// TrialRow is what trials of one sweep are compared by: Parameters and Summary as
+// the JSON objects that are stored. Summary and what follows are empty without a
+// result.
+type TrialRow struct {
+	Index      int64
+	State      State
+	Diverged   bool
+	Executions int
+	Parameters []byte
+	Summary    []byte
+
+	BestEpoch, ParameterCount int64
+	Seconds                   float64
 }

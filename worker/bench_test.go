@@ -8,7 +8,6 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/wire"
-	"sweep/sweep/wire/wiretest"
 	"sweep/worker"
 )
 
@@ -20,17 +19,8 @@ func BenchmarkTrials(b *testing.B) {
 		window    = 512
 		batchWait = 20 * time.Millisecond
 	)
-	w, err := wire.New(wiretest.Start(b), wire.Options{})
-	if err == nil {
-		err = w.Setup(b.Context())
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	events, err := w.Events(b.Context(), true)
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := newRig(b, succeed)
+	w, events := r.wire, r.events
 	published, results := 0, 0
 	fill := func() {
 		if n := min(b.N-published, window-(published-results)); n > window/4 || n == b.N-published {
@@ -38,7 +28,7 @@ func BenchmarkTrials(b *testing.B) {
 			for i := range page {
 				page[i] = job(int64(published + i))
 			}
-			if _, err := w.PublishJobs(b.Context(), page); err != nil {
+			if _, err := w.PublishJobs(b.Context(), r.queueName(), page); err != nil {
 				b.Fatal(err)
 			}
 			published += n
@@ -50,14 +40,14 @@ func BenchmarkTrials(b *testing.B) {
 	b.ResetTimer()
 	go func() {
 		done <- worker.New(worker.Options{
-			Wire: w, Launcher: &launcher{train: succeed}, Slots: 2, CheckpointDir: b.TempDir(), Logger: slog.New(slog.DiscardHandler),
+			Wire: w, Launcher: r.launcher, Slots: 2, CheckpointDir: b.TempDir(), Logger: slog.New(slog.DiscardHandler),
 		}).Run(ctx)
 	}()
 	pause := time.NewTicker(batchWait)
 	defer pause.Stop()
 	for results < b.N {
 		fill()
-		batch, err := events.Fetch(b.Context(), window, time.Second)
+		batch, err := events.Fetch(b.Context(), time.Second)
 		if err == nil {
 			err = batch.Ack()
 		}
@@ -69,7 +59,7 @@ func BenchmarkTrials(b *testing.B) {
 				results++
 			}
 		}
-		if len(batch.Events) < window {
+		if !batch.Full {
 			<-pause.C
 		}
 	}

@@ -64,7 +64,7 @@ func TestEveryTrialEndsWhateverHappens(t *testing.T) {
 		if time.Since(begin) > 4*patience {
 			t.Fatalf("%d results of %d", len(results), trials)
 		}
-		batch, err := r.events.Fetch(t.Context(), 64, 50*time.Millisecond)
+		batch, err := r.events.Fetch(t.Context(), 50*time.Millisecond)
 		if err == nil {
 			err = batch.Ack()
 		}
@@ -100,7 +100,7 @@ func TestEveryTrialEndsWhateverHappens(t *testing.T) {
 		// job is published again.
 		for i := range list {
 			if results[int64(i)] == nil {
-				if _, err := r.wire.PublishJobs(t.Context(), list[i:i+1]); err != nil {
+				if _, err := r.wire.PublishJobs(t.Context(), r.queueName(), list[i:i+1]); err != nil {
 					t.Fatal(fmt.Errorf("publishing trial %d again: %w", i, err))
 				}
 			}

@@ -1,17 +1,24 @@
 package worker
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
 )
 
 // Checkpoints are files named by fingerprint: whatever trial asks for the same
-// result can go on from there. They stay on this machine: those of trials that
-// ended elsewhere, or never will, go with time.
+// result can go on from there. They stay on this machine and go when their trial
+// has ended, wherever that was; those whose coordinator is never heard of again
+// go with time.
 
 const (
 	// checkpointAge is how long a checkpoint waits for its trial to come again.
@@ -20,58 +27,125 @@ const (
 	unfinishedAge = time.Hour
 
 	checkpointSuffix = ".checkpoint"
+	asideSuffix      = ".aside" // of a checkpoint that did not fit
 	unfinishedSuffix = ".tmp"
 )
 
-// removeOldCheckpoints removes what nobody will come for. Other workers may use
-// the directory at the same time.
-func (w *Worker) removeOldCheckpoints(now time.Time) {
-	if w.options.CheckpointDir == "" {
-		return
-	}
-	entries, err := os.ReadDir(w.options.CheckpointDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.log.Warn("old checkpoints not removed", "error", err)
-	}
-	for _, entry := range entries {
-		age, known := map[string]time.Duration{checkpointSuffix: checkpointAge, unfinishedSuffix: unfinishedAge}[filepath.Ext(entry.Name())]
-		info, err := entry.Info()
-		if !known || err != nil || !info.Mode().IsRegular() || now.Sub(info.ModTime()) < age {
-			continue // not ours, or gone
-		}
-		if err := os.Remove(filepath.Join(w.options.CheckpointDir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			w.log.Warn("old checkpoint not removed", "error", err)
-		}
-	}
+// checkpointHeader is the first line of a checkpoint: what it is of. The state
+// follows.
+type checkpointHeader struct {
+	sweep.TrialID
+	Trainer       string `json:"trainer"`
+	ResultVersion string `json:"result_version"`
+	KernelLevel   string `json:"kernel_level"`
+	Step          int64  `json:"step"`
 }
 
-func (e *execution) checkpointPath() string {
-	dir := e.slot.worker.options.CheckpointDir
-	if dir == "" || e.delivery.Fingerprint == "" {
+// header is what a checkpoint of this execution is of.
+func (e *execution) header(step int64) checkpointHeader {
+	h := checkpointHeader{TrialID: e.delivery.TrialID, Step: step, Trainer: e.slot.trainer}
+	if d := e.slot.description; d != nil {
+		h.ResultVersion, h.KernelLevel = d.ResultVersion, d.KernelLevel
+	}
+	return h
+}
+
+// unfit says why a trial with header h cannot go on from a checkpoint.
+func (c *checkpointHeader) unfit(h checkpointHeader) string {
+	switch {
+	case c.Trainer != h.Trainer:
+		return fmt.Sprintf("it is of trainer %s", c.Trainer)
+	case c.ResultVersion != h.ResultVersion:
+		return fmt.Sprintf("it is of result version %s, and the trainer's is %s", c.ResultVersion, h.ResultVersion)
+	case c.KernelLevel != h.KernelLevel:
+		return fmt.Sprintf("it is of kernel level %s, and this worker's is %s", c.KernelLevel, h.KernelLevel)
+	}
+	return ""
+}
+
+// readHeader reads a checkpoint's first line.
+func readHeader(line []byte) (checkpointHeader, error) {
+	var h checkpointHeader
+	err := json.Unmarshal(line, &h)
+	if err == nil && h.Trainer == "" {
+		err = errors.New("no trainer is named")
+	}
+	if err != nil {
+		return h, fmt.Errorf("its first line cannot be read: %w", err)
+	}
+	return h, nil
+}
+
+func (e *execution) checkpointPath() string { return e.slot.worker.checkpointPath(e.delivery) }
+
+func (w *Worker) checkpointPath(d *wire.Delivery) string {
+	dir := w.options.CheckpointDir
+	if dir == "" || d.Fingerprint == "" {
 		return ""
 	}
-	return filepath.Join(dir, filepath.Base(string(e.delivery.Fingerprint))+checkpointSuffix)
+	return filepath.Join(dir, filepath.Base(string(d.Fingerprint))+checkpointSuffix)
 }
 
-// loadCheckpoint returns the trial's checkpoint, nil if there is none that can be read.
+// hasCheckpoint reports whether there is a checkpoint to go on from.
+func (w *Worker) hasCheckpoint(d *wire.Delivery) bool {
+	path := w.checkpointPath(d)
+	if path == "" {
+		return false
+	}
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// loadCheckpoint returns the state to go on from, nil if there is none, and notes
+// what became of it. A
+// checkpoint that does not fit is set aside.
 func (e *execution) loadCheckpoint() []byte {
 	path := e.checkpointPath()
 	if path == "" {
 		return nil
 	}
-	state, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		e.slot.worker.log.Warn("checkpoint not read; the trial starts anew", "trial", e.delivery.TrialID, "error", err)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return state
+	e.found = true
+	var h checkpointHeader
+	line, state, _ := bytes.Cut(data, []byte{'\n'})
+	if err == nil {
+		h, err = readHeader(line)
+	}
+	if err == nil {
+		if problem := h.unfit(e.header(0)); problem != "" {
+			err = errors.New(problem)
+		}
+	}
+	if err == nil {
+		e.note = fmt.Sprintf("goes on from the checkpoint at step %d", h.Step)
+		return state
+	}
+	e.note = fmt.Sprintf("starts from the beginning: its checkpoint was set aside: %v", err)
+	e.slot.worker.log.Warn("checkpoint set aside; the trial starts from the beginning", "trial", e.delivery.TrialID, "error", err)
+	if err := os.Rename(path, path+asideSuffix); err != nil {
+		e.slot.worker.log.Warn("checkpoint not set aside", "trial", e.delivery.TrialID, "error", err)
+	}
+	return nil
 }
 
 // saveCheckpoint replaces the trial's checkpoint in one step.
-func (e *execution) saveCheckpoint(state []byte) error {
+func (e *execution) saveCheckpoint(step int64, state []byte) error {
 	path := e.checkpointPath()
 	if path == "" {
 		return nil
 	}
+	line, err := json.Marshal(e.header(step))
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return writeFile(path, append(line, '\n'), state)
+}
+
+// writeFile replaces a file in one step.
+func writeFile(path string, parts ...[]byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
@@ -79,7 +153,11 @@ func (e *execution) saveCheckpoint(state []byte) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	_, err = f.Write(state)
+	for _, part := range parts {
+		if err == nil {
+			_, err = f.Write(part)
+		}
+	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
@@ -91,11 +169,111 @@ func (e *execution) saveCheckpoint(state []byte) error {
 }
 
 func (e *execution) removeCheckpoint() {
-	path := e.checkpointPath()
-	if path == "" {
+	if path := e.checkpointPath(); path != "" {
+		e.slot.worker.remove(path, path+asideSuffix)
+	}
+}
+
+func (w *Worker) remove(paths ...string) {
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.log.Warn("checkpoint not removed", "error", err)
+		}
+	}
+}
+
+// eachCheckpoint calls do for each checkpoint, set aside or not, and for those
+// that are not finished.
+func (w *Worker) eachCheckpoint(do func(path, suffix string, written time.Time)) {
+	if w.options.CheckpointDir == "" {
 		return
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		e.slot.worker.log.Warn("checkpoint not removed", "trial", e.delivery.TrialID, "error", err)
+	entries, err := os.ReadDir(w.options.CheckpointDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.log.Warn("checkpoints cannot be listed", "error", err)
 	}
+	for _, entry := range entries {
+		suffix := filepath.Ext(entry.Name())
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() || suffix != checkpointSuffix && suffix != asideSuffix && suffix != unfinishedSuffix {
+			continue // not ours, or gone
+		}
+		do(filepath.Join(w.options.CheckpointDir, entry.Name()), suffix, info.ModTime())
+	}
+}
+
+// removeOldCheckpoints removes what has waited for too long. Other workers may
+// use the directory at the same time.
+func (w *Worker) removeOldCheckpoints(now time.Time) {
+	w.eachCheckpoint(func(path, suffix string, written time.Time) {
+		age := checkpointAge
+		if suffix == unfinishedSuffix {
+			age = unfinishedAge
+		}
+		if now.Sub(written) >= age {
+			w.remove(path)
+		}
+	})
+}
+
+// mostIdle bounds the checkpoints that a beat tells of.
+const mostIdle = 1000
+
+// idleCheckpoints returns the trials that have a checkpoint here and do not run here.
+func (w *Worker) idleCheckpoints() (trials []sweep.TrialID) {
+	running := map[sweep.TrialID]bool{}
+	for _, s := range w.slots {
+		if e := s.current(); e != nil {
+			running[e.delivery.TrialID] = true
+		}
+	}
+	w.eachCheckpoint(func(path, suffix string, _ time.Time) {
+		if h, err := headerOf(path); err == nil && suffix != unfinishedSuffix && !running[h.TrialID] && len(trials) < mostIdle {
+			trials = append(trials, h.TrialID)
+		}
+	})
+	return trials
+}
+
+// removeCheckpoints removes the checkpoints of trials that have ended.
+func (w *Worker) removeCheckpoints(ended []sweep.TrialID) {
+	if len(ended) == 0 {
+		return
+	}
+	gone := map[sweep.TrialID]bool{}
+	for _, id := range ended {
+		gone[id] = true
+	}
+	w.eachCheckpoint(func(path, suffix string, _ time.Time) {
+		if h, err := headerOf(path); err == nil && suffix != unfinishedSuffix && gone[h.TrialID] {
+			w.remove(path)
+		}
+	})
+}
+
+// headerOf reads what a checkpoint is of.
+func headerOf(path string) (checkpointHeader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return checkpointHeader{}, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	line, err := bufio.NewReader(f).ReadSlice('\n')
+	if err != nil {
+		return checkpointHeader{}, err
+	}
+	return readHeader(line)
+}
+
+// probeDisk writes a small file where checkpoints are kept and removes it.
+func (e *execution) probeDisk() error {
+	dir := e.slot.worker.options.CheckpointDir
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	path := filepath.Join(dir, "probe"+unfinishedSuffix)
+	if err := writeFile(path, make([]byte, 64<<10)); err != nil {
+		return err
+	}
+	return os.Remove(path)
 }

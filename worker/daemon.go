@@ -3,10 +3,9 @@ package worker
 import (
 	"context"
 	"log/slog"
-	"os"
 	"sync"
-	"time"
 
+	"sweep/sweep"
 	"sweep/sweep/wire"
 )
 
@@ -16,11 +15,10 @@ type Daemon struct {
 	options Options
 	log     *slog.Logger
 	metrics *metrics
-	status  wire.WorkerStatus // what does not change
-
-	mu     sync.Mutex
-	worker *Worker            // that runs; nil while drained
-	stop   context.CancelFunc // drains worker
+	// last is the worker that runs, or ran last: what it was goes on being shown.
+	mu   sync.Mutex
+	last *Worker
+	stop context.CancelFunc // drains it; nil if it does not run
 	// drained says that the worker is to take no jobs, reason why.
 	drained bool
 	reason  string
@@ -28,21 +26,10 @@ type Daemon struct {
 	resumed chan struct{}
 }
 
-// NewDaemon returns a daemon; version is the program's, to be shown.
-func NewDaemon(options Options, version string) *Daemon {
+// NewDaemon returns a daemon.
+func NewDaemon(options Options) *Daemon {
 	first := New(options) // knows the defaults
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return &Daemon{
-		options: first.options, log: first.log, metrics: first.metrics,
-		status: wire.WorkerStatus{
-			ID: wire.NewExecution(), Name: first.options.Name, Host: host, Process: os.Getpid(),
-			Pool: first.options.Pool, Version: version, StartedAt: time.Now().UTC(),
-		},
-		resumed: make(chan struct{}, 1),
-	}
+	return &Daemon{options: first.options, log: first.log, metrics: first.metrics, last: first, resumed: make(chan struct{}, 1)}
 }
 
 // Run runs trials until ctx ends, which drains; see Worker.Run.
@@ -74,9 +61,10 @@ func (d *Daemon) begin(ctx context.Context) (*Worker, context.Context) {
 		return nil, nil
 	}
 	pulling, stop := context.WithCancel(ctx)
-	d.worker, d.stop = New(d.options), stop
-	d.worker.metrics = d.metrics
-	return d.worker, pulling
+	next := New(d.options)
+	next.metrics, next.id, next.started = d.metrics, d.last.id, d.last.started
+	d.last, d.stop = next, stop
+	return next, pulling
 }
 
 // end notes that the worker has ended: drained, or broken.
@@ -84,7 +72,7 @@ func (d *Daemon) end(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stop()
-	d.worker, d.stop = nil, nil
+	d.stop = nil
 	if err != nil {
 		d.drained, d.reason = true, err.Error()
 		d.log.Error("drained by itself; it takes jobs again after \"sweep drain --resume\" or a restart", "reason", err)
@@ -118,28 +106,28 @@ func (d *Daemon) Resume() {
 	}
 }
 
+// Log implements wire.Presence.
+func (d *Daemon) Log(id sweep.TrialID, from int64) *wire.RunningLog {
+	d.mu.Lock()
+	worker := d.last
+	d.mu.Unlock()
+	return worker.Log(id, from)
+}
+
 // Status implements wire.Presence.
 func (d *Daemon) Status() wire.WorkerStatus {
 	d.mu.Lock()
-	worker := d.worker
-	status := d.status
-	status.State, status.Reason = wire.WorkerReady, d.reason
-	switch {
-	case d.drained && worker != nil:
-		status.State = wire.WorkerDraining
-	case d.drained:
-		status.State = wire.WorkerDrained
-	}
+	worker, running, drained, reason := d.last, d.stop != nil, d.drained, d.reason
 	d.mu.Unlock()
-	status.Slots = make([]wire.WorkerSlot, d.options.Slots)
-	if worker != nil {
-		for i, s := range worker.Status() {
-			status.Slots[i].Since = s.Since
-			if s.Trial.Sweep != "" {
-				trial := s.Trial
-				status.Slots[i].Trial = &trial
-			}
-		}
+	status := worker.Status()
+	switch {
+	case drained && running:
+		status.State = wire.WorkerDraining
+	case drained:
+		status.State = wire.WorkerDrained
+	case !running: // it is about to take jobs again
+		status.State = wire.WorkerReady
 	}
+	status.Reason = reason
 	return status
 }

@@ -21,8 +21,8 @@ import (
 // daemon runs a daemon until the test ends.
 func (r *rig) daemon(conn *nats.Conn, options worker.Options) (*worker.Daemon, *wire.Client) {
 	r.t.Helper()
-	options.Wire, options.Launcher, options.Logger, options.Name = r.wire, r.launcher, logger(r.t), "w"
-	d := worker.NewDaemon(options, "1.2.3")
+	options.Wire, options.Launcher, options.Logger, options.Name, options.Version = r.wire, r.launcher, logger(r.t), "w", "1.2.3"
+	d := worker.NewDaemon(options)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -123,7 +123,8 @@ func TestBrokenDaemonStaysDrained(t *testing.T) {
 		if mended.Load() {
 			return outcome(request), nil
 		}
-		return p.die()
+		_, _ = p.die()
+		return nil, killedError{}
 	})
 	r.publish(jobs(4)...)
 	d, client := r.daemon(conn, worker.Options{})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"testing"
 
 	"sweep/sweep"
 )
@@ -18,14 +19,67 @@ var errDied = errors.New("the trainer process died")
 // about trainers that do not.
 type behaviour func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error)
 
+// fakeTrainers are the trainers that the fake launcher has.
+var fakeTrainers = []string{"fake", "other"}
+
 // launcher starts fake processes.
 type launcher struct {
 	train behaviour
+	// validate, if set, answers for the processes.
+	validate func() (*sweep.Validation, error)
 	// refuse, if set, may make a launch fail.
 	refuse func(name string) error
 
 	mu        sync.Mutex
 	processes []*process
+	// names replace fakeTrainers.
+	names []string
+	// prefetch says that the processes take trials ahead.
+	prefetch bool
+	t        testing.TB
+	// prefetched counts those that were taken ahead, forgotten those of them that
+	// were not asked for.
+	prefetched, forgotten atomic.Int64
+}
+
+// prefetching is a process that takes trials ahead.
+type prefetching struct {
+	*process
+	launcher *launcher
+	ahead    []sweep.TrialID
+}
+
+func (p *prefetching) Prefetch(request sweep.TrainRequest) bool {
+	if len(request.Checkpoint) > 0 {
+		p.launcher.t.Errorf("trial %s is prefetched with a checkpoint", request.TrialID)
+	}
+	if len(p.ahead) == 20 {
+		return false
+	}
+	p.ahead = append(p.ahead, request.TrialID)
+	p.launcher.prefetched.Add(1)
+	return true
+}
+
+func (p *prefetching) Forget() {
+	p.launcher.forgotten.Add(int64(len(p.ahead)))
+	p.ahead = nil
+}
+
+func (p *prefetching) Train(ctx context.Context, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	if len(p.ahead) > 0 && p.ahead[0] == request.TrialID {
+		p.ahead = p.ahead[1:]
+	} else {
+		p.Forget()
+	}
+	return p.process.Train(ctx, request, sink)
+}
+
+func (l *launcher) Names() []string {
+	if l.names != nil {
+		return l.names
+	}
+	return fakeTrainers
 }
 
 func (l *launcher) Launch(ctx context.Context, name string) (sweep.Process, error) {
@@ -39,16 +93,26 @@ func (l *launcher) Launch(ctx context.Context, name string) (sweep.Process, erro
 			return nil, err
 		}
 	}
-	p := &process{number: len(l.processes), name: name, train: l.train, gone: make(chan struct{})}
+	p := &process{number: len(l.processes), name: name, train: l.train, validate: l.validate, gone: make(chan struct{})}
+	p.written = p.Stderr()
 	l.processes = append(l.processes, p)
+	if l.prefetch {
+		return &prefetching{process: p, launcher: l}, nil
+	}
 	return p, nil
 }
 
-// launched returns the processes so far.
-func (l *launcher) launched() []*process {
+// launched returns the processes so far that were started for a trial, and not
+// only to be asked what they are.
+func (l *launcher) launched() (list []*process) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]*process(nil), l.processes...)
+	for _, p := range l.processes {
+		if p.trained.Load() {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // process is a fake trainer process.
@@ -56,9 +120,25 @@ type process struct {
 	number int
 	name   string
 	train  behaviour
-	once   sync.Once
-	gone   chan struct{}
-	closed atomic.Bool
+	// validate answers Validate, if set.
+	validate func() (*sweep.Validation, error)
+	once     sync.Once
+	gone     chan struct{}
+	closed   atomic.Bool
+	// trained says that it was given a trial.
+	trained atomic.Bool
+	// memory is what it uses, and used at most.
+	memory, peak atomic.Int64
+
+	mu      sync.Mutex
+	written string // to standard error
+}
+
+func (p *process) Memory() (now, peak int64) {
+	if !p.Alive() {
+		return 0, p.peak.Load()
+	}
+	return p.memory.Load(), max(p.peak.Load(), p.memory.Load())
 }
 
 // die ends the process as a signal would and returns what Train then returns.
@@ -78,6 +158,19 @@ func (p *process) Alive() bool {
 
 func (p *process) Stderr() string { return fmt.Sprintf("last words of process %d", p.number) }
 
+// write has the process write to standard error.
+func (p *process) write(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.written += text
+}
+
+func (p *process) Log(from int64) (text string, start, end int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.written[from:], from, int64(len(p.written))
+}
+
 func (p *process) Close() error {
 	p.closed.Store(true)
 	_, err := p.die()
@@ -88,14 +181,18 @@ func (p *process) Close() error {
 }
 
 func (p *process) Describe(context.Context) (*sweep.Description, error) {
-	return &sweep.Description{Name: p.name, ResultVersion: "1"}, nil
+	return &sweep.Description{Name: p.name, ResultVersion: "1", KernelLevel: "go"}, nil
 }
 
 func (p *process) Validate(context.Context, sweep.ValidateRequest) (*sweep.Validation, error) {
+	if p.validate != nil {
+		return p.validate()
+	}
 	return &sweep.Validation{}, nil
 }
 
 func (p *process) Train(ctx context.Context, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	p.trained.Store(true)
 	if !p.Alive() {
 		return nil, errDied
 	}

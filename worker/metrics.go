@@ -16,17 +16,17 @@ type metrics struct {
 	missed     prometheus.Counter
 }
 
-// How executions end.
+// How executions end, apart from results.
 const (
 	endReleased = "released"
-	endGiven    = "given back"
+	endRefused  = "refused"
 )
 
 func newMetrics() *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		executions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sweep_worker_executions_total", Help: "Executions that ended here, by how: completed, failed, released (without a result), given back (not run here)."}, []string{"end"}),
+			Name: "sweep_worker_executions_total", Help: "Executions that ended here, by how: completed, failed, released (without a result), refused (cannot run here)."}, []string{"end"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "sweep_worker_execution_seconds", Help: "Time from a job's arrival to its acknowledgement.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 13)}), // 1 ms to 5 h
@@ -38,21 +38,20 @@ func newMetrics() *metrics {
 			Name: "sweep_worker_heartbeats_missed_total", Help: "Heartbeats of running trials that could not be sent."}),
 	}
 	m.registry.MustRegister(m.executions, m.seconds, m.starts, m.restarts, m.missed)
-	for _, end := range []string{string(sweep.Completed), string(sweep.Failed), endReleased, endGiven} {
+	for _, end := range []string{string(sweep.Completed), string(sweep.Failed), endReleased, endRefused} {
 		m.executions.WithLabelValues(end) // shown from the start
 	}
 	return m
 }
 
-// ended counts an execution by its last event, nil if the job was given back.
+// ended counts an execution by its last event.
 func (m *metrics) ended(event *sweep.Event) {
-	end := endGiven
+	end := endReleased
 	switch {
-	case event == nil:
 	case event.Result != nil:
 		end = string(event.Result.State)
-	default:
-		end = endReleased
+	case event.Refusal != nil:
+		end = endRefused
 	}
 	m.executions.WithLabelValues(end).Inc()
 }

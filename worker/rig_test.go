@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,8 +20,8 @@ import (
 	"sweep/worker"
 )
 
-// patience bounds every wait of the tests.
-const patience = 20 * time.Second
+// patience bounds every wait of the tests: the machine may be slow, and busy with others.
+const patience = 2 * time.Minute
 
 // rig is a server, what a coordinator does with it, and a fake launcher.
 type rig struct {
@@ -28,6 +29,14 @@ type rig struct {
 	wire     *wire.Wire
 	launcher *launcher
 	events   *wire.EventConsumer
+	term     int64
+	// offer is what the worker is expected to offer: its key names the queue.
+	offer sweep.Offer
+
+	mu sync.Mutex
+	// beats are what workers told of themselves; answer is what they are told.
+	beats  []wire.Beat
+	answer wire.BeatAnswer
 	// seen are the events so far.
 	seen []sweep.Event
 }
@@ -39,14 +48,66 @@ func newRig(t testing.TB, train behaviour) *rig {
 
 func rigOver(t testing.TB, conn *nats.Conn, train behaviour) *rig {
 	t.Helper()
-	r := &rig{t: t, wire: openWire(t, conn), launcher: &launcher{train: train}}
+	return rigOn(t, openWire(t, conn), train)
+}
+
+func rigOn(t testing.TB, w *wire.Wire, train behaviour) *rig {
+	t.Helper()
+	r := &rig{t: t, wire: w, launcher: &launcher{train: train}, offer: fakeOffer()}
 	r.setup()
+	r.serveBeats()
 	return r
 }
 
+// fakeOffer is what a worker offers that has the fake launcher.
+func fakeOffer() sweep.Offer {
+	o := sweep.Offer{Pool: sweep.DefaultPool}
+	for _, name := range fakeTrainers {
+		o.Trainers = append(o.Trainers, sweep.TrainerOffer{Name: name, ResultVersion: "1"})
+	}
+	return o
+}
+
+// serveBeats does what a coordinator does when it hears of a worker.
+func (r *rig) serveBeats() {
+	r.t.Helper()
+	stop, err := r.wire.ServeBeats(func(b wire.Beat) wire.BeatAnswer {
+		q := wire.Queue{Pool: b.Pool, Offer: b.Offer.Key()}
+		go func() { _ = r.wire.OpenQueue(r.t.Context(), q) }() // the streams may be lost
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.beats = append(r.beats, b)
+		return r.answer
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(stop)
+}
+
+// last beat of a worker, and whether there was one.
+func (r *rig) lastBeat() (wire.Beat, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.beats) == 0 {
+		return wire.Beat{}, false
+	}
+	return r.beats[len(r.beats)-1], true
+}
+
+func (r *rig) queueName() wire.Queue {
+	return wire.Queue{Pool: r.offer.Pool, Offer: r.offer.Key()}
+}
+
+// openWire has a short AckWait: what is lost comes back sooner than in earnest.
 func openWire(t testing.TB, conn *nats.Conn) *wire.Wire {
 	t.Helper()
-	w, err := wire.New(conn, wire.Options{AckWait: 2 * time.Second, Logger: logger(t)})
+	return openWireOf(t, conn, 2*time.Second)
+}
+
+func openWireOf(t testing.TB, conn *nats.Conn, ackWait time.Duration) *wire.Wire {
+	t.Helper()
+	w, err := wire.New(conn, wire.Options{AckWait: ackWait, Logger: logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +122,13 @@ func logger(t testing.TB) *slog.Logger {
 // setup creates the streams and opens the events.
 func (r *rig) setup() {
 	r.t.Helper()
-	err := r.wire.Setup(r.t.Context())
+	r.term++
+	err := r.wire.Setup(r.t.Context(), sweep.Cluster{ID: "c"}, false)
 	if err == nil {
-		r.events, err = r.wire.Events(r.t.Context(), true)
+		err = r.wire.OpenQueue(r.t.Context(), r.queueName())
+	}
+	if err == nil {
+		r.events, err = r.wire.Events(r.t.Context(), r.term)
 	}
 	if err != nil {
 		r.t.Fatal(err)
@@ -77,7 +142,7 @@ func job(index int64) wire.Job {
 			TrialID: sweep.TrialID{Sweep: "s", Index: index}, Parameters: sweep.Parameters{"x": index},
 			Fingerprint: sweep.NewFingerprint("fake", "1", "", fmt.Append(nil, index)),
 		},
-		Trainer: "fake", ResultVersion: "1", Pool: sweep.DefaultPool, Volatile: []string{"seconds"}, Limits: sweep.Limits{Attempts: 3, Points: 1000},
+		Requirement: sweep.Requirement{Trainer: "fake", ResultVersion: "1"}, Pool: sweep.DefaultPool, Volatile: []string{"seconds"}, Limits: sweep.Limits{Attempts: 3, Points: 1000},
 	}
 }
 
@@ -91,8 +156,8 @@ func jobs(n int64) []wire.Job {
 
 func (r *rig) publish(jobs ...wire.Job) {
 	r.t.Helper()
-	if held, err := r.wire.PublishJobs(r.t.Context(), jobs); err != nil || len(held) > 0 {
-		r.t.Fatalf("jobs held: %v, error: %v", held, err)
+	if places, err := r.wire.PublishJobs(r.t.Context(), r.queueName(), jobs); err != nil || slices.Contains(places, 0) {
+		r.t.Fatalf("places %v, error: %v", places, err)
 	}
 }
 
@@ -109,7 +174,9 @@ type run struct {
 // end stops it and sees that it left no goroutine.
 func (r *rig) start(options worker.Options) *run {
 	r.t.Helper()
-	options.Launcher = r.launcher
+	if options.Launcher == nil {
+		options.Launcher = r.launcher
+	}
 	return r.launch(options, 50*time.Millisecond)
 }
 
@@ -172,7 +239,12 @@ func (r *rig) await(what string, done func() bool) {
 		if time.Now().After(deadline) {
 			r.t.Fatalf("still not: %s; events so far: %s", what, r.story())
 		}
-		batch, err := r.events.Fetch(r.t.Context(), 100, 50*time.Millisecond)
+		batch, err := r.events.Fetch(r.t.Context(), 50*time.Millisecond)
+		if wire.IsReconnect(err) {
+			r.term++
+			r.events, err = r.wire.Events(r.t.Context(), r.term)
+			batch = &wire.EventBatch{}
+		}
 		if err == nil {
 			r.seen = append(r.seen, batch.Events...)
 			err = batch.Ack()
@@ -207,6 +279,12 @@ func (r *rig) result(index int64) *sweep.Result {
 	return r.last(sweep.EventResult, index, 1).Result
 }
 
+// refusal awaits a trial's n-th refusal.
+func (r *rig) refusal(index int64, n int) *sweep.Refusal {
+	r.t.Helper()
+	return r.last(sweep.EventRefused, index, n).Refusal
+}
+
 // release awaits a trial's n-th release.
 func (r *rig) release(index int64, n int) *sweep.Release {
 	r.t.Helper()
@@ -230,9 +308,13 @@ func (r *rig) queueEmpties() {
 
 func (r *rig) queue() int64 {
 	r.t.Helper()
-	n, err := r.wire.JobCount(r.t.Context())
+	counts, err := r.wire.JobCounts(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	n := int64(0)
+	for _, jobs := range counts {
+		n += jobs
 	}
 	return n
 }

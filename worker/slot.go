@@ -18,45 +18,67 @@ var (
 	errCancelled = errors.New("cancelled")
 )
 
-const (
-	// elsewhereDelay is how long a job that cannot run here waits before it is
-	// offered again: to another worker, if there is one.
-	elsewhereDelay = 5 * time.Second
-	// lostDelay paces attempts to find streams that are not there.
-	lostDelay = 500 * time.Millisecond
-)
+// memoryError is the cause of a trial's end that used more memory than its slot has.
+type memoryError struct{ used, limit int64 }
+
+func (e *memoryError) Error() string {
+	return fmt.Sprintf("it used %s of memory; its slot has %s", sweep.SizeText(e.used), sweep.SizeText(e.limit))
+}
 
 // slot runs one trial at a time, in a trainer process that it keeps.
 type slot struct {
 	worker *Worker
 	number int
 
-	process sweep.Process
-	trainer string // the name of process
-	version string // its result version
+	process     sweep.Process
+	trainer     string // the name of process
+	logged      int64  // how much of what process wrote belongs to earlier executions
+	description *sweep.Description
 
 	mu        sync.Mutex
 	since     time.Time
 	execution *execution // that runs, nil if none
+
+	// ahead are jobs that the trainer has been sent already.
+	ahead *backlog
 }
 
-func newSlot(w *Worker, number int) *slot { return &slot{worker: w, number: number, since: time.Now()} }
+// Prefetcher is a sweep.Process that takes trials ahead of Train.
+type Prefetcher interface {
+	// Prefetch sends a trial that Train is going to ask for soon, and reports
+	// whether it did.
+	Prefetch(request sweep.TrainRequest) bool
+	// Forget drops what was sent and not asked for since.
+	Forget()
+}
 
-func (s *slot) status() SlotStatus {
+func newSlot(w *Worker, number int) *slot {
+	return &slot{worker: w, number: number, since: time.Now(), ahead: newBacklog()}
+}
+
+func (s *slot) status() wire.WorkerSlot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status := SlotStatus{Slot: s.number, Since: s.since}
+	status := wire.WorkerSlot{Since: s.since}
 	if s.execution != nil {
-		status.Trial = s.execution.delivery.TrialID
+		id := s.execution.delivery.TrialID
+		status.Trial = &id
 	}
 	return status
+}
+
+// current returns the execution that runs, nil if none.
+func (s *slot) current() *execution {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.execution
 }
 
 // begin notes the execution that the slot runs, end that it runs none.
 func (s *slot) begin(e *execution) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.execution, s.since = e, e.started.Time
+	s.execution, s.since = e, e.began
 }
 
 func (s *slot) end() {
@@ -66,15 +88,9 @@ func (s *slot) end() {
 }
 
 // cancel stops the running trial if it is one of the named.
-func (s *slot) cancel(id string, indices []int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.execution == nil {
-		return
-	}
-	trial := s.execution.delivery.TrialID
-	if trial.Sweep == id && (len(indices) == 0 || slices.Contains(indices, trial.Index)) {
-		s.execution.abandon(errCancelled)
+func (s *slot) cancel(named func(sweep.TrialID) bool) {
+	if e := s.current(); e != nil && named(e.delivery.TrialID) {
+		e.abandon(errCancelled)
 	}
 }
 
@@ -82,54 +98,70 @@ func (s *slot) cancel(id string, indices []int64) {
 // error is a *BrokenError.
 func (s *slot) run(pulling, running context.Context) error {
 	defer s.closeTrainer()
-	trouble := false
-	for pulling.Err() == nil {
-		jobs, err := s.worker.wire.Jobs(pulling, s.worker.options.Pool)
-		if err == nil {
-			if trouble {
-				s.worker.log.Info("jobs can be had again", "slot", s.number)
-			}
-			trouble = false
-			err = s.work(pulling, running, jobs)
-			jobs.Close()
-		}
-		if broken := (*BrokenError)(nil); errors.As(err, &broken) {
-			return err
-		}
-		if pulling.Err() == nil {
-			if !trouble {
-				s.worker.log.Warn("no jobs can be had; trying again until it works", "slot", s.number, "error", err)
-			}
-			trouble = true
-			sleep(pulling, lostDelay)
-		}
-	}
-	return nil
-}
-
-// work runs jobs until one cannot be had or the worker is broken.
-func (s *slot) work(pulling, running context.Context, jobs *wire.JobConsumer) error {
 	for {
-		d, err := jobs.Next(pulling)
-		if err != nil {
-			return err
+		d := s.next(pulling)
+		if d == nil {
+			return nil
 		}
-		ask := func() {
-			if pulling.Err() == nil {
-				_ = jobs.Ask() // else Next does, and says why it cannot
-			}
-		}
-		if err := newExecution(running, s, d).run(running, ask); err != nil {
+		s.worker.puller.demand()
+		s.prefetch(d)
+		if err := newExecution(running, s, d).run(); err != nil {
 			return err
 		}
 	}
 }
 
-// ensureTrainer returns the slot's process of a job's trainer, starting it if
-// it is not running. A trainer of another result version than the sweep was
-// submitted with would give other bits under the same fingerprint: it is refused.
+// next returns the job to run next, nil when ctx has ended.
+func (s *slot) next(ctx context.Context) *wire.Delivery {
+	if ctx.Err() == nil {
+		if d := s.ahead.next(0, func(*wire.Delivery) bool { return true }); d != nil {
+			return d
+		}
+	}
+	if trainer, ok := s.process.(Prefetcher); ok {
+		trainer.Forget()
+	}
+	return s.worker.backlog.pop(ctx, s.worker.puller.demand)
+}
+
+// prefetch sends the trainer short trials ahead, so that it need not wait between
+// them, and both sides are woken once for several. current is the one to be run
+// now.
+func (s *slot) prefetch(current *wire.Delivery) {
+	trainer, ok := s.process.(Prefetcher)
+	_, has := s.ahead.room()
+	want := s.worker.puller.prefetch()
+	if !ok || has > want/2 || !s.process.Alive() || s.trainer != current.Requirement.Trainer {
+		return
+	}
+	suits := func(d *wire.Delivery) bool {
+		return d.Requirement.Trainer == s.trainer && d.Script == nil && s.worker.offer.unmet(&d.Requirement) == "" && !s.worker.hasCheckpoint(d)
+	}
+	if has == 0 && (!suits(current) || want == 0 || !trainer.Prefetch(s.worker.request(current))) {
+		return
+	}
+	for ; has < want; has++ {
+		d := s.worker.backlog.next(len(s.worker.slots)-1, suits)
+		if d == nil {
+			return
+		}
+		s.ahead.push(d)
+		if !trainer.Prefetch(s.worker.request(d)) {
+			return // it is sent when it is run
+		}
+	}
+}
+
+// ensureTrainer returns the slot's process of a job's trainer, starting it if it
+// is not running. What cannot run here is a *refusal: a trainer of another result
+// version than the sweep was submitted with would give other bits under the same
+// fingerprint.
 func (s *slot) ensureTrainer(ctx context.Context, job *wire.Job) (sweep.Process, error) {
-	name := job.Trainer
+	offer := s.worker.offer
+	if reason := offer.unmet(&job.Requirement); reason != "" {
+		return nil, &refusal{reason}
+	}
+	name := job.Requirement.Trainer
 	if s.process != nil && !s.process.Alive() {
 		s.worker.metrics.restarts.Inc()
 		s.closeTrainer()
@@ -138,24 +170,43 @@ func (s *slot) ensureTrainer(ctx context.Context, job *wire.Job) (sweep.Process,
 		s.closeTrainer()
 	}
 	if s.process == nil {
-		process, err := s.worker.options.Launcher.Launch(ctx, name)
-		if err != nil {
-			return nil, fmt.Errorf("start trainer %s: %w", name, err)
+		if err := s.launch(ctx, name); err != nil {
+			return nil, err
 		}
-		s.worker.metrics.starts.Inc()
-		description, err := process.Describe(ctx)
-		if err != nil {
-			s.closeProcess(process)
-			return nil, fmt.Errorf("start trainer %s: %w", name, err)
+		// It may have been replaced while the worker runs.
+		if reason := offer.unmet(&job.Requirement); reason != "" {
+			s.closeTrainer()
+			return nil, &refusal{reason}
 		}
-		s.process, s.trainer, s.version = process, name, description.ResultVersion
-	}
-	if job.ResultVersion != "" && job.ResultVersion != s.version {
-		here := s.version
-		s.closeTrainer() // it may be replaced while the worker runs
-		return nil, fmt.Errorf("trainer %s gives results of version %q here, the sweep was submitted for version %q: install the same release", name, here, job.ResultVersion)
 	}
 	return s.process, nil
+}
+
+// launch starts a trainer. One that never ran here does not start on this host,
+// which is a *refusal; of one that ran before it is the machine's failure.
+func (s *slot) launch(ctx context.Context, name string) error {
+	offer := s.worker.offer
+	process, err := s.worker.options.Launcher.Launch(ctx, name)
+	var d *sweep.Description
+	if err == nil {
+		s.worker.metrics.starts.Inc()
+		if d, err = process.Describe(ctx); err != nil {
+			s.closeProcess(process)
+		}
+	}
+	switch {
+	case err == nil:
+		offer.started(name, d)
+		s.process, s.trainer, s.description, s.logged = process, name, d, 0
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !offer.hasRun(name) || errors.Is(err, sweep.ErrNotFound):
+		offer.broken(name, err)
+		return &refusal{fmt.Sprintf("trainer %s does not start on this host: %v", name, err)}
+	default:
+		return &machineError{fmt.Errorf("start trainer %s, which ran before: %w", name, err)}
+	}
 }
 
 // closeTrainer ends the slot's process, if it has one.
@@ -171,6 +222,8 @@ func (s *slot) closeProcess(process sweep.Process) {
 		s.worker.log.Debug("end of the trainer process", "slot", s.number, "trainer", s.trainer, "error", err)
 	}
 }
+
+func contains(indices []int64, index int64) bool { return slices.Contains(indices, index) }
 
 // sleep waits, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {

@@ -16,7 +16,7 @@ func deleteStreams(t testing.TB, conn *nats.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{wire.JobsStream, wire.EventsStream} {
+	for _, name := range []string{"SWEEP_JOBS_cpu", wire.EventsStream} {
 		if err := js.DeleteStream(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package worker_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +27,9 @@ var buildExample = sync.OnceValue(func() (err error) {
 	return trainertest.BuildExample(exampleDir)
 })
 
+// exampleVersion is the result version of the example trainer.
+const exampleVersion = "1"
+
 // realRig is a rig whose workers launch the example trainer.
 type realRig struct {
 	*rig
@@ -39,7 +41,10 @@ func newRealRig(t *testing.T) *realRig {
 	if err := buildExample(); err != nil {
 		t.Fatal(err)
 	}
-	return &realRig{rigOver(t, wiretest.Start(t), nil), &trainer.Launcher{Path: []string{exampleDir}, Log: logger(t)}}
+	rig := rigOver(t, wiretest.Start(t), nil)
+	rig.offer.Trainers = []sweep.TrainerOffer{{Name: trainertest.ExampleName, ResultVersion: exampleVersion}}
+	rig.setup()
+	return &realRig{rig, &trainer.Launcher{Path: []string{exampleDir}, Log: logger(t)}}
 }
 
 func (r *realRig) start(options worker.Options) *run {
@@ -50,7 +55,8 @@ func (r *realRig) start(options worker.Options) *run {
 // quadratic is a job for the example trainer.
 func quadratic(index int64, parameters sweep.Parameters) wire.Job {
 	j := job(index)
-	j.Trainer, j.Parameters = trainertest.ExampleName, sweep.Parameters{"epochs": int64(50), "seed": index}
+	j.Requirement = sweep.Requirement{Trainer: trainertest.ExampleName, ResultVersion: exampleVersion}
+	j.Parameters = sweep.Parameters{"epochs": int64(50), "seed": index}
 	for name, value := range parameters {
 		j.Parameters[name] = value
 	}
@@ -140,7 +146,7 @@ func TestRealTrainerThatHangsIsTimedOut(t *testing.T) {
 			if got := r.result(1); got.State != sweep.Failed || !strings.Contains(got.Error, "timed out") {
 				t.Errorf("result %+v", got)
 			}
-			if took := time.Since(begin); took > 10*time.Second {
+			if took := time.Since(begin); took > patience/2 {
 				t.Errorf("took %s", took)
 			}
 			r.result(2)
@@ -148,15 +154,36 @@ func TestRealTrainerThatHangsIsTimedOut(t *testing.T) {
 	}
 }
 
+// A trainer that nobody has is refused, as often as it is asked for.
 func TestRealTrainerUnknown(t *testing.T) {
 	t.Parallel()
 	r := newRealRig(t)
-	for i := range int64(3) {
+	for i := range int64(5) {
 		j := job(i)
-		j.Trainer = "nobody"
+		j.Requirement.Trainer = "nobody"
 		r.publish(j)
 	}
-	if err := r.start(worker.Options{}).wait(); !errors.Is(err, sweep.ErrNotFound) || !strings.Contains(err.Error(), "nobody") {
-		t.Errorf("the worker ended with %v", err)
+	r.start(worker.Options{MachineFailures: 1})
+	for i := range int64(5) {
+		if got := r.refusal(i, 1); !strings.Contains(got.Reason, "no worker offers trainer nobody") {
+			t.Errorf("refusal %+v", got)
+		}
 	}
+	r.publish(quadratic(7, nil))
+	r.result(7)
+}
+
+// A trainer that takes more memory than its slot has is ended and charged; its
+// worker goes on.
+func TestRealTrainerThatTakesTooMuchMemory(t *testing.T) {
+	t.Parallel()
+	r := newRealRig(t)
+	r.offer.Memory = sweep.RoundMemory(256 << 20)
+	r.setup()
+	r.publish(quadratic(1, sweep.Parameters{"fault": "allocate"}), quadratic(2, nil))
+	r.start(worker.Options{Memory: 256 << 20, MachineFailures: 1})
+	if got := r.release(1, 1); !got.Charged || !strings.Contains(got.Reason, "its slot has 256 MiB") {
+		t.Errorf("release %+v", got)
+	}
+	r.result(2)
 }

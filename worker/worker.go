@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sweep/sweep"
+	"sweep/sweep/artifact"
 	"sweep/sweep/wire"
 )
 
@@ -22,13 +24,22 @@ type Options struct {
 	Launcher sweep.Launcher
 	// Name identifies the worker in events; the host's name and the process if empty.
 	Name string
+	// Version is the program's, to be shown.
+	Version string
 	// Pool is the pool whose jobs the worker takes; sweep.DefaultPool if empty.
 	Pool string
 	// Slots is the number of trials run at a time; 1 if not positive.
 	Slots int
+	// Memory is what a trial may use, in bytes; 0 sets no limit. Rounded down by
+	// sweep.RoundMemory it is what the worker offers, and one that uses more is ended.
+	Memory int64
+	// Labels are what sweeps can require of a worker besides.
+	Labels map[string]string
 	// DataDir holds the data sets, CheckpointDir the checkpoints of trials that
 	// were interrupted here.
 	DataDir, CheckpointDir string
+	// Artifacts is where artifacts go; those that sweeps ask for are missing without.
+	Artifacts *artifact.Store
 	// Grace is how long a drain lets running trials go on.
 	Grace time.Duration
 	// MachineFailures is how many of the machine's failures in a row, over
@@ -40,13 +51,23 @@ type Options struct {
 // Worker runs trials. Create one with New and run it once.
 type Worker struct {
 	options Options
+	// id is unique over all workers and time.
+	id      string
+	started time.Time
 	wire    *wire.Wire
 	log     *slog.Logger
 	health  *health
 	// stopGrace is how long a trainer may take to stop a trial before it is ended.
 	stopGrace time.Duration
 	slots     []*slot
+	offer     *offer
+	backlog   *backlog
+	puller    *puller
+	reporter  *reporter
+	beats     *beats
 	metrics   *metrics
+	// draining says that no further job is pulled.
+	draining atomic.Bool
 }
 
 // BrokenError says that a worker stopped because its machine seems broken.
@@ -88,32 +109,37 @@ func New(options Options) *Worker {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	w := &Worker{
-		options: options, wire: options.Wire, log: options.Logger.With("worker", options.Name),
+		options: options, id: wire.NewExecution(), started: time.Now().UTC(), wire: options.Wire, log: options.Logger.With("worker", options.Name),
 		health: newHealth(options.MachineFailures), stopGrace: stopGrace,
-		metrics: newMetrics(),
+		backlog: newBacklog(), metrics: newMetrics(),
 	}
 	for i := range options.Slots {
 		w.slots = append(w.slots, newSlot(w, i))
 	}
+	w.beats = newBeats(w)
+	w.offer = newOffer(options, w.beats.soon)
+	w.puller = newPuller(w)
+	w.reporter = newReporter(w)
 	return w
 }
 
 // Run pulls and runs trials until ctx ends, which drains: no further job is
 // pulled, running trials may go on for Grace, then they are stopped, their
-// checkpoints kept, and given back. It returns nil after a drain, a
-// *BrokenError if the worker stopped itself.
+// checkpoints kept, and given back. It returns nil after a drain. If the machine
+// seems broken it takes no more jobs, lets what runs go on to its end, and
+// returns a *BrokenError.
 func (w *Worker) Run(ctx context.Context) error {
 	pulling, stopPulling := context.WithCancel(ctx)
 	defer stopPulling()
+	defer context.AfterFunc(pulling, func() {
+		w.draining.Store(true)
+		w.beats.soon()
+	})()
 	running, stopRunning := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRunning()
 
 	w.removeOldCheckpoints(time.Now())
-	unsubscribe, err := w.wire.Cancellations(func(id string, indices []int64) {
-		for _, s := range w.slots {
-			s.cancel(id, indices)
-		}
-	})
+	unsubscribe, err := w.wire.Cancellations(w.cancel)
 	if err != nil {
 		return err
 	}
@@ -123,10 +149,21 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 	}()
 
-	var wait sync.WaitGroup
+	var helping sync.WaitGroup
+	helpers, stopHelping := context.WithCancel(context.WithoutCancel(ctx))
+	defer helping.Wait()
+	defer stopHelping()
+	w.offer.discover(pulling, &helping)
+	helping.Go(func() { w.beats.run(helpers) })
+	helping.Go(func() { w.watch(helpers, &helping) })
+	helping.Go(func() { w.reporter.run(running) })
+	defer w.reporter.close()
+
+	var slots, pullers sync.WaitGroup
+	pullers.Go(func() { w.puller.run(pulling) })
 	failures := make([]error, len(w.slots))
 	for i, s := range w.slots {
-		wait.Go(func() {
+		slots.Go(func() {
 			failures[i] = s.run(pulling, running)
 			if failures[i] != nil {
 				stopPulling() // the others end too, after what they run
@@ -135,12 +172,17 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	done := make(chan struct{})
 	go func() {
-		wait.Wait()
+		pullers.Wait()
+		w.returnJobs(w.backlog, func(time.Duration) bool { return true })
+		slots.Wait()
+		for _, s := range w.slots {
+			w.returnJobs(s.ahead, func(time.Duration) bool { return true })
+		}
 		close(done)
 	}()
 	select {
 	case <-done:
-	case <-pulling.Done():
+	case <-ctx.Done():
 		timer := time.NewTimer(w.options.Grace)
 		select {
 		case <-done:
@@ -153,18 +195,127 @@ func (w *Worker) Run(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// SlotStatus is what a slot is doing.
-type SlotStatus struct {
-	Slot  int
-	Trial sweep.TrialID // zero if it waits for a job
-	Since time.Time
+// cancel stops what runs, or waits to run, of a sweep: the named trials, or all
+// if none is named.
+func (w *Worker) cancel(id string, indices []int64) {
+	named := func(trial sweep.TrialID) bool {
+		return trial.Sweep == id && (len(indices) == 0 || contains(indices, trial.Index))
+	}
+	var waiting []*wire.Delivery
+	for b := range w.backlogs {
+		waiting = append(waiting, b.remove(func(d *wire.Delivery, _ time.Duration) bool { return named(d.TrialID) })...)
+	}
+	for _, d := range waiting {
+		if err := d.Ack(); err != nil {
+			w.log.Warn("job of a cancelled trial not acknowledged", "trial", d.TrialID, "error", err)
+		}
+	}
+	for _, s := range w.slots {
+		s.cancel(named)
+	}
 }
 
-// Status tells what each slot is doing.
-func (w *Worker) Status() []SlotStatus {
-	status := make([]SlotStatus, len(w.slots))
-	for i, s := range w.slots {
-		status[i] = s.status()
+// backlogs yields all jobs that wait here: for a slot, and in a slot for its trainer.
+func (w *Worker) backlogs(yield func(*backlog) bool) {
+	if !yield(w.backlog) {
+		return
 	}
+	for _, s := range w.slots {
+		if !yield(s.ahead) {
+			return
+		}
+	}
+}
+
+// returnJobs has those jobs delivered again that wait for a time that is too long.
+func (w *Worker) returnJobs(b *backlog, tooLong func(waited time.Duration) bool) {
+	for _, d := range b.remove(func(_ *wire.Delivery, waited time.Duration) bool { return tooLong(waited) }) {
+		w.returnJob(d)
+	}
+}
+
+// request is what the trainer is asked of a job, from the beginning.
+func (w *Worker) request(d *wire.Delivery) sweep.TrainRequest {
+	return sweep.TrainRequest{Trial: d.Trial, DataDir: w.options.DataDir, Points: d.Limits.Points, Script: d.Script, Artifacts: d.Artifacts}
+}
+
+// returnJob has a job that no slot runs delivered again.
+func (w *Worker) returnJob(d *wire.Delivery) {
+	if err := d.NakWithDelay(returnDelay); err != nil {
+		w.log.Warn("job not returned to the queue", "trial", d.TrialID, "error", err)
+	}
+}
+
+const (
+	// watchInterval is how often running trials are looked after.
+	watchInterval = 100 * time.Millisecond
+	// returnDelay is after what a job that is returned may come again.
+	returnDelay = 10 * time.Millisecond
+)
+
+// watch looks after what runs and waits here until ctx ends: it tells the server
+// every third of AckWait that the jobs are in progress, announces trials that
+// take longer, ends those that use too much memory, and returns jobs that wait
+// too long.
+func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	told := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		free, _ := w.backlog.room()
+		for b := range w.backlogs {
+			if b != w.backlog || free == 0 {
+				w.returnJobs(b, func(waited time.Duration) bool { return waited > longestWait })
+			}
+		}
+		due := time.Since(told) >= w.wire.AckWait()/3
+		if due {
+			told = time.Now()
+			for b := range w.backlogs {
+				b.each(w.inProgress)
+			}
+			w.reporter.each(w.inProgress)
+			w.offer.retry(ctx, helping)
+		}
+		for _, s := range w.slots {
+			if e := s.current(); e != nil {
+				if due {
+					w.inProgress(e.delivery)
+				}
+				e.look(helping)
+			}
+		}
+	}
+}
+
+func (w *Worker) inProgress(d *wire.Delivery) {
+	if err := d.InProgress(); err != nil {
+		w.metrics.missed.Inc()
+		w.log.Warn("heartbeat not sent", "trial", d.TrialID, "error", err)
+	}
+}
+
+// Status tells what the worker offers and what each slot is doing.
+func (w *Worker) Status() wire.WorkerStatus {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	status := wire.WorkerStatus{
+		ID: w.id, Name: w.options.Name, Host: host, Process: os.Getpid(), Pool: w.options.Pool, Version: w.options.Version,
+		State: wire.WorkerReady, StartedAt: w.started, Slots: make([]wire.WorkerSlot, len(w.slots)),
+	}
+	for i, s := range w.slots {
+		status.Slots[i] = s.status()
+	}
+	if w.draining.Load() {
+		status.State = wire.WorkerDraining
+	}
+	status.Offer, status.Refusals = w.offer.current()
 	return status
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sweep/coordinator"
 	"sweep/sweep"
 	"sweep/sweep/wire"
 )
@@ -29,8 +30,9 @@ const (
 // settable are the flags that the environment and the settings file set too, as
 // SWEEP_NAME: the same names in both, so that one file serves this program,
 // systemd (EnvironmentFile) and containers (env_file).
-var settable = []string{"home", "store", "nats", "data", "trainer-path", "log-level",
-	"slots", "pool", "name", "grace", "listen", "ack-wait", "lease", "replicas"}
+var settable = []string{"home", "store", "nats", "nats-creds", "nats-nkey", "nats-cert", "nats-key", "nats-ca", "nats-inbox",
+	"data", "artifacts", "trainer-path", "trainer-home", "trainer-env", "log-level",
+	"slots", "pool", "name", "grace", "listen", "pprof", "ack-wait", "lease", "replicas", "window", "memory", "label", "script-dir", "ui", "ui-cert", "ui-key", "tokens"}
 
 // variable is the environment's name of a setting.
 func variable(name string) string {
@@ -75,7 +77,7 @@ func (s *settings) resolve(cmd *cobra.Command) error {
 }
 
 func set(flag *pflag.Flag, value string) error {
-	if flag.Value.Type() == "stringSlice" { // paths
+	if flag.Name == "trainer-path" || flag.Name == "script-dir" {
 		value = strings.Join(filepath.SplitList(value), ",")
 	}
 	return flag.Value.Set(value)
@@ -86,12 +88,17 @@ type fileLine struct {
 	value, place string
 }
 
+// settingsFile is the settings file that was asked for, "" if none was.
+func (s *settings) settingsFile() string {
+	if s.configFile != "" {
+		return s.configFile
+	}
+	return os.Getenv("SWEEP_CONFIG")
+}
+
 // readFile reads the settings file. Only one that was asked for must be there.
 func (s *settings) readFile() (map[string]fileLine, error) {
-	path, asked := s.configFile, true
-	if path == "" {
-		path = os.Getenv("SWEEP_CONFIG")
-	}
+	path, asked := s.settingsFile(), true
 	if path == "" {
 		asked = false
 		if dir, err := os.UserConfigDir(); err == nil {
@@ -122,7 +129,7 @@ func parseSettings(path string, text []byte) (map[string]fileLine, error) {
 		name, value, ok := strings.Cut(line, "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok {
-			return nil, usageError("%s: expected NAME=VALUE, found %q", place, line)
+			return nil, usageError("%s: expected NAME=VALUE", place) // the line may hold a password
 		}
 		if len(value) >= 2 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
 			value = value[1 : len(value)-1]
@@ -150,16 +157,23 @@ type daemon struct {
 	slots      int
 	pool, name string
 	listen     string
+	pprof      string
 	grace      time.Duration
 	ackWait    time.Duration
 	lease      time.Duration
 	replicas   int
+	window     int
+	memory     string
+	labels     []string
+	scriptDirs []string
+	dashboard  dashboard
 }
 
 // Descriptions of the daemons' settings.
 const (
-	listenText  = "address of /healthz, /readyz, /metrics and /debug/pprof, as :8080; none if empty"
-	ackWaitText = "how long the broker waits for a worker's heartbeat before it gives a trial to another; the same for coordinator and workers"
+	listenText  = "address of /healthz, /readyz and /metrics, as :8080; none if empty"
+	pprofText   = "address of /debug/pprof, as 127.0.0.1:6060; none if empty. Whoever reaches it sees into the program and can slow it down"
+	ackWaitText = "how long the broker waits for a worker's word on a trial before another worker gets it; the same for coordinator and workers"
 )
 
 func newConfig(s *settings) *cobra.Command {
@@ -189,6 +203,8 @@ Exit codes: 0 done, 2 a setting cannot be read.`,
 						value, err = s.storeURL()
 					case "data":
 						value, err = s.dataDir()
+					case "artifacts":
+						value, err = s.artifactsURL()
 					default:
 						value = "-"
 					}
@@ -211,12 +227,15 @@ func (d *daemon) addFlags(f *pflag.FlagSet) {
 		return
 	}
 	f.StringVar(&d.listen, "listen", "", listenText)
+	f.StringVar(&d.pprof, "pprof", "", pprofText)
 	f.DurationVar(&d.ackWait, "ack-wait", wire.DefaultAckWait, ackWaitText)
 }
 
 func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {
 	d.addFlags(f)
-	f.DurationVar(&d.lease, "lease", defaultLease, "how long a trial whose job is lost may be unheard of before it is queued again")
+	d.dashboard.addFlags(f, "")
+	f.DurationVar(&d.lease, "lease", defaultLease, "how long nothing may be heard of a trial whose job is lost before it is queued again")
+	f.IntVar(&d.window, "window", coordinator.DefaultWindow, "jobs that wait at NATS for the workers of one offer, besides one for each of their slots")
 	f.IntVar(&d.replicas, "replicas", 1, "replicas of the streams that are created, in a cluster of NATS servers")
 }
 
@@ -225,5 +244,8 @@ func (d *daemon) addWorkerFlags(f *pflag.FlagSet) {
 	f.IntVar(&d.slots, "slots", defaultSlots(), "trials trained at a time")
 	f.StringVar(&d.pool, "pool", sweep.DefaultPool, "kind of worker: only sweeps that name this pool run here")
 	f.StringVar(&d.name, "name", "", "name of the worker (default: host and process number)")
+	f.StringVar(&d.memory, "memory", "", "memory of a slot, as 8GiB: trials that need more are not sent here, one that uses more is ended (default: the host's, divided by the slots)")
+	f.StringSliceVar(&d.labels, "label", nil, "labels that sweeps can require, as gpu=a100; several with commas, or the flag again")
+	f.StringSliceVar(&d.scriptDirs, "script-dir", nil, "directories whose programs sweeps may run here; none if empty")
 	f.DurationVar(&d.grace, "grace", 30*time.Second, "how long running trials may go on when the worker is to stop")
 }

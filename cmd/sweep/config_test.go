@@ -18,7 +18,8 @@ func inProcess(t *testing.T, args ...string) (stdout, stderr string, code int) {
 
 func TestSettingsComeFromFlagsThenEnvironmentThenFile(t *testing.T) {
 	dir := t.TempDir()
-	file := write(t, dir, "sweep.conf", "# the cluster\n\nSWEEP_NATS=nats://user:secret@file:4222\nSWEEP_SLOTS = 3\nSWEEP_POOL='big mem'\nSWEEP_DATA=/file\n")
+	file := write(t, dir, "sweep.conf", "# the cluster\n\nSWEEP_NATS=nats://user:secret@file:4222\nSWEEP_SLOTS = 3\nSWEEP_POOL='big mem'\nSWEEP_DATA=/file\n"+
+		"SWEEP_NATS_CREDS=/etc/sweep/worker.creds\n")
 	t.Setenv("SWEEP_CONFIG", file)
 	t.Setenv("SWEEP_HOME", dir)
 	t.Setenv("SWEEP_STORE", "")
@@ -36,13 +37,14 @@ func TestSettingsComeFromFlagsThenEnvironmentThenFile(t *testing.T) {
 		got[fields[0]] = strings.Join(fields[1:], " ")
 	}
 	for name, want := range map[string]string{
-		"SWEEP_NATS":     "nats://user:xxxxx@file:4222 " + file + ":3",
-		"SWEEP_SLOTS":    "3 " + file + ":4",
-		"SWEEP_POOL":     "big mem " + file + ":5",
-		"SWEEP_DATA":     "/environment environment SWEEP_DATA",
-		"SWEEP_LISTEN":   ":2 flag",
-		"SWEEP_STORE":    "sqlite:" + filepath.Join(dir, "sweep.db") + " default",
-		"SWEEP_ACK_WAIT": "30s default",
+		"SWEEP_NATS":       "nats://user:xxxxx@file:4222 " + file + ":3",
+		"SWEEP_SLOTS":      "3 " + file + ":4",
+		"SWEEP_POOL":       "big mem " + file + ":5",
+		"SWEEP_DATA":       "/environment environment SWEEP_DATA",
+		"SWEEP_LISTEN":     ":2 flag",
+		"SWEEP_STORE":      "sqlite:" + filepath.Join(dir, "sweep.db") + " default",
+		"SWEEP_ACK_WAIT":   "30s default",
+		"SWEEP_NATS_CREDS": "/etc/sweep/worker.creds " + file + ":7",
 	} {
 		if got[name] != want {
 			t.Errorf("%s: %q, want %q", name, got[name], want)
@@ -55,6 +57,7 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 	t.Setenv("SWEEP_HOME", dir)
 	for text, want := range map[string]string{
 		"SWEEP_NATS":                               ":1: expected NAME=VALUE",
+		"SWEEP_NATS nats://user:secret@host":       ":1: expected NAME=VALUE",
 		"\nSWEEP_NAST=x":                           ":2: unknown setting SWEEP_NAST; known are SWEEP_HOME",
 		"SWEEP_NATS=a\nSWEEP_NATS=b":               ":2: SWEEP_NATS is set already at",
 		"SWEEP_SLOTS=many":                         ":1: SWEEP_SLOTS: ",
@@ -63,7 +66,7 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 	} {
 		file := write(t, dir, "sweep.conf", text)
 		_, stderr, code := inProcess(t, "config", "--config", file)
-		if code == 0 || !strings.Contains(stderr, file) || !strings.Contains(stderr, want) {
+		if code == 0 || !strings.Contains(stderr, file) || !strings.Contains(stderr, want) || strings.Contains(stderr, "secret") {
 			t.Errorf("%.40q: exit code %d: %s", text, code, stderr)
 		}
 	}
@@ -85,6 +88,8 @@ func TestStoreOnTheCommandLineIsMeant(t *testing.T) {
 
 // Without a cluster the commands that change sweeps change the local database.
 func TestLocalSweepsAreChanged(t *testing.T) {
+	fullOnly(t)
+	t.Parallel()
 	home := t.TempDir()
 	dir := t.TempDir()
 	failing := write(t, dir, "failing.yaml", "name: failing\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: {value: 100000}\nlimits: {timeout: 300ms}\n")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sweep/coordinator"
-	"sweep/coordinator/store/postgres"
+	"sweep/coordinator/store"
+	"sweep/model"
 	"sweep/sweep"
 	"sweep/sweep/wire"
 )
@@ -22,6 +24,7 @@ const defaultLease = coordinator.DefaultLease
 
 func newCoordinator(s *settings) *cobra.Command {
 	var d daemon
+	var adopt bool
 	cmd := &cobra.Command{
 		Use:     "coordinator",
 		Short:   "Run the coordinator of a cluster",
@@ -30,38 +33,45 @@ func newCoordinator(s *settings) *cobra.Command {
 workers through NATS, and records results in the database of --store (Postgres
 for a cluster; its schema is created or brought up to date).
 
+A database has an identity, which the streams of its cluster carry: a coordinator
+with another database says which one the cluster belongs to, and ends. --adopt
+moves the cluster to the new database for good: start one coordinator so, once,
+while none of the old database runs.
+
 Several may run: one is active, the others stand by and take over within two
 seconds. NATS or a database that is away is waited for, at the start and later.
 SIGTERM records what has arrived and ends.
 
+--ui serves the dashboard, to whoever has a token unless it is this machine's own
+address: see "sweep ui" and "sweep token".
+
 Exit codes: 0 stopped, 1 it cannot run, 2 wrong settings.`,
-		Example: `  sweep coordinator --store postgres://sweep@db/sweep --nats nats://head:4222 --listen :8080`,
-		Args:    cobra.NoArgs,
+		Example: `  sweep coordinator --store postgres://sweep@db/sweep --nats nats://head:4222 --listen :8080
+  sweep coordinator --store postgres://sweep@db/sweep --nats nats://head:4222 --ui :7766 --ui-cert cert.pem --ui-key key.pem`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.nats == "" {
+			if s.nats.Addresses == "" {
 				return usageError("coordinator: say where the NATS servers are by --nats, SWEEP_NATS or the settings file")
 			}
-			return s.runCoordinator(cmd, &d)
+			return s.runCoordinator(cmd, &d, adopt)
 		},
 	}
 	d.addCoordinatorFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&adopt, "adopt", false, "move the cluster to this database: its streams at NATS belong to another one's")
 	return cmd
 }
 
 // daemonLogger logs what happens, unless a level was asked for.
-func (s *settings) daemonLogger(cmd *cobra.Command) (*slog.Logger, error) {
+func (s *settings) daemonLogger(cmd *cobra.Command) *slog.Logger {
 	if s.origins["log-level"] == fromDefault {
-		s.logLevel = "info"
+		s.logLevel = logLevel(slog.LevelInfo)
 	}
 	return s.logger(cmd)
 }
 
-func (s *settings) runCoordinator(cmd *cobra.Command, d *daemon) error {
-	log, err := s.daemonLogger(cmd)
-	if err != nil {
-		return err
-	}
-	conn, err := wire.Connect(s.nats, "sweep coordinator", log)
+func (s *settings) runCoordinator(cmd *cobra.Command, d *daemon, adopt bool) error {
+	log := s.daemonLogger(cmd)
+	conn, err := wire.Connect(s.access(wire.CoordinatorInbox), "sweep coordinator", log)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -70,18 +80,22 @@ func (s *settings) runCoordinator(cmd *cobra.Command, d *daemon) error {
 	if err != nil {
 		return err
 	}
+	artifacts, err := s.openArtifacts(w, log)
+	if err != nil {
+		return err
+	}
 	l := &leadership{
 		settings: s, log: log, wire: w, metrics: coordinator.NewMetrics(),
-		options: coordinator.Options{Wire: w, Logger: log, Lease: d.lease},
+		options: coordinator.Options{Wire: w, Artifacts: artifacts, Logger: log, Lease: d.lease, Window: d.window, Adopt: adopt},
 	}
 	l.options.Metrics = l.metrics
 	l.phase("starting")
-	stop, err := serveHTTP(d.listen, l.metrics.Handler(func() error { return errors.Join(connected(conn), l.ready()) }), log)
+	stop, err := d.serve(l.metrics.Handler(func() error { return errors.Join(connected(conn), l.ready()) }), log)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	return l.run(cmd.Context())
+	return l.runWithUI(cmd.Context(), &d.dashboard)
 }
 
 // connected says why a daemon cannot reach NATS.
@@ -131,8 +145,15 @@ func (l *leadership) run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil || err == nil:
 			continue
-		case errors.Is(err, sweep.ErrNewerSchema):
+		case errors.Is(err, sweep.ErrNewerSchema), errors.As(err, new(*wire.OtherClusterError)):
 			return err // waiting would not help
+		case errors.Is(err, sweep.ErrLed):
+			l.phase("") // it takes over like any other that stands by
+			if pause == firstPause {
+				l.log.Info("standing by", "reason", err)
+			}
+			pause = 2 * firstPause
+			continue
 		}
 		l.phase(err.Error())
 		if pause == firstPause {
@@ -150,36 +171,52 @@ func (l *leadership) run(ctx context.Context) error {
 // term waits for the lead and runs a coordinator until the lead is lost or ctx
 // ends. working is called when the database can be used.
 func (l *leadership) term(ctx context.Context, working func()) (err error) {
-	results, err := l.settings.openStore(ctx)
+	address, err := l.settings.storeURL()
+	if err != nil {
+		return err
+	}
+	results, err := store.Connect(ctx, address)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = results.Close() }() // everything is committed by then
-	leader, err := l.lead(ctx, results)
+	leader, err := results.Lead(ctx, holder("sweep coordinator"), func(holder string) {
+		l.phase("")
+		l.log.Info("standing by: another coordinator is active", "active", holder)
+	})
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if resignErr := leader.resign(); resignErr != nil {
+		resigning, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if resignErr := leader.Resign(resigning); resignErr != nil {
 			l.log.Debug("giving up the lead", "error", resignErr)
 		}
 	}()
+	cluster, err := results.Cluster(ctx)
+	if err != nil {
+		return err
+	}
 	working()
 	l.phase("")
-	l.log.Info("leading: this coordinator is active")
+	l.log.Info("leading: this coordinator is active", "cluster", cluster.ID, "term", leader.Term())
+	if _, problem := results.(*store.Store).CheckReader(ctx); problem != nil {
+		l.log.Warn("queries of users (\"sweep sql\") are refused", "reason", problem)
+	}
 	leading, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer cancel()
 	watching.Go(func() {
 		select {
-		case <-leader.lost:
+		case <-leader.Lost():
 			cancel()
 		case <-leading.Done():
 		}
 	})
 	options := l.options
-	options.Store = results
+	options.Store, options.Cluster, options.Term = results, cluster, leader.Term()
 	c := coordinator.New(options)
 	l.active.Store(c)
 	defer l.active.Store(nil)
@@ -195,51 +232,11 @@ func (l *leadership) term(ctx context.Context, working func()) (err error) {
 	return err
 }
 
-// lead is the hold on being the active coordinator.
-type lead struct {
-	lost   <-chan struct{}
-	resign func() error
-}
-
-// lead waits for it.
-func (l *leadership) lead(ctx context.Context, results sweep.Store) (*lead, error) {
-	waiting := func() {
-		l.phase("")
-		l.log.Info("standing by: another coordinator is active")
-	}
-	if database, ok := results.(*postgres.Store); ok {
-		leader, err := database.Lead(ctx, waiting)
-		if err != nil {
-			return nil, err
-		}
-		return &lead{leader.Lost(), func() error {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			return leader.Resign(ctx)
-		}}, nil
-	}
-	home, err := l.settings.homeDir()
+// holder is what a process calls itself that leads a database.
+func holder(what string) string {
+	host, err := os.Hostname()
 	if err != nil {
-		return nil, err
+		host = "unknown host"
 	}
-	for {
-		release, err := lockHome(home)
-		if err == nil {
-			return &lead{resign: func() error { release(); return nil }}, nil
-		}
-		if waiting != nil {
-			l.log.Debug("the lock is held", "error", err)
-			waiting()
-			waiting = nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for the lock: %w", ctx.Err())
-		case <-time.After(lockPoll):
-		}
-	}
+	return fmt.Sprintf("%s on %s, process %d, version %s", what, host, os.Getpid(), model.Version)
 }
-
-// lockPoll is how often a coordinator that stands by asks for the lock of a
-// local database.
-const lockPoll = 500 * time.Millisecond

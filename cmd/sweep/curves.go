@@ -1,64 +1,181 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
+	"sweep/sweep/braille"
 )
 
-func newCurves(s *settings) *cobra.Command {
-	var metrics []string
-	var format string
-	cmd := &cobra.Command{
-		Use:     "curves SWEEP INDEX",
-		Short:   "Show the curves of one trial",
-		GroupID: "ask",
-		Long: `Show the curves of one trial of a sweep: a small plot and a few figures for each
-metric, or every point as CSV or JSON.
+type curvesOptions struct {
+	metrics []string
+	format  string
+	plot    bool
+	logY    bool
+}
 
-Exit codes: 0 done, 2 a bad index or format, 4 no such sweep or trial.`,
-		Example: "  sweep curves latest 0\n  sweep curves ucr 17 --metric validation_loss --format csv",
-		Args:    cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			index, err := strconv.ParseInt(args[1], 10, 64)
-			if err != nil || index < 0 {
-				return usageError("%q is no trial index", args[1])
-			}
-			results, record, err := s.findSweep(cmd.Context(), args[:1])
-			if err != nil {
-				return err
-			}
-			defer func() { _ = results.Close() }()
-			curves, err := results.Curves(cmd.Context(), sweep.TrialID{Sweep: record.ID, Index: index}, metrics...)
-			if err != nil {
-				return err
-			}
-			switch format {
-			case "text":
-				return plotCurves(cmd, curves)
-			case "csv":
-				fmt.Fprintln(cmd.OutOrStdout(), "metric,step,value")
-				for _, c := range curves {
-					for i, step := range c.Steps {
-						fmt.Fprintf(cmd.OutOrStdout(), "%s,%d,%v\n", c.Metric, step, c.Values[i])
-					}
-				}
-				return nil
-			case "json":
-				return writeJSON(cmd, plainCurves(curves))
-			default:
-				return usageError("--format %s: expected text, csv or json", format)
-			}
-		},
+func newCurves(s *settings) *cobra.Command {
+	var options curvesOptions
+	cmd := &cobra.Command{
+		Use:     "curves SWEEP INDEX...",
+		Short:   "Show the curves of a trial, or of some beside each other",
+		GroupID: "ask",
+		Long: `Show the curves of a trial of a sweep: a small plot and a few figures for each
+metric, with --plot a picture of each in the size of the terminal, or every point as
+CSV or JSON. With --plot several trials are drawn into one picture, and lettered.
+INDEX is a number or a range as 3-7.
+
+Exit codes: 0 done, 2 a bad index or format, 4 no such sweep, trial or metric.`,
+		Example: `  sweep curves latest 0
+  sweep curves ucr 17 18 30-32 --plot --metric validation_loss --log-y
+  sweep curves ucr 17 --metric validation_loss --format csv`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error { return runCurves(cmd, s, &options, args) },
 	}
-	cmd.Flags().StringSliceVar(&metrics, "metric", nil, "only these metrics")
-	cmd.Flags().StringVar(&format, "format", "text", "text, csv or json")
+	f := cmd.Flags()
+	f.StringSliceVar(&options.metrics, "metric", nil, "only these metrics")
+	f.StringVar(&options.format, "format", "text", "text, csv or json")
+	f.BoolVar(&options.plot, "plot", false, "draw a picture of each metric")
+	f.BoolVar(&options.logY, "log-y", false, "with --plot: a logarithmic axis")
 	return cmd
+}
+
+// mostPlotted is how many trials fit a picture: they have a letter each.
+const mostPlotted = 26
+
+func runCurves(cmd *cobra.Command, s *settings, options *curvesOptions, args []string) error {
+	indices, err := parseIndices(args[1:])
+	switch {
+	case err != nil:
+		return err
+	case options.plot && options.format != "text":
+		return usageError("--plot and --format %s: one of them", options.format)
+	case options.logY && !options.plot:
+		return usageError("--log-y: it belongs to --plot")
+	case len(indices) > 1 && !options.plot:
+		return usageError("%d trials: only --plot shows several", len(indices))
+	case len(indices) > mostPlotted:
+		return usageError("%d trials: a picture has room for %d", len(indices), mostPlotted)
+	case options.format != "text" && options.format != "csv" && options.format != "json":
+		return usageError("--format %s: expected text, csv or json", options.format)
+	}
+	results, record, err := s.findSweep(cmd.Context(), args[:1])
+	if err != nil {
+		return err
+	}
+	defer func() { _ = results.Close() }() // it was only read
+	var all [][]sweep.Curve
+	for _, index := range indices {
+		id := sweep.TrialID{Sweep: record.ID, Index: index}
+		curves, err := results.Curves(cmd.Context(), id, options.metrics...)
+		if err == nil && len(options.metrics) > 0 {
+			err = missingCurve(cmd.Context(), results, id, options.metrics, curves)
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, curves)
+	}
+	if options.plot {
+		return drawCurves(cmd, indices, all, options.logY)
+	}
+	curves := all[0]
+	switch options.format {
+	case "csv":
+		fmt.Fprintln(cmd.OutOrStdout(), "metric,step,value")
+		for _, c := range curves {
+			for i, step := range c.Steps {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s,%d,%v\n", c.Metric, step, c.Values[i])
+			}
+		}
+		return nil
+	case "json":
+		return writeJSON(cmd, plainCurves(curves))
+	}
+	return plotCurves(cmd, curves)
+}
+
+// missingCurve is an error if a trial has curves, but not of all the metrics that were
+// asked for.
+func missingCurve(ctx context.Context, results sweep.Reader, id sweep.TrialID, metrics []string, found []sweep.Curve) error {
+	for _, name := range metrics {
+		if slices.ContainsFunc(found, func(c sweep.Curve) bool { return c.Metric == name }) {
+			continue
+		}
+		all, err := results.Curves(ctx, id)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		var names []string
+		for i := range all {
+			names = append(names, all[i].Metric)
+		}
+		return fmt.Errorf("trial %v has no curve of %s; it has %s: %w", id, name, strings.Join(names, ", "), sweep.ErrNotFound)
+	}
+	return nil
+}
+
+// drawCurves draws a picture of each metric, of all trials that have it.
+func drawCurves(cmd *cobra.Command, indices []int64, all [][]sweep.Curve, logY bool) error {
+	var metrics []string
+	for _, curves := range all {
+		for _, c := range curves {
+			if !slices.Contains(metrics, c.Metric) {
+				metrics = append(metrics, c.Metric)
+			}
+		}
+	}
+	if len(metrics) == 0 {
+		fmt.Fprintln(cmd.OutOrStdout(), "no curves yet")
+		return nil
+	}
+	width, height := terminalSize(cmd.OutOrStdout())
+	for i, metric := range metrics {
+		if i > 0 {
+			fmt.Fprintln(cmd.OutOrStdout())
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), metric)
+		plot := braille.Plot{Width: min(width-1, 120), Height: min(max(height-4, 8), 24), LogY: logY}
+		var lines []braille.Line
+		var legend []string
+		for k, curves := range all {
+			for _, c := range curves {
+				if c.Metric != metric {
+					continue
+				}
+				lines = append(lines, brailleLine(c))
+				if len(all) > 1 {
+					letter := 'a' + rune(k)
+					plot.Marks = append(plot.Marks, letter)
+					legend = append(legend, fmt.Sprintf("%c trial %d", letter, indices[k]))
+				}
+			}
+		}
+		picture := plot.Draw(lines)
+		if picture == nil {
+			picture = []string{"no value has a place in a picture"}
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), strings.Join(picture, "\n"))
+		if legend != nil {
+			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(legend, " · "))
+		}
+	}
+	return nil
+}
+
+func brailleLine(c sweep.Curve) braille.Line {
+	var l braille.Line
+	for i, step := range c.Steps {
+		l.X, l.Y = append(l.X, float64(step)), append(l.Y, float64(c.Values[i]))
+	}
+	return l
 }
 
 // plainCurve is a curve whose values JSON can carry: null where not finite.
@@ -96,6 +213,10 @@ func plotCurves(cmd *cobra.Command, curves []sweep.Curve) error {
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "METRIC\tPOINTS\tFIRST\tSMALLEST\tLARGEST\tLAST\t")
 	for _, c := range curves {
+		if len(c.Values) == 0 {
+			fmt.Fprintf(w, "%s\t0\t\t\t\t\t\n", c.Metric)
+			continue
+		}
 		low, high := bounds(c.Values)
 		fmt.Fprintf(w, "%s\t%d\t%.4g\t%.4g\t%.4g\t%.4g\t%s\n", c.Metric, len(c.Values), c.Values[0], low, high,
 			c.Values[len(c.Values)-1], spark(c.Values, low, high))

@@ -5,16 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"syscall"
 	"time"
 )
 
 // diskInterval is the time between looks at the disk.
 const diskInterval = time.Second
 
-// watchDisk returns an error when dir takes no more data, nil when ctx ends. The
-// broker reports a full disk only by no longer answering, so that a run would
-// wait for ever.
-func watchDisk(ctx context.Context, dir string) error {
+// watchDisk returns an error when dir takes no more data, which says what happens then,
+// nil when ctx ends. The broker reports a full disk only by no longer answering, so
+// that a run would wait for ever.
+func watchDisk(ctx context.Context, dir, then string) error {
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()
 	for {
@@ -23,10 +25,33 @@ func watchDisk(ctx context.Context, dir string) error {
 			return nil
 		case <-ticker.C:
 			if err := probeDisk(dir); err != nil {
-				return fmt.Errorf("%s is full or cannot be written: what is done is kept; make room and run the same command again to go on: %w", dir, err)
+				return fmt.Errorf("%s is full or cannot be written: what is done is kept; make room and %s: %w", dir, then, err)
 			}
 		}
 	}
+}
+
+// awaitRoom waits until directories take data again. It returns false when ctx ends
+// first.
+func awaitRoom(ctx context.Context, dirs ...string) bool {
+	ticker := time.NewTicker(diskInterval)
+	defer ticker.Stop()
+	full := func(dir string) bool { return probeDisk(dir) != nil }
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+			if !slices.ContainsFunc(dirs, full) {
+				return true
+			}
+		}
+	}
+}
+
+// isFull reports whether an error says that a disk has no room.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // probeDisk writes a small file and removes it.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +14,7 @@ type expandOptions struct {
 	asJSON    bool
 	at        int64
 	noTrainer bool
+	plan      planOptions
 }
 
 func newExpand(s *settings) *cobra.Command {
@@ -24,7 +24,9 @@ func newExpand(s *settings) *cobra.Command {
 		Short:   "Show what a sweep file would train, without training it",
 		GroupID: "write",
 		Long: `Show what a sweep file would train: how many points, the first and the last,
-any one by its index, what conditions remove, and a reckoning of the cost.
+any one by its index, what conditions remove, and a reckoning of the cost: the
+trainer's estimate, and the time by the speed of earlier trials in the database, or
+by a second of training with the built-in trainer if there are none.
 
 The trainer's schema gives values their types and fills in defaults, and the
 trainer checks the points against the data; --no-trainer leaves both out.
@@ -40,6 +42,7 @@ Exit codes: 0 done, 1 the trainer does not start or its data cannot be read,
 	cmd.Flags().BoolVar(&options.asJSON, "json", false, "print JSON")
 	cmd.Flags().Int64Var(&options.at, "at", -1, "print only the point with this index, counted from 0")
 	cmd.Flags().BoolVar(&options.noTrainer, "no-trainer", false, "leave the trainer out: types as YAML has them, no defaults, no checks")
+	options.plan.addFlags(cmd.Flags())
 	return cmd
 }
 
@@ -52,10 +55,13 @@ type expansion struct {
 	Last    sweep.Parameters `json:"last"`
 	Removed []sweep.Removal  `json:"removed,omitempty"`
 	// Checked points were validated by the trainer.
-	Checked int64    `json:"checked,omitempty"`
-	Flops   float64  `json:"flops,omitempty"`
-	Bytes   int64    `json:"bytes,omitempty"`
-	Notes   []string `json:"notes,omitempty"`
+	Checked int64   `json:"checked,omitempty"`
+	Flops   float64 `json:"flops,omitempty"`
+	// Seconds is the time that one core takes by SpeedFrom, 0 if that is not known.
+	Seconds   float64  `json:"core_seconds,omitempty"`
+	SpeedFrom string   `json:"speed_from,omitempty"`
+	Bytes     int64    `json:"bytes,omitempty"`
+	Notes     []string `json:"notes,omitempty"`
 }
 
 func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path string) error {
@@ -85,25 +91,32 @@ func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path stri
 		Name: p.submission.Spec.Name, Points: p.grid.Count(), Product: p.grid.Product(), First: first, Last: last,
 		Removed: p.grid.Removed(), Checked: p.checked, Flops: p.submission.Flops, Bytes: p.maxBytes, Notes: p.notes,
 	}
+	if measured := s.speedOf(cmd, p); measured.rate > 0 {
+		e.Seconds, e.SpeedFrom = p.submission.Flops/measured.rate, measured.from
+	}
 	if options.asJSON {
 		return writeJSON(cmd, e)
 	}
-	return writeExpansion(cmd, s, p, &e)
+	return writeExpansion(cmd, p, &e)
 }
 
 func expandPlan(cmd *cobra.Command, s *settings, options expandOptions, path string) (*plan, error) {
+	options.plan.own = true
 	if !options.noTrainer {
 		launcher, err := s.newLauncher(slog.New(slog.DiscardHandler))
 		if err != nil {
 			return nil, err
 		}
-		return s.readPlan(cmd.Context(), path, launcher)
+		return s.readPlan(cmd.Context(), path, options.plan, launcher)
 	}
-	source, err := os.ReadFile(path)
+	if err := options.plan.check(); err != nil {
+		return nil, err
+	}
+	source, err := file.Read(path)
 	if err != nil {
-		return nil, fmt.Errorf("sweep file: %w", err)
+		return nil, err
 	}
-	decoded, err := file.Decode(path, source, file.Options{})
+	decoded, err := file.Decode(path, source, file.Options{Count: options.plan.count, Method: options.plan.method})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +133,7 @@ func writePoint(cmd *cobra.Command, asJSON bool, point sweep.Parameters) error {
 	return nil
 }
 
-func writeExpansion(cmd *cobra.Command, s *settings, p *plan, e *expansion) error {
+func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 	out := cmd.OutOrStdout()
 	for _, note := range e.Notes {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
@@ -131,6 +144,10 @@ func writeExpansion(cmd *cobra.Command, s *settings, p *plan, e *expansion) erro
 			mark := ""
 			if i > 0 {
 				mark = ", advances with " + axis.Parameters[0].Name
+			}
+			if d := parameter.Values.Distribution; d != nil {
+				fmt.Fprintf(out, "  %-16s drawn: %s\n", parameter.Name, distributionText(d))
+				continue
 			}
 			fmt.Fprintf(out, "  %-16s %d values: %s%s\n", parameter.Name, parameter.Values.Len(), someValues(parameter.Values), mark)
 		}
@@ -150,14 +167,34 @@ func writeExpansion(cmd *cobra.Command, s *settings, p *plan, e *expansion) erro
 		return err
 	}
 	fmt.Fprintf(out, "\nfirst  %s\nlast   %s\n", first, last)
-	if e.Checked > 0 {
-		fmt.Fprintf(out, "\ncost   %s flop in all", engineering(e.Flops))
-		if rate := s.earlierRate(cmd, p.submission.Description.Name); rate > 0 && e.Flops > 0 {
-			fmt.Fprintf(out, ", %s core hours at the %s flop/s of earlier trials here", significant(e.Flops/rate/3600), engineering(rate))
+	if e.Checked > 0 && e.Flops == 0 && e.Bytes == 0 {
+		fmt.Fprintf(out, "\n%d points checked\n", e.Checked)
+	} else if e.Checked > 0 {
+		fmt.Fprintf(out, "\ncost   %s flop in all; up to %s a trial; %d points checked\n", engineering(e.Flops), bytesText(e.Bytes), e.Checked)
+		slots := min(int64(slotsHere()), e.Points)
+		switch {
+		case e.Seconds > 0 && slots > 1:
+			fmt.Fprintf(out, "time   about %s on the %d cores here, %s on one, by %s\n", secondsText(e.Seconds/float64(slots)), slots, secondsText(e.Seconds), e.SpeedFrom)
+		case e.Seconds > 0:
+			fmt.Fprintf(out, "time   about %s, by %s\n", secondsText(e.Seconds), e.SpeedFrom)
+		case e.Flops > 0:
+			fmt.Fprintln(out, "time   not known before a trial has run here")
 		}
-		fmt.Fprintf(out, "; up to %s a trial; %d points checked\n", bytesText(e.Bytes), e.Checked)
 	}
 	return nil
+}
+
+// distributionText says what a parameter is drawn from, in W&B's words.
+func distributionText(d *sweep.Distribution) string {
+	low, high := "min", "max"
+	if d.Kind == sweep.NormalDistribution || d.Kind == sweep.LogNormalDistribution {
+		low, high = "mu", "sigma"
+	}
+	text := fmt.Sprintf("%s, %s %s, %s %s", d.Kind, low, shortJSON(d.Low), high, shortJSON(d.High))
+	if d.Step != 0 {
+		text += ", q " + shortJSON(d.Step)
+	}
+	return text
 }
 
 // someValues lists a few values of a parameter.
@@ -173,25 +210,6 @@ func someValues(v sweep.Values) string {
 		text += ", … " + shortJSON(v.At(v.Len()-1))
 	}
 	return text
-}
-
-// earlierRate is the flop rate of a core that this store's finished trials of
-// the trainer reached; 0 if there are none.
-func (s *settings) earlierRate(cmd *cobra.Command, trainerName string) float64 {
-	results, err := s.openReader(cmd.Context())
-	if err != nil {
-		return 0 // only a reckoning: expand works without a store
-	}
-	defer func() { _ = results.Close() }()
-	var rate float64
-	_ = results.Query(cmd.Context(), "SELECT sum(flops) / sum(seconds) FROM results WHERE seconds > 0 AND flops > 0",
-		func(_ []string, row []any) error {
-			if v, ok := row[0].(float64); ok {
-				rate = v
-			}
-			return nil
-		})
-	return rate
 }
 
 // engineering prints a large number with an SI prefix.

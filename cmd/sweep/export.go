@@ -92,14 +92,49 @@ func writeLines(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuery
 	return exportLines(cmd, results, query, false, cmd.OutOrStdout())
 }
 
+// addMetrics adds the metrics that the trials of a query have, which nobody
+// described.
+func addMetrics(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuery, metrics *[]string) error {
+	known := map[string]bool{}
+	for _, name := range *metrics {
+		known[name] = true
+	}
+	err := results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
+		if t.Result != nil {
+			for name := range t.Result.Summary {
+				if !known[name] {
+					known[name] = true
+					*metrics = append(*metrics, name)
+				}
+			}
+		}
+		return nil
+	})
+	slices.Sort(*metrics)
+	return err
+}
+
 // exportCSV writes a column a parameter and summary metric of the trainer's
-// description, so that the header is known before the first trial.
+// description, so that the header is known before the first trial. What programs
+// report is looked up first.
 func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery, out io.Writer) error {
 	var parameters, metrics []string
 	for _, g := range record.Grids {
 		for _, p := range g.Submission.Description.Parameters {
 			if !slices.Contains(parameters, p.Name) {
 				parameters = append(parameters, p.Name)
+			}
+		}
+		if g.Submission.Description.Open {
+			for _, axis := range g.Submission.Spec.Axes {
+				for _, p := range axis.Parameters {
+					if !slices.Contains(parameters, p.Name) {
+						parameters = append(parameters, p.Name)
+					}
+				}
+			}
+			if err := addMetrics(cmd, results, query, &metrics); err != nil {
+				return err
 			}
 		}
 		for _, m := range g.Submission.Description.Metrics {

@@ -19,10 +19,10 @@ func lockHome(dir string) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock of the home directory: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if taken, err := tryLock(f); !taken {
 		owner, _ := os.ReadFile(path) // only for the message
 		_ = f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if err == nil {
 			return nil, fmt.Errorf("another \"sweep run\" (process %s) is at work in %s: wait for it, or use another --home", strings.TrimSpace(string(owner)), dir)
 		}
 		return nil, fmt.Errorf("lock of the home directory: %w", err)
@@ -30,4 +30,14 @@ func lockHome(dir string) (release func(), err error) {
 	_ = f.Truncate(0) // the process number is only for the message above
 	_, _ = fmt.Fprintln(f, os.Getpid())
 	return func() { _ = f.Close() }, nil
+}
+
+// tryLock makes an open file this process's alone until it is closed, unless it is
+// another's.
+func tryLock(f *os.File) (taken bool, err error) {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
 }

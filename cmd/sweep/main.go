@@ -26,6 +26,7 @@ const (
 	exitUsage       = 2 // wrong flags or arguments, or a sweep file that is refused
 	exitTrials      = 3 // the sweep ended, but some of its trials failed
 	exitNotFound    = 4 // no such sweep, trial or file
+	exitArtifacts   = 5 // an artifact is missing, lost or damaged
 	exitInterrupted = 130
 )
 
@@ -78,6 +79,8 @@ func exitCode(err error) int {
 		return exit.code
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
+	case errors.As(err, new(*sweep.LostError)), errors.As(err, new(*sweep.DamagedError)):
+		return exitArtifacts
 	case errors.As(err, &refused), errors.As(err, &parameter),
 		errors.Is(err, sweep.ErrNoPoint), errors.Is(err, sweep.ErrTooManyPoints):
 		return exitUsage
@@ -118,16 +121,19 @@ kept in a database and answer to "sweep table", "sweep trials" and SQL.`,
 		&cobra.Group{ID: "write", Title: "Write sweep files:"},
 	)
 	root.AddCommand(
-		newRun(&s),
+		newRun(&s), newExec(&s),
 		newTrainer(&s),
-		newStatus(&s), newTable(&s), newTrials(&s), newCurves(&s), newSQL(&s), newExport(&s),
+		newStatus(&s), newTable(&s), newFigure(&s), newTrials(&s), newCurves(&s), newSQL(&s), newExport(&s),
+		newTrial(&s), newLogs(&s), newArtifacts(&s), newUI(&s),
 		newSubmit(&s), newWatch(&s), newExtend(&s), newPause(&s), newResume(&s), newCancel(&s), newRetry(&s), newPriority(&s),
-		newCoordinator(&s), newWorker(&s), newWorkers(&s), newDrain(&s), newMigrate(&s), newNATS(),
+		newDelete(&s), newPrune(&s),
+		newCoordinator(&s), newWorker(&s), newWorkers(&s), newDrain(&s), newMigrate(&s), newNATS(), newToken(&s),
 		newExpand(&s), newSchema(&s),
 		newConfig(&s),
-		newVersion(),
+		newVersion(), newManual(),
 	)
 	usageArguments(root)
+	s.addCompletion(root)
 	return root
 }
 
@@ -135,8 +141,12 @@ kept in a database and answer to "sweep table", "sweep trials" and SQL.`,
 func usageArguments(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
+			err := check(cmd, args)
+			switch {
+			case err != nil && cmd.HasParent():
 				return usageError("%s: %w (see \"%s --help\")", cmd.CommandPath(), err, cmd.CommandPath())
+			case err != nil: // which names the program itself
+				return usageError("%w (see \"%s --help\")", err, cmd.CommandPath())
 			}
 			return nil
 		}

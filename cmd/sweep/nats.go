@@ -12,7 +12,7 @@ import (
 // newNATS serves those who try a cluster out and have no nats-server: it is the
 // same server, with the settings of deploy/nats.conf.
 func newNATS() *cobra.Command {
-	var listen, dir string
+	var listen, dir, config string
 	var always bool
 	cmd := &cobra.Command{
 		Use:     "nats",
@@ -20,6 +20,9 @@ func newNATS() *cobra.Command {
 		GroupID: "cluster",
 		Long: `Run a NATS server with JetStream on this machine, to try a cluster out without
 installing one. A real cluster has its own: see deploy/nats.conf.
+
+Everybody who reaches it may do everything, unless --server-config names a file of
+nats-server's settings with users, such as deploy/nats/users.conf.
 
 Exit codes: 0 stopped, 1 it cannot run.`,
 		Example: "  sweep nats --listen 127.0.0.1:4222 --dir /var/tmp/nats",
@@ -29,10 +32,16 @@ Exit codes: 0 stopped, 1 it cannot run.`,
 			if err != nil || address.IP == nil {
 				return usageError("--listen %s: expected HOST:PORT", listen)
 			}
-			s, err := server.NewServer(&server.Options{
-				ServerName: "sweep", Host: address.IP.String(), Port: address.Port,
-				JetStream: true, StoreDir: dir, SyncAlways: always, MaxPayload: maxPayload, NoSigs: true, Logtime: true,
-			})
+			options := &server.Options{}
+			if config != "" {
+				if options, err = server.ProcessConfigFile(config); err != nil {
+					return usageError("--server-config: %w", err)
+				}
+			}
+			options.ServerName, options.Host, options.Port = "sweep", address.IP.String(), address.Port
+			options.JetStream, options.StoreDir, options.SyncAlways, options.MaxPayload = true, dir, always, maxPayload
+			options.NoSigs, options.Logtime = true, true
+			s, err := server.NewServer(options)
 			if err != nil {
 				return fmt.Errorf("NATS server: %w", err)
 			}
@@ -49,6 +58,7 @@ Exit codes: 0 stopped, 1 it cannot run.`,
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4222", "address to listen on")
+	cmd.Flags().StringVar(&config, "server-config", "", "file of nats-server's settings: users, permissions, TLS")
 	cmd.Flags().StringVar(&dir, "dir", "nats", "directory of JetStream's files")
 	cmd.Flags().BoolVar(&always, "sync-always", false, "write every message to the disk before it is acknowledged")
 	return cmd

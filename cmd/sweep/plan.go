@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+
+	"github.com/spf13/pflag"
 
 	"sweep/sweep"
 	"sweep/sweep/file"
@@ -27,19 +30,64 @@ type plan struct {
 // points are checked when they run.
 const checkedPoints = 2000
 
+// planOptions say how a sweep file is read.
+type planOptions struct {
+	// directory is where the program of a script runs, "" to look for it; count
+	// limits the trials, 0 does not.
+	directory string
+	count     int64
+	// method is taken in the place of the file's.
+	method string
+	// own says that the trials run here, for the person who asks: their program is
+	// started as from a shell.
+	own bool
+}
+
+func (o *planOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.directory, "directory", "", "where the file's program runs (default: the first of here, the file's directory and those above it that has the program)")
+	f.Int64Var(&o.count, "count", 0, "largest number of trials, as run_cap in the file")
+	f.StringVar(&o.method, "method", "", "grid or random, in the place of the file's method")
+}
+
+// check refuses values that make no sense.
+func (o *planOptions) check() error {
+	if o.count < 0 {
+		return usageError("--count %d: expected a number of trials", o.count)
+	}
+	if o.method != "" && o.method != "grid" && o.method != "random" {
+		return usageError("--method %s: expected grid or random", o.method)
+	}
+	if o.directory == "" {
+		return nil
+	}
+	if info, err := os.Stat(o.directory); err != nil || !info.IsDir() {
+		return usageError("--directory %s: expected a directory", o.directory)
+	}
+	return nil
+}
+
 // readPlan decodes a sweep file against its trainer's schema, expands it, and
 // has the trainer validate its points. Every error names its place in the file.
-func (s *settings) readPlan(ctx context.Context, path string, launcher sweep.Launcher) (*plan, error) {
-	source, err := os.ReadFile(path)
+func (s *settings) readPlan(ctx context.Context, path string, options planOptions, launcher *trainer.Launcher) (*plan, error) {
+	if err := options.check(); err != nil {
+		return nil, err
+	}
+	source, err := file.Read(path)
 	if err != nil {
-		return nil, fmt.Errorf("sweep file: %w", err)
+		return nil, err
 	}
 	name, err := file.Trainer(path, source)
 	if err != nil {
 		return nil, err
 	}
+	if name == sweep.ScriptTrainer && options.own {
+		asFromShell(launcher)
+	}
 	process, err := launcher.Launch(ctx, name)
 	if err != nil {
+		if errors.Is(err, sweep.ErrNotFound) {
+			return nil, file.LocateTrainer(path, source, err)
+		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	defer func() { _ = process.Close() }() // it has answered all it was asked
@@ -47,18 +95,26 @@ func (s *settings) readPlan(ctx context.Context, path string, launcher sweep.Lau
 	if err != nil {
 		return nil, fmt.Errorf("trainer %s: %w", name, err)
 	}
-	decoded, err := file.Decode(path, source, file.Options{Description: description})
+	decoded, err := file.Decode(path, source, file.Options{Description: description, Count: options.count, Method: options.method})
 	if err != nil {
 		return nil, err
 	}
+	if script := decoded.Spec.Script; script != nil {
+		note, err := placeScript(script, path, options.directory)
+		if err != nil {
+			return nil, decoded.Locate(err)
+		}
+		decoded.Notes = append(decoded.Notes, note)
+	}
 	p := &plan{
 		submission: &sweep.Submission{
-			Spec: decoded.Spec, Source: string(source), Description: *description, Datasets: map[string]string{},
+			Spec: decoded.Spec, Source: string(source), Description: *description,
+			Datasets: map[string]string{}, Bytes: map[string]int64{},
 		},
 		grid:  decoded.Grid,
 		notes: decoded.Notes,
 	}
-	chooseSelect(&p.submission.Spec.Select, description)
+	p.submission.Spec.Select = p.submission.Spec.Select.Filled(description)
 	dataDir, err := s.dataDir()
 	if err != nil {
 		return nil, err
@@ -69,30 +125,13 @@ func (s *settings) readPlan(ctx context.Context, path string, launcher sweep.Lau
 	return p, nil
 }
 
-// chooseSelect fills in what a sweep file leaves open: trials compete by
-// validation loss, apart by data set and model, where the trainer knows these.
-func chooseSelect(choice *sweep.Select, d *sweep.Description) {
-	if choice.By == "" && d.Metric("validation_loss") != nil {
-		choice.By = "validation_loss"
-	}
-	if metric := d.Metric(choice.By); choice.Goal == "" && metric != nil {
-		choice.Goal = metric.Goal
-	}
-	if len(choice.Group) == 0 {
-		for _, name := range []string{"dataset", "model"} {
-			if d.Parameter(name) != nil {
-				choice.Group = append(choice.Group, name)
-			}
-		}
-	}
-}
-
 // validate asks the trainer about the points, once for all replicates of each,
 // and gathers data set digests and costs.
 func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) error {
 	replicates := int64(1)
 	for _, axis := range p.submission.Spec.Axes {
-		if len(axis.Parameters) == 1 && axis.Parameters[0].Name == sweep.SeedParameter {
+		drawn := p.submission.Spec.Random != nil && !p.submission.Spec.Random.Replicated
+		if len(axis.Parameters) == 1 && axis.Parameters[0].Name == sweep.SeedParameter && !drawn {
 			replicates = axis.Len()
 		}
 	}
@@ -112,7 +151,7 @@ func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) er
 		if err != nil {
 			return err
 		}
-		v, err := t.Validate(ctx, sweep.ValidateRequest{Parameters: resolved, DataDir: dataDir})
+		v, err := t.Validate(ctx, sweep.ValidateRequest{Parameters: resolved, DataDir: dataDir, Script: p.submission.Spec.Script})
 		if err != nil {
 			return err
 		}
@@ -125,12 +164,24 @@ func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) er
 			p.submission.Datasets[key] = v.DatasetDigest
 		}
 		flops += v.Flops
+		if v.Bytes > 0 {
+			p.submission.Bytes[key] = max(p.submission.Bytes[key], v.Bytes)
+		}
 		p.maxBytes = max(p.maxBytes, v.Bytes)
 		p.checked++
+	}
+	for key, size := range p.submission.Bytes {
+		// An estimate, and a larger class of trials: rounded up, so that classes are few.
+		p.submission.Bytes[key] = roundUp(size)
 	}
 	p.submission.Flops = flops / float64(p.checked) * float64(count)
 	return nil
 }
+
+// memoryStep is what estimates of memory are rounded up to.
+const memoryStep = 64 << 20
+
+func roundUp(size int64) int64 { return (size + memoryStep - 1) / memoryStep * memoryStep }
 
 // newLauncher knows the built-in trainers, which this very program serves, and
 // the executables in the trainer path.
@@ -143,5 +194,18 @@ func (s *settings) newLauncher(log *slog.Logger) (*trainer.Launcher, error) {
 	for name := range builtinTrainers {
 		builtin[name] = []string{program, "trainer", "serve", name}
 	}
-	return &trainer.Launcher{BuiltIn: builtin, Path: s.trainerPath, Log: log}, nil
+	home, err := s.homeDir()
+	if err != nil {
+		return nil, err
+	}
+	builtin[sweep.ScriptTrainer] = scriptTrainer(program, home)
+	if s.trainerHome != "" {
+		if info, err := os.Stat(s.trainerHome); err != nil || !info.IsDir() {
+			return nil, usageError("--trainer-home %s: expected a directory", s.trainerHome)
+		}
+	}
+	return &trainer.Launcher{
+		BuiltIn: builtin, Path: s.trainerPath, Log: log,
+		Environment: s.trainerEnv, Home: s.trainerHome, Secrets: s.secrets(), CancelGrace: cancelGrace,
+	}, nil
 }

@@ -1,178 +1,376 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"sweep/sweep"
+	"sweep/sweep/progress"
 )
 
-// progress shows how a sweep advances: one line that is drawn again on a
-// terminal, a plain line at growing intervals elsewhere.
-type progress struct {
-	store sweep.Reader
-	sweep *sweep.SweepRecord
-	out   io.Writer
-	// width is the terminal's, 0 if out is none.
-	width int
+// The ways to show how a sweep advances.
+const (
+	progressAuto  = "auto"
+	progressTTY   = "tty"
+	progressPlain = "plain"
+	progressJSON  = "json"
+	progressQuiet = "quiet"
+)
 
-	started time.Time
-	// before counts the trials that were done when this run started.
-	before int64
-	rates  []sample
+var progressModes = []string{progressAuto, progressTTY, progressPlain, progressJSON, progressQuiet}
 
-	best      string
-	bestAfter time.Time
+// progressHelp is what the help of each command that shows progress says.
+const progressHelp = `--progress says how the sweep is shown on standard error while it advances: a view
+that is drawn again and again (tty), a line of text or of JSON at every percent and
+at least every 30 seconds (plain, json: notes are objects with a message then), or nothing (quiet). auto is tty in a
+terminal and plain elsewhere. The time left comes from the trainer's estimates of
+cost, where it makes any, at the speed of what has run.`
+
+// addProgressFlag adds the flag of a command that shows how a sweep advances.
+func addProgressFlag(cmd *cobra.Command, mode *string) {
+	cmd.Flags().StringVar(mode, "progress", progressAuto, "how to show the sweep while it advances: "+strings.Join(progressModes, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("progress", cobra.FixedCompletions(progressModes, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 }
 
-// sample is how many trials were done at one moment.
-type sample struct {
-	at   time.Time
-	done int64
+// progressView shows how a sweep advances.
+type progressView struct {
+	mode     string
+	out      *console
+	observer *progress.Observer
+	// last is the snapshot that was last printed as a line.
+	last *progress.Snapshot
 }
 
-// rateWindow is the time over which the rate is taken.
-const rateWindow = 30 * time.Second
+// checkProgress refuses a way to show progress that there is none of.
+func checkProgress(mode string) error {
+	if !slices.Contains(progressModes, mode) {
+		return usageError("--progress %s: expected one of %s", mode, strings.Join(progressModes, ", "))
+	}
+	return nil
+}
 
-func newProgress(store sweep.Reader, record *sweep.SweepRecord, out io.Writer) *progress {
-	p := &progress{store: store, sweep: record, out: out, started: time.Now(), before: -1}
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		p.width = 80
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			p.width = width
+// newProgressView shows a sweep on out, whose record has its submissions.
+func newProgressView(store sweep.Reader, record *sweep.SweepRecord, out *console, mode string) *progressView {
+	if mode == progressAuto {
+		mode = progressPlain
+		if out.terminal {
+			mode = progressTTY
 		}
 	}
-	return p
+	return &progressView{mode: mode, out: out, observer: progress.NewObserver(store, record)}
 }
+
+const (
+	// liveInterval is the time between two pictures of the live view, plainInterval
+	// between two looks whether a line is due.
+	liveInterval  = 250 * time.Millisecond
+	plainInterval = time.Second
+	// longestSilence is the time after which a line is due whatever happens.
+	longestSilence = 30 * time.Second
+)
 
 // watch shows the sweep until ctx ends.
-func (p *progress) watch(ctx context.Context) {
-	interval, longest := time.Second, 30*time.Second
-	if p.width > 0 {
-		interval, longest = 200*time.Millisecond, 200*time.Millisecond
-	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			p.clear()
-			return
-		case <-timer.C:
-			p.show(ctx)
-			timer.Reset(interval)
-			interval = min(interval*3/2, longest)
-		}
-	}
-}
-
-func (p *progress) show(ctx context.Context) {
-	counts, err := p.store.Progress(ctx, p.sweep.ID)
-	if err != nil {
-		return // the next tick tries again; the run itself reports a broken store
-	}
-	line := p.line(ctx, time.Now(), counts)
-	if p.width > 0 {
-		runes := []rune(line)
-		if len(runes) >= p.width {
-			line = string(runes[:p.width-1])
-		}
-		fmt.Fprintf(p.out, "\r\x1b[2K%s", line)
+func (v *progressView) watch(ctx context.Context) {
+	if v.mode == progressQuiet {
 		return
 	}
-	fmt.Fprintln(p.out, line)
-}
-
-// clear removes the redrawn line, so that what follows starts clean.
-func (p *progress) clear() {
-	if p.width > 0 {
-		fmt.Fprint(p.out, "\r\x1b[2K")
+	interval := plainInterval
+	if v.mode == progressTTY {
+		interval = liveInterval
+		defer v.out.draw(nil) // what follows starts clean
 	}
-}
-
-func (p *progress) line(ctx context.Context, now time.Time, counts sweep.Progress) string {
-	done, total := counts.Done(), counts.Total()
-	if p.before < 0 {
-		p.before = done
+	if v.mode == progressJSON {
+		defer v.end(ctx)
 	}
-	p.rates = append(p.rates, sample{now, done})
-	for len(p.rates) > 2 && now.Sub(p.rates[1].at) >= rateWindow {
-		p.rates = p.rates[1:]
-	}
-	var line strings.Builder
-	fmt.Fprintf(&line, "%s  %d/%d done · %d running · %d failed", p.sweep.Name, done, total, counts.Running, counts.Failed)
-	if counts.Diverged > 0 {
-		fmt.Fprintf(&line, " · %d diverged", counts.Diverged)
-	}
-	first := p.rates[0]
-	if elapsed := now.Sub(first.at).Seconds(); elapsed > 0 && done > first.done {
-		rate := float64(done-first.done) / elapsed
-		fmt.Fprintf(&line, " · %s trials/s", significant(rate))
-		if left := total - done; left > 0 {
-			seconds := float64(left) / rate
-			if seconds < 1e8 {
-				fmt.Fprintf(&line, " · %s left", roughly(time.Duration(seconds*float64(time.Second))))
-			}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		if s, err := v.observer.Look(ctx, time.Now()); err == nil { // else the next tick tries again; the run itself reports a broken store
+			v.show(s)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
 		}
 	}
-	if best := p.bestSoFar(ctx, now); best != "" {
-		line.WriteString(" · best " + best)
+}
+
+// end prints how the sweep was when the watching ended.
+func (v *progressView) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	v.observer.Hurry()
+	if s, err := v.observer.Look(ctx, time.Now()); err == nil { // else the run reports what is broken
+		v.last = nil
+		v.show(s)
+	}
+}
+
+func (v *progressView) show(s *progress.Snapshot) {
+	if v.mode == progressTTY {
+		width, height := v.out.size()
+		v.out.draw(liveLines(s, width, height))
+		return
+	}
+	if !lineDue(v.last, s) {
+		return
+	}
+	v.last = s
+	if v.mode == progressPlain {
+		fmt.Fprintln(v.out, plainLine(s))
+		return
+	}
+	v.out.object(s)
+}
+
+// lineDue reports whether a line is due after the last one: at each percent, and
+// after a time in any case.
+func lineDue(last, now *progress.Snapshot) bool {
+	if last == nil {
+		return true
+	}
+	percent := func(s *progress.Snapshot) int64 { return s.Done * 100 / max(s.Total, 1) }
+	return percent(now) != percent(last) || now.State != last.State || now.Time.Sub(last.Time) >= longestSilence
+}
+
+// plainLine is a snapshot in one line.
+func plainLine(s *progress.Snapshot) string {
+	var line strings.Builder
+	fmt.Fprintf(&line, "%s  %d/%d done", progress.FirstLine(s.Name), s.Done, s.Total)
+	if s.Counts.Running == 0 && s.Done < s.Total && (s.State == sweep.SweepWaiting || s.State == sweep.SweepPaused) {
+		if s.Counts.Refused > 0 {
+			fmt.Fprintf(&line, " · %d refused", s.Counts.Refused)
+		}
+		fmt.Fprintf(&line, " · %s", stateWords(s))
+		return line.String()
+	}
+	fmt.Fprintf(&line, " · %d running · %d failed", s.Counts.Running, s.Counts.Failed)
+	if len(s.Failures) > 0 {
+		fmt.Fprintf(&line, " (%s)", shorten(s.Failures[0].Reason, 60))
+	}
+	if s.Counts.Diverged > 0 {
+		fmt.Fprintf(&line, " · %d diverged", s.Counts.Diverged)
+	}
+	if s.Counts.Refused > 0 {
+		fmt.Fprintf(&line, " · %d refused", s.Counts.Refused)
+		if len(s.Refusals) > 0 {
+			fmt.Fprintf(&line, " (%s)", shorten(s.Refusals[0].Reason, 60))
+		}
+	}
+	if s.Rate > 0 {
+		fmt.Fprintf(&line, " · %s", rateText(s.Rate))
+	}
+	if s.Left > 0 {
+		fmt.Fprintf(&line, " · %s left", secondsText(s.Left))
+	}
+	for _, r := range s.Running {
+		// Few long trials: how far they are tells more than how many are done.
+		if r.Seconds >= 10 && r.Steps > 0 && len(s.Running) <= 4 {
+			fmt.Fprintf(&line, " · trial %d at %d/%d", r.Index, r.Step, r.Steps)
+		}
+	}
+	if len(s.Best) > 0 {
+		b := s.Best[0]
+		fmt.Fprintf(&line, " · best %s %s (%s)", s.BestBy, significant(b.Value), b.Group)
 	}
 	return line.String()
 }
 
-// bestSoFar looks up the best trial, at most every two seconds and never so
-// often that the query costs more than a few percent of the time.
-func (p *progress) bestSoFar(ctx context.Context, now time.Time) string {
-	choice := p.sweep.Grids[0].Submission.Spec.Select
-	if choice.By == "" || now.Before(p.bestAfter) {
-		return p.best
+// stateWords say why a sweep does not advance.
+func stateWords(s *progress.Snapshot) string {
+	words := "waits"
+	if s.State == sweep.SweepPaused {
+		words = "paused"
 	}
-	start := time.Now()
-	_ = p.store.Trials(ctx, sweep.TrialQuery{ // no best is shown if it cannot be asked
-		Sweeps: []string{p.sweep.ID}, States: []sweep.State{sweep.Completed},
-		OrderBy: choice.By, Descending: choice.Goal == "maximize", Limit: 1,
-	}, func(t *sweep.TrialRecord) error {
-		if value, ok := t.Result.Summary[choice.By]; ok {
-			p.best = fmt.Sprintf("%s %s (%s)", choice.By, significant(value), describePoint(t.Parameters, choice.Group))
-		}
-		return nil
-	})
-	wait := 2 * time.Second
-	if p.best == "" {
-		wait = 300 * time.Millisecond
+	if s.Reason != "" {
+		words += ": " + progress.FirstLine(s.Reason)
 	}
-	p.bestAfter = now.Add(max(wait, 30*time.Since(start)))
-	return p.best
+	return words
 }
 
-// describePoint names a trial by the parameters that its sweep groups by.
-func describePoint(p sweep.Parameters, names []string) string {
-	var parts []string
-	for _, name := range names {
-		if v, ok := p[name]; ok {
-			parts = append(parts, fmt.Sprint(v))
+// liveLines are a snapshot as the live view has it, within a terminal of the
+// given size.
+func liveLines(s *progress.Snapshot, width, height int) []string {
+	width, height = max(width, 20), max(height, 4)
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+
+	title := fmt.Sprintf("%s  %d/%d trials", progress.FirstLine(s.Name), s.Done, s.Total)
+	if room := min(width-columns(title)-12, 40); room >= 8 {
+		title += "  " + bar(s.Share, room)
+	}
+	add("%s %3.0f %%", title, 100*s.Share)
+
+	counts := []string{fmt.Sprintf("%d completed", s.Counts.Completed-s.Counts.Diverged), fmt.Sprintf("%d running", s.Counts.Running), fmt.Sprintf("%d failed", s.Counts.Failed)}
+	for _, c := range []struct {
+		n    int64
+		name string
+	}{{s.Counts.Diverged, "diverged"}, {s.Counts.Reused, "taken over"}, {s.Counts.Cancelled, "cancelled"}, {s.Counts.Refused, "refused"}, {s.Counts.Faults, "not reproduced"}} {
+		if c.n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", c.n, c.name))
 		}
 	}
-	if len(parts) == 0 {
-		return "seed " + fmt.Sprint(p[sweep.SeedParameter])
+	add("  %s", strings.Join(counts, " · "))
+
+	times := []string{secondsText(s.Seconds) + " so far"}
+	if s.Rate > 0 {
+		times = append(times, rateText(s.Rate))
 	}
-	return strings.Join(parts, ", ")
+	switch {
+	case s.Left > 0:
+		times = append(times, "about "+secondsText(s.Left)+" left")
+	case s.Done < s.Total:
+		times = append(times, "time left not known yet")
+	}
+	add("  %s", strings.Join(times, " · "))
+	if s.State == sweep.SweepWaiting || s.State == sweep.SweepPaused {
+		add("  %s", stateWords(s))
+	}
+
+	causes := func(title string, list []progress.Cause) {
+		for i, c := range list {
+			add("  %-9s%d × %s", title, c.Count, c.Reason)
+			if i == 0 {
+				title = ""
+			}
+		}
+	}
+	causes("failed", s.Failures)
+	causes("refused", s.Refusals)
+
+	// What is left of the terminal goes to what runs and to the best, half each.
+	room := max(height-1-len(lines), 0)
+	best := min(len(s.Best), max(room-len(s.Running), room/2))
+	running := min(len(s.Running), max(room-best, 0))
+	label := 0
+	for _, r := range s.Running[:running] {
+		label = max(label, min(columns(r.Label), width/3))
+	}
+	for i, r := range s.Running[:running] {
+		title := ""
+		if i == 0 {
+			title = "running"
+		}
+		text := fmt.Sprintf("  %-9strial %-6d %s  %6s", title, r.Index, pad(r.Label, label), secondsText(r.Seconds))
+		if share := r.Share(); share > 0 {
+			text += fmt.Sprintf("  %s %d/%d", bar(share, 10), r.Step, r.Steps)
+			if r.Left >= 1 {
+				text += fmt.Sprintf(", %s left", secondsText(r.Left))
+			}
+		} else if r.Step > 0 {
+			text += fmt.Sprintf("  step %d", r.Step)
+		}
+		lines = append(lines, text)
+	}
+	group := 0
+	for _, b := range s.Best[:best] {
+		group = max(group, min(columns(b.Group), width/3))
+	}
+	for i, b := range s.Best[:best] {
+		title := ""
+		if i == 0 {
+			title = "best"
+		}
+		add("  %-9s%s  %s %s  trial %d", title, pad(b.Group, group), s.BestBy, significant(b.Value), b.Index)
+	}
+	lines = lines[:min(len(lines), height-1)]
+	for i, line := range lines {
+		lines[i] = shorten(line, width-1)
+	}
+	return lines
+}
+
+// bar draws a share of 1 in width characters.
+func bar(share float64, width int) string {
+	eighths := int(min(max(share, 0), 1)*float64(8*width) + 0.5)
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return text + strings.Repeat("░", width-columns(text))
+}
+
+// columns is the number of columns that a text takes in a terminal: East Asian wide
+// characters take two, marks that combine none.
+func columns(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	switch {
+	case r >= 0x300 && r <= 0x36f, r >= 0x200b && r <= 0x200f, r >= 0xfe00 && r <= 0xfe0f:
+		return 0
+	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3, r >= 0xf900 && r <= 0xfaff,
+		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0x1f300 && r <= 0x1faff, r >= 0x20000 && r <= 0x3fffd:
+		return 2
+	}
+	return 1
+}
+
+// shorten cuts a text to a number of columns.
+func shorten(text string, width int) string {
+	if columns(text) <= width {
+		return text
+	}
+	var short strings.Builder
+	n := 0
+	for _, r := range text {
+		if n += runeColumns(r); n > width-1 {
+			break
+		}
+		short.WriteRune(r)
+	}
+	return short.String() + "…"
+}
+
+// pad makes a text width columns wide.
+func pad(text string, width int) string {
+	text = shorten(text, width)
+	return text + strings.Repeat(" ", max(width-columns(text), 0))
+}
+
+// rateText says how many trials are done in a time.
+func rateText(rate float64) string {
+	switch {
+	case rate >= 0.1:
+		return significant(rate) + " trials/s"
+	case rate*60 >= 0.1:
+		return significant(rate*60) + " trials/min"
+	}
+	return significant(rate*3600) + " trials/h"
+}
+
+// secondsText says a time that is given in seconds roughly.
+func secondsText(seconds float64) string {
+	const century = 100 * 365 * 24 * 3600
+	if seconds > century {
+		return "more than a century"
+	}
+	return roughly(time.Duration(seconds * float64(time.Second)))
 }
 
 // significant prints three significant digits without an exponent.
 func significant(x float64) string {
 	text := fmt.Sprintf("%.3g", x)
-	if strings.ContainsAny(text, "e") {
+	if strings.Contains(text, "e") && math.Abs(x) >= 1 && math.Abs(x) < 1e9 {
 		return fmt.Sprintf("%.0f", x)
 	}
-	return text
+	return text // what is small is not 0
 }
 
 // roughly prints a duration as people say it: 45s, 3m20s, 2h10m, 4d3h.
@@ -187,4 +385,15 @@ func roughly(d time.Duration) string {
 	default:
 		return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
 	}
+}
+
+// terminalSize is the size of a terminal, or what is usual where it has none.
+func terminalSize(w io.Writer) (width, height int) {
+	width, height = 80, 24
+	if f, ok := w.(*os.File); ok {
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
+			width, height = cmp.Or(w, width), cmp.Or(h, height)
+		}
+	}
+	return width, height
 }

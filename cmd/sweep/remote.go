@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"sweep/coordinator"
 	"sweep/sweep"
+	"sweep/sweep/artifact"
 	"sweep/sweep/wire"
 )
 
@@ -49,15 +51,15 @@ func (s *settings) server() string {
 	if s.origins["store"] == fromFlag && s.origins["nats"] != fromFlag {
 		return ""
 	}
-	return s.nats
+	return s.nats.Addresses
 }
 
 // dial connects to the cluster of the settings.
 func (s *settings) dial(ctx context.Context) (*remote, error) {
-	if s.nats == "" {
+	if s.nats.Addresses == "" {
 		return nil, usageError("this needs a cluster: say where its NATS servers are by --nats, SWEEP_NATS or the settings file")
 	}
-	conn, err := wire.Dial(ctx, s.nats, "sweep")
+	conn, err := wire.Dial(ctx, s.access(wire.ClientInbox), "sweep")
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +87,14 @@ func (s *settings) openTarget(ctx context.Context) (target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return localStore{store, coordinator.New(coordinator.Options{Store: store, Logger: slog.New(slog.DiscardHandler)})}, nil
+	var artifacts *artifact.Store
+	if !strings.HasPrefix(s.artifacts, "nats:") { // a cluster's, which is not asked here
+		if artifacts, err = s.openArtifacts(nil, nil); err != nil {
+			_ = store.Close() // the first error is the one that matters
+			return nil, err
+		}
+	}
+	return localStore{store, coordinator.New(coordinator.Options{Store: store, Artifacts: artifacts, Logger: slog.New(slog.DiscardHandler)})}, nil
 }
 
 // opened keeps a nil pointer from becoming a reader.

@@ -2,19 +2,22 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
-	"syscall"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
 	"sweep/coordinator"
+	"sweep/coordinator/web"
 	"sweep/sweep"
+	"sweep/sweep/artifact"
 	"sweep/sweep/report"
 	"sweep/sweep/wire"
 	"sweep/worker"
@@ -25,6 +28,10 @@ type runOptions struct {
 	reuse bool
 	fresh bool
 	quiet bool
+	// progress is how the sweep is shown while it advances.
+	progress string
+	plan     planOptions
+	board    dashboard
 }
 
 func newRun(s *settings) *cobra.Command {
@@ -40,19 +47,39 @@ An interrupted run goes on where it stopped when the same file is run again. A
 trial whose result is in the database already (same trainer, data and
 parameters) is not trained again; --reuse=false trains it all the same.
 
+--ui serves the dashboard while the trials run, in a browser on this machine; "sweep
+ui" serves it afterwards. A full disk ends a run, but not one with a dashboard, which
+says so and goes on when there is room.
+
+A file with program runs that program for each trial, as from your shell: with its
+environment and home. A sweep file of Weights & Biases needs no change.
+
+` + progressHelp + ` "sweep logs -f SWEEP INDEX"
+in another terminal shows what a trial that runs writes.
+
 Exit codes: 0 all trials completed, 1 something went wrong, 2 the file is refused,
 3 some trials failed, 4 no such file or trainer, 130 interrupted (run the same
 command again to go on).`,
 		Example: `  sweep run examples/cbf.yaml
-  sweep run examples/ucr.yaml --data ~/data --slots 4`,
-		Args: cobra.ExactArgs(1),
+  sweep run examples/ucr.yaml --data ~/data --slots 4
+  sweep run sweep.yaml --slots 2 --ui`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 && cmd.Flags().Changed("ui") {
+				return usageError("--ui %s: write --ui=%[1]s, since --ui alone means %s", args[1], defaultUI)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runSweep(cmd, s, options, args[0]) },
 	}
 	f := cmd.Flags()
 	f.IntVar(&options.slots, "slots", runtime.NumCPU(), "trials trained at a time")
 	f.BoolVar(&options.reuse, "reuse", true, "take over results of equal trainer, data and parameters from earlier sweeps")
 	f.BoolVar(&options.fresh, "fresh", false, "start a new sweep even if one of this file is unfinished")
-	f.BoolVar(&options.quiet, "quiet", false, "show no progress, only the result")
+	f.BoolVar(&options.quiet, "quiet", false, "show no progress, only the result: the same as --progress quiet")
+	addProgressFlag(cmd, &options.progress)
+	options.board.addFlags(f, "")
+	f.Lookup("ui").NoOptDefVal = defaultUI
+	options.plan.addFlags(f)
 	return cmd
 }
 
@@ -63,10 +90,19 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if options.slots < 1 {
 		return usageError("--slots %d: expected at least 1", options.slots)
 	}
-	log, err := s.logger(cmd)
-	if err != nil {
+	if err := checkProgress(options.progress); err != nil {
 		return err
 	}
+	if options.quiet {
+		if cmd.Flags().Changed("progress") {
+			return usageError("--quiet and --progress %s: one of them", options.progress)
+		}
+		options.progress = progressQuiet
+	}
+	console := newConsole(cmd.ErrOrStderr())
+	console.asJSON = options.progress == progressJSON
+	cmd.SetErr(console) // what is written while the sweep is shown stands above it
+	log := s.logger(cmd)
 	home, err := s.homeDir()
 	if err != nil {
 		return err
@@ -75,9 +111,14 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if err != nil {
 		return err
 	}
-	p, err := s.readPlan(ctx, path, launcher)
+	options.plan.own = true
+	p, err := s.readPlan(ctx, path, options.plan, launcher)
 	if err != nil {
 		return err
+	}
+	if labels := p.submission.Spec.Requires; len(labels) > 0 {
+		return usageError("%s: requires a worker with the label %s, and this command's has none: take it out, or hand the file to a cluster by \"sweep submit\"",
+			path, slices.Min(slices.Collect(maps.Keys(labels))))
 	}
 	p.submission.Reuse = options.reuse
 	for _, note := range p.notes {
@@ -93,59 +134,167 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 		return err
 	}
 	defer func() { _ = results.Close() }() // everything is committed by then
+	lead, err := leadNow(ctx, results)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lead.Resign(context.WithoutCancel(ctx)) }() // the process's end gives it up too
 
-	l := &local{store: results, log: log, launcher: launcher, home: home, slots: options.slots}
+	artifacts, err := s.openArtifacts(nil, log)
+	if err != nil {
+		return err
+	}
+	l := &local{settings: s, board: options.board, store: results, artifacts: artifacts, log: log, launcher: launcher, home: home, slots: options.slots, term: lead.Term()}
 	if l.dataDir, err = s.dataDir(); err != nil {
 		return err
 	}
-	out := cmd.ErrOrStderr()
-	if options.quiet {
-		out = io.Discard
-	}
-	record, err := l.run(ctx, p.submission, options.fresh, out)
+	defer l.closeBoard()
+	record, err := l.outlast(ctx, p.submission, options.fresh, console, options.progress)
 	if err != nil {
 		return err
+	}
+	if options.board.address != "" && options.progress != progressQuiet {
+		fmt.Fprintln(cmd.ErrOrStderr(), "the dashboard ends with the run: \"sweep ui\" serves the results")
 	}
 	return conclude(cmd, results, record)
 }
 
 // local is the cluster in one process tree.
 type local struct {
-	store    sweep.Store
-	log      *slog.Logger
-	launcher sweep.Launcher
-	home     string
-	dataDir  string
-	slots    int
+	settings  *settings
+	board     dashboard
+	store     sweep.Store
+	artifacts *artifact.Store
+	log       *slog.Logger
+	launcher  sweep.Launcher
+	home      string
+	dataDir   string
+	slots     int
+	term      int64
+
+	// stopBoard ends the dashboard, nil until it is served.
+	stopBoard func()
+	// active is the coordinator while there is one; problem is what keeps it from
+	// working.
+	active  atomic.Pointer[coordinator.Coordinator]
+	problem atomic.Pointer[error]
+}
+
+// openBoard serves the dashboard, if it was asked for and is not served yet.
+func (l *local) openBoard(id string, out io.Writer) error {
+	if l.board.address == "" || l.stopBoard != nil {
+		return nil
+	}
+	leads := leadingOnly{l.active.Load, errAtRest}
+	address, stop, err := l.settings.serveUI(&l.board, web.Options{
+		Store: l.store, Workers: leads.workers, Control: leads, Artifacts: leads, Extend: l.settings.extender(l.log, leads.extend),
+		Problem: func() error {
+			if problem := l.problem.Load(); problem != nil {
+				return *problem
+			}
+			return leads.problem()
+		},
+	}, l.log)
+	if err != nil {
+		return err
+	}
+	l.stopBoard = stop
+	fmt.Fprintf(out, "dashboard: %s#/sweep/%s\n", address, id)
+	return nil
+}
+
+func (l *local) closeBoard() {
+	if l.stopBoard != nil {
+		l.stopBoard()
+	}
+}
+
+// disks are the directories that a run writes into.
+func (l *local) disks() []string {
+	list := []string{l.home}
+	if database, err := l.settings.storeURL(); err == nil {
+		if path, ok := sqlitePath(database); ok {
+			list = append(list, filepath.Dir(path))
+		}
+	}
+	return list
+}
+
+// outlast runs a sweep. While its dashboard is open a full disk does not end the run:
+// whoever looks is told, and the run goes on when there is room.
+func (l *local) outlast(ctx context.Context, submission *sweep.Submission, fresh bool, out *console, mode string) (*sweep.SweepRecord, error) {
+	for {
+		record, err := l.run(ctx, submission, fresh, out, mode)
+		if l.stopBoard == nil || !isFull(err) || ctx.Err() != nil {
+			return record, err
+		}
+		l.problem.CompareAndSwap(nil, &err) // what was seen first is said
+		fmt.Fprintf(out, "%v\nthe run waits for room, and the dashboard is served meanwhile; Ctrl-C ends both\n", *l.problem.Load())
+		if !awaitRoom(ctx, l.disks()...) {
+			return nil, &exitError{exitInterrupted, fmt.Errorf("interrupted while the disk was full: make room and run the same command again to go on: %w", err)}
+		}
+		fmt.Fprintln(out, "there is room again: the run goes on")
+		l.problem.Store(nil)
+		fresh = false // it was begun
+	}
+}
+
+// leadNow takes the lead of a database if no other process has it.
+func leadNow(ctx context.Context, results sweep.Store) (sweep.Lead, error) {
+	waiting, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	other := ""
+	lead, err := results.Lead(waiting, holder("sweep run"), func(holder string) {
+		other = holder
+		giveUp()
+	})
+	if other != "" {
+		return nil, fmt.Errorf("another process is at work on this database (%s): wait for it, or use another --home or --store", other)
+	}
+	return lead, err
 }
 
 // run brings up broker, coordinator and worker, submits or resumes the sweep,
 // and takes everything down again when it is finished or ctx ends.
-func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh bool, out io.Writer) (*sweep.SweepRecord, error) {
+func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh bool, out *console, mode string) (*sweep.SweepRecord, error) {
 	broker, err := startBroker(l.home)
 	if err != nil {
 		return nil, err
 	}
 	defer broker.Close()
-	w, err := wire.New(broker.conn, wire.Options{Logger: l.log})
+	w, err := wire.New(broker.conn, wire.Options{JobsInMemory: true, Logger: l.log})
 	if err != nil {
 		return nil, err
 	}
-	if err := w.Setup(ctx); err != nil {
+	cluster, err := l.store.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The broker is this process's own: what it holds of another database is carried again.
+	if err := w.Setup(ctx, cluster, true); err != nil {
 		return nil, err
 	}
 	c := coordinator.New(coordinator.Options{
-		Store: l.store, Wire: w, Logger: l.log, Exclusive: true,
+		Store: l.store, Artifacts: l.artifacts, Wire: w, Logger: l.log, Exclusive: true, Cluster: cluster, Term: l.term, Adopt: true,
 		// On a user's machine a full disk ends the run with a clear error; the
 		// same command goes on when there is room again.
-		Fatal: func(err error) bool { return errors.Is(err, syscall.ENOSPC) },
+		Fatal: isFull,
 	})
-	id, err := l.submit(ctx, c, submission, fresh, out)
+	said := io.Writer(out)
+	if mode == progressQuiet {
+		said = io.Discard
+	}
+	id, err := l.submit(ctx, c, submission, fresh, said)
 	if err != nil {
 		return nil, err
 	}
 	record, err := l.store.Sweep(ctx, id)
 	if err != nil {
+		return nil, err
+	}
+	l.active.Store(c)
+	defer l.active.Store(nil)
+	if err := l.openBoard(id, out); err != nil {
 		return nil, err
 	}
 
@@ -158,7 +307,12 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 	var coordinatorErr, workerErr, diskErr error
 	var collectorDone, workerDone, shown sync.WaitGroup
 	shown.Go(func() {
-		if diskErr = watchDisk(working, l.home); diskErr != nil {
+		then := "run the same command again to go on"
+		if l.stopBoard != nil {
+			then = "the run goes on"
+		}
+		if diskErr = watchDisk(working, l.home, then); diskErr != nil {
+			l.problem.Store(&diskErr)
 			stopWorking()
 		}
 	})
@@ -166,6 +320,15 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 		defer stopWorking() // nothing is worth doing that is not recorded
 		coordinatorErr = c.Run(collecting)
 	})
+	hand := worker.New(worker.Options{
+		Wire: w, Launcher: l.launcher, Pool: submission.Spec.Pool, Slots: l.slots, DataDir: l.dataDir,
+		CheckpointDir: filepath.Join(l.home, "checkpoints"), Artifacts: l.artifacts, Logger: l.log,
+	})
+	if logs, err := serveLogs(l.home, hand.Log); err != nil {
+		l.log.Warn("\"sweep logs\" cannot show trials that run here", "error", err)
+	} else {
+		defer func() { _ = logs.close() }() // what it leaves does no harm
+	}
 	workerDone.Go(func() {
 		defer stopWorking()
 		select {
@@ -173,12 +336,9 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 		case <-working.Done():
 			return
 		}
-		workerErr = worker.New(worker.Options{
-			Wire: w, Launcher: l.launcher, Pool: submission.Spec.Pool, Slots: l.slots, DataDir: l.dataDir,
-			CheckpointDir: filepath.Join(l.home, "checkpoints"), Logger: l.log,
-		}).Run(working)
+		workerErr = hand.Run(working)
 	})
-	shown.Go(func() { newProgress(l.store, record, out).watch(working) })
+	shown.Go(func() { newProgressView(l.store, record, out, mode).watch(working) })
 	finished, waitErr := c.Wait(working, id)
 	stopWorking()
 	shown.Wait()
@@ -208,30 +368,37 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 // submit goes on with the newest unfinished sweep of the same file, or starts a
 // new one.
 func (l *local) submit(ctx context.Context, c *coordinator.Coordinator, submission *sweep.Submission, fresh bool, out io.Writer) (string, error) {
-	unfinished, err := l.store.Sweeps(ctx, sweep.SweepActive, sweep.SweepPaused)
+	unfinished, err := l.store.Sweeps(ctx, sweep.SweepActive, sweep.SweepWaiting, sweep.SweepPaused)
 	if err != nil {
 		return "", err
 	}
 	resume := ""
 	for i := range unfinished {
 		record := &unfinished[i]
-		same, err := sameSweep(record, submission)
-		if err != nil {
-			return "", err
+		same := false
+		if !fresh && resume == "" {
+			// The list is without the submissions.
+			whole, err := l.store.Sweep(ctx, record.ID)
+			if err != nil {
+				return "", err
+			}
+			if same, err = sameSweep(whole, submission); err != nil {
+				return "", err
+			}
 		}
-		if same && !fresh && resume == "" {
+		if same {
 			resume = record.ID
 			continue
 		}
 		// This process runs one sweep: others wait until their files are run again.
-		if record.State == sweep.SweepActive {
-			if err := l.store.SetSweepState(ctx, record.ID, sweep.SweepPaused); err != nil {
+		if record.State != sweep.SweepPaused {
+			if err := l.store.SetSweepState(ctx, record.ID, sweep.SweepPaused, "another sweep was run: run the file again to go on"); err != nil {
 				return "", err
 			}
 		}
 	}
 	if resume != "" {
-		if err := l.store.SetSweepState(ctx, resume, sweep.SweepActive); err != nil {
+		if err := l.store.SetSweepState(ctx, resume, sweep.SweepActive, ""); err != nil {
 			return "", err
 		}
 		counts, err := l.store.Progress(ctx, resume)
@@ -241,12 +408,12 @@ func (l *local) submit(ctx context.Context, c *coordinator.Coordinator, submissi
 		fmt.Fprintf(out, "sweep %s goes on: %d of %d trials are done\n", resume, counts.Done(), counts.Total())
 		return resume, nil
 	}
-	id, points, err := c.Submit(ctx, submission)
+	done, err := c.Submit(ctx, submission, false)
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintf(out, "sweep %s: %d trials on %d slots\n", id, points, l.slots)
-	return id, nil
+	fmt.Fprintf(out, "sweep %s: %d trials on %d slots\n", done.Sweep, done.Points, l.slots)
+	return done.Sweep, nil
 }
 
 // sameSweep reports whether a submission asks for exactly what a sweep does:
@@ -262,6 +429,7 @@ func sameSweep(record *sweep.SweepRecord, submission *sweep.Submission) (bool, e
 		}
 		data, err := sweep.CanonicalJSON(map[string]any{
 			"source": s.Source, "trainer": s.Description.Name, "version": s.Description.ResultVersion, "datasets": datasets,
+			"cap": s.Spec.Cap, "random": s.Spec.Random != nil,
 		})
 		return string(data), err
 	}
@@ -286,24 +454,66 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 	if counts.Faults > 0 {
 		fmt.Fprintf(errOut, "warning: %d repeated trials gave other bits than before\n", counts.Faults)
 	}
-	collection := report.NewCollection()
+	submission := &record.Grids[0].Submission
+	collection := report.NewCollection(submission.Spec.Select.Filled(&submission.Description))
 	err = results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}}, collection.Add)
 	if err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	if collection.HasUCR() {
-		if err := collection.UCR(report.Mean).Write(out, "text", isTerminal(out)); err != nil {
+	for _, kind := range report.Kinds {
+		if !kind.Has(collection) {
+			continue
+		}
+		if err := kind.Lay(collection, report.Mean).Write(out, "text", isTerminal(out)); err != nil {
 			return err
 		}
 	}
-	if collection.HasMNIST() {
-		if err := collection.MNIST(report.Mean).Write(out, "text", isTerminal(out)); err != nil {
+	if record.Trainer == sweep.ScriptTrainer {
+		if err := writeBest(cmd, results, record); err != nil {
 			return err
 		}
 	}
 	if counts.Failed > 0 {
 		return &exitError{exitTrials, fmt.Errorf("%d of %d trials failed: see \"sweep trials %s --state failed\"", counts.Failed, counts.Total(), record.ID)}
 	}
+	return nil
+}
+
+// writeBest prints the best trial by the metric that the sweep file names, and what
+// is remarkable about trials that completed.
+func writeBest(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord) error {
+	full, err := results.Sweep(cmd.Context(), record.ID)
+	if err != nil {
+		return err
+	}
+	choice := full.Grids[0].Submission.Spec.Select
+	if choice.By != "" {
+		query := sweep.TrialQuery{
+			Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed},
+			OrderBy: choice.By, Descending: choice.Goal == "maximize", Limit: 1,
+		}
+		err := results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
+			value, ok := t.Result.Summary[choice.By]
+			if !ok {
+				return nil
+			}
+			parameters, err := t.Parameters.Canonical()
+			if err == nil {
+				fmt.Fprintf(cmd.OutOrStdout(), "best %s %.6g: trial %d, %s\n", choice.By, value, t.Index, parameters)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	remarks := "SELECT error, count(*) AS trials FROM results WHERE sweep_id = '" + record.ID +
+		"' AND state = 'completed' AND error <> '' GROUP BY error ORDER BY 2 DESC, 1 LIMIT 3"
+	// A database that answers no SQL here keeps the remarks all the same.
+	_ = results.Query(cmd.Context(), remarks, func(_ []string, row []any) error {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%v of the trials: %v\n", row[1], row[0])
+		return nil
+	})
 	return nil
 }

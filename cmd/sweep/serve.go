@@ -11,30 +11,47 @@ import (
 	"time"
 )
 
-// serveHTTP serves a daemon's health, metrics and profiles until the returned function is
-// called, which waits. An empty address serves nothing.
-func serveHTTP(address string, handler http.Handler, log *slog.Logger) (stop func(), err error) {
+// serve serves what a daemon shows of itself, each where it was asked for: health
+// and metrics, and profiles, until the returned function is called, which waits.
+func (d *daemon) serve(handler http.Handler, log *slog.Logger) (stop func(), err error) {
+	stopHealth, err := serveHTTP("--listen", d.listen, "health and metrics", handler, log)
+	if err != nil {
+		return nil, err
+	}
+	profiles := http.NewServeMux()
+	profiles.HandleFunc("GET /debug/pprof/", pprof.Index)
+	profiles.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	profiles.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	stopProfiles, err := serveHTTP("--pprof", d.pprof, "profiles", profiles, log)
+	if err != nil {
+		stopHealth()
+		return nil, err
+	}
+	return func() {
+		stopProfiles()
+		stopHealth()
+	}, nil
+}
+
+// serveHTTP serves one thing at the address that a flag gave, until the returned
+// function is called, which waits. An empty address serves nothing.
+func serveHTTP(flag, address, what string, handler http.Handler, log *slog.Logger) (stop func(), err error) {
 	if address == "" {
 		return func() {}, nil
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/", handler)
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("health and metrics are not served any more", "error", err)
+			log.Error(what+": not served any more", "error", err)
 		}
 	}()
-	log.Info("health and metrics", "address", listener.Addr().String())
+	log.Info(what, "address", listener.Addr().String())
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,17 +14,21 @@ import (
 
 	"sweep/coordinator/store"
 	"sweep/sweep"
+	"sweep/sweep/wire"
 )
 
 // settings are the flags that every command knows.
 type settings struct {
 	home        string
 	store       string
-	nats        string
+	nats        wire.Access
 	configFile  string
 	data        string
 	trainerPath []string
-	logLevel    string
+	trainerHome string
+	trainerEnv  []string
+	logLevel    logLevel
+	artifacts   string
 	// origins tell where the settings in force come from; see resolve.
 	origins map[string]string
 }
@@ -31,11 +36,22 @@ type settings struct {
 func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.home, "home", "", "directory of the local database and broker (default $SWEEP_HOME, then the user's data directory)")
 	flags.StringVar(&s.store, "store", "", "database: a path, sqlite:PATH or postgres://… (default $SWEEP_STORE, then sweep.db in the home directory)")
-	flags.StringVar(&s.nats, "nats", "", "NATS servers of a cluster, as nats://HOST:4222; without them commands use the local database (default $SWEEP_NATS)")
+	n := &s.nats
+	flags.StringVar(&n.Addresses, "nats", "", "NATS servers of a cluster, as nats://HOST:4222; without them commands use the local database (default $SWEEP_NATS, where a user's password or a token is not in the list of processes)")
+	flags.StringVar(&n.Credentials, "nats-creds", "", "file with a NATS user's credentials (JWT and seed), as nsc writes them")
+	flags.StringVar(&n.NKey, "nats-nkey", "", "file with a NATS user's seed (SU…)")
+	flags.StringVar(&n.Certificate, "nats-cert", "", "file with the client certificate that NATS is shown, in PEM")
+	flags.StringVar(&n.Key, "nats-key", "", "file with the private key of --nats-cert, in PEM")
+	flags.StringVar(&n.CA, "nats-ca", "", "file with the certificates, in PEM, of the authority that signed those of the NATS servers (default: the system's authorities)")
+	flags.StringVar(&n.Inbox, "nats-inbox", "", "prefix of the subjects on which NATS answers; the servers may let a user have one of his own only (default _INBOX.client; of daemons that of their role)")
 	flags.StringVar(&s.configFile, "config", "", "file of settings, lines of NAME=VALUE (default $SWEEP_CONFIG, then sweep/sweep.conf in the user's configuration directory)")
 	flags.StringVar(&s.data, "data", "", "directory of the data sets, with ucr/, mnist/ … in it (default $SWEEP_DATA, then data in the home directory)")
 	flags.StringSliceVar(&s.trainerPath, "trainer-path", filepath.SplitList(os.Getenv("SWEEP_TRAINER_PATH")), "directories of further trainers' executables (default $SWEEP_TRAINER_PATH)")
-	flags.StringVar(&s.logLevel, "log-level", "warn", "what is logged to standard error: debug, info, warn or error")
+	flags.StringVar(&s.trainerHome, "trainer-home", "", "home directory of trainers (default: each process has one of its own, which is removed with it)")
+	flags.StringSliceVar(&s.trainerEnv, "trainer-env", nil, "names of environment variables that trainers get besides the usual ones, as PYTHONPATH")
+	flags.StringVar(&s.artifacts, "artifacts", "", "where artifacts are kept: a folder, nats://BUCKET at the cluster's servers, or s3://BUCKET/PREFIX?endpoint=https://HOST:PORT (default $SWEEP_ARTIFACTS, then artifacts beside the local database or, with --nats, nats://SWEEP_ARTIFACTS)")
+	s.logLevel = logLevel(slog.LevelWarn)
+	flags.Var(&s.logLevel, "log-level", "what is logged to standard error: debug, info, warn or error")
 }
 
 // homeDir returns the directory of everything local, which it creates.
@@ -96,6 +112,16 @@ func (s *settings) storeURL() (string, error) {
 	return "sqlite:" + filepath.Join(home, "sweep.db"), nil
 }
 
+// access is how a part of the cluster reaches NATS, with the inbox of its role
+// unless another one is set.
+func (s *settings) access(inbox string) wire.Access {
+	access := s.nats
+	if access.Inbox == "" {
+		access.Inbox = inbox
+	}
+	return access
+}
+
 // openStore opens the database of the settings.
 func (s *settings) openStore(ctx context.Context) (sweep.Store, error) {
 	url, err := s.storeURL()
@@ -105,13 +131,26 @@ func (s *settings) openStore(ctx context.Context) (sweep.Store, error) {
 	return store.Open(ctx, url)
 }
 
-// logger returns the structured logger of the settings.
-func (s *settings) logger(cmd *cobra.Command) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(strings.ToUpper(s.logLevel))); err != nil {
-		return nil, usageError("--log-level %s: expected debug, info, warn or error", s.logLevel)
+// logLevel is the value of a flag.
+type logLevel slog.Level
+
+// String implements pflag.Value.
+func (l *logLevel) String() string { return strings.ToLower(slog.Level(*l).String()) }
+
+// Type implements pflag.Value.
+func (l *logLevel) Type() string { return "level" }
+
+// Set implements pflag.Value.
+func (l *logLevel) Set(text string) error {
+	if err := (*slog.Level)(l).UnmarshalText([]byte(text)); err != nil {
+		return errors.New("expected debug, info, warn or error")
 	}
-	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})), nil
+	return nil
+}
+
+// logger returns the structured logger of the settings.
+func (s *settings) logger(cmd *cobra.Command) *slog.Logger {
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.Level(s.logLevel)}))
 }
 
 // findSweep opens the results and the sweep that a command's optional argument

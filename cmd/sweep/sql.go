@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -115,13 +116,14 @@ func (r orderedRow) MarshalJSON() ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// plainValue turns what a database driver returns into what JSON carries.
+// plainValue turns what a database driver returns into what JSON carries: numbers
+// that are not finite are null, as in curves.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case []byte:
 		return string(v)
 	case float64:
-		if !finite(float32(v)) && v != v {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil
 		}
 		return v

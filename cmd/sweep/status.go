@@ -15,6 +15,7 @@ type sweepStatus struct {
 	ID        string           `json:"id"`
 	Name      string           `json:"name"`
 	State     sweep.SweepState `json:"state"`
+	Reason    string           `json:"reason,omitempty"`
 	Trainer   string           `json:"trainer"`
 	Pool      string           `json:"pool"`
 	Priority  int              `json:"priority"`
@@ -31,7 +32,9 @@ func newStatus(s *settings) *cobra.Command {
 		Short:   "List sweeps and how far they are",
 		GroupID: "ask",
 		Long: `List the sweeps, newest first, or one of them: SWEEP is an id, the
-beginning of one, a name, or "latest".
+beginning of one, a name, or "latest". No worker can run what is left of a
+sweep that is waiting: below the list stands why, and how often workers refused
+trials. It goes on by itself when a worker comes that can run it.
 
 Exit codes: 0 done, 4 no such sweep.`,
 		Example: "  sweep status\n  sweep status latest --json",
@@ -59,7 +62,7 @@ Exit codes: 0 done, 4 no such sweep.`,
 				if err != nil {
 					return err
 				}
-				list = append(list, sweepStatus{r.ID, r.Name, r.State, r.Trainer, r.Pool, r.Priority, counts.Total(), counts, r.CreatedAt, r.UpdatedAt})
+				list = append(list, sweepStatus{r.ID, r.Name, r.State, r.Reason, r.Trainer, r.Pool, r.Priority, counts.Total(), counts, r.CreatedAt, r.UpdatedAt})
 			}
 			tell(cmd, problemOf(results))
 			if asJSON {
@@ -80,6 +83,15 @@ Exit codes: 0 done, 4 no such sweep.`,
 				return err
 			}
 			for _, e := range list {
+				if e.Reason != "" {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", e.ID, e.Reason)
+				}
+				if e.Progress.Refused > 0 {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: workers refused trials %d times, which counts against nobody (sweep trials %[1]s --where 'refusals>0')\n", e.ID, e.Progress.Refused)
+				}
+				if e.Progress.Quarantined > 0 {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %d reports of workers are in quarantine, and their trials failed: the database does not take them (table quarantine)\n", e.ID, e.Progress.Quarantined)
+				}
 				if e.Progress.Faults > 0 {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: %d repeated trials gave other bits than before (table reproducibility_faults)\n", e.ID, e.Progress.Faults)
 				}

@@ -15,7 +15,7 @@ import (
 	"sweep/model"
 )
 
-// stepLine is one measurement, in the form of the peers that it is held against.
+// stepLine is one measurement, in the form of the peers that it is compared with.
 type stepLine struct {
 	Config  string `json:"config"`
 	Impl    string `json:"impl"`
@@ -55,7 +55,7 @@ func newTrainerStep() *cobra.Command {
 clipping, the optimiser's update and the reflectors' projection. Prints a line of
 JSON for each model, with the share of the multiply-adds that one core can do,
 measured in the same process. A model may force how reflectors are applied:
-spectral-rnn:formed, ornn:thin. With --goals it prints a table of fixed cases.
+spectral-rnn:dense, ornn:compact-wy. With --goals it prints a table of fixed cases.
 
 Exit codes: 0 done, 1 a network cannot be made, 2 wrong flags.`,
 		Example: `  sweep trainer step --n 128 --m1 16 --m2 16 --ni 1 --T 784 --B 128 --classes 10
@@ -87,7 +87,7 @@ Exit codes: 0 done, 1 a network cannot be made, 2 wrong flags.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&name, "config", "step", "name of the case, for the output")
-	flags.StringSliceVar(&impls, "impl", []string{"spectral-rnn", "spectral-rnn:formed", "spectral-rnn:thin", "ornn", "rnn", "lstm", "gru"}, "models to time")
+	flags.StringSliceVar(&impls, "impl", []string{"spectral-rnn", "spectral-rnn:dense", "spectral-rnn:compact-wy", "ornn", "rnn", "lstm", "gru"}, "models to time")
 	flags.IntVar(&shape.Hidden, "n", 32, "hidden units")
 	flags.IntVar(&shape.M1, "m1", 16, "reflectors of U")
 	flags.IntVar(&shape.M2, "m2", 16, "reflectors of V")
@@ -132,13 +132,13 @@ func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1
 // stepGoals are the cases whose share of the peak the trainer is built to reach.
 var stepGoals = []struct {
 	name   string
-	shapes []model.StepShape // the others are held against the first
+	shapes []model.StepShape // the others are compared with the first
 }{
 	{"pixel MNIST n=128 m=16 T=784 B=128", []model.StepShape{
-		{Model: "spectral-rnn", Path: "formed", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1},
-		{Model: "spectral-rnn", Path: "thin", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1},
-		{Model: "spectral-rnn", Path: "formed", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 2},
-		{Model: "spectral-rnn", Path: "thin", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 2},
+		{Model: "spectral-rnn", Path: "dense", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1},
+		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1},
+		{Model: "spectral-rnn", Path: "dense", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 2},
+		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 2},
 	}},
 	{"UCR n=32 m=16 n_i=8 T=16 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 8, Steps: 16, Batch: 32, Classes: 3, Threads: 1}}},
 	{"UCR n=32 m=16 n_i=1 T=251 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1, Steps: 251, Batch: 32, Classes: 3, Threads: 1}}},
@@ -146,12 +146,12 @@ var stepGoals = []struct {
 	{"UCR n=32 m=16 n_i=1 T=251 B=16", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1, Steps: 251, Batch: 16, Classes: 3, Threads: 1}}},
 	{"LSTM n=128 T=784 B=128", []model.StepShape{{Model: "lstm", Hidden: 128, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1}}},
 	{"n=512 m=32 n_i=200 T=20 B=256", []model.StepShape{
-		{Model: "spectral-rnn", Path: "formed", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
-		{Model: "spectral-rnn", Path: "thin", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
+		{Model: "spectral-rnn", Path: "dense", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
+		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
 	}},
 	{"n=1024 m=64 n_i=200 T=20 B=256", []model.StepShape{
-		{Model: "spectral-rnn", Path: "formed", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
-		{Model: "spectral-rnn", Path: "thin", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
+		{Model: "spectral-rnn", Path: "dense", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
+		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
 	}},
 }
 

@@ -9,7 +9,9 @@ import (
 )
 
 func newSubmit(s *settings) *cobra.Command {
-	var reuse, watch bool
+	var reuse, watch, requireWorkers bool
+	var key, mode string
+	var options planOptions
 	cmd := &cobra.Command{
 		Use:     "submit FILE",
 		Short:   "Hand a sweep file to a cluster",
@@ -19,27 +21,52 @@ coordinator of a cluster. It answers with the sweep's id as soon as it has store
 the file, however many trials it has. Workers whose data differ from those here
 refuse its trials.
 
-Exit codes: 0 done, 1 no coordinator answers, 2 the file is refused, 3 with
---watch: some trials failed, 4 no such file or trainer.`,
+If no worker offers what the trials need (the trainer and its version, memory,
+labels) it says so; the sweep waits then and starts by itself when such a worker
+comes. --require-workers makes it an error instead.
+
+The program of a file with program is not sent: workers that run such sweeps see
+it themselves (--script-dir), and refuse trials whose program, or a file that the
+sweep file names, differs from the one here.
+
+A submission is made once, however often its request is sent: --key NAME does the
+same for a command that is repeated, as by a script that does not know how its
+last run ended.
+
+` + progressHelp + ` It belongs to --watch.
+
+Exit codes: 0 done, 1 no coordinator answers, or no worker could run it and
+--require-workers was given, 2 the file is refused, 3 with --watch: some trials
+failed, 4 no such file or trainer.`,
 		Example: "  sweep submit examples/ucr.yaml\n  sweep submit examples/cbf.yaml --watch --nats nats://head:4222",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.server() == "" {
 				return usageError("submit needs a cluster: say where its NATS servers are by --nats, SWEEP_NATS or the settings file; \"sweep run %s\" trains here", args[0])
 			}
-			submission, err := s.submission(cmd, args[0], reuse)
+			if err := checkProgress(mode); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("progress") && !watch {
+				return usageError("--progress %s: it belongs to --watch", mode)
+			}
+			submission, err := s.submission(cmd, args[0], options, reuse)
 			if err != nil {
 				return err
 			}
 			return s.onTarget(cmd, func(t target) error {
-				id, points, err := t.Submit(cmd.Context(), submission)
+				submission.Key = key
+				done, err := t.Submit(cmd.Context(), submission, requireWorkers)
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d trials\n", submission.Spec.Name, points)
-				fmt.Fprintln(cmd.OutOrStdout(), id)
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d trials\n", submission.Spec.Name, done.Points)
+				if done.Waiting != "" {
+					fmt.Fprintln(cmd.ErrOrStderr(), "it waits:", done.Waiting)
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), done.Sweep)
 				if watch {
-					return watchSweep(cmd, t, id)
+					return watchSweep(cmd, t, done.Sweep, mode)
 				}
 				return nil
 			})
@@ -47,20 +74,21 @@ Exit codes: 0 done, 1 no coordinator answers, 2 the file is refused, 3 with
 	}
 	cmd.Flags().BoolVar(&reuse, "reuse", true, "take over results of equal trainer, data and parameters from earlier sweeps")
 	cmd.Flags().BoolVar(&watch, "watch", false, "show the sweep until it ends")
+	cmd.Flags().BoolVar(&requireWorkers, "require-workers", false, "submit nothing if no worker could run it now")
+	cmd.Flags().StringVar(&key, "key", "", "name of this submission: the same name again submits nothing new, and prints the sweep that there is")
+	addProgressFlag(cmd, &mode)
+	options.addFlags(cmd.Flags())
 	return cmd
 }
 
 // submission checks a sweep file and returns what a coordinator needs of it.
-func (s *settings) submission(cmd *cobra.Command, path string, reuse bool) (*sweep.Submission, error) {
-	log, err := s.logger(cmd)
-	if err != nil {
-		return nil, err
-	}
+func (s *settings) submission(cmd *cobra.Command, path string, options planOptions, reuse bool) (*sweep.Submission, error) {
+	log := s.logger(cmd)
 	launcher, err := s.newLauncher(log)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.readPlan(cmd.Context(), path, launcher)
+	p, err := s.readPlan(cmd.Context(), path, options, launcher)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +100,8 @@ func (s *settings) submission(cmd *cobra.Command, path string, reuse bool) (*swe
 }
 
 func newExtend(s *settings) *cobra.Command {
-	return &cobra.Command{
+	var options planOptions
+	cmd := &cobra.Command{
 		Use:     "extend SWEEP FILE",
 		Short:   "Add the points of a sweep file to a running or finished sweep",
 		GroupID: "cluster",
@@ -87,7 +116,7 @@ file or trainer.`,
 			if s.server() == "" {
 				return usageError("extend needs a cluster; here, put the new values into the sweep file and \"sweep run\" it: what is trained already is taken over")
 			}
-			submission, err := s.submission(cmd, args[1], true)
+			submission, err := s.submission(cmd, args[1], options, true)
 			if err != nil {
 				return err
 			}
@@ -105,4 +134,6 @@ file or trainer.`,
 			})
 		},
 	}
+	options.addFlags(cmd.Flags())
+	return cmd
 }

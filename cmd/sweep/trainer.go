@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
-	"text/tabwriter"
+	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"sweep/model"
 	"sweep/sweep"
+	"sweep/worker/script"
 	"sweep/worker/trainer"
 	"sweep/worker/trainer/noop"
 )
@@ -35,20 +35,35 @@ func newTrainer(s *settings) *cobra.Command {
 }
 
 func newTrainerServe() *cobra.Command {
-	return &cobra.Command{
+	var programs script.Options
+	cmd := &cobra.Command{
 		Use:    "serve NAME",
 		Short:  "Serve a built-in trainer to the worker that started this process",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if args[0] == sweep.ScriptTrainer {
+				programs.Log = os.Stderr // before it is redirected
+				trainer.Serve(script.New(programs))
+				return nil
+			}
 			open, ok := builtinTrainers[args[0]]
 			if !ok {
 				return usageError("no built-in trainer %q", args[0])
+			}
+			// More threads than a trial trains on only wake each other.
+			if os.Getenv("GOMAXPROCS") == "" {
+				runtime.GOMAXPROCS(model.Threads())
 			}
 			trainer.Serve(open())
 			return nil
 		},
 	}
+	f := cmd.Flags()
+	f.StringArrayVar(&programs.Roots, "root", nil, "directory in which programs may be")
+	f.StringVar(&programs.Checkpoints, "checkpoints", "", "directory of checkpoint folders")
+	f.StringVar(&programs.Artifacts, "artifacts", "", "directory of artifacts")
+	return cmd
 }
 
 func newTrainerDescribe(s *settings) *cobra.Command {
@@ -57,7 +72,7 @@ func newTrainerDescribe(s *settings) *cobra.Command {
 		Use:   "describe [NAME]",
 		Short: "List a trainer's parameters with types, defaults and ranges, and its metrics",
 		Long: `List a trainer's parameters with types, defaults and ranges, and its metrics.
-NAME is a built-in trainer (builtin, noop) or an executable in --trainer-path.
+NAME is a built-in trainer (builtin, noop, script) or an executable in --trainer-path.
 
 Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
 		Example: "  sweep trainer describe\n  sweep trainer describe noop --json",
@@ -93,69 +108,6 @@ func (s *settings) describe(ctx context.Context, name string) (*sweep.Descriptio
 	}
 	defer func() { _ = process.Close() }() // it has answered
 	return process.Describe(ctx)
-}
-
-func writeDescription(cmd *cobra.Command, d *sweep.Description) error {
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "trainer %s, version %s, results of version %s\n\n", d.Name, d.Version, d.ResultVersion)
-	fmt.Fprintln(w, "PARAMETER\tTYPE\tDEFAULT\tACCEPTS\tMEANING")
-	for _, p := range d.Parameters {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Type, defaultOf(p), acceptsOf(p), p.Doc)
-	}
-	fmt.Fprintln(w, "\nMETRIC\tGOAL\tWHERE\tMEANING")
-	for _, m := range d.Metrics {
-		var where []string
-		if m.Curve {
-			where = append(where, "curve")
-		}
-		if m.Summary {
-			where = append(where, "summary")
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, m.Goal, strings.Join(where, ", "), m.Doc)
-	}
-	return w.Flush()
-}
-
-func defaultOf(p sweep.ParameterSchema) string {
-	if p.Required {
-		return "(required)"
-	}
-	text := shortJSON(p.Default)
-	for _, d := range p.Defaults {
-		var conditions []string
-		for name, accepted := range d.When {
-			words := make([]string, len(accepted))
-			for i, v := range accepted {
-				words[i] = fmt.Sprint(v)
-			}
-			conditions = append(conditions, name+" "+strings.Join(words, "|"))
-		}
-		slices.Sort(conditions)
-		text += fmt.Sprintf("; %s for %s", shortJSON(d.Value), strings.Join(conditions, ", "))
-	}
-	return text
-}
-
-func acceptsOf(p sweep.ParameterSchema) string {
-	if len(p.Enum) > 0 {
-		words := make([]string, len(p.Enum))
-		for i, v := range p.Enum {
-			words[i] = fmt.Sprint(v)
-		}
-		return strings.Join(words, ", ")
-	}
-	var bounds []string
-	if p.Minimum != nil {
-		sign := "≥"
-		if p.ExclusiveMinimum {
-			sign = ">"
-		}
-		bounds = append(bounds, fmt.Sprintf("%s %v", sign, *p.Minimum))
-	}
-	if p.Maximum != nil {
-		bounds = append(bounds, fmt.Sprintf("≤ %v", *p.Maximum))
-	}
-	return strings.Join(bounds, ", ")
 }
 
 // shortJSON prints a value on one line; strings without quotes.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,8 +17,11 @@ type trialsOptions struct {
 	states     []string
 	sort       string
 	descending bool
+	best       bool
+	after      int64
 	limit      int
 	columns    []string
+	groupBy    []string
 	asJSON     bool
 }
 
@@ -31,36 +35,61 @@ func newTrials(s *settings) *cobra.Command {
 which they differ and their summary metrics.
 
 --where compares a parameter, a summary metric or a column (index, seconds,
-parameter_count, best_epoch) with a value: NAME=VALUE, and likewise !=, <, <=,
-> and >=; several must all hold. --sort takes the same names; trials without the
-value come last.
+parameter_count, best_epoch, refusals) with a value: NAME=VALUE, and likewise !=,
+<, <=, > and >=; several must all hold. --sort takes the same names, and puts the
+best first where it is a metric with a goal; --descending says which way by hand.
+Trials without the value come last. --best leaves the best trial of each group
+alone, by what the sweep file's select says. --group-by lists groups of trials that
+agree in some parameters, or with '*' in all but the seed: how many there are, mean ±
+standard deviation of each metric and its best trial, the best group first; trials
+that diverged or failed have no part in a mean and are counted beside it. --after goes on behind the last trial
+of a page. Below the list stands why trials failed, and why workers refused some,
+which counts against nobody.
 
 Exit codes: 0 done, 2 a condition that cannot be read, 4 no such sweep.`,
 		Example: `  sweep trials --sort validation_loss --limit 10
-  sweep trials ucr --where dataset=CBF --where 'lr<0.01' --sort test_accuracy --descending
+  sweep trials ucr --where dataset=CBF --where 'lr<0.01' --sort test_accuracy
+  sweep trials ucr --sort validation_loss --after 17
+  sweep trials ucr --group-by '*' --limit 10
+  sweep trials ucr --group-by dataset,model --columns test_accuracy
   sweep trials --state failed --json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runTrials(cmd, s, options, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runTrials(cmd, s, &options, args) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&options.where, "where", nil, "condition on a parameter, metric or column, as lr=0.01")
 	f.StringSliceVar(&options.states, "state", nil, "only these states: pending, queued, running, completed, failed, cancelled")
 	f.StringVar(&options.sort, "sort", "index", "parameter, metric or column to sort by")
-	f.BoolVar(&options.descending, "descending", false, "largest first")
+	f.BoolVar(&options.descending, "descending", false, "largest first (default: the best first)")
+	f.BoolVar(&options.best, "best", false, "only the best trial of each group, by the sweep file's select")
+	f.Int64Var(&options.after, "after", -1, "go on behind the trial with this index")
 	f.IntVar(&options.limit, "limit", 50, "largest number of trials; 0 lists all")
 	f.StringSliceVar(&options.columns, "columns", nil, "parameters and metrics to show (default: what differs, and the main metrics)")
+	f.StringSliceVar(&options.groupBy, "group-by", nil, "list groups of trials that agree in these parameters; '*' for all that vary but the seed")
 	f.BoolVar(&options.asJSON, "json", false, "print one JSON object a line")
 	return cmd
 }
 
-func runTrials(cmd *cobra.Command, s *settings, options trialsOptions, args []string) error {
+func runTrials(cmd *cobra.Command, s *settings, options *trialsOptions, args []string) error {
 	results, record, err := s.findSweep(cmd.Context(), args)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = results.Close() }()
+	if len(options.groupBy) > 0 {
+		return runGroups(cmd, results, record, options)
+	}
+	if !cmd.Flags().Changed("descending") {
+		options.descending = goalOf(record, options.sort) == sweep.Maximize
+	}
+	if cmd.Flags().Changed("after") && options.after < 0 {
+		return usageError("--after %d: expected the index of a trial", options.after)
+	}
 	query, err := options.query(record.ID)
 	if err != nil {
+		return err
+	}
+	if err := checkNames(cmd.Context(), results, record, query, options.columns); err != nil {
 		return err
 	}
 	if options.asJSON {
@@ -91,15 +120,31 @@ func runTrials(cmd *cobra.Command, s *settings, options trialsOptions, args []st
 		return err
 	}
 	for _, t := range trials {
-		if t.State == sweep.Failed && t.Result != nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "\ntrial %d failed: %s\n%s", t.Index, t.Result.Error, indent(t.Result.Stderr))
-		}
+		fmt.Fprint(cmd.OutOrStdout(), trialNote(t))
 	}
 	return nil
 }
 
+// trialNote says why a trial failed, what is noted of a result, or why workers refused one that has no
+// result yet; "" for any other.
+func trialNote(t *sweep.TrialRecord) string {
+	switch {
+	case t.State == sweep.Failed && t.Result != nil:
+		return fmt.Sprintf("\ntrial %d failed: %s\n%s", t.Index, t.Result.Error, indent(t.Result.Stderr))
+	case t.Result != nil && t.Result.Error != "":
+		return fmt.Sprintf("\ntrial %d: %s\n", t.Index, t.Result.Error)
+	case t.Refusals > 0 && !t.State.Terminal():
+		return fmt.Sprintf("\ntrial %d was %s\n", t.Index, refusal(t))
+	}
+	return ""
+}
+
 func (o *trialsOptions) query(id string) (sweep.TrialQuery, error) {
 	q := sweep.TrialQuery{Sweeps: []string{id}, OrderBy: o.sort, Descending: o.descending, Limit: o.limit}
+	q.Best = o.best
+	if o.after >= 0 {
+		q.After = &sweep.TrialID{Sweep: id, Index: o.after}
+	}
 	for _, name := range o.states {
 		state := sweep.State(name)
 		if !slices.Contains(sweep.States, state) {
@@ -115,6 +160,63 @@ func (o *trialsOptions) query(id string) (sweep.TrialQuery, error) {
 		q.Where = append(q.Where, condition)
 	}
 	return q, nil
+}
+
+// checkNames refuses what no trial of a sweep can have: sorted by that, trials are in
+// no order. Which metrics a program reports is not known before.
+func checkNames(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery, shown []string) error {
+	known := slices.Clone(sweep.TrialColumns)
+	for _, g := range record.Grids {
+		description := &g.Submission.Description
+		if len(description.Metrics) == 0 {
+			return nil
+		}
+		for i := range description.Metrics {
+			known = append(known, description.Metrics[i].Name)
+		}
+		for i := range description.Parameters {
+			known = append(known, description.Parameters[i].Name)
+		}
+		known = append(known, variedParameters(record)...)
+	}
+	check := func(flag, name string) error {
+		if slices.Contains(known, name) {
+			return nil
+		}
+		return usageError("--%s %s: no trial of this sweep has that; they differ in %s, and have metrics as %s (all: sweep trainer describe %s)",
+			flag, name, strings.Join(variedParameters(record), ", "), strings.Join(mainMetrics(ctx, results, record), ", "), record.Trainer)
+	}
+	if query.OrderBy != "" {
+		if err := check("sort", query.OrderBy); err != nil {
+			return err
+		}
+	}
+	for _, condition := range query.Where {
+		if err := check("where", condition.Name); err != nil {
+			return err
+		}
+	}
+	for _, name := range shown {
+		if err := check("columns", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// goalOf returns the goal of a metric: the sweep's own if its trials compete by it,
+// else the trainer's.
+func goalOf(record *sweep.SweepRecord, name string) string {
+	for i := range record.Grids {
+		submission := &record.Grids[i].Submission
+		if choice := submission.Spec.Select; choice.By == name && choice.Goal != "" {
+			return choice.Goal
+		}
+		if m := submission.Description.Metric(name); m != nil && submission.Description.Parameter(name) == nil {
+			return m.Goal
+		}
+	}
+	return ""
 }
 
 // parseCondition reads NAME OPERATOR VALUE; a value that is JSON is taken as
@@ -154,7 +256,7 @@ func differing(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []string 
 	for _, g := range record.Grids {
 		for _, axis := range g.Submission.Spec.Axes {
 			for _, p := range axis.Parameters {
-				if p.Values.Len() > 1 {
+				if p.Values.Len() > 1 || p.Values.Distribution != nil {
 					add(p.Name)
 				}
 			}
@@ -167,7 +269,42 @@ func differing(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []string 
 			}
 		}
 	}
+	if open := metricsOf(record, trials); len(open) > 0 {
+		return append(append(columns, open...), "seconds")
+	}
 	return append(columns, "best_epoch", "seconds")
+}
+
+// metricsOf are metrics that no description knows, as programs report them: the one
+// by which the sweep's trials are compared first, and a few others.
+func metricsOf(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []string {
+	const most = 6
+	var first []string
+	open, seen := false, map[string]bool{}
+	for _, g := range record.Grids {
+		open = open || g.Submission.Description.Open
+		if by := g.Submission.Spec.Select.By; by != "" && !slices.Contains(first, by) {
+			first = append(first, by)
+			seen[by] = true
+		}
+	}
+	if !open {
+		return nil
+	}
+	var others []string
+	for _, t := range trials {
+		if t.Result == nil {
+			continue
+		}
+		for name := range t.Result.Summary {
+			if !seen[name] {
+				seen[name] = true
+				others = append(others, name)
+			}
+		}
+	}
+	slices.Sort(others)
+	return append(first, others[:min(len(others), most)]...)
 }
 
 func anyHas(trials []*sweep.TrialRecord, metric string) bool {
@@ -191,26 +328,62 @@ func trialState(t *sweep.TrialRecord) string {
 	}
 }
 
+// refusal tells how often a trial was refused, and why the last time.
+func refusal(t *sweep.TrialRecord) string {
+	times := fmt.Sprintf("refused %d times, last", t.Refusals)
+	if t.Refusals == 1 {
+		times = "refused"
+	}
+	return fmt.Sprintf("%s by worker %s: %s", times, t.RefusedBy, t.LastRefusal)
+}
+
 func trialCell(t *sweep.TrialRecord, name string) string {
 	if v, ok := t.Parameters[name]; ok {
 		return shortJSON(v)
 	}
+	if t.Result != nil {
+		if v, ok := t.Result.Summary[name]; ok {
+			return fmt.Sprintf("%.4g", v)
+		}
+	}
+	switch name {
+	case "index":
+		return fmt.Sprint(t.Index)
+	case "state":
+		return string(t.State)
+	case "worker":
+		return t.Worker
+	case "executions":
+		return fmt.Sprint(t.Executions)
+	case "charged":
+		return fmt.Sprint(t.Charged)
+	case "refusals":
+		return fmt.Sprint(t.Refusals)
+	case "fingerprint":
+		return string(t.Fingerprint)
+	}
 	if t.Result == nil {
 		return ""
-	}
-	if v, ok := t.Result.Summary[name]; ok {
-		return fmt.Sprintf("%.4g", v)
 	}
 	switch name {
 	case "seconds":
 		return fmt.Sprintf("%.3g", t.Result.Seconds)
+	case "flops":
+		return fmt.Sprintf("%.3g", float64(t.Result.Flops))
 	case "best_epoch":
 		return fmt.Sprint(t.Result.BestEpoch)
 	case "parameter_count":
 		return fmt.Sprint(t.Result.ParameterCount)
-	default:
-		return ""
+	case "kernel_level":
+		return t.Result.KernelLevel
+	case "diverged":
+		return fmt.Sprint(t.Result.Diverged)
+	case "error":
+		return t.Result.Error
+	case "digest":
+		return t.Result.Digest
 	}
+	return ""
 }
 
 func indent(text string) string {

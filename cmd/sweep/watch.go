@@ -1,14 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"sweep/sweep"
+	"sweep/sweep/screen"
 	"sweep/sweep/wire"
 )
 
@@ -16,45 +22,111 @@ import (
 const watchInterval = 500 * time.Millisecond
 
 func newWatch(s *settings) *cobra.Command {
-	return &cobra.Command{
+	var mode string
+	cmd := &cobra.Command{
 		Use:     "watch [SWEEP]",
-		Short:   "Show how a sweep advances until it ends",
+		Short:   "Show sweeps, trials, curves and logs on the whole screen, or how a sweep advances",
 		GroupID: "ask",
-		Long: `Show how a sweep (the newest if none is named) advances until it ends, and then
+		Long: `In a terminal, show sweeps, workers, the trials of a sweep, a trial with its curves
+and its log on the whole screen; the sweep that is named, or the newest, is shown
+first. Keys stand at the bottom; q leaves.
+
+Elsewhere, and with --progress, show how the sweep advances until it ends, and then
 its tables. Stopping to watch does not stop the sweep.
+
+` + progressHelp + `
 
 Exit codes: 0 all trials completed, 1 something went wrong, 3 some trials failed,
 4 no such sweep, 130 interrupted.`,
-		Example: "  sweep watch\n  sweep watch ucr",
+		Example: "  sweep watch\n  sweep watch ucr --progress tty",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkProgress(mode); err != nil {
+				return err
+			}
 			results, record, err := s.findSweep(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
 			defer func() { _ = results.Close() }() // it was only read
-			return watchSweep(cmd, results, record.ID)
+			if mode == progressAuto && isTerminal(cmd.OutOrStdout()) && isTerminalInput(cmd.InOrStdin()) {
+				return watchScreen(cmd, s, results, record.ID)
+			}
+			return watchSweep(cmd, results, record.ID, mode)
 		},
 	}
+	addProgressFlag(cmd, &mode)
+	return cmd
+}
+
+// isTerminalInput reports whether somebody can press keys.
+func isTerminalInput(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// watchScreen shows everything on the whole screen.
+func watchScreen(cmd *cobra.Command, s *settings, results reader, id string) error {
+	home, err := s.homeDir()
+	if err != nil {
+		return err
+	}
+	options := screen.Options{Store: results, Sweep: id, Input: cmd.InOrStdin(), Output: cmd.OutOrStdout()}
+	if r, ok := results.(*remote); ok {
+		options.Workers = func(ctx context.Context) ([]screen.Worker, error) { return screenWorkers(ctx, r) }
+	}
+	options.Log = func(ctx context.Context, id sweep.TrialID) (string, error) {
+		var out, notes bytes.Buffer
+		l := &logs{results: results, id: id, out: &out, notes: &notes}
+		var asked bool
+		if l.workers, asked = results.(runningLogs); !asked {
+			l.workers, l.local = localLogs{home}, true
+		}
+		err := l.one(ctx, "")
+		return notes.String() + out.String(), err
+	}
+	return screen.Run(cmd.Context(), options)
+}
+
+// screenWorkers are the workers of a cluster as the screen lists them.
+func screenWorkers(ctx context.Context, r *remote) ([]screen.Worker, error) {
+	workers, err := r.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []screen.Worker
+	for _, w := range workers {
+		line := screen.Worker{Name: w.Name, State: string(w.State), Pool: w.Pool, Slots: len(w.Slots), Refused: len(w.Refusals), Reason: w.Reason}
+		for _, slot := range w.Slots {
+			if slot.Trial != nil {
+				line.Runs = append(line.Runs, *slot.Trial)
+			}
+		}
+		list = append(list, line)
+	}
+	return list, nil
 }
 
 // watchSweep shows a sweep until it is over. A coordinator that is away for a
 // while is waited for.
-func watchSweep(cmd *cobra.Command, results sweep.Reader, id string) error {
+func watchSweep(cmd *cobra.Command, results sweep.Reader, id, mode string) error {
 	record, err := results.Sweep(cmd.Context(), id)
 	if err != nil {
 		return err
 	}
+	console := newConsole(cmd.ErrOrStderr())
+	console.asJSON = mode == progressJSON
+	cmd.SetErr(console) // what is written while the sweep is shown stands above it
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	var shown sync.WaitGroup
-	shown.Go(func() { newProgress(results, record, cmd.ErrOrStderr()).watch(ctx) })
+	shown.Go(func() { newProgressView(results, record, console, mode).watch(ctx) })
 	defer shown.Wait()
 	defer cancel()
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
-	told := ""
-	for record.State == sweep.SweepActive || record.State == sweep.SweepPaused {
+	told, reason := "", ""
+	for record.State == sweep.SweepActive || record.State == sweep.SweepWaiting || record.State == sweep.SweepPaused {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -68,6 +140,11 @@ func watchSweep(cmd *cobra.Command, results sweep.Reader, id string) error {
 			if problem := problemOf(results); problem != told {
 				told = problem
 				tell(cmd, problem)
+			}
+			if record.Reason != reason {
+				if reason = record.Reason; reason != "" {
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", record.State, reason)
+				}
 			}
 		case ctx.Err() != nil || !errors.As(err, &away):
 			return err

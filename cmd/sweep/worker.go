@@ -2,15 +2,19 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sweep/model"
+	"sweep/sweep"
 	"sweep/sweep/wire"
 	"sweep/worker"
+	"sweep/worker/trainer"
 )
 
 // flushTimeout bounds the sending of what a worker says last.
@@ -25,19 +29,27 @@ func newWorker(s *settings) *cobra.Command {
 		Short:   "Run a worker of a cluster on this host",
 		GroupID: "cluster",
 		Long: `Run a worker: it takes trials of its pool from NATS, trains each in a trainer
-process, and reports. It needs no access to the database. The data sets in --data
-must be those that sweeps were submitted with: trials whose data differ are given
-back, not trained.
+process, and reports. It needs no access to the database.
 
-After several failures that are the machine's in a row the worker takes no more
-jobs and says why ("sweep workers"). SIGTERM drains it: running trials end, or
-after --grace keep their checkpoints and are given back.
+The worker announces what it offers: its trainers with their versions, --memory,
+--label. Trials that need something else do not reach it. A trial whose data set
+in --data is not the one that its sweep was submitted with is refused, not
+trained, and goes to another worker; so is one whose trainer does not start here.
+What was lacking is looked for again after a minute, then less and less often.
+
+--script-dir has the worker run the programs of sweep files, in these directories:
+whoever may submit sweeps then has commands of his own run by this worker's user.
+
+After several failures that are the machine's in a row, such as a full disk, the
+worker takes no more jobs, lets those that run go on to their end, and says why
+("sweep workers"). SIGTERM drains it: running trials end, or after --grace are
+stopped, keep their checkpoints and go back into the queue.
 
 Exit codes: 0 stopped, 1 it cannot run, 2 wrong settings.`,
-		Example: "  sweep worker --nats nats://head:4222 --slots 8 --data /srv/data\n  sweep worker --nats nats://head:4222 --pool bigmem --slots 2",
+		Example: "  sweep worker --nats nats://head:4222 --slots 8 --data /srv/data\n  sweep worker --nats nats://head:4222 --pool gpu --slots 2 --memory 24GiB --label gpu=a100",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.nats == "" {
+			if s.nats.Addresses == "" {
 				return usageError("worker: say where the NATS servers are by --nats, SWEEP_NATS or the settings file")
 			}
 			if d.slots < 1 {
@@ -46,18 +58,51 @@ Exit codes: 0 stopped, 1 it cannot run, 2 wrong settings.`,
 			if err := wire.CheckToken("pool", d.pool); err != nil {
 				return usageError("--pool: %w", err)
 			}
-			return s.runWorker(cmd, &d)
+			memory, err := d.slotMemory()
+			if err != nil {
+				return usageError("--memory: %w", err)
+			}
+			labels, err := parseLabels(d.labels)
+			if err != nil {
+				return usageError("--label: %w", err)
+			}
+			return s.runWorker(cmd, &d, memory, labels)
 		},
 	}
 	d.addWorkerFlags(cmd.Flags())
 	return cmd
 }
 
-func (s *settings) runWorker(cmd *cobra.Command, d *daemon) error {
-	log, err := s.daemonLogger(cmd)
-	if err != nil {
-		return err
+// slotMemory is what a trial may use, in bytes: as it was set, else the host's
+// divided by the slots; 0 if that is not known.
+func (d *daemon) slotMemory() (int64, error) {
+	if d.memory == "" {
+		return hostMemory() / int64(d.slots), nil
 	}
+	return sweep.ParseSize(d.memory)
+}
+
+// parseLabels reads labels of the form name=value.
+func parseLabels(list []string) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, text := range list {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, fmt.Errorf("%q: expected NAME=VALUE", text)
+		}
+		if err := sweep.CheckName("label", name); err != nil {
+			return nil, err
+		}
+		if err := sweep.CheckText("label "+name, value, false); err != nil {
+			return nil, err
+		}
+		labels[name] = value
+	}
+	return labels, nil
+}
+
+func (s *settings) runWorker(cmd *cobra.Command, d *daemon, memory int64, labels map[string]string) error {
+	log := s.daemonLogger(cmd)
 	home, err := s.homeDir()
 	if err != nil {
 		return err
@@ -70,7 +115,10 @@ func (s *settings) runWorker(cmd *cobra.Command, d *daemon) error {
 	if err != nil {
 		return err
 	}
-	conn, err := wire.Connect(s.nats, "sweep worker", log)
+	if err := restrictScripts(launcher, d.scriptDirs); err != nil {
+		return err
+	}
+	conn, err := wire.Connect(s.access(wire.WorkerInbox(d.pool)), "sweep worker", log)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -79,15 +127,25 @@ func (s *settings) runWorker(cmd *cobra.Command, d *daemon) error {
 	if err != nil {
 		return err
 	}
+	artifacts, err := s.openArtifacts(w, log)
+	if err != nil {
+		return err
+	}
 	daemon := worker.NewDaemon(worker.Options{
-		Wire: w, Launcher: launcher, Name: d.name, Pool: d.pool, Slots: d.slots, DataDir: data,
-		CheckpointDir: filepath.Join(home, "checkpoints"), Grace: d.grace, Logger: log,
-	}, model.Version)
-	stop, err := serveHTTP(d.listen, daemon.Handler(func() error { return connected(conn) }), log)
+		Wire: w, Launcher: launcher, Name: d.name, Pool: d.pool, Slots: d.slots, DataDir: data, Memory: memory, Labels: labels,
+		CheckpointDir: filepath.Join(home, "checkpoints"), Artifacts: artifacts, Grace: d.grace, Logger: log, Version: model.Version,
+	})
+	stop, err := d.serve(daemon.Handler(func() error { return connected(conn) }), log)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	if err := trainer.CanHide(); err != nil {
+		log.Warn("trainers can read what this worker's user can, its credentials too", "reason", err)
+	}
+	if os.Geteuid() == 0 {
+		log.Warn("this worker runs as root, and its trainers with it: give it a user of its own")
+	}
 	log.Info("taking jobs", "pool", d.pool, "slots", d.slots, "data", data)
 	if err := daemon.Run(cmd.Context()); err != nil {
 		return err

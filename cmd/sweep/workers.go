@@ -2,11 +2,15 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sweep/sweep"
 	"sweep/sweep/wire"
 )
 
@@ -16,8 +20,8 @@ func newWorkers(s *settings) *cobra.Command {
 		Use:     "workers",
 		Short:   "List a cluster's workers and what each runs",
 		GroupID: "cluster",
-		Long: `Ask all workers of a cluster how they are: host, pool, slots, the trials that they
-run, and which take no jobs and why.
+		Long: `Ask all workers of a cluster how they are: pool, slots, the trials that they run,
+which take no jobs and why; what each offers, and which trials it refused.
 
 Exit codes: 0 done, 1 NATS cannot be reached.`,
 		Example: "  sweep workers\n  sweep workers --json",
@@ -67,7 +71,40 @@ func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
 			}
 		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, worker := range workers {
+		fmt.Fprintf(cmd.OutOrStdout(), "\n%s offers %s\n", worker.Name, offerText(&worker.Offer))
+		for _, r := range worker.Refusals {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s refused %s %s ago: %s\n", worker.Name, r.TrialID, roughly(time.Since(r.At)), r.Reason)
+		}
+	}
+	return nil
+}
+
+// offerText says what a worker offers, and what it has and does not offer.
+func offerText(o *sweep.Offer) string {
+	var parts, broken []string
+	byName := func(a, b sweep.TrainerOffer) int { return strings.Compare(a.Name, b.Name) }
+	for _, t := range slices.SortedFunc(slices.Values(o.Trainers), byName) {
+		if t.Problem != "" {
+			broken = append(broken, fmt.Sprintf("not %s: %s", t.Name, t.Problem))
+			continue
+		}
+		text := t.Name + " (results of version " + t.ResultVersion
+		if t.KernelLevel != "" {
+			text += ", " + t.KernelLevel
+		}
+		parts = append(parts, text+")")
+	}
+	if o.Memory > 0 {
+		parts = append(parts, sweep.SizeText(o.Memory)+" a slot")
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
+		parts = append(parts, name+"="+o.Labels[name])
+	}
+	return strings.Join(append(parts, broken...), ", ")
 }
 
 func newDrain(s *settings) *cobra.Command {
@@ -77,8 +114,8 @@ func newDrain(s *settings) *cobra.Command {
 		Use:     "drain WORKER",
 		Short:   "Have a worker take no further jobs",
 		GroupID: "cluster",
-		Long: `Have a worker take no further jobs: its running trials end, or are given back when
-its grace period is over. It stays drained, and "sweep workers" says why, until
+		Long: `Have a worker take no further jobs: its running trials end, or go back into the
+queue when its grace period is over. It stays drained, and "sweep workers" says why, until
 --resume or a restart. WORKER is a name that "sweep workers" lists, or the
 beginning of one.
 

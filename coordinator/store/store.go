@@ -1,17 +1,54 @@
-// Package store opens the database of sweeps, of whichever kind its address
-// says. Packages sqlite and postgres implement sweep.Store; package ledger has
-// the rules that both follow, storetest the suite that both pass.
+// Package store keeps sweeps, trials and results in a database, of whichever
+// kind its address says: Store implements sweep.Store with one set of queries.
+//
+//	store.go         Open
+//	lead.go          who leads the database, and its schema
+//	transaction.go   what everything else runs in
+//	sweeps.go        sweeps and their grids
+//	trials.go        trials on their way: rows, queue, back, cancelled, retried
+//	pages.go         all trials of a sweep, a page at a time
+//	backlog.go       what is left of sweeps, class by class
+//	record.go        events
+//	contest.go       who leads each group, kept up to date
+//	comparison.go    by what the trials of a sweep are compared
+//	fill.go          what earlier schemas did not keep
+//	retention.go     what is deleted and pruned
+//	quarantine.go    events that the database does not take
+//	artifacts.go     what trials leave besides their results
+//	executions.go    the attempts at a trial, and their logs
+//	read.go          trials and curves
+//	rows.go          what trials are compared by, in bulk
+//	selection.go     the queries of TrialQuery
+//
+// Package database is the seam to packages sqlite and postgres, which hold what
+// differs; package ledger has the rules by which events change trials, migrate
+// the numbered schemas, storetest the suite that every kind passes.
 package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
+	"sweep/coordinator/store/database"
+	"sweep/coordinator/store/migrate"
 	"sweep/coordinator/store/postgres"
 	"sweep/coordinator/store/sqlite"
 	"sweep/sweep"
 )
+
+// Store implements sweep.Store.
+type Store struct {
+	db database.Database
+	// numbers has the sweep_no of sweeps, by sweep_id.
+	numbers sync.Map
+	// comparisons has how sweeps are compared, by sweep_no.
+	comparisons sync.Map
+}
+
+var _ sweep.Store = (*Store)(nil)
 
 // Open opens the database at an address, creates or migrates its schema, and
 // returns its store:
@@ -20,25 +57,91 @@ import (
 //	postgres://USER@HOST/NAME?…              a Postgres database (also postgresql://)
 //
 // A schema of a newer version of the program is sweep.ErrNewerSchema, wrapped.
+// The schema is not changed while another process leads the database: that is a
+// *sweep.SchemaError, wrapped.
 func Open(ctx context.Context, address string) (sweep.Store, error) {
-	scheme, path, found := strings.Cut(address, ":")
-	switch {
-	case address == "":
-		return nil, fmt.Errorf("open the database: no address was given: expected sqlite:PATH or postgres://…")
-	case found && scheme == "sqlite":
-		return opened(sqlite.Open(ctx, strings.TrimPrefix(path, "//")))
-	case strings.HasPrefix(address, "postgres://"), strings.HasPrefix(address, "postgresql://"):
-		return opened(postgres.Open(ctx, address))
-	case strings.Contains(address, "://"):
-		return nil, fmt.Errorf("open the database: unknown kind %q: expected sqlite:PATH or postgres://…", scheme)
+	s, behind, err := open(ctx, address)
+	if err == nil && !behind {
+		behind, err = s.unfilled(ctx)
 	}
-	return opened(sqlite.Open(ctx, address))
-}
-
-// opened keeps a nil pointer from becoming a store.
-func opened[S sweep.Store](s S, err error) (sweep.Store, error) {
+	if err == nil && behind {
+		err = s.upgrade(ctx)
+	}
 	if err != nil {
-		return nil, err
+		return nil, s.failed(err)
 	}
 	return s, nil
 }
+
+// Connect opens the database at an address without changing its schema, which
+// may be older than the program's: that of a store to be led.
+func Connect(ctx context.Context, address string) (sweep.Store, error) {
+	s, _, err := open(ctx, address)
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	return s, nil
+}
+
+// open connects to a database and looks whether migrations are missing.
+func open(ctx context.Context, address string) (s *Store, missing bool, err error) {
+	s = &Store{}
+	db, err := connect(ctx, address)
+	if err != nil {
+		return s, false, err
+	}
+	s.db = db
+	list, _, err := migrate.Missing(ctx, s.db)
+	return s, len(list) > 0, err
+}
+
+// failed is an error that keeps the database from being opened.
+func (s *Store) failed(err error) error {
+	if s.db != nil {
+		err = errors.Join(s.db.Explain(err), s.db.Close())
+	}
+	return fmt.Errorf("open the database: %w", err)
+}
+
+func connect(ctx context.Context, address string) (database.Database, error) {
+	scheme, path, found := strings.Cut(address, ":")
+	switch {
+	case address == "":
+		return nil, errors.New("no address was given: expected sqlite:PATH or postgres://…")
+	case found && scheme == "sqlite":
+		return sqlite.Open(ctx, strings.TrimPrefix(path, "//"))
+	case strings.HasPrefix(address, "postgres://"), strings.HasPrefix(address, "postgresql://"):
+		return postgres.Open(ctx, address)
+	case isSettings(address):
+		return nil, errors.New("these are settings (host=…), and an address is expected: postgres://USER@HOST/NAME")
+	case strings.Contains(address, "://"):
+		return nil, fmt.Errorf("unknown kind %q: expected sqlite:PATH or postgres://…", scheme)
+	}
+	return sqlite.Open(ctx, address)
+}
+
+// isSettings reports whether an address is in libpq's other form, which as a file's
+// name would show its password.
+func isSettings(address string) bool {
+	name, _, found := strings.Cut(address, "=")
+	switch strings.ToLower(strings.TrimSpace(name)) {
+	case "host", "hostaddr", "port", "dbname", "user", "password", "passfile", "service", "sslmode":
+		return found
+	}
+	return false
+}
+
+// CheckReader makes sure that users' queries can be run. If they cannot it returns
+// why, and the statements by which an administrator mends it, if there are such.
+func (s *Store) CheckReader(ctx context.Context) (statements []string, problem error) {
+	if db, ok := s.db.(*postgres.Database); ok {
+		return db.CheckReader(ctx)
+	}
+	return nil, nil
+}
+
+// Close implements sweep.Store.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Database is the database behind the store.
+func (s *Store) Database() database.Database { return s.db }

@@ -31,7 +31,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: %v", test.address, err)
 			continue
 		}
-		if err := s.CreateSweep(ctx, "s1", &sweep.Submission{}, 1); err != nil {
+		if _, err := s.CreateSweep(ctx, "s1", &sweep.Submission{}, 1); err != nil {
 			t.Errorf("%s: %v", test.address, err)
 		}
 		if err := s.Close(); err != nil {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"sweep/model/random"
 )
 
 func BenchmarkLoadUCR(b *testing.B) {
@@ -70,7 +72,7 @@ func BenchmarkGather(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				rows := newRandom(1, 1).permutation(p.N)
+				rows := random.New(1, 1).Permutation(p.N)
 				dst := make([]float32, shape.length*shape.batch)
 				b.SetBytes(int64(4 * len(dst)))
 				next := 0

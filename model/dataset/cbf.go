@@ -1,6 +1,10 @@
 package dataset
 
-import "math"
+import (
+	"math"
+
+	"sweep/model/random"
+)
 
 // CBFOptions are the choices in generating a cylinder-bell-funnel set. Zero values mean the defaults.
 type CBFOptions struct {
@@ -40,29 +44,29 @@ func GenerateCBF(options CBFOptions) *Set {
 		Labels:      []string{"1", "2", "3"},
 	}
 	s.Depth = s.Length / s.InputSize
-	random := newRandom(options.Seed, streamCBF)
-	s.Train = cbfPart(random, options.Train)
-	s.Test = cbfPart(random, options.Test)
+	source := random.New(options.Seed, random.Series)
+	s.Train = cbfPart(source, options.Train)
+	s.Test = cbfPart(source, options.Test)
 	s.seal()
 	return s
 }
 
-func cbfPart(random *random, n int) Part {
+func cbfPart(source *random.Source, n int) Part {
 	p := Part{N: n, Values: make([]float32, n*cbfLength), Labels: make([]int, n)}
 	for i := range n {
 		p.Labels[i] = i % 3
-		cbfSeries(p.Values[i*cbfLength:(i+1)*cbfLength], random, i%3)
+		cbfSeries(p.Values[i*cbfLength:(i+1)*cbfLength], source, i%3)
 	}
 	return p
 }
 
 // cbfSeries writes one series of the given shape. The conversions to float64 keep the compiler from contracting a
 // product and a sum to one instruction, which rounds otherwise on some machines.
-func cbfSeries(dst []float32, random *random, shape int) {
-	a := 16 + random.below(32-16+1)
-	width := 32 + random.below(96-32+1)
+func cbfSeries(dst []float32, source *random.Source, shape int) {
+	a := 16 + source.Below(32-16+1)
+	width := 32 + source.Below(96-32+1)
 	b := a + width
-	height := 6 + random.normal()
+	height := 6 + source.Normal()
 	var x [cbfLength]float64
 	sum := 0.0
 	for i := range x {
@@ -78,7 +82,7 @@ func cbfSeries(dst []float32, random *random, shape int) {
 				level = float64(b-t) / float64(width)
 			}
 		}
-		x[i] = float64(height*level) + random.normal()
+		x[i] = float64(height*level) + source.Normal()
 		sum += x[i]
 	}
 	mean := sum / cbfLength

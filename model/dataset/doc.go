@@ -1,5 +1,6 @@
 // Package dataset reads the data that the networks are trained on: the UCR time series archive in each of the forms in
-// which it is handed on, MNIST as sequences of pixels, and a generated cylinder-bell-funnel set that needs no files.
+// which it is handed on, MNIST as sequences of pixels, human activities from nine sensors (HAR-2), the words of the Penn Treebank, and a generated twin of each kind that needs no
+// files.
 //
 // A [Set] is immutable once it is loaded: its parts may be shared by any number of trials. Series are row-major,
 // [N][Length]; classes are 0 … k−1 in the sorted order of the label values, which the files may number from −1, 0 or 1
@@ -9,7 +10,6 @@
 // What cannot be trained on is refused when it is read, never mended in silence: missing values, series of unequal
 // length, truncated files. Such errors are a [*FileError] with file, row and column.
 //
-// All random choices here (splits, permutations, generated series) come from a generator of this package and from
-// operations that IEEE 754 rounds in one way only, so that a seed gives the same bits on every machine and with every
-// version of Go.
+// All random choices here (splits, permutations, generated series) come from package random and from operations that
+// IEEE 754 rounds in one way only, so that a seed gives the same bits on every machine and with every version of Go.
 package dataset

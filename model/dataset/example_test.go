@@ -13,7 +13,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	train, validation := dataset.Split(set.Train.N, 0.2, 1)
+	train, validation := dataset.Split(set.Train.Labels, dataset.SplitRandom, 0.2, 1)
 	sequences, err := dataset.Arrange(&set.Train, dataset.OrderPieces, set.Depth, set.InputSize)
 	if err != nil {
 		fmt.Println(err)
@@ -30,5 +30,5 @@ func Example() {
 	// Output:
 	// 24 to train, 6 held out
 	// 16 steps of 8 values, one-hot width 4
-	// [0 1 2 1 0 1 2 1 2 0 2 0 1 2 0 2]
+	// [0 1 2 0 1 2 1 2 1 2 0 1 0 1 2 0]
 }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"sweep/model/random"
 )
 
 // write creates a file below a test's directory, and the folders above it.
@@ -490,11 +492,11 @@ func TestScanFloat32(t *testing.T) {
 		check(text)
 	}
 	// Numbers close to the middle between two float32, where rounding twice goes wrong.
-	random := newRandom(1, 7)
+	source := random.New(1, 7)
 	for range 200000 {
-		low := math.Float32frombits(random.next()&0x7fffff | uint32(random.below(60)+97)<<23)
+		low := math.Float32frombits(uint32(source.Uint64())&0x7fffff | uint32(source.Below(60)+97)<<23)
 		middle := (float64(low) + float64(math.Nextafter32(low, math.MaxFloat32))) / 2
-		check(strconv.FormatFloat(middle, 'e', random.below(20), 64))
+		check(strconv.FormatFloat(middle, 'e', source.Below(20), 64))
 		check(strconv.FormatFloat(float64(low), 'f', -1, 32))
 	}
 }

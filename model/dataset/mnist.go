@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"sweep/model/random"
 )
 
 // MNISTOptions are the choices in loading MNIST.
@@ -81,7 +83,7 @@ func LoadMNIST(dir string, options MNISTOptions) (*Set, error) {
 	}
 	if options.Permuted {
 		s.Name = PermutedMNIST
-		order := newRandom(options.PermutationSeed, streamPermutation).permutation(mnistPixels)
+		order := random.New(options.PermutationSeed, random.Permutation).Permutation(mnistPixels)
 		for _, p := range []*Part{&s.Train, &s.Test} {
 			permute(p.Bytes, order)
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sweep/model/random"
 )
 
 func images(n int) string {
@@ -120,7 +122,7 @@ func TestMNISTForms(t *testing.T) {
 		t.Error("the permutation does not follow its seed")
 	}
 	// The same permutation in every image of both parts.
-	order := newRandom(1, streamPermutation).permutation(mnistPixels)
+	order := random.New(1, random.Permutation).Permutation(mnistPixels)
 	for _, pair := range [][2]*Part{{&permuted.Train, &want.Train}, {&permuted.Test, &want.Test}} {
 		for i, v := range pair[0].Bytes {
 			if w := pair[1].Bytes[i/mnistPixels*mnistPixels+order[i%mnistPixels]]; v != w {

@@ -18,11 +18,28 @@ const (
 	PermutedMNIST = "permuted-mnist"
 	// GeneratedCBF is the name of the generated cylinder-bell-funnel set.
 	GeneratedCBF = "generated-cbf"
+	// PTB is the name of the Penn Treebank, a [Text].
+	PTB = "ptb"
+	// GeneratedText is the name of the generated [Text].
+	GeneratedText = "generated-text"
+	// HAR2 is the name of the human activities in two classes.
+	HAR2 = "har-2"
+	// GeneratedHAR2 is the name of generated windows of their shape.
+	GeneratedHAR2 = "generated-har-2"
+)
+
+// others are all of them, and generated are those that need no files.
+var (
+	others    = []string{MNIST, PermutedMNIST, GeneratedCBF, HAR2, GeneratedHAR2, PTB, GeneratedText}
+	generated = map[string]func() *Set{
+		GeneratedCBF:  func() *Set { return GenerateCBF(CBFOptions{}) },
+		GeneratedHAR2: func() *Set { return GenerateHAR2(HAROptions{}) },
+	}
 )
 
 // Reference says which data set is meant, and in what shape. It is comparable.
 type Reference struct {
-	// Name is [MNIST], [PermutedMNIST], [GeneratedCBF] or the name of a UCR set in any of its spellings.
+	// Name is one of the names above or the name of a UCR set in any of its spellings.
 	Name string
 	// Exchange applies to UCR sets; "" means auto.
 	Exchange Exchange
@@ -36,7 +53,7 @@ type Reference struct {
 func (r Reference) normal() Reference {
 	n := Reference{Name: r.Name}
 	switch lower := strings.ToLower(r.Name); lower {
-	case GeneratedCBF:
+	case GeneratedCBF, HAR2, GeneratedHAR2:
 		n.Name = lower
 	case MNIST:
 		n.Name, n.Limit = lower, r.Limit
@@ -51,25 +68,18 @@ func (r Reference) normal() Reference {
 	return n
 }
 
-// Open loads a data set from the data directory root: UCR sets from its folder ucr, MNIST from its folder mnist. The
-// generated set needs no directory. Errors are those of [LoadUCR] and [LoadMNIST].
+// Open loads a data set from the data directory root: UCR sets from its folder ucr, MNIST from its folder mnist, HAR-2
+// from har. The generated sets need no directory. Errors are those of [LoadUCR], [LoadMNIST] and [LoadHAR2].
 func Open(root string, reference Reference) (*Set, error) {
 	r := reference.normal()
-	if r.Name == GeneratedCBF {
-		return GenerateCBF(CBFOptions{}), nil
+	if generate := generated[r.Name]; generate != nil {
+		return generate(), nil
 	}
 	if r.Name == "" {
 		return nil, errors.New("no data set named")
 	}
-	const hint = "name the directory that holds ucr and mnist with --data DIR or in SWEEP_DATA"
-	if root == "" {
-		return nil, fmt.Errorf("%w: %s", ErrNoData, hint)
-	}
-	switch info, err := os.Stat(root); {
-	case errors.Is(err, fs.ErrNotExist), err == nil && !info.IsDir():
-		return nil, fmt.Errorf("%w: %s is not one; %s", ErrNoData, root, hint)
-	case err != nil:
-		return nil, fmt.Errorf("data directory: %w", err)
+	if err := checkRoot(root); err != nil {
+		return nil, err
 	}
 	switch r.Name {
 	case MNIST, PermutedMNIST:
@@ -78,11 +88,28 @@ func Open(root string, reference Reference) (*Set, error) {
 			PermutationSeed: r.Permutation,
 			Limit:           r.Limit,
 		})
+	case HAR2:
+		return LoadHAR2(filepath.Join(root, "har"))
 	}
 	s, err := LoadUCR(filepath.Join(root, "ucr"), r.Name, UCROptions{Exchange: r.Exchange})
 	var unknown *UnknownError
 	if errors.As(err, &unknown) {
-		unknown.Near = nearest(r.Name, append(slices.Clone(unknown.Near), MNIST, PermutedMNIST, GeneratedCBF))
+		unknown.Near = nearest(r.Name, append(slices.Clone(unknown.Near), others...))
 	}
 	return s, err
+}
+
+// checkRoot returns an error unless root is a directory.
+func checkRoot(root string) error {
+	const hint = "name the directory that holds ucr and mnist with --data DIR or in SWEEP_DATA"
+	if root == "" {
+		return fmt.Errorf("%w: %s", ErrNoData, hint)
+	}
+	switch info, err := os.Stat(root); {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !info.IsDir():
+		return fmt.Errorf("%w: %s is not one; %s", ErrNoData, root, hint)
+	case err != nil:
+		return fmt.Errorf("data directory: %w", err)
+	}
+	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sweep/model/random"
 )
 
 // numberedPart returns a part in which every value tells where it stands, as far as its type can.
@@ -50,7 +52,7 @@ func TestGather(t *testing.T) {
 						t.Fatal(err)
 					}
 					for _, batch := range []int{0, 1, 2, 7, 8, 9, 16, 17, 33, n} {
-						rows := newRandom(uint64(batch), 9).permutation(n)[:batch]
+						rows := random.New(uint64(batch), 9).Permutation(n)[:batch]
 						const guard = -12345
 						dst := slices.Repeat([]float32{guard}, steps*inputSize*batch+8)
 						s.Gather(dst, rows)
@@ -105,7 +107,7 @@ func TestGatherAllocatesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows := newRandom(3, 3).permutation(64)[:20]
+			rows := random.New(3, 3).Permutation(64)[:20]
 			dst := make([]float32, 96*20)
 			labels := make([]int, 20)
 			if n := testing.AllocsPerRun(100, func() { s.Gather(dst, rows); p.GatherLabels(labels, rows) }); n != 0 {

@@ -20,7 +20,8 @@ type Set struct {
 	Length, Classes int
 
 	// OutputWidth is the number of one-hot columns of the published networks, and so the width of their output layer:
-	// the largest label plus one, which leaves column 0 unused where labels start at 1. It is never below Classes.
+	// the largest label plus one, which leaves column 0 unused where labels start at 1. It is never below Classes, but 1
+	// where the published networks tell two classes by the sign of one output.
 	OutputWidth int
 
 	// InputSize and Depth part a series into Depth steps of InputSize values as the paper does; Depth · InputSize = Length.

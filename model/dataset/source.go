@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -43,6 +45,20 @@ func readFile(path string) ([]byte, source, error) {
 	}
 	data, err = unpack(path, data)
 	return data, src, err
+}
+
+// readPacked reads the file of that path, or of that path and .gz.
+func readPacked(path string) (found string, data []byte, src source, err error) {
+	found = path
+	data, src, err = readFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		found = path + ".gz"
+		data, src, err = readFile(found)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &FileError{Path: path, Kind: fs.ErrNotExist, Detail: "nor is it there as " + filepath.Base(found)}
+	}
+	return found, data, src, err
 }
 
 func unpack(path string, packed []byte) ([]byte, error) {

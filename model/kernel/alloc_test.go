@@ -17,6 +17,8 @@ func TestNoAllocations(t *testing.T) {
 		var packed, input Packed[float32]
 		s.Pack(&packed, square)
 		s.PackBias(&input, square, x)
+		var right Packed[float32]
+		s.Pack(&right, b)
 		two := newField(newRand(63), 2*rows, n, 0, 0).Matrix
 		weight := newField(newRand(64), n, 4*n, 0, 0).Matrix
 		var wide4, input4, back4 Packed[float32]
@@ -31,7 +33,7 @@ func TestNoAllocations(t *testing.T) {
 			"PackBias":       func() { s.PackBias(&input, square, x) },
 			"MultiplyBias":   func() { s.MultiplyBias(c, a, &input) },
 			"MultiplySum": func() {
-				s.MultiplySum(c, Sum[float32]{X: a, M: &input, A: b, B: &packed, H: d, Ahead: [2][]float32{h.Data, a.Data}})
+				s.MultiplySum(c, Sum[float32]{X: a, M: &input, A: b, B: &packed, H: d, Prefetch: [2][]float32{h.Data, a.Data}})
 			},
 			"MultiplyActivate":        func() { s.MultiplyActivate(c, Sum[float32]{A: a, B: &packed, H: b}, Tanh, 0) },
 			"MultiplyDerivative":      func() { s.MultiplyDerivative(c, Sum[float32]{A: a, B: &packed}, b, LeakyReLU, 0.1) },
@@ -42,6 +44,7 @@ func TestNoAllocations(t *testing.T) {
 			"ReflectLeftAllBackward":  func() { s.ReflectLeftAllBackward(square, square, us, dus) },
 			"NormalizeAll":            func() { s.NormalizeAll(us) },
 			"TransposedAdd":           func() { s.TransposedAdd(square, a, b, nil) },
+			"TransposedAddPacked":     func() { s.TransposedAddPacked(square, a, &right, nil) },
 			"TransposedAdd wide":      func() { s.TransposedAdd(wide, square, wide, &scratch) },
 			"ColumnSumsAdd":           func() { s.ColumnSumsAdd(x, b) },
 			"ColumnProductSumsAdd":    func() { s.ColumnProductSumsAdd(x, b, c) },

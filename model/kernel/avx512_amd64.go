@@ -12,7 +12,7 @@ package kernel
 //	epilogue 2: out[i][j] > 0 ? c : slope·c
 //	epilogue 3: c·(1 − out[i][j]²)
 //
-// At every k it asks for one more line of memory, aheadStep bytes further each time.
+// At every k it asks for one more line of memory, prefetchStep bytes further each time.
 // p points to productArguments.
 //
 //go:noescape
@@ -26,7 +26,7 @@ func productAVX512(p *byte)
 //	epilogue 2: out[i][j] > 0 ? c : slope·c
 //	epilogue 3: c·(1 − out[i][j]²)
 //
-// At every k it asks for one more line of memory, aheadStep bytes further each time.
+// At every k it asks for one more line of memory, prefetchStep bytes further each time.
 // p points to productArguments.
 //
 //go:noescape
@@ -36,19 +36,21 @@ func productNarrowAVX512(p *byte)
 //
 //	c[i][j] += Σ_r a[r][i]·b[r][j], i < rows, j < cols
 //
+// where C counts as 0 if add is 0, whatever it holds.
 // After each 12 columns A goes on aTile bytes further.
 //
 //go:noescape
-func transposedAVX512(c *float32, cStride int, a *float32, aStride int, aTile int, b *float32, bStride int, r int, rows int, cols int)
+func transposedAVX512(c *float32, cStride int, a *float32, aStride int, aTile int, b *float32, bStride int, r int, rows int, cols int, add int)
 
 // transposedNarrowAVX512 is C += Aᵀ·B for up to 16 columns of B, strides in bytes:
 //
 //	c[i][j] += Σ_r a[r][i]·b[r][j], i < rows, j < cols
 //
+// where C counts as 0 if add is 0, whatever it holds.
 // After each 12 columns A goes on aTile bytes further.
 //
 //go:noescape
-func transposedNarrowAVX512(c *float32, cStride int, a *float32, aStride int, aTile int, b *float32, bStride int, r int, rows int, cols int)
+func transposedNarrowAVX512(c *float32, cStride int, a *float32, aStride int, aTile int, b *float32, bStride int, r int, rows int, cols int, add int)
 
 // gatherAVX512 is dst[i][k][j] = src[k][12·i+j], i < tiles, k < r, stride in bytes.
 //
@@ -144,6 +146,21 @@ func scaleColumnsAddAVX512(dst *float32, dstStride int, src *float32, srcStride 
 //go:noescape
 func softmaxAVX512(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
 
+// rowMaximaAVX512 is largest[i] = max(largest[i], max_j a[i][j]), stride in bytes.
+//
+//go:noescape
+func rowMaximaAVX512(largest *float32, a *float32, stride int, rows int, cols int)
+
+// expSumsAVX512 is a[i][j] = exp(a[i][j] − largest[i]); sums[i] += Σ_j a[i][j], stride in bytes.
+//
+//go:noescape
+func expSumsAVX512(sums *float32, a *float32, stride int, largest *float32, rows int, cols int)
+
+// scaleRowsSumAVX512 is a[i][j] *= d[i]; dst[j] += Σ_i a[i][j], stride in bytes.
+//
+//go:noescape
+func scaleRowsSumAVX512(dst *float32, a *float32, stride int, d *float32, rows int, cols int)
+
 // reflectAllAVX512 is for each u of us, on the last len(u) rows of q, stride in bytes:
 //
 //	q[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns; s = 2/Σ u², or 0 if that is no number
@@ -164,22 +181,22 @@ func reflectAllBackwardAVX512(q *float32, qStride int, grad *float32, gradStride
 //go:noescape
 func normalizeAllAVX512(us *[]float32, count int)
 
-// lstmGatesAVX512 is a step of LSTM gates, which asks for what lies ahead bytes further of c and h:
+// lstmGatesAVX512 is a step of LSTM gates, which prefetches what lies that many bytes further of c and h:
 //
 //	i = σ(i); f = σ(f); g = tanh(g); o = σ(o)
 //	c = f∘cPrev + i∘g; h = o∘tanh(c)
 //
 //go:noescape
-func lstmGatesAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, h *float32, hStride int, rows int, cols int, ahead int)
+func lstmGatesAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, h *float32, hStride int, rows int, cols int, prefetch int)
 
-// lstmGatesBackwardAVX512 is the way back through lstmGates, which asks for what lies ahead bytes further of cPrev:
+// lstmGatesBackwardAVX512 is the way back through lstmGates, which prefetches what lies that many bytes further of cPrev:
 //
 //	dc += dh∘o∘(1−(h/o)²)
 //	δo = dh∘h∘(1−o); δi = dc∘g∘i∘(1−i); δf = dc∘cPrev∘f∘(1−f); δg = dc∘i∘(1−g²)
 //	dc = dc∘f
 //
 //go:noescape
-func lstmGatesBackwardAVX512(gates *float32, gatesStride int, deltas *float32, deltasStride int, cPrev *float32, cPrevStride int, h *float32, hStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, ahead int)
+func lstmGatesBackwardAVX512(gates *float32, gatesStride int, deltas *float32, deltasStride int, cPrev *float32, cPrevStride int, h *float32, hStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, prefetch int)
 
 // gruGatesAVX512 is z = σ(z); r = σ(r); rh = r∘hPrev
 //
@@ -204,6 +221,27 @@ func gruBlendBackwardAVX512(gates *float32, gatesStride int, cand *float32, cand
 //
 //go:noescape
 func gruGatesBackwardAVX512(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, drh *float32, drhStride int, dh *float32, dhStride int, rows int, cols int)
+
+// scalarGateAVX512 is next[i][j] = alpha·f[i][j] + beta·h[i][j], strides in bytes.
+//
+//go:noescape
+func scalarGateAVX512(next *float32, nextStride int, f *float32, fStride int, h *float32, hStride int, alpha float32, beta float32, rows int, cols int)
+
+// scalarGateBackwardAVX512 is the way back through scalarGate, strides in bytes:
+//
+//	delta[i][j] = alpha·dh[i][j]·(f[i][j] > 0 ? 1 : slope)
+//	dalpha[j] += Σ_i dh[i][j]·f[i][j]; dbeta[j] += Σ_i dh[i][j]·before[i][j]
+//
+//go:noescape
+func scalarGateBackwardAVX512(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before *float32, beforeStride int, dalpha *float32, dbeta *float32, rows int, cols int, alpha float32, slope float32)
+
+// scalarGateBackwardTanhAVX512 is the way back through scalarGate, strides in bytes:
+//
+//	delta[i][j] = alpha·dh[i][j]·(1 − f[i][j]²)
+//	dalpha[j] += Σ_i dh[i][j]·f[i][j]; dbeta[j] += Σ_i dh[i][j]·before[i][j]
+//
+//go:noescape
+func scalarGateBackwardTanhAVX512(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before *float32, beforeStride int, dalpha *float32, dbeta *float32, rows int, cols int, alpha float32)
 
 // transposeAVX512 is dst[j][i] = src[i][j], strides in bytes; rows and cols of src are multiples of 8 and positive.
 //

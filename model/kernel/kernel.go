@@ -39,6 +39,13 @@
 // but for those that pack when the storage of dst is too small.
 //
 // Loops on a Set may be called from any number of goroutines at once.
+//
+// # A further loop
+//
+// A loop costs a file here, with its method on [Set], which checks, and the loop in
+// plain Go; where speed is due, a function in gen; and its lines in set.go and
+// simd_amd64.go, without which nothing compiles. Declarations, assembly and tables of
+// both levels are generated, and scalargate.go is an example.
 package kernel
 
 // Float is an element type: float32 for training, float64 for references that

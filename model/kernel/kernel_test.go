@@ -194,6 +194,7 @@ func TestPanics(t *testing.T) {
 		"slope":      func() { s.MultiplyActivate(m(2, 4), Sum[float32]{A: m(2, 3), B: &b}, LeakyReLU, 1.5) },
 		"out":        func() { s.MultiplyDerivative(m(2, 4), Sum[float32]{A: m(2, 3), B: &b}, m(1, 4), Linear, 0) },
 		"transposed": func() { s.TransposedAdd(m(3, 4), m(5, 3), m(6, 4), nil) },
+		"steps":      func() { s.TransposedAddPacked(m(3, 4), m(5, 3), &b, nil) },
 		"sums":       func() { s.ColumnSumsAdd(make([]float32, 2), m(3, 3)) },
 		"exp":        func() { s.Exp(make([]float32, 2), make([]float32, 3)) },
 		"activate":   func() { s.Activate(make([]float32, 2), make([]float32, 2), 9, 0) },

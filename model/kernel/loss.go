@@ -33,9 +33,8 @@ func (s *Set[F]) SoftmaxCrossEntropy(dlogits, logits Matrix[F], labels []int, sc
 func plainSoftmaxCrossEntropy[F Float](dlogits, logits Matrix[F], labels []int, scale F) (loss float64, correct int) {
 	for i, y := range labels {
 		row := logits.Row(i)
-		best := argmax(row)
-		largest, label := row[best], row[y]
-		if best == y {
+		largest, label := row[argmax(row)], row[y]
+		if isArgmax(row, y) {
 			correct++
 		}
 		var sum F
@@ -59,6 +58,44 @@ func plainSoftmaxCrossEntropy[F Float](dlogits, logits Matrix[F], labels []int, 
 		loss += math.Log(float64(sum)) + float64(largest-label)
 	}
 	return loss, correct
+}
+
+// isArgmax reports whether argmax(row) is j. It is done with most rows of many columns
+// after a few of them, and with the rest eight at a time.
+func isArgmax[F Float](row []F, j int) bool {
+	x := row[j]
+	if x != x || row[0] != row[0] { // nothing is above what is no number
+		return argmax(row) == j
+	}
+	for before := row[:j]; len(before) > 0; {
+		if len(before) < 8 {
+			if before[0] >= x {
+				return false
+			}
+			before = before[1:]
+			continue
+		}
+		b := (*[8]F)(before)
+		if b[0] >= x || b[1] >= x || b[2] >= x || b[3] >= x || b[4] >= x || b[5] >= x || b[6] >= x || b[7] >= x {
+			return false
+		}
+		before = before[8:]
+	}
+	for after := row[j+1:]; len(after) > 0; {
+		if len(after) < 8 {
+			if after[0] > x {
+				return false
+			}
+			after = after[1:]
+			continue
+		}
+		a := (*[8]F)(after)
+		if a[0] > x || a[1] > x || a[2] > x || a[3] > x || a[4] > x || a[5] > x || a[6] > x || a[7] > x {
+			return false
+		}
+		after = after[8:]
+	}
+	return true
 }
 
 // argmax is the lowest of the indices of the largest element.

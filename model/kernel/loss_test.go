@@ -102,3 +102,24 @@ func TestSoftmaxGradient(t *testing.T) {
 		return loss
 	})
 }
+
+// Whether a column holds the largest element is the same asked column by column and
+// asked of all, ties and what is no number included.
+func TestIsArgmax(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	nan := float32(math.NaN())
+	for range 2000 {
+		row := make([]float32, 1+r.IntN(40))
+		for i := range row {
+			row[i] = float32(r.IntN(4))
+			if r.IntN(50) == 0 {
+				row[i] = nan
+			}
+		}
+		for j := range row {
+			if got, want := isArgmax(row, j), argmax(row) == j; got != want {
+				t.Fatalf("%v: column %d: %v, want %v", row, j, got, want)
+			}
+		}
+	}
+}

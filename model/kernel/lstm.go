@@ -34,8 +34,8 @@ func (s *Set[F]) LSTMForward(gates, cells, states Matrix[F], rows int, w *Packed
 //	dc = dc∘f   dh = δ·Wᵀ
 //
 // While it works on a step it asks for what it needs of the one before, and at the
-// first for the memory ahead, in two parts.
-func (s *Set[F]) LSTMBackward(deltas, gates, cells, states Matrix[F], rows int, w *Packed[F], dh, dc Matrix[F], ahead, then []F) {
+// first for the memory to prefetch, in two parts.
+func (s *Set[F]) LSTMBackward(deltas, gates, cells, states Matrix[F], rows int, w *Packed[F], dh, dc Matrix[F], prefetch, then []F) {
 	checkBlocks(&gates, rows)
 	if gates.Rows == 0 || dc.Cols == 0 {
 		return
@@ -47,7 +47,7 @@ func (s *Set[F]) LSTMBackward(deltas, gates, cells, states Matrix[F], rows int, 
 	dc.checkShape(rows, dc.Cols)
 	delta := deltas.Slice(0, rows)
 	s.checkFactors(&dh, &delta, w, false)
-	s.lstmBackward(deltas, gates, cells, states, rows, w, dh, dc, ahead, then)
+	s.lstmBackward(deltas, gates, cells, states, rows, w, dh, dc, prefetch, then)
 }
 
 // checkStep panics unless the matrix has so many rows in blocks, or is one block.

@@ -13,6 +13,61 @@ func Dense[F Float](data []F, rows, cols int) Matrix[F] {
 	return m
 }
 
+// NewMatrix is a matrix of zeros without gaps.
+func NewMatrix[F Float](rows, cols int) Matrix[F] { return Dense(Make[F](rows*cols), rows, cols) }
+
+// PaddedColumns is the length from which on NewPadded pads rows.
+const PaddedColumns = 512
+
+// NewPadded is a matrix of zeros. Rows that are long are padded, so that those of one
+// column do not compete for the same few places of the cache.
+func NewPadded[F Float](rows, cols int) Matrix[F] {
+	stride := PaddedStride(cols)
+	return Matrix[F]{Data: Make[F](rows * stride), Rows: rows, Cols: cols, Stride: stride}
+}
+
+// PaddedStride is the stride of a NewPadded matrix of so many columns.
+func PaddedStride(cols int) int {
+	if cols >= PaddedColumns {
+		return cols + lineElements
+	}
+	return cols
+}
+
+// NewLines is a matrix of zeros whose rows, if they are short, lie in cache lines of
+// their own: what writes in the place of a row must not wait with reading the next one.
+func NewLines[F Float](rows, cols int) Matrix[F] {
+	if cols >= lineElements {
+		return NewPadded[F](rows, cols)
+	}
+	return Matrix[F]{Data: Make[F](rows * lineElements), Rows: rows, Cols: cols, Stride: lineElements}
+}
+
+// lineElements is the number of float32 in a cache line.
+const lineElements = 16
+
+// Fill copies src, which is of the same shape, row by row.
+func (m Matrix[F]) Fill(src Matrix[F]) {
+	if m.Stride == m.Cols && src.Stride == src.Cols {
+		copy(m.Data, src.Data[:src.Rows*src.Cols])
+		return
+	}
+	for i := range m.Rows {
+		copy(m.Row(i), src.Row(i))
+	}
+}
+
+// Clear sets all elements to 0.
+func (m Matrix[F]) Clear() {
+	if m.Stride == m.Cols {
+		clear(m.Data[:m.Rows*m.Cols])
+		return
+	}
+	for i := range m.Rows {
+		clear(m.Row(i))
+	}
+}
+
 // Row is row i, without the gap after it.
 func (m *Matrix[F]) Row(i int) []F {
 	return m.Data[i*m.Stride : i*m.Stride+m.Cols : i*m.Stride+m.Cols]

@@ -24,6 +24,10 @@ func (p *Packed[F]) rows() int {
 // panel is where the panel that begins at column j lies.
 func (p *Packed[F]) panel(j int) []F { return p.data[j*p.rows():] }
 
+// Memory is where the operand lies, to be asked for ahead of its use; see
+// [Sum].
+func (p *Packed[F]) Memory() []F { return p.data }
+
 // Pack sets dst to B, reusing its storage.
 func (s *Set[F]) Pack(dst *Packed[F], b Matrix[F]) { s.pack(dst, b, nil) }
 

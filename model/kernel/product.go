@@ -10,10 +10,10 @@ type Sum[F Float] struct {
 	H Matrix[F] // may be the same view as the result
 	D []F
 
-	// Ahead are parts of memory that are asked for meanwhile, from wherever they
+	// Prefetch are parts of memory that are asked for meanwhile, from wherever they
 	// are, to be in the second-level cache when they are used next. They change
 	// no result.
-	Ahead [2][]F
+	Prefetch [2][]F
 }
 
 // stage is what a sum goes through before it is stored.
@@ -94,14 +94,14 @@ func (s *Set[F]) MultiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], x Ma
 //	C[t] = (C[t+1]·B) ∘ φ'(out[t])
 //
 // While it works on a step it asks for the outputs of the one before, and at the
-// first for the memory ahead.
-func (s *Set[F]) MultiplyDerivativeSteps(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F, ahead []F) {
+// first for the memory to prefetch.
+func (s *Set[F]) MultiplyDerivativeSteps(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F, prefetch []F) {
 	checkBlocks(&c, rows)
 	s.checkFactors(&c, &c, b, false)
 	out.checkShape(max(c.Rows-rows, 0), c.Cols)
 	checkActivation(act)
 	if !out.empty() {
-		s.multiplyDerivativeSteps(c, rows, b, out, act, slope, ahead)
+		s.multiplyDerivativeSteps(c, rows, b, out, act, slope, prefetch)
 	}
 }
 
@@ -162,8 +162,42 @@ func (s *Set[F]) checkFactors(c, a *Matrix[F], b *Packed[F], bias bool) {
 // are the batch of one time step, or the batches of many. Large products are
 // faster with scratch memory; nil does without.
 func (s *Set[F]) TransposedAdd(c, a, b Matrix[F], scratch *Scratch[F]) {
-	a.check()
+	s.multiplyTransposed(c, a, b, scratch, true)
+}
+
+// Transposed is C[K×N] = A[R×K]ᵀ·B[R×N]; see [Set.TransposedAdd].
+func (s *Set[F]) Transposed(c, a, b Matrix[F], scratch *Scratch[F]) {
+	s.multiplyTransposed(c, a, b, scratch, false)
+}
+
+func (s *Set[F]) multiplyTransposed(c, a, b Matrix[F], scratch *Scratch[F], add bool) {
 	b.checkShape(a.Rows, b.Cols)
-	c.checkShape(a.Cols, b.Cols)
-	s.transposedAdd(c, a, b, scratch)
+	if s.checkTransposed(&c, &a, b.Cols, add) {
+		s.transposed(c, a, b, scratch, add)
+	}
+}
+
+// checkTransposed panics unless C can be AᵀB for a B of so many columns, and reports
+// whether there is anything to add.
+func (s *Set[F]) checkTransposed(c, a *Matrix[F], cols int, add bool) bool {
+	a.check()
+	c.checkShape(a.Cols, cols)
+	if a.Rows == 0 && !add {
+		c.Clear()
+	}
+	return !c.empty() && a.Rows > 0
+}
+
+// TransposedAddPacked is TransposedAdd, to the same bits, for a B that many products
+// have in common.
+func (s *Set[F]) TransposedAddPacked(c, a Matrix[F], b *Packed[F], scratch *Scratch[F]) {
+	if b.K != a.Rows {
+		panic("kernel: inner dimensions of product differ")
+	}
+	if b.bias || b.width != s.width && b.N > 0 {
+		panic("kernel: right operand was packed with a bias, or not by this set")
+	}
+	if s.checkTransposed(&c, &a, b.N, true) {
+		s.transposedPacked(c, a, b, scratch)
+	}
 }

@@ -24,8 +24,8 @@ type productArguments struct {
 	outStride    int
 	epilogue     int
 	slope        float32
-	ahead        *float32
-	aheadStep    int
+	prefetch     *float32
+	prefetchStep int
 }
 
 // The stages that follow a product's sums in assembly.
@@ -86,7 +86,7 @@ func (k *assembly) multiply(c Matrix[float32], sum Sum[float32], to stage[float3
 		p.out, p.outStride = &to.out.Data[0], float*to.out.Stride
 	}
 	p.setStage(to.activation, to.slope, to.derivative)
-	k.panels(&p, c.Rows, c.Cols, sum.Ahead[0], sum.Ahead[1])
+	k.panels(&p, c.Rows, c.Cols, sum.Prefetch[0], sum.Prefetch[1])
 	if to.activation == Tanh && !to.derivative {
 		k.tanhAll(c)
 	}
@@ -118,12 +118,12 @@ func blockRows(rows, cols int) int {
 }
 
 // panels calls the product for each block of rows and panel of columns. The
-// arguments' pointers are those of the first; they are changed. Memory ahead is
+// arguments' pointers are those of the first; they are changed. Memory to prefetch is
 // asked for in two parts.
-func (k *assembly) panels(p *productArguments, rows, cols int, ahead, then []float32) {
+func (k *assembly) panels(p *productArguments, rows, cols int, prefetch, then []float32) {
 	block, width := blockRows(rows, max(p.k, p.inputs)), 2*k.lanes
 	calls := (rows + block - 1) / block * ((cols + width - 1) / width)
-	asked, at := k.aheadOf(p, min(rows, block), calls, len(ahead)+len(then)), 0
+	asked, at := k.prefetchOf(p, min(rows, block), calls, len(prefetch)+len(then)), 0
 	// Each by itself: the processor would wait for its last stores to copy them as
 	// one.
 	c, a, x, b, m, source, scale, out := p.c, p.a, p.x, p.b, p.m, p.source, p.scale, p.out
@@ -136,13 +136,13 @@ func (k *assembly) panels(p *productArguments, rows, cols int, ahead, then []flo
 			p.b, p.m = plus(b, float*j*p.k), plus(m, float*j*(p.inputs+1))
 			p.source, p.scale = plus(source, i*p.sourceStride+float*j), plus(scale, float*j)
 			p.out = plus(out, i*p.outStride+float*j)
-			switch border := len(ahead); {
+			switch border := len(prefetch); {
 			case at < border:
-				p.ahead = &ahead[at]
+				p.prefetch = &prefetch[at]
 			case at < border+len(then):
-				p.ahead = &then[at-border]
+				p.prefetch = &then[at-border]
 			default:
-				p.ahead, p.aheadStep = p.c, 0
+				p.prefetch, p.prefetchStep = p.c, 0
 			}
 			at += asked
 			k.call(p)
@@ -150,17 +150,17 @@ func (k *assembly) panels(p *productArguments, rows, cols int, ahead, then []flo
 	}
 }
 
-// aheadOf shares so many elements of the memory ahead among so many calls for so
+// prefetchOf shares so many elements of the memory to prefetch among so many calls for so
 // many rows: it sets the step, and returns the number of elements that a call asks
 // for.
-func (k *assembly) aheadOf(p *productArguments, rows, calls, elements int) (each int) {
+func (k *assembly) prefetchOf(p *productArguments, rows, calls, elements int) (each int) {
 	const line = 64
 	turns := (rows + k.tile - 1) / k.tile * (p.k + p.inputs)
 	if elements == 0 || turns == 0 {
 		return 0
 	}
-	p.aheadStep = min((float*elements+calls*turns-1)/(calls*turns), line)
-	return max(p.aheadStep*turns/float, 1)
+	p.prefetchStep = min((float*elements+calls*turns-1)/(calls*turns), line)
+	return max(p.prefetchStep*turns/float, 1)
 }
 
 // plus is p moved on by so many bytes, or nil.
@@ -182,7 +182,7 @@ func (k *assembly) multiplyActivateSteps(c Matrix[float32], rows int, b *Packed[
 		p.c, p.a, p.b = &c.Data[t*c.Stride], &c.Data[(t-rows)*c.Stride], first(b.data)
 		p.x, p.m = first(x.Data[(t-rows)*x.Stride:]), first(m.data)
 		if single {
-			p.ahead = p.c
+			p.prefetch = p.c
 			k.call(&p)
 		} else {
 			k.panels(&p, rows, c.Cols, elements(&c, t+rows, t+2*rows), nil)
@@ -193,7 +193,7 @@ func (k *assembly) multiplyActivateSteps(c Matrix[float32], rows int, b *Packed[
 	}
 }
 
-func (k *assembly) multiplyDerivativeSteps(c Matrix[float32], rows int, b *Packed[float32], out Matrix[float32], act Activation, slope float32, ahead []float32) {
+func (k *assembly) multiplyDerivativeSteps(c Matrix[float32], rows int, b *Packed[float32], out Matrix[float32], act Activation, slope float32, prefetch []float32) {
 	p := productArguments{
 		cStride: float * c.Stride, aStride: float * c.Stride, k: b.K,
 		outStride: float * out.Stride, rows: rows, cols: c.Cols,
@@ -205,12 +205,12 @@ func (k *assembly) multiplyDerivativeSteps(c Matrix[float32], rows int, b *Packe
 		p.out = &out.Data[t*out.Stride]
 		switch {
 		case single:
-			p.ahead = p.c
+			p.prefetch = p.c
 			k.call(&p)
 		case t > 0:
 			k.panels(&p, rows, c.Cols, elements(&out, t-rows, t), nil)
 		default:
-			k.panels(&p, rows, c.Cols, ahead, nil)
+			k.panels(&p, rows, c.Cols, prefetch, nil)
 		}
 	}
 }

@@ -164,14 +164,23 @@ func plainFlush[F Float](x []F) {
 // in the nearest caches while every tile passes over them.
 const rowBlock = 256
 
-// c[i][j] += Σ_r a[r][i]·b[r][j]
-func plainTransposedAdd[F Float](c, a, b Matrix[F], _ *Scratch[F]) {
-	if c.empty() {
-		return
+// c[i][j] += Σ_r a[r][i]·b[r][j], or c[i][j] = Σ_r
+func plainTransposed[F Float](c, a, b Matrix[F], _ *Scratch[F], add bool) {
+	if !add {
+		c.Clear()
 	}
 	for r := 0; r < a.Rows; r += rowBlock {
 		end := min(a.Rows, r+rowBlock)
 		plainTransposedBlock(c, a.Slice(r, end), b.Slice(r, end))
+	}
+}
+
+// c[i][j] += Σ_r a[r][i]·b[r][j], one panel of b after the other
+func plainTransposedPacked[F Float](c, a Matrix[F], b *Packed[F], _ *Scratch[F]) {
+	for j := 0; j < b.N; j += plainWidth {
+		n := min(plainWidth, b.N-j)
+		part := Matrix[F]{Data: c.Data[j:], Rows: c.Rows, Cols: n, Stride: c.Stride}
+		plainTransposed(part, a, Matrix[F]{Data: b.panel(j), Rows: b.K, Cols: n, Stride: plainWidth}, nil, true)
 	}
 }
 

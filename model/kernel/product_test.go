@@ -139,7 +139,7 @@ func testProducts(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, ga
 	for parts := range 16 {
 		inPlace := parts&8 != 0
 		sumOf := func(c Matrix[float32]) Sum[float32] {
-			sum := Sum[float32]{A: a.Matrix, B: &packed, Ahead: [2][]float32{source.Data, out.Data}}
+			sum := Sum[float32]{A: a.Matrix, B: &packed, Prefetch: [2][]float32{source.Data, out.Data}}
 			if parts&1 != 0 {
 				sum.X, sum.M = x.Matrix, &input
 			}
@@ -200,10 +200,23 @@ func testTransposed(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, 
 	a := newField(r, k, rows, gap, nan)
 	b := newField(r, k, cols, gap, nan)
 	c := newField(r, rows, cols, gap, canary)
-	before := c.clone()
+	before, set := c.clone(), newField(r, rows, cols, gap, nan)
 	product, magnitude := reference(transpose(a.Matrix), b.Matrix)
 	s.TransposedAdd(c.Matrix, a.Matrix, b.Matrix, scratch)
 	c.check(t, "TransposedAdd")
+	s.Transposed(set.Matrix, a.Matrix, b.Matrix, scratch)
+	var packed Packed[float32]
+	s.Pack(&packed, b.Matrix)
+	again := clone(before)
+	s.TransposedAddPacked(again, a.Matrix, &packed, scratch)
+	for i := range rows {
+		for j := range cols {
+			if got, want := again.Row(i)[j], c.Row(i)[j]; got != want {
+				t.Fatalf("TransposedAddPacked %d×%d×%d at %d,%d: %v, TransposedAdd %v", rows, cols, k, i, j, got, want)
+			}
+			near(t, set.Row(i)[j], product(i, j), epsilon*(2+float64(k))*(1+magnitude(i, j)), "Transposed %d×%d×%d at %d,%d", rows, cols, k, i, j)
+		}
+	}
 	for i := range rows {
 		for j := range cols {
 			near(t, c.Row(i)[j], float64(before.Row(i)[j])+product(i, j), epsilon*(2+float64(k))*(1+magnitude(i, j)), "TransposedAdd %d×%d×%d at %d,%d", rows, cols, k, i, j)

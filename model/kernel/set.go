@@ -12,11 +12,13 @@ type Set[F Float] struct {
 	// multiply is C = the sum after its stage.
 	multiply                func(c Matrix[F], sum Sum[F], to stage[F])
 	multiplyActivateSteps   func(c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F], act Activation, slope F)
-	multiplyDerivativeSteps func(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F, ahead []F)
-	transposedAdd           func(c, a, b Matrix[F], scratch *Scratch[F])
-	columnSumsAdd           func(dst []F, a Matrix[F])
-	columnProductSumsAdd    func(dst []F, a, b Matrix[F])
-	scaleColumnsAdd         func(dst Matrix[F], d []F, src Matrix[F])
+	multiplyDerivativeSteps func(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F, prefetch []F)
+	// transposed is C = AᵀB, or C += AᵀB.
+	transposed           func(c, a, b Matrix[F], scratch *Scratch[F], add bool)
+	transposedPacked     func(c, a Matrix[F], b *Packed[F], scratch *Scratch[F])
+	columnSumsAdd        func(dst []F, a Matrix[F])
+	columnProductSumsAdd func(dst []F, a, b Matrix[F])
+	scaleColumnsAdd      func(dst Matrix[F], d []F, src Matrix[F])
 
 	leaky           func(dst, src []F, slope F)
 	leakyDerivative func(dst, grad, out []F, slope F)
@@ -25,22 +27,27 @@ type Set[F Float] struct {
 	sigmoid         func(dst, src []F)
 	tanh            func(dst, src []F)
 
-	lstmForward       func(gates, cells, states Matrix[F], rows int, w *Packed[F], x Matrix[F], m *Packed[F])
-	lstmBackward      func(deltas, gates, cells, states Matrix[F], rows int, w *Packed[F], dh, dc Matrix[F], ahead, then []F)
-	gruGates          func(gates, hPrev, rh Matrix[F])
-	gruBlend          func(gates, cand, hPrev, h Matrix[F])
-	gruBlendBackward  func(gates, cand, hPrev, dh Matrix[F])
-	gruGatesBackward  func(gates, hPrev, drh, dh Matrix[F])
-	softmax           func(dlogits, logits Matrix[F], labels []int, scale F) (float64, int)
-	sumSquares        func(x []F) float64
-	dot               func(x, y []F) float64
-	axpy              func(y []F, a F, x []F)
-	scale             func(x []F, a F)
-	adam              func(param, grad, m, v []F, rate, beta1, beta2, correction, epsilon F)
-	rmsprop           func(param, grad, v []F, rate, rho, epsilon F)
-	momentum          func(param, grad, velocity []F, rate, momentum F)
-	reflectLeft       func(q Matrix[F], u []F)
-	reflectorBackward func(q, g Matrix[F], u, du []F)
+	lstmForward        func(gates, cells, states Matrix[F], rows int, w *Packed[F], x Matrix[F], m *Packed[F])
+	lstmBackward       func(deltas, gates, cells, states Matrix[F], rows int, w *Packed[F], dh, dc Matrix[F], prefetch, then []F)
+	gruGates           func(gates, hPrev, rh Matrix[F])
+	gruBlend           func(gates, cand, hPrev, h Matrix[F])
+	gruBlendBackward   func(gates, cand, hPrev, dh Matrix[F])
+	gruGatesBackward   func(gates, hPrev, drh, dh Matrix[F])
+	scalarGate         func(next, f, h Matrix[F], alpha, beta F)
+	scalarGateBackward func(delta, g, f, before Matrix[F], dalpha, dbeta []F, alpha F, act Activation, slope F)
+	softmax            func(dlogits, logits Matrix[F], labels []int, scale F) (float64, int)
+	rowMaxima          func(m []F, a Matrix[F])
+	expSums            func(sums []F, a Matrix[F], m []F)
+	scaleRowsSum       func(dst []F, a Matrix[F], d []F)
+	sumSquares         func(x []F) float64
+	dot                func(x, y []F) float64
+	axpy               func(y []F, a F, x []F)
+	scale              func(x []F, a F)
+	adam               func(param, grad, m, v []F, rate, beta1, beta2, correction, epsilon F)
+	rmsprop            func(param, grad, v []F, rate, rho, epsilon F)
+	momentum           func(param, grad, velocity []F, rate, momentum F)
+	reflectLeft        func(q Matrix[F], u []F)
+	reflectorBackward  func(q, g Matrix[F], u, du []F)
 	// Those of many reflectors save a call through the table for each.
 	reflectLeftAll         func(q Matrix[F], us [][]F)
 	reflectLeftAllBackward func(q, g Matrix[F], us, dus [][]F)
@@ -91,7 +98,8 @@ func plainSet[F Float]() *Set[F] {
 		multiply:                plainMultiply[F],
 		multiplyActivateSteps:   plainMultiplyActivateSteps[F],
 		multiplyDerivativeSteps: plainMultiplyDerivativeSteps[F],
-		transposedAdd:           plainTransposedAdd[F],
+		transposed:              plainTransposed[F],
+		transposedPacked:        plainTransposedPacked[F],
 		columnSumsAdd:           plainColumnSumsAdd[F],
 		columnProductSumsAdd:    plainColumnProductSumsAdd[F],
 		scaleColumnsAdd:         plainScaleColumnsAdd[F],
@@ -107,7 +115,12 @@ func plainSet[F Float]() *Set[F] {
 		gruBlend:                plainGRUBlend[F],
 		gruBlendBackward:        plainGRUBlendBackward[F],
 		gruGatesBackward:        plainGRUGatesBackward[F],
+		scalarGate:              plainScalarGate[F],
+		scalarGateBackward:      plainScalarGateBackward[F],
 		softmax:                 plainSoftmaxCrossEntropy[F],
+		rowMaxima:               plainRowMaxima[F],
+		expSums:                 plainExpSums[F],
+		scaleRowsSum:            plainScaleRowsSum[F],
 		sumSquares:              plainSumSquares[F],
 		dot:                     plainDot[F],
 		axpy:                    plainAxpy[F],

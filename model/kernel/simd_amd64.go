@@ -22,11 +22,14 @@ func (k *assembly) set() *Set[float32] {
 		multiply:                k.multiply,
 		multiplyActivateSteps:   k.multiplyActivateSteps,
 		multiplyDerivativeSteps: k.multiplyDerivativeSteps,
-		transposedAdd:           k.transposedAdd,
+		transposed:              k.multiplyTransposed,
+		transposedPacked:        k.multiplyTransposedPacked,
 		columnSumsAdd:           k.columnSumsAdd,
 		columnProductSumsAdd: func(dst []float32, a, b Matrix[float32]) {
 			k.columnProductSums(first(dst), first(a.Data), float*a.Stride, first(b.Data), float*b.Stride, a.Rows, a.Cols)
 		},
+		scalarGate:         k.runScalarGate,
+		scalarGateBackward: k.runScalarGateBackward,
 		scaleColumnsAdd: func(dst Matrix[float32], d []float32, src Matrix[float32]) {
 			k.scaleColumnsAdd(first(dst.Data), float*dst.Stride, first(src.Data), float*src.Stride, first(d), dst.Rows, dst.Cols)
 		},
@@ -49,10 +52,19 @@ func (k *assembly) set() *Set[float32] {
 		gruBlendBackward: k.runGRUBlendBackward,
 		gruGatesBackward: k.runGRUGatesBackward,
 		softmax:          k.softmaxCrossEntropy,
-		sumSquares:       func(x []float32) float64 { return k.dot(first(x), first(x), len(x)) },
-		dot:              func(x, y []float32) float64 { return k.dot(first(x), first(y), len(x)) },
-		axpy:             func(y []float32, a float32, x []float32) { k.axpy(first(y), first(x), len(x), a) },
-		scale:            func(x []float32, a float32) { k.scale(first(x), len(x), a) },
+		rowMaxima: func(m []float32, a Matrix[float32]) {
+			k.rowMaxima(&m[0], &a.Data[0], float*a.Stride, a.Rows, a.Cols)
+		},
+		expSums: func(sums []float32, a Matrix[float32], m []float32) {
+			k.expSums(&sums[0], &a.Data[0], float*a.Stride, &m[0], a.Rows, a.Cols)
+		},
+		scaleRowsSum: func(dst []float32, a Matrix[float32], d []float32) {
+			k.scaleRowsSum(&dst[0], &a.Data[0], float*a.Stride, &d[0], a.Rows, a.Cols)
+		},
+		sumSquares: func(x []float32) float64 { return k.dot(first(x), first(x), len(x)) },
+		dot:        func(x, y []float32) float64 { return k.dot(first(x), first(y), len(x)) },
+		axpy:       func(y []float32, a float32, x []float32) { k.axpy(first(y), first(x), len(x), a) },
+		scale:      func(x []float32, a float32) { k.scale(first(x), len(x), a) },
 		adam: func(param, grad, m, v []float32, rate, beta1, beta2, correction, epsilon float32) {
 			k.adam(first(param), first(grad), first(m), first(v), len(param), rate, beta1, 1-beta1, beta2, 1-beta2, correction, epsilon)
 		},
@@ -86,10 +98,23 @@ const float = int(unsafe.Sizeof(float32(0)))
 // which is read once for each.
 const gatherPanels = 8
 
-func (k *assembly) transposedAdd(c, a, b Matrix[float32], scratch *Scratch[float32]) {
-	if c.empty() {
-		return
-	}
+func (k *assembly) multiplyTransposed(c, a, b Matrix[float32], scratch *Scratch[float32], add bool) {
+	k.transposedBlocks(c, a, transposedRight{b.Data, b.Stride, b.Stride, 1}, scratch, add)
+}
+
+func (k *assembly) multiplyTransposedPacked(c, a Matrix[float32], b *Packed[float32], scratch *Scratch[float32]) {
+	k.transposedBlocks(c, a, transposedRight{b.data, 2 * k.lanes, k.lanes, b.K}, scratch, true)
+}
+
+// transposedRight is B, or B in panels. Element j of row r, j being a panel's first
+// column, is data[r·stride+j·column], in a panel of one vector data[r·narrow+j·column].
+type transposedRight struct {
+	data                   []float32
+	stride, narrow, column int
+}
+
+// transposedBlocks cuts A into blocks that the caches hold.
+func (k *assembly) transposedBlocks(c, a Matrix[float32], b transposedRight, scratch *Scratch[float32], add bool) {
 	const block = 96 << 10 / rowBlock / 12 * 12 // full tiles at all levels; a part of A for the second-level cache
 	gathers := scratch != nil && c.Cols >= gatherPanels*2*k.lanes
 	for r := 0; r < a.Rows; r += rowBlock {
@@ -97,19 +122,22 @@ func (k *assembly) transposedAdd(c, a, b Matrix[float32], scratch *Scratch[float
 		for i := 0; i < c.Rows; i += block {
 			rows := min(block, c.Rows-i)
 			part := transposedPart{c: &c.Data[i*c.Stride], a: &a.Data[r*a.Stride+i], stride: float * a.Stride, tile: float * k.tile, rows: rows}
+			if add || r > 0 {
+				part.add = 1
+			}
 			if tiles := rows / k.tile; gathers && tiles > 0 {
 				whole := part
 				whole.rows = tiles * k.tile
 				whole.a = &scratch.room(whole.rows * steps)[0]
 				k.gather(whole.a, part.a, part.stride, steps, tiles)
 				whole.stride, whole.tile = part.tile, steps*part.tile
-				k.transposedPanels(&whole, c.Stride, b.Slice(r, r+steps))
+				k.transposedPanels(&whole, &c, &b, r, steps)
 				if part.rows -= whole.rows; part.rows > 0 {
 					part.c, part.a = plus(part.c, float*whole.rows*c.Stride), plus(part.a, float*whole.rows)
 				}
 			}
 			if part.rows > 0 {
-				k.transposedPanels(&part, c.Stride, b.Slice(r, r+steps))
+				k.transposedPanels(&part, &c, &b, r, steps)
 			}
 		}
 	}
@@ -120,15 +148,17 @@ type transposedPart struct {
 	c, a         *float32
 	stride, tile int // from row to row and from tile to tile
 	rows         int // of C
+	add          int // 1 where it is added to C, 0 where C is set
 }
 
-func (k *assembly) transposedPanels(p *transposedPart, cStride int, b Matrix[float32]) {
-	for j := 0; j < b.Cols; j += 2 * k.lanes {
-		transposed, cols := k.transposed, min(b.Cols-j, 2*k.lanes)
+// transposedPanels takes so many steps from r on.
+func (k *assembly) transposedPanels(p *transposedPart, c *Matrix[float32], b *transposedRight, r, steps int) {
+	for j := 0; j < c.Cols; j += 2 * k.lanes {
+		transposed, stride, cols := k.transposed, b.stride, min(c.Cols-j, 2*k.lanes)
 		if cols <= k.lanes {
-			transposed = k.transposedNarrow
+			transposed, stride = k.transposedNarrow, b.narrow
 		}
-		transposed(plus(p.c, float*j), float*cStride, p.a, p.stride, p.tile, &b.Data[j], float*b.Stride, b.Rows, p.rows, cols)
+		transposed(plus(p.c, float*j), float*c.Stride, p.a, p.stride, p.tile, &b.data[r*stride+j*b.column], float*stride, steps, p.rows, cols, p.add)
 	}
 }
 
@@ -166,7 +196,7 @@ func (k *assembly) lstmForward(gates, cells, states Matrix[float32], rows int, w
 	}
 }
 
-func (k *assembly) lstmBackward(deltas, gates, cells, states Matrix[float32], rows int, w *Packed[float32], dh, dc Matrix[float32], ahead, then []float32) {
+func (k *assembly) lstmBackward(deltas, gates, cells, states Matrix[float32], rows int, w *Packed[float32], dh, dc Matrix[float32], prefetch, then []float32) {
 	p := productArguments{cStride: float * dh.Stride, aStride: float * deltas.Stride, k: w.K}
 	for t := gates.Rows/rows - 1; t >= 0; t-- {
 		delta, cell := &deltas.Data[t*rows*deltas.Stride], &cells.Data[t*rows*cells.Stride]
@@ -177,7 +207,7 @@ func (k *assembly) lstmBackward(deltas, gates, cells, states Matrix[float32], ro
 		if t > 0 {
 			k.panels(&p, rows, dh.Cols, elements(&gates, (t-1)*rows, t*rows), elements(&states, t*rows, (t+1)*rows))
 		} else {
-			k.panels(&p, rows, dh.Cols, ahead, then)
+			k.panels(&p, rows, dh.Cols, prefetch, then)
 		}
 	}
 }
@@ -213,7 +243,7 @@ func (k *assembly) softmaxCrossEntropy(dlogits, logits Matrix[float32], labels [
 		for i, class := range y { // dlogits may overwrite the logits
 			row := part.Row(i)
 			picked[i] = row[class]
-			if argmax(row) == class {
+			if isArgmax(row, class) {
 				correct++
 			}
 		}
@@ -270,4 +300,18 @@ func (k *assembly) runTranspose(dst, src Matrix[float32]) {
 		k.transpose(&dst.Data[0], float*dst.Stride, &src.Data[0], float*src.Stride, rows, cols)
 	}
 	plainTransposePart(dst, src, rows, cols)
+}
+
+func (k *assembly) runScalarGate(next, f, h Matrix[float32], alpha, beta float32) {
+	k.scalarGate(&next.Data[0], float*next.Stride, &f.Data[0], float*f.Stride, &h.Data[0], float*h.Stride, alpha, beta, next.Rows, next.Cols)
+}
+
+func (k *assembly) runScalarGateBackward(delta, g, f, before Matrix[float32], dalpha, dbeta []float32, alpha float32, act Activation, slope float32) {
+	if act == Tanh {
+		k.scalarGateBackwardTanh(&delta.Data[0], float*delta.Stride, &g.Data[0], float*g.Stride, &f.Data[0], float*f.Stride,
+			&before.Data[0], float*before.Stride, &dalpha[0], &dbeta[0], g.Rows, g.Cols, alpha)
+		return
+	}
+	k.scalarGateBackward(&delta.Data[0], float*delta.Stride, &g.Data[0], float*g.Stride, &f.Data[0], float*f.Stride,
+		&before.Data[0], float*before.Stride, &dalpha[0], &dbeta[0], g.Rows, g.Cols, alpha, slopeOf(act, slope))
 }

@@ -1,14 +1,15 @@
-// Package optim updates parameters from gradients: optimisers, a learning rate
-// schedule and gradient clipping.
+// Package optim updates parameters from gradients: optimisers, groups of tensors
+// with a rule and a rate of their own, a learning rate schedule and gradient clipping.
 //
-// Parameters and gradients are the two slices of a weight.Arena, so each
-// optimiser is one loop. A training step is
+// Parameters and gradients are the two slices of a [weight.Arena], so each
+// optimiser is one loop over a part of them. [New] makes those that the tensors of
+// an arena ask for. A training step is
 //
 //	arena.ZeroGradients()
 //	…                                              // forward, backward
 //	norm := optim.Clip(set, arena.Gradients(), 1)  // optional
 //	optimizer.Step(schedule.Rate(epoch))
-//	matrix.Project()
+//	matrix.Constrain(schedule.Rate(epoch))
 package optim
 
 import (
@@ -38,7 +39,7 @@ type Optimizer[F kernel.Float] interface {
 // State is what an [Optimizer] remembers between steps.
 type State[F kernel.Float] struct {
 	Steps   int   // steps since the start or Reset
-	Moments [][]F // running averages, each as long as the parameters
+	Moments [][]F // running averages, each as long as the parameters it is of
 }
 
 // tensors are the slices that an optimiser works on.
@@ -55,7 +56,7 @@ func newTensors[F kernel.Float](set *kernel.Set[F], values, gradients []F, momen
 	}
 	t := tensors[F]{set: set, values: values, gradients: gradients, moments: make([][]F, moments)}
 	for i := range t.moments {
-		t.moments[i] = make([]F, len(values))
+		t.moments[i] = kernel.Make[F](len(values))
 	}
 	return t
 }

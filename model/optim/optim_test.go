@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"sweep/model/kernel"
-	"sweep/model/weight"
+	"sweep/model/random"
 )
 
 const elements = 37
 
 // method makes an optimiser, and a second implementation of its update for one
-// parameter, straight from the formulas of PyTorch's documentation.
+// parameter, straight from the formulas of PyTorch's documentation (RMSprop with
+// Adam's correction).
 type method struct {
 	name string
 	new  func(values, gradients []float64) (Optimizer[float64], error)
@@ -42,9 +43,9 @@ func methods() []method {
 			new: func(values, gradients []float64) (Optimizer[float64], error) {
 				return NewRMSprop(set, values, gradients, RMSpropOptions{Decay: .95, Epsilon: 1e-3})
 			},
-			update: func(_ int, rate, p, g float64, memory *[2]float64) float64 {
+			update: func(t int, rate, p, g float64, memory *[2]float64) float64 {
 				memory[0] = .95*memory[0] + (1-.95)*g*g
-				return p - rate*g/(math.Sqrt(memory[0])+1e-3)
+				return p - rate*g/(math.Sqrt(memory[0]/(1-math.Pow(.95, float64(t))))+1e-3)
 			},
 		},
 		{
@@ -70,16 +71,16 @@ func methods() []method {
 // problem is random parameters and a source of random gradients.
 type problem struct {
 	values, gradients []float64
-	random            *weight.Random
+	random            *random.Source
 }
 
 func newProblem() *problem {
-	p := &problem{values: make([]float64, elements), gradients: make([]float64, elements), random: weight.NewRandom(1, 2)}
-	weight.Gaussian(p.values, 1, p.random)
+	p := &problem{values: make([]float64, elements), gradients: make([]float64, elements), random: random.New(1, 2)}
+	random.Gaussian(p.values, 1, p.random)
 	return p
 }
 
-func (p *problem) draw() { weight.Gaussian(p.gradients, 1, p.random) }
+func (p *problem) draw() { random.Gaussian(p.gradients, 1, p.random) }
 
 func TestStep(t *testing.T) {
 	for _, m := range methods() {
@@ -111,19 +112,28 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// TestFirstStepFloat32 checks the first Adam step, which is the rate times the
-// sign of the gradient: a bias correction that is not that of β as the loop
-// rounds it is off by 2e-5.
+// TestFirstStepFloat32 checks the first step of Adam and RMSprop, which is the
+// rate times the sign of the gradient: a bias correction that is not that of β as
+// the loop rounds it is off by 2e-5.
 func TestFirstStepFloat32(t *testing.T) {
-	values, gradients := []float32{0, 0}, []float32{.37, -12}
-	o, err := NewAdam(kernel.Float32(), values, gradients, DefaultAdam())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Step(.01)
-	for i, want := range []float64{-.01, .01} {
-		if math.Abs(float64(values[i])-want) > 1e-6*.01 {
-			t.Errorf("parameter %d goes to %v, want %v", i, values[i], want)
+	for name, make := range map[string]func(values, gradients []float32) (Optimizer[float32], error){
+		"adam": func(values, gradients []float32) (Optimizer[float32], error) {
+			return NewAdam(kernel.Float32(), values, gradients, DefaultAdam())
+		},
+		"rmsprop": func(values, gradients []float32) (Optimizer[float32], error) {
+			return NewRMSprop(kernel.Float32(), values, gradients, DefaultRMSprop())
+		},
+	} {
+		values, gradients := []float32{0, 0}, []float32{.37, -12}
+		o, err := make(values, gradients)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Step(.01)
+		for i, want := range []float64{-.01, .01} {
+			if math.Abs(float64(values[i])-want) > 1e-6*.01 {
+				t.Errorf("%s: parameter %d goes to %v, want %v", name, i, values[i], want)
+			}
 		}
 	}
 }
@@ -158,12 +168,12 @@ func TestState(t *testing.T) {
 				t.Fatal(err)
 			}
 			copy(fresh.values, p.values)
-			fresh.random = weight.NewRandom(5, 5)
+			fresh.random = random.New(5, 5)
 			for i, moment := range restored.State().Moments {
 				copy(moment, saved.Moments[i])
 			}
 			restored.SetSteps(saved.Steps)
-			p.random = weight.NewRandom(5, 5)
+			p.random = random.New(5, 5)
 			run(o, p, 5)
 			run(restored, fresh, 5)
 			if !slices.Equal(p.values, fresh.values) {

@@ -1,15 +1,22 @@
 package optim
 
-import "sweep/model/kernel"
+import (
+	"math"
+
+	"sweep/model/kernel"
+)
 
 // RMSprop divides each gradient by a running root mean square (Tieleman and
-// Hinton 2012), as PyTorch does:
+// Hinton 2012). The mean starts at 0; as Adam's it is corrected for that, so that
+// the first steps are no larger than the later ones:
 //
-//	v ← decay v + (1-decay) g²
-//	θ ← θ - rate g / (√v + ε)
+//	v ← decay v + (1-decay) g²      v̂ = v / (1-decayᵗ)
+//	θ ← θ - rate g / (√v̂ + ε)
 type RMSprop[F kernel.Float] struct {
 	tensors[F]
-	options RMSpropOptions
+	decay    F // the correction uses it as rounded, see Adam
+	logDecay float64
+	epsilon  float64
 }
 
 // RMSpropOptions are the constants of [RMSprop].
@@ -29,11 +36,17 @@ func NewRMSprop[F kernel.Float](set *kernel.Set[F], values, gradients []F, optio
 	if err := checkEpsilon(options.Epsilon); err != nil {
 		return nil, err
 	}
-	return &RMSprop[F]{tensors: newTensors(set, values, gradients, 1), options: options}, nil
+	decay := F(options.Decay)
+	return &RMSprop[F]{
+		tensors: newTensors(set, values, gradients, 1),
+		decay:   decay, logDecay: math.Log(float64(decay)), epsilon: options.Epsilon,
+	}, nil
 }
 
 // Step does one update.
 func (r *RMSprop[F]) Step(rate float64) {
 	r.steps++
-	r.set.RMSprop(r.values, r.gradients, r.moments[0], F(rate), F(r.options.Decay), F(r.options.Epsilon))
+	// With c = √(1-decayᵗ), rate g / (√v̂ + ε) = rate c g / (√v + ε c).
+	c := math.Sqrt(-math.Expm1(float64(r.steps) * r.logDecay))
+	r.set.RMSprop(r.values, r.gradients, r.moments[0], F(rate*c), r.decay, F(r.epsilon*c))
 }

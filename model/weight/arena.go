@@ -17,6 +17,7 @@ const viewAlignment = 16
 // fills in the views. Views may not be read between the two.
 type Arena[F kernel.Float] struct {
 	views     []*View[F]
+	named     map[string]*View[F] // the views, by name
 	prefix    string
 	size      int // elements, padding included
 	values    []F
@@ -32,7 +33,31 @@ type View[F kernel.Float] struct {
 	Offset     int // of the first element in the arena's slices
 	Value      []F // len Rows*Cols, shared with Arena.Values
 	Gradient   []F // len Rows*Cols, shared with Arena.Gradients
+
+	// Rule is what moves the tensor along its gradient; the zero value is the
+	// trial's. Rate is the factor of the trial's learning rate at which it moves,
+	// 1 unless who declares the tensor sets another.
+	Rule Rule
+	Rate float64
+
+	// Deferred says that whoever adds to the gradient asks Unset first, so that it
+	// need not be cleared.
+	Deferred bool
+	unset    bool // the gradient counts as 0, whatever it holds
 }
+
+// A Rule names what moves a tensor in a step of training.
+type Rule string
+
+// The rules. RuleCayley moves a matrix with orthonormal columns along the manifold
+// of such matrices; the others take a tensor's elements one by one.
+const (
+	RuleTrial   Rule = "" // the optimiser of the trial
+	RuleAdam    Rule = "adam"
+	RuleRMSprop Rule = "rmsprop"
+	RuleSGD     Rule = "sgd"
+	RuleCayley  Rule = "cayley"
+)
 
 // Matrix returns the view's values as a matrix.
 func (v *View[F]) Matrix() kernel.Matrix[F] {
@@ -48,12 +73,13 @@ func (v *View[F]) GradientMatrix() kernel.Matrix[F] {
 // of a minibatch that is worked on beside another.
 func (v *View[F]) Fork() *View[F] {
 	fork := *v
+	fork.Deferred, fork.unset = false, false
 	fork.Gradient = make([]F, len(v.Gradient))
 	return &fork
 }
 
 // NewArena returns an empty arena, ready for declarations.
-func NewArena[F kernel.Float]() *Arena[F] { return new(Arena[F]) }
+func NewArena[F kernel.Float]() *Arena[F] { return &Arena[F]{named: map[string]*View[F]{}} }
 
 // SetPrefix sets what is put before the name of every tensor declared from
 // now on, as in "layer1.". It keeps names apart when a network has several
@@ -74,8 +100,9 @@ func (a *Arena[F]) Declare(name string, rows, cols int) *View[F] {
 		panic("weight: tensor " + name + " declared twice")
 	}
 	offset := (a.size + viewAlignment - 1) / viewAlignment * viewAlignment
-	v := &View[F]{Name: name, Rows: rows, Cols: cols, Offset: offset}
+	v := &View[F]{Name: name, Rows: rows, Cols: cols, Offset: offset, Rate: 1}
 	a.views = append(a.views, v)
+	a.named[name] = v
 	a.size = offset + rows*cols
 	return v
 }
@@ -86,8 +113,7 @@ func (a *Arena[F]) Allocate() {
 		panic("weight: Allocate called twice")
 	}
 	a.allocated = true
-	a.values = make([]F, a.size)
-	a.gradients = make([]F, a.size)
+	a.values, a.gradients = kernel.Make[F](a.size), kernel.Make[F](a.size)
 	for _, v := range a.views {
 		end := v.Offset + v.Rows*v.Cols
 		v.Value = a.values[v.Offset:end:end]
@@ -101,12 +127,7 @@ func (a *Arena[F]) Views() []*View[F] { return a.views }
 
 // View returns the tensor of that full name, prefix included, or nil.
 func (a *Arena[F]) View(name string) *View[F] {
-	for _, v := range a.views {
-		if v.Name == name {
-			return v
-		}
-	}
-	return nil
+	return a.named[name]
 }
 
 // Count returns the number of trained parameters. Padding between views is
@@ -127,6 +148,20 @@ func (a *Arena[F]) Values() []F { return a.values }
 // Gradients returns all gradients, laid out as [Arena.Values].
 func (a *Arena[F]) Gradients() []F { return a.gradients }
 
-// ZeroGradients sets all gradients to zero, as must be done before each
-// minibatch.
-func (a *Arena[F]) ZeroGradients() { clear(a.gradients) }
+// ZeroGradients sets all gradients to zero, as must be done before each minibatch. Those
+// of deferred views are left as they are, to be set by what would be added first.
+func (a *Arena[F]) ZeroGradients() {
+	for _, v := range a.views {
+		if v.unset = v.Deferred; !v.unset {
+			clear(v.Gradient)
+		}
+	}
+}
+
+// Unset reports whether the gradient of a deferred view is 0 and has yet to be set, as
+// the caller must then do.
+func (v *View[F]) Unset() bool {
+	unset := v.unset
+	v.unset = false
+	return unset
+}

@@ -22,17 +22,14 @@ type chain[F kernel.Float] struct {
 	values, gradients [][]F
 }
 
-func newChain[F kernel.Float](set *kernel.Set[F], r reflectors[F], n int) *chain[F] {
-	return &chain[F]{set: set, reflectors: r, product: newMatrix[F](n, n)}
+// newChain returns the chain of reflectors of dimension rows, times a matrix of so
+// many rows.
+func newChain[F kernel.Float](set *kernel.Set[F], r reflectors[F], rows, cols int) *chain[F] {
+	return &chain[F]{set: set, reflectors: r, product: kernel.NewMatrix[F](rows, cols)}
 }
 
 // begin sets the product to the identity.
-func (c *chain[F]) begin() {
-	clear(c.product.Data)
-	for i := range c.product.Rows {
-		c.product.Data[i*c.product.Stride+i] = 1
-	}
-}
+func (c *chain[F]) begin() { identity(c.product) }
 
 // reflect is Q ← H(u_n) … H(u_{n-m+1}) Q.
 func (c *chain[F]) reflect() {

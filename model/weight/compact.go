@@ -3,40 +3,15 @@ package weight
 import "sweep/model/kernel"
 
 // A compact is the product of reflectors as Q = I - A Yᵀ: the columns of Y are
-// the reflectors, longest first, with their leading zeros, and A = Y T with
-//
-//	T⁻¹ = the upper triangle of Yᵀ Y, its diagonal halved
-//
-// which is upper triangular, too (Joffrain et al. 2006).
+// the reflectors, longest first, with their leading zeros, and A = Y T.
 type compact[F kernel.Float] struct {
-	set        *kernel.Set[F]
-	reflectors reflectors[F]
-	y, a       kernel.Matrix[F] // n × m
-	t          kernel.Matrix[F] // m × m
-	gram       kernel.Matrix[F] // m × m, as are those that follow
-	dt         kernel.Matrix[F]
-	work       kernel.Matrix[F]
-	packed     kernel.Packed[F]
-	inverse    []float64 // T in double precision while it is computed, m × m
+	triangle[F]
+	y, a kernel.Matrix[F] // n × m
 }
 
 func newCompact[F kernel.Float](set *kernel.Set[F], r reflectors[F], n int) *compact[F] {
 	m := len(r)
-	return &compact[F]{
-		set:        set,
-		reflectors: r,
-		y:          newMatrix[F](n, m),
-		a:          newMatrix[F](n, m),
-		t:          newMatrix[F](m, m),
-		gram:       newMatrix[F](m, m),
-		dt:         newMatrix[F](m, m),
-		work:       newMatrix[F](m, m),
-		inverse:    make([]float64, m*m),
-	}
-}
-
-func newMatrix[F kernel.Float](rows, cols int) kernel.Matrix[F] {
-	return kernel.Dense(make([]F, rows*cols), rows, cols)
+	return &compact[F]{triangle: newTriangle(set, r), y: kernel.NewMatrix[F](n, m), a: kernel.NewMatrix[F](n, m)}
 }
 
 // load computes Y, T and A for the present parameters.
@@ -54,56 +29,14 @@ func (c *compact[F]) load() {
 	c.set.Multiply(c.a, c.y, &c.packed)
 }
 
-// invert sets T from Yᵀ Y, column by column from the left: with S = T⁻¹,
-//
-//	T[j][j] = 1/S[j][j]   T[i][j] = -T[j][j] Σ_{i≤k<j} T[i][k] S[k][j]
-//
-// A reflector that is zero, or nearly, gets a row and a column of zeros, which
-// means the identity, as in [kernel.Set.ReflectLeft].
-func (c *compact[F]) invert() {
-	m := len(c.reflectors)
-	clear(c.inverse)
-	for j := range m {
-		scale := 0.0
-		if sum := c.set.SumSquares(c.reflectors[j].Value); sum >= 0x1p-126 {
-			scale = 2 / sum
-		}
-		for i := range j {
-			sum := 0.0
-			for k := i; k < j; k++ {
-				sum += c.inverse[i*m+k] * float64(c.gram.Data[k*m+j])
-			}
-			c.inverse[i*m+j] = -scale * sum
-		}
-		c.inverse[j*m+j] = scale
-	}
-	for i, x := range c.inverse {
-		c.t.Data[i] = F(x)
-	}
-}
-
 // pullback adds the reflectors' gradients, given dy and the gradient of A, which
-// are those of Y and A where they are used. With N = -Tᵀ (Yᵀ dA) Tᵀ, the
-// gradient of T⁻¹, of which only the upper triangle counts,
-//
-//	dY += dA Tᵀ + Y (N + Nᵀ, its diagonal halved)
+// are those of Y and A where they are used. dT is Yᵀ dA.
 func (c *compact[F]) pullback(dy, da kernel.Matrix[F]) {
-	m := len(c.reflectors)
 	clear(c.dt.Data)
 	c.set.TransposedAdd(c.dt, c.y, da, nil)
 	c.set.PackTransposed(&c.packed, c.t)
 	c.set.MultiplyAdd(dy, da, &c.packed)
-	c.set.Multiply(c.work, c.dt, &c.packed)
-	clear(c.gram.Data)
-	c.set.TransposedAdd(c.gram, c.t, c.work, nil)
-	n := c.work
-	for i := range m {
-		for j := i; j < m; j++ {
-			x := -c.gram.Data[i*m+j]
-			n.Data[i*m+j], n.Data[j*m+i] = x, x
-		}
-	}
-	c.set.Pack(&c.packed, n)
+	c.set.Pack(&c.packed, c.triangle.pullback())
 	c.set.MultiplyAdd(dy, c.y, &c.packed)
 	for k, u := range c.reflectors {
 		for i := range u.Gradient {

@@ -1,118 +1,102 @@
 package weight
 
 import (
-	"fmt"
+	"context"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
 	"sweep/model/kernel"
+	"sweep/model/random"
 )
 
 // Dense is a [Matrix] whose parameters are its entries.
 type Dense[F kernel.Float] struct {
-	w *View[F] // n × n
+	set *kernel.Set[F]
+	w   *View[F]
 }
 
 var denseStarts = []Start{StartGaussian, StartIdentity, StartOrthogonal}
 
-// NewDense declares the tensor "W", [n × n], in the arena.
-func NewDense[F kernel.Float](arena *Arena[F], n int) (*Dense[F], error) {
-	if n < 1 {
-		return nil, fmt.Errorf("weight: dense matrix of size %d: the size must be positive", n)
+// NewDense declares the tensor of that name, [rows × cols], in the arena.
+func NewDense[F kernel.Float](set *kernel.Set[F], arena *Arena[F], name string, rows, cols int) (*Dense[F], error) {
+	if err := checkSides(rows, cols); err != nil {
+		return nil, err
 	}
-	return &Dense[F]{w: arena.Declare("W", n, n)}, nil
+	return &Dense[F]{set: set, w: arena.Declare(name, rows, cols)}, nil
 }
 
-// Size returns n.
-func (d *Dense[F]) Size() int { return d.w.Rows }
+// Shape returns the numbers of rows and columns.
+func (d *Dense[F]) Shape() (rows, cols int) { return d.w.Rows, d.w.Cols }
 
 // Starts lists [StartGaussian], [StartIdentity] and [StartOrthogonal].
 func (d *Dense[F]) Starts() []Start { return denseStarts }
 
-// Start sets W to the named start.
-func (d *Dense[F]) Start(start Start, random *Random) error {
+// Init sets W to the named start.
+func (d *Dense[F]) Init(start Start, source *random.Source) error {
 	start, err := startOf(start, denseStarts)
 	if err != nil {
 		return err
 	}
-	n := d.w.Rows
+	rows, cols := d.Shape()
 	switch start {
 	case StartGaussian:
-		Gaussian(d.w.Value, 1/math.Sqrt(float64(n)), random)
+		random.Gaussian(d.w.Value, 1/math.Sqrt(float64(cols)), source)
 	case StartIdentity:
-		clear(d.w.Value)
-		for i := range n {
-			d.w.Value[i*n+i] = 1
-		}
+		identity(d.w.Matrix())
 	case StartOrthogonal:
-		for i, q := range Orthogonal(n, random) {
+		for i, q := range Orthogonal(rows, cols, source) {
 			d.w.Value[i] = F(q)
 		}
 	}
 	return nil
 }
 
-// View returns the tensor W, whose value and gradient a caller may use in place
+// View returns the tensor, whose value and gradient a caller may use in place
 // of copies through Value and Pullback.
 func (d *Dense[F]) View() *View[F] { return d.w }
 
 // Value writes W.
 func (d *Dense[F]) Value(w kernel.Matrix[F]) {
-	n := d.w.Rows
-	checkSquare(w, n)
-	for i := range n {
-		copy(w.Data[i*w.Stride:i*w.Stride+n], d.w.Value[i*n:])
-	}
+	checkShape(w, d)
+	w.Fill(d.w.Matrix())
 }
 
 // Pullback adds dw to the gradient of W.
 func (d *Dense[F]) Pullback(dw kernel.Matrix[F]) {
-	n := d.w.Rows
-	checkSquare(dw, n)
-	for i := range n {
-		src := dw.Data[i*dw.Stride : i*dw.Stride+n]
-		dst := d.w.Gradient[i*n : (i+1)*n]
-		for j, g := range src {
-			dst[j] += g
-		}
+	checkShape(dw, d)
+	gradient := d.w.GradientMatrix()
+	for i := range dw.Rows {
+		d.set.Axpy(gradient.Row(i), 1, dw.Row(i))
 	}
 }
 
-// Project does nothing: every matrix is allowed.
-func (d *Dense[F]) Project() {}
+// Constrain does nothing: every matrix is allowed.
+func (d *Dense[F]) Constrain(float64) {}
 
-// SingularValues decomposes W, in O(n³) and with allocation. All values are
-// NaN if W has an entry that is not finite.
-func (d *Dense[F]) SingularValues(dst []float64) []float64 {
-	n := d.w.Rows
-	data := make([]float64, n*n)
-	finite := true
-	for i, v := range d.w.Value {
-		data[i] = float64(v)
-		finite = finite && !math.IsNaN(data[i]) && !math.IsInf(data[i], 0)
-	}
-	var svd mat.SVD
-	if !finite || !svd.Factorize(mat.NewDense(n, n, data), mat.SVDNone) {
-		for range n {
-			dst = append(dst, math.NaN())
-		}
-		return dst
-	}
-	return append(dst, svd.Values(nil)...)
+// Flops returns 0: nothing has to be formed.
+func (d *Dense[F]) Flops() float64 { return 0 }
+
+// SpectralBounds returns 0 and infinity.
+func (d *Dense[F]) SpectralBounds() (least, most float64) { return 0, math.Inf(1) }
+
+// SpectralMargin decomposes a small W and estimates the margin of a large one; see
+// [Matrix]. It allocates.
+func (d *Dense[F]) SpectralMargin(ctx context.Context) (float64, error) {
+	return denseMargin(ctx, d.set, d.w.Matrix())
 }
 
-// Orthogonal returns a random orthogonal n × n matrix, row-major: the rows of a Gaussian
-// matrix orthonormalised in their order (modified Gram-Schmidt, twice, which
-// keeps orthogonality to rounding).
-func Orthogonal(n int, random *Random) []float64 {
-	q := make([]float64, n*n)
-	Gaussian(q, 1, random)
-	for i := range n {
-		row := q[i*n : (i+1)*n]
+// Orthogonal returns a random rows × cols matrix, row-major, whose rows are
+// orthonormal, or whose columns are if they are fewer: Gaussian vectors
+// orthonormalised in their order (modified Gram-Schmidt, twice, which keeps
+// orthogonality to rounding).
+func Orthogonal(rows, cols int, source *random.Source) []float64 {
+	count, length := min(rows, cols), max(rows, cols)
+	q := make([]float64, count*length)
+	random.Gaussian(q, 1, source)
+	for i := range count {
+		row := q[i*length : (i+1)*length]
 		for range 2 {
 			for k := range i {
-				other := q[k*n : (k+1)*n]
+				other := q[k*length : (k+1)*length]
 				dot := 0.0
 				for j, v := range row {
 					dot += v * other[j]
@@ -130,5 +114,14 @@ func Orthogonal(n int, random *Random) []float64 {
 			row[j] /= math.Sqrt(sum)
 		}
 	}
-	return q
+	if rows <= cols {
+		return q
+	}
+	transposed := make([]float64, len(q))
+	for i := range count {
+		for j := range length {
+			transposed[j*count+i] = q[i*length+j]
+		}
+	}
+	return transposed
 }

@@ -1,6 +1,11 @@
 package weight
 
-import "sweep/model/kernel"
+import (
+	"context"
+
+	"sweep/model/kernel"
+	"sweep/model/random"
+)
 
 // Householder is an orthogonal [Matrix], the weight of oRNN (Mhammedi et al.
 // 2017): the product of m reflectors
@@ -8,102 +13,126 @@ import "sweep/model/kernel"
 //	W = H(u_n) H(u_{n-1}) … H(u_{n-m+1})
 //
 // as equation (2). With m = n it reaches every orthogonal matrix (theorem 1).
+// Where rows and columns differ n is the larger number: W is the first columns of
+// the product, or these transposed, and what is shorter is orthonormal.
+//
 // Its parameters do not determine the lengths of the u: neither does W depend
-// on them, nor do gradients change them to first order. [Matrix.Project] keeps
+// on them, nor do gradients change them to first order. [Matrix.Constrain] keeps
 // them at 1, so that a learning rate means the same throughout.
 type Householder[F kernel.Float] struct {
-	n     int
-	u     reflectors[F]
-	units [][]F // the vectors, for Project; nil before its first call
-	chain *chain[F]
+	rows, cols int
+	u          reflectors[F]
+	units      [][]F // the vectors, for Constrain; nil before its first call
+	chain      *chain[F]
+	transposed kernel.Matrix[F] // ∂L/∂Wᵀ; made if there are more columns than rows
 
 	compact *compact[F]      // for Factors; nil before their first call
 	da      kernel.Matrix[F] // n × m
 }
 
 // NewHouseholder declares m reflectors, tensors "u<n>" … "u<n-m+1>" of those
-// lengths, in the arena. m is from 1 to n.
-func NewHouseholder[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n, m int) (*Householder[F], error) {
+// lengths, in the arena, n being the larger of rows and cols. m is from 1 to n.
+func NewHouseholder[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, cols, m int) (*Householder[F], error) {
+	n := max(rows, cols)
 	if err := checkReflectors("u", n, m); err != nil {
 		return nil, err
 	}
+	if err := checkSides(rows, cols); err != nil {
+		return nil, err
+	}
 	u := declareReflectors(arena, "u", n, m)
-	return &Householder[F]{n: n, u: u, chain: newChain(set, u, n)}, nil
+	h := &Householder[F]{rows: rows, cols: cols, u: u, chain: newChain(set, u, n, min(rows, cols))}
+	if rows < cols {
+		h.transposed = kernel.NewMatrix[F](cols, rows)
+	}
+	return h, nil
 }
 
 var reflectorStarts = []Start{StartRandom, StartNearIdentity}
 
-// Size returns n.
-func (h *Householder[F]) Size() int { return h.n }
+// Shape returns the numbers of rows and columns.
+func (h *Householder[F]) Shape() (rows, cols int) { return h.rows, h.cols }
 
 // Starts lists [StartRandom] and [StartNearIdentity].
 func (h *Householder[F]) Starts() []Start { return reflectorStarts }
 
-// Start sets the reflectors to the named start.
-func (h *Householder[F]) Start(start Start, random *Random) error {
+// Init sets the reflectors to the named start.
+func (h *Householder[F]) Init(start Start, source *random.Source) error {
 	start, err := startOf(start, reflectorStarts)
 	if err != nil {
 		return err
 	}
-	h.u.draw(random)
+	h.u.draw(source)
 	if start == StartNearIdentity {
 		h.u.pair()
 	}
-	h.Project()
+	h.Constrain(0)
 	return nil
 }
 
 // Value writes W.
 func (h *Householder[F]) Value(w kernel.Matrix[F]) {
-	checkSquare(w, h.n)
+	checkShape(w, h)
 	h.chain.begin()
 	h.chain.reflect()
-	fill(w, h.chain.product)
+	if h.rows < h.cols {
+		h.chain.set.Transpose(w, h.chain.product)
+	} else {
+		w.Fill(h.chain.product)
+	}
 }
 
 // Pullback adds the gradients of the reflectors.
 func (h *Householder[F]) Pullback(dw kernel.Matrix[F]) {
-	checkSquare(dw, h.n)
+	checkShape(dw, h)
+	if h.rows < h.cols {
+		h.chain.set.Transpose(h.transposed, dw)
+		dw = h.transposed
+	}
 	h.chain.pullback(dw)
 }
 
-// Project scales the reflectors to unit length.
-func (h *Householder[F]) Project() {
+// Constrain scales the reflectors to unit length.
+func (h *Householder[F]) Constrain(float64) {
 	if h.units == nil {
 		h.units = h.u.values()
 	}
 	h.chain.set.NormalizeAll(h.units)
 }
 
-// SingularValues appends n ones: W is orthogonal whatever its parameters.
-func (h *Householder[F]) SingularValues(dst []float64) []float64 {
-	for range h.n {
-		dst = append(dst, 1)
-	}
-	return dst
+// Flops counts 4 operations an element of a product and reflector in Value, 8 in
+// Pullback.
+func (h *Householder[F]) Flops() float64 {
+	return 12 * float64(h.rows) * float64(h.cols) * float64(len(h.u))
 }
+
+// SpectralBounds returns 1 twice.
+func (h *Householder[F]) SpectralBounds() (least, most float64) { return 1, 1 }
+
+// SpectralMargin returns 0: W is orthogonal whatever its parameters.
+func (h *Householder[F]) SpectralMargin(ctx context.Context) (float64, error) { return 0, ctx.Err() }
 
 // Rank returns m.
 func (h *Householder[F]) Rank() int { return len(h.u) }
 
 // Factors writes W = I - A Yᵀ: d = 1, L = -A and R = Y.
 func (h *Householder[F]) Factors(d []F, left, right kernel.Matrix[F]) {
-	checkFactors(d, left, right, h.n, h.Rank())
+	checkFactors(d, left, right, h)
 	if h.compact == nil {
-		h.compact = newCompact(h.chain.set, h.u, h.n)
-		h.da = newMatrix[F](h.n, len(h.u))
+		h.compact = newCompact(h.chain.set, h.u, h.rows)
+		h.da = kernel.NewMatrix[F](h.rows, len(h.u))
 	}
 	h.compact.load()
 	for i := range d {
 		d[i] = 1
 	}
 	negate(left, h.compact.a)
-	fill(right, h.compact.y)
+	right.Fill(h.compact.y)
 }
 
 // PullbackFactors adds the gradients of the reflectors.
 func (h *Householder[F]) PullbackFactors(dd []F, dleft, dright kernel.Matrix[F]) {
-	checkFactors(dd, dleft, dright, h.n, h.Rank())
+	checkFactors(dd, dleft, dright, h)
 	negate(h.da, dleft)
 	h.compact.pullback(dright, h.da)
 }

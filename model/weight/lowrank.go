@@ -2,7 +2,8 @@ package weight
 
 import "sweep/model/kernel"
 
-// LowRank is a [Matrix] that is a diagonal plus a product of two thin matrices,
+// LowRank is a [Matrix] that, being square, is a diagonal plus a product of two thin
+// matrices,
 //
 //	W = diag(d) + L Rᵀ
 //

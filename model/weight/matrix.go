@@ -1,77 +1,78 @@
 package weight
 
 import (
+	"context"
 	"fmt"
-	"math"
 	"strings"
 
 	"sweep/model/kernel"
+	"sweep/model/random"
 )
 
-// A Matrix is an n × n weight matrix W that depends on parameters in an
-// [Arena]. A recurrent cell asks for its value once a minibatch and hands back
+// A Matrix is a weight matrix W, rows × cols, that depends on parameters in an
+// [Arena]. A layer asks for its value once a minibatch and hands back
 // one gradient:
 //
 //	m.Value(w)      // before the forward pass
 //	…               // forward and backward, which accumulate ∂L/∂W
 //	m.Pullback(dw)  // after the backward pass
 //	…               // an optimiser's step over the arena
-//	m.Project()     // parameters back onto their set
+//	m.Constrain(rate) // parameters back onto their set
 type Matrix[F kernel.Float] interface {
-	// Size returns n.
-	Size() int
+	// Shape returns the numbers of rows and columns.
+	Shape() (rows, cols int)
 
-	// Start sets the parameters to the named start, which must be one of
+	// Init sets the parameters to the named start, which must be one of
 	// Starts; an empty name means the first of them.
-	Start(start Start, random *Random) error
+	Init(start Start, source *random.Source) error
 
 	// Starts lists the starts that the matrix knows.
 	Starts() []Start
 
-	// Value writes W into w, [n × n].
+	// Value writes W into w, [rows × cols].
 	Value(w kernel.Matrix[F])
 
 	// Pullback adds ∂L/∂θ to the gradient of each parameter θ, given
-	// dw = ∂L/∂W, [n × n], at the parameters of the last call of Value. It
+	// dw = ∂L/∂W, [rows × cols], at the parameters of the last call of Value. It
 	// may be called once for each call of Value, and uses dw as scratch
 	// space: its contents are lost.
 	Pullback(dw kernel.Matrix[F])
 
-	// Project restores what an optimiser's step may have lost: reflectors are
-	// scaled to unit length, which changes no W. Training without it is
-	// possible.
-	Project()
+	// Constrain restores what an optimiser's step of that learning rate may have
+	// lost: reflectors are scaled to unit length, which changes no W, singular
+	// values are clipped. The gradients are still those of the step.
+	Constrain(rate float64)
 
-	// SingularValues appends the singular values of W to dst, in no
-	// particular order. SVD and Householder know them, Dense has to compute a
-	// decomposition in O(n³): a caller chooses how often to ask.
-	SingularValues(dst []float64) []float64
-}
+	// Flops returns the number of operations that Value and Pullback take.
+	Flops() float64
 
-// SpectralMargin returns max |σ_i - 1| over the singular values of a matrix,
-// as returned by [Matrix.SingularValues]: how far W is from an isometry.
-func SpectralMargin(singularValues []float64) float64 {
-	margin := 0.0
-	for _, s := range singularValues {
-		// A NaN is handed on rather than lost in the comparison.
-		if d := math.Abs(s - 1); d > margin || math.IsNaN(d) {
-			margin = d
-		}
-	}
-	return margin
+	// SpectralBounds returns the interval in which the min(rows, cols) singular
+	// values of W lie whatever its parameters, but for rounding: [1, 1] for an
+	// orthogonal W, [0, +Inf] for one that may be any matrix.
+	SpectralBounds() (least, most float64)
+
+	// SpectralMargin returns max |σ_i - 1| over these: how far it is from an isometry. All but Dense know them.
+	// Dense computes them where it is small; else it estimates the margin by up to
+	// some hundred products with vectors: never above the true one, within a
+	// thousandth of it where the largest singular value decides, and some
+	// hundredths where the smallest of many near zero does. A caller chooses how
+	// often to ask. The error is the context's.
+	SpectralMargin(ctx context.Context) (float64, error)
 }
 
 // A Start names a way to set a matrix's parameters before training.
 type Start string
 
-// The starts. Dense knows the first three, Householder and SVD the others.
+// The starts. Dense knows the first three, Factorized the second and third, Householder
+// and SVD the others.
 const (
-	// StartGaussian draws each entry from N(0, 1/n).
+	// StartGaussian draws each entry from N(0, 1/cols).
 	StartGaussian Start = "gaussian"
 	// StartIdentity sets W to the identity, as IRNN does (Le, Jaitly and
-	// Hinton 2015).
+	// Hinton 2015), or as much of it as fits.
 	StartIdentity Start = "identity"
-	// StartOrthogonal sets W to a random orthogonal matrix.
+	// StartOrthogonal sets W to a random orthogonal matrix: the shorter of its
+	// rows and columns are orthonormal.
 	StartOrthogonal Start = "orthogonal"
 	// StartRandom draws each reflector from N(0, I) and scales it to unit
 	// length.
@@ -109,8 +110,17 @@ func startOf(start Start, known []Start) (Start, error) {
 	return "", &StartError{Start: start, Known: known}
 }
 
-func checkSquare[F kernel.Float](w kernel.Matrix[F], n int) {
-	if w.Rows != n || w.Cols != n {
-		panic(fmt.Sprintf("weight: matrix of %d × %d where %d × %d is due", w.Rows, w.Cols, n, n))
+// checkShape panics unless w can hold the matrix.
+func checkShape[F kernel.Float](w kernel.Matrix[F], matrix Matrix[F]) {
+	if rows, cols := matrix.Shape(); w.Rows != rows || w.Cols != cols {
+		panic(fmt.Sprintf("weight: matrix of %d × %d where %d × %d is due", w.Rows, w.Cols, rows, cols))
+	}
+}
+
+// identity sets w, without padding, to ones on the diagonal, zeros elsewhere.
+func identity[F kernel.Float](w kernel.Matrix[F]) {
+	clear(w.Data)
+	for i := range min(w.Rows, w.Cols) {
+		w.Data[i*w.Stride+i] = 1
 	}
 }

@@ -1,6 +1,7 @@
 package weight
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -10,28 +11,64 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"sweep/model/kernel"
+	"sweep/model/random"
 )
 
 // maker declares a matrix in an arena.
 type maker[F kernel.Float] struct {
-	name string
-	n    int
-	new  func(set *kernel.Set[F], arena *Arena[F]) (Matrix[F], error)
+	name       string
+	rows, cols int
+	new        func(set *kernel.Set[F], arena *Arena[F]) (Matrix[F], error)
 }
 
-func dense[F kernel.Float](n int) maker[F] {
-	return maker[F]{fmt.Sprintf("dense,n=%d", n), n, func(_ *kernel.Set[F], a *Arena[F]) (Matrix[F], error) { return NewDense(a, n) }}
-}
-
-func householder[F kernel.Float](n, m int) maker[F] {
-	return maker[F]{fmt.Sprintf("householder,n=%d,m=%d", n, m), n, func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
-		return NewHouseholder(set, a, n, m)
+func dense[F kernel.Float](rows, cols int) maker[F] {
+	return maker[F]{fmt.Sprintf("dense,%d×%d", rows, cols), rows, cols, func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
+		return NewDense(set, a, "W", rows, cols)
 	}}
 }
 
-func spectral[F kernel.Float](n, m1, m2 int, radius float64) maker[F] {
-	return maker[F]{fmt.Sprintf("svd,n=%d,m=%d+%d", n, m1, m2), n, func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
-		return NewSVD(set, a, n, SVDOptions{Left: m1, Right: m2, Radius: radius, Center: 1})
+func householder[F kernel.Float](rows, cols, m int) maker[F] {
+	return maker[F]{fmt.Sprintf("householder,%d×%d,m=%d", rows, cols, m), rows, cols, func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
+		return NewHouseholder(set, a, rows, cols, m)
+	}}
+}
+
+func spectral[F kernel.Float](rows, cols, m1, m2 int, radius float64) maker[F] {
+	return maker[F]{fmt.Sprintf("svd,%d×%d,m=%d+%d", rows, cols, m1, m2), rows, cols, func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
+		return NewSVD(set, a, rows, cols, SVDOptions{Left: m1, Right: m2, Radius: radius, Center: 1})
+	}}
+}
+
+// byFrames is an SVD that is formed as large ones that are not square are.
+func byFrames[F kernel.Float](rows, cols, m1, m2 int, radius float64) maker[F] {
+	m := spectral[F](rows, cols, m1, m2, radius)
+	m.name += ",by frames"
+	of := m.new
+	m.new = func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
+		matrix, err := of(set, a)
+		if err == nil {
+			matrix.(*SVD[F]).byFrames = true
+		}
+		return matrix, err
+	}
+	return m
+}
+
+func rotations[F kernel.Float](n int) maker[F] {
+	return maker[F]{fmt.Sprintf("rotations,n=%d", n), n, n, func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
+		return NewRotations(set, a, n, nil, 3)
+	}}
+}
+
+func exponential[F kernel.Float](n int) maker[F] {
+	return maker[F]{fmt.Sprintf("exponential,n=%d", n), n, n, func(_ *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
+		return NewExponential(a, n)
+	}}
+}
+
+func factorized[F kernel.Float](rows, cols int, clip bool, penalty float64) maker[F] {
+	return maker[F]{fmt.Sprintf("factorized,%d×%d,clip=%v,penalty=%v", rows, cols, clip, penalty), rows, cols, func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
+		return NewFactorized(set, a, rows, cols, FactorizedOptions{Radius: .3, Center: 1, Clip: clip, Penalty: penalty, Rate: 1})
 	}}
 }
 
@@ -39,10 +76,18 @@ func spectral[F kernel.Float](n, m1, m2 int, radius float64) maker[F] {
 func makers[F kernel.Float]() []maker[F] {
 	var ms []maker[F]
 	for _, n := range []int{1, 2, 5, 16, 33} {
-		ms = append(ms, dense[F](n))
+		ms = append(ms, dense[F](n, n), factorized[F](n, n, false, 0), factorized[F](n, n, true, .7))
 		half := (n + 1) / 2
 		for _, m := range []int{1, half, n} {
-			ms = append(ms, householder[F](n, m), spectral[F](n, m, m, .3), spectral[F](n, m, half, .3), spectral[F](n, 1, m, 0))
+			ms = append(ms, householder[F](n, n, m), spectral[F](n, n, m, m, .3), spectral[F](n, n, m, half, .3), spectral[F](n, n, 1, m, 0))
+		}
+	}
+	ms = append(ms, rotations[F](2), rotations[F](6), rotations[F](16), rotations[F](34), exponential[F](2), exponential[F](9))
+	for _, shape := range [][2]int{{1, 4}, {4, 1}, {3, 5}, {5, 3}, {16, 33}, {33, 16}} {
+		rows, cols := shape[0], shape[1]
+		ms = append(ms, dense[F](rows, cols), factorized[F](rows, cols, false, .7))
+		for _, m := range []int{1, (max(rows, cols) + 1) / 2, max(rows, cols)} {
+			ms = append(ms, householder[F](rows, cols, m), spectral[F](rows, cols, min(m, rows), min(m, cols), .3), byFrames[F](rows, cols, min(m, rows), min(m, cols), .3))
 		}
 	}
 	return ms
@@ -57,26 +102,64 @@ func (m maker[F]) make(t testing.TB, set *kernel.Set[F], start Start, seed uint6
 		t.Fatal(err)
 	}
 	arena.Allocate()
-	if err := matrix.Start(start, NewRandom(seed, 0)); err != nil {
+	if err := matrix.Init(start, random.New(seed, 0)); err != nil {
 		t.Fatal(err)
 	}
 	return matrix, arena
 }
 
-func square[F kernel.Float](n int) kernel.Matrix[F] { return kernel.Dense(make([]F, n*n), n, n) }
+func zeros[F kernel.Float](m maker[F]) kernel.Matrix[F] { return kernel.NewMatrix[F](m.rows, m.cols) }
 
 // value returns W in double precision.
 func value[F kernel.Float](matrix Matrix[F]) *mat.Dense {
-	n := matrix.Size()
-	w := square[F](n)
+	w := kernel.NewMatrix[F](matrix.Shape())
 	matrix.Value(w)
-	d := mat.NewDense(n, n, nil)
-	for i := range n {
+	d := mat.NewDense(w.Rows, w.Cols, nil)
+	for i := range w.Rows {
 		for j, x := range w.Row(i) {
 			d.Set(i, j, float64(x))
 		}
 	}
 	return d
+}
+
+// An SVD formed by frames is the one formed by reflectors, at every level, with as many
+// reflectors as need blocks, one of them zero.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	for _, shape := range [][4]int{{70, 131, 70, 66}, {131, 70, 129, 3}, {5, 200, 1, 5}} {
+		rows, cols, m1, m2 := shape[0], shape[1], shape[2], shape[3]
+		for _, level := range kernel.Levels() {
+			set, err := kernel.Float32At(level)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var values, gradients [2][]float32
+			for i, m := range []maker[float32]{spectral[float32](rows, cols, m1, m2, .3), byFrames[float32](rows, cols, m1, m2, .3)} {
+				matrix, arena := m.make(t, set, "", 5)
+				matrix.(*SVD[float32]).byFrames = i == 1
+				random.Gaussian(arena.View("sigma_hat").Value, 1, random.New(6, 0))
+				if m1 > 1 {
+					clear(arena.Views()[1].Value)
+				}
+				w, dw := zeros(m), zeros(m)
+				for range 2 { // nothing is left from the first time
+					clear(arena.Gradients())
+					matrix.Value(w)
+					random.Gaussian(dw.Data, 1, random.New(7, 0))
+					matrix.Pullback(dw)
+				}
+				values[i], gradients[i] = w.Data, slices.Clone(arena.Gradients())
+			}
+			for what, pair := range map[string][2][]float32{"W": values, "gradients": gradients} {
+				for i, want := range pair[0] {
+					if got := pair[1][i]; !(math.Abs(float64(got-want)) < 3e-5*(1+math.Abs(float64(want)))) {
+						t.Fatalf("%v, %d × %d: element %d of %s is %v by frames, %v by reflectors", level, rows, cols, i, what, got, want)
+					}
+				}
+			}
+		}
+	}
 }
 
 // TestPullback holds all gradients of Σ C∘W, for a random C, against central
@@ -85,15 +168,18 @@ func TestPullback(t *testing.T) {
 	for _, m := range makers[float64]() {
 		t.Run(m.name, func(t *testing.T) {
 			matrix, arena := m.make(t, kernel.Float64(), "", 3)
-			random := NewRandom(4, 0)
-			Gaussian(arena.Values(), 1, random)
-			c, w, dw := square[float64](m.n), square[float64](m.n), square[float64](m.n)
-			Gaussian(c.Data, 1, random)
+			source := random.New(4, 0)
+			random.Gaussian(arena.Values(), 1, source)
+			c, w, dw := zeros(m), zeros(m), zeros(m)
+			random.Gaussian(c.Data, 1, source)
 			sum := func() float64 {
 				matrix.Value(w)
 				sum := 0.0
 				for i, x := range w.Data {
 					sum += x * c.Data[i]
+				}
+				if penalised, ok := matrix.(interface{ Penalty() float64 }); ok {
+					sum += penalised.Penalty()
 				}
 				return sum
 			}
@@ -135,18 +221,18 @@ func TestFactors(t *testing.T) {
 	for _, m := range makers[float64]() {
 		matrix, arena := m.make(t, kernel.Float64(), "", 3)
 		low, ok := matrix.(LowRank[float64])
-		if !ok {
+		if !ok || m.rows != m.cols {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
-			random := NewRandom(4, 0)
-			Gaussian(arena.Values(), 1, random)
+			source := random.New(4, 0)
+			random.Gaussian(arena.Values(), 1, source)
 			if views := arena.Views(); len(views) > 4 {
 				clear(views[1].Value) // a zero reflector
 			}
-			n, k := m.n, low.Rank()
+			n, k := m.rows, low.Rank()
 			d := make([]float64, n)
-			left, right := newMatrix[float64](n, k), newMatrix[float64](n, k)
+			left, right := kernel.NewMatrix[float64](n, k), kernel.NewMatrix[float64](n, k)
 			low.Factors(d, left, right)
 			var w mat.Dense
 			w.Mul(mat.NewDense(n, k, left.Data), mat.NewDense(n, k, right.Data).T())
@@ -157,13 +243,13 @@ func TestFactors(t *testing.T) {
 				t.Fatalf("the factors make\n%v\nwant\n%v", mat.Formatted(&w), mat.Formatted(want))
 			}
 
-			dw := square[float64](n)
-			Gaussian(dw.Data, 1, random)
+			dw := zeros(m)
+			random.Gaussian(dw.Data, 1, source)
 			g := mat.NewDense(n, n, slices.Clone(dw.Data))
 			matrix.Pullback(dw)
 			want := slices.Clone(arena.Gradients())
 			arena.ZeroGradients()
-			dleft, dright, dd := newMatrix[float64](n, k), newMatrix[float64](n, k), make([]float64, n)
+			dleft, dright, dd := kernel.NewMatrix[float64](n, k), kernel.NewMatrix[float64](n, k), make([]float64, n)
 			mat.NewDense(n, k, dleft.Data).Mul(g, mat.NewDense(n, k, right.Data))
 			mat.NewDense(n, k, dright.Data).Mul(g.T(), mat.NewDense(n, k, left.Data))
 			for i := range dd {
@@ -185,14 +271,14 @@ func TestFactors(t *testing.T) {
 
 // TestZeroReflector checks that u = 0 means the identity, with no gradient.
 func TestZeroReflector(t *testing.T) {
-	matrix, arena := householder[float32](7, 3).make(t, kernel.Float32(), "", 1)
+	matrix, arena := householder[float32](7, 7, 3).make(t, kernel.Float32(), "", 1)
 	clear(arena.Values())
-	matrix.Project()
-	if w := value(matrix); !mat.Equal(w, identity(7)) {
+	matrix.Constrain(0)
+	if w := value(matrix); !mat.Equal(w, eye(7)) {
 		t.Errorf("reflectors of zero length make\n%v", mat.Formatted(w))
 	}
-	dw := square[float32](7)
-	Gaussian(dw.Data, 1, NewRandom(1, 1))
+	dw := kernel.NewMatrix[float32](7, 7)
+	random.Gaussian(dw.Data, 1, random.New(1, 1))
 	matrix.Pullback(dw)
 	for i, g := range arena.Gradients() {
 		if g != 0 || arena.Values()[i] != 0 {
@@ -201,7 +287,7 @@ func TestZeroReflector(t *testing.T) {
 	}
 }
 
-func identity(n int) *mat.Dense {
+func eye(n int) *mat.Dense {
 	d := mat.NewDense(n, n, nil)
 	for i := range n {
 		d.Set(i, i, 1)
@@ -214,22 +300,21 @@ func identity(n int) *mat.Dense {
 func wander(t *testing.T, matrix Matrix[float32], arena *Arena[float32], project bool, check func(step int)) {
 	t.Helper()
 	set := kernel.Float32()
-	n := matrix.Size()
-	random := NewRandom(11, 0)
+	source := random.New(11, 0)
 	first, second := make([]float32, len(arena.Values())), make([]float32, len(arena.Values()))
-	dw := square[float32](n)
-	pull := make([]float32, n*n)
-	Gaussian(pull, 1, random)
+	w, dw := kernel.NewMatrix[float32](matrix.Shape()), kernel.NewMatrix[float32](matrix.Shape())
+	pull := make([]float32, len(dw.Data))
+	random.Gaussian(pull, 1, source)
 	for step := 1; step <= 400; step++ {
-		matrix.Value(square[float32](n))
+		matrix.Value(w)
 		arena.ZeroGradients()
-		Gaussian(dw.Data, 1, random)
+		random.Gaussian(dw.Data, 1, source)
 		set.Axpy(dw.Data, 1, pull)
 		matrix.Pullback(dw)
 		correct := func(beta float64) float64 { return 1 - math.Pow(beta, float64(step)) }
 		set.Adam(arena.Values(), arena.Gradients(), first, second, float32(.05/correct(.9)), .9, .999, float32(1/math.Sqrt(correct(.999))), 1e-8)
 		if project {
-			matrix.Project()
+			matrix.Constrain(0)
 		}
 		if step%50 == 0 {
 			check(step)
@@ -237,47 +322,38 @@ func wander(t *testing.T, matrix Matrix[float32], arena *Arena[float32], project
 	}
 }
 
-// TestSingularValues checks that W has the singular values that it claims, and
-// that they stay in [σ*-r, σ*+r], while an optimiser moves its parameters far.
-func TestSingularValues(t *testing.T) {
+// TestSpectralMargin checks that W has the margin that it claims, and that
+// singular values stay in [σ*-r, σ*+r], while an optimiser moves its parameters
+// far.
+func TestSpectralMargin(t *testing.T) {
 	const radius = .25
 	for _, m := range []maker[float32]{
-		spectral[float32](8, 8, 8, radius), spectral[float32](32, 16, 16, radius),
-		spectral[float32](33, 1, 20, radius), spectral[float32](17, 17, 2, radius),
-		householder[float32](32, 16), householder[float32](9, 9), dense[float32](12),
+		spectral[float32](8, 8, 8, 8, radius), spectral[float32](32, 32, 16, 16, radius),
+		spectral[float32](33, 33, 1, 20, radius), spectral[float32](17, 17, 17, 2, radius),
+		spectral[float32](9, 20, 9, 9, radius), spectral[float32](20, 9, 9, 9, radius),
+		householder[float32](32, 32, 16), householder[float32](9, 9, 9), householder[float32](9, 4, 4), householder[float32](4, 9, 9),
+		dense[float32](12, 12), dense[float32](5, 12), dense[float32](12, 5),
+		rotations[float32](32), rotations[float32](10), exponential[float32](12),
 	} {
 		for _, project := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s,project=%v", m.name, project), func(t *testing.T) {
 				matrix, arena := m.make(t, kernel.Float32(), "", 5)
 				farthest := 0.0
 				wander(t, matrix, arena, project, func(step int) {
-					var svd mat.SVD
 					w := value(matrix)
-					if !svd.Factorize(w, mat.SVDNone) {
-						t.Fatal("no decomposition")
+					want := decomposedMargin(w)
+					got, err := matrix.SpectralMargin(t.Context())
+					if err != nil || math.Abs(got-want) > 1e-5*max(1, want) {
+						t.Fatalf("step %d: the margin is %v (%v), the matrix says %v", step, got, err, want)
 					}
-					want := svd.Values(nil)
-					got := matrix.SingularValues(nil)
-					slices.Sort(want)
-					slices.Sort(got)
-					for i := range want {
-						if math.Abs(got[i]-want[i]) > 1e-5*max(1, want[i]) {
-							t.Fatalf("step %d: singular value %d is %v, the matrix says %v", step, i, want[i], got[i])
-						}
-					}
-					margin := SpectralMargin(want)
-					farthest = max(farthest, margin)
+					farthest = max(farthest, want)
 					switch any(matrix).(type) {
 					case *SVD[float32]:
-						if margin > radius+1e-5 {
-							t.Fatalf("step %d: singular values are %v from 1", step, margin)
+						if want > radius+1e-5 {
+							t.Fatalf("step %d: singular values are %v from 1", step, want)
 						}
-					case *Householder[float32]:
-						var product mat.Dense
-						product.Mul(w.T(), w)
-						if !mat.EqualApprox(&product, identity(m.n), 1e-5) {
-							t.Fatalf("step %d: W is not orthogonal", step)
-						}
+					case *Householder[float32], *Rotations[float32], *Exponential[float32]:
+						checkOrthogonal(t, w, 1e-5)
 					}
 				})
 				if _, ok := any(matrix).(*SVD[float32]); ok && farthest < radius/2 {
@@ -288,6 +364,69 @@ func TestSingularValues(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// checkOrthogonal checks that the shorter of w's rows and columns are orthonormal.
+func checkOrthogonal(t *testing.T, w *mat.Dense, tolerance float64) {
+	t.Helper()
+	rows, cols := w.Dims()
+	var product mat.Dense
+	if rows < cols {
+		product.Mul(w, w.T())
+	} else {
+		product.Mul(w.T(), w)
+	}
+	if !mat.EqualApprox(&product, eye(min(rows, cols)), tolerance) {
+		t.Error("W is not orthogonal")
+	}
+}
+
+// TestLanczosMargin holds the estimate for large dense matrices to a full
+// decomposition.
+func TestLanczosMargin(t *testing.T) {
+	source := random.New(1, 0)
+	for _, shape := range [][2]int{{65, 65}, {150, 150}, {300, 300}, {70, 200}, {200, 70}} {
+		rows, cols := shape[0], shape[1]
+		orthogonal := Orthogonal(rows, cols, source)
+		for name, matrix := range map[string]struct {
+			scale     float64 // of an orthogonal matrix
+			noise     float64 // standard deviation of what is added to each element
+			tolerance float64 // of the margin, relative
+		}{
+			"orthogonal":    {1, 0, 0},
+			"a little off":  {1, .05 / math.Sqrt(float64(cols)), .02},
+			"gaussian":      {0, 1 / math.Sqrt(float64(cols)), .08},
+			"small":         {0, .3 / math.Sqrt(float64(cols)), .05},
+			"large":         {3, 1 / math.Sqrt(float64(cols)), .01},
+			"zero":          {0, 0, 0},
+			"a half":        {.5, 0, 1e-6},
+			"one direction": {0, 0, 1e-6},
+		} {
+			w := kernel.NewMatrix[float32](rows, cols)
+			random.Gaussian(w.Data, matrix.noise, source)
+			for i := range w.Data {
+				w.Data[i] += float32(matrix.scale * orthogonal[i])
+			}
+			if name == "one direction" {
+				w.Data[0] = 4
+			}
+			dense := mat.NewDense(rows, cols, nil)
+			for i, x := range w.Data {
+				dense.Set(i/cols, i%cols, float64(x))
+			}
+			want := decomposedMargin(dense)
+			got, err := denseMargin(t.Context(), kernel.Float32(), w)
+			if err != nil || got > want+1e-5 || got < want*(1-matrix.tolerance)-1e-5 {
+				t.Errorf("%s, %d × %d: margin %v (%v), want %v or a little less", name, rows, cols, got, err, want)
+			}
+		}
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	matrix, _ := dense[float32](100, 100).make(t, kernel.Float32(), "", 1)
+	if _, err := matrix.SpectralMargin(cancelled); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled estimate returns %v", err)
 	}
 }
 
@@ -308,30 +447,17 @@ func checkUnit(t *testing.T, arena *Arena[float32]) {
 	}
 }
 
-func TestSpectralMargin(t *testing.T) {
-	for _, c := range []struct {
-		values []float64
-		want   float64
-	}{{nil, 0}, {[]float64{1, 1}, 0}, {[]float64{.5, 1.25}, .5}, {[]float64{.875, 1.25}, .25}} {
-		if got := SpectralMargin(c.values); got != c.want {
-			t.Errorf("SpectralMargin(%v) = %v, want %v", c.values, got, c.want)
-		}
-	}
-	if got := SpectralMargin([]float64{math.NaN(), 2}); !math.IsNaN(got) {
-		t.Errorf("a NaN is lost: %v", got)
-	}
-}
-
-// TestReach is theorem 2 (and theorem 1 on the way): with n reflectors on
-// either side, parameters exist for any given matrix.
+// TestReach is theorems 2 and 4 (and theorem 1 on the way): with as many
+// reflectors on either side as there are singular values, parameters exist for any
+// given matrix.
 func TestReach(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 8, 21} {
-		var target mat.Dense
-		data := make([]float64, n*n)
-		Gaussian(data, 1, NewRandom(uint64(n), 6))
-		target.CloneFrom(mat.NewDense(n, n, data))
+	for _, shape := range [][2]int{{1, 1}, {2, 2}, {3, 3}, {8, 8}, {21, 21}, {2, 5}, {5, 2}, {1, 7}, {7, 1}, {12, 30}, {30, 12}} {
+		rows, cols := shape[0], shape[1]
+		k := min(rows, cols)
+		target := mat.NewDense(rows, cols, nil)
+		random.Gaussian(target.RawMatrix().Data, 1, random.New(uint64(rows), 6))
 		var svd mat.SVD
-		if !svd.Factorize(&target, mat.SVDFull) {
+		if !svd.Factorize(target, mat.SVDFull) {
 			t.Fatal("no decomposition")
 		}
 		var u, v mat.Dense
@@ -341,31 +467,36 @@ func TestReach(t *testing.T) {
 		center := values[0]
 
 		arena := NewArena[float64]()
-		matrix, err := NewSVD(kernel.Float64(), arena, n, SVDOptions{Left: n, Right: n, Radius: 1.5 * center, Center: center})
+		matrix, err := NewSVD(kernel.Float64(), arena, rows, cols, SVDOptions{Left: k, Right: k, Radius: 1.5 * center, Center: center})
 		if err != nil {
 			t.Fatal(err)
 		}
 		arena.Allocate()
-		setReflectors(arena, "u", &u)
-		setReflectors(arena, "v", &v)
+		setReflectors(arena, "u", &u, k)
+		setReflectors(arena, "v", &v, k)
 		hat := arena.View("sigma_hat").Value
 		for i, s := range values {
 			f := (s-center)/(3*center) + .5
 			hat[i] = math.Log(f / (1 - f))
 		}
-		if w := value(matrix); !mat.EqualApprox(w, &target, 1e-12*float64(n)) {
-			t.Errorf("n=%d: W is\n%v\nwant\n%v", n, mat.Formatted(w), mat.Formatted(&target))
+		// There are none to spare: lengths of reflectors apart there are as many
+		// parameters as elements.
+		if free := arena.Count() - 2*k; free != rows*cols {
+			t.Errorf("%d × %d: %d parameters count", rows, cols, free)
+		}
+		if w := value(matrix); !mat.EqualApprox(w, target, 1e-12*float64(max(rows, cols))) {
+			t.Errorf("%d × %d: W is\n%v\nwant\n%v", rows, cols, mat.Formatted(w), mat.Formatted(target))
 		}
 	}
 }
 
-// setReflectors sets u_n, …, u_1 such that their product is q: Householder's
-// triangularisation, in which each reflector turns a column into +e, so that
+// setReflectors sets the count longest reflectors such that so many columns of
+// their product are those of q: Householder's triangularisation, in which each reflector turns a column into +e, so that
 // the triangle of an orthogonal matrix is the identity.
-func setReflectors(arena *Arena[float64], letter string, q *mat.Dense) {
+func setReflectors(arena *Arena[float64], letter string, q *mat.Dense, count int) {
 	n, _ := q.Dims()
 	rest := mat.DenseCopyOf(q)
-	for k := range n {
+	for k := range count {
 		u := arena.View(fmt.Sprintf("%s%d", letter, n-k)).Value
 		for i := range u {
 			u[i] = rest.At(k+i, k)
@@ -395,7 +526,7 @@ func TestStarts(t *testing.T) {
 	set := kernel.Float32()
 	t.Run("gaussian", func(t *testing.T) {
 		const n = 60
-		_, arena := dense[float32](n).make(t, set, StartGaussian, 2)
+		_, arena := dense[float32](n, n).make(t, set, StartGaussian, 2)
 		if variance := set.SumSquares(arena.Values()) / (n * n); math.Abs(variance*n-1) > .1 {
 			t.Errorf("variance times n is %v", variance*n)
 		}
@@ -405,27 +536,25 @@ func TestStarts(t *testing.T) {
 		start    Start
 		identity bool
 	}{
-		{dense[float32](9), StartIdentity, true},
-		{dense[float32](9), StartOrthogonal, false},
-		{householder[float32](9, 4), StartRandom, false},
-		{householder[float32](9, 4), StartNearIdentity, true},
-		{householder[float32](9, 5), StartNearIdentity, false},
-		{spectral[float32](9, 4, 4, .1), StartRandom, false},
-		{spectral[float32](9, 5, 5, .1), StartNearIdentity, true},
-		{spectral[float32](9, 3, 9, .1), StartNearIdentity, true},
-		{spectral[float32](9, 7, 1, .1), StartNearIdentity, true},
-		{spectral[float32](9, 2, 3, .1), StartNearIdentity, false},
+		{dense[float32](9, 9), StartIdentity, true},
+		{dense[float32](9, 9), StartOrthogonal, false},
+		{householder[float32](9, 9, 4), StartRandom, false},
+		{householder[float32](9, 9, 4), StartNearIdentity, true},
+		{householder[float32](9, 9, 5), StartNearIdentity, false},
+		{factorized[float32](9, 9, false, 0), StartOrthogonal, false},
+		{factorized[float32](9, 9, true, 0), StartIdentity, true},
+		{spectral[float32](9, 9, 4, 4, .1), StartRandom, false},
+		{spectral[float32](9, 9, 5, 5, .1), StartNearIdentity, true},
+		{spectral[float32](9, 9, 3, 9, .1), StartNearIdentity, true},
+		{spectral[float32](9, 9, 7, 1, .1), StartNearIdentity, true},
+		{spectral[float32](9, 9, 2, 3, .1), StartNearIdentity, false},
 	} {
 		t.Run(c.maker.name+","+string(c.start), func(t *testing.T) {
 			matrix, arena := c.maker.make(t, set, c.start, 2)
 			checkUnit(t, arena)
 			w := value(matrix)
-			var product mat.Dense
-			product.Mul(w.T(), w)
-			if !mat.EqualApprox(&product, identity(9), 1e-6) {
-				t.Error("W is not orthogonal")
-			}
-			if got := mat.EqualApprox(w, identity(9), 1e-6); got != c.identity {
+			checkOrthogonal(t, w, 1e-6)
+			if got := mat.EqualApprox(w, eye(9), 1e-6); got != c.identity {
 				t.Errorf("W is the identity: %v, want %v", got, c.identity)
 			}
 			_, same := c.maker.make(t, set, c.start, 2)
@@ -438,13 +567,17 @@ func TestStarts(t *testing.T) {
 			}
 		})
 	}
+	for _, shape := range [][2]int{{4, 9}, {9, 4}} {
+		matrix, _ := dense[float32](shape[0], shape[1]).make(t, set, StartOrthogonal, 2)
+		checkOrthogonal(t, value(matrix), 1e-6)
+	}
 	for _, m := range makers[float32]() {
 		matrix, arena := m.make(t, set, "", 4)
 		_, named := m.make(t, set, matrix.Starts()[0], 4)
 		if !slices.Equal(arena.Values(), named.Values()) {
 			t.Errorf("%s: the usual start is not the first", m.name)
 		}
-		err := matrix.Start("nearly", NewRandom(1, 1))
+		err := matrix.Init("nearly", random.New(1, 1))
 		var unknown *StartError
 		if !errors.As(err, &unknown) || unknown.Start != "nearly" || len(unknown.Known) == 0 {
 			t.Errorf("%s: an unknown start gives %v", m.name, err)
@@ -454,10 +587,12 @@ func TestStarts(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	for _, m := range []maker[float32]{
-		dense[float32](0), dense[float32](-1),
-		householder[float32](4, 0), householder[float32](4, 5), householder[float32](0, 0),
-		spectral[float32](4, 0, 1, .1), spectral[float32](4, 1, 5, .1), spectral[float32](4, 5, 1, .1),
-		spectral[float32](4, 1, 1, -.1), spectral[float32](4, 1, 1, math.NaN()), spectral[float32](4, 1, 1, math.Inf(1)),
+		dense[float32](0, 1), dense[float32](1, -1), rotations[float32](5), rotations[float32](0), exponential[float32](1),
+		factorized[float32](0, 3, false, 0), factorized[float32](3, 3, false, -1), factorized[float32](3, 3, true, math.NaN()),
+		householder[float32](4, 4, 0), householder[float32](4, 4, 5), householder[float32](0, 0, 0), householder[float32](0, 3, 1), householder[float32](3, 0, 1),
+		spectral[float32](4, 4, 0, 1, .1), spectral[float32](4, 4, 1, 5, .1), spectral[float32](4, 4, 5, 1, .1), spectral[float32](3, 4, 4, 1, .1),
+		spectral[float32](4, 3, 1, 4, .1), spectral[float32](0, 3, 1, 1, .1),
+		spectral[float32](4, 4, 1, 1, -.1), spectral[float32](4, 4, 1, 1, math.NaN()), spectral[float32](4, 4, 1, 1, math.Inf(1)),
 	} {
 		arena := NewArena[float32]()
 		if _, err := m.new(kernel.Float32(), arena); err == nil {
@@ -472,11 +607,12 @@ func TestBadOptions(t *testing.T) {
 // TestDenseNotFinite checks that a diverged matrix is told, not decomposed.
 func TestDenseNotFinite(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-		matrix, arena := dense[float64](5).make(t, kernel.Float64(), "", 1)
-		arena.Values()[7] = bad
-		got := matrix.SingularValues(nil)
-		if len(got) != 5 || !math.IsNaN(SpectralMargin(got)) {
-			t.Errorf("with an entry %v the singular values are %v", bad, got)
+		for _, n := range []int{5, 100} {
+			matrix, arena := dense[float64](n, n).make(t, kernel.Float64(), "", 1)
+			arena.Values()[7] = bad
+			if got, err := matrix.SpectralMargin(t.Context()); err != nil || !math.IsNaN(got) {
+				t.Errorf("with an entry %v the margin is %v (%v)", bad, got, err)
+			}
 		}
 	}
 }
@@ -484,11 +620,14 @@ func TestDenseNotFinite(t *testing.T) {
 func TestNoAllocation(t *testing.T) {
 	for _, m := range makers[float32]() {
 		matrix, _ := m.make(t, kernel.Float32(), "", 1)
-		w, dw := square[float32](m.n), square[float32](m.n)
+		if _, ok := matrix.(*Exponential[float32]); ok {
+			continue // gonum's exponential allocates
+		}
+		w, dw := zeros(m), zeros(m)
 		if allocations := testing.AllocsPerRun(10, func() {
 			matrix.Value(w)
 			matrix.Pullback(dw)
-			matrix.Project()
+			matrix.Constrain(0)
 		}); allocations != 0 {
 			t.Errorf("%s: %v allocations a step", m.name, allocations)
 		}
@@ -497,11 +636,11 @@ func TestNoAllocation(t *testing.T) {
 
 func BenchmarkMatrix(b *testing.B) {
 	for _, m := range []maker[float32]{
-		dense[float32](32), householder[float32](32, 16), spectral[float32](32, 16, 16, .1), spectral[float32](128, 16, 16, .1),
+		dense[float32](32, 32), householder[float32](32, 32, 16), spectral[float32](32, 32, 16, 16, .1), spectral[float32](128, 128, 16, 16, .1),
 	} {
 		matrix, _ := m.make(b, kernel.Float32(), "", 1)
-		w, dw := square[float32](m.n), square[float32](m.n)
-		Gaussian(dw.Data, 1, NewRandom(1, 1))
+		w, dw := zeros(m), zeros(m)
+		random.Gaussian(dw.Data, 1, random.New(1, 1))
 		b.Run("value/"+m.name, func(b *testing.B) {
 			for b.Loop() {
 				matrix.Value(w)

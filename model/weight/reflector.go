@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sweep/model/kernel"
+	"sweep/model/random"
 )
 
 // reflectors are the Householder reflectors of one n × n orthogonal matrix,
@@ -30,10 +31,18 @@ func checkReflectors(letter string, n, m int) error {
 	return nil
 }
 
+// checkSides returns an error unless there are rows × cols matrices.
+func checkSides(rows, cols int) error {
+	if rows < 1 || cols < 1 {
+		return fmt.Errorf("weight: matrix of %d × %d: both must be positive", rows, cols)
+	}
+	return nil
+}
+
 // draw sets all reflectors to independent Gaussian vectors.
-func (r reflectors[F]) draw(random *Random) {
+func (r reflectors[F]) draw(source *random.Source) {
 	for _, u := range r {
-		Gaussian(u.Value, 1, random)
+		random.Gaussian(u.Value, 1, source)
 	}
 }
 

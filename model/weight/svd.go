@@ -1,174 +1,178 @@
 package weight
 
 import (
-	"fmt"
-	"math"
+	"context"
 
 	"sweep/model/kernel"
+	"sweep/model/random"
 )
 
 // SVD is a [Matrix] in the form of its singular value decomposition, the
 // weight of Spectral-RNN (equations 6 and 7):
 //
-//	W = H(u_n) … H(u_{n-m1+1}) diag(σ) H(v_{n-m2+1}) … H(v_n)
+//	W = H(u_m) … H(u_{m-m1+1}) Σ H(v_{n-m2+1}) … H(v_n)
 //	σ = 2r (sigmoid(σ̂) - ½) + σ*
 //
-// so that every singular value stays within r of σ*. With m1 = m2 = n and r
-// large enough it reaches every matrix with such singular values (theorem 2).
+// for m rows and n columns, Σ being m × n with σ on its diagonal, so that every
+// singular value stays within r of σ*. With m1 = m2 = min(m, n) and r large enough
+// it reaches every matrix with such singular values (theorems 2 and 4).
 type SVD[F kernel.Float] struct {
-	n        int
-	set      *kernel.Set[F]
-	u, v     reflectors[F]
-	units    [][]F    // the vectors of both, for Project; nil before its first call
-	sigmaHat *View[F] // σ̂, n
-	sigma    []F      // σ of the last call of Value or Factors
-	slope    []F      // ∂σ/∂σ̂ there
-	dsigma   []F      // ∂L/∂σ
-	radius   float64
-	center   float64
+	spectrum[F]
+	rows  int
+	cols  int
+	u, v  reflectors[F]
+	units [][]F // the vectors of both, for Constrain; nil before its first call
 
 	// For Value; nil before its first call.
+	byFrames    bool
+	frames      *svdFrames[F]    // if W is formed from them; else
 	left, right *chain[F]        // the products W and V
-	turned      kernel.Matrix[F] // V Σ, or the gradient of it
+	turned      kernel.Matrix[F] // V Σᵀ, or the gradient of it
 	factors     *svdFactors[F]   // for Factors; nil before their first call
 }
 
 // SVDOptions are the choices of an [SVD] matrix.
 type SVDOptions struct {
-	Left   int     // m1, the number of reflectors of U, from 1 to n
-	Right  int     // m2, the number of reflectors of V, from 1 to n
+	Left   int     // m1, the number of reflectors of U, from 1 to the rows
+	Right  int     // m2, the number of reflectors of V, from 1 to the columns
 	Radius float64 // r, how far a singular value may be from Center; 0 fixes it there
 	Center float64 // σ*, usually 1
+
+	// Scale starts σ̂ from N(0, Scale²); with 0 it is 0, that is σ = σ*.
+	Scale float64
 }
 
-// NewSVD declares in the arena the tensors "u<n>" … "u<n-m1+1>" and "v<n>" …
-// "v<n-m2+1>" of those lengths and "sigma_hat" of length n.
-func NewSVD[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, options SVDOptions) (*SVD[F], error) {
-	for _, o := range []struct {
-		name  string
-		value float64
-	}{{"radius", options.Radius}, {"center", options.Center}} {
-		if !(o.value >= 0 && o.value <= math.MaxFloat32) {
-			return nil, fmt.Errorf("weight: %s %v of the singular values: want a finite number that is not negative", o.name, o.value)
-		}
-	}
-	if err := checkReflectors("u", n, options.Left); err != nil {
+// NewSVD declares in the arena the tensors "u<rows>" … "u<rows-m1+1>" and "v<cols>"
+// … "v<cols-m2+1>" of those lengths and "sigma_hat", one of each singular value.
+func NewSVD[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, cols int, options SVDOptions) (*SVD[F], error) {
+	if err := checkReflectors("u", rows, options.Left); err != nil {
 		return nil, err
 	}
-	if err := checkReflectors("v", n, options.Right); err != nil {
+	if err := checkReflectors("v", cols, options.Right); err != nil {
 		return nil, err
 	}
+	sigma := spectrumOptions{radius: options.Radius, center: options.Center, scale: options.Scale}
+	if err := sigma.check(); err != nil {
+		return nil, err
+	}
+	u, v := declareReflectors(arena, "u", rows, options.Left), declareReflectors(arena, "v", cols, options.Right)
 	return &SVD[F]{
-		n:        n,
-		set:      set,
-		u:        declareReflectors(arena, "u", n, options.Left),
-		v:        declareReflectors(arena, "v", n, options.Right),
-		sigmaHat: arena.Declare("sigma_hat", 1, n),
-		sigma:    make([]F, n),
-		slope:    make([]F, n),
-		dsigma:   make([]F, n),
-		radius:   options.Radius,
-		center:   options.Center,
+		spectrum: newSpectrum(set, arena, min(rows, cols), sigma), rows: rows, cols: cols, u: u, v: v,
+		byFrames: rows != cols && max(rows, cols) >= frameSize,
 	}, nil
 }
 
-// Size returns n.
-func (s *SVD[F]) Size() int { return s.n }
+// frameSize is the length of the longer side from which on a matrix that is not square
+// is formed by products of matrices: one reflector after another would go over more than
+// the cache holds.
+const frameSize = 128
+
+// Shape returns the numbers of rows and columns.
+func (s *SVD[F]) Shape() (rows, cols int) { return s.rows, s.cols }
 
 // Starts lists [StartRandom] and [StartNearIdentity].
 func (s *SVD[F]) Starts() []Start { return reflectorStarts }
 
-// Start sets the reflectors to the named start and σ̂ to 0, that is σ to σ*.
-// The near-identity start is V = U; reflectors that one side has more than the
-// other cancel in pairs.
-func (s *SVD[F]) Start(start Start, random *Random) error {
+// Init sets the reflectors to the named start and σ̂ to 0, that is σ to σ*, or to
+// Gaussian values where the options say so.
+// The near-identity start of a square matrix is V = U; reflectors that one side has
+// more than the other cancel in pairs, as all do where rows and columns differ.
+func (s *SVD[F]) Init(start Start, source *random.Source) error {
 	start, err := startOf(start, reflectorStarts)
 	if err != nil {
 		return err
 	}
-	s.u.draw(random)
-	s.v.draw(random)
+	s.u.draw(source)
+	s.v.draw(source)
 	if start == StartNearIdentity {
-		common := min(len(s.u), len(s.v))
+		common := 0
+		if s.rows == s.cols {
+			common = min(len(s.u), len(s.v))
+		}
 		for k := range common {
 			copy(s.v[k].Value, s.u[k].Value)
 		}
 		s.u[common:].pair()
 		s.v[common:].pair()
 	}
-	s.Project()
-	clear(s.sigmaHat.Value)
+	s.Constrain(0)
+	s.startSigma(source)
 	return nil
 }
 
 // Value writes W: algorithm 1's forward part with the identity in the place of
-// h, a column of which is then a column of W. Its right half is made as V Σ and
-// turned over, as a matrix is scaled by columns in one go.
+// h, a column of which is then a column of W. Of V it takes the columns that meet
+// a singular value, scales them, as a matrix is scaled by columns in one go, and
+// turns them over: these are the first rows of Σ Vᵀ, the others are zero. Of a large
+// matrix that is not square it does so in compact form, see [svdFrames].
 func (s *SVD[F]) Value(w kernel.Matrix[F]) {
-	checkSquare(w, s.n)
+	checkShape(w, s)
+	k := len(s.sigma)
+	if s.byFrames {
+		if s.frames == nil {
+			s.frames = newSVDFrames(s)
+		}
+		s.loadSigma()
+		s.frames.value(w, s.sigma)
+		return
+	}
 	if s.left == nil {
-		s.left, s.right = newChain(s.set, s.u, s.n), newChain(s.set, s.v, s.n)
-		s.turned = newMatrix[F](s.n, s.n)
+		s.left, s.right = newChain(s.set, s.u, s.rows, s.cols), newChain(s.set, s.v, s.cols, k)
+		s.turned = kernel.NewMatrix[F](s.cols, k)
 	}
 	s.loadSigma()
 	s.right.begin()
 	s.right.reflect()
 	s.set.MultiplySum(s.turned, kernel.Sum[F]{H: s.right.product, D: s.sigma})
-	s.set.Transpose(s.left.product, s.turned)
+	s.set.Transpose(s.left.product.Slice(0, k), s.turned)
+	clear(s.left.product.Data[k*s.cols:])
 	s.left.reflect()
-	fill(w, s.left.product)
+	w.Fill(s.left.product)
 }
 
 // Pullback adds the gradients of reflectors and σ̂: algorithm 1's backward
 // part, with dw in the place of ∂L/∂h.
 func (s *SVD[F]) Pullback(dw kernel.Matrix[F]) {
-	checkSquare(dw, s.n)
+	checkShape(dw, s)
+	if s.byFrames {
+		s.frames.pullback(dw, s.sigma, s.dsigma)
+		s.pullbackSigma()
+		return
+	}
 	s.left.pullback(dw)
-	s.set.Transpose(s.turned, dw)
+	s.set.Transpose(s.turned, dw.Slice(0, len(s.sigma)))
 	clear(s.dsigma)
 	s.set.ColumnProductSumsAdd(s.dsigma, s.turned, s.right.product)
 	s.pullbackSigma()
-	s.set.MultiplySum(dw, kernel.Sum[F]{H: s.turned, D: s.sigma})
-	s.right.pullback(dw)
+	s.set.MultiplySum(s.turned, kernel.Sum[F]{H: s.turned, D: s.sigma})
+	s.right.pullback(s.turned)
 }
 
-// loadSigma computes σ, and its derivative
-// ∂σ/∂σ̂ = 2r sigmoid(σ̂) (1 - sigmoid(σ̂)), for the present parameters.
-func (s *SVD[F]) loadSigma() {
-	s.set.Sigmoid(s.slope, s.sigmaHat.Value)
-	for i, f := range s.slope {
-		f := float64(f)
-		s.sigma[i] = F(2*s.radius*(f-0.5) + s.center)
-		s.slope[i] = F(2 * s.radius * f * (1 - f))
-	}
-}
-
-// pullbackSigma adds the gradient of σ̂ from that of σ.
-func (s *SVD[F]) pullbackSigma() {
-	for i, d := range s.dsigma {
-		s.sigmaHat.Gradient[i] += s.slope[i] * d
-	}
-}
-
-// Project scales the reflectors to unit length.
-func (s *SVD[F]) Project() {
+// Constrain scales the reflectors to unit length.
+func (s *SVD[F]) Constrain(float64) {
 	if s.units == nil {
 		s.units = append(s.u.values(), s.v.values()...)
 	}
 	s.set.NormalizeAll(s.units)
 }
 
-// SingularValues appends σ, in the order of σ̂.
-func (s *SVD[F]) SingularValues(dst []float64) []float64 {
-	for _, hat := range s.sigmaHat.Value {
-		dst = append(dst, s.singular(float64(hat)))
+// Flops counts 4 operations an element of a product and reflector in Value, 8 in
+// Pullback; by frames the products of matrices.
+func (s *SVD[F]) Flops() float64 {
+	if s.byFrames {
+		n, m, k, other := float64(s.cols), float64(len(s.v)), float64(s.rows), float64(len(s.u))
+		if s.rows > s.cols {
+			n, m, k, other = float64(s.rows), float64(len(s.u)), float64(s.cols), float64(len(s.v))
+		}
+		long := 4*n*m*m + 6*n*m*k + 8*m*m*m + 10*m*k*k
+		return long + 12*k*other*other + 6*k*k*other
 	}
-	return dst
+	left, right := float64(s.rows)*float64(len(s.u)), float64(len(s.sigma))*float64(len(s.v))
+	return 12 * float64(s.cols) * (left + right)
 }
 
-// singular returns σ for σ̂, equation (7).
-func (s *SVD[F]) singular(hat float64) float64 {
-	return 2*s.radius*(sigmoid(hat)-0.5) + s.center
-}
+// SpectralBounds returns what is r from σ*.
+func (s *SVD[F]) SpectralBounds() (least, most float64) { return s.bounds() }
 
-func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+// SpectralMargin returns the largest |σ - 1|.
+func (s *SVD[F]) SpectralMargin(ctx context.Context) (float64, error) { return s.farthest(), ctx.Err() }

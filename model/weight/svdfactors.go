@@ -17,13 +17,13 @@ type svdFactors[F kernel.Float] struct {
 }
 
 func newSVDFactors[F kernel.Float](s *SVD[F]) *svdFactors[F] {
-	m1, m2 := len(s.u), len(s.v)
+	n, m1, m2 := s.rows, len(s.u), len(s.v)
 	return &svdFactors[F]{
-		u: newCompact(s.set, s.u, s.n), v: newCompact(s.set, s.v, s.n),
-		sy: newMatrix[F](s.n, m1), sz: newMatrix[F](s.n, m2),
-		c: newMatrix[F](m1, m2), dc: newMatrix[F](m1, m2),
-		da: newMatrix[F](s.n, m1), dy: newMatrix[F](s.n, m1),
-		db: newMatrix[F](s.n, m2), dz: newMatrix[F](s.n, m2),
+		u: newCompact(s.set, s.u, n), v: newCompact(s.set, s.v, n),
+		sy: kernel.NewMatrix[F](n, m1), sz: kernel.NewMatrix[F](n, m2),
+		c: kernel.NewMatrix[F](m1, m2), dc: kernel.NewMatrix[F](m1, m2),
+		da: kernel.NewMatrix[F](n, m1), dy: kernel.NewMatrix[F](n, m1),
+		db: kernel.NewMatrix[F](n, m2), dz: kernel.NewMatrix[F](n, m2),
 	}
 }
 
@@ -32,7 +32,7 @@ func (s *SVD[F]) Rank() int { return len(s.u) + len(s.v) }
 
 // Factors writes d = σ and the factors of U Σ Vᵀ - Σ.
 func (s *SVD[F]) Factors(d []F, left, right kernel.Matrix[F]) {
-	checkFactors(d, left, right, s.n, s.Rank())
+	checkFactors(d, left, right, s)
 	if s.factors == nil {
 		s.factors = newSVDFactors(s)
 	}
@@ -51,13 +51,13 @@ func (s *SVD[F]) Factors(d []F, left, right kernel.Matrix[F]) {
 	negate(second, f.sz)
 	set.Pack(&f.packed, f.c)
 	set.MultiplyAdd(second, f.u.a, &f.packed)
-	fill(columns(right, 0, m1), f.sy)
-	fill(columns(right, m1, s.Rank()), f.v.a)
+	columns(right, 0, m1).Fill(f.sy)
+	columns(right, m1, s.Rank()).Fill(f.v.a)
 }
 
 // PullbackFactors adds the gradients of the reflectors and of σ̂.
 func (s *SVD[F]) PullbackFactors(dd []F, dleft, dright kernel.Matrix[F]) {
-	checkFactors(dd, dleft, dright, s.n, s.Rank())
+	checkFactors(dd, dleft, dright, s)
 	f, set, m1, k := s.factors, s.set, len(s.u), s.Rank()
 	dl, dr := columns(dleft, m1, k), columns(dright, 0, m1)
 
@@ -67,7 +67,7 @@ func (s *SVD[F]) PullbackFactors(dd []F, dleft, dright kernel.Matrix[F]) {
 	set.MultiplyAdd(f.da, dl, &f.packed)
 	clear(f.dc.Data)
 	set.TransposedAdd(f.dc, f.u.a, dl, nil)
-	fill(f.db, columns(dright, m1, k))
+	f.db.Fill(columns(dright, m1, k))
 
 	// d(ΣY) = dR₁   d(ΣZ) = Y dC - dL₂   dY = Σ dR₁ + ΣZ dCᵀ   dZ = Σ d(ΣZ)
 	scaleRows(f.dy, s.sigma, dr)
@@ -86,10 +86,12 @@ func (s *SVD[F]) PullbackFactors(dd []F, dleft, dright kernel.Matrix[F]) {
 	s.pullbackSigma()
 }
 
-// checkFactors panics unless d, left and right are of a matrix of size n with
-// rank k.
-func checkFactors[F kernel.Float](d []F, left, right kernel.Matrix[F], n, k int) {
-	if len(d) != n || left.Rows != n || right.Rows != n || left.Cols != k || right.Cols != k {
+// checkFactors panics unless the matrix is square and d, left and right are of its
+// shape.
+func checkFactors[F kernel.Float](d []F, left, right kernel.Matrix[F], matrix LowRank[F]) {
+	n, cols := matrix.Shape()
+	k := matrix.Rank()
+	if n != cols || len(d) != n || left.Rows != n || right.Rows != n || left.Cols != k || right.Cols != k {
 		panic("weight: factors of wrong shape")
 	}
 }
@@ -101,16 +103,5 @@ func scaleRows[F kernel.Float](dst kernel.Matrix[F], d []F, src kernel.Matrix[F]
 		for j, x := range src.Row(i) {
 			row[j] = s * x
 		}
-	}
-}
-
-// fill is dst = src.
-func fill[F kernel.Float](dst, src kernel.Matrix[F]) {
-	if dst.Stride == dst.Cols && src.Stride == src.Cols {
-		copy(dst.Data, src.Data[:src.Rows*src.Cols])
-		return
-	}
-	for i := range dst.Rows {
-		copy(dst.Row(i), src.Row(i))
 	}
 }

@@ -1,16 +1,21 @@
-// Package weight holds a network's parameters and the ways in which a square
-// weight matrix is built from them.
+// Package weight holds a network's parameters and the ways in which a weight
+// matrix is built from them.
 //
 // All parameters of a network live in one slice of an [Arena] and their
 // gradients in another of the same layout; each tensor is a named [View] of
 // both. An optimiser is then one loop, a checkpoint one copy.
 //
-// A [Matrix] turns parameters into an n × n matrix W once a minibatch and
+// A [Matrix] turns parameters into a matrix W once a minibatch and
 // carries the gradient of W back to the parameters:
 //
 //	[Dense]        W itself (RNN, IRNN)
 //	[Householder]  W = H(u_n) … H(u_{n-m+1}), orthogonal (oRNN)
-//	[SVD]          W = U diag(σ) Vᵀ with U, V as above (Spectral-RNN)
+//	[SVD]          W = U Σ Vᵀ with U, V as above (Spectral-RNN)
+//	[Factorized]   W = U Σ Vᵀ with dense U, V that move by Cayley steps (factorized RNN)
+//	[Rotations]    W = R_1 Q_1 … R_k Q_k, orthogonal (VPRNN, SGORNN)
+//	[Exponential]  W = exp(A), A skew, orthogonal (SGORNN)
+//
+// A matrix has any numbers of rows and columns; recurrence takes square ones.
 //
 // Conventions: matrices are row-major, W maps a column vector (h ← W h), and
 // gradients are always added, never assigned. Everything is generic over the

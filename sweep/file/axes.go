@@ -105,7 +105,11 @@ func (d *decoder) buildAxes(groups []zipGroup) {
 }
 
 func (d *decoder) checkLengths(group *zipGroup) {
-	for _, m := range group.members[1:] {
+	for _, m := range group.members {
+		if m.values.Distribution != nil || m.values.Weights != nil {
+			d.fail(group.where, "zip", "parameter %s is drawn from a distribution: only lists and ranges advance together", m.name)
+			return
+		}
 		if m.values.Len() != group.members[0].values.Len() {
 			d.fail(group.where, "zip", "lists that advance together need the same length: %s has %d values, %s has %d",
 				group.members[0].name, group.members[0].values.Len(), m.name, m.values.Len())
@@ -118,14 +122,16 @@ func (d *decoder) checkLengths(group *zipGroup) {
 // range never repeats itself.
 func (d *decoder) dropRepeats(members []*declaration) {
 	for _, m := range members {
-		if m.values.Range != nil {
+		if m.values.Range != nil || m.values.Distribution != nil {
 			return
 		}
 	}
 	rows := len(members[0].values.List)
 	seen := make(map[string]struct{}, rows)
 	var key []byte
-	kept, example, where := 0, "", position{}
+	weights := members[0].values.Weights
+	first := map[string]int{}
+	kept, example, written, where := 0, "", "", position{}
 	for row := range rows {
 		key = key[:0]
 		for _, m := range members {
@@ -139,10 +145,20 @@ func (d *decoder) dropRepeats(members []*declaration) {
 		if _, repeated := seen[string(key)]; repeated {
 			if example == "" {
 				example, where = clip(strings.TrimSuffix(string(key), ", ")), members[0].places[row]
+				if texts := members[0].texts; len(members) == 1 && row < len(texts) && texts[row] != example && strings.Trim(texts[row], "+-.0123456789eE") == "" {
+					written = ", written " + clip(texts[row]) + " here"
+				}
+			}
+			if weights != nil {
+				weights[first[string(key)]] += weights[row]
 			}
 			continue
 		}
 		seen[string(key)] = struct{}{}
+		if weights != nil {
+			first[string(key)] = kept
+			weights[kept] = weights[row]
+		}
 		for _, m := range members {
 			m.values.List[kept], m.places[kept] = m.values.List[row], m.places[row]
 		}
@@ -154,13 +170,16 @@ func (d *decoder) dropRepeats(members []*declaration) {
 	what, names := "value", make([]string, len(members))
 	for i, m := range members {
 		m.values.List, m.places = m.values.List[:kept], m.places[:kept]
+		if weights != nil {
+			m.values.Weights = weights[:kept]
+		}
 		names[i] = m.name
 	}
 	if len(members) > 1 {
 		what = "row"
 	}
 	if dropped := rows - kept; dropped == 1 {
-		d.note(where, "parameters."+strings.Join(names, ", "), "a repeated %s is dropped: %s", what, example)
+		d.note(where, "parameters."+strings.Join(names, ", "), "a repeated %s is dropped: %s%s", what, example, written)
 	} else {
 		d.note(where, "parameters."+strings.Join(names, ", "), "%d repeated %ss are dropped, the first is %s", dropped, what, example)
 	}

@@ -37,6 +37,11 @@ type Options struct {
 	// asks for. Without it types are as YAML has them and every parameter is
 	// accepted.
 	Description *sweep.Description
+	// Count, if not 0, limits the number of points as the key run_cap does; the
+	// smaller one counts.
+	Count int64
+	// Method, if not empty, is taken in the place of the key method.
+	Method string
 }
 
 // Decode reads a sweep file. The name is used in messages and, without
@@ -44,7 +49,11 @@ type Options struct {
 // error is of type Errors: everything that is wrong, in the order of the file.
 func Decode(name string, data []byte, options Options) (*File, error) {
 	d := newDecoder(name)
-	d.description = options.Description
+	// An open trainer takes what the file has.
+	if options.Description != nil && !options.Description.Open {
+		d.description = options.Description
+	}
+	d.count, d.method = options.Count, options.Method
 	d.decode(data)
 	if len(d.errors) > 0 {
 		d.errors.sort()
@@ -57,13 +66,13 @@ func Decode(name string, data []byte, options Options) (*File, error) {
 	return d.file, nil
 }
 
-// Trainer returns the trainer that a sweep file names, sweep.DefaultTrainer if
-// it is silent, so that its description can be fetched for Decode. It reports
+// Trainer returns the trainer that a sweep file names; if it is silent
+// sweep.ScriptTrainer for a file with a program, else sweep.DefaultTrainer, so that its description can be fetched for Decode. It reports
 // only what keeps it from finding the name.
 func Trainer(name string, data []byte) (string, error) {
 	d := newDecoder(name)
 	d.readTop(data)
-	d.plainToken("trainer", &d.file.Spec.Trainer)
+	d.decodeTrainer()
 	if len(d.errors) > 0 {
 		d.errors.sort()
 		return "", d.errors
@@ -71,17 +80,30 @@ func Trainer(name string, data []byte) (string, error) {
 	return d.file.Spec.Trainer, nil
 }
 
+// LocateTrainer returns an error about the trainer that a file names, as that it
+// does not exist, as an *Error at the place where the file names it, which wraps
+// it; where the file is silent, at its beginning.
+func LocateTrainer(name string, data []byte, err error) error {
+	d := newDecoder(name)
+	d.readTop(data)
+	where := start
+	if n, ok := d.given("trainer"); ok {
+		where = at(n)
+	}
+	e := located(where, "trainer", err)
+	e.File = name
+	return e
+}
+
 // keys are the top-level keys with a meaning here; foreignKeys those of Weights
 // & Biases that have none.
 var (
 	keys = []string{
 		"name", "description", "trainer", "pool", "priority", "method", "metric", "parameters", "replicates",
-		"zip", "when", "exclude", "run_cap", "select", "limits", "artifacts",
+		"zip", "when", "exclude", "run_cap", "select", "limits", "artifacts", "requires",
+		"program", "command", "files", "project", "entity", "seed", "early_terminate",
 	}
-	foreignKeys = []string{
-		"program", "command", "project", "entity", "early_terminate", "controller", "job", "image_uri",
-		"scheduler", "apiVersion", "kind", "metrics",
-	}
+	foreignKeys = []string{"controller", "job", "image_uri", "scheduler", "apiVersion", "kind", "metrics"}
 )
 
 type decoder struct {
@@ -95,6 +117,13 @@ type decoder struct {
 	order []*declaration
 	// matched counts the values in matches.
 	matched int
+	// count and method are Options.Count and Options.Method.
+	count  int64
+	method string
+	// ignored are the keys that mean nothing here.
+	ignored []entry
+	// written is how many conditions the file has itself; the trainer's follow.
+	written int
 }
 
 func newDecoder(name string) *decoder {
@@ -144,9 +173,15 @@ func (d *decoder) decode(data []byte) {
 	if len(d.top) == 0 && len(d.errors) > 0 {
 		return
 	}
+	d.decodeTrainer()
 	d.sortOut(unknown)
 	d.decodePlain()
+	d.decodeMethod()
+	d.checkRandom()
+	d.decodeScript()
+	d.noteIgnored()
 	d.decodeLimits()
+	d.decodeRequires()
 	d.decodeParameters()
 	d.decodeReplicates()
 	d.decodeSelect()
@@ -155,11 +190,27 @@ func (d *decoder) decode(data []byte) {
 		// These compare with the values of the axes, so those must be sound.
 		d.decodeConditions()
 		d.decodeExclude()
+		if len(d.errors) == 0 {
+			d.decodeApplies()
+		}
 	}
 	if len(d.errors) > 0 {
 		return
 	}
+	d.describeScript()
+	if err := d.file.Spec.CheckNames(); err != nil {
+		where, key := d.file.place(err)
+		d.failCause(where, key, err)
+		return
+	}
 	grid, err := sweep.NewGrid(&d.file.Spec)
+	if own := d.file.Spec.Conditions; err != nil && d.description != nil && d.written < len(own) {
+		// There may be too many combinations to look at for the trainer's conditions.
+		d.file.Spec.Conditions = own[:d.written]
+		if grid, err = sweep.NewGrid(&d.file.Spec); err == nil {
+			d.note(d.file.parameters, "parameters", "points that differ only in parameters which do not apply are not told from each other: there are too many combinations")
+		}
+	}
 	if err != nil {
 		where, key := d.file.place(err)
 		d.failCause(where, key, err)
@@ -189,22 +240,29 @@ func (d *decoder) readTop(data []byte) (others []entry) {
 	return others
 }
 
-// sortOut notes the keys of W&B and refuses unknown ones.
+// sortOut tells the keys of W&B that mean nothing here from unknown ones, which
+// it refuses.
 func (d *decoder) sortOut(others []entry) {
-	var foreign []string
-	var first position
 	for _, e := range others {
-		switch {
-		case !slices.Contains(foreignKeys, e.key):
+		if slices.Contains(foreignKeys, e.key) {
+			d.foreign(e)
+		} else {
 			d.unknownKey(e)
-			continue
-		case len(foreign) == 0:
-			first = e.where
 		}
-		foreign = append(foreign, e.key)
 	}
-	if len(foreign) > 0 {
-		d.note(first, "", "ignored, they mean nothing here: %s", strings.Join(foreign, ", "))
+}
+
+// foreign has a key named in the note on those that mean nothing here.
+func (d *decoder) foreign(e entry) { d.ignored = append(d.ignored, e) }
+
+func (d *decoder) noteIgnored() {
+	slices.SortFunc(d.ignored, func(a, b entry) int { return int(a.where.line) - int(b.where.line) })
+	names := make([]string, len(d.ignored))
+	for i, e := range d.ignored {
+		names[i] = e.key
+	}
+	if len(names) > 0 {
+		d.note(d.ignored[0].where, "", "ignored, they mean nothing here: %s", strings.Join(names, ", "))
 	}
 }
 
@@ -261,7 +319,6 @@ func (d *decoder) decodePlain() {
 	if n, ok := d.given("description"); ok {
 		spec.Description, _ = d.text(n, "description")
 	}
-	d.plainToken("trainer", &spec.Trainer)
 	d.plainToken("pool", &spec.Pool)
 	if n, ok := d.given("priority"); ok {
 		priority, _ := d.integer(n, "priority", math.MinInt32, math.MaxInt32)
@@ -270,20 +327,40 @@ func (d *decoder) decodePlain() {
 	if n, ok := d.given("run_cap"); ok {
 		spec.Cap, _ = d.integer(n, "run_cap", 1, math.MaxInt64)
 	}
-	if n, ok := d.given("method"); ok {
-		if method, ok := d.text(n, "method"); ok && method != "grid" {
-			d.fail(at(n), "method", "must be grid, not %s: every point of the grid is run; run_cap limits their number", shorten(method))
-		}
+	if d.count > 0 && (spec.Cap == 0 || d.count < spec.Cap) {
+		spec.Cap = d.count
 	}
 	if n, ok := d.given("artifacts"); ok {
-		names, nodes, _ := d.texts(n, "artifacts")
-		for i, name := range names {
-			if name != "weights" {
-				d.failName(at(nodes[i]), "artifacts", fmt.Sprintf("must be weights, not %s", shorten(name)), name, []string{"weights"})
-			} else if !slices.Contains(spec.Artifacts, name) {
-				spec.Artifacts = append(spec.Artifacts, name)
-			}
+		d.decodeArtifacts(n)
+	}
+}
+
+// decodeArtifacts decodes the names of what is kept besides results. Of a trainer
+// that does not say what it can hand over any name will do.
+func (d *decoder) decodeArtifacts(n *yaml.Node) {
+	spec := &d.file.Spec
+	var known []string
+	if d.description != nil {
+		for _, a := range d.description.Artifacts {
+			known = append(known, a.Name)
 		}
+	}
+	names, nodes, _ := d.texts(n, "artifacts")
+	for i, name := range names {
+		switch {
+		case sweep.CheckArtifactName(name) != nil:
+			d.failName(at(nodes[i]), "artifacts", fmt.Sprintf("must be a name of letters, digits and . _ -, at most %d, not %s", sweep.LongestArtifactName, shorten(name)), name, known)
+		case len(known) > 0 && !slices.Contains(known, name):
+			d.failName(at(nodes[i]), "artifacts", fmt.Sprintf("trainer %s hands over no artifact %s", d.description.Name, shorten(name)), name, known)
+		case len(spec.Artifacts) == sweep.MostArtifacts:
+			d.fail(at(nodes[i]), "artifacts", "at most %d artifacts are kept of a trial", sweep.MostArtifacts)
+			return
+		case !slices.Contains(spec.Artifacts, name):
+			spec.Artifacts = append(spec.Artifacts, name)
+		}
+	}
+	if d.description != nil && len(known) == 0 && len(spec.Artifacts) > 0 {
+		d.note(at(n), "artifacts", "trainer %s does not say which it hands over; what it does not is listed as missing", d.description.Name)
 	}
 }
 
@@ -322,9 +399,19 @@ func (d *decoder) decodeLimits() {
 		case "points":
 			points, _ := d.integer(e.value, path, 2, maxPoints)
 			limits.Points = int(points)
+		case "artifact":
+			limits.Artifact = d.size(e.value, path)
+		case "artifacts":
+			limits.Artifacts = d.size(e.value, path)
 		default:
-			d.failName(e.where, clip(path), "is not a limit", e.key, []string{"timeout", "attempts", "points"})
+			d.failName(e.where, clip(path), "is not a limit", e.key, []string{"timeout", "attempts", "points", "artifact", "artifacts"})
 		}
+	}
+	if _, asked := d.given("artifacts"); !asked && limits.Artifact+limits.Artifacts > 0 {
+		d.note(at(n), "limits", "artifact and artifacts bound nothing: the file asks for no artifacts")
+	}
+	if one, all := limits.ArtifactSizes(); one > all && limits.Artifacts > 0 && limits.Artifact > 0 {
+		d.fail(at(n), "limits", "artifact is more than artifacts, which is for all of a trial together")
 	}
 }
 
@@ -355,6 +442,9 @@ func (d *decoder) decodeReplicates() {
 	}
 	if !d.known(seed) || !d.checkRange(seed, at(n)) {
 		return
+	}
+	if d.file.Spec.Random != nil {
+		d.file.Spec.Random.Replicated = true
 	}
 	d.declare(seed)
 }

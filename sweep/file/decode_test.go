@@ -35,6 +35,7 @@ func toy() *sweep.Description {
 			{Name: "layers", Type: sweep.AnyType, Doc: "widths"},
 			{Name: "seed", Type: sweep.IntegerType, Doc: "seed", Minimum: number(0), Default: 1},
 		},
+		Artifacts: []sweep.ArtifactSchema{{Name: "weights", Doc: "weights"}, {Name: "samples", Doc: "samples"}},
 		Metrics: []sweep.MetricSchema{
 			{Name: "validation_loss", Doc: "loss", Goal: "minimize", Summary: true},
 			{Name: "test_accuracy", Doc: "accuracy", Goal: "maximize", Summary: true},

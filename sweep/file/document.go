@@ -3,7 +3,9 @@ package file
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"unicode/utf8"
 
@@ -21,6 +23,21 @@ const (
 	maxAliased = 1 << 20
 )
 
+// Read reads a sweep file, as much of it as Decode takes and one byte more, by
+// which it knows that the file is too large: what has no end is not read to it.
+func Read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("sweep file: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was read
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("sweep file: %w", err)
+	}
+	return data, nil
+}
+
 // position is a place in the file, counted from 1.
 type position struct{ line, column int32 }
 
@@ -32,10 +49,14 @@ var start = position{1, 1}
 // position, and returns its root, nil for an empty file.
 func (d *decoder) parse(data []byte) (root *yaml.Node) {
 	if len(data) > MaxSize {
-		d.fail(start, "", "a sweep file has at most %d MiB, this one has %d", MaxSize>>20, len(data)>>20)
+		d.fail(start, "", "a sweep file has at most %d MiB, this one has more", MaxSize>>20)
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if encoding := wide(data); encoding != "" {
+		d.fail(start, "", "the file is in %s: save it as UTF-8", encoding)
+		return nil
+	}
 	if line := directive(data); line > 0 {
 		// The parser's time for them grows with their square.
 		d.fail(position{int32(line), 1}, "", "%%TAG directives are not supported")
@@ -79,6 +100,48 @@ func (d *decoder) parse(data []byte) (root *yaml.Node) {
 	return follow(root)
 }
 
+// wide names the encoding of a file whose characters have two or four bytes, ""
+// for others. Where no mark says so, the first two characters tell, which in a
+// sweep file are ASCII.
+func wide(data []byte) string {
+	for _, encoding := range []struct{ mark, name string }{
+		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
+	} {
+		if bytes.HasPrefix(data, []byte(encoding.mark)) {
+			return encoding.name
+		}
+	}
+	if len(data) < 4 {
+		return ""
+	}
+	switch zeros := [4]bool{data[0] == 0, data[1] == 0, data[2] == 0, data[3] == 0}; zeros {
+	case [4]bool{false, true, false, true}, [4]bool{true, false, true, false}:
+		return "UTF-16"
+	case [4]bool{false, true, true, true}, [4]bool{true, true, true, false}:
+		return "UTF-32"
+	}
+	return ""
+}
+
+// tab returns where a line that the parser complains about is indented by a tab,
+// if one is.
+func tab(data []byte, line int32) (position, bool) {
+	lines := bytes.Split(data, []byte("\n"))
+	if line < 1 || int(line) > len(lines) {
+		return position{}, false
+	}
+	for i, c := range lines[line-1] {
+		switch c {
+		case '\t':
+			return position{line, int32(i + 1)}, true
+		case ' ', '-', '?', ':':
+		default:
+			return position{}, false
+		}
+	}
+	return position{}, false
+}
+
 // directive returns the number of the first line with a %TAG directive, or 0.
 func directive(data []byte) int {
 	line := 1
@@ -113,7 +176,11 @@ func (d *decoder) failSyntax(data []byte, err error) {
 			where = unreadable(data)
 		}
 	}
-	d.add(&Error{Line: int(where.line), Column: int(where.column), Problem: "not valid YAML: " + message, Err: err})
+	message = "not valid YAML: " + message
+	if at, ok := tab(data, where.line); ok {
+		where, message = at, "not valid YAML: a tab stands where the line is indented: use spaces"
+	}
+	d.add(&Error{Line: int(where.line), Column: int(where.column), Problem: message, Err: err})
 }
 
 // unreadable finds the first character that YAML does not allow.

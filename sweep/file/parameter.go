@@ -22,8 +22,13 @@ type declaration struct {
 	// the values of a list are written.
 	values sweep.Values
 	places []position
+	// texts are the values of a list as they are written, "" for what is no scalar.
+	texts []string
 	// when are the parameter's own conditions with their places.
 	when []condition
+	// groups are the names of the groups that it is in, key its name there.
+	groups []string
+	key    string
 	// implied parameters come from replicates.
 	implied bool
 	// index finds list values by their canonical form.
@@ -47,6 +52,9 @@ func (p *declaration) placeOf(value any) position {
 
 // has reports whether the sweep has the value.
 func (p *declaration) has(value any) bool {
+	if p.values.Distribution != nil {
+		return true // as far as anybody can tell
+	}
 	if p.values.Range != nil {
 		return p.values.Index(value) >= 0
 	}
@@ -90,7 +98,7 @@ func (d *decoder) decodeParameters() {
 		return
 	}
 	d.file.parameters = e.where
-	d.decodeGroup(e.value, "parameters", "", nil)
+	d.decodeGroup(e.value, "parameters", nil, nil)
 	if len(d.errors) == 0 && len(d.order) == 0 {
 		d.fail(e.where, "parameters", "must have at least one parameter")
 	}
@@ -105,12 +113,12 @@ func (d *decoder) decodeParameters() {
 	}
 }
 
-// decodeGroup decodes a mapping of names to parameters; prefix and when come
-// from the groups around it.
-func (d *decoder) decodeGroup(n *yaml.Node, path, prefix string, when []condition) {
+// decodeGroup decodes a mapping of names to parameters that is in groups; when
+// comes from these.
+func (d *decoder) decodeGroup(n *yaml.Node, path string, groups []string, when []condition) {
 	entries, _ := d.entries(n, path)
 	for _, e := range entries {
-		d.decodeParameter(e, join(path, clip(e.key)), join(prefix, e.key), when)
+		d.decodeParameter(e, join(path, clip(e.key)), groups, when)
 		if len(d.errors) >= maxErrors {
 			return
 		}
@@ -118,11 +126,15 @@ func (d *decoder) decodeGroup(n *yaml.Node, path, prefix string, when []conditio
 }
 
 // parameterKeys are the keys of a parameter.
-var parameterKeys = []string{"value", "values", "min", "max", "q", "distribution", "when", "parameters"}
+var parameterKeys = []string{"value", "values", "min", "max", "q", "distribution", "when", "parameters", "probabilities", "mu", "sigma"}
+
+// valueKeys are those that say what values there are.
+var valueKeys = []string{"value", "values", "probabilities", "min", "max", "q", "mu", "sigma"}
 
 // decodeParameter decodes {value: …}, {values: […]}, {min, max, q,
 // distribution} or a group {parameters: {…}}.
-func (d *decoder) decodeParameter(e entry, path, name string, when []condition) {
+func (d *decoder) decodeParameter(e entry, path string, groups []string, when []condition) {
+	name := join(strings.Join(groups, "."), e.key)
 	switch {
 	case e.key == "":
 		d.fail(e.where, path, "a parameter needs a name")
@@ -141,11 +153,14 @@ func (d *decoder) decodeParameter(e entry, path, name string, when []condition) 
 	given := map[string]entry{}
 	for _, item := range entries {
 		switch {
+		case d.file.Spec.Random == nil && item.key == "probabilities":
+			d.fail(item.where, join(path, item.key), "a grid takes every value once; remove the probabilities, or write method: random")
+			return
+		case d.file.Spec.Random == nil && (item.key == "mu" || item.key == "sigma"):
+			d.fail(item.where, join(path, item.key), "a grid needs a list of values; a normal distribution goes with method: random")
+			return
 		case slices.Contains(parameterKeys, item.key):
 			given[item.key] = item
-		case item.key == "probabilities":
-			d.fail(item.where, join(path, item.key), "a grid takes every value once; remove the probabilities")
-			return
 		default:
 			d.failName(item.where, join(path, clip(item.key)), "is not a key of a parameter", item.key, parameterKeys)
 			return
@@ -161,10 +176,10 @@ func (d *decoder) decodeParameter(e entry, path, name string, when []condition) 
 				return
 			}
 		}
-		d.decodeGroup(group.value, join(path, "parameters"), name, when)
+		d.decodeGroup(group.value, join(path, "parameters"), append(slices.Clone(groups), e.key), when)
 		return
 	}
-	p := &declaration{name: name, path: path, where: e.where, when: when}
+	p := &declaration{name: name, path: path, where: e.where, when: when, groups: groups, key: e.key}
 	if first := d.file.declared[name]; first != nil {
 		d.fail(e.where, path, "parameter %s is given twice, first in line %d", name, first.where.line)
 		return
@@ -174,13 +189,15 @@ func (d *decoder) decodeParameter(e entry, path, name string, when []condition) 
 	}
 	// Declared even if its values are wrong, so that conditions find it.
 	d.declare(p)
-	d.decodeValues(p, given)
+	if d.file.Spec.Random == nil || !d.decodeDraw(p, given) {
+		d.decodeValues(p, given)
+	}
 }
 
 // distributions are the kinds that a grid accepts, with the keys that each takes.
 var distributions = map[string][]string{
 	"constant":    {"value"},
-	"categorical": {"values"},
+	"categorical": {"values", "probabilities"},
 	"int_uniform": {"min", "max"},
 	"q_uniform":   {"min", "max", "q"},
 }
@@ -193,19 +210,22 @@ func (d *decoder) decodeValues(p *declaration, given map[string]entry) {
 			return
 		}
 		taken, ok := distributions[distribution]
+		if d.file.Spec.Random == nil {
+			taken = slices.DeleteFunc(slices.Clone(taken), func(key string) bool { return key == "probabilities" })
+		}
 		if !ok {
 			d.failName(at(e.value), path, fmt.Sprintf(
-				"a grid needs a list of values: constant, categorical, int_uniform or q_uniform, not %s", shorten(distribution)),
+				"a grid needs a list of values: constant, categorical, int_uniform or q_uniform, not %s; others go with method: random", shorten(distribution)),
 				distribution, []string{"constant", "categorical", "int_uniform", "q_uniform"})
 			return
 		}
-		for _, key := range []string{"value", "values", "min", "max", "q"} {
+		for _, key := range valueKeys {
 			e, there := given[key]
 			switch {
 			case there && !slices.Contains(taken, key):
 				d.fail(e.where, join(p.path, key), "does not go with distribution: %s, which takes %s", distribution, strings.Join(taken, ", "))
 				return
-			case !there && key != "q" && slices.Contains(taken, key):
+			case !there && key != "q" && key != "probabilities" && slices.Contains(taken, key):
 				d.fail(p.where, p.path, "distribution: %s needs the key %s", distribution, key)
 				return
 			}
@@ -226,6 +246,11 @@ func (d *decoder) decodeValues(p *declaration, given map[string]entry) {
 		}
 	case hasList:
 		d.decodeList(p, list.value)
+		if e, ok := given["probabilities"]; ok && len(p.values.List) > 0 {
+			d.decodeWeights(p, e)
+		}
+	case given["probabilities"].value != nil:
+		d.fail(given["probabilities"].where, join(p.path, "probabilities"), "goes with values")
 	case hasMin && hasMax:
 		d.decodeRange(p, given, distribution)
 	case ranged:
@@ -252,6 +277,7 @@ func (d *decoder) decodeList(p *declaration, n *yaml.Node) {
 		if v, ok := d.coerced(item, schema, path); ok {
 			p.values.List = append(p.values.List, v)
 			p.places = append(p.places, at(item))
+			p.texts = append(p.texts, follow(item).Value)
 		}
 		if len(d.errors) >= maxErrors {
 			return

@@ -2,6 +2,7 @@ package file
 
 import (
 	"encoding/json"
+	"slices"
 
 	"sweep/sweep"
 )
@@ -23,7 +24,11 @@ func Schema(description *sweep.Description) ([]byte, error) {
 		declared, matched, names := object{}, object{}, []string{}
 		for i := range description.Parameters {
 			p := &description.Parameters[i]
-			declared[p.Name] = parameterSchema(valueSchema(p), p.Doc)
+			doc := p.Doc
+			if p.AppliesWhen != nil {
+				doc += "; applies where " + describeMatch(p.AppliesWhen)
+			}
+			declared[p.Name] = parameterSchema(valueSchema(p), doc)
 			matched[p.Name] = oneOrMore(valueSchema(p))
 			names = append(names, p.Name)
 		}
@@ -37,6 +42,14 @@ func Schema(description *sweep.Description) ([]byte, error) {
 		}
 		metricName["enum"] = metrics
 	}
+	artifact := object{"type": "string", "maxLength": sweep.LongestArtifactName, "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$"}
+	if description != nil && len(description.Artifacts) > 0 {
+		names := []string{}
+		for _, a := range description.Artifacts {
+			names = append(names, a.Name)
+		}
+		artifact = object{"enum": names}
+	}
 	goal := object{"enum": []string{"minimize", "maximize"}}
 	token := object{"type": "string", "pattern": token.String()}
 	properties := object{
@@ -45,9 +58,17 @@ func Schema(description *sweep.Description) ([]byte, error) {
 		"trainer":     documented(merge(token, object{"default": sweep.DefaultTrainer}), "The program that trains."),
 		"pool":        documented(merge(token, object{"default": sweep.DefaultPool}), "The kind of worker that the trials need."),
 		"priority":    documented(object{"type": "integer", "default": 0}, "Orders active sweeps, larger first."),
-		"method":      documented(object{"const": "grid"}, "Every point of the grid is run."),
-		"parameters":  parameters,
-		"replicates":  documented(object{"type": "integer", "minimum": 1}, "k adds the parameter seed with the values 1 to k, which varies fastest."),
+		"method":      documented(object{"enum": []string{"grid", "random"}}, "Every point of the grid is run, or run_cap points that are drawn."),
+		"seed":        documented(object{"type": "integer", "default": 0}, "Of method: random: another one draws other points."),
+		"program":     documented(object{"type": "string"}, "The program that is run for each trial, as in train.py."),
+		"command": documented(object{"type": "array", "minItems": 1, "items": object{"type": []string{"string", "number", "boolean"}}, "default": sweep.DefaultCommand},
+			"Its command line, with the macros ${env}, ${interpreter}, ${program}, ${args} and their kin."),
+		"files":           documented(oneOrMore(object{"type": "string"}), "Further files, as requirements.txt or src/*.py: others give other results."),
+		"project":         documented(object{"type": "string"}, "What programs that log to Weights & Biases see as their project."),
+		"entity":          documented(object{"type": "string"}, "What programs that log to Weights & Biases see as their entity."),
+		"early_terminate": object{"description": "A key of Weights & Biases: every trial runs to its end here."},
+		"parameters":      parameters,
+		"replicates":      documented(object{"type": "integer", "minimum": 1}, "k adds the parameter seed with the values 1 to k, which varies fastest."),
 		"zip": documented(object{"type": "array", "items": object{"type": "array", "minItems": 2, "items": parameterName}},
 			"Lists of parameters that advance together."),
 		"when": documented(object{"type": "object", "additionalProperties": object{"$ref": "#/$defs/match"}},
@@ -65,12 +86,19 @@ func Schema(description *sweep.Description) ([]byte, error) {
 		"limits": documented(object{
 			"type": "object", "additionalProperties": false,
 			"properties": object{
-				"timeout":  documented(object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`}, "Of one execution, as in 90s, 10m, 1h30m."),
-				"attempts": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts, "default": sweep.DefaultAttempts}, "Executions that may fail by the trial's own fault."),
-				"points":   documented(object{"type": "integer", "minimum": 2, "maximum": maxPoints, "default": sweep.DefaultPoints}, "Points kept of a curve."),
+				"timeout":   documented(object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`}, "Of one execution, as in 90s, 10m, 1h30m."),
+				"attempts":  documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts, "default": sweep.DefaultAttempts}, "Executions that may fail by the trial's own fault."),
+				"points":    documented(object{"type": "integer", "minimum": 2, "maximum": maxPoints, "default": sweep.DefaultPoints}, "Points kept of a curve: of a longer one the smallest and the largest of every few, and the last."),
+				"artifact":  documented(object{"type": "string", "default": "1GiB"}, "The largest size of an artifact, as in 500MB or 2GiB."),
+				"artifacts": documented(object{"type": "string", "default": "4GiB"}, "The largest size of all artifacts of a trial."),
 			},
 		}, "What one trial may cost."),
-		"artifacts": documented(oneOrMore(object{"enum": []string{"weights"}}), "What is kept of a trial besides its result."),
+		"requires": documented(object{
+			"type": "object", "propertyNames": token,
+			"properties":           object{memoryKey: documented(object{"type": "string"}, "What a trial needs, as in 8GiB; the trainer's estimate if absent.")},
+			"additionalProperties": object{"type": "string"},
+		}, "Labels that a worker must have."),
+		"artifacts": documented(oneOrMore(artifact), "What is kept of a trial besides its result."),
 	}
 	for _, key := range foreignKeys {
 		properties[key] = object{"description": "A key of Weights & Biases that means nothing here."}
@@ -107,9 +135,14 @@ func parameterSchema(value object, doc string) object {
 		form([]string{"value"}, object{"value": value, "distribution": object{"const": "constant"}}),
 		form([]string{"values"}, object{
 			"values": object{"type": "array", "minItems": 1, "items": value}, "distribution": object{"const": "categorical"},
+			"probabilities": object{"type": "array", "items": object{"type": "number", "minimum": 0}},
 		}),
 		form([]string{"min", "max"}, object{
-			"min": bound, "max": bound, "q": bound, "distribution": object{"enum": []string{"int_uniform", "q_uniform"}},
+			"min": bound, "max": bound, "q": bound, "distribution": object{"enum": rangedDistributions()},
+		}),
+		form([]string{}, object{
+			"mu": bound, "sigma": bound, "q": bound,
+			"distribution": object{"enum": []string{"normal", "log_normal", "q_normal", "q_log_normal"}},
 		}),
 		object{"$ref": "#/$defs/group"},
 	}}
@@ -117,6 +150,18 @@ func parameterSchema(value object, doc string) object {
 		schema["description"] = doc
 	}
 	return schema
+}
+
+// rangedDistributions are the distributions between min and max.
+func rangedDistributions() []string {
+	names := []string{"int_uniform"}
+	for name, keys := range draws {
+		if slices.Contains(keys[0], "min") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // valueSchema describes the values that package sweep coerces to s.

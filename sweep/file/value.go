@@ -44,7 +44,19 @@ func (d *decoder) value(n *yaml.Node, path string) (any, bool) {
 		d.fail(at(n), path, "%v", err)
 		return nil, false
 	}
+	if text, ok := v.(string); ok && d.script() && n.Style == 0 {
+		// Those who wrote the file saw it read by YAML 1.1.
+		if boolean, ok := oldBooleans[text]; ok {
+			return boolean, true
+		}
+	}
 	return v, true
+}
+
+// oldBooleans are those of YAML 1.1 besides true and false, as Python reads them.
+var oldBooleans = map[string]bool{
+	"yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
+	"no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
 }
 
 // scalar converts one scalar by its tag.

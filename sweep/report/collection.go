@@ -12,43 +12,47 @@ import (
 	"sweep/sweep"
 )
 
-// Selection says which trials stand for a data set and model. Both decide by
-// validation alone.
+// Selection says which trials stand for a group, by what the sweep file's select
+// says.
 type Selection string
 
 const (
-	// Mean takes the grid point with the smallest validation loss averaged over
-	// its replicates, and reports mean and standard deviation of their test accuracy.
+	// Mean takes the grid point that is best by the metric averaged over its
+	// replicates, and reports mean and standard deviation of their test accuracy.
 	Mean Selection = "mean"
-	// Single takes the one trial with the smallest validation loss.
+	// Single takes the one best trial.
 	Single Selection = "single"
+	// Others are "ensemble" and "ensemble:k": the replicates of the point that Mean
+	// takes, or of the k best points, vote together.
 )
 
 // ParseSelection reads a selection's name.
 func ParseSelection(name string) (Selection, error) {
-	switch s := Selection(name); s {
-	case Mean, Single:
+	switch s := Selection(name); {
+	case s == Mean, s == Single, s.Ensemble() > 0:
 		return s, nil
 	default:
-		return "", fmt.Errorf("selection %q: expected mean or single", name)
+		return "", fmt.Errorf("selection %q: expected mean, single, ensemble, or ensemble:3 for that of the three best points", name)
 	}
 }
 
-// A diverged replicate counts with lossOfDiverged and accuracy 0, so that a
-// grid point does not win by the replicates that it lost; alone it is never
-// selected. The view ucr_table does the same.
-const lossOfDiverged = 20
-
 // Collection gathers the trials of some sweeps.
 type Collection struct {
-	sets map[string]*setResults
+	choice sweep.Select
+	sets   map[string]*setResults
+	// contests are the groups whose grid points compete.
+	contests map[string]*contest
 }
 
-// setResults are the trials of one data set.
+// setResults is what the trials of one data set say of it.
 type setResults struct {
 	name   string
 	facts  facts
-	models map[string]*modelResults
+	models map[string]bool
+	// lossOnly says that its task has no accuracy.
+	lossOnly bool
+	// baseline is the loss of the best answer that needs no memory.
+	baseline float64
 }
 
 // facts describe a data set as the trials saw it; zero where unknown.
@@ -56,65 +60,85 @@ type facts struct {
 	train, test, length, classes, depth, inputSize int
 }
 
-// modelResults are the trials of one data set and model by grid point.
-type modelResults struct {
+// contest are the trials of one group by grid point.
+type contest struct {
+	choice sweep.Select
 	points map[string]*gridPoint
 	order  []*gridPoint
+	// ensemble is that of the last vote, nil if there was none.
+	ensemble *ensemble
 }
 
 // gridPoint are the replicates of one point: trials that agree in everything
 // but the seed.
 type gridPoint struct {
+	set        *setResults
+	model      string
 	parameters sweep.Parameters
 	trials     []outcome
 }
 
-// outcome is what a table needs of a trial.
+// outcome is what a table needs of a trial. A diverged one counts as Select says,
+// so that a grid point does not win by the replicates that it lost; alone it is
+// never selected. The view ucr_table does the same.
 type outcome struct {
+	id         sweep.TrialID
 	seed       string
 	diverged   bool
+	score      float64
 	loss       float64
+	testLoss   float64
 	accuracy   float64
 	parameters int64
 }
 
-// NewCollection returns an empty collection.
-func NewCollection() *Collection { return &Collection{sets: map[string]*setResults{}} }
+// NewCollection returns an empty collection of trials that are compared as the
+// sweep file says; what it leaves open is data set and model as groups, and the
+// smallest validation loss.
+func NewCollection(choice sweep.Select) *Collection {
+	if choice.By == "" {
+		choice.By = "validation_loss"
+	}
+	if len(choice.Group) == 0 {
+		choice.Group = []string{"dataset", "model"}
+	}
+	return &Collection{choice: choice, sets: map[string]*setResults{}, contests: map[string]*contest{}}
+}
 
-// Add takes a trial in; trials that are not completed, or that have no data set
-// and model, are passed over.
+// Add takes a trial in; trials that are not completed or that have no data set and
+// model are passed over.
 func (c *Collection) Add(t *sweep.TrialRecord) error {
-	set, okSet := t.Parameters["dataset"].(string)
+	name, okSet := t.Parameters["dataset"].(string)
 	model, okModel := t.Parameters["model"].(string)
 	if t.State != sweep.Completed || t.Result == nil || !okSet || !okModel {
 		return nil
 	}
-	point := t.Parameters.Clone()
-	delete(point, sweep.SeedParameter)
-	key, err := point.Canonical()
+	name = canonicalSet(name)
+	set := c.sets[name]
+	if set == nil {
+		set = &setResults{name: name, models: map[string]bool{}}
+		c.sets[name] = set
+	}
+	set.facts.add(t.Result.Summary)
+	set.models[model] = true
+	if _, measured := t.Result.Summary["test_accuracy"]; !measured && !t.Result.Diverged {
+		set.lossOnly, set.baseline = true, t.Result.Summary["baseline_loss"]
+	}
+	o := outcome{
+		id: t.TrialID, seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: t.Result.Diverged,
+		score: c.choice.Worst(), loss: sweep.LossOfDiverged, testLoss: sweep.LossOfDiverged, parameters: t.Result.ParameterCount,
+	}
+	if !o.diverged {
+		score, compared := t.Result.Summary[c.choice.By]
+		if !compared {
+			return nil
+		}
+		o.score, o.loss = score, t.Result.Summary["validation_loss"]
+		o.testLoss, o.accuracy = t.Result.Summary["test_loss"], t.Result.Summary["test_accuracy"]
+	}
+	p, err := c.point(t.Parameters, set, model)
 	if err != nil {
 		return fmt.Errorf("trial %s: %w", t.TrialID, err)
-	}
-	results := c.sets[canonicalSet(set)]
-	if results == nil {
-		results = &setResults{name: canonicalSet(set), models: map[string]*modelResults{}}
-		c.sets[results.name] = results
-	}
-	results.facts.add(t.Result.Summary)
-	m := results.models[model]
-	if m == nil {
-		m = &modelResults{points: map[string]*gridPoint{}}
-		results.models[model] = m
-	}
-	p := m.points[string(key)]
-	if p == nil {
-		p = &gridPoint{parameters: point}
-		m.points[string(key)] = p
-		m.order = append(m.order, p)
-	}
-	o := outcome{seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: true, loss: lossOfDiverged, parameters: t.Result.ParameterCount}
-	if loss, ok := t.Result.Summary["validation_loss"]; ok && !t.Result.Diverged {
-		o.diverged, o.loss, o.accuracy = false, loss, t.Result.Summary["test_accuracy"]
 	}
 	for i := range p.trials { // the same trial of another sweep says nothing new
 		if p.trials[i].seed == o.seed {
@@ -124,6 +148,43 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 	}
 	p.trials = append(p.trials, o)
 	return nil
+}
+
+// point returns the grid point of a trial's parameters.
+func (c *Collection) point(parameters sweep.Parameters, set *setResults, model string) (*gridPoint, error) {
+	group := sweep.Parameters{}
+	for _, name := range c.choice.Group {
+		if value, ok := parameters[name]; ok {
+			group[name] = value
+		}
+	}
+	if _, ok := group["dataset"]; ok {
+		group["dataset"] = set.name
+	}
+	point := parameters.Clone()
+	if !slices.Contains(c.choice.Group, sweep.SeedParameter) {
+		delete(point, sweep.SeedParameter)
+	}
+	groupKey, err := group.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	key, err := point.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	g := c.contests[string(groupKey)]
+	if g == nil {
+		g = &contest{choice: c.choice, points: map[string]*gridPoint{}}
+		c.contests[string(groupKey)] = g
+	}
+	p := g.points[string(key)]
+	if p == nil {
+		p = &gridPoint{set: set, model: model, parameters: point}
+		g.points[string(key)] = p
+		g.order = append(g.order, p)
+	}
+	return p, nil
 }
 
 func (f *facts) add(summary map[string]float64) {
@@ -137,9 +198,6 @@ func (f *facts) add(summary map[string]float64) {
 	}
 }
 
-// Empty reports whether no trial was taken in.
-func (c *Collection) Empty() bool { return len(c.sets) == 0 }
-
 // Figure is what a table prints for a data set and model.
 type Figure struct {
 	// Accuracy is a mean over Replicates, Deviation their sample standard
@@ -150,56 +208,132 @@ type Figure struct {
 	Loss       float64          `json:"validation_loss"`
 	Count      int64            `json:"parameter_count"`
 	Parameters sweep.Parameters `json:"grid_point"`
+	// TestLoss and its deviation are as Accuracy.
+	TestLoss          float64 `json:"test_loss"`
+	TestLossDeviation float64 `json:"-"`
 }
 
-// figure selects by validation. Points with fewer replicates than the fullest
-// of their data set and model are left out of Mean: they are not finished.
-func (m *modelResults) figure(by Selection) (Figure, bool) {
-	if m == nil || len(m.order) == 0 {
-		return Figure{}, false
-	}
+// figure selects the point that stands for the group.
+func (c *contest) figure(by Selection) (figure Figure, best *gridPoint) {
 	if by == Single {
-		var best *gridPoint
 		var trial outcome
-		for _, p := range m.order {
+		for _, p := range c.order {
 			for _, o := range p.trials {
-				if !o.diverged && (best == nil || o.loss < trial.loss) {
+				if !o.diverged && (best == nil || c.choice.Better(o.score, trial.score)) {
 					best, trial = p, o
 				}
 			}
 		}
-		if best == nil {
-			return Figure{}, false
+		if best != nil {
+			figure = Figure{trial.accuracy, math.NaN(), 1, trial.loss, trial.parameters, best.parameters, trial.testLoss, math.NaN()}
 		}
-		return Figure{trial.accuracy, math.NaN(), 1, trial.loss, trial.parameters, best.parameters}, true
+		return figure, best
 	}
-	fullest := 0
-	for _, p := range m.order {
-		fullest = max(fullest, len(p.trials))
+	ranked := c.ranked()
+	if len(ranked) == 0 || by.Ensemble() > 0 && c.ensemble == nil {
+		return figure, nil
 	}
-	var figure Figure
-	found := false
-	for _, p := range m.order {
-		if len(p.trials) < fullest {
+	best = ranked[0]
+	trials := best.bySeed()
+	var losses, testLosses, accuracies []float64
+	for _, o := range trials {
+		losses, testLosses, accuracies = append(losses, o.loss), append(testLosses, o.testLoss), append(accuracies, o.accuracy)
+	}
+	accuracy, deviation := stat.MeanStdDev(accuracies, nil)
+	loss, lossDeviation := stat.MeanStdDev(testLosses, nil)
+	if len(trials) == 1 {
+		deviation, lossDeviation = math.NaN(), math.NaN()
+	}
+	figure = Figure{accuracy, deviation, len(trials), stat.Mean(losses, nil), trials[0].parameters, best.parameters, loss, lossDeviation}
+	if e := c.ensemble; by.Ensemble() > 0 {
+		figure.Accuracy, figure.Deviation, figure.Replicates, figure.Count = e.accuracy(), math.NaN(), e.members, e.parameters
+	}
+	return figure, best
+}
+
+// mean is the arithmetic mean of values of which some may be the worst that
+// there is, whose sum must not count as more than that.
+func mean(values []float64) float64 {
+	var m float64
+	for i, v := range values {
+		m += (v - m) / float64(i+1)
+	}
+	return m
+}
+
+// tableRow are the figures of a data set, by model.
+type tableRow struct {
+	*setResults
+	// label says which group the row is of, where more than data set and model part
+	// them.
+	label   string
+	figures map[string]Figure
+}
+
+// rows returns the rows of the sets that are wanted: a group's figure stands at
+// the data set and model of the point that was selected.
+func (c *Collection) rows(by Selection, wanted func(set string) bool) []*tableRow {
+	found := map[string]*tableRow{}
+	at := func(set *setResults, label string) *tableRow {
+		key := set.name + "\x00" + label
+		if found[key] == nil {
+			found[key] = &tableRow{setResults: set, label: label, figures: map[string]Figure{}}
+		}
+		return found[key]
+	}
+	for _, g := range c.contests {
+		figure, best := g.figure(by)
+		if best == nil {
+			if p := g.order[0]; wanted(p.set.name) {
+				at(p.set, c.label(p.parameters))
+			}
 			continue
 		}
-		// Sums in the order of the seeds: the order of arrival must not show.
-		trials := slices.Clone(p.trials)
-		slices.SortFunc(trials, func(a, b outcome) int { return strings.Compare(a.seed, b.seed) })
-		losses, accuracies := make([]float64, len(trials)), make([]float64, len(trials))
-		for i, o := range trials {
-			losses[i], accuracies[i] = o.loss, o.accuracy
+		if !wanted(best.set.name) {
+			continue
 		}
-		if loss := stat.Mean(losses, nil); !found || loss < figure.Loss {
-			mean, deviation := stat.MeanStdDev(accuracies, nil)
-			if len(trials) == 1 {
-				deviation = math.NaN()
-			}
-			figure = Figure{mean, deviation, len(trials), loss, trials[0].parameters, p.parameters}
-			found = true
+		r := at(best.set, c.label(best.parameters))
+		// Without the model among the groups there is one figure a row.
+		r.figures[best.model] = figure
+	}
+	list := make([]*tableRow, 0, len(found))
+	for _, r := range found {
+		list = append(list, r)
+	}
+	return list
+}
+
+// label names the groups that a point belongs to besides data set and model.
+func (c *Collection) label(point sweep.Parameters) string {
+	var parts []string
+	for _, name := range c.choice.Group {
+		if value, ok := point[name]; ok && name != "dataset" && name != "model" {
+			parts = append(parts, fmt.Sprintf("%s=%v", name, value))
 		}
 	}
-	return figure, found
+	return strings.Join(parts, ", ")
+}
+
+// stands says what stands for a group, as in a title.
+func (c *Collection) stands(by Selection) string {
+	switch k := by.Ensemble(); {
+	case by == Single:
+		return " of the one trial with the " + c.selected()
+	case k == 1:
+		return " of the replicates' mean class probabilities at the grid point with the " + c.selected()
+	case k > 1:
+		return fmt.Sprintf(" of the mean class probabilities of all replicates of the %d grid points with the %s", k, c.selected())
+	}
+	return ", mean ± standard deviation over replicates at the grid point with the " + c.selected()
+}
+
+// selected says by what a group's trial or point is chosen.
+func (c *Collection) selected() string {
+	extreme := "smallest"
+	if c.choice.Goal == sweep.Maximize {
+		extreme = "largest"
+	}
+	return extreme + " " + strings.ReplaceAll(c.choice.By, "_", " ")
 }
 
 // modelOrder is the order of columns, as in the paper's Table 4 with the
@@ -209,21 +343,23 @@ var modelOrder = []string{"rnn", "irnn", "lstm", "gru", "ornn", "spectral-rnn"}
 // modelName is how the papers write a model.
 func modelName(model string) string {
 	switch model {
-	case "rnn", "irnn", "lstm", "gru":
+	case "rnn", "irnn", "lstm", "gru", "vprnn", "sgornn", "mlp":
 		return strings.ToUpper(model)
 	case "ornn":
 		return "oRNN"
 	case "spectral-rnn":
 		return "Spectral-RNN"
+	case "fastrnn":
+		return "FastRNN"
 	default:
 		return model
 	}
 }
 
-// models lists the models of the sets, in column order, unknown ones last.
-func models(sets []*setResults) []string {
+// models lists the models of the rows, in column order, unknown ones last.
+func models(rows []*tableRow) []string {
 	seen := map[string]bool{}
-	for _, s := range sets {
+	for _, s := range rows {
 		for model := range s.models {
 			seen[model] = true
 		}

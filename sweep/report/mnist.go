@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -20,47 +21,45 @@ func (c *Collection) HasMNIST() bool {
 // figures beside the published ones, and permuted-MNIST after it, of which the
 // paper has a figure but no table.
 func (c *Collection) MNIST(by Selection) *Table {
-	title := "MNIST pixel by pixel: test accuracy in percent, mean ± standard deviation over replicates at the grid point that validation chose"
-	if by == Single {
-		title = "MNIST pixel by pixel: test accuracy in percent of the one trial with the smallest validation loss"
-	}
-	t := &Table{Title: title, Rules: map[int]bool{}, Columns: []Column{{Name: "data set"}, {Name: "model"}, {Name: "steps", Right: true},
+	t := &Table{Title: "MNIST: test accuracy in percent" + c.stands(by), Rules: map[int]bool{}, Columns: []Column{{Name: "data set"}, {Name: "model"}, {Name: "steps", Right: true},
 		{Name: "hidden", Right: true}, {Name: "test accuracy", Right: true}, {Name: "params", Right: true},
 		{Name: "published", Right: true}, {Name: "with hidden", Right: true}, {Name: "params", Right: true}, {Name: "by"}}}
 	for _, set := range pixelSets {
-		s := c.sets[set]
-		if s == nil {
-			continue
-		}
-		if len(t.Rows) > 0 {
-			t.Rules[len(t.Rows)] = true
-		}
-		shown := map[string]bool{}
-		best := math.Inf(-1)
-		names := models([]*setResults{s})
-		for _, model := range names {
-			if f, ok := s.models[model].figure(by); ok {
+		rows := c.rows(by, func(name string) bool { return name == set })
+		slices.SortFunc(rows, func(a, b *tableRow) int { return strings.Compare(a.label, b.label) })
+		for _, s := range rows {
+			if len(t.Rows) > 0 {
+				t.Rules[len(t.Rows)] = true
+			}
+			shown := map[string]bool{}
+			best := math.Inf(-1)
+			names := models([]*tableRow{s})
+			for _, f := range s.figures {
 				best = max(best, f.Accuracy)
 			}
-		}
-		for _, p := range table2 {
-			if set == "mnist" {
-				shown[p.model] = true
-				t.Rows = append(t.Rows, mnistRow(t, s, p.model, by, best, &p))
+			for _, p := range table2 {
+				if set == "mnist" {
+					shown[p.model] = true
+					t.Rows = append(t.Rows, mnistRow(t, s, p.model, by, best, &p))
+				}
 			}
-		}
-		for _, model := range names {
-			if !shown[model] {
-				t.Rows = append(t.Rows, mnistRow(t, s, model, by, best, nil))
+			for _, model := range names {
+				if !shown[model] {
+					t.Rows = append(t.Rows, mnistRow(t, s, model, by, best, nil))
+				}
 			}
 		}
 	}
 	return t
 }
 
-func mnistRow(t *Table, s *setResults, model string, by Selection, best float64, p *publishedPixel) []Cell {
+func mnistRow(t *Table, s *tableRow, model string, by Selection, best float64, p *publishedPixel) []Cell {
 	name := modelName(model)
-	cells := []Cell{{Text: s.name}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
+	set := s.name
+	if s.label != "" {
+		set += ", " + s.label
+	}
+	cells := []Cell{{Text: set}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
 	record := Record{Dataset: s.name, Model: model, Selection: by, TrainSize: s.facts.train, TestSize: s.facts.test,
 		Length: s.facts.length, Classes: s.facts.classes, Depth: s.facts.depth}
 	if p != nil {
@@ -71,11 +70,11 @@ func mnistRow(t *Table, s *setResults, model string, by Selection, best float64,
 		cells[8], cells[9] = Cell{Text: p.count}, Cell{Text: p.source}
 	}
 	cells[1] = Cell{Text: name}
-	f, ok := s.models[model].figure(by)
+	f, ok := s.figures[model]
 	if !ok {
 		return cells
 	}
-	record.Figure = f
+	record.Figure, record.Accuracy = f, &f.Accuracy
 	text := fmt.Sprintf("%.2f", 100*f.Accuracy)
 	if !math.IsNaN(f.Deviation) {
 		text += fmt.Sprintf("±%.2f", 100*f.Deviation)
@@ -90,7 +89,7 @@ func mnistRow(t *Table, s *setResults, model string, by Selection, best float64,
 }
 
 // inputSizeOf is the chosen point's input size: points of several may compete.
-func inputSizeOf(f Figure, s *setResults) int {
+func inputSizeOf(f Figure, s *tableRow) int {
 	if n, ok := f.Parameters["input_size"].(int64); ok && n > 0 {
 		return int(n)
 	}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/safetensors"
 )
 
 // trial is a completed trial of a table.
@@ -23,13 +25,25 @@ func trial(set, model string, lr float64, seed int64, loss, accuracy float64) *s
 
 func collect(t *testing.T, trials ...*sweep.TrialRecord) *Collection {
 	t.Helper()
-	c := NewCollection()
+	c := NewCollection(sweep.Select{})
 	for _, r := range trials {
 		if err := c.Add(r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return c
+}
+
+// only is the one group of a collection.
+func only(t *testing.T, c *Collection) *contest {
+	t.Helper()
+	if len(c.contests) != 1 {
+		t.Fatalf("%d groups", len(c.contests))
+	}
+	for _, g := range c.contests {
+		return g
+	}
+	return nil
 }
 
 func diverged(r *sweep.TrialRecord) *sweep.TrialRecord {
@@ -67,14 +81,14 @@ func TestSelections(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := collect(t, test.trials...).sets["CBF"].models["rnn"]
-			mean, ok := m.figure(Mean)
-			if !ok || math.Abs(mean.Accuracy-test.mean) > 1e-12 ||
+			m := only(t, collect(t, test.trials...))
+			mean, best := m.figure(Mean)
+			if best == nil || math.Abs(mean.Accuracy-test.mean) > 1e-12 ||
 				math.Abs(mean.Deviation-test.deviation) > 1e-12 || math.IsNaN(mean.Deviation) != math.IsNaN(test.deviation) {
 				t.Errorf("mean %+v, want %v ± %v", mean, test.mean, test.deviation)
 			}
-			single, ok := m.figure(Single)
-			if ok == test.none || single.Accuracy != test.single {
+			single, best := m.figure(Single)
+			if (best == nil) != test.none || single.Accuracy != test.single {
 				t.Errorf("single %+v, want %v", single, test.single)
 			}
 		})
@@ -87,11 +101,11 @@ func TestOrderOfArrivalDoesNotShow(t *testing.T) {
 	for seed := range int64(10) {
 		trials = append(trials, trial("CBF", "rnn", .01, seed, .1*float64(seed), .7+.013*float64(seed)))
 	}
-	forward, _ := collect(t, trials...).sets["CBF"].models["rnn"].figure(Mean)
+	forward, _ := only(t, collect(t, trials...)).figure(Mean)
 	for i, j := 0, len(trials)-1; i < j; i, j = i+1, j-1 {
 		trials[i], trials[j] = trials[j], trials[i]
 	}
-	backward, _ := collect(t, trials...).sets["CBF"].models["rnn"].figure(Mean)
+	backward, _ := only(t, collect(t, trials...)).figure(Mean)
 	if forward.Accuracy != backward.Accuracy || forward.Deviation != backward.Deviation || forward.Loss != backward.Loss {
 		t.Errorf("%+v and %+v", forward, backward)
 	}
@@ -163,6 +177,50 @@ func TestMNISTTable(t *testing.T) {
 	}
 }
 
+func TestTasksTable(t *testing.T) {
+	task := func(model string, lr float64, seed int64, validation, test float64, parameters int64) *sweep.TrialRecord {
+		r := trial("addition", model, lr, seed, validation, 0)
+		delete(r.Result.Summary, "test_accuracy")
+		r.Result.Summary["test_loss"], r.Result.Summary["baseline_loss"] = test, 1./6
+		r.Result.ParameterCount = parameters
+		return r
+	}
+	lost := task("irnn", .1, 1, 20, 20, 100)
+	lost.Result.Diverged = true
+	c := collect(t, task("lstm", .1, 1, .16, .17, 17345), task("spectral-rnn", .1, 1, .5, .001, 2193),
+		task("spectral-rnn", .01, 1, .01, .02, 2193), task("spectral-rnn", .01, 2, .03, .04, 2193), task("spectral-rnn", .1, 2, .5, .001, 2193), lost)
+	if !c.HasTasks() || c.HasUCR() || c.HasMNIST() {
+		t.Error("the wrong table")
+	}
+	var text bytes.Buffer
+	if err := c.Tasks(Mean).Write(&text, "csv", false); err != nil {
+		t.Fatal(err)
+	}
+	if want := "addition,lstm,mean,,,1,0.16,17345,,false,0,0,128,0,0,0.17\n"; !strings.Contains(text.String(), want) {
+		t.Errorf("%s lacks %s", &text, want)
+	}
+	table := c.Tasks(Mean)
+	var got []string
+	for _, row := range table.Rows {
+		var cells []string
+		for _, cell := range row {
+			cells = append(cells, cell.Text)
+		}
+		got = append(got, strings.Join(cells, "|"))
+	}
+	want := []string{
+		"addition|Spectral-RNN|0.03±0.014|0.1667|2193|2|lr=0.01", // by validation, not by test
+		"addition|LSTM|0.17|0.1667|17345|1|lr=0.1",
+		"addition|IRNN|20|0.1667|100|1|lr=0.1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("rows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if single := c.Tasks(Single).Rows; single[0][2].Text != "0.02" || single[2][2].Text != "diverged" {
+		t.Errorf("single %v", single)
+	}
+}
+
 // Table 4's rows as printed: names, and that artefacts are the majority rates.
 func TestPublishedRows(t *testing.T) {
 	if len(table4) != 21 {
@@ -178,6 +236,153 @@ func TestPublishedRows(t *testing.T) {
 		}
 		if canonicalSet(p.name) != p.folder || canonicalSet(p.folder) != p.folder {
 			t.Errorf("%s: canonical name %s", p.name, canonicalSet(p.name))
+		}
+	}
+}
+
+// TestSelect: the sweep file's select decides who wins, and what competes.
+func TestSelect(t *testing.T) {
+	trials := func() []*sweep.TrialRecord {
+		return []*sweep.TrialRecord{
+			trial("CBF", "rnn", .01, 1, .1, .5), trial("CBF", "rnn", .03, 1, .3, .9),
+			trial("CBF", "lstm", .01, 1, .2, .7), diverged(trial("CBF", "lstm", .03, 1, .05, .99)),
+		}
+	}
+	for name, test := range map[string]struct {
+		choice sweep.Select
+		want   string // the rows: name, then the models' figures
+		title  string
+	}{
+		"left open":    {sweep.Select{}, "CBF lstm=0.7 rnn=0.5", "smallest validation loss"},
+		"maximize":     {sweep.Select{By: "test_accuracy", Goal: "maximize"}, "CBF lstm=0.7 rnn=0.9", "largest test accuracy"},
+		"minimize":     {sweep.Select{By: "test_accuracy", Goal: "minimize"}, "CBF lstm=0.7 rnn=0.5", "smallest test accuracy"},
+		"all compete":  {sweep.Select{Group: []string{"dataset"}, By: "test_accuracy", Goal: "maximize"}, "CBF rnn=0.9", "largest test accuracy"},
+		"rates apart":  {sweep.Select{Group: []string{"dataset", "model", "lr"}}, "CBF, lr=0.01 lstm=0.7 rnn=0.5; CBF, lr=0.03 lstm=0 rnn=0.9", ""},
+		"no such one":  {sweep.Select{By: "reward"}, "CBF lstm=0", ""}, // the diverged one alone counts
+		"seeds apart":  {sweep.Select{Group: []string{"dataset", "model", "seed"}}, "CBF, seed=1 lstm=0.7 rnn=0.5", ""},
+		"models alone": {sweep.Select{Group: []string{"model"}}, "CBF lstm=0.7 rnn=0.5", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := NewCollection(test.choice)
+			for _, r := range trials() {
+				if err := c.Add(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			table := c.UCR(Mean)
+			if !strings.Contains(table.Title, test.title) {
+				t.Errorf("title %q", table.Title)
+			}
+			figures := map[string][]string{}
+			for _, r := range table.Records {
+				figures[r.Dataset] = append(figures[r.Dataset], fmt.Sprintf("%s=%v", r.Model, *r.Accuracy))
+			}
+			var rows []string
+			for _, r := range table.Rows {
+				list := figures[r[0].Text]
+				slices.Sort(list)
+				rows = append(rows, strings.Join(append([]string{r[0].Text}, list...), " "))
+			}
+			if got := strings.Join(rows, "; "); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// votes are the files of probabilities, by trial.
+type votes map[sweep.TrialID][]byte
+
+func (v votes) load(id sweep.TrialID) ([]byte, error) {
+	if data, ok := v[id]; ok {
+		return data, nil
+	}
+	return nil, sweep.ErrNotFound
+}
+
+// file is a trial's file: a row of probabilities for each label.
+func file(t *testing.T, labels []int, rows ...[]float32) []byte {
+	t.Helper()
+	f := safetensors.File{Tensors: []safetensors.Tensor{
+		{Name: "test", DType: safetensors.F16, Rows: len(rows), Cols: len(rows[0]), Data: safetensors.AppendHalf(nil, slices.Concat(rows...))},
+		{Name: "test_labels", DType: safetensors.I32, Rows: len(labels), Cols: 1, Data: safetensors.AppendIntegers(nil, labels)},
+	}}
+	data, err := f.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Replicates vote with their probabilities: a sure one outvotes two that hesitate.
+// The points are chosen by their mean, and who diverged has no vote.
+func TestEnsembles(t *testing.T) {
+	labels := []int{0, 1, 1}
+	hesitant := file(t, labels, []float32{.4, .6}, []float32{.4, .6}, []float32{.6, .4}) // 1 of 3
+	sure := file(t, labels, []float32{1, 0}, []float32{.3, .7}, []float32{.6, .4})       // 2 of 3
+	other := file(t, labels, []float32{1, 0}, []float32{0, 1}, []float32{0, 1})          // all
+	var all []*sweep.TrialRecord
+	cast := votes{}
+	for i, c := range []struct {
+		lr       float64
+		seed     int64
+		loss     float64
+		vote     []byte
+		diverged bool
+	}{
+		{.01, 1, .3, hesitant, false}, {.01, 2, .3, hesitant, false}, {.01, 3, .3, sure, false},
+		{.02, 1, .2, other, false}, {.02, 2, .9, other, false}, {.02, 3, .9, other, false},
+		{.03, 1, .1, other, true}, {.03, 2, .1, nil, true}, {.03, 3, .1, nil, true},
+		{.04, 1, .1, other, false}, // not finished
+	} {
+		r := trial("CBF", "rnn", c.lr, c.seed, c.loss, .5)
+		r.TrialID = sweep.TrialID{Sweep: "s", Index: int64(i)}
+		if r.Result.Diverged = c.diverged; c.vote != nil {
+			cast[r.TrialID] = c.vote
+		}
+		all = append(all, r)
+	}
+	for text, want := range map[string]struct {
+		accuracy float64
+		members  int
+	}{"ensemble": {2. / 3, 3}, "ensemble:2": {1, 6}, "ensemble:9": {1, 6}} {
+		by, err := ParseSelection(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := collect(t, all...)
+		if _, best := only(t, c).figure(by); best != nil {
+			t.Errorf("%s: a figure before the vote", text)
+		}
+		if err := c.Vote(by, cast.load); err != nil {
+			t.Fatal(err)
+		}
+		got, best := only(t, c).figure(by)
+		if best == nil || best.parameters["lr"] != .01 || math.Abs(got.Accuracy-want.accuracy) > 1e-9 || got.Replicates != want.members ||
+			got.Count != int64(want.members)*1268 || !math.IsNaN(got.Deviation) {
+			t.Errorf("%s: %+v of %v, want %v", text, got, best, want)
+		}
+	}
+	for name, lose := range map[string]func(id sweep.TrialID) ([]byte, error){
+		"artifacts: [probabilities]": func(sweep.TrialID) ([]byte, error) { return nil, sweep.ErrNotFound },
+		"cut short":                  func(sweep.TrialID) ([]byte, error) { return []byte("1234"), nil },
+		"other test rows": func(id sweep.TrialID) ([]byte, error) {
+			if id.Index == 1 {
+				return file(t, []int{0, 1, 0}, []float32{.4, .6}, []float32{.4, .6}, []float32{.6, .4}), nil
+			}
+			return cast.load(id)
+		},
+		"no tensor test_labels": func(sweep.TrialID) ([]byte, error) {
+			return (&safetensors.File{Tensors: []safetensors.Tensor{{Name: "test", DType: safetensors.F16}}}).Encode()
+		},
+	} {
+		if err := collect(t, all...).Vote("ensemble", lose); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "trial s/") {
+			t.Errorf("%v, want %s", err, name)
+		}
+	}
+	for _, text := range []string{"ensemble:0", "ensemble:", "ensemble:-1", "ensembles", "ensemble:1.5", "best"} {
+		if _, err := ParseSelection(text); err == nil {
+			t.Errorf("selection %s is taken", text)
 		}
 	}
 }

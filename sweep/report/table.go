@@ -46,6 +46,8 @@ type Record struct {
 	Model     string    `json:"model"`
 	Selection Selection `json:"selection"`
 	Figure
+	// Accuracy is null of a task that has none.
+	Accuracy  *float64 `json:"accuracy"`
 	Deviation *float64 `json:"deviation"`
 	Published *float64 `json:"published"`
 	Artefact  bool     `json:"artefact"`
@@ -222,7 +224,7 @@ func (t *Table) writeLaTeX(w io.Writer) error {
 func (t *Table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"dataset", "model", "selection", "accuracy", "deviation", "replicates", "validation_loss", "parameter_count",
-		"published", "artefact", "train_size", "test_size", "length", "classes", "depth"}}
+		"published", "artefact", "train_size", "test_size", "length", "classes", "depth", "test_loss"}}
 	optional := func(v *float64) string {
 		if v == nil {
 			return ""
@@ -230,9 +232,9 @@ func (t *Table) writeCSV(w io.Writer) error {
 		return fmt.Sprint(*v)
 	}
 	for _, r := range t.Records {
-		rows = append(rows, []string{r.Dataset, r.Model, string(r.Selection), fmt.Sprint(r.Accuracy), optional(r.Deviation),
+		rows = append(rows, []string{r.Dataset, r.Model, string(r.Selection), optional(r.Accuracy), optional(r.Deviation),
 			fmt.Sprint(r.Replicates), fmt.Sprint(r.Loss), fmt.Sprint(r.Count), optional(r.Published), fmt.Sprint(r.Artefact),
-			fmt.Sprint(r.TrainSize), fmt.Sprint(r.TestSize), fmt.Sprint(r.Length), fmt.Sprint(r.Classes), fmt.Sprint(r.Depth)})
+			fmt.Sprint(r.TrainSize), fmt.Sprint(r.TestSize), fmt.Sprint(r.Length), fmt.Sprint(r.Classes), fmt.Sprint(r.Depth), fmt.Sprint(r.TestLoss)})
 	}
 	return out.WriteAll(rows)
 }

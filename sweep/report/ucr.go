@@ -14,17 +14,23 @@ import (
 var pixelSets = []string{"mnist", "permuted-mnist"}
 
 // HasUCR reports whether the collection has a row for the UCR table.
-func (c *Collection) HasUCR() bool { return len(c.ucrSets()) > 0 }
-
-// ucrSets returns the sets in the order of Table 4, others after them by name.
-func (c *Collection) ucrSets() []*setResults {
-	var sets []*setResults
-	for name, s := range c.sets {
-		if !slices.Contains(pixelSets, name) {
-			sets = append(sets, s)
+func (c *Collection) HasUCR() bool {
+	for name := range c.sets {
+		if c.isUCR(name) {
+			return true
 		}
 	}
-	place := func(s *setResults) int {
+	return false
+}
+
+func (c *Collection) isUCR(set string) bool {
+	return !slices.Contains(pixelSets, set) && !c.sets[set].lossOnly
+}
+
+// ucrRows returns the rows in the order of Table 4, others after them by name.
+func (c *Collection) ucrRows(by Selection) []*tableRow {
+	rows := c.rows(by, c.isUCR)
+	place := func(s *tableRow) int {
 		for i := range table4 {
 			if table4[i].folder == s.name {
 				return i
@@ -32,19 +38,19 @@ func (c *Collection) ucrSets() []*setResults {
 		}
 		return len(table4)
 	}
-	slices.SortFunc(sets, func(a, b *setResults) int {
-		return cmp.Or(place(a)-place(b), strings.Compare(a.name, b.name))
+	slices.SortFunc(rows, func(a, b *tableRow) int {
+		return cmp.Or(place(a)-place(b), strings.Compare(a.name, b.name), strings.Compare(a.label, b.label))
 	})
-	return sets
+	return rows
 }
 
 // UCR lays out Table 4 of Zhang, Lei, Dhillon (2018): a row a data set, and for
 // each model our test accuracy, the number of parameters and the published
 // accuracy. Means over the sound rows close it.
 func (c *Collection) UCR(by Selection) *Table {
-	sets := c.ucrSets()
+	sets := c.ucrRows(by)
 	names := models(sets)
-	t := &Table{Title: ucrTitle(by), Rules: map[int]bool{}}
+	t := &Table{Title: "UCR: test accuracy" + c.stands(by), Rules: map[int]bool{}}
 	t.Columns = []Column{{Name: "data set"}, {Name: "train/test", Right: true}, {Name: "length", Right: true},
 		{Name: "classes", Right: true}, {Name: "depth", Right: true}}
 	for _, model := range names {
@@ -56,7 +62,7 @@ func (c *Collection) UCR(by Selection) *Table {
 	for _, s := range sets {
 		figures, row := ucrRow(t, s, names, by, marks)
 		t.Rows = append(t.Rows, row)
-		if p := published(s.name); p != nil && p.artefact == "" && s.name != generatedCBF && len(figures) == len(names) {
+		if p := published(s.name); p != nil && s.label == "" && p.artefact == "" && s.name != generatedCBF && len(figures) == len(names) {
 			sound = append(sound, figures)
 		}
 	}
@@ -65,13 +71,6 @@ func (c *Collection) UCR(by Selection) *Table {
 		t.Rows = append(t.Rows, meanRow(sets, sound, names))
 	}
 	return t
-}
-
-func ucrTitle(by Selection) string {
-	if by == Single {
-		return "UCR: test accuracy of the one trial with the smallest validation loss"
-	}
-	return "UCR: test accuracy, mean ± standard deviation over replicates at the grid point that validation chose"
 }
 
 // marks hands out footnote marks, one for each text.
@@ -100,7 +99,7 @@ func (m *marks) mark(text string) string {
 }
 
 // ucrRow lays out one data set and appends its records.
-func ucrRow(t *Table, s *setResults, names []string, by Selection, marks *marks) (figures []Figure, cells []Cell) {
+func ucrRow(t *Table, s *tableRow, names []string, by Selection, marks *marks) (figures []Figure, cells []Cell) {
 	p := published(s.name)
 	f := s.facts
 	name, mark := s.name, ""
@@ -113,14 +112,14 @@ func ucrRow(t *Table, s *setResults, names []string, by Selection, marks *marks)
 		}
 		mark += marks.mark(p.artefact)
 	}
+	if s.label != "" {
+		name += ", " + s.label
+	}
 	cells = []Cell{{Text: name + mark}, {Text: pair(f.train, f.test)}, {Text: number(f.length)}, {Text: number(f.classes)}, {Text: number(f.depth)}}
 	best := math.Inf(-1)
-	all := map[string]Figure{}
-	for _, model := range names {
-		if figure, ok := s.models[model].figure(by); ok {
-			all[model] = figure
-			best = max(best, figure.Accuracy)
-		}
+	all := s.figures
+	for _, figure := range all {
+		best = max(best, figure.Accuracy)
 	}
 	for _, model := range names {
 		figure, ok := all[model]
@@ -130,7 +129,7 @@ func ucrRow(t *Table, s *setResults, names []string, by Selection, marks *marks)
 			text, count = accuracyText(figure), fmt.Sprintf("(%d)", figure.Count)
 		}
 		publishedText := ""
-		record := Record{Dataset: name, Model: model, Selection: by, Figure: figure, TrainSize: f.train, TestSize: f.test,
+		record := Record{Dataset: name, Model: model, Selection: by, Figure: figure, Accuracy: &figure.Accuracy, TrainSize: f.train, TestSize: f.test,
 			Length: f.length, Classes: f.classes, Depth: f.depth}
 		if p != nil {
 			if value, known := p.accuracy[model]; known {
@@ -154,7 +153,7 @@ func ucrRow(t *Table, s *setResults, names []string, by Selection, marks *marks)
 }
 
 // meanRow averages the sound rows that have every model.
-func meanRow(sets []*setResults, sound [][]Figure, names []string) []Cell {
+func meanRow(sets []*tableRow, sound [][]Figure, names []string) []Cell {
 	cells := []Cell{{Text: fmt.Sprintf("mean of %d sound rows", len(sound))}, {}, {}, {}, {}}
 	means := make([]float64, len(names))
 	best := math.Inf(-1)
@@ -170,7 +169,7 @@ func meanRow(sets []*setResults, sound [][]Figure, names []string) []Cell {
 		var theirs []float64
 		for _, s := range sets {
 			p := published(s.name)
-			if p == nil || p.artefact != "" || s.name == generatedCBF || !hasAll(s, names) {
+			if p == nil || s.label != "" || p.artefact != "" || s.name == generatedCBF || !hasAll(s, names) {
 				continue
 			}
 			if value, ok := p.accuracy[model]; ok {
@@ -186,9 +185,9 @@ func meanRow(sets []*setResults, sound [][]Figure, names []string) []Cell {
 	return cells
 }
 
-func hasAll(s *setResults, names []string) bool {
+func hasAll(s *tableRow, names []string) bool {
 	for _, model := range names {
-		if s.models[model] == nil {
+		if !s.models[model] {
 			return false
 		}
 	}

@@ -15,7 +15,7 @@ func BenchmarkPublishJobs(b *testing.B) {
 	jobs := jobsOf(b.N)
 	b.ReportAllocs()
 	b.ResetTimer()
-	if _, err := w.PublishJobs(b.Context(), jobs); err != nil {
+	if _, err := w.PublishJobs(b.Context(), queue("cpu"), jobs); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -33,14 +33,14 @@ func BenchmarkNextAndDone(b *testing.B) {
 	for n := range b.N {
 		if n%(window/2) == 0 {
 			b.StopTimer()
-			if _, err := w.PublishJobs(b.Context(), jobs); err != nil {
+			if _, err := w.PublishJobs(b.Context(), queue("cpu"), jobs); err != nil {
 				b.Fatal(err)
 			}
 			b.StartTimer()
 		}
-		d, err := c.Next(b.Context())
+		d, err := take(b.Context(), c)
 		if err == nil {
-			err = d.Done(b.Context())
+			err = d.DoubleAck(b.Context())
 		}
 		if err != nil {
 			b.Fatal(err)
@@ -62,7 +62,7 @@ func BenchmarkPublishResult(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				e.Execution = wire.NewExecution()
-				if err := w.Publish(b.Context(), e); err != nil {
+				if err := w.Publish(b.Context(), "cpu", "w1", e); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -77,14 +77,14 @@ func BenchmarkCollect(b *testing.B) {
 	e := event(sweep.EventResult, 0)
 	for range b.N {
 		e.Execution = wire.NewExecution()
-		if _, err := w.PublishAsync(e); err != nil {
+		if err := w.Publish(b.Context(), "cpu", "w1", e); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for got := 0; got < b.N; {
-		batch, err := c.Fetch(b.Context(), 512, 20*time.Millisecond)
+		batch, err := c.Fetch(b.Context(), 20*time.Millisecond)
 		if err == nil {
 			err = batch.Ack()
 		}

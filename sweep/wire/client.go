@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
 
 	"sweep/sweep"
 )
@@ -23,7 +27,10 @@ type Client struct {
 	conn     *nats.Conn
 	version  int
 	patience time.Duration
+	silence  time.Duration
 	problem  atomic.Pointer[string]
+	// permissions tells requests that the server refuses them.
+	permissions permissions
 }
 
 const (
@@ -36,21 +43,46 @@ const (
 
 // NewClient returns a client over a connection, which the caller keeps and closes.
 func NewClient(conn *nats.Conn) *Client {
-	return &Client{conn: conn, version: ControlVersion, patience: patience}
+	c := &Client{conn: conn, version: ControlVersion, patience: patience, silence: silence}
+	c.permissions.listen(conn)
+	return c
 }
 
-// Submit stores a new sweep and returns its id and its number of points.
-func (c *Client) Submit(ctx context.Context, submission *sweep.Submission) (id string, points int64, err error) {
+// Submit implements Controller. Without a key the submission gets one, so that
+// it can be sent again.
+func (c *Client) Submit(ctx context.Context, submission *sweep.Submission, requireWorkers bool) (Submitted, error) {
 	var a controlAnswer
-	err = c.ask(ctx, "submit", controlRequest{Submission: submission}, &a)
-	return a.Sweep, a.Points, err
+	err := c.insist(ctx, "submit", controlRequest{Submission: keyed(submission), RequireWorkers: requireWorkers}, &a)
+	return Submitted{a.Sweep, a.Points, a.Waiting}, err
 }
 
-// Extend adds the points of a submission to a sweep and returns their number.
+// Extend implements Controller, likewise.
 func (c *Client) Extend(ctx context.Context, id string, submission *sweep.Submission) (points int64, err error) {
 	var a controlAnswer
-	err = c.ask(ctx, "extend", controlRequest{Sweep: id, Submission: submission}, &a)
+	err = c.insist(ctx, "extend", controlRequest{Sweep: id, Submission: keyed(submission)}, &a)
 	return a.Points, err
+}
+
+// keyed returns the submission with a key.
+func keyed(s *sweep.Submission) *sweep.Submission {
+	if s.Key != "" {
+		return s
+	}
+	copied := *s
+	copied.Key = nuid.Next()
+	return &copied
+}
+
+// insist is ask for requests that have a key: one whose answer was lost is made
+// again.
+func (c *Client) insist(ctx context.Context, operation string, request controlRequest, value any) error {
+	for attempt := 1; ; attempt++ {
+		err := c.ask(ctx, operation, request, value)
+		var away *UnreachableError
+		if attempt == 3 || !errors.As(err, &away) || !away.Delivered {
+			return err
+		}
+	}
 }
 
 // Pause keeps the waiting trials of a sweep from starting.
@@ -80,6 +112,89 @@ func (c *Client) Retry(ctx context.Context, id string) (trials int64, err error)
 // SetPriority changes a sweep's priority.
 func (c *Client) SetPriority(ctx context.Context, id string, priority int) error {
 	return c.ask(ctx, "priority", controlRequest{Sweep: id, Priority: priority}, &controlAnswer{})
+}
+
+// Delete removes a sweep that does not run.
+func (c *Client) Delete(ctx context.Context, id string) (removed sweep.Removed, err error) {
+	err = c.ask(ctx, "delete", controlRequest{Sweep: id}, &removed)
+	return removed, err
+}
+
+// Prune removes what ended sweeps are not to keep.
+func (c *Client) Prune(ctx context.Context, keep sweep.Retention) (removed sweep.Removed, err error) {
+	err = c.ask(ctx, "prune", controlRequest{Keep: &keep}, &removed)
+	return removed, err
+}
+
+// CancelNamed implements Controller.
+func (c *Client) CancelNamed(ctx context.Context, id string, indices []int64) (trials int64, err error) {
+	var a controlAnswer
+	err = c.ask(ctx, "cancel_trials", controlRequest{Sweep: id, Indices: indices}, &a)
+	return a.Trials, err
+}
+
+// RetryNamed implements Controller.
+func (c *Client) RetryNamed(ctx context.Context, id string, indices []int64) (trials int64, err error) {
+	var a controlAnswer
+	err = c.ask(ctx, "retry_trials", controlRequest{Sweep: id, Indices: indices}, &a)
+	return a.Trials, err
+}
+
+// CheckArtifacts implements Controller.
+func (c *Client) CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck, yield func(*sweep.CheckedArtifact) error) error {
+	return c.each(ctx, "artifacts", controlRequest{Artifacts: &query, Check: check}, func(values *json.Decoder) error {
+		var a sweep.CheckedArtifact
+		if err := values.Decode(&a); err != nil {
+			return err
+		}
+		return yield(&a)
+	})
+}
+
+// Artifact implements Controller. What comes is held to its record here again.
+func (c *Client) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (record *sweep.ArtifactRecord, err error) {
+	h := sha256.New()
+	err = c.each(ctx, "artifact", controlRequest{Sweep: id.Sweep, Index: id.Index, Name: name, From: from}, func(values *json.Decoder) error {
+		var a artifactAnswer
+		if err := values.Decode(&a); err != nil {
+			return err
+		}
+		if a.Record != nil {
+			record = a.Record
+		}
+		h.Write(a.Piece)
+		_, err := out.Write(a.Piece)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case record == nil:
+		return nil, fmt.Errorf("artifact %s/%s: the coordinator's answer has no end", id, name)
+	case from == 0 && hex.EncodeToString(h.Sum(nil)) != record.Digest:
+		return nil, &sweep.DamagedError{Artifact: id.String() + "/" + name, Store: "the coordinator's answer", Problem: "its digest is another"}
+	}
+	return record, nil
+}
+
+// Executions implements sweep.Reader.
+func (c *Client) Executions(ctx context.Context, id sweep.TrialID) (executions []sweep.Execution, err error) {
+	err = c.ask(ctx, "executions", controlRequest{Sweep: id.Sweep, Index: id.Index}, &executions)
+	return executions, err
+}
+
+// ExecutionLog implements sweep.Reader.
+func (c *Client) ExecutionLog(ctx context.Context, id sweep.TrialID, execution string) (*sweep.Log, error) {
+	var log sweep.Log
+	if err := c.ask(ctx, "log", controlRequest{Sweep: id.Sweep, Index: id.Index, Execution: execution}, &log); err != nil {
+		return nil, err
+	}
+	return &log, nil
+}
+
+// Artifacts implements sweep.Reader.
+func (c *Client) Artifacts(ctx context.Context, query sweep.ArtifactQuery, yield func(*sweep.ArtifactRecord) error) error {
+	return c.CheckArtifacts(ctx, query, sweep.CheckNothing, func(a *sweep.CheckedArtifact) error { return yield(&a.ArtifactRecord) })
 }
 
 // Sweep implements sweep.Reader.
@@ -208,11 +323,13 @@ func (c *Client) message(operation string, request *controlRequest) (*nats.Msg, 
 
 // converse sends a request and reads the values of its answer.
 func (c *Client) converse(ctx context.Context, m *nats.Msg, next func(*json.Decoder) error) error {
+	ctx, done := c.permissions.use(ctx, m.Subject)
+	defer done()
 	inbox, err := c.conn.SubscribeSync(c.conn.NewInbox())
 	if err != nil {
 		return fmt.Errorf("asking the coordinator: %w", err)
 	}
-	answer := &partReader{ctx: ctx, conn: c.conn, version: c.version, inbox: inbox}
+	answer := &partReader{ctx: ctx, conn: c.conn, version: c.version, inbox: inbox, silence: c.silence}
 	defer answer.close()
 	m.Reply = inbox.Subject
 	if err := c.conn.PublishMsg(m); err != nil {

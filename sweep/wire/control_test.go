@@ -1,12 +1,15 @@
 package wire_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"sweep/sweep"
+	"sweep/sweep/artifact/artifacttest"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 )
@@ -24,6 +28,8 @@ import (
 type backend struct {
 	mu    sync.Mutex
 	calls []string
+	// keys are those of submissions.
+	keys []string
 	// fail, if set, is the answer to everything.
 	fail error
 	// rows of every list, and how many were taken.
@@ -62,8 +68,11 @@ func (b *backend) heard() []string {
 	return append([]string(nil), b.calls...)
 }
 
-func (b *backend) Submit(ctx context.Context, s *sweep.Submission) (string, int64, error) {
-	return "id-1", 1_000_000_000, b.call(ctx, "submit %s %d", s.Spec.Name, len(s.Source))
+func (b *backend) Submit(ctx context.Context, s *sweep.Submission, requireWorkers bool) (wire.Submitted, error) {
+	b.mu.Lock()
+	b.keys = append(b.keys, s.Key)
+	b.mu.Unlock()
+	return wire.Submitted{Sweep: "id-1", Points: 1_000_000_000, Waiting: "no worker"}, b.call(ctx, "submit %s %d %v", s.Spec.Name, len(s.Source), requireWorkers)
 }
 
 func (b *backend) Extend(ctx context.Context, id string, s *sweep.Submission) (int64, error) {
@@ -82,6 +91,64 @@ func (b *backend) Retry(ctx context.Context, id string) (int64, error) {
 
 func (b *backend) SetPriority(ctx context.Context, id string, p int) error {
 	return b.call(ctx, "priority %s %d", id, p)
+}
+
+func (b *backend) Delete(ctx context.Context, id string) (sweep.Removed, error) {
+	return sweep.Removed{Sweeps: 1, Trials: 9}, b.call(ctx, "delete %s", id)
+}
+
+func (b *backend) Prune(ctx context.Context, keep sweep.Retention) (sweep.Removed, error) {
+	return sweep.Removed{Events: 5}, b.call(ctx, "prune %d", keep.Events.Unix())
+}
+
+func (b *backend) CancelNamed(ctx context.Context, id string, indices []int64) (int64, error) {
+	return 5, b.call(ctx, "cancel %s %v", id, indices)
+}
+
+func (b *backend) RetryNamed(ctx context.Context, id string, indices []int64) (int64, error) {
+	return 6, b.call(ctx, "retry %s %v", id, indices)
+}
+
+func (b *backend) Executions(ctx context.Context, id sweep.TrialID) ([]sweep.Execution, error) {
+	return []sweep.Execution{{ID: "x", Outcome: sweep.ExecutionReleased, Charged: true, LogSize: 3}}, b.call(ctx, "executions %s", id)
+}
+
+func (b *backend) ExecutionLog(ctx context.Context, id sweep.TrialID, execution string) (*sweep.Log, error) {
+	return &sweep.Log{Text: "a\nb\x1b", Start: 7}, b.call(ctx, "log %s %s", id, execution)
+}
+
+func (b *backend) Artifacts(context.Context, sweep.ArtifactQuery, func(*sweep.ArtifactRecord) error) error {
+	return errors.New("the control service asks the controller")
+}
+
+func (b *backend) CheckArtifacts(ctx context.Context, q sweep.ArtifactQuery, check sweep.ArtifactCheck, yield func(*sweep.CheckedArtifact) error) error {
+	for i := range int64(b.rows) {
+		if err := yield(checkedArtifact(i)); err != nil {
+			return err
+		}
+	}
+	return b.call(ctx, "artifacts %+v %s", q, check)
+}
+
+func checkedArtifact(index int64) *sweep.CheckedArtifact {
+	r := artifacttest.Record(sweep.TrialID{Sweep: "s", Index: index}, fmt.Append(nil, index))
+	return &sweep.CheckedArtifact{ArtifactRecord: *r, State: sweep.ArtifactLost}
+}
+
+// content is that of every artifact.
+var content = artifacttest.Content(1, 3<<20)
+
+func (b *backend) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error) {
+	r := artifacttest.Record(id, content)
+	r.Name = name
+	sent := content
+	if name == "other" {
+		sent = artifacttest.Content(2, 3<<20)
+	}
+	if _, err := io.Copy(out, bytes.NewReader(sent[from:])); err != nil {
+		return nil, err
+	}
+	return r, b.call(ctx, "artifact %s %s %d", id, name, from)
 }
 
 func record(id string) sweep.SweepRecord {
@@ -171,8 +238,8 @@ func TestCommandsReachTheCoordinator(t *testing.T) {
 	c, _ := serve(t, wiretest.Start(t), b)
 	ctx := t.Context()
 	submission := &sweep.Submission{Spec: sweep.Spec{Name: "grid"}, Source: strings.Repeat("# comment\n", 1<<20)}
-	if id, points, err := c.Submit(ctx, submission); id != "id-1" || points != 1_000_000_000 || err != nil {
-		t.Errorf("Submit = %s, %d, %v", id, points, err)
+	if done, err := c.Submit(ctx, submission, true); done != (wire.Submitted{Sweep: "id-1", Points: 1_000_000_000, Waiting: "no worker"}) || err != nil {
+		t.Errorf("Submit = %+v, %v", done, err)
 	}
 	if points, err := c.Extend(ctx, "s", submission); points != 7 || err != nil {
 		t.Errorf("Extend = %d, %v", points, err)
@@ -183,6 +250,18 @@ func TestCommandsReachTheCoordinator(t *testing.T) {
 	if trials, err := c.Retry(ctx, "s"); trials != 4 || err != nil {
 		t.Errorf("Retry = %d, %v", trials, err)
 	}
+	if trials, err := c.CancelNamed(ctx, "s", []int64{1, 2}); trials != 5 || err != nil {
+		t.Errorf("CancelNamed = %d, %v", trials, err)
+	}
+	if trials, err := c.RetryNamed(ctx, "s", []int64{3}); trials != 6 || err != nil {
+		t.Errorf("RetryNamed = %d, %v", trials, err)
+	}
+	// Nothing named is not everything.
+	for _, change := range []func(context.Context, string, []int64) (int64, error){c.CancelNamed, c.RetryNamed} {
+		if _, err := change(ctx, "s", nil); err == nil {
+			t.Error("a change of no trials is carried out")
+		}
+	}
 	if err := errors.Join(c.Pause(ctx, "s"), c.Resume(ctx, "s"), c.Problem()); err != nil {
 		t.Error(err)
 	}
@@ -191,6 +270,12 @@ func TestCommandsReachTheCoordinator(t *testing.T) {
 	if err := c.SetPriority(ctx, "s", -2); err != nil {
 		t.Error(err)
 	}
+	if removed, err := c.Delete(ctx, "s"); err != nil || !reflect.DeepEqual(removed, sweep.Removed{Sweeps: 1, Trials: 9}) {
+		t.Errorf("%+v, %v", removed, err)
+	}
+	if removed, err := c.Prune(ctx, sweep.Retention{Events: time.Unix(7, 0)}); err != nil || !reflect.DeepEqual(removed, sweep.Removed{Events: 5}) {
+		t.Errorf("%+v, %v", removed, err)
+	}
 	if err := c.Problem(); err == nil || err.Error() != "the disk is full" {
 		t.Errorf("the coordinator's problem arrives as %v", err)
 	}
@@ -198,7 +283,7 @@ func TestCommandsReachTheCoordinator(t *testing.T) {
 	if _, err := c.Sweep(ctx, "s"); err != nil || c.Problem() != nil {
 		t.Errorf("%v; the problem that is over: %v", err, c.Problem())
 	}
-	want := []string{"submit grid 10485760", "extend s grid", "cancel s", "retry s", "pause s", "resume s", "priority s -2", "sweep s"}
+	want := []string{"submit grid 10485760 true", "extend s grid", "cancel s", "retry s", "cancel s [1 2]", "retry s [3]", "pause s", "resume s", "priority s -2", "delete s", "prune 7", "sweep s"}
 	if got := b.heard(); !reflect.DeepEqual(got, want) {
 		t.Errorf("calls %q, want %q", got, want)
 	}
@@ -250,8 +335,43 @@ func TestReadingGivesWhatTheStoreGives(t *testing.T) {
 	if err != nil || n != 3000 {
 		t.Errorf("Query: %d, %v", n, err)
 	}
+	executions, err := c.Executions(ctx, sweep.TrialID{Sweep: "s", Index: 2})
+	if err != nil || len(executions) != 1 || executions[0] != (sweep.Execution{ID: "x", Outcome: sweep.ExecutionReleased, Charged: true, LogSize: 3}) {
+		t.Errorf("Executions = %+v, %v", executions, err)
+	}
+	if log, err := c.ExecutionLog(ctx, sweep.TrialID{Sweep: "s"}, "x"); err != nil || *log != (sweep.Log{Text: "a\nb\x1b", Start: 7}) {
+		t.Errorf("ExecutionLog = %+v, %v", log, err)
+	}
+	n = 0
+	err = c.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: "s", Indices: []int64{4}}, sweep.CheckDigest, func(a *sweep.CheckedArtifact) error {
+		if *a != *checkedArtifact(n) {
+			t.Fatalf("artifact %d: %+v", n, a)
+		}
+		n++
+		return nil
+	})
+	if err != nil || n != 3000 {
+		t.Errorf("CheckArtifacts: %d, %v", n, err)
+	}
+	if err := c.Artifacts(ctx, sweep.ArtifactQuery{Sweep: "s"}, func(*sweep.ArtifactRecord) error { n--; return nil }); err != nil || n != 0 {
+		t.Errorf("Artifacts: %d, %v", n, err)
+	}
+	var copied bytes.Buffer
+	if r, err := c.Artifact(ctx, sweep.TrialID{Sweep: "s"}, "weights", 0, &copied); err != nil || r.Size != 3<<20 || !bytes.Equal(copied.Bytes(), content) {
+		t.Errorf("Artifact = %+v, %v, %d bytes", r, err, copied.Len())
+	}
+	copied.Reset()
+	if r, err := c.Artifact(ctx, sweep.TrialID{Sweep: "s"}, "weights", 2<<20, &copied); err != nil || r.Size != 3<<20 || !bytes.Equal(copied.Bytes(), content[2<<20:]) {
+		t.Errorf("the rest of it: %+v, %v, %d bytes", r, err, copied.Len())
+	}
+	var damaged *sweep.DamagedError
+	if _, err := c.Artifact(ctx, sweep.TrialID{Sweep: "s"}, "other", 0, io.Discard); !errors.As(err, &damaged) {
+		t.Errorf("other bytes than the record's: %v", err)
+	}
 	want := []string{"sweep x", "sweeps [active paused]", "progress x", "trial s/9", "curves s/9 [a b]",
-		"trials [s] [n>=int64 lr=float64 x=<nil>] 5", "query SELECT 1"}
+		"trials [s] [n>=int64 lr=float64 x=<nil>] 5", "query SELECT 1",
+		"executions s/2", "log s/0 x", "artifacts {Sweep:s Indices:[4] From:0 Until:0 Name:} digest", "artifacts {Sweep:s Indices:[] From:0 Until:0 Name:} ",
+		"artifact s/0 weights 0", "artifact s/0 weights 2097152", "artifact s/0 other 0"}
 	if got := b.heard(); !reflect.DeepEqual(got, want) {
 		t.Errorf("calls %q, want %q", got, want)
 	}
@@ -309,6 +429,16 @@ func TestErrorsKeepTextAndType(t *testing.T) {
 	}
 	b.fail = errors.New("something else")
 	if err := ask(); errors.Is(err, sweep.ErrNotFound) || err.Error() != b.fail.Error() {
+		t.Errorf("%v arrives as %v", b.fail, err)
+	}
+	b.fail = fmt.Errorf("get: %w", &sweep.LostError{Artifact: "s/1/weights", Problem: "too large"})
+	var lost *sweep.LostError
+	if err := ask(); !errors.As(err, &lost) || lost.Problem != "too large" || err.Error() != b.fail.Error() {
+		t.Errorf("%v arrives as %v", b.fail, err)
+	}
+	b.fail = fmt.Errorf("get: %w", &sweep.DamagedError{Artifact: "s/1/weights", Store: "file:///a", Problem: "short"})
+	var damaged *sweep.DamagedError
+	if err := ask(); !errors.As(err, &damaged) || damaged.Store != "file:///a" || err.Error() != b.fail.Error() {
 		t.Errorf("%v arrives as %v", b.fail, err)
 	}
 	refused := &sweep.ParameterError{Parameter: "model", Value: "gruu", Problem: "is unknown", Nearest: "gru"}
@@ -395,11 +525,51 @@ func TestSlowRequestsDoNotHoldUpOthers(t *testing.T) {
 	wait.Wait()
 }
 
+// A client of the version before is served: it misunderstands nothing.
+func TestOlderClient(t *testing.T) {
+	b := &backend{}
+	c, _ := serve(t, wiretest.Start(t), b)
+	r, err := c.WithVersion(1).Sweep(t.Context(), "s") // in more than one part
+	if err != nil || r.ID != "s" {
+		t.Errorf("Sweep = %+v, %v", r, err)
+	}
+}
+
+// A submission whose answer was lost is sent again, under the same key.
+func TestLostAnswerOfASubmission(t *testing.T) {
+	conn := wiretest.Start(t)
+	b := &backend{}
+	// Somebody takes the first request and never answers.
+	silent, err := conn.QueueSubscribe("sweep.control.submit", "q", func(*nats.Msg) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := silent.AutoUnsubscribe(1); err != nil {
+		t.Fatal(err)
+	}
+	client := wire.NewClient(conn).WithSilence(300 * time.Millisecond)
+	submitted := make(chan error, 1)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		_, err := client.Submit(t.Context(), &sweep.Submission{Spec: sweep.Spec{Name: "once"}}, false)
+		submitted <- err
+	})
+	eventually(t, "the first request is lost", func() bool { return !silent.IsValid() })
+	serve(t, conn, b)
+	wait.Wait()
+	if err := <-submitted; err != nil {
+		t.Fatal(err)
+	}
+	if calls := b.heard(); len(calls) != 1 || len(b.keys[0]) < 10 {
+		t.Errorf("calls %v, keys %q", calls, b.keys)
+	}
+}
+
 func TestOtherVersionsAreTold(t *testing.T) {
 	conn := wiretest.Start(t)
 	b := &backend{}
 	c, _ := serve(t, conn, b)
-	for version, want := range map[int]string{0: "this program is older", 2: "the coordinator is older"} {
+	for version, want := range map[int]string{0: "this program is older", wire.ControlVersion + 1: "the coordinator is older"} {
 		err := c.WithVersion(version).Pause(t.Context(), "s")
 		var told *wire.VersionError
 		if !errors.As(err, &told) || told.Client != version || told.Server != wire.ControlVersion || !strings.Contains(err.Error(), want) {
@@ -422,7 +592,7 @@ func TestOtherVersionsAreTold(t *testing.T) {
 		answer, err := conn.RequestMsg(&nats.Msg{
 			Subject: "sweep.control." + m.subject, Data: []byte(m.data),
 			Header: nats.Header{"Sweep-Version": {m.version}, "Content-Encoding": {m.encoding}},
-		}, 5*time.Second)
+		}, patience)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -471,8 +641,10 @@ func (h *host) set(reason string) {
 	defer h.mu.Unlock()
 	h.drained = reason
 }
-func (h *host) Drain(reason string) { h.set(reason) }
-func (h *host) Resume()             { h.set("") }
+func (h *host) Drain(reason string)                       { h.set(reason) }
+func (h *host) Log(sweep.TrialID, int64) *wire.RunningLog { return nil }
+
+func (h *host) Resume() { h.set("") }
 
 func TestPresenceOfWorkers(t *testing.T) {
 	conn := wiretest.Start(t)
@@ -518,15 +690,50 @@ func TestPresenceOfWorkers(t *testing.T) {
 	}
 }
 
-func TestRedactedAddresses(t *testing.T) {
-	for address, want := range map[string]string{
-		"nats://localhost:4222":                       "nats://localhost:4222",
-		"nats://u:secret@a:4222,nats://u:secret@b:42": "nats://u:xxxxx@a:4222,nats://u:xxxxx@b:42",
-		"nats://token@a:4222":                         "nats://xxxxx@a:4222",
-		"localhost":                                   "localhost",
-	} {
-		if got := wire.Redacted(address); got != want {
-			t.Errorf("%s: %s, want %s", address, got, want)
+// However many ask what takes long to answer, others are answered.
+func TestLongRequestsLeaveRoom(t *testing.T) {
+	b := &backend{hold: make(chan struct{})}
+	conn := wiretest.Start(t)
+	_, stop := serve(t, conn, b)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	const clients = 100
+	ends := make(chan error, 2*clients)
+	for range clients {
+		c := wire.NewClient(conn)
+		go func() { ends <- c.Query(ctx, "SELECT 1", func([]string, []any) error { return nil }) }()
+		go func() {
+			ends <- c.Trials(ctx, sweep.TrialQuery{}, func(*sweep.TrialRecord) error { return nil })
+		}()
+	}
+	for range 2*clients - 16 { // all but those that are being answered
+		if err := <-ends; err == nil || !strings.Contains(err.Error(), "try again") {
+			t.Fatalf("%v", err)
 		}
 	}
+	asked := make(chan error, 1)
+	go func() { asked <- wire.NewClient(conn).Pause(ctx, "s") }()
+	for !b.called("pause s") {
+		if ctx.Err() != nil {
+			t.Fatal("a pause finds no room")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	close(b.hold)
+	for range 16 {
+		if err := <-ends; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := <-asked; err != nil {
+		t.Error(err)
+	}
+	stop()
+}
+
+// called reports whether a call was made.
+func (b *backend) called(call string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Contains(b.calls, call)
 }

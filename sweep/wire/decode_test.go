@@ -10,15 +10,19 @@ import (
 
 // Whatever arrives, decoding gives a job that fits its subject, or an error.
 func FuzzDecodeJob(f *testing.F) {
-	f.Add("sweep.jobs.cpu.s1.0", []byte(`{"version":1,"sweep":"s1","index":0,"trainer":"noop","pool":"cpu","parameters":{"a":1}}`))
-	f.Add("sweep.jobs.cpu.s1.0", []byte(`{"version":2}`))
-	f.Add("sweep.jobs", []byte(`[`))
+	f.Add("sweep.work.cpu.a.s1.0", []byte(`{"version":2,"sweep":"s1","index":0,"requirement":{"trainer":"noop"},"pool":"cpu","parameters":{"a":1}}`))
+	f.Add("sweep.work.cpu.a.s1.0", []byte(`{"version":3}`))
+	f.Add("sweep.work", []byte(`[`))
 	f.Fuzz(func(t *testing.T, subject string, data []byte) {
 		job, err := decodeJob(subject, data)
 		if err != nil {
 			return
 		}
-		if s := jobSubject(job.Pool, job.TrialID); s != subject && job.Index != 0 {
+		q, _, err := trialOfJob(subject)
+		if err != nil || q.Pool != job.Pool {
+			t.Errorf("%q decodes to a job of pool %s", subject, job.Pool)
+		}
+		if s := q.subject(job.TrialID); s != subject && job.Index != 0 {
 			// Leading zeros and signs are the only other way to write an index.
 			if _, id, err := trialOfJob(s); err != nil || id != job.TrialID {
 				t.Errorf("%q decodes to a job of %q", subject, s)
@@ -33,20 +37,23 @@ func FuzzDecodeJob(f *testing.F) {
 // Whatever arrives, decoding gives events that a store can take, or an error.
 func FuzzDecodeEvents(f *testing.F) {
 	result := &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": 1}, Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1}, Values: []float32{2}}}}
-	data, err := json.Marshal(eventMessage{Version, []sweep.Event{{
+	data, err := json.Marshal(eventMessage{Version, "cpu", []sweep.Event{{
 		Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: "s1"}, Execution: "e", Time: time.Unix(0, 0).UTC(), Result: result,
 	}}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add("sweep.events.s1.0.result", data)
+	f.Add("sweep.events.cpu.w1", data)
 	f.Add("sweep.events.s1.0.started", []byte(`{"version":1,"events":[{"kind":"started","sweep":"s1","execution":"\u0000"}]}`))
 	f.Fuzz(func(t *testing.T, subject string, data []byte) {
 		events, err := decodeEvents(subject, data)
 		if err != nil {
 			return
 		}
-		for _, e := range events {
+		for _, e := range events.Events {
+			if checkEvent(&e) != nil {
+				continue
+			}
 			if e.Execution == "" || e.Kind == sweep.EventResult && !e.Result.State.Terminal() {
 				t.Errorf("accepted %+v", e)
 			}

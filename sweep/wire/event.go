@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,70 +17,96 @@ import (
 	"sweep/sweep"
 )
 
-// eventMessage is one or more events of one execution on the wire.
+// eventMessage is a message of events: of several executions if they are short.
 type eventMessage struct {
-	Version int           `json:"version"`
-	Events  []sweep.Event `json:"events"`
+	Version int `json:"version"`
+	// Pool is the worker's; version 1 has none.
+	Pool   string        `json:"pool,omitempty"`
+	Events []sweep.Event `json:"events"`
 }
 
 // decodeEvents reads a message of events and checks what a store relies on.
-func decodeEvents(subject string, data []byte) ([]sweep.Event, error) {
+func decodeEvents(subject string, data []byte) (*eventMessage, error) {
 	var m eventMessage
 	err := json.Unmarshal(data, &m)
-	if m.Version != Version && m.Version != 0 {
-		return nil, fmt.Errorf("events of version %d: this program reads version %d", m.Version, Version)
+	if m.Version > Version {
+		return nil, &newerError{"events", m.Version}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("events: %w", err)
 	}
-	if m.Version == 0 {
+	switch m.Version {
+	case Version:
+		if !strings.HasPrefix(subject, eventsPrefix+m.Pool+".") || m.Pool == "" {
+			return nil, fmt.Errorf("events of pool %q under the subject %q", m.Pool, subject)
+		}
+	case 1:
+		id, err := trialOfEvent(subject)
+		if err != nil {
+			return nil, err
+		}
+		for i := range m.Events {
+			if e := &m.Events[i]; e.TrialID != id {
+				return nil, fmt.Errorf("event of trial %s under the subject of %s", e.TrialID, id)
+			}
+		}
+	default:
 		return nil, errors.New("events without a version")
 	}
-	id, err := trialOfEvent(subject)
-	if err != nil {
-		return nil, err
+	return &m, nil
+}
+
+// checkEvent reports what a store could not take of an event.
+func checkEvent(e *sweep.Event) error {
+	complete := e.Execution != "" && CheckToken("sweep", e.Sweep) == nil && e.Index >= 0
+	switch e.Kind {
+	case sweep.EventStarted, sweep.EventPoints, sweep.EventCheckpoint:
+	case sweep.EventResult:
+		complete = complete && e.Result != nil && e.Result.State.Terminal()
+	case sweep.EventReleased:
+		complete = complete && e.Release != nil
+	case sweep.EventRefused:
+		complete = complete && e.Refusal != nil
+	default:
+		return fmt.Errorf("an event of the unknown kind %.40q", e.Kind)
 	}
-	for i := range m.Events {
-		e := &m.Events[i]
-		if e.TrialID != id {
-			return nil, fmt.Errorf("event of trial %s under the subject of %s", e.TrialID, id)
-		}
-		complete := e.Execution != ""
-		switch e.Kind {
-		case sweep.EventStarted, sweep.EventPoints, sweep.EventCheckpoint:
-		case sweep.EventResult:
-			complete = complete && e.Result != nil && e.Result.State.Terminal()
-		case sweep.EventReleased:
-			complete = complete && e.Release != nil
-		default:
-			return nil, fmt.Errorf("event %d is of the unknown kind %q", i, e.Kind)
-		}
-		if !complete {
-			return nil, fmt.Errorf("event %d of kind %s lacks a part", i, e.Kind)
-		}
-		if err := clean(e); err != nil {
-			return nil, fmt.Errorf("event %d of kind %s: %w", i, e.Kind, err)
-		}
+	if !complete {
+		return fmt.Errorf("an event of kind %s lacks a part", e.Kind)
 	}
-	return m.Events, nil
+	return clean(e)
 }
 
 // clean takes NUL characters out of the texts of an event, for databases refuse
-// them, and refuses names that have one.
+// them, and refuses names that no database takes.
 func clean(e *sweep.Event) error {
-	const nul = "\x00"
-	strip := func(s string) string { return strings.ReplaceAll(s, nul, "") }
-	names := []string{e.Execution}
-	e.Worker = strip(e.Worker)
+	strip := func(texts ...*string) {
+		for _, text := range texts {
+			*text = strings.ReplaceAll(*text, "\x00", "")
+		}
+	}
+	strip(&e.Worker, &e.Note, &e.Log)
 	curves := e.Curves
 	if r := e.Release; r != nil {
-		r.Reason, r.Stderr = strip(r.Reason), strip(r.Stderr)
+		strip(&r.Reason, &r.Stderr)
 	}
+	if r := e.Refusal; r != nil {
+		strip(&r.Reason)
+	}
+	names := []string{e.Execution}
 	if r := e.Result; r != nil {
-		r.Error, r.Stderr, r.KernelLevel = strip(r.Error), strip(r.Stderr), strip(r.KernelLevel)
-		names = append(names, r.WeightsDigest, r.Digest)
+		strip(&r.Error, &r.Stderr, &r.KernelLevel)
+		for _, digest := range []string{r.WeightsDigest, r.Digest} {
+			if err := sweep.CheckText("digest", digest, false); err != nil {
+				return err
+			}
+		}
 		for metric := range r.Summary {
 			names = append(names, metric)
+		}
+		for _, a := range r.Artifacts {
+			if err := sweep.CheckArtifactName(a.Name); err != nil {
+				return err
+			}
 		}
 		curves = append(curves[:len(curves):len(curves)], r.Curves...)
 	}
@@ -87,8 +114,8 @@ func clean(e *sweep.Event) error {
 		names = append(names, c.Metric)
 	}
 	for _, name := range names {
-		if strings.Contains(name, nul) {
-			return fmt.Errorf("the name %q has a NUL character", name)
+		if err := sweep.CheckName("name", name); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -97,31 +124,43 @@ func clean(e *sweep.Event) error {
 // smallestStderr is how much of standard error is always sent.
 const smallestStderr = 4 << 10
 
-// message encodes the events of one execution. If the server would not take the
-// message, curves are thinned further and standard error is cut: a trial is not
-// lost because its curves are long. What still does not fit is a *TooLargeError.
-func (w *Wire) message(events []sweep.Event) (*nats.Msg, error) {
-	if len(events) == 0 {
-		return nil, errors.New("no event to publish")
-	}
+// encode encodes the events of a worker. If the server would not take the message
+// and the events are of one execution, curves are thinned further and standard
+// error is cut: a trial is not lost because its curves are long. What still does
+// not fit is a *TooLargeError.
+func (w *Wire) encode(pool string, events []sweep.Event) ([]byte, error) {
 	last := events[len(events)-1]
-	if err := CheckToken("sweep", last.Sweep); err != nil {
-		return nil, err
-	}
 	for points := maxPoints(events); ; points /= 2 {
-		data, err := json.Marshal(eventMessage{Version, events})
+		data, err := json.Marshal(eventMessage{Version, pool, events})
 		if err != nil {
 			return nil, fmt.Errorf("%s of trial %s: %w", last.Kind, last.TrialID, err)
 		}
 		if len(data) <= w.limit() {
-			return &nats.Msg{Subject: eventSubject(last.TrialID, last.Kind), Data: data}, nil
+			return data, nil
 		}
-		if points < 2 {
+		if points < 2 || !together(events) {
 			return nil, &TooLargeError{last.TrialID, string(last.Kind), len(data), w.limit()}
 		}
 		w.log.Warn("curves thinned: they do not fit a message", "trial", last.TrialID, "bytes", len(data), "limit", w.limit(), "points", points/2)
 		events = thinned(events, points/2)
 	}
+}
+
+// together reports whether events are of one execution.
+func together(events []sweep.Event) bool {
+	return !slices.ContainsFunc(events, func(e sweep.Event) bool { return e.Execution != events[0].Execution })
+}
+
+// halves cuts events in two between executions.
+func halves(events []sweep.Event) (first, second []sweep.Event) {
+	at := len(events) / 2
+	for at > 0 && events[at].Execution == events[at-1].Execution {
+		at--
+	}
+	for at == 0 || at < len(events) && events[at].Execution == events[at-1].Execution {
+		at++
+	}
+	return events[:at], events[at:]
 }
 
 // maxPoints is the length of the longest curve in the events, at least 4 so
@@ -158,6 +197,10 @@ func thinned(events []sweep.Event, limit int) []sweep.Event {
 	copies := make([]sweep.Event, len(events))
 	for i, e := range events {
 		e.Curves = thin(e.Curves)
+		if short := end(e.Log); len(short) < len(e.Log) {
+			e.LogStart += int64(len(e.Log) - len(short))
+			e.Log = short
+		}
 		if e.Result != nil {
 			r := *e.Result
 			r.Curves, r.Stderr = thin(r.Curves), end(r.Stderr)
@@ -166,6 +209,7 @@ func thinned(events []sweep.Event, limit int) []sweep.Event {
 		if e.Release != nil {
 			r := *e.Release
 			r.Stderr = end(r.Stderr)
+			e.LogStart += int64(len(e.Release.Stderr) - len(r.Stderr))
 			e.Release = &r
 		}
 		copies[i] = e
@@ -183,23 +227,33 @@ const (
 	lastPause  = 5 * time.Second
 )
 
-// Publish sends events of one execution in one message and waits until the
-// server has stored it. It tries again until ctx ends; the message id makes a
-// repeat harmless. A *TooLargeError and a closed connection are final.
-func (w *Wire) Publish(ctx context.Context, events ...sweep.Event) error {
-	m, err := w.message(events)
+// Publish sends events of a worker in one message, the events of one execution
+// beside each other, and waits until the server has stored it. It tries again
+// until ctx ends; the message id makes a repeat harmless. What is too large for
+// one message is sent in several; an execution whose events fit none is left out
+// and is a *TooLargeError in the error's tree. A closed connection is final.
+func (w *Wire) Publish(ctx context.Context, pool, worker string, events ...sweep.Event) error {
+	if len(events) == 0 {
+		return errors.New("no event to publish")
+	}
+	data, err := w.encode(pool, events)
+	if large := (*TooLargeError)(nil); errors.As(err, &large) && !together(events) {
+		first, second := halves(events)
+		return errors.Join(w.Publish(ctx, pool, worker, first...), w.Publish(ctx, pool, worker, second...))
+	}
 	if err != nil {
 		return err
 	}
-	last := events[len(events)-1]
+	m := &nats.Msg{Subject: eventSubject(pool, worker), Data: data}
+	id := nuid.Next()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		bound, cancel := context.WithTimeout(ctx, answerTimeout)
-		_, err := w.js.PublishMsg(bound, m, jetstream.WithMsgID(messageID(last)), jetstream.WithRetryAttempts(0))
+		_, err := w.js.PublishMsg(bound, m, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
 		cancel()
 		if err == nil {
 			return nil
 		}
-		err = fmt.Errorf("publish %s of trial %s: %w", last.Kind, last.TrialID, err)
+		err = fmt.Errorf("publish %s of trial %s: %w", events[0].Kind, events[0].TrialID, err)
 		if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrMaxPayload) || ctx.Err() != nil {
 			return err
 		}
@@ -216,63 +270,71 @@ func (w *Wire) Publish(ctx context.Context, events ...sweep.Event) error {
 	}
 }
 
-// messageID tells the server which messages are repeats of one.
-func messageID(e sweep.Event) string {
-	return e.Execution + "-" + string(e.Kind) + "-" + strconv.FormatInt(e.Time.UnixNano(), 36)
-}
-
-// Publication is a message on its way to the server.
-type Publication struct{ future jetstream.PubAckFuture }
-
-// PublishAsync is Publish without the wait and without further attempts: it is
-// for what may be lost. Messages of one Wire keep their order.
-func (w *Wire) PublishAsync(events ...sweep.Event) (*Publication, error) {
-	m, err := w.message(events)
-	if err != nil {
-		return nil, err
-	}
-	last := events[len(events)-1]
-	future, err := w.js.PublishMsgAsync(m, jetstream.WithMsgID(messageID(last)))
-	if err != nil {
-		return nil, fmt.Errorf("publish %s of trial %s: %w", last.Kind, last.TrialID, err)
-	}
-	return &Publication{future}, nil
-}
-
-// Stored reports whether the server has said that it has the message. It does
-// not wait, and the answer is given once.
-func (p *Publication) Stored() bool {
-	select {
-	case ack := <-p.future.Ok():
-		return ack != nil
-	default:
-		return false
-	}
-}
-
 // EventConsumer hands out the events that workers published.
-type EventConsumer struct {
-	wire     *Wire
-	consumer jetstream.Consumer
-}
+type EventConsumer struct{ puller *puller }
 
 // eventsAckWait is how long the collector may take to store a batch.
 const eventsAckWait = 30 * time.Second
 
-// Events opens the collector's consumer. Events that were delivered to an
-// earlier collector and not acknowledged come again after its AckWait; fresh
-// says that there is no such collector any more, so that they come at once.
-func (w *Wire) Events(ctx context.Context, fresh bool) (*EventConsumer, error) {
-	const name = "collector"
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	if fresh {
-		err := w.js.DeleteConsumer(ctx, EventsStream, name)
-		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-			return nil, fmt.Errorf("consumer %s: %w", name, err)
+// SupersededError says that a coordinator of a later term collects the events.
+type SupersededError struct{ Own, Later int64 }
+
+// Error implements error.
+func (e *SupersededError) Error() string {
+	return fmt.Sprintf("a coordinator of term %d has taken over; this one's term was %d", e.Later, e.Own)
+}
+
+// collectorPrefix begins the names of the collectors' consumers; that of version 1
+// had no term after it.
+const collectorPrefix = "collector"
+
+// removeCollectors removes the consumers of all terms.
+func (w *Wire) removeCollectors(ctx context.Context) error {
+	stream, err := w.js.Stream(ctx, EventsStream)
+	if err != nil {
+		return wrap(err, "stream %s", EventsStream)
+	}
+	names := stream.ConsumerNames(ctx)
+	for name := range names.Name() {
+		if !strings.HasPrefix(name, collectorPrefix) {
+			continue
+		}
+		if err := w.js.DeleteConsumer(ctx, EventsStream, name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return wrap(err, "consumer %s", name)
 		}
 	}
-	consumer, err := w.js.CreateOrUpdateConsumer(ctx, EventsStream, jetstream.ConsumerConfig{
+	return wrap(names.Err(), "stream %s", EventsStream)
+}
+
+// Events opens the collector's consumer for the coordinator that leads in a term.
+// One that was opened before, in this or an earlier term, is removed, and what it
+// had in hand comes again at once; of a later term's nothing is touched, which is
+// a *SupersededError.
+func (w *Wire) Events(ctx context.Context, term int64) (*EventConsumer, error) {
+	name := fmt.Sprintf("%s-%d", collectorPrefix, term)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	stream, err := w.js.Stream(ctx, EventsStream)
+	if err != nil {
+		return nil, wrap(err, "stream %s", EventsStream)
+	}
+	names := stream.ConsumerNames(ctx)
+	for other := range names.Name() {
+		n, err := strconv.ParseInt(strings.TrimPrefix(other, collectorPrefix+"-"), 10, 64)
+		switch {
+		case err != nil && other != collectorPrefix:
+			continue
+		case n > term:
+			return nil, &SupersededError{term, n}
+		}
+		if err := w.js.DeleteConsumer(ctx, EventsStream, other); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return nil, wrap(err, "consumer %s", other)
+		}
+	}
+	if err := names.Err(); err != nil {
+		return nil, wrap(err, "stream %s", EventsStream)
+	}
+	_, err = w.js.CreateConsumer(ctx, EventsStream, jetstream.ConsumerConfig{
 		Durable:       name,
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       eventsAckWait,
@@ -280,10 +342,14 @@ func (w *Wire) Events(ctx context.Context, fresh bool) (*EventConsumer, error) {
 		MaxAckPending: 1 << 16,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("consumer %s: %w", name, err)
+		return nil, wrap(err, "consumer %s", name)
 	}
-	return &EventConsumer{w, consumer}, nil
+	p, err := w.newPuller(EventsStream, name)
+	return &EventConsumer{p}, err
 }
+
+// Close ends the consumer; what was on its way to it comes again.
+func (c *EventConsumer) Close() { c.puller.close() }
 
 // probeSubject is of messages that ask whether the server stores any.
 const probeSubject = "sweep.events.probe"
@@ -307,62 +373,91 @@ func (w *Wire) Probe(ctx context.Context) error {
 
 // EventBatch are events to store; Ack them after the commit.
 type EventBatch struct {
-	Events   []sweep.Event
-	messages []jetstream.Msg
+	Events []sweep.Event
+	// Pools are the pools of the workers that sent the events, "" where that is
+	// not known (version 1).
+	Pools []string
+	// Bad are events that no store could take, with what is wrong with each.
+	Bad []BadEvent
+	// Full says that there may be more at once.
+	Full bool
+
+	conn    *nats.Conn
+	replies []string
 }
 
+// BadEvent is an event that no store could take.
+type BadEvent struct {
+	sweep.Event
+	Err error
+}
+
+const (
+	// eventMessages and eventBytes bound what is fetched at a time.
+	eventMessages = 512
+	eventBytes    = 8 << 20
+)
+
 // Fetch waits up to wait for a first message and returns with it what is there,
-// up to limit messages. The batch is empty if none came. The end of ctx is seen
-// after wait at the latest: a fetch that is given up would lose what is on its
-// way to it until the consumer's AckWait.
-func (c *EventConsumer) Fetch(ctx context.Context, limit int, wait time.Duration) (*EventBatch, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// within bounds of number and bytes. The batch is empty if none came.
+func (c *EventConsumer) Fetch(ctx context.Context, wait time.Duration) (*EventBatch, error) {
+	batch := &EventBatch{conn: c.puller.wire.conn}
+	err := c.fetch(ctx, pullRequest{Batch: eventMessages, MaxBytes: eventBytes, NoWait: true}, batch)
+	if err == nil && len(batch.replies) == 0 && !batch.Full {
+		err = c.fetch(ctx, pullRequest{Batch: 1, Expires: wait.Nanoseconds()}, batch)
 	}
-	batch := &EventBatch{}
-	fetched, err := c.consumer.FetchNoWait(limit)
-	if err == nil {
-		err = c.read(fetched, batch)
-	}
-	if err != nil || len(batch.messages) > 0 {
-		return batch, err
-	}
-	if fetched, err = c.consumer.Fetch(1, jetstream.FetchMaxWait(wait)); err == nil {
-		err = c.read(fetched, batch)
+	if len(batch.replies) > 0 {
+		return batch, nil // what came is to be stored first
 	}
 	return batch, err
 }
 
-// read takes the messages of a fetch. An error is only returned if nothing came
-// before it: what came is to be stored first.
-func (c *EventConsumer) read(fetched jetstream.MessageBatch, batch *EventBatch) error {
-	for m := range fetched.Messages() {
-		if m.Subject() == probeSubject {
-			if err := m.Ack(); err != nil {
-				c.wire.log.Debug("probe not acknowledged", "error", err)
+// fetch adds what a pull brings to the batch.
+func (c *EventConsumer) fetch(ctx context.Context, request pullRequest, batch *EventBatch) error {
+	if err := c.puller.ask(request); err != nil {
+		return err
+	}
+	messages := 0
+	c.puller.cut = false
+	for {
+		m, err := c.puller.next(ctx, time.Duration(request.Expires)+pullMargin)
+		if err != nil || m == nil {
+			batch.Full = request.NoWait && (messages == request.Batch || c.puller.cut)
+			if isTimeout(err) && ctx.Err() == nil {
+				return nil
+			}
+			return wrap(err, "fetch events")
+		}
+		messages++
+		if m.Subject == probeSubject {
+			if err := c.puller.wire.conn.Publish(m.Reply, []byte(answerDone)); err != nil {
+				c.puller.wire.log.Debug("probe not acknowledged", "error", err)
 			}
 			continue
 		}
-		events, err := decodeEvents(m.Subject(), m.Data())
+		decoded, err := decodeEvents(m.Subject, m.Data)
 		if err != nil {
-			c.wire.refuse(m.Subject(), len(m.Data()), err, m.TermWithReason)
+			c.puller.wire.refuse(m, err)
 			continue
 		}
-		batch.Events = append(batch.Events, events...)
-		batch.messages = append(batch.messages, m)
+		for _, e := range decoded.Events {
+			if err := checkEvent(&e); err != nil {
+				c.puller.wire.malformed.Add(1)
+				batch.Bad = append(batch.Bad, BadEvent{e, err})
+				continue
+			}
+			batch.Events = append(batch.Events, e)
+			batch.Pools = append(batch.Pools, decoded.Pool)
+		}
+		batch.replies = append(batch.replies, m.Reply)
 	}
-	err := fetched.Error()
-	if err == nil || len(batch.messages) > 0 || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoMessages) {
-		return nil
-	}
-	return fmt.Errorf("fetch events: %w", err)
 }
 
 // Ack removes the batch's messages from the stream. A message whose
 // acknowledgement is lost comes again, which the store takes calmly.
 func (b *EventBatch) Ack() error {
-	for _, m := range b.messages {
-		if err := m.Ack(); err != nil {
+	for _, reply := range b.replies {
+		if err := b.conn.Publish(reply, []byte(answerDone)); err != nil {
 			return fmt.Errorf("acknowledge events: %w", err)
 		}
 	}

@@ -4,10 +4,15 @@ import "time"
 
 // WithPatience and WithVersion return clients as tests want them.
 func (c *Client) WithPatience(d time.Duration) *Client {
-	return &Client{conn: c.conn, version: c.version, patience: d}
+	return &Client{conn: c.conn, version: c.version, patience: d, silence: c.silence}
+}
+
+// WithSilence returns a client that gives a silent coordinator up after d.
+func (c *Client) WithSilence(d time.Duration) *Client {
+	return &Client{conn: c.conn, version: c.version, patience: c.patience, silence: d}
 }
 
 // WithVersion returns a client of another version.
 func (c *Client) WithVersion(version int) *Client {
-	return &Client{conn: c.conn, version: version, patience: c.patience}
+	return &Client{conn: c.conn, version: version, patience: c.patience, silence: c.silence}
 }

@@ -48,6 +48,8 @@ type fault struct {
 	Parameter *sweep.ParameterError `json:"parameter,omitempty"`
 	Data      *dataFault            `json:"data,omitempty"`
 	Version   *VersionError         `json:"version,omitempty"`
+	Lost      *sweep.LostError      `json:"lost,omitempty"`
+	Damaged   *sweep.DamagedError   `json:"damaged,omitempty"`
 }
 
 // dataFault is a sweep.DataError.
@@ -82,6 +84,8 @@ func encodeFault(err error) []byte {
 		}
 	}
 	errors.As(err, &f.Version)
+	errors.As(err, &f.Lost)
+	errors.As(err, &f.Damaged)
 	if data := (*sweep.DataError)(nil); errors.As(err, &data) {
 		f.Data = &dataFault{data.Dataset, data.Err.Error()}
 	}
@@ -119,6 +123,12 @@ func decodeFault(data []byte) error {
 	}
 	if f.Version != nil {
 		e.tree = append(e.tree, f.Version)
+	}
+	if f.Lost != nil {
+		e.tree = append(e.tree, f.Lost)
+	}
+	if f.Damaged != nil {
+		e.tree = append(e.tree, f.Damaged)
 	}
 	if f.Data != nil {
 		e.tree = append(e.tree, &sweep.DataError{Dataset: f.Data.Dataset, Err: errors.New(f.Data.Problem)})

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,13 +19,17 @@ import (
 // Job asks a worker to run one trial.
 type Job struct {
 	sweep.Trial
-	Trainer string `json:"trainer"`
-	// ResultVersion is the trainer's that the fingerprint was computed with.
-	ResultVersion string `json:"result_version"`
-	Pool          string `json:"pool"`
+	Pool string `json:"pool"`
+	// Requirement is what the worker must offer: the trainer and its result
+	// version, with which the fingerprint was computed, among it.
+	Requirement sweep.Requirement `json:"requirement"`
 	// Volatile names the metrics that are left out of result digests.
 	Volatile []string     `json:"volatile,omitempty"`
 	Limits   sweep.Limits `json:"limits"`
+	// Script is the sweep's program, as far as the trial needs it.
+	Script *sweep.Script `json:"script,omitempty"`
+	// Artifacts names those that are kept.
+	Artifacts []string `json:"artifacts,omitempty"`
 }
 
 // VolatileSet returns Volatile as a set.
@@ -55,30 +61,105 @@ type jobMessage struct {
 func decodeJob(subject string, data []byte) (*Job, error) {
 	var m jobMessage
 	err := json.Unmarshal(data, &m)
-	if m.Version != Version && m.Version != 0 {
-		return nil, fmt.Errorf("job of version %d: this program reads version %d", m.Version, Version)
+	if m.Version > Version {
+		return nil, &newerError{"job", m.Version}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("job: %w", err)
 	}
-	if m.Version == 0 {
-		return nil, errors.New("job without a version")
+	if m.Version < Version {
+		return nil, fmt.Errorf("job of version %d: this program reads version %d", m.Version, Version)
 	}
-	pool, id, err := trialOfJob(subject)
+	q, id, err := trialOfJob(subject)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case id != m.TrialID:
 		return nil, fmt.Errorf("job of trial %s under the subject of %s", m.TrialID, id)
-	case pool != m.Pool:
-		return nil, fmt.Errorf("job of trial %s for pool %q under the subject of pool %q", id, m.Pool, pool)
-	case m.Trainer == "":
+	case q.Pool != m.Pool:
+		return nil, fmt.Errorf("job of trial %s for pool %q under the subject of pool %q", id, m.Pool, q.Pool)
+	case m.Requirement.Trainer == "":
 		return nil, fmt.Errorf("job of trial %s names no trainer", id)
 	case m.Limits.Timeout < 0:
 		return nil, fmt.Errorf("job of trial %s has a negative timeout", id)
 	}
 	return &m.Job, nil
+}
+
+// OpenQueue creates a queue, and its pool's stream, if they are not there. What
+// an operator has changed of a consumer that is there stays.
+func (w *Wire) OpenQueue(ctx context.Context, q Queue) error {
+	if err := q.check(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	_, err := w.js.Consumer(ctx, q.stream(), q.consumer())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if err := w.stream(ctx, w.jobsConfig(q.Pool)); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, jetstream.ErrConsumerNotFound) && !errors.Is(err, jetstream.ErrConsumerDoesNotExist) {
+		return wrap(err, "queue %s", q)
+	}
+	_, err = w.js.CreateConsumer(ctx, q.stream(), jetstream.ConsumerConfig{
+		Durable:       q.consumer(),
+		FilterSubject: q.filter(),
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       w.ackWait,
+		// How often a trial may run is counted in the database.
+		MaxDeliver: -1,
+		// The limit is per consumer, not per worker: above all slots there are.
+		MaxAckPending: 1 << 20,
+		// A worker has a pull or two under way. The server cannot change the number later.
+		MaxWaiting: 1 << 14,
+	})
+	if errors.Is(err, jetstream.ErrConsumerExists) {
+		return nil
+	}
+	return wrap(err, "queue %s", q)
+}
+
+// Queues are the queues of all pools.
+func (w *Wire) Queues(ctx context.Context) (map[Queue]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
+	defer cancel()
+	queues := map[Queue]bool{}
+	err := w.eachJobStream(ctx, func(name string) error {
+		stream, err := w.js.Stream(ctx, name)
+		if err != nil {
+			return err
+		}
+		names := stream.ConsumerNames(ctx)
+		for offer := range names.Name() {
+			queues[Queue{Pool: strings.TrimPrefix(name, jobsStreamPrefix), Offer: offer}] = true
+		}
+		return names.Err()
+	})
+	return queues, err
+}
+
+// RemoveQueue removes a queue whose workers are gone, with its jobs.
+func (w *Wire) RemoveQueue(ctx context.Context, q Queue) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	if err := w.purge(ctx, q.stream(), q.filter()); err != nil {
+		return err
+	}
+	err := w.js.DeleteConsumer(ctx, q.stream(), q.consumer())
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	return wrap(err, "queue %s", q)
+}
+
+// wrap adds what an error is about to it, if there is one.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
 // publishPage is how many jobs are on their way to the server at a time.
@@ -88,158 +169,245 @@ const publishPage = 4096
 // a subject that has its one message the text says so.
 const errPerSubject jetstream.ErrorCode = 10077
 
-// isHeld reports whether the server refused a job because it holds the trial's already.
-func isHeld(err error) bool {
+// isDuplicate reports whether the server refused a job because the trial has one.
+func isDuplicate(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.ErrorCode == errPerSubject && api.Description == "maximum messages per subject exceeded"
 }
 
-// PublishJobs puts jobs into the queue and waits until the server has them all.
-// A job that is there already stays as it is and is listed in held. A job that
-// does not fit a message is left out, and is a *TooLargeError in the error's
-// tree. Any other error ends the wait. Jobs may be published again at will.
-func (w *Wire) PublishJobs(ctx context.Context, jobs []Job) (held []sweep.TrialID, err error) {
+// PublishJobs puts jobs into a queue and waits until the server has them all. It
+// returns the sequence of each in the stream: 0 for one that is there already, which
+// stays as it is, and for one that does not fit a message, which is a
+// *TooLargeError in the error's tree. Any other error ends the wait. Jobs may be
+// published again at will.
+func (w *Wire) PublishJobs(ctx context.Context, q Queue, jobs []Job) (sequences []uint64, err error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	sequences = make([]uint64, len(jobs))
 	var refused []error
-	for page := range slices.Chunk(jobs, publishPage) {
-		there, tooLarge, err := w.publishPage(ctx, page)
-		held, refused = append(held, there...), append(refused, tooLarge...)
+	for from := 0; from < len(jobs); from += publishPage {
+		to := min(from+publishPage, len(jobs))
+		tooLarge, err := w.publishPage(ctx, q, jobs[from:to], sequences[from:to])
+		refused = append(refused, tooLarge...)
 		if err != nil {
-			return held, errors.Join(append(refused, err)...)
+			return sequences, errors.Join(append(refused, err)...)
 		}
 	}
-	return held, errors.Join(refused...)
+	return sequences, errors.Join(refused...)
 }
 
-func (w *Wire) publishPage(ctx context.Context, jobs []Job) (held []sweep.TrialID, tooLarge []error, err error) {
-	type sent struct {
-		id     sweep.TrialID
-		future jetstream.PubAckFuture
-	}
-	flying := make([]sent, 0, len(jobs))
+func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences []uint64) (tooLarge []error, err error) {
+	flying := make([]jetstream.PubAckFuture, len(jobs))
 	for i := range jobs {
 		id := jobs[i].TrialID
-		if err := errors.Join(CheckToken("pool", jobs[i].Pool), CheckToken("sweep", id.Sweep)); err != nil {
-			return nil, tooLarge, fmt.Errorf("job of trial %s: %w", id, err)
+		if err := CheckToken("sweep", id.Sweep); err != nil {
+			return tooLarge, fmt.Errorf("job of trial %s: %w", id, err)
 		}
 		data, err := json.Marshal(jobMessage{Version, jobs[i]})
 		if err != nil {
-			return nil, tooLarge, fmt.Errorf("job of trial %s: %w", id, err)
+			return tooLarge, fmt.Errorf("job of trial %s: %w", id, err)
 		}
 		if len(data) > w.limit() {
 			tooLarge = append(tooLarge, &TooLargeError{id, "job", len(data), w.limit()})
 			continue
 		}
-		future, err := w.js.PublishMsgAsync(&nats.Msg{Subject: jobSubject(jobs[i].Pool, id), Data: data}, jetstream.WithStallWait(answerTimeout))
+		flying[i], err = w.js.PublishMsgAsync(&nats.Msg{Subject: q.subject(id), Data: data}, jetstream.WithStallWait(answerTimeout))
 		if err != nil {
-			return nil, tooLarge, fmt.Errorf("publish job of trial %s: %w", id, err)
+			return tooLarge, fmt.Errorf("publish job of trial %s: %w", id, err)
 		}
-		flying = append(flying, sent{id, future})
 	}
-	for _, s := range flying {
+	for i, future := range flying {
+		if future == nil {
+			continue
+		}
 		select {
-		case <-s.future.Ok():
-		case err := <-s.future.Err():
-			if !isHeld(err) {
-				return held, tooLarge, fmt.Errorf("publish job of trial %s: %w", s.id, err)
+		case ack := <-future.Ok():
+			sequences[i] = ack.Sequence
+		case err := <-future.Err():
+			if !isDuplicate(err) {
+				return tooLarge, fmt.Errorf("publish job of trial %s: %w", jobs[i].TrialID, err)
 			}
-			held = append(held, s.id)
 		case <-ctx.Done():
-			return held, tooLarge, ctx.Err()
+			return tooLarge, ctx.Err()
 		}
 	}
-	return held, tooLarge, nil
+	return tooLarge, nil
 }
 
-// HeldJobs returns which of the trials have a job in the queue, waiting or
-// being run. Its cost grows with the number of jobs that the trials' sweeps
-// have in the queue.
-func (w *Wire) HeldJobs(ctx context.Context, trials []sweep.TrialID) (map[sweep.TrialID]bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	stream, err := w.js.Stream(ctx, JobsStream)
-	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", JobsStream, err)
-	}
-	there := map[sweep.TrialID]bool{}
-	asked := map[string]bool{}
-	held := map[sweep.TrialID]bool{}
-	for _, id := range trials {
-		if !asked[id.Sweep] {
-			asked[id.Sweep] = true
-			info, err := stream.Info(ctx, jetstream.WithSubjectFilter(jobsOf(id.Sweep)))
+// QueuedJob is a job in a queue, waiting or being run.
+type QueuedJob struct {
+	Queue Queue
+	sweep.TrialID
+	// Sequence is its message's in the stream of its pool.
+	Sequence uint64
+}
+
+// listPage is how many jobs are listed at a time.
+const listPage = 1000
+
+// QueuedJobs calls yield for each job in the queues of all pools, in the order in
+// which each pool's were published.
+func (w *Wire) QueuedJobs(ctx context.Context, yield func(QueuedJob)) error {
+	return w.eachJobStream(ctx, func(name string) error {
+		for from := uint64(1); from > 0; {
+			next, err := w.queuedPage(ctx, name, from, yield)
 			if err != nil {
-				return nil, fmt.Errorf("stream %s: %w", JobsStream, err)
+				return err
 			}
-			for subject := range info.State.Subjects {
-				if _, trial, err := trialOfJob(subject); err == nil {
-					there[trial] = true
-				}
-			}
+			from = next
 		}
-		if there[id] {
-			held[id] = true
-		}
-	}
-	return held, nil
+		return nil
+	})
 }
 
-// jobsOf is the subject of all jobs of a sweep.
-func jobsOf(id string) string { return "sweep.jobs.*." + id + ".*" }
-
-// JobCount is the number of jobs in the queue, waiting or being run.
-func (w *Wire) JobCount(ctx context.Context) (int64, error) {
+// queuedPage lists a page of a stream's messages from a sequence on, and returns the
+// sequence of the next page, 0 if there is none.
+func (w *Wire) queuedPage(ctx context.Context, stream string, from uint64, yield func(QueuedJob)) (next uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	stream, err := w.js.Stream(ctx, JobsStream)
+	request, err := json.Marshal(map[string]any{"seq": from, "next_by_subj": jobsPrefix + ">", "batch": listPage})
 	if err != nil {
-		return 0, fmt.Errorf("stream %s: %w", JobsStream, err)
+		return 0, err
 	}
-	return int64(stream.CachedInfo().State.Msgs), nil
+	inbox, err := w.conn.SubscribeSync(w.conn.NewInbox())
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = inbox.Unsubscribe() }() // or the connection is closed, and it is gone
+	if err := w.conn.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox.Subject, request); err != nil {
+		return 0, err
+	}
+	last := from
+	for {
+		m, err := inbox.NextMsgWithContext(ctx)
+		if err != nil {
+			return 0, err
+		}
+		switch status := m.Header.Get(statusHeader); status {
+		case "":
+		case statusNoMessages:
+			return 0, nil
+		case statusEnd:
+			if m.Header.Get("Nats-Num-Pending") == "0" {
+				return 0, nil
+			}
+			return last + 1, nil
+		default:
+			return 0, fmt.Errorf("list of jobs: the server says %s %s", status, m.Header.Get(descriptionHeader))
+		}
+		sequence, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("list of jobs: %w", err)
+		}
+		last = sequence
+		if q, id, err := trialOfJob(m.Header.Get(jetstream.SubjectHeader)); err == nil {
+			yield(QueuedJob{q, id, sequence})
+		}
+	}
 }
 
-// PurgeJobs removes the jobs of a sweep from the queue, waiting or being run,
-// but for those of the trials to keep. The broker is asked once if there is
-// nothing to keep, else for every job.
-func (w *Wire) PurgeJobs(ctx context.Context, id string, keep ...sweep.TrialID) error {
-	bound, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	stream, err := w.js.Stream(bound, JobsStream)
+// eachJobStream calls do for each pool's stream.
+func (w *Wire) eachJobStream(ctx context.Context, do func(name string) error) error {
+	streams, err := w.streams(ctx)
 	if err != nil {
-		return fmt.Errorf("stream %s: %w", JobsStream, err)
+		return err
 	}
-	subjects := []string{jobsOf(id)}
-	if len(keep) > 0 {
-		info, err := stream.Info(bound, jetstream.WithSubjectFilter(jobsOf(id)))
-		if err != nil {
-			return fmt.Errorf("stream %s: %w", JobsStream, err)
+	for _, info := range streams {
+		if info.Config.Name == EventsStream {
+			continue
 		}
-		kept := make(map[sweep.TrialID]bool, len(keep))
-		for _, trial := range keep {
-			kept[trial] = true
-		}
-		subjects = slices.DeleteFunc(slices.Collect(maps.Keys(info.State.Subjects)), func(subject string) bool {
-			_, trial, err := trialOfJob(subject)
-			return err == nil && kept[trial]
-		})
-	}
-	for _, subject := range subjects {
-		bound, cancel := context.WithTimeout(ctx, answerTimeout)
-		err := stream.Purge(bound, jetstream.WithPurgeSubject(subject))
-		cancel()
-		if err != nil {
-			return fmt.Errorf("purge stream %s: %w", JobsStream, err)
+		if err := do(info.Config.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("stream %s: %w", info.Config.Name, err)
 		}
 	}
 	return nil
 }
 
-// ResetJobs removes all jobs and all that the server remembers of deliveries.
-// It is for a coordinator that knows that no worker runs anything.
-func (w *Wire) ResetJobs(ctx context.Context) error {
-	bound, cancel := context.WithTimeout(ctx, answerTimeout)
+// JobCounts are the numbers of jobs in the queues of each pool, waiting or being
+// run.
+func (w *Wire) JobCounts(ctx context.Context) (map[string]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	if err := w.js.DeleteStream(bound, JobsStream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("delete stream %s: %w", JobsStream, err)
+	streams, err := w.streams(ctx)
+	counts := map[string]int64{}
+	for _, info := range streams {
+		if pool, isJobs := strings.CutPrefix(info.Config.Name, jobsStreamPrefix); isJobs {
+			counts[pool] = int64(info.State.Msgs)
+		}
 	}
-	return w.Setup(ctx)
+	return counts, err
+}
+
+// Withdraw removes the jobs of sweeps from a queue and returns the sequence in the
+// stream of the last job that a worker of the queue was given: what was published
+// after it, of these sweeps, no worker has seen. Meanwhile the queue hands out
+// nothing.
+func (w *Wire) Withdraw(ctx context.Context, q Queue, sweeps ...string) (delivered uint64, err error) {
+	// In its own time: a coordinator that dies here must not stop the queue for long.
+	const pause = 5 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, pause)
+	defer cancel()
+	if _, err := w.js.PauseConsumer(ctx, q.stream(), q.consumer(), time.Now().Add(pause)); err != nil {
+		return 0, wrap(err, "pause queue %s", q)
+	}
+	defer func() {
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+		defer cancel()
+		if _, resumeErr := w.js.ResumeConsumer(bound, q.stream(), q.consumer()); resumeErr != nil {
+			err = errors.Join(err, wrap(resumeErr, "resume queue %s", q))
+		}
+	}()
+	consumer, err := w.js.Consumer(ctx, q.stream(), q.consumer())
+	if err != nil {
+		return 0, wrap(err, "queue %s", q)
+	}
+	for _, id := range sweeps {
+		if err := w.purge(ctx, q.stream(), q.of(id)); err != nil {
+			return 0, err
+		}
+	}
+	return consumer.CachedInfo().Delivered.Stream, nil
+}
+
+// RemoveJob removes a trial's job from a queue, waiting or being run.
+func (w *Wire) RemoveJob(ctx context.Context, q Queue, id sweep.TrialID) error {
+	return w.purge(ctx, q.stream(), q.subject(id))
+}
+
+// RemoveTrials removes the jobs of some trials of a sweep, waiting or being run.
+func (w *Wire) RemoveTrials(ctx context.Context, pool, id string, indices []int64) error {
+	for _, index := range indices {
+		if err := w.purge(ctx, jobsStream(pool), jobsPrefix+pool+".*."+id+"."+strconv.FormatInt(index, 10)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveJobs removes all jobs of a sweep, waiting or being run.
+func (w *Wire) RemoveJobs(ctx context.Context, pool, id string) error {
+	return w.purge(ctx, jobsStream(pool), jobsPrefix+pool+".*."+id+".*")
+}
+
+// purge removes the messages of a subject. A stream that is not there has none.
+func (w *Wire) purge(ctx context.Context, stream, subject string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	s, err := w.js.Stream(ctx, stream)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	return wrap(err, "purge stream %s", stream)
+}
+
+// ResetJobs removes all jobs, and all that the server remembers of deliveries
+// and queues. It is for a coordinator that knows that no worker runs anything.
+func (w *Wire) ResetJobs(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return w.eachJobStream(ctx, func(name string) error { return w.js.DeleteStream(ctx, name) })
 }

@@ -33,17 +33,19 @@ const (
 	silence         = 10 * time.Second
 )
 
-func partHeaders(part string) micro.Headers {
-	return micro.Headers{versionHeader: {strconv.Itoa(ControlVersion)}, partHeader: {part}}
-}
-
 // partWriter sends an answer's parts as they fill up.
 type partWriter struct {
 	ctx     context.Context
 	request micro.Request
 	conn    *nats.Conn
 	size    int
+	// version is the one in which the client is answered.
+	version int
 	buffer  bytes.Buffer
+}
+
+func (w *partWriter) headers(part string) nats.Header {
+	return nats.Header{versionHeader: {strconv.Itoa(w.version)}, partHeader: {part}}
 }
 
 // Write implements io.Writer.
@@ -66,7 +68,7 @@ func (w *partWriter) flush() error {
 	ctx, cancel := context.WithTimeout(w.ctx, silence)
 	defer cancel()
 	reply, err := w.conn.RequestMsgWithContext(ctx, &nats.Msg{
-		Subject: w.request.Reply(), Data: w.buffer.Bytes(), Header: nats.Header(partHeaders(partMore)),
+		Subject: w.request.Reply(), Data: w.buffer.Bytes(), Header: w.headers(partMore),
 	})
 	if err != nil {
 		return fmt.Errorf("the client is gone: %w", err)
@@ -88,7 +90,7 @@ func (w *partWriter) work(ctx context.Context) {
 			return
 		case <-ticker.C:
 			// Whether it arrives does not matter: the next one may.
-			_ = w.conn.PublishMsg(&nats.Msg{Subject: w.request.Reply(), Header: nats.Header(partHeaders(partWorking))})
+			_ = w.conn.PublishMsg(&nats.Msg{Subject: w.request.Reply(), Header: w.headers(partWorking)})
 		}
 	}
 }
@@ -99,6 +101,8 @@ type partReader struct {
 	conn    *nats.Conn
 	version int
 	inbox   *nats.Subscription
+	// silence is after what the server is given up.
+	silence time.Duration
 	part    []byte
 	// next is where the next part is to be asked for, "" if it need not be.
 	next string
@@ -159,18 +163,18 @@ func (r *partReader) receive() error {
 
 // message waits for a message, for as long as a server that works may be silent.
 func (r *partReader) message() (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(r.ctx, silence)
+	ctx, cancel := context.WithTimeout(r.ctx, r.silence)
 	defer cancel()
 	m, err := r.inbox.NextMsgWithContext(ctx)
 	switch {
 	case err == nil:
 		return m, nil
 	case errors.Is(err, nats.ErrNoResponders):
-		return nil, &UnreachableError{Servers: r.conn.ConnectedUrlRedacted()}
+		return nil, &UnreachableError{Servers: Redacted(r.conn.ConnectedUrl())}
 	case r.ctx.Err() != nil:
-		return nil, r.ctx.Err()
+		return nil, ended(r.ctx)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
-		return nil, &UnreachableError{Servers: r.conn.ConnectedUrlRedacted(), Delivered: true}
+		return nil, &UnreachableError{Servers: Redacted(r.conn.ConnectedUrl()), Delivered: true}
 	default:
 		return nil, fmt.Errorf("waiting for the coordinator's answer: %w", err)
 	}

@@ -41,6 +41,17 @@ type WorkerStatus struct {
 	Reason    string       `json:"reason,omitempty"`
 	StartedAt time.Time    `json:"started_at"`
 	Slots     []WorkerSlot `json:"slots"`
+	// Offer is what the worker can run.
+	Offer sweep.Offer `json:"offer"`
+	// Refusals are the latest jobs that it could not run, and why.
+	Refusals []WorkerRefusal `json:"refusals,omitempty"`
+}
+
+// WorkerRefusal is a job that a worker could not run.
+type WorkerRefusal struct {
+	sweep.TrialID
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
 }
 
 // WorkerSlot is what one slot is doing.
@@ -57,6 +68,21 @@ type Presence interface {
 	// Drain has the worker take no further jobs, Resume take them again.
 	Drain(reason string)
 	Resume()
+	// Log returns what the trainer of a trial that runs here has written behind the
+	// first from bytes of the execution, as far as that is kept; nil if the trial does
+	// not run here.
+	Log(id sweep.TrialID, from int64) *RunningLog
+}
+
+// RunningLog is the log, or a part of it, of an execution that runs.
+type RunningLog struct {
+	// Worker is the id of the worker that runs it, Name the worker's name.
+	Worker    string `json:"worker"`
+	Name      string `json:"name"`
+	Execution string `json:"execution"`
+	sweep.Log
+	// End is how many bytes the trainer has written so far in this execution.
+	End int64 `json:"end"`
 }
 
 // The subjects of the presence service: all workers answer the first, the
@@ -66,7 +92,13 @@ const (
 	statusSubject = "sweep.workers.status"
 	drainSubject  = "sweep.workers.drain."
 	resumeSubject = "sweep.workers.resume."
+	// A question for a log is for all workers, and one of them answers, or for one.
+	logSubject = "sweep.workers.log"
 )
+
+// presenceVersion is the version of the presence service, which workers of all
+// versions answer.
+const presenceVersion = 1
 
 const (
 	// firstAnswer and nextAnswer are how long a question to all workers waits for
@@ -80,6 +112,15 @@ const (
 type presenceRequest struct {
 	Version int    `json:"version"`
 	Reason  string `json:"reason,omitempty"`
+	// Trial and From belong to a question for a log.
+	Trial sweep.TrialID `json:"trial,omitzero"`
+	From  int64         `json:"from,omitempty"`
+}
+
+// logAnswer has no log if the trial does not run at the worker.
+type logAnswer struct {
+	Version int         `json:"version"`
+	Log     *RunningLog `json:"log,omitempty"`
 }
 
 type presenceAnswer struct {
@@ -97,24 +138,47 @@ func (w *Wire) ServePresence(p Presence) (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("presence of worker %s: %w", status.Name, err)
 	}
-	add := func(name, subject string, do func(presenceRequest)) {
+	add := func(name, subject string, do func(presenceRequest) (answer any)) {
 		handler := micro.HandlerFunc(func(r micro.Request) {
+			if !isClientInbox(r.Reply()) {
+				w.malformed.Add(1)
+				w.log.Error("request dropped: its answer is wanted where no client hears it", "subject", r.Subject(), "reply", r.Reply())
+				return
+			}
 			var request presenceRequest
-			if err := json.Unmarshal(r.Data(), &request); err != nil || request.Version != ControlVersion {
+			if err := json.Unmarshal(r.Data(), &request); err != nil || request.Version != presenceVersion {
 				w.malformed.Add(1)
 				w.log.Error("request dropped: it cannot be read", "subject", r.Subject(), "error", err, "version", request.Version)
 				return
 			}
-			do(request)
-			if err := r.RespondJSON(presenceAnswer{ControlVersion, p.Status()}); err != nil {
+			a := do(request)
+			if a == nil {
+				return // another worker's
+			}
+			if err := r.RespondJSON(a); err != nil {
 				w.log.Warn("request not answered", "subject", r.Subject(), "error", err)
 			}
 		})
 		err = errors.Join(err, service.AddEndpoint(name, handler, micro.WithEndpointSubject(subject), micro.WithEndpointQueueGroupDisabled()))
 	}
-	add("status", statusSubject, func(presenceRequest) {})
-	add("drain", drainSubject+status.ID, func(r presenceRequest) { p.Drain(r.Reason) })
-	add("resume", resumeSubject+status.ID, func(presenceRequest) { p.Resume() })
+	show := func() any { return presenceAnswer{presenceVersion, p.Status()} }
+	add("status", statusSubject, func(presenceRequest) any { return show() })
+	add("drain", drainSubject+status.ID, func(r presenceRequest) any {
+		p.Drain(r.Reason)
+		return show()
+	})
+	add("resume", resumeSubject+status.ID, func(presenceRequest) any {
+		p.Resume()
+		return show()
+	})
+	log := func(r presenceRequest) logAnswer { return logAnswer{presenceVersion, p.Log(r.Trial, r.From)} }
+	add("log", logSubject+"."+status.ID, func(r presenceRequest) any { return log(r) })
+	add("find-log", logSubject, func(r presenceRequest) any {
+		if a := log(r); a.Log != nil {
+			return a
+		}
+		return nil
+	})
 	stop = func() {
 		if err := service.Stop(); err != nil {
 			w.log.Debug("end of the presence service", "error", err)
@@ -130,12 +194,14 @@ func (w *Wire) ServePresence(p Presence) (stop func(), err error) {
 // Workers asks all workers how they are and returns them by pool and name. It
 // waits until no more answers come.
 func (c *Client) Workers(ctx context.Context) ([]WorkerStatus, error) {
+	ctx, done := c.permissions.use(ctx, statusSubject)
+	defer done()
 	inbox, err := c.conn.SubscribeSync(c.conn.NewInbox())
 	if err != nil {
 		return nil, fmt.Errorf("asking the workers: %w", err)
 	}
 	defer func() { _ = inbox.Unsubscribe() }() // or the connection is closed, and it is gone
-	data, err := json.Marshal(presenceRequest{Version: ControlVersion})
+	data, err := json.Marshal(presenceRequest{Version: presenceVersion})
 	if err == nil {
 		err = c.conn.PublishRequest(statusSubject, inbox.Subject, data)
 	}
@@ -151,7 +217,7 @@ func (c *Client) Workers(ctx context.Context) ([]WorkerStatus, error) {
 		cancel()
 		switch {
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return nil, ended(ctx)
 		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrNoResponders):
 			slices.SortFunc(workers, func(a, b WorkerStatus) int {
 				return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name, b.Name))
@@ -173,8 +239,8 @@ func decodePresence(data []byte) (*WorkerStatus, error) {
 	if err := json.Unmarshal(data, &a); err != nil {
 		return nil, fmt.Errorf("a worker's answer cannot be read: %w", err)
 	}
-	if a.Version != ControlVersion {
-		return nil, fmt.Errorf("a worker speaks version %d of the control protocol, this program version %d", a.Version, ControlVersion)
+	if a.Version != presenceVersion {
+		return nil, fmt.Errorf("a worker speaks version %d of the presence service, this program version %d", a.Version, presenceVersion)
 	}
 	return &a.Status, nil
 }
@@ -214,15 +280,52 @@ func (c *Client) tell(ctx context.Context, subject, name, reason string) (*Worke
 	default:
 		return nil, fmt.Errorf("worker %s: %d workers' names begin like this, as %s and %s", name, len(found), found[0].Name, found[1].Name)
 	}
-	data, err := json.Marshal(presenceRequest{ControlVersion, reason})
+	data, err := json.Marshal(presenceRequest{Version: presenceVersion, Reason: reason})
 	if err != nil {
 		return nil, fmt.Errorf("worker %s: %w", name, err)
 	}
+	ctx, done := c.permissions.use(ctx, subject+found[0].ID)
+	defer done()
 	bound, cancel := context.WithTimeout(ctx, allAnswers)
 	defer cancel()
 	m, err := c.conn.RequestWithContext(bound, subject+found[0].ID, data)
+	if ctx.Err() != nil {
+		return nil, ended(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("worker %s does not answer: %w", found[0].Name, err)
 	}
 	return decodePresence(m.Data)
+}
+
+// RunningLog asks for the log of a trial that runs, behind the first from bytes: the
+// worker with the given id, all of them if that is empty. It is nil if the trial
+// runs nowhere, as far as workers answer.
+func (c *Client) RunningLog(ctx context.Context, worker string, id sweep.TrialID, from int64) (*RunningLog, error) {
+	subject := logSubject
+	if worker != "" {
+		subject += "." + worker
+	}
+	data, err := json.Marshal(presenceRequest{Version: presenceVersion, Trial: id, From: from})
+	if err != nil {
+		return nil, fmt.Errorf("asking for the log of trial %s: %w", id, err)
+	}
+	ctx, done := c.permissions.use(ctx, subject)
+	defer done()
+	bound, cancel := context.WithTimeout(ctx, firstAnswer)
+	defer cancel()
+	m, err := c.conn.RequestWithContext(bound, subject, data)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ended(ctx)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrNoResponders):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("asking for the log of trial %s: %w", id, err)
+	}
+	var a logAnswer
+	if err := json.Unmarshal(m.Data, &a); err != nil {
+		return nil, fmt.Errorf("a worker's answer cannot be read: %w", err)
+	}
+	return a.Log, nil
 }

@@ -1,10 +1,14 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"reflect"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,12 +18,20 @@ import (
 	"sweep/sweep"
 )
 
-// Names of the streams, and the version of the messages.
+// Version is the version of the messages that this package writes. It reads
+// version 1 of events too.
+const Version = 2
+
+// EventsStream is the stream of events; each pool has a stream of jobs.
 const (
-	JobsStream   = "SWEEP_JOBS"
-	EventsStream = "SWEEP_EVENTS"
-	Version      = 1
+	EventsStream     = "SWEEP_EVENTS"
+	jobsStreamPrefix = "SWEEP_JOBS_"
+	// firstJobsStream is the stream of jobs of version 1.
+	firstJobsStream = "SWEEP_JOBS"
 )
+
+// jobsStream is the stream of a pool's jobs.
+func jobsStream(pool string) string { return jobsStreamPrefix + pool }
 
 // duplicateWindow is how long the server remembers message ids. A repeat that
 // comes later does no harm either: the store sorts it out. At thousands of
@@ -45,17 +57,25 @@ type Options struct {
 	AckWait time.Duration
 	// Replicas of streams that Setup creates; 1 if 0. Streams that exist keep theirs.
 	Replicas int
-	Logger   *slog.Logger
+	// JobsInMemory has the server keep jobs on no disk: for one that ends with its
+	// coordinator, which publishes the jobs anew.
+	JobsInMemory bool
+	Logger       *slog.Logger
 }
 
 // Wire is one party's end. It is safe for concurrent use.
 type Wire struct {
-	conn      *nats.Conn
-	js        jetstream.JetStream
-	ackWait   time.Duration
-	replicas  int
-	log       *slog.Logger
+	conn     *nats.Conn
+	js       jetstream.JetStream
+	ackWait  time.Duration
+	replicas int
+	// jobStorage is where jobs are kept.
+	jobStorage jetstream.StorageType
+	log        *slog.Logger
+	// cluster is the one that Setup was called for.
+	cluster   atomic.Pointer[sweep.Cluster]
 	malformed atomic.Int64
+	newer     atomic.Int64 // when a newer message was last told of, in Unix nanoseconds
 }
 
 // New returns a Wire over a connection, which the caller keeps and closes.
@@ -67,6 +87,9 @@ func New(conn *nats.Conn, options Options) (*Wire, error) {
 		return nil, fmt.Errorf("JetStream: %w", err)
 	}
 	w := &Wire{conn: conn, js: js, ackWait: options.AckWait, replicas: max(options.Replicas, 1), log: options.Logger}
+	if options.JobsInMemory {
+		w.jobStorage = jetstream.MemoryStorage
+	}
 	if w.ackWait <= 0 {
 		w.ackWait = DefaultAckWait
 	}
@@ -82,50 +105,140 @@ func (w *Wire) AckWait() time.Duration { return w.ackWait }
 // Malformed counts the messages that could not be read.
 func (w *Wire) Malformed() int64 { return w.malformed.Load() }
 
-// Setup creates the streams, or brings those that are there to their settings.
-// It may be called again at any time.
-func (w *Wire) Setup(ctx context.Context) error {
+// The metadata of streams say which cluster they belong to.
+const (
+	clusterKey  = "sweep_cluster"
+	databaseKey = "sweep_database"
+)
+
+// OtherClusterError says that the streams belong to the cluster of another
+// database.
+type OtherClusterError struct {
+	Servers string
+	// Streams is the cluster that the streams belong to, Database that of the
+	// coordinator's own database.
+	Streams, Database sweep.Cluster
+}
+
+// Error implements error.
+func (e *OtherClusterError) Error() string {
+	return fmt.Sprintf("the streams at %s belong to cluster %s of the database %s; this coordinator's database, %s, is cluster %s: "+
+		"start it with that database, or move the cluster to this one for good with --adopt",
+		e.Servers, e.Streams.ID, e.Streams.Database, e.Database.Database, e.Database.ID)
+}
+
+// Setup creates the stream of events for a cluster, or brings the one that is
+// there to its settings; streams of jobs are created by OpenQueue. Streams of
+// another cluster are an *OtherClusterError, unless adopt is set. Setup may be
+// called again at any time.
+func (w *Wire) Setup(ctx context.Context, cluster sweep.Cluster, adopt bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
 	defer cancel()
-	for _, config := range []jetstream.StreamConfig{
-		{
-			Name:        JobsStream,
-			Description: "trials to run: one message a trial, gone when its result is stored",
-			Subjects:    []string{"sweep.jobs.>"},
-			Retention:   jetstream.WorkQueuePolicy,
-			Storage:     jetstream.FileStorage,
-			// A second job of one trial is refused, however late it comes.
-			MaxMsgsPerSubject:    1,
-			Discard:              jetstream.DiscardNew,
-			DiscardNewPerSubject: true,
-		},
-		{
-			Name:        EventsStream,
-			Description: "what workers report, until the collector has stored it",
-			Subjects:    []string{"sweep.events.>"},
-			Retention:   jetstream.WorkQueuePolicy,
-			Storage:     jetstream.FileStorage,
-		},
-	} {
-		config.Replicas = w.replicas
-		config.Duplicates = duplicateWindow
-		there, err := w.js.Stream(ctx, config.Name)
-		switch {
-		case err == nil:
-			// How often a stream is kept is its operator's to change.
-			config.Replicas = there.CachedInfo().Config.Replicas
-		case !errors.Is(err, jetstream.ErrStreamNotFound):
-			return fmt.Errorf("stream %s: %w", config.Name, err)
+	streams, err := w.streams(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range streams {
+		has := sweep.Cluster{ID: s.Config.Metadata[clusterKey], Database: s.Config.Metadata[databaseKey]}
+		if has.ID == "" || has.ID == cluster.ID {
+			continue
 		}
-		if _, err := w.js.CreateOrUpdateStream(ctx, config); err != nil {
-			return fmt.Errorf("stream %s: %w", config.Name, err)
+		if !adopt {
+			return &OtherClusterError{w.conn.ConnectedUrlRedacted(), has, cluster}
 		}
+		if s.Config.Name == EventsStream { // the other database counted terms of its own
+			if err := w.removeCollectors(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	w.cluster.Store(&cluster)
+	for _, s := range streams {
+		if pool, jobs := strings.CutPrefix(s.Config.Name, jobsStreamPrefix); jobs {
+			if err := w.stream(ctx, w.jobsConfig(pool)); err != nil {
+				return err
+			}
+		}
+	}
+	// The jobs of version 1 are published again for workers of this version; those
+	// that a worker of version 1 runs are reported all the same.
+	if err := w.js.DeleteStream(ctx, firstJobsStream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("stream %s of an older version: %w", firstJobsStream, err)
+	}
+	return w.stream(ctx, jetstream.StreamConfig{
+		Name:        EventsStream,
+		Description: "what workers report, until the collector has stored it",
+		Subjects:    []string{eventsPrefix + ">"},
+	})
+}
+
+// streams lists the streams that are ours.
+func (w *Wire) streams(ctx context.Context) ([]*jetstream.StreamInfo, error) {
+	var own []*jetstream.StreamInfo
+	list := w.js.ListStreams(ctx)
+	for info := range list.Info() {
+		if name := info.Config.Name; name == EventsStream || strings.HasPrefix(name, jobsStreamPrefix) {
+			own = append(own, info)
+		}
+	}
+	if err := list.Err(); err != nil {
+		return nil, fmt.Errorf("list of streams: %w", err)
+	}
+	return own, nil
+}
+
+// jobsConfig is the stream of a pool's jobs.
+func (w *Wire) jobsConfig(pool string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        jobsStream(pool),
+		Description: "trials to run: one message a trial, gone when its result is stored",
+		Subjects:    []string{jobsPrefix + pool + ".>"},
+		// A second job of one trial is refused, however late it comes.
+		MaxMsgsPerSubject:    1,
+		Discard:              jetstream.DiscardNew,
+		DiscardNewPerSubject: true,
+		AllowDirect:          true,
+		Storage:              w.jobStorage,
+	}
+}
+
+// stream creates a stream or brings it to its settings.
+func (w *Wire) stream(ctx context.Context, config jetstream.StreamConfig) error {
+	config.Retention = jetstream.WorkQueuePolicy
+	config.Replicas = w.replicas
+	config.Duplicates = duplicateWindow
+	for _, limit := range []*int64{&config.MaxMsgs, &config.MaxBytes, &config.MaxMsgsPerSubject} {
+		*limit = cmp.Or(*limit, -1) // as the server writes that there is none
+	}
+	config.MaxConsumers, config.MaxMsgSize = -1, -1
+	config.Metadata = map[string]string{}
+	if cluster := w.cluster.Load(); cluster != nil {
+		config.Metadata[clusterKey], config.Metadata[databaseKey] = cluster.ID, cluster.Database
+	}
+	there, err := w.js.Stream(ctx, config.Name)
+	switch {
+	case err == nil:
+		has := there.CachedInfo().Config
+		// How often a stream is kept is its operator's to change.
+		config.Replicas = has.Replicas
+		config.Storage = has.Storage // which cannot be changed
+		ours := config.Metadata
+		config.Metadata = maps.Clone(has.Metadata) // the server has some of its own there
+		maps.Copy(config.Metadata, ours)
+		if reflect.DeepEqual(config, has) {
+			return nil
+		}
+	case !errors.Is(err, jetstream.ErrStreamNotFound):
+		return fmt.Errorf("stream %s: %w", config.Name, err)
+	}
+	if _, err := w.js.CreateOrUpdateStream(ctx, config); err != nil {
+		return fmt.Errorf("stream %s: %w", config.Name, err)
 	}
 	return nil
 }
 
 // IsLost reports whether an error means that a stream or consumer is not there
-// any more: Setup and a new consumer mend it.
+// any more: Setup, OpenQueue and a new consumer mend it.
 func IsLost(err error) bool {
 	for _, lost := range []error{
 		jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDeleted,
@@ -152,16 +265,58 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s of trial %s: a message of %d bytes, and the server takes %d (max_payload)", e.What, e.TrialID, e.Size, e.Limit)
 }
 
+// TooLarge takes the messages that were too large out of an error and returns
+// the rest of it.
+func TooLarge(err error) (large []*TooLargeError, rest error) {
+	if joined := interface{ Unwrap() []error }(nil); errors.As(err, &joined) {
+		var others []error
+		for _, e := range joined.Unwrap() {
+			found, other := TooLarge(e)
+			large = append(large, found...)
+			others = append(others, other)
+		}
+		return large, errors.Join(others...)
+	}
+	if e := (*TooLargeError)(nil); errors.As(err, &e) {
+		return []*TooLargeError{e}, nil
+	}
+	return nil, err
+}
+
 // limit is the largest body of a message.
 func (w *Wire) limit() int { return int(w.conn.MaxPayload()) - headroom }
 
-// refuse counts and logs a message that cannot be read, and ends it: nobody
-// else could read it either, and a job that is lost this way is published
+// newerError says that a message is of a version that this program does not know.
+type newerError struct {
+	what    string
+	version int
+}
+
+func (e *newerError) Error() string {
+	return fmt.Sprintf("%s of version %d: this program reads version %d", e.what, e.version, Version)
+}
+
+// newerDelay is after what a message of a newer version is offered again: to a
+// program that knows it, if there is one.
+const newerDelay = 30 * time.Second
+
+// refuse deals with a delivered message that cannot be read. One of a newer
+// version is left for those who know it. Any other is counted, logged and ended:
+// nobody else could read it either, and a job that is lost this way is published
 // again when the database misses it.
-func (w *Wire) refuse(subject string, size int, problem error, terminate func(reason string) error) {
-	w.malformed.Add(1)
-	w.log.Error("message dropped: it cannot be read", "subject", subject, "bytes", size, "problem", problem)
-	if err := terminate(problem.Error()); err != nil {
-		w.log.Error("message not terminated", "subject", subject, "error", err)
+func (w *Wire) refuse(m *nats.Msg, problem error) {
+	answer := answerTerminate + problem.Error()
+	if newer := (*newerError)(nil); errors.As(problem, &newer) {
+		answer = later(newerDelay)
+		now := time.Now().UnixNano()
+		if told := w.newer.Load(); now-told > int64(time.Minute) && w.newer.CompareAndSwap(told, now) {
+			w.log.Warn("message left for a newer program", "subject", m.Subject, "problem", problem)
+		}
+	} else {
+		w.malformed.Add(1)
+		w.log.Error("message dropped: it cannot be read", "subject", m.Subject, "bytes", len(m.Data), "problem", problem)
+	}
+	if err := w.conn.Publish(m.Reply, []byte(answer)); err != nil {
+		w.log.Error("message not answered", "subject", m.Subject, "error", err)
 	}
 }

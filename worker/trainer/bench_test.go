@@ -2,6 +2,9 @@ package trainer_test
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"sweep/sweep"
@@ -21,6 +24,12 @@ func (c *counter) Points(batch []sweep.Curve) error {
 func (c *counter) Checkpoint(_ int64, state []byte) error {
 	c.bytes += len(state)
 	return nil
+}
+
+func (c *counter) Artifact(_ sweep.Artifact, content io.Reader) error {
+	n, err := io.Copy(io.Discard, content)
+	c.bytes += int(n)
+	return err
 }
 
 // BenchmarkTrain measures what the wire adds to a trial that costs nothing.
@@ -54,17 +63,28 @@ func BenchmarkValidate(b *testing.B) {
 }
 
 // BenchmarkLaunch measures a start with handshake, certificates and description,
-// and the end.
+// and the end; hiding adds what it takes to hide a file of a usual home from it.
 func BenchmarkLaunch(b *testing.B) {
-	l := launcher()
-	for b.Loop() {
-		process, err := l.Launch(b.Context(), noop.Name)
-		if err != nil {
+	home := b.TempDir()
+	for i := range 100 {
+		if err := os.WriteFile(filepath.Join(home, fmt.Sprint("file-", i)), nil, 0o600); err != nil {
 			b.Fatal(err)
 		}
-		if err := process.Close(); err != nil {
-			b.Fatal(err)
-		}
+	}
+	for name, secrets := range map[string][]string{"open": nil, "hiding": {filepath.Join(home, ".pgpass"), "/etc/sweep/sweep.conf"}} {
+		b.Run(name, func(b *testing.B) {
+			l := launcher()
+			l.Secrets = secrets
+			for b.Loop() {
+				process, err := l.Launch(b.Context(), noop.Name)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := process.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

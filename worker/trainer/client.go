@@ -9,22 +9,43 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"sweep/sweep"
 	"sweep/worker/trainer/trainerpb"
 )
 
-// client is the worker's end of the wire: a sweep.Trainer.
+// client is the worker's end of the wire: a sweep.Trainer. One trial is trained
+// at a time.
 type client struct {
 	rpc trainerpb.TrainerClient
-	// calls numbers the calls of Train.
-	calls atomic.Uint64
+	// stream is the one over which trials are trained, nil before the first; it
+	// lasts until end is called.
+	stream  grpc.BidiStreamingClient[trainerpb.TrainCommand, trainerpb.TrainEvent]
+	lasting context.Context
+	end     context.CancelFunc
+	// prefetch is how many calls the trainer takes ahead, ahead are those that it
+	// was sent, in order.
+	prefetch int
+	ahead    []aheadCall
+	// calls numbers the calls of Train; training says that one is under way.
+	calls    uint64
+	training atomic.Bool
 	// grace is how long a cancelled Train may take before abandon is called,
 	// which makes the connection fail.
 	grace   time.Duration
 	abandon func(reason string)
 	// fault turns an error of the wire into the one to report.
 	fault func(error) error
+	// scratch is the trainer's temporary directory, where its artifacts' files are.
+	scratch string
+}
+
+func newClient(connection *grpc.ClientConn) *client {
+	c := &client{rpc: trainerpb.NewTrainerClient(connection), grace: cancelGrace}
+	c.lasting, c.end = context.WithCancel(context.Background())
+	return c
 }
 
 // Describe implements sweep.Trainer.
@@ -33,6 +54,7 @@ func (c *client) Describe(ctx context.Context) (*sweep.Description, error) {
 	if err != nil {
 		return nil, c.report(ctx, err)
 	}
+	c.prefetch = int(m.GetPrefetch())
 	description, err := decodeDescription(m.GetDescription())
 	if err != nil {
 		return nil, c.fault(err)
@@ -46,7 +68,11 @@ func (c *client) Validate(ctx context.Context, request sweep.ValidateRequest) (*
 	if err != nil {
 		return nil, fmt.Errorf("parameters: %w", err)
 	}
-	m, err := c.rpc.Validate(ctx, &trainerpb.ValidateRequest{Parameters: parameters, DataDir: request.DataDir})
+	script, err := encodeScript(request.Script)
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.rpc.Validate(ctx, &trainerpb.ValidateRequest{Parameters: parameters, DataDir: request.DataDir, Script: script})
 	if err != nil {
 		return nil, c.report(ctx, err)
 	}
@@ -68,27 +94,17 @@ func (c *client) Train(ctx context.Context, request sweep.TrainRequest, sink swe
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	parameters, err := request.Parameters.Canonical()
-	if err != nil {
-		return nil, fmt.Errorf("parameters: %w", err)
+	if c.training.Swap(true) {
+		return nil, errors.New("a trial is being trained already: a trainer process trains one at a time")
 	}
-	call := c.calls.Add(1)
-	// The call's own context must outlive ctx, to hear what follows a cancellation.
-	callCtx, abort := context.WithCancel(context.WithoutCancel(ctx))
-	defer abort()
-	stream, err := c.rpc.Train(callCtx, &trainerpb.TrainRequest{
-		Call:          call,
-		Sweep:         request.Sweep,
-		Index:         request.Index,
-		Parameters:    parameters,
-		Fingerprint:   string(request.Fingerprint),
-		DatasetDigest: request.DatasetDigest,
-		DataDir:       request.DataDir,
-		Points:        int64(request.Points),
-		Checkpoint:    request.Checkpoint,
-	})
-	if err != nil {
-		return nil, c.report(ctx, err)
+	defer c.training.Store(false)
+	call := c.sent(&request)
+	if call == 0 {
+		c.Forget()
+		var err error
+		if call, err = c.send(ctx, &request); err != nil {
+			return nil, err
+		}
 	}
 
 	running, halt := context.WithCancel(ctx)
@@ -97,10 +113,9 @@ func (c *client) Train(ctx context.Context, request sweep.TrainRequest, sink swe
 	stop := context.AfterFunc(running, func() {
 		defer close(asked)
 		c.cancel(call, ended)
-		abort()
 	})
-	r := receiver{sink: sink, halt: halt}
-	result, err := r.receive(stream)
+	r := receiver{call: call, sink: sink, halt: halt, scratch: c.scratch}
+	result, err := r.receive(c.stream)
 	close(ended)
 	if !stop() {
 		<-asked
@@ -114,17 +129,51 @@ func (c *client) Train(ctx context.Context, request sweep.TrainRequest, sink swe
 	return nil, c.report(ctx, err)
 }
 
+// send asks the trainer to train a trial.
+func (c *client) send(ctx context.Context, request *sweep.TrainRequest) (call uint64, err error) {
+	parameters, err := request.Parameters.Canonical()
+	if err != nil {
+		return 0, fmt.Errorf("parameters: %w", err)
+	}
+	script, err := encodeScript(request.Script)
+	if err != nil {
+		return 0, err
+	}
+	if c.stream == nil {
+		if c.stream, err = c.rpc.Train(c.lasting); err != nil {
+			return 0, c.report(ctx, err)
+		}
+	}
+	c.calls++
+	// An error of Send is that of Recv, which says more.
+	_ = c.stream.Send(&trainerpb.TrainCommand{Train: &trainerpb.TrainRequest{
+		Call:          c.calls,
+		Sweep:         request.Sweep,
+		Index:         request.Index,
+		Parameters:    parameters,
+		Fingerprint:   string(request.Fingerprint),
+		DatasetDigest: request.DatasetDigest,
+		DataDir:       request.DataDir,
+		Points:        int64(request.Points),
+		Checkpoint:    request.Checkpoint,
+		Script:        script,
+		Artifacts:     request.Artifacts,
+	}})
+	return c.calls, nil
+}
+
 // cancel asks the trainer to end a call and waits until it has; a trainer that
 // does not within the grace period is abandoned.
 func (c *client) cancel(call uint64, ended <-chan struct{}) {
-	ctx, done := context.WithTimeout(context.Background(), c.grace)
-	defer done()
-	// Whether the question arrives does not matter: the answer is the stream's end.
-	_, _ = c.rpc.Cancel(ctx, &trainerpb.CancelRequest{Call: call})
+	// Whether the question arrives does not matter: the answer is an event.
+	_ = c.stream.Send(&trainerpb.TrainCommand{Cancel: call})
+	timer := time.NewTimer(c.grace)
+	defer timer.Stop()
 	select {
 	case <-ended:
-	case <-ctx.Done():
+	case <-timer.C:
 		c.abandon(fmt.Sprintf("did not stop within %v of being cancelled, killed", c.grace))
+		c.end()
 	}
 }
 
@@ -139,7 +188,9 @@ func (c *client) report(ctx context.Context, err error) error {
 
 // receiver takes the events of one Train.
 type receiver struct {
-	sink sweep.Sink
+	call    uint64
+	sink    sweep.Sink
+	scratch string
 	// halt cancels the call; sinkErr is the sink's error that made it necessary.
 	halt    func()
 	sinkErr error
@@ -147,40 +198,57 @@ type receiver struct {
 	refused bool
 }
 
-// receive reads the stream to its end and returns the result or the error.
-func (r *receiver) receive(stream grpc.ServerStreamingClient[trainerpb.TrainEvent]) (*sweep.Result, error) {
-	var result *sweep.Result
-	var answer error
+// receive reads the events of the call to the last and returns the result or the
+// error.
+func (r *receiver) receive(stream grpc.BidiStreamingClient[trainerpb.TrainCommand, trainerpb.TrainEvent]) (*sweep.Result, error) {
+	var problem error
 	for {
 		event, err := stream.Recv()
 		switch {
-		case err != nil && (result != nil || answer != nil):
-			return result, answer
 		case errors.Is(err, io.EOF):
 			return nil, errors.New("the stream ended without a result")
+		case err != nil && problem != nil:
+			return nil, problem
 		case err != nil:
 			return nil, err
-		case answer != nil:
-			continue
+		case event.GetCall() < r.call:
+			continue // of one that was forgotten
+		case event.GetCall() > r.call:
+			return nil, fmt.Errorf("an event of call %d in the midst of call %d", event.GetCall(), r.call)
 		}
-		if err := r.forward(event); err != nil {
-			answer = err
-			r.halt()
-			continue
-		}
-		if refusal := event.GetRefusal(); refusal != nil {
-			answer, r.refused = decodeRefusal(refusal), true
-			continue
-		}
-		if m := event.GetResult(); m != nil {
-			if result, answer = decodeResult(m); answer != nil {
+		if problem == nil {
+			if problem = r.forward(event); problem != nil {
 				r.halt()
 			}
+		}
+		result, last, err := r.answer(event)
+		switch {
+		case last && problem != nil:
+			return nil, problem
+		case last:
+			return result, err
 		}
 	}
 }
 
-// forward hands points and checkpoint of an event to the sink.
+// answer reads the answer to the call, if the event has it.
+func (r *receiver) answer(event *trainerpb.TrainEvent) (result *sweep.Result, last bool, err error) {
+	switch {
+	case event.GetRefusal() != nil:
+		r.refused = true
+		return nil, true, decodeRefusal(event.GetRefusal())
+	case event.GetResult() != nil:
+		result, err = decodeResult(event.GetResult())
+		return result, true, err
+	case event.GetCancelled():
+		return nil, true, context.Canceled
+	case event.GetFailure() != nil:
+		return nil, true, status.Error(codes.Unknown, event.GetFailure().GetMessage())
+	}
+	return nil, false, nil
+}
+
+// forward hands points, checkpoint and artifact of an event to the sink.
 func (r *receiver) forward(event *trainerpb.TrainEvent) error {
 	batch, err := decodeCurves(event.GetPoints())
 	if err != nil {
@@ -192,7 +260,12 @@ func (r *receiver) forward(event *trainerpb.TrainEvent) error {
 		}
 	}
 	if m := event.GetCheckpoint(); m != nil {
-		r.sinkErr = r.sink.Checkpoint(m.GetStep(), m.GetState())
+		if r.sinkErr = r.sink.Checkpoint(m.GetStep(), m.GetState()); r.sinkErr != nil {
+			return r.sinkErr
+		}
 	}
-	return r.sinkErr
+	if m := event.GetArtifact(); m != nil {
+		return r.artifact(m)
+	}
+	return nil
 }

@@ -24,17 +24,22 @@ const pipeGrace = 500 * time.Millisecond
 // command is a trainer's process: it implements go-plugin's runner.Runner, which
 // leaves to it how the process is started, watched and killed.
 type command struct {
-	argv   []string
-	env    []string
-	log    *slog.Logger
-	stderr tail
+	argv []string
+	env  []string
+	// secrets are hidden from the process, scratch is its own directory, which is
+	// removed when it has ended.
+	secrets []string
+	scratch *scratch
+	log     *slog.Logger
+	stderr  tail
 	// handshake hands the first line of standard output to go-plugin.
 	handshake *io.PipeReader
 	line      *io.PipeWriter
 	// exited is closed when the process and its group are gone and their output
-	// has been read; state is set then.
-	exited chan struct{}
-	state  *os.ProcessState
+	// has been read; state is set then. gone is closed when its directory is gone
+	// too.
+	exited, gone chan struct{}
+	state        *os.ProcessState
 
 	mu      sync.Mutex
 	process *os.Process // nil before the start and after the end
@@ -42,10 +47,11 @@ type command struct {
 	ended   bool        // the process has ended, or must not start any more
 	reason  string      // why it was killed, if it was
 	first   string      // the first line of standard output
+	peak    int64       // the largest memory seen, in bytes
 }
 
-func newCommand(argv []string, log *slog.Logger) *command {
-	c := &command{argv: argv, log: log, exited: make(chan struct{})}
+func newCommand(argv, secrets []string, scratch *scratch, log *slog.Logger) *command {
+	c := &command{argv: argv, secrets: secrets, scratch: scratch, log: log, exited: make(chan struct{}), gone: make(chan struct{})}
 	c.handshake, c.line = io.Pipe()
 	return c
 }
@@ -59,12 +65,22 @@ func (c *command) Start(context.Context) error {
 
 // run starts the process, tells how that went, and waits for its end. It keeps
 // its thread all the while: the kernel sends the parent-death signal when the
-// thread that started a process ends.
+// thread that started a process ends. A thread from which something is hidden
+// is not used again: it ends with run.
 func (c *command) run(started chan<- error) {
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	defer close(c.gone)
+	defer c.scratch.remove()
 	defer close(c.exited)
 	defer func() { _ = c.line.Close() }()
+	if len(c.secrets) > 0 && CanHide() == nil {
+		if err := hide(c.secrets); err != nil {
+			started <- fmt.Errorf("hide the worker's secrets from it: %w", err)
+			return
+		}
+	} else {
+		defer runtime.UnlockOSThread()
+	}
 
 	cmd := exec.Command(c.argv[0], c.argv[1:]...)
 	cmd.Env = c.env
@@ -85,7 +101,7 @@ func (c *command) run(started chan<- error) {
 		return
 	}
 	pid := cmd.Process.Pid
-	guard, err := startGuard(pid)
+	guard, err := startGuard(pid, c.scratch.dir)
 	if err != nil {
 		c.log.Debug("no guard: what the trainer starts may outlive this process", "error", err)
 	}

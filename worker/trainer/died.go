@@ -23,15 +23,15 @@ type DiedError struct {
 // Error implements error; of standard error it quotes the line that says most.
 func (e *DiedError) Error() string {
 	text := fmt.Sprintf("trainer %s died (%s)", e.Name, e.Exit)
-	if line := telling(e.Stderr); line != "" {
+	if line := errorLine(e.Stderr); line != "" {
 		text += ": " + line
 	}
 	return text
 }
 
-// telling returns the line of text that says most about an end: where a panic
+// errorLine returns the line of text that says most about an end: where a panic
 // begins, else the last line that is not blank. It is shortened.
-func telling(text string) string {
+func errorLine(text string) string {
 	var line string
 	for l := range strings.Lines(text) {
 		l = strings.TrimSpace(l)
@@ -50,6 +50,15 @@ func telling(text string) string {
 	return line
 }
 
-// Signaled reports whether a signal ended the process, which may be the
-// machine's doing; a panic or an exit is the trainer's own.
-func (e *DiedError) Signaled() bool { return strings.HasPrefix(e.Exit, "signal: ") }
+// Killed reports whether a signal from outside ended the process, which this
+// program did not send: that may be the machine's doing. A panic, an exit or a
+// signal of a program's own mistakes, such as a segmentation fault, is the
+// trainer's.
+func (e *DiedError) Killed() bool {
+	for _, signal := range []string{"killed", "terminated", "interrupt", "hangup"} {
+		if e.Exit == "signal: "+signal {
+			return true
+		}
+	}
+	return false
+}

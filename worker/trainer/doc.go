@@ -19,6 +19,11 @@
 // worker dies (Linux), a guard kills what it has started, and Serve watches its
 // parent besides.
 //
+// It has a home and a temporary directory of its own, gone with it, and does not
+// see the files that Launcher.Secrets names, nor what other processes of its user
+// hold. It is not a sandbox: other files of the user, and the network, are open to
+// it.
+//
 // Errors of a trial (*sweep.ParameterError, *sweep.DataError,
 // sweep.ErrDatasetChanged) pass the wire so that errors.As and errors.Is see
 // them. A process that ends while it is needed is a *DiedError. Every other
@@ -28,6 +33,11 @@
 // checkpoint; one that does not return within 3 s is killed, so that after Train
 // a process is either idle or dead. A trainer that resumes from a checkpoint sends
 // the points before it again: a trial's curves are those of its last execution.
+//
+// What a trial leaves besides its result, as its weights, a trainer hands to
+// sweep.Sink's Artifact if TrainRequest.Artifacts names it, and lists in
+// sweep.Description's Artifacts. What it writes to standard error is the log of the
+// execution.
 //
 // The contract itself is trainerpb/trainer.proto; package trainertest holds the
 // suite that every trainer passes.

@@ -18,7 +18,7 @@ func killOwnGroup() { os.Exit(1) }
 
 type guard struct{}
 
-func startGuard(int) (*guard, error) {
+func startGuard(int, string) (*guard, error) {
 	return nil, errors.New("not supported on this system")
 }
 

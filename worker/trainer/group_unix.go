@@ -20,8 +20,9 @@ func killOwnGroup() {
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
 }
 
-// guard is a small process that kills a trainer's group when this process ends:
-// the parent-death signal reaches the trainer, but not what the trainer started.
+// guard is a small process that kills a trainer's group when this process ends,
+// and removes its directory: the parent-death signal reaches the trainer, but not
+// what the trainer started.
 type guard struct {
 	cmd *exec.Cmd
 	// hold is the writing end of the guard's standard input; the kernel closes it
@@ -29,14 +30,14 @@ type guard struct {
 	hold io.WriteCloser
 }
 
-// guardScript waits for the end of its input and kills the group $1. The signals
-// of a stopping service must not end it before.
-const guardScript = `trap '' HUP INT TERM; read -r _; kill -s KILL -- "-$1"`
+// guardScript waits for the end of its input, kills the group $1 and removes the
+// directory $2. The signals of a stopping service must not end it before.
+const guardScript = `trap '' HUP INT TERM; read -r _; kill -s KILL -- "-$1"; rm -rf -- "$2"`
 
-// startGuard starts the guard of a group.
-func startGuard(pgid int) (*guard, error) {
-	cmd := exec.Command("/bin/sh", "-c", guardScript, "sweep-trainer-guard", strconv.Itoa(pgid))
-	cmd.Env = []string{}
+// startGuard starts the guard of a group and its directory.
+func startGuard(pgid int, dir string) (*guard, error) {
+	cmd := exec.Command("/bin/sh", "-c", guardScript, "sweep-trainer-guard", strconv.Itoa(pgid), dir)
+	cmd.Env = []string{"PATH=/usr/bin:/bin"}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	hold, err := cmd.StdinPipe()

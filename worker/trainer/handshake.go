@@ -12,7 +12,7 @@ import (
 )
 
 // ProtocolVersion is the version of the trainer contract that this package speaks.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
 
 // pluginName is the name under which go-plugin keeps the one service.
 const pluginName = "trainer"

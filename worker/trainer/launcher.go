@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -34,7 +35,7 @@ const DefaultStartTimeout = time.Minute
 // environment lists the variables of the host that a trainer gets: what programs
 // need to run at all, and what sets their threads, memory and devices.
 var environment = []string{
-	"PATH", "HOME", "USER", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH",
+	"PATH", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH",
 	"SWEEP_KERNEL", "SWEEP_THREADS", "SWEEP_HISTORY",
 	"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG", "GOTRACEBACK", "GORACE",
 	"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
@@ -54,14 +55,28 @@ type Launcher struct {
 	// Path holds the directories to search.
 	Path []string
 	// Environment names variables that trainers get besides the usual ones (PATH,
-	// HOME, TMPDIR, locale, threads and devices, SWEEP_KERNEL, SWEEP_THREADS, SWEEP_HISTORY).
+	// locale, threads and devices, SWEEP_KERNEL, SWEEP_THREADS, SWEEP_HISTORY).
 	// Nothing else of the host's environment reaches them.
 	Environment []string
+	// Home is the home directory of trainers. If it is empty each process has one
+	// of its own, which is removed when it ends, as its temporary directory is.
+	Home string
+	// Secrets are files and directories that trainers and what they start cannot
+	// read or write, whether they are there yet or not. They cannot look into this
+	// process either, or any that they have not started. Where CanHide says that
+	// the system cannot, nothing is hidden.
+	Secrets []string
 	// StartTimeout is how long a start may take; DefaultStartTimeout if 0.
 	StartTimeout time.Duration
+	// CancelGrace is how long a cancelled trial may take to end before its trainer
+	// is killed; 3 s if 0.
+	CancelGrace time.Duration
 	// Log gets what trainers write to standard error, at level debug; slog.Default
 	// if nil.
 	Log *slog.Logger
+
+	// cleaned says that what killed workers left has been removed.
+	cleaned sync.Once
 }
 
 var _ sweep.Launcher = (*Launcher)(nil)
@@ -85,31 +100,42 @@ func (l *Launcher) Launch(ctx context.Context, name string) (sweep.Process, erro
 	if timeout == 0 {
 		timeout = DefaultStartTimeout
 	}
-	command := newCommand(argv, log.With("trainer", name))
+	l.cleaned.Do(func() { removeLeftovers(os.TempDir()) })
+	scratch, err := newScratch(os.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	command := newCommand(argv, l.Secrets, scratch, log.With("trainer", name))
 	var sockets string
 	host := plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig: handshake,
 		Plugins:         plugin.PluginSet{pluginName: &adapter{}},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
-			command.env, sockets = append(l.environ(), cmd.Env...), socketDir
+			command.env, sockets = append(l.environ(scratch), cmd.Env...), socketDir
 			return command, nil
 		},
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		StartTimeout:     timeout,
-		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: socketParent()},
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: socketParent(scratch)},
 		// The one connection lasts as long as the process.
-		GRPCDialOptions: []grpc.DialOption{grpc.WithIdleTimeout(0)},
-		Logger:          hclog.NewNullLogger(),
+		GRPCDialOptions: []grpc.DialOption{
+			grpc.WithIdleTimeout(0), grpc.WithStaticConnWindowSize(windowSize), grpc.WithStaticStreamWindowSize(windowSize),
+		},
+		Logger: hclog.NewNullLogger(),
 	})
 	stop := context.AfterFunc(ctx, func() { command.kill("its start was cancelled") })
 	process, err := connect(ctx, name, command, host)
+	if err == nil && l.CancelGrace > 0 {
+		process.grace = l.CancelGrace
+	}
 	if err == nil && stop() {
 		forget(sockets)
 		return process, nil
 	}
 	shut(host, command, 0)
+	scratch.remove() // if nothing was started
 	if sockets != "" {
 		forget(sockets)
 	}
@@ -145,7 +171,7 @@ func explain(name string, command *command, timeout time.Duration, err error) er
 		return fmt.Errorf("%s cannot be started: %w", what, err)
 	}
 	ending := ""
-	if line := telling(command.stderr.String()); line != "" {
+	if line := errorLine(command.stderr.String()); line != "" {
 		ending = "; its last words: " + line
 	}
 	line := command.firstLine()
@@ -250,8 +276,12 @@ func suffix() string {
 }
 
 // environ returns the environment of a trainer, but for what go-plugin adds.
-func (l *Launcher) environ() []string {
-	var environ []string
+func (l *Launcher) environ(s *scratch) []string {
+	home := l.Home
+	if home == "" {
+		home = s.home()
+	}
+	environ := []string{"HOME=" + home, "TMPDIR=" + s.temp()}
 	for _, name := range append(slices.Clone(environment), l.Environment...) {
 		if value, ok := os.LookupEnv(name); ok {
 			environ = append(environ, name+"="+value)
@@ -260,13 +290,12 @@ func (l *Launcher) environ() []string {
 	return environ
 }
 
-// socketParent returns the directory for the directories of sockets. A socket's
-// path has at most 104 bytes, so a long TMPDIR gives way to /tmp.
-func socketParent() string {
+// socketParent returns the directory for the directory of a process' socket: its
+// own, unless that is too long, since a socket's path has at most 104 bytes.
+func socketParent(s *scratch) string {
 	const most = 60
-	dir := os.TempDir()
-	if len(dir) > most && runtime.GOOS != "windows" {
+	if len(s.dir) > most && runtime.GOOS != "windows" {
 		return "/tmp"
 	}
-	return dir
+	return s.dir
 }

@@ -146,15 +146,15 @@ func TestCancel(t *testing.T) {
 				_, err := process.Train(ctx, trial(sweep.Parameters{"fault": test.fault}), &trainertest.Sink{})
 				done <- err
 			}()
-			eventually(t, 10*time.Second, "the fault strikes", func() bool { return strings.Contains(process.Stderr(), "fault") })
+			eventually(t, "the fault strikes", func() bool { return strings.Contains(process.Stderr(), "fault") })
 			cancel()
 			select {
 			case err := <-done:
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("Train: %v, want %v", err, context.Canceled)
 				}
-			case <-time.After(10 * time.Second):
-				t.Fatal("Train still runs 10 s after it was cancelled")
+			case <-time.After(patience):
+				t.Fatal("Train still runs after it was cancelled")
 			}
 			if process.Alive() != test.alive {
 				t.Errorf("alive: %v, want %v", process.Alive(), test.alive)
@@ -187,7 +187,7 @@ func TestClose(t *testing.T) {
 		_, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "hang"}), &trainertest.Sink{})
 		done <- err
 	}()
-	eventually(t, 10*time.Second, "the fault strikes", func() bool { return strings.Contains(process.Stderr(), "fault") })
+	eventually(t, "the fault strikes", func() bool { return strings.Contains(process.Stderr(), "fault") })
 	closed := make(chan error, 3)
 	for range 3 {
 		go func() { closed <- process.Close() }()
@@ -198,8 +198,8 @@ func TestClose(t *testing.T) {
 			if err != nil {
 				t.Errorf("Close: %v", err)
 			}
-		case <-time.After(10 * time.Second):
-			t.Fatal("Close takes more than 10 s")
+		case <-time.After(patience):
+			t.Fatal("Close does not end")
 		}
 	}
 	if err := <-done; !errors.Is(err, trainer.ErrClosed) {
@@ -240,7 +240,7 @@ func TestNoLeaks(t *testing.T) {
 	for range 5 {
 		cycle()
 	}
-	eventually(t, 5*time.Second, "as many goroutines and descriptors as before", func() bool {
+	eventually(t, "as many goroutines and descriptors as before", func() bool {
 		return runtime.NumGoroutine() <= goroutines && openFiles() <= descriptors
 	})
 }
@@ -273,23 +273,23 @@ func TestStartErrors(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"banner", "#!/bin/sh\necho Welcome to CUDA\nsleep 60\n",
+		{"banner", "#!/bin/sh\necho Welcome to CUDA\nsleep 600\n",
 			[]string{`wrote "Welcome to CUDA" to standard output before its handshake`, "standard error"}},
-		{"long banner", "#!/bin/sh\nhead -c 100000 /dev/zero | tr '\\0' x\nsleep 60\n",
+		{"long banner", "#!/bin/sh\nhead -c 100000 /dev/zero | tr '\\0' x\nsleep 600\n",
 			[]string{`xxx…" to standard output before its handshake`}},
 		{"failing", "#!/bin/sh\necho the license has expired >&2\nexit 7\n",
 			[]string{"ended (exit status 7) without a handshake", "the license has expired"}},
 		{"silent", "#!/bin/sh\nexit 0\n", []string{"ended (exit status 0) without a handshake: is it a trainer?"}},
 		{"text", "just some text\n", []string{"cannot be started", "exec format error"}},
 		{"interpreter", "#!/no/such/python\n", []string{"cannot be started"}},
-		{"newer", "#!/bin/sh\necho '1|2|unix|/tmp/x|grpc|" + cert + "'\nsleep 60\n",
-			[]string{"speaks version 2 of the trainer contract, this program version 1"}},
-		{"open port", "#!/bin/sh\necho '1|1|tcp|0.0.0.0:1234|grpc|" + cert + "'\nsleep 60\n",
+		{"newer", "#!/bin/sh\necho '1|3|unix|/tmp/x|grpc|" + cert + "'\nsleep 600\n",
+			[]string{"speaks version 3 of the trainer contract, this program version 2"}},
+		{"open port", "#!/bin/sh\necho '1|2|tcp|0.0.0.0:1234|grpc|" + cert + "'\nsleep 600\n",
 			[]string{"tcp 0.0.0.0:1234", "only a Unix socket or a loopback address"}},
-		{"no certificate", "#!/bin/sh\necho '1|1|unix|/tmp/no-such-socket|grpc|'\nsleep 60\n", []string{"AutoMTLS"}},
-		{"no socket", "#!/bin/sh\necho '1|1|unix|/tmp/no-such-socket|grpc|" + cert + "'\nsleep 60\n", []string{"did not start"}},
-		{"other plugin", "#!/bin/sh\necho '1|1|unix|/tmp/x|netrpc|" + cert + "'\nsleep 60\n", []string{"did not start", "netrpc"}},
-		{"deaf", "#!/bin/sh\nexec sleep 60\n", []string{"has not completed its handshake within 500ms"}},
+		{"no certificate", "#!/bin/sh\necho '1|2|unix|/tmp/no-such-socket|grpc|'\nsleep 600\n", []string{"AutoMTLS"}},
+		{"no socket", "#!/bin/sh\necho '1|2|unix|/tmp/no-such-socket|grpc|" + cert + "'\nsleep 600\n", []string{"did not start"}},
+		{"other plugin", "#!/bin/sh\necho '1|2|unix|/tmp/x|netrpc|" + cert + "'\nsleep 600\n", []string{"did not start", "netrpc"}},
+		{"deaf", "#!/bin/sh\nexec sleep 600\n", []string{"has not completed its handshake within 500ms"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := script(t, test.name, test.text)
@@ -302,7 +302,7 @@ func TestStartErrors(t *testing.T) {
 				_ = process.Close()
 				t.Fatal("no error")
 			}
-			if took := time.Since(start); took > 10*time.Second {
+			if took := time.Since(start); took > patience/2 {
 				t.Errorf("it took %v to find out", took)
 			}
 			for _, want := range append(test.want, test.name) {
@@ -336,7 +336,7 @@ func TestNotExecutable(t *testing.T) {
 
 // A launch ends with its context, and a context that has ended starts nothing.
 func TestLaunchCancelled(t *testing.T) {
-	l := script(t, "deaf", "#!/bin/sh\ntouch \"$0.ran\"\nexec sleep 60\n")
+	l := script(t, "deaf", "#!/bin/sh\ntouch \"$0.ran\"\nexec sleep 600\n")
 	ran := filepath.Join(l.Path[0], "deaf.ran")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -353,7 +353,7 @@ func TestLaunchCancelled(t *testing.T) {
 		_, err := l.Launch(ctx, "deaf")
 		done <- err
 	}()
-	eventually(t, 10*time.Second, "the trainer starts", func() bool {
+	eventually(t, "the trainer starts", func() bool {
 		_, err := os.Stat(ran)
 		return err == nil
 	})
@@ -363,8 +363,8 @@ func TestLaunchCancelled(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Launch: %v, want %v", err, context.Canceled)
 		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("Launch still runs 10 s after it was cancelled")
+	case <-time.After(patience):
+		t.Fatal("Launch still runs after it was cancelled")
 	}
 }
 
@@ -420,11 +420,76 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// Each process has a home and a temporary directory of its own, nobody else's,
+// which are gone with it; unless the launcher names a home.
+func TestHome(t *testing.T) {
+	host := t.TempDir()
+	t.Setenv("HOME", host)
+	const text = "#!/bin/sh\nenv > \"$0.out\"\nls -ld \"$HOME\" \"$TMPDIR\" >> \"$0.out\"\necho cached > \"$HOME/cache\"\nmktemp\n"
+	seen := map[string]bool{}
+	for range 2 {
+		l := script(t, "env", text)
+		if _, err := l.Launch(t.Context(), "env"); err == nil {
+			t.Fatal("no error")
+		}
+		data, err := os.ReadFile(filepath.Join(l.Path[0], "env.out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(data), "\ndrwx------"); runtime.GOOS != "windows" && n != 2 {
+			t.Errorf("of home and temporary directory %d are the trainer's alone:\n%s", n, data)
+		}
+		for _, name := range []string{"HOME", "TMPDIR"} {
+			_, rest, _ := strings.Cut("\n"+string(data), "\n"+name+"=")
+			dir, _, _ := strings.Cut(rest, "\n")
+			if dir == "" || dir == host || dir == os.TempDir() || seen[dir] {
+				t.Errorf("%s=%s", name, dir)
+			}
+			seen[dir] = true
+			if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s is still there: %v", dir, err)
+			}
+		}
+	}
+	l := script(t, "env", text)
+	l.Home = host
+	if _, err := l.Launch(t.Context(), "env"); err == nil {
+		t.Fatal("no error")
+	}
+	if cached, err := os.ReadFile(filepath.Join(host, "cache")); err != nil || string(cached) != "cached\n" {
+		t.Errorf("in the home that was named: %q %v", cached, err)
+	}
+}
+
 // A trainer that a person starts says what it is.
 func TestStartedByHand(t *testing.T) {
 	l := script(t, "by-hand", "#!/bin/sh\nunset SWEEP_TRAINER\nexec "+filepath.Join(examples, trainertest.ExampleName)+"\n")
 	_, err := l.Launch(t.Context(), "by-hand")
 	if err == nil || !strings.Contains(err.Error(), "exit status 1") || !strings.Contains(err.Error(), "trainer: quadratic") {
 		t.Errorf("Launch: %v", err)
+	}
+}
+
+// What a trainer wrote before its result is in its log when the result is there,
+// and an empty log costs nothing.
+func TestLogIsThereWithTheResult(t *testing.T) {
+	l := launcher()
+	l.BuiltIn["chatty"] = []string{self(), asChatty}
+	process := launch(t, l, "chatty")
+	_, _, from := process.Log(0)
+	for i := range int64(300) {
+		request := trial(nil)
+		request.Index = i
+		if _, err := process.Train(t.Context(), request, &trainertest.Sink{}); err != nil {
+			t.Fatal(err)
+		}
+		text, start, end := process.Log(from)
+		if want := fmt.Sprintf("trial %d\n", i); text != want || start != from || end != from+int64(len(want)) {
+			t.Fatalf("%q from %d to %d, want %q from %d", text, start, end, want, from)
+		}
+		from = end
+	}
+	if n := testing.AllocsPerRun(100, func() { _, _, _ = process.Log(from) }); n != 0 {
+		t.Errorf("%v allocations for an empty log", n)
 	}
 }

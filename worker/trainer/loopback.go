@@ -37,18 +37,16 @@ func Loopback(t sweep.Trainer) (sweep.Trainer, func(), error) {
 		<-served
 		return nil, nil, err
 	}
-	c := &client{
-		rpc:     trainerpb.NewTrainerClient(connection),
-		grace:   cancelGrace,
-		abandon: func(string) {},
-		fault: func(err error) error {
-			if s, ok := status.FromError(err); ok {
-				return &refusal{text: s.Message()}
-			}
-			return err
-		},
+	c := newClient(connection)
+	c.abandon, c.scratch = func(string) {}, os.TempDir()
+	c.fault = func(err error) error {
+		if s, ok := status.FromError(err); ok {
+			return &refusal{text: s.Message()}
+		}
+		return err
 	}
 	return c, func() {
+		c.end()
 		_ = connection.Close()
 		server.Stop()
 		<-served

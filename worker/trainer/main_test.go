@@ -22,6 +22,8 @@ const (
 	asNoop = "as-noop"
 	// asEcho serves a trainer that sends its checkpoint back.
 	asEcho = "as-echo"
+	// asChatty serves a trainer that writes the index of each trial to standard error.
+	asChatty = "as-chatty"
 	// asWorker launches the example trainer from the directory in the second
 	// argument, trains with a fault until it is killed, and copies what the
 	// trainer writes to standard error.
@@ -43,6 +45,9 @@ func TestMain(m *testing.M) {
 			return
 		case asEcho:
 			trainer.Serve(&stub{train: echo, describe: noopDescription})
+			return
+		case asChatty:
+			trainer.Serve(&stub{train: chatter, describe: noopDescription})
 			return
 		case asWorker:
 			beWorker(os.Args[2])
@@ -109,6 +114,11 @@ func beParent() {
 	_ = cmd.Wait()
 }
 
+func chatter(_ context.Context, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	fmt.Fprintf(os.Stderr, "trial %d\n", request.Index)
+	return &sweep.Result{State: sweep.Completed}, nil
+}
+
 func noopDescription() (*sweep.Description, error) {
 	return noop.New().Describe(context.Background())
 }
@@ -118,7 +128,7 @@ func launcher() *trainer.Launcher {
 	return &trainer.Launcher{
 		BuiltIn:      map[string][]string{noop.Name: {self(), asNoop}, "echo": {self(), asEcho}},
 		Path:         []string{examples},
-		StartTimeout: 30 * time.Second,
+		StartTimeout: patience,
 		Log:          slog.New(slog.DiscardHandler),
 	}
 }
@@ -143,13 +153,16 @@ func trial(p sweep.Parameters) sweep.TrainRequest {
 	return sweep.TrainRequest{Trial: sweep.Trial{Parameters: p}, Points: sweep.DefaultPoints}
 }
 
+// patience bounds every wait: the machine may be slow, and busy with other tests.
+const patience = 2 * time.Minute
+
 // eventually polls until a condition holds.
-func eventually(tb testing.TB, within time.Duration, what string, condition func() bool) {
+func eventually(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
-	deadline := time.Now().Add(within)
+	deadline := time.Now().Add(patience)
 	for !condition() {
 		if time.Now().After(deadline) {
-			tb.Fatalf("not within %v: %s", within, what)
+			tb.Fatalf("not within %v: %s", patience, what)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -27,11 +27,14 @@ func decodeDescription(data []byte) (*sweep.Description, error) {
 			return nil, fmt.Errorf("description: parameter %q: %w", d.Parameters[i].Name, err)
 		}
 	}
+	if err := d.Check(); err != nil {
+		return nil, fmt.Errorf("description: %w", err)
+	}
 	return d, nil
 }
 
 func normalizeSchema(s *sweep.ParameterSchema) error {
-	values := []*any{&s.Default}
+	values := []*any{&s.Default, &s.Neutral}
 	for i := range s.Enum {
 		values = append(values, &s.Enum[i])
 	}
@@ -41,6 +44,11 @@ func normalizeSchema(s *sweep.ParameterSchema) error {
 			for k := range accepted {
 				values = append(values, &accepted[k])
 			}
+		}
+	}
+	for _, accepted := range s.AppliesWhen {
+		for k := range accepted {
+			values = append(values, &accepted[k])
 		}
 	}
 	for _, value := range values {
@@ -63,6 +71,29 @@ func decodeParameters(data []byte) (sweep.Parameters, error) {
 		return nil, fmt.Errorf("parameters: %w", err)
 	}
 	return parameters, nil
+}
+
+// encodeScript writes a sweep's program as JSON; none is no bytes.
+func encodeScript(s *sweep.Script) ([]byte, error) {
+	if s == nil {
+		return nil, nil
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("script: %w", err)
+	}
+	return data, nil
+}
+
+func decodeScript(data []byte) (*sweep.Script, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	s := &sweep.Script{}
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("script: %w", err)
+	}
+	return s, nil
 }
 
 // encodeCurves wraps the slices of curves without copying them.

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"sweep/sweep"
-	"sweep/worker/trainer/trainerpb"
 )
 
 // Times that a process has.
@@ -30,7 +29,7 @@ const (
 
 // process is a launched trainer.
 type process struct {
-	client
+	*client
 	name       string
 	command    *command
 	plugin     *plugin.Client
@@ -43,10 +42,8 @@ type process struct {
 }
 
 func newProcess(name string, command *command, host *plugin.Client, connection *grpc.ClientConn) *process {
-	p := &process{name: name, command: command, plugin: host, connection: connection, closed: make(chan struct{})}
-	p.rpc = trainerpb.NewTrainerClient(connection)
-	p.grace = cancelGrace
-	p.abandon = command.kill
+	p := &process{client: newClient(connection), name: name, command: command, plugin: host, connection: connection, closed: make(chan struct{})}
+	p.abandon, p.scratch = command.kill, command.scratch.temp()
 	p.fault = p.diagnose
 	return p
 }
@@ -77,11 +74,18 @@ func (p *process) Alive() bool {
 // Stderr implements sweep.Process.
 func (p *process) Stderr() string { return p.command.stderr.String() }
 
+// Log implements sweep.Process.
+func (p *process) Log(from int64) (text string, start, end int64) {
+	p.command.stderr.settle()
+	return p.command.stderr.since(from)
+}
+
 // Close implements sweep.Process. The process is asked to exit and, soon after,
 // killed with its group.
 func (p *process) Close() error {
 	p.close.Do(func() {
 		close(p.closed)
+		p.end()
 		shut(p.plugin, p.command, closeGrace)
 	})
 	return nil
@@ -94,7 +98,7 @@ func shut(host *plugin.Client, command *command, grace time.Duration) {
 	timer.Stop()
 	command.kill("")
 	if command.ID() != "" {
-		<-command.exited
+		<-command.gone
 	}
 }
 

@@ -62,10 +62,16 @@ func Serve(t sweep.Trainer) {
 	})
 }
 
+// windowSize is how many bytes may be on their way unread. One that gRPC estimates
+// costs a ping and its answer for each message of a trial.
+const windowSize = 1 << 20
+
 // serverOptions lets checkpoints of any size in, which gRPC limits to 4 MiB.
 func serverOptions(s *streams) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(math.MaxInt32),
+		grpc.StaticConnWindowSize(windowSize),
+		grpc.StaticStreamWindowSize(windowSize),
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.stream),
 	}

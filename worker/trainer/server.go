@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -19,14 +21,8 @@ import (
 type server struct {
 	trainerpb.UnimplementedTrainerServer
 	trainer sweep.Trainer
-
-	mu sync.Mutex
-	// stop ends the running Train, whose number is running; nil if there is none.
-	stop    context.CancelFunc
-	running uint64
-	// cancelled is the largest number that Cancel has named: a cancellation may
-	// overtake its call.
-	cancelled uint64
+	// open says that a stream of trials is.
+	open atomic.Bool
 }
 
 func newServer(t sweep.Trainer) *server { return &server{trainer: t} }
@@ -44,7 +40,7 @@ func (s *server) Describe(ctx context.Context, _ *trainerpb.DescribeRequest) (*t
 	if err != nil {
 		return nil, fault(err)
 	}
-	return &trainerpb.DescribeResponse{Description: data}, nil
+	return &trainerpb.DescribeResponse{Description: data, Prefetch: prefetchLimit}, nil
 }
 
 // Validate implements trainerpb.TrainerServer.
@@ -53,7 +49,11 @@ func (s *server) Validate(ctx context.Context, m *trainerpb.ValidateRequest) (*t
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	validation, err := s.trainer.Validate(ctx, sweep.ValidateRequest{Parameters: parameters, DataDir: m.GetDataDir()})
+	script, err := decodeScript(m.GetScript())
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	validation, err := s.trainer.Validate(ctx, sweep.ValidateRequest{Parameters: parameters, DataDir: m.GetDataDir(), Script: script})
 	if err == nil && validation == nil {
 		err = errNoAnswer
 	}
@@ -71,21 +71,85 @@ func (s *server) Validate(ctx context.Context, m *trainerpb.ValidateRequest) (*t
 	}, nil
 }
 
-// Train implements trainerpb.TrainerServer.
-func (s *server) Train(m *trainerpb.TrainRequest, stream grpc.ServerStreamingServer[trainerpb.TrainEvent]) error {
-	parameters, err := decodeParameters(m.GetParameters())
-	if err != nil {
-		return status.Error(codes.InvalidArgument, err.Error())
-	}
-	ctx, stop := context.WithCancel(stream.Context())
-	defer stop()
-	if err := s.begin(m.GetCall(), stop); err != nil {
-		return err
-	}
-	defer s.end()
+// prefetchLimit is how many trials may wait while one is trained.
+const prefetchLimit = 32
 
-	sink := &sender{stream: stream, sent: time.Now()}
-	result, err := s.trainer.Train(ctx, sweep.TrainRequest{
+// trials is a stream of trials.
+type trials struct {
+	trainer sweep.Trainer
+	stream  grpc.BidiStreamingServer[trainerpb.TrainCommand, trainerpb.TrainEvent]
+
+	mu sync.Mutex
+	// stop ends the running trial, whose call is running; nil if there is none.
+	stop    context.CancelFunc
+	running uint64
+	// cancelled is the largest call that was cancelled: that may overtake the call.
+	cancelled uint64
+}
+
+// Train implements trainerpb.TrainerServer.
+func (s *server) Train(stream grpc.BidiStreamingServer[trainerpb.TrainCommand, trainerpb.TrainEvent]) error {
+	if s.open.Swap(true) {
+		return status.Error(codes.FailedPrecondition, "a stream of trials is open already: a trainer has one at a time")
+	}
+	defer s.open.Store(false)
+	t := &trials{trainer: s.trainer, stream: stream}
+	// The worker sends no more before it is answered.
+	requests := make(chan *trainerpb.TrainRequest, 1+prefetchLimit)
+	ended := make(chan error, 1)
+	go func() { // ends with the stream
+		defer close(requests)
+		ended <- t.listen(requests)
+	}()
+	for request := range requests {
+		if err := t.train(request); err != nil {
+			return err
+		}
+	}
+	return <-ended
+}
+
+// listen takes commands until the stream ends.
+func (t *trials) listen(requests chan<- *trainerpb.TrainRequest) error {
+	for {
+		command, err := t.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if command.GetCancel() != 0 {
+			t.cancel(command.GetCancel())
+		}
+		if request := command.GetTrain(); request != nil {
+			select {
+			case requests <- request:
+			default:
+				return status.Error(codes.FailedPrecondition, "a trial is being trained and others wait: a trainer trains one at a time")
+			}
+		}
+	}
+}
+
+// train trains one trial and answers its call. Its error is that of the wire.
+func (t *trials) train(m *trainerpb.TrainRequest) error {
+	sink := &sender{stream: t.stream, sent: time.Now(), artifacts: m.GetArtifacts()}
+	sink.event.Call = m.GetCall()
+	parameters, err := decodeParameters(m.GetParameters())
+	var script *sweep.Script
+	if err == nil {
+		script, err = decodeScript(m.GetScript())
+	}
+	if err != nil {
+		sink.event.Failure = &trainerpb.Failure{Message: valid(err.Error())}
+		return sink.send()
+	}
+	ctx, stop := context.WithCancel(t.stream.Context())
+	defer stop()
+	t.begin(m.GetCall(), stop)
+	defer t.end()
+	result, err := t.trainer.Train(ctx, sweep.TrainRequest{
 		Trial: sweep.Trial{
 			TrialID:       sweep.TrialID{Sweep: m.GetSweep(), Index: m.GetIndex()},
 			Parameters:    parameters,
@@ -95,60 +159,52 @@ func (s *server) Train(m *trainerpb.TrainRequest, stream grpc.ServerStreamingSer
 		DataDir:    m.GetDataDir(),
 		Points:     int(m.GetPoints()),
 		Checkpoint: m.GetCheckpoint(),
+		Script:     script,
+		Artifacts:  m.GetArtifacts(),
 	}, sink)
 	if err == nil && result == nil {
 		err = errNoAnswer
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		sink.event.Result = encodeResult(result)
-		return sink.send()
-	}
-	if ctx.Err() == nil {
-		sink.event.Refusal = encodeRefusal(err)
-	}
-	if sink.points > 0 || sink.event.Refusal != nil {
-		if err := sink.send(); err != nil {
-			return err
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		sink.event.Cancelled = true
+	default:
+		if ctx.Err() == nil {
+			sink.event.Refusal = encodeRefusal(err)
+		}
+		if sink.event.Refusal == nil {
+			sink.event.Failure = &trainerpb.Failure{Message: valid(err.Error())}
 		}
 	}
-	switch {
-	case sink.event.Refusal != nil:
-		return nil
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		return status.Error(codes.Canceled, valid(err.Error()))
-	}
-	return fault(err)
+	return sink.send()
 }
 
-// Cancel implements trainerpb.TrainerServer.
-func (s *server) Cancel(_ context.Context, m *trainerpb.CancelRequest) (*trainerpb.CancelResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cancelled = max(s.cancelled, m.GetCall())
-	if s.stop != nil && s.running <= s.cancelled {
-		s.stop()
-	}
-	return &trainerpb.CancelResponse{}, nil
-}
-
-// begin registers a call of Train, which may have been cancelled already.
-func (s *server) begin(call uint64, stop context.CancelFunc) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stop != nil {
-		return status.Error(codes.FailedPrecondition, "a trial is being trained already: a trainer takes one at a time")
-	}
-	s.stop, s.running = stop, call
-	if call <= s.cancelled {
+// begin registers the running trial, which may have been cancelled already.
+func (t *trials) begin(call uint64, stop context.CancelFunc) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stop, t.running = stop, call
+	if call <= t.cancelled {
 		stop()
 	}
-	return nil
 }
 
-func (s *server) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stop = nil
+func (t *trials) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stop = nil
+}
+
+// cancel ends a call, and all before it.
+func (t *trials) cancel(call uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cancelled = max(t.cancelled, call)
+	if t.stop != nil && t.running <= t.cancelled {
+		t.stop()
+	}
 }
 
 // fault is the gRPC error for an error that is not the trial's own. The code
@@ -167,13 +223,15 @@ const (
 
 // sender is the sink of a trainer behind the wire.
 type sender struct {
-	stream grpc.ServerStreamingServer[trainerpb.TrainEvent]
+	stream grpc.BidiStreamingServer[trainerpb.TrainCommand, trainerpb.TrainEvent]
 	event  trainerpb.TrainEvent
 	// curves hold the points that wait, one for each metric seen; points counts them.
 	curves []*trainerpb.Curve
 	points int
 	// sent is the time of the last event.
 	sent time.Time
+	// artifacts names those that are kept.
+	artifacts []string
 }
 
 // Points implements sweep.Sink.

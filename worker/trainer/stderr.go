@@ -1,72 +1,147 @@
 package trainer
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
+
+	"sweep/sweep"
 )
 
 // stderrLimit is how much of a trainer's standard error is kept.
-const stderrLimit = 64 << 10
+const stderrLimit = sweep.LogLimit
 
 // tail keeps the end of what is written to it: whole lines, stderrLimit bytes at
 // most. Of a line longer than that it keeps the end.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
-	// cut says that text begins behind a cut, perhaps within a line.
-	cut bool
+	// total is how many bytes were written in all. text begins behind a cut, perhaps
+	// within a line, if there were more.
+	total int64
+	// unlogged is what forward has yet to log.
+	logging  bool
+	unlogged []byte
+	// pipe reads what is there, nil if that cannot be done without waiting.
+	pipe *pipe
 }
 
 // Write implements io.Writer; it never fails.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.add(p)
+	return len(p), nil
+}
+
+// add is Write for one who has the lock.
+func (t *tail) add(p []byte) {
 	t.text = append(t.text, p...)
+	t.total += int64(len(p))
 	// Cutting at twice the limit moves every byte once at most.
 	if len(t.text) > 2*stderrLimit {
 		n := copy(t.text, t.text[len(t.text)-stderrLimit-1:])
-		t.text, t.cut = t.text[:n], true
+		t.text = t.text[:n]
 	}
-	return len(p), nil
+	if t.logging {
+		t.unlogged = append(t.unlogged, p...)
+	}
+}
+
+// empty reports whether nothing was ever written.
+func (t *tail) empty() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.text) == 0
 }
 
 // String returns what is kept.
 func (t *tail) String() string {
+	text, _, _ := t.since(0)
+	return text
+}
+
+// since returns what was written behind the first from bytes, as far as it is
+// kept, where that begins, and where it ends.
+func (t *tail) since(from int64) (text string, start, end int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text, cut := t.text, t.cut
-	if len(text) > stderrLimit {
-		// One byte more tells whether the cut is at the beginning of a line.
-		text, cut = text[len(text)-stderrLimit-1:], true
+	start, end = max(from, 0), t.total
+	if start >= end {
+		return "", end, end
 	}
-	if !cut {
-		return string(text)
+	if end-start <= stderrLimit {
+		return string(t.text[int64(len(t.text))-(end-start):]), start, end
 	}
-	if end := bytes.IndexByte(text, '\n'); end >= 0 && end+1 < len(text) {
-		return string(text[end+1:])
+	// One byte more tells whether the cut is at the beginning of a line.
+	kept := t.text[len(t.text)-stderrLimit-1:]
+	if newline := bytes.IndexByte(kept, '\n'); newline >= 0 && newline+1 < len(kept) {
+		kept = kept[newline+1:]
+	} else {
+		kept = kept[1:]
 	}
-	return string(text[1:])
+	return string(kept), end - int64(len(kept)), end
+}
+
+// settle takes in what has been written already and was not read yet.
+func (t *tail) settle() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.pipe != nil {
+		_ = t.pipe.drain() // its end is forward's
+	}
 }
 
 // forward copies a trainer's standard error to the tail, and line by line to the
 // log, until the reader ends.
 func (t *tail) forward(r io.Reader, log *slog.Logger) {
-	lines := bufio.NewReaderSize(r, 8<<10)
+	t.mu.Lock()
+	t.logging = log.Enabled(context.Background(), slog.LevelDebug)
+	if file, ok := r.(*os.File); ok {
+		t.pipe = newPipe(file, t.add)
+	}
+	p := t.pipe
+	t.mu.Unlock()
+	buffer := make([]byte, 8<<10)
 	for {
-		line, err := lines.ReadSlice('\n')
-		if len(line) > 0 {
-			_, _ = t.Write(line)
-			if log.Enabled(context.Background(), slog.LevelDebug) {
-				log.Debug(string(bytes.TrimRight(line, "\r\n")))
-			}
+		var err error
+		if p != nil {
+			err = p.wait(func() (came bool, end error) {
+				t.mu.Lock()
+				defer t.mu.Unlock()
+				before := t.total
+				end = p.drain()
+				return t.total > before, end
+			})
+		} else {
+			var n int
+			n, err = r.Read(buffer)
+			_, _ = t.Write(buffer[:n])
 		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+		t.log(log, err != nil)
+		if err != nil {
 			return
 		}
+	}
+}
+
+// longestLine is how much of a line without an end is logged at once.
+const longestLine = 8 << 10
+
+// log logs the lines that are whole, all that there are at the end.
+func (t *tail) log(log *slog.Logger, last bool) {
+	t.mu.Lock()
+	n := bytes.LastIndexByte(t.unlogged, '\n') + 1
+	if last || len(t.unlogged)-n > longestLine {
+		n = len(t.unlogged)
+	}
+	lines := bytes.Clone(t.unlogged[:n])
+	t.unlogged = t.unlogged[:copy(t.unlogged, t.unlogged[n:])]
+	t.mu.Unlock()
+	for line := range bytes.Lines(lines) {
+		log.Debug(string(bytes.TrimRight(line, "\r\n")))
 	}
 }

@@ -71,7 +71,7 @@ func TestForward(t *testing.T) {
 	}
 }
 
-func TestTelling(t *testing.T) {
+func TestErrorLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "",
 		"\n\n":                          "",
@@ -80,8 +80,36 @@ func TestTelling(t *testing.T) {
 		"fatal error: out of memory\nx": "fatal error: out of memory",
 		strings.Repeat("é", 200):        strings.Repeat("é", 150) + "…",
 	} {
-		if got := telling(text); got != want {
-			t.Errorf("telling(%.20q) = %q, want %q", text, got, want)
+		if got := errorLine(text); got != want {
+			t.Errorf("errorLine(%.20q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What was written behind a place is the tail from there on, whole lines of it if
+// it is more than is kept.
+func TestTailSince(t *testing.T) {
+	var kept tail
+	total := int64(0)
+	var starts []int64
+	for i := range 5000 {
+		starts = append(starts, total)
+		n, _ := fmt.Fprintf(&kept, "line %d %s\n", i, strings.Repeat("x", i%97))
+		total += int64(n)
+	}
+	for i, from := range starts {
+		text, start, end := kept.since(from)
+		if end != total || start+int64(len(text)) != total || start < from {
+			t.Fatalf("from %d: %d bytes from %d to %d of %d", from, len(text), start, end, total)
+		}
+		whole := total-from <= stderrLimit
+		if whole != (start == from) || !strings.HasPrefix(text, "line ") || whole && !strings.HasPrefix(text, fmt.Sprintf("line %d ", i)) {
+			t.Fatalf("from %d of %d: %.20q from %d", from, total, text, start)
+		}
+	}
+	for _, from := range []int64{total, total + 7} {
+		if text, start, end := kept.since(from); text != "" || start != total || end != total {
+			t.Errorf("from %d: %q from %d to %d", from, text, start, end)
 		}
 	}
 }

@@ -161,6 +161,10 @@ func TestFieldsOverTheWire(t *testing.T) {
 		DataDir:    "/data",
 		Points:     17,
 		Checkpoint: []byte{0, 1, 255},
+		Script: &sweep.Script{
+			Program: "train.py", Command: []string{"${program}", "${args}"}, Files: []string{"a"}, Directory: "/d", Project: "p", Entity: "e",
+			Metric: "loss", Parameters: []sweep.ScriptParameter{{Name: "a.b", Path: []string{"a", "b"}, Float: true, Written: map[string]string{"1": "1.0"}}},
+		},
 	}
 	result := &sweep.Result{
 		State: sweep.Failed, Diverged: true, Summary: map[string]float64{"loss": 0.1, "accuracy": 1},
@@ -191,11 +195,11 @@ func TestFieldsOverTheWire(t *testing.T) {
 	if !reflect.DeepEqual(gotResult, result) {
 		t.Errorf("result\n%+v, want\n%+v", gotResult, result)
 	}
-	gotValidation, err := wired.Validate(t.Context(), sweep.ValidateRequest{Parameters: request.Parameters, DataDir: "/data"})
+	gotValidation, err := wired.Validate(t.Context(), sweep.ValidateRequest{Parameters: request.Parameters, DataDir: "/data", Script: request.Script})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(gotValidate, sweep.ValidateRequest{Parameters: request.Parameters, DataDir: "/data"}) {
+	if !reflect.DeepEqual(gotValidate, sweep.ValidateRequest{Parameters: request.Parameters, DataDir: "/data", Script: request.Script}) {
 		t.Errorf("validate request %+v", gotValidate)
 	}
 	if !reflect.DeepEqual(gotValidation, validation) {
@@ -212,7 +216,7 @@ func TestDescriptionOverTheWire(t *testing.T) {
 			{Name: "n", Type: sweep.IntegerType, Doc: "an integer", Default: int64(3), Minimum: &least, Enum: []any{int64(3), int64(4)}},
 			{Name: "x", Type: sweep.NumberType, Doc: "a number", Defaults: []sweep.ConditionalDefault{
 				{When: sweep.Match{"n": {int64(3)}}, Value: 0.5}, {When: sweep.Match{"n": {int64(4)}}, Value: int64(1)},
-			}},
+			}, AppliesWhen: sweep.Match{"n": {int64(3), int64(4)}}, Neutral: 0.5},
 			{Name: "a", Type: sweep.AnyType, Doc: "anything", Default: map[string]any{"k": []any{int64(1), 0.25, nil}}},
 		},
 		Metrics: []sweep.MetricSchema{{Name: "loss", Doc: "loss", Goal: "minimize", Unit: "nats", Curve: true}},
@@ -224,6 +228,16 @@ func TestDescriptionOverTheWire(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n%#v, want\n%#v", got, want)
+	}
+}
+
+// A description that contradicts itself is an error.
+func TestBadDescription(t *testing.T) {
+	wired := loopback(t, &stub{describe: func() (*sweep.Description, error) {
+		return &sweep.Description{Name: "d", Parameters: []sweep.ParameterSchema{{Name: "a", AppliesWhen: sweep.Match{"b": {1}}}, {Name: "b"}}}, nil
+	}})
+	if _, err := wired.Describe(t.Context()); err == nil {
+		t.Error("no error")
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // stderrLimit is how much of the end of a trainer's standard error is kept.
-const stderrLimit = 64 << 10
+const stderrLimit = sweep.LogLimit
 
 // cleanText returns s as a text that every database takes: valid UTF-8 without
 // zero bytes.
@@ -34,6 +34,15 @@ func cleanTail(s string) string {
 	return cleanText(s)
 }
 
+// CleanName returns the beginning of a name as a text that every database takes
+// and indexes.
+func CleanName(s string) string {
+	return cleanText(s[:min(len(s), sweep.LongestName)])
+}
+
+// CleanReason returns a reason that is shown as a text that every database takes.
+func CleanReason(s string) string { return cleanTail(s) }
+
 // cleanResult returns a copy that can be stored whatever a worker sent: clean
 // texts, finite numbers, one curve a metric.
 func cleanResult(r *sweep.Result) *sweep.Result {
@@ -53,7 +62,31 @@ func cleanResult(r *sweep.Result) *sweep.Result {
 		}
 	}
 	c.Curves = cleanCurves(r.Curves)
+	c.Artifacts = cleanArtifacts(r.Artifacts)
 	return &c
+}
+
+// cleanArtifacts returns the artifacts that can be kept, the last of those with
+// equal names alone.
+func cleanArtifacts(artifacts []sweep.Artifact) []sweep.Artifact {
+	var clean []sweep.Artifact
+	for _, a := range artifacts {
+		if sweep.CheckArtifactName(a.Name) != nil {
+			continue
+		}
+		a.MediaType, a.Store, a.Problem = CleanName(a.MediaType), CleanName(a.Store), cleanTail(a.Problem)
+		if a.Problem == "" && (!sweep.IsDigest(a.Digest) || a.Size < 0) {
+			a.Problem = "its worker reported no digest of it"
+		}
+		if a.Problem != "" {
+			a.Digest, a.Size = "", 0
+		}
+		clean = slices.DeleteFunc(clean, func(b sweep.Artifact) bool { return b.Name == a.Name })
+		if clean = append(clean, a); len(clean) == sweep.MostArtifacts {
+			break
+		}
+	}
+	return clean
 }
 
 func finite(v float64) float64 {
@@ -70,7 +103,7 @@ func cleanCurves(curves []sweep.Curve) []sweep.Curve {
 	clean := make([]sweep.Curve, 0, len(curves))
 	for _, c := range curves {
 		n := min(len(c.Steps), len(c.Values))
-		c = sweep.Curve{Metric: cleanText(c.Metric), Steps: c.Steps[:n], Values: c.Values[:n]}
+		c = sweep.Curve{Metric: cleanText(c.Metric), Offset: max(c.Offset, 0), Steps: c.Steps[:n], Values: c.Values[:n]}
 		if i, ok := place[c.Metric]; ok {
 			clean[i] = c
 			continue
@@ -79,6 +112,39 @@ func cleanCurves(curves []sweep.Curve) []sweep.Curve {
 		clean = append(clean, c)
 	}
 	return clean
+}
+
+// isIncrement reports whether points add to curves: else they replace them all.
+func isIncrement(curves []sweep.Curve) bool {
+	return slices.ContainsFunc(curves, func(c sweep.Curve) bool { return c.Offset > 0 })
+}
+
+// addPoints brings the curves up to date with what an event says. Points replace
+// those of the same metric from their offset on. Points beyond what there is are
+// left out, and so are those that would shorten a curve, as an older event does
+// that comes again: the result brings everything.
+func (t *Trial) addPoints(curves []sweep.Curve) {
+	if !isIncrement(curves) {
+		t.Curves, t.ReplaceCurves = curves, true
+		return
+	}
+	all := slices.Clone(t.Curves)
+	for _, c := range curves {
+		i := slices.IndexFunc(all, func(known sweep.Curve) bool { return known.Metric == c.Metric })
+		switch {
+		case c.Offset == 0 && i < 0:
+			all = append(all, c)
+		case c.Offset == 0:
+			all[i] = c
+		case i >= 0 && c.Offset <= len(all[i].Steps) && c.Offset+len(c.Steps) >= len(all[i].Steps):
+			all[i].Steps = append(slices.Clone(all[i].Steps[:c.Offset]), c.Steps...)
+			all[i].Values = append(slices.Clone(all[i].Values[:c.Offset]), c.Values...)
+		default:
+			continue
+		}
+		t.ReplaceCurves = true
+	}
+	t.Curves = all
 }
 
 // StoredSteps returns the steps that a store keeps for curve i of a trial:
@@ -95,10 +161,10 @@ func StoredSteps(curves []sweep.Curve, i int) []int64 {
 func EncodeParameters(p sweep.Parameters) (string, error) {
 	text, err := p.Canonical()
 	if err != nil {
-		return "", fmt.Errorf("parameters: %w", err)
+		return "", fmt.Errorf("parameters: %w: %w", sweep.ErrRefused, err)
 	}
 	if bytes.Contains(text, []byte(`\u0000`)) {
-		return "", fmt.Errorf("parameters: a text with a zero byte cannot be stored: %s", text)
+		return "", fmt.Errorf("parameters: a text with a zero byte: %w: %.1000s", sweep.ErrRefused, text)
 	}
 	return string(text), nil
 }

@@ -7,23 +7,30 @@
 // The rules, event by event (see sweep.Event):
 //
 //   - Any event of an execution that is not known yet makes it known and counts
-//     it: an execution that reports has started.
+//     it: an execution that reports has started. A refusal is no execution.
 //   - started makes the trial running under that execution; another execution
 //     that was running is lost.
-//   - points replace the curves of a trial that has no result yet, and so do the
-//     curves of its result; a result without curves keeps those of the points.
+//   - points replace the curves of a trial that has no result yet, or what follows
+//     their offsets; the curves of its result replace them all, but a result
+//     without curves keeps those of the points.
 //   - result makes the trial terminal if it is not. Else it is a repeat, and a
 //     fault if its digest differs at the same kernel level. A lost execution's
 //     being cancelled does not cancel the trial.
 //   - released ends the execution; the trial goes back to pending unless
 //     another execution runs it, or fails once its charged executions reach the
-//     limit. A later release of one execution replaces its charge and reason.
+//     limit. A later release of one execution replaces its charge and reason: a
+//     trial that failed by its charges alone goes back to pending when one is
+//     taken back.
+//   - refused puts the trial back to pending if it is queued, or runs under that
+//     very execution, and is counted. One that is not newer than the last refusal
+//     of the same worker is a repeat.
 //   - Events of an ended execution, or of a terminal trial, change nothing else.
 //
 // Every rule is idempotent, so a batch may come again, whole or in part.
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,8 +42,11 @@ import (
 // Trial is the part of a stored trial that events change.
 type Trial struct {
 	// Key is the store's own key.
-	Key int64
-	ID  sweep.TrialID
+	Key   int64
+	ID    sweep.TrialID
+	Class int64
+	// Point is the store's key of its grid point.
+	Point int64
 	// State and the fields up to Execution are columns of the trial.
 	State      sweep.State
 	Diverged   bool
@@ -47,28 +57,25 @@ type Trial struct {
 	FinishedAt time.Time
 	// Execution is the one that started last.
 	Execution string
+	// Refusals counts what workers refused, refused that of these events.
+	Refusals int
+	refused  int64
 	// Digest and KernelLevel are those of the recorded result, if there is one.
 	Digest      string
 	KernelLevel string
 
 	// Outcome is set when these events made the trial terminal: the store
-	// writes it.
+	// writes it. Revived says that an outcome that it has is to be removed first.
 	Outcome *sweep.Result
-	// Curves, if ReplaceCurves is set, take the place of the stored ones.
+	Revived bool
+	// Curves, if ReplaceCurves is set, take the place of the stored ones. Those are
+	// loaded for trials whose points are to be added to them.
 	Curves        []sweep.Curve
 	ReplaceCurves bool
 
 	// loaded is the state before the events.
 	loaded sweep.State
 }
-
-// Outcomes of an execution.
-const (
-	ExecutionRunning  = "running"
-	ExecutionResult   = "result"
-	ExecutionReleased = "released"
-	ExecutionLost     = "lost"
-)
 
 // Execution is a stored execution.
 type Execution struct {
@@ -77,21 +84,43 @@ type Execution struct {
 	Worker     string
 	StartedAt  time.Time
 	EndedAt    time.Time
-	Outcome    string
+	Outcome    sweep.ExecutionOutcome
 	Charged    bool
 	Forgotten  bool
 	Checkpoint int64
 	Reason     string
-	Stderr     string
+	// Stderr is the end of its log, LogStart how many bytes came before.
+	Stderr   string
+	LogStart int64
+	Note     string
 	// New says that the store does not hold it yet.
 	New     bool
 	changed bool
 }
 
+// keepLog keeps the end of a log.
+func (e *Execution) keepLog(text string, start int64) {
+	e.Stderr = cleanTail(text)
+	e.LogStart = max(start, 0)
+	if cut := len(text) - stderrLimit; cut > 0 {
+		e.LogStart += int64(cut)
+	}
+}
+
 // ended reports whether the execution has said its last word, corrections of
 // its charge excepted.
 func (e *Execution) ended() bool {
-	return e.Outcome == ExecutionResult || e.Outcome == ExecutionReleased
+	return e.Outcome == sweep.ExecutionResult || e.Outcome == sweep.ExecutionReleased
+}
+
+// Refusal is what a worker refused of a trial: the last reason, and how often.
+type Refusal struct {
+	Trial   *Trial
+	Worker  string
+	Reason  string
+	At      time.Time
+	Count   int
+	changed bool
 }
 
 // Fault is a repeat whose digest differs.
@@ -104,6 +133,7 @@ type Fault struct {
 	Found       string
 }
 
+// executionKey names an execution of a trial, or a worker that refused it.
 type executionKey struct {
 	trial     sweep.TrialID
 	execution string
@@ -115,14 +145,16 @@ type Ledger struct {
 	order      []*Trial
 	trials     map[sweep.TrialID]*Trial
 	executions map[executionKey]*Execution
+	refusals   map[executionKey]*Refusal
 	written    []*Execution
+	refused    []*Refusal
 	faults     []Fault
 	report     sweep.RecordReport
 }
 
 // New returns a Ledger for a transaction whose time is now.
 func New(now time.Time) *Ledger {
-	return &Ledger{now: now, trials: map[sweep.TrialID]*Trial{}, executions: map[executionKey]*Execution{}}
+	return &Ledger{now: now, trials: map[sweep.TrialID]*Trial{}, executions: map[executionKey]*Execution{}, refusals: map[executionKey]*Refusal{}}
 }
 
 // TrialIDs returns the trials that the events are about, each once, in order
@@ -133,30 +165,9 @@ func TrialIDs(events []sweep.Event) []sweep.TrialID {
 		ids[i] = events[i].TrialID
 	}
 	slices.SortFunc(ids, func(a, b sweep.TrialID) int {
-		if c := strings.Compare(a.Sweep, b.Sweep); c != 0 {
-			return c
-		}
-		switch {
-		case a.Index < b.Index:
-			return -1
-		case a.Index > b.Index:
-			return 1
-		}
-		return 0
+		return cmp.Or(strings.Compare(a.Sweep, b.Sweep), cmp.Compare(a.Index, b.Index))
 	})
 	return slices.Compact(ids)
-}
-
-// Mentioned returns the executions that the events are about, by trial.
-func Mentioned(events []sweep.Event) map[sweep.TrialID][]string {
-	mentioned := make(map[sweep.TrialID][]string, len(events))
-	for i := range events {
-		id := cleanText(events[i].Execution)
-		if !slices.Contains(mentioned[events[i].TrialID], id) {
-			mentioned[events[i].TrialID] = append(mentioned[events[i].TrialID], id)
-		}
-	}
-	return mentioned
 }
 
 // LoadTrial hands a stored trial to the ledger.
@@ -166,18 +177,62 @@ func (l *Ledger) LoadTrial(t *Trial) {
 	l.order = append(l.order, t)
 }
 
-// Trial returns a loaded trial, or nil.
-func (l *Ledger) Trial(id sweep.TrialID) *Trial { return l.trials[id] }
+// Mentioned returns the executions that the store has to load: those that the
+// events are about and those that started last, of trials that have any.
+func (l *Ledger) Mentioned(events []sweep.Event) []Execution {
+	seen := map[executionKey]bool{}
+	var mentioned []Execution
+	mention := func(trial *Trial, id string) {
+		if key := (executionKey{trial.ID, id}); !seen[key] {
+			seen[key] = true
+			mentioned = append(mentioned, Execution{Trial: trial, ID: id})
+		}
+	}
+	for i := range events {
+		if trial := l.trials[events[i].TrialID]; trial != nil && trial.Executions > 0 {
+			mention(trial, trial.Execution)
+			mention(trial, cleanText(events[i].Execution))
+		}
+	}
+	return mentioned
+}
 
-// LoadExecution hands a stored execution of a loaded trial to the ledger: it
-// needs those that the events mention and the one that started last.
+// LoadExecution hands a stored execution of a loaded trial to the ledger.
 func (l *Ledger) LoadExecution(e *Execution) {
 	l.executions[executionKey{e.Trial.ID, e.ID}] = e
 }
 
+// RefusedBy returns the refusals that the store has to load, as far as it has
+// them: those of the trials and workers of the events.
+func (l *Ledger) RefusedBy(events []sweep.Event) []Refusal {
+	var mentioned []Refusal
+	for i := range events {
+		if trial := l.trials[events[i].TrialID]; events[i].Kind == sweep.EventRefused && trial != nil && trial.Refusals > 0 {
+			mentioned = append(mentioned, Refusal{Trial: trial, Worker: cleanText(events[i].Worker)})
+		}
+	}
+	return mentioned
+}
+
+// LoadRefusal hands a stored refusal to the ledger.
+func (l *Ledger) LoadRefusal(r *Refusal) { l.refusals[executionKey{r.Trial.ID, r.Worker}] = r }
+
+// Extended returns the trials whose stored curves the store has to load, because
+// events add to them.
+func (l *Ledger) Extended(events []sweep.Event) []*Trial {
+	var extended []*Trial
+	for i := range events {
+		trial := l.trials[events[i].TrialID]
+		if trial != nil && events[i].Kind == sweep.EventPoints && isIncrement(events[i].Curves) && !slices.Contains(extended, trial) {
+			extended = append(extended, trial)
+		}
+	}
+	return extended
+}
+
 // Apply applies the events in order. attempts returns the limit of a trial's
-// charged executions; its error ends Apply.
-func (l *Ledger) Apply(events []sweep.Event, attempts func(*Trial) (int, error)) (sweep.RecordReport, error) {
+// charged executions.
+func (l *Ledger) Apply(events []sweep.Event, attempts func(*Trial) int) sweep.RecordReport {
 	for i := range events {
 		event := &events[i]
 		trial := l.trials[event.TrialID]
@@ -189,11 +244,9 @@ func (l *Ledger) Apply(events []sweep.Event, attempts func(*Trial) (int, error))
 			l.report.Malformed++
 			continue
 		}
-		if err := l.apply(event, trial, attempts); err != nil {
-			return l.report, err
-		}
+		l.apply(event, trial, attempts)
 	}
-	return l.report, nil
+	return l.report
 }
 
 func wellFormed(e *sweep.Event) bool {
@@ -204,14 +257,20 @@ func wellFormed(e *sweep.Event) bool {
 		return e.Execution != "" && e.Result != nil && e.Result.State.Terminal()
 	case sweep.EventReleased:
 		return e.Execution != "" && e.Release != nil
+	case sweep.EventRefused:
+		return e.Refusal != nil
 	}
 	return false
 }
 
-func (l *Ledger) apply(event *sweep.Event, trial *Trial, attempts func(*Trial) (int, error)) error {
+func (l *Ledger) apply(event *sweep.Event, trial *Trial, attempts func(*Trial) int) {
 	at := event.Time.UTC()
 	if event.Time.IsZero() {
 		at = l.now
+	}
+	if event.Kind == sweep.EventRefused {
+		l.refuse(event, trial, at)
+		return
 	}
 	execution := l.execution(event, trial, at)
 	switch event.Kind {
@@ -219,7 +278,7 @@ func (l *Ledger) apply(event *sweep.Event, trial *Trial, attempts func(*Trial) (
 		l.start(trial, execution)
 	case sweep.EventPoints:
 		if !trial.State.Terminal() && !execution.ended() {
-			trial.Curves, trial.ReplaceCurves = cleanCurves(event.Curves), true
+			trial.addPoints(cleanCurves(event.Curves))
 		}
 	case sweep.EventCheckpoint:
 		if event.Checkpoint > execution.Checkpoint {
@@ -229,30 +288,35 @@ func (l *Ledger) apply(event *sweep.Event, trial *Trial, attempts func(*Trial) (
 	case sweep.EventResult:
 		l.finish(event, trial, execution, at)
 	case sweep.EventReleased:
-		return l.release(event, trial, execution, at, attempts)
+		l.release(event, trial, execution, at, attempts)
 	}
-	return nil
 }
 
 // execution finds the event's execution or makes it known.
 func (l *Ledger) execution(event *sweep.Event, trial *Trial, at time.Time) *Execution {
 	key := executionKey{trial.ID, cleanText(event.Execution)}
 	execution := l.executions[key]
-	if execution != nil {
-		return execution
+	if execution == nil {
+		execution = &Execution{
+			Trial: trial, ID: key.execution, Worker: cleanText(event.Worker), StartedAt: at, Outcome: sweep.ExecutionRunning, New: true,
+		}
+		if !event.Started.IsZero() {
+			execution.StartedAt = event.Started.UTC()
+		}
+		l.executions[key] = execution
+		trial.Executions++
+		l.write(execution)
 	}
-	execution = &Execution{
-		Trial: trial, ID: key.execution, Worker: cleanText(event.Worker), StartedAt: at, Outcome: ExecutionRunning, New: true,
+	if event.Note != "" && execution.Note == "" {
+		execution.Note = cleanTail(event.Note)
+		l.write(execution)
 	}
-	l.executions[key] = execution
-	trial.Executions++
-	l.write(execution)
 	return execution
 }
 
 // start makes the trial run under the execution, once.
 func (l *Ledger) start(trial *Trial, execution *Execution) {
-	if trial.State.Terminal() || execution.Outcome != ExecutionRunning {
+	if trial.State.Terminal() || execution.Outcome != sweep.ExecutionRunning {
 		return
 	}
 	if trial.State == sweep.Running && trial.Execution == execution.ID {
@@ -262,8 +326,8 @@ func (l *Ledger) start(trial *Trial, execution *Execution) {
 	if trial.Execution != "" && trial.Execution != execution.ID && !execution.New {
 		return
 	}
-	if other := l.executions[executionKey{trial.ID, trial.Execution}]; other != nil && other != execution && other.Outcome == ExecutionRunning {
-		other.Outcome, other.EndedAt = ExecutionLost, l.now
+	if other := l.executions[executionKey{trial.ID, trial.Execution}]; other != nil && other != execution && other.Outcome == sweep.ExecutionRunning {
+		other.Outcome, other.EndedAt = sweep.ExecutionLost, l.now
 		l.write(other)
 	}
 	trial.State = sweep.Running
@@ -274,10 +338,14 @@ func (l *Ledger) start(trial *Trial, execution *Execution) {
 
 func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, at time.Time) {
 	result := cleanResult(event.Result)
-	again, lost := execution.Outcome == ExecutionResult, execution.Outcome == ExecutionLost
+	again, lost := execution.Outcome == sweep.ExecutionResult, execution.Outcome == sweep.ExecutionLost
 	if !again {
-		execution.Outcome, execution.EndedAt = ExecutionResult, at
+		execution.Outcome, execution.EndedAt = sweep.ExecutionResult, at
+		execution.keepLog(event.Log, event.LogStart)
 		l.write(execution)
+	}
+	if result.State == sweep.Failed && result.Stderr == "" {
+		result.Stderr = execution.Stderr
 	}
 	if !trial.State.Terminal() {
 		switch {
@@ -308,10 +376,10 @@ func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, 
 	l.end(trial, result, at)
 }
 
-func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution, at time.Time, attempts func(*Trial) (int, error)) error {
+func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution, at time.Time, attempts func(*Trial) int) {
 	again := execution.ended()
-	if again && (execution.Outcome == ExecutionResult || at.Before(execution.EndedAt)) {
-		return nil // an execution with a result costs nothing; an older word changes nothing
+	if again && (execution.Outcome == sweep.ExecutionResult || at.Before(execution.EndedAt)) {
+		return // an execution with a result costs nothing; an older word changes nothing
 	}
 	charged := event.Release.Charged
 	if charged != execution.Charged && !execution.Forgotten {
@@ -321,33 +389,77 @@ func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution,
 			trial.Charged--
 		}
 	}
-	execution.Outcome, execution.EndedAt = ExecutionReleased, at
+	execution.Outcome, execution.EndedAt = sweep.ExecutionReleased, at
 	execution.Charged = charged
-	execution.Reason, execution.Stderr = cleanText(event.Release.Reason), cleanTail(event.Release.Stderr)
+	execution.Reason = cleanText(event.Release.Reason)
+	if log := event.Release.Stderr; log != "" {
+		execution.keepLog(log, event.LogStart)
+	} else if !again || event.Log != "" { // a word that takes a charge back has no log
+		execution.keepLog(event.Log, event.LogStart)
+	}
 	l.write(execution)
-	if trial.State.Terminal() || trial.State == sweep.Running && trial.Execution != execution.ID {
-		return nil
-	}
-	if charged {
-		limit, err := attempts(trial)
-		if err != nil {
-			return err
-		}
-		if trial.Charged >= limit {
-			trial.Worker = execution.Worker
-			l.end(trial, &sweep.Result{
-				State:  sweep.Failed,
-				Error:  fmt.Sprintf("%d executions ended without a result, the last: %s", trial.Charged, execution.Reason),
-				Stderr: execution.Stderr,
-			}, at)
-			return nil
-		}
-	}
-	if !again && trial.State != sweep.Pending {
+	switch {
+	case !charged && trial.State == sweep.Failed && l.failedByCharges(trial) && trial.Charged < attempts(trial):
+		l.revive(trial)
+	case trial.State.Terminal() || trial.State == sweep.Running && trial.Execution != execution.ID:
+	case charged && trial.Charged >= attempts(trial):
+		trial.Worker = execution.Worker
+		l.end(trial, &sweep.Result{
+			State:  sweep.Failed,
+			Error:  fmt.Sprintf("%d executions ended without a result, the last: %s", trial.Charged, execution.Reason),
+			Stderr: execution.Stderr,
+		}, at)
+	case !again && trial.State != sweep.Pending:
 		trial.State = sweep.Pending
 		l.report.Released++
 	}
-	return nil
+}
+
+// failedByCharges reports whether a failed trial failed because its executions
+// ended without a result, and not because its trainer said so: then the last one
+// has a result.
+func (l *Ledger) failedByCharges(trial *Trial) bool {
+	last := l.executions[executionKey{trial.ID, trial.Execution}]
+	return last == nil || last.Outcome != sweep.ExecutionResult
+}
+
+// revive puts a failed trial back to pending.
+func (l *Ledger) revive(trial *Trial) {
+	trial.State, trial.FinishedAt = sweep.Pending, time.Time{}
+	trial.Outcome, trial.Revived = nil, true
+	trial.Digest, trial.KernelLevel = "", ""
+	l.report.Released++
+}
+
+// refuse counts a refusal and puts the trial back to pending.
+func (l *Ledger) refuse(event *sweep.Event, trial *Trial, at time.Time) {
+	at = at.Truncate(time.Microsecond) // as databases keep it, so that a repeat is told
+	key := executionKey{trial.ID, cleanText(event.Worker)}
+	r := l.refusals[key]
+	if r == nil {
+		r = &Refusal{Trial: trial, Worker: key.execution}
+		l.refusals[key] = r
+	} else if !at.After(r.At) {
+		return
+	}
+	if !r.changed {
+		r.changed = true
+		l.refused = append(l.refused, r)
+	}
+	r.At, r.Reason = at, cleanTail(event.Refusal.Reason)
+	r.Count++
+	trial.Refusals++
+	trial.refused++
+	l.report.Refused++
+	execution := l.executions[executionKey{trial.ID, cleanText(event.Execution)}]
+	switch {
+	case trial.State == sweep.Queued:
+		trial.State = sweep.Pending
+	case trial.State == sweep.Running && execution != nil && trial.Execution == execution.ID:
+		trial.State = sweep.Pending
+		execution.Outcome, execution.EndedAt, execution.Reason = sweep.ExecutionReleased, at, r.Reason
+		l.write(execution)
+	}
 }
 
 // end makes the trial terminal.
@@ -374,42 +486,69 @@ func (l *Ledger) Trials() []*Trial { return l.order }
 // Executions returns the executions to write.
 func (l *Ledger) Executions() []*Execution { return l.written }
 
+// Refusals returns the refusals to write.
+func (l *Ledger) Refusals() []*Refusal { return l.refused }
+
 // Faults returns the reproducibility faults to record; the store may hold some
 // of them already.
 func (l *Ledger) Faults() []Fault { return l.faults }
 
-// Deltas returns by how much the counters of each sweep change, faults left out.
-func (l *Ledger) Deltas() map[string]sweep.Progress {
-	deltas := map[string]sweep.Progress{}
+// Class is a class of trials, by its sweep's id and its number there.
+type Class struct {
+	Sweep  string
+	Number int64
+}
+
+// Deltas returns by how much the counters of each class change.
+func (l *Ledger) Deltas() map[Class]*sweep.Progress {
+	deltas := map[Class]*sweep.Progress{}
 	for _, trial := range l.order {
+		if trial.loaded == trial.State && trial.refused == 0 {
+			continue
+		}
+		class := Class{trial.ID.Sweep, trial.Class}
+		delta := deltas[class]
+		if delta == nil {
+			delta = &sweep.Progress{}
+			deltas[class] = delta
+		}
+		delta.Refused += trial.refused
 		if trial.loaded == trial.State {
 			continue
 		}
-		delta := deltas[trial.ID.Sweep]
-		Count(&delta, trial.loaded, -1)
-		Count(&delta, trial.State, 1)
+		Count(delta, trial.loaded, -1)
+		Count(delta, trial.State, 1)
 		if trial.Diverged {
 			delta.Diverged++
 		}
-		deltas[trial.ID.Sweep] = delta
 	}
 	return deltas
 }
 
+// Counters are the counters of a sweep, those of the states first, by the names
+// of their columns.
+var Counters = []struct {
+	Name string
+	Of   func(p *sweep.Progress) *int64
+}{
+	{string(sweep.Pending), func(p *sweep.Progress) *int64 { return &p.Pending }},
+	{string(sweep.Queued), func(p *sweep.Progress) *int64 { return &p.Queued }},
+	{string(sweep.Running), func(p *sweep.Progress) *int64 { return &p.Running }},
+	{string(sweep.Completed), func(p *sweep.Progress) *int64 { return &p.Completed }},
+	{string(sweep.Failed), func(p *sweep.Progress) *int64 { return &p.Failed }},
+	{string(sweep.Cancelled), func(p *sweep.Progress) *int64 { return &p.Cancelled }},
+	{"reused", func(p *sweep.Progress) *int64 { return &p.Reused }},
+	{"diverged", func(p *sweep.Progress) *int64 { return &p.Diverged }},
+	{"faults", func(p *sweep.Progress) *int64 { return &p.Faults }},
+	{"refused", func(p *sweep.Progress) *int64 { return &p.Refused }},
+	{"quarantined", func(p *sweep.Progress) *int64 { return &p.Quarantined }},
+}
+
 // Count adds n to the counter of a state.
 func Count(p *sweep.Progress, state sweep.State, n int64) {
-	switch state {
-	case sweep.Pending:
-		p.Pending += n
-	case sweep.Queued:
-		p.Queued += n
-	case sweep.Running:
-		p.Running += n
-	case sweep.Completed:
-		p.Completed += n
-	case sweep.Failed:
-		p.Failed += n
-	case sweep.Cancelled:
-		p.Cancelled += n
+	for i := range Counters {
+		if Counters[i].Name == string(state) {
+			*Counters[i].Of(p) += n
+		}
 	}
 }

@@ -1,15 +1,19 @@
-// Package migrate reads the numbered migrations of one kind of database and
-// tells which of them a database still needs. The stores apply them, each in a
-// transaction of its own in which it is also recorded.
+// Package migrate reads the numbered migrations of one kind of database, tells
+// which of them a database still needs, and applies them, each in a transaction
+// of its own in which it is also recorded.
 package migrate
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
+	"sweep/coordinator/store/database"
+	"sweep/migrations"
 	"sweep/sweep"
 )
 
@@ -25,6 +29,71 @@ type Migration struct {
 type Applied struct {
 	Number int
 	Name   string
+}
+
+// Missing returns the migrations that a database lacks, and how many the
+// program knows.
+func Missing(ctx context.Context, db database.Database) (missing []Migration, known int, err error) {
+	err = db.View(ctx, func(tx database.Tx) error {
+		missing, known, err = look(ctx, tx, db)
+		return err
+	})
+	return missing, known, err
+}
+
+// Up brings the schema of a database up to date. The caller has the database's
+// lock: one program at a time may do it.
+func Up(ctx context.Context, db database.Database) error {
+	for done := false; !done; {
+		err := db.Update(ctx, func(tx database.Tx) error {
+			missing, _, err := look(ctx, tx, db)
+			if done = len(missing) == 0; err != nil || done {
+				return err
+			}
+			next := missing[0]
+			if next.Number == 1 {
+				if err := tx.Script(ctx, db.Dialect().CreateMigrations); err != nil {
+					return err
+				}
+			}
+			if err := tx.Script(ctx, next.SQL); err != nil {
+				return fmt.Errorf("migration %d (%s): %w", next.Number, next.Name, err)
+			}
+			_, err = tx.Exec(ctx, `INSERT INTO schema_migrations (number, name, applied_at) VALUES ($1, $2, $3)`, next.Number, next.Name, time.Now())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look reads which migrations a database lacks.
+func look(ctx context.Context, tx database.Tx, db database.Database) (missing []Migration, known int, err error) {
+	dialect := db.Dialect()
+	all, err := Load(migrations.Files, dialect.Folder)
+	if err != nil {
+		return nil, 0, err
+	}
+	exists := false
+	if err := tx.Query(ctx, func(row database.Row) error { return row.Scan(&exists) }, dialect.TableExists, "schema_migrations"); err != nil {
+		return nil, 0, err
+	}
+	var applied []Applied
+	if exists {
+		err = tx.Query(ctx, func(row database.Row) error {
+			var a Applied
+			err := row.Scan(&a.Number, &a.Name)
+			applied = append(applied, a)
+			return err
+		}, `SELECT number, name FROM schema_migrations ORDER BY number`)
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	missing, err = Pending(all, applied, db.Name())
+	return missing, len(all), err
 }
 
 // Load reads the files NNNN_name.sql of a folder, which must be numbered

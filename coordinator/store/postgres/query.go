@@ -10,51 +10,47 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sweep/coordinator/store/query"
 )
 
 const (
-	// queryTimeout bounds the time that the server spends on each page of rows.
-	queryTimeout = 60 * time.Second
 	// queryPage is how many rows are fetched at a time.
 	queryPage = 1000
 	// timeLayout is how queries show times, as in SQLite.
 	timeLayout = "2006-01-02T15:04:05.000000Z"
 )
 
-// Query implements sweep.Store. The statement becomes a cursor, which only
-// SELECT, VALUES and WITH can, in a transaction that is read-only, by the role
-// that only reads if the database has it. Values come as from SQLite: int64,
-// float64, string, bool and nil; times and JSON are texts.
-func (s *Store) Query(ctx context.Context, text string, yield func(columns []string, row []any) error) error {
-	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-		if err != nil {
-			return err
-		}
-		err = s.answer(ctx, tx, text, yield)
-		// Rolled back, what functions of the query set is gone, and so are their locks; a connection for which that
-		// fails is broken, and the pool drops it.
-		end := context.WithoutCancel(ctx)
-		if failure := tx.Rollback(end); failure == nil {
-			_, failure = conn.Exec(end, `SELECT pg_advisory_unlock_all()`)
-			err = errors.Join(err, failure)
-		}
-		return err
-	})
-	return s.explain("run the query", err)
+// Ask implements database.Database. The statement becomes a cursor, which only
+// SELECT, VALUES and WITH can, in a transaction that is read-only, in a session
+// of the reader's login. Values come as from SQLite: int64, float64, string,
+// bool and nil; times and JSON are texts.
+func (d *Database) Ask(ctx context.Context, text string, yield func(columns []string, row []any) error) error {
+	bounded, cancel := context.WithTimeoutCause(ctx, query.Longest, query.ErrLongest)
+	defer cancel()
+	names, err := calls(text)
+	if err == nil {
+		err = d.useReader(bounded, func(conn *pgx.Conn) error {
+			if err := refuseActing(bounded, conn, names); err != nil {
+				return err
+			}
+			tx, err := conn.BeginTx(bounded, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+			if err != nil {
+				return err
+			}
+			return answer(bounded, tx, text, yield)
+		})
+	}
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(bounded)
+	}
+	return err
 }
 
 // answer runs the query and yields its rows.
-func (s *Store) answer(ctx context.Context, tx pgx.Tx, text string, yield func(columns []string, row []any) error) error {
-	settings := fmt.Sprintf(`SET LOCAL enable_bitmapscan = on; SET LOCAL statement_timeout = %d`, queryTimeout.Milliseconds())
-	if s.reader {
-		settings += `; SET LOCAL ROLE sweep_reader`
-	}
-	if _, err := tx.Exec(ctx, settings); err != nil {
-		return err
-	}
+func answer(ctx context.Context, tx pgx.Tx, text string, yield func(columns []string, row []any) error) error {
 	// The extended protocol takes one statement alone.
 	_, err := tx.Conn().PgConn().ExecParams(ctx, "DECLARE answer NO SCROLL CURSOR FOR "+text, nil, nil, nil, nil).Close()
 	if err != nil {
@@ -63,7 +59,7 @@ func (s *Store) answer(ctx context.Context, tx pgx.Tx, text string, yield func(c
 	for {
 		n, err := fetch(ctx, tx, yield)
 		if err != nil || n < queryPage {
-			return err
+			return refusal(err)
 		}
 	}
 }
@@ -73,7 +69,7 @@ func fetch(ctx context.Context, tx pgx.Tx, yield func(columns []string, row []an
 	n := 0
 	rows, err := tx.Query(ctx, fmt.Sprintf("FETCH %d FROM answer", queryPage), pgx.QueryExecModeExec)
 	var columns []string
-	err = each(rows, err, func() error {
+	err = drain(rows, err, func() error {
 		if columns == nil {
 			for _, field := range rows.FieldDescriptions() {
 				columns = append(columns, field.Name)
@@ -84,45 +80,27 @@ func fetch(ctx context.Context, tx pgx.Tx, yield func(columns []string, row []an
 			return err
 		}
 		n++
-		if err := yield(columns, row); err != nil {
-			return passed{err}
-		}
-		return nil
+		return yield(columns, row)
 	})
 	return n, err
 }
 
 // values returns a row in the types that SQLite has.
 func values(rows pgx.Rows) ([]any, error) {
-	types := rows.Conn().TypeMap()
-	row := make([]any, len(rows.FieldDescriptions()))
-	for i, field := range rows.FieldDescriptions() {
-		raw := rows.RawValues()[i]
-		if raw == nil {
-			continue
-		}
-		if field.DataTypeOID == pgtype.JSONOID || field.DataTypeOID == pgtype.JSONBOID {
-			var text string
-			if err := types.Scan(field.DataTypeOID, field.Format, raw, &text); err != nil {
-				return nil, fmt.Errorf("column %s: %w", field.Name, err)
-			}
-			row[i] = text
-			continue
-		}
-		t, known := types.TypeForOID(field.DataTypeOID)
-		if !known {
-			row[i] = string(raw)
-			continue
-		}
-		value, err := t.Codec.DecodeValue(types, field.DataTypeOID, field.Format, raw)
-		if err != nil {
-			return nil, fmt.Errorf("column %s: %w", field.Name, err)
-		}
-		if row[i], err = plain(value); err != nil {
-			return nil, fmt.Errorf("column %s: %w", field.Name, err)
+	row, err := rows.Values()
+	for i := range row {
+		if err == nil {
+			row[i], err = plain(row[i])
 		}
 	}
-	return row, nil
+	return row, err
+}
+
+// registerTexts makes a connection show JSON as the text that it is.
+func registerTexts(m *pgtype.Map) {
+	for name, oid := range map[string]uint32{"json": pgtype.JSONOID, "jsonb": pgtype.JSONBOID} {
+		m.RegisterType(&pgtype.Type{Name: name, OID: oid, Codec: pgtype.TextCodec{}})
+	}
 }
 
 // plain turns a decoded value into one of the types that Query yields.
@@ -166,13 +144,21 @@ func number(v pgtype.Numeric) (any, error) {
 
 // refusal makes clear what is allowed, where Postgres reports the syntax.
 func refusal(err error) error {
+	var large *pgproto3.ExceededMaxBodyLenErr
+	if errors.As(err, &large) {
+		return query.ErrRow
+	}
 	var failure *pgconn.PgError
 	if !errors.As(err, &failure) {
 		return err
 	}
 	switch failure.Code {
+	case "57014": // query canceled
+		return fmt.Errorf("%w: %s", query.ErrTimeout, failure.Message)
 	case "42601", "0A000", "25006", "42P11": // syntax, not supported, read-only transaction, no cursor can be made of it
 		return fmt.Errorf("only one statement that reads (SELECT, VALUES, WITH) is allowed: %w", err)
+	case "42501": // insufficient privilege
+		return fmt.Errorf("a query may read the tables and views of results, and nothing else: %s", failure.Message)
 	}
 	return err
 }

@@ -4,33 +4,33 @@ import (
 	"context"
 	"testing"
 
-	"sweep/coordinator/store/postgres"
+	"sweep/coordinator/store"
 	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/coordinator/store/storetest"
 	"sweep/sweep"
 )
 
-func open(t testing.TB, address string) *postgres.Store {
+func open(t testing.TB, address string) sweep.Store {
 	t.Helper()
-	store, err := postgres.Open(context.Background(), address)
+	s, err := store.Open(context.Background(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return store
+	return s
 }
 
 func TestConformance(t *testing.T) {
 	server := postgrestest.Start(t)
-	storetest.Run(t, func(t *testing.T) sweep.Store { return open(t, server.Database(t)) })
+	storetest.Run(t, func(t *testing.T) string { return server.Database(t) })
 }
 
 // BenchmarkStore measures with the durability of a real server.
 func BenchmarkStore(b *testing.B) {
 	server := postgrestest.Start(b, "fsync=on", "synchronous_commit=on", "full_page_writes=on", "shared_buffers=512MB", "max_wal_size=4GB")
-	storetest.Bench(b, func(b *testing.B) sweep.Store { return open(b, server.Database(b)) })
+	storetest.Bench(b, func(b *testing.B) sweep.Store { return open(b, server.Database(b)) }, server.CPU)
 }

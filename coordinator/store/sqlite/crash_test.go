@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"sweep/coordinator/store"
 	"sweep/coordinator/store/migrate"
-	"sweep/coordinator/store/sqlite"
 	"sweep/migrations"
 	"sweep/sweep"
 )
@@ -39,12 +39,12 @@ const crashPoints = 200_000
 // one after it was committed.
 func child(path, id string) error {
 	ctx := context.Background()
-	store, err := sqlite.Open(ctx, path)
+	results, err := store.Open(ctx, path)
 	if err != nil {
 		return err
 	}
 	submission := &sweep.Submission{Spec: sweep.Spec{Name: id, Limits: sweep.Limits{Attempts: 3}}}
-	if err := store.CreateSweep(ctx, id, submission, crashPoints); err != nil {
+	if _, err := results.CreateSweep(ctx, id, submission, crashPoints); err != nil {
 		return err
 	}
 	const page = 50
@@ -62,15 +62,15 @@ func child(path, id string) error {
 				Result: &sweep.Result{State: sweep.Completed, Digest: fmt.Sprint(i), Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1}, Values: []float32{1}}}},
 			})
 		}
-		if _, err := store.AddTrials(ctx, id, 0, from, trials); err != nil {
+		if _, err := results.AddTrials(ctx, id, 0, from, trials, nil); err != nil {
 			return err
 		}
-		if _, err := store.Record(ctx, events); err != nil {
+		if _, err := results.Record(ctx, events); err != nil {
 			return err
 		}
 		fmt.Println(from + page)
 	}
-	return store.Close()
+	return results.Close()
 }
 
 // spawn starts a child and returns it with a function that waits for its next
@@ -110,10 +110,10 @@ func spawn(t *testing.T, path, id string) (*exec.Cmd, func() int64) {
 }
 
 // checkDatabase looks for damage and for counters that do not fit the rows.
-func checkDatabase(t *testing.T, store sweep.Store, id string, committed int64) {
+func checkDatabase(t *testing.T, results sweep.Store, id string, committed int64) {
 	t.Helper()
 	ctx := context.Background()
-	progress, err := store.Progress(ctx, id)
+	progress, err := results.Progress(ctx, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func checkDatabase(t *testing.T, store sweep.Store, id string, committed int64) 
 	}
 	query := `SELECT (SELECT count(*) FROM results WHERE state = 'completed' AND sweep_id = '` + id + `'),
 		(SELECT count(*) FROM curves WHERE sweep_id = '` + id + `'), (SELECT count(*) FROM outcomes) - (SELECT count(*) FROM executions)`
-	err = store.Query(ctx, query, func(_ []string, row []any) error {
+	err = results.Query(ctx, query, func(_ []string, row []any) error {
 		if row[0] != progress.Completed || row[1] != progress.Completed || row[2] != int64(0) {
 			t.Errorf("%v rows for %+v", row, progress)
 		}
@@ -150,12 +150,12 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 				break
 			}
 		}
-		store, err := sqlite.Open(context.Background(), path)
+		results, err := store.Open(context.Background(), path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkDatabase(t, store, id, committed)
-		if err := store.Close(); err != nil {
+		checkDatabase(t, results, id, committed)
+		if err := results.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -165,16 +165,16 @@ func TestTwoProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sweep.db")
 	_, nextA := spawn(t, path, "a") // both create the file
 	_, nextB := spawn(t, path, "b")
-	store := open(t, path)
+	results := open(t, path)
 	for range 3 {
 		for id, committed := range map[string]int64{"a": nextA(), "b": nextB()} {
-			progress, err := store.Progress(context.Background(), id)
+			progress, err := results.Progress(context.Background(), id)
 			if err != nil || progress.Completed < committed {
 				t.Fatalf("%d committed in sweep %s, %+v seen: %v", committed, id, progress, err)
 			}
 		}
 	}
-	if err := store.SetSweepPriority(context.Background(), "a", 7); err != nil { // a third one writes
+	if err := results.SetSweepPriority(context.Background(), "a", 7); err != nil { // a third one writes
 		t.Fatal(err)
 	}
 }
@@ -193,10 +193,10 @@ func TestOpenRefuses(t *testing.T) {
 		"/proc/version":                   "/proc/version",
 		filepath.Join(dir, "none\x00.db"): "none",
 	} {
-		store, err := sqlite.Open(context.Background(), path)
+		results, err := store.Open(context.Background(), path)
 		if err == nil {
 			t.Errorf("%s was opened", path)
-			_ = store.Close()
+			_ = results.Close()
 			continue
 		}
 		if !strings.Contains(err.Error(), want) {
@@ -208,8 +208,8 @@ func TestOpenRefuses(t *testing.T) {
 func TestOddPaths(t *testing.T) {
 	for _, name := range []string{"with space.db", "100%25.db", "a?mode=ro.db", "a#b.db", "naïve.db", "a&b=c.db"} {
 		path := filepath.Join(t.TempDir(), name)
-		store := open(t, path)
-		if err := store.CreateSweep(context.Background(), "s", &sweep.Submission{}, 1); err != nil {
+		results := open(t, path)
+		if _, err := results.CreateSweep(context.Background(), "s", &sweep.Submission{}, 1); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Stat(path); err != nil {
@@ -221,14 +221,14 @@ func TestOddPaths(t *testing.T) {
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sweep.db")
 	ctx := context.Background()
-	store, err := sqlite.Open(ctx, path)
+	results, err := store.Open(ctx, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.CreateSweep(ctx, "s", &sweep.Submission{Source: "x"}, 7); err != nil {
+	if _, err := results.CreateSweep(ctx, "s", &sweep.Submission{Source: "x"}, 7); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Close(); err != nil {
+	if err := results.Close(); err != nil {
 		t.Fatal(err)
 	}
 	left, err := filepath.Glob(path + "-*")
@@ -239,10 +239,10 @@ func TestReopen(t *testing.T) {
 	if err != nil || record.Points() != 7 || record.Grids[0].Submission.Source != "x" {
 		t.Errorf("%+v %v", record, err)
 	}
-	if err := store.SetSweepPriority(ctx, "s", 1); err == nil {
+	if err := results.SetSweepPriority(ctx, "s", 1); err == nil {
 		t.Error("a closed store writes")
 	}
-	if _, err := store.Sweep(ctx, "s"); err == nil {
+	if _, err := results.Sweep(ctx, "s"); err == nil {
 		t.Error("a closed store reads")
 	}
 }
@@ -250,9 +250,9 @@ func TestReopen(t *testing.T) {
 func TestNewerSchema(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sweep.db")
 	ctx := context.Background()
-	store := open(t, path)
-	sqlite.Exec(t, store, `INSERT INTO schema_migrations (number, name, applied_at) VALUES (1000, 'time_travel', '')`)
-	_, err := sqlite.Open(ctx, path)
+	results := open(t, path)
+	execute(t, results, `INSERT INTO schema_migrations (number, name, applied_at) VALUES (1000, 'time_travel', '')`)
+	_, err := store.Open(ctx, path)
 	if !errors.Is(err, sweep.ErrNewerSchema) {
 		t.Fatalf("%v", err)
 	}
@@ -265,9 +265,9 @@ func TestNewerSchema(t *testing.T) {
 			t.Errorf("the error does not name %s: %v", want, err)
 		}
 	}
-	sqlite.Exec(t, store, `DELETE FROM schema_migrations WHERE number = 1000`)
-	sqlite.Exec(t, store, `UPDATE schema_migrations SET name = 'other' WHERE number = 1`)
-	if _, err = sqlite.Open(ctx, path); err == nil || !strings.Contains(err.Error(), "other") {
+	execute(t, results, `DELETE FROM schema_migrations WHERE number = 1000`)
+	execute(t, results, `UPDATE schema_migrations SET name = 'other' WHERE number = 1`)
+	if _, err = store.Open(ctx, path); err == nil || !strings.Contains(err.Error(), "other") {
 		t.Errorf("%v", err)
 	}
 }

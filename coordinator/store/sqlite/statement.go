@@ -10,55 +10,41 @@ var (
 	errMultiple = errors.New("one statement at a time: there is text after the first semicolon")
 )
 
+// passages are comments, and texts and names in quotes, by how they begin and
+// end. A doubled quote ends one passage and begins the next.
+var passages = []struct {
+	begin, end string
+	comment    bool
+}{
+	{"--", "\n", true}, {"/*", "*/", true}, {"'", "'", false}, {`"`, `"`, false}, {"`", "`", false}, {"[", "]", false},
+}
+
 // single refuses a text with more than one statement, which the driver would
-// run one after the other, or with none. It skips quoted texts, quoted names
-// and comments; a semicolon at the end is allowed.
+// run one after the other, or with none. A semicolon at the end is allowed.
 func single(text string) error {
 	ended, found := false, false
-	for i := 0; i < len(text); {
-		switch n := skip(text[i:]); {
-		case n > 0 && isComment(text[i:]), strings.IndexByte(" \t\r\n\f\v", text[i]) >= 0:
-			i += max(n, 1)
-		case text[i] == ';':
+	for text != "" {
+		n, blank := 1, strings.IndexByte(" \t\r\n\f\v", text[0]) >= 0
+		for _, p := range passages {
+			if rest, ok := strings.CutPrefix(text, p.begin); ok {
+				inner, _, _ := strings.Cut(rest, p.end)
+				n, blank = min(len(p.begin)+len(inner)+len(p.end), len(text)), p.comment
+				break
+			}
+		}
+		switch {
+		case blank:
+		case text[0] == ';':
 			ended = ended || found
-			i++
 		case ended:
 			return errMultiple
 		default:
 			found = true
-			i += max(n, 1)
 		}
+		text = text[n:]
 	}
 	if !found {
 		return errEmpty
 	}
 	return nil
-}
-
-func isComment(text string) bool {
-	return strings.HasPrefix(text, "--") || strings.HasPrefix(text, "/*")
-}
-
-// skip returns the length of the comment, or of the quoted text or name, at
-// the start of text; 0 if there is none.
-func skip(text string) int {
-	until := func(start int, end string) int {
-		if i := strings.Index(text[start:], end); i >= 0 {
-			return start + i + len(end)
-		}
-		return len(text)
-	}
-	switch {
-	case strings.HasPrefix(text, "--"):
-		return until(2, "\n")
-	case strings.HasPrefix(text, "/*"):
-		return until(2, "*/")
-	}
-	switch text[0] {
-	case '\'', '"', '`':
-		return until(1, text[:1]) // a doubled quote begins a further quoted text
-	case '[':
-		return until(1, "]")
-	}
-	return 0
 }

@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"fmt"
+	"runtime/metrics"
+	"syscall"
 	"testing"
 	"time"
 
@@ -9,8 +11,13 @@ import (
 )
 
 // Bench measures a store as the coordinator uses it; the figures are trials or
-// events a second.
-func Bench(b *testing.B, open func(b *testing.B) sweep.Store) {
+// events a second. server, if not nil, tells the processor time that the
+// database's own processes have used.
+func Bench(b *testing.B, open func(b *testing.B) sweep.Store, server func() (time.Duration, error)) {
+	for _, size := range []int{100, 500, 2000} {
+		b.Run(fmt.Sprint("ShortTrials/Batch", size), func(b *testing.B) { benchShort(b, open(b), size, false, server) })
+	}
+	b.Run("ShortTrialsStarted/Batch500", func(b *testing.B) { benchShort(b, open(b), 500, true, server) })
 	b.Run("AddTrials", func(b *testing.B) { benchAddTrials(b, open(b), false) })
 	b.Run("AddTrialsReuse", func(b *testing.B) { benchAddTrials(b, open(b), true) })
 	b.Run("Queue", func(b *testing.B) { benchQueue(b, open(b)) })
@@ -41,7 +48,7 @@ func benchAddTrials(b *testing.B, store sweep.Store, reuse bool) {
 	f := newFixture(b, store)
 	s := submission("bench")
 	s.Reuse = reuse
-	f.must(f.CreateSweep(f.ctx, "s1", s, 1<<40))
+	f.makeSweep("s1", s, 1<<40)
 	var from int64
 	for b.Loop() {
 		b.StopTimer()
@@ -55,7 +62,7 @@ func benchAddTrials(b *testing.B, store sweep.Store, reuse bool) {
 
 func benchQueue(b *testing.B, store sweep.Store) {
 	f := newFixture(b, store)
-	f.must(f.CreateSweep(f.ctx, "s1", submission("bench"), 1<<40))
+	f.makeSweep("s1", submission("bench"), 1<<40)
 	const window = 200
 	var written, queued int64
 	for b.Loop() {
@@ -65,23 +72,94 @@ func benchQueue(b *testing.B, store sweep.Store) {
 			written += 20 * pageSize
 			b.StartTimer()
 		}
-		pending, err := f.PendingTrials(f.ctx, "s1", window)
+		taken, err := f.TakePending(f.ctx, "s1", 0, window)
 		f.must(err)
-		ids := make([]sweep.TrialID, len(pending))
-		for i := range pending {
-			ids[i] = pending[i].TrialID
-		}
-		f.must(f.MarkQueued(f.ctx, ids))
-		queued += int64(len(ids))
+		queued += int64(len(taken))
 	}
 	b.ReportMetric(float64(queued)/b.Elapsed().Seconds(), "trials/s")
+}
+
+// benchShort takes trials that last no time from their row to their result, a
+// batch at a time: add, queue, record. Its figures are of one trial: real time,
+// processor time of this process and of the server, allocations.
+func benchShort(b *testing.B, store sweep.Store, batch int, started bool, server func() (time.Duration, error)) {
+	f := newFixture(b, store)
+	f.makeSweep("s1", submission("bench"), 1<<40)
+	own := func() time.Duration {
+		var usage syscall.Rusage
+		f.must(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	}
+	servers := func() (used time.Duration) {
+		if server != nil {
+			var err error
+			used, err = server()
+			f.must(err)
+		}
+		return used
+	}
+	atServer := -servers()
+	var here time.Duration
+	allocations := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}}
+	var allocated uint64
+	var done int64
+	events := make([]sweep.Event, 0, 2*batch)
+	for b.Loop() {
+		b.StopTimer()
+		page := benchTrials("s1", done, int64(batch))
+		events = events[:0]
+		for i := range page {
+			execution := fmt.Sprintf("host-%x", page[i].Index)
+			if started {
+				events = append(events, f.started(page[i].TrialID, execution))
+			}
+			events = append(events, f.finished(page[i].TrialID, execution, shortResult(page[i].Index)))
+		}
+		metrics.Read(allocations)
+		allocated -= allocations[0].Value.Uint64()
+		here -= own()
+		b.StartTimer()
+
+		f.write("s1", 0, done, page)
+		_, err := f.TakePending(f.ctx, "s1", 0, batch)
+		f.must(err)
+		f.record(events...)
+
+		b.StopTimer()
+		here += own()
+		metrics.Read(allocations)
+		allocated += allocations[0].Value.Uint64()
+		done += int64(batch)
+		b.StartTimer()
+	}
+	b.StopTimer()
+	atServer += servers()
+	f.wantProgress("s1", sweep.Progress{Pending: 1<<40 - done, Completed: done})
+	trial := func(total float64) float64 { return total / float64(done) }
+	b.ReportMetric(trial(float64(b.Elapsed().Nanoseconds())), "ns/trial")
+	b.ReportMetric(trial(float64(here.Nanoseconds())), "cpu-ns/trial")
+	b.ReportMetric(trial(float64(allocated)), "allocs/trial")
+	if server != nil {
+		b.ReportMetric(trial(float64(atServer.Nanoseconds())), "server-cpu-ns/trial")
+	}
+}
+
+// shortResult returns a small result: a few metrics, one curve of two points.
+func shortResult(index int64) *sweep.Result {
+	loss := float64(index%1009) / 1009
+	digest := string(sweep.NewFingerprint("result", "", "", fmt.Append(nil, index)))
+	return &sweep.Result{
+		State: sweep.Completed, Summary: map[string]float64{"validation_loss": loss, "validation_accuracy": 1 - loss, "test_accuracy": 0.5},
+		BestEpoch: 1, ParameterCount: 1506, WeightsDigest: digest, KernelLevel: "avx512", Seconds: 0.0025, Flops: 1e6, Digest: digest,
+		Curves: []sweep.Curve{{Metric: "validation_loss", Steps: []int64{1, 2}, Values: []float32{float32(loss), float32(loss) / 2}}},
+	}
 }
 
 // benchRecord records batches of pairs (started, result) with curves of a
 // thousand points.
 func benchRecord(b *testing.B, store sweep.Store, batch, curves int) {
 	f := newFixture(b, store)
-	f.must(f.CreateSweep(f.ctx, "s1", submission("bench"), 1<<40))
+	f.makeSweep("s1", submission("bench"), 1<<40)
 	result := completed(0.25, "d")
 	result.Curves = nil
 	for c := range curves {
@@ -108,7 +186,7 @@ func benchRecord(b *testing.B, store sweep.Store, batch, curves int) {
 			events = append(events, f.started(ids[i], execution), f.finished(ids[i], execution, result))
 			done++
 		}
-		f.must(f.MarkQueued(f.ctx, ids))
+		f.mark(ids)
 		b.StartTimer()
 		f.record(events...)
 	}
@@ -121,7 +199,7 @@ func benchRecord(b *testing.B, store sweep.Store, batch, curves int) {
 func benchMillion(b *testing.B, store sweep.Store) {
 	f := newFixture(b, store)
 	const points = 1000 * pageSize
-	f.must(f.CreateSweep(f.ctx, "s1", submission("bench"), 1<<40))
+	f.makeSweep("s1", submission("bench"), 1<<40)
 	for from := int64(0); from < points; from += pageSize {
 		page := benchTrials("s1", from, pageSize)
 		f.write("s1", 0, from, page)
@@ -136,12 +214,11 @@ func benchMillion(b *testing.B, store sweep.Store) {
 		}
 	}
 	var active []sweep.TrialID
-	pending, err := f.PendingTrials(f.ctx, "s1", 1000)
+	taken, err := f.TakePending(f.ctx, "s1", 0, 16_000)
 	f.must(err)
-	for _, p := range pending {
+	for _, p := range taken {
 		active = append(active, p.TrialID)
 	}
-	f.must(f.MarkQueued(f.ctx, active))
 	ignore := func(*sweep.TrialRecord) error { return nil }
 	for _, step := range []struct {
 		name string
@@ -149,13 +226,21 @@ func benchMillion(b *testing.B, store sweep.Store) {
 	}{
 		{"Progress", func() error { _, err := f.Progress(f.ctx, "s1"); return err }},
 		{"Sweep", func() error { _, err := f.Sweep(f.ctx, "s1"); return err }},
-		{"Pending200", func() error { _, err := f.PendingTrials(f.ctx, "s1", 200); return err }},
+		{"Backlog", func() error { _, err := f.Backlog(f.ctx); return err }},
 		{"Unheard", func() error { _, err := f.Unheard(f.ctx, time.Now(), nil, 100); return err }},
-		{"RequeueAndQueue200", func() error {
+		{"RequeueAndTake200", func() error {
 			if _, err := f.Requeue(f.ctx, active[:200]); err != nil {
 				return err
 			}
-			return f.MarkQueued(f.ctx, active[:200])
+			_, err := f.TakePending(f.ctx, "s1", 0, 200)
+			return err
+		}},
+		{"RequeueAndTake16000", func() error {
+			if n, err := f.Requeue(f.ctx, active); err != nil || n != 16_000 {
+				return fmt.Errorf("%d put back: %w", n, err)
+			}
+			_, err := f.TakePending(f.ctx, "s1", 0, 16_000)
+			return err
 		}},
 		{"Record200", func() error {
 			var events []sweep.Event
@@ -166,7 +251,8 @@ func benchMillion(b *testing.B, store sweep.Store) {
 			if _, err := f.Record(f.ctx, events); err != nil {
 				return err
 			}
-			return f.MarkQueued(f.ctx, active[:100])
+			_, err := f.TakePending(f.ctx, "s1", 0, 100)
+			return err
 		}},
 		{"Trial", func() error { _, err := f.Trial(f.ctx, trialID("s1", points-1)); return err }},
 		{"First20", func() error {

@@ -12,7 +12,7 @@ func testCancel(t *testing.T, open func(t *testing.T) sweep.Store) {
 	partly := func(f *fixture) {
 		f.t.Helper()
 		f.create("s1", 10, 6)
-		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID("s1", 1), trialID("s1", 2)}))
+		f.mark([]sweep.TrialID{trialID("s1", 1), trialID("s1", 2)})
 		f.record(f.started(trialID("s1", 2), "x2"))
 		f.complete(trialID("s1", 3), completed(1, "a"))
 		f.complete(trialID("s1", 4), &sweep.Result{State: sweep.Failed, Error: "refused"})

@@ -59,14 +59,14 @@ func testConcurrency(t *testing.T, open func(t *testing.T) sweep.Store) {
 	for s := range sweeps {
 		id := fmt.Sprint("s", s)
 		wait.Go(func() {
-			if fail(f.CreateSweep(f.ctx, id, submission("same"), points)) {
+			if _, err := f.CreateSweep(f.ctx, id, submission("same"), points); fail(err) {
 				return
 			}
 			var work sync.WaitGroup
 			for range 2 { // two coordinators write the same pages
 				work.Go(func() {
 					for from := int64(0); from < points; from += page {
-						if _, err := f.AddTrials(f.ctx, id, 0, from, trials(id, from, page)); fail(err) {
+						if _, err := f.AddTrials(f.ctx, id, 0, from, trials(id, from, page), nil); fail(err) {
 							return
 						}
 					}
@@ -78,7 +78,7 @@ func testConcurrency(t *testing.T, open func(t *testing.T) sweep.Store) {
 					for i := range int64(points) {
 						trial := trialID(id, (i*7+int64(w)*13)%points)
 						execution := fmt.Sprint(w, "-", i)
-						if fail(f.MarkQueued(f.ctx, []sweep.TrialID{trial})) {
+						if _, err := f.TakePending(f.ctx, id, 0, 1); fail(err) {
 							return
 						}
 						result := completed(float64(trial.Index), "same")

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,10 +16,8 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.create("s1", 5, 5)
 		f.create("s2", 2, 2)
 		indices := func(limit int) string {
-			pending, err := f.PendingTrials(f.ctx, "s1", limit)
-			f.must(err)
 			var all []string
-			for _, p := range pending {
+			for _, p := range f.pending("s1", limit) {
 				all = append(all, fmt.Sprint(p.Index))
 			}
 			return strings.Join(all, " ")
@@ -27,8 +26,14 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Errorf("pending %q", got)
 		}
 		before := time.Now().Add(-time.Second)
-		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID("s1", 1), trialID("s1", 3), trialID("s2", 0), trialID("s1", 99)}))
-		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID("s1", 1)}))
+		marked := f.mark([]sweep.TrialID{trialID("s1", 1), trialID("s1", 3), trialID("s2", 0), trialID("s1", 99)})
+		slices.SortFunc(marked, func(a, b sweep.TrialID) int { return strings.Compare(a.String(), b.String()) })
+		if got := fmt.Sprint(marked); got != "[s1/1 s1/3 s2/0]" {
+			t.Errorf("marked %s", got)
+		}
+		if again := f.mark([]sweep.TrialID{trialID("s1", 1)}); len(again) > 0 {
+			t.Errorf("marked again: %v", again)
+		}
 		if got := indices(10); got != "0 2 4" {
 			t.Errorf("pending %q", got)
 		}
@@ -37,20 +42,19 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if queued := f.trial(trialID("s1", 1)).QueuedAt; queued.Before(before) || time.Until(queued) > time.Second {
 			t.Errorf("queued at %v", queued)
 		}
-		f.must(f.MarkQueued(f.ctx, nil))
+		f.mark(nil)
 
 		f.complete(trialID("s1", 0), completed(1, "a"))
-		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID("s1", 0)}))
+		f.mark([]sweep.TrialID{trialID("s1", 0)})
 		f.wantState(trialID("s1", 0), sweep.Completed)
-		_, err := f.PendingTrials(f.ctx, "nil", 1)
+		_, err := f.TakePending(f.ctx, "nil", 0, 1)
 		wantError(t, err, sweep.ErrNotFound)
-		wantError(t, f.MarkQueued(f.ctx, []sweep.TrialID{trialID("nil", 0)}), sweep.ErrNotFound)
 	})
 
 	t.Run("Requeue", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.create("s1", 4, 4)
-		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID("s1", 0), trialID("s1", 1)}))
+		f.mark([]sweep.TrialID{trialID("s1", 0), trialID("s1", 1)})
 		f.record(f.started(trialID("s1", 1), "x"))
 		f.complete(trialID("s1", 2), completed(1, "a"))
 		all := []sweep.TrialID{trialID("s1", 0), trialID("s1", 1), trialID("s1", 2), trialID("s1", 3), trialID("s1", 99)}
@@ -71,13 +75,14 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 
 	t.Run("Unheard", func(t *testing.T) {
 		f := newFixture(t, open(t))
-		for _, id := range []string{"s2", "s1", "s3"} {
+		for _, id := range []string{"s2", "s1", "s3", "s4"} {
 			f.create(id, 4, 4)
-			f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID(id, 0), trialID(id, 1), trialID(id, 2)}))
+			f.mark([]sweep.TrialID{trialID(id, 0), trialID(id, 1), trialID(id, 2)})
 			f.record(f.started(trialID(id, 1), "x"+id))
 			f.complete(trialID(id, 2), completed(1, "a"))
 		}
-		f.must(f.SetSweepState(f.ctx, "s3", sweep.SweepPaused))
+		f.must(f.SetSweepState(f.ctx, "s3", sweep.SweepPaused, ""))
+		f.must(f.SetSweepState(f.ctx, "s4", sweep.SweepCancelled, ""))
 		list := func(before time.Time, after *sweep.TrialID, limit int) string {
 			ids, err := f.Unheard(f.ctx, before, after, limit)
 			f.must(err)
@@ -87,9 +92,9 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 		first := trialID("s2", 1)
 		for _, test := range []struct{ got, want string }{
 			{list(past, nil, 10), "[]"},
-			{list(future, nil, 10), "[s2/0 s2/1 s1/0 s1/1]"},
+			{list(future, nil, 10), "[s2/0 s2/1 s1/0 s1/1 s3/0 s3/1]"},
 			{list(future, nil, 3), "[s2/0 s2/1 s1/0]"},
-			{list(future, &first, 10), "[s1/0 s1/1]"},
+			{list(future, &first, 10), "[s1/0 s1/1 s3/0 s3/1]"},
 		} {
 			if test.got != test.want {
 				t.Errorf("unheard of: %s, want %s", test.got, test.want)
@@ -102,7 +107,7 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 			e.Time = past
 			f.record(e)
 		}
-		if got := list(middle, nil, 10); got != "[s2/0 s1/0 s1/1]" {
+		if got := list(middle, nil, 10); got != "[s2/0 s1/0 s1/1 s3/0 s3/1]" {
 			t.Errorf("unheard of: %s", got)
 		}
 		unknown := trialID("nil", 0)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"math"
 	"reflect"
 	"testing"
 
@@ -24,9 +25,7 @@ func testExpansion(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Error("not expanded")
 		}
 		f.wantProgress("s1", sweep.Progress{Pending: 10})
-		got, err := f.PendingTrials(f.ctx, "s1", 100)
-		f.must(err)
-		if want := trials("s1", 0, 10); !reflect.DeepEqual(got, want) {
+		if got, want := f.pending("s1", 100), trials("s1", 0, 10); !reflect.DeepEqual(got, want) {
 			t.Errorf("trials changed on their way:\n got %+v\nwant %+v", got, want)
 		}
 	})
@@ -34,24 +33,27 @@ func testExpansion(t *testing.T, open func(t *testing.T) sweep.Store) {
 	t.Run("Refused", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.create("s1", 3, 0)
-		_, err := f.AddTrials(f.ctx, "nil", 0, 0, trials("nil", 0, 1))
+		_, err := f.AddTrials(f.ctx, "nil", 0, 0, trials("nil", 0, 1), nil)
 		wantError(t, err, sweep.ErrNotFound)
-		_, err = f.AddTrials(f.ctx, "s1", 1, 0, trials("s1", 0, 1))
+		_, err = f.AddTrials(f.ctx, "s1", 1, 0, trials("s1", 0, 1), nil)
 		wantError(t, err, sweep.ErrNotFound)
-		if _, err = f.AddTrials(f.ctx, "s1", 0, 0, trials("s1", 0, 4)); err == nil {
+		if _, err = f.AddTrials(f.ctx, "s1", 0, 0, trials("s1", 0, 4), nil); err == nil {
 			t.Error("more trials than points were taken")
 		}
-		if _, err = f.AddTrials(f.ctx, "s1", 0, 0, trials("s1", 1, 2)); err == nil {
+		if _, err = f.AddTrials(f.ctx, "s1", 0, 0, trials("s1", 1, 2), nil); err == nil {
 			t.Error("trials with the wrong indices were taken")
 		}
 		zero := trials("s1", 0, 2)
 		zero[1].Parameters["model"] = "a\x00b"
-		if _, err = f.AddTrials(f.ctx, "s1", 0, 0, zero); err == nil {
-			t.Error("a parameter with a zero byte was taken")
-		}
+		_, err = f.AddTrials(f.ctx, "s1", 0, 0, zero, nil)
+		wantError(t, err, sweep.ErrRefused)
+		infinite := trials("s1", 0, 2)
+		infinite[1].Parameters["lr"] = math.Inf(1)
+		_, err = f.AddTrials(f.ctx, "s1", 0, 0, infinite, nil)
+		wantError(t, err, sweep.ErrRefused)
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
-		_, err = f.AddTrials(ended, "s1", 0, 0, trials("s1", 0, 2))
+		_, err = f.AddTrials(ended, "s1", 0, 0, trials("s1", 0, 2), nil)
 		wantError(t, err, context.Canceled)
 		f.wantProgress("s1", sweep.Progress{Pending: 3}) // and nothing of it was kept
 		if rows := f.rows(`SELECT count(*) FROM trials`); rows[0][0] != int64(0) {
@@ -86,8 +88,7 @@ func testExpansion(t *testing.T, open func(t *testing.T) sweep.Store) {
 		grid, err := f.AddGrid(f.ctx, "s1", submission("more"), 2)
 		f.must(err)
 		f.write("s1", grid.Ordinal, 0, trials("s1", 3, 2)) // before the first grid is written
-		got, err := f.PendingTrials(f.ctx, "s1", 10)
-		f.must(err)
+		got := f.pending("s1", 10)
 		if len(got) != 3 || got[0].Index != 0 || got[1].Index != 3 || got[2].Index != 4 {
 			t.Errorf("pending: %+v", got)
 		}
@@ -96,17 +97,19 @@ func testExpansion(t *testing.T, open func(t *testing.T) sweep.Store) {
 
 	t.Run("LargePage", func(t *testing.T) {
 		f := newFixture(t, open(t))
-		const n = 20_000
-		f.create("s1", n, n)
-		f.wantProgress("s1", sweep.Progress{Pending: n})
-		got, err := f.PendingTrials(f.ctx, "s1", n)
+		n := 20_000
+		if testing.Short() {
+			n = 2000
+		}
+		f.create("s1", int64(n), int64(n))
+		f.wantProgress("s1", sweep.Progress{Pending: int64(n)})
+		got, err := f.TakePending(f.ctx, "s1", 0, n)
 		f.must(err)
 		ids := make([]sweep.TrialID, len(got))
 		for i := range got {
 			ids[i] = got[i].TrialID
 		}
-		f.must(f.MarkQueued(f.ctx, ids))
-		f.wantProgress("s1", sweep.Progress{Queued: n})
+		f.wantProgress("s1", sweep.Progress{Queued: int64(n)})
 		events := make([]sweep.Event, n)
 		for i := range events {
 			events[i] = f.finished(ids[i], "x"+ids[i].String(), &sweep.Result{State: sweep.Completed})
@@ -114,7 +117,7 @@ func testExpansion(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if report := f.record(events...); report.Terminal != n {
 			t.Errorf("%+v", report)
 		}
-		f.wantProgress("s1", sweep.Progress{Completed: n})
+		f.wantProgress("s1", sweep.Progress{Completed: int64(n)})
 		f.wantSweep("s1", sweep.SweepFinished)
 	})
 }

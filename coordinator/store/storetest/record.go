@@ -88,7 +88,7 @@ func testRecord(t *testing.T, open func(t *testing.T) sweep.Store) {
 	t.Run("Redelivery", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.create("s1", 3, 3)
-		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID("s1", 0), trialID("s1", 1), trialID("s1", 2)}))
+		f.mark([]sweep.TrialID{trialID("s1", 0), trialID("s1", 1), trialID("s1", 2)})
 		points := f.event(sweep.EventPoints, trialID("s1", 1), "b")
 		points.Curves = []sweep.Curve{{Metric: "loss", Steps: []int64{1}, Values: []float32{1}}}
 		batch := []sweep.Event{

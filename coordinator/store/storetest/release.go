@@ -11,7 +11,7 @@ func testRelease(t *testing.T, open func(t *testing.T) sweep.Store) {
 	// run starts an execution and releases it.
 	run := func(f *fixture, id sweep.TrialID, execution string, charged bool) sweep.RecordReport {
 		f.t.Helper()
-		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{id}))
+		f.mark([]sweep.TrialID{id})
 		f.record(f.started(id, execution))
 		return f.record(f.released(id, execution, charged, "end of "+execution))
 	}
@@ -86,7 +86,7 @@ func testRelease(t *testing.T, open func(t *testing.T) sweep.Store) {
 		id := trialID("s1", 0)
 		run(f, id, "a", true)
 		run(f, id, "b", true)
-		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{id}))
+		f.mark([]sweep.TrialID{id})
 		// The worker of a and b finds that it is broken, while the trial runs elsewhere.
 		f.record(f.started(id, "c"))
 		f.record(f.released(id, "a", false, "no memory"), f.released(id, "b", false, "no memory"))
@@ -101,8 +101,54 @@ func testRelease(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.wantState(id, sweep.Pending)
 		run(f, id, "d", true)
 		f.wantState(id, sweep.Failed)
-		f.record(f.released(id, "d", false, "taken back too late"))
-		f.wantState(id, sweep.Failed)
+		// Not too late: the trial failed by its charges alone.
+		f.wantSweep("s1", sweep.SweepFinished)
+		if report := f.record(f.released(id, "d", false, "taken back")); report != (sweep.RecordReport{Released: 1}) {
+			t.Errorf("%+v", report)
+		}
+		if got := f.trial(id); got.State != sweep.Pending || got.Charged != 2 || got.Result != nil || !got.FinishedAt.IsZero() {
+			t.Errorf("%+v %+v", got, got.Result)
+		}
+		f.wantProgress("s1", sweep.Progress{Pending: 1})
+		f.wantSweep("s1", sweep.SweepActive)
+		f.record(f.finished(id, "e", completed(1, "a")))
+		f.wantProgress("s1", sweep.Progress{Completed: 1})
+		f.wantSweep("s1", sweep.SweepFinished)
+	})
+
+	t.Run("TakenBackAndFailedAgain", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 1, 1)
+		id := trialID("s1", 0)
+		var events []sweep.Event
+		for _, execution := range []string{"a", "b", "c"} {
+			events = append(events, f.started(id, execution), f.released(id, execution, true, "killed"))
+		}
+		// Within one batch, and again.
+		events = append(events, f.released(id, "a", false, "broken"), f.started(id, "d"), f.released(id, "d", true, "killed too"))
+		for range 2 {
+			f.record(events...)
+			got := f.trial(id)
+			if got.State != sweep.Failed || got.Charged != 3 || !strings.Contains(got.Result.Error, "killed too") {
+				t.Errorf("%+v %+v", got, got.Result)
+			}
+			f.wantProgress("s1", sweep.Progress{Failed: 1})
+		}
+		// One charge less than failed it is not enough to fail it again.
+		f.record(f.released(id, "b", false, "broken"), f.released(id, "c", false, "broken"))
+		f.wantState(id, sweep.Pending)
+	})
+
+	t.Run("ResultsStay", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 1, 1)
+		id := trialID("s1", 0)
+		run(f, id, "a", true)
+		f.record(f.started(id, "b"), f.finished(id, "b", &sweep.Result{State: sweep.Failed, Error: "refused"}))
+		f.record(f.released(id, "a", false, "broken"))
+		if got := f.trial(id); got.State != sweep.Failed || got.Charged != 0 || got.Result.Error != "refused" {
+			t.Errorf("%+v %+v", got, got.Result)
+		}
 	})
 
 	t.Run("WhileAnotherRuns", func(t *testing.T) {
@@ -131,7 +177,7 @@ func testRelease(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f := newFixture(t, open(t))
 		f.create("s1", 1, 1)
 		id := trialID("s1", 0)
-		f.must(f.MarkQueued(f.ctx, []sweep.TrialID{id}))
+		f.mark([]sweep.TrialID{id})
 		if report := f.record(f.released(id, "x", false, "trainer cannot start")); report != (sweep.RecordReport{Released: 1}) {
 			t.Errorf("%+v", report)
 		}

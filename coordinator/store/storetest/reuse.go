@@ -21,7 +21,7 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 			}
 			return p
 		}
-		f.must(f.CreateSweep(f.ctx, "s2", submission("again"), 4))
+		f.makeSweep("s2", submission("again"), 4)
 		if n := f.write("s2", 0, 0, page("s2")); n != 2 {
 			t.Errorf("reused %d, want 2", n)
 		}
@@ -51,7 +51,7 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 
 		// From a trial that took its result over, the source is still the trial that ran.
-		f.must(f.CreateSweep(f.ctx, "s3", submission("again"), 4))
+		f.makeSweep("s3", submission("again"), 4)
 		f.write("s3", 0, 0, page("s3"))
 		if got := f.trial(trialID("s3", 0)); *got.ReusedFrom != trialID("s1", 0) {
 			t.Errorf("reused from %v", got.ReusedFrom)
@@ -72,7 +72,7 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.complete(trialID("s1", 0), completed(1, "a"))
 		again := submission("again")
 		again.Reuse = false
-		f.must(f.CreateSweep(f.ctx, "s2", again, 1))
+		f.makeSweep("s2", again, 1)
 		page := trials("s2", 0, 1)
 		page[0].Fingerprint = trials("s1", 0, 1)[0].Fingerprint
 		if n := f.write("s2", 0, 0, page); n != 0 {
@@ -99,7 +99,7 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 
 	t.Run("NoFingerprint", func(t *testing.T) {
 		f := newFixture(t, open(t))
-		f.must(f.CreateSweep(f.ctx, "s1", submission("one"), 2))
+		f.makeSweep("s1", submission("one"), 2)
 		page := trials("s1", 0, 2)
 		page[0].Fingerprint, page[1].Fingerprint = "", ""
 		f.write("s1", 0, 0, page[:1])

@@ -11,7 +11,7 @@ import (
 func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f := newFixture(t, open(t))
 	const page = 8
-	f.must(f.CreateSweep(f.ctx, "s1", submission("one"), page))
+	f.makeSweep("s1", submission("one"), page)
 	f.create("s2", 1, 1)
 	parameters := []sweep.Parameters{
 		0: {"lr": 0.001, "model": "rnn", "m1": int64(16), "flag": true, "both": "parameter"},
@@ -36,7 +36,7 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 	}
 	f.complete(trialID("s1", 3), &sweep.Result{State: sweep.Completed, Diverged: true})
 	f.complete(trialID("s1", 4), &sweep.Result{State: sweep.Failed, Error: "broken"})
-	f.must(f.MarkQueued(f.ctx, []sweep.TrialID{trialID("s1", 5)}))
+	f.mark([]sweep.TrialID{trialID("s1", 5)})
 
 	list := func(query sweep.TrialQuery) (string, error) {
 		var all []string
@@ -110,6 +110,7 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 		{where("error", "=", "broken"), "4"},
 		{where("worker", "=", "worker-x-s1/1"), "1"},
 		{where("executions", "=", 0), "5 6 7"},
+		{where("refusals", ">", 0), ""},
 
 		{order("", true, 3), "7 6 5"},
 		{order("index", true, 3), "7 6 5"},
@@ -141,5 +142,38 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if got, err := list(query); err == nil {
 			t.Errorf("%+v was taken: %q", query.Where, got)
 		}
+	}
+
+	// A list in pages is the whole list, in any order.
+	for _, by := range []string{"", "validation_loss", "test_accuracy", "seconds", "state", "worker", "diverged", "lr", "both", "model", "nil"} {
+		for _, descending := range []bool{false, true} {
+			for _, states := range [][]sweep.State{nil, {sweep.Completed, sweep.Failed}} {
+				whole := sweep.TrialQuery{OrderBy: by, Descending: descending, States: states}
+				want, err := list(whole)
+				f.must(err)
+				var pages []string
+				page := whole
+				page.Limit = 2
+				for {
+					var last *sweep.TrialID
+					f.must(f.Trials(f.ctx, page, func(r *sweep.TrialRecord) error { last = &r.TrialID; return nil }))
+					if last == nil {
+						break
+					}
+					text, err := list(page)
+					f.must(err)
+					pages = append(pages, text)
+					page.After = last
+				}
+				if got := strings.Join(pages, " "); got != want {
+					t.Errorf("by %q, descending %v, %v: the pages are %q, the list %q", by, descending, states, got, want)
+				}
+			}
+		}
+	}
+	missing := trialID("s1", 1000)
+	for _, by := range []string{"", "validation_loss", "lr"} {
+		err := f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: by, After: &missing}, func(*sweep.TrialRecord) error { return nil })
+		wantError(t, err, sweep.ErrNotFound)
 	}
 }

@@ -1,21 +1,25 @@
 // Package storetest is the conformance suite of sweep.Store: every rule that a
 // store must keep is tested here, once for all databases, one file a topic. A
-// store's own test opens it and calls Run; its benchmarks call Bench.
+// store's own test opens it and calls Run; its benchmarks call Bench. Tests of what reads
+// a store call Open, and Add to it.
 package storetest
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"sweep/coordinator/store"
 	"sweep/sweep"
 )
 
-// Run tests a store. open returns a new, empty store and closes it when the
-// test ends.
-func Run(t *testing.T, open func(t *testing.T) sweep.Store) {
+// Run tests the store of a kind of database. address makes a new, empty database
+// and returns its address.
+func Run(t *testing.T, address func(t *testing.T) string) {
+	open := func(t *testing.T) sweep.Store { return openStore(t, store.Open, address(t)) }
 	topics := []struct {
 		name string
 		test func(t *testing.T, open func(t *testing.T) sweep.Store)
@@ -23,20 +27,49 @@ func Run(t *testing.T, open func(t *testing.T) sweep.Store) {
 		{"Sweeps", testSweeps},
 		{"Expansion", testExpansion},
 		{"Dispatch", testDispatch},
+		{"Classes", testClasses},
+		{"Waiting", testWaiting},
+		{"Requests", testRequests},
 		{"Record", testRecord},
 		{"Release", testRelease},
+		{"Refusal", testRefusal},
+		{"Increments", testIncrements},
+		{"Quarantine", testQuarantine},
 		{"Cancel", testCancel},
 		{"Reuse", testReuse},
+		{"Retention", testRetention},
+		{"Artifacts", testArtifacts},
+		{"Executions", testExecutions},
+		{"Some", testSome},
 		{"Reading", testReading},
+		{"Rows", testRows},
 		{"Selection", testSelection},
 		{"Query", testQuery},
 		{"Views", testViews},
+		{"Standings", testStandings},
 		{"Counters", testCounters},
 		{"Concurrency", testConcurrency},
 	}
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) { topic.test(t, open) })
 	}
+	t.Run("Leading", func(t *testing.T) { testLeading(t, address) })
+}
+
+// openStore opens a store, by store.Open or store.Connect, and closes it when the
+// test ends.
+func openStore(t testing.TB, by func(ctx context.Context, address string) (sweep.Store, error), address string) sweep.Store {
+	t.Helper()
+	s, err := by(context.Background(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }
 
 // fixture is a store with what tests do to it; every method fails the test on
@@ -84,16 +117,67 @@ func submission(name string) *sweep.Submission {
 	}
 }
 
+// makeSweep creates a sweep.
+func (f *fixture) makeSweep(id string, s *sweep.Submission, points int64) {
+	f.t.Helper()
+	made, err := f.CreateSweep(f.ctx, id, s, points)
+	f.must(err)
+	if made != id {
+		f.t.Fatalf("sweep %s was made instead of %s", made, id)
+	}
+}
+
+// mark moves pending trials to queued, and returns which were: it takes all of
+// their sweeps, and puts the others back.
+func (f *fixture) mark(ids []sweep.TrialID) (marked []sweep.TrialID) {
+	f.t.Helper()
+	sweeps := []string{""}
+	for _, id := range ids {
+		sweeps = append(sweeps, id.Sweep)
+	}
+	backlogs, err := f.Backlog(f.ctx, sweeps...)
+	f.must(err)
+	var others []sweep.TrialID
+	for _, b := range backlogs {
+		for _, class := range b.Classes {
+			taken, err := f.TakePending(f.ctx, b.Sweep, class.Class, int(class.Pending))
+			f.must(err)
+			for i := range taken {
+				if slices.Contains(ids, taken[i].TrialID) {
+					marked = append(marked, taken[i].TrialID)
+				} else {
+					others = append(others, taken[i].TrialID)
+				}
+			}
+		}
+	}
+	_, err = f.Requeue(f.ctx, others)
+	f.must(err)
+	return marked
+}
+
+// pending returns the first pending trials of a sweep.
+func (f *fixture) pending(id string, limit int) []sweep.Trial {
+	f.t.Helper()
+	var all []sweep.Trial
+	query := sweep.TrialQuery{Sweeps: []string{id}, States: []sweep.State{sweep.Pending}, Limit: limit}
+	f.must(f.Trials(f.ctx, query, func(r *sweep.TrialRecord) error {
+		all = append(all, r.Trial)
+		return nil
+	}))
+	return all
+}
+
 // create makes a sweep of points trials, the first written of which have rows.
 func (f *fixture) create(id string, points, written int64) {
 	f.t.Helper()
-	f.must(f.CreateSweep(f.ctx, id, submission("name-"+id), points))
+	f.makeSweep(id, submission("name-"+id), points)
 	f.write(id, 0, 0, trials(id, 0, written))
 }
 
 func (f *fixture) write(id string, ordinal int, from int64, trials []sweep.Trial) int {
 	f.t.Helper()
-	reused, err := f.AddTrials(f.ctx, id, ordinal, from, trials)
+	reused, err := f.AddTrials(f.ctx, id, ordinal, from, trials, nil)
 	f.must(err)
 	return reused
 }
@@ -241,8 +325,17 @@ func (f *fixture) checkCounters(id string) {
 	}
 	want.Faults = f.rows(`SELECT count(*) FROM reproducibility_faults AS f
 		JOIN trials AS t USING (trial_no) JOIN sweeps AS s USING (sweep_no) WHERE s.sweep_id = '` + id + `'`)[0][0].(int64)
-	if got != want {
+	want.Refused = f.rows(`SELECT CAST(coalesce(sum(refusals), 0) AS bigint) FROM refusals WHERE sweep_id = '` + id + `'`)[0][0].(int64)
+	if want.Quarantined = got.Quarantined; got != want {
 		f.t.Fatalf("counters of %s say %+v, the rows %+v", id, got, want)
+	}
+	wrong := f.rows(`SELECT c.class_no, c.pending, c.queued, c.running FROM classes AS c JOIN sweeps AS s USING (sweep_no)
+		WHERE s.sweep_id = '` + id + `' AND (
+			c.pending <> (SELECT count(*) FROM trials AS t WHERE t.sweep_no = c.sweep_no AND t.class_no = c.class_no AND t.state = 'pending') OR
+			c.queued  <> (SELECT count(*) FROM trials AS t WHERE t.sweep_no = c.sweep_no AND t.class_no = c.class_no AND t.state = 'queued') OR
+			c.running <> (SELECT count(*) FROM trials AS t WHERE t.sweep_no = c.sweep_no AND t.class_no = c.class_no AND t.state = 'running'))`)
+	if len(wrong) > 0 {
+		f.t.Fatalf("the counters of classes of %s differ from the rows: %v", id, wrong)
 	}
 }
 

@@ -15,7 +15,7 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f := newFixture(t, open(t))
 		before := time.Now().Add(-time.Second)
 		want := submission("one")
-		f.must(f.CreateSweep(f.ctx, "s1", want, 1_000_000_000))
+		f.makeSweep("s1", want, 1_000_000_000)
 		got := f.sweep("s1")
 		if got.ID != "s1" || got.Name != "one" || got.Trainer != "noop" || got.Pool != "cpu" || got.Priority != 3 || got.State != sweep.SweepActive {
 			t.Errorf("wrong sweep: %+v", got)
@@ -34,10 +34,12 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 
 	t.Run("CreateAgain", func(t *testing.T) {
 		f := newFixture(t, open(t))
-		f.must(f.CreateSweep(f.ctx, "s1", submission("one"), 5))
-		f.must(f.CreateSweep(f.ctx, "s1", submission("one"), 5)) // a repeat of the same is harmless
-		wantError(t, f.CreateSweep(f.ctx, "s1", submission("two"), 5), sweep.ErrExists)
-		wantError(t, f.CreateSweep(f.ctx, "s1", submission("one"), 6), sweep.ErrExists)
+		f.makeSweep("s1", submission("one"), 5)
+		f.makeSweep("s1", submission("one"), 5) // a repeat of the same is harmless
+		_, err := f.CreateSweep(f.ctx, "s1", submission("two"), 5)
+		wantError(t, err, sweep.ErrExists)
+		_, err = f.CreateSweep(f.ctx, "s1", submission("one"), 6)
+		wantError(t, err, sweep.ErrExists)
 		f.wantProgress("s1", sweep.Progress{Pending: 5})
 	})
 
@@ -46,7 +48,7 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 		_, err := f.Sweep(f.ctx, "latest")
 		wantError(t, err, sweep.ErrNotFound)
 		for _, s := range [][2]string{{"ab1", "uno"}, {"ab2", "due"}, {"cd3", "uno"}, {"ef4", "ab"}, {"ab", "tre"}} {
-			f.must(f.CreateSweep(f.ctx, s[0], submission(s[1]), 1))
+			f.makeSweep(s[0], submission(s[1]), 1)
 		}
 		for reference, want := range map[string]string{
 			"ab1": "ab1", "ab": "ab", "c": "cd3", "ef": "ef4", "uno": "cd3", "due": "ab2", "": "ab", "latest": "ab", "tre": "ab",
@@ -67,9 +69,9 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 	t.Run("List", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		for _, id := range []string{"s1", "s2", "s3"} {
-			f.must(f.CreateSweep(f.ctx, id, submission("same"), 2))
+			f.makeSweep(id, submission("same"), 2)
 		}
-		f.must(f.SetSweepState(f.ctx, "s2", sweep.SweepPaused))
+		f.must(f.SetSweepState(f.ctx, "s2", sweep.SweepPaused, ""))
 		_, err := f.AddGrid(f.ctx, "s1", submission("more"), 4)
 		f.must(err)
 		ids := func(states ...sweep.SweepState) string {
@@ -80,6 +82,12 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 				all = append(all, r.ID)
 			}
 			return strings.Join(all, " ")
+		}
+		records, err := f.Sweeps(f.ctx)
+		f.must(err)
+		first := records[2]
+		if first.Points() != 6 || len(first.Grids) != 2 || first.Grids[1].First != 2 || !reflect.DeepEqual(first.Grids[1].Submission, sweep.Submission{}) {
+			t.Errorf("listed %+v", first) // submissions may be large: lists leave them out
 		}
 		for _, test := range []struct{ got, want string }{
 			{ids(), "s3 s2 s1"},
@@ -98,8 +106,8 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.create("s1", 2, 0)
 		created := f.sweep("s1").UpdatedAt
 		for _, state := range []sweep.SweepState{sweep.SweepPaused, sweep.SweepActive, sweep.SweepCancelled} {
-			f.must(f.SetSweepState(f.ctx, "s1", state))
-			f.must(f.SetSweepState(f.ctx, "s1", state))
+			f.must(f.SetSweepState(f.ctx, "s1", state, ""))
+			f.must(f.SetSweepState(f.ctx, "s1", state, ""))
 			f.wantSweep("s1", state)
 		}
 		f.must(f.SetSweepPriority(f.ctx, "s1", -7))
@@ -110,10 +118,10 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if !got.UpdatedAt.After(created) {
 			t.Errorf("updated at %v, created at %v", got.UpdatedAt, created)
 		}
-		if err := f.SetSweepState(f.ctx, "s1", "sleeping"); err == nil {
+		if err := f.SetSweepState(f.ctx, "s1", "sleeping", ""); err == nil {
 			t.Error("a state that does not exist was taken")
 		}
-		wantError(t, f.SetSweepState(f.ctx, "nil", sweep.SweepActive), sweep.ErrNotFound)
+		wantError(t, f.SetSweepState(f.ctx, "nil", sweep.SweepActive, ""), sweep.ErrNotFound)
 		wantError(t, f.SetSweepPriority(f.ctx, "nil", 1), sweep.ErrNotFound)
 		_, err := f.Progress(f.ctx, "nil")
 		wantError(t, err, sweep.ErrNotFound)
@@ -154,7 +162,7 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.wantSweep("s1", sweep.SweepActive)
 		f.complete(trialID("s1", 1), completed(1, "b"))
 		f.wantSweep("s1", sweep.SweepFinished)
-		f.must(f.SetSweepState(f.ctx, "s1", sweep.SweepActive))
+		f.must(f.SetSweepState(f.ctx, "s1", sweep.SweepActive, ""))
 		f.wantSweep("s1", sweep.SweepFinished) // nothing is left to do
 
 		grid, err := f.AddGrid(f.ctx, "s1", submission("more"), 1)
@@ -173,10 +181,10 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f := newFixture(t, open(t))
 		f.create("s1", 1, 1)
 		f.record(f.started(trialID("s1", 0), "x"))
-		f.must(f.SetSweepState(f.ctx, "s1", sweep.SweepPaused))
+		f.must(f.SetSweepState(f.ctx, "s1", sweep.SweepPaused, ""))
 		f.record(f.finished(trialID("s1", 0), "x", completed(1, "a")))
 		f.wantSweep("s1", sweep.SweepPaused)
-		f.must(f.SetSweepState(f.ctx, "s1", sweep.SweepActive))
+		f.must(f.SetSweepState(f.ctx, "s1", sweep.SweepActive, ""))
 		f.wantSweep("s1", sweep.SweepFinished)
 	})
 }

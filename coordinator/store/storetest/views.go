@@ -77,7 +77,7 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 	// A trial without the usual parameters and metrics must not get in the way.
 	page = append(page, sweep.Trial{TrialID: trialID("s1", int64(len(page))), Parameters: sweep.Parameters{"dataset": int64(3), "lr": "auto", "seed": 1.5, "batch": []any{}}})
 	results = append(results, &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"reward": 5}})
-	f.must(f.CreateSweep(f.ctx, "s1", submission("views"), int64(len(page))))
+	f.makeSweep("s1", submission("views"), int64(len(page)))
 	f.write("s1", 0, 0, page)
 	for i, result := range results {
 		if result != nil {

@@ -69,6 +69,7 @@ func (m *machine) optimisers() {
 	rate, beta1, rest1, beta2, rest2 := m.spread("rate"), m.spread("beta1"), m.spread("rest1"), m.spread("beta2"), m.spread("rest2")
 	correction, epsilon := m.spread("correction"), m.spread("epsilon")
 	m.eachVector(n, func(s span) {
+		s.prefetch(param, grad, first, second)
 		g := s.load(grad)
 		first1 := m.mul(beta1, s.load(first))
 		m.addProduct(first1, rest1, g)

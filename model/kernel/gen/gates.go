@@ -13,7 +13,7 @@ func (m *machine) gates() {
 	lstm, gru := []string{"i", "f", "g", "o"}, []string{"z", "r"}
 
 	m.matrices("lstmGates", lstm, "", []string{"cPrev", "c", "h"}, []string{"c", "h"}, []string{
-		"a step of LSTM gates, which asks for what lies ahead bytes further of c and h:",
+		"a step of LSTM gates, which prefetches what lies that many bytes further of c and h:",
 		"",
 		"\ti = σ(i); f = σ(f); g = tanh(g); o = σ(o)",
 		"\tc = f∘cPrev + i∘g; h = o∘tanh(c)",
@@ -43,7 +43,7 @@ func (m *machine) gates() {
 	})
 
 	m.matrices("lstmGatesBackward", lstm, "deltas", []string{"cPrev", "h", "dh", "dc"}, []string{"cPrev"}, []string{
-		"the way back through lstmGates, which asks for what lies ahead bytes further of cPrev:",
+		"the way back through lstmGates, which prefetches what lies that many bytes further of cPrev:",
 		"",
 		"\tdc += dh∘o∘(1−(h/o)²)",
 		"\tδo = dh∘h∘(1−o); δi = dc∘g∘i∘(1−i); δf = dc∘cPrev∘f∘(1−f); δg = dc∘i∘(1−g²)",
@@ -134,7 +134,7 @@ func (s span) storeBeside(p operands, block string, v vector) {
 // matrices generates a function over rows of matrices given by pointer and stride
 // in bytes: gates, whose blocks of columns have names of their own, a matrix like
 // them beside, if it has a name, and others. Of those streamed it asks for what
-// lies an argument ahead further. The body may be given several vectors at a time.
+// lies as many bytes further as the argument prefetch says. The body may be given several vectors at a time.
 func (m *machine) matrices(name string, blocks []string, beside string, others, streamed, doc []string, together int, body func(s []span, p operands)) {
 	signature := "func(gates *float32, gatesStride int"
 	if beside != "" {
@@ -145,7 +145,7 @@ func (m *machine) matrices(name string, blocks []string, beside string, others, 
 	}
 	signature += ", rows, cols int"
 	if streamed != nil {
-		signature += ", ahead int"
+		signature += ", prefetch int"
 	}
 	m.begin(name, signature+")", doc...)
 	p := operands{}
@@ -171,7 +171,7 @@ func (m *machine) matrices(name string, blocks []string, beside string, others, 
 	m.Label(loop)
 	m.eachGroup(m.argument("cols"), together, func(s []span) {
 		for _, name := range streamed {
-			q := m.param("ahead")
+			q := m.param("prefetch")
 			m.ADDQ(p[name], q)
 			for i := range s {
 				m.PREFETCHT1(s[i].at(q))

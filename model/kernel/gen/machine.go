@@ -22,6 +22,7 @@ type machine struct {
 	lanes     int    // float32 in a vector
 	status    operand.Mem
 	labels    int
+	functions []function // of the table
 	constants map[uint32]operand.Mem
 	masks     operand.Mem // lanes of ones, then as many of zeros
 }

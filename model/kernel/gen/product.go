@@ -71,16 +71,28 @@ func (m *machine) scratch(vectors int) []reg.VecPhysical {
 // in which package kernel declares them.
 var arguments = []string{
 	"c", "cStride", "a", "aStride", "b", "k", "x", "xStride", "m", "inputs", "rows", "cols",
-	"source", "sourceStride", "scale", "out", "outStride", "epilogue", "slope", "ahead", "aheadStep",
+	"source", "sourceStride", "scale", "out", "outStride", "epilogue", "slope", "prefetch", "prefetchStep",
 }
 
 // call is a product that is being generated: its arguments are read from memory,
 // and those that move on from tile to tile are kept in the frame.
 type call struct {
 	*machine
-	p     reg.GPVirtual
-	frame map[string]operand.Mem
+	vectors int // in a row of the panel
+	p       reg.GPVirtual
+	frame   map[string]operand.Mem
+
+	c, rows                reg.GPVirtual // of the rows that are left
+	prefetched, prefetchBy reg.GPVirtual // the next line to ask for, and how far it is to the one after
+	free                   []reg.VecPhysical
+	last                   *lastMask // of AVX-512
 }
+
+// sum is the register of C's row i and vector v in a tile.
+func (c *call) sum(i, v int) reg.VecPhysical { return c.vec(i*c.vectors + v) }
+
+// right is the register of vector v in a row of the right operand.
+func (c *call) right(v int) reg.VecPhysical { return c.vec(c.tileRows()[0]*c.vectors + v) }
 
 // field is the place of an argument, or of its copy that moves on.
 func (c *call) field(name string) operand.Mem {
@@ -109,8 +121,21 @@ func (c *call) move(name string) {
 }
 
 // product is the sum of two products of all rows with one panel each, and its
-// epilogue. The operands of the epilogue are needed only after the loops over k,
-// which their prefetch overlaps.
+// epilogue:
+//
+//	for each tile of rows, the highest first:
+//		prefetch the tile's parts of C, source and out    (they are needed last)
+//		if there is M:
+//			sums = bias, in every row
+//			for k < inputs: sums += X[:, k] · M[1+k]      (an outer product)
+//		else:
+//			sums = 0
+//		for k < K: sums += A[:, k] · B[k]
+//		C = φ(sums + source·scale)                        (the epilogue)
+//
+// A row of the panel takes one or two vector registers, so that the sums of a tile
+// and what a step of k needs fill all registers. One line of memory that the caller
+// needs next is asked for at every step of k.
 func (m *machine) product(name string, vectors int) {
 	m.begin(name,
 		"func(p *byte)",
@@ -122,137 +147,170 @@ func (m *machine) product(name string, vectors int) {
 		"\tepilogue 2: out[i][j] > 0 ? c : slope·c",
 		"\tepilogue 3: c·(1 − out[i][j]²)",
 		"",
-		"At every k it asks for one more line of memory, aheadStep bytes further each time.",
+		"At every k it asks for one more line of memory, prefetchStep bytes further each time.",
 		"p points to productArguments.",
 	)
-	call := &call{machine: m, p: m.param("p"), frame: map[string]operand.Mem{}}
+	c := &call{machine: m, vectors: vectors, p: m.param("p"), frame: map[string]operand.Mem{}, free: m.scratch(vectors)}
 	for _, name := range []string{"a", "x", "source", "out"} {
-		call.move(name)
+		c.move(name)
 	}
-	c, rows, ahead, aheadStep := call.get("c"), call.get("rows"), call.get("ahead"), call.get("aheadStep")
-	scratch := m.scratch(vectors)
-	var mask *lastMask
+	c.c, c.rows, c.prefetched, c.prefetchBy = c.get("c"), c.get("rows"), c.get("prefetch"), c.get("prefetchStep")
 	if m.wide() {
-		count := call.get("cols")
-		if vectors > 1 {
-			m.SUBQ(operand.U8((vectors-1)*m.lanes), count)
-		}
-		k := m.mask(count, nil)
-		mask = &k
+		last := c.lastMask(nil)
+		c.last = &last
 	}
-
-	m.eachTile(rows, func(height int) {
-		sum := func(i, v int) reg.VecPhysical { return m.vec(i*vectors + v) }
-		right := func(v int) reg.VecPhysical { return m.vec(m.tileRows()[0]*vectors + v) }
-		// A short loop over k would not hide a memory's delay, only be slowed.
-		short := m.label("short")
-		m.CMPQ(call.field("k"), operand.U8(64))
-		m.JL(operand.LabelRef(short))
-		m.prefetch(c, call.get("cStride"), height, vectors)
-		for _, name := range []string{"source", "out"} {
-			p := call.get(name)
-			m.unlessNil(p, func() { m.prefetch(p, call.get(name+"Stride"), height, vectors) })
-		}
-		m.Label(short)
-
-		first, second, sums := m.label("first"), m.label("second"), m.label("sums")
-		left, panel, k := make([]reg.GPVirtual, (height+3)/4), m.GP64(), m.GP64()
-		for i := range left {
-			left[i] = m.GP64()
-		}
-		stride, stride3, again := m.GP64(), m.GP64(), m.GP64()
-		operands := func(matrix, columns string) {
-			m.MOVQ(call.field(columns), k)
-			m.MOVQ(call.field(matrix+"Stride"), stride)
-			m.MOVQ(call.field(matrix), left[0])
-			m.LEAQ(operand.Mem{Base: stride, Index: stride, Scale: 2}, stride3)
-			for i := 1; i < len(left); i++ {
-				m.LEAQ(operand.Mem{Base: left[i-1], Index: stride, Scale: 4}, left[i])
-			}
-		}
-		m.MOVQ(call.field("m"), panel)
-		m.TESTQ(panel, panel)
-		m.JNE(operand.LabelRef(first))
-		for i := range height {
-			for v := range vectors {
-				m.zero(sum(i, v))
-			}
-		}
-		m.Label(second)
-		m.XORQ(again, again)
-		m.MOVQ(call.field("b"), panel)
-		operands("a", "k")
-		m.JMP(operand.LabelRef(sums))
-		m.Label(first)
-		for v := range vectors {
-			m.VMOVUPS(operand.Mem{Base: panel, Disp: v * m.bytes()}, sum(0, v))
-		}
-		for i := 1; i < height; i++ {
-			for v := range vectors {
-				m.VMOVAPS(sum(0, v), sum(i, v))
-			}
-		}
-		m.ADDQ(operand.I32(vectors*m.bytes()), panel)
-		m.MOVQ(operand.I32(1), again)
-		operands("x", "inputs")
-
-		m.Label(sums)
-		step := func(at int) {
-			for v := range vectors {
-				m.VMOVUPS(operand.Mem{Base: panel, Disp: (at*vectors + v) * m.bytes()}, right(v))
-			}
-			for i := range height {
-				mem := m.rowMem(left, stride, stride3, i).Offset(4 * at)
-				if vectors == 1 && m.wide() {
-					// The load unit sets the pace: one load an addition.
-					m.VFMADD231PS_BCST(mem, right(0), sum(i, 0))
-					continue
-				}
-				x := scratch[i%min(len(scratch), 6)]
-				m.VBROADCASTSS(mem, x)
-				for v := range vectors {
-					m.VFMADD231PS(right(v), x, sum(i, v))
-				}
-			}
-			m.PREFETCHT1(operand.Mem{Base: ahead})
-			m.ADDQ(aheadStep, ahead)
-		}
-		m.unrolled(k, m.unroll(height), step, func(steps int) {
-			for _, p := range left {
-				m.ADDQ(operand.U8(4*steps), p)
-			}
-			m.ADDQ(operand.I32(steps*vectors*m.bytes()), panel)
-		})
-		m.TESTQ(again, again)
-		m.JNE(operand.LabelRef(second))
-
-		for _, name := range []string{"a", "x"} {
-			s := call.get(name + "Stride")
-			m.IMUL3Q(operand.U8(height), s, s)
-			m.ADDQ(s, call.field(name))
-		}
-		if m.wide() {
-			call.epilogue(height, vectors, mask, sum, scratch, c)
-			return
-		}
-		// AVX2 masks cost several times a plain access: take them only for a panel
-		// that is not full.
-		masked, done := m.label("masked"), m.label("done")
-		free := m.epilogueScratch(vectors)
-		m.CMPQ(call.field("cols"), operand.U8(vectors*m.lanes))
-		m.JL(operand.LabelRef(masked))
-		call.epilogue(height, vectors, nil, sum, free, c)
-		m.JMP(operand.LabelRef(done))
-		m.Label(masked)
-		n := call.get("cols")
-		if vectors > 1 {
-			m.SUBQ(operand.U8((vectors-1)*m.lanes), n)
-		}
-		k8 := m.mask(n, free[len(free)-1])
-		call.epilogue(height, vectors, &k8, sum, free[:len(free)-1], c)
-		m.Label(done)
+	m.eachTile(c.rows, func(height int) {
+		c.prefetchTile(height)
+		c.sums(height)
+		c.nextTile(height)
+		c.finish(height)
 	})
 	m.end()
+}
+
+// lastMask makes the mask of the panel's last vector, in register r (AVX2 only).
+func (c *call) lastMask(r reg.Register) lastMask {
+	count := c.get("cols")
+	if c.vectors > 1 {
+		c.SUBQ(operand.U8((c.vectors-1)*c.lanes), count)
+	}
+	return c.mask(count, r)
+}
+
+// prefetchTile asks for what the epilogue needs. A short loop over k would not hide a
+// memory's delay, only be slowed.
+func (c *call) prefetchTile(height int) {
+	short := c.label("short")
+	c.CMPQ(c.field("k"), operand.U8(64))
+	c.JL(operand.LabelRef(short))
+	c.prefetch(c.c, c.get("cStride"), height, c.vectors)
+	for _, name := range []string{"source", "out"} {
+		p := c.get(name)
+		c.unlessNil(p, func() { c.prefetch(p, c.get(name+"Stride"), height, c.vectors) })
+	}
+	c.Label(short)
+}
+
+// nextTile moves the left operands on by the rows of a tile.
+func (c *call) nextTile(height int) {
+	for _, name := range []string{"a", "x"} {
+		s := c.get(name + "Stride")
+		c.IMUL3Q(operand.U8(height), s, s)
+		c.ADDQ(s, c.field(name))
+	}
+}
+
+// sums computes a tile's sums: the loop over k, entered with X and M first, if there
+// is M, and then with A and B.
+func (c *call) sums(height int) {
+	first, second, sums := c.label("first"), c.label("second"), c.label("sums")
+	o := c.newFactors(height)
+	again := c.GP64() // whether A and B are still to come
+	c.MOVQ(c.field("m"), o.panel)
+	c.TESTQ(o.panel, o.panel)
+	c.JNE(operand.LabelRef(first))
+	for i := range height {
+		for v := range c.vectors {
+			c.zero(c.sum(i, v))
+		}
+	}
+	c.Label(second)
+	c.XORQ(again, again)
+	c.MOVQ(c.field("b"), o.panel)
+	o.begin(c, "a", "k")
+	c.JMP(operand.LabelRef(sums))
+
+	c.Label(first)
+	for v := range c.vectors {
+		c.VMOVUPS(operand.Mem{Base: o.panel, Disp: v * c.bytes()}, c.sum(0, v))
+	}
+	for i := 1; i < height; i++ {
+		for v := range c.vectors {
+			c.VMOVAPS(c.sum(0, v), c.sum(i, v))
+		}
+	}
+	c.ADDQ(operand.I32(c.vectors*c.bytes()), o.panel)
+	c.MOVQ(operand.I32(1), again)
+	o.begin(c, "x", "inputs")
+
+	c.Label(sums)
+	c.unrolled(o.k, c.unroll(height), func(at int) { c.outer(o, height, at) }, func(steps int) {
+		for _, p := range o.left {
+			c.ADDQ(operand.U8(4*steps), p)
+		}
+		c.ADDQ(operand.I32(steps*c.vectors*c.bytes()), o.panel)
+	})
+	c.TESTQ(again, again)
+	c.JNE(operand.LabelRef(second))
+}
+
+// factors are the places of a product's operands in the loop over k.
+type factors struct {
+	left            []reg.GPVirtual // every fourth row of the left one
+	panel, k        reg.GPVirtual   // the right one, and the steps that are left
+	stride, stride3 reg.GPVirtual   // of the left one, once and three times
+}
+
+func (c *call) newFactors(height int) *factors {
+	o := &factors{left: make([]reg.GPVirtual, (height+3)/4), panel: c.GP64(), k: c.GP64()}
+	for i := range o.left {
+		o.left[i] = c.GP64()
+	}
+	o.stride, o.stride3 = c.GP64(), c.GP64()
+	return o
+}
+
+// begin sets the operands to the beginning of a left matrix of so many columns.
+func (o *factors) begin(c *call, matrix, columns string) {
+	c.MOVQ(c.field(columns), o.k)
+	c.MOVQ(c.field(matrix+"Stride"), o.stride)
+	c.MOVQ(c.field(matrix), o.left[0])
+	c.LEAQ(operand.Mem{Base: o.stride, Index: o.stride, Scale: 2}, o.stride3)
+	for i := 1; i < len(o.left); i++ {
+		c.LEAQ(operand.Mem{Base: o.left[i-1], Index: o.stride, Scale: 4}, o.left[i])
+	}
+}
+
+// outer adds one step of k, so many after the operands' place: the outer product of a
+// column of the left operand and a row of the right one.
+func (c *call) outer(o *factors, height, at int) {
+	for v := range c.vectors {
+		c.VMOVUPS(operand.Mem{Base: o.panel, Disp: (at*c.vectors + v) * c.bytes()}, c.right(v))
+	}
+	for i := range height {
+		mem := c.rowMem(o.left, o.stride, o.stride3, i).Offset(4 * at)
+		if c.vectors == 1 && c.wide() {
+			// The load unit sets the pace: one load an addition.
+			c.VFMADD231PS_BCST(mem, c.right(0), c.sum(i, 0))
+			continue
+		}
+		x := c.free[i%min(len(c.free), 6)]
+		c.VBROADCASTSS(mem, x)
+		for v := range c.vectors {
+			c.VFMADD231PS(c.right(v), x, c.sum(i, v))
+		}
+	}
+	c.PREFETCHT1(operand.Mem{Base: c.prefetched})
+	c.ADDQ(c.prefetchBy, c.prefetched)
+}
+
+// finish is the epilogue by the mask that is due. AVX2 masks cost several times a
+// plain access: they are taken only for a panel that is not full.
+func (c *call) finish(height int) {
+	if c.wide() {
+		c.epilogue(height, c.last, c.free)
+		return
+	}
+	masked, done := c.label("masked"), c.label("done")
+	free := c.epilogueScratch(c.vectors)
+	c.CMPQ(c.field("cols"), operand.U8(c.vectors*c.lanes))
+	c.JL(operand.LabelRef(masked))
+	c.epilogue(height, nil, free)
+	c.JMP(operand.LabelRef(done))
+	c.Label(masked)
+	last := c.lastMask(free[len(free)-1])
+	c.epilogue(height, &last, free[:len(free)-1])
+	c.Label(done)
 }
 
 // epilogueScratch are the registers free in an epilogue: all but the sums.
@@ -329,67 +387,80 @@ func (m *machine) prefetch(p, stride reg.GPVirtual, height, vectors int) {
 	}
 }
 
-// epilogue adds the source to the sums, applies the activation stage and stores
-// them. to, source and out go on to the rows after.
-func (c *call) epilogue(height, vectors int, last *lastMask, sum func(i, v int) reg.VecPhysical, scratch []reg.VecPhysical, to reg.GPVirtual) {
-	maskOf := func(v int) *lastMask {
-		if v == vectors-1 {
-			return last
-		}
-		return nil
-	}
-	each := func(p, stride reg.GPVirtual, do func(i, v int, mem operand.Mem, mask *lastMask)) {
-		for i := range height {
-			for v := range vectors {
-				do(i, v, operand.Mem{Base: p, Disp: v * c.bytes()}, maskOf(v))
+// each calls do for every vector of a tile's part of a matrix, and moves p on to the
+// rows after. last is the mask of a row's last vector; nil if it is whole.
+func (c *call) each(height int, last *lastMask, p, stride reg.GPVirtual, do func(i, v int, mem operand.Mem, mask *lastMask)) {
+	for i := range height {
+		for v := range c.vectors {
+			var mask *lastMask
+			if v == c.vectors-1 {
+				mask = last
 			}
-			c.ADDQ(stride, p)
+			do(i, v, operand.Mem{Base: p, Disp: v * c.bytes()}, mask)
 		}
+		c.ADDQ(stride, p)
 	}
+}
+
+// epilogue adds the source to the sums, applies the activation stage and stores
+// them. C, source and out go on to the rows after.
+func (c *call) epilogue(height int, last *lastMask, scratch []reg.VecPhysical) {
+	c.addSource(height, last, scratch)
+	store := c.label("store")
+	c.activate(height, last, scratch, store)
+	c.Label(store)
+	c.each(height, last, c.c, c.get("cStride"), func(i, v int, mem operand.Mem, mask *lastMask) { c.store(c.sum(i, v), mask, mem) })
+}
+
+// addSource adds source·diag(scale), or source, or nothing.
+func (c *call) addSource(height int, last *lastMask, scratch []reg.VecPhysical) {
 	source := c.get("source")
 	c.unlessNil(source, func() {
 		stride, scale := c.get("sourceStride"), c.get("scale")
 		scaled, added := c.label("scaled"), c.label("added")
 		c.TESTQ(scale, scale)
 		c.JNE(operand.LabelRef(scaled))
-		each(source, stride, func(i, v int, mem operand.Mem, mask *lastMask) {
+		c.each(height, last, source, stride, func(i, v int, mem operand.Mem, mask *lastMask) {
 			switch {
 			case mask == nil:
-				c.VADDPS(mem, sum(i, v), sum(i, v))
+				c.VADDPS(mem, c.sum(i, v), c.sum(i, v))
 			case c.wide():
-				c.VADDPS(mem, sum(i, v), mask.k, sum(i, v))
+				c.VADDPS(mem, c.sum(i, v), mask.k, c.sum(i, v))
 			default:
 				c.load(mem, mask, scratch[0])
-				c.VADDPS(scratch[0], sum(i, v), sum(i, v))
+				c.VADDPS(scratch[0], c.sum(i, v), c.sum(i, v))
 			}
 		})
 		c.JMP(operand.LabelRef(added))
 		c.Label(scaled)
-		each(source, stride, func(i, v int, mem operand.Mem, mask *lastMask) {
+		c.each(height, last, source, stride, func(i, v int, mem operand.Mem, mask *lastMask) {
 			if i == 0 || !c.wide() { // few registers: load it again for every row
 				c.load(operand.Mem{Base: scale, Disp: v * c.bytes()}, mask, scratch[1+v%(len(scratch)-1)])
 			}
 			c.load(mem, mask, scratch[0])
-			c.VFMADD231PS(scratch[1+v%(len(scratch)-1)], scratch[0], sum(i, v))
+			c.VFMADD231PS(scratch[1+v%(len(scratch)-1)], scratch[0], c.sum(i, v))
 		})
 		c.Label(added)
 		c.MOVQ(source, c.field("source"))
 	})
+}
 
+// activate applies the stage that the arguments ask for, and goes on at the label.
+func (c *call) activate(height int, last *lastMask, scratch []reg.VecPhysical, store string) {
 	kind := c.get("epilogue")
-	store, derivative, tanh := c.label("store"), c.label("derivative"), c.label("tanh")
+	derivative, tanh := c.label("derivative"), c.label("tanh")
 	c.CMPQ(kind, operand.U8(epilogueLeaky))
 	c.JL(operand.LabelRef(store))
 	slope := scratch[1]
 	c.VBROADCASTSS(c.field("slope"), slope)
 	c.JNE(operand.LabelRef(derivative))
 	for i := range height {
-		for v := range vectors {
+		for v := range c.vectors {
 			// The larger one, for slopes up to 1; of operands that are no numbers
 			// it is the first.
 			scaled := scratch[2*(v%2)]
-			c.VMULPS(slope, sum(i, v), scaled)
-			c.VMAXPS(sum(i, v), scaled, sum(i, v))
+			c.VMULPS(slope, c.sum(i, v), scaled)
+			c.VMAXPS(c.sum(i, v), scaled, c.sum(i, v))
 		}
 	}
 	c.JMP(operand.LabelRef(store))
@@ -398,9 +469,9 @@ func (c *call) epilogue(height, vectors int, last *lastMask, sum func(i, v int) 
 	out, stride := c.get("out"), c.get("outStride")
 	c.CMPQ(kind, operand.U8(epilogueLeakyDerivative))
 	c.JNE(operand.LabelRef(tanh))
-	each(out, stride, func(i, v int, mem operand.Mem, mask *lastMask) {
+	c.each(height, last, out, stride, func(i, v int, mem operand.Mem, mask *lastMask) {
 		c.load(mem, mask, scratch[2])
-		c.scaleUnlessPositive(sum(i, v), scratch[2], slope, scratch[0], scratch[2])
+		c.scaleUnlessPositive(c.sum(i, v), scratch[2], slope, scratch[0], scratch[2])
 	})
 	c.MOVQ(out, c.field("out"))
 	c.JMP(operand.LabelRef(store))
@@ -408,16 +479,12 @@ func (c *call) epilogue(height, vectors int, last *lastMask, sum func(i, v int) 
 	c.Label(tanh)
 	one := slope
 	c.VBROADCASTSS(c.float(1), one)
-	each(out, stride, func(i, v int, mem operand.Mem, mask *lastMask) {
+	c.each(height, last, out, stride, func(i, v int, mem operand.Mem, mask *lastMask) {
 		c.load(mem, mask, scratch[2])
 		c.VFNMADD213PS(one, scratch[2], scratch[2])
-		c.VMULPS(scratch[2], sum(i, v), sum(i, v))
+		c.VMULPS(scratch[2], c.sum(i, v), c.sum(i, v))
 	})
 	c.MOVQ(out, c.field("out"))
-
-	c.Label(store)
-	stride = c.get("cStride")
-	each(to, stride, func(i, v int, mem operand.Mem, mask *lastMask) { c.store(sum(i, v), mask, mem) })
 }
 
 // scaleUnlessPositive is x = test > 0 ? x : slope·x. free1 and free2 are changed;
@@ -436,15 +503,16 @@ func (m *machine) scaleUnlessPositive(x, test, slope, free1, free2 reg.Register)
 	m.VBLENDVPS(free2, x, free1, x)
 }
 
-// transposed is C += Aᵀ·B for one panel of columns of B. The sums of one call
-// start from zero and are added to C at its end.
+// transposed is C = Aᵀ·B or C += Aᵀ·B for one panel of columns of B. The sums of one
+// call start from zero and are added to C at its end.
 func (m *machine) transposed(name string, vectors int) {
 	m.begin(name,
-		"func(c *float32, cStride int, a *float32, aStride, aTile int, b *float32, bStride int, r, rows, cols int)",
+		"func(c *float32, cStride int, a *float32, aStride, aTile int, b *float32, bStride int, r, rows, cols, add int)",
 		fmt.Sprintf("C += Aᵀ·B for up to %d columns of B, strides in bytes:", vectors*m.lanes),
 		"",
 		"\tc[i][j] += Σ_r a[r][i]·b[r][j], i < rows, j < cols",
 		"",
+		"where C counts as 0 if add is 0, whatever it holds.",
 		fmt.Sprintf("After each %d columns A goes on aTile bytes further.", m.tileRows()[0]),
 	)
 	c, a := m.param("c"), m.param("a")
@@ -469,9 +537,38 @@ func (m *machine) transposed(name string, vectors int) {
 	m.end()
 }
 
-// transposedAhead is how many steps ahead of their use rows are asked for. They lie
+// prefetchDistance is how many steps ahead of their use rows are asked for. They lie
 // apart from each other, where no cache foresees them.
-const transposedAhead = 24
+const prefetchDistance = 24
+
+// column is a column of an operand, gone over in pairs of steps, with what is asked for
+// ahead.
+type column struct {
+	p, stride, two reg.GPVirtual    // the place of a pair, and the way to the next step and pair
+	ahead          [2]reg.GPVirtual // the way to what is asked for at each step of a pair
+}
+
+func (m *machine) newColumn(p, stride reg.GPVirtual) *column {
+	c := &column{p: p, stride: stride, two: m.GP64(), ahead: [2]reg.GPVirtual{m.GP64(), m.GP64()}}
+	m.LEAQ(operand.Mem{Base: stride, Index: stride, Scale: 1}, c.two)
+	for i, r := range c.ahead {
+		m.IMUL3Q(operand.U8(prefetchDistance+i), stride, r)
+	}
+	return c
+}
+
+// at is the place of a step, of which the first of a pair is even.
+func (c *column) at(step int) operand.Mem {
+	if step%2 == 0 {
+		return operand.Mem{Base: c.p}
+	}
+	return operand.Mem{Base: c.p, Index: c.stride, Scale: 1}
+}
+
+// later is the place of what is asked for at a step.
+func (c *column) later(step int) operand.Mem {
+	return operand.Mem{Base: c.p, Index: c.ahead[step%2], Scale: 1}
+}
 
 // transposedTiles goes over the rows of C. Low tiles take several steps of r at
 // once into sums of their own, which a chain of additions to one sum would delay.
@@ -506,31 +603,32 @@ func (m *machine) transposedTiles(vectors int, last *lastMask, c, a, rows, aStri
 		m.prefetch(c, m.param("cStride"), height, vectors)
 		m.Label(short)
 		m.MOVQ(a, left)
-		leftAhead, panelAhead := m.GP64(), m.GP64()
-		m.IMUL3Q(operand.U8(transposedAhead), aStride, leftAhead)
-		m.ADDQ(left, leftAhead)
-		m.IMUL3Q(operand.U8(transposedAhead), bStride, panelAhead)
-		m.ADDQ(panel, panelAhead)
+		l, p := m.newColumn(left, aStride), m.newColumn(panel, bStride)
 		m.unrolled(r, max(chains, m.unroll(height)), func(at int) {
 			for v := range vectors {
-				m.load(operand.Mem{Base: panel, Disp: v * m.bytes()}, maskOf(v), right(v))
+				m.load(p.at(at).Offset(v*m.bytes()), maskOf(v), right(v))
 			}
 			for i := range height {
 				x := scratch[i%len(scratch)]
-				m.VBROADCASTSS(operand.Mem{Base: left, Disp: 4 * i}, x)
+				m.VBROADCASTSS(l.at(at).Offset(4*i), x)
 				for v := range vectors {
 					m.VFMADD231PS(right(v), x, sum(at%chains, i, v))
 				}
 			}
-			m.PREFETCHT0(operand.Mem{Base: leftAhead})
+			m.PREFETCHT0(l.later(at))
 			for v := range vectors {
-				m.PREFETCHT0(operand.Mem{Base: panelAhead, Disp: v * m.bytes()})
+				m.PREFETCHT0(p.later(at).Offset(v * m.bytes()))
 			}
-			m.ADDQ(aStride, left)
-			m.ADDQ(bStride, panel)
-			m.ADDQ(aStride, leftAhead)
-			m.ADDQ(bStride, panelAhead)
-		}, func(int) {})
+			if at%2 == 1 {
+				m.ADDQ(l.two, l.p)
+				m.ADDQ(p.two, p.p)
+			}
+		}, func(steps int) {
+			if steps == 1 {
+				m.ADDQ(l.stride, l.p)
+				m.ADDQ(p.stride, p.p)
+			}
+		})
 		for half := chains / 2; half > 0; half /= 2 {
 			for q := range half {
 				for i := range height {
@@ -546,15 +644,26 @@ func (m *machine) transposedTiles(vectors int, last *lastMask, c, a, rows, aStri
 			m.ADDQ(operand.U8(4*height), a)
 		}
 		stride := m.param("cStride")
-		for i := range height {
-			for v := range vectors {
-				mem := operand.Mem{Base: c, Disp: v * m.bytes()}
-				m.load(mem, maskOf(v), right(0))
-				m.VADDPS(right(0), sum(0, i, v), sum(0, i, v))
-				m.store(sum(0, i, v), maskOf(v), mem)
+		add, done := m.label("add"), m.label("done")
+		each := func(do func(i, v int, mem operand.Mem)) {
+			for i := range height {
+				for v := range vectors {
+					do(i, v, operand.Mem{Base: c, Disp: v * m.bytes()})
+				}
+				m.ADDQ(stride, c)
 			}
-			m.ADDQ(stride, c)
 		}
+		m.CMPQ(m.argument("add"), operand.U8(0))
+		m.JNE(operand.LabelRef(add))
+		each(func(i, v int, mem operand.Mem) { m.store(sum(0, i, v), maskOf(v), mem) })
+		m.JMP(operand.LabelRef(done))
+		m.Label(add)
+		each(func(i, v int, mem operand.Mem) {
+			m.load(mem, maskOf(v), right(0))
+			m.VADDPS(right(0), sum(0, i, v), sum(0, i, v))
+			m.store(sum(0, i, v), maskOf(v), mem)
+		})
+		m.Label(done)
 	})
 }
 
@@ -565,8 +674,8 @@ func (m *machine) gather() {
 	m.begin("gather", "func(dst, src *float32, stride, r, tiles int)",
 		fmt.Sprintf("dst[i][k][j] = src[k][%d·i+j], i < tiles, k < r, stride in bytes.", height))
 	dst, src, stride, tiles := m.param("dst"), m.param("src"), m.param("stride"), m.param("tiles")
-	ahead := m.GP64()
-	m.IMUL3Q(operand.U8(transposedAhead), stride, ahead)
+	prefetch := m.GP64()
+	m.IMUL3Q(operand.U8(prefetchDistance), stride, prefetch)
 	// Two thirds of a tile's row, and the rest.
 	first, second := reg.Register(reg.X0), reg.Register(reg.X1)
 	move := m.VMOVSD
@@ -579,7 +688,7 @@ func (m *machine) gather() {
 	m.Label("row")
 	m.VMOVUPS(operand.Mem{Base: from}, first)
 	move(operand.Mem{Base: from, Disp: 4 * height * 2 / 3}, second)
-	m.PREFETCHT0(operand.Mem{Base: from, Index: ahead, Scale: 1})
+	m.PREFETCHT0(operand.Mem{Base: from, Index: prefetch, Scale: 1})
 	m.VMOVUPS(first, operand.Mem{Base: dst})
 	move(second, operand.Mem{Base: dst, Disp: 4 * height * 2 / 3})
 	m.ADDQ(stride, from)

@@ -160,25 +160,35 @@ func (m *machine) halfMask(count reg.GPVirtual) lastMask {
 // eachBlock emits loops over cols columns: two vectors at a time, then one, the
 // last of them masked. The pointers move on along the row.
 func (m *machine) eachBlock(cols reg.GPVirtual, pointers []reg.GPVirtual, body func(vectors int, mask *lastMask)) {
+	m.eachBlockOf(2, cols, pointers, body)
+}
+
+// eachBlockOf is eachBlock with at most one or two vectors at a time.
+func (m *machine) eachBlockOf(most int, cols reg.GPVirtual, pointers []reg.GPVirtual, body func(vectors int, mask *lastMask)) {
 	advance := func(vectors int) {
 		for _, p := range pointers {
 			m.ADDQ(operand.U32(vectors*m.bytes()), p)
 		}
 	}
 	two, one, rest, done := m.label("two"), m.label("one"), m.label("rest"), m.label("done")
-	m.Label(two)
-	m.CMPQ(cols, operand.U8(2*m.lanes))
-	m.JL(operand.LabelRef(one))
-	body(2, nil)
-	advance(2)
-	m.SUBQ(operand.U8(2*m.lanes), cols)
-	m.JMP(operand.LabelRef(two))
+	if most > 1 {
+		m.Label(two)
+		m.CMPQ(cols, operand.U8(2*m.lanes))
+		m.JL(operand.LabelRef(one))
+		body(2, nil)
+		advance(2)
+		m.SUBQ(operand.U8(2*m.lanes), cols)
+		m.JMP(operand.LabelRef(two))
+	}
 	m.Label(one)
 	m.CMPQ(cols, operand.U8(m.lanes))
 	m.JL(operand.LabelRef(rest))
 	body(1, nil)
 	advance(1)
 	m.SUBQ(operand.U8(m.lanes), cols)
+	if most == 1 {
+		m.JMP(operand.LabelRef(one))
+	}
 	m.Label(rest)
 	m.TESTQ(cols, cols)
 	m.JE(operand.LabelRef(done))

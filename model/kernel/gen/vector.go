@@ -266,6 +266,20 @@ func (s span) load(p reg.Register) vector {
 	return d
 }
 
+// prefetch asks for elements of arrays that are due soon: they are read from far away,
+// where the processor itself foresees no further than a page.
+func (s span) prefetch(arrays ...reg.GPVirtual) {
+	if s.mask != nil {
+		return
+	}
+	for _, p := range arrays {
+		s.PREFETCHT0(s.at(p).Offset(elementsAhead))
+	}
+}
+
+// elementsAhead is how many bytes ahead of their use elements are asked for.
+const elementsAhead = 2048
+
 // store sets the current elements of the array at p.
 func (s span) store(p reg.Register, v vector) { s.machine.store(v, s.mask, s.at(p)) }
 

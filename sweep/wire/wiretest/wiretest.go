@@ -54,8 +54,8 @@ func Run(t testing.TB, options Options) *Server {
 	s.Start()
 	running := &Server{server: s, listens: options.Port != 0}
 	t.Cleanup(running.Stop)
-	if !s.ReadyForConnections(10 * time.Second) {
-		t.Fatal("NATS server: not ready after 10 s")
+	if !s.ReadyForConnections(2 * time.Minute) {
+		t.Fatal("NATS server: not ready after two minutes")
 	}
 	return running
 }

@@ -1,4 +1,4 @@
-// The trainer contract, version 1: what a trainer process serves and a worker
+// The trainer contract, version 2: what a trainer process serves and a worker
 // calls. The transport is hashicorp/go-plugin's: one handshake line on standard
 // output, then gRPC under mutual TLS (AutoMTLS) over a Unix socket.
 //
@@ -69,7 +69,10 @@ type DescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The trainer's description as JSON, in the form that
 	// `sweep trainer describe --json` prints.
-	Description   []byte `protobuf:"bytes,1,opt,name=description,proto3" json:"description,omitempty"`
+	Description []byte `protobuf:"bytes,1,opt,name=description,proto3" json:"description,omitempty"`
+	// How many commands to train may wait while a trial is trained, so that trials
+	// of less than a millisecond follow each other without a pause.
+	Prefetch      int32 `protobuf:"varint,2,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -111,13 +114,22 @@ func (x *DescribeResponse) GetDescription() []byte {
 	return nil
 }
 
+func (x *DescribeResponse) GetPrefetch() int32 {
+	if x != nil {
+		return x.Prefetch
+	}
+	return 0
+}
+
 type ValidateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resolved parameters as canonical JSON: an object with sorted keys and
 	// every number in its shortest form.
 	Parameters []byte `protobuf:"bytes,1,opt,name=parameters,proto3" json:"parameters,omitempty"`
 	// The directory that holds the data sets.
-	DataDir       string `protobuf:"bytes,2,opt,name=data_dir,json=dataDir,proto3" json:"data_dir,omitempty"`
+	DataDir string `protobuf:"bytes,2,opt,name=data_dir,json=dataDir,proto3" json:"data_dir,omitempty"`
+	// The sweep's program as JSON, for the trainer that runs one; else empty.
+	Script        []byte `protobuf:"bytes,3,opt,name=script,proto3" json:"script,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -164,6 +176,13 @@ func (x *ValidateRequest) GetDataDir() string {
 		return x.DataDir
 	}
 	return ""
+}
+
+func (x *ValidateRequest) GetScript() []byte {
+	if x != nil {
+		return x.Script
+	}
+	return nil
 }
 
 type ValidateResponse struct {
@@ -244,9 +263,63 @@ func (x *ValidateResponse) GetBytes() int64 {
 	return 0
 }
 
+// TrainCommand asks for one thing.
+type TrainCommand struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Train *TrainRequest          `protobuf:"bytes,1,opt,name=train,proto3" json:"train,omitempty"`
+	// The number of the call to cancel.
+	Cancel        uint64 `protobuf:"varint,2,opt,name=cancel,proto3" json:"cancel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrainCommand) Reset() {
+	*x = TrainCommand{}
+	mi := &file_trainer_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrainCommand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrainCommand) ProtoMessage() {}
+
+func (x *TrainCommand) ProtoReflect() protoreflect.Message {
+	mi := &file_trainer_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrainCommand.ProtoReflect.Descriptor instead.
+func (*TrainCommand) Descriptor() ([]byte, []int) {
+	return file_trainer_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *TrainCommand) GetTrain() *TrainRequest {
+	if x != nil {
+		return x.Train
+	}
+	return nil
+}
+
+func (x *TrainCommand) GetCancel() uint64 {
+	if x != nil {
+		return x.Cancel
+	}
+	return 0
+}
+
 type TrainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Numbers the calls of one process in ascending order, for Cancel.
+	// Numbers the calls of one process in ascending order from 1.
 	Call uint64 `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`
 	// The trial's name: its sweep and its index there.
 	Sweep string `protobuf:"bytes,2,opt,name=sweep,proto3" json:"sweep,omitempty"`
@@ -261,14 +334,18 @@ type TrainRequest struct {
 	Points int64 `protobuf:"varint,8,opt,name=points,proto3" json:"points,omitempty"`
 	// If not empty, the state to go on from: a checkpoint that an earlier Train
 	// with the same fingerprint sent. The points before it are sent again.
-	Checkpoint    []byte `protobuf:"bytes,9,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Checkpoint []byte `protobuf:"bytes,9,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	// The sweep's program as JSON, for the trainer that runs one; else empty.
+	Script []byte `protobuf:"bytes,10,opt,name=script,proto3" json:"script,omitempty"`
+	// The names of the artifacts that are kept: others need not be made.
+	Artifacts     []string `protobuf:"bytes,11,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TrainRequest) Reset() {
 	*x = TrainRequest{}
-	mi := &file_trainer_proto_msgTypes[4]
+	mi := &file_trainer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -280,7 +357,7 @@ func (x *TrainRequest) String() string {
 func (*TrainRequest) ProtoMessage() {}
 
 func (x *TrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[4]
+	mi := &file_trainer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -293,7 +370,7 @@ func (x *TrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainRequest.ProtoReflect.Descriptor instead.
 func (*TrainRequest) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{4}
+	return file_trainer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TrainRequest) GetCall() uint64 {
@@ -359,22 +436,42 @@ func (x *TrainRequest) GetCheckpoint() []byte {
 	return nil
 }
 
+func (x *TrainRequest) GetScript() []byte {
+	if x != nil {
+		return x.Script
+	}
+	return nil
+}
+
+func (x *TrainRequest) GetArtifacts() []string {
+	if x != nil {
+		return x.Artifacts
+	}
+	return nil
+}
+
 // TrainEvent carries what there is to say at one time. Points come before the
-// checkpoint, both before the result. A trial of a fraction of a second should
+// checkpoint, both before the artifact, and all before the result. A trial of a fraction of a second should
 // send all its points with its result.
 type TrainEvent struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Points        []*Curve               `protobuf:"bytes,1,rep,name=points,proto3" json:"points,omitempty"`
-	Checkpoint    *Checkpoint            `protobuf:"bytes,2,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	Result        *Result                `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
-	Refusal       *Refusal               `protobuf:"bytes,4,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Points     []*Curve               `protobuf:"bytes,1,rep,name=points,proto3" json:"points,omitempty"`
+	Checkpoint *Checkpoint            `protobuf:"bytes,2,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Result     *Result                `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	Refusal    *Refusal               `protobuf:"bytes,4,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// The number of the call that the event belongs to.
+	Call    uint64   `protobuf:"varint,5,opt,name=call,proto3" json:"call,omitempty"`
+	Failure *Failure `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
+	// The call ended because it was cancelled.
+	Cancelled     bool      `protobuf:"varint,7,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	Artifact      *Artifact `protobuf:"bytes,8,opt,name=artifact,proto3" json:"artifact,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TrainEvent) Reset() {
 	*x = TrainEvent{}
-	mi := &file_trainer_proto_msgTypes[5]
+	mi := &file_trainer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -386,7 +483,7 @@ func (x *TrainEvent) String() string {
 func (*TrainEvent) ProtoMessage() {}
 
 func (x *TrainEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[5]
+	mi := &file_trainer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -399,7 +496,7 @@ func (x *TrainEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainEvent.ProtoReflect.Descriptor instead.
 func (*TrainEvent) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{5}
+	return file_trainer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TrainEvent) GetPoints() []*Curve {
@@ -430,6 +527,126 @@ func (x *TrainEvent) GetRefusal() *Refusal {
 	return nil
 }
 
+func (x *TrainEvent) GetCall() uint64 {
+	if x != nil {
+		return x.Call
+	}
+	return 0
+}
+
+func (x *TrainEvent) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
+func (x *TrainEvent) GetCancelled() bool {
+	if x != nil {
+		return x.Cancelled
+	}
+	return false
+}
+
+func (x *TrainEvent) GetArtifact() *Artifact {
+	if x != nil {
+		return x.Artifact
+	}
+	return nil
+}
+
+// Artifact is named bytes that the trial leaves besides its result, as its
+// weights. A later one of the same name replaces it. Only those that the request
+// names are kept.
+type Artifact struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Letters, digits and . _ - behind a letter or digit, at most 100.
+	Name      string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	MediaType string `protobuf:"bytes,2,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	// The bytes, or a file that has them: its path from the directory that TMPDIR
+	// names, without links. From then on the file is the worker's, which removes it.
+	// Bytes are for what is small: gRPC carries them in one piece.
+	Content []byte `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
+	File    string `protobuf:"bytes,4,opt,name=file,proto3" json:"file,omitempty"`
+	// The number of bytes, and their hexadecimal SHA-256. What differs is not kept.
+	Size          int64  `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
+	Digest        string `protobuf:"bytes,6,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Artifact) Reset() {
+	*x = Artifact{}
+	mi := &file_trainer_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Artifact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Artifact) ProtoMessage() {}
+
+func (x *Artifact) ProtoReflect() protoreflect.Message {
+	mi := &file_trainer_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
+func (*Artifact) Descriptor() ([]byte, []int) {
+	return file_trainer_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Artifact) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Artifact) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *Artifact) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *Artifact) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Artifact) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *Artifact) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
 // Curve is a part of one metric's curve: values[i] was measured at steps[i].
 // Steps ascend, also from one event to the next.
 type Curve struct {
@@ -443,7 +660,7 @@ type Curve struct {
 
 func (x *Curve) Reset() {
 	*x = Curve{}
-	mi := &file_trainer_proto_msgTypes[6]
+	mi := &file_trainer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -455,7 +672,7 @@ func (x *Curve) String() string {
 func (*Curve) ProtoMessage() {}
 
 func (x *Curve) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[6]
+	mi := &file_trainer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -468,7 +685,7 @@ func (x *Curve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Curve.ProtoReflect.Descriptor instead.
 func (*Curve) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{6}
+	return file_trainer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Curve) GetMetric() string {
@@ -504,7 +721,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_trainer_proto_msgTypes[7]
+	mi := &file_trainer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -516,7 +733,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[7]
+	mi := &file_trainer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -529,7 +746,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{7}
+	return file_trainer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Checkpoint) GetStep() int64 {
@@ -574,7 +791,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_trainer_proto_msgTypes[8]
+	mi := &file_trainer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -586,7 +803,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[8]
+	mi := &file_trainer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -599,7 +816,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{8}
+	return file_trainer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Result) GetState() string {
@@ -693,6 +910,51 @@ func (x *Result) GetDigest() string {
 	return ""
 }
 
+// Failure is an error that is neither the parameters' nor the data's fault.
+type Failure struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Message       string                 `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Failure) Reset() {
+	*x = Failure{}
+	mi := &file_trainer_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Failure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Failure) ProtoMessage() {}
+
+func (x *Failure) ProtoReflect() protoreflect.Message {
+	mi := &file_trainer_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Failure.ProtoReflect.Descriptor instead.
+func (*Failure) Descriptor() ([]byte, []int) {
+	return file_trainer_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Failure) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // Refusal is an error of the trial's own: its parameters or its data.
 type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -710,7 +972,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_trainer_proto_msgTypes[9]
+	mi := &file_trainer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +984,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[9]
+	mi := &file_trainer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +997,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{9}
+	return file_trainer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Refusal) GetMessage() string {
@@ -789,7 +1051,7 @@ type ParameterRefusal struct {
 
 func (x *ParameterRefusal) Reset() {
 	*x = ParameterRefusal{}
-	mi := &file_trainer_proto_msgTypes[10]
+	mi := &file_trainer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -801,7 +1063,7 @@ func (x *ParameterRefusal) String() string {
 func (*ParameterRefusal) ProtoMessage() {}
 
 func (x *ParameterRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[10]
+	mi := &file_trainer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -814,7 +1076,7 @@ func (x *ParameterRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterRefusal.ProtoReflect.Descriptor instead.
 func (*ParameterRefusal) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{10}
+	return file_trainer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ParameterRefusal) GetParameter() string {
@@ -857,7 +1119,7 @@ type DataRefusal struct {
 
 func (x *DataRefusal) Reset() {
 	*x = DataRefusal{}
-	mi := &file_trainer_proto_msgTypes[11]
+	mi := &file_trainer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +1131,7 @@ func (x *DataRefusal) String() string {
 func (*DataRefusal) ProtoMessage() {}
 
 func (x *DataRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[11]
+	mi := &file_trainer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +1144,7 @@ func (x *DataRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataRefusal.ProtoReflect.Descriptor instead.
 func (*DataRefusal) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{11}
+	return file_trainer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DataRefusal) GetDataset() string {
@@ -899,106 +1161,30 @@ func (x *DataRefusal) GetProblem() string {
 	return ""
 }
 
-type CancelRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call to cancel; it may be one that the trainer has not seen yet.
-	Call          uint64 `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CancelRequest) Reset() {
-	*x = CancelRequest{}
-	mi := &file_trainer_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CancelRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CancelRequest) ProtoMessage() {}
-
-func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
-func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *CancelRequest) GetCall() uint64 {
-	if x != nil {
-		return x.Call
-	}
-	return 0
-}
-
-type CancelResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CancelResponse) Reset() {
-	*x = CancelResponse{}
-	mi := &file_trainer_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CancelResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CancelResponse) ProtoMessage() {}
-
-func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trainer_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
-func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_trainer_proto_rawDescGZIP(), []int{13}
-}
-
 var File_trainer_proto protoreflect.FileDescriptor
 
 const file_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\rtrainer.proto\x12\x10sweep.trainer.v1\"\x11\n" +
-	"\x0fDescribeRequest\"4\n" +
+	"\rtrainer.proto\x12\x10sweep.trainer.v2\"\x11\n" +
+	"\x0fDescribeRequest\"P\n" +
 	"\x10DescribeResponse\x12 \n" +
-	"\vdescription\x18\x01 \x01(\fR\vdescription\"L\n" +
+	"\vdescription\x18\x01 \x01(\fR\vdescription\x12\x1a\n" +
+	"\bprefetch\x18\x02 \x01(\x05R\bprefetch\"d\n" +
 	"\x0fValidateRequest\x12\x1e\n" +
 	"\n" +
 	"parameters\x18\x01 \x01(\fR\n" +
 	"parameters\x12\x19\n" +
-	"\bdata_dir\x18\x02 \x01(\tR\adataDir\"\xc3\x01\n" +
+	"\bdata_dir\x18\x02 \x01(\tR\adataDir\x12\x16\n" +
+	"\x06script\x18\x03 \x01(\fR\x06script\"\xc3\x01\n" +
 	"\x10ValidateResponse\x123\n" +
-	"\arefusal\x18\x01 \x01(\v2\x19.sweep.trainer.v1.RefusalR\arefusal\x12%\n" +
+	"\arefusal\x18\x01 \x01(\v2\x19.sweep.trainer.v2.RefusalR\arefusal\x12%\n" +
 	"\x0edataset_digest\x18\x02 \x01(\tR\rdatasetDigest\x12'\n" +
 	"\x0fparameter_count\x18\x03 \x01(\x03R\x0eparameterCount\x12\x14\n" +
 	"\x05flops\x18\x04 \x01(\x01R\x05flops\x12\x14\n" +
-	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\"\x8a\x02\n" +
+	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\"\\\n" +
+	"\fTrainCommand\x124\n" +
+	"\x05train\x18\x01 \x01(\v2\x1e.sweep.trainer.v2.TrainRequestR\x05train\x12\x16\n" +
+	"\x06cancel\x18\x02 \x01(\x04R\x06cancel\"\xc0\x02\n" +
 	"\fTrainRequest\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\x12\x14\n" +
 	"\x05sweep\x18\x02 \x01(\tR\x05sweep\x12\x14\n" +
@@ -1012,15 +1198,30 @@ const file_trainer_proto_rawDesc = "" +
 	"\x06points\x18\b \x01(\x03R\x06points\x12\x1e\n" +
 	"\n" +
 	"checkpoint\x18\t \x01(\fR\n" +
-	"checkpoint\"\xe2\x01\n" +
+	"checkpoint\x12\x16\n" +
+	"\x06script\x18\n" +
+	" \x01(\fR\x06script\x12\x1c\n" +
+	"\tartifacts\x18\v \x03(\tR\tartifacts\"\x81\x03\n" +
 	"\n" +
 	"TrainEvent\x12/\n" +
-	"\x06points\x18\x01 \x03(\v2\x17.sweep.trainer.v1.CurveR\x06points\x12<\n" +
+	"\x06points\x18\x01 \x03(\v2\x17.sweep.trainer.v2.CurveR\x06points\x12<\n" +
 	"\n" +
-	"checkpoint\x18\x02 \x01(\v2\x1c.sweep.trainer.v1.CheckpointR\n" +
+	"checkpoint\x18\x02 \x01(\v2\x1c.sweep.trainer.v2.CheckpointR\n" +
 	"checkpoint\x120\n" +
-	"\x06result\x18\x03 \x01(\v2\x18.sweep.trainer.v1.ResultR\x06result\x123\n" +
-	"\arefusal\x18\x04 \x01(\v2\x19.sweep.trainer.v1.RefusalR\arefusal\"M\n" +
+	"\x06result\x18\x03 \x01(\v2\x18.sweep.trainer.v2.ResultR\x06result\x123\n" +
+	"\arefusal\x18\x04 \x01(\v2\x19.sweep.trainer.v2.RefusalR\arefusal\x12\x12\n" +
+	"\x04call\x18\x05 \x01(\x04R\x04call\x123\n" +
+	"\afailure\x18\x06 \x01(\v2\x19.sweep.trainer.v2.FailureR\afailure\x12\x1c\n" +
+	"\tcancelled\x18\a \x01(\bR\tcancelled\x126\n" +
+	"\bartifact\x18\b \x01(\v2\x1a.sweep.trainer.v2.ArtifactR\bartifact\"\x97\x01\n" +
+	"\bArtifact\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"media_type\x18\x02 \x01(\tR\tmediaType\x12\x18\n" +
+	"\acontent\x18\x03 \x01(\fR\acontent\x12\x12\n" +
+	"\x04file\x18\x04 \x01(\tR\x04file\x12\x12\n" +
+	"\x04size\x18\x05 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06digest\x18\x06 \x01(\tR\x06digest\"M\n" +
 	"\x05Curve\x12\x16\n" +
 	"\x06metric\x18\x01 \x01(\tR\x06metric\x12\x14\n" +
 	"\x05steps\x18\x02 \x03(\x03R\x05steps\x12\x16\n" +
@@ -1032,7 +1233,7 @@ const file_trainer_proto_rawDesc = "" +
 	"\x06Result\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x1a\n" +
 	"\bdiverged\x18\x02 \x01(\bR\bdiverged\x12?\n" +
-	"\asummary\x18\x03 \x03(\v2%.sweep.trainer.v1.Result.SummaryEntryR\asummary\x12\x1d\n" +
+	"\asummary\x18\x03 \x03(\v2%.sweep.trainer.v2.Result.SummaryEntryR\asummary\x12\x1d\n" +
 	"\n" +
 	"best_epoch\x18\x04 \x01(\x03R\tbestEpoch\x12'\n" +
 	"\x0fparameter_count\x18\x05 \x01(\x03R\x0eparameterCount\x12%\n" +
@@ -1042,16 +1243,18 @@ const file_trainer_proto_rawDesc = "" +
 	"\x05flops\x18\t \x01(\x01R\x05flops\x12\x14\n" +
 	"\x05error\x18\n" +
 	" \x01(\tR\x05error\x12/\n" +
-	"\x06curves\x18\v \x03(\v2\x17.sweep.trainer.v1.CurveR\x06curves\x12\x16\n" +
+	"\x06curves\x18\v \x03(\v2\x17.sweep.trainer.v2.CurveR\x06curves\x12\x16\n" +
 	"\x06stderr\x18\f \x01(\tR\x06stderr\x12\x16\n" +
 	"\x06digest\x18\r \x01(\tR\x06digest\x1a:\n" +
 	"\fSummaryEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xde\x01\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"#\n" +
+	"\aFailure\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\tR\amessage\"\xde\x01\n" +
 	"\aRefusal\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12@\n" +
-	"\tparameter\x18\x02 \x01(\v2\".sweep.trainer.v1.ParameterRefusalR\tparameter\x121\n" +
-	"\x04data\x18\x03 \x01(\v2\x1d.sweep.trainer.v1.DataRefusalR\x04data\x12'\n" +
+	"\tparameter\x18\x02 \x01(\v2\".sweep.trainer.v2.ParameterRefusalR\tparameter\x121\n" +
+	"\x04data\x18\x03 \x01(\v2\x1d.sweep.trainer.v2.DataRefusalR\x04data\x12'\n" +
 	"\x0fdataset_changed\x18\x04 \x01(\bR\x0edatasetChanged\x12\x1b\n" +
 	"\tnot_found\x18\x05 \x01(\bR\bnotFound\"z\n" +
 	"\x10ParameterRefusal\x12\x1c\n" +
@@ -1061,15 +1264,11 @@ const file_trainer_proto_rawDesc = "" +
 	"\anearest\x18\x04 \x01(\tR\anearest\"A\n" +
 	"\vDataRefusal\x12\x18\n" +
 	"\adataset\x18\x01 \x01(\tR\adataset\x12\x18\n" +
-	"\aproblem\x18\x02 \x01(\tR\aproblem\"#\n" +
-	"\rCancelRequest\x12\x12\n" +
-	"\x04call\x18\x01 \x01(\x04R\x04call\"\x10\n" +
-	"\x0eCancelResponse2\xc5\x02\n" +
+	"\aproblem\x18\x02 \x01(\tR\aproblem2\xfa\x01\n" +
 	"\aTrainer\x12Q\n" +
-	"\bDescribe\x12!.sweep.trainer.v1.DescribeRequest\x1a\".sweep.trainer.v1.DescribeResponse\x12Q\n" +
-	"\bValidate\x12!.sweep.trainer.v1.ValidateRequest\x1a\".sweep.trainer.v1.ValidateResponse\x12G\n" +
-	"\x05Train\x12\x1e.sweep.trainer.v1.TrainRequest\x1a\x1c.sweep.trainer.v1.TrainEvent0\x01\x12K\n" +
-	"\x06Cancel\x12\x1f.sweep.trainer.v1.CancelRequest\x1a .sweep.trainer.v1.CancelResponseB Z\x1esweep/worker/trainer/trainerpbb\x06proto3"
+	"\bDescribe\x12!.sweep.trainer.v2.DescribeRequest\x1a\".sweep.trainer.v2.DescribeResponse\x12Q\n" +
+	"\bValidate\x12!.sweep.trainer.v2.ValidateRequest\x1a\".sweep.trainer.v2.ValidateResponse\x12I\n" +
+	"\x05Train\x12\x1e.sweep.trainer.v2.TrainCommand\x1a\x1c.sweep.trainer.v2.TrainEvent(\x010\x01B Z\x1esweep/worker/trainer/trainerpbb\x06proto3"
 
 var (
 	file_trainer_proto_rawDescOnce sync.Once
@@ -1083,47 +1282,49 @@ func file_trainer_proto_rawDescGZIP() []byte {
 	return file_trainer_proto_rawDescData
 }
 
-var file_trainer_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_trainer_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_trainer_proto_goTypes = []any{
-	(*DescribeRequest)(nil),  // 0: sweep.trainer.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 1: sweep.trainer.v1.DescribeResponse
-	(*ValidateRequest)(nil),  // 2: sweep.trainer.v1.ValidateRequest
-	(*ValidateResponse)(nil), // 3: sweep.trainer.v1.ValidateResponse
-	(*TrainRequest)(nil),     // 4: sweep.trainer.v1.TrainRequest
-	(*TrainEvent)(nil),       // 5: sweep.trainer.v1.TrainEvent
-	(*Curve)(nil),            // 6: sweep.trainer.v1.Curve
-	(*Checkpoint)(nil),       // 7: sweep.trainer.v1.Checkpoint
-	(*Result)(nil),           // 8: sweep.trainer.v1.Result
-	(*Refusal)(nil),          // 9: sweep.trainer.v1.Refusal
-	(*ParameterRefusal)(nil), // 10: sweep.trainer.v1.ParameterRefusal
-	(*DataRefusal)(nil),      // 11: sweep.trainer.v1.DataRefusal
-	(*CancelRequest)(nil),    // 12: sweep.trainer.v1.CancelRequest
-	(*CancelResponse)(nil),   // 13: sweep.trainer.v1.CancelResponse
-	nil,                      // 14: sweep.trainer.v1.Result.SummaryEntry
+	(*DescribeRequest)(nil),  // 0: sweep.trainer.v2.DescribeRequest
+	(*DescribeResponse)(nil), // 1: sweep.trainer.v2.DescribeResponse
+	(*ValidateRequest)(nil),  // 2: sweep.trainer.v2.ValidateRequest
+	(*ValidateResponse)(nil), // 3: sweep.trainer.v2.ValidateResponse
+	(*TrainCommand)(nil),     // 4: sweep.trainer.v2.TrainCommand
+	(*TrainRequest)(nil),     // 5: sweep.trainer.v2.TrainRequest
+	(*TrainEvent)(nil),       // 6: sweep.trainer.v2.TrainEvent
+	(*Artifact)(nil),         // 7: sweep.trainer.v2.Artifact
+	(*Curve)(nil),            // 8: sweep.trainer.v2.Curve
+	(*Checkpoint)(nil),       // 9: sweep.trainer.v2.Checkpoint
+	(*Result)(nil),           // 10: sweep.trainer.v2.Result
+	(*Failure)(nil),          // 11: sweep.trainer.v2.Failure
+	(*Refusal)(nil),          // 12: sweep.trainer.v2.Refusal
+	(*ParameterRefusal)(nil), // 13: sweep.trainer.v2.ParameterRefusal
+	(*DataRefusal)(nil),      // 14: sweep.trainer.v2.DataRefusal
+	nil,                      // 15: sweep.trainer.v2.Result.SummaryEntry
 }
 var file_trainer_proto_depIdxs = []int32{
-	9,  // 0: sweep.trainer.v1.ValidateResponse.refusal:type_name -> sweep.trainer.v1.Refusal
-	6,  // 1: sweep.trainer.v1.TrainEvent.points:type_name -> sweep.trainer.v1.Curve
-	7,  // 2: sweep.trainer.v1.TrainEvent.checkpoint:type_name -> sweep.trainer.v1.Checkpoint
-	8,  // 3: sweep.trainer.v1.TrainEvent.result:type_name -> sweep.trainer.v1.Result
-	9,  // 4: sweep.trainer.v1.TrainEvent.refusal:type_name -> sweep.trainer.v1.Refusal
-	14, // 5: sweep.trainer.v1.Result.summary:type_name -> sweep.trainer.v1.Result.SummaryEntry
-	6,  // 6: sweep.trainer.v1.Result.curves:type_name -> sweep.trainer.v1.Curve
-	10, // 7: sweep.trainer.v1.Refusal.parameter:type_name -> sweep.trainer.v1.ParameterRefusal
-	11, // 8: sweep.trainer.v1.Refusal.data:type_name -> sweep.trainer.v1.DataRefusal
-	0,  // 9: sweep.trainer.v1.Trainer.Describe:input_type -> sweep.trainer.v1.DescribeRequest
-	2,  // 10: sweep.trainer.v1.Trainer.Validate:input_type -> sweep.trainer.v1.ValidateRequest
-	4,  // 11: sweep.trainer.v1.Trainer.Train:input_type -> sweep.trainer.v1.TrainRequest
-	12, // 12: sweep.trainer.v1.Trainer.Cancel:input_type -> sweep.trainer.v1.CancelRequest
-	1,  // 13: sweep.trainer.v1.Trainer.Describe:output_type -> sweep.trainer.v1.DescribeResponse
-	3,  // 14: sweep.trainer.v1.Trainer.Validate:output_type -> sweep.trainer.v1.ValidateResponse
-	5,  // 15: sweep.trainer.v1.Trainer.Train:output_type -> sweep.trainer.v1.TrainEvent
-	13, // 16: sweep.trainer.v1.Trainer.Cancel:output_type -> sweep.trainer.v1.CancelResponse
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	12, // 0: sweep.trainer.v2.ValidateResponse.refusal:type_name -> sweep.trainer.v2.Refusal
+	5,  // 1: sweep.trainer.v2.TrainCommand.train:type_name -> sweep.trainer.v2.TrainRequest
+	8,  // 2: sweep.trainer.v2.TrainEvent.points:type_name -> sweep.trainer.v2.Curve
+	9,  // 3: sweep.trainer.v2.TrainEvent.checkpoint:type_name -> sweep.trainer.v2.Checkpoint
+	10, // 4: sweep.trainer.v2.TrainEvent.result:type_name -> sweep.trainer.v2.Result
+	12, // 5: sweep.trainer.v2.TrainEvent.refusal:type_name -> sweep.trainer.v2.Refusal
+	11, // 6: sweep.trainer.v2.TrainEvent.failure:type_name -> sweep.trainer.v2.Failure
+	7,  // 7: sweep.trainer.v2.TrainEvent.artifact:type_name -> sweep.trainer.v2.Artifact
+	15, // 8: sweep.trainer.v2.Result.summary:type_name -> sweep.trainer.v2.Result.SummaryEntry
+	8,  // 9: sweep.trainer.v2.Result.curves:type_name -> sweep.trainer.v2.Curve
+	13, // 10: sweep.trainer.v2.Refusal.parameter:type_name -> sweep.trainer.v2.ParameterRefusal
+	14, // 11: sweep.trainer.v2.Refusal.data:type_name -> sweep.trainer.v2.DataRefusal
+	0,  // 12: sweep.trainer.v2.Trainer.Describe:input_type -> sweep.trainer.v2.DescribeRequest
+	2,  // 13: sweep.trainer.v2.Trainer.Validate:input_type -> sweep.trainer.v2.ValidateRequest
+	4,  // 14: sweep.trainer.v2.Trainer.Train:input_type -> sweep.trainer.v2.TrainCommand
+	1,  // 15: sweep.trainer.v2.Trainer.Describe:output_type -> sweep.trainer.v2.DescribeResponse
+	3,  // 16: sweep.trainer.v2.Trainer.Validate:output_type -> sweep.trainer.v2.ValidateResponse
+	6,  // 17: sweep.trainer.v2.Trainer.Train:output_type -> sweep.trainer.v2.TrainEvent
+	15, // [15:18] is the sub-list for method output_type
+	12, // [12:15] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_trainer_proto_init() }
@@ -1137,7 +1338,7 @@ func file_trainer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trainer_proto_rawDesc), len(file_trainer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,4 +1,4 @@
-// The trainer contract, version 1: what a trainer process serves and a worker
+// The trainer contract, version 2: what a trainer process serves and a worker
 // calls. The transport is hashicorp/go-plugin's: one handshake line on standard
 // output, then gRPC under mutual TLS (AutoMTLS) over a Unix socket.
 //
@@ -27,10 +27,9 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Trainer_Describe_FullMethodName = "/sweep.trainer.v1.Trainer/Describe"
-	Trainer_Validate_FullMethodName = "/sweep.trainer.v1.Trainer/Validate"
-	Trainer_Train_FullMethodName    = "/sweep.trainer.v1.Trainer/Train"
-	Trainer_Cancel_FullMethodName   = "/sweep.trainer.v1.Trainer/Cancel"
+	Trainer_Describe_FullMethodName = "/sweep.trainer.v2.Trainer/Describe"
+	Trainer_Validate_FullMethodName = "/sweep.trainer.v2.Trainer/Validate"
+	Trainer_Train_FullMethodName    = "/sweep.trainer.v2.Trainer/Train"
 )
 
 // TrainerClient is the client API for Trainer service.
@@ -46,13 +45,15 @@ type TrainerClient interface {
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
 	// Validate checks a trial's parameters without training.
 	Validate(ctx context.Context, in *ValidateRequest, opts ...grpc.CallOption) (*ValidateResponse, error)
-	// Train runs one trial. The last event carries the result or the refusal.
-	// A second call while one is running fails with FAILED_PRECONDITION.
-	Train(ctx context.Context, in *TrainRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TrainEvent], error)
-	// Cancel asks a Train call to end. The trainer may still send a checkpoint,
-	// and then ends the stream with the status CANCELLED. A trainer that does not
-	// do so soon is killed.
-	Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*CancelResponse, error)
+	// Train runs trials, one after another, for as long as the stream lasts: it is
+	// opened once. A command to train is answered by events of its call, of which the
+	// last carries the result, the refusal, the failure or the cancellation; then the
+	// next may come, or before, if the trainer says that some may wait. A command to
+	// cancel ends its call and all before it. It may come at any time, also for a call
+	// that the trainer has not seen yet: the trainer may still send a checkpoint, and then
+	// answers that the call is cancelled. One that does not do so soon is killed.
+	// A second stream while one is open fails with FAILED_PRECONDITION.
+	Train(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TrainCommand, TrainEvent], error)
 }
 
 type trainerClient struct {
@@ -83,34 +84,18 @@ func (c *trainerClient) Validate(ctx context.Context, in *ValidateRequest, opts 
 	return out, nil
 }
 
-func (c *trainerClient) Train(ctx context.Context, in *TrainRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TrainEvent], error) {
+func (c *trainerClient) Train(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TrainCommand, TrainEvent], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Trainer_ServiceDesc.Streams[0], Trainer_Train_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[TrainRequest, TrainEvent]{ClientStream: stream}
-	if err := x.ClientStream.SendMsg(in); err != nil {
-		return nil, err
-	}
-	if err := x.ClientStream.CloseSend(); err != nil {
-		return nil, err
-	}
+	x := &grpc.GenericClientStream[TrainCommand, TrainEvent]{ClientStream: stream}
 	return x, nil
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Trainer_TrainClient = grpc.ServerStreamingClient[TrainEvent]
-
-func (c *trainerClient) Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*CancelResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(CancelResponse)
-	err := c.cc.Invoke(ctx, Trainer_Cancel_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
+type Trainer_TrainClient = grpc.BidiStreamingClient[TrainCommand, TrainEvent]
 
 // TrainerServer is the server API for Trainer service.
 // All implementations must embed UnimplementedTrainerServer
@@ -125,13 +110,15 @@ type TrainerServer interface {
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
 	// Validate checks a trial's parameters without training.
 	Validate(context.Context, *ValidateRequest) (*ValidateResponse, error)
-	// Train runs one trial. The last event carries the result or the refusal.
-	// A second call while one is running fails with FAILED_PRECONDITION.
-	Train(*TrainRequest, grpc.ServerStreamingServer[TrainEvent]) error
-	// Cancel asks a Train call to end. The trainer may still send a checkpoint,
-	// and then ends the stream with the status CANCELLED. A trainer that does not
-	// do so soon is killed.
-	Cancel(context.Context, *CancelRequest) (*CancelResponse, error)
+	// Train runs trials, one after another, for as long as the stream lasts: it is
+	// opened once. A command to train is answered by events of its call, of which the
+	// last carries the result, the refusal, the failure or the cancellation; then the
+	// next may come, or before, if the trainer says that some may wait. A command to
+	// cancel ends its call and all before it. It may come at any time, also for a call
+	// that the trainer has not seen yet: the trainer may still send a checkpoint, and then
+	// answers that the call is cancelled. One that does not do so soon is killed.
+	// A second stream while one is open fails with FAILED_PRECONDITION.
+	Train(grpc.BidiStreamingServer[TrainCommand, TrainEvent]) error
 	mustEmbedUnimplementedTrainerServer()
 }
 
@@ -148,11 +135,8 @@ func (UnimplementedTrainerServer) Describe(context.Context, *DescribeRequest) (*
 func (UnimplementedTrainerServer) Validate(context.Context, *ValidateRequest) (*ValidateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Validate not implemented")
 }
-func (UnimplementedTrainerServer) Train(*TrainRequest, grpc.ServerStreamingServer[TrainEvent]) error {
+func (UnimplementedTrainerServer) Train(grpc.BidiStreamingServer[TrainCommand, TrainEvent]) error {
 	return status.Error(codes.Unimplemented, "method Train not implemented")
-}
-func (UnimplementedTrainerServer) Cancel(context.Context, *CancelRequest) (*CancelResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Cancel not implemented")
 }
 func (UnimplementedTrainerServer) mustEmbedUnimplementedTrainerServer() {}
 func (UnimplementedTrainerServer) testEmbeddedByValue()                 {}
@@ -212,39 +196,17 @@ func _Trainer_Validate_Handler(srv interface{}, ctx context.Context, dec func(in
 }
 
 func _Trainer_Train_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(TrainRequest)
-	if err := stream.RecvMsg(m); err != nil {
-		return err
-	}
-	return srv.(TrainerServer).Train(m, &grpc.GenericServerStream[TrainRequest, TrainEvent]{ServerStream: stream})
+	return srv.(TrainerServer).Train(&grpc.GenericServerStream[TrainCommand, TrainEvent]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Trainer_TrainServer = grpc.ServerStreamingServer[TrainEvent]
-
-func _Trainer_Cancel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(CancelRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(TrainerServer).Cancel(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Trainer_Cancel_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(TrainerServer).Cancel(ctx, req.(*CancelRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
+type Trainer_TrainServer = grpc.BidiStreamingServer[TrainCommand, TrainEvent]
 
 // Trainer_ServiceDesc is the grpc.ServiceDesc for Trainer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var Trainer_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "sweep.trainer.v1.Trainer",
+	ServiceName: "sweep.trainer.v2.Trainer",
 	HandlerType: (*TrainerServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
@@ -255,16 +217,13 @@ var Trainer_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "Validate",
 			Handler:    _Trainer_Validate_Handler,
 		},
-		{
-			MethodName: "Cancel",
-			Handler:    _Trainer_Cancel_Handler,
-		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Train",
 			Handler:       _Trainer_Train_Handler,
 			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "trainer.proto",

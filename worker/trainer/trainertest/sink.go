@@ -3,6 +3,8 @@ package trainertest
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"sync"
 
@@ -15,6 +17,12 @@ type Checkpoint struct {
 	State []byte
 }
 
+// Artifact is one that a Sink has taken.
+type Artifact struct {
+	sweep.Artifact
+	Content []byte
+}
+
 // Sink is a sweep.Sink that keeps everything and watches that curves ascend. The
 // zero value is ready; its methods may be called while a trainer trains.
 type Sink struct {
@@ -24,6 +32,7 @@ type Sink struct {
 	mu          sync.Mutex
 	curves      []sweep.Curve
 	checkpoints []Checkpoint
+	artifacts   map[string]Artifact
 	problem     error
 }
 
@@ -58,6 +67,28 @@ func (s *Sink) Checkpoint(step int64, state []byte) error {
 	defer s.mu.Unlock()
 	s.checkpoints = append(s.checkpoints, Checkpoint{step, bytes.Clone(state)})
 	return s.Fail
+}
+
+// Artifact implements sweep.Sink.
+func (s *Sink) Artifact(a sweep.Artifact, content io.Reader) error {
+	bytes, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.artifacts == nil {
+		s.artifacts = map[string]Artifact{}
+	}
+	s.artifacts[a.Name] = Artifact{a, bytes}
+	return s.Fail
+}
+
+// Artifacts returns the artifacts so far, by name.
+func (s *Sink) Artifacts() map[string]Artifact {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.artifacts)
 }
 
 // Curves returns the points so far.

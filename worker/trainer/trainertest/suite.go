@@ -81,6 +81,7 @@ func run(t *testing.T, open func(t *testing.T) sweep.Trainer, fixture Fixture) {
 		{"Cancel", testCancel},
 		{"SinkError", testSinkError},
 		{"Resume", testResume},
+		{"Artifacts", testArtifacts},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &suite{Fixture: fixture, open: open, trainer: open(t)}
@@ -110,7 +111,7 @@ func (s *suite) request(t *testing.T, resolved sweep.Parameters) sweep.TrainRequ
 	if err != nil {
 		t.Fatalf("Validate: %v", err)
 	}
-	canonical, err := resolved.Canonical()
+	fingerprint, err := s.description.Fingerprint(resolved, validation.DatasetDigest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func (s *suite) request(t *testing.T, resolved sweep.Parameters) sweep.TrainRequ
 			TrialID:       sweep.TrialID{Sweep: "suite", Index: 1},
 			Parameters:    resolved,
 			DatasetDigest: validation.DatasetDigest,
-			Fingerprint:   sweep.NewFingerprint(s.description.Name, s.description.ResultVersion, validation.DatasetDigest, canonical),
+			Fingerprint:   fingerprint,
 		},
 		DataDir: s.DataDir,
 		Points:  sweep.DefaultPoints,
@@ -259,6 +260,51 @@ func testValidate(t *testing.T, s *suite) {
 	end()
 	if _, err := s.trainer.Validate(ended, sweep.ValidateRequest{Parameters: resolved, DataDir: s.DataDir}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Validate with a context that has ended: %v", err)
+	}
+}
+
+// testArtifacts: a trainer hands over what it says it can when that is asked for,
+// the same bytes each time, and nothing else.
+func testArtifacts(t *testing.T, s *suite) {
+	if len(s.description.Artifacts) == 0 {
+		return
+	}
+	request := s.request(t, s.resolve(t, s.Parameters))
+	var names []string
+	for _, a := range s.description.Artifacts {
+		if err := sweep.CheckArtifactName(a.Name); err != nil || a.Doc == "" || slices.Contains(names, a.Name) {
+			t.Errorf("artifact %+v: %v", a, err)
+		}
+		names = append(names, a.Name)
+	}
+	plain, _ := s.train(t, s.trainer, request)
+	request.Artifacts = names
+	var first map[string]Artifact
+	for range 2 {
+		result, sink := s.train(t, s.trainer, request)
+		if got, want := result.WeightsDigest, plain.WeightsDigest; got != want {
+			t.Errorf("to hand artifacts over changes the weights: %s, %s", got, want)
+		}
+		all := sink.Artifacts()
+		for _, name := range names {
+			if a, ok := all[name]; !ok || len(a.Content) == 0 {
+				t.Errorf("artifact %q was not handed over", name)
+			}
+		}
+		if first == nil {
+			first = all
+		}
+		for name, a := range all {
+			if !slices.Contains(names, name) {
+				t.Errorf("artifact %q is not described", name)
+			}
+			if !slices.Equal(a.Content, first[name].Content) {
+				t.Errorf("artifact %q differs from one time to the other", name)
+			}
+			if i := slices.Index(names, name); i >= 0 && a.MediaType != s.description.Artifacts[i].MediaType {
+				t.Errorf("artifact %q: media type %q, described as %q", name, a.MediaType, s.description.Artifacts[i].MediaType)
+			}
+		}
 	}
 }
 

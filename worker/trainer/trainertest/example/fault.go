@@ -37,11 +37,14 @@ const (
 	faultChild = "child"
 	// error: Train fails with an error that is not the trial's own.
 	faultError = "error"
+	// steal: tries to read fault_file in every way, prints what it gets to standard
+	// error, and goes on.
+	faultSteal = "steal"
 )
 
 var faults = []any{
 	faultNone, faultKill, faultPanic, faultExit, faultAllocate, faultHang, faultSleep,
-	faultStderr, faultStdout, faultChild, faultError,
+	faultStderr, faultStdout, faultChild, faultError, faultSteal,
 }
 
 // fault is what goes wrong in a trial, and when.
@@ -49,6 +52,7 @@ type fault struct {
 	kind   string
 	epoch  int64
 	marker string
+	file   string
 }
 
 // strike does what the fault does if this is its epoch.
@@ -102,6 +106,8 @@ func (f *fault) strike(ctx context.Context, epoch int64) error {
 			return err
 		}
 		fmt.Fprintf(os.Stderr, "child %d\n", child.Process.Pid)
+	case faultSteal:
+		steal(f.file)
 	case faultError:
 		return errors.New("the machine is at fault, as was asked for")
 	}

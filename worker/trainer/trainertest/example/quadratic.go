@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"time"
 
 	"sweep/sweep"
@@ -40,11 +44,14 @@ var description = sweep.Description{
 			Doc: "epochs between checkpoints, and one when the trial is cancelled; 0 for none"},
 		{Name: "pause", Type: sweep.NumberType, Default: int64(0), Minimum: bound(0), Maximum: bound(3_600_000),
 			Doc: "milliseconds to wait after each epoch"},
+		{Name: "log_every", Type: sweep.IntegerType, Default: int64(0), Minimum: bound(0),
+			Doc: "epochs between lines on standard error; 0 for none"},
 		{Name: "fault", Type: sweep.StringType, Default: "none", Enum: faults, Doc: "what goes wrong; see fault.go"},
 		{Name: "fault_epoch", Type: sweep.IntegerType, Default: int64(1), Minimum: bound(1),
 			Doc: "the epoch after which it goes wrong"},
 		{Name: "fault_marker", Type: sweep.StringType, Default: "",
 			Doc: "a file that is made when it goes wrong; nothing goes wrong where it exists"},
+		{Name: "fault_file", Type: sweep.StringType, Default: "", Doc: "the file that the fault steal wants to read"},
 	},
 	Metrics: []sweep.MetricSchema{
 		{Name: "loss", Goal: "minimize", Curve: true, Summary: true, Doc: "f(w)"},
@@ -52,6 +59,7 @@ var description = sweep.Description{
 		{Name: "distance", Goal: "minimize", Summary: true, Doc: "Euclidean distance of w from the minimum"},
 		{Name: "seconds", Unit: "s", Volatile: true, Curve: true, Doc: "time since the start of this execution"},
 	},
+	Artifacts: []sweep.ArtifactSchema{{Name: "weights", MediaType: "application/octet-stream", Doc: "w, as little-endian double precision"}},
 }
 
 // Describe implements sweep.Trainer.
@@ -76,6 +84,7 @@ func (quadratic) Validate(ctx context.Context, request sweep.ValidateRequest) (*
 // settings are resolved parameters.
 type settings struct {
 	dimension, epochs, seed, checkpointEvery int64
+	logEvery                                 int64
 	condition, rate, momentum                float64
 	pause                                    time.Duration
 	fault                                    fault
@@ -91,6 +100,7 @@ func resolve(parameters sweep.Parameters) (*settings, error) {
 		epochs:          p["epochs"].(int64),
 		seed:            p[sweep.SeedParameter].(int64),
 		checkpointEvery: p["checkpoint_every"].(int64),
+		logEvery:        p["log_every"].(int64),
 		condition:       p["condition"].(float64),
 		rate:            p["learning_rate"].(float64),
 		momentum:        p["momentum"].(float64),
@@ -99,6 +109,7 @@ func resolve(parameters sweep.Parameters) (*settings, error) {
 			kind:   p["fault"].(string),
 			epoch:  p["fault_epoch"].(int64),
 			marker: p["fault_marker"].(string),
+			file:   p["fault_file"].(string),
 		},
 	}
 	return s, nil
@@ -119,7 +130,15 @@ func (quadratic) Train(ctx context.Context, request sweep.TrainRequest, sink swe
 			return nil, err
 		}
 	}
-	return d.run(ctx, sink)
+	result, err := d.run(ctx, sink)
+	if err != nil || !slices.Contains(request.Artifacts, "weights") {
+		return result, err
+	}
+	var weights bytes.Buffer
+	if err := binary.Write(&weights, binary.LittleEndian, d.Weights); err != nil {
+		return nil, err
+	}
+	return result, sink.Artifact(sweep.Artifact{Name: "weights", MediaType: description.Artifacts[0].MediaType}, &weights)
 }
 
 // descent is a training: what a checkpoint holds, and what follows from the
@@ -160,6 +179,9 @@ func (d *descent) run(ctx context.Context, sink sweep.Sink) (*sweep.Result, erro
 			if err := d.record(sink, loss, norm, time.Since(d.started).Seconds()); err != nil {
 				return nil, err
 			}
+		}
+		if d.logEvery > 0 && d.Epoch%d.logEvery == 0 {
+			fmt.Fprintf(os.Stderr, "epoch %d: loss %g\n", d.Epoch, loss)
 		}
 		if err := d.fault.strike(ctx, d.Epoch); err != nil {
 			return nil, err

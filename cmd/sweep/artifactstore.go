@@ -1,0 +1,73 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"sweep/sweep/artifact"
+	"sweep/sweep/wire"
+)
+
+// artifactsURL returns where artifacts are kept.
+func (s *settings) artifactsURL() (string, error) {
+	if s.artifacts != "" {
+		return s.artifacts, nil
+	}
+	if s.server() != "" {
+		return "nats://" + wire.DefaultBucket, nil
+	}
+	database, err := s.storeURL()
+	if err != nil {
+		return "", err
+	}
+	if path, ok := sqlitePath(database); ok {
+		return filepath.Join(filepath.Dir(path), "artifacts"), nil
+	}
+	home, err := s.homeDir()
+	return filepath.Join(home, "artifacts"), err
+}
+
+// sqlitePath returns the file of a database that is one.
+func sqlitePath(database string) (path string, ok bool) {
+	path, named := strings.CutPrefix(database, "sqlite:")
+	return strings.TrimPrefix(path, "//"), named || !strings.Contains(database, "://")
+}
+
+// openArtifacts opens the artifact store of the settings. w is the cluster's wire,
+// nil for the local database.
+func (s *settings) openArtifacts(w *wire.Wire, log *slog.Logger) (*artifact.Store, error) {
+	address := s.artifacts
+	if address == "" && w != nil {
+		address = "nats://" + wire.DefaultBucket
+	}
+	if address == "" {
+		var err error
+		if address, err = s.artifactsURL(); err != nil {
+			return nil, err
+		}
+	}
+	var backend artifact.Backend
+	var err error
+	scheme, rest, _ := strings.Cut(address, ":")
+	switch {
+	case scheme == "nats" && w == nil:
+		return nil, usageError("--artifacts %s: a bucket of a cluster's NATS servers, and this is the local database: name a folder or s3://…", wire.Redacted(address))
+	case scheme == "nats":
+		bucket := strings.TrimPrefix(rest, "//")
+		if bucket == "" {
+			bucket = wire.DefaultBucket
+		}
+		backend, err = w.Objects(bucket)
+	case scheme == "file":
+		backend, err = artifact.NewFolder(filepath.FromSlash(strings.TrimPrefix(rest, "//")))
+	case strings.Contains(address, "://"):
+		return nil, usageError("--artifacts %s: expected a folder, file://PATH, nats://BUCKET or s3://BUCKET/PREFIX", wire.Redacted(address))
+	default:
+		backend, err = artifact.NewFolder(address)
+	}
+	if err != nil {
+		return nil, usageError("--artifacts: %w", err)
+	}
+	return artifact.New(backend, log), nil
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestGroupsAndDifferences: groups of trials with mean, deviation and best, two
+// sweeps beside each other, and pictures of curves.
+func TestGroupsAndDifferences(t *testing.T) {
+	fullOnly(t)
+	t.Parallel()
+	c := commands{t, t.TempDir()}
+	const form = "name: %NAME\ntrainer: noop\nreplicates: 3\nparameters: {x: {values: [0, 1, 2]}, y: {values: [0, 3]}, points: {value: %POINTS}}\nselect: {by: value, goal: minimize}\n"
+	of := func(name, points, more string) string {
+		return write(t, c.home, name+".yaml", strings.NewReplacer("%NAME", name, "%POINTS", points).Replace(form)+more)
+	}
+	c.run(0, []string{"18 completed"}, "run", of("before", "60", ""), "--quiet")
+	c.run(0, []string{"12 completed"}, "run", of("after", "61", "exclude: [{x: 2}]\n"), "--quiet")
+
+	stdout := c.run(0, nil, "trials", "before", "--group-by", "*", "--json")
+	var order []string
+	for line := range strings.Lines(stdout) {
+		var group struct {
+			Parameters struct{ X, Y float64 }
+			Trials     int
+			Failed     int
+			Metrics    map[string]struct {
+				Count     int
+				Mean, SD  float64
+				Best      float64
+				BestTrial int `json:"best_trial"`
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &group); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		m := group.Metrics["value"]
+		order = append(order, shortJSON(group.Parameters.X)+","+shortJSON(group.Parameters.Y))
+		square := group.Parameters.X*group.Parameters.X + group.Parameters.Y*group.Parameters.Y
+		if group.Trials != 3 || m.Count != 3 || m.Best > m.Mean || m.Mean < square || m.Mean > square+1 || m.SD <= 0 || m.SD > 1 {
+			t.Errorf("group %s: %+v", order[len(order)-1], group)
+		}
+		// SQL says the same.
+		if got := c.sql("SELECT min(trial_index) FROM results WHERE sweep_name = 'before' AND trial_index = " + shortJSON(m.BestTrial)); got != shortJSON(m.BestTrial) {
+			t.Errorf("best trial %d: %s", m.BestTrial, got)
+		}
+	}
+	if want := []string{"0,0", "1,0", "2,0", "0,3", "1,3", "2,3"}; !slices.Equal(order, want) {
+		t.Errorf("groups in the order %v, want %v", order, want)
+	}
+	c.run(0, []string{"X  TRIALS  COMPLETED  DIVERGED  FAILED  VALUE", "1 further groups: --limit 0 lists all"}, "trials", "before", "--group-by", "x", "--limit", "2")
+	c.run(exitUsage, []string{"no trial has this parameter; they differ in x, y"}, "trials", "before", "--group-by", "z")
+	c.run(exitUsage, []string{"--best or --after"}, "trials", "before", "--group-by", "x", "--best")
+
+	c.run(0, []string{"value\n", "┤", "└─", "60"}, "curves", "before", "0", "--plot")
+	c.run(0, []string{"a trial 0 · b trial 1 · c trial 2"}, "curves", "before", "0-2", "--plot", "--log-y")
+	c.run(exitUsage, []string{"only --plot shows several"}, "curves", "before", "0-2")
+	c.run(exitUsage, []string{"belongs to --plot"}, "curves", "before", "0", "--log-y")
+	c.run(exitUsage, []string{"one of them"}, "curves", "before", "0", "--plot", "--format", "csv")
+	c.run(exitUsage, []string{"room for 26"}, "curves", "before", "0-99", "--plot")
+
+	for _, line := range []struct{ command, has, lacks string }{
+		{"trials ", "before\tfinished", "20"},
+		{"figure ", "heatmap", "before"},
+		{"figure curves b", "before\t", "after"},
+		{"trials before --sort v", "value", "x"},
+		{"trials before --group-by x,", "x,y", "value"},
+		{"trials before --where x=", "x=2", "y"},
+		{"trials after --where p", "points=", "value"},
+		{"logs before ", "", "before"},
+		{"run x.yaml --progress p", "plain", ""},
+	} {
+		args := strings.Split(line.command, " ")
+		got := strings.TrimSuffix(c.run(0, nil, append([]string{"__complete"}, args...)...), "\n")
+		got = got[:strings.LastIndexByte(got, ':')]
+		if !strings.Contains(got, line.has) || line.lacks != "" && strings.HasPrefix(got, line.lacks) || strings.Contains(got, "\n"+line.lacks) && line.lacks != "" {
+			t.Errorf("sweep %s: completed to %q", line.command, got)
+		}
+	}
+}
+
+func TestStatistics(t *testing.T) {
+	var s statistics
+	for i, v := range []float64{4, 1, 7} {
+		s.add(v, int64(10+i))
+	}
+	low, first := s.best("minimize")
+	high, last := s.best("maximize")
+	if s.mean != 4 || math.Abs(s.deviation()-3) > 1e-12 || low != 1 || first != 11 || high != 7 || last != 12 || s.text() != "4 ± 3" {
+		t.Errorf("%+v: %s", s, s.text())
+	}
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"sweep/sweep"
+)
+
+// describeWidth is the number of columns that a description takes.
+const describeWidth = 100
+
+func writeDescription(cmd *cobra.Command, d *sweep.Description) error {
+	l := &layout{}
+	l.line(fmt.Sprintf("trainer %s, version %s, results of version %s", d.Name, d.Version, d.ResultVersion))
+	names := []string{}
+	for _, p := range d.Parameters {
+		names = append(names, p.Name)
+	}
+	for _, m := range d.Metrics {
+		names = append(names, m.Name)
+	}
+	for _, a := range d.Artifacts {
+		names = append(names, a.Name)
+	}
+	l.margin = longest(names) + 2
+
+	l.line("\nPARAMETER")
+	for _, p := range d.Parameters {
+		l.entry(p.Name, typeOf(p))
+		for _, own := range defaultsOf(p) {
+			l.text(own)
+		}
+		l.doc(p.Doc)
+		for _, note := range appliesOf(p) {
+			l.text(note)
+		}
+	}
+	l.line("\nMETRIC")
+	for _, m := range d.Metrics {
+		var where []string
+		if m.Goal != "" {
+			where = append(where, m.Goal)
+		}
+		if m.Curve {
+			where = append(where, "curve")
+		}
+		if m.Summary {
+			where = append(where, "summary")
+		}
+		l.entry(m.Name, strings.Join(where, ", "))
+		l.doc(m.Doc)
+	}
+	if len(d.Artifacts) > 0 {
+		l.line("\nARTIFACT")
+	}
+	for _, a := range d.Artifacts {
+		l.entry(a.Name, a.MediaType)
+		l.doc(a.Doc)
+	}
+	_, err := io.WriteString(cmd.OutOrStdout(), l.String())
+	return err
+}
+
+// typeOf is a parameter's type, what it accepts and its default.
+func typeOf(p sweep.ParameterSchema) string {
+	text := string(p.Type)
+	if accepts := acceptsOf(p); accepts != "" {
+		text += ", " + accepts
+	}
+	if p.Required {
+		return text + ", required"
+	}
+	return text + ", default " + shortJSON(p.Default)
+}
+
+// defaultsOf are the defaults under conditions, one a value.
+func defaultsOf(p sweep.ParameterSchema) (lines []string) {
+	type own struct {
+		value string
+		whens []sweep.Match
+	}
+	var owns []own
+	for _, d := range p.Defaults {
+		value := shortJSON(d.Value)
+		at := slices.IndexFunc(owns, func(o own) bool { return o.value == value })
+		if at < 0 {
+			at, owns = len(owns), append(owns, own{value: value})
+		}
+		owns[at].whens = append(owns[at].whens, d.When)
+	}
+	for _, o := range owns {
+		lines = append(lines, "default "+o.value+" for "+matchesText(o.whens))
+	}
+	return lines
+}
+
+// appliesOf says where a parameter applies, if not everywhere, and its neutral value.
+func appliesOf(p sweep.ParameterSchema) (lines []string) {
+	if p.AppliesWhen != nil {
+		lines = append(lines, "applies for "+matchesText([]sweep.Match{p.AppliesWhen}))
+	}
+	if p.Neutral != nil {
+		lines = append(lines, "neutral: "+shortJSON(p.Neutral))
+	}
+	return lines
+}
+
+// matchesText is conditions of which one has to hold; those on one and the same
+// parameter are joined.
+func matchesText(matches []sweep.Match) string {
+	var names, texts []string
+	values := map[string][]string{}
+	for _, m := range matches {
+		keys := m.Names()
+		if len(keys) != 1 {
+			texts = append(texts, matchText(m))
+			continue
+		}
+		if values[keys[0]] == nil {
+			names = append(names, keys[0])
+		}
+		values[keys[0]] = append(values[keys[0]], words(m[keys[0]])...)
+	}
+	for _, name := range names {
+		texts = append(texts, name+" "+strings.Join(values[name], "|"))
+	}
+	return strings.Join(texts, " or ")
+}
+
+func matchText(m sweep.Match) string {
+	var conditions []string
+	for _, name := range m.Names() {
+		conditions = append(conditions, name+" "+strings.Join(words(m[name]), "|"))
+	}
+	return strings.Join(conditions, ", ")
+}
+
+func words(values []any) []string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprint(v)
+	}
+	return words
+}
+
+func acceptsOf(p sweep.ParameterSchema) string {
+	if len(p.Enum) > 0 {
+		return strings.Join(words(p.Enum), "|")
+	}
+	var bounds []string
+	if p.Minimum != nil {
+		sign := "≥"
+		if p.ExclusiveMinimum {
+			sign = ">"
+		}
+		bounds = append(bounds, fmt.Sprintf("%s %v", sign, *p.Minimum))
+	}
+	if p.Maximum != nil {
+		bounds = append(bounds, fmt.Sprintf("≤ %v", *p.Maximum))
+	}
+	return strings.Join(bounds, ", ")
+}
+
+// layout is text with names in a margin and paragraphs beside them.
+type layout struct {
+	strings.Builder
+	margin int
+}
+
+func (l *layout) line(text string) { l.WriteString(text + "\n") }
+
+// entry begins what belongs to a name.
+func (l *layout) entry(name, text string) {
+	l.wrap(name+strings.Repeat(" ", max(l.margin-utf8.RuneCountInString(name), 1)), l.margin, text)
+}
+
+// text is a paragraph of an entry.
+func (l *layout) text(text string) { l.wrap(strings.Repeat(" ", l.margin), l.margin, text) }
+
+// doc is a description: a paragraph, and further lines as a list, in which a name
+// before a colon stands by itself.
+func (l *layout) doc(doc string) {
+	first, rest, more := strings.Cut(doc, "\n")
+	if first != "" {
+		l.text(first)
+	}
+	if !more {
+		return
+	}
+	var items [][2]string
+	var names []string
+	for item := range strings.SplitSeq(rest, "\n") {
+		name, text, named := strings.Cut(item, ": ")
+		if !named {
+			name, text = "", item
+		}
+		items, names = append(items, [2]string{name, text}), append(names, name)
+	}
+	width := longest(names)
+	for _, item := range items {
+		before := strings.Repeat(" ", l.margin+2) + item[0] + strings.Repeat(" ", width-utf8.RuneCountInString(item[0])+2)
+		l.wrap(before, utf8.RuneCountInString(before), item[1])
+	}
+}
+
+// wrap writes text behind what stands before, broken between words where lines would
+// be too long; further lines are indented.
+func (l *layout) wrap(before string, indent int, text string) {
+	line, empty := before, true
+	for _, word := range breakable(text) {
+		if !empty && utf8.RuneCountInString(line)+utf8.RuneCountInString(strings.TrimRight(word, " ")) > describeWidth {
+			l.line(strings.TrimRight(line, " "))
+			line = strings.Repeat(" ", indent)
+		}
+		line, empty = line+word, false
+	}
+	l.line(strings.TrimRight(line, " "))
+}
+
+// breakable is text in parts between which a line may end: after blanks and bars.
+func breakable(text string) (parts []string) {
+	for text != "" {
+		at := strings.IndexAny(text, " |")
+		if at < 0 {
+			return append(parts, text)
+		}
+		parts, text = append(parts, text[:at+1]), text[at+1:]
+	}
+	return parts
+}
+
+func longest(names []string) (length int) {
+	for _, name := range names {
+		length = max(length, utf8.RuneCountInString(name))
+	}
+	return length
+}

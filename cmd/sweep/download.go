@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+
+	"sweep/sweep"
+)
+
+// download copies an artifact to a file, which appears when it is whole. What came
+// before an interruption is kept beside it, and gone on with the next time.
+func download(ctx context.Context, from target, id sweep.TrialID, name, path string) (r *sweep.ArtifactRecord, err error) {
+	err = from.Artifacts(ctx, sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index}, Name: name}, func(found *sweep.ArtifactRecord) error {
+		r = found
+		return nil
+	})
+	if err == nil && (r == nil || r.Digest == "") { // it says why there is none
+		r, err = from.Artifact(ctx, id, name, 0, io.Discard)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := openPartial(path, r)
+	if err != nil {
+		return nil, fmt.Errorf("artifact %s/%s: %w", id, name, err)
+	}
+	defer func() { _ = p.file.Close() }() // after finish it is closed
+	for whole := false; !whole; {
+		had := p.size
+		_, err := from.Artifact(ctx, id, name, had, p)
+		if err != nil {
+			return nil, p.leave(err)
+		}
+		if whole = p.isWhole(); whole {
+			break
+		}
+		if had == 0 {
+			return nil, p.leave(&sweep.DamagedError{Artifact: id.String() + "/" + name, Store: "what came of it", Problem: "its digest is another"})
+		}
+		if err := p.empty(); err != nil { // what was there before was of something else
+			return nil, p.leave(err)
+		}
+	}
+	return r, p.finish()
+}
+
+// partial is the part of an artifact that has come so far.
+type partial struct {
+	path   string // that of the whole
+	record *sweep.ArtifactRecord
+	file   *os.File
+	digest hash.Hash
+	size   int64
+}
+
+// openPartial opens what there is of an artifact beside its file, or makes it.
+func openPartial(path string, r *sweep.ArtifactRecord) (*partial, error) {
+	at := path + "." + r.Digest[:12] + ".part"
+	before, err := os.Lstat(at)
+	if err == nil && !before.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is in the way: what came of it before would be a plain file", at)
+	}
+	f, err := os.OpenFile(at, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	p := &partial{path: path, record: r, file: f, digest: sha256.New()}
+	if err := p.take(before); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return p, nil
+}
+
+// take makes the file this process's alone, and reads it. before is what it was
+// when it was looked at, nil if there was none.
+func (p *partial) take(before os.FileInfo) error {
+	taken, err := tryLock(p.file)
+	if err != nil {
+		return err
+	}
+	now, err := p.file.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !taken:
+		return fmt.Errorf("another process is fetching it, into %s: wait for it", p.file.Name())
+	case before != nil && !os.SameFile(before, now):
+		return fmt.Errorf("%s was exchanged meanwhile: try again", p.file.Name())
+	}
+	if p.size, err = io.Copy(p.digest, p.file); err == nil && p.size > p.record.Size {
+		err = p.empty()
+	}
+	return err
+}
+
+// Write implements io.Writer: it appends.
+func (p *partial) Write(b []byte) (int, error) {
+	if p.size+int64(len(b)) > p.record.Size {
+		return 0, fmt.Errorf("more came than its %d bytes", p.record.Size)
+	}
+	n, err := p.file.Write(b)
+	p.digest.Write(b[:n])
+	p.size += int64(n)
+	return n, err
+}
+
+// isWhole reports whether it is the artifact.
+func (p *partial) isWhole() bool {
+	return p.size == p.record.Size && hex.EncodeToString(p.digest.Sum(nil)) == p.record.Digest
+}
+
+// empty begins anew.
+func (p *partial) empty() error {
+	p.digest.Reset()
+	p.size = 0
+	_, err := p.file.Seek(0, io.SeekStart)
+	return errors.Join(err, p.file.Truncate(0))
+}
+
+// finish gives the whole its name.
+func (p *partial) finish() error {
+	if err := p.file.Close(); err != nil {
+		return err
+	}
+	return os.Rename(p.file.Name(), p.path)
+}
+
+// leave is an error after which the part is kept, if it is of use.
+func (p *partial) leave(err error) error {
+	var lost *sweep.LostError
+	var damaged *sweep.DamagedError
+	if p.size > 0 && !errors.As(err, &lost) && !errors.As(err, &damaged) {
+		return fmt.Errorf("%w; %s of %s are kept in %s: the same command goes on from there",
+			err, sweep.SizeText(p.size), sweep.SizeText(p.record.Size), p.file.Name())
+	}
+	return errors.Join(err, os.Remove(p.file.Name()))
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sweep/sweep"
+	"sweep/sweep/figure"
+)
+
+type figureOptions struct {
+	figure.Options
+	output string
+	where  []string
+}
+
+func newFigure(s *settings) *cobra.Command {
+	var options figureOptions
+	cmd := &cobra.Command{
+		Use:     "figure " + strings.Join(figure.Kinds, "|") + " SWEEP... -o FILE.svg|FILE.png",
+		Short:   "Draw the results of sweeps for a paper, as SVG or PNG",
+		GroupID: "ask",
+		Long: `Draw the results of one sweep, or of several together, as SVG or PNG:
+
+  curves    a metric over the epochs: for each group of the sweep file's select the
+            best grid point, mean ± standard deviation over its replicates; with
+            --group-by all trials of each group
+  slice     one parameter (--x) against a metric: every trial a dot, mean and range
+  heatmap   the mean of a metric over two parameters (--x, --y)
+  parallel  every trial a line over the parameters that vary, the best in colour
+  table     groups of trials: how many, mean, standard deviation, best
+
+What is not said is chosen by the sweep file: the metric of its select, its groups,
+the parameters with the most values. Fonts are embedded; the same results give the
+same file, byte for byte. What a figure leaves out (trials that diverged or failed,
+groups beyond --groups) it says below itself. Where several sweeps are drawn,
+"sweep" is a parameter like the others.
+
+Exit codes: 0 done, 2 a figure that cannot be, 4 no such sweep, or nothing to draw.`,
+		Example: `  sweep figure curves latest -o curves.svg --metric validation_loss --log-y
+  sweep figure slice ucr --x lr --where dataset=CBF -o lr.png
+  sweep figure heatmap ucr --x lr --y hidden -o heat.svg
+  sweep figure curves before after --group-by sweep,model -o compared.svg`,
+		Args:      cobra.MinimumNArgs(2),
+		ValidArgs: figure.Kinds,
+		RunE:      func(cmd *cobra.Command, args []string) error { return runFigure(cmd, s, &options, args) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&options.output, "output", "o", "", "file to write, whose ending says the format: .svg or .png")
+	f.StringVar(&options.Metric, "metric", "", "metric to draw (default: the one that trials are compared by)")
+	f.StringVar(&options.X, "x", "", "parameter across, of slice and heatmap")
+	f.StringVar(&options.Y, "y", "", "parameter upwards, of heatmap")
+	f.StringSliceVar(&options.GroupBy, "group-by", nil, "parameters whose values part the trials, of curves, slice and table")
+	f.IntVar(&options.Groups, "groups", 8, "largest number of groups, the best of them; of a table 40 if nothing is said")
+	f.BoolVar(&options.LogX, "log-x", false, "logarithmic axis across, of curves and slice")
+	f.BoolVar(&options.LogY, "log-y", false, "logarithmic axis upwards, of curves and slice; logarithmic colours of heatmap")
+	f.Float64Var(&options.Top, "top", 10, "percentage of trials in colour, of parallel")
+	f.StringArrayVar(&options.where, "where", nil, "condition on a parameter, metric or column, as lr=0.01")
+	f.StringVar(&options.Title, "title", "", "title (default: the names of the sweeps)")
+	f.Float64Var(&options.Width, "width", 14, "width in centimetres")
+	f.Float64Var(&options.Height, "height", 0, "height in centimetres (default 9, or what the rows of a table take)")
+	return cmd
+}
+
+func runFigure(cmd *cobra.Command, s *settings, options *figureOptions, args []string) error {
+	options.Kind = args[0]
+	if options.Kind == "table" && !cmd.Flags().Changed("groups") {
+		options.Groups = 40
+	}
+	if cmd.Flags().Changed("top") && options.Kind != "parallel" {
+		return usageError("--top means nothing to the figure %s: it belongs to parallel", options.Kind)
+	}
+	if err := options.Check(); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	format := strings.TrimPrefix(filepath.Ext(options.output), ".")
+	if !slices.Contains(figure.Formats, format) {
+		return usageError("-o %s: expected a file that ends in .%s", options.output, strings.Join(figure.Formats, " or ."))
+	}
+	for _, text := range options.where {
+		condition, err := parseCondition(text)
+		if err != nil {
+			return err
+		}
+		options.Where = append(options.Where, condition)
+	}
+	results, err := s.openReader(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = results.Close() }() // it was only read
+	var records []*sweep.SweepRecord
+	for _, reference := range args[1:] {
+		record, err := results.Sweep(cmd.Context(), reference)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(records, func(r *sweep.SweepRecord) bool { return r.ID == record.ID }) {
+			records = append(records, record)
+		}
+	}
+	drawn, err := figure.Draw(cmd.Context(), results, records, options.Options)
+	if err != nil {
+		if errors.Is(err, sweep.ErrNotFound) || errors.Is(err, figure.ErrNothing) {
+			return &exitError{exitNotFound, err}
+		}
+		return err
+	}
+	var file bytes.Buffer
+	if err := drawn.Write(&file, format); err != nil {
+		return err
+	}
+	if err := os.WriteFile(options.output, file.Bytes(), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "wrote", options.output)
+	return nil
+}

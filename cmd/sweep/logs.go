@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+// logPause is the time between two looks at a log that is followed.
+const logPause = 300 * time.Millisecond
+
+func newLogs(s *settings) *cobra.Command {
+	var follow, all bool
+	var execution string
+	cmd := &cobra.Command{
+		Use:     "logs SWEEP INDEX",
+		Short:   "Show what a trial's trainer wrote to standard error",
+		GroupID: "ask",
+		Long: `Show the end, 64 kB at most, of what a trial's trainer wrote to standard error: in
+its last execution, in one of them, or in all. Of an execution that runs its worker
+is asked, or the "sweep run" that is at work in the home directory.
+
+-f goes on until the trial has ended, over all executions that follow.
+
+Exit codes: 0 done, 2 a bad index, 4 no such sweep, trial or execution, 130
+interrupted.`,
+		Example: "  sweep logs latest 17\n  sweep logs -f ucr 17\n  sweep logs ucr 17 --all",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			indices, err := parseIndices(args[1:])
+			if err != nil || len(indices) != 1 {
+				return usageError("%q is no trial index", args[1])
+			}
+			if follow && (all || execution != "") || all && execution != "" {
+				return usageError("-f, --all and --execution: one of them")
+			}
+			results, record, err := s.findSweep(cmd.Context(), args[:1])
+			if err != nil {
+				return err
+			}
+			defer func() { _ = results.Close() }() // it was only read
+			l := &logs{results: results, id: sweep.TrialID{Sweep: record.ID, Index: indices[0]}, out: cmd.OutOrStdout(), notes: cmd.ErrOrStderr()}
+			var asked bool
+			if l.workers, asked = results.(runningLogs); !asked {
+				home, err := s.homeDir()
+				if err != nil {
+					return err
+				}
+				l.workers, l.local = localLogs{home}, true
+			}
+			switch {
+			case follow:
+				return l.follow(cmd.Context())
+			case all:
+				return l.all(cmd.Context())
+			}
+			return l.one(cmd.Context(), execution)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the trial has ended")
+	cmd.Flags().BoolVar(&all, "all", false, "of all executions, the first one first")
+	cmd.Flags().StringVar(&execution, "execution", "", "of this execution: \"sweep trial show\" lists them")
+	return cmd
+}
+
+// runningLogs are workers that can be asked.
+type runningLogs interface {
+	RunningLog(ctx context.Context, worker string, id sweep.TrialID, from int64) (*wire.RunningLog, error)
+}
+
+// logs prints the logs of a trial.
+type logs struct {
+	results sweep.Reader
+	workers runningLogs
+	// local says that no cluster is asked.
+	local      bool
+	id         sweep.TrialID
+	out, notes io.Writer
+	// seen is how many bytes of the execution's log are printed.
+	seen int64
+}
+
+// print prints what of a log is not printed yet.
+func (l *logs) print(log sweep.Log) {
+	end := log.Start + int64(len(log.Text))
+	if log.Start > l.seen && log.Text != "" {
+		fmt.Fprintf(l.notes, "(%d bytes before this were not kept)\n", log.Start-l.seen)
+	}
+	if skip := l.seen - log.Start; skip > 0 {
+		log.Text = log.Text[min(skip, int64(len(log.Text))):]
+	}
+	fmt.Fprint(l.out, log.Text)
+	l.seen = max(l.seen, end)
+}
+
+// stored prints the rest of what is stored of an execution.
+func (l *logs) stored(ctx context.Context, execution string) error {
+	log, err := l.results.ExecutionLog(ctx, l.id, execution)
+	if err != nil {
+		return err
+	}
+	l.print(*log)
+	return nil
+}
+
+// running prints what a worker has of the execution that runs; false if none says
+// that it runs that one.
+func (l *logs) running(ctx context.Context, worker, execution string) (*wire.RunningLog, error) {
+	log, err := l.workers.RunningLog(ctx, worker, l.id, l.seen)
+	if err != nil || log == nil || execution != "" && log.Execution != execution {
+		return nil, err
+	}
+	return log, nil
+}
+
+// one prints the log of an execution, the last if none is named.
+func (l *logs) one(ctx context.Context, execution string) error {
+	executions, err := l.results.Executions(ctx, l.id)
+	if err != nil {
+		return err
+	}
+	runs := false
+	for _, e := range executions {
+		if e.ID == execution || execution == "" { // the last that fits counts
+			runs = e.Outcome == sweep.ExecutionRunning
+		}
+	}
+	// A short execution is not known to the database before it has ended.
+	if runs || len(executions) == 0 {
+		log, err := l.running(ctx, "", execution)
+		if err != nil {
+			return err
+		}
+		if log != nil {
+			l.print(log.Log)
+			return nil
+		}
+		if runs {
+			where := "no worker answers that it runs there"
+			if l.local {
+				where = "no \"sweep run\" of this home directory says that it runs there"
+			}
+			fmt.Fprintln(l.notes, where+": its log is there when it has ended")
+			return nil
+		}
+	}
+	if len(executions) == 0 {
+		return l.none(ctx)
+	}
+	return l.stored(ctx, execution)
+}
+
+// none says why there is no log.
+func (l *logs) none(ctx context.Context) error {
+	trial, err := l.results.Trial(ctx, l.id)
+	if err != nil {
+		return err
+	}
+	if trial.ReusedFrom != nil {
+		fmt.Fprintf(l.notes, "its result was taken over from trial %s, which has the log\n", *trial.ReusedFrom)
+		return nil
+	}
+	fmt.Fprintf(l.notes, "it has not run: it is %s\n", trial.State)
+	return nil
+}
+
+// all prints the logs of all executions.
+func (l *logs) all(ctx context.Context) error {
+	executions, err := l.results.Executions(ctx, l.id)
+	if err != nil {
+		return err
+	}
+	if len(executions) == 0 {
+		return l.none(ctx)
+	}
+	for _, e := range executions {
+		l.title(e.ID, e.Worker)
+		l.seen = 0
+		if err := l.one(ctx, e.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *logs) title(execution, worker string) {
+	fmt.Fprintf(l.notes, "== execution %s on %s ==\n", execution, worker)
+}
+
+// lastWords is how long a trial that was cancelled is waited for.
+const lastWords = 10 * time.Second
+
+// follow prints the log as it grows until the trial has ended, from the last
+// execution on.
+func (l *logs) follow(ctx context.Context) error {
+	done := map[string]bool{} // executions that are printed, or need not be
+	before, err := l.results.Executions(ctx, l.id)
+	if err != nil {
+		return err
+	}
+	for i := range len(before) - 1 {
+		done[before[i].ID] = true
+	}
+	ended := time.Time{}
+	for current, worker := "", ""; ; {
+		log, err := l.running(ctx, worker, "")
+		if err != nil {
+			return err
+		}
+		if log != nil && current != "" && log.Execution != current {
+			log = nil // first the end of the one before
+		}
+		if log != nil {
+			if current == "" {
+				current, worker = log.Execution, log.Worker
+				l.title(current, log.Name)
+			}
+			l.print(log.Log)
+		} else {
+			// What the worker has reported may be on its way to the database.
+			trial, err := l.results.Trial(ctx, l.id)
+			if err != nil {
+				return err
+			}
+			executions, err := l.results.Executions(ctx, l.id)
+			if err != nil {
+				return err
+			}
+			runs := false
+			for _, e := range executions {
+				runs = runs || e.Outcome == sweep.ExecutionRunning
+				if done[e.ID] || e.Outcome == sweep.ExecutionRunning || current != "" && e.ID != current {
+					continue
+				}
+				if current == "" {
+					l.title(e.ID, e.Worker)
+				}
+				if err := l.stored(ctx, e.ID); err != nil {
+					return err
+				}
+				done[e.ID], current, worker, l.seen = true, "", "", 0
+			}
+			if !trial.State.Terminal() {
+				ended = time.Time{}
+			} else if ended.IsZero() {
+				ended = time.Now()
+			}
+			switch {
+			case ended.IsZero(), runs && time.Since(ended) < lastWords: // its worker is about to say the rest
+			case len(executions) == 0:
+				return l.none(ctx)
+			default:
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(logPause):
+		}
+	}
+}

@@ -1,0 +1,410 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// python returns Debian's Python, else the first in PATH; the test is left out
+// where there is none.
+func python(t *testing.T) string {
+	t.Helper()
+	if _, err := os.Stat("/usr/bin/python3"); err == nil {
+		return "/usr/bin/python3"
+	}
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("left out: there is no python3")
+	}
+	return path
+}
+
+// pythonFirst has the first python in PATH be Debian's.
+func pythonFirst(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Symlink(python(t), filepath.Join(dir, "python")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
+// folder writes files into a new folder.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, name, text)
+	}
+	return dir
+}
+
+// trialStates returns the states of the newest sweep's trials.
+func trialStates(t *testing.T, home string) (states []string) {
+	t.Helper()
+	stdout, stderr, code := output(t, home, "trials", "--json")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	for line := range strings.Lines(stdout) {
+		var trial struct{ State string }
+		if err := json.Unmarshal([]byte(line), &trial); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		states = append(states, trial.State)
+	}
+	return states
+}
+
+const wandbProgram = `
+import argparse, wandb
+p = argparse.ArgumentParser()
+p.add_argument("--lr", type=float); p.add_argument("--units", type=int)
+a = p.parse_args()
+run = wandb.init(project="demo", config=a)
+for epoch in range(3):
+    wandb.log({"epoch": epoch, "val_loss": a.lr * run.config.units + 1 / (epoch + 1)})
+print("done", run.config.lr)
+`
+
+// A sweep file of W&B runs unchanged, grows, and takes over what it has; the
+// program's bytes decide.
+func TestSweepFileOfWandb(t *testing.T) {
+	fullOnly(t)
+	pythonFirst(t)
+	home := t.TempDir()
+	dir := folder(t, map[string]string{
+		"src/train.py": wandbProgram,
+		"sweeps/random.yaml": `
+program: src/train.py
+method: random
+metric: {name: val_loss, goal: minimize}
+early_terminate: {type: hyperband, min_iter: 3}
+parameters:
+  lr: {distribution: log_uniform_values, min: 1e-4, max: 1e-1}
+  units: {values: [16, 32]}
+`,
+		"sweeps/grid.yaml": `
+program: src/train.py
+method: grid
+metric: {name: val_los, goal: minimize}
+command: [/home/somebody/env/bin/python, "${program}", "${args_no_equals}"]
+parameters:
+  lr: {values: [1e-3, 1.0]}
+  units: {value: 16}
+`,
+		".git/HEAD": "",
+	})
+	random, grid := filepath.Join(dir, "sweeps/random.yaml"), filepath.Join(dir, "sweeps/grid.yaml")
+	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
+		{args: []string{"run", random}, code: exitUsage, stderr: []string{random + ":3:1", "run_cap: 20"}},
+		{args: []string{"expand", random, "--count", "3"}, stdout: []string{"random: 3 trials", "drawn: log_uniform_values, min 0.0001, max 0.1", "3 points checked"},
+			stderr: []string{"src/train.py runs in " + dir, "early_terminate: is not done"}},
+		{args: []string{"expand", random, "--count", "3", "--no-trainer", "--json"}, stdout: []string{`"points": 3`}},
+		{args: []string{"expand", random, "--count", "-1"}, code: exitUsage, stderr: []string{"--count"}},
+		{args: []string{"expand", random, "--count", "3", "--directory", "/none"}, code: exitUsage, stderr: []string{"--directory /none"}},
+		{args: []string{"run", random, "--count", "2"}, stdout: []string{"best val_loss ", `"units":`}, stderr: []string{"2 completed (0 taken over"}},
+		{args: []string{"trials"}, stdout: []string{"LR", "UNITS", "VAL_LOSS", "completed"}},
+		{args: []string{"curves", "latest", "1", "--format", "csv"}, stdout: []string{"val_loss,0,", "val_loss,2,", "epoch,1,1"}},
+		{args: []string{"export"}, stdout: []string{"parameter.lr,parameter.units,metric.epoch,metric.val_loss"}},
+		{args: []string{"run", random, "--count", "3"}, stderr: []string{"3 completed (2 taken over"}},
+		{args: []string{"run", grid}, stderr: []string{"2 completed", "2 of the trials: the sweep's metric val_los never came"}},
+		{args: []string{"trials"}, stdout: []string{"the sweep's metric val_los never came", `did you mean "val_loss"?`}},
+		{args: []string{"run", grid, "--directory", filepath.Join(dir, "sweeps")}, code: exitUsage, stderr: []string{"train.py"}},
+		{args: []string{"trainer", "describe", "script"}, stdout: []string{"trainer script"}},
+	}...)
+	write(t, filepath.Join(dir, "src"), "train.py", wandbProgram+"\n# changed\n")
+	if _, stderr, code := output(t, home, "run", random, "--count", "3"); code != 0 || !strings.Contains(stderr, "3 completed (0 taken over") {
+		t.Errorf("a changed program: exit code %d: %s", code, stderr)
+	}
+}
+
+// A program of a sweep run here has what it has from a shell; a trial that takes
+// too long is ended, and one that asks for another execution gets it.
+func TestProgramAsFromShell(t *testing.T) {
+	fullOnly(t)
+	home := t.TempDir()
+	t.Setenv("MY_VARIABLE", "its value")
+	dir := folder(t, map[string]string{
+		"p.sh": `
+[ "$HOME" = "$MY_HOME" ] || exit 9
+[ "$1" = "its value" ] || exit 8
+[ -z "$SWEEP_TRAINER$PLUGIN_CLIENT_CERT" ] || exit 7
+case $2 in
+kind=slow) sleep 100;;
+kind=again) [ -e "$SWEEP_CHECKPOINT_DIR/x" ] || { touch "$SWEEP_CHECKPOINT_DIR/x"; exit 75; };;
+kind=wrong) echo "went wrong" >&2; exit 4;;
+esac
+echo '{"y": 1}' >> "$SWEEP_EVENTS"
+`,
+		"t.yaml": `
+program: p.sh
+command: [sh, "${program}", "${envvar:MY_VARIABLE}", "${args_no_hyphens}"]
+parameters: {kind: {values: [quick, slow, again, wrong]}}
+limits: {timeout: 2s}
+`,
+		"unset.yaml": "command: [sh, p.sh, '${envvar:NOT_SET_ANYWHERE}']\nparameters: {kind: {value: 1}}\n",
+	})
+	user, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MY_HOME", user)
+	t.Setenv("HOME", user)
+	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "unset.yaml")); code == 0 || !strings.Contains(stderr, "NOT_SET_ANYWHERE is not set") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "t.yaml"), "--directory", dir); code != exitTrials {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	stdout, stderr, code := output(t, home, "sql", "--format", "csv", "SELECT state, executions, error FROM results WHERE sweep_name = 't' ORDER BY trial_index")
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	want := []string{"state,executions,error", "completed,1,", "failed,1,timed out after 2s", "completed,2,", "failed,1,exit status 4: went wrong"}
+	if code != 0 || len(lines) != len(want) {
+		t.Fatalf("exit code %d: %s%s", code, stderr, stdout)
+	}
+	for i, line := range lines {
+		if !strings.HasPrefix(line, want[i]) {
+			t.Errorf("line %d: %s, want %s", i, line, want[i])
+		}
+	}
+}
+
+// An interrupted run goes on where its program was, in the folder that survives; a
+// program that changes while it runs makes the sweep wait, and say so.
+func TestProgramGoesOn(t *testing.T) {
+	fullOnly(t)
+	home := t.TempDir()
+	dir := folder(t, map[string]string{
+		"p.sh": `
+n=$(cat "$SWEEP_CHECKPOINT_DIR/n" 2>/dev/null || echo 0)
+trap 'exit 1' TERM
+echo $((n + 1)) > "$SWEEP_CHECKPOINT_DIR/n"
+echo "{\"executions\": $((n + 1))}" >> "$SWEEP_EVENTS"
+if [ $n = 0 ]; then touch "$MARK"; while :; do sleep 0.05; done; fi
+`,
+		"s.yaml":      "command: [sh, p.sh]\nparameters: {x: {value: 1}}\n",
+		"change.sh":   "echo '# changed' >> change.sh\n",
+		"change.yaml": "command: [sh, change.sh]\nparameters: {x: {values: [1, 2, 3]}}\n",
+	})
+	mark := filepath.Join(dir, "mark")
+	t.Setenv("MARK", mark)
+	first := program(t, home, "run", filepath.Join(dir, "s.yaml"))
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the program", func() bool { _, err := os.Stat(mark); return err == nil })
+	if err := first.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait() // how it ended is seen below
+	if code := first.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
+	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "s.yaml")); code != 0 || !strings.Contains(stderr, "goes on") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if stdout, _, _ := output(t, home, "sql", "SELECT summary FROM results"); !strings.Contains(stdout, `"executions":2`) {
+		t.Errorf("results: %s", stdout)
+	}
+
+	changing := program(t, home, "run", filepath.Join(dir, "change.yaml"), "--slots", "1")
+	var said syncBuffer
+	changing.Stderr = &said
+	if err := changing.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the reason", func() bool {
+		_, reason, waits := strings.Cut(said.String(), "waits: ")
+		return waits && strings.Contains(reason, "as it was submitted")
+	})
+	_ = changing.Process.Signal(os.Interrupt)
+	_ = changing.Wait()
+}
+
+// What a sweep asks for of what its programs leave is kept, fetched, and kept again
+// of those that are trained again.
+func TestArtifactsOfPrograms(t *testing.T) {
+	fullOnly(t)
+	t.Parallel()
+	home := t.TempDir()
+	dir := folder(t, map[string]string{
+		"p.sh": `
+x=${1#--x=}
+echo "{\"y\": $x}" >> "$SWEEP_EVENTS"
+mkdir -p "$SWEEP_ARTIFACTS/logs"
+echo "model $x" > "$SWEEP_ARTIFACTS/model.bin"; echo log > "$SWEEP_ARTIFACTS/logs/a.txt"
+[ $x = 1 ] || [ -e ok ] || exit 3
+`,
+		"s.yaml": "name: kept\ncommand: [sh, p.sh, '${args}']\nartifacts: [model.bin, logs, nothing]\nparameters: {x: {values: [1, 2]}}\n",
+	})
+	out := filepath.Join(dir, "out")
+	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
+		{args: []string{"run", filepath.Join(dir, "s.yaml")}, code: exitTrials, stderr: []string{"1 completed", "1 failed"}},
+		{args: []string{"artifacts", "list", "kept"}, code: exitArtifacts, stdout: []string{"0      logs       stored", "0      model.bin  stored", "0      nothing    missing"}},
+		{args: []string{"artifacts", "get", "kept", "0", "model.bin", "-o", "-"}, stdout: []string{"model 1\n"}},
+		{args: []string{"artifacts", "get", "kept", "0", "logs", "--output", out}},
+		{args: []string{"artifacts", "get", "kept", "0", "nothing"}, code: exitArtifacts, stderr: []string{"did not hand it over"}},
+		{args: []string{"retry", "kept"}},
+	}...)
+	if info, err := os.Stat(out); err != nil || info.Size() == 0 {
+		t.Errorf("the archive: %v, %v", info, err)
+	}
+	write(t, dir, "ok", "")
+	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "s.yaml")); code != 0 || !strings.Contains(stderr, "2 completed") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if stdout, stderr, code := output(t, home, "artifacts", "get", "kept", "1", "model.bin", "-o", "-"); code != 0 || stdout != "model 2\n" {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// Whatever kills a run, its programs and what they have started end with it.
+func TestKilledRunLeavesNoProgram(t *testing.T) {
+	fullOnly(t)
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"p.sh":   "trap '' TERM HUP INT; sleep 1000 & echo $! > child; echo $$ > pid; while :; do sleep 0.1; done\n",
+		"s.yaml": "command: [sh, p.sh]\nparameters: {x: {value: 1}}\n",
+	})
+	alive := func(name string) bool {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || len(text) == 0 {
+			return false
+		}
+		state, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(text)), "stat"))
+		return err == nil && !strings.Contains(string(state), ") Z ")
+	}
+	run := program(t, t.TempDir(), "run", filepath.Join(dir, "s.yaml"))
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the program", func() bool { return alive("pid") && alive("child") })
+	if err := run.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = run.Wait() // it was killed
+	await(t, "the end of all", func() bool { return !alive("pid") && !alive("child") })
+}
+
+// syncBuffer is written by a process and read by a test.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// 8. Sweeps made in Python run with the local database: in one process or in two,
+// with a function or the sweep's program, for a count that may be text.
+func TestSweepsMadeInPython(t *testing.T) {
+	fullOnly(t)
+	pythonFirst(t)
+	home := t.TempDir()
+	dir := folder(t, map[string]string{
+		"tune.py": `
+import sys, wandb
+calls = []
+def main():
+    with wandb.init() as run:
+        calls.append(run.config.x)
+        if run.config.x == 3: raise ValueError("three is too many")
+        run.log({"y": run.config.x ** 2, "lr": run.config.opt["lr"]})
+sweep = {"method": "grid", "metric": {"name": "y", "goal": "minimize"}, "parameters": {"x": {"values": (1, 2, 3)}, "opt": {"parameters": {"lr": {"value": 0.5}}}}}
+id = wandb.sweep(sweep, project="p", entity="e")
+print("ID", id)
+wandb.agent(id, function=main, count="2")
+assert calls == [1, 2], calls
+wandb.agent("e/p/" + id, function=main)
+assert calls == [1, 2, 3], calls
+`,
+		"again.py": `
+import sys, wandb
+wandb.agent(sys.argv[1], function=lambda: wandb.init() and wandb.log({"y": wandb.config.x}), count=1)
+`,
+		"program.py": `
+import wandb
+id = wandb.sweep({"program": "train.py", "method": "random", "parameters": {"lr": {"min": 0.0, "max": 1.0}, "units": {"value": 3}}})
+wandb.agent(id, count=2)
+try: wandb.agent("nonsense1")
+except wandb.Error as e: print(e)
+`,
+		"train.py": wandbProgram,
+	})
+	t.Chdir(dir)
+	stdout, stderr, code := output(t, home, "exec", "python", "tune.py")
+	if code != 0 || !strings.Contains(stderr, "three is too many") {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	if states := trialStates(t, home); !slices.Equal(states, []string{"completed", "completed", "failed"}) {
+		t.Errorf("trials %v", states)
+	}
+	_, id, _ := strings.Cut(stdout, "ID ")
+	id, _, _ = strings.Cut(id, "\n")
+	if _, stderr, code := output(t, home, "exec", "python", "again.py", id); code != 0 {
+		t.Errorf("a second process: exit code %d: %s", code, stderr)
+	}
+	stdout, stderr, code = output(t, home, "exec", "python", "program.py")
+	if code != 0 || !strings.Contains(stdout, "there is no sweep nonsense1 here") || !strings.Contains(stderr, "2 completed") {
+		t.Errorf("a program: exit code %d: %s%s", code, stdout, stderr)
+	}
+	if _, stderr, code := output(t, home, "exec", "sh", "-c", "exit 7"); code != 7 {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// On a cluster programs run where a worker sees them as they were submitted.
+func TestProgramsOnACluster(t *testing.T) {
+	fullOnly(t)
+	t.Parallel()
+	files := map[string]string{
+		"train.sh":         "echo \"{\\\"y\\\": 1}\" >> $SWEEP_EVENTS\n",
+		"sweep.yaml":       "name: programs\nprogram: train.sh\ncommand: [sh, \"${program}\", \"${args}\"]\nfiles: requirements.txt\nparameters: {x: {min: 1, max: 6}}\n",
+		"requirements.txt": "a\n",
+	}
+	own := folder(t, files)
+	files["requirements.txt"] = "b\n"
+	stale := folder(t, files)
+	files["requirements.txt"] = "a\n"
+	same := folder(t, files)
+	c := newCluster(t)
+	c.start("coordinator", "coordinator")
+	c.start("plain", "worker", "--name", "plain", "--slots", "1")
+	file := filepath.Join(own, "sweep.yaml")
+	id := c.submit(file)
+	await(t, "waiting", func() bool {
+		stdout, _, _ := c.output("status", id)
+		return strings.Contains(stdout, "no worker offers trainer script")
+	})
+	c.start("stale", "worker", "--name", "stale", "--slots", "1", "--script-dir", stale)
+	await(t, "refused", func() bool {
+		stdout, _, _ := c.output("status", id)
+		return strings.Contains(stdout, "no worker has the program train.sh, with the files that belong to it, as it was submitted")
+	})
+	c.start("good", "worker", "--name", "good", "--slots", "1", "--script-dir", stale+","+same)
+	await(t, "the trials", func() bool { p := c.progress(id); return p.Completed == 6 })
+	stdout, stderr, code := c.output("sql", "SELECT DISTINCT worker FROM results", "--format", "csv")
+	if code != 0 || !strings.Contains(stdout, "good") || strings.Contains(stdout, "stale") {
+		t.Errorf("workers: %s%s", stdout, stderr)
+	}
+}

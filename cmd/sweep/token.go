@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sweep/coordinator/web"
+)
+
+func newToken(s *settings) *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:     "token",
+		Short:   "Make, list and revoke the dashboard's tokens",
+		GroupID: "cluster",
+		Long: `Make, list and revoke the dashboard's tokens. A token lets its bearer read the
+dashboard from other machines and, unless it is a reader's, retry and cancel trials.
+Tokens are in a file of the home directory of whoever serves the dashboard, which
+has no secrets, only their digests; changes count at once.
+
+Exit codes: those of the command below it.`,
+		Example: "  sweep token create alice\n  sweep token list\n  sweep token revoke alice",
+		Args:    cobra.NoArgs,
+	}
+	cmd.PersistentFlags().StringVar(&path, "tokens", "", "file of the tokens (default: tokens.json in the home directory)")
+	cmd.AddCommand(newTokenCreate(s, &path), newTokenList(s, &path), newTokenRevoke(s, &path))
+	return cmd
+}
+
+func (s *settings) openTokens(path string) (*web.Tokens, error) {
+	path, err := s.tokensFile(path)
+	return web.OpenTokens(path), err
+}
+
+func newTokenCreate(s *settings, path *string) *cobra.Command {
+	var readOnly bool
+	var lasting time.Duration
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make a token and print it, this once",
+		Long: `Make a token and print it, this once: what is kept cannot be turned back into it.
+Programs send it as "Authorization: Bearer TOKEN"; people enter it in the dashboard.
+
+Exit codes: 0 done, 1 there is one of that name.`,
+		Example: "  sweep token create alice\n  sweep token create screen --read-only --expires 720h",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if lasting < 0 {
+				return usageError("--expires %v: expected a time from now on", lasting)
+			}
+			tokens, err := s.openTokens(*path)
+			if err != nil {
+				return err
+			}
+			secret, err := tokens.Create(args[0], readOnly, lasting)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), secret)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "the bearer may read, and change nothing")
+	cmd.Flags().DurationVar(&lasting, "expires", 0, "how long it is valid, as 720h (default: until it is revoked)")
+	return cmd
+}
+
+func newTokenList(s *settings, path *string) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the tokens, without their secrets",
+		Long:    "List the tokens, without their secrets.\n\nExit codes: 0 done, 1 the file cannot be read.",
+		Example: "  sweep token list",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tokens, err := s.openTokens(*path)
+			if err != nil {
+				return err
+			}
+			list, err := tokens.List()
+			if err != nil {
+				return err
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+			fmt.Fprintln(w, "NAME\tMAY\tMADE\tEXPIRES")
+			for _, t := range list {
+				may, expires := "read, act", "never"
+				if t.ReadOnly {
+					may = "read"
+				}
+				if !t.ExpiresAt.IsZero() {
+					expires = t.ExpiresAt.Local().Format(time.DateTime)
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, may, t.CreatedAt.Local().Format(time.DateTime), expires)
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func newTokenRevoke(s *settings, path *string) *cobra.Command {
+	return &cobra.Command{
+		Use:     "revoke NAME",
+		Short:   "Take a token back; its sessions end",
+		Long:    "Take a token back. Sessions that it was entered for end at once.\n\nExit codes: 0 done, 4 there is no such token.",
+		Example: "  sweep token revoke alice",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tokens, err := s.openTokens(*path)
+			if err != nil {
+				return err
+			}
+			if err := tokens.Revoke(args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "token %s is revoked\n", args[0])
+			return nil
+		},
+	}
+}

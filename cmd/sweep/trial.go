@@ -1,0 +1,309 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sweep/sweep"
+)
+
+func newTrial(s *settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "trial",
+		Short:   "Show, cancel and retry single trials",
+		GroupID: "ask",
+		Long: `Show, cancel and retry single trials of a sweep, by their indices.
+
+Exit codes: those of the command below it.`,
+		Example: "  sweep trial show ucr 17\n  sweep trial cancel ucr 3-7\n  sweep trial retry ucr 17",
+		Args:    cobra.NoArgs,
+	}
+	cmd.AddCommand(newTrialShow(s), newTrialCancel(s), newTrialRetry(s))
+	return cmd
+}
+
+// mostIndices bounds the trials that a command line names.
+const mostIndices = 100_000
+
+// parseIndices reads trial indices: numbers, and ranges as 3-7, both ends in.
+func parseIndices(args []string) ([]int64, error) {
+	var indices []int64
+	for _, arg := range args {
+		for word := range strings.SplitSeq(arg, ",") {
+			first, last, ranged := strings.Cut(word, "-")
+			if !ranged {
+				last = first
+			}
+			from, err := strconv.ParseInt(first, 10, 64)
+			to, lastErr := strconv.ParseInt(last, 10, 64)
+			if err != nil || lastErr != nil || from < 0 || to < from {
+				return nil, usageError("%q is no trial index: expected a number, or a range as 3-7", word)
+			}
+			if to-from >= int64(mostIndices-len(indices)) {
+				return nil, usageError("more than %d trials are named", mostIndices)
+			}
+			for ; from <= to; from++ {
+				indices = append(indices, from)
+			}
+		}
+	}
+	slices.Sort(indices)
+	return slices.Compact(indices), nil
+}
+
+// shownTrial is a trial as "trial show" prints it.
+type shownTrial struct {
+	*sweep.TrialRecord
+	// Reason says why it is in its state.
+	Reason     string                   `json:"reason"`
+	Executions []sweep.Execution        `json:"execution_list"`
+	Artifacts  []*sweep.CheckedArtifact `json:"artifacts,omitempty"`
+}
+
+func newTrialShow(s *settings) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show SWEEP INDEX",
+		Short: "Show one trial: parameters, state and why, metrics, executions, artifacts",
+		Long: `Show one trial: its parameters, its state and why it is in it, its metrics, every
+execution (worker, start, end, and why it ended) and its artifacts. "sweep logs"
+shows what the executions wrote, "sweep curves" the curves.
+
+Exit codes: 0 done, 2 a bad index, 4 no such sweep or trial.`,
+		Example: "  sweep trial show latest 17\n  sweep trial show ucr 17 --json",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			indices, err := parseIndices(args[1:])
+			if err != nil || len(indices) != 1 {
+				return usageError("%q is no trial index", args[1])
+			}
+			return s.onTarget(cmd, func(t target) error {
+				record, err := t.Sweep(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				shown, err := loadTrial(cmd, t, record, indices[0])
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return writeJSON(cmd, shown)
+				}
+				return writeTrial(cmd, shown)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// loadTrial loads all there is to say of a trial.
+func loadTrial(cmd *cobra.Command, t target, record *sweep.SweepRecord, index int64) (*shownTrial, error) {
+	ctx, id := cmd.Context(), sweep.TrialID{Sweep: record.ID, Index: index}
+	executions, err := t.Executions(ctx, id) // it says why there is no such trial
+	if err != nil {
+		return nil, err
+	}
+	trial, err := t.Trial(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	shown := &shownTrial{TrialRecord: trial, Executions: executions, Reason: reasonOf(record, trial, executions)}
+	err = t.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: record.ID, Indices: []int64{index}}, sweep.CheckSize, func(a *sweep.CheckedArtifact) error {
+		shown.Artifacts = append(shown.Artifacts, a)
+		return nil
+	})
+	return shown, err
+}
+
+// reasonOf says why a trial is in its state.
+func reasonOf(record *sweep.SweepRecord, t *sweep.TrialRecord, executions []sweep.Execution) string {
+	before := ""
+	if n := len(executions); n > 0 && executions[n-1].Outcome != sweep.ExecutionRunning {
+		last := executions[n-1]
+		before = fmt.Sprintf("; the execution before it on %s was %s", last.Worker, last.Outcome)
+		if last.Reason != "" {
+			before += ": " + last.Reason
+		}
+	}
+	switch t.State {
+	case sweep.Pending:
+		reason := "it waits for its turn"
+		switch record.State {
+		case sweep.SweepPaused:
+			reason = "its sweep is paused"
+		case sweep.SweepWaiting:
+			reason = "no worker can run it"
+		}
+		if record.Reason != "" && record.State != sweep.SweepActive {
+			reason += ": " + record.Reason
+		}
+		if t.LastRefusal != "" {
+			reason += fmt.Sprintf("; %s refused it: %s", t.RefusedBy, t.LastRefusal)
+		}
+		return reason + before
+	case sweep.Queued:
+		return "its job waits for a worker that is free" + before
+	case sweep.Running:
+		return "it runs on " + t.Worker
+	case sweep.Cancelled:
+		if record.State == sweep.SweepCancelled {
+			return "its sweep was cancelled"
+		}
+		return "it was cancelled"
+	case sweep.Failed:
+		if t.Result != nil && t.Result.Error != "" {
+			return t.Result.Error
+		}
+		return "its trainer says so"
+	}
+	switch {
+	case t.ReusedFrom != nil:
+		return fmt.Sprintf("its result was taken over from trial %s", *t.ReusedFrom)
+	case t.Result != nil && t.Result.Diverged:
+		return "its training diverged"
+	}
+	return "its trainer returned a result"
+}
+
+func writeTrial(cmd *cobra.Command, t *shownTrial) error {
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "trial %d of sweep %s (%s)\n", t.Index, t.Sweep, t.SweepName)
+	fmt.Fprintf(w, "%s: %s\n", trialState(t.TrialRecord), t.Reason)
+	section := func(title string) { fmt.Fprintf(w, "\n%s\n", title) }
+	section("PARAMETERS")
+	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
+		fmt.Fprintf(w, "%s\t%s\n", name, shortJSON(t.Parameters[name]))
+	}
+	if r := t.Result; r != nil {
+		section("METRICS")
+		for _, name := range slices.Sorted(maps.Keys(r.Summary)) {
+			fmt.Fprintf(w, "%s\t%.6g\n", name, r.Summary[name])
+		}
+		fmt.Fprintf(w, "best_epoch\t%d\nparameter_count\t%d\nseconds\t%.4g\n", r.BestEpoch, r.ParameterCount, r.Seconds)
+		if r.WeightsDigest != "" {
+			fmt.Fprintf(w, "weights_digest\t%s\n", r.WeightsDigest)
+		}
+	}
+	if len(t.Executions) > 0 {
+		section("EXECUTION\tWORKER\tSTARTED\tTOOK\tOUTCOME\tLOG\tWHY")
+	}
+	for _, e := range t.Executions {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Worker, e.StartedAt.Local().Format(time.DateTime), executionTime(e),
+			executionOutcome(e), sweep.SizeText(e.LogSize), executionWhy(e))
+	}
+	if len(t.Artifacts) > 0 {
+		section("ARTIFACT\tSTATE\tSIZE\tDIGEST\tPROBLEM")
+	}
+	for _, a := range t.Artifacts {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.12s\t%s\n", a.Name, a.State, sweep.SizeText(a.Size), a.Digest, a.Problem)
+	}
+	return w.Flush()
+}
+
+func executionTime(e sweep.Execution) string {
+	if e.EndedAt.IsZero() {
+		return "-"
+	}
+	return roughly(e.EndedAt.Sub(e.StartedAt))
+}
+
+func executionOutcome(e sweep.Execution) string {
+	text := string(e.Outcome)
+	if e.Charged {
+		text += ", charged"
+	}
+	if e.Forgotten {
+		text += ", forgotten"
+	}
+	return text
+}
+
+// executionWhy says why an execution ended and what was remarkable about it.
+func executionWhy(e sweep.Execution) string {
+	var words []string
+	for _, text := range []string{e.Reason, e.Note} {
+		if text != "" {
+			words = append(words, strings.Join(strings.Fields(text), " "))
+		}
+	}
+	if e.Checkpoint > 0 {
+		words = append(words, fmt.Sprintf("checkpoint at step %d", e.Checkpoint))
+	}
+	return strings.Join(words, "; ")
+}
+
+// trialsCommand is a command that changes some trials of a sweep.
+func trialsCommand(s *settings, use, short, long, example string, do func(cmd *cobra.Command, t target, id string, indices []int64) error) *cobra.Command {
+	return &cobra.Command{
+		Use:   use + " SWEEP INDEX...",
+		Short: short,
+		Long: long + `
+
+INDEX is a number or a range as 3-7. Repeated, the command changes nothing more;
+if one of the trials does not exist, nothing is changed.
+
+Exit codes: 0 done, 1 it cannot be done, 2 a bad index, 4 no such sweep or trial.`,
+		Example: example,
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			indices, err := parseIndices(args[1:])
+			if err != nil {
+				return err
+			}
+			return s.onTarget(cmd, func(t target) error {
+				record, err := t.Sweep(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return do(cmd, t, record.ID, indices)
+			})
+		},
+	}
+}
+
+func newTrialCancel(s *settings) *cobra.Command {
+	return trialsCommand(s, "cancel", "End some trials of a sweep; the others go on",
+		"End some trials of a sweep: what waits never starts, what runs is stopped. Those that have a result keep it.",
+		"  sweep trial cancel latest 17\n  sweep trial cancel ucr 3 10-20",
+		func(cmd *cobra.Command, t target, id string, indices []int64) error {
+			n, err := t.CancelNamed(cmd.Context(), id, indices)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: %d of %d trials are cancelled now\n", id, n, len(indices))
+			return nil
+		})
+}
+
+func newTrialRetry(s *settings) *cobra.Command {
+	return trialsCommand(s, "retry", "Train some failed or cancelled trials of a sweep again",
+		"Put those of the named trials back that failed or were cancelled. Completed ones keep their results.",
+		"  sweep trial retry latest 17\n  sweep trial retry ucr 3 10-20",
+		func(cmd *cobra.Command, t target, id string, indices []int64) error {
+			n, err := t.RetryNamed(cmd.Context(), id, indices)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: %d of %d trials to train again\n", id, n, len(indices))
+			if n > 0 {
+				s.laterHint(cmd, "sweep "+id)
+			}
+			return nil
+		})
+}
+
+// writeLine prints a value as one line of JSON.
+func writeLine(cmd *cobra.Command, value any) error {
+	encoder := json.NewEncoder(cmd.OutOrStdout())
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}

@@ -1,0 +1,355 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sweep/coordinator"
+	"sweep/coordinator/store"
+	"sweep/coordinator/web"
+	"sweep/sweep"
+	"sweep/sweep/file"
+	"sweep/sweep/wire"
+)
+
+// defaultUI is where "sweep ui" serves the dashboard: this machine alone reaches it.
+const defaultUI = "127.0.0.1:7766"
+
+// dashboard are the settings of who serves the dashboard.
+type dashboard struct {
+	address   string
+	cert, key string
+	tokens    string
+}
+
+func (d *dashboard) addFlags(f *pflag.FlagSet, address string) {
+	if f.Lookup("ui") != nil {
+		return
+	}
+	text := "address of the dashboard, as 127.0.0.1:7766; none if empty. On this machine's own addresses reading is free; everything else needs a token"
+	f.StringVar(&d.address, "ui", address, text)
+	f.StringVar(&d.cert, "ui-cert", "", "file with the dashboard's certificate, in PEM; without it the dashboard speaks plain HTTP")
+	f.StringVar(&d.key, "ui-key", "", "file with the private key of --ui-cert, in PEM")
+	f.StringVar(&d.tokens, "tokens", "", "file of the dashboard's tokens (default: tokens.json in the home directory)")
+}
+
+func newUI(s *settings) *cobra.Command {
+	var d dashboard
+	cmd := &cobra.Command{
+		Use:     "ui",
+		Short:   "Serve the dashboard over the results, in a browser",
+		GroupID: "ask",
+		Long: `Serve the dashboard over a database of results, whether anything runs or not: sweeps,
+trials with their artifacts, groups of replicates, curves, which parameters matter,
+and the papers' tables and figures. It reads the local database, or that of --store.
+
+On this machine's own addresses anybody on it may read. Another address (--ui
+:7766) asks for a token from everybody, as do the actions (retry, cancel): "sweep
+token create" makes one. --ui-cert and --ui-key have it speak TLS.
+
+With --nats the workers of that cluster are shown too, and artifacts come from its
+artifact store.
+
+Exit codes: 0 stopped, 1 it cannot run, 2 wrong settings.`,
+		Example: `  sweep ui
+  sweep ui --ui 127.0.0.1:0 --store sqlite:results.db
+  sweep ui --ui :7766 --ui-cert cert.pem --ui-key key.pem`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.runUI(cmd, &d) },
+	}
+	d.addFlags(cmd.Flags(), defaultUI)
+	return cmd
+}
+
+func (s *settings) runUI(cmd *cobra.Command, d *dashboard) error {
+	ctx := cmd.Context()
+	log := s.logger(cmd)
+	if d.address == "" {
+		return usageError("ui: say where to serve the dashboard by --ui, as %s", defaultUI)
+	}
+	local := *s
+	local.nats.Addresses = "" // the dashboard reads the database itself
+	target, err := local.openTarget(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = target.Close() }() // what was changed is committed
+	own, ok := target.(localStore)
+	if !ok {
+		return errors.New("ui: the results are not in a database")
+	}
+	options := web.Options{Store: own.Store, Control: own.Controller, Artifacts: own.Controller}
+	if s.nats.Addresses != "" {
+		r, err := s.dial(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = r.Close() }() // it was only read
+		options.Control, options.Artifacts, options.Problem, options.Extend = r, r, r.Problem, s.extender(log, r.Extend)
+		options.Workers = func(ctx context.Context) ([]web.Worker, error) {
+			list, err := r.Workers(ctx)
+			return shownWorkers(list), err
+		}
+	}
+	address, stop, err := s.serveUI(d, options, log)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	fmt.Fprintf(cmd.OutOrStdout(), "dashboard: %s\n", address)
+	<-ctx.Done()
+	return nil
+}
+
+// serveUI serves the dashboard until the returned function is called, which waits.
+func (s *settings) serveUI(d *dashboard, options web.Options, log *slog.Logger) (address string, stop func(), err error) {
+	if (d.cert == "") != (d.key == "") {
+		return "", nil, usageError("--ui-cert and --ui-key belong together")
+	}
+	path, err := s.tokensFile(d.tokens)
+	if err != nil {
+		return "", nil, err
+	}
+	url, err := s.storeURL()
+	if err != nil {
+		return "", nil, err
+	}
+	listener, err := net.Listen("tcp", d.address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return "", nil, fmt.Errorf("--ui: %s is taken, perhaps by another dashboard: --ui=127.0.0.1:0 takes an address that is free", d.address)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("--ui: %w", err)
+	}
+	options.Tokens, options.Logger = web.OpenTokens(path), log
+	options.Postgres = strings.HasPrefix(url, "postgres")
+	options.Closed = !web.IsLoopback(listener.Addr().String())
+	scheme := "http"
+	if d.cert != "" {
+		pair, err := tls.LoadX509KeyPair(d.cert, d.key)
+		if err != nil {
+			return "", nil, errors.Join(fmt.Errorf("--ui-cert, --ui-key: %w", err), listener.Close())
+		}
+		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
+		scheme = "https"
+	} else if options.Closed {
+		log.Warn("dashboard: tokens and results travel unencrypted: give it a certificate by --ui-cert and --ui-key", "address", listener.Addr().String())
+	}
+	served := web.New(options)
+	server := &http.Server{Handler: served, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("dashboard: not served any more", "error", err)
+		}
+	}()
+	address = scheme + "://" + listener.Addr().String() + "/"
+	log.Info("dashboard", "address", address)
+	return address, func() {
+		_ = server.Close() // whoever listens for changes is cut off
+		<-done
+		if err := served.Close(); err != nil {
+			log.Debug("dashboard: its columns", "error", err)
+		}
+	}, nil
+}
+
+// tokensFile is where the dashboard's tokens are.
+func (s *settings) tokensFile(path string) (string, error) {
+	if path != "" {
+		return filepath.Abs(path)
+	}
+	home, err := s.homeDir()
+	return filepath.Join(home, "tokens.json"), err
+}
+
+// shownWorkers turns what workers say of themselves into what the dashboard shows.
+func shownWorkers(list []wire.WorkerStatus) []web.Worker {
+	workers := []web.Worker{}
+	for i := range list {
+		w := &list[i]
+		one := web.Worker{
+			ID: w.ID, Name: w.Name, Pool: w.Pool, Version: w.Version, State: string(w.State), Reason: w.Reason, StartedAt: w.StartedAt,
+			Offer: offerText(&w.Offer), Slots: []web.Slot{},
+		}
+		for _, slot := range w.Slots {
+			one.Slots = append(one.Slots, web.Slot{Trial: slot.Trial, Since: slot.Since})
+		}
+		for _, r := range w.Refusals {
+			one.Refusals = append(one.Refusals, web.WorkerRefusal{TrialID: r.TrialID, Reason: r.Reason, At: r.At})
+		}
+		workers = append(workers, one)
+	}
+	return workers
+}
+
+// extender returns what adds the points of a sweep file's text to a sweep: the file
+// is checked as "sweep extend" does, by the trainer on this machine.
+func (s *settings) extender(log *slog.Logger, extend func(ctx context.Context, id string, submission *sweep.Submission) (int64, error)) func(ctx context.Context, id, source string) (int64, error) {
+	return func(ctx context.Context, id, source string) (int64, error) {
+		dir, err := os.MkdirTemp("", "sweep-extension-")
+		if err != nil {
+			return 0, err
+		}
+		defer func() { _ = os.RemoveAll(dir) }() // a sweep file of some lines
+		path := filepath.Join(dir, "extension.yaml")
+		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+			return 0, err
+		}
+		if name, err := file.Trainer(path, []byte(source)); err == nil && name == sweep.ScriptTrainer {
+			return 0, errors.New(`a sweep of programs is extended where its program is: by "sweep extend"`)
+		}
+		launcher, err := s.newLauncher(log)
+		if err != nil {
+			return 0, err
+		}
+		p, err := s.readPlan(ctx, path, planOptions{}, launcher)
+		if err != nil {
+			return 0, errors.New(strings.ReplaceAll(err.Error(), path, "sweep file"))
+		}
+		p.submission.Reuse = true
+		return extend(ctx, id, p.submission)
+	}
+}
+
+// errStandby is why a coordinator that does not lead knows and changes nothing.
+var errStandby = errors.New("this coordinator stands by: ask the active one")
+
+// errAtRest is why a run that waits for room does not.
+var errAtRest = errors.New("the run is not at work now: it goes on when what keeps it from that is over")
+
+// leadingOnly is what changes sweeps, knows the workers and has the artifacts, while this coordinator
+// leads.
+type leadingOnly struct {
+	active func() *coordinator.Coordinator
+	// absent is why there is none.
+	absent error
+}
+
+func (l leadingOnly) RetryNamed(ctx context.Context, id string, indices []int64) (int64, error) {
+	if c := l.active(); c != nil {
+		return c.RetryNamed(ctx, id, indices)
+	}
+	return 0, l.absent
+}
+
+func (l leadingOnly) CancelNamed(ctx context.Context, id string, indices []int64) (int64, error) {
+	if c := l.active(); c != nil {
+		return c.CancelNamed(ctx, id, indices)
+	}
+	return 0, l.absent
+}
+
+func (l leadingOnly) extend(ctx context.Context, id string, submission *sweep.Submission) (int64, error) {
+	if c := l.active(); c != nil {
+		return c.Extend(ctx, id, submission)
+	}
+	return 0, l.absent
+}
+
+func (l leadingOnly) CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck, yield func(*sweep.CheckedArtifact) error) error {
+	if c := l.active(); c != nil {
+		return c.CheckArtifacts(ctx, query, check, yield)
+	}
+	return l.absent
+}
+
+func (l leadingOnly) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error) {
+	if c := l.active(); c != nil {
+		return c.Artifact(ctx, id, name, from, out)
+	}
+	return nil, l.absent
+}
+
+func (l leadingOnly) problem() error {
+	if c := l.active(); c != nil {
+		return c.Problem()
+	}
+	return nil
+}
+
+func (l leadingOnly) workers(context.Context) ([]web.Worker, error) {
+	if c := l.active(); c != nil {
+		return shownWorkers(c.Workers()), nil
+	}
+	return nil, l.absent
+}
+
+// runWithUI leads again and again until ctx ends, and serves the dashboard meanwhile,
+// from when the database can be reached.
+func (l *leadership) runWithUI(ctx context.Context, d *dashboard) error {
+	if d.address == "" {
+		return l.run(ctx)
+	}
+	serving, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var uiErr error
+	var shown sync.WaitGroup
+	shown.Go(func() {
+		stop, err := l.clusterUI(serving, d)
+		if err != nil {
+			uiErr = err
+			cancel(err) // a dashboard that was asked for is to be there
+			return
+		}
+		<-serving.Done()
+		stop()
+	})
+	err := l.run(serving)
+	cancel(nil)
+	shown.Wait()
+	if ctx.Err() == nil && uiErr != nil {
+		return uiErr
+	}
+	return err
+}
+
+// clusterUI serves the dashboard of a coordinator, which needs a store of its own:
+// the coordinator's is another one each time that it leads.
+func (l *leadership) clusterUI(ctx context.Context, d *dashboard) (stop func(), err error) {
+	address, err := l.settings.storeURL()
+	if err != nil {
+		return nil, err
+	}
+	var results sweep.Store
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		if results, err = store.Connect(ctx, address); err == nil {
+			break
+		}
+		l.log.Warn("dashboard: the database cannot be used; trying again until it can", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+	leads := leadingOnly{l.active.Load, errStandby}
+	_, stopUI, err := l.settings.serveUI(d, web.Options{
+		Store: results, Workers: leads.workers, Control: leads, Artifacts: leads, Problem: leads.problem, Extend: l.settings.extender(l.log, leads.extend),
+	}, l.log)
+	if err != nil {
+		return nil, errors.Join(err, results.Close())
+	}
+	return func() {
+		stopUI()
+		if err := results.Close(); err != nil {
+			l.log.Debug("dashboard: its database", "error", err)
+		}
+	}, nil
+}

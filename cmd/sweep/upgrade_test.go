@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"sweep/coordinator/store"
+	"sweep/coordinator/store/database"
+)
+
+// firstEdition is the last commit whose messages and schema are of version 1.
+const firstEdition = "bfe6f64"
+
+// olderProgram builds the program of the first edition from the history of the
+// repository, once for all tests, and returns the path of its binary.
+func olderProgram(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git to look into the history with")
+	}
+	if err := exec.Command("git", "cat-file", "-e", firstEdition+"^{commit}").Run(); err != nil {
+		t.Skipf("the history does not go back to commit %s: this is no clone of the repository, or a shallow one", firstEdition)
+	}
+	path, err := buildOlder()
+	if err != nil {
+		t.Fatalf("the program of commit %s: %v", firstEdition, err)
+	}
+	return path
+}
+
+// older is the folder of the first edition's program; TestMain removes it.
+var older string
+
+var buildOlder = sync.OnceValues(func() (path string, err error) {
+	if older, err = os.MkdirTemp("", "sweep-older-"); err != nil {
+		return "", err
+	}
+	root, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		return "", err
+	}
+	source := filepath.Join(older, "source")
+	path = filepath.Join(older, "sweep")
+	script := `mkdir "$2" && git -C "$1" archive "$4" | tar -x -C "$2" && cd "$2" && go build -o "$3" ./cmd/sweep`
+	cmd := exec.Command("bash", "-o", "pipefail", "-c", script, "bash", strings.TrimSpace(string(root)), source, path, firstEdition)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, bytes.TrimSpace(text))
+	}
+	return path, nil
+})
+
+// A cluster of the first edition is brought up to date part by part, while it is
+// at work, in any order. Whatever speaks with whatever meanwhile, no trial is
+// lost, none fails, and each is completed once.
+func TestRollingUpgrade(t *testing.T) {
+	fullOnly(t)
+	t.Parallel()
+	binary := olderProgram(t)
+	const trials = 300
+	file := write(t, t.TempDir(), "some.yaml", fmt.Sprintf("name: some\ntrainer: noop\nparameters:\n  milliseconds: {value: 30}\n  x: {min: 1, max: %d}\n", trials))
+	orders := [][]string{
+		{"coordinator", "worker-1", "worker-2"},
+		{"worker-1", "coordinator", "worker-2"},
+		{"worker-1", "worker-2", "coordinator"},
+	}
+	for _, order := range orders {
+		for _, kind := range []string{"Postgres", "SQLite"} {
+			t.Run(strings.Join(order, ",")+"/"+kind, func(t *testing.T) {
+				c := newCluster(t)
+				if kind == "SQLite" {
+					home := filepath.Join(c.dir, "coordinator")
+					if err := os.Mkdir(home, 0o755); err != nil {
+						t.Fatal(err)
+					}
+					c.url = "sqlite:" + filepath.Join(home, "sweep.db")
+				}
+				old := map[string]bool{"coordinator": true, "worker-1": true, "worker-2": true}
+				c.startAs(binary, "coordinator", "coordinator")
+				c.startAs(binary, "worker-1", "worker", "--slots", "1")
+				c.startAs(binary, "worker-2", "worker", "--slots", "1")
+				id := c.submitAs(binary, file)
+				count := c.counter()
+				completed := func() int64 {
+					return count(`SELECT count(*) FROM trials JOIN sweeps USING (sweep_no) WHERE sweep_id = $1 AND trials.state = 'completed'`, id)
+				}
+				for i, part := range order {
+					if old["coordinator"] == old["worker-1"] || old["coordinator"] == old["worker-2"] { // one works
+						at := completed() + 40
+						await(t, fmt.Sprint(at, " results before the upgrade of the ", part), func() bool { return completed() >= at })
+					}
+					if completed() == trials {
+						t.Fatalf("nothing was left to do at the upgrade of the %s", part)
+					}
+					if kind == "SQLite" {
+						c.kill(part)
+					} else if code := c.terminate(part); code != 0 {
+						t.Errorf("%s: exit code %d", part, code)
+					}
+					c.start(part, c.parts[part].args...)
+					if old[part] = false; i == 0 { // a client of before may well come
+						c.submitAs(binary, file, "--reuse=false")
+					}
+				}
+				await(t, "all results", func() bool { return count(`SELECT count(*) FROM trials WHERE state = 'completed'`) == 2*trials })
+				for what, text := range map[string]string{
+					"trials":                          `SELECT count(*) - 600 FROM trials`,
+					"results":                         `SELECT count(*) - 600 FROM results WHERE state = 'completed'`,
+					"trials with other bits":          `SELECT coalesce(sum(faults), 0) FROM counters`,
+					"trials without their executions": `SELECT count(*) FROM trials WHERE trials.state = 'completed' AND trials.executions < 1`,
+					"sweeps that go on":               `SELECT count(*) FROM sweeps WHERE state <> 'finished'`,
+				} {
+					if n := count(text); n != 0 {
+						t.Errorf("%d %s too many or too few", n, what)
+					}
+				}
+				t.Logf("%d executions of %d trials", count(`SELECT sum(executions) FROM trials`), 2*trials)
+			})
+		}
+	}
+}
+
+// A coordinator that stands by leaves the schema alone as long as one of the first
+// edition leads, and so does everybody else; who leads is said.
+func TestSchemaIsNotChangedUnderALeader(t *testing.T) {
+	fullOnly(t)
+	t.Parallel()
+	binary := olderProgram(t)
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"Postgres", "SQLite"} {
+		// The older one gives the lead up when Postgres does not answer it for two
+		// seconds, on a machine that stands still: then there is nothing to see.
+		for attempt, lost := 1, true; lost && !t.Failed(); attempt++ {
+			if attempt > 5 {
+				t.Fatal("the older one lost the lead five times: this machine stands still for two seconds again and again")
+			}
+			t.Run(kind, func(t *testing.T) { lost = !leaderKeepsSchema(t, binary, host, kind) })
+		}
+	}
+}
+
+// leaderKeepsSchema has a newer coordinator stand by while one of the first edition
+// leads. It returns false if that one lost the lead before all was seen.
+func leaderKeepsSchema(t *testing.T, binary, host, kind string) bool {
+	c := newCluster(t)
+	if kind == "SQLite" {
+		home := filepath.Join(c.dir, "older")
+		if err := os.Mkdir(home, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		c.url = "sqlite:" + filepath.Join(home, "sweep.db")
+	}
+	older, standby := freeAddress(t), freeAddress(t)
+	c.startAs(binary, "older", "coordinator", "--listen", older)
+	await(t, "the older one to lead", func() bool { return leads(older) })
+	count := c.counter()
+	version := func() int64 { return count(`SELECT max(number) FROM schema_migrations`) }
+	before := version()
+	session := func() int64 {
+		if kind == "SQLite" {
+			return 0
+		}
+		return count(`SELECT coalesce(max(pid), 0) FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 1937204581 AND objid = 1879048194`)
+	}
+	led := session()
+	c.start("standby", "coordinator", "--listen", standby)
+	await(t, "the newer one to stand by", func() bool { return get(standby, "/readyz") == "ok\n" })
+	var wrong []string
+	for _, command := range []string{"migrate", "status"} {
+		_, stderr, code := c.output(command, "--store", c.url, "--nats", "")
+		if code != exitFailure || !strings.Contains(stderr, "leads") {
+			wrong = append(wrong, fmt.Sprintf("sweep %s: exit code %d: %s", command, code, stderr))
+		}
+	}
+	if after := version(); after != before || leads(standby) {
+		wrong = append(wrong, fmt.Sprintf("schema version %d, then %d", before, after))
+	}
+	if session() != led {
+		return false
+	}
+	for _, what := range wrong {
+		t.Error(what)
+	}
+	c.kill("older")
+	await(t, "the newer one to lead", func() bool { return leads(standby) })
+	if after := version(); after <= before {
+		t.Errorf("schema version %d", after)
+	}
+	stdout, stderr, code := c.output("migrate", "--store", c.url)
+	if code != 0 || !strings.Contains(stdout, fmt.Sprintf("led by sweep coordinator on %s, process %d", host, c.parts["standby"].cmd.Process.Pid)) {
+		t.Errorf("sweep migrate does not say who leads: exit code %d: %s%s", code, stdout, stderr)
+	}
+	c.again("older")
+	<-c.parts["older"].exited
+	if code := c.parts["older"].cmd.ProcessState.ExitCode(); code != exitFailure || !strings.Contains(c.parts["older"].log.String(), "use the newer program") {
+		t.Errorf("the older one went on: exit code %d", code)
+	}
+	return true
+}
+
+// A coordinator of the first edition that stood by while a newer one changed the
+// schema loses nothing if it comes to lead.
+func TestOlderStandbyLosesNothing(t *testing.T) {
+	fullOnly(t)
+	t.Parallel()
+	binary := olderProgram(t)
+	c := newCluster(t)
+	older, standby, newer := freeAddress(t), freeAddress(t), freeAddress(t)
+	c.startAs(binary, "older", "coordinator", "--listen", older)
+	await(t, "the first to lead", func() bool { return leads(older) })
+	c.startAs(binary, "standby", "coordinator", "--listen", standby)
+	await(t, "the second to stand by", func() bool { return get(standby, "/readyz") == "ok\n" })
+	c.start("worker", "worker", "--slots", "1")
+	file := write(t, t.TempDir(), "some.yaml", "name: some\ntrainer: noop\nparameters:\n  milliseconds: {value: 30}\n  x: {min: 1, max: 300}\n")
+	id := c.submitAs(binary, file)
+	signal := func(s syscall.Signal) {
+		if err := c.parts["standby"].cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	c.start("newer", "coordinator", "--listen", newer)
+	await(t, "the third to stand by", func() bool { return get(newer, "/readyz") == "ok\n" })
+	c.kill("older")
+	count := c.counter()
+	completed := func() int64 {
+		return count(`SELECT count(*) FROM trials JOIN sweeps USING (sweep_no) WHERE sweep_id = $1 AND trials.state = 'completed'`, id)
+	}
+	await(t, "results of the newer version", func() bool { return completed() >= 50 })
+	signal(syscall.SIGCONT)
+	c.kill("newer")
+	await(t, "the second to lead or to end", func() bool {
+		select {
+		case <-c.parts["standby"].exited:
+			return true
+		default:
+			return leads(standby)
+		}
+	})
+	c.kill("standby")
+	c.again("newer")
+	await(t, "all results", func() bool { return completed() == 300 })
+}
+
+// submitAs submits a file with another version of the program, and returns the
+// sweep's id.
+func (c *cluster) submitAs(binary, file string, flags ...string) string {
+	c.t.Helper()
+	cmd := c.program(filepath.Join(c.dir, "older-client"), append([]string{"submit", file}, flags...)...)
+	cmd.Path, cmd.Args[0] = binary, binary
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		c.t.Fatalf("submit by another version: %v: %s", err, &stderr)
+	}
+	return strings.TrimSpace(stdout.String())
+}
+
+// counter returns a function that counts something in the database, of whatever
+// version it is, past the coordinator; -1 while that cannot be done.
+func (c *cluster) counter() func(text string, args ...any) int64 {
+	c.t.Helper()
+	s, err := store.Connect(c.t.Context(), c.url)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = s.Close() })
+	return func(text string, args ...any) int64 {
+		ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+		defer cancel()
+		n := int64(-1)
+		err := s.(*store.Store).Database().View(ctx, func(tx database.Tx) error {
+			return tx.Query(ctx, func(row database.Row) error { return row.Scan(&n) }, text, args...)
+		})
+		if err != nil {
+			return -1
+		}
+		return n
+	}
+}

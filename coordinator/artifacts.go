@@ -1,0 +1,183 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"sweep/sweep"
+)
+
+// errNoArtifacts says that no artifact store was given.
+var errNoArtifacts = errors.New("there is no artifact store here")
+
+// CheckArtifacts implements wire.Controller.
+func (c *Coordinator) CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck, yield func(*sweep.CheckedArtifact) error) error {
+	if check != sweep.CheckNothing && c.options.Artifacts == nil {
+		return errNoArtifacts
+	}
+	record, err := c.store.Sweep(ctx, query.Sweep)
+	if err != nil {
+		return err
+	}
+	query.Sweep = record.ID
+	look := func(r *sweep.ArtifactRecord) error {
+		checked := &sweep.CheckedArtifact{ArtifactRecord: *r, State: sweep.ArtifactStored}
+		if r.Problem != "" {
+			checked.State = sweep.ArtifactMissing
+		} else if check != sweep.CheckNothing {
+			checked.State, checked.Problem = c.found(ctx, r, check)
+		}
+		return yield(checked)
+	}
+	if len(query.Indices) > 0 || query.Until > 0 {
+		return c.eachArtifact(ctx, query, look)
+	}
+	for end := record.Points(); query.From < end; query.From = query.Until {
+		query.Until = query.From + checkPage
+		if err := c.eachArtifact(ctx, query, look); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPage is of how many trials the artifacts are loaded at a time.
+const checkPage = 1000
+
+// eachArtifact calls look for each artifact that fits the query, when the database
+// has answered: the artifact store, and who listens, may be slow.
+func (c *Coordinator) eachArtifact(ctx context.Context, query sweep.ArtifactQuery, look func(*sweep.ArtifactRecord) error) error {
+	var page []*sweep.ArtifactRecord
+	err := c.store.Artifacts(ctx, query, func(r *sweep.ArtifactRecord) error {
+		page = append(page, r)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range page {
+		if err := look(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// found looks at an artifact's bytes.
+func (c *Coordinator) found(ctx context.Context, r *sweep.ArtifactRecord, check sweep.ArtifactCheck) (state sweep.ArtifactState, problem string) {
+	err := c.options.Artifacts.Check(ctx, r, check == sweep.CheckDigest)
+	var lost *sweep.LostError
+	var damaged *sweep.DamagedError
+	switch {
+	case err == nil:
+		return sweep.ArtifactStored, ""
+	case errors.As(err, &lost):
+		return sweep.ArtifactLost, lost.Problem
+	case errors.As(err, &damaged):
+		return sweep.ArtifactDamaged, damaged.Problem
+	}
+	return sweep.ArtifactUnknown, err.Error()
+}
+
+// copyBuffer is how much of an artifact is carried at a time, in bytes.
+const copyBuffer = 128 << 10
+
+// Artifact implements wire.Controller.
+func (c *Coordinator) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error) {
+	if c.options.Artifacts == nil {
+		return nil, errNoArtifacts
+	}
+	record, err := c.store.Sweep(ctx, id.Sweep)
+	if err != nil {
+		return nil, err
+	}
+	id.Sweep = record.ID
+	var found *sweep.ArtifactRecord
+	err = c.store.Artifacts(ctx, sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index}, Name: name}, func(r *sweep.ArtifactRecord) error {
+		found = r
+		return nil
+	})
+	if err == nil && found == nil {
+		err = c.noArtifact(ctx, id, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	in, err := c.options.Artifacts.Get(ctx, found, from)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.CopyBuffer(struct{ io.Writer }{out}, in, make([]byte, copyBuffer))
+	return found, errors.Join(err, in.Close())
+}
+
+// noArtifact says why a trial has no artifact of a name.
+func (c *Coordinator) noArtifact(ctx context.Context, id sweep.TrialID, name string) error {
+	trial, err := c.store.Trial(ctx, id)
+	if err != nil {
+		return err
+	}
+	why := "its sweep does not ask for it (artifacts)"
+	if !trial.State.Terminal() {
+		why = fmt.Sprintf("the trial is %s: what it leaves is there when it has a result", trial.State)
+	} else if trial.State != sweep.Completed {
+		why = fmt.Sprintf("the trial is %s", trial.State)
+	}
+	return fmt.Errorf("artifact %s/%s: %w: %s", id, name, sweep.ErrNotFound, why)
+}
+
+// forgetArtifacts removes the bytes of what deleted sweeps left. What cannot be
+// removed is named in the log: there is nobody left to ask for it.
+func (c *Coordinator) forgetArtifacts(ctx context.Context, deleted []sweep.DeletedSweep) {
+	if c.options.Artifacts == nil {
+		return
+	}
+	for _, d := range deleted {
+		if err := c.RemoveArtifacts(ctx, d.Pool, d.ID); err != nil {
+			c.log.Error("artifacts of a deleted sweep stay behind", "at", sweep.ArtifactPrefix(d.Pool, d.ID), "error", err)
+		}
+	}
+}
+
+// RemoveArtifacts removes the bytes of what a sweep's trials left, of those that the
+// store has no record of any more: it follows the transaction that deletes the
+// sweep or its artifacts. It may be repeated.
+func (c *Coordinator) RemoveArtifacts(ctx context.Context, pool, id string) error {
+	if c.options.Artifacts == nil {
+		return errNoArtifacts
+	}
+	// What others took over of it has a record yet.
+	kept := map[string]bool{}
+	err := c.store.ArtifactLocations(ctx, sweep.ArtifactPrefix(pool, id), func(location string) error {
+		kept[location] = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.options.Artifacts.RemoveSweep(ctx, pool, id, func(location string) bool { return kept[location] })
+}
+
+// prepareTime bounds the making of what a pool's artifacts need.
+const prepareTime = 5 * time.Second
+
+// prepareArtifacts makes what the artifacts of a pool need, once. If that fails the
+// trials run all the same: their workers try for a while, and say what is missing.
+func (s *scheduler) prepareArtifacts(ctx context.Context, pool string) {
+	if s.options.Artifacts == nil || s.prepared[pool] {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, prepareTime)
+	defer cancel()
+	if err := s.options.Artifacts.Prepare(ctx, pool); err != nil {
+		s.log.Warn("artifacts may not be kept", "pool", pool, "error", err)
+		return
+	}
+	if s.prepared == nil {
+		s.prepared = map[string]bool{}
+	}
+	s.prepared[pool] = true
+}

@@ -1,0 +1,289 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+// picky is a store that does not take what a worker says of one trial.
+type picky struct {
+	sweep.Store
+	guilty sweep.TrialID
+	err    error
+}
+
+func (p *picky) Record(ctx context.Context, events []sweep.Event) (sweep.RecordReport, error) {
+	for i := range events {
+		if r := events[i].Result; events[i].TrialID == p.guilty && r != nil && r.State == sweep.Completed {
+			return sweep.RecordReport{}, p.err
+		}
+	}
+	return p.Store.Record(ctx, events)
+}
+
+// The store refuses one row of a thousand, for a reason that it tells or does not
+// tell: that trial fails with the reason, its event is kept in quarantine, and
+// nobody else notices.
+func TestOneRowOfAThousand(t *testing.T) {
+	t.Parallel()
+	for name, problem := range map[string]error{
+		"Refused":   fmt.Errorf("an index row of 3000 bytes: %w", sweep.ErrRefused),
+		"Not known": errors.New("an index row of 3000 bytes: XX000"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			metrics := NewMetrics()
+			store := &picky{Store: b.store, err: problem}
+			w := &crew{b: b, slots: 4, begin: make(chan struct{})}
+			w.start()
+			c, _ := b.start(Options{Store: store, Metrics: metrics})
+			id, beside := b.submit(c, submission("poisoned", 0, 1000)), b.submit(c, submission("beside", 1000, 200))
+			store.guilty = sweep.TrialID{Sweep: id, Index: 500}
+			close(w.begin)
+			b.finish(c, beside)
+			b.check(beside, 200)
+			if p := b.finish(c, id); p.Completed != 999 || p.Failed != 1 {
+				t.Errorf("%+v", p)
+			}
+			b.until("the event is in quarantine", func() bool { return b.progress(id).Quarantined == 1 }) // which comes after its trial's end
+			trial, err := b.store.Trial(t.Context(), store.guilty)
+			if err != nil || trial.State != sweep.Failed || !strings.Contains(trial.Result.Error, "an index row of 3000 bytes") {
+				t.Errorf("%+v: %v", trial, err)
+			}
+			var kept [][]any
+			err = b.store.Query(t.Context(), `SELECT trial_index, kind, error, length(event) > 100 FROM quarantine`, func(_ []string, row []any) error {
+				kept = append(kept, slices.Clone(row))
+				return nil
+			})
+			if err != nil || len(kept) != 1 || kept[0][0] != int64(500) || kept[0][1] != "result" || kept[0][2] != problem.Error() || kept[0][3] != int64(1) {
+				t.Errorf("in quarantine: %v: %v", kept, err)
+			}
+			b.until("the metrics count it", func() bool {
+				answer := httptest.NewRecorder()
+				metrics.Handler(func() error { return nil }).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+				return bytes.Contains(answer.Body.Bytes(), []byte("sweep_quarantined_events_total 1\n"))
+			})
+		})
+	}
+}
+
+// One event alone that the store does not take, for no reason that it tells, does
+// not keep the others waiting for ever.
+func TestOneRowAlone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	store := &picky{Store: b.store, err: errors.New("an index row of 3000 bytes: XX000")}
+	c, _ := b.start(Options{Store: store})
+	id := b.submit(c, submission("alone", 0, 1))
+	store.guilty = sweep.TrialID{Sweep: id}
+	w := &crew{b: b}
+	w.start()
+	if p := b.finish(c, id); p.Failed != 1 {
+		t.Errorf("%+v", p)
+	}
+	b.until("the event is in quarantine", func() bool { return b.progress(id).Quarantined == 1 }) // which comes after its trial's end
+	next := b.submit(c, submission("next", 1, 20))
+	b.finish(c, next)
+	b.check(next, 20)
+}
+
+// Whatever is submitted while a sweep runs, no trial of it is run again.
+func TestOtherSubmissionsRunNothingAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var mu sync.Mutex
+	runs := map[sweep.TrialID]int{}
+	w := &crew{b: b, slots: 4}
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		mu.Lock()
+		runs[d.TrialID]++
+		mu.Unlock()
+		pause(ctx, 2*time.Millisecond)
+		return w.report(ctx, d)
+	}
+	w.start()
+	c, _ := b.start(Options{Window: 64, Page: 100})
+	ids := []string{b.submit(c, submission("first", 0, 600))}
+	for i := range 4 {
+		b.until("some trials are done", func() bool { return b.progress(ids[0]).Completed >= int64(100*(i+1)) })
+		next := submission(fmt.Sprint("next ", i), int64(1000*(i+1)), 50)
+		next.Spec.Priority = i % 2
+		ids = append(ids, b.submit(c, next))
+	}
+	for _, id := range ids {
+		b.finish(c, id)
+	}
+	b.check(ids[0], 600)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(runs) != 800 {
+		t.Errorf("%d trials were run", len(runs))
+	}
+	for id, n := range runs {
+		if n != 1 {
+			t.Errorf("%d executions of %s", n, id)
+		}
+	}
+}
+
+// A job whose trial has ended goes from the queue, whatever way it came there.
+func TestJobsOfEndedTrialsGo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := &crew{b: b, slots: 2}
+	stopWorker := w.start()
+	c, stop := b.start(Options{})
+	id, cancelled := b.submit(c, submission("ended", 0, 40)), b.submit(c, submission("cancelled", 100, 40))
+	b.finish(c, id)
+	b.finish(c, cancelled)
+	stopWorker()
+	// A worker of the same offer, which has nothing to do, keeps the queue.
+	idle := &crew{b: b, begin: make(chan struct{})}
+	idle.start()
+	stop()
+	queue := wire.Queue{Pool: sweep.DefaultPool, Offer: noopOffer(1).Key()}
+	again := func() {
+		t.Helper()
+		if err := b.wire.OpenQueue(t.Context(), queue); err != nil {
+			t.Fatal(err)
+		}
+		var jobs []wire.Job
+		for i := range int64(40) {
+			jobs = append(jobs, wire.Job{
+				Trial: sweep.Trial{TrialID: sweep.TrialID{Sweep: id, Index: i}}, Pool: sweep.DefaultPool,
+				Requirement: sweep.Requirement{Trainer: "noop", ResultVersion: "1"},
+			})
+		}
+		if _, err := b.wire.PublishJobs(t.Context(), queue, jobs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := func() bool {
+		n := 0
+		return b.wire.QueuedJobs(t.Context(), func(wire.QueuedJob) { n++ }) == nil && n == 0
+	}
+	again() // as by a broker that was restored from an older state
+	if gone() {
+		t.Fatal("no job is queued")
+	}
+	b.start(Options{Lease: time.Second})
+	b.until("they are gone after a start", gone)
+	again()
+	b.until("they are gone while it runs", gone)
+	if n := idle.runs.Load(); n != 0 {
+		t.Errorf("%d executions of trials that had ended", n)
+	}
+}
+
+// stops are the trials whose executions an answer to a beat stops.
+func stops(a wire.BeatAnswer) (ids []sweep.TrialID) {
+	for _, r := range a.Stop {
+		ids = append(ids, r.TrialID)
+	}
+	return ids
+}
+
+// A worker that did not hear a cancellation is told with its beats, and so is one
+// that keeps checkpoints of what has ended.
+func TestCancelReachesWhoMissedIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c, _ := b.start(Options{Lease: time.Second})
+	var running atomic.Int64
+	w := &crew{b: b, slots: 2} // it does not listen to cancellations
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		if err := w.publish(ctx, event(sweep.EventStarted, d.TrialID, "execution of "+d.String())); err != nil {
+			return err
+		}
+		running.Add(1)
+		for ctx.Err() == nil && !w.told(stops, d.TrialID) {
+			pause(ctx, 10*time.Millisecond)
+		}
+		return d.DoubleAck(ctx)
+	}
+	w.start()
+	id := b.submit(c, submission("missed", 0, 5))
+	b.until("two run", func() bool { return running.Load() == 2 })
+	if _, err := c.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	b.until("they are told to stop", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.busy) == 0
+	})
+	keeper := sweep.TrialID{Sweep: id, Index: 1}
+	b.until("one is told of its checkpoint", func() bool {
+		answer, err := b.wire.Beat(t.Context(), wire.Beat{
+			WorkerStatus: wire.WorkerStatus{ID: "keeper", Name: "keeper", Pool: sweep.DefaultPool, State: wire.WorkerDraining, Offer: *noopOffer(1)},
+			Checkpoints:  []sweep.TrialID{keeper},
+		})
+		return err == nil && slices.Contains(answer.Ended, keeper)
+	})
+}
+
+// told reports whether an answer to a beat named a trial.
+func (w *crew) told(of func(wire.BeatAnswer) []sweep.TrialID, id sweep.TrialID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.heard, func(a wire.BeatAnswer) bool { return slices.Contains(of(a), id) })
+}
+
+// A coordinator that does not know yet that another leads ends when it meets the
+// other's work, and leaves it alone.
+func TestDeposedLeaderEnds(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := &crew{b: b, slots: 2}
+	w.start()
+	b.term++
+	deposed := New(Options{Store: b.store, Wire: b.wire, Logger: logger(t), Cluster: b.cluster, Term: b.term})
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { ended <- deposed.Run(ctx) }()
+	<-deposed.Ready()
+	id := b.submit(deposed, submission("both", 0, 600))
+	b.until("some trials are done", func() bool { return b.progress(id).Completed >= 50 })
+	c, _ := b.start(Options{})
+	var superseded *wire.SupersededError
+	if err := <-ended; !errors.As(err, &superseded) || superseded.Later != b.term {
+		t.Errorf("Run of the first: %v", err)
+	}
+	b.finish(c, id)
+	b.check(id, 600)
+}
+
+// Whether any worker could run a submission is known when the workers had the time
+// to be heard of: who asks for it waits.
+func TestRequireWorkersWaits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c, _ := b.start(Options{})
+	var none *NoWorkerError
+	if _, err := c.Submit(t.Context(), submission("refused", 0, 3), true); !errors.As(err, &none) {
+		t.Errorf("Submit at the start: %v", err)
+	}
+	w := &crew{b: b}
+	w.start()
+	b.until("the worker is heard of", func() bool {
+		done, err := c.Submit(t.Context(), submission("taken", 0, 3), true)
+		return err == nil && done.Waiting == ""
+	})
+	if sweeps, err := b.store.Sweeps(t.Context()); err != nil || len(sweeps) != 1 || sweeps[0].Name != "taken" {
+		t.Errorf("%+v: %v", sweeps, err)
+	}
+}

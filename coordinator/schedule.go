@@ -1,0 +1,633 @@
+package coordinator
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+// schedule decides what is written, queued and taken back, and says why a sweep
+// waits. It is told facts (what is left of the sweeps, what workers offer, what
+// was published, who was heard of) and answers with decisions; it knows no clock,
+// no database and no broker. One goroutine owns it, the scheduler's.
+//
+// The way of a trial through it:
+//
+//	an unwritten point ──write──► pending ─assign─► a job in a queue ──heard──► gone
+//	                                 ▲                    │
+//	                                 └──────withdraw──────┘
+//
+// A queue is what the workers of one pool and equal offers share. A job is put
+// into the queue of an offer that meets its requirement, so that what no worker
+// can run never leaves the database and delays no other trial.
+type schedule struct {
+	// window is how many jobs wait in a queue besides one for each slot, page how
+	// many trial rows are written at once.
+	window, page int64
+	// settled says that the workers have had the time to be heard of.
+	settled bool
+	// exclusive says that all workers are this process's own: they leave when it is
+	// about to end, and nobody is to start another.
+	exclusive bool
+
+	sweeps  map[string]*sweepPlan
+	workers map[string]*workerPlan
+	queues  map[wire.Queue]*queuePlan
+	jobs    map[sweep.TrialID]job
+}
+
+// sweepPlan is an active sweep.
+type sweepPlan struct {
+	sweep.Backlog
+	// waiting and reason are what was said last of why it waits; told is whether
+	// anything was.
+	waiting bool
+	reason  string
+	told    bool
+}
+
+// workerPlan is a worker that was heard of.
+type workerPlan struct {
+	queue wire.Queue
+	offer sweep.Offer
+	// ready says that it takes jobs; running are the trials under way.
+	ready   bool
+	running []wire.Running
+	heard   time.Time
+}
+
+// queuePlan is a queue that has workers, or jobs.
+type queuePlan struct {
+	// offer is that of its workers; without any it meets nothing.
+	offer *sweep.Offer
+	slots int64
+	busy  int64
+	// jobs counts those that wait in it, by sweep.
+	jobs  map[string]int64
+	total int64
+	// unbalanced says that its jobs are to be assigned anew; since is when the last
+	// worker went, cleared that what it was not given has been taken back since.
+	unbalanced bool
+	since      time.Time
+	cleared    bool
+}
+
+// job is one that waits in a queue, as far as is known.
+type job struct {
+	queue wire.Queue
+	// sequence is that of its message in the stream, 0 if it is not known.
+	sequence uint64
+	// orphaned is when it was taken out of the queue though a worker may have it.
+	orphaned time.Time
+}
+
+func newSchedule(window, page int) *schedule {
+	return &schedule{
+		window: int64(window), page: int64(page),
+		sweeps: map[string]*sweepPlan{}, workers: map[string]*workerPlan{},
+		queues: map[wire.Queue]*queuePlan{}, jobs: map[sweep.TrialID]job{},
+	}
+}
+
+// The facts.
+
+// left tells what is left of sweeps; all says that there are no other active ones.
+func (s *schedule) left(backlogs []sweep.Backlog, all bool) {
+	there := map[string]bool{}
+	for _, b := range backlogs {
+		there[b.Sweep] = true
+		plan := s.sweeps[b.Sweep]
+		switch {
+		case b.State != sweep.SweepActive && b.State != sweep.SweepWaiting:
+			delete(s.sweeps, b.Sweep)
+			continue
+		case plan == nil:
+			plan = &sweepPlan{Backlog: b}
+			s.sweeps[b.Sweep] = plan
+			s.reassign(b.Sweep)
+		case plan.Priority != b.Priority || plan.Grids != b.Grids || begins(&plan.Backlog, &b):
+			plan.Backlog = b
+			s.reassign(b.Sweep)
+		}
+		plan.Backlog = b
+	}
+	if all {
+		maps.DeleteFunc(s.sweeps, func(id string, _ *sweepPlan) bool { return !there[id] })
+	}
+}
+
+// begins reports whether a sweep that had no trial in hand has some now: what others
+// were given meanwhile is assigned anew.
+func begins(before, now *sweep.Backlog) bool {
+	has := func(c sweep.ClassBacklog) bool { return c.Pending+c.Queued+c.Running > 0 }
+	return !slices.ContainsFunc(before.Classes, has) && slices.ContainsFunc(now.Classes, has)
+}
+
+// reassign has the jobs in the queues that a sweep could use assigned anew, so that one
+// that has come, or has another priority now, does not wait behind the others.
+func (s *schedule) reassign(id string) {
+	pool := s.sweeps[id].Pool
+	for q, plan := range s.queues {
+		plan.unbalanced = plan.unbalanced || q.Pool == pool
+	}
+}
+
+// beat tells what a worker says of itself, and returns its queue and whether the
+// queue is new.
+func (s *schedule) beat(now time.Time, b wire.Beat) (q wire.Queue, opened bool) {
+	q = wire.Queue{Pool: b.Pool, Offer: b.Offer.Key()}
+	before := s.workers[b.ID]
+	if b.Gone {
+		delete(s.workers, b.ID)
+		if before != nil {
+			s.count(now, before.queue)
+		}
+		return q, false
+	}
+	s.workers[b.ID] = &workerPlan{
+		queue: q, offer: b.Offer, ready: b.State == wire.WorkerReady, running: b.Running, heard: now,
+	}
+	if s.queues[q] == nil {
+		s.queues[q] = &queuePlan{jobs: map[string]int64{}, since: now}
+		opened = true
+	}
+	if before != nil && before.queue != q {
+		s.count(now, before.queue)
+	}
+	s.count(now, q)
+	return q, opened
+}
+
+// silent forgets the workers that were not heard of since before.
+func (s *schedule) silent(now, before time.Time) (gone int) {
+	for id, w := range s.workers {
+		if w.heard.Before(before) {
+			delete(s.workers, id)
+			s.count(now, w.queue)
+			gone++
+		}
+	}
+	return gone
+}
+
+// count adds up the workers of a queue.
+func (s *schedule) count(now time.Time, q wire.Queue) {
+	plan := s.queues[q]
+	if plan == nil {
+		return
+	}
+	had := plan.offer != nil
+	plan.offer, plan.slots, plan.busy = nil, 0, 0
+	for _, w := range s.workers {
+		if w.queue == q && w.ready {
+			plan.offer = &w.offer
+			plan.slots += int64(w.offer.Slots)
+			plan.busy += int64(len(w.running))
+		}
+	}
+	if had && plan.offer == nil {
+		plan.since, plan.cleared = now, false
+	}
+}
+
+// published tells that a trial's job is in a queue, with its sequence in the
+// stream, 0 if that is not known.
+func (s *schedule) published(q wire.Queue, id sweep.TrialID, sequence uint64) {
+	s.heard(id)
+	plan := s.queues[q]
+	if plan == nil { // of a coordinator before, for workers that are gone
+		plan = &queuePlan{jobs: map[string]int64{}}
+		s.queues[q] = plan
+	}
+	s.jobs[id] = job{queue: q, sequence: sequence}
+	plan.jobs[id.Sweep]++
+	plan.total++
+}
+
+// heard tells that a trial waits no more: it runs, has ended, or went back.
+func (s *schedule) heard(id sweep.TrialID) {
+	j, there := s.jobs[id]
+	if !there {
+		return
+	}
+	delete(s.jobs, id)
+	plan := s.queues[j.queue]
+	plan.total--
+	if plan.jobs[id.Sweep]--; plan.jobs[id.Sweep] == 0 {
+		delete(plan.jobs, id.Sweep)
+	}
+}
+
+// removed tells that a queue is gone, and returns the trials whose jobs were in it.
+func (s *schedule) removed(q wire.Queue) (back []sweep.TrialID) {
+	for id, j := range s.jobs {
+		if j.queue == q {
+			back = append(back, id)
+			delete(s.jobs, id)
+		}
+	}
+	delete(s.queues, q)
+	return back
+}
+
+// The decisions.
+
+// room is how many jobs more a queue may hold.
+func (s *schedule) room(plan *queuePlan) int64 {
+	if plan.offer == nil {
+		return 0
+	}
+	return s.window + plan.slots - plan.total
+}
+
+// meets reports whether a queue's workers can run a class.
+func (plan *queuePlan) meets(class *sweep.ClassBacklog) bool {
+	return plan.offer != nil && plan.offer.Meets(&class.Requirement)
+}
+
+// runnable reports whether any worker can run a class.
+func (s *schedule) runnable(pool string, class *sweep.ClassBacklog) bool {
+	for q, plan := range s.queues {
+		if q.Pool == pool && plan.meets(class) {
+			return true
+		}
+	}
+	return false
+}
+
+// unmetPages is how many pages of trials that no worker can run are written of a
+// sweep, in the search for some that one can.
+const unmetPages = 20
+
+// write returns the sweeps of which trial rows should be written, those of the
+// largest priority first: those whose written trials run out.
+func (s *schedule) write() (ids []string) {
+	for _, plan := range s.ordered("") {
+		want := s.window
+		for q, queue := range s.queues {
+			if q.Pool == plan.Pool {
+				want += queue.slots
+			}
+		}
+		if runnable, _ := s.pending(plan); runnable < want && s.writable(plan) {
+			ids = append(ids, plan.Sweep)
+		}
+	}
+	return ids
+}
+
+// writable reports whether further rows of a sweep may be written: not too many
+// that no worker can run, and hardly any while there is no worker.
+func (s *schedule) writable(plan *sweepPlan) bool {
+	if plan.Unwritten == 0 {
+		return false
+	}
+	most := s.page
+	if len(s.offers(plan.Pool)) > 0 {
+		most *= unmetPages
+	}
+	_, unmet := s.pending(plan)
+	return unmet < most
+}
+
+// pending counts a sweep's pending trials: those that some worker can run, and
+// those that none can.
+func (s *schedule) pending(plan *sweepPlan) (runnable, unmet int64) {
+	for i := range plan.Classes {
+		if class := &plan.Classes[i]; s.runnable(plan.Pool, class) {
+			runnable += class.Pending
+		} else {
+			unmet += class.Pending
+		}
+	}
+	return runnable, unmet
+}
+
+// ordered returns the sweeps of a pool, of all for "": larger priority first, then
+// the older one.
+func (s *schedule) ordered(pool string) []*sweepPlan {
+	plans := make([]*sweepPlan, 0, len(s.sweeps))
+	for _, plan := range s.sweeps {
+		if pool == "" || plan.Pool == pool {
+			plans = append(plans, plan)
+		}
+	}
+	slices.SortFunc(plans, func(a, b *sweepPlan) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Sweep, b.Sweep))
+	})
+	return plans
+}
+
+// withdrawal takes jobs of sweeps out of a queue. All says that the queue itself
+// goes, because its workers are gone.
+type withdrawal struct {
+	queue  wire.Queue
+	sweeps []string
+	all    bool
+}
+
+// withdraw returns what should be taken back: jobs of queues without workers, and
+// jobs that others should not have to wait behind.
+func (s *schedule) withdraw(now time.Time) (list []withdrawal) {
+	for _, q := range slices.SortedFunc(maps.Keys(s.queues), compareQueues) {
+		plan := s.queues[q]
+		if plan.offer == nil {
+			gone := now.Sub(plan.since) > queueGrace
+			if s.settled && (gone || !plan.cleared && plan.total > 0) {
+				list = append(list, withdrawal{q, slices.Sorted(maps.Keys(plan.jobs)), gone})
+			}
+			plan.cleared = plan.cleared || s.settled
+			continue
+		}
+		if !plan.unbalanced && s.starved(q) {
+			plan.unbalanced = true
+		}
+		if !plan.unbalanced {
+			continue
+		}
+		plan.unbalanced = false
+		if back := s.inTheWay(q, plan); len(back) > 0 {
+			list = append(list, withdrawal{q, back, false})
+		}
+	}
+	return list
+}
+
+// queueGrace is how long a queue stays whose workers are all gone: what they were
+// given may come back to them.
+const queueGrace = 2 * wire.BeatInterval
+
+// inTheWay returns the sweeps in a queue whose jobs are to be assigned anew: for
+// each there is another that could use the queue and has a larger priority, or an
+// equal one and a smaller part of it.
+func (s *schedule) inTheWay(q wire.Queue, plan *queuePlan) (ids []string) {
+	others := s.ordered(q.Pool)
+	for id, has := range plan.jobs {
+		own := s.sweeps[id]
+		inWay := own == nil // it is over, or paused
+		for _, other := range others {
+			if own == nil || other == own || other.Priority < own.Priority || !s.couldUse(plan, other) {
+				continue
+			}
+			inWay = inWay || other.Priority > own.Priority || plan.jobs[other.Sweep]+1 < has
+		}
+		if inWay {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// couldUse reports whether a sweep has trials for a queue that are not in one, or
+// may have.
+func (s *schedule) couldUse(plan *queuePlan, p *sweepPlan) bool {
+	for i := range p.Classes {
+		if class := &p.Classes[i]; class.Pending > 0 && plan.meets(class) {
+			return true
+		}
+	}
+	return p.Unwritten > 0 && len(p.Classes) == 0
+}
+
+// starved reports whether the jobs that wait in a queue could start at once in
+// another one, which has nothing to do.
+func (s *schedule) starved(q wire.Queue) bool {
+	plan := s.queues[q]
+	if plan.total <= plan.slots || plan.busy < plan.slots {
+		return false
+	}
+	for other, idle := range s.queues {
+		if other == q || other.Pool != q.Pool || idle.offer == nil || idle.total > 0 || idle.busy >= idle.slots {
+			continue
+		}
+		for id := range plan.jobs {
+			if p := s.sweeps[id]; p != nil && slices.ContainsFunc(p.Classes, func(c sweep.ClassBacklog) bool { return c.Queued > 0 && idle.meets(&c) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// assign gives the free places in the queues to sweeps, in the order in which the
+// jobs are to be published. The emptiest queue for its slots comes first. In a
+// queue a sweep of lower priority gets nothing while one of higher priority has a
+// trial for it, written or not; among equals the next place goes to the sweep with
+// the fewest trials queued and running, so that each has the same share of the
+// workers.
+func (s *schedule) assign(most int) (assignments []assignment) {
+	var vacancies []*vacancy
+	for q, plan := range s.queues {
+		// One by one would cost as much as many at once.
+		if room := s.room(plan); room > 0 && room >= (s.window+plan.slots)/4 {
+			vacancies = append(vacancies, &vacancy{queue: q, plan: plan, room: room, has: plan.total})
+		}
+	}
+	slices.SortFunc(vacancies, func(a, b *vacancy) int { return compareQueues(a.queue, b.queue) })
+	candidates := map[string][]*candidate{}
+	for len(vacancies) > 0 && len(assignments) < most {
+		h := slices.MinFunc(vacancies, func(a, b *vacancy) int {
+			return cmp.Compare(a.has*max(b.plan.slots, 1), b.has*max(a.plan.slots, 1))
+		})
+		if candidates[h.queue.Pool] == nil {
+			for _, plan := range s.ordered(h.queue.Pool) {
+				candidates[h.queue.Pool] = append(candidates[h.queue.Pool], newCandidate(plan, s.writable(plan)))
+			}
+		}
+		next, class := h.next(candidates[h.queue.Pool])
+		if next == nil || h.room == 0 {
+			vacancies = slices.DeleteFunc(vacancies, func(other *vacancy) bool { return other == h })
+			continue
+		}
+		next.pending[class]--
+		next.has++
+		h.has++
+		h.room--
+		assignments = append(assignments, assignment{h.queue, source{next.Sweep, next.Classes[class].Class}, &next.Classes[class].Requirement})
+	}
+	return assignments
+}
+
+// assignment has a trial of a source put into a queue.
+type assignment struct {
+	queue wire.Queue
+	source
+	requirement *sweep.Requirement
+}
+
+// source is where a trial is taken from.
+type source struct {
+	sweep string
+	class int
+}
+
+// vacancy is a queue with room while places are assigned.
+type vacancy struct {
+	queue     wire.Queue
+	plan      *queuePlan
+	room, has int64
+}
+
+// candidate is a sweep while places are assigned: has counts its trials that are queued
+// or run, pending those that wait, by class.
+type candidate struct {
+	*sweepPlan
+	has     int64
+	pending []int64
+	// more says that rows are to be written of it.
+	more bool
+}
+
+func newCandidate(plan *sweepPlan, more bool) *candidate {
+	s := &candidate{sweepPlan: plan, pending: make([]int64, len(plan.Classes)), more: more}
+	for i, class := range plan.Classes {
+		s.has += class.Queued + class.Running
+		s.pending[i] = class.Pending
+	}
+	return s
+}
+
+// next returns the sweep that the queue's next place goes to, and the position of
+// its class; nil if there is none. The candidates are in order of priority.
+func (h *vacancy) next(candidates []*candidate) (found *candidate, class int) {
+	more := false
+	for i, s := range candidates {
+		if found != nil && s.Priority < found.Priority {
+			break
+		}
+		if c := s.open(h.plan); c >= 0 && (found == nil || s.has < found.has) {
+			found, class = s, c
+		}
+		// Rows that are written soon may be for this queue: lower priorities wait.
+		more = more || s.more && slices.ContainsFunc(s.Classes, func(c sweep.ClassBacklog) bool { return h.plan.meets(&c) })
+		if last := i+1 == len(candidates) || candidates[i+1].Priority < s.Priority; last && found == nil && more {
+			return nil, 0
+		}
+	}
+	return found, class
+}
+
+// open returns the position of the first class that has a trial for a queue, -1
+// if none has.
+func (s *candidate) open(plan *queuePlan) int {
+	for i := range s.Classes {
+		if s.pending[i] > 0 && plan.meets(&s.Classes[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// verdict is what is to be said of a sweep: whether it waits, and why, in whole
+// or in part.
+type verdict struct {
+	sweep   string
+	waiting bool
+	reason  string
+}
+
+// explain returns what has changed of why sweeps wait: a sweep waits when no
+// worker can run what is left of it.
+func (s *schedule) explain() (list []verdict) {
+	if !s.settled || s.exclusive && !s.manned() {
+		return nil
+	}
+	for _, plan := range s.ordered("") {
+		v := verdict{sweep: plan.Sweep}
+		var unmet, others int64
+		for i := range plan.Classes {
+			class := &plan.Classes[i]
+			others += class.Queued + class.Running
+			if class.Pending == 0 {
+				continue
+			}
+			if s.runnable(plan.Pool, class) {
+				others += class.Pending
+				continue
+			}
+			if unmet += class.Pending; v.reason == "" {
+				v.reason = class.Requirement.Unmet(plan.Pool, s.offers(plan.Pool))
+			}
+		}
+		v.waiting = unmet > 0 && others == 0 // of the unwritten it is not known yet
+		if plan.told && v.waiting == plan.waiting && v.reason == plan.reason {
+			continue
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// manned reports whether any worker takes jobs.
+func (s *schedule) manned() bool {
+	for _, w := range s.workers {
+		if w.ready {
+			return true
+		}
+	}
+	return false
+}
+
+// said tells that a verdict is known.
+func (s *schedule) said(v verdict) {
+	if plan := s.sweeps[v.sweep]; plan != nil {
+		plan.waiting, plan.reason, plan.told = v.waiting, v.reason, true
+	}
+}
+
+// offers returns the offers of the workers of a pool that take jobs.
+func (s *schedule) offers(pool string) (offers []sweep.Offer) {
+	for _, w := range s.workers {
+		if w.queue.Pool == pool && w.ready {
+			offers = append(offers, w.offer)
+		}
+	}
+	return offers
+}
+
+// withdrawn tells that the jobs of sweeps were taken out of a queue, and returns
+// those that no worker has: they were published after the last one that was handed
+// out. The others are orphans: if their workers die they do not come again.
+func (s *schedule) withdrawn(now time.Time, q wire.Queue, delivered uint64, sweeps []string) (back []sweep.TrialID) {
+	for id, j := range s.jobs {
+		switch {
+		case j.queue != q || !slices.Contains(sweeps, id.Sweep):
+		case j.sequence > delivered:
+			back = append(back, id)
+			s.heard(id)
+		default:
+			j.orphaned = now
+			s.jobs[id] = j
+		}
+	}
+	return back
+}
+
+// orphans returns the trials whose jobs were orphaned before a time and that were
+// not heard of since.
+func (s *schedule) orphans(before time.Time) (ids []sweep.TrialID) {
+	for id, j := range s.jobs {
+		if !j.orphaned.IsZero() && j.orphaned.Before(before) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// inHand calls visit for the trials that workers say they run.
+func (s *schedule) inHand(visit func(sweep.TrialID)) {
+	for _, w := range s.workers {
+		for _, r := range w.running {
+			visit(r.TrialID)
+		}
+	}
+}
+
+func compareQueues(a, b wire.Queue) int {
+	return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Offer, b.Offer))
+}

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"sweep/coordinator/store/database"
+	"sweep/sweep"
+)
+
+// backlog reads what is left of the sweeps s for which a condition holds. It
+// reads no submissions.
+const backlog = `SELECT s.sweep_id, s.pool, s.priority, s.state, s.waiting,
+		(SELECT count(*) FROM grids AS g WHERE g.sweep_no = s.sweep_no),
+		(SELECT CAST(coalesce(sum(g.points - g.written), 0) AS bigint) FROM grids AS g WHERE g.sweep_no = s.sweep_no AND NOT g.cancelled),
+		coalesce(c.class_no, -1), c.requirement, coalesce(c.pending, 0), coalesce(c.queued, 0), coalesce(c.running, 0)
+	FROM sweeps AS s LEFT JOIN classes AS c USING (sweep_no) WHERE `
+
+// Backlog implements sweep.Store.
+func (s *Store) Backlog(ctx context.Context, ids ...string) (backlogs []sweep.Backlog, err error) {
+	text, args := backlog+`s.state = 'active'`, []any{}
+	if len(ids) > 0 {
+		text, args = backlog+`s.sweep_id IN (SELECT sweep_id FROM {v})`, append(args, list("sweep_id", ids))
+	}
+	err = s.view(ctx, "look for what is left of sweeps", func(t *transaction) {
+		t.each(func(row database.Row) error {
+			var b sweep.Backlog
+			var c sweep.ClassBacklog
+			var waiting bool
+			var requirement []byte
+			if err := row.Scan(&b.Sweep, &b.Pool, &b.Priority, (*string)(&b.State), &waiting, &b.Grids, &b.Unwritten,
+				&c.Class, &requirement, &c.Pending, &c.Queued, &c.Running); err != nil {
+				return err
+			}
+			b.State = stateOf(b.State, waiting)
+			if n := len(backlogs); n == 0 || backlogs[n-1].Sweep != b.Sweep {
+				backlogs = append(backlogs, b)
+			}
+			if c.Class < 0 {
+				return nil
+			}
+			if err := json.Unmarshal(requirement, &c.Requirement); err != nil {
+				return fmt.Errorf("class %d of sweep %s: %w", c.Class, b.Sweep, err)
+			}
+			last := &backlogs[len(backlogs)-1]
+			last.Classes = append(last.Classes, c)
+			return nil
+		}, text+` ORDER BY s.sweep_no, c.class_no`, args...)
+	})
+	return backlogs, err
+}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sweep/coordinator/store/database"
+	"sweep/sweep"
+)
+
+// comparison is how the trials of a sweep are compared: what its first
+// submission says. It never changes.
+type comparison struct {
+	sweep.Select
+	// metrics are the columns of the table scores, by metric.
+	metrics map[string]int
+	// members are the names of Group as JSON writes them.
+	members []string
+}
+
+// scoreColumns are the columns of the table scores that hold metrics: those that
+// the views show by the metric's own name, and others for further ones, which
+// are a sweep's own.
+var scoreColumns = []string{"validation_loss", "validation_accuracy", "test_accuracy", "train_loss", "metric1", "metric2", "metric3", "metric4"}
+
+const namedScores = 4
+
+// comparison returns how the trials of a sweep are compared.
+func (t *transaction) comparison(number int64) *comparison {
+	if known, ok := t.s.comparisons.Load(number); ok {
+		return known.(*comparison)
+	}
+	c := &comparison{}
+	var metrics []sweep.MetricSchema
+	t.each(func(row database.Row) error {
+		var choice, list []byte
+		if err := row.Scan(&choice, &list); err != nil {
+			return err
+		}
+		if len(choice) > 0 {
+			if err := json.Unmarshal(choice, &c.Select); err != nil {
+				return fmt.Errorf("select of sweep %d: %w", number, err)
+			}
+		}
+		if len(list) > 0 {
+			if err := json.Unmarshal(list, &metrics); err != nil {
+				return fmt.Errorf("metrics of sweep %d: %w", number, err)
+			}
+		}
+		return nil
+	}, `SELECT submission -> 'spec' -> 'select', submission -> 'description' -> 'metrics' FROM grids WHERE sweep_no = $1 AND ordinal = 0`, number)
+	c.fill(metrics)
+	if t.err == nil {
+		t.s.comparisons.Store(number, c)
+	}
+	return c
+}
+
+// fill takes what is left open: groups are data sets and models, which a sweep
+// without them has one of.
+func (c *comparison) fill(metrics []sweep.MetricSchema) {
+	if c.By == "" {
+		c.By = "validation_loss"
+	}
+	if len(c.Group) == 0 {
+		c.Group = []string{"dataset", "model"}
+	}
+	for _, name := range c.Group {
+		text, err := sweep.CanonicalJSON(name)
+		if err == nil { // a text has a form
+			c.members = append(c.members, string(text))
+		}
+	}
+	c.metrics = map[string]int{}
+	for i, name := range scoreColumns[:namedScores] {
+		c.metrics[name] = i
+	}
+	add := func(name string) {
+		if _, known := c.metrics[name]; !known && len(c.metrics) < len(scoreColumns) {
+			c.metrics[name] = len(c.metrics)
+		}
+	}
+	add(c.By)
+	for i := range metrics {
+		if metrics[i].Summary && metrics[i].Goal != "" {
+			add(metrics[i].Name)
+		}
+	}
+}
+
+// pointKey returns the key of a trial's grid point: the parameters, as canonical
+// JSON, without the seed, unless that has a group of its own.
+func (c *comparison) pointKey(parameters string) int64 {
+	return keyOf(parameters, func(name string) bool { return name != seedMember || slices.Contains(c.members, name) })
+}
+
+var seedMember = `"` + sweep.SeedParameter + `"`
+
+// contestKey returns the key of the group that a trial competes in.
+func (c *comparison) contestKey(parameters string) int64 {
+	return keyOf(parameters, func(name string) bool { return slices.Contains(c.members, name) })
+}
+
+// keyOf returns the beginning of the SHA-256 of those members of a JSON object
+// whose names, as JSON writes them, are wanted. It is never 0.
+func keyOf(object string, wanted func(name string) bool) int64 {
+	var array [512]byte
+	text := array[:0]
+	for object != "" {
+		name, member, rest := cutMember(object)
+		if name != "" && wanted(name) {
+			text = append(append(text, member...), ',')
+		}
+		object = rest
+	}
+	sum := sha256.Sum256(text)
+	return max(int64(binary.BigEndian.Uint64(sum[:8])>>1), 1)
+}
+
+// cutMember returns the first member of a JSON object without white space, of
+// which members have been cut already, its name in quotes, and the rest. What is
+// no such object comes to an end too.
+func cutMember(object string) (name, member, rest string) {
+	object = strings.TrimLeft(object, "{,")
+	depth := 0
+	for i := 0; i < len(object); i++ {
+		switch object[i] {
+		case '"':
+			end := i + 1
+			for end < len(object) && object[end] != '"' {
+				if object[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if end = min(end, len(object)-1); i == 0 {
+				name = object[:end+1]
+			}
+			i = end
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 {
+				return name, object[:i], ""
+			}
+		case ',':
+			if depth == 0 {
+				return name, object[:i], object[i:]
+			}
+		}
+	}
+	return name, object, ""
+}

@@ -1,0 +1,128 @@
+// Package database is the seam between the store, which has one set of
+// queries, and the kinds of database it runs on: transactions, statements,
+// rows, and batches of rows that are one argument of a statement.
+//
+// Statements are in the SQL that both kinds share, with arguments $1, $2, ….
+// Values are int, int64, float64, bool, string, []byte (an argument: a blob; a
+// result: any text, JSON or blob), time.Time (zero for NULL) and a Batch.
+package database
+
+import (
+	"context"
+	"time"
+)
+
+// Database is an open database. Its methods are safe for concurrent use.
+type Database interface {
+	// Name says which database it is: kind, host and name, no password.
+	Name() string
+	// Dialect says what its SQL has of its own.
+	Dialect() *Dialect
+	// Update runs do in a transaction that writes, which is kept only if do
+	// returns nil, and View in one that reads from one snapshot.
+	Update(ctx context.Context, do func(tx Tx) error) error
+	View(ctx context.Context, do func(tx Tx) error) error
+	// Prepare makes what the database needs besides its schema, as far as its user
+	// may: it follows every change of the schema.
+	Prepare(ctx context.Context) error
+	// Ask runs a user's statement if it only reads. Values come as int64,
+	// float64, string, []byte, bool and nil; times and JSON are texts.
+	Ask(ctx context.Context, text string, yield func(columns []string, row []any) error) error
+	// Lock takes the lock of which each database has one, when no other process has
+	// it. While one has it, waiting (if not nil) is called with who that is, as far
+	// as the database knows, again and again; its error ends Lock.
+	Lock(ctx context.Context, waiting func(holder string) error) (Lock, error)
+	// Explain says what failed, in which database, and what to do, as far as an
+	// error of the database tells. A full disk is syscall.ENOSPC, wrapped; data that
+	// it does not take, whenever they come, are sweep.ErrRefused.
+	Explain(err error) error
+	Close() error
+}
+
+// Lock is a hold on the database's lock.
+type Lock interface {
+	// Lost is closed when the hold may have been lost, and when it is released.
+	Lost() <-chan struct{}
+	Release(ctx context.Context) error
+}
+
+// Tx is a running transaction, of one goroutine.
+type Tx interface {
+	// Exec runs a statement and returns how many rows it changed.
+	Exec(ctx context.Context, text string, args ...any) (int64, error)
+	// Query calls each for every row of a statement's answer. The next
+	// statement begins after the last row.
+	Query(ctx context.Context, each func(row Row) error, text string, args ...any) error
+	// Insert writes new rows.
+	Insert(ctx context.Context, table string, rows Batch) error
+	// Claim locks sweeps, by their numbers, until the transaction ends.
+	Claim(ctx context.Context, numbers ...int64) error
+	// Script runs several statements, without arguments.
+	Script(ctx context.Context, text string) error
+}
+
+// Row is a row of an answer.
+type Row interface {
+	// Scan copies the columns to where dest points, which besides the types of
+	// the package comment may be []int64 and []float32, the arrays of curves.
+	Scan(dest ...any) error
+}
+
+// Dialect is what the SQL of a kind of database has of its own.
+type Dialect struct {
+	// Folder is that of its migrations.
+	Folder string
+	// TableExists tells whether there is a table called $1.
+	TableExists string
+	// CreateMigrations makes the table of applied migrations if it is missing.
+	CreateMigrations string
+	// Collation compares texts by code point.
+	Collation string
+	// Selection is run before a query over any trials, if it is not empty.
+	Selection string
+	// Member describes the value of a name in a trial's parameters or, if it has
+	// no such parameter, in its summary. key is the name's placeholder.
+	Member func(key string) Member
+}
+
+// Member are expressions for a value of JSON, over trials t and outcomes o.
+type Member struct {
+	// Join is added to the FROM list.
+	Join string
+	// Present is whether it exists and is not null.
+	Present string
+	// Typed has an expression for each type of value ("number", "text",
+	// "boolean", "json" for lists and mappings), NULL if it is of another.
+	Typed map[string]string
+	// Order sorts by it: numbers and booleans before texts, ascending or
+	// descending, trials without it last.
+	Order func(direction string) string
+}
+
+// Batch is rows that go into a statement together: in its text {v} stands for
+// them, as an item called v of the FROM list. A batch is the last argument.
+type Batch struct {
+	Rows    int
+	Columns []Column
+}
+
+// Column is one column of a batch: its name, and the function of its type, which
+// returns the value of each row.
+type Column struct {
+	Name  string
+	Int   func(row int) int64
+	Int32 func(row int) int64
+	// Null, if not nil, says where a value is NULL. Key is NULL where it is 0, Time
+	// where it is zero, Float where it is no number.
+	Null  func(row int) bool
+	Key   func(row int) int64
+	Float func(row int) float64
+	Bool  func(row int) bool
+	Text  func(row int) string
+	JSON  func(row int) string
+	Bytes func(row int) []byte
+	Time  func(row int) time.Time
+	// Steps and Values are the arrays of a curve. They can only be inserted.
+	Steps  func(row int) []int64
+	Values func(row int) []float32
+}

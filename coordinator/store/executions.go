@@ -1,0 +1,44 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"sweep/coordinator/store/database"
+	"sweep/sweep"
+)
+
+// The text of a log is bytes to octet_length, in both kinds.
+const listExecutions = `SELECT e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten, e.checkpoint, e.reason, e.note,
+		octet_length(e.stderr)
+	FROM executions AS e JOIN trials AS t USING (trial_no) WHERE t.sweep_no = $1 AND t.trial_index = $2 ORDER BY e.started_at, e.execution`
+
+// Executions implements sweep.Store.
+func (s *Store) Executions(ctx context.Context, id sweep.TrialID) (list []sweep.Execution, err error) {
+	err = s.viewSweep(ctx, "list the executions of trial "+id.String(), id.Sweep, func(t *transaction, number int64) {
+		t.known(number, []int64{id.Index})
+		t.each(func(row database.Row) error {
+			var e sweep.Execution
+			err := row.Scan(&e.ID, &e.Worker, &e.StartedAt, &e.EndedAt, (*string)(&e.Outcome), &e.Charged, &e.Forgotten, &e.Checkpoint,
+				&e.Reason, &e.Note, &e.LogSize)
+			list = append(list, e)
+			return err
+		}, listExecutions, number, id.Index)
+	})
+	return list, err
+}
+
+const executionLog = `SELECT e.stderr, e.log_start FROM executions AS e JOIN trials AS t USING (trial_no)
+	WHERE t.sweep_no = $1 AND t.trial_index = $2 AND ($3 = '' OR e.execution = $3) ORDER BY e.started_at DESC, e.execution DESC LIMIT 1`
+
+// ExecutionLog implements sweep.Store.
+func (s *Store) ExecutionLog(ctx context.Context, id sweep.TrialID, execution string) (*sweep.Log, error) {
+	log := &sweep.Log{}
+	err := s.viewSweep(ctx, "load the log of trial "+id.String(), id.Sweep, func(t *transaction, number int64) {
+		t.known(number, []int64{id.Index})
+		if !t.one([]any{&log.Text, &log.Start}, executionLog, number, id.Index, execution) {
+			t.fail(fmt.Errorf("execution %q: there is none: %w", execution, sweep.ErrNotFound))
+		}
+	})
+	return log, err
+}

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"sweep/coordinator/store/database"
+	"sweep/coordinator/store/migrate"
+	"sweep/sweep"
+)
+
+// prepare brings the database up to date under its lock: the schema, what else
+// the database needs, and the tables that hold what recorded results come to.
+func (s *Store) prepare(ctx context.Context) error {
+	if err := migrate.Up(ctx, s.db); err != nil {
+		return err
+	}
+	if err := s.db.Prepare(ctx); err != nil {
+		return err
+	}
+	for {
+		more, err := s.fillPage(ctx)
+		if err != nil {
+			return fmt.Errorf("entering earlier results: %w", err)
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// fillable is how many trials are entered in a transaction.
+const fillable = 2000
+
+const (
+	nextUnscored = `SELECT sweep_no, next_index FROM unscored ORDER BY sweep_no LIMIT 1`
+
+	fillParameters = `UPDATE trials AS t SET point_key = v.point_key, dataset = v.dataset, model = v.model, seed = v.seed, lr = v.lr, decay = v.decay,
+			batch = v.batch FROM {v} WHERE t.trial_no = v.trial_no`
+
+	loadUnscored = selectEntries + ` WHERE t.sweep_no = $1 AND t.trial_index >= $2 ORDER BY t.trial_index LIMIT $3`
+)
+
+// selectEntries reads trials with their results, as far as they have any.
+const selectEntries = `SELECT t.trial_no, t.trial_index, t.state, t.diverged, t.parameters, coalesce(o.summary, '{}'), coalesce(o.parameter_count, 0),
+		t.source_no IS NOT NULL AND (EXISTS (SELECT 1 FROM trials AS f WHERE f.trial_no = t.source_no AND f.sweep_no = t.sweep_no)
+			OR EXISTS (SELECT 1 FROM trials AS e WHERE e.source_no = t.source_no AND e.sweep_no = t.sweep_no AND e.trial_no < t.trial_no))
+	FROM trials AS t LEFT JOIN outcomes AS o USING (trial_no)`
+
+// entries reads the trials of a selectEntries.
+func (t *transaction) entries(number int64, text string, args ...any) (all []entry) {
+	by := t.comparison(number)
+	t.each(func(row database.Row) error {
+		e := entry{sweep: number}
+		var state sweep.State
+		var parameters string
+		var summary []byte
+		if err := row.Scan(&e.trial, &e.index, (*string)(&state), &e.diverged, &parameters, &summary, &e.parameterCount, &e.again); err != nil {
+			return err
+		}
+		e.point, e.completed = by.pointKey(parameters), state == sweep.Completed
+		if err := e.parameters.UnmarshalJSON([]byte(parameters)); err != nil {
+			return fmt.Errorf("parameters of trial %d: %w", e.index, err)
+		}
+		if len(summary) > len("{}") {
+			if err := json.Unmarshal(summary, &e.summary); err != nil {
+				return fmt.Errorf("summary of trial %d: %w", e.index, err)
+			}
+		}
+		all = append(all, e)
+		return nil
+	}, text, args...)
+	return all
+}
+
+// fillPage enters the next of the trials that were written before there were
+// tables for their scores, if there are any.
+func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
+	err = s.update(ctx, "enter earlier results", func(t *transaction) {
+		var number, next int64
+		if more = t.one([]any{&number, &next}, nextUnscored); !more {
+			return
+		}
+		t.claim(number)
+		entries := t.entries(number, loadUnscored, number, next, int64(fillable))
+		if len(entries) == 0 {
+			t.run(`DELETE FROM unscored WHERE sweep_no = $1`, number)
+			return
+		}
+		t.run(fillParameters, database.Batch{Rows: len(entries), Columns: append([]database.Column{
+			{Name: "trial_no", Int: func(i int) int64 { return entries[i].trial }},
+			{Name: "point_key", Int: func(i int) int64 { return entries[i].point }},
+		}, parameterColumns(len(entries), func(i int) sweep.Parameters { return entries[i].parameters }, true)...)})
+		last := entries[len(entries)-1].index
+		t.score(entries)
+		t.run(`UPDATE unscored SET next_index = $1 WHERE sweep_no = $2`, last+1, number)
+	})
+	return more, err
+}
+
+// unfilled reports whether earlier results are still to be entered.
+func (s *Store) unfilled(ctx context.Context) (unfilled bool, err error) {
+	err = s.db.View(ctx, func(tx database.Tx) error {
+		return tx.Query(ctx, func(row database.Row) error { return row.Scan(&unfilled) }, `SELECT EXISTS (SELECT 1 FROM unscored)`)
+	})
+	return unfilled, err
+}
+
+// compared are the parameters that stand in columns, by how they are typed.
+var (
+	textParameters    = []string{"dataset", "model"}
+	integerParameters = []string{"seed", "batch"}
+	numberParameters  = []string{"lr", "decay"}
+)
+
+// parameterColumns are the columns of parameters, NULL where a trial has none of
+// that type. Those that are so in all of the rows are left out, unless all are
+// wanted.
+func parameterColumns(rows int, of func(i int) sweep.Parameters, all bool) (columns []database.Column) {
+	add := func(c database.Column) {
+		for i := range rows {
+			if all || !c.Null(i) {
+				columns = append(columns, c)
+				return
+			}
+		}
+	}
+	for _, name := range textParameters {
+		add(database.Column{
+			Name: name,
+			Text: func(i int) string { text, _ := of(i)[name].(string); return text },
+			Null: func(i int) bool { _, ok := of(i)[name].(string); return !ok },
+		})
+	}
+	for _, name := range integerParameters {
+		add(database.Column{
+			Name: name,
+			Int:  func(i int) int64 { value, _ := wholeNumber(of(i)[name]); return value },
+			Null: func(i int) bool { _, ok := wholeNumber(of(i)[name]); return !ok },
+		})
+	}
+	for _, name := range numberParameters {
+		add(database.Column{
+			Name:  name,
+			Float: func(i int) float64 { return number(of(i)[name]) },
+			Null:  func(i int) bool { return math.IsNaN(number(of(i)[name])) },
+		})
+	}
+	return columns
+}
+
+func wholeNumber(value any) (int64, bool) {
+	const exact = 1e18
+	switch v := value.(type) {
+	case int64:
+		return v, v > -exact && v < exact
+	case int:
+		return int64(v), true
+	case float64:
+		return int64(v), v == float64(int64(v)) && v > -exact && v < exact
+	}
+	return 0, false
+}
+
+// number is NaN for what is no number.
+func number(value any) float64 {
+	switch v := value.(type) {
+	case int64:
+		return float64(v)
+	case int:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return math.NaN()
+}

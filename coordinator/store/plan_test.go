@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sweep/coordinator/store/database"
+	"sweep/coordinator/store/ledger"
+	"sweep/coordinator/store/postgres/postgrestest"
+	"sweep/sweep"
+)
+
+// TestPlans holds the queries of the hot paths to their indices, in Postgres
+// before it has statistics of the tables and after.
+func TestPlans(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) {
+		s := openFull(t, filepath.Join(t.TempDir(), "sweep.db"))
+		s.wantPlans(t, "EXPLAIN QUERY PLAN ", "SCAN t\n", "SCAN s\n", "SCAN e\n", "SCAN c\n", "SCAN r\n")
+	})
+	t.Run("Postgres", func(t *testing.T) {
+		s := openFull(t, postgrestest.Start(t, "autovacuum=off").Database(t))
+		s.wantPlans(t, "EXPLAIN ", "Seq Scan")
+		ctx := context.Background()
+		if err := s.db.Update(ctx, func(tx database.Tx) error { return tx.Script(ctx, `ANALYZE`) }); err != nil {
+			t.Fatal(err)
+		}
+		s.wantPlans(t, "EXPLAIN ", "Seq Scan")
+	})
+}
+
+// openFull opens a store with thousands of trials.
+func openFull(t *testing.T, address string) *Store {
+	t.Helper()
+	ctx := context.Background()
+	opened := openEmpty(t, address)
+	for _, id := range []string{"a", "b"} {
+		const points = 5000
+		if _, err := opened.CreateSweep(ctx, id, &sweep.Submission{}, points); err != nil {
+			t.Fatal(err)
+		}
+		page := make([]sweep.Trial, points)
+		for i := range page {
+			page[i] = sweep.Trial{
+				TrialID: sweep.TrialID{Sweep: id, Index: int64(i)}, Parameters: sweep.Parameters{"text": strings.Repeat("x", 200)},
+				Fingerprint: sweep.Fingerprint(fmt.Sprint(id, i)),
+			}
+		}
+		if _, err := opened.AddTrials(ctx, id, 0, 0, page, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return opened
+}
+
+func openEmpty(t *testing.T, address string) *Store {
+	t.Helper()
+	opened, err := Open(context.Background(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return opened.(*Store)
+}
+
+// wantPlans explains the queries and looks for what must not be in the plans.
+func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
+	t.Helper()
+	ctx := context.Background()
+	some := keys{[]int64{1, 1}, []int64{3, 4}}.batch()
+	executions := database.Batch{Rows: 1, Columns: []database.Column{
+		{Name: "trial_no", Int: func(int) int64 { return 1 }}, {Name: "execution", Text: func(int) string { return "x" }},
+	}}
+	for name, query := range map[string]struct {
+		text string
+		args []any
+	}{
+		"takePending":    {takePending, []any{time.Now(), int64(1), int64(0), int64(10)}},
+		"requeue":        {requeue, []any{"queued", some}},
+		"states":         {states, []any{some}},
+		"backlog":        {backlog + `s.state = 'active' ORDER BY s.sweep_no, c.class_no`, nil},
+		"loadCurves":     {loadCurves, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
+		"unheard":        {unheard, []any{int64(1), int64(7), time.Now(), int64(10)}},
+		"reusable":       {reusable, []any{"", int64(0), list("fingerprint", []string{"1", "2"})}},
+		"cancelPending":  {cancelPending, []any{time.Now(), int64(1), int64(0), int64(7), int64(10)}},
+		"cancelActive":   {cancelActive, []any{time.Now(), int64(1), "queued"}},
+		"nextPage":       {nextPage, []any{int64(1), int64(7), int64(10)}},
+		"forgetScores":   {forgetting[3], []any{int64(1), indexBatch([]int64{3})}},
+		"forgetRuns":     {forgetting[4], []any{int64(1), indexBatch([]int64{3})}},
+		"loadTrials":     {loadTrials, []any{some}},
+		"loadExecutions": {loadExecutions, []any{executions}},
+		"updateTrials":   {changing("trials", 1, trialBatch(nil, time.Time{}).Columns), []any{trialBatch(nil, time.Time{})}},
+		"updateRuns":     {changing("executions", 2, executionBatch(nil).Columns), []any{executionBatch(nil)}},
+		"deleteCurves":   {deleteCurves, []any{executions}},
+		"cancelSome":     {cancelSome, []any{time.Now(), int64(1), "queued", indexBatch([]int64{3})}},
+		"retrySome":      {retrySome, []any{int64(1), "failed", indexBatch([]int64{3})}},
+		"executions":     {listExecutions, []any{int64(1), int64(3)}},
+		"executionLog":   {executionLog, []any{int64(1), int64(3), ""}},
+		"artifacts":      {artifacts + ` AND t.trial_index IN (SELECT v.trial_index FROM {v}) ORDER BY t.trial_index, a.name`, []any{int64(1), "", int64(0), int64(1000), indexBatch([]int64{3})}},
+		"trial":          {trialColumns + ` WHERE t.sweep_no = $1 AND t.trial_index = $2`, []any{int64(1), int64(1)}},
+		"loadPoints":     {loadPoints, []any{contenders("point_key", []contender{{1, 2}})}},
+		"loadContests":   {loadContests, []any{contenders("contest_key", []contender{{1, 2}})}},
+		"loadParameters": {loadParameters, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
+		"updatePoints":   {changing("points", 2, tallyBatch(nil).Columns), []any{tallyBatch([]*tally{{}})}},
+		"updateContests": {changing("contests", 2, contestBatch(nil).Columns), []any{contestBatch([]*contest{{}})}},
+		"deleteScores":   {deleteScores, []any{executions}},
+		"entries":        {selectEntries + ` WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3 AND t.source_no IS NOT NULL`, []any{int64(1), int64(1), int64(9)}},
+		"heirs":          {heirs, []any{int64(1), keyBatch([]*ledger.Trial{{Key: 1}})}},
+		"removeScores":   {removeScores, []any{int64(1), indexBatch([]int64{1})}},
+		"removeCurves":   {removeCurves, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
+		"curves": {`SELECT c.step, c.value FROM curves AS c WHERE c.sweep_id = $1 AND c.trial_index = $2 AND c.metric = $3`,
+			[]any{"a", int64(5), "loss"}},
+	} {
+		var plan []string
+		err := s.db.Update(ctx, func(tx database.Tx) error {
+			return tx.Query(ctx, func(row database.Row) error {
+				var id, parent, unused int
+				var line string
+				dest := []any{&id, &parent, &unused, &line}
+				if explain == "EXPLAIN " {
+					dest = dest[3:]
+				}
+				err := row.Scan(dest...)
+				plan = append(plan, line)
+				return err
+			}, explain+query.text, query.args...)
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		text := strings.Join(plan, "\n")
+		sorts := (name == "takePending" || name == "cancelPending" || name == "nextPage") && (strings.Contains(text, "Sort") || strings.Contains(text, "ORDER BY"))
+		if sorts || slices.ContainsFunc(never, func(bad string) bool { return strings.Contains(text+"\n", bad) }) {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"sweep/coordinator/store/database"
+)
+
+// lock is a lock on the table of migrations in a transaction of a session of
+// its own, which the server gives up when the session ends, whatever ended it.
+// Only a user that may write that table can take it. Of an advisory lock that
+// is not so: every login of the server may take each of them, also one that is
+// there to read.
+type lock struct {
+	conn *pgx.Conn
+	// first says that the session has the first edition's lock too.
+	first bool
+	stop  context.CancelFunc
+	lost  chan struct{}
+}
+
+const (
+	// lockPoll is how often who waits for the lock asks for it, and who has it
+	// looks after its session.
+	lockPoll = 250 * time.Millisecond
+	// lockAnswer is how long the server may take to answer before the hold counts
+	// as lost.
+	lockAnswer = 2 * time.Second
+	// firstEditionLock is the advisory lock by which coordinators of the first
+	// edition lead. It is taken too, so that a cluster can be brought up to date one
+	// coordinator after another.
+	firstEditionLock = 0x73776565_70000002
+)
+
+// lockTable does not hinder those who use the table, and no transaction number is
+// given out for it, so that it does not keep vacuum from its work.
+const lockTable = `LOCK TABLE schema_migrations IN SHARE UPDATE EXCLUSIVE MODE NOWAIT`
+
+// Lock implements database.Database.
+func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) (database.Lock, error) {
+	config := d.pool.Config().ConnConfig.Copy()
+	// If this host vanishes, the server must notice by itself.
+	for name, value := range map[string]string{"tcp_keepalives_idle": "1", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "2"} {
+		config.RuntimeParams[name] = value
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	l := &lock{conn: conn, lost: make(chan struct{})}
+	if err := l.wait(ctx, waiting); err != nil {
+		return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+	}
+	var watch context.Context
+	watch, l.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go l.watch(watch)
+	return l, nil
+}
+
+// wait takes the lock when it is free.
+func (l *lock) wait(ctx context.Context, waiting func(holder string) error) error {
+	// The server must not end a session that only holds. Not every version has all of these.
+	_, err := l.conn.Exec(ctx, `SELECT set_config(name, '0', FALSE) FROM pg_settings
+		WHERE name IN ('idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout', 'statement_timeout')`)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	for {
+		taken, err := l.try(ctx)
+		if err != nil || taken {
+			return err
+		}
+		who, err := l.holder(ctx)
+		if err == nil && waiting != nil {
+			err = waiting(who)
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// try takes the lock if it is free, and keeps the transaction open that has it.
+func (l *lock) try(ctx context.Context) (taken bool, err error) {
+	if err := l.makeTable(ctx); err != nil {
+		return false, err
+	}
+	if _, err := l.conn.Exec(ctx, `BEGIN ISOLATION LEVEL READ COMMITTED`); err != nil {
+		return false, err
+	}
+	if _, err = l.conn.Exec(ctx, lockTable); err == nil {
+		taken, err = l.alone(ctx)
+	}
+	if answered := (*pgconn.PgError)(nil); errors.As(err, &answered) && answered.Code == "55P03" { // lock_not_available
+		err = nil
+	}
+	if taken {
+		return true, l.forget(ctx)
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = l.conn.Exec(ctx, `ROLLBACK`)
+	return false, err
+}
+
+// alone takes the first edition's lock, once, and reports whether none of its
+// coordinators leads. Another one's hold of it means nothing if it may only read.
+func (l *lock) alone(ctx context.Context) (alone bool, err error) {
+	if !l.first {
+		if err := l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(firstEditionLock)).Scan(&l.first); err != nil {
+			return false, err
+		}
+	}
+	if l.first {
+		return true, nil
+	}
+	err = l.conn.QueryRow(ctx, `SELECT NOT EXISTS (SELECT `+holders+` AND l.locktype = 'advisory'
+		AND (to_regclass('trials') IS NULL OR has_table_privilege(a.usesysid, to_regclass('trials'), 'UPDATE')))`,
+		int64(firstEditionLock)>>32, int64(firstEditionLock)&0xffffffff).Scan(&alone)
+	return alone, err
+}
+
+// holders are the sessions of others that have one of the locks.
+const holders = ` FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
+	WHERE l.granted AND l.pid <> pg_backend_pid() AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND (l.relation = to_regclass('schema_migrations') AND l.mode = 'ShareUpdateExclusiveLock'
+			OR l.locktype = 'advisory' AND l.classid = $1 AND l.objid = $2 AND l.objsubid = 1)`
+
+// makeTable makes the table that is to be locked. Another program may make it
+// at the same time.
+func (l *lock) makeTable(ctx context.Context) error {
+	var exists bool
+	if err := l.conn.QueryRow(ctx, dialect.TableExists, "schema_migrations").Scan(&exists); err != nil || exists {
+		return err
+	}
+	_, err := l.conn.Exec(ctx, dialect.CreateMigrations)
+	if answered := (*pgconn.PgError)(nil); errors.As(err, &answered) {
+		switch answered.Code {
+		case "42P07", "42710", "23505": // the table, its row type or their entries in the catalog are there by now
+			err = nil
+		}
+	}
+	return err
+}
+
+// holder describes the session that has the lock.
+func (l *lock) holder(ctx context.Context) (string, error) {
+	var user, name, address string
+	var since time.Time
+	err := l.conn.QueryRow(ctx, `SELECT coalesce(a.usename, '?'), coalesce(a.application_name, ''),
+		coalesce(host(a.client_addr), 'a local socket'), coalesce(a.backend_start, now())`+holders+` ORDER BY l.relation NULLS LAST LIMIT 1`,
+		int64(firstEditionLock)>>32, int64(firstEditionLock)&0xffffffff).Scan(&user, &name, &address, &since)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil // it has gone meanwhile
+	}
+	return fmt.Sprintf("user %s (%s) from %s, connected since %s", user, name, address, since.UTC().Format(time.RFC3339)), err
+}
+
+// watch asks the session for an answer until it fails or the lock is released.
+func (l *lock) watch(ctx context.Context) {
+	defer close(l.lost)
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		answer, cancel := context.WithTimeout(ctx, lockAnswer)
+		alone, err := l.alone(answer)
+		if err == nil {
+			err = l.forget(answer)
+		}
+		cancel()
+		if err != nil || !alone {
+			return
+		}
+	}
+}
+
+// forget has the server let go of the snapshot of the last query, which the extended
+// protocol keeps in a transaction until the next one: with it no vacuum, wherever in
+// the cluster of databases, removes a row that has died since. The simple protocol
+// keeps none.
+func (l *lock) forget(ctx context.Context) error {
+	_, err := l.conn.PgConn().Exec(ctx, `SELECT 1`).ReadAll()
+	return err
+}
+
+// Lost implements database.Lock.
+func (l *lock) Lost() <-chan struct{} { return l.lost }
+
+// Release implements database.Lock: it ends the session.
+func (l *lock) Release(ctx context.Context) error {
+	l.stop()
+	<-l.lost
+	return l.conn.Close(ctx)
+}

@@ -1,0 +1,248 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"sweep/coordinator/store/database"
+	"sweep/sweep"
+)
+
+// trialColumns are what scanTrial reads.
+const trialColumns = `
+	SELECT s.sweep_id, s.name, t.trial_index, t.state, t.diverged, t.executions, t.charged, t.worker, t.queued_at, t.started_at,
+		t.finished_at, t.fingerprint, t.dataset_digest, t.parameters,
+		t.class_no, t.refusals, coalesce(CASE WHEN t.refusals > 0 THEN (SELECT r.reason` + lastRefusal + `) END, ''),
+		coalesce(CASE WHEN t.refusals > 0 THEN (SELECT r.worker` + lastRefusal + `) END, ''),
+		coalesce(rs.sweep_id, ''), coalesce(rt.trial_index, 0),
+		o.summary, coalesce(o.best_epoch, 0), coalesce(o.parameter_count, 0), coalesce(o.weights_digest, ''),
+		coalesce(o.kernel_level, ''), coalesce(o.seconds, 0), coalesce(o.flops, 0), coalesce(o.error, ''), coalesce(o.stderr, ''),
+		coalesce(o.digest, '')
+	FROM trials AS t
+	JOIN sweeps AS s USING (sweep_no)
+	LEFT JOIN trials AS rt ON rt.trial_no = t.source_no
+	LEFT JOIN sweeps AS rs ON rs.sweep_no = rt.sweep_no
+	LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no`
+
+// lastRefusal is looked for where there was one, which is rare.
+const lastRefusal = ` FROM trial_refusals AS r WHERE r.trial_no = t.trial_no ORDER BY r.refused_at DESC LIMIT 1`
+
+func scanTrial(row database.Row) (*sweep.TrialRecord, error) {
+	var r sweep.TrialRecord
+	var result sweep.Result
+	var source sweep.TrialID
+	var parameters, summary []byte
+	err := row.Scan(&r.Sweep, &r.SweepName, &r.Index, (*string)(&r.State), &result.Diverged, &r.Executions, &r.Charged, &r.Worker,
+		&r.QueuedAt, &r.StartedAt, &r.FinishedAt, (*string)(&r.Fingerprint), &r.DatasetDigest, &parameters,
+		&r.Class, &r.Refusals, &r.LastRefusal, &r.RefusedBy,
+		&source.Sweep, &source.Index,
+		&summary, &result.BestEpoch, &result.ParameterCount, &result.WeightsDigest, &result.KernelLevel, &result.Seconds, &result.Flops,
+		&result.Error, &result.Stderr, &result.Digest)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Parameters.UnmarshalJSON(parameters); err != nil {
+		return nil, fmt.Errorf("parameters of trial %v: %w", r.TrialID, err)
+	}
+	if source.Sweep != "" {
+		r.ReusedFrom = &source
+	}
+	if !r.State.Terminal() {
+		return &r, nil
+	}
+	result.State = r.State
+	if len(summary) > len("{}") {
+		if err := json.Unmarshal(summary, &result.Summary); err != nil {
+			return nil, fmt.Errorf("summary of trial %v: %w", r.TrialID, err)
+		}
+	}
+	r.Result = &result
+	return &r, nil
+}
+
+// Trial implements sweep.Store.
+func (s *Store) Trial(ctx context.Context, id sweep.TrialID) (record *sweep.TrialRecord, err error) {
+	err = s.viewSweep(ctx, "load trial "+id.String(), id.Sweep, func(t *transaction, number int64) {
+		t.each(func(row database.Row) (err error) {
+			record, err = scanTrial(row)
+			return err
+		}, trialColumns+` WHERE t.sweep_no = $1 AND t.trial_index = $2`, number, id.Index)
+		if record == nil {
+			t.fail(sweep.ErrNotFound)
+		}
+	})
+	return record, err
+}
+
+// Trials implements sweep.Store. Without Sweeps all are listed, in order of
+// their creation.
+func (s *Store) Trials(ctx context.Context, query sweep.TrialQuery, yield func(*sweep.TrialRecord) error) error {
+	return s.view(ctx, "list trials", func(t *transaction) {
+		l := listing{transaction: t, selection: selection{TrialQuery: query, dialect: s.db.Dialect()}, left: query.Limit, yield: yield}
+		for _, id := range query.Sweeps {
+			l.numbers = append(l.numbers, t.number(id))
+		}
+		l.metric = t.metrics(l.numbers)
+		if t.err == nil && l.dialect.Selection != "" {
+			t.err = t.tx.Script(ctx, l.dialect.Selection)
+		}
+		switch {
+		case l.sorted():
+			l.find()
+			if l.after == nil || l.after.value != nil {
+				l.list(l.valued)
+			}
+			if query.Limit == 0 || l.left > 0 {
+				l.list(l.valueless)
+			}
+		case query.After != nil && query.OrderBy != "" && query.OrderBy != "index":
+			l.passing = true
+			l.list(l.plain)
+			if t.err == nil && l.passing {
+				t.fail(fmt.Errorf("trial %v is not in this list: %w", *query.After, sweep.ErrNotFound))
+			}
+		default:
+			l.find()
+			l.list(l.plain)
+		}
+	})
+}
+
+// metrics returns which column of the table scores has a metric of all the sweeps.
+func (t *transaction) metrics(numbers []int64) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		place := slices.Index(scoreColumns[:namedScores], name)
+		for i, number := range numbers {
+			other, ok := t.comparison(number).metrics[name]
+			if !ok || i > 0 && other != place {
+				return "", false
+			}
+			place = other
+		}
+		if place < 0 {
+			return "", false
+		}
+		return scoreColumns[place], true
+	}
+}
+
+// listing answers a TrialQuery.
+type listing struct {
+	*transaction
+	selection
+	// left is how many trials are still wanted; 0 with a Limit of 0 is all.
+	left int
+	// passing says that the trial after which the list goes on has not come yet: what
+	// stands in JSON alone is sorted whole.
+	passing bool
+	yield   func(*sweep.TrialRecord) error
+}
+
+// find finds the place of the trial after which the list goes on.
+func (l *listing) find() {
+	if l.After == nil || l.err != nil {
+		return
+	}
+	p := &place{number: l.number(l.After.Sweep), index: l.After.Index}
+	expression, kind := "0", "number"
+	if l.sorted() {
+		c, _ := l.builder("c").column(l.OrderBy)
+		expression, kind = c.text, c.kind
+	}
+	var number float64
+	var text string
+	var truth, missing bool
+	dest := map[string]any{"number": &number, "text": &text, "boolean": &truth}[kind]
+	zero := map[string]string{"number": "0", "text": "''", "boolean": "FALSE"}[kind]
+	found := l.one([]any{&missing, dest}, `SELECT `+expression+` IS NULL, coalesce(CAST(`+expression+` AS `+sqlTypes[kind]+`), `+zero+`)
+		FROM trials AS t LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no`+joinScores+` WHERE t.sweep_no = $1 AND t.trial_index = $2`, p.number, p.index)
+	if !found {
+		l.fail(fmt.Errorf("trial %v: %w", *l.After, sweep.ErrNotFound))
+	}
+	switch {
+	case missing:
+	case kind == "number":
+		p.value = number
+	case kind == "text":
+		p.value = text
+	default:
+		p.value = truth
+	}
+	l.after = p
+}
+
+// list yields the trials of a SELECT.
+func (l *listing) list(build func(limit int) (string, []any, error)) {
+	limit := l.left
+	if l.passing {
+		limit = 0
+	}
+	text, args, err := build(limit)
+	if err != nil {
+		l.fail(err)
+	}
+	l.each(func(row database.Row) error {
+		if l.passing && l.Limit > 0 && l.left == 0 {
+			return nil
+		}
+		record, err := scanTrial(row)
+		if err != nil {
+			return err
+		}
+		if l.passing {
+			if record.TrialID == *l.After {
+				l.passing = false
+			}
+			return nil
+		}
+		if l.Limit > 0 {
+			if l.left == 0 {
+				return nil
+			}
+			l.left--
+		}
+		if err := l.yield(record); err != nil {
+			return yieldError{err}
+		}
+		return nil
+	}, text, args...)
+}
+
+// Curves implements sweep.Store.
+func (s *Store) Curves(ctx context.Context, id sweep.TrialID, metrics ...string) ([]sweep.Curve, error) {
+	curves := []sweep.Curve{}
+	err := s.viewSweep(ctx, "load the curves of trial "+id.String(), id.Sweep, func(t *transaction, number int64) {
+		var key int64
+		if !t.one([]any{&key}, `SELECT coalesce(source_no, trial_no) FROM trials WHERE sweep_no = $1 AND trial_index = $2`, number, id.Index) {
+			t.fail(sweep.ErrNotFound)
+		}
+		text, args := `SELECT c.metric, c.step_array, c.value_array, f.step_array
+			FROM curve_arrays AS c JOIN curve_arrays AS f ON f.trial_no = c.trial_no AND f.ordinal = 0 WHERE c.trial_no = $1`, []any{key}
+		if len(metrics) > 0 {
+			text, args = text+` AND c.metric IN (SELECT metric FROM {v})`, append(args, list("metric", metrics))
+		}
+		t.each(func(row database.Row) error {
+			var curve sweep.Curve
+			var first []int64
+			err := row.Scan(&curve.Metric, &curve.Steps, &curve.Values, &first)
+			if len(curve.Steps) == 0 && len(curve.Values) > 0 {
+				curve.Steps = first // the steps of the first curve stand for those of others that have none of their own
+			}
+			curves = append(curves, curve)
+			return err
+		}, text+` ORDER BY c.ordinal`, args...)
+	})
+	return curves, err
+}
+
+// Query implements sweep.Store.
+func (s *Store) Query(ctx context.Context, sql string, yield func(columns []string, row []any) error) error {
+	return s.explain("run the query", s.db.Ask(ctx, sql, func(columns []string, row []any) error {
+		if err := yield(columns, row); err != nil {
+			return yieldError{err}
+		}
+		return nil
+	}))
+}

@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"sweep/coordinator/store/database"
+	"sweep/sweep"
+)
+
+// DeleteSweep implements sweep.Store. The sweep is hidden first; then its rows
+// go, page by page. Its own row stays, so that its number is never another's; one
+// whose removal was cut short is removed on when this is called again, or by
+// PruneSweeps.
+func (s *Store) DeleteSweep(ctx context.Context, id string) (removed sweep.Removed, err error) {
+	var number int64
+	gone := sweep.DeletedSweep{ID: id}
+	err = s.update(ctx, "delete sweep "+id, func(t *transaction) {
+		var hidden, active bool
+		found := t.one([]any{&number, &gone.Pool, &hidden, &active}, `SELECT s.sweep_no, s.pool, s.deleted_at IS NOT NULL,
+				s.state = 'active' OR EXISTS (SELECT 1 FROM counters AS c WHERE c.sweep_no = s.sweep_no AND c.queued + c.running > 0)
+			FROM sweeps AS s WHERE s.sweep_id = $1`, id)
+		switch {
+		case !found:
+			t.fail(sweep.ErrNotFound)
+		case hidden:
+		case active:
+			t.fail(fmt.Errorf("%w: cancel it first, and wait until what runs has stopped", sweep.ErrRunning))
+		}
+		t.claim(number)
+		if !hidden {
+			t.run(`UPDATE sweeps SET state = 'cancelled', deleted_at = $1 WHERE sweep_no = $2`, t.now, number)
+			removed.Sweeps = 1
+		}
+	})
+	if err != nil {
+		return removed, err
+	}
+	s.numbers.Delete(id)
+	// Who adds trials now may have found results to take over before the sweep was
+	// hidden, and has its sweep claimed until it is through.
+	err = s.update(ctx, "delete sweep "+id, func(t *transaction) {
+		var active []int64
+		t.each(func(row database.Row) error {
+			var number int64
+			err := row.Scan(&number)
+			active = append(active, number)
+			return err
+		}, `SELECT sweep_no FROM sweeps WHERE state = 'active'`)
+		t.claim(active...)
+	})
+	if err != nil {
+		return removed, err
+	}
+	trials, err := s.removeRows(ctx, id, number)
+	removed.Trials = trials
+	if err == nil {
+		removed.Deleted = []sweep.DeletedSweep{gone}
+	}
+	return removed, err
+}
+
+// removeRows removes all rows of a hidden sweep but its own.
+func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials int64, err error) {
+	defer s.comparisons.Delete(number)
+	err = s.pages(ctx, "remove the trials of sweep "+id, number, nil, func(t *transaction, gone, indices []int64) {
+		trials += t.removeTrials(number, gone, indices)
+	})
+	for _, table := range []struct{ name, key string }{{"points", "point_key"}, {"contests", "contest_key"}} {
+		for last, more := int64(0), true; more && err == nil; {
+			err = s.update(ctx, "remove what is compared of sweep "+id, func(t *transaction) {
+				from := last
+				more = t.one([]any{&last}, `SELECT `+table.key+` FROM `+table.name+` WHERE sweep_no = $1 AND `+table.key+` > $2 ORDER BY `+table.key+` LIMIT $3`,
+					number, from, pageful)
+				if more {
+					t.run(`DELETE FROM `+table.name+` WHERE sweep_no = $1 AND `+table.key+` > $2 AND `+table.key+` <= $3`, number, from, last)
+				}
+			})
+		}
+	}
+	if err != nil {
+		return trials, err
+	}
+	return trials, s.update(ctx, "remove sweep "+id, func(t *transaction) {
+		for _, table := range []string{"datasets", "classes", "counters", "unscored", "grids", "requests"} {
+			t.run(`DELETE FROM `+table+` WHERE sweep_no = $1`, number)
+		}
+		t.run(`DELETE FROM quarantine WHERE sweep_id = $1`, id)
+	})
+}
+
+const (
+	// heirs finds, for trials that go, the first of another sweep that took a result
+	// over.
+	heirs = `SELECT v.trial_no, h.trial_no, h.sweep_no, h.class_no FROM {v} JOIN trials AS h ON h.source_no = v.trial_no
+		WHERE h.sweep_no <> $1 AND NOT EXISTS (SELECT 1 FROM trials AS e WHERE e.source_no = v.trial_no AND e.sweep_no <> $1 AND e.trial_no < h.trial_no)`
+
+	removeScores = `DELETE FROM scores WHERE sweep_no = $1 AND trial_index IN (SELECT v.trial_index FROM {v})`
+)
+
+// owned are the tables of what belongs to a trial, by its trial_no, and whether
+// it goes to who took the trial's result over.
+var owned = []struct {
+	table     string
+	inherited bool
+}{
+	{"curve_arrays", true}, {"executions", true}, {"trial_artifacts", true}, {"outcomes", false}, {"trial_refusals", false}, {"reproducibility_faults", false},
+}
+
+// inheritance is a trial that goes, and the first of another sweep that took its
+// result over, which stands in its place.
+type inheritance struct{ source, heir, sweep, class int64 }
+
+// removeTrials removes trials of a sweep.
+func (t *transaction) removeTrials(number int64, trials, indices []int64) (removed int64) {
+	gone := numberBatch(trials)
+	t.bequeath(number, gone)
+	for _, o := range owned {
+		t.run(`DELETE FROM `+o.table+` WHERE trial_no IN (SELECT v.trial_no FROM {v})`, gone)
+	}
+	t.run(removeScores, number, indexBatch(indices))
+	return t.run(`DELETE FROM trials WHERE trial_no IN (SELECT v.trial_no FROM {v})`, gone)
+}
+
+// bequeath has trials of other sweeps stand in the place of those that go.
+func (t *transaction) bequeath(number int64, gone database.Batch) {
+	var all []inheritance
+	t.each(func(row database.Row) error {
+		var h inheritance
+		err := row.Scan(&h.source, &h.heir, &h.sweep, &h.class)
+		all = append(all, h)
+		return err
+	}, heirs, number, gone)
+	if t.err != nil || len(all) == 0 {
+		return
+	}
+	sweeps := map[int64]*sweep.Progress{}
+	for _, h := range all {
+		if sweeps[h.sweep] == nil {
+			sweeps[h.sweep] = &sweep.Progress{}
+		}
+		sweeps[h.sweep].Reused--
+	}
+	t.claim(slices.Sorted(maps.Keys(sweeps))...)
+	pairs := database.Batch{Rows: len(all), Columns: []database.Column{
+		{Name: "source", Int: func(i int) int64 { return all[i].source }},
+		{Name: "heir", Int: func(i int) int64 { return all[i].heir }},
+	}}
+	for _, o := range owned {
+		if o.inherited {
+			t.run(`UPDATE `+o.table+` SET trial_no = v.heir FROM {v} WHERE `+o.table+`.trial_no = v.source`, pairs)
+		}
+	}
+	t.run(`UPDATE trials AS t SET source_no = v.heir FROM {v} WHERE t.source_no = v.source`, pairs)
+	t.run(`UPDATE trials AS t SET source_no = NULL, executions = f.executions, charged = f.charged, execution = f.execution, worker = f.worker,
+			queued_at = f.queued_at, started_at = f.started_at
+		FROM {v} JOIN trials AS f ON f.trial_no = v.source WHERE t.trial_no = v.heir`, pairs)
+	t.countSweeps(sweeps)
+}
+
+// PruneSweeps implements sweep.Store.
+func (s *Store) PruneSweeps(ctx context.Context, keep sweep.Retention) (removed sweep.Removed, err error) {
+	type ended struct {
+		id     string
+		number int64
+		at     time.Time
+		hidden bool
+	}
+	var all []ended
+	err = s.view(ctx, "look for sweeps that have ended", func(t *transaction) {
+		t.each(func(row database.Row) error {
+			var e ended
+			err := row.Scan(&e.id, &e.number, &e.at, &e.hidden)
+			all = append(all, e)
+			return err
+		}, `SELECT s.sweep_id, s.sweep_no, s.updated_at, s.deleted_at IS NOT NULL FROM sweeps AS s
+			WHERE s.state IN ('finished', 'cancelled') AND (s.deleted_at IS NULL OR EXISTS (SELECT 1 FROM grids AS g WHERE g.sweep_no = s.sweep_no))
+			ORDER BY s.sweep_no`)
+	})
+	for _, e := range all {
+		switch {
+		case err != nil:
+			return removed, err
+		case e.hidden || e.at.Before(keep.Sweeps):
+			var gone sweep.Removed
+			gone, err = s.DeleteSweep(ctx, e.id)
+			removed.Sweeps += gone.Sweeps
+			removed.Trials += gone.Trials
+			removed.Deleted = append(removed.Deleted, gone.Deleted...)
+			continue
+		}
+		if e.at.Before(keep.Events) {
+			var n int64
+			n, err = s.prune(ctx, e.id, e.number, removeExecutions, removeRefusals)
+			removed.Events += n
+		}
+		if err == nil && e.at.Before(keep.Curves) {
+			var n int64
+			n, err = s.prune(ctx, e.id, e.number, removeCurves)
+			removed.Curves += n
+		}
+	}
+	if err == nil && !keep.Events.IsZero() {
+		err = s.update(ctx, "clear the quarantine", func(t *transaction) {
+			removed.Events += t.run(`DELETE FROM quarantine WHERE received_at < $1`, keep.Events)
+		})
+	}
+	return removed, err
+}
+
+// What PruneSweeps removes of the trials of a batch; $1 is their sweep.
+const (
+	removeExecutions = `DELETE FROM executions WHERE trial_no IN (SELECT v.trial_no FROM {v})`
+	removeRefusals   = `DELETE FROM trial_refusals WHERE trial_no IN (SELECT v.trial_no FROM {v})`
+	removeCurves     = `DELETE FROM curve_arrays WHERE trial_no IN (SELECT v.trial_no FROM {v}
+		WHERE NOT EXISTS (SELECT 1 FROM trials AS h JOIN trials AS f ON f.trial_no = v.trial_no WHERE h.source_no = v.trial_no AND h.sweep_no <> f.sweep_no))`
+)
+
+// prune runs statements over the trials of a sweep, as long as it has ended.
+func (s *Store) prune(ctx context.Context, id string, number int64, statements ...string) (removed int64, err error) {
+	err = s.pages(ctx, "prune sweep "+id, number, nil, func(t *transaction, trials, _ []int64) {
+		t.claim(number)
+		if !t.one([]any{new(int64)}, `SELECT sweep_no FROM sweeps WHERE sweep_no = $1 AND state IN ('finished', 'cancelled')`, number) {
+			return
+		}
+		for _, statement := range statements {
+			removed += t.run(statement, numberBatch(trials))
+		}
+	})
+	return removed, err
+}

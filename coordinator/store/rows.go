@@ -1,0 +1,31 @@
+package store
+
+import (
+	"context"
+
+	"sweep/coordinator/store/database"
+	"sweep/sweep"
+)
+
+const selectRows = `SELECT t.trial_index, t.state, t.diverged, t.executions, t.parameters, o.summary,
+		coalesce(o.best_epoch, 0), coalesce(o.parameter_count, 0), coalesce(o.seconds, 0)
+	FROM trials AS t LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no
+	WHERE t.sweep_no = $1 AND t.trial_index >= $2 AND t.trial_index < $3 ORDER BY t.trial_index`
+
+// Rows implements sweep.Store.
+func (s *Store) Rows(ctx context.Context, id string, from, until int64, yield func(*sweep.TrialRow) error) error {
+	return s.viewSweep(ctx, "read the trials of", id, func(t *transaction, number int64) {
+		var r sweep.TrialRow
+		t.each(func(row database.Row) error {
+			err := row.Scan(&r.Index, (*string)(&r.State), &r.Diverged, &r.Executions, &r.Parameters, &r.Summary,
+				&r.BestEpoch, &r.ParameterCount, &r.Seconds)
+			if err != nil {
+				return err
+			}
+			if err := yield(&r); err != nil {
+				return yieldError{err}
+			}
+			return nil
+		}, selectRows, number, from, until)
+	})
+}

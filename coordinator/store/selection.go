@@ -1,0 +1,330 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sweep/coordinator/store/database"
+	"sweep/sweep"
+)
+
+// column is a name in a TrialQuery that means a column.
+type column struct {
+	text string
+	kind string // of database.Member.Typed
+}
+
+// columns are those names; every other name is a parameter or, where a trial
+// has no such parameter, a summary metric.
+var columns = map[string]column{
+	"index":           {"t.trial_index", "number"},
+	"state":           {"t.state", "text"},
+	"diverged":        {"t.diverged", "boolean"},
+	"worker":          {"t.worker", "text"},
+	"executions":      {"t.executions", "number"},
+	"charged":         {"t.charged", "number"},
+	"refusals":        {"t.refusals", "number"},
+	"fingerprint":     {"t.fingerprint", "text"},
+	"seconds":         {"o.seconds", "number"},
+	"flops":           {"o.flops", "number"},
+	"parameter_count": {"o.parameter_count", "number"},
+	"best_epoch":      {"o.best_epoch", "number"},
+	"kernel_level":    {"o.kernel_level", "text"},
+	"error":           {"o.error", "text"},
+	"digest":          {"o.digest", "text"},
+}
+
+var operators = []string{"=", "!=", "<", "<=", ">", ">="}
+
+// builder gathers the text of a SELECT and its arguments: what extracts members
+// of the JSON, and what follows it.
+type builder struct {
+	dialect *database.Dialect
+	// metric returns the column of the table scores that has a metric, and scores
+	// is what that table is called in the statement.
+	metric  func(name string) (text string, ok bool)
+	scores  string
+	joins   strings.Builder
+	text    strings.Builder
+	args    []any
+	members map[string]database.Member
+}
+
+// bind returns the placeholder of a further argument.
+func (b *builder) bind(value any) string {
+	b.args = append(b.args, value)
+	return fmt.Sprintf("$%d", len(b.args))
+}
+
+// bindAll returns a list of placeholders.
+func bindAll[T any](b *builder, values []T) string {
+	places := make([]string, len(values))
+	for i, value := range values {
+		places[i] = b.bind(value)
+	}
+	return "(" + strings.Join(places, ", ") + ")"
+}
+
+// member returns the expressions for a parameter or summary metric; the name is
+// bound, never part of the text.
+func (b *builder) member(name string) database.Member {
+	m, ok := b.members[name]
+	if !ok {
+		m = b.dialect.Member(b.bind(name))
+		b.members[name] = m
+		b.joins.WriteString("\n" + m.Join)
+	}
+	return m
+}
+
+// column returns what a name means that stands in a column, if it does.
+func (b *builder) column(name string) (column, bool) {
+	if c, ok := columns[name]; ok {
+		return c, true
+	}
+	if text, ok := b.metric(name); ok {
+		return column{b.scores + "." + text, "number"}, true
+	}
+	return column{}, false
+}
+
+// typed returns an expression for a value of the wanted type, NULL for values
+// of others. Texts compare by code point.
+func (b *builder) typed(name, kind string) string {
+	text := "NULL"
+	if c, ok := b.column(name); !ok {
+		text = b.member(name).Typed[kind]
+	} else if c.kind == kind {
+		text = c.text
+	}
+	if kind == "text" {
+		return "(" + text + ") COLLATE " + b.dialect.Collation
+	}
+	return "(" + text + ")"
+}
+
+// present returns a condition that the value exists; JSON's null does not.
+func (b *builder) present(name string) string {
+	if c, ok := b.column(name); ok {
+		return c.text + " IS NOT NULL"
+	}
+	return "(" + b.member(name).Present + ")"
+}
+
+// limit bounds the number of rows; 0 leaves them all.
+func (b *builder) limit(n int) {
+	if n > 0 {
+		b.text.WriteString("\nLIMIT " + b.bind(int64(n)))
+	}
+}
+
+// selection is a TrialQuery over the sweeps with the given numbers, from which
+// it builds SELECTs.
+type selection struct {
+	sweep.TrialQuery
+	dialect *database.Dialect
+	numbers []int64
+	// metric returns the column of the table scores that has a metric.
+	metric func(name string) (text string, ok bool)
+	// after is the place after which the list goes on; nil for its beginning.
+	after *place
+}
+
+// place is a trial's place in a list; value is what it is sorted by, nil if it
+// has none of that.
+type place struct {
+	number, index int64
+	value         any
+}
+
+func (s *selection) builder(scores string) *builder {
+	return &builder{dialect: s.dialect, metric: s.metric, scores: scores, members: map[string]database.Member{}}
+}
+
+// sorted reports whether the list is sorted by what stands in a column.
+func (s *selection) sorted() bool {
+	_, ok := s.builder("").column(s.OrderBy)
+	return ok && s.OrderBy != "index"
+}
+
+func (s *selection) direction() string {
+	if s.Descending {
+		return " DESC"
+	}
+	return ""
+}
+
+// joinScores joins the metrics of trials t, as c.
+const joinScores = "\nLEFT JOIN scores AS c ON c.sweep_no = t.sweep_no AND c.trial_index = t.trial_index"
+
+// plain builds the SELECT of a list that is in order of index, or sorted by what
+// stands in JSON alone.
+func (s *selection) plain(limit int) (string, []any, error) {
+	b := s.builder("c")
+	if err := s.conditions(b); err != nil {
+		return "", nil, err
+	}
+	order := "t.sweep_no" + s.direction() + ", t.trial_index" + s.direction()
+	switch {
+	case s.OrderBy != "" && s.OrderBy != "index":
+		order = b.member(s.OrderBy).Order(s.direction()) + ", t.sweep_no, t.trial_index"
+	case s.after != nil && s.Descending:
+		b.text.WriteString("\nAND (t.sweep_no, t.trial_index) < " + b.key(s.after))
+	case s.after != nil:
+		b.text.WriteString("\nAND (t.sweep_no, t.trial_index) > " + b.key(s.after))
+	}
+	b.text.WriteString("\nORDER BY " + order)
+	b.limit(limit)
+	return trialColumns + joinScores + b.joins.String() + b.text.String(), b.args, nil
+}
+
+// key is the end of an order, in which each trial has a place of its own.
+func (b *builder) key(p *place) string {
+	return "(CAST(" + b.bind(p.number) + " AS bigint), CAST(" + b.bind(p.index) + " AS bigint))"
+}
+
+// valued builds the SELECT of the trials that have what they are sorted by. The
+// inner SELECT finds them, in a narrow table if it is a metric and nothing else
+// is asked for.
+func (s *selection) valued(limit int) (string, []any, error) {
+	from, scores := "trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no"+joinScores, "c"
+	if _, isMetric := s.metric(s.OrderBy); isMetric && len(s.States)+len(s.Where) == 0 && !s.Best {
+		from, scores = "scores AS t", "t"
+	}
+	b := s.builder(scores)
+	if err := s.conditions(b); err != nil {
+		return "", nil, err
+	}
+	c, _ := b.column(s.OrderBy)
+	by := b.typed(s.OrderBy, c.kind)
+	b.text.WriteString("\nAND " + c.text + " IS NOT NULL")
+	if s.after != nil {
+		comparison := " > "
+		if s.Descending {
+			comparison = " < "
+		}
+		value := b.bind(s.after.value)
+		value = "CAST(" + value + " AS " + sqlTypes[c.kind] + ")"
+		b.text.WriteString("\nAND (" + by + comparison + value + " OR " + by + " = " + value + " AND (t.sweep_no, t.trial_index) > " + b.key(s.after) + ")")
+	}
+	if limit > 0 {
+		b.text.WriteString("\nORDER BY " + by + s.direction() + ", t.sweep_no, t.trial_index")
+		b.limit(limit)
+	}
+	inner := "SELECT t.trial_no, " + by + " AS value FROM " + from + b.joins.String() + b.text.String()
+	value := "chosen.value"
+	if c.kind == "text" {
+		value += " COLLATE " + s.dialect.Collation
+	}
+	return trialColumns + "\nJOIN (" + inner + ") AS chosen ON chosen.trial_no = t.trial_no\nORDER BY " + value + s.direction() +
+		", t.sweep_no, t.trial_index", b.args, nil
+}
+
+// valueless builds the SELECT of the trials that have nothing of what they are
+// sorted by, which come last.
+func (s *selection) valueless(limit int) (string, []any, error) {
+	b := s.builder("c")
+	if err := s.conditions(b); err != nil {
+		return "", nil, err
+	}
+	c, _ := b.column(s.OrderBy)
+	b.text.WriteString("\nAND " + c.text + " IS NULL")
+	if s.after != nil && s.after.value == nil {
+		b.text.WriteString("\nAND (t.sweep_no, t.trial_index) > " + b.key(s.after))
+	}
+	b.text.WriteString("\nORDER BY t.sweep_no, t.trial_index")
+	b.limit(limit)
+	return trialColumns + joinScores + b.joins.String() + b.text.String(), b.args, nil
+}
+
+// sqlTypes are the types of a column's values, by kind.
+var sqlTypes = map[string]string{"number": "double precision", "text": "text", "boolean": "boolean"}
+
+// conditions writes what the trials of the query must fit.
+func (s *selection) conditions(b *builder) error {
+	b.text.WriteString("\nWHERE TRUE")
+	if len(s.numbers) > 0 {
+		b.text.WriteString(" AND t.sweep_no IN " + bindAll(b, s.numbers))
+	}
+	if s.Best {
+		b.text.WriteString(" AND t.trial_no IN (SELECT k.best_no FROM contests AS k")
+		if len(s.numbers) > 0 {
+			b.text.WriteString(" WHERE k.sweep_no IN " + bindAll(b, s.numbers))
+		}
+		b.text.WriteString(")")
+	}
+	if len(s.States) > 0 {
+		states := make([]string, len(s.States))
+		for i, state := range s.States {
+			states[i] = string(state)
+		}
+		b.text.WriteString(" AND t.state IN " + bindAll(b, states) + indexed(s.States))
+	}
+	for _, c := range s.Where {
+		text, err := b.condition(c)
+		if err != nil {
+			return err
+		}
+		b.text.WriteString("\nAND " + text)
+	}
+	return nil
+}
+
+// indexed repeats a condition on states as the partial indices have it, if one
+// of them holds all such trials.
+func indexed(states []sweep.State) string {
+	pending, active := true, true
+	for _, state := range states {
+		pending = pending && state == sweep.Pending
+		active = active && (state == sweep.Queued || state == sweep.Running)
+	}
+	switch {
+	case pending:
+		return " AND t.state = 'pending'"
+	case active:
+		return " AND t.state IN ('queued', 'running')"
+	}
+	return ""
+}
+
+// condition builds one comparison.
+func (b *builder) condition(c sweep.TrialCondition) (string, error) {
+	if !slices.Contains(operators, c.Operator) {
+		return "", fmt.Errorf("condition on %s: no such operator: %q; there are %s", c.Name, c.Operator, strings.Join(operators, " "))
+	}
+	want, err := sweep.Normalize(c.Value)
+	if err != nil {
+		return "", fmt.Errorf("condition on %s: %w", c.Name, err)
+	}
+	kind, as := "json", "text" // lists and mappings compare as canonical JSON, which is how parameters are stored
+	switch v := want.(type) {
+	case bool:
+		kind, as = "boolean", "boolean"
+	case int64:
+		kind, as = "number", "bigint"
+	case float64:
+		kind, as = "number", "double precision"
+	case string:
+		kind = "text"
+	default:
+		switch {
+		case c.Operator != "=" && c.Operator != "!=":
+			return "", fmt.Errorf("condition on %s: %s needs a number, a text or a boolean", c.Name, c.Operator)
+		case v == nil && c.Operator == "=":
+			return "NOT " + b.present(c.Name), nil
+		case v == nil:
+			return b.present(c.Name), nil
+		}
+		text, err := sweep.CanonicalJSON(v)
+		if err != nil {
+			return "", err
+		}
+		want = string(text)
+	}
+	comparison := b.typed(c.Name, kind) + " " + c.Operator + " CAST(" + b.bind(want) + " AS " + as + ")"
+	if c.Operator == "!=" {
+		return "(" + b.present(c.Name) + " AND coalesce(" + comparison + ", TRUE))", nil
+	}
+	return "coalesce(" + comparison + ", FALSE)", nil
+}

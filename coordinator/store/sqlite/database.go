@@ -1,0 +1,242 @@
+// Package sqlite is the database of one machine: a SQLite file (WAL mode), in
+// pure Go.
+//
+// One connection writes, in turn; any number read beside it, each from the
+// snapshot of its own transaction. Other processes may open the same file: a
+// writer waits for the other's transaction (busy timeout).
+//
+// Durability: with synchronous = FULL a transaction that has been committed
+// survives a power failure, and with it every event that was acknowledged to
+// the broker after its commit. NORMAL would lose the last transactions (never
+// corrupt the file), so that trials with a result would run again. The sync
+// costs a few milliseconds a transaction, whatever its size: in batches of 200
+// events the two could not be told apart.
+//
+// Foreign keys are not checked: the store writes a row in the transaction that
+// finds its parent, and looking for it again cost a tenth of the time.
+//
+// The file belongs on a local disk: WAL mode needs memory that all processes
+// of the file share, which a network file system does not give.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	engine "modernc.org/sqlite"
+
+	"sweep/coordinator/store/database"
+	"sweep/coordinator/store/query"
+)
+
+// Database implements database.Database.
+type Database struct {
+	path string
+	// writer is used by whoever has the turn; who closes it keeps the turn.
+	writer *conn
+	turn   chan struct{}
+	closed chan struct{}
+
+	readers pool
+	// questions are the connections of users' queries.
+	questions *sql.DB
+	// queryTimeout bounds the time until a query's next row.
+	queryTimeout time.Duration
+}
+
+var _ database.Database = (*Database)(nil)
+
+const (
+	// busyTimeout is how long a writer waits for other processes' transactions.
+	busyTimeout = 30 * time.Second
+	// busyPause is the mean time between two looks at them.
+	busyPause = time.Millisecond
+)
+
+// waiting is the pragma for busyTimeout.
+var waiting = fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())
+
+// The pragmas of connections that write, that read, and that users ask on.
+var (
+	writing = []string{
+		"page_size(8192)", "journal_mode(WAL)", "synchronous(FULL)",
+		"wal_autocheckpoint(2000)", "journal_size_limit(67108864)", "cache_size(-65536)", "temp_store(MEMORY)",
+	}
+	reading = []string{"cache_size(-16384)", "temp_store(MEMORY)"}
+	// What a query sorts goes to files when it is more than the cache, not into this process' memory.
+	asking = []string{waiting, "query_only(1)", "cache_size(-16384)", "temp_store(FILE)"}
+)
+
+// Open opens the database at path and creates it if it is missing.
+func Open(ctx context.Context, path string) (*Database, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("sweep database %s: %w", path, err)
+	}
+	if strings.IndexByte(path, 0) >= 0 {
+		return nil, fmt.Errorf("sweep database %q: a file name has no zero byte", path)
+	}
+	d := &Database{path: absolute, turn: make(chan struct{}, 1), closed: make(chan struct{}), queryTimeout: query.Timeout}
+	d.readers = newPool(4, func() (*conn, error) { return d.connect(&plain, reading, createBatch, `PRAGMA query_only = 1`) })
+	d.questions = sql.OpenDB(connector(func() (driver.Conn, error) { return dial(&guarded, d.path, asking...) }))
+	d.questions.SetMaxIdleConns(1)
+	d.questions.SetMaxOpenConns(query.Places)
+	// From here on the writer itself waits.
+	if d.writer, err = d.connect(&plain, writing, createBatch, `PRAGMA busy_timeout = 0`); err != nil {
+		return nil, d.Explain(err)
+	}
+	return d, ctx.Err()
+}
+
+// Close implements database.Database. It waits for the running transaction.
+func (d *Database) Close() (err error) {
+	select {
+	case d.turn <- struct{}{}:
+		close(d.closed)
+		err = d.writer.Close()
+	case <-d.closed:
+	}
+	return errors.Join(err, d.questions.Close(), d.readers.Close())
+}
+
+// Name implements database.Database.
+func (d *Database) Name() string { return "SQLite file " + d.path }
+
+// Dialect implements database.Database.
+func (d *Database) Dialect() *database.Dialect { return &dialect }
+
+var dialect = database.Dialect{
+	Folder:      "sqlite",
+	TableExists: `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = $1)`,
+	CreateMigrations: `CREATE TABLE IF NOT EXISTS schema_migrations (
+    number     INTEGER PRIMARY KEY,
+    name       TEXT NOT NULL,
+    applied_at TEXT NOT NULL
+)`,
+	Collation: `BINARY`,
+	Member:    member,
+}
+
+// member reads a value with SQLite's JSON functions.
+func member(key string) database.Member {
+	// Names are quoted as JSON quotes them; json_quote of a text does.
+	path := "('$.' || json_quote(" + key + "))"
+	has := "json_type(t.parameters, " + path + ") IS NOT NULL"
+	value := "CASE WHEN " + has + " THEN json_extract(t.parameters, " + path + ") ELSE json_extract(o.summary, " + path + ") END"
+	kind := "CASE WHEN " + has + " THEN json_type(t.parameters, " + path + ") ELSE json_type(o.summary, " + path + ") END"
+	of := func(kinds string) string { return "CASE WHEN (" + kind + ") IN (" + kinds + ") THEN " + value + " END" }
+	return database.Member{
+		Present: "(" + value + ") IS NOT NULL",
+		Typed: map[string]string{
+			"number": of("'integer', 'real'"), "text": of("'text'"), "boolean": of("'true', 'false'"), "json": of("'array', 'object'"),
+		},
+		Order: func(direction string) string { return value + direction + " NULLS LAST" },
+	}
+}
+
+// plain opens the connections of the store, guarded those of users' queries:
+// drivers of their own, so that nothing is registered for the whole process.
+var plain, guarded engine.Driver
+
+// register fills the drivers once.
+var register = sync.OnceValue(func() error {
+	guarded.RegisterConnectionHook(func(conn engine.ExecQuerierContext, _ string) error {
+		registerer, ok := conn.(engine.AuthorizerRegisterer)
+		if !ok {
+			return errors.New("the SQLite driver has no authorizer")
+		}
+		return registerer.RegisterAuthorizer(authorize)
+	})
+	return errors.Join(
+		plain.RegisterModule(curvePoints.name, curvePoints),
+		plain.RegisterModule(batches.name, batches),
+		guarded.RegisterModule(curvePoints.name, curvePoints))
+})
+
+// connect opens a connection and runs statements on it.
+func (d *Database) connect(by *engine.Driver, pragmas []string, statements ...string) (*conn, error) {
+	c, err := open(by, d.path, append([]string{waiting}, pragmas...)...)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range statements {
+		if err := c.Script(context.Background(), text); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	return c, nil
+}
+
+func open(by *engine.Driver, path string, pragmas ...string) (*conn, error) {
+	opened, err := dial(by, path, pragmas...)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: opened, statements: map[string]driver.Stmt{}}, nil
+}
+
+func dial(by *engine.Driver, path string, pragmas ...string) (driver.Conn, error) {
+	if err := register(); err != nil {
+		return nil, err
+	}
+	values := url.Values{"_pragma": pragmas, "_dqs": {"0"}, "_defensive": {"1"}}
+	name := url.URL{Scheme: "file", Path: path, RawQuery: values.Encode()}
+	return by.Open(name.String())
+}
+
+// Prepare implements database.Database.
+func (d *Database) Prepare(context.Context) error { return nil }
+
+// View implements database.Database.
+func (d *Database) View(ctx context.Context, do func(tx database.Tx) error) error {
+	return d.readers.use(ctx, func(c *conn) error {
+		if err := c.begin(ctx, `BEGIN`); err != nil {
+			return err
+		}
+		// Nothing was written.
+		defer func() { _ = c.Script(context.WithoutCancel(ctx), `ROLLBACK`) }()
+		return do(c)
+	})
+}
+
+// pool keeps connections for their next use.
+type pool struct{ *sql.DB }
+
+func newPool(idle int, open func() (*conn, error)) pool {
+	db := sql.OpenDB(connector(func() (driver.Conn, error) {
+		c, err := open()
+		if err != nil {
+			return nil, err // no nil pointer in an interface
+		}
+		return c, nil
+	}))
+	db.SetMaxIdleConns(idle)
+	return pool{db}
+}
+
+// use runs do on a connection that nobody else uses.
+func (p pool) use(ctx context.Context, do func(c *conn) error) error {
+	c, err := p.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }() // it goes back
+	return c.Raw(func(c any) error { return do(c.(*conn)) })
+}
+
+// connector implements driver.Connector.
+type connector func() (driver.Conn, error)
+
+// Connect implements driver.Connector.
+func (open connector) Connect(context.Context) (driver.Conn, error) { return open() }
+
+// Driver implements driver.Connector.
+func (open connector) Driver() driver.Driver { return &plain }

@@ -1,0 +1,35 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// firstEdition returns the process that leads by the lock of the first edition,
+// or "sweep run" has: a file called lock in the folder of the database, the
+// program's home unless it was moved. "" if there is none, or it is this process.
+func firstEdition(database string) (process string, err error) {
+	f, err := os.Open(filepath.Join(filepath.Dir(database), "lock"))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // which gives the lock back
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return "", err
+	}
+	text, err := os.ReadFile(f.Name())
+	if process = strings.TrimSpace(string(text)); process == strconv.Itoa(os.Getpid()) {
+		return "", err
+	}
+	return "process " + process, err
+}

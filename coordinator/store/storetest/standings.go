@@ -1,0 +1,245 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"sweep/sweep"
+)
+
+// testStandings: whatever the order in which results come, and in however many
+// batches, the views show what all trials come to, by each sweep's own select.
+func testStandings(t *testing.T, open func(t *testing.T) sweep.Store) {
+	f := newFixture(t, open(t))
+	choices := []sweep.Select{
+		{},
+		{By: "validation_loss", Goal: sweep.Minimize, Group: []string{"dataset", "model"}},
+		{By: "test_accuracy", Goal: sweep.Maximize},
+		{By: "reward", Goal: sweep.Maximize, Group: []string{"dataset"}},
+		{By: "test_accuracy", Goal: sweep.Minimize, Group: []string{"model", "seed"}},
+		{By: "nothing has it"},
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	type run struct {
+		parameters sweep.Parameters
+		result     *sweep.Result
+	}
+	var runs []run
+	for _, seed := range []int64{3, 1, 2} { // the slowest axis
+		for _, dataset := range []string{"CBF", `a "b", {c}: [d\`} {
+			for _, model := range []string{"rnn", "lstm"} {
+				for _, lr := range []float64{0.1, 0.01, 0.001} {
+					p := sweep.Parameters{"dataset": dataset, "model": model, "lr": lr, "seed": seed, "nested": map[string]any{"seed": int64(1)}}
+					r := &sweep.Result{State: sweep.Completed, ParameterCount: 100, Digest: fmt.Sprint(len(runs)), Summary: map[string]float64{
+						"validation_loss": float64(random.IntN(8)) / 8, "test_accuracy": float64(random.IntN(8)) / 8, "reward": random.NormFloat64(), "train_size": 30}}
+					switch random.IntN(8) {
+					case 0:
+						r.Diverged = true
+					case 1:
+						r = &sweep.Result{State: sweep.Failed, Error: "broken"}
+					case 2:
+						delete(r.Summary, "validation_loss")
+					}
+					runs = append(runs, run{p, r})
+				}
+			}
+		}
+	}
+	for s, choice := range choices {
+		id := fmt.Sprint("s", s)
+		submitted := submission(id)
+		submitted.Spec.Select = choice
+		submitted.Description.Metrics = append(submitted.Description.Metrics, sweep.MetricSchema{Name: "reward", Goal: "maximize", Summary: true})
+		f.makeSweep(id, submitted, int64(len(runs)))
+		page := trials(id, 0, int64(len(runs)))
+		for i := range page {
+			page[i].Parameters = runs[i].parameters
+			page[i].Fingerprint = sweep.Fingerprint(fmt.Sprint("standing-", s, "-", i))
+		}
+		f.write(id, 0, 0, page)
+		var events []sweep.Event
+		for _, i := range random.Perm(len(runs)) {
+			events = append(events, f.finished(page[i].TrialID, fmt.Sprint("x", i), runs[i].result))
+		}
+		for len(events) > 0 {
+			n := min(1+random.IntN(7), len(events))
+			f.record(events[:n]...)
+			f.record(events[:n]...) // a repeat counts nothing twice
+			events = events[n:]
+		}
+		var done []standing
+		for i, r := range runs {
+			done = append(done, standing{int64(i), r.parameters, r.result})
+		}
+		f.wantStandings(id, choice, done)
+
+		// An extension with the same trials again, whose results are taken over, changes nothing.
+		if _, err := f.AddGrid(f.ctx, id, submitted, 2*int64(len(runs))); err != nil {
+			t.Fatal(err)
+		}
+		again := trials(id, int64(len(runs)), 2*int64(len(runs)))
+		for i := range again {
+			again[i].Parameters, again[i].Fingerprint = runs[i%len(runs)].parameters, page[i%len(runs)].Fingerprint
+		}
+		f.write(id, 1, 0, again)
+		f.wantStandings(id, choice, done)
+	}
+
+	// Taken over into another sweep they count there, once each, by its own select.
+	for s := range choices {
+		id := fmt.Sprint("t", s)
+		submitted := submission(id)
+		submitted.Spec.Select = choices[(s+1)%len(choices)]
+		f.makeSweep(id, submitted, 2*int64(len(runs)))
+		page := trials(id, 0, 2*int64(len(runs)))
+		var done []standing
+		for i := range page {
+			r := runs[i%len(runs)]
+			page[i].Parameters, page[i].Fingerprint = r.parameters, sweep.Fingerprint(fmt.Sprint("standing-", s, "-", i%len(runs)))
+			if i < len(runs) && r.result.State == sweep.Completed {
+				done = append(done, standing{int64(i), r.parameters, r.result})
+			}
+		}
+		f.write(id, 0, 0, page[:len(runs)])
+		f.write(id, 0, int64(len(runs)), page[len(runs):])
+		f.wantStandings(id, submitted.Spec.Select, done)
+	}
+}
+
+// standing is a trial that ended.
+type standing struct {
+	index      int64
+	parameters sweep.Parameters
+	result     *sweep.Result
+}
+
+// wantStandings compares the views with what the trials come to.
+func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing) {
+	f.t.Helper()
+	if choice.By == "" {
+		choice.By = "validation_loss"
+	}
+	if len(choice.Group) == 0 {
+		choice.Group = []string{"dataset", "model"}
+	}
+	type point struct {
+		first              int64
+		score, losses, acc []float64
+		diverged           int64
+	}
+	groups := map[string]map[string]*point{}
+	best := map[string]standing{}
+	for _, s := range done {
+		score, ok := s.result.Summary[choice.By]
+		if s.result.State != sweep.Completed || !ok && !s.result.Diverged {
+			continue
+		}
+		group := ""
+		for _, name := range choice.Group {
+			group += fmt.Sprint(name, "=", s.parameters[name], ";")
+		}
+		parameters := s.parameters.Clone()
+		if !slices.Contains(choice.Group, "seed") {
+			delete(parameters, "seed")
+		}
+		key, err := parameters.Canonical()
+		f.must(err)
+		if groups[group] == nil {
+			groups[group] = map[string]*point{}
+		}
+		p := groups[group][string(key)]
+		if p == nil {
+			p = &point{first: s.index}
+			groups[group][string(key)] = p
+		}
+		p.first = min(p.first, s.index)
+		if s.result.Diverged {
+			p.diverged++
+			p.score, p.losses, p.acc = append(p.score, choice.Worst()), append(p.losses, 20), append(p.acc, 0)
+			continue
+		}
+		p.score = append(p.score, score)
+		if loss, ok := s.result.Summary["validation_loss"]; ok {
+			p.losses = append(p.losses, loss)
+		}
+		p.acc = append(p.acc, s.result.Summary["test_accuracy"])
+		if b, ok := best[group]; !ok || choice.Better(score, b.result.Summary[choice.By]) || score == b.result.Summary[choice.By] && s.index < b.index {
+			best[group] = s
+		}
+	}
+	var want []string
+	for _, b := range best {
+		want = append(want, fmt.Sprintf("single %d", b.index))
+	}
+	mean := func(values []float64) float64 {
+		sum := 0.0
+		for _, v := range values {
+			sum += v / float64(len(values))
+		}
+		return sum
+	}
+	for _, points := range groups {
+		fullest := 0
+		for _, p := range points {
+			fullest = max(fullest, len(p.score))
+		}
+		var lead *point
+		for _, p := range points {
+			if len(p.score) < fullest {
+				continue
+			}
+			score := mean(p.score)
+			if lead == nil || choice.Better(score, mean(lead.score)) || score == mean(lead.score) && p.first < lead.first {
+				lead = p
+			}
+		}
+		spread := math.NaN()
+		if n := len(lead.acc); n > 1 {
+			spread = 0
+			for _, a := range lead.acc {
+				spread += (a - mean(lead.acc)) * (a - mean(lead.acc)) / float64(n-1)
+			}
+			spread = math.Sqrt(spread)
+		}
+		loss := math.NaN()
+		if len(lead.losses) > 0 {
+			loss = mean(lead.losses)
+		}
+		want = append(want, fmt.Sprintf("mean %d %d %.9f %.9f %.9f", len(lead.score), lead.diverged, loss, mean(lead.acc), spread))
+	}
+	var got []string
+	number := func(v any) float64 {
+		if v, ok := v.(float64); ok {
+			return v
+		}
+		return math.NaN()
+	}
+	for _, row := range f.rows(`SELECT replicates, diverged, validation_loss, test_accuracy, test_accuracy_sd FROM accuracy_table WHERE sweep_id = '` + id + `' AND selection = 'mean'`) {
+		got = append(got, fmt.Sprintf("mean %d %d %.9f %.9f %.9f", row[0], row[1], number(row[2]), number(row[3]), number(row[4])))
+	}
+	for _, row := range f.rows(`SELECT trial_index FROM accuracy_table WHERE sweep_id = '` + id + `' AND selection = 'single'`) {
+		got = append(got, fmt.Sprintf("single %d", row[0]))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		f.t.Errorf("sweep %s, %+v:\n got %s\nwant %s", id, choice, strings.Join(got, "; "), strings.Join(want, "; "))
+	}
+	var listed []int64
+	f.must(f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{id}, Best: true}, func(r *sweep.TrialRecord) error {
+		listed = append(listed, r.Index)
+		return nil
+	}))
+	var bests []int64
+	for _, b := range best {
+		bests = append(bests, b.index)
+	}
+	slices.Sort(bests)
+	if !slices.Equal(listed, bests) {
+		f.t.Errorf("sweep %s: the best are %v, listed %v", id, bests, listed)
+	}
+}

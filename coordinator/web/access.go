@@ -1,0 +1,206 @@
+package web
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	sessionCookie = "sweep_session"
+	csrfHeader    = "X-Sweep-CSRF"
+	// sessionTime is how long a session lasts.
+	sessionTime = 12 * time.Hour
+	// mostSessions bounds their number; the one that ends first makes room.
+	mostSessions = 1000
+)
+
+// session is what a token was exchanged for: a cookie, and a word that requests
+// which change something carry besides, which other sites cannot know. The token is
+// known by its digest: a later one of the same name is another.
+type session struct {
+	digest, csrf string
+	ends         time.Time
+}
+
+type sessions struct {
+	mu    sync.Mutex
+	byKey map[string]*session
+}
+
+func (s *sessions) begin(token *Token) (key string, begun *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	var first string
+	for key, one := range s.byKey {
+		switch {
+		case now.After(one.ends):
+			delete(s.byKey, key)
+		case first == "" || one.ends.Before(s.byKey[first].ends):
+			first = key
+		}
+	}
+	if len(s.byKey) >= mostSessions {
+		delete(s.byKey, first)
+	}
+	key, begun = rand.Text(), &session{digest: token.Digest, csrf: rand.Text(), ends: now.Add(sessionTime)}
+	s.byKey[key] = begun
+	return key, begun
+}
+
+func (s *sessions) find(r *http.Request) *session {
+	cookie, err := r.Cookie(sessionCookie)
+	if err != nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.byKey[cookie.Value]
+	if one == nil || time.Now().After(one.ends) {
+		return nil
+	}
+	return one
+}
+
+func (s *sessions) end(r *http.Request) {
+	if cookie, err := r.Cookie(sessionCookie); err == nil {
+		s.mu.Lock()
+		delete(s.byKey, cookie.Value)
+		s.mu.Unlock()
+	}
+}
+
+// who finds out whose a request is: the token that it carries, or that its session
+// was exchanged for, nil if none is valid.
+func (s *Server) who(r *http.Request) (token *Token, viaSession *session) {
+	if s.options.Tokens == nil {
+		return nil, nil
+	}
+	if secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		return s.options.Tokens.Find(secret), nil
+	}
+	if one := s.sessions.find(r); one != nil {
+		return s.options.Tokens.withDigest(one.digest), one // which may have been taken back
+	}
+	return nil, nil
+}
+
+// reading lets a request through that may read.
+func (s *Server) reading(do func(w http.ResponseWriter, r *http.Request) error) http.HandlerFunc {
+	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
+		if !s.mayRead(r) {
+			return &requestError{http.StatusUnauthorized, `this dashboard needs a token: "sweep token create" makes one`}
+		}
+		return do(w, r)
+	})
+}
+
+// mayRead reports whether a request may read: any on this machine that was sent to
+// it by that name (another name is a site's that points here) and that no proxy says
+// it has handed on, or one with a token.
+func (s *Server) mayRead(r *http.Request) bool {
+	if !s.options.Closed && isLoopback(r.Host) && !isHandedOn(r) {
+		return true
+	}
+	token, _ := s.who(r)
+	return token != nil
+}
+
+// isHandedOn reports whether a request says that it came through a proxy: it may be
+// anybody's then, whatever name the proxy gave it.
+func isHandedOn(r *http.Request) bool {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"} {
+		if len(r.Header.Values(name)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// IsLoopback reports whether an address to listen on is this machine's alone.
+func IsLoopback(address string) bool { return isLoopback(address) }
+
+// acting lets a request through that may change something, and answers with what do
+// returns.
+func (s *Server) acting(do func(r *http.Request) (any, error)) http.HandlerFunc {
+	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
+		token, via := s.who(r)
+		switch {
+		case s.options.Control == nil:
+			return &requestError{http.StatusForbidden, "nothing can be changed here: the dashboard was started to read"}
+		case token == nil:
+			return &requestError{http.StatusUnauthorized, `this needs a token: "sweep token create" makes one`}
+		case token.ReadOnly:
+			return &requestError{http.StatusForbidden, "the token " + token.Name + " may only read"}
+		case via != nil && subtle.ConstantTimeCompare([]byte(r.Header.Get(csrfHeader)), []byte(via.csrf)) != 1:
+			return &requestError{http.StatusForbidden, "the request does not carry its session's word: load the page again"}
+		}
+		value, err := do(r)
+		if err != nil {
+			return err
+		}
+		s.log.Info("dashboard: done", "path", r.URL.Path, "token", token.Name)
+		return writeJSON(w, value)
+	})
+}
+
+// showSession tells a page what it may do.
+func (s *Server) showSession(w http.ResponseWriter, r *http.Request) error {
+	token, via := s.who(r)
+	answer := map[string]any{
+		"reads": s.mayRead(r), "acts": token != nil && !token.ReadOnly && s.options.Control != nil,
+		"can_sign_in": s.options.Tokens != nil, "controls": s.options.Control != nil, "extends": s.options.Extend != nil, "cluster": s.options.Workers != nil,
+		"artifacts": s.options.Artifacts != nil,
+	}
+	if token != nil {
+		answer["name"] = token.Name
+	}
+	if via != nil {
+		answer["csrf"] = via.csrf
+	}
+	return writeJSON(w, answer)
+}
+
+// signIn exchanges a token for a session.
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
+	var body struct{ Token string }
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<12)).Decode(&body); err != nil {
+		return bad(err)
+	}
+	if s.options.Tokens == nil {
+		return &requestError{http.StatusForbidden, "nobody can sign in here"}
+	}
+	token := s.options.Tokens.Find(strings.TrimSpace(body.Token))
+	if token == nil {
+		return &requestError{http.StatusUnauthorized, `no such token, or it has expired: "sweep token list" has those that there are`}
+	}
+	key, begun := s.sessions.begin(token)
+	http.SetCookie(w, &http.Cookie{
+		Name: sessionCookie, Value: key, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		MaxAge: int(sessionTime.Seconds()),
+	})
+	s.log.Info("dashboard: signed in", "token", token.Name)
+	return writeJSON(w, map[string]any{"name": token.Name, "csrf": begun.csrf})
+}
+
+// signOut ends a session.
+func (s *Server) signOut(w http.ResponseWriter, r *http.Request) error {
+	s.sessions.end(r)
+	http.SetCookie(w, &http.Cookie{Name: sessionCookie, Path: "/", HttpOnly: true, MaxAge: -1, SameSite: http.SameSiteStrictMode})
+	return writeJSON(w, map[string]any{})
+}

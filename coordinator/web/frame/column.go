@@ -1,0 +1,209 @@
+package frame
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"strings"
+)
+
+// A cell is a value in 64 bits: a number is its own double precision, everything
+// else a NaN that no arithmetic makes, with the place of its text in the column's
+// dictionary, counted from 1. In the files cells are combined with missing, so that
+// what was never written is missing.
+const (
+	special uint64 = 0xFFF8_0000_0000_0000
+	missing        = special
+	// mostTexts bounds a column's dictionary; further texts are all "…".
+	mostTexts = 1 << 16
+	// mostDistinct is up to how many values a column's values are counted.
+	mostDistinct = 1000
+	// mostInterned is how many texts of JSON are remembered with their cells.
+	mostInterned = 4096
+)
+
+func number(v float64) uint64 {
+	if v != v {
+		return missing
+	}
+	return math.Float64bits(v)
+}
+
+func isSpecial(cell uint64) bool { return cell&special == special }
+
+// entry is a value that is no number: a text, a truth value, or other JSON.
+type entry struct {
+	text string
+	kind string // text, boolean or json
+}
+
+// column is a parameter, a metric or a figure of all trials.
+type column struct {
+	name, kind string
+	// virtual makes the cells that are not stored.
+	virtual func(row int64, s State) uint64
+
+	store
+	entries []entry
+	codes   map[entry]uint64
+
+	// distinct are the values that were read, as long as they are few; many says
+	// that they are not. low and high bound the numbers.
+	distinct  map[uint64]struct{}
+	many      bool
+	numbers   bool
+	low, high float64
+	missing   bool
+
+	// interned is the loader's own.
+	interned map[string]uint64
+}
+
+// store is where cells are: nowhere as long as all are equal.
+type store struct {
+	file     *os.File
+	constant uint64
+	seen     bool
+}
+
+// entry returns what a special cell stands for; ok is false for a missing one.
+func (c *column) entry(cell uint64) (e entry, ok bool) {
+	code := int(cell &^ special)
+	if code == 0 || code > len(c.entries) {
+		return entry{}, false
+	}
+	return c.entries[code-1], true
+}
+
+// value returns a cell as JSON has it; nil if it is missing.
+func (c *column) value(cell uint64) any {
+	if !isSpecial(cell) {
+		return math.Float64frombits(cell)
+	}
+	e, ok := c.entry(cell)
+	switch {
+	case !ok:
+		return nil
+	case e.kind == "boolean":
+		return e.text == "true"
+	case e.kind == "json" && json.Valid([]byte(e.text)):
+		return json.RawMessage(e.text)
+	}
+	return e.text
+}
+
+// note takes a value into account in what is told of the column.
+func (c *column) note(cell uint64) {
+	switch {
+	case cell == missing:
+		c.missing = true
+		return
+	case !isSpecial(cell):
+		v := math.Float64frombits(cell)
+		if !c.numbers {
+			c.numbers, c.low, c.high = true, v, v
+		}
+		c.low, c.high = min(c.low, v), max(c.high, v)
+	}
+	if c.many {
+		return
+	}
+	if c.distinct == nil {
+		c.distinct = map[uint64]struct{}{}
+	}
+	c.distinct[cell] = struct{}{}
+	if len(c.distinct) > mostDistinct {
+		c.many, c.distinct = true, nil
+	}
+}
+
+// order returns by what cells of a column are sorted: numbers before truth values
+// and texts, which are in order of their code points; what is missing comes last.
+func (c *column) order() func(cell uint64) (class int8, key float64) {
+	ranks := make([]float64, len(c.entries))
+	places := make([]int, len(c.entries))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int { return strings.Compare(c.entries[a].text, c.entries[b].text) })
+	for rank, place := range places {
+		ranks[place] = float64(rank)
+	}
+	return func(cell uint64) (int8, float64) {
+		if !isSpecial(cell) {
+			return 0, math.Float64frombits(cell)
+		}
+		if code := int(cell &^ special); code > 0 && code <= len(ranks) {
+			return 1, ranks[code-1]
+		}
+		return 2, 0
+	}
+}
+
+// Column is what is told of a column.
+type Column struct {
+	Name string `json:"name"`
+	// Kind is parameter, metric or figure.
+	Kind string `json:"kind"`
+	// Varies says that there are several values, or that some trials have none.
+	Varies bool `json:"varies"`
+	// Values are the distinct ones in order, if they are few; Distinct their number,
+	// -1 if there are more than a thousand.
+	Values   []any `json:"values,omitempty"`
+	Distinct int   `json:"distinct"`
+	// Low and High bound the numbers, if there are any.
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
+	// Missing says that some trials have no value.
+	Missing bool `json:"missing"`
+}
+
+// fewValues is up to how many values a column tells all of them.
+const fewValues = 50
+
+// Columns describes all columns: figures, parameters, then metrics, by name.
+func (f *Frame) Columns() []Column {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	list := make([]Column, 0, len(f.columns))
+	for _, c := range f.columns {
+		d := Column{Name: c.name, Kind: c.kind, Distinct: len(c.distinct), Missing: c.missing, Varies: c.file != nil || c.virtual != nil}
+		if c.many {
+			d.Distinct = -1
+		}
+		if c.numbers {
+			low, high := c.low, c.high
+			d.Low, d.High = &low, &high
+		}
+		if d.Distinct <= fewValues && !c.many {
+			for _, cell := range c.sorted() {
+				d.Values = append(d.Values, c.value(cell))
+			}
+		}
+		list = append(list, d)
+	}
+	kinds := []string{"figure", "parameter", "metric"}
+	slices.SortStableFunc(list, func(a, b Column) int {
+		if k := slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind); k != 0 || a.Kind == "figure" {
+			return k
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return list
+}
+
+// sorted returns the distinct values in their order.
+func (c *column) sorted() []uint64 {
+	cells := make([]uint64, 0, len(c.distinct))
+	for cell := range c.distinct {
+		cells = append(cells, cell)
+	}
+	order := c.order()
+	slices.SortFunc(cells, func(a, b uint64) int {
+		classA, keyA := order(a)
+		classB, keyB := order(b)
+		return comparePlace(place{classA, keyA, 0}, place{classB, keyB, 0})
+	})
+	return cells
+}

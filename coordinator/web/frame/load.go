@@ -1,0 +1,309 @@
+package frame
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"strconv"
+
+	"sweep/sweep"
+)
+
+// PageRows is how many trials are read at a time, at most.
+const PageRows = chunk
+
+// Span are the trials of one page that are to be read, from one index up to another.
+type Span struct{ From, Until int64 }
+
+// page gathers the cells of a span's trials.
+type page struct {
+	states []State
+	cells  map[*column][]uint64
+}
+
+// Load reads the trials of a span anew: read calls yield for those that there are.
+func (f *Frame) Load(ctx context.Context, span Span, read func(ctx context.Context, from, until int64, yield func(*sweep.TrialRow) error) error) error {
+	from := span.From
+	p := &page{states: make([]State, span.Until-from), cells: map[*column][]uint64{}}
+	executions, seconds, epoch, count := f.byName["executions"], f.byName["seconds"], f.byName["best_epoch"], f.byName["parameter_count"]
+	err := read(ctx, from, span.Until, func(row *sweep.TrialRow) error {
+		i := int(row.Index - from)
+		if i < 0 || i >= len(p.states) {
+			return nil
+		}
+		p.states[i] = stateOf(row)
+		members(row.Parameters, func(name, value []byte) { f.put(p, i, "parameter", name, value) })
+		p.set(executions, i, number(float64(row.Executions)))
+		if !row.State.Terminal() || len(row.Summary) == 0 {
+			return nil
+		}
+		members(row.Summary, func(name, value []byte) { f.put(p, i, "metric", name, value) })
+		for c, v := range map[*column]float64{seconds: row.Seconds, epoch: float64(row.BestEpoch), count: float64(row.ParameterCount)} {
+			if v != 0 { // which stands for unknown
+				p.set(c, i, number(v))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return f.save(from, p)
+}
+
+func (p *page) set(c *column, row int, cell uint64) {
+	cells := p.cells[c]
+	if cells == nil {
+		cells = make([]uint64, len(p.states))
+		for i := range cells {
+			cells[i] = missing
+		}
+		p.cells[c] = cells
+	}
+	cells[row] = cell
+}
+
+// put enters a member of parameters or summary.
+func (f *Frame) put(p *page, row int, kind string, name, value []byte) {
+	c := f.byName[string(name[1:max(1, len(name)-1)])]
+	if c == nil || bytes.IndexByte(name, '\\') >= 0 {
+		plain := text(name)
+		if c = f.byName[plain]; c == nil {
+			c = &column{name: plain, kind: kind}
+			f.mu.Lock()
+			f.add(c)
+			f.mu.Unlock()
+		}
+	}
+	if c.kind != kind {
+		if c.kind == "metric" && kind == "parameter" { // a later grid's parameter has the name of a metric
+			f.mu.Lock()
+			c.kind = kind
+			f.mu.Unlock()
+		} else {
+			return // a parameter's name means the parameter, a figure's the figure
+		}
+	}
+	p.set(c, row, f.cell(c, value))
+}
+
+func (f *Frame) add(c *column) {
+	c.constant = missing
+	f.columns = append(f.columns, c)
+	f.byName[c.name] = c
+}
+
+// cell returns the cell of a value that is written as JSON.
+func (f *Frame) cell(c *column, value []byte) uint64 {
+	if known, ok := c.interned[string(value)]; ok {
+		return known
+	}
+	cell := f.parse(c, value)
+	if c.kind == "parameter" && len(c.interned) < mostInterned {
+		if c.interned == nil {
+			c.interned = map[string]uint64{}
+		}
+		c.interned[string(value)] = cell
+	}
+	return cell
+}
+
+func (f *Frame) parse(c *column, value []byte) uint64 {
+	e := entry{string(value), "json"}
+	switch value[0] {
+	case '"':
+		e = entry{text(value), "text"}
+	case 't', 'f':
+		e.kind = "boolean"
+	case 'n':
+		return missing
+	case '{', '[':
+	default:
+		v, err := strconv.ParseFloat(string(value), 64)
+		const exact = 1 << 53
+		if err == nil && (math.Abs(v) < exact || bytes.ContainsAny(value, ".eE")) {
+			return number(v)
+		}
+	}
+	if code, ok := c.codes[e]; ok {
+		return code
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(c.entries) >= mostTexts {
+		e = entry{"… one of more than 65,535 texts", "text"}
+		if code, ok := c.codes[e]; ok {
+			return code
+		}
+	}
+	if c.codes == nil {
+		c.codes = map[entry]uint64{}
+	}
+	c.entries = append(c.entries, e)
+	c.codes[e] = special | uint64(len(c.entries))
+	return c.codes[e]
+}
+
+// save writes the trials from a row on, all of one page.
+func (f *Frame) save(from int64, p *page) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0 // rows up to the last one that there is
+	var raw [8 * chunk]byte
+	var was, is [chunk]byte
+	before, after := was[:len(p.states)], is[:len(p.states)]
+	if err := readFull(f.states, before, from); err != nil {
+		return err
+	}
+	var change Counts
+	for i, s := range p.states {
+		change[before[i]]--
+		change[s]++
+		after[i] = byte(s)
+		if s != None {
+			n = i + 1
+		}
+	}
+	change[None] = 0
+	// What cannot be written counts as not read: the states come last, and back if they
+	// come in part.
+	for _, c := range f.columns {
+		if c.virtual != nil {
+			continue
+		}
+		if err := f.saveColumn(c, from, p.states, p.cells[c], raw[:]); err != nil {
+			return err
+		}
+	}
+	if _, err := f.states.WriteAt(after, from); err != nil {
+		_, again := f.states.WriteAt(before, from)
+		return errors.Join(err, again)
+	}
+	pageNo := from / chunk
+	for int64(len(f.pages)) <= pageNo {
+		f.pages = append(f.pages, Counts{})
+	}
+	for s := range change {
+		f.counts[s] += change[s]
+		f.pages[pageNo][s] += change[s]
+	}
+	f.rows = max(f.rows, from+int64(n))
+	f.version++
+	return nil
+}
+
+// saveColumn writes a column from a row on; as long as all values are equal, there is
+// nothing to write.
+func (f *Frame) saveColumn(c *column, from int64, states []State, cells []uint64, raw []byte) error {
+	equal := true
+	last := missing - 1 // no cell
+	for i, s := range states {
+		if s == None {
+			continue
+		}
+		cell := missing
+		if cells != nil {
+			cell = cells[i]
+		}
+		if cell != last { // what repeats need not be noted again
+			c.note(cell)
+			last = cell
+		}
+		if !c.seen && f.rows == 0 {
+			c.seen, c.constant = true, cell
+		}
+		equal = equal && cell == c.constant
+	}
+	if equal && c.file == nil {
+		return nil
+	}
+	if c.file == nil {
+		file, err := f.file()
+		if err != nil {
+			return err
+		}
+		if c.constant != missing {
+			for i := range chunk {
+				binary.LittleEndian.PutUint64(raw[8*i:], c.constant^missing)
+			}
+			for at := int64(0); at < max(f.rows, from); at += chunk {
+				if _, err := file.WriteAt(raw[:8*chunk], 8*at); err != nil {
+					return errors.Join(err, file.Close())
+				}
+			}
+		}
+		c.file = file
+	}
+	for i := range states {
+		cell := missing
+		if cells != nil {
+			cell = cells[i]
+		}
+		binary.LittleEndian.PutUint64(raw[8*i:], cell^missing)
+	}
+	_, err := c.file.WriteAt(raw[:8*len(states)], 8*from)
+	return err
+}
+
+// Unsettled calls yield for the spans of the trials from one index up to another that
+// are to be read again, one a page at most: of what was not read, or has no result, or,
+// if retried is true, a retry takes up again. So what changes costs what is unsettled,
+// not what there is.
+func (f *Frame) Unsettled(from, until int64, retried bool, yield func(span Span) error) error {
+	var raw [chunk]byte
+	for no := from / chunk; no*chunk < until; no++ {
+		span := Span{max(from, no*chunk), min(until, (no+1)*chunk)}
+		f.mu.RLock()
+		settled, err := f.settled(no, min(chunk, until-no*chunk), retried), error(nil)
+		if !settled {
+			states := raw[:span.Until-span.From]
+			err = readFull(f.states, states, span.From)
+			for len(states) > 0 && ended(State(states[len(states)-1]), retried) {
+				states = states[:len(states)-1]
+				span.Until--
+			}
+			for len(states) > 0 && ended(State(states[0]), retried) {
+				states = states[1:]
+				span.From++
+			}
+		}
+		f.mu.RUnlock()
+		if err != nil {
+			return err
+		}
+		if settled || span.From >= span.Until {
+			continue
+		}
+		if err := yield(span); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settled reports whether so many trials of a page have ended, without a look at each.
+func (f *Frame) settled(pageNo, trials int64, retried bool) bool {
+	if pageNo >= int64(len(f.pages)) {
+		return false
+	}
+	n := int64(0)
+	for s, count := range f.pages[pageNo] {
+		if ended(State(s), retried) {
+			n += count
+		}
+	}
+	return n >= trials
+}
+
+// ended reports whether a trial of a state stays as it is.
+func ended(s State, retried bool) bool {
+	switch s {
+	case Completed, Diverged:
+		return true
+	case Failed, Cancelled:
+		return !retried
+	}
+	return false
+}

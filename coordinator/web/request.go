@@ -1,0 +1,124 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sweep/coordinator/web/frame"
+	"sweep/sweep"
+)
+
+// query reads what an address asks for; the first error stays.
+type query struct {
+	values map[string][]string
+	err    error
+}
+
+func queryOf(r *http.Request) *query { return &query{values: r.URL.Query()} }
+
+func (q *query) text(name string) string {
+	if list := q.values[name]; len(list) > 0 {
+		return list[0]
+	}
+	return ""
+}
+
+// list reads a list, whose items are given one by one.
+func (q *query) list(name string) []string { return q.values[name] }
+
+func (q *query) flag(name string) bool { return q.text(name) == "1" || q.text(name) == "true" }
+
+func (q *query) number(name string, otherwise int64) int64 {
+	text := q.text(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && q.err == nil {
+		q.err = bad(fmt.Errorf("%s=%.40q: expected a whole number", name, text))
+	}
+	return n
+}
+
+func (q *query) fraction(name string, otherwise float64) float64 {
+	text := q.text(name)
+	if text == "" {
+		return otherwise
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil && q.err == nil {
+		q.err = bad(fmt.Errorf("%s=%.40q: expected a number", name, text))
+	}
+	return v
+}
+
+// filter reads which trials are meant: state=…, where=NAME OPERATOR VALUE, each any
+// number of times.
+func (q *query) filter() (f frame.Filter) {
+	states, where, err := parseFilter(q.list("state"), q.list("where"))
+	if err != nil && q.err == nil {
+		q.err = bad(err)
+	}
+	return frame.Filter{States: states, Where: where}
+}
+
+// mostConditions bounds a filter.
+const mostConditions = 50
+
+func parseFilter(states, where []string) (list []frame.State, conditions []sweep.TrialCondition, err error) {
+	for _, name := range states {
+		at := slices.Index(frame.StateNames[:], name)
+		if at <= 0 {
+			return nil, nil, fmt.Errorf("state=%.40q: expected one of %s", name, strings.Join(frame.StateNames[1:], ", "))
+		}
+		list = append(list, frame.State(at))
+	}
+	if len(where) > mostConditions {
+		return nil, nil, fmt.Errorf("more than %d conditions", mostConditions)
+	}
+	for _, text := range where {
+		c, err := parseCondition(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		conditions = append(conditions, c)
+	}
+	return list, conditions, nil
+}
+
+// parseCondition reads NAME OPERATOR VALUE; a value that is JSON is taken as that,
+// anything else as text.
+func parseCondition(text string) (sweep.TrialCondition, error) {
+	at := strings.IndexAny(text, "=!<>")
+	if at <= 0 {
+		return sweep.TrialCondition{}, fmt.Errorf("where=%.100q: expected NAME=VALUE, or !=, <, <=, >, >= in place of =", text)
+	}
+	operator := text[at : at+1]
+	if at+1 < len(text) && text[at+1] == '=' {
+		operator = text[at : at+2]
+	}
+	word := strings.TrimSpace(text[at+len(operator):])
+	switch operator {
+	case "!":
+		return sweep.TrialCondition{}, fmt.Errorf("where=%.100q: expected != and not ! alone", text)
+	case "==":
+		operator = "="
+	}
+	value, err := sweep.DecodeValue([]byte(word))
+	if err != nil {
+		value = word
+	}
+	return sweep.TrialCondition{Name: strings.TrimSpace(text[:at]), Operator: operator, Value: value}, nil
+}
+
+// trialIndex reads the index of the address.
+func trialIndex(r *http.Request) (int64, error) {
+	index, err := strconv.ParseInt(r.PathValue("index"), 10, 64)
+	if err != nil || index < 0 {
+		return 0, bad(fmt.Errorf("%.40q is no trial index", r.PathValue("index")))
+	}
+	return index, nil
+}

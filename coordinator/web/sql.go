@@ -1,0 +1,170 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"sweep/sweep"
+)
+
+// sql answers the statement behind a list of trials, as the database of this
+// dashboard takes it: for "sweep sql", and for whoever has the database.
+func (s *Server) sql(r *http.Request) (any, error) {
+	q := queryOf(r)
+	filter := q.filter()
+	if q.err != nil {
+		return nil, q.err
+	}
+	record, err := s.options.Store.Sweep(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	d := dialect{postgres: s.options.Postgres}
+	columns := []string{"trial_index", "state", "diverged"}
+	for _, name := range q.list("column") {
+		switch name {
+		case "index", "state":
+			continue
+		}
+		columns = append(columns, d.value(name)+" AS "+quoteName(name))
+	}
+	text := "SELECT " + strings.Join(columns, ",\n       ") + "\nFROM results\nWHERE sweep_id = " + quoteText(record.ID)
+	if len(filter.States) > 0 {
+		var parts []string
+		for _, state := range filter.States {
+			switch name := state.String(); name {
+			case "completed":
+				parts = append(parts, "(state = 'completed' AND NOT diverged)")
+			case "diverged":
+				parts = append(parts, "diverged")
+			default:
+				parts = append(parts, "state = "+quoteText(name))
+			}
+		}
+		text += "\n  AND (" + strings.Join(parts, " OR ") + ")"
+	}
+	for _, c := range filter.Where {
+		text += "\n  AND " + d.condition(c)
+	}
+	direction := ""
+	if q.flag("descending") {
+		direction = " DESC"
+	}
+	order := "trial_index" + direction
+	if by := q.text("sort"); by != "" && by != "index" {
+		order = d.order(by) + direction + " NULLS LAST, trial_index"
+	}
+	text += "\nORDER BY " + order
+	if limit := q.number("limit", 0); limit > 0 {
+		text += fmt.Sprintf("\nLIMIT %d", limit)
+	}
+	if offset := q.number("offset", 0); offset > 0 {
+		text += fmt.Sprintf(" OFFSET %d", offset)
+	}
+	if q.err != nil {
+		return nil, q.err
+	}
+	return map[string]string{"sql": text + "\n"}, nil
+}
+
+// dialect writes what differs between the kinds of database.
+type dialect struct{ postgres bool }
+
+// figures are the columns of the view results that are no parameters or metrics.
+var figures = map[string]string{
+	"index": "trial_index", "state": "state", "executions": "executions",
+	"seconds": "nullif(seconds, 0)", "best_epoch": "nullif(best_epoch, 0)", "parameter_count": "nullif(parameter_count, 0)", // 0 stands for unknown
+}
+
+// value is the value of a parameter, or of a metric where there is no such parameter.
+func (d dialect) value(name string) string {
+	if column, ok := figures[name]; ok {
+		return column
+	}
+	path := d.path(name)
+	return "coalesce(parameters ->> " + path + ", summary ->> " + path + ")"
+}
+
+func (d dialect) path(name string) string {
+	if d.postgres {
+		return quoteText(name)
+	}
+	return quoteText(`$."` + name + `"`)
+}
+
+// kind is the type of a value of JSON.
+func (d dialect) kind(name string) string {
+	path := d.path(name)
+	if d.postgres {
+		return "coalesce(json_typeof(parameters -> " + path + "), json_typeof(summary -> " + path + "))"
+	}
+	return "coalesce(json_type(parameters, " + path + "), json_type(summary, " + path + "))"
+}
+
+// number is a value as a number, NULL if it is none.
+func (d dialect) number(name string) string {
+	if column, ok := figures[name]; ok {
+		return column
+	}
+	if d.postgres {
+		return "(CASE WHEN " + d.kind(name) + " = 'number' THEN CAST(" + d.value(name) + " AS double precision) END)"
+	}
+	return "(CASE WHEN " + d.kind(name) + " IN ('integer', 'real') THEN " + d.value(name) + " END)"
+}
+
+// order sorts numbers before everything else.
+func (d dialect) order(name string) string {
+	if column, ok := figures[name]; ok {
+		return column
+	}
+	if !d.postgres {
+		return d.value(name)
+	}
+	return d.number(name)
+}
+
+func (d dialect) condition(c sweep.TrialCondition) string {
+	switch v := c.Value.(type) {
+	case nil:
+		if c.Operator == "=" {
+			return d.value(c.Name) + " IS NULL"
+		}
+		return d.value(c.Name) + " IS NOT NULL"
+	case int64, float64:
+		text := fmt.Sprint(v)
+		if f, ok := v.(float64); ok {
+			text = strconv.FormatFloat(f, 'g', -1, 64)
+		}
+		if c.Operator == "!=" {
+			return "coalesce(" + d.number(c.Name) + " <> " + text + ", " + d.value(c.Name) + " IS NOT NULL)"
+		}
+		return d.number(c.Name) + " " + c.Operator + " " + text
+	case bool:
+		text := fmt.Sprint(v)
+		if !d.postgres {
+			text = map[bool]string{true: "1", false: "0"}[v]
+			return d.value(c.Name) + " " + sqlOperator(c.Operator) + " " + text
+		}
+		return d.value(c.Name) + " " + sqlOperator(c.Operator) + " " + quoteText(text)
+	case string:
+		return d.value(c.Name) + " " + sqlOperator(c.Operator) + " " + quoteText(v)
+	default:
+		text, err := sweep.CanonicalJSON(v)
+		if err != nil {
+			return "FALSE"
+		}
+		return d.value(c.Name) + " " + sqlOperator(c.Operator) + " " + quoteText(string(text))
+	}
+}
+
+func sqlOperator(operator string) string {
+	if operator == "!=" {
+		return "<>"
+	}
+	return operator
+}
+
+func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

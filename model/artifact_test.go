@@ -1,0 +1,166 @@
+package model
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+
+	"sweep/sweep"
+	"sweep/sweep/safetensors"
+)
+
+// readSafetensors reads a file as its format says, and nothing of this package.
+func readSafetensors(t *testing.T, file []byte) (values map[string][]float32, metadata map[string]string) {
+	t.Helper()
+	n := binary.LittleEndian.Uint64(file)
+	header, data := file[8:8+n], file[8+n:]
+	if n%8 != 0 || header[0] != '{' {
+		t.Errorf("a header of %d bytes that begins with %q", n, header[0])
+	}
+	var entries map[string]json.RawMessage
+	if err := json.Unmarshal(header, &entries); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(entries["__metadata__"], &metadata); err != nil {
+		t.Fatal(err)
+	}
+	delete(entries, "__metadata__")
+	values = map[string][]float32{}
+	covered := 0
+	for name, entry := range entries {
+		var e struct {
+			DType   string `json:"dtype"`
+			Shape   []int  `json:"shape"`
+			Offsets []int  `json:"data_offsets"`
+		}
+		if err := json.Unmarshal(entry, &e); err != nil {
+			t.Fatal(err)
+		}
+		size := 4
+		for _, d := range e.Shape {
+			size *= d
+		}
+		if e.DType != "F32" || len(e.Offsets) != 2 || e.Offsets[1]-e.Offsets[0] != size {
+			t.Fatalf("%s: %+v", name, e)
+		}
+		covered += size
+		for at := e.Offsets[0]; at < e.Offsets[1]; at += 4 {
+			values[name] = append(values[name], math.Float32frombits(binary.LittleEndian.Uint32(data[at:])))
+		}
+	}
+	if covered != len(data) {
+		t.Errorf("tensors of %d bytes in %d", covered, len(data))
+	}
+	return values, metadata
+}
+
+func TestWeightsArtifact(t *testing.T) {
+	point := sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(3), "model": "spectral-rnn", "epoch_rule": "final"}
+	train := func(artifacts ...string) (*sweep.Result, *collector) {
+		t.Helper()
+		sink := newCollector()
+		result, err := NewTrainer().Train(t.Context(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}, Artifacts: artifacts}, sink)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result, sink
+	}
+	if _, sink := train("samples"); sink.artifact != nil {
+		t.Error("weights that nobody asked for")
+	}
+	result, sink := train("weights")
+	values, metadata := readSafetensors(t, sink.artifact)
+	count := 0
+	for name, tensor := range values {
+		count += len(tensor)
+		for _, v := range tensor {
+			if math.IsNaN(float64(v)) {
+				t.Errorf("%s has NaN", name)
+			}
+		}
+	}
+	if int64(count) != result.ParameterCount {
+		t.Errorf("%d weights, want %d", count, result.ParameterCount)
+	}
+	if metadata["epoch"] != "3" || metadata["trainer"] != Name || metadata["dataset_digest"] == "" || metadata["kernel_level"] != result.KernelLevel {
+		t.Errorf("%v", metadata)
+	}
+	var parameters sweep.Parameters
+	if err := parameters.UnmarshalJSON([]byte(metadata["parameters"])); err != nil || parameters["model"] != "spectral-rnn" {
+		t.Errorf("%v, %v", parameters, err)
+	}
+	// A trial that keeps no epoch has nothing to hand over.
+	point["lr"], point["clip"] = 1e30, int64(0)
+	if result, sink := train("weights"); !result.Diverged || result.BestEpoch != 0 || sink.artifact != nil {
+		t.Errorf("%+v, %d bytes", result, len(sink.artifact))
+	}
+}
+
+// The probabilities say what the summary says of validation and test.
+func TestProbabilitiesArtifact(t *testing.T) {
+	for name, point := range map[string]sweep.Parameters{
+		"cross_entropy": {"dataset": "generated-cbf", "epochs": int64(20), "model": "rnn"},
+		"mse":           {"dataset": "generated-cbf", "epochs": int64(20), "model": "rnn", "loss": "mse"},
+		"sigmoid":       {"dataset": "generated-cbf", "epochs": int64(20), "model": "rnn", "loss": "sigmoid", "lr": 0.01},
+		"one output":    {"dataset": "generated-har-2", "epochs": int64(8), "model": "rnn", "hidden": int64(16), "lr": 0.01},
+		"network":       {"dataset": "generated-cbf", "epochs": int64(2), "model": "mlp"},
+		"task":          {"dataset": "copy", "length": int64(3), "steps": int64(10), "model": "rnn"},
+	} {
+		sink := newCollector()
+		request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}, Artifacts: []string{ProbabilitiesArtifact}}
+		result, err := NewTrainer().Train(t.Context(), request, sink)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if name == "task" {
+			if sink.artifact != nil {
+				t.Errorf("%s: probabilities of what has no class", name)
+			}
+			continue
+		}
+		file, err := safetensors.Decode(sink.artifact)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if file.Metadata["trainer"] != Name || file.Metadata["dataset_digest"] == "" {
+			t.Errorf("%s: %v", name, file.Metadata)
+		}
+		for _, part := range []string{"validation", "test"} {
+			values, err := file.Tensor(part, safetensors.F16)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			labels, err := file.Tensor(part+"_labels", safetensors.I32)
+			if err != nil || labels.Rows != values.Rows || values.Rows == 0 {
+				t.Fatalf("%s: %d labels for %d rows, %v", name, labels.Rows, values.Rows, err)
+			}
+			if size := result.Summary["test_size"]; part == "test" && values.Rows != int(size) {
+				t.Errorf("%s: %d test rows of %v", name, values.Rows, size)
+			}
+			correct, even := 0, 0 // even: where half precision does not tell
+			all := values.Halves()
+			for i, label := range labels.Integers() {
+				row, best, sum := all[i*values.Cols:(i+1)*values.Cols], 0, 0.
+				for j, p := range row {
+					if sum += float64(p); p > row[best] {
+						best = j
+					}
+				}
+				if best == label {
+					correct++
+				}
+				if slices.Contains(row[best+1:], row[best]) {
+					even++
+				}
+				if (name == "cross_entropy" || name == "one output" || name == "network") && math.Abs(sum-1) > 2e-3 {
+					t.Errorf("%s: %s row %d sums to %v", name, part, i, sum)
+				}
+			}
+			if got, want := float64(correct)/float64(labels.Rows), result.Summary[part+"_accuracy"]; math.Abs(got-want) > (float64(even)+1e-3)/float64(labels.Rows) || even > labels.Rows/5 {
+				t.Errorf("%s: %s accuracy %v, the summary says %v; %d rows of %d undecided", name, part, got, want, even, labels.Rows)
+			}
+		}
+	}
+}

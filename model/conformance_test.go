@@ -1,0 +1,514 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"sweep/model/dataset"
+	"sweep/model/kernel"
+	"sweep/model/layer"
+	"sweep/model/loss"
+	"sweep/model/random"
+	"sweep/model/system"
+	"sweep/model/task"
+	"sweep/model/weight"
+	"sweep/sweep"
+)
+
+// TestConformance holds every system of the registry to what any of them has to
+// keep, through the network as a trial assembles it.
+func TestConformance(t *testing.T) {
+	for _, s := range system.All {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			for _, start := range []string{"trained", "zero"} {
+				c := newCandidate(t, s, start)
+				t.Run("initial state "+start+"/count", c.count)
+				t.Run("initial state "+start+"/gradients", c.gradients)
+			}
+			c := newCandidate(t, s, "trained")
+			t.Run("slices", c.slices)
+			if !s.FeedForward {
+				t.Run("segments", c.segments)
+				t.Run("carried state", c.carried)
+				every := newCandidate(t, s, "trained")
+				every.every = true
+				t.Run("output at every step/gradients", every.gradients)
+				t.Run("output at every step/slices", every.slices)
+				t.Run("output at every step/segments", every.segments)
+				t.Run("output at every step/evaluation", every.evaluation)
+				words := newCandidate(t, s, "trained").reading(t)
+				t.Run("words in two layers/count", words.count)
+				t.Run("words in two layers/gradients", words.gradients)
+				t.Run("words in two layers/slices", words.slices)
+				t.Run("words in two layers/levels", words.levels)
+			}
+			t.Run("start", c.start)
+			t.Run("evaluation", c.evaluation)
+			t.Run("levels", c.levels)
+			t.Run("property", c.property)
+			t.Run("resumption", c.resumption)
+			for _, variant := range variants(s) {
+				t.Run(variant.name, func(t *testing.T) {
+					c := newCandidate(t, s, "trained")
+					c.settings = variant.settings(t, c)
+					t.Run("count", c.count)
+					t.Run("gradients", c.gradients)
+					t.Run("levels", c.levels)
+					t.Run("property", c.property)
+				})
+			}
+		})
+	}
+}
+
+// variant is a value of a parameter of a system that changes what it is built of.
+type variant struct {
+	name      string
+	parameter string
+	value     any
+}
+
+// variants are the values, other than the default, of the system's parameters that
+// have but a few; activations and starts are the layers' own matter.
+func variants(s *system.System) []variant {
+	var all []variant
+	for _, p := range s.Parameters {
+		if p.Name == "activation" || p.Name == "start" {
+			continue
+		}
+		for _, value := range p.Enum {
+			if value != p.Default {
+				all = append(all, variant{fmt.Sprintf("%s %v", p.Name, value), p.Name, value})
+			}
+		}
+	}
+	return all
+}
+
+func (v variant) settings(t *testing.T, c *candidate) *settings {
+	t.Helper()
+	parameters := c.settings.parameters.Clone()
+	parameters[v.parameter] = v.value
+	s, err := settingsOf(parameters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// candidate is a system with a small shape.
+type candidate struct {
+	system       *system.System
+	settings     *settings
+	steps, batch int
+	every        bool // there is an output for every step
+	words        int  // that inputs are; 0 where they are numbers
+}
+
+// reading is the candidate as a language model of two layers, with dropout everywhere.
+func (c *candidate) reading(t *testing.T) *candidate {
+	t.Helper()
+	point := c.settings.parameters.Clone()
+	for name := range point {
+		if p := schema.Parameter(name); p.AppliesWhen != nil && p.AppliesWhen["task"] != nil || name == "task" {
+			delete(point, name)
+		}
+	}
+	point["dataset"], point["layers"], point["embedding"], point["embedding_dropout"] = dataset.GeneratedText, int64(2), int64(candidateInputs), 0.2
+	settings, err := settingsOf(resolve(t, point))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &candidate{system: c.system, settings: settings, steps: c.steps, batch: c.batch, every: true, words: 7}
+}
+
+const candidateInputs, candidateOutputs = 3, 4
+
+func newCandidate(t *testing.T, s *system.System, start string) *candidate {
+	// tanh has no kinks that differences could meet.
+	point := sweep.Parameters{
+		"dataset": dataset.GeneratedCBF, "model": s.Name, "hidden": int64(10), "initial_state": start, "dropout": 0.2, "input_scale": 1.0, "output_scale": 1.0,
+	}
+	if s.FeedForward {
+		point["layers"] = int64(5)
+	}
+	for _, p := range s.Parameters {
+		switch p.Name {
+		case "activation":
+			point["activation"] = "tanh"
+		case "m1":
+			point["m1"] = int64(5)
+		case "m2":
+			point["m2"] = int64(4)
+		case "sigma_penalty":
+			point["sigma_penalty"] = 0.05
+		}
+	}
+	settings, err := settingsOf(resolve(t, point))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 6
+	if s.FeedForward {
+		steps = 1
+	}
+	return &candidate{system: s, settings: settings, steps: steps, batch: 5}
+}
+
+// assemble makes the candidate's network with parameters that are all random.
+func assemble[F kernel.Float](t *testing.T, c *candidate, set *kernel.Set[F], rows int, history int64) *network[F] {
+	t.Helper()
+	limits := layer.Limits{Steps: c.steps, Batch: c.batch}
+	n, err := newNetwork(set, c.settings, c.shape(), c.batch, history, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows > 0 {
+		n.slices.close()
+		if n, err = declare(set, c.settings, c.shape()); err != nil {
+			t.Fatal(err)
+		}
+		n.arena.Allocate()
+		if err := n.init(c.settings); err != nil {
+			t.Fatal(err)
+		}
+		n.slices = newSliced(n, limits, rows, 2)
+	}
+	t.Cleanup(n.close)
+	source := random.New(8, 0)
+	for _, v := range n.arena.Views() {
+		for i := range v.Value {
+			v.Value[i] += F(.1 * source.Normal())
+		}
+	}
+	n.loaded = false
+	return n
+}
+
+// shape is that of the candidate's task.
+func (c *candidate) shape() task.Shape {
+	if c.words > 0 {
+		return task.Shape{Steps: c.steps, Vocabulary: c.words, Outputs: candidateOutputs, Every: true, Classes: true, Loss: "cross_entropy"}
+	}
+	return task.Shape{Steps: c.steps, Inputs: candidateInputs, Outputs: candidateOutputs, Every: c.every, Classes: true, Loss: "cross_entropy"}
+}
+
+// minibatch returns random sequences in the slices of the network.
+func minibatch[F kernel.Float](c *candidate, n *network[F]) *task.Batch[F] {
+	source := random.New(2, 1)
+	b := task.NewBatch[F](c.shape(), c.batch, n.slices.rows)
+	b.Reset(c.steps, c.batch, false)
+	_, size := task.Cut(b.Size, n.slices.rows)
+	for sequence := range b.Size {
+		first := sequence / size * size
+		part := min(size, b.Size-first)
+		for step := range b.Steps {
+			row := first*b.Steps + step*part + sequence - first
+			if c.words > 0 {
+				b.Tokens[row] = source.Below(c.words)
+			} else {
+				random.Gaussian(b.X.Row(row), 1, source)
+			}
+			if c.every {
+				b.Targets.Classes[row] = source.Below(candidateOutputs)
+			}
+		}
+		if !c.every {
+			b.Targets.Classes[sequence] = source.Below(candidateOutputs)
+		}
+	}
+	return b
+}
+
+func (c *candidate) count(t *testing.T) {
+	n, err := declare(kernel.Float32(), c.settings, c.shape())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := c.system.Count(c.settings.options(candidateInputs)) + (c.settings.hidden+1)*candidateOutputs
+	if c.words > 0 {
+		want += c.words*candidateInputs + c.system.Count(c.settings.options(c.settings.hidden))
+	}
+	if got := n.arena.Count(); got != want {
+		t.Errorf("%d parameters, by formula %d", got, want)
+	}
+}
+
+// gradients holds the gradient of every parameter to central differences, of the loss
+// and of what a matrix adds to it.
+func (c *candidate) gradients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out under -short: one goroutine computes differences; the slices are where the race detector looks")
+	}
+	n := assemble(t, c, kernel.Float64(), 0, math.MaxInt64)
+	b := minibatch(c, n)
+	n.differentiate(b, 3)
+	gradients := slices.Clone(n.arena.Gradients())
+	mean := func() float64 {
+		n.loaded = false
+		score, _ := n.differentiate(b, 3)
+		loss := score.Mean()
+		for _, m := range n.matrices {
+			if penalised, ok := m.(interface{ Penalty() float64 }); ok {
+				loss += penalised.Penalty()
+			}
+		}
+		return loss
+	}
+	for _, v := range n.arena.Views() {
+		largest, difference := 1e-3, 0.0
+		for i := range v.Value {
+			want := centralDifference(&v.Value[i], mean)
+			largest = max(largest, math.Abs(want))
+			difference = max(difference, math.Abs(want-gradients[v.Offset+i]))
+		}
+		if relative := difference / largest; !(relative < 1e-6) {
+			t.Errorf("gradient of %s: relative error %.2g", v.Name, relative)
+		}
+	}
+}
+
+func centralDifference(x *float64, f func() float64) float64 {
+	const h = 1e-5
+	old := *x
+	*x = old + h
+	above := f()
+	*x = old - h
+	below := f()
+	*x = old
+	return (above - below) / (2 * h)
+}
+
+// start: from where a trial starts, a few steps move every tensor. Where products of
+// zeros meet, the gradients are right and nothing is ever learnt.
+func (c *candidate) start(t *testing.T) {
+	n, err := newNetwork(kernel.Float32(), c.settings, c.shape(), c.batch, math.MaxInt64, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.close)
+	optimizer, err := n.newOptimizer(c.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := slices.Clone(n.arena.Values())
+	for step := range 5 {
+		n.differentiate(minibatch(c, n), step)
+		n.update(optimizer, .001, 1)
+	}
+	for _, v := range n.arena.Views() {
+		if v.Name == "beta_hat" && c.system.Name == "sgornn" || strings.HasSuffix(v.Name, "v1") {
+			continue // at β's bound α alone moves, see TestGateBound; one number of length 1 has nowhere to go
+		}
+		if slices.Equal(v.Value, before[v.Offset:v.Offset+len(v.Value)]) {
+			t.Errorf("%s is still at its start", v.Name)
+		}
+	}
+}
+
+// slices: a minibatch in parts, dropout included, is the whole.
+func (c *candidate) slices(t *testing.T) {
+	whole := assemble(t, c, kernel.Float64(), 0, math.MaxInt64)
+	want, wantNorm := whole.differentiate(minibatch(c, whole), 3)
+	for _, rows := range []int{1, 2, 4} {
+		n := assemble(t, c, kernel.Float64(), rows, math.MaxInt64)
+		got, norm := n.differentiate(minibatch(c, n), 3)
+		if !close64(got.Loss, want.Loss) || got.Correct != want.Correct || got.Rows != want.Rows || !close64(norm, wantNorm) {
+			t.Errorf("slices of %d: score %v, norm %v; of the whole %v, %v", rows, got, norm, want, wantNorm)
+		}
+		checkClose(t, fmt.Sprintf("slices of %d: gradient", rows), n.arena.Gradients(), whole.arena.Gradients())
+	}
+}
+
+// segments: history that is computed again changes no bit.
+func (c *candidate) segments(t *testing.T) {
+	large := *c.settings
+	large.hidden = 64
+	c = &candidate{system: c.system, settings: &large, steps: 60, batch: 30, every: c.every} // more than is worked on together
+	whole, n := assemble(t, c, kernel.Float32(), 0, math.MaxInt64), assemble(t, c, kernel.Float32(), 0, 1)
+	limits := layer.Limits{Steps: c.steps, Batch: c.batch}
+	if kept := withHistory[float32](n.stack, limits, 1).History; kept >= c.steps/2 {
+		t.Fatalf("%d of %d steps are kept: the test proves nothing", kept, c.steps)
+	}
+	want, wantNorm := whole.differentiate(minibatch(c, whole), 3)
+	got, norm := n.differentiate(minibatch(c, n), 3)
+	if got != want || norm != wantNorm || !slices.Equal(n.arena.Gradients(), whole.arena.Gradients()) {
+		t.Errorf("segments give score %v, norm %v; the whole %v, %v", got, norm, want, wantNorm)
+	}
+}
+
+// carried: a sequence in pieces, with the state handed on, is the whole one.
+func (c *candidate) carried(t *testing.T) {
+	n := assemble(t, c, kernel.Float64(), 0, math.MaxInt64)
+	b := minibatch(c, n)
+	n.load()
+	pass := n.slices.passes[0]
+	in := layer.Input[float64]{Steps: b.Steps, Batch: b.Size, X: b.X}
+	out, _ := pass.Forward(in, nil, false)
+	want := flat(out)
+	for _, keep := range []bool{true, false} {
+		var state layer.State[float64]
+		for _, piece := range [][2]int{{0, 2}, {2, 3}, {3, c.steps}} {
+			in.Steps, in.X = piece[1]-piece[0], b.X.Slice(piece[0]*b.Size, piece[1]*b.Size)
+			// The last piece without dropout.
+			out, state = pass.Forward(in, state, keep && piece[1] < c.steps)
+		}
+		if got := flat(out); !slices.Equal(got, want) {
+			t.Errorf("in pieces the outputs are %v, in one %v", got, want)
+		}
+	}
+}
+
+// evaluation: without dropout an evaluation is the forward part of a step.
+func (c *candidate) evaluation(t *testing.T) {
+	plain := *c.settings
+	plain.dropout = 0
+	n := assemble(t, &candidate{system: c.system, settings: &plain, steps: c.steps, batch: c.batch, every: c.every}, kernel.Float32(), 2, math.MaxInt64)
+	b := minibatch(c, n)
+	want, _ := n.differentiate(b, 0)
+	if got := n.evaluate(b); got != want {
+		t.Errorf("evaluation scores %v, a training step %v", got, want)
+	}
+}
+
+// levels: at every level of the kernels the gradients are those of float64.
+func (c *candidate) levels(t *testing.T) {
+	exact := assemble(t, c, kernel.Float64(), 0, math.MaxInt64)
+	b := minibatch(c, exact)
+	want, _ := exact.differentiate(b, 3)
+	for _, level := range kernel.Levels() {
+		set, err := kernel.Float32At(level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := assemble(t, c, set, 2, math.MaxInt64)
+		for i, x := range exact.arena.Values() {
+			n.arena.Values()[i] = float32(x)
+		}
+		got, _ := n.differentiate(minibatch(c, n), 3)
+		if math.Abs(got.Loss-want.Loss) > 1e-5*want.Loss {
+			t.Errorf("level %v: loss %v, in float64 %v", level, got.Loss, want.Loss)
+		}
+		for i, v := range n.arena.Views() {
+			largest, difference := 1e-3, 0.0
+			for j, x := range exact.arena.Views()[i].Gradient {
+				largest, difference = max(largest, math.Abs(x)), max(difference, math.Abs(x-float64(v.Gradient[j])))
+			}
+			if !(difference < 1e-4*largest) {
+				t.Errorf("level %v: gradient of %s is off by %.2g of %.2g", level, v.Name, difference, largest)
+			}
+		}
+	}
+}
+
+// property: training lowers the loss, and after a hundred steps of it, a thousand where
+// singular values are bounded, the matrices have the singular values that they claim.
+func (c *candidate) property(t *testing.T) {
+	set := kernel.Float32()
+	n := assemble(t, c, set, 0, math.MaxInt64)
+	optimizer, err := n.newOptimizer(c.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 100
+	for _, m := range n.matrices {
+		if _, most := m.SpectralBounds(); !math.IsInf(most, 1) {
+			steps = 1000
+		}
+	}
+	var first, last loss.Score
+	for step := range steps {
+		if last, _ = n.differentiate(minibatch(c, n), step); step == 0 {
+			first = last
+		}
+		n.update(optimizer, .01, 1)
+	}
+	if last.Loss > first.Loss/2 {
+		t.Errorf("the loss goes from %v to %v", first.Loss, last.Loss)
+	}
+	for i, m := range n.matrices {
+		sigma := singularValues(t, m)
+		largest, smallest := sigma[0], sigma[len(sigma)-1]
+		if least, most := m.SpectralBounds(); smallest < least-1e-5 || largest > most+1e-5 {
+			t.Errorf("matrix %d: after %d steps singular values reach from %v to %v, out of %v to %v", i, steps, smallest, largest, least, most)
+		}
+		claimed, err := m.SpectralMargin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		margin := max(math.Abs(largest-1), math.Abs(smallest-1))
+		if math.Abs(margin-claimed) > 1e-5 {
+			t.Errorf("matrix %d: singular values are %v from 1, the matrix claims %v", i, margin, claimed)
+		}
+	}
+}
+
+func singularValues(t *testing.T, m weight.Matrix[float32]) []float64 {
+	t.Helper()
+	rows, cols := m.Shape()
+	w := kernel.Dense(make([]float32, rows*cols), rows, cols)
+	m.Value(w)
+	dense := mat.NewDense(rows, cols, nil)
+	for i, x := range w.Data {
+		dense.Set(i/cols, i%cols, float64(x))
+	}
+	var svd mat.SVD
+	if !svd.Factorize(dense, mat.SVDNone) {
+		t.Fatal("no decomposition")
+	}
+	return svd.Values(nil)
+}
+
+// resumption: a trial that goes on from a checkpoint within an epoch gives the same
+// bits.
+func (c *candidate) resumption(t *testing.T) {
+	parameters := c.settings.parameters.Clone()
+	parameters["epochs"], parameters["batch"], parameters["hidden"] = int64(2), int64(10), int64(8)
+	request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: parameters}}
+	trainer := NewTrainer()
+	trainer.checkpointInterval = time.Nanosecond
+	whole := newCollector()
+	want, err := trainer.Train(context.Background(), request, whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Checkpoint = whole.checkpoints[1] // after the second of three steps an epoch
+	got, err := trainer.Train(context.Background(), request, newCollector())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.WeightsDigest != want.WeightsDigest {
+		t.Error("a resumed trial ends with other weights")
+	}
+}
+
+func close64(a, b float64) bool { return math.Abs(a-b) <= 1e-10*max(1, math.Abs(a)) }
+
+func checkClose(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	largest := 1e-3
+	for _, x := range want {
+		largest = max(largest, math.Abs(x))
+	}
+	for i, x := range want {
+		if math.Abs(x-got[i]) > 1e-10*largest {
+			t.Fatalf("%s %d is %v, want %v", what, i, got[i], x)
+		}
+	}
+}
+
+func flat[F kernel.Float](m kernel.Matrix[F]) []F {
+	var all []F
+	for i := range m.Rows {
+		all = append(all, m.Row(i)...)
+	}
+	return all
+}

@@ -1,0 +1,72 @@
+package kernel
+
+// The loops of a softmax whose rows are too wide to be worked on at once: each takes a
+// block of columns while it is in the cache, and what is left of a row is a number or two.
+
+// RowMaxima is m[i] = max(m[i], max_j a[i][j]).
+func (s *Set[F]) RowMaxima(m []F, a Matrix[F]) {
+	a.check()
+	if len(m) != a.Rows {
+		panic("kernel: vector length differs from rows")
+	}
+	if !a.empty() {
+		s.rowMaxima(m, a)
+	}
+}
+
+// ExpSums is a[i][j] = exp(a[i][j] − m[i]), sums[i] += Σ_j a[i][j].
+func (s *Set[F]) ExpSums(sums []F, a Matrix[F], m []F) {
+	a.check()
+	if len(m) != a.Rows || len(sums) != a.Rows {
+		panic("kernel: vector length differs from rows")
+	}
+	if !a.empty() {
+		s.expSums(sums, a, m)
+	}
+}
+
+// ScaleRowsSum is a[i][j] *= d[i], dst[j] += Σ_i a[i][j].
+func (s *Set[F]) ScaleRowsSum(dst []F, a Matrix[F], d []F) {
+	a.check()
+	if len(dst) != a.Cols {
+		panic("kernel: vector length differs from columns")
+	}
+	if len(d) != a.Rows {
+		panic("kernel: vector length differs from rows")
+	}
+	if !a.empty() {
+		s.scaleRowsSum(dst, a, d)
+	}
+}
+
+func plainRowMaxima[F Float](m []F, a Matrix[F]) {
+	for i, largest := range m {
+		for _, x := range a.Row(i) {
+			if x > largest {
+				largest = x
+			}
+		}
+		m[i] = largest
+	}
+}
+
+func plainExpSums[F Float](sums []F, a Matrix[F], m []F) {
+	for i, largest := range m {
+		row, sum := a.Row(i), F(0)
+		for j, x := range row {
+			row[j] = exp(x - largest)
+			sum += row[j]
+		}
+		sums[i] += sum
+	}
+}
+
+func plainScaleRowsSum[F Float](dst []F, a Matrix[F], d []F) {
+	for i, scale := range d {
+		row := a.Row(i)[:len(dst)]
+		for j := range row {
+			row[j] *= scale
+			dst[j] += row[j]
+		}
+	}
+}

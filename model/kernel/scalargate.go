@@ -1,0 +1,72 @@
+package kernel
+
+// ScalarGate is next = α·f + β·h, the end of a step of a cell with two scalar gates.
+// next may be h.
+func (s *Set[F]) ScalarGate(next, f, h Matrix[F], alpha, beta F) {
+	next.check()
+	f.checkShape(next.Rows, next.Cols)
+	h.checkShape(next.Rows, next.Cols)
+	if !next.empty() {
+		s.scalarGate(next, f, h, alpha, beta)
+	}
+}
+
+// ScalarGateBackward is the way back through [Set.ScalarGate] and the activation f =
+// φ(·), given g, the gradient of next, and the state before:
+//
+//	delta = α·g ∘ φ'(·)   dalpha[j] += Σ_i g[i][j]·f[i][j]   dbeta[j] += Σ_i g[i][j]·before[i][j]
+//
+// φ' is found from f as in [Set.Derivative].
+func (s *Set[F]) ScalarGateBackward(delta, g, f, before Matrix[F], dalpha, dbeta []F, alpha F, act Activation, slope F) {
+	delta.check()
+	for _, m := range [...]*Matrix[F]{&g, &f, &before} {
+		m.checkShape(delta.Rows, delta.Cols)
+	}
+	if len(dalpha) != delta.Cols || len(dbeta) != delta.Cols {
+		panic("kernel: vector length differs from columns")
+	}
+	checkActivation(act)
+	if !delta.empty() {
+		s.scalarGateBackward(delta, g, f, before, dalpha, dbeta, alpha, act, slope)
+	}
+}
+
+// slopeOf is what an activation's slope is where its output is not positive.
+func slopeOf[F Float](act Activation, slope F) F {
+	switch act {
+	case Linear:
+		return 1
+	case ReLU:
+		return 0
+	}
+	return slope
+}
+
+func plainScalarGate[F Float](next, f, h Matrix[F], alpha, beta F) {
+	for i := range next.Rows {
+		to, x, y := next.Row(i), f.Row(i), h.Row(i)
+		for j := range to {
+			to[j] = alpha*x[j] + beta*y[j]
+		}
+	}
+}
+
+func plainScalarGateBackward[F Float](delta, g, f, before Matrix[F], dalpha, dbeta []F, alpha F, act Activation, slope F) {
+	slope = slopeOf(act, slope)
+	for i := range delta.Rows {
+		to, x, y, z := delta.Row(i), g.Row(i), f.Row(i), before.Row(i)
+		for j := range to {
+			dalpha[j] += x[j] * y[j]
+			dbeta[j] += x[j] * z[j]
+			d := alpha * x[j]
+			switch {
+			case act == Tanh:
+				d *= 1 - y[j]*y[j]
+			case y[j] > 0:
+			default: // a NaN is not above
+				d *= slope
+			}
+			to[j] = d
+		}
+	}
+}

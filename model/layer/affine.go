@@ -1,0 +1,208 @@
+package layer
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"sweep/model/kernel"
+	"sweep/model/random"
+	"sweep/model/weight"
+)
+
+// Affine maps every row on its own,
+//
+//	y = φ(W x + b)
+//
+// W being any [weight.Matrix]. With a dense one and φ linear it is the output
+// layer of the papers, ŷ = Y h + c.
+type Affine[F kernel.Float] struct {
+	set           *kernel.Set[F]
+	matrix        weight.Matrix[F]
+	options       AffineOptions
+	phi           phi[F]
+	inputs, width int
+	form          *form[F]
+	b             *weight.View[F]
+	w             kernel.Matrix[F] // as it is loaded
+	passes        []*affinePass[F]
+
+	// Wᵀ for evaluations, many of which follow one Load: the first of them packs it.
+	evaluation sync.Mutex
+	evaluated  bool
+	right      kernel.Packed[F]
+}
+
+// AffineOptions are the choices of an [Affine] layer.
+type AffineOptions struct {
+	Bias       string            // the name of b
+	Activation kernel.Activation // φ
+	Slope      float64           // of a leaky ReLU below 0, from 0 to 1
+
+	// Scale s starts a dense W from N(0, s²/inputs); with 0 it is 0. Any other
+	// matrix, and a dense one with a Start, has a start of its own.
+	Scale float64
+	Start weight.Start
+}
+
+// NewAffine declares b, [outputs]; the matrix, [outputs × inputs], has declared its
+// own tensors.
+func NewAffine[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix weight.Matrix[F], options AffineOptions) (*Affine[F], error) {
+	if err := checkActivation(options.Activation, options.Slope); err != nil {
+		return nil, err
+	}
+	width, inputs := matrix.Shape()
+	return &Affine[F]{
+		set: set, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)}, inputs: inputs, width: width,
+		form: newForm(set, matrix), b: arena.Declare(options.Bias, 1, width),
+	}, nil
+}
+
+// Outputs returns the number of rows of W, for every step.
+func (a *Affine[F]) Outputs() (width int, every bool) { return a.width, true }
+
+// Carried returns 0.
+func (a *Affine[F]) Carried() int { return 0 }
+
+// Init sets W to its start and b to 0.
+func (a *Affine[F]) Init(source *random.Source) error {
+	clear(a.b.Value)
+	if dense, ok := a.matrix.(*weight.Dense[F]); ok && a.options.Start == "" {
+		random.Gaussian(dense.View().Value, a.options.Scale/math.Sqrt(float64(a.inputs)), source)
+		return nil
+	}
+	return a.matrix.Init(a.options.Start, source)
+}
+
+// Load forms W. Passes pack it when they need it.
+func (a *Affine[F]) Load() { a.w, a.evaluated = a.form.load(), false }
+
+// forEvaluation returns Wᵀ, packed.
+func (a *Affine[F]) forEvaluation() *kernel.Packed[F] {
+	a.evaluation.Lock()
+	defer a.evaluation.Unlock()
+	if !a.evaluated {
+		a.set.PackTransposedBias(&a.right, a.w, a.b.Value)
+		a.evaluated = true
+	}
+	return &a.right
+}
+
+// Join adds the gradients of the first passes.
+func (a *Affine[F]) Join(used int) {
+	for _, p := range a.passes[1:used] {
+		a.set.Axpy(a.b.Gradient, 1, p.b.Gradient)
+	}
+	a.form.join(used)
+}
+
+// Constrain scales what has a length, see [weight.Matrix].
+func (a *Affine[F]) Constrain(rate float64) { a.matrix.Constrain(rate) }
+
+// Cost counts W.
+func (a *Affine[F]) Cost(limits Limits) Cost {
+	weights := float64(limits.Steps) * float64(a.width) * float64(a.inputs)
+	return Cost{Weights: weights, Inputs: weights, Minibatch: a.matrix.Flops(), Values: rowsOf(limits) * int64(a.width)}
+}
+
+// affinePass is a [Pass] of an [Affine] layer.
+type affinePass[F kernel.Float] struct {
+	*Affine[F]
+	first     bool
+	b         *weight.View[F]
+	gradient  *formGradient[F]
+	workspace *workspace[F]
+	x         kernel.Matrix[F] // of the last Forward that kept
+	outputs   kernel.Matrix[F]
+	deltas    kernel.Matrix[F] // ∂L/∂(W x + b); made when the pass has to find them itself
+}
+
+// NewPass returns a pass for parts of minibatches.
+func (a *Affine[F]) NewPass(limits Limits) Pass[F] { return a.newPassIn(limits, newWorkspace[F]()) }
+
+func (a *Affine[F]) newPassIn(limits Limits, w *workspace[F]) Pass[F] {
+	p := &affinePass[F]{
+		Affine: a, first: len(a.passes) == 0, b: a.b, gradient: a.form.pass(), workspace: w,
+		outputs: kernel.NewLines[F](limits.Steps*limits.Batch, a.width),
+	}
+	if !p.first {
+		p.b = a.b.Fork()
+	}
+	a.passes = append(a.passes, p)
+	return p
+}
+
+// Forward computes the outputs of all rows.
+func (p *affinePass[F]) Forward(in Input[F], _ State[F], keep bool) (out kernel.Matrix[F], to State[F]) {
+	p.check(in.X)
+	out = p.outputs.Slice(0, in.X.Rows)
+	p.forward(out, in.X, kernel.Matrix[F]{}, p.phi, keep)
+	return out, nil
+}
+
+// check panics unless the input fits the pass.
+func (p *affinePass[F]) check(x kernel.Matrix[F]) {
+	if x.Rows < 1 || x.Rows > p.outputs.Rows || x.Cols != p.inputs {
+		panic(fmt.Sprintf("layer: input of %d × %d in a pass made for %d × %d", x.Rows, x.Cols, p.outputs.Rows, p.inputs))
+	}
+}
+
+// forward computes φ(W x + b + plus), plus being left out if it has its zero value.
+func (p *affinePass[F]) forward(out, x, plus kernel.Matrix[F], phi phi[F], keep bool) {
+	sum := kernel.Sum[F]{X: x, M: &p.workspace.packed, H: plus, Prefetch: p.workspace.next}
+	if keep {
+		p.x = x
+		p.set.PackTransposedBias(sum.M, p.w, p.Affine.b.Value)
+	} else {
+		sum.M = p.forEvaluation()
+	}
+	if phi.activation == kernel.Linear {
+		p.set.MultiplySum(out, sum)
+	} else {
+		p.set.MultiplyActivate(out, sum, phi.activation, phi.slope)
+	}
+}
+
+// activated returns φ and its outputs.
+func (p *affinePass[F]) activated() (phi[F], kernel.Matrix[F]) {
+	return p.phi, p.outputs.Slice(0, p.x.Rows)
+}
+
+// ahead is W and the outputs, behind W and the input.
+func (p *affinePass[F]) ahead() [2][]F  { return memories(p.w, p.outputs) }
+func (p *affinePass[F]) behind() [2][]F { return memories(p.w, p.x) }
+
+// Backward goes back over the rows, with δ the gradient of φ's argument:
+//
+//	∂L/∂W = Σ δ xᵀ   ∂L/∂b = Σ δ   ∂L/∂x = Wᵀ δ
+func (p *affinePass[F]) Backward(dout kernel.Matrix[F], _ State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
+	p.backward(dout, false, dx, ending[F]{})
+	return nil
+}
+
+func (p *affinePass[F]) backward(dout kernel.Matrix[F], settled bool, dx kernel.Matrix[F], end ending[F]) {
+	if p.x.Data == nil {
+		panic("layer: Backward without Forward")
+	}
+	if dout.Rows != p.x.Rows || dout.Cols != p.width {
+		panic(fmt.Sprintf("layer: gradient of %d × %d for outputs of %d × %d", dout.Rows, dout.Cols, p.x.Rows, p.width))
+	}
+	if !p.first {
+		clear(p.b.Gradient)
+	}
+	p.gradient.begin()
+	deltas := dout
+	if !settled && p.phi.activation != kernel.Linear {
+		if p.deltas.Data == nil {
+			p.deltas = kernel.NewPadded[F](p.outputs.Rows, p.width)
+		}
+		deltas = p.deltas.Slice(0, dout.Rows)
+		p.phi.derivative(p.set, deltas, dout, p.outputs.Slice(0, dout.Rows))
+	}
+	p.gradient.add(p.set, deltas, p.x, nil)
+	p.set.ColumnSumsAdd(p.b.Gradient, deltas)
+	if dx.Data != nil {
+		p.set.Pack(&p.workspace.packed, p.w)
+		end.settle(p.set, dx, deltas, &p.workspace.packed, p.workspace.next)
+	}
+}

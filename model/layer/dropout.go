@@ -1,0 +1,100 @@
+package layer
+
+import (
+	"fmt"
+
+	"sweep/model/kernel"
+	"sweep/model/random"
+)
+
+// Dropout sets a random part of its inputs to 0 in training and scales what stays,
+// so that the mean is the same; where nothing is kept for Backward it does nothing.
+// What is dropped is a function of seed, layer, training step, sequence, time step
+// and unit: it is the same however a minibatch is cut, and after a resumption.
+type Dropout[F kernel.Float] struct {
+	width       int
+	probability float64
+	mask        random.Mask
+}
+
+// NewDropout returns a layer that drops each of width inputs with the given
+// probability in [0, 1). number tells it from the network's other layers of its kind.
+func NewDropout[F kernel.Float](width int, probability float64, seed uint64, number int) (*Dropout[F], error) {
+	if !(probability >= 0 && probability < 1) {
+		return nil, fmt.Errorf("layer: dropout %v: want a number from 0 up to, not including, 1", probability)
+	}
+	return &Dropout[F]{width: width, probability: probability, mask: random.NewMask(seed, number, probability)}, nil
+}
+
+// Outputs returns the width of the input, for every step.
+func (d *Dropout[F]) Outputs() (width int, every bool) { return d.width, true }
+
+// Carried returns 0.
+func (d *Dropout[F]) Carried() int { return 0 }
+
+// Init does nothing: there are no parameters. So do Load, Join and Constrain.
+func (d *Dropout[F]) Init(*random.Source) error { return nil }
+
+// Load does nothing.
+func (d *Dropout[F]) Load() {}
+
+// Join does nothing.
+func (d *Dropout[F]) Join(int) {}
+
+// Constrain does nothing.
+func (d *Dropout[F]) Constrain(float64) {}
+
+// Cost counts the mask and the outputs.
+func (d *Dropout[F]) Cost(limits Limits) Cost {
+	return Cost{Values: 2 * rowsOf(limits) * int64(d.width)}
+}
+
+// dropoutPass is a [Pass] of [Dropout].
+type dropoutPass[F kernel.Float] struct {
+	*Dropout[F]
+	outputs kernel.Matrix[F]
+	mask    kernel.Matrix[F] // of each output: 0 or 1/(1-probability)
+}
+
+// NewPass returns a pass for parts of minibatches.
+func (d *Dropout[F]) NewPass(limits Limits) Pass[F] {
+	rows := limits.Steps * limits.Batch
+	return &dropoutPass[F]{Dropout: d, outputs: kernel.NewPadded[F](rows, d.width), mask: kernel.NewPadded[F](rows, d.width)}
+}
+
+// Forward drops where keep says that this is training.
+func (p *dropoutPass[F]) Forward(in Input[F], _ State[F], keep bool) (out kernel.Matrix[F], to State[F]) {
+	if !keep {
+		return in.X, nil
+	}
+	place, kept := in.Place, F(1/(1-p.probability))
+	if place.Batch == 0 {
+		place.Batch = in.Batch
+	}
+	out = p.outputs.Slice(0, in.X.Rows)
+	for t := range in.Steps {
+		for b := range in.Batch {
+			i := t*in.Batch + b
+			mask, dst := p.mask.Row(i), out.Row(i)
+			random.Row(p.Dropout.mask, mask, kept, place.Step, t*place.Batch+place.First+b)
+			for j, x := range in.X.Row(i) {
+				dst[j] = x * mask[j]
+			}
+		}
+	}
+	return out, nil
+}
+
+// Backward hands on the gradients of what stayed.
+func (p *dropoutPass[F]) Backward(dout kernel.Matrix[F], _ State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
+	if dx.Data == nil {
+		return nil
+	}
+	for i := range dout.Rows {
+		mask, dst := p.mask.Row(i), dx.Row(i)
+		for j, d := range dout.Row(i) {
+			dst[j] = d * mask[j]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package layer
+
+import (
+	"sweep/model/kernel"
+	"sweep/model/weight"
+)
+
+// form is a weight matrix as products take it: W itself, formed once a minibatch,
+// and the gradients of W that passes have.
+type form[F kernel.Float] struct {
+	set    *kernel.Set[F]
+	matrix weight.Matrix[F]
+	low    *lowRank[F]     // the factors that W is formed from; nil if it is not
+	direct *weight.View[F] // W if it is a parameter itself
+	w      kernel.Matrix[F]
+	passes []*formGradient[F]
+}
+
+// formGradient is ∂L/∂W of one pass; of the first pass it is the parameter's own
+// gradient where W is a parameter.
+type formGradient[F kernel.Float] struct {
+	direct *weight.View[F]
+	dw     kernel.Matrix[F]
+	unset  bool // dw counts as 0, whatever it holds
+}
+
+// factoredSize is the size from which on W is formed from its factors, if it has
+// them: one reflector after another would go over a matrix that the cache does
+// not hold.
+const factoredSize = 128
+
+func newForm[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F]) *form[F] {
+	rows, cols := matrix.Shape()
+	f := &form[F]{set: set, matrix: matrix}
+	if dense, ok := matrix.(*weight.Dense[F]); ok && cols%kernel.PaddedColumns != 0 {
+		f.direct = dense.View()
+		f.direct.Deferred = true
+	} else {
+		f.w = kernel.NewPadded[F](rows, cols)
+	}
+	if matrix, ok := matrix.(weight.LowRank[F]); ok && rows == cols && rows >= factoredSize && rows >= 2*matrix.Rank() {
+		f.low = newLowRank(set, matrix)
+	}
+	return f
+}
+
+// load returns W for the present parameters.
+func (f *form[F]) load() kernel.Matrix[F] {
+	switch {
+	case f.direct != nil:
+		return f.direct.Matrix()
+	case f.low != nil:
+		f.low.value(f.w)
+	default:
+		f.matrix.Value(f.w)
+	}
+	return f.w
+}
+
+// pass returns the place for the gradient of a further pass.
+func (f *form[F]) pass() *formGradient[F] {
+	g := &formGradient[F]{}
+	if f.direct != nil && len(f.passes) == 0 {
+		g.direct = f.direct
+	} else {
+		g.dw = kernel.NewPadded[F](f.matrix.Shape())
+	}
+	f.passes = append(f.passes, g)
+	return g
+}
+
+// begin sets the gradient to 0, but for a parameter's own, which others clear.
+func (g *formGradient[F]) begin() {
+	g.unset = true
+	if g.direct != nil {
+		g.dw, g.unset = g.direct.GradientMatrix(), g.direct.Unset()
+	}
+}
+
+// add is dW += δᵀ x.
+func (g *formGradient[F]) add(set *kernel.Set[F], deltas, x kernel.Matrix[F], scratch *kernel.Scratch[F]) {
+	if g.unset {
+		set.Transposed(g.dw, deltas, x, scratch)
+		g.unset = false
+		return
+	}
+	set.TransposedAdd(g.dw, deltas, x, scratch)
+}
+
+// join carries the gradients of the first so many passes to the parameters.
+func (f *form[F]) join(used int) {
+	dw := f.passes[0].dw
+	if f.direct != nil && f.direct.Unset() {
+		clear(f.direct.Gradient)
+	}
+	for _, g := range f.passes[1:used] {
+		add(f.set, dw, g.dw)
+	}
+	switch {
+	case f.direct != nil:
+	case f.low != nil:
+		f.low.pullback(dw)
+	default:
+		f.matrix.Pullback(dw)
+	}
+}
+
+// lowRank forms W = diag(d) + L Rᵀ and takes its gradient apart:
+//
+//	dL = dW R   dR = dWᵀ L   dd = diag(dW)
+type lowRank[F kernel.Float] struct {
+	set           *kernel.Set[F]
+	matrix        weight.LowRank[F]
+	d, dd         []F
+	left, right   kernel.Matrix[F]
+	dleft, dright kernel.Matrix[F]
+	packed        kernel.Packed[F]
+}
+
+func newLowRank[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F]) *lowRank[F] {
+	n, _ := matrix.Shape()
+	k := matrix.Rank()
+	return &lowRank[F]{
+		set: set, matrix: matrix, d: make([]F, n), dd: make([]F, n),
+		left: kernel.NewPadded[F](n, k), right: kernel.NewPadded[F](n, k), dleft: kernel.NewPadded[F](n, k), dright: kernel.NewPadded[F](n, k),
+	}
+}
+
+func (l *lowRank[F]) value(w kernel.Matrix[F]) {
+	l.matrix.Factors(l.d, l.left, l.right)
+	l.set.PackTransposed(&l.packed, l.right)
+	l.set.Multiply(w, l.left, &l.packed)
+	for i, d := range l.d {
+		w.Data[i*w.Stride+i] += d
+	}
+}
+
+func (l *lowRank[F]) pullback(dw kernel.Matrix[F]) {
+	l.set.Pack(&l.packed, l.right)
+	l.set.Multiply(l.dleft, dw, &l.packed)
+	l.dright.Clear()
+	l.set.TransposedAdd(l.dright, dw, l.left, nil)
+	for i := range l.dd {
+		l.dd[i] = dw.Data[i*dw.Stride+i]
+	}
+	l.matrix.PullbackFactors(l.dd, l.dleft, l.dright)
+}

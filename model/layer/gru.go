@@ -1,0 +1,214 @@
+package layer
+
+import (
+	"math"
+
+	"sweep/model/kernel"
+	"sweep/model/random"
+	"sweep/model/weight"
+)
+
+// GRU is the gated recurrent unit (Cho et al. 2014), whose reset gate acts on
+// the state before its product:
+//
+//	z    = sigmoid(U_z x(t) + W_z h(t-1) + b_z)
+//	r    = sigmoid(U_r x(t) + W_r h(t-1) + b_r)
+//	h̃    = tanh(U_h x(t) + W_h (r ∘ h(t-1)) + b_h)
+//	h(t) = (1 - z) ∘ h(t-1) + z ∘ h̃
+//
+// It has 3(n_i + n + 1)n parameters and n more for a trained h(0).
+type GRU[F kernel.Float] struct {
+	recurrent[F]
+	options         GRUOptions
+	gate, candidate gruPart[F] // z and r; h̃
+}
+
+// gruPart is the weights of one or two gates.
+type gruPart[F kernel.Float] struct {
+	u, w, b              *weight.View[F]
+	project, right, left kernel.Packed[F] // U, W, Wᵀ
+}
+
+// GRUOptions are the choices of a [GRU] cell.
+type GRUOptions struct {
+	Inputs     int  // n_i
+	Size       int  // n
+	FixedStart bool // h(0) is 0 instead of trained
+	Every      bool // there is an output for every step, not for the last alone
+
+	Start      weight.Start // of each gate's W; "" is Gaussian
+	InputScale float64      // s: each U starts from N(0, s²/n_i)
+}
+
+// NewGRU declares the tensors "U_zr" [n_i × 2n], "W_zr" [n × 2n] and "b_zr"
+// [2n], gates in columns in the order z, r, "U_h" [n_i × n], "W_h" [n × n],
+// "b_h" and "h0".
+func NewGRU[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], options GRUOptions) (*GRU[F], error) {
+	n := options.Size
+	base, err := newRecurrent(set, options.Inputs, n, 3, 1, options.Every)
+	if err != nil {
+		return nil, err
+	}
+	g := &GRU[F]{recurrent: base, options: options}
+	part := func(p *gruPart[F], name string, width int) {
+		p.u = g.declare(arena, "U_"+name, options.Inputs, width)
+		p.w = g.declare(arena, "W_"+name, n, width)
+		p.b = g.declare(arena, "b_"+name, 1, width)
+	}
+	part(&g.gate, "zr", 2*n)
+	part(&g.candidate, "h", n)
+	g.declareInitial(arena, "h0", options.FixedStart)
+	return g, nil
+}
+
+// Init draws each gate's W from N(0, 1/n), or makes it orthogonal, and U from
+// N(0, s²/n_i), and sets the rest to 0.
+func (g *GRU[F]) Init(source *random.Source) error {
+	for _, p := range []*gruPart[F]{&g.gate, &g.candidate} {
+		if err := startGates(p.w, g.options.Start, source); err != nil {
+			return err
+		}
+		random.Gaussian(p.u.Value, g.options.InputScale/math.Sqrt(float64(g.inputs)), source)
+		clear(p.b.Value)
+	}
+	g.clearInitial()
+	return nil
+}
+
+// Load packs the weights.
+func (g *GRU[F]) Load() {
+	g.gate.load(g.set)
+	g.candidate.load(g.set)
+}
+
+func (p *gruPart[F]) load(set *kernel.Set[F]) {
+	set.PackBias(&p.project, p.u.Matrix(), p.b.Value)
+	set.Pack(&p.right, p.w.Matrix())
+	set.PackTransposed(&p.left, p.w.Matrix())
+}
+
+// Join adds the gradients of the first passes.
+func (g *GRU[F]) Join(used int) { g.join(used) }
+
+// Constrain does nothing: all parameters are free.
+func (g *GRU[F]) Constrain(float64) {}
+
+// Cost counts three gates.
+func (g *GRU[F]) Cost(limits Limits) Cost { return g.cost(limits, 3, 5*g.size) }
+
+// gruPass is a [Pass] of a [GRU] cell.
+type gruPass[F kernel.Float] struct {
+	*unrolled[F]
+	cell            *GRU[F]
+	gate, candidate gruGradients[F]
+
+	// Of the steps of a segment.
+	gates      kernel.Matrix[F] // [kept × 2n]: z, r; after Backward their arguments' gradients
+	candidates kernel.Matrix[F] // [kept × n]: h̃; likewise
+	resets     kernel.Matrix[F] // [kept × n]: r ∘ h(t-1), made by Backward
+	run        func(first, end int)
+
+	// Of one step whose history is not kept; stepReset serves the others, too.
+	stepGates, stepCandidate, stepReset kernel.Matrix[F]
+}
+
+// gruGradients are the weights of a [gruPart] with a pass's gradients.
+type gruGradients[F kernel.Float] struct {
+	u, w, b *weight.View[F]
+	inject  kernel.Packed[F] // Uᵀ
+}
+
+// NewPass returns a pass for parts of minibatches.
+func (g *GRU[F]) NewPass(limits Limits) Pass[F] {
+	p := &gruPass[F]{unrolled: g.newUnrolled(limits), cell: g}
+	n, batch := g.size, limits.Batch
+	p.gate = gruGradients[F]{u: p.gradient(g.gate.u), w: p.gradient(g.gate.w), b: p.gradient(g.gate.b)}
+	p.candidate = gruGradients[F]{u: p.gradient(g.candidate.u), w: p.gradient(g.candidate.w), b: p.gradient(g.candidate.b)}
+	p.gates, p.candidates, p.resets = kernel.NewPadded[F](p.kept, 2*n), kernel.NewPadded[F](p.kept, n), kernel.NewPadded[F](p.kept, n)
+	p.run = p.segmentForward
+	p.stepGates, p.stepCandidate, p.stepReset = kernel.NewPadded[F](batch, 2*n), kernel.NewPadded[F](batch, n), kernel.NewPadded[F](batch, n)
+	return p
+}
+
+// Forward runs the cell.
+func (p *gruPass[F]) Forward(in Input[F], from State[F], keep bool) (out kernel.Matrix[F], to State[F]) {
+	if keep || p.every {
+		return p.forward(in, from, p.run)
+	}
+	p.beginEvaluate(in, from)
+	batch, h := in.Batch, p.to[0]
+	gates, candidate, reset := p.stepGates.Slice(0, batch), p.stepCandidate.Slice(0, batch), p.stepReset.Slice(0, batch)
+	for t := range in.Steps {
+		p.step(gates, candidate, reset, block(in.X, t, batch), h, h, kernel.Matrix[F]{}, kernel.Matrix[F]{})
+	}
+	return h, p.to
+}
+
+// segmentForward goes through the steps of a segment.
+func (p *gruPass[F]) segmentForward(first, end int) {
+	steps, batch := end-first, p.in.Batch
+	h, x := p.history, p.in.X.Slice(first*batch, end*batch)
+	reset := p.stepReset.Slice(0, batch)
+	for t := range steps {
+		p.step(block(p.gates, t, batch), block(p.candidates, t, batch), reset, block(x, t, batch), block(h, t, batch), block(h, t+1, batch),
+			following(p.gates, (t+1)*batch, batch), following(p.candidates, (t+1)*batch, batch))
+	}
+}
+
+// step does one time step. What it is given last is needed in the next one.
+func (p *gruPass[F]) step(gates, candidate, reset, x, h, next, nextGates, nextCandidate kernel.Matrix[F]) {
+	p.set.MultiplySum(gates, kernel.Sum[F]{X: x, M: &p.cell.gate.project, A: h, B: &p.cell.gate.right, Prefetch: memories(nextGates)})
+	p.set.GRUGates(gates, h, reset)
+	p.set.MultiplySum(candidate, kernel.Sum[F]{X: x, M: &p.cell.candidate.project, A: reset, B: &p.cell.candidate.right, Prefetch: memories(nextCandidate)})
+	p.set.GRUBlend(gates, candidate, h, next)
+}
+
+// Backward goes back through time; see [kernel.Set.GRUBlendBackward] and
+// [kernel.Set.GRUGatesBackward] for the gates.
+func (p *gruPass[F]) Backward(dout kernel.Matrix[F], dto State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
+	all := p.beginBackward(dout, dto, dx)
+	steps, batch := p.in.Steps, p.in.Batch
+	if dx.Data != nil {
+		p.set.PackTransposed(&p.gate.inject, p.gate.u.Matrix())
+		p.set.PackTransposed(&p.candidate.inject, p.candidate.u.Matrix())
+	}
+	dstate := p.back[0]
+	stride := p.stride(steps, batch)
+	first := (steps - 1) / stride * stride
+	segment := p.lastSegment()
+	for last := steps; last > 0; first, last = first-stride, first {
+		if first < segment {
+			segment -= p.segment(steps, batch)
+			p.again(segment, p.run)
+		}
+		for t := last - 1; t >= first; t-- {
+			place := t - segment
+			gates, candidate, before := block(p.gates, place, batch), block(p.candidates, place, batch), block(p.history, place, batch)
+			reset := block(p.resets, place, batch)
+			p.set.GRUBlendBackward(gates, candidate, before, dstate)
+			p.set.MultiplySum(reset, kernel.Sum[F]{A: candidate, B: &p.cell.candidate.left, Prefetch: memories(preceding(p.candidates, place*batch, batch))})
+			p.set.GRUGatesBackward(gates, before, reset, dstate)
+			p.set.MultiplySum(dstate, kernel.Sum[F]{A: gates, B: &p.cell.gate.left, H: dstate, Prefetch: memories(preceding(p.gates, place*batch, batch), preceding(p.resets, place*batch, batch))})
+			if all && t > 0 {
+				add(p.set, dstate, block(dout, t-1, batch))
+			}
+		}
+		x := p.in.X.Slice(first*batch, last*batch)
+		from, to := (first-segment)*batch, (last-segment)*batch
+		gates, candidates := p.gates.Slice(from, to), p.candidates.Slice(from, to)
+		p.gate.accumulate(p.set, x, p.history.Slice(from, to), gates, &p.scratch)
+		p.candidate.accumulate(p.set, x, p.resets.Slice(from, to), candidates, &p.scratch)
+		if dx.Data != nil {
+			p.set.Multiply(dx.Slice(first*batch, last*batch), gates, &p.gate.inject)
+			p.set.MultiplyAdd(dx.Slice(first*batch, last*batch), candidates, &p.candidate.inject)
+		}
+	}
+	return p.endBackward()
+}
+
+// accumulate adds the weights' gradients, given those of the gates' arguments.
+func (g *gruGradients[F]) accumulate(set *kernel.Set[F], x, h, deltas kernel.Matrix[F], scratch *kernel.Scratch[F]) {
+	set.TransposedAdd(g.w.GradientMatrix(), h, deltas, scratch)
+	set.TransposedAdd(g.u.GradientMatrix(), x, deltas, scratch)
+	set.ColumnSumsAdd(g.b.Gradient, deltas)
+}

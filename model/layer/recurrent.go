@@ -1,0 +1,354 @@
+package layer
+
+import (
+	"fmt"
+
+	"sweep/model/kernel"
+	"sweep/model/weight"
+)
+
+// recurrent is what the weights of all recurrent layers have in common.
+type recurrent[F kernel.Float] struct {
+	set          *kernel.Set[F]
+	inputs, size int
+	every        bool              // there is an output for every step
+	columns      int               // numbers that are computed a unit and step
+	least        int               // time steps that Backward works on together
+	initial      []*weight.View[F] // the state before the first step; nil where it is 0
+	tensors      []*weight.View[F] // all that have gradients, in one order for all passes
+	passes       []*unrolled[F]
+}
+
+// newRecurrent checks the sizes. columns numbers are computed a unit and step, and
+// so many steps at least are worked on together.
+func newRecurrent[F kernel.Float](set *kernel.Set[F], inputs, size, columns, least int, every bool) (recurrent[F], error) {
+	for _, c := range []struct {
+		name  string
+		value int
+	}{{"inputs", inputs}, {"hidden units", size}} {
+		if c.value < 1 {
+			return recurrent[F]{}, fmt.Errorf("layer: %d %s: want at least 1", c.value, c.name)
+		}
+	}
+	return recurrent[F]{set: set, inputs: inputs, size: size, every: every, columns: columns, least: least}, nil
+}
+
+// declare declares a tensor with a gradient.
+func (r *recurrent[F]) declare(arena *weight.Arena[F], name string, rows, cols int) *weight.View[F] {
+	v := arena.Declare(name, rows, cols)
+	r.tensors = append(r.tensors, v)
+	return v
+}
+
+// declareInitial declares one matrix of the state before the first step, a trained
+// vector or, if it is fixed, 0.
+func (r *recurrent[F]) declareInitial(arena *weight.Arena[F], name string, fixed bool) {
+	var v *weight.View[F]
+	if !fixed {
+		v = r.declare(arena, name, 1, r.size)
+	}
+	r.initial = append(r.initial, v)
+}
+
+// clearInitial sets the trained initial state to 0.
+func (r *recurrent[F]) clearInitial() {
+	for _, v := range r.initial {
+		if v != nil {
+			clear(v.Value)
+		}
+	}
+}
+
+// Outputs returns the number of hidden units.
+func (r *recurrent[F]) Outputs() (width int, every bool) { return r.size, r.every }
+
+// Carried returns 1, or 2 for an LSTM.
+func (r *recurrent[F]) Carried() int { return len(r.initial) }
+
+// join adds the gradients of the passes but the first, whose are the arena's own.
+func (r *recurrent[F]) join(used int) {
+	for _, p := range r.passes[1:used] {
+		for i, v := range r.tensors {
+			r.set.Axpy(v.Gradient, 1, p.tensors[i].Gradient)
+		}
+	}
+}
+
+// cost is the cost of a layer with so many gates that keeps so many values of a
+// step.
+func (r *recurrent[F]) cost(limits Limits, gates, values int) Cost {
+	steps, inputs := float64(limits.Steps), float64(gates)*float64(r.size)*float64(r.inputs)
+	kept, segments := limits.Steps, 0
+	if limits.History > 0 && limits.History < limits.Steps {
+		kept = limits.History
+		segments = (limits.Steps + kept - 1) / kept
+	}
+	return Cost{
+		Weights: steps * (float64(gates)*float64(r.size)*float64(r.size) + inputs), Inputs: steps * inputs,
+		Values: int64(limits.Batch) * (int64(kept+1)*int64(values) + int64(segments)*int64(len(r.initial)*r.size)),
+	}
+}
+
+// carried is what a step hands to the next one, in the form of history, and
+// what each segment of a sequence was handed; no rows if there is only one.
+type carried[F kernel.Float] struct{ history, before kernel.Matrix[F] }
+
+// unrolled is what the passes of all recurrent layers have in common.
+type unrolled[F kernel.Float] struct {
+	*recurrent[F]
+	limits Limits
+	chunk  int // rows, see cachedRows
+	first  bool
+
+	kept    int              // rows, steps times sequences, whose history is kept
+	history kernel.Matrix[F] // h before the segment's steps and after each, kept + B rows
+	carried []carried[F]     // history, and what else a step hands to the next
+	outputs kernel.Matrix[F] // h of all steps, where they are asked for and history is of some
+	state   State[F]         // after a Forward that keeps nothing, [B × n] each
+	dfrom   State[F]         // the gradient of the state before the first step
+	to      State[F]         // what Forward returns
+	back    State[F]         // what Backward returns
+
+	tensors []*weight.View[F] // the layer's, or of a further pass their forks
+
+	scratch kernel.Scratch[F]
+
+	in   Input[F] // of the last Forward that kept; 0 steps before
+	from bool     // that was given a state
+}
+
+// newUnrolled makes the common part of a pass.
+func (r *recurrent[F]) newUnrolled(limits Limits) *unrolled[F] {
+	if limits.Steps < 1 || limits.Batch < 1 {
+		panic(fmt.Sprintf("layer: pass for %d steps of %d sequences: want at least 1 of each", limits.Steps, limits.Batch))
+	}
+	u := &unrolled[F]{
+		recurrent: r, limits: limits, chunk: cachedRows(r.columns * r.size), first: len(r.passes) == 0, tensors: r.tensors,
+	}
+	u.kept = limits.Steps * limits.Batch
+	if limits.History > 0 {
+		// At least one chunk of a batch of any size.
+		u.kept = min(u.kept, max(limits.History*limits.Batch, u.chunk, r.least*limits.Batch))
+	}
+	n := len(r.initial)
+	u.to, u.back = make(State[F], n), make(State[F], n)
+	for range n {
+		u.carried = append(u.carried, carried[F]{kernel.NewPadded[F](u.kept+limits.Batch, r.size), kernel.NewPadded[F](u.beforeRows(), r.size)})
+		u.state = append(u.state, kernel.NewPadded[F](limits.Batch, r.size))
+		u.dfrom = append(u.dfrom, kernel.NewPadded[F](limits.Batch, r.size))
+	}
+	u.history = u.carried[0].history
+	if r.every && u.kept < limits.Steps*limits.Batch {
+		u.outputs = kernel.NewPadded[F](limits.Steps*limits.Batch, r.size)
+	}
+	if !u.first {
+		u.tensors = make([]*weight.View[F], len(r.tensors))
+		for i, v := range r.tensors {
+			u.tensors[i] = v.Fork()
+		}
+	}
+	r.passes = append(r.passes, u)
+	return u
+}
+
+// gradient returns the view of a tensor of the layer that the pass adds to; nil of
+// nil.
+func (u *unrolled[F]) gradient(of *weight.View[F]) *weight.View[F] {
+	for i, v := range u.recurrent.tensors {
+		if v == of {
+			return u.tensors[i]
+		}
+	}
+	return nil
+}
+
+// beforeRows is the most rows that the states before segments take.
+func (u *unrolled[F]) beforeRows() int {
+	if u.kept == u.limits.Steps*u.limits.Batch {
+		return 0
+	}
+	rows := 0
+	for batch := 1; batch <= u.limits.Batch; batch++ {
+		segment := u.segment(u.limits.Steps, batch)
+		rows = max(rows, (u.limits.Steps+segment-1)/segment*batch)
+	}
+	return rows
+}
+
+// stride is the number of time steps that Backward works on together.
+func (u *unrolled[F]) stride(steps, batch int) int { return min(steps, max(u.least, u.chunk/batch)) }
+
+// chunkRows is the most rows that Backward works on together.
+func (u *unrolled[F]) chunkRows() int {
+	return min(u.limits.Steps*u.limits.Batch, max(u.chunk, u.least*u.limits.Batch))
+}
+
+// segment is the number of time steps of a segment. Segments consist of whole
+// strides, so that what is worked on together, and with it every bit, does not
+// depend on them.
+func (u *unrolled[F]) segment(steps, batch int) int {
+	if steps*batch <= u.kept {
+		return steps
+	}
+	stride := u.stride(steps, batch)
+	return u.kept / batch / stride * stride
+}
+
+// forward runs through the sequence, one segment after the other, and returns what
+// Forward does.
+func (u *unrolled[F]) forward(in Input[F], from State[F], run func(first, end int)) (out kernel.Matrix[F], to State[F]) {
+	u.check(in, from)
+	if in.Steps > u.limits.Steps {
+		panic(fmt.Sprintf("layer: %d steps in a pass made for %d", in.Steps, u.limits.Steps))
+	}
+	u.in, u.from = in, from != nil
+	steps, batch := in.Steps, in.Batch
+	for i, c := range u.carried {
+		u.begin(block(c.history, 0, batch), from, i)
+	}
+	segment := u.segment(steps, batch)
+	last := 0 // the place of the state after the segment
+	for first := 0; first < steps; first += segment {
+		if segment < steps {
+			for _, c := range u.carried {
+				if first > 0 {
+					block(c.history, 0, batch).Fill(block(c.history, segment, batch))
+				}
+				block(c.before, first/segment, batch).Fill(block(c.history, 0, batch))
+			}
+		}
+		end := min(first+segment, steps)
+		run(first, end)
+		last = end - first
+		if u.every && segment < steps {
+			u.outputs.Slice(first*batch, end*batch).Fill(u.history.Slice(batch, (last+1)*batch))
+		}
+	}
+	for i, c := range u.carried {
+		u.to[i] = block(c.history, last, batch)
+	}
+	switch {
+	case !u.every:
+		return u.to[0], u.to
+	case segment < steps:
+		return u.outputs.Slice(0, steps*batch), u.to
+	default:
+		return u.history.Slice(batch, (steps+1)*batch), u.to
+	}
+}
+
+// begin sets the matrix of that number of the state before the first step.
+func (u *unrolled[F]) begin(dst kernel.Matrix[F], from State[F], number int) {
+	if from != nil {
+		dst.Fill(from[number])
+		return
+	}
+	initial := u.initial[number]
+	for i := range dst.Rows {
+		if initial == nil {
+			clear(dst.Row(i))
+		} else {
+			copy(dst.Row(i), initial.Value)
+		}
+	}
+}
+
+// beginEvaluate sets the state to that before the first step, for a Forward that
+// keeps nothing, and makes it what that returns.
+func (u *unrolled[F]) beginEvaluate(in Input[F], from State[F]) {
+	u.check(in, from)
+	for i := range u.state {
+		u.to[i] = u.state[i].Slice(0, in.Batch)
+		u.begin(u.to[i], from, i)
+	}
+}
+
+// again runs once more through the segment that begins at first.
+func (u *unrolled[F]) again(first int, run func(first, end int)) {
+	segment := u.segment(u.in.Steps, u.in.Batch)
+	for _, c := range u.carried {
+		block(c.history, 0, u.in.Batch).Fill(block(c.before, first/segment, u.in.Batch))
+	}
+	run(first, first+segment)
+}
+
+// lastSegment is the first step of the segment whose history Forward leaves.
+func (u *unrolled[F]) lastSegment() int {
+	segment := u.segment(u.in.Steps, u.in.Batch)
+	return (u.in.Steps - 1) / segment * segment
+}
+
+// check panics unless the input and the state fit the pass.
+func (u *unrolled[F]) check(in Input[F], from State[F]) {
+	if in.Steps < 1 || in.Batch < 1 || in.Batch > u.limits.Batch {
+		panic(fmt.Sprintf("layer: %d steps of %d sequences in a pass made for %d sequences", in.Steps, in.Batch, u.limits.Batch))
+	}
+	if in.X.Rows != in.Steps*in.Batch || in.X.Cols != u.inputs {
+		panic(fmt.Sprintf("layer: input of %d × %d where %d × %d is due", in.X.Rows, in.X.Cols, in.Steps*in.Batch, u.inputs))
+	}
+	u.checkState(from, in.Batch)
+}
+
+func (u *unrolled[F]) checkState(s State[F], batch int) {
+	if s != nil && len(s) != len(u.initial) {
+		panic(fmt.Sprintf("layer: state of %d matrices where %d are due", len(s), len(u.initial)))
+	}
+	for _, m := range s {
+		if m.Rows != batch || m.Cols != u.size {
+			panic(fmt.Sprintf("layer: state of %d × %d where %d × %d is due", m.Rows, m.Cols, batch, u.size))
+		}
+	}
+}
+
+// beginBackward checks that what Backward is given fits the last Forward and
+// clears the pass's own gradients. It sets dfrom to the gradient of the state after
+// the last step and reports whether dout has gradients of all steps.
+func (u *unrolled[F]) beginBackward(dout kernel.Matrix[F], dto State[F], dx kernel.Matrix[F]) (all bool) {
+	if u.in.Steps == 0 {
+		panic("layer: Backward without Forward")
+	}
+	rows, batch := u.in.Steps*u.in.Batch, u.in.Batch
+	if dout.Cols != u.size || dout.Rows != batch && dout.Rows != rows {
+		panic(fmt.Sprintf("layer: gradient of %d × %d for %d steps of %d states of size %d", dout.Rows, dout.Cols, u.in.Steps, batch, u.size))
+	}
+	if dx.Data != nil && (dx.Rows != rows || dx.Cols != u.inputs) {
+		panic(fmt.Sprintf("layer: input gradient of %d × %d where %d × %d is due", dx.Rows, dx.Cols, rows, u.inputs))
+	}
+	u.checkState(dto, batch)
+	if !u.first {
+		for _, v := range u.tensors {
+			clear(v.Gradient)
+		}
+	}
+	for i, m := range u.dfrom {
+		u.back[i] = m.Slice(0, batch)
+		switch {
+		case i == 0:
+			u.back[0].Fill(block(dout, dout.Rows/batch-1, batch))
+			if dto != nil {
+				add(u.set, u.back[0], dto[0])
+			}
+		case dto != nil:
+			u.back[i].Fill(dto[i])
+		default:
+			u.back[i].Clear()
+		}
+	}
+	return dout.Rows == rows
+}
+
+// endBackward adds the gradient of the state before the first step to that of the
+// trained initial state, if it was they.
+func (u *unrolled[F]) endBackward() State[F] {
+	for i, initial := range u.initial {
+		if initial != nil && !u.from {
+			u.set.ColumnSumsAdd(u.gradient(initial).Gradient, u.back[i])
+		}
+	}
+	return u.back
+}
+
+// cachedRows is the number of rows, time steps times sequences, that are worked on
+// together: so few that what was computed for them, cols numbers a row, is
+// still in the second-level cache when it is used next.
+func cachedRows(cols int) int { return max(1, 1<<16/cols) }

@@ -1,0 +1,152 @@
+// Package loss holds the training losses: the score of rows of outputs against
+// their targets, and its gradient in the place of the outputs.
+package loss
+
+import (
+	"fmt"
+
+	"sweep/model/kernel"
+)
+
+// Targets are what rows of outputs are held to: a class each, or values.
+type Targets[F kernel.Float] struct {
+	Classes []int
+	Values  kernel.Matrix[F] // [rows × outputs]; none where there are classes
+}
+
+// Slice returns the targets of the rows from, up to, not including, to.
+func (t Targets[F]) Slice(from, to int) Targets[F] {
+	if t.Classes != nil {
+		return Targets[F]{Classes: t.Classes[from:to]}
+	}
+	return Targets[F]{Values: t.Values.Slice(from, to)}
+}
+
+// rows is the number of targets.
+func (t *Targets[F]) rows() int {
+	if t.Classes != nil {
+		return len(t.Classes)
+	}
+	return t.Values.Rows
+}
+
+// Score is what rows come to.
+type Score struct {
+	Loss float64 // the sum over the rows
+	// Correct is the number of rows whose largest output is their class's; where
+	// there is one output, it tells two classes apart.
+	Correct int
+	Rows    int
+}
+
+// Add adds the score of other rows.
+func (s *Score) Add(other Score) {
+	s.Loss += other.Loss
+	s.Correct += other.Correct
+	s.Rows += other.Rows
+}
+
+// Mean returns the mean loss of a row.
+func (s *Score) Mean() float64 { return s.Loss / float64(s.Rows) }
+
+// Accuracy returns the share of rows that are correct.
+func (s *Score) Accuracy() float64 { return float64(s.Correct) / float64(s.Rows) }
+
+// A Loss is a function of outputs and targets, row by row.
+type Loss[F kernel.Float] interface {
+	// Score returns what the rows come to.
+	Score(outputs kernel.Matrix[F], targets Targets[F]) Score
+
+	// Gradient is Score, and writes in the place of the outputs the gradient of the
+	// mean over so many rows, of which these are some.
+	Gradient(outputs kernel.Matrix[F], targets Targets[F], of int) Score
+
+	// Probabilities appends what a row of outputs gives each class; a single output
+	// tells two classes apart.
+	Probabilities(dst []float32, outputs []F) []float32
+}
+
+// New returns the loss of that name: cross_entropy, mse or sigmoid.
+func New[F kernel.Float](set *kernel.Set[F], name string) (Loss[F], error) {
+	switch name {
+	case "cross_entropy":
+		return Softmax[F]{set}, nil
+	case "mse":
+		return Squared[F]{}, nil
+	case "sigmoid":
+		return Sigmoid[F]{}, nil
+	}
+	return nil, fmt.Errorf("loss %q: want cross_entropy, mse or sigmoid", name)
+}
+
+// check panics unless there is a target of fitting width for every row.
+func check[F kernel.Float](outputs kernel.Matrix[F], targets *Targets[F]) {
+	if targets.rows() != outputs.Rows || targets.Classes == nil && targets.Values.Cols != outputs.Cols {
+		panic(fmt.Sprintf("loss: %d targets for outputs of %d × %d", targets.rows(), outputs.Rows, outputs.Cols))
+	}
+}
+
+// elementwise sums a loss over the elements of the outputs, each held to its
+// target, 1 for a row's class and 0 for the others; a single output is held to the
+// class itself, 0 or 1, of which it says 1 above the threshold. at returns the loss of an
+// element and its derivative, which is written times scale unless that is 0.
+func elementwise[F kernel.Float](outputs kernel.Matrix[F], targets Targets[F], scale, threshold F, at func(output, target F) (loss float64, derivative F)) Score {
+	check(outputs, &targets)
+	score := Score{Rows: outputs.Rows}
+	for i := range outputs.Rows {
+		row := outputs.Row(i)
+		class := -1
+		if targets.Classes != nil {
+			class = targets.Classes[i]
+			said := largest(row)
+			if len(row) == 1 {
+				class = 1 - class // its place among the columns, of which only column 0 is there
+				if said = 1; row[0] > threshold {
+					said = 0
+				}
+			}
+			if said == class {
+				score.Correct++
+			}
+		}
+		for j, x := range row {
+			var target F
+			switch {
+			case j == class:
+				target = 1
+			case targets.Classes == nil:
+				target = targets.Values.Row(i)[j]
+			}
+			loss, derivative := at(x, target)
+			score.Loss += loss
+			if scale != 0 {
+				row[j] = scale * derivative
+			}
+		}
+	}
+	score.Loss /= float64(outputs.Cols)
+	return score
+}
+
+// twoOrMore appends what each output gives its class, of a single output what it gives
+// the classes 0 and 1.
+func twoOrMore[F kernel.Float](dst []float32, outputs []F, of func(output F) float64) []float32 {
+	if len(outputs) == 1 {
+		dst = append(dst, float32(1-of(outputs[0])))
+	}
+	for _, output := range outputs {
+		dst = append(dst, float32(of(output)))
+	}
+	return dst
+}
+
+// largest is the lowest of the indices of the largest element.
+func largest[F kernel.Float](row []F) int {
+	best := 0
+	for j, x := range row {
+		if x > row[best] {
+			best = j
+		}
+	}
+	return best
+}

@@ -1,0 +1,160 @@
+package model
+
+import (
+	"math"
+	"testing"
+
+	"sweep/model/dataset"
+	"sweep/model/kernel"
+	"sweep/model/layer"
+	"sweep/model/system"
+	"sweep/model/task"
+	"sweep/sweep"
+)
+
+// The counts of the SGORNN paper's tables, by the networks themselves: of addition
+// (two inputs, one output) and HAR-2 (nine inputs, one output) with 128 units, of the
+// cell alone with 256 units and embeddings as wide. h(0) is 0 and no parameter.
+func TestPublishedCounts(t *testing.T) {
+	for name, want := range map[string][3]int{"vprnn": {1409, 2305, 67840}, "fastrnn": {16899, 17795, 131330}, "sgornn": {1411, 2307, 67842}} {
+		for i, shape := range []struct{ hidden, inputs, outputs int }{{128, 2, 1}, {128, 9, 1}, {256, 256, 0}} {
+			s, err := settingsOf(resolve(t, sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": name, "hidden": int64(shape.hidden)}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := declare(kernel.Float32(), s, task.Shape{Steps: 10, Inputs: shape.inputs, Outputs: max(shape.outputs, 1), Loss: "mse"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := n.arena.Count()
+			if shape.outputs == 0 { // without the head
+				got -= shape.hidden + 1
+			}
+			if got != want[i] {
+				t.Errorf("%s, %d units and %d inputs: %d parameters, published are %d", name, shape.hidden, shape.inputs, got, want[i])
+			}
+			if n.arena.View("h0") != nil {
+				t.Errorf("%s: h(0) is a parameter", name)
+			}
+		}
+	}
+}
+
+// TestTable4Counts holds networks to the counts of table 4 of Zhang, Lei and Dhillon
+// 2018, CBF and Adiac, and to the formulas of what is not in it.
+func TestTable4Counts(t *testing.T) {
+	for _, c := range []struct {
+		model           string
+		inputs, outputs int
+		want            int
+	}{
+		{"rnn", 8, 4, 1476}, {"lstm", 8, 4, 5444}, {"ornn", 8, 4, 844}, {"spectral-rnn", 8, 4, 1268},
+		{"rnn", 11, 38, 2694}, {"lstm", 11, 38, 6950}, {"ornn", 11, 38, 2062}, {"spectral-rnn", 11, 38, 2486},
+		// 3(n_i+n+1)n + n for the cell; two matrices and σ̂ in the place of one.
+		{"gru", 8, 4, 3*(8+32+1)*32 + 32 + 4*32 + 4},
+	} {
+		s, err := settingsOf(resolve(t, sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": c.model}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := declare(kernel.Float32(), s, task.Shape{Steps: 10, Inputs: c.inputs, Outputs: c.outputs, Loss: "mse"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n.arena.Count(); got != c.want {
+			t.Errorf("%s with %d inputs and %d outputs has %d parameters, want %d", c.model, c.inputs, c.outputs, got, c.want)
+		}
+	}
+}
+
+// TestNoAllocation: neither a training step nor an evaluation allocates.
+func TestNoAllocation(t *testing.T) {
+	for _, s := range system.All {
+		c := newCandidate(t, s, "trained")
+		n := assemble(t, c, kernel.Float32(), 2, math.MaxInt64)
+		optimizer, err := n.newOptimizer(c.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := minibatch(c, n)
+		step := func() {
+			n.differentiate(b, 0)
+			n.update(optimizer, .001, 1)
+			n.evaluate(b)
+		}
+		step()
+		if allocations := testing.AllocsPerRun(10, step); allocations != 0 {
+			t.Errorf("%s: a step allocates %v times", s.Name, allocations)
+		}
+	}
+}
+
+// TestDivergence: the loss of an input that is no number is none, at every level.
+func TestDivergence(t *testing.T) {
+	for _, s := range system.All {
+		c := newCandidate(t, s, "trained")
+		for _, level := range kernel.Levels() {
+			set, err := kernel.Float32At(level)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := assemble(t, c, set, 0, math.MaxInt64)
+			b := minibatch(c, n)
+			b.X.Data[5] = float32(math.NaN())
+			if score, _ := n.differentiate(b, 0); !math.IsNaN(score.Mean()) {
+				t.Errorf("%s, level %v: loss %v of a NaN input", s.Name, level, score.Mean())
+			}
+		}
+	}
+}
+
+// TestGateBound: β = min(sigmoid β̂, 1 - 2α) in every forward pass, and differentiated
+// so. Where the bound holds β̂ has no gradient and never moves, as no parameter is
+// projected; where it does not, it has one.
+func TestGateBound(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		alpha, beta float64
+		bound       bool
+	}{{"free", -3, 0, false}, {"at the bound", -1, 3, true}, {"at a negative bound", 1, 3, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			candidate := newCandidate(t, system.Find("sgornn"), "zero")
+			parameters := candidate.settings.parameters.Clone()
+			parameters["alpha_start"], parameters["beta_start"] = c.alpha, c.beta
+			settings, err := settingsOf(parameters)
+			if err != nil {
+				t.Fatal(err)
+			}
+			candidate.settings = settings
+			candidate.gradients(t) // by central differences through the network
+
+			n := assemble(t, candidate, kernel.Float32(), 0, math.MaxInt64)
+			cell := n.stack.Layers()[0].(*layer.ScalarGated[float32])
+			alphaHat, betaHat := n.arena.View("alpha_hat"), n.arena.View("beta_hat")
+			before := betaHat.Value[0]
+			optimizer, err := n.newOptimizer(settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logistic := func(x float32) float64 { return 1 / (1 + math.Exp(-float64(x))) }
+			for step := range 100 {
+				n.differentiate(minibatch(candidate, n), step)
+				alpha, beta, bounded := cell.Gates()
+				want := min(logistic(betaHat.Value[0]), 1-2*logistic(alphaHat.Value[0]))
+				if math.Abs(beta-want) > 1e-12 || math.Abs(alpha-logistic(alphaHat.Value[0])) > 1e-12 {
+					t.Fatalf("step %d: α %v and β %v, want β %v", step, alpha, beta, want)
+				}
+				if bounded != (betaHat.Gradient[0] == 0) || alphaHat.Gradient[0] == 0 {
+					t.Fatalf("step %d: at the bound %v, the gradients of α̂ and β̂ are %v and %v", step, bounded, alphaHat.Gradient[0], betaHat.Gradient[0])
+				}
+				if step == 0 && bounded != c.bound {
+					t.Fatalf("the start is at the bound: %v, want %v", bounded, c.bound)
+				}
+				n.update(optimizer, .001, 1)
+			}
+			if moved := betaHat.Value[0] != before; moved == c.bound {
+				t.Errorf("β̂ moved: %v, from %v to %v", moved, before, betaHat.Value[0])
+			}
+		})
+	}
+}

@@ -1,0 +1,15 @@
+package system
+
+import "sweep/sweep"
+
+var irnn = System{
+	Name:       "irnn",
+	Doc:        "simple recurrent network that starts from the identity or an orthogonal matrix",
+	Source:     "Le, Jaitly and Hinton 2015",
+	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start},
+	Defaults:   map[string]any{"start": "orthogonal"},
+	Starts:     []string{"identity", "orthogonal"},
+	count:      func(o *Options) int { return elmanCount(o, o.Hidden*o.Hidden) },
+	build32:    buildRNN[float32],
+	build64:    buildRNN[float64],
+}

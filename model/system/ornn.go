@@ -1,0 +1,24 @@
+package system
+
+import (
+	"sweep/model/kernel"
+	"sweep/model/weight"
+	"sweep/sweep"
+)
+
+var ornn = System{
+	Name:       "ornn",
+	Doc:        "simple recurrent network whose W is a product of m1 Householder reflectors",
+	Source:     "Mhammedi et al. 2017; Zhang, Lei and Dhillon 2018, eq. 1 and 2",
+	Parameters: []*sweep.ParameterSchema{&leftReflectors, &activation, &slope, &start},
+	Starts:     []string{"near-identity"},
+	check:      func(o *Options) error { return checkReflectors(o, &leftReflectors) },
+	count:      func(o *Options) int { return elmanCount(o, reflectorCount(o.Hidden, o.integer(&leftReflectors))) },
+	build32:    buildORNN[float32],
+	build64:    buildORNN[float64],
+}
+
+func buildORNN[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
+	w, err := weight.NewHouseholder(set, arena, o.Hidden, o.Hidden, o.integer(&leftReflectors))
+	return elman(set, arena, o, w, err)
+}

@@ -1,0 +1,53 @@
+package system
+
+import (
+	"sweep/model/kernel"
+	"sweep/sweep"
+)
+
+// Parameters that several systems have.
+var (
+	activation = sweep.ParameterSchema{
+		Name: "activation", Type: sweep.StringType, Default: "leaky_relu", Enum: []any{"linear", "relu", "leaky_relu", "tanh"},
+		Doc: "activation φ",
+	}
+	slope = sweep.ParameterSchema{
+		Name: "slope", Type: sweep.NumberType, Default: 0.2, Minimum: bound(0), Maximum: bound(1),
+		AppliesWhen: sweep.Match{"activation": {"leaky_relu"}},
+		Doc:         "slope of leaky_relu below zero",
+	}
+	leftReflectors = sweep.ParameterSchema{
+		Name: "m1", Type: sweep.IntegerType, Default: int64(16), Minimum: bound(1),
+		Doc: "reflectors of U, or of the orthogonal transition matrix",
+	}
+	start = sweep.ParameterSchema{
+		Name: "start", Type: sweep.StringType, Default: defaultStart, Enum: []any{defaultStart, "near-identity", "identity", "orthogonal"},
+		Doc: "start of the transition matrix: random, as each system does; near-identity of reflectors; identity or orthogonal of a dense one",
+	}
+)
+
+// defaultStart is the start that every system knows, whatever it means there.
+const defaultStart = "random"
+
+func bound(x float64) *float64 { return &x }
+
+// phi returns the activation and its slope.
+func phi(o *Options) (kernel.Activation, float64, error) {
+	a, err := kernel.ParseActivation(o.text(&activation))
+	if err != nil {
+		return 0, 0, o.refuse(&activation, "%v", err)
+	}
+	return a, o.number(&slope), nil
+}
+
+// checkReflectors refuses more reflectors than there are units.
+func checkReflectors(o *Options, p *sweep.ParameterSchema) error {
+	if o.integer(p) > o.Hidden {
+		return o.refuse(p, "must not exceed hidden = %d: there are only n reflectors of different length", o.Hidden)
+	}
+	return nil
+}
+
+// reflectorCount is the number of weights of m reflectors of dimension n, which are
+// n, n-1, … long.
+func reflectorCount(n, m int) int { return m*n - m*(m-1)/2 }

@@ -1,0 +1,25 @@
+package system
+
+import (
+	"sweep/model/kernel"
+	"sweep/model/weight"
+	"sweep/sweep"
+)
+
+var resnet = System{
+	Name:        "resnet",
+	Doc:         "feed-forward network with residual blocks of two layers, h ← φ(h + W'' φ(W' h + b') + b'')",
+	Source:      "He et al. 2016; Zhang, Lei and Dhillon 2018, §7.1",
+	FeedForward: true,
+	Parameters:  []*sweep.ParameterSchema{&activation, &slope, &start},
+	Defaults:    map[string]any{"input_size": int64(-1), "layers": int64(31)},
+	Starts:      []string{"identity", "orthogonal"},
+	check:       checkBlocks,
+	count:       denseCount,
+	build32:     buildResNet[float32],
+	build64:     buildResNet[float64],
+}
+
+func buildResNet[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
+	return residual(set, arena, o, denseOf(set, arena))
+}

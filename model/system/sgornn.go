@@ -1,0 +1,65 @@
+package system
+
+import (
+	"sweep/model/kernel"
+	"sweep/model/weight"
+	"sweep/sweep"
+)
+
+var sgornn = System{
+	Name:       "sgornn",
+	Doc:        "fastrnn with an orthogonal U, and β at most 1 - 2α",
+	Source:     "SGORNN paper, eq. 1 to 3",
+	Parameters: []*sweep.ParameterSchema{&orthogonalMap, &leftReflectors, &activation, &slope, &alphaStart, &betaStart},
+	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
+	check: func(o *Options) error {
+		switch o.text(&orthogonalMap) {
+		case byReflectors:
+			return checkReflectors(o, &leftReflectors)
+		case byExponential:
+			if o.Hidden < 2 {
+				return o.refuse(&orthogonalMap, "wants hidden = 2 or more")
+			}
+			return nil
+		default:
+			return checkEven(o)
+		}
+	},
+	count: func(o *Options) int {
+		switch o.text(&orthogonalMap) {
+		case byReflectors:
+			return elmanCount(o, reflectorCount(o.Hidden, o.integer(&leftReflectors))) + 2
+		case byExponential:
+			return elmanCount(o, o.Hidden*(o.Hidden-1)/2) + 2
+		default:
+			return elmanCount(o, rotationCount(o)) + 2
+		}
+	},
+	build32: buildSGORNN[float32],
+	build64: buildSGORNN[float64],
+}
+
+var orthogonalMap = sweep.ParameterSchema{
+	Name: "map", Type: sweep.StringType, Default: "rotations", Enum: []any{"rotations", byReflectors, byExponential},
+	Doc: "what makes U orthogonal: rotations with fixed permutations, as vprnn's; householder, m1 reflectors; exp, the exponential of a skew matrix",
+}
+
+// The maps besides rotations.
+const (
+	byReflectors  = "householder"
+	byExponential = "exp"
+)
+
+func buildSGORNN[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
+	var u weight.Matrix[F]
+	var err error
+	switch o.text(&orthogonalMap) {
+	case byReflectors:
+		u, err = weight.NewHouseholder(set, arena, o.Hidden, o.Hidden, o.integer(&leftReflectors))
+	case byExponential:
+		u, err = weight.NewExponential(arena, o.Hidden)
+	default:
+		u, err = weight.NewRotations(set, arena, o.Hidden, nil, o.Seed)
+	}
+	return scalarGated(set, arena, o, u, true, err)
+}

@@ -1,0 +1,43 @@
+package system
+
+import (
+	"sweep/model/kernel"
+	"sweep/model/weight"
+	"sweep/sweep"
+)
+
+// With r = 0.1, the others' default, a block adds a hundredth of its input at most:
+// after three epochs of MNIST the validation loss was .269 with 31 layers and .260
+// with 101, and .158 and .148 with r = 0.5.
+var spectralResNet = System{
+	Name:        "spectral-resnet",
+	Doc:         "resnet whose blocks' matrices are U Σ Vᵀ with singular values within r of 0",
+	Source:      "Zhang, Lei and Dhillon 2018, eq. 6, 7 and 14 to 16, theorem 4",
+	FeedForward: true,
+	Parameters:  []*sweep.ParameterSchema{&leftReflectors, &rightReflectors, &radius, &sigmaScale, &activation, &slope, &start},
+	Defaults:    map[string]any{"input_size": int64(-1), "layers": int64(31), "r": 0.5},
+	Starts:      []string{"near-identity"},
+	check: func(o *Options) error {
+		for _, p := range []*sweep.ParameterSchema{&leftReflectors, &rightReflectors} {
+			if err := checkReflectors(o, p); err != nil {
+				return err
+			}
+		}
+		return checkBlocks(o)
+	},
+	count:   spectralCount,
+	build32: buildSpectralResNet[float32],
+	build64: buildSpectralResNet[float64],
+}
+
+// sigmaScale lets the blocks start apart from 0. At σ̂ = 0, where the other spectral
+// systems start, both matrices of a block are 0: then neither has a gradient, and
+// the blocks stay what they are, identities with a bias.
+var sigmaScale = sweep.ParameterSchema{
+	Name: "sigma_scale", Type: sweep.NumberType, Default: int64(1), Minimum: bound(0), ExclusiveMinimum: true, Maximum: bound(100),
+	Doc: "standard deviation of σ̂ at the start; at 0 no gradient would ever reach a block's matrices",
+}
+
+func buildSpectralResNet[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
+	return residual(set, arena, o, spectralOf(set, arena, o, 0, o.number(&sigmaScale)))
+}

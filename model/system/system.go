@@ -1,0 +1,120 @@
+// Package system has what the papers call a model: one file for each, with its
+// source, the parameters that it has of its own, its count of weights and the
+// layers that it is built of. The registry lists them; schema, checks and
+// documentation come from there.
+package system
+
+import (
+	"fmt"
+	"slices"
+
+	"sweep/model/kernel"
+	"sweep/model/layer"
+	"sweep/model/weight"
+	"sweep/sweep"
+)
+
+// A System is one kind of network.
+type System struct {
+	// Name is the value of the parameter model.
+	Name string
+	// Doc says in a few words what it is, Source where it comes from, with the
+	// numbers of the equations.
+	Doc, Source string
+
+	// FeedForward says that it has no recurrence: it reads sequences of one step.
+	FeedForward bool
+	// Parameters are those that not every system has. Several systems may have one
+	// in common.
+	Parameters []*sweep.ParameterSchema
+	// Defaults are the system's own defaults of parameters that others have, too.
+	Defaults map[string]any
+	// Starts are the values of the parameter start that it knows; none if it has no
+	// such choice.
+	Starts []string
+
+	// check refuses what no single parameter's schema can; nil for nothing.
+	check func(o *Options) error
+	// count is the number of weights of the layers by the source's formula.
+	count func(o *Options) int
+	// build declares the layers in an arena, for training and for gradient checks.
+	build32 builder[float32]
+	build64 builder[float64]
+}
+
+// builder declares the layers of a system.
+type builder[F kernel.Float] func(set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error)
+
+// Network is what a system is built of.
+type Network[F kernel.Float] struct {
+	// Layers read the input, one after the other; the output layer is not theirs.
+	Layers []layer.Layer[F]
+	// Matrices are the weights of the layers that have no recurrence.
+	Matrices []weight.Matrix[F]
+	// Matrix is the transition matrix whose spectral margin tells how training goes;
+	// nil if there is none.
+	Matrix weight.Matrix[F]
+}
+
+// Options are the choices of a trial.
+type Options struct {
+	Inputs, Hidden int
+	FixedStart     bool             // the state before the first step is 0 instead of trained
+	Every          bool             // there is an output for every step, not for the last alone
+	InputScale     float64          // of the start of matrices that meet inputs
+	Path           layer.Path       // how a matrix is applied; "" for the faster
+	Seed           uint64           // of the trial
+	Parameters     sweep.Parameters // resolved: what the system's schemas ask for
+}
+
+// integer returns an integer parameter of the system.
+func (o *Options) integer(p *sweep.ParameterSchema) int {
+	v, _ := o.Parameters[p.Name].(int64)
+	return int(v)
+}
+
+// number returns a number parameter of the system.
+func (o *Options) number(p *sweep.ParameterSchema) float64 {
+	switch v := o.Parameters[p.Name].(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return 0
+}
+
+// text returns a string parameter of the system.
+func (o *Options) text(p *sweep.ParameterSchema) string {
+	v, _ := o.Parameters[p.Name].(string)
+	return v
+}
+
+// refuse returns the error for a parameter of a trial.
+func (o *Options) refuse(p *sweep.ParameterSchema, format string, args ...any) error {
+	return &sweep.ParameterError{Parameter: p.Name, Value: o.Parameters[p.Name], Problem: fmt.Sprintf(format, args...)}
+}
+
+// Check refuses combinations that no single parameter's schema can.
+func (s *System) Check(o *Options) error {
+	if s.check != nil {
+		if err := s.check(o); err != nil {
+			return err
+		}
+	}
+	if asked := o.text(&start); asked != "" && asked != defaultStart && !slices.Contains(s.Starts, asked) {
+		return o.refuse(&start, "model %s starts from one of %v", s.Name, append([]string{defaultStart}, s.Starts...))
+	}
+	return nil
+}
+
+// Count returns the number of weights of the layers by the source's formula.
+func (s *System) Count(o *Options) int { return s.count(o) }
+
+// Build declares the system's layers in the arena.
+func Build[F kernel.Float](s *System, set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
+	if build, ok := any(s.build32).(builder[F]); ok {
+		return build(set, arena, o)
+	}
+	return any(s.build64).(builder[F])(set, arena, o)
+}

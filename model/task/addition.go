@@ -1,0 +1,200 @@
+package task
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"sweep/model/random"
+	"sweep/sweep"
+)
+
+var addition = Kind{
+	Name:       "addition",
+	Doc:        "the sum of the two marked numbers of a sequence, asked after its last step; generated",
+	Source:     "Hochreiter and Schmidhuber 1997; Arjovsky, Shah and Bengio 2016, §4.2; SGORNN paper, §3.1 and eq. 10",
+	Datasets:   []string{"addition"},
+	Parameters: []*sweep.ParameterSchema{&length, &examples, &held, &steps, &validateEvery},
+	Defaults:   map[string]any{"hidden": int64(128), "batch": int64(64), "epoch_rule": smallestLoss},
+	open:       openAddition,
+}
+
+// smallestLoss is the epoch rule of tasks that have no accuracy to go by.
+const smallestLoss = "smallest-loss"
+
+var (
+	length = sweep.ParameterSchema{
+		Name: "length", Type: sweep.IntegerType, Default: int64(300), Minimum: bound(2), Maximum: bound(100_000),
+		Doc: "T: steps of an addition sequence; of copy the time lag, with sequences of T + 20 steps; words of a minibatch of text",
+	}
+	examples = sweep.ParameterSchema{
+		Name: "examples", Type: sweep.IntegerType, Default: int64(0), Minimum: bound(0), Maximum: bound(10_000_000),
+		Doc: "training sequences, which come in a new order every time round (Arjovsky et al. 2016: 100000); 0 makes new ones for every minibatch",
+	}
+	held = sweep.ParameterSchema{
+		Name: "held", Type: sweep.IntegerType, Default: int64(640), Minimum: bound(1), Maximum: bound(10_000_000),
+		Doc: "sequences to validate on, and as many others to test on (SGORNN paper: 10 minibatches of 64)",
+	}
+	steps = sweep.ParameterSchema{
+		Name: "steps", Type: sweep.IntegerType, Default: int64(20_000), Minimum: bound(1), Maximum: bound(1_000_000_000),
+		Doc: "minibatches to train on",
+	}
+	validateEvery = sweep.ParameterSchema{
+		Name: "validate_every", Type: sweep.IntegerType, Default: int64(100), Minimum: bound(1), Maximum: bound(1_000_000_000),
+		Doc: "minibatches between validations; the decay of the learning rate counts by it, too",
+	}
+)
+
+// mostRows bounds the time steps of a minibatch of generated sequences: beyond, no
+// machine has the memory.
+const mostRows = 1 << 27
+
+// checkGenerated refuses what no network can be trained on with sequences of so many
+// steps.
+func (o *Options) checkGenerated(steps int) error {
+	if o.Batch > mostRows/steps {
+		return o.refuse("batch", "is too large for sequences of %d steps: want at most %d", steps, mostRows/steps)
+	}
+	return o.refuseFeedForward()
+}
+
+// generated is what tasks whose sequences are made as they are needed have in common.
+type generated struct {
+	options *Options
+	name    string // of the definition, with its version
+	shape   Shape
+	memory  int64
+	// baseline is the loss of the best that can be said without remembering
+	// anything.
+	baseline float64
+	// write makes the sequence of that number in a batch from its own source.
+	write func(b *Batch[float32], sequence int, source *random.Source)
+}
+
+func openAddition(o *Options) (Task, error) {
+	t := o.integer("length")
+	if err := o.checkGenerated(t); err != nil {
+		return nil, err
+	}
+	return &generated{
+		options: o, name: "addition 1",
+		shape:    Shape{Steps: t, Inputs: 2, Outputs: 1, Loss: "mse"},
+		baseline: 1. / 6, // the variance of the sum of two numbers, each 1/12
+		write:    writeAddition,
+	}, nil
+}
+
+// writeAddition makes one sequence of x(t) = (u(t), c(t)): numbers u uniform in
+// (0, 1), and marks c of which two are 1, one in the first half and one in the second,
+// each place equally likely. The target is u·c.
+func writeAddition(b *Batch[float32], sequence int, source *random.Source) {
+	first, apart := b.rowsOf(sequence)
+	half := b.Steps / 2
+	marks := [2]int{source.Below(half), half + source.Below(b.Steps-half)}
+	row := func(t int) []float32 { return b.X.Row(first + t*apart) }
+	for t := range b.Steps {
+		x := row(t)
+		x[0], x[1] = float32(source.Uniform()), 0
+	}
+	var sum float32
+	for _, t := range marks {
+		x := row(t)
+		x[1] = 1
+		sum += x[0]
+	}
+	b.Targets.Values.Row(sequence)[0] = sum
+}
+
+func (g *generated) Shape() Shape { return g.shape }
+
+func (g *generated) Schedule() Schedule {
+	all := g.options.integer("steps")
+	return Schedule{Steps: all, Interval: min(g.options.integer("validate_every"), all)}
+}
+
+func (g *generated) Count(part Part) int {
+	if part == Train {
+		return g.Schedule().Interval * g.options.Batch
+	}
+	return g.options.integer("held")
+}
+
+func (g *generated) Batch(part Part, wanted int) int {
+	if part == Train {
+		if all := g.options.integer("examples"); all > 0 {
+			return min(wanted, all)
+		}
+		return wanted
+	}
+	return min(wanted, g.options.integer("held"))
+}
+
+// Digest is that of the definition: there are no data. What its parameters make of it
+// is told by the parameters.
+func (g *generated) Digest() string {
+	sum := sha256.Sum256([]byte("sweep generated " + g.name))
+	return hex.EncodeToString(sum[:])
+}
+
+func (g *generated) Facts() map[string]float64 {
+	return map[string]float64{
+		"length": float64(g.options.integer("length")), "depth": float64(g.shape.Steps), "input_size": float64(g.shape.Inputs),
+		"test_size": float64(g.options.integer("held")), "baseline_loss": g.baseline,
+	}
+}
+
+func (g *generated) Memory() int64 { return g.memory }
+
+func (g *generated) Open(part Part, wanted int) (Stream, error) {
+	s := &sequences{of: g, part: part, batch: g.Batch(part, wanted)}
+	if all := g.options.integer("examples"); part == Train && all > 0 {
+		s.order = newOrder(upTo(all), s.batch, g.options.Seed)
+	}
+	return s, nil
+}
+
+// sequences hands out generated sequences. Each is a function of seed, part and its
+// number.
+type sequences struct {
+	of       *generated
+	part     Part
+	batch    int
+	order    *order // of a fixed number of training sequences
+	position int
+	source   random.Source
+}
+
+func (s *sequences) Position() int { return s.position }
+
+func (s *sequences) Seek(position int) {
+	s.position = position
+	if s.order != nil {
+		s.order.position = position
+	}
+}
+
+func (s *sequences) Next(b *Batch[float32]) bool {
+	first, count := s.position*s.batch, s.batch
+	var numbers []int
+	switch {
+	case s.order != nil:
+		numbers = s.order.next()
+		count = len(numbers)
+	case s.part != Train:
+		count = min(count, s.of.options.integer("held")-first)
+	}
+	if count <= 0 {
+		return false
+	}
+	s.position++
+	b.Reset(s.of.shape.Steps, count, false)
+	for i := range count {
+		number := first + i
+		if numbers != nil {
+			number = numbers[i]
+		}
+		// The parts take turns, so that none has a sequence of another.
+		s.source.Begin(s.of.options.Seed, random.Examples.At(3*number+int(s.part)))
+		s.of.write(b, i, &s.source)
+	}
+	return true
+}

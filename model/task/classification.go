@@ -1,0 +1,230 @@
+package task
+
+import (
+	"sweep/model/dataset"
+	"sweep/sweep"
+)
+
+var classification = Kind{
+	Name:   "classification",
+	Doc:    "which class a series is of, asked after its last step",
+	Source: "Zhang, Lei and Dhillon 2018, §7.2 and appendix C",
+	Parameters: []*sweep.ParameterSchema{
+		&exchange, &limit, &permutation, &inputSize, &inputOrder, &validation, &split, &lossName, &epochs, &testEvery,
+	},
+	open: openClassification,
+}
+
+// Data sets with defaults of their own.
+var (
+	pixel      = sweep.Match{"dataset": {dataset.MNIST, dataset.PermutedMNIST}}
+	activities = sweep.Match{"dataset": {dataset.HAR2, dataset.GeneratedHAR2}}
+)
+
+var (
+	exchange = sweep.ParameterSchema{
+		Name: "exchange", Type: sweep.StringType, Default: "auto", Enum: []any{"auto", "yes", "no"}, Dataset: true,
+		Doc: "exchange a UCR set's train and test files; auto exchanges the three Phalanx sets of the 2018 archive, whose split is the paper's the other way round",
+	}
+	limit = sweep.ParameterSchema{
+		Name: "limit", Type: sweep.IntegerType, Default: int64(0), Minimum: bound(0), Dataset: true,
+		Doc: "use at most so many rows of mnist's training and test sets; 0 uses all",
+	}
+	permutation = sweep.ParameterSchema{
+		Name: "permutation", Type: sweep.IntegerType, Default: int64(1), Minimum: bound(0), Dataset: true,
+		Doc: "seed of permuted-mnist's fixed permutation",
+	}
+	inputSize = sweep.ParameterSchema{
+		Name: "input_size", Type: sweep.IntegerType, Default: int64(0), Minimum: bound(-1), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(1)}},
+		Doc: "inputs per time step n_i, a divisor of the length; -1 takes the whole series as one step, 0 the largest divisor not above the length's square root (50words: 10); 1 gives mnist 784 steps",
+	}
+	inputOrder = sweep.ParameterSchema{
+		Name: "order", Type: sweep.StringType, Default: "pieces", Enum: []any{"pieces", "strided", "reversed", "pieces-reversed"},
+		Doc: "how a series becomes steps: successive pieces of n_i, strided (x_t = s_t, s_{t+T}, …), reversed (the whole series backwards), pieces-reversed (the pieces backwards)",
+	}
+	validation = sweep.ParameterSchema{
+		Name: "validation", Type: sweep.NumberType, Default: 0.2, Minimum: bound(0), ExclusiveMinimum: true, Maximum: bound(0.9), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: 0.1}},
+		Doc: "share of the training set held out for validation, drawn by the seed",
+	}
+	split = sweep.ParameterSchema{
+		Name: "split", Type: sweep.StringType, Default: "random", Enum: []any{"random", "stratified"},
+		Doc: "how it is drawn: from all series alike (random), which may leave a small class without one, or from each class its share (stratified)",
+	}
+	lossName = sweep.ParameterSchema{
+		Name: "loss", Type: sweep.StringType, Default: "cross_entropy", Enum: []any{"cross_entropy", "mse", "sigmoid"}, Defaults: []sweep.ConditionalDefault{{When: activities, Value: "sigmoid"}},
+		Doc: "training loss: softmax cross entropy; or against one-hot rows (har-2: against the class, 0 or 1, of its one output) the mean squared error or the cross entropy of the sigmoid of each output",
+	}
+	epochs = sweep.ParameterSchema{
+		Name: "epochs", Type: sweep.IntegerType, Default: int64(1000), Minimum: bound(1), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(10)}, {When: activities, Value: int64(300)}},
+		Doc: "passes over the training set",
+	}
+	testEvery = sweep.ParameterSchema{
+		Name: "test_every", Type: sweep.IntegerType, Default: int64(0), Minimum: bound(-1),
+		Doc: "epochs between points of the test curve; 0 spaces at most 20 over the trial, -1 tests the kept weights alone",
+	}
+)
+
+// classified is a data set made ready for one trial: cut into steps, and the rows to
+// train and to validate on.
+type classified struct {
+	set             *dataset.Set
+	options         *Options
+	order           dataset.Order
+	steps, inputs   int
+	rows            [3][]int // of each part
+	train, testPart *dataset.Sequences
+}
+
+func openClassification(o *Options) (Task, error) {
+	set, err := o.Cache.Open(o.DataDir, o.reference())
+	if err != nil {
+		return nil, &sweep.DataError{Dataset: o.text("dataset"), Err: err}
+	}
+	return Classify(set, o)
+}
+
+// Classify is the classification of a data set.
+func Classify(set *dataset.Set, o *Options) (Task, error) {
+	c := &classified{set: set, options: o}
+	var err error
+	if c.order, err = dataset.ParseOrder(o.text("order")); err != nil {
+		return nil, o.refuse("order", "%v", err)
+	}
+	if set.OutputWidth == 1 && o.text("loss") == "cross_entropy" {
+		return nil, o.refuse("loss", "needs an output for each class, where %s has one: want sigmoid or mse", set.Name)
+	}
+	if err := c.shape(); err != nil {
+		return nil, err
+	}
+	return c, c.split()
+}
+
+// shape sets depth T and input size n_i.
+func (c *classified) shape() error {
+	o, set := c.options, c.set
+	asked := o.integer("input_size")
+	inputs := asked
+	if inputs == 0 {
+		inputs = set.InputSize
+	}
+	if inputs < 0 {
+		inputs = set.Length
+	}
+	if o.FeedForward && inputs != set.Length {
+		return o.refuse("input_size", "model %s reads the whole series at once: want -1", o.Model)
+	}
+	if inputs > set.Length || set.Length%inputs != 0 {
+		return o.refuse("input_size", "must divide the length %d of %s's series", set.Length, set.Name)
+	}
+	c.steps, c.inputs = set.Length/inputs, inputs
+	return nil
+}
+
+// split parts the training set.
+func (c *classified) split() error {
+	o, set := c.options, c.set
+	strategy, err := dataset.ParseStrategy(o.text("split"))
+	if err != nil {
+		return o.refuse("split", "%v", err)
+	}
+	c.rows[Train], c.rows[Validation] = dataset.Split(set.Train.Labels, strategy, o.number("validation"), o.Seed)
+	c.rows[Test] = upTo(set.Test.N)
+	switch {
+	case len(c.rows[Validation]) > 0:
+		return nil
+	case set.Train.N == 1 && o.integer("limit") > 0:
+		return o.refuse("limit", "leaves no series to validate on: want at least 2")
+	}
+	return o.refuse("split", "leaves none of %s's %d series to validate on: no class has two", set.Name, set.Train.N)
+}
+
+func (c *classified) Shape() Shape {
+	return Shape{Steps: c.steps, Inputs: c.inputs, Outputs: c.set.OutputWidth, Classes: true, Loss: c.options.text("loss")}
+}
+
+func (c *classified) Schedule() Schedule {
+	steps := epochSteps(len(c.rows[Train]), c.options.Batch)
+	return Schedule{Steps: c.options.integer("epochs") * steps, Interval: steps, Epochs: true}
+}
+
+func (c *classified) Count(part Part) int { return len(c.rows[part]) }
+
+func (c *classified) Batch(part Part, wanted int) int { return min(wanted, len(c.rows[part])) }
+
+func (c *classified) Digest() string { return c.set.Digest }
+
+func (c *classified) Facts() map[string]float64 {
+	return map[string]float64{
+		"train_size": float64(c.set.Train.N), "test_size": float64(c.set.Test.N),
+		"length": float64(c.set.Length), "classes": float64(c.set.Classes),
+		"depth": float64(c.steps), "input_size": float64(c.inputs),
+	}
+}
+
+// Memory counts the set and its series in another order.
+func (c *classified) Memory() int64 { return 2 * c.set.Size() }
+
+func (c *classified) Open(part Part, wanted int) (Stream, error) {
+	from, sequences := &c.set.Train, &c.train
+	if part == Test {
+		from, sequences = &c.set.Test, &c.testPart
+	}
+	if *sequences == nil {
+		arranged, err := dataset.Arrange(from, c.order, c.steps, c.inputs)
+		if err != nil {
+			return nil, err
+		}
+		*sequences = arranged
+	}
+	s := &series{from: *sequences, labels: from.Labels, rows: c.rows[part], batch: max(c.Batch(part, wanted), 1)}
+	if part == Train {
+		s.order = newOrder(c.rows[Train], wanted, c.options.Seed)
+	}
+	return s, nil
+}
+
+// series hands out the minibatches of a part of a classified data set.
+type series struct {
+	from   *dataset.Sequences
+	labels []int
+	order  *order // of the training rows; nil where rows come once, one after the other
+
+	rows            []int
+	batch, position int
+}
+
+func (s *series) Position() int {
+	if s.order != nil {
+		return s.order.position
+	}
+	return s.position
+}
+
+func (s *series) Seek(position int) {
+	if s.order != nil {
+		s.order.position = position
+	}
+	s.position = position
+}
+
+func (s *series) Next(b *Batch[float32]) bool {
+	var rows []int
+	if s.order != nil {
+		rows = s.order.next()
+	} else {
+		first := min(s.position*s.batch, len(s.rows))
+		if rows = s.rows[first:min(first+s.batch, len(s.rows))]; len(rows) == 0 {
+			return false
+		}
+		s.position++
+	}
+	b.Reset(s.from.Steps, len(rows), false)
+	_, size := Cut(b.Size, b.slice)
+	for from := 0; from < len(rows); from += size {
+		s.from.Gather(b.X.Data[from*b.Steps*b.X.Cols:], rows[from:min(from+size, len(rows))])
+	}
+	for i, row := range rows {
+		b.Targets.Classes[i] = s.labels[row]
+	}
+	return true
+}

@@ -1,0 +1,46 @@
+package task
+
+import "sweep/model/random"
+
+// order hands out rows minibatch by minibatch, each epoch in an order of its own. Its
+// position is one number, the minibatches handed out so far, so that a checkpoint may
+// lie within an epoch.
+type order struct {
+	from     []int // the rows
+	seed     uint64
+	batch    int
+	position int
+
+	rows []int // in the order of the epoch
+	of   int   // the epoch whose order that is, -1 before the first
+}
+
+// newOrder returns the order of the rows in minibatches of so many, at its start.
+func newOrder(rows []int, batch int, seed uint64) *order {
+	return &order{from: rows, seed: seed, batch: batch, rows: make([]int, len(rows)), of: -1}
+}
+
+// epochSteps is the number of minibatches of so many that an epoch of rows has.
+func epochSteps(rows, batch int) int { return 1 + (rows-1)/batch }
+
+// next returns the rows of the next minibatch, valid until the next call.
+func (o *order) next() []int {
+	steps := epochSteps(len(o.from), o.batch)
+	if epoch := o.position / steps; epoch != o.of {
+		o.of = epoch
+		copy(o.rows, o.from)
+		random.New(o.seed, random.Order.At(epoch)).Shuffle(o.rows)
+	}
+	first := o.position % steps * o.batch
+	o.position++
+	return o.rows[first:min(first+o.batch, len(o.rows))]
+}
+
+// upTo returns 0 … n-1.
+func upTo(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}

@@ -1,0 +1,34 @@
+package task
+
+import (
+	"slices"
+	"testing"
+)
+
+// The order of minibatches is a function of seed and position: it goes on from any.
+func TestOrderGoesOnFromAnyPosition(t *testing.T) {
+	rows := []int{2, 3, 5, 7, 11, 13, 17}
+	whole := newOrder(rows, 3, 1)
+	var minibatches [][]int
+	for range 4 * epochSteps(len(rows), 3) {
+		minibatches = append(minibatches, slices.Clone(whole.next()))
+	}
+	for position := range minibatches {
+		o := newOrder(rows, 3, 1)
+		o.position = position
+		for later, want := range minibatches[position:] {
+			if got := o.next(); !slices.Equal(got, want) {
+				t.Fatalf("from position %d on minibatch %d is %v, want %v", position, position+later, got, want)
+			}
+		}
+	}
+	for epoch := range 4 {
+		seen := slices.Sorted(slices.Values(slices.Concat(minibatches[3*epoch : 3*epoch+3]...)))
+		if !slices.Equal(seen, rows) {
+			t.Errorf("epoch %d has the rows %v, want all %v", epoch, seen, rows)
+		}
+	}
+	if slices.Equal(minibatches[0], minibatches[3]) && slices.Equal(minibatches[1], minibatches[4]) {
+		t.Error("two epochs have one order")
+	}
+}

@@ -1,0 +1,170 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"sweep/sweep"
+)
+
+// SGORNN solves the addition problem, where T is small: far below the loss of always
+// saying 1.
+func TestAdditionIsLearnt(t *testing.T) {
+	t.Parallel()
+	r := train(t, NewTrainer(), "", sweep.Parameters{
+		"dataset": "addition", "length": int64(20), "model": "sgornn", "hidden": int64(64), "optimizer": "rmsprop", "lr": 0.01,
+		"schedule": "linear", "steps": int64(1500), "held": int64(320),
+	})
+	t.Logf("test loss %.5f", r.Summary["test_loss"])
+	if r.Diverged || !(r.Summary["test_loss"] < .25*r.Summary["baseline_loss"]) || r.ParameterCount != 32*12+2*64+64+2+65 {
+		t.Errorf("diverged %v, %d parameters, %v", r.Diverged, r.ParameterCount, r.Summary)
+	}
+	if _, has := r.Summary["test_accuracy"]; has {
+		t.Error("a sum has an accuracy")
+	}
+	for _, c := range r.Curves {
+		if len(c.Steps) != 15 || c.Steps[0] != 100 || c.Steps[14] != 1500 {
+			t.Errorf("curve of %s at %v", c.Metric, c.Steps)
+		}
+	}
+}
+
+// The generated twin of HAR-2 is learnt, with the published number of weights.
+func TestActivitiesAreLearnt(t *testing.T) {
+	t.Parallel()
+	for model, count := range map[string]int64{"sgornn": 2307, "vprnn": 2305, "fastrnn": 17795} {
+		v, err := NewTrainer().Validate(context.Background(), sweep.ValidateRequest{Parameters: resolve(t, sweep.Parameters{"dataset": "generated-har-2", "model": model})})
+		if err != nil || v.ParameterCount != count {
+			t.Errorf("%s: %+v, %v, want %d parameters", model, v, err, count)
+		}
+	}
+	r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-har-2", "model": "lstm", "hidden": int64(24), "epochs": int64(40), "lr": 0.01, "batch": int64(24)})
+	t.Logf("test accuracy %.3f", r.Summary["test_accuracy"])
+	if r.Diverged || r.Summary["test_accuracy"] < .75 || r.Summary["depth"] != 128 || r.Summary["input_size"] != 9 {
+		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
+	}
+}
+
+// A language model gets far below the frequencies of single words.
+func TestLanguageIsLearnt(t *testing.T) {
+	t.Parallel()
+	r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-text", "length": int64(25), "model": "rnn", "hidden": int64(48), "epochs": int64(6), "lr": 0.01})
+	t.Logf("perplexity of train %.0f, validation %.0f, test %.0f", r.Summary["train_perplexity"], r.Summary["validation_perplexity"], r.Summary["test_perplexity"])
+	// Single words have about 450; that of knowing all there is to know about 60.
+	if p := r.Summary["test_perplexity"]; r.Diverged || !(p < 150) || math.Abs(p-math.Exp(r.Summary["test_loss"])) > 1e-9*p {
+		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
+	}
+	names := map[string]int{}
+	for _, c := range r.Curves {
+		names[c.Metric] = len(c.Values)
+	}
+	for _, name := range []string{"train_perplexity", "validation_perplexity", "test_perplexity"} {
+		if names[name] != 6 {
+			t.Errorf("%d points of %s", names[name], name)
+		}
+	}
+}
+
+// With a short lag a network copies better than one without memory can.
+func TestCopyIsLearnt(t *testing.T) {
+	t.Parallel()
+	r := train(t, NewTrainer(), "", sweep.Parameters{
+		"dataset": "copy", "length": int64(5), "model": "spectral-rnn", "activation": "tanh", "hidden": int64(64), "optimizer": "rmsprop", "lr": 0.003, "steps": int64(600), "held": int64(128), "batch": int64(32),
+	})
+	t.Logf("test loss %.4f, accuracy %.3f", r.Summary["test_loss"], r.Summary["test_accuracy"])
+	if r.Diverged || !(r.Summary["test_loss"] < .8*r.Summary["baseline_loss"]) {
+		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
+	}
+}
+
+// Trials of every kind of task go on from a checkpoint between two validations to the
+// same bits, and do not depend on threads.
+func TestTasksResumedSameBits(t *testing.T) {
+	volatile := description().Volatile()
+	for name, point := range taskTrials {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}}
+			trainer := NewTrainer()
+			trainer.threads, trainer.checkpointInterval = 2, time.Nanosecond
+			whole := newCollector()
+			want, err := trainer.Train(context.Background(), request, whole)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want.Curves = whole.recorder.Curves()
+			if want.Diverged || len(whole.checkpoints) < 4 {
+				t.Fatalf("diverged %v, %d checkpoints", want.Diverged, len(whole.checkpoints))
+			}
+			for _, at := range []int{0, 2, len(whole.checkpoints) - 1} {
+				request.Checkpoint = whole.checkpoints[at]
+				sink := newCollector()
+				got, err := NewTrainer().Train(context.Background(), request, sink)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got.Curves = sink.recorder.Curves()
+				if got.ComputeDigest(volatile) != want.ComputeDigest(volatile) {
+					t.Errorf("resumed after step %d it ends with %v, uninterrupted with %v", at+1, got.Summary, want.Summary)
+				}
+			}
+		})
+	}
+}
+
+// taskTrials are short trials of all tasks, with several slices.
+var taskTrials = map[string]sweep.Parameters{
+	"addition": {"dataset": "addition", "length": int64(10), "model": "sgornn", "hidden": int64(16), "steps": int64(7), "validate_every": int64(3), "held": int64(130), "batch": int64(100)},
+	"examples": {"dataset": "addition", "length": int64(10), "model": "lstm", "hidden": int64(16), "steps": int64(9), "validate_every": int64(4), "held": int64(30), "batch": int64(40), "examples": int64(100)},
+	"language": {"dataset": "generated-text", "length": int64(30), "model": "lstm", "hidden": int64(16), "layers": int64(2), "dropout": 0.1, "embedding": int64(9), "embedding_dropout": 0.1, "batch": int64(130), "epochs": int64(3)},
+	"words":    {"dataset": "generated-text", "length": int64(50), "model": "spectral-rnn", "hidden": int64(20), "batch": int64(30), "epochs": int64(2)},
+	"copy":     {"dataset": "copy", "length": int64(5), "model": "spectral-rnn", "hidden": int64(20), "steps": int64(7), "validate_every": int64(3), "held": int64(130), "batch": int64(100), "dropout": 0.1},
+}
+
+// What a task cannot do is refused, before training.
+func TestTasksRefuse(t *testing.T) {
+	for name, point := range map[string]sweep.Parameters{
+		"model":      {"dataset": "addition", "model": "mlp"},
+		"epoch_rule": {"dataset": "addition", "epoch_rule": "last-smallest-error"},
+		"task":       {"dataset": "generated-cbf", "task": "copy"},
+		"loss":       {"dataset": "generated-har-2", "loss": "cross_entropy"},
+	} {
+		_, err := NewTrainer().Validate(context.Background(), sweep.ValidateRequest{Parameters: resolve(t, point)})
+		var refused *sweep.ParameterError
+		if !errors.As(err, &refused) || refused.Parameter != name {
+			t.Errorf("%v: %v", point, err)
+		}
+	}
+}
+
+// What was added for tasks changes no fingerprint of a classification, and what
+// belongs to recurrent networks is not part of a feed-forward one's.
+func TestFingerprintsStay(t *testing.T) {
+	d := description()
+	resolved := resolve(t, sweep.Parameters{"dataset": "CBF"})
+	for _, name := range []string{"task", "schedule", "decay_every"} {
+		if p := d.Parameter(name); p.Neutral == nil || !sweep.Equal(p.Neutral, resolved[name]) {
+			t.Errorf("%s: the default %v is not neutral", name, resolved[name])
+		}
+	}
+	for _, name := range []string{"length", "steps", "validate_every", "examples", "held"} {
+		if _, ok := resolved[name]; ok {
+			t.Errorf("a classification has %s", name)
+		}
+	}
+	feedForward := resolve(t, sweep.Parameters{"dataset": "CBF", "model": "mlp"})
+	for _, name := range []string{"initial_state", "input_scale"} {
+		if _, ok := feedForward[name]; ok {
+			t.Errorf("an mlp has %s", name)
+		}
+	}
+	generated := resolve(t, sweep.Parameters{"dataset": "addition"})
+	for _, name := range []string{"epochs", "loss", "split", "validation", "input_size", "order", "limit", "exchange", "test_every"} {
+		if _, ok := generated[name]; ok {
+			t.Errorf("addition has %s", name)
+		}
+	}
+}

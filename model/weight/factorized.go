@@ -1,0 +1,161 @@
+package weight
+
+import (
+	"context"
+
+	"sweep/model/kernel"
+	"sweep/model/random"
+)
+
+// Factorized is a [Matrix] in the form of its singular value decomposition with dense
+// factors, the weight of the factorized RNN (Vorontsov et al. 2017; Zhang, Lei and
+// Dhillon 2018, §1 and equation 7):
+//
+//	W = U Σ Vᵀ      Uᵀ U = I      Vᵀ V = I
+//
+// with U [rows × k], V [cols × k], k = min(rows, cols), and σ in one of the forms that
+// [FactorizedOptions] tell. U and V move by [RuleCayley], along the manifold of
+// matrices with orthonormal columns; σ by the trial's rule. A square W has 2n² + n
+// parameters, and a step costs of the order of n³ operations.
+type Factorized[F kernel.Float] struct {
+	spectrum[F]
+	rows, cols int
+	u, v       *View[F]
+	scaled     kernel.Matrix[F] // U Σ of the last call of Value; scratch of Pullback
+	right      kernel.Matrix[F] // cols × k
+	gram       kernel.Matrix[F] // k × k
+	packed     kernel.Packed[F]
+}
+
+// FactorizedOptions are the choices of a [Factorized] matrix.
+type FactorizedOptions struct {
+	Radius float64 // r, how far a singular value may be from Center; 0 fixes it there
+	Center float64 // σ*, usually 1
+
+	// Clip makes σ itself the parameter, clipped to [σ*-r, σ*+r] after every step;
+	// else it is 2r (sigmoid(σ̂) - ½) + σ*.
+	Clip bool
+	// Penalty is λ of λ ‖σ - σ*‖², whose gradient Pullback adds.
+	Penalty float64
+	// Rate is the factor of the learning rate at which U and V move.
+	Rate float64
+}
+
+// NewFactorized declares "U", "V" and "sigma_hat", or "sigma", in the arena.
+func NewFactorized[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, cols int, options FactorizedOptions) (*Factorized[F], error) {
+	if err := checkSides(rows, cols); err != nil {
+		return nil, err
+	}
+	sigma := spectrumOptions{radius: options.Radius, center: options.Center, clipped: options.Clip, penalty: options.Penalty}
+	if err := sigma.check(); err != nil {
+		return nil, err
+	}
+	k := min(rows, cols)
+	u, v := arena.Declare("U", rows, k), arena.Declare("V", cols, k)
+	for _, factor := range []*View[F]{u, v} {
+		factor.Rule, factor.Rate = RuleCayley, options.Rate
+	}
+	return &Factorized[F]{
+		spectrum: newSpectrum(set, arena, k, sigma), rows: rows, cols: cols, u: u, v: v,
+		scaled: kernel.NewMatrix[F](rows, k), right: kernel.NewMatrix[F](cols, k), gram: kernel.NewMatrix[F](k, k),
+	}, nil
+}
+
+// Shape returns the numbers of rows and columns.
+func (f *Factorized[F]) Shape() (rows, cols int) { return f.rows, f.cols }
+
+var factorizedStarts = []Start{StartOrthogonal, StartIdentity}
+
+// Starts lists [StartOrthogonal] and [StartIdentity].
+func (f *Factorized[F]) Starts() []Start { return factorizedStarts }
+
+// Init sets U and V to random matrices with orthonormal columns, or to as much of the
+// identity as fits, and σ to σ*.
+func (f *Factorized[F]) Init(start Start, source *random.Source) error {
+	start, err := startOf(start, factorizedStarts)
+	if err != nil {
+		return err
+	}
+	for _, factor := range []*View[F]{f.u, f.v} {
+		if start == StartIdentity {
+			identity(factor.Matrix())
+			continue
+		}
+		for i, x := range Orthogonal(factor.Rows, factor.Cols, source) {
+			factor.Value[i] = F(x)
+		}
+	}
+	f.startSigma(source)
+	return nil
+}
+
+// Value writes W.
+func (f *Factorized[F]) Value(w kernel.Matrix[F]) {
+	checkShape(w, f)
+	f.loadSigma()
+	f.set.MultiplySum(f.scaled, kernel.Sum[F]{H: f.u.Matrix(), D: f.sigma})
+	f.set.PackTransposed(&f.packed, f.v.Matrix())
+	f.set.Multiply(w, f.scaled, &f.packed)
+}
+
+// Pullback adds the gradients of U, V and σ, with G = ∂L/∂W,
+//
+//	∂L/∂U = G V Σ      ∂L/∂V = Gᵀ U Σ      ∂L/∂σ = diag(Uᵀ G V)
+//
+// and that of the penalty.
+func (f *Factorized[F]) Pullback(dw kernel.Matrix[F]) {
+	checkShape(dw, f)
+	f.set.Pack(&f.packed, f.v.Matrix())
+	f.set.Multiply(f.scaled, dw, &f.packed) // G V
+	f.set.ScaleColumnsAdd(f.u.GradientMatrix(), f.sigma, f.scaled)
+	clear(f.dsigma)
+	f.set.ColumnProductSumsAdd(f.dsigma, f.u.Matrix(), f.scaled)
+	f.pullbackSigma()
+	clear(f.right.Data)
+	f.set.TransposedAdd(f.right, dw, f.u.Matrix(), nil)
+	f.set.ScaleColumnsAdd(f.v.GradientMatrix(), f.sigma, f.right)
+}
+
+// Constrain clips σ, if it is a parameter, and takes back what rounding has led U and V
+// away from the manifold, by a step of Newton's method (Björck and Bowie 1971):
+//
+//	U ← U (3 I - UᵀU) / 2
+func (f *Factorized[F]) Constrain(float64) {
+	f.constrainSigma()
+	f.orthonormalise(f.u, f.scaled)
+	f.orthonormalise(f.v, f.right)
+}
+
+// orthonormalise does the step; work is of the shape of the factor.
+func (f *Factorized[F]) orthonormalise(factor *View[F], work kernel.Matrix[F]) {
+	u := factor.Matrix()
+	clear(f.gram.Data)
+	f.set.TransposedAdd(f.gram, u, u, nil)
+	f.set.Scale(f.gram.Data, -.5)
+	for i := range f.gram.Rows {
+		f.gram.Data[i*f.gram.Stride+i] += 1.5
+	}
+	f.set.Pack(&f.packed, f.gram)
+	f.set.Multiply(work, u, &f.packed)
+	copy(u.Data, work.Data)
+}
+
+// Flops counts products of matrices, 2 operations an element and column of a factor:
+// one in Value, two in Pullback, and in the steps of U and V what three more of each
+// factor's rows come to, besides two in Constrain.
+func (f *Factorized[F]) Flops() float64 {
+	m, n, k := float64(f.rows), float64(f.cols), float64(f.gram.Rows)
+	return 6*m*n*k + 6*(m*m+n*n)*k + 4*(m+n)*k*k
+}
+
+// SpectralBounds returns what is r from σ*.
+func (f *Factorized[F]) SpectralBounds() (least, most float64) { return f.bounds() }
+
+// SpectralMargin returns the largest |σ - 1|.
+func (f *Factorized[F]) SpectralMargin(ctx context.Context) (float64, error) {
+	return f.farthest(), ctx.Err()
+}
+
+// Penalty returns λ ‖σ - σ*‖² of the present parameters: what they add to the loss
+// besides what W does.
+func (f *Factorized[F]) Penalty() float64 { return f.penalty() }

@@ -1,0 +1,174 @@
+package weight
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"sweep/model/kernel"
+	"sweep/model/random"
+)
+
+// Rotations is an orthogonal [Matrix] of even size n, the weight of VPRNN and SGORNN
+// (SGORNN paper, eq. 2, after Taylor-Melanson et al. 2021):
+//
+//	U = R_1 Q_1 R_2 Q_2 … R_k Q_k      k = 2 ⌈log2 n⌉
+//
+// Q_j permutes the coordinates, (Q_j x)_i = x_{π_j(i)}, and stays as it is; R_j turns
+// each pair (i, i + n/2) by an angle of its own,
+//
+//	(x_i, x_{i+n/2}) → (x_i cos θ - x_{i+n/2} sin θ, x_i sin θ + x_{i+n/2} cos θ)
+//
+// It has (n/2)·k parameters. The paper leaves pairs, sign and permutations open;
+// these are those of its authors' public layer.
+type Rotations[F kernel.Float] struct {
+	set   *kernel.Set[F]
+	theta *View[F] // [n/2 × k], column j-1 being of R_j
+	turns []turn   // the permutations
+	cos   []F      // of theta at the last call of Value
+	sin   []F
+
+	// The rows of a product lie where place says: a permutation moves none.
+	product  kernel.Matrix[F]
+	gradient kernel.Matrix[F]
+	place    []int
+	work     []int
+}
+
+// turn is a permutation: after it coordinate i is what was coordinate turn[i].
+type turn []int
+
+// RotationSteps returns k, the number of rotations and of permutations of size n.
+func RotationSteps(n int) int { return 2 * bits.Len(uint(n-1)) }
+
+// NewRotations declares the tensor "theta" [n/2 × k]. permutations are π_1 … π_k; nil
+// draws them from the seed.
+func NewRotations[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, permutations [][]int, seed uint64) (*Rotations[F], error) {
+	if n < 2 || n%2 != 0 {
+		return nil, fmt.Errorf("weight: rotations of size %d: want an even number", n)
+	}
+	k := RotationSteps(n)
+	r := &Rotations[F]{set: set}
+	for j := range k {
+		if permutations == nil {
+			r.turns = append(r.turns, random.New(seed, random.Turns.At(j)).Permutation(n))
+			continue
+		}
+		if len(permutations) != k || len(permutations[j]) != n {
+			return nil, fmt.Errorf("weight: %d permutations for rotations of size %d: want %d of that size", len(permutations), n, k)
+		}
+		r.turns = append(r.turns, permutations[j])
+	}
+	r.theta = arena.Declare("theta", n/2, k)
+	r.cos, r.sin = make([]F, n/2*k), make([]F, n/2*k)
+	r.product, r.gradient = kernel.NewMatrix[F](n, n), kernel.NewMatrix[F](n, n)
+	r.place, r.work = make([]int, n), make([]int, n)
+	return r, nil
+}
+
+// Shape returns n twice.
+func (r *Rotations[F]) Shape() (rows, cols int) { return r.product.Rows, r.product.Cols }
+
+// Starts lists [StartRandom], small angles.
+func (r *Rotations[F]) Starts() []Start { return rotationStarts }
+
+var rotationStarts = []Start{StartRandom}
+
+// smallAngle is the standard deviation of angles at the start.
+const smallAngle = 0.05
+
+// Init draws the angles from N(0, .05²).
+func (r *Rotations[F]) Init(start Start, source *random.Source) error {
+	if _, err := startOf(start, rotationStarts); err != nil {
+		return err
+	}
+	random.Gaussian(r.theta.Value, smallAngle, source)
+	return nil
+}
+
+// Value writes U: from the identity on, Q_k and R_k are applied first.
+func (r *Rotations[F]) Value(w kernel.Matrix[F]) {
+	checkShape(w, r)
+	for i, angle := range r.theta.Value {
+		sin, cos := math.Sincos(float64(angle))
+		r.sin[i], r.cos[i] = F(sin), F(cos)
+	}
+	identity(r.product)
+	for i := range r.place {
+		r.place[i] = i
+	}
+	for j := len(r.turns) - 1; j >= 0; j-- {
+		r.permute(r.turns[j])
+		r.rotate(r.product, j, 1)
+	}
+	for i, at := range r.place {
+		copy(w.Row(i), r.product.Row(at))
+	}
+}
+
+// permute makes row i what was row t[i].
+func (r *Rotations[F]) permute(t turn) {
+	for i, of := range t {
+		r.work[i] = r.place[of]
+	}
+	r.place, r.work = r.work, r.place
+}
+
+// undo is the way back from permute.
+func (r *Rotations[F]) undo(t turn) {
+	for i, of := range t {
+		r.work[of] = r.place[i]
+	}
+	r.place, r.work = r.work, r.place
+}
+
+// rotate turns the pairs of rows of m by R_{j+1}, or back with a sign of -1.
+func (r *Rotations[F]) rotate(m kernel.Matrix[F], j int, sign F) {
+	half, k := len(r.place)/2, len(r.turns)
+	for i := range half {
+		cos, sin := r.cos[i*k+j], sign*r.sin[i*k+j]
+		first, second := m.Row(r.place[i]), m.Row(r.place[i+half])
+		second = second[:len(first)]
+		for c, x := range first {
+			y := second[c]
+			first[c], second[c] = cos*x-sin*y, sin*x+cos*y
+		}
+	}
+}
+
+// Pullback adds the gradients of the angles. It goes back over Value, from R_1 on: the
+// product before each rotation is found by turning back. With P the product after
+// R_j and G its gradient, the angle of a pair has the gradient G_{i+n/2}·P_i -
+// G_i·P_{i+n/2}.
+func (r *Rotations[F]) Pullback(dw kernel.Matrix[F]) {
+	checkShape(dw, r)
+	for i, at := range r.place {
+		copy(r.gradient.Row(at), dw.Row(i))
+	}
+	half, k := len(r.place)/2, len(r.turns)
+	for j, t := range r.turns {
+		for i := range half {
+			a, b := r.place[i], r.place[i+half]
+			r.theta.Gradient[i*k+j] += F(r.set.Dot(r.gradient.Row(b), r.product.Row(a)) - r.set.Dot(r.gradient.Row(a), r.product.Row(b)))
+		}
+		r.rotate(r.product, j, -1)
+		r.rotate(r.gradient, j, -1)
+		r.undo(t)
+	}
+}
+
+// Constrain does nothing: every angle is allowed.
+func (r *Rotations[F]) Constrain(float64) {}
+
+// Flops counts 3 operations an element and rotation in Value, 8 in Pullback.
+func (r *Rotations[F]) Flops() float64 {
+	n := float64(r.product.Rows)
+	return 11 * n * n * float64(len(r.turns))
+}
+
+// SpectralBounds returns 1 twice.
+func (r *Rotations[F]) SpectralBounds() (least, most float64) { return 1, 1 }
+
+// SpectralMargin returns 0: U is orthogonal whatever its angles.
+func (r *Rotations[F]) SpectralMargin(ctx context.Context) (float64, error) { return 0, ctx.Err() }

@@ -1,0 +1,217 @@
+package artifact
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"time"
+
+	"sweep/sweep"
+)
+
+// Backend is a kind of place for bytes. Its methods are safe for concurrent use.
+// What is not there is fs.ErrNotExist, wrapped.
+type Backend interface {
+	// Name says where it is, without passwords.
+	Name() string
+	// Prepare makes what the artifacts of a pool need, as far as this party may.
+	Prepare(ctx context.Context, pool string) error
+	// Write stores the bytes of content, all or nothing, in the place of what was
+	// there. What an interrupted Write left of them it may use.
+	Write(ctx context.Context, location string, content *io.SectionReader) error
+	// Read opens what is stored from byte from on, of which there is one or which is
+	// the first; Size is how many bytes that has, all there.
+	Read(ctx context.Context, location string, from int64) (io.ReadCloser, error)
+	Size(ctx context.Context, location string) (int64, error)
+	// Remove removes everything whose location begins with prefix, which ends in a
+	// slash, but what keep wants.
+	Remove(ctx context.Context, prefix string, keep func(location string) bool) error
+	// Lasting reports whether an error of Write is of a kind that does not pass by
+	// itself.
+	Lasting(err error) bool
+}
+
+// Store is an artifact store.
+type Store struct {
+	backend Backend
+	log     *slog.Logger
+	// patience is for how long a Put tries again, firstPause the time between the
+	// first two attempts, doubled each time up to lastPause.
+	patience, firstPause, lastPause time.Duration
+}
+
+// New returns a store over a backend. The log, which may be nil, hears of uploads
+// that are tried again.
+func New(backend Backend, log *slog.Logger) *Store {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Store{backend, log, 15 * time.Minute, 100 * time.Millisecond, 5 * time.Second}
+}
+
+// Name says where the store is.
+func (s *Store) Name() string { return s.backend.Name() }
+
+// Prepare makes what the artifacts of a pool need.
+func (s *Store) Prepare(ctx context.Context, pool string) error {
+	if err := s.backend.Prepare(ctx, pool); err != nil {
+		return fmt.Errorf("artifact store %s: %w", s.Name(), err)
+	}
+	return nil
+}
+
+// Put stores size bytes of content under a location. What fails is tried again,
+// from where it was if the backend can, until ctx ends, the failure is of a kind
+// that lasts, or many minutes have passed.
+func (s *Store) Put(ctx context.Context, location string, content io.ReaderAt, size int64) error {
+	began, pause := time.Now(), s.firstPause
+	for {
+		err := s.backend.Write(ctx, location, io.NewSectionReader(content, 0, size))
+		if err == nil {
+			return nil
+		}
+		err = fmt.Errorf("artifact store %s: %w", s.Name(), err)
+		if ctx.Err() != nil || s.backend.Lasting(err) || time.Since(began) > s.patience {
+			return err
+		}
+		if pause == s.firstPause {
+			s.log.Warn("artifact not stored yet; trying again", "location", location, "bytes", size, "error", err)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+		pause = min(2*pause, s.lastPause)
+	}
+}
+
+// Get opens an artifact from byte from on. Reading it to its end fails with a
+// *sweep.DamagedError if it is not what was recorded, as far as that is seen: a rest
+// has no digest. One that is not there is a *sweep.LostError.
+func (s *Store) Get(ctx context.Context, r *sweep.ArtifactRecord, from int64) (io.ReadCloser, error) {
+	if err := s.there(r); err != nil {
+		return nil, err
+	}
+	switch {
+	case from < 0 || from > r.Size:
+		return nil, fmt.Errorf("artifact %s: it has no byte %d: its size is %d", name(r), from, r.Size)
+	case from == r.Size && from > 0:
+		return io.NopCloser(strings.NewReader("")), nil
+	}
+	in, err := s.backend.Read(ctx, r.Location, from)
+	if err != nil {
+		return nil, s.explain(r, err)
+	}
+	v := &verified{in: in, store: s, record: r, size: from}
+	if from == 0 {
+		v.digest = sha256.New()
+	}
+	return v, nil
+}
+
+// Check reports what is wrong with an artifact's bytes: a *sweep.LostError, a
+// *sweep.DamagedError, or nil. Unless all is read it looks at their number only.
+func (s *Store) Check(ctx context.Context, r *sweep.ArtifactRecord, all bool) error {
+	if err := s.there(r); err != nil {
+		return err
+	}
+	size, err := s.backend.Size(ctx, r.Location)
+	if err != nil {
+		return s.explain(r, err)
+	}
+	if size != r.Size {
+		return s.damaged(r, fmt.Sprintf("it has %d bytes, and had %d", size, r.Size))
+	}
+	if !all {
+		return nil
+	}
+	in, err := s.Get(ctx, r, 0)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, in)
+	return errors.Join(err, in.Close())
+}
+
+// RemoveSweep removes the artifacts of a sweep, but those that keep wants: other
+// sweeps may have taken them over.
+func (s *Store) RemoveSweep(ctx context.Context, pool, id string, keep func(location string) bool) error {
+	if err := s.backend.Remove(ctx, sweep.ArtifactPrefix(pool, id), keep); err != nil {
+		return fmt.Errorf("artifact store %s: remove what sweep %s left: %w", s.Name(), id, err)
+	}
+	return nil
+}
+
+// there reports that an artifact was never stored.
+func (s *Store) there(r *sweep.ArtifactRecord) error {
+	if r.Problem != "" || r.Location == "" {
+		return &sweep.LostError{Artifact: name(r), Problem: r.Problem}
+	}
+	return nil
+}
+
+func name(r *sweep.ArtifactRecord) string { return r.String() + "/" + r.Name }
+
+func (s *Store) damaged(r *sweep.ArtifactRecord, problem string) error {
+	return &sweep.DamagedError{Artifact: name(r), Store: s.Name(), Problem: problem}
+}
+
+// explain says what keeps an artifact from being read.
+func (s *Store) explain(r *sweep.ArtifactRecord, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("artifact %s: %s: %w", name(r), s.Name(), err)
+	}
+	where := "it is lost in " + s.Name() + "; train it again, with --reuse=false, to have it made anew"
+	if r.Store != "" && r.Store != s.Name() {
+		where = fmt.Sprintf("it is not in %s; its worker put it into %s: give coordinator and workers the same --artifacts", s.Name(), r.Store)
+	}
+	return &sweep.LostError{Artifact: name(r), Problem: where}
+}
+
+// verified reads an artifact and holds it to its record.
+type verified struct {
+	in     io.ReadCloser
+	store  *Store
+	record *sweep.ArtifactRecord
+	digest hash.Hash // nil if the beginning is not read
+	size   int64
+}
+
+// Read implements io.Reader.
+func (v *verified) Read(p []byte) (int, error) {
+	n, err := v.in.Read(p)
+	v.size += int64(n)
+	if v.digest != nil {
+		v.digest.Write(p[:n])
+	}
+	switch {
+	case v.size > v.record.Size:
+		return n, v.store.damaged(v.record, fmt.Sprintf("it has more than its %d bytes", v.record.Size))
+	case err == nil:
+		return n, nil
+	case !errors.Is(err, io.EOF):
+		return n, v.store.explain(v.record, err)
+	}
+	want, _ := hex.DecodeString(v.record.Digest) // else it differs
+	switch {
+	case v.size < v.record.Size:
+		return n, v.store.damaged(v.record, fmt.Sprintf("it has %d bytes, and had %d", v.size, v.record.Size))
+	case v.digest != nil && !bytes.Equal(v.digest.Sum(nil), want):
+		return n, v.store.damaged(v.record, "its digest is another")
+	}
+	return n, io.EOF
+}
+
+// Close implements io.Closer.
+func (v *verified) Close() error { return v.in.Close() }

@@ -1,0 +1,337 @@
+package figure
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"sweep/sweep"
+)
+
+// mostSteps bounds the places at which the mean of curves is taken.
+const mostSteps = 600
+
+// line is the mean of a group's curves, and a band around it where there are
+// several.
+type line struct {
+	label              string
+	x, mean, low, high []float64
+	replicates         int
+	// band is the opacity of the band.
+	band float64
+}
+
+// curves draws a metric over the steps: for each group of the sweep file the mean
+// of the best grid point's replicates, or of all trials where groups are named.
+func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Options) error {
+	by, err := d.metric("")
+	if err != nil {
+		by = o.Metric
+	}
+	metric := o.Metric
+	if metric == "" {
+		metric = by
+	}
+	for _, name := range o.GroupBy {
+		if err := d.parameter(name); err != nil {
+			return err
+		}
+	}
+	compared, err := d.valued(by)
+	if err != nil {
+		// Programs may log curves of what they do not sum up.
+		compared = slices.DeleteFunc(slices.Clone(d.trials), func(t trial) bool { return t.diverged })
+		if len(compared) == 0 {
+			return err
+		}
+	}
+	list := groups(compared, o.GroupBy)
+	if len(o.GroupBy) == 0 {
+		list = groups(compared, d.contested())
+		for i := range list {
+			points := groups(list[i].trials, d.varying)
+			best(points, by, d.goal(by))
+			list[i] = points[0]
+		}
+	}
+	best(list, by, d.goal(by))
+	all := len(list)
+	list = list[:min(all, o.Groups)]
+
+	var lines []line
+	var xs, ys []float64
+	for _, g := range list {
+		var curves []sweep.Curve
+		for _, t := range g.trials {
+			c, err := results.Curves(ctx, t.id, metric)
+			if err != nil {
+				return err
+			}
+			curves = append(curves, c...)
+		}
+		l := averaged(curves, o.LogX, o.LogY)
+		if l.label = g.label; len(l.x) == 0 {
+			continue
+		}
+		lines = append(lines, l)
+		xs, ys = append(xs, l.x...), append(append(ys, l.low...), l.high...)
+	}
+	if len(lines) == 0 {
+		return fmt.Errorf("%w: the trials have no curve %q: \"sweep curves SWEEP INDEX\" shows which they have: %w", ErrNothing, metric, sweep.ErrNotFound)
+	}
+	// Labels stand in the order of the curves' ends; colours in that of the file.
+	slices.SortStableFunc(lines, func(a, b line) int {
+		return placeOf(compared, d.varying, a.label) - placeOf(compared, d.varying, b.label)
+	})
+
+	x, y := newScale("epoch", xs, o.LogX), newScale(d.metricLabel(metric), ys, o.LogY)
+	if d.descriptions[0].Open {
+		x.label = "step"
+	}
+	f.draw = func(c draw.Canvas) { drawLines(c, x, y, lines) }
+	f.notes = append(f.notes, bandNote(lines, o.LogY))
+	if len(o.GroupBy) == 0 && len(list[0].trials) < len(compared) {
+		f.notes = append(f.notes, fmt.Sprintf("Each line is the grid point with the best mean %s of its group.", words(by)))
+	}
+	if all > len(list) {
+		f.notes = append(f.notes, fmt.Sprintf("The best %d of %d groups.", len(list), all))
+	}
+	if note := d.leftOut(len(d.trials)-d.diverged-len(compared), words(by)); note != "" {
+		f.notes = append(f.notes, note)
+	}
+	return nil
+}
+
+// placeOf is the index of the first trial whose label begins a group's.
+func placeOf(trials []trial, by []string, label string) int {
+	for i, g := range groups(trials, by) {
+		if g.label == label {
+			return i
+		}
+	}
+	return len(trials)
+}
+
+// bandNote says what lines and bands are.
+func bandNote(lines []line, log bool) string {
+	fewest, most := math.MaxInt, 0
+	for _, l := range lines {
+		fewest, most = min(fewest, l.replicates), max(most, l.replicates)
+	}
+	kind := "mean ± standard deviation"
+	if log {
+		kind = "geometric mean ×÷ standard deviation"
+	}
+	switch {
+	case most == 1:
+		return "One trial a line."
+	case fewest == most:
+		return fmt.Sprintf("Line and band: %s of %d trials.", kind, most)
+	}
+	return fmt.Sprintf("Line and band: %s of %d to %d trials.", kind, fewest, most)
+}
+
+// averaged is the mean of curves and the standard deviation around it, at the steps
+// that any of them has, of those curves that have begun and not ended there. Between
+// the points of a curve lies a straight line. On a logarithmic axis logarithms are
+// averaged; values that are not finite, or have no place there, are left out.
+func averaged(curves []sweep.Curve, logX, log bool) line {
+	var steps []float64
+	var kept [][2][]float64
+	for _, c := range curves {
+		var xs, ys []float64
+		for i, step := range c.Steps {
+			x, y := float64(step), float64(c.Values[i])
+			if math.IsNaN(y) || math.IsInf(y, 0) || log && y <= 0 || logX && x <= 0 {
+				continue
+			}
+			if log {
+				y = math.Log(y)
+			}
+			xs, ys = append(xs, x), append(ys, y)
+		}
+		if len(xs) > 0 {
+			kept = append(kept, [2][]float64{xs, ys})
+			steps = append(steps, xs...)
+		}
+	}
+	slices.Sort(steps)
+	steps = slices.Compact(steps)
+	if len(kept) > 1 && len(steps) > mostSteps {
+		thinned := make([]float64, mostSteps)
+		for i := range thinned {
+			thinned[i] = steps[i*(len(steps)-1)/(mostSteps-1)]
+		}
+		steps = thinned
+	}
+	l := line{replicates: len(kept), band: 0.18}
+	back := func(v float64) float64 {
+		if log {
+			return math.Exp(v)
+		}
+		return v
+	}
+	for _, x := range steps {
+		var values []float64
+		for _, k := range kept {
+			if y, ok := between(k[0], k[1], x); ok {
+				values = append(values, y)
+			}
+		}
+		mean, spread := meanAndSpread(values)
+		l.x, l.mean = append(l.x, x), append(l.mean, back(mean))
+		l.low, l.high = append(l.low, back(mean-spread)), append(l.high, back(mean+spread))
+	}
+	return l
+}
+
+// between is the value at x of the straight lines through points, if x lies
+// between the first and the last.
+func between(xs, ys []float64, x float64) (float64, bool) {
+	i := sort.SearchFloat64s(xs, x)
+	switch {
+	case i < len(xs) && xs[i] == x:
+		return ys[i], true
+	case i == 0 || i == len(xs):
+		return 0, false
+	}
+	at := (x - xs[i-1]) / (xs[i] - xs[i-1])
+	return ys[i-1] + float64(at*(ys[i]-ys[i-1])), true
+}
+
+// drawLines draws lines with their bands and, at their ends, their labels.
+func drawLines(c draw.Canvas, x, y scale, lines []line) { drawLinesWith(c, x, y, lines, nil) }
+
+// drawLinesWith draws something below the lines, too.
+func drawLinesWith(c draw.Canvas, x, y scale, lines []line, below plot.Plotter) {
+	style := letters(tickSize, ink, text.XLeft, text.YCenter)
+	room := vg.Length(0)
+	for _, l := range lines {
+		room = max(room, style.Width(l.label))
+	}
+	room = min(room+14, (c.Max.X-c.Min.X)*0.42)
+	p := frame(x, y)
+	p.Add(grid(y))
+	for i, l := range lines {
+		p.Add(layer(func(c draw.Canvas, x, y func(float64) vg.Length) {
+			if l.replicates < 2 {
+				return
+			}
+			var outline []vg.Point
+			for j := range l.x {
+				outline = append(outline, vg.Point{X: x(l.x[j]), Y: y(l.high[j])})
+			}
+			for j := len(l.x) - 1; j >= 0; j-- {
+				outline = append(outline, vg.Point{X: x(l.x[j]), Y: y(l.low[j])})
+			}
+			c.FillPolygon(pale(groupColour(i), l.band), outline)
+		}))
+	}
+	if below != nil {
+		p.Add(below)
+	}
+	for i, l := range lines {
+		p.Add(layer(func(c draw.Canvas, x, y func(float64) vg.Length) {
+			var points []vg.Point
+			for j := range l.x {
+				points = append(points, vg.Point{X: x(l.x[j]), Y: y(l.mean[j])})
+			}
+			if len(points) == 1 {
+				c.DrawGlyph(draw.GlyphStyle{Color: groupColour(i), Radius: 2, Shape: draw.CircleGlyph{}}, points[0])
+				return
+			}
+			c.StrokeLines(stroke(groupColour(i), 1.2, groupDashes(i)...), points)
+		}))
+	}
+	area := draw.Crop(c, 1.7*labelSize, -room, 0, 0)
+	p.Draw(area)
+	title := letters(labelSize, ink, text.XCenter, text.YTop)
+	title.Rotation = math.Pi / 2
+	inner := p.DataCanvas(area)
+	write(c, title, vg.Point{X: c.Min.X, Y: (inner.Min.Y + inner.Max.Y) / 2}, fit(title, y.label, c.Max.Y-c.Min.Y))
+	labelEnds(c, p, area, lines, style)
+}
+
+// labelEnds writes each line's label beside its end, moved apart where they would
+// overlap.
+func labelEnds(c draw.Canvas, p *plot.Plot, area draw.Canvas, lines []line, style text.Style) {
+	inner := p.DataCanvas(area)
+	toX, toY := p.Transforms(&inner)
+	type end struct {
+		line int
+		at   vg.Point
+		y    vg.Length
+	}
+	var ends []end
+	for i, l := range lines {
+		at := vg.Point{X: toX(l.x[len(l.x)-1]), Y: toY(l.mean[len(l.mean)-1])}
+		ends = append(ends, end{i, at, at.Y})
+	}
+	slices.SortStableFunc(ends, func(a, b end) int {
+		switch {
+		case a.y < b.y:
+			return -1
+		case a.y > b.y:
+			return 1
+		}
+		return a.line - b.line
+	})
+	places := make([]vg.Length, len(ends))
+	for i, e := range ends {
+		places[i] = e.y
+	}
+	spread(places, 1.25*style.Font.Size, inner.Min.Y, inner.Max.Y)
+	right := inner.Max.X
+	for i, e := range ends {
+		colour := groupColour(e.line)
+		c.StrokeLines(stroke(pale(colour, 0.7), 0.4), []vg.Point{{X: e.at.X + 1, Y: e.at.Y}, {X: max(right, e.at.X+1), Y: places[i]}, {X: right + 8, Y: places[i]}})
+		style.Color = colour
+		write(c, style, vg.Point{X: right + 10, Y: places[i]}, fit(style, lines[e.line].label, c.Max.X-right-10))
+	}
+}
+
+// spread moves ascending places apart to a distance, each as little as it can be,
+// within low and high as far as there is room.
+func spread(places []vg.Length, distance, low, high vg.Length) {
+	// Places that touch form blocks, which stand where their members' wishes are met
+	// on the average.
+	type block struct {
+		sum   vg.Length // of wishes, each as seen from the block's first place
+		n     int
+		start vg.Length
+	}
+	var blocks []block
+	settle := func(b *block) {
+		b.start = b.sum / vg.Length(b.n)
+		b.start = max(min(b.start, high-vg.Length(b.n-1)*distance), low)
+	}
+	for _, p := range places {
+		b := block{sum: p, n: 1}
+		settle(&b)
+		for len(blocks) > 0 {
+			last := blocks[len(blocks)-1]
+			if last.start+vg.Length(last.n)*distance <= b.start {
+				break
+			}
+			b.sum = last.sum + b.sum - vg.Length(b.n)*vg.Length(last.n)*distance
+			b.n += last.n
+			blocks = blocks[:len(blocks)-1]
+			settle(&b)
+		}
+		blocks = append(blocks, b)
+	}
+	i := 0
+	for _, b := range blocks {
+		for k := range b.n {
+			places[i] = b.start + vg.Length(k)*distance
+			i++
+		}
+	}
+}

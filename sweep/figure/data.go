@@ -1,0 +1,297 @@
+package figure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"sweep/sweep"
+)
+
+// SweepColumn names the sweep where several are drawn together, as if it were a
+// parameter.
+const SweepColumn = "sweep"
+
+// ErrNothing says that there is nothing to draw.
+var ErrNothing = errors.New("nothing to draw")
+
+// trial is a completed trial.
+type trial struct {
+	id         sweep.TrialID
+	parameters sweep.Parameters
+	metrics    map[string]float64
+	diverged   bool
+}
+
+// data is what a figure is drawn from.
+type data struct {
+	name         string
+	trials       []trial
+	descriptions []*sweep.Description
+	choice       sweep.Select
+	// varying are the parameters in which the trials differ, the seed left out.
+	varying []string
+	// Trials that are not drawn, by why.
+	diverged, failed, unfinished int
+}
+
+// read loads the trials of sweeps.
+func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord, where []sweep.TrialCondition) (*data, error) {
+	d := &data{}
+	var names []string
+	for _, record := range records {
+		names = append(names, record.Name)
+		for i := range record.Grids {
+			submission := &record.Grids[i].Submission
+			d.descriptions = append(d.descriptions, &submission.Description)
+			if d.choice.By == "" {
+				d.choice = submission.Spec.Select.Filled(&submission.Description)
+			}
+		}
+		title := record.Name
+		if len(slices.DeleteFunc(slices.Clone(records), func(r *sweep.SweepRecord) bool { return r.Name != record.Name })) > 1 {
+			title = record.ID
+		}
+		err := results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, Where: where}, func(t *sweep.TrialRecord) error {
+			switch {
+			case t.State == sweep.Failed:
+				d.failed++
+				return nil
+			case t.State != sweep.Completed || t.Result == nil:
+				d.unfinished++
+				return nil
+			}
+			drawn := trial{id: t.TrialID, parameters: t.Parameters, metrics: t.Result.Summary, diverged: t.Result.Diverged}
+			if len(records) > 1 {
+				drawn.parameters = t.Parameters.Clone()
+				drawn.parameters[SweepColumn] = title
+			}
+			d.trials = append(d.trials, drawn)
+			if t.Result.Diverged {
+				d.diverged++
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	d.name = strings.Join(names, ", ")
+	if len(d.trials) == 0 {
+		return nil, fmt.Errorf("%w: no trial of %s has completed (%d failed, %d have not ended): %w", ErrNothing, d.name, d.failed, d.unfinished, sweep.ErrNotFound)
+	}
+	d.varying = d.findVarying(records)
+	return d, nil
+}
+
+// findVarying returns the parameters in which the trials differ, in the order of
+// the sweep files.
+func (d *data) findVarying(records []*sweep.SweepRecord) (names []string) {
+	values := map[string]string{}
+	differ := map[string]bool{}
+	for _, t := range d.trials {
+		for name, value := range t.parameters {
+			text := valueText(value)
+			if before, seen := values[name]; seen && before != text {
+				differ[name] = true
+			}
+			values[name] = text
+		}
+	}
+	for name := range values {
+		for _, t := range d.trials {
+			if _, ok := t.parameters[name]; !ok {
+				differ[name] = true
+			}
+		}
+	}
+	delete(differ, sweep.SeedParameter)
+	add := func(name string) {
+		if differ[name] && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	add(SweepColumn)
+	for _, record := range records {
+		for i := range record.Grids {
+			for _, axis := range record.Grids[i].Submission.Spec.Axes {
+				for _, p := range axis.Parameters {
+					add(p.Name)
+				}
+			}
+		}
+	}
+	return names // parameters that only follow from others, as defaults do, are none of these
+}
+
+// metric is the metric that is asked for, or the one that trials are compared by.
+func (d *data) metric(name string) (string, error) {
+	if name == "" {
+		name = d.choice.By
+	}
+	if name == "" {
+		for _, description := range d.descriptions {
+			for _, m := range description.Metrics {
+				if m.Summary && m.Goal != "" {
+					return m.Name, nil
+				}
+			}
+		}
+		return "", wrong("the sweep file names no metric: name one by --metric: %s", strings.Join(d.metricNames(), ", "))
+	}
+	return name, nil
+}
+
+func (d *data) metricNames() []string {
+	seen := map[string]bool{}
+	for _, t := range d.trials {
+		for name := range t.metrics {
+			seen[name] = true
+		}
+	}
+	var names []string
+	for name := range seen {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// valued returns the trials that have a finite value of a metric, which is an
+// error if none has, and did not diverge.
+func (d *data) valued(metric string) ([]trial, error) {
+	var kept []trial
+	for _, t := range d.trials {
+		if v, ok := t.metrics[metric]; ok && !t.diverged && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			kept = append(kept, t)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, fmt.Errorf("%w: no trial that did not diverge has a metric %q: there are %s: %w", ErrNothing, metric, strings.Join(d.metricNames(), ", "), sweep.ErrNotFound)
+	}
+	return kept, nil
+}
+
+// goal is a metric's goal.
+func (d *data) goal(metric string) string {
+	if metric == d.choice.By && d.choice.Goal != "" {
+		return d.choice.Goal
+	}
+	for _, description := range d.descriptions {
+		if m := description.Metric(metric); m != nil && m.Goal != "" {
+			return m.Goal
+		}
+	}
+	return sweep.Minimize
+}
+
+// metricLabel is a metric with its unit.
+func (d *data) metricLabel(name string) string {
+	for _, description := range d.descriptions {
+		if m := description.Metric(name); m != nil && m.Unit != "" {
+			return words(name) + " / " + m.Unit
+		}
+	}
+	return words(name)
+}
+
+// words makes a name readable.
+func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// group is trials that agree in some parameters.
+type group struct {
+	label  string
+	trials []trial
+}
+
+// groups parts trials by parameters, in the order of their first trials.
+func groups(trials []trial, by []string) []group {
+	var list []group
+	place := map[string]int{}
+	for _, t := range trials {
+		var key, label []string
+		for _, name := range by {
+			value, ok := t.parameters[name]
+			if !ok {
+				key = append(key, "")
+				continue
+			}
+			text := valueText(value)
+			key = append(key, "="+text)
+			if _, isText := value.(string); !isText {
+				text = words(name) + " " + text
+			}
+			label = append(label, text)
+		}
+		k := strings.Join(key, "\x00")
+		i, ok := place[k]
+		if !ok {
+			i = len(list)
+			place[k] = i
+			list = append(list, group{label: strings.Join(label, ", ")})
+		}
+		list[i].trials = append(list[i].trials, t)
+	}
+	return list
+}
+
+// valueText is a parameter's value as a picture has it.
+func valueText(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case float64:
+		return tickText(v)
+	}
+	text, err := sweep.CanonicalJSON(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(text)
+}
+
+// asNumber is a value as a number, if it is one.
+func asNumber(value any) (float64, bool) {
+	switch v := value.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+	}
+	return 0, false
+}
+
+// meanAndSpread returns the mean and the sample standard deviation, 0 of one value.
+func meanAndSpread(values []float64) (mean, spread float64) {
+	for _, v := range values {
+		mean += v
+	}
+	mean /= float64(len(values))
+	if len(values) < 2 {
+		return mean, 0
+	}
+	for _, v := range values {
+		spread += float64((v - mean) * (v - mean))
+	}
+	return mean, math.Sqrt(spread / float64(len(values)-1))
+}
+
+// leftOut says which trials are not drawn.
+func (d *data) leftOut(others int, without string) string {
+	var parts []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{d.diverged, "diverged"}, {d.failed, "failed"}, {d.unfinished, "not ended"}, {others, "without " + without}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return "Not drawn: " + strings.Join(parts, ", ") + "."
+}

@@ -1,0 +1,211 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// heatmap draws the mean of a metric over two parameters, each of whose values has
+// a column or a row.
+func (d *data) heatmap(f *Figure, o Options) error {
+	metric, err := d.metric(o.Metric)
+	if err != nil {
+		return err
+	}
+	trials, err := d.valued(metric)
+	if err != nil {
+		return err
+	}
+	x, y := o.X, o.Y
+	if x == "" {
+		x = d.widest(trials, y)
+	}
+	if y == "" {
+		y = d.widest(trials, x)
+	}
+	if x == "" || y == "" {
+		return fmt.Errorf("%w: a heat map needs two parameters that vary; of these trials do: %v", ErrNothing, d.varying)
+	}
+	for _, name := range []string{x, y} {
+		if err := d.parameter(name); err != nil {
+			return err
+		}
+	}
+	if x == y {
+		return wrong("a heat map of %s over itself", x)
+	}
+	columns, rows := valuesOf(trials, x), valuesOf(trials, y)
+	type cell struct{ column, row int }
+	cells := map[cell][]float64{}
+	drawn := 0
+	for _, t := range trials {
+		vx, okX := t.parameters[x]
+		vy, okY := t.parameters[y]
+		if !okX || !okY {
+			continue
+		}
+		at := cell{slices.Index(columns, valueText(vx)), slices.Index(rows, valueText(vy))}
+		cells[at] = append(cells[at], t.metrics[metric])
+		drawn++
+	}
+	if drawn == 0 {
+		return fmt.Errorf("%w: no trial has both %s and %s", ErrNothing, x, y)
+	}
+	means := map[cell]float64{}
+	var all []float64
+	fewest, most := math.MaxInt, 0
+	for column := range columns {
+		for row := range rows {
+			values := cells[cell{column, row}]
+			if len(values) == 0 {
+				continue
+			}
+			fewest, most = min(fewest, len(values)), max(most, len(values))
+			mean, _ := meanAndSpread(values)
+			means[cell{column, row}] = mean
+			all = append(all, mean)
+		}
+	}
+	low, high := extent(all)
+	log := o.LogY && low > 0
+	share := func(v float64) float64 {
+		switch {
+		case low == high:
+			return 0.5
+		case log:
+			return math.Log(v/low) / math.Log(high/low)
+		}
+		return (v - low) / (high - low)
+	}
+	f.draw = func(c draw.Canvas) {
+		small := letters(tickSize, ink, text.XRight, text.YCenter)
+		left := vg.Length(0)
+		for _, name := range rows {
+			left = max(left, small.Width(name))
+		}
+		left = min(left, (c.Max.X-c.Min.X)*0.3) + labelSize*1.6 + 6
+		const bottom, right = 3.4 * labelSize, 52
+		area := draw.Crop(c, left, -right, bottom, 0)
+		width := (area.Max.X - area.Min.X) / vg.Length(len(columns))
+		height := (area.Max.Y - area.Min.Y) / vg.Length(len(rows))
+		for column := range columns {
+			for row := range rows {
+				corner := vg.Point{X: area.Min.X + vg.Length(column)*width, Y: area.Min.Y + vg.Length(row)*height}
+				middle := vg.Point{X: corner.X + width/2, Y: corner.Y + height/2}
+				mean, ok := means[cell{column, row}]
+				if !ok {
+					c.StrokeLine2(stroke(rule, 0.6), corner.X+width*0.3, corner.Y+height*0.3, corner.X+width*0.7, corner.Y+height*0.7)
+					continue
+				}
+				fill := viridis(share(mean))
+				// Each cell reaches a little under the next, so that no seam shows.
+				right, top := min(corner.X+width+0.4, area.Max.X), min(corner.Y+height+0.4, area.Max.Y)
+				c.FillPolygon(fill, []vg.Point{corner, {X: right, Y: corner.Y}, {X: right, Y: top}, {X: corner.X, Y: top}})
+				number := letters(min(tickSize, height*0.7), inkOn(fill), text.XCenter, text.YCenter)
+				if words := threeDigits(mean); number.Width(words) < width*0.95 && height > 5 {
+					write(c, number, middle, words)
+				}
+			}
+		}
+		// Names, where there is room for all or for every k-th.
+		every := int(math.Ceil(float64(1.2 * tickSize / height)))
+		for row := 0; row < len(rows); row += max(every, 1) {
+			write(c, small, vg.Point{X: area.Min.X - 4, Y: area.Min.Y + (vg.Length(row)+0.5)*height}, fit(small, rows[row], left-labelSize*1.6-6))
+		}
+		below := letters(tickSize, ink, text.XCenter, text.YTop)
+		widest := vg.Length(0)
+		for _, name := range columns {
+			widest = max(widest, below.Width(name))
+		}
+		every = int(math.Ceil(float64(min(widest+4, 60) / width)))
+		for column := 0; column < len(columns); column += max(every, 1) {
+			write(c, below, vg.Point{X: area.Min.X + (vg.Length(column)+0.5)*width, Y: area.Min.Y - 4}, fit(below, columns[column], width*vg.Length(max(every, 1))))
+		}
+		title := letters(labelSize, ink, text.XCenter, text.YBottom)
+		write(c, title, vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: c.Min.Y}, words(x))
+		title.Rotation, title.YAlign = math.Pi/2, text.YTop
+		write(c, title, vg.Point{X: c.Min.X, Y: (area.Min.Y + area.Max.Y) / 2}, words(y))
+		scaleBar(c, draw.Crop(area, area.Max.X-area.Min.X+10, 18, 0, 0), newScale("", all, log), share)
+	}
+	over := fmt.Sprintf("%d to %d trials", fewest, most)
+	if fewest == most {
+		over = fmt.Sprintf("%d trials", most)
+		if most == 1 {
+			over = "one trial"
+		}
+	}
+	f.notes = append(f.notes, fmt.Sprintf("%s, mean of %s a cell; the %s is the best.", d.metricLabel(metric), over, goalWord(d.goal(metric))))
+	if len(means) < len(columns)*len(rows) {
+		f.notes = append(f.notes, "A stroke: no trial there.")
+	}
+	if note := d.leftOut(len(d.trials)-d.diverged-drawn, words(x)+", "+words(y)+" or "+words(metric)); note != "" {
+		f.notes = append(f.notes, note)
+	}
+	return nil
+}
+
+// threeDigits is a number with three significant digits.
+func threeDigits(v float64) string {
+	return minus(strings.TrimSuffix(fmt.Sprintf("%#.3g", v), "."))
+}
+
+// valuesOf are the values of a parameter: numbers ascending, then names in the
+// order of their first trials.
+func valuesOf(trials []trial, name string) []string {
+	type entry struct {
+		text   string
+		number float64
+		is     bool
+	}
+	var list []entry
+	for _, g := range groups(trials, []string{name}) {
+		value, ok := g.trials[0].parameters[name]
+		if !ok {
+			continue
+		}
+		n, is := asNumber(value)
+		list = append(list, entry{valueText(value), n, is})
+	}
+	slices.SortStableFunc(list, func(a, b entry) int {
+		switch {
+		case a.is && !b.is, a.is && b.is && a.number < b.number:
+			return -1
+		case b.is && !a.is, a.is && b.is && a.number > b.number:
+			return 1
+		}
+		return 0
+	})
+	texts := make([]string, len(list))
+	for i, e := range list {
+		texts[i] = e.text
+	}
+	return texts
+}
+
+// scaleBar draws which colour stands for which value.
+func scaleBar(c, area draw.Canvas, s scale, share func(float64) float64) {
+	const width, pieces = 8, 64
+	height := (area.Max.Y - area.Min.Y) / pieces
+	for i := range pieces {
+		y := area.Min.Y + vg.Length(i)*height
+		// Each piece reaches into the next one, so that no seam shows.
+		top := min(y+1.5*height, area.Max.Y)
+		c.FillPolygon(viridis((float64(i)+0.5)/pieces), []vg.Point{{X: area.Min.X, Y: y}, {X: area.Min.X + width, Y: y}, {X: area.Min.X + width, Y: top}, {X: area.Min.X, Y: top}})
+	}
+	small := letters(tickSize, ink, text.XLeft, text.YCenter)
+	for _, t := range s.Ticks(s.low, s.high) {
+		at := share(t.Value)
+		if t.Label == "" || at < -1e-9 || at > 1+1e-9 {
+			continue
+		}
+		y := area.Min.Y + vg.Length(at)*(area.Max.Y-area.Min.Y)
+		c.StrokeLine2(stroke(faint, 0.5), area.Min.X+width, y, area.Min.X+width+3, y)
+		write(c, small, vg.Point{X: area.Min.X + width + 5, Y: y}, t.Label)
+	}
+}

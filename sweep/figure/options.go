@@ -1,0 +1,168 @@
+package figure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+
+	"sweep/sweep"
+)
+
+// Kinds are the kinds of figures.
+var Kinds = []string{"curves", "slice", "heatmap", "parallel", "table"}
+
+// Options say what is drawn, and how. What is empty is chosen by the sweep file.
+type Options struct {
+	// Kind is one of Kinds.
+	Kind string
+	// Metric is what is drawn: of curves over the steps, else of the summary.
+	Metric string
+	// X and Y are the parameters of a slice and a heat map.
+	X, Y string
+	// GroupBy are parameters: trials that agree in them belong together.
+	GroupBy []string
+	// Groups is the largest number of groups, the best of them.
+	Groups int
+	// LogX and LogY make an axis logarithmic, LogY the colours of a heat map.
+	LogX, LogY bool
+	// Top is the percentage of trials that parallel coordinates colour.
+	Top float64
+	// Where leaves the trials alone that fit.
+	Where []sweep.TrialCondition
+	// Title stands above, the sweeps' names if it is empty.
+	Title string
+	// Width and Height are in centimetres; a Height of 0 is 9, or what the rows of a
+	// table take.
+	Width, Height float64
+}
+
+// OptionError says what cannot be drawn as it is asked for.
+type OptionError struct{ Problem string }
+
+// Error implements error.
+func (e *OptionError) Error() string { return e.Problem }
+
+func wrong(format string, args ...any) error { return &OptionError{fmt.Sprintf(format, args...)} }
+
+// Check returns an *OptionError for what no figure can be.
+func (o *Options) Check() error {
+	switch {
+	case !slices.Contains(Kinds, o.Kind):
+		return wrong("no figure %q: expected one of %s", o.Kind, strings.Join(Kinds, ", "))
+	case o.Width < 4 || o.Width > 100 || o.Height != 0 && o.Height < 3 || o.Height > 100:
+		return wrong("a figure of %g × %g cm: expected 4 to 100 by 3 to 100", o.Width, o.Height)
+	case o.Groups < 1 || o.Groups > 100:
+		return wrong("%d groups: expected 1 to 100", o.Groups)
+	case o.Top <= 0 || o.Top > 100:
+		return wrong("the best %g %%: expected more than 0, and 100 at most", o.Top)
+	}
+	for _, option := range []struct {
+		name  string
+		given bool
+		kinds []string
+	}{
+		{"x", o.X != "", []string{"slice", "heatmap"}},
+		{"y", o.Y != "", []string{"heatmap"}},
+		{"log-x", o.LogX, []string{"curves", "slice"}},
+		{"log-y", o.LogY, []string{"curves", "slice", "heatmap"}},
+		{"group-by", len(o.GroupBy) > 0, []string{"curves", "slice", "table"}},
+	} {
+		if option.given && !slices.Contains(option.kinds, o.Kind) {
+			return wrong("%s means nothing to the figure %s: it belongs to %s", option.name, o.Kind, strings.Join(option.kinds, ", "))
+		}
+	}
+	return nil
+}
+
+// Draw makes a figure of the results of sweeps, whose records have their
+// submissions. Without anything to draw its error is ErrNothing, and what is asked for
+// wrongly is an *OptionError.
+func Draw(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord, o Options) (*Figure, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	d, err := read(ctx, results, records, o.Where)
+	if err != nil {
+		return nil, err
+	}
+	f := &Figure{width: vg.Length(o.Width) * vg.Centimeter, height: vg.Length(o.Height) * vg.Centimeter, title: o.Title}
+	if o.Height == 0 {
+		f.height = 9 * vg.Centimeter
+	}
+	if f.title == "" {
+		f.title = d.name
+	}
+	switch o.Kind {
+	case "curves":
+		err = d.curves(ctx, results, f, o)
+	case "slice":
+		err = d.slice(f, o)
+	case "heatmap":
+		err = d.heatmap(f, o)
+	case "parallel":
+		err = d.parallel(f, o)
+	case "table":
+		err = d.table(f, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// parameter returns an error if the trials have no such parameter.
+func (d *data) parameter(name string) error {
+	for _, t := range d.trials {
+		if _, ok := t.parameters[name]; ok {
+			return nil
+		}
+	}
+	return wrong("the trials have no parameter %q: those in which they differ are %s", name, strings.Join(d.varying, ", "))
+}
+
+// contested are the parameters that the sweep file groups by, of those that vary;
+// all that vary if it names none of them.
+func (d *data) contested() []string {
+	var by []string
+	for _, name := range d.varying {
+		if name == SweepColumn || slices.Contains(d.choice.Group, name) {
+			by = append(by, name)
+		}
+	}
+	if len(by) == 0 {
+		return d.varying
+	}
+	return by
+}
+
+// best sorts groups by the mean of a metric, the best first.
+func best(list []group, metric, goal string) {
+	choice := sweep.Select{Goal: goal}
+	slices.SortStableFunc(list, func(a, b group) int {
+		x, y := a.mean(metric), b.mean(metric)
+		switch {
+		case choice.Better(x, y):
+			return -1
+		case choice.Better(y, x):
+			return 1
+		}
+		return 0
+	})
+}
+
+// mean is the mean of a metric, which all trials of the group have.
+func (g group) mean(metric string) float64 {
+	mean, _ := meanAndSpread(g.values(metric))
+	return mean
+}
+
+func (g group) values(metric string) []float64 {
+	values := make([]float64, len(g.trials))
+	for i, t := range g.trials {
+		values[i] = t.metrics[metric]
+	}
+	return values
+}

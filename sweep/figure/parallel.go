@@ -1,0 +1,158 @@
+package figure
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"sweep/sweep"
+)
+
+// parallel draws each trial as a line over the parameters that vary, coloured by
+// its metric: the best in front and in colour, the others pale behind.
+func (d *data) parallel(f *Figure, o Options) error {
+	metric, err := d.metric(o.Metric)
+	if err != nil {
+		return err
+	}
+	trials, err := d.valued(metric)
+	if err != nil {
+		return err
+	}
+	if len(d.varying) == 0 {
+		return fmt.Errorf("%w: the trials differ in no parameter", ErrNothing)
+	}
+	goal := sweep.Select{Goal: d.goal(metric)}
+	ordered := slices.Clone(trials)
+	slices.SortStableFunc(ordered, func(a, b trial) int { // the best last, so that it lies in front
+		switch {
+		case goal.Better(b.metrics[metric], a.metrics[metric]):
+			return -1
+		case goal.Better(a.metrics[metric], b.metrics[metric]):
+			return 1
+		}
+		return 0
+	})
+	coloured := max(int(float64(len(ordered))*o.Top/100+0.5), 1)
+	var axes []axis
+	for _, name := range d.varying {
+		axes = append(axes, newAxis(trials, name, false))
+	}
+	var values []float64
+	for _, t := range trials {
+		values = append(values, t.metrics[metric])
+	}
+	lowest, highest := extent(values)
+	result := axis{scale: newScale(words(metric), values, lowest > 0 && highest >= 100*lowest)}
+	top := ordered[len(ordered)-coloured:]
+	var topValues []float64
+	for _, t := range top {
+		topValues = append(topValues, t.metrics[metric])
+	}
+	low, high := extent(topValues)
+	hue := func(v float64) float64 {
+		if low == high {
+			return 0.5
+		}
+		at := (v - low) / (high - low)
+		if goal.Goal != sweep.Maximize {
+			at = 1 - at
+		}
+		return 0.8 * (1 - at) // the best dark: it stands out on white
+	}
+	absent := 0
+	for _, t := range trials {
+		for _, name := range d.varying {
+			if _, ok := t.parameters[name]; !ok {
+				absent++
+			}
+		}
+	}
+	f.draw = func(c draw.Canvas) {
+		const sides, headroom, below = 44, 2.2 * labelSize, 20
+		area := draw.Crop(c, sides, -sides, below, -headroom)
+		n := len(axes) + 1
+		across := func(i int) vg.Length {
+			return area.Min.X + (area.Max.X-area.Min.X)*vg.Length(i)/vg.Length(n-1)
+		}
+		up := func(a *axis, v float64) vg.Length {
+			return area.Min.Y + (area.Max.Y-area.Min.Y)*vg.Length(unit(a.scale, v))
+		}
+		floor := area.Min.Y - 12
+		for i, t := range ordered {
+			var points []vg.Point
+			for k, name := range d.varying {
+				value, ok := t.parameters[name]
+				at, ok := axes[k].at(value, ok)
+				y := floor
+				if ok {
+					y = up(&axes[k], at)
+				}
+				points = append(points, vg.Point{X: across(k), Y: y})
+			}
+			points = append(points, vg.Point{X: across(n - 1), Y: up(&result, t.metrics[metric])})
+			style := stroke(pale(rule, 0.8), 0.5)
+			if i >= len(ordered)-coloured {
+				style = stroke(pale(viridis(hue(t.metrics[metric])), 0.8), 0.9)
+			}
+			c.StrokeLines(style, points)
+		}
+		head := letters(labelSize, ink, text.XCenter, text.YBottom)
+		room := (area.Max.X - area.Min.X) / vg.Length(n-1)
+		for i := range n {
+			a := &result
+			if i < len(axes) {
+				a = &axes[i]
+			}
+			x := across(i)
+			c.StrokeLine2(stroke(faint, 0.7), x, area.Min.Y, x, area.Max.Y)
+			title, at, width := head, x, room-4
+			if i == n-1 && title.Width(a.label) > 2*sides { // it leans inwards
+				title.XAlign, at, width = text.XRight, c.Max.X, sides+room*0.4
+			}
+			write(c, title, vg.Point{X: at, Y: area.Max.Y + 6}, fit(title, a.label, width))
+			small := letters(tickSize, ink, text.XRight, text.YCenter)
+			side := vg.Length(-5)
+			if i == n-1 {
+				small.XAlign, side = text.XLeft, 5
+			}
+			last := area.Min.Y - 100
+			for _, t := range a.Ticks(a.low, a.high) {
+				at := unit(a.scale, t.Value)
+				y := up(a, t.Value)
+				if at < -1e-9 || at > 1+1e-9 {
+					continue
+				}
+				c.StrokeLine2(stroke(faint, 0.5), x-2, y, x+2, y)
+				if t.Label == "" || y-last < 1.1*tickSize {
+					continue
+				}
+				last = y
+				label := fit(small, t.Label, max(room-12, 30))
+				w := small.Width(label)
+				left := x + side
+				if i < n-1 {
+					left -= w
+				}
+				c.FillPolygon(pale(inkOn(ink), 0.75), []vg.Point{{X: left - 1, Y: y - 4}, {X: left + w + 1, Y: y - 4}, {X: left + w + 1, Y: y + 4}, {X: left - 1, Y: y + 4}})
+				write(c, small, vg.Point{X: x + side, Y: y}, label)
+			}
+		}
+		if absent > 0 {
+			small := letters(noteSize, faint, text.XRight, text.YCenter)
+			write(c, small, vg.Point{X: area.Min.X - 5, Y: floor}, "absent")
+			c.StrokeLine2(stroke(rule, 0.5, 2, 2), area.Min.X, floor, across(n-2), floor)
+		}
+	}
+	f.notes = append(f.notes, fmt.Sprintf("%d trials, those with the %s %s in colour (%d), the best darkest.", len(ordered), goalWord(goal.Goal), words(metric), coloured))
+	if absent > 0 {
+		f.notes = append(f.notes, "Below an axis: trials that do not have the parameter.")
+	}
+	if note := d.leftOut(len(d.trials)-d.diverged-len(trials), words(metric)); note != "" {
+		f.notes = append(f.notes, note)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"golang.org/x/image/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// table draws groups of trials with the number, mean, standard deviation and best
+// of a metric, the best group first.
+func (d *data) table(f *Figure, o Options) error {
+	metric, err := d.metric(o.Metric)
+	if err != nil {
+		return err
+	}
+	trials, err := d.valued(metric)
+	if err != nil {
+		return err
+	}
+	by := o.GroupBy
+	if len(by) == 0 {
+		by = d.varying
+	}
+	for _, name := range by {
+		if err := d.parameter(name); err != nil {
+			return err
+		}
+	}
+	list := groups(trials, by)
+	best(list, metric, d.goal(metric))
+	all := len(list)
+	list = list[:min(all, o.Groups)]
+	header := make([]string, 0, len(by)+4)
+	for _, name := range by {
+		header = append(header, words(name))
+	}
+	header = append(header, "trials", "mean", "± sd", "best")
+	var means []float64
+	for _, g := range list {
+		means = append(means, math.Abs(g.mean(metric)))
+	}
+	// As many decimals as give the largest mean four digits.
+	decimals := min(max(3-int(math.Floor(math.Log10(max(slices.Max(means), 1e-300)))), 0), 9)
+	short := func(v float64) string { return minus(strconv.FormatFloat(v, 'f', decimals, 64)) }
+	var rows [][]string
+	for _, g := range list {
+		var row []string
+		for _, name := range by {
+			value, ok := g.trials[0].parameters[name]
+			if !ok {
+				row = append(row, "–")
+				continue
+			}
+			row = append(row, valueText(value))
+		}
+		values := g.values(metric)
+		mean, spread := meanAndSpread(values)
+		low, high := extent(values)
+		if goalWord(d.goal(metric)) == "largest" {
+			low = high
+		}
+		deviation := "–"
+		if len(values) > 1 {
+			deviation = short(spread)
+		}
+		rows = append(rows, append(row, strconv.Itoa(len(values)), short(mean), deviation, short(low)))
+	}
+	if o.Height == 0 {
+		f.height = vg.Length(len(rows)+2)*1.6*labelSize + 5*labelSize
+	}
+	f.draw = func(c draw.Canvas) { drawTable(c, header, rows, len(by)) }
+	f.notes = append(f.notes, fmt.Sprintf("%s; the %s is the best.", d.metricLabel(metric), goalWord(d.goal(metric))))
+	if all > len(list) {
+		f.notes = append(f.notes, fmt.Sprintf("The best %d of %d groups.", len(list), all))
+	}
+	if note := d.leftOut(len(d.trials)-d.diverged-len(trials), words(metric)); note != "" {
+		f.notes = append(f.notes, note)
+	}
+	return nil
+}
+
+// drawTable draws a table without vertical rules; the first names columns stand to
+// the left, the numbers to the right.
+func drawTable(c draw.Canvas, header []string, rows [][]string, names int) {
+	height := min(vg.Length(1.75*labelSize), (c.Max.Y-c.Min.Y)/vg.Length(len(rows)+2))
+	size := min(labelSize, height/1.3)
+	plain := letters(size, ink, text.XLeft, text.YCenter)
+	bold := plain
+	bold.Font.Weight = font.WeightBold
+	widths := make([]vg.Length, len(header))
+	total := vg.Length(0)
+	for i, name := range header {
+		widths[i] = bold.Width(name)
+		for _, row := range rows {
+			widths[i] = max(widths[i], bold.Width(row[i]))
+		}
+		total += widths[i]
+	}
+	gap := 1.6 * size
+	if room := c.Max.X - c.Min.X - gap*vg.Length(len(header)); total > room {
+		for i := range widths {
+			widths[i] *= room / total
+		}
+		total = room
+	}
+	right := c.Min.X + total + gap*vg.Length(len(header))
+	y := c.Max.Y - height/2
+	line := func(cells []string, style text.Style) {
+		x := c.Min.X + gap/2
+		for i, cell := range cells {
+			style.XAlign = text.XLeft
+			at := x
+			if i >= names {
+				style.XAlign, at = text.XRight, x+widths[i]
+			}
+			write(c, style, vg.Point{X: at, Y: y}, fit(style, cell, widths[i]+1))
+			x += widths[i] + gap
+		}
+		y -= height
+	}
+	c.StrokeLine2(stroke(ink, 0.9), c.Min.X, c.Max.Y, right, c.Max.Y)
+	line(header, bold)
+	c.StrokeLine2(stroke(ink, 0.5), c.Min.X, y+height/2, right, y+height/2)
+	for i, row := range rows {
+		style := plain
+		if i == 0 {
+			style = bold
+		}
+		line(slices.Clone(row), style)
+	}
+	c.StrokeLine2(stroke(ink, 0.9), c.Min.X, y+height/2, right, y+height/2)
+}

@@ -1,0 +1,154 @@
+package sweep
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// LongestName bounds the names of sweeps, parameters, metrics and labels, in
+// bytes: databases index them.
+const LongestName = 200
+
+// CheckName reports what is wrong with a name that comes from outside; what it
+// names is said in the error.
+func CheckName(what, name string) error {
+	if name == "" {
+		return fmt.Errorf("%s: an empty name", what)
+	}
+	if len(name) > LongestName {
+		return fmt.Errorf("%s %.40q…: a name of %d bytes; at most %d", what, name, len(name), LongestName)
+	}
+	return CheckText(what, name, false)
+}
+
+// CheckText reports what is wrong with a text that comes from outside: it must
+// be valid UTF-8 without NUL, and without other control characters unless they
+// are allowed, as in a description of several lines.
+func CheckText(what, text string, control bool) error {
+	if !utf8.ValidString(text) {
+		return fmt.Errorf("%s %.40q: not valid UTF-8", what, text)
+	}
+	for _, r := range text {
+		if r == 0 || !control && unicode.IsControl(r) {
+			return fmt.Errorf("%s %.40q: must not contain the control character %q", what, text, r)
+		}
+	}
+	return nil
+}
+
+// checkValue is CheckText for all texts in a parameter's value; keys of mappings
+// are names.
+func checkValue(what string, value any) error {
+	switch v := value.(type) {
+	case string:
+		return CheckText(what, v, true)
+	case []any:
+		for _, item := range v {
+			if err := checkValue(what, item); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for key, item := range v {
+			if err := CheckName(what+": key", key); err != nil {
+				return err
+			}
+			if err := checkValue(what, item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// CheckNames reports what a database could not take of what a sweep file says:
+// names and texts. Errors about parameters are *ParameterErrors.
+func (s *Spec) CheckNames() error {
+	for what, name := range map[string]string{"name of the sweep": s.Name, "trainer": s.Trainer, "pool": s.Pool} {
+		if err := CheckName(what, name); err != nil {
+			return err
+		}
+	}
+	if err := CheckText("description", s.Description, true); err != nil {
+		return err
+	}
+	for _, axis := range s.Axes {
+		for _, p := range axis.Parameters {
+			if err := CheckName("parameter", p.Name); err != nil {
+				return &ParameterError{Parameter: p.Name, Problem: err.Error()}
+			}
+			for _, value := range p.Values.List {
+				if err := checkValue("text", value); err != nil {
+					return &ParameterError{Parameter: p.Name, Value: value, Problem: err.Error()}
+				}
+			}
+		}
+	}
+	if err := s.Script.check(); err != nil {
+		return err
+	}
+	if len(s.Artifacts) > MostArtifacts {
+		return fmt.Errorf("artifacts: %d names; at most %d", len(s.Artifacts), MostArtifacts)
+	}
+	for _, name := range s.Artifacts {
+		if err := CheckArtifactName(name); err != nil {
+			return err
+		}
+	}
+	for name, value := range s.Requires {
+		if err := CheckName("label", name); err != nil {
+			return err
+		}
+		if err := CheckText("label "+name, value, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckNames reports what a database could not take of a submission, whoever made
+// it.
+func (s *Submission) CheckNames() error {
+	if err := s.Spec.CheckNames(); err != nil {
+		return err
+	}
+	if err := s.Description.checkNames(); err != nil {
+		return fmt.Errorf("description of trainer %.40q: %w", s.Spec.Trainer, err)
+	}
+	for key, digest := range s.Datasets {
+		for _, text := range []string{key, digest} {
+			if err := CheckText("data set", text, true); err != nil {
+				return err
+			}
+		}
+	}
+	return CheckText("key", s.Key, false)
+}
+
+func (d *Description) checkNames() error {
+	for what, text := range map[string]string{"name": d.Name, "version": d.Version, "result version": d.ResultVersion, "kernel level": d.KernelLevel} {
+		if err := CheckText(what, text, false); err != nil {
+			return err
+		}
+	}
+	for i := range d.Parameters {
+		p := &d.Parameters[i]
+		if err := CheckName("parameter", p.Name); err != nil {
+			return err
+		}
+		values := []any{p.Default}
+		for _, c := range p.Defaults {
+			values = append(values, c.Value)
+		}
+		if err := checkValue("default value", values); err != nil {
+			return &ParameterError{Parameter: p.Name, Problem: err.Error()}
+		}
+	}
+	for i := range d.Metrics {
+		if err := CheckName("metric", d.Metrics[i].Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package progress
+
+import "time"
+
+// forecast tells when work will be done, from how much of it was done when. Work
+// is a number from 0 to a total, in whatever unit.
+type forecast struct {
+	// grain is the work of one trial: a speed is taken over several of them.
+	grain   float64
+	samples []sample
+}
+
+// sample is how much was done at one moment.
+type sample struct {
+	at   time.Time
+	work float64
+}
+
+const (
+	// The speed is taken over the last window, and over enoughTrials at least.
+	window       = time.Minute
+	enoughTrials = 20
+	// mostSamples bounds what is remembered: of more every second one goes.
+	mostSamples = 256
+)
+
+// add notes how much is done. Work that shrinks, as by a retry, starts anew.
+func (f *forecast) add(at time.Time, work float64) {
+	if n := len(f.samples); n > 0 && work < f.samples[n-1].work-f.grain/2 {
+		f.samples = f.samples[:0]
+	}
+	f.samples = append(f.samples, sample{at, work})
+	if len(f.samples) <= mostSamples {
+		return
+	}
+	kept := f.samples[:1]
+	for i := 2; i < len(f.samples); i += 2 {
+		kept = append(kept, f.samples[i])
+	}
+	f.samples = kept
+}
+
+// skip takes work as done before the first sample: it says nothing about the speed.
+func (f *forecast) skip(work float64) {
+	for i := range f.samples {
+		f.samples[i].work += work
+	}
+}
+
+// speed is the work a second, and how much work it was measured over; 0 if
+// nothing has happened yet.
+func (f *forecast) speed() (rate, over float64) {
+	if len(f.samples) < 2 {
+		return 0, 0
+	}
+	last := f.samples[len(f.samples)-1]
+	base := f.samples[0]
+	for _, s := range f.samples {
+		if last.at.Sub(s.at) < window || last.work-s.work < enoughTrials*f.grain {
+			break
+		}
+		base = s
+	}
+	over = last.work - base.work
+	if elapsed := last.at.Sub(base.at).Seconds(); elapsed > 0 && over > 0 {
+		return over / elapsed, over
+	}
+	return 0, 0
+}
+
+// left is the time in seconds in which what remains will be done: at the
+// measured speed, or at the expected one (0 if there is none) until a trial's
+// work was seen. It is 0 if neither is known.
+func (f *forecast) left(remaining, expected float64) float64 {
+	rate, over := f.speed()
+	if expected > 0 && over < f.grain {
+		rate = expected
+	}
+	if rate <= 0 || remaining <= 0 {
+		return 0
+	}
+	return remaining / rate
+}

@@ -1,0 +1,384 @@
+package progress
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"sweep/sweep"
+)
+
+// Observer looks at one sweep. It is not for concurrent use.
+type Observer struct {
+	store  sweep.Reader
+	record *sweep.SweepRecord
+	began  time.Time
+
+	// estimate is the trainer's estimate of the whole sweep in flop, 0 if there is
+	// none: then every trial counts as one.
+	estimate float64
+	work     forecast
+	trials   forecast
+	// expected is the speed of a slot by earlier trials in flop a second, once known.
+	expected float64
+
+	details, whole, costs, best, causes pace
+
+	state   sweep.SweepState
+	reason  string
+	running []Running
+	// bases are where executions began that went on from a checkpoint, and brought the
+	// shares of trials that were done before.
+	bases   map[int64]base
+	brought float64
+	spent   spent
+	leaders []Best
+	failed  []Cause
+	refused []Cause
+	told    sweep.Progress // of which failed and refused tell
+}
+
+// base is the step at which an execution was seen first, and after how long.
+type base struct {
+	started time.Time
+	step    int64
+	seconds float64
+}
+
+// spent is what the trials that have ended have cost.
+type spent struct {
+	// flops is the work of those that ended, estimates for those that diverged left
+	// out, which diverged counts; measured and seconds are of those that ran for
+	// this sweep.
+	flops             float64
+	ended, diverged   int64
+	measured, seconds float64
+}
+
+// The most entries of the lists of a snapshot.
+const (
+	mostRunning = 16
+	mostBest    = 8
+	mostCauses  = 3
+)
+
+// pace keeps a question from being asked too often: not before a pause, nor so
+// often that it costs more than a few percent of the time.
+type pace struct{ next time.Time }
+
+const costFactor = 50
+
+// due reports whether a question may be asked now; done says what it cost.
+func (p *pace) due(now time.Time) bool { return !now.Before(p.next) }
+
+func (p *pace) done(now time.Time, pause, cost time.Duration) {
+	p.next = now.Add(max(pause, costFactor*cost))
+}
+
+// NewObserver returns an observer of a sweep, whose record has its submissions.
+func NewObserver(store sweep.Reader, record *sweep.SweepRecord) *Observer {
+	o := &Observer{store: store, record: record, state: record.State, reason: record.Reason}
+	for i := range record.Grids {
+		flops := record.Grids[i].Submission.Flops
+		if flops <= 0 {
+			o.estimate = 0
+			break
+		}
+		o.estimate += flops
+	}
+	return o
+}
+
+// Look returns how far the sweep is. Counts are of now; what costs more to ask
+// may be some seconds old. An error is of the counts: the next look may work.
+func (o *Observer) Look(ctx context.Context, now time.Time) (*Snapshot, error) {
+	counts, err := o.store.Progress(ctx, o.record.ID)
+	if err != nil {
+		return nil, err
+	}
+	if o.began.IsZero() {
+		o.began = now
+	}
+	if o.details.due(now) {
+		o.lookAtRunning(ctx, now, counts)
+	}
+	if o.costs.due(now) {
+		o.lookAtCosts(ctx, now)
+	}
+	if o.best.due(now) {
+		o.lookAtBest(ctx, now)
+	}
+	if o.causes.due(now) && (counts.Failed != o.told.Failed || counts.Refused != o.told.Refused) {
+		o.lookAtCauses(ctx, now, counts)
+	}
+	s := &Snapshot{
+		Time: now.UTC(), Sweep: o.record.ID, Name: o.record.Name, State: o.state, Reason: o.reason,
+		Done: counts.Done(), Total: counts.Total(), Counts: counts, Seconds: now.Sub(o.began).Seconds(),
+		BestBy: o.choice().By, Best: o.leaders, Failures: o.failed, Refusals: o.refused,
+	}
+	if counts.Running > 0 {
+		s.Running = o.running
+	}
+	o.foresee(s, now)
+	return s, nil
+}
+
+// Hurry has the next look ask everything anew.
+func (o *Observer) Hurry() {
+	o.details, o.whole, o.costs, o.best, o.causes = pace{}, pace{}, pace{}, pace{}, pace{}
+}
+
+func (o *Observer) choice() sweep.Select { return o.record.Grids[0].Submission.Spec.Select }
+
+// foresee fills in how much of the work is done, the rate and the time left.
+func (o *Observer) foresee(s *Snapshot, now time.Time) {
+	if s.Total == 0 {
+		return
+	}
+	o.trials.grain = 1
+	o.trials.add(now, float64(s.Done))
+	s.Rate, _ = o.trials.speed()
+
+	// What runs counts by the share that it has reached; those that are not looked
+	// at like the others.
+	var part float64
+	for _, r := range s.Running {
+		part += r.Share()
+	}
+	brought := o.brought
+	if n := len(s.Running); n > 0 {
+		part *= float64(s.Counts.Running) / float64(n)
+		brought *= float64(s.Counts.Running) / float64(n)
+	}
+	total, done, grain := float64(s.Total), float64(s.Done), 1.0
+	if o.estimate > 0 {
+		mean := o.estimate / total
+		total = o.estimate
+		// Results that came since costs were asked for, and those that diverged, count as
+		// trials of the mean size.
+		others := max(s.Done-o.spent.ended, 0) + o.spent.diverged
+		done = min(o.spent.flops+float64(others)*mean, total)
+		grain = mean
+		if left := s.Total - s.Done; left > 0 {
+			grain = (total - done) / float64(left)
+		}
+	}
+	done = min(done+part*grain, total)
+	o.work.grain = grain
+	o.work.skip(brought * grain)
+	o.brought = 0
+	o.work.add(now, done)
+	s.Share = done / total
+	if s.Done == s.Total {
+		s.Share = 1
+		return
+	}
+	expected := 0.0
+	if slots := max(s.Counts.Running, 1); o.estimate > 0 {
+		expected = o.expected * float64(slots)
+		if o.spent.seconds > 0 {
+			expected = o.spent.measured / o.spent.seconds * float64(slots)
+		}
+	}
+	s.Left = o.work.left(total-done, expected)
+}
+
+// lookAtRunning asks for the trials that run and how far they are, and for the
+// sweep's state.
+func (o *Observer) lookAtRunning(ctx context.Context, now time.Time, counts sweep.Progress) {
+	start := time.Now()
+	defer func() { o.details.done(now, time.Second, time.Since(start)) }()
+	// A record comes with its submissions; while trials run its state can wait.
+	if o.whole.due(now) || counts.Running == 0 {
+		asked := time.Now()
+		if record, err := o.store.Sweep(ctx, o.record.ID); err == nil {
+			o.state, o.reason = record.State, record.Reason
+		}
+		o.whole.done(now, 5*time.Second, time.Since(asked))
+	}
+	o.running = o.running[:0:0]
+	if counts.Running == 0 {
+		return
+	}
+	metrics := o.curveMetric()
+	bases := map[int64]base{}
+	defer func() { o.bases = bases }()
+	_ = o.store.Trials(ctx, sweep.TrialQuery{ // none are shown if they cannot be asked for
+		Sweeps: []string{o.record.ID}, States: []sweep.State{sweep.Running}, Limit: mostRunning,
+	}, func(t *sweep.TrialRecord) error {
+		r := Running{Index: t.Index, Label: Label(t.Parameters, o.choice().Group), Steps: Steps(t.Parameters)}
+		if !t.StartedAt.IsZero() {
+			r.Seconds = max(now.Sub(t.StartedAt).Seconds(), 0)
+		}
+		if t.Executions > 1 {
+			bases[r.Index] = base{started: t.StartedAt}
+		}
+		o.running = append(o.running, r)
+		return nil
+	})
+	for i := range o.running {
+		r := &o.running[i]
+		if r.Seconds < 1 {
+			continue // no points are stored of the first second
+		}
+		curves, err := o.store.Curves(ctx, sweep.TrialID{Sweep: o.record.ID, Index: r.Index}, metrics...)
+		if err != nil {
+			continue
+		}
+		for _, c := range curves {
+			if n := len(c.Steps); n > 0 {
+				r.Step = max(r.Step, c.Steps[n-1])
+			}
+		}
+		from, resumed := bases[r.Index]
+		if resumed && r.Step > 0 {
+			if known := o.bases[r.Index]; known.started.Equal(from.started) && known.step > 0 {
+				from = known
+			} else {
+				from.step, from.seconds = r.Step, r.Seconds
+				o.brought += r.Share()
+			}
+			bases[r.Index] = from
+		}
+		if r.Share() > 0 && r.Step > from.step {
+			r.Left = (r.Seconds - from.seconds) / float64(r.Step-from.step) * float64(r.Steps-r.Step)
+		}
+	}
+}
+
+// curveMetric is a metric that tells of each step, nil if the trainer names none.
+func (o *Observer) curveMetric() []string {
+	for _, m := range o.record.Grids[0].Submission.Description.Metrics {
+		if m.Curve {
+			return []string{m.Name}
+		}
+	}
+	return nil
+}
+
+// lookAtCosts asks what the trials that ended have cost.
+func (o *Observer) lookAtCosts(ctx context.Context, now time.Time) {
+	if o.estimate == 0 {
+		return
+	}
+	start := time.Now()
+	defer func() { o.costs.done(now, 2*time.Second, time.Since(start)) }()
+	s, err := costs(ctx, o.store, o.record.ID)
+	if err != nil {
+		return
+	}
+	o.spent = s
+	if s.seconds == 0 && o.expected == 0 {
+		o.expected, _ = Speed(ctx, o.store, o.record.Trainer)
+	}
+}
+
+// costs asks what a sweep's ended trials have cost.
+func costs(ctx context.Context, store sweep.Reader, id string) (s spent, err error) {
+	const text = `SELECT count(*) AS ended,
+		sum(CASE WHEN diverged THEN 1 ELSE 0 END) AS diverged,
+		sum(CASE WHEN diverged THEN 0 ELSE flops END) AS flops,
+		sum(CASE WHEN executions > 0 AND seconds > 0 AND flops > 0 THEN flops END) AS measured,
+		sum(CASE WHEN executions > 0 AND seconds > 0 AND flops > 0 THEN seconds END) AS seconds
+		FROM results WHERE state IN ('completed', 'failed') AND sweep_id = `
+	err = store.Query(ctx, text+quoted(id), func(_ []string, row []any) error {
+		s.ended, s.diverged = int64(number(row[0])), int64(number(row[1]))
+		s.flops, s.measured, s.seconds = number(row[2]), number(row[3]), number(row[4])
+		return nil
+	})
+	return s, err
+}
+
+// earlierSweeps is how many sweeps are asked for the speed of a trainer.
+const earlierSweeps = 5
+
+// Speed is the flop a second that a slot has reached with a trainer in the
+// newest sweep of it that has any results; 0 if there is none.
+func Speed(ctx context.Context, store sweep.Reader, trainer string) (float64, error) {
+	records, err := store.Sweeps(ctx)
+	if err != nil {
+		return 0, err
+	}
+	asked := 0
+	for i := range records {
+		if records[i].Trainer != trainer {
+			continue
+		}
+		if asked++; asked > earlierSweeps {
+			break
+		}
+		s, err := costs(ctx, store, records[i].ID)
+		if err != nil {
+			return 0, err
+		}
+		if s.seconds > 0 {
+			return s.measured / s.seconds, nil
+		}
+	}
+	return 0, nil
+}
+
+// lookAtBest asks for the best trial of each group.
+func (o *Observer) lookAtBest(ctx context.Context, now time.Time) {
+	choice := o.choice()
+	if choice.By == "" {
+		return
+	}
+	start := time.Now()
+	var leaders []Best
+	err := o.store.Trials(ctx, sweep.TrialQuery{
+		Sweeps: []string{o.record.ID}, Best: true, OrderBy: choice.By, Descending: choice.Goal == sweep.Maximize, Limit: mostBest,
+	}, func(t *sweep.TrialRecord) error {
+		if value, ok := t.Result.Summary[choice.By]; ok {
+			leaders = append(leaders, Best{Label(t.Parameters, choice.Group), t.Index, value})
+		}
+		return nil
+	})
+	if err == nil {
+		o.leaders = leaders
+	}
+	pause := 2 * time.Second
+	if len(leaders) == 0 {
+		pause = 300 * time.Millisecond
+	}
+	o.best.done(now, pause, time.Since(start))
+}
+
+// lookAtCauses asks why trials failed and were refused.
+func (o *Observer) lookAtCauses(ctx context.Context, now time.Time, counts sweep.Progress) {
+	start := time.Now()
+	o.told = counts
+	o.failed, o.refused = nil, nil
+	ask := func(text string) (causes []Cause) {
+		_ = o.store.Query(ctx, text, func(_ []string, row []any) error { // none are shown if they cannot be asked for
+			reason, _ := row[0].(string)
+			causes = append(causes, Cause{cmp.Or(FirstLine(reason), "no reason given"), int64(number(row[1]))})
+			return nil
+		})
+		return causes
+	}
+	end := fmt.Sprintf(" ORDER BY 2 DESC, 1 LIMIT %d", mostCauses)
+	if counts.Failed > 0 {
+		o.failed = ask("SELECT error, count(*) AS trials FROM results WHERE state = 'failed' AND sweep_id = " + quoted(o.record.ID) + " GROUP BY error" + end)
+	}
+	if counts.Refused > 0 {
+		o.refused = ask("SELECT reason, sum(refusals) AS times FROM refusals WHERE sweep_id = " + quoted(o.record.ID) + " GROUP BY reason" + end)
+	}
+	o.causes.done(now, time.Second, time.Since(start))
+}
+
+// quoted is a text as SQL has it.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// number reads a number of a query's row; 0 if it is none.
+func number(value any) float64 {
+	switch n := value.(type) {
+	case int64:
+		return float64(n)
+	case float64:
+		return n
+	}
+	return 0
+}

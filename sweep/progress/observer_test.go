@@ -1,0 +1,235 @@
+package progress_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"sweep/coordinator/store/storetest"
+	"sweep/sweep"
+	"sweep/sweep/progress"
+)
+
+// bench is a sweep of ten trials in a database.
+type bench struct {
+	t     *testing.T
+	store sweep.Store
+	now   time.Time
+}
+
+func newBench(t *testing.T, flops float64) *bench {
+	t.Helper()
+	submission := &sweep.Submission{
+		Spec: sweep.Spec{
+			Name: "bench", Trainer: "noop", Pool: "cpu", Limits: sweep.Limits{Attempts: 1, Points: 1000},
+			Select: sweep.Select{Group: []string{"model"}, By: "loss", Goal: sweep.Minimize},
+		},
+		Description: sweep.Description{
+			Name: "noop", Version: "1", ResultVersion: "1",
+			Metrics: []sweep.MetricSchema{{Name: "loss", Goal: sweep.Minimize, Curve: true, Summary: true}},
+		},
+		Flops: flops,
+	}
+	var trials []sweep.Trial
+	for i := range int64(10) {
+		p := sweep.Parameters{"model": fmt.Sprint("m", i%2), "epochs": int64(200), "lr": float64(i)}
+		trials = append(trials, sweep.Trial{TrialID: sweep.TrialID{Sweep: "s1", Index: i}, Parameters: p, Fingerprint: sweep.Fingerprint(fmt.Sprintf("%064d", i))})
+	}
+	b := &bench{t: t, store: storetest.Open(t), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	example := storetest.Example{ID: "s1", Submission: submission, Trials: trials, Queued: len(trials)}
+	example.Add(t, b.store)
+	return b
+}
+
+func (b *bench) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) record(events ...sweep.Event) {
+	b.t.Helper()
+	for i := range events {
+		events[i].Sweep, events[i].Worker, events[i].Time = "s1", "w", b.now
+		if events[i].Execution == "" {
+			events[i].Execution = fmt.Sprint("e", events[i].Index)
+		}
+	}
+	_, err := b.store.Record(b.t.Context(), events)
+	b.must(err)
+}
+
+func (b *bench) start(index int64) {
+	b.record(sweep.Event{Kind: sweep.EventStarted, TrialID: sweep.TrialID{Index: index}})
+}
+
+func (b *bench) complete(index int64, loss float64) {
+	b.record(sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Index: index}, Result: &sweep.Result{
+		State: sweep.Completed, Summary: map[string]float64{"loss": loss}, Seconds: 10, Flops: 100, Digest: "d",
+	}})
+}
+
+func (b *bench) look(o *progress.Observer) *progress.Snapshot {
+	b.t.Helper()
+	o.Hurry()
+	s, err := o.Look(b.t.Context(), b.now)
+	b.must(err)
+	if _, err := json.Marshal(s); err != nil {
+		b.t.Errorf("no JSON: %v", err)
+	}
+	return s
+}
+
+func (b *bench) observer() *progress.Observer {
+	record, err := b.store.Sweep(b.t.Context(), "s1")
+	b.must(err)
+	return progress.NewObserver(b.store, record)
+}
+
+// A sweep from its first look to its end: the time left comes from the trainer's
+// estimate at the speed of what has run, what runs counts by the steps of its
+// curves, and failures, refusals and the best of each group are told.
+func TestObserver(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1000)
+	o := b.observer()
+	s := b.look(o)
+	if s.Done != 0 || s.Total != 10 || s.Left != 0 || s.Share != 0 || s.Name != "bench" {
+		t.Errorf("at the beginning: %+v", s)
+	}
+	b.start(0)
+	b.start(1)
+	b.now = b.now.Add(10 * time.Second)
+	b.complete(0, 0.5)
+	s = b.look(o)
+	if s.Done != 1 || len(s.Running) != 1 || s.Running[0].Index != 1 || s.Running[0].Label != "m1" || s.Running[0].Seconds != 10 || s.Running[0].Steps != 200 {
+		t.Errorf("after a trial: %+v", s)
+	}
+	if math.Abs(s.Left-90) > 1 {
+		t.Errorf("after 100 of 1000 flop in 10 s: %.1f s left, want 90", s.Left)
+	}
+	// The other trial is half way.
+	b.record(sweep.Event{Kind: sweep.EventPoints, TrialID: sweep.TrialID{Index: 1}, Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1, 100}, Values: []float32{3, 2}}}})
+	s = b.look(o)
+	if r := s.Running[0]; r.Step != 100 || r.Share() != 0.5 || r.Left != 10 {
+		t.Errorf("half of a trial: %+v", r)
+	}
+	if math.Abs(s.Share-0.15) > 1e-9 {
+		t.Errorf("one and a half of ten trials are a share of %g", s.Share)
+	}
+	if len(s.Best) != 1 || s.Best[0].Group != "m0" || s.Best[0].Value != 0.5 || s.BestBy != "loss" {
+		t.Errorf("best: %+v", s.Best)
+	}
+	b.complete(1, 0.25)
+	b.start(2)
+	b.record(sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Index: 2}, Result: &sweep.Result{State: sweep.Failed, Error: "\n  no \x1b[31mmemory\nTraceback"}})
+	b.record(sweep.Event{Kind: sweep.EventRefused, TrialID: sweep.TrialID{Index: 3}, Execution: "r", Refusal: &sweep.Refusal{Reason: "no data"}})
+	s = b.look(o)
+	if len(s.Best) != 2 || s.Best[0].Group != "m1" {
+		t.Errorf("best of two groups: %+v", s.Best)
+	}
+	if len(s.Failures) != 1 || s.Failures[0] != (progress.Cause{Reason: "no  [31mmemory", Count: 1}) {
+		t.Errorf("failures: %+v", s.Failures)
+	}
+	if len(s.Refusals) != 1 || s.Refusals[0] != (progress.Cause{Reason: "no data", Count: 1}) {
+		t.Errorf("refusals: %+v", s.Refusals)
+	}
+	for i := int64(3); i < 10; i++ {
+		b.start(i)
+		b.complete(i, 1)
+	}
+	if s = b.look(o); s.Share != 1 || s.Left != 0 || s.Done != 10 {
+		t.Errorf("at the end: %+v", s)
+	}
+}
+
+// Before anything has run, the speed of earlier sweeps of the trainer tells the
+// time left; without estimates every trial counts as one.
+func TestObserverExpects(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1000)
+	b.start(0)
+	b.complete(0, 1)
+	if rate, err := progress.Speed(t.Context(), b.store, "noop"); err != nil || rate != 10 {
+		t.Errorf("speed %g, %v; want 10 flop/s", rate, err)
+	}
+	if rate, err := progress.Speed(t.Context(), b.store, "other"); err != nil || rate != 0 {
+		t.Errorf("speed of another trainer %g, %v", rate, err)
+	}
+	b.start(1)
+	b.start(2)
+	if s := b.look(b.observer()); math.Abs(s.Left-45) > 1 {
+		t.Errorf("900 flop left on two slots of 10 flop/s: %.1f s, want 45", s.Left)
+	}
+	none := newBench(t, 0)
+	o := none.observer()
+	none.look(o)
+	none.start(0)
+	none.complete(0, 1)
+	none.now = none.now.Add(5 * time.Second)
+	if s := none.look(o); math.Abs(s.Left-45) > 1 || s.Share != 0.1 {
+		t.Errorf("one of ten in 5 s: %+v", s)
+	}
+}
+
+// What a trial did before it was interrupted is done, and says nothing about how fast
+// it goes on.
+func TestObserverOfResumedTrials(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1000)
+	reach := func(execution string, step int64) {
+		b.record(sweep.Event{Kind: sweep.EventPoints, TrialID: sweep.TrialID{Index: 0}, Execution: execution,
+			Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{step}, Values: []float32{1}}}})
+	}
+	b.start(0)
+	reach("e0", 100)
+	_, err := b.store.Requeue(t.Context(), []sweep.TrialID{{Sweep: "s1", Index: 0}})
+	b.must(err)
+	_, err = b.store.TakePending(t.Context(), "s1", 0, 1)
+	b.must(err)
+	o := b.observer()
+	b.look(o)
+	b.now = b.now.Add(time.Second)
+	b.record(sweep.Event{Kind: sweep.EventStarted, TrialID: sweep.TrialID{Index: 0}, Execution: "e1"})
+	b.now = b.now.Add(2 * time.Second)
+	reach("e1", 110)
+	s := b.look(o)
+	if r := s.Running[0]; r.Step != 110 || r.Left != 0 || s.Left != 0 {
+		t.Errorf("before anything was seen to go on: %+v, %g s left", r, s.Left)
+	}
+	b.now = b.now.Add(10 * time.Second)
+	reach("e1", 120)
+	s = b.look(o)
+	if r := s.Running[0]; r.Left != 80 { // a step a second
+		t.Errorf("after ten more steps: %+v, want 80 s left", r)
+	}
+	// 5 of 1000 flop in 13 s since the first look, 940 left.
+	if want := 940 / (5. / 13); math.Abs(s.Left-want) > want/100 {
+		t.Errorf("%.0f s left, want %.0f", s.Left, want)
+	}
+}
+
+func TestLabelAndSteps(t *testing.T) {
+	for _, c := range []struct {
+		p     sweep.Parameters
+		group []string
+		label string
+		steps int64
+	}{
+		{sweep.Parameters{"dataset": "CBF", "model": "rnn", "epochs": int64(7)}, []string{"dataset", "model"}, "CBF, rnn", 7},
+		{sweep.Parameters{"lr": 0.1, "max_steps": 20.0}, nil, "lr 0.1, max_steps 20", 20},
+		{sweep.Parameters{"lr": 0.1, "seed": int64(3), "epochs": "many"}, nil, "seed 3", 0},
+		{sweep.Parameters{"epochs": int64(-1), "text": "a\nb\x1b]0;x"}, []string{"text"}, "a", 0},
+		{sweep.Parameters{"epochs": 2.5}, []string{"absent"}, "epochs 2.5", 0},
+	} {
+		if got := progress.Label(c.p, c.group); got != c.label {
+			t.Errorf("%v by %v: label %q, want %q", c.p, c.group, got, c.label)
+		}
+		if got := progress.Steps(c.p); got != c.steps {
+			t.Errorf("%v: %d steps, want %d", c.p, got, c.steps)
+		}
+	}
+}

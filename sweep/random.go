@@ -1,0 +1,165 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+)
+
+// Random has points drawn instead of enumerated. What is drawn for a parameter
+// depends on Seed, on the number of the draw and on the parameter's name alone:
+// not on the other parameters, nor on how many points there are.
+type Random struct {
+	Seed int64 `json:"seed"`
+	// Replicated says that the last axis is not drawn: each draw is taken with all
+	// its values, one after the other.
+	Replicated bool `json:"replicated,omitempty"`
+}
+
+// ErrEndless says that a random search has no end: Spec.Cap gives it one.
+var ErrEndless = errors.New("a random search has no end by itself: run_cap says how many trials it has, as in run_cap: 20")
+
+// ErrExcluded says that a random search has exclusions.
+var ErrExcluded = errors.New("leaves points out of a grid, and a random search has none: leave the values out of their lists, or write method: grid")
+
+// sampler draws the points of a random search.
+type sampler struct {
+	seed uint64
+	axes []sampledAxis
+	// order are the parameters with conditions, each after those that its own name.
+	order      []string
+	conditions map[string][]Match
+	// replicates is how many points there are of each draw, 1 or the length of the
+	// last axis.
+	replicates int64
+	parameters int
+}
+
+// sampledAxis is an axis with what stands for its name in a draw.
+type sampledAxis struct {
+	Axis
+	name uint64
+}
+
+// newRandomGrid is NewGrid for a spec with Random.
+func newRandomGrid(spec *Spec) (*Grid, error) {
+	g := &Grid{}
+	placements, err := g.checkAxes(spec.Axes)
+	if err != nil {
+		return nil, err
+	}
+	order, err := g.addConditions(spec.Conditions, placements)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case spec.Cap <= 0:
+		return nil, ErrEndless
+	case len(spec.Exclude) > 0:
+		return nil, fmt.Errorf("exclude %w", ErrExcluded)
+	}
+	s := &sampler{seed: uint64(spec.Random.Seed), order: order, conditions: map[string][]Match{}, replicates: 1}
+	for _, c := range spec.Conditions {
+		s.conditions[c.Parameter] = append(s.conditions[c.Parameter], c.When)
+	}
+	for _, axis := range spec.Axes {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(axis.Parameters[0].Name)) // a hash takes everything
+		s.axes = append(s.axes, sampledAxis{axis, h.Sum64()})
+		s.parameters += len(axis.Parameters)
+	}
+	if spec.Random.Replicated {
+		s.replicates = s.axes[len(s.axes)-1].Len()
+	}
+	g.random, g.count, g.total, g.product = s, spec.Cap, spec.Cap, spec.Cap
+	return g, nil
+}
+
+// at draws the point with the given index.
+func (s *sampler) at(index int64) Parameters {
+	point := make(Parameters, s.parameters)
+	draw, replicate := index/s.replicates, index%s.replicates
+	for i := range s.axes {
+		axis := &s.axes[i]
+		if s.replicates > 1 && i == len(s.axes)-1 {
+			point[axis.Parameters[0].Name] = axis.Parameters[0].Values.At(replicate)
+			continue
+		}
+		u := share(s.seed, uint64(draw), axis.name)
+		for _, p := range axis.Parameters {
+			point[p.Name] = p.Values.Quantile(u)
+		}
+	}
+	for _, name := range s.order {
+		for _, when := range s.conditions[name] {
+			if !when.Fits(point) {
+				delete(point, name)
+				break
+			}
+		}
+	}
+	return point
+}
+
+// share returns a number above 0 and below 1 that looks random.
+func share(seed, draw, name uint64) float64 {
+	h := mix(name + 0x9e3779b97f4a7c15*(draw+1))
+	h = mix(h ^ mix(seed+0x9e3779b97f4a7c15))
+	const digits = 52
+	return (float64(h>>(64-digits)) + 0.5) / (1 << digits)
+}
+
+// mix is the finalizer of splitmix64 (G. L. Steele Jr., D. Lea, C. H. Flood, Fast
+// splittable pseudorandom number generators, OOPSLA 2014).
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// Quantile returns the value that a draw of share u gives, 0 < u < 1: by the
+// distribution if there is one, else a list's by their weights, else each
+// position with equal probability.
+func (v Values) Quantile(u float64) any {
+	switch {
+	case v.Distribution != nil:
+		return v.Distribution.Quantile(u)
+	case v.Weights != nil:
+		var total float64
+		for _, w := range v.Weights {
+			total += w
+		}
+		last := 0
+		for i, w := range v.Weights {
+			if w <= 0 {
+				continue
+			}
+			if last = i; u*total < w {
+				break
+			}
+			u -= w / total
+		}
+		return v.List[last]
+	}
+	n := v.Len()
+	return v.At(min(int64(u*float64(n)), n-1))
+}
+
+// checkWeights refuses probabilities that are none.
+func (v Values) checkWeights(parameter string) error {
+	if v.Weights == nil {
+		return nil
+	}
+	var total float64
+	for _, w := range v.Weights {
+		if !(w >= 0 && w <= 1e300) {
+			return &ParameterError{Parameter: parameter, Problem: fmt.Sprintf("a probability must not be negative, and %v is one", w)}
+		}
+		total += w
+	}
+	if len(v.Weights) != len(v.List) || total <= 0 {
+		return &ParameterError{Parameter: parameter, Problem: fmt.Sprintf(
+			"has %d values and %d probabilities: each value needs one, and not all may be 0", len(v.List), len(v.Weights))}
+	}
+	return nil
+}

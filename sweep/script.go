@@ -1,0 +1,215 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// ScriptTrainer is the name of the trainer that runs a program for each trial.
+const ScriptTrainer = "script"
+
+// Script is a program that is run for each trial, as a sweep file of Weights &
+// Biases names it.
+type Script struct {
+	// Program is the path of the program as the file has it, beneath Directory;
+	// empty if Command does without.
+	Program string `json:"program,omitempty"`
+	// Command is the command line with its macros, never empty.
+	Command []string `json:"command"`
+	// Files are further files and patterns whose bytes decide about results.
+	Files []string `json:"files,omitempty"`
+	// Directory is where the program runs, on the machine that submitted it.
+	Directory string `json:"directory,omitempty"`
+	Project   string `json:"project,omitempty"`
+	Entity    string `json:"entity,omitempty"`
+	// Metric is the one by which trials are compared, if the file names one.
+	Metric string `json:"metric,omitempty"`
+	// Parameters are in the order of the file.
+	Parameters []ScriptParameter `json:"parameters,omitempty"`
+}
+
+// ScriptParameter says of a parameter what its value in Parameters does not.
+type ScriptParameter struct {
+	Name string `json:"name"`
+	// Path are the names of the groups that a nested parameter is in, and its own;
+	// nil if it is in none.
+	Path []string `json:"path,omitempty"`
+	// Float says that all its numbers are floating-point, whole ones too.
+	Float bool `json:"float,omitempty"`
+	// Written are values that have another type than their canonical form, as 1.0
+	// has, by that form.
+	Written map[string]string `json:"written,omitempty"`
+}
+
+// DefaultCommand is the command line of a program that has none of its own.
+var DefaultCommand = []string{"${env}", "${interpreter}", "${program}", "${args}"}
+
+// For returns the part of s that one trial needs.
+func (s *Script) For(p Parameters) *Script {
+	if s == nil {
+		return nil
+	}
+	part := *s
+	part.Parameters = slices.Clone(s.Parameters)
+	for i := range part.Parameters {
+		q := &part.Parameters[i]
+		written := q.Written
+		q.Written = nil
+		if written == nil {
+			continue
+		}
+		if key, err := CanonicalJSON(p[q.Name]); err == nil {
+			if text, ok := written[string(key)]; ok {
+				q.Written = map[string]string{string(key): text}
+			}
+		}
+	}
+	return &part
+}
+
+// Value returns a value of the parameter as JSON whose numbers have a fraction or
+// an exponent exactly if they are floating-point: in Python's spelling.
+func (p *ScriptParameter) Value(value any) (string, error) {
+	key, err := CanonicalJSON(value)
+	if err != nil {
+		return "", err
+	}
+	if text, ok := p.Written[string(key)]; ok {
+		return text, nil
+	}
+	if p.Float {
+		if i, ok := value.(int64); ok {
+			value = float64(i)
+		}
+	}
+	return WrittenJSON(value), nil
+}
+
+// Note adds a value that the file has to Written, if its canonical form is of
+// another type.
+func (p *ScriptParameter) Note(value any) {
+	key, err := CanonicalJSON(value)
+	if err != nil {
+		return
+	}
+	back, err := DecodeValue(key)
+	if err != nil {
+		return
+	}
+	if text := WrittenJSON(value); text != WrittenJSON(back) {
+		if p.Written == nil {
+			p.Written = map[string]string{}
+		}
+		p.Written[string(key)] = text
+	}
+}
+
+// WrittenJSON encodes a value as Python's json.dumps does: 1.0 keeps its fraction,
+// separators have a space, and all but ASCII is escaped. The value has only types
+// that Parameters hold; keys are sorted.
+func WrittenJSON(value any) string {
+	return string(appendWritten(nil, value))
+}
+
+func appendWritten(dst []byte, value any) []byte {
+	switch v := value.(type) {
+	case nil:
+		return append(dst, "null"...)
+	case bool:
+		return strconv.AppendBool(dst, v)
+	case int64:
+		return strconv.AppendInt(dst, v, 10)
+	case float64:
+		return append(dst, PythonFloat(v)...)
+	case string:
+		return appendASCII(dst, v)
+	case []any:
+		dst = append(dst, '[')
+		for i, item := range v {
+			if i > 0 {
+				dst = append(dst, ", "...)
+			}
+			dst = appendWritten(dst, item)
+		}
+		return append(dst, ']')
+	case map[string]any:
+		dst = append(dst, '{')
+		for i, key := range Parameters(v).Names() {
+			if i > 0 {
+				dst = append(dst, ", "...)
+			}
+			dst = append(appendASCII(dst, key), ": "...)
+			dst = appendWritten(dst, v[key])
+		}
+		return append(dst, '}')
+	}
+	normal, err := Normalize(value)
+	if err != nil {
+		return append(dst, "null"...) // no parameter has such a value
+	}
+	return appendWritten(dst, normal)
+}
+
+// appendASCII writes text as a JSON string without characters beyond ASCII.
+func appendASCII(dst []byte, text string) []byte {
+	dst = append(dst, '"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r == '\n':
+			dst = append(dst, `\n`...)
+		case r == '\r':
+			dst = append(dst, `\r`...)
+		case r == '\t':
+			dst = append(dst, `\t`...)
+		case r < ' ' || r > '~' && r < 0x10000:
+			dst = fmt.Appendf(dst, `\u%04x`, r)
+		case r > '~':
+			r -= 0x10000
+			dst = fmt.Appendf(dst, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
+}
+
+// PythonFloat writes a number as Python's repr does: its shortest digits, with an
+// exponent below 1e-4 and from 1e16 on, and always with a fraction or an exponent.
+func PythonFloat(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "NaN" // as JSON has it in Python
+	case math.IsInf(v, 0):
+		return strings.Replace(strconv.FormatFloat(v, 'g', -1, 64), "Inf", "Infinity", 1)
+	case v != 0 && (math.Abs(v) < 1e-4 || math.Abs(v) >= 1e16):
+		return strconv.FormatFloat(v, 'e', -1, 64)
+	}
+	text := strconv.FormatFloat(v, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
+}
+
+// check refuses texts that neither a database nor a command line could take.
+func (s *Script) check() error {
+	if s == nil {
+		return nil
+	}
+	for what, list := range map[string][]string{
+		"program": {s.Program, s.Directory}, "command": s.Command, "files": s.Files, "project": {s.Project, s.Entity}, "metric": {s.Metric},
+	} {
+		for _, text := range list {
+			if err := CheckText(what, text, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

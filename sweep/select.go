@@ -1,0 +1,72 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// Select says how trials are compared: trials that agree in all parameters but
+// the seed form a grid point, points that agree in Group compete, and the best
+// is the one whose metric By, averaged over its replicates, meets Goal.
+type Select struct {
+	Group []string `json:"group,omitempty"`
+	By    string   `json:"by,omitempty"`
+	// Goal is Minimize or Maximize.
+	Goal string `json:"goal,omitempty"`
+}
+
+// The goals of a metric.
+const (
+	Minimize = "minimize"
+	Maximize = "maximize"
+)
+
+// Filled fills in what a sweep file leaves open: trials compete by validation
+// loss, apart by data set and model, where the trainer knows these.
+func (s Select) Filled(d *Description) Select {
+	if s.By == "" && d.Metric("validation_loss") != nil {
+		s.By = "validation_loss"
+	}
+	if metric := d.Metric(s.By); s.Goal == "" && metric != nil {
+		s.Goal = metric.Goal
+	}
+	if len(s.Group) == 0 {
+		for _, name := range []string{"dataset", "model"} {
+			if d.Parameter(name) != nil {
+				s.Group = append(s.Group, name)
+			}
+		}
+	}
+	return s
+}
+
+// String says in words how trials are compared.
+func (s Select) String() string {
+	return fmt.Sprintf("%s (%s) within %s", cmp.Or(s.By, "nothing"), cmp.Or(s.Goal, Minimize), cmp.Or(strings.Join(s.Group, ", "), "the sweep"))
+}
+
+// Better reports whether a value of By is strictly better than another.
+func (s Select) Better(value, than float64) bool {
+	if s.Goal == Maximize {
+		return value > than
+	}
+	return value < than
+}
+
+// LossOfDiverged is the validation loss that a diverged replicate counts with in
+// the mean of its grid point, so that a point does not win by the replicates
+// that it lost. Its test accuracy counts as 0.
+const LossOfDiverged = 20
+
+// Worst is what a diverged replicate counts with in the mean of By.
+func (s Select) Worst() float64 {
+	const beyond = 1e300 // every metric, and sums of it are finite
+	switch {
+	case s.Goal == Maximize:
+		return -beyond
+	case s.By == "validation_loss":
+		return LossOfDiverged
+	}
+	return beyond
+}

@@ -1,0 +1,167 @@
+package worker
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"sweep/sweep"
+)
+
+// memoryArtifact is the size up to which an artifact waits in memory for the end
+// of its trial, in bytes.
+const memoryArtifact = 256 << 10
+
+// notHandedOver is why there is none of an artifact that the sweep asks for.
+const notHandedOver = "the trainer did not hand it over"
+
+// handed is an artifact that the trainer has handed over. It waits here until the
+// trial has a result: what has none leaves nothing.
+type handed struct {
+	sweep.Artifact
+	content io.ReaderAt
+	// file is what content is, of a large one.
+	file *os.File
+}
+
+// drop frees what the artifact takes.
+func (h *handed) drop() {
+	if h.file != nil {
+		_ = h.file.Close() // it was read, or nobody wants it
+		_ = os.Remove(h.file.Name())
+	}
+}
+
+// Artifact implements sweep.Sink. What the limits forbid, or is not what its
+// trainer says it is, is named in the result.
+func (e *execution) Artifact(a sweep.Artifact, content io.Reader) error {
+	if !slices.Contains(e.delivery.Artifacts, a.Name) {
+		e.slot.worker.log.Debug("artifact dropped: the sweep does not ask for it", "trial", e.delivery.TrialID, "artifact", a.Name)
+		return nil
+	}
+	if before := e.artifacts[a.Name]; before != nil {
+		before.drop()
+		delete(e.artifacts, a.Name)
+	}
+	h, err := e.spool(a, content)
+	if err != nil {
+		h = &handed{Artifact: sweep.Artifact{Name: a.Name, MediaType: a.MediaType, Problem: err.Error()}}
+		e.slot.worker.log.Warn("artifact not kept", "trial", e.delivery.TrialID, "artifact", a.Name, "error", err)
+	}
+	if e.artifacts == nil {
+		e.artifacts = map[string]*handed{}
+	}
+	e.artifacts[a.Name] = h
+	return nil
+}
+
+// spool takes an artifact in, and its digest.
+func (e *execution) spool(a sweep.Artifact, content io.Reader) (*handed, error) {
+	one, all := e.delivery.Limits.ArtifactSizes()
+	for _, other := range e.artifacts {
+		all -= other.Size
+	}
+	most := min(one, all)
+	digest := sha256.New()
+	h := &handed{Artifact: sweep.Artifact{Name: a.Name, MediaType: a.MediaType}}
+	bounded := io.TeeReader(io.LimitReader(content, most+1), digest)
+	head, err := io.ReadAll(io.LimitReader(bounded, memoryArtifact))
+	h.Size, h.content = int64(len(head)), bytes.NewReader(head)
+	if err == nil && len(head) == memoryArtifact {
+		err = h.toFile(e.slot.worker.options.CheckpointDir, head, bounded)
+	}
+	h.Digest = hex.EncodeToString(digest.Sum(nil))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("not taken from the trainer: %w", err)
+	case h.Size > one:
+		err = fmt.Errorf("it has more than %s (limits.artifact)", sweep.SizeText(one))
+	case h.Size > all:
+		one, all := e.delivery.Limits.ArtifactSizes()
+		err = fmt.Errorf("the trial's artifacts have more than %s together (limits.artifacts)", sweep.SizeText(max(one, all)))
+	case a.Size != 0 && a.Size != h.Size:
+		err = fmt.Errorf("damaged on its way from the trainer: %d bytes came of %d", h.Size, a.Size)
+	case a.Digest != "" && a.Digest != h.Digest:
+		err = errors.New("damaged on its way from the trainer: its digest is another")
+	}
+	if err != nil {
+		h.drop()
+		return nil, err
+	}
+	return h, nil
+}
+
+// toFile puts what came and what is to come into a file without a name.
+func (h *handed) toFile(dir string, head []byte, rest io.Reader) error {
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	// A worker that is killed, where such files cannot be without a name, leaves it to
+	// removeOldCheckpoints.
+	f, err := os.CreateTemp(dir, "artifact-*"+unfinishedSuffix)
+	if err != nil {
+		return err
+	}
+	_ = os.Remove(f.Name()) // or drop does
+	h.file, h.content = f, f
+	h.Size, err = io.Copy(f, io.MultiReader(bytes.NewReader(head), rest))
+	return err
+}
+
+// dropArtifacts frees what was handed over.
+func (e *execution) dropArtifacts() {
+	for _, h := range e.artifacts {
+		h.drop()
+	}
+	e.artifacts = nil
+}
+
+// store stores the artifacts that the sweep asks for, and says in the result what
+// there is of each. Its error is that the execution has ended.
+func (e *execution) store(r *sweep.Result) error {
+	r.Artifacts = nil
+	for _, name := range e.delivery.Artifacts {
+		a := sweep.Artifact{Name: name, Problem: notHandedOver}
+		if h := e.artifacts[name]; h != nil {
+			a = h.Artifact
+			if a.Problem == "" {
+				if err := e.put(&a, h.content); err != nil {
+					return err
+				}
+			}
+		}
+		if a.Problem != "" {
+			a.Size, a.Digest = 0, ""
+		}
+		r.Artifacts = append(r.Artifacts, a)
+	}
+	return nil
+}
+
+// put stores an artifact, or says why not in it.
+func (e *execution) put(a *sweep.Artifact, content io.ReaderAt) error {
+	w := e.slot.worker
+	store := w.options.Artifacts
+	if store == nil {
+		a.Problem = "its worker has no artifact store"
+		return nil
+	}
+	a.Store = store.Name()
+	err := store.Put(e.ctx, sweep.ArtifactLocation(w.options.Pool, e.delivery.TrialID, a.Digest), content, a.Size)
+	if e.ctx.Err() != nil {
+		return e.ctx.Err()
+	}
+	if err != nil {
+		w.log.Error("artifact not stored", "trial", e.delivery.TrialID, "artifact", a.Name, "error", err)
+		a.Problem = "not stored: " + err.Error()
+	}
+	return nil
+}

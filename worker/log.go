@@ -1,0 +1,34 @@
+package worker
+
+import (
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+// takeLog returns the end of what the trainer wrote in this execution, and since
+// the one before it in the same process, and how many bytes came before.
+func (e *execution) takeLog() (text string, start int64) {
+	process := e.process.Load()
+	if process == nil {
+		return "", 0
+	}
+	text, start, e.slot.logged = (*process).Log(e.logFrom)
+	return text, start - e.logFrom
+}
+
+// Log implements wire.Presence.
+func (w *Worker) Log(id sweep.TrialID, from int64) *wire.RunningLog {
+	for _, s := range w.slots {
+		e := s.current()
+		if e == nil || e.delivery.TrialID != id {
+			continue
+		}
+		log := &wire.RunningLog{Worker: w.id, Name: w.options.Name, Execution: e.id}
+		if process := e.process.Load(); process != nil {
+			text, start, end := (*process).Log(e.logFrom + max(from, 0))
+			log.Log, log.End = sweep.Log{Text: text, Start: start - e.logFrom}, end-e.logFrom
+		}
+		return log
+	}
+	return nil
+}

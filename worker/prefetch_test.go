@@ -1,0 +1,163 @@
+package worker_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"sweep/sweep"
+	"sweep/sweep/wire"
+	"sweep/sweep/wire/wiretest"
+	"sweep/worker"
+)
+
+// prefetchRig is a rig whose trainer takes trials ahead. None comes again because a
+// machine that stands still for two seconds says nothing of its jobs meanwhile.
+func prefetchRig(t *testing.T, train behaviour) *rig {
+	r := rigOn(t, openWireOf(t, wiretest.Start(t), wire.DefaultAckWait), train)
+	r.launcher.prefetch, r.launcher.t = true, t
+	return r
+}
+
+// done awaits results of n trials, and reports whether none was executed twice.
+func (r *rig) done(n int) {
+	r.t.Helper()
+	count := 0
+	r.await("all results", func() bool {
+		results := map[int64]int{}
+		for _, e := range r.seen {
+			if e.Kind == sweep.EventResult {
+				results[e.Index]++
+			}
+		}
+		count = 0
+		for _, times := range results {
+			count += times
+		}
+		return len(results) == n
+	})
+	if count != n {
+		r.t.Errorf("%d results of %d trials", count, n)
+	}
+}
+
+// Short trials are sent ahead, and each is run once.
+func TestShortTrialsArePrefetched(t *testing.T) {
+	t.Parallel()
+	r := prefetchRig(t, succeed)
+	r.publish(jobs(600)...)
+	w := r.start(worker.Options{Slots: 2, CheckpointDir: t.TempDir()})
+	r.done(600)
+	if n := r.launcher.prefetched.Load(); n < 100 {
+		t.Errorf("%d of 600 trials were prefetched", n)
+	}
+	w.drain()
+	r.queueEmpties()
+}
+
+// What waits behind a trial that takes long goes to another slot.
+func TestPrefetchedBehindALongTrial(t *testing.T) {
+	t.Parallel()
+	const long = 300
+	stuck := make(chan struct{})
+	var begun atomic.Bool
+	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+		if request.Index == long {
+			begun.Store(true)
+			select {
+			case <-stuck:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		return succeed(ctx, p, request, sink)
+	})
+	r.publish(jobs(600)...)
+	r.start(worker.Options{Slots: 2})
+	r.done(599)
+	if !begun.Load() || len(r.of(sweep.EventResult, long)) != 0 {
+		t.Error("the long trial is not under way")
+	}
+	close(stuck)
+	r.done(600)
+	r.queueEmpties()
+}
+
+// A trainer that dies takes none of the trials with it that it was sent ahead.
+func TestPrefetchedByATrainerThatDies(t *testing.T) {
+	t.Parallel()
+	var died atomic.Int64
+	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+		if request.Index%100 == 99 && died.Add(1) <= 3 {
+			return p.die()
+		}
+		return succeed(ctx, p, request, sink)
+	})
+	r.publish(jobs(400)...)
+	r.start(worker.Options{Slots: 1})
+	r.await("what the dead trainers had", func() bool { return len(r.seen) >= 400 })
+	released := 0
+	for _, e := range r.seen {
+		if e.Kind == sweep.EventReleased {
+			released++
+		}
+	}
+	if released != 3 {
+		t.Errorf("%d trials were given back, want the 3 that killed their trainers", released)
+	}
+}
+
+// A trial that has a checkpoint is not sent without it.
+func TestCheckpointIsNotPrefetched(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+		if got := string(request.Checkpoint); (got == "state") != (request.Index%10 == 0) {
+			t.Errorf("trial %d has the checkpoint %q", request.Index, got)
+		}
+		return succeed(ctx, p, request, sink)
+	})
+	header := `{"trainer":"fake","result_version":"1","kernel_level":"go"}` + "\n"
+	for i := int64(0); i < 300; i += 10 {
+		if err := os.WriteFile(filepath.Join(dir, string(job(i).Fingerprint)+".checkpoint"), []byte(header+"state"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.publish(jobs(300)...)
+	r.start(worker.Options{Slots: 1, CheckpointDir: dir})
+	r.done(300)
+}
+
+// A cancelled trial that was sent ahead is not asked for.
+func TestCancelPrefetched(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	var cancelled atomic.Bool
+	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+		if request.Index == 200 {
+			select {
+			case <-hold:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		if request.Index > 200 && cancelled.Load() {
+			t.Errorf("trial %d was trained after it was cancelled", request.Index)
+		}
+		return succeed(ctx, p, request, sink)
+	})
+	r.publish(jobs(260)...)
+	r.start(worker.Options{Slots: 1})
+	r.await("the trials before the one that holds", func() bool { return len(r.of(sweep.EventResult, 199)) > 0 })
+	if _, err := r.wire.Withdraw(t.Context(), r.queueName(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	cancelled.Store(true)
+	if err := r.wire.Cancel("s"); err != nil {
+		t.Fatal(err)
+	}
+	r.release(200, 1)
+	r.queueEmpties()
+}

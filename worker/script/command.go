@@ -1,0 +1,144 @@
+package script
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"sweep/sweep"
+)
+
+var (
+	variable    = regexp.MustCompile(`\$\{envvar:([A-Za-z_][A-Za-z0-9_]*)\}`)
+	macro       = regexp.MustCompile(`^\$\{[^{}]*\}$`)
+	interpreter = regexp.MustCompile(`(?i)^python[0-9.]*w?(\.exe)?$`)
+)
+
+// commandLine is what the macros of a command stand for in one trial.
+type commandLine struct {
+	script    *sweep.Script
+	arguments []argument
+	// environment looks up a variable that the program sees too.
+	environment func(name string) (string, bool)
+	// jsonFile writes a file with a text for the trial and returns its path.
+	jsonFile func(text string) (string, error)
+}
+
+// expand returns the command line without macros, and what it says about itself:
+// which interpreter took the place of one that is not here.
+func (c *commandLine) expand() (argv []string, note string, err error) {
+	for i, word := range c.script.Command {
+		switch word {
+		case "${env}":
+			if runtime.GOOS != "windows" {
+				argv = append(argv, "/usr/bin/env")
+			}
+		case "${interpreter}":
+			python, err := findInterpreter()
+			if err != nil {
+				return nil, "", err
+			}
+			argv = append(argv, python)
+		case "${program}":
+			argv = append(argv, c.script.Program)
+		case "${args}":
+			for _, a := range c.arguments {
+				argv = append(argv, "--"+a.name+"="+a.value.text())
+			}
+		case "${args_no_hyphens}":
+			for _, a := range c.arguments {
+				argv = append(argv, a.name+"="+a.value.text())
+			}
+		case "${args_no_boolean_flags}":
+			for _, a := range c.arguments {
+				switch flag, ok := a.value.(boolean); {
+				case !ok:
+					argv = append(argv, "--"+a.name+"="+a.value.text())
+				case bool(flag):
+					argv = append(argv, "--"+a.name)
+				}
+			}
+		case "${args_no_equals}":
+			for _, a := range c.arguments {
+				argv = append(argv, "--"+a.name, a.value.text())
+			}
+		case "${args_json}":
+			argv = append(argv, writeArguments(c.arguments))
+		case "${args_json_file}":
+			path, err := c.jsonFile(writeArguments(c.arguments))
+			if err != nil {
+				return nil, "", err
+			}
+			argv = append(argv, path)
+		default:
+			word, err := c.variables(word)
+			if err != nil {
+				return nil, "", err
+			}
+			if i == 0 || i == 1 && strings.HasSuffix(argv[0], "/env") {
+				if word, note, err = replaceInterpreter(word); err != nil {
+					return nil, "", err
+				}
+			}
+			argv = append(argv, word)
+		}
+	}
+	if len(argv) == 0 {
+		return nil, "", fmt.Errorf("the command has no word")
+	}
+	return argv, note, nil
+}
+
+// variables puts in the values of ${envvar:NAME}.
+func (c *commandLine) variables(word string) (string, error) {
+	var problem error
+	if macro.MatchString(word) && !variable.MatchString(word) {
+		return "", fmt.Errorf("command: %q is no macro", word)
+	}
+	word = variable.ReplaceAllStringFunc(word, func(found string) string {
+		name := variable.FindStringSubmatch(found)[1]
+		value, ok := c.environment(name)
+		if !ok && problem == nil {
+			problem = fmt.Errorf("command: %s: the variable %s is not set where the program runs; --trainer-env %s hands a worker's own on to it", found, name, name)
+		}
+		return value
+	})
+	return word, problem
+}
+
+// findInterpreter returns Python: python, as W&B has it, or python3 where only
+// that is installed.
+func findInterpreter() (string, error) {
+	for _, name := range []string{"python", "python3"} {
+		if _, err := exec.LookPath(name); err == nil {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("${interpreter}: there is no python and no python3 in PATH (%s)", os.Getenv("PATH"))
+}
+
+// replaceInterpreter returns our Python for a Python of another machine: a third of
+// W&B's public files name one in somebody's home folder.
+func replaceInterpreter(word string) (replaced, note string, err error) {
+	base := word[strings.LastIndexAny(word, `/\`)+1:]
+	if !interpreter.MatchString(base) {
+		return word, "", nil
+	}
+	path := word
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			path = filepath.Join(home, rest)
+		}
+	}
+	if _, err := exec.LookPath(path); err == nil {
+		return path, "", nil
+	}
+	if replaced, err = findInterpreter(); err != nil {
+		return "", "", fmt.Errorf("%s is not here, and %w", word, err)
+	}
+	return replaced, fmt.Sprintf("%s is not here: %s takes its place", word, replaced), nil
+}

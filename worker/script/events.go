@@ -1,0 +1,319 @@
+package script
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sweep/sweep"
+)
+
+const (
+	// MaxLine is the length of the longest line of metrics, in bytes.
+	MaxLine = 64 << 10
+	// maxMetrics bounds how many metrics a trial may have.
+	maxMetrics = 1000
+	// namedComplaints are written to the log; more are only counted.
+	namedComplaints = 10
+	// pendingPoints are sent together at most.
+	pendingPoints = 4096
+)
+
+// metrics gathers what a program reports: the curves, and of each metric the last
+// value. It is used by one goroutine.
+type metrics struct {
+	// say writes a line into the trial's log.
+	say func(format string, arguments ...any)
+
+	step    int64
+	order   []string
+	series  map[string]*series
+	pending int
+	// complaints counts lines that cannot be read; left are the names of values
+	// that are no numbers, as far as they have been said.
+	complaints int
+	left       map[string]bool
+	// exit is the status that the program gave itself, besides that of its process.
+	exit    int
+	problem string
+}
+
+// series is one metric.
+type series struct {
+	// points are those not taken yet; the newest is held back, since another value
+	// may come for its step.
+	points  sweep.Curve
+	held    bool
+	step    int64
+	value   float32
+	summary float64
+	// any says that the metric has a value, late that a point came out of order.
+	any, late bool
+}
+
+func newMetrics(say func(format string, arguments ...any)) *metrics {
+	return &metrics{say: say, series: map[string]*series{}, left: map[string]bool{}}
+}
+
+// complain says what is wrong with a line.
+func (m *metrics) complain(format string, arguments ...any) {
+	if m.complaints++; m.complaints <= namedComplaints {
+		m.say("$SWEEP_EVENTS: "+format, arguments...)
+	}
+}
+
+// line takes one line of metrics, without its end.
+func (m *metrics) line(line []byte) {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return
+	}
+	fields, err := parseLine(line)
+	if err != nil {
+		m.complain("%v: %s", err, clip(line))
+		return
+	}
+	summary := false
+	step, stepped := m.step+1, false
+	for _, f := range fields {
+		switch f.name {
+		case "_summary":
+			summary = f.number == 1
+		case "_exit":
+			if m.exit = int(f.number); m.exit == 0 && f.number != 0 {
+				m.exit = 1
+			}
+		case "_error":
+			m.problem = f.text
+		case "step":
+			if !f.numeric || f.number != math.Trunc(f.number) || math.Abs(f.number) > 1<<53 {
+				m.complain("step must be a whole number: %s", clip(line))
+				return
+			}
+			step, stepped = int64(f.number), true
+		}
+	}
+	points := 0
+	for _, f := range fields {
+		if f.name == "step" || strings.HasPrefix(f.name, "_") {
+			continue
+		}
+		s := m.named(f)
+		if s == nil {
+			continue
+		}
+		s.summary, s.any = f.number, true
+		if !summary {
+			m.point(f.name, s, step, float32(f.number))
+			points++
+		}
+	}
+	if !summary && (points > 0 || stepped) {
+		m.step = max(m.step, step)
+	}
+}
+
+// named returns the series of a field, nil if it is none.
+func (m *metrics) named(f field) *series {
+	if s := m.series[f.name]; s != nil && f.numeric {
+		return s
+	}
+	problem := ""
+	switch err := sweep.CheckName("metric", f.name); {
+	case err != nil:
+		problem = err.Error()
+	case !f.numeric:
+		problem = "is no number and is left out: " + clip([]byte(f.text))
+	case len(m.series) >= maxMetrics:
+		problem = fmt.Sprintf("is left out: a trial has at most %d metrics", maxMetrics)
+	}
+	if problem == "" {
+		s := &series{points: sweep.Curve{Metric: f.name}}
+		m.series[f.name] = s
+		m.order = append(m.order, f.name)
+		return s
+	}
+	if len(m.left) < maxMetrics && !m.left[f.name] {
+		m.left[f.name] = true
+		m.say("$SWEEP_EVENTS: %.200s %s", f.name, problem)
+	}
+	return nil
+}
+
+// point adds a point to a curve, in which steps ascend.
+func (m *metrics) point(name string, s *series, step int64, value float32) {
+	switch {
+	case s.held && step < s.step:
+		if !s.late {
+			s.late = true
+			m.say("$SWEEP_EVENTS: %s: step %d after step %d: it counts for the summary, not for the curve", name, step, s.step)
+		}
+		return
+	case s.held && step > s.step:
+		s.points.Steps = append(s.points.Steps, s.step)
+		s.points.Values = append(s.points.Values, s.value)
+		m.pending++
+	}
+	s.held, s.step, s.value = true, step, value
+}
+
+// take returns the points that have come since the last call; at the end of the
+// trial those held back too.
+func (m *metrics) take(end bool) (batch []sweep.Curve) {
+	for _, name := range m.order {
+		s := m.series[name]
+		if end && s.held {
+			s.points.Steps = append(s.points.Steps, s.step)
+			s.points.Values = append(s.points.Values, s.value)
+			s.held = false
+		}
+		if len(s.points.Steps) > 0 {
+			batch = append(batch, s.points)
+			s.points = sweep.Curve{Metric: name}
+		}
+	}
+	m.pending = 0
+	return batch
+}
+
+// summary returns the last finite value of each metric that has one, and the
+// names of all, sorted.
+func (m *metrics) summary() (values map[string]float64, names []string) {
+	values = map[string]float64{}
+	for name, s := range m.series {
+		if !math.IsNaN(s.summary) && !math.IsInf(s.summary, 0) {
+			values[name] = s.summary
+		}
+	}
+	return values, slices.Sorted(maps.Keys(m.series))
+}
+
+// field is one value of a line.
+type field struct {
+	name    string
+	numeric bool
+	number  float64
+	text    string // of what is no number, its JSON
+}
+
+var (
+	errNotFlat  = errors.New("is no JSON object on one line")
+	errRepeated = errors.New("has a name twice")
+)
+
+// parseLine reads a flat JSON object in which NaN, Infinity and -Infinity are
+// numbers.
+func parseLine(line []byte) ([]field, error) {
+	line = quoteNumbers(line)
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.UseNumber()
+	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
+		return nil, errNotFlat
+	}
+	var fields []field
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return nil, errNotFlat
+		}
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); err != nil {
+			return nil, errNotFlat
+		}
+		f := field{name: fmt.Sprint(name)}
+		if slices.ContainsFunc(fields, func(other field) bool { return other.name == f.name }) {
+			return nil, errRepeated
+		}
+		f.read(raw)
+		fields = append(fields, f)
+	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, errNotFlat
+	}
+	if _, err := decoder.Token(); err == nil || decoder.More() {
+		return nil, errNotFlat
+	}
+	return fields, nil
+}
+
+// read takes a value as a number if it is one.
+func (f *field) read(raw []byte) {
+	f.text = string(raw)
+	switch {
+	case f.text == "true":
+		f.numeric, f.number = true, 1
+	case f.text == "false":
+		f.numeric = true
+	case raw[0] == '"':
+		if number, ok := quotedNumbers[f.text]; ok {
+			f.numeric, f.number = true, number
+			return
+		}
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			f.text = text
+		}
+	default:
+		if number, err := strconv.ParseFloat(f.text, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+			f.numeric, f.number = true, number
+		}
+	}
+}
+
+// quotedNumbers are the numbers that JSON does not have, as quoteNumbers writes
+// them: no text of a program is quoted like this.
+var quotedNumbers = map[string]float64{
+	`"\u004eaN"`: math.NaN(), `"\u0049nfinity"`: math.Inf(1), `"-\u0049nfinity"`: math.Inf(-1),
+}
+
+// quoteNumbers makes texts of NaN, Infinity and -Infinity, which encoding/json
+// does not take, outside of texts.
+func quoteNumbers(line []byte) []byte {
+	if !bytes.Contains(line, []byte("NaN")) && !bytes.Contains(line, []byte("Inf")) {
+		return line
+	}
+	out := make([]byte, 0, len(line)+32)
+	quoted := false
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		if quoted {
+			out = append(out, c)
+			if c == '\\' && i+1 < len(line) {
+				i++
+				out = append(out, line[i])
+			}
+			quoted = c != '"'
+			continue
+		}
+		switch rest := line[i:]; {
+		case bytes.HasPrefix(rest, []byte("NaN")):
+			out = append(out, `"\u004eaN"`...)
+			i += len("NaN") - 1
+		case bytes.HasPrefix(rest, []byte("Infinity")):
+			out = append(out, `"\u0049nfinity"`...)
+			i += len("Infinity") - 1
+		case bytes.HasPrefix(rest, []byte("-Infinity")):
+			out = append(out, `"-\u0049nfinity"`...)
+			i += len("-Infinity") - 1
+		default:
+			out = append(out, c)
+			quoted = c == '"'
+		}
+	}
+	return out
+}
+
+// clip shortens a line for a message.
+func clip(line []byte) string {
+	const longest = 120
+	if len(line) > longest {
+		line = append(slices.Clone(line[:longest]), "…"...)
+	}
+	return strings.ToValidUTF8(strconv.QuoteToGraphic(string(line)), "")
+}

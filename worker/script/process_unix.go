@@ -1,0 +1,202 @@
+//go:build unix
+
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// pipeGrace is how long pipes may stay open in the hands of processes that left
+// the program's group.
+const pipeGrace = 500 * time.Millisecond
+
+// pipe is a named pipe, of which the reader sees no end while it is open here.
+type pipe struct {
+	path   string
+	reader *os.File
+	writer *os.File
+}
+
+// newPipe makes a named pipe in a folder.
+func newPipe(folder string) (*pipe, error) {
+	p := &pipe{path: filepath.Join(folder, "events")}
+	err := syscall.Mkfifo(p.path, 0o600)
+	if err == nil {
+		p.reader, err = os.OpenFile(p.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}
+	if err == nil {
+		if p.writer, err = os.OpenFile(p.path, os.O_WRONLY, 0); err != nil {
+			_ = p.reader.Close()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pipe for metrics: %w", err)
+	}
+	return p, nil
+}
+
+// process is what run starts.
+type process struct {
+	argv, env []string
+	directory string
+	log       io.Writer
+	// events gets what the program writes to its pipe.
+	events *pipe
+	read   func(io.Reader)
+}
+
+// run starts the program in a process group of its own and waits for its end and
+// the end of what it wrote. When ctx ends the group gets SIGTERM, and SIGKILL
+// after grace. What the program leaves behind is killed.
+func (p *process) run(ctx context.Context, grace time.Duration) (*os.ProcessState, error) {
+	type ending struct {
+		state *os.ProcessState
+		err   error
+	}
+	ended := make(chan ending, 1)
+	go func() {
+		// The kernel kills the program when the thread that started it ends.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		state, err := p.runHere(ctx, grace)
+		ended <- ending{state, err}
+	}()
+	e := <-ended
+	return e.state, e.err
+}
+
+func (p *process) runHere(ctx context.Context, grace time.Duration) (*os.ProcessState, error) {
+	cmd := exec.Command(p.argv[0], p.argv[1:]...)
+	cmd.Dir, cmd.Env = p.directory, p.env
+	cmd.SysProcAttr = attributes()
+	output, input, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = input, input
+	err = cmd.Start()
+	_ = input.Close() // the program has its own
+	if err != nil {
+		_ = output.Close()
+		p.events.close()
+		return nil, err
+	}
+	group := cmd.Process.Pid
+	guard, guardErr := startGuard(group)
+	if guardErr != nil {
+		fmt.Fprintf(p.log, "sweep: no guard: what the program starts may outlive the worker: %v\n", guardErr)
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() { _, _ = io.Copy(p.log, output) })
+	reading.Go(func() { p.read(p.events.reader) })
+
+	gone := make(chan struct{})
+	var stopping sync.WaitGroup
+	stopping.Go(func() {
+		select {
+		case <-gone:
+			return
+		case <-ctx.Done():
+		}
+		_ = syscall.Kill(-group, syscall.SIGTERM) // gone, perhaps
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-gone:
+		case <-timer.C:
+			_ = syscall.Kill(-group, syscall.SIGKILL)
+		}
+	})
+	state, err := cmd.Process.Wait()
+	close(gone)
+	stopping.Wait()
+	_ = syscall.Kill(-group, syscall.SIGKILL)
+	guard.stop()
+	// Our end is the last: the reader comes to the end of what was written.
+	_ = p.events.writer.Close()
+	timer := time.AfterFunc(pipeGrace, func() {
+		_ = output.Close()
+		_ = p.events.reader.Close()
+	})
+	reading.Wait()
+	timer.Stop()
+	_ = output.Close()
+	_ = p.events.reader.Close()
+	return state, err
+}
+
+// close closes a pipe that nobody reads.
+func (p *pipe) close() {
+	_ = p.reader.Close()
+	_ = p.writer.Close()
+}
+
+// guard is a small process that kills the program's group when this process ends,
+// however it does: the parent-death signal reaches the program alone.
+type guard struct {
+	cmd  *exec.Cmd
+	hold io.WriteCloser
+}
+
+// guardScript waits for the end of its input and kills the group $1.
+const guardScript = `trap '' HUP INT TERM; read -r _; kill -s KILL -- "-$1"`
+
+func startGuard(group int) (*guard, error) {
+	cmd := exec.Command("/bin/sh", "-c", guardScript, "sweep-script-guard", strconv.Itoa(group))
+	cmd.Env = []string{"PATH=/usr/bin:/bin"}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	hold, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		_ = hold.Close()
+		return nil, err
+	}
+	return &guard{cmd, hold}, nil
+}
+
+// stop ends the guard without letting it kill anything.
+func (g *guard) stop() {
+	if g == nil {
+		return
+	}
+	_ = g.cmd.Process.Kill()
+	_ = g.cmd.Wait() // it was killed; hold is closed with it
+}
+
+// signalled returns the signal that ended a process, "" if none did.
+func signalled(state *os.ProcessState) string {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return status.Signal().String()
+	}
+	return ""
+}
+
+// errTaken says that another process has a folder.
+var errTaken = errors.New("another trial has it")
+
+// lockFolder locks a folder until the file is closed.
+func lockFolder(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s: %w", path, errTaken)
+	}
+	return f, nil
+}

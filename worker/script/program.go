@@ -1,0 +1,232 @@
+package script
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sweep/sweep"
+)
+
+// Bounds of what decides about a program's results.
+const (
+	maxFiles = 10_000
+	maxBytes = 4 << 30
+)
+
+// Locate finds the folder in which the program of a sweep file runs: the first of
+// the working directory, the file's own folder, and the folders above that, up to
+// that of a repository, in which the program is. Without a program it is the first
+// in which a word of the command is a file, or the working directory. W&B's agent
+// takes the directory in which it was started.
+func Locate(s *sweep.Script, sweepFile string) (directory string, err error) {
+	working, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("working directory: %w", err)
+	}
+	folder, err := filepath.Abs(filepath.Dir(sweepFile))
+	if err != nil {
+		return "", err
+	}
+	directories := []string{working}
+	for {
+		if !slices.Contains(directories, folder) {
+			directories = append(directories, folder)
+		}
+		_, err := os.Lstat(filepath.Join(folder, ".git"))
+		if err == nil || filepath.Dir(folder) == folder {
+			break
+		}
+		folder = filepath.Dir(folder)
+	}
+	if filepath.IsAbs(s.Program) && isFile(s.Program) {
+		return working, nil
+	}
+	for _, directory := range directories {
+		if s.Program == "" && len(commandFiles(s, directory)) > 0 || s.Program != "" && isFile(filepath.Join(directory, s.Program)) {
+			return directory, nil
+		}
+	}
+	if s.Program == "" {
+		return working, nil
+	}
+	return "", &sweep.DataError{Dataset: s.Program, Err: fmt.Errorf(
+		"the program is neither in the working directory %s nor in the sweep file's folder %s nor above it, up to its repository: --directory says where it runs", working, filepath.Dir(sweepFile))}
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// commandFiles are the words of a command that name files beneath a directory.
+func commandFiles(s *sweep.Script, directory string) (files []string) {
+	for _, word := range s.Command {
+		if filepath.IsLocal(word) && isFile(filepath.Join(directory, word)) {
+			files = append(files, filepath.ToSlash(filepath.Clean(word)))
+		}
+	}
+	return files
+}
+
+// place is a folder for which a program is known by its digest.
+type place struct {
+	directory string
+	digest    string
+}
+
+// digests computes the digests of programs and remembers those of files that do not
+// change.
+type digests struct {
+	mu    sync.Mutex
+	files map[string]fileDigest
+}
+
+type fileDigest struct {
+	size int64
+	time time.Time
+	sum  string
+}
+
+// of returns the digest of all that decides about the results of a program in a
+// directory: command, program, the command's words that are files, and the files
+// that the sweep file names.
+func (d *digests) of(s *sweep.Script, directory string) (string, error) {
+	names := commandFiles(s, directory)
+	if s.Program != "" {
+		names = append(names, s.Program)
+	}
+	for _, pattern := range s.Files {
+		if !filepath.IsAbs(pattern) {
+			pattern = filepath.Join(directory, pattern)
+		}
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return "", fmt.Errorf("files: %q is no pattern: %w", pattern, err)
+		}
+		regular := slices.DeleteFunc(found, func(path string) bool { return !isFile(path) })
+		if len(regular) == 0 {
+			return "", fmt.Errorf("files: there is no %s: %w", pattern, fs.ErrNotExist)
+		}
+		for _, path := range regular {
+			if name, err := filepath.Rel(directory, path); err == nil {
+				path = name
+			}
+			names = append(names, filepath.ToSlash(path))
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > maxFiles {
+		return "", fmt.Errorf("files: %d files; at most %d", len(names), maxFiles)
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "script 1\n%q\n", s.Command)
+	var total int64
+	for _, name := range names {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(directory, path)
+		}
+		sum, size, err := d.file(path)
+		if err != nil {
+			return "", err
+		}
+		if total += size; total > maxBytes {
+			return "", fmt.Errorf("files: more than %s in all", sweep.SizeText(maxBytes))
+		}
+		fmt.Fprintf(h, "%q %s\n", name, sum)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// settled is how long a file must be unchanged for its digest to be remembered: file
+// systems count time in steps.
+const settled = 2 * time.Second
+
+// file returns the digest of a file, from memory if it has not changed.
+func (d *digests) file(path string) (sum string, size int64, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", 0, err
+	}
+	d.mu.Lock()
+	known, ok := d.files[path]
+	d.mu.Unlock()
+	if ok && known.size == info.Size() && known.time.Equal(info.ModTime()) {
+		return known.sum, known.size, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	h := sha256.New()
+	if size, err = io.Copy(h, io.LimitReader(f, maxBytes+1)); err != nil {
+		return "", 0, fmt.Errorf("%s: %w", path, err)
+	}
+	sum = hex.EncodeToString(h.Sum(nil))
+	if time.Since(info.ModTime()) > settled && size == info.Size() {
+		d.mu.Lock()
+		if d.files == nil || len(d.files) > 2*maxFiles {
+			d.files = map[string]fileDigest{}
+		}
+		d.files[path] = fileDigest{size, info.ModTime(), sum}
+		d.mu.Unlock()
+	}
+	return sum, size, nil
+}
+
+// find returns where a program runs: in its own directory, or, where roots are
+// given, there if that is beneath one of them, else in the first root that has the
+// program. Of several that have it the one with the wanted digest is taken. A
+// program that is nowhere is a *sweep.DataError.
+func (t *Trainer) find(s *sweep.Script, wanted string) (place, error) {
+	directories := []string{s.Directory}
+	if len(t.options.Roots) > 0 {
+		directories = nil
+		for _, root := range t.options.Roots {
+			if rest, err := filepath.Rel(root, s.Directory); err == nil && filepath.IsLocal(rest) {
+				directories = append(directories, s.Directory)
+			}
+		}
+		directories = append(directories, t.options.Roots...)
+	}
+	var first place
+	var problem error
+	for _, directory := range directories {
+		digest, err := t.digests.of(s, directory)
+		switch {
+		case err != nil:
+			problem = errors.Join(problem, err)
+		case digest == wanted || wanted == "":
+			return place{directory, digest}, nil
+		case first.directory == "":
+			first = place{directory, digest}
+		}
+	}
+	if first.directory != "" {
+		return first, nil
+	}
+	if problem == nil {
+		problem = errors.New("no folder is known for it")
+	}
+	return place{}, &sweep.DataError{Dataset: nameOf(s), Err: problem}
+}
+
+// nameOf is what a script is called in errors.
+func nameOf(s *sweep.Script) string {
+	if s.Program != "" {
+		return s.Program
+	}
+	return strings.Join(s.Command, " ")
+}

@@ -1,0 +1,342 @@
+"""A run: the trial's if this process is the trial's, else one that reports nothing."""
+
+import collections.abc
+import fnmatch
+import glob as _glob
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import uuid
+
+from . import _artifact, _events, _media
+from ._config import Config, swept
+
+# Several runs of one process count on: a curve has one course.
+_last = {"step": -1}
+
+
+def _off(mode):
+    if mode is not None:
+        return mode == "disabled"
+    said = os.environ.get("WANDB_DISABLED", "").lower()
+    return os.environ.get("WANDB_MODE") == "disabled" or said in ("true", "1", "yes", "on")
+
+
+def _new_run(config=None, exclude=None, include=None, mode=None, **about):
+    run = Run(mode, about)
+    run.config._merge(config, exclude, include)
+    return run
+
+
+class Summary(collections.abc.MutableMapping):
+    """The last value of each metric, and what the script puts in its place."""
+
+    def __init__(self, run):
+        object.__setattr__(self, "_run", run)
+        object.__setattr__(self, "_items", {})
+
+    def __getitem__(self, name):
+        return self._items[name]
+
+    def __setitem__(self, name, value):
+        self.update({name: value})
+
+    def __delitem__(self, name):
+        del self._items[name]
+
+    def __iter__(self):
+        return iter(list(self._items))
+
+    def __len__(self):
+        return len(self._items)
+
+    def __getattr__(self, name):
+        try:
+            return self._items[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __setattr__(self, name, value):
+        self[name] = value
+
+    def update(self, given=None, **more):
+        numbers = {}
+        for name, value in _flat(dict(given or {}, **more)):
+            self._items[name] = value
+            n = _events.number(value)
+            if n is not None:
+                numbers[name] = n
+            elif isinstance(value, _media._Media):
+                _media.keep(name, value)
+        if numbers and self._run._reports:
+            _events.send({"_summary": True}, numbers)
+
+    def _as_dict(self):
+        return dict(self._items)
+
+    def __repr__(self):
+        return repr(self._items)
+
+
+class Run:
+    """What init returns."""
+
+    def __init__(self, mode, about):
+        self._owner = os.getpid()
+        # A process without these is not to be the trial, whoever started it.
+        trial = bool(os.environ.get("WANDB_RUN_ID") and os.environ.get("WANDB_SWEEP_ID"))
+        off = _off(mode)
+        self._reports = trial and not off and bool(os.environ.get("SWEEP_EVENTS"))
+        if trial and off:
+            _events.once("the script has disabled wandb: this run reports nothing")
+        elif not trial:
+            _events.once("this run is not the trial of a sweep: what it logs is not kept")
+        self.id = (trial and os.environ.get("WANDB_RUN_ID")) or about.get("id") or uuid.uuid4().hex[:8]
+        self.sweep_id = os.environ.get("WANDB_SWEEP_ID") if trial else None
+        self.name = about.get("name") or os.environ.get("WANDB_NAME") or (
+            "trial-%s" % os.environ.get("SWEEP_TRIAL") if trial else "run-" + self.id
+        )
+        self.project = (trial and os.environ.get("WANDB_PROJECT")) or about.get("project") or os.environ.get("WANDB_PROJECT") or "uncategorized"
+        self.entity = (trial and os.environ.get("WANDB_ENTITY")) or about.get("entity") or os.environ.get("WANDB_ENTITY") or "local"
+        self.group = about.get("group") or os.environ.get("WANDB_RUN_GROUP")
+        self.job_type = about.get("job_type")
+        tags = about.get("tags")
+        self.tags = (tags,) if isinstance(tags, str) else tuple(tags or ())
+        self.notes = about.get("notes")
+        self.settings = about.get("settings")
+        self.start_time = time.time()
+        # No page is there, but scripts put addresses together.
+        self.project_url = "local://%s/%s" % (self.entity, self.project)
+        self.url = "%s/runs/%s" % (self.project_url, self.id)
+        self.sweep_url = "%s/sweeps/%s" % (self.project_url, self.sweep_id) if self.sweep_id else None
+        self.resumed = trial and bool(os.environ.get("SWEEP_CHECKPOINT_DIR")) and bool(
+            os.path.isdir(os.environ["SWEEP_CHECKPOINT_DIR"]) and os.listdir(os.environ["SWEEP_CHECKPOINT_DIR"])
+        )
+        self.mode = "disabled" if off else "offline"
+        self.disabled, self.offline = off, True
+        self.config = Config(swept() if trial else None)
+        self.summary = Summary(self)
+        self._first = _last["step"] + 1 if self._reports else 0
+        self._step = 0
+        self._defined = []
+        self._aggregates = {}
+        self._finished = False
+        self._dir = None
+
+    # What W&B's run has under further names.
+    history = property(lambda self: self)
+    starting_step = 0
+
+    @property
+    def step(self):
+        return self._step
+
+    @property
+    def path(self):
+        return "%s/%s/%s" % (self.entity, self.project, self.id)
+
+    @property
+    def dir(self):
+        """A folder whose files are kept."""
+        if self._dir is None:
+            kept = _media.folder() if self.sweep_id else None
+            self._dir = os.path.join(kept, "files") if kept else tempfile.mkdtemp(prefix="wandb-run-")
+            os.makedirs(self._dir, exist_ok=True)
+        return self._dir
+
+    def project_name(self):
+        return self.project
+
+    def get_url(self):
+        return self.url
+
+    def get_project_url(self):
+        return self.project_url
+
+    def get_sweep_url(self):
+        return self.sweep_url
+
+    def _label(self, *arguments, **options):
+        """Frameworks say who they are."""
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        _events.once("run.%s is left out: this stand-in does not have it" % name)
+        return lambda *arguments, **options: None
+
+    def log(self, data, step=None, commit=None, sync=None, **ignored):
+        """Reports numbers at a step, which counts on by itself."""
+        if not isinstance(data, collections.abc.Mapping):
+            raise ValueError("wandb.log must be passed a dictionary")
+        if step is None:
+            at = self._step
+            if commit is not False:
+                self._step += 1
+        else:
+            at = int(step)
+            self._step = max(self._step, at + 1 if commit else at)
+        numbers = {}
+        for name, value in _flat(data):
+            n = _events.number(value)
+            if n is not None:
+                numbers[name] = n
+                self.summary._items[name] = n
+            elif isinstance(value, (list, tuple)) and value and all(isinstance(v, _media._Media) for v in value):
+                for i, v in enumerate(value[:8]):
+                    _media.keep("%s.%d" % (name, i), v)
+            elif value is not None:
+                self.summary._items[name] = value
+                _media.keep(name, value)
+        if not numbers or not self._reports:
+            return
+        at += self._first
+        # Metrics with an axis of their own have its steps.
+        rows = {}
+        for name, n in numbers.items():
+            axis = self._definition(name).get("step_metric")
+            own = numbers.get(axis) if axis else None
+            where = int(own) if own is not None and _events.finite(own) and own == int(own) else at
+            rows.setdefault(where, {})[name] = n
+        for where, row in sorted(rows.items()):
+            _events.send({"step": where}, row)
+        _last["step"] = max(_last["step"], at)
+        self._aggregate(numbers)
+
+    def _definition(self, name):
+        for pattern, options in reversed(self._defined):
+            if pattern == name or "*" in pattern and fnmatch.fnmatchcase(name, pattern):
+                if options.get("step_metric") != name:
+                    return options
+        return {}
+
+    def define_metric(self, name, step_metric=None, step_sync=None, hidden=None, summary=None, goal=None, overwrite=None):
+        """Says how a metric is summarised: min, max, mean, best, first or last."""
+        step_metric = getattr(step_metric, "name", step_metric)
+        kinds = [kind.strip() for kind in (summary or "").split(",") if kind.strip() not in ("", "none", "copy")]
+        kinds = [({"maximize": "max"}.get(goal, "min") if kind == "best" else kind) for kind in kinds]
+        self._defined.append((name, {"step_metric": step_metric, "kinds": kinds}))
+        return type("Metric", (), {"name": name})()
+
+    def _aggregate(self, numbers):
+        changed = {}
+        for name, n in numbers.items():
+            kinds = self._definition(name).get("kinds") or []
+            for kind in kinds:
+                held = self._aggregates.get((name, kind))
+                if n != n and kind != "last":
+                    value = held  # NaN is no best
+                elif held is None or kind == "last":
+                    value = (n, n, 1)
+                elif kind in ("min", "max"):
+                    value = ({"min": min, "max": max}[kind](held[0], n), 0, 0)
+                elif kind == "mean":
+                    value = ((held[1] + n) / (held[2] + 1), held[1] + n, held[2] + 1)
+                else:
+                    value = held
+                if value is None:
+                    continue
+                self._aggregates[name, kind] = value
+                changed["%s.%s" % (name, kind)] = value[0]
+                if len(kinds) == 1:
+                    changed[name] = value[0]
+        if changed:
+            self.summary.update(changed)
+
+    def finish(self, exit_code=None, quiet=None):
+        """Ends the run; a second time nothing happens."""
+        import wandb
+
+        if self._finished:
+            return
+        self._finished = True
+        if self._owner == os.getpid():
+            if exit_code and self._reports:
+                _events.send({"_exit": int(exit_code)}, {})
+            self._leave()
+        if wandb.run is self:
+            wandb._show(None)
+
+    join = finish
+
+    def _leave(self):
+        """Removes what is empty at the end."""
+        if self._dir is not None:
+            try:
+                os.rmdir(self._dir)
+            except OSError:
+                pass  # it has files, or is gone
+            self._dir = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, problem, trace):
+        failed = kind is not None and not (issubclass(kind, SystemExit) and not problem.code)
+        if failed and self._reports and self._owner == os.getpid():
+            _events.send({"_error": traceback.format_exception_only(kind, problem)[-1].strip()[:500]}, {})
+        self.finish(1 if failed else 0)
+        return False
+
+    def save(self, glob_str=None, base_path=None, policy="live"):
+        """Keeps files with the trial."""
+        saved = []
+        for path in _glob.glob(os.fspath(glob_str)) if glob_str is not None else []:
+            if not os.path.isfile(path):
+                continue
+            name = os.path.relpath(path, base_path) if base_path else os.path.basename(path)
+            into = os.path.join(self.dir, name)
+            if os.path.abspath(into) != os.path.abspath(path):
+                os.makedirs(os.path.dirname(into), exist_ok=True)
+                shutil.copyfile(path, into)
+            saved.append(into)
+        return saved
+
+    def log_artifact(self, artifact_or_path, name=None, type=None, aliases=None, **ignored):
+        return _artifact.log(artifact_or_path, name, type, aliases)
+
+    upsert_artifact = finish_artifact = log_model = log_artifact
+
+    def use_artifact(self, artifact_or_name, type=None, **ignored):
+        return _artifact.use(artifact_or_name, type)
+
+    def link_artifact(self, *arguments, **options):
+        return None
+
+    def watch(self, *arguments, **options):
+        return []
+
+    unwatch = log_code = mark_preempting = link_artifact
+
+    def alert(self, title="", text="", *arguments, **options):
+        _events.say("alert: %s %s" % (title, text))
+
+    def status(self):
+        return None
+
+    def restore(self, name, *arguments, **options):
+        import wandb
+
+        return wandb.restore(name)
+
+    def display(self, *arguments, **options):
+        return False
+
+    def to_html(self, *arguments, **options):
+        return ""
+
+    def __repr__(self):
+        return "<wandb (sweep) run %s>" % self.id
+
+
+def _flat(data, prefix=""):
+    """Names and values, nested mappings joined by dots as W&B shows them."""
+    for name, value in data.items():
+        name = prefix + str(name)
+        if isinstance(value, collections.abc.Mapping) and not isinstance(value, (Config, _media._Media)):
+            yield from _flat(value, name + ".")
+        else:
+            yield name, value

@@ -1,0 +1,208 @@
+"""Sweeps made in Python: wandb.sweep writes a sweep file, wandb.agent has the
+program sweep run it, on this machine and with its local database."""
+
+import _thread
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+import uuid
+
+from . import _events
+from .errors import Error, UsageError
+
+
+def _in_trial():
+    return bool(os.environ.get("WANDB_SWEEP_ID") and os.environ.get("SWEEP_EVENTS"))
+
+
+def _home():
+    """Where the program sweep keeps everything local."""
+    home = os.environ.get("SWEEP_HOME")
+    if not home:
+        data = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+        home = os.path.join(data, "sweep")
+    home = os.path.join(home, "python")
+    os.makedirs(home, exist_ok=True)
+    return home
+
+
+def _path(sweep_id):
+    name = str(sweep_id).split("/")[-1]
+    if not name.replace("-", "").isalnum():
+        raise UsageError("%r is no sweep's id" % (sweep_id,))
+    return os.path.join(_home(), name + ".json")
+
+
+def _write(path, record):
+    with open(path + ".new", "w", encoding="utf-8") as f:
+        json.dump(record, f)
+    os.replace(path + ".new", path)
+
+
+def sweep(sweep, entity=None, project=None, prior_runs=None):
+    """Keeps a sweep's definition and returns its id, for agent here or elsewhere."""
+    if _in_trial():
+        return os.environ["WANDB_SWEEP_ID"]
+    if callable(sweep):
+        sweep = sweep()
+    if not hasattr(sweep, "items"):
+        raise UsageError("a sweep is a mapping of the keys of a sweep file, not %s" % type(sweep).__name__)
+    definition = _plain(sweep)
+    if project:
+        definition.setdefault("project", project)
+    if entity:
+        definition.setdefault("entity", entity)
+    sweep_id = uuid.uuid4().hex[:8]
+    _write(_path(sweep_id), {"definition": definition, "taken": 0})
+    print("Create sweep with ID: %s" % sweep_id)
+    return sweep_id
+
+
+def _plain(value):
+    """A definition as JSON has it: numpy's numbers and tuples are numbers and lists."""
+    if hasattr(value, "items"):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple, set, range)):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    number = _events.number(value)
+    return str(value) if number is None else number
+
+
+def controller(*arguments, **options):
+    raise UsageError("wandb.controller: the program sweep chooses the points; wandb.agent runs them")
+
+
+def agent(sweep_id, function=None, entity=None, project=None, count=None):
+    """Runs the trials of a sweep, one after another: function in this process, or
+    the sweep's program in processes of its own."""
+    if _in_trial():
+        # This process is a trial: what its sweep is made of is decided already.
+        if function is not None:
+            function()
+        return
+    path = _path(sweep_id)
+    try:
+        with open(path, encoding="utf-8") as f:
+            record = json.load(f)
+    except OSError:
+        raise UsageError("there is no sweep %s here: wandb.sweep makes one" % (sweep_id,)) from None
+    definition = dict(record["definition"])
+    definition.setdefault("name", "python-" + os.path.basename(path)[: -len(".json")])
+    if function is not None:
+        main = getattr(sys.modules.get("__main__"), "__file__", None)
+        definition["command"] = [sys.executable, "-m", "wandb._relay"]
+        definition.pop("program", None)
+        if main and os.path.isfile(main):
+            definition["program"] = os.path.abspath(main)
+    folder = tempfile.mkdtemp(prefix="wandb-agent-")
+    try:
+        file = os.path.join(folder, "sweep.json")
+        with open(file, "w", encoding="utf-8") as f:
+            json.dump(definition, f)
+        command = [_program(), "run", file, "--slots", "1"]
+        if count is not None:
+            # Points are numbered: those that earlier agents took are there already.
+            command += ["--count", str(record["taken"] + int(count))]
+        code = _serve(command, folder, function)
+        if count is not None:
+            _write(path, dict(record, taken=record["taken"] + int(count)))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if code == 130 or code < 0:
+        raise KeyboardInterrupt
+    if code not in (0, 3):  # 3: some trials failed, as sweep has said
+        raise Error("sweep run ended with exit code %d: see above" % code)
+
+
+def _program():
+    program = os.environ.get("SWEEP_PROGRAM") or shutil.which("sweep")
+    if not program:
+        raise UsageError("the program sweep is not in PATH: SWEEP_PROGRAM says where it is")
+    return program
+
+
+def _serve(command, folder, function):
+    """Has sweep run its trials, and runs function for each, until sweep ends."""
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        address = os.path.join(folder, "agent")
+        listener.bind(address)
+        listener.listen(8)
+        listener.settimeout(0.2)
+        running = subprocess.Popen(command, env=dict(os.environ, WANDB_AGENT_SOCKET=address), stdout=sys.stderr.fileno())
+        try:
+            while running.poll() is None:
+                try:
+                    connection, _ = listener.accept()
+                except socket.timeout:
+                    continue
+                with connection:
+                    _trial(connection, function)
+        except BaseException:
+            running.terminate()
+            running.wait()
+            raise
+        return running.returncode
+    finally:
+        listener.close()
+
+
+def _trial(connection, function):
+    """Runs function as one trial, whose process waits at the other end."""
+    import wandb
+
+    connection.settimeout(None)
+    with connection.makefile("r", encoding="utf-8") as lines:
+        line = lines.readline()
+    if not line:
+        return
+    before = dict(os.environ)
+    os.environ.update(json.loads(line))
+    state = {"over": False, "cancelled": False}
+
+    def watch():
+        # The process at the other end is gone before its answer: a cancelled trial.
+        try:
+            lost = not connection.recv(1)
+        except OSError:
+            lost = True
+        if lost and not state["over"]:
+            state["cancelled"] = True
+            _thread.interrupt_main()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    code, text = 0, ""
+    try:
+        try:
+            function()
+        finally:
+            state["over"] = True
+    except KeyboardInterrupt:
+        if not state["cancelled"]:
+            raise
+        code = 1
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    except BaseException:
+        code, text = 1, traceback.format_exc()
+        print(text, file=sys.stderr)
+    finally:
+        wandb.finish()
+        os.environ.clear()
+        os.environ.update(before)
+    try:
+        connection.sendall((json.dumps({"exit": code, "text": text[-16000:]}) + "\n").encode("utf-8"))
+    except OSError:
+        pass  # nobody waits any more
+    watcher.join(2)

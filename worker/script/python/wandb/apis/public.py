@@ -1,0 +1,3 @@
+"""Where scripts look for the public API."""
+
+from .. import Api

@@ -1,0 +1,1 @@
+"""Where frameworks look for parts of wandb."""

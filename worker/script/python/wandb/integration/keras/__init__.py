@@ -1,0 +1,3 @@
+"""Where newer versions have wandb.keras."""
+
+from ...keras import WandbCallback, WandbEvalCallback, WandbMetricsLogger, WandbModelCheckpoint

@@ -1,0 +1,3 @@
+"""Where newer versions have wandb.sklearn."""
+
+from ..sklearn import __getattr__

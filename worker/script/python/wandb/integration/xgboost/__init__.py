@@ -1,0 +1,3 @@
+"""Where newer versions have wandb.xgboost."""
+
+from ...xgboost import WandbCallback, wandb_callback

@@ -1,0 +1,3 @@
+"""Where frameworks look for the type of disabled runs."""
+
+from . import RunDisabled

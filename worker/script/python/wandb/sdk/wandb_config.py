@@ -1,0 +1,3 @@
+"""Where frameworks look for the type of config."""
+
+from .._config import Config

@@ -1,0 +1,3 @@
+"""Where frameworks look for the type of runs."""
+
+from .._run import Run

@@ -1,0 +1,3 @@
+"""Where older frameworks look for the type of runs."""
+
+from ._run import Run
