@@ -49,6 +49,7 @@ func Run(t *testing.T, address func(t *testing.T) string) {
 		{"Standings", testStandings},
 		{"Counters", testCounters},
 		{"Concurrency", testConcurrency},
+		{"SlowReaders", testSlowReaders},
 	}
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) { topic.test(t, open) })
