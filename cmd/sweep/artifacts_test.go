@@ -84,6 +84,7 @@ func TestArtifactCommands(t *testing.T) {
 		line{args: []string{"run", small, "--quiet"}},
 		line{args: []string{"artifacts", "list", "limits"}, code: exitArtifacts, stdout: []string{"missing", "1000 B (limits.artifact)"}},
 		line{args: []string{"run", noop, "--artifacts", "nats://x"}, code: exitUsage, stderr: []string{"--artifacts"}},
+		line{args: []string{"run", noop, "--artifacts", "s3://key:geheim@x"}, code: exitUsage, stderr: []string{"AWS_ACCESS_KEY_ID"}},
 		line{args: []string{"run", noop, "--artifacts", "ftp://x"}, code: exitUsage, stderr: []string{"s3://BUCKET"}},
 	)
 	content, err := os.ReadFile(weights)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sweep/sweep/artifact"
+	"sweep/sweep/artifact/s3"
 	"sweep/sweep/wire"
 )
 
@@ -51,6 +52,8 @@ func (s *settings) openArtifacts(w *wire.Wire, log *slog.Logger) (*artifact.Stor
 	var err error
 	scheme, rest, _ := strings.Cut(address, ":")
 	switch {
+	case scheme == "s3":
+		backend, err = s3.Open(address)
 	case scheme == "nats" && w == nil:
 		return nil, usageError("--artifacts %s: a bucket of a cluster's NATS servers, and this is the local database: name a folder or s3://…", wire.Redacted(address))
 	case scheme == "nats":

@@ -1,0 +1,164 @@
+// Package s3 keeps artifacts in a bucket of an S3-compatible service. It is the
+// one home of the client of such services.
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"sweep/sweep/artifact"
+)
+
+// amazon is the service if the address names none.
+const amazon = "https://s3.amazonaws.com"
+
+// partSize is how much goes over at a time, in bytes: a part that fails is sent
+// again.
+const partSize = 16 << 20
+
+// Bucket is a bucket, or what is under a prefix of it.
+type Bucket struct {
+	client         *minio.Client
+	endpoint       *url.URL
+	bucket, prefix string
+}
+
+var _ artifact.Backend = (*Bucket)(nil)
+
+// Open returns the store at an address:
+//
+//	s3://BUCKET/PREFIX?endpoint=https://HOST:PORT&region=REGION
+//
+// The endpoint is Amazon's if there is none. The keys are those of the environment
+// (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or MINIO_ACCESS_KEY and
+// MINIO_SECRET_KEY), of ~/.aws/credentials or, at Amazon, of the machine's role. The
+// bucket must be there.
+func Open(address string) (*Bucket, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "s3" || u.Host == "" || u.Fragment != "" {
+		return nil, errors.New("expected s3://BUCKET/PREFIX?endpoint=https://HOST:PORT")
+	}
+	if u.User != nil {
+		return nil, errors.New("keys do not belong in the address: they are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials")
+	}
+	query := u.Query()
+	for name := range query {
+		if name != "endpoint" && name != "region" {
+			return nil, fmt.Errorf("no such setting %q: expected endpoint or region", name)
+		}
+	}
+	at := query.Get("endpoint")
+	if at == "" {
+		at = amazon
+	}
+	endpoint, err := url.Parse(at)
+	if err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" || endpoint.User != nil || strings.Trim(endpoint.Path, "/") != "" {
+		return nil, errors.New("the endpoint is no address of a service: expected https://HOST:PORT")
+	}
+	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}}
+	if at == amazon { // elsewhere nobody would answer who the machine is
+		providers = append(providers, &credentials.IAM{Client: &http.Client{Transport: http.DefaultTransport}})
+	}
+	client, err := minio.New(endpoint.Host, &minio.Options{
+		Creds: credentials.NewChainCredentials(providers), Secure: endpoint.Scheme == "https", Region: query.Get("region"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Bucket{client, endpoint, u.Host, strings.Trim(u.Path, "/")}, nil
+}
+
+// Name implements artifact.Backend.
+func (b *Bucket) Name() string {
+	name := "s3://" + path.Join(b.bucket, b.prefix)
+	if b.endpoint.String() != amazon {
+		name += " at " + b.endpoint.String()
+	}
+	return name
+}
+
+// Prepare implements artifact.Backend.
+func (b *Bucket) Prepare(context.Context, string) error { return nil }
+
+func (b *Bucket) key(location string) string { return path.Join(b.prefix, location) }
+
+// missing makes what says that an object is not there fs.ErrNotExist.
+func missing(err error) error {
+	if err != nil && minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+		return errors.Join(err, fs.ErrNotExist)
+	}
+	return err
+}
+
+// Write implements artifact.Backend. The service checks a digest of what arrives.
+func (b *Bucket) Write(ctx context.Context, location string, content *io.SectionReader) error {
+	_, err := b.client.PutObject(ctx, b.bucket, b.key(location), content, content.Size(), minio.PutObjectOptions{
+		ContentType: "application/octet-stream", PartSize: partSize, SendContentMd5: true,
+	})
+	return err
+}
+
+// Read implements artifact.Backend.
+func (b *Bucket) Read(ctx context.Context, location string, from int64) (io.ReadCloser, error) {
+	if _, err := b.Size(ctx, location); err != nil { // GetObject would say it only when it is read
+		return nil, err
+	}
+	var options minio.GetObjectOptions
+	if from > 0 {
+		if err := options.SetRange(from, 0); err != nil { // to the end
+			return nil, err
+		}
+	}
+	return b.client.GetObject(ctx, b.bucket, b.key(location), options)
+}
+
+// Size implements artifact.Backend.
+func (b *Bucket) Size(ctx context.Context, location string) (int64, error) {
+	info, err := b.client.StatObject(ctx, b.bucket, b.key(location), minio.StatObjectOptions{})
+	return info.Size, missing(err)
+}
+
+// Remove implements artifact.Backend.
+func (b *Bucket) Remove(ctx context.Context, prefix string, keep func(location string) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // the list ends early if something fails
+	under := ""
+	if b.prefix != "" {
+		under = b.prefix + "/"
+	}
+	for object := range b.client.ListObjects(ctx, b.bucket, minio.ListObjectsOptions{Prefix: under + prefix, Recursive: true}) {
+		if object.Err != nil {
+			return object.Err
+		}
+		if keep(strings.TrimPrefix(object.Key, under)) {
+			continue
+		}
+		if err := b.client.RemoveObject(ctx, b.bucket, object.Key, minio.RemoveObjectOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Lasting implements artifact.Backend.
+func (b *Bucket) Lasting(err error) bool {
+	var answer minio.ErrorResponse
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch answer.Code {
+	case minio.AccessDenied, minio.NoSuchBucket, "InvalidAccessKeyId", "SignatureDoesNotMatch", "EntityTooLarge", "QuotaExceeded":
+		return true
+	}
+	return false
+}
