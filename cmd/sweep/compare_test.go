@@ -56,6 +56,22 @@ func TestGroupsAndDifferences(t *testing.T) {
 	c.run(exitUsage, []string{"no trial has this parameter; they differ in x, y"}, "trials", "before", "--group-by", "z")
 	c.run(exitUsage, []string{"--best or --after"}, "trials", "before", "--group-by", "x", "--best")
 
+	c.run(0, []string{"PARAMETER  before", "points     60", "61", "value at the 4 grid points of both", "2 grid points are only in before"}, "diff", "before", "after")
+	c.run(exitFailure, []string{`no grid point has a metric "loss"`}, "diff", "before", "after", "--metric", "loss")
+	c.run(exitNotFound, []string{"nothing"}, "diff", "before", "nothing")
+	var d comparison
+	if err := json.Unmarshal([]byte(c.run(0, nil, "diff", "before", "before", "--json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Parameters) != 0 || len(d.Points) != 6 || d.Only != [2]int{} {
+		t.Errorf("a sweep differs from itself: %+v", d)
+	}
+	for _, p := range d.Points {
+		if p.Change != 0 || p.Errors != 0 {
+			t.Errorf("a sweep differs from itself: %+v", p)
+		}
+	}
+
 	c.run(0, []string{"value\n", "┤", "└─", "60"}, "curves", "before", "0", "--plot")
 	c.run(0, []string{"a trial 0 · b trial 1 · c trial 2"}, "curves", "before", "0-2", "--plot", "--log-y")
 	c.run(exitUsage, []string{"only --plot shows several"}, "curves", "before", "0-2")
@@ -65,6 +81,7 @@ func TestGroupsAndDifferences(t *testing.T) {
 
 	for _, line := range []struct{ command, has, lacks string }{
 		{"trials ", "before\tfinished", "20"},
+		{"diff before a", "after\tfinished", "before"},
 		{"figure ", "heatmap", "before"},
 		{"figure curves b", "before\t", "after"},
 		{"trials before --sort v", "value", "x"},

@@ -123,7 +123,7 @@ kept in a database and answer to "sweep table", "sweep trials" and SQL.`,
 	root.AddCommand(
 		newRun(&s), newExec(&s),
 		newTrainer(&s),
-		newStatus(&s), newTable(&s), newFigure(&s), newTrials(&s), newCurves(&s), newSQL(&s), newExport(&s),
+		newStatus(&s), newTable(&s), newFigure(&s), newTrials(&s), newCurves(&s), newDiff(&s), newSQL(&s), newExport(&s),
 		newTrial(&s), newLogs(&s), newArtifacts(&s), newUI(&s),
 		newSubmit(&s), newWatch(&s), newExtend(&s), newPause(&s), newResume(&s), newCancel(&s), newRetry(&s), newPriority(&s),
 		newDelete(&s), newPrune(&s),

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"sweep/sweep"
+)
+
+func newDiff(s *settings) *cobra.Command {
+	var metric string
+	var limit int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "diff SWEEP SWEEP",
+		Short:   "Compare two sweeps: in which parameters they differ, and what that did to a metric",
+		GroupID: "ask",
+		Long: `Compare two sweeps: the parameters whose values are not the same, and for each grid
+point that both have, up to these parameters and the seed, the mean ± standard
+deviation of a metric in each, the largest differences first.
+
+Whether a difference is more than chance says the last column, in standard errors
+(Welch): below about 2 it may well be chance.
+
+Exit codes: 0 done, 1 they have no metric in common, 4 no such sweep.`,
+		Example: "  sweep diff before after\n  sweep diff ucr latest --metric test_accuracy --limit 0",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			results, err := s.openReader(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer func() { _ = results.Close() }() // it was only read
+			var records [2]*sweep.SweepRecord
+			for i, reference := range args {
+				if records[i], err = results.Sweep(cmd.Context(), reference); err != nil {
+					return err
+				}
+			}
+			d, err := compareSweeps(cmd.Context(), results, records, metric)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd, d)
+			}
+			return d.write(cmd, limit)
+		},
+	}
+	cmd.Flags().StringVar(&metric, "metric", "", "metric to compare (default: the one that trials are compared by)")
+	cmd.Flags().IntVar(&limit, "limit", 20, "largest number of grid points; 0 lists all")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// comparison is what two sweeps differ in.
+type comparison struct {
+	Sweeps [2]string `json:"sweeps"`
+	Names  [2]string `json:"names"`
+	// Parameters are those whose values differ.
+	Parameters []differingParameter `json:"parameters"`
+	Metric     string               `json:"metric"`
+	Goal       string               `json:"goal"`
+	// By are the parameters that name a grid point.
+	By []string `json:"by"`
+	// Points are the grid points that both have, Only how many only one has.
+	Points []pointPair `json:"points"`
+	Only   [2]int      `json:"only"`
+}
+
+type differingParameter struct {
+	Name   string      `json:"name"`
+	Values [2][]string `json:"values"`
+}
+
+// pointPair is a grid point in both sweeps.
+type pointPair struct {
+	Values []string   `json:"values"`
+	Mean   [2]float64 `json:"mean"`
+	SD     [2]float64 `json:"sd"`
+	Count  [2]int64   `json:"count"`
+	Change float64    `json:"change"`
+	Errors float64    `json:"standard_errors,omitempty"`
+	texts  [2]string
+}
+
+// mostValues bounds the values of a parameter that are remembered.
+const mostValues = 1000
+
+// absent stands for a parameter that a trial does not have.
+const absent = "–"
+
+// compareSweeps reads the trials of two sweeps, twice: first for what differs, then
+// for the points.
+func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.SweepRecord, metric string) (*comparison, error) {
+	d := &comparison{Metric: metric}
+	var values [2]map[string][]string
+	for i, record := range records {
+		d.Sweeps[i], d.Names[i] = record.ID, record.Name
+		if d.Metric == "" {
+			if names := mainMetrics(ctx, results, record); len(names) > 0 {
+				d.Metric = names[0]
+			}
+		}
+		seen, err := parameterValues(ctx, results, record)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = seen
+	}
+	d.Goal = cmp.Or(goalOf(records[0], d.Metric), goalOf(records[1], d.Metric), sweep.Minimize)
+	var names []string
+	for _, seen := range values {
+		for name := range seen {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	varied := append(variedParameters(records[0]), variedParameters(records[1])...)
+	for _, name := range names {
+		if !slices.Equal(values[0][name], values[1][name]) {
+			d.Parameters = append(d.Parameters, differingParameter{name, [2][]string{values[0][name], values[1][name]}})
+		}
+		// What one sweep does not vary and the other has another value of is what they are
+		// compared by; what both vary names a point.
+		fixed := len(values[0][name]) <= 1 && len(values[1][name]) <= 1
+		if slices.Contains(varied, name) && name != sweep.SeedParameter && !fixed {
+			d.By = append(d.By, name)
+		}
+	}
+	var gathered [2]*grouping
+	for i, record := range records {
+		gathered[i] = newGrouping(d.By, []string{d.Metric})
+		if err := results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}}, gathered[i].add); err != nil {
+			return nil, err
+		}
+	}
+	d.pair(gathered)
+	return d, nil
+}
+
+// parameterValues are the values that each parameter has in a sweep, sorted.
+func parameterValues(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord) (map[string][]string, error) {
+	sets := map[string]map[string]bool{}
+	counts := map[string]int64{}
+	var trials int64
+	err := results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}}, func(t *sweep.TrialRecord) error {
+		trials++
+		for name, value := range t.Parameters {
+			if sets[name] == nil {
+				sets[name] = map[string]bool{}
+			}
+			if len(sets[name]) < mostValues { // further ones of a random search tell nothing new
+				sets[name][shortJSON(value)] = true
+			}
+			counts[name]++
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	values := map[string][]string{}
+	for name, set := range sets {
+		if counts[name] < trials {
+			set[absent] = true
+		}
+		for text := range set {
+			values[name] = append(values[name], text)
+		}
+		slices.SortFunc(values[name], compareTexts)
+	}
+	return values, nil
+}
+
+// compareTexts orders numbers by size and texts by letters.
+func compareTexts(a, b string) int {
+	var x, y float64
+	_, errX := fmt.Sscan(a, &x)
+	_, errY := fmt.Sscan(b, &y)
+	if errX == nil && errY == nil && x != y {
+		return cmp.Compare(x, y)
+	}
+	return cmp.Compare(a, b)
+}
+
+// pair puts the points beside each other that both sweeps have.
+func (d *comparison) pair(gathered [2]*grouping) {
+	for key, a := range gathered[0].groups {
+		b := gathered[1].groups[key]
+		if b == nil {
+			d.Only[0]++
+			continue
+		}
+		x, y := a.metrics[d.Metric], b.metrics[d.Metric]
+		if x.n == 0 || y.n == 0 {
+			continue
+		}
+		p := pointPair{
+			Values: a.values, Mean: [2]float64{x.mean, y.mean}, SD: [2]float64{x.deviation(), y.deviation()}, Count: [2]int64{x.n, y.n},
+			Change: y.mean - x.mean, texts: [2]string{x.text(), y.text()},
+		}
+		if x.n > 1 && y.n > 1 {
+			if e := math.Sqrt(p.SD[0]*p.SD[0]/float64(x.n) + p.SD[1]*p.SD[1]/float64(y.n)); e > 0 {
+				p.Errors = p.Change / e
+			}
+		}
+		d.Points = append(d.Points, p)
+	}
+	for key := range gathered[1].groups {
+		if gathered[0].groups[key] == nil {
+			d.Only[1]++
+		}
+	}
+	slices.SortFunc(d.Points, func(a, b pointPair) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.Change), math.Abs(a.Change)), slices.Compare(a.Values, b.Values))
+	})
+}
+
+func (d *comparison) write(cmd *cobra.Command, limit int) error {
+	out := cmd.OutOrStdout()
+	title := [2]string{d.Names[0], d.Names[1]}
+	if title[0] == title[1] {
+		title = d.Sweeps
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	if len(d.Parameters) == 0 {
+		fmt.Fprintln(w, "the parameters have the same values in both")
+	} else {
+		fmt.Fprintf(w, "PARAMETER\t%s\t%s\n", title[0], title[1])
+		for _, p := range d.Parameters {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, listText(p.Values[0]), listText(p.Values[1]))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(d.Points) == 0 {
+		return fmt.Errorf("no grid point has a metric %q in both sweeps: name one by --metric", d.Metric)
+	}
+	better, worse := 0, 0
+	for _, p := range d.Points {
+		switch choice := (sweep.Select{Goal: d.Goal}); {
+		case choice.Better(p.Mean[1], p.Mean[0]):
+			better++
+		case choice.Better(p.Mean[0], p.Mean[1]):
+			worse++
+		}
+	}
+	fmt.Fprintf(out, "\n%s at the %d grid points of both: better in %s at %d, worse at %d\n\n", d.Metric, len(d.Points), title[1], better, worse)
+	fmt.Fprintln(w, strings.ToUpper(strings.Join(append(slices.Clone(d.By), title[0], title[1], "change", "errors"), "\t")))
+	shown := d.Points
+	if limit > 0 {
+		shown = shown[:min(len(shown), limit)]
+	}
+	for _, p := range shown {
+		significance := ""
+		if p.Errors != 0 {
+			significance = fmt.Sprintf("%+.1f", p.Errors)
+		}
+		fmt.Fprintln(w, strings.Join(append(slices.Clone(p.Values), p.texts[0], p.texts[1], fmt.Sprintf("%+.4g", p.Change), significance), "\t"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if n := len(d.Points) - len(shown); n > 0 {
+		fmt.Fprintf(out, "%d further points: --limit 0 lists all\n", n)
+	}
+	for i, n := range d.Only {
+		if n > 0 {
+			fmt.Fprintf(out, "%d grid points are only in %s\n", n, title[i])
+		}
+	}
+	return nil
+}
+
+// listText lists a few values.
+func listText(values []string) string {
+	const most = 8
+	switch {
+	case len(values) == 0:
+		return absent
+	case len(values) > most:
+		return strings.Join(values[:most-1], ", ") + ", … " + values[len(values)-1]
+	}
+	return strings.Join(values, ", ")
+}
