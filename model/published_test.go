@@ -51,7 +51,7 @@ func TestTable4Counts(t *testing.T) {
 		{"rnn", 8, 4, 1476}, {"lstm", 8, 4, 5444}, {"ornn", 8, 4, 844}, {"spectral-rnn", 8, 4, 1268},
 		{"rnn", 11, 38, 2694}, {"lstm", 11, 38, 6950}, {"ornn", 11, 38, 2062}, {"spectral-rnn", 11, 38, 2486},
 		// 3(n_i+n+1)n + n for the cell; two matrices and σ̂ in the place of one.
-		{"gru", 8, 4, 3*(8+32+1)*32 + 32 + 4*32 + 4},
+		{"gru", 8, 4, 3*(8+32+1)*32 + 32 + 4*32 + 4}, {"factorized-rnn", 8, 4, 1476 + 32*32 + 32},
 	} {
 		s, err := settingsOf(resolve(t, sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": c.model}))
 		if err != nil {

@@ -10,6 +10,7 @@ var All = []*System{
 	&gru,
 	&ornn,
 	&spectralRNN,
+	&factorizedRNN,
 	&vprnn,
 	&fastRNN,
 	&sgornn,
