@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -432,6 +433,42 @@ func TestQueueLostWhileIdle(t *testing.T) {
 			b.finish(c, id)
 			b.check(id, 20)
 		})
+	}
+}
+
+// A queue that is opened while the reconciler looks at the broker is new, not lost:
+// trials would be put back that workers have taken already.
+func TestNewQueueIsNotLost(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c, _ := b.start(Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	r := reconciler{Coordinator: c}
+	looked := make(chan error)
+	go func() {
+		for ctx.Err() == nil {
+			if err := r.restore(ctx); err != nil && ctx.Err() == nil {
+				looked <- err
+				return
+			}
+		}
+		looked <- nil
+	}()
+	for i := range 40 {
+		w := &crew{b: b, offer: noopOffer(1)}
+		w.offer.Labels = map[string]string{"kind": strconv.Itoa(i)}
+		w.start()
+		b.until("its queue", func() bool {
+			queues, err := b.wire.Queues(t.Context())
+			return err == nil && queues[wire.Queue{Pool: w.pool, Offer: w.offer.Key()}]
+		})
+	}
+	cancel()
+	if err := <-looked; err != nil {
+		t.Fatal(err)
+	}
+	if r.lost {
+		t.Error("a new queue was taken for a lost one")
 	}
 }
 

@@ -142,16 +142,30 @@ func (r *reconciler) restore(ctx context.Context) error {
 			return err
 		}
 	}
-	queues, err := r.wire.Queues(ctx)
-	if err != nil {
-		return err
-	}
-	return r.command(ctx, func(ctx context.Context, s *scheduler) error {
+	// What should be there is read before what is there: a queue that is opened
+	// in between is not lost.
+	var lost []wire.Queue
+	err := r.command(ctx, func(_ context.Context, s *scheduler) error {
 		if r.lost {
 			s.prepared = nil
 		}
-		for q, plan := range s.plan.queues {
-			if plan.offer == nil || queues[q] {
+		lost = s.plan.served()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	there, err := r.wire.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	lost = slices.DeleteFunc(lost, func(q wire.Queue) bool { return there[q] })
+	if len(lost) == 0 {
+		return nil
+	}
+	return r.command(ctx, func(ctx context.Context, s *scheduler) error {
+		for _, q := range s.plan.served() {
+			if !slices.Contains(lost, q) {
 				continue
 			}
 			if err := s.wire.OpenQueue(ctx, q); err != nil {

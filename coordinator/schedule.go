@@ -194,6 +194,16 @@ func (s *schedule) count(now time.Time, q wire.Queue) {
 	}
 }
 
+// served are the queues that have workers.
+func (s *schedule) served() (list []wire.Queue) {
+	for q, plan := range s.queues {
+		if plan.offer != nil {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
 // published tells that a trial's job is in a queue, with its sequence in the
 // stream, 0 if that is not known.
 func (s *schedule) published(q wire.Queue, id sweep.TrialID, sequence uint64) {
