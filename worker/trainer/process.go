@@ -72,7 +72,10 @@ func (p *process) Alive() bool {
 }
 
 // Stderr implements sweep.Process.
-func (p *process) Stderr() string { return p.command.stderr.String() }
+func (p *process) Stderr() string {
+	p.command.stderr.settle()
+	return p.command.stderr.String()
+}
 
 // Log implements sweep.Process.
 func (p *process) Log(from int64) (text string, start, end int64) {
