@@ -110,7 +110,7 @@ select: {group: [%s], by: %s, goal: %s}
 			t.Errorf("%s: %d rows in the table, %d in the view", name, rows, len(strings.Fields(view)))
 		}
 	}
-	c.run(exitUsage, []string{"print their tables apart"}, "table", "ucr", "usual", "all")
+	c.run(exitUsage, []string{"ask for their tables apart"}, "table", "ucr", "usual", "all")
 
 	best := func(args ...string) string {
 		out := c.run(0, nil, append([]string{"trials", "usual", "--json"}, args...)...)

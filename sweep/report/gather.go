@@ -1,0 +1,132 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+
+	"sweep/sweep"
+)
+
+// A Request asks for a table.
+type Request struct {
+	Kind      *Kind
+	Selection Selection
+	// Sweeps are references of the sweeps whose trials it is made of. If there is none
+	// it is the newest that has a row for it, or all of them if All is set.
+	Sweeps []string
+	All    bool
+}
+
+// ParseRequest returns the request of a kind and a selection by their names; the empty
+// selection is Mean. A kind that there is not is sweep.ErrNotFound.
+func ParseRequest(kind, selection string) (*Request, error) {
+	at := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == kind })
+	if at < 0 {
+		return nil, fmt.Errorf("%w: no table %.40q", sweep.ErrNotFound, kind)
+	}
+	r := Request{Kind: &Kinds[at], Selection: Mean}
+	if selection != "" {
+		var err error
+		if r.Selection, err = ParseSelection(selection); err != nil {
+			return nil, err
+		}
+	}
+	if r.Selection.Ensemble() > 0 && !r.Kind.Classes {
+		return nil, fmt.Errorf("table %s has no classes to vote on: select mean or single", kind)
+	}
+	return &r, nil
+}
+
+// IncomparableError says that two sweeps of one table choose their best trials by
+// different rules.
+type IncomparableError struct {
+	Sweep      string
+	Own, Other sweep.Select
+}
+
+// Error implements error.
+func (e *IncomparableError) Error() string {
+	return fmt.Sprintf("sweep %s compares its trials by %v, another of this table by %v: ask for their tables apart", e.Sweep, e.Own, e.Other)
+}
+
+// Artifacts reads what trials left besides their results.
+type Artifacts interface {
+	// Artifact writes the content of an artifact from an offset.
+	Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error)
+}
+
+// Gather gathers the sweeps' completed trials and lays out the table. It returns the
+// sweeps that it has used; the table is nil if no trial belongs into it. Artifacts are
+// read for ensembles alone. Sweeps that do not fit together are an *[IncomparableError].
+func (r *Request) Gather(ctx context.Context, results sweep.Reader, artifacts Artifacts) (table *Table, used []string, err error) {
+	references, together := r.Sweeps, r.All || len(r.Sweeps) > 0
+	if len(references) == 0 {
+		records, err := results.Sweeps(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range records {
+			references = append(references, records[i].ID)
+		}
+	}
+	var collection *Collection
+	var choice sweep.Select
+	for _, reference := range references {
+		record, err := results.Sweep(ctx, reference) // with its submission
+		if err != nil {
+			return nil, nil, err
+		}
+		submission := &record.Grids[0].Submission
+		if submission.Description.Parameter("dataset") == nil || submission.Description.Parameter("model") == nil {
+			continue // nothing for a table
+		}
+		own := submission.Spec.Select.Filled(&submission.Description)
+		switch {
+		case collection == nil || !together:
+			collection, choice, used = NewCollection(own), own, nil
+		case !reflect.DeepEqual(own, choice):
+			return nil, nil, &IncomparableError{record.ID, own, choice}
+		}
+		used = append(used, record.ID)
+		query := sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}}
+		if err := results.Trials(ctx, query, collection.Add); err != nil {
+			return nil, nil, err
+		}
+		if !together && r.Kind.Has(collection) {
+			break
+		}
+	}
+	if collection == nil || !r.Kind.Has(collection) {
+		return nil, nil, nil
+	}
+	if r.Selection.Ensemble() > 0 {
+		err := collection.Vote(r.Selection, func(id sweep.TrialID) ([]byte, error) {
+			var b bounded
+			_, err := artifacts.Artifact(ctx, id, ProbabilitiesArtifact, 0, &b)
+			return b.Bytes(), err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return r.Kind.Lay(collection, r.Selection), used, nil
+}
+
+// longestVotes bounds the class probabilities of a trial, in bytes: ten thousand rows
+// of ten classes are 240 kB.
+const longestVotes = 64 << 20
+
+// bounded is a buffer that takes longestVotes at most.
+type bounded struct{ bytes.Buffer }
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > longestVotes {
+		return 0, fmt.Errorf("its class probabilities have more than %s", sweep.SizeText(longestVotes))
+	}
+	return b.Buffer.Write(p)
+}
