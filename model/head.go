@@ -15,7 +15,7 @@ import (
 // result: what is added up, and in which order, follows from them.
 const (
 	wideOutputs  = 512               // outputs from which on a layer is wide
-	blockRows    = 256               // rows whose outputs are there at once
+	blockRows    = 512               // rows whose outputs are there at once
 	blockOutputs = 96                // outputs of a row that lie together
 	pieceOutputs = 10 * blockOutputs // outputs, with their weights, that a thread takes
 )

@@ -138,14 +138,18 @@ func (s *sliced[F]) differentiate(b *task.Batch[F], step int) (score loss.Score,
 }
 
 func (s *sliced[F]) trainSlice(i int) {
-	s.forwardSlice(i)
-	_, targets := s.part(i)
+	in, targets := s.part(i)
+	s.forwardPart(i, in)
 	s.scores[i] = s.loss.Gradient(s.outs[i], targets, s.outputs())
 	s.backwardSlice(i)
 }
 
 func (s *sliced[F]) forwardSlice(i int) {
 	in, _ := s.part(i)
+	s.forwardPart(i, in)
+}
+
+func (s *sliced[F]) forwardPart(i int, in layer.Input[F]) {
 	var to layer.State[F]
 	s.outs[i], to = s.passes[i].Forward(in, s.trained.from(i, s.batch.Carry), true)
 	if s.batch.Carries() {
