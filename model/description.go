@@ -14,7 +14,7 @@ import (
 const (
 	Name          = sweep.DefaultTrainer
 	Version       = "0.1.0"
-	resultVersion = "8"
+	resultVersion = "9"
 )
 
 // description is the built-in trainer's schema. The defaults are the settings
@@ -23,6 +23,7 @@ const (
 func description() *sweep.Description {
 	systems, tasks := system.Variants(), task.Variants()
 	pixel := sweep.Match{"dataset": {"mnist", "permuted-mnist"}}
+	dense := sweep.Match{"dataset": pixel["dataset"], "model": {"rnn", "irnn"}} // larger steps end their long memory
 	activities := sweep.Match{"dataset": {"har-2", "generated-har-2"}}
 	words := sweep.Match{"task": {"language"}}
 	recurrent := sweep.Match{"model": system.Recurrent()}
@@ -55,7 +56,7 @@ func description() *sweep.Description {
 				Doc: "share of them that is dropped in training"},
 			{Name: "optimizer", Type: sweep.StringType, Default: "adam", Enum: values("adam", "rmsprop", "sgd"),
 				Doc: "optimiser"},
-			{Name: "lr", Type: sweep.NumberType, Default: 0.001, Minimum: ptr(0), ExclusiveMinimum: true,
+			{Name: "lr", Type: sweep.NumberType, Default: 0.001, Minimum: ptr(0), ExclusiveMinimum: true, Defaults: []sweep.ConditionalDefault{{When: dense, Value: 0.0003}},
 				Doc: "learning rate ρ of the first epoch"},
 			{Name: "schedule", Type: sweep.StringType, Default: "exponential", Neutral: "exponential", Enum: values("exponential", "linear"),
 				Doc: "how the learning rate falls: exponential by decay, or linear from lr to 0 over the trial"},
@@ -118,6 +119,9 @@ func description() *sweep.Description {
 	at := slices.IndexFunc(d.Parameters, func(p sweep.ParameterSchema) bool { return p.Name == "initial_state" })
 	own := systems.Parameters()
 	for i := range own {
+		if own[i].Name == "start" {
+			own[i].Defaults = append(own[i].Defaults, sweep.ConditionalDefault{When: sweep.Match{"dataset": pixel["dataset"], "model": {"irnn"}}, Value: "identity"})
+		}
 		own[i].Defaults = slices.Concat(own[i].Defaults, systems.Defaults(own[i].Name), tasks.Defaults(own[i].Name)) // the system's go first
 	}
 	d.Parameters = slices.Insert(d.Parameters, at, own...)
