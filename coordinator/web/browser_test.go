@@ -254,6 +254,18 @@ func TestBrowser(t *testing.T) {
 	b.visit("#/sweep/"+sweepID+"?where=nonsense%3D1", "no trial that has been read has such a parameter")
 	b.said()
 
+	// A figure comes down as a file of its name.
+	b.visit("#/tables", "Download as PNG")
+	evaluate[bool](b, `HTMLAnchorElement.prototype.click = function () { window.keptName = this.download; };
+		const make = URL.createObjectURL;
+		URL.createObjectURL = (blob) => { blob.slice(1, 4).text().then((text) => { window.keptText = text; }); return make.call(URL, blob); }; true`)
+	evaluate[bool](b, `[...document.querySelectorAll("a")].find((a) => a.textContent === "Download as PNG").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
+	b.until("window.keptName && window.keptText")
+	if kept := evaluate[[]string](b, "[window.keptName, window.keptText]"); kept[0] != "second-curves.png" || kept[1] != "PNG" {
+		t.Errorf("the picture is kept as %q", kept)
+	}
+	b.clean("figures")
+
 	// By the keyboard alone: filter, sort, open.
 	b.visit("#/sweep/"+sweepID, "1 to 30 of 30 trials")
 	b.run(chromedp.KeyEvent("/"))
