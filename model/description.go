@@ -119,8 +119,13 @@ func description() *sweep.Description {
 	at := slices.IndexFunc(d.Parameters, func(p sweep.ParameterSchema) bool { return p.Name == "initial_state" })
 	own := systems.Parameters()
 	for i := range own {
-		if own[i].Name == "start" {
-			own[i].Defaults = append(own[i].Defaults, sweep.ConditionalDefault{When: sweep.Match{"dataset": pixel["dataset"], "model": {"irnn"}}, Value: "identity"})
+		for _, pixels := range []struct{ name, model, value string }{
+			{"start", "irnn", "identity"}, {"start", "rnn", "orthogonal"}, {"activation", "rnn", "tanh"},
+		} {
+			if own[i].Name == pixels.name {
+				when := sweep.Match{"dataset": pixel["dataset"], "model": {pixels.model}}
+				own[i].Defaults = append(own[i].Defaults, sweep.ConditionalDefault{When: when, Value: pixels.value})
+			}
 		}
 		own[i].Defaults = slices.Concat(own[i].Defaults, systems.Defaults(own[i].Name), tasks.Defaults(own[i].Name)) // the system's go first
 	}
