@@ -23,7 +23,21 @@ const (
 func description() *sweep.Description {
 	systems, tasks := system.Variants(), task.Variants()
 	pixel := sweep.Match{"dataset": {"mnist", "permuted-mnist"}}
-	dense := sweep.Match{"dataset": pixel["dataset"], "model": {"rnn", "irnn"}} // larger steps end their long memory
+	// With what dense matrices learn hundreds of steps, by validation.
+	pixels := func(name string) (list []sweep.ConditionalDefault) {
+		for _, own := range []struct {
+			model, name string
+			value       any
+		}{
+			{"irnn", "lr", 0.0003}, {"irnn", "start", "identity"},
+			{"rnn", "lr", 0.0001}, {"rnn", "start", "orthogonal"}, {"rnn", "activation", "tanh"},
+		} {
+			if own.name == name {
+				list = append(list, sweep.ConditionalDefault{When: sweep.Match{"dataset": pixel["dataset"], "model": {own.model}}, Value: own.value})
+			}
+		}
+		return list
+	}
 	activities := sweep.Match{"dataset": {"har-2", "generated-har-2"}}
 	words := sweep.Match{"task": {"language"}}
 	recurrent := sweep.Match{"model": system.Recurrent()}
@@ -56,7 +70,7 @@ func description() *sweep.Description {
 				Doc: "share of them that is dropped in training"},
 			{Name: "optimizer", Type: sweep.StringType, Default: "adam", Enum: values("adam", "rmsprop", "sgd"),
 				Doc: "optimiser"},
-			{Name: "lr", Type: sweep.NumberType, Default: 0.001, Minimum: ptr(0), ExclusiveMinimum: true, Defaults: []sweep.ConditionalDefault{{When: dense, Value: 0.0003}},
+			{Name: "lr", Type: sweep.NumberType, Default: 0.001, Minimum: ptr(0), ExclusiveMinimum: true, Defaults: pixels("lr"),
 				Doc: "learning rate ρ of the first epoch"},
 			{Name: "schedule", Type: sweep.StringType, Default: "exponential", Neutral: "exponential", Enum: values("exponential", "linear"),
 				Doc: "how the learning rate falls: exponential by decay, or linear from lr to 0 over the trial"},
@@ -119,14 +133,7 @@ func description() *sweep.Description {
 	at := slices.IndexFunc(d.Parameters, func(p sweep.ParameterSchema) bool { return p.Name == "initial_state" })
 	own := systems.Parameters()
 	for i := range own {
-		for _, pixels := range []struct{ name, model, value string }{
-			{"start", "irnn", "identity"}, {"start", "rnn", "orthogonal"}, {"activation", "rnn", "tanh"},
-		} {
-			if own[i].Name == pixels.name {
-				when := sweep.Match{"dataset": pixel["dataset"], "model": {pixels.model}}
-				own[i].Defaults = append(own[i].Defaults, sweep.ConditionalDefault{When: when, Value: pixels.value})
-			}
-		}
+		own[i].Defaults = append(own[i].Defaults, pixels(own[i].Name)...)
 		own[i].Defaults = slices.Concat(own[i].Defaults, systems.Defaults(own[i].Name), tasks.Defaults(own[i].Name)) // the system's go first
 	}
 	d.Parameters = slices.Insert(d.Parameters, at, own...)
