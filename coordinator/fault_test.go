@@ -444,7 +444,7 @@ func TestNewQueueIsNotLost(t *testing.T) {
 	c, _ := b.start(Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	r := reconciler{Coordinator: c}
-	looked := make(chan error)
+	looked := make(chan error, 1)
 	go func() {
 		for ctx.Err() == nil {
 			if err := r.restore(ctx); err != nil && ctx.Err() == nil {

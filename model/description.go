@@ -23,8 +23,8 @@ const (
 func description() *sweep.Description {
 	systems, tasks := system.Variants(), task.Variants()
 	pixel := sweep.Match{"dataset": {"mnist", "permuted-mnist"}}
-	// With what dense matrices learn hundreds of steps, by validation.
-	pixels := func(name string) (list []sweep.ConditionalDefault) {
+	// What dense transition matrices learn digits pixel by pixel with, by validation.
+	denseDefaults := func(name string) (list []sweep.ConditionalDefault) {
 		for _, own := range []struct {
 			model, name string
 			value       any
@@ -70,7 +70,7 @@ func description() *sweep.Description {
 				Doc: "share of them that is dropped in training"},
 			{Name: "optimizer", Type: sweep.StringType, Default: "adam", Enum: values("adam", "rmsprop", "sgd"),
 				Doc: "optimiser"},
-			{Name: "lr", Type: sweep.NumberType, Default: 0.001, Minimum: ptr(0), ExclusiveMinimum: true, Defaults: pixels("lr"),
+			{Name: "lr", Type: sweep.NumberType, Default: 0.001, Minimum: ptr(0), ExclusiveMinimum: true, Defaults: denseDefaults("lr"),
 				Doc: "learning rate ρ of the first epoch"},
 			{Name: "schedule", Type: sweep.StringType, Default: "exponential", Neutral: "exponential", Enum: values("exponential", "linear"),
 				Doc: "how the learning rate falls: exponential by decay, or linear from lr to 0 over the trial"},
@@ -133,7 +133,7 @@ func description() *sweep.Description {
 	at := slices.IndexFunc(d.Parameters, func(p sweep.ParameterSchema) bool { return p.Name == "initial_state" })
 	own := systems.Parameters()
 	for i := range own {
-		own[i].Defaults = append(own[i].Defaults, pixels(own[i].Name)...)
+		own[i].Defaults = append(own[i].Defaults, denseDefaults(own[i].Name)...)
 		own[i].Defaults = slices.Concat(own[i].Defaults, systems.Defaults(own[i].Name), tasks.Defaults(own[i].Name)) // the system's go first
 	}
 	d.Parameters = slices.Insert(d.Parameters, at, own...)

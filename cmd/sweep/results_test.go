@@ -111,6 +111,7 @@ select: {group: [%s], by: %s, goal: %s}
 		}
 	}
 	c.run(exitUsage, []string{"ask for their tables apart"}, "table", "ucr", "usual", "all")
+	c.run(exitUsage, []string{"name none beside it"}, "table", "ucr", "usual", "--all")
 
 	best := func(args ...string) string {
 		out := c.run(0, nil, append([]string{"trials", "usual", "--json"}, args...)...)

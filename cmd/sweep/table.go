@@ -57,7 +57,9 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 			case err != nil:
 				return &exitError{exitUsage, err}
 			}
-			request.Sweeps, request.All = args[1:], options.all
+			if request.Sweeps, request.All = args[1:], options.all; request.All && len(request.Sweeps) > 0 {
+				return usageError("--all takes every sweep: name none beside it")
+			}
 			if !slices.Contains(report.Formats, options.format) {
 				return usageError("--format %s: expected one of %s", options.format, strings.Join(report.Formats, ", "))
 			}
