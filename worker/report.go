@@ -13,7 +13,8 @@ import (
 const (
 	// reportTimeout bounds the sending of what may be lost.
 	reportTimeout = 5 * time.Second
-	// resultTimeout bounds one attempt to send what must not be lost.
+	// resultTimeout bounds one attempt to send what must not be lost, and all of them
+	// when everything else of a worker has ended.
 	resultTimeout = 10 * time.Second
 	// mostReports bounds what waits to be sent: then slots wait too.
 	mostReports = 1024
@@ -43,8 +44,10 @@ type reporter struct {
 	mu      sync.Mutex
 	waiting []report
 	sending []report
-	closed  bool
-	changed sync.Cond
+	// unbounded lets any number wait: the trials are stopped, and few more will come.
+	unbounded bool
+	closed    bool
+	changed   sync.Cond
 }
 
 func newReporter(w *Worker) *reporter {
@@ -57,10 +60,18 @@ func newReporter(w *Worker) *reporter {
 func (r *reporter) add(report report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.waiting) >= mostReports {
+	for len(r.waiting) >= mostReports && !r.unbounded {
 		r.changed.Wait()
 	}
 	r.waiting = append(r.waiting, report)
+	r.changed.Broadcast()
+}
+
+// takeAll has add wait no longer.
+func (r *reporter) takeAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unbounded = true
 	r.changed.Broadcast()
 }
 
@@ -83,15 +94,15 @@ func (r *reporter) each(do func(*wire.Delivery)) {
 	}
 }
 
-// run sends reports until close is called. As long as running lasts it tries
-// again what does not work; then once more.
-func (r *reporter) run(running context.Context) {
+// run sends reports until close is called and all are sent. As long as sending lasts it
+// tries again what does not work.
+func (r *reporter) run(sending context.Context) {
 	for {
 		batch := r.next()
 		if batch == nil {
 			return
 		}
-		r.deliver(running, batch)
+		r.deliver(sending, batch)
 	}
 }
 
@@ -139,8 +150,8 @@ func weight(e *sweep.Event) int {
 // deliver publishes the events of reports and acknowledges their jobs. A report
 // that cannot be sent leaves the job to be delivered again. A trial may have taken
 // a day, and a worker that cannot report could not get another job either: so it
-// tries as long as it may run.
-func (r *reporter) deliver(running context.Context, batch []report) {
+// tries until sending ends.
+func (r *reporter) deliver(sending context.Context, batch []report) {
 	w := r.worker
 	var events []sweep.Event
 	for i := range batch {
@@ -148,33 +159,33 @@ func (r *reporter) deliver(running context.Context, batch []report) {
 	}
 	var large []*wire.TooLargeError
 	for attempt := 1; ; attempt++ {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(running), resultTimeout)
+		ctx, cancel := context.WithTimeout(sending, resultTimeout)
 		var err error
 		large, err = wire.TooLarge(w.wire.Publish(ctx, w.options.Pool, w.id, events...))
 		cancel()
 		if err == nil {
 			break
 		}
-		if running.Err() != nil && attempt > 1 {
+		if sending.Err() != nil {
 			w.log.Error("ends of trials not reported; they will be run again", "trials", len(batch), "error", err)
 			return
 		}
 		if attempt == 1 {
 			w.log.Warn("ends of trials not reported yet; trying again until it works", "trials", len(batch), "error", err)
 		}
-		sleep(running, lostDelay)
+		sleep(sending, lostDelay)
 	}
 	for _, e := range large {
-		r.replace(running, batch, e)
+		r.replace(sending, batch, e)
 	}
 	for i := range batch {
-		r.acknowledge(running, &batch[i])
+		r.acknowledge(sending, &batch[i])
 	}
 }
 
 // replace fails a trial whose report fits no message: it would have no better
 // luck another time.
-func (r *reporter) replace(running context.Context, batch []report, problem *wire.TooLargeError) {
+func (r *reporter) replace(sending context.Context, batch []report, problem *wire.TooLargeError) {
 	for i := range batch {
 		events := batch[i].events
 		last := events[len(events)-1]
@@ -184,7 +195,7 @@ func (r *reporter) replace(running context.Context, batch []report, problem *wir
 		last.Kind, last.Release = sweep.EventResult, nil
 		last.Result = &sweep.Result{State: sweep.Failed, Error: problem.Error()}
 		last.Result.Digest = last.Result.ComputeDigest(nil)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(running), resultTimeout)
+		ctx, cancel := context.WithTimeout(sending, resultTimeout)
 		defer cancel()
 		if err := r.worker.wire.Publish(ctx, r.worker.options.Pool, r.worker.id, last); err != nil {
 			r.worker.log.Error("failure of a trial not reported; it will be run again", "trial", problem.TrialID, "error", err)
@@ -195,13 +206,13 @@ func (r *reporter) replace(running context.Context, batch []report, problem *wir
 }
 
 // acknowledge removes a job from the queue.
-func (r *reporter) acknowledge(running context.Context, report *report) {
+func (r *reporter) acknowledge(sending context.Context, report *report) {
 	if d := report.delivery; d != nil {
 		var err error
 		if report.took < askFrom {
 			err = d.Ack()
 		} else {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(running), resultTimeout)
+			ctx, cancel := context.WithTimeout(sending, resultTimeout)
 			err = d.DoubleAck(ctx)
 			cancel()
 		}

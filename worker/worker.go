@@ -125,7 +125,8 @@ func New(options Options) *Worker {
 
 // Run pulls and runs trials until ctx ends, which drains: no further job is
 // pulled, running trials may go on for Grace, then they are stopped, their
-// checkpoints kept, and given back. It returns nil after a drain. If the machine
+// checkpoints kept, and given back; what the server does not take then within
+// resultTimeout is run again elsewhere. It returns nil after a drain. If the machine
 // seems broken it takes no more jobs, lets what runs go on to its end, and
 // returns a *BrokenError.
 func (w *Worker) Run(ctx context.Context) error {
@@ -156,10 +157,12 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.offer.discover(pulling, &helping)
 	helping.Go(func() { w.beats.run(helpers) })
 	helping.Go(func() { w.watch(helpers, &helping) })
-	helping.Go(func() { w.reporter.run(running) })
-	defer w.reporter.close()
+	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopSending()
+	defer context.AfterFunc(running, w.reporter.takeAll)()
 
-	var slots, pullers sync.WaitGroup
+	var slots, pullers, reporting sync.WaitGroup
+	reporting.Go(func() { w.reporter.run(sending) })
 	pullers.Go(func() { w.puller.run(pulling) })
 	failures := make([]error, len(w.slots))
 	for i, s := range w.slots {
@@ -170,7 +173,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			}
 		})
 	}
-	done := make(chan struct{})
+	stopped, reported := make(chan struct{}), make(chan struct{})
 	go func() {
 		pullers.Wait()
 		w.returnJobs(w.backlog, func(time.Duration) bool { return true })
@@ -178,21 +181,37 @@ func (w *Worker) Run(ctx context.Context) error {
 		for _, s := range w.slots {
 			w.returnJobs(s.ahead, func(time.Duration) bool { return true })
 		}
-		close(done)
+		close(stopped)
+		w.reporter.close()
+		reporting.Wait()
+		close(reported)
 	}()
 	select {
-	case <-done:
+	case <-reported:
 	case <-ctx.Done():
-		timer := time.NewTimer(w.options.Grace)
-		select {
-		case <-done:
-		case <-timer.C:
-			stopRunning()
-			<-done
+		if within(w.options.Grace, reported) {
+			break
 		}
-		timer.Stop()
+		stopRunning()
+		<-stopped
+		if !within(resultTimeout, reported) {
+			stopSending()
+			<-reported
+		}
 	}
 	return errors.Join(failures...)
+}
+
+// within reports whether something is done before a time is over.
+func within(d time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // cancel stops what runs, or waits to run, of a sweep: the named trials, or all

@@ -13,10 +13,9 @@ import (
 // diskInterval is the time between looks at the disk.
 const diskInterval = time.Second
 
-// watchDisk returns an error when dir takes no more data, which says what happens then,
-// nil when ctx ends. The broker reports a full disk only by no longer answering, so
-// that a run would wait for ever.
-func watchDisk(ctx context.Context, dir, then string) error {
+// watchDisk returns an error when dir takes no more data, nil when ctx ends. The broker
+// reports a full disk only by no longer answering, so that a run would wait for ever.
+func watchDisk(ctx context.Context, dir string) error {
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()
 	for {
@@ -25,7 +24,7 @@ func watchDisk(ctx context.Context, dir, then string) error {
 			return nil
 		case <-ticker.C:
 			if err := probeDisk(dir); err != nil {
-				return fmt.Errorf("%s is full or cannot be written: what is done is kept; make room and %s: %w", dir, then, err)
+				return fmt.Errorf("%s cannot be written: %w", dir, err)
 			}
 		}
 	}

@@ -220,15 +220,32 @@ func (l *local) disks() []string {
 	return list
 }
 
+// full says of a full disk what is to be done, and keeps what was seen of it first for
+// whoever looks; other errors stay as they are.
+func (l *local) full(err error) error {
+	if !isFull(err) {
+		return err
+	}
+	then := "run the same command again to go on"
+	if l.stopBoard != nil {
+		then = "the run goes on"
+	}
+	err = fmt.Errorf("the disk is full: what is done is kept; make room and %s: %w", then, err)
+	l.problem.CompareAndSwap(nil, &err)
+	return err
+}
+
 // outlast runs a sweep. While its dashboard is open a full disk does not end the run:
 // whoever looks is told, and the run goes on when there is room.
 func (l *local) outlast(ctx context.Context, submission *sweep.Submission, fresh bool, out *console, mode string) (*sweep.SweepRecord, error) {
 	for {
 		record, err := l.run(ctx, submission, fresh, out, mode)
+		if l.problem.Load() == nil {
+			err = l.full(err)
+		}
 		if l.stopBoard == nil || !isFull(err) || ctx.Err() != nil {
 			return record, err
 		}
-		l.problem.CompareAndSwap(nil, &err) // what was seen first is said
 		fmt.Fprintf(out, "%v\nthe run waits for room, and the dashboard is served meanwhile; Ctrl-C ends both\n", *l.problem.Load())
 		if !awaitRoom(ctx, l.disks()...) {
 			return nil, &exitError{exitInterrupted, fmt.Errorf("interrupted while the disk was full: make room and run the same command again to go on: %w", err)}
@@ -307,18 +324,13 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 	var coordinatorErr, workerErr, diskErr error
 	var collectorDone, workerDone, shown sync.WaitGroup
 	shown.Go(func() {
-		then := "run the same command again to go on"
-		if l.stopBoard != nil {
-			then = "the run goes on"
-		}
-		if diskErr = watchDisk(working, l.home, then); diskErr != nil {
-			l.problem.Store(&diskErr)
+		if diskErr = l.full(watchDisk(working, l.home)); diskErr != nil {
 			stopWorking()
 		}
 	})
 	collectorDone.Go(func() {
 		defer stopWorking() // nothing is worth doing that is not recorded
-		coordinatorErr = c.Run(collecting)
+		coordinatorErr = l.full(c.Run(collecting))
 	})
 	hand := worker.New(worker.Options{
 		Wire: w, Launcher: l.launcher, Pool: submission.Spec.Pool, Slots: l.slots, DataDir: l.dataDir,

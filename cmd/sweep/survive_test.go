@@ -261,54 +261,75 @@ func TestFullDiskLosesNothing(t *testing.T) {
 	finish(t, home, file, want)
 }
 
-// With its dashboard open a run outlasts a full disk: whoever looks is told, what is
-// done is shown, and the run goes on by itself when there is room.
+// With its dashboard open a run outlasts a full disk, whether the broker or only the
+// database has no room: whoever looks is told, what is done is shown, and the run goes
+// on by itself when there is room.
 func TestFullDiskUnderDashboard(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
 	file := write(t, t.TempDir(), "short.yaml", shortTrials)
 	want := undisturbed(t, file)
-	home, address := smallDisk(t), freeAddress(t)
-	cmd, stderr := start(t, home, "run", file, "--ui="+address)
-	waitFor(t, cmd, "some results", func() bool { return done(t, home) >= 20 })
+	for _, whole := range []bool{true, false} {
+		t.Run(fmt.Sprintf("whole=%t", whole), func(t *testing.T) {
+			t.Parallel()
+			disk, address := smallDisk(t), freeAddress(t)
+			home := disk
+			if !whole {
+				home = t.TempDir()
+			}
+			cmd, stderr := start(t, home, "run", file, "--ui="+address, "--store", filepath.Join(disk, "sweep.db"))
+			waitFor(t, cmd, "some results", func() bool { return done(t, disk) >= 20 })
+			told, stop := listen(t, cmd, address)
+			defer stop()
+			makeRoom := fill(t, disk)
+			told("make room and the run goes on")
+			get := func(path string) (int, string) {
+				return ask(http.DefaultClient, "GET", "http://"+address+"/api/"+path, "", "")
+			}
+			waitFor(t, cmd, "the run to wait", func() bool {
+				_, answer := get("workers")
+				return strings.Contains(answer, errAtRest.Error())
+			})
+			for _, path := range []string{"sweeps", "sweeps/latest/trials?state=completed", "sweeps/latest/groups?metric=validation_loss", "sweeps/latest/trials/0"} {
+				if status, answer := get(path); status != 200 {
+					t.Errorf("%s: %d %s", path, status, answer)
+				}
+			}
+			makeRoom()
+			told(`"problem":""`)
+			_ = cmd.Wait() // its exit code is looked at below
+			if code := cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(stderr.String(), "the run goes on") {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			if got := digests(t, disk); got != want {
+				t.Error("the results have other bits")
+			}
+		})
+	}
+}
+
+// listen hears what a dashboard tells of changes; told waits until it has said words.
+func listen(t *testing.T, cmd *exec.Cmd, address string) (told func(words string), stop func()) {
+	t.Helper()
 	response, err := http.Get("http://" + address + "/api/events")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
 	changes := bufio.NewScanner(response.Body)
-	told := func(words string) {
+	return func(words string) {
 		t.Helper()
+		impatient := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }) // it prints its goroutines
+		defer impatient.Stop()
+		var heard []string
 		for changes.Scan() {
 			if strings.Contains(changes.Text(), words) {
 				return
 			}
+			heard = append(heard, changes.Text())
 		}
-		t.Fatalf("nobody told %q: %v; the run said %s", words, changes.Err(), stderr)
-	}
-	makeRoom := fill(t, home)
-	told("make room and the run goes on")
-	get := func(path string) (int, string) {
-		return ask(http.DefaultClient, "GET", "http://"+address+"/api/"+path, "", "")
-	}
-	waitFor(t, cmd, "the run to wait", func() bool {
-		_, answer := get("workers")
-		return strings.Contains(answer, errAtRest.Error())
-	})
-	for _, path := range []string{"sweeps", "sweeps/latest/trials?state=completed", "sweeps/latest/groups?metric=validation_loss", "sweeps/latest/trials/0"} {
-		if status, answer := get(path); status != 200 {
-			t.Errorf("%s: %d %s", path, status, answer)
-		}
-	}
-	makeRoom()
-	told(`"problem":""`)
-	_ = cmd.Wait() // its exit code is looked at below
-	if code := cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(stderr.String(), "the run goes on") {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	if got := digests(t, home); got != want {
-		t.Error("the results have other bits")
-	}
+		_ = cmd.Wait() // it has ended
+		t.Fatalf("nobody told %q (%v) but %q; the run said %s", words, changes.Err(), heard, cmd.Stderr)
+	}, func() { _ = response.Body.Close() }
 }
 
 // smallDisk mounts a disk of 32 MiB until the test's end.

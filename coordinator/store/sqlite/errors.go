@@ -19,7 +19,7 @@ func (d *Database) Explain(err error) error {
 	}
 	switch code := failure.Code(); {
 	case code == codes.SQLITE_FULL || code == codes.SQLITE_IOERR_WRITE || code == codes.SQLITE_IOERR_SHMSIZE:
-		return fmt.Errorf("the disk of %s is full (%w): nothing of this was kept; free some space and start again: %w", d.path, syscall.ENOSPC, err)
+		return fmt.Errorf("the disk of %s is full (%w): nothing of this was kept: %w", d.path, syscall.ENOSPC, err)
 	case isBusy(err):
 		return fmt.Errorf("another process has been writing to %s for %v: wait for it, or end it: %w", d.path, busyTimeout, err)
 	case code&0xff == codes.SQLITE_CANTOPEN:
