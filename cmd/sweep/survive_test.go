@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -279,8 +280,12 @@ func TestFullDiskUnderDashboard(t *testing.T) {
 			}
 			cmd, stderr := start(t, home, "run", file, "--ui="+address, "--store", filepath.Join(disk, "sweep.db"))
 			waitFor(t, cmd, "some results", func() bool { return done(t, disk) >= 20 })
-			told, stop := listen(t, cmd, address)
-			defer stop()
+			changes, err := http.Get("http://" + address + "/api/events")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer changes.Body.Close()
+			told := listen(t, cmd, changes.Body)
 			makeRoom := fill(t, disk)
 			told("make room and the run goes on")
 			get := func(path string) (int, string) {
@@ -309,13 +314,9 @@ func TestFullDiskUnderDashboard(t *testing.T) {
 }
 
 // listen hears what a dashboard tells of changes; told waits until it has said words.
-func listen(t *testing.T, cmd *exec.Cmd, address string) (told func(words string), stop func()) {
+func listen(t *testing.T, cmd *exec.Cmd, from io.Reader) (told func(words string)) {
 	t.Helper()
-	response, err := http.Get("http://" + address + "/api/events")
-	if err != nil {
-		t.Fatal(err)
-	}
-	changes := bufio.NewScanner(response.Body)
+	changes := bufio.NewScanner(from)
 	return func(words string) {
 		t.Helper()
 		impatient := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }) // it prints its goroutines
@@ -329,7 +330,7 @@ func listen(t *testing.T, cmd *exec.Cmd, address string) (told func(words string
 		}
 		_ = cmd.Wait() // it has ended
 		t.Fatalf("nobody told %q (%v) but %q; the run said %s", words, changes.Err(), heard, cmd.Stderr)
-	}, func() { _ = response.Body.Close() }
+	}
 }
 
 // smallDisk mounts a disk of 32 MiB until the test's end.
