@@ -218,6 +218,7 @@ func (s *Server) tell(changes []event) {
 					<-listener
 				}
 				listener <- event{"anew", []byte("{}")}
+				listener <- problemEvent(s.events.problem) // nobody can ask for it
 			}
 		}
 	}
