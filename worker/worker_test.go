@@ -581,6 +581,29 @@ func TestDrainLetsTrialsFinishInTheirGrace(t *testing.T) {
 	eventually(t, "only the job of the trial that did not start in the queue", func() bool { return r.queue() == 1 })
 }
 
+// A worker that is to stop while the server takes no reports stops all the same.
+func TestDrainWithoutEvents(t *testing.T) {
+	t.Parallel()
+	for _, grace := range []time.Duration{0, 500 * time.Millisecond} {
+		t.Run(grace.String(), func(t *testing.T) {
+			t.Parallel()
+			conn := wiretest.Start(t)
+			running, finish := make(chan struct{}), make(chan struct{})
+			r := rigOver(t, conn, func(_ context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+				close(running)
+				<-finish
+				return outcome(request), nil
+			})
+			r.publish(job(1))
+			w := r.start(worker.Options{Grace: grace})
+			<-running
+			deleteStreams(t, conn)
+			close(finish)
+			w.drain()
+		})
+	}
+}
+
 func TestCheckpointThatIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
