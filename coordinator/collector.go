@@ -27,9 +27,10 @@ const (
 // An event is acknowledged after the commit. Whatever happens before that, it
 // comes again, and the store takes it calmly.
 func (c *Coordinator) collect(ctx context.Context) error {
-	trouble := outage{log: c.log, doing: "receiving events"}
+	trouble := c.outage("receiving events")
+	defer trouble.drop()
 	for {
-		err := c.receive(ctx, &trouble)
+		err := c.receive(ctx, trouble)
 		if ctx.Err() != nil {
 			break
 		}
@@ -101,7 +102,7 @@ func (c *Coordinator) recordBatch(ctx context.Context, batch *wire.EventBatch) e
 			}
 		}
 		err := c.record(ctx, events)
-		if attempts++; err != nil && attempts%suspicious == 0 {
+		if attempts++; err != nil && attempts%suspicious == 0 && !unavailable(err) {
 			err = c.isolate(ctx, events, err, attempts)
 		}
 		done = err == nil

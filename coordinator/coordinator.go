@@ -103,8 +103,8 @@ type Coordinator struct {
 	// received is when, in Unix nanoseconds, the collector last asked for events
 	// and got all that there were; they are recorded.
 	received atomic.Int64
-	// problem is the reconciler's last error, or nil.
-	problem atomic.Pointer[error]
+	// outages are what keeps trials from advancing.
+	outages outages
 }
 
 // New returns a coordinator. Its methods work at once, but nothing is
@@ -172,14 +172,9 @@ func (c *Coordinator) Run(ctx context.Context) error {
 // processes left: the time for an Exclusive coordinator's workers to start.
 func (c *Coordinator) Ready() <-chan struct{} { return c.ready }
 
-// Problem tells what kept the store and the broker from being compared the last
-// time; nil if nothing did.
-func (c *Coordinator) Problem() error {
-	if problem := c.problem.Load(); problem != nil {
-		return *problem
-	}
-	return nil
-}
+// Problem tells what keeps trials from advancing: the last error of what has failed
+// longest and is tried again; nil if nothing fails.
+func (c *Coordinator) Problem() error { return c.outages.oldest() }
 
 // start prepares the broker, and finds out what it holds. If no other process can
 // have work of this store in hand, all of it is put back.
@@ -245,7 +240,8 @@ func (c *Coordinator) setup(ctx context.Context) error {
 // persist does something again and again until it works, ctx ends (which is
 // not an error) or the error is fatal.
 func (c *Coordinator) persist(ctx context.Context, doing string, do func(context.Context) error) error {
-	trouble := outage{log: c.log, doing: doing}
+	trouble := c.outage(doing)
+	defer trouble.drop()
 	for ctx.Err() == nil {
 		err := do(ctx)
 		if err == nil {

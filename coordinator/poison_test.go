@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,6 +79,40 @@ func TestOneRowOfAThousand(t *testing.T) {
 			})
 		})
 	}
+}
+
+// cramped is a store whose disk is nearly full until there is room: it takes every
+// third event that comes alone.
+type cramped struct {
+	sweep.Store
+	room  atomic.Bool
+	calls atomic.Int64
+}
+
+func (s *cramped) Record(ctx context.Context, events []sweep.Event) (sweep.RecordReport, error) {
+	if call := s.calls.Add(1); !s.room.Load() && (len(events) > 1 || call%3 != 0) {
+		return sweep.RecordReport{}, &sweep.UnavailableError{Err: fmt.Errorf("the disk is full: %w", syscall.ENOSPC)}
+	}
+	return s.Store.Record(ctx, events)
+}
+
+// No event is to blame for a disk that is nearly full, and whoever asks is told of it.
+func TestNearlyFullDiskBlamesNoTrial(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	store := &cramped{Store: b.store}
+	w := &crew{b: b, slots: 4}
+	w.start()
+	c, _ := b.start(Options{Store: store})
+	id := b.submit(c, submission("innocent", 0, 40))
+	b.until("the coordinator says what is wrong, six attempts long", func() bool {
+		return errors.Is(c.Problem(), syscall.ENOSPC) && store.calls.Load() >= 6
+	})
+	store.room.Store(true)
+	if p := b.finish(c, id); p.Completed != 40 || p.Quarantined != 0 {
+		t.Errorf("%+v", p)
+	}
+	b.until("nothing is wrong", func() bool { return c.Problem() == nil })
 }
 
 // One event alone that the store does not take, for no reason that it tells, does

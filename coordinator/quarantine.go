@@ -48,6 +48,13 @@ func (c *Coordinator) setAside(ctx context.Context, guilty sweep.Event, problem 
 // the store does not say that it refuses the data.
 const suspicious = 4
 
+// unavailable reports whether the store is in trouble, for which no event is to blame:
+// a disk that is nearly full takes one and not another.
+func unavailable(err error) bool {
+	var trouble *sweep.UnavailableError
+	return errors.As(err, &trouble)
+}
+
 // isolate records a batch, which the store does not take for a reason that it
 // does not tell, event by event. If it takes some, those that it does not take are
 // guilty; if it takes none it is the store that is in trouble. One that is alone is
@@ -63,7 +70,7 @@ func (c *Coordinator) isolate(ctx context.Context, events []sweep.Event, problem
 	var last error
 	for i := range events {
 		if err := c.record(ctx, events[i:i+1]); err != nil {
-			if ctx.Err() != nil || len(guilty) == i && i >= suspicious {
+			if ctx.Err() != nil || unavailable(err) || errors.Is(err, context.DeadlineExceeded) || len(guilty) == i && i >= suspicious {
 				return err
 			}
 			guilty, last = append(guilty, events[i]), err

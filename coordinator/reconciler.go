@@ -29,7 +29,8 @@ func (c *Coordinator) lose() { signal(c.lost) }
 // whose job is in no queue, goes back to pending, and a job whose trial has ended
 // goes. It returns an error only if the store's is fatal.
 func (c *Coordinator) reconcile(ctx context.Context) error {
-	trouble := outage{log: c.log, doing: "comparing the store with the broker"}
+	trouble := c.outage("comparing the store with the broker")
+	defer trouble.drop()
 	r := reconciler{Coordinator: c}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -43,9 +44,6 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 		case <-timer.C:
 		}
 		err := r.look(ctx)
-		if ctx.Err() == nil {
-			c.problem.Store(&err)
-		}
 		pause := min(c.options.Lease/4, longestLook)
 		lost = c.lost
 		switch {

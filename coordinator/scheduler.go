@@ -81,7 +81,8 @@ var errEnded = errors.New("the coordinator stops")
 // happens. It returns an error only if the store's is fatal.
 func (c *Coordinator) schedule(ctx context.Context) error {
 	s := &scheduler{Coordinator: c, plan: c.plan, lanes: map[string]*lane{}, began: time.Now()}
-	trouble := outage{log: c.log, doing: "scheduling trials"}
+	trouble := c.outage("scheduling trials")
+	defer trouble.drop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	defer s.leave(ctx)

@@ -54,6 +54,16 @@ func (e *SchemaError) Error() string {
 // Unwrap returns ErrLed.
 func (e *SchemaError) Unwrap() error { return ErrLed }
 
+// UnavailableError says that a database cannot take anything now, whatever the data:
+// its disk is full, it cannot be reached, it shuts down.
+type UnavailableError struct{ Err error }
+
+// Error implements error.
+func (e *UnavailableError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
 // ParameterError says that a parameter's value, or a parameter, is refused.
 type ParameterError struct {
 	Parameter string `json:"parameter"`

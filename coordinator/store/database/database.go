@@ -34,7 +34,8 @@ type Database interface {
 	Lock(ctx context.Context, waiting func(holder string) error) (Lock, error)
 	// Explain says what failed, in which database, and what to do, as far as an
 	// error of the database tells. A full disk is syscall.ENOSPC, wrapped; data that
-	// it does not take, whenever they come, are sweep.ErrRefused.
+	// it does not take, whenever they come, are sweep.ErrRefused; what is no data's
+	// fault is a *sweep.UnavailableError.
 	Explain(err error) error
 	Close() error
 }

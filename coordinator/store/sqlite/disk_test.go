@@ -81,7 +81,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	for range 2 {
 		_, err := s.Record(ctx, events)
-		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), path) {
+		var trouble *sweep.UnavailableError
+		if !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &trouble) || !strings.Contains(err.Error(), path) {
 			t.Fatalf("%v", err)
 		}
 		progress, err := s.Progress(ctx, "s")
