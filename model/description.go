@@ -38,6 +38,7 @@ func description() *sweep.Description {
 		}
 		return list
 	}
+	const lastSmallest = "last-smallest-error"
 	activities := sweep.Match{"dataset": {"har-2", "generated-har-2"}}
 	words := sweep.Match{"task": {"language"}}
 	recurrent := sweep.Match{"model": system.Recurrent()}
@@ -86,8 +87,10 @@ func description() *sweep.Description {
 			{Name: "clip", Type: sweep.NumberType, Default: int64(1), Minimum: ptr(0), Doc: "largest global gradient norm; 0 does not clip"},
 			{Name: "batch", Type: sweep.IntegerType, Default: int64(16), Minimum: ptr(1), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(128)}, {When: activities, Value: int64(100)}},
 				Doc: "minibatch size B"},
-			{Name: "epoch_rule", Type: sweep.StringType, Default: "last-smallest-error", Enum: values("last-smallest-error", "first-smallest-error", "smallest-loss", "final"),
-				Doc: "the epoch, or validation, whose weights are kept and tested: the last or first at which the validation error is smallest, the one with the smallest validation loss, or the final one"},
+			{Name: "epoch_rule", Type: sweep.StringType, Default: lastSmallest, Enum: values(lastSmallest, "first-smallest-error", "smallest-loss", "final"),
+				// What systems have of their own is for sets of few series.
+				Defaults: []sweep.ConditionalDefault{{When: pixel, Value: lastSmallest}, {When: activities, Value: lastSmallest}},
+				Doc:      "the epoch, or validation, whose weights are kept and tested: the last or first at which the validation error is smallest, the one with the smallest validation loss, or the final one"},
 			{Name: "seed", Type: sweep.IntegerType, Default: int64(1), Minimum: ptr(0), Doc: "seed of the split, the start and the order of the batches"},
 		},
 		Artifacts: []sweep.ArtifactSchema{

@@ -22,6 +22,13 @@ func elman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Option
 	return Network[F]{Layers: []layer.Layer[F]{cell}, Matrix: matrix}, err
 }
 
+// ofReflectors are the defaults of a W that is made of reflectors. On sets of few series
+// its final weights are better than those of the epoch that the validation series choose:
+// on a third part of the training series of 12 UCR sets, over the whole grid of
+// examples/ucr-wide.yaml, by .0115 ± .0069 (ornn) and .0071 ± .0029 (spectral-rnn) of
+// accuracy. A dense W gains nothing (rnn -.0046 ± .0069, lstm -.0019 ± .0044).
+var ofReflectors = map[string]any{"epoch_rule": "final"}
+
 // matrixStart is the start of the matrix that is asked for; "" is its own.
 func matrixStart(o *Options) weight.Start {
 	if asked := o.text(&start); asked != defaultStart {
