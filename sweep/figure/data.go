@@ -1,9 +1,11 @@
 package figure
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -18,18 +20,83 @@ const SweepColumn = "sweep"
 // ErrNothing says that there is nothing to draw.
 var ErrNothing = errors.New("nothing to draw")
 
-// trial is a completed trial.
+// trial is a completed trial. There may be a hundred thousand, of some forty parameters
+// each, of which all but a few agree.
 type trial struct {
-	id         sweep.TrialID
-	parameters sweep.Parameters
-	metrics    map[string]float64
-	diverged   bool
+	id sweep.TrialID
+	// shared are the parameters of the first trial; own are those that differ from them,
+	// missing those of them that this one has not.
+	shared, own sweep.Parameters
+	missing     []string
+	// metrics are where the data's places say.
+	places   map[string]int
+	metrics  []float64
+	diverged bool
+}
+
+// metric returns the value of a metric, NaN if the trial has none.
+func (t *trial) metric(name string) float64 {
+	if i, ok := t.places[name]; ok && i < len(t.metrics) {
+		return t.metrics[i]
+	}
+	return math.NaN()
+}
+
+// parameter returns the value of a parameter, and whether the trial has it.
+func (t *trial) parameter(name string) (value any, ok bool) {
+	if value, ok = t.own[name]; ok {
+		return value, true
+	}
+	if value, ok = t.shared[name]; ok && slices.Contains(t.missing, name) {
+		return nil, false
+	}
+	return value, ok
+}
+
+// value is the value of a parameter that the trial has.
+func (t *trial) value(name string) any {
+	value, _ := t.parameter(name)
+	return value
+}
+
+// share returns a trial that keeps of its parameters what differs from the shared ones;
+// text returns the one copy of a text.
+func (t *trial) share(parameters sweep.Parameters, text func(string) string) {
+	for name, value := range parameters {
+		if first, ok := t.shared[name]; ok && same(first, value) {
+			continue
+		}
+		if t.own == nil {
+			t.own = sweep.Parameters{}
+		}
+		if s, ok := value.(string); ok {
+			value = text(s)
+		}
+		t.own[text(name)] = value
+	}
+	for name := range t.shared {
+		if _, ok := parameters[name]; !ok {
+			t.missing = append(t.missing, name)
+		}
+	}
+}
+
+// same reports whether two values of a parameter are equal.
+func same(a, b any) bool {
+	switch a.(type) {
+	case nil, bool, int64, float64, string:
+		return a == b
+	}
+	x, errX := sweep.CanonicalJSON(a)
+	y, errY := sweep.CanonicalJSON(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 // data is what a figure is drawn from.
 type data struct {
 	name         string
 	trials       []trial
+	places       map[string]int // of the metrics, by name
 	descriptions []*sweep.Description
 	choice       sweep.Select
 	// varying are the parameters in which the trials differ, the seed left out.
@@ -40,8 +107,17 @@ type data struct {
 
 // read loads the trials of sweeps.
 func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord, where []sweep.TrialCondition) (*data, error) {
-	d := &data{}
+	d := &data{places: map[string]int{}}
 	var names []string
+	var shared sweep.Parameters
+	texts := map[string]string{}
+	text := func(s string) string {
+		if one, ok := texts[s]; ok {
+			return one
+		}
+		texts[s] = s
+		return s
+	}
 	for _, record := range records {
 		names = append(names, record.Name)
 		for i := range record.Grids {
@@ -64,11 +140,17 @@ func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 				d.unfinished++
 				return nil
 			}
-			drawn := trial{id: t.TrialID, parameters: t.Parameters, metrics: t.Result.Summary, diverged: t.Result.Diverged}
 			if len(records) > 1 {
-				drawn.parameters = t.Parameters.Clone()
-				drawn.parameters[SweepColumn] = title
+				t.Parameters = t.Parameters.Clone()
+				t.Parameters[SweepColumn] = title
 			}
+			if shared == nil {
+				shared = t.Parameters
+			}
+			drawn := trial{id: t.TrialID, shared: shared, places: d.places, diverged: t.Result.Diverged}
+			drawn.id.Sweep = text(t.Sweep)
+			drawn.share(t.Parameters, text)
+			drawn.metrics = d.values(t.Result.Summary)
 			d.trials = append(d.trials, drawn)
 			if t.Result.Diverged {
 				d.diverged++
@@ -90,22 +172,13 @@ func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 // findVarying returns the parameters in which the trials differ, in the order of
 // the sweep files.
 func (d *data) findVarying(records []*sweep.SweepRecord) (names []string) {
-	values := map[string]string{}
 	differ := map[string]bool{}
 	for _, t := range d.trials {
-		for name, value := range t.parameters {
-			text := valueText(value)
-			if before, seen := values[name]; seen && before != text {
-				differ[name] = true
-			}
-			values[name] = text
+		for name := range t.own {
+			differ[name] = true
 		}
-	}
-	for name := range values {
-		for _, t := range d.trials {
-			if _, ok := t.parameters[name]; !ok {
-				differ[name] = true
-			}
+		for _, name := range t.missing {
+			differ[name] = true
 		}
 	}
 	delete(differ, sweep.SeedParameter)
@@ -145,17 +218,26 @@ func (d *data) metric(name string) (string, error) {
 	return name, nil
 }
 
-func (d *data) metricNames() []string {
-	seen := map[string]bool{}
-	for _, t := range d.trials {
-		for name := range t.metrics {
-			seen[name] = true
+// values are metrics where places says, NaN where there is none.
+func (d *data) values(metrics map[string]float64) []float64 {
+	for name := range metrics {
+		if _, ok := d.places[name]; !ok {
+			d.places[name] = len(d.places)
 		}
 	}
-	var names []string
-	for name := range seen {
-		names = append(names, name)
+	list := make([]float64, len(d.places))
+	for name, i := range d.places {
+		value, ok := metrics[name]
+		if !ok {
+			value = math.NaN()
+		}
+		list[i] = value
 	}
+	return list
+}
+
+func (d *data) metricNames() []string {
+	names := slices.Collect(maps.Keys(d.places))
 	slices.Sort(names)
 	return names
 }
@@ -165,7 +247,7 @@ func (d *data) metricNames() []string {
 func (d *data) valued(metric string) ([]trial, error) {
 	var kept []trial
 	for _, t := range d.trials {
-		if v, ok := t.metrics[metric]; ok && !t.diverged && !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if v := t.metric(metric); !t.diverged && !math.IsNaN(v) && !math.IsInf(v, 0) {
 			kept = append(kept, t)
 		}
 	}
@@ -214,7 +296,7 @@ func groups(trials []trial, by []string) []group {
 	for _, t := range trials {
 		var key, label []string
 		for _, name := range by {
-			value, ok := t.parameters[name]
+			value, ok := t.parameter(name)
 			if !ok {
 				key = append(key, "")
 				continue

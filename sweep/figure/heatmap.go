@@ -45,13 +45,13 @@ func (d *data) heatmap(f *Figure, o Options) error {
 	cells := map[cell][]float64{}
 	drawn := 0
 	for _, t := range trials {
-		vx, okX := t.parameters[x]
-		vy, okY := t.parameters[y]
+		vx, okX := t.parameter(x)
+		vy, okY := t.parameter(y)
 		if !okX || !okY {
 			continue
 		}
 		at := cell{slices.Index(columns, valueText(vx)), slices.Index(rows, valueText(vy))}
-		cells[at] = append(cells[at], t.metrics[metric])
+		cells[at] = append(cells[at], t.metric(metric))
 		drawn++
 	}
 	if drawn == 0 {
@@ -165,7 +165,7 @@ func valuesOf(trials []trial, name string) []string {
 	}
 	var list []entry
 	for _, g := range groups(trials, []string{name}) {
-		value, ok := g.trials[0].parameters[name]
+		value, ok := g.trials[0].parameter(name)
 		if !ok {
 			continue
 		}

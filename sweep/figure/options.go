@@ -116,7 +116,7 @@ func Draw(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 // parameter returns an error if the trials have no such parameter.
 func (d *data) parameter(name string) error {
 	for _, t := range d.trials {
-		if _, ok := t.parameters[name]; ok {
+		if _, ok := t.parameter(name); ok {
 			return nil
 		}
 	}
@@ -162,7 +162,7 @@ func (g group) mean(metric string) float64 {
 func (g group) values(metric string) []float64 {
 	values := make([]float64, len(g.trials))
 	for i, t := range g.trials {
-		values[i] = t.metrics[metric]
+		values[i] = t.metric(metric)
 	}
 	return values
 }

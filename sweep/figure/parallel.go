@@ -29,9 +29,9 @@ func (d *data) parallel(f *Figure, o Options) error {
 	ordered := slices.Clone(trials)
 	slices.SortStableFunc(ordered, func(a, b trial) int { // the best last, so that it lies in front
 		switch {
-		case goal.Better(b.metrics[metric], a.metrics[metric]):
+		case goal.Better(b.metric(metric), a.metric(metric)):
 			return -1
-		case goal.Better(a.metrics[metric], b.metrics[metric]):
+		case goal.Better(a.metric(metric), b.metric(metric)):
 			return 1
 		}
 		return 0
@@ -43,14 +43,14 @@ func (d *data) parallel(f *Figure, o Options) error {
 	}
 	var values []float64
 	for _, t := range trials {
-		values = append(values, t.metrics[metric])
+		values = append(values, t.metric(metric))
 	}
 	lowest, highest := extent(values)
 	result := axis{scale: newScale(words(metric), values, lowest > 0 && highest >= 100*lowest)}
 	top := ordered[len(ordered)-coloured:]
 	var topValues []float64
 	for _, t := range top {
-		topValues = append(topValues, t.metrics[metric])
+		topValues = append(topValues, t.metric(metric))
 	}
 	low, high := extent(topValues)
 	hue := func(v float64) float64 {
@@ -66,7 +66,7 @@ func (d *data) parallel(f *Figure, o Options) error {
 	absent := 0
 	for _, t := range trials {
 		for _, name := range d.varying {
-			if _, ok := t.parameters[name]; !ok {
+			if _, ok := t.parameter(name); !ok {
 				absent++
 			}
 		}
@@ -85,7 +85,7 @@ func (d *data) parallel(f *Figure, o Options) error {
 		for i, t := range ordered {
 			var points []vg.Point
 			for k, name := range d.varying {
-				value, ok := t.parameters[name]
+				value, ok := t.parameter(name)
 				at, ok := axes[k].at(value, ok)
 				y := floor
 				if ok {
@@ -93,10 +93,10 @@ func (d *data) parallel(f *Figure, o Options) error {
 				}
 				points = append(points, vg.Point{X: across(k), Y: y})
 			}
-			points = append(points, vg.Point{X: across(n - 1), Y: up(&result, t.metrics[metric])})
+			points = append(points, vg.Point{X: across(n - 1), Y: up(&result, t.metric(metric))})
 			style := stroke(pale(rule, 0.8), 0.5)
 			if i >= len(ordered)-coloured {
-				style = stroke(pale(viridis(hue(t.metrics[metric])), 0.8), 0.9)
+				style = stroke(pale(viridis(hue(t.metric(metric))), 0.8), 0.9)
 			}
 			c.StrokeLines(style, points)
 		}

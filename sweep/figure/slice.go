@@ -38,7 +38,7 @@ func newAxis(trials []trial, name string, log bool) axis {
 	var names []string
 	only := true
 	for _, t := range trials {
-		value, ok := t.parameters[name]
+		value, ok := t.parameter(name)
 		if !ok {
 			continue
 		}
@@ -107,7 +107,7 @@ func (d *data) widest(trials []trial, besides string) string {
 		if a.names == nil {
 			n += 1000
 		}
-		if slices.ContainsFunc(trials, func(t trial) bool { _, ok := t.parameters[candidate]; return !ok }) {
+		if slices.ContainsFunc(trials, func(t trial) bool { _, ok := t.parameter(candidate); return !ok }) {
 			n -= 10_000 // it would leave trials out
 		}
 		if n > most {
@@ -158,14 +158,14 @@ func (d *data) slice(f *Figure, o Options) error {
 	var drawn []trial
 	without := 0
 	for _, t := range trials {
-		value, ok := t.parameters[x]
+		value, ok := t.parameter(x)
 		_, placed := across.at(value, ok)
-		if !placed || o.LogY && t.metrics[metric] <= 0 {
+		if !placed || o.LogY && t.metric(metric) <= 0 {
 			without++
 			continue
 		}
 		drawn = append(drawn, t)
-		values = append(values, t.metrics[metric])
+		values = append(values, t.metric(metric))
 	}
 	if len(drawn) == 0 {
 		return fmt.Errorf("%w: no trial has both %s and a place for its %s", ErrNothing, x, metric)
@@ -187,7 +187,7 @@ func (d *data) slice(f *Figure, o Options) error {
 	for _, g := range list {
 		l := line{label: g.label, replicates: 2, band: 0.09}
 		for _, place := range groups(g.trials, []string{x}) {
-			at, _ := across.at(place.trials[0].parameters[x], true)
+			at, _ := across.at(place.trials[0].value(x), true)
 			values := place.values(metric)
 			mean := middle(values, o.LogY)
 			l.x, l.mean = append(l.x, at), append(l.mean, mean)
@@ -199,9 +199,9 @@ func (d *data) slice(f *Figure, o Options) error {
 		drawLinesWith(c, across.scale, y, lines, layer(func(c draw.Canvas, toX, toY func(float64) vg.Length) {
 			for i, g := range list {
 				for _, t := range g.trials {
-					at, _ := across.at(t.parameters[x], true)
+					at, _ := across.at(t.value(x), true)
 					c.DrawGlyph(draw.GlyphStyle{Color: pale(groupColour(i), 0.45), Radius: 1.4, Shape: draw.CircleGlyph{}},
-						vg.Point{X: toX(at), Y: toY(t.metrics[metric])})
+						vg.Point{X: toX(at), Y: toY(t.metric(metric))})
 				}
 			}
 		}))

@@ -52,7 +52,7 @@ func (d *data) table(f *Figure, o Options) error {
 	for _, g := range list {
 		var row []string
 		for _, name := range by {
-			value, ok := g.trials[0].parameters[name]
+			value, ok := g.trials[0].parameter(name)
 			if !ok {
 				row = append(row, "–")
 				continue
