@@ -58,6 +58,11 @@ func (e *SchemaError) Unwrap() error { return ErrLed }
 // its disk is full, it cannot be reached, it shuts down.
 type UnavailableError struct{ Err error }
 
+// Unavailable is an UnavailableError of that text.
+func Unavailable(format string, arguments ...any) error {
+	return &UnavailableError{fmt.Errorf(format, arguments...)}
+}
+
 // Error implements error.
 func (e *UnavailableError) Error() string { return e.Err.Error() }
 

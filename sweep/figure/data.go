@@ -28,16 +28,22 @@ type trial struct {
 	// missing those of them that this one has not.
 	shared, own sweep.Parameters
 	missing     []string
-	// metrics are where the data's places say.
-	places   map[string]int
-	metrics  []float64
-	diverged bool
+	metrics     []metricValue
+	diverged    bool
+}
+
+// metricValue takes a quarter of what it does in a map.
+type metricValue struct {
+	name  string
+	value float64
 }
 
 // metric returns the value of a metric, NaN if the trial has none.
 func (t *trial) metric(name string) float64 {
-	if i, ok := t.places[name]; ok && i < len(t.metrics) {
-		return t.metrics[i]
+	for i := range t.metrics {
+		if t.metrics[i].name == name {
+			return t.metrics[i].value
+		}
 	}
 	return math.NaN()
 }
@@ -59,8 +65,8 @@ func (t *trial) value(name string) any {
 	return value
 }
 
-// share returns a trial that keeps of its parameters what differs from the shared ones;
-// text returns the one copy of a text.
+// share keeps of a trial's parameters what differs from the shared ones; text returns
+// the one copy of a text.
 func (t *trial) share(parameters sweep.Parameters, text func(string) string) {
 	for name, value := range parameters {
 		if first, ok := t.shared[name]; ok && same(first, value) {
@@ -96,7 +102,6 @@ func same(a, b any) bool {
 type data struct {
 	name         string
 	trials       []trial
-	places       map[string]int // of the metrics, by name
 	descriptions []*sweep.Description
 	choice       sweep.Select
 	// varying are the parameters in which the trials differ, the seed left out.
@@ -107,7 +112,7 @@ type data struct {
 
 // read loads the trials of sweeps.
 func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord, where []sweep.TrialCondition) (*data, error) {
-	d := &data{places: map[string]int{}}
+	d := &data{}
 	var names []string
 	var shared sweep.Parameters
 	texts := map[string]string{}
@@ -147,10 +152,13 @@ func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 			if shared == nil {
 				shared = t.Parameters
 			}
-			drawn := trial{id: t.TrialID, shared: shared, places: d.places, diverged: t.Result.Diverged}
+			drawn := trial{id: t.TrialID, shared: shared, diverged: t.Result.Diverged}
 			drawn.id.Sweep = text(t.Sweep)
 			drawn.share(t.Parameters, text)
-			drawn.metrics = d.values(t.Result.Summary)
+			drawn.metrics = make([]metricValue, 0, len(t.Result.Summary))
+			for name, value := range t.Result.Summary {
+				drawn.metrics = append(drawn.metrics, metricValue{text(name), value})
+			}
 			d.trials = append(d.trials, drawn)
 			if t.Result.Diverged {
 				d.diverged++
@@ -218,28 +226,14 @@ func (d *data) metric(name string) (string, error) {
 	return name, nil
 }
 
-// values are metrics where places says, NaN where there is none.
-func (d *data) values(metrics map[string]float64) []float64 {
-	for name := range metrics {
-		if _, ok := d.places[name]; !ok {
-			d.places[name] = len(d.places)
-		}
-	}
-	list := make([]float64, len(d.places))
-	for name, i := range d.places {
-		value, ok := metrics[name]
-		if !ok {
-			value = math.NaN()
-		}
-		list[i] = value
-	}
-	return list
-}
-
 func (d *data) metricNames() []string {
-	names := slices.Collect(maps.Keys(d.places))
-	slices.Sort(names)
-	return names
+	seen := map[string]bool{}
+	for _, t := range d.trials {
+		for _, m := range t.metrics {
+			seen[m.name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // valued returns the trials that have a finite value of a metric, which is an

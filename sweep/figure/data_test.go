@@ -1,7 +1,6 @@
 package figure
 
 import (
-	"math"
 	"reflect"
 	"testing"
 
@@ -33,16 +32,5 @@ func TestShare(t *testing.T) {
 				t.Errorf("%v keeps %v of what it shares", parameters, one.own)
 			}
 		}
-	}
-}
-
-// TestMetrics holds that metrics stay with their trials whatever the others have.
-func TestMetrics(t *testing.T) {
-	t.Parallel()
-	d := &data{places: map[string]int{}}
-	first := trial{places: d.places, metrics: d.values(map[string]float64{"loss": 1})}
-	second := trial{places: d.places, metrics: d.values(map[string]float64{"accuracy": 2})}
-	if first.metric("loss") != 1 || second.metric("accuracy") != 2 || !math.IsNaN(first.metric("accuracy")) || !math.IsNaN(second.metric("loss")) {
-		t.Errorf("%v %v", first, second)
 	}
 }

@@ -20,15 +20,15 @@ func (d *Database) Explain(err error) error {
 	switch {
 	case errors.As(err, &failure):
 	case errors.As(err, &unreachable):
-		return unavailable("cannot reach the database %s: is the server running, and the address right?: %w", d.name, err)
+		return sweep.Unavailable("cannot reach the database %s: is the server running, and the address right?: %w", d.name, err)
 	case isLost(err):
-		return unavailable("the connection to the database %s is lost: %w", d.name, err)
+		return sweep.Unavailable("the connection to the database %s is lost: %w", d.name, err)
 	default:
 		return err
 	}
 	switch failure.Code {
 	case "53100": // disk_full
-		return unavailable("the disk of the database %s is full (%w): make room there; nothing of this was kept: %w", d.name, syscall.ENOSPC, err)
+		return sweep.Unavailable("the disk of the database %s is full (%w): make room there; nothing of this was kept: %w", d.name, syscall.ENOSPC, err)
 	case "42501": // insufficient_privilege
 		return fmt.Errorf("the database user lacks a right: %w", err)
 	}
@@ -36,13 +36,9 @@ func (d *Database) Explain(err error) error {
 	case "22", "23", "54": // data exception, integrity constraint violation, program limit exceeded
 		return fmt.Errorf("database %s: %w: %w", d.name, sweep.ErrRefused, err)
 	case "08", "25", "40", "53", "55", "57", "58": // connection, read-only, rollback, resources, locks, operator, system
-		return unavailable("database %s: %w", d.name, err)
+		return sweep.Unavailable("database %s: %w", d.name, err)
 	}
 	return fmt.Errorf("database %s: %w", d.name, err)
-}
-
-func unavailable(format string, arguments ...any) error {
-	return &sweep.UnavailableError{Err: fmt.Errorf(format, arguments...)}
 }
 
 // isLost reports whether the server went away without a word.
