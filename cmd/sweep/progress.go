@@ -79,7 +79,7 @@ const (
 	longestSilence = 30 * time.Second
 )
 
-// watch shows the sweep until ctx ends.
+// watch shows the sweep until ctx ends, once at least.
 func (v *progressView) watch(ctx context.Context) {
 	if v.mode == progressQuiet {
 		return
@@ -89,17 +89,18 @@ func (v *progressView) watch(ctx context.Context) {
 		interval = liveInterval
 		defer v.out.draw(nil) // what follows starts clean
 	}
-	if v.mode == progressJSON {
-		defer v.end(ctx)
-	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	for {
+	for shown := false; ; {
 		if s, err := v.observer.Look(ctx, time.Now()); err == nil { // else the next tick tries again; the run itself reports a broken store
 			v.show(s)
+			shown = true
 		}
 		select {
 		case <-ctx.Done():
+			if !shown || v.mode == progressJSON {
+				v.end(ctx)
+			}
 			return
 		case <-ticker.C:
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sweep/coordinator/store"
 	"sweep/sweep"
 	"sweep/sweep/progress"
 )
@@ -178,6 +180,25 @@ func TestProgressModes(t *testing.T) {
 	}
 	if last.Done != 40 || last.Total != 40 || last.Share != 1 || last.State != sweep.SweepFinished {
 		t.Errorf("the last line: %+v", last)
+	}
+	// A run that is over before anybody looked is shown once.
+	results, err := store.Open(t.Context(), filepath.Join(home, "sweep.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = results.Close() }()
+	record, err := results.Sweep(t.Context(), "latest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, end := context.WithCancel(t.Context())
+	end()
+	for mode, want := range map[string]string{progressPlain: "40/40 done", progressTTY: "40/40 trials", progressJSON: `"done":40`} {
+		var out bytes.Buffer
+		newProgressView(results, record, newConsole(&out), mode).watch(over)
+		if strings.Count(out.String(), want) != 1 {
+			t.Errorf("%s shows %q", mode, out.String())
+		}
 	}
 	c := commands{t, home}
 	c.run(0, []string{"40 completed"}, "watch", "--progress", "plain")

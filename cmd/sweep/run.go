@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -256,16 +257,20 @@ func (l *local) outlast(ctx context.Context, submission *sweep.Submission, fresh
 	}
 }
 
-// leadNow takes the lead of a database if no other process has it.
+// leadPatience is how long "sweep run" waits for the lead: another command has it for
+// a moment if it makes the database's schema.
+const leadPatience = 3 * time.Second
+
+// leadNow takes the lead of a database if no other process keeps it.
 func leadNow(ctx context.Context, results sweep.Store) (sweep.Lead, error) {
 	waiting, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	other := ""
 	lead, err := results.Lead(waiting, holder("sweep run"), func(holder string) {
 		other = holder
-		giveUp()
+		time.AfterFunc(leadPatience, giveUp)
 	})
-	if other != "" {
+	if err != nil && other != "" && ctx.Err() == nil {
 		return nil, fmt.Errorf("another process is at work on this database (%s): wait for it, or use another --home or --store", other)
 	}
 	return lead, err

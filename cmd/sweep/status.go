@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sweep/coordinator/store"
 	"sweep/sweep"
 )
 
@@ -25,6 +27,19 @@ type sweepStatus struct {
 	UpdatedAt time.Time        `json:"updated_at"`
 }
 
+// atRest says why nothing goes on if no process runs the sweeps of a database; "" if one
+// does, or nobody can tell.
+func atRest(ctx context.Context, results sweep.Reader) string {
+	asked, ok := results.(*store.Store)
+	if !ok {
+		return ""
+	}
+	if leader, _, err := asked.Leader(ctx); err != nil || leader != "" {
+		return ""
+	}
+	return `nobody is at work on it: run its file again with "sweep run", or start "sweep coordinator" on this database`
+}
+
 func newStatus(s *settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -34,7 +49,8 @@ func newStatus(s *settings) *cobra.Command {
 		Long: `List the sweeps, newest first, or one of them: SWEEP is an id, the
 beginning of one, a name, or "latest". No worker can run what is left of a
 sweep that is waiting: below the list stands why, and how often workers refused
-trials. It goes on by itself when a worker comes that can run it.
+trials. It goes on by itself when a worker comes that can run it. Of a database that
+is asked directly it says, too, if nobody is at work on it.
 
 Exit codes: 0 done, 4 no such sweep.`,
 		Example: "  sweep status\n  sweep status latest --json",
@@ -57,7 +73,11 @@ Exit codes: 0 done, 4 no such sweep.`,
 				return err
 			}
 			list := make([]sweepStatus, 0, len(records))
+			rests := atRest(ctx, results)
 			for _, r := range records {
+				if r.State == sweep.SweepActive && r.Reason == "" {
+					r.Reason = rests
+				}
 				counts, err := results.Progress(ctx, r.ID)
 				if err != nil {
 					return err

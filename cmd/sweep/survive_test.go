@@ -105,12 +105,16 @@ func done(t *testing.T, home string) int64 {
 	return counts.Done()
 }
 
-// waitFor polls until ok holds. If it takes too long it shows what the program
-// is doing.
+// waitFor polls until ok holds. If the program ends it shows what it said, if it takes
+// too long what it is doing.
 func waitFor(t *testing.T, cmd *exec.Cmd, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for !ok() {
+		if hasEnded(cmd.Process.Pid) && !ok() {
+			_ = cmd.Wait()
+			t.Fatalf("it ended (%v) before %s\n%s", cmd.ProcessState, what, cmd.Stderr)
+		}
 		if time.Now().After(deadline) {
 			_ = cmd.Process.Signal(syscall.SIGQUIT) // a Go program prints its goroutines
 			_ = cmd.Wait()
@@ -118,6 +122,12 @@ func waitFor(t *testing.T, cmd *exec.Cmd, what string, ok func() bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// hasEnded says whether a process that nobody has waited for has ended.
+func hasEnded(pid int) bool {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	return err == nil && bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" Z "))
 }
 
 // trainersOf returns the trainer processes that a process started.
@@ -202,12 +212,19 @@ func TestKilledRunGoesOn(t *testing.T) {
 		cmd, _ := start(t, home, "run", file)
 		before := done(t, home)
 		waitFor(t, cmd, "some results", func() bool { return done(t, home) >= before+20 })
+		const rests = "nobody is at work on it"
+		if said, _, _ := output(t, home, "status", "--json"); strings.Contains(said, rests) || !strings.Contains(said, `"active"`) {
+			t.Errorf("of a sweep that runs status says %s", said)
+		}
 		trainers := trainersOf(cmd.Process.Pid)
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // it was killed
 		killed := time.Now()
+		if said, _, _ := output(t, home, "status"); !strings.Contains(said, rests) {
+			t.Errorf("of a run that was killed status says %s", said)
+		}
 		waitFor(t, cmd, "the end of the trainers", func() bool {
 			for _, pid := range trainers {
 				if syscall.Kill(pid, 0) == nil {
@@ -221,6 +238,55 @@ func TestKilledRunGoesOn(t *testing.T) {
 		}
 	}
 	finish(t, home, file, want)
+}
+
+// Who asks whether a run is at work never keeps one from starting.
+func TestAskingWhoRuns(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	path := filepath.Join(home, "sweep.db")
+	ctx, stop := context.WithCancel(context.Background())
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer stop()
+	for range 3 {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				results, err := store.Open(ctx, path)
+				if err != nil {
+					if ctx.Err() == nil {
+						t.Error(err)
+					}
+					return
+				}
+				if _, _, err := results.(*store.Store).Leader(ctx); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+				_ = results.Close() // it was read
+			}
+		})
+	}
+	for range 20 {
+		release, err := lockHome(home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, err := store.Connect(ctx, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lead, err := leadNow(ctx, results)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if leader, _, err := results.(*store.Store).Leader(ctx); err != nil || leader != holder("sweep run") {
+			t.Errorf("%q leads: %v", leader, err)
+		}
+		if err := errors.Join(lead.Resign(ctx), results.Close()); err != nil {
+			t.Fatal(err)
+		}
+		release()
+	}
 }
 
 func TestInterruptedRunGoesOn(t *testing.T) {

@@ -20,6 +20,8 @@ type comparison struct {
 	metrics map[string]int
 	// members are the names of Group as JSON writes them.
 	members []string
+	// own are the parameters that are called as a column of trials is.
+	own map[string]bool
 }
 
 // scoreColumns are the columns of the table scores that hold metrics: those that
@@ -34,12 +36,15 @@ func (t *transaction) comparison(number int64) *comparison {
 	if known, ok := t.s.comparisons.Load(number); ok {
 		return known.(*comparison)
 	}
-	c := &comparison{}
+	c := &comparison{own: map[string]bool{}}
 	var metrics []sweep.MetricSchema
 	t.each(func(row database.Row) error {
-		var choice, list []byte
-		if err := row.Scan(&choice, &list); err != nil {
+		var choice, list, schema, axes []byte
+		if err := row.Scan(&choice, &list, &schema, &axes); err != nil {
 			return err
+		}
+		if err := c.addOwn(schema, axes); err != nil {
+			return fmt.Errorf("parameters of sweep %d: %w", number, err)
 		}
 		if len(choice) > 0 {
 			if err := json.Unmarshal(choice, &c.Select); err != nil {
@@ -52,12 +57,44 @@ func (t *transaction) comparison(number int64) *comparison {
 			}
 		}
 		return nil
-	}, `SELECT submission -> 'spec' -> 'select', submission -> 'description' -> 'metrics' FROM grids WHERE sweep_no = $1 AND ordinal = 0`, number)
+	}, `SELECT submission -> 'spec' -> 'select', submission -> 'description' -> 'metrics', submission -> 'description' -> 'parameters', submission -> 'spec' -> 'axes'
+		FROM grids WHERE sweep_no = $1 AND ordinal = 0`, number)
 	c.fill(metrics)
 	if t.err == nil {
 		t.s.comparisons.Store(number, c)
 	}
 	return c
+}
+
+// addOwn notes the parameters of a trainer's schema and of a sweep's axes that are called
+// as a column of trials is.
+func (c *comparison) addOwn(schema, axes []byte) error {
+	type parameter struct {
+		Name string `json:"name"`
+	}
+	var parameters []parameter
+	if len(schema) > 0 {
+		if err := json.Unmarshal(schema, &parameters); err != nil {
+			return err
+		}
+	}
+	if len(axes) > 0 {
+		var list []struct {
+			Parameters []parameter `json:"parameters"`
+		}
+		if err := json.Unmarshal(axes, &list); err != nil {
+			return err
+		}
+		for _, axis := range list {
+			parameters = append(parameters, axis.Parameters...)
+		}
+	}
+	for _, p := range parameters {
+		if _, ok := columns[p.Name]; ok {
+			c.own[p.Name] = true
+		}
+	}
+	return nil
 }
 
 // fill takes what is left open: groups are data sets and models, which a sweep

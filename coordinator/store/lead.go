@@ -72,18 +72,12 @@ func (l *lead) Resign(ctx context.Context) error {
 
 // Leader says who leads the database now, and since when; "" if nobody does.
 func (s *Store) Leader(ctx context.Context) (leader string, since time.Time, err error) {
-	led := errors.New("led")
-	lock, err := s.db.Lock(ctx, func(who string) error {
-		leader, since = s.leader(ctx, who)
-		return led
-	})
-	if errors.Is(err, led) {
-		return leader, since, nil
+	who, held, err := s.db.Holder(ctx)
+	if err != nil || !held {
+		return "", time.Time{}, s.explain("find out who leads", err)
 	}
-	if err == nil {
-		err = lock.Release(ctx)
-	}
-	return "", time.Time{}, s.explain("find out who leads", err)
+	leader, since = s.leader(ctx, who)
+	return leader, since, nil
 }
 
 // leader says who leads and since when, as far as the database or its lock tell.

@@ -84,7 +84,7 @@ func (s *Store) Trials(ctx context.Context, query sweep.TrialQuery, yield func(*
 		for _, id := range query.Sweeps {
 			l.numbers = append(l.numbers, t.number(id))
 		}
-		l.metric = t.metrics(l.numbers)
+		l.metric, l.own = t.metrics(l.numbers), t.ownNames(l.numbers)
 		if t.err == nil && l.dialect.Selection != "" {
 			t.err = t.tx.Script(ctx, l.dialect.Selection)
 		}
@@ -97,7 +97,7 @@ func (s *Store) Trials(ctx context.Context, query sweep.TrialQuery, yield func(*
 			if query.Limit == 0 || l.left > 0 {
 				l.list(l.valueless)
 			}
-		case query.After != nil && query.OrderBy != "" && query.OrderBy != "index":
+		case query.After != nil && !l.inOrder():
 			l.passing = true
 			l.list(l.plain)
 			if t.err == nil && l.passing {
@@ -125,6 +125,14 @@ func (t *transaction) metrics(numbers []int64) func(name string) (string, bool) 
 			return "", false
 		}
 		return scoreColumns[place], true
+	}
+}
+
+// ownNames returns whether a column's name is that of a parameter of one of the sweeps, and
+// means that.
+func (t *transaction) ownNames(numbers []int64) func(name string) bool {
+	return func(name string) bool {
+		return slices.ContainsFunc(numbers, func(number int64) bool { return t.comparison(number).own[name] })
 	}
 }
 

@@ -15,8 +15,8 @@ type column struct {
 	kind string // of database.Member.Typed
 }
 
-// columns are those names; every other name is a parameter or, where a trial
-// has no such parameter, a summary metric.
+// columns are those names, unless a sweep has a parameter of that name; every other
+// name is a parameter or, where a trial has no such parameter, a summary metric.
 var columns = map[string]column{
 	"index":           {"t.trial_index", "number"},
 	"state":           {"t.state", "text"},
@@ -45,6 +45,7 @@ type builder struct {
 	// is what that table is called in the statement.
 	metric  func(name string) (text string, ok bool)
 	scores  string
+	own     func(name string) bool // as in selection
 	joins   strings.Builder
 	text    strings.Builder
 	args    []any
@@ -80,6 +81,9 @@ func (b *builder) member(name string) database.Member {
 
 // column returns what a name means that stands in a column, if it does.
 func (b *builder) column(name string) (column, bool) {
+	if b.own(name) {
+		return column{}, false
+	}
 	if c, ok := columns[name]; ok {
 		return c, true
 	}
@@ -127,6 +131,8 @@ type selection struct {
 	numbers []int64
 	// metric returns the column of the table scores that has a metric.
 	metric func(name string) (text string, ok bool)
+	// own returns whether a column's name means a parameter.
+	own func(name string) bool
 	// after is the place after which the list goes on; nil for its beginning.
 	after *place
 }
@@ -139,13 +145,18 @@ type place struct {
 }
 
 func (s *selection) builder(scores string) *builder {
-	return &builder{dialect: s.dialect, metric: s.metric, scores: scores, members: map[string]database.Member{}}
+	return &builder{dialect: s.dialect, metric: s.metric, own: s.own, scores: scores, members: map[string]database.Member{}}
 }
 
 // sorted reports whether the list is sorted by what stands in a column.
 func (s *selection) sorted() bool {
 	_, ok := s.builder("").column(s.OrderBy)
-	return ok && s.OrderBy != "index"
+	return ok && !s.inOrder()
+}
+
+// inOrder reports whether the list is in the order of the trials' indices.
+func (s *selection) inOrder() bool {
+	return s.OrderBy == "" || s.OrderBy == "index" && !s.own("index")
 }
 
 func (s *selection) direction() string {
@@ -167,7 +178,7 @@ func (s *selection) plain(limit int) (string, []any, error) {
 	}
 	order := "t.sweep_no" + s.direction() + ", t.trial_index" + s.direction()
 	switch {
-	case s.OrderBy != "" && s.OrderBy != "index":
+	case !s.inOrder():
 		order = b.member(s.OrderBy).Order(s.direction()) + ", t.sweep_no, t.trial_index"
 	case s.after != nil && s.Descending:
 		b.text.WriteString("\nAND (t.sweep_no, t.trial_index) < " + b.key(s.after))

@@ -32,6 +32,9 @@ type Database interface {
 	// it. While one has it, waiting (if not nil) is called with who that is, as far
 	// as the database knows, again and again; its error ends Lock.
 	Lock(ctx context.Context, waiting func(holder string) error) (Lock, error)
+	// Holder says whether a process, this one too, has the lock now, and which, as far
+	// as the database knows. It takes nothing that another waits for.
+	Holder(ctx context.Context) (holder string, held bool, err error)
 	// Explain says what failed, in which database, and what to do, as far as an
 	// error of the database tells. A full disk is syscall.ENOSPC, wrapped; data that
 	// it does not take, whenever they come, are sweep.ErrRefused; what is no data's

@@ -78,7 +78,7 @@ func (l *lock) wait(ctx context.Context, waiting func(holder string) error) erro
 		if err != nil || taken {
 			return err
 		}
-		who, err := l.holder(ctx)
+		who, _, err := holder(ctx, l.conn)
 		if err == nil && waiting != nil {
 			err = waiting(who)
 		}
@@ -157,17 +157,24 @@ func (l *lock) makeTable(ctx context.Context) error {
 	return err
 }
 
-// holder describes the session that has the lock.
-func (l *lock) holder(ctx context.Context) (string, error) {
+// Holder implements database.Database.
+func (d *Database) Holder(ctx context.Context) (who string, held bool, err error) {
+	return holder(ctx, d.pool)
+}
+
+// holder describes the session that has the lock, if another than the one asked has it.
+func holder(ctx context.Context, in interface {
+	QueryRow(ctx context.Context, text string, args ...any) pgx.Row
+}) (who string, held bool, err error) {
 	var user, name, address string
 	var since time.Time
-	err := l.conn.QueryRow(ctx, `SELECT coalesce(a.usename, '?'), coalesce(a.application_name, ''),
+	err = in.QueryRow(ctx, `SELECT coalesce(a.usename, '?'), coalesce(a.application_name, ''),
 		coalesce(host(a.client_addr), 'a local socket'), coalesce(a.backend_start, now())`+holders+` ORDER BY l.relation NULLS LAST LIMIT 1`,
 		int64(firstEditionLock)>>32, int64(firstEditionLock)&0xffffffff).Scan(&user, &name, &address, &since)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return "", nil // it has gone meanwhile
+		return "", false, nil
 	}
-	return fmt.Sprintf("user %s (%s) from %s, connected since %s", user, name, address, since.UTC().Format(time.RFC3339)), err
+	return fmt.Sprintf("user %s (%s) from %s, connected since %s", user, name, address, since.UTC().Format(time.RFC3339)), err == nil, err
 }
 
 // watch asks the session for an answer until it fails or the lock is released.

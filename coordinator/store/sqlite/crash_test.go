@@ -179,6 +179,29 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
+// Several who open the same new database at once all get it.
+func TestOpenedAtOnce(t *testing.T) {
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "sweep.db")
+		failures := make(chan error)
+		const openers = 4
+		for range openers {
+			go func() {
+				results, err := store.Open(context.Background(), path)
+				if err == nil {
+					err = results.Close()
+				}
+				failures <- err
+			}()
+		}
+		for range openers {
+			if err := <-failures; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "notes.txt")

@@ -183,13 +183,17 @@ func open(by *engine.Driver, path string, pragmas ...string) (*conn, error) {
 	return &conn{Conn: opened, statements: map[string]driver.Stmt{}}, nil
 }
 
-func dial(by *engine.Driver, path string, pragmas ...string) (driver.Conn, error) {
+func dial(by *engine.Driver, path string, pragmas ...string) (opened driver.Conn, err error) {
 	if err := register(); err != nil {
 		return nil, err
 	}
 	values := url.Values{"_pragma": pragmas, "_dqs": {"0"}, "_defensive": {"1"}}
 	name := url.URL{Scheme: "file", Path: path, RawQuery: values.Encode()}
-	return by.Open(name.String())
+	err = patiently(context.Background(), func() (err error) {
+		opened, err = by.Open(name.String())
+		return err
+	})
+	return opened, err
 }
 
 // Prepare implements database.Database.

@@ -2,6 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"sync"
 	"time"
 
@@ -17,12 +20,15 @@ type lock struct {
 	lost chan struct{}
 }
 
+// lockSuffix ends the name of the lock's file.
+const lockSuffix = ".lead"
+
 // lockPoll is how often who waits for the lock asks for it.
 const lockPoll = 100 * time.Millisecond
 
 // Lock implements database.Database.
 func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) (database.Lock, error) {
-	c, err := open(&plain, d.path+".lead", "busy_timeout(0)")
+	c, err := open(&plain, d.path+lockSuffix, "busy_timeout(0)")
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +64,27 @@ func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) 
 		return nil, err
 	}
 	return &lock{conn: c, lost: make(chan struct{})}, nil
+}
+
+// Holder implements database.Database: nobody else's exclusive transaction lets a
+// file be read.
+func (d *Database) Holder(ctx context.Context) (holder string, held bool, err error) {
+	if _, err := os.Stat(d.path + lockSuffix); errors.Is(err, fs.ErrNotExist) {
+		holder, err = firstEdition(d.path)
+		return holder, holder != "", err
+	}
+	c, err := open(&plain, d.path+lockSuffix, "busy_timeout(0)", "query_only(1)")
+	if err != nil {
+		return "", false, err
+	}
+	err = errors.Join(c.Script(ctx, `SELECT count(*) FROM sqlite_schema`), c.Close())
+	if isBusy(err) {
+		return "", true, nil
+	}
+	if err == nil {
+		holder, err = firstEdition(d.path)
+	}
+	return holder, holder != "", err
 }
 
 // Lost implements database.Lock.

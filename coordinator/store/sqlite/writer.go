@@ -48,15 +48,20 @@ func (d *Database) Update(ctx context.Context, do func(tx database.Tx) error) er
 	return nil
 }
 
-// begin takes the write lock, for which it waits up to busyTimeout.
-//
-// IMMEDIATE takes it at once: a transaction that starts by reading could not
-// wait for it later. SQLite's own waiting looks every 100 ms, which misses the
-// moments between the transactions of a process that writes one after another:
-// it was seen to starve the others for longer than busyTimeout.
+// begin takes the write lock. IMMEDIATE takes it at once: a transaction that starts
+// by reading could not wait for it later.
 func (d *Database) begin(ctx context.Context) error {
+	return patiently(ctx, func() error { return d.writer.begin(ctx, `BEGIN IMMEDIATE`) })
+}
+
+// patiently tries for up to busyTimeout what another may hold a lock against.
+// SQLite's own waiting looks every 100 ms, which misses the moments between the
+// transactions of a process that writes one after another: it was seen to starve the
+// others for longer than busyTimeout. And of two who make a new database keep a log
+// one is turned away without waiting at all.
+func patiently(ctx context.Context, try func() error) error {
 	for start := time.Now(); ; {
-		err := d.writer.begin(ctx, `BEGIN IMMEDIATE`)
+		err := try()
 		if !isBusy(err) || time.Since(start) > busyTimeout {
 			return err
 		}

@@ -176,4 +176,37 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 		err := f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: by, After: &missing}, func(*sweep.TrialRecord) error { return nil })
 		wantError(t, err, sweep.ErrNotFound)
 	}
+
+	testOwnNames(t, f, list)
+}
+
+// testOwnNames: a parameter that is called as a column of trials means itself, in its own
+// sweep.
+func testOwnNames(t *testing.T, f *fixture, list func(query sweep.TrialQuery) (string, error)) {
+	own := submission("own")
+	own.Spec.Axes = append(own.Spec.Axes, sweep.Axis{Parameters: []sweep.AxisParameter{{Name: "index"}}})
+	own.Description.Parameters = append(own.Description.Parameters, sweep.ParameterSchema{Name: "state"})
+	f.makeSweep("s3", own, 3)
+	rows := trials("s3", 0, 3)
+	for i := range rows {
+		rows[i].Parameters = sweep.Parameters{"index": int64(-i), "state": fmt.Sprintf("NY%d", i%2), "seconds": int64(7)}
+	}
+	f.write("s3", 0, 0, rows)
+	for _, test := range []struct {
+		query sweep.TrialQuery
+		want  string
+	}{
+		{sweep.TrialQuery{OrderBy: "index"}, "s3/2 s3/1 s3/0"},
+		{sweep.TrialQuery{OrderBy: "index", Descending: true, Limit: 2}, "s3/0 s3/1"},
+		{sweep.TrialQuery{OrderBy: "state"}, "s3/0 s3/2 s3/1"},
+		{sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "state", Operator: "=", Value: "NY1"}}}, "s3/1"},
+		{sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "index", Operator: "<", Value: 0}}}, "s3/1 s3/2"},
+		{sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "seconds", Operator: "!=", Value: nil}}}, ""},
+		{sweep.TrialQuery{States: []sweep.State{sweep.Pending}}, "s3/0 s3/1 s3/2"},
+	} {
+		test.query.Sweeps = []string{"s3"}
+		if got, err := list(test.query); err != nil || got != test.want {
+			t.Errorf("%+v: %q, %v, want %q", test.query, got, err, test.want)
+		}
+	}
 }
