@@ -2,7 +2,6 @@ package file
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"sweep/sweep"
@@ -39,85 +38,115 @@ func (d *decoder) decodeApplies() {
 	}
 }
 
-// applies says under which values of the sweep's own parameters a parameter
-// applies: whether it does at some point at all, and whether at every one. What
-// a default under a condition decides is left to each point.
+// maxDecided bounds the combinations of values that are looked at to see where a
+// parameter applies.
+const maxDecided = 1 << 12
+
+// applies says under which values of the sweep's own parameters a parameter applies:
+// whether it does at some point at all, and whether at every one. It looks at all
+// combinations of what decides; where it cannot, or where those at which the parameter
+// applies are not all combinations of some values each, the rest is left to each point.
 func (d *decoder) applies(schema *sweep.ParameterSchema) (where sweep.Match, possible, sure bool) {
-	where, possible, sure = sweep.Match{}, true, true
-	for _, name := range schema.AppliesWhen.Names() {
-		accepted := schema.AppliesWhen[name]
-		if p := d.file.declared[name]; p != nil {
-			some := slices.ContainsFunc(accepted, p.has)
-			all := some && p.values.Len() <= int64(len(accepted)) && !d.conditional(name)
-			for i := int64(0); all && i < p.values.Len(); i++ {
-				value := p.values.At(i)
-				all = slices.ContainsFunc(accepted, func(a any) bool { return sweep.Equal(a, value) })
-			}
-			if other := d.schema(name); other != nil && other.AppliesWhen != nil && d.precedes(other, schema) {
-				_, innerPossible, innerSure := d.applies(other)
-				some, all = some && innerPossible, all && innerSure
-			}
-			possible = possible && some
-			if !all {
-				sure = false
-				where[name] = accepted
-			}
+	names := map[string]bool{}
+	d.decides(schema.AppliesWhen, names)
+	deciding := &sweep.Description{}
+	var axes []*declaration
+	combinations := int64(1)
+	for _, p := range d.description.Parameters {
+		if !names[p.Name] {
 			continue
 		}
-		other := d.schema(name)
-		if other == nil {
-			return nil, false, false
+		p.Required = false // what is missing was refused
+		deciding.Parameters = append(deciding.Parameters, p)
+		if axis := d.file.declared[p.Name]; axis != nil {
+			if axis.values.Distribution != nil || axis.values.Len() > maxDecided/combinations {
+				return nil, true, false
+			}
+			axes = append(axes, axis)
+			combinations *= axis.values.Len()
 		}
-		defaults := []any{other.Default}
-		for i := range other.Defaults {
-			defaults = append(defaults, other.Defaults[i].Value)
+	}
+	fitting := int64(0)
+	taken := make([]map[int64]bool, len(axes)) // the values at which it applies
+	for i := range taken {
+		taken[i] = map[int64]bool{}
+	}
+	at, point := make([]int64, len(axes)), sweep.Parameters{}
+	for number := range combinations {
+		for i, axis := range axes {
+			count := axis.values.Len()
+			at[i], number = number%count, number/count
+			point[axis.name] = axis.values.At(at[i])
 		}
-		fits := func(value any) bool {
-			typed, err := other.Coerce(value)
-			return value != nil && err == nil && slices.ContainsFunc(accepted, func(a any) bool { return sweep.Equal(a, typed) })
+		d.leaveOut(point)
+		resolved, err := deciding.Resolve(point)
+		if err != nil {
+			return nil, true, false // as the point itself will say
 		}
-		possible = possible && slices.ContainsFunc(defaults, fits)
-		sure = sure && !slices.ContainsFunc(defaults, func(value any) bool { return !fits(value) })
-		if other.AppliesWhen != nil && d.precedes(other, schema) {
-			inner, innerPossible, innerSure := d.applies(other)
-			possible, sure = possible && innerPossible, sure && innerSure
-			for name, accepted := range inner {
-				where[name] = both(where[name], accepted)
-				possible = possible && len(where[name]) > 0
+		if schema.AppliesWhen.Fits(resolved) {
+			fitting++
+			for i := range axes {
+				taken[i][at[i]] = true
 			}
 		}
 	}
-	return where, possible, sure
-}
-
-// precedes reports whether a parameter stands before another in the trainer's
-// schema, as those must by which others apply.
-func (d *decoder) precedes(a, b *sweep.ParameterSchema) bool {
-	for i := range d.description.Parameters {
-		switch &d.description.Parameters[i] {
-		case b:
-			return false
-		case a:
-			return true
+	where = sweep.Match{}
+	for i, axis := range axes {
+		if count := axis.values.Len(); int64(len(taken[i])) < count && !d.conditional(axis.name) {
+			for value := range count {
+				if taken[i][value] {
+					where[axis.name] = append(where[axis.name], axis.values.At(value))
+				}
+			}
 		}
 	}
-	return false
+	return where, fitting > 0, fitting == combinations
+}
+
+// decides adds the names of all parameters on which it depends whether a match fits.
+func (d *decoder) decides(m sweep.Match, names map[string]bool) {
+	for name := range m {
+		if names[name] {
+			continue
+		}
+		names[name] = true
+		if schema := d.schema(name); schema != nil {
+			d.decides(schema.AppliesWhen, names)
+			for i := range schema.Defaults {
+				d.decides(schema.Defaults[i].When, names)
+			}
+		}
+		for _, c := range d.own(name) {
+			d.decides(c.When, names)
+		}
+	}
+}
+
+// leaveOut takes what the file's own conditions have not exist out of a point, and
+// what exists only beside that.
+func (d *decoder) leaveOut(point sweep.Parameters) {
+	for left := -1; left != len(point); {
+		left = len(point)
+		for _, c := range d.file.Spec.Conditions[:d.written] {
+			if !c.When.Fits(point) {
+				delete(point, c.Parameter)
+			}
+		}
+	}
+}
+
+// own returns the conditions that the file itself has for a parameter.
+func (d *decoder) own(name string) (list []sweep.Condition) {
+	for _, c := range d.file.Spec.Conditions[:d.written] {
+		if c.Parameter == name {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // conditional reports whether the file has a parameter exist at some points only.
-func (d *decoder) conditional(name string) bool {
-	return slices.ContainsFunc(d.file.Spec.Conditions[:d.written], func(c sweep.Condition) bool { return c.Parameter == name })
-}
-
-// both returns the values that two lists have in common; nil is a list of all.
-func both(a, b []any) []any {
-	if a == nil {
-		return b
-	}
-	return slices.DeleteFunc(slices.Clone(a), func(value any) bool {
-		return !slices.ContainsFunc(b, func(other any) bool { return sweep.Equal(value, other) })
-	})
-}
+func (d *decoder) conditional(name string) bool { return len(d.own(name)) > 0 }
 
 // describeMatch says in words what a match wants.
 func describeMatch(m sweep.Match) string {
