@@ -25,8 +25,8 @@ const WeightsArtifact = "weights"
 // ProbabilitiesArtifact is what the kept snapshot makes of the validation and test
 // parts of a classification: a safetensors file with the tensors "validation" and
 // "test" [rows × classes] of class probabilities in half precision, and
-// "validation_labels" and "test_labels" [rows × 1]. A table takes the mean over
-// several trials from them.
+// "validation_labels" and "test_labels" [rows × 1]; after a refit there are those of the
+// test part alone. A table takes the mean over several trials from them.
 const ProbabilitiesArtifact = "probabilities"
 
 // handOver hands the artifacts over that the request names, when result has put
@@ -88,6 +88,9 @@ func (t *training) probabilities(ctx context.Context) (tensors []safetensors.Ten
 		name string
 		part task.Part
 	}{{"validation", task.Validation}, {"test", task.Test}} {
+		if part.part == task.Validation && t.plan.Refit > 0 {
+			continue // trained on
+		}
 		var data, labels []byte
 		rows, classes := 0, 0
 		var row []float32

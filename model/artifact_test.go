@@ -101,11 +101,11 @@ func TestWeightsArtifact(t *testing.T) {
 // The probabilities say what the summary says of validation and test.
 func TestProbabilitiesArtifact(t *testing.T) {
 	for name, point := range map[string]sweep.Parameters{
-		"cross_entropy": {"dataset": "generated-cbf", "epochs": int64(20), "model": "rnn"},
-		"mse":           {"dataset": "generated-cbf", "epochs": int64(20), "model": "rnn", "loss": "mse"},
-		"sigmoid":       {"dataset": "generated-cbf", "epochs": int64(20), "model": "rnn", "loss": "sigmoid", "lr": 0.01},
+		"cross_entropy": {"dataset": "generated-cbf", "refit": int64(0), "epochs": int64(20), "model": "rnn"},
+		"mse":           {"dataset": "generated-cbf", "refit": int64(0), "epochs": int64(20), "model": "rnn", "loss": "mse"},
+		"sigmoid":       {"dataset": "generated-cbf", "refit": int64(0), "epochs": int64(20), "model": "rnn", "loss": "sigmoid", "lr": 0.01},
 		"one output":    {"dataset": "generated-har-2", "epochs": int64(8), "model": "rnn", "hidden": int64(16), "lr": 0.01},
-		"network":       {"dataset": "generated-cbf", "epochs": int64(2), "model": "mlp"},
+		"network":       {"dataset": "generated-cbf", "refit": int64(0), "epochs": int64(2), "model": "mlp"},
 		"task":          {"dataset": "copy", "length": int64(3), "steps": int64(10), "model": "rnn"},
 	} {
 		sink := newCollector()

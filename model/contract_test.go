@@ -21,6 +21,7 @@ func TestTrainerContract(t *testing.T) {
 		Refused: []sweep.Parameters{
 			{"dataset": "generated-cbf", "m1": int64(33)},
 			{"dataset": "generated-cbf", "model": "ornn", "start": "identity"},
+			{"dataset": "generated-cbf", "model": "sgornn", "m1": int64(8)},
 		},
 	})
 }

@@ -14,7 +14,7 @@ import (
 const (
 	Name          = sweep.DefaultTrainer
 	Version       = "0.1.0"
-	resultVersion = "9"
+	resultVersion = "10"
 )
 
 // description is the built-in trainer's schema. The defaults are the settings
@@ -23,7 +23,7 @@ const (
 func description() *sweep.Description {
 	systems, tasks := system.Variants(), task.Variants()
 	pixel := sweep.Match{"dataset": {"mnist", "permuted-mnist"}}
-	// What dense transition matrices learn digits pixel by pixel with, by validation.
+	// What networks without reflectors learn digits pixel by pixel with, by validation.
 	denseDefaults := func(name string) (list []sweep.ConditionalDefault) {
 		for _, own := range []struct {
 			model, name string
@@ -31,6 +31,7 @@ func description() *sweep.Description {
 		}{
 			{"irnn", "lr", 0.0003}, {"irnn", "start", "identity"},
 			{"rnn", "lr", 0.0001}, {"rnn", "start", "orthogonal"}, {"rnn", "activation", "tanh"},
+			{"lstm", "lr", 0.01}, {"lstm", "forget_bias", int64(5)},
 		} {
 			if own.name == name {
 				list = append(list, sweep.ConditionalDefault{When: sweep.Match{"dataset": pixel["dataset"], "model": {own.model}}, Value: own.value})
@@ -38,7 +39,7 @@ func description() *sweep.Description {
 		}
 		return list
 	}
-	const lastSmallest = "last-smallest-error"
+	const lastSmallest, final = "last-smallest-error", "final"
 	activities := sweep.Match{"dataset": {"har-2", "generated-har-2"}}
 	words := sweep.Match{"task": {"language"}}
 	recurrent := sweep.Match{"model": system.Recurrent()}
@@ -54,53 +55,68 @@ func description() *sweep.Description {
 			task.Parameter(),
 			{Name: "model", Type: sweep.StringType, Default: "spectral-rnn", Enum: systems.Names(),
 				Doc: "network" + systems.Doc()},
-			{Name: "hidden", Type: sweep.IntegerType, Default: int64(32), Minimum: ptr(1), Maximum: ptr(8192), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(128)}, {When: activities, Value: int64(128)}},
+			{Name: "hidden", Type: sweep.IntegerType, Default: int64(32), Minimum: new(1.0), Maximum: new(8192.0), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(128)}, {When: activities, Value: int64(128)}},
 				Doc: "hidden units n"},
 			system.Depth(),
 			{Name: "initial_state", AppliesWhen: recurrent, Type: sweep.StringType, Default: "trained", Enum: values("trained", "zero"),
 				Doc: "whether h(0), and c(0) of lstm, are trained from zero or stay zero"},
-			{Name: "input_scale", AppliesWhen: recurrent, Type: sweep.NumberType, Default: 0.25, Minimum: ptr(0),
+			{Name: "input_scale", AppliesWhen: recurrent, Type: sweep.NumberType, Default: 0.25, Minimum: new(0.0),
 				Doc: "standard deviation of the input matrix's start, times √n_i"},
-			{Name: "output_scale", Type: sweep.NumberType, Default: 0.05, Minimum: ptr(0),
+			{Name: "output_scale", Type: sweep.NumberType, Default: 0.05, Minimum: new(0.0),
 				Doc: "standard deviation of the output matrix's start, times √n"},
-			{Name: "dropout", Type: sweep.NumberType, Default: int64(0), Minimum: ptr(0), Maximum: ptr(0.95),
+			{Name: "dropout", Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0), Maximum: new(0.95),
 				Doc: "share of the last layer's hidden states that is dropped in training, and of each recurrent layer's below it"},
-			{Name: "embedding", AppliesWhen: words, Type: sweep.IntegerType, Default: int64(0), Minimum: ptr(0), Maximum: ptr(8192),
+			{Name: "embedding", AppliesWhen: words, Type: sweep.IntegerType, Default: int64(0), Minimum: new(0.0), Maximum: new(8192.0),
 				Doc: "numbers that stand for a word; 0 takes as many as hidden units"},
-			{Name: "embedding_dropout", AppliesWhen: words, Type: sweep.NumberType, Default: int64(0), Minimum: ptr(0), Maximum: ptr(0.95),
+			{Name: "embedding_dropout", AppliesWhen: words, Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0), Maximum: new(0.95),
 				Doc: "share of them that is dropped in training"},
 			{Name: "optimizer", Type: sweep.StringType, Default: "adam", Enum: values("adam", "rmsprop", "sgd"),
 				Doc: "optimiser"},
-			{Name: "lr", Type: sweep.NumberType, Default: 0.001, Minimum: ptr(0), ExclusiveMinimum: true, Defaults: denseDefaults("lr"),
+			{Name: "lr", Type: sweep.NumberType, Default: 0.001, Minimum: new(0.0), ExclusiveMinimum: true, Defaults: denseDefaults("lr"),
 				Doc: "learning rate ρ of the first epoch"},
 			{Name: "schedule", Type: sweep.StringType, Default: "exponential", Neutral: "exponential", Enum: values("exponential", "linear"),
 				Doc: "how the learning rate falls: exponential by decay, or linear from lr to 0 over the trial"},
-			{Name: "decay", AppliesWhen: exponential, Type: sweep.NumberType, Default: int64(1), Minimum: ptr(0), ExclusiveMinimum: true, Maximum: ptr(1),
+			{Name: "decay", AppliesWhen: exponential, Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0), ExclusiveMinimum: true, Maximum: new(1.0),
 				Doc: "decay α: epoch e (from 0) trains with ρ·α^e; where a task has no epochs the time between validations is one"},
-			{Name: "decay_every", AppliesWhen: exponential, Type: sweep.IntegerType, Default: int64(1), Neutral: int64(1), Minimum: ptr(1),
+			{Name: "decay_every", AppliesWhen: exponential, Type: sweep.IntegerType, Default: int64(1), Neutral: int64(1), Minimum: new(1.0),
 				Doc: "epochs k between decays: epoch e trains with ρ·α^⌊e/k⌋"},
-			{Name: "beta1", AppliesWhen: sweep.Match{"optimizer": {"adam"}}, Type: sweep.NumberType, Default: 0.9, Minimum: ptr(0), Maximum: ptr(1), Doc: "decay of adam's first moment"},
-			{Name: "beta2", AppliesWhen: sweep.Match{"optimizer": {"adam"}}, Type: sweep.NumberType, Default: 0.999, Minimum: ptr(0), Maximum: ptr(1), Doc: "decay of adam's second moment"},
-			{Name: "rmsprop_decay", AppliesWhen: sweep.Match{"optimizer": {"rmsprop"}}, Type: sweep.NumberType, Default: 0.9, Minimum: ptr(0), Maximum: ptr(1), Doc: "decay of rmsprop's mean square"},
-			{Name: "epsilon", AppliesWhen: adaptive, Type: sweep.NumberType, Default: 1e-8, Minimum: ptr(0), ExclusiveMinimum: true, Doc: "added to the root of the second moment"},
-			{Name: "momentum", AppliesWhen: sweep.Match{"optimizer": {"sgd"}}, Type: sweep.NumberType, Default: int64(0), Minimum: ptr(0), Maximum: ptr(1), Doc: "momentum of sgd"},
-			{Name: "clip", Type: sweep.NumberType, Default: int64(1), Minimum: ptr(0), Doc: "largest global gradient norm; 0 does not clip"},
-			{Name: "batch", Type: sweep.IntegerType, Default: int64(16), Minimum: ptr(1), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(128)}, {When: activities, Value: int64(100)}},
+			{Name: "beta1", AppliesWhen: sweep.Match{"optimizer": {"adam"}}, Type: sweep.NumberType, Default: 0.9, Minimum: new(0.0), Maximum: new(1.0), Doc: "decay of adam's first moment"},
+			{Name: "beta2", AppliesWhen: sweep.Match{"optimizer": {"adam"}}, Type: sweep.NumberType, Default: 0.999, Minimum: new(0.0), Maximum: new(1.0), Doc: "decay of adam's second moment"},
+			{Name: "rmsprop_decay", AppliesWhen: sweep.Match{"optimizer": {"rmsprop"}}, Type: sweep.NumberType, Default: 0.9, Minimum: new(0.0), Maximum: new(1.0), Doc: "decay of rmsprop's mean square"},
+			{Name: "epsilon", AppliesWhen: adaptive, Type: sweep.NumberType, Default: 1e-8, Minimum: new(0.0), ExclusiveMinimum: true, Doc: "added to the root of the second moment"},
+			{Name: "momentum", AppliesWhen: sweep.Match{"optimizer": {"sgd"}}, Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0), Maximum: new(1.0), Doc: "momentum of sgd"},
+			{Name: "clip", Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0), Doc: "largest global gradient norm; 0 does not clip"},
+			{Name: "batch", Type: sweep.IntegerType, Default: int64(16), Minimum: new(1.0), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(128)}, {When: activities, Value: int64(100)}},
 				Doc: "minibatch size B"},
-			{Name: "epoch_rule", Type: sweep.StringType, Default: lastSmallest, Enum: values(lastSmallest, "first-smallest-error", "smallest-loss", "final"),
-				// What systems have of their own is for sets of few series.
+			{Name: "epoch_rule", Type: sweep.StringType, Default: final, Enum: values(lastSmallest, "first-smallest-error", "smallest-loss", final),
 				Defaults: []sweep.ConditionalDefault{{When: pixel, Value: lastSmallest}, {When: activities, Value: lastSmallest}},
 				Doc:      "the epoch, or validation, whose weights are kept and tested: the last or first at which the validation error is smallest, the one with the smallest validation loss, or the final one"},
-			{Name: "seed", Type: sweep.IntegerType, Default: int64(1), Minimum: ptr(0), Doc: "seed of the split, the start and the order of the batches"},
+			// Where series are few, those held out are missed. On a quarter of the training
+			// series that neither trained nor chose, over the points of examples/ucr-wide.yaml,
+			// the mean of 11 or 12 UCR sets is better by .0158 ± .0059 of accuracy for
+			// spectral-rnn and .0139 ± .0053 for ornn than final weights without it, and by
+			// .0135 ± .0093 for rnn and .0235 ± .0099 for lstm than the weights of the last
+			// smallest error.
+			{Name: "refit", AppliesWhen: sweep.Match{"task": {"classification"}, "epoch_rule": {final}}, Type: sweep.NumberType, Default: 0.2, Neutral: int64(0), Minimum: new(0.0), Maximum: new(0.9),
+				Doc: "share of the epochs, the last, that train on the series held out for validation, too: nothing is validated there, and the final weights are tested"},
+			// On series held out like that, five replicates, the mean is better than the last
+			// weights by .0075 ± .0067 of accuracy for rnn and .0342 ± .0175 for lstm (12 small
+			// sets), .0125 ± .0063 for ornn and .0168 ± .0063 for spectral-rnn (16 sets, large
+			// ones among them) at the points that validation chooses. With a twentieth or a fifth
+			// of the epochs it is as good.
+			{Name: "average", AppliesWhen: sweep.Match{"task": {"classification"}, "epoch_rule": {final}}, Type: sweep.NumberType, Default: 0.1, Neutral: int64(0), Minimum: new(0.0), Maximum: new(0.9),
+				Defaults: []sweep.ConditionalDefault{{When: sweep.Match{"refit": {int64(0)}}, Value: int64(0)}},
+				Doc:      "share of the epochs, the last ones of the refit, the mean of whose final weights is tested; 0 tests those of the last epoch alone"},
+			{Name: "seed", Type: sweep.IntegerType, Default: int64(1), Minimum: new(0.0), Doc: "seed of the split, the start and the order of the batches"},
 		},
 		Artifacts: []sweep.ArtifactSchema{
-			{Name: WeightsArtifact, MediaType: safetensors.MediaType, Doc: "the weights of the kept epoch, as a safetensors file"},
-			{Name: ProbabilitiesArtifact, MediaType: safetensors.MediaType, Doc: "of a classification: what the kept weights give each class of the validation and test rows, in half precision, with the labels; for table --select ensemble"},
+			{Name: WeightsArtifact, MediaType: safetensors.MediaType, Doc: "the kept weights, as a safetensors file"},
+			{Name: ProbabilitiesArtifact, MediaType: safetensors.MediaType, Doc: "of a classification: what the kept weights give each class of the test rows and, without a refit, of the validation rows, in half precision, with the labels; for table --select ensemble"},
 		},
 		Metrics: []sweep.MetricSchema{
 			{Name: "train_loss", Doc: "mean training loss of the epoch", Goal: "minimize", Unit: "nats", Curve: true, Summary: true},
 			{Name: "validation_loss", Doc: "validation loss; in the summary the smallest of the trial", Goal: "minimize", Unit: "nats", Curve: true, Summary: true},
-			{Name: "validation_accuracy", Doc: "validation accuracy; in the summary that of the kept weights", Goal: "maximize", Curve: true, Summary: true},
+			{Name: "validation_accuracy", Doc: "validation accuracy; in the summary that of the kept weights, or the last before the refit", Goal: "maximize", Curve: true, Summary: true},
 			{Name: "test_accuracy", Doc: "test accuracy; in the summary that of the kept weights", Goal: "maximize", Curve: true, Summary: true},
 			{Name: "train_perplexity", Doc: "exp(train_loss) of a language model", Goal: "minimize", Curve: true, Summary: true},
 			{Name: "validation_perplexity", Doc: "validation perplexity, every word counted once, ends of lines too; in the summary that of the kept weights", Goal: "minimize", Curve: true, Summary: true},
@@ -150,5 +166,3 @@ func values(names ...string) []any {
 	}
 	return list
 }
-
-func ptr(x float64) *float64 { return &x }

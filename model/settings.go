@@ -55,9 +55,11 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 		return nil, err
 	}
 	for i := range schema.Parameters {
-		// What does not apply is never looked at, but has a value.
+		// What does not apply has a value that does nothing.
 		if s := &schema.Parameters[i]; resolved[s.Name] == nil {
-			resolved[s.Name] = s.Default
+			if resolved[s.Name] = s.Neutral; s.Neutral == nil {
+				resolved[s.Name] = s.Default
+			}
 		}
 	}
 	r := reader{parameters: resolved}
@@ -103,6 +105,10 @@ func (s *settings) check() error {
 		if value >= 1 {
 			return refuse(name, value, "must be below 1")
 		}
+	}
+	r := reader{parameters: s.parameters}
+	if average := r.number("average"); average > 0 && r.number("refit") == 0 {
+		return refuse("average", average, "has no effect here: it applies only where refit is above 0")
 	}
 	return s.system.Check(s.options(1))
 }

@@ -57,8 +57,9 @@ type epochSum struct {
 	Rows, Steps    int
 }
 
-// best is the snapshot that the epoch rule keeps, and the smallest validation
-// loss seen, which selections compare.
+// best is the snapshot that the epoch rule keeps, what the last validation said of it
+// or, after a refit, of the weights before, and the smallest validation loss seen, which
+// selections compare.
 type best struct {
 	Epoch        int // counted from 1; 0 before the first
 	Error        float64
@@ -156,8 +157,11 @@ func (t *training) position() int { return t.streams[task.Train].Position() }
 // mark is where the training stands in curves: in epochs, or in steps.
 func (t *training) mark() int { return t.plan.Mark(t.position()) }
 
-// interval is the number of validations that are done, or due.
+// interval is the number of intervals that are done, or due.
 func (t *training) interval() int { return (t.position() + t.plan.Interval - 1) / t.plan.Interval }
+
+// refits says whether the last step trained on the validation rows, too.
+func (t *training) refits() bool { return t.plan.Refits(t.position()) }
 
 // step trains the next minibatch. One whose loss is none ends the trial and leaves
 // the parameters as they were before it.
@@ -176,7 +180,8 @@ func (t *training) step() {
 	t.sum.Steps++
 }
 
-// endInterval validates, and keeps the snapshot if the epoch rule says so.
+// endInterval validates, and keeps the snapshot if the epoch rule says so. In the refit
+// the validation rows tell no more than whether the weights are any.
 func (t *training) endInterval(ctx context.Context, testEvery int) error {
 	sum := t.sum
 	t.sum = epochSum{}
@@ -193,7 +198,11 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 	if err := t.record(ctx, trainLoss, loss, accuracy, sum.Gradient/float64(sum.Steps)); err != nil {
 		return err
 	}
-	t.keep(trainLoss, loss, accuracy)
+	if t.refits() {
+		t.keepWeights(trainLoss)
+	} else {
+		t.keep(trainLoss, loss, accuracy)
+	}
 	if testEvery > 0 && t.interval()%testEvery == 0 {
 		test, err := t.evaluate(ctx, task.Test)
 		if err != nil {
@@ -212,13 +221,17 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 func (t *training) record(ctx context.Context, trainLoss, loss, accuracy, gradient float64) error {
 	epoch := t.mark()
 	t.curves.add("train_loss", epoch, trainLoss)
-	t.curves.add("validation_loss", epoch, loss)
-	switch {
-	case t.shape.Classes && !t.shape.Words:
-		t.curves.add("validation_accuracy", epoch, accuracy)
-	case t.shape.Words:
+	if t.shape.Words {
 		t.curves.add("train_perplexity", epoch, perplexity(trainLoss))
-		t.curves.add("validation_perplexity", epoch, perplexity(loss))
+	}
+	if !t.refits() {
+		t.curves.add("validation_loss", epoch, loss)
+		switch {
+		case t.shape.Words:
+			t.curves.add("validation_perplexity", epoch, perplexity(loss))
+		case t.shape.Classes:
+			t.curves.add("validation_accuracy", epoch, accuracy)
+		}
 	}
 	if t.net.recurs() {
 		t.curves.add("gradient_norm", epoch, gradient)
@@ -264,9 +277,22 @@ func (t *training) keep(trainLoss, loss, accuracy float64) {
 	}
 	t.best.SmallestLoss = min(t.best.SmallestLoss, loss)
 	if better {
-		t.best.Epoch, t.best.Error, t.best.Loss, t.best.Accuracy, t.best.TrainLoss = t.mark(), failed, loss, accuracy, trainLoss
-		t.best.Values = append(t.best.Values[:0], t.net.arena.Values()...)
+		t.best.Error, t.best.Loss, t.best.Accuracy = failed, loss, accuracy
+		t.keepWeights(trainLoss)
 	}
+}
+
+// keepWeights keeps the present weights or, in the last intervals, the mean of those
+// at the end of each.
+func (t *training) keepWeights(trainLoss float64) {
+	t.best.Epoch, t.best.TrainLoss = t.mark(), trainLoss
+	if k := t.interval() - t.plan.Intervals() + t.plan.Average; k > 1 {
+		for i, v := range t.net.arena.Values() {
+			t.best.Values[i] += (v - t.best.Values[i]) / float32(k)
+		}
+		return
+	}
+	t.best.Values = append(t.best.Values[:0], t.net.arena.Values()...)
 }
 
 // evaluate returns the score of a part.

@@ -8,19 +8,17 @@ import (
 	"testing"
 )
 
-func pointer(v float64) *float64 { return &v }
-
 func testDescription() *Description {
 	return &Description{
 		Name: "toy",
 		Parameters: []ParameterSchema{
 			{Name: "dataset", Type: StringType, Required: true},
 			{Name: "model", Type: StringType, Enum: []any{"rnn", "lstm", "spectral-rnn"}, Default: "rnn"},
-			{Name: "lr", Type: NumberType, Minimum: pointer(0), ExclusiveMinimum: true, Default: 1e-3, Defaults: []ConditionalDefault{
+			{Name: "lr", Type: NumberType, Minimum: new(0.0), ExclusiveMinimum: true, Default: 1e-3, Defaults: []ConditionalDefault{
 				{When: Match{"model": {"lstm"}, "dataset": {"mnist"}}, Value: 1e-2},
 				{When: Match{"model": {"lstm", "gru"}}, Value: "3e-3"},
 			}},
-			{Name: "m1", Type: IntegerType, Minimum: pointer(1), Maximum: pointer(32), Default: 16.0},
+			{Name: "m1", Type: IntegerType, Minimum: new(1.0), Maximum: new(32.0), Default: 16.0},
 			{Name: "batch", Type: IntegerType, Enum: []any{16.0, 32.0}},
 			{Name: "clip", Type: BooleanType, Default: false},
 			{Name: "layers", Type: AnyType},
@@ -168,7 +166,7 @@ func TestCoerce(t *testing.T) {
 }
 
 func TestExpected(t *testing.T) {
-	one, two := pointer(1), pointer(2.5)
+	one, two := new(1.0), new(2.5)
 	tests := []struct {
 		schema ParameterSchema
 		want   string

@@ -46,6 +46,14 @@ func NewLines[F Float](rows, cols int) Matrix[F] {
 // lineElements is the number of float32 in a cache line.
 const lineElements = 16
 
+// Columns is the view of some columns.
+func (m Matrix[F]) Columns(from, to int) Matrix[F] {
+	if m.Cols = to - from; m.Rows > 0 {
+		m.Data = m.Data[from:]
+	}
+	return m
+}
+
 // Fill copies src, which is of the same shape, row by row.
 func (m Matrix[F]) Fill(src Matrix[F]) {
 	if m.Stride == m.Cols && src.Stride == src.Cols {

@@ -55,7 +55,7 @@ func NewCayley[F kernel.Float](set *kernel.Set[F], tensor *weight.View[F]) (*Cay
 func (c *Cayley[F]) Step(rate float64) {
 	c.steps++
 	size, p := c.k.Rows, c.u.Cols
-	right := columns(c.system, size, size+p)
+	right := c.system.Columns(size, size+p)
 	if c.thin {
 		for i := range c.u.Rows {
 			u, g, q := c.u.Row(i), c.g.Row(i), c.q.Row(i)
@@ -121,20 +121,20 @@ func (c *Cayley[F]) solve() {
 	for from := 0; from < size; from += block {
 		to := min(from+block, size)
 		rows := c.system.Slice(from, to)
-		c.reduce(columns(rows, from, rows.Cols))
+		c.reduce(rows.Columns(from, rows.Cols))
 		if to-from == size {
 			return
 		}
-		c.set.Pack(&c.packed, columns(rows, to, rows.Cols))
+		c.set.Pack(&c.packed, rows.Columns(to, rows.Cols))
 		for _, part := range [][2]int{{0, from}, {to, size}} {
 			other := c.system.Slice(part[0], part[1])
-			factors := columns(c.others.Slice(part[0], part[1]), 0, to-from)
+			factors := c.others.Slice(part[0], part[1]).Columns(0, to-from)
 			for i := range other.Rows {
 				for j, x := range other.Row(i)[from:to] {
 					factors.Row(i)[j] = -x
 				}
 			}
-			c.set.MultiplyAdd(columns(other, to, other.Cols), factors, &c.packed)
+			c.set.MultiplyAdd(other.Columns(to, other.Cols), factors, &c.packed)
 		}
 	}
 }
@@ -166,18 +166,6 @@ func (c *Cayley[F]) reduce(m kernel.Matrix[F]) {
 }
 
 func abs[F kernel.Float](x F) F { return max(x, -x) }
-
-// columns is the view of some columns of a matrix.
-func columns[F kernel.Float](m kernel.Matrix[F], from, to int) kernel.Matrix[F] {
-	m.Cols = to - from
-	if m.Rows > 0 {
-		m.Data = m.Data[from:]
-	}
-	return m
-}
-
-// Reset forgets the number of steps.
-func (c *Cayley[F]) Reset() { c.steps = 0 }
 
 // State returns the number of steps: there are no moments.
 func (c *Cayley[F]) State() State[F] { return State[F]{Steps: c.steps} }

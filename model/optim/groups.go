@@ -94,14 +94,6 @@ func (g *Groups[F]) Step(rate float64) {
 	}
 }
 
-// Reset forgets the past of all groups.
-func (g *Groups[F]) Reset() {
-	g.steps = 0
-	for _, member := range g.groups {
-		member.Reset()
-	}
-}
-
 // State returns the moments of all groups, one after the other.
 func (g *Groups[F]) State() State[F] { return State[F]{Steps: g.steps, Moments: g.moments} }
 

@@ -25,9 +25,6 @@ type Optimizer[F kernel.Float] interface {
 	// they are. It does not change the gradients.
 	Step(rate float64)
 
-	// Reset forgets the past: the next Step is as the first.
-	Reset()
-
 	// State returns what the optimiser remembers between steps. The slices are
 	// its own: write into them, and SetSteps, to restore a checkpoint.
 	State() State[F]
@@ -38,7 +35,7 @@ type Optimizer[F kernel.Float] interface {
 
 // State is what an [Optimizer] remembers between steps.
 type State[F kernel.Float] struct {
-	Steps   int   // steps since the start or Reset
+	Steps   int   // steps since the start
 	Moments [][]F // running averages, each as long as the parameters it is of
 }
 
@@ -59,14 +56,6 @@ func newTensors[F kernel.Float](set *kernel.Set[F], values, gradients []F, momen
 		t.moments[i] = kernel.Make[F](len(values))
 	}
 	return t
-}
-
-// Reset forgets the past.
-func (t *tensors[F]) Reset() {
-	t.steps = 0
-	for _, m := range t.moments {
-		clear(m)
-	}
 }
 
 // State returns the moments and the number of steps.

@@ -22,14 +22,6 @@ func elman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Option
 	return Network[F]{Layers: []layer.Layer[F]{cell}, Matrix: matrix}, err
 }
 
-// ofReflectors are the defaults of a W that is made of reflectors. On sets of few series
-// its final weights are better than those of the epoch that the validation series choose:
-// on a fifth of the training series that neither trained nor chose, over the whole grid of
-// examples/ucr-wide.yaml, the mean of 12 UCR sets is .0071 ± .0029 of accuracy better for
-// spectral-rnn, that of 11 is .0104 ± .0063 for ornn. A dense W gains nothing (rnn
-// -.0046 ± .0069, lstm -.0006 ± .0043).
-var ofReflectors = map[string]any{"epoch_rule": "final"}
-
 // matrixStart is the start of the matrix that is asked for; "" is its own.
 func matrixStart(o *Options) weight.Start {
 	if asked := o.text(&start); asked != defaultStart {

@@ -24,11 +24,11 @@ var (
 		Doc: "what keeps σ within r of sigma_center: sigmoid, σ = 2r (sigmoid(σ̂) - ½) + σ*; clip, σ itself is trained and clipped after every step",
 	}
 	sigmaPenalty = sweep.ParameterSchema{
-		Name: "sigma_penalty", Type: sweep.NumberType, Default: int64(0), Minimum: bound(0),
+		Name: "sigma_penalty", Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0),
 		Doc: "λ of the penalty λ ‖σ - σ*‖², which is added to the training loss's gradient but not to the loss that is reported",
 	}
 	factorRate = sweep.ParameterSchema{
-		Name: "factor_rate", Type: sweep.NumberType, Default: int64(100), Minimum: bound(0), Maximum: bound(1e6),
+		Name: "factor_rate", Type: sweep.NumberType, Default: int64(100), Minimum: new(0.0), Maximum: new(1e6),
 		Doc: "learning rate of U and V as a factor of lr: their Cayley steps are plain gradient descent's, which wants larger ones than adam; 0 leaves them at their start",
 	}
 )

@@ -21,11 +21,11 @@ var fastRNN = System{
 
 var (
 	alphaStart = sweep.ParameterSchema{
-		Name: "alpha_start", Type: sweep.NumberType, Default: int64(-3), Minimum: bound(-20), Maximum: bound(20),
+		Name: "alpha_start", Type: sweep.NumberType, Default: int64(-3), Minimum: new(-20.0), Maximum: new(20.0),
 		Doc: "start of the logit of α, the share of the new state",
 	}
 	betaStart = sweep.ParameterSchema{
-		Name: "beta_start", Type: sweep.NumberType, Default: int64(3), Minimum: bound(-20), Maximum: bound(20),
+		Name: "beta_start", Type: sweep.NumberType, Default: int64(3), Minimum: new(-20.0), Maximum: new(20.0),
 		Doc: "start of the logit of β, the share of the state before",
 	}
 )

@@ -12,7 +12,7 @@ import (
 // depth is a parameter of all systems. Of recurrent ones each layer is a system of its
 // own, which whoever builds the network puts on top of each other.
 var depth = sweep.ParameterSchema{
-	Name: "layers", Type: sweep.IntegerType, Default: int64(1), Neutral: int64(1), Minimum: bound(1), Maximum: bound(1000),
+	Name: "layers", Type: sweep.IntegerType, Default: int64(1), Neutral: int64(1), Minimum: new(1.0), Maximum: new(1000.0),
 	Doc: "layers of hidden units; of a resnet, the input layer and two a block",
 }
 

@@ -11,7 +11,6 @@ var ornn = System{
 	Doc:        "simple recurrent network whose W is a product of m1 Householder reflectors",
 	Source:     "Mhammedi et al. 2017; Zhang, Lei and Dhillon 2018, eq. 1 and 2",
 	Parameters: []*sweep.ParameterSchema{&leftReflectors, &activation, &slope, &start},
-	Defaults:   ofReflectors,
 	Starts:     []string{"near-identity"},
 	check:      func(o *Options) error { return checkReflectors(o, &leftReflectors) },
 	count:      func(o *Options) int { return elmanCount(o, reflectorCount(o.Hidden, o.integer(&leftReflectors))) },

@@ -12,12 +12,12 @@ var (
 		Doc: "activation φ",
 	}
 	slope = sweep.ParameterSchema{
-		Name: "slope", Type: sweep.NumberType, Default: 0.2, Minimum: bound(0), Maximum: bound(1),
+		Name: "slope", Type: sweep.NumberType, Default: 0.2, Minimum: new(0.0), Maximum: new(1.0),
 		AppliesWhen: sweep.Match{"activation": {"leaky_relu"}},
 		Doc:         "slope of leaky_relu below zero",
 	}
 	leftReflectors = sweep.ParameterSchema{
-		Name: "m1", Type: sweep.IntegerType, Default: int64(16), Minimum: bound(1),
+		Name: "m1", Type: sweep.IntegerType, Default: int64(16), Minimum: new(1.0),
 		Doc: "reflectors of U, or of the orthogonal transition matrix",
 	}
 	start = sweep.ParameterSchema{
@@ -28,8 +28,6 @@ var (
 
 // defaultStart is the start that every system knows, whatever it means there.
 const defaultStart = "random"
-
-func bound(x float64) *float64 { return &x }
 
 // phi returns the activation and its slope.
 func phi(o *Options) (kernel.Activation, float64, error) {

@@ -13,9 +13,13 @@ var sgornn = System{
 	Parameters: []*sweep.ParameterSchema{&orthogonalMap, &leftReflectors, &activation, &slope, &alphaStart, &betaStart},
 	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
 	check: func(o *Options) error {
-		switch o.text(&orthogonalMap) {
-		case byReflectors:
+		if o.text(&orthogonalMap) == byReflectors {
 			return checkReflectors(o, &leftReflectors)
+		}
+		if m := o.integer(&leftReflectors); int64(m) != leftReflectors.Default {
+			return o.refuse(&leftReflectors, "has no effect here: it applies only where map is %s", byReflectors)
+		}
+		switch o.text(&orthogonalMap) {
 		case byExponential:
 			if o.Hidden < 2 {
 				return o.refuse(&orthogonalMap, "wants hidden = 2 or more")

@@ -34,7 +34,7 @@ var spectralResNet = System{
 // systems start, both matrices of a block are 0: then neither has a gradient, and
 // the blocks stay what they are, identities with a bias.
 var sigmaScale = sweep.ParameterSchema{
-	Name: "sigma_scale", Type: sweep.NumberType, Default: int64(1), Minimum: bound(0), ExclusiveMinimum: true, Maximum: bound(100),
+	Name: "sigma_scale", Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0), ExclusiveMinimum: true, Maximum: new(100.0),
 	Doc: "standard deviation of σ̂ at the start; at 0 no gradient would ever reach a block's matrices",
 }
 

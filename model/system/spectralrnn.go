@@ -11,7 +11,6 @@ var spectralRNN = System{
 	Doc:        "simple recurrent network whose W is U Σ Vᵀ of m1 and m2 reflectors, σ within r of σ*",
 	Source:     "Zhang, Lei and Dhillon 2018, eq. 4, 6 and 7, algorithm 1",
 	Parameters: []*sweep.ParameterSchema{&leftReflectors, &rightReflectors, &radius, &center, &activation, &slope, &start},
-	Defaults:   ofReflectors,
 	Starts:     []string{"near-identity"},
 	check:      checkSpectral,
 	count: func(o *Options) int {
@@ -24,15 +23,15 @@ var spectralRNN = System{
 
 var (
 	rightReflectors = sweep.ParameterSchema{
-		Name: "m2", Type: sweep.IntegerType, Default: int64(16), Minimum: bound(1),
+		Name: "m2", Type: sweep.IntegerType, Default: int64(16), Minimum: new(1.0),
 		Doc: "reflectors of V",
 	}
 	radius = sweep.ParameterSchema{
-		Name: "r", Type: sweep.NumberType, Default: 0.1, Minimum: bound(0),
+		Name: "r", Type: sweep.NumberType, Default: 0.1, Minimum: new(0.0),
 		Doc: "largest deviation of a singular value from sigma_center",
 	}
 	center = sweep.ParameterSchema{
-		Name: "sigma_center", Type: sweep.NumberType, Default: int64(1), Minimum: bound(0), ExclusiveMinimum: true, Maximum: bound(1000),
+		Name: "sigma_center", Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0), ExclusiveMinimum: true, Maximum: new(1000.0),
 		Doc: "centre σ* of the singular values",
 	}
 )

@@ -23,23 +23,23 @@ const smallestLoss = "smallest-loss"
 
 var (
 	length = sweep.ParameterSchema{
-		Name: "length", Type: sweep.IntegerType, Default: int64(300), Minimum: bound(2), Maximum: bound(100_000),
+		Name: "length", Type: sweep.IntegerType, Default: int64(300), Minimum: new(2.0), Maximum: new(100_000.0),
 		Doc: "T: steps of an addition sequence; of copy the time lag, with sequences of T + 20 steps; words of a minibatch of text",
 	}
 	examples = sweep.ParameterSchema{
-		Name: "examples", Type: sweep.IntegerType, Default: int64(0), Minimum: bound(0), Maximum: bound(10_000_000),
+		Name: "examples", Type: sweep.IntegerType, Default: int64(0), Minimum: new(0.0), Maximum: new(10_000_000.0),
 		Doc: "training sequences, which come in a new order every time round (Arjovsky et al. 2016: 100000); 0 makes new ones for every minibatch",
 	}
 	held = sweep.ParameterSchema{
-		Name: "held", Type: sweep.IntegerType, Default: int64(640), Minimum: bound(1), Maximum: bound(10_000_000),
+		Name: "held", Type: sweep.IntegerType, Default: int64(640), Minimum: new(1.0), Maximum: new(10_000_000.0),
 		Doc: "sequences to validate on, and as many others to test on (SGORNN paper: 10 minibatches of 64)",
 	}
 	steps = sweep.ParameterSchema{
-		Name: "steps", Type: sweep.IntegerType, Default: int64(20_000), Minimum: bound(1), Maximum: bound(1_000_000_000),
+		Name: "steps", Type: sweep.IntegerType, Default: int64(20_000), Minimum: new(1.0), Maximum: new(1_000_000_000.0),
 		Doc: "minibatches to train on",
 	}
 	validateEvery = sweep.ParameterSchema{
-		Name: "validate_every", Type: sweep.IntegerType, Default: int64(100), Minimum: bound(1), Maximum: bound(1_000_000_000),
+		Name: "validate_every", Type: sweep.IntegerType, Default: int64(100), Minimum: new(1.0), Maximum: new(1_000_000_000.0),
 		Doc: "minibatches between validations; the decay of the learning rate counts by it, too",
 	}
 )

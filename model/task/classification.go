@@ -1,6 +1,9 @@
 package task
 
 import (
+	"math"
+	"slices"
+
 	"sweep/model/dataset"
 	"sweep/sweep"
 )
@@ -27,15 +30,15 @@ var (
 		Doc: "exchange a UCR set's train and test files; auto exchanges the three Phalanx sets of the 2018 archive, whose split is the paper's the other way round",
 	}
 	limit = sweep.ParameterSchema{
-		Name: "limit", Type: sweep.IntegerType, Default: int64(0), Minimum: bound(0), Dataset: true,
+		Name: "limit", Type: sweep.IntegerType, Default: int64(0), Minimum: new(0.0), Dataset: true,
 		Doc: "use at most so many rows of mnist's training and test sets; 0 uses all",
 	}
 	permutation = sweep.ParameterSchema{
-		Name: "permutation", Type: sweep.IntegerType, Default: int64(1), Minimum: bound(0), Dataset: true,
+		Name: "permutation", Type: sweep.IntegerType, Default: int64(1), Minimum: new(0.0), Dataset: true,
 		Doc: "seed of permuted-mnist's fixed permutation",
 	}
 	inputSize = sweep.ParameterSchema{
-		Name: "input_size", Type: sweep.IntegerType, Default: int64(0), Minimum: bound(-1), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(1)}},
+		Name: "input_size", Type: sweep.IntegerType, Default: int64(0), Minimum: new(-1.0), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(1)}},
 		Doc: "inputs per time step n_i, a divisor of the length; -1 takes the whole series as one step, 0 the largest divisor not above the length's square root (50words: 10); 1 gives mnist 784 steps",
 	}
 	inputOrder = sweep.ParameterSchema{
@@ -43,7 +46,7 @@ var (
 		Doc: "how a series becomes steps: successive pieces of n_i, strided (x_t = s_t, s_{t+T}, …), reversed (the whole series backwards), pieces-reversed (the pieces backwards)",
 	}
 	validation = sweep.ParameterSchema{
-		Name: "validation", Type: sweep.NumberType, Default: 0.2, Minimum: bound(0), ExclusiveMinimum: true, Maximum: bound(0.9), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: 0.1}},
+		Name: "validation", Type: sweep.NumberType, Default: 0.2, Minimum: new(0.0), ExclusiveMinimum: true, Maximum: new(0.9), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: 0.1}},
 		Doc: "share of the training set held out for validation, drawn by the seed",
 	}
 	split = sweep.ParameterSchema{
@@ -55,11 +58,11 @@ var (
 		Doc: "training loss: softmax cross entropy; or against one-hot rows (har-2: against the class, 0 or 1, of its one output) the mean squared error or the cross entropy of the sigmoid of each output",
 	}
 	epochs = sweep.ParameterSchema{
-		Name: "epochs", Type: sweep.IntegerType, Default: int64(1000), Minimum: bound(1), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(10)}, {When: activities, Value: int64(300)}},
+		Name: "epochs", Type: sweep.IntegerType, Default: int64(1000), Minimum: new(1.0), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(10)}, {When: activities, Value: int64(300)}},
 		Doc: "passes over the training set",
 	}
 	testEvery = sweep.ParameterSchema{
-		Name: "test_every", Type: sweep.IntegerType, Default: int64(0), Minimum: bound(-1),
+		Name: "test_every", Type: sweep.IntegerType, Default: int64(0), Minimum: new(-1.0),
 		Doc: "epochs between points of the test curve; 0 spaces at most 20 over the trial, -1 tests the kept weights alone",
 	}
 )
@@ -144,12 +147,32 @@ func (c *classified) Shape() Shape {
 
 func (c *classified) Schedule() Schedule {
 	steps := epochSteps(len(c.rows[Train]), c.options.Batch)
-	return Schedule{Steps: c.options.integer("epochs") * steps, Interval: steps, Epochs: true}
+	return Schedule{
+		Steps: c.options.integer("epochs") * steps, Interval: steps, Epochs: true, Refit: c.refit() * steps,
+		Average: min(c.share("average"), c.refit()),
+	}
+}
+
+// share is the number of epochs that a parameter says as a share.
+func (c *classified) share(name string) int {
+	return int(math.Round(c.options.number(name) * float64(c.options.integer("epochs"))))
+}
+
+// refit is the number of epochs, the last, that train on the validation rows, too, in
+// as many steps as before; one epoch at least does not.
+func (c *classified) refit() int {
+	return min(c.share("refit"), c.options.integer("epochs")-1)
 }
 
 func (c *classified) Count(part Part) int { return len(c.rows[part]) }
 
-func (c *classified) Batch(part Part, wanted int) int { return min(wanted, len(c.rows[part])) }
+func (c *classified) Batch(part Part, wanted int) int {
+	rows := len(c.rows[part])
+	if part == Train && c.refit() > 0 {
+		rows += len(c.rows[Validation])
+	}
+	return min(wanted, rows)
+}
 
 func (c *classified) Digest() string { return c.set.Digest }
 
@@ -179,6 +202,9 @@ func (c *classified) Open(part Part, wanted int) (Stream, error) {
 	s := &series{from: *sequences, labels: from.Labels, rows: c.rows[part], batch: max(c.Batch(part, wanted), 1)}
 	if part == Train {
 		s.order = newOrder(c.rows[Train], wanted, c.options.Seed)
+		if plan := c.Schedule(); plan.Refit > 0 {
+			s.order.refitAfter(plan.Steps-plan.Refit, slices.Concat(c.rows[Train], c.rows[Validation]))
+		}
 	}
 	return s, nil
 }

@@ -7,6 +7,8 @@ import "sweep/model/random"
 // lie within an epoch.
 type order struct {
 	from     []int // the rows
+	refit    []int // these and more, from the minibatch after on; nil for none
+	after    int
 	seed     uint64
 	batch    int
 	position int
@@ -17,7 +19,12 @@ type order struct {
 
 // newOrder returns the order of the rows in minibatches of so many, at its start.
 func newOrder(rows []int, batch int, seed uint64) *order {
-	return &order{from: rows, seed: seed, batch: batch, rows: make([]int, len(rows)), of: -1}
+	return &order{from: rows, seed: seed, batch: batch, rows: make([]int, 0, len(rows)), of: -1}
+}
+
+// refitAfter has it go over more rows after so many minibatches.
+func (o *order) refitAfter(minibatches int, rows []int) {
+	o.after, o.refit, o.rows = minibatches, rows, make([]int, 0, len(rows))
 }
 
 // epochSteps is the number of minibatches of so many that an epoch of rows has.
@@ -25,10 +32,14 @@ func epochSteps(rows, batch int) int { return 1 + (rows-1)/batch }
 
 // next returns the rows of the next minibatch, valid until the next call.
 func (o *order) next() []int {
-	steps := epochSteps(len(o.from), o.batch)
-	if epoch := o.position / steps; epoch != o.of {
+	rows := o.from
+	if o.refit != nil && o.position >= o.after {
+		rows = o.refit
+	}
+	steps := epochSteps(len(rows), o.batch)
+	if epoch := o.position / steps; epoch != o.of || len(rows) != len(o.rows) {
 		o.of = epoch
-		copy(o.rows, o.from)
+		o.rows = append(o.rows[:0], rows...)
 		random.New(o.seed, random.Order.At(epoch)).Shuffle(o.rows)
 	}
 	first := o.position % steps * o.batch

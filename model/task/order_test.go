@@ -8,13 +8,19 @@ import (
 // The order of minibatches is a function of seed and position: it goes on from any.
 func TestOrderGoesOnFromAnyPosition(t *testing.T) {
 	rows := []int{2, 3, 5, 7, 11, 13, 17}
-	whole := newOrder(rows, 3, 1)
+	all := append(slices.Clone(rows), 19, 23, 29, 31)
+	start := func() *order {
+		o := newOrder(rows, 3, 1)
+		o.refitAfter(4*epochSteps(len(rows), 3), all)
+		return o
+	}
+	whole := start()
 	var minibatches [][]int
-	for range 4 * epochSteps(len(rows), 3) {
+	for range 4*epochSteps(len(rows), 3) + 3*epochSteps(len(all), 3) {
 		minibatches = append(minibatches, slices.Clone(whole.next()))
 	}
 	for position := range minibatches {
-		o := newOrder(rows, 3, 1)
+		o := start()
 		o.position = position
 		for later, want := range minibatches[position:] {
 			if got := o.next(); !slices.Equal(got, want) {
@@ -26,6 +32,12 @@ func TestOrderGoesOnFromAnyPosition(t *testing.T) {
 		seen := slices.Sorted(slices.Values(slices.Concat(minibatches[3*epoch : 3*epoch+3]...)))
 		if !slices.Equal(seen, rows) {
 			t.Errorf("epoch %d has the rows %v, want all %v", epoch, seen, rows)
+		}
+	}
+	for epoch := range 3 {
+		seen := slices.Sorted(slices.Values(slices.Concat(minibatches[12+4*epoch : 12+4*epoch+4]...)))
+		if !slices.Equal(seen, all) {
+			t.Errorf("epoch %d of the refit has the rows %v, want all %v", epoch, seen, all)
 		}
 	}
 	if slices.Equal(minibatches[0], minibatches[3]) && slices.Equal(minibatches[1], minibatches[4]) {

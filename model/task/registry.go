@@ -59,5 +59,3 @@ func Parameter() sweep.ParameterSchema {
 	}
 	return p
 }
-
-func bound(x float64) *float64 { return &x }

@@ -78,7 +78,13 @@ type Schedule struct {
 	Steps    int  // of all
 	Interval int  // between validations; also what a decay of the rate counts by
 	Epochs   bool // an interval is an epoch, and curves count epochs, not steps
+	Refit    int  // the last steps, those that train on the validation rows, too
+	Average  int  // the last intervals, the mean of whose weights is kept, not the last's
 }
+
+// Refits says whether the last of so many steps trained on the validation rows, too,
+// so that there is nothing to validate on any more.
+func (s Schedule) Refits(steps int) bool { return steps > s.Steps-s.Refit }
 
 // Mark is where a number of steps stands in curves.
 func (s Schedule) Mark(steps int) int {

@@ -45,12 +45,6 @@ func (c *compact[F]) pullback(dy, da kernel.Matrix[F]) {
 	}
 }
 
-// columns is the view of some columns of a matrix.
-func columns[F kernel.Float](m kernel.Matrix[F], from, to int) kernel.Matrix[F] {
-	m.Data, m.Cols = m.Data[from:], to-from
-	return m
-}
-
 // negate is dst = -src.
 func negate[F kernel.Float](dst, src kernel.Matrix[F]) {
 	for i := range dst.Rows {

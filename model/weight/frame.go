@@ -33,7 +33,7 @@ func (f *frame[F]) load() {
 	f.set.PackTransposed(&f.back, f.y)
 	f.set.Multiply(f.gram, f.y, &f.back)
 	f.invert()
-	f.set.Pack(&f.packed, columns(f.y, 0, f.c.Cols))
+	f.set.Pack(&f.packed, f.y.Columns(0, f.c.Cols))
 	f.set.Multiply(f.c, f.t, &f.packed)
 }
 
@@ -43,9 +43,9 @@ func (f *frame[F]) load() {
 //	dT = dC Y_k      dY_kᵀ += Tᵀ dC
 func (f *frame[F]) pullback() {
 	k := f.c.Cols
-	f.set.PackTransposed(&f.packed, columns(f.y, 0, k))
+	f.set.PackTransposed(&f.packed, f.y.Columns(0, k))
 	f.set.Multiply(f.dt, f.dc, &f.packed)
-	f.set.TransposedAdd(columns(f.dy, 0, k), f.t, f.dc, nil)
+	f.set.TransposedAdd(f.dy.Columns(0, k), f.t, f.dc, nil)
 	f.set.MultiplyAdd(f.dy, f.triangle.pullback(), &f.ahead)
 	for k, u := range f.reflectors {
 		f.set.Axpy(u.Gradient, 1, f.dy.Row(k)[k:])
@@ -127,7 +127,7 @@ func (f *svdFrames[F]) pullback(dw kernel.Matrix[F], sigma, dsigma []F) {
 	negate(f.dg, f.dg)
 	long.dy.Clear()
 	set.TransposedAdd(long.dy, f.g, dw, nil) // g is -G
-	f.dl.Fill(columns(dw, 0, f.dl.Cols))
+	f.dl.Fill(dw.Columns(0, f.dl.Cols))
 	set.Pack(&f.packed, long.c)
 	set.MultiplyAdd(f.dl, f.dg, &f.packed)
 	long.dc.Clear()

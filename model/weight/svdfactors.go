@@ -46,28 +46,28 @@ func (s *SVD[F]) Factors(d []F, left, right kernel.Matrix[F]) {
 	clear(f.c.Data)
 	set.TransposedAdd(f.c, f.u.y, f.sz, nil)
 
-	negate(columns(left, 0, m1), f.u.a)
-	second := columns(left, m1, s.Rank())
+	negate(left.Columns(0, m1), f.u.a)
+	second := left.Columns(m1, s.Rank())
 	negate(second, f.sz)
 	set.Pack(&f.packed, f.c)
 	set.MultiplyAdd(second, f.u.a, &f.packed)
-	columns(right, 0, m1).Fill(f.sy)
-	columns(right, m1, s.Rank()).Fill(f.v.a)
+	right.Columns(0, m1).Fill(f.sy)
+	right.Columns(m1, s.Rank()).Fill(f.v.a)
 }
 
 // PullbackFactors adds the gradients of the reflectors and of σ̂.
 func (s *SVD[F]) PullbackFactors(dd []F, dleft, dright kernel.Matrix[F]) {
 	checkFactors(dd, dleft, dright, s)
 	f, set, m1, k := s.factors, s.set, len(s.u), s.Rank()
-	dl, dr := columns(dleft, m1, k), columns(dright, 0, m1)
+	dl, dr := dleft.Columns(m1, k), dright.Columns(0, m1)
 
 	// dA = -dL₁ + dL₂ Cᵀ   dC = Aᵀ dL₂   dB = dR₂
-	negate(f.da, columns(dleft, 0, m1))
+	negate(f.da, dleft.Columns(0, m1))
 	set.PackTransposed(&f.packed, f.c)
 	set.MultiplyAdd(f.da, dl, &f.packed)
 	clear(f.dc.Data)
 	set.TransposedAdd(f.dc, f.u.a, dl, nil)
-	f.db.Fill(columns(dright, m1, k))
+	f.db.Fill(dright.Columns(m1, k))
 
 	// d(ΣY) = dR₁   d(ΣZ) = Y dC - dL₂   dY = Σ dR₁ + ΣZ dCᵀ   dZ = Σ d(ΣZ)
 	scaleRows(f.dy, s.sigma, dr)

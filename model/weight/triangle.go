@@ -48,13 +48,13 @@ func (c *triangle[F]) invert() {
 		if from == 0 {
 			continue
 		}
-		above, own := columns(c.t.Slice(0, from), from, to), columns(c.t.Slice(from, to), from, to)
-		work := columns(c.work.Slice(0, from), 0, to-from)
+		above, own := c.t.Slice(0, from).Columns(from, to), c.t.Slice(from, to).Columns(from, to)
+		work := c.work.Slice(0, from).Columns(0, to-from)
 		c.set.Pack(&c.packed, own)
-		c.set.Multiply(work, columns(c.gram.Slice(0, from), from, to), &c.packed)
+		c.set.Multiply(work, c.gram.Slice(0, from).Columns(from, to), &c.packed)
 		negate(work, work)
 		c.set.Pack(&c.packed, work)
-		c.set.Multiply(above, columns(c.t.Slice(0, from), 0, from), &c.packed)
+		c.set.Multiply(above, c.t.Slice(0, from).Columns(0, from), &c.packed)
 	}
 }
 
@@ -66,7 +66,7 @@ func (c *triangle[F]) invert() {
 // means the identity, as in [kernel.Set.ReflectLeft].
 func (c *triangle[F]) invertBlock(from, to int) {
 	m := to - from
-	inverse, s := c.inverse[:m*m], columns(c.gram.Slice(from, to), from, to)
+	inverse, s := c.inverse[:m*m], c.gram.Slice(from, to).Columns(from, to)
 	clear(inverse)
 	for j := range m {
 		scale := 0.0

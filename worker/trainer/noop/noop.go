@@ -25,8 +25,6 @@ func New() sweep.Trainer { return noop{} }
 
 type noop struct{}
 
-func bound(v float64) *float64 { return &v }
-
 // description tells what the trainer takes: x, y and z only matter in that
 // different values give different results, so that any grid can be tried.
 var description = sweep.Description{
@@ -38,9 +36,9 @@ var description = sweep.Description{
 		{Name: "y", Type: sweep.NumberType, Default: int64(0), Doc: "a number; value grows with its square"},
 		{Name: "z", Type: sweep.AnyType, Default: "", Doc: "anything; a part of the noise in value depends on it"},
 		{Name: sweep.SeedParameter, Type: sweep.IntegerType, Default: int64(1), Doc: "seed of the noise in value"},
-		{Name: "milliseconds", Type: sweep.NumberType, Default: int64(0), Minimum: bound(0), Maximum: bound(86_400_000),
+		{Name: "milliseconds", Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0), Maximum: new(86_400_000.0),
 			Doc: "how long a trial takes"},
-		{Name: "points", Type: sweep.IntegerType, Default: int64(0), Minimum: bound(0), Maximum: bound(1_000_000),
+		{Name: "points", Type: sweep.IntegerType, Default: int64(0), Minimum: new(0.0), Maximum: new(1_000_000.0),
 			Doc: "points of the curve, which falls towards value as 1/step"},
 	},
 	Metrics: []sweep.MetricSchema{

@@ -22,32 +22,30 @@ import (
 // aᵢ are drawn from the standard normal distribution.
 type quadratic struct{}
 
-func bound(v float64) *float64 { return &v }
-
 var description = sweep.Description{
 	Name:          "quadratic",
 	Version:       "1.0",
 	ResultVersion: "1",
 	Parameters: []sweep.ParameterSchema{
-		{Name: "dimension", Type: sweep.IntegerType, Default: int64(8), Minimum: bound(1), Maximum: bound(1_000_000),
+		{Name: "dimension", Type: sweep.IntegerType, Default: int64(8), Minimum: new(1.0), Maximum: new(1_000_000.0),
 			Doc: "number of weights"},
-		{Name: "condition", Type: sweep.NumberType, Default: int64(10), Minimum: bound(1), Maximum: bound(1e12),
+		{Name: "condition", Type: sweep.NumberType, Default: int64(10), Minimum: new(1.0), Maximum: new(1e12),
 			Doc: "largest curvature over smallest"},
-		{Name: "learning_rate", Type: sweep.NumberType, Default: 0.1, Minimum: bound(0), ExclusiveMinimum: true,
+		{Name: "learning_rate", Type: sweep.NumberType, Default: 0.1, Minimum: new(0.0), ExclusiveMinimum: true,
 			Doc: "step size; above 2 the training diverges"},
-		{Name: "momentum", Type: sweep.NumberType, Default: int64(0), Minimum: bound(0), Maximum: bound(1),
+		{Name: "momentum", Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0), Maximum: new(1.0),
 			Doc: "share of the last step in the next"},
-		{Name: "epochs", Type: sweep.IntegerType, Default: int64(100), Minimum: bound(1), Maximum: bound(1_000_000),
+		{Name: "epochs", Type: sweep.IntegerType, Default: int64(100), Minimum: new(1.0), Maximum: new(1_000_000.0),
 			Doc: "number of steps"},
 		{Name: sweep.SeedParameter, Type: sweep.IntegerType, Default: int64(1), Doc: "seed of the minimum's place"},
-		{Name: "checkpoint_every", Type: sweep.IntegerType, Default: int64(0), Minimum: bound(0),
+		{Name: "checkpoint_every", Type: sweep.IntegerType, Default: int64(0), Minimum: new(0.0),
 			Doc: "epochs between checkpoints, and one when the trial is cancelled; 0 for none"},
-		{Name: "pause", Type: sweep.NumberType, Default: int64(0), Minimum: bound(0), Maximum: bound(3_600_000),
+		{Name: "pause", Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0), Maximum: new(3_600_000.0),
 			Doc: "milliseconds to wait after each epoch"},
-		{Name: "log_every", Type: sweep.IntegerType, Default: int64(0), Minimum: bound(0),
+		{Name: "log_every", Type: sweep.IntegerType, Default: int64(0), Minimum: new(0.0),
 			Doc: "epochs between lines on standard error; 0 for none"},
 		{Name: "fault", Type: sweep.StringType, Default: "none", Enum: faults, Doc: "what goes wrong; see fault.go"},
-		{Name: "fault_epoch", Type: sweep.IntegerType, Default: int64(1), Minimum: bound(1),
+		{Name: "fault_epoch", Type: sweep.IntegerType, Default: int64(1), Minimum: new(1.0),
 			Doc: "the epoch after which it goes wrong"},
 		{Name: "fault_marker", Type: sweep.StringType, Default: "",
 			Doc: "a file that is made when it goes wrong; nothing goes wrong where it exists"},
