@@ -212,19 +212,12 @@ func TestKilledRunGoesOn(t *testing.T) {
 		cmd, _ := start(t, home, "run", file)
 		before := done(t, home)
 		waitFor(t, cmd, "some results", func() bool { return done(t, home) >= before+20 })
-		const rests = "nobody is at work on it"
-		if said, _, _ := output(t, home, "status", "--json"); strings.Contains(said, rests) || !strings.Contains(said, `"active"`) {
-			t.Errorf("of a sweep that runs status says %s", said)
-		}
 		trainers := trainersOf(cmd.Process.Pid)
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // it was killed
 		killed := time.Now()
-		if said, _, _ := output(t, home, "status"); !strings.Contains(said, rests) {
-			t.Errorf("of a run that was killed status says %s", said)
-		}
 		waitFor(t, cmd, "the end of the trainers", func() bool {
 			for _, pid := range trainers {
 				if syscall.Kill(pid, 0) == nil {
@@ -238,6 +231,36 @@ func TestKilledRunGoesOn(t *testing.T) {
 		}
 	}
 	finish(t, home, file, want)
+}
+
+// Status tells a sweep that runs from one whose run was killed. Its trial trains for
+// hours, so that it cannot be over before it is killed.
+func TestStatusOfKilledRun(t *testing.T) {
+	t.Parallel()
+	file := write(t, t.TempDir(), "long.yaml", `
+name: long
+parameters:
+  dataset: {value: generated-cbf}
+  epochs: {value: 100000}
+`)
+	home := t.TempDir()
+	cmd, _ := start(t, home, "run", file)
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test ends before it does that
+	const rests = "nobody is at work on it"
+	waitFor(t, cmd, "an active sweep", func() bool {
+		said, _, _ := output(t, home, "status", "--json")
+		if strings.Contains(said, rests) {
+			t.Errorf("of a sweep that runs status says %s", said)
+		}
+		return strings.Contains(said, `"active"`)
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if said, _, _ := output(t, home, "status"); !strings.Contains(said, rests) {
+		t.Errorf("of a run that was killed status says %s", said)
+	}
 }
 
 // Who asks whether a run is at work never keeps one from starting.
