@@ -65,7 +65,9 @@ type queuePlan struct {
 	// offer is that of its workers; without any it meets nothing.
 	offer *sweep.Offer
 	slots int64
-	busy  int64
+	// busy is at least how many of the slots train: what the workers said last, and
+	// what was started since.
+	busy int64
 	// jobs counts those that wait in it, by sweep.
 	jobs  map[string]int64
 	total int64
@@ -79,11 +81,16 @@ type queuePlan struct {
 // job is one that waits in a queue, as far as is known.
 type job struct {
 	queue wire.Queue
+	// class is that of its trial, anyClass if it is not known.
+	class int
 	// sequence is that of its message in the stream, 0 if it is not known.
 	sequence uint64
 	// orphaned is when it was taken out of the queue though a worker may have it.
 	orphaned time.Time
 }
+
+// anyClass stands for the class of a trial whose job another coordinator published.
+const anyClass = -1
 
 func newSchedule(window, page int) *schedule {
 	return &schedule{
@@ -204,25 +211,32 @@ func (s *schedule) served() (list []wire.Queue) {
 	return list
 }
 
-// published tells that a trial's job is in a queue, with its sequence in the
-// stream, 0 if that is not known.
-func (s *schedule) published(q wire.Queue, id sweep.TrialID, sequence uint64) {
-	s.heard(id)
+// published tells that the job of a trial of a class, anyClass if that is not known,
+// is in a queue, with its sequence in the stream, 0 if that is not known.
+func (s *schedule) published(q wire.Queue, id sweep.TrialID, class int, sequence uint64) {
+	s.drop(id)
 	plan := s.queues[q]
 	if plan == nil { // of a coordinator before, for workers that are gone
 		plan = &queuePlan{jobs: map[string]int64{}}
 		s.queues[q] = plan
 	}
-	s.jobs[id] = job{queue: q, sequence: sequence}
+	s.jobs[id] = job{queue: q, class: class, sequence: sequence}
 	plan.jobs[id.Sweep]++
 	plan.total++
 }
 
 // heard tells that a trial waits no more: it runs, has ended, or went back.
 func (s *schedule) heard(id sweep.TrialID) {
+	if plan := s.drop(id); plan != nil {
+		plan.busy++
+	}
+}
+
+// drop forgets a trial's job, and returns the queue that it was in; nil if there is none.
+func (s *schedule) drop(id sweep.TrialID) *queuePlan {
 	j, there := s.jobs[id]
 	if !there {
-		return
+		return nil
 	}
 	delete(s.jobs, id)
 	plan := s.queues[j.queue]
@@ -230,6 +244,7 @@ func (s *schedule) heard(id sweep.TrialID) {
 	if plan.jobs[id.Sweep]--; plan.jobs[id.Sweep] == 0 {
 		delete(plan.jobs, id.Sweep)
 	}
+	return plan
 }
 
 // removed tells that a queue is gone, and returns the trials whose jobs were in it.
@@ -353,14 +368,12 @@ func (s *schedule) withdraw(now time.Time) (list []withdrawal) {
 			plan.cleared = plan.cleared || s.settled
 			continue
 		}
-		if !plan.unbalanced && s.starved(q) {
-			plan.unbalanced = true
+		back := s.idleElsewhere(q, plan)
+		if plan.unbalanced {
+			plan.unbalanced = false
+			back = slices.Compact(slices.Sorted(slices.Values(append(back, s.inTheWay(q, plan)...))))
 		}
-		if !plan.unbalanced {
-			continue
-		}
-		plan.unbalanced = false
-		if back := s.inTheWay(q, plan); len(back) > 0 {
+		if len(back) > 0 {
 			list = append(list, withdrawal{q, back, false})
 		}
 	}
@@ -404,41 +417,71 @@ func (s *schedule) couldUse(plan *queuePlan, p *sweepPlan) bool {
 	return p.Unwritten > 0 && len(p.Classes) == 0
 }
 
-// starved reports whether the jobs that wait in a queue could start at once in
-// another one, which has nothing to do.
-func (s *schedule) starved(q wire.Queue) bool {
-	plan := s.queues[q]
-	if plan.total <= plan.slots || plan.busy < plan.slots {
-		return false
+// idleElsewhere returns the sweeps in a queue with jobs that could start at once in
+// another one, which has nothing to do: assigned anew, each queue gets its part by its
+// slots. Without that the last jobs of a sweep would wait for a few slow workers.
+func (s *schedule) idleElsewhere(q wire.Queue, plan *queuePlan) []string {
+	startHere := max(plan.slots-plan.busy, 0)
+	if plan.total <= startHere {
+		return nil
 	}
-	for other, idle := range s.queues {
-		if other == q || other.Pool != q.Pool || idle.offer == nil || idle.total > 0 || idle.busy >= idle.slots {
+	var idle []*queuePlan // that could start what some sweep has in a queue
+	for other, has := range s.queues {
+		if other == q || other.Pool != q.Pool || has.offer == nil || has.total > 0 || has.busy >= has.slots {
 			continue
 		}
 		for id := range plan.jobs {
-			if p := s.sweeps[id]; p != nil && slices.ContainsFunc(p.Classes, func(c sweep.ClassBacklog) bool { return c.Queued > 0 && idle.meets(&c) }) {
-				return true
+			if s.startsQueued(has, id, anyClass) {
+				idle = append(idle, has)
+				break
 			}
 		}
 	}
-	return false
+	if len(idle) == 0 {
+		return nil
+	}
+	found, waiting := map[string]bool{}, int64(0)
+	for id, j := range s.jobs {
+		if j.queue != q || !j.orphaned.IsZero() { // an orphan cannot be taken out again
+			continue
+		}
+		waiting++
+		if !found[id.Sweep] && slices.ContainsFunc(idle, func(has *queuePlan) bool { return s.startsQueued(has, id.Sweep, j.class) }) {
+			found[id.Sweep] = true
+		}
+	}
+	if waiting <= startHere {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// startsQueued reports whether a queue's workers can run the class of a sweep, or for
+// anyClass one of which trials are queued.
+func (s *schedule) startsQueued(plan *queuePlan, id string, class int) bool {
+	p := s.sweeps[id]
+	return p != nil && slices.ContainsFunc(p.Classes, func(c sweep.ClassBacklog) bool {
+		return (c.Class == class || class == anyClass && c.Queued > 0) && plan.meets(&c)
+	})
 }
 
 // assign gives the free places in the queues to sweeps, in the order in which the
-// jobs are to be published. The emptiest queue for its slots comes first. In a
-// queue a sweep of lower priority gets nothing while one of higher priority has a
-// trial for it, written or not; among equals the next place goes to the sweep with
-// the fewest trials queued and running, so that each has the same share of the
-// workers.
+// jobs are to be published. The emptiest queue for its slots comes first, among equals
+// the one that can run the fewest kinds of what waits. In a queue a sweep of lower
+// priority gets nothing while one of higher priority has a trial for it, written or
+// not; among equals the next place goes to the sweep with the fewest trials queued and
+// running, so that each has the same share of the workers.
 func (s *schedule) assign(most int) (assignments []assignment) {
 	var vacancies []*vacancy
 	for q, plan := range s.queues {
 		// One by one would cost as much as many at once.
 		if room := s.room(plan); room > 0 && room >= (s.window+plan.slots)/4 {
-			vacancies = append(vacancies, &vacancy{queue: q, plan: plan, room: room, has: plan.total})
+			vacancies = append(vacancies, &vacancy{queue: q, plan: plan, room: room, has: plan.total, choice: s.choice(q.Pool, plan)})
 		}
 	}
-	slices.SortFunc(vacancies, func(a, b *vacancy) int { return compareQueues(a.queue, b.queue) })
+	slices.SortFunc(vacancies, func(a, b *vacancy) int {
+		return cmp.Or(cmp.Compare(a.choice, b.choice), compareQueues(a.queue, b.queue))
+	})
 	candidates := map[string][]*candidate{}
 	for len(vacancies) > 0 && len(assignments) < most {
 		h := slices.MinFunc(vacancies, func(a, b *vacancy) int {
@@ -481,6 +524,20 @@ type vacancy struct {
 	queue     wire.Queue
 	plan      *queuePlan
 	room, has int64
+	// choice is how many classes of pending trials the queue's workers can run.
+	choice int
+}
+
+// choice counts the classes of pending trials that a queue's workers can run.
+func (s *schedule) choice(pool string, plan *queuePlan) (n int) {
+	for _, p := range s.sweeps {
+		for i := range p.Classes {
+			if p.Pool == pool && p.Classes[i].Pending > 0 && plan.meets(&p.Classes[i]) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // candidate is a sweep while places are assigned: has counts its trials that are queued
@@ -609,8 +666,8 @@ func (s *schedule) withdrawn(now time.Time, q wire.Queue, delivered uint64, swee
 		case j.queue != q || !slices.Contains(sweeps, id.Sweep):
 		case j.sequence > delivered:
 			back = append(back, id)
-			s.heard(id)
-		default:
+			s.drop(id)
+		case j.orphaned.IsZero():
 			j.orphaned = now
 			s.jobs[id] = j
 		}

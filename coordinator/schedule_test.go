@@ -106,7 +106,7 @@ func TestDealFillsQueuesByTheirSlots(t *testing.T) {
 func TestDealWaitsForRoom(t *testing.T) {
 	s, q := planOf(18, backlog("a", 0, 0, needs(0, "t", 100, 0)))
 	for i, p := range s.assign(1000) {
-		s.published(p.queue, sweep.TrialID{Sweep: "a", Index: int64(i)}, uint64(i+1))
+		s.published(p.queue, sweep.TrialID{Sweep: "a", Index: int64(i)}, 0, uint64(i+1))
 	}
 	if n := s.queues[q].total; n != 20 {
 		t.Fatalf("%d jobs, want the window and the slots", n)
@@ -214,7 +214,7 @@ func ids(n int64, of string) (list []sweep.TrialID) {
 func TestWithdraw(t *testing.T) {
 	put := func(s *schedule, q wire.Queue, ids []sweep.TrialID) {
 		for i, id := range ids {
-			s.published(q, id, uint64(i+1))
+			s.published(q, id, 0, uint64(i+1))
 		}
 	}
 	t.Run("a sweep that comes does not wait behind the others", func(t *testing.T) {
@@ -308,9 +308,52 @@ func TestWithdraw(t *testing.T) {
 		if list := s.withdraw(noon); len(list) != 0 {
 			t.Errorf("withdrawn for one who cannot use it %+v", list)
 		}
-		s.beat(noon, beatOf("idle", 2, "t", "x"))
+		idle, _ := s.beat(noon, beatOf("idle", 4, "t", "x"))
+		if list := s.withdraw(noon); len(list) != 1 || list[0].queue != q || !slices.Equal(list[0].sweeps, []string{"a"}) {
+			t.Errorf("withdrawn %+v", list)
+		}
+		s.heard(sweep.TrialID{Sweep: "a", Index: 0}) // it has been handed out meanwhile
+		back := s.withdrawn(noon, q, 0, []string{"a"})
+		if len(back) != 6 {
+			t.Fatalf("%d jobs back, want 6", len(back))
+		}
+		s.left([]sweep.Backlog{backlog("a", 0, 0, needs(0, "t", 6, 3))}, true)
+		shares := map[wire.Queue]int{}
+		for i, p := range s.assign(100) {
+			shares[p.queue]++
+			s.published(p.queue, back[i], 0, uint64(100+i))
+		}
+		if shares[q] != 2 || shares[idle] != 4 {
+			t.Errorf("assigned anew %v", shares)
+		}
 		if list := s.withdraw(noon); len(list) != 0 {
-			t.Errorf("withdrawn although nobody else is there to have more %+v", list)
+			t.Errorf("withdrawn again %+v", list)
+		}
+		for _, id := range back { // the idle one has started what it was given
+			if s.jobs[id].queue == idle {
+				s.heard(id)
+			}
+		}
+		if list := s.withdraw(noon); len(list) != 0 {
+			t.Errorf("withdrawn for one who is busy %+v", list)
+		}
+	})
+	t.Run("what a worker may have got, once", func(t *testing.T) {
+		s, q := planOf(10, backlog("a", 0, 0, needs(0, "t", 0, 3)))
+		s.withdraw(noon)
+		busy := beatOf("w", 2, "t")
+		busy.Running = make([]wire.Running, 2)
+		s.beat(noon, busy)
+		put(s, q, ids(1, "a"))
+		s.beat(noon, beatOf("idle", 4, "t", "x"))
+		if list := s.withdraw(noon); len(list) != 1 {
+			t.Fatalf("withdrawn %+v", list)
+		}
+		if back := s.withdrawn(noon, q, 1<<20, []string{"a"}); len(back) != 0 {
+			t.Errorf("taken back though handed out: %v", back)
+		}
+		if list := s.withdraw(noon.Add(time.Second)); len(list) != 0 {
+			t.Errorf("withdrawn again %+v", list)
 		}
 	})
 }
@@ -342,8 +385,11 @@ type world struct {
 	sequences map[sweep.TrialID]uint64
 	given     map[wire.Queue]uint64
 	sequence  uint64
-	classes   []sweep.Requirement
-	ended     int
+	// unjust counts the decisions in a row after which jobs in a queue could have
+	// started elsewhere.
+	unjust  map[wire.Queue]int
+	classes []sweep.Requirement
+	ended   int
 }
 
 // list is what is left of the sweeps, as a database would have it.
@@ -429,9 +475,18 @@ func (w *world) decide() {
 		w.sequence++
 		w.sequences[taken.id] = w.sequence
 		w.queues[p.queue] = append(w.queues[p.queue], taken.id)
-		w.plan.published(p.queue, taken.id, w.sequence)
+		w.plan.published(p.queue, taken.id, taken.class, w.sequence)
 		if plan := w.plan.queues[p.queue]; plan.total > w.plan.window+plan.slots {
 			w.t.Fatalf("%d jobs in queue %s of %d slots", plan.total, p.queue, plan.slots)
+		}
+	}
+	for q, plan := range w.plan.queues {
+		ids := w.plan.idleElsewhere(q, plan)
+		if w.unjust[q]++; len(ids) == 0 {
+			w.unjust[q] = 0
+		}
+		if w.unjust[q] > 2 { // the next decision mends it
+			w.t.Fatalf("jobs of %v wait in queue %s while workers elsewhere have nothing to do", ids, q)
 		}
 	}
 	for _, v := range w.plan.explain() {
@@ -489,7 +544,7 @@ func TestScheduleOverSeeds(t *testing.T) {
 			w := &world{
 				t: t, random: rand.New(rand.NewPCG(seed, 1)), plan: newSchedule(6, 10), now: noon,
 				sweeps: map[string]*sweep.Backlog{}, trials: map[sweep.TrialID]*trialState{}, workers: map[string]wire.Beat{}, offers: map[wire.Queue]sweep.Offer{},
-				queues: map[wire.Queue][]sweep.TrialID{}, sequences: map[sweep.TrialID]uint64{}, given: map[wire.Queue]uint64{},
+				queues: map[wire.Queue][]sweep.TrialID{}, sequences: map[sweep.TrialID]uint64{}, given: map[wire.Queue]uint64{}, unjust: map[wire.Queue]int{},
 				classes: []sweep.Requirement{{Trainer: "t"}, {Trainer: "u"}, {Trainer: "nobody"}},
 			}
 			w.plan.settled = true

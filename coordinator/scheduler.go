@@ -357,7 +357,7 @@ func (s *scheduler) publish(ctx context.Context, q wire.Queue, jobs []wire.Job) 
 	for i := range jobs {
 		switch id := jobs[i].TrialID; {
 		case sequences[i] > 0:
-			s.plan.published(q, id, sequences[i])
+			s.plan.published(q, id, jobs[i].Class, sequences[i])
 		case !refused[id]: // its last worker has given it up and not yet acknowledged the job
 			s.retry = time.Now().Add(duplicatePause)
 			s.putBackLater(jobs[i : i+1])
