@@ -358,6 +358,7 @@ type withdrawal struct {
 // withdraw returns what should be taken back: jobs of queues without workers, and
 // jobs that others should not have to wait behind.
 func (s *schedule) withdraw(now time.Time) (list []withdrawal) {
+	idle := s.idle()
 	for _, q := range slices.SortedFunc(maps.Keys(s.queues), compareQueues) {
 		plan := s.queues[q]
 		if plan.offer == nil {
@@ -368,7 +369,7 @@ func (s *schedule) withdraw(now time.Time) (list []withdrawal) {
 			plan.cleared = plan.cleared || s.settled
 			continue
 		}
-		back := s.idleElsewhere(q, plan)
+		back := s.idleElsewhere(q, plan, idle)
 		if plan.unbalanced {
 			plan.unbalanced = false
 			back = slices.Compact(slices.Sorted(slices.Values(append(back, s.inTheWay(q, plan)...))))
@@ -417,22 +418,33 @@ func (s *schedule) couldUse(plan *queuePlan, p *sweepPlan) bool {
 	return p.Unwritten > 0 && len(p.Classes) == 0
 }
 
-// idleElsewhere returns the sweeps in a queue with jobs that could start at once in
-// another one, which has nothing to do: assigned anew, each queue gets its part by its
-// slots. Without that the last jobs of a sweep would wait for a few slow workers.
-func (s *schedule) idleElsewhere(q wire.Queue, plan *queuePlan) []string {
+// idle returns the queues whose workers have nothing to do, and for which no pending
+// trial waits.
+func (s *schedule) idle() (queues []wire.Queue) {
+	for q, plan := range s.queues {
+		if plan.offer != nil && plan.total == 0 && plan.busy < plan.slots && s.choice(q.Pool, plan) == 0 {
+			queues = append(queues, q)
+		}
+	}
+	return queues
+}
+
+// idleElsewhere returns the sweeps in a queue with jobs that could start at once in an
+// idle one: assigned anew, each queue gets its part by its slots. Without that the last
+// jobs of a sweep would wait for a few slow workers.
+func (s *schedule) idleElsewhere(q wire.Queue, plan *queuePlan, queues []wire.Queue) []string {
 	startHere := max(plan.slots-plan.busy, 0)
 	if plan.total <= startHere {
 		return nil
 	}
 	var idle []*queuePlan // that could start what some sweep has in a queue
-	for other, has := range s.queues {
-		if other == q || other.Pool != q.Pool || has.offer == nil || has.total > 0 || has.busy >= has.slots {
+	for _, other := range queues {
+		if other.Pool != q.Pool {
 			continue
 		}
 		for id := range plan.jobs {
-			if s.startsQueued(has, id, anyClass) {
-				idle = append(idle, has)
+			if s.startsQueued(s.queues[other], id, anyClass) {
+				idle = append(idle, s.queues[other])
 				break
 			}
 		}

@@ -309,6 +309,11 @@ func TestWithdraw(t *testing.T) {
 			t.Errorf("withdrawn for one who cannot use it %+v", list)
 		}
 		idle, _ := s.beat(noon, beatOf("idle", 4, "t", "x"))
+		s.left([]sweep.Backlog{backlog("a", 0, 0, needs(0, "t", 1, 9))}, true)
+		if list := s.withdraw(noon); len(list) != 0 {
+			t.Errorf("withdrawn for one who can be given what is in no queue %+v", list)
+		}
+		s.left([]sweep.Backlog{backlog("a", 0, 0, needs(0, "t", 0, 9))}, true)
 		if list := s.withdraw(noon); len(list) != 1 || list[0].queue != q || !slices.Equal(list[0].sweeps, []string{"a"}) {
 			t.Errorf("withdrawn %+v", list)
 		}
@@ -481,7 +486,7 @@ func (w *world) decide() {
 		}
 	}
 	for q, plan := range w.plan.queues {
-		ids := w.plan.idleElsewhere(q, plan)
+		ids := w.plan.idleElsewhere(q, plan, w.plan.idle())
 		if w.unjust[q]++; len(ids) == 0 {
 			w.unjust[q] = 0
 		}
