@@ -98,7 +98,8 @@ func description() *sweep.Description {
 			// .0135 ± .0093 for rnn and .0235 ± .0099 for lstm than the weights of the last
 			// smallest error.
 			{Name: "refit", AppliesWhen: sweep.Match{"task": {"classification"}, "epoch_rule": {final}}, Type: sweep.NumberType, Default: 0.2, Neutral: int64(0), Minimum: new(0.0), Maximum: new(0.9),
-				Doc: "share of the epochs, the last, that train on the series held out for validation, too: nothing is validated there, and the final weights are tested"},
+				Defaults: []sweep.ConditionalDefault{{When: pixel, Value: 0.2}, {When: activities, Value: 0.2}},
+				Doc:      "share of the epochs, the last, that train on the series held out for validation, too: nothing is validated there, and the final weights are tested"},
 			// On series held out like that, five replicates, the mean is better than the last
 			// weights by .0075 ± .0067 of accuracy for rnn and .0342 ± .0175 for lstm (12 small
 			// sets), .0125 ± .0063 for ornn and .0168 ± .0063 for spectral-rnn (16 sets, large

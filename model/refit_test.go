@@ -208,7 +208,8 @@ func TestRefitApplies(t *testing.T) {
 		point sweep.Parameters
 		want  any
 	}{
-		{sweep.Parameters{"dataset": "CBF"}, 0.2},
+		{sweep.Parameters{"dataset": "CBF", "model": "lstm"}, 0.2},
+		{sweep.Parameters{"dataset": "CBF", "model": "spectral-rnn"}, 0.5},
 		{sweep.Parameters{"dataset": "CBF", "model": "lstm", "refit": 0.5}, 0.5},
 		{sweep.Parameters{"dataset": "CBF", "epoch_rule": "smallest-loss", "refit": 0.5}, nil},
 		{sweep.Parameters{"dataset": "mnist"}, nil},

@@ -11,6 +11,7 @@ var spectralRNN = System{
 	Doc:        "simple recurrent network whose W is U Σ Vᵀ of m1 and m2 reflectors, σ within r of σ*",
 	Source:     "Zhang, Lei and Dhillon 2018, eq. 4, 6 and 7, algorithm 1",
 	Parameters: []*sweep.ParameterSchema{&leftReflectors, &rightReflectors, &radius, &center, &activation, &slope, &start},
+	Defaults:   longRefit,
 	Starts:     []string{"near-identity"},
 	check:      checkSpectral,
 	count: func(o *Options) int {
