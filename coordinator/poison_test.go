@@ -223,6 +223,39 @@ func TestJobsOfEndedTrialsGo(t *testing.T) {
 	}
 }
 
+// The last trials of a sweep do not wait for a worker that is slow: one of another offer
+// has all that the slow one does not train.
+func TestIdleWorkersOfAnotherOffer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	release := make(chan struct{})
+	slow := &crew{b: b}
+	slow.run = func(ctx context.Context, d *wire.Delivery) error {
+		execution := newExecution()
+		if err := slow.publish(ctx, event(sweep.EventStarted, d.TrialID, execution)); err != nil {
+			return err
+		}
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return slow.report(ctx, d)
+	}
+	slow.start()
+	c, _ := b.start(Options{})
+	id := b.submit(c, submission("tail", 0, 60))
+	b.until("the slow worker trains", func() bool { return b.progress(id).Running == 1 })
+	other := noopOffer(2)
+	other.Labels = map[string]string{"kind": "fast"}
+	fast := &crew{b: b, slots: 2, offer: other}
+	fast.start()
+	b.until("the other has done the rest", func() bool { return b.progress(id).Completed == 59 })
+	close(release)
+	b.finish(c, id)
+	b.check(id, 60)
+}
+
 // stops are the trials whose executions an answer to a beat stops.
 func stops(a wire.BeatAnswer) (ids []sweep.TrialID) {
 	for _, r := range a.Stop {

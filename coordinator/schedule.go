@@ -65,8 +65,8 @@ type queuePlan struct {
 	// offer is that of its workers; without any it meets nothing.
 	offer *sweep.Offer
 	slots int64
-	// busy is at least how many of the slots train: what the workers said last, and
-	// what was started since.
+	// busy is at most how many of the slots train: what the workers said last, and
+	// what was started since; what ended since is not taken off.
 	busy int64
 	// jobs counts those that wait in it, by sweep.
 	jobs  map[string]int64
@@ -478,17 +478,17 @@ func (s *schedule) startsQueued(plan *queuePlan, id string, class int) bool {
 }
 
 // assign gives the free places in the queues to sweeps, in the order in which the
-// jobs are to be published. The emptiest queue for its slots comes first, among equals
-// the one that can run the fewest kinds of what waits. In a queue a sweep of lower
-// priority gets nothing while one of higher priority has a trial for it, written or
-// not; among equals the next place goes to the sweep with the fewest trials queued and
-// running, so that each has the same share of the workers.
+// jobs are to be published. The queue with the least that waits and trains for its slots
+// comes first, among equals the one that can run the fewest kinds of what waits. In a
+// queue a sweep of lower priority gets nothing while one of higher priority has a trial
+// for it, written or not; among equals the next place goes to the sweep with the fewest
+// trials queued and running, so that each has the same share of the workers.
 func (s *schedule) assign(most int) (assignments []assignment) {
 	var vacancies []*vacancy
 	for q, plan := range s.queues {
 		// One by one would cost as much as many at once.
 		if room := s.room(plan); room > 0 && room >= (s.window+plan.slots)/4 {
-			vacancies = append(vacancies, &vacancy{queue: q, plan: plan, room: room, has: plan.total, choice: s.choice(q.Pool, plan)})
+			vacancies = append(vacancies, &vacancy{queue: q, plan: plan, room: room, has: plan.total + min(plan.busy, plan.slots), choice: s.choice(q.Pool, plan)})
 		}
 	}
 	slices.SortFunc(vacancies, func(a, b *vacancy) int {
@@ -533,8 +533,9 @@ type source struct {
 
 // vacancy is a queue with room while places are assigned.
 type vacancy struct {
-	queue     wire.Queue
-	plan      *queuePlan
+	queue wire.Queue
+	plan  *queuePlan
+	// has counts what waits and what trains.
 	room, has int64
 	// choice is how many classes of pending trials the queue's workers can run.
 	choice int

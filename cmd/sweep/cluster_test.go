@@ -26,7 +26,7 @@ import (
 // cluster is a whole cluster on this machine, each part a process: Postgres, a
 // NATS server, coordinators and workers.
 type cluster struct {
-	t        *testing.T
+	t        testing.TB
 	dir      string
 	database *postgrestest.Server
 	url      string
@@ -51,7 +51,7 @@ type part struct {
 }
 
 // newCluster starts Postgres and NATS.
-func newCluster(t *testing.T) *cluster {
+func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	c := &cluster{t: t, dir: t.TempDir(), database: postgrestest.Start(t), parts: map[string]*part{}}
 	c.url = c.database.Database(t)
@@ -190,7 +190,7 @@ func (c *cluster) progress(id string) sweep.Progress {
 const patience = 3 * time.Minute
 
 // await polls until ok holds.
-func await(t *testing.T, what string, ok func() bool) {
+func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for !ok() {

@@ -9,12 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
-
-// lockPatience is about how long lockHome waits: who asks whether a run is at work has
-// the lock for a moment.
-const lockPatience = time.Second
 
 // lockHome makes this process the only one that runs sweeps in dir; the lock
 // goes with the process, whatever ends it.
@@ -24,12 +19,7 @@ func lockHome(dir string) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock of the home directory: %w", err)
 	}
-	taken, err := tryLock(f)
-	for wait := time.Millisecond; !taken && err == nil && wait < lockPatience; wait *= 2 {
-		time.Sleep(wait)
-		taken, err = tryLock(f)
-	}
-	if !taken {
+	if taken, err := tryLock(f); !taken {
 		owner, _ := os.ReadFile(path) // only for the message
 		_ = f.Close()
 		if err == nil {

@@ -267,8 +267,10 @@ func leadNow(ctx context.Context, results sweep.Store) (sweep.Lead, error) {
 	defer giveUp()
 	other := ""
 	lead, err := results.Lead(waiting, holder("sweep run"), func(holder string) {
+		if other == "" {
+			time.AfterFunc(leadPatience, giveUp)
+		}
 		other = holder
-		time.AfterFunc(leadPatience, giveUp)
 	})
 	if err != nil && other != "" && ctx.Err() == nil {
 		return nil, fmt.Errorf("another process is at work on this database (%s): wait for it, or use another --home or --store", other)

@@ -188,7 +188,8 @@ func (l *lock) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		answer, cancel := context.WithTimeout(ctx, lockAnswer)
+		// Not cut short by a release, which has more to say to the server.
+		answer, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockAnswer)
 		alone, err := l.alone(answer)
 		if err == nil {
 			err = l.forget(answer)
@@ -212,9 +213,13 @@ func (l *lock) forget(ctx context.Context) error {
 // Lost implements database.Lock.
 func (l *lock) Lost() <-chan struct{} { return l.lost }
 
-// Release implements database.Lock: it ends the session.
+// Release implements database.Lock: it gives the locks up and ends the session. That
+// alone would do, too, but the server takes a moment to notice it.
 func (l *lock) Release(ctx context.Context) error {
 	l.stop()
 	<-l.lost
+	answer, cancel := context.WithTimeout(ctx, lockAnswer)
+	defer cancel()
+	_, _ = l.conn.PgConn().Exec(answer, `ROLLBACK; SELECT pg_advisory_unlock_all()`).ReadAll()
 	return l.conn.Close(ctx)
 }
