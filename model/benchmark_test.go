@@ -82,3 +82,13 @@ func benchSteps(b *testing.B, dir string, point sweep.Parameters) {
 		run.step()
 	}
 }
+
+// BenchmarkAddition trains on minibatches of 64 sequences of 500 steps of the addition
+// task with 128 units, the update included.
+func BenchmarkAddition(b *testing.B) {
+	for _, model := range []string{"sgornn", "vprnn", "fastrnn"} {
+		b.Run(model, func(b *testing.B) {
+			benchSteps(b, "", sweep.Parameters{"dataset": "addition", "length": int64(500), "model": model, "hidden": int64(128), "batch": int64(64)})
+		})
+	}
+}

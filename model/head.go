@@ -31,7 +31,7 @@ const (
 //		outputs = exp(outputs − largest); sums += outputs; dh += outputs Y
 //	dh = dh scale/sums − scale Y[class]
 //	for each block of outputs:
-//		outputs = outputs scale/sums − scale at the class; dc += outputs; dY += outputsᵀ h
+//		dY += outputsᵀ (h scale/sums) − scale h at the class; dc likewise
 //
 // While the products work on one block the memory of the next is asked for.
 type head[F kernel.Float] struct {
@@ -42,10 +42,12 @@ type head[F kernel.Float] struct {
 	ahead   []kernel.Packed[F] // Yᵀ with c, of each block of outputs
 	back    []kernel.Packed[F] // Y, likewise
 	pool    *pool
-	states  kernel.Packed[F] // of a block of rows
-	outputs []F              // likewise, one block of outputs after the other
-	dx      []kernel.Matrix[F]
-	scratch []kernel.Scratch[F]
+	outputs []F // of a block of rows, one block of outputs after the other
+	// The states of a block of rows, each by the weight of its row.
+	weighted kernel.Matrix[F]
+	states   kernel.Packed[F]
+	dx       []kernel.Matrix[F]
+	scratch  []kernel.Scratch[F]
 	// Of each row at hand: its largest output, Σ exp(output − largest), the output of its
 	// class, and 1/sum over the rows of the minibatch.
 	largest, sums, picked, factors []F
@@ -81,9 +83,12 @@ func (h *head[F]) prepare(pool *pool, slices, rows int) {
 	}
 	blocks := pieces(h.y.Rows, blockOutputs)
 	h.ahead, h.back = make([]kernel.Packed[F], blocks), make([]kernel.Packed[F], blocks)
+	h.set.Reserve(h.ahead, h.y.Cols, blockOutputs, true)
+	h.set.Reserve(h.back, blockOutputs, h.y.Cols, false)
 	h.scratch = make([]kernel.Scratch[F], pieces(h.y.Rows, pieceOutputs))
 	rows = min(rows, blockRows)
 	h.outputs = kernel.Make[F](blocks * rows * blockOutputs)
+	h.weighted = kernel.NewMatrix[F](rows, h.y.Cols)
 	for _, values := range []*[]F{&h.largest, &h.sums, &h.picked, &h.factors} {
 		*values = make([]F, rows)
 	}
@@ -156,7 +161,12 @@ func (h *head[F]) run(x, dx kernel.Matrix[F], classes []int, work func(piece int
 			}
 		}
 		if dx.Data != nil {
-			h.set.Pack(&h.states, h.x)
+			weighted := h.weighted.Slice(0, h.x.Rows)
+			for i, factor := range h.factors[:h.x.Rows] {
+				copy(weighted.Row(i), h.x.Row(i))
+				h.set.Scale(weighted.Row(i), factor)
+			}
+			h.set.Pack(&h.states, weighted)
 			h.pool.run(len(h.scratch), h.weights)
 		}
 	}
@@ -240,14 +250,14 @@ func (h *head[F]) addWeights(number int) {
 	for i := number * blocks; i < min((number+1)*blocks, len(h.back)); i++ {
 		from, to := h.outputsOf(i)
 		deltas := h.block(i, 0, h.x.Rows)
-		h.set.ScaleRowsSum(h.c.Gradient[from:to], deltas, h.factors[:h.x.Rows])
+		h.set.RowWeightedSumsAdd(h.c.Gradient[from:to], deltas, h.factors[:h.x.Rows])
+		h.set.TransposedAddPacked(gradient.Slice(from, to), deltas, &h.states, &h.scratch[number])
 		for row, class := range h.classes {
 			if class >= from && class < to {
-				deltas.Row(row)[class-from] -= h.of
+				h.set.Axpy(gradient.Row(class), -h.of, h.x.Row(row))
 				h.c.Gradient[class] -= h.of
 			}
 		}
-		h.set.TransposedAddPacked(gradient.Slice(from, to), deltas, &h.states, &h.scratch[number])
 	}
 }
 

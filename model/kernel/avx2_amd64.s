@@ -42,7 +42,7 @@ TEXT ·productAVX2(SB), NOSPLIT, $40-8
 	MOVQ     (AX), CX
 	MOVQ     80(AX), DX
 	MOVQ     152(AX), BX
-	MOVQ     160(AX), SI
+	MOVQ     168(AX), SI
 
 tile1:
 	CMPQ DX, $0x06
@@ -265,13 +265,15 @@ done12:
 	ADDQ   DI, 16(SP)
 	CMPQ   88(AX), $0x10
 	JL     masked13
+	CMPQ   136(AX), $0x04
+	JE     activate15
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip15
+	JE     skip18
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled16
+	JNE    scaled19
 	VADDPS (DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
 	ADDQ   R8, DI
@@ -290,9 +292,9 @@ done12:
 	VADDPS (DI), Y10, Y10
 	VADDPS 32(DI), Y11, Y11
 	ADDQ   R8, DI
-	JMP    added17
+	JMP    added20
 
-scaled16:
+scaled19:
 	VMOVUPS     (R9), Y13
 	VMOVUPS     (DI), Y12
 	VFMADD231PS Y13, Y12, Y0
@@ -336,46 +338,51 @@ scaled16:
 	VFMADD231PS Y14, Y12, Y11
 	ADDQ        R8, DI
 
-added17:
+added20:
 	MOVQ DI, 24(SP)
 
-skip15:
+skip18:
+activate15:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store18
+	JL           store16
 	VBROADCASTSS 144(AX), Y13
-	JNE          derivative19
-	VMULPS       Y13, Y0, Y12
-	VMAXPS       Y0, Y12, Y0
-	VMULPS       Y13, Y1, Y14
-	VMAXPS       Y1, Y14, Y1
-	VMULPS       Y13, Y2, Y12
-	VMAXPS       Y2, Y12, Y2
-	VMULPS       Y13, Y3, Y14
-	VMAXPS       Y3, Y14, Y3
-	VMULPS       Y13, Y4, Y12
-	VMAXPS       Y4, Y12, Y4
-	VMULPS       Y13, Y5, Y14
-	VMAXPS       Y5, Y14, Y5
-	VMULPS       Y13, Y6, Y12
-	VMAXPS       Y6, Y12, Y6
-	VMULPS       Y13, Y7, Y14
-	VMAXPS       Y7, Y14, Y7
-	VMULPS       Y13, Y8, Y12
-	VMAXPS       Y8, Y12, Y8
-	VMULPS       Y13, Y9, Y14
-	VMAXPS       Y9, Y14, Y9
-	VMULPS       Y13, Y10, Y12
-	VMAXPS       Y10, Y12, Y10
-	VMULPS       Y13, Y11, Y14
-	VMAXPS       Y11, Y14, Y11
-	JMP          store18
+	JE           leaky21
+	CMPQ         DI, $0x04
+	JNE          derivative22
 
-derivative19:
+leaky21:
+	VMULPS Y13, Y0, Y12
+	VMAXPS Y0, Y12, Y0
+	VMULPS Y13, Y1, Y14
+	VMAXPS Y1, Y14, Y1
+	VMULPS Y13, Y2, Y12
+	VMAXPS Y2, Y12, Y2
+	VMULPS Y13, Y3, Y14
+	VMAXPS Y3, Y14, Y3
+	VMULPS Y13, Y4, Y12
+	VMAXPS Y4, Y12, Y4
+	VMULPS Y13, Y5, Y14
+	VMAXPS Y5, Y14, Y5
+	VMULPS Y13, Y6, Y12
+	VMAXPS Y6, Y12, Y6
+	VMULPS Y13, Y7, Y14
+	VMAXPS Y7, Y14, Y7
+	VMULPS Y13, Y8, Y12
+	VMAXPS Y8, Y12, Y8
+	VMULPS Y13, Y9, Y14
+	VMAXPS Y9, Y14, Y9
+	VMULPS Y13, Y10, Y12
+	VMAXPS Y10, Y12, Y10
+	VMULPS Y13, Y11, Y14
+	VMAXPS Y11, Y14, Y11
+	JMP    store16
+
+derivative22:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh20
+	JNE       tanh23
 	VMOVUPS   (R8), Y14
 	VXORPS    Y12, Y12, Y12
 	VCMPPS    $0x1e, Y12, Y14, Y14
@@ -443,9 +450,9 @@ derivative19:
 	VBLENDVPS Y14, Y11, Y12, Y11
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store18
+	JMP       store16
 
-tanh20:
+tanh23:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	VMOVUPS      (R8), Y14
 	VFNMADD213PS Y13, Y14, Y14
@@ -491,27 +498,99 @@ tanh20:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store18:
-	MOVQ    8(AX), DI
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	ADDQ    DI, CX
-	VMOVUPS Y2, (CX)
-	VMOVUPS Y3, 32(CX)
-	ADDQ    DI, CX
-	VMOVUPS Y4, (CX)
-	VMOVUPS Y5, 32(CX)
-	ADDQ    DI, CX
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	ADDQ    DI, CX
-	VMOVUPS Y8, (CX)
-	VMOVUPS Y9, 32(CX)
-	ADDQ    DI, CX
-	VMOVUPS Y10, (CX)
-	VMOVUPS Y11, 32(CX)
-	ADDQ    DI, CX
-	JMP     done14
+store16:
+	MOVQ         8(AX), DI
+	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y1, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y3, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y4, (CX)
+	VMOVUPS      Y5, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y6, (CX)
+	VMOVUPS      Y7, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y8, (CX)
+	VMOVUPS      Y9, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y10, (CX)
+	VMOVUPS      Y11, 32(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done17
+	VBROADCASTSS 160(AX), Y12
+	VBROADCASTSS 176(AX), Y13
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y0, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y1, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y2, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y3, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y4, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y5, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y6, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y7, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y8, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y9, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y10, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y11, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
+
+done17:
+	JMP done14
 
 masked13:
 	MOVQ       88(AX), DI
@@ -519,13 +598,15 @@ masked13:
 	LEAQ       masks<>+32(SB), R8
 	NEGQ       DI
 	VMOVUPS    (R8)(DI*4), Y15
+	CMPQ       136(AX), $0x04
+	JE         activate24
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip21
+	JE         skip27
 	MOVQ       104(AX), R8
 	MOVQ       112(AX), R9
 	TESTQ      R9, R9
-	JNE        scaled22
+	JNE        scaled28
 	VADDPS     (DI), Y0, Y0
 	VMASKMOVPS 32(DI), Y15, Y12
 	VADDPS     Y12, Y1, Y1
@@ -550,9 +631,9 @@ masked13:
 	VMASKMOVPS 32(DI), Y15, Y12
 	VADDPS     Y12, Y11, Y11
 	ADDQ       R8, DI
-	JMP        added23
+	JMP        added29
 
-scaled22:
+scaled28:
 	VMOVUPS     (R9), Y13
 	VMOVUPS     (DI), Y12
 	VFMADD231PS Y13, Y12, Y0
@@ -596,46 +677,51 @@ scaled22:
 	VFMADD231PS Y14, Y12, Y11
 	ADDQ        R8, DI
 
-added23:
+added29:
 	MOVQ DI, 24(SP)
 
-skip21:
+skip27:
+activate24:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store24
+	JL           store25
 	VBROADCASTSS 144(AX), Y13
-	JNE          derivative25
-	VMULPS       Y13, Y0, Y12
-	VMAXPS       Y0, Y12, Y0
-	VMULPS       Y13, Y1, Y14
-	VMAXPS       Y1, Y14, Y1
-	VMULPS       Y13, Y2, Y12
-	VMAXPS       Y2, Y12, Y2
-	VMULPS       Y13, Y3, Y14
-	VMAXPS       Y3, Y14, Y3
-	VMULPS       Y13, Y4, Y12
-	VMAXPS       Y4, Y12, Y4
-	VMULPS       Y13, Y5, Y14
-	VMAXPS       Y5, Y14, Y5
-	VMULPS       Y13, Y6, Y12
-	VMAXPS       Y6, Y12, Y6
-	VMULPS       Y13, Y7, Y14
-	VMAXPS       Y7, Y14, Y7
-	VMULPS       Y13, Y8, Y12
-	VMAXPS       Y8, Y12, Y8
-	VMULPS       Y13, Y9, Y14
-	VMAXPS       Y9, Y14, Y9
-	VMULPS       Y13, Y10, Y12
-	VMAXPS       Y10, Y12, Y10
-	VMULPS       Y13, Y11, Y14
-	VMAXPS       Y11, Y14, Y11
-	JMP          store24
+	JE           leaky30
+	CMPQ         DI, $0x04
+	JNE          derivative31
 
-derivative25:
+leaky30:
+	VMULPS Y13, Y0, Y12
+	VMAXPS Y0, Y12, Y0
+	VMULPS Y13, Y1, Y14
+	VMAXPS Y1, Y14, Y1
+	VMULPS Y13, Y2, Y12
+	VMAXPS Y2, Y12, Y2
+	VMULPS Y13, Y3, Y14
+	VMAXPS Y3, Y14, Y3
+	VMULPS Y13, Y4, Y12
+	VMAXPS Y4, Y12, Y4
+	VMULPS Y13, Y5, Y14
+	VMAXPS Y5, Y14, Y5
+	VMULPS Y13, Y6, Y12
+	VMAXPS Y6, Y12, Y6
+	VMULPS Y13, Y7, Y14
+	VMAXPS Y7, Y14, Y7
+	VMULPS Y13, Y8, Y12
+	VMAXPS Y8, Y12, Y8
+	VMULPS Y13, Y9, Y14
+	VMAXPS Y9, Y14, Y9
+	VMULPS Y13, Y10, Y12
+	VMAXPS Y10, Y12, Y10
+	VMULPS Y13, Y11, Y14
+	VMAXPS Y11, Y14, Y11
+	JMP    store25
+
+derivative31:
 	MOVQ       32(SP), R8
 	MOVQ       128(AX), R9
 	CMPQ       DI, $0x02
-	JNE        tanh26
+	JNE        tanh32
 	VMOVUPS    (R8), Y14
 	VXORPS     Y12, Y12, Y12
 	VCMPPS     $0x1e, Y12, Y14, Y14
@@ -703,9 +789,9 @@ derivative25:
 	VBLENDVPS  Y14, Y11, Y12, Y11
 	ADDQ       R9, R8
 	MOVQ       R8, 32(SP)
-	JMP        store24
+	JMP        store25
 
-tanh26:
+tanh32:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	VMOVUPS      (R8), Y14
 	VFNMADD213PS Y13, Y14, Y14
@@ -751,39 +837,110 @@ tanh26:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store24:
-	MOVQ       8(AX), DI
-	VMOVUPS    Y0, (CX)
-	VMASKMOVPS Y1, Y15, 32(CX)
-	ADDQ       DI, CX
-	VMOVUPS    Y2, (CX)
-	VMASKMOVPS Y3, Y15, 32(CX)
-	ADDQ       DI, CX
-	VMOVUPS    Y4, (CX)
-	VMASKMOVPS Y5, Y15, 32(CX)
-	ADDQ       DI, CX
-	VMOVUPS    Y6, (CX)
-	VMASKMOVPS Y7, Y15, 32(CX)
-	ADDQ       DI, CX
-	VMOVUPS    Y8, (CX)
-	VMASKMOVPS Y9, Y15, 32(CX)
-	ADDQ       DI, CX
-	VMOVUPS    Y10, (CX)
-	VMASKMOVPS Y11, Y15, 32(CX)
-	ADDQ       DI, CX
+store25:
+	MOVQ         8(AX), DI
+	VMOVUPS      Y0, (CX)
+	VMASKMOVPS   Y1, Y15, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y2, (CX)
+	VMASKMOVPS   Y3, Y15, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y4, (CX)
+	VMASKMOVPS   Y5, Y15, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y6, (CX)
+	VMASKMOVPS   Y7, Y15, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y8, (CX)
+	VMASKMOVPS   Y9, Y15, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y10, (CX)
+	VMASKMOVPS   Y11, Y15, 32(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done26
+	VBROADCASTSS 160(AX), Y12
+	VBROADCASTSS 176(AX), Y13
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y0, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y1, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y2, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y3, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y4, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y5, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y6, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y7, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y8, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y9, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y10, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y11, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
+done26:
 done14:
 	SUBQ $0x06, DX
 	JMP  tile1
 
 next2:
-tile27:
+tile33:
 	CMPQ DX, $0x04
-	JL   next28
+	JL   next34
 
 	// A tile of 4 rows.
 	CMPQ       40(AX), $0x40
-	JL         short29
+	JL         short35
 	MOVQ       8(AX), DI
 	MOVQ       CX, R8
 	PREFETCHT0 (R8)
@@ -799,7 +956,7 @@ tile27:
 	PREFETCHT0 60(R8)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip30
+	JE         skip36
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
@@ -813,10 +970,10 @@ tile27:
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip30:
+skip36:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip31
+	JE         skip37
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
@@ -830,11 +987,11 @@ skip30:
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip31:
-short29:
+skip37:
+short35:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first32
+	JNE    first38
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -844,16 +1001,16 @@ short29:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-second33:
+second39:
 	XORQ R12, R12
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
 	MOVQ 24(AX), R10
 	MOVQ 8(SP), R9
 	LEAQ (R10)(R10*2), R11
-	JMP  sums34
+	JMP  sums40
 
-first32:
+first38:
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
 	VMOVAPS Y0, Y2
@@ -869,11 +1026,11 @@ first32:
 	MOVQ    16(SP), R9
 	LEAQ    (R10)(R10*2), R11
 
-sums34:
+sums40:
 	SUBQ $0x04, R8
-	JL   rest36
+	JL   rest42
 
-loop35:
+loop41:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R9), Y14
@@ -941,13 +1098,13 @@ loop35:
 	ADDQ         $0x10, R9
 	ADDQ         $+256, DI
 	SUBQ         $0x04, R8
-	JGE          loop35
+	JGE          loop41
 
-rest36:
+rest42:
 	ADDQ $0x04, R8
-	JE   done38
+	JE   done44
 
-tail37:
+tail43:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R9), Y14
@@ -967,11 +1124,11 @@ tail37:
 	ADDQ         $0x04, R9
 	ADDQ         $+64, DI
 	DECQ         R8
-	JNE          tail37
+	JNE          tail43
 
-done38:
+done44:
 	TESTQ  R12, R12
-	JNE    second33
+	JNE    second39
 	MOVQ   24(AX), DI
 	IMUL3Q $0x04, DI, DI
 	ADDQ   DI, 8(SP)
@@ -979,14 +1136,16 @@ done38:
 	IMUL3Q $0x04, DI, DI
 	ADDQ   DI, 16(SP)
 	CMPQ   88(AX), $0x10
-	JL     masked39
+	JL     masked45
+	CMPQ   136(AX), $0x04
+	JE     activate47
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip41
+	JE     skip50
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled42
+	JNE    scaled51
 	VADDPS (DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
 	ADDQ   R8, DI
@@ -999,9 +1158,9 @@ done38:
 	VADDPS (DI), Y6, Y6
 	VADDPS 32(DI), Y7, Y7
 	ADDQ   R8, DI
-	JMP    added43
+	JMP    added52
 
-scaled42:
+scaled51:
 	VMOVUPS     (R9), Y13
 	VMOVUPS     (DI), Y12
 	VFMADD231PS Y13, Y12, Y0
@@ -1031,38 +1190,43 @@ scaled42:
 	VFMADD231PS Y14, Y12, Y7
 	ADDQ        R8, DI
 
-added43:
+added52:
 	MOVQ DI, 24(SP)
 
-skip41:
+skip50:
+activate47:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store44
+	JL           store48
 	VBROADCASTSS 144(AX), Y13
-	JNE          derivative45
-	VMULPS       Y13, Y0, Y12
-	VMAXPS       Y0, Y12, Y0
-	VMULPS       Y13, Y1, Y14
-	VMAXPS       Y1, Y14, Y1
-	VMULPS       Y13, Y2, Y12
-	VMAXPS       Y2, Y12, Y2
-	VMULPS       Y13, Y3, Y14
-	VMAXPS       Y3, Y14, Y3
-	VMULPS       Y13, Y4, Y12
-	VMAXPS       Y4, Y12, Y4
-	VMULPS       Y13, Y5, Y14
-	VMAXPS       Y5, Y14, Y5
-	VMULPS       Y13, Y6, Y12
-	VMAXPS       Y6, Y12, Y6
-	VMULPS       Y13, Y7, Y14
-	VMAXPS       Y7, Y14, Y7
-	JMP          store44
+	JE           leaky53
+	CMPQ         DI, $0x04
+	JNE          derivative54
 
-derivative45:
+leaky53:
+	VMULPS Y13, Y0, Y12
+	VMAXPS Y0, Y12, Y0
+	VMULPS Y13, Y1, Y14
+	VMAXPS Y1, Y14, Y1
+	VMULPS Y13, Y2, Y12
+	VMAXPS Y2, Y12, Y2
+	VMULPS Y13, Y3, Y14
+	VMAXPS Y3, Y14, Y3
+	VMULPS Y13, Y4, Y12
+	VMAXPS Y4, Y12, Y4
+	VMULPS Y13, Y5, Y14
+	VMAXPS Y5, Y14, Y5
+	VMULPS Y13, Y6, Y12
+	VMAXPS Y6, Y12, Y6
+	VMULPS Y13, Y7, Y14
+	VMAXPS Y7, Y14, Y7
+	JMP    store48
+
+derivative54:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh46
+	JNE       tanh55
 	VMOVUPS   (R8), Y14
 	VXORPS    Y12, Y12, Y12
 	VCMPPS    $0x1e, Y12, Y14, Y14
@@ -1108,9 +1272,9 @@ derivative45:
 	VBLENDVPS Y14, Y7, Y12, Y7
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store44
+	JMP       store48
 
-tanh46:
+tanh55:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	VMOVUPS      (R8), Y14
 	VFNMADD213PS Y13, Y14, Y14
@@ -1142,35 +1306,89 @@ tanh46:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store44:
-	MOVQ    8(AX), DI
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	ADDQ    DI, CX
-	VMOVUPS Y2, (CX)
-	VMOVUPS Y3, 32(CX)
-	ADDQ    DI, CX
-	VMOVUPS Y4, (CX)
-	VMOVUPS Y5, 32(CX)
-	ADDQ    DI, CX
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	ADDQ    DI, CX
-	JMP     done40
+store48:
+	MOVQ         8(AX), DI
+	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y1, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y3, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y4, (CX)
+	VMOVUPS      Y5, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y6, (CX)
+	VMOVUPS      Y7, 32(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done49
+	VBROADCASTSS 160(AX), Y12
+	VBROADCASTSS 176(AX), Y13
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y0, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y1, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y2, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y3, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y4, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y5, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y6, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y7, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-masked39:
+done49:
+	JMP done46
+
+masked45:
 	MOVQ       88(AX), DI
 	SUBQ       $0x08, DI
 	LEAQ       masks<>+32(SB), R8
 	NEGQ       DI
 	VMOVUPS    (R8)(DI*4), Y15
+	CMPQ       136(AX), $0x04
+	JE         activate56
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip47
+	JE         skip59
 	MOVQ       104(AX), R8
 	MOVQ       112(AX), R9
 	TESTQ      R9, R9
-	JNE        scaled48
+	JNE        scaled60
 	VADDPS     (DI), Y0, Y0
 	VMASKMOVPS 32(DI), Y15, Y12
 	VADDPS     Y12, Y1, Y1
@@ -1187,9 +1405,9 @@ masked39:
 	VMASKMOVPS 32(DI), Y15, Y12
 	VADDPS     Y12, Y7, Y7
 	ADDQ       R8, DI
-	JMP        added49
+	JMP        added61
 
-scaled48:
+scaled60:
 	VMOVUPS     (R9), Y13
 	VMOVUPS     (DI), Y12
 	VFMADD231PS Y13, Y12, Y0
@@ -1219,38 +1437,43 @@ scaled48:
 	VFMADD231PS Y14, Y12, Y7
 	ADDQ        R8, DI
 
-added49:
+added61:
 	MOVQ DI, 24(SP)
 
-skip47:
+skip59:
+activate56:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store50
+	JL           store57
 	VBROADCASTSS 144(AX), Y13
-	JNE          derivative51
-	VMULPS       Y13, Y0, Y12
-	VMAXPS       Y0, Y12, Y0
-	VMULPS       Y13, Y1, Y14
-	VMAXPS       Y1, Y14, Y1
-	VMULPS       Y13, Y2, Y12
-	VMAXPS       Y2, Y12, Y2
-	VMULPS       Y13, Y3, Y14
-	VMAXPS       Y3, Y14, Y3
-	VMULPS       Y13, Y4, Y12
-	VMAXPS       Y4, Y12, Y4
-	VMULPS       Y13, Y5, Y14
-	VMAXPS       Y5, Y14, Y5
-	VMULPS       Y13, Y6, Y12
-	VMAXPS       Y6, Y12, Y6
-	VMULPS       Y13, Y7, Y14
-	VMAXPS       Y7, Y14, Y7
-	JMP          store50
+	JE           leaky62
+	CMPQ         DI, $0x04
+	JNE          derivative63
 
-derivative51:
+leaky62:
+	VMULPS Y13, Y0, Y12
+	VMAXPS Y0, Y12, Y0
+	VMULPS Y13, Y1, Y14
+	VMAXPS Y1, Y14, Y1
+	VMULPS Y13, Y2, Y12
+	VMAXPS Y2, Y12, Y2
+	VMULPS Y13, Y3, Y14
+	VMAXPS Y3, Y14, Y3
+	VMULPS Y13, Y4, Y12
+	VMAXPS Y4, Y12, Y4
+	VMULPS Y13, Y5, Y14
+	VMAXPS Y5, Y14, Y5
+	VMULPS Y13, Y6, Y12
+	VMAXPS Y6, Y12, Y6
+	VMULPS Y13, Y7, Y14
+	VMAXPS Y7, Y14, Y7
+	JMP    store57
+
+derivative63:
 	MOVQ       32(SP), R8
 	MOVQ       128(AX), R9
 	CMPQ       DI, $0x02
-	JNE        tanh52
+	JNE        tanh64
 	VMOVUPS    (R8), Y14
 	VXORPS     Y12, Y12, Y12
 	VCMPPS     $0x1e, Y12, Y14, Y14
@@ -1296,9 +1519,9 @@ derivative51:
 	VBLENDVPS  Y14, Y7, Y12, Y7
 	ADDQ       R9, R8
 	MOVQ       R8, 32(SP)
-	JMP        store50
+	JMP        store57
 
-tanh52:
+tanh64:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	VMOVUPS      (R8), Y14
 	VFNMADD213PS Y13, Y14, Y14
@@ -1330,33 +1553,84 @@ tanh52:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store50:
-	MOVQ       8(AX), DI
-	VMOVUPS    Y0, (CX)
-	VMASKMOVPS Y1, Y15, 32(CX)
-	ADDQ       DI, CX
-	VMOVUPS    Y2, (CX)
-	VMASKMOVPS Y3, Y15, 32(CX)
-	ADDQ       DI, CX
-	VMOVUPS    Y4, (CX)
-	VMASKMOVPS Y5, Y15, 32(CX)
-	ADDQ       DI, CX
-	VMOVUPS    Y6, (CX)
-	VMASKMOVPS Y7, Y15, 32(CX)
-	ADDQ       DI, CX
+store57:
+	MOVQ         8(AX), DI
+	VMOVUPS      Y0, (CX)
+	VMASKMOVPS   Y1, Y15, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y2, (CX)
+	VMASKMOVPS   Y3, Y15, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y4, (CX)
+	VMASKMOVPS   Y5, Y15, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y6, (CX)
+	VMASKMOVPS   Y7, Y15, 32(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done58
+	VBROADCASTSS 160(AX), Y12
+	VBROADCASTSS 176(AX), Y13
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y0, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y1, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y2, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y3, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y4, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y5, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y6, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y7, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-done40:
+done58:
+done46:
 	SUBQ $0x04, DX
-	JMP  tile27
+	JMP  tile33
 
-next28:
-tile53:
+next34:
+tile65:
 	CMPQ DX, $0x02
-	JL   next54
+	JL   next66
 
 	// A tile of 2 rows.
 	CMPQ       40(AX), $0x40
-	JL         short55
+	JL         short67
 	MOVQ       8(AX), DI
 	MOVQ       CX, R8
 	PREFETCHT0 (R8)
@@ -1366,7 +1640,7 @@ tile53:
 	PREFETCHT0 60(R8)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip56
+	JE         skip68
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
@@ -1374,10 +1648,10 @@ tile53:
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip56:
+skip68:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip57
+	JE         skip69
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
@@ -1385,26 +1659,26 @@ skip56:
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip57:
-short55:
+skip69:
+short67:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first58
+	JNE    first70
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-second59:
+second71:
 	XORQ R12, R12
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
 	MOVQ 24(AX), R10
 	MOVQ 8(SP), R9
 	LEAQ (R10)(R10*2), R11
-	JMP  sums60
+	JMP  sums72
 
-first58:
+first70:
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
 	VMOVAPS Y0, Y2
@@ -1416,11 +1690,11 @@ first58:
 	MOVQ    16(SP), R9
 	LEAQ    (R10)(R10*2), R11
 
-sums60:
+sums72:
 	SUBQ $0x04, R8
-	JL   rest62
+	JL   rest74
 
-loop61:
+loop73:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R9), Y14
@@ -1464,13 +1738,13 @@ loop61:
 	ADDQ         $0x10, R9
 	ADDQ         $+256, DI
 	SUBQ         $0x04, R8
-	JGE          loop61
+	JGE          loop73
 
-rest62:
+rest74:
 	ADDQ $0x04, R8
-	JE   done64
+	JE   done76
 
-tail63:
+tail75:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R9), Y14
@@ -1484,11 +1758,11 @@ tail63:
 	ADDQ         $0x04, R9
 	ADDQ         $+64, DI
 	DECQ         R8
-	JNE          tail63
+	JNE          tail75
 
-done64:
+done76:
 	TESTQ  R12, R12
-	JNE    second59
+	JNE    second71
 	MOVQ   24(AX), DI
 	IMUL3Q $0x02, DI, DI
 	ADDQ   DI, 8(SP)
@@ -1496,23 +1770,25 @@ done64:
 	IMUL3Q $0x02, DI, DI
 	ADDQ   DI, 16(SP)
 	CMPQ   88(AX), $0x10
-	JL     masked65
+	JL     masked77
+	CMPQ   136(AX), $0x04
+	JE     activate79
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip67
+	JE     skip82
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled68
+	JNE    scaled83
 	VADDPS (DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
 	ADDQ   R8, DI
 	VADDPS (DI), Y2, Y2
 	VADDPS 32(DI), Y3, Y3
 	ADDQ   R8, DI
-	JMP    added69
+	JMP    added84
 
-scaled68:
+scaled83:
 	VMOVUPS     (R9), Y13
 	VMOVUPS     (DI), Y12
 	VFMADD231PS Y13, Y12, Y0
@@ -1528,30 +1804,35 @@ scaled68:
 	VFMADD231PS Y14, Y12, Y3
 	ADDQ        R8, DI
 
-added69:
+added84:
 	MOVQ DI, 24(SP)
 
-skip67:
+skip82:
+activate79:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store70
+	JL           store80
 	VBROADCASTSS 144(AX), Y13
-	JNE          derivative71
-	VMULPS       Y13, Y0, Y12
-	VMAXPS       Y0, Y12, Y0
-	VMULPS       Y13, Y1, Y14
-	VMAXPS       Y1, Y14, Y1
-	VMULPS       Y13, Y2, Y12
-	VMAXPS       Y2, Y12, Y2
-	VMULPS       Y13, Y3, Y14
-	VMAXPS       Y3, Y14, Y3
-	JMP          store70
+	JE           leaky85
+	CMPQ         DI, $0x04
+	JNE          derivative86
 
-derivative71:
+leaky85:
+	VMULPS Y13, Y0, Y12
+	VMAXPS Y0, Y12, Y0
+	VMULPS Y13, Y1, Y14
+	VMAXPS Y1, Y14, Y1
+	VMULPS Y13, Y2, Y12
+	VMAXPS Y2, Y12, Y2
+	VMULPS Y13, Y3, Y14
+	VMAXPS Y3, Y14, Y3
+	JMP    store80
+
+derivative86:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh72
+	JNE       tanh87
 	VMOVUPS   (R8), Y14
 	VXORPS    Y12, Y12, Y12
 	VCMPPS    $0x1e, Y12, Y14, Y14
@@ -1575,9 +1856,9 @@ derivative71:
 	VBLENDVPS Y14, Y3, Y12, Y3
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store70
+	JMP       store80
 
-tanh72:
+tanh87:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	VMOVUPS      (R8), Y14
 	VFNMADD213PS Y13, Y14, Y14
@@ -1595,29 +1876,63 @@ tanh72:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store70:
-	MOVQ    8(AX), DI
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	ADDQ    DI, CX
-	VMOVUPS Y2, (CX)
-	VMOVUPS Y3, 32(CX)
-	ADDQ    DI, CX
-	JMP     done66
+store80:
+	MOVQ         8(AX), DI
+	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y1, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y3, 32(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done81
+	VBROADCASTSS 160(AX), Y12
+	VBROADCASTSS 176(AX), Y13
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y0, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y1, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y2, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y3, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-masked65:
+done81:
+	JMP done78
+
+masked77:
 	MOVQ       88(AX), DI
 	SUBQ       $0x08, DI
 	LEAQ       masks<>+32(SB), R8
 	NEGQ       DI
 	VMOVUPS    (R8)(DI*4), Y15
+	CMPQ       136(AX), $0x04
+	JE         activate88
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip73
+	JE         skip91
 	MOVQ       104(AX), R8
 	MOVQ       112(AX), R9
 	TESTQ      R9, R9
-	JNE        scaled74
+	JNE        scaled92
 	VADDPS     (DI), Y0, Y0
 	VMASKMOVPS 32(DI), Y15, Y12
 	VADDPS     Y12, Y1, Y1
@@ -1626,9 +1941,9 @@ masked65:
 	VMASKMOVPS 32(DI), Y15, Y12
 	VADDPS     Y12, Y3, Y3
 	ADDQ       R8, DI
-	JMP        added75
+	JMP        added93
 
-scaled74:
+scaled92:
 	VMOVUPS     (R9), Y13
 	VMOVUPS     (DI), Y12
 	VFMADD231PS Y13, Y12, Y0
@@ -1644,30 +1959,35 @@ scaled74:
 	VFMADD231PS Y14, Y12, Y3
 	ADDQ        R8, DI
 
-added75:
+added93:
 	MOVQ DI, 24(SP)
 
-skip73:
+skip91:
+activate88:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store76
+	JL           store89
 	VBROADCASTSS 144(AX), Y13
-	JNE          derivative77
-	VMULPS       Y13, Y0, Y12
-	VMAXPS       Y0, Y12, Y0
-	VMULPS       Y13, Y1, Y14
-	VMAXPS       Y1, Y14, Y1
-	VMULPS       Y13, Y2, Y12
-	VMAXPS       Y2, Y12, Y2
-	VMULPS       Y13, Y3, Y14
-	VMAXPS       Y3, Y14, Y3
-	JMP          store76
+	JE           leaky94
+	CMPQ         DI, $0x04
+	JNE          derivative95
 
-derivative77:
+leaky94:
+	VMULPS Y13, Y0, Y12
+	VMAXPS Y0, Y12, Y0
+	VMULPS Y13, Y1, Y14
+	VMAXPS Y1, Y14, Y1
+	VMULPS Y13, Y2, Y12
+	VMAXPS Y2, Y12, Y2
+	VMULPS Y13, Y3, Y14
+	VMAXPS Y3, Y14, Y3
+	JMP    store89
+
+derivative95:
 	MOVQ       32(SP), R8
 	MOVQ       128(AX), R9
 	CMPQ       DI, $0x02
-	JNE        tanh78
+	JNE        tanh96
 	VMOVUPS    (R8), Y14
 	VXORPS     Y12, Y12, Y12
 	VCMPPS     $0x1e, Y12, Y14, Y14
@@ -1691,9 +2011,9 @@ derivative77:
 	VBLENDVPS  Y14, Y3, Y12, Y3
 	ADDQ       R9, R8
 	MOVQ       R8, 32(SP)
-	JMP        store76
+	JMP        store89
 
-tanh78:
+tanh96:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	VMOVUPS      (R8), Y14
 	VFNMADD213PS Y13, Y14, Y14
@@ -1711,64 +2031,95 @@ tanh78:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store76:
-	MOVQ       8(AX), DI
-	VMOVUPS    Y0, (CX)
-	VMASKMOVPS Y1, Y15, 32(CX)
-	ADDQ       DI, CX
-	VMOVUPS    Y2, (CX)
-	VMASKMOVPS Y3, Y15, 32(CX)
-	ADDQ       DI, CX
+store89:
+	MOVQ         8(AX), DI
+	VMOVUPS      Y0, (CX)
+	VMASKMOVPS   Y1, Y15, 32(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y2, (CX)
+	VMASKMOVPS   Y3, Y15, 32(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done90
+	VBROADCASTSS 160(AX), Y12
+	VBROADCASTSS 176(AX), Y13
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y0, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y1, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y2, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y3, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-done66:
+done90:
+done78:
 	SUBQ $0x02, DX
-	JMP  tile53
+	JMP  tile65
 
-next54:
-tile79:
+next66:
+tile97:
 	CMPQ DX, $0x01
-	JL   next80
+	JL   next98
 
 	// A tile of 1 rows.
 	CMPQ       40(AX), $0x40
-	JL         short81
+	JL         short99
 	MOVQ       8(AX), DI
 	MOVQ       CX, DI
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip82
+	JE         skip100
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip82:
+skip100:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip83
+	JE         skip101
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip83:
-short81:
+skip101:
+short99:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first84
+	JNE    first102
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-second85:
+second103:
 	XORQ R11, R11
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
 	MOVQ 24(AX), R10
 	MOVQ 8(SP), R9
 	LEAQ (R10)(R10*2), R10
-	JMP  sums86
+	JMP  sums104
 
-first84:
+first102:
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
 	ADDQ    $+64, DI
@@ -1778,11 +2129,11 @@ first84:
 	MOVQ    16(SP), R9
 	LEAQ    (R10)(R10*2), R10
 
-sums86:
+sums104:
 	SUBQ $0x04, R8
-	JL   rest88
+	JL   rest106
 
-loop87:
+loop105:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R9), Y14
@@ -1814,13 +2165,13 @@ loop87:
 	ADDQ         $0x10, R9
 	ADDQ         $+256, DI
 	SUBQ         $0x04, R8
-	JGE          loop87
+	JGE          loop105
 
-rest88:
+rest106:
 	ADDQ $0x04, R8
-	JE   done90
+	JE   done108
 
-tail89:
+tail107:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R9), Y14
@@ -1831,11 +2182,11 @@ tail89:
 	ADDQ         $0x04, R9
 	ADDQ         $+64, DI
 	DECQ         R8
-	JNE          tail89
+	JNE          tail107
 
-done90:
+done108:
 	TESTQ  R11, R11
-	JNE    second85
+	JNE    second103
 	MOVQ   24(AX), DI
 	IMUL3Q $0x01, DI, DI
 	ADDQ   DI, 8(SP)
@@ -1843,20 +2194,22 @@ done90:
 	IMUL3Q $0x01, DI, DI
 	ADDQ   DI, 16(SP)
 	CMPQ   88(AX), $0x10
-	JL     masked91
+	JL     masked109
+	CMPQ   136(AX), $0x04
+	JE     activate111
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip93
+	JE     skip114
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled94
+	JNE    scaled115
 	VADDPS (DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
 	ADDQ   R8, DI
-	JMP    added95
+	JMP    added116
 
-scaled94:
+scaled115:
 	VMOVUPS     (R9), Y13
 	VMOVUPS     (DI), Y12
 	VFMADD231PS Y13, Y12, Y0
@@ -1865,26 +2218,31 @@ scaled94:
 	VFMADD231PS Y14, Y12, Y1
 	ADDQ        R8, DI
 
-added95:
+added116:
 	MOVQ DI, 24(SP)
 
-skip93:
+skip114:
+activate111:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store96
+	JL           store112
 	VBROADCASTSS 144(AX), Y13
-	JNE          derivative97
-	VMULPS       Y13, Y0, Y12
-	VMAXPS       Y0, Y12, Y0
-	VMULPS       Y13, Y1, Y14
-	VMAXPS       Y1, Y14, Y1
-	JMP          store96
+	JE           leaky117
+	CMPQ         DI, $0x04
+	JNE          derivative118
 
-derivative97:
+leaky117:
+	VMULPS Y13, Y0, Y12
+	VMAXPS Y0, Y12, Y0
+	VMULPS Y13, Y1, Y14
+	VMAXPS Y1, Y14, Y1
+	JMP    store112
+
+derivative118:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh98
+	JNE       tanh119
 	VMOVUPS   (R8), Y14
 	VXORPS    Y12, Y12, Y12
 	VCMPPS    $0x1e, Y12, Y14, Y14
@@ -1897,9 +2255,9 @@ derivative97:
 	VBLENDVPS Y14, Y1, Y12, Y1
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store96
+	JMP       store112
 
-tanh98:
+tanh119:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	VMOVUPS      (R8), Y14
 	VFNMADD213PS Y13, Y14, Y14
@@ -1910,33 +2268,57 @@ tanh98:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store96:
-	MOVQ    8(AX), DI
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	ADDQ    DI, CX
-	JMP     done92
+store112:
+	MOVQ         8(AX), DI
+	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y1, 32(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done113
+	VBROADCASTSS 160(AX), Y12
+	VBROADCASTSS 176(AX), Y13
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y0, Y14
+	VMOVUPS      Y14, (R8)
+	VMOVUPS      32(DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y1, Y14
+	VMOVUPS      Y14, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-masked91:
+done113:
+	JMP done110
+
+masked109:
 	MOVQ       88(AX), DI
 	SUBQ       $0x08, DI
 	LEAQ       masks<>+32(SB), R8
 	NEGQ       DI
 	VMOVUPS    (R8)(DI*4), Y15
+	CMPQ       136(AX), $0x04
+	JE         activate120
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip99
+	JE         skip123
 	MOVQ       104(AX), R8
 	MOVQ       112(AX), R9
 	TESTQ      R9, R9
-	JNE        scaled100
+	JNE        scaled124
 	VADDPS     (DI), Y0, Y0
 	VMASKMOVPS 32(DI), Y15, Y12
 	VADDPS     Y12, Y1, Y1
 	ADDQ       R8, DI
-	JMP        added101
+	JMP        added125
 
-scaled100:
+scaled124:
 	VMOVUPS     (R9), Y13
 	VMOVUPS     (DI), Y12
 	VFMADD231PS Y13, Y12, Y0
@@ -1945,26 +2327,31 @@ scaled100:
 	VFMADD231PS Y14, Y12, Y1
 	ADDQ        R8, DI
 
-added101:
+added125:
 	MOVQ DI, 24(SP)
 
-skip99:
+skip123:
+activate120:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store102
+	JL           store121
 	VBROADCASTSS 144(AX), Y13
-	JNE          derivative103
-	VMULPS       Y13, Y0, Y12
-	VMAXPS       Y0, Y12, Y0
-	VMULPS       Y13, Y1, Y14
-	VMAXPS       Y1, Y14, Y1
-	JMP          store102
+	JE           leaky126
+	CMPQ         DI, $0x04
+	JNE          derivative127
 
-derivative103:
+leaky126:
+	VMULPS Y13, Y0, Y12
+	VMAXPS Y0, Y12, Y0
+	VMULPS Y13, Y1, Y14
+	VMAXPS Y1, Y14, Y1
+	JMP    store121
+
+derivative127:
 	MOVQ       32(SP), R8
 	MOVQ       128(AX), R9
 	CMPQ       DI, $0x02
-	JNE        tanh104
+	JNE        tanh128
 	VMOVUPS    (R8), Y14
 	VXORPS     Y12, Y12, Y12
 	VCMPPS     $0x1e, Y12, Y14, Y14
@@ -1977,9 +2364,9 @@ derivative103:
 	VBLENDVPS  Y14, Y1, Y12, Y1
 	ADDQ       R9, R8
 	MOVQ       R8, 32(SP)
-	JMP        store102
+	JMP        store121
 
-tanh104:
+tanh128:
 	VBROADCASTSS float3f800000<>+0(SB), Y13
 	VMOVUPS      (R8), Y14
 	VFNMADD213PS Y13, Y14, Y14
@@ -1990,17 +2377,38 @@ tanh104:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store102:
-	MOVQ       8(AX), DI
-	VMOVUPS    Y0, (CX)
-	VMASKMOVPS Y1, Y15, 32(CX)
-	ADDQ       DI, CX
+store121:
+	MOVQ         8(AX), DI
+	VMOVUPS      Y0, (CX)
+	VMASKMOVPS   Y1, Y15, 32(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done122
+	VBROADCASTSS 160(AX), Y12
+	VBROADCASTSS 176(AX), Y13
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y0, Y14
+	VMOVUPS      Y14, (R8)
+	VMASKMOVPS   32(DI), Y15, Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y1, Y14
+	VMASKMOVPS   Y14, Y15, 32(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-done92:
+done122:
+done110:
 	SUBQ $0x01, DX
-	JMP  tile79
+	JMP  tile97
 
-next80:
+next98:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -2028,17 +2436,17 @@ TEXT ·productNarrowAVX2(SB), NOSPLIT, $40-8
 	MOVQ     (AX), CX
 	MOVQ     80(AX), DX
 	MOVQ     152(AX), BX
-	MOVQ     160(AX), SI
+	MOVQ     168(AX), SI
 
-tile105:
+tile129:
 	CMPQ DX, $0x06
-	JL   next106
+	JL   next130
 	CMPQ DX, $0x08
-	JE   next106
+	JE   next130
 
 	// A tile of 6 rows.
 	CMPQ       40(AX), $0x40
-	JL         short107
+	JL         short131
 	MOVQ       8(AX), DI
 	MOVQ       CX, R8
 	PREFETCHT0 (R8)
@@ -2060,7 +2468,7 @@ tile105:
 	PREFETCHT0 28(R8)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip108
+	JE         skip132
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
@@ -2080,10 +2488,10 @@ tile105:
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
 
-skip108:
+skip132:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip109
+	JE         skip133
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
@@ -2103,11 +2511,11 @@ skip108:
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
 
-skip109:
-short107:
+skip133:
+short131:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first110
+	JNE    first134
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2115,7 +2523,7 @@ short107:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-second111:
+second135:
 	XORQ R13, R13
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
@@ -2123,9 +2531,9 @@ second111:
 	MOVQ 8(SP), R9
 	LEAQ (R11)(R11*2), R12
 	LEAQ (R9)(R11*4), R10
-	JMP  sums112
+	JMP  sums136
 
-first110:
+first134:
 	VMOVUPS (DI), Y0
 	VMOVAPS Y0, Y1
 	VMOVAPS Y0, Y2
@@ -2140,11 +2548,11 @@ first110:
 	LEAQ    (R11)(R11*2), R12
 	LEAQ    (R9)(R11*4), R10
 
-sums112:
+sums136:
 	SUBQ $0x02, R8
-	JL   rest114
+	JL   rest138
 
-loop113:
+loop137:
 	VMOVUPS      (DI), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -2179,13 +2587,13 @@ loop113:
 	ADDQ         $0x08, R10
 	ADDQ         $+64, DI
 	SUBQ         $0x02, R8
-	JGE          loop113
+	JGE          loop137
 
-rest114:
+rest138:
 	ADDQ $0x02, R8
-	JE   done116
+	JE   done140
 
-tail115:
+tail139:
 	VMOVUPS      (DI), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -2205,11 +2613,11 @@ tail115:
 	ADDQ         $0x04, R10
 	ADDQ         $+32, DI
 	DECQ         R8
-	JNE          tail115
+	JNE          tail139
 
-done116:
+done140:
 	TESTQ  R13, R13
-	JNE    second111
+	JNE    second135
 	MOVQ   24(AX), DI
 	IMUL3Q $0x06, DI, DI
 	ADDQ   DI, 8(SP)
@@ -2217,14 +2625,16 @@ done116:
 	IMUL3Q $0x06, DI, DI
 	ADDQ   DI, 16(SP)
 	CMPQ   88(AX), $0x08
-	JL     masked117
+	JL     masked141
+	CMPQ   136(AX), $0x04
+	JE     activate143
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip119
+	JE     skip146
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled120
+	JNE    scaled147
 	VADDPS (DI), Y0, Y0
 	ADDQ   R8, DI
 	VADDPS (DI), Y1, Y1
@@ -2237,9 +2647,9 @@ done116:
 	ADDQ   R8, DI
 	VADDPS (DI), Y5, Y5
 	ADDQ   R8, DI
-	JMP    added121
+	JMP    added148
 
-scaled120:
+scaled147:
 	VMOVUPS     (R9), Y7
 	VMOVUPS     (DI), Y6
 	VFMADD231PS Y7, Y6, Y0
@@ -2265,34 +2675,39 @@ scaled120:
 	VFMADD231PS Y7, Y6, Y5
 	ADDQ        R8, DI
 
-added121:
+added148:
 	MOVQ DI, 24(SP)
 
-skip119:
+skip146:
+activate143:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store122
+	JL           store144
 	VBROADCASTSS 144(AX), Y7
-	JNE          derivative123
-	VMULPS       Y7, Y0, Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       Y7, Y1, Y6
-	VMAXPS       Y1, Y6, Y1
-	VMULPS       Y7, Y2, Y6
-	VMAXPS       Y2, Y6, Y2
-	VMULPS       Y7, Y3, Y6
-	VMAXPS       Y3, Y6, Y3
-	VMULPS       Y7, Y4, Y6
-	VMAXPS       Y4, Y6, Y4
-	VMULPS       Y7, Y5, Y6
-	VMAXPS       Y5, Y6, Y5
-	JMP          store122
+	JE           leaky149
+	CMPQ         DI, $0x04
+	JNE          derivative150
 
-derivative123:
+leaky149:
+	VMULPS Y7, Y0, Y6
+	VMAXPS Y0, Y6, Y0
+	VMULPS Y7, Y1, Y6
+	VMAXPS Y1, Y6, Y1
+	VMULPS Y7, Y2, Y6
+	VMAXPS Y2, Y6, Y2
+	VMULPS Y7, Y3, Y6
+	VMAXPS Y3, Y6, Y3
+	VMULPS Y7, Y4, Y6
+	VMAXPS Y4, Y6, Y4
+	VMULPS Y7, Y5, Y6
+	VMAXPS Y5, Y6, Y5
+	JMP    store144
+
+derivative150:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh124
+	JNE       tanh151
 	VMOVUPS   (R8), Y8
 	VXORPS    Y6, Y6, Y6
 	VCMPPS    $0x1e, Y6, Y8, Y8
@@ -2330,9 +2745,9 @@ derivative123:
 	VBLENDVPS Y8, Y5, Y6, Y5
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store122
+	JMP       store144
 
-tanh124:
+tanh151:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	VMOVUPS      (R8), Y8
 	VFNMADD213PS Y7, Y8, Y8
@@ -2360,34 +2775,84 @@ tanh124:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store122:
-	MOVQ    8(AX), DI
-	VMOVUPS Y0, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Y2, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Y3, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Y4, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Y5, (CX)
-	ADDQ    DI, CX
-	JMP     done118
+store144:
+	MOVQ         8(AX), DI
+	VMOVUPS      Y0, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y2, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y3, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y4, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y5, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done145
+	VBROADCASTSS 160(AX), Y6
+	VBROADCASTSS 176(AX), Y7
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y0, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y1, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y3, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y4, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y5, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-masked117:
+done145:
+	JMP done142
+
+masked141:
 	MOVQ       88(AX), DI
 	LEAQ       masks<>+32(SB), R8
 	NEGQ       DI
 	VMOVUPS    (R8)(DI*4), Y15
+	CMPQ       136(AX), $0x04
+	JE         activate152
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip125
+	JE         skip155
 	MOVQ       104(AX), R8
 	MOVQ       112(AX), R9
 	TESTQ      R9, R9
-	JNE        scaled126
+	JNE        scaled156
 	VMASKMOVPS (DI), Y15, Y6
 	VADDPS     Y6, Y0, Y0
 	ADDQ       R8, DI
@@ -2406,9 +2871,9 @@ masked117:
 	VMASKMOVPS (DI), Y15, Y6
 	VADDPS     Y6, Y5, Y5
 	ADDQ       R8, DI
-	JMP        added127
+	JMP        added157
 
-scaled126:
+scaled156:
 	VMASKMOVPS  (R9), Y15, Y7
 	VMASKMOVPS  (DI), Y15, Y6
 	VFMADD231PS Y7, Y6, Y0
@@ -2434,34 +2899,39 @@ scaled126:
 	VFMADD231PS Y7, Y6, Y5
 	ADDQ        R8, DI
 
-added127:
+added157:
 	MOVQ DI, 24(SP)
 
-skip125:
+skip155:
+activate152:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store128
+	JL           store153
 	VBROADCASTSS 144(AX), Y7
-	JNE          derivative129
-	VMULPS       Y7, Y0, Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       Y7, Y1, Y6
-	VMAXPS       Y1, Y6, Y1
-	VMULPS       Y7, Y2, Y6
-	VMAXPS       Y2, Y6, Y2
-	VMULPS       Y7, Y3, Y6
-	VMAXPS       Y3, Y6, Y3
-	VMULPS       Y7, Y4, Y6
-	VMAXPS       Y4, Y6, Y4
-	VMULPS       Y7, Y5, Y6
-	VMAXPS       Y5, Y6, Y5
-	JMP          store128
+	JE           leaky158
+	CMPQ         DI, $0x04
+	JNE          derivative159
 
-derivative129:
+leaky158:
+	VMULPS Y7, Y0, Y6
+	VMAXPS Y0, Y6, Y0
+	VMULPS Y7, Y1, Y6
+	VMAXPS Y1, Y6, Y1
+	VMULPS Y7, Y2, Y6
+	VMAXPS Y2, Y6, Y2
+	VMULPS Y7, Y3, Y6
+	VMAXPS Y3, Y6, Y3
+	VMULPS Y7, Y4, Y6
+	VMAXPS Y4, Y6, Y4
+	VMULPS Y7, Y5, Y6
+	VMAXPS Y5, Y6, Y5
+	JMP    store153
+
+derivative159:
 	MOVQ       32(SP), R8
 	MOVQ       128(AX), R9
 	CMPQ       DI, $0x02
-	JNE        tanh130
+	JNE        tanh160
 	VMASKMOVPS (R8), Y15, Y8
 	VXORPS     Y6, Y6, Y6
 	VCMPPS     $0x1e, Y6, Y8, Y8
@@ -2499,9 +2969,9 @@ derivative129:
 	VBLENDVPS  Y8, Y5, Y6, Y5
 	ADDQ       R9, R8
 	MOVQ       R8, 32(SP)
-	JMP        store128
+	JMP        store153
 
-tanh130:
+tanh160:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	VMASKMOVPS   (R8), Y15, Y8
 	VFNMADD213PS Y7, Y8, Y8
@@ -2529,33 +2999,80 @@ tanh130:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store128:
-	MOVQ       8(AX), DI
-	VMASKMOVPS Y0, Y15, (CX)
-	ADDQ       DI, CX
-	VMASKMOVPS Y1, Y15, (CX)
-	ADDQ       DI, CX
-	VMASKMOVPS Y2, Y15, (CX)
-	ADDQ       DI, CX
-	VMASKMOVPS Y3, Y15, (CX)
-	ADDQ       DI, CX
-	VMASKMOVPS Y4, Y15, (CX)
-	ADDQ       DI, CX
-	VMASKMOVPS Y5, Y15, (CX)
-	ADDQ       DI, CX
+store153:
+	MOVQ         8(AX), DI
+	VMASKMOVPS   Y0, Y15, (CX)
+	ADDQ         DI, CX
+	VMASKMOVPS   Y1, Y15, (CX)
+	ADDQ         DI, CX
+	VMASKMOVPS   Y2, Y15, (CX)
+	ADDQ         DI, CX
+	VMASKMOVPS   Y3, Y15, (CX)
+	ADDQ         DI, CX
+	VMASKMOVPS   Y4, Y15, (CX)
+	ADDQ         DI, CX
+	VMASKMOVPS   Y5, Y15, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done154
+	VBROADCASTSS 160(AX), Y6
+	VBROADCASTSS 176(AX), Y7
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y0, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y1, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y3, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y4, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y5, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-done118:
+done154:
+done142:
 	SUBQ $0x06, DX
-	JMP  tile105
+	JMP  tile129
 
-next106:
-tile131:
+next130:
+tile161:
 	CMPQ DX, $0x04
-	JL   next132
+	JL   next162
 
 	// A tile of 4 rows.
 	CMPQ       40(AX), $0x40
-	JL         short133
+	JL         short163
 	MOVQ       8(AX), DI
 	MOVQ       CX, R8
 	PREFETCHT0 (R8)
@@ -2571,7 +3088,7 @@ tile131:
 	PREFETCHT0 28(R8)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip134
+	JE         skip164
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
@@ -2585,10 +3102,10 @@ tile131:
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
 
-skip134:
+skip164:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip135
+	JE         skip165
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
@@ -2602,26 +3119,26 @@ skip134:
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
 
-skip135:
-short133:
+skip165:
+short163:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first136
+	JNE    first166
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-second137:
+second167:
 	XORQ R12, R12
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
 	MOVQ 24(AX), R10
 	MOVQ 8(SP), R9
 	LEAQ (R10)(R10*2), R11
-	JMP  sums138
+	JMP  sums168
 
-first136:
+first166:
 	VMOVUPS (DI), Y0
 	VMOVAPS Y0, Y1
 	VMOVAPS Y0, Y2
@@ -2633,11 +3150,11 @@ first136:
 	MOVQ    16(SP), R9
 	LEAQ    (R10)(R10*2), R11
 
-sums138:
+sums168:
 	SUBQ $0x04, R8
-	JL   rest140
+	JL   rest170
 
-loop139:
+loop169:
 	VMOVUPS      (DI), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -2685,13 +3202,13 @@ loop139:
 	ADDQ         $0x10, R9
 	ADDQ         $+128, DI
 	SUBQ         $0x04, R8
-	JGE          loop139
+	JGE          loop169
 
-rest140:
+rest170:
 	ADDQ $0x04, R8
-	JE   done142
+	JE   done172
 
-tail141:
+tail171:
 	VMOVUPS      (DI), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -2706,11 +3223,11 @@ tail141:
 	ADDQ         $0x04, R9
 	ADDQ         $+32, DI
 	DECQ         R8
-	JNE          tail141
+	JNE          tail171
 
-done142:
+done172:
 	TESTQ  R12, R12
-	JNE    second137
+	JNE    second167
 	MOVQ   24(AX), DI
 	IMUL3Q $0x04, DI, DI
 	ADDQ   DI, 8(SP)
@@ -2718,14 +3235,16 @@ done142:
 	IMUL3Q $0x04, DI, DI
 	ADDQ   DI, 16(SP)
 	CMPQ   88(AX), $0x08
-	JL     masked143
+	JL     masked173
+	CMPQ   136(AX), $0x04
+	JE     activate175
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip145
+	JE     skip178
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled146
+	JNE    scaled179
 	VADDPS (DI), Y0, Y0
 	ADDQ   R8, DI
 	VADDPS (DI), Y1, Y1
@@ -2734,9 +3253,9 @@ done142:
 	ADDQ   R8, DI
 	VADDPS (DI), Y3, Y3
 	ADDQ   R8, DI
-	JMP    added147
+	JMP    added180
 
-scaled146:
+scaled179:
 	VMOVUPS     (R9), Y7
 	VMOVUPS     (DI), Y6
 	VFMADD231PS Y7, Y6, Y0
@@ -2754,30 +3273,35 @@ scaled146:
 	VFMADD231PS Y7, Y6, Y3
 	ADDQ        R8, DI
 
-added147:
+added180:
 	MOVQ DI, 24(SP)
 
-skip145:
+skip178:
+activate175:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store148
+	JL           store176
 	VBROADCASTSS 144(AX), Y7
-	JNE          derivative149
-	VMULPS       Y7, Y0, Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       Y7, Y1, Y6
-	VMAXPS       Y1, Y6, Y1
-	VMULPS       Y7, Y2, Y6
-	VMAXPS       Y2, Y6, Y2
-	VMULPS       Y7, Y3, Y6
-	VMAXPS       Y3, Y6, Y3
-	JMP          store148
+	JE           leaky181
+	CMPQ         DI, $0x04
+	JNE          derivative182
 
-derivative149:
+leaky181:
+	VMULPS Y7, Y0, Y6
+	VMAXPS Y0, Y6, Y0
+	VMULPS Y7, Y1, Y6
+	VMAXPS Y1, Y6, Y1
+	VMULPS Y7, Y2, Y6
+	VMAXPS Y2, Y6, Y2
+	VMULPS Y7, Y3, Y6
+	VMAXPS Y3, Y6, Y3
+	JMP    store176
+
+derivative182:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh150
+	JNE       tanh183
 	VMOVUPS   (R8), Y8
 	VXORPS    Y6, Y6, Y6
 	VCMPPS    $0x1e, Y6, Y8, Y8
@@ -2803,9 +3327,9 @@ derivative149:
 	VBLENDVPS Y8, Y3, Y6, Y3
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store148
+	JMP       store176
 
-tanh150:
+tanh183:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	VMOVUPS      (R8), Y8
 	VFNMADD213PS Y7, Y8, Y8
@@ -2825,30 +3349,68 @@ tanh150:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store148:
-	MOVQ    8(AX), DI
-	VMOVUPS Y0, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Y2, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Y3, (CX)
-	ADDQ    DI, CX
-	JMP     done144
+store176:
+	MOVQ         8(AX), DI
+	VMOVUPS      Y0, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y2, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y3, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done177
+	VBROADCASTSS 160(AX), Y6
+	VBROADCASTSS 176(AX), Y7
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y0, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y1, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y3, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-masked143:
+done177:
+	JMP done174
+
+masked173:
 	MOVQ       88(AX), DI
 	LEAQ       masks<>+32(SB), R8
 	NEGQ       DI
 	VMOVUPS    (R8)(DI*4), Y15
+	CMPQ       136(AX), $0x04
+	JE         activate184
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip151
+	JE         skip187
 	MOVQ       104(AX), R8
 	MOVQ       112(AX), R9
 	TESTQ      R9, R9
-	JNE        scaled152
+	JNE        scaled188
 	VMASKMOVPS (DI), Y15, Y6
 	VADDPS     Y6, Y0, Y0
 	ADDQ       R8, DI
@@ -2861,9 +3423,9 @@ masked143:
 	VMASKMOVPS (DI), Y15, Y6
 	VADDPS     Y6, Y3, Y3
 	ADDQ       R8, DI
-	JMP        added153
+	JMP        added189
 
-scaled152:
+scaled188:
 	VMASKMOVPS  (R9), Y15, Y7
 	VMASKMOVPS  (DI), Y15, Y6
 	VFMADD231PS Y7, Y6, Y0
@@ -2881,30 +3443,35 @@ scaled152:
 	VFMADD231PS Y7, Y6, Y3
 	ADDQ        R8, DI
 
-added153:
+added189:
 	MOVQ DI, 24(SP)
 
-skip151:
+skip187:
+activate184:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store154
+	JL           store185
 	VBROADCASTSS 144(AX), Y7
-	JNE          derivative155
-	VMULPS       Y7, Y0, Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       Y7, Y1, Y6
-	VMAXPS       Y1, Y6, Y1
-	VMULPS       Y7, Y2, Y6
-	VMAXPS       Y2, Y6, Y2
-	VMULPS       Y7, Y3, Y6
-	VMAXPS       Y3, Y6, Y3
-	JMP          store154
+	JE           leaky190
+	CMPQ         DI, $0x04
+	JNE          derivative191
 
-derivative155:
+leaky190:
+	VMULPS Y7, Y0, Y6
+	VMAXPS Y0, Y6, Y0
+	VMULPS Y7, Y1, Y6
+	VMAXPS Y1, Y6, Y1
+	VMULPS Y7, Y2, Y6
+	VMAXPS Y2, Y6, Y2
+	VMULPS Y7, Y3, Y6
+	VMAXPS Y3, Y6, Y3
+	JMP    store185
+
+derivative191:
 	MOVQ       32(SP), R8
 	MOVQ       128(AX), R9
 	CMPQ       DI, $0x02
-	JNE        tanh156
+	JNE        tanh192
 	VMASKMOVPS (R8), Y15, Y8
 	VXORPS     Y6, Y6, Y6
 	VCMPPS     $0x1e, Y6, Y8, Y8
@@ -2930,9 +3497,9 @@ derivative155:
 	VBLENDVPS  Y8, Y3, Y6, Y3
 	ADDQ       R9, R8
 	MOVQ       R8, 32(SP)
-	JMP        store154
+	JMP        store185
 
-tanh156:
+tanh192:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	VMASKMOVPS   (R8), Y15, Y8
 	VFNMADD213PS Y7, Y8, Y8
@@ -2952,29 +3519,64 @@ tanh156:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store154:
-	MOVQ       8(AX), DI
-	VMASKMOVPS Y0, Y15, (CX)
-	ADDQ       DI, CX
-	VMASKMOVPS Y1, Y15, (CX)
-	ADDQ       DI, CX
-	VMASKMOVPS Y2, Y15, (CX)
-	ADDQ       DI, CX
-	VMASKMOVPS Y3, Y15, (CX)
-	ADDQ       DI, CX
+store185:
+	MOVQ         8(AX), DI
+	VMASKMOVPS   Y0, Y15, (CX)
+	ADDQ         DI, CX
+	VMASKMOVPS   Y1, Y15, (CX)
+	ADDQ         DI, CX
+	VMASKMOVPS   Y2, Y15, (CX)
+	ADDQ         DI, CX
+	VMASKMOVPS   Y3, Y15, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done186
+	VBROADCASTSS 160(AX), Y6
+	VBROADCASTSS 176(AX), Y7
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y0, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y1, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y3, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-done144:
+done186:
+done174:
 	SUBQ $0x04, DX
-	JMP  tile131
+	JMP  tile161
 
-next132:
-tile157:
+next162:
+tile193:
 	CMPQ DX, $0x02
-	JL   next158
+	JL   next194
 
 	// A tile of 2 rows.
 	CMPQ       40(AX), $0x40
-	JL         short159
+	JL         short195
 	MOVQ       8(AX), DI
 	MOVQ       CX, R8
 	PREFETCHT0 (R8)
@@ -2984,7 +3586,7 @@ tile157:
 	PREFETCHT0 28(R8)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip160
+	JE         skip196
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
@@ -2992,10 +3594,10 @@ tile157:
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
 
-skip160:
+skip196:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip161
+	JE         skip197
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
@@ -3003,24 +3605,24 @@ skip160:
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
 
-skip161:
-short159:
+skip197:
+short195:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first162
+	JNE    first198
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-second163:
+second199:
 	XORQ R12, R12
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
 	MOVQ 24(AX), R10
 	MOVQ 8(SP), R9
 	LEAQ (R10)(R10*2), R11
-	JMP  sums164
+	JMP  sums200
 
-first162:
+first198:
 	VMOVUPS (DI), Y0
 	VMOVAPS Y0, Y1
 	ADDQ    $+32, DI
@@ -3030,11 +3632,11 @@ first162:
 	MOVQ    16(SP), R9
 	LEAQ    (R10)(R10*2), R11
 
-sums164:
+sums200:
 	SUBQ $0x04, R8
-	JL   rest166
+	JL   rest202
 
-loop165:
+loop201:
 	VMOVUPS      (DI), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -3066,13 +3668,13 @@ loop165:
 	ADDQ         $0x10, R9
 	ADDQ         $+128, DI
 	SUBQ         $0x04, R8
-	JGE          loop165
+	JGE          loop201
 
-rest166:
+rest202:
 	ADDQ $0x04, R8
-	JE   done168
+	JE   done204
 
-tail167:
+tail203:
 	VMOVUPS      (DI), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -3083,11 +3685,11 @@ tail167:
 	ADDQ         $0x04, R9
 	ADDQ         $+32, DI
 	DECQ         R8
-	JNE          tail167
+	JNE          tail203
 
-done168:
+done204:
 	TESTQ  R12, R12
-	JNE    second163
+	JNE    second199
 	MOVQ   24(AX), DI
 	IMUL3Q $0x02, DI, DI
 	ADDQ   DI, 8(SP)
@@ -3095,21 +3697,23 @@ done168:
 	IMUL3Q $0x02, DI, DI
 	ADDQ   DI, 16(SP)
 	CMPQ   88(AX), $0x08
-	JL     masked169
+	JL     masked205
+	CMPQ   136(AX), $0x04
+	JE     activate207
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip171
+	JE     skip210
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled172
+	JNE    scaled211
 	VADDPS (DI), Y0, Y0
 	ADDQ   R8, DI
 	VADDPS (DI), Y1, Y1
 	ADDQ   R8, DI
-	JMP    added173
+	JMP    added212
 
-scaled172:
+scaled211:
 	VMOVUPS     (R9), Y7
 	VMOVUPS     (DI), Y6
 	VFMADD231PS Y7, Y6, Y0
@@ -3119,26 +3723,31 @@ scaled172:
 	VFMADD231PS Y7, Y6, Y1
 	ADDQ        R8, DI
 
-added173:
+added212:
 	MOVQ DI, 24(SP)
 
-skip171:
+skip210:
+activate207:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store174
+	JL           store208
 	VBROADCASTSS 144(AX), Y7
-	JNE          derivative175
-	VMULPS       Y7, Y0, Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       Y7, Y1, Y6
-	VMAXPS       Y1, Y6, Y1
-	JMP          store174
+	JE           leaky213
+	CMPQ         DI, $0x04
+	JNE          derivative214
 
-derivative175:
+leaky213:
+	VMULPS Y7, Y0, Y6
+	VMAXPS Y0, Y6, Y0
+	VMULPS Y7, Y1, Y6
+	VMAXPS Y1, Y6, Y1
+	JMP    store208
+
+derivative214:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh176
+	JNE       tanh215
 	VMOVUPS   (R8), Y8
 	VXORPS    Y6, Y6, Y6
 	VCMPPS    $0x1e, Y6, Y8, Y8
@@ -3152,9 +3761,9 @@ derivative175:
 	VBLENDVPS Y8, Y1, Y6, Y1
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store174
+	JMP       store208
 
-tanh176:
+tanh215:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	VMOVUPS      (R8), Y8
 	VFNMADD213PS Y7, Y8, Y8
@@ -3166,35 +3775,61 @@ tanh176:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store174:
-	MOVQ    8(AX), DI
-	VMOVUPS Y0, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    DI, CX
-	JMP     done170
+store208:
+	MOVQ         8(AX), DI
+	VMOVUPS      Y0, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Y1, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done209
+	VBROADCASTSS 160(AX), Y6
+	VBROADCASTSS 176(AX), Y7
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y0, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y1, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-masked169:
+done209:
+	JMP done206
+
+masked205:
 	MOVQ       88(AX), DI
 	LEAQ       masks<>+32(SB), R8
 	NEGQ       DI
 	VMOVUPS    (R8)(DI*4), Y15
+	CMPQ       136(AX), $0x04
+	JE         activate216
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip177
+	JE         skip219
 	MOVQ       104(AX), R8
 	MOVQ       112(AX), R9
 	TESTQ      R9, R9
-	JNE        scaled178
+	JNE        scaled220
 	VMASKMOVPS (DI), Y15, Y6
 	VADDPS     Y6, Y0, Y0
 	ADDQ       R8, DI
 	VMASKMOVPS (DI), Y15, Y6
 	VADDPS     Y6, Y1, Y1
 	ADDQ       R8, DI
-	JMP        added179
+	JMP        added221
 
-scaled178:
+scaled220:
 	VMASKMOVPS  (R9), Y15, Y7
 	VMASKMOVPS  (DI), Y15, Y6
 	VFMADD231PS Y7, Y6, Y0
@@ -3204,26 +3839,31 @@ scaled178:
 	VFMADD231PS Y7, Y6, Y1
 	ADDQ        R8, DI
 
-added179:
+added221:
 	MOVQ DI, 24(SP)
 
-skip177:
+skip219:
+activate216:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store180
+	JL           store217
 	VBROADCASTSS 144(AX), Y7
-	JNE          derivative181
-	VMULPS       Y7, Y0, Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       Y7, Y1, Y6
-	VMAXPS       Y1, Y6, Y1
-	JMP          store180
+	JE           leaky222
+	CMPQ         DI, $0x04
+	JNE          derivative223
 
-derivative181:
+leaky222:
+	VMULPS Y7, Y0, Y6
+	VMAXPS Y0, Y6, Y0
+	VMULPS Y7, Y1, Y6
+	VMAXPS Y1, Y6, Y1
+	JMP    store217
+
+derivative223:
 	MOVQ       32(SP), R8
 	MOVQ       128(AX), R9
 	CMPQ       DI, $0x02
-	JNE        tanh182
+	JNE        tanh224
 	VMASKMOVPS (R8), Y15, Y8
 	VXORPS     Y6, Y6, Y6
 	VCMPPS     $0x1e, Y6, Y8, Y8
@@ -3237,9 +3877,9 @@ derivative181:
 	VBLENDVPS  Y8, Y1, Y6, Y1
 	ADDQ       R9, R8
 	MOVQ       R8, 32(SP)
-	JMP        store180
+	JMP        store217
 
-tanh182:
+tanh224:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	VMASKMOVPS   (R8), Y15, Y8
 	VFNMADD213PS Y7, Y8, Y8
@@ -3251,61 +3891,84 @@ tanh182:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store180:
-	MOVQ       8(AX), DI
-	VMASKMOVPS Y0, Y15, (CX)
-	ADDQ       DI, CX
-	VMASKMOVPS Y1, Y15, (CX)
-	ADDQ       DI, CX
+store217:
+	MOVQ         8(AX), DI
+	VMASKMOVPS   Y0, Y15, (CX)
+	ADDQ         DI, CX
+	VMASKMOVPS   Y1, Y15, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done218
+	VBROADCASTSS 160(AX), Y6
+	VBROADCASTSS 176(AX), Y7
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y0, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y1, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-done170:
+done218:
+done206:
 	SUBQ $0x02, DX
-	JMP  tile157
+	JMP  tile193
 
-next158:
-tile183:
+next194:
+tile225:
 	CMPQ DX, $0x01
-	JL   next184
+	JL   next226
 
 	// A tile of 1 rows.
 	CMPQ       40(AX), $0x40
-	JL         short185
+	JL         short227
 	MOVQ       8(AX), DI
 	MOVQ       CX, DI
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip186
+	JE         skip228
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
 
-skip186:
+skip228:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip187
+	JE         skip229
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
 
-skip187:
-short185:
+skip229:
+short227:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first188
+	JNE    first230
 	VXORPS Y0, Y0, Y0
 
-second189:
+second231:
 	XORQ R11, R11
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
 	MOVQ 24(AX), R10
 	MOVQ 8(SP), R9
 	LEAQ (R10)(R10*2), R10
-	JMP  sums190
+	JMP  sums232
 
-first188:
+first230:
 	VMOVUPS (DI), Y0
 	ADDQ    $+32, DI
 	MOVQ    $+1, R11
@@ -3314,11 +3977,11 @@ first188:
 	MOVQ    16(SP), R9
 	LEAQ    (R10)(R10*2), R10
 
-sums190:
+sums232:
 	SUBQ $0x04, R8
-	JL   rest192
+	JL   rest234
 
-loop191:
+loop233:
 	VMOVUPS      (DI), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -3342,13 +4005,13 @@ loop191:
 	ADDQ         $0x10, R9
 	ADDQ         $+128, DI
 	SUBQ         $0x04, R8
-	JGE          loop191
+	JGE          loop233
 
-rest192:
+rest234:
 	ADDQ $0x04, R8
-	JE   done194
+	JE   done236
 
-tail193:
+tail235:
 	VMOVUPS      (DI), Y6
 	VBROADCASTSS (R9), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -3357,11 +4020,11 @@ tail193:
 	ADDQ         $0x04, R9
 	ADDQ         $+32, DI
 	DECQ         R8
-	JNE          tail193
+	JNE          tail235
 
-done194:
+done236:
 	TESTQ  R11, R11
-	JNE    second189
+	JNE    second231
 	MOVQ   24(AX), DI
 	IMUL3Q $0x01, DI, DI
 	ADDQ   DI, 8(SP)
@@ -3369,42 +4032,49 @@ done194:
 	IMUL3Q $0x01, DI, DI
 	ADDQ   DI, 16(SP)
 	CMPQ   88(AX), $0x08
-	JL     masked195
+	JL     masked237
+	CMPQ   136(AX), $0x04
+	JE     activate239
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip197
+	JE     skip242
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled198
+	JNE    scaled243
 	VADDPS (DI), Y0, Y0
 	ADDQ   R8, DI
-	JMP    added199
+	JMP    added244
 
-scaled198:
+scaled243:
 	VMOVUPS     (R9), Y7
 	VMOVUPS     (DI), Y6
 	VFMADD231PS Y7, Y6, Y0
 	ADDQ        R8, DI
 
-added199:
+added244:
 	MOVQ DI, 24(SP)
 
-skip197:
+skip242:
+activate239:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store200
+	JL           store240
 	VBROADCASTSS 144(AX), Y7
-	JNE          derivative201
-	VMULPS       Y7, Y0, Y6
-	VMAXPS       Y0, Y6, Y0
-	JMP          store200
+	JE           leaky245
+	CMPQ         DI, $0x04
+	JNE          derivative246
 
-derivative201:
+leaky245:
+	VMULPS Y7, Y0, Y6
+	VMAXPS Y0, Y6, Y0
+	JMP    store240
+
+derivative246:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh202
+	JNE       tanh247
 	VMOVUPS   (R8), Y8
 	VXORPS    Y6, Y6, Y6
 	VCMPPS    $0x1e, Y6, Y8, Y8
@@ -3412,9 +4082,9 @@ derivative201:
 	VBLENDVPS Y8, Y0, Y6, Y0
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store200
+	JMP       store240
 
-tanh202:
+tanh247:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	VMOVUPS      (R8), Y8
 	VFNMADD213PS Y7, Y8, Y8
@@ -3422,53 +4092,78 @@ tanh202:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store200:
-	MOVQ    8(AX), DI
-	VMOVUPS Y0, (CX)
-	ADDQ    DI, CX
-	JMP     done196
+store240:
+	MOVQ         8(AX), DI
+	VMOVUPS      Y0, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done241
+	VBROADCASTSS 160(AX), Y6
+	VBROADCASTSS 176(AX), Y7
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y0, Y8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-masked195:
+done241:
+	JMP done238
+
+masked237:
 	MOVQ       88(AX), DI
 	LEAQ       masks<>+32(SB), R8
 	NEGQ       DI
 	VMOVUPS    (R8)(DI*4), Y15
+	CMPQ       136(AX), $0x04
+	JE         activate248
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip203
+	JE         skip251
 	MOVQ       104(AX), R8
 	MOVQ       112(AX), R9
 	TESTQ      R9, R9
-	JNE        scaled204
+	JNE        scaled252
 	VMASKMOVPS (DI), Y15, Y6
 	VADDPS     Y6, Y0, Y0
 	ADDQ       R8, DI
-	JMP        added205
+	JMP        added253
 
-scaled204:
+scaled252:
 	VMASKMOVPS  (R9), Y15, Y7
 	VMASKMOVPS  (DI), Y15, Y6
 	VFMADD231PS Y7, Y6, Y0
 	ADDQ        R8, DI
 
-added205:
+added253:
 	MOVQ DI, 24(SP)
 
-skip203:
+skip251:
+activate248:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store206
+	JL           store249
 	VBROADCASTSS 144(AX), Y7
-	JNE          derivative207
-	VMULPS       Y7, Y0, Y6
-	VMAXPS       Y0, Y6, Y0
-	JMP          store206
+	JE           leaky254
+	CMPQ         DI, $0x04
+	JNE          derivative255
 
-derivative207:
+leaky254:
+	VMULPS Y7, Y0, Y6
+	VMAXPS Y0, Y6, Y0
+	JMP    store249
+
+derivative255:
 	MOVQ       32(SP), R8
 	MOVQ       128(AX), R9
 	CMPQ       DI, $0x02
-	JNE        tanh208
+	JNE        tanh256
 	VMASKMOVPS (R8), Y15, Y8
 	VXORPS     Y6, Y6, Y6
 	VCMPPS     $0x1e, Y6, Y8, Y8
@@ -3476,9 +4171,9 @@ derivative207:
 	VBLENDVPS  Y8, Y0, Y6, Y0
 	ADDQ       R9, R8
 	MOVQ       R8, 32(SP)
-	JMP        store206
+	JMP        store249
 
-tanh208:
+tanh256:
 	VBROADCASTSS float3f800000<>+0(SB), Y7
 	VMASKMOVPS   (R8), Y15, Y8
 	VFNMADD213PS Y7, Y8, Y8
@@ -3486,16 +4181,33 @@ tanh208:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store206:
-	MOVQ       8(AX), DI
-	VMASKMOVPS Y0, Y15, (CX)
-	ADDQ       DI, CX
+store249:
+	MOVQ         8(AX), DI
+	VMASKMOVPS   Y0, Y15, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done250
+	VBROADCASTSS 160(AX), Y6
+	VBROADCASTSS 176(AX), Y7
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMASKMOVPS   (DI), Y15, Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y0, Y8
+	VMASKMOVPS   Y8, Y15, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-done196:
+done250:
+done238:
 	SUBQ $0x01, DX
-	JMP  tile183
+	JMP  tile225
 
-next184:
+next226:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -3514,13 +4226,13 @@ TEXT ·transposedAVX2(SB), NOSPLIT, $8-88
 	MOVQ     aStride+24(FP), BX
 	MOVQ     bStride+48(FP), SI
 	CMPQ     cols+72(FP), $0x10
-	JL       masked209
+	JL       masked257
 
-tile210:
+tile258:
 	CMPQ DX, $0x06
-	JL   next211
+	JL   next259
 	CMPQ DX, $0x08
-	JE   next211
+	JE   next259
 
 	// A tile of 6 rows.
 	VXORPS     Y0, Y0, Y0
@@ -3538,7 +4250,7 @@ tile210:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short212
+	JL         short260
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -3559,7 +4271,7 @@ tile210:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-short212:
+short260:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -3568,9 +4280,9 @@ short212:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x02, R9
-	JL     rest214
+	JL     rest262
 
-loop213:
+loop261:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -3620,13 +4332,13 @@ loop213:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x02, R9
-	JGE          loop213
+	JGE          loop261
 
-rest214:
+rest262:
 	ADDQ $0x02, R9
-	JE   done216
+	JE   done264
 
-tail215:
+tail263:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -3653,13 +4365,13 @@ tail215:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail215
+	JNE          tail263
 
-done216:
+done264:
 	ADDQ    aTile+32(FP), CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add217
+	JNE     add265
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ    DI, AX
@@ -3678,9 +4390,9 @@ done216:
 	VMOVUPS Y10, (AX)
 	VMOVUPS Y11, 32(AX)
 	ADDQ    DI, AX
-	JMP     done218
+	JMP     done266
 
-add217:
+add265:
 	VMOVUPS (AX), Y12
 	VADDPS  Y12, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -3724,14 +4436,14 @@ add217:
 	VMOVUPS Y11, 32(AX)
 	ADDQ    DI, AX
 
-done218:
+done266:
 	SUBQ $0x06, DX
-	JMP  tile210
+	JMP  tile258
 
-next211:
-tile219:
+next259:
+tile267:
 	CMPQ DX, $0x04
-	JL   next220
+	JL   next268
 
 	// A tile of 4 rows.
 	VXORPS     Y0, Y0, Y0
@@ -3745,7 +4457,7 @@ tile219:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short221
+	JL         short269
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -3760,7 +4472,7 @@ tile219:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-short221:
+short269:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -3769,9 +4481,9 @@ short221:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest223
+	JL     rest271
 
-loop222:
+loop270:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -3845,13 +4557,13 @@ loop222:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop222
+	JGE          loop270
 
-rest223:
+rest271:
 	ADDQ $0x04, R9
-	JE   done225
+	JE   done273
 
-tail224:
+tail272:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -3872,13 +4584,13 @@ tail224:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail224
+	JNE          tail272
 
-done225:
+done273:
 	ADDQ    $0x10, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add226
+	JNE     add274
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ    DI, AX
@@ -3891,9 +4603,9 @@ done225:
 	VMOVUPS Y6, (AX)
 	VMOVUPS Y7, 32(AX)
 	ADDQ    DI, AX
-	JMP     done227
+	JMP     done275
 
-add226:
+add274:
 	VMOVUPS (AX), Y12
 	VADDPS  Y12, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -3923,14 +4635,14 @@ add226:
 	VMOVUPS Y7, 32(AX)
 	ADDQ    DI, AX
 
-done227:
+done275:
 	SUBQ $0x04, DX
-	JMP  tile219
+	JMP  tile267
 
-next220:
-tile228:
+next268:
+tile276:
 	CMPQ DX, $0x02
-	JL   next229
+	JL   next277
 
 	// A tile of 2 rows.
 	VXORPS     Y0, Y0, Y0
@@ -3944,7 +4656,7 @@ tile228:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short230
+	JL         short278
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -3953,7 +4665,7 @@ tile228:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-short230:
+short278:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -3962,9 +4674,9 @@ short230:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest232
+	JL     rest280
 
-loop231:
+loop279:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -4014,13 +4726,13 @@ loop231:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop231
+	JGE          loop279
 
-rest232:
+rest280:
 	ADDQ $0x04, R9
-	JE   done234
+	JE   done282
 
-tail233:
+tail281:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -4035,9 +4747,9 @@ tail233:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail233
+	JNE          tail281
 
-done234:
+done282:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -4045,16 +4757,16 @@ done234:
 	ADDQ    $0x08, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add235
+	JNE     add283
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ    DI, AX
 	VMOVUPS Y2, (AX)
 	VMOVUPS Y3, 32(AX)
 	ADDQ    DI, AX
-	JMP     done236
+	JMP     done284
 
-add235:
+add283:
 	VMOVUPS (AX), Y12
 	VADDPS  Y12, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -4070,14 +4782,14 @@ add235:
 	VMOVUPS Y3, 32(AX)
 	ADDQ    DI, AX
 
-done236:
+done284:
 	SUBQ $0x02, DX
-	JMP  tile228
+	JMP  tile276
 
-next229:
-tile237:
+next277:
+tile285:
 	CMPQ DX, $0x01
-	JL   next238
+	JL   next286
 
 	// A tile of 1 rows.
 	VXORPS     Y0, Y0, Y0
@@ -4091,13 +4803,13 @@ tile237:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short239
+	JL         short287
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, DI
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-short239:
+short287:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -4106,9 +4818,9 @@ short239:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest241
+	JL     rest289
 
-loop240:
+loop288:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -4146,13 +4858,13 @@ loop240:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop240
+	JGE          loop288
 
-rest241:
+rest289:
 	ADDQ $0x04, R9
-	JE   done243
+	JE   done291
 
-tail242:
+tail290:
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
 	VBROADCASTSS (DI), Y14
@@ -4164,9 +4876,9 @@ tail242:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail242
+	JNE          tail290
 
-done243:
+done291:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -4176,13 +4888,13 @@ done243:
 	ADDQ    $0x04, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add244
+	JNE     add292
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ    DI, AX
-	JMP     done245
+	JMP     done293
 
-add244:
+add292:
 	VMOVUPS (AX), Y12
 	VADDPS  Y12, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -4191,27 +4903,27 @@ add244:
 	VMOVUPS Y1, 32(AX)
 	ADDQ    DI, AX
 
-done245:
+done293:
 	SUBQ $0x01, DX
-	JMP  tile237
+	JMP  tile285
 
-next238:
+next286:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
-masked209:
+masked257:
 	MOVQ    cols+72(FP), DI
 	SUBQ    $0x08, DI
 	LEAQ    masks<>+32(SB), R8
 	NEGQ    DI
 	VMOVUPS (R8)(DI*4), Y15
 
-tile246:
+tile294:
 	CMPQ DX, $0x06
-	JL   next247
+	JL   next295
 	CMPQ DX, $0x08
-	JE   next247
+	JE   next295
 
 	// A tile of 6 rows.
 	VXORPS     Y0, Y0, Y0
@@ -4229,7 +4941,7 @@ tile246:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short248
+	JL         short296
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -4250,7 +4962,7 @@ tile246:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-short248:
+short296:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -4259,9 +4971,9 @@ short248:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x02, R9
-	JL     rest250
+	JL     rest298
 
-loop249:
+loop297:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -4311,13 +5023,13 @@ loop249:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x02, R9
-	JGE          loop249
+	JGE          loop297
 
-rest250:
+rest298:
 	ADDQ $0x02, R9
-	JE   done252
+	JE   done300
 
-tail251:
+tail299:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -4344,13 +5056,13 @@ tail251:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail251
+	JNE          tail299
 
-done252:
+done300:
 	ADDQ       aTile+32(FP), CX
 	MOVQ       cStride+8(FP), DI
 	CMPQ       add+80(FP), $0x00
-	JNE        add253
+	JNE        add301
 	VMOVUPS    Y0, (AX)
 	VMASKMOVPS Y1, Y15, 32(AX)
 	ADDQ       DI, AX
@@ -4369,9 +5081,9 @@ done252:
 	VMOVUPS    Y10, (AX)
 	VMASKMOVPS Y11, Y15, 32(AX)
 	ADDQ       DI, AX
-	JMP        done254
+	JMP        done302
 
-add253:
+add301:
 	VMOVUPS    (AX), Y12
 	VADDPS     Y12, Y0, Y0
 	VMOVUPS    Y0, (AX)
@@ -4415,14 +5127,14 @@ add253:
 	VMASKMOVPS Y11, Y15, 32(AX)
 	ADDQ       DI, AX
 
-done254:
+done302:
 	SUBQ $0x06, DX
-	JMP  tile246
+	JMP  tile294
 
-next247:
-tile255:
+next295:
+tile303:
 	CMPQ DX, $0x04
-	JL   next256
+	JL   next304
 
 	// A tile of 4 rows.
 	VXORPS     Y0, Y0, Y0
@@ -4436,7 +5148,7 @@ tile255:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short257
+	JL         short305
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -4451,7 +5163,7 @@ tile255:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-short257:
+short305:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -4460,9 +5172,9 @@ short257:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest259
+	JL     rest307
 
-loop258:
+loop306:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -4536,13 +5248,13 @@ loop258:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop258
+	JGE          loop306
 
-rest259:
+rest307:
 	ADDQ $0x04, R9
-	JE   done261
+	JE   done309
 
-tail260:
+tail308:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -4563,13 +5275,13 @@ tail260:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail260
+	JNE          tail308
 
-done261:
+done309:
 	ADDQ       $0x10, CX
 	MOVQ       cStride+8(FP), DI
 	CMPQ       add+80(FP), $0x00
-	JNE        add262
+	JNE        add310
 	VMOVUPS    Y0, (AX)
 	VMASKMOVPS Y1, Y15, 32(AX)
 	ADDQ       DI, AX
@@ -4582,9 +5294,9 @@ done261:
 	VMOVUPS    Y6, (AX)
 	VMASKMOVPS Y7, Y15, 32(AX)
 	ADDQ       DI, AX
-	JMP        done263
+	JMP        done311
 
-add262:
+add310:
 	VMOVUPS    (AX), Y12
 	VADDPS     Y12, Y0, Y0
 	VMOVUPS    Y0, (AX)
@@ -4614,14 +5326,14 @@ add262:
 	VMASKMOVPS Y7, Y15, 32(AX)
 	ADDQ       DI, AX
 
-done263:
+done311:
 	SUBQ $0x04, DX
-	JMP  tile255
+	JMP  tile303
 
-next256:
-tile264:
+next304:
+tile312:
 	CMPQ DX, $0x02
-	JL   next265
+	JL   next313
 
 	// A tile of 2 rows.
 	VXORPS     Y0, Y0, Y0
@@ -4635,7 +5347,7 @@ tile264:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short266
+	JL         short314
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -4644,7 +5356,7 @@ tile264:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-short266:
+short314:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -4653,9 +5365,9 @@ short266:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest268
+	JL     rest316
 
-loop267:
+loop315:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -4705,13 +5417,13 @@ loop267:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop267
+	JGE          loop315
 
-rest268:
+rest316:
 	ADDQ $0x04, R9
-	JE   done270
+	JE   done318
 
-tail269:
+tail317:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -4726,9 +5438,9 @@ tail269:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail269
+	JNE          tail317
 
-done270:
+done318:
 	VADDPS     Y4, Y0, Y0
 	VADDPS     Y5, Y1, Y1
 	VADDPS     Y6, Y2, Y2
@@ -4736,16 +5448,16 @@ done270:
 	ADDQ       $0x08, CX
 	MOVQ       cStride+8(FP), DI
 	CMPQ       add+80(FP), $0x00
-	JNE        add271
+	JNE        add319
 	VMOVUPS    Y0, (AX)
 	VMASKMOVPS Y1, Y15, 32(AX)
 	ADDQ       DI, AX
 	VMOVUPS    Y2, (AX)
 	VMASKMOVPS Y3, Y15, 32(AX)
 	ADDQ       DI, AX
-	JMP        done272
+	JMP        done320
 
-add271:
+add319:
 	VMOVUPS    (AX), Y12
 	VADDPS     Y12, Y0, Y0
 	VMOVUPS    Y0, (AX)
@@ -4761,14 +5473,14 @@ add271:
 	VMASKMOVPS Y3, Y15, 32(AX)
 	ADDQ       DI, AX
 
-done272:
+done320:
 	SUBQ $0x02, DX
-	JMP  tile264
+	JMP  tile312
 
-next265:
-tile273:
+next313:
+tile321:
 	CMPQ DX, $0x01
-	JL   next274
+	JL   next322
 
 	// A tile of 1 rows.
 	VXORPS     Y0, Y0, Y0
@@ -4782,13 +5494,13 @@ tile273:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short275
+	JL         short323
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, DI
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-short275:
+short323:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -4797,9 +5509,9 @@ short275:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest277
+	JL     rest325
 
-loop276:
+loop324:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -4837,13 +5549,13 @@ loop276:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop276
+	JGE          loop324
 
-rest277:
+rest325:
 	ADDQ $0x04, R9
-	JE   done279
+	JE   done327
 
-tail278:
+tail326:
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   32(R8), Y15, Y13
 	VBROADCASTSS (DI), Y14
@@ -4855,9 +5567,9 @@ tail278:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail278
+	JNE          tail326
 
-done279:
+done327:
 	VADDPS     Y4, Y0, Y0
 	VADDPS     Y5, Y1, Y1
 	VADDPS     Y6, Y2, Y2
@@ -4867,13 +5579,13 @@ done279:
 	ADDQ       $0x04, CX
 	MOVQ       cStride+8(FP), DI
 	CMPQ       add+80(FP), $0x00
-	JNE        add280
+	JNE        add328
 	VMOVUPS    Y0, (AX)
 	VMASKMOVPS Y1, Y15, 32(AX)
 	ADDQ       DI, AX
-	JMP        done281
+	JMP        done329
 
-add280:
+add328:
 	VMOVUPS    (AX), Y12
 	VADDPS     Y12, Y0, Y0
 	VMOVUPS    Y0, (AX)
@@ -4882,11 +5594,11 @@ add280:
 	VMASKMOVPS Y1, Y15, 32(AX)
 	ADDQ       DI, AX
 
-done281:
+done329:
 	SUBQ $0x01, DX
-	JMP  tile273
+	JMP  tile321
 
-next274:
+next322:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4905,13 +5617,13 @@ TEXT ·transposedNarrowAVX2(SB), NOSPLIT, $8-88
 	MOVQ     aStride+24(FP), BX
 	MOVQ     bStride+48(FP), SI
 	CMPQ     cols+72(FP), $0x08
-	JL       masked282
+	JL       masked330
 
-tile283:
+tile331:
 	CMPQ DX, $0x06
-	JL   next284
+	JL   next332
 	CMPQ DX, $0x08
-	JE   next284
+	JE   next332
 
 	// A tile of 6 rows.
 	VXORPS     Y0, Y0, Y0
@@ -4923,7 +5635,7 @@ tile283:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short285
+	JL         short333
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -4944,7 +5656,7 @@ tile283:
 	PREFETCHT0 (R10)
 	PREFETCHT0 28(R10)
 
-short285:
+short333:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -4953,9 +5665,9 @@ short285:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x02, R9
-	JL     rest287
+	JL     rest335
 
-loop286:
+loop334:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -4989,13 +5701,13 @@ loop286:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x02, R9
-	JGE          loop286
+	JGE          loop334
 
-rest287:
+rest335:
 	ADDQ $0x02, R9
-	JE   done289
+	JE   done337
 
-tail288:
+tail336:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5014,13 +5726,13 @@ tail288:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail288
+	JNE          tail336
 
-done289:
+done337:
 	ADDQ    aTile+32(FP), CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add290
+	JNE     add338
 	VMOVUPS Y0, (AX)
 	ADDQ    DI, AX
 	VMOVUPS Y1, (AX)
@@ -5033,9 +5745,9 @@ done289:
 	ADDQ    DI, AX
 	VMOVUPS Y5, (AX)
 	ADDQ    DI, AX
-	JMP     done291
+	JMP     done339
 
-add290:
+add338:
 	VMOVUPS (AX), Y6
 	VADDPS  Y6, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -5061,14 +5773,14 @@ add290:
 	VMOVUPS Y5, (AX)
 	ADDQ    DI, AX
 
-done291:
+done339:
 	SUBQ $0x06, DX
-	JMP  tile283
+	JMP  tile331
 
-next284:
-tile292:
+next332:
+tile340:
 	CMPQ DX, $0x04
-	JL   next293
+	JL   next341
 
 	// A tile of 4 rows.
 	VXORPS     Y0, Y0, Y0
@@ -5078,7 +5790,7 @@ tile292:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short294
+	JL         short342
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -5093,7 +5805,7 @@ tile292:
 	PREFETCHT0 (R10)
 	PREFETCHT0 28(R10)
 
-short294:
+short342:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -5102,9 +5814,9 @@ short294:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest296
+	JL     rest344
 
-loop295:
+loop343:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5154,13 +5866,13 @@ loop295:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop295
+	JGE          loop343
 
-rest296:
+rest344:
 	ADDQ $0x04, R9
-	JE   done298
+	JE   done346
 
-tail297:
+tail345:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5175,13 +5887,13 @@ tail297:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail297
+	JNE          tail345
 
-done298:
+done346:
 	ADDQ    $0x10, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add299
+	JNE     add347
 	VMOVUPS Y0, (AX)
 	ADDQ    DI, AX
 	VMOVUPS Y1, (AX)
@@ -5190,9 +5902,9 @@ done298:
 	ADDQ    DI, AX
 	VMOVUPS Y3, (AX)
 	ADDQ    DI, AX
-	JMP     done300
+	JMP     done348
 
-add299:
+add347:
 	VMOVUPS (AX), Y6
 	VADDPS  Y6, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -5210,14 +5922,14 @@ add299:
 	VMOVUPS Y3, (AX)
 	ADDQ    DI, AX
 
-done300:
+done348:
 	SUBQ $0x04, DX
-	JMP  tile292
+	JMP  tile340
 
-next293:
-tile301:
+next341:
+tile349:
 	CMPQ DX, $0x02
-	JL   next302
+	JL   next350
 
 	// A tile of 2 rows.
 	VXORPS     Y0, Y0, Y0
@@ -5227,7 +5939,7 @@ tile301:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short303
+	JL         short351
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -5236,7 +5948,7 @@ tile301:
 	PREFETCHT0 (R10)
 	PREFETCHT0 28(R10)
 
-short303:
+short351:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -5245,9 +5957,9 @@ short303:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest305
+	JL     rest353
 
-loop304:
+loop352:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5281,13 +5993,13 @@ loop304:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop304
+	JGE          loop352
 
-rest305:
+rest353:
 	ADDQ $0x04, R9
-	JE   done307
+	JE   done355
 
-tail306:
+tail354:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5298,22 +6010,22 @@ tail306:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail306
+	JNE          tail354
 
-done307:
+done355:
 	VADDPS  Y2, Y0, Y0
 	VADDPS  Y3, Y1, Y1
 	ADDQ    $0x08, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add308
+	JNE     add356
 	VMOVUPS Y0, (AX)
 	ADDQ    DI, AX
 	VMOVUPS Y1, (AX)
 	ADDQ    DI, AX
-	JMP     done309
+	JMP     done357
 
-add308:
+add356:
 	VMOVUPS (AX), Y6
 	VADDPS  Y6, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -5323,14 +6035,14 @@ add308:
 	VMOVUPS Y1, (AX)
 	ADDQ    DI, AX
 
-done309:
+done357:
 	SUBQ $0x02, DX
-	JMP  tile301
+	JMP  tile349
 
-next302:
-tile310:
+next350:
+tile358:
 	CMPQ DX, $0x01
-	JL   next311
+	JL   next359
 
 	// A tile of 1 rows.
 	VXORPS     Y0, Y0, Y0
@@ -5340,13 +6052,13 @@ tile310:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short312
+	JL         short360
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, DI
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
 
-short312:
+short360:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -5355,9 +6067,9 @@ short312:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest314
+	JL     rest362
 
-loop313:
+loop361:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5383,13 +6095,13 @@ loop313:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop313
+	JGE          loop361
 
-rest314:
+rest362:
 	ADDQ $0x04, R9
-	JE   done316
+	JE   done364
 
-tail315:
+tail363:
 	VMOVUPS      (R8), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5398,46 +6110,46 @@ tail315:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail315
+	JNE          tail363
 
-done316:
+done364:
 	VADDPS  Y2, Y0, Y0
 	VADDPS  Y3, Y1, Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    $0x04, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add317
+	JNE     add365
 	VMOVUPS Y0, (AX)
 	ADDQ    DI, AX
-	JMP     done318
+	JMP     done366
 
-add317:
+add365:
 	VMOVUPS (AX), Y6
 	VADDPS  Y6, Y0, Y0
 	VMOVUPS Y0, (AX)
 	ADDQ    DI, AX
 
-done318:
+done366:
 	SUBQ $0x01, DX
-	JMP  tile310
+	JMP  tile358
 
-next311:
+next359:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
-masked282:
+masked330:
 	MOVQ    cols+72(FP), DI
 	LEAQ    masks<>+32(SB), R8
 	NEGQ    DI
 	VMOVUPS (R8)(DI*4), Y15
 
-tile319:
+tile367:
 	CMPQ DX, $0x06
-	JL   next320
+	JL   next368
 	CMPQ DX, $0x08
-	JE   next320
+	JE   next368
 
 	// A tile of 6 rows.
 	VXORPS     Y0, Y0, Y0
@@ -5449,7 +6161,7 @@ tile319:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short321
+	JL         short369
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -5470,7 +6182,7 @@ tile319:
 	PREFETCHT0 (R10)
 	PREFETCHT0 28(R10)
 
-short321:
+short369:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -5479,9 +6191,9 @@ short321:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x02, R9
-	JL     rest323
+	JL     rest371
 
-loop322:
+loop370:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5515,13 +6227,13 @@ loop322:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x02, R9
-	JGE          loop322
+	JGE          loop370
 
-rest323:
+rest371:
 	ADDQ $0x02, R9
-	JE   done325
+	JE   done373
 
-tail324:
+tail372:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5540,13 +6252,13 @@ tail324:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail324
+	JNE          tail372
 
-done325:
+done373:
 	ADDQ       aTile+32(FP), CX
 	MOVQ       cStride+8(FP), DI
 	CMPQ       add+80(FP), $0x00
-	JNE        add326
+	JNE        add374
 	VMASKMOVPS Y0, Y15, (AX)
 	ADDQ       DI, AX
 	VMASKMOVPS Y1, Y15, (AX)
@@ -5559,9 +6271,9 @@ done325:
 	ADDQ       DI, AX
 	VMASKMOVPS Y5, Y15, (AX)
 	ADDQ       DI, AX
-	JMP        done327
+	JMP        done375
 
-add326:
+add374:
 	VMASKMOVPS (AX), Y15, Y6
 	VADDPS     Y6, Y0, Y0
 	VMASKMOVPS Y0, Y15, (AX)
@@ -5587,14 +6299,14 @@ add326:
 	VMASKMOVPS Y5, Y15, (AX)
 	ADDQ       DI, AX
 
-done327:
+done375:
 	SUBQ $0x06, DX
-	JMP  tile319
+	JMP  tile367
 
-next320:
-tile328:
+next368:
+tile376:
 	CMPQ DX, $0x04
-	JL   next329
+	JL   next377
 
 	// A tile of 4 rows.
 	VXORPS     Y0, Y0, Y0
@@ -5604,7 +6316,7 @@ tile328:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short330
+	JL         short378
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -5619,7 +6331,7 @@ tile328:
 	PREFETCHT0 (R10)
 	PREFETCHT0 28(R10)
 
-short330:
+short378:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -5628,9 +6340,9 @@ short330:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest332
+	JL     rest380
 
-loop331:
+loop379:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5680,13 +6392,13 @@ loop331:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop331
+	JGE          loop379
 
-rest332:
+rest380:
 	ADDQ $0x04, R9
-	JE   done334
+	JE   done382
 
-tail333:
+tail381:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5701,13 +6413,13 @@ tail333:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail333
+	JNE          tail381
 
-done334:
+done382:
 	ADDQ       $0x10, CX
 	MOVQ       cStride+8(FP), DI
 	CMPQ       add+80(FP), $0x00
-	JNE        add335
+	JNE        add383
 	VMASKMOVPS Y0, Y15, (AX)
 	ADDQ       DI, AX
 	VMASKMOVPS Y1, Y15, (AX)
@@ -5716,9 +6428,9 @@ done334:
 	ADDQ       DI, AX
 	VMASKMOVPS Y3, Y15, (AX)
 	ADDQ       DI, AX
-	JMP        done336
+	JMP        done384
 
-add335:
+add383:
 	VMASKMOVPS (AX), Y15, Y6
 	VADDPS     Y6, Y0, Y0
 	VMASKMOVPS Y0, Y15, (AX)
@@ -5736,14 +6448,14 @@ add335:
 	VMASKMOVPS Y3, Y15, (AX)
 	ADDQ       DI, AX
 
-done336:
+done384:
 	SUBQ $0x04, DX
-	JMP  tile328
+	JMP  tile376
 
-next329:
-tile337:
+next377:
+tile385:
 	CMPQ DX, $0x02
-	JL   next338
+	JL   next386
 
 	// A tile of 2 rows.
 	VXORPS     Y0, Y0, Y0
@@ -5753,7 +6465,7 @@ tile337:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short339
+	JL         short387
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -5762,7 +6474,7 @@ tile337:
 	PREFETCHT0 (R10)
 	PREFETCHT0 28(R10)
 
-short339:
+short387:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -5771,9 +6483,9 @@ short339:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest341
+	JL     rest389
 
-loop340:
+loop388:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5807,13 +6519,13 @@ loop340:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop340
+	JGE          loop388
 
-rest341:
+rest389:
 	ADDQ $0x04, R9
-	JE   done343
+	JE   done391
 
-tail342:
+tail390:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5824,22 +6536,22 @@ tail342:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail342
+	JNE          tail390
 
-done343:
+done391:
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y3, Y1, Y1
 	ADDQ       $0x08, CX
 	MOVQ       cStride+8(FP), DI
 	CMPQ       add+80(FP), $0x00
-	JNE        add344
+	JNE        add392
 	VMASKMOVPS Y0, Y15, (AX)
 	ADDQ       DI, AX
 	VMASKMOVPS Y1, Y15, (AX)
 	ADDQ       DI, AX
-	JMP        done345
+	JMP        done393
 
-add344:
+add392:
 	VMASKMOVPS (AX), Y15, Y6
 	VADDPS     Y6, Y0, Y0
 	VMASKMOVPS Y0, Y15, (AX)
@@ -5849,14 +6561,14 @@ add344:
 	VMASKMOVPS Y1, Y15, (AX)
 	ADDQ       DI, AX
 
-done345:
+done393:
 	SUBQ $0x02, DX
-	JMP  tile337
+	JMP  tile385
 
-next338:
-tile346:
+next386:
+tile394:
 	CMPQ DX, $0x01
-	JL   next347
+	JL   next395
 
 	// A tile of 1 rows.
 	VXORPS     Y0, Y0, Y0
@@ -5866,13 +6578,13 @@ tile346:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short348
+	JL         short396
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, DI
 	PREFETCHT0 (DI)
 	PREFETCHT0 28(DI)
 
-short348:
+short396:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -5881,9 +6593,9 @@ short348:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest350
+	JL     rest398
 
-loop349:
+loop397:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5909,13 +6621,13 @@ loop349:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop349
+	JGE          loop397
 
-rest350:
+rest398:
 	ADDQ $0x04, R9
-	JE   done352
+	JE   done400
 
-tail351:
+tail399:
 	VMASKMOVPS   (R8), Y15, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -5924,31 +6636,31 @@ tail351:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail351
+	JNE          tail399
 
-done352:
+done400:
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	ADDQ       $0x04, CX
 	MOVQ       cStride+8(FP), DI
 	CMPQ       add+80(FP), $0x00
-	JNE        add353
+	JNE        add401
 	VMASKMOVPS Y0, Y15, (AX)
 	ADDQ       DI, AX
-	JMP        done354
+	JMP        done402
 
-add353:
+add401:
 	VMASKMOVPS (AX), Y15, Y6
 	VADDPS     Y6, Y0, Y0
 	VMASKMOVPS Y0, Y15, (AX)
 	ADDQ       DI, AX
 
-done354:
+done402:
 	SUBQ $0x01, DX
-	JMP  tile346
+	JMP  tile394
 
-next347:
+next395:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6002,9 +6714,9 @@ TEXT ·leakyAVX2(SB), NOSPLIT, $8-28
 	VBROADCASTSS slope+24(FP), Y0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JL           next356
+	JL           next404
 
-vectors355:
+vectors403:
 	VMOVUPS   (CX)(BX*4), Y1
 	VMOVUPS   32(CX)(BX*4), Y2
 	VMOVAPS   Y1, Y3
@@ -6021,14 +6733,14 @@ vectors355:
 	VMOVUPS   Y1, 32(AX)(BX*4)
 	ADDQ      $0x10, BX
 	SUBQ      $0x10, DX
-	JGE       vectors355
+	JGE       vectors403
 
-next356:
+next404:
 	ADDQ $0x10, DX
 	SUBQ $0x08, DX
-	JL   next358
+	JL   next406
 
-vectors357:
+vectors405:
 	VMOVUPS   (CX)(BX*4), Y1
 	VMOVAPS   Y1, Y2
 	VXORPS    Y3, Y3, Y3
@@ -6038,11 +6750,11 @@ vectors357:
 	VMOVUPS   Y2, (AX)(BX*4)
 	ADDQ      $0x08, BX
 	SUBQ      $0x08, DX
-	JGE       vectors357
+	JGE       vectors405
 
-next358:
+next406:
 	ADDQ       $0x08, DX
-	JE         done359
+	JE         done407
 	LEAQ       masks<>+32(SB), SI
 	NEGQ       DX
 	VMOVUPS    (SI)(DX*4), Y1
@@ -6054,7 +6766,7 @@ next358:
 	VBLENDVPS  Y2, Y3, Y4, Y3
 	VMASKMOVPS Y3, Y1, (AX)(BX*4)
 
-done359:
+done407:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6072,9 +6784,9 @@ TEXT ·expAVX2(SB), NOSPLIT, $8-24
 	MOVQ     n+16(FP), DX
 	XORQ     BX, BX
 	SUBQ     $0x10, DX
-	JL       next361
+	JL       next409
 
-vectors360:
+vectors408:
 	VMOVUPS      (CX)(BX*4), Y0
 	VMOVUPS      32(CX)(BX*4), Y1
 	VBROADCASTSS float42b20000<>+0(SB), Y2
@@ -6139,14 +6851,14 @@ vectors360:
 	VMOVUPS      Y1, 32(AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          vectors360
+	JGE          vectors408
 
-next361:
+next409:
 	ADDQ $0x10, DX
 	SUBQ $0x08, DX
-	JL   next363
+	JL   next411
 
-vectors362:
+vectors410:
 	VMOVUPS      (CX)(BX*4), Y0
 	VBROADCASTSS float42b20000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
@@ -6186,11 +6898,11 @@ vectors362:
 	VMOVUPS      Y0, (AX)(BX*4)
 	ADDQ         $0x08, BX
 	SUBQ         $0x08, DX
-	JGE          vectors362
+	JGE          vectors410
 
-next363:
+next411:
 	ADDQ         $0x08, DX
-	JE           done364
+	JE           done412
 	LEAQ         masks<>+32(SB), SI
 	NEGQ         DX
 	VMOVUPS      (SI)(DX*4), Y0
@@ -6232,7 +6944,7 @@ next363:
 	VMULPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
 
-done364:
+done412:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6280,9 +6992,9 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $8-24
 	MOVQ     n+16(FP), DX
 	XORQ     BX, BX
 	SUBQ     $0x10, DX
-	JL       next366
+	JL       next414
 
-vectors365:
+vectors413:
 	VMOVUPS      (CX)(BX*4), Y0
 	VMOVUPS      32(CX)(BX*4), Y1
 	VXORPS       Y2, Y2, Y2
@@ -6355,14 +7067,14 @@ vectors365:
 	VMOVUPS      Y1, 32(AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          vectors365
+	JGE          vectors413
 
-next366:
+next414:
 	ADDQ $0x10, DX
 	SUBQ $0x08, DX
-	JL   next368
+	JL   next416
 
-vectors367:
+vectors415:
 	VMOVUPS      (CX)(BX*4), Y0
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y0, Y1, Y0
@@ -6407,11 +7119,11 @@ vectors367:
 	VMOVUPS      Y0, (AX)(BX*4)
 	ADDQ         $0x08, BX
 	SUBQ         $0x08, DX
-	JGE          vectors367
+	JGE          vectors415
 
-next368:
+next416:
 	ADDQ         $0x08, DX
-	JE           done369
+	JE           done417
 	LEAQ         masks<>+32(SB), SI
 	NEGQ         DX
 	VMOVUPS      (SI)(DX*4), Y0
@@ -6458,7 +7170,7 @@ next368:
 	VDIVPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
 
-done369:
+done417:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6476,9 +7188,9 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $8-24
 	MOVQ     n+16(FP), DX
 	XORQ     BX, BX
 	SUBQ     $0x10, DX
-	JL       next371
+	JL       next419
 
-vectors370:
+vectors418:
 	VMOVUPS      (CX)(BX*4), Y0
 	VMOVUPS      32(CX)(BX*4), Y1
 	VBROADCASTSS float41100000<>+0(SB), Y2
@@ -6536,14 +7248,14 @@ vectors370:
 	VMOVUPS      Y1, 32(AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          vectors370
+	JGE          vectors418
 
-next371:
+next419:
 	ADDQ $0x10, DX
 	SUBQ $0x08, DX
-	JL   next373
+	JL   next421
 
-vectors372:
+vectors420:
 	VMOVUPS      (CX)(BX*4), Y0
 	VBROADCASTSS float41100000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
@@ -6581,11 +7293,11 @@ vectors372:
 	VMOVUPS      Y0, (AX)(BX*4)
 	ADDQ         $0x08, BX
 	SUBQ         $0x08, DX
-	JGE          vectors372
+	JGE          vectors420
 
-next373:
+next421:
 	ADDQ         $0x08, DX
-	JE           done374
+	JE           done422
 	LEAQ         masks<>+32(SB), SI
 	NEGQ         DX
 	VMOVUPS      (SI)(DX*4), Y0
@@ -6625,7 +7337,7 @@ next373:
 	VMAXPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
 
-done374:
+done422:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6687,9 +7399,9 @@ TEXT ·leakyDerivativeAVX2(SB), NOSPLIT, $8-36
 	VBROADCASTSS slope+32(FP), Y0
 	XORQ         SI, SI
 	SUBQ         $0x08, BX
-	JL           next376
+	JL           next424
 
-vectors375:
+vectors423:
 	VMOVUPS   (CX)(SI*4), Y1
 	VMOVUPS   (DX)(SI*4), Y2
 	VMOVAPS   Y1, Y1
@@ -6700,11 +7412,11 @@ vectors375:
 	VMOVUPS   Y1, (AX)(SI*4)
 	ADDQ      $0x08, SI
 	SUBQ      $0x08, BX
-	JGE       vectors375
+	JGE       vectors423
 
-next376:
+next424:
 	ADDQ       $0x08, BX
-	JE         done377
+	JE         done425
 	LEAQ       masks<>+32(SB), DI
 	NEGQ       BX
 	VMOVUPS    (DI)(BX*4), Y1
@@ -6717,7 +7429,7 @@ next376:
 	VBLENDVPS  Y3, Y2, Y4, Y2
 	VMASKMOVPS Y2, Y1, (AX)(SI*4)
 
-done377:
+done425:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6736,9 +7448,9 @@ TEXT ·tanhDerivativeAVX2(SB), NOSPLIT, $8-32
 	MOVQ     n+24(FP), BX
 	XORQ     SI, SI
 	SUBQ     $0x08, BX
-	JL       next379
+	JL       next427
 
-vectors378:
+vectors426:
 	VMOVUPS      (CX)(SI*4), Y0
 	VMOVUPS      (DX)(SI*4), Y1
 	VBROADCASTSS float3f800000<>+0(SB), Y2
@@ -6747,11 +7459,11 @@ vectors378:
 	VMOVUPS      Y0, (AX)(SI*4)
 	ADDQ         $0x08, SI
 	SUBQ         $0x08, BX
-	JGE          vectors378
+	JGE          vectors426
 
-next379:
+next427:
 	ADDQ         $0x08, BX
-	JE           done380
+	JE           done428
 	LEAQ         masks<>+32(SB), DI
 	NEGQ         BX
 	VMOVUPS      (DI)(BX*4), Y0
@@ -6762,7 +7474,7 @@ next379:
 	VMULPS       Y3, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(SI*4)
 
-done380:
+done428:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6781,20 +7493,20 @@ TEXT ·axpyAVX2(SB), NOSPLIT, $8-28
 	VBROADCASTSS a+24(FP), Y0
 	XORQ         BX, BX
 	SUBQ         $0x08, DX
-	JL           next382
+	JL           next430
 
-vectors381:
+vectors429:
 	VMOVUPS     (AX)(BX*4), Y1
 	VMOVUPS     (CX)(BX*4), Y2
 	VFMADD231PS Y2, Y0, Y1
 	VMOVUPS     Y1, (AX)(BX*4)
 	ADDQ        $0x08, BX
 	SUBQ        $0x08, DX
-	JGE         vectors381
+	JGE         vectors429
 
-next382:
+next430:
 	ADDQ        $0x08, DX
-	JE          done383
+	JE          done431
 	LEAQ        masks<>+32(SB), SI
 	NEGQ        DX
 	VMOVUPS     (SI)(DX*4), Y1
@@ -6803,7 +7515,7 @@ next382:
 	VFMADD231PS Y3, Y0, Y2
 	VMASKMOVPS  Y2, Y1, (AX)(BX*4)
 
-done383:
+done431:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6821,19 +7533,19 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $8-20
 	VBROADCASTSS a+16(FP), Y0
 	XORQ         DX, DX
 	SUBQ         $0x08, CX
-	JL           next385
+	JL           next433
 
-vectors384:
+vectors432:
 	VMOVUPS (AX)(DX*4), Y1
 	VMULPS  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(DX*4)
 	ADDQ    $0x08, DX
 	SUBQ    $0x08, CX
-	JGE     vectors384
+	JGE     vectors432
 
-next385:
+next433:
 	ADDQ       $0x08, CX
-	JE         done386
+	JE         done434
 	LEAQ       masks<>+32(SB), BX
 	NEGQ       CX
 	VMOVUPS    (BX)(CX*4), Y1
@@ -6841,7 +7553,57 @@ next385:
 	VMULPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y1, (AX)(DX*4)
 
-done386:
+done434:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func rotateAVX2(x *float32, y *float32, n int, cos float32, sin float32)
+// Requires: AVX, FMA3
+TEXT ·rotateAVX2(SB), NOSPLIT, $8-32
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         x+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS cos+24(FP), Y0
+	VBROADCASTSS sin+28(FP), Y1
+	XORQ         BX, BX
+	SUBQ         $0x08, DX
+	JL           next436
+
+vectors435:
+	VMOVUPS      (AX)(BX*4), Y2
+	VMOVUPS      (CX)(BX*4), Y3
+	VMULPS       Y2, Y0, Y4
+	VFNMADD231PS Y3, Y1, Y4
+	VMOVUPS      Y4, (AX)(BX*4)
+	VMULPS       Y3, Y0, Y3
+	VFMADD231PS  Y2, Y1, Y3
+	VMOVUPS      Y3, (CX)(BX*4)
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, DX
+	JGE          vectors435
+
+next436:
+	ADDQ         $0x08, DX
+	JE           done437
+	LEAQ         masks<>+32(SB), SI
+	NEGQ         DX
+	VMOVUPS      (SI)(DX*4), Y2
+	VMASKMOVPS   (AX)(BX*4), Y2, Y3
+	VMASKMOVPS   (CX)(BX*4), Y2, Y4
+	VMULPS       Y3, Y0, Y5
+	VFNMADD231PS Y4, Y1, Y5
+	VMASKMOVPS   Y5, Y2, (AX)(BX*4)
+	VMULPS       Y4, Y0, Y0
+	VFMADD231PS  Y3, Y1, Y0
+	VMASKMOVPS   Y0, Y2, (CX)(BX*4)
+
+done437:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6868,9 +7630,9 @@ TEXT ·adamAVX2(SB), NOSPLIT, $8-68
 	VBROADCASTSS epsilon+64(FP), Y6
 	XORQ         DI, DI
 	SUBQ         $0x08, SI
-	JL           next388
+	JL           next439
 
-vectors387:
+vectors438:
 	PREFETCHT0  2048(AX)(DI*4)
 	PREFETCHT0  2048(CX)(DI*4)
 	PREFETCHT0  2048(DX)(DI*4)
@@ -6894,11 +7656,11 @@ vectors387:
 	VMOVUPS     Y7, (AX)(DI*4)
 	ADDQ        $0x08, DI
 	SUBQ        $0x08, SI
-	JGE         vectors387
+	JGE         vectors438
 
-next388:
+next439:
 	ADDQ        $0x08, SI
-	JE          done389
+	JE          done440
 	LEAQ        masks<>+32(SB), R8
 	NEGQ        SI
 	VMOVUPS     (R8)(SI*4), Y7
@@ -6920,7 +7682,7 @@ next388:
 	VSUBPS      Y0, Y3, Y0
 	VMASKMOVPS  Y0, Y7, (AX)(DI*4)
 
-done389:
+done440:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6943,9 +7705,9 @@ TEXT ·rmspropAVX2(SB), NOSPLIT, $8-48
 	VBROADCASTSS epsilon+44(FP), Y3
 	XORQ         SI, SI
 	SUBQ         $0x08, BX
-	JL           next391
+	JL           next442
 
-vectors390:
+vectors441:
 	VMOVUPS     (CX)(SI*4), Y4
 	VMOVUPS     (DX)(SI*4), Y5
 	VMULPS      Y5, Y1, Y5
@@ -6961,11 +7723,11 @@ vectors390:
 	VMOVUPS     Y4, (AX)(SI*4)
 	ADDQ        $0x08, SI
 	SUBQ        $0x08, BX
-	JGE         vectors390
+	JGE         vectors441
 
-next391:
+next442:
 	ADDQ        $0x08, BX
-	JE          done392
+	JE          done443
 	LEAQ        masks<>+32(SB), DI
 	NEGQ        BX
 	VMOVUPS     (DI)(BX*4), Y4
@@ -6983,7 +7745,7 @@ next391:
 	VSUBPS      Y0, Y2, Y0
 	VMASKMOVPS  Y0, Y4, (AX)(SI*4)
 
-done392:
+done443:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7004,9 +7766,9 @@ TEXT ·momentumAVX2(SB), NOSPLIT, $8-40
 	VBROADCASTSS momentum+36(FP), Y1
 	XORQ         SI, SI
 	SUBQ         $0x08, BX
-	JL           next394
+	JL           next445
 
-vectors393:
+vectors444:
 	VMOVUPS      (CX)(SI*4), Y2
 	VMOVUPS      (DX)(SI*4), Y3
 	VFMADD231PS  Y3, Y1, Y2
@@ -7016,11 +7778,11 @@ vectors393:
 	VMOVUPS      Y3, (AX)(SI*4)
 	ADDQ         $0x08, SI
 	SUBQ         $0x08, BX
-	JGE          vectors393
+	JGE          vectors444
 
-next394:
+next445:
 	ADDQ         $0x08, BX
-	JE           done395
+	JE           done446
 	LEAQ         masks<>+32(SB), DI
 	NEGQ         BX
 	VMOVUPS      (DI)(BX*4), Y2
@@ -7032,7 +7794,7 @@ next394:
 	VFNMADD231PS Y3, Y0, Y1
 	VMASKMOVPS   Y1, Y2, (AX)(SI*4)
 
-done395:
+done446:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7056,9 +7818,9 @@ TEXT ·dotAVX2(SB), NOSPLIT, $8-32
 	SHRQ     $0x02, BX
 	ANDQ     $0x03, DX
 	SUBQ     $0x04, BX
-	JL       rest397
+	JL       rest448
 
-loop396:
+loop447:
 	VMOVUPS     (AX), X4
 	VCVTPS2PD   X4, Y4
 	VMOVUPS     (CX), X5
@@ -7082,13 +7844,13 @@ loop396:
 	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, CX
 	SUBQ        $0x04, BX
-	JGE         loop396
+	JGE         loop447
 
-rest397:
+rest448:
 	ADDQ $0x04, BX
-	JE   done399
+	JE   done450
 
-tail398:
+tail449:
 	VMOVUPS     (AX), X4
 	VCVTPS2PD   X4, Y4
 	VMOVUPS     (CX), X5
@@ -7097,11 +7859,11 @@ tail398:
 	ADDQ        $0x00000010, AX
 	ADDQ        $0x00000010, CX
 	DECQ        BX
-	JNE         tail398
+	JNE         tail449
 
-done399:
+done450:
 	TESTQ       DX, DX
-	JE          done400
+	JE          done451
 	LEAQ        masks<>+32(SB), BX
 	NEGQ        DX
 	VMOVUPS     (BX)(DX*4), X4
@@ -7111,7 +7873,7 @@ done399:
 	VCVTPS2PD   X4, Y4
 	VFMADD231PD Y5, Y4, Y0
 
-done400:
+done451:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -7137,9 +7899,9 @@ TEXT ·columnSumsAVX2(SB), NOSPLIT, $8-40
 	MOVQ     stride+16(FP), DX
 	MOVQ     cols+32(FP), BX
 
-two401:
-	CMPQ   BX, $0x10
-	JL     one402
+block452:
+	CMPQ   BX, $0x00000010
+	JL     less453
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7151,9 +7913,9 @@ two401:
 	MOVQ   rows+24(FP), DI
 	MOVQ   CX, SI
 	SUBQ   $0x04, DI
-	JL     rest406
+	JL     rest455
 
-loop405:
+loop454:
 	VMOVUPS (SI), Y8
 	VADDPS  Y8, Y0, Y0
 	VMOVUPS 32(SI), Y8
@@ -7175,22 +7937,22 @@ loop405:
 	VADDPS  Y8, Y7, Y7
 	ADDQ    DX, SI
 	SUBQ    $0x04, DI
-	JGE     loop405
+	JGE     loop454
 
-rest406:
+rest455:
 	ADDQ $0x04, DI
-	JE   done408
+	JE   done457
 
-tail407:
+tail456:
 	VMOVUPS (SI), Y8
 	VADDPS  Y8, Y0, Y0
 	VMOVUPS 32(SI), Y8
 	VADDPS  Y8, Y1, Y1
 	ADDQ    DX, SI
 	DECQ    DI
-	JNE     tail407
+	JNE     tail456
 
-done408:
+done457:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -7205,12 +7967,12 @@ done408:
 	VMOVUPS Y0, 32(AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
-	SUBQ    $0x10, BX
-	JMP     two401
+	SUBQ    $0x00000010, BX
+	JMP     block452
 
-one402:
-	CMPQ   BX, $0x08
-	JL     rest403
+less453:
+	CMPQ   BX, $0x00000008
+	JL     less459
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7218,9 +7980,9 @@ one402:
 	MOVQ   rows+24(FP), DI
 	MOVQ   CX, SI
 	SUBQ   $0x04, DI
-	JL     rest410
+	JL     rest461
 
-loop409:
+loop460:
 	VMOVUPS (SI), Y4
 	VADDPS  Y4, Y0, Y0
 	ADDQ    DX, SI
@@ -7234,20 +7996,20 @@ loop409:
 	VADDPS  Y4, Y3, Y3
 	ADDQ    DX, SI
 	SUBQ    $0x04, DI
-	JGE     loop409
+	JGE     loop460
 
-rest410:
+rest461:
 	ADDQ $0x04, DI
-	JE   done412
+	JE   done463
 
-tail411:
+tail462:
 	VMOVUPS (SI), Y4
 	VADDPS  Y4, Y0, Y0
 	ADDQ    DX, SI
 	DECQ    DI
-	JNE     tail411
+	JNE     tail462
 
-done412:
+done463:
 	VADDPS  Y2, Y0, Y0
 	VADDPS  Y3, Y1, Y1
 	VADDPS  Y1, Y0, Y0
@@ -7256,11 +8018,11 @@ done412:
 	VMOVUPS Y0, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
-	SUBQ    $0x08, BX
+	SUBQ    $0x00000008, BX
 
-rest403:
+less459:
 	TESTQ   BX, BX
-	JE      done404
+	JE      done464
 	LEAQ    masks<>+32(SB), SI
 	NEGQ    BX
 	VMOVUPS (SI)(BX*4), Y0
@@ -7270,9 +8032,9 @@ rest403:
 	VXORPS  Y4, Y4, Y4
 	MOVQ    rows+24(FP), BX
 	SUBQ    $0x04, BX
-	JL      rest414
+	JL      rest466
 
-loop413:
+loop465:
 	VMASKMOVPS (CX), Y0, Y5
 	VADDPS     Y5, Y1, Y1
 	ADDQ       DX, CX
@@ -7286,20 +8048,20 @@ loop413:
 	VADDPS     Y5, Y4, Y4
 	ADDQ       DX, CX
 	SUBQ       $0x04, BX
-	JGE        loop413
+	JGE        loop465
 
-rest414:
+rest466:
 	ADDQ $0x04, BX
-	JE   done416
+	JE   done468
 
-tail415:
+tail467:
 	VMASKMOVPS (CX), Y0, Y5
 	VADDPS     Y5, Y1, Y1
 	ADDQ       DX, CX
 	DECQ       BX
-	JNE        tail415
+	JNE        tail467
 
-done416:
+done468:
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y4, Y2, Y2
 	VADDPS     Y2, Y1, Y1
@@ -7307,7 +8069,7 @@ done416:
 	VADDPS     Y1, Y2, Y1
 	VMASKMOVPS Y1, Y0, (AX)
 
-done404:
+done464:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7327,9 +8089,9 @@ TEXT ·columnProductSumsAVX2(SB), NOSPLIT, $8-56
 	MOVQ     bStride+32(FP), SI
 	MOVQ     cols+48(FP), DI
 
-two417:
-	CMPQ   DI, $0x10
-	JL     one418
+block469:
+	CMPQ   DI, $0x00000010
+	JL     less470
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7342,9 +8104,9 @@ two417:
 	MOVQ   CX, R8
 	MOVQ   BX, R9
 	SUBQ   $0x04, R10
-	JL     rest422
+	JL     rest472
 
-loop421:
+loop471:
 	VMOVUPS     (R8), Y8
 	VMOVUPS     (R9), Y9
 	VFMADD231PS Y9, Y8, Y0
@@ -7378,13 +8140,13 @@ loop421:
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	SUBQ        $0x04, R10
-	JGE         loop421
+	JGE         loop471
 
-rest422:
+rest472:
 	ADDQ $0x04, R10
-	JE   done424
+	JE   done474
 
-tail423:
+tail473:
 	VMOVUPS     (R8), Y8
 	VMOVUPS     (R9), Y9
 	VFMADD231PS Y9, Y8, Y0
@@ -7394,9 +8156,9 @@ tail423:
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	DECQ        R10
-	JNE         tail423
+	JNE         tail473
 
-done424:
+done474:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -7412,12 +8174,12 @@ done424:
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, BX
-	SUBQ    $0x10, DI
-	JMP     two417
+	SUBQ    $0x00000010, DI
+	JMP     block469
 
-one418:
-	CMPQ   DI, $0x08
-	JL     rest419
+less470:
+	CMPQ   DI, $0x00000008
+	JL     less476
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7426,9 +8188,9 @@ one418:
 	MOVQ   CX, R8
 	MOVQ   BX, R9
 	SUBQ   $0x04, R10
-	JL     rest426
+	JL     rest478
 
-loop425:
+loop477:
 	VMOVUPS     (R8), Y4
 	VMOVUPS     (R9), Y5
 	VFMADD231PS Y5, Y4, Y0
@@ -7450,22 +8212,22 @@ loop425:
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	SUBQ        $0x04, R10
-	JGE         loop425
+	JGE         loop477
 
-rest426:
+rest478:
 	ADDQ $0x04, R10
-	JE   done428
+	JE   done480
 
-tail427:
+tail479:
 	VMOVUPS     (R8), Y4
 	VMOVUPS     (R9), Y5
 	VFMADD231PS Y5, Y4, Y0
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	DECQ        R10
-	JNE         tail427
+	JNE         tail479
 
-done428:
+done480:
 	VADDPS  Y2, Y0, Y0
 	VADDPS  Y3, Y1, Y1
 	VADDPS  Y1, Y0, Y0
@@ -7475,11 +8237,11 @@ done428:
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
 	ADDQ    $0x00000020, BX
-	SUBQ    $0x08, DI
+	SUBQ    $0x00000008, DI
 
-rest419:
+less476:
 	TESTQ   DI, DI
-	JE      done420
+	JE      done481
 	LEAQ    masks<>+32(SB), R8
 	NEGQ    DI
 	VMOVUPS (R8)(DI*4), Y0
@@ -7490,9 +8252,9 @@ rest419:
 	MOVQ    rows+40(FP), DI
 	MOVQ    BX, BX
 	SUBQ    $0x04, DI
-	JL      rest430
+	JL      rest483
 
-loop429:
+loop482:
 	VMASKMOVPS  (CX), Y0, Y5
 	VMASKMOVPS  (BX), Y0, Y6
 	VFMADD231PS Y6, Y5, Y1
@@ -7514,22 +8276,22 @@ loop429:
 	ADDQ        DX, CX
 	ADDQ        SI, BX
 	SUBQ        $0x04, DI
-	JGE         loop429
+	JGE         loop482
 
-rest430:
+rest483:
 	ADDQ $0x04, DI
-	JE   done432
+	JE   done485
 
-tail431:
+tail484:
 	VMASKMOVPS  (CX), Y0, Y5
 	VMASKMOVPS  (BX), Y0, Y6
 	VFMADD231PS Y6, Y5, Y1
 	ADDQ        DX, CX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNE         tail431
+	JNE         tail484
 
-done432:
+done485:
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y4, Y2, Y2
 	VADDPS     Y2, Y1, Y1
@@ -7537,7 +8299,7 @@ done432:
 	VADDPS     Y1, Y2, Y1
 	VMASKMOVPS Y1, Y0, (AX)
 
-done420:
+done481:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7557,18 +8319,18 @@ TEXT ·scaleColumnsAddAVX2(SB), NOSPLIT, $8-56
 	MOVQ     d+32(FP), SI
 	MOVQ     cols+48(FP), DI
 
-two433:
-	CMPQ    DI, $0x10
-	JL      one434
+block486:
+	CMPQ    DI, $0x00000010
+	JL      less487
 	VMOVUPS (SI), Y0
 	VMOVUPS 32(SI), Y1
 	MOVQ    rows+40(FP), R10
 	MOVQ    AX, R8
 	MOVQ    DX, R9
 	SUBQ    $0x04, R10
-	JL      rest438
+	JL      rest489
 
-loop437:
+loop488:
 	VMOVUPS     (R9), Y2
 	VMOVUPS     (R8), Y3
 	VFMADD231PS Y0, Y2, Y3
@@ -7610,13 +8372,13 @@ loop437:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	SUBQ        $0x04, R10
-	JGE         loop437
+	JGE         loop488
 
-rest438:
+rest489:
 	ADDQ $0x04, R10
-	JE   done440
+	JE   done491
 
-tail439:
+tail490:
 	VMOVUPS     (R9), Y2
 	VMOVUPS     (R8), Y3
 	VFMADD231PS Y0, Y2, Y3
@@ -7628,26 +8390,26 @@ tail439:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	DECQ        R10
-	JNE         tail439
+	JNE         tail490
 
-done440:
+done491:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, DX
 	ADDQ $0x00000040, SI
-	SUBQ $0x10, DI
-	JMP  two433
+	SUBQ $0x00000010, DI
+	JMP  block486
 
-one434:
-	CMPQ    DI, $0x08
-	JL      rest435
+less487:
+	CMPQ    DI, $0x00000008
+	JL      less493
 	VMOVUPS (SI), Y0
 	MOVQ    rows+40(FP), R10
 	MOVQ    AX, R8
 	MOVQ    DX, R9
 	SUBQ    $0x04, R10
-	JL      rest442
+	JL      rest495
 
-loop441:
+loop494:
 	VMOVUPS     (R9), Y1
 	VMOVUPS     (R8), Y2
 	VFMADD231PS Y0, Y1, Y2
@@ -7673,13 +8435,13 @@ loop441:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	SUBQ        $0x04, R10
-	JGE         loop441
+	JGE         loop494
 
-rest442:
+rest495:
 	ADDQ $0x04, R10
-	JE   done444
+	JE   done497
 
-tail443:
+tail496:
 	VMOVUPS     (R9), Y1
 	VMOVUPS     (R8), Y2
 	VFMADD231PS Y0, Y1, Y2
@@ -7687,17 +8449,17 @@ tail443:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	DECQ        R10
-	JNE         tail443
+	JNE         tail496
 
-done444:
+done497:
 	ADDQ $0x00000020, AX
 	ADDQ $0x00000020, DX
 	ADDQ $0x00000020, SI
-	SUBQ $0x08, DI
+	SUBQ $0x00000008, DI
 
-rest435:
+less493:
 	TESTQ      DI, DI
-	JE         done436
+	JE         done498
 	LEAQ       masks<>+32(SB), R8
 	NEGQ       DI
 	VMOVUPS    (R8)(DI*4), Y0
@@ -7705,9 +8467,9 @@ rest435:
 	MOVQ       rows+40(FP), SI
 	MOVQ       DX, DX
 	SUBQ       $0x04, SI
-	JL         rest446
+	JL         rest500
 
-loop445:
+loop499:
 	VMASKMOVPS  (DX), Y0, Y2
 	VMASKMOVPS  (AX), Y0, Y3
 	VFMADD231PS Y1, Y2, Y3
@@ -7733,13 +8495,13 @@ loop445:
 	ADDQ        CX, AX
 	ADDQ        BX, DX
 	SUBQ        $0x04, SI
-	JGE         loop445
+	JGE         loop499
 
-rest446:
+rest500:
 	ADDQ $0x04, SI
-	JE   done448
+	JE   done502
 
-tail447:
+tail501:
 	VMASKMOVPS  (DX), Y0, Y2
 	VMASKMOVPS  (AX), Y0, Y3
 	VFMADD231PS Y1, Y2, Y3
@@ -7747,10 +8509,10 @@ tail447:
 	ADDQ        CX, AX
 	ADDQ        BX, DX
 	DECQ        SI
-	JNE         tail447
+	JNE         tail501
 
-done448:
-done436:
+done502:
+done498:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7770,23 +8532,23 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $8-72
 	MOVQ     largest+56(FP), SI
 	MOVQ     sums+64(FP), DI
 
-rows449:
+rows503:
 	VBROADCASTSS floatff800000<>+0(SB), Y0
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next451
+	JL           next505
 
-vectors450:
+vectors504:
 	VMOVUPS (CX)(R8*4), Y1
 	VMAXPS  Y1, Y0, Y0
 	ADDQ    $0x08, R8
 	SUBQ    $0x08, R9
-	JGE     vectors450
+	JGE     vectors504
 
-next451:
+next505:
 	ADDQ         $0x08, R9
-	JE           done452
+	JE           done506
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y1
@@ -7795,7 +8557,7 @@ next451:
 	VBLENDVPS    Y1, Y3, Y2, Y2
 	VMAXPS       Y2, Y0, Y0
 
-done452:
+done506:
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -7806,13 +8568,13 @@ done452:
 	VBROADCASTSS X1, Y0
 	VXORPS       Y1, Y1, Y1
 	CMPQ         d+0(FP), $0x00
-	JE           skip453
+	JE           skip507
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next456
+	JL           next510
 
-vectors455:
+vectors509:
 	VMOVUPS      (CX)(R8*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -7854,11 +8616,11 @@ vectors455:
 	VMOVUPS      Y2, (AX)(R8*4)
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors455
+	JGE          vectors509
 
-next456:
+next510:
 	ADDQ         $0x08, R9
-	JE           done457
+	JE           done511
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y2
@@ -7904,7 +8666,7 @@ next456:
 	VADDPS       Y0, Y1, Y1
 	VMASKMOVPS   Y0, Y2, (AX)(R8*4)
 
-done457:
+done511:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -7918,19 +8680,19 @@ done457:
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x08, R9
-	JL           next459
+	JL           next513
 
-vectors458:
+vectors512:
 	VMOVUPS (AX)(R8*4), Y1
 	VMULPS  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(R8*4)
 	ADDQ    $0x08, R8
 	SUBQ    $0x08, R9
-	JGE     vectors458
+	JGE     vectors512
 
-next459:
+next513:
 	ADDQ       $0x08, R9
-	JE         done460
+	JE         done514
 	LEAQ       masks<>+32(SB), R10
 	NEGQ       R9
 	VMOVUPS    (R10)(R9*4), Y1
@@ -7938,16 +8700,16 @@ next459:
 	VMULPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y1, (AX)(R8*4)
 
-done460:
-	JMP summed454
+done514:
+	JMP summed508
 
-skip453:
+skip507:
 	XORQ R8, R8
 	MOVQ BX, R9
 	SUBQ $0x08, R9
-	JL   next462
+	JL   next516
 
-vectors461:
+vectors515:
 	VMOVUPS      (CX)(R8*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -7988,11 +8750,11 @@ vectors461:
 	VADDPS       Y2, Y1, Y1
 	ADDQ         $0x08, R8
 	SUBQ         $0x08, R9
-	JGE          vectors461
+	JGE          vectors515
 
-next462:
+next516:
 	ADDQ         $0x08, R9
-	JE           done463
+	JE           done517
 	LEAQ         masks<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y2
@@ -8037,7 +8799,7 @@ next462:
 	VMULPS       Y0, Y2, Y0
 	VADDPS       Y0, Y1, Y1
 
-done463:
+done517:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -8046,13 +8808,13 @@ done463:
 	VADDPS       X1, X0, X0
 	VMOVSS       X0, (DI)
 
-summed454:
+summed508:
 	ADDQ     $0x04, SI
 	ADDQ     $0x04, DI
 	ADDQ     dStride+8(FP), AX
 	ADDQ     logitsStride+24(FP), CX
 	DECQ     DX
-	JNE      rows449
+	JNE      rows503
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8073,38 +8835,38 @@ TEXT ·rowMaximaAVX2(SB), NOSPLIT, $8-40
 	MOVQ     rows+24(FP), DX
 	MOVQ     cols+32(FP), BX
 
-rows464:
+rows518:
 	VBROADCASTSS floatff800000<>+0(SB), Y0
 	VBROADCASTSS floatff800000<>+0(SB), Y1
 	XORQ         SI, SI
 	MOVQ         BX, DI
 	SUBQ         $0x10, DI
-	JL           next466
+	JL           next520
 
-vectors465:
+vectors519:
 	VMOVUPS (CX)(SI*4), Y2
 	VMAXPS  Y2, Y0, Y0
 	VMOVUPS 32(CX)(SI*4), Y2
 	VMAXPS  Y2, Y1, Y1
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, DI
-	JGE     vectors465
+	JGE     vectors519
 
-next466:
+next520:
 	ADDQ $0x10, DI
 	SUBQ $0x08, DI
-	JL   next468
+	JL   next522
 
-vectors467:
+vectors521:
 	VMOVUPS (CX)(SI*4), Y2
 	VMAXPS  Y2, Y0, Y0
 	ADDQ    $0x08, SI
 	SUBQ    $0x08, DI
-	JGE     vectors467
+	JGE     vectors521
 
-next468:
+next522:
 	ADDQ         $0x08, DI
-	JE           done469
+	JE           done523
 	LEAQ         masks<>+32(SB), R8
 	NEGQ         DI
 	VMOVUPS      (R8)(DI*4), Y2
@@ -8113,7 +8875,7 @@ next468:
 	VBLENDVPS    Y2, Y4, Y3, Y3
 	VMAXPS       Y3, Y0, Y0
 
-done469:
+done523:
 	VMAXPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X1
@@ -8126,7 +8888,7 @@ done469:
 	ADDQ         $0x04, AX
 	ADDQ         stride+16(FP), CX
 	DECQ         DX
-	JNE          rows464
+	JNE          rows518
 	VLDMXCSR     (SP)
 	VZEROUPPER
 	RET
@@ -8145,15 +8907,15 @@ TEXT ·expSumsAVX2(SB), NOSPLIT, $8-48
 	MOVQ     rows+32(FP), BX
 	MOVQ     cols+40(FP), SI
 
-rows470:
+rows524:
 	VXORPS       Y1, Y1, Y1
 	VBROADCASTSS (DX), Y0
 	XORQ         DI, DI
 	MOVQ         SI, R8
 	SUBQ         $0x08, R8
-	JL           next472
+	JL           next526
 
-vectors471:
+vectors525:
 	VMOVUPS      (CX)(DI*4), Y2
 	VSUBPS       Y0, Y2, Y2
 	VBROADCASTSS float42b20000<>+0(SB), Y3
@@ -8195,11 +8957,11 @@ vectors471:
 	VMOVUPS      Y2, (CX)(DI*4)
 	ADDQ         $0x08, DI
 	SUBQ         $0x08, R8
-	JGE          vectors471
+	JGE          vectors525
 
-next472:
+next526:
 	ADDQ         $0x08, R8
-	JE           done473
+	JE           done527
 	LEAQ         masks<>+32(SB), R9
 	NEGQ         R8
 	VMOVUPS      (R9)(R8*4), Y2
@@ -8245,7 +9007,7 @@ next472:
 	VADDPS       Y0, Y1, Y1
 	VMASKMOVPS   Y0, Y2, (CX)(DI*4)
 
-done473:
+done527:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x4e, X0, X1
@@ -8258,14 +9020,14 @@ done473:
 	ADDQ         $0x04, DX
 	ADDQ         stride+16(FP), CX
 	DECQ         BX
-	JNE          rows470
+	JNE          rows524
 	VLDMXCSR     (SP)
 	VZEROUPPER
 	RET
 
-// func scaleRowsSumAVX2(dst *float32, a *float32, stride int, d *float32, rows int, cols int)
-// Requires: AVX
-TEXT ·scaleRowsSumAVX2(SB), NOSPLIT, $8-48
+// func rowWeightedSumsAVX2(dst *float32, a *float32, stride int, d *float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·rowWeightedSumsAVX2(SB), NOSPLIT, $8-48
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -8276,9 +9038,9 @@ TEXT ·scaleRowsSumAVX2(SB), NOSPLIT, $8-48
 	MOVQ     stride+16(FP), DX
 	MOVQ     cols+40(FP), BX
 
-two474:
-	CMPQ   BX, $0x10
-	JL     one475
+block528:
+	CMPQ   BX, $0x00000010
+	JL     less529
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8291,76 +9053,56 @@ two474:
 	MOVQ   rows+32(FP), R8
 	MOVQ   CX, SI
 	SUBQ   $0x04, R8
-	JL     rest479
+	JL     rest531
 
-loop478:
+loop530:
 	VBROADCASTSS (DI), Y8
 	VMOVUPS      (SI), Y9
-	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, (SI)
-	VADDPS       Y9, Y0, Y0
+	VFMADD231PS  Y9, Y8, Y0
 	VMOVUPS      32(SI), Y9
-	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, 32(SI)
-	VADDPS       Y9, Y1, Y1
+	VFMADD231PS  Y9, Y8, Y1
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	VBROADCASTSS (DI), Y8
 	VMOVUPS      (SI), Y9
-	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, (SI)
-	VADDPS       Y9, Y2, Y2
+	VFMADD231PS  Y9, Y8, Y2
 	VMOVUPS      32(SI), Y9
-	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, 32(SI)
-	VADDPS       Y9, Y3, Y3
+	VFMADD231PS  Y9, Y8, Y3
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	VBROADCASTSS (DI), Y8
 	VMOVUPS      (SI), Y9
-	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, (SI)
-	VADDPS       Y9, Y4, Y4
+	VFMADD231PS  Y9, Y8, Y4
 	VMOVUPS      32(SI), Y9
-	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, 32(SI)
-	VADDPS       Y9, Y5, Y5
+	VFMADD231PS  Y9, Y8, Y5
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	VBROADCASTSS (DI), Y8
 	VMOVUPS      (SI), Y9
-	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, (SI)
-	VADDPS       Y9, Y6, Y6
+	VFMADD231PS  Y9, Y8, Y6
 	VMOVUPS      32(SI), Y9
-	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, 32(SI)
-	VADDPS       Y9, Y7, Y7
+	VFMADD231PS  Y9, Y8, Y7
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	SUBQ         $0x04, R8
-	JGE          loop478
+	JGE          loop530
 
-rest479:
+rest531:
 	ADDQ $0x04, R8
-	JE   done481
+	JE   done533
 
-tail480:
+tail532:
 	VBROADCASTSS (DI), Y8
 	VMOVUPS      (SI), Y9
-	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, (SI)
-	VADDPS       Y9, Y0, Y0
+	VFMADD231PS  Y9, Y8, Y0
 	VMOVUPS      32(SI), Y9
-	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, 32(SI)
-	VADDPS       Y9, Y1, Y1
+	VFMADD231PS  Y9, Y8, Y1
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	DECQ         R8
-	JNE          tail480
+	JNE          tail532
 
-done481:
+done533:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -8375,12 +9117,12 @@ done481:
 	VMOVUPS Y0, 32(AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
-	SUBQ    $0x10, BX
-	JMP     two474
+	SUBQ    $0x00000010, BX
+	JMP     block528
 
-one475:
-	CMPQ   BX, $0x08
-	JL     rest476
+less529:
+	CMPQ   BX, $0x00000008
+	JL     less535
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8389,56 +9131,46 @@ one475:
 	MOVQ   rows+32(FP), R8
 	MOVQ   CX, SI
 	SUBQ   $0x04, R8
-	JL     rest483
+	JL     rest537
 
-loop482:
+loop536:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (SI), Y5
-	VMULPS       Y4, Y5, Y5
-	VMOVUPS      Y5, (SI)
-	VADDPS       Y5, Y0, Y0
+	VFMADD231PS  Y5, Y4, Y0
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (SI), Y5
-	VMULPS       Y4, Y5, Y5
-	VMOVUPS      Y5, (SI)
-	VADDPS       Y5, Y1, Y1
+	VFMADD231PS  Y5, Y4, Y1
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (SI), Y5
-	VMULPS       Y4, Y5, Y5
-	VMOVUPS      Y5, (SI)
-	VADDPS       Y5, Y2, Y2
+	VFMADD231PS  Y5, Y4, Y2
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (SI), Y5
-	VMULPS       Y4, Y5, Y5
-	VMOVUPS      Y5, (SI)
-	VADDPS       Y5, Y3, Y3
+	VFMADD231PS  Y5, Y4, Y3
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	SUBQ         $0x04, R8
-	JGE          loop482
+	JGE          loop536
 
-rest483:
+rest537:
 	ADDQ $0x04, R8
-	JE   done485
+	JE   done539
 
-tail484:
+tail538:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (SI), Y5
-	VMULPS       Y4, Y5, Y5
-	VMOVUPS      Y5, (SI)
-	VADDPS       Y5, Y0, Y0
+	VFMADD231PS  Y5, Y4, Y0
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	DECQ         R8
-	JNE          tail484
+	JNE          tail538
 
-done485:
+done539:
 	VADDPS  Y2, Y0, Y0
 	VADDPS  Y3, Y1, Y1
 	VADDPS  Y1, Y0, Y0
@@ -8447,11 +9179,11 @@ done485:
 	VMOVUPS Y0, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
-	SUBQ    $0x08, BX
+	SUBQ    $0x00000008, BX
 
-rest476:
+less535:
 	TESTQ   BX, BX
-	JE      done477
+	JE      done540
 	LEAQ    masks<>+32(SB), SI
 	NEGQ    BX
 	VMOVUPS (SI)(BX*4), Y0
@@ -8462,56 +9194,46 @@ rest476:
 	MOVQ    d+24(FP), BX
 	MOVQ    rows+32(FP), SI
 	SUBQ    $0x04, SI
-	JL      rest487
+	JL      rest542
 
-loop486:
+loop541:
 	VBROADCASTSS (BX), Y5
 	VMASKMOVPS   (CX), Y0, Y6
-	VMULPS       Y5, Y6, Y6
-	VMASKMOVPS   Y6, Y0, (CX)
-	VADDPS       Y6, Y1, Y1
+	VFMADD231PS  Y6, Y5, Y1
 	ADDQ         $0x04, BX
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y5
 	VMASKMOVPS   (CX), Y0, Y6
-	VMULPS       Y5, Y6, Y6
-	VMASKMOVPS   Y6, Y0, (CX)
-	VADDPS       Y6, Y2, Y2
+	VFMADD231PS  Y6, Y5, Y2
 	ADDQ         $0x04, BX
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y5
 	VMASKMOVPS   (CX), Y0, Y6
-	VMULPS       Y5, Y6, Y6
-	VMASKMOVPS   Y6, Y0, (CX)
-	VADDPS       Y6, Y3, Y3
+	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x04, BX
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Y5
 	VMASKMOVPS   (CX), Y0, Y6
-	VMULPS       Y5, Y6, Y6
-	VMASKMOVPS   Y6, Y0, (CX)
-	VADDPS       Y6, Y4, Y4
+	VFMADD231PS  Y6, Y5, Y4
 	ADDQ         $0x04, BX
 	ADDQ         DX, CX
 	SUBQ         $0x04, SI
-	JGE          loop486
+	JGE          loop541
 
-rest487:
+rest542:
 	ADDQ $0x04, SI
-	JE   done489
+	JE   done544
 
-tail488:
+tail543:
 	VBROADCASTSS (BX), Y5
 	VMASKMOVPS   (CX), Y0, Y6
-	VMULPS       Y5, Y6, Y6
-	VMASKMOVPS   Y6, Y0, (CX)
-	VADDPS       Y6, Y1, Y1
+	VFMADD231PS  Y6, Y5, Y1
 	ADDQ         $0x04, BX
 	ADDQ         DX, CX
 	DECQ         SI
-	JNE          tail488
+	JNE          tail543
 
-done489:
+done544:
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y4, Y2, Y2
 	VADDPS     Y2, Y1, Y1
@@ -8519,7 +9241,7 @@ done489:
 	VADDPS     Y1, Y2, Y1
 	VMASKMOVPS Y1, Y0, (AX)
 
-done477:
+done540:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8539,16 +9261,16 @@ TEXT ·reflectAllAVX2(SB), NOSPLIT, $40-48
 	MOVQ     us+16(FP), AX
 	MOVQ     AX, 32(SP)
 
-reflector490:
+reflector545:
 	CMPQ   24(SP), $0x00
-	JLE    done493
+	JLE    done548
 	MOVQ   32(SP), AX
 	MOVQ   (AX), CX
 	MOVQ   CX, 8(SP)
 	MOVQ   8(AX), CX
 	MOVQ   CX, 16(SP)
 	CMPQ   16(SP), $0x00
-	JE     next492
+	JE     next547
 	MOVQ   q+0(FP), AX
 	MOVQ   rows+32(FP), CX
 	SUBQ   16(SP), CX
@@ -8560,25 +9282,25 @@ reflector490:
 	VXORPS Y0, Y0, Y0
 	XORQ   SI, SI
 	SUBQ   $0x08, BX
-	JL     next495
+	JL     next550
 
-vectors494:
+vectors549:
 	VMOVUPS     (DX)(SI*4), Y1
 	VFMADD231PS Y1, Y1, Y0
 	ADDQ        $0x08, SI
 	SUBQ        $0x08, BX
-	JGE         vectors494
+	JGE         vectors549
 
-next495:
+next550:
 	ADDQ        $0x08, BX
-	JE          done496
+	JE          done551
 	LEAQ        masks<>+32(SB), DI
 	NEGQ        BX
 	VMOVUPS     (DI)(BX*4), Y1
 	VMASKMOVPS  (DX)(SI*4), Y1, Y1
 	VFMADD231PS Y1, Y1, Y0
 
-done496:
+done551:
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -8592,9 +9314,9 @@ done496:
 	VDIVPS       Y0, Y2, Y0
 	VANDPS       Y1, Y0, Y0
 
-two497:
-	CMPQ   CX, $0x10
-	JL     one498
+block552:
+	CMPQ   CX, $0x00000010
+	JL     less553
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8607,9 +9329,9 @@ two497:
 	MOVQ   8(SP), BX
 	MOVQ   16(SP), SI
 	SUBQ   $0x04, SI
-	JL     rest502
+	JL     rest555
 
-loop501:
+loop554:
 	VBROADCASTSS (BX), Y9
 	VMOVUPS      (DX), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -8639,13 +9361,13 @@ loop501:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x04, SI
-	JGE          loop501
+	JGE          loop554
 
-rest502:
+rest555:
 	ADDQ $0x04, SI
-	JE   done504
+	JE   done557
 
-tail503:
+tail556:
 	VBROADCASTSS (BX), Y9
 	VMOVUPS      (DX), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -8654,9 +9376,9 @@ tail503:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	DECQ         SI
-	JNE          tail503
+	JNE          tail556
 
-done504:
+done557:
 	VADDPS Y5, Y1, Y1
 	VADDPS Y6, Y2, Y2
 	VADDPS Y7, Y3, Y3
@@ -8669,9 +9391,9 @@ done504:
 	MOVQ   8(SP), BX
 	MOVQ   16(SP), SI
 	SUBQ   $0x02, SI
-	JL     rest506
+	JL     rest559
 
-loop505:
+loop558:
 	VBROADCASTSS (BX), Y3
 	VMOVUPS      (DX), Y4
 	VFNMADD231PS Y1, Y3, Y4
@@ -8691,13 +9413,13 @@ loop505:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x02, SI
-	JGE          loop505
+	JGE          loop558
 
-rest506:
+rest559:
 	ADDQ $0x02, SI
-	JE   done508
+	JE   done561
 
-tail507:
+tail560:
 	VBROADCASTSS (BX), Y3
 	VMOVUPS      (DX), Y4
 	VFNMADD231PS Y1, Y3, Y4
@@ -8708,16 +9430,16 @@ tail507:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	DECQ         SI
-	JNE          tail507
+	JNE          tail560
 
-done508:
+done561:
 	ADDQ $0x00000040, AX
-	SUBQ $0x10, CX
-	JMP  two497
+	SUBQ $0x00000010, CX
+	JMP  block552
 
-one498:
-	CMPQ   CX, $0x08
-	JL     rest499
+less553:
+	CMPQ   CX, $0x00000008
+	JL     less563
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8726,9 +9448,9 @@ one498:
 	MOVQ   8(SP), BX
 	MOVQ   16(SP), SI
 	SUBQ   $0x04, SI
-	JL     rest510
+	JL     rest565
 
-loop509:
+loop564:
 	VBROADCASTSS (BX), Y5
 	VMOVUPS      (DX), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -8750,22 +9472,22 @@ loop509:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x04, SI
-	JGE          loop509
+	JGE          loop564
 
-rest510:
+rest565:
 	ADDQ $0x04, SI
-	JE   done512
+	JE   done567
 
-tail511:
+tail566:
 	VBROADCASTSS (BX), Y5
 	VMOVUPS      (DX), Y6
 	VFMADD231PS  Y6, Y5, Y1
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	DECQ         SI
-	JNE          tail511
+	JNE          tail566
 
-done512:
+done567:
 	VADDPS Y3, Y1, Y1
 	VADDPS Y4, Y2, Y2
 	VADDPS Y2, Y1, Y1
@@ -8774,9 +9496,9 @@ done512:
 	MOVQ   8(SP), BX
 	MOVQ   16(SP), SI
 	SUBQ   $0x02, SI
-	JL     rest514
+	JL     rest569
 
-loop513:
+loop568:
 	VBROADCASTSS (BX), Y2
 	VMOVUPS      (DX), Y3
 	VFNMADD231PS Y1, Y2, Y3
@@ -8790,13 +9512,13 @@ loop513:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x02, SI
-	JGE          loop513
+	JGE          loop568
 
-rest514:
+rest569:
 	ADDQ $0x02, SI
-	JE   done516
+	JE   done571
 
-tail515:
+tail570:
 	VBROADCASTSS (BX), Y2
 	VMOVUPS      (DX), Y3
 	VFNMADD231PS Y1, Y2, Y3
@@ -8804,15 +9526,15 @@ tail515:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	DECQ         SI
-	JNE          tail515
+	JNE          tail570
 
-done516:
+done571:
 	ADDQ $0x00000020, AX
-	SUBQ $0x08, CX
+	SUBQ $0x00000008, CX
 
-rest499:
+less563:
 	TESTQ   CX, CX
-	JE      done500
+	JE      done572
 	LEAQ    masks<>+32(SB), DX
 	NEGQ    CX
 	VMOVUPS (DX)(CX*4), Y1
@@ -8824,9 +9546,9 @@ rest499:
 	MOVQ    8(SP), DX
 	MOVQ    16(SP), BX
 	SUBQ    $0x04, BX
-	JL      rest518
+	JL      rest574
 
-loop517:
+loop573:
 	VBROADCASTSS (DX), Y6
 	VMASKMOVPS   (CX), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -8848,22 +9570,22 @@ loop517:
 	ADDQ         qStride+8(FP), CX
 	ADDQ         $0x04, DX
 	SUBQ         $0x04, BX
-	JGE          loop517
+	JGE          loop573
 
-rest518:
+rest574:
 	ADDQ $0x04, BX
-	JE   done520
+	JE   done576
 
-tail519:
+tail575:
 	VBROADCASTSS (DX), Y6
 	VMASKMOVPS   (CX), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
 	ADDQ         qStride+8(FP), CX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNE          tail519
+	JNE          tail575
 
-done520:
+done576:
 	VADDPS Y4, Y2, Y2
 	VADDPS Y5, Y3, Y3
 	VADDPS Y3, Y2, Y2
@@ -8871,9 +9593,9 @@ done520:
 	MOVQ   8(SP), CX
 	MOVQ   16(SP), DX
 	SUBQ   $0x02, DX
-	JL     rest522
+	JL     rest578
 
-loop521:
+loop577:
 	VBROADCASTSS (CX), Y0
 	VMASKMOVPS   (AX), Y1, Y3
 	VFNMADD231PS Y2, Y0, Y3
@@ -8887,13 +9609,13 @@ loop521:
 	ADDQ         qStride+8(FP), AX
 	ADDQ         $0x04, CX
 	SUBQ         $0x02, DX
-	JGE          loop521
+	JGE          loop577
 
-rest522:
+rest578:
 	ADDQ $0x02, DX
-	JE   done524
+	JE   done580
 
-tail523:
+tail579:
 	VBROADCASTSS (CX), Y0
 	VMASKMOVPS   (AX), Y1, Y3
 	VFNMADD231PS Y2, Y0, Y3
@@ -8901,16 +9623,16 @@ tail523:
 	ADDQ         qStride+8(FP), AX
 	ADDQ         $0x04, CX
 	DECQ         DX
-	JNE          tail523
+	JNE          tail579
 
-done524:
-done500:
-next492:
+done580:
+done572:
+next547:
 	ADDQ $+24, 32(SP)
 	SUBQ $0x01, 24(SP)
-	JMP  reflector490
+	JMP  reflector545
 
-done493:
+done548:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8940,9 +9662,9 @@ TEXT ·reflectAllBackwardAVX2(SB), NOSPLIT, $56-72
 	ADDQ     AX, CX
 	MOVQ     CX, 48(SP)
 
-reflector525:
+reflector581:
 	CMPQ   32(SP), $0x00
-	JLE    done528
+	JLE    done584
 	MOVQ   40(SP), AX
 	MOVQ   (AX), CX
 	MOVQ   CX, 8(SP)
@@ -8952,7 +9674,7 @@ reflector525:
 	MOVQ   (AX), AX
 	MOVQ   AX, 24(SP)
 	CMPQ   16(SP), $0x00
-	JE     next527
+	JE     next583
 	MOVQ   q+0(FP), AX
 	MOVQ   rows+56(FP), CX
 	SUBQ   16(SP), CX
@@ -8969,25 +9691,25 @@ reflector525:
 	VXORPS Y0, Y0, Y0
 	XORQ   DI, DI
 	SUBQ   $0x08, SI
-	JL     next530
+	JL     next586
 
-vectors529:
+vectors585:
 	VMOVUPS     (BX)(DI*4), Y1
 	VFMADD231PS Y1, Y1, Y0
 	ADDQ        $0x08, DI
 	SUBQ        $0x08, SI
-	JGE         vectors529
+	JGE         vectors585
 
-next530:
+next586:
 	ADDQ        $0x08, SI
-	JE          done531
+	JE          done587
 	LEAQ        masks<>+32(SB), R8
 	NEGQ        SI
 	VMOVUPS     (R8)(SI*4), Y1
 	VMASKMOVPS  (BX)(DI*4), Y1, Y1
 	VFMADD231PS Y1, Y1, Y0
 
-done531:
+done587:
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X1
 	VPERMILPS    $0x4e, X1, X0
@@ -9001,9 +9723,9 @@ done531:
 	VDIVPS       Y0, Y2, Y0
 	VANDPS       Y1, Y0, Y0
 
-two532:
-	CMPQ   DX, $0x10
-	JL     one533
+block588:
+	CMPQ   DX, $0x00000010
+	JL     less589
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -9017,9 +9739,9 @@ two532:
 	MOVQ   8(SP), DI
 	MOVQ   16(SP), R8
 	SUBQ   $0x02, R8
-	JL     rest537
+	JL     rest591
 
-loop536:
+loop590:
 	VBROADCASTSS (DI), Y9
 	VMOVUPS      (BX), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -9045,13 +9767,13 @@ loop536:
 	ADDQ         gradStride+24(FP), SI
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R8
-	JGE          loop536
+	JGE          loop590
 
-rest537:
+rest591:
 	ADDQ $0x02, R8
-	JE   done539
+	JE   done593
 
-tail538:
+tail592:
 	VBROADCASTSS (DI), Y9
 	VMOVUPS      (BX), Y10
 	VFMADD231PS  Y10, Y9, Y1
@@ -9065,9 +9787,9 @@ tail538:
 	ADDQ         gradStride+24(FP), SI
 	ADDQ         $0x04, DI
 	DECQ         R8
-	JNE          tail538
+	JNE          tail592
 
-done539:
+done593:
 	VADDPS       Y3, Y1, Y1
 	VADDPS       Y4, Y2, Y2
 	VADDPS       Y7, Y5, Y5
@@ -9094,9 +9816,9 @@ done539:
 	MOVQ         24(SP), R8
 	MOVQ         16(SP), R9
 	SUBQ         $0x04, R9
-	JL           rest541
+	JL           rest595
 
-four540:
+four594:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (SI), Y7
 	VMOVUPS      (BX), Y8
@@ -9194,13 +9916,13 @@ four540:
 	VMOVUPS      X7, (R8)
 	ADDQ         $0x10, R8
 	SUBQ         $0x04, R9
-	JGE          four540
+	JGE          four594
 
-rest541:
+rest595:
 	ADDQ $0x04, R9
-	JE   done543
+	JE   done597
 
-one542:
+one596:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (SI), Y7
 	VMOVUPS      (BX), Y8
@@ -9233,17 +9955,17 @@ one542:
 	VMOVSS       X7, (R8)
 	ADDQ         $0x04, R8
 	DECQ         R9
-	JNE          one542
+	JNE          one596
 
-done543:
+done597:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, CX
-	SUBQ $0x10, DX
-	JMP  two532
+	SUBQ $0x00000010, DX
+	JMP  block588
 
-one533:
-	CMPQ   DX, $0x08
-	JL     rest534
+less589:
+	CMPQ   DX, $0x00000008
+	JL     less599
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -9253,9 +9975,9 @@ one533:
 	MOVQ   8(SP), DI
 	MOVQ   16(SP), R8
 	SUBQ   $0x02, R8
-	JL     rest545
+	JL     rest601
 
-loop544:
+loop600:
 	VBROADCASTSS (DI), Y5
 	VMOVUPS      (BX), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -9273,13 +9995,13 @@ loop544:
 	ADDQ         gradStride+24(FP), SI
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R8
-	JGE          loop544
+	JGE          loop600
 
-rest545:
+rest601:
 	ADDQ $0x02, R8
-	JE   done547
+	JE   done603
 
-tail546:
+tail602:
 	VBROADCASTSS (DI), Y5
 	VMOVUPS      (BX), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -9289,9 +10011,9 @@ tail546:
 	ADDQ         gradStride+24(FP), SI
 	ADDQ         $0x04, DI
 	DECQ         R8
-	JNE          tail546
+	JNE          tail602
 
-done547:
+done603:
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y4, Y3, Y3
 	VXORPS       Y2, Y2, Y2
@@ -9312,9 +10034,9 @@ done547:
 	MOVQ         24(SP), R8
 	MOVQ         16(SP), R9
 	SUBQ         $0x04, R9
-	JL           rest549
+	JL           rest605
 
-four548:
+four604:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (SI), Y5
 	VMOVUPS      (BX), Y6
@@ -9380,13 +10102,13 @@ four548:
 	VMOVUPS      X5, (R8)
 	ADDQ         $0x10, R8
 	SUBQ         $0x04, R9
-	JGE          four548
+	JGE          four604
 
-rest549:
+rest605:
 	ADDQ $0x04, R9
-	JE   done551
+	JE   done607
 
-one550:
+one606:
 	VBROADCASTSS (DI), Y4
 	VMOVUPS      (SI), Y5
 	VMOVUPS      (BX), Y6
@@ -9411,16 +10133,16 @@ one550:
 	VMOVSS       X5, (R8)
 	ADDQ         $0x04, R8
 	DECQ         R9
-	JNE          one550
+	JNE          one606
 
-done551:
+done607:
 	ADDQ $0x00000020, AX
 	ADDQ $0x00000020, CX
-	SUBQ $0x08, DX
+	SUBQ $0x00000008, DX
 
-rest534:
+less599:
 	TESTQ   DX, DX
-	JE      done535
+	JE      done608
 	LEAQ    masks<>+32(SB), BX
 	NEGQ    DX
 	VMOVUPS (BX)(DX*4), Y1
@@ -9433,9 +10155,9 @@ rest534:
 	MOVQ    8(SP), SI
 	MOVQ    16(SP), DI
 	SUBQ    $0x02, DI
-	JL      rest553
+	JL      rest610
 
-loop552:
+loop609:
 	VBROADCASTSS (SI), Y6
 	VMASKMOVPS   (DX), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -9453,13 +10175,13 @@ loop552:
 	ADDQ         gradStride+24(FP), BX
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, DI
-	JGE          loop552
+	JGE          loop609
 
-rest553:
+rest610:
 	ADDQ $0x02, DI
-	JE   done555
+	JE   done612
 
-tail554:
+tail611:
 	VBROADCASTSS (SI), Y6
 	VMASKMOVPS   (DX), Y1, Y7
 	VFMADD231PS  Y7, Y6, Y2
@@ -9469,9 +10191,9 @@ tail554:
 	ADDQ         gradStride+24(FP), BX
 	ADDQ         $0x04, SI
 	DECQ         DI
-	JNE          tail554
+	JNE          tail611
 
-done555:
+done612:
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y5, Y4, Y4
 	VXORPS       Y3, Y3, Y3
@@ -9491,9 +10213,9 @@ done555:
 	MOVQ         24(SP), BX
 	MOVQ         16(SP), SI
 	SUBQ         $0x04, SI
-	JL           rest557
+	JL           rest614
 
-four556:
+four613:
 	VBROADCASTSS (DX), Y3
 	VMASKMOVPS   (CX), Y1, Y5
 	VMASKMOVPS   (AX), Y1, Y6
@@ -9559,13 +10281,13 @@ four556:
 	VMOVUPS      X5, (BX)
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, SI
-	JGE          four556
+	JGE          four613
 
-rest557:
+rest614:
 	ADDQ $0x04, SI
-	JE   done559
+	JE   done616
 
-one558:
+one615:
 	VBROADCASTSS (DX), Y3
 	VMASKMOVPS   (CX), Y1, Y5
 	VMASKMOVPS   (AX), Y1, Y6
@@ -9590,17 +10312,17 @@ one558:
 	VMOVSS       X5, (BX)
 	ADDQ         $0x04, BX
 	DECQ         SI
-	JNE          one558
+	JNE          one615
 
-done559:
-done535:
-next527:
+done616:
+done608:
+next583:
 	ADDQ $-24, 40(SP)
 	ADDQ $-24, 48(SP)
 	SUBQ $0x01, 32(SP)
-	JMP  reflector525
+	JMP  reflector581
 
-done528:
+done584:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9620,16 +10342,16 @@ TEXT ·normalizeAllAVX2(SB), NOSPLIT, $40-16
 	MOVQ     us+0(FP), AX
 	MOVQ     AX, 32(SP)
 
-reflector560:
+reflector617:
 	CMPQ   24(SP), $0x00
-	JLE    done563
+	JLE    done620
 	MOVQ   32(SP), AX
 	MOVQ   (AX), CX
 	MOVQ   CX, 8(SP)
 	MOVQ   8(AX), CX
 	MOVQ   CX, 16(SP)
 	CMPQ   16(SP), $0x00
-	JE     next562
+	JE     next619
 	MOVQ   8(SP), AX
 	MOVQ   8(SP), CX
 	MOVQ   16(SP), DX
@@ -9641,9 +10363,9 @@ reflector560:
 	SHRQ   $0x02, BX
 	ANDQ   $0x03, DX
 	SUBQ   $0x04, BX
-	JL     rest565
+	JL     rest622
 
-loop564:
+loop621:
 	VMOVUPS     (AX), X4
 	VCVTPS2PD   X4, Y4
 	VMOVUPS     (CX), X5
@@ -9667,13 +10389,13 @@ loop564:
 	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, CX
 	SUBQ        $0x04, BX
-	JGE         loop564
+	JGE         loop621
 
-rest565:
+rest622:
 	ADDQ $0x04, BX
-	JE   done567
+	JE   done624
 
-tail566:
+tail623:
 	VMOVUPS     (AX), X4
 	VCVTPS2PD   X4, Y4
 	VMOVUPS     (CX), X5
@@ -9682,11 +10404,11 @@ tail566:
 	ADDQ        $0x00000010, AX
 	ADDQ        $0x00000010, CX
 	DECQ        BX
-	JNE         tail566
+	JNE         tail623
 
-done567:
+done624:
 	TESTQ       DX, DX
-	JE          done568
+	JE          done625
 	LEAQ        masks<>+32(SB), BX
 	NEGQ        DX
 	VMOVUPS     (BX)(DX*4), X4
@@ -9696,7 +10418,7 @@ done567:
 	VCVTPS2PD   X4, Y4
 	VFMADD231PD Y5, Y4, Y0
 
-done568:
+done625:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -9706,10 +10428,10 @@ done568:
 	VADDSD       X0, X1, X1
 	VMOVQ        X1, AX
 	TESTQ        AX, AX
-	JE           skip569
+	JE           skip626
 	SHRQ         $0x34, AX
 	CMPQ         AX, $0x000007ff
-	JGE          skip569
+	JGE          skip626
 	VMOVSD       double3ff0000000000000<>+0(SB), X0
 	VSQRTSD      X1, X1, X1
 	VDIVSD       X1, X0, X0
@@ -9719,19 +10441,19 @@ done568:
 	MOVQ         16(SP), CX
 	XORQ         DX, DX
 	SUBQ         $0x08, CX
-	JL           next571
+	JL           next628
 
-vectors570:
+vectors627:
 	VMOVUPS (AX)(DX*4), Y1
 	VMULPS  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(DX*4)
 	ADDQ    $0x08, DX
 	SUBQ    $0x08, CX
-	JGE     vectors570
+	JGE     vectors627
 
-next571:
+next628:
 	ADDQ       $0x08, CX
-	JE         done572
+	JE         done629
 	LEAQ       masks<>+32(SB), BX
 	NEGQ       CX
 	VMOVUPS    (BX)(CX*4), Y1
@@ -9739,14 +10461,14 @@ next571:
 	VMULPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y1, (AX)(DX*4)
 
-done572:
-skip569:
-next562:
+done629:
+skip626:
+next619:
 	ADDQ $+24, 32(SP)
 	SUBQ $0x01, 24(SP)
-	JMP  reflector560
+	JMP  reflector617
 
-done563:
+done620:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9773,13 +10495,13 @@ TEXT ·lstmGatesAVX2(SB), NOSPLIT, $8-88
 	MOVQ     c+32(FP), DI
 	MOVQ     h+48(FP), R8
 
-rows573:
+rows630:
 	XORQ R9, R9
 	MOVQ cols+72(FP), R10
 	SUBQ $0x08, R10
-	JL   next575
+	JL   next632
 
-vectors574:
+vectors631:
 	MOVQ         prefetch+80(FP), R11
 	ADDQ         DI, R11
 	PREFETCHT1   (R11)(R9*4)
@@ -9957,11 +10679,11 @@ vectors574:
 	VMOVUPS      Y0, (R8)(R9*4)
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
-	JGE          vectors574
+	JGE          vectors631
 
-next575:
+next632:
 	ADDQ         $0x08, R10
-	JE           done576
+	JE           done633
 	LEAQ         masks<>+32(SB), R11
 	NEGQ         R10
 	VMOVUPS      (R11)(R10*4), Y0
@@ -10141,7 +10863,7 @@ next575:
 	VMULPS       Y1, Y5, Y1
 	VMASKMOVPS   Y1, Y0, (R8)(R9*4)
 
-done576:
+done633:
 	ADDQ     gatesStride+8(FP), AX
 	ADDQ     gatesStride+8(FP), CX
 	ADDQ     gatesStride+8(FP), DX
@@ -10150,7 +10872,7 @@ done576:
 	ADDQ     cStride+40(FP), DI
 	ADDQ     hStride+56(FP), R8
 	DECQ     rows+64(FP)
-	JNE      rows573
+	JNE      rows630
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -10201,13 +10923,13 @@ TEXT ·lstmGatesBackwardAVX2(SB), NOSPLIT, $8-120
 	MOVQ     dh+64(FP), R9
 	MOVQ     dc+80(FP), R10
 
-rows577:
+rows634:
 	XORQ R11, R11
 	MOVQ cols+104(FP), R12
 	SUBQ $0x08, R12
-	JL   next579
+	JL   next636
 
-vectors578:
+vectors635:
 	MOVQ         prefetch+112(FP), R13
 	ADDQ         DI, R13
 	PREFETCHT1   (R13)(R11*4)
@@ -10252,11 +10974,11 @@ vectors578:
 	VMOVUPS      Y1, (R10)(R11*4)
 	ADDQ         $0x08, R11
 	SUBQ         $0x08, R12
-	JGE          vectors578
+	JGE          vectors635
 
-next579:
+next636:
 	ADDQ         $0x08, R12
-	JE           done580
+	JE           done637
 	LEAQ         masks<>+32(SB), R13
 	NEGQ         R12
 	VMOVUPS      (R13)(R12*4), Y0
@@ -10303,7 +11025,7 @@ next579:
 	VMASKMOVPS   Y1, Y0, (R12)(R11*4)
 	VMASKMOVPS   Y2, Y0, (R10)(R11*4)
 
-done580:
+done637:
 	ADDQ     gatesStride+8(FP), AX
 	ADDQ     gatesStride+8(FP), CX
 	ADDQ     gatesStride+8(FP), DX
@@ -10315,7 +11037,7 @@ done580:
 	ADDQ     deltasStride+24(FP), SI
 	SUBQ     gatesStride+8(FP), SI
 	DECQ     rows+96(FP)
-	JNE      rows577
+	JNE      rows634
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -10334,13 +11056,13 @@ TEXT ·gruGatesAVX2(SB), NOSPLIT, $8-64
 	MOVQ     hPrev+16(FP), DX
 	MOVQ     rh+32(FP), BX
 
-rows581:
+rows638:
 	XORQ SI, SI
 	MOVQ cols+56(FP), DI
 	SUBQ $0x08, DI
-	JL   next583
+	JL   next640
 
-vectors582:
+vectors639:
 	VMOVUPS      (AX)(SI*4), Y0
 	VMOVUPS      (CX)(SI*4), Y1
 	VBROADCASTSS floatbfb8aa3b<>+0(SB), Y2
@@ -10411,11 +11133,11 @@ vectors582:
 	VMOVUPS      Y0, (BX)(SI*4)
 	ADDQ         $0x08, SI
 	SUBQ         $0x08, DI
-	JGE          vectors582
+	JGE          vectors639
 
-next583:
+next640:
 	ADDQ         $0x08, DI
-	JE           done584
+	JE           done641
 	LEAQ         masks<>+32(SB), R8
 	NEGQ         DI
 	VMOVUPS      (R8)(DI*4), Y0
@@ -10488,13 +11210,13 @@ next583:
 	VMULPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (BX)(SI*4)
 
-done584:
+done641:
 	ADDQ     gatesStride+8(FP), AX
 	ADDQ     gatesStride+8(FP), CX
 	ADDQ     hPrevStride+24(FP), DX
 	ADDQ     rhStride+40(FP), BX
 	DECQ     rows+48(FP)
-	JNE      rows581
+	JNE      rows638
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -10512,13 +11234,13 @@ TEXT ·gruBlendAVX2(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), DX
 	MOVQ     h+48(FP), BX
 
-rows585:
+rows642:
 	XORQ SI, SI
 	MOVQ cols+72(FP), DI
 	SUBQ $0x08, DI
-	JL   next587
+	JL   next644
 
-vectors586:
+vectors643:
 	VMOVUPS      (CX)(SI*4), Y0
 	VBROADCASTSS float41100000<>+0(SB), Y1
 	VMINPS       Y0, Y1, Y0
@@ -10561,11 +11283,11 @@ vectors586:
 	VMOVUPS      Y1, (BX)(SI*4)
 	ADDQ         $0x08, SI
 	SUBQ         $0x08, DI
-	JGE          vectors586
+	JGE          vectors643
 
-next587:
+next644:
 	ADDQ         $0x08, DI
-	JE           done588
+	JE           done645
 	LEAQ         masks<>+32(SB), R8
 	NEGQ         DI
 	VMOVUPS      (R8)(DI*4), Y0
@@ -10610,13 +11332,13 @@ next587:
 	VFMADD231PS  Y3, Y1, Y2
 	VMASKMOVPS   Y2, Y0, (BX)(SI*4)
 
-done588:
+done645:
 	ADDQ     gatesStride+8(FP), AX
 	ADDQ     candStride+24(FP), CX
 	ADDQ     hPrevStride+40(FP), DX
 	ADDQ     hStride+56(FP), BX
 	DECQ     rows+64(FP)
-	JNE      rows585
+	JNE      rows642
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -10634,13 +11356,13 @@ TEXT ·gruBlendBackwardAVX2(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), DX
 	MOVQ     dh+48(FP), BX
 
-rows589:
+rows646:
 	XORQ SI, SI
 	MOVQ cols+72(FP), DI
 	SUBQ $0x08, DI
-	JL   next591
+	JL   next648
 
-vectors590:
+vectors647:
 	VMOVUPS      (BX)(SI*4), Y0
 	VMOVUPS      (AX)(SI*4), Y1
 	VMOVUPS      (CX)(SI*4), Y2
@@ -10660,11 +11382,11 @@ vectors590:
 	VMOVUPS      Y0, (BX)(SI*4)
 	ADDQ         $0x08, SI
 	SUBQ         $0x08, DI
-	JGE          vectors590
+	JGE          vectors647
 
-next591:
+next648:
 	ADDQ         $0x08, DI
-	JE           done592
+	JE           done649
 	LEAQ         masks<>+32(SB), R8
 	NEGQ         DI
 	VMOVUPS      (R8)(DI*4), Y0
@@ -10686,13 +11408,13 @@ next591:
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (BX)(SI*4)
 
-done592:
+done649:
 	ADDQ     gatesStride+8(FP), AX
 	ADDQ     candStride+24(FP), CX
 	ADDQ     hPrevStride+40(FP), DX
 	ADDQ     dhStride+56(FP), BX
 	DECQ     rows+64(FP)
-	JNE      rows589
+	JNE      rows646
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -10712,13 +11434,13 @@ TEXT ·gruGatesBackwardAVX2(SB), NOSPLIT, $8-80
 	MOVQ     drh+32(FP), BX
 	MOVQ     dh+48(FP), SI
 
-rows593:
+rows650:
 	XORQ DI, DI
 	MOVQ cols+72(FP), R8
 	SUBQ $0x08, R8
-	JL   next595
+	JL   next652
 
-vectors594:
+vectors651:
 	VMOVUPS      (BX)(DI*4), Y0
 	VMOVUPS      (CX)(DI*4), Y1
 	VMOVUPS      (DX)(DI*4), Y2
@@ -10734,11 +11456,11 @@ vectors594:
 	VMOVUPS      Y0, (CX)(DI*4)
 	ADDQ         $0x08, DI
 	SUBQ         $0x08, R8
-	JGE          vectors594
+	JGE          vectors651
 
-next595:
+next652:
 	ADDQ         $0x08, R8
-	JE           done596
+	JE           done653
 	LEAQ         masks<>+32(SB), R9
 	NEGQ         R8
 	VMOVUPS      (R9)(R8*4), Y0
@@ -10756,14 +11478,14 @@ next595:
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (CX)(DI*4)
 
-done596:
+done653:
 	ADDQ     gatesStride+8(FP), AX
 	ADDQ     gatesStride+8(FP), CX
 	ADDQ     hPrevStride+24(FP), DX
 	ADDQ     drhStride+40(FP), BX
 	ADDQ     dhStride+56(FP), SI
 	DECQ     rows+64(FP)
-	JNE      rows593
+	JNE      rows650
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -10783,13 +11505,13 @@ TEXT ·scalarGateAVX2(SB), NOSPLIT, $8-72
 	VBROADCASTSS alpha+48(FP), Y0
 	VBROADCASTSS beta+52(FP), Y1
 
-rows597:
+rows654:
 	XORQ SI, SI
 	MOVQ cols+64(FP), DI
 	SUBQ $0x20, DI
-	JL   next599
+	JL   next656
 
-vectors598:
+vectors655:
 	VMOVUPS     (DX)(SI*4), Y2
 	VMULPS      Y2, Y1, Y2
 	VMOVUPS     (CX)(SI*4), Y3
@@ -10812,14 +11534,14 @@ vectors598:
 	VMOVUPS     Y2, 96(AX)(SI*4)
 	ADDQ        $0x20, SI
 	SUBQ        $0x20, DI
-	JGE         vectors598
+	JGE         vectors655
 
-next599:
+next656:
 	ADDQ $0x20, DI
 	SUBQ $0x10, DI
-	JL   next601
+	JL   next658
 
-vectors600:
+vectors657:
 	VMOVUPS     (DX)(SI*4), Y2
 	VMULPS      Y2, Y1, Y2
 	VMOVUPS     (CX)(SI*4), Y3
@@ -10832,14 +11554,14 @@ vectors600:
 	VMOVUPS     Y2, 32(AX)(SI*4)
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, DI
-	JGE         vectors600
+	JGE         vectors657
 
-next601:
+next658:
 	ADDQ $0x10, DI
 	SUBQ $0x08, DI
-	JL   next603
+	JL   next660
 
-vectors602:
+vectors659:
 	VMOVUPS     (DX)(SI*4), Y2
 	VMULPS      Y2, Y1, Y2
 	VMOVUPS     (CX)(SI*4), Y3
@@ -10847,11 +11569,11 @@ vectors602:
 	VMOVUPS     Y2, (AX)(SI*4)
 	ADDQ        $0x08, SI
 	SUBQ        $0x08, DI
-	JGE         vectors602
+	JGE         vectors659
 
-next603:
+next660:
 	ADDQ        $0x08, DI
-	JE          done604
+	JE          done661
 	LEAQ        masks<>+32(SB), R8
 	NEGQ        DI
 	VMOVUPS     (R8)(DI*4), Y2
@@ -10861,12 +11583,12 @@ next603:
 	VFMADD231PS Y4, Y0, Y3
 	VMASKMOVPS  Y3, Y2, (AX)(SI*4)
 
-done604:
+done661:
 	ADDQ     nextStride+8(FP), AX
 	ADDQ     fStride+24(FP), CX
 	ADDQ     hStride+40(FP), DX
 	DECQ     BX
-	JNE      rows597
+	JNE      rows654
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -10889,9 +11611,9 @@ TEXT ·scalarGateBackwardAVX2(SB), NOSPLIT, $8-104
 	VBROADCASTSS slope+100(FP), Y1
 	MOVQ         cols+88(FP), R8
 
-one606:
-	CMPQ   R8, $0x08
-	JL     rest607
+block662:
+	CMPQ   R8, $0x00000008
+	JL     less663
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
@@ -10906,9 +11628,9 @@ one606:
 	MOVQ   DI, R12
 	MOVQ   rows+80(FP), R13
 	SUBQ   $0x04, R13
-	JL     rest610
+	JL     rest665
 
-loop609:
+loop664:
 	VMOVUPS     (R10), Y10
 	VMOVUPS     (R12), Y11
 	VFMADD231PS Y11, Y10, Y6
@@ -10970,13 +11692,13 @@ loop609:
 	ADDQ        fStride+40(FP), R11
 	ADDQ        beforeStride+56(FP), R12
 	SUBQ        $0x04, R13
-	JGE         loop609
+	JGE         loop664
 
-rest610:
+rest665:
 	ADDQ $0x04, R13
-	JE   done612
+	JE   done667
 
-tail611:
+tail666:
 	VMOVUPS     (R10), Y10
 	VMOVUPS     (R12), Y11
 	VFMADD231PS Y11, Y10, Y6
@@ -10993,9 +11715,9 @@ tail611:
 	ADDQ        fStride+40(FP), R11
 	ADDQ        beforeStride+56(FP), R12
 	DECQ        R13
-	JNE         tail611
+	JNE         tail666
 
-done612:
+done667:
 	VADDPS  Y4, Y2, Y2
 	VADDPS  Y5, Y3, Y3
 	VADDPS  Y3, Y2, Y2
@@ -11014,12 +11736,12 @@ done612:
 	ADDQ    $0x00000020, BX
 	ADDQ    $0x00000020, SI
 	ADDQ    $0x00000020, DI
-	SUBQ    $0x08, R8
-	JMP     one606
+	SUBQ    $0x00000008, R8
+	JMP     block662
 
-rest607:
+less663:
 	TESTQ   R8, R8
-	JE      done608
+	JE      done668
 	LEAQ    masks<>+32(SB), R9
 	NEGQ    R8
 	VMOVUPS (R9)(R8*4), Y2
@@ -11035,9 +11757,9 @@ rest607:
 	MOVQ    DI, DI
 	MOVQ    rows+80(FP), R8
 	SUBQ    $0x04, R8
-	JL      rest614
+	JL      rest670
 
-loop613:
+loop669:
 	VMASKMOVPS  (BX), Y2, Y11
 	VMASKMOVPS  (DI), Y2, Y12
 	VFMADD231PS Y12, Y11, Y7
@@ -11099,13 +11821,13 @@ loop613:
 	ADDQ        fStride+40(FP), SI
 	ADDQ        beforeStride+56(FP), DI
 	SUBQ        $0x04, R8
-	JGE         loop613
+	JGE         loop669
 
-rest614:
+rest670:
 	ADDQ $0x04, R8
-	JE   done616
+	JE   done672
 
-tail615:
+tail671:
 	VMASKMOVPS  (BX), Y2, Y11
 	VMASKMOVPS  (DI), Y2, Y12
 	VFMADD231PS Y12, Y11, Y7
@@ -11122,9 +11844,9 @@ tail615:
 	ADDQ        fStride+40(FP), SI
 	ADDQ        beforeStride+56(FP), DI
 	DECQ        R8
-	JNE         tail615
+	JNE         tail671
 
-done616:
+done672:
 	VADDPS     Y5, Y3, Y3
 	VADDPS     Y6, Y4, Y4
 	VADDPS     Y4, Y3, Y3
@@ -11138,7 +11860,7 @@ done616:
 	VADDPS     Y7, Y0, Y0
 	VMASKMOVPS Y0, Y2, (CX)
 
-done608:
+done668:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -11160,9 +11882,9 @@ TEXT ·scalarGateBackwardTanhAVX2(SB), NOSPLIT, $8-100
 	VBROADCASTSS alpha+96(FP), Y0
 	MOVQ         cols+88(FP), R8
 
-one618:
-	CMPQ   R8, $0x08
-	JL     rest619
+block673:
+	CMPQ   R8, $0x00000008
+	JL     less674
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -11177,9 +11899,9 @@ one618:
 	MOVQ   DI, R12
 	MOVQ   rows+80(FP), R13
 	SUBQ   $0x04, R13
-	JL     rest622
+	JL     rest676
 
-loop621:
+loop675:
 	VMOVUPS      (R10), Y9
 	VMOVUPS      (R12), Y10
 	VFMADD231PS  Y10, Y9, Y5
@@ -11237,13 +11959,13 @@ loop621:
 	ADDQ         fStride+40(FP), R11
 	ADDQ         beforeStride+56(FP), R12
 	SUBQ         $0x04, R13
-	JGE          loop621
+	JGE          loop675
 
-rest622:
+rest676:
 	ADDQ $0x04, R13
-	JE   done624
+	JE   done678
 
-tail623:
+tail677:
 	VMOVUPS      (R10), Y9
 	VMOVUPS      (R12), Y10
 	VFMADD231PS  Y10, Y9, Y5
@@ -11259,9 +11981,9 @@ tail623:
 	ADDQ         fStride+40(FP), R11
 	ADDQ         beforeStride+56(FP), R12
 	DECQ         R13
-	JNE          tail623
+	JNE          tail677
 
-done624:
+done678:
 	VADDPS  Y3, Y1, Y1
 	VADDPS  Y4, Y2, Y2
 	VADDPS  Y2, Y1, Y1
@@ -11280,12 +12002,12 @@ done624:
 	ADDQ    $0x00000020, BX
 	ADDQ    $0x00000020, SI
 	ADDQ    $0x00000020, DI
-	SUBQ    $0x08, R8
-	JMP     one618
+	SUBQ    $0x00000008, R8
+	JMP     block673
 
-rest619:
+less674:
 	TESTQ   R8, R8
-	JE      done620
+	JE      done679
 	LEAQ    masks<>+32(SB), R9
 	NEGQ    R8
 	VMOVUPS (R9)(R8*4), Y1
@@ -11301,9 +12023,9 @@ rest619:
 	MOVQ    DI, DI
 	MOVQ    rows+80(FP), R8
 	SUBQ    $0x04, R8
-	JL      rest626
+	JL      rest681
 
-loop625:
+loop680:
 	VMASKMOVPS   (BX), Y1, Y10
 	VMASKMOVPS   (DI), Y1, Y11
 	VFMADD231PS  Y11, Y10, Y6
@@ -11361,13 +12083,13 @@ loop625:
 	ADDQ         fStride+40(FP), SI
 	ADDQ         beforeStride+56(FP), DI
 	SUBQ         $0x04, R8
-	JGE          loop625
+	JGE          loop680
 
-rest626:
+rest681:
 	ADDQ $0x04, R8
-	JE   done628
+	JE   done683
 
-tail627:
+tail682:
 	VMASKMOVPS   (BX), Y1, Y10
 	VMASKMOVPS   (DI), Y1, Y11
 	VFMADD231PS  Y11, Y10, Y6
@@ -11383,9 +12105,9 @@ tail627:
 	ADDQ         fStride+40(FP), SI
 	ADDQ         beforeStride+56(FP), DI
 	DECQ         R8
-	JNE          tail627
+	JNE          tail682
 
-done628:
+done683:
 	VADDPS     Y4, Y2, Y2
 	VADDPS     Y5, Y3, Y3
 	VADDPS     Y3, Y2, Y2
@@ -11399,7 +12121,7 @@ done628:
 	VADDPS     Y6, Y0, Y0
 	VMASKMOVPS Y0, Y1, (CX)
 
-done620:
+done679:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -11,6 +11,7 @@ package kernel
 //	epilogue 1: c > 0 ? c : slope·c
 //	epilogue 2: out[i][j] > 0 ? c : slope·c
 //	epilogue 3: c·(1 − out[i][j]²)
+//	epilogue 4: as 1, of the sums without source, and out[i][j] = alpha·c + beta·source[i][j]
 //
 // At every k it asks for one more line of memory, prefetchStep bytes further each time.
 // p points to productArguments.
@@ -25,6 +26,7 @@ func productAVX512(p *byte)
 //	epilogue 1: c > 0 ? c : slope·c
 //	epilogue 2: out[i][j] > 0 ? c : slope·c
 //	epilogue 3: c·(1 − out[i][j]²)
+//	epilogue 4: as 1, of the sums without source, and out[i][j] = alpha·c + beta·source[i][j]
 //
 // At every k it asks for one more line of memory, prefetchStep bytes further each time.
 // p points to productArguments.
@@ -97,6 +99,11 @@ func axpyAVX512(y *float32, x *float32, n int, a float32)
 //go:noescape
 func scaleAVX512(x *float32, n int, a float32)
 
+// rotateAVX512 is x[i], y[i] = cos·x[i] − sin·y[i], sin·x[i] + cos·y[i]
+//
+//go:noescape
+func rotateAVX512(x *float32, y *float32, n int, cos float32, sin float32)
+
 // adamAVX512 is one update of Adam; rest1 and rest2 are 1 − beta1 and 1 − beta2:
 //
 //	m = beta1·m + rest1·g; v = beta2·v + rest2·g²; param −= rate·m/(correction·√v + epsilon)
@@ -156,10 +163,10 @@ func rowMaximaAVX512(largest *float32, a *float32, stride int, rows int, cols in
 //go:noescape
 func expSumsAVX512(sums *float32, a *float32, stride int, largest *float32, rows int, cols int)
 
-// scaleRowsSumAVX512 is a[i][j] *= d[i]; dst[j] += Σ_i a[i][j], stride in bytes.
+// rowWeightedSumsAVX512 is dst[j] += Σ_i d[i]·a[i][j], stride in bytes.
 //
 //go:noescape
-func scaleRowsSumAVX512(dst *float32, a *float32, stride int, d *float32, rows int, cols int)
+func rowWeightedSumsAVX512(dst *float32, a *float32, stride int, d *float32, rows int, cols int)
 
 // reflectAllAVX512 is for each u of us, on the last len(u) rows of q, stride in bytes:
 //

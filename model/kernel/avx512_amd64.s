@@ -24,7 +24,7 @@ TEXT ·productAVX512(SB), NOSPLIT, $40-8
 	MOVQ     (AX), CX
 	MOVQ     80(AX), DX
 	MOVQ     152(AX), BX
-	MOVQ     160(AX), SI
+	MOVQ     168(AX), SI
 	MOVQ     88(AX), DI
 	SUBQ     $0x10, DI
 	MOVQ     $-1, R8
@@ -386,13 +386,15 @@ done12:
 	MOVQ   56(AX), DI
 	IMUL3Q $0x0c, DI, DI
 	ADDQ   DI, 16(SP)
+	CMPQ   136(AX), $0x04
+	JE     activate13
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip13
+	JE     skip16
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled14
+	JNE    scaled17
 	VADDPS (DI), Z0, Z0
 	VADDPS 64(DI), Z1, K1, Z1
 	ADDQ   R8, DI
@@ -429,9 +431,9 @@ done12:
 	VADDPS (DI), Z22, Z22
 	VADDPS 64(DI), Z23, K1, Z23
 	ADDQ   R8, DI
-	JMP    added15
+	JMP    added18
 
-scaled14:
+scaled17:
 	VMOVUPS     (R9), Z27
 	VMOVUPS     (DI), Z26
 	VFMADD231PS Z27, Z26, Z0
@@ -495,70 +497,75 @@ scaled14:
 	VFMADD231PS Z28, Z26, Z23
 	ADDQ        R8, DI
 
-added15:
+added18:
 	MOVQ DI, 24(SP)
 
-skip13:
+skip16:
+activate13:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store16
+	JL           store14
 	VBROADCASTSS 144(AX), Z27
-	JNE          derivative17
-	VMULPS       Z27, Z0, Z26
-	VMAXPS       Z0, Z26, Z0
-	VMULPS       Z27, Z1, Z28
-	VMAXPS       Z1, Z28, Z1
-	VMULPS       Z27, Z2, Z26
-	VMAXPS       Z2, Z26, Z2
-	VMULPS       Z27, Z3, Z28
-	VMAXPS       Z3, Z28, Z3
-	VMULPS       Z27, Z4, Z26
-	VMAXPS       Z4, Z26, Z4
-	VMULPS       Z27, Z5, Z28
-	VMAXPS       Z5, Z28, Z5
-	VMULPS       Z27, Z6, Z26
-	VMAXPS       Z6, Z26, Z6
-	VMULPS       Z27, Z7, Z28
-	VMAXPS       Z7, Z28, Z7
-	VMULPS       Z27, Z8, Z26
-	VMAXPS       Z8, Z26, Z8
-	VMULPS       Z27, Z9, Z28
-	VMAXPS       Z9, Z28, Z9
-	VMULPS       Z27, Z10, Z26
-	VMAXPS       Z10, Z26, Z10
-	VMULPS       Z27, Z11, Z28
-	VMAXPS       Z11, Z28, Z11
-	VMULPS       Z27, Z12, Z26
-	VMAXPS       Z12, Z26, Z12
-	VMULPS       Z27, Z13, Z28
-	VMAXPS       Z13, Z28, Z13
-	VMULPS       Z27, Z14, Z26
-	VMAXPS       Z14, Z26, Z14
-	VMULPS       Z27, Z15, Z28
-	VMAXPS       Z15, Z28, Z15
-	VMULPS       Z27, Z16, Z26
-	VMAXPS       Z16, Z26, Z16
-	VMULPS       Z27, Z17, Z28
-	VMAXPS       Z17, Z28, Z17
-	VMULPS       Z27, Z18, Z26
-	VMAXPS       Z18, Z26, Z18
-	VMULPS       Z27, Z19, Z28
-	VMAXPS       Z19, Z28, Z19
-	VMULPS       Z27, Z20, Z26
-	VMAXPS       Z20, Z26, Z20
-	VMULPS       Z27, Z21, Z28
-	VMAXPS       Z21, Z28, Z21
-	VMULPS       Z27, Z22, Z26
-	VMAXPS       Z22, Z26, Z22
-	VMULPS       Z27, Z23, Z28
-	VMAXPS       Z23, Z28, Z23
-	JMP          store16
+	JE           leaky19
+	CMPQ         DI, $0x04
+	JNE          derivative20
 
-derivative17:
+leaky19:
+	VMULPS Z27, Z0, Z26
+	VMAXPS Z0, Z26, Z0
+	VMULPS Z27, Z1, Z28
+	VMAXPS Z1, Z28, Z1
+	VMULPS Z27, Z2, Z26
+	VMAXPS Z2, Z26, Z2
+	VMULPS Z27, Z3, Z28
+	VMAXPS Z3, Z28, Z3
+	VMULPS Z27, Z4, Z26
+	VMAXPS Z4, Z26, Z4
+	VMULPS Z27, Z5, Z28
+	VMAXPS Z5, Z28, Z5
+	VMULPS Z27, Z6, Z26
+	VMAXPS Z6, Z26, Z6
+	VMULPS Z27, Z7, Z28
+	VMAXPS Z7, Z28, Z7
+	VMULPS Z27, Z8, Z26
+	VMAXPS Z8, Z26, Z8
+	VMULPS Z27, Z9, Z28
+	VMAXPS Z9, Z28, Z9
+	VMULPS Z27, Z10, Z26
+	VMAXPS Z10, Z26, Z10
+	VMULPS Z27, Z11, Z28
+	VMAXPS Z11, Z28, Z11
+	VMULPS Z27, Z12, Z26
+	VMAXPS Z12, Z26, Z12
+	VMULPS Z27, Z13, Z28
+	VMAXPS Z13, Z28, Z13
+	VMULPS Z27, Z14, Z26
+	VMAXPS Z14, Z26, Z14
+	VMULPS Z27, Z15, Z28
+	VMAXPS Z15, Z28, Z15
+	VMULPS Z27, Z16, Z26
+	VMAXPS Z16, Z26, Z16
+	VMULPS Z27, Z17, Z28
+	VMAXPS Z17, Z28, Z17
+	VMULPS Z27, Z18, Z26
+	VMAXPS Z18, Z26, Z18
+	VMULPS Z27, Z19, Z28
+	VMAXPS Z19, Z28, Z19
+	VMULPS Z27, Z20, Z26
+	VMAXPS Z20, Z26, Z20
+	VMULPS Z27, Z21, Z28
+	VMAXPS Z21, Z28, Z21
+	VMULPS Z27, Z22, Z26
+	VMAXPS Z22, Z26, Z22
+	VMULPS Z27, Z23, Z28
+	VMAXPS Z23, Z28, Z23
+	JMP    store14
+
+derivative20:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh18
+	JNE       tanh21
 	VMOVUPS   (R8), Z28
 	VPXORD    Z26, Z26, Z26
 	VCMPPS    $0x1a, Z26, Z28, K2
@@ -668,9 +675,9 @@ derivative17:
 	VMULPS    Z27, Z23, K2, Z23
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store16
+	JMP       store14
 
-tanh18:
+tanh21:
 	VBROADCASTSS float3f800000<>+0(SB), Z27
 	VMOVUPS      (R8), Z28
 	VFNMADD213PS Z27, Z28, Z28
@@ -758,55 +765,187 @@ tanh18:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store16:
-	MOVQ    8(AX), DI
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z10, (CX)
-	VMOVUPS Z11, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z14, (CX)
-	VMOVUPS Z15, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z16, (CX)
-	VMOVUPS Z17, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z20, (CX)
-	VMOVUPS Z21, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z22, (CX)
-	VMOVUPS Z23, K1, 64(CX)
-	ADDQ    DI, CX
-	SUBQ    $0x0c, DX
-	JMP     tile1
+store14:
+	MOVQ         8(AX), DI
+	VMOVUPS      Z0, (CX)
+	VMOVUPS      Z1, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z2, (CX)
+	VMOVUPS      Z3, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z4, (CX)
+	VMOVUPS      Z5, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z6, (CX)
+	VMOVUPS      Z7, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z8, (CX)
+	VMOVUPS      Z9, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z10, (CX)
+	VMOVUPS      Z11, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z12, (CX)
+	VMOVUPS      Z13, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z14, (CX)
+	VMOVUPS      Z15, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z16, (CX)
+	VMOVUPS      Z17, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z18, (CX)
+	VMOVUPS      Z19, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z20, (CX)
+	VMOVUPS      Z21, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z22, (CX)
+	VMOVUPS      Z23, K1, 64(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done15
+	VBROADCASTSS 160(AX), Z26
+	VBROADCASTSS 176(AX), Z27
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z0, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z1, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z2, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z3, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z4, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z5, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z6, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z7, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z8, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z9, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z10, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z11, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z12, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z13, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z14, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z15, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z16, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z17, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z18, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z19, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z20, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z21, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z22, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z23, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
+
+done15:
+	SUBQ $0x0c, DX
+	JMP  tile1
 
 next2:
-tile19:
+tile22:
 	CMPQ DX, $0x08
-	JL   next20
+	JL   next23
 
 	// A tile of 8 rows.
 	CMPQ       40(AX), $0x40
-	JL         short21
+	JL         short24
 	MOVQ       8(AX), DI
 	MOVQ       CX, R8
 	PREFETCHT0 (R8)
@@ -834,7 +973,7 @@ tile19:
 	PREFETCHT0 124(R8)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip22
+	JE         skip25
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
@@ -860,10 +999,10 @@ tile19:
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
 
-skip22:
+skip25:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip23
+	JE         skip26
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
@@ -889,11 +1028,11 @@ skip22:
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
 
-skip23:
-short21:
+skip26:
+short24:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first24
+	JNE    first27
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -911,7 +1050,7 @@ short21:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-second25:
+second28:
 	XORQ R13, R13
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
@@ -919,9 +1058,9 @@ second25:
 	MOVQ 8(SP), R9
 	LEAQ (R11)(R11*2), R12
 	LEAQ (R9)(R11*4), R10
-	JMP  sums26
+	JMP  sums29
 
-first24:
+first27:
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 	VMOVAPS Z0, Z2
@@ -946,11 +1085,11 @@ first24:
 	LEAQ    (R11)(R11*2), R12
 	LEAQ    (R9)(R11*4), R10
 
-sums26:
+sums29:
 	SUBQ $0x02, R8
-	JL   rest28
+	JL   rest31
 
-loop27:
+loop30:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	VBROADCASTSS (R9), Z26
@@ -1011,13 +1150,13 @@ loop27:
 	ADDQ         $0x08, R10
 	ADDQ         $+256, DI
 	SUBQ         $0x02, R8
-	JGE          loop27
+	JGE          loop30
 
-rest28:
+rest31:
 	ADDQ $0x02, R8
-	JE   done30
+	JE   done33
 
-tail29:
+tail32:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	VBROADCASTSS (R9), Z26
@@ -1050,24 +1189,26 @@ tail29:
 	ADDQ         $0x04, R10
 	ADDQ         $+128, DI
 	DECQ         R8
-	JNE          tail29
+	JNE          tail32
 
-done30:
+done33:
 	TESTQ  R13, R13
-	JNE    second25
+	JNE    second28
 	MOVQ   24(AX), DI
 	IMUL3Q $0x08, DI, DI
 	ADDQ   DI, 8(SP)
 	MOVQ   56(AX), DI
 	IMUL3Q $0x08, DI, DI
 	ADDQ   DI, 16(SP)
+	CMPQ   136(AX), $0x04
+	JE     activate34
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip31
+	JE     skip37
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled32
+	JNE    scaled38
 	VADDPS (DI), Z0, Z0
 	VADDPS 64(DI), Z1, K1, Z1
 	ADDQ   R8, DI
@@ -1092,9 +1233,9 @@ done30:
 	VADDPS (DI), Z14, Z14
 	VADDPS 64(DI), Z15, K1, Z15
 	ADDQ   R8, DI
-	JMP    added33
+	JMP    added39
 
-scaled32:
+scaled38:
 	VMOVUPS     (R9), Z27
 	VMOVUPS     (DI), Z26
 	VFMADD231PS Z27, Z26, Z0
@@ -1138,54 +1279,59 @@ scaled32:
 	VFMADD231PS Z28, Z26, Z15
 	ADDQ        R8, DI
 
-added33:
+added39:
 	MOVQ DI, 24(SP)
 
-skip31:
+skip37:
+activate34:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store34
+	JL           store35
 	VBROADCASTSS 144(AX), Z27
-	JNE          derivative35
-	VMULPS       Z27, Z0, Z26
-	VMAXPS       Z0, Z26, Z0
-	VMULPS       Z27, Z1, Z28
-	VMAXPS       Z1, Z28, Z1
-	VMULPS       Z27, Z2, Z26
-	VMAXPS       Z2, Z26, Z2
-	VMULPS       Z27, Z3, Z28
-	VMAXPS       Z3, Z28, Z3
-	VMULPS       Z27, Z4, Z26
-	VMAXPS       Z4, Z26, Z4
-	VMULPS       Z27, Z5, Z28
-	VMAXPS       Z5, Z28, Z5
-	VMULPS       Z27, Z6, Z26
-	VMAXPS       Z6, Z26, Z6
-	VMULPS       Z27, Z7, Z28
-	VMAXPS       Z7, Z28, Z7
-	VMULPS       Z27, Z8, Z26
-	VMAXPS       Z8, Z26, Z8
-	VMULPS       Z27, Z9, Z28
-	VMAXPS       Z9, Z28, Z9
-	VMULPS       Z27, Z10, Z26
-	VMAXPS       Z10, Z26, Z10
-	VMULPS       Z27, Z11, Z28
-	VMAXPS       Z11, Z28, Z11
-	VMULPS       Z27, Z12, Z26
-	VMAXPS       Z12, Z26, Z12
-	VMULPS       Z27, Z13, Z28
-	VMAXPS       Z13, Z28, Z13
-	VMULPS       Z27, Z14, Z26
-	VMAXPS       Z14, Z26, Z14
-	VMULPS       Z27, Z15, Z28
-	VMAXPS       Z15, Z28, Z15
-	JMP          store34
+	JE           leaky40
+	CMPQ         DI, $0x04
+	JNE          derivative41
 
-derivative35:
+leaky40:
+	VMULPS Z27, Z0, Z26
+	VMAXPS Z0, Z26, Z0
+	VMULPS Z27, Z1, Z28
+	VMAXPS Z1, Z28, Z1
+	VMULPS Z27, Z2, Z26
+	VMAXPS Z2, Z26, Z2
+	VMULPS Z27, Z3, Z28
+	VMAXPS Z3, Z28, Z3
+	VMULPS Z27, Z4, Z26
+	VMAXPS Z4, Z26, Z4
+	VMULPS Z27, Z5, Z28
+	VMAXPS Z5, Z28, Z5
+	VMULPS Z27, Z6, Z26
+	VMAXPS Z6, Z26, Z6
+	VMULPS Z27, Z7, Z28
+	VMAXPS Z7, Z28, Z7
+	VMULPS Z27, Z8, Z26
+	VMAXPS Z8, Z26, Z8
+	VMULPS Z27, Z9, Z28
+	VMAXPS Z9, Z28, Z9
+	VMULPS Z27, Z10, Z26
+	VMAXPS Z10, Z26, Z10
+	VMULPS Z27, Z11, Z28
+	VMAXPS Z11, Z28, Z11
+	VMULPS Z27, Z12, Z26
+	VMAXPS Z12, Z26, Z12
+	VMULPS Z27, Z13, Z28
+	VMAXPS Z13, Z28, Z13
+	VMULPS Z27, Z14, Z26
+	VMAXPS Z14, Z26, Z14
+	VMULPS Z27, Z15, Z28
+	VMAXPS Z15, Z28, Z15
+	JMP    store35
+
+derivative41:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh36
+	JNE       tanh42
 	VMOVUPS   (R8), Z28
 	VPXORD    Z26, Z26, Z26
 	VCMPPS    $0x1a, Z26, Z28, K2
@@ -1259,9 +1405,9 @@ derivative35:
 	VMULPS    Z27, Z15, K2, Z15
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store34
+	JMP       store35
 
-tanh36:
+tanh42:
 	VBROADCASTSS float3f800000<>+0(SB), Z27
 	VMOVUPS      (R8), Z28
 	VFNMADD213PS Z27, Z28, Z28
@@ -1321,43 +1467,135 @@ tanh36:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store34:
-	MOVQ    8(AX), DI
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z10, (CX)
-	VMOVUPS Z11, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z14, (CX)
-	VMOVUPS Z15, K1, 64(CX)
-	ADDQ    DI, CX
-	SUBQ    $0x08, DX
-	JMP     tile19
+store35:
+	MOVQ         8(AX), DI
+	VMOVUPS      Z0, (CX)
+	VMOVUPS      Z1, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z2, (CX)
+	VMOVUPS      Z3, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z4, (CX)
+	VMOVUPS      Z5, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z6, (CX)
+	VMOVUPS      Z7, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z8, (CX)
+	VMOVUPS      Z9, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z10, (CX)
+	VMOVUPS      Z11, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z12, (CX)
+	VMOVUPS      Z13, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z14, (CX)
+	VMOVUPS      Z15, K1, 64(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done36
+	VBROADCASTSS 160(AX), Z26
+	VBROADCASTSS 176(AX), Z27
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z0, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z1, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z2, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z3, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z4, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z5, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z6, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z7, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z8, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z9, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z10, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z11, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z12, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z13, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z14, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z15, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-next20:
-tile37:
+done36:
+	SUBQ $0x08, DX
+	JMP  tile22
+
+next23:
+tile43:
 	CMPQ DX, $0x04
-	JL   next38
+	JL   next44
 
 	// A tile of 4 rows.
 	CMPQ       40(AX), $0x40
-	JL         short39
+	JL         short45
 	MOVQ       8(AX), DI
 	MOVQ       CX, R8
 	PREFETCHT0 (R8)
@@ -1373,7 +1611,7 @@ tile37:
 	PREFETCHT0 124(R8)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip40
+	JE         skip46
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
@@ -1387,10 +1625,10 @@ tile37:
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
 
-skip40:
+skip46:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip41
+	JE         skip47
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
@@ -1404,11 +1642,11 @@ skip40:
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
 
-skip41:
-short39:
+skip47:
+short45:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first42
+	JNE    first48
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1418,16 +1656,16 @@ short39:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-second43:
+second49:
 	XORQ R12, R12
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
 	MOVQ 24(AX), R10
 	MOVQ 8(SP), R9
 	LEAQ (R10)(R10*2), R11
-	JMP  sums44
+	JMP  sums50
 
-first42:
+first48:
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 	VMOVAPS Z0, Z2
@@ -1443,11 +1681,11 @@ first42:
 	MOVQ    16(SP), R9
 	LEAQ    (R10)(R10*2), R11
 
-sums44:
+sums50:
 	SUBQ $0x04, R8
-	JL   rest46
+	JL   rest52
 
-loop45:
+loop51:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	VBROADCASTSS (R9), Z26
@@ -1515,13 +1753,13 @@ loop45:
 	ADDQ         $0x10, R9
 	ADDQ         $+512, DI
 	SUBQ         $0x04, R8
-	JGE          loop45
+	JGE          loop51
 
-rest46:
+rest52:
 	ADDQ $0x04, R8
-	JE   done48
+	JE   done54
 
-tail47:
+tail53:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	VBROADCASTSS (R9), Z26
@@ -1541,24 +1779,26 @@ tail47:
 	ADDQ         $0x04, R9
 	ADDQ         $+128, DI
 	DECQ         R8
-	JNE          tail47
+	JNE          tail53
 
-done48:
+done54:
 	TESTQ  R12, R12
-	JNE    second43
+	JNE    second49
 	MOVQ   24(AX), DI
 	IMUL3Q $0x04, DI, DI
 	ADDQ   DI, 8(SP)
 	MOVQ   56(AX), DI
 	IMUL3Q $0x04, DI, DI
 	ADDQ   DI, 16(SP)
+	CMPQ   136(AX), $0x04
+	JE     activate55
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip49
+	JE     skip58
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled50
+	JNE    scaled59
 	VADDPS (DI), Z0, Z0
 	VADDPS 64(DI), Z1, K1, Z1
 	ADDQ   R8, DI
@@ -1571,9 +1811,9 @@ done48:
 	VADDPS (DI), Z6, Z6
 	VADDPS 64(DI), Z7, K1, Z7
 	ADDQ   R8, DI
-	JMP    added51
+	JMP    added60
 
-scaled50:
+scaled59:
 	VMOVUPS     (R9), Z27
 	VMOVUPS     (DI), Z26
 	VFMADD231PS Z27, Z26, Z0
@@ -1597,38 +1837,43 @@ scaled50:
 	VFMADD231PS Z28, Z26, Z7
 	ADDQ        R8, DI
 
-added51:
+added60:
 	MOVQ DI, 24(SP)
 
-skip49:
+skip58:
+activate55:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store52
+	JL           store56
 	VBROADCASTSS 144(AX), Z27
-	JNE          derivative53
-	VMULPS       Z27, Z0, Z26
-	VMAXPS       Z0, Z26, Z0
-	VMULPS       Z27, Z1, Z28
-	VMAXPS       Z1, Z28, Z1
-	VMULPS       Z27, Z2, Z26
-	VMAXPS       Z2, Z26, Z2
-	VMULPS       Z27, Z3, Z28
-	VMAXPS       Z3, Z28, Z3
-	VMULPS       Z27, Z4, Z26
-	VMAXPS       Z4, Z26, Z4
-	VMULPS       Z27, Z5, Z28
-	VMAXPS       Z5, Z28, Z5
-	VMULPS       Z27, Z6, Z26
-	VMAXPS       Z6, Z26, Z6
-	VMULPS       Z27, Z7, Z28
-	VMAXPS       Z7, Z28, Z7
-	JMP          store52
+	JE           leaky61
+	CMPQ         DI, $0x04
+	JNE          derivative62
 
-derivative53:
+leaky61:
+	VMULPS Z27, Z0, Z26
+	VMAXPS Z0, Z26, Z0
+	VMULPS Z27, Z1, Z28
+	VMAXPS Z1, Z28, Z1
+	VMULPS Z27, Z2, Z26
+	VMAXPS Z2, Z26, Z2
+	VMULPS Z27, Z3, Z28
+	VMAXPS Z3, Z28, Z3
+	VMULPS Z27, Z4, Z26
+	VMAXPS Z4, Z26, Z4
+	VMULPS Z27, Z5, Z28
+	VMAXPS Z5, Z28, Z5
+	VMULPS Z27, Z6, Z26
+	VMAXPS Z6, Z26, Z6
+	VMULPS Z27, Z7, Z28
+	VMAXPS Z7, Z28, Z7
+	JMP    store56
+
+derivative62:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh54
+	JNE       tanh63
 	VMOVUPS   (R8), Z28
 	VPXORD    Z26, Z26, Z26
 	VCMPPS    $0x1a, Z26, Z28, K2
@@ -1666,9 +1911,9 @@ derivative53:
 	VMULPS    Z27, Z7, K2, Z7
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store52
+	JMP       store56
 
-tanh54:
+tanh63:
 	VBROADCASTSS float3f800000<>+0(SB), Z27
 	VMOVUPS      (R8), Z28
 	VFNMADD213PS Z27, Z28, Z28
@@ -1700,31 +1945,83 @@ tanh54:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store52:
-	MOVQ    8(AX), DI
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, K1, 64(CX)
-	ADDQ    DI, CX
-	SUBQ    $0x04, DX
-	JMP     tile37
+store56:
+	MOVQ         8(AX), DI
+	VMOVUPS      Z0, (CX)
+	VMOVUPS      Z1, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z2, (CX)
+	VMOVUPS      Z3, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z4, (CX)
+	VMOVUPS      Z5, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z6, (CX)
+	VMOVUPS      Z7, K1, 64(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done57
+	VBROADCASTSS 160(AX), Z26
+	VBROADCASTSS 176(AX), Z27
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z0, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z1, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z2, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z3, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z4, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z5, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z6, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z7, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-next38:
-tile55:
+done57:
+	SUBQ $0x04, DX
+	JMP  tile43
+
+next44:
+tile64:
 	CMPQ DX, $0x02
-	JL   next56
+	JL   next65
 
 	// A tile of 2 rows.
 	CMPQ       40(AX), $0x40
-	JL         short57
+	JL         short66
 	MOVQ       8(AX), DI
 	MOVQ       CX, R8
 	PREFETCHT0 (R8)
@@ -1734,7 +2031,7 @@ tile55:
 	PREFETCHT0 124(R8)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip58
+	JE         skip67
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
@@ -1742,10 +2039,10 @@ tile55:
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
 
-skip58:
+skip67:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip59
+	JE         skip68
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
@@ -1753,26 +2050,26 @@ skip58:
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
 
-skip59:
-short57:
+skip68:
+short66:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first60
+	JNE    first69
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-second61:
+second70:
 	XORQ R12, R12
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
 	MOVQ 24(AX), R10
 	MOVQ 8(SP), R9
 	LEAQ (R10)(R10*2), R11
-	JMP  sums62
+	JMP  sums71
 
-first60:
+first69:
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 	VMOVAPS Z0, Z2
@@ -1784,11 +2081,11 @@ first60:
 	MOVQ    16(SP), R9
 	LEAQ    (R10)(R10*2), R11
 
-sums62:
+sums71:
 	SUBQ $0x04, R8
-	JL   rest64
+	JL   rest73
 
-loop63:
+loop72:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	VBROADCASTSS (R9), Z26
@@ -1832,13 +2129,13 @@ loop63:
 	ADDQ         $0x10, R9
 	ADDQ         $+512, DI
 	SUBQ         $0x04, R8
-	JGE          loop63
+	JGE          loop72
 
-rest64:
+rest73:
 	ADDQ $0x04, R8
-	JE   done66
+	JE   done75
 
-tail65:
+tail74:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	VBROADCASTSS (R9), Z26
@@ -1852,33 +2149,35 @@ tail65:
 	ADDQ         $0x04, R9
 	ADDQ         $+128, DI
 	DECQ         R8
-	JNE          tail65
+	JNE          tail74
 
-done66:
+done75:
 	TESTQ  R12, R12
-	JNE    second61
+	JNE    second70
 	MOVQ   24(AX), DI
 	IMUL3Q $0x02, DI, DI
 	ADDQ   DI, 8(SP)
 	MOVQ   56(AX), DI
 	IMUL3Q $0x02, DI, DI
 	ADDQ   DI, 16(SP)
+	CMPQ   136(AX), $0x04
+	JE     activate76
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip67
+	JE     skip79
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled68
+	JNE    scaled80
 	VADDPS (DI), Z0, Z0
 	VADDPS 64(DI), Z1, K1, Z1
 	ADDQ   R8, DI
 	VADDPS (DI), Z2, Z2
 	VADDPS 64(DI), Z3, K1, Z3
 	ADDQ   R8, DI
-	JMP    added69
+	JMP    added81
 
-scaled68:
+scaled80:
 	VMOVUPS     (R9), Z27
 	VMOVUPS     (DI), Z26
 	VFMADD231PS Z27, Z26, Z0
@@ -1892,30 +2191,35 @@ scaled68:
 	VFMADD231PS Z28, Z26, Z3
 	ADDQ        R8, DI
 
-added69:
+added81:
 	MOVQ DI, 24(SP)
 
-skip67:
+skip79:
+activate76:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store70
+	JL           store77
 	VBROADCASTSS 144(AX), Z27
-	JNE          derivative71
-	VMULPS       Z27, Z0, Z26
-	VMAXPS       Z0, Z26, Z0
-	VMULPS       Z27, Z1, Z28
-	VMAXPS       Z1, Z28, Z1
-	VMULPS       Z27, Z2, Z26
-	VMAXPS       Z2, Z26, Z2
-	VMULPS       Z27, Z3, Z28
-	VMAXPS       Z3, Z28, Z3
-	JMP          store70
+	JE           leaky82
+	CMPQ         DI, $0x04
+	JNE          derivative83
 
-derivative71:
+leaky82:
+	VMULPS Z27, Z0, Z26
+	VMAXPS Z0, Z26, Z0
+	VMULPS Z27, Z1, Z28
+	VMAXPS Z1, Z28, Z1
+	VMULPS Z27, Z2, Z26
+	VMAXPS Z2, Z26, Z2
+	VMULPS Z27, Z3, Z28
+	VMAXPS Z3, Z28, Z3
+	JMP    store77
+
+derivative83:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh72
+	JNE       tanh84
 	VMOVUPS   (R8), Z28
 	VPXORD    Z26, Z26, Z26
 	VCMPPS    $0x1a, Z26, Z28, K2
@@ -1935,9 +2239,9 @@ derivative71:
 	VMULPS    Z27, Z3, K2, Z3
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store70
+	JMP       store77
 
-tanh72:
+tanh84:
 	VBROADCASTSS float3f800000<>+0(SB), Z27
 	VMOVUPS      (R8), Z28
 	VFNMADD213PS Z27, Z28, Z28
@@ -1955,62 +2259,94 @@ tanh72:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store70:
-	MOVQ    8(AX), DI
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, K1, 64(CX)
-	ADDQ    DI, CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, K1, 64(CX)
-	ADDQ    DI, CX
-	SUBQ    $0x02, DX
-	JMP     tile55
+store77:
+	MOVQ         8(AX), DI
+	VMOVUPS      Z0, (CX)
+	VMOVUPS      Z1, K1, 64(CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z2, (CX)
+	VMOVUPS      Z3, K1, 64(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done78
+	VBROADCASTSS 160(AX), Z26
+	VBROADCASTSS 176(AX), Z27
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z0, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z1, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z2, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z3, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-next56:
-tile73:
+done78:
+	SUBQ $0x02, DX
+	JMP  tile64
+
+next65:
+tile85:
 	CMPQ DX, $0x01
-	JL   next74
+	JL   next86
 
 	// A tile of 1 rows.
 	CMPQ       40(AX), $0x40
-	JL         short75
+	JL         short87
 	MOVQ       8(AX), DI
 	MOVQ       CX, DI
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip76
+	JE         skip88
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
 
-skip76:
+skip88:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip77
+	JE         skip89
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
 
-skip77:
-short75:
+skip89:
+short87:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first78
+	JNE    first90
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-second79:
+second91:
 	XORQ R11, R11
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
 	MOVQ 24(AX), R10
 	MOVQ 8(SP), R9
 	LEAQ (R10)(R10*2), R10
-	JMP  sums80
+	JMP  sums92
 
-first78:
+first90:
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 	ADDQ    $+128, DI
@@ -2020,11 +2356,11 @@ first78:
 	MOVQ    16(SP), R9
 	LEAQ    (R10)(R10*2), R10
 
-sums80:
+sums92:
 	SUBQ $0x04, R8
-	JL   rest82
+	JL   rest94
 
-loop81:
+loop93:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	VBROADCASTSS (R9), Z26
@@ -2056,13 +2392,13 @@ loop81:
 	ADDQ         $0x10, R9
 	ADDQ         $+512, DI
 	SUBQ         $0x04, R8
-	JGE          loop81
+	JGE          loop93
 
-rest82:
+rest94:
 	ADDQ $0x04, R8
-	JE   done84
+	JE   done96
 
-tail83:
+tail95:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	VBROADCASTSS (R9), Z26
@@ -2073,30 +2409,32 @@ tail83:
 	ADDQ         $0x04, R9
 	ADDQ         $+128, DI
 	DECQ         R8
-	JNE          tail83
+	JNE          tail95
 
-done84:
+done96:
 	TESTQ  R11, R11
-	JNE    second79
+	JNE    second91
 	MOVQ   24(AX), DI
 	IMUL3Q $0x01, DI, DI
 	ADDQ   DI, 8(SP)
 	MOVQ   56(AX), DI
 	IMUL3Q $0x01, DI, DI
 	ADDQ   DI, 16(SP)
+	CMPQ   136(AX), $0x04
+	JE     activate97
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip85
+	JE     skip100
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled86
+	JNE    scaled101
 	VADDPS (DI), Z0, Z0
 	VADDPS 64(DI), Z1, K1, Z1
 	ADDQ   R8, DI
-	JMP    added87
+	JMP    added102
 
-scaled86:
+scaled101:
 	VMOVUPS     (R9), Z27
 	VMOVUPS     (DI), Z26
 	VFMADD231PS Z27, Z26, Z0
@@ -2105,26 +2443,31 @@ scaled86:
 	VFMADD231PS Z28, Z26, Z1
 	ADDQ        R8, DI
 
-added87:
+added102:
 	MOVQ DI, 24(SP)
 
-skip85:
+skip100:
+activate97:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store88
+	JL           store98
 	VBROADCASTSS 144(AX), Z27
-	JNE          derivative89
-	VMULPS       Z27, Z0, Z26
-	VMAXPS       Z0, Z26, Z0
-	VMULPS       Z27, Z1, Z28
-	VMAXPS       Z1, Z28, Z1
-	JMP          store88
+	JE           leaky103
+	CMPQ         DI, $0x04
+	JNE          derivative104
 
-derivative89:
+leaky103:
+	VMULPS Z27, Z0, Z26
+	VMAXPS Z0, Z26, Z0
+	VMULPS Z27, Z1, Z28
+	VMAXPS Z1, Z28, Z1
+	JMP    store98
+
+derivative104:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh90
+	JNE       tanh105
 	VMOVUPS   (R8), Z28
 	VPXORD    Z26, Z26, Z26
 	VCMPPS    $0x1a, Z26, Z28, K2
@@ -2135,9 +2478,9 @@ derivative89:
 	VMULPS    Z27, Z1, K2, Z1
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store88
+	JMP       store98
 
-tanh90:
+tanh105:
 	VBROADCASTSS float3f800000<>+0(SB), Z27
 	VMOVUPS      (R8), Z28
 	VFNMADD213PS Z27, Z28, Z28
@@ -2148,15 +2491,37 @@ tanh90:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store88:
-	MOVQ    8(AX), DI
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, K1, 64(CX)
-	ADDQ    DI, CX
-	SUBQ    $0x01, DX
-	JMP     tile73
+store98:
+	MOVQ         8(AX), DI
+	VMOVUPS      Z0, (CX)
+	VMOVUPS      Z1, K1, 64(CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done99
+	VBROADCASTSS 160(AX), Z26
+	VBROADCASTSS 176(AX), Z27
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS      (DI), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z0, Z28
+	VMOVUPS      Z28, (R8)
+	VMOVUPS.Z    64(DI), K1, Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z1, Z28
+	VMOVUPS      Z28, K1, 64(R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-next74:
+done99:
+	SUBQ $0x01, DX
+	JMP  tile85
+
+next86:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -2184,21 +2549,21 @@ TEXT ·productNarrowAVX512(SB), NOSPLIT, $40-8
 	MOVQ     (AX), CX
 	MOVQ     80(AX), DX
 	MOVQ     152(AX), BX
-	MOVQ     160(AX), SI
+	MOVQ     168(AX), SI
 	MOVQ     88(AX), DI
 	MOVQ     $-1, R8
 	BZHIQ    DI, R8, R8
 	KMOVW    R8, K1
 
-tile91:
+tile106:
 	CMPQ DX, $0x0c
-	JL   next92
+	JL   next107
 	CMPQ DX, $0x10
-	JE   next92
+	JE   next107
 
 	// A tile of 12 rows.
 	CMPQ       40(AX), $0x40
-	JL         short93
+	JL         short108
 	MOVQ       8(AX), DI
 	MOVQ       CX, R8
 	PREFETCHT0 (R8)
@@ -2238,7 +2603,7 @@ tile91:
 	PREFETCHT0 60(R8)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip94
+	JE         skip109
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
@@ -2276,10 +2641,10 @@ tile91:
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip94:
+skip109:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip95
+	JE         skip110
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
@@ -2317,11 +2682,11 @@ skip94:
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip95:
-short93:
+skip110:
+short108:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first96
+	JNE    first111
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2335,7 +2700,7 @@ short93:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-second97:
+second112:
 	XORQ R14, R14
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
@@ -2344,9 +2709,9 @@ second97:
 	LEAQ (R12)(R12*2), R13
 	LEAQ (R9)(R12*4), R10
 	LEAQ (R10)(R12*4), R11
-	JMP  sums98
+	JMP  sums113
 
-first96:
+first111:
 	VMOVUPS (DI), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -2368,11 +2733,11 @@ first96:
 	LEAQ    (R9)(R12*4), R10
 	LEAQ    (R10)(R12*4), R11
 
-sums98:
+sums113:
 	SUBQ $0x02, R8
-	JL   rest100
+	JL   rest115
 
-loop99:
+loop114:
 	VMOVUPS          (DI), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	VFMADD231PS.BCST (R9)(R12*1), Z12, Z1
@@ -2408,13 +2773,13 @@ loop99:
 	ADDQ             $0x08, R11
 	ADDQ             $+128, DI
 	SUBQ             $0x02, R8
-	JGE              loop99
+	JGE              loop114
 
-rest100:
+rest115:
 	ADDQ $0x02, R8
-	JE   done102
+	JE   done117
 
-tail101:
+tail116:
 	VMOVUPS          (DI), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	VFMADD231PS.BCST (R9)(R12*1), Z12, Z1
@@ -2435,24 +2800,26 @@ tail101:
 	ADDQ             $0x04, R11
 	ADDQ             $+64, DI
 	DECQ             R8
-	JNE              tail101
+	JNE              tail116
 
-done102:
+done117:
 	TESTQ  R14, R14
-	JNE    second97
+	JNE    second112
 	MOVQ   24(AX), DI
 	IMUL3Q $0x0c, DI, DI
 	ADDQ   DI, 8(SP)
 	MOVQ   56(AX), DI
 	IMUL3Q $0x0c, DI, DI
 	ADDQ   DI, 16(SP)
+	CMPQ   136(AX), $0x04
+	JE     activate118
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip103
+	JE     skip121
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled104
+	JNE    scaled122
 	VADDPS (DI), Z0, K1, Z0
 	ADDQ   R8, DI
 	VADDPS (DI), Z1, K1, Z1
@@ -2477,9 +2844,9 @@ done102:
 	ADDQ   R8, DI
 	VADDPS (DI), Z11, K1, Z11
 	ADDQ   R8, DI
-	JMP    added105
+	JMP    added123
 
-scaled104:
+scaled122:
 	VMOVUPS.Z   (R9), K1, Z14
 	VMOVUPS.Z   (DI), K1, Z13
 	VFMADD231PS Z14, Z13, Z0
@@ -2518,46 +2885,51 @@ scaled104:
 	VFMADD231PS Z14, Z13, Z11
 	ADDQ        R8, DI
 
-added105:
+added123:
 	MOVQ DI, 24(SP)
 
-skip103:
+skip121:
+activate118:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store106
+	JL           store119
 	VBROADCASTSS 144(AX), Z14
-	JNE          derivative107
-	VMULPS       Z14, Z0, Z13
-	VMAXPS       Z0, Z13, Z0
-	VMULPS       Z14, Z1, Z13
-	VMAXPS       Z1, Z13, Z1
-	VMULPS       Z14, Z2, Z13
-	VMAXPS       Z2, Z13, Z2
-	VMULPS       Z14, Z3, Z13
-	VMAXPS       Z3, Z13, Z3
-	VMULPS       Z14, Z4, Z13
-	VMAXPS       Z4, Z13, Z4
-	VMULPS       Z14, Z5, Z13
-	VMAXPS       Z5, Z13, Z5
-	VMULPS       Z14, Z6, Z13
-	VMAXPS       Z6, Z13, Z6
-	VMULPS       Z14, Z7, Z13
-	VMAXPS       Z7, Z13, Z7
-	VMULPS       Z14, Z8, Z13
-	VMAXPS       Z8, Z13, Z8
-	VMULPS       Z14, Z9, Z13
-	VMAXPS       Z9, Z13, Z9
-	VMULPS       Z14, Z10, Z13
-	VMAXPS       Z10, Z13, Z10
-	VMULPS       Z14, Z11, Z13
-	VMAXPS       Z11, Z13, Z11
-	JMP          store106
+	JE           leaky124
+	CMPQ         DI, $0x04
+	JNE          derivative125
 
-derivative107:
+leaky124:
+	VMULPS Z14, Z0, Z13
+	VMAXPS Z0, Z13, Z0
+	VMULPS Z14, Z1, Z13
+	VMAXPS Z1, Z13, Z1
+	VMULPS Z14, Z2, Z13
+	VMAXPS Z2, Z13, Z2
+	VMULPS Z14, Z3, Z13
+	VMAXPS Z3, Z13, Z3
+	VMULPS Z14, Z4, Z13
+	VMAXPS Z4, Z13, Z4
+	VMULPS Z14, Z5, Z13
+	VMAXPS Z5, Z13, Z5
+	VMULPS Z14, Z6, Z13
+	VMAXPS Z6, Z13, Z6
+	VMULPS Z14, Z7, Z13
+	VMAXPS Z7, Z13, Z7
+	VMULPS Z14, Z8, Z13
+	VMAXPS Z8, Z13, Z8
+	VMULPS Z14, Z9, Z13
+	VMAXPS Z9, Z13, Z9
+	VMULPS Z14, Z10, Z13
+	VMAXPS Z10, Z13, Z10
+	VMULPS Z14, Z11, Z13
+	VMAXPS Z11, Z13, Z11
+	JMP    store119
+
+derivative125:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh108
+	JNE       tanh126
 	VMOVUPS.Z (R8), K1, Z15
 	VPXORD    Z13, Z13, Z13
 	VCMPPS    $0x1a, Z13, Z15, K2
@@ -2619,9 +2991,9 @@ derivative107:
 	VMULPS    Z14, Z11, K2, Z11
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store106
+	JMP       store119
 
-tanh108:
+tanh126:
 	VBROADCASTSS float3f800000<>+0(SB), Z14
 	VMOVUPS.Z    (R8), K1, Z15
 	VFNMADD213PS Z14, Z15, Z15
@@ -2673,43 +3045,127 @@ tanh108:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store106:
-	MOVQ    8(AX), DI
-	VMOVUPS Z0, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z1, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z2, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z3, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z4, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z5, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z6, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z7, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z8, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z9, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z10, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z11, K1, (CX)
-	ADDQ    DI, CX
-	SUBQ    $0x0c, DX
-	JMP     tile91
+store119:
+	MOVQ         8(AX), DI
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z10, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z11, K1, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done120
+	VBROADCASTSS 160(AX), Z13
+	VBROADCASTSS 176(AX), Z14
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z0, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z1, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z2, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z3, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z4, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z5, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z6, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z7, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z8, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z9, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z10, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z11, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-next92:
-tile109:
+done120:
+	SUBQ $0x0c, DX
+	JMP  tile106
+
+next107:
+tile127:
 	CMPQ DX, $0x08
-	JL   next110
+	JL   next128
 
 	// A tile of 8 rows.
 	CMPQ       40(AX), $0x40
-	JL         short111
+	JL         short129
 	MOVQ       8(AX), DI
 	MOVQ       CX, R8
 	PREFETCHT0 (R8)
@@ -2737,7 +3193,7 @@ tile109:
 	PREFETCHT0 60(R8)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip112
+	JE         skip130
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
@@ -2763,10 +3219,10 @@ tile109:
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip112:
+skip130:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip113
+	JE         skip131
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
@@ -2792,11 +3248,11 @@ skip112:
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip113:
-short111:
+skip131:
+short129:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first114
+	JNE    first132
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2806,7 +3262,7 @@ short111:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-second115:
+second133:
 	XORQ R13, R13
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
@@ -2814,9 +3270,9 @@ second115:
 	MOVQ 8(SP), R9
 	LEAQ (R11)(R11*2), R12
 	LEAQ (R9)(R11*4), R10
-	JMP  sums116
+	JMP  sums134
 
-first114:
+first132:
 	VMOVUPS (DI), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -2833,11 +3289,11 @@ first114:
 	LEAQ    (R11)(R11*2), R12
 	LEAQ    (R9)(R11*4), R10
 
-sums116:
+sums134:
 	SUBQ $0x02, R8
-	JL   rest118
+	JL   rest136
 
-loop117:
+loop135:
 	VMOVUPS          (DI), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	VFMADD231PS.BCST (R9)(R11*1), Z12, Z1
@@ -2864,13 +3320,13 @@ loop117:
 	ADDQ             $0x08, R10
 	ADDQ             $+128, DI
 	SUBQ             $0x02, R8
-	JGE              loop117
+	JGE              loop135
 
-rest118:
+rest136:
 	ADDQ $0x02, R8
-	JE   done120
+	JE   done138
 
-tail119:
+tail137:
 	VMOVUPS          (DI), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	VFMADD231PS.BCST (R9)(R11*1), Z12, Z1
@@ -2886,24 +3342,26 @@ tail119:
 	ADDQ             $0x04, R10
 	ADDQ             $+64, DI
 	DECQ             R8
-	JNE              tail119
+	JNE              tail137
 
-done120:
+done138:
 	TESTQ  R13, R13
-	JNE    second115
+	JNE    second133
 	MOVQ   24(AX), DI
 	IMUL3Q $0x08, DI, DI
 	ADDQ   DI, 8(SP)
 	MOVQ   56(AX), DI
 	IMUL3Q $0x08, DI, DI
 	ADDQ   DI, 16(SP)
+	CMPQ   136(AX), $0x04
+	JE     activate139
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip121
+	JE     skip142
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled122
+	JNE    scaled143
 	VADDPS (DI), Z0, K1, Z0
 	ADDQ   R8, DI
 	VADDPS (DI), Z1, K1, Z1
@@ -2920,9 +3378,9 @@ done120:
 	ADDQ   R8, DI
 	VADDPS (DI), Z7, K1, Z7
 	ADDQ   R8, DI
-	JMP    added123
+	JMP    added144
 
-scaled122:
+scaled143:
 	VMOVUPS.Z   (R9), K1, Z14
 	VMOVUPS.Z   (DI), K1, Z13
 	VFMADD231PS Z14, Z13, Z0
@@ -2949,38 +3407,43 @@ scaled122:
 	VFMADD231PS Z14, Z13, Z7
 	ADDQ        R8, DI
 
-added123:
+added144:
 	MOVQ DI, 24(SP)
 
-skip121:
+skip142:
+activate139:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store124
+	JL           store140
 	VBROADCASTSS 144(AX), Z14
-	JNE          derivative125
-	VMULPS       Z14, Z0, Z13
-	VMAXPS       Z0, Z13, Z0
-	VMULPS       Z14, Z1, Z13
-	VMAXPS       Z1, Z13, Z1
-	VMULPS       Z14, Z2, Z13
-	VMAXPS       Z2, Z13, Z2
-	VMULPS       Z14, Z3, Z13
-	VMAXPS       Z3, Z13, Z3
-	VMULPS       Z14, Z4, Z13
-	VMAXPS       Z4, Z13, Z4
-	VMULPS       Z14, Z5, Z13
-	VMAXPS       Z5, Z13, Z5
-	VMULPS       Z14, Z6, Z13
-	VMAXPS       Z6, Z13, Z6
-	VMULPS       Z14, Z7, Z13
-	VMAXPS       Z7, Z13, Z7
-	JMP          store124
+	JE           leaky145
+	CMPQ         DI, $0x04
+	JNE          derivative146
 
-derivative125:
+leaky145:
+	VMULPS Z14, Z0, Z13
+	VMAXPS Z0, Z13, Z0
+	VMULPS Z14, Z1, Z13
+	VMAXPS Z1, Z13, Z1
+	VMULPS Z14, Z2, Z13
+	VMAXPS Z2, Z13, Z2
+	VMULPS Z14, Z3, Z13
+	VMAXPS Z3, Z13, Z3
+	VMULPS Z14, Z4, Z13
+	VMAXPS Z4, Z13, Z4
+	VMULPS Z14, Z5, Z13
+	VMAXPS Z5, Z13, Z5
+	VMULPS Z14, Z6, Z13
+	VMAXPS Z6, Z13, Z6
+	VMULPS Z14, Z7, Z13
+	VMAXPS Z7, Z13, Z7
+	JMP    store140
+
+derivative146:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh126
+	JNE       tanh147
 	VMOVUPS.Z (R8), K1, Z15
 	VPXORD    Z13, Z13, Z13
 	VCMPPS    $0x1a, Z13, Z15, K2
@@ -3022,9 +3485,9 @@ derivative125:
 	VMULPS    Z14, Z7, K2, Z7
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store124
+	JMP       store140
 
-tanh126:
+tanh147:
 	VBROADCASTSS float3f800000<>+0(SB), Z14
 	VMOVUPS.Z    (R8), K1, Z15
 	VFNMADD213PS Z14, Z15, Z15
@@ -3060,35 +3523,95 @@ tanh126:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store124:
-	MOVQ    8(AX), DI
-	VMOVUPS Z0, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z1, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z2, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z3, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z4, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z5, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z6, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z7, K1, (CX)
-	ADDQ    DI, CX
-	SUBQ    $0x08, DX
-	JMP     tile109
+store140:
+	MOVQ         8(AX), DI
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done141
+	VBROADCASTSS 160(AX), Z13
+	VBROADCASTSS 176(AX), Z14
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z0, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z1, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z2, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z3, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z4, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z5, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z6, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z7, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-next110:
-tile127:
+done141:
+	SUBQ $0x08, DX
+	JMP  tile127
+
+next128:
+tile148:
 	CMPQ DX, $0x04
-	JL   next128
+	JL   next149
 
 	// A tile of 4 rows.
 	CMPQ       40(AX), $0x40
-	JL         short129
+	JL         short150
 	MOVQ       8(AX), DI
 	MOVQ       CX, R8
 	PREFETCHT0 (R8)
@@ -3104,7 +3627,7 @@ tile127:
 	PREFETCHT0 60(R8)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip130
+	JE         skip151
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
@@ -3118,10 +3641,10 @@ tile127:
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip130:
+skip151:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip131
+	JE         skip152
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
@@ -3135,26 +3658,26 @@ skip130:
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip131:
-short129:
+skip152:
+short150:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first132
+	JNE    first153
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-second133:
+second154:
 	XORQ R12, R12
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
 	MOVQ 24(AX), R10
 	MOVQ 8(SP), R9
 	LEAQ (R10)(R10*2), R11
-	JMP  sums134
+	JMP  sums155
 
-first132:
+first153:
 	VMOVUPS (DI), Z0
 	VMOVAPS Z0, Z1
 	VMOVAPS Z0, Z2
@@ -3166,11 +3689,11 @@ first132:
 	MOVQ    16(SP), R9
 	LEAQ    (R10)(R10*2), R11
 
-sums134:
+sums155:
 	SUBQ $0x04, R8
-	JL   rest136
+	JL   rest157
 
-loop135:
+loop156:
 	VMOVUPS          (DI), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	VFMADD231PS.BCST (R9)(R10*1), Z12, Z1
@@ -3202,13 +3725,13 @@ loop135:
 	ADDQ             $0x10, R9
 	ADDQ             $+256, DI
 	SUBQ             $0x04, R8
-	JGE              loop135
+	JGE              loop156
 
-rest136:
+rest157:
 	ADDQ $0x04, R8
-	JE   done138
+	JE   done159
 
-tail137:
+tail158:
 	VMOVUPS          (DI), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	VFMADD231PS.BCST (R9)(R10*1), Z12, Z1
@@ -3219,24 +3742,26 @@ tail137:
 	ADDQ             $0x04, R9
 	ADDQ             $+64, DI
 	DECQ             R8
-	JNE              tail137
+	JNE              tail158
 
-done138:
+done159:
 	TESTQ  R12, R12
-	JNE    second133
+	JNE    second154
 	MOVQ   24(AX), DI
 	IMUL3Q $0x04, DI, DI
 	ADDQ   DI, 8(SP)
 	MOVQ   56(AX), DI
 	IMUL3Q $0x04, DI, DI
 	ADDQ   DI, 16(SP)
+	CMPQ   136(AX), $0x04
+	JE     activate160
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip139
+	JE     skip163
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled140
+	JNE    scaled164
 	VADDPS (DI), Z0, K1, Z0
 	ADDQ   R8, DI
 	VADDPS (DI), Z1, K1, Z1
@@ -3245,9 +3770,9 @@ done138:
 	ADDQ   R8, DI
 	VADDPS (DI), Z3, K1, Z3
 	ADDQ   R8, DI
-	JMP    added141
+	JMP    added165
 
-scaled140:
+scaled164:
 	VMOVUPS.Z   (R9), K1, Z14
 	VMOVUPS.Z   (DI), K1, Z13
 	VFMADD231PS Z14, Z13, Z0
@@ -3262,30 +3787,35 @@ scaled140:
 	VFMADD231PS Z14, Z13, Z3
 	ADDQ        R8, DI
 
-added141:
+added165:
 	MOVQ DI, 24(SP)
 
-skip139:
+skip163:
+activate160:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store142
+	JL           store161
 	VBROADCASTSS 144(AX), Z14
-	JNE          derivative143
-	VMULPS       Z14, Z0, Z13
-	VMAXPS       Z0, Z13, Z0
-	VMULPS       Z14, Z1, Z13
-	VMAXPS       Z1, Z13, Z1
-	VMULPS       Z14, Z2, Z13
-	VMAXPS       Z2, Z13, Z2
-	VMULPS       Z14, Z3, Z13
-	VMAXPS       Z3, Z13, Z3
-	JMP          store142
+	JE           leaky166
+	CMPQ         DI, $0x04
+	JNE          derivative167
 
-derivative143:
+leaky166:
+	VMULPS Z14, Z0, Z13
+	VMAXPS Z0, Z13, Z0
+	VMULPS Z14, Z1, Z13
+	VMAXPS Z1, Z13, Z1
+	VMULPS Z14, Z2, Z13
+	VMAXPS Z2, Z13, Z2
+	VMULPS Z14, Z3, Z13
+	VMAXPS Z3, Z13, Z3
+	JMP    store161
+
+derivative167:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh144
+	JNE       tanh168
 	VMOVUPS.Z (R8), K1, Z15
 	VPXORD    Z13, Z13, Z13
 	VCMPPS    $0x1a, Z13, Z15, K2
@@ -3307,9 +3837,9 @@ derivative143:
 	VMULPS    Z14, Z3, K2, Z3
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store142
+	JMP       store161
 
-tanh144:
+tanh168:
 	VBROADCASTSS float3f800000<>+0(SB), Z14
 	VMOVUPS.Z    (R8), K1, Z15
 	VFNMADD213PS Z14, Z15, Z15
@@ -3329,27 +3859,63 @@ tanh144:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store142:
-	MOVQ    8(AX), DI
-	VMOVUPS Z0, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z1, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z2, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z3, K1, (CX)
-	ADDQ    DI, CX
-	SUBQ    $0x04, DX
-	JMP     tile127
+store161:
+	MOVQ         8(AX), DI
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done162
+	VBROADCASTSS 160(AX), Z13
+	VBROADCASTSS 176(AX), Z14
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z0, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z1, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z2, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z3, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-next128:
-tile145:
+done162:
+	SUBQ $0x04, DX
+	JMP  tile148
+
+next149:
+tile169:
 	CMPQ DX, $0x02
-	JL   next146
+	JL   next170
 
 	// A tile of 2 rows.
 	CMPQ       40(AX), $0x40
-	JL         short147
+	JL         short171
 	MOVQ       8(AX), DI
 	MOVQ       CX, R8
 	PREFETCHT0 (R8)
@@ -3359,7 +3925,7 @@ tile145:
 	PREFETCHT0 60(R8)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip148
+	JE         skip172
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
@@ -3367,10 +3933,10 @@ tile145:
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip148:
+skip172:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip149
+	JE         skip173
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
@@ -3378,24 +3944,24 @@ skip148:
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip149:
-short147:
+skip173:
+short171:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first150
+	JNE    first174
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-second151:
+second175:
 	XORQ R12, R12
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
 	MOVQ 24(AX), R10
 	MOVQ 8(SP), R9
 	LEAQ (R10)(R10*2), R11
-	JMP  sums152
+	JMP  sums176
 
-first150:
+first174:
 	VMOVUPS (DI), Z0
 	VMOVAPS Z0, Z1
 	ADDQ    $+64, DI
@@ -3405,11 +3971,11 @@ first150:
 	MOVQ    16(SP), R9
 	LEAQ    (R10)(R10*2), R11
 
-sums152:
+sums176:
 	SUBQ $0x04, R8
-	JL   rest154
+	JL   rest178
 
-loop153:
+loop177:
 	VMOVUPS          (DI), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	VFMADD231PS.BCST (R9)(R10*1), Z12, Z1
@@ -3433,13 +3999,13 @@ loop153:
 	ADDQ             $0x10, R9
 	ADDQ             $+256, DI
 	SUBQ             $0x04, R8
-	JGE              loop153
+	JGE              loop177
 
-rest154:
+rest178:
 	ADDQ $0x04, R8
-	JE   done156
+	JE   done180
 
-tail155:
+tail179:
 	VMOVUPS          (DI), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	VFMADD231PS.BCST (R9)(R10*1), Z12, Z1
@@ -3448,31 +4014,33 @@ tail155:
 	ADDQ             $0x04, R9
 	ADDQ             $+64, DI
 	DECQ             R8
-	JNE              tail155
+	JNE              tail179
 
-done156:
+done180:
 	TESTQ  R12, R12
-	JNE    second151
+	JNE    second175
 	MOVQ   24(AX), DI
 	IMUL3Q $0x02, DI, DI
 	ADDQ   DI, 8(SP)
 	MOVQ   56(AX), DI
 	IMUL3Q $0x02, DI, DI
 	ADDQ   DI, 16(SP)
+	CMPQ   136(AX), $0x04
+	JE     activate181
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip157
+	JE     skip184
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled158
+	JNE    scaled185
 	VADDPS (DI), Z0, K1, Z0
 	ADDQ   R8, DI
 	VADDPS (DI), Z1, K1, Z1
 	ADDQ   R8, DI
-	JMP    added159
+	JMP    added186
 
-scaled158:
+scaled185:
 	VMOVUPS.Z   (R9), K1, Z14
 	VMOVUPS.Z   (DI), K1, Z13
 	VFMADD231PS Z14, Z13, Z0
@@ -3481,26 +4049,31 @@ scaled158:
 	VFMADD231PS Z14, Z13, Z1
 	ADDQ        R8, DI
 
-added159:
+added186:
 	MOVQ DI, 24(SP)
 
-skip157:
+skip184:
+activate181:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store160
+	JL           store182
 	VBROADCASTSS 144(AX), Z14
-	JNE          derivative161
-	VMULPS       Z14, Z0, Z13
-	VMAXPS       Z0, Z13, Z0
-	VMULPS       Z14, Z1, Z13
-	VMAXPS       Z1, Z13, Z1
-	JMP          store160
+	JE           leaky187
+	CMPQ         DI, $0x04
+	JNE          derivative188
 
-derivative161:
+leaky187:
+	VMULPS Z14, Z0, Z13
+	VMAXPS Z0, Z13, Z0
+	VMULPS Z14, Z1, Z13
+	VMAXPS Z1, Z13, Z1
+	JMP    store182
+
+derivative188:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh162
+	JNE       tanh189
 	VMOVUPS.Z (R8), K1, Z15
 	VPXORD    Z13, Z13, Z13
 	VCMPPS    $0x1a, Z13, Z15, K2
@@ -3512,9 +4085,9 @@ derivative161:
 	VMULPS    Z14, Z1, K2, Z1
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store160
+	JMP       store182
 
-tanh162:
+tanh189:
 	VBROADCASTSS float3f800000<>+0(SB), Z14
 	VMOVUPS.Z    (R8), K1, Z15
 	VFNMADD213PS Z14, Z15, Z15
@@ -3526,59 +4099,83 @@ tanh162:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store160:
-	MOVQ    8(AX), DI
-	VMOVUPS Z0, K1, (CX)
-	ADDQ    DI, CX
-	VMOVUPS Z1, K1, (CX)
-	ADDQ    DI, CX
-	SUBQ    $0x02, DX
-	JMP     tile145
+store182:
+	MOVQ         8(AX), DI
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DI, CX
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done183
+	VBROADCASTSS 160(AX), Z13
+	VBROADCASTSS 176(AX), Z14
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z0, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z1, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-next146:
-tile163:
+done183:
+	SUBQ $0x02, DX
+	JMP  tile169
+
+next170:
+tile190:
 	CMPQ DX, $0x01
-	JL   next164
+	JL   next191
 
 	// A tile of 1 rows.
 	CMPQ       40(AX), $0x40
-	JL         short165
+	JL         short192
 	MOVQ       8(AX), DI
 	MOVQ       CX, DI
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 	MOVQ       24(SP), DI
 	TESTQ      DI, DI
-	JE         skip166
+	JE         skip193
 	MOVQ       104(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip166:
+skip193:
 	MOVQ       32(SP), DI
 	TESTQ      DI, DI
-	JE         skip167
+	JE         skip194
 	MOVQ       128(AX), R8
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-skip167:
-short165:
+skip194:
+short192:
 	MOVQ   64(AX), DI
 	TESTQ  DI, DI
-	JNE    first168
+	JNE    first195
 	VPXORD Z0, Z0, Z0
 
-second169:
+second196:
 	XORQ R11, R11
 	MOVQ 32(AX), DI
 	MOVQ 40(AX), R8
 	MOVQ 24(AX), R10
 	MOVQ 8(SP), R9
 	LEAQ (R10)(R10*2), R10
-	JMP  sums170
+	JMP  sums197
 
-first168:
+first195:
 	VMOVUPS (DI), Z0
 	ADDQ    $+64, DI
 	MOVQ    $+1, R11
@@ -3587,11 +4184,11 @@ first168:
 	MOVQ    16(SP), R9
 	LEAQ    (R10)(R10*2), R10
 
-sums170:
+sums197:
 	SUBQ $0x04, R8
-	JL   rest172
+	JL   rest199
 
-loop171:
+loop198:
 	VMOVUPS          (DI), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	PREFETCHT1       (BX)
@@ -3611,13 +4208,13 @@ loop171:
 	ADDQ             $0x10, R9
 	ADDQ             $+256, DI
 	SUBQ             $0x04, R8
-	JGE              loop171
+	JGE              loop198
 
-rest172:
+rest199:
 	ADDQ $0x04, R8
-	JE   done174
+	JE   done201
 
-tail173:
+tail200:
 	VMOVUPS          (DI), Z12
 	VFMADD231PS.BCST (R9), Z12, Z0
 	PREFETCHT1       (BX)
@@ -3625,61 +4222,68 @@ tail173:
 	ADDQ             $0x04, R9
 	ADDQ             $+64, DI
 	DECQ             R8
-	JNE              tail173
+	JNE              tail200
 
-done174:
+done201:
 	TESTQ  R11, R11
-	JNE    second169
+	JNE    second196
 	MOVQ   24(AX), DI
 	IMUL3Q $0x01, DI, DI
 	ADDQ   DI, 8(SP)
 	MOVQ   56(AX), DI
 	IMUL3Q $0x01, DI, DI
 	ADDQ   DI, 16(SP)
+	CMPQ   136(AX), $0x04
+	JE     activate202
 	MOVQ   24(SP), DI
 	TESTQ  DI, DI
-	JE     skip175
+	JE     skip205
 	MOVQ   104(AX), R8
 	MOVQ   112(AX), R9
 	TESTQ  R9, R9
-	JNE    scaled176
+	JNE    scaled206
 	VADDPS (DI), Z0, K1, Z0
 	ADDQ   R8, DI
-	JMP    added177
+	JMP    added207
 
-scaled176:
+scaled206:
 	VMOVUPS.Z   (R9), K1, Z14
 	VMOVUPS.Z   (DI), K1, Z13
 	VFMADD231PS Z14, Z13, Z0
 	ADDQ        R8, DI
 
-added177:
+added207:
 	MOVQ DI, 24(SP)
 
-skip175:
+skip205:
+activate202:
 	MOVQ         136(AX), DI
 	CMPQ         DI, $0x01
-	JL           store178
+	JL           store203
 	VBROADCASTSS 144(AX), Z14
-	JNE          derivative179
-	VMULPS       Z14, Z0, Z13
-	VMAXPS       Z0, Z13, Z0
-	JMP          store178
+	JE           leaky208
+	CMPQ         DI, $0x04
+	JNE          derivative209
 
-derivative179:
+leaky208:
+	VMULPS Z14, Z0, Z13
+	VMAXPS Z0, Z13, Z0
+	JMP    store203
+
+derivative209:
 	MOVQ      32(SP), R8
 	MOVQ      128(AX), R9
 	CMPQ      DI, $0x02
-	JNE       tanh180
+	JNE       tanh210
 	VMOVUPS.Z (R8), K1, Z15
 	VPXORD    Z13, Z13, Z13
 	VCMPPS    $0x1a, Z13, Z15, K2
 	VMULPS    Z14, Z0, K2, Z0
 	ADDQ      R9, R8
 	MOVQ      R8, 32(SP)
-	JMP       store178
+	JMP       store203
 
-tanh180:
+tanh210:
 	VBROADCASTSS float3f800000<>+0(SB), Z14
 	VMOVUPS.Z    (R8), K1, Z15
 	VFNMADD213PS Z14, Z15, Z15
@@ -3687,14 +4291,32 @@ tanh180:
 	ADDQ         R9, R8
 	MOVQ         R8, 32(SP)
 
-store178:
-	MOVQ    8(AX), DI
-	VMOVUPS Z0, K1, (CX)
-	ADDQ    DI, CX
-	SUBQ    $0x01, DX
-	JMP     tile163
+store203:
+	MOVQ         8(AX), DI
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DI, CX
+	CMPQ         136(AX), $0x04
+	JNE          done204
+	VBROADCASTSS 160(AX), Z13
+	VBROADCASTSS 176(AX), Z14
+	MOVQ         24(SP), DI
+	MOVQ         32(SP), R8
+	MOVQ         128(AX), R9
+	MOVQ         104(AX), R10
+	VMOVUPS.Z    (DI), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z0, Z15
+	VMOVUPS      Z15, K1, (R8)
+	ADDQ         R9, R8
+	ADDQ         R10, DI
+	MOVQ         DI, 24(SP)
+	MOVQ         R8, 32(SP)
 
-next164:
+done204:
+	SUBQ $0x01, DX
+	JMP  tile190
+
+next191:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -3718,11 +4340,11 @@ TEXT ·transposedAVX512(SB), NOSPLIT, $8-88
 	BZHIQ    DI, R8, R8
 	KMOVW    R8, K1
 
-tile181:
+tile211:
 	CMPQ DX, $0x0c
-	JL   next182
+	JL   next212
 	CMPQ DX, $0x10
-	JE   next182
+	JE   next212
 
 	// A tile of 12 rows.
 	VPXORD     Z0, Z0, Z0
@@ -3752,7 +4374,7 @@ tile181:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short183
+	JL         short213
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -3791,7 +4413,7 @@ tile181:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 
-short183:
+short213:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -3800,9 +4422,9 @@ short183:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x02, R9
-	JL     rest185
+	JL     rest215
 
-loop184:
+loop214:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -3888,13 +4510,13 @@ loop184:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x02, R9
-	JGE          loop184
+	JGE          loop214
 
-rest185:
+rest215:
 	ADDQ $0x02, R9
-	JE   done187
+	JE   done217
 
-tail186:
+tail216:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -3939,13 +4561,13 @@ tail186:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail186
+	JNE          tail216
 
-done187:
+done217:
 	ADDQ    aTile+32(FP), CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add188
+	JNE     add218
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    DI, AX
@@ -3982,9 +4604,9 @@ done187:
 	VMOVUPS Z22, (AX)
 	VMOVUPS Z23, K1, 64(AX)
 	ADDQ    DI, AX
-	JMP     done189
+	JMP     done219
 
-add188:
+add218:
 	VMOVUPS   (AX), Z24
 	VADDPS    Z24, Z0, Z0
 	VMOVUPS   Z0, (AX)
@@ -4070,14 +4692,14 @@ add188:
 	VMOVUPS   Z23, K1, 64(AX)
 	ADDQ      DI, AX
 
-done189:
+done219:
 	SUBQ $0x0c, DX
-	JMP  tile181
+	JMP  tile211
 
-next182:
-tile190:
+next212:
+tile220:
 	CMPQ DX, $0x08
-	JL   next191
+	JL   next221
 
 	// A tile of 8 rows.
 	VPXORD     Z0, Z0, Z0
@@ -4099,7 +4721,7 @@ tile190:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short192
+	JL         short222
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -4126,7 +4748,7 @@ tile190:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 
-short192:
+short222:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -4135,9 +4757,9 @@ short192:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x02, R9
-	JL     rest194
+	JL     rest224
 
-loop193:
+loop223:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -4199,13 +4821,13 @@ loop193:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x02, R9
-	JGE          loop193
+	JGE          loop223
 
-rest194:
+rest224:
 	ADDQ $0x02, R9
-	JE   done196
+	JE   done226
 
-tail195:
+tail225:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -4238,13 +4860,13 @@ tail195:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail195
+	JNE          tail225
 
-done196:
+done226:
 	ADDQ    $0x20, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add197
+	JNE     add227
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    DI, AX
@@ -4269,9 +4891,9 @@ done196:
 	VMOVUPS Z14, (AX)
 	VMOVUPS Z15, K1, 64(AX)
 	ADDQ    DI, AX
-	JMP     done198
+	JMP     done228
 
-add197:
+add227:
 	VMOVUPS   (AX), Z24
 	VADDPS    Z24, Z0, Z0
 	VMOVUPS   Z0, (AX)
@@ -4329,14 +4951,14 @@ add197:
 	VMOVUPS   Z15, K1, 64(AX)
 	ADDQ      DI, AX
 
-done198:
+done228:
 	SUBQ $0x08, DX
-	JMP  tile190
+	JMP  tile220
 
-next191:
-tile199:
+next221:
+tile229:
 	CMPQ DX, $0x04
-	JL   next200
+	JL   next230
 
 	// A tile of 4 rows.
 	VPXORD     Z0, Z0, Z0
@@ -4350,7 +4972,7 @@ tile199:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short201
+	JL         short231
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -4365,7 +4987,7 @@ tile199:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 
-short201:
+short231:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -4374,9 +4996,9 @@ short201:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest203
+	JL     rest233
 
-loop202:
+loop232:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -4450,13 +5072,13 @@ loop202:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop202
+	JGE          loop232
 
-rest203:
+rest233:
 	ADDQ $0x04, R9
-	JE   done205
+	JE   done235
 
-tail204:
+tail234:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -4477,13 +5099,13 @@ tail204:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail204
+	JNE          tail234
 
-done205:
+done235:
 	ADDQ    $0x10, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add206
+	JNE     add236
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    DI, AX
@@ -4496,9 +5118,9 @@ done205:
 	VMOVUPS Z6, (AX)
 	VMOVUPS Z7, K1, 64(AX)
 	ADDQ    DI, AX
-	JMP     done207
+	JMP     done237
 
-add206:
+add236:
 	VMOVUPS   (AX), Z24
 	VADDPS    Z24, Z0, Z0
 	VMOVUPS   Z0, (AX)
@@ -4528,14 +5150,14 @@ add206:
 	VMOVUPS   Z7, K1, 64(AX)
 	ADDQ      DI, AX
 
-done207:
+done237:
 	SUBQ $0x04, DX
-	JMP  tile199
+	JMP  tile229
 
-next200:
-tile208:
+next230:
+tile238:
 	CMPQ DX, $0x02
-	JL   next209
+	JL   next239
 
 	// A tile of 2 rows.
 	VPXORD     Z0, Z0, Z0
@@ -4549,7 +5171,7 @@ tile208:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short210
+	JL         short240
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -4558,7 +5180,7 @@ tile208:
 	PREFETCHT0 (R10)
 	PREFETCHT0 124(R10)
 
-short210:
+short240:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -4567,9 +5189,9 @@ short210:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest212
+	JL     rest242
 
-loop211:
+loop241:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -4619,13 +5241,13 @@ loop211:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop211
+	JGE          loop241
 
-rest212:
+rest242:
 	ADDQ $0x04, R9
-	JE   done214
+	JE   done244
 
-tail213:
+tail243:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -4640,9 +5262,9 @@ tail213:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail213
+	JNE          tail243
 
-done214:
+done244:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -4650,16 +5272,16 @@ done214:
 	ADDQ    $0x08, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add215
+	JNE     add245
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    DI, AX
 	VMOVUPS Z2, (AX)
 	VMOVUPS Z3, K1, 64(AX)
 	ADDQ    DI, AX
-	JMP     done216
+	JMP     done246
 
-add215:
+add245:
 	VMOVUPS   (AX), Z24
 	VADDPS    Z24, Z0, Z0
 	VMOVUPS   Z0, (AX)
@@ -4675,14 +5297,14 @@ add215:
 	VMOVUPS   Z3, K1, 64(AX)
 	ADDQ      DI, AX
 
-done216:
+done246:
 	SUBQ $0x02, DX
-	JMP  tile208
+	JMP  tile238
 
-next209:
-tile217:
+next239:
+tile247:
 	CMPQ DX, $0x01
-	JL   next218
+	JL   next248
 
 	// A tile of 1 rows.
 	VPXORD     Z0, Z0, Z0
@@ -4696,13 +5318,13 @@ tile217:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short219
+	JL         short249
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, DI
 	PREFETCHT0 (DI)
 	PREFETCHT0 124(DI)
 
-short219:
+short249:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -4711,9 +5333,9 @@ short219:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest221
+	JL     rest251
 
-loop220:
+loop250:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -4751,13 +5373,13 @@ loop220:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop220
+	JGE          loop250
 
-rest221:
+rest251:
 	ADDQ $0x04, R9
-	JE   done223
+	JE   done253
 
-tail222:
+tail252:
 	VMOVUPS      (R8), Z24
 	VMOVUPS.Z    64(R8), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -4769,9 +5391,9 @@ tail222:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail222
+	JNE          tail252
 
-done223:
+done253:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -4781,13 +5403,13 @@ done223:
 	ADDQ    $0x04, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add224
+	JNE     add254
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    DI, AX
-	JMP     done225
+	JMP     done255
 
-add224:
+add254:
 	VMOVUPS   (AX), Z24
 	VADDPS    Z24, Z0, Z0
 	VMOVUPS   Z0, (AX)
@@ -4796,11 +5418,11 @@ add224:
 	VMOVUPS   Z1, K1, 64(AX)
 	ADDQ      DI, AX
 
-done225:
+done255:
 	SUBQ $0x01, DX
-	JMP  tile217
+	JMP  tile247
 
-next218:
+next248:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -4823,11 +5445,11 @@ TEXT ·transposedNarrowAVX512(SB), NOSPLIT, $8-88
 	BZHIQ    DI, R8, R8
 	KMOVW    R8, K1
 
-tile226:
+tile256:
 	CMPQ DX, $0x0c
-	JL   next227
+	JL   next257
 	CMPQ DX, $0x10
-	JE   next227
+	JE   next257
 
 	// A tile of 12 rows.
 	VPXORD     Z0, Z0, Z0
@@ -4845,7 +5467,7 @@ tile226:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short228
+	JL         short258
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -4884,7 +5506,7 @@ tile226:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-short228:
+short258:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -4893,9 +5515,9 @@ short228:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x02, R9
-	JL     rest230
+	JL     rest260
 
-loop229:
+loop259:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4953,13 +5575,13 @@ loop229:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x02, R9
-	JGE          loop229
+	JGE          loop259
 
-rest230:
+rest260:
 	ADDQ $0x02, R9
-	JE   done232
+	JE   done262
 
-tail231:
+tail261:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -4990,13 +5612,13 @@ tail231:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail231
+	JNE          tail261
 
-done232:
+done262:
 	ADDQ    aTile+32(FP), CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add233
+	JNE     add263
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    DI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -5021,9 +5643,9 @@ done232:
 	ADDQ    DI, AX
 	VMOVUPS Z11, K1, (AX)
 	ADDQ    DI, AX
-	JMP     done234
+	JMP     done264
 
-add233:
+add263:
 	VMOVUPS.Z (AX), K1, Z12
 	VADDPS    Z12, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
@@ -5073,14 +5695,14 @@ add233:
 	VMOVUPS   Z11, K1, (AX)
 	ADDQ      DI, AX
 
-done234:
+done264:
 	SUBQ $0x0c, DX
-	JMP  tile226
+	JMP  tile256
 
-next227:
-tile235:
+next257:
+tile265:
 	CMPQ DX, $0x08
-	JL   next236
+	JL   next266
 
 	// A tile of 8 rows.
 	VPXORD     Z0, Z0, Z0
@@ -5094,7 +5716,7 @@ tile235:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short237
+	JL         short267
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -5121,7 +5743,7 @@ tile235:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-short237:
+short267:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -5130,9 +5752,9 @@ short237:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x02, R9
-	JL     rest239
+	JL     rest269
 
-loop238:
+loop268:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -5174,13 +5796,13 @@ loop238:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x02, R9
-	JGE          loop238
+	JGE          loop268
 
-rest239:
+rest269:
 	ADDQ $0x02, R9
-	JE   done241
+	JE   done271
 
-tail240:
+tail270:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -5203,13 +5825,13 @@ tail240:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail240
+	JNE          tail270
 
-done241:
+done271:
 	ADDQ    $0x20, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add242
+	JNE     add272
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    DI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -5226,9 +5848,9 @@ done241:
 	ADDQ    DI, AX
 	VMOVUPS Z7, K1, (AX)
 	ADDQ    DI, AX
-	JMP     done243
+	JMP     done273
 
-add242:
+add272:
 	VMOVUPS.Z (AX), K1, Z12
 	VADDPS    Z12, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
@@ -5262,14 +5884,14 @@ add242:
 	VMOVUPS   Z7, K1, (AX)
 	ADDQ      DI, AX
 
-done243:
+done273:
 	SUBQ $0x08, DX
-	JMP  tile235
+	JMP  tile265
 
-next236:
-tile244:
+next266:
+tile274:
 	CMPQ DX, $0x04
-	JL   next245
+	JL   next275
 
 	// A tile of 4 rows.
 	VPXORD     Z0, Z0, Z0
@@ -5279,7 +5901,7 @@ tile244:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short246
+	JL         short276
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -5294,7 +5916,7 @@ tile244:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-short246:
+short276:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -5303,9 +5925,9 @@ short246:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest248
+	JL     rest278
 
-loop247:
+loop277:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -5355,13 +5977,13 @@ loop247:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop247
+	JGE          loop277
 
-rest248:
+rest278:
 	ADDQ $0x04, R9
-	JE   done250
+	JE   done280
 
-tail249:
+tail279:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -5376,13 +5998,13 @@ tail249:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail249
+	JNE          tail279
 
-done250:
+done280:
 	ADDQ    $0x10, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add251
+	JNE     add281
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    DI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -5391,9 +6013,9 @@ done250:
 	ADDQ    DI, AX
 	VMOVUPS Z3, K1, (AX)
 	ADDQ    DI, AX
-	JMP     done252
+	JMP     done282
 
-add251:
+add281:
 	VMOVUPS.Z (AX), K1, Z12
 	VADDPS    Z12, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
@@ -5411,14 +6033,14 @@ add251:
 	VMOVUPS   Z3, K1, (AX)
 	ADDQ      DI, AX
 
-done252:
+done282:
 	SUBQ $0x04, DX
-	JMP  tile244
+	JMP  tile274
 
-next245:
-tile253:
+next275:
+tile283:
 	CMPQ DX, $0x02
-	JL   next254
+	JL   next284
 
 	// A tile of 2 rows.
 	VPXORD     Z0, Z0, Z0
@@ -5428,7 +6050,7 @@ tile253:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short255
+	JL         short285
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, R10
 	PREFETCHT0 (R10)
@@ -5437,7 +6059,7 @@ tile253:
 	PREFETCHT0 (R10)
 	PREFETCHT0 60(R10)
 
-short255:
+short285:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -5446,9 +6068,9 @@ short255:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest257
+	JL     rest287
 
-loop256:
+loop286:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -5482,13 +6104,13 @@ loop256:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop256
+	JGE          loop286
 
-rest257:
+rest287:
 	ADDQ $0x04, R9
-	JE   done259
+	JE   done289
 
-tail258:
+tail288:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -5499,22 +6121,22 @@ tail258:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail258
+	JNE          tail288
 
-done259:
+done289:
 	VADDPS  Z2, Z0, Z0
 	VADDPS  Z3, Z1, Z1
 	ADDQ    $0x08, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add260
+	JNE     add290
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    DI, AX
 	VMOVUPS Z1, K1, (AX)
 	ADDQ    DI, AX
-	JMP     done261
+	JMP     done291
 
-add260:
+add290:
 	VMOVUPS.Z (AX), K1, Z12
 	VADDPS    Z12, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
@@ -5524,14 +6146,14 @@ add260:
 	VMOVUPS   Z1, K1, (AX)
 	ADDQ      DI, AX
 
-done261:
+done291:
 	SUBQ $0x02, DX
-	JMP  tile253
+	JMP  tile283
 
-next254:
-tile262:
+next284:
+tile292:
 	CMPQ DX, $0x01
-	JL   next263
+	JL   next293
 
 	// A tile of 1 rows.
 	VPXORD     Z0, Z0, Z0
@@ -5541,13 +6163,13 @@ tile262:
 	MOVQ       b+40(FP), R8
 	MOVQ       r+56(FP), R9
 	CMPQ       R9, $0x40
-	JL         short264
+	JL         short294
 	MOVQ       cStride+8(FP), DI
 	MOVQ       AX, DI
 	PREFETCHT0 (DI)
 	PREFETCHT0 60(DI)
 
-short264:
+short294:
 	MOVQ   CX, DI
 	LEAQ   (BX)(BX*1), R10
 	IMUL3Q $0x18, BX, R11
@@ -5556,9 +6178,9 @@ short264:
 	IMUL3Q $0x18, SI, R14
 	IMUL3Q $0x19, SI, R15
 	SUBQ   $0x04, R9
-	JL     rest266
+	JL     rest296
 
-loop265:
+loop295:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -5584,13 +6206,13 @@ loop265:
 	ADDQ         R10, DI
 	ADDQ         R13, R8
 	SUBQ         $0x04, R9
-	JGE          loop265
+	JGE          loop295
 
-rest266:
+rest296:
 	ADDQ $0x04, R9
-	JE   done268
+	JE   done298
 
-tail267:
+tail297:
 	VMOVUPS.Z    (R8), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -5599,31 +6221,31 @@ tail267:
 	ADDQ         BX, DI
 	ADDQ         SI, R8
 	DECQ         R9
-	JNE          tail267
+	JNE          tail297
 
-done268:
+done298:
 	VADDPS  Z2, Z0, Z0
 	VADDPS  Z3, Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x04, CX
 	MOVQ    cStride+8(FP), DI
 	CMPQ    add+80(FP), $0x00
-	JNE     add269
+	JNE     add299
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    DI, AX
-	JMP     done270
+	JMP     done300
 
-add269:
+add299:
 	VMOVUPS.Z (AX), K1, Z12
 	VADDPS    Z12, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 	ADDQ      DI, AX
 
-done270:
+done300:
 	SUBQ $0x01, DX
-	JMP  tile262
+	JMP  tile292
 
-next263:
+next293:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5677,9 +6299,9 @@ TEXT ·leakyAVX512(SB), NOSPLIT, $8-28
 	VBROADCASTSS slope+24(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x20, DX
-	JL           next272
+	JL           next302
 
-vectors271:
+vectors301:
 	VMOVUPS (CX)(BX*4), Z1
 	VMOVUPS 64(CX)(BX*4), Z2
 	VMOVAPS Z1, Z3
@@ -5694,14 +6316,14 @@ vectors271:
 	VMOVUPS Z1, 64(AX)(BX*4)
 	ADDQ    $0x20, BX
 	SUBQ    $0x20, DX
-	JGE     vectors271
+	JGE     vectors301
 
-next272:
+next302:
 	ADDQ $0x20, DX
 	SUBQ $0x10, DX
-	JL   next274
+	JL   next304
 
-vectors273:
+vectors303:
 	VMOVUPS (CX)(BX*4), Z1
 	VMOVAPS Z1, Z2
 	VPXORD  Z3, Z3, Z3
@@ -5710,11 +6332,11 @@ vectors273:
 	VMOVUPS Z2, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     vectors273
+	JGE     vectors303
 
-next274:
+next304:
 	ADDQ      $0x10, DX
-	JE        done275
+	JE        done305
 	MOVQ      $-1, SI
 	BZHIQ     DX, SI, SI
 	KMOVW     SI, K1
@@ -5725,7 +6347,7 @@ next274:
 	VMULPS    Z0, Z2, K2, Z2
 	VMOVUPS   Z2, K1, (AX)(BX*4)
 
-done275:
+done305:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5743,9 +6365,9 @@ TEXT ·expAVX512(SB), NOSPLIT, $8-24
 	MOVQ     n+16(FP), DX
 	XORQ     BX, BX
 	SUBQ     $0x20, DX
-	JL       next277
+	JL       next307
 
-vectors276:
+vectors306:
 	VMOVUPS      (CX)(BX*4), Z0
 	VMOVUPS      64(CX)(BX*4), Z1
 	VBROADCASTSS float42b20000<>+0(SB), Z2
@@ -5792,14 +6414,14 @@ vectors276:
 	VMOVUPS      Z1, 64(AX)(BX*4)
 	ADDQ         $0x20, BX
 	SUBQ         $0x20, DX
-	JGE          vectors276
+	JGE          vectors306
 
-next277:
+next307:
 	ADDQ $0x20, DX
 	SUBQ $0x10, DX
-	JL   next279
+	JL   next309
 
-vectors278:
+vectors308:
 	VMOVUPS      (CX)(BX*4), Z0
 	VBROADCASTSS float42b20000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
@@ -5830,11 +6452,11 @@ vectors278:
 	VMOVUPS      Z0, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          vectors278
+	JGE          vectors308
 
-next279:
+next309:
 	ADDQ         $0x10, DX
-	JE           done280
+	JE           done310
 	MOVQ         $-1, SI
 	BZHIQ        DX, SI, SI
 	KMOVW        SI, K1
@@ -5867,7 +6489,7 @@ next279:
 	VSCALEFPS    Z1, Z2, Z0
 	VMOVUPS      Z0, K1, (AX)(BX*4)
 
-done280:
+done310:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -5915,9 +6537,9 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $8-24
 	MOVQ     n+16(FP), DX
 	XORQ     BX, BX
 	SUBQ     $0x20, DX
-	JL       next282
+	JL       next312
 
-vectors281:
+vectors311:
 	VMOVUPS      (CX)(BX*4), Z0
 	VMOVUPS      64(CX)(BX*4), Z1
 	VPXORD       Z2, Z2, Z2
@@ -5972,14 +6594,14 @@ vectors281:
 	VMOVUPS      Z1, 64(AX)(BX*4)
 	ADDQ         $0x20, BX
 	SUBQ         $0x20, DX
-	JGE          vectors281
+	JGE          vectors311
 
-next282:
+next312:
 	ADDQ $0x20, DX
 	SUBQ $0x10, DX
-	JL   next284
+	JL   next314
 
-vectors283:
+vectors313:
 	VMOVUPS      (CX)(BX*4), Z0
 	VPXORD       Z1, Z1, Z1
 	VSUBPS       Z0, Z1, Z0
@@ -6015,11 +6637,11 @@ vectors283:
 	VMOVUPS      Z0, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          vectors283
+	JGE          vectors313
 
-next284:
+next314:
 	ADDQ         $0x10, DX
-	JE           done285
+	JE           done315
 	MOVQ         $-1, SI
 	BZHIQ        DX, SI, SI
 	KMOVW        SI, K1
@@ -6057,7 +6679,7 @@ next284:
 	VDIVPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K1, (AX)(BX*4)
 
-done285:
+done315:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6075,9 +6697,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $8-24
 	MOVQ     n+16(FP), DX
 	XORQ     BX, BX
 	SUBQ     $0x20, DX
-	JL       next287
+	JL       next317
 
-vectors286:
+vectors316:
 	VMOVUPS      (CX)(BX*4), Z0
 	VMOVUPS      64(CX)(BX*4), Z1
 	VBROADCASTSS float41100000<>+0(SB), Z2
@@ -6135,14 +6757,14 @@ vectors286:
 	VMOVUPS      Z1, 64(AX)(BX*4)
 	ADDQ         $0x20, BX
 	SUBQ         $0x20, DX
-	JGE          vectors286
+	JGE          vectors316
 
-next287:
+next317:
 	ADDQ $0x20, DX
 	SUBQ $0x10, DX
-	JL   next289
+	JL   next319
 
-vectors288:
+vectors318:
 	VMOVUPS      (CX)(BX*4), Z0
 	VBROADCASTSS float41100000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
@@ -6180,11 +6802,11 @@ vectors288:
 	VMOVUPS      Z0, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          vectors288
+	JGE          vectors318
 
-next289:
+next319:
 	ADDQ         $0x10, DX
-	JE           done290
+	JE           done320
 	MOVQ         $-1, SI
 	BZHIQ        DX, SI, SI
 	KMOVW        SI, K1
@@ -6224,7 +6846,7 @@ next289:
 	VMAXPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K1, (AX)(BX*4)
 
-done290:
+done320:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6286,9 +6908,9 @@ TEXT ·leakyDerivativeAVX512(SB), NOSPLIT, $8-36
 	VBROADCASTSS slope+32(FP), Z0
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JL           next292
+	JL           next322
 
-vectors291:
+vectors321:
 	VMOVUPS (CX)(SI*4), Z1
 	VMOVUPS (DX)(SI*4), Z2
 	VMOVAPS Z1, Z1
@@ -6298,11 +6920,11 @@ vectors291:
 	VMOVUPS Z1, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JGE     vectors291
+	JGE     vectors321
 
-next292:
+next322:
 	ADDQ      $0x10, BX
-	JE        done293
+	JE        done323
 	MOVQ      $-1, DI
 	BZHIQ     BX, DI, DI
 	KMOVW     DI, K1
@@ -6314,7 +6936,7 @@ next292:
 	VMULPS    Z0, Z1, K2, Z1
 	VMOVUPS   Z1, K1, (AX)(SI*4)
 
-done293:
+done323:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6333,9 +6955,9 @@ TEXT ·tanhDerivativeAVX512(SB), NOSPLIT, $8-32
 	MOVQ     n+24(FP), BX
 	XORQ     SI, SI
 	SUBQ     $0x10, BX
-	JL       next295
+	JL       next325
 
-vectors294:
+vectors324:
 	VMOVUPS      (CX)(SI*4), Z0
 	VMOVUPS      (DX)(SI*4), Z1
 	VBROADCASTSS float3f800000<>+0(SB), Z2
@@ -6344,11 +6966,11 @@ vectors294:
 	VMOVUPS      Z0, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          vectors294
+	JGE          vectors324
 
-next295:
+next325:
 	ADDQ         $0x10, BX
-	JE           done296
+	JE           done326
 	MOVQ         $-1, DI
 	BZHIQ        BX, DI, DI
 	KMOVW        DI, K1
@@ -6359,7 +6981,7 @@ next295:
 	VMULPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(SI*4)
 
-done296:
+done326:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6378,20 +7000,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $8-28
 	VBROADCASTSS a+24(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JL           next298
+	JL           next328
 
-vectors297:
+vectors327:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         vectors297
+	JGE         vectors327
 
-next298:
+next328:
 	ADDQ        $0x10, DX
-	JE          done299
+	JE          done329
 	MOVQ        $-1, SI
 	BZHIQ       DX, SI, SI
 	KMOVW       SI, K1
@@ -6400,7 +7022,7 @@ next298:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done299:
+done329:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6418,19 +7040,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $8-20
 	VBROADCASTSS a+16(FP), Z0
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JL           next301
+	JL           next331
 
-vectors300:
+vectors330:
 	VMOVUPS (AX)(DX*4), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(DX*4)
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     vectors300
+	JGE     vectors330
 
-next301:
+next331:
 	ADDQ      $0x10, CX
-	JE        done302
+	JE        done332
 	MOVQ      $-1, BX
 	BZHIQ     CX, BX, BX
 	KMOVW     BX, K1
@@ -6438,7 +7060,57 @@ next301:
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(DX*4)
 
-done302:
+done332:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func rotateAVX512(x *float32, y *float32, n int, cos float32, sin float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·rotateAVX512(SB), NOSPLIT, $8-32
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         x+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS cos+24(FP), Z0
+	VBROADCASTSS sin+28(FP), Z1
+	XORQ         BX, BX
+	SUBQ         $0x10, DX
+	JL           next334
+
+vectors333:
+	VMOVUPS      (AX)(BX*4), Z2
+	VMOVUPS      (CX)(BX*4), Z3
+	VMULPS       Z2, Z0, Z4
+	VFNMADD231PS Z3, Z1, Z4
+	VMOVUPS      Z4, (AX)(BX*4)
+	VMULPS       Z3, Z0, Z3
+	VFMADD231PS  Z2, Z1, Z3
+	VMOVUPS      Z3, (CX)(BX*4)
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, DX
+	JGE          vectors333
+
+next334:
+	ADDQ         $0x10, DX
+	JE           done335
+	MOVQ         $-1, SI
+	BZHIQ        DX, SI, SI
+	KMOVW        SI, K1
+	VMOVUPS.Z    (AX)(BX*4), K1, Z2
+	VMOVUPS.Z    (CX)(BX*4), K1, Z3
+	VMULPS       Z2, Z0, Z4
+	VFNMADD231PS Z3, Z1, Z4
+	VMOVUPS      Z4, K1, (AX)(BX*4)
+	VMULPS       Z3, Z0, Z0
+	VFMADD231PS  Z2, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)(BX*4)
+
+done335:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6465,9 +7137,9 @@ TEXT ·adamAVX512(SB), NOSPLIT, $8-68
 	VBROADCASTSS epsilon+64(FP), Z6
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JL           next304
+	JL           next337
 
-vectors303:
+vectors336:
 	PREFETCHT0  2048(AX)(DI*4)
 	PREFETCHT0  2048(CX)(DI*4)
 	PREFETCHT0  2048(DX)(DI*4)
@@ -6491,11 +7163,11 @@ vectors303:
 	VMOVUPS     Z7, (AX)(DI*4)
 	ADDQ        $0x10, DI
 	SUBQ        $0x10, SI
-	JGE         vectors303
+	JGE         vectors336
 
-next304:
+next337:
 	ADDQ        $0x10, SI
-	JE          done305
+	JE          done338
 	MOVQ        $-1, R8
 	BZHIQ       SI, R8, R8
 	KMOVW       R8, K1
@@ -6517,7 +7189,7 @@ next304:
 	VSUBPS      Z0, Z3, Z0
 	VMOVUPS     Z0, K1, (AX)(DI*4)
 
-done305:
+done338:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6540,9 +7212,9 @@ TEXT ·rmspropAVX512(SB), NOSPLIT, $8-48
 	VBROADCASTSS epsilon+44(FP), Z3
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JL           next307
+	JL           next340
 
-vectors306:
+vectors339:
 	VMOVUPS     (CX)(SI*4), Z4
 	VMOVUPS     (DX)(SI*4), Z5
 	VMULPS      Z5, Z1, Z5
@@ -6558,11 +7230,11 @@ vectors306:
 	VMOVUPS     Z4, (AX)(SI*4)
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         vectors306
+	JGE         vectors339
 
-next307:
+next340:
 	ADDQ        $0x10, BX
-	JE          done308
+	JE          done341
 	MOVQ        $-1, DI
 	BZHIQ       BX, DI, DI
 	KMOVW       DI, K1
@@ -6580,7 +7252,7 @@ next307:
 	VSUBPS      Z0, Z2, Z0
 	VMOVUPS     Z0, K1, (AX)(SI*4)
 
-done308:
+done341:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6601,9 +7273,9 @@ TEXT ·momentumAVX512(SB), NOSPLIT, $8-40
 	VBROADCASTSS momentum+36(FP), Z1
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JL           next310
+	JL           next343
 
-vectors309:
+vectors342:
 	VMOVUPS      (CX)(SI*4), Z2
 	VMOVUPS      (DX)(SI*4), Z3
 	VFMADD231PS  Z3, Z1, Z2
@@ -6613,11 +7285,11 @@ vectors309:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          vectors309
+	JGE          vectors342
 
-next310:
+next343:
 	ADDQ         $0x10, BX
-	JE           done311
+	JE           done344
 	MOVQ         $-1, DI
 	BZHIQ        BX, DI, DI
 	KMOVW        DI, K1
@@ -6629,7 +7301,7 @@ next310:
 	VFNMADD231PS Z2, Z0, Z1
 	VMOVUPS      Z1, K1, (AX)(SI*4)
 
-done311:
+done344:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6653,9 +7325,9 @@ TEXT ·dotAVX512(SB), NOSPLIT, $8-32
 	SHRQ     $0x03, BX
 	ANDQ     $0x07, DX
 	SUBQ     $0x04, BX
-	JL       rest313
+	JL       rest346
 
-loop312:
+loop345:
 	VMOVUPS     (AX), Y4
 	VCVTPS2PD   Y4, Z4
 	VMOVUPS     (CX), Y5
@@ -6679,13 +7351,13 @@ loop312:
 	ADDQ        $0x00000080, AX
 	ADDQ        $0x00000080, CX
 	SUBQ        $0x04, BX
-	JGE         loop312
+	JGE         loop345
 
-rest313:
+rest346:
 	ADDQ $0x04, BX
-	JE   done315
+	JE   done348
 
-tail314:
+tail347:
 	VMOVUPS     (AX), Y4
 	VCVTPS2PD   Y4, Z4
 	VMOVUPS     (CX), Y5
@@ -6694,11 +7366,11 @@ tail314:
 	ADDQ        $0x00000020, AX
 	ADDQ        $0x00000020, CX
 	DECQ        BX
-	JNE         tail314
+	JNE         tail347
 
-done315:
+done348:
 	TESTQ       DX, DX
-	JE          done316
+	JE          done349
 	MOVQ        $-1, BX
 	BZHIQ       DX, BX, BX
 	KMOVW       BX, K1
@@ -6708,7 +7380,7 @@ done315:
 	VCVTPS2PD   Y5, Z5
 	VFMADD231PD Z4, Z5, Z0
 
-done316:
+done349:
 	VADDPD        Z2, Z0, Z0
 	VADDPD        Z3, Z1, Z1
 	VADDPD        Z1, Z0, Z0
@@ -6736,9 +7408,9 @@ TEXT ·columnSumsAVX512(SB), NOSPLIT, $8-40
 	MOVQ     stride+16(FP), DX
 	MOVQ     cols+32(FP), BX
 
-two317:
-	CMPQ   BX, $0x20
-	JL     one318
+block350:
+	CMPQ   BX, $0x00000020
+	JL     less351
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6750,9 +7422,9 @@ two317:
 	MOVQ   rows+24(FP), DI
 	MOVQ   CX, SI
 	SUBQ   $0x04, DI
-	JL     rest322
+	JL     rest353
 
-loop321:
+loop352:
 	VMOVUPS (SI), Z8
 	VADDPS  Z8, Z0, Z0
 	VMOVUPS 64(SI), Z8
@@ -6774,22 +7446,22 @@ loop321:
 	VADDPS  Z8, Z7, Z7
 	ADDQ    DX, SI
 	SUBQ    $0x04, DI
-	JGE     loop321
+	JGE     loop352
 
-rest322:
+rest353:
 	ADDQ $0x04, DI
-	JE   done324
+	JE   done355
 
-tail323:
+tail354:
 	VMOVUPS (SI), Z8
 	VADDPS  Z8, Z0, Z0
 	VMOVUPS 64(SI), Z8
 	VADDPS  Z8, Z1, Z1
 	ADDQ    DX, SI
 	DECQ    DI
-	JNE     tail323
+	JNE     tail354
 
-done324:
+done355:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -6804,12 +7476,12 @@ done324:
 	VMOVUPS Z0, 64(AX)
 	ADDQ    $0x00000080, AX
 	ADDQ    $0x00000080, CX
-	SUBQ    $0x20, BX
-	JMP     two317
+	SUBQ    $0x00000020, BX
+	JMP     block350
 
-one318:
-	CMPQ   BX, $0x10
-	JL     rest319
+less351:
+	CMPQ   BX, $0x00000010
+	JL     less357
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6817,9 +7489,9 @@ one318:
 	MOVQ   rows+24(FP), DI
 	MOVQ   CX, SI
 	SUBQ   $0x04, DI
-	JL     rest326
+	JL     rest359
 
-loop325:
+loop358:
 	VMOVUPS (SI), Z4
 	VADDPS  Z4, Z0, Z0
 	ADDQ    DX, SI
@@ -6833,20 +7505,20 @@ loop325:
 	VADDPS  Z4, Z3, Z3
 	ADDQ    DX, SI
 	SUBQ    $0x04, DI
-	JGE     loop325
+	JGE     loop358
 
-rest326:
+rest359:
 	ADDQ $0x04, DI
-	JE   done328
+	JE   done361
 
-tail327:
+tail360:
 	VMOVUPS (SI), Z4
 	VADDPS  Z4, Z0, Z0
 	ADDQ    DX, SI
 	DECQ    DI
-	JNE     tail327
+	JNE     tail360
 
-done328:
+done361:
 	VADDPS  Z2, Z0, Z0
 	VADDPS  Z3, Z1, Z1
 	VADDPS  Z1, Z0, Z0
@@ -6855,11 +7527,11 @@ done328:
 	VMOVUPS Z0, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
-	SUBQ    $0x10, BX
+	SUBQ    $0x00000010, BX
 
-rest319:
+less357:
 	TESTQ  BX, BX
-	JE     done320
+	JE     done362
 	MOVQ   $-1, SI
 	BZHIQ  BX, SI, SI
 	KMOVW  SI, K1
@@ -6869,9 +7541,9 @@ rest319:
 	VPXORD Z3, Z3, Z3
 	MOVQ   rows+24(FP), BX
 	SUBQ   $0x04, BX
-	JL     rest330
+	JL     rest364
 
-loop329:
+loop363:
 	VMOVUPS.Z (CX), K1, Z4
 	VADDPS    Z4, Z0, Z0
 	ADDQ      DX, CX
@@ -6885,20 +7557,20 @@ loop329:
 	VADDPS    Z4, Z3, Z3
 	ADDQ      DX, CX
 	SUBQ      $0x04, BX
-	JGE       loop329
+	JGE       loop363
 
-rest330:
+rest364:
 	ADDQ $0x04, BX
-	JE   done332
+	JE   done366
 
-tail331:
+tail365:
 	VMOVUPS.Z (CX), K1, Z4
 	VADDPS    Z4, Z0, Z0
 	ADDQ      DX, CX
 	DECQ      BX
-	JNE       tail331
+	JNE       tail365
 
-done332:
+done366:
 	VADDPS    Z2, Z0, Z0
 	VADDPS    Z3, Z1, Z1
 	VADDPS    Z1, Z0, Z0
@@ -6906,7 +7578,7 @@ done332:
 	VADDPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (AX)
 
-done320:
+done362:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6926,9 +7598,9 @@ TEXT ·columnProductSumsAVX512(SB), NOSPLIT, $8-56
 	MOVQ     bStride+32(FP), SI
 	MOVQ     cols+48(FP), DI
 
-two333:
-	CMPQ   DI, $0x20
-	JL     one334
+block367:
+	CMPQ   DI, $0x00000020
+	JL     less368
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6941,9 +7613,9 @@ two333:
 	MOVQ   CX, R8
 	MOVQ   BX, R9
 	SUBQ   $0x04, R10
-	JL     rest338
+	JL     rest370
 
-loop337:
+loop369:
 	VMOVUPS     (R8), Z8
 	VMOVUPS     (R9), Z9
 	VFMADD231PS Z9, Z8, Z0
@@ -6977,13 +7649,13 @@ loop337:
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	SUBQ        $0x04, R10
-	JGE         loop337
+	JGE         loop369
 
-rest338:
+rest370:
 	ADDQ $0x04, R10
-	JE   done340
+	JE   done372
 
-tail339:
+tail371:
 	VMOVUPS     (R8), Z8
 	VMOVUPS     (R9), Z9
 	VFMADD231PS Z9, Z8, Z0
@@ -6993,9 +7665,9 @@ tail339:
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	DECQ        R10
-	JNE         tail339
+	JNE         tail371
 
-done340:
+done372:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -7011,12 +7683,12 @@ done340:
 	ADDQ    $0x00000080, AX
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, BX
-	SUBQ    $0x20, DI
-	JMP     two333
+	SUBQ    $0x00000020, DI
+	JMP     block367
 
-one334:
-	CMPQ   DI, $0x10
-	JL     rest335
+less368:
+	CMPQ   DI, $0x00000010
+	JL     less374
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7025,9 +7697,9 @@ one334:
 	MOVQ   CX, R8
 	MOVQ   BX, R9
 	SUBQ   $0x04, R10
-	JL     rest342
+	JL     rest376
 
-loop341:
+loop375:
 	VMOVUPS     (R8), Z4
 	VMOVUPS     (R9), Z5
 	VFMADD231PS Z5, Z4, Z0
@@ -7049,22 +7721,22 @@ loop341:
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	SUBQ        $0x04, R10
-	JGE         loop341
+	JGE         loop375
 
-rest342:
+rest376:
 	ADDQ $0x04, R10
-	JE   done344
+	JE   done378
 
-tail343:
+tail377:
 	VMOVUPS     (R8), Z4
 	VMOVUPS     (R9), Z5
 	VFMADD231PS Z5, Z4, Z0
 	ADDQ        DX, R8
 	ADDQ        SI, R9
 	DECQ        R10
-	JNE         tail343
+	JNE         tail377
 
-done344:
+done378:
 	VADDPS  Z2, Z0, Z0
 	VADDPS  Z3, Z1, Z1
 	VADDPS  Z1, Z0, Z0
@@ -7074,11 +7746,11 @@ done344:
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, BX
-	SUBQ    $0x10, DI
+	SUBQ    $0x00000010, DI
 
-rest335:
+less374:
 	TESTQ  DI, DI
-	JE     done336
+	JE     done379
 	MOVQ   $-1, R8
 	BZHIQ  DI, R8, R8
 	KMOVW  R8, K1
@@ -7089,9 +7761,9 @@ rest335:
 	MOVQ   rows+40(FP), DI
 	MOVQ   BX, BX
 	SUBQ   $0x04, DI
-	JL     rest346
+	JL     rest381
 
-loop345:
+loop380:
 	VMOVUPS.Z   (CX), K1, Z4
 	VMOVUPS.Z   (BX), K1, Z5
 	VFMADD231PS Z5, Z4, Z0
@@ -7113,22 +7785,22 @@ loop345:
 	ADDQ        DX, CX
 	ADDQ        SI, BX
 	SUBQ        $0x04, DI
-	JGE         loop345
+	JGE         loop380
 
-rest346:
+rest381:
 	ADDQ $0x04, DI
-	JE   done348
+	JE   done383
 
-tail347:
+tail382:
 	VMOVUPS.Z   (CX), K1, Z4
 	VMOVUPS.Z   (BX), K1, Z5
 	VFMADD231PS Z5, Z4, Z0
 	ADDQ        DX, CX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNE         tail347
+	JNE         tail382
 
-done348:
+done383:
 	VADDPS    Z2, Z0, Z0
 	VADDPS    Z3, Z1, Z1
 	VADDPS    Z1, Z0, Z0
@@ -7136,7 +7808,7 @@ done348:
 	VADDPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (AX)
 
-done336:
+done379:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7156,18 +7828,18 @@ TEXT ·scaleColumnsAddAVX512(SB), NOSPLIT, $8-56
 	MOVQ     d+32(FP), SI
 	MOVQ     cols+48(FP), DI
 
-two349:
-	CMPQ    DI, $0x20
-	JL      one350
+block384:
+	CMPQ    DI, $0x00000020
+	JL      less385
 	VMOVUPS (SI), Z0
 	VMOVUPS 64(SI), Z1
 	MOVQ    rows+40(FP), R10
 	MOVQ    AX, R8
 	MOVQ    DX, R9
 	SUBQ    $0x04, R10
-	JL      rest354
+	JL      rest387
 
-loop353:
+loop386:
 	VMOVUPS     (R9), Z2
 	VMOVUPS     (R8), Z3
 	VFMADD231PS Z0, Z2, Z3
@@ -7209,13 +7881,13 @@ loop353:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	SUBQ        $0x04, R10
-	JGE         loop353
+	JGE         loop386
 
-rest354:
+rest387:
 	ADDQ $0x04, R10
-	JE   done356
+	JE   done389
 
-tail355:
+tail388:
 	VMOVUPS     (R9), Z2
 	VMOVUPS     (R8), Z3
 	VFMADD231PS Z0, Z2, Z3
@@ -7227,26 +7899,26 @@ tail355:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	DECQ        R10
-	JNE         tail355
+	JNE         tail388
 
-done356:
+done389:
 	ADDQ $0x00000080, AX
 	ADDQ $0x00000080, DX
 	ADDQ $0x00000080, SI
-	SUBQ $0x20, DI
-	JMP  two349
+	SUBQ $0x00000020, DI
+	JMP  block384
 
-one350:
-	CMPQ    DI, $0x10
-	JL      rest351
+less385:
+	CMPQ    DI, $0x00000010
+	JL      less391
 	VMOVUPS (SI), Z0
 	MOVQ    rows+40(FP), R10
 	MOVQ    AX, R8
 	MOVQ    DX, R9
 	SUBQ    $0x04, R10
-	JL      rest358
+	JL      rest393
 
-loop357:
+loop392:
 	VMOVUPS     (R9), Z1
 	VMOVUPS     (R8), Z2
 	VFMADD231PS Z0, Z1, Z2
@@ -7272,13 +7944,13 @@ loop357:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	SUBQ        $0x04, R10
-	JGE         loop357
+	JGE         loop392
 
-rest358:
+rest393:
 	ADDQ $0x04, R10
-	JE   done360
+	JE   done395
 
-tail359:
+tail394:
 	VMOVUPS     (R9), Z1
 	VMOVUPS     (R8), Z2
 	VFMADD231PS Z0, Z1, Z2
@@ -7286,17 +7958,17 @@ tail359:
 	ADDQ        CX, R8
 	ADDQ        BX, R9
 	DECQ        R10
-	JNE         tail359
+	JNE         tail394
 
-done360:
+done395:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, DX
 	ADDQ $0x00000040, SI
-	SUBQ $0x10, DI
+	SUBQ $0x00000010, DI
 
-rest351:
+less391:
 	TESTQ     DI, DI
-	JE        done352
+	JE        done396
 	MOVQ      $-1, R8
 	BZHIQ     DI, R8, R8
 	KMOVW     R8, K1
@@ -7304,9 +7976,9 @@ rest351:
 	MOVQ      rows+40(FP), SI
 	MOVQ      DX, DX
 	SUBQ      $0x04, SI
-	JL        rest362
+	JL        rest398
 
-loop361:
+loop397:
 	VMOVUPS.Z   (DX), K1, Z1
 	VMOVUPS.Z   (AX), K1, Z2
 	VFMADD231PS Z0, Z1, Z2
@@ -7332,13 +8004,13 @@ loop361:
 	ADDQ        CX, AX
 	ADDQ        BX, DX
 	SUBQ        $0x04, SI
-	JGE         loop361
+	JGE         loop397
 
-rest362:
+rest398:
 	ADDQ $0x04, SI
-	JE   done364
+	JE   done400
 
-tail363:
+tail399:
 	VMOVUPS.Z   (DX), K1, Z1
 	VMOVUPS.Z   (AX), K1, Z2
 	VFMADD231PS Z0, Z1, Z2
@@ -7346,10 +8018,10 @@ tail363:
 	ADDQ        CX, AX
 	ADDQ        BX, DX
 	DECQ        SI
-	JNE         tail363
+	JNE         tail399
 
-done364:
-done352:
+done400:
+done396:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7369,23 +8041,23 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $8-72
 	MOVQ     largest+56(FP), SI
 	MOVQ     sums+64(FP), DI
 
-rows365:
+rows401:
 	VBROADCASTSS floatff800000<>+0(SB), Z0
 	XORQ         R8, R8
 	MOVQ         BX, R9
 	SUBQ         $0x10, R9
-	JL           next367
+	JL           next403
 
-vectors366:
+vectors402:
 	VMOVUPS (CX)(R8*4), Z1
 	VMAXPS  Z1, Z0, Z0
 	ADDQ    $0x10, R8
 	SUBQ    $0x10, R9
-	JGE     vectors366
+	JGE     vectors402
 
-next367:
+next403:
 	ADDQ         $0x10, R9
-	JE           done368
+	JE           done404
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -7393,7 +8065,7 @@ next367:
 	VMOVUPS      (CX)(R8*4), K1, Z1
 	VMAXPS       Z1, Z0, Z0
 
-done368:
+done404:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -7406,13 +8078,13 @@ done368:
 	VBROADCASTSS  X0, Z0
 	VPXORD        Z1, Z1, Z1
 	CMPQ          d+0(FP), $0x00
-	JE            skip369
+	JE            skip405
 	XORQ          R8, R8
 	MOVQ          BX, R9
 	SUBQ          $0x10, R9
-	JL            next372
+	JL            next408
 
-vectors371:
+vectors407:
 	VMOVUPS      (CX)(R8*4), Z2
 	VSUBPS       Z0, Z2, Z2
 	VBROADCASTSS float42b20000<>+0(SB), Z3
@@ -7445,11 +8117,11 @@ vectors371:
 	VMOVUPS      Z2, (AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors371
+	JGE          vectors407
 
-next372:
+next408:
 	ADDQ         $0x10, R9
-	JE           done373
+	JE           done409
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -7485,7 +8157,7 @@ next372:
 	VADDPS       Z0, Z1, Z1
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done373:
+done409:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
@@ -7501,19 +8173,19 @@ done373:
 	XORQ          R8, R8
 	MOVQ          BX, R9
 	SUBQ          $0x10, R9
-	JL            next375
+	JL            next411
 
-vectors374:
+vectors410:
 	VMOVUPS (AX)(R8*4), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(R8*4)
 	ADDQ    $0x10, R8
 	SUBQ    $0x10, R9
-	JGE     vectors374
+	JGE     vectors410
 
-next375:
+next411:
 	ADDQ      $0x10, R9
-	JE        done376
+	JE        done412
 	MOVQ      $-1, R10
 	BZHIQ     R9, R10, R10
 	KMOVW     R10, K1
@@ -7521,16 +8193,16 @@ next375:
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(R8*4)
 
-done376:
-	JMP summed370
+done412:
+	JMP summed406
 
-skip369:
+skip405:
 	XORQ R8, R8
 	MOVQ BX, R9
 	SUBQ $0x10, R9
-	JL   next378
+	JL   next414
 
-vectors377:
+vectors413:
 	VMOVUPS      (CX)(R8*4), Z2
 	VSUBPS       Z0, Z2, Z2
 	VBROADCASTSS float42b20000<>+0(SB), Z3
@@ -7562,11 +8234,11 @@ vectors377:
 	VADDPS       Z2, Z1, Z1
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, R9
-	JGE          vectors377
+	JGE          vectors413
 
-next378:
+next414:
 	ADDQ         $0x10, R9
-	JE           done379
+	JE           done415
 	MOVQ         $-1, R10
 	BZHIQ        R9, R10, R10
 	KMOVW        R10, K1
@@ -7601,7 +8273,7 @@ next378:
 	VSCALEFPS    Z2, Z3, Z0
 	VADDPS       Z0, Z1, Z1
 
-done379:
+done415:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
@@ -7612,13 +8284,13 @@ done379:
 	VADDPS        X0, X1, X1
 	VMOVSS        X1, (DI)
 
-summed370:
+summed406:
 	ADDQ     $0x04, SI
 	ADDQ     $0x04, DI
 	ADDQ     dStride+8(FP), AX
 	ADDQ     logitsStride+24(FP), CX
 	DECQ     DX
-	JNE      rows365
+	JNE      rows401
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7639,38 +8311,38 @@ TEXT ·rowMaximaAVX512(SB), NOSPLIT, $8-40
 	MOVQ     rows+24(FP), DX
 	MOVQ     cols+32(FP), BX
 
-rows380:
+rows416:
 	VBROADCASTSS floatff800000<>+0(SB), Z0
 	VBROADCASTSS floatff800000<>+0(SB), Z1
 	XORQ         SI, SI
 	MOVQ         BX, DI
 	SUBQ         $0x20, DI
-	JL           next382
+	JL           next418
 
-vectors381:
+vectors417:
 	VMOVUPS (CX)(SI*4), Z2
 	VMAXPS  Z2, Z0, Z0
 	VMOVUPS 64(CX)(SI*4), Z2
 	VMAXPS  Z2, Z1, Z1
 	ADDQ    $0x20, SI
 	SUBQ    $0x20, DI
-	JGE     vectors381
+	JGE     vectors417
 
-next382:
+next418:
 	ADDQ $0x20, DI
 	SUBQ $0x10, DI
-	JL   next384
+	JL   next420
 
-vectors383:
+vectors419:
 	VMOVUPS (CX)(SI*4), Z2
 	VMAXPS  Z2, Z0, Z0
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, DI
-	JGE     vectors383
+	JGE     vectors419
 
-next384:
+next420:
 	ADDQ         $0x10, DI
-	JE           done385
+	JE           done421
 	MOVQ         $-1, R8
 	BZHIQ        DI, R8, R8
 	KMOVW        R8, K1
@@ -7678,7 +8350,7 @@ next384:
 	VMOVUPS      (CX)(SI*4), K1, Z2
 	VMAXPS       Z2, Z0, Z0
 
-done385:
+done421:
 	VMAXPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y1
@@ -7693,7 +8365,7 @@ done385:
 	ADDQ          $0x04, AX
 	ADDQ          stride+16(FP), CX
 	DECQ          DX
-	JNE           rows380
+	JNE           rows416
 	VLDMXCSR      (SP)
 	VZEROUPPER
 	RET
@@ -7712,15 +8384,15 @@ TEXT ·expSumsAVX512(SB), NOSPLIT, $8-48
 	MOVQ     rows+32(FP), BX
 	MOVQ     cols+40(FP), SI
 
-rows386:
+rows422:
 	VPXORD       Z1, Z1, Z1
 	VBROADCASTSS (DX), Z0
 	XORQ         DI, DI
 	MOVQ         SI, R8
 	SUBQ         $0x20, R8
-	JL           next388
+	JL           next424
 
-vectors387:
+vectors423:
 	VMOVUPS      (CX)(DI*4), Z2
 	VSUBPS       Z0, Z2, Z2
 	VMOVUPS      64(CX)(DI*4), Z3
@@ -7771,14 +8443,14 @@ vectors387:
 	VMOVUPS      Z3, 64(CX)(DI*4)
 	ADDQ         $0x20, DI
 	SUBQ         $0x20, R8
-	JGE          vectors387
+	JGE          vectors423
 
-next388:
+next424:
 	ADDQ $0x20, R8
 	SUBQ $0x10, R8
-	JL   next390
+	JL   next426
 
-vectors389:
+vectors425:
 	VMOVUPS      (CX)(DI*4), Z2
 	VSUBPS       Z0, Z2, Z2
 	VBROADCASTSS float42b20000<>+0(SB), Z3
@@ -7811,11 +8483,11 @@ vectors389:
 	VMOVUPS      Z2, (CX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, R8
-	JGE          vectors389
+	JGE          vectors425
 
-next390:
+next426:
 	ADDQ         $0x10, R8
-	JE           done391
+	JE           done427
 	MOVQ         $-1, R9
 	BZHIQ        R8, R9, R9
 	KMOVW        R9, K1
@@ -7851,7 +8523,7 @@ next390:
 	VADDPS       Z0, Z1, Z1
 	VMOVUPS      Z0, K1, (CX)(DI*4)
 
-done391:
+done427:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
@@ -7866,14 +8538,14 @@ done391:
 	ADDQ          $0x04, DX
 	ADDQ          stride+16(FP), CX
 	DECQ          BX
-	JNE           rows386
+	JNE           rows422
 	VLDMXCSR      (SP)
 	VZEROUPPER
 	RET
 
-// func scaleRowsSumAVX512(dst *float32, a *float32, stride int, d *float32, rows int, cols int)
+// func rowWeightedSumsAVX512(dst *float32, a *float32, stride int, d *float32, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·scaleRowsSumAVX512(SB), NOSPLIT, $8-48
+TEXT ·rowWeightedSumsAVX512(SB), NOSPLIT, $8-48
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -7884,9 +8556,9 @@ TEXT ·scaleRowsSumAVX512(SB), NOSPLIT, $8-48
 	MOVQ     stride+16(FP), DX
 	MOVQ     cols+40(FP), BX
 
-two392:
-	CMPQ   BX, $0x20
-	JL     one393
+block428:
+	CMPQ   BX, $0x00000020
+	JL     less429
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7899,76 +8571,56 @@ two392:
 	MOVQ   rows+32(FP), R8
 	MOVQ   CX, SI
 	SUBQ   $0x04, R8
-	JL     rest397
+	JL     rest431
 
-loop396:
+loop430:
 	VBROADCASTSS (DI), Z8
 	VMOVUPS      (SI), Z9
-	VMULPS       Z8, Z9, Z9
-	VMOVUPS      Z9, (SI)
-	VADDPS       Z9, Z0, Z0
+	VFMADD231PS  Z9, Z8, Z0
 	VMOVUPS      64(SI), Z9
-	VMULPS       Z8, Z9, Z9
-	VMOVUPS      Z9, 64(SI)
-	VADDPS       Z9, Z1, Z1
+	VFMADD231PS  Z9, Z8, Z1
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	VBROADCASTSS (DI), Z8
 	VMOVUPS      (SI), Z9
-	VMULPS       Z8, Z9, Z9
-	VMOVUPS      Z9, (SI)
-	VADDPS       Z9, Z2, Z2
+	VFMADD231PS  Z9, Z8, Z2
 	VMOVUPS      64(SI), Z9
-	VMULPS       Z8, Z9, Z9
-	VMOVUPS      Z9, 64(SI)
-	VADDPS       Z9, Z3, Z3
+	VFMADD231PS  Z9, Z8, Z3
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	VBROADCASTSS (DI), Z8
 	VMOVUPS      (SI), Z9
-	VMULPS       Z8, Z9, Z9
-	VMOVUPS      Z9, (SI)
-	VADDPS       Z9, Z4, Z4
+	VFMADD231PS  Z9, Z8, Z4
 	VMOVUPS      64(SI), Z9
-	VMULPS       Z8, Z9, Z9
-	VMOVUPS      Z9, 64(SI)
-	VADDPS       Z9, Z5, Z5
+	VFMADD231PS  Z9, Z8, Z5
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	VBROADCASTSS (DI), Z8
 	VMOVUPS      (SI), Z9
-	VMULPS       Z8, Z9, Z9
-	VMOVUPS      Z9, (SI)
-	VADDPS       Z9, Z6, Z6
+	VFMADD231PS  Z9, Z8, Z6
 	VMOVUPS      64(SI), Z9
-	VMULPS       Z8, Z9, Z9
-	VMOVUPS      Z9, 64(SI)
-	VADDPS       Z9, Z7, Z7
+	VFMADD231PS  Z9, Z8, Z7
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	SUBQ         $0x04, R8
-	JGE          loop396
+	JGE          loop430
 
-rest397:
+rest431:
 	ADDQ $0x04, R8
-	JE   done399
+	JE   done433
 
-tail398:
+tail432:
 	VBROADCASTSS (DI), Z8
 	VMOVUPS      (SI), Z9
-	VMULPS       Z8, Z9, Z9
-	VMOVUPS      Z9, (SI)
-	VADDPS       Z9, Z0, Z0
+	VFMADD231PS  Z9, Z8, Z0
 	VMOVUPS      64(SI), Z9
-	VMULPS       Z8, Z9, Z9
-	VMOVUPS      Z9, 64(SI)
-	VADDPS       Z9, Z1, Z1
+	VFMADD231PS  Z9, Z8, Z1
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	DECQ         R8
-	JNE          tail398
+	JNE          tail432
 
-done399:
+done433:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -7983,12 +8635,12 @@ done399:
 	VMOVUPS Z0, 64(AX)
 	ADDQ    $0x00000080, AX
 	ADDQ    $0x00000080, CX
-	SUBQ    $0x20, BX
-	JMP     two392
+	SUBQ    $0x00000020, BX
+	JMP     block428
 
-one393:
-	CMPQ   BX, $0x10
-	JL     rest394
+less429:
+	CMPQ   BX, $0x00000010
+	JL     less435
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7997,56 +8649,46 @@ one393:
 	MOVQ   rows+32(FP), R8
 	MOVQ   CX, SI
 	SUBQ   $0x04, R8
-	JL     rest401
+	JL     rest437
 
-loop400:
+loop436:
 	VBROADCASTSS (DI), Z4
 	VMOVUPS      (SI), Z5
-	VMULPS       Z4, Z5, Z5
-	VMOVUPS      Z5, (SI)
-	VADDPS       Z5, Z0, Z0
+	VFMADD231PS  Z5, Z4, Z0
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	VBROADCASTSS (DI), Z4
 	VMOVUPS      (SI), Z5
-	VMULPS       Z4, Z5, Z5
-	VMOVUPS      Z5, (SI)
-	VADDPS       Z5, Z1, Z1
+	VFMADD231PS  Z5, Z4, Z1
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	VBROADCASTSS (DI), Z4
 	VMOVUPS      (SI), Z5
-	VMULPS       Z4, Z5, Z5
-	VMOVUPS      Z5, (SI)
-	VADDPS       Z5, Z2, Z2
+	VFMADD231PS  Z5, Z4, Z2
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	VBROADCASTSS (DI), Z4
 	VMOVUPS      (SI), Z5
-	VMULPS       Z4, Z5, Z5
-	VMOVUPS      Z5, (SI)
-	VADDPS       Z5, Z3, Z3
+	VFMADD231PS  Z5, Z4, Z3
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	SUBQ         $0x04, R8
-	JGE          loop400
+	JGE          loop436
 
-rest401:
+rest437:
 	ADDQ $0x04, R8
-	JE   done403
+	JE   done439
 
-tail402:
+tail438:
 	VBROADCASTSS (DI), Z4
 	VMOVUPS      (SI), Z5
-	VMULPS       Z4, Z5, Z5
-	VMOVUPS      Z5, (SI)
-	VADDPS       Z5, Z0, Z0
+	VFMADD231PS  Z5, Z4, Z0
 	ADDQ         $0x04, DI
 	ADDQ         DX, SI
 	DECQ         R8
-	JNE          tail402
+	JNE          tail438
 
-done403:
+done439:
 	VADDPS  Z2, Z0, Z0
 	VADDPS  Z3, Z1, Z1
 	VADDPS  Z1, Z0, Z0
@@ -8055,11 +8697,11 @@ done403:
 	VMOVUPS Z0, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
-	SUBQ    $0x10, BX
+	SUBQ    $0x00000010, BX
 
-rest394:
+less435:
 	TESTQ  BX, BX
-	JE     done395
+	JE     done440
 	MOVQ   $-1, SI
 	BZHIQ  BX, SI, SI
 	KMOVW  SI, K1
@@ -8070,56 +8712,46 @@ rest394:
 	MOVQ   d+24(FP), BX
 	MOVQ   rows+32(FP), SI
 	SUBQ   $0x04, SI
-	JL     rest405
+	JL     rest442
 
-loop404:
+loop441:
 	VBROADCASTSS (BX), Z4
 	VMOVUPS.Z    (CX), K1, Z5
-	VMULPS       Z4, Z5, Z5
-	VMOVUPS      Z5, K1, (CX)
-	VADDPS       Z5, Z0, Z0
+	VFMADD231PS  Z5, Z4, Z0
 	ADDQ         $0x04, BX
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z4
 	VMOVUPS.Z    (CX), K1, Z5
-	VMULPS       Z4, Z5, Z5
-	VMOVUPS      Z5, K1, (CX)
-	VADDPS       Z5, Z1, Z1
+	VFMADD231PS  Z5, Z4, Z1
 	ADDQ         $0x04, BX
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z4
 	VMOVUPS.Z    (CX), K1, Z5
-	VMULPS       Z4, Z5, Z5
-	VMOVUPS      Z5, K1, (CX)
-	VADDPS       Z5, Z2, Z2
+	VFMADD231PS  Z5, Z4, Z2
 	ADDQ         $0x04, BX
 	ADDQ         DX, CX
 	VBROADCASTSS (BX), Z4
 	VMOVUPS.Z    (CX), K1, Z5
-	VMULPS       Z4, Z5, Z5
-	VMOVUPS      Z5, K1, (CX)
-	VADDPS       Z5, Z3, Z3
+	VFMADD231PS  Z5, Z4, Z3
 	ADDQ         $0x04, BX
 	ADDQ         DX, CX
 	SUBQ         $0x04, SI
-	JGE          loop404
+	JGE          loop441
 
-rest405:
+rest442:
 	ADDQ $0x04, SI
-	JE   done407
+	JE   done444
 
-tail406:
+tail443:
 	VBROADCASTSS (BX), Z4
 	VMOVUPS.Z    (CX), K1, Z5
-	VMULPS       Z4, Z5, Z5
-	VMOVUPS      Z5, K1, (CX)
-	VADDPS       Z5, Z0, Z0
+	VFMADD231PS  Z5, Z4, Z0
 	ADDQ         $0x04, BX
 	ADDQ         DX, CX
 	DECQ         SI
-	JNE          tail406
+	JNE          tail443
 
-done407:
+done444:
 	VADDPS    Z2, Z0, Z0
 	VADDPS    Z3, Z1, Z1
 	VADDPS    Z1, Z0, Z0
@@ -8127,7 +8759,7 @@ done407:
 	VADDPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (AX)
 
-done395:
+done440:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8147,11 +8779,11 @@ TEXT ·reflectAllAVX512(SB), NOSPLIT, $56-48
 	MOVQ     us+16(FP), AX
 	MOVQ     AX, 48(SP)
 
-reflector408:
+reflector445:
 	CMPQ   40(SP), $0x00
-	JLE    done411
+	JLE    done448
 	CMPQ   40(SP), $0x02
-	JL     one409
+	JL     one446
 	MOVQ   48(SP), AX
 	MOVQ   24(AX), CX
 	MOVQ   CX, 8(SP)
@@ -8163,10 +8795,10 @@ reflector408:
 	MOVQ   8(AX), CX
 	MOVQ   CX, 32(SP)
 	CMPQ   32(SP), $0x00
-	JE     one409
+	JE     one446
 	MOVQ   32(SP), AX
 	CMPQ   16(SP), AX
-	JL     one409
+	JL     one446
 	MOVQ   q+0(FP), AX
 	MOVQ   rows+32(FP), CX
 	SUBQ   16(SP), CX
@@ -8178,25 +8810,25 @@ reflector408:
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JL     next413
+	JL     next450
 
-vectors412:
+vectors449:
 	VMOVUPS     (DX)(SI*4), Z1
 	VFMADD231PS Z1, Z1, Z0
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         vectors412
+	JGE         vectors449
 
-next413:
+next450:
 	ADDQ        $0x10, BX
-	JE          done414
+	JE          done451
 	MOVQ        $-1, DI
 	BZHIQ       BX, DI, DI
 	KMOVW       DI, K1
 	VMOVUPS.Z   (DX)(SI*4), K1, Z1
 	VFMADD231PS Z1, Z1, Z0
 
-done414:
+done451:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -8215,25 +8847,25 @@ done414:
 	VPXORD        Z1, Z1, Z1
 	XORQ          SI, SI
 	SUBQ          $0x10, BX
-	JL            next416
+	JL            next453
 
-vectors415:
+vectors452:
 	VMOVUPS     (DX)(SI*4), Z2
 	VFMADD231PS Z2, Z2, Z1
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         vectors415
+	JGE         vectors452
 
-next416:
+next453:
 	ADDQ        $0x10, BX
-	JE          done417
+	JE          done454
 	MOVQ        $-1, DI
 	BZHIQ       BX, DI, DI
 	KMOVW       DI, K1
 	VMOVUPS.Z   (DX)(SI*4), K1, Z2
 	VFMADD231PS Z2, Z2, Z1
 
-done417:
+done454:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF32X4 $0x01, Y2, X1
@@ -8256,19 +8888,19 @@ done417:
 	LEAQ          (SI)(BX*4), SI
 	XORQ          BX, BX
 	SUBQ          $0x10, DX
-	JL            next419
+	JL            next456
 
-vectors418:
+vectors455:
 	VMOVUPS     (SI)(BX*4), Z3
 	VMOVUPS     (DI)(BX*4), Z4
 	VFMADD231PS Z4, Z3, Z2
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         vectors418
+	JGE         vectors455
 
-next419:
+next456:
 	ADDQ        $0x10, DX
-	JE          done420
+	JE          done457
 	MOVQ        $-1, R8
 	BZHIQ       DX, R8, R8
 	KMOVW       R8, K1
@@ -8276,7 +8908,7 @@ next419:
 	VMOVUPS.Z   (DI)(BX*4), K1, Z4
 	VFMADD231PS Z4, Z3, Z2
 
-done420:
+done457:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -8287,9 +8919,9 @@ done420:
 	VADDPS        X3, X2, X2
 	VBROADCASTSS  X2, Z2
 
-two421:
-	CMPQ   CX, $0x20
-	JL     one422
+block458:
+	CMPQ   CX, $0x00000020
+	JL     less459
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
@@ -8305,9 +8937,9 @@ two421:
 	MOVQ   16(SP), R8
 	SUBQ   DI, R8
 	SUBQ   $0x02, R8
-	JL     rest426
+	JL     rest461
 
-loop425:
+loop460:
 	VBROADCASTSS (BX), Z11
 	VMOVUPS      (DX), Z12
 	VFMADD231PS  Z12, Z11, Z3
@@ -8323,13 +8955,13 @@ loop425:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x02, R8
-	JGE          loop425
+	JGE          loop460
 
-rest426:
+rest461:
 	ADDQ $0x02, R8
-	JE   done428
+	JE   done463
 
-tail427:
+tail462:
 	VBROADCASTSS (BX), Z11
 	VMOVUPS      (DX), Z12
 	VFMADD231PS  Z12, Z11, Z3
@@ -8338,13 +8970,13 @@ tail427:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	DECQ         R8
-	JNE          tail427
+	JNE          tail462
 
-done428:
+done463:
 	SUBQ $0x02, DI
-	JL   rest430
+	JL   rest465
 
-loop429:
+loop464:
 	VBROADCASTSS (BX), Z11
 	VBROADCASTSS (SI), Z12
 	VMOVUPS      (DX), Z13
@@ -8368,13 +9000,13 @@ loop429:
 	ADDQ         $0x04, BX
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, DI
-	JGE          loop429
+	JGE          loop464
 
-rest430:
+rest465:
 	ADDQ $0x02, DI
-	JE   done432
+	JE   done467
 
-tail431:
+tail466:
 	VBROADCASTSS (BX), Z11
 	VBROADCASTSS (SI), Z12
 	VMOVUPS      (DX), Z13
@@ -8387,9 +9019,9 @@ tail431:
 	ADDQ         $0x04, BX
 	ADDQ         $0x04, SI
 	DECQ         DI
-	JNE          tail431
+	JNE          tail466
 
-done432:
+done467:
 	VADDPS       Z5, Z3, Z3
 	VADDPS       Z6, Z4, Z4
 	VADDPS       Z9, Z7, Z7
@@ -8407,9 +9039,9 @@ done432:
 	MOVQ         16(SP), R8
 	SUBQ         DI, R8
 	SUBQ         $0x02, R8
-	JL           rest434
+	JL           rest469
 
-loop433:
+loop468:
 	VBROADCASTSS (BX), Z5
 	VMOVUPS      (DX), Z6
 	VFNMADD231PS Z3, Z5, Z6
@@ -8429,13 +9061,13 @@ loop433:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x02, R8
-	JGE          loop433
+	JGE          loop468
 
-rest434:
+rest469:
 	ADDQ $0x02, R8
-	JE   done436
+	JE   done471
 
-tail435:
+tail470:
 	VBROADCASTSS (BX), Z5
 	VMOVUPS      (DX), Z6
 	VFNMADD231PS Z3, Z5, Z6
@@ -8446,13 +9078,13 @@ tail435:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	DECQ         R8
-	JNE          tail435
+	JNE          tail470
 
-done436:
+done471:
 	SUBQ $0x02, DI
-	JL   rest438
+	JL   rest473
 
-loop437:
+loop472:
 	VBROADCASTSS (BX), Z5
 	VBROADCASTSS (SI), Z6
 	VMOVUPS      (DX), Z9
@@ -8480,13 +9112,13 @@ loop437:
 	ADDQ         $0x04, BX
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, DI
-	JGE          loop437
+	JGE          loop472
 
-rest438:
+rest473:
 	ADDQ $0x02, DI
-	JE   done440
+	JE   done475
 
-tail439:
+tail474:
 	VBROADCASTSS (BX), Z5
 	VBROADCASTSS (SI), Z6
 	VMOVUPS      (DX), Z9
@@ -8501,16 +9133,16 @@ tail439:
 	ADDQ         $0x04, BX
 	ADDQ         $0x04, SI
 	DECQ         DI
-	JNE          tail439
+	JNE          tail474
 
-done440:
+done475:
 	ADDQ $0x00000080, AX
-	SUBQ $0x20, CX
-	JMP  two421
+	SUBQ $0x00000020, CX
+	JMP  block458
 
-one422:
-	CMPQ   CX, $0x10
-	JL     rest423
+less459:
+	CMPQ   CX, $0x00000010
+	JL     less477
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
@@ -8522,9 +9154,9 @@ one422:
 	MOVQ   16(SP), R8
 	SUBQ   DI, R8
 	SUBQ   $0x02, R8
-	JL     rest442
+	JL     rest479
 
-loop441:
+loop478:
 	VBROADCASTSS (BX), Z7
 	VMOVUPS      (DX), Z8
 	VFMADD231PS  Z8, Z7, Z3
@@ -8536,26 +9168,26 @@ loop441:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x02, R8
-	JGE          loop441
+	JGE          loop478
 
-rest442:
+rest479:
 	ADDQ $0x02, R8
-	JE   done444
+	JE   done481
 
-tail443:
+tail480:
 	VBROADCASTSS (BX), Z7
 	VMOVUPS      (DX), Z8
 	VFMADD231PS  Z8, Z7, Z3
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	DECQ         R8
-	JNE          tail443
+	JNE          tail480
 
-done444:
+done481:
 	SUBQ $0x02, DI
-	JL   rest446
+	JL   rest483
 
-loop445:
+loop482:
 	VBROADCASTSS (BX), Z7
 	VBROADCASTSS (SI), Z8
 	VMOVUPS      (DX), Z9
@@ -8573,13 +9205,13 @@ loop445:
 	ADDQ         $0x04, BX
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, DI
-	JGE          loop445
+	JGE          loop482
 
-rest446:
+rest483:
 	ADDQ $0x02, DI
-	JE   done448
+	JE   done485
 
-tail447:
+tail484:
 	VBROADCASTSS (BX), Z7
 	VBROADCASTSS (SI), Z8
 	VMOVUPS      (DX), Z9
@@ -8589,9 +9221,9 @@ tail447:
 	ADDQ         $0x04, BX
 	ADDQ         $0x04, SI
 	DECQ         DI
-	JNE          tail447
+	JNE          tail484
 
-done448:
+done485:
 	VADDPS       Z4, Z3, Z3
 	VADDPS       Z6, Z5, Z5
 	VMULPS       Z1, Z5, Z5
@@ -8604,9 +9236,9 @@ done448:
 	MOVQ         16(SP), R8
 	SUBQ         DI, R8
 	SUBQ         $0x02, R8
-	JL           rest450
+	JL           rest487
 
-loop449:
+loop486:
 	VBROADCASTSS (BX), Z4
 	VMOVUPS      (DX), Z6
 	VFNMADD231PS Z3, Z4, Z6
@@ -8620,13 +9252,13 @@ loop449:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x02, R8
-	JGE          loop449
+	JGE          loop486
 
-rest450:
+rest487:
 	ADDQ $0x02, R8
-	JE   done452
+	JE   done489
 
-tail451:
+tail488:
 	VBROADCASTSS (BX), Z4
 	VMOVUPS      (DX), Z6
 	VFNMADD231PS Z3, Z4, Z6
@@ -8634,13 +9266,13 @@ tail451:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	DECQ         R8
-	JNE          tail451
+	JNE          tail488
 
-done452:
+done489:
 	SUBQ $0x02, DI
-	JL   rest454
+	JL   rest491
 
-loop453:
+loop490:
 	VBROADCASTSS (BX), Z4
 	VBROADCASTSS (SI), Z6
 	VMOVUPS      (DX), Z7
@@ -8660,13 +9292,13 @@ loop453:
 	ADDQ         $0x04, BX
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, DI
-	JGE          loop453
+	JGE          loop490
 
-rest454:
+rest491:
 	ADDQ $0x02, DI
-	JE   done456
+	JE   done493
 
-tail455:
+tail492:
 	VBROADCASTSS (BX), Z4
 	VBROADCASTSS (SI), Z6
 	VMOVUPS      (DX), Z7
@@ -8677,15 +9309,15 @@ tail455:
 	ADDQ         $0x04, BX
 	ADDQ         $0x04, SI
 	DECQ         DI
-	JNE          tail455
+	JNE          tail492
 
-done456:
+done493:
 	ADDQ $0x00000040, AX
-	SUBQ $0x10, CX
+	SUBQ $0x00000010, CX
 
-rest423:
+less477:
 	TESTQ  CX, CX
-	JE     done424
+	JE     done494
 	MOVQ   $-1, DX
 	BZHIQ  CX, DX, DX
 	KMOVW  DX, K1
@@ -8700,9 +9332,9 @@ rest423:
 	MOVQ   16(SP), DI
 	SUBQ   SI, DI
 	SUBQ   $0x02, DI
-	JL     rest458
+	JL     rest496
 
-loop457:
+loop495:
 	VBROADCASTSS (DX), Z7
 	VMOVUPS.Z    (CX), K1, Z8
 	VFMADD231PS  Z8, Z7, Z3
@@ -8714,26 +9346,26 @@ loop457:
 	ADDQ         qStride+8(FP), CX
 	ADDQ         $0x04, DX
 	SUBQ         $0x02, DI
-	JGE          loop457
+	JGE          loop495
 
-rest458:
+rest496:
 	ADDQ $0x02, DI
-	JE   done460
+	JE   done498
 
-tail459:
+tail497:
 	VBROADCASTSS (DX), Z7
 	VMOVUPS.Z    (CX), K1, Z8
 	VFMADD231PS  Z8, Z7, Z3
 	ADDQ         qStride+8(FP), CX
 	ADDQ         $0x04, DX
 	DECQ         DI
-	JNE          tail459
+	JNE          tail497
 
-done460:
+done498:
 	SUBQ $0x02, SI
-	JL   rest462
+	JL   rest500
 
-loop461:
+loop499:
 	VBROADCASTSS (DX), Z7
 	VBROADCASTSS (BX), Z8
 	VMOVUPS.Z    (CX), K1, Z9
@@ -8751,13 +9383,13 @@ loop461:
 	ADDQ         $0x04, DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x02, SI
-	JGE          loop461
+	JGE          loop499
 
-rest462:
+rest500:
 	ADDQ $0x02, SI
-	JE   done464
+	JE   done502
 
-tail463:
+tail501:
 	VBROADCASTSS (DX), Z7
 	VBROADCASTSS (BX), Z8
 	VMOVUPS.Z    (CX), K1, Z9
@@ -8767,9 +9399,9 @@ tail463:
 	ADDQ         $0x04, DX
 	ADDQ         $0x04, BX
 	DECQ         SI
-	JNE          tail463
+	JNE          tail501
 
-done464:
+done502:
 	VADDPS       Z4, Z3, Z3
 	VADDPS       Z6, Z5, Z5
 	VMULPS       Z1, Z5, Z5
@@ -8781,9 +9413,9 @@ done464:
 	MOVQ         16(SP), SI
 	SUBQ         BX, SI
 	SUBQ         $0x02, SI
-	JL           rest466
+	JL           rest504
 
-loop465:
+loop503:
 	VBROADCASTSS (CX), Z0
 	VMOVUPS.Z    (AX), K1, Z1
 	VFNMADD231PS Z3, Z0, Z1
@@ -8797,13 +9429,13 @@ loop465:
 	ADDQ         qStride+8(FP), AX
 	ADDQ         $0x04, CX
 	SUBQ         $0x02, SI
-	JGE          loop465
+	JGE          loop503
 
-rest466:
+rest504:
 	ADDQ $0x02, SI
-	JE   done468
+	JE   done506
 
-tail467:
+tail505:
 	VBROADCASTSS (CX), Z0
 	VMOVUPS.Z    (AX), K1, Z1
 	VFNMADD231PS Z3, Z0, Z1
@@ -8811,13 +9443,13 @@ tail467:
 	ADDQ         qStride+8(FP), AX
 	ADDQ         $0x04, CX
 	DECQ         SI
-	JNE          tail467
+	JNE          tail505
 
-done468:
+done506:
 	SUBQ $0x02, BX
-	JL   rest470
+	JL   rest508
 
-loop469:
+loop507:
 	VBROADCASTSS (CX), Z0
 	VBROADCASTSS (DX), Z1
 	VMOVUPS.Z    (AX), K1, Z2
@@ -8837,13 +9469,13 @@ loop469:
 	ADDQ         $0x04, CX
 	ADDQ         $0x04, DX
 	SUBQ         $0x02, BX
-	JGE          loop469
+	JGE          loop507
 
-rest470:
+rest508:
 	ADDQ $0x02, BX
-	JE   done472
+	JE   done510
 
-tail471:
+tail509:
 	VBROADCASTSS (CX), Z0
 	VBROADCASTSS (DX), Z1
 	VMOVUPS.Z    (AX), K1, Z2
@@ -8854,22 +9486,22 @@ tail471:
 	ADDQ         $0x04, CX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNE          tail471
+	JNE          tail509
 
-done472:
-done424:
+done510:
+done494:
 	ADDQ $+48, 48(SP)
 	SUBQ $0x02, 40(SP)
-	JMP  reflector408
+	JMP  reflector445
 
-one409:
+one446:
 	MOVQ   48(SP), AX
 	MOVQ   (AX), CX
 	MOVQ   CX, 8(SP)
 	MOVQ   8(AX), CX
 	MOVQ   CX, 16(SP)
 	CMPQ   16(SP), $0x00
-	JE     next410
+	JE     next447
 	MOVQ   q+0(FP), AX
 	MOVQ   rows+32(FP), CX
 	SUBQ   16(SP), CX
@@ -8881,25 +9513,25 @@ one409:
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JL     next474
+	JL     next512
 
-vectors473:
+vectors511:
 	VMOVUPS     (DX)(SI*4), Z1
 	VFMADD231PS Z1, Z1, Z0
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         vectors473
+	JGE         vectors511
 
-next474:
+next512:
 	ADDQ        $0x10, BX
-	JE          done475
+	JE          done513
 	MOVQ        $-1, DI
 	BZHIQ       BX, DI, DI
 	KMOVW       DI, K1
 	VMOVUPS.Z   (DX)(SI*4), K1, Z1
 	VFMADD231PS Z1, Z1, Z0
 
-done475:
+done513:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -8914,9 +9546,9 @@ done475:
 	VBROADCASTSS  float40000000<>+0(SB), Z1
 	VDIVPS.Z      Z0, Z1, K1, Z0
 
-two476:
-	CMPQ   CX, $0x20
-	JL     one477
+block514:
+	CMPQ   CX, $0x00000020
+	JL     less515
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -8929,9 +9561,9 @@ two476:
 	MOVQ   8(SP), BX
 	MOVQ   16(SP), SI
 	SUBQ   $0x04, SI
-	JL     rest481
+	JL     rest517
 
-loop480:
+loop516:
 	VBROADCASTSS (BX), Z9
 	VMOVUPS      (DX), Z10
 	VFMADD231PS  Z10, Z9, Z1
@@ -8961,13 +9593,13 @@ loop480:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x04, SI
-	JGE          loop480
+	JGE          loop516
 
-rest481:
+rest517:
 	ADDQ $0x04, SI
-	JE   done483
+	JE   done519
 
-tail482:
+tail518:
 	VBROADCASTSS (BX), Z9
 	VMOVUPS      (DX), Z10
 	VFMADD231PS  Z10, Z9, Z1
@@ -8976,9 +9608,9 @@ tail482:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	DECQ         SI
-	JNE          tail482
+	JNE          tail518
 
-done483:
+done519:
 	VADDPS Z5, Z1, Z1
 	VADDPS Z6, Z2, Z2
 	VADDPS Z7, Z3, Z3
@@ -8991,9 +9623,9 @@ done483:
 	MOVQ   8(SP), BX
 	MOVQ   16(SP), SI
 	SUBQ   $0x02, SI
-	JL     rest485
+	JL     rest521
 
-loop484:
+loop520:
 	VBROADCASTSS (BX), Z3
 	VMOVUPS      (DX), Z4
 	VFNMADD231PS Z1, Z3, Z4
@@ -9013,13 +9645,13 @@ loop484:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x02, SI
-	JGE          loop484
+	JGE          loop520
 
-rest485:
+rest521:
 	ADDQ $0x02, SI
-	JE   done487
+	JE   done523
 
-tail486:
+tail522:
 	VBROADCASTSS (BX), Z3
 	VMOVUPS      (DX), Z4
 	VFNMADD231PS Z1, Z3, Z4
@@ -9030,16 +9662,16 @@ tail486:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	DECQ         SI
-	JNE          tail486
+	JNE          tail522
 
-done487:
+done523:
 	ADDQ $0x00000080, AX
-	SUBQ $0x20, CX
-	JMP  two476
+	SUBQ $0x00000020, CX
+	JMP  block514
 
-one477:
-	CMPQ   CX, $0x10
-	JL     rest478
+less515:
+	CMPQ   CX, $0x00000010
+	JL     less525
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -9048,9 +9680,9 @@ one477:
 	MOVQ   8(SP), BX
 	MOVQ   16(SP), SI
 	SUBQ   $0x04, SI
-	JL     rest489
+	JL     rest527
 
-loop488:
+loop526:
 	VBROADCASTSS (BX), Z5
 	VMOVUPS      (DX), Z6
 	VFMADD231PS  Z6, Z5, Z1
@@ -9072,22 +9704,22 @@ loop488:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x04, SI
-	JGE          loop488
+	JGE          loop526
 
-rest489:
+rest527:
 	ADDQ $0x04, SI
-	JE   done491
+	JE   done529
 
-tail490:
+tail528:
 	VBROADCASTSS (BX), Z5
 	VMOVUPS      (DX), Z6
 	VFMADD231PS  Z6, Z5, Z1
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	DECQ         SI
-	JNE          tail490
+	JNE          tail528
 
-done491:
+done529:
 	VADDPS Z3, Z1, Z1
 	VADDPS Z4, Z2, Z2
 	VADDPS Z2, Z1, Z1
@@ -9096,9 +9728,9 @@ done491:
 	MOVQ   8(SP), BX
 	MOVQ   16(SP), SI
 	SUBQ   $0x02, SI
-	JL     rest493
+	JL     rest531
 
-loop492:
+loop530:
 	VBROADCASTSS (BX), Z2
 	VMOVUPS      (DX), Z3
 	VFNMADD231PS Z1, Z2, Z3
@@ -9112,13 +9744,13 @@ loop492:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	SUBQ         $0x02, SI
-	JGE          loop492
+	JGE          loop530
 
-rest493:
+rest531:
 	ADDQ $0x02, SI
-	JE   done495
+	JE   done533
 
-tail494:
+tail532:
 	VBROADCASTSS (BX), Z2
 	VMOVUPS      (DX), Z3
 	VFNMADD231PS Z1, Z2, Z3
@@ -9126,15 +9758,15 @@ tail494:
 	ADDQ         qStride+8(FP), DX
 	ADDQ         $0x04, BX
 	DECQ         SI
-	JNE          tail494
+	JNE          tail532
 
-done495:
+done533:
 	ADDQ $0x00000040, AX
-	SUBQ $0x10, CX
+	SUBQ $0x00000010, CX
 
-rest478:
+less525:
 	TESTQ  CX, CX
-	JE     done479
+	JE     done534
 	MOVQ   $-1, DX
 	BZHIQ  CX, DX, DX
 	KMOVW  DX, K1
@@ -9146,9 +9778,9 @@ rest478:
 	MOVQ   8(SP), DX
 	MOVQ   16(SP), BX
 	SUBQ   $0x04, BX
-	JL     rest497
+	JL     rest536
 
-loop496:
+loop535:
 	VBROADCASTSS (DX), Z5
 	VMOVUPS.Z    (CX), K1, Z6
 	VFMADD231PS  Z6, Z5, Z1
@@ -9170,22 +9802,22 @@ loop496:
 	ADDQ         qStride+8(FP), CX
 	ADDQ         $0x04, DX
 	SUBQ         $0x04, BX
-	JGE          loop496
+	JGE          loop535
 
-rest497:
+rest536:
 	ADDQ $0x04, BX
-	JE   done499
+	JE   done538
 
-tail498:
+tail537:
 	VBROADCASTSS (DX), Z5
 	VMOVUPS.Z    (CX), K1, Z6
 	VFMADD231PS  Z6, Z5, Z1
 	ADDQ         qStride+8(FP), CX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNE          tail498
+	JNE          tail537
 
-done499:
+done538:
 	VADDPS Z3, Z1, Z1
 	VADDPS Z4, Z2, Z2
 	VADDPS Z2, Z1, Z1
@@ -9193,9 +9825,9 @@ done499:
 	MOVQ   8(SP), CX
 	MOVQ   16(SP), DX
 	SUBQ   $0x02, DX
-	JL     rest501
+	JL     rest540
 
-loop500:
+loop539:
 	VBROADCASTSS (CX), Z0
 	VMOVUPS.Z    (AX), K1, Z2
 	VFNMADD231PS Z1, Z0, Z2
@@ -9209,13 +9841,13 @@ loop500:
 	ADDQ         qStride+8(FP), AX
 	ADDQ         $0x04, CX
 	SUBQ         $0x02, DX
-	JGE          loop500
+	JGE          loop539
 
-rest501:
+rest540:
 	ADDQ $0x02, DX
-	JE   done503
+	JE   done542
 
-tail502:
+tail541:
 	VBROADCASTSS (CX), Z0
 	VMOVUPS.Z    (AX), K1, Z2
 	VFNMADD231PS Z1, Z0, Z2
@@ -9223,16 +9855,16 @@ tail502:
 	ADDQ         qStride+8(FP), AX
 	ADDQ         $0x04, CX
 	DECQ         DX
-	JNE          tail502
+	JNE          tail541
 
-done503:
-done479:
-next410:
+done542:
+done534:
+next447:
 	ADDQ $+24, 48(SP)
 	SUBQ $0x01, 40(SP)
-	JMP  reflector408
+	JMP  reflector445
 
-done411:
+done448:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -9262,11 +9894,11 @@ TEXT ·reflectAllBackwardAVX512(SB), NOSPLIT, $80-72
 	ADDQ     AX, CX
 	MOVQ     CX, 72(SP)
 
-reflector504:
+reflector543:
 	CMPQ   56(SP), $0x00
-	JLE    done507
+	JLE    done546
 	CMPQ   56(SP), $0x02
-	JL     one505
+	JL     one544
 	MOVQ   64(SP), AX
 	MOVQ   (AX), CX
 	MOVQ   CX, 8(SP)
@@ -9284,10 +9916,10 @@ reflector504:
 	MOVQ   -24(AX), AX
 	MOVQ   AX, 48(SP)
 	CMPQ   40(SP), $0x00
-	JE     one505
+	JE     one544
 	MOVQ   40(SP), AX
 	CMPQ   16(SP), AX
-	JL     one505
+	JL     one544
 	MOVQ   q+0(FP), AX
 	MOVQ   rows+56(FP), CX
 	SUBQ   16(SP), CX
@@ -9304,25 +9936,25 @@ reflector504:
 	VPXORD Z0, Z0, Z0
 	XORQ   DI, DI
 	SUBQ   $0x10, SI
-	JL     next509
+	JL     next548
 
-vectors508:
+vectors547:
 	VMOVUPS     (BX)(DI*4), Z1
 	VFMADD231PS Z1, Z1, Z0
 	ADDQ        $0x10, DI
 	SUBQ        $0x10, SI
-	JGE         vectors508
+	JGE         vectors547
 
-next509:
+next548:
 	ADDQ        $0x10, SI
-	JE          done510
+	JE          done549
 	MOVQ        $-1, R8
 	BZHIQ       SI, R8, R8
 	KMOVW       R8, K1
 	VMOVUPS.Z   (BX)(DI*4), K1, Z1
 	VFMADD231PS Z1, Z1, Z0
 
-done510:
+done549:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -9341,25 +9973,25 @@ done510:
 	VPXORD        Z1, Z1, Z1
 	XORQ          DI, DI
 	SUBQ          $0x10, SI
-	JL            next512
+	JL            next551
 
-vectors511:
+vectors550:
 	VMOVUPS     (BX)(DI*4), Z2
 	VFMADD231PS Z2, Z2, Z1
 	ADDQ        $0x10, DI
 	SUBQ        $0x10, SI
-	JGE         vectors511
+	JGE         vectors550
 
-next512:
+next551:
 	ADDQ        $0x10, SI
-	JE          done513
+	JE          done552
 	MOVQ        $-1, R8
 	BZHIQ       SI, R8, R8
 	KMOVW       R8, K1
 	VMOVUPS.Z   (BX)(DI*4), K1, Z2
 	VFMADD231PS Z2, Z2, Z1
 
-done513:
+done552:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF32X4 $0x01, Y2, X1
@@ -9382,19 +10014,19 @@ done513:
 	LEAQ          (DI)(SI*4), DI
 	XORQ          SI, SI
 	SUBQ          $0x10, BX
-	JL            next515
+	JL            next554
 
-vectors514:
+vectors553:
 	VMOVUPS     (DI)(SI*4), Z3
 	VMOVUPS     (R8)(SI*4), Z4
 	VFMADD231PS Z4, Z3, Z2
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         vectors514
+	JGE         vectors553
 
-next515:
+next554:
 	ADDQ        $0x10, BX
-	JE          done516
+	JE          done555
 	MOVQ        $-1, R9
 	BZHIQ       BX, R9, R9
 	KMOVW       R9, K1
@@ -9402,7 +10034,7 @@ next515:
 	VMOVUPS.Z   (R8)(SI*4), K1, Z4
 	VFMADD231PS Z4, Z3, Z2
 
-done516:
+done555:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -9413,9 +10045,9 @@ done516:
 	VADDPS        X3, X2, X2
 	VBROADCASTSS  X2, Z2
 
-two517:
-	CMPQ   DX, $0x20
-	JL     one518
+block556:
+	CMPQ   DX, $0x00000020
+	JL     less557
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
@@ -9440,9 +10072,9 @@ two517:
 	MOVQ   16(SP), R10
 	SUBQ   R9, R10
 	SUBQ   $0x02, R10
-	JL     rest522
+	JL     rest559
 
-loop521:
+loop558:
 	VBROADCASTSS (DI), Z19
 	VMOVUPS      (BX), Z20
 	VFMADD231PS  Z20, Z19, Z3
@@ -9468,13 +10100,13 @@ loop521:
 	ADDQ         gradStride+24(FP), SI
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop521
+	JGE          loop558
 
-rest522:
+rest559:
 	ADDQ $0x02, R10
-	JE   done524
+	JE   done561
 
-tail523:
+tail560:
 	VBROADCASTSS (DI), Z19
 	VMOVUPS      (BX), Z20
 	VFMADD231PS  Z20, Z19, Z3
@@ -9488,13 +10120,13 @@ tail523:
 	ADDQ         gradStride+24(FP), SI
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail523
+	JNE          tail560
 
-done524:
+done561:
 	SUBQ $0x02, R9
-	JL   rest526
+	JL   rest563
 
-loop525:
+loop562:
 	VBROADCASTSS (DI), Z19
 	VBROADCASTSS (R8), Z20
 	VMOVUPS      (BX), Z21
@@ -9532,13 +10164,13 @@ loop525:
 	ADDQ         $0x04, DI
 	ADDQ         $0x04, R8
 	SUBQ         $0x02, R9
-	JGE          loop525
+	JGE          loop562
 
-rest526:
+rest563:
 	ADDQ $0x02, R9
-	JE   done528
+	JE   done565
 
-tail527:
+tail564:
 	VBROADCASTSS (DI), Z19
 	VBROADCASTSS (R8), Z20
 	VMOVUPS      (BX), Z21
@@ -9558,9 +10190,9 @@ tail527:
 	ADDQ         $0x04, DI
 	ADDQ         $0x04, R8
 	DECQ         R9
-	JNE          tail527
+	JNE          tail564
 
-done528:
+done565:
 	VADDPS        Z5, Z3, Z3
 	VADDPS        Z6, Z4, Z4
 	VADDPS        Z9, Z7, Z7
@@ -9618,9 +10250,9 @@ done528:
 	MOVQ          16(SP), R12
 	SUBQ          R11, R12
 	TESTQ         R12, R12
-	JE            together530
+	JE            together567
 
-alone529:
+alone566:
 	VBROADCASTSS  (DI), Z9
 	VMOVUPS       (SI), Z10
 	VMOVUPS       (BX), Z13
@@ -9655,13 +10287,13 @@ alone529:
 	VMOVSS        X9, (R9)
 	ADDQ          $0x04, R9
 	DECQ          R12
-	JNE           alone529
+	JNE           alone566
 
-together530:
+together567:
 	SUBQ $0x04, R11
-	JL   rest532
+	JL   rest569
 
-four531:
+four568:
 	VBROADCASTSS  (DI), Z9
 	VBROADCASTSS  (R8), Z10
 	VMOVUPS       (SI), Z13
@@ -9831,13 +10463,13 @@ four531:
 	VMOVUPS       X9, (R10)
 	ADDQ          $0x10, R10
 	SUBQ          $0x04, R11
-	JGE           four531
+	JGE           four568
 
-rest532:
+rest569:
 	ADDQ $0x04, R11
-	JE   done534
+	JE   done571
 
-one533:
+one570:
 	VBROADCASTSS  (DI), Z9
 	VBROADCASTSS  (R8), Z10
 	VMOVUPS       (SI), Z13
@@ -9895,17 +10527,17 @@ one533:
 	VMOVSS        X9, (R10)
 	ADDQ          $0x04, R10
 	DECQ          R11
-	JNE           one533
+	JNE           one570
 
-done534:
+done571:
 	ADDQ $0x00000080, AX
 	ADDQ $0x00000080, CX
-	SUBQ $0x20, DX
-	JMP  two517
+	SUBQ $0x00000020, DX
+	JMP  block556
 
-one518:
-	CMPQ   DX, $0x10
-	JL     rest519
+less557:
+	CMPQ   DX, $0x00000010
+	JL     less573
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
@@ -9922,9 +10554,9 @@ one518:
 	MOVQ   16(SP), R10
 	SUBQ   R9, R10
 	SUBQ   $0x02, R10
-	JL     rest536
+	JL     rest575
 
-loop535:
+loop574:
 	VBROADCASTSS (DI), Z11
 	VMOVUPS      (BX), Z12
 	VFMADD231PS  Z12, Z11, Z3
@@ -9942,13 +10574,13 @@ loop535:
 	ADDQ         gradStride+24(FP), SI
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R10
-	JGE          loop535
+	JGE          loop574
 
-rest536:
+rest575:
 	ADDQ $0x02, R10
-	JE   done538
+	JE   done577
 
-tail537:
+tail576:
 	VBROADCASTSS (DI), Z11
 	VMOVUPS      (BX), Z12
 	VFMADD231PS  Z12, Z11, Z3
@@ -9958,13 +10590,13 @@ tail537:
 	ADDQ         gradStride+24(FP), SI
 	ADDQ         $0x04, DI
 	DECQ         R10
-	JNE          tail537
+	JNE          tail576
 
-done538:
+done577:
 	SUBQ $0x02, R9
-	JL   rest540
+	JL   rest579
 
-loop539:
+loop578:
 	VBROADCASTSS (DI), Z11
 	VBROADCASTSS (R8), Z12
 	VMOVUPS      (BX), Z13
@@ -9990,13 +10622,13 @@ loop539:
 	ADDQ         $0x04, DI
 	ADDQ         $0x04, R8
 	SUBQ         $0x02, R9
-	JGE          loop539
+	JGE          loop578
 
-rest540:
+rest579:
 	ADDQ $0x02, R9
-	JE   done542
+	JE   done581
 
-tail541:
+tail580:
 	VBROADCASTSS (DI), Z11
 	VBROADCASTSS (R8), Z12
 	VMOVUPS      (BX), Z13
@@ -10010,9 +10642,9 @@ tail541:
 	ADDQ         $0x04, DI
 	ADDQ         $0x04, R8
 	DECQ         R9
-	JNE          tail541
+	JNE          tail580
 
-done542:
+done581:
 	VADDPS        Z4, Z3, Z3
 	VADDPS        Z6, Z5, Z5
 	VADDPS        Z8, Z7, Z7
@@ -10056,9 +10688,9 @@ done542:
 	MOVQ          16(SP), R12
 	SUBQ          R11, R12
 	TESTQ         R12, R12
-	JE            together544
+	JE            together583
 
-alone543:
+alone582:
 	VBROADCASTSS  (DI), Z8
 	VMOVUPS       (SI), Z10
 	VMOVUPS       (BX), Z11
@@ -10085,13 +10717,13 @@ alone543:
 	VMOVSS        X8, (R9)
 	ADDQ          $0x04, R9
 	DECQ          R12
-	JNE           alone543
+	JNE           alone582
 
-together544:
+together583:
 	SUBQ $0x04, R11
-	JL   rest546
+	JL   rest585
 
-four545:
+four584:
 	VBROADCASTSS  (DI), Z8
 	VBROADCASTSS  (R8), Z10
 	VMOVUPS       (SI), Z11
@@ -10213,13 +10845,13 @@ four545:
 	VMOVUPS       X10, (R10)
 	ADDQ          $0x10, R10
 	SUBQ          $0x04, R11
-	JGE           four545
+	JGE           four584
 
-rest546:
+rest585:
 	ADDQ $0x04, R11
-	JE   done548
+	JE   done587
 
-one547:
+one586:
 	VBROADCASTSS  (DI), Z8
 	VBROADCASTSS  (R8), Z10
 	VMOVUPS       (SI), Z11
@@ -10265,16 +10897,16 @@ one547:
 	VMOVSS        X10, (R10)
 	ADDQ          $0x04, R10
 	DECQ          R11
-	JNE           one547
+	JNE           one586
 
-done548:
+done587:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, CX
-	SUBQ $0x10, DX
+	SUBQ $0x00000010, DX
 
-rest519:
+less573:
 	TESTQ  DX, DX
-	JE     done520
+	JE     done588
 	MOVQ   $-1, BX
 	BZHIQ  DX, BX, BX
 	KMOVW  BX, K1
@@ -10294,9 +10926,9 @@ rest519:
 	MOVQ   16(SP), R9
 	SUBQ   R8, R9
 	SUBQ   $0x02, R9
-	JL     rest550
+	JL     rest590
 
-loop549:
+loop589:
 	VBROADCASTSS (SI), Z11
 	VMOVUPS.Z    (DX), K1, Z12
 	VFMADD231PS  Z12, Z11, Z3
@@ -10314,13 +10946,13 @@ loop549:
 	ADDQ         gradStride+24(FP), BX
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, R9
-	JGE          loop549
+	JGE          loop589
 
-rest550:
+rest590:
 	ADDQ $0x02, R9
-	JE   done552
+	JE   done592
 
-tail551:
+tail591:
 	VBROADCASTSS (SI), Z11
 	VMOVUPS.Z    (DX), K1, Z12
 	VFMADD231PS  Z12, Z11, Z3
@@ -10330,13 +10962,13 @@ tail551:
 	ADDQ         gradStride+24(FP), BX
 	ADDQ         $0x04, SI
 	DECQ         R9
-	JNE          tail551
+	JNE          tail591
 
-done552:
+done592:
 	SUBQ $0x02, R8
-	JL   rest554
+	JL   rest594
 
-loop553:
+loop593:
 	VBROADCASTSS (SI), Z11
 	VBROADCASTSS (DI), Z12
 	VMOVUPS.Z    (DX), K1, Z13
@@ -10362,13 +10994,13 @@ loop553:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R8
-	JGE          loop553
+	JGE          loop593
 
-rest554:
+rest594:
 	ADDQ $0x02, R8
-	JE   done556
+	JE   done596
 
-tail555:
+tail595:
 	VBROADCASTSS (SI), Z11
 	VBROADCASTSS (DI), Z12
 	VMOVUPS.Z    (DX), K1, Z13
@@ -10382,9 +11014,9 @@ tail555:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, DI
 	DECQ         R8
-	JNE          tail555
+	JNE          tail595
 
-done556:
+done596:
 	VADDPS        Z4, Z3, Z3
 	VADDPS        Z6, Z5, Z5
 	VADDPS        Z8, Z7, Z7
@@ -10427,9 +11059,9 @@ done556:
 	MOVQ          16(SP), R9
 	SUBQ          R8, R9
 	TESTQ         R9, R9
-	JE            together558
+	JE            together598
 
-alone557:
+alone597:
 	VBROADCASTSS  (DX), Z2
 	VMOVUPS.Z     (CX), K1, Z4
 	VMOVUPS.Z     (AX), K1, Z6
@@ -10456,13 +11088,13 @@ alone557:
 	VMOVSS        X2, (SI)
 	ADDQ          $0x04, SI
 	DECQ          R9
-	JNE           alone557
+	JNE           alone597
 
-together558:
+together598:
 	SUBQ $0x04, R8
-	JL   rest560
+	JL   rest600
 
-four559:
+four599:
 	VBROADCASTSS  (DX), Z2
 	VBROADCASTSS  (BX), Z4
 	VMOVUPS.Z     (CX), K1, Z6
@@ -10584,13 +11216,13 @@ four559:
 	VMOVUPS       X4, (DI)
 	ADDQ          $0x10, DI
 	SUBQ          $0x04, R8
-	JGE           four559
+	JGE           four599
 
-rest560:
+rest600:
 	ADDQ $0x04, R8
-	JE   done562
+	JE   done602
 
-one561:
+one601:
 	VBROADCASTSS  (DX), Z2
 	VBROADCASTSS  (BX), Z4
 	VMOVUPS.Z     (CX), K1, Z6
@@ -10636,16 +11268,16 @@ one561:
 	VMOVSS        X4, (DI)
 	ADDQ          $0x04, DI
 	DECQ          R8
-	JNE           one561
+	JNE           one601
 
-done562:
-done520:
+done602:
+done588:
 	ADDQ $-48, 64(SP)
 	ADDQ $-48, 72(SP)
 	SUBQ $0x02, 56(SP)
-	JMP  reflector504
+	JMP  reflector543
 
-one505:
+one544:
 	MOVQ   64(SP), AX
 	MOVQ   (AX), CX
 	MOVQ   CX, 8(SP)
@@ -10655,7 +11287,7 @@ one505:
 	MOVQ   (AX), AX
 	MOVQ   AX, 24(SP)
 	CMPQ   16(SP), $0x00
-	JE     next506
+	JE     next545
 	MOVQ   q+0(FP), AX
 	MOVQ   rows+56(FP), CX
 	SUBQ   16(SP), CX
@@ -10672,25 +11304,25 @@ one505:
 	VPXORD Z0, Z0, Z0
 	XORQ   DI, DI
 	SUBQ   $0x10, SI
-	JL     next564
+	JL     next604
 
-vectors563:
+vectors603:
 	VMOVUPS     (BX)(DI*4), Z1
 	VFMADD231PS Z1, Z1, Z0
 	ADDQ        $0x10, DI
 	SUBQ        $0x10, SI
-	JGE         vectors563
+	JGE         vectors603
 
-next564:
+next604:
 	ADDQ        $0x10, SI
-	JE          done565
+	JE          done605
 	MOVQ        $-1, R8
 	BZHIQ       SI, R8, R8
 	KMOVW       R8, K1
 	VMOVUPS.Z   (BX)(DI*4), K1, Z1
 	VFMADD231PS Z1, Z1, Z0
 
-done565:
+done605:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -10705,9 +11337,9 @@ done565:
 	VBROADCASTSS  float40000000<>+0(SB), Z1
 	VDIVPS.Z      Z0, Z1, K1, Z0
 
-two566:
-	CMPQ   DX, $0x20
-	JL     one567
+block606:
+	CMPQ   DX, $0x00000020
+	JL     less607
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -10721,9 +11353,9 @@ two566:
 	MOVQ   8(SP), DI
 	MOVQ   16(SP), R8
 	SUBQ   $0x02, R8
-	JL     rest571
+	JL     rest609
 
-loop570:
+loop608:
 	VBROADCASTSS (DI), Z9
 	VMOVUPS      (BX), Z10
 	VFMADD231PS  Z10, Z9, Z1
@@ -10749,13 +11381,13 @@ loop570:
 	ADDQ         gradStride+24(FP), SI
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R8
-	JGE          loop570
+	JGE          loop608
 
-rest571:
+rest609:
 	ADDQ $0x02, R8
-	JE   done573
+	JE   done611
 
-tail572:
+tail610:
 	VBROADCASTSS (DI), Z9
 	VMOVUPS      (BX), Z10
 	VFMADD231PS  Z10, Z9, Z1
@@ -10769,9 +11401,9 @@ tail572:
 	ADDQ         gradStride+24(FP), SI
 	ADDQ         $0x04, DI
 	DECQ         R8
-	JNE          tail572
+	JNE          tail610
 
-done573:
+done611:
 	VADDPS        Z3, Z1, Z1
 	VADDPS        Z4, Z2, Z2
 	VADDPS        Z7, Z5, Z5
@@ -10800,9 +11432,9 @@ done573:
 	MOVQ          24(SP), R8
 	MOVQ          16(SP), R9
 	SUBQ          $0x04, R9
-	JL            rest575
+	JL            rest613
 
-four574:
+four612:
 	VBROADCASTSS  (DI), Z4
 	VMOVUPS       (SI), Z7
 	VMOVUPS       (BX), Z8
@@ -10908,13 +11540,13 @@ four574:
 	VMOVUPS       X4, (R8)
 	ADDQ          $0x10, R8
 	SUBQ          $0x04, R9
-	JGE           four574
+	JGE           four612
 
-rest575:
+rest613:
 	ADDQ $0x04, R9
-	JE   done577
+	JE   done615
 
-one576:
+one614:
 	VBROADCASTSS  (DI), Z4
 	VMOVUPS       (SI), Z7
 	VMOVUPS       (BX), Z8
@@ -10949,17 +11581,17 @@ one576:
 	VMOVSS        X4, (R8)
 	ADDQ          $0x04, R8
 	DECQ          R9
-	JNE           one576
+	JNE           one614
 
-done577:
+done615:
 	ADDQ $0x00000080, AX
 	ADDQ $0x00000080, CX
-	SUBQ $0x20, DX
-	JMP  two566
+	SUBQ $0x00000020, DX
+	JMP  block606
 
-one567:
-	CMPQ   DX, $0x10
-	JL     rest568
+less607:
+	CMPQ   DX, $0x00000010
+	JL     less617
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -10969,9 +11601,9 @@ one567:
 	MOVQ   8(SP), DI
 	MOVQ   16(SP), R8
 	SUBQ   $0x02, R8
-	JL     rest579
+	JL     rest619
 
-loop578:
+loop618:
 	VBROADCASTSS (DI), Z5
 	VMOVUPS      (BX), Z6
 	VFMADD231PS  Z6, Z5, Z1
@@ -10989,13 +11621,13 @@ loop578:
 	ADDQ         gradStride+24(FP), SI
 	ADDQ         $0x04, DI
 	SUBQ         $0x02, R8
-	JGE          loop578
+	JGE          loop618
 
-rest579:
+rest619:
 	ADDQ $0x02, R8
-	JE   done581
+	JE   done621
 
-tail580:
+tail620:
 	VBROADCASTSS (DI), Z5
 	VMOVUPS      (BX), Z6
 	VFMADD231PS  Z6, Z5, Z1
@@ -11005,9 +11637,9 @@ tail580:
 	ADDQ         gradStride+24(FP), SI
 	ADDQ         $0x04, DI
 	DECQ         R8
-	JNE          tail580
+	JNE          tail620
 
-done581:
+done621:
 	VADDPS        Z2, Z1, Z1
 	VADDPS        Z4, Z3, Z3
 	VPXORD        Z2, Z2, Z2
@@ -11030,9 +11662,9 @@ done581:
 	MOVQ          24(SP), R8
 	MOVQ          16(SP), R9
 	SUBQ          $0x04, R9
-	JL            rest583
+	JL            rest623
 
-four582:
+four622:
 	VBROADCASTSS  (DI), Z4
 	VMOVUPS       (SI), Z5
 	VMOVUPS       (BX), Z6
@@ -11106,13 +11738,13 @@ four582:
 	VMOVUPS       X4, (R8)
 	ADDQ          $0x10, R8
 	SUBQ          $0x04, R9
-	JGE           four582
+	JGE           four622
 
-rest583:
+rest623:
 	ADDQ $0x04, R9
-	JE   done585
+	JE   done625
 
-one584:
+one624:
 	VBROADCASTSS  (DI), Z4
 	VMOVUPS       (SI), Z5
 	VMOVUPS       (BX), Z6
@@ -11139,16 +11771,16 @@ one584:
 	VMOVSS        X4, (R8)
 	ADDQ          $0x04, R8
 	DECQ          R9
-	JNE           one584
+	JNE           one624
 
-done585:
+done625:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, CX
-	SUBQ $0x10, DX
+	SUBQ $0x00000010, DX
 
-rest568:
+less617:
 	TESTQ  DX, DX
-	JE     done569
+	JE     done626
 	MOVQ   $-1, BX
 	BZHIQ  DX, BX, BX
 	KMOVW  BX, K1
@@ -11161,9 +11793,9 @@ rest568:
 	MOVQ   8(SP), SI
 	MOVQ   16(SP), DI
 	SUBQ   $0x02, DI
-	JL     rest587
+	JL     rest628
 
-loop586:
+loop627:
 	VBROADCASTSS (SI), Z5
 	VMOVUPS.Z    (DX), K1, Z6
 	VFMADD231PS  Z6, Z5, Z1
@@ -11181,13 +11813,13 @@ loop586:
 	ADDQ         gradStride+24(FP), BX
 	ADDQ         $0x04, SI
 	SUBQ         $0x02, DI
-	JGE          loop586
+	JGE          loop627
 
-rest587:
+rest628:
 	ADDQ $0x02, DI
-	JE   done589
+	JE   done630
 
-tail588:
+tail629:
 	VBROADCASTSS (SI), Z5
 	VMOVUPS.Z    (DX), K1, Z6
 	VFMADD231PS  Z6, Z5, Z1
@@ -11197,9 +11829,9 @@ tail588:
 	ADDQ         gradStride+24(FP), BX
 	ADDQ         $0x04, SI
 	DECQ         DI
-	JNE          tail588
+	JNE          tail629
 
-done589:
+done630:
 	VADDPS        Z2, Z1, Z1
 	VADDPS        Z4, Z3, Z3
 	VPXORD        Z2, Z2, Z2
@@ -11221,9 +11853,9 @@ done589:
 	MOVQ          24(SP), BX
 	MOVQ          16(SP), SI
 	SUBQ          $0x04, SI
-	JL            rest591
+	JL            rest632
 
-four590:
+four631:
 	VBROADCASTSS  (DX), Z2
 	VMOVUPS.Z     (CX), K1, Z4
 	VMOVUPS.Z     (AX), K1, Z5
@@ -11297,13 +11929,13 @@ four590:
 	VMOVUPS       X2, (BX)
 	ADDQ          $0x10, BX
 	SUBQ          $0x04, SI
-	JGE           four590
+	JGE           four631
 
-rest591:
+rest632:
 	ADDQ $0x04, SI
-	JE   done593
+	JE   done634
 
-one592:
+one633:
 	VBROADCASTSS  (DX), Z2
 	VMOVUPS.Z     (CX), K1, Z4
 	VMOVUPS.Z     (AX), K1, Z5
@@ -11330,17 +11962,17 @@ one592:
 	VMOVSS        X2, (BX)
 	ADDQ          $0x04, BX
 	DECQ          SI
-	JNE           one592
+	JNE           one633
 
-done593:
-done569:
-next506:
+done634:
+done626:
+next545:
 	ADDQ $-24, 64(SP)
 	ADDQ $-24, 72(SP)
 	SUBQ $0x01, 56(SP)
-	JMP  reflector504
+	JMP  reflector543
 
-done507:
+done546:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -11360,16 +11992,16 @@ TEXT ·normalizeAllAVX512(SB), NOSPLIT, $40-16
 	MOVQ     us+0(FP), AX
 	MOVQ     AX, 32(SP)
 
-reflector594:
+reflector635:
 	CMPQ   24(SP), $0x00
-	JLE    done597
+	JLE    done638
 	MOVQ   32(SP), AX
 	MOVQ   (AX), CX
 	MOVQ   CX, 8(SP)
 	MOVQ   8(AX), CX
 	MOVQ   CX, 16(SP)
 	CMPQ   16(SP), $0x00
-	JE     next596
+	JE     next637
 	MOVQ   8(SP), AX
 	MOVQ   8(SP), CX
 	MOVQ   16(SP), DX
@@ -11381,9 +12013,9 @@ reflector594:
 	SHRQ   $0x03, BX
 	ANDQ   $0x07, DX
 	SUBQ   $0x04, BX
-	JL     rest599
+	JL     rest640
 
-loop598:
+loop639:
 	VMOVUPS     (AX), Y4
 	VCVTPS2PD   Y4, Z4
 	VMOVUPS     (CX), Y5
@@ -11407,13 +12039,13 @@ loop598:
 	ADDQ        $0x00000080, AX
 	ADDQ        $0x00000080, CX
 	SUBQ        $0x04, BX
-	JGE         loop598
+	JGE         loop639
 
-rest599:
+rest640:
 	ADDQ $0x04, BX
-	JE   done601
+	JE   done642
 
-tail600:
+tail641:
 	VMOVUPS     (AX), Y4
 	VCVTPS2PD   Y4, Z4
 	VMOVUPS     (CX), Y5
@@ -11422,11 +12054,11 @@ tail600:
 	ADDQ        $0x00000020, AX
 	ADDQ        $0x00000020, CX
 	DECQ        BX
-	JNE         tail600
+	JNE         tail641
 
-done601:
+done642:
 	TESTQ       DX, DX
-	JE          done602
+	JE          done643
 	MOVQ        $-1, BX
 	BZHIQ       DX, BX, BX
 	KMOVW       BX, K1
@@ -11436,7 +12068,7 @@ done601:
 	VCVTPS2PD   Y5, Z5
 	VFMADD231PD Z4, Z5, Z0
 
-done602:
+done643:
 	VADDPD        Z2, Z0, Z0
 	VADDPD        Z3, Z1, Z1
 	VADDPD        Z1, Z0, Z0
@@ -11448,10 +12080,10 @@ done602:
 	VADDSD        X1, X0, X0
 	VMOVQ         X0, AX
 	TESTQ         AX, AX
-	JE            skip603
+	JE            skip644
 	SHRQ          $0x34, AX
 	CMPQ          AX, $0x000007ff
-	JGE           skip603
+	JGE           skip644
 	VMOVSD        double3ff0000000000000<>+0(SB), X1
 	VSQRTSD       X0, X0, X0
 	VDIVSD        X0, X1, X1
@@ -11461,19 +12093,19 @@ done602:
 	MOVQ          16(SP), CX
 	XORQ          DX, DX
 	SUBQ          $0x10, CX
-	JL            next605
+	JL            next646
 
-vectors604:
+vectors645:
 	VMOVUPS (AX)(DX*4), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(DX*4)
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     vectors604
+	JGE     vectors645
 
-next605:
+next646:
 	ADDQ      $0x10, CX
-	JE        done606
+	JE        done647
 	MOVQ      $-1, BX
 	BZHIQ     CX, BX, BX
 	KMOVW     BX, K1
@@ -11481,14 +12113,14 @@ next605:
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(DX*4)
 
-done606:
-skip603:
-next596:
+done647:
+skip644:
+next637:
 	ADDQ $+24, 32(SP)
 	SUBQ $0x01, 24(SP)
-	JMP  reflector594
+	JMP  reflector635
 
-done597:
+done638:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -11515,13 +12147,13 @@ TEXT ·lstmGatesAVX512(SB), NOSPLIT, $8-88
 	MOVQ     c+32(FP), DI
 	MOVQ     h+48(FP), R8
 
-rows607:
+rows648:
 	XORQ R9, R9
 	MOVQ cols+72(FP), R10
 	SUBQ $0x20, R10
-	JL   next609
+	JL   next650
 
-vectors608:
+vectors649:
 	MOVQ         prefetch+80(FP), R11
 	ADDQ         DI, R11
 	PREFETCHT1   (R11)(R9*4)
@@ -11774,14 +12406,14 @@ vectors608:
 	VMOVUPS      Z0, 64(R8)(R9*4)
 	ADDQ         $0x20, R9
 	SUBQ         $0x20, R10
-	JGE          vectors608
+	JGE          vectors649
 
-next609:
+next650:
 	ADDQ $0x20, R10
 	SUBQ $0x10, R10
-	JL   next611
+	JL   next652
 
-vectors610:
+vectors651:
 	MOVQ         prefetch+80(FP), R11
 	ADDQ         DI, R11
 	PREFETCHT1   (R11)(R9*4)
@@ -11932,11 +12564,11 @@ vectors610:
 	VMOVUPS      Z0, (R8)(R9*4)
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R10
-	JGE          vectors610
+	JGE          vectors651
 
-next611:
+next652:
 	ADDQ         $0x10, R10
-	JE           done612
+	JE           done653
 	MOVQ         $-1, R11
 	BZHIQ        R10, R11, R11
 	KMOVW        R11, K1
@@ -12089,7 +12721,7 @@ next611:
 	VMULPS       Z0, Z4, Z0
 	VMOVUPS      Z0, K1, (R8)(R9*4)
 
-done612:
+done653:
 	ADDQ     gatesStride+8(FP), AX
 	ADDQ     gatesStride+8(FP), CX
 	ADDQ     gatesStride+8(FP), DX
@@ -12098,7 +12730,7 @@ done612:
 	ADDQ     cStride+40(FP), DI
 	ADDQ     hStride+56(FP), R8
 	DECQ     rows+64(FP)
-	JNE      rows607
+	JNE      rows648
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -12149,13 +12781,13 @@ TEXT ·lstmGatesBackwardAVX512(SB), NOSPLIT, $8-120
 	MOVQ     dh+64(FP), R9
 	MOVQ     dc+80(FP), R10
 
-rows613:
+rows654:
 	XORQ R11, R11
 	MOVQ cols+104(FP), R12
 	SUBQ $0x20, R12
-	JL   next615
+	JL   next656
 
-vectors614:
+vectors655:
 	MOVQ         prefetch+112(FP), R13
 	ADDQ         DI, R13
 	PREFETCHT1   (R13)(R11*4)
@@ -12240,14 +12872,14 @@ vectors614:
 	VMOVUPS      Z1, 64(R10)(R11*4)
 	ADDQ         $0x20, R11
 	SUBQ         $0x20, R12
-	JGE          vectors614
+	JGE          vectors655
 
-next615:
+next656:
 	ADDQ $0x20, R12
 	SUBQ $0x10, R12
-	JL   next617
+	JL   next658
 
-vectors616:
+vectors657:
 	MOVQ         prefetch+112(FP), R13
 	ADDQ         DI, R13
 	PREFETCHT1   (R13)(R11*4)
@@ -12292,11 +12924,11 @@ vectors616:
 	VMOVUPS      Z1, (R10)(R11*4)
 	ADDQ         $0x10, R11
 	SUBQ         $0x10, R12
-	JGE          vectors616
+	JGE          vectors657
 
-next617:
+next658:
 	ADDQ         $0x10, R12
-	JE           done618
+	JE           done659
 	MOVQ         $-1, R13
 	BZHIQ        R12, R13, R13
 	KMOVW        R13, K1
@@ -12343,7 +12975,7 @@ next617:
 	VMOVUPS      Z0, K1, (R12)(R11*4)
 	VMOVUPS      Z1, K1, (R10)(R11*4)
 
-done618:
+done659:
 	ADDQ     gatesStride+8(FP), AX
 	ADDQ     gatesStride+8(FP), CX
 	ADDQ     gatesStride+8(FP), DX
@@ -12355,7 +12987,7 @@ done618:
 	ADDQ     deltasStride+24(FP), SI
 	SUBQ     gatesStride+8(FP), SI
 	DECQ     rows+96(FP)
-	JNE      rows613
+	JNE      rows654
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -12374,13 +13006,13 @@ TEXT ·gruGatesAVX512(SB), NOSPLIT, $8-64
 	MOVQ     hPrev+16(FP), DX
 	MOVQ     rh+32(FP), BX
 
-rows619:
+rows660:
 	XORQ SI, SI
 	MOVQ cols+56(FP), DI
 	SUBQ $0x20, DI
-	JL   next621
+	JL   next662
 
-vectors620:
+vectors661:
 	VMOVUPS      (AX)(SI*4), Z0
 	VMOVUPS      64(AX)(SI*4), Z1
 	VMOVUPS      (CX)(SI*4), Z2
@@ -12472,14 +13104,14 @@ vectors620:
 	VMOVUPS      Z0, 64(BX)(SI*4)
 	ADDQ         $0x20, SI
 	SUBQ         $0x20, DI
-	JGE          vectors620
+	JGE          vectors661
 
-next621:
+next662:
 	ADDQ $0x20, DI
 	SUBQ $0x10, DI
-	JL   next623
+	JL   next664
 
-vectors622:
+vectors663:
 	VMOVUPS      (AX)(SI*4), Z0
 	VMOVUPS      (CX)(SI*4), Z1
 	VBROADCASTSS floatbfb8aa3b<>+0(SB), Z2
@@ -12532,11 +13164,11 @@ vectors622:
 	VMOVUPS      Z0, (BX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DI
-	JGE          vectors622
+	JGE          vectors663
 
-next623:
+next664:
 	ADDQ         $0x10, DI
-	JE           done624
+	JE           done665
 	MOVQ         $-1, R8
 	BZHIQ        DI, R8, R8
 	KMOVW        R8, K1
@@ -12591,13 +13223,13 @@ next623:
 	VMULPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K1, (BX)(SI*4)
 
-done624:
+done665:
 	ADDQ     gatesStride+8(FP), AX
 	ADDQ     gatesStride+8(FP), CX
 	ADDQ     hPrevStride+24(FP), DX
 	ADDQ     rhStride+40(FP), BX
 	DECQ     rows+48(FP)
-	JNE      rows619
+	JNE      rows660
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -12615,13 +13247,13 @@ TEXT ·gruBlendAVX512(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), DX
 	MOVQ     h+48(FP), BX
 
-rows625:
+rows666:
 	XORQ SI, SI
 	MOVQ cols+72(FP), DI
 	SUBQ $0x20, DI
-	JL   next627
+	JL   next668
 
-vectors626:
+vectors667:
 	VMOVUPS      (CX)(SI*4), Z0
 	VMOVUPS      64(CX)(SI*4), Z1
 	VBROADCASTSS float41100000<>+0(SB), Z2
@@ -12689,14 +13321,14 @@ vectors626:
 	VMOVUPS      Z0, 64(BX)(SI*4)
 	ADDQ         $0x20, SI
 	SUBQ         $0x20, DI
-	JGE          vectors626
+	JGE          vectors667
 
-next627:
+next668:
 	ADDQ $0x20, DI
 	SUBQ $0x10, DI
-	JL   next629
+	JL   next670
 
-vectors628:
+vectors669:
 	VMOVUPS      (CX)(SI*4), Z0
 	VBROADCASTSS float41100000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
@@ -12739,11 +13371,11 @@ vectors628:
 	VMOVUPS      Z1, (BX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DI
-	JGE          vectors628
+	JGE          vectors669
 
-next629:
+next670:
 	ADDQ         $0x10, DI
-	JE           done630
+	JE           done671
 	MOVQ         $-1, R8
 	BZHIQ        DI, R8, R8
 	KMOVW        R8, K1
@@ -12788,13 +13420,13 @@ next629:
 	VFMADD231PS  Z2, Z0, Z1
 	VMOVUPS      Z1, K1, (BX)(SI*4)
 
-done630:
+done671:
 	ADDQ     gatesStride+8(FP), AX
 	ADDQ     candStride+24(FP), CX
 	ADDQ     hPrevStride+40(FP), DX
 	ADDQ     hStride+56(FP), BX
 	DECQ     rows+64(FP)
-	JNE      rows625
+	JNE      rows666
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -12812,13 +13444,13 @@ TEXT ·gruBlendBackwardAVX512(SB), NOSPLIT, $8-80
 	MOVQ     hPrev+32(FP), DX
 	MOVQ     dh+48(FP), BX
 
-rows631:
+rows672:
 	XORQ SI, SI
 	MOVQ cols+72(FP), DI
 	SUBQ $0x10, DI
-	JL   next633
+	JL   next674
 
-vectors632:
+vectors673:
 	VMOVUPS      (BX)(SI*4), Z0
 	VMOVUPS      (AX)(SI*4), Z1
 	VMOVUPS      (CX)(SI*4), Z2
@@ -12838,11 +13470,11 @@ vectors632:
 	VMOVUPS      Z0, (BX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DI
-	JGE          vectors632
+	JGE          vectors673
 
-next633:
+next674:
 	ADDQ         $0x10, DI
-	JE           done634
+	JE           done675
 	MOVQ         $-1, R8
 	BZHIQ        DI, R8, R8
 	KMOVW        R8, K1
@@ -12864,13 +13496,13 @@ next633:
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (BX)(SI*4)
 
-done634:
+done675:
 	ADDQ     gatesStride+8(FP), AX
 	ADDQ     candStride+24(FP), CX
 	ADDQ     hPrevStride+40(FP), DX
 	ADDQ     dhStride+56(FP), BX
 	DECQ     rows+64(FP)
-	JNE      rows631
+	JNE      rows672
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -12890,13 +13522,13 @@ TEXT ·gruGatesBackwardAVX512(SB), NOSPLIT, $8-80
 	MOVQ     drh+32(FP), BX
 	MOVQ     dh+48(FP), SI
 
-rows635:
+rows676:
 	XORQ DI, DI
 	MOVQ cols+72(FP), R8
 	SUBQ $0x10, R8
-	JL   next637
+	JL   next678
 
-vectors636:
+vectors677:
 	VMOVUPS      (BX)(DI*4), Z0
 	VMOVUPS      (CX)(DI*4), Z1
 	VMOVUPS      (DX)(DI*4), Z2
@@ -12912,11 +13544,11 @@ vectors636:
 	VMOVUPS      Z0, (CX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, R8
-	JGE          vectors636
+	JGE          vectors677
 
-next637:
+next678:
 	ADDQ         $0x10, R8
-	JE           done638
+	JE           done679
 	MOVQ         $-1, R9
 	BZHIQ        R8, R9, R9
 	KMOVW        R9, K1
@@ -12934,14 +13566,14 @@ next637:
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (CX)(DI*4)
 
-done638:
+done679:
 	ADDQ     gatesStride+8(FP), AX
 	ADDQ     gatesStride+8(FP), CX
 	ADDQ     hPrevStride+24(FP), DX
 	ADDQ     drhStride+40(FP), BX
 	ADDQ     dhStride+56(FP), SI
 	DECQ     rows+64(FP)
-	JNE      rows635
+	JNE      rows676
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -12961,13 +13593,13 @@ TEXT ·scalarGateAVX512(SB), NOSPLIT, $8-72
 	VBROADCASTSS alpha+48(FP), Z0
 	VBROADCASTSS beta+52(FP), Z1
 
-rows639:
+rows680:
 	XORQ SI, SI
 	MOVQ cols+64(FP), DI
 	SUBQ $0x40, DI
-	JL   next641
+	JL   next682
 
-vectors640:
+vectors681:
 	VMOVUPS     (DX)(SI*4), Z2
 	VMULPS      Z2, Z1, Z2
 	VMOVUPS     (CX)(SI*4), Z3
@@ -12990,14 +13622,14 @@ vectors640:
 	VMOVUPS     Z2, 192(AX)(SI*4)
 	ADDQ        $0x40, SI
 	SUBQ        $0x40, DI
-	JGE         vectors640
+	JGE         vectors681
 
-next641:
+next682:
 	ADDQ $0x40, DI
 	SUBQ $0x20, DI
-	JL   next643
+	JL   next684
 
-vectors642:
+vectors683:
 	VMOVUPS     (DX)(SI*4), Z2
 	VMULPS      Z2, Z1, Z2
 	VMOVUPS     (CX)(SI*4), Z3
@@ -13010,14 +13642,14 @@ vectors642:
 	VMOVUPS     Z2, 64(AX)(SI*4)
 	ADDQ        $0x20, SI
 	SUBQ        $0x20, DI
-	JGE         vectors642
+	JGE         vectors683
 
-next643:
+next684:
 	ADDQ $0x20, DI
 	SUBQ $0x10, DI
-	JL   next645
+	JL   next686
 
-vectors644:
+vectors685:
 	VMOVUPS     (DX)(SI*4), Z2
 	VMULPS      Z2, Z1, Z2
 	VMOVUPS     (CX)(SI*4), Z3
@@ -13025,11 +13657,11 @@ vectors644:
 	VMOVUPS     Z2, (AX)(SI*4)
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, DI
-	JGE         vectors644
+	JGE         vectors685
 
-next645:
+next686:
 	ADDQ        $0x10, DI
-	JE          done646
+	JE          done687
 	MOVQ        $-1, R8
 	BZHIQ       DI, R8, R8
 	KMOVW       R8, K1
@@ -13039,12 +13671,12 @@ next645:
 	VFMADD231PS Z3, Z0, Z2
 	VMOVUPS     Z2, K1, (AX)(SI*4)
 
-done646:
+done687:
 	ADDQ     nextStride+8(FP), AX
 	ADDQ     fStride+24(FP), CX
 	ADDQ     hStride+40(FP), DX
 	DECQ     BX
-	JNE      rows639
+	JNE      rows680
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -13067,9 +13699,9 @@ TEXT ·scalarGateBackwardAVX512(SB), NOSPLIT, $8-104
 	VBROADCASTSS slope+100(FP), Z1
 	MOVQ         cols+88(FP), R8
 
-two647:
-	CMPQ   R8, $0x20
-	JL     one648
+block688:
+	CMPQ   R8, $0x00000040
+	JL     less689
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -13091,10 +13723,10 @@ two647:
 	MOVQ   SI, R11
 	MOVQ   DI, R12
 	MOVQ   rows+80(FP), R13
-	SUBQ   $0x04, R13
-	JL     rest652
+	SUBQ   $0x02, R13
+	JL     rest691
 
-loop651:
+loop690:
 	VMOVUPS     (R10), Z18
 	VMOVUPS     (R12), Z19
 	VFMADD231PS Z19, Z18, Z10
@@ -13115,30 +13747,26 @@ loop651:
 	VCMPPS      $0x1a, Z20, Z19, K1
 	VMULPS      Z1, Z18, K1, Z18
 	VMOVUPS     Z18, 64(R9)
-	ADDQ        deltaStride+8(FP), R9
-	ADDQ        dhStride+24(FP), R10
-	ADDQ        fStride+40(FP), R11
-	ADDQ        beforeStride+56(FP), R12
-	VMOVUPS     (R10), Z18
-	VMOVUPS     (R12), Z19
+	VMOVUPS     128(R10), Z18
+	VMOVUPS     128(R12), Z19
 	VFMADD231PS Z19, Z18, Z12
-	VMOVUPS     (R11), Z19
+	VMOVUPS     128(R11), Z19
 	VFMADD231PS Z19, Z18, Z4
 	VMULPS      Z18, Z0, Z18
 	VPXORD      Z20, Z20, Z20
 	VCMPPS      $0x1a, Z20, Z19, K1
 	VMULPS      Z1, Z18, K1, Z18
-	VMOVUPS     Z18, (R9)
-	VMOVUPS     64(R10), Z18
-	VMOVUPS     64(R12), Z19
+	VMOVUPS     Z18, 128(R9)
+	VMOVUPS     192(R10), Z18
+	VMOVUPS     192(R12), Z19
 	VFMADD231PS Z19, Z18, Z13
-	VMOVUPS     64(R11), Z19
+	VMOVUPS     192(R11), Z19
 	VFMADD231PS Z19, Z18, Z5
 	VMULPS      Z18, Z0, Z18
 	VPXORD      Z20, Z20, Z20
 	VCMPPS      $0x1a, Z20, Z19, K1
 	VMULPS      Z1, Z18, K1, Z18
-	VMOVUPS     Z18, 64(R9)
+	VMOVUPS     Z18, 192(R9)
 	ADDQ        deltaStride+8(FP), R9
 	ADDQ        dhStride+24(FP), R10
 	ADDQ        fStride+40(FP), R11
@@ -13163,42 +13791,38 @@ loop651:
 	VCMPPS      $0x1a, Z20, Z19, K1
 	VMULPS      Z1, Z18, K1, Z18
 	VMOVUPS     Z18, 64(R9)
-	ADDQ        deltaStride+8(FP), R9
-	ADDQ        dhStride+24(FP), R10
-	ADDQ        fStride+40(FP), R11
-	ADDQ        beforeStride+56(FP), R12
-	VMOVUPS     (R10), Z18
-	VMOVUPS     (R12), Z19
+	VMOVUPS     128(R10), Z18
+	VMOVUPS     128(R12), Z19
 	VFMADD231PS Z19, Z18, Z16
-	VMOVUPS     (R11), Z19
+	VMOVUPS     128(R11), Z19
 	VFMADD231PS Z19, Z18, Z8
 	VMULPS      Z18, Z0, Z18
 	VPXORD      Z20, Z20, Z20
 	VCMPPS      $0x1a, Z20, Z19, K1
 	VMULPS      Z1, Z18, K1, Z18
-	VMOVUPS     Z18, (R9)
-	VMOVUPS     64(R10), Z18
-	VMOVUPS     64(R12), Z19
+	VMOVUPS     Z18, 128(R9)
+	VMOVUPS     192(R10), Z18
+	VMOVUPS     192(R12), Z19
 	VFMADD231PS Z19, Z18, Z17
-	VMOVUPS     64(R11), Z19
+	VMOVUPS     192(R11), Z19
 	VFMADD231PS Z19, Z18, Z9
 	VMULPS      Z18, Z0, Z18
 	VPXORD      Z20, Z20, Z20
 	VCMPPS      $0x1a, Z20, Z19, K1
 	VMULPS      Z1, Z18, K1, Z18
-	VMOVUPS     Z18, 64(R9)
+	VMOVUPS     Z18, 192(R9)
 	ADDQ        deltaStride+8(FP), R9
 	ADDQ        dhStride+24(FP), R10
 	ADDQ        fStride+40(FP), R11
 	ADDQ        beforeStride+56(FP), R12
-	SUBQ        $0x04, R13
-	JGE         loop651
+	SUBQ        $0x02, R13
+	JGE         loop690
 
-rest652:
-	ADDQ $0x04, R13
-	JE   done654
+rest691:
+	ADDQ $0x02, R13
+	JE   done693
 
-tail653:
+tail692:
 	VMOVUPS     (R10), Z18
 	VMOVUPS     (R12), Z19
 	VFMADD231PS Z19, Z18, Z10
@@ -13219,50 +13843,78 @@ tail653:
 	VCMPPS      $0x1a, Z20, Z19, K1
 	VMULPS      Z1, Z18, K1, Z18
 	VMOVUPS     Z18, 64(R9)
+	VMOVUPS     128(R10), Z18
+	VMOVUPS     128(R12), Z19
+	VFMADD231PS Z19, Z18, Z12
+	VMOVUPS     128(R11), Z19
+	VFMADD231PS Z19, Z18, Z4
+	VMULPS      Z18, Z0, Z18
+	VPXORD      Z20, Z20, Z20
+	VCMPPS      $0x1a, Z20, Z19, K1
+	VMULPS      Z1, Z18, K1, Z18
+	VMOVUPS     Z18, 128(R9)
+	VMOVUPS     192(R10), Z18
+	VMOVUPS     192(R12), Z19
+	VFMADD231PS Z19, Z18, Z13
+	VMOVUPS     192(R11), Z19
+	VFMADD231PS Z19, Z18, Z5
+	VMULPS      Z18, Z0, Z18
+	VPXORD      Z20, Z20, Z20
+	VCMPPS      $0x1a, Z20, Z19, K1
+	VMULPS      Z1, Z18, K1, Z18
+	VMOVUPS     Z18, 192(R9)
 	ADDQ        deltaStride+8(FP), R9
 	ADDQ        dhStride+24(FP), R10
 	ADDQ        fStride+40(FP), R11
 	ADDQ        beforeStride+56(FP), R12
 	DECQ        R13
-	JNE         tail653
+	JNE         tail692
 
-done654:
+done693:
 	VADDPS  Z6, Z2, Z2
 	VADDPS  Z7, Z3, Z3
 	VADDPS  Z8, Z4, Z4
 	VADDPS  Z9, Z5, Z5
-	VADDPS  Z4, Z2, Z2
-	VADDPS  Z5, Z3, Z3
-	VMOVUPS (AX), Z4
-	VADDPS  Z2, Z4, Z2
+	VMOVUPS (AX), Z6
+	VADDPS  Z2, Z6, Z2
 	VMOVUPS Z2, (AX)
 	VMOVUPS 64(AX), Z2
 	VADDPS  Z3, Z2, Z2
 	VMOVUPS Z2, 64(AX)
+	VMOVUPS 128(AX), Z2
+	VADDPS  Z4, Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS 192(AX), Z2
+	VADDPS  Z5, Z2, Z2
+	VMOVUPS Z2, 192(AX)
 	VADDPS  Z14, Z10, Z10
 	VADDPS  Z15, Z11, Z11
 	VADDPS  Z16, Z12, Z12
 	VADDPS  Z17, Z13, Z13
-	VADDPS  Z12, Z10, Z10
-	VADDPS  Z13, Z11, Z11
 	VMOVUPS (CX), Z2
 	VADDPS  Z10, Z2, Z2
 	VMOVUPS Z2, (CX)
 	VMOVUPS 64(CX), Z2
 	VADDPS  Z11, Z2, Z2
 	VMOVUPS Z2, 64(CX)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, CX
-	ADDQ    $0x00000080, DX
-	ADDQ    $0x00000080, BX
-	ADDQ    $0x00000080, SI
-	ADDQ    $0x00000080, DI
-	SUBQ    $0x20, R8
-	JMP     two647
+	VMOVUPS 128(CX), Z2
+	VADDPS  Z12, Z2, Z2
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS 192(CX), Z2
+	VADDPS  Z13, Z2, Z2
+	VMOVUPS Z2, 192(CX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x00000040, R8
+	JMP     block688
 
-one648:
-	CMPQ   R8, $0x10
-	JL     rest649
+less689:
+	CMPQ   R8, $0x00000020
+	JL     less695
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -13276,10 +13928,10 @@ one648:
 	MOVQ   SI, R11
 	MOVQ   DI, R12
 	MOVQ   rows+80(FP), R13
-	SUBQ   $0x04, R13
-	JL     rest656
+	SUBQ   $0x02, R13
+	JL     rest697
 
-loop655:
+loop696:
 	VMOVUPS     (R10), Z10
 	VMOVUPS     (R12), Z11
 	VFMADD231PS Z11, Z10, Z6
@@ -13290,20 +13942,16 @@ loop655:
 	VCMPPS      $0x1a, Z12, Z11, K1
 	VMULPS      Z1, Z10, K1, Z10
 	VMOVUPS     Z10, (R9)
-	ADDQ        deltaStride+8(FP), R9
-	ADDQ        dhStride+24(FP), R10
-	ADDQ        fStride+40(FP), R11
-	ADDQ        beforeStride+56(FP), R12
-	VMOVUPS     (R10), Z10
-	VMOVUPS     (R12), Z11
+	VMOVUPS     64(R10), Z10
+	VMOVUPS     64(R12), Z11
 	VFMADD231PS Z11, Z10, Z7
-	VMOVUPS     (R11), Z11
+	VMOVUPS     64(R11), Z11
 	VFMADD231PS Z11, Z10, Z3
 	VMULPS      Z10, Z0, Z10
 	VPXORD      Z12, Z12, Z12
 	VCMPPS      $0x1a, Z12, Z11, K1
 	VMULPS      Z1, Z10, K1, Z10
-	VMOVUPS     Z10, (R9)
+	VMOVUPS     Z10, 64(R9)
 	ADDQ        deltaStride+8(FP), R9
 	ADDQ        dhStride+24(FP), R10
 	ADDQ        fStride+40(FP), R11
@@ -13318,32 +13966,28 @@ loop655:
 	VCMPPS      $0x1a, Z12, Z11, K1
 	VMULPS      Z1, Z10, K1, Z10
 	VMOVUPS     Z10, (R9)
-	ADDQ        deltaStride+8(FP), R9
-	ADDQ        dhStride+24(FP), R10
-	ADDQ        fStride+40(FP), R11
-	ADDQ        beforeStride+56(FP), R12
-	VMOVUPS     (R10), Z10
-	VMOVUPS     (R12), Z11
+	VMOVUPS     64(R10), Z10
+	VMOVUPS     64(R12), Z11
 	VFMADD231PS Z11, Z10, Z9
-	VMOVUPS     (R11), Z11
+	VMOVUPS     64(R11), Z11
 	VFMADD231PS Z11, Z10, Z5
 	VMULPS      Z10, Z0, Z10
 	VPXORD      Z12, Z12, Z12
 	VCMPPS      $0x1a, Z12, Z11, K1
 	VMULPS      Z1, Z10, K1, Z10
-	VMOVUPS     Z10, (R9)
+	VMOVUPS     Z10, 64(R9)
 	ADDQ        deltaStride+8(FP), R9
 	ADDQ        dhStride+24(FP), R10
 	ADDQ        fStride+40(FP), R11
 	ADDQ        beforeStride+56(FP), R12
-	SUBQ        $0x04, R13
-	JGE         loop655
+	SUBQ        $0x02, R13
+	JGE         loop696
 
-rest656:
-	ADDQ $0x04, R13
-	JE   done658
+rest697:
+	ADDQ $0x02, R13
+	JE   done699
 
-tail657:
+tail698:
 	VMOVUPS     (R10), Z10
 	VMOVUPS     (R12), Z11
 	VFMADD231PS Z11, Z10, Z6
@@ -13354,25 +13998,125 @@ tail657:
 	VCMPPS      $0x1a, Z12, Z11, K1
 	VMULPS      Z1, Z10, K1, Z10
 	VMOVUPS     Z10, (R9)
+	VMOVUPS     64(R10), Z10
+	VMOVUPS     64(R12), Z11
+	VFMADD231PS Z11, Z10, Z7
+	VMOVUPS     64(R11), Z11
+	VFMADD231PS Z11, Z10, Z3
+	VMULPS      Z10, Z0, Z10
+	VPXORD      Z12, Z12, Z12
+	VCMPPS      $0x1a, Z12, Z11, K1
+	VMULPS      Z1, Z10, K1, Z10
+	VMOVUPS     Z10, 64(R9)
 	ADDQ        deltaStride+8(FP), R9
 	ADDQ        dhStride+24(FP), R10
 	ADDQ        fStride+40(FP), R11
 	ADDQ        beforeStride+56(FP), R12
 	DECQ        R13
-	JNE         tail657
+	JNE         tail698
 
-done658:
+done699:
 	VADDPS  Z4, Z2, Z2
 	VADDPS  Z5, Z3, Z3
+	VMOVUPS (AX), Z4
+	VADDPS  Z2, Z4, Z2
+	VMOVUPS Z2, (AX)
+	VMOVUPS 64(AX), Z2
+	VADDPS  Z3, Z2, Z2
+	VMOVUPS Z2, 64(AX)
+	VADDPS  Z8, Z6, Z6
+	VADDPS  Z9, Z7, Z7
+	VMOVUPS (CX), Z2
+	VADDPS  Z6, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMOVUPS 64(CX), Z2
+	VADDPS  Z7, Z2, Z2
+	VMOVUPS Z2, 64(CX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, SI
+	ADDQ    $0x00000080, DI
+	SUBQ    $0x00000020, R8
+
+less695:
+	CMPQ   R8, $0x00000010
+	JL     less701
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   DX, R9
+	MOVQ   BX, R10
+	MOVQ   SI, R11
+	MOVQ   DI, R12
+	MOVQ   rows+80(FP), R13
+	SUBQ   $0x02, R13
+	JL     rest703
+
+loop702:
+	VMOVUPS     (R10), Z6
+	VMOVUPS     (R12), Z7
+	VFMADD231PS Z7, Z6, Z4
+	VMOVUPS     (R11), Z7
+	VFMADD231PS Z7, Z6, Z2
+	VMULPS      Z6, Z0, Z6
+	VPXORD      Z8, Z8, Z8
+	VCMPPS      $0x1a, Z8, Z7, K1
+	VMULPS      Z1, Z6, K1, Z6
+	VMOVUPS     Z6, (R9)
+	ADDQ        deltaStride+8(FP), R9
+	ADDQ        dhStride+24(FP), R10
+	ADDQ        fStride+40(FP), R11
+	ADDQ        beforeStride+56(FP), R12
+	VMOVUPS     (R10), Z6
+	VMOVUPS     (R12), Z7
+	VFMADD231PS Z7, Z6, Z5
+	VMOVUPS     (R11), Z7
+	VFMADD231PS Z7, Z6, Z3
+	VMULPS      Z6, Z0, Z6
+	VPXORD      Z8, Z8, Z8
+	VCMPPS      $0x1a, Z8, Z7, K1
+	VMULPS      Z1, Z6, K1, Z6
+	VMOVUPS     Z6, (R9)
+	ADDQ        deltaStride+8(FP), R9
+	ADDQ        dhStride+24(FP), R10
+	ADDQ        fStride+40(FP), R11
+	ADDQ        beforeStride+56(FP), R12
+	SUBQ        $0x02, R13
+	JGE         loop702
+
+rest703:
+	ADDQ $0x02, R13
+	JE   done705
+
+tail704:
+	VMOVUPS     (R10), Z6
+	VMOVUPS     (R12), Z7
+	VFMADD231PS Z7, Z6, Z4
+	VMOVUPS     (R11), Z7
+	VFMADD231PS Z7, Z6, Z2
+	VMULPS      Z6, Z0, Z6
+	VPXORD      Z8, Z8, Z8
+	VCMPPS      $0x1a, Z8, Z7, K1
+	VMULPS      Z1, Z6, K1, Z6
+	VMOVUPS     Z6, (R9)
+	ADDQ        deltaStride+8(FP), R9
+	ADDQ        dhStride+24(FP), R10
+	ADDQ        fStride+40(FP), R11
+	ADDQ        beforeStride+56(FP), R12
+	DECQ        R13
+	JNE         tail704
+
+done705:
 	VADDPS  Z3, Z2, Z2
 	VMOVUPS (AX), Z3
 	VADDPS  Z2, Z3, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  Z8, Z6, Z6
-	VADDPS  Z9, Z7, Z7
-	VADDPS  Z7, Z6, Z6
+	VADDPS  Z5, Z4, Z4
 	VMOVUPS (CX), Z2
-	VADDPS  Z6, Z2, Z2
+	VADDPS  Z4, Z2, Z2
 	VMOVUPS Z2, (CX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
@@ -13380,11 +14124,11 @@ done658:
 	ADDQ    $0x00000040, BX
 	ADDQ    $0x00000040, SI
 	ADDQ    $0x00000040, DI
-	SUBQ    $0x10, R8
+	SUBQ    $0x00000010, R8
 
-rest649:
+less701:
 	TESTQ  R8, R8
-	JE     done650
+	JE     done706
 	MOVQ   $-1, R9
 	BZHIQ  R8, R9, R9
 	KMOVW  R9, K1
@@ -13392,113 +14136,77 @@ rest649:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
 	MOVQ   BX, BX
 	MOVQ   DI, DI
 	MOVQ   rows+80(FP), R8
-	SUBQ   $0x04, R8
-	JL     rest660
+	SUBQ   $0x02, R8
+	JL     rest708
 
-loop659:
-	VMOVUPS.Z   (BX), K1, Z10
-	VMOVUPS.Z   (DI), K1, Z11
-	VFMADD231PS Z11, Z10, Z6
-	VMOVUPS.Z   (SI), K1, Z11
-	VFMADD231PS Z11, Z10, Z2
-	VMULPS      Z10, Z0, Z10
-	VPXORD      Z12, Z12, Z12
-	VCMPPS      $0x1a, Z12, Z11, K2
-	VMULPS      Z1, Z10, K2, Z10
-	VMOVUPS     Z10, K1, (DX)
+loop707:
+	VMOVUPS.Z   (BX), K1, Z6
+	VMOVUPS.Z   (DI), K1, Z7
+	VFMADD231PS Z7, Z6, Z4
+	VMOVUPS.Z   (SI), K1, Z7
+	VFMADD231PS Z7, Z6, Z2
+	VMULPS      Z6, Z0, Z6
+	VPXORD      Z8, Z8, Z8
+	VCMPPS      $0x1a, Z8, Z7, K2
+	VMULPS      Z1, Z6, K2, Z6
+	VMOVUPS     Z6, K1, (DX)
 	ADDQ        deltaStride+8(FP), DX
 	ADDQ        dhStride+24(FP), BX
 	ADDQ        fStride+40(FP), SI
 	ADDQ        beforeStride+56(FP), DI
-	VMOVUPS.Z   (BX), K1, Z10
-	VMOVUPS.Z   (DI), K1, Z11
-	VFMADD231PS Z11, Z10, Z7
-	VMOVUPS.Z   (SI), K1, Z11
-	VFMADD231PS Z11, Z10, Z3
-	VMULPS      Z10, Z0, Z10
-	VPXORD      Z12, Z12, Z12
-	VCMPPS      $0x1a, Z12, Z11, K2
-	VMULPS      Z1, Z10, K2, Z10
-	VMOVUPS     Z10, K1, (DX)
+	VMOVUPS.Z   (BX), K1, Z6
+	VMOVUPS.Z   (DI), K1, Z7
+	VFMADD231PS Z7, Z6, Z5
+	VMOVUPS.Z   (SI), K1, Z7
+	VFMADD231PS Z7, Z6, Z3
+	VMULPS      Z6, Z0, Z6
+	VPXORD      Z8, Z8, Z8
+	VCMPPS      $0x1a, Z8, Z7, K2
+	VMULPS      Z1, Z6, K2, Z6
+	VMOVUPS     Z6, K1, (DX)
 	ADDQ        deltaStride+8(FP), DX
 	ADDQ        dhStride+24(FP), BX
 	ADDQ        fStride+40(FP), SI
 	ADDQ        beforeStride+56(FP), DI
-	VMOVUPS.Z   (BX), K1, Z10
-	VMOVUPS.Z   (DI), K1, Z11
-	VFMADD231PS Z11, Z10, Z8
-	VMOVUPS.Z   (SI), K1, Z11
-	VFMADD231PS Z11, Z10, Z4
-	VMULPS      Z10, Z0, Z10
-	VPXORD      Z12, Z12, Z12
-	VCMPPS      $0x1a, Z12, Z11, K2
-	VMULPS      Z1, Z10, K2, Z10
-	VMOVUPS     Z10, K1, (DX)
-	ADDQ        deltaStride+8(FP), DX
-	ADDQ        dhStride+24(FP), BX
-	ADDQ        fStride+40(FP), SI
-	ADDQ        beforeStride+56(FP), DI
-	VMOVUPS.Z   (BX), K1, Z10
-	VMOVUPS.Z   (DI), K1, Z11
-	VFMADD231PS Z11, Z10, Z9
-	VMOVUPS.Z   (SI), K1, Z11
-	VFMADD231PS Z11, Z10, Z5
-	VMULPS      Z10, Z0, Z10
-	VPXORD      Z12, Z12, Z12
-	VCMPPS      $0x1a, Z12, Z11, K2
-	VMULPS      Z1, Z10, K2, Z10
-	VMOVUPS     Z10, K1, (DX)
-	ADDQ        deltaStride+8(FP), DX
-	ADDQ        dhStride+24(FP), BX
-	ADDQ        fStride+40(FP), SI
-	ADDQ        beforeStride+56(FP), DI
-	SUBQ        $0x04, R8
-	JGE         loop659
+	SUBQ        $0x02, R8
+	JGE         loop707
 
-rest660:
-	ADDQ $0x04, R8
-	JE   done662
+rest708:
+	ADDQ $0x02, R8
+	JE   done710
 
-tail661:
-	VMOVUPS.Z   (BX), K1, Z10
-	VMOVUPS.Z   (DI), K1, Z11
-	VFMADD231PS Z11, Z10, Z6
-	VMOVUPS.Z   (SI), K1, Z11
-	VFMADD231PS Z11, Z10, Z2
-	VMULPS      Z10, Z0, Z10
-	VPXORD      Z12, Z12, Z12
-	VCMPPS      $0x1a, Z12, Z11, K2
-	VMULPS      Z1, Z10, K2, Z10
-	VMOVUPS     Z10, K1, (DX)
+tail709:
+	VMOVUPS.Z   (BX), K1, Z6
+	VMOVUPS.Z   (DI), K1, Z7
+	VFMADD231PS Z7, Z6, Z4
+	VMOVUPS.Z   (SI), K1, Z7
+	VFMADD231PS Z7, Z6, Z2
+	VMULPS      Z6, Z0, Z6
+	VPXORD      Z8, Z8, Z8
+	VCMPPS      $0x1a, Z8, Z7, K2
+	VMULPS      Z1, Z6, K2, Z6
+	VMOVUPS     Z6, K1, (DX)
 	ADDQ        deltaStride+8(FP), DX
 	ADDQ        dhStride+24(FP), BX
 	ADDQ        fStride+40(FP), SI
 	ADDQ        beforeStride+56(FP), DI
 	DECQ        R8
-	JNE         tail661
+	JNE         tail709
 
-done662:
-	VADDPS    Z4, Z2, Z2
-	VADDPS    Z5, Z3, Z3
+done710:
 	VADDPS    Z3, Z2, Z2
 	VMOVUPS.Z (AX), K1, Z0
 	VADDPS    Z2, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
-	VADDPS    Z8, Z6, Z6
-	VADDPS    Z9, Z7, Z7
-	VADDPS    Z7, Z6, Z6
+	VADDPS    Z5, Z4, Z4
 	VMOVUPS.Z (CX), K1, Z0
-	VADDPS    Z6, Z0, Z0
+	VADDPS    Z4, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)
 
-done650:
+done706:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -13520,9 +14228,9 @@ TEXT ·scalarGateBackwardTanhAVX512(SB), NOSPLIT, $8-100
 	VBROADCASTSS alpha+96(FP), Z0
 	MOVQ         cols+88(FP), R8
 
-two663:
-	CMPQ   R8, $0x20
-	JL     one664
+block711:
+	CMPQ   R8, $0x00000040
+	JL     less712
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -13544,10 +14252,10 @@ two663:
 	MOVQ   SI, R11
 	MOVQ   DI, R12
 	MOVQ   rows+80(FP), R13
-	SUBQ   $0x04, R13
-	JL     rest668
+	SUBQ   $0x02, R13
+	JL     rest714
 
-loop667:
+loop713:
 	VMOVUPS      (R10), Z17
 	VMOVUPS      (R12), Z18
 	VFMADD231PS  Z18, Z17, Z9
@@ -13568,30 +14276,26 @@ loop667:
 	VFNMADD231PS Z18, Z18, Z19
 	VMULPS       Z19, Z17, Z17
 	VMOVUPS      Z17, 64(R9)
-	ADDQ         deltaStride+8(FP), R9
-	ADDQ         dhStride+24(FP), R10
-	ADDQ         fStride+40(FP), R11
-	ADDQ         beforeStride+56(FP), R12
-	VMOVUPS      (R10), Z17
-	VMOVUPS      (R12), Z18
+	VMOVUPS      128(R10), Z17
+	VMOVUPS      128(R12), Z18
 	VFMADD231PS  Z18, Z17, Z11
-	VMOVUPS      (R11), Z18
+	VMOVUPS      128(R11), Z18
 	VFMADD231PS  Z18, Z17, Z3
 	VMULPS       Z17, Z0, Z17
 	VBROADCASTSS float3f800000<>+0(SB), Z19
 	VFNMADD231PS Z18, Z18, Z19
 	VMULPS       Z19, Z17, Z17
-	VMOVUPS      Z17, (R9)
-	VMOVUPS      64(R10), Z17
-	VMOVUPS      64(R12), Z18
+	VMOVUPS      Z17, 128(R9)
+	VMOVUPS      192(R10), Z17
+	VMOVUPS      192(R12), Z18
 	VFMADD231PS  Z18, Z17, Z12
-	VMOVUPS      64(R11), Z18
+	VMOVUPS      192(R11), Z18
 	VFMADD231PS  Z18, Z17, Z4
 	VMULPS       Z17, Z0, Z17
 	VBROADCASTSS float3f800000<>+0(SB), Z19
 	VFNMADD231PS Z18, Z18, Z19
 	VMULPS       Z19, Z17, Z17
-	VMOVUPS      Z17, 64(R9)
+	VMOVUPS      Z17, 192(R9)
 	ADDQ         deltaStride+8(FP), R9
 	ADDQ         dhStride+24(FP), R10
 	ADDQ         fStride+40(FP), R11
@@ -13616,42 +14320,38 @@ loop667:
 	VFNMADD231PS Z18, Z18, Z19
 	VMULPS       Z19, Z17, Z17
 	VMOVUPS      Z17, 64(R9)
-	ADDQ         deltaStride+8(FP), R9
-	ADDQ         dhStride+24(FP), R10
-	ADDQ         fStride+40(FP), R11
-	ADDQ         beforeStride+56(FP), R12
-	VMOVUPS      (R10), Z17
-	VMOVUPS      (R12), Z18
+	VMOVUPS      128(R10), Z17
+	VMOVUPS      128(R12), Z18
 	VFMADD231PS  Z18, Z17, Z15
-	VMOVUPS      (R11), Z18
+	VMOVUPS      128(R11), Z18
 	VFMADD231PS  Z18, Z17, Z7
 	VMULPS       Z17, Z0, Z17
 	VBROADCASTSS float3f800000<>+0(SB), Z19
 	VFNMADD231PS Z18, Z18, Z19
 	VMULPS       Z19, Z17, Z17
-	VMOVUPS      Z17, (R9)
-	VMOVUPS      64(R10), Z17
-	VMOVUPS      64(R12), Z18
+	VMOVUPS      Z17, 128(R9)
+	VMOVUPS      192(R10), Z17
+	VMOVUPS      192(R12), Z18
 	VFMADD231PS  Z18, Z17, Z16
-	VMOVUPS      64(R11), Z18
+	VMOVUPS      192(R11), Z18
 	VFMADD231PS  Z18, Z17, Z8
 	VMULPS       Z17, Z0, Z17
 	VBROADCASTSS float3f800000<>+0(SB), Z19
 	VFNMADD231PS Z18, Z18, Z19
 	VMULPS       Z19, Z17, Z17
-	VMOVUPS      Z17, 64(R9)
+	VMOVUPS      Z17, 192(R9)
 	ADDQ         deltaStride+8(FP), R9
 	ADDQ         dhStride+24(FP), R10
 	ADDQ         fStride+40(FP), R11
 	ADDQ         beforeStride+56(FP), R12
-	SUBQ         $0x04, R13
-	JGE          loop667
+	SUBQ         $0x02, R13
+	JGE          loop713
 
-rest668:
-	ADDQ $0x04, R13
-	JE   done670
+rest714:
+	ADDQ $0x02, R13
+	JE   done716
 
-tail669:
+tail715:
 	VMOVUPS      (R10), Z17
 	VMOVUPS      (R12), Z18
 	VFMADD231PS  Z18, Z17, Z9
@@ -13672,50 +14372,78 @@ tail669:
 	VFNMADD231PS Z18, Z18, Z19
 	VMULPS       Z19, Z17, Z17
 	VMOVUPS      Z17, 64(R9)
+	VMOVUPS      128(R10), Z17
+	VMOVUPS      128(R12), Z18
+	VFMADD231PS  Z18, Z17, Z11
+	VMOVUPS      128(R11), Z18
+	VFMADD231PS  Z18, Z17, Z3
+	VMULPS       Z17, Z0, Z17
+	VBROADCASTSS float3f800000<>+0(SB), Z19
+	VFNMADD231PS Z18, Z18, Z19
+	VMULPS       Z19, Z17, Z17
+	VMOVUPS      Z17, 128(R9)
+	VMOVUPS      192(R10), Z17
+	VMOVUPS      192(R12), Z18
+	VFMADD231PS  Z18, Z17, Z12
+	VMOVUPS      192(R11), Z18
+	VFMADD231PS  Z18, Z17, Z4
+	VMULPS       Z17, Z0, Z17
+	VBROADCASTSS float3f800000<>+0(SB), Z19
+	VFNMADD231PS Z18, Z18, Z19
+	VMULPS       Z19, Z17, Z17
+	VMOVUPS      Z17, 192(R9)
 	ADDQ         deltaStride+8(FP), R9
 	ADDQ         dhStride+24(FP), R10
 	ADDQ         fStride+40(FP), R11
 	ADDQ         beforeStride+56(FP), R12
 	DECQ         R13
-	JNE          tail669
+	JNE          tail715
 
-done670:
+done716:
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
 	VADDPS  Z7, Z3, Z3
 	VADDPS  Z8, Z4, Z4
-	VADDPS  Z3, Z1, Z1
-	VADDPS  Z4, Z2, Z2
-	VMOVUPS (AX), Z3
-	VADDPS  Z1, Z3, Z1
+	VMOVUPS (AX), Z5
+	VADDPS  Z1, Z5, Z1
 	VMOVUPS Z1, (AX)
 	VMOVUPS 64(AX), Z1
 	VADDPS  Z2, Z1, Z1
 	VMOVUPS Z1, 64(AX)
+	VMOVUPS 128(AX), Z1
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS Z1, 128(AX)
+	VMOVUPS 192(AX), Z1
+	VADDPS  Z4, Z1, Z1
+	VMOVUPS Z1, 192(AX)
 	VADDPS  Z13, Z9, Z9
 	VADDPS  Z14, Z10, Z10
 	VADDPS  Z15, Z11, Z11
 	VADDPS  Z16, Z12, Z12
-	VADDPS  Z11, Z9, Z9
-	VADDPS  Z12, Z10, Z10
 	VMOVUPS (CX), Z1
 	VADDPS  Z9, Z1, Z1
 	VMOVUPS Z1, (CX)
 	VMOVUPS 64(CX), Z1
 	VADDPS  Z10, Z1, Z1
 	VMOVUPS Z1, 64(CX)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, CX
-	ADDQ    $0x00000080, DX
-	ADDQ    $0x00000080, BX
-	ADDQ    $0x00000080, SI
-	ADDQ    $0x00000080, DI
-	SUBQ    $0x20, R8
-	JMP     two663
+	VMOVUPS 128(CX), Z1
+	VADDPS  Z11, Z1, Z1
+	VMOVUPS Z1, 128(CX)
+	VMOVUPS 192(CX), Z1
+	VADDPS  Z12, Z1, Z1
+	VMOVUPS Z1, 192(CX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x00000040, R8
+	JMP     block711
 
-one664:
-	CMPQ   R8, $0x10
-	JL     rest665
+less712:
+	CMPQ   R8, $0x00000020
+	JL     less718
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -13729,10 +14457,10 @@ one664:
 	MOVQ   SI, R11
 	MOVQ   DI, R12
 	MOVQ   rows+80(FP), R13
-	SUBQ   $0x04, R13
-	JL     rest672
+	SUBQ   $0x02, R13
+	JL     rest720
 
-loop671:
+loop719:
 	VMOVUPS      (R10), Z9
 	VMOVUPS      (R12), Z10
 	VFMADD231PS  Z10, Z9, Z5
@@ -13743,20 +14471,16 @@ loop671:
 	VFNMADD231PS Z10, Z10, Z11
 	VMULPS       Z11, Z9, Z9
 	VMOVUPS      Z9, (R9)
-	ADDQ         deltaStride+8(FP), R9
-	ADDQ         dhStride+24(FP), R10
-	ADDQ         fStride+40(FP), R11
-	ADDQ         beforeStride+56(FP), R12
-	VMOVUPS      (R10), Z9
-	VMOVUPS      (R12), Z10
+	VMOVUPS      64(R10), Z9
+	VMOVUPS      64(R12), Z10
 	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      (R11), Z10
+	VMOVUPS      64(R11), Z10
 	VFMADD231PS  Z10, Z9, Z2
 	VMULPS       Z9, Z0, Z9
 	VBROADCASTSS float3f800000<>+0(SB), Z11
 	VFNMADD231PS Z10, Z10, Z11
 	VMULPS       Z11, Z9, Z9
-	VMOVUPS      Z9, (R9)
+	VMOVUPS      Z9, 64(R9)
 	ADDQ         deltaStride+8(FP), R9
 	ADDQ         dhStride+24(FP), R10
 	ADDQ         fStride+40(FP), R11
@@ -13771,32 +14495,28 @@ loop671:
 	VFNMADD231PS Z10, Z10, Z11
 	VMULPS       Z11, Z9, Z9
 	VMOVUPS      Z9, (R9)
-	ADDQ         deltaStride+8(FP), R9
-	ADDQ         dhStride+24(FP), R10
-	ADDQ         fStride+40(FP), R11
-	ADDQ         beforeStride+56(FP), R12
-	VMOVUPS      (R10), Z9
-	VMOVUPS      (R12), Z10
+	VMOVUPS      64(R10), Z9
+	VMOVUPS      64(R12), Z10
 	VFMADD231PS  Z10, Z9, Z8
-	VMOVUPS      (R11), Z10
+	VMOVUPS      64(R11), Z10
 	VFMADD231PS  Z10, Z9, Z4
 	VMULPS       Z9, Z0, Z9
 	VBROADCASTSS float3f800000<>+0(SB), Z11
 	VFNMADD231PS Z10, Z10, Z11
 	VMULPS       Z11, Z9, Z9
-	VMOVUPS      Z9, (R9)
+	VMOVUPS      Z9, 64(R9)
 	ADDQ         deltaStride+8(FP), R9
 	ADDQ         dhStride+24(FP), R10
 	ADDQ         fStride+40(FP), R11
 	ADDQ         beforeStride+56(FP), R12
-	SUBQ         $0x04, R13
-	JGE          loop671
+	SUBQ         $0x02, R13
+	JGE          loop719
 
-rest672:
-	ADDQ $0x04, R13
-	JE   done674
+rest720:
+	ADDQ $0x02, R13
+	JE   done722
 
-tail673:
+tail721:
 	VMOVUPS      (R10), Z9
 	VMOVUPS      (R12), Z10
 	VFMADD231PS  Z10, Z9, Z5
@@ -13807,25 +14527,125 @@ tail673:
 	VFNMADD231PS Z10, Z10, Z11
 	VMULPS       Z11, Z9, Z9
 	VMOVUPS      Z9, (R9)
+	VMOVUPS      64(R10), Z9
+	VMOVUPS      64(R12), Z10
+	VFMADD231PS  Z10, Z9, Z6
+	VMOVUPS      64(R11), Z10
+	VFMADD231PS  Z10, Z9, Z2
+	VMULPS       Z9, Z0, Z9
+	VBROADCASTSS float3f800000<>+0(SB), Z11
+	VFNMADD231PS Z10, Z10, Z11
+	VMULPS       Z11, Z9, Z9
+	VMOVUPS      Z9, 64(R9)
 	ADDQ         deltaStride+8(FP), R9
 	ADDQ         dhStride+24(FP), R10
 	ADDQ         fStride+40(FP), R11
 	ADDQ         beforeStride+56(FP), R12
 	DECQ         R13
-	JNE          tail673
+	JNE          tail721
 
-done674:
+done722:
 	VADDPS  Z3, Z1, Z1
 	VADDPS  Z4, Z2, Z2
+	VMOVUPS (AX), Z3
+	VADDPS  Z1, Z3, Z1
+	VMOVUPS Z1, (AX)
+	VMOVUPS 64(AX), Z1
+	VADDPS  Z2, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  Z7, Z5, Z5
+	VADDPS  Z8, Z6, Z6
+	VMOVUPS (CX), Z1
+	VADDPS  Z5, Z1, Z1
+	VMOVUPS Z1, (CX)
+	VMOVUPS 64(CX), Z1
+	VADDPS  Z6, Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, SI
+	ADDQ    $0x00000080, DI
+	SUBQ    $0x00000020, R8
+
+less718:
+	CMPQ   R8, $0x00000010
+	JL     less724
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	MOVQ   DX, R9
+	MOVQ   BX, R10
+	MOVQ   SI, R11
+	MOVQ   DI, R12
+	MOVQ   rows+80(FP), R13
+	SUBQ   $0x02, R13
+	JL     rest726
+
+loop725:
+	VMOVUPS      (R10), Z5
+	VMOVUPS      (R12), Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VMOVUPS      (R11), Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VMULPS       Z5, Z0, Z5
+	VBROADCASTSS float3f800000<>+0(SB), Z7
+	VFNMADD231PS Z6, Z6, Z7
+	VMULPS       Z7, Z5, Z5
+	VMOVUPS      Z5, (R9)
+	ADDQ         deltaStride+8(FP), R9
+	ADDQ         dhStride+24(FP), R10
+	ADDQ         fStride+40(FP), R11
+	ADDQ         beforeStride+56(FP), R12
+	VMOVUPS      (R10), Z5
+	VMOVUPS      (R12), Z6
+	VFMADD231PS  Z6, Z5, Z4
+	VMOVUPS      (R11), Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VMULPS       Z5, Z0, Z5
+	VBROADCASTSS float3f800000<>+0(SB), Z7
+	VFNMADD231PS Z6, Z6, Z7
+	VMULPS       Z7, Z5, Z5
+	VMOVUPS      Z5, (R9)
+	ADDQ         deltaStride+8(FP), R9
+	ADDQ         dhStride+24(FP), R10
+	ADDQ         fStride+40(FP), R11
+	ADDQ         beforeStride+56(FP), R12
+	SUBQ         $0x02, R13
+	JGE          loop725
+
+rest726:
+	ADDQ $0x02, R13
+	JE   done728
+
+tail727:
+	VMOVUPS      (R10), Z5
+	VMOVUPS      (R12), Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VMOVUPS      (R11), Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VMULPS       Z5, Z0, Z5
+	VBROADCASTSS float3f800000<>+0(SB), Z7
+	VFNMADD231PS Z6, Z6, Z7
+	VMULPS       Z7, Z5, Z5
+	VMOVUPS      Z5, (R9)
+	ADDQ         deltaStride+8(FP), R9
+	ADDQ         dhStride+24(FP), R10
+	ADDQ         fStride+40(FP), R11
+	ADDQ         beforeStride+56(FP), R12
+	DECQ         R13
+	JNE          tail727
+
+done728:
 	VADDPS  Z2, Z1, Z1
 	VMOVUPS (AX), Z2
 	VADDPS  Z1, Z2, Z1
 	VMOVUPS Z1, (AX)
-	VADDPS  Z7, Z5, Z5
-	VADDPS  Z8, Z6, Z6
-	VADDPS  Z6, Z5, Z5
+	VADDPS  Z4, Z3, Z3
 	VMOVUPS (CX), Z1
-	VADDPS  Z5, Z1, Z1
+	VADDPS  Z3, Z1, Z1
 	VMOVUPS Z1, (CX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
@@ -13833,11 +14653,11 @@ done674:
 	ADDQ    $0x00000040, BX
 	ADDQ    $0x00000040, SI
 	ADDQ    $0x00000040, DI
-	SUBQ    $0x10, R8
+	SUBQ    $0x00000010, R8
 
-rest665:
+less724:
 	TESTQ  R8, R8
-	JE     done666
+	JE     done729
 	MOVQ   $-1, R9
 	BZHIQ  R8, R9, R9
 	KMOVW  R9, K1
@@ -13845,113 +14665,77 @@ rest665:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
 	MOVQ   BX, BX
 	MOVQ   DI, DI
 	MOVQ   rows+80(FP), R8
-	SUBQ   $0x04, R8
-	JL     rest676
+	SUBQ   $0x02, R8
+	JL     rest731
 
-loop675:
-	VMOVUPS.Z    (BX), K1, Z9
-	VMOVUPS.Z    (DI), K1, Z10
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS.Z    (SI), K1, Z10
-	VFMADD231PS  Z10, Z9, Z1
-	VMULPS       Z9, Z0, Z9
-	VBROADCASTSS float3f800000<>+0(SB), Z11
-	VFNMADD231PS Z10, Z10, Z11
-	VMULPS       Z11, Z9, Z9
-	VMOVUPS      Z9, K1, (DX)
+loop730:
+	VMOVUPS.Z    (BX), K1, Z5
+	VMOVUPS.Z    (DI), K1, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VMOVUPS.Z    (SI), K1, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VMULPS       Z5, Z0, Z5
+	VBROADCASTSS float3f800000<>+0(SB), Z7
+	VFNMADD231PS Z6, Z6, Z7
+	VMULPS       Z7, Z5, Z5
+	VMOVUPS      Z5, K1, (DX)
 	ADDQ         deltaStride+8(FP), DX
 	ADDQ         dhStride+24(FP), BX
 	ADDQ         fStride+40(FP), SI
 	ADDQ         beforeStride+56(FP), DI
-	VMOVUPS.Z    (BX), K1, Z9
-	VMOVUPS.Z    (DI), K1, Z10
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS.Z    (SI), K1, Z10
-	VFMADD231PS  Z10, Z9, Z2
-	VMULPS       Z9, Z0, Z9
-	VBROADCASTSS float3f800000<>+0(SB), Z11
-	VFNMADD231PS Z10, Z10, Z11
-	VMULPS       Z11, Z9, Z9
-	VMOVUPS      Z9, K1, (DX)
+	VMOVUPS.Z    (BX), K1, Z5
+	VMOVUPS.Z    (DI), K1, Z6
+	VFMADD231PS  Z6, Z5, Z4
+	VMOVUPS.Z    (SI), K1, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VMULPS       Z5, Z0, Z5
+	VBROADCASTSS float3f800000<>+0(SB), Z7
+	VFNMADD231PS Z6, Z6, Z7
+	VMULPS       Z7, Z5, Z5
+	VMOVUPS      Z5, K1, (DX)
 	ADDQ         deltaStride+8(FP), DX
 	ADDQ         dhStride+24(FP), BX
 	ADDQ         fStride+40(FP), SI
 	ADDQ         beforeStride+56(FP), DI
-	VMOVUPS.Z    (BX), K1, Z9
-	VMOVUPS.Z    (DI), K1, Z10
-	VFMADD231PS  Z10, Z9, Z7
-	VMOVUPS.Z    (SI), K1, Z10
-	VFMADD231PS  Z10, Z9, Z3
-	VMULPS       Z9, Z0, Z9
-	VBROADCASTSS float3f800000<>+0(SB), Z11
-	VFNMADD231PS Z10, Z10, Z11
-	VMULPS       Z11, Z9, Z9
-	VMOVUPS      Z9, K1, (DX)
-	ADDQ         deltaStride+8(FP), DX
-	ADDQ         dhStride+24(FP), BX
-	ADDQ         fStride+40(FP), SI
-	ADDQ         beforeStride+56(FP), DI
-	VMOVUPS.Z    (BX), K1, Z9
-	VMOVUPS.Z    (DI), K1, Z10
-	VFMADD231PS  Z10, Z9, Z8
-	VMOVUPS.Z    (SI), K1, Z10
-	VFMADD231PS  Z10, Z9, Z4
-	VMULPS       Z9, Z0, Z9
-	VBROADCASTSS float3f800000<>+0(SB), Z11
-	VFNMADD231PS Z10, Z10, Z11
-	VMULPS       Z11, Z9, Z9
-	VMOVUPS      Z9, K1, (DX)
-	ADDQ         deltaStride+8(FP), DX
-	ADDQ         dhStride+24(FP), BX
-	ADDQ         fStride+40(FP), SI
-	ADDQ         beforeStride+56(FP), DI
-	SUBQ         $0x04, R8
-	JGE          loop675
+	SUBQ         $0x02, R8
+	JGE          loop730
 
-rest676:
-	ADDQ $0x04, R8
-	JE   done678
+rest731:
+	ADDQ $0x02, R8
+	JE   done733
 
-tail677:
-	VMOVUPS.Z    (BX), K1, Z9
-	VMOVUPS.Z    (DI), K1, Z10
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS.Z    (SI), K1, Z10
-	VFMADD231PS  Z10, Z9, Z1
-	VMULPS       Z9, Z0, Z9
-	VBROADCASTSS float3f800000<>+0(SB), Z11
-	VFNMADD231PS Z10, Z10, Z11
-	VMULPS       Z11, Z9, Z9
-	VMOVUPS      Z9, K1, (DX)
+tail732:
+	VMOVUPS.Z    (BX), K1, Z5
+	VMOVUPS.Z    (DI), K1, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VMOVUPS.Z    (SI), K1, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VMULPS       Z5, Z0, Z5
+	VBROADCASTSS float3f800000<>+0(SB), Z7
+	VFNMADD231PS Z6, Z6, Z7
+	VMULPS       Z7, Z5, Z5
+	VMOVUPS      Z5, K1, (DX)
 	ADDQ         deltaStride+8(FP), DX
 	ADDQ         dhStride+24(FP), BX
 	ADDQ         fStride+40(FP), SI
 	ADDQ         beforeStride+56(FP), DI
 	DECQ         R8
-	JNE          tail677
+	JNE          tail732
 
-done678:
-	VADDPS    Z3, Z1, Z1
-	VADDPS    Z4, Z2, Z2
+done733:
 	VADDPS    Z2, Z1, Z1
 	VMOVUPS.Z (AX), K1, Z0
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
-	VADDPS    Z7, Z5, Z5
-	VADDPS    Z8, Z6, Z6
-	VADDPS    Z6, Z5, Z5
+	VADDPS    Z4, Z3, Z3
 	VMOVUPS.Z (CX), K1, Z0
-	VADDPS    Z5, Z0, Z0
+	VADDPS    Z3, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)
 
-done666:
+done729:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

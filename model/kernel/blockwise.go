@@ -25,8 +25,8 @@ func (s *Set[F]) ExpSums(sums []F, a Matrix[F], m []F) {
 	}
 }
 
-// ScaleRowsSum is a[i][j] *= d[i], dst[j] += Σ_i a[i][j].
-func (s *Set[F]) ScaleRowsSum(dst []F, a Matrix[F], d []F) {
+// RowWeightedSumsAdd is dst[j] += Σ_i d[i]·a[i][j].
+func (s *Set[F]) RowWeightedSumsAdd(dst []F, a Matrix[F], d []F) {
 	a.check()
 	if len(dst) != a.Cols {
 		panic("kernel: vector length differs from columns")
@@ -35,7 +35,7 @@ func (s *Set[F]) ScaleRowsSum(dst []F, a Matrix[F], d []F) {
 		panic("kernel: vector length differs from rows")
 	}
 	if !a.empty() {
-		s.scaleRowsSum(dst, a, d)
+		s.rowWeightedSums(dst, a, d)
 	}
 }
 
@@ -61,12 +61,10 @@ func plainExpSums[F Float](sums []F, a Matrix[F], m []F) {
 	}
 }
 
-func plainScaleRowsSum[F Float](dst []F, a Matrix[F], d []F) {
-	for i, scale := range d {
-		row := a.Row(i)[:len(dst)]
-		for j := range row {
-			row[j] *= scale
-			dst[j] += row[j]
+func plainRowWeightedSums[F Float](dst []F, a Matrix[F], d []F) {
+	for i, weight := range d {
+		for j, x := range a.Row(i)[:len(dst)] {
+			dst[j] += weight * x
 		}
 	}
 }

@@ -131,14 +131,33 @@ func (s *Set[F]) panelWidth(n int) int {
 	return s.width
 }
 
-// resize makes room for k×n and a bias.
-func (s *Set[F]) resize(p *Packed[F], k, n int, bias bool) {
-	p.K, p.N, p.width, p.bias = k, n, s.width, bias
+// Reserve makes room for an operand of up to k×n, and a bias, in each of the list, all in
+// one piece of memory.
+func (s *Set[F]) Reserve(list []Packed[F], k, n int, bias bool) {
+	size := s.packedSize(k, n, bias)
+	stride := (size + lineElements - 1) / lineElements * lineElements
+	memory := Make[F](len(list) * stride)
+	for i := range list {
+		list[i].data = memory[i*stride : i*stride+size : (i+1)*stride]
+	}
+}
+
+// packedSize is the number of elements that k×n and a bias take.
+func (s *Set[F]) packedSize(k, n int, bias bool) int {
 	columns := n / s.width * s.width
 	if n > columns {
 		columns += s.panelWidth(n - columns)
 	}
-	size := columns * p.rows()
+	if bias {
+		k++
+	}
+	return columns * k
+}
+
+// resize makes room for k×n and a bias.
+func (s *Set[F]) resize(p *Packed[F], k, n int, bias bool) {
+	p.K, p.N, p.width, p.bias = k, n, s.width, bias
+	size := s.packedSize(k, n, bias)
 	if cap(p.data) < size {
 		p.data = make([]F, size)
 	}

@@ -16,12 +16,15 @@ type Sum[F Float] struct {
 	Prefetch [2][]F
 }
 
-// stage is what a sum goes through before it is stored.
+// stage is what a sum goes through before it is stored, and what is made of it then:
+// next = α·C + β·before, if there is next.
 type stage[F Float] struct {
-	activation Activation
-	slope      F
-	derivative bool
-	out        Matrix[F]
+	activation   Activation
+	slope        F
+	derivative   bool
+	out          Matrix[F]
+	next, before Matrix[F]
+	alpha, beta  F
 }
 
 // Multiply is C = A·B.

@@ -3,7 +3,7 @@ package kernel
 import "unsafe"
 
 // productArguments are what a generated product reads, in the generator's order,
-// strides in bytes. Each takes eight bytes.
+// strides in bytes. Each takes eight bytes: no two float32 follow each other.
 type productArguments struct {
 	c            *float32
 	cStride      int
@@ -25,7 +25,9 @@ type productArguments struct {
 	epilogue     int
 	slope        float32
 	prefetch     *float32
+	alpha        float32
 	prefetchStep int
+	beta         float32
 }
 
 // The stages that follow a product's sums in assembly.
@@ -34,6 +36,7 @@ const (
 	epilogueLeaky
 	epilogueLeakyDerivative
 	epilogueTanhDerivative
+	epilogueLeakyGate
 )
 
 // setStage chooses the epilogue. That of tanh forward is a pass of its own.
@@ -86,9 +89,21 @@ func (k *assembly) multiply(c Matrix[float32], sum Sum[float32], to stage[float3
 		p.out, p.outStride = &to.out.Data[0], float*to.out.Stride
 	}
 	p.setStage(to.activation, to.slope, to.derivative)
+	gates := to.next.Data != nil
+	if gates && to.activation != Tanh {
+		if p.epilogue == epilogueNone {
+			p.slope = 1
+		}
+		p.epilogue, p.alpha, p.beta = epilogueLeakyGate, to.alpha, to.beta
+		p.out, p.outStride = &to.next.Data[0], float*to.next.Stride
+		p.source, p.sourceStride = &to.before.Data[0], float*to.before.Stride
+	}
 	k.panels(&p, c.Rows, c.Cols, sum.Prefetch[0], sum.Prefetch[1])
 	if to.activation == Tanh && !to.derivative {
 		k.tanhAll(c)
+		if gates {
+			k.runScalarGate(to.next, c, to.before, to.alpha, to.beta)
+		}
 	}
 }
 
@@ -109,10 +124,15 @@ func (k *assembly) tanhAll(c Matrix[float32]) {
 const blockElements = 256 << 10
 
 // blockRows is how many of the rows of an operand of so many columns are gone over
-// again and again before the next.
-func blockRows(rows, cols int) int {
-	if rows*cols > blockElements {
-		return max(48, blockElements/cols/48*48) // full tiles at all levels
+// again and again before the next. Where the other one, of so many elements, stays in the
+// cache anyway, they are fewer.
+func blockRows(rows, cols, other int) int {
+	most := blockElements
+	if other <= blockElements/4 {
+		most = blockElements / 4
+	}
+	if rows*cols > most {
+		return max(48, most/cols/48*48) // full tiles at all levels
 	}
 	return rows
 }
@@ -121,7 +141,8 @@ func blockRows(rows, cols int) int {
 // arguments' pointers are those of the first; they are changed. Memory to prefetch is
 // asked for in two parts.
 func (k *assembly) panels(p *productArguments, rows, cols int, prefetch, then []float32) {
-	block, width := blockRows(rows, max(p.k, p.inputs)), 2*k.lanes
+	inner := max(p.k, p.inputs)
+	block, width := blockRows(rows, inner, inner*cols), 2*k.lanes
 	calls := (rows + block - 1) / block * ((cols + width - 1) / width)
 	asked, at := k.prefetchOf(p, min(rows, block), calls, len(prefetch)+len(then)), 0
 	// Each by itself: the processor would wait for its last stores to copy them as

@@ -82,6 +82,9 @@ func plainMultiply[F Float](c Matrix[F], sum Sum[F], to stage[F]) {
 		plainDerivative(row, row, to.out.Row(i), to.activation, to.slope)
 		plainFlush(row)
 	}
+	if to.next.Data != nil {
+		plainScalarGate(to.next, c, to.before, to.alpha, to.beta)
+	}
 }
 
 // c = H·diag(D) + 1·biasᵀ

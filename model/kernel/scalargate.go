@@ -1,18 +1,31 @@
 package kernel
 
-// ScalarGate is next = α·f + β·h, the end of a step of a cell with two scalar gates.
-// next may be h.
-func (s *Set[F]) ScalarGate(next, f, h Matrix[F], alpha, beta F) {
-	next.check()
-	f.checkShape(next.Rows, next.Cols)
-	h.checkShape(next.Rows, next.Cols)
-	if !next.empty() {
-		s.scalarGate(next, f, h, alpha, beta)
+// MultiplyGate is a step of a cell with two scalar gates,
+//
+//	C = φ(sum); next = α·C + β·before
+//
+// The sum has no H. next is no operand of it; before may be one.
+func (s *Set[F]) MultiplyGate(c Matrix[F], sum Sum[F], act Activation, slope F, next, before Matrix[F], alpha, beta F) {
+	s.checkSum(&c, &sum)
+	next.checkShape(c.Rows, c.Cols)
+	before.checkShape(c.Rows, c.Cols)
+	checkActivation(act)
+	checkSlope(act, slope)
+	if sum.H.Data != nil {
+		panic("kernel: sum with H before gates")
+	}
+	if !c.empty() {
+		for _, operand := range [...]*Matrix[F]{&sum.A, &sum.X} {
+			if len(operand.Data) > 0 && &operand.Data[0] == &next.Data[0] {
+				panic("kernel: next state in the place of an operand")
+			}
+		}
+		s.multiply(c, sum, stage[F]{activation: act, slope: slope, next: next, before: before, alpha: alpha, beta: beta})
 	}
 }
 
-// ScalarGateBackward is the way back through [Set.ScalarGate] and the activation f =
-// φ(·), given g, the gradient of next, and the state before:
+// ScalarGateBackward is the way back through [Set.MultiplyGate], f = φ(·) being its C,
+// given g, the gradient of next, and the state before:
 //
 //	delta = α·g ∘ φ'(·)   dalpha[j] += Σ_i g[i][j]·f[i][j]   dbeta[j] += Σ_i g[i][j]·before[i][j]
 //
@@ -42,6 +55,7 @@ func slopeOf[F Float](act Activation, slope F) F {
 	return slope
 }
 
+// next = α·f + β·h
 func plainScalarGate[F Float](next, f, h Matrix[F], alpha, beta F) {
 	for i := range next.Rows {
 		to, x, y := next.Row(i), f.Row(i), h.Row(i)

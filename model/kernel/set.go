@@ -33,16 +33,16 @@ type Set[F Float] struct {
 	gruBlend           func(gates, cand, hPrev, h Matrix[F])
 	gruBlendBackward   func(gates, cand, hPrev, dh Matrix[F])
 	gruGatesBackward   func(gates, hPrev, drh, dh Matrix[F])
-	scalarGate         func(next, f, h Matrix[F], alpha, beta F)
 	scalarGateBackward func(delta, g, f, before Matrix[F], dalpha, dbeta []F, alpha F, act Activation, slope F)
 	softmax            func(dlogits, logits Matrix[F], labels []int, scale F) (float64, int)
 	rowMaxima          func(m []F, a Matrix[F])
 	expSums            func(sums []F, a Matrix[F], m []F)
-	scaleRowsSum       func(dst []F, a Matrix[F], d []F)
+	rowWeightedSums    func(dst []F, a Matrix[F], d []F)
 	sumSquares         func(x []F) float64
 	dot                func(x, y []F) float64
 	axpy               func(y []F, a F, x []F)
 	scale              func(x []F, a F)
+	rotate             func(x, y []F, cos, sin F)
 	adam               func(param, grad, m, v []F, rate, beta1, beta2, correction, epsilon F)
 	rmsprop            func(param, grad, v []F, rate, rho, epsilon F)
 	momentum           func(param, grad, velocity []F, rate, momentum F)
@@ -115,16 +115,16 @@ func plainSet[F Float]() *Set[F] {
 		gruBlend:                plainGRUBlend[F],
 		gruBlendBackward:        plainGRUBlendBackward[F],
 		gruGatesBackward:        plainGRUGatesBackward[F],
-		scalarGate:              plainScalarGate[F],
 		scalarGateBackward:      plainScalarGateBackward[F],
 		softmax:                 plainSoftmaxCrossEntropy[F],
 		rowMaxima:               plainRowMaxima[F],
 		expSums:                 plainExpSums[F],
-		scaleRowsSum:            plainScaleRowsSum[F],
+		rowWeightedSums:         plainRowWeightedSums[F],
 		sumSquares:              plainSumSquares[F],
 		dot:                     plainDot[F],
 		axpy:                    plainAxpy[F],
 		scale:                   plainScale[F],
+		rotate:                  plainRotate[F],
 		adam:                    plainAdam[F],
 		rmsprop:                 plainRMSprop[F],
 		momentum:                plainMomentum[F],

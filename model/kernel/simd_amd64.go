@@ -28,7 +28,6 @@ func (k *assembly) set() *Set[float32] {
 		columnProductSumsAdd: func(dst []float32, a, b Matrix[float32]) {
 			k.columnProductSums(first(dst), first(a.Data), float*a.Stride, first(b.Data), float*b.Stride, a.Rows, a.Cols)
 		},
-		scalarGate:         k.runScalarGate,
 		scalarGateBackward: k.runScalarGateBackward,
 		scaleColumnsAdd: func(dst Matrix[float32], d []float32, src Matrix[float32]) {
 			k.scaleColumnsAdd(first(dst.Data), float*dst.Stride, first(src.Data), float*src.Stride, first(d), dst.Rows, dst.Cols)
@@ -58,13 +57,14 @@ func (k *assembly) set() *Set[float32] {
 		expSums: func(sums []float32, a Matrix[float32], m []float32) {
 			k.expSums(&sums[0], &a.Data[0], float*a.Stride, &m[0], a.Rows, a.Cols)
 		},
-		scaleRowsSum: func(dst []float32, a Matrix[float32], d []float32) {
-			k.scaleRowsSum(&dst[0], &a.Data[0], float*a.Stride, &d[0], a.Rows, a.Cols)
+		rowWeightedSums: func(dst []float32, a Matrix[float32], d []float32) {
+			k.rowWeightedSums(&dst[0], &a.Data[0], float*a.Stride, &d[0], a.Rows, a.Cols)
 		},
 		sumSquares: func(x []float32) float64 { return k.dot(first(x), first(x), len(x)) },
 		dot:        func(x, y []float32) float64 { return k.dot(first(x), first(y), len(x)) },
 		axpy:       func(y []float32, a float32, x []float32) { k.axpy(first(y), first(x), len(x), a) },
 		scale:      func(x []float32, a float32) { k.scale(first(x), len(x), a) },
+		rotate:     func(x, y []float32, cos, sin float32) { k.rotate(first(x), first(y), len(x), cos, sin) },
 		adam: func(param, grad, m, v []float32, rate, beta1, beta2, correction, epsilon float32) {
 			k.adam(first(param), first(grad), first(m), first(v), len(param), rate, beta1, 1-beta1, beta2, 1-beta2, correction, epsilon)
 		},

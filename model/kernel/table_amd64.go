@@ -15,6 +15,7 @@ type loops struct {
 	tanhDerivative         func(dst *float32, grad *float32, out *float32, n int)
 	axpy                   func(y *float32, x *float32, n int, a float32)
 	scale                  func(x *float32, n int, a float32)
+	rotate                 func(x *float32, y *float32, n int, cos float32, sin float32)
 	adam                   func(param *float32, grad *float32, m *float32, v *float32, n int, rate float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, correction float32, epsilon float32)
 	rmsprop                func(param *float32, grad *float32, v *float32, n int, rate float32, rho float32, rest float32, epsilon float32)
 	momentum               func(param *float32, grad *float32, velocity *float32, n int, rate float32, momentum float32)
@@ -25,7 +26,7 @@ type loops struct {
 	softmax                func(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
 	rowMaxima              func(largest *float32, a *float32, stride int, rows int, cols int)
 	expSums                func(sums *float32, a *float32, stride int, largest *float32, rows int, cols int)
-	scaleRowsSum           func(dst *float32, a *float32, stride int, d *float32, rows int, cols int)
+	rowWeightedSums        func(dst *float32, a *float32, stride int, d *float32, rows int, cols int)
 	lstmGates              func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, h *float32, hStride int, rows int, cols int, prefetch int)
 	lstmGatesBackward      func(gates *float32, gatesStride int, deltas *float32, deltasStride int, cPrev *float32, cPrevStride int, h *float32, hStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, prefetch int)
 	gruGates               func(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, rh *float32, rhStride int, rows int, cols int)
@@ -51,6 +52,7 @@ var loopsAVX2 = loops{
 	tanhDerivative:         tanhDerivativeAVX2,
 	axpy:                   axpyAVX2,
 	scale:                  scaleAVX2,
+	rotate:                 rotateAVX2,
 	adam:                   adamAVX2,
 	rmsprop:                rmspropAVX2,
 	momentum:               momentumAVX2,
@@ -61,7 +63,7 @@ var loopsAVX2 = loops{
 	softmax:                softmaxAVX2,
 	rowMaxima:              rowMaximaAVX2,
 	expSums:                expSumsAVX2,
-	scaleRowsSum:           scaleRowsSumAVX2,
+	rowWeightedSums:        rowWeightedSumsAVX2,
 	lstmGates:              lstmGatesAVX2,
 	lstmGatesBackward:      lstmGatesBackwardAVX2,
 	gruGates:               gruGatesAVX2,
@@ -87,6 +89,7 @@ var loopsAVX512 = loops{
 	tanhDerivative:         tanhDerivativeAVX512,
 	axpy:                   axpyAVX512,
 	scale:                  scaleAVX512,
+	rotate:                 rotateAVX512,
 	adam:                   adamAVX512,
 	rmsprop:                rmspropAVX512,
 	momentum:               momentumAVX512,
@@ -97,7 +100,7 @@ var loopsAVX512 = loops{
 	softmax:                softmaxAVX512,
 	rowMaxima:              rowMaximaAVX512,
 	expSums:                expSumsAVX512,
-	scaleRowsSum:           scaleRowsSumAVX512,
+	rowWeightedSums:        rowWeightedSumsAVX512,
 	lstmGates:              lstmGatesAVX512,
 	lstmGatesBackward:      lstmGatesBackwardAVX512,
 	gruGates:               gruGatesAVX512,

@@ -22,6 +22,14 @@ func (s *Set[F]) Axpy(y []F, a F, x []F) {
 // Scale is x = a·x.
 func (s *Set[F]) Scale(x []F, a F) { s.scale(x, a) }
 
+// Rotate turns the points (x, y) by an angle: x, y = cos·x − sin·y, sin·x + cos·y.
+func (s *Set[F]) Rotate(x, y []F, cos, sin F) {
+	if len(x) != len(y) {
+		panic("kernel: vector lengths differ")
+	}
+	s.rotate(x, y, cos, sin)
+}
+
 func plainSumSquares[F Float](x []F) float64 {
 	var sum float64
 	for _, v := range x {
@@ -49,5 +57,13 @@ func plainAxpy[F Float](y []F, a F, x []F) {
 func plainScale[F Float](x []F, a F) {
 	for i := range x {
 		x[i] *= a
+	}
+}
+
+func plainRotate[F Float](x, y []F, cos, sin F) {
+	y = y[:len(x)]
+	for i, v := range x {
+		w := y[i]
+		x[i], y[i] = cos*v-sin*w, sin*v+cos*w
 	}
 }

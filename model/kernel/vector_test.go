@@ -34,6 +34,17 @@ func TestVectors(t *testing.T) {
 			for i, v := range y.Data {
 				near(t, v, -0.7*float64(before.Data[i]), 1e-6, "Scale of %d at %d", n, i)
 			}
+			copy(before.Data, y.Data)
+			turned := vectorField(r, n, canary)
+			first := turned.clone()
+			s.Rotate(turned.Data, y.Data, .6, -.8)
+			turned.check(t, "Rotate")
+			y.check(t, "Rotate")
+			for i, v := range y.Data {
+				a, b := float64(first.Data[i]), float64(before.Data[i])
+				near(t, turned.Data[i], .6*a+.8*b, 1e-6*(1+math.Abs(a)+math.Abs(b)), "Rotate of %d, x at %d", n, i)
+				near(t, v, -.8*a+.6*b, 1e-6*(1+math.Abs(a)+math.Abs(b)), "Rotate of %d, y at %d", n, i)
+			}
 		}
 	})
 }

@@ -3,7 +3,6 @@ package layer
 import (
 	"fmt"
 	"math"
-	"sync"
 
 	"sweep/model/kernel"
 	"sweep/model/random"
@@ -22,15 +21,10 @@ type Affine[F kernel.Float] struct {
 	options       AffineOptions
 	phi           phi[F]
 	inputs, width int
-	form          *form[F]
+	way           affineWay[F]
+	path          Path // of way
 	b             *weight.View[F]
-	w             kernel.Matrix[F] // as it is loaded
 	passes        []*affinePass[F]
-
-	// Wᵀ for evaluations, many of which follow one Load: the first of them packs it.
-	evaluation sync.Mutex
-	evaluated  bool
-	right      kernel.Packed[F]
 }
 
 // AffineOptions are the choices of an [Affine] layer.
@@ -38,6 +32,7 @@ type AffineOptions struct {
 	Bias       string            // the name of b
 	Activation kernel.Activation // φ
 	Slope      float64           // of a leaky ReLU below 0, from 0 to 1
+	Path       Path              // how W is applied
 
 	// Scale s starts a dense W from N(0, s²/inputs); with 0 it is 0. Any other
 	// matrix, and a dense one with a Start, has a start of its own.
@@ -51,12 +46,25 @@ func NewAffine[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matri
 	if err := checkActivation(options.Activation, options.Slope); err != nil {
 		return nil, err
 	}
+	low, err := factorsOf(matrix, options.Path)
+	if err != nil {
+		return nil, err
+	}
 	width, inputs := matrix.Shape()
-	return &Affine[F]{
+	a := &Affine[F]{
 		set: set, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)}, inputs: inputs, width: width,
-		form: newForm(set, matrix), b: arena.Declare(options.Bias, 1, width),
-	}, nil
+		b: arena.Declare(options.Bias, 1, width),
+	}
+	if low != nil {
+		a.path, a.way = PathCompactWY, newFactoredAffine(set, low, a.b)
+	} else {
+		a.path, a.way = PathDense, newDenseAffine(set, matrix, a.b)
+	}
+	return a, nil
 }
+
+// Path returns how W is applied: PathDense or PathCompactWY.
+func (a *Affine[F]) Path() Path { return a.path }
 
 // Outputs returns the number of rows of W, for every step.
 func (a *Affine[F]) Outputs() (width int, every bool) { return a.width, true }
@@ -74,34 +82,26 @@ func (a *Affine[F]) Init(source *random.Source) error {
 	return a.matrix.Init(a.options.Start, source)
 }
 
-// Load forms W. Passes pack it when they need it.
-func (a *Affine[F]) Load() { a.w, a.evaluated = a.form.load(), false }
-
-// forEvaluation returns Wᵀ, packed.
-func (a *Affine[F]) forEvaluation() *kernel.Packed[F] {
-	a.evaluation.Lock()
-	defer a.evaluation.Unlock()
-	if !a.evaluated {
-		a.set.PackTransposedBias(&a.right, a.w, a.b.Value)
-		a.evaluated = true
-	}
-	return &a.right
-}
+// Load forms W, or its factors.
+func (a *Affine[F]) Load() { a.way.load() }
 
 // Join adds the gradients of the first passes.
 func (a *Affine[F]) Join(used int) {
 	for _, p := range a.passes[1:used] {
 		a.set.Axpy(a.b.Gradient, 1, p.b.Gradient)
 	}
-	a.form.join(used)
+	a.way.join(used)
 }
 
 // Constrain scales what has a length, see [weight.Matrix].
 func (a *Affine[F]) Constrain(rate float64) { a.matrix.Constrain(rate) }
 
-// Cost counts W.
+// Cost counts W by the path that is taken.
 func (a *Affine[F]) Cost(limits Limits) Cost {
 	weights := float64(limits.Steps) * float64(a.width) * float64(a.inputs)
+	if low, ok := a.matrix.(weight.LowRank[F]); ok && a.path == PathCompactWY {
+		weights = float64(limits.Steps) * float64(2*a.width*low.Rank())
+	}
 	return Cost{Weights: weights, Inputs: weights, Minibatch: a.matrix.Flops(), Values: rowsOf(limits) * int64(a.width)}
 }
 
@@ -110,7 +110,7 @@ type affinePass[F kernel.Float] struct {
 	*Affine[F]
 	first     bool
 	b         *weight.View[F]
-	gradient  *formGradient[F]
+	way       affineWayPass[F]
 	workspace *workspace[F]
 	x         kernel.Matrix[F] // of the last Forward that kept
 	outputs   kernel.Matrix[F]
@@ -122,7 +122,7 @@ func (a *Affine[F]) NewPass(limits Limits) Pass[F] { return a.newPassIn(limits, 
 
 func (a *Affine[F]) newPassIn(limits Limits, w *workspace[F]) Pass[F] {
 	p := &affinePass[F]{
-		Affine: a, first: len(a.passes) == 0, b: a.b, gradient: a.form.pass(), workspace: w,
+		Affine: a, first: len(a.passes) == 0, b: a.b, way: a.way.pass(limits.Steps*limits.Batch, w), workspace: w,
 		outputs: kernel.NewLines[F](limits.Steps*limits.Batch, a.width),
 	}
 	if !p.first {
@@ -149,18 +149,10 @@ func (p *affinePass[F]) check(x kernel.Matrix[F]) {
 
 // forward computes φ(W x + b + plus), plus being left out if it has its zero value.
 func (p *affinePass[F]) forward(out, x, plus kernel.Matrix[F], phi phi[F], keep bool) {
-	sum := kernel.Sum[F]{X: x, M: &p.workspace.packed, H: plus, Prefetch: p.workspace.next}
 	if keep {
 		p.x = x
-		p.set.PackTransposedBias(sum.M, p.w, p.Affine.b.Value)
-	} else {
-		sum.M = p.forEvaluation()
 	}
-	if phi.activation == kernel.Linear {
-		p.set.MultiplySum(out, sum)
-	} else {
-		p.set.MultiplyActivate(out, sum, phi.activation, phi.slope)
-	}
+	p.way.forward(out, x, plus, phi, keep)
 }
 
 // activated returns φ and its outputs.
@@ -168,9 +160,9 @@ func (p *affinePass[F]) activated() (phi[F], kernel.Matrix[F]) {
 	return p.phi, p.outputs.Slice(0, p.x.Rows)
 }
 
-// ahead is W and the outputs, behind W and the input.
-func (p *affinePass[F]) ahead() [2][]F  { return memories(p.w, p.outputs) }
-func (p *affinePass[F]) behind() [2][]F { return memories(p.w, p.x) }
+// ahead is of W and the outputs, behind of W and the input.
+func (p *affinePass[F]) ahead() [2][]F  { return [2][]F{p.way.ahead(), memory(p.outputs)} }
+func (p *affinePass[F]) behind() [2][]F { return [2][]F{p.way.behind(), memory(p.x)} }
 
 // Backward goes back over the rows, with δ the gradient of φ's argument:
 //
@@ -190,7 +182,6 @@ func (p *affinePass[F]) backward(dout kernel.Matrix[F], settled bool, dx kernel.
 	if !p.first {
 		clear(p.b.Gradient)
 	}
-	p.gradient.begin()
 	deltas := dout
 	if !settled && p.phi.activation != kernel.Linear {
 		if p.deltas.Data == nil {
@@ -199,10 +190,6 @@ func (p *affinePass[F]) backward(dout kernel.Matrix[F], settled bool, dx kernel.
 		deltas = p.deltas.Slice(0, dout.Rows)
 		p.phi.derivative(p.set, deltas, dout, p.outputs.Slice(0, dout.Rows))
 	}
-	p.gradient.add(p.set, deltas, p.x, nil)
 	p.set.ColumnSumsAdd(p.b.Gradient, deltas)
-	if dx.Data != nil {
-		p.set.Pack(&p.workspace.packed, p.w)
-		end.settle(p.set, dx, deltas, &p.workspace.packed, p.workspace.next)
-	}
+	p.way.backward(deltas, p.x, dx, end)
 }

@@ -42,23 +42,6 @@ type ElmanOptions struct {
 	InputScale float64      // s: M starts from N(0, s²/n_i)
 }
 
-// A Path is a way to apply the recurrent matrix of an [Elman] cell at every
-// time step. Paths differ in speed, and in rounding.
-type Path string
-
-// The paths.
-const (
-	// PathAuto, also "", chooses PathCompactWY for a [weight.LowRank] of less than a
-	// third of its size (n > 6m for two times m reflectors), where it is faster
-	// by measurement, and PathDense for all else. A rank counts as the next
-	// multiple of 16, as products with fewer columns take no less time.
-	PathAuto Path = "auto"
-	// PathDense forms W once a minibatch.
-	PathDense Path = "dense"
-	// PathCompactWY applies the factors of a [weight.LowRank] and never forms W.
-	PathCompactWY Path = "compact-wy"
-)
-
 // NewElman declares the tensors "M" [n_i × n] (that is, transposed: x M), "b"
 // and "h0". The matrix has declared its own.
 func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix weight.Matrix[F], options ElmanOptions) (*Elman[F], error) {
@@ -69,18 +52,9 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	if err := checkActivation(options.Activation, options.Slope); err != nil {
 		return nil, err
 	}
-	low, factored := matrix.(weight.LowRank[F])
-	switch options.Path {
-	case "", PathAuto:
-		factored = factored && n > 3*((low.Rank()+15)/16*16)
-	case PathDense:
-		factored = false
-	case PathCompactWY:
-		if !factored {
-			return nil, fmt.Errorf("layer: path %s: a weight without factors has to be formed", options.Path)
-		}
-	default:
-		return nil, fmt.Errorf("layer: unknown path %q: want %s, %s or %s", string(options.Path), PathAuto, PathDense, PathCompactWY)
+	low, err := factorsOf(matrix, options.Path)
+	if err != nil {
+		return nil, err
 	}
 	base, err := newRecurrent(set, options.Inputs, n, 1, 2, options.Every)
 	if err != nil {
@@ -89,7 +63,7 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	e := &Elman[F]{recurrent: base, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)}}
 	e.m, e.b = e.declare(arena, "M", options.Inputs, n), e.declare(arena, "b", 1, n)
 	e.declareInitial(arena, "h0", options.FixedStart)
-	if factored {
+	if low != nil {
 		e.path, e.transition = PathCompactWY, newCompactWY(set, low, e.phi)
 	} else {
 		e.path, e.transition = PathDense, newDenseTransition(set, matrix, e.phi)

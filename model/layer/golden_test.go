@@ -123,7 +123,7 @@ func eachGolden(t *testing.T, variable, shared string, tolerance goldenTolerance
 			continue
 		}
 		paths := []Path{""}
-		if c.Cell == "ornn" || c.Cell == "spectral-rnn" {
+		if c.Cell == "ornn" || strings.HasPrefix(c.Cell, "spectral") {
 			paths = []Path{PathDense, PathCompactWY}
 		}
 		for _, path := range paths {
@@ -288,7 +288,11 @@ func stackOf[F kernel.Float](t *testing.T, set *kernel.Set[F], arena *weight.Are
 			} else {
 				w = matrix(weight.NewDense(set, arena, "W", rows, cols))
 			}
-			l, err := NewAffine(set, arena, w, AffineOptions{Bias: "b", Activation: activation, Slope: c.Config.Leak})
+			options := AffineOptions{Bias: "b", Activation: activation, Slope: c.Config.Leak}
+			if rows == cols {
+				options.Path = path
+			}
+			l, err := NewAffine(set, arena, w, options)
 			failed = errors.Join(failed, err)
 			return l
 		}

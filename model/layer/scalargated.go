@@ -153,6 +153,7 @@ type scalarGatedPass[F kernel.Float] struct {
 
 	activations kernel.Matrix[F] // φ(·) of the steps of a segment
 	activation  kernel.Matrix[F] // of a step whose history is not kept
+	spare       kernel.Matrix[F] // the state after it
 	deltas      kernel.Matrix[F] // the gradients of φ's argument in the steps of one chunk
 	run         func(first, end int)
 }
@@ -161,7 +162,7 @@ type scalarGatedPass[F kernel.Float] struct {
 func (s *ScalarGated[F]) NewPass(limits Limits) Pass[F] {
 	p := &scalarGatedPass[F]{unrolled: s.newUnrolled(limits), cell: s, gradient: s.form.pass(), dalpha: make([]F, s.size), dbeta: make([]F, s.size)}
 	p.m, p.b = p.unrolled.gradient(s.m), p.unrolled.gradient(s.b)
-	p.activations, p.activation = kernel.NewPadded[F](p.kept, s.size), kernel.NewPadded[F](limits.Batch, s.size)
+	p.activations, p.activation, p.spare = kernel.NewPadded[F](p.kept, s.size), kernel.NewPadded[F](limits.Batch, s.size), kernel.NewPadded[F](limits.Batch, s.size)
 	p.deltas = kernel.NewPadded[F](p.chunkRows(), s.size)
 	p.run = p.segmentForward
 	s.gated = append(s.gated, p)
@@ -174,11 +175,13 @@ func (p *scalarGatedPass[F]) Forward(in Input[F], from State[F], keep bool) (out
 		return p.forward(in, from, p.run)
 	}
 	p.beginEvaluate(in, from)
-	h, activation := p.to[0], p.activation.Slice(0, in.Batch)
+	activation := p.activation.Slice(0, in.Batch)
 	for t := range in.Steps {
-		p.step(activation, block(in.X, t, in.Batch), h, h, kernel.Matrix[F]{})
+		next := p.spare.Slice(0, in.Batch)
+		p.step(activation, block(in.X, t, in.Batch), p.to[0], next, [2][]F{})
+		p.to[0], p.state[0], p.spare = next, p.spare, p.state[0]
 	}
-	return h, p.to
+	return p.to[0], p.to
 }
 
 // segmentForward goes through the steps of a segment.
@@ -187,16 +190,15 @@ func (p *scalarGatedPass[F]) segmentForward(first, end int) {
 	x := p.in.X.Slice(first*batch, end*batch)
 	for t := range end - first {
 		p.step(block(p.activations, t, batch), block(x, t, batch), block(p.history, t, batch), block(p.history, t+1, batch),
-			following(p.activations, (t+1)*batch, batch))
+			memories(following(p.activations, (t+1)*batch, batch), following(p.history, (t+2)*batch, batch)))
 	}
 }
 
 // step does one time step. What it is given last is needed in the next one.
-func (p *scalarGatedPass[F]) step(activation, x, h, next, needed kernel.Matrix[F]) {
+func (p *scalarGatedPass[F]) step(activation, x, h, next kernel.Matrix[F], needed [2][]F) {
 	c := p.cell
-	sum := kernel.Sum[F]{X: x, M: &c.project, A: h, B: &c.right, Prefetch: memories(needed)}
-	p.set.MultiplyActivate(activation, sum, c.phi.activation, c.phi.slope)
-	p.set.ScalarGate(next, activation, h, c.alpha[0], c.beta[0])
+	sum := kernel.Sum[F]{X: x, M: &c.project, A: h, B: &c.right, Prefetch: needed}
+	p.set.MultiplyGate(activation, sum, c.phi.activation, c.phi.slope, next, h, c.alpha[0], c.beta[0])
 }
 
 // Backward goes back through time. With g(t) = ∂L/∂h(t), f(t) the output of φ and

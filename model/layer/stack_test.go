@@ -11,6 +11,19 @@ import (
 // TestJoinedBackward: gradients that one layer's product settles for the layer below are
 // those of each layer by itself, to the bit, whatever lies on what.
 func TestJoinedBackward(t *testing.T) {
+	t.Run("dense", func(t *testing.T) {
+		testJoinedBackward(t, func(arena *weight.Arena[float32], rows, cols int) (weight.Matrix[float32], error) {
+			return weight.NewDense(kernel.Float32(), arena, "W", rows, cols)
+		}, weight.StartGaussian, PathAuto)
+	})
+	t.Run("factors", func(t *testing.T) {
+		testJoinedBackward(t, func(arena *weight.Arena[float32], rows, cols int) (weight.Matrix[float32], error) {
+			return weight.NewSVD(kernel.Float32(), arena, rows, cols, weight.SVDOptions{Left: 5, Right: 3, Radius: .4, Center: 1, Scale: 1})
+		}, weight.StartRandom, PathCompactWY)
+	})
+}
+
+func testJoinedBackward(t *testing.T, matrix func(arena *weight.Arena[float32], rows, cols int) (weight.Matrix[float32], error), start weight.Start, path Path) {
 	const width, inputs, rows = 24, 17, 21
 	set := kernel.Float32()
 	arena := weight.NewArena[float32]()
@@ -18,11 +31,15 @@ func TestJoinedBackward(t *testing.T) {
 	affine := func(inputs int, act kernel.Activation) Layer[float32] {
 		arena.SetPrefix(string(rune('a'+number)) + ".")
 		number++
-		w, err := weight.NewDense(set, arena, "W", width, inputs)
+		w, err := matrix(arena, width, inputs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := NewAffine(set, arena, w, AffineOptions{Bias: "b", Activation: act, Slope: .2, Start: weight.StartGaussian})
+		options := AffineOptions{Bias: "b", Activation: act, Slope: .2, Start: start}
+		if inputs == width {
+			options.Path = path
+		}
+		l, err := NewAffine(set, arena, w, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,8 +96,12 @@ func TestJoinedBackward(t *testing.T) {
 	stack.Join(1)
 	gradients := append([]float32{}, arena.Gradients()...)
 
-	// Joined, in the second passes, whose gradients are forks.
+	// Joined, in the second passes, whose gradients are forks; those of the first are 0.
+	for _, pass := range passes {
+		pass.Backward(kernel.NewMatrix[float32](rows, width), nil, kernel.Matrix[float32]{})
+	}
 	arena.ZeroGradients()
+	stack.Load()
 	pass := stack.NewPass(limits)
 	out, _ := pass.Forward(in, nil, true)
 	joined := kernel.NewMatrix[float32](rows, inputs)

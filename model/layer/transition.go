@@ -134,54 +134,35 @@ func (f *densePass[F]) accumulate(_, _, _ int, deltas, h kernel.Matrix[F]) {
 	f.gradient.add(f.set, deltas, h, &f.scratch)
 }
 
-// compactWY is the transition by the factors of W = diag(d) + L Rᵀ, which is never
-// formed. With states in rows,
-//
-//	P = H R                  W H → d ∘ H + P Lᵀ
-//	Q = Δ L                  Wᵀ Δ → d ∘ Δ + Q Rᵀ
-//	dL = Σ Δᵀ P              dR = Σ Hᵀ Q              dd = Σ Δ ∘ H
+// compactWY is the transition by the factors of W, see [factors].
 type compactWY[F kernel.Float] struct {
-	set    *kernel.Set[F]
-	matrix weight.LowRank[F]
+	factors[F]
 	phi    phi[F]
-
-	n             int
-	d             []F
-	left, right   kernel.Matrix[F] // L and R
-	intoP, outOfP kernel.Packed[F] // R and Lᵀ
-	intoQ, outOfQ kernel.Packed[F] // L and Rᵀ
-	passes        []*compactWYPass[F]
+	outOfP kernel.Packed[F] // Lᵀ
+	passes []*compactWYPass[F]
 }
 
 type compactWYPass[F kernel.Float] struct {
 	*compactWY[F]
-	dd            []F
-	dleft, dright kernel.Matrix[F]
-	p             kernel.Matrix[F] // of the steps of a segment
-	q             kernel.Matrix[F] // of the steps of a chunk
-	evaluated     kernel.Matrix[F] // P of a step whose history is not kept
+	factorGradients[F]
+	p         kernel.Matrix[F] // of the steps of a segment
+	q         kernel.Matrix[F] // of the steps of a chunk
+	evaluated kernel.Matrix[F] // P of a step whose history is not kept
 }
 
 func newCompactWY[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F], phi phi[F]) *compactWY[F] {
-	n, _ := matrix.Shape()
-	k := matrix.Rank()
-	return &compactWY[F]{
-		set: set, matrix: matrix, phi: phi, n: n, d: make([]F, n), left: kernel.NewPadded[F](n, k), right: kernel.NewPadded[F](n, k),
-	}
+	return &compactWY[F]{factors: newFactors(set, matrix), phi: phi}
 }
 
 func (t *compactWY[F]) load() {
-	t.matrix.Factors(t.d, t.left, t.right)
-	t.set.Pack(&t.intoP, t.right)
+	t.factors.load()
 	t.set.PackTransposed(&t.outOfP, t.left)
-	t.set.Pack(&t.intoQ, t.left)
-	t.set.PackTransposed(&t.outOfQ, t.right)
 }
 
 func (t *compactWY[F]) pass(batch, kept, rows int) transitionPass[F] {
 	k := t.matrix.Rank()
 	p := &compactWYPass[F]{
-		compactWY: t, dd: make([]F, t.n), dleft: kernel.NewPadded[F](t.n, k), dright: kernel.NewPadded[F](t.n, k),
+		compactWY: t, factorGradients: t.gradients(),
 		p: kernel.NewPadded[F](kept, k), q: kernel.NewPadded[F](rows, k), evaluated: kernel.NewPadded[F](batch, k),
 	}
 	t.passes = append(t.passes, p)
@@ -189,13 +170,11 @@ func (t *compactWY[F]) pass(batch, kept, rows int) transitionPass[F] {
 }
 
 func (t *compactWY[F]) join(used int) {
-	sum := t.passes[0]
+	sum := &t.passes[0].factorGradients
 	for _, p := range t.passes[1:used] {
-		t.set.Axpy(sum.dd, 1, p.dd)
-		add(t.set, sum.dleft, p.dleft)
-		add(t.set, sum.dright, p.dright)
+		sum.add(t.set, &p.factorGradients)
 	}
-	t.matrix.PullbackFactors(sum.dd, sum.dleft, sum.dright)
+	t.pullback(sum)
 }
 
 func (t *compactWYPass[F]) forward(first int, h, x kernel.Matrix[F], m *kernel.Packed[F], batch int) {
@@ -213,11 +192,7 @@ func (t *compactWYPass[F]) forward(first int, h, x kernel.Matrix[F], m *kernel.P
 	}
 }
 
-func (t *compactWYPass[F]) reset() {
-	clear(t.dd)
-	clear(t.dleft.Data)
-	clear(t.dright.Data)
-}
+func (t *compactWYPass[F]) reset() { t.factorGradients.clear() }
 
 func (t *compactWYPass[F]) settle(slot int, delta kernel.Matrix[F]) {
 	t.set.Multiply(block(t.q, slot, delta.Rows), delta, &t.intoQ)

@@ -49,7 +49,11 @@ func (n *Network[F]) affine(set *kernel.Set[F], arena *weight.Arena[F], o *Optio
 	if asked == "" {
 		asked = w.Starts()[0]
 	}
-	return layer.NewAffine(set, arena, w, layer.AffineOptions{Bias: "b", Activation: activation, Slope: slope, Start: asked})
+	path := o.Path
+	if o.Hidden != cols { // factors are of square matrices
+		path = layer.PathAuto
+	}
+	return layer.NewAffine(set, arena, w, layer.AffineOptions{Bias: "b", Activation: activation, Slope: slope, Start: asked, Path: path})
 }
 
 // perceptron builds layers one after the other.

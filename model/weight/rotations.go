@@ -128,12 +128,7 @@ func (r *Rotations[F]) rotate(m kernel.Matrix[F], j int, sign F) {
 	half, k := len(r.place)/2, len(r.turns)
 	for i := range half {
 		cos, sin := r.cos[i*k+j], sign*r.sin[i*k+j]
-		first, second := m.Row(r.place[i]), m.Row(r.place[i+half])
-		second = second[:len(first)]
-		for c, x := range first {
-			y := second[c]
-			first[c], second[c] = cos*x-sin*y, sin*x+cos*y
-		}
+		r.set.Rotate(m.Row(r.place[i]), m.Row(r.place[i+half]), cos, sin)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 func (m *machine) blockwise() {
 	m.rowMaxima()
 	m.expSums()
-	m.scaleRowsSum()
+	m.rowWeightedSums()
 }
 
 // rowMaxima takes lanes beyond the columns for −∞.
@@ -60,27 +60,24 @@ func (m *machine) expSums() {
 	m.end()
 }
 
-// scaleRowsSum goes like columnSums.
-func (m *machine) scaleRowsSum() {
+// rowWeightedSums goes like columnSums.
+func (m *machine) rowWeightedSums() {
 	const chains = 4
-	m.begin("scaleRowsSum", "func(dst, a *float32, stride int, d *float32, rows, cols int)", "a[i][j] *= d[i]; dst[j] += Σ_i a[i][j], stride in bytes.")
+	m.begin("rowWeightedSums", "func(dst, a *float32, stride int, d *float32, rows, cols int)", "dst[j] += Σ_i d[i]·a[i][j], stride in bytes.")
 	dst, a, stride, cols := m.param("dst"), m.param("a"), m.param("stride"), m.param("cols")
 	m.eachBlock(cols, []reg.GPVirtual{dst, a}, func(vectors int, mask *lastMask) {
 		sums := m.zeros(chains * vectors)
-		p, factors, rows := m.GP64(), m.param("d"), m.param("rows")
+		p, weights, rows := m.GP64(), m.param("d"), m.param("rows")
 		m.MOVQ(a, p)
 		m.unrolled(rows, chains, func(at int) {
-			factor := m.vector()
-			m.VBROADCASTSS(operand.Mem{Base: factors}, factor)
+			weight := m.vector()
+			m.VBROADCASTSS(operand.Mem{Base: weights}, weight)
 			for v := range vectors {
-				sum, mem := sums[at*vectors+v], operand.Mem{Base: p, Disp: v * m.bytes()}
 				x := m.vector()
-				m.load(mem, mask, x)
-				m.VMULPS(factor, x, x)
-				m.store(x, mask, mem)
-				m.VADDPS(x, sum, sum)
+				m.load(operand.Mem{Base: p, Disp: v * m.bytes()}, mask, x)
+				m.addProduct(sums[at*vectors+v], weight, x)
 			}
-			m.ADDQ(operand.U8(4), factors)
+			m.ADDQ(operand.U8(4), weights)
 			m.ADDQ(stride, p)
 		}, func(int) {})
 		m.addChains(sums, vectors)

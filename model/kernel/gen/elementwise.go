@@ -58,6 +58,20 @@ func (m *machine) combinations() {
 	a = m.spread("a")
 	m.eachVector(n, func(s span) { s.store(x, m.mul(a, s.load(x))) })
 	m.end()
+
+	m.begin("rotate", "func(x, y *float32, n int, cos, sin float32)", "x[i], y[i] = cos·x[i] − sin·y[i], sin·x[i] + cos·y[i]")
+	x, y, n = m.param("x"), m.param("y"), m.param("n")
+	cos, sin := m.spread("cos"), m.spread("sin")
+	m.eachVector(n, func(s span) {
+		first, second := s.load(x), s.load(y)
+		turned := m.mul(cos, first)
+		m.subProduct(turned, sin, second)
+		s.store(x, turned)
+		second = m.mul(cos, second)
+		m.addProduct(second, sin, first)
+		s.store(y, second)
+	})
+	m.end()
 }
 
 func (m *machine) optimisers() {

@@ -13,6 +13,7 @@ const (
 	epilogueLeaky = iota + 1
 	epilogueLeakyDerivative
 	epilogueTanhDerivative
+	epilogueLeakyGate
 )
 
 // products generates the matrix products: for panels of two vectors of columns
@@ -71,7 +72,7 @@ func (m *machine) scratch(vectors int) []reg.VecPhysical {
 // in which package kernel declares them.
 var arguments = []string{
 	"c", "cStride", "a", "aStride", "b", "k", "x", "xStride", "m", "inputs", "rows", "cols",
-	"source", "sourceStride", "scale", "out", "outStride", "epilogue", "slope", "prefetch", "prefetchStep",
+	"source", "sourceStride", "scale", "out", "outStride", "epilogue", "slope", "prefetch", "alpha", "prefetchStep", "beta",
 }
 
 // call is a product that is being generated: its arguments are read from memory,
@@ -132,6 +133,7 @@ func (c *call) move(name string) {
 //			sums = 0
 //		for k < K: sums += A[:, k] · B[k]
 //		C = φ(sums + source·scale)                        (the epilogue)
+//		if there are gates: C = φ(sums); out = alpha·C + beta·source
 //
 // A row of the panel takes one or two vector registers, so that the sums of a tile
 // and what a step of k needs fill all registers. One line of memory that the caller
@@ -146,6 +148,7 @@ func (m *machine) product(name string, vectors int) {
 		"\tepilogue 1: c > 0 ? c : slope·c",
 		"\tepilogue 2: out[i][j] > 0 ? c : slope·c",
 		"\tepilogue 3: c·(1 − out[i][j]²)",
+		"\tepilogue 4: as 1, of the sums without source, and out[i][j] = alpha·c + beta·source[i][j]",
 		"",
 		"At every k it asks for one more line of memory, prefetchStep bytes further each time.",
 		"p points to productArguments.",
@@ -405,11 +408,37 @@ func (c *call) each(height int, last *lastMask, p, stride reg.GPVirtual, do func
 // epilogue adds the source to the sums, applies the activation stage and stores
 // them. C, source and out go on to the rows after.
 func (c *call) epilogue(height int, last *lastMask, scratch []reg.VecPhysical) {
+	activate, store, done := c.label("activate"), c.label("store"), c.label("done")
+	c.CMPQ(c.field("epilogue"), operand.U8(epilogueLeakyGate))
+	c.JE(operand.LabelRef(activate)) // its source comes after the activation
 	c.addSource(height, last, scratch)
-	store := c.label("store")
+	c.Label(activate)
 	c.activate(height, last, scratch, store)
 	c.Label(store)
 	c.each(height, last, c.c, c.get("cStride"), func(i, v int, mem operand.Mem, mask *lastMask) { c.store(c.sum(i, v), mask, mem) })
+	c.CMPQ(c.field("epilogue"), operand.U8(epilogueLeakyGate))
+	c.JNE(operand.LabelRef(done))
+	c.gate(height, last, scratch)
+	c.Label(done)
+}
+
+// gate is out = alpha·C + beta·source.
+func (c *call) gate(height int, last *lastMask, scratch []reg.VecPhysical) {
+	alpha, beta, next := scratch[0], scratch[1], scratch[2]
+	c.VBROADCASTSS(c.field("alpha"), alpha)
+	c.VBROADCASTSS(c.field("beta"), beta)
+	source, out, outStride := c.get("source"), c.get("out"), c.get("outStride")
+	c.each(height, last, source, c.get("sourceStride"), func(i, v int, mem operand.Mem, mask *lastMask) {
+		c.load(mem, mask, next)
+		c.VMULPS(beta, next, next)
+		c.VFMADD231PS(alpha, c.sum(i, v), next)
+		c.store(next, mask, operand.Mem{Base: out, Disp: v * c.bytes()})
+		if v == c.vectors-1 {
+			c.ADDQ(outStride, out)
+		}
+	})
+	c.MOVQ(source, c.field("source"))
+	c.MOVQ(out, c.field("out"))
 }
 
 // addSource adds source·diag(scale), or source, or nothing.
@@ -448,12 +477,15 @@ func (c *call) addSource(height int, last *lastMask, scratch []reg.VecPhysical) 
 // activate applies the stage that the arguments ask for, and goes on at the label.
 func (c *call) activate(height int, last *lastMask, scratch []reg.VecPhysical, store string) {
 	kind := c.get("epilogue")
-	derivative, tanh := c.label("derivative"), c.label("tanh")
+	leaky, derivative, tanh := c.label("leaky"), c.label("derivative"), c.label("tanh")
 	c.CMPQ(kind, operand.U8(epilogueLeaky))
 	c.JL(operand.LabelRef(store))
 	slope := scratch[1]
 	c.VBROADCASTSS(c.field("slope"), slope)
+	c.JE(operand.LabelRef(leaky))
+	c.CMPQ(kind, operand.U8(epilogueLeakyGate))
 	c.JNE(operand.LabelRef(derivative))
+	c.Label(leaky)
 	for i := range height {
 		for v := range c.vectors {
 			// The larger one, for slopes up to 1; of operands that are no numbers

@@ -163,33 +163,24 @@ func (m *machine) eachBlock(cols reg.GPVirtual, pointers []reg.GPVirtual, body f
 	m.eachBlockOf(2, cols, pointers, body)
 }
 
-// eachBlockOf is eachBlock with at most one or two vectors at a time.
+// eachBlockOf is eachBlock with at most so many vectors at a time, a power of two.
 func (m *machine) eachBlockOf(most int, cols reg.GPVirtual, pointers []reg.GPVirtual, body func(vectors int, mask *lastMask)) {
-	advance := func(vectors int) {
+	for vectors := most; vectors > 0; vectors /= 2 {
+		block, less := m.label("block"), m.label("less")
+		m.Label(block)
+		m.CMPQ(cols, operand.U32(vectors*m.lanes))
+		m.JL(operand.LabelRef(less))
+		body(vectors, nil)
 		for _, p := range pointers {
 			m.ADDQ(operand.U32(vectors*m.bytes()), p)
 		}
+		m.SUBQ(operand.U32(vectors*m.lanes), cols)
+		if vectors == most {
+			m.JMP(operand.LabelRef(block))
+		}
+		m.Label(less)
 	}
-	two, one, rest, done := m.label("two"), m.label("one"), m.label("rest"), m.label("done")
-	if most > 1 {
-		m.Label(two)
-		m.CMPQ(cols, operand.U8(2*m.lanes))
-		m.JL(operand.LabelRef(one))
-		body(2, nil)
-		advance(2)
-		m.SUBQ(operand.U8(2*m.lanes), cols)
-		m.JMP(operand.LabelRef(two))
-	}
-	m.Label(one)
-	m.CMPQ(cols, operand.U8(m.lanes))
-	m.JL(operand.LabelRef(rest))
-	body(1, nil)
-	advance(1)
-	m.SUBQ(operand.U8(m.lanes), cols)
-	if most == 1 {
-		m.JMP(operand.LabelRef(one))
-	}
-	m.Label(rest)
+	done := m.label("done")
 	m.TESTQ(cols, cols)
 	m.JE(operand.LabelRef(done))
 	mask := m.mask(cols, m.maskRegister())

@@ -34,10 +34,14 @@ func (m *machine) scalarGate() {
 	m.end()
 }
 
-// scalarGateBackward goes over columns as columnProductSums does. begin is called
-// before the loop and returns what multiplies d by the derivative; it may change f.
+// scalarGateBackward goes over columns as columnProductSums does, over as many at once as
+// registers allow: what it reads comes from the second cache. begin is called before the
+// loop and returns what multiplies d by the derivative; it may change f.
 func (m *machine) scalarGateBackward(name, parameters, derivative string, begin func() func(d, f vector)) {
-	const chains = 4
+	chains, most := 4, m.together()
+	if m.wide() {
+		chains, most = 2, 4
+	}
 	m.begin(name, "func(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before *float32, beforeStride int, dalpha, dbeta *float32, rows, cols int, alpha float32"+parameters+")",
 		"the way back through scalarGate, strides in bytes:",
 		"",
@@ -49,7 +53,7 @@ func (m *machine) scalarGateBackward(name, parameters, derivative string, begin 
 		pointers = append(pointers, m.param(name))
 	}
 	alpha, apply := m.spread("alpha"), begin()
-	m.eachBlockOf(m.together(), m.param("cols"), pointers, func(vectors int, mask *lastMask) {
+	m.eachBlockOf(most, m.param("cols"), pointers, func(vectors int, mask *lastMask) {
 		sums := [2][]vector{m.zeros(chains * vectors), m.zeros(chains * vectors)}
 		at := make([]reg.GPVirtual, len(names))
 		for i := range at {
