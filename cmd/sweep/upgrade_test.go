@@ -72,8 +72,12 @@ func TestRollingUpgrade(t *testing.T) {
 		{"worker-1", "coordinator", "worker-2"},
 		{"worker-1", "worker-2", "coordinator"},
 	}
-	for _, order := range orders {
-		for _, kind := range []string{"Postgres", "SQLite"} {
+	for i, order := range orders {
+		kinds := []string{"Postgres"}
+		if i == 0 { // of the database the coordinator alone knows
+			kinds = append(kinds, "SQLite")
+		}
+		for _, kind := range kinds {
 			t.Run(strings.Join(order, ",")+"/"+kind, func(t *testing.T) {
 				c := newCluster(t)
 				if kind == "SQLite" {
