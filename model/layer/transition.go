@@ -192,7 +192,7 @@ func (t *compactWYPass[F]) forward(first int, h, x kernel.Matrix[F], m *kernel.P
 	}
 }
 
-func (t *compactWYPass[F]) reset() { t.factorGradients.clear() }
+func (t *compactWYPass[F]) reset() { t.clear() }
 
 func (t *compactWYPass[F]) settle(slot int, delta kernel.Matrix[F]) {
 	t.set.Multiply(block(t.q, slot, delta.Rows), delta, &t.intoQ)
