@@ -47,7 +47,7 @@ func (s *Set[F]) Activate(dst, src []F, act Activation, slope F) {
 	case LeakyReLU:
 		s.leaky(dst, src, slope)
 	case Tanh:
-		s.tanh(dst, src)
+		s.Tanh(dst, src)
 	default:
 		panic("kernel: unknown activation")
 	}
@@ -68,10 +68,30 @@ func (s *Set[F]) Derivative(dst, grad, out []F, act Activation, slope F) {
 	case LeakyReLU:
 		s.leakyDerivative(dst, grad, out, slope)
 	case Tanh:
-		s.tanhDerivative(dst, grad, out)
+		if l := s.loops; l != nil {
+			l.tanhDerivative(single(dst), single(grad), single(out), len(grad))
+			return
+		}
+		plainTanhDerivative(dst, grad, out)
 	default:
 		panic("kernel: unknown activation")
 	}
+}
+
+func (s *Set[F]) leaky(dst, src []F, slope F) {
+	if l := s.loops; l != nil {
+		l.leaky(single(dst), single(src), len(src), float32(slope))
+		return
+	}
+	plainLeaky(dst, src, slope)
+}
+
+func (s *Set[F]) leakyDerivative(dst, grad, out []F, slope F) {
+	if l := s.loops; l != nil {
+		l.leakyDerivative(single(dst), single(grad), single(out), len(grad), float32(slope))
+		return
+	}
+	plainLeakyDerivative(dst, grad, out, slope)
 }
 
 // Exp is dst = exp(src). dst may be src. The relative error is below 2e-7 in
@@ -80,7 +100,11 @@ func (s *Set[F]) Exp(dst, src []F) {
 	if len(dst) != len(src) {
 		panic("kernel: vector lengths differ")
 	}
-	s.exp(dst, src)
+	if l := s.loops; l != nil {
+		l.exp(single(dst), single(src), len(src))
+		return
+	}
+	plainExp(dst, src)
 }
 
 // Sigmoid is dst = 1/(1+exp(−src)). dst may be src. The relative error is below
@@ -89,7 +113,11 @@ func (s *Set[F]) Sigmoid(dst, src []F) {
 	if len(dst) != len(src) {
 		panic("kernel: vector lengths differ")
 	}
-	s.sigmoid(dst, src)
+	if l := s.loops; l != nil {
+		l.sigmoid(single(dst), single(src), len(src))
+		return
+	}
+	plainSigmoid(dst, src)
 }
 
 // Tanh is dst = tanh(src). dst may be src. The relative error is below 4e-7 in
@@ -98,5 +126,9 @@ func (s *Set[F]) Tanh(dst, src []F) {
 	if len(dst) != len(src) {
 		panic("kernel: vector lengths differ")
 	}
-	s.tanh(dst, src)
+	if l := s.loops; l != nil {
+		l.tanh(single(dst), single(src), len(src))
+		return
+	}
+	plainTanh(dst, src)
 }

@@ -9,9 +9,14 @@ func (s *Set[F]) RowMaxima(m []F, a Matrix[F]) {
 	if len(m) != a.Rows {
 		panic("kernel: vector length differs from rows")
 	}
-	if !a.empty() {
-		s.rowMaxima(m, a)
+	if a.empty() {
+		return
 	}
+	if l := s.loops; l != nil {
+		l.rowMaxima(single(m), single(a.Data), float*a.Stride, a.Rows, a.Cols)
+		return
+	}
+	plainRowMaxima(m, a)
 }
 
 // ExpSums is a[i][j] = exp(a[i][j] − m[i]), sums[i] += Σ_j a[i][j].
@@ -20,9 +25,14 @@ func (s *Set[F]) ExpSums(sums []F, a Matrix[F], m []F) {
 	if len(m) != a.Rows || len(sums) != a.Rows {
 		panic("kernel: vector length differs from rows")
 	}
-	if !a.empty() {
-		s.expSums(sums, a, m)
+	if a.empty() {
+		return
 	}
+	if l := s.loops; l != nil {
+		l.expSums(single(sums), single(a.Data), float*a.Stride, single(m), a.Rows, a.Cols)
+		return
+	}
+	plainExpSums(sums, a, m)
 }
 
 // RowWeightedSumsAdd is dst[j] += Σ_i d[i]·a[i][j].
@@ -34,9 +44,14 @@ func (s *Set[F]) RowWeightedSumsAdd(dst []F, a Matrix[F], d []F) {
 	if len(d) != a.Rows {
 		panic("kernel: vector length differs from rows")
 	}
-	if !a.empty() {
-		s.rowWeightedSums(dst, a, d)
+	if a.empty() {
+		return
 	}
+	if l := s.loops; l != nil {
+		l.rowWeightedSums(single(dst), single(a.Data), float*a.Stride, single(d), a.Rows, a.Cols)
+		return
+	}
+	plainRowWeightedSums(dst, a, d)
 }
 
 func plainRowMaxima[F Float](m []F, a Matrix[F]) {

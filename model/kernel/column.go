@@ -6,9 +6,14 @@ func (s *Set[F]) ColumnSumsAdd(dst []F, a Matrix[F]) {
 	if len(dst) != a.Cols {
 		panic("kernel: vector length differs from columns")
 	}
-	if !a.empty() {
-		s.columnSumsAdd(dst, a)
+	if a.empty() {
+		return
 	}
+	if l := s.loops; l != nil {
+		l.columnSums(single(dst), single(a.Data), float*a.Stride, a.Rows, a.Cols)
+		return
+	}
+	plainColumnSumsAdd(dst, a)
 }
 
 // ColumnProductSumsAdd is dst[j] += Σ_i a[i][j]·b[i][j], the gradient of a diagonal.
@@ -18,9 +23,14 @@ func (s *Set[F]) ColumnProductSumsAdd(dst []F, a, b Matrix[F]) {
 	if len(dst) != a.Cols {
 		panic("kernel: vector length differs from columns")
 	}
-	if !a.empty() {
-		s.columnProductSumsAdd(dst, a, b)
+	if a.empty() {
+		return
 	}
+	if l := s.loops; l != nil {
+		l.columnProductSums(single(dst), single(a.Data), float*a.Stride, single(b.Data), float*b.Stride, a.Rows, a.Cols)
+		return
+	}
+	plainColumnProductSumsAdd(dst, a, b)
 }
 
 // ScaleColumnsAdd is dst[i][j] += d[j]·src[i][j], the product with a diagonal.
@@ -30,9 +40,14 @@ func (s *Set[F]) ScaleColumnsAdd(dst Matrix[F], d []F, src Matrix[F]) {
 	if len(d) != dst.Cols {
 		panic("kernel: vector length differs from columns")
 	}
-	if !dst.empty() {
-		s.scaleColumnsAdd(dst, d, src)
+	if dst.empty() {
+		return
 	}
+	if l := s.loops; l != nil {
+		l.scaleColumnsAdd(single(dst.Data), float*dst.Stride, single(src.Data), float*src.Stride, single(d), dst.Rows, dst.Cols)
+		return
+	}
+	plainScaleColumnsAdd(dst, d, src)
 }
 
 func plainColumnSumsAdd[F Float](dst []F, a Matrix[F]) {

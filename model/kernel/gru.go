@@ -41,7 +41,11 @@ func (s *Set[F]) GRUGates(gates, hPrev, rh Matrix[F]) {
 	if rh.empty() {
 		return
 	}
-	s.gruGates(gates, hPrev, rh)
+	if l := s.loops; l != nil {
+		l.gruGates(single(gates.Data), float*gates.Stride, single(hPrev.Data), float*hPrev.Stride, single(rh.Data), float*rh.Stride, rh.Rows, rh.Cols)
+		return
+	}
+	plainGRUGates(gates, hPrev, rh)
 }
 
 // GRUBlend is cand = tanh(cand), h = hPrev + z∘(cand − hPrev). gates [B×2n] holds
@@ -55,7 +59,12 @@ func (s *Set[F]) GRUBlend(gates, cand, hPrev, h Matrix[F]) {
 	if h.empty() {
 		return
 	}
-	s.gruBlend(gates, cand, hPrev, h)
+	if l := s.loops; l != nil {
+		l.gruBlend(single(gates.Data), float*gates.Stride, single(cand.Data), float*cand.Stride, single(hPrev.Data), float*hPrev.Stride,
+			single(h.Data), float*h.Stride, h.Rows, h.Cols)
+		return
+	}
+	plainGRUBlend(gates, cand, hPrev, h)
 }
 
 // GRUBlendBackward is the way back through GRUBlend, given dh = ∂L/∂h:
@@ -72,7 +81,12 @@ func (s *Set[F]) GRUBlendBackward(gates, cand, hPrev, dh Matrix[F]) {
 	if dh.empty() {
 		return
 	}
-	s.gruBlendBackward(gates, cand, hPrev, dh)
+	if l := s.loops; l != nil {
+		l.gruBlendBackward(single(gates.Data), float*gates.Stride, single(cand.Data), float*cand.Stride, single(hPrev.Data), float*hPrev.Stride,
+			single(dh.Data), float*dh.Stride, dh.Rows, dh.Cols)
+		return
+	}
+	plainGRUBlendBackward(gates, cand, hPrev, dh)
 }
 
 // GRUGatesBackward is the way back through rh = r∘hPrev and r = σ(·), given
@@ -89,7 +103,12 @@ func (s *Set[F]) GRUGatesBackward(gates, hPrev, drh, dh Matrix[F]) {
 	if dh.empty() {
 		return
 	}
-	s.gruGatesBackward(gates, hPrev, drh, dh)
+	if l := s.loops; l != nil {
+		l.gruGatesBackward(single(gates.Data), float*gates.Stride, single(hPrev.Data), float*hPrev.Stride, single(drh.Data), float*drh.Stride,
+			single(dh.Data), float*dh.Stride, dh.Rows, dh.Cols)
+		return
+	}
+	plainGRUGatesBackward(gates, hPrev, drh, dh)
 }
 
 func plainGRUGates[F Float](gates, hPrev, rh Matrix[F]) {

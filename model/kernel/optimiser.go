@@ -15,7 +15,12 @@ func (s *Set[F]) Adam(param, grad, m, v []F, rate, beta1, beta2, correction, eps
 	if len(grad) != len(param) || len(m) != len(param) || len(v) != len(param) {
 		panic("kernel: vector lengths differ")
 	}
-	s.adam(param, grad, m, v, rate, beta1, beta2, correction, epsilon)
+	if l := s.loops; l != nil {
+		l.adam(single(param), single(grad), single(m), single(v), len(param),
+			float32(rate), float32(beta1), float32(1-beta1), float32(beta2), float32(1-beta2), float32(correction), float32(epsilon))
+		return
+	}
+	plainAdam(param, grad, m, v, rate, beta1, beta2, correction, epsilon)
 }
 
 // RMSprop is one update (Tieleman and Hinton 2012, in PyTorch's form):
@@ -25,7 +30,11 @@ func (s *Set[F]) RMSprop(param, grad, v []F, rate, rho, epsilon F) {
 	if len(grad) != len(param) || len(v) != len(param) {
 		panic("kernel: vector lengths differ")
 	}
-	s.rmsprop(param, grad, v, rate, rho, epsilon)
+	if l := s.loops; l != nil {
+		l.rmsprop(single(param), single(grad), single(v), len(param), float32(rate), float32(rho), float32(1-rho), float32(epsilon))
+		return
+	}
+	plainRMSprop(param, grad, v, rate, rho, epsilon)
 }
 
 // Momentum is one update by the heavy ball:
@@ -35,7 +44,11 @@ func (s *Set[F]) Momentum(param, grad, velocity []F, rate, momentum F) {
 	if len(grad) != len(param) || len(velocity) != len(param) {
 		panic("kernel: vector lengths differ")
 	}
-	s.momentum(param, grad, velocity, rate, momentum)
+	if l := s.loops; l != nil {
+		l.momentum(single(param), single(grad), single(velocity), len(param), float32(rate), float32(momentum))
+		return
+	}
+	plainMomentum(param, grad, velocity, rate, momentum)
 }
 
 func plainAdam[F Float](param, grad, m, v []F, rate, beta1, beta2, correction, epsilon F) {

@@ -39,8 +39,18 @@ func (s *Set[F]) ScalarGateBackward(delta, g, f, before Matrix[F], dalpha, dbeta
 		panic("kernel: vector length differs from columns")
 	}
 	checkActivation(act)
-	if !delta.empty() {
-		s.scalarGateBackward(delta, g, f, before, dalpha, dbeta, alpha, act, slope)
+	if delta.empty() {
+		return
+	}
+	switch l := s.loops; {
+	case l == nil:
+		plainScalarGateBackward(delta, g, f, before, dalpha, dbeta, alpha, act, slope)
+	case act == Tanh:
+		l.scalarGateBackwardTanh(single(delta.Data), float*delta.Stride, single(g.Data), float*g.Stride, single(f.Data), float*f.Stride,
+			single(before.Data), float*before.Stride, single(dalpha), single(dbeta), g.Rows, g.Cols, float32(alpha))
+	default:
+		l.scalarGateBackward(single(delta.Data), float*delta.Stride, single(g.Data), float*g.Stride, single(f.Data), float*f.Stride,
+			single(before.Data), float*before.Stride, single(dalpha), single(dbeta), g.Rows, g.Cols, float32(alpha), float32(slopeOf(act, slope)))
 	}
 }
 

@@ -18,62 +18,16 @@ func (k *assembly) set() *Set[float32] {
 		level:                   k.level,
 		width:                   2 * k.lanes,
 		narrow:                  k.lanes,
+		loops:                   &k.loops,
 		transpose:               k.runTranspose,
 		multiply:                k.multiply,
 		multiplyActivateSteps:   k.multiplyActivateSteps,
 		multiplyDerivativeSteps: k.multiplyDerivativeSteps,
 		transposed:              k.multiplyTransposed,
 		transposedPacked:        k.multiplyTransposedPacked,
-		columnSumsAdd:           k.columnSumsAdd,
-		columnProductSumsAdd: func(dst []float32, a, b Matrix[float32]) {
-			k.columnProductSums(first(dst), first(a.Data), float*a.Stride, first(b.Data), float*b.Stride, a.Rows, a.Cols)
-		},
-		scalarGateBackward: k.runScalarGateBackward,
-		scaleColumnsAdd: func(dst Matrix[float32], d []float32, src Matrix[float32]) {
-			k.scaleColumnsAdd(first(dst.Data), float*dst.Stride, first(src.Data), float*src.Stride, first(d), dst.Rows, dst.Cols)
-		},
-		leaky: func(dst, src []float32, slope float32) {
-			k.leaky(first(dst), first(src), len(src), slope)
-		},
-		leakyDerivative: func(dst, grad, out []float32, slope float32) {
-			k.leakyDerivative(first(dst), first(grad), first(out), len(grad), slope)
-		},
-		tanhDerivative: func(dst, grad, out []float32) {
-			k.tanhDerivative(first(dst), first(grad), first(out), len(grad))
-		},
-		exp:              func(dst, src []float32) { k.exp(first(dst), first(src), len(src)) },
-		sigmoid:          func(dst, src []float32) { k.sigmoid(first(dst), first(src), len(src)) },
-		tanh:             func(dst, src []float32) { k.tanh(first(dst), first(src), len(src)) },
-		lstmForward:      k.lstmForward,
-		lstmBackward:     k.lstmBackward,
-		gruGates:         k.runGRUGates,
-		gruBlend:         k.runGRUBlend,
-		gruBlendBackward: k.runGRUBlendBackward,
-		gruGatesBackward: k.runGRUGatesBackward,
-		softmax:          k.softmaxCrossEntropy,
-		rowMaxima: func(m []float32, a Matrix[float32]) {
-			k.rowMaxima(&m[0], &a.Data[0], float*a.Stride, a.Rows, a.Cols)
-		},
-		expSums: func(sums []float32, a Matrix[float32], m []float32) {
-			k.expSums(&sums[0], &a.Data[0], float*a.Stride, &m[0], a.Rows, a.Cols)
-		},
-		rowWeightedSums: func(dst []float32, a Matrix[float32], d []float32) {
-			k.rowWeightedSums(&dst[0], &a.Data[0], float*a.Stride, &d[0], a.Rows, a.Cols)
-		},
-		sumSquares: func(x []float32) float64 { return k.dot(first(x), first(x), len(x)) },
-		dot:        func(x, y []float32) float64 { return k.dot(first(x), first(y), len(x)) },
-		axpy:       func(y []float32, a float32, x []float32) { k.axpy(first(y), first(x), len(x), a) },
-		scale:      func(x []float32, a float32) { k.scale(first(x), len(x), a) },
-		rotate:     func(x, y []float32, cos, sin float32) { k.rotate(first(x), first(y), len(x), cos, sin) },
-		adam: func(param, grad, m, v []float32, rate, beta1, beta2, correction, epsilon float32) {
-			k.adam(first(param), first(grad), first(m), first(v), len(param), rate, beta1, 1-beta1, beta2, 1-beta2, correction, epsilon)
-		},
-		rmsprop: func(param, grad, v []float32, rate, rho, epsilon float32) {
-			k.rmsprop(first(param), first(grad), first(v), len(param), rate, rho, 1-rho, epsilon)
-		},
-		momentum: func(param, grad, velocity []float32, rate, momentum float32) {
-			k.momentum(first(param), first(grad), first(velocity), len(param), rate, momentum)
-		},
+		lstmForward:             k.lstmForward,
+		lstmBackward:            k.lstmBackward,
+		softmax:                 k.softmaxCrossEntropy,
 		reflectLeft: func(q Matrix[float32], u []float32) {
 			us := [1][]float32{u}
 			k.reflectLeftAll(q, us[:])
@@ -90,9 +44,6 @@ func (k *assembly) set() *Set[float32] {
 
 // first is where the elements of x begin.
 func first(x []float32) *float32 { return unsafe.SliceData(x) }
-
-// float is the size of an element: strides go to assembly in bytes.
-const float = int(unsafe.Sizeof(float32(0)))
 
 // gatherPanels is the number of panels of B from which on it pays to gather A,
 // which is read once for each.
@@ -162,10 +113,6 @@ func (k *assembly) transposedPanels(p *transposedPart, c *Matrix[float32], b *tr
 	}
 }
 
-func (k *assembly) columnSumsAdd(dst []float32, a Matrix[float32]) {
-	k.columnSums(&dst[0], &a.Data[0], float*a.Stride, a.Rows, a.Cols)
-}
-
 // blockAt is where block t of rows begins, or the only one.
 func blockAt(m *Matrix[float32], rows, t int) *float32 {
 	if m.Rows == rows {
@@ -210,25 +157,6 @@ func (k *assembly) lstmBackward(deltas, gates, cells, states Matrix[float32], ro
 			k.panels(&p, rows, dh.Cols, prefetch, then)
 		}
 	}
-}
-
-func (k *assembly) runGRUGates(gates, hPrev, rh Matrix[float32]) {
-	k.gruGates(&gates.Data[0], float*gates.Stride, &hPrev.Data[0], float*hPrev.Stride, &rh.Data[0], float*rh.Stride, rh.Rows, rh.Cols)
-}
-
-func (k *assembly) runGRUBlend(gates, cand, hPrev, h Matrix[float32]) {
-	k.gruBlend(&gates.Data[0], float*gates.Stride, &cand.Data[0], float*cand.Stride, &hPrev.Data[0], float*hPrev.Stride,
-		&h.Data[0], float*h.Stride, h.Rows, h.Cols)
-}
-
-func (k *assembly) runGRUBlendBackward(gates, cand, hPrev, dh Matrix[float32]) {
-	k.gruBlendBackward(&gates.Data[0], float*gates.Stride, &cand.Data[0], float*cand.Stride, &hPrev.Data[0], float*hPrev.Stride,
-		&dh.Data[0], float*dh.Stride, dh.Rows, dh.Cols)
-}
-
-func (k *assembly) runGRUGatesBackward(gates, hPrev, drh, dh Matrix[float32]) {
-	k.gruGatesBackward(&gates.Data[0], float*gates.Stride, &hPrev.Data[0], float*hPrev.Stride, &drh.Data[0], float*drh.Stride,
-		&dh.Data[0], float*dh.Stride, dh.Rows, dh.Cols)
 }
 
 // softmaxRows is how many rows softmaxCrossEntropy takes at a time.
@@ -304,14 +232,4 @@ func (k *assembly) runTranspose(dst, src Matrix[float32]) {
 
 func (k *assembly) runScalarGate(next, f, h Matrix[float32], alpha, beta float32) {
 	k.scalarGate(&next.Data[0], float*next.Stride, &f.Data[0], float*f.Stride, &h.Data[0], float*h.Stride, alpha, beta, next.Rows, next.Cols)
-}
-
-func (k *assembly) runScalarGateBackward(delta, g, f, before Matrix[float32], dalpha, dbeta []float32, alpha float32, act Activation, slope float32) {
-	if act == Tanh {
-		k.scalarGateBackwardTanh(&delta.Data[0], float*delta.Stride, &g.Data[0], float*g.Stride, &f.Data[0], float*f.Stride,
-			&before.Data[0], float*before.Stride, &dalpha[0], &dbeta[0], g.Rows, g.Cols, alpha)
-		return
-	}
-	k.scalarGateBackward(&delta.Data[0], float*delta.Stride, &g.Data[0], float*g.Stride, &f.Data[0], float*f.Stride,
-		&before.Data[0], float*before.Stride, &dalpha[0], &dbeta[0], g.Rows, g.Cols, alpha, slopeOf(act, slope))
 }

@@ -2,44 +2,6 @@
 
 package kernel
 
-// loops are the generated functions of one level that are called through a table.
-type loops struct {
-	transposed             func(c *float32, cStride int, a *float32, aStride int, aTile int, b *float32, bStride int, r int, rows int, cols int, add int)
-	transposedNarrow       func(c *float32, cStride int, a *float32, aStride int, aTile int, b *float32, bStride int, r int, rows int, cols int, add int)
-	gather                 func(dst *float32, src *float32, stride int, r int, tiles int)
-	leaky                  func(dst *float32, src *float32, n int, slope float32)
-	exp                    func(dst *float32, src *float32, n int)
-	sigmoid                func(dst *float32, src *float32, n int)
-	tanh                   func(dst *float32, src *float32, n int)
-	leakyDerivative        func(dst *float32, grad *float32, out *float32, n int, slope float32)
-	tanhDerivative         func(dst *float32, grad *float32, out *float32, n int)
-	axpy                   func(y *float32, x *float32, n int, a float32)
-	scale                  func(x *float32, n int, a float32)
-	rotate                 func(x *float32, y *float32, n int, cos float32, sin float32)
-	adam                   func(param *float32, grad *float32, m *float32, v *float32, n int, rate float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, correction float32, epsilon float32)
-	rmsprop                func(param *float32, grad *float32, v *float32, n int, rate float32, rho float32, rest float32, epsilon float32)
-	momentum               func(param *float32, grad *float32, velocity *float32, n int, rate float32, momentum float32)
-	dot                    func(x *float32, y *float32, n int) float64
-	columnSums             func(dst *float32, a *float32, stride int, rows int, cols int)
-	columnProductSums      func(dst *float32, a *float32, aStride int, b *float32, bStride int, rows int, cols int)
-	scaleColumnsAdd        func(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows int, cols int)
-	softmax                func(d *float32, dStride int, logits *float32, logitsStride int, rows int, cols int, scale float32, largest *float32, sums *float32)
-	rowMaxima              func(largest *float32, a *float32, stride int, rows int, cols int)
-	expSums                func(sums *float32, a *float32, stride int, largest *float32, rows int, cols int)
-	rowWeightedSums        func(dst *float32, a *float32, stride int, d *float32, rows int, cols int)
-	lstmGates              func(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, h *float32, hStride int, rows int, cols int, prefetch int)
-	lstmGatesBackward      func(gates *float32, gatesStride int, deltas *float32, deltasStride int, cPrev *float32, cPrevStride int, h *float32, hStride int, dh *float32, dhStride int, dc *float32, dcStride int, rows int, cols int, prefetch int)
-	gruGates               func(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, rh *float32, rhStride int, rows int, cols int)
-	gruBlend               func(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, h *float32, hStride int, rows int, cols int)
-	gruBlendBackward       func(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, dh *float32, dhStride int, rows int, cols int)
-	gruGatesBackward       func(gates *float32, gatesStride int, hPrev *float32, hPrevStride int, drh *float32, drhStride int, dh *float32, dhStride int, rows int, cols int)
-	scalarGate             func(next *float32, nextStride int, f *float32, fStride int, h *float32, hStride int, alpha float32, beta float32, rows int, cols int)
-	scalarGateBackward     func(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before *float32, beforeStride int, dalpha *float32, dbeta *float32, rows int, cols int, alpha float32, slope float32)
-	scalarGateBackwardTanh func(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before *float32, beforeStride int, dalpha *float32, dbeta *float32, rows int, cols int, alpha float32)
-	transpose              func(dst *float32, dstStride int, src *float32, srcStride int, rows int, cols int)
-	peak                   func(rounds int)
-}
-
 var loopsAVX2 = loops{
 	transposed:             transposedAVX2,
 	transposedNarrow:       transposedNarrowAVX2,

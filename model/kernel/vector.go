@@ -1,14 +1,22 @@
 package kernel
 
 // SumSquares is Σ x², summed in float64.
-func (s *Set[F]) SumSquares(x []F) float64 { return s.sumSquares(x) }
+func (s *Set[F]) SumSquares(x []F) float64 {
+	if l := s.loops; l != nil {
+		return l.dot(single(x), single(x), len(x))
+	}
+	return plainSumSquares(x)
+}
 
 // Dot is Σ x·y, summed in float64.
 func (s *Set[F]) Dot(x, y []F) float64 {
 	if len(x) != len(y) {
 		panic("kernel: vector lengths differ")
 	}
-	return s.dot(x, y)
+	if l := s.loops; l != nil {
+		return l.dot(single(x), single(y), len(x))
+	}
+	return plainDot(x, y)
 }
 
 // Axpy is y += a·x.
@@ -16,18 +24,32 @@ func (s *Set[F]) Axpy(y []F, a F, x []F) {
 	if len(x) != len(y) {
 		panic("kernel: vector lengths differ")
 	}
-	s.axpy(y, a, x)
+	if l := s.loops; l != nil {
+		l.axpy(single(y), single(x), len(x), float32(a))
+		return
+	}
+	plainAxpy(y, a, x)
 }
 
 // Scale is x = a·x.
-func (s *Set[F]) Scale(x []F, a F) { s.scale(x, a) }
+func (s *Set[F]) Scale(x []F, a F) {
+	if l := s.loops; l != nil {
+		l.scale(single(x), len(x), float32(a))
+		return
+	}
+	plainScale(x, a)
+}
 
 // Rotate turns the points (x, y) by an angle: x, y = cos·x − sin·y, sin·x + cos·y.
 func (s *Set[F]) Rotate(x, y []F, cos, sin F) {
 	if len(x) != len(y) {
 		panic("kernel: vector lengths differ")
 	}
-	s.rotate(x, y, cos, sin)
+	if l := s.loops; l != nil {
+		l.rotate(single(x), single(y), len(x), float32(cos), float32(sin))
+		return
+	}
+	plainRotate(x, y, cos, sin)
 }
 
 func plainSumSquares[F Float](x []F) float64 {

@@ -18,8 +18,8 @@ func TestGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir(dir)
-	if err != nil || len(files) != 5 {
-		t.Fatalf("%d files, %v; want 5", len(files), err)
+	if err != nil || len(files) != 6 {
+		t.Fatalf("%d files, %v; want 6", len(files), err)
 	}
 	for _, f := range files {
 		want, err := os.ReadFile(filepath.Join(dir, f.Name()))
