@@ -181,7 +181,7 @@ func TestHostile(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %.300v, want %q", err, test.want)
 			}
-			if elapsed := time.Since(begin); elapsed > 5*time.Second {
+			if elapsed := time.Since(begin); elapsed > 30*time.Second {
 				t.Errorf("took %v", elapsed)
 			}
 		})

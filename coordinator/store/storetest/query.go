@@ -97,7 +97,7 @@ func testQuery(t *testing.T, open func(t *testing.T) sweep.Store) {
 		start := time.Now()
 		err := f.Query(ctx, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`,
 			func([]string, []any) error { return nil })
-		if err == nil || time.Since(start) > 10*time.Second {
+		if err == nil || time.Since(start) > time.Minute {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	})
