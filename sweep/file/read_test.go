@@ -83,3 +83,22 @@ type errorf struct {
 
 func (e errorf) Error() string { return e.text }
 func (e errorf) Unwrap() error { return e.err }
+
+// TestLabel: names are one line of up to 200 characters, whatever their bytes.
+func TestLabel(t *testing.T) {
+	for text, want := range map[string]bool{
+		"":                        false,
+		"x":                       true,
+		" x":                      false,
+		"x y ":                    true,
+		"a\nb":                    false,
+		"a\u200bb":                false, // invisible
+		strings.Repeat("é", 200):  true,
+		strings.Repeat("é", 201):  false,
+		strings.Repeat("x", 1000): false,
+	} {
+		if isLabel(text) != want {
+			t.Errorf("%.20q: %v", text, !want)
+		}
+	}
+}

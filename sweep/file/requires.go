@@ -31,7 +31,7 @@ func (d *decoder) decodeRequires() {
 		case !ok:
 		case !token.MatchString(e.key):
 			d.fail(e.where, clip(path), "a label's name must be letters, digits, - and _, at most 63")
-		case !label.MatchString(text):
+		case !isLabel(text):
 			d.fail(at(e.value), path, "must be one line of at most 200 characters")
 		default:
 			if spec.Requires == nil {
