@@ -88,30 +88,34 @@ func Start(t testing.TB, settings ...string) *Server {
 }
 
 func start(settings []string) (*Server, error) {
-	bin, err := programs()
+	s, err := newServer()
 	if err != nil {
 		return nil, err
 	}
-	runAs, err := serverUser()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := temporaryFolder()
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{bin: bin, dir: dir, runAs: runAs}
-	s.args = []string{"-D", s.data(), "-k", dir, "-c", "listen_addresses="}
+	s.args = []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses="}
 	for _, setting := range settings {
 		s.args = append(s.args, "-c", setting)
 	}
 	if err := s.copyCluster(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
 	if err := s.Start(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
 	return s, nil
+}
+
+// newServer finds the server's programs and user, and makes its folder, empty.
+func newServer() (s *Server, err error) {
+	s = &Server{}
+	if s.bin, err = programs(); err != nil {
+		return nil, err
+	}
+	if s.runAs, err = serverUser(); err != nil {
+		return nil, err
+	}
+	s.dir, err = temporaryFolder()
+	return s, err
 }
 
 // temporaryFolder makes a folder whose path is short enough for a socket.
@@ -151,24 +155,15 @@ func (s *Server) command(ctx context.Context, name string, args ...string) *exec
 	return cmd
 }
 
-// cluster is a new cluster's files, in memory: copying them takes a tenth of
-// initdb's time, and tests make many clusters.
+// cluster is a new cluster's files, in memory: writing them is much quicker than
+// initdb, and tests make many clusters.
 var cluster = sync.OnceValues(func() (fstest.MapFS, error) {
-	bin, err := programs()
+	s, err := newServer()
 	if err != nil {
 		return nil, err
 	}
-	runAs, err := serverUser()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := temporaryFolder()
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{bin: bin, dir: dir, runAs: runAs}
 	files, err := s.initialize()
-	return files, errors.Join(err, os.RemoveAll(dir))
+	return files, errors.Join(err, os.RemoveAll(s.dir))
 })
 
 // initialize makes a cluster and reads it.
