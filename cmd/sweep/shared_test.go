@@ -62,7 +62,7 @@ func toyData(t testing.TB, moved float64) (dir string) {
 func TestBadSweepsCostTheirOwnersOnly(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
-	besideBadSweeps(t)
+	besideBadSweeps(t, 60)
 }
 
 // BenchmarkBesideBadSweeps measures how much later than alone the sweep in good order
@@ -72,7 +72,7 @@ func TestBadSweepsCostTheirOwnersOnly(t *testing.T) {
 func BenchmarkBesideBadSweeps(b *testing.B) {
 	var ratios []float64
 	for range b.N {
-		alone, together := besideBadSweeps(b)
+		alone, together := besideBadSweeps(b, 300)
 		ratios = append(ratios, together.Seconds()/alone.Seconds())
 		b.Logf("alone %v, beside five bad sweeps %v: %.2f times", alone.Round(time.Millisecond), together.Round(time.Millisecond), ratios[len(ratios)-1])
 	}
@@ -81,9 +81,9 @@ func BenchmarkBesideBadSweeps(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// besideBadSweeps runs a sweep on a cluster of its own, alone and beside bad ones,
-// checks what became of them all, and returns how long the healthy one took.
-func besideBadSweeps(t testing.TB) (alone, together time.Duration) {
+// besideBadSweeps runs a sweep of so many trials on a cluster of its own, alone and
+// beside bad ones, checks what became of them all, and returns how long it took.
+func besideBadSweeps(t testing.TB, trials int) (alone, together time.Duration) {
 	common, rare, absent := trainerFolders(t)
 	data, otherData := toyData(t, 0), toyData(t, 0.5)
 	c := newCluster(t)
@@ -112,15 +112,15 @@ func besideBadSweeps(t testing.TB) (alone, together time.Duration) {
 		file := write(t, dir, name+".yaml", "name: "+name+"\n"+text)
 		return c.submit(file, "--reuse=false", "--trainer-path", common+","+rare+","+absent, "--data", data)
 	}
-	healthy := "trainer: quadratic\nreplicates: 300\nparameters:\n  epochs: {value: 10}\n  pause: {value: 6}\n"
+	healthy := fmt.Sprintf("trainer: quadratic\nreplicates: %d\nparameters:\n  epochs: {value: 10}\n  pause: {value: 6}\n", trials)
 	// run returns the digests of the healthy sweep and how long it took.
 	run := func(name string) (string, time.Duration) {
 		start := time.Now()
 		id := submit(name, healthy)
-		await(t, name, func() bool { return c.progress(id).Done() == 300 })
+		await(t, name, func() bool { return c.progress(id).Done() == int64(trials) })
 		took := time.Since(start)
 		stdout, stderr, code := c.output("sql", "SELECT trial_index, state, digest FROM results WHERE sweep_id = '"+id+"' ORDER BY trial_index", "--format", "csv")
-		if code != 0 || strings.Count(stdout, ",completed,") != 300 {
+		if code != 0 || strings.Count(stdout, ",completed,") != trials {
 			t.Fatalf("%s: exit code %d: %s%s", name, code, stderr, stdout)
 		}
 		return stdout, took
