@@ -7,7 +7,8 @@ import (
 	"sweep/model/weight"
 )
 
-// factors are those of W = diag(d) + L Rᵀ, which is never formed. With states in rows,
+// factors are those of W = diag(d) + L Rᵀ. Applied one after the other, to states in
+// rows, they never form W:
 //
 //	P = H R                  W H → d ∘ H + P Lᵀ
 //	Q = Δ L                  Wᵀ Δ → d ∘ Δ + Q Rᵀ

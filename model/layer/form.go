@@ -109,21 +109,15 @@ func (f *form[F]) join(used int) {
 //
 //	dL = dW R   dR = dWᵀ L   dd = diag(dW)
 type lowRank[F kernel.Float] struct {
-	set           *kernel.Set[F]
-	matrix        weight.LowRank[F]
-	d, dd         []F
-	left, right   kernel.Matrix[F]
-	dleft, dright kernel.Matrix[F]
-	packed        kernel.Packed[F]
+	factors[F]
+	factorGradients[F]
+	packed kernel.Packed[F]
 }
 
 func newLowRank[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F]) *lowRank[F] {
-	n, _ := matrix.Shape()
-	k := matrix.Rank()
-	return &lowRank[F]{
-		set: set, matrix: matrix, d: make([]F, n), dd: make([]F, n),
-		left: kernel.NewPadded[F](n, k), right: kernel.NewPadded[F](n, k), dleft: kernel.NewPadded[F](n, k), dright: kernel.NewPadded[F](n, k),
-	}
+	l := &lowRank[F]{factors: newFactors(set, matrix)}
+	l.factorGradients = l.gradients()
+	return l
 }
 
 func (l *lowRank[F]) value(w kernel.Matrix[F]) {
@@ -143,5 +137,5 @@ func (l *lowRank[F]) pullback(dw kernel.Matrix[F]) {
 	for i := range l.dd {
 		l.dd[i] = dw.Data[i*dw.Stride+i]
 	}
-	l.matrix.PullbackFactors(l.dd, l.dleft, l.dright)
+	l.factors.pullback(&l.factorGradients)
 }
