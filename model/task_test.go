@@ -68,6 +68,17 @@ func TestLanguageIsLearnt(t *testing.T) {
 	}
 }
 
+// Two layers of an LSTM leave the frequencies of words behind within an epoch or two,
+// where with a small output matrix their states would have no gradients to speak of.
+func TestDeepLanguageIsLearnt(t *testing.T) {
+	t.Parallel()
+	r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-text", "length": int64(25), "model": "lstm", "layers": int64(2), "hidden": int64(48), "epochs": int64(6), "lr": 0.01})
+	t.Logf("perplexity of validation %.0f", r.Summary["validation_perplexity"])
+	if r.Diverged || !(r.Summary["validation_perplexity"] < 100) {
+		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
+	}
+}
+
 // With a short lag a network copies better than one without memory can.
 func TestCopyIsLearnt(t *testing.T) {
 	t.Parallel()
