@@ -14,8 +14,6 @@ var language = Kind{
 	Defaults: map[string]any{
 		"hidden": int64(128), "batch": int64(20), "epochs": int64(10), "epoch_rule": smallestLoss, "activation": "tanh",
 		"lr": 0.003, "decay": 0.8, "input_scale": 1.0,
-		// With the usual start an lstm stands at the frequencies of words for epochs.
-		"output_scale": 2.0,
 	},
 	open: openLanguage,
 }
