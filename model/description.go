@@ -62,7 +62,7 @@ func description() *sweep.Description {
 				Doc: "whether h(0), and c(0) of lstm, are trained from zero or stay zero"},
 			{Name: "input_scale", AppliesWhen: recurrent, Type: sweep.NumberType, Default: 0.25, Minimum: new(0.0),
 				Doc: "standard deviation of the input matrix's start, times √n_i"},
-			// From a small start an lstm stands at the frequencies of words for epochs. Other networks learn from it, and overfit less.
+			// From a small start an lstm stands at the frequencies of words for epochs; rnn and spectral-rnn learn from it, and overfit less.
 			{Name: "output_scale", Type: sweep.NumberType, Default: 0.05, Minimum: new(0.0), Defaults: []sweep.ConditionalDefault{{When: sweep.Match{"task": words["task"], "model": {"lstm"}}, Value: 2.0}},
 				Doc: "standard deviation of the output matrix's start, times √n"},
 			{Name: "dropout", Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0), Maximum: new(0.95),
