@@ -90,16 +90,18 @@ func plainTranspose[F Float](dst, src Matrix[F]) {
 // plainTransposePart leaves out the first rows and columns of src that are both
 // below rows and cols.
 func plainTransposePart[F Float](dst, src Matrix[F], rows, cols int) {
-	if rows == src.Rows && cols == src.Cols {
-		return
-	}
-	for i := range src.Rows {
-		from := 0
-		if i < rows {
-			from = cols
+	// Beside what is left out few columns, as a rule: go along the rows of dst.
+	for j := cols; j < src.Cols; j++ {
+		at := j
+		to := dst.Data[j*dst.Stride:][:rows]
+		for i := range to {
+			to[i] = src.Data[at]
+			at += src.Stride
 		}
-		at := from*dst.Stride + i
-		for _, x := range src.Row(i)[from:] {
+	}
+	for i := rows; i < src.Rows; i++ {
+		at := i
+		for _, x := range src.Row(i) {
 			dst.Data[at] = x
 			at += dst.Stride
 		}
