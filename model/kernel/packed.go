@@ -90,8 +90,8 @@ func plainTranspose[F Float](dst, src Matrix[F]) {
 // plainTransposePart leaves out the first rows and columns of src that are both
 // below rows and cols.
 func plainTransposePart[F Float](dst, src Matrix[F], rows, cols int) {
-	// Beside what is left out few columns, as a rule: go along the rows of dst.
-	for j := cols; j < src.Cols; j++ {
+	// Few columns, as a rule: each fills the beginning of a row of dst.
+	for j := cols; j < src.Cols && rows > 0; j++ {
 		at := j
 		to := dst.Data[j*dst.Stride:][:rows]
 		for i := range to {
