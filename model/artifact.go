@@ -25,8 +25,9 @@ const WeightsArtifact = "weights"
 // ProbabilitiesArtifact is what the kept snapshot makes of the validation and test
 // parts of a classification: a safetensors file with the tensors "validation" and
 // "test" [rows × classes] of class probabilities in half precision, and
-// "validation_labels" and "test_labels" [rows × 1]; after a refit there are those of the
-// test part alone. A table takes the mean over several trials from them.
+// "validation_labels" and "test_labels" [rows × 1]. After a refit, which trains on the
+// validation part, that part's are those of the weights before it began. A table takes
+// the mean over several trials from them.
 const ProbabilitiesArtifact = "probabilities"
 
 // handOver hands the artifacts over that the request names, when result has put
@@ -39,7 +40,7 @@ func (t *training) handOver(ctx context.Context, request sweep.TrainRequest, sin
 		name    string
 		tensors func(ctx context.Context) ([]safetensors.Tensor, error)
 	}{{WeightsArtifact, t.weights}, {ProbabilitiesArtifact, t.probabilities}} {
-		if !slices.Contains(request.Artifacts, a.name) {
+		if !slices.Contains(t.artifacts, a.name) {
 			continue
 		}
 		tensors, err := a.tensors(ctx)
@@ -78,39 +79,60 @@ func (t *training) weights(context.Context) (tensors []safetensors.Tensor, err e
 	return tensors, nil
 }
 
-// probabilities returns what the network's present weights make of validation and
-// test; nothing of a task whose sequences have no class each, or too many classes.
+// probabilities returns what the network's present weights make of the test part, and
+// what they or, after a refit, those before it make of validation; nothing of a task
+// whose sequences have no class each, or too many classes.
 func (t *training) probabilities(ctx context.Context) (tensors []safetensors.Tensor, err error) {
-	if !t.shape.Classes || t.shape.Every || t.shape.Outputs >= wideOutputs {
+	if !t.votes() {
 		return nil, nil
 	}
-	for _, part := range []struct {
-		name string
-		part task.Part
-	}{{"validation", task.Validation}, {"test", task.Test}} {
-		if part.part == task.Validation && t.plan.Refit > 0 {
-			continue // trained on
+	tensors = t.validated
+	if t.plan.Refit == 0 {
+		if tensors, err = t.classify(ctx, "validation", task.Validation); err != nil {
+			return nil, err
 		}
-		var data, labels []byte
-		rows, classes := 0, 0
-		var row []float32
-		stream := t.streams[part.part]
-		for stream.Seek(0); stream.Next(t.batch); {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			t.net.classify(t.batch, func(outputs kernel.Matrix[float32], targets []int) {
-				for i := range outputs.Rows {
-					row = t.net.slices.loss.Probabilities(row[:0], outputs.Row(i))
-					data = safetensors.AppendHalf(data, row)
-				}
-				labels = safetensors.AppendIntegers(labels, targets)
-				rows, classes = rows+len(targets), len(row)
-			})
-		}
-		tensors = append(tensors,
-			safetensors.Tensor{Name: part.name, DType: safetensors.F16, Rows: rows, Cols: classes, Data: data},
-			safetensors.Tensor{Name: part.name + "_labels", DType: safetensors.I32, Rows: rows, Cols: 1, Data: labels})
 	}
-	return tensors, nil
+	test, err := t.classify(ctx, "test", task.Test)
+	return slices.Concat(tensors, test), err
+}
+
+// votes says whether the task's sequences have a class each, of not too many.
+func (t *training) votes() bool {
+	return t.shape.Classes && !t.shape.Every && t.shape.Outputs < wideOutputs
+}
+
+// keepValidated keeps what the last weights before a refit make of the validation part:
+// later ones have trained on it.
+func (t *training) keepValidated(ctx context.Context) (err error) {
+	last := !t.refits() && t.plan.Refits(t.position()+t.plan.Interval)
+	if last && t.votes() && slices.Contains(t.artifacts, ProbabilitiesArtifact) {
+		t.validated, err = t.classify(ctx, "validation", task.Validation)
+	}
+	return err
+}
+
+// classify returns what the network's present weights make of a part: its class
+// probabilities, and its labels.
+func (t *training) classify(ctx context.Context, name string, part task.Part) ([]safetensors.Tensor, error) {
+	var data, labels []byte
+	rows, classes := 0, 0
+	var row []float32
+	stream := t.streams[part]
+	for stream.Seek(0); stream.Next(t.batch); {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		t.net.classify(t.batch, func(outputs kernel.Matrix[float32], targets []int) {
+			for i := range outputs.Rows {
+				row = t.net.slices.loss.Probabilities(row[:0], outputs.Row(i))
+				data = safetensors.AppendHalf(data, row)
+			}
+			labels = safetensors.AppendIntegers(labels, targets)
+			rows, classes = rows+len(targets), len(row)
+		})
+	}
+	return []safetensors.Tensor{
+		{Name: name, DType: safetensors.F16, Rows: rows, Cols: classes, Data: data},
+		{Name: name + "_labels", DType: safetensors.I32, Rows: rows, Cols: 1, Data: labels},
+	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"sweep/model/layer"
 	"sweep/model/task"
 	"sweep/sweep"
+	"sweep/sweep/safetensors"
 )
 
 // snapshot is a training between two steps: everything that later epochs
@@ -24,7 +25,9 @@ type snapshot struct {
 	// unless it goes on where the last one ended.
 	States [][]state
 	Best   best
-	Curves []sweep.Curve
+	// Validated is kept for an artifact. Checkpoints of earlier programs lack it.
+	Validated []safetensors.Tensor
+	Curves    []sweep.Curve
 	// Seconds is how long the trial has taken so far, over all its executions.
 	Seconds float64
 }
@@ -84,7 +87,7 @@ func (t *training) checkpoint() ([]byte, error) {
 	var b bytes.Buffer
 	err := gob.NewEncoder(&b).Encode(snapshot{
 		Position: t.position(), Sum: t.sum, Values: t.net.arena.Values(), Steps: memory.Steps, Moments: memory.Moments, States: t.states(),
-		Best: t.best, Curves: t.curves.All,
+		Best: t.best, Validated: t.validated, Curves: t.curves.All,
 		Seconds: time.Since(t.started).Seconds(),
 	})
 	if err != nil {
@@ -117,7 +120,7 @@ func (t *training) resume(state []byte) error {
 		copy(moments[i], s.Moments[i])
 	}
 	t.optimizer.SetSteps(s.Steps)
-	t.sum, t.best = s.Sum, s.Best
+	t.sum, t.best, t.validated = s.Sum, s.Best, s.Validated
 	t.streams[task.Train].Seek(s.Position)
 	t.started = t.started.Add(-time.Duration(s.Seconds * float64(time.Second)))
 	t.curves = curves{All: s.Curves, sent: make([]int, len(s.Curves))}

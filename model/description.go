@@ -113,7 +113,7 @@ func description() *sweep.Description {
 		},
 		Artifacts: []sweep.ArtifactSchema{
 			{Name: WeightsArtifact, MediaType: safetensors.MediaType, Doc: "the kept weights, as a safetensors file"},
-			{Name: ProbabilitiesArtifact, MediaType: safetensors.MediaType, Doc: "of a classification: what the kept weights give each class of the test rows and, without a refit, of the validation rows, in half precision, with the labels; for table --select ensemble"},
+			{Name: ProbabilitiesArtifact, MediaType: safetensors.MediaType, Doc: "of a classification: what the kept weights give each class of the test rows and of the validation rows (after a refit: what the weights before it give those), in half precision, with the labels; for table --select ensemble"},
 		},
 		Metrics: []sweep.MetricSchema{
 			{Name: "train_loss", Doc: "mean training loss of the epoch", Goal: "minimize", Unit: "nats", Curve: true, Summary: true},

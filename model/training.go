@@ -13,6 +13,7 @@ import (
 	"sweep/model/optim"
 	"sweep/model/task"
 	"sweep/sweep"
+	"sweep/sweep/safetensors"
 )
 
 const (
@@ -34,7 +35,8 @@ type training struct {
 	shape     task.Shape
 	plan      task.Schedule
 	net       *network[float32]
-	flops     float64 // of the whole trial, estimated
+	artifacts []string // asked for
+	flops     float64  // of the whole trial, estimated
 	optimizer optim.Optimizer[float32]
 	rate      rate
 	started   time.Time // earlier by what earlier executions took
@@ -48,7 +50,10 @@ type training struct {
 	sum      epochSum
 	diverged bool
 	best     best
-	curves   curves
+	// validated is what the last weights before the refit make of the validation rows,
+	// if it is asked for.
+	validated []safetensors.Tensor
+	curves    curves
 }
 
 // epochSum is what the steps of the present epoch come to so far.
@@ -202,6 +207,9 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 		t.keepWeights(trainLoss)
 	} else {
 		t.keep(trainLoss, loss, accuracy)
+		if err := t.keepValidated(ctx); err != nil {
+			return err
+		}
 	}
 	if testEvery > 0 && t.interval()%testEvery == 0 {
 		test, err := t.evaluate(ctx, task.Test)
