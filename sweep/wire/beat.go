@@ -117,7 +117,7 @@ func (w *Wire) ServeBeats(heard func(Beat) BeatAnswer) (stop func(), err error) 
 		err := json.Unmarshal(m.Data, &b)
 		switch {
 		case b.Version > Version:
-			err = &newerError{"beat", b.Version}
+			err = &newerError{"beat", b.Version, Version}
 		case err == nil && !strings.HasPrefix(m.Subject, beatPrefix+b.Beat.Pool+"."):
 			err = fmt.Errorf("beat of pool %q", b.Beat.Pool)
 		case err == nil && !isWorkerInbox(m.Reply):

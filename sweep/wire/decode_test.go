@@ -37,10 +37,15 @@ func FuzzDecodeJob(f *testing.F) {
 // Whatever arrives, decoding gives events that a store can take, or an error.
 func FuzzDecodeEvents(f *testing.F) {
 	result := &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": 1}, Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1}, Values: []float32{2}}}}
-	data, err := json.Marshal(eventMessage{Version, "cpu", []sweep.Event{{
+	events := []sweep.Event{{
 		Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: "s1"}, Execution: "e", Time: time.Unix(0, 0).UTC(), Result: result,
-	}}})
+	}}
+	data, err := json.Marshal(eventMessage{Version: Version, Pool: "cpu", Events: events})
 	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("sweep.events.cpu.w1", data)
+	if data, err = encodeEvents("cpu", events); err != nil {
 		f.Fatal(err)
 	}
 	f.Add("sweep.events.cpu.w1", data)

@@ -23,22 +23,39 @@ type eventMessage struct {
 	// Pool is the worker's; version 1 has none.
 	Pool   string        `json:"pool,omitempty"`
 	Events []sweep.Event `json:"events"`
+	// Samples are the events' curves, see samples.go; before version 3 each curve
+	// stands in its event.
+	Samples []byte `json:"samples,omitempty"`
+}
+
+// encodeEvents encodes a message of events. One without curves is of the version that
+// older programs read.
+func encodeEvents(pool string, events []sweep.Event) ([]byte, error) {
+	bare, samples := withoutSamples(events)
+	m := eventMessage{Version, pool, bare, samples}
+	if len(samples) > 0 {
+		m.Version = sampledEvents
+	}
+	return json.Marshal(m)
 }
 
 // decodeEvents reads a message of events and checks what a store relies on.
 func decodeEvents(subject string, data []byte) (*eventMessage, error) {
 	var m eventMessage
 	err := json.Unmarshal(data, &m)
-	if m.Version > Version {
-		return nil, &newerError{"events", m.Version}
+	if m.Version > sampledEvents {
+		return nil, &newerError{"events", m.Version, sampledEvents}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("events: %w", err)
 	}
 	switch m.Version {
-	case Version:
+	case Version, sampledEvents:
 		if !strings.HasPrefix(subject, eventsPrefix+m.Pool+".") || m.Pool == "" {
 			return nil, fmt.Errorf("events of pool %q under the subject %q", m.Pool, subject)
+		}
+		if err := addSamples(m.Events, m.Samples); err != nil {
+			return nil, fmt.Errorf("events: %w", err)
 		}
 	case 1:
 		id, err := trialOfEvent(subject)
@@ -131,7 +148,7 @@ const smallestStderr = 4 << 10
 func (w *Wire) encode(pool string, events []sweep.Event) ([]byte, error) {
 	last := events[len(events)-1]
 	for points := maxPoints(events); ; points /= 2 {
-		data, err := json.Marshal(eventMessage{Version, pool, events})
+		data, err := encodeEvents(pool, events)
 		if err != nil {
 			return nil, fmt.Errorf("%s of trial %s: %w", last.Kind, last.TrialID, err)
 		}

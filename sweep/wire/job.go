@@ -62,7 +62,7 @@ func decodeJob(subject string, data []byte) (*Job, error) {
 	var m jobMessage
 	err := json.Unmarshal(data, &m)
 	if m.Version > Version {
-		return nil, &newerError{"job", m.Version}
+		return nil, &newerError{"job", m.Version, Version}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("job: %w", err)

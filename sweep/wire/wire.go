@@ -22,6 +22,9 @@ import (
 // version 1 of events too.
 const Version = 2
 
+// sampledEvents is the version of messages of events with curves.
+const sampledEvents = 3
+
 // EventsStream is the stream of events; each pool has a stream of jobs.
 const (
 	EventsStream     = "SWEEP_EVENTS"
@@ -288,12 +291,12 @@ func (w *Wire) limit() int { return int(w.conn.MaxPayload()) - headroom }
 
 // newerError says that a message is of a version that this program does not know.
 type newerError struct {
-	what    string
-	version int
+	what           string
+	version, known int
 }
 
 func (e *newerError) Error() string {
-	return fmt.Sprintf("%s of version %d: this program reads version %d", e.what, e.version, Version)
+	return fmt.Sprintf("%s of version %d: this program reads version %d", e.what, e.version, e.known)
 }
 
 // newerDelay is after what a message of a newer version is offered again: to a

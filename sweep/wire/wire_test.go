@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -707,7 +708,7 @@ func TestNewerMessagesAreLeft(t *testing.T) {
 	}
 	for subject, data := range map[string]string{
 		"sweep.work.cpu.all.s1.0":  `{"version":3,"sweep":{"of":"another form"}}`,
-		"sweep.events.cpu.worker1": `{"version":3,"events":7}`,
+		"sweep.events.cpu.worker1": `{"version":4,"events":7}`,
 	} {
 		if _, err := js.Publish(t.Context(), subject, []byte(data)); err != nil {
 			t.Fatal(err)
@@ -917,17 +918,79 @@ func TestEventsOfTheFirstVersion(t *testing.T) {
 	}
 }
 
+// A worker of the program before curves were sent in binary form may still report, and
+// what it sent before an upgrade may still wait: each curve stands in its event.
+func TestEventsOfTheSecondVersion(t *testing.T) {
+	conn := wiretest.Start(t)
+	w := open(t, conn, wire.Options{})
+	head := `{"version":2,"pool":"cpu","events":[{"sweep":"s1","index":0,"execution":"e","worker":"w","time":"2026-11-21T05:00:00Z",`
+	curves := `"curves":[{"metric":"loss","steps":"AgI=","values":"AACAPwAAAEA="}]`
+	for _, text := range []string{
+		head + `"kind":"points",` + curves + `}]}`,
+		head + `"kind":"result","result":{"state":"completed",` + curves + `}}]}`,
+	} {
+		if err := conn.Publish("sweep.events.cpu.w", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, _ := fetch(t, events(t, w), 2)
+	want := []sweep.Curve{{Metric: "loss", Steps: []int64{1, 2}, Values: []float32{1, 2}}}
+	if !reflect.DeepEqual(got[0].Curves, want) || !reflect.DeepEqual(got[1].Result.Curves, want) {
+		t.Errorf("got %+v and %+v, want the curves %+v", got[0], got[1].Result, want)
+	}
+}
+
+// Curves arrive as they were sent, those of events and of results, of one step pattern
+// and of several, whole and in part; an event without curves is sent as older programs
+// read it.
+func TestSamples(t *testing.T) {
+	conn := wiretest.Start(t)
+	w := open(t, conn, wire.Options{})
+	sent := []sweep.Event{event(sweep.EventStarted, 0), event(sweep.EventPoints, 0), event(sweep.EventResult, 0), event(sweep.EventResult, 1)}
+	part := curve("part", 3)
+	part.Offset = 7
+	sparse := sweep.Curve{Metric: "sparse", Steps: []int64{-5, 1 << 40}, Values: []float32{float32(math.Inf(1)), -0.5}}
+	sent[1].Curves = []sweep.Curve{curve("loss", 10), curve("error", 10), part, {Metric: "none", Steps: []int64{}, Values: []float32{}}, sparse, curve("last", 10)}
+	sent[2].Result.Curves = []sweep.Curve{sparse, curve("loss", 2)}
+	sent[3].Result.Curves = nil
+	before := slices.Clone(sent[1].Curves)
+	c := events(t, w)
+	report(t, w, sent...)
+	if got, _ := fetch(t, c, len(sent)); !reflect.DeepEqual(got, sent) || !reflect.DeepEqual(before, sent[1].Curves) {
+		t.Errorf("got  %+v\nwant %+v", got, sent)
+	}
+
+	messages := make(chan *nats.Msg, 2)
+	if _, err := conn.ChanSubscribe("sweep.events.>", messages); err != nil {
+		t.Fatal(err)
+	}
+	report(t, w, event(sweep.EventStarted, 2))
+	report(t, w, event(sweep.EventPoints, 2))
+	for _, want := range []string{`{"version":2,`, `{"version":3,`} {
+		if m := <-messages; !strings.HasPrefix(string(m.Data), want) {
+			t.Errorf("%s\ndoes not begin with %s", m.Data, want)
+		}
+	}
+}
+
 // A message that cannot be read is ended; an event that no store could take is
 // told apart from its neighbours.
 func TestMalformedEvents(t *testing.T) {
 	conn := wiretest.Start(t)
 	w := open(t, conn, wire.Options{})
 	head := `{"version":2,"pool":"cpu","events":[{"sweep":"s1","index":0,"execution":"e","worker":"w","time":"2026-11-21T05:00:00Z",`
+	third := strings.Replace(head, "2", "3", 1)
 	unreadable := []string{
 		``, `{`, `[]`, `"x"`, `{"version":1`, `{"version":2,"events":"other"}`, `{"events":[]}`, `{"version":2,"pool":"gpu","events":[]}`, `{"version":2,"events":[]}`,
 		head + `"kind":"points","curves":[{"metric":"m","steps":"Ag==","values":"AAAA"}]}]}`,
 		head + `"kind":"points","curves":[{"metric":"m","steps":"AgIC","values":"AACAPw=="}]}]}`,
 		strings.Repeat(`{"a":`, 20000),
+		`{"version":3,"pool":"cpu","events":[],"samples":"AAEA"}`,         // of an event that there is not
+		third + `"kind":"points"}],"samples":"AQEBbQABAQIAAIA/"}`,         // of a result that there is not
+		third + `"kind":"points"}],"samples":"AAEBbQABAQIAAIA"}`,          // no base64
+		third + `"kind":"points"}],"samples":"AAEBbQABAQIAAA=="}`,         // ends too early
+		third + `"kind":"points"}],"samples":"AAEBbQACAQIAAIA/AACAPw=="}`, // two values for one step
+		third + `"kind":"points"}],"samples":"AP///////////w8="}`,         // very many
 	}
 	bad := []string{
 		head + `"kind":"strange"}]}`,
