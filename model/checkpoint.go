@@ -16,6 +16,9 @@ import (
 // snapshot is a training between two steps: everything that later epochs
 // depend on, so that a resumed trial gives the same bits.
 type snapshot struct {
+	// Level is the kernel level of the steps so far: at another one equal steps give
+	// other bits.
+	Level    string
 	Position int // steps done
 	Sum      epochSum
 	Values   []float32
@@ -86,7 +89,7 @@ func (t *training) checkpoint() ([]byte, error) {
 	memory := t.optimizer.State()
 	var b bytes.Buffer
 	err := gob.NewEncoder(&b).Encode(snapshot{
-		Position: t.position(), Sum: t.sum, Values: t.net.arena.Values(), Steps: memory.Steps, Moments: memory.Moments, States: t.states(),
+		Level: t.net.set.Level().String(), Position: t.position(), Sum: t.sum, Values: t.net.arena.Values(), Steps: memory.Steps, Moments: memory.Moments, States: t.states(),
 		Best: t.best, Validated: t.validated, Curves: t.curves.All,
 		Seconds: time.Since(t.started).Seconds(),
 	})
@@ -101,6 +104,9 @@ func (t *training) resume(state []byte) error {
 	var s snapshot
 	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&s); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
+	}
+	if level := t.net.set.Level().String(); s.Level != level {
+		return fmt.Errorf("checkpoint: it is of kernel level %q, and this trainer runs at %s", s.Level, level)
 	}
 	values, moments := t.net.arena.Values(), t.optimizer.State().Moments
 	fits := len(s.Values) == len(values) && len(s.Moments) == len(moments) && s.Position > 0 && s.Position <= t.plan.Steps &&

@@ -4,17 +4,25 @@ import (
 	"testing"
 	"time"
 
+	"sweep/model/kernel"
 	"sweep/sweep"
 	"sweep/worker/trainer/trainertest"
 )
 
 // The built-in trainer keeps the contract, direct and over the wire.
 func TestTrainerContract(t *testing.T) {
-	trainertest.Run(t, func(*testing.T) sweep.Trainer {
-		trainer := NewTrainer()
-		trainer.checkpointInterval = 20 * time.Millisecond
-		return trainer
-	}, trainertest.Fixture{
+	at := func(level kernel.Level) func(t *testing.T) sweep.Trainer {
+		return func(t *testing.T) sweep.Trainer {
+			trainer := NewTrainer()
+			var err error
+			if trainer.kernels, err = kernel.Float32At(level); err != nil {
+				t.Fatal(err)
+			}
+			trainer.checkpointInterval = 20 * time.Millisecond
+			return trainer
+		}
+	}
+	fixture := trainertest.Fixture{
 		Parameters: sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(20)},
 		Long:       sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(1_000_000), "hidden": int64(64)},
 		Resumable:  sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(600), "test_every": int64(50)},
@@ -23,7 +31,12 @@ func TestTrainerContract(t *testing.T) {
 			{"dataset": "generated-cbf", "model": "ornn", "start": "identity"},
 			{"dataset": "generated-cbf", "model": "sgornn", "m1": int64(8)},
 		},
-	})
+	}
+	level := kernel.Float32().Level()
+	if level != kernel.Plain {
+		fixture.OtherLevel = at(kernel.Plain)
+	}
+	trainertest.Run(t, at(level), fixture)
 }
 
 // Trials that agree in the parameters that determine the data set have one digest,

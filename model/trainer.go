@@ -50,7 +50,9 @@ func (t *Trainer) Describe(context.Context) (*sweep.Description, error) {
 	if _, err := environmentHistory(); err != nil {
 		return nil, err
 	}
-	return description(), nil
+	d := description()
+	d.KernelLevel = t.kernels.Level().String()
+	return d, nil
 }
 
 // Validate implements sweep.Trainer: it loads the data set and counts the

@@ -57,6 +57,8 @@ func (c *checkpointHeader) unfit(h checkpointHeader) string {
 		return fmt.Sprintf("it is of trainer %s", c.Trainer)
 	case c.ResultVersion != h.ResultVersion:
 		return fmt.Sprintf("it is of result version %s, and the trainer's is %s", c.ResultVersion, h.ResultVersion)
+	case c.KernelLevel == "" && h.KernelLevel != "":
+		return fmt.Sprintf("it names no kernel level, and this worker's is %s", h.KernelLevel)
 	case c.KernelLevel != h.KernelLevel:
 		return fmt.Sprintf("it is of kernel level %s, and this worker's is %s", c.KernelLevel, h.KernelLevel)
 	}

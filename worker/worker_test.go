@@ -659,6 +659,7 @@ func TestCheckpointThatDoesNotFit(t *testing.T) {
 		"trainer": {`{"sweep":"s","index":1,"trainer":"other","result_version":"1","kernel_level":"go"}`, "of trainer other"},
 		"version": {`{"sweep":"s","index":1,"trainer":"fake","result_version":"0","kernel_level":"go"}`, "result version 0"},
 		"level":   {`{"sweep":"s","index":1,"trainer":"fake","result_version":"1","kernel_level":"avx2"}`, "kernel level avx2, and this worker's is go"},
+		"unnamed": {`{"sweep":"s","index":1,"trainer":"fake","result_version":"1"}`, "it names no kernel level, and this worker's is go"},
 		"without": {"a state of before", "first line"},
 	} {
 		t.Run(name, func(t *testing.T) {

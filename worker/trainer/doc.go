@@ -32,7 +32,10 @@
 // A cancelled trainer hears of it through its context and may send a last
 // checkpoint; one that does not return within 3 s is killed, so that after Train
 // a process is either idle or dead. A trainer that resumes from a checkpoint sends
-// the points before it again: a trial's curves are those of its last execution.
+// the points before it again: a trial's curves are those of its last execution. A
+// trainer whose bits depend on the machine's instruction set names the level in its
+// description's KernelLevel and in its results: a worker drops checkpoints of another
+// level, and the trainer refuses them.
 //
 // What a trial leaves besides its result, as its weights, a trainer hands to
 // sweep.Sink's Artifact if TrainRequest.Artifacts names it, and lists in

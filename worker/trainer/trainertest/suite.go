@@ -42,6 +42,9 @@ type Fixture struct {
 	// Refused are trials that must be refused for a parameter, besides those that
 	// the suite makes up from the schema.
 	Refused []sweep.Parameters
+	// OtherLevel, if not nil, opens the trainer at another kernel level. Its bits are
+	// others, so neither trainer may resume from the other's checkpoints.
+	OtherLevel func(t *testing.T) sweep.Trainer
 }
 
 // Run runs the suite on the trainers that open returns: as they are ("direct")
@@ -49,15 +52,22 @@ type Fixture struct {
 func Run(t *testing.T, open func(t *testing.T) sweep.Trainer, fixture Fixture) {
 	t.Run("direct", func(t *testing.T) { run(t, open, fixture) })
 	t.Run("wire", func(t *testing.T) {
-		run(t, func(t *testing.T) sweep.Trainer {
-			wired, end, err := trainer.Loopback(open(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(end)
-			return wired
-		}, fixture)
+		if other := fixture.OtherLevel; other != nil {
+			fixture.OtherLevel = func(t *testing.T) sweep.Trainer { return wired(t, other(t)) }
+		}
+		run(t, func(t *testing.T) sweep.Trainer { return wired(t, open(t)) }, fixture)
 	})
+}
+
+// wired is the trainer behind the wire.
+func wired(t *testing.T, direct sweep.Trainer) sweep.Trainer {
+	t.Helper()
+	wired, end, err := trainer.Loopback(direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	return wired
 }
 
 // suite is one trainer under test.
@@ -81,6 +91,7 @@ func run(t *testing.T, open func(t *testing.T) sweep.Trainer, fixture Fixture) {
 		{"Cancel", testCancel},
 		{"SinkError", testSinkError},
 		{"Resume", testResume},
+		{"OtherLevel", testOtherLevel},
 		{"Artifacts", testArtifacts},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -484,6 +495,9 @@ func (s *suite) checkResult(t *testing.T, result *sweep.Result, sink *Sink) {
 			t.Errorf("summary metric %q is %v: it must be absent", name, value)
 		}
 	}
+	if announced := s.description.KernelLevel; result.KernelLevel != announced {
+		t.Errorf("the result is of kernel level %q, but the trainer announces %q: its checkpoints would go to trainers of other bits", result.KernelLevel, announced)
+	}
 	curves := append(sink.Curves(), result.Curves...)
 	if len(curves) == 0 {
 		t.Error("no points")
@@ -638,5 +652,43 @@ func testResume(t *testing.T, s *suite) {
 		if _, err := s.trainer.Train(t.Context(), request, &Sink{}); err == nil {
 			t.Errorf("Train resumes from a %s checkpoint", name)
 		}
+	}
+}
+
+// testOtherLevel: a trainer at another kernel level announces it, refuses the
+// checkpoints of this one, and trains the trial from its beginning.
+func testOtherLevel(t *testing.T, s *suite) {
+	if s.OtherLevel == nil {
+		return
+	}
+	request := s.request(t, s.resolve(t, s.Parameters))
+	if s.Resumable != nil {
+		request = s.request(t, s.resolve(t, s.Resumable))
+	}
+	_, sink := s.train(t, s.trainer, request)
+	checkpoints := sink.Checkpoints()
+	if len(checkpoints) == 0 {
+		t.Fatal("the trial sends no checkpoint")
+	}
+	other := s.OtherLevel(t)
+	d, err := other.Describe(t.Context())
+	if err != nil {
+		t.Fatalf("Describe at the other level: %v", err)
+	}
+	if d.KernelLevel == "" || d.KernelLevel == s.description.KernelLevel {
+		t.Errorf("the trainers announce the kernel levels %q and %q, want two different ones", s.description.KernelLevel, d.KernelLevel)
+	}
+	request.Checkpoint = checkpoints[len(checkpoints)-1].State
+	result, err := other.Train(t.Context(), request, &Sink{})
+	if err == nil {
+		t.Fatalf("kernel level %q resumes from a checkpoint of %q: its weights are of neither", result.KernelLevel, s.description.KernelLevel)
+	}
+	var refused *sweep.ParameterError
+	if errors.As(err, &refused) || errors.Is(err, sweep.ErrDatasetChanged) {
+		t.Errorf("Train from a checkpoint of another level: %v, which blames the trial and not the checkpoint", err)
+	}
+	request.Checkpoint = nil
+	if again, _ := s.train(t, other, request); again.KernelLevel != d.KernelLevel {
+		t.Errorf("a result of kernel level %q from a trainer that announces %q", again.KernelLevel, d.KernelLevel)
 	}
 }
