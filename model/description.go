@@ -50,7 +50,7 @@ func description() *sweep.Description {
 		Version:       Version,
 		ResultVersion: resultVersion,
 		Parameters: []sweep.ParameterSchema{
-			{Name: "dataset", Type: sweep.StringType, Required: true, Dataset: true,
+			{Name: "dataset", Type: sweep.StringType, Required: true, Dataset: true, Measures: true,
 				Doc: "data set: a UCR set by folder or paper name (CBF, 50words), generated-cbf, mnist, permuted-mnist, har-2, generated-har-2; addition and copy are generated; ptb, generated-text"},
 			task.Parameter(),
 			{Name: "model", Type: sweep.StringType, Default: "spectral-rnn", Enum: systems.Names(),
@@ -89,7 +89,7 @@ func description() *sweep.Description {
 			{Name: "clip", Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0), Doc: "largest global gradient norm; 0 does not clip"},
 			{Name: "batch", Type: sweep.IntegerType, Default: int64(16), Minimum: new(1.0), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(128)}, {When: activities, Value: int64(100)}},
 				Doc: "minibatch size B"},
-			{Name: "epoch_rule", Type: sweep.StringType, Default: final, Enum: values(lastSmallest, "first-smallest-error", "smallest-loss", final),
+			{Name: "epoch_rule", Measures: true, Type: sweep.StringType, Default: final, Enum: values(lastSmallest, "first-smallest-error", "smallest-loss", final),
 				Defaults: []sweep.ConditionalDefault{{When: pixel, Value: lastSmallest}, {When: activities, Value: lastSmallest}},
 				Doc:      "the epoch, or validation, whose weights are kept and tested: the last or first at which the validation error is smallest, the one with the smallest validation loss, or the final one"},
 			// Where series are few, those held out are missed. On a quarter of the training
@@ -98,7 +98,7 @@ func description() *sweep.Description {
 			// spectral-rnn and .0139 ± .0053 for ornn than final weights without it, and by
 			// .0135 ± .0093 for rnn and .0235 ± .0099 for lstm than the weights of the last
 			// smallest error.
-			{Name: "refit", AppliesWhen: sweep.Match{"task": {"classification"}, "epoch_rule": {final}}, Type: sweep.NumberType, Default: 0.2, Neutral: int64(0), Minimum: new(0.0), Maximum: new(0.9),
+			{Name: "refit", Measures: true, AppliesWhen: sweep.Match{"task": {"classification"}, "epoch_rule": {final}}, Type: sweep.NumberType, Default: 0.2, Neutral: int64(0), Minimum: new(0.0), Maximum: new(0.9),
 				Defaults: []sweep.ConditionalDefault{{When: pixel, Value: 0.2}, {When: activities, Value: 0.2}},
 				Doc:      "share of the epochs, the last, that train on the series held out for validation, too: nothing is validated there, and the final weights are tested"},
 			// On series held out like that, five replicates, the mean is better than the last
@@ -106,7 +106,7 @@ func description() *sweep.Description {
 			// sets), .0125 ± .0063 for ornn and .0168 ± .0063 for spectral-rnn (16 sets, large
 			// ones among them) at the points that validation chooses. With a twentieth or a fifth
 			// of the epochs it is as good.
-			{Name: "average", AppliesWhen: sweep.Match{"task": {"classification"}, "epoch_rule": {final}}, Type: sweep.NumberType, Default: 0.1, Neutral: int64(0), Minimum: new(0.0), Maximum: new(0.9),
+			{Name: "average", Measures: true, AppliesWhen: sweep.Match{"task": {"classification"}, "epoch_rule": {final}}, Type: sweep.NumberType, Default: 0.1, Neutral: int64(0), Minimum: new(0.0), Maximum: new(0.9),
 				Defaults: []sweep.ConditionalDefault{{When: sweep.Match{"refit": {int64(0)}}, Value: int64(0)}},
 				Doc:      "share of the epochs, the last ones of the refit, the mean of whose final weights is tested; 0 tests those of the last epoch alone"},
 			{Name: "seed", Type: sweep.IntegerType, Default: int64(1), Minimum: new(0.0), Doc: "seed of the split, the start and the order of the batches"},

@@ -69,6 +69,12 @@ type ParameterSchema struct {
 	// Dataset says that the parameter helps to determine the data set, so that
 	// trials that agree in all such parameters share one dataset digest.
 	Dataset bool `json:"dataset,omitempty"`
+	// Measures says that the parameter changes what the metrics measure, or leaves
+	// them as they are, so that points with different values cannot be compared: a
+	// share held out for validation, or a choice that takes effect after the last
+	// validation. MeasuresWhen says where; nil everywhere.
+	Measures     bool  `json:"measures,omitempty"`
+	MeasuresWhen Match `json:"measures_when,omitempty"`
 }
 
 // ConditionalDefault is a default for the points that fit When.

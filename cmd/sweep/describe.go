@@ -100,13 +100,20 @@ func defaultsOf(p sweep.ParameterSchema) (lines []string) {
 	return lines
 }
 
-// appliesOf says where a parameter applies, if not everywhere, and its neutral value.
+// appliesOf says where a parameter applies, if not everywhere, its neutral value, and
+// whether its values cannot be compared.
 func appliesOf(p sweep.ParameterSchema) (lines []string) {
 	if p.AppliesWhen != nil {
 		lines = append(lines, "applies for "+matchesText([]sweep.Match{p.AppliesWhen}))
 	}
 	if p.Neutral != nil {
 		lines = append(lines, "neutral: "+shortJSON(p.Neutral))
+	}
+	switch {
+	case p.Measures && p.MeasuresWhen != nil:
+		lines = append(lines, "values do not compete for "+matchesText([]sweep.Match{p.MeasuresWhen}))
+	case p.Measures:
+		lines = append(lines, "values do not compete")
 	}
 	return lines
 }

@@ -102,6 +102,8 @@ parameters:
 	wrongType := write(t, dir, "type.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  batch: {values: [16, many]}\n")
 	unknownSet := write(t, dir, "set.yaml", "parameters:\n  dataset: {values: [NoSuchSet]}\n")
 	refused := write(t, dir, "refused.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  m1: {values: [16, 64]}\n")
+	ties := write(t, dir, "ties.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  average: {values: [0, 0.1, 0.5]}\n")
+	shares := write(t, dir, "shares.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  refit: {values: [0.5, 0.2, 0]}\n")
 	labelled := write(t, dir, "labelled.yaml", "trainer: noop\nrequires: {gpu: a100}\nparameters:\n  x: {value: 1}\n")
 	failing := write(t, dir, "failing.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  epochs: {value: 100000}\nlimits: {timeout: 300ms}\n")
 
@@ -118,6 +120,8 @@ parameters:
 		{args: []string{"run", wrongType}, code: exitUsage, stderr: []string{wrongType + ":3:", "batch", "integer"}},
 		{args: []string{"run", unknownSet}, code: exitUsage, stderr: []string{unknownSet + ":2:", "NoSuchSet"}},
 		{args: []string{"run", refused}, code: exitUsage, stderr: []string{refused + ":3:", "must not exceed hidden = 32"}},
+		{args: []string{"run", ties}, code: exitUsage, stderr: []string{ties + ":3:25: parameters.average: average is 0 and 0.1 in one group", "select: {group: [dataset, model, average]}"}},
+		{args: []string{"run", shares}, code: exitUsage, stderr: []string{shares + ":3:25: parameters.refit: refit is 0.5 and 0.2 in one group"}},
 		{args: []string{"run", labelled}, code: exitUsage, stderr: []string{labelled, "label gpu", "sweep submit"}},
 		{args: []string{"run", filepath.Join(dir, "none.yaml")}, code: exitNotFound, stderr: []string{"none.yaml"}},
 		{args: []string{"status"}, stdout: []string{"no sweeps yet"}}, // bad input changed nothing

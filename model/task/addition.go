@@ -23,7 +23,7 @@ const smallestLoss = "smallest-loss"
 
 var (
 	length = sweep.ParameterSchema{
-		Name: "length", Type: sweep.IntegerType, Default: int64(300), Minimum: new(2.0), Maximum: new(100_000.0),
+		Name: "length", Measures: true, MeasuresWhen: sweep.Match{"task": {"addition", "copy"}}, Type: sweep.IntegerType, Default: int64(300), Minimum: new(2.0), Maximum: new(100_000.0),
 		Doc: "T: steps of an addition sequence; of copy the time lag, with sequences of T + 20 steps; words of a minibatch of text",
 	}
 	examples = sweep.ParameterSchema{
@@ -31,7 +31,7 @@ var (
 		Doc: "training sequences, which come in a new order every time round (Arjovsky et al. 2016: 100000); 0 makes new ones for every minibatch",
 	}
 	held = sweep.ParameterSchema{
-		Name: "held", Type: sweep.IntegerType, Default: int64(640), Minimum: new(1.0), Maximum: new(10_000_000.0),
+		Name: "held", Measures: true, Type: sweep.IntegerType, Default: int64(640), Minimum: new(1.0), Maximum: new(10_000_000.0),
 		Doc: "sequences to validate on, and as many others to test on (SGORNN paper: 10 minibatches of 64)",
 	}
 	steps = sweep.ParameterSchema{

@@ -218,6 +218,7 @@ func (d *decoder) decode(data []byte) {
 		return
 	}
 	d.file.Grid = grid
+	d.checkGroups()
 }
 
 // readTop parses the file and fills d.top; it returns the keys that are not ours.

@@ -127,6 +127,13 @@
 // are one. It is an error to give such a parameter a single value where it applies
 // nowhere; a list of values is noted.
 //
+// # Groups
+//
+// The trainer's schema may say that a parameter changes what metrics measure, or leaves
+// them as they are, as a share of series that is held out or an average that is taken
+// after the last validation. Points of one group of select must agree in it, also where
+// defaults decide its value: a file in which they do not is refused.
+//
 // # Conditions
 //
 // A match maps parameters of the sweep to a value or a list of values. A point

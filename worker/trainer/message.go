@@ -46,9 +46,11 @@ func normalizeSchema(s *sweep.ParameterSchema) error {
 			}
 		}
 	}
-	for _, accepted := range s.AppliesWhen {
-		for k := range accepted {
-			values = append(values, &accepted[k])
+	for _, match := range []sweep.Match{s.AppliesWhen, s.MeasuresWhen} {
+		for _, accepted := range match {
+			for k := range accepted {
+				values = append(values, &accepted[k])
+			}
 		}
 	}
 	for _, value := range values {

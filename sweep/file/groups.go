@@ -1,0 +1,172 @@
+package file
+
+import (
+	"slices"
+	"strings"
+
+	"sweep/sweep"
+)
+
+// maxCompared bounds the combinations of values that are looked at to see what competes;
+// of more, so many are taken at even distances.
+const maxCompared = 1 << 16
+
+// checkGroups refuses points of one group that differ in a parameter which, by the
+// trainer's schema, changes what the metrics measure: none of them would win by being
+// better.
+func (d *decoder) checkGroups() {
+	if d.description == nil {
+		return
+	}
+	choice := d.file.Spec.Select.Filled(d.description)
+	var measuring []*sweep.ParameterSchema
+	names := map[string]bool{}
+	for i := range d.description.Parameters {
+		p := &d.description.Parameters[i]
+		if p.Measures && p.Name != sweep.SeedParameter && !slices.Contains(choice.Group, p.Name) {
+			measuring = append(measuring, p)
+			d.decides(sweep.Match{p.Name: nil}, names)
+			d.decides(p.MeasuresWhen, names)
+		}
+	}
+	if len(measuring) == 0 || choice.By == "" {
+		return
+	}
+	for _, name := range choice.Group {
+		d.decides(sweep.Match{name: nil}, names)
+	}
+	deciding := &sweep.Description{}
+	for _, p := range d.description.Parameters {
+		if names[p.Name] {
+			p.Required = false // what is missing was refused
+			deciding.Parameters = append(deciding.Parameters, p)
+		}
+	}
+	grid, err := sweep.NewGrid(d.deciding(names))
+	if err != nil {
+		return // as the whole grid will say
+	}
+	seen := map[string]sweep.Parameters{} // the values of each group's first point
+	refused := map[*sweep.ParameterSchema][2]any{}
+	stride := 1 + (grid.Count()-1)/maxCompared
+	for i := int64(0); i < grid.Count(); i += stride {
+		point, err := grid.At(i)
+		if err != nil {
+			return
+		}
+		for name := range point {
+			if !names[name] {
+				delete(point, name)
+			}
+		}
+		resolved, err := deciding.Resolve(point)
+		if err != nil {
+			return // as the point itself will say
+		}
+		group := sweep.Parameters{}
+		for _, name := range choice.Group {
+			if value, ok := resolved[name]; ok {
+				group[name] = value
+			}
+		}
+		key, err := group.Canonical()
+		if err != nil {
+			return
+		}
+		first := seen[string(key)]
+		if first == nil {
+			first = sweep.Parameters{}
+			seen[string(key)] = first
+		}
+		for _, p := range measuring {
+			value, ok := resolved[p.Name]
+			if _, found := refused[p]; !ok || found || !p.MeasuresWhen.Fits(resolved) {
+				continue
+			}
+			if earlier, ok := first[p.Name]; !ok {
+				first[p.Name] = value
+			} else if !sweep.Equal(earlier, value) {
+				refused[p] = [2]any{earlier, value}
+			}
+		}
+	}
+	// Defaults may differ because of what the file has.
+	for _, own := range []bool{true, false} {
+		for _, p := range measuring {
+			if pair, found := refused[p]; found && own == (d.file.declared[p.Name] != nil) {
+				d.failGroup(p, choice, pair[0], pair[1])
+			}
+		}
+		if len(d.errors) > 0 {
+			return
+		}
+	}
+}
+
+// failGroup reports two values of a parameter that are in one group.
+func (d *decoder) failGroup(p *sweep.ParameterSchema, choice sweep.Select, one, other any) {
+	where, path, whose := d.file.parameters, "parameters", "by default "
+	if declared := d.file.declared[p.Name]; declared != nil {
+		where, path, whose = declared.placeOf(other), declared.path, ""
+	} else if e, ok := d.top["select"]; ok {
+		where, path = e.where, "select"
+	}
+	group := strings.Join(append(slices.Clone(choice.Group), p.Name), ", ")
+	d.fail(where, path, "%s is %s%s and %s in one group, but it changes how %s is measured, or leaves it as it is, so %s cannot choose between them: "+
+		"give it one value, or add it to the groups, as in select: {group: [%s]}", p.Name, whose, valueText(one), valueText(other), choice.By, choice.By, group)
+}
+
+func valueText(value any) string {
+	text, err := sweep.CanonicalJSON(value)
+	if err != nil {
+		return "a value"
+	}
+	return clip(string(text))
+}
+
+// deciding is the part of the sweep's grid that decides about some parameters: their
+// axes, and those that conditions and exclusions name. Of a distribution it has two
+// values.
+func (d *decoder) deciding(names map[string]bool) *sweep.Spec {
+	named := map[string]bool{}
+	for name := range names {
+		named[name] = true
+	}
+	for _, m := range d.file.Spec.Exclude {
+		for name := range m {
+			named[name] = true
+		}
+	}
+	for more := true; more; {
+		more = false
+		for _, c := range d.file.Spec.Conditions {
+			for name := range c.When {
+				if named[c.Parameter] && !named[name] {
+					named[name], more = true, true
+				}
+			}
+		}
+	}
+	reduced := &sweep.Spec{Exclude: d.file.Spec.Exclude}
+	for _, axis := range d.file.Spec.Axes {
+		if !slices.ContainsFunc(axis.Parameters, func(p sweep.AxisParameter) bool { return named[p.Name] }) {
+			continue
+		}
+		var own sweep.Axis
+		for _, p := range axis.Parameters {
+			if drawn := p.Values.Distribution; drawn != nil {
+				const low, high = 0.01, 0.99
+				p.Values = sweep.Values{List: []any{drawn.Quantile(low), drawn.Quantile(high)}}
+			}
+			p.Values.Weights = nil
+			own.Parameters = append(own.Parameters, p)
+		}
+		reduced.Axes = append(reduced.Axes, own)
+	}
+	for _, c := range d.file.Spec.Conditions {
+		if named[c.Parameter] {
+			reduced.Conditions = append(reduced.Conditions, c)
+		}
+	}
+	return reduced
+}
