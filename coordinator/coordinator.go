@@ -213,7 +213,7 @@ func (c *Coordinator) adopt(ctx context.Context) error {
 	}
 	for _, q := range queued {
 		if states[q.TrialID] == sweep.Queued {
-			c.plan.published(q.Queue, q.TrialID, anyClass, q.Sequence)
+			c.plan.published(q.Queue, q.TrialID, anyClass)
 		}
 	}
 	return nil

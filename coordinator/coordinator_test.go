@@ -333,6 +333,7 @@ func TestFairShare(t *testing.T) {
 
 func TestPauseAndResume(t *testing.T) {
 	b := newBench(t)
+	b.useAckWait(patience) // the workers say nothing of what they run
 	c, _ := b.start(Options{Window: 30, Lease: time.Second})
 	w := &crew{b: b, slots: 2}
 	entered, leave := make(chan struct{}, 100), make(chan struct{})
@@ -366,7 +367,7 @@ func TestPauseAndResume(t *testing.T) {
 	}
 	b.until("the others wait for the end of the pause", func() bool { p := b.progress(id); return p.Queued == 0 && p.Running == 2 && p.Pending == 98 })
 	// Long after, they are still their worker's.
-	pause(t.Context(), orphanGrace+3*lookAgain)
+	pause(t.Context(), 3*lookAgain)
 	if p := b.progress(id); p.Running != 2 {
 		t.Errorf("after a while: %+v", p)
 	}

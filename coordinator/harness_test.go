@@ -62,6 +62,17 @@ func newBench(t testing.TB) *bench {
 	return &bench{t: t, server: server, dir: dir, conn: conn, wire: w, store: results, cluster: cluster}
 }
 
+// useAckWait sets how long the server waits for word of a delivered job in queues that
+// are opened from now on.
+func (b *bench) useAckWait(d time.Duration) {
+	b.t.Helper()
+	w, err := wire.New(b.conn, wire.Options{AckWait: d, Logger: logger(b.t)})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.wire = w
+}
+
 // logger shows the log of a test that fails, or of all with -v.
 func logger(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 

@@ -16,9 +16,6 @@ const (
 	// after it has missed jobs it looks again soon.
 	longestLook = 5 * time.Second
 	lookAgain   = time.Second
-	// orphanGrace is how long a trial whose job was taken out of its queue may be
-	// unheard of while no worker says it runs.
-	orphanGrace = 2 * time.Second
 )
 
 // lose says that the broker has lost a stream, and the jobs in it.
@@ -203,7 +200,6 @@ func (r *reconciler) missed(ctx context.Context, now time.Time, queued map[sweep
 	}
 	if err == nil {
 		err = r.command(ctx, func(_ context.Context, s *scheduler) error {
-			compare(s.plan.orphans(now.Add(-orphanGrace)))
 			s.plan.inHand(func(id sweep.TrialID) { delete(missing, id) })
 			return nil
 		})

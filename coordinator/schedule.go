@@ -83,10 +83,8 @@ type job struct {
 	queue wire.Queue
 	// class is that of its trial, anyClass if it is not known.
 	class int
-	// sequence is that of its message in the stream, 0 if it is not known.
-	sequence uint64
-	// orphaned is when it was taken out of the queue though a worker may have it.
-	orphaned time.Time
+	// given is when it was found to be in a worker's hands.
+	given time.Time
 }
 
 // anyClass stands for the class of a trial whose job another coordinator published.
@@ -140,6 +138,14 @@ func (s *schedule) reassign(id string) {
 	pool := s.sweeps[id].Pool
 	for q, plan := range s.queues {
 		plan.unbalanced = plan.unbalanced || q.Pool == pool
+	}
+}
+
+// unbalance has the jobs of a queue assigned anew, those of one without workers taken
+// back.
+func (s *schedule) unbalance(q wire.Queue) {
+	if plan := s.queues[q]; plan != nil {
+		plan.unbalanced, plan.cleared = true, false
 	}
 }
 
@@ -212,15 +218,15 @@ func (s *schedule) served() (list []wire.Queue) {
 }
 
 // published tells that the job of a trial of a class, anyClass if that is not known,
-// is in a queue, with its sequence in the stream, 0 if that is not known.
-func (s *schedule) published(q wire.Queue, id sweep.TrialID, class int, sequence uint64) {
+// is in a queue.
+func (s *schedule) published(q wire.Queue, id sweep.TrialID, class int) {
 	s.drop(id)
 	plan := s.queues[q]
 	if plan == nil { // of a coordinator before, for workers that are gone
 		plan = &queuePlan{jobs: map[string]int64{}}
 		s.queues[q] = plan
 	}
-	s.jobs[id] = job{queue: q, class: class, sequence: sequence}
+	s.jobs[id] = job{queue: q, class: class}
 	plan.jobs[id.Sweep]++
 	plan.total++
 }
@@ -369,7 +375,7 @@ func (s *schedule) withdraw(now time.Time) (list []withdrawal) {
 			plan.cleared = plan.cleared || s.settled
 			continue
 		}
-		back := s.idleElsewhere(q, plan, idle)
+		back := s.idleElsewhere(now, q, plan, idle)
 		if plan.unbalanced {
 			plan.unbalanced = false
 			back = slices.Compact(slices.Sorted(slices.Values(append(back, s.inTheWay(q, plan)...))))
@@ -384,6 +390,10 @@ func (s *schedule) withdraw(now time.Time) (list []withdrawal) {
 // queueGrace is how long a queue stays whose workers are all gone: what they were
 // given may come back to them.
 const queueGrace = 2 * wire.BeatInterval
+
+// givenGrace is how long a job that a worker has counts as one that starts: the worker
+// may return it.
+const givenGrace = 2 * time.Second
 
 // inTheWay returns the sweeps in a queue whose jobs are to be assigned anew: for
 // each there is another that could use the queue and has a larger priority, or an
@@ -432,7 +442,7 @@ func (s *schedule) idle() (queues []wire.Queue) {
 // idleElsewhere returns the sweeps in a queue with jobs that could start at once in an
 // idle one: assigned anew, each queue gets its part by its slots. Without that the last
 // jobs of a sweep would wait for a few slow workers.
-func (s *schedule) idleElsewhere(q wire.Queue, plan *queuePlan, queues []wire.Queue) []string {
+func (s *schedule) idleElsewhere(now time.Time, q wire.Queue, plan *queuePlan, queues []wire.Queue) []string {
 	startHere := max(plan.slots-plan.busy, 0)
 	if plan.total <= startHere {
 		return nil
@@ -454,7 +464,7 @@ func (s *schedule) idleElsewhere(q wire.Queue, plan *queuePlan, queues []wire.Qu
 	}
 	found, waiting := map[string]bool{}, int64(0)
 	for id, j := range s.jobs {
-		if j.queue != q || !j.orphaned.IsZero() { // an orphan cannot be taken out again
+		if j.queue != q || now.Sub(j.given) < givenGrace {
 			continue
 		}
 		waiting++
@@ -670,33 +680,25 @@ func (s *schedule) offers(pool string) (offers []sweep.Offer) {
 	return offers
 }
 
-// withdrawn tells that the jobs of sweeps were taken out of a queue, and returns
-// those that no worker has: they were published after the last one that was handed
-// out. The others are orphans: if their workers die they do not come again.
-func (s *schedule) withdrawn(now time.Time, q wire.Queue, delivered uint64, sweeps []string) (back []sweep.TrialID) {
+// withdrawn tells that the jobs of some trials were taken out of a queue before a worker
+// got them, and returns these trials. Workers have the other jobs of the sweeps.
+func (s *schedule) withdrawn(now time.Time, q wire.Queue, taken []sweep.TrialID, sweeps []string) (back []sweep.TrialID) {
+	waited := make(map[sweep.TrialID]bool, len(taken))
+	for _, id := range taken {
+		waited[id] = true
+	}
 	for id, j := range s.jobs {
 		switch {
 		case j.queue != q || !slices.Contains(sweeps, id.Sweep):
-		case j.sequence > delivered:
+		case waited[id]:
 			back = append(back, id)
 			s.drop(id)
-		case j.orphaned.IsZero():
-			j.orphaned = now
+		default:
+			j.given = now
 			s.jobs[id] = j
 		}
 	}
 	return back
-}
-
-// orphans returns the trials whose jobs were orphaned before a time and that were
-// not heard of since.
-func (s *schedule) orphans(before time.Time) (ids []sweep.TrialID) {
-	for id, j := range s.jobs {
-		if !j.orphaned.IsZero() && j.orphaned.Before(before) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 // inHand calls visit for the trials that workers say they run.

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -106,7 +107,7 @@ func TestDealFillsQueuesByTheirSlots(t *testing.T) {
 func TestDealWaitsForRoom(t *testing.T) {
 	s, q := planOf(18, backlog("a", 0, 0, needs(0, "t", 100, 0)))
 	for i, p := range s.assign(1000) {
-		s.published(p.queue, sweep.TrialID{Sweep: "a", Index: int64(i)}, 0, uint64(i+1))
+		s.published(p.queue, sweep.TrialID{Sweep: "a", Index: int64(i)}, 0)
 	}
 	if n := s.queues[q].total; n != 20 {
 		t.Fatalf("%d jobs, want the window and the slots", n)
@@ -213,8 +214,8 @@ func ids(n int64, of string) (list []sweep.TrialID) {
 
 func TestWithdraw(t *testing.T) {
 	put := func(s *schedule, q wire.Queue, ids []sweep.TrialID) {
-		for i, id := range ids {
-			s.published(q, id, 0, uint64(i+1))
+		for _, id := range ids {
+			s.published(q, id, 0)
 		}
 	}
 	t.Run("a sweep that comes does not wait behind the others", func(t *testing.T) {
@@ -233,15 +234,11 @@ func TestWithdraw(t *testing.T) {
 			t.Errorf("withdrawn again %+v", again)
 		}
 		// What a worker was given is not taken from it.
-		if got := s.withdrawn(noon, q, 5, []string{"a"}); len(got) != 7 {
-			t.Errorf("%d jobs after sequence 5", len(got))
+		if got := s.withdrawn(noon, q, ids(12, "a")[5:], []string{"a"}); len(got) != 7 {
+			t.Errorf("%d jobs are taken back of 7 that waited", len(got))
 		}
-		if got := s.orphans(noon); len(got) != 0 {
-			t.Errorf("%d orphans at once", len(got))
-		}
-		s.heard(sweep.TrialID{Sweep: "a"})
-		if got := s.orphans(noon.Add(time.Second)); len(got) != 4 {
-			t.Errorf("%d orphans, want 4", len(got))
+		if len(s.jobs) != 5 {
+			t.Errorf("%d jobs are left, want the 5 that a worker has", len(s.jobs))
 		}
 	})
 	t.Run("of two that come together the second to be written does not wait behind the first", func(t *testing.T) {
@@ -318,7 +315,7 @@ func TestWithdraw(t *testing.T) {
 			t.Errorf("withdrawn %+v", list)
 		}
 		s.heard(sweep.TrialID{Sweep: "a", Index: 0}) // it has been handed out meanwhile
-		back := s.withdrawn(noon, q, 0, []string{"a"})
+		back := s.withdrawn(noon, q, slices.Collect(maps.Keys(s.jobs)), []string{"a"})
 		if len(back) != 6 {
 			t.Fatalf("%d jobs back, want 6", len(back))
 		}
@@ -326,7 +323,7 @@ func TestWithdraw(t *testing.T) {
 		shares := map[wire.Queue]int{}
 		for i, p := range s.assign(100) {
 			shares[p.queue]++
-			s.published(p.queue, back[i], 0, uint64(100+i))
+			s.published(p.queue, back[i], 0)
 		}
 		if shares[q] != 1 || shares[idle] != 5 { // q trains two already
 			t.Errorf("assigned anew %v", shares)
@@ -354,7 +351,7 @@ func TestWithdraw(t *testing.T) {
 		if list := s.withdraw(noon); len(list) != 1 {
 			t.Fatalf("withdrawn %+v", list)
 		}
-		if back := s.withdrawn(noon, q, 1<<20, []string{"a"}); len(back) != 0 {
+		if back := s.withdrawn(noon, q, nil, []string{"a"}); len(back) != 0 {
 			t.Errorf("taken back though handed out: %v", back)
 		}
 		if list := s.withdraw(noon.Add(time.Second)); len(list) != 0 {
@@ -384,12 +381,8 @@ type world struct {
 	// workers that live, by id; offers what the workers of a queue have.
 	workers map[string]wire.Beat
 	offers  map[wire.Queue]sweep.Offer
-	// queues that the broker has, with the jobs that nobody was given, in order,
-	// and the sequence of the last one that was.
-	queues    map[wire.Queue][]sweep.TrialID
-	sequences map[sweep.TrialID]uint64
-	given     map[wire.Queue]uint64
-	sequence  uint64
+	// queues that the broker has, with the jobs that nobody was given, in order.
+	queues map[wire.Queue][]sweep.TrialID
 	// unjust counts the decisions in a row after which jobs in a queue could have
 	// started elsewhere.
 	unjust  map[wire.Queue]int
@@ -445,8 +438,9 @@ func (w *world) decide() {
 	}
 	w.plan.left(w.list(), true)
 	for _, back := range w.plan.withdraw(w.now) {
+		waited := slices.Clone(w.queues[back.queue])
 		w.queues[back.queue] = slices.DeleteFunc(w.queues[back.queue], func(id sweep.TrialID) bool { return back.all || slices.Contains(back.sweeps, id.Sweep) })
-		list := w.plan.withdrawn(w.now, back.queue, w.given[back.queue], back.sweeps)
+		list := w.plan.withdrawn(w.now, back.queue, waited, back.sweeps)
 		if back.all {
 			list = append(list, w.plan.removed(back.queue)...)
 			delete(w.queues, back.queue)
@@ -477,16 +471,14 @@ func (w *world) decide() {
 			w.t.Fatalf("a place for a trial of %s that is not there", p.sweep)
 		}
 		taken.state, taken.queue = sweep.Queued, p.queue
-		w.sequence++
-		w.sequences[taken.id] = w.sequence
 		w.queues[p.queue] = append(w.queues[p.queue], taken.id)
-		w.plan.published(p.queue, taken.id, taken.class, w.sequence)
+		w.plan.published(p.queue, taken.id, taken.class)
 		if plan := w.plan.queues[p.queue]; plan.total > w.plan.window+plan.slots {
 			w.t.Fatalf("%d jobs in queue %s of %d slots", plan.total, p.queue, plan.slots)
 		}
 	}
 	for q, plan := range w.plan.queues {
-		ids := w.plan.idleElsewhere(q, plan, w.plan.idle())
+		ids := w.plan.idleElsewhere(w.now, q, plan, w.plan.idle())
 		if w.unjust[q]++; len(ids) == 0 {
 			w.unjust[q] = 0
 		}
@@ -506,7 +498,6 @@ func (w *world) work() {
 		if len(w.queues[q]) > 0 && w.random.IntN(2) == 0 {
 			id := w.queues[q][0]
 			w.queues[q] = w.queues[q][1:]
-			w.given[q] = w.sequences[id]
 			if t := w.trials[id]; t != nil && t.state == sweep.Queued {
 				t.state = sweep.Running
 				if w.random.IntN(3) > 0 { // else it is heard of only when it ends
@@ -549,7 +540,7 @@ func TestScheduleOverSeeds(t *testing.T) {
 			w := &world{
 				t: t, random: rand.New(rand.NewPCG(seed, 1)), plan: newSchedule(6, 10), now: noon,
 				sweeps: map[string]*sweep.Backlog{}, trials: map[sweep.TrialID]*trialState{}, workers: map[string]wire.Beat{}, offers: map[wire.Queue]sweep.Offer{},
-				queues: map[wire.Queue][]sweep.TrialID{}, sequences: map[sweep.TrialID]uint64{}, given: map[wire.Queue]uint64{}, unjust: map[wire.Queue]int{},
+				queues: map[wire.Queue][]sweep.TrialID{}, unjust: map[wire.Queue]int{},
 				classes: []sweep.Requirement{{Trainer: "t"}, {Trainer: "u"}, {Trainer: "nobody"}},
 			}
 			w.plan.settled = true

@@ -357,7 +357,7 @@ func (s *scheduler) publish(ctx context.Context, q wire.Queue, jobs []wire.Job) 
 	for i := range jobs {
 		switch id := jobs[i].TrialID; {
 		case sequences[i] > 0:
-			s.plan.published(q, id, jobs[i].Class, sequences[i])
+			s.plan.published(q, id, jobs[i].Class)
 		case !refused[id]: // its last worker has given it up and not yet acknowledged the job
 			s.retry = time.Now().Add(duplicatePause)
 			s.putBackLater(jobs[i : i+1])
@@ -371,8 +371,8 @@ func (s *scheduler) publish(ctx context.Context, q wire.Queue, jobs []wire.Job) 
 	return nil
 }
 
-// withdraw takes jobs back that no worker has seen yet. The broker comes first: what
-// it has handed out is known then.
+// withdraw takes jobs back that no worker has. The broker comes first: which jobs
+// these are is known then.
 func (s *scheduler) withdraw(ctx context.Context, w withdrawal) error {
 	if w.all {
 		if err := s.wire.RemoveQueue(ctx, w.queue); err != nil {
@@ -382,12 +382,12 @@ func (s *scheduler) withdraw(ctx context.Context, w withdrawal) error {
 		s.back = append(s.back, s.plan.removed(w.queue)...)
 		return nil
 	}
-	delivered, err := s.wire.Withdraw(ctx, w.queue, w.sweeps...)
+	taken, err := s.wire.Withdraw(ctx, w.queue, w.sweeps...)
+	s.back = append(s.back, s.plan.withdrawn(time.Now(), w.queue, taken, w.sweeps)...)
 	if err != nil {
-		return err
+		s.plan.unbalance(w.queue)
 	}
-	s.back = append(s.back, s.plan.withdrawn(time.Now(), w.queue, delivered, w.sweeps)...)
-	return nil
+	return err
 }
 
 // putBackLater has trials put back to pending that were marked as queued and not

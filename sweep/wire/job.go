@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -339,35 +338,86 @@ func (w *Wire) JobCounts(ctx context.Context) (map[string]int64, error) {
 	return counts, err
 }
 
-// Withdraw removes the jobs of sweeps from a queue and returns the sequence in the
-// stream of the last job that a worker of the queue was given: what was published
-// after it, of these sweeps, no worker has seen. Meanwhile the queue hands out
-// nothing.
-func (w *Wire) Withdraw(ctx context.Context, q Queue, sweeps ...string) (delivered uint64, err error) {
-	// In its own time: a coordinator that dies here must not stop the queue for long.
-	const pause = 5 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, pause)
+// withdrawMessages and withdrawBytes bound what Withdraw pulls at a time.
+const (
+	withdrawMessages = 4096
+	withdrawBytes    = 8 << 20
+)
+
+// Withdraw takes the jobs of sweeps that wait in a queue out of it and returns their
+// trials: no worker has these jobs, and none will get them. Jobs that a worker was given
+// stay.
+//
+// It pulls what waits, as a worker does, because the server gives each job to one
+// puller only. Nothing else proves that no worker has a job: in a cluster a pause, a
+// purge and the sequence that was delivered last are applied by different servers at
+// different times, and messages that were picked meanwhile are delivered later.
+func (w *Wire) Withdraw(ctx context.Context, q Queue, sweeps ...string) (taken []sweep.TrialID, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
 	defer cancel()
-	if _, err := w.js.PauseConsumer(ctx, q.stream(), q.consumer(), time.Now().Add(pause)); err != nil {
-		return 0, wrap(err, "pause queue %s", q)
-	}
-	defer func() {
-		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
-		defer cancel()
-		if _, resumeErr := w.js.ResumeConsumer(bound, q.stream(), q.consumer()); resumeErr != nil {
-			err = errors.Join(err, wrap(resumeErr, "resume queue %s", q))
-		}
-	}()
-	consumer, err := w.js.Consumer(ctx, q.stream(), q.consumer())
+	p, err := w.newPuller(q.stream(), q.consumer())
 	if err != nil {
-		return 0, wrap(err, "queue %s", q)
+		return nil, err
 	}
-	for _, id := range sweeps {
-		if err := w.purge(ctx, q.stream(), q.of(id)); err != nil {
-			return 0, err
+	defer p.close()
+	var own, others []*nats.Msg
+	for more := true; more && err == nil; {
+		more, err = p.pullWaiting(ctx, func(m *nats.Msg) {
+			switch _, id, err := trialOfJob(m.Subject); {
+			case err != nil:
+				w.refuse(m, err)
+			case slices.Contains(sweeps, id.Sweep):
+				own = append(own, m)
+			default:
+				others = append(others, m)
+			}
+		})
+	}
+	for _, m := range others {
+		if err := w.conn.Publish(m.Reply, []byte(answerReturn)); err != nil {
+			w.log.Warn("job not returned to its queue", "subject", m.Subject, "error", err)
 		}
 	}
-	return consumer.CachedInfo().Delivered.Stream, nil
+	removed, ackErr := w.acknowledge(ctx, own)
+	for _, m := range removed {
+		_, id, _ := trialOfJob(m.Subject) // which was read before
+		taken = append(taken, id)
+	}
+	return taken, wrap(errors.Join(err, ackErr), "withdraw jobs from queue %s", q)
+}
+
+// acknowledge removes delivered messages from their stream and returns those whose
+// removal the server has confirmed. The others are delivered again after AckWait, or
+// are gone.
+func (w *Wire) acknowledge(ctx context.Context, messages []*nats.Msg) (removed []*nats.Msg, err error) {
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	inbox := w.conn.NewInbox() + "."
+	answers, err := w.conn.SubscribeSync(inbox + "*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answers.Unsubscribe() }() // or the connection is closed, and it is gone
+	for i, m := range messages {
+		if err := w.conn.PublishRequest(m.Reply, inbox+strconv.Itoa(i), []byte(answerDone)); err != nil {
+			return nil, err
+		}
+	}
+	confirmed := make([]bool, len(messages))
+	for len(removed) < len(messages) {
+		answer, err := answers.NextMsgWithContext(ctx)
+		if err != nil {
+			return removed, fmt.Errorf("%d of %d acknowledgements are confirmed: %w", len(removed), len(messages), err)
+		}
+		i, err := strconv.Atoi(strings.TrimPrefix(answer.Subject, inbox))
+		if err != nil || i < 0 || i >= len(messages) || confirmed[i] || answer.Header.Get(statusHeader) != "" {
+			continue // nobody heard it: the server is about to restart
+		}
+		confirmed[i] = true
+		removed = append(removed, messages[i])
+	}
+	return removed, nil
 }
 
 // RemoveJob removes a trial's job from a queue, waiting or being run.

@@ -44,6 +44,7 @@ const (
 // What the server understands as the answer to a delivered message.
 const (
 	answerDone       = "+ACK"
+	answerReturn     = "-NAK"
 	answerInProgress = "+WPI"
 	answerTerminate  = "+TERM " // and a reason
 )
@@ -168,6 +169,26 @@ func (p *puller) next(ctx context.Context, wait time.Duration) (*nats.Msg, error
 		}
 	}
 	return nil, ctx.Err()
+}
+
+// pullWaiting calls visit for the messages that are there already, within bounds of
+// number and bytes, and reports whether there may be more.
+func (p *puller) pullWaiting(ctx context.Context, visit func(*nats.Msg)) (more bool, err error) {
+	p.cut = false
+	if err := p.ask(pullRequest{Batch: withdrawMessages, MaxBytes: withdrawBytes, NoWait: true}); err != nil {
+		return false, err
+	}
+	for n := 1; ; n++ {
+		m, err := p.next(ctx, pullMargin)
+		switch {
+		case err != nil:
+			return false, err
+		case m == nil:
+			return p.cut, nil
+		}
+		visit(m)
+		more = n == withdrawMessages
+	}
 }
 
 // expire forgets pulls that the server should have answered long ago: they, or

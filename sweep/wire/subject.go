@@ -43,9 +43,6 @@ const jobsPrefix = "sweep.work."
 // filter is the subject of all jobs of the queue.
 func (q Queue) filter() string { return jobsPrefix + q.Pool + "." + q.Offer + ".>" }
 
-// of is the subject of all jobs of a sweep in the queue.
-func (q Queue) of(id string) string { return jobsPrefix + q.Pool + "." + q.Offer + "." + id + ".*" }
-
 func (q Queue) subject(id sweep.TrialID) string {
 	return jobsPrefix + q.Pool + "." + q.Offer + "." + id.Sweep + "." + strconv.FormatInt(id.Index, 10)
 }

@@ -326,10 +326,7 @@ func TestWithdraw(t *testing.T) {
 	for i := range list {
 		list[i].Sweep = fmt.Sprint("s", i%3)
 	}
-	places, err := w.PublishJobs(t.Context(), queue("cpu"), list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	publish(t, w, list...)
 	var mu sync.Mutex
 	given := map[sweep.TrialID]int{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -349,7 +346,7 @@ func TestWithdraw(t *testing.T) {
 		})
 	}
 	eventually(t, "some jobs are given out", func() bool { mu.Lock(); defer mu.Unlock(); return len(given) > 20 })
-	delivered, err := w.Withdraw(t.Context(), queue("cpu"), "s0", "s1")
+	taken, err := w.Withdraw(t.Context(), queue("cpu"), "s0", "s1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,19 +364,25 @@ func TestWithdraw(t *testing.T) {
 	})
 	cancel()
 	pulling.Wait()
-	withdrawn := 0
-	for i, j := range list {
-		switch want := places[i] <= delivered || j.Sweep == "s2"; {
-		case want && given[j.TrialID] != 1:
-			t.Errorf("job %d of %s, at place %d of %d delivered, was given out %d times", j.Index, j.Sweep, places[i], delivered, given[j.TrialID])
-		case !want && given[j.TrialID] != 0:
-			t.Errorf("job %d of %s, at place %d of %d delivered, was given out after all", j.Index, j.Sweep, places[i], delivered)
-		case !want:
-			withdrawn++
+	for _, j := range list {
+		want := 1
+		if slices.Contains(taken, j.TrialID) {
+			want = 0
+		}
+		if given[j.TrialID] != want {
+			t.Errorf("job %s was given out %d times, want %d", j.TrialID, given[j.TrialID], want)
 		}
 	}
-	if withdrawn == 0 {
+	if slices.ContainsFunc(taken, func(id sweep.TrialID) bool { return id.Sweep == "s2" }) {
+		t.Error("jobs of the other sweep were withdrawn")
+	}
+	if len(taken) == 0 {
 		t.Error("nothing was left to withdraw")
+	}
+	for _, j := range queued(t, w) {
+		if slices.Contains(taken, j.TrialID) {
+			t.Errorf("the job of trial %s was withdrawn and is still there", j.TrialID)
+		}
 	}
 }
 
