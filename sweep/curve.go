@@ -1,7 +1,9 @@
 package sweep
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/gob"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -13,12 +15,15 @@ import (
 // keeps full precision.
 //
 // In a report of what is new, the points replace those from Offset on of what
-// was reported before.
+// was reported before. Those that a trainer hands to its [Sink] follow the ones
+// before unless Replaces says otherwise.
 type Curve struct {
 	Metric string
 	Offset int
 	Steps  []int64
 	Values []float32
+	// Replaces says that the curve is from [Recorder.News]: thinned already.
+	Replaces bool
 }
 
 // curveJSON carries both arrays as the binary forms that stores keep.
@@ -134,6 +139,9 @@ type recording struct {
 	last point
 	// told is how many of the kept points News has returned.
 	told int
+	// thinned says that the points were thinned before they came: steps and values
+	// are the curve, and nothing else is known of it.
+	thinned bool
 }
 
 // point is one point of a curve; its ordinal is 0 if there is none.
@@ -160,18 +168,55 @@ func NewRecorder(limit int) *Recorder {
 	return &Recorder{limit: max(limit, 2), curves: map[string]*recording{}}
 }
 
-// Add appends the points of a batch.
+// Add appends the points of a batch. Curves that another Recorder of the same limit has
+// thinned are taken as they are.
 func (r *Recorder) Add(batch []Curve) {
 	for _, c := range batch {
-		rec := r.curves[c.Metric]
-		if rec == nil {
-			rec = &recording{metric: c.Metric, run: 1}
-			r.curves[c.Metric] = rec
-			r.order = append(r.order, c.Metric)
+		rec := r.recording(c.Metric)
+		switch {
+		case c.Replaces:
+			rec.replace(&c, r.limit)
+		case rec.thinned:
+			c.Offset = len(rec.steps)
+			rec.replace(&c, r.limit)
+		default:
+			for i, step := range c.Steps {
+				rec.add(step, c.Values[i], r.limit)
+			}
 		}
-		for i, step := range c.Steps {
-			rec.add(step, c.Values[i], r.limit)
-		}
+	}
+}
+
+// AddPoint appends a point of a curve that nobody thinned before.
+func (r *Recorder) AddPoint(metric string, step int64, value float32) {
+	r.recording(metric).add(step, value, r.limit)
+}
+
+// recording returns the curve of a metric, a new one if there is none.
+func (r *Recorder) recording(metric string) *recording {
+	rec := r.curves[metric]
+	if rec == nil {
+		rec = &recording{metric: metric, run: 1}
+		r.curves[metric] = rec
+		r.order = append(r.order, metric)
+	}
+	return rec
+}
+
+// replace takes the points of a thinned curve in the place of those from its offset on.
+// One that is longer than thinning leaves it is thinned.
+func (r *recording) replace(c *Curve, limit int) {
+	offset := min(c.Offset, len(r.steps))
+	r.thinned = true
+	r.steps, r.values = append(r.steps[:offset], c.Steps...), append(r.values[:offset], c.Values...)
+	r.told = min(r.told, offset)
+	if len(r.steps) <= limit+1 {
+		return
+	}
+	steps, values := r.steps, r.values
+	*r = recording{metric: r.metric, run: 1}
+	for i, step := range steps {
+		r.add(step, values[i], limit)
 	}
 }
 
@@ -252,7 +297,9 @@ func (r *Recorder) News() []Curve {
 	curves := make([]Curve, 0, len(r.order))
 	for _, metric := range r.order {
 		rec := r.curves[metric]
-		curves = append(curves, rec.from(rec.told))
+		c := rec.from(rec.told)
+		c.Replaces = true
+		curves = append(curves, c)
 		rec.told = len(rec.steps)
 	}
 	return curves
@@ -286,4 +333,80 @@ func (r *recording) from(offset int) Curve {
 		}
 	}
 	return c
+}
+
+// recorderState is what a [Recorder] writes.
+type recorderState struct {
+	Limit  int
+	Curves []recordingState
+}
+
+type recordingState struct {
+	Metric                  string
+	Ordinals, Steps, Values []byte
+	Run, Seen               int64
+	Partial                 []pointState // low, high and last
+	Thinned                 bool
+}
+
+type pointState struct {
+	Ordinal, Step int64
+	Value         float32
+}
+
+// MarshalBinary writes the recorder, to go on with the same points later.
+func (r *Recorder) MarshalBinary() ([]byte, error) {
+	state := recorderState{Limit: r.limit}
+	for _, metric := range r.order {
+		rec := r.curves[metric]
+		one := recordingState{
+			Metric: metric, Ordinals: EncodeSteps(rec.ordinals), Steps: EncodeSteps(rec.steps), Values: EncodeValues(rec.values),
+			Run: rec.run, Seen: rec.seen, Thinned: rec.thinned,
+		}
+		for _, p := range []point{rec.low, rec.high, rec.last} {
+			one.Partial = append(one.Partial, pointState{p.ordinal, p.step, p.value})
+		}
+		state.Curves = append(state.Curves, one)
+	}
+	var data bytes.Buffer
+	if err := gob.NewEncoder(&data).Encode(state); err != nil {
+		return nil, fmt.Errorf("curves: %w", err)
+	}
+	return data.Bytes(), nil
+}
+
+// UnmarshalBinary reads what MarshalBinary wrote. [Recorder.News] returns everything
+// then.
+func (r *Recorder) UnmarshalBinary(data []byte) error {
+	var state recorderState
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&state); err != nil {
+		return fmt.Errorf("curves: %w", err)
+	}
+	*r = *NewRecorder(state.Limit)
+	for _, one := range state.Curves {
+		rec := &recording{metric: one.Metric, run: one.Run, seen: one.Seen, thinned: one.Thinned}
+		var err error
+		for _, part := range []struct {
+			to   *[]int64
+			from []byte
+		}{{&rec.ordinals, one.Ordinals}, {&rec.steps, one.Steps}} {
+			if *part.to, err = DecodeSteps(part.from); err != nil {
+				return fmt.Errorf("curve %.100q: %w", one.Metric, err)
+			}
+		}
+		if rec.values, err = DecodeValues(one.Values); err != nil {
+			return fmt.Errorf("curve %.100q: %w", one.Metric, err)
+		}
+		if len(rec.values) != len(rec.steps) || !rec.thinned && len(rec.ordinals) != len(rec.steps) || rec.run < 1 || len(one.Partial) != 3 {
+			return fmt.Errorf("curve %.100q: its parts do not fit each other", one.Metric)
+		}
+		for i, p := range []*point{&rec.low, &rec.high, &rec.last} {
+			*p = point{one.Partial[i].Ordinal, one.Partial[i].Step, one.Partial[i].Value}
+		}
+		if r.curves[one.Metric] == nil {
+			r.order = append(r.order, one.Metric)
+		}
+		r.curves[one.Metric] = rec
+	}
+	return nil
 }

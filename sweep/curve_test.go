@@ -117,6 +117,90 @@ func TestRecorderNews(t *testing.T) {
 	}
 }
 
+// A recorder behind another one, as a worker's behind a trainer's, has the same curves
+// however often they are told, at any moment, and tells them on; an interruption at any
+// point changes nothing.
+func TestRecorderBehindAnother(t *testing.T) {
+	for _, limit := range []int{2, 5, 20, 1000} {
+		random := rand.New(rand.NewPCG(5, uint64(limit)))
+		plain, first, second := sweep.NewRecorder(limit), sweep.NewRecorder(limit), sweep.NewRecorder(limit)
+		var stored []sweep.Curve
+		for i := range 3000 {
+			for _, metric := range []string{"a", "b"} {
+				if metric == "b" && i%3 > 0 {
+					continue
+				}
+				value := random.Float32()
+				plain.Add([]sweep.Curve{{Metric: metric, Steps: []int64{int64(i)}, Values: []float32{value}}})
+				first.AddPoint(metric, int64(i), value)
+			}
+			if random.IntN(100) == 0 { // the trainer is killed and resumes
+				data, err := first.MarshalBinary()
+				if err != nil {
+					t.Fatal(err)
+				}
+				first, second = &sweep.Recorder{}, sweep.NewRecorder(limit)
+				if err := first.UnmarshalBinary(data); err != nil {
+					t.Fatal(err)
+				}
+				stored = nil
+			}
+			if random.IntN(7) > 0 {
+				continue
+			}
+			second.Add(first.News())
+			if want := plain.Curves(); !reflect.DeepEqual(second.Curves(), want) {
+				t.Fatalf("limit %d, after %d points: %v, want %v", limit, i+1, second.Curves(), want)
+			}
+			for k, c := range second.News() {
+				if k == len(stored) {
+					stored = append(stored, sweep.Curve{Metric: c.Metric})
+				}
+				s := &stored[k]
+				s.Steps, s.Values = append(s.Steps[:c.Offset:c.Offset], c.Steps...), append(s.Values[:c.Offset:c.Offset], c.Values...)
+			}
+			if want := plain.Curves(); !reflect.DeepEqual(stored, want) {
+				t.Fatalf("limit %d, after %d points: told %v, want %v", limit, i+1, stored, want)
+			}
+		}
+	}
+}
+
+// A trainer that thins less than it should is thinned, and one that sends more points
+// after thinned ones loses none that matter.
+func TestRecorderOfBadTrainer(t *testing.T) {
+	r := sweep.NewRecorder(10)
+	long := curve(500)
+	long.Replaces = true
+	r.Add([]sweep.Curve{long})
+	plain := sweep.NewRecorder(10)
+	plain.Add([]sweep.Curve{curve(500)})
+	if got, want := r.Curves(), plain.Curves(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	r = sweep.NewRecorder(10)
+	short := curve(5)
+	short.Replaces, short.Offset = true, 99
+	r.Add([]sweep.Curve{short, {Metric: "m", Steps: []int64{6}, Values: []float32{6}}})
+	if got := r.Curves()[0].Steps; !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6}) {
+		t.Errorf("steps %v", got)
+	}
+	for _, data := range [][]byte{nil, []byte("x")} {
+		if err := new(sweep.Recorder).UnmarshalBinary(data); err == nil {
+			t.Errorf("%q is read", data)
+		}
+	}
+}
+
+// curve has so many points.
+func curve(points int) sweep.Curve {
+	c := sweep.Curve{Metric: "m"}
+	for i := range points {
+		c.Steps, c.Values = append(c.Steps, int64(i+1)), append(c.Values, float32(i%13))
+	}
+	return c
+}
+
 // The rule in figures: runs of four keep their extremes.
 func TestRecorderExample(t *testing.T) {
 	c := curveOf(8, []float32{5, 9, 1, 2, 7, 7, 7, 7, 3, 4}, func() int { return 3 })

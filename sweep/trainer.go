@@ -48,6 +48,9 @@ type TrainRequest struct {
 	DataDir string `json:"data_dir"`
 	// Points is the sweep's limit of points a curve; a trainer may send more.
 	Points int `json:"points"`
+	// Thinned says that the sink takes curves as [Recorder.News] returns them, so that a
+	// trainer with a Recorder of that limit need not keep more points.
+	Thinned bool `json:"thinned,omitempty"`
 	// Checkpoint, if not empty, is the last one that an earlier execution of
 	// the same fingerprint sent: training goes on from there, with the same bits.
 	Checkpoint []byte `json:"checkpoint,omitempty"`
@@ -61,7 +64,9 @@ type TrainRequest struct {
 // Sink takes what a trainer reports while it trains. Its methods are called
 // from one goroutine; the slices may be reused after the call returns.
 type Sink interface {
-	// Points appends the points of the batch to the trial's curves.
+	// Points appends the points of the batch to the trial's curves. Curves with
+	// Replaces, from [Recorder.News], change those from their offset on; they may be
+	// handed over if TrainRequest.Thinned says so.
 	Points(batch []Curve) error
 	// Checkpoint stores the state after step; a later one replaces it. Offered
 	// checkpoints must resume to the same bits.

@@ -155,6 +155,7 @@ func (c *client) send(ctx context.Context, request *sweep.TrainRequest) (call ui
 		DatasetDigest: request.DatasetDigest,
 		DataDir:       request.DataDir,
 		Points:        int64(request.Points),
+		Thinned:       true,
 		Checkpoint:    request.Checkpoint,
 		Script:        script,
 		Artifacts:     request.Artifacts,

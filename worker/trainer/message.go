@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sweep/sweep"
@@ -110,13 +111,60 @@ func encodeCurves(curves []sweep.Curve) []*trainerpb.Curve {
 	return messages
 }
 
+// encodeThinned writes what a recorder has news of.
+func encodeThinned(news []sweep.Curve) []*trainerpb.Curve {
+	var messages []*trainerpb.Curve
+	var last []int64
+	for _, c := range news {
+		if len(c.Steps) == 0 {
+			continue
+		}
+		m := &trainerpb.Curve{Metric: c.Metric, Thinned: true, Offset: int64(c.Offset), PackedValues: sweep.EncodeValues(c.Values)}
+		if !slices.Equal(c.Steps, last) {
+			m.PackedSteps, last = sweep.EncodeSteps(c.Steps), c.Steps
+		}
+		messages = append(messages, m)
+	}
+	return messages
+}
+
+// decodeThinned reads a curve of what encodeThinned wrote, last being the steps of the
+// one before.
+func decodeThinned(m *trainerpb.Curve, last []int64) (c sweep.Curve, err error) {
+	c = sweep.Curve{Metric: m.GetMetric(), Offset: int(m.GetOffset()), Steps: last, Replaces: true}
+	if c.Values, err = sweep.DecodeValues(m.GetPackedValues()); err != nil {
+		return c, fmt.Errorf("curve %q: %w", c.Metric, err)
+	}
+	if len(m.GetPackedSteps()) > 0 {
+		if c.Steps, err = sweep.DecodeSteps(m.GetPackedSteps()); err != nil {
+			return c, fmt.Errorf("curve %q: %w", c.Metric, err)
+		}
+	}
+	if len(c.Steps) != len(c.Values) {
+		return c, fmt.Errorf("curve %q: %d steps but %d values", c.Metric, len(c.Steps), len(c.Values))
+	}
+	if c.Offset < 0 {
+		return c, fmt.Errorf("curve %q: the offset %d", c.Metric, c.Offset)
+	}
+	return c, nil
+}
+
 // decodeCurves takes over the slices of messages.
 func decodeCurves(messages []*trainerpb.Curve) ([]sweep.Curve, error) {
 	if len(messages) == 0 {
 		return nil, nil
 	}
 	curves := make([]sweep.Curve, len(messages))
+	var last []int64
 	for i, m := range messages {
+		if m.GetThinned() {
+			var err error
+			if curves[i], err = decodeThinned(m, last); err != nil {
+				return nil, err
+			}
+			last = curves[i].Steps
+			continue
+		}
 		if len(m.GetSteps()) != len(m.GetValues()) {
 			return nil, fmt.Errorf("curve %q: %d steps but %d values", m.GetMetric(), len(m.GetSteps()), len(m.GetValues()))
 		}

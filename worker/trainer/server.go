@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -134,8 +135,7 @@ func (t *trials) listen(requests chan<- *trainerpb.TrainRequest) error {
 
 // train trains one trial and answers its call. Its error is that of the wire.
 func (t *trials) train(m *trainerpb.TrainRequest) error {
-	sink := &sender{stream: t.stream, sent: time.Now(), artifacts: m.GetArtifacts()}
-	sink.event.Call = m.GetCall()
+	sink := newSender(t.stream, m)
 	parameters, err := decodeParameters(m.GetParameters())
 	var script *sweep.Script
 	if err == nil {
@@ -158,6 +158,7 @@ func (t *trials) train(m *trainerpb.TrainRequest) error {
 		},
 		DataDir:    m.GetDataDir(),
 		Points:     int(m.GetPoints()),
+		Thinned:    m.GetThinned(),
 		Checkpoint: m.GetCheckpoint(),
 		Script:     script,
 		Artifacts:  m.GetArtifacts(),
@@ -225,13 +226,30 @@ const (
 type sender struct {
 	stream grpc.BidiStreamingServer[trainerpb.TrainCommand, trainerpb.TrainEvent]
 	event  trainerpb.TrainEvent
-	// curves hold the points that wait, one for each metric seen; points counts them.
+	// recorder has the points and thins them; nil for a worker of an earlier version,
+	// which wants all of them.
+	recorder *sweep.Recorder
+	// curves hold the points that wait, one for each metric seen, without a recorder.
 	curves []*trainerpb.Curve
+	// points counts those that wait.
 	points int
 	// sent is the time of the last event.
 	sent time.Time
 	// artifacts names those that are kept.
 	artifacts []string
+}
+
+func newSender(stream grpc.BidiStreamingServer[trainerpb.TrainCommand, trainerpb.TrainEvent], m *trainerpb.TrainRequest) *sender {
+	s := &sender{stream: stream, sent: time.Now(), artifacts: m.GetArtifacts()}
+	s.event.Call = m.GetCall()
+	if m.GetThinned() {
+		limit := int(m.GetPoints())
+		if limit < 1 {
+			limit = math.MaxInt32 // nobody has set one
+		}
+		s.recorder = sweep.NewRecorder(limit)
+	}
+	return s
 }
 
 // Points implements sweep.Sink.
@@ -240,10 +258,15 @@ func (s *sender) Points(batch []sweep.Curve) error {
 		if len(c.Steps) != len(c.Values) {
 			return fmt.Errorf("curve %q: %d steps but %d values", c.Metric, len(c.Steps), len(c.Values))
 		}
-		m := s.curve(c.Metric)
-		m.Steps = append(m.Steps, c.Steps...)
-		m.Values = append(m.Values, c.Values...)
+		if s.recorder == nil {
+			m := s.curve(c.Metric)
+			m.Steps = append(m.Steps, c.Steps...)
+			m.Values = append(m.Values, c.Values...)
+		}
 		s.points += len(c.Steps)
+	}
+	if s.recorder != nil {
+		s.recorder.Add(batch)
 	}
 	if s.points == 0 || s.points < sendPoints && time.Since(s.sent) < sendInterval {
 		return nil
@@ -275,9 +298,15 @@ func (s *sender) curve(metric string) *trainerpb.Curve {
 // the slices are used again.
 func (s *sender) send() error {
 	s.event.Points = s.event.Points[:0]
-	for _, c := range s.curves {
-		if len(c.Steps) > 0 {
-			s.event.Points = append(s.event.Points, c)
+	if s.recorder != nil {
+		if s.points > 0 {
+			s.event.Points = encodeThinned(s.recorder.News())
+		}
+	} else {
+		for _, c := range s.curves {
+			if len(c.Steps) > 0 {
+				s.event.Points = append(s.event.Points, c)
+			}
 		}
 	}
 	if err := s.stream.Send(&s.event); err != nil {

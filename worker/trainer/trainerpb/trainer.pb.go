@@ -338,7 +338,9 @@ type TrainRequest struct {
 	// The sweep's program as JSON, for the trainer that runs one; else empty.
 	Script []byte `protobuf:"bytes,10,opt,name=script,proto3" json:"script,omitempty"`
 	// The names of the artifacts that are kept: others need not be made.
-	Artifacts     []string `protobuf:"bytes,11,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
+	Artifacts []string `protobuf:"bytes,11,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
+	// The worker takes curves that the trainer has thinned to that limit, see Curve.
+	Thinned       bool `protobuf:"varint,12,opt,name=thinned,proto3" json:"thinned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -448,6 +450,13 @@ func (x *TrainRequest) GetArtifacts() []string {
 		return x.Artifacts
 	}
 	return nil
+}
+
+func (x *TrainRequest) GetThinned() bool {
+	if x != nil {
+		return x.Thinned
+	}
+	return false
 }
 
 // TrainEvent carries what there is to say at one time. Points come before the
@@ -648,12 +657,21 @@ func (x *Artifact) GetDigest() string {
 }
 
 // Curve is a part of one metric's curve: values[i] was measured at steps[i].
-// Steps ascend, also from one event to the next.
+// Steps ascend, also from one event to the next. It has one of two forms.
 type Curve struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Metric        string                 `protobuf:"bytes,1,opt,name=metric,proto3" json:"metric,omitempty"`
-	Steps         []int64                `protobuf:"varint,2,rep,packed,name=steps,proto3" json:"steps,omitempty"`
-	Values        []float32              `protobuf:"fixed32,3,rep,packed,name=values,proto3" json:"values,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Metric string                 `protobuf:"bytes,1,opt,name=metric,proto3" json:"metric,omitempty"`
+	// Points as they were measured, which follow those sent before. The worker thins them.
+	Steps  []int64   `protobuf:"varint,2,rep,packed,name=steps,proto3" json:"steps,omitempty"`
+	Values []float32 `protobuf:"fixed32,3,rep,packed,name=values,proto3" json:"values,omitempty"`
+	// Or, if the request says that the worker takes it, a curve that the trainer has
+	// thinned as the worker would: the points replace those from offset on. Steps are
+	// signed varints of their differences, from 0 on, and none if they are those of the
+	// curve before; values are little-endian.
+	Thinned       bool   `protobuf:"varint,4,opt,name=thinned,proto3" json:"thinned,omitempty"`
+	Offset        int64  `protobuf:"varint,5,opt,name=offset,proto3" json:"offset,omitempty"`
+	PackedSteps   []byte `protobuf:"bytes,6,opt,name=packed_steps,json=packedSteps,proto3" json:"packed_steps,omitempty"`
+	PackedValues  []byte `protobuf:"bytes,7,opt,name=packed_values,json=packedValues,proto3" json:"packed_values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -705,6 +723,34 @@ func (x *Curve) GetSteps() []int64 {
 func (x *Curve) GetValues() []float32 {
 	if x != nil {
 		return x.Values
+	}
+	return nil
+}
+
+func (x *Curve) GetThinned() bool {
+	if x != nil {
+		return x.Thinned
+	}
+	return false
+}
+
+func (x *Curve) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *Curve) GetPackedSteps() []byte {
+	if x != nil {
+		return x.PackedSteps
+	}
+	return nil
+}
+
+func (x *Curve) GetPackedValues() []byte {
+	if x != nil {
+		return x.PackedValues
 	}
 	return nil
 }
@@ -1184,7 +1230,7 @@ const file_trainer_proto_rawDesc = "" +
 	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\"\\\n" +
 	"\fTrainCommand\x124\n" +
 	"\x05train\x18\x01 \x01(\v2\x1e.sweep.trainer.v2.TrainRequestR\x05train\x12\x16\n" +
-	"\x06cancel\x18\x02 \x01(\x04R\x06cancel\"\xc0\x02\n" +
+	"\x06cancel\x18\x02 \x01(\x04R\x06cancel\"\xda\x02\n" +
 	"\fTrainRequest\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\x12\x14\n" +
 	"\x05sweep\x18\x02 \x01(\tR\x05sweep\x12\x14\n" +
@@ -1201,7 +1247,8 @@ const file_trainer_proto_rawDesc = "" +
 	"checkpoint\x12\x16\n" +
 	"\x06script\x18\n" +
 	" \x01(\fR\x06script\x12\x1c\n" +
-	"\tartifacts\x18\v \x03(\tR\tartifacts\"\x81\x03\n" +
+	"\tartifacts\x18\v \x03(\tR\tartifacts\x12\x18\n" +
+	"\athinned\x18\f \x01(\bR\athinned\"\x81\x03\n" +
 	"\n" +
 	"TrainEvent\x12/\n" +
 	"\x06points\x18\x01 \x03(\v2\x17.sweep.trainer.v2.CurveR\x06points\x12<\n" +
@@ -1221,11 +1268,15 @@ const file_trainer_proto_rawDesc = "" +
 	"\acontent\x18\x03 \x01(\fR\acontent\x12\x12\n" +
 	"\x04file\x18\x04 \x01(\tR\x04file\x12\x12\n" +
 	"\x04size\x18\x05 \x01(\x03R\x04size\x12\x16\n" +
-	"\x06digest\x18\x06 \x01(\tR\x06digest\"M\n" +
+	"\x06digest\x18\x06 \x01(\tR\x06digest\"\xc7\x01\n" +
 	"\x05Curve\x12\x16\n" +
 	"\x06metric\x18\x01 \x01(\tR\x06metric\x12\x14\n" +
 	"\x05steps\x18\x02 \x03(\x03R\x05steps\x12\x16\n" +
-	"\x06values\x18\x03 \x03(\x02R\x06values\"6\n" +
+	"\x06values\x18\x03 \x03(\x02R\x06values\x12\x18\n" +
+	"\athinned\x18\x04 \x01(\bR\athinned\x12\x16\n" +
+	"\x06offset\x18\x05 \x01(\x03R\x06offset\x12!\n" +
+	"\fpacked_steps\x18\x06 \x01(\fR\vpackedSteps\x12#\n" +
+	"\rpacked_values\x18\a \x01(\fR\fpackedValues\"6\n" +
 	"\n" +
 	"Checkpoint\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x14\n" +

@@ -51,6 +51,13 @@ func (s *Sink) Points(batch []sweep.Curve) error {
 			s.curves = append(s.curves, sweep.Curve{Metric: c.Metric})
 		}
 		known := &s.curves[i]
+		if c.Replaces {
+			if c.Offset > len(known.Steps) {
+				s.problem = fmt.Errorf("curve %q: points from %d on where there are %d", c.Metric, c.Offset, len(known.Steps))
+				return s.problem
+			}
+			known.Steps, known.Values = known.Steps[:c.Offset], known.Values[:c.Offset]
+		}
 		for k, step := range c.Steps {
 			if n := len(known.Steps); n > 0 && step <= known.Steps[n-1] && s.problem == nil {
 				s.problem = fmt.Errorf("curve %q: step %d comes after step %d", c.Metric, step, known.Steps[n-1])
