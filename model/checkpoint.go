@@ -9,7 +9,6 @@ import (
 	"sweep/model/kernel"
 	"sweep/model/layer"
 	"sweep/model/task"
-	"sweep/sweep"
 	"sweep/sweep/safetensors"
 )
 
@@ -30,7 +29,7 @@ type snapshot struct {
 	Best   best
 	// Validated is kept for an artifact. Checkpoints of earlier programs lack it.
 	Validated []safetensors.Tensor
-	Curves    []sweep.Curve
+	Points    []byte // the curves, as their recorder writes them
 	// Seconds is how long the trial has taken so far, over all its executions.
 	Seconds float64
 }
@@ -87,10 +86,14 @@ func (t *training) setStates(all [][]state) bool {
 // checkpoint encodes the training's state.
 func (t *training) checkpoint() ([]byte, error) {
 	memory := t.optimizer.State()
+	points, err := t.curves.recorder.MarshalBinary()
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
 	var b bytes.Buffer
-	err := gob.NewEncoder(&b).Encode(snapshot{
+	err = gob.NewEncoder(&b).Encode(snapshot{
 		Level: t.net.set.Level().String(), Position: t.position(), Sum: t.sum, Values: t.net.arena.Values(), Steps: memory.Steps, Moments: memory.Moments, States: t.states(),
-		Best: t.best, Validated: t.validated, Curves: t.curves.All,
+		Best: t.best, Validated: t.validated, Points: points,
 		Seconds: time.Since(t.started).Seconds(),
 	})
 	if err != nil {
@@ -115,11 +118,11 @@ func (t *training) resume(state []byte) error {
 		fits = fits && len(s.Moments[i]) == len(moments[i])
 	}
 	fits = fits && s.Seconds >= 0 && s.Seconds < 1e9 // not NaN
-	for _, c := range s.Curves {
-		fits = fits && len(c.Steps) == len(c.Values)
-	}
 	if !fits || !t.setStates(s.States) {
 		return fmt.Errorf("checkpoint: it belongs to another trial")
+	}
+	if err := t.curves.resume(s.Points); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
 	}
 	copy(values, s.Values)
 	for i := range moments {
@@ -129,6 +132,5 @@ func (t *training) resume(state []byte) error {
 	t.sum, t.best, t.validated = s.Sum, s.Best, s.Validated
 	t.streams[task.Train].Seek(s.Position)
 	t.started = t.started.Add(-time.Duration(s.Seconds * float64(time.Second)))
-	t.curves = curves{All: s.Curves, sent: make([]int, len(s.Curves))}
 	return nil
 }

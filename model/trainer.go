@@ -99,7 +99,7 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 		return nil, err
 	}
 	defer run.close()
-	run.artifacts = request.Artifacts
+	run.artifacts, run.curves = request.Artifacts, newCurves(&request)
 	if len(request.Checkpoint) > 0 {
 		if err := run.resume(request.Checkpoint); err != nil {
 			return nil, err

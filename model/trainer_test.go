@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -387,4 +389,57 @@ func TestStratifiedSplitOfSmallClasses(t *testing.T) {
 				name, missing[dataset.SplitRandom], missing[dataset.SplitStratified])
 		}
 	}
+}
+
+// A trainer keeps as many points of a curve as the sweep does, in memory and in
+// checkpoints, and the curves are those that a worker makes of all points; interrupted or
+// not.
+func TestCurvesAreThinned(t *testing.T) {
+	const limit = 20
+	point := sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": "rnn", "hidden": 1, "epochs": 300, "batch": 30, "input_size": 16}
+	request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}}
+	all := newCollector()
+	if _, err := NewTrainer().Train(t.Context(), request, all); err != nil {
+		t.Fatal(err)
+	}
+	want := sweep.NewRecorder(limit)
+	want.Add(all.recorder.Curves())
+
+	trainer := NewTrainer()
+	trainer.checkpointInterval = time.Nanosecond
+	request.Points, request.Thinned = limit, true
+	sizes := map[int]int{} // of checkpoints, by their number
+	for taken := 0; ; {
+		sink := newCollector()
+		sink.recorder = sweep.NewRecorder(limit)
+		sink.stopAfter = 100
+		ctx, cancel := context.WithCancel(t.Context())
+		sink.cancel = cancel
+		_, err := trainer.Train(ctx, request, sink)
+		cancel()
+		for _, state := range sink.checkpoints {
+			taken++
+			sizes[taken] = len(state)
+			request.Checkpoint = state
+		}
+		if err == nil {
+			if got := volatileLess(sink.recorder.Curves()); !reflect.DeepEqual(got, volatileLess(want.Curves())) {
+				t.Errorf("curves %v, want %v", got, want.Curves())
+			}
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	// Steps and values of more figures take a few bytes more, 180 further points of six
+	// curves would take thousands.
+	if sizes[230] > sizes[50]+500 { // before the refit, which keeps more
+		t.Errorf("the 50th checkpoint has %d bytes, the 230th %d", sizes[50], sizes[230])
+	}
+}
+
+// volatileLess leaves the curve of seconds out.
+func volatileLess(curves []sweep.Curve) []sweep.Curve {
+	return slices.DeleteFunc(curves, func(c sweep.Curve) bool { return c.Metric == "seconds" })
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"sweep/model/kernel"
@@ -94,9 +95,10 @@ func newTraining(set *kernel.Set[float32], s *settings, t task.Task, threads int
 	}
 	run := &training{
 		s: s, task: t, shape: shape, plan: plan, net: net, flops: cost.flops, optimizer: optimizer, started: started,
-		rate:  newRate(s, plan),
-		batch: task.NewBatch[float32](shape, batch, net.slices.rows),
-		best:  best{Error: math.Inf(1), Loss: math.Inf(1), SmallestLoss: math.Inf(1)},
+		rate:   newRate(s, plan),
+		batch:  task.NewBatch[float32](shape, batch, net.slices.rows),
+		best:   best{Error: math.Inf(1), Loss: math.Inf(1), SmallestLoss: math.Inf(1)},
+		curves: newCurves(&sweep.TrainRequest{}),
 	}
 	evaluated := evaluationBatch
 	if batch > net.slices.rows {
@@ -370,38 +372,51 @@ func digest(values []float32) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// curves are all points of a trial so far, and how many of them were sent.
+// curves are the points of a trial so far, as many as are kept.
 type curves struct {
-	All  []sweep.Curve
-	sent []int
+	recorder *sweep.Recorder
+	// thinned says that the sink takes what the recorder has thinned; else it thins
+	// nothing.
+	thinned bool
+}
+
+// newCurves returns the curves of a trial for the sink of a request.
+func newCurves(request *sweep.TrainRequest) curves {
+	if request.Thinned && request.Points > 0 {
+		return curves{sweep.NewRecorder(request.Points), true}
+	}
+	return curves{sweep.NewRecorder(math.MaxInt32), false}
 }
 
 func (c *curves) add(metric string, epoch int, value float64) {
-	for i := range c.All {
-		if c.All[i].Metric == metric {
-			c.All[i].Steps = append(c.All[i].Steps, int64(epoch))
-			c.All[i].Values = append(c.All[i].Values, float32(value))
-			return
-		}
-	}
-	c.All = append(c.All, sweep.Curve{Metric: metric, Steps: []int64{int64(epoch)}, Values: []float32{float32(value)}})
-	c.sent = append(c.sent, 0)
+	c.recorder.AddPoint(metric, int64(epoch), float32(value))
 }
 
 // flush sends what has not been sent yet.
 func (c *curves) flush(sink sweep.Sink) error {
-	var batch []sweep.Curve
-	for i, all := range c.All {
-		if from := c.sent[i]; from < len(all.Steps) {
-			batch = append(batch, sweep.Curve{Metric: all.Metric, Steps: all.Steps[from:], Values: all.Values[from:]})
-			c.sent[i] = len(all.Steps)
-		}
-	}
-	if len(batch) == 0 {
+	news := slices.DeleteFunc(c.recorder.News(), func(part sweep.Curve) bool { return len(part.Steps) == 0 })
+	if len(news) == 0 {
 		return nil
 	}
-	if err := sink.Points(batch); err != nil {
+	for i := range news {
+		news[i].Replaces = c.thinned
+	}
+	if err := sink.Points(news); err != nil {
 		return fmt.Errorf("report points: %w", err)
+	}
+	return nil
+}
+
+// resume takes over the curves of a checkpoint.
+func (c *curves) resume(points []byte) error {
+	kept := &sweep.Recorder{}
+	if err := kept.UnmarshalBinary(points); err != nil {
+		return err
+	}
+	if c.thinned {
+		c.recorder = kept
+	} else {
+		c.recorder.Add(kept.Curves())
 	}
 	return nil
 }
