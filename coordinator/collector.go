@@ -161,6 +161,9 @@ func (c *Coordinator) note(began time.Time, events []sweep.Event, report sweep.R
 			}
 		}
 	})
+	if report.Replaced > 0 {
+		signal(c.replaced)
+	}
 	if report.Faults > 0 {
 		c.log.Warn("results of repeated executions differ from those recorded first", "results", report.Faults)
 	}

@@ -100,6 +100,8 @@ type Coordinator struct {
 	setUp sync.Mutex
 	// lost holds a token when the broker has lost a stream.
 	lost chan struct{}
+	// replaced holds a token when executions were replaced that may be lost.
+	replaced chan struct{}
 	// received is when, in Unix nanoseconds, the collector last asked for events
 	// and got all that there were; they are recorded.
 	received atomic.Int64
@@ -130,6 +132,7 @@ func New(options Options) *Coordinator {
 		ended:    make(chan struct{}),
 		plan:     plan,
 		lost:     make(chan struct{}, 1),
+		replaced: make(chan struct{}, 1),
 	}
 }
 

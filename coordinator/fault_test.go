@@ -525,3 +525,68 @@ func TestChaos(t *testing.T) {
 	}
 	b.check(id, 600)
 }
+
+// TestWorkerVanishes has a job delivered again and again: its first worker goes on with
+// it, which is no loss, and its second is killed, which is one.
+func TestWorkerVanishes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c, _ := b.start(Options{})
+	id := sweep.TrialID{Sweep: b.submit(c, submission("one", 1, 1))}
+	end := make(chan struct{})
+	hold := func(name string) *crew {
+		w := &crew{b: b}
+		w.run = func(ctx context.Context, d *wire.Delivery) error {
+			execution := name
+			if name == "" { // the one that its heartbeats name
+				w.mu.Lock()
+				execution = w.busy[d.TrialID]
+				w.mu.Unlock()
+			}
+			if err := w.publish(ctx, event(sweep.EventStarted, d.TrialID, execution)); err != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-end:
+			}
+			result := event(sweep.EventResult, d.TrialID, execution)
+			result.Result = outcome(d.TrialID)
+			return w.publish(ctx, result)
+		}
+		return w
+	}
+	executions := func(n int) func() bool {
+		return func() bool {
+			list, err := b.store.Executions(t.Context(), id)
+			return err == nil && len(list) == n
+		}
+	}
+	hold("").start()
+	b.until("the first worker to start the trial", executions(1))
+	second := hold("second")
+	second.vanishes = true
+	stop := second.start()
+	b.until("the second worker to start the trial", executions(2))
+	stop()
+	hold("third").start()
+	b.until("the third worker to start the trial", executions(3))
+	b.until("the second execution to be counted as lost", func() bool {
+		trial, err := b.store.Trial(t.Context(), id)
+		return err == nil && trial.Losses > 0
+	})
+	list, err := b.store.Executions(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if e.Charged != (e.ID == "second") {
+			t.Errorf("%+v", e)
+		}
+	}
+	close(end)
+	if p := b.finish(c, id.Sweep); p.Completed != 1 {
+		t.Errorf("%+v", p)
+	}
+}

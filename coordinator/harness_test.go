@@ -139,6 +139,8 @@ type crew struct {
 	begin chan struct{}
 	// run handles a job; nil reports its outcome at once.
 	run func(ctx context.Context, d *wire.Delivery) error
+	// vanishes has the worker end without a word, as one that is killed.
+	vanishes bool
 	// runs counts executions.
 	runs atomic.Int64
 
@@ -209,7 +211,9 @@ func (w *crew) beats(ctx context.Context) {
 		}
 		cancel()
 	}
-	w.beat(context.WithoutCancel(ctx), true)
+	if !w.vanishes {
+		w.beat(context.WithoutCancel(ctx), true)
+	}
 }
 
 // beat beats once. That nobody hears it is no fault.

@@ -28,7 +28,7 @@ func (c *Coordinator) lose() { signal(c.lost) }
 func (c *Coordinator) reconcile(ctx context.Context) error {
 	trouble := c.outage("comparing the store with the broker")
 	defer trouble.drop()
-	r := reconciler{Coordinator: c}
+	r := reconciler{Coordinator: c, doubt: true}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	lost := c.lost
@@ -38,6 +38,8 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 			return nil
 		case <-lost:
 			r.lost = true
+		case <-c.replaced:
+			r.doubt = true
 		case <-timer.C:
 		}
 		err := r.look(ctx)
@@ -54,7 +56,7 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 			lost = nil // others meet the same trouble: do not be hurried by them
 		default:
 			trouble.over()
-			if len(r.missing)+len(r.stale) > 0 {
+			if len(r.missing)+len(r.stale)+len(r.suspects) > 0 {
 				pause = lookAgain
 			}
 		}
@@ -73,6 +75,10 @@ type reconciler struct {
 	// lost says that the broker may have lost jobs: the lease of trials that wait
 	// means nothing then. Those that run may well go on running.
 	lost bool
+	// doubt says that there may be executions that were replaced; suspects are those
+	// that no worker said it ran since a time.
+	doubt    bool
+	suspects map[string]time.Time
 }
 
 // look compares once. What is wrong is put right when it is seen for the second
@@ -86,6 +92,9 @@ func (r *reconciler) look(ctx context.Context) error {
 		return err
 	}
 	if err := r.lookUp(ctx); err != nil {
+		return err
+	}
+	if err := r.vanished(ctx); err != nil {
 		return err
 	}
 	now := time.Now()
@@ -113,6 +122,9 @@ func (r *reconciler) look(ctx context.Context) error {
 	}
 	if len(gone) > 0 {
 		r.log.Warn("putting trials back whose jobs were lost", "trials", len(gone))
+		if gone, err = r.lose(ctx, gone); err != nil {
+			return err
+		}
 		r.facts.add(func(h *happened) { h.lost = append(h.lost, gone...) })
 	}
 	for id, h := range stale {
@@ -126,6 +138,108 @@ func (r *reconciler) look(ctx context.Context) error {
 	}
 	r.missing, r.stale, r.at = missing, stale, now
 	r.lost = r.lost && len(missing) > 0
+	return nil
+}
+
+// vanishGrace is how long no worker says that it runs an execution in whose place
+// another started until the execution counts as lost: a worker that had only lost the
+// broker is heard of before.
+const vanishGrace = wire.BeatInterval
+
+// vanished counts executions whose workers vanished: their jobs were delivered again and
+// started elsewhere, and no worker says that it still runs them.
+func (r *reconciler) vanished(ctx context.Context) error {
+	if !r.doubt {
+		return nil
+	}
+	replaced, err := r.store.Replaced(ctx)
+	if err != nil {
+		return fmt.Errorf("looking for executions that were replaced: %w", err)
+	}
+	r.doubt = len(replaced) > 0
+	now, suspects := time.Now(), map[string]time.Time{}
+	var lost []sweep.Event
+	err = r.command(ctx, func(_ context.Context, s *scheduler) error {
+		for _, e := range replaced {
+			since, suspected := r.suspects[e.Execution]
+			switch {
+			case !suspected:
+				suspects[e.Execution] = now
+			case s.plan.runs(e.Execution, since): // ask again
+				suspects[e.Execution] = now
+			case now.Sub(since) < vanishGrace:
+				suspects[e.Execution] = since
+			default:
+				lost = append(lost, e)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if r.suspects = suspects; len(suspects) > 0 {
+		if err := r.wire.CallRoll(); err != nil {
+			return err
+		}
+	}
+	return r.count(ctx, lost)
+}
+
+// lose counts those of the trials as lost that ran, whose workers have vanished with their
+// jobs, and returns the others. When the broker has lost jobs, no worker is to blame.
+func (r *reconciler) lose(ctx context.Context, gone []sweep.TrialID) (others []sweep.TrialID, err error) {
+	if r.lost {
+		return gone, nil
+	}
+	states, err := r.store.States(ctx, gone)
+	if err != nil {
+		return nil, fmt.Errorf("looking at %d trials whose jobs were lost: %w", len(gone), err)
+	}
+	var lost []sweep.Event
+	for _, id := range gone {
+		if states[id] == sweep.Running {
+			lost = append(lost, sweep.Event{Kind: sweep.EventLost, TrialID: id})
+		} else {
+			others = append(others, id)
+		}
+	}
+	return others, r.count(ctx, lost)
+}
+
+// count records executions as lost, and stops the trials that this ends.
+func (r *reconciler) count(ctx context.Context, lost []sweep.Event) error {
+	if len(lost) == 0 {
+		return nil
+	}
+	ids := make([]sweep.TrialID, len(lost))
+	for i, e := range lost {
+		ids[i] = e.TrialID
+		r.log.Warn("a worker vanished while it ran a trial", "trial", e.TrialID, "worker", e.Worker, "execution", e.Execution)
+	}
+	if err := r.record(ctx, lost); err != nil {
+		return fmt.Errorf("counting %d executions as lost: %w", len(lost), err)
+	}
+	states, err := r.store.States(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("looking at %d trials whose workers vanished: %w", len(ids), err)
+	}
+	ended := map[string][]int64{}
+	for _, id := range ids {
+		if states[id] == sweep.Failed {
+			ended[id.Sweep] = append(ended[id.Sweep], id.Index)
+			r.log.Error("a trial failed because its workers vanished", "trial", id)
+		}
+	}
+	for id, indices := range ended {
+		record, err := r.store.Sweep(ctx, id)
+		if err == nil {
+			err = r.command(ctx, func(ctx context.Context, s *scheduler) error { return s.stop(ctx, record, nil, indices...) })
+		}
+		if err != nil {
+			return fmt.Errorf("stopping trials of sweep %s whose workers vanished: %w", id, err)
+		}
+	}
 	return nil
 }
 

@@ -710,6 +710,16 @@ func (s *schedule) inHand(visit func(sweep.TrialID)) {
 	}
 }
 
+// runs reports whether a worker has said since a time that it runs an execution.
+func (s *schedule) runs(execution string, since time.Time) bool {
+	for _, w := range s.workers {
+		if w.heard.After(since) && slices.ContainsFunc(w.running, func(r wire.Running) bool { return r.Execution == execution }) {
+			return true
+		}
+	}
+	return false
+}
+
 func compareQueues(a, b wire.Queue) int {
 	return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Offer, b.Offer))
 }

@@ -20,6 +20,11 @@ const (
 	// EventRefused: the worker cannot run the trial; see Refusal. It is no
 	// execution, and nobody's failure.
 	EventRefused EventKind = "refused"
+	// EventLost: the worker of an execution vanished while it ran. The coordinator
+	// reports it, never a worker. Without Execution it is the one that runs. The
+	// store counts it, and fails the trial once its losses reach the sweep's
+	// Limits.Losses.
+	EventLost EventKind = "lost"
 )
 
 // Event is one report about one execution of one trial.

@@ -10,7 +10,8 @@ type Execution struct {
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	// Outcome is how it ended, or that it runs.
 	Outcome ExecutionOutcome `json:"outcome"`
-	// Charged says that the trial was to blame for its end, Forgotten that a retry
+	// Charged says that it counts against the trial: that the trial was to blame for
+	// its end or, of a lost one, that its worker vanished. Forgotten says that a retry
 	// has forgotten that.
 	Charged   bool `json:"charged,omitempty"`
 	Forgotten bool `json:"forgotten,omitempty"`

@@ -49,6 +49,7 @@ const (
 	DefaultTrainer  = "builtin"
 	DefaultPool     = "cpu"
 	DefaultAttempts = 3
+	DefaultLosses   = 3
 	DefaultPoints   = 1000
 	// SeedParameter is the parameter that replicates vary.
 	SeedParameter = "seed"
@@ -246,6 +247,9 @@ type Limits struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// Attempts is how many charged executions a trial has before it is failed.
 	Attempts int `json:"attempts"`
+	// Losses is how many executions whose workers vanished a trial has before it is
+	// failed; DefaultLosses if 0.
+	Losses int `json:"losses,omitempty"`
 	// Points is the largest number of points kept of a curve.
 	Points int `json:"points"`
 	// Artifact and Artifacts are the largest size of one artifact and of all of a

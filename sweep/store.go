@@ -53,6 +53,10 @@ type Store interface {
 	// Record applies events in order, all or none; see Event and RecordReport.
 	// The first terminal result of a trial wins.
 	Record(ctx context.Context, events []Event) (RecordReport, error)
+	// Replaced returns the executions in whose place another started while they ran,
+	// of trials that have not ended, each as the EventLost that counts it: its worker
+	// may have vanished. Those that are counted are not among them.
+	Replaced(ctx context.Context) ([]Event, error)
 	// Quarantine keeps events that Record refuses.
 	Quarantine(ctx context.Context, events []Quarantined) error
 	// Unheard returns up to limit queued or running trials of active and paused
@@ -160,6 +164,9 @@ type RecordReport struct {
 	// Released counts trials put back to pending, Refused those that a worker could
 	// not run.
 	Released, Refused int
+	// Replaced counts executions in whose place another started while they ran, Lost
+	// those that were counted as lost.
+	Replaced, Lost int
 	// Unknown counts events about trials that the store does not hold,
 	// Malformed those of an unknown kind or without what their kind needs.
 	Unknown, Malformed int
@@ -168,7 +175,7 @@ type RecordReport struct {
 // TrialColumns are what trials can be selected and ordered by besides parameters and
 // summary metrics.
 var TrialColumns = []string{
-	"index", "state", "diverged", "worker", "executions", "charged", "refusals", "fingerprint",
+	"index", "state", "diverged", "worker", "executions", "charged", "losses", "refusals", "fingerprint",
 	"seconds", "flops", "parameter_count", "best_epoch", "kernel_level", "error", "digest",
 }
 

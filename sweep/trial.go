@@ -78,9 +78,10 @@ type TrialRecord struct {
 	SweepName string `json:"sweep_name"`
 	State     State  `json:"state"`
 	// Executions counts started executions, Charged those that ended by the
-	// trial's own fault.
+	// trial's own fault, Losses those whose workers vanished.
 	Executions int       `json:"executions"`
 	Charged    int       `json:"charged"`
+	Losses     int       `json:"losses,omitempty"`
 	Worker     string    `json:"worker,omitempty"`
 	QueuedAt   time.Time `json:"queued_at,omitzero"`
 	StartedAt  time.Time `json:"started_at,omitzero"`

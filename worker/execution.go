@@ -183,6 +183,9 @@ func (e *execution) train() (*sweep.Result, error) {
 	defer release()
 	e.announcing.Lock() // the announcement tells what became of the checkpoint
 	checkpoint := e.loadCheckpoint()
+	if e.delivery.Redelivered() { // it may have taken a worker with it before it was announced
+		e.announceLocked()
+	}
 	e.announcing.Unlock()
 	request := w.request(e.delivery)
 	request.Checkpoint = checkpoint

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -25,7 +26,49 @@ type sweepStatus struct {
 	Progress  sweep.Progress   `json:"progress"`
 	CreatedAt time.Time        `json:"created_at"`
 	UpdatedAt time.Time        `json:"updated_at"`
+	// Losses are the trials that go on though workers vanished while they ran them.
+	Losses []trialLosses `json:"losses,omitempty"`
 }
+
+// trialLosses is a trial whose workers vanished while they ran it.
+type trialLosses struct {
+	Index   int64       `json:"index"`
+	State   sweep.State `json:"state"`
+	Limit   int         `json:"limit"`
+	Workers []string    `json:"workers"`
+}
+
+func (l *trialLosses) String() string {
+	return fmt.Sprintf("%s, %s", l.State, lossText(l.Workers, l.Limit))
+}
+
+// lossText says what a trial's lost executions come to.
+func lossText(workers []string, limit int) string {
+	return fmt.Sprintf("%d of %d losses: %s", len(workers), limit, strings.Join(workers, ", "))
+}
+
+// lossesOf returns the trials that go on though workers vanished while they ran them, by
+// sweep.
+func lossesOf(ctx context.Context, results sweep.Reader) (map[string][]trialLosses, error) {
+	all := map[string][]trialLosses{}
+	err := results.Query(ctx, `SELECT sweep_id, trial_index, state, limit_losses, worker FROM losses
+		WHERE state IN ('pending', 'queued', 'running') ORDER BY sweep_id, trial_index, started_at`,
+		func(_ []string, row []any) error {
+			id, index := row[0].(string), row[1].(int64)
+			list := all[id]
+			if n := len(list); n == 0 || list[n-1].Index != index {
+				list = append(list, trialLosses{Index: index, State: sweep.State(row[2].(string)), Limit: int(row[3].(int64))})
+			}
+			last := &list[len(list)-1]
+			last.Workers = append(last.Workers, row[4].(string))
+			all[id] = list
+			return nil
+		})
+	return all, err
+}
+
+// shownLosses is of how many trials of a sweep the lost executions are shown.
+const shownLosses = 5
 
 // atRest says why nothing goes on if no process runs the sweeps of a database; "" if one
 // does, or nobody can tell.
@@ -49,8 +92,9 @@ func newStatus(s *settings) *cobra.Command {
 		Long: `List the sweeps, newest first, or one of them: SWEEP is an id, the
 beginning of one, a name, or "latest". No worker can run what is left of a
 sweep that is waiting: below the list stands why, and how often workers refused
-trials. It goes on by itself when a worker comes that can run it. Of a database that
-is asked directly it says, too, if nobody is at work on it.
+trials. It goes on by itself when a worker comes that can run it. A trial whose
+workers vanished while they ran it is shown with its losses and their limit. Of a
+database that is asked directly it says, too, if nobody is at work on it.
 
 Exit codes: 0 done, 4 no such sweep.`,
 		Example: "  sweep status\n  sweep status latest --json",
@@ -74,6 +118,10 @@ Exit codes: 0 done, 4 no such sweep.`,
 			}
 			list := make([]sweepStatus, 0, len(records))
 			rests := atRest(ctx, results)
+			losses, err := lossesOf(ctx, results)
+			if err != nil { // a coordinator of an older version does not know of them
+				fmt.Fprintln(cmd.ErrOrStderr(), "trials whose workers vanished are not shown:", err)
+			}
 			for _, r := range records {
 				if r.State == sweep.SweepActive && r.Reason == "" {
 					r.Reason = rests
@@ -82,7 +130,7 @@ Exit codes: 0 done, 4 no such sweep.`,
 				if err != nil {
 					return err
 				}
-				list = append(list, sweepStatus{r.ID, r.Name, r.State, r.Reason, r.Trainer, r.Pool, r.Priority, counts.Total(), counts, r.CreatedAt, r.UpdatedAt})
+				list = append(list, sweepStatus{r.ID, r.Name, r.State, r.Reason, r.Trainer, r.Pool, r.Priority, counts.Total(), counts, r.CreatedAt, r.UpdatedAt, losses[r.ID]})
 			}
 			tell(cmd, problemOf(results))
 			if asJSON {
@@ -105,6 +153,12 @@ Exit codes: 0 done, 4 no such sweep.`,
 			for _, e := range list {
 				if e.Reason != "" {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", e.ID, e.Reason)
+				}
+				for i := range e.Losses[:min(len(e.Losses), shownLosses)] {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: trial %d is %s\n", e.ID, e.Losses[i].Index, &e.Losses[i])
+				}
+				if more := len(e.Losses) - shownLosses; more > 0 {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: workers vanished while they ran %d more trials (sweep trials %[1]s --where 'losses>0')\n", e.ID, more)
 				}
 				if e.Progress.Refused > 0 {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: workers refused trials %d times, which counts against nobody (sweep trials %[1]s --where 'refusals>0')\n", e.ID, e.Progress.Refused)

@@ -470,3 +470,66 @@ func TestSlotsDoNotChangeBits(t *testing.T) {
 		}
 	}
 }
+
+// TestTrialKillsWorker runs a trial that kills its worker, by SIGKILL, whenever it is
+// started, beside others. It ends as failed and names the workers, and is shown before.
+func TestTrialKillsWorker(t *testing.T) {
+	t.Parallel()
+	notes := t.TempDir()
+	sources := folder(t, map[string]string{
+		// The first execution is over before it is announced. The third waits for a word,
+		// the fourth to be stopped. The worker is the process above that has its name.
+		"train.sh": `case "$*" in *--x=2*)
+	cd ` + notes + `
+	echo >>started
+	case $(wc -l <started) in
+		1|2) ;;
+		3) while [ ! -e go ]; do sleep 0.1; done ;;
+		*) exec sleep 1000 ;;
+	esac
+	p=$$
+	while [ "$p" -gt 1 ]; do
+		tr '\0' ' ' </proc/$p/cmdline | grep -q -- '--name victim' && { kill -9 $p; sleep 60; }
+		p=$(awk '/^PPid/ {print $2}' /proc/$p/status)
+	done ;;
+esac
+echo '{"y": 1}' >>"$SWEEP_EVENTS"
+`,
+		"sweep.yaml": "name: killer\nprogram: train.sh\ncommand: [sh, \"${program}\", \"${args}\"]\nlimits: {losses: 2}\nparameters: {x: {min: 1, max: 4}}\n",
+	})
+	c := newCluster(t)
+	c.start("coordinator", "coordinator")
+	c.start("victim", "worker", "--name", "victim", "--slots", "2", "--script-dir", sources)
+	id := c.submit(filepath.Join(sources, "sweep.yaml"))
+	revived := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { // as a service manager does
+		defer close(revived)
+		for ctx.Err() == nil {
+			select {
+			case <-c.parts["victim"].exited:
+				c.again("victim")
+			case <-ctx.Done():
+			}
+		}
+	}()
+	defer func() { cancel(); <-revived }()
+	await(t, "a loss in the status", func() bool {
+		stdout, _, _ := c.output("status", id)
+		return strings.Contains(stdout, "trial 1 is running, 1 of 2 losses: victim")
+	})
+	shown, _, _ := c.output("trial", "show", id, "1")
+	if !strings.Contains(shown, "it runs on victim; 1 of 2 losses: victim") {
+		t.Errorf("trial show says\n%s", shown)
+	}
+	write(t, notes, "go", "")
+	await(t, "the end of the trial", func() bool { p := c.progress(id); return p.Failed == 1 && p.Completed == 3 })
+	shown, _, _ = c.output("trial", "show", id, "1")
+	if !strings.Contains(shown, "2 executions took their workers with them: victim, victim") {
+		t.Errorf("trial show says\n%s", shown)
+	}
+	await(t, "the execution that runs to be stopped", func() bool {
+		stdout, _, code := c.output("workers")
+		return code == 0 && !strings.Contains(stdout, id)
+	})
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -134,6 +135,10 @@ func reasonOf(record *sweep.SweepRecord, t *sweep.TrialRecord, executions []swee
 			before += ": " + last.Reason
 		}
 	}
+	lost := ""
+	if workers := lostWorkers(executions); len(workers) > 0 {
+		lost = "; " + lossText(workers, lossLimit(record, t.Index))
+	}
 	switch t.State {
 	case sweep.Pending:
 		reason := "it waits for its turn"
@@ -149,11 +154,11 @@ func reasonOf(record *sweep.SweepRecord, t *sweep.TrialRecord, executions []swee
 		if t.LastRefusal != "" {
 			reason += fmt.Sprintf("; %s refused it: %s", t.RefusedBy, t.LastRefusal)
 		}
-		return reason + before
+		return reason + before + lost
 	case sweep.Queued:
-		return "its job waits for a worker that is free" + before
+		return "its job waits for a worker that is free" + before + lost
 	case sweep.Running:
-		return "it runs on " + t.Worker
+		return "it runs on " + t.Worker + lost
 	case sweep.Cancelled:
 		if record.State == sweep.SweepCancelled {
 			return "its sweep was cancelled"
@@ -172,6 +177,26 @@ func reasonOf(record *sweep.SweepRecord, t *sweep.TrialRecord, executions []swee
 		return "its training diverged"
 	}
 	return "its trainer returned a result"
+}
+
+// lostWorkers names the workers that vanished while they ran a trial.
+func lostWorkers(executions []sweep.Execution) (names []string) {
+	for _, e := range executions {
+		if e.Outcome == sweep.ExecutionLost && e.Charged && !e.Forgotten {
+			names = append(names, e.Worker)
+		}
+	}
+	return names
+}
+
+// lossLimit is how many lost executions end a trial of a sweep.
+func lossLimit(record *sweep.SweepRecord, index int64) (limit int) {
+	for _, g := range record.Grids {
+		if g.First <= index {
+			limit = g.Submission.Spec.Limits.Losses
+		}
+	}
+	return cmp.Or(limit, sweep.DefaultLosses)
 }
 
 func writeTrial(cmd *cobra.Command, t *shownTrial) error {

@@ -357,6 +357,8 @@ func trialCell(t *sweep.TrialRecord, name string) string {
 		return fmt.Sprint(t.Executions)
 	case "charged":
 		return fmt.Sprint(t.Charged)
+	case "losses":
+		return fmt.Sprint(t.Losses)
 	case "refusals":
 		return fmt.Sprint(t.Refusals)
 	case "fingerprint":

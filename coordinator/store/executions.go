@@ -28,6 +28,24 @@ func (s *Store) Executions(ctx context.Context, id sweep.TrialID) (list []sweep.
 	return list, err
 }
 
+const replaced = `SELECT s.sweep_id, t.trial_index, e.execution, e.worker, e.ended_at
+	FROM executions AS e JOIN trials AS t USING (trial_no) JOIN sweeps AS s USING (sweep_no)
+	WHERE e.replaced AND NOT e.charged AND NOT e.forgotten AND e.outcome = 'lost' AND t.state IN ('pending', 'queued', 'running')
+	ORDER BY e.trial_no, e.ended_at`
+
+// Replaced implements sweep.Store.
+func (s *Store) Replaced(ctx context.Context) (list []sweep.Event, err error) {
+	err = s.view(ctx, "look for executions that were replaced", func(t *transaction) {
+		t.each(func(row database.Row) error {
+			e := sweep.Event{Kind: sweep.EventLost}
+			err := row.Scan(&e.Sweep, &e.Index, &e.Execution, &e.Worker, &e.Time)
+			list = append(list, e)
+			return err
+		}, replaced)
+	})
+	return list, err
+}
+
 const executionLog = `SELECT e.stderr, e.log_start FROM executions AS e JOIN trials AS t USING (trial_no)
 	WHERE t.sweep_no = $1 AND t.trial_index = $2 AND ($3 = '' OR e.execution = $3) ORDER BY e.started_at DESC, e.execution DESC LIMIT 1`
 

@@ -12,7 +12,7 @@ import (
 
 // trialColumns are what scanTrial reads.
 const trialColumns = `
-	SELECT s.sweep_id, s.name, t.trial_index, t.state, t.diverged, t.executions, t.charged, t.worker, t.queued_at, t.started_at,
+	SELECT s.sweep_id, s.name, t.trial_index, t.state, t.diverged, t.executions, t.charged, t.losses, t.worker, t.queued_at, t.started_at,
 		t.finished_at, t.fingerprint, t.dataset_digest, t.parameters,
 		t.class_no, t.refusals, coalesce(CASE WHEN t.refusals > 0 THEN (SELECT r.reason` + lastRefusal + `) END, ''),
 		coalesce(CASE WHEN t.refusals > 0 THEN (SELECT r.worker` + lastRefusal + `) END, ''),
@@ -34,7 +34,7 @@ func scanTrial(row database.Row) (*sweep.TrialRecord, error) {
 	var result sweep.Result
 	var source sweep.TrialID
 	var parameters, summary []byte
-	err := row.Scan(&r.Sweep, &r.SweepName, &r.Index, (*string)(&r.State), &result.Diverged, &r.Executions, &r.Charged, &r.Worker,
+	err := row.Scan(&r.Sweep, &r.SweepName, &r.Index, (*string)(&r.State), &result.Diverged, &r.Executions, &r.Charged, &r.Losses, &r.Worker,
 		&r.QueuedAt, &r.StartedAt, &r.FinishedAt, (*string)(&r.Fingerprint), &r.DatasetDigest, &parameters,
 		&r.Class, &r.Refusals, &r.LastRefusal, &r.RefusedBy,
 		&source.Sweep, &source.Index,

@@ -18,7 +18,7 @@ func (s *Store) Record(ctx context.Context, events []sweep.Event) (report sweep.
 	err = s.update(ctx, "record events", func(t *transaction) {
 		r := recording{transaction: t, ledger: ledger.New(t.now), numbers: map[string]int64{}}
 		r.load(events)
-		report = r.ledger.Apply(events, r.attempts)
+		report = r.ledger.Apply(events, r.limits)
 		r.save()
 	})
 	return report, err
@@ -33,13 +33,18 @@ type recording struct {
 	early []*ledger.Trial
 }
 
-const loadTrials = `SELECT t.trial_no, t.sweep_no, t.trial_index, t.state, t.diverged, t.executions, t.charged, t.execution, t.worker,
+const loadTrials = `SELECT t.trial_no, t.sweep_no, t.trial_index, t.state, t.diverged, t.executions, t.charged, t.losses, t.execution, t.worker,
 		t.started_at, t.finished_at, t.class_no, coalesce(t.point_key, 0), t.refusals, coalesce(o.digest, ''), coalesce(o.kernel_level, '')
 	FROM {v} JOIN trials AS t USING (sweep_no, trial_index) LEFT JOIN outcomes AS o USING (trial_no)`
 
-const loadExecutions = `SELECT e.trial_no, e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten, e.checkpoint,
+const selectExecutions = `SELECT e.trial_no, e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten, e.replaced, e.checkpoint,
 		e.reason, e.stderr, e.log_start, e.note
-	FROM {v} JOIN executions AS e USING (trial_no, execution)`
+	FROM {v} JOIN executions AS e USING `
+
+const (
+	loadExecutions = selectExecutions + `(trial_no, execution)`
+	loadLost       = selectExecutions + `(trial_no) WHERE e.outcome = 'lost' AND e.charged AND NOT e.forgotten`
+)
 
 func (r *recording) load(events []sweep.Event) {
 	names := map[int64]string{}
@@ -60,7 +65,7 @@ func (r *recording) load(events []sweep.Event) {
 	r.each(func(row database.Row) error {
 		trial := &ledger.Trial{}
 		var number int64
-		err := row.Scan(&trial.Key, &number, &trial.ID.Index, (*string)(&trial.State), &trial.Diverged, &trial.Executions, &trial.Charged,
+		err := row.Scan(&trial.Key, &number, &trial.ID.Index, (*string)(&trial.State), &trial.Diverged, &trial.Executions, &trial.Charged, &trial.Losses,
 			&trial.Execution, &trial.Worker, &trial.StartedAt, &trial.FinishedAt, &trial.Class, &trial.Point, &trial.Refusals, &trial.Digest, &trial.KernelLevel)
 		trial.ID.Sweep = names[number]
 		r.ledger.LoadTrial(trial)
@@ -75,11 +80,10 @@ func (r *recording) load(events []sweep.Event) {
 		return
 	}
 	r.loadCurves(byKey, events)
-	mentioned := r.ledger.Mentioned(events)
-	r.each(func(row database.Row) error {
+	load := func(row database.Row) error {
 		e := &ledger.Execution{}
 		var key int64
-		err := row.Scan(&key, &e.ID, &e.Worker, &e.StartedAt, &e.EndedAt, (*string)(&e.Outcome), &e.Charged, &e.Forgotten, &e.Checkpoint, &e.Reason, &e.Stderr,
+		err := row.Scan(&key, &e.ID, &e.Worker, &e.StartedAt, &e.EndedAt, (*string)(&e.Outcome), &e.Charged, &e.Forgotten, &e.Replaced, &e.Checkpoint, &e.Reason, &e.Stderr,
 			&e.LogStart, &e.Note)
 		if err != nil {
 			return err
@@ -87,10 +91,15 @@ func (r *recording) load(events []sweep.Event) {
 		e.Trial = byKey[key]
 		r.ledger.LoadExecution(e)
 		return nil
-	}, loadExecutions, database.Batch{Rows: len(mentioned), Columns: []database.Column{
+	}
+	mentioned := r.ledger.Mentioned(events)
+	r.each(load, loadExecutions, database.Batch{Rows: len(mentioned), Columns: []database.Column{
 		{Name: "trial_no", Int: func(i int) int64 { return mentioned[i].Trial.Key }},
 		{Name: "execution", Text: func(i int) string { return mentioned[i].ID }},
 	}})
+	if lost := r.ledger.Lost(events); len(lost) > 0 {
+		r.each(load, loadLost, keyBatch(lost))
+	}
 }
 
 const loadRefusals = `SELECT r.trial_no, r.worker, r.reason, r.refusals, r.refused_at FROM {v} JOIN trial_refusals AS r USING (trial_no, worker)`
@@ -139,11 +148,11 @@ func keyBatch(trials []*ledger.Trial) database.Batch {
 	return database.Batch{Rows: len(trials), Columns: []database.Column{{Name: "trial_no", Int: func(i int) int64 { return trials[i].Key }}}}
 }
 
-// attempts finds the limit of the grid that a trial belongs to.
-func (r *recording) attempts(trial *ledger.Trial) (limit int) {
-	r.one([]any{&limit}, `SELECT attempts FROM grids WHERE sweep_no = $1 AND first_index <= $2 ORDER BY ordinal DESC LIMIT 1`,
+// limits finds those of the grid that a trial belongs to.
+func (r *recording) limits(trial *ledger.Trial) (limits ledger.Limits) {
+	r.one([]any{&limits.Attempts, &limits.Losses}, `SELECT attempts, losses FROM grids WHERE sweep_no = $1 AND first_index <= $2 ORDER BY ordinal DESC LIMIT 1`,
 		r.numbers[trial.ID.Sweep], trial.ID.Index)
-	return limit
+	return limits
 }
 
 func (r *recording) save() {
@@ -176,6 +185,7 @@ func trialBatch(trials []*ledger.Trial, now time.Time) database.Batch {
 		{Name: "diverged", Bool: func(i int) bool { return trials[i].Diverged }},
 		{Name: "executions", Int32: func(i int) int64 { return int64(trials[i].Executions) }},
 		{Name: "charged", Int32: func(i int) int64 { return int64(trials[i].Charged) }},
+		{Name: "losses", Int32: func(i int) int64 { return int64(trials[i].Losses) }},
 		{Name: "execution", Text: func(i int) string { return trials[i].Execution }},
 		{Name: "worker", Text: func(i int) string { return trials[i].Worker }},
 		{Name: "refusals", Int32: func(i int) int64 { return int64(trials[i].Refusals) }},
@@ -195,6 +205,7 @@ func executionBatch(all []*ledger.Execution) database.Batch {
 		{Name: "outcome", Text: func(i int) string { return string(all[i].Outcome) }},
 		{Name: "charged", Bool: func(i int) bool { return all[i].Charged }},
 		{Name: "forgotten", Bool: func(i int) bool { return all[i].Forgotten }},
+		{Name: "replaced", Bool: func(i int) bool { return all[i].Replaced }},
 		{Name: "checkpoint", Int: func(i int) int64 { return all[i].Checkpoint }},
 		{Name: "reason", Text: func(i int) string { return all[i].Reason }},
 		{Name: "stderr", Text: func(i int) string { return all[i].Stderr }},

@@ -155,7 +155,7 @@ func (t *transaction) bequeath(number int64, gone database.Batch) {
 		}
 	}
 	t.run(`UPDATE trials AS t SET source_no = v.heir FROM {v} WHERE t.source_no = v.source`, pairs)
-	t.run(`UPDATE trials AS t SET source_no = NULL, executions = f.executions, charged = f.charged, execution = f.execution, worker = f.worker,
+	t.run(`UPDATE trials AS t SET source_no = NULL, executions = f.executions, charged = f.charged, losses = f.losses, execution = f.execution, worker = f.worker,
 			queued_at = f.queued_at, started_at = f.started_at
 		FROM {v} JOIN trials AS f ON f.trial_no = v.source WHERE t.trial_no = v.heir`, pairs)
 	t.countSweeps(sweeps)

@@ -24,6 +24,7 @@ var columns = map[string]column{
 	"worker":          {"t.worker", "text"},
 	"executions":      {"t.executions", "number"},
 	"charged":         {"t.charged", "number"},
+	"losses":          {"t.losses", "number"},
 	"refusals":        {"t.refusals", "number"},
 	"fingerprint":     {"t.fingerprint", "text"},
 	"seconds":         {"o.seconds", "number"},

@@ -87,9 +87,13 @@ func (t *transaction) insertGrid(number int64, ordinal int, first int64, submiss
 	if attempts <= 0 {
 		attempts = sweep.DefaultAttempts
 	}
-	t.run(`INSERT INTO grids (sweep_no, ordinal, first_index, points, written, cancelled, attempts, reuse, submission, artifacts, created_at)
-		VALUES ($1, $2, $3, $4, 0, FALSE, $5, $6, $7, $8, $9)`,
-		number, ordinal, first, points, attempts, submission.Reuse, t.encode(submission), t.encodeArtifacts(submission.Spec.Artifacts), t.now)
+	losses := submission.Spec.Limits.Losses
+	if losses <= 0 {
+		losses = sweep.DefaultLosses
+	}
+	t.run(`INSERT INTO grids (sweep_no, ordinal, first_index, points, written, cancelled, attempts, losses, reuse, submission, artifacts, created_at)
+		VALUES ($1, $2, $3, $4, 0, FALSE, $5, $6, $7, $8, $9, $10)`,
+		number, ordinal, first, points, attempts, losses, submission.Reuse, t.encode(submission), t.encodeArtifacts(submission.Spec.Artifacts), t.now)
 	t.answer(submission.Key, number, ordinal)
 	keys := slices.Sorted(maps.Keys(submission.Datasets))
 	t.insert("datasets", database.Batch{Rows: len(keys), Columns: []database.Column{

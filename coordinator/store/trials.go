@@ -441,7 +441,7 @@ var forgetting = []string{
 		WHERE trial_no IN (SELECT t.trial_no` + retried,
 }
 
-const retrySome = `UPDATE trials SET state = 'pending', charged = 0, finished_at = NULL, heard_at = NULL
+const retrySome = `UPDATE trials SET state = 'pending', charged = 0, losses = 0, finished_at = NULL, heard_at = NULL
 	FROM {v} WHERE trials.sweep_no = $1 AND trials.trial_index = v.trial_index AND trials.state = $2
 	RETURNING trials.sweep_no, trials.class_no, trials.trial_index`
 

@@ -403,6 +403,9 @@ func (d *decoder) decodeLimits() {
 		case "attempts":
 			attempts, _ := d.integer(e.value, path, 1, maxAttempts)
 			limits.Attempts = int(attempts)
+		case "losses":
+			losses, _ := d.integer(e.value, path, 1, maxAttempts)
+			limits.Losses = int(losses)
 		case "points":
 			points, _ := d.integer(e.value, path, 2, maxPoints)
 			limits.Points = int(points)
@@ -411,7 +414,7 @@ func (d *decoder) decodeLimits() {
 		case "artifacts":
 			limits.Artifacts = d.size(e.value, path)
 		default:
-			d.failName(e.where, clip(path), "is not a limit", e.key, []string{"timeout", "attempts", "points", "artifact", "artifacts"})
+			d.failName(e.where, clip(path), "is not a limit", e.key, []string{"timeout", "attempts", "losses", "points", "artifact", "artifacts"})
 		}
 	}
 	if _, asked := d.given("artifacts"); !asked && limits.Artifact+limits.Artifacts > 0 {

@@ -20,7 +20,7 @@
 //	when: {m2: {model: spectral-rnn}}
 //	exclude: [{model: lstm, lr: 1e-3}]
 //	select: {group: [dataset, model], by: validation_loss, goal: minimize}
-//	limits: {timeout: 10m, attempts: 3, points: 1000, artifact: 1GiB, artifacts: 4GiB}
+//	limits: {timeout: 10m, attempts: 3, losses: 3, points: 1000, artifact: 1GiB, artifacts: 4GiB}
 //	requires: {gpu: a100, memory: 8GiB}
 //	artifacts: [weights]
 //
@@ -53,8 +53,9 @@
 //	metric       W&B's {name, goal}: stands in for select's by and goal
 //	limits       timeout (of one execution, as in 90s, 10m, 1h30m; none if
 //	             absent), attempts (executions that may fail by the trial's own
-//	             fault; 3), points (kept of a curve; 1000), artifact (the
-//	             largest size of one; 1GiB), artifacts (of all of a trial; 4GiB)
+//	             fault; 3), losses (executions whose workers may vanish while they
+//	             run; 3), points (kept of a curve; 1000), artifact (the largest
+//	             size of one; 1GiB), artifacts (of all of a trial; 4GiB)
 //	requires     what a worker must have: labels, as in {gpu: a100}, and memory
 //	             of a trial, as in 8GiB (the trainer's estimate if absent)
 //	artifacts    what is kept of a trial besides its result, by name, as weights:

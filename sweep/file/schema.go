@@ -88,6 +88,7 @@ func Schema(description *sweep.Description) ([]byte, error) {
 			"properties": object{
 				"timeout":   documented(object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`}, "Of one execution, as in 90s, 10m, 1h30m."),
 				"attempts":  documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts, "default": sweep.DefaultAttempts}, "Executions that may fail by the trial's own fault."),
+				"losses":    documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts, "default": sweep.DefaultLosses}, "Executions whose workers may vanish while they run."),
 				"points":    documented(object{"type": "integer", "minimum": 2, "maximum": maxPoints, "default": sweep.DefaultPoints}, "Points kept of a curve: of a longer one the smallest and the largest of every few, and the last."),
 				"artifact":  documented(object{"type": "string", "default": "1GiB"}, "The largest size of an artifact, as in 500MB or 2GiB."),
 				"artifacts": documented(object{"type": "string", "default": "4GiB"}, "The largest size of all artifacts of a trial."),

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -76,6 +77,18 @@ type Delivery struct {
 	Job
 	conn  *nats.Conn
 	reply string // where the server wants its answer
+}
+
+// Redelivered reports whether the job was delivered before: its worker vanished, or
+// returned it.
+func (d *Delivery) Redelivered() bool {
+	// $JS.ACK.STREAM.CONSUMER.DELIVERED.…, or with domain and account before STREAM.
+	tokens := strings.Split(d.reply, ".")
+	at := 4
+	if len(tokens) > 9 {
+		at = 6
+	}
+	return len(tokens) > at && tokens[at] != "1"
 }
 
 // InProgress starts the server's clock again: the worker is still at it. It is

@@ -9,7 +9,8 @@
 //   - Any event of an execution that is not known yet makes it known and counts
 //     it: an execution that reports has started. A refusal is no execution.
 //   - started makes the trial running under that execution; another execution
-//     that was running is lost.
+//     that was running is lost. It is not counted before it is known that its worker
+//     vanished, and never if the trial was put back in between.
 //   - points replace the curves of a trial that has no result yet, or what follows
 //     their offsets; the curves of its result replace them all, but a result
 //     without curves keeps those of the points.
@@ -24,6 +25,10 @@
 //   - refused puts the trial back to pending if it is queued, or runs under that
 //     very execution, and is counted. One that is not newer than the last refusal
 //     of the same worker is a repeat.
+//   - lost counts an execution whose worker vanished: the one that runs, which ends,
+//     or one in whose place another started. The trial goes back to pending, or fails
+//     once its losses reach the limit. A lost execution that reports its end after all
+//     is counted no more.
 //   - Events of an ended execution, or of a terminal trial, change nothing else.
 //
 // Every rule is idempotent, so a batch may come again, whole or in part.
@@ -52,6 +57,7 @@ type Trial struct {
 	Diverged   bool
 	Executions int
 	Charged    int
+	Losses     int
 	Worker     string
 	StartedAt  time.Time
 	FinishedAt time.Time
@@ -79,14 +85,16 @@ type Trial struct {
 
 // Execution is a stored execution.
 type Execution struct {
-	Trial      *Trial
-	ID         string
-	Worker     string
-	StartedAt  time.Time
-	EndedAt    time.Time
-	Outcome    sweep.ExecutionOutcome
-	Charged    bool
-	Forgotten  bool
+	Trial     *Trial
+	ID        string
+	Worker    string
+	StartedAt time.Time
+	EndedAt   time.Time
+	Outcome   sweep.ExecutionOutcome
+	Charged   bool
+	Forgotten bool
+	// Replaced says that another execution started while it ran.
+	Replaced   bool
 	Checkpoint int64
 	Reason     string
 	// Stderr is the end of its log, LogStart how many bytes came before.
@@ -112,6 +120,14 @@ func (e *Execution) keepLog(text string, start int64) {
 func (e *Execution) ended() bool {
 	return e.Outcome == sweep.ExecutionResult || e.Outcome == sweep.ExecutionReleased
 }
+
+// counted reports whether it is lost and counts against its trial.
+func (e *Execution) counted() bool {
+	return e.Outcome == sweep.ExecutionLost && e.Charged && !e.Forgotten
+}
+
+// Limits are how many charged and how many lost executions end a trial.
+type Limits struct{ Attempts, Losses int }
 
 // Refusal is what a worker refused of a trial: the last reason, and how often.
 type Refusal struct {
@@ -197,9 +213,11 @@ func (l *Ledger) Mentioned(events []sweep.Event) []Execution {
 	return mentioned
 }
 
-// LoadExecution hands a stored execution of a loaded trial to the ledger.
+// LoadExecution hands a stored execution of a loaded trial to the ledger, once.
 func (l *Ledger) LoadExecution(e *Execution) {
-	l.executions[executionKey{e.Trial.ID, e.ID}] = e
+	if key := (executionKey{e.Trial.ID, e.ID}); l.executions[key] == nil {
+		l.executions[key] = e
+	}
 }
 
 // RefusedBy returns the refusals that the store has to load, as far as it has
@@ -212,6 +230,19 @@ func (l *Ledger) RefusedBy(events []sweep.Event) []Refusal {
 		}
 	}
 	return mentioned
+}
+
+// Lost returns the trials whose lost executions the store has to load, because
+// events may add to them.
+func (l *Ledger) Lost(events []sweep.Event) []*Trial {
+	var lost []*Trial
+	for i := range events {
+		trial := l.trials[events[i].TrialID]
+		if trial != nil && trial.Losses > 0 && events[i].Kind == sweep.EventLost && !slices.Contains(lost, trial) {
+			lost = append(lost, trial)
+		}
+	}
+	return lost
 }
 
 // LoadRefusal hands a stored refusal to the ledger.
@@ -230,9 +261,8 @@ func (l *Ledger) Extended(events []sweep.Event) []*Trial {
 	return extended
 }
 
-// Apply applies the events in order. attempts returns the limit of a trial's
-// charged executions.
-func (l *Ledger) Apply(events []sweep.Event, attempts func(*Trial) int) sweep.RecordReport {
+// Apply applies the events in order. limits returns those of a trial.
+func (l *Ledger) Apply(events []sweep.Event, limits func(*Trial) Limits) sweep.RecordReport {
 	for i := range events {
 		event := &events[i]
 		trial := l.trials[event.TrialID]
@@ -244,7 +274,7 @@ func (l *Ledger) Apply(events []sweep.Event, attempts func(*Trial) int) sweep.Re
 			l.report.Malformed++
 			continue
 		}
-		l.apply(event, trial, attempts)
+		l.apply(event, trial, limits)
 	}
 	return l.report
 }
@@ -259,17 +289,23 @@ func wellFormed(e *sweep.Event) bool {
 		return e.Execution != "" && e.Release != nil
 	case sweep.EventRefused:
 		return e.Refusal != nil
+	case sweep.EventLost:
+		return true
 	}
 	return false
 }
 
-func (l *Ledger) apply(event *sweep.Event, trial *Trial, attempts func(*Trial) int) {
+func (l *Ledger) apply(event *sweep.Event, trial *Trial, limits func(*Trial) Limits) {
 	at := event.Time.UTC()
 	if event.Time.IsZero() {
 		at = l.now
 	}
 	if event.Kind == sweep.EventRefused {
 		l.refuse(event, trial, at)
+		return
+	}
+	if event.Kind == sweep.EventLost {
+		l.lose(event, trial, limits)
 		return
 	}
 	execution := l.execution(event, trial, at)
@@ -288,7 +324,7 @@ func (l *Ledger) apply(event *sweep.Event, trial *Trial, attempts func(*Trial) i
 	case sweep.EventResult:
 		l.finish(event, trial, execution, at)
 	case sweep.EventReleased:
-		l.release(event, trial, execution, at, attempts)
+		l.release(event, trial, execution, at, limits)
 	}
 }
 
@@ -328,6 +364,10 @@ func (l *Ledger) start(trial *Trial, execution *Execution) {
 	}
 	if other := l.executions[executionKey{trial.ID, trial.Execution}]; other != nil && other != execution && other.Outcome == sweep.ExecutionRunning {
 		other.Outcome, other.EndedAt = sweep.ExecutionLost, l.now
+		if trial.State == sweep.Running { // else it was put back in between
+			other.Replaced = true
+			l.report.Replaced++
+		}
 		l.write(other)
 	}
 	trial.State = sweep.Running
@@ -336,9 +376,68 @@ func (l *Ledger) start(trial *Trial, execution *Execution) {
 	trial.StartedAt = execution.StartedAt
 }
 
+// lose counts an execution whose worker vanished, once.
+func (l *Ledger) lose(event *sweep.Event, trial *Trial, limits func(*Trial) Limits) {
+	id := cmp.Or(cleanText(event.Execution), trial.Execution)
+	execution := l.executions[executionKey{trial.ID, id}]
+	runs := trial.State == sweep.Running && trial.Execution == id
+	switch {
+	case execution == nil || trial.State.Terminal() || execution.Forgotten:
+		return
+	case runs && execution.Outcome == sweep.ExecutionRunning:
+		execution.Outcome, execution.EndedAt = sweep.ExecutionLost, l.now
+	case execution.Outcome != sweep.ExecutionLost || !execution.Replaced || execution.Charged:
+		return
+	}
+	execution.Charged = true
+	execution.Reason = "its worker vanished"
+	trial.Losses++
+	l.report.Lost++
+	l.write(execution)
+	switch limit := limits(trial).Losses; {
+	case trial.Losses >= limit:
+		l.end(trial, &sweep.Result{
+			State: sweep.Failed,
+			Error: fmt.Sprintf("%d executions took their workers with them: %s", trial.Losses, strings.Join(l.victims(trial), ", ")),
+		}, l.now)
+	case runs:
+		trial.State = sweep.Pending
+		l.report.Released++
+	}
+}
+
+// victims names the workers of a trial's lost executions, in the order in which they
+// started.
+func (l *Ledger) victims(trial *Trial) (workers []string) {
+	var lost []*Execution
+	for _, e := range l.executions {
+		if e.Trial == trial && e.counted() {
+			lost = append(lost, e)
+		}
+	}
+	slices.SortFunc(lost, func(a, b *Execution) int { return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID)) })
+	for _, e := range lost {
+		workers = append(workers, e.Worker)
+	}
+	return workers
+}
+
+// found takes a loss back of whose execution there is a word after all.
+func (l *Ledger) found(trial *Trial, execution *Execution) {
+	if execution.Outcome != sweep.ExecutionLost || !execution.Charged {
+		return
+	}
+	execution.Charged, execution.Reason = false, ""
+	if !execution.Forgotten {
+		trial.Losses--
+	}
+	l.write(execution)
+}
+
 func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, at time.Time) {
 	result := cleanResult(event.Result)
 	again, lost := execution.Outcome == sweep.ExecutionResult, execution.Outcome == sweep.ExecutionLost
+	l.found(trial, execution)
 	if !again {
 		execution.Outcome, execution.EndedAt = sweep.ExecutionResult, at
 		execution.keepLog(event.Log, event.LogStart)
@@ -376,11 +475,12 @@ func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, 
 	l.end(trial, result, at)
 }
 
-func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution, at time.Time, attempts func(*Trial) int) {
+func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution, at time.Time, limits func(*Trial) Limits) {
 	again := execution.ended()
 	if again && (execution.Outcome == sweep.ExecutionResult || at.Before(execution.EndedAt)) {
 		return // an execution with a result costs nothing; an older word changes nothing
 	}
+	l.found(trial, execution)
 	charged := event.Release.Charged
 	if charged != execution.Charged && !execution.Forgotten {
 		if charged {
@@ -399,10 +499,10 @@ func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution,
 	}
 	l.write(execution)
 	switch {
-	case !charged && trial.State == sweep.Failed && l.failedByCharges(trial) && trial.Charged < attempts(trial):
+	case !charged && trial.State == sweep.Failed && l.failedByCharges(trial) && trial.Charged < limits(trial).Attempts && trial.Losses < limits(trial).Losses:
 		l.revive(trial)
 	case trial.State.Terminal() || trial.State == sweep.Running && trial.Execution != execution.ID:
-	case charged && trial.Charged >= attempts(trial):
+	case charged && trial.Charged >= limits(trial).Attempts:
 		trial.Worker = execution.Worker
 		l.end(trial, &sweep.Result{
 			State:  sweep.Failed,

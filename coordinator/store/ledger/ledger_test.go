@@ -34,6 +34,7 @@ func TestTrialIDs(t *testing.T) {
 func FuzzApply(f *testing.F) {
 	f.Add([]byte(`[{"kind":"started","sweep":"s","index":0,"execution":"x"},{"kind":"result","sweep":"s","index":0,"execution":"x","result":{"state":"completed"}}]`))
 	f.Add([]byte(`[{"kind":"released","sweep":"s","index":1,"execution":"\u0000","release":{"charged":true,"reason":"\ud800"}}]`))
+	f.Add([]byte(`[{"kind":"started","sweep":"s","index":0,"execution":"x"},{"kind":"started","sweep":"s","index":0,"execution":"y"},{"kind":"lost","sweep":"s","index":0,"execution":"x"},{"kind":"lost","sweep":"s","index":0},{"kind":"released","sweep":"s","index":0,"execution":"x","release":{"charged":false}}]`))
 	f.Add([]byte(`[{"kind":"points","sweep":"s","index":1,"execution":"a","curves":[{"metric":"m","steps":"AgI=","values":"AAAAAAAAAAA="}]}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var events []sweep.Event
@@ -45,7 +46,7 @@ func FuzzApply(f *testing.F) {
 			l.LoadTrial(&Trial{Key: i, ID: sweep.TrialID{Sweep: "s", Index: i}, State: sweep.Pending})
 		}
 		twice := append(append([]sweep.Event{}, events...), events...)
-		l.Apply(twice, func(*Trial) int { return 2 })
+		l.Apply(twice, func(*Trial) Limits { return Limits{2, 2} })
 		total := int64(0)
 		for _, d := range l.Deltas() {
 			total += d.Total()
@@ -54,13 +55,15 @@ func FuzzApply(f *testing.F) {
 			t.Errorf("the counters gain %d trials", total)
 		}
 		for _, trial := range l.Trials() {
-			charged, executions := 0, 0
+			charged, losses, executions := 0, 0, 0
 			for _, e := range l.Executions() {
 				if e.Trial != trial {
 					continue
 				}
 				executions++
-				if e.Charged {
+				if e.counted() {
+					losses++
+				} else if e.Charged {
 					charged++
 				}
 				for _, text := range []string{e.ID, e.Worker, e.Reason, e.Stderr} {
@@ -69,8 +72,9 @@ func FuzzApply(f *testing.F) {
 					}
 				}
 			}
-			if charged != trial.Charged || executions != trial.Executions {
-				t.Errorf("%d of %d executions are charged, the trial says %d of %d", charged, executions, trial.Charged, trial.Executions)
+			if charged != trial.Charged || losses != trial.Losses || executions != trial.Executions {
+				t.Errorf("of %d executions %d are charged and %d lost, the trial says %d, %d and %d",
+					executions, charged, losses, trial.Executions, trial.Charged, trial.Losses)
 			}
 			if trial.State.Terminal() != (trial.Outcome != nil) {
 				t.Errorf("%s with outcome %v", trial.State, trial.Outcome)

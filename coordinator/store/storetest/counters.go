@@ -62,7 +62,7 @@ func testCounters(t *testing.T, open func(t *testing.T) sweep.Store) {
 				default:
 					var batch []sweep.Event
 					for range 1 + random.IntN(4) {
-						switch random.IntN(5) {
+						switch random.IntN(6) {
 						case 0, 1:
 							batch = append(batch, f.started(trial, execution))
 						case 2:
@@ -73,6 +73,9 @@ func testCounters(t *testing.T, open func(t *testing.T) sweep.Store) {
 						case 3:
 							batch = append(batch, f.released(trial, execution, random.IntN(2) == 0, "why not"))
 						case 4:
+							lost := f.event(sweep.EventLost, trial, []string{execution, ""}[random.IntN(2)])
+							batch = append(batch, lost)
+						case 5:
 							if len(past) > 0 {
 								batch = append(batch, past[random.IntN(len(past))])
 							}
@@ -107,7 +110,8 @@ func testCounters(t *testing.T, open func(t *testing.T) sweep.Store) {
 					return nil
 				}))
 				charged := f.rows(`SELECT count(*) FROM trials AS t WHERE t.charged <>
-					(SELECT count(*) FROM executions AS e WHERE e.trial_no = t.trial_no AND e.charged AND NOT e.forgotten)
+					(SELECT count(*) FROM executions AS e WHERE e.trial_no = t.trial_no AND e.outcome <> 'lost' AND e.charged AND NOT e.forgotten)
+					OR t.losses <> (SELECT count(*) FROM executions AS e WHERE e.trial_no = t.trial_no AND e.outcome = 'lost' AND e.charged AND NOT e.forgotten)
 					OR t.executions <> (SELECT count(*) FROM executions AS e WHERE e.trial_no = t.trial_no)`)
 				if charged[0][0] != int64(0) {
 					t.Fatalf("step %d: %v trials whose executions do not add up", step, charged[0][0])

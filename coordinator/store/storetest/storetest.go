@@ -33,6 +33,7 @@ func Run(t *testing.T, address func(t *testing.T) string) {
 		{"Record", testRecord},
 		{"Release", testRelease},
 		{"Refusal", testRefusal},
+		{"Losses", testLosses},
 		{"Increments", testIncrements},
 		{"Quarantine", testQuarantine},
 		{"Cancel", testCancel},

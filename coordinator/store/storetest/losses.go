@@ -1,0 +1,148 @@
+package storetest
+
+import (
+	"reflect"
+	"testing"
+
+	"sweep/sweep"
+)
+
+// Executions whose workers vanished end a trial after its limit, and nothing else
+// counts as one.
+func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
+	lost := func(f *fixture, id sweep.TrialID, execution string) sweep.Event {
+		return f.event(sweep.EventLost, id, execution)
+	}
+	replaced := func(f *fixture) (ids []string) {
+		f.t.Helper()
+		list, err := f.Replaced(f.ctx)
+		f.must(err)
+		for _, e := range list {
+			if e.Kind != sweep.EventLost || e.Time.IsZero() || e.Worker != "worker-"+e.Execution {
+				f.t.Errorf("%+v", e)
+			}
+			ids = append(ids, e.Execution)
+		}
+		return ids
+	}
+	want := func(f *fixture, id sweep.TrialID, state sweep.State, losses int) *sweep.TrialRecord {
+		f.t.Helper()
+		got := f.trial(id)
+		if got.State != state || got.Losses != losses || got.Charged != 0 {
+			f.t.Fatalf("trial %v is %s with %d losses and %d charges, want %s with %d losses", id, got.State, got.Losses, got.Charged, state, losses)
+		}
+		return got
+	}
+
+	t.Run("Limit", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 2, 2)
+		id := trialID("s1", 0)
+		// Its job is delivered again: another worker starts it.
+		f.mark([]sweep.TrialID{id})
+		if report := f.record(f.started(id, "a"), f.started(id, "b")); report != (sweep.RecordReport{Replaced: 1}) {
+			t.Errorf("%+v", report)
+		}
+		want(f, id, sweep.Running, 0) // nobody has looked for its worker yet
+		if got := replaced(f); !reflect.DeepEqual(got, []string{"a"}) {
+			t.Errorf("replaced are %v", got)
+		}
+		for range 2 { // the same word again changes nothing
+			f.record(lost(f, id, "a"))
+			if got := want(f, id, sweep.Running, 1); got.Worker != "worker-b" {
+				t.Errorf("%+v", got)
+			}
+		}
+		if got := replaced(f); len(got) > 0 {
+			t.Errorf("replaced are %v", got)
+		}
+		// Its job is gone with its worker: the one that runs is lost.
+		if report := f.record(lost(f, id, "")); report != (sweep.RecordReport{Lost: 1, Released: 1}) {
+			t.Errorf("%+v", report)
+		}
+		f.record(lost(f, id, ""))
+		want(f, id, sweep.Pending, 2)
+		rows := f.rows(`SELECT trial_index, state, losses, worker FROM losses WHERE sweep_id = 's1' ORDER BY started_at`)
+		if !equalRows(rows, [][]any{{int64(0), "pending", int64(2), "worker-a"}, {int64(0), "pending", int64(2), "worker-b"}}) {
+			t.Errorf("%v", rows)
+		}
+		f.mark([]sweep.TrialID{id})
+		f.record(f.started(id, "c"))
+		if report := f.record(lost(f, id, "c")); report != (sweep.RecordReport{Lost: 1, Terminal: 1}) {
+			t.Errorf("%+v", report)
+		}
+		got := want(f, id, sweep.Failed, 3)
+		if wanted := "3 executions took their workers with them: worker-a, worker-b, worker-c"; got.Result.Error != wanted {
+			t.Errorf("%q, want %q", got.Result.Error, wanted)
+		}
+		f.wantProgress("s1", sweep.Progress{Pending: 1, Failed: 1})
+		// A result that comes later changes nothing, and a retry forgets the losses.
+		f.record(f.finished(id, "c", completed(1, "a")))
+		f.wantState(id, sweep.Failed)
+		_, err := f.RetryTrials(f.ctx, "s1")
+		f.must(err)
+		want(f, id, sweep.Pending, 0)
+		f.record(lost(f, id, "a"), lost(f, id, "b"), lost(f, id, ""))
+		want(f, id, sweep.Pending, 0)
+	})
+
+	t.Run("LimitOfItsGrid", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		s := submission("s1")
+		s.Spec.Limits.Losses = 1
+		f.makeSweep("s1", s, 1)
+		f.write("s1", 0, 0, trials("s1", 0, 1))
+		id := trialID("s1", 0)
+		f.record(f.started(id, "a"), lost(f, id, ""))
+		want(f, id, sweep.Failed, 1)
+	})
+
+	t.Run("PutBack", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 1, 1)
+		id := trialID("s1", 0)
+		for _, execution := range []string{"a", "b", "c", "d"} { // as after the loss of the broker
+			f.mark([]sweep.TrialID{id})
+			f.record(f.started(id, execution))
+			_, err := f.Requeue(f.ctx, []sweep.TrialID{id})
+			f.must(err)
+			f.record(lost(f, id, "")) // it was put back before
+			want(f, id, sweep.Pending, 0)
+		}
+		f.record(f.started(id, "e"), f.released(id, "e", false, "drained"), lost(f, id, "e"))
+		if got := replaced(f); len(got) > 0 {
+			t.Errorf("replaced are %v", got)
+		}
+		want(f, id, sweep.Pending, 0)
+	})
+
+	t.Run("ComesBack", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 2, 2)
+		id, other := trialID("s1", 0), trialID("s1", 1)
+		f.record(f.started(id, "a"), f.started(id, "b"), lost(f, id, "a"))
+		want(f, id, sweep.Running, 1)
+		f.record(f.released(id, "a", false, "drained")) // it was there all the time
+		want(f, id, sweep.Running, 0)
+		f.record(f.started(id, "c"), lost(f, id, "b"), f.finished(id, "b", completed(1, "a")))
+		if got := want(f, id, sweep.Completed, 0); got.Worker != "worker-b" {
+			t.Errorf("%+v", got)
+		}
+		// The third loss was none: the trial goes on.
+		f.record(f.started(other, "d"), lost(f, other, ""), f.started(other, "e"), lost(f, other, ""), f.started(other, "f"), lost(f, other, ""))
+		want(f, other, sweep.Failed, 3)
+		f.record(f.released(other, "f", false, "drained"))
+		want(f, other, sweep.Pending, 2)
+		f.wantProgress("s1", sweep.Progress{Completed: 1, Pending: 1})
+	})
+
+	t.Run("Unknown", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 1, 1)
+		id := trialID("s1", 0)
+		f.record(lost(f, id, "a"), lost(f, id, ""))
+		if got := want(f, id, sweep.Pending, 0); got.Executions != 0 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
