@@ -353,7 +353,7 @@ func TestPauseAndResume(t *testing.T) {
 		if err := w.publish(ctx, result); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		return d.DoubleAck(ctx)
 	}

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,12 +16,13 @@ import (
 
 	"sweep/coordinator/store"
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 )
 
 // patience bounds every wait: the machine may be slow, and busy with other tests.
-const patience = 3 * time.Minute
+const patience = sweeptest.Patience
 
 // bench is a coordinator's surroundings: a real NATS server and a real SQLite
 // store. Coordinators and workers come and go on it.
@@ -81,11 +83,7 @@ func logger(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.O
 func (b *bench) start(options Options) (c *Coordinator, stop func()) {
 	b.t.Helper()
 	c, stop = b.startLater(options)
-	select {
-	case <-c.Ready():
-	case <-time.After(patience):
-		b.t.Fatal("the coordinator is still not ready")
-	}
+	sweeptest.Receive(b.t, "the coordinator to be ready", c.Ready())
 	return c, stop
 }
 
@@ -137,6 +135,9 @@ type crew struct {
 	// begin, if not nil, is closed when the slots may take jobs; the worker is heard
 	// of before.
 	begin chan struct{}
+	// bound ends a report: a lost stream never answers, and nobody does about a job that
+	// was removed. Half a minute if 0; a second where streams are lost.
+	bound time.Duration
 	// run handles a job; nil reports its outcome at once.
 	run func(ctx context.Context, d *wire.Delivery) error
 	// vanishes has the worker end without a word, as one that is killed.
@@ -307,8 +308,7 @@ func (w *crew) report(ctx context.Context, d *wire.Delivery) error {
 	execution := newExecution()
 	started, result := event(sweep.EventStarted, d.TrialID, execution), event(sweep.EventResult, d.TrialID, execution)
 	result.Result = outcome(d.TrialID)
-	// Not for long: a lost stream never answers.
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(w.bound, 30*time.Second))
 	defer cancel()
 	if err := w.publish(ctx, started, result); err != nil {
 		return err
@@ -380,13 +380,7 @@ func (b *bench) progress(id string) sweep.Progress {
 // until waits for a condition.
 func (b *bench) until(what string, holds func() bool) {
 	b.t.Helper()
-	deadline := time.Now().Add(patience)
-	for !holds() {
-		if time.Now().After(deadline) {
-			b.t.Fatalf("not within %v: %s", patience, what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+	sweeptest.Until(b.t, what, holds)
 }
 
 // check verifies that every trial of a sweep has its own outcome, once.

@@ -15,13 +15,14 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 	"sweep/worker"
 )
 
 // patience bounds every wait of the tests: the machine may be slow, and busy with others.
-const patience = 2 * time.Minute
+const patience = sweeptest.Patience
 
 // rig is a server, what a coordinator does with it, and a fake launcher.
 type rig struct {
@@ -223,13 +224,7 @@ func (w *run) drain() {
 // eventually waits until a condition holds.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("still not: %s", what)
-		}
-		runtime.Gosched()
-		time.Sleep(time.Millisecond)
-	}
+	sweeptest.Until(t, what, holds)
 }
 
 // await reads events until done holds of all that were seen.
@@ -237,7 +232,7 @@ func (r *rig) await(what string, done func() bool) {
 	r.t.Helper()
 	for deadline := time.Now().Add(patience); !done(); {
 		if time.Now().After(deadline) {
-			r.t.Fatalf("still not: %s; events so far: %s", what, r.story())
+			sweeptest.Fail(r.t, fmt.Sprintf("%s; events so far: %s", what, r.story()))
 		}
 		batch, err := r.events.Fetch(r.t.Context(), 50*time.Millisecond)
 		if wire.IsReconnect(err) {

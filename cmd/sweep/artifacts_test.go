@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"sweep/sweep/sweeptest"
 	"sweep/worker/trainer/trainertest"
 )
 
@@ -163,9 +163,20 @@ func TestTrialCommands(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 	follow := c.program(filepath.Join(c.dir, "client"), "logs", "-f", "endless", "0")
-	var followed, notes bytes.Buffer
-	followed.Grow(1 << 20)
-	follow.Stdout, follow.Stderr = &followed, &notes
+	followed, err := os.Create(filepath.Join(t.TempDir(), "followed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer followed.Close()
+	heard := func() []string {
+		text, err := os.ReadFile(followed.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSpace(string(text)), "\n")
+	}
+	var notes bytes.Buffer
+	follow.Stdout, follow.Stderr = followed, &notes
 	await(t, "trial 0 to run", func() bool {
 		stdout, _, _ := run("logs", "endless", "0")
 		return strings.Contains(stdout, "epoch 5: loss")
@@ -177,7 +188,7 @@ func TestTrialCommands(t *testing.T) {
 		stdout, _, _ := run("trials", "endless", "--state", "running", "--json")
 		return strings.Count(stdout, "\n") == 2
 	})
-	time.Sleep(time.Second) // lines come, some of which it reads
+	await(t, "some lines of its log to be followed", func() bool { return len(heard()) >= 20 })
 	check(t, run,
 		line{args: []string{"trial", "show", "endless", "0"}, stdout: []string{"running: it runs on host-1", "running"}},
 		line{args: []string{"trial", "cancel", "endless", "0", "2"}, stdout: []string{"2 of 2 trials"}},
@@ -188,18 +199,12 @@ func TestTrialCommands(t *testing.T) {
 	)
 	ended := make(chan error, 1)
 	go func() { ended <- follow.Wait() }()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Errorf("follow: %v: %s", err, &notes)
-		}
-	case <-time.After(60 * time.Second):
-		_ = follow.Process.Kill()
-		t.Fatal("the log of a trial that has ended is still followed")
+	if err := sweeptest.Receive(t, "the end of a log that is followed, whose trial has ended", ended); err != nil {
+		t.Errorf("follow: %v: %s", err, &notes)
 	}
 	// Every line once, to the last that was kept.
 	stored, _, _ := run("logs", "endless", "0")
-	if lines := strings.Split(strings.TrimSpace(followed.String()), "\n"); len(lines) < 20 || !strings.HasSuffix(stored, lines[len(lines)-1]+"\n") {
+	if lines := heard(); len(lines) < 20 || !strings.HasSuffix(stored, lines[len(lines)-1]+"\n") {
 		t.Errorf("%d lines were followed, the last %q; stored ends in %q", len(lines), lines[len(lines)-1], stored[max(0, len(stored)-100):])
 	} else {
 		for i, text := range lines {

@@ -21,6 +21,7 @@ import (
 	"sweep/coordinator/store"
 	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 )
 
 // cluster is a whole cluster on this machine, each part a process: Postgres, a
@@ -137,11 +138,7 @@ func (c *cluster) terminate(name string) int {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		c.t.Fatal(err)
 	}
-	select {
-	case <-p.exited:
-	case <-time.After(patience):
-		c.t.Fatalf("%s does not end", name)
-	}
+	sweeptest.Receive(c.t, "the end of "+name, p.exited)
 	return p.cmd.ProcessState.ExitCode()
 }
 
@@ -177,7 +174,7 @@ func (c *cluster) submit(file string, flags ...string) string {
 
 // progress counts trials past the coordinator; nothing while the database is away.
 func (c *cluster) progress(id string) sweep.Progress {
-	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
 	p, err := c.results.Progress(ctx, id)
 	if err != nil {
@@ -186,19 +183,13 @@ func (c *cluster) progress(id string) sweep.Progress {
 	return p
 }
 
-// patience bounds every wait: much, for the race detector on a busy machine.
-const patience = 3 * time.Minute
+// patience bounds every wait.
+const patience = sweeptest.Patience
 
 // await polls until ok holds.
 func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %v still waiting for %s", patience, what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	sweeptest.Until(t, what, ok)
 }
 
 // blows are what happens to a cluster in the middle of a sweep.
@@ -398,12 +389,8 @@ func TestStandbyTakesOver(t *testing.T) {
 	if leads(standby) {
 		t.Fatal("two coordinators lead")
 	}
-	killed := time.Now()
 	c.kill("active")
 	await(t, "the second to lead", func() bool { return leads(standby) })
-	if took := time.Since(killed); took > 30*time.Second {
-		t.Errorf("it took over after %v", took)
-	}
 	if stdout, stderr, code := c.output("status"); code != 0 || !strings.Contains(stdout, "no sweeps") {
 		t.Errorf("status: exit code %d: %s", code, stderr)
 	}
@@ -465,25 +452,17 @@ func TestManyTrialsWaiting(t *testing.T) {
 				t.Errorf("after the extension %d trials", p.Total())
 			}
 			ok("pause", id)
-			paused := time.Now()
 			await(t, "what runs to end", still)
-			if took := time.Since(paused); took > time.Minute { // all that wait would take two at least
-				t.Errorf("trials ran for %v after the pause", took)
-			}
 			before := c.progress(id)
-			if before.Pending != 10_020-before.Completed {
+			if before.Pending == 0 || before.Pending != 10_020-before.Completed {
 				t.Errorf("paused with %+v", before)
 			}
 			ok("resume", id)
 			await(t, "further results", func() bool { return c.progress(id).Completed > before.Completed+50 })
 			ok("cancel", id)
-			cancelled := time.Now()
 			await(t, "workers to be idle", func() bool { return !strings.Contains(ok("workers"), id) })
-			if took := time.Since(cancelled); took > time.Minute {
-				t.Errorf("trials ran for %v after they were cancelled", took)
-			}
 			after := c.progress(id)
-			if after.Done() != 10_020 || after.Cancelled != 10_020-after.Completed {
+			if after.Cancelled == 0 || after.Done() != 10_020 || after.Cancelled != 10_020-after.Completed {
 				t.Errorf("cancelled with %+v", after)
 			}
 			if said := ok("retry", id); !strings.Contains(said, fmt.Sprint(after.Cancelled)) {

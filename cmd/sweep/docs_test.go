@@ -54,7 +54,7 @@ func TestDocumentation(t *testing.T) {
 		run++
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, "bash", "-c", script)
 			cmd.Dir = t.TempDir()

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nkeys"
@@ -76,13 +75,9 @@ func TestCommandsInTheirRoles(t *testing.T) {
 		{[]string{"worker"}, exitUsage, "", "refuses this user"},
 		{[]string{"coordinator"}, exitUsage, "", "refuses this user"},
 	} {
-		start := time.Now()
 		stdout, stderr, code := c.output(line.args...)
 		if code != line.code || !strings.Contains(stdout, line.stdout) || !strings.Contains(stderr, line.stderr) {
 			t.Errorf("sweep %s: exit code %d, want %d\n%s%s", strings.Join(line.args, " "), code, line.code, stdout, stderr)
-		}
-		if took := time.Since(start); code != 0 && took > time.Minute {
-			t.Errorf("sweep %s: refused after %v", strings.Join(line.args, " "), took)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"sweep/coordinator/store"
 	"sweep/coordinator/store/database"
@@ -282,7 +281,7 @@ func (c *cluster) counter() func(text string, args ...any) int64 {
 	}
 	c.t.Cleanup(func() { _ = s.Close() })
 	return func(text string, args ...any) int64 {
-		ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 		defer cancel()
 		n := int64(-1)
 		err := s.(*store.Store).Database().View(ctx, func(tx database.Tx) error {

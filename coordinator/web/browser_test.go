@@ -26,10 +26,11 @@ import (
 	"sweep/coordinator/store/database"
 	"sweep/coordinator/web"
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 )
 
 // patience is how long a page may take on a machine that does much else.
-const patience = 2 * time.Minute
+const patience = sweeptest.Patience
 
 // browser is a page of a real browser, without a window.
 type browser struct {
@@ -469,12 +470,11 @@ func TestBrowserLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listener net.Listener
-	for deadline := time.Now().Add(patience); listener == nil; time.Sleep(20 * time.Millisecond) { // until the address is free
+	sweeptest.Until(t, "the address "+address+" to be free", func() bool {
 		var err error
-		if listener, err = net.Listen("tcp", address); err != nil && time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+		listener, err = net.Listen("tcp", address)
+		return err == nil
+	})
 	again := httptest.NewUnstartedServer(f.served)
 	again.Listener.Close()
 	again.Listener = listener

@@ -25,6 +25,7 @@ import (
 	"sweep/sweep"
 	"sweep/sweep/artifact"
 	"sweep/sweep/artifact/artifacttest"
+	"sweep/sweep/sweeptest"
 )
 
 // fixture is a store with a sweep in it, and the dashboard over it.
@@ -188,12 +189,7 @@ func onBoth(t *testing.T, test func(t *testing.T, f *fixture)) {
 // once everything has been read.
 func (f *fixture) get(path string, values url.Values, into any) {
 	f.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if f.try(path, values, into) {
-			return
-		}
-	}
-	f.t.Fatalf("%s: not all trials were read", path)
+	sweeptest.Until(f.t, path+" over all trials", func() bool { return f.try(path, values, into) })
 }
 
 // try asks once, and reports whether all trials had been read.
@@ -425,7 +421,7 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, filepath.Join(t.TempDir(), "sweep.db"), false)
 	fill(t, f.store, sweepID, "first", 30)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	request, _ := http.NewRequestWithContext(ctx, "GET", f.server.URL+"/api/events", nil)
 	response, err := http.DefaultClient.Do(request)
@@ -453,14 +449,13 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(`"completed":28`)
-	if got := f.indices(url.Values{"where": {"index>=28"}, "state": {"completed"}}); !slices.Equal(got, []int64{28}) {
-		// the columns may be a second old
-		for deadline := time.Now().Add(time.Minute); len(got) == 0 && time.Now().Before(deadline); {
-			got = f.indices(url.Values{"where": {"index>=28"}, "state": {"completed"}})
-		}
-		if !slices.Equal(got, []int64{28}) {
-			t.Errorf("%v", got)
-		}
+	var got []int64
+	sweeptest.Until(t, "the columns, which may be a second old", func() bool {
+		got = f.indices(url.Values{"where": {"index>=28"}, "state": {"completed"}})
+		return len(got) > 0
+	})
+	if !slices.Equal(got, []int64{28}) {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -540,11 +535,10 @@ func TestAccess(t *testing.T) {
 	cookie["Sec-Fetch-Site"] = "cross-site"
 	want(closed, 403, "POST", "sweeps/first/retry", retry, cookie)
 	delete(cookie, "Sec-Fetch-Site")
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); { // until all trials have been read
-		if got, _ := closed.request("POST", "sweeps/first/retry", `{"states":["failed"],"expect":7}`, cookie); got == 409 {
-			break
-		}
-	}
+	sweeptest.Until(t, "all trials to be read", func() bool {
+		got, _ := closed.request("POST", "sweeps/first/retry", `{"states":["failed"],"expect":7}`, cookie)
+		return got == 409
+	})
 	done := want(closed, 200, "POST", "sweeps/first/retry", retry, cookie)
 	if done["changed"] != 1.0 {
 		t.Errorf("%v", done)

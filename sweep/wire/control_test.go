@@ -713,12 +713,7 @@ func TestLongRequestsLeaveRoom(t *testing.T) {
 	}
 	asked := make(chan error, 1)
 	go func() { asked <- wire.NewClient(conn).Pause(ctx, "s") }()
-	for !b.called("pause s") {
-		if ctx.Err() != nil {
-			t.Fatal("a pause finds no room")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, "a pause finds room", func() bool { return b.called("pause s") })
 	close(b.hold)
 	for range 16 {
 		if err := <-ends; err != nil {

@@ -19,11 +19,12 @@ import (
 	"time"
 
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/worker/trainer/trainertest"
 )
 
 // patience bounds waits for what happens at once on a machine with nothing else to do.
-const patience = 2 * time.Minute
+const patience = sweeptest.Patience
 
 // rig is a folder with a program, and the trainer that runs it.
 type rig struct {
@@ -211,11 +212,7 @@ func TestEnds(t *testing.T) {
 // waitFor polls a condition with a deadline.
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not after %v", what, patience)
-		}
-	}
+	sweeptest.Until(t, what, done)
 }
 
 // running reports whether a process whose number is in a file is there.
@@ -254,13 +251,8 @@ func TestCancelledProgram(t *testing.T) {
 			child, pid := filepath.Join(r.dir, "child"), filepath.Join(r.dir, "pid")
 			waitFor(t, "the program", func() bool { return running(t, child) && running(t, pid) })
 			cancel()
-			select {
-			case err := <-done:
-				if !errors.Is(err, context.Canceled) {
-					t.Errorf("error %v", err)
-				}
-			case <-time.After(patience):
-				t.Fatal("the program does not stop")
+			if err := sweeptest.Receive(t, "the end of the program", done); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v", err)
 			}
 			waitFor(t, "the end of all", func() bool { return !running(t, child) && !running(t, pid) })
 			state, _ := os.ReadFile(filepath.Join(r.options.Checkpoints, "f00d", "state"))

@@ -8,9 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/worker/trainer"
 	"sweep/worker/trainer/noop"
 	"sweep/worker/trainer/trainertest"
@@ -154,16 +154,10 @@ func trial(p sweep.Parameters) sweep.TrainRequest {
 }
 
 // patience bounds every wait: the machine may be slow, and busy with other tests.
-const patience = 2 * time.Minute
+const patience = sweeptest.Patience
 
 // eventually polls until a condition holds.
 func eventually(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
-	deadline := time.Now().Add(patience)
-	for !condition() {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within %v: %s", patience, what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	sweeptest.Until(tb, what, condition)
 }

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/worker/trainer"
 	"sweep/worker/trainer/trainertest"
 )
@@ -192,14 +192,10 @@ func TestKilledFromOutside(t *testing.T) {
 		if err := syscall.Kill(trainerOf(t, process), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case err := <-done:
-			var died *trainer.DiedError
-			if !errors.As(err, &died) || died.Exit != "signal: killed" {
-				t.Errorf("Train: %v, want a *trainer.DiedError", err)
-			}
-		case <-time.After(patience):
-			t.Fatal("Train still runs after the death of its process")
+		err := sweeptest.Receive(t, "the end of Train, whose process was killed", done)
+		var died *trainer.DiedError
+		if !errors.As(err, &died) || died.Exit != "signal: killed" {
+			t.Errorf("Train: %v, want a *trainer.DiedError", err)
 		}
 	})
 	t.Run("stopped", func(t *testing.T) {
@@ -217,13 +213,8 @@ func TestKilledFromOutside(t *testing.T) {
 		}
 		eventually(t, "all threads of the trainer are stopped", func() bool { return stopped(pid) })
 		cancel()
-		select {
-		case err := <-done:
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("Train: %v, want %v", err, context.Canceled)
-			}
-		case <-time.After(patience):
-			t.Fatal("Train still runs after it was cancelled")
+		if err := sweeptest.Receive(t, "the end of Train, which was cancelled", done); !errors.Is(err, context.Canceled) {
+			t.Errorf("Train: %v, want %v", err, context.Canceled)
 		}
 		if process.Alive() {
 			t.Error("alive")
@@ -239,12 +230,10 @@ func TestKilledFromOutside(t *testing.T) {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		start := time.Now()
-		if err := process.Close(); err != nil {
+		closed := make(chan error, 1)
+		go func() { closed <- process.Close() }()
+		if err := sweeptest.Receive(t, "the end of Close", closed); err != nil {
 			t.Fatal(err)
-		}
-		if took := time.Since(start); took > patience/2 {
-			t.Errorf("Close took %v", took)
 		}
 		gone(t, "the trainer", pid)
 	})

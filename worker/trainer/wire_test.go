@@ -320,6 +320,7 @@ func TestPointsAreBatched(t *testing.T) {
 	}
 
 	sink = &batches{arrived: next}
+	begin := time.Now()
 	wired = loopback(t, &stub{train: func(ctx context.Context, _ sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
 		for i := int64(1); ; i++ {
 			if err := sink.Points([]sweep.Curve{{Metric: "loss", Steps: []int64{i}, Values: []float32{0}}}); err != nil {
@@ -330,8 +331,8 @@ func TestPointsAreBatched(t *testing.T) {
 				return &sweep.Result{State: sweep.Completed}, nil
 			case <-time.After(5 * time.Millisecond):
 			}
-			if i > 2000 {
-				return nil, errors.New("no point has arrived within 10 s")
+			if time.Since(begin) > patience {
+				return nil, fmt.Errorf("none of %d points has arrived within %v", i, patience)
 			}
 		}
 	}})

@@ -17,6 +17,7 @@ import (
 	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/coordinator/store/query"
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 )
 
 // connect opens a session past the store.
@@ -167,7 +168,7 @@ func TestReaderCannotGetOut(t *testing.T) {
 	address := server.Database(t)
 	execute(t, address, `CREATE EXTENSION dblink; CREATE EXTENSION tablefunc`)
 	s := open(t, address)
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 	defer cancel()
 	if _, err := s.CreateSweep(ctx, "s1", &sweep.Submission{}, 1); err != nil {
 		t.Fatal(err)
@@ -280,7 +281,7 @@ func TestReaderIsBounded(t *testing.T) {
 	address := server.Database(t)
 	s, hasty := open(t, address), open(t, address)
 	postgresOf(hasty).SetQueryTimeout(300 * time.Millisecond)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 	defer cancel()
 	for _, text := range []string{
 		`SELECT sum(length(repeat('x', 1000000))) FROM generate_series(1, 100000000)`,
@@ -313,7 +314,7 @@ func TestReaderIsBounded(t *testing.T) {
 func TestReadersDoNotDelayRecording(t *testing.T) {
 	server := postgrestest.Start(t)
 	s := open(t, server.Database(t))
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 	defer cancel()
 	const queries = 32 // twice the connections of the store
 	running := make(chan struct{}, queries)
@@ -452,12 +453,7 @@ func TestReaderPassword(t *testing.T) {
 		}
 		return err
 	}
-	for deadline := time.Now().Add(30 * time.Second); wrong() == nil; {
-		if time.Now().After(deadline) {
-			t.Fatal("the server takes any password")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	sweeptest.Until(t, "the server to refuse a wrong password", func() bool { return wrong() != nil })
 	var rows []string
 	if err := open(t, address).Query(t.Context(), `SELECT 1`, keep(&rows)); err != nil {
 		t.Fatalf("with its password: %v", err)

@@ -16,6 +16,7 @@ import (
 	"sweep/coordinator/store/query"
 	"sweep/coordinator/store/sqlite"
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 )
 
 // openNew opens a new database.
@@ -27,7 +28,7 @@ func openNew(t testing.TB) sweep.Store {
 // TestQueryCannotGetOut tries what is known to lead out of reading.
 func TestQueryCannotGetOut(t *testing.T) {
 	s := openNew(t)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 	defer cancel()
 	if _, err := s.CreateSweep(ctx, "s1", &sweep.Submission{}, 1); err != nil {
 		t.Fatal(err)
@@ -113,7 +114,7 @@ func TestQueryIsBounded(t *testing.T) {
 	s, patient := openNew(t), openNew(t)
 	const timeout = 200 * time.Millisecond
 	sqlite.SetQueryTimeout(databaseOf(s), timeout)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 	defer cancel()
 	const endless = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) `
 	for text, want := range map[string]error{
@@ -143,11 +144,15 @@ func TestQueryIsBounded(t *testing.T) {
 			t.Errorf("%.60s…: %v", text, err)
 		}
 	}
-	// The time that the caller takes for a row is not the database's.
+	// The time that the caller takes for a row is not the database's, which must have its
+	// own: the machine may stand still for a while.
+	const ample = 2 * time.Second
+	sqlite.SetQueryTimeout(databaseOf(s), ample)
 	rows := 0
 	err := s.Query(ctx, `SELECT 1 UNION ALL SELECT 2`, func([]string, []any) error {
-		rows++
-		time.Sleep(2 * timeout)
+		if rows++; rows == 1 {
+			time.Sleep(ample * 5 / 4)
+		}
 		return nil
 	})
 	if err != nil || rows != 2 {
@@ -196,7 +201,7 @@ func resident(t *testing.T) int {
 // TestQueriesWait: no more queries run at a time than there are places.
 func TestQueriesWait(t *testing.T) {
 	s := openNew(t)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 	defer cancel()
 	running, proceed := make(chan struct{}, 2*query.Places), make(chan struct{})
 	ends := make(chan error)
