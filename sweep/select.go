@@ -2,7 +2,10 @@ package sweep
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -52,6 +55,36 @@ func (s Select) Better(value, than float64) bool {
 		return value > than
 	}
 	return value < than
+}
+
+// Tied reports whether two means of By are equal but for their rounding, which depends
+// on the order in which replicates are added.
+func Tied(mean, other float64) bool {
+	return mean == other || rounded(mean) == rounded(other)
+}
+
+// BetterMean reports whether a mean of By is better than another and not tied with it.
+func (s Select) BetterMean(mean, than float64) bool {
+	return s.Better(mean, than) && !Tied(mean, than)
+}
+
+// rounded is a number with twelve digits.
+func rounded(x float64) float64 {
+	const digits = 12
+	short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'e', digits-1, 64), 64)
+	if err != nil {
+		return x
+	}
+	return short
+}
+
+// PointKey returns the number that stands for a grid point in databases: the beginning
+// of the SHA-256 of its parameters, as the members of their canonical JSON, each with a
+// comma after it. It is never 0. Of points that tie the one with the smallest is the
+// best, whatever the order of the file.
+func PointKey(members []byte) int64 {
+	sum := sha256.Sum256(members)
+	return max(int64(binary.BigEndian.Uint64(sum[:8])>>1), 1)
 }
 
 // LossOfDiverged is the validation loss that a diverged replicate counts with in

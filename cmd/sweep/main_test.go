@@ -231,7 +231,7 @@ parameters:
 			if err := json.Unmarshal([]byte(stdout), &view); err != nil {
 				t.Fatalf("%v: %s%s", err, stdout, stderr)
 			}
-			same := r.Accuracy != nil && near(view.Accuracy, *r.Accuracy) && near(view.Loss, r.Loss) && view.Replicates == r.Replicates &&
+			same := r.Accuracy != nil && near(view.Accuracy, *r.Accuracy) && r.Loss != nil && near(view.Loss, *r.Loss) && view.Replicates == r.Replicates &&
 				(view.Deviation == nil) == (r.Deviation == nil) && (view.Deviation == nil || near(*view.Deviation, *r.Deviation))
 			if !same {
 				t.Errorf("%s %s: the view says %s, the table %+v", selection, r.Model, stdout, r.Figure)
@@ -253,7 +253,8 @@ func TestEnsembles(t *testing.T) {
 		line{args: []string{"table", "ucr", "--select", "ensemble"}, code: exitNotFound, stderr: []string{"artifacts: [probabilities]"}},
 		line{args: []string{"run", voting, "--quiet"}},
 		line{args: []string{"table", "ucr", "--select", "ensemble:2"}, stdout: []string{"all replicates of the 2 grid points", "generated-cbf"}},
-		line{args: []string{"table", "tasks", "--select", "ensemble"}, code: exitUsage, stderr: []string{"mean or single"}},
+		line{args: []string{"table", "tasks", "--select", "ensemble"}, code: exitNotFound, stderr: []string{"no completed trial"}},
+		line{args: []string{"table", "ucr", "--select", "ensemble:auto"}, stdout: []string{"cross entropy on the validation rows", "Grid points that vote: generated-cbf Spectral-RNN ", "before the refit"}},
 	)
 	stdout, stderr, code := run("table", "ucr", "voting", "--select", "ensemble", "--format", "json")
 	var rows []report.Record

@@ -28,24 +28,30 @@ func newTable(s *settings) *cobra.Command {
 		Short:   "Print the papers' tables from the results, beside the published figures",
 		GroupID: "ask",
 		Long: `Print a table of the papers from the results of sweeps (the newest that has any if
-none is named), beside the published figures: ucr is Table 4 of Zhang, Lei and
-Dhillon (2018), mnist its Table 2; tasks has the losses of tasks without an accuracy,
-such as addition and copy, beside that of the best answer that needs no memory.
+none is named), beside the published figures. Each data set is in one table:
+
+  ucr    those of the UCR archive: Table 4 of Zhang, Lei and Dhillon (2018)
+  mnist  MNIST, pixel by pixel and by deep networks: Table 2
+  tasks  everything else, such as addition, copy and har-2: losses, beside that of the
+         best answer that needs no memory, and accuracies
 
 Who stands for a data set and model is chosen by what the sweep file's select says
 (the smallest validation loss, if it says nothing):
 
-  mean        mean ± standard deviation over replicates at the grid point that is best
-              by the metric averaged over its replicates
-  single      the one best trial
-  ensemble    the replicates of the point of mean together: the class with the largest
-              mean probability. The sweep file asks for "artifacts: [probabilities]"
-  ensemble:3  likewise, of all replicates of the three best points
+  mean           mean ± standard deviation over replicates at the grid point that is best
+                 by the metric averaged over its replicates
+  single         the one best trial
+  ensemble       the replicates of the point of mean together: the class with the largest
+                 mean probability. The sweep file asks for "artifacts: [probabilities]"
+  ensemble:3     likewise, of all replicates of the three best points
+  ensemble:auto  of as many points as have together the smallest loss on the validation rows
+
+Notes below the table name what ties and what validation has not seen.
 
 Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 		Example: `  sweep table ucr
   sweep table ucr --select single --format markdown
-  sweep table ucr --select ensemble:6
+  sweep table ucr --select ensemble:auto
   sweep table mnist latest --format latex`,
 		Args:      cobra.MinimumNArgs(1),
 		ValidArgs: tableNames(),
@@ -65,7 +71,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 			}
 			return s.onTarget(cmd, func(t target) error {
 				table, _, err := request.Gather(cmd.Context(), t, t)
-				if incomparable := (*report.IncomparableError)(nil); errors.As(err, &incomparable) {
+				if incomparable := (*report.IncomparableError)(nil); errors.As(err, &incomparable) || errors.Is(err, report.ErrNoClasses) {
 					return &exitError{exitUsage, err}
 				}
 				if err != nil {
@@ -79,7 +85,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&options.selection, "select", string(report.Mean), "mean, single, ensemble or ensemble:K")
+	f.StringVar(&options.selection, "select", string(report.Mean), "mean, single, ensemble, ensemble:K or ensemble:auto")
 	f.StringVar(&options.format, "format", "text", strings.Join(report.Formats, ", "))
 	f.BoolVar(&options.all, "all", false, "take the results of all sweeps together")
 	return cmd

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -142,8 +140,8 @@ func (c *comparison) contestKey(parameters string) int64 {
 	return keyOf(parameters, func(name string) bool { return slices.Contains(c.members, name) })
 }
 
-// keyOf returns the beginning of the SHA-256 of those members of a JSON object
-// whose names, as JSON writes them, are wanted. It is never 0.
+// keyOf returns the key of those members of a JSON object whose names, as JSON writes
+// them, are wanted.
 func keyOf(object string, wanted func(name string) bool) int64 {
 	var array [512]byte
 	text := array[:0]
@@ -154,8 +152,7 @@ func keyOf(object string, wanted func(name string) bool) int64 {
 		}
 		object = rest
 	}
-	sum := sha256.Sum256(text)
-	return max(int64(binary.BigEndian.Uint64(sum[:8])>>1), 1)
+	return sweep.PointKey(text)
 }
 
 // cutMember returns the first member of a JSON object without white space, of

@@ -24,6 +24,9 @@ const (
 	Single Selection = "single"
 	// Others are "ensemble" and "ensemble:k": the replicates of the point that Mean
 	// takes, or of the k best points, vote together.
+
+	// Auto is the ensemble of as many points as the validation rows choose.
+	Auto Selection = "ensemble:auto"
 )
 
 // ParseSelection reads a selection's name.
@@ -32,7 +35,7 @@ func ParseSelection(name string) (Selection, error) {
 	case s == Mean, s == Single, s.Ensemble() > 0:
 		return s, nil
 	default:
-		return "", fmt.Errorf("selection %q: expected mean, single, ensemble, or ensemble:3 for that of the three best points", name)
+		return "", fmt.Errorf("selection %q: expected mean, single, ensemble, ensemble:3 for that of the three best points, or ensemble:auto for as many as validation chooses", name)
 	}
 }
 
@@ -46,13 +49,10 @@ type Collection struct {
 
 // setResults is what the trials of one data set say of it.
 type setResults struct {
-	name   string
-	facts  facts
-	models map[string]bool
-	// lossOnly says that its task has no accuracy.
-	lossOnly bool
-	// baseline is the loss of the best answer that needs no memory.
-	baseline float64
+	name  string
+	facts facts
+	// lossOnly says that its task has no accuracy, noLoss that it has no test loss.
+	lossOnly, noLoss bool
 }
 
 // facts describe a data set as the trials saw it; zero where unknown.
@@ -65,8 +65,8 @@ type contest struct {
 	choice sweep.Select
 	points map[string]*gridPoint
 	order  []*gridPoint
-	// ensemble is that of the last vote, nil if there was none.
-	ensemble *ensemble
+	// vote is what the last vote came to, nil if there was none.
+	vote *vote
 }
 
 // gridPoint are the replicates of one point: trials that agree in everything
@@ -75,7 +75,11 @@ type gridPoint struct {
 	set        *setResults
 	model      string
 	parameters sweep.Parameters
-	trials     []outcome
+	// key decides between points that tie.
+	key    int64
+	trials []outcome
+	// baseline is the loss of the best answer that needs no memory.
+	baseline float64
 }
 
 // outcome is what a table needs of a trial. A diverged one counts as Select says,
@@ -116,13 +120,15 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 	name = canonicalSet(name)
 	set := c.sets[name]
 	if set == nil {
-		set = &setResults{name: name, models: map[string]bool{}}
+		set = &setResults{name: name}
 		c.sets[name] = set
 	}
 	set.facts.add(t.Result.Summary)
-	set.models[model] = true
 	if _, measured := t.Result.Summary["test_accuracy"]; !measured && !t.Result.Diverged {
-		set.lossOnly, set.baseline = true, t.Result.Summary["baseline_loss"]
+		set.lossOnly = true
+	}
+	if _, measured := t.Result.Summary["test_loss"]; !measured && !t.Result.Diverged {
+		set.noLoss = true
 	}
 	o := outcome{
 		id: t.TrialID, seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: t.Result.Diverged,
@@ -139,6 +145,9 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 	p, err := c.point(t.Parameters, set, model)
 	if err != nil {
 		return fmt.Errorf("trial %s: %w", t.TrialID, err)
+	}
+	if baseline, measured := t.Result.Summary["baseline_loss"]; measured {
+		p.baseline = baseline
 	}
 	for i := range p.trials { // the same trial of another sweep says nothing new
 		if p.trials[i].seed == o.seed {
@@ -180,11 +189,20 @@ func (c *Collection) point(parameters sweep.Parameters, set *setResults, model s
 	}
 	p := g.points[string(key)]
 	if p == nil {
-		p = &gridPoint{set: set, model: model, parameters: point}
+		p = &gridPoint{set: set, model: model, parameters: point, key: sweep.PointKey(members(key))}
 		g.points[string(key)] = p
 		g.order = append(g.order, p)
 	}
 	return p, nil
+}
+
+// members are those of a canonical object, each with a comma after it.
+func members(object []byte) []byte {
+	inner := object[1 : len(object)-1]
+	if len(inner) == 0 {
+		return nil
+	}
+	return append(slices.Clone(inner), ',')
 }
 
 func (f *facts) add(summary map[string]float64) {
@@ -202,53 +220,95 @@ func (f *facts) add(summary map[string]float64) {
 type Figure struct {
 	// Accuracy is a mean over Replicates, Deviation their sample standard
 	// deviation; NaN where there is one replicate only.
-	Accuracy   float64          `json:"accuracy"`
-	Deviation  float64          `json:"-"`
-	Replicates int              `json:"replicates"`
-	Loss       float64          `json:"validation_loss"`
+	Accuracy   float64 `json:"accuracy"`
+	Deviation  float64 `json:"-"`
+	Replicates int     `json:"replicates"`
+	// Loss is the mean validation loss, of an ensemble that of its own probabilities; NaN
+	// if it is not known.
+	Loss       float64          `json:"-"`
 	Count      int64            `json:"parameter_count"`
 	Parameters sweep.Parameters `json:"grid_point"`
 	// TestLoss and its deviation are as Accuracy.
 	TestLoss          float64 `json:"test_loss"`
 	TestLossDeviation float64 `json:"-"`
+	// Ties is how many others are exactly as good as the point or trial that was
+	// selected, the last one of an ensemble. Which of them it is does not depend on the
+	// order of the file.
+	Ties int `json:"ties"`
+	// Points is how many grid points vote.
+	Points int `json:"points,omitempty"`
 }
 
 // figure selects the point that stands for the group.
 func (c *contest) figure(by Selection) (figure Figure, best *gridPoint) {
 	if by == Single {
-		var trial outcome
-		for _, p := range c.order {
-			for _, o := range p.trials {
-				if !o.diverged && (best == nil || c.choice.Better(o.score, trial.score)) {
-					best, trial = p, o
-				}
-			}
-		}
-		if best != nil {
-			figure = Figure{trial.accuracy, math.NaN(), 1, trial.loss, trial.parameters, best.parameters, trial.testLoss, math.NaN()}
-		}
-		return figure, best
+		return c.single()
 	}
 	ranked := c.ranked()
-	if len(ranked) == 0 || by.Ensemble() > 0 && c.ensemble == nil {
+	if len(ranked) == 0 || by.Ensemble() > 0 && c.vote == nil {
 		return figure, nil
 	}
-	best = ranked[0]
+	best = ranked[0].gridPoint
 	trials := best.bySeed()
 	var losses, testLosses, accuracies []float64
 	for _, o := range trials {
 		losses, testLosses, accuracies = append(losses, o.loss), append(testLosses, o.testLoss), append(accuracies, o.accuracy)
 	}
-	accuracy, deviation := stat.MeanStdDev(accuracies, nil)
-	loss, lossDeviation := stat.MeanStdDev(testLosses, nil)
+	figure = Figure{Replicates: len(trials), Loss: stat.Mean(losses, nil), Count: trials[0].parameters, Parameters: best.parameters}
+	figure.Accuracy, figure.Deviation = stat.MeanStdDev(accuracies, nil)
+	figure.TestLoss, figure.TestLossDeviation = stat.MeanStdDev(testLosses, nil)
 	if len(trials) == 1 {
-		deviation, lossDeviation = math.NaN(), math.NaN()
+		figure.Deviation, figure.TestLossDeviation = math.NaN(), math.NaN()
 	}
-	figure = Figure{accuracy, deviation, len(trials), stat.Mean(losses, nil), trials[0].parameters, best.parameters, loss, lossDeviation}
-	if e := c.ensemble; by.Ensemble() > 0 {
-		figure.Accuracy, figure.Deviation, figure.Replicates, figure.Count = e.accuracy(), math.NaN(), e.members, e.parameters
+	last := 1
+	if v := c.vote; by.Ensemble() > 0 {
+		figure.Accuracy, figure.TestLoss, figure.Loss = v.accuracy, v.testLoss, v.loss
+		figure.Deviation, figure.TestLossDeviation = math.NaN(), math.NaN()
+		figure.Replicates, figure.Count, figure.Points = v.members, v.parameters, v.points
+		last = v.points
+	}
+	for _, p := range ranked[last:] {
+		if sweep.Tied(p.score, ranked[last-1].score) {
+			figure.Ties++
+		}
 	}
 	return figure, best
+}
+
+// single takes the one best trial.
+func (c *contest) single() (figure Figure, best *gridPoint) {
+	var trial *outcome
+	for _, p := range c.order {
+		for i := range p.trials {
+			o := &p.trials[i]
+			switch {
+			case o.diverged:
+				continue
+			case trial != nil && o.score == trial.score:
+				figure.Ties++
+				if !p.before(o, best, trial) {
+					continue
+				}
+			case trial != nil && !c.choice.Better(o.score, trial.score):
+				continue
+			default:
+				figure.Ties = 0
+			}
+			best, trial = p, o
+		}
+	}
+	if best == nil {
+		return figure, nil
+	}
+	return Figure{
+		Accuracy: trial.accuracy, Deviation: math.NaN(), Replicates: 1, Loss: trial.loss, Count: trial.parameters, Parameters: best.parameters,
+		TestLoss: trial.testLoss, TestLossDeviation: math.NaN(), Ties: figure.Ties,
+	}, best
+}
+
+// before decides between trials that tie: by their points, then by their seeds.
+func (p *gridPoint) before(o *outcome, other *gridPoint, than *outcome) bool {
+	return cmp.Or(cmp.Compare(p.key, other.key), cmp.Compare(len(o.seed), len(than.seed)), strings.Compare(o.seed, than.seed)) < 0
 }
 
 // mean is the arithmetic mean of values of which some may be the worst that
@@ -261,9 +321,15 @@ func mean(values []float64) float64 {
 	return m
 }
 
-// tableRow are the figures of a data set, by model.
+// votes reports whether the point's trials leave class probabilities.
+func (p *gridPoint) votes() bool { return !p.set.lossOnly && p.baseline == 0 }
+
+// tableRow are the figures of a data set, by model. A model without a figure has
+// diverged trials alone.
 type tableRow struct {
 	*setResults
+	models   map[string]bool
+	baseline float64
 	// label says which group the row is of, where more than data set and model part
 	// them.
 	label   string
@@ -274,27 +340,26 @@ type tableRow struct {
 // the data set and model of the point that was selected.
 func (c *Collection) rows(by Selection, wanted func(set string) bool) []*tableRow {
 	found := map[string]*tableRow{}
-	at := func(set *setResults, label string) *tableRow {
-		key := set.name + "\x00" + label
-		if found[key] == nil {
-			found[key] = &tableRow{setResults: set, label: label, figures: map[string]Figure{}}
-		}
-		return found[key]
-	}
 	for _, g := range c.contests {
 		figure, best := g.figure(by)
+		shown := best
 		if best == nil {
-			if p := g.order[0]; wanted(p.set.name) {
-				at(p.set, c.label(p.parameters))
-			}
+			shown = g.order[0]
+		}
+		if !wanted(shown.set.name) || by.Ensemble() > 0 && !shown.votes() {
 			continue
 		}
-		if !wanted(best.set.name) {
-			continue
+		label := c.label(shown.parameters)
+		key := shown.set.name + "\x00" + label
+		r := found[key]
+		if r == nil {
+			r = &tableRow{setResults: shown.set, label: label, models: map[string]bool{}, figures: map[string]Figure{}}
+			found[key] = r
 		}
-		r := at(best.set, c.label(best.parameters))
-		// Without the model among the groups there is one figure a row.
-		r.figures[best.model] = figure
+		r.models[shown.model], r.baseline = true, max(r.baseline, shown.baseline)
+		if best != nil { // Without the model among the groups there is one figure a row.
+			r.figures[best.model] = figure
+		}
 	}
 	list := make([]*tableRow, 0, len(found))
 	for _, r := range found {
@@ -319,6 +384,8 @@ func (c *Collection) stands(by Selection) string {
 	switch k := by.Ensemble(); {
 	case by == Single:
 		return " of the one trial with the " + c.selected()
+	case by == Auto:
+		return fmt.Sprintf(" of the mean class probabilities of all replicates of the grid points with the %s, as many, up to %d, as have together the smallest cross entropy on the validation rows", c.selected(), autoPoints)
 	case k == 1:
 		return " of the replicates' mean class probabilities at the grid point with the " + c.selected()
 	case k > 1:

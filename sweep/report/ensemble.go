@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,15 +15,24 @@ import (
 
 // ProbabilitiesArtifact is the artifact that an ensemble is made of: a safetensors
 // file with the tensors "test" [rows × classes], F16, and "test_labels" [rows × 1],
-// I32.
+// I32, and likewise "validation" and "validation_labels".
 const ProbabilitiesArtifact = "probabilities"
 
 // ensemblePrefix begins the selections of ensembles: "ensemble" and "ensemble:k".
 const ensemblePrefix = "ensemble"
 
-// Ensemble returns of how many grid points the trials vote together; 0 if each stands
-// for itself.
+// autoPoints is how many grid points may vote where validation chooses their number.
+const autoPoints = 12
+
+// ErrNoClasses says that no group of a table has classes to vote on.
+var ErrNoClasses = errors.New("no data set of the table has classes to vote on: select mean or single")
+
+// Ensemble returns of how many grid points the trials vote together, at most; 0 if each
+// stands for itself.
 func (s Selection) Ensemble() int {
+	if s == Auto {
+		return autoPoints
+	}
 	text, isEnsemble := strings.CutPrefix(string(s), ensemblePrefix)
 	if !isEnsemble {
 		return 0
@@ -42,38 +52,78 @@ func (s Selection) Ensemble() int {
 // their replicates. What they say of a test row is the class with the largest mean
 // probability. Diverged trials have no vote. load returns a trial's
 // [ProbabilitiesArtifact].
-func (c *Collection) Vote(by Selection, load func(id sweep.TrialID) ([]byte, error)) error {
+//
+// Of [Auto] k is the number that validation chooses. The replicates of one seed have the
+// same validation rows, which those of other seeds have trained on: the mean over the
+// seeds of what those of each come to together is compared.
+//
+// Groups without classes have no ensemble; it is [ErrNoClasses] if there is no other.
+func (c *Collection) Vote(by Selection, wanted func(set string) bool, load func(id sweep.TrialID) ([]byte, error)) error {
+	classes := false
 	for _, g := range c.contests {
+		g.vote = nil
 		ranked := g.ranked()
-		if len(ranked) == 0 || ranked[0].set.lossOnly {
+		if len(ranked) == 0 || !wanted(ranked[0].set.name) || !ranked[0].votes() {
 			continue
 		}
-		g.ensemble = nil
-		var e ensemble
-		for _, p := range ranked[:min(by.Ensemble(), len(ranked))] {
+		classes = true
+		e := ensemble{validation: map[string]*sums{}}
+		for i, p := range ranked[:min(by.Ensemble(), len(ranked))] {
 			for _, o := range p.bySeed() {
 				if o.diverged {
 					continue
 				}
-				if err := e.add(o, load); err != nil {
+				err := e.add(o, load)
+				if err == nil && by == Auto && e.unvalidated {
+					err = errNoValidation
+				}
+				if err != nil {
 					return fmt.Errorf("trial %s of %s, %s: %w", o.id, p.set.name, p.model, err)
 				}
 			}
-		}
-		if e.members > 0 {
-			g.ensemble = &e
+			if e.members == 0 {
+				continue
+			}
+			if v := e.vote(i + 1); g.vote == nil || by != Auto || v.loss < g.vote.loss {
+				g.vote = v
+			}
 		}
 	}
+	if !classes {
+		return ErrNoClasses
+	}
 	return nil
+}
+
+// errNoValidation says that a trial cannot help to choose the number of points.
+var errNoValidation = errors.New("its class probabilities have no validation rows, as those that earlier programs kept of a refit: " +
+	"run its sweep file again with --reuse=false, or say of how many points, as in ensemble:3")
+
+// vote is what an ensemble comes to.
+type vote struct {
+	points, members int
+	parameters      int64
+	accuracy        float64
+	// loss, of validation, and testLoss are cross entropies of the mean probabilities.
+	loss, testLoss float64
 }
 
 // ensemble is what some trials say together.
 type ensemble struct {
 	members    int
 	parameters int64
-	classes    int
-	labels     []int
-	sums       []float64 // [rows × classes]
+	test       sums
+	// validation are the votes of the trials of each seed on its own rows; unvalidated
+	// says that some trial has none.
+	validation  map[string]*sums
+	unvalidated bool
+}
+
+// sums are sums of class probabilities, row by row.
+type sums struct {
+	classes int
+	labels  []int
+	values  []float64 // [rows × classes]
 }
 
 // add adds a trial's vote.
@@ -86,54 +136,118 @@ func (e *ensemble) add(o *outcome, load func(id sweep.TrialID) ([]byte, error)) 
 		return err
 	}
 	file, err := safetensors.Decode(data)
+	if err == nil {
+		err = e.test.add(file, "test")
+	}
+	if err == nil && has(file, "validation") {
+		own := e.validation[o.seed]
+		if own == nil {
+			own = &sums{}
+			e.validation[o.seed] = own
+		}
+		err = own.add(file, "validation")
+	} else if err == nil {
+		e.unvalidated = true
+	}
 	if err != nil {
 		return fmt.Errorf("its class probabilities: %w", err)
-	}
-	test, err := file.Tensor("test", safetensors.F16)
-	if err != nil {
-		return fmt.Errorf("its class probabilities: %w", err)
-	}
-	labels, err := file.Tensor("test_labels", safetensors.I32)
-	if err != nil {
-		return fmt.Errorf("its class probabilities: %w", err)
-	}
-	values, classes := test.Halves(), labels.Integers()
-	if e.members == 0 {
-		e.classes, e.labels, e.sums = test.Cols, classes, make([]float64, len(values))
-	}
-	if test.Cols != e.classes || len(values) != len(e.sums) || !slices.Equal(classes, e.labels) || len(values) != len(classes)*e.classes {
-		return errors.New("its class probabilities are of other test rows than those of the trials before it")
-	}
-	for i, v := range values {
-		e.sums[i] += float64(v)
 	}
 	e.members++
 	e.parameters += o.parameters
 	return nil
 }
 
+// has reports whether a file has a part.
+func has(file *safetensors.File, part string) bool {
+	_, err := file.Tensor(part, safetensors.F16)
+	return err == nil
+}
+
+// add adds what a file has of a part.
+func (v *sums) add(file *safetensors.File, part string) error {
+	tensor, err := file.Tensor(part, safetensors.F16)
+	if err != nil {
+		return err
+	}
+	labels, err := file.Tensor(part+"_labels", safetensors.I32)
+	if err != nil {
+		return err
+	}
+	values, classes := tensor.Halves(), labels.Integers()
+	if v.labels == nil {
+		v.classes, v.labels, v.values = tensor.Cols, classes, make([]float64, len(values))
+	}
+	if tensor.Cols != v.classes || len(values) != len(v.values) || !slices.Equal(classes, v.labels) || len(values) != len(classes)*v.classes {
+		return fmt.Errorf("they are of other %s rows than those of the trials before it", part)
+	}
+	for i, value := range values {
+		v.values[i] += float64(value)
+	}
+	return nil
+}
+
+// vote is what the trials that were added come to.
+func (e *ensemble) vote(points int) *vote {
+	v := &vote{points: points, members: e.members, parameters: e.parameters, accuracy: e.test.accuracy(), testLoss: e.test.loss(), loss: math.NaN()}
+	if !e.unvalidated {
+		var losses []float64
+		for _, own := range e.validation {
+			losses = append(losses, own.loss())
+		}
+		slices.Sort(losses) // a sum must not depend on the map's order
+		v.loss = mean(losses)
+	}
+	return v
+}
+
 // accuracy is the share of rows whose class has the largest sum, the first of equal
 // ones.
-func (e *ensemble) accuracy() float64 {
+func (v *sums) accuracy() float64 {
 	correct := 0
-	for i, label := range e.labels {
-		row := e.sums[i*e.classes : (i+1)*e.classes]
+	for i, label := range v.labels {
+		row := v.row(i)
 		if slices.Index(row, slices.Max(row)) == label {
 			correct++
 		}
 	}
-	return float64(correct) / float64(len(e.labels))
+	return float64(correct) / float64(len(v.labels))
+}
+
+// loss is the mean cross entropy of the rows' probabilities, in nats.
+func (v *sums) loss() float64 {
+	const least = 1. / (1 << 25) // what half precision rounds to nothing
+	sum := 0.
+	for i, label := range v.labels {
+		row, total := v.row(i), 0.
+		for _, p := range row {
+			total += max(p, 0)
+		}
+		if total > 0 && label < len(row) {
+			sum -= math.Log(max(row[label]/total, least))
+		} else {
+			sum -= math.Log(least)
+		}
+	}
+	return sum / float64(len(v.labels))
+}
+
+func (v *sums) row(i int) []float64 { return v.values[i*v.classes : (i+1)*v.classes] }
+
+// rankedPoint is a grid point with the mean of what its replicates are compared by.
+type rankedPoint struct {
+	*gridPoint
+	score float64
 }
 
 // ranked are the grid points that are finished, the best by the metric averaged over
-// their replicates first. Points with fewer replicates than the fullest are not.
-func (c *contest) ranked() []*gridPoint {
+// their replicates first. Points with fewer replicates than the fullest are not. Those
+// that tie are in the order of their keys.
+func (c *contest) ranked() []rankedPoint {
 	fullest := 0
 	for _, p := range c.order {
 		fullest = max(fullest, len(p.trials))
 	}
-	scores := map[*gridPoint]float64{}
-	var list []*gridPoint
+	var list []rankedPoint
 	for _, p := range c.order {
 		if len(p.trials) < fullest {
 			continue
@@ -142,17 +256,16 @@ func (c *contest) ranked() []*gridPoint {
 		for _, o := range p.bySeed() {
 			own = append(own, o.score)
 		}
-		scores[p] = mean(own)
-		list = append(list, p)
+		list = append(list, rankedPoint{p, mean(own)})
 	}
-	slices.SortStableFunc(list, func(a, b *gridPoint) int {
+	slices.SortFunc(list, func(a, b rankedPoint) int {
 		switch {
-		case c.choice.Better(scores[a], scores[b]):
+		case c.choice.BetterMean(a.score, b.score):
 			return -1
-		case c.choice.Better(scores[b], scores[a]):
+		case c.choice.BetterMean(b.score, a.score):
 			return 1
 		}
-		return 0
+		return cmp.Compare(a.key, b.key)
 	})
 	return list
 }

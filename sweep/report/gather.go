@@ -35,9 +35,6 @@ func ParseRequest(kind, selection string) (*Request, error) {
 			return nil, err
 		}
 	}
-	if r.Selection.Ensemble() > 0 && !r.Kind.Classes {
-		return nil, fmt.Errorf("table %s has no classes to vote on: select mean or single", kind)
-	}
 	return &r, nil
 }
 
@@ -104,7 +101,7 @@ func (r *Request) Gather(ctx context.Context, results sweep.Reader, artifacts Ar
 		return nil, nil, nil
 	}
 	if r.Selection.Ensemble() > 0 {
-		err := collection.Vote(r.Selection, func(id sweep.TrialID) ([]byte, error) {
+		err := collection.Vote(r.Selection, r.Kind.Holds, func(id sweep.TrialID) ([]byte, error) {
 			var b bounded
 			_, err := artifacts.Artifact(ctx, id, ProbabilitiesArtifact, 0, &b)
 			return b.Bytes(), err

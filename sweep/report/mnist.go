@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,48 +9,60 @@ import (
 )
 
 // HasMNIST reports whether the collection has a row for the MNIST table.
-func (c *Collection) HasMNIST() bool {
-	for _, name := range pixelSets {
-		if c.sets[name] != nil {
-			return true
-		}
-	}
-	return false
-}
+func (c *Collection) HasMNIST() bool { return c.has(isPixel) }
 
 // MNIST lays out Table 2 of Zhang, Lei, Dhillon (2018), pixel-MNIST, with our
 // figures beside the published ones, and permuted-MNIST after it, of which the
-// paper has a figure but no table.
+// paper has a figure but no table. Groups of one data set, as the depths of deep
+// networks, are rows of one table.
 func (c *Collection) MNIST(by Selection) *Table {
 	t := &Table{Title: "MNIST: test accuracy in percent" + c.stands(by), Rules: map[int]bool{}, Columns: []Column{{Name: "data set"}, {Name: "model"}, {Name: "steps", Right: true},
 		{Name: "hidden", Right: true}, {Name: "test accuracy", Right: true}, {Name: "params", Right: true},
 		{Name: "published", Right: true}, {Name: "with hidden", Right: true}, {Name: "params", Right: true}, {Name: "by"}}}
+	var all []*tableRow
 	for _, set := range pixelSets {
 		rows := c.rows(by, func(name string) bool { return name == set })
-		slices.SortFunc(rows, func(a, b *tableRow) int { return strings.Compare(a.label, b.label) })
+		if len(rows) == 0 {
+			continue
+		}
+		slices.SortFunc(rows, func(a, b *tableRow) int {
+			return cmp.Or(cmp.Compare(len(a.label), len(b.label)), strings.Compare(a.label, b.label)) // depths as numbers
+		})
+		all = append(all, rows...)
+		t.Rules[len(t.Rows)] = len(t.Rows) > 0
+		best := math.Inf(-1)
 		for _, s := range rows {
-			if len(t.Rows) > 0 {
-				t.Rules[len(t.Rows)] = true
-			}
-			shown := map[string]bool{}
-			best := math.Inf(-1)
-			names := models([]*tableRow{s})
 			for _, f := range s.figures {
 				best = max(best, f.Accuracy)
 			}
-			for _, p := range table2 {
-				if set == "mnist" {
-					shown[p.model] = true
-					t.Rows = append(t.Rows, mnistRow(t, s, p.model, by, best, &p))
+		}
+		shown := map[string]bool{}
+		// add adds the rows of a model, one without figures if there are none.
+		add := func(model string, p *publishedPixel) {
+			shown[model] = true
+			found := false
+			for _, s := range rows {
+				if s.models[model] {
+					t.Rows = append(t.Rows, mnistRow(t, s, model, by, best, p))
+					found = true
 				}
 			}
-			for _, model := range names {
-				if !shown[model] {
-					t.Rows = append(t.Rows, mnistRow(t, s, model, by, best, nil))
-				}
+			if !found {
+				t.Rows = append(t.Rows, mnistRow(t, &tableRow{setResults: rows[0].setResults}, model, by, best, p))
+			}
+		}
+		if set == "mnist" {
+			for _, p := range table2 {
+				add(p.model, &p)
+			}
+		}
+		for _, model := range models(rows) {
+			if !shown[model] {
+				add(model, nil)
 			}
 		}
 	}
+	c.explain(t, all, by)
 	return t
 }
 
@@ -72,6 +85,9 @@ func mnistRow(t *Table, s *tableRow, model string, by Selection, best float64, p
 	cells[1] = Cell{Text: name}
 	f, ok := s.figures[model]
 	if !ok {
+		if s.models[model] {
+			cells[4].Text = "diverged"
+		}
 		return cells
 	}
 	record.Figure, record.Accuracy = f, &f.Accuracy
@@ -84,7 +100,7 @@ func mnistRow(t *Table, s *tableRow, model string, by Selection, best float64, p
 	cells[3] = Cell{Text: hiddenText(f, model)}
 	cells[4] = Cell{Text: text, Bold: f.Accuracy == best}
 	cells[5] = Cell{Text: fmt.Sprint(f.Count)}
-	t.Records = append(t.Records, record)
+	t.add(record)
 	return cells
 }
 

@@ -73,6 +73,11 @@ func canonicalSet(name string) string {
 			return table4[i].folder
 		}
 	}
+	for _, set := range pixelSets {
+		if setKey(name) == setKey(set) {
+			return set
+		}
+	}
 	return strings.TrimSpace(name)
 }
 

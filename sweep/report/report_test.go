@@ -113,7 +113,7 @@ func TestOrderOfArrivalDoesNotShow(t *testing.T) {
 
 func TestUCRTable(t *testing.T) {
 	var trials []*sweep.TrialRecord
-	for _, set := range []string{"ECG200", "CBF", "Gun Point", "Lightning2", "DistalPhalanxTW", "Unheard"} {
+	for _, set := range []string{"ECG200", "CBF", "Gun Point", "Lightning2", "DistalPhalanxTW", "Yoga"} {
 		for _, model := range []string{"spectral-rnn", "rnn", "lstm"} {
 			trials = append(trials, trial(set, model, .01, 1, .1, .5), trial(set, model, .01, 2, .1, .7))
 		}
@@ -129,7 +129,7 @@ func TestUCRTable(t *testing.T) {
 	for _, row := range table.Rows {
 		names = append(names, row[0].Text)
 	}
-	want := []string{"CBF", "DistalPhalanxTW*", "ECG200†", "Gun Point", "Lighting2†", "Unheard", "mean of 3 sound rows"}
+	want := []string{"CBF", "DistalPhalanxTW*", "ECG200†", "Gun Point", "Lighting2†", "Yoga", "mean of 3 sound rows"}
 	if fmt.Sprint(names) != fmt.Sprint(want) {
 		t.Errorf("rows %q, want %q", names, want)
 	}
@@ -196,7 +196,7 @@ func TestTasksTable(t *testing.T) {
 	if err := c.Tasks(Mean).Write(&text, "csv", false); err != nil {
 		t.Fatal(err)
 	}
-	if want := "addition,lstm,mean,,,1,0.16,17345,,false,0,0,128,0,0,0.17\n"; !strings.Contains(text.String(), want) {
+	if want := "addition,lstm,mean,,,1,0.16,17345,,false,0,0,128,0,0,0.17,0\n"; !strings.Contains(text.String(), want) {
 		t.Errorf("%s lacks %s", &text, want)
 	}
 	table := c.Tasks(Mean)
@@ -354,7 +354,7 @@ func TestEnsembles(t *testing.T) {
 		if _, best := only(t, c).figure(by); best != nil {
 			t.Errorf("%s: a figure before the vote", text)
 		}
-		if err := c.Vote(by, cast.load); err != nil {
+		if err := c.Vote(by, isUCR, cast.load); err != nil {
 			t.Fatal(err)
 		}
 		got, best := only(t, c).figure(by)
@@ -376,7 +376,7 @@ func TestEnsembles(t *testing.T) {
 			return (&safetensors.File{Tensors: []safetensors.Tensor{{Name: "test", DType: safetensors.F16}}}).Encode()
 		},
 	} {
-		if err := collect(t, all...).Vote("ensemble", lose); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "trial s/") {
+		if err := collect(t, all...).Vote("ensemble", isUCR, lose); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "trial s/") {
 			t.Errorf("%v, want %s", err, name)
 		}
 	}

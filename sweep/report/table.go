@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,7 +18,7 @@ type Table struct {
 	Rows    [][]Cell
 	// Rules are the row numbers before which a line is drawn.
 	Rules map[int]bool
-	// Notes follow the table; a cell refers to note i by Mark.
+	// Notes follow the table; a cell refers to note i by Mark, if it has one.
 	Notes []Note
 	// Records are the rows as programs read them: one a data set and model.
 	Records []Record
@@ -46,8 +47,9 @@ type Record struct {
 	Model     string    `json:"model"`
 	Selection Selection `json:"selection"`
 	Figure
-	// Accuracy is null of a task that has none.
+	// Accuracy is null of a task that has none, Loss where it is not known.
 	Accuracy  *float64 `json:"accuracy"`
+	Loss      *float64 `json:"validation_loss"`
 	Deviation *float64 `json:"deviation"`
 	Published *float64 `json:"published"`
 	Artefact  bool     `json:"artefact"`
@@ -56,6 +58,14 @@ type Record struct {
 	Length    int      `json:"length"`
 	Classes   int      `json:"classes"`
 	Depth     int      `json:"depth"`
+}
+
+// add adds a record.
+func (t *Table) add(r Record) {
+	if loss := r.Figure.Loss; !math.IsNaN(loss) {
+		r.Loss = &loss
+	}
+	t.Records = append(t.Records, r)
 }
 
 // Formats lists the formats that Write knows.
@@ -133,7 +143,7 @@ func (t *Table) writeText(w io.Writer, bold bool) error {
 	if len(t.Notes) > 0 {
 		b.WriteString("\n")
 		for _, n := range t.Notes {
-			fmt.Fprintf(&b, "%s %s\n", n.Mark, n.Text)
+			b.WriteString(strings.TrimSpace(n.Mark+" "+n.Text) + "\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -171,7 +181,7 @@ func (t *Table) writeMarkdown(w io.Writer) error {
 		b.WriteString("\n")
 	}
 	for _, n := range t.Notes {
-		b.WriteString("\n" + escape(n.Mark) + " " + escape(n.Text) + "\n")
+		b.WriteString("\n" + escape(strings.TrimSpace(n.Mark+" "+n.Text)) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -215,7 +225,7 @@ func (t *Table) writeLaTeX(w io.Writer) error {
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")
 	for _, n := range t.Notes {
-		b.WriteString("\n\\noindent " + escape(n.Mark+" "+n.Text) + "\n")
+		b.WriteString("\n\\noindent " + escape(strings.TrimSpace(n.Mark+" "+n.Text)) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -224,7 +234,7 @@ func (t *Table) writeLaTeX(w io.Writer) error {
 func (t *Table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"dataset", "model", "selection", "accuracy", "deviation", "replicates", "validation_loss", "parameter_count",
-		"published", "artefact", "train_size", "test_size", "length", "classes", "depth", "test_loss"}}
+		"published", "artefact", "train_size", "test_size", "length", "classes", "depth", "test_loss", "ties"}}
 	optional := func(v *float64) string {
 		if v == nil {
 			return ""
@@ -233,8 +243,8 @@ func (t *Table) writeCSV(w io.Writer) error {
 	}
 	for _, r := range t.Records {
 		rows = append(rows, []string{r.Dataset, r.Model, string(r.Selection), optional(r.Accuracy), optional(r.Deviation),
-			fmt.Sprint(r.Replicates), fmt.Sprint(r.Loss), fmt.Sprint(r.Count), optional(r.Published), fmt.Sprint(r.Artefact),
-			fmt.Sprint(r.TrainSize), fmt.Sprint(r.TestSize), fmt.Sprint(r.Length), fmt.Sprint(r.Classes), fmt.Sprint(r.Depth), fmt.Sprint(r.TestLoss)})
+			fmt.Sprint(r.Replicates), optional(r.Loss), fmt.Sprint(r.Count), optional(r.Published), fmt.Sprint(r.Artefact),
+			fmt.Sprint(r.TrainSize), fmt.Sprint(r.TestSize), fmt.Sprint(r.Length), fmt.Sprint(r.Classes), fmt.Sprint(r.Depth), fmt.Sprint(r.TestLoss), fmt.Sprint(r.Ties)})
 	}
 	return out.WriteAll(rows)
 }

@@ -14,37 +14,38 @@ import (
 type Kind struct {
 	// Name is what the command line calls it.
 	Name string
-	// Classes says that its figures are accuracies, of which there are ensembles.
-	Classes bool
-	// Has reports whether the collection has a row for it.
-	Has func(*Collection) bool
+	// Holds reports whether a data set or task has a row in it. Each is in one table.
+	Holds func(set string) bool
 	// Lay lays it out.
 	Lay func(*Collection, Selection) *Table
 }
 
+// Has reports whether a collection has a row for the table.
+func (k *Kind) Has(c *Collection) bool { return c.has(k.Holds) }
+
 // Kinds are the tables that there are.
 var Kinds = []Kind{
-	{"ucr", true, (*Collection).HasUCR, (*Collection).UCR},
-	{"mnist", true, (*Collection).HasMNIST, (*Collection).MNIST},
-	{"tasks", false, (*Collection).HasTasks, (*Collection).Tasks},
+	{"ucr", isUCR, (*Collection).UCR},
+	{"mnist", isPixel, (*Collection).MNIST},
+	{"tasks", isTask, (*Collection).Tasks},
 }
 
-// HasTasks reports whether the collection has a row for the table of losses.
-func (c *Collection) HasTasks() bool {
-	for _, set := range c.sets {
-		if set.lossOnly {
-			return true
-		}
-	}
-	return false
-}
+// HasTasks reports whether the collection has a row for the table of tasks.
+func (c *Collection) HasTasks() bool { return c.has(isTask) }
 
-// Tasks lays out the losses of tasks that have no accuracy: a row a task and model,
-// the smallest loss first, beside the loss of the best answer that needs no memory.
+// Tasks lays out what is neither of the UCR archive nor MNIST: a row a task and model.
+// The smallest loss is first, beside the loss of the best answer that needs no memory;
+// of data sets without such a loss the largest accuracy.
 func (c *Collection) Tasks(by Selection) *Table {
 	t := &Table{Title: "Tasks: test loss" + c.stands(by), Rules: map[int]bool{}, Columns: []Column{{Name: "task"}, {Name: "model"}, {Name: "test loss", Right: true},
-		{Name: "without memory", Right: true}, {Name: "params", Right: true}, {Name: "replicates", Right: true}, {Name: "with"}}}
-	rows := c.rows(by, func(name string) bool { return c.sets[name].lossOnly })
+		{Name: "without memory", Right: true}}}
+	rows := c.rows(by, isTask)
+	accuracies := slices.ContainsFunc(rows, func(s *tableRow) bool { return !s.lossOnly })
+	if accuracies {
+		t.Title = "Tasks: test loss and accuracy" + c.stands(by)
+		t.Columns = append(t.Columns, Column{Name: "test accuracy", Right: true})
+	}
+	t.Columns = append(t.Columns, Column{Name: "params", Right: true}, Column{Name: "replicates", Right: true}, Column{Name: "with"})
 	slices.SortFunc(rows, func(a, b *tableRow) int {
 		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.label, b.label))
 	})
@@ -52,23 +53,32 @@ func (c *Collection) Tasks(by Selection) *Table {
 	for _, s := range rows {
 		t.Rules[len(t.Rows)] = len(t.Rows) > 0
 		names := models([]*tableRow{s})
-		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(lossOf(s, a), lossOf(s, b)) })
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(s.order(a), s.order(b)) })
 		for i, model := range names {
-			t.Rows = append(t.Rows, s.lossRow(t, model, by, varying, i == 0))
+			t.Rows = append(t.Rows, s.taskRow(t, model, by, varying, i == 0, accuracies))
 		}
 	}
+	c.explain(t, rows, by)
 	return t
 }
 
-// lossOf is a model's test loss, +Inf where it has none.
-func lossOf(s *tableRow, model string) float64 {
-	if f, ok := s.figures[model]; ok {
+// byLoss says that the models of a task are compared by their losses.
+func (s *tableRow) byLoss() bool { return s.lossOnly || s.baseline > 0 }
+
+// order is what a model's place among a task's goes by, the smallest first; +Inf where
+// it has no figure.
+func (s *tableRow) order(model string) float64 {
+	f, ok := s.figures[model]
+	switch {
+	case !ok:
+		return math.Inf(1)
+	case s.byLoss():
 		return f.TestLoss
 	}
-	return math.Inf(1)
+	return -f.Accuracy
 }
 
-func (s *tableRow) lossRow(t *Table, model string, by Selection, varying []string, best bool) []Cell {
+func (s *tableRow) taskRow(t *Table, model string, by Selection, varying []string, best, accuracies bool) []Cell {
 	name, baseline := s.name, ""
 	if s.label != "" {
 		name += ", " + s.label
@@ -76,24 +86,38 @@ func (s *tableRow) lossRow(t *Table, model string, by Selection, varying []strin
 	if s.baseline > 0 {
 		baseline = fmt.Sprintf("%.4g", s.baseline)
 	}
+	cells := []Cell{{Text: name}, {Text: modelName(model)}, {}, {Text: baseline}}
+	if accuracies {
+		cells = append(cells, Cell{})
+	}
 	f, ok := s.figures[model]
 	if !ok {
-		return []Cell{{Text: name}, {Text: modelName(model)}, {Text: "diverged"}, {Text: baseline}, {}, {}, {}}
+		cells[2].Text = "diverged"
+		return append(cells, Cell{}, Cell{}, Cell{})
 	}
-	text := fmt.Sprintf("%.4g", f.TestLoss)
 	record := Record{Dataset: s.name, Model: model, Selection: by, Figure: f, Length: s.facts.length}
-	if !math.IsNaN(f.TestLossDeviation) {
-		text += fmt.Sprintf("±%.2g", f.TestLossDeviation)
+	if !s.noLoss {
+		text := fmt.Sprintf("%.4g", f.TestLoss)
+		if !math.IsNaN(f.TestLossDeviation) {
+			text += fmt.Sprintf("±%.2g", f.TestLossDeviation)
+		}
+		cells[2] = Cell{Text: text, Bold: best && s.byLoss()}
 	}
-	t.Records = append(t.Records, record)
+	if !s.lossOnly {
+		record.Accuracy = &f.Accuracy
+		if !math.IsNaN(f.Deviation) {
+			record.Deviation = &f.Deviation
+		}
+		cells[4] = Cell{Text: accuracyText(f), Bold: best && !s.byLoss()}
+	}
+	t.add(record)
 	var with []string
 	for _, parameter := range varying {
 		if value, ok := f.Parameters[parameter]; ok {
 			with = append(with, fmt.Sprintf("%s=%v", parameter, value))
 		}
 	}
-	return []Cell{{Text: name}, {Text: modelName(model)}, {Text: text, Bold: best}, {Text: baseline},
-		{Text: fmt.Sprint(f.Count)}, {Text: fmt.Sprint(f.Replicates)}, {Text: strings.Join(with, ", ")}}
+	return append(cells, Cell{Text: fmt.Sprint(f.Count)}, Cell{Text: fmt.Sprint(f.Replicates)}, Cell{Text: strings.Join(with, ", ")})
 }
 
 // varying lists the parameters, other than the groups', that differ between points

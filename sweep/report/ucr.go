@@ -14,22 +14,21 @@ import (
 var pixelSets = []string{"mnist", "permuted-mnist"}
 
 // HasUCR reports whether the collection has a row for the UCR table.
-func (c *Collection) HasUCR() bool {
+func (c *Collection) HasUCR() bool { return c.has(isUCR) }
+
+// has reports whether the collection has a data set of a table.
+func (c *Collection) has(wanted func(set string) bool) bool {
 	for name := range c.sets {
-		if c.isUCR(name) {
+		if wanted(name) {
 			return true
 		}
 	}
 	return false
 }
 
-func (c *Collection) isUCR(set string) bool {
-	return !slices.Contains(pixelSets, set) && !c.sets[set].lossOnly
-}
-
 // ucrRows returns the rows in the order of Table 4, others after them by name.
 func (c *Collection) ucrRows(by Selection) []*tableRow {
-	rows := c.rows(by, c.isUCR)
+	rows := c.rows(by, isUCR)
 	place := func(s *tableRow) int {
 		for i := range table4 {
 			if table4[i].folder == s.name {
@@ -70,6 +69,7 @@ func (c *Collection) UCR(by Selection) *Table {
 		t.Rules[len(t.Rows)] = true
 		t.Rows = append(t.Rows, meanRow(sets, sound, names))
 	}
+	c.explain(t, sets, by)
 	return t
 }
 
@@ -146,7 +146,7 @@ func ucrRow(t *Table, s *tableRow, names []string, by Selection, marks *marks) (
 			if !math.IsNaN(figure.Deviation) {
 				record.Deviation = &figure.Deviation
 			}
-			t.Records = append(t.Records, record)
+			t.add(record)
 		}
 	}
 	return figures, cells

@@ -1,0 +1,59 @@
+package report
+
+import (
+	"slices"
+	"strings"
+)
+
+// archive are the data sets of the UCR archive of 2018, and what the archive of 2015
+// called some of them.
+const archive = `
+	ACSF1 Adiac AllGestureWiimoteX AllGestureWiimoteY AllGestureWiimoteZ ArrowHead BME Beef BeetleFly BirdChicken
+	CBF Car Chinatown ChlorineConcentration CinCECGTorso Coffee Computers CricketX CricketY CricketZ Crop
+	DiatomSizeReduction DistalPhalanxOutlineAgeGroup DistalPhalanxOutlineCorrect DistalPhalanxTW DodgerLoopDay
+	DodgerLoopGame DodgerLoopWeekend ECG200 ECG5000 ECGFiveDays EOGHorizontalSignal EOGVerticalSignal Earthquakes
+	ElectricDevices EthanolLevel FaceAll FaceFour FacesUCR FiftyWords Fish FordA FordB FreezerRegularTrain
+	FreezerSmallTrain Fungi GestureMidAirD1 GestureMidAirD2 GestureMidAirD3 GesturePebbleZ1 GesturePebbleZ2
+	GunPoint GunPointAgeSpan GunPointMaleVersusFemale GunPointOldVersusYoung Ham HandOutlines Haptics Herring
+	HouseTwenty InlineSkate InsectEPGRegularTrain InsectEPGSmallTrain InsectWingbeatSound ItalyPowerDemand
+	LargeKitchenAppliances Lightning2 Lightning7 Mallat Meat MedicalImages MelbournePedestrian
+	MiddlePhalanxOutlineAgeGroup MiddlePhalanxOutlineCorrect MiddlePhalanxTW MixedShapesRegularTrain
+	MixedShapesSmallTrain MoteStrain NonInvasiveFetalECGThorax1 NonInvasiveFetalECGThorax2 OSULeaf OliveOil PLAID
+	PhalangesOutlinesCorrect Phoneme PickupGestureWiimoteZ PigAirwayPressure PigArtPressure PigCVP Plane PowerCons
+	ProximalPhalanxOutlineAgeGroup ProximalPhalanxOutlineCorrect ProximalPhalanxTW RefrigerationDevices Rock
+	ScreenType SemgHandGenderCh2 SemgHandMovementCh2 SemgHandSubjectCh2 ShakeGestureWiimoteZ ShapeletSim ShapesAll
+	SmallKitchenAppliances SmoothSubspace SonyAIBORobotSurface1 SonyAIBORobotSurface2 StarLightCurves Strawberry
+	SwedishLeaf Symbols SyntheticControl ToeSegmentation1 ToeSegmentation2 Trace TwoLeadECG TwoPatterns UMD
+	UWaveGestureLibraryAll UWaveGestureLibraryX UWaveGestureLibraryY UWaveGestureLibraryZ Wafer Wine WordSynonyms
+	Worms WormsTwoClass Yoga
+`
+
+const olderNames = `
+	50words Lighting2 Lighting7 SonyAIBORobotSurface SonyAIBORobotSurfaceII NonInvasiveFatalECG_Thorax1
+	NonInvasiveFatalECG_Thorax2 WordsSynonyms MixedShapes
+`
+
+// archiveKeys are the keys of their names, in order.
+var archiveKeys = func() (keys []string) {
+	for _, name := range slices.Concat(strings.Fields(archive), strings.Fields(olderNames), []string{generatedCBF}) {
+		keys = append(keys, setKey(name))
+	}
+	slices.Sort(keys)
+	return keys
+}()
+
+// ArchiveKeys returns the names of the UCR archive's data sets, and of the generated one
+// that stands for CBF, in lower case without blanks, hyphens and underscores, in order.
+func ArchiveKeys() []string { return slices.Clone(archiveKeys) }
+
+// isUCR reports whether a data set is of the UCR archive.
+func isUCR(set string) bool {
+	_, found := slices.BinarySearch(archiveKeys, setKey(set))
+	return found
+}
+
+// isPixel reports whether a data set is MNIST.
+func isPixel(set string) bool { return slices.Contains(pixelSets, set) }
+
+// isTask reports whether a data set is of no other table.
+func isTask(set string) bool { return !isUCR(set) && !isPixel(set) }

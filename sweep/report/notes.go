@@ -1,0 +1,80 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// explain adds what a reader should know of how the figures were selected: which were
+// exactly as good as others, what validation saw of the weights that were tested, and
+// how many points vote where validation chose their number.
+func (c *Collection) explain(t *Table, rows []*tableRow, by Selection) {
+	var tied, voting []string
+	refits, averages := false, false
+	for _, s := range rows {
+		for _, model := range models([]*tableRow{s}) {
+			f, ok := s.figures[model]
+			if !ok {
+				continue
+			}
+			name := s.name
+			if s.label != "" {
+				name += ", " + s.label
+			}
+			name += " " + modelName(model)
+			if f.Ties > 0 {
+				tied = append(tied, fmt.Sprintf("%s (%d)", name, f.Ties))
+			}
+			if by == Auto {
+				voting = append(voting, fmt.Sprintf("%s %d", name, f.Points))
+			}
+			if share(f, "refit") > 0 {
+				refits = true
+				averages = averages || share(f, "average") > 0
+			}
+		}
+	}
+	if refits && strings.HasPrefix(c.choice.By, "validation_") {
+		tested := "the final weights"
+		if averages {
+			tested = "the mean of the last weights"
+		}
+		t.note("Selected by the %s before the refit; tested with %s, which have trained on the validation rows, too.", c.selected(), tested)
+	}
+	if len(tied) > 0 {
+		what := "grid points"
+		if by == Single {
+			what = "trials"
+		}
+		t.note("Exactly as good as other %s, so that their %s does not choose: %s. The one that is shown does not depend on the order of the sweep file.",
+			what, strings.ReplaceAll(c.choice.By, "_", " "), list(tied))
+	}
+	if len(voting) > 0 {
+		t.note("Grid points that vote: %s.", list(voting))
+	}
+}
+
+// note adds a note that no cell refers to.
+func (t *Table) note(format string, arguments ...any) {
+	t.Notes = append(t.Notes, Note{Text: fmt.Sprintf(format, arguments...)})
+}
+
+// list joins the first of some texts.
+func list(texts []string) string {
+	const most = 12
+	if left := len(texts) - most; left > 0 {
+		return strings.Join(texts[:most], "; ") + fmt.Sprintf("; and %d more", left)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// share is a parameter of the point that stands for a group, 0 if it has none.
+func share(f Figure, name string) float64 {
+	switch v := f.Parameters[name].(type) {
+	case float64:
+		return v
+	case int64:
+		return float64(v)
+	}
+	return 0
+}
