@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,10 @@ func TestConformance(t *testing.T) {
 			t.Run("levels", c.levels)
 			t.Run("property", c.property)
 			t.Run("resumption", c.resumption)
+			t.Run("averaged weights", c.averaged)
+			if !s.FeedForward {
+				t.Run("averaged weights of two layers", c.stacked(t).averaged)
+			}
 			for _, variant := range variants(s) {
 				t.Run(variant.name, func(t *testing.T) {
 					c := newCandidate(t, s, "trained")
@@ -63,6 +68,7 @@ func TestConformance(t *testing.T) {
 					t.Run("gradients", c.gradients)
 					t.Run("levels", c.levels)
 					t.Run("property", c.property)
+					t.Run("averaged weights", c.averaged)
 				})
 			}
 		})
@@ -131,6 +137,18 @@ func (c *candidate) reading(t *testing.T) *candidate {
 		t.Fatal(err)
 	}
 	return &candidate{system: c.system, settings: settings, steps: c.steps, batch: c.batch, every: true, words: 7}
+}
+
+// stacked is the candidate with two layers.
+func (c *candidate) stacked(t *testing.T) *candidate {
+	t.Helper()
+	point := c.settings.parameters.Clone()
+	point["layers"] = int64(2)
+	settings, err := settingsOf(resolve(t, point))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &candidate{system: c.system, settings: settings, steps: c.steps, batch: c.batch}
 }
 
 const candidateInputs, candidateOutputs = 3, 4
@@ -414,8 +432,8 @@ func (c *candidate) levels(t *testing.T) {
 	}
 }
 
-// property: training lowers the loss, and after a hundred steps of it, a thousand where
-// singular values are bounded, the matrices have the singular values that they claim.
+// property: training lowers the loss, and a hundred steps of it, a thousand where singular
+// values are bounded, leave the matrices as checkSpectra wants them.
 func (c *candidate) property(t *testing.T) {
 	set := kernel.Float32()
 	n := assemble(t, c, set, 0, math.MaxInt64)
@@ -439,20 +457,74 @@ func (c *candidate) property(t *testing.T) {
 	if last.Loss > first.Loss/2 {
 		t.Errorf("the loss goes from %v to %v", first.Loss, last.Loss)
 	}
+	c.checkSpectra(t, n)
+}
+
+// checkSpectra: the matrices have the singular values that they claim, and the margin
+// that is recorded is that of the transition matrices of all layers.
+func (c *candidate) checkSpectra(t *testing.T, n *network[float32]) {
+	t.Helper()
+	margin := 0.0
 	for i, m := range n.matrices {
 		sigma := singularValues(t, m)
 		largest, smallest := sigma[0], sigma[len(sigma)-1]
 		if least, most := m.SpectralBounds(); smallest < least-1e-5 || largest > most+1e-5 {
-			t.Errorf("matrix %d: after %d steps singular values reach from %v to %v, out of %v to %v", i, steps, smallest, largest, least, most)
+			t.Errorf("matrix %d: singular values reach from %v to %v, out of %v to %v", i, smallest, largest, least, most)
 		}
-		claimed, err := m.SpectralMargin(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		margin = max(margin, math.Abs(largest-1), math.Abs(smallest-1))
+	}
+	recorded, ok, err := n.spectralMargin(t.Context())
+	if err != nil || ok != (len(n.matrices) > 0 && !c.system.FeedForward) {
+		t.Fatalf("a margin is recorded: %v (%v), of %d matrices", ok, err, len(n.matrices))
+	}
+	if ok && math.Abs(recorded-margin) > 1e-5*max(1, margin) {
+		t.Errorf("a margin of %v is recorded, the matrices have %v", recorded, margin)
+	}
+}
+
+// averaged: the mean of the weights of several epochs is brought back to where the
+// weights of each are, before it is tested and handed over, and the margin that the
+// summary tells is that of the matrices of all layers.
+func (c *candidate) averaged(t *testing.T) {
+	point := c.settings.parameters.Clone()
+	for name, value := range map[string]any{"epochs": int64(20), "refit": 0.9, "average": 0.9, "lr": 0.03, "dropout": int64(0)} {
+		point[name] = value
+	}
+	run := newRun(t, resolve(t, point))
+	result, err := run.run(t.Context(), newCollector(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Diverged || run.plan.Average < 2 {
+		t.Fatalf("diverged %v, the mean of %d epochs", result.Diverged, run.plan.Average)
+	}
+	reflector := regexp.MustCompile(`(^|\.)[uv]\d+$`)
+	for _, v := range run.net.arena.Views() {
+		m := mat.NewDense(v.Rows, v.Cols, nil)
+		for i, x := range v.Value {
+			m.Set(i/v.Cols, i%v.Cols, float64(x))
 		}
-		margin := max(math.Abs(largest-1), math.Abs(smallest-1))
-		if math.Abs(margin-claimed) > 1e-5 {
-			t.Errorf("matrix %d: singular values are %v from 1, the matrix claims %v", i, margin, claimed)
+		if v.Rule == weight.RuleCayley {
+			var gram mat.Dense
+			gram.Mul(m.T(), m)
+			for i := range v.Cols {
+				gram.Set(i, i, gram.At(i, i)-1)
+			}
+			if far := mat.Norm(&gram, 2); far > 1e-5 {
+				t.Errorf("of %s the columns are %v from orthonormal", v.Name, far)
+			}
 		}
+		if length := mat.Norm(m, 2); reflector.MatchString(v.Name) && math.Abs(length-1) > 1e-5 {
+			t.Errorf("reflector %s has length %v", v.Name, length)
+		}
+	}
+	c.checkSpectra(t, run.net)
+	margin, ok, err := run.net.spectralMargin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told, is := result.Summary["spectral_margin"]; is != ok || told != margin {
+		t.Errorf("the summary has a margin of %v, the weights %v", told, margin)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 const (
 	Name          = sweep.DefaultTrainer
 	Version       = "0.1.0"
-	resultVersion = "10"
+	resultVersion = "11"
 )
 
 // description is the built-in trainer's schema. The defaults are the settings
@@ -125,7 +125,7 @@ func description() *sweep.Description {
 			{Name: "test_perplexity", Doc: "test perplexity, likewise", Goal: "minimize", Curve: true, Summary: true},
 			{Name: "test_loss", Doc: "test loss of the kept weights", Goal: "minimize", Unit: "nats", Summary: true},
 			{Name: "gradient_norm", Doc: "norm of the loss's gradient at h(0), mean over the epoch's minibatches", Curve: true},
-			{Name: "spectral_margin", Doc: "max |σ_i − 1| over the transition matrix's singular values", Curve: true, Summary: true},
+			{Name: "spectral_margin", Doc: "max |σ_i − 1| over the singular values of the transition matrices of all layers, at most 20 points a trial", Curve: true, Summary: true},
 			{Name: "learning_rate", Doc: "learning rate of the epoch", Curve: true},
 			{Name: "seconds", Doc: "seconds since the trial started", Unit: "s", Volatile: true, Curve: true},
 			{Name: "train_size", Doc: "training series, validation included", Summary: true},

@@ -18,13 +18,11 @@ import (
 
 // network is the layers of a trial, their parameters and their loss.
 type network[F kernel.Float] struct {
-	set   *kernel.Set[F]
-	arena *weight.Arena[F]
-	stack *layer.Stack[F]
-	head  *head[F] // the output layer where it is wide; else the stack's last
-	loss  loss.Loss[F]
-	// matrix is the transition matrix whose margin is watched; nil for none.
-	matrix   weight.Matrix[F]
+	set      *kernel.Set[F]
+	arena    *weight.Arena[F]
+	stack    *layer.Stack[F]
+	head     *head[F] // the output layer where it is wide; else the stack's last
+	loss     loss.Loss[F]
 	matrices []weight.Matrix[F] // of all layers of the system
 	slices   *sliced[F]
 	loaded   bool // the weights are formed from the present parameters
@@ -99,12 +97,7 @@ func (n *network[F]) declareSystem(s *settings, shape task.Shape, layers []layer
 		if err != nil {
 			return nil, err
 		}
-		if number == 0 {
-			n.matrix = built.Matrix
-		}
-		if n.matrices = append(n.matrices, built.Matrices...); built.Matrix != nil {
-			n.matrices = append(n.matrices, built.Matrix)
-		}
+		n.matrices = append(n.matrices, built.Matrices...)
 		layers, width = append(layers, built.Layers...), s.hidden
 		if number < depth-1 {
 			if layers, err = drop(layers, width, s.dropout, s.seed, topDropout+1+number); err != nil {
@@ -232,22 +225,31 @@ func (n *network[F]) update(optimizer optim.Optimizer[F], rate, clip float64) {
 	n.loaded = false
 }
 
-// marginKnown says whether the spectral margin costs nothing: where singular values
-// are parameters.
-func (n *network[F]) marginKnown() bool {
-	if n.matrix == nil {
-		return false
+// project moves the parameters to the nearest ones that are allowed, as from a mean of
+// allowed ones.
+func (n *network[F]) project() {
+	for _, m := range n.matrices {
+		m.Project()
 	}
-	_, most := n.matrix.SpectralBounds()
-	return !math.IsInf(most, 1)
+	n.loaded = false
 }
 
-// spectralMargin returns max |σ_i − 1| of the transition matrix; ok is false
-// for systems that have none.
+// spectralMargin returns the largest |σ_i − 1| of the transition matrices of all layers,
+// as the layers apply them; ok is false for systems that have none.
 func (n *network[F]) spectralMargin(ctx context.Context) (margin float64, ok bool, err error) {
-	if n.matrix == nil {
-		return 0, false, nil
+	n.load()
+	for _, l := range n.stack.Layers() {
+		recurrent, has := l.(interface {
+			SpectralMargin(ctx context.Context) (float64, error)
+		})
+		if !has {
+			continue
+		}
+		own, err := recurrent.SpectralMargin(ctx)
+		if err != nil {
+			return 0, false, err
+		}
+		margin, ok = max(margin, own), true
 	}
-	margin, err = n.matrix.SpectralMargin(ctx)
-	return margin, true, err
+	return margin, ok, nil
 }

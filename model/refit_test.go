@@ -79,11 +79,10 @@ func TestRefitOfOneMinibatch(t *testing.T) {
 	}
 }
 
-// stepByStep takes all steps of a trial, and calls each after every epoch, before its end
-// is seen.
-func stepByStep(t *testing.T, point sweep.Parameters, each func(run *training)) *training {
+// newRun prepares a trial of resolved parameters.
+func newRun(t *testing.T, resolved sweep.Parameters) *training {
 	t.Helper()
-	s, err := settingsOf(resolve(t, point))
+	s, err := settingsOf(resolved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +95,14 @@ func stepByStep(t *testing.T, point sweep.Parameters, each func(run *training)) 
 		t.Fatal(err)
 	}
 	t.Cleanup(run.close)
+	return run
+}
+
+// stepByStep takes all steps of a trial, and calls each after every epoch, before its end
+// is seen.
+func stepByStep(t *testing.T, point sweep.Parameters, each func(run *training)) *training {
+	t.Helper()
+	run := newRun(t, resolve(t, point))
 	for run.position() < run.plan.Steps {
 		run.step()
 		if run.position()%run.plan.Interval == 0 {

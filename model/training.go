@@ -22,8 +22,7 @@ const (
 	evaluationBatch = 64
 	// divergedLoss ends a trial whose loss in a step is no loss any more.
 	divergedLoss = 1e6
-	// marginPoints bounds how often the spectral margin of a dense transition
-	// matrix is computed; where singular values are parameters it costs nothing.
+	// marginPoints bounds how often the spectral margin is computed.
 	marginPoints = 20
 	// reportInterval is the time between batches of points.
 	reportInterval = 250 * time.Millisecond
@@ -260,12 +259,9 @@ func (t *training) record(ctx context.Context, trainLoss, loss, accuracy, gradie
 	return nil
 }
 
-// marginDue says whether this epoch's spectral margin is recorded: always where it
-// is known, else so often that it stays cheap.
+// marginDue says whether this epoch's spectral margin is recorded: so often that it
+// stays cheap.
 func (t *training) marginDue() bool {
-	if t.net.marginKnown() {
-		return true
-	}
 	all, interval := t.plan.Intervals(), t.interval()
 	every := max((all+marginPoints-1)/marginPoints, 1)
 	return interval%every == 0 || interval == 1 || interval == all
@@ -336,6 +332,9 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 	if t.best.Epoch > 0 {
 		copy(t.net.arena.Values(), t.best.Values)
 		t.net.loaded = false
+		if t.plan.Average > 1 {
+			t.net.project() // the mean of several weights need not be allowed
+		}
 		score, err := t.evaluate(ctx, task.Test)
 		if err != nil {
 			return nil, err
@@ -353,13 +352,13 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 			summary["train_perplexity"], summary["validation_perplexity"] = perplexity(t.best.TrainLoss), perplexity(t.best.Loss)
 			summary["test_perplexity"] = perplexity(score.Mean())
 		}
+		if ok {
+			summary["spectral_margin"] = margin
+		}
 		for name, value := range summary {
 			if !math.IsNaN(value) && !math.IsInf(value, 0) {
 				r.Summary[name] = value
 			}
-		}
-		if ok {
-			r.Summary["spectral_margin"] = margin
 		}
 	}
 	r.Seconds = time.Since(t.started).Seconds()

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -116,6 +117,12 @@ func (e *Elman[F]) Join(used int) {
 
 // Constrain scales what has a length, see [weight.Matrix].
 func (e *Elman[F]) Constrain(rate float64) { e.matrix.Constrain(rate) }
+
+// SpectralMargin returns max |σ_i - 1| over the singular values of W as it was loaded
+// last; see [weight.Margin].
+func (e *Elman[F]) SpectralMargin(ctx context.Context) (float64, error) {
+	return e.transition.margin(ctx)
+}
 
 // Path returns how W is applied: PathDense or PathCompactWY.
 func (e *Elman[F]) Path() Path { return e.path }

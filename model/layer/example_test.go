@@ -92,7 +92,7 @@ func Example() {
 		logits, _ := pass.Forward(input, nil, false)
 		right += softmax.Score(logits, targets).Correct
 	}
-	margin, err := matrix.SpectralMargin(context.Background())
+	margin, err := cell.SpectralMargin(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}

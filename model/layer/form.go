@@ -1,6 +1,8 @@
 package layer
 
 import (
+	"context"
+
 	"sweep/model/kernel"
 	"sweep/model/weight"
 )
@@ -55,6 +57,15 @@ func (f *form[F]) load() kernel.Matrix[F] {
 		f.matrix.Value(f.w)
 	}
 	return f.w
+}
+
+// margin returns max |σ_i - 1| over the singular values of W as it was loaded last.
+func (f *form[F]) margin(ctx context.Context) (float64, error) {
+	w := f.w
+	if f.direct != nil {
+		w = f.direct.Matrix()
+	}
+	return weight.Margin(ctx, f.set, w)
 }
 
 // pass returns the place for the gradient of a further pass.

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"math"
 
 	"sweep/model/kernel"
@@ -134,6 +135,12 @@ func (s *ScalarGated[F]) Join(used int) {
 
 // Constrain scales what has a length, see [weight.Matrix].
 func (s *ScalarGated[F]) Constrain(rate float64) { s.matrix.Constrain(rate) }
+
+// SpectralMargin returns max |σ_i - 1| over the singular values of U as it was loaded
+// last; see [weight.Margin].
+func (s *ScalarGated[F]) SpectralMargin(ctx context.Context) (float64, error) {
+	return s.form.margin(ctx)
+}
 
 // Cost counts U.
 func (s *ScalarGated[F]) Cost(limits Limits) Cost {

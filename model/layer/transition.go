@@ -1,6 +1,8 @@
 package layer
 
 import (
+	"context"
+
 	"sweep/model/kernel"
 	"sweep/model/weight"
 )
@@ -18,6 +20,9 @@ type transition[F kernel.Float] interface {
 	// join ends the Backward of the first so many passes: it adds the gradients
 	// of the parameters.
 	join(used int)
+
+	// margin returns max |σ_i - 1| over the singular values of W as it was loaded last.
+	margin(ctx context.Context) (float64, error)
 }
 
 // A transitionPass applies W and φ at one time step after another, forward and
@@ -106,6 +111,8 @@ func (f *denseTransition[F]) pass(_, _, _ int) transitionPass[F] {
 
 func (f *denseTransition[F]) join(used int) { f.form.join(used) }
 
+func (f *denseTransition[F]) margin(ctx context.Context) (float64, error) { return f.form.margin(ctx) }
+
 func (f *densePass[F]) forward(_ int, h, x kernel.Matrix[F], m *kernel.Packed[F], batch int) {
 	f.set.MultiplyActivateSteps(h, batch, &f.right, x, m, f.phi.activation, f.phi.slope)
 }
@@ -175,6 +182,10 @@ func (t *compactWY[F]) join(used int) {
 		sum.add(t.set, &p.factorGradients)
 	}
 	t.pullback(sum)
+}
+
+func (t *compactWY[F]) margin(ctx context.Context) (float64, error) {
+	return weight.FactorsMargin(ctx, t.set, t.d, t.left, t.right)
 }
 
 func (t *compactWYPass[F]) forward(first int, h, x kernel.Matrix[F], m *kernel.Packed[F], batch int) {

@@ -19,7 +19,7 @@ func elman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Option
 		Inputs: o.Inputs, Activation: activation, Slope: slope, FixedStart: o.FixedStart, Every: o.Every, Path: o.Path,
 		Start: matrixStart(o), InputScale: o.InputScale,
 	})
-	return Network[F]{Layers: []layer.Layer[F]{cell}, Matrix: matrix}, err
+	return Network[F]{Layers: []layer.Layer[F]{cell}, Matrices: []weight.Matrix[F]{matrix}}, err
 }
 
 // matrixStart is the start of the matrix that is asked for; "" is its own.

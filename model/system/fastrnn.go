@@ -48,5 +48,5 @@ func scalarGated[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *
 		Inputs: o.Inputs, Activation: activation, Slope: slope, FixedStart: o.FixedStart, Every: o.Every, Bound: bounded,
 		Start: matrixStart(o), InputScale: o.InputScale, Alpha: o.number(&alphaStart), Beta: o.number(&betaStart),
 	})
-	return Network[F]{Layers: []layer.Layer[F]{cell}, Matrix: matrix}, err
+	return Network[F]{Layers: []layer.Layer[F]{cell}, Matrices: []weight.Matrix[F]{matrix}}, err
 }

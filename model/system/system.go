@@ -49,11 +49,9 @@ type builder[F kernel.Float] func(set *kernel.Set[F], arena *weight.Arena[F], o 
 type Network[F kernel.Float] struct {
 	// Layers read the input, one after the other; the output layer is not theirs.
 	Layers []layer.Layer[F]
-	// Matrices are the weights of the layers that have no recurrence.
+	// Matrices are the weights of its layers that depend on parameters in a way of
+	// their own.
 	Matrices []weight.Matrix[F]
-	// Matrix is the transition matrix whose spectral margin tells how training goes;
-	// nil if there is none.
-	Matrix weight.Matrix[F]
 }
 
 // Options are the choices of a trial.

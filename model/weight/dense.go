@@ -1,7 +1,6 @@
 package weight
 
 import (
-	"context"
 	"math"
 
 	"sweep/model/kernel"
@@ -72,17 +71,14 @@ func (d *Dense[F]) Pullback(dw kernel.Matrix[F]) {
 // Constrain does nothing: every matrix is allowed.
 func (d *Dense[F]) Constrain(float64) {}
 
+// Project does nothing: every matrix is allowed.
+func (d *Dense[F]) Project() {}
+
 // Flops returns 0: nothing has to be formed.
 func (d *Dense[F]) Flops() float64 { return 0 }
 
 // SpectralBounds returns 0 and infinity.
 func (d *Dense[F]) SpectralBounds() (least, most float64) { return 0, math.Inf(1) }
-
-// SpectralMargin decomposes a small W and estimates the margin of a large one; see
-// [Matrix]. It allocates.
-func (d *Dense[F]) SpectralMargin(ctx context.Context) (float64, error) {
-	return denseMargin(ctx, d.set, d.w.Matrix())
-}
 
 // Orthogonal returns a random rows × cols matrix, row-major, whose rows are
 // orthonormal, or whose columns are if they are fewer: Gaussian vectors

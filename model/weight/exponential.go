@@ -1,7 +1,6 @@
 package weight
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -109,6 +108,9 @@ func (e *Exponential[F]) Pullback(dw kernel.Matrix[F]) {
 // Constrain does nothing: every A is allowed.
 func (e *Exponential[F]) Constrain(float64) {}
 
+// Project does nothing: every A is allowed.
+func (e *Exponential[F]) Project() {}
+
 // Flops counts products of matrices, 2 operations each element: ten of size n and
 // ten of twice the size.
 func (e *Exponential[F]) Flops() float64 {
@@ -118,6 +120,3 @@ func (e *Exponential[F]) Flops() float64 {
 
 // SpectralBounds returns 1 twice.
 func (e *Exponential[F]) SpectralBounds() (least, most float64) { return 1, 1 }
-
-// SpectralMargin returns 0: U is orthogonal whatever its parameters.
-func (e *Exponential[F]) SpectralMargin(ctx context.Context) (float64, error) { return 0, ctx.Err() }

@@ -1,7 +1,9 @@
 package weight
 
 import (
-	"context"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
 
 	"sweep/model/kernel"
 	"sweep/model/random"
@@ -122,15 +124,22 @@ func (f *Factorized[F]) Pullback(dw kernel.Matrix[F]) {
 //	U ← U (3 I - UᵀU) / 2
 func (f *Factorized[F]) Constrain(float64) {
 	f.constrainSigma()
+	f.loadGram(f.u)
 	f.orthonormalise(f.u, f.scaled)
+	f.loadGram(f.v)
 	f.orthonormalise(f.v, f.right)
 }
 
-// orthonormalise does the step; work is of the shape of the factor.
-func (f *Factorized[F]) orthonormalise(factor *View[F], work kernel.Matrix[F]) {
+// loadGram computes UᵀU.
+func (f *Factorized[F]) loadGram(factor *View[F]) {
 	u := factor.Matrix()
 	clear(f.gram.Data)
 	f.set.TransposedAdd(f.gram, u, u, nil)
+}
+
+// orthonormalise does the step, given UᵀU; work is of the shape of the factor.
+func (f *Factorized[F]) orthonormalise(factor *View[F], work kernel.Matrix[F]) {
+	u := factor.Matrix()
 	f.set.Scale(f.gram.Data, -.5)
 	for i := range f.gram.Rows {
 		f.gram.Data[i*f.gram.Stride+i] += 1.5
@@ -138,6 +147,80 @@ func (f *Factorized[F]) orthonormalise(factor *View[F], work kernel.Matrix[F]) {
 	f.set.Pack(&f.packed, f.gram)
 	f.set.Multiply(work, u, &f.packed)
 	copy(u.Data, work.Data)
+}
+
+// Project clips σ, if it is a parameter, and moves U and V to the nearest matrices with
+// orthonormal columns, their polar factors.
+func (f *Factorized[F]) Project() {
+	f.constrainSigma()
+	f.polarise(f.u, f.scaled)
+	f.polarise(f.v, f.right)
+}
+
+// polarSteps bounds the steps of Newton's method. From singular values below 1 each
+// makes the smallest larger by half, and once they are near 1 squares what is missing.
+const polarSteps = 40
+
+// polarise makes of a factor its polar factor, by steps of [Factorized.Constrain]; where
+// these do not get there, as from columns that depend on each other, by a decomposition,
+// which completes the others. work is of the shape of the factor.
+func (f *Factorized[F]) polarise(factor *View[F], work kernel.Matrix[F]) {
+	const near = 1e-3 // from there one step goes to rounding
+	for range polarSteps {
+		f.loadGram(factor)
+		// The steps converge where UᵀU has no eigenvalue of 3 or more; of means of
+		// orthonormal columns it has none above 1.
+		most := 0.0
+		for i := range f.gram.Rows {
+			sum := 0.0
+			for _, x := range f.gram.Row(i) {
+				sum += math.Abs(float64(x))
+			}
+			most = max(most, sum)
+		}
+		if !(most < math.MaxFloat32) {
+			return // not finite
+		}
+		if most >= 3 {
+			f.set.Scale(factor.Value, F(1/math.Sqrt(most)))
+			continue
+		}
+		away := f.fromIdentity()
+		f.orthonormalise(factor, work)
+		if away < near {
+			return
+		}
+	}
+	u := mat.NewDense(factor.Rows, factor.Cols, nil)
+	for i, x := range factor.Value {
+		u.Set(i/factor.Cols, i%factor.Cols, float64(x))
+	}
+	var svd mat.SVD
+	if !svd.Factorize(u, mat.SVDThin) {
+		return
+	}
+	var left, right mat.Dense
+	svd.UTo(&left)
+	svd.VTo(&right)
+	u.Mul(&left, right.T())
+	for i := range factor.Value {
+		factor.Value[i] = F(u.At(i/factor.Cols, i%factor.Cols))
+	}
+}
+
+// fromIdentity is the Frobenius norm of UᵀU - I.
+func (f *Factorized[F]) fromIdentity() float64 {
+	sum := 0.0
+	for i := range f.gram.Rows {
+		for j, x := range f.gram.Row(i) {
+			d := float64(x)
+			if i == j {
+				d--
+			}
+			sum += d * d
+		}
+	}
+	return math.Sqrt(sum)
 }
 
 // Flops counts products of matrices, 2 operations an element and column of a factor:
@@ -150,11 +233,6 @@ func (f *Factorized[F]) Flops() float64 {
 
 // SpectralBounds returns what is r from σ*.
 func (f *Factorized[F]) SpectralBounds() (least, most float64) { return f.bounds() }
-
-// SpectralMargin returns the largest |σ - 1|.
-func (f *Factorized[F]) SpectralMargin(ctx context.Context) (float64, error) {
-	return f.farthest(), ctx.Err()
-}
 
 // Penalty returns λ ‖σ - σ*‖² of the present parameters: what they add to the loss
 // besides what W does.

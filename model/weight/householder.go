@@ -1,8 +1,6 @@
 package weight
 
 import (
-	"context"
-
 	"sweep/model/kernel"
 	"sweep/model/random"
 )
@@ -100,6 +98,9 @@ func (h *Householder[F]) Constrain(float64) {
 	h.chain.set.NormalizeAll(h.units)
 }
 
+// Project scales the reflectors to unit length.
+func (h *Householder[F]) Project() { h.Constrain(0) }
+
 // Flops counts 4 operations an element of a product and reflector in Value, 8 in
 // Pullback.
 func (h *Householder[F]) Flops() float64 {
@@ -108,9 +109,6 @@ func (h *Householder[F]) Flops() float64 {
 
 // SpectralBounds returns 1 twice.
 func (h *Householder[F]) SpectralBounds() (least, most float64) { return 1, 1 }
-
-// SpectralMargin returns 0: W is orthogonal whatever its parameters.
-func (h *Householder[F]) SpectralMargin(ctx context.Context) (float64, error) { return 0, ctx.Err() }
 
 // Rank returns m.
 func (h *Householder[F]) Rank() int { return len(h.u) }

@@ -105,6 +105,75 @@ func TestThousandSteps(t *testing.T) {
 	}
 }
 
+// TestProject: the mean of two matrices with orthonormal columns goes to its polar factor,
+// the nearest matrix of that kind; where columns cancel or depend on each other, to one
+// that is near.
+func TestProject(t *testing.T) {
+	set, source := kernel.Float32(), random.New(4, 0)
+	for _, shape := range [][2]int{{1, 1}, {7, 7}, {40, 40}, {30, 9}, {9, 30}} {
+		for _, c := range []struct {
+			name    string
+			share   float64 // of another factor
+			scale   float64
+			cancels bool // a column
+			unique  bool // there is one nearest matrix
+		}{
+			{"unchanged", 0, 1, false, true}, {"mean", .3, 1, false, true}, {"large", .3, 50, false, true},
+			{"small", .3, 1e-4, false, true}, {"a column cancels", .3, 1, true, false}, {"all cancels", .3, 0, false, false},
+		} {
+			arena := weight.NewArena[float32]()
+			matrix, err := weight.NewFactorized(set, arena, shape[0], shape[1], weight.FactorizedOptions{Radius: .1, Center: 1, Clip: true, Rate: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			arena.Allocate()
+			if err := matrix.Init(weight.StartOrthogonal, source); err != nil {
+				t.Fatal(err)
+			}
+			arena.View("sigma").Value[0] = 3
+			want := map[string]*mat.Dense{}
+			for _, name := range []string{"U", "V"} {
+				v := arena.View(name)
+				other := weight.Orthogonal(v.Rows, v.Cols, source)
+				m := mat.NewDense(v.Rows, v.Cols, nil)
+				for i, x := range v.Value {
+					v.Value[i] = float32(c.scale * ((1-c.share)*float64(x) + c.share*other[i]))
+					if c.cancels && i%v.Cols == 0 {
+						v.Value[i] = 0
+					}
+					m.Set(i/v.Cols, i%v.Cols, float64(v.Value[i]))
+				}
+				var svd mat.SVD
+				if !svd.Factorize(m, mat.SVDThin) {
+					t.Fatal("no decomposition")
+				}
+				var left, right mat.Dense
+				svd.UTo(&left)
+				svd.VTo(&right)
+				m.Mul(&left, right.T())
+				want[name] = m
+			}
+			matrix.Project()
+			for name, polar := range want {
+				v := arena.View(name)
+				if far := fromOrthogonal(v); far > 1e-5 {
+					t.Errorf("%v, %s: %s is %v from orthogonal", shape, c.name, name, far)
+				}
+				farthest := 0.0
+				for i, x := range v.Value {
+					farthest = max(farthest, math.Abs(float64(x)-polar.At(i/v.Cols, i%v.Cols)))
+				}
+				if c.unique && farthest > 1e-4 {
+					t.Errorf("%v, %s: %s is %v from its polar factor", shape, c.name, name, farthest)
+				}
+			}
+			if sigma := arena.View("sigma").Value[0]; sigma != 1.1 {
+				t.Errorf("%v, %s: σ is %v, want it clipped to 1.1", shape, c.name, sigma)
+			}
+		}
+	}
+}
+
 // snapshot is W in double precision.
 func snapshot(matrix weight.Matrix[float32]) *mat.Dense {
 	rows, cols := matrix.Shape()

@@ -10,8 +10,8 @@ import (
 	"sweep/model/random"
 )
 
-// The margin of a dense matrix: singular values all together where that is cheap,
-// else the outermost by Lanczos' method.
+// How a margin is computed: singular values all together where that is cheap, else the
+// outermost by Lanczos' method.
 const (
 	// decomposedSize is the smaller side up to which a matrix is decomposed.
 	decomposedSize = 64
@@ -23,15 +23,22 @@ const (
 	marginInterval = 10
 )
 
-// denseMargin is max |σ_i - 1| of w, NaN if w has an element that is not finite.
-func denseMargin[F kernel.Float](ctx context.Context, set *kernel.Set[F], w kernel.Matrix[F]) (float64, error) {
-	for i := range w.Rows {
-		if sum := set.SumSquares(w.Row(i)); math.IsNaN(sum) || math.IsInf(sum, 0) {
-			return math.NaN(), ctx.Err()
-		}
+// Margin returns max |σ_i - 1| over the min(rows, cols) singular values of w: how far it
+// is from an isometry. It decomposes a small w; of a large one it estimates the margin by
+// up to some hundred products with vectors: never above the true one, within a thousandth
+// of it where the largest singular value decides, and some hundredths where the smallest of
+// many near zero does. It is NaN if an element is not finite, and the error the context's.
+// It allocates: a caller chooses how often to ask.
+func Margin[F kernel.Float](ctx context.Context, set *kernel.Set[F], w kernel.Matrix[F]) (float64, error) {
+	if !finite(set, w) {
+		return math.NaN(), ctx.Err()
 	}
 	if min(w.Rows, w.Cols) > decomposedSize {
-		return lanczosMargin(ctx, set, w)
+		return lanczosMargin(ctx, set, operator[F]{
+			rows: w.Rows, cols: w.Cols,
+			forward:  func(dst, x []F) { rowProducts(set, dst, w, x) },
+			backward: func(dst, x []F) { columnProducts(set, dst, w, x) },
+		})
 	}
 	dense := mat.NewDense(w.Rows, w.Cols, nil)
 	for i := range w.Rows {
@@ -40,6 +47,52 @@ func denseMargin[F kernel.Float](ctx context.Context, set *kernel.Set[F], w kern
 		}
 	}
 	return decomposedMargin(dense), ctx.Err()
+}
+
+// FactorsMargin is [Margin] of the square matrix diag(d) + L Rᵀ, see [LowRank], which it
+// does not form where that is large.
+func FactorsMargin[F kernel.Float](ctx context.Context, set *kernel.Set[F], d []F, left, right kernel.Matrix[F]) (float64, error) {
+	n := len(d)
+	if n <= decomposedSize {
+		w := kernel.NewMatrix[F](n, n)
+		for i := range n {
+			rowProducts(set, w.Row(i), right, left.Row(i))
+			w.Row(i)[i] += d[i]
+		}
+		return Margin(ctx, set, w)
+	}
+	if !finite(set, kernel.Dense(d, 1, n)) || !finite(set, left) || !finite(set, right) {
+		return math.NaN(), ctx.Err()
+	}
+	inner := make([]F, left.Cols)
+	product := func(outer, in kernel.Matrix[F]) func(dst, x []F) {
+		return func(dst, x []F) {
+			clear(inner)
+			columnProducts(set, inner, in, x)
+			rowProducts(set, dst, outer, inner)
+			for i, s := range d {
+				dst[i] += s * x[i]
+			}
+		}
+	}
+	return lanczosMargin(ctx, set, operator[F]{rows: n, cols: n, forward: product(left, right), backward: product(right, left)})
+}
+
+// finite says whether all elements of w are.
+func finite[F kernel.Float](set *kernel.Set[F], w kernel.Matrix[F]) bool {
+	for i := range w.Rows {
+		if sum := set.SumSquares(w.Row(i)); math.IsNaN(sum) || math.IsInf(sum, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// operator is a matrix W by what it does to vectors: dst = W x and dst = Wᵀ x, where dst
+// is zero before.
+type operator[F kernel.Float] struct {
+	rows, cols        int
+	forward, backward func(dst, x []F)
 }
 
 // decomposedMargin is max |σ_i - 1|, NaN if there is no decomposition.
@@ -63,10 +116,10 @@ func margin(largest, smallest float64) float64 {
 // singular values of B lie between the outermost of W and approach them, so that
 // the margin is at most the true one. A step costs two products of W with a
 // vector.
-func lanczosMargin[F kernel.Float](ctx context.Context, set *kernel.Set[F], w kernel.Matrix[F]) (float64, error) {
+func lanczosMargin[F kernel.Float](ctx context.Context, set *kernel.Set[F], w operator[F]) (float64, error) {
 	// V is on the shorter side: on the longer one W has a null space.
-	right, left := w.Cols, w.Rows
-	forward, backward := rowProducts[F], columnProducts[F]
+	right, left := w.cols, w.rows
+	forward, backward := w.forward, w.backward
 	if right > left {
 		right, left = left, right
 		forward, backward = backward, forward
@@ -83,14 +136,14 @@ func lanczosMargin[F kernel.Float](ctx context.Context, set *kernel.Set[F], w ke
 		}
 		vs = append(vs, v)
 		u := make([]F, left)
-		forward(set, u, w, v)
+		forward(u, v)
 		orthogonalise(set, u, us)
 		alpha := unit(set, u)
 		us = append(us, u)
 		alphas = append(alphas, alpha)
 
 		v = make([]F, right)
-		backward(set, v, w, u)
+		backward(v, u)
 		orthogonalise(set, v, vs)
 		beta := unit(set, v)
 		// The bases span all that W moves the start to: B knows all of it.

@@ -1,7 +1,6 @@
 package weight
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -43,6 +42,10 @@ type Matrix[F kernel.Float] interface {
 	// values are clipped. The gradients are still those of the step.
 	Constrain(rate float64)
 
+	// Project moves the parameters to the nearest ones that are allowed, from anywhere,
+	// as from the mean of allowed ones: Constrain mends no more than a step does.
+	Project()
+
 	// Flops returns the number of operations that Value and Pullback take.
 	Flops() float64
 
@@ -50,14 +53,6 @@ type Matrix[F kernel.Float] interface {
 	// values of W lie whatever its parameters, but for rounding: [1, 1] for an
 	// orthogonal W, [0, +Inf] for one that may be any matrix.
 	SpectralBounds() (least, most float64)
-
-	// SpectralMargin returns max |σ_i - 1| over these: how far it is from an isometry. All but Dense know them.
-	// Dense computes them where it is small; else it estimates the margin by up to
-	// some hundred products with vectors: never above the true one, within a
-	// thousandth of it where the largest singular value decides, and some
-	// hundredths where the smallest of many near zero does. A caller chooses how
-	// often to ask. The error is the context's.
-	SpectralMargin(ctx context.Context) (float64, error)
 }
 
 // A Start names a way to set a matrix's parameters before training.

@@ -112,8 +112,7 @@ func zeros[F kernel.Float](m maker[F]) kernel.Matrix[F] { return kernel.NewMatri
 
 // value returns W in double precision.
 func value[F kernel.Float](matrix Matrix[F]) *mat.Dense {
-	w := kernel.NewMatrix[F](matrix.Shape())
-	matrix.Value(w)
+	w := formed(matrix)
 	d := mat.NewDense(w.Rows, w.Cols, nil)
 	for i := range w.Rows {
 		for j, x := range w.Row(i) {
@@ -121,6 +120,13 @@ func value[F kernel.Float](matrix Matrix[F]) *mat.Dense {
 		}
 	}
 	return d
+}
+
+// formed is W.
+func formed[F kernel.Float](matrix Matrix[F]) kernel.Matrix[F] {
+	w := kernel.NewMatrix[F](matrix.Shape())
+	matrix.Value(w)
+	return w
 }
 
 // An SVD formed by frames is the one formed by reflectors, at every level, with as many
@@ -322,8 +328,8 @@ func wander(t *testing.T, matrix Matrix[float32], arena *Arena[float32], project
 	}
 }
 
-// TestSpectralMargin checks that W has the margin that it claims, and that
-// singular values stay in [σ*-r, σ*+r], while an optimiser moves its parameters
+// TestSpectralMargin checks the margin of W, by its factors, too, and that singular
+// values stay in [σ*-r, σ*+r], while an optimiser moves its parameters
 // far.
 func TestSpectralMargin(t *testing.T) {
 	const radius = .25
@@ -342,9 +348,15 @@ func TestSpectralMargin(t *testing.T) {
 				wander(t, matrix, arena, project, func(step int) {
 					w := value(matrix)
 					want := decomposedMargin(w)
-					got, err := matrix.SpectralMargin(t.Context())
+					got, err := Margin(t.Context(), kernel.Float32(), formed(matrix))
 					if err != nil || math.Abs(got-want) > 1e-5*max(1, want) {
-						t.Fatalf("step %d: the margin is %v (%v), the matrix says %v", step, got, err, want)
+						t.Fatalf("step %d: the margin is %v (%v), want %v", step, got, err, want)
+					}
+					if low, ok := any(matrix).(LowRank[float32]); ok && m.rows == m.cols {
+						got, err := factorsMargin(t.Context(), low)
+						if err != nil || math.Abs(got-want) > 1e-5*max(1, want) {
+							t.Fatalf("step %d: by its factors the margin is %v (%v), want %v", step, got, err, want)
+						}
 					}
 					farthest = max(farthest, want)
 					switch any(matrix).(type) {
@@ -365,6 +377,14 @@ func TestSpectralMargin(t *testing.T) {
 			})
 		}
 	}
+}
+
+// factorsMargin is the margin by the factors of W.
+func factorsMargin(ctx context.Context, matrix LowRank[float32]) (float64, error) {
+	n, _ := matrix.Shape()
+	d, left, right := make([]float32, n), kernel.NewMatrix[float32](n, matrix.Rank()), kernel.NewMatrix[float32](n, matrix.Rank())
+	matrix.Factors(d, left, right)
+	return FactorsMargin(ctx, kernel.Float32(), d, left, right)
 }
 
 // checkOrthogonal checks that the shorter of w's rows and columns are orthonormal.
@@ -416,16 +436,31 @@ func TestLanczosMargin(t *testing.T) {
 				dense.Set(i/cols, i%cols, float64(x))
 			}
 			want := decomposedMargin(dense)
-			got, err := denseMargin(t.Context(), kernel.Float32(), w)
+			got, err := Margin(t.Context(), kernel.Float32(), w)
 			if err != nil || got > want+1e-5 || got < want*(1-matrix.tolerance)-1e-5 {
 				t.Errorf("%s, %d × %d: margin %v (%v), want %v or a little less", name, rows, cols, got, err, want)
 			}
 		}
 	}
+	for _, m := range []maker[float32]{householder[float32](100, 100, 7), spectral[float32](100, 100, 5, 9, .2)} {
+		matrix, arena := m.make(t, kernel.Float32(), "", 1)
+		if sigma := arena.View("sigma_hat"); sigma != nil {
+			random.Gaussian(sigma.Value, 1, source)
+		}
+		want := decomposedMargin(value(matrix))
+		got, err := factorsMargin(t.Context(), matrix.(LowRank[float32]))
+		if err != nil || got > want+1e-5 || got < .98*want-1e-5 {
+			t.Errorf("%s, by its factors: margin %v (%v), want %v or a little less", m.name, got, err, want)
+		}
+		arena.Values()[3] = float32(math.NaN())
+		if got, err := factorsMargin(t.Context(), matrix.(LowRank[float32])); err != nil || !math.IsNaN(got) {
+			t.Errorf("%s, with a NaN: margin %v (%v)", m.name, got, err)
+		}
+	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	matrix, _ := dense[float32](100, 100).make(t, kernel.Float32(), "", 1)
-	if _, err := matrix.SpectralMargin(cancelled); !errors.Is(err, context.Canceled) {
+	if _, err := Margin(cancelled, kernel.Float32(), formed(matrix)); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled estimate returns %v", err)
 	}
 }
@@ -610,7 +645,7 @@ func TestDenseNotFinite(t *testing.T) {
 		for _, n := range []int{5, 100} {
 			matrix, arena := dense[float64](n, n).make(t, kernel.Float64(), "", 1)
 			arena.Values()[7] = bad
-			if got, err := matrix.SpectralMargin(t.Context()); err != nil || !math.IsNaN(got) {
+			if got, err := Margin(t.Context(), kernel.Float64(), formed(matrix)); err != nil || !math.IsNaN(got) {
 				t.Errorf("with an entry %v the margin is %v (%v)", bad, got, err)
 			}
 		}

@@ -1,7 +1,6 @@
 package weight
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/bits"
@@ -156,6 +155,9 @@ func (r *Rotations[F]) Pullback(dw kernel.Matrix[F]) {
 // Constrain does nothing: every angle is allowed.
 func (r *Rotations[F]) Constrain(float64) {}
 
+// Project does nothing: every angle is allowed.
+func (r *Rotations[F]) Project() {}
+
 // Flops counts 3 operations an element and rotation in Value, 8 in Pullback.
 func (r *Rotations[F]) Flops() float64 {
 	n := float64(r.product.Rows)
@@ -164,6 +166,3 @@ func (r *Rotations[F]) Flops() float64 {
 
 // SpectralBounds returns 1 twice.
 func (r *Rotations[F]) SpectralBounds() (least, most float64) { return 1, 1 }
-
-// SpectralMargin returns 0: U is orthogonal whatever its angles.
-func (r *Rotations[F]) SpectralMargin(ctx context.Context) (float64, error) { return 0, ctx.Err() }

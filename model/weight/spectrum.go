@@ -121,16 +121,6 @@ func (s *spectrum[F]) singular(parameter F) float64 {
 	return 2*s.options.radius*(sigmoid(float64(parameter))-0.5) + s.options.center
 }
 
-// farthest is max ||σ| - 1| of the present parameters.
-func (s *spectrum[F]) farthest() float64 {
-	farthest := 0.0
-	for _, parameter := range s.view.Value {
-		// Singular values have no sign. A NaN is handed on.
-		farthest = max(farthest, math.Abs(math.Abs(s.singular(parameter))-1))
-	}
-	return farthest
-}
-
 // penalty is λ ‖σ - σ*‖² of the present parameters.
 func (s *spectrum[F]) penalty() float64 {
 	sum := 0.0

@@ -1,8 +1,6 @@
 package weight
 
 import (
-	"context"
-
 	"sweep/model/kernel"
 	"sweep/model/random"
 )
@@ -156,6 +154,9 @@ func (s *SVD[F]) Constrain(float64) {
 	s.set.NormalizeAll(s.units)
 }
 
+// Project scales the reflectors to unit length: every σ̂ is allowed.
+func (s *SVD[F]) Project() { s.Constrain(0) }
+
 // Flops counts 4 operations an element of a product and reflector in Value, 8 in
 // Pullback; by frames the products of matrices.
 func (s *SVD[F]) Flops() float64 {
@@ -173,6 +174,3 @@ func (s *SVD[F]) Flops() float64 {
 
 // SpectralBounds returns what is r from σ*.
 func (s *SVD[F]) SpectralBounds() (least, most float64) { return s.bounds() }
-
-// SpectralMargin returns the largest |σ - 1|.
-func (s *SVD[F]) SpectralMargin(ctx context.Context) (float64, error) { return s.farthest(), ctx.Err() }
