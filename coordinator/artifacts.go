@@ -164,20 +164,74 @@ func (c *Coordinator) RemoveArtifacts(ctx context.Context, pool, id string) erro
 // prepareTime bounds the making of what a pool's artifacts need.
 const prepareTime = 5 * time.Second
 
+// prepareAgain is how long a pool waits whose artifacts have no place.
+const prepareAgain = time.Minute
+
 // prepareArtifacts makes what the artifacts of a pool need, once. If that fails the
 // trials run all the same: their workers try for a while, and say what is missing.
 func (s *scheduler) prepareArtifacts(ctx context.Context, pool string) {
-	if s.options.Artifacts == nil || s.prepared[pool] {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, prepareTime)
-	defer cancel()
-	if err := s.options.Artifacts.Prepare(ctx, pool); err != nil {
-		s.log.Warn("artifacts may not be kept", "pool", pool, "error", err)
+	if again, done := s.prepared[pool]; s.options.Artifacts == nil || done && (again.IsZero() || time.Now().Before(again)) {
 		return
 	}
 	if s.prepared == nil {
-		s.prepared = map[string]bool{}
+		s.prepared = map[string]time.Time{}
 	}
-	s.prepared[pool] = true
+	bound, cancel := context.WithTimeout(ctx, prepareTime)
+	defer cancel()
+	err := s.options.Artifacts.Prepare(bound, pool)
+	if err == nil {
+		s.prepared[pool] = time.Time{}
+		return
+	}
+	if _, told := s.prepared[pool]; !told {
+		s.log.Warn("artifacts may not be kept", "pool", pool, "error", err)
+	}
+	s.prepared[pool] = time.Now().Add(prepareAgain)
+}
+
+// fullMemory is for how long a full artifact store is reported after the last
+// artifact for which it had no room.
+const fullMemory = 10 * time.Minute
+
+// fullStore is what was last heard of an artifact store that is full for a pool.
+type fullStore struct {
+	problem string
+	at      time.Time
+}
+
+// noteArtifacts finds out from the results of trials that the artifact store is full,
+// and tells so once.
+func (c *Coordinator) noteArtifacts(events []sweep.Event) {
+	for i := range events {
+		if events[i].Kind != sweep.EventResult || events[i].Result == nil {
+			continue
+		}
+		for _, a := range events[i].Result.Artifacts {
+			if a.Full {
+				c.noteFull(&events[i], a.Problem)
+			}
+		}
+	}
+}
+
+func (c *Coordinator) noteFull(e *sweep.Event, problem string) {
+	pool, _ := c.pools.Load(e.Sweep)
+	name, _ := pool.(string)
+	before, known := c.full.Swap(name, fullStore{problem, time.Now()})
+	if !known || time.Since(before.(fullStore).at) > fullMemory {
+		c.log.Warn("the artifact store is full: trials end without their artifacts", "pool", name, "trial", e.TrialID, "problem", problem)
+	}
+}
+
+// artifactProblem tells of which pool the trials end without their artifacts; nil if
+// none.
+func (c *Coordinator) artifactProblem() error {
+	var problem error
+	c.full.Range(func(pool, value any) bool {
+		if f := value.(fullStore); time.Since(f.at) < fullMemory {
+			problem = fmt.Errorf("trials of pool %s end without their artifacts: %s", pool, f.problem)
+		}
+		return problem == nil
+	})
+	return problem
 }

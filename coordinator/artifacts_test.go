@@ -5,21 +5,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"sweep/sweep"
 	"sweep/sweep/artifact"
 	"sweep/sweep/artifact/artifacttest"
 	"sweep/sweep/wire"
+	"sweep/sweep/wire/wiretest"
 )
 
 // A coordinator makes a place for a pool's artifacts before workers need it, shows
 // what they put there, and removes what nothing refers to any more.
 func TestArtifacts(t *testing.T) {
 	b := newBench(t)
-	objects, err := b.wire.Objects(wire.DefaultBucket)
+	objects, err := b.wire.Objects(wire.DefaultBucket, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,5 +189,132 @@ func TestCancelNamed(t *testing.T) {
 	}
 	if n, err := b.jobs(); err != nil || n > 1 {
 		t.Errorf("%d jobs are left, %v", n, err)
+	}
+}
+
+// logOf is a log that a test counts lines of.
+type logOf struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logOf) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logOf) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+// Trials whose artifacts have no room end all the same, and the coordinator tells
+// so: once in its log, and to who asks how it goes. It is no outage.
+func TestFullArtifactStore(t *testing.T) {
+	b := newBench(t)
+	log := &logOf{}
+	c, _ := b.start(Options{Logger: slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))})
+	s := submission("full", 1, 4)
+	s.Spec.Artifacts = []string{"weights"}
+	w := &crew{b: b}
+	const problem = "not stored: no room"
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		result := event(sweep.EventResult, d.TrialID, newExecution())
+		result.Result = outcome(d.TrialID)
+		result.Result.Artifacts = []sweep.Artifact{{Name: "weights", Problem: problem, Full: true}}
+		if err := w.publish(ctx, result); err != nil {
+			return err
+		}
+		return d.DoubleAck(ctx)
+	}
+	w.start()
+	id := b.submit(c, s)
+	if p := b.finish(c, id); p.Completed != 4 {
+		t.Errorf("%+v", p)
+	}
+	if err := c.Problem(); err == nil || !strings.Contains(err.Error(), "pool cpu") || !strings.Contains(err.Error(), problem) {
+		t.Errorf("the problem is %v, want one that names the pool and the reason", err)
+	}
+	if err := c.Outage(); err != nil {
+		t.Errorf("trials advance, and the outage is %v", err)
+	}
+	if n := log.count("the artifact store is full"); n != 1 {
+		t.Errorf("%d lines of the log say that the artifact store is full, want 1", n)
+	}
+	err := b.store.Artifacts(t.Context(), sweep.ArtifactQuery{Sweep: id}, func(a *sweep.ArtifactRecord) error {
+		if a.Problem != problem {
+			t.Errorf("artifact %s: %q", a, a.Problem)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A broker whose storage is full keeps jobs and results from coming through: the
+// coordinator says so, once in its log, until there is room again.
+func TestFullBroker(t *testing.T) {
+	b := newBenchOf(t, wiretest.Options{MaxStore: 4 << 20})
+	log := &logOf{}
+	c, _ := b.start(Options{Logger: slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))})
+	w := &crew{b: b}
+	w.start()
+	b.until("a queue for the worker", func() bool { return log.count("a queue for workers") == 1 })
+	js, err := jetstream.New(b.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHERS", Subjects: []string{"others"}}); err != nil {
+		t.Fatal(err)
+	}
+	for n, err := 0, error(nil); err == nil; n++ {
+		if n == 100 {
+			t.Fatal("the server takes more than it should")
+		}
+		_, err = js.Publish(t.Context(), "others", make([]byte, 512<<10))
+	}
+	id := b.submit(c, submission("blocked", 1, 3))
+	b.until("the coordinator to say that the broker is full", func() bool {
+		err := c.Outage()
+		return err != nil && strings.Contains(err.Error(), "JetStream storage of the NATS servers is full")
+	})
+	if err := js.DeleteStream(t.Context(), "OTHERS"); err != nil {
+		t.Fatal(err)
+	}
+	b.finish(c, id)
+	b.check(id, 3)
+	b.until("the outage to be over", func() bool { return c.Outage() == nil })
+	if n := log.count("JetStream storage of the NATS servers is full"); n != 1 {
+		t.Errorf("%d lines of the log say that the broker is full, want 1", n)
+	}
+}
+
+// That workers cannot report, as to a full broker, is known by their heartbeats:
+// these are stored nowhere.
+func TestWorkersThatCannotReport(t *testing.T) {
+	b := newBench(t)
+	log := &logOf{}
+	c, _ := b.start(Options{Logger: slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))})
+	beat := wire.Beat{WorkerStatus: wire.WorkerStatus{ID: "w-1", Name: "node1", Pool: "cpu", State: wire.WorkerReady, Offer: *noopOffer(1), Problem: "no room"}}
+	for range 2 {
+		if _, err := b.wire.Beat(t.Context(), beat); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Outage(); err == nil || !strings.Contains(err.Error(), "node1") || !strings.Contains(err.Error(), "no room") {
+		t.Errorf("the outage is %v, want one that names the worker and its problem", err)
+	}
+	if n := log.count("no room"); n != 1 {
+		t.Errorf("%d lines of the log tell of it, want 1", n)
+	}
+	beat.Problem = ""
+	if _, err := b.wire.Beat(t.Context(), beat); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Outage(); err != nil {
+		t.Errorf("the worker reports again, and the outage is %v", err)
 	}
 }

@@ -151,6 +151,7 @@ func (c *Coordinator) record(ctx context.Context, events []sweep.Event) error {
 // note tells the scheduler, the metrics and the log what events did.
 func (c *Coordinator) note(began time.Time, events []sweep.Event, report sweep.RecordReport) {
 	c.options.Metrics.recorded(began, events, report)
+	c.noteArtifacts(events)
 	c.facts.add(func(h *happened) {
 		for i := range events {
 			switch events[i].Kind {

@@ -107,6 +107,8 @@ type Coordinator struct {
 	received atomic.Int64
 	// outages are what keeps trials from advancing.
 	outages outages
+	// full has a fullStore for each pool whose artifacts had no room.
+	full sync.Map
 }
 
 // New returns a coordinator. Its methods work at once, but nothing is
@@ -175,9 +177,18 @@ func (c *Coordinator) Run(ctx context.Context) error {
 // processes left: the time for an Exclusive coordinator's workers to start.
 func (c *Coordinator) Ready() <-chan struct{} { return c.ready }
 
-// Problem tells what keeps trials from advancing: the last error of what has failed
+// Problem tells what keeps trials from advancing, else what they lose: that their
+// artifacts have no room. It is nil if all is well.
+func (c *Coordinator) Problem() error {
+	if err := c.Outage(); err != nil {
+		return err
+	}
+	return c.artifactProblem()
+}
+
+// Outage tells what keeps trials from advancing: the last error of what has failed
 // longest and is tried again; nil if nothing fails.
-func (c *Coordinator) Problem() error { return c.outages.oldest() }
+func (c *Coordinator) Outage() error { return c.outages.oldest() }
 
 // start prepares the broker, and finds out what it holds. If no other process can
 // have work of this store in hand, all of it is put back.

@@ -23,6 +23,8 @@ type notices struct {
 	asked map[string]wire.Beat
 	// fleet is what each worker said last of itself.
 	fleet map[string]presence
+	// reports follows whether workers can report.
+	reports *outage
 }
 
 // presence is what a worker said of itself, and when.
@@ -55,11 +57,35 @@ func (n *notices) heardOf(b *wire.Beat) {
 		n.fleet = map[string]presence{}
 	}
 	n.fleet[b.ID] = presence{b.WorkerStatus, time.Now()}
+	if b.Gone {
+		delete(n.fleet, b.ID)
+	}
+	n.forget()
+}
+
+// forget removes the workers that are gone.
+func (n *notices) forget() {
 	for id, p := range n.fleet {
-		if id == b.ID && b.Gone || time.Since(p.at) >= wire.BeatLost {
+		if time.Since(p.at) >= wire.BeatLost {
 			delete(n.fleet, id)
 		}
 	}
+}
+
+// noteReports finds out whether some worker cannot report what its trials came to, as
+// with a full broker. The caller holds the notices.
+func (c *Coordinator) noteReports() {
+	n := &c.notices
+	if n.reports == nil {
+		n.reports = c.outage("hearing of results")
+	}
+	for _, p := range n.fleet {
+		if p.Problem != "" {
+			n.reports.failed(fmt.Errorf("worker %s cannot report the ends of its trials: %s", p.Name, p.Problem))
+			return
+		}
+	}
+	n.reports.over()
 }
 
 // beat takes a worker's word and answers it. It never waits.
@@ -69,6 +95,7 @@ func (c *Coordinator) beat(b wire.Beat) wire.BeatAnswer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.heardOf(&b)
+	c.noteReports()
 	answer := n.answers[b.ID]
 	delete(n.answers, b.ID)
 	if n.asked == nil {
@@ -88,6 +115,8 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 	n.mu.Lock()
 	asked := n.asked
 	n.asked = nil
+	n.forget()
+	c.noteReports()
 	n.mu.Unlock()
 	var ids []sweep.TrialID
 	for _, b := range asked {

@@ -41,8 +41,15 @@ type bench struct {
 
 func newBench(t testing.TB) *bench {
 	t.Helper()
+	return newBenchOf(t, wiretest.Options{})
+}
+
+// newBenchOf has a server with limits of its own.
+func newBenchOf(t testing.TB, options wiretest.Options) *bench {
+	t.Helper()
 	dir := t.TempDir()
-	server := wiretest.Run(t, wiretest.Options{Dir: dir, Port: -1})
+	options.Dir, options.Port = dir, -1
+	server := wiretest.Run(t, options)
 	conn := server.Connect(t)
 	w, err := wire.New(conn, wire.Options{AckWait: 2 * time.Second, Logger: logger(t)})
 	if err != nil {

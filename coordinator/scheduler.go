@@ -43,8 +43,9 @@ type scheduler struct {
 	looked, began time.Time
 	// retry is when trials can be tried again whose old jobs were still there.
 	retry time.Time
-	// prepared are the pools whose artifacts have a place.
-	prepared map[string]bool
+	// prepared are the pools whose artifacts have a place, with the zero time, and those
+	// for which that failed, with the time of the next attempt.
+	prepared map[string]time.Time
 }
 
 // command is something to do in the scheduler's goroutine.

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -21,6 +22,8 @@ type Artifact struct {
 	// Problem says why there is none of an artifact that the sweep asked for; it
 	// has no digest then.
 	Problem string `json:"problem,omitempty"`
+	// Full says that the problem is an artifact store without room.
+	Full bool `json:"full,omitempty"`
 }
 
 // ArtifactRecord is an artifact as a store holds it. Of a trial that took a
@@ -124,6 +127,10 @@ func (l *Limits) ArtifactSizes() (one, all int64) {
 	}
 	return one, all
 }
+
+// ErrStoreFull says that an artifact store has no room for an artifact. Trying again
+// does not help before somebody makes room.
+var ErrStoreFull = errors.New("the artifact store is full")
 
 // DamagedError says that the bytes of an artifact are not those that were stored.
 type DamagedError struct {

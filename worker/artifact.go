@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"sweep/sweep"
 )
@@ -160,8 +161,22 @@ func (e *execution) put(a *sweep.Artifact, content io.ReaderAt) error {
 		return e.ctx.Err()
 	}
 	if err != nil {
-		w.log.Error("artifact not stored", "trial", e.delivery.TrialID, "artifact", a.Name, "error", err)
 		a.Problem = "not stored: " + err.Error()
+		if a.Full = errors.Is(err, sweep.ErrStoreFull); a.Full && !w.tellFull() {
+			return nil
+		}
+		w.log.Error("artifact not stored", "trial", e.delivery.TrialID, "artifact", a.Name, "error", err)
 	}
 	return nil
+}
+
+// fullPause is the least time between two words about a full artifact store: each
+// trial meets it.
+const fullPause = 10 * time.Minute
+
+// tellFull reports whether it is time to tell that the artifact store is full.
+func (w *Worker) tellFull() bool {
+	now := time.Now().UnixNano()
+	told := w.toldFull.Load()
+	return (told == 0 || now-told > int64(fullPause)) && w.toldFull.CompareAndSwap(told, now)
 }

@@ -210,6 +210,81 @@ func (n *noise) Read(p []byte) (int, error) {
 	return n.random.Read(p)
 }
 
+// A trial ends without an artifact for which there is no room, with the reason, and
+// its slot goes on: only somebody who makes room could help.
+func TestArtifactWithoutRoom(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, leave(func(request sweep.TrainRequest, sink sweep.Sink) error {
+		return sink.Artifact(sweep.Artifact{Name: "weights"}, bytes.NewReader(artifacttest.Content(uint64(request.Index), 200<<10)))
+	}))
+	objects, err := r.wire.Objects(wire.DefaultBucket, 512<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := artifact.New(objects, logger(t))
+	if err := store.Prepare(t.Context(), sweep.DefaultPool); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(5) {
+		r.publish(asking(i, "weights"))
+	}
+	r.start(worker.Options{Artifacts: store, CheckpointDir: t.TempDir()})
+	stored := 0
+	for i := range int64(5) {
+		result := r.result(i)
+		if result.State != sweep.Completed || len(result.Artifacts) != 1 {
+			t.Fatalf("trial %d: %+v", i, result)
+		}
+		switch a := result.Artifacts[0]; {
+		case a.Problem == "":
+			stored++
+			if err := store.Check(t.Context(), record(i, a), true); err != nil {
+				t.Error(err)
+			}
+		case !a.Full || a.Digest != "" || !strings.Contains(a.Problem, "bucket SWEEP_ARTIFACTS_cpu has 512 KiB"):
+			t.Errorf("trial %d: %+v", i, a)
+		}
+	}
+	if stored != 2 {
+		t.Errorf("%d artifacts of 200 KiB are stored in 512 KiB, want 2", stored)
+	}
+	r.queueEmpties()
+}
+
+// A worker whose results the broker does not take says so with its heartbeats.
+func TestReportsWithoutRoom(t *testing.T) {
+	t.Parallel()
+	conn := wiretest.Run(t, wiretest.Options{Dir: t.TempDir(), MaxStore: 4 << 20}).Connect(t)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rigOver(t, conn, leave(func(sweep.TrainRequest, sweep.Sink) error {
+		if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHERS", Subjects: []string{"others"}}); err != nil {
+			return err
+		}
+		for {
+			if _, err := js.Publish(t.Context(), "others", make([]byte, 512<<10)); err != nil {
+				return nil // it is full
+			}
+		}
+	}))
+	r.publish(job(0))
+	r.start(worker.Options{CheckpointDir: t.TempDir()})
+	problem := func() string {
+		b, _ := r.lastBeat()
+		return b.Problem
+	}
+	eventually(t, "a heartbeat that says that the broker is full", func() bool {
+		return strings.Contains(problem(), "JetStream storage of the NATS servers is full")
+	})
+	if err := js.DeleteStream(t.Context(), "OTHERS"); err != nil {
+		t.Fatal(err)
+	}
+	r.result(0)
+	eventually(t, "a heartbeat without a problem", func() bool { return problem() == "" })
+}
+
 // An artifact of 300 MB gets through a broker that is restarted in the middle, and
 // the parts that were there are not sent again.
 func TestArtifactThroughARestartedBroker(t *testing.T) {
@@ -221,7 +296,7 @@ func TestArtifactThroughARestartedBroker(t *testing.T) {
 	r := rigOver(t, conn, leave(func(_ sweep.TrainRequest, sink sweep.Sink) error {
 		return sink.Artifact(sweep.Artifact{Name: "weights"}, &noise{rand.NewChaCha8([32]byte{7}), size})
 	}))
-	objects, err := r.wire.Objects(wire.DefaultBucket)
+	objects, err := r.wire.Objects(wire.DefaultBucket, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

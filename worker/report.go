@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sweep/sweep"
@@ -48,6 +49,8 @@ type reporter struct {
 	unbounded bool
 	closed    bool
 	changed   sync.Cond
+	// problem is why the latest attempt to send failed, nil if it did not.
+	problem atomic.Pointer[string]
 }
 
 func newReporter(w *Worker) *reporter {
@@ -164,7 +167,14 @@ func (r *reporter) deliver(sending context.Context, batch []report) {
 		large, err = wire.TooLarge(w.wire.Publish(ctx, w.options.Pool, w.id, events...))
 		cancel()
 		if err == nil {
+			if r.problem.Swap(nil) != nil {
+				w.beats.soon()
+			}
 			break
+		}
+		problem := err.Error()
+		if r.problem.Swap(&problem) == nil {
+			w.beats.soon()
 		}
 		if sending.Err() != nil {
 			w.log.Error("ends of trials not reported; they will be run again", "trials", len(batch), "error", err)

@@ -64,8 +64,10 @@ type Worker struct {
 	backlog   *backlog
 	puller    *puller
 	reporter  *reporter
-	beats     *beats
-	metrics   *metrics
+	// toldFull is when the log was told that the artifact store is full, in Unix nanoseconds.
+	toldFull atomic.Int64
+	beats    *beats
+	metrics  *metrics
 	// draining says that no further job is pulled.
 	draining atomic.Bool
 }
@@ -336,5 +338,8 @@ func (w *Worker) Status() wire.WorkerStatus {
 		status.State = wire.WorkerDraining
 	}
 	status.Offer, status.Refusals = w.offer.current()
+	if problem := w.reporter.problem.Load(); problem != nil {
+		status.Problem = *problem
+	}
 	return status
 }

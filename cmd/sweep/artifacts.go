@@ -42,7 +42,8 @@ of some: INDEX is a number or a range as 3-7. Each is looked at:
            too large, it could not be stored
   lost     it was stored, and is not there any more
   damaged  its bytes are not those that were stored
-  unknown  the artifact store does not answer
+  unknown  the artifact store does not answer, or its worker put it into another one
+           than --artifacts names
 
 Exit codes: 0 done and all are stored, 2 a bad index, 4 no such sweep or trial,
 5 some are not stored.`,

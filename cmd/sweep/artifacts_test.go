@@ -145,6 +145,8 @@ func TestTrialCommands(t *testing.T) {
 		line{args: []string{"logs", "done", "0"}, stdout: []string{"epoch 10: loss", "epoch 50: loss"}},
 		line{args: []string{"logs", "-f", "done", "0"}, stdout: []string{"epoch 10: loss", "epoch 50: loss"}, stderr: []string{"on host-1"}},
 		line{args: []string{"artifacts", "list", "done", "--verify"}, stdout: []string{"weights  stored  64 B"}},
+		// The database alone does not say where NATS is: nothing is lost.
+		line{args: []string{"artifacts", "list", "done", "--store", c.url}, code: exitArtifacts, stdout: []string{"weights  unknown  64 B", "nats://SWEEP_ARTIFACTS"}},
 		line{args: []string{"artifacts", "get", "done", "0", "weights", "--output", weights}},
 		line{args: []string{"trial", "show", "done", "0"}, stdout: []string{"completed: its trainer returned", "host-1", "weights   stored", "distance"}},
 		line{args: []string{"trial", "retry", "done", "0"}, stdout: []string{"0 of 1 trials"}},
@@ -217,4 +219,23 @@ func TestTrialCommands(t *testing.T) {
 		line{args: []string{"trial", "retry", "endless", "2"}, stdout: []string{"1 of 1 trials"}},
 		line{args: []string{"cancel", "endless"}, stdout: []string{"is cancelled"}},
 	)
+}
+
+func TestParseBucket(t *testing.T) {
+	for text, want := range map[string]struct {
+		bucket string
+		size   int64
+	}{
+		"": {"SWEEP_ARTIFACTS", 0}, "//": {"SWEEP_ARTIFACTS", 0}, "//kept": {"kept", 0},
+		"//kept?size=2MiB": {"kept", 2 << 20}, "?size=1000": {"SWEEP_ARTIFACTS", 1000},
+	} {
+		if bucket, size, err := parseBucket(text); bucket != want.bucket || size != want.size || err != nil {
+			t.Errorf("%q: %s, %d, %v", text, bucket, size, err)
+		}
+	}
+	for text, want := range map[string]string{"//x?siz=1": "size", "//x?size=": "no size", "//x?size=0": "at least 1", "//x?size=%": "invalid URL escape"} {
+		if _, _, err := parseBucket(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 }

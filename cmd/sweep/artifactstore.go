@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"log/slog"
+	"net/url"
 	"path/filepath"
 	"strings"
 
+	"sweep/sweep"
 	"sweep/sweep/artifact"
 	"sweep/sweep/artifact/s3"
 	"sweep/sweep/wire"
@@ -57,11 +61,11 @@ func (s *settings) openArtifacts(w *wire.Wire, log *slog.Logger) (*artifact.Stor
 	case scheme == "nats" && w == nil:
 		return nil, usageError("--artifacts %s: a bucket of a cluster's NATS servers, and this is the local database: name a folder or s3://…", wire.Redacted(address))
 	case scheme == "nats":
-		bucket := strings.TrimPrefix(rest, "//")
-		if bucket == "" {
-			bucket = wire.DefaultBucket
+		var bucket string
+		var size int64
+		if bucket, size, err = parseBucket(rest); err == nil {
+			backend, err = w.Objects(bucket, size)
 		}
-		backend, err = w.Objects(bucket)
 	case scheme == "file":
 		backend, err = artifact.NewFolder(filepath.FromSlash(strings.TrimPrefix(rest, "//")))
 	case strings.Contains(address, "://"):
@@ -73,4 +77,26 @@ func (s *settings) openArtifacts(w *wire.Wire, log *slog.Logger) (*artifact.Stor
 		return nil, usageError("--artifacts: %w", err)
 	}
 	return artifact.New(backend, log), nil
+}
+
+// parseBucket reads //BUCKET?size=SIZE: the buckets of the pools, and how many bytes
+// each may have; 0 if nothing is said.
+func parseBucket(text string) (bucket string, size int64, err error) {
+	bucket, options, _ := strings.Cut(strings.TrimPrefix(text, "//"), "?")
+	bucket = cmp.Or(bucket, wire.DefaultBucket)
+	values, err := url.ParseQuery(options)
+	if err != nil {
+		return "", 0, err
+	}
+	for name := range values {
+		if name != "size" {
+			return "", 0, fmt.Errorf("bucket %s: there is no option %q (did you mean size?)", bucket, name)
+		}
+	}
+	if values.Has("size") {
+		if size, err = sweep.ParseSize(values.Get("size")); err == nil && size < 1 {
+			err = fmt.Errorf("size %d: expected at least 1 byte", size)
+		}
+	}
+	return bucket, size, err
 }

@@ -126,7 +126,7 @@ func (l *leadership) ready() error {
 		return errors.New(problem)
 	}
 	if active := l.active.Load(); active != nil {
-		return active.Problem()
+		return active.Outage()
 	}
 	return nil
 }

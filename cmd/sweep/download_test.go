@@ -116,7 +116,7 @@ func TestDownload(t *testing.T) {
 			if err := w.Setup(t.Context(), sweep.Cluster{ID: "c1", Database: "test"}, false); err != nil {
 				t.Fatal(err)
 			}
-			backend, err := w.Objects(wire.DefaultBucket)
+			backend, err := w.Objects(wire.DefaultBucket, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

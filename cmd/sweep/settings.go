@@ -49,7 +49,7 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.trainerPath, "trainer-path", filepath.SplitList(os.Getenv("SWEEP_TRAINER_PATH")), "directories of further trainers' executables (default $SWEEP_TRAINER_PATH)")
 	flags.StringVar(&s.trainerHome, "trainer-home", "", "home directory of trainers (default: each process has one of its own, which is removed with it)")
 	flags.StringSliceVar(&s.trainerEnv, "trainer-env", nil, "names of environment variables that trainers get besides the usual ones, as PYTHONPATH")
-	flags.StringVar(&s.artifacts, "artifacts", "", "where artifacts are kept: a folder, nats://BUCKET at the cluster's servers, or s3://BUCKET/PREFIX?endpoint=https://HOST:PORT (default $SWEEP_ARTIFACTS, then artifacts beside the local database or, with --nats, nats://SWEEP_ARTIFACTS)")
+	flags.StringVar(&s.artifacts, "artifacts", "", "where artifacts are kept: a folder, nats://BUCKET?size=SIZE in a bucket a pool at the cluster's servers (by default their buckets share half of what those store), or s3://BUCKET/PREFIX?endpoint=https://HOST:PORT (default $SWEEP_ARTIFACTS, then artifacts beside the local database or, with --nats, nats://SWEEP_ARTIFACTS)")
 	s.logLevel = logLevel(slog.LevelWarn)
 	flags.Var(&s.logLevel, "log-level", "what is logged to standard error: debug, info, warn or error")
 }

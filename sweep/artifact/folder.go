@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"sweep/sweep"
 )
 
 // Folder keeps artifacts as files of a folder, each at its location.
@@ -46,6 +48,14 @@ func (f *Folder) path(location string) (string, error) {
 
 // Write implements Backend.
 func (f *Folder) Write(ctx context.Context, location string, content *io.SectionReader) error {
+	err := f.write(ctx, location, content)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", sweep.ErrStoreFull, err)
+	}
+	return err
+}
+
+func (f *Folder) write(ctx context.Context, location string, content *io.SectionReader) error {
 	path, err := f.path(location)
 	if err != nil {
 		return err
@@ -149,7 +159,7 @@ func (f *Folder) Remove(ctx context.Context, prefix string, keep func(location s
 
 // Lasting implements Backend.
 func (f *Folder) Lasting(err error) bool {
-	for _, kind := range []error{fs.ErrPermission, syscall.ENOSPC, syscall.EROFS, syscall.ENOTDIR} {
+	for _, kind := range []error{fs.ErrPermission, sweep.ErrStoreFull, syscall.EROFS, syscall.ENOTDIR} {
 		if errors.Is(err, kind) {
 			return true
 		}

@@ -1,10 +1,14 @@
 package artifact_test
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"sweep/sweep"
 	"sweep/sweep/artifact"
 	"sweep/sweep/artifact/artifacttest"
 )
@@ -57,5 +61,25 @@ func TestFolderThatCannotBeMade(t *testing.T) {
 	}
 	if err := artifact.New(f, nil).Put(t.Context(), "cpu/s/0/x", nil, 0); err == nil || !f.Lasting(err) {
 		t.Errorf("%v", err)
+	}
+}
+
+// What a worker put into another store is not lost: nobody looked for it there.
+func TestArtifactOfAnotherStore(t *testing.T) {
+	there, here := newFolder(t), newFolder(t)
+	content := []byte("weights")
+	r := artifacttest.Record(sweep.TrialID{Sweep: "s"}, content)
+	r.Store = there.Name()
+	if err := artifact.New(there, nil).Put(t.Context(), r.Location, bytes.NewReader(content), r.Size); err != nil {
+		t.Fatal(err)
+	}
+	err := artifact.New(here, nil).Check(t.Context(), r, false)
+	if err == nil || errors.As(err, new(*sweep.LostError)) || !strings.Contains(err.Error(), there.Name()) || !strings.Contains(err.Error(), here.Name()) {
+		t.Errorf("%v; want an error that names both stores and does not say that the artifact is lost", err)
+	}
+	// The name of a store may change, as that of a mount does: what counts is what is there.
+	r.Store = here.Name()
+	if err := artifact.New(there, nil).Check(t.Context(), r, true); err != nil {
+		t.Error(err)
 	}
 }

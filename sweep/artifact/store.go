@@ -35,7 +35,7 @@ type Backend interface {
 	// slash, but what keep wants.
 	Remove(ctx context.Context, prefix string, keep func(location string) bool) error
 	// Lasting reports whether an error of Write is of a kind that does not pass by
-	// itself.
+	// itself, as a lack of room (sweep.ErrStoreFull).
 	Lasting(err error) bool
 }
 
@@ -98,7 +98,8 @@ func (s *Store) Put(ctx context.Context, location string, content io.ReaderAt, s
 
 // Get opens an artifact from byte from on. Reading it to its end fails with a
 // *sweep.DamagedError if it is not what was recorded, as far as that is seen: a rest
-// has no digest. One that is not there is a *sweep.LostError.
+// has no digest. One that is not there is a *sweep.LostError, unless its worker put it
+// into another store.
 func (s *Store) Get(ctx context.Context, r *sweep.ArtifactRecord, from int64) (io.ReadCloser, error) {
 	if err := s.there(r); err != nil {
 		return nil, err
@@ -172,10 +173,11 @@ func (s *Store) explain(r *sweep.ArtifactRecord, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("artifact %s: %s: %w", name(r), s.Name(), err)
 	}
-	where := "it is lost in " + s.Name() + "; train it again, with --reuse=false, to have it made anew"
-	if r.Store != "" && r.Store != s.Name() {
-		where = fmt.Sprintf("it is not in %s; its worker put it into %s: give coordinator and workers the same --artifacts", s.Name(), r.Store)
+	if r.Store != "" && r.Store != s.Name() { // it may well be there
+		return fmt.Errorf("artifact %s: it is not in %s; its worker put it into %s, which is not looked into here: name that by --artifacts, or ask the coordinator (without --store)",
+			name(r), s.Name(), r.Store)
 	}
+	where := "it is lost in " + s.Name() + "; train it again, with --reuse=false, to have it made anew"
 	return &sweep.LostError{Artifact: name(r), Problem: where}
 }
 

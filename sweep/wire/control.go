@@ -57,8 +57,8 @@ type Controller interface {
 	// *sweep.DamagedError, of which a part may have been copied. Who asks for a rest
 	// holds the whole to its digest.
 	Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error)
-	// Problem tells what keeps trials from advancing, as far as it was known at
-	// the last answer; nil if nothing.
+	// Problem tells what keeps trials from advancing, or what they lose, as far as it
+	// was known at the last answer; nil if nothing.
 	Problem() error
 }
 

@@ -270,7 +270,7 @@ func (w *Wire) Publish(ctx context.Context, pool, worker string, events ...sweep
 		if err == nil {
 			return nil
 		}
-		err = fmt.Errorf("publish %s of trial %s: %w", events[0].Kind, events[0].TrialID, err)
+		err = fmt.Errorf("publish %s of trial %s: %w", events[0].Kind, events[0].TrialID, explainFull(err))
 		if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrMaxPayload) || ctx.Err() != nil {
 			return err
 		}

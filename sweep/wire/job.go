@@ -164,14 +164,11 @@ func wrap(err error, format string, args ...any) error {
 // publishPage is how many jobs are on their way to the server at a time.
 const publishPage = 4096
 
-// errPerSubject is the server's code for a message that the store refuses; for
-// a subject that has its one message the text says so.
-const errPerSubject jetstream.ErrorCode = 10077
-
-// isDuplicate reports whether the server refused a job because the trial has one.
+// isDuplicate reports whether the server refused a job because the trial has one: of
+// the reasons for which a stream does not store a message only the text tells.
 func isDuplicate(err error) bool {
 	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == errPerSubject && api.Description == "maximum messages per subject exceeded"
+	return errors.As(err, &api) && api.ErrorCode == errNotStored && api.Description == "maximum messages per subject exceeded"
 }
 
 // PublishJobs puts jobs into a queue and waits until the server has them all. It
@@ -225,7 +222,7 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 			sequences[i] = ack.Sequence
 		case err := <-future.Err():
 			if !isDuplicate(err) {
-				return tooLarge, fmt.Errorf("publish job of trial %s: %w", jobs[i].TrialID, err)
+				return tooLarge, fmt.Errorf("publish job of trial %s: %w", jobs[i].TrialID, explainFull(err))
 			}
 		case <-ctx.Done():
 			return tooLarge, ctx.Err()

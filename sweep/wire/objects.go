@@ -17,6 +17,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"sweep/sweep"
 )
 
 // DefaultBucket begins the names of the buckets that artifacts go into.
@@ -42,16 +44,20 @@ const (
 type Objects struct {
 	wire *Wire
 	name string
+	// size is how many bytes each bucket may have; 0 means a share of the servers' storage.
+	size int64
 	// boxes has the buckets that were opened, by name.
 	boxes sync.Map
 }
 
-// Objects returns the artifact store in the buckets NAME_POOL.
-func (w *Wire) Objects(name string) (*Objects, error) {
+// Objects returns the artifact store in the buckets NAME_POOL. Each may have size
+// bytes; if size is 0, Prepare gives a bucket without a bound a share of what the
+// servers store.
+func (w *Wire) Objects(name string, size int64) (*Objects, error) {
 	if !bucketName.MatchString(name) {
 		return nil, fmt.Errorf("bucket %q: a name has letters, digits, _ and -", name)
 	}
-	return &Objects{wire: w, name: name}, nil
+	return &Objects{wire: w, name: name, size: size}, nil
 }
 
 var bucketName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
@@ -65,20 +71,6 @@ func (o *Objects) bucket(pool string) string {
 		pool = "x" + hex.EncodeToString([]byte(pool))
 	}
 	return o.name + "_" + pool
-}
-
-// Prepare implements artifact.Backend.
-func (o *Objects) Prepare(ctx context.Context, pool string) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	bucket := o.bucket(pool)
-	_, err := o.wire.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: bucket, Description: "artifacts of trials", Storage: jetstream.FileStorage, Replicas: o.wire.replicas,
-	})
-	if errors.Is(err, jetstream.ErrBucketExists) {
-		return nil // with what its operator has changed of it
-	}
-	return wrap(err, "bucket %s", bucket)
 }
 
 // box is a pool's bucket.
@@ -99,7 +91,7 @@ func (o *Objects) open(ctx context.Context, location string) (*box, error) {
 	defer cancel()
 	var err error
 	if b.objects, err = o.wire.js.ObjectStore(ctx, b.name); err == nil {
-		b.stream, err = o.wire.js.Stream(ctx, "OBJ_"+b.name)
+		b.stream, err = o.wire.js.Stream(ctx, streamPrefix+b.name)
 	}
 	if err == nil {
 		o.boxes.Store(b.name, b)
@@ -146,6 +138,13 @@ func (o *Objects) Write(ctx context.Context, location string, content *io.Sectio
 	if err != nil {
 		return err
 	}
+	if content.Size() > objectPart { // what is smaller is soon known not to fit
+		if _, err := b.info(ctx, part(location, 0)); isAbsent(err) {
+			if err := b.hasRoom(ctx, content.Size()); err != nil {
+				return err
+			}
+		}
+	}
 	for i := range parts(content.Size()) {
 		section := io.NewSectionReader(content, i*objectPart, min(objectPart, content.Size()-i*objectPart))
 		if err := b.write(ctx, part(location, i), section, content.Size()); err != nil {
@@ -176,8 +175,16 @@ func (b *box) write(ctx context.Context, name string, content *io.SectionReader,
 	timer := time.AfterFunc(partTimeout, cancel)
 	defer timer.Stop()
 	_, err = b.objects.Put(bound, jetstream.ObjectMeta{Name: name, Metadata: map[string]string{sizeKey: strconv.FormatInt(size, 10)}}, content)
-	return err
+	if _, full := fullCode(err); !full {
+		return err
+	}
+	// Its name may have had room though its pieces had none.
+	_ = b.purge(ctx, nameSubject(name)) // or it is an object that lacks pieces
+	return b.full(ctx, err)
 }
+
+// nameSubject is the end of the subject of what is said of an object.
+func nameSubject(name string) string { return "M." + base64.URLEncoding.EncodeToString([]byte(name)) }
 
 // size is an artifact's size, if all of it is there.
 func (b *box) size(ctx context.Context, location string) (int64, error) {
@@ -306,7 +313,7 @@ func (o *Objects) Remove(ctx context.Context, prefix string, keep func(location 
 			continue
 		}
 		// Its name first: what is left without one is an orphan.
-		for _, subject := range []string{"M." + base64.URLEncoding.EncodeToString([]byte(info.Name)), "C." + info.NUID} {
+		for _, subject := range []string{nameSubject(info.Name), "C." + info.NUID} {
 			if err := b.purge(ctx, subject); err != nil {
 				return err
 			}
@@ -352,5 +359,5 @@ func (b *box) removeOrphans(ctx context.Context, live map[string]bool) error {
 
 // Lasting implements artifact.Backend.
 func (o *Objects) Lasting(err error) bool {
-	return errors.Is(err, nats.ErrPermissionViolation) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
+	return errors.Is(err, sweep.ErrStoreFull) || errors.Is(err, nats.ErrPermissionViolation) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
 }

@@ -303,7 +303,7 @@ func TestRoles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, err := ww.Objects(wire.DefaultBucket)
+		own, err := ww.Objects(wire.DefaultBucket, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,6 +45,8 @@ type WorkerStatus struct {
 	Offer sweep.Offer `json:"offer"`
 	// Refusals are the latest jobs that it could not run, and why.
 	Refusals []WorkerRefusal `json:"refusals,omitempty"`
+	// Problem is why the worker cannot report the ends of its trials.
+	Problem string `json:"problem,omitempty"`
 }
 
 // WorkerRefusal is a job that a worker could not run.

@@ -16,6 +16,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"sweep/sweep"
 	"sweep/sweep/artifact"
 )
 
@@ -25,6 +26,9 @@ const amazon = "https://s3.amazonaws.com"
 // partSize is how much goes over at a time, in bytes: a part that fails is sent
 // again.
 const partSize = 16 << 20
+
+// quotaExceeded is a service's code for a bucket without room.
+const quotaExceeded = "QuotaExceeded"
 
 // Bucket is a bucket, or what is under a prefix of it.
 type Bucket struct {
@@ -105,6 +109,9 @@ func (b *Bucket) Write(ctx context.Context, location string, content *io.Section
 	_, err := b.client.PutObject(ctx, b.bucket, b.key(location), content, content.Size(), minio.PutObjectOptions{
 		ContentType: "application/octet-stream", PartSize: partSize, SendContentMd5: true,
 	})
+	if minio.ToErrorResponse(err).Code == quotaExceeded {
+		return fmt.Errorf("%w: %w", sweep.ErrStoreFull, err)
+	}
 	return err
 }
 
@@ -157,7 +164,7 @@ func (b *Bucket) Lasting(err error) bool {
 		return false
 	}
 	switch answer.Code {
-	case minio.AccessDenied, minio.NoSuchBucket, "InvalidAccessKeyId", "SignatureDoesNotMatch", "EntityTooLarge", "QuotaExceeded":
+	case minio.AccessDenied, minio.NoSuchBucket, "InvalidAccessKeyId", "SignatureDoesNotMatch", "EntityTooLarge", quotaExceeded:
 		return true
 	}
 	return false

@@ -32,6 +32,9 @@ type Options struct {
 	Port int
 	// MaxPayload limits the size of messages; the server's default if 0.
 	MaxPayload int32
+	// MaxStore limits the bytes that JetStream keeps in files; the server's default
+	// if 0.
+	MaxStore int64
 }
 
 // Server is a NATS server that a test stops and starts.
@@ -46,7 +49,7 @@ func Run(t testing.TB, options Options) *Server {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{
 		ServerName: "test", JetStream: true, StoreDir: options.Dir, NoSigs: true, NoLog: true,
-		Host: "127.0.0.1", Port: options.Port, DontListen: options.Port == 0, MaxPayload: options.MaxPayload,
+		Host: "127.0.0.1", Port: options.Port, DontListen: options.Port == 0, MaxPayload: options.MaxPayload, JetStreamMaxStore: options.MaxStore,
 	})
 	if err != nil {
 		t.Fatalf("NATS server: %v", err)
