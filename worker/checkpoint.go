@@ -186,7 +186,7 @@ func (w *Worker) remove(paths ...string) {
 
 // eachCheckpoint calls do for each checkpoint, set aside or not, and for those
 // that are not finished.
-func (w *Worker) eachCheckpoint(do func(path, suffix string, written time.Time)) {
+func (w *Worker) eachCheckpoint(do func(path, suffix string, info fs.FileInfo)) {
 	if w.options.CheckpointDir == "" {
 		return
 	}
@@ -200,19 +200,19 @@ func (w *Worker) eachCheckpoint(do func(path, suffix string, written time.Time))
 		if err != nil || !info.Mode().IsRegular() || suffix != checkpointSuffix && suffix != asideSuffix && suffix != unfinishedSuffix {
 			continue // not ours, or gone
 		}
-		do(filepath.Join(w.options.CheckpointDir, entry.Name()), suffix, info.ModTime())
+		do(filepath.Join(w.options.CheckpointDir, entry.Name()), suffix, info)
 	}
 }
 
 // removeOldCheckpoints removes what has waited for too long. Other workers may
 // use the directory at the same time.
 func (w *Worker) removeOldCheckpoints(now time.Time) {
-	w.eachCheckpoint(func(path, suffix string, written time.Time) {
+	w.eachCheckpoint(func(path, suffix string, info fs.FileInfo) {
 		age := checkpointAge
 		if suffix == unfinishedSuffix {
 			age = unfinishedAge
 		}
-		if now.Sub(written) >= age {
+		if now.Sub(info.ModTime()) >= age {
 			w.remove(path)
 		}
 	})
@@ -229,12 +229,52 @@ func (w *Worker) idleCheckpoints() (trials []sweep.TrialID) {
 			running[e.delivery.TrialID] = true
 		}
 	}
-	w.eachCheckpoint(func(path, suffix string, _ time.Time) {
-		if h, err := headerOf(path); err == nil && suffix != unfinishedSuffix && !running[h.TrialID] && len(trials) < mostIdle {
+	look := w.headers.look()
+	w.eachCheckpoint(func(path, suffix string, info fs.FileInfo) {
+		if suffix == unfinishedSuffix || len(trials) == mostIdle {
+			return
+		}
+		if h := look.of(path, info); h != nil && !running[h.TrialID] {
 			trials = append(trials, h.TrialID)
 		}
 	})
 	return trials
+}
+
+// headers remembers the headers of checkpoints: a directory that all workers share
+// has everybody's, and is looked through at each heartbeat. It belongs to the
+// goroutine of the heartbeats.
+type headers map[string]knownHeader
+
+// knownHeader is the header of a checkpoint, nil if it has none, as of a time and size.
+type knownHeader struct {
+	written time.Time
+	size    int64
+	header  *checkpointHeader
+}
+
+// looked is one look: what is known comes from known, and what is there goes into there.
+type looked struct{ known, there headers }
+
+// look begins a look, after which what was not there is forgotten.
+func (h *headers) look() looked {
+	l := looked{*h, headers{}}
+	*h = l.there
+	return l
+}
+
+// of returns a checkpoint's header, nil if it has none. The file is opened only if it
+// has changed.
+func (l looked) of(path string, info fs.FileInfo) *checkpointHeader {
+	k, ok := l.known[path]
+	if !ok || !k.written.Equal(info.ModTime()) || k.size != info.Size() {
+		k = knownHeader{written: info.ModTime(), size: info.Size()}
+		if h, err := headerOf(path); err == nil {
+			k.header = &h
+		}
+	}
+	l.there[path] = k
+	return k.header
 }
 
 // removeCheckpoints removes the checkpoints of trials that have ended.
@@ -246,7 +286,11 @@ func (w *Worker) removeCheckpoints(ended []sweep.TrialID) {
 	for _, id := range ended {
 		gone[id] = true
 	}
-	w.eachCheckpoint(func(path, suffix string, _ time.Time) {
+	w.eachCheckpoint(func(path, suffix string, info fs.FileInfo) {
+		k, known := w.headers[path]
+		if known && k.written.Equal(info.ModTime()) && (k.header == nil || !gone[k.header.TrialID]) {
+			return // that of another trial
+		}
 		if h, err := headerOf(path); err == nil && suffix != unfinishedSuffix && gone[h.TrialID] {
 			w.remove(path)
 		}

@@ -1,11 +1,14 @@
 package worker
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
+
+	"sweep/sweep"
 )
 
 // Checkpoints that nobody came for go with time; whatever else is in the
@@ -46,4 +49,50 @@ func TestOldCheckpointsGo(t *testing.T) {
 		t.Errorf("%v are left, want %v", left, want)
 	}
 	New(Options{CheckpointDir: filepath.Join(dir, "none")}).removeOldCheckpoints(now)
+}
+
+// A heartbeat opens the checkpoints that have changed, not all of a directory that
+// many workers share.
+func TestIdleCheckpointsAreReadOnce(t *testing.T) {
+	dir := t.TempDir()
+	w := New(Options{CheckpointDir: dir})
+	written := time.Now().Add(-time.Hour)
+	write := func(name, content string, at time.Time) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	header := func(index int) string {
+		return fmt.Sprintf(`{"sweep":"s","index":%d,"trainer":"t"}`+"\nstate", index)
+	}
+	wantIdle := func(when string, want ...int64) {
+		t.Helper()
+		var got []int64
+		for _, id := range w.idleCheckpoints() {
+			got = append(got, id.Index)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: checkpoints of trials %v, want %v", when, got, want)
+		}
+	}
+	write("a.checkpoint", header(1), written)
+	write("b.checkpoint", header(2), written)
+	write("c.checkpoint", "no header", written)
+	wantIdle("at the first look", 1, 2)
+	write("a.checkpoint", header(8), written) // which only who opens it could notice
+	wantIdle("at the second look", 1, 2)
+	write("a.checkpoint", header(8), written.Add(time.Minute))
+	write("c.checkpoint", header(3), written.Add(time.Minute))
+	wantIdle("after two were written anew", 8, 2, 3)
+	if err := os.Remove(filepath.Join(dir, "b.checkpoint")); err != nil {
+		t.Fatal(err)
+	}
+	wantIdle("after one was removed", 8, 3)
+	w.removeCheckpoints([]sweep.TrialID{{Sweep: "s", Index: 8}})
+	wantIdle("after trial 8 ended", 3)
 }

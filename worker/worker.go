@@ -67,7 +67,9 @@ type Worker struct {
 	// toldFull is when the log was told that the artifact store is full, in Unix nanoseconds.
 	toldFull atomic.Int64
 	beats    *beats
-	metrics  *metrics
+	// headers are those of the checkpoints that were there at the last look.
+	headers headers
+	metrics *metrics
 	// draining says that no further job is pulled.
 	draining atomic.Bool
 }

@@ -57,6 +57,12 @@ func hide(paths []string) error {
 		r.directories |= unix.LANDLOCK_ACCESS_FS_REFER
 	}
 	attributes := unix.LandlockRulesetAttr{Handled_access_fs: r.directories}
+	if version >= scopeVersion {
+		attributes.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+	}
+	if version >= resolveUnixVersion { // nothing allows it
+		attributes.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
+	}
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attributes)), unsafe.Sizeof(attributes), 0)
 	if errno != 0 {
 		return fmt.Errorf("landlock_create_ruleset: %w", errno)
@@ -80,6 +86,14 @@ func hide(paths []string) error {
 	}
 	return nil
 }
+
+// The versions of Landlock that keep a trainer from the sockets that other processes
+// listen on: abstract ones, and those in the file system. It may still connect to what
+// it or a process of its own listens on, and the worker to it.
+const (
+	scopeVersion       = 6
+	resolveUnixVersion = 9
+)
 
 // capabilities are those of root that lead around Landlock: to other processes'
 // memory, to devices, into the kernel.

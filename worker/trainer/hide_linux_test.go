@@ -2,6 +2,7 @@ package trainer_test
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"sweep/sweep"
 	"sweep/worker/trainer"
@@ -226,4 +229,42 @@ func TestThreadsAreNotKept(t *testing.T) {
 		// The first thread of a program cannot end: it is kept, and used for nothing.
 		return confined <= 1
 	})
+}
+
+// TestSocketsOfOthers: a trainer cannot connect to abstract sockets of other
+// processes, nor, where the kernel can keep it from them, to those in the file system.
+// The worker reaches the trainer by a socket all the same.
+func TestSocketsOfOthers(t *testing.T) {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		t.Fatalf("this test needs Landlock: %v", errno)
+	}
+	dir, err := os.MkdirTemp("", "") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l := launcher()
+	l.Secrets = []string{filepath.Join(dir, "secret")}
+	for name, socket := range map[string]struct {
+		path  string
+		since uintptr
+	}{
+		"an abstract socket":          {fmt.Sprintf("@sweep-test-%d", os.Getpid()), 6},
+		"a socket in the file system": {filepath.Join(dir, "socket"), 9},
+	} {
+		listener, err := net.Listen("unix", socket.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = listener.Close() }()
+		if ways := thief(t, launcher(), socket.path); !slices.Contains(ways, "connecting") {
+			t.Errorf("%s: a trainer from which nothing is hidden cannot connect: %q", name, ways)
+		}
+		// Below that version it is open, as deploy/README.md says.
+		open := slices.Contains(thief(t, l, socket.path), "connecting")
+		if want := version < socket.since; open != want {
+			t.Errorf("%s, Landlock version %d: connected %t, want %t", name, version, open, want)
+		}
+	}
 }

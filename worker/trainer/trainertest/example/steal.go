@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,11 @@ func steal(path string) {
 	read := func(way, path string) {
 		content, err := os.ReadFile(path)
 		got(way, content, err)
+	}
+	if conn, err := net.Dial("unix", path); err == nil { // who listens there does what it is asked
+		got("connecting", []byte(path), conn.Close())
+		fmt.Fprintln(os.Stderr, "steal: done")
+		return
 	}
 	worker := "/proc/" + strconv.Itoa(os.Getppid())
 	mine, beside := filepath.Join(os.TempDir(), "stolen"), path+".beside"
