@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -108,23 +109,40 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// TestGateBound: β = min(sigmoid β̂, 1 - 2α) in every forward pass, and differentiated
-// so. Where the bound holds β̂ has no gradient and never moves, as no parameter is
-// projected; where it does not, it has one.
+// An α of ½ and above leaves no β: no trial starts there.
+func TestGateStart(t *testing.T) {
+	for start, accepted := range map[float64]bool{-20: true, -3: true, -1e-9: true, 0: false, 1: false, 20: false} {
+		point := sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": "sgornn", "alpha_start": start}
+		_, err := settingsOf(resolve(t, point))
+		var refused *sweep.ParameterError
+		if accepted != (err == nil) || err != nil && (!errors.As(err, &refused) || refused.Parameter != "alpha_start") {
+			t.Errorf("alpha_start %v: %v", start, err)
+		}
+		point["model"] = "fastrnn" // whose β has no bound
+		if _, err := settingsOf(resolve(t, point)); err != nil {
+			t.Errorf("fastrnn, alpha_start %v: %v", start, err)
+		}
+	}
+}
+
+// TestGateBound: β = min(sigmoid β̂, 1 - 2α), and 0 where that is negative, in every
+// forward pass, and differentiated so. Where a bound holds β̂ has no gradient and never
+// moves, as no parameter is projected; where none does, it has one.
 func TestGateBound(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		alpha, beta float64
 		bound       bool
-	}{{"free", -3, 0, false}, {"at the bound", -1, 3, true}, {"at a negative bound", 1, 3, true}} {
+	}{{"free", -3, 0, false}, {"at the bound", -1, 3, true}, {"at zero", 1, 3, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			candidate := newCandidate(t, system.Find("sgornn"), "zero")
 			parameters := candidate.settings.parameters.Clone()
-			parameters["alpha_start"], parameters["beta_start"] = c.alpha, c.beta
+			parameters["beta_start"] = c.beta
 			settings, err := settingsOf(parameters)
 			if err != nil {
 				t.Fatal(err)
 			}
+			settings.parameters["alpha_start"] = c.alpha // trials may get to where none may start
 			candidate.settings = settings
 			candidate.gradients(t) // by central differences through the network
 
@@ -140,7 +158,7 @@ func TestGateBound(t *testing.T) {
 			for step := range 100 {
 				n.differentiate(minibatch(candidate, n), step)
 				alpha, beta, bounded := cell.Gates()
-				want := min(logistic(betaHat.Value[0]), 1-2*logistic(alphaHat.Value[0]))
+				want := max(min(logistic(betaHat.Value[0]), 1-2*logistic(alphaHat.Value[0])), 0)
 				if math.Abs(beta-want) > 1e-12 || math.Abs(alpha-logistic(alphaHat.Value[0])) > 1e-12 {
 					t.Fatalf("step %d: α %v and β %v, want β %v", step, alpha, beta, want)
 				}

@@ -16,8 +16,9 @@ import (
 //	h(t) = α φ(U h(t-1) + M x(t) + b) + β h(t-1)
 //
 // with α = sigmoid(α̂) and β = sigmoid(β̂), of which SGORNN takes min(β, 1 - 2α)
-// (equation 3) in every forward pass: no parameter is ever projected. Where that
-// bound holds β̂ has no gradient and α̂ has that of the bound, too.
+// (equation 3) in every forward pass, and 0 where that is negative: no parameter is ever
+// projected. Where the bound holds β̂ has no gradient and α̂ has that of the bound, too;
+// where β is 0 neither has a gradient from it.
 type ScalarGated[F kernel.Float] struct {
 	recurrent[F]
 	matrix  weight.Matrix[F]
@@ -34,7 +35,7 @@ type ScalarGated[F kernel.Float] struct {
 
 	// At the last Load; a scalar for every unit.
 	alpha, beta []F
-	bounded     bool // β is 1 - 2α
+	bounded     bool // β is 1 - 2α, or 0
 	gated       []*scalarGatedPass[F]
 }
 
@@ -45,7 +46,7 @@ type ScalarGatedOptions struct {
 	Slope      float64           // of a leaky ReLU below 0, from 0 to 1
 	FixedStart bool              // h(0) is 0 instead of trained
 	Every      bool              // there is an output for every step, not for the last alone
-	Bound      bool              // β is at most 1 - 2α
+	Bound      bool              // β is at most 1 - 2α, and at least 0
 
 	Start       weight.Start // of U; "" is the matrix's usual one
 	InputScale  float64      // s: M starts from N(0, s²/n_i)
@@ -88,11 +89,11 @@ func (s *ScalarGated[F]) Init(source *random.Source) error {
 	return nil
 }
 
-// Gates returns α and β of the present parameters.
+// Gates returns α and β of the present parameters, and whether β is at a bound.
 func (s *ScalarGated[F]) Gates() (alpha, beta float64, bounded bool) {
 	alpha, beta = sigmoid(s.alphaHat.Value[0]), sigmoid(s.betaHat.Value[0])
 	if s.options.Bound && beta > 1-2*alpha {
-		return alpha, 1 - 2*alpha, true
+		return alpha, max(1-2*alpha, 0), true
 	}
 	return alpha, beta, false
 }
@@ -113,7 +114,7 @@ func (s *ScalarGated[F]) Load() {
 }
 
 // Join adds the gradients of the first passes, those of the gates through
-// ∂α/∂α̂ = α(1-α), likewise β, and ∂β/∂α = -2 at the bound.
+// ∂α/∂α̂ = α(1-α), likewise β, and ∂β/∂α = -2 at the upper bound.
 func (s *ScalarGated[F]) Join(used int) {
 	s.join(used)
 	s.form.join(used)
@@ -125,10 +126,11 @@ func (s *ScalarGated[F]) Join(used int) {
 		}
 	}
 	alpha, beta := float64(s.alpha[0]), float64(s.beta[0])
-	if s.bounded {
-		dalpha -= 2 * dbeta
-	} else {
+	switch {
+	case !s.bounded:
 		s.betaHat.Gradient[0] += F(dbeta * beta * (1 - beta))
+	case beta > 0:
+		dalpha -= 2 * dbeta
 	}
 	s.alphaHat.Gradient[0] += F(dalpha * alpha * (1 - alpha))
 }

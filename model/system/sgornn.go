@@ -8,11 +8,14 @@ import (
 
 var sgornn = System{
 	Name:       "sgornn",
-	Doc:        "fastrnn with an orthogonal U, and β at most 1 - 2α",
+	Doc:        "fastrnn with an orthogonal U, and β at most 1 - 2α and at least 0",
 	Source:     "SGORNN paper, eq. 1 to 3",
 	Parameters: []*sweep.ParameterSchema{&orthogonalMap, &leftReflectors, &activation, &slope, &alphaStart, &betaStart},
 	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
 	check: func(o *Options) error {
+		if o.number(&alphaStart) >= 0 {
+			return o.refuse(&alphaStart, "starts α at ½ or above, where no β is left in (0, 1 - 2α]: want a number below 0")
+		}
 		if o.text(&orthogonalMap) == byReflectors {
 			return checkReflectors(o, &leftReflectors)
 		}
