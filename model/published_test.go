@@ -14,12 +14,23 @@ import (
 )
 
 // The counts of the SGORNN paper's tables, by the networks themselves: of addition
-// (two inputs, one output) and HAR-2 (nine inputs, one output) with 128 units, of the
-// cell alone with 256 units and embeddings as wide. h(0) is 0 and no parameter.
+// (two inputs, one output) and HAR-2 (nine inputs, one output) with 128 units, LSTM's of
+// HAR-2 with 64, of the cell alone with 256 units and embeddings as wide. h(0), and LSTM's
+// c(0), is 0 and no parameter: of LSTM that has to be asked for.
 func TestPublishedCounts(t *testing.T) {
-	for name, want := range map[string][3]int{"vprnn": {1409, 2305, 67840}, "fastrnn": {16899, 17795, 131330}, "sgornn": {1411, 2307, 67842}} {
+	for name, want := range map[string][3]int{
+		"vprnn": {1409, 2305, 67840}, "fastrnn": {16899, 17795, 131330}, "sgornn": {1411, 2307, 67842}, "lstm": {67201, 19009, 525312},
+	} {
 		for i, shape := range []struct{ hidden, inputs, outputs int }{{128, 2, 1}, {128, 9, 1}, {256, 256, 0}} {
-			s, err := settingsOf(resolve(t, sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": name, "hidden": int64(shape.hidden)}))
+			point := sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": name}
+			if name == "lstm" {
+				point["initial_state"] = "zero"
+				if shape.inputs == 9 {
+					shape.hidden = 64
+				}
+			}
+			point["hidden"] = int64(shape.hidden)
+			s, err := settingsOf(resolve(t, point))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,8 +45,8 @@ func TestPublishedCounts(t *testing.T) {
 			if got != want[i] {
 				t.Errorf("%s, %d units and %d inputs: %d parameters, published are %d", name, shape.hidden, shape.inputs, got, want[i])
 			}
-			if n.arena.View("h0") != nil {
-				t.Errorf("%s: h(0) is a parameter", name)
+			if n.arena.View("h0") != nil || n.arena.View("c0") != nil {
+				t.Errorf("%s: h(0) or c(0) is a parameter", name)
 			}
 		}
 	}
