@@ -62,36 +62,36 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 			}
 		}
 	}
-	r := reader{parameters: resolved}
+	r := sweep.ParameterReader{Parameters: resolved}
 	s := &settings{
 		parameters:       resolved,
-		seed:             uint64(r.integer("seed")),
-		system:           system.Find(r.text("model")),
-		hidden:           r.integer("hidden"),
-		initialState:     r.text("initial_state"),
-		inputScale:       r.number("input_scale"),
-		outputScale:      r.number("output_scale"),
-		dropout:          r.number("dropout"),
-		layers:           r.integer("layers"),
-		embedding:        r.integer("embedding"),
-		embeddingDropout: r.number("embedding_dropout"),
-		optimizer:        r.text("optimizer"),
-		lr:               r.number("lr"),
-		schedule:         r.text("schedule"),
-		decay:            r.number("decay"),
-		decayEvery:       r.integer("decay_every"),
-		beta1:            r.number("beta1"),
-		beta2:            r.number("beta2"),
-		epsilon:          r.number("epsilon"),
-		rmsDecay:         r.number("rmsprop_decay"),
-		momentum:         r.number("momentum"),
-		clip:             r.number("clip"),
-		batch:            r.integer("batch"),
-		epochRule:        r.text("epoch_rule"),
-		testEvery:        r.integer("test_every"),
+		seed:             uint64(r.Integer("seed")),
+		system:           system.Find(r.Text("model")),
+		hidden:           r.Integer("hidden"),
+		initialState:     r.Text("initial_state"),
+		inputScale:       r.Number("input_scale"),
+		outputScale:      r.Number("output_scale"),
+		dropout:          r.Number("dropout"),
+		layers:           r.Integer("layers"),
+		embedding:        r.Integer("embedding"),
+		embeddingDropout: r.Number("embedding_dropout"),
+		optimizer:        r.Text("optimizer"),
+		lr:               r.Number("lr"),
+		schedule:         r.Text("schedule"),
+		decay:            r.Number("decay"),
+		decayEvery:       r.Integer("decay_every"),
+		beta1:            r.Number("beta1"),
+		beta2:            r.Number("beta2"),
+		epsilon:          r.Number("epsilon"),
+		rmsDecay:         r.Number("rmsprop_decay"),
+		momentum:         r.Number("momentum"),
+		clip:             r.Number("clip"),
+		batch:            r.Integer("batch"),
+		epochRule:        r.Text("epoch_rule"),
+		testEvery:        r.Integer("test_every"),
 	}
-	if r.err != nil {
-		return nil, r.err
+	if err := r.Err(); err != nil {
+		return nil, err
 	}
 	return s, s.check()
 }
@@ -106,8 +106,8 @@ func (s *settings) check() error {
 			return refuse(name, value, "must be below 1")
 		}
 	}
-	r := reader{parameters: s.parameters}
-	if average := r.number("average"); average > 0 && r.number("refit") == 0 {
+	r := sweep.ParameterReader{Parameters: s.parameters}
+	if average := r.Number("average"); average > 0 && r.Number("refit") == 0 {
 		return refuse("average", average, "has no effect here: it applies only where refit is above 0")
 	}
 	return s.system.Check(s.options(1))
@@ -135,48 +135,4 @@ func (s *settings) task(dataDir string, cache *dataset.Cache) *task.Options {
 		Parameters: s.parameters, Seed: s.seed, Batch: s.batch, Model: s.system.Name, FeedForward: s.system.FeedForward,
 		DataDir: dataDir, Cache: cache,
 	}
-}
-
-// reader takes typed values out of parameters and keeps the first error.
-type reader struct {
-	parameters sweep.Parameters
-	err        error
-}
-
-func (r *reader) fail(name string, problem string) {
-	if r.err == nil {
-		r.err = &sweep.ParameterError{Parameter: name, Value: r.parameters[name], Problem: problem}
-	}
-}
-
-func (r *reader) text(name string) string {
-	v, ok := r.parameters[name].(string)
-	if !ok {
-		r.fail(name, "must be a string")
-	}
-	return v
-}
-
-func (r *reader) integer(name string) int {
-	switch v := r.parameters[name].(type) {
-	case int64:
-		return int(v)
-	case float64:
-		if v == float64(int64(v)) {
-			return int(v)
-		}
-	}
-	r.fail(name, "must be an integer")
-	return 0
-}
-
-func (r *reader) number(name string) float64 {
-	switch v := r.parameters[name].(type) {
-	case int64:
-		return float64(v)
-	case float64:
-		return v
-	}
-	r.fail(name, "must be a number")
-	return 0
 }

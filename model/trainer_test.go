@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"sweep/model/dataset"
+	"sweep/model/kernel"
+	"sweep/model/task"
 	"sweep/sweep"
 )
 
@@ -296,6 +298,34 @@ func TestValidationRefuses(t *testing.T) {
 		var refused *sweep.ParameterError
 		if !errors.As(err, &refused) || refused.Parameter != name {
 			t.Errorf("%v: %v", point, err)
+		}
+	}
+}
+
+// Parameters of the wrong type that have got past the schema are errors of systems and
+// tasks, too, and never count as 0.
+func TestParametersOfTheWrongType(t *testing.T) {
+	for _, test := range []struct {
+		model, dataset, name string
+		value                any
+	}{
+		{"spectral-rnn", "generated-cbf", "m1", "8"}, {"spectral-rnn", "generated-cbf", "r", nil}, {"spectral-rnn", "generated-cbf", "activation", int64(1)},
+		{"sgornn", "generated-cbf", "map", int64(1)}, {"lstm", "generated-cbf", "forget_bias", "5"}, {"factorized-rnn", "generated-cbf", "sigma_penalty", true},
+		{"rnn", "generated-cbf", "epochs", 2.5}, {"rnn", "generated-cbf", "validation", "a fifth"}, {"rnn", "generated-cbf", "order", int64(1)},
+		{"rnn", "addition", "steps", "many"}, {"rnn", "copy", "length", nil}, {"rnn", "generated-text", "epochs", true},
+	} {
+		s, err := settingsOf(resolve(t, sweep.Parameters{"dataset": test.dataset, "model": test.model}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.parameters[test.name] = test.value
+		_, err = task.Open(s.task("", dataset.NewCache(1<<20)))
+		if err == nil {
+			_, err = declare(kernel.Float32(), s, task.Shape{Steps: 10, Inputs: 3, Outputs: 2, Loss: "mse"})
+		}
+		var wrong *sweep.ParameterError
+		if !errors.As(err, &wrong) || wrong.Parameter != test.name {
+			t.Errorf("%s with %s = %v: %v", test.model, test.name, test.value, err)
 		}
 	}
 }

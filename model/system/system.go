@@ -57,36 +57,29 @@ type Network[F kernel.Float] struct {
 // Options are the choices of a trial.
 type Options struct {
 	Inputs, Hidden int
-	FixedStart     bool             // the state before the first step is 0 instead of trained
-	Every          bool             // there is an output for every step, not for the last alone
-	InputScale     float64          // of the start of matrices that meet inputs
-	Path           layer.Path       // how a matrix is applied; "" for the faster
-	Seed           uint64           // of the trial
-	Parameters     sweep.Parameters // resolved: what the system's schemas ask for
+	FixedStart     bool                  // the state before the first step is 0 instead of trained
+	Every          bool                  // there is an output for every step, not for the last alone
+	InputScale     float64               // of the start of matrices that meet inputs
+	Path           layer.Path            // how a matrix is applied; "" for the faster
+	Seed           uint64                // of the trial
+	Parameters     sweep.Parameters      // resolved: what the system's schemas ask for
+	read           sweep.ParameterReader // of them, with the first error
+}
+
+// reader reads the parameters.
+func (o *Options) reader() *sweep.ParameterReader {
+	o.read.Parameters = o.Parameters
+	return &o.read
 }
 
 // integer returns an integer parameter of the system.
-func (o *Options) integer(p *sweep.ParameterSchema) int {
-	v, _ := o.Parameters[p.Name].(int64)
-	return int(v)
-}
+func (o *Options) integer(p *sweep.ParameterSchema) int { return o.reader().Integer(p.Name) }
 
 // number returns a number parameter of the system.
-func (o *Options) number(p *sweep.ParameterSchema) float64 {
-	switch v := o.Parameters[p.Name].(type) {
-	case int64:
-		return float64(v)
-	case float64:
-		return v
-	}
-	return 0
-}
+func (o *Options) number(p *sweep.ParameterSchema) float64 { return o.reader().Number(p.Name) }
 
 // text returns a string parameter of the system.
-func (o *Options) text(p *sweep.ParameterSchema) string {
-	v, _ := o.Parameters[p.Name].(string)
-	return v
-}
+func (o *Options) text(p *sweep.ParameterSchema) string { return o.reader().Text(p.Name) }
 
 // refuse returns the error for a parameter of a trial.
 func (o *Options) refuse(p *sweep.ParameterSchema, format string, args ...any) error {
@@ -95,12 +88,18 @@ func (o *Options) refuse(p *sweep.ParameterSchema, format string, args ...any) e
 
 // Check refuses combinations that no single parameter's schema can.
 func (s *System) Check(o *Options) error {
+	if err := o.reader().Check(s.Parameters); err != nil {
+		return err
+	}
 	if s.check != nil {
 		if err := s.check(o); err != nil {
 			return err
 		}
 	}
-	if asked := o.text(&start); asked != "" && asked != defaultStart && !slices.Contains(s.Starts, asked) {
+	if !slices.Contains(s.Parameters, &start) {
+		return nil
+	}
+	if asked := o.text(&start); asked != defaultStart && !slices.Contains(s.Starts, asked) {
 		return o.refuse(&start, "model %s starts from one of %v", s.Name, append([]string{defaultStart}, s.Starts...))
 	}
 	return nil
@@ -109,10 +108,19 @@ func (s *System) Check(o *Options) error {
 // Count returns the number of weights of the layers by the source's formula.
 func (s *System) Count(o *Options) int { return s.count(o) }
 
-// Build declares the system's layers in the arena.
+// Build declares the system's layers in the arena. A parameter of the wrong type is an
+// error.
 func Build[F kernel.Float](s *System, set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
-	if build, ok := any(s.build32).(builder[F]); ok {
-		return build(set, arena, o)
+	if err := o.reader().Check(s.Parameters); err != nil {
+		return Network[F]{}, err
 	}
-	return any(s.build64).(builder[F])(set, arena, o)
+	build, ok := any(s.build32).(builder[F])
+	if !ok {
+		build = any(s.build64).(builder[F])
+	}
+	network, err := build(set, arena, o)
+	if o.read.Err() != nil {
+		err = o.read.Err()
+	}
+	return network, err
 }

@@ -25,13 +25,21 @@ func Of(dataset string) *Kind {
 	return All[0]
 }
 
-// Open makes the task of a trial.
+// Open makes the task of a trial. A parameter of the wrong type is an error, here and not
+// where it is used: tasks read some of theirs later.
 func Open(o *Options) (Task, error) {
 	kind := Of(o.text("dataset"))
 	if asked := o.text("task"); asked != kind.Name {
 		return nil, o.refuse("task", "data set %s is for %s", o.text("dataset"), kind.Name)
 	}
-	return kind.open(o)
+	if err := o.reader().Check(kind.Parameters); err != nil {
+		return nil, err
+	}
+	task, err := kind.open(o)
+	if o.read.Err() != nil {
+		return nil, o.read.Err()
+	}
+	return task, err
 }
 
 // Variants are the kinds as values of the parameter task.

@@ -130,30 +130,24 @@ type Options struct {
 
 	DataDir string
 	Cache   *dataset.Cache // of data sets
+
+	read sweep.ParameterReader // of the parameters, with the first error
+}
+
+// reader reads the parameters.
+func (o *Options) reader() *sweep.ParameterReader {
+	o.read.Parameters = o.Parameters
+	return &o.read
 }
 
 // integer returns an integer parameter.
-func (o *Options) integer(name string) int {
-	v, _ := o.Parameters[name].(int64)
-	return int(v)
-}
+func (o *Options) integer(name string) int { return o.reader().Integer(name) }
 
 // number returns a number parameter.
-func (o *Options) number(name string) float64 {
-	switch v := o.Parameters[name].(type) {
-	case int64:
-		return float64(v)
-	case float64:
-		return v
-	}
-	return 0
-}
+func (o *Options) number(name string) float64 { return o.reader().Number(name) }
 
 // text returns a string parameter.
-func (o *Options) text(name string) string {
-	v, _ := o.Parameters[name].(string)
-	return v
-}
+func (o *Options) text(name string) string { return o.reader().Text(name) }
 
 // refuse returns the error for a parameter of a trial.
 func (o *Options) refuse(name string, format string, args ...any) error {

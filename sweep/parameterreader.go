@@ -1,0 +1,79 @@
+package sweep
+
+// A ParameterReader takes typed values out of resolved parameters and keeps the first error, a
+// [*ParameterError]: what it returns where a parameter is absent or of another type means
+// nothing.
+type ParameterReader struct {
+	Parameters Parameters
+	err        error
+}
+
+// Err returns the first error.
+func (r *ParameterReader) Err() error { return r.err }
+
+func (r *ParameterReader) fail(name, problem string) {
+	if r.err == nil {
+		r.err = &ParameterError{Parameter: name, Value: r.Parameters[name], Problem: problem}
+	}
+}
+
+// Text reads a string.
+func (r *ParameterReader) Text(name string) string {
+	v, ok := r.Parameters[name].(string)
+	if !ok {
+		r.fail(name, "must be a string")
+	}
+	return v
+}
+
+// Boolean reads a boolean.
+func (r *ParameterReader) Boolean(name string) bool {
+	v, ok := r.Parameters[name].(bool)
+	if !ok {
+		r.fail(name, "must be true or false")
+	}
+	return v
+}
+
+// Integer reads an integer, in whatever form the number has.
+func (r *ParameterReader) Integer(name string) int {
+	switch v := r.Parameters[name].(type) {
+	case int64:
+		return int(v)
+	case float64:
+		if v == float64(int64(v)) {
+			return int(v)
+		}
+	}
+	r.fail(name, "must be an integer")
+	return 0
+}
+
+// Number reads a number.
+func (r *ParameterReader) Number(name string) float64 {
+	switch v := r.Parameters[name].(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	}
+	r.fail(name, "must be a number")
+	return 0
+}
+
+// Check reads each parameter by the type of its schema and returns the first error.
+func (r *ParameterReader) Check(schemas []*ParameterSchema) error {
+	for _, s := range schemas {
+		switch s.Type {
+		case StringType:
+			r.Text(s.Name)
+		case BooleanType:
+			r.Boolean(s.Name)
+		case IntegerType:
+			r.Integer(s.Name)
+		case NumberType:
+			r.Number(s.Name)
+		}
+	}
+	return r.err
+}
