@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"sweep/coordinator/store"
+	"sweep/migrations"
 	"sweep/sweep"
+	"sweep/sweep/report"
 )
 
 // sql returns the rows of a query, without their header.
@@ -200,4 +204,45 @@ func TestRetentionCommands(t *testing.T) {
 	c.run(0, []string{"no curves yet"}, "curves", "two", "0")
 	c.run(0, []string{"1 sweeps with 3 trials"}, "prune", "--sweeps", "0d")
 	c.run(exitNotFound, nil, "delete", "two")
+}
+
+// TestTies: of trials that are exactly as good the same one is the best whatever the order
+// of the file, in lists and views alike, and lists say how many there are.
+func TestTies(t *testing.T) {
+	t.Parallel()
+	c := commands{t, t.TempDir()}
+	write(t, c.home, "half.sh", `echo '{"loss": 0.5}' >> "$SWEEP_EVENTS"`+"\n")
+	const form = "name: %s\nprogram: half.sh\ncommand: [sh, \"${program}\"]\nmetric: {name: loss, goal: minimize}\nparameters:\n  x: {values: [%s]}\n"
+	var best []string
+	for name, values := range map[string]string{"forward": "1, 2, 3, 4", "backward": "4, 3, 2, 1"} {
+		file := write(t, c.home, name+".yaml", fmt.Sprintf(form, name, values))
+		const told = "others that are exactly as good: 3"
+		c.run(0, []string{"4 completed", "best loss 0.5: trial ", told}, "run", file, "--reuse=false")
+		c.run(0, []string{": others of its group that are exactly as good: 3"}, "trials", name, "--best")
+		best = append(best, c.sql("SELECT parameters, ties FROM best_trials WHERE sweep_name = '"+name+"'"))
+	}
+	if best[0] != best[1] || !strings.HasSuffix(best[0], ",3") {
+		t.Errorf("the best are %s", strings.Join(best, " and "))
+	}
+}
+
+// The views hold the data sets that the tables hold.
+func TestArchiveViews(t *testing.T) {
+	for _, folder := range []string{"sqlite", "postgres"} {
+		files, err := fs.Glob(migrations.Files, folder+"/*_ties.sql")
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%v, %v", files, err)
+		}
+		text, err := fs.ReadFile(migrations.Files, files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, list, _ := strings.Cut(string(text), "CREATE VIEW ucr_table")
+		_, list, _ = strings.Cut(list, " IN (")
+		list, _, _ = strings.Cut(list, ");")
+		names := strings.Fields(strings.NewReplacer(",", " ", "'", "").Replace(list))
+		if want := report.ArchiveKeys(); !slices.Equal(names, want) {
+			t.Errorf("the view of %s holds %v, the table %v", folder, names, want)
+		}
+	}
 }

@@ -510,8 +510,9 @@ func writeBest(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if choice.By != "" {
 		query := sweep.TrialQuery{
 			Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed},
-			OrderBy: choice.By, Descending: choice.Goal == "maximize", Limit: 1,
+			Best: true, OrderBy: choice.By, Descending: choice.Goal == "maximize", Limit: 1,
 		}
+		ties := tiesOf(cmd.Context(), results, record.ID)
 		err := results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
 			value, ok := t.Result.Summary[choice.By]
 			if !ok {
@@ -519,7 +520,11 @@ func writeBest(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 			}
 			parameters, err := t.Parameters.Canonical()
 			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "best %s %.6g: trial %d, %s\n", choice.By, value, t.Index, parameters)
+				tied := ""
+				if others := ties[t.Index]; others > 0 {
+					tied = fmt.Sprintf(" (others that are exactly as good: %d)", others)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "best %s %.6g: trial %d, %s%s\n", choice.By, value, t.Index, parameters, tied)
 			}
 			return err
 		})

@@ -119,10 +119,29 @@ func runTrials(cmd *cobra.Command, s *settings, options *trialsOptions, args []s
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	ties := map[int64]int64{}
+	if options.best {
+		ties = tiesOf(cmd.Context(), results, record.ID)
+	}
 	for _, t := range trials {
 		fmt.Fprint(cmd.OutOrStdout(), trialNote(t))
+		if others := ties[t.Index]; others > 0 {
+			fmt.Fprintf(cmd.OutOrStdout(), "\ntrial %d: others of its group that are exactly as good: %d\n", t.Index, others)
+		}
 	}
 	return nil
+}
+
+// tiesOf returns how many others are exactly as good as the best trials of a sweep, by
+// their indices; none where the database answers no SQL.
+func tiesOf(ctx context.Context, results sweep.Reader, id string) map[int64]int64 {
+	ties := map[int64]int64{}
+	_ = results.Query(ctx, "SELECT trial_index, ties FROM best_trials WHERE ties > 0 AND sweep_id = '"+id+"'", func(_ []string, row []any) error {
+		index, _ := row[0].(int64)
+		ties[index], _ = row[1].(int64)
+		return nil
+	})
+	return ties
 }
 
 // trialNote says why a trial failed, what is noted of a result, or why workers refused one that has no

@@ -18,8 +18,8 @@ import (
 // entry is a trial whose result is recorded.
 type entry struct {
 	sweep, trial, index int64
-	// point is the key of its grid point.
-	point               int64
+	// point is the key of its grid point, seed 0 if it has none.
+	point, seed         int64
 	completed, diverged bool
 	// again says that the sweep has the same trial already: it is not counted twice.
 	again          bool
@@ -152,26 +152,47 @@ type contest struct {
 	contender
 	best, bestIndex           int64
 	bestScore                 float64
+	bestPoint, bestSeed       int64 // of the best trial
+	bestTies                  int64 // others that are as good
 	lead, replicates, leading int64 // the point, its replicates and first index
 	leadScore                 float64
+	leadTies                  int64 // others that are as good
 	stored                    bool
 }
 
-// enter lets a trial compete.
+// enter lets a trial compete. Of equal ones the one with the smallest key and seed is
+// the best.
 func (c *contest) enter(by *comparison, e *entry) {
 	score := e.worth(by.By)
-	if c.best == 0 || by.Better(score, c.bestScore) || score == c.bestScore && e.index < c.bestIndex {
-		c.best, c.bestIndex, c.bestScore = e.trial, e.index, score
+	switch {
+	case c.best == 0 || by.Better(score, c.bestScore):
+		c.bestTies = 0
+	case score != c.bestScore:
+		return
+	default:
+		c.bestTies++
+		if cmp.Or(cmp.Compare(c.bestPoint, e.point), cmp.Compare(c.bestSeed, e.seed), cmp.Compare(c.bestIndex, e.index)) <= 0 {
+			return
+		}
 	}
+	c.best, c.bestIndex, c.bestScore, c.bestPoint, c.bestSeed = e.trial, e.index, score, e.point, e.seed
 }
 
 // follow lets a grid point compete that has more replicates now: the fullest
-// alone do. Every point comes here when it has as many as the leader.
+// alone do. Every point comes here once when it has as many as the leader.
 func (c *contest) follow(by *comparison, p *tally) {
-	better := by.Better(p.score, c.leadScore) || p.score == c.leadScore && p.first < c.leading
-	if p.replicates > c.replicates || p.replicates == c.replicates && better {
-		c.lead, c.replicates, c.leading, c.leadScore = p.key, p.replicates, p.first, p.score
+	switch {
+	case p.replicates > c.replicates || p.replicates == c.replicates && by.BetterMean(p.score, c.leadScore):
+		c.leadTies = 0
+	case p.replicates < c.replicates || !sweep.Tied(p.score, c.leadScore):
+		return
+	default:
+		c.leadTies++
+		if p.key > c.lead {
+			return
+		}
 	}
+	c.lead, c.replicates, c.leading, c.leadScore = p.key, p.replicates, p.first, p.score
 }
 
 // standings are the grid points and groups that results are about to change.
@@ -193,8 +214,9 @@ const loadPoints = `SELECT p.sweep_no, p.point_key, p.contest_key, p.first_index
 		p.accuracies, p.accuracy, p.accuracy_spread, p.parameter_count
 	FROM {v} JOIN points AS p USING (sweep_no, point_key)`
 
-const loadContests = `SELECT c.sweep_no, c.contest_key, coalesce(c.best_no, 0), c.best_index, c.best_score, c.lead_key, c.lead_replicates, c.lead_index, c.lead_score
-	FROM {v} JOIN contests AS c USING (sweep_no, contest_key)`
+const loadContests = `SELECT c.sweep_no, c.contest_key, coalesce(c.best_no, 0), c.best_index, c.best_score, coalesce(b.point_key, 0), coalesce(b.seed, 0), c.best_ties,
+		c.lead_key, c.lead_replicates, c.lead_index, c.lead_score, c.lead_ties
+	FROM {v} JOIN contests AS c USING (sweep_no, contest_key) LEFT JOIN trials AS b ON b.trial_no = c.best_no`
 
 const loadParameters = `SELECT t.trial_no, t.parameters FROM {v} JOIN trials AS t USING (trial_no)`
 
@@ -245,7 +267,8 @@ func (s *standings) load(entries []entry) {
 	}
 	s.each(func(row database.Row) error {
 		c := &contest{stored: true}
-		err := row.Scan(&c.sweep, &c.key, &c.best, &c.bestIndex, &c.bestScore, &c.lead, &c.replicates, &c.leading, &c.leadScore)
+		err := row.Scan(&c.sweep, &c.key, &c.best, &c.bestIndex, &c.bestScore, &c.bestPoint, &c.bestSeed, &c.bestTies,
+			&c.lead, &c.replicates, &c.leading, &c.leadScore, &c.leadTies)
 		s.contests[c.contender] = c
 		return err
 	}, loadContests, contenders("contest_key", wanted))
@@ -282,9 +305,11 @@ func contestBatch(all []*contest) database.Batch {
 		{Name: "best_no", Key: func(i int) int64 { return all[i].best }},
 		{Name: "best_index", Int: func(i int) int64 { return all[i].bestIndex }},
 		{Name: "best_score", Float: func(i int) float64 { return all[i].bestScore }},
+		{Name: "best_ties", Int: func(i int) int64 { return all[i].bestTies }},
 		{Name: "lead_key", Int: func(i int) int64 { return all[i].lead }},
 		{Name: "lead_replicates", Int: func(i int) int64 { return all[i].replicates }},
 		{Name: "lead_index", Int: func(i int) int64 { return all[i].leading }},
 		{Name: "lead_score", Float: func(i int) float64 { return all[i].leadScore }},
+		{Name: "lead_ties", Int: func(i int) int64 { return all[i].leadTies }},
 	}}
 }

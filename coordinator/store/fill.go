@@ -64,6 +64,7 @@ func (t *transaction) entries(number int64, text string, args ...any) (all []ent
 		if err := e.parameters.UnmarshalJSON([]byte(parameters)); err != nil {
 			return fmt.Errorf("parameters of trial %d: %w", e.index, err)
 		}
+		e.seed, _ = wholeNumber(e.parameters[sweep.SeedParameter])
 		if len(summary) > len("{}") {
 			if err := json.Unmarshal(summary, &e.summary); err != nil {
 				return fmt.Errorf("summary of trial %d: %w", e.index, err)

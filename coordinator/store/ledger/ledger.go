@@ -50,8 +50,8 @@ type Trial struct {
 	Key   int64
 	ID    sweep.TrialID
 	Class int64
-	// Point is the store's key of its grid point.
-	Point int64
+	// Point is the store's key of its grid point, Seed its seed, 0 if it has none.
+	Point, Seed int64
 	// State and the fields up to Execution are columns of the trial.
 	State      sweep.State
 	Diverged   bool

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -127,12 +128,17 @@ func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing)
 		choice.Group = []string{"dataset", "model"}
 	}
 	type point struct {
-		first              int64
+		key                int64
 		score, losses, acc []float64
 		diverged           int64
 	}
 	groups := map[string]map[string]*point{}
 	best := map[string]standing{}
+	// Of equal ones the one with the smallest key is the best, then that with the smallest
+	// seed: nothing that depends on the order of the file.
+	type place struct{ key, seed, index int64 }
+	places := map[string]place{}
+	ties := map[string]int{}
 	for _, s := range done {
 		score, ok := s.result.Summary[choice.By]
 		if s.result.State != sweep.Completed || !ok && !s.result.Diverged {
@@ -153,10 +159,9 @@ func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing)
 		}
 		p := groups[group][string(key)]
 		if p == nil {
-			p = &point{first: s.index}
+			p = &point{key: sweep.PointKey(append(key[1:len(key)-1:len(key)-1], ','))}
 			groups[group][string(key)] = p
 		}
-		p.first = min(p.first, s.index)
 		if s.result.Diverged {
 			p.diverged++
 			p.score, p.losses, p.acc = append(p.score, choice.Worst()), append(p.losses, 20), append(p.acc, 0)
@@ -167,13 +172,22 @@ func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing)
 			p.losses = append(p.losses, loss)
 		}
 		p.acc = append(p.acc, s.result.Summary["test_accuracy"])
-		if b, ok := best[group]; !ok || choice.Better(score, b.result.Summary[choice.By]) || score == b.result.Summary[choice.By] && s.index < b.index {
-			best[group] = s
+		own, than := place{p.key, s.parameters["seed"].(int64), s.index}, places[group]
+		b, ok := best[group]
+		better := !ok || choice.Better(score, b.result.Summary[choice.By])
+		if ok && score == b.result.Summary[choice.By] {
+			ties[group]++
+			better = cmp.Or(cmp.Compare(own.key, than.key), cmp.Compare(own.seed, than.seed), cmp.Compare(own.index, than.index)) < 0
+		} else if better {
+			ties[group] = 0
+		}
+		if better {
+			best[group], places[group] = s, own
 		}
 	}
 	var want []string
-	for _, b := range best {
-		want = append(want, fmt.Sprintf("single %d", b.index))
+	for group, b := range best {
+		want = append(want, fmt.Sprintf("single %d ties %d", b.index, ties[group]))
 	}
 	mean := func(values []float64) float64 {
 		sum := 0.0
@@ -188,13 +202,20 @@ func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing)
 			fullest = max(fullest, len(p.score))
 		}
 		var lead *point
+		tied := 0
 		for _, p := range points {
 			if len(p.score) < fullest {
 				continue
 			}
 			score := mean(p.score)
-			if lead == nil || choice.Better(score, mean(lead.score)) || score == mean(lead.score) && p.first < lead.first {
-				lead = p
+			switch {
+			case lead == nil || choice.BetterMean(score, mean(lead.score)):
+				lead, tied = p, 0
+			case sweep.Tied(score, mean(lead.score)):
+				tied++
+				if p.key < lead.key {
+					lead = p
+				}
 			}
 		}
 		spread := math.NaN()
@@ -209,7 +230,7 @@ func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing)
 		if len(lead.losses) > 0 {
 			loss = mean(lead.losses)
 		}
-		want = append(want, fmt.Sprintf("mean %d %d %.9f %.9f %.9f", len(lead.score), lead.diverged, loss, mean(lead.acc), spread))
+		want = append(want, fmt.Sprintf("mean %d %d %.9f %.9f %.9f ties %d", len(lead.score), lead.diverged, loss, mean(lead.acc), spread, tied))
 	}
 	var got []string
 	number := func(v any) float64 {
@@ -218,11 +239,11 @@ func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing)
 		}
 		return math.NaN()
 	}
-	for _, row := range f.rows(`SELECT replicates, diverged, validation_loss, test_accuracy, test_accuracy_sd FROM accuracy_table WHERE sweep_id = '` + id + `' AND selection = 'mean'`) {
-		got = append(got, fmt.Sprintf("mean %d %d %.9f %.9f %.9f", row[0], row[1], number(row[2]), number(row[3]), number(row[4])))
+	for _, row := range f.rows(`SELECT replicates, diverged, validation_loss, test_accuracy, test_accuracy_sd, ties FROM accuracy_table WHERE sweep_id = '` + id + `' AND selection = 'mean'`) {
+		got = append(got, fmt.Sprintf("mean %d %d %.9f %.9f %.9f ties %d", row[0], row[1], number(row[2]), number(row[3]), number(row[4]), row[5]))
 	}
-	for _, row := range f.rows(`SELECT trial_index FROM accuracy_table WHERE sweep_id = '` + id + `' AND selection = 'single'`) {
-		got = append(got, fmt.Sprintf("single %d", row[0]))
+	for _, row := range f.rows(`SELECT trial_index, ties FROM accuracy_table WHERE sweep_id = '` + id + `' AND selection = 'single'`) {
+		got = append(got, fmt.Sprintf("single %d ties %d", row[0], row[1]))
 	}
 	slices.Sort(got)
 	slices.Sort(want)

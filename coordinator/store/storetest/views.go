@@ -51,6 +51,11 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 		{"Adiac", "lstm", 0.1, []replicate{{2, 0.25}}},
 		{"mnist", "rnn", 0.1, []replicate{{0.5, 0.875}, {0.25, 0.75}}},
 		{"permuted-MNIST", "rnn", 0.1, []replicate{{0.5, 0.5}}},
+		// What is neither of the archive nor MNIST is in neither table.
+		{"copy", "rnn", 0.1, []replicate{{0.5, 0.5}}},
+		{"har-2", "rnn", 0.1, []replicate{{0.5, 0.5}}},
+		{"Fashion-MNIST", "rnn", 0.1, []replicate{{0.5, 0.5}}},
+		{"Lighting 7", "rnn", 0.1, []replicate{{0.5, 0.5}}},
 	}
 	var page []sweep.Trial
 	var results []*sweep.Result
@@ -87,7 +92,7 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 	sd := math.Sqrt(2 * 0.125 * 0.125)
 	for sql, want := range map[string][][]any{
 		`SELECT dataset, model, trial_index, validation_loss, test_accuracy, seed, lr, decay, batch, validation_error FROM best_trials
-		WHERE sweep_id = 's1' ORDER BY dataset, model`: {
+		WHERE sweep_id = 's1' AND dataset IN ('Adiac', 'CBF', 'mnist', 'permuted-MNIST') ORDER BY dataset, model`: {
 			{"Adiac", "lstm", int64(11), 2.0, 0.25, int64(1), 0.1, 1.0, int64(16), 0.25},
 			{"CBF", "lstm", int64(6), 0.5, 0.5, int64(1), 0.1, 1.0, int64(16), 0.25},
 			{"CBF", "rnn", int64(0), 0.125, 0.75, int64(1), 0.1, 1.0, int64(16), 0.25},
@@ -103,6 +108,8 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 			{"CBF", "lstm", "single", int64(1), int64(0), 0.5, 0.5, nil, int64(100), int64(6)},
 			{"CBF", "rnn", "mean", int64(2), int64(0), 0.375, 0.75, sd, int64(100), nil},
 			{"CBF", "rnn", "single", int64(1), int64(0), 0.125, 0.75, nil, int64(100), int64(0)},
+			{"Lighting 7", "rnn", "mean", int64(1), int64(0), 0.5, 0.5, nil, int64(100), nil},
+			{"Lighting 7", "rnn", "single", int64(1), int64(0), 0.5, 0.5, nil, int64(100), int64(18)},
 		},
 		`SELECT dataset, selection, replicates, test_accuracy FROM mnist_table ORDER BY dataset, selection`: {
 			{"mnist", "mean", int64(2), 0.8125}, {"mnist", "single", int64(1), 0.75},
@@ -112,7 +119,7 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 			{int64(30), int64(900), int64(128), int64(4), int64(16), `{"batch":16,"dataset":"CBF","decay":1,"lr":0.01,"model":"rnn"}`},
 			{int64(30), int64(900), int64(128), int64(4), int64(16), `{"batch":16,"dataset":"CBF","decay":1,"lr":0.1,"model":"rnn"}`},
 		},
-		`SELECT dataset, model, lr, seed, batch, validation_loss FROM results WHERE trial_index = 15`: {{nil, nil, nil, nil, nil, nil}},
+		`SELECT dataset, model, lr, seed, batch, validation_loss FROM results WHERE trial_index = 19`: {{nil, nil, nil, nil, nil, nil}},
 		`SELECT count(*) FROM curves`: {{int64(0)}},
 	} {
 		if got := f.rows(sql); !equalRows(got, want) {
@@ -124,11 +131,11 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 			"weights_digest digest executions charged worker reused_from_sweep reused_from_index error queued_at started_at finished_at fingerprint " +
 			"dataset model seed lr decay batch validation_loss validation_accuracy validation_error test_accuracy train_loss",
 		"best_trials": "sweep_id sweep_name dataset model trial_index validation_loss validation_accuracy validation_error test_accuracy train_loss " +
-			"best_epoch parameter_count seed lr decay batch seconds kernel_level weights_digest parameters summary",
+			"best_epoch parameter_count seed lr decay batch seconds kernel_level weights_digest parameters summary ties",
 		"ucr_table": "sweep_id sweep_name dataset model selection replicates diverged validation_loss test_accuracy test_accuracy_sd " +
-			"parameter_count train_size test_size length classes depth trial_index grid_point",
+			"parameter_count train_size test_size length classes depth trial_index grid_point ties",
 		"mnist_table": "sweep_id sweep_name dataset model selection replicates diverged validation_loss test_accuracy test_accuracy_sd " +
-			"parameter_count train_size test_size length classes depth trial_index grid_point",
+			"parameter_count train_size test_size length classes depth trial_index grid_point ties",
 	} {
 		got := ""
 		f.must(f.Query(f.ctx, `SELECT * FROM `+view+` LIMIT 1`, func(names []string, _ []any) error {
