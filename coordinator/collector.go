@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"sweep/sweep"
@@ -93,15 +94,23 @@ func (c *Coordinator) events(ctx context.Context) (*wire.EventConsumer, error) {
 // recordBatch records a batch and acknowledges it. It tries until it can: nothing is
 // lost meanwhile, as the broker keeps what is not acknowledged.
 func (c *Coordinator) recordBatch(ctx context.Context, batch *wire.EventBatch) error {
-	events, bad := c.own(batch), batch.Bad
+	var events []sweep.Event
+	var bad []wire.BadEvent
+	compared := false
 	attempts, done := 0, false
-	err := c.persist(ctx, "recording events", func(ctx context.Context) error {
+	err := c.persist(ctx, "recording events", func(ctx context.Context) (err error) {
+		if !compared {
+			if events, bad, err = c.own(ctx, batch); err != nil {
+				return err
+			}
+			compared = true
+		}
 		for ; len(bad) > 0; bad = bad[1:] {
 			if err := c.setAside(ctx, bad[0].Event, bad[0].Err); err != nil {
 				return err
 			}
 		}
-		err := c.record(ctx, events)
+		err = c.record(ctx, events)
 		if attempts++; err != nil && attempts%suspicious == 0 && !unavailable(err) {
 			err = c.isolate(ctx, events, err, attempts)
 		}
@@ -117,18 +126,62 @@ func (c *Coordinator) recordBatch(ctx context.Context, batch *wire.EventBatch) e
 	return batch.Ack()
 }
 
-// own returns the events of a batch without those about the trials of another
-// pool than that of the worker which sent them: it may not speak of them.
-func (c *Coordinator) own(batch *wire.EventBatch) []sweep.Event {
-	events := batch.Events[:0]
-	for i, e := range batch.Events {
-		if pool, known := c.pools.Load(e.Sweep); known && batch.Pools[i] != "" && batch.Pools[i] != pool {
-			c.log.Error("event dropped: a worker of another pool sent it", "trial", e.TrialID, "pool", batch.Pools[i], "worker", e.Worker)
-			continue
-		}
-		events = append(events, e)
+// own returns the events of a batch, and the bad ones, without those about the trials of
+// another pool than that of the worker which sent them: it may not report on them.
+func (c *Coordinator) own(ctx context.Context, batch *wire.EventBatch) (events []sweep.Event, bad []wire.BadEvent, err error) {
+	var ids []string
+	for i := range batch.Events {
+		ids = append(ids, batch.Events[i].Sweep)
 	}
-	return events
+	for i := range batch.Bad {
+		ids = append(ids, batch.Bad[i].Sweep)
+	}
+	if err := c.learnPools(ctx, ids); err != nil {
+		return nil, nil, err
+	}
+	for i, e := range batch.Events {
+		if c.mayReport(batch.Pools[i], &e) {
+			events = append(events, e)
+		}
+	}
+	for _, b := range batch.Bad {
+		if c.mayReport(b.Pool, &b.Event) {
+			bad = append(bad, b)
+		}
+	}
+	return events, bad, nil
+}
+
+// learnPools looks up the pools of those sweeps of which they are not known, such as
+// sweeps that were paused or had ended before the start.
+func (c *Coordinator) learnPools(ctx context.Context, ids []string) error {
+	slices.Sort(ids)
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool {
+		_, known := c.pools.Load(id)
+		return known || wire.CheckToken("sweep", id) != nil
+	})
+	if len(ids) == 0 {
+		return nil
+	}
+	backlogs, err := c.store.Backlog(ctx, ids...)
+	if err != nil {
+		return fmt.Errorf("looking up the pools of %d sweeps: %w", len(ids), err)
+	}
+	for _, b := range backlogs {
+		c.pools.Store(b.Sweep, b.Pool)
+	}
+	return nil
+}
+
+// mayReport reports whether a worker of a pool, "" if that is not known, may send an
+// event: its sweep is of that pool, or does not exist.
+func (c *Coordinator) mayReport(pool string, e *sweep.Event) bool {
+	own, known := c.pools.Load(e.Sweep)
+	if !known || pool == "" || pool == own {
+		return true
+	}
+	c.log.Error("event dropped: a worker of another pool sent it", "trial", e.TrialID, "pool", pool, "worker", e.Worker)
+	return false
 }
 
 // record stores events, and those that the store refuses in quarantine.

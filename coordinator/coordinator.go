@@ -90,7 +90,7 @@ type Coordinator struct {
 	ended chan struct{}
 	// plan is the scheduler's from the moment it starts.
 	plan *schedule
-	// pools are the pools of sweeps that were active since the start, by id.
+	// pools are the pools of sweeps that are known since the start, by id.
 	pools sync.Map
 	// notices are what workers are told with their next beat.
 	notices notices

@@ -248,6 +248,42 @@ func TestPools(t *testing.T) {
 	}
 }
 
+// A worker of another pool cannot report on a paused sweep, even if the coordinator has
+// been started since: with a result, or with an event that no store takes, which would
+// fail its trial.
+func TestOtherPoolReportsAfterRestart(t *testing.T) {
+	b := newBench(t)
+	c, stop := b.start(Options{})
+	id := b.submit(c, submission("paused", 0, 10))
+	b.until("the trials are written", func() bool {
+		left, err := b.store.Backlog(t.Context(), id)
+		return err == nil && len(left) == 1 && left[0].Unwritten == 0
+	})
+	if err := c.Pause(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	b.start(Options{})
+	result := func(index int64) sweep.Event {
+		e := event(sweep.EventResult, sweep.TrialID{Sweep: id, Index: index}, newExecution())
+		e.Result = outcome(e.TrialID)
+		return e
+	}
+	bad := result(1)
+	bad.Result.WeightsDigest = "\x00"
+	other, own := &crew{b: b, pool: "gpu", id: "other"}, &crew{b: b, pool: sweep.DefaultPool, id: "own"}
+	if err := other.publish(t.Context(), result(0), bad); err != nil {
+		t.Fatal(err)
+	}
+	if err := own.publish(t.Context(), result(2)); err != nil {
+		t.Fatal(err)
+	}
+	b.until("the result of the own pool's worker is recorded", func() bool { return b.progress(id).Completed > 0 })
+	if p := b.progress(id); p.Completed != 1 || p.Failed != 0 {
+		t.Errorf("%d trials completed and %d failed, want 1 and 0: the other pool's events are recorded", p.Completed, p.Failed)
+	}
+}
+
 // orderly is a worker of one slot that is there but takes no job before order.
 func (b *bench) orderly() (w *crew, order func(c *Coordinator, ids ...string) []string) {
 	var runs []string

@@ -406,7 +406,9 @@ type EventBatch struct {
 // BadEvent is an event that no store could take.
 type BadEvent struct {
 	sweep.Event
-	Err error
+	// Pool is that of the worker that sent it, "" where that is not known.
+	Pool string
+	Err  error
 }
 
 const (
@@ -460,7 +462,7 @@ func (c *EventConsumer) fetch(ctx context.Context, request pullRequest, batch *E
 		for _, e := range decoded.Events {
 			if err := checkEvent(&e); err != nil {
 				c.puller.wire.malformed.Add(1)
-				batch.Bad = append(batch.Bad, BadEvent{e, err})
+				batch.Bad = append(batch.Bad, BadEvent{e, decoded.Pool, err})
 				continue
 			}
 			batch.Events = append(batch.Events, e)
