@@ -84,6 +84,9 @@ func description() *sweep.Description {
 			{Name: "beta1", AppliesWhen: sweep.Match{"optimizer": {"adam"}}, Type: sweep.NumberType, Default: 0.9, Minimum: new(0.0), Maximum: new(1.0), Doc: "decay of adam's first moment"},
 			{Name: "beta2", AppliesWhen: sweep.Match{"optimizer": {"adam"}}, Type: sweep.NumberType, Default: 0.999, Minimum: new(0.0), Maximum: new(1.0), Doc: "decay of adam's second moment"},
 			{Name: "rmsprop_decay", AppliesWhen: sweep.Match{"optimizer": {"rmsprop"}}, Type: sweep.NumberType, Default: 0.9, Minimum: new(0.0), Maximum: new(1.0), Doc: "decay of rmsprop's mean square"},
+			// The SGORNN paper's code is Keras', which does not correct and has an epsilon of 1e-7.
+			{Name: "rmsprop_correction", AppliesWhen: sweep.Match{"optimizer": {"rmsprop"}}, Type: sweep.BooleanType, Default: true, Neutral: true,
+				Doc: "whether rmsprop's mean square is corrected for its start at 0; without it, as Keras has it, the first step is of lr / √(1 - rmsprop_decay)"},
 			{Name: "epsilon", AppliesWhen: adaptive, Type: sweep.NumberType, Default: 1e-8, Minimum: new(0.0), ExclusiveMinimum: true, Doc: "added to the root of the second moment"},
 			{Name: "momentum", AppliesWhen: sweep.Match{"optimizer": {"sgd"}}, Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0), Maximum: new(1.0), Doc: "momentum of sgd"},
 			{Name: "clip", Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0), Doc: "largest global gradient norm; 0 does not clip"},

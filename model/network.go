@@ -162,7 +162,7 @@ func (n *network[F]) newOptimizer(s *settings) (optim.Optimizer[F], error) {
 	return optim.New(n.set, n.arena, optim.Options{
 		Rule:     weight.Rule(s.optimizer),
 		Adam:     optim.AdamOptions{Beta1: s.beta1, Beta2: s.beta2, Epsilon: s.epsilon},
-		RMSprop:  optim.RMSpropOptions{Decay: s.rmsDecay, Epsilon: s.epsilon},
+		RMSprop:  optim.RMSpropOptions{Decay: s.rmsDecay, Epsilon: s.epsilon, Uncorrected: !s.rmsCorrection},
 		Momentum: s.momentum,
 	})
 }

@@ -31,6 +31,7 @@ type settings struct {
 	beta1, beta2     float64
 	epsilon          float64
 	rmsDecay         float64
+	rmsCorrection    bool
 	momentum         float64
 	clip             float64
 	batch            int
@@ -84,6 +85,7 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 		beta2:            r.Number("beta2"),
 		epsilon:          r.Number("epsilon"),
 		rmsDecay:         r.Number("rmsprop_decay"),
+		rmsCorrection:    r.Boolean("rmsprop_correction"),
 		momentum:         r.Number("momentum"),
 		clip:             r.Number("clip"),
 		batch:            r.Integer("batch"),

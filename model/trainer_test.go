@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -299,6 +300,33 @@ func TestValidationRefuses(t *testing.T) {
 		if !errors.As(err, &refused) || refused.Parameter != name {
 			t.Errorf("%v: %v", point, err)
 		}
+	}
+}
+
+// RMSprop as the SGORNN paper's code has it: the first step of a parameter whose gradient
+// is far above ε is of lr / √(1 - .9), where with the correction it is of lr.
+func TestRMSpropWithoutCorrection(t *testing.T) {
+	for corrected, want := range map[bool]float64{true: .001, false: .001 / math.Sqrt(.1)} {
+		run := newRun(t, resolve(t, sweep.Parameters{
+			"dataset": "generated-cbf", "model": "rnn", "optimizer": "rmsprop", "lr": .001, "epsilon": 1e-7, "rmsprop_correction": corrected,
+		}))
+		before := slices.Clone(run.net.arena.View("c").Value)
+		run.step()
+		for i, x := range run.net.arena.View("c").Value {
+			if moved := math.Abs(float64(x - before[i])); math.Abs(moved-want) > 1e-3*want {
+				t.Errorf("corrected %v: a first step of %v, want %v", corrected, moved, want)
+			}
+		}
+	}
+	// Trials of before have the correction and keep their fingerprint.
+	resolved := resolve(t, sweep.Parameters{"dataset": "generated-cbf", "optimizer": "rmsprop"})
+	with, err := description().Fingerprint(resolved, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(resolved, "rmsprop_correction")
+	if without, err := description().Fingerprint(resolved, ""); err != nil || with != without {
+		t.Errorf("the default of rmsprop_correction changes the fingerprint (%v)", err)
 	}
 }
 

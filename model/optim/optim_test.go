@@ -59,6 +59,16 @@ func methods() []method {
 			},
 		},
 		{
+			name: "rmsprop as Keras has it",
+			new: func(values, gradients []float64) (Optimizer[float64], error) {
+				return NewRMSprop(set, values, gradients, RMSpropOptions{Decay: .9, Epsilon: 1e-7, Uncorrected: true})
+			},
+			update: func(_ int, rate, p, g float64, m *[2]float64) float64 {
+				m[0] = .9*m[0] + .1*g*g
+				return p - rate*g/(math.Sqrt(m[0])+1e-7)
+			},
+		},
+		{
 			name: "gradient descent",
 			new: func(values, gradients []float64) (Optimizer[float64], error) {
 				return NewMomentum(set, values, gradients, 0)

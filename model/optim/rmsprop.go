@@ -12,17 +12,23 @@ import (
 //
 //	v ← decay v + (1-decay) g²      v̂ = v / (1-decayᵗ)
 //	θ ← θ - rate g / (√v̂ + ε)
+//
+// Without the correction, as Keras and PyTorch have it, v̂ is v: the first step is of
+// rate / √(1-decay).
 type RMSprop[F kernel.Float] struct {
 	tensors[F]
 	decay    F // the correction uses it as rounded, see Adam
 	logDecay float64
 	epsilon  float64
+	raw      bool
 }
 
 // RMSpropOptions are the constants of [RMSprop].
 type RMSpropOptions struct {
 	Decay   float64 // of the mean square, usually .9 or .99
 	Epsilon float64 // usually 1e-8
+	// Uncorrected takes the mean as it is, though it starts at 0.
+	Uncorrected bool
 }
 
 // DefaultRMSprop returns a decay of .9 and an ε of 1e-8.
@@ -39,7 +45,7 @@ func NewRMSprop[F kernel.Float](set *kernel.Set[F], values, gradients []F, optio
 	decay := F(options.Decay)
 	return &RMSprop[F]{
 		tensors: newTensors(set, values, gradients, 1),
-		decay:   decay, logDecay: math.Log(float64(decay)), epsilon: options.Epsilon,
+		decay:   decay, logDecay: math.Log(float64(decay)), epsilon: options.Epsilon, raw: options.Uncorrected,
 	}, nil
 }
 
@@ -47,6 +53,9 @@ func NewRMSprop[F kernel.Float](set *kernel.Set[F], values, gradients []F, optio
 func (r *RMSprop[F]) Step(rate float64) {
 	r.steps++
 	// With c = √(1-decayᵗ), rate g / (√v̂ + ε) = rate c g / (√v + ε c).
-	c := math.Sqrt(-math.Expm1(float64(r.steps) * r.logDecay))
+	c := 1.
+	if !r.raw {
+		c = math.Sqrt(-math.Expm1(float64(r.steps) * r.logDecay))
+	}
 	r.set.RMSprop(r.values, r.gradients, r.moments[0], F(rate*c), r.decay, F(r.epsilon*c))
 }
