@@ -61,7 +61,7 @@ func TestWeightsArtifact(t *testing.T) {
 	train := func(artifacts ...string) (*sweep.Result, *collector) {
 		t.Helper()
 		sink := newCollector()
-		result, err := NewTrainer().Train(t.Context(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}, Artifacts: artifacts}, sink)
+		result, err := newTrainer(t).Train(t.Context(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}, Artifacts: artifacts}, sink)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestProbabilitiesArtifact(t *testing.T) {
 	} {
 		sink := newCollector()
 		request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}, Artifacts: []string{ProbabilitiesArtifact}}
-		result, err := NewTrainer().Train(t.Context(), request, sink)
+		result, err := newTrainer(t).Train(t.Context(), request, sink)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -13,7 +13,7 @@ import (
 // besides its way there and back.
 func BenchmarkTrial(b *testing.B) {
 	dir := dataDir(b)
-	trainer := NewTrainer()
+	trainer := newTrainer(b)
 	for _, set := range []string{"ItalyPowerDemand", "CBF", "Coffee", "FiftyWords", "FaceAll"} {
 		for _, model := range []string{"rnn", "ornn", "spectral-rnn", "lstm", "gru"} {
 			b.Run(set+"/"+model, func(b *testing.B) {
@@ -63,7 +63,7 @@ func BenchmarkDeep(b *testing.B) {
 
 // benchSteps trains on one minibatch after the other.
 func benchSteps(b *testing.B, dir string, point sweep.Parameters) {
-	trainer := NewTrainer()
+	trainer := newTrainer(b)
 	s, err := settingsOf(resolve(b, point))
 	if err != nil {
 		b.Fatal(err)

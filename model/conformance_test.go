@@ -550,7 +550,7 @@ func (c *candidate) resumption(t *testing.T) {
 	parameters := c.settings.parameters.Clone()
 	parameters["epochs"], parameters["batch"], parameters["hidden"] = int64(2), int64(10), int64(8)
 	request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: parameters}}
-	trainer := NewTrainer()
+	trainer := newTrainer(t)
 	trainer.checkpointInterval = time.Nanosecond
 	whole := newCollector()
 	want, err := trainer.Train(context.Background(), request, whole)

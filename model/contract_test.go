@@ -13,7 +13,7 @@ import (
 func TestTrainerContract(t *testing.T) {
 	at := func(level kernel.Level) func(t *testing.T) sweep.Trainer {
 		return func(t *testing.T) sweep.Trainer {
-			trainer := NewTrainer()
+			trainer := newTrainer(t)
 			var err error
 			if trainer.kernels, err = kernel.Float32At(level); err != nil {
 				t.Fatal(err)
@@ -42,7 +42,7 @@ func TestTrainerContract(t *testing.T) {
 // Trials that agree in the parameters that determine the data set have one digest,
 // whatever the others are: a sweep knows one of them for all.
 func TestDatasetDigest(t *testing.T) {
-	trainer := NewTrainer()
+	trainer := newTrainer(t)
 	digest := func(point sweep.Parameters) (string, bool) {
 		resolved, err := description().Resolve(point)
 		if err != nil {

@@ -30,9 +30,9 @@ func points(r *sweep.Result, metric string) (steps []int64, values []float32) {
 // A refit is what was trained without it, and then goes on without validating.
 func TestRefit(t *testing.T) {
 	point := sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(10), "refit": 0.3, "average": int64(0), "lr": 0.01}
-	with := train(t, NewTrainer(), "", point)
+	with := train(t, newTrainer(t), "", point)
 	point["refit"] = int64(0)
-	without := train(t, NewTrainer(), "", point)
+	without := train(t, newTrainer(t), "", point)
 
 	for _, metric := range []string{"train_loss", "validation_loss", "validation_accuracy", "gradient_norm"} {
 		steps, values := points(with, metric)
@@ -64,7 +64,7 @@ func TestRefit(t *testing.T) {
 // One epoch at least validates, however small the share that is left.
 func TestRefitLeavesAnEpoch(t *testing.T) {
 	for epochs, want := range map[int64]int{1: 1, 2: 1, 3: 1, 10: 1, 20: 2} {
-		r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-cbf", "epochs": epochs, "refit": 0.9})
+		r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "epochs": epochs, "refit": 0.9})
 		if steps, _ := points(r, "validation_loss"); len(steps) != want || r.BestEpoch != epochs {
 			t.Errorf("of %d epochs %d validate, want %d; epoch %d kept", epochs, len(steps), want, r.BestEpoch)
 		}
@@ -73,7 +73,7 @@ func TestRefitLeavesAnEpoch(t *testing.T) {
 
 // Fewer series than a minibatch holds: those of the refit are more, and have room.
 func TestRefitOfOneMinibatch(t *testing.T) {
-	r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(6), "refit": 0.5, "batch": int64(1000)})
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(6), "refit": 0.5, "batch": int64(1000)})
 	if steps, _ := points(r, "train_loss"); r.Diverged || len(steps) != 6 {
 		t.Errorf("diverged %v, trained %v", r.Diverged, steps)
 	}
@@ -170,7 +170,7 @@ func TestAverageResumes(t *testing.T) {
 	request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, sweep.Parameters{
 		"dataset": "generated-cbf", "epochs": int64(10), "refit": 0.5, "average": 0.4, "lr": 0.01,
 	})}, Artifacts: []string{WeightsArtifact}}
-	trainer := NewTrainer()
+	trainer := newTrainer(t)
 	trainer.checkpointInterval = time.Nanosecond
 	whole := newCollector()
 	if _, err := trainer.Train(t.Context(), request, whole); err != nil {
@@ -179,7 +179,7 @@ func TestAverageResumes(t *testing.T) {
 	for _, back := range []int{1, 2, 3, 4} {
 		request.Checkpoint = whole.checkpoints[len(whole.checkpoints)-back]
 		again := newCollector()
-		if _, err := NewTrainer().Train(t.Context(), request, again); err != nil {
+		if _, err := newTrainer(t).Train(t.Context(), request, again); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(again.artifact, whole.artifact) {
@@ -197,7 +197,7 @@ func TestRefitProbabilities(t *testing.T) {
 		})},
 		Artifacts: []string{ProbabilitiesArtifact},
 	}
-	trainer := NewTrainer()
+	trainer := newTrainer(t)
 	trainer.checkpointInterval = time.Nanosecond
 	whole := newCollector()
 	result, err := trainer.Train(t.Context(), request, whole)
@@ -234,7 +234,7 @@ func TestRefitProbabilities(t *testing.T) {
 	}
 	request.Checkpoint = whole.checkpoints[len(whole.checkpoints)-1]
 	again := newCollector()
-	if _, err := NewTrainer().Train(t.Context(), request, again); err != nil {
+	if _, err := newTrainer(t).Train(t.Context(), request, again); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(again.artifact, whole.artifact) {
@@ -251,7 +251,7 @@ func TestRefitProbabilities(t *testing.T) {
 		t.Fatal(err)
 	}
 	request.Checkpoint, again = earlier.Bytes(), newCollector()
-	if _, err := NewTrainer().Train(t.Context(), request, again); err != nil {
+	if _, err := newTrainer(t).Train(t.Context(), request, again); err != nil {
 		t.Fatal(err)
 	}
 	if file, err = safetensors.Decode(again.artifact); err != nil {

@@ -13,7 +13,7 @@ import (
 // and grows with what is to be done.
 func TestSpeed(t *testing.T) {
 	t.Parallel()
-	trainer := NewTrainer()
+	trainer := newTrainer(t)
 	took := func(point sweep.Parameters) time.Duration {
 		t.Helper()
 		d, err := trainer.Speed(t.Context(), sweep.ValidateRequest{Parameters: resolve(t, point)}, 20*time.Millisecond)

@@ -14,7 +14,7 @@ import (
 // saying 1.
 func TestAdditionIsLearnt(t *testing.T) {
 	t.Parallel()
-	r := train(t, NewTrainer(), "", sweep.Parameters{
+	r := train(t, newTrainer(t), "", sweep.Parameters{
 		"dataset": "addition", "length": int64(20), "model": "sgornn", "hidden": int64(64), "optimizer": "rmsprop", "lr": 0.01,
 		"schedule": "linear", "steps": int64(1500), "held": int64(320),
 	})
@@ -36,12 +36,12 @@ func TestAdditionIsLearnt(t *testing.T) {
 func TestActivitiesAreLearnt(t *testing.T) {
 	t.Parallel()
 	for model, count := range map[string]int64{"sgornn": 2307, "vprnn": 2305, "fastrnn": 17795} {
-		v, err := NewTrainer().Validate(context.Background(), sweep.ValidateRequest{Parameters: resolve(t, sweep.Parameters{"dataset": "generated-har-2", "model": model})})
+		v, err := newTrainer(t).Validate(context.Background(), sweep.ValidateRequest{Parameters: resolve(t, sweep.Parameters{"dataset": "generated-har-2", "model": model})})
 		if err != nil || v.ParameterCount != count {
 			t.Errorf("%s: %+v, %v, want %d parameters", model, v, err, count)
 		}
 	}
-	r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-har-2", "model": "lstm", "hidden": int64(24), "epochs": int64(40), "lr": 0.01, "batch": int64(24)})
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-har-2", "model": "lstm", "hidden": int64(24), "epochs": int64(40), "lr": 0.01, "batch": int64(24)})
 	t.Logf("test accuracy %.3f", r.Summary["test_accuracy"])
 	if r.Diverged || r.Summary["test_accuracy"] < .75 || r.Summary["depth"] != 128 || r.Summary["input_size"] != 9 {
 		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
@@ -51,7 +51,7 @@ func TestActivitiesAreLearnt(t *testing.T) {
 // A language model gets far below the frequencies of single words.
 func TestLanguageIsLearnt(t *testing.T) {
 	t.Parallel()
-	r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-text", "length": int64(25), "model": "rnn", "hidden": int64(48), "epochs": int64(6), "lr": 0.01})
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-text", "length": int64(25), "model": "rnn", "hidden": int64(48), "epochs": int64(6), "lr": 0.01})
 	t.Logf("perplexity of train %.0f, validation %.0f, test %.0f", r.Summary["train_perplexity"], r.Summary["validation_perplexity"], r.Summary["test_perplexity"])
 	// Single words have about 450; that of knowing all there is to know about 60.
 	if p := r.Summary["test_perplexity"]; r.Diverged || !(p < 150) || math.Abs(p-math.Exp(r.Summary["test_loss"])) > 1e-9*p {
@@ -72,7 +72,7 @@ func TestLanguageIsLearnt(t *testing.T) {
 // where with a small output matrix their states would have no gradients to speak of.
 func TestDeepLanguageIsLearnt(t *testing.T) {
 	t.Parallel()
-	r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-text", "length": int64(25), "model": "lstm", "layers": int64(2), "hidden": int64(48), "epochs": int64(6), "lr": 0.01})
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-text", "length": int64(25), "model": "lstm", "layers": int64(2), "hidden": int64(48), "epochs": int64(6), "lr": 0.01})
 	t.Logf("perplexity of validation %.0f", r.Summary["validation_perplexity"])
 	if r.Diverged || !(r.Summary["validation_perplexity"] < 100) {
 		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
@@ -82,7 +82,7 @@ func TestDeepLanguageIsLearnt(t *testing.T) {
 // With a short lag a network copies better than one without memory can.
 func TestCopyIsLearnt(t *testing.T) {
 	t.Parallel()
-	r := train(t, NewTrainer(), "", sweep.Parameters{
+	r := train(t, newTrainer(t), "", sweep.Parameters{
 		"dataset": "copy", "length": int64(5), "model": "spectral-rnn", "activation": "tanh", "hidden": int64(64), "optimizer": "rmsprop", "lr": 0.003, "steps": int64(600), "held": int64(128), "batch": int64(32),
 	})
 	t.Logf("test loss %.4f, accuracy %.3f", r.Summary["test_loss"], r.Summary["test_accuracy"])
@@ -99,7 +99,7 @@ func TestTasksResumedSameBits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}}
-			trainer := NewTrainer()
+			trainer := newTrainer(t)
 			trainer.threads, trainer.checkpointInterval = 2, time.Nanosecond
 			whole := newCollector()
 			want, err := trainer.Train(context.Background(), request, whole)
@@ -113,7 +113,7 @@ func TestTasksResumedSameBits(t *testing.T) {
 			for _, at := range []int{0, 2, len(whole.checkpoints) - 1} {
 				request.Checkpoint = whole.checkpoints[at]
 				sink := newCollector()
-				got, err := NewTrainer().Train(context.Background(), request, sink)
+				got, err := newTrainer(t).Train(context.Background(), request, sink)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -143,7 +143,7 @@ func TestTasksRefuse(t *testing.T) {
 		"task":       {"dataset": "generated-cbf", "task": "copy"},
 		"loss":       {"dataset": "generated-har-2", "loss": "cross_entropy"},
 	} {
-		_, err := NewTrainer().Validate(context.Background(), sweep.ValidateRequest{Parameters: resolve(t, point)})
+		_, err := newTrainer(t).Validate(context.Background(), sweep.ValidateRequest{Parameters: resolve(t, point)})
 		var refused *sweep.ParameterError
 		if !errors.As(err, &refused) || refused.Parameter != name {
 			t.Errorf("%v: %v", point, err)

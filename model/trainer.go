@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -32,24 +33,19 @@ type Trainer struct {
 
 // NewTrainer returns a trainer that runs at the best kernel level of the machine,
 // each trial on as many threads as [ThreadsEnvironment] says and with as much
-// memory for its history as [HistoryEnvironment] allows.
-func NewTrainer() *Trainer {
-	threads, _ := environmentThreads() // Describe reports a wrong number
-	history, _ := environmentHistory() // likewise
-	return &Trainer{kernels: kernel.Float32(), threads: threads, history: history, checkpointInterval: 30 * time.Second, cache: dataset.NewCache(cacheBytes)}
+// memory for its history as [HistoryEnvironment] allows. A value of these variables, or of
+// [kernel.EnvironmentName], that makes no sense is an error.
+func NewTrainer() (*Trainer, error) {
+	threads, err := environmentThreads()
+	history, historyErr := environmentHistory()
+	if err := errors.Join(kernel.CheckEnvironment(), err, historyErr); err != nil {
+		return nil, err
+	}
+	return &Trainer{kernels: kernel.Float32(), threads: threads, history: history, checkpointInterval: 30 * time.Second, cache: dataset.NewCache(cacheBytes)}, nil
 }
 
 // Describe implements sweep.Trainer.
 func (t *Trainer) Describe(context.Context) (*sweep.Description, error) {
-	if err := kernel.CheckEnvironment(); err != nil {
-		return nil, err
-	}
-	if _, err := environmentThreads(); err != nil {
-		return nil, err
-	}
-	if _, err := environmentHistory(); err != nil {
-		return nil, err
-	}
 	d := description()
 	d.KernelLevel = t.kernels.Level().String()
 	return d, nil

@@ -32,6 +32,15 @@ func dataDir(t testing.TB) string {
 	return dir
 }
 
+func newTrainer(t testing.TB) *Trainer {
+	t.Helper()
+	trainer, err := NewTrainer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trainer
+}
+
 // resolve fills in the trainer's defaults.
 func resolve(t testing.TB, point sweep.Parameters) sweep.Parameters {
 	t.Helper()
@@ -114,7 +123,7 @@ var publishedCounts = map[string][4]int64{
 
 func TestParameterCountsArePublished(t *testing.T) {
 	dir := dataDir(t)
-	trainer := NewTrainer()
+	trainer := newTrainer(t)
 	for set, counts := range publishedCounts {
 		for i, model := range []string{"rnn", "lstm", "ornn", "spectral-rnn"} {
 			v, err := trainer.Validate(context.Background(), sweep.ValidateRequest{
@@ -139,7 +148,7 @@ func TestTrainLearnsGeneratedCBF(t *testing.T) {
 			t.Parallel()
 			var accuracy float64
 			for seed := range int64(seeds) {
-				r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-cbf", "model": model, "epochs": int64(epochs), "lr": 0.003, "seed": seed})
+				r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "model": model, "epochs": int64(epochs), "lr": 0.003, "seed": seed})
 				if r.State != sweep.Completed || r.Diverged {
 					t.Errorf("seed %d: state %s, diverged %v", seed, r.State, r.Diverged)
 				}
@@ -161,12 +170,12 @@ func TestTrainLearnsGeneratedCBF(t *testing.T) {
 func TestSameSeedSameBits(t *testing.T) {
 	volatile := description().Volatile()
 	point := sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(5), "dropout": 0.2}
-	one, two := train(t, NewTrainer(), "", point), train(t, NewTrainer(), "", point)
+	one, two := train(t, newTrainer(t), "", point), train(t, newTrainer(t), "", point)
 	if one.ComputeDigest(volatile) != two.ComputeDigest(volatile) {
 		t.Error("two runs of one trial differ")
 	}
 	point["seed"] = int64(2)
-	if other := train(t, NewTrainer(), "", point); other.WeightsDigest == one.WeightsDigest {
+	if other := train(t, newTrainer(t), "", point); other.WeightsDigest == one.WeightsDigest {
 		t.Error("another seed gives the same weights")
 	}
 }
@@ -180,7 +189,7 @@ func TestInterruptedAndResumedSameBits(t *testing.T) {
 		point := resolve(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(6), "batch": int64(10), "dropout": 0.3, "optimizer": optimizer, "momentum": 0.5})
 		request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: point}}
 		whole := newCollector()
-		trainer := NewTrainer()
+		trainer := newTrainer(t)
 		trainer.checkpointInterval = time.Nanosecond
 		want, err := trainer.Train(context.Background(), request, whole)
 		if err != nil {
@@ -196,7 +205,7 @@ func TestInterruptedAndResumedSameBits(t *testing.T) {
 			}
 			request.Checkpoint = first.checkpoints[steps-1]
 			second := newCollector()
-			got, err := NewTrainer().Train(context.Background(), request, second)
+			got, err := newTrainer(t).Train(context.Background(), request, second)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +225,7 @@ func TestSecondsGoOnAfterResume(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	first := newCollector()
 	first.stopAfter, first.cancel = 3, cancel
-	trainer := NewTrainer()
+	trainer := newTrainer(t)
 	trainer.checkpointInterval = time.Nanosecond
 	if _, err := trainer.Train(ctx, request, first); err == nil {
 		t.Fatal("a cancelled training returned a result")
@@ -235,7 +244,7 @@ func TestSecondsGoOnAfterResume(t *testing.T) {
 	}
 	request.Checkpoint = encoded.Bytes()
 	second := newCollector()
-	got, err := NewTrainer().Train(context.Background(), request, second)
+	got, err := newTrainer(t).Train(context.Background(), request, second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +259,7 @@ func TestSecondsGoOnAfterResume(t *testing.T) {
 }
 
 func TestDivergedTrialIsAResult(t *testing.T) {
-	r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-cbf", "model": "rnn", "lr": 1e30, "optimizer": "sgd", "clip": int64(0), "epochs": int64(5)})
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "model": "rnn", "lr": 1e30, "optimizer": "sgd", "clip": int64(0), "epochs": int64(5)})
 	if !r.Diverged || r.State != sweep.Completed {
 		t.Errorf("state %s, diverged %v", r.State, r.Diverged)
 	}
@@ -258,7 +267,7 @@ func TestDivergedTrialIsAResult(t *testing.T) {
 
 func TestBrokenCheckpointIsAnError(t *testing.T) {
 	for _, state := range [][]byte{[]byte("rubbish"), {0}} {
-		_, err := NewTrainer().Train(context.Background(), sweep.TrainRequest{
+		_, err := newTrainer(t).Train(context.Background(), sweep.TrainRequest{
 			Trial:      sweep.Trial{Parameters: resolve(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(2)})},
 			Checkpoint: state,
 		}, newCollector())
@@ -269,7 +278,7 @@ func TestBrokenCheckpointIsAnError(t *testing.T) {
 }
 
 func TestSpectralMarginStaysInItsBounds(t *testing.T) {
-	r := train(t, NewTrainer(), "", sweep.Parameters{"dataset": "generated-cbf", "r": 0.05, "lr": 0.1, "epochs": int64(20)})
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "r": 0.05, "lr": 0.1, "epochs": int64(20)})
 	for _, c := range r.Curves {
 		if c.Metric != "spectral_margin" {
 			continue
@@ -295,7 +304,7 @@ func TestValidationRefuses(t *testing.T) {
 		"start":      {"dataset": "generated-cbf", "model": "ornn", "start": "identity"},
 		"input_size": {"dataset": "generated-cbf", "input_size": int64(7)},
 	} {
-		_, err := NewTrainer().Validate(context.Background(), sweep.ValidateRequest{Parameters: resolve(t, point)})
+		_, err := newTrainer(t).Validate(context.Background(), sweep.ValidateRequest{Parameters: resolve(t, point)})
 		var refused *sweep.ParameterError
 		if !errors.As(err, &refused) || refused.Parameter != name {
 			t.Errorf("%v: %v", point, err)
@@ -390,8 +399,8 @@ func TestStepTimer(t *testing.T) {
 func TestNoValidationRowIsRefused(t *testing.T) {
 	dir := dataDir(t)
 	request := sweep.ValidateRequest{DataDir: dir, Parameters: resolve(t, sweep.Parameters{"dataset": "mnist", "limit": int64(1)})}
-	_, validated := NewTrainer().Validate(context.Background(), request)
-	_, trained := NewTrainer().Train(context.Background(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: request.Parameters}, DataDir: dir}, newCollector())
+	_, validated := newTrainer(t).Validate(context.Background(), request)
+	_, trained := newTrainer(t).Train(context.Background(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: request.Parameters}, DataDir: dir}, newCollector())
 	for _, err := range []error{validated, trained} {
 		var refused *sweep.ParameterError
 		if !errors.As(err, &refused) || refused.Parameter != "limit" {
@@ -403,9 +412,9 @@ func TestNoValidationRowIsRefused(t *testing.T) {
 // A step that diverges ends the trial there, with the parameters before it.
 func TestDivergenceEndsAtItsStep(t *testing.T) {
 	point := sweep.Parameters{"dataset": "generated-cbf", "model": "rnn", "batch": int64(4), "optimizer": "sgd", "clip": int64(0), "epochs": int64(5), "lr": 1e30}
-	r := train(t, NewTrainer(), "", point)
+	r := train(t, newTrainer(t), "", point)
 	point["lr"], point["epochs"] = 1e-3, int64(5)
-	whole := train(t, NewTrainer(), "", point)
+	whole := train(t, newTrainer(t), "", point)
 	// One step and then a second, of 6 an epoch and 30 in all.
 	if share := r.Flops / whole.Flops; !r.Diverged || share < 1.9/30 || share > 4.1/30 {
 		t.Errorf("diverged %v after a share of %.3f of the work, want some 2 of 30 steps", r.Diverged, share)
@@ -457,13 +466,13 @@ func TestCurvesAreThinned(t *testing.T) {
 	point := sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": "rnn", "hidden": 1, "epochs": 300, "batch": 30, "input_size": 16}
 	request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}}
 	all := newCollector()
-	if _, err := NewTrainer().Train(t.Context(), request, all); err != nil {
+	if _, err := newTrainer(t).Train(t.Context(), request, all); err != nil {
 		t.Fatal(err)
 	}
 	want := sweep.NewRecorder(limit)
 	want.Add(all.recorder.Curves())
 
-	trainer := NewTrainer()
+	trainer := newTrainer(t)
 	trainer.checkpointInterval = time.Nanosecond
 	request.Points, request.Thinned = limit, true
 	sizes := map[int]int{} // of checkpoints, by their number

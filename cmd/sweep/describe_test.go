@@ -28,7 +28,11 @@ func describe(t *testing.T, d *sweep.Description) string {
 // TestDescribeBuiltin: the description fits into 100 columns and prints the source of
 // every system, with its equations.
 func TestDescribeBuiltin(t *testing.T) {
-	d, err := model.NewTrainer().Describe(t.Context())
+	trainer, err := model.NewTrainer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := trainer.Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

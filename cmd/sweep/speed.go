@@ -63,7 +63,10 @@ func (s *settings) tryOut(ctx context.Context, p *plan) (rate float64, err error
 	if err != nil {
 		return 0, err
 	}
-	trainer := model.NewTrainer()
+	trainer, err := model.NewTrainer()
+	if err != nil {
+		return 0, err
+	}
 	count := p.grid.Count()
 	points := min(tryPoints, count)
 	var flops, seconds float64

@@ -18,9 +18,9 @@ import (
 )
 
 // builtinTrainers are the trainers that this program serves itself.
-var builtinTrainers = map[string]func() sweep.Trainer{
-	model.Name: func() sweep.Trainer { return model.NewTrainer() },
-	noop.Name:  func() sweep.Trainer { return noop.New() },
+var builtinTrainers = map[string]func() (sweep.Trainer, error){
+	model.Name: func() (sweep.Trainer, error) { return model.NewTrainer() },
+	noop.Name:  func() (sweep.Trainer, error) { return noop.New(), nil },
 }
 
 func newTrainer(s *settings) *cobra.Command {
@@ -33,6 +33,14 @@ func newTrainer(s *settings) *cobra.Command {
 	cmd.AddCommand(newTrainerDescribe(s), newTrainerStep(), newTrainerServe())
 	return cmd
 }
+
+// refusing stands for a trainer that cannot be made: whoever starts it is told why.
+type refusing struct {
+	sweep.Trainer
+	err error
+}
+
+func (r refusing) Describe(context.Context) (*sweep.Description, error) { return nil, r.err }
 
 func newTrainerServe() *cobra.Command {
 	var programs script.Options
@@ -55,7 +63,11 @@ func newTrainerServe() *cobra.Command {
 			if os.Getenv("GOMAXPROCS") == "" {
 				runtime.GOMAXPROCS(model.Threads())
 			}
-			trainer.Serve(open())
+			served, err := open()
+			if err != nil {
+				served = refusing{err: err}
+			}
+			trainer.Serve(served)
 			return nil
 		},
 	}

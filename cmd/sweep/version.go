@@ -44,7 +44,11 @@ Exit codes: 0 done, 1 SWEEP_KERNEL names no level of this machine.`,
 			if err := kernel.CheckEnvironment(); err != nil {
 				return err
 			}
-			trainer, err := model.NewTrainer().Describe(cmd.Context())
+			builtin, err := model.NewTrainer()
+			if err != nil {
+				return err
+			}
+			trainer, err := builtin.Describe(cmd.Context())
 			if err != nil {
 				return err
 			}
