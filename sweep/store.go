@@ -137,7 +137,9 @@ type Reader interface {
 	// Trial loads one trial with its result.
 	Trial(ctx context.Context, id TrialID) (*TrialRecord, error)
 	// Trials calls yield for each trial that fits the query, in its order, until
-	// yield returns an error, which it returns.
+	// yield returns an error, which it returns. It reads pages, each as it is when its
+	// turn comes: trials that change meanwhile may move, in a list that is sorted by what
+	// changes. Who needs one consistent view asks for trials that have ended.
 	Trials(ctx context.Context, query TrialQuery, yield func(*TrialRecord) error) error
 	// Curves loads the curves of one trial, all metrics if none is named.
 	Curves(ctx context.Context, id TrialID, metrics ...string) ([]Curve, error)

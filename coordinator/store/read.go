@@ -76,38 +76,26 @@ func (s *Store) Trial(ctx context.Context, id sweep.TrialID) (record *sweep.Tria
 	return record, err
 }
 
+// trialPage is how many trials Trials reads in one transaction.
+const trialPage = 500
+
 // Trials implements sweep.Store. Without Sweeps all are listed, in order of
-// their creation.
+// their creation. It reads pages, each in a transaction of its own, which has ended
+// when its trials are yielded: who takes them slowly holds no snapshot, with which
+// the database could not remove what is dead.
 func (s *Store) Trials(ctx context.Context, query sweep.TrialQuery, yield func(*sweep.TrialRecord) error) error {
-	return s.view(ctx, "list trials", func(t *transaction) {
-		l := listing{transaction: t, selection: selection{TrialQuery: query, dialect: s.db.Dialect()}, left: query.Limit, yield: yield}
-		for _, id := range query.Sweeps {
-			l.numbers = append(l.numbers, t.number(id))
+	l := listing{selection: selection{TrialQuery: query, dialect: s.db.Dialect()}, left: query.Limit}
+	for more := true; more; {
+		if err := s.view(ctx, "list trials", func(t *transaction) { more = l.read(t) }); err != nil {
+			return err
 		}
-		l.metric, l.own = t.metrics(l.numbers), t.ownNames(l.numbers)
-		if t.err == nil && l.dialect.Selection != "" {
-			t.err = t.tx.Script(ctx, l.dialect.Selection)
+		for _, r := range l.page {
+			if err := yield(r); err != nil {
+				return err
+			}
 		}
-		switch {
-		case l.sorted():
-			l.find()
-			if l.after == nil || l.after.value != nil {
-				l.list(l.valued)
-			}
-			if query.Limit == 0 || l.left > 0 {
-				l.list(l.valueless)
-			}
-		case query.After != nil && !l.inOrder():
-			l.passing = true
-			l.list(l.plain)
-			if t.err == nil && l.passing {
-				t.fail(fmt.Errorf("trial %v is not in this list: %w", *query.After, sweep.ErrNotFound))
-			}
-		default:
-			l.find()
-			l.list(l.plain)
-		}
-	})
+	}
+	return nil
 }
 
 // metrics returns which column of the table scores has a metric of all the sweeps.
@@ -136,16 +124,113 @@ func (t *transaction) ownNames(numbers []int64) func(name string) bool {
 	}
 }
 
-// listing answers a TrialQuery.
+// listing answers a TrialQuery, page by page.
 type listing struct {
 	*transaction
 	selection
-	// left is how many trials are still wanted; 0 with a Limit of 0 is all.
+	// left is how many trials are still wanted, unless the Limit is 0.
 	left int
-	// passing says that the trial after which the list goes on has not come yet: what
-	// stands in JSON alone is sorted whole.
-	passing bool
-	yield   func(*sweep.TrialRecord) error
+	// begun says that a page has been read: then the list goes on after l.after.
+	begun bool
+	// keys are the trials that are still to be read of a list that is sorted by what
+	// stands in JSON alone: it is sorted once.
+	keys []int64
+	page []*sweep.TrialRecord
+}
+
+// read reads the next page and reports whether there may be more.
+func (l *listing) read(t *transaction) (more bool) {
+	l.transaction, l.page = t, nil
+	if !l.begun {
+		l.numbers = nil
+		for _, id := range l.Sweeps {
+			l.numbers = append(l.numbers, t.number(id))
+		}
+	}
+	l.metric, l.own = t.metrics(l.numbers), t.ownNames(l.numbers)
+	if t.err == nil && l.dialect.Selection != "" {
+		t.err = t.tx.Script(t.ctx, l.dialect.Selection)
+	}
+	sorted := l.sorted()
+	if !sorted && !l.inOrder() {
+		return l.readKeys()
+	}
+	if !l.begun {
+		l.find()
+		l.begun = true
+	}
+	most := trialPage
+	if l.Limit > 0 {
+		most = min(most, l.left)
+	}
+	switch {
+	case !sorted:
+		l.list(most, l.plain)
+	case l.after == nil || l.after.value != nil:
+		l.list(most, l.valued)
+		if left := most - len(l.page); left > 0 {
+			l.list(left, l.valueless)
+		}
+	default:
+		l.list(most, l.valueless)
+	}
+	l.left -= len(l.page)
+	if t.err != nil || len(l.page) < most || l.Limit > 0 && l.left == 0 {
+		return false
+	}
+	// The place as it is in this snapshot: its value may change.
+	last := l.page[len(l.page)-1].TrialID
+	l.After = &last
+	l.find()
+	return t.err == nil
+}
+
+// readKeys is read for a list that is sorted by what stands in JSON alone.
+func (l *listing) readKeys() (more bool) {
+	if !l.begun {
+		l.begun = true
+		l.findKeys()
+	}
+	n := min(len(l.keys), trialPage)
+	page := l.keys[:n]
+	l.keys = l.keys[n:]
+	if n > 0 {
+		l.scan(trialColumns+"\nJOIN {v} ON v.trial_no = t.trial_no ORDER BY v.place", database.Batch{Rows: n, Columns: []database.Column{
+			{Name: "trial_no", Int: func(row int) int64 { return page[row] }},
+			{Name: "place", Int: func(row int) int64 { return int64(row) }},
+		}})
+	}
+	return l.err == nil && len(l.keys) > 0
+}
+
+// findKeys finds which trials are in the list, and in which order.
+func (l *listing) findKeys() {
+	text, args, err := l.sortedKeys()
+	if err != nil {
+		l.fail(err)
+	}
+	var after place
+	passing := l.After != nil
+	if passing {
+		after = place{number: l.number(l.After.Sweep), index: l.After.Index}
+	}
+	l.each(func(row database.Row) error {
+		var key int64
+		var at place
+		if err := row.Scan(&key, &at.number, &at.index); err != nil {
+			return err
+		}
+		switch {
+		case passing:
+			passing = at != after
+		case l.Limit == 0 || len(l.keys) < l.Limit:
+			l.keys = append(l.keys, key)
+		}
+		return nil
+	}, text, args...)
+	if l.err == nil && passing {
+		l.fail(fmt.Errorf("trial %v is not in this list: %w", *l.After, sweep.ErrNotFound))
+	}
 }
 
 // find finds the place of the trial after which the list goes on.
@@ -181,40 +266,22 @@ func (l *listing) find() {
 	l.after = p
 }
 
-// list yields the trials of a SELECT.
-func (l *listing) list(build func(limit int) (string, []any, error)) {
-	limit := l.left
-	if l.passing {
-		limit = 0
-	}
+// list reads the trials of a SELECT into the page.
+func (l *listing) list(limit int, build func(limit int) (string, []any, error)) {
 	text, args, err := build(limit)
 	if err != nil {
 		l.fail(err)
 	}
+	l.scan(text, args...)
+}
+
+func (l *listing) scan(text string, args ...any) {
 	l.each(func(row database.Row) error {
-		if l.passing && l.Limit > 0 && l.left == 0 {
-			return nil
-		}
 		record, err := scanTrial(row)
-		if err != nil {
-			return err
+		if err == nil {
+			l.page = append(l.page, record)
 		}
-		if l.passing {
-			if record.TrialID == *l.After {
-				l.passing = false
-			}
-			return nil
-		}
-		if l.Limit > 0 {
-			if l.left == 0 {
-				return nil
-			}
-			l.left--
-		}
-		if err := l.yield(record); err != nil {
-			return yieldError{err}
-		}
-		return nil
+		return err
 	}, text, args...)
 }
 

@@ -170,25 +170,33 @@ func (s *selection) direction() string {
 // joinScores joins the metrics of trials t, as c.
 const joinScores = "\nLEFT JOIN scores AS c ON c.sweep_no = t.sweep_no AND c.trial_index = t.trial_index"
 
-// plain builds the SELECT of a list that is in order of index, or sorted by what
-// stands in JSON alone.
+// plain builds the SELECT of a list that is in order of index.
 func (s *selection) plain(limit int) (string, []any, error) {
 	b := s.builder("c")
 	if err := s.conditions(b); err != nil {
 		return "", nil, err
 	}
-	order := "t.sweep_no" + s.direction() + ", t.trial_index" + s.direction()
 	switch {
-	case !s.inOrder():
-		order = b.member(s.OrderBy).Order(s.direction()) + ", t.sweep_no, t.trial_index"
 	case s.after != nil && s.Descending:
 		b.text.WriteString("\nAND (t.sweep_no, t.trial_index) < " + b.key(s.after))
 	case s.after != nil:
 		b.text.WriteString("\nAND (t.sweep_no, t.trial_index) > " + b.key(s.after))
 	}
-	b.text.WriteString("\nORDER BY " + order)
+	b.text.WriteString("\nORDER BY t.sweep_no" + s.direction() + ", t.trial_index" + s.direction())
 	b.limit(limit)
 	return trialColumns + joinScores + b.joins.String() + b.text.String(), b.args, nil
+}
+
+// sortedKeys builds the SELECT of the trials of a list that is sorted by what stands
+// in JSON alone: their internal numbers and places, all of them.
+func (s *selection) sortedKeys() (string, []any, error) {
+	b := s.builder("c")
+	if err := s.conditions(b); err != nil {
+		return "", nil, err
+	}
+	order := b.member(s.OrderBy).Order(s.direction()) + ", t.sweep_no, t.trial_index"
+	return "SELECT t.trial_no, t.sweep_no, t.trial_index FROM trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no" +
+		joinScores + b.joins.String() + b.text.String() + "\nORDER BY " + order, b.args, nil
 }
 
 // key is the end of an order, in which each trial has a place of its own.

@@ -3,6 +3,8 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -63,4 +65,84 @@ func testSlowReaders(t *testing.T, open func(t *testing.T) sweep.Store) {
 	readers.Wait()
 	close(let)
 	f.wantProgress("s1", sweep.Progress{Completed: 100})
+}
+
+// testLongLists lists more trials than one transaction reads: each once and in order,
+// and who takes them slowly holds no snapshot, so that what others change meanwhile
+// shows.
+func testLongLists(t *testing.T, open func(t *testing.T) sweep.Store) {
+	f := newFixture(t, open(t))
+	const points, done = 1203, 801
+	f.create("s1", points, points)
+	loss := func(index int64) int64 { return index * 7 % done } // each another
+	var ids []sweep.TrialID
+	var results []sweep.Event
+	for index := range int64(done) {
+		id := trialID("s1", index)
+		ids = append(ids, id)
+		results = append(results, f.finished(id, fmt.Sprint("e", index), completed(float64(loss(index)), "d")))
+	}
+	f.mark(ids)
+	f.record(results...)
+	list := func(query sweep.TrialQuery) (indices []int64) {
+		t.Helper()
+		query.Sweeps = []string{"s1"}
+		f.must(f.Trials(f.ctx, query, func(r *sweep.TrialRecord) error {
+			indices = append(indices, r.Index)
+			return nil
+		}))
+		return indices
+	}
+	var upwards, byLoss []int64
+	for index := range int64(points) {
+		upwards = append(upwards, index)
+	}
+	byLoss = slices.Clone(upwards) // those without a loss come last
+	slices.SortStableFunc(byLoss[:done], func(a, b int64) int { return int(loss(a) - loss(b)) })
+	downwards := slices.Clone(upwards)
+	slices.Reverse(downwards)
+	for name, c := range map[string]struct {
+		query sweep.TrialQuery
+		want  []int64
+	}{
+		"in order":              {sweep.TrialQuery{}, upwards},
+		"in order, downwards":   {sweep.TrialQuery{Descending: true}, downwards},
+		"by a metric":           {sweep.TrialQuery{OrderBy: "validation_loss"}, byLoss},
+		"by a parameter":        {sweep.TrialQuery{OrderBy: "lr", Descending: true}, downwards},
+		"completed ones":        {sweep.TrialQuery{States: []sweep.State{sweep.Completed}}, upwards[:done]},
+		"the first by loss":     {sweep.TrialQuery{OrderBy: "validation_loss", Limit: 901}, byLoss[:901]},
+		"the first in order":    {sweep.TrialQuery{Limit: 500}, upwards[:500]},
+		"the first by lr":       {sweep.TrialQuery{OrderBy: "lr", Limit: 701}, upwards[:701]},
+		"a rest by loss":        {sweep.TrialQuery{OrderBy: "validation_loss", After: &sweep.TrialID{Sweep: "s1", Index: byLoss[100]}}, byLoss[101:]},
+		"a rest without loss":   {sweep.TrialQuery{OrderBy: "validation_loss", After: &sweep.TrialID{Sweep: "s1", Index: byLoss[done]}}, byLoss[done+1:]},
+		"a rest by lr, not all": {sweep.TrialQuery{OrderBy: "lr", After: &sweep.TrialID{Sweep: "s1", Index: 99}, Limit: 600}, upwards[100:700]},
+	} {
+		if got := list(c.query); !slices.Equal(got, c.want) {
+			at := 0
+			for at < min(len(got), len(c.want)) && got[at] == c.want[at] {
+				at++
+			}
+			t.Errorf("%s: %d trials, want %d; they differ from place %d on", name, len(got), len(c.want), at)
+		}
+	}
+	for _, query := range []sweep.TrialQuery{{}, {OrderBy: "validation_loss"}, {OrderBy: "lr"}} {
+		last := trialID("s1", points-1)
+		f.mark([]sweep.TrialID{last})
+		execution, seen := "last by "+query.OrderBy, ""
+		f.must(f.Trials(f.ctx, query, func(r *sweep.TrialRecord) error {
+			if seen == "" { // another works on while the first trial is taken
+				f.record(f.started(last, execution))
+				seen = "nothing"
+			}
+			if r.TrialID == last {
+				seen = string(r.State)
+			}
+			return nil
+		}))
+		if seen != string(sweep.Running) {
+			t.Errorf("in a list by %q the last trial, which began to run meanwhile, is %s: its snapshot was held", query.OrderBy, seen)
+		}
+		_, err := f.Requeue(f.ctx, []sweep.TrialID{last})
+		f.must(err)
+	}
 }

@@ -51,6 +51,7 @@ func Run(t *testing.T, address func(t *testing.T) string) {
 		{"Counters", testCounters},
 		{"Concurrency", testConcurrency},
 		{"SlowReaders", testSlowReaders},
+		{"LongLists", testLongLists},
 	}
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) { topic.test(t, open) })
