@@ -183,7 +183,10 @@ func (r *rig) start(options worker.Options) *run {
 
 func (r *rig) launch(options worker.Options, stopGrace time.Duration) *run {
 	r.t.Helper()
-	options.Wire, options.Logger = r.wire, logger(r.t)
+	if options.Wire == nil {
+		options.Wire = r.wire
+	}
+	options.Logger = logger(r.t)
 	if options.Name == "" {
 		options.Name = "w"
 	}

@@ -277,7 +277,7 @@ const (
 )
 
 // watch looks after what runs and waits here until ctx ends: it tells the server
-// every third of AckWait that the jobs are in progress, announces trials that
+// every Renewal that the jobs are in progress, announces trials that
 // take longer, ends those that use too much memory, and returns jobs that wait
 // too long.
 func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
@@ -296,7 +296,7 @@ func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
 				w.returnJobs(b, func(waited time.Duration) bool { return waited > longestWait })
 			}
 		}
-		due := time.Since(told) >= w.wire.AckWait()/3
+		due := time.Since(told) >= w.wire.Renewal()
 		if due {
 			told = time.Now()
 			for b := range w.backlogs {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"sweep/sweep"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
@@ -113,6 +115,40 @@ func TestPointsOfALongTrialComeAtGrowingIntervals(t *testing.T) {
 		if len(e.Curves) != 1 || len(e.Curves[0].Steps) > 17 || len(e.Curves[0].Steps)+e.Curves[0].Offset < 8 {
 			t.Errorf("curves not thinned to 16 points and the last: %+v", e.Curves)
 		}
+	}
+}
+
+// The queue's AckWait holds, whatever the worker's own is: a trial that takes longer is
+// not given to another slot.
+func TestAckWaitOfQueue(t *testing.T) {
+	t.Parallel()
+	finish := make(chan struct{})
+	conn := wiretest.Start(t)
+	r := rigOn(t, openWireOf(t, conn, 2*time.Second), func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+		if request.Index == 1 {
+			<-finish
+		}
+		return succeed(ctx, p, request, sink)
+	})
+	stream, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.publish(job(1))
+	r.start(worker.Options{Slots: 2, Wire: openWireOf(t, conn, time.Hour)})
+	r.last(sweep.EventStarted, 1, 1)
+	time.Sleep(5 * time.Second) // two and a half times what the server waits
+	consumer, err := stream.Consumer(t.Context(), "SWEEP_JOBS_"+r.queueName().Pool, r.queueName().Offer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := consumer.CachedInfo().NumRedelivered; n != 0 {
+		t.Errorf("%d jobs were delivered again while their trial runs", n)
+	}
+	close(finish)
+	r.result(1)
+	if n := len(r.of(sweep.EventStarted, 1)); n != 1 {
+		t.Errorf("%d started events", n)
 	}
 }
 

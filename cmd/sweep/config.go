@@ -173,7 +173,7 @@ type daemon struct {
 const (
 	listenText  = "address of /healthz, /readyz and /metrics, as :8080; none if empty"
 	pprofText   = "address of /debug/pprof, as 127.0.0.1:6060; none if empty. Whoever reaches it sees into the program and can slow it down"
-	ackWaitText = "how long the broker waits for a worker's word on a trial before another worker gets it; the same for coordinator and workers"
+	ackWaitText = "how long the broker waits for a worker's word on a trial before another worker gets it, in queues that are created; a worker takes the coordinator's, and its own has no effect"
 )
 
 func newConfig(s *settings) *cobra.Command {

@@ -123,7 +123,10 @@ func (s *settings) runWorker(cmd *cobra.Command, d *daemon, memory int64, labels
 		return &exitError{exitUsage, err}
 	}
 	defer conn.Close()
-	w, err := wire.New(conn, wire.Options{AckWait: d.ackWait, Logger: log})
+	if cmd.Flags().Changed("ack-wait") {
+		log.Warn("--ack-wait of a worker has no effect any more: the coordinator's holds, and workers learn it from there")
+	}
+	w, err := wire.New(conn, wire.Options{Logger: log})
 	if err != nil {
 		return err
 	}

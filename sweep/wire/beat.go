@@ -54,6 +54,9 @@ type BeatAnswer struct {
 	Stop []Running `json:"stop,omitempty"`
 	// Ended are those of Beat.Checkpoints that have ended: the checkpoints can go.
 	Ended []sweep.TrialID `json:"ended,omitempty"`
+	// AckWait is how long the server waits for word of a job of the worker's queue; 0 if
+	// that is not known yet.
+	AckWait time.Duration `json:"ack_wait,omitempty"`
 }
 
 type beatMessage struct {
@@ -85,6 +88,9 @@ func (w *Wire) Beat(ctx context.Context, beat Beat) (*BeatAnswer, error) {
 	var a beatAnswer
 	if err := json.Unmarshal(m.Data, &a); err != nil {
 		return nil, wrap(err, "answer to a beat")
+	}
+	if a.AckWait > 0 {
+		w.told.Store(int64(a.AckWait))
 	}
 	return &a.BeatAnswer, nil
 }
@@ -130,7 +136,11 @@ func (w *Wire) ServeBeats(heard func(Beat) BeatAnswer) (stop func(), err error) 
 			return
 		}
 		b.Beat.Offer.Pool = b.Beat.Pool
-		data, err := json.Marshal(beatAnswer{Version, heard(b.Beat)})
+		answer := heard(b.Beat)
+		if known, ok := w.ackWaits.Load(Queue{b.Beat.Pool, b.Beat.Offer.Key()}); ok {
+			answer.AckWait = known.(time.Duration)
+		}
+		data, err := json.Marshal(beatAnswer{Version, answer})
 		if err == nil {
 			err = m.Respond(data)
 		}

@@ -94,8 +94,10 @@ func (w *Wire) OpenQueue(ctx context.Context, q Queue) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	_, err := w.js.Consumer(ctx, q.stream(), q.consumer())
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
+	there, err := w.js.Consumer(ctx, q.stream(), q.consumer())
+	if err == nil {
+		w.ackWaits.Store(q, there.CachedInfo().Config.AckWait)
+	} else if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if err := w.stream(ctx, w.jobsConfig(q.Pool)); err != nil {
 			return err
 		}
@@ -117,6 +119,9 @@ func (w *Wire) OpenQueue(ctx context.Context, q Queue) error {
 	if errors.Is(err, jetstream.ErrConsumerExists) {
 		return nil
 	}
+	if err == nil && there == nil {
+		w.ackWaits.Store(q, w.ackWait)
+	}
 	return wrap(err, "queue %s", q)
 }
 
@@ -130,11 +135,13 @@ func (w *Wire) Queues(ctx context.Context) (map[Queue]bool, error) {
 		if err != nil {
 			return err
 		}
-		names := stream.ConsumerNames(ctx)
-		for offer := range names.Name() {
-			queues[Queue{Pool: strings.TrimPrefix(name, jobsStreamPrefix), Offer: offer}] = true
+		consumers := stream.ListConsumers(ctx)
+		for c := range consumers.Info() {
+			q := Queue{Pool: strings.TrimPrefix(name, jobsStreamPrefix), Offer: c.Name}
+			queues[q] = true
+			w.ackWaits.Store(q, c.Config.AckWait) // an operator may have changed it
 		}
-		return names.Err()
+		return consumers.Err()
 	})
 	return queues, err
 }

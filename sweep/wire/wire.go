@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,7 +57,8 @@ const (
 
 // Options are the settings of a Wire; the zero value has the defaults.
 type Options struct {
-	// AckWait replaces DefaultAckWait. All parties must agree on it.
+	// AckWait replaces DefaultAckWait for queues that OpenQueue creates. Workers learn
+	// it from the coordinator.
 	AckWait time.Duration
 	// Replicas of streams that Setup creates; 1 if 0. Streams that exist keep theirs.
 	Replicas int
@@ -76,7 +78,11 @@ type Wire struct {
 	jobStorage jetstream.StorageType
 	log        *slog.Logger
 	// cluster is the one that Setup was called for.
-	cluster   atomic.Pointer[sweep.Cluster]
+	cluster atomic.Pointer[sweep.Cluster]
+	// ackWaits are those of the queues that are known, by Queue; told is that of the
+	// worker's queue.
+	ackWaits  sync.Map
+	told      atomic.Int64
 	malformed atomic.Int64
 	newer     atomic.Int64 // when a newer message was last told of, in Unix nanoseconds
 }
@@ -102,8 +108,15 @@ func New(conn *nats.Conn, options Options) (*Wire, error) {
 	return w, nil
 }
 
-// AckWait is how long the server waits for word of a delivered job.
-func (w *Wire) AckWait() time.Duration { return w.ackWait }
+// Renewal is after what time a worker says again that it has a job: a third of how long
+// the server waits, as the coordinator tells it with each heartbeat. Before that it is
+// short.
+func (w *Wire) Renewal() time.Duration {
+	if told := time.Duration(w.told.Load()); told > 0 {
+		return told / 3
+	}
+	return min(w.ackWait/3, time.Second)
+}
 
 // Malformed counts the messages that could not be read.
 func (w *Wire) Malformed() int64 { return w.malformed.Load() }
