@@ -101,6 +101,33 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
+// TestExponentialAllocation: the exponential map, which gonum computes, allocates some
+// matrices of its own size a step, and as often after many steps as after the first.
+func TestExponentialAllocation(t *testing.T) {
+	c := newCandidate(t, system.Find("sgornn"), "trained").with(t, "map", "exp")
+	n := assemble(t, c, kernel.Float32(), 2, math.MaxInt64)
+	optimizer, err := n.newOptimizer(c.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := minibatch(c, n)
+	step := func() {
+		n.differentiate(b, 0)
+		n.update(optimizer, .001, 1)
+		n.evaluate(b)
+	}
+	step()
+	first := testing.AllocsPerRun(10, step)
+	for range 100 {
+		step()
+	}
+	later := testing.AllocsPerRun(10, step)
+	t.Logf("%v allocations a step", first)
+	if first > 200 || later > first+20 {
+		t.Errorf("a step allocates %v times, later %v times", first, later)
+	}
+}
+
 // TestDivergence: the loss of an input that is no number is none, at every level.
 func TestDivergence(t *testing.T) {
 	for _, s := range system.All {

@@ -61,6 +61,50 @@ func TestRefit(t *testing.T) {
 	}
 }
 
+// Where the refit begins is a whole number of epochs before the end, whatever the share of
+// the epochs and the steps of an epoch come to: a last minibatch that is not full, and
+// shares that are no whole number of epochs.
+func TestRefitBoundaryUnaligned(t *testing.T) {
+	for _, c := range []struct {
+		epochs, batch int64
+		refit         float64
+	}{{7, 10, .3}, {7, 7, .5}, {9, 16, .33}, {5, 11, .49}, {3, 9, .2}, {11, 13, .95 * .9}} {
+		run := newRun(t, resolve(t, sweep.Parameters{
+			"dataset": "generated-cbf", "model": "rnn", "hidden": int64(4), "epochs": c.epochs, "batch": c.batch, "refit": c.refit, "average": int64(0),
+		}))
+		refitted := min(int(math.Round(c.refit*float64(c.epochs))), int(c.epochs)-1)
+		// Before the boundary no validation row is trained on, from it on all rows are: the
+		// rows of an epoch tell.
+		rows, epoch := 0, 0
+		plain := run.task.Count(task.Train)
+		var validated int
+		for run.position() < run.plan.Steps {
+			run.step()
+			rows = run.sum.Rows
+			if run.position()%run.plan.Interval != 0 {
+				continue
+			}
+			epoch++
+			late := epoch > int(c.epochs)-refitted
+			if late != run.refits() {
+				t.Errorf("%+v: epoch %d refits: %v, want %v", c, epoch, run.refits(), late)
+			}
+			if late == (rows == plain) {
+				t.Errorf("%+v: epoch %d trains on %d rows; %d are not held out", c, epoch, rows, plain)
+			}
+			if err := run.endInterval(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+			if !late {
+				validated++
+			}
+		}
+		if want := int(c.epochs) - refitted; validated != want {
+			t.Errorf("%+v: %d epochs validate, want %d", c, validated, want)
+		}
+	}
+}
+
 // One epoch at least validates, however small the share that is left.
 func TestRefitLeavesAnEpoch(t *testing.T) {
 	for epochs, want := range map[int64]int{1: 1, 2: 1, 3: 1, 10: 1, 20: 2} {
