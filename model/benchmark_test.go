@@ -72,7 +72,7 @@ func benchSteps(b *testing.B, dir string, point sweep.Parameters) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	run, err := newTraining(trainer.kernels, s, work, trainer.threads, trainer.history, time.Now())
+	run, err := newTraining(b.Context(), trainer.kernels, s, work, trainer.threads, trainer.history, time.Now())
 	if err != nil {
 		b.Fatal(err)
 	}

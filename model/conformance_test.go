@@ -204,7 +204,7 @@ func newCandidate(t *testing.T, s *system.System, start string) *candidate {
 func assemble[F kernel.Float](t *testing.T, c *candidate, set *kernel.Set[F], rows int, history int64) *network[F] {
 	t.Helper()
 	limits := layer.Limits{Steps: c.steps, Batch: c.batch}
-	n, err := newNetwork(set, c.settings, c.shape(), c.batch, history, 2)
+	n, err := newNetwork(t.Context(), set, c.settings, c.shape(), c.batch, history, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func assemble[F kernel.Float](t *testing.T, c *candidate, set *kernel.Set[F], ro
 			t.Fatal(err)
 		}
 		n.arena.Allocate()
-		if err := n.init(c.settings); err != nil {
+		if err := n.init(context.Background(), c.settings); err != nil {
 			t.Fatal(err)
 		}
 		n.slices = newSliced(n, limits, rows, 2)
@@ -328,7 +328,7 @@ func centralDifference(x *float64, f func() float64) float64 {
 // start: from where a trial starts, a few steps move every tensor. Where products of
 // zeros meet, the gradients are right and nothing is ever learnt.
 func (c *candidate) start(t *testing.T) {
-	n, err := newNetwork(kernel.Float32(), c.settings, c.shape(), c.batch, math.MaxInt64, 1)
+	n, err := newNetwork(t.Context(), kernel.Float32(), c.settings, c.shape(), c.batch, math.MaxInt64, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestNewTrainerRefusesTheEnvironment(t *testing.T) {
 // chosen when a process starts, so this one starts itself once more.
 func TestStepTimerRefusesUnknownLevel(t *testing.T) {
 	if os.Getenv("SWEEP_KERNEL") == "unknown" {
-		_, err := NewStepTimer(StepShape{Model: "rnn", Hidden: 4, Inputs: 1, Steps: 2, Batch: 2, Classes: 2, Threads: 1})
+		_, err := NewStepTimer(t.Context(), StepShape{Model: "rnn", Hidden: 4, Inputs: 1, Steps: 2, Batch: 2, Classes: 2, Threads: 1})
 		if err == nil || !strings.Contains(err.Error(), "SWEEP_KERNEL=unknown") {
 			t.Fatalf("error %v, want one about SWEEP_KERNEL=unknown", err)
 		}

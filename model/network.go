@@ -127,13 +127,13 @@ func drop[F kernel.Float](layers []layer.Layer[F], width int, probability float6
 // newNetwork makes the network of the settings at its start, with room for
 // minibatches of so many sequences, of which it keeps so many bytes of history. It trains
 // with so many threads, where the minibatch is large enough, until it is closed.
-func newNetwork[F kernel.Float](set *kernel.Set[F], s *settings, shape task.Shape, batch int, history int64, threads int) (*network[F], error) {
+func newNetwork[F kernel.Float](ctx context.Context, set *kernel.Set[F], s *settings, shape task.Shape, batch int, history int64, threads int) (*network[F], error) {
 	n, err := declare(set, s, shape)
 	if err != nil {
 		return nil, err
 	}
 	n.arena.Allocate()
-	if err := n.init(s); err != nil {
+	if err := n.init(ctx, s); err != nil {
 		return nil, err
 	}
 	limits := withHistory[F](n.stack, layer.Limits{Steps: shape.Steps, Batch: batch}, history)
@@ -142,9 +142,12 @@ func newNetwork[F kernel.Float](set *kernel.Set[F], s *settings, shape task.Shap
 }
 
 // init sets all parameters to their start.
-func (n *network[F]) init(s *settings) error {
+func (n *network[F]) init(ctx context.Context, s *settings) error {
 	source := random.New(s.seed, random.Weights)
-	if err := n.stack.Init(source); err != nil {
+	if err := n.stack.Init(ctx, source); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		return &sweep.ParameterError{Parameter: "start", Value: s.parameters["start"], Problem: err.Error()}
 	}
 	if n.head != nil {

@@ -96,7 +96,7 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 			threads int
 			history int64
 		}{{1, defaultHistory}, {2, defaultHistory}, {5, defaultHistory}, {2, 1}} {
-			run, err := newTraining(kernel.Float32(), s, work, c.threads, c.history, time.Now())
+			run, err := newTraining(t.Context(), kernel.Float32(), s, work, c.threads, c.history, time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -134,7 +134,7 @@ func newRun(t *testing.T, resolved sweep.Parameters) *training {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := newTraining(kernel.Float32(), s, work, 1, defaultHistory, time.Now())
+	run, err := newTraining(t.Context(), kernel.Float32(), s, work, 1, defaultHistory, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

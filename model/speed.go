@@ -25,7 +25,7 @@ func (t *Trainer) Speed(ctx context.Context, request sweep.ValidateRequest, budg
 	if err != nil {
 		return 0, err
 	}
-	run, err := newTraining(t.kernels, s, task, t.threads, t.history, time.Now())
+	run, err := newTraining(ctx, t.kernels, s, task, t.threads, t.history, time.Now())
 	if err != nil {
 		return 0, err
 	}

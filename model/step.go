@@ -70,7 +70,7 @@ type StepTimer struct {
 
 // NewStepTimer makes the network and the minibatch, to be closed by Close. The
 // settings are those of the trainer's defaults.
-func NewStepTimer(shape StepShape) (*StepTimer, error) {
+func NewStepTimer(ctx context.Context, shape StepShape) (*StepTimer, error) {
 	if err := kernel.CheckEnvironment(); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func NewStepTimer(shape StepShape) (*StepTimer, error) {
 	set := kernel.Float32()
 	limits := layer.Limits{Steps: shape.Steps, Batch: shape.Batch}
 	work := task.Shape{Steps: shape.Steps, Inputs: shape.Inputs, Outputs: shape.Classes, Classes: true, Loss: "cross_entropy"}
-	net, err := newNetwork(set, s, work, shape.Batch, history, shape.Threads)
+	net, err := newNetwork(ctx, set, s, work, shape.Batch, history, shape.Threads)
 	if err != nil {
 		return nil, err
 	}

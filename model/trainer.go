@@ -90,7 +90,7 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 	if digest := task.Digest(); request.DatasetDigest != "" && request.DatasetDigest != digest {
 		return nil, fmt.Errorf("%w: %v is %.12s here, %.12s there", sweep.ErrDatasetChanged, s.parameters["dataset"], digest, request.DatasetDigest)
 	}
-	run, err := newTraining(t.kernels, s, task, t.threads, t.history, started)
+	run, err := newTraining(ctx, t.kernels, s, task, t.threads, t.history, started)
 	if err != nil {
 		return nil, err
 	}

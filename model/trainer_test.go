@@ -371,7 +371,7 @@ func TestStepTimer(t *testing.T) {
 	shape := StepShape{Model: "spectral-rnn", Hidden: 20, M1: 4, M2: 4, Inputs: 2, Steps: 5, Batch: 3, Classes: 4, Threads: 1}
 	for _, path := range []string{"", "dense", "compact-wy"} {
 		shape.Path = path
-		timer, err := NewStepTimer(shape)
+		timer, err := NewStepTimer(t.Context(), shape)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,7 +389,7 @@ func TestStepTimer(t *testing.T) {
 		}
 	}
 	shape.Path = "sideways"
-	if _, err := NewStepTimer(shape); err == nil {
+	if _, err := NewStepTimer(t.Context(), shape); err == nil {
 		t.Error("an unknown path was taken")
 	}
 }

@@ -77,13 +77,13 @@ type best struct {
 
 // newTraining prepares a trial on so many threads, with so many bytes for the
 // history of a minibatch. What it returns has to be closed.
-func newTraining(set *kernel.Set[float32], s *settings, t task.Task, threads int, history int64, started time.Time) (*training, error) {
+func newTraining(ctx context.Context, set *kernel.Set[float32], s *settings, t task.Task, threads int, history int64, started time.Time) (*training, error) {
 	cost, err := s.costOf(t, history)
 	if err != nil {
 		return nil, err
 	}
 	shape, plan, batch := t.Shape(), t.Schedule(), s.room(t)
-	net, err := newNetwork(set, s, shape, batch, history, threads)
+	net, err := newNetwork(ctx, set, s, shape, batch, history, threads)
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,11 @@ func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path stri
 		Name: p.submission.Spec.Name, Points: p.grid.Count(), Product: p.grid.Product(), First: first, Last: last,
 		Removed: p.grid.Removed(), Checked: p.checked, Flops: p.submission.Flops, Bytes: p.maxBytes, Notes: p.notes,
 	}
-	if measured := s.speedOf(cmd, p); measured.rate > 0 {
+	measured, err := s.speedOf(cmd, p)
+	if err != nil {
+		return err
+	}
+	if measured.rate > 0 {
 		e.Seconds, e.SpeedFrom = p.submission.Flops/measured.rate, measured.from
 	}
 	if options.asJSON {

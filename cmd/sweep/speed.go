@@ -22,21 +22,35 @@ type speed struct {
 
 // speedOf is the speed that earlier trials of a plan's trainer reached here, or what
 // a second of training says; its rate is 0 if neither is known.
-func (s *settings) speedOf(cmd *cobra.Command, p *plan) speed {
+// The error is that of an interruption.
+func (s *settings) speedOf(cmd *cobra.Command, p *plan) (speed, error) {
 	if p.submission.Flops <= 0 {
-		return speed{}
+		return speed{}, nil
 	}
 	if rate := s.earlierRate(cmd, p.submission.Description.Name); rate > 0 {
-		return speed{rate, "earlier trials here"}
+		return speed{rate, "earlier trials here"}, nil
 	}
 	if p.submission.Description.Name != model.Name {
-		return speed{} // only the built-in trainer is known to leave nothing behind
+		return speed{}, nil // only the built-in trainer is known to leave nothing behind
 	}
-	rate, err := s.tryOut(cmd.Context(), p)
+	var rate float64
+	var err error
+	tried := make(chan struct{})
+	go func() { // a step of a large network takes minutes: it is not waited for
+		defer close(tried)
+		rate, err = s.tryOut(cmd.Context(), p)
+	}()
+	select {
+	case <-tried:
+	case <-cmd.Context().Done():
+	}
+	if cmd.Context().Err() != nil {
+		return speed{}, cmd.Context().Err()
+	}
 	if err != nil {
-		return speed{} // only a reckoning: what is wrong with the trainer shows when it is run
+		return speed{}, nil //nolint:nilerr // only a reckoning: what is wrong with the trainer shows when it is run
 	}
-	return speed{rate, "a second of training"}
+	return speed{rate, "a second of training"}, nil
 }
 
 // earlierRate is the flop rate of a core that this store's finished trials of

@@ -103,7 +103,7 @@ Exit codes: 0 done, 1 a network cannot be made, 2 wrong flags.`,
 }
 
 func timeSteps(cmd *cobra.Command, shape model.StepShape, budget time.Duration, most int) (*model.StepTimes, error) {
-	timer, err := model.NewStepTimer(shape)
+	timer, err := model.NewStepTimer(cmd.Context(), shape)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -73,13 +74,12 @@ func (a *Affine[F]) Outputs() (width int, every bool) { return a.width, true }
 func (a *Affine[F]) Carried() int { return 0 }
 
 // Init sets W to its start and b to 0.
-func (a *Affine[F]) Init(source *random.Source) error {
+func (a *Affine[F]) Init(ctx context.Context, source *random.Source) error {
 	clear(a.b.Value)
 	if dense, ok := a.matrix.(*weight.Dense[F]); ok && a.options.Start == "" {
-		random.Gaussian(dense.View().Value, a.options.Scale/math.Sqrt(float64(a.inputs)), source)
-		return nil
+		return weight.SetGaussian(ctx, dense.View().Value, a.options.Scale/math.Sqrt(float64(a.inputs)), source)
 	}
-	return a.matrix.Init(a.options.Start, source)
+	return a.matrix.Init(ctx, a.options.Start, source)
 }
 
 // Load forms W, or its factors.

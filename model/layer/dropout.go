@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"fmt"
 
 	"sweep/model/kernel"
@@ -33,7 +34,7 @@ func (d *Dropout[F]) Outputs() (width int, every bool) { return d.width, true }
 func (d *Dropout[F]) Carried() int { return 0 }
 
 // Init does nothing: there are no parameters. So do Load, Join and Constrain.
-func (d *Dropout[F]) Init(*random.Source) error { return nil }
+func (d *Dropout[F]) Init(context.Context, *random.Source) error { return nil }
 
 // Load does nothing.
 func (d *Dropout[F]) Load() {}

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -71,7 +72,7 @@ func TestAffine(t *testing.T) {
 		t.Fatal(err)
 	}
 	arena.Allocate()
-	if err := a.Init(random.New(1, 0)); err != nil {
+	if err := a.Init(context.Background(), random.New(1, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if values := w.View().Value; math.Abs(dot(values, values)/(60*.25)-1) > .1 {

@@ -93,8 +93,8 @@ func checkActivation(activation kernel.Activation, slope float64) error {
 }
 
 // Init sets the recurrent matrix to its start, M to N(0, s²/n_i), the rest to 0.
-func (e *Elman[F]) Init(source *random.Source) error {
-	if err := e.matrix.Init(e.options.Start, source); err != nil {
+func (e *Elman[F]) Init(ctx context.Context, source *random.Source) error {
+	if err := e.matrix.Init(ctx, e.options.Start, source); err != nil {
 		return err
 	}
 	random.Gaussian(e.m.Value, e.options.InputScale/math.Sqrt(float64(e.inputs)), source)

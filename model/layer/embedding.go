@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"fmt"
 
 	"sweep/model/kernel"
@@ -33,9 +34,8 @@ func (e *Embedding[F]) Outputs() (width int, every bool) { return e.e.Cols, true
 func (e *Embedding[F]) Carried() int { return 0 }
 
 // Init draws E.
-func (e *Embedding[F]) Init(source *random.Source) error {
-	random.Gaussian(e.e.Value, e.deviation, source)
-	return nil
+func (e *Embedding[F]) Init(ctx context.Context, source *random.Source) error {
+	return weight.SetGaussian(ctx, e.e.Value, e.deviation, source)
 }
 
 // Load does nothing: rows are read where they are.

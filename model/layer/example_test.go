@@ -49,7 +49,7 @@ func Example() {
 	}
 
 	source := random.New(1, 0)
-	if err := net.Init(source); err != nil {
+	if err := net.Init(context.Background(), source); err != nil {
 		log.Fatal(err)
 	}
 	optimizer, err := optim.NewAdam(set, arena.Values(), arena.Gradients(), optim.DefaultAdam())

@@ -12,9 +12,9 @@ import (
 type form[F kernel.Float] struct {
 	set    *kernel.Set[F]
 	matrix weight.Matrix[F]
-	low    *lowRank[F]     // the factors that W is formed from; nil if it is not
-	direct *weight.View[F] // W if it is a parameter itself
-	w      kernel.Matrix[F]
+	low    *lowRank[F]      // the factors that W is formed from; nil if it is not
+	direct *weight.View[F]  // W if it is a parameter itself
+	w      kernel.Matrix[F] // made by the first load: an estimate has no use for it
 	passes []*formGradient[F]
 }
 
@@ -37,8 +37,6 @@ func newForm[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F]) *form[
 	if dense, ok := matrix.(*weight.Dense[F]); ok && cols%kernel.PaddedColumns != 0 {
 		f.direct = dense.View()
 		f.direct.Deferred = true
-	} else {
-		f.w = kernel.NewPadded[F](rows, cols)
 	}
 	if matrix, ok := matrix.(weight.LowRank[F]); ok && rows == cols && rows >= factoredSize && rows >= 2*matrix.Rank() {
 		f.low = newLowRank(set, matrix)
@@ -48,6 +46,9 @@ func newForm[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F]) *form[
 
 // load returns W for the present parameters.
 func (f *form[F]) load() kernel.Matrix[F] {
+	if f.direct == nil && f.w.Data == nil {
+		f.w = kernel.NewPadded[F](f.matrix.Shape())
+	}
 	switch {
 	case f.direct != nil:
 		return f.direct.Matrix()

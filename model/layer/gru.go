@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"math"
 
 	"sweep/model/kernel"
@@ -63,9 +64,9 @@ func NewGRU[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], options 
 
 // Init draws each gate's W from N(0, 1/n), or makes it orthogonal, and U from
 // N(0, s²/n_i), and sets the rest to 0.
-func (g *GRU[F]) Init(source *random.Source) error {
+func (g *GRU[F]) Init(ctx context.Context, source *random.Source) error {
 	for _, p := range []*gruPart[F]{&g.gate, &g.candidate} {
-		if err := startGates(p.w, g.options.Start, source); err != nil {
+		if err := startGates(ctx, g.set, p.w, g.options.Start, source); err != nil {
 			return err
 		}
 		random.Gaussian(p.u.Value, g.options.InputScale/math.Sqrt(float64(g.inputs)), source)

@@ -21,7 +21,7 @@
 //	head, err := layer.NewAffine(set, arena, y, layer.AffineOptions{Bias: "c"})
 //	net := layer.NewStack(cell, head)
 //	arena.Allocate() // the end of declarations
-//	err = net.Init(random.New(seed, random.Weights))
+//	err = net.Init(ctx, random.New(seed, random.Weights))
 //	pass := net.NewPass(layer.Limits{Steps: T, Batch: B})
 //
 // A training step, which allocates nothing:
@@ -40,6 +40,7 @@
 package layer
 
 import (
+	"context"
 	"sweep/model/kernel"
 	"sweep/model/random"
 )
@@ -55,7 +56,7 @@ type Layer[F kernel.Float] interface {
 	Carried() int
 
 	// Init sets all parameters for the beginning of a training.
-	Init(source *random.Source) error
+	Init(ctx context.Context, source *random.Source) error
 
 	// Load forms the weights from the present parameters. It is due
 	// before the first Forward after any change of them, and before every Forward

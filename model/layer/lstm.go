@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"math"
 
 	"sweep/model/kernel"
@@ -63,8 +64,8 @@ var gatedStarts = []weight.Start{weight.StartGaussian, weight.StartOrthogonal}
 
 // Init draws each gate's W from N(0, 1/n), or makes it orthogonal, and U from
 // N(0, s²/n_i), sets the forget bias and the rest to 0.
-func (l *LSTM[F]) Init(source *random.Source) error {
-	if err := startGates(l.w, l.options.Start, source); err != nil {
+func (l *LSTM[F]) Init(ctx context.Context, source *random.Source) error {
+	if err := startGates(ctx, l.set, l.w, l.options.Start, source); err != nil {
 		return err
 	}
 	random.Gaussian(l.u.Value, l.options.InputScale/math.Sqrt(float64(l.inputs)), source)
@@ -186,18 +187,15 @@ func (p *lstmPass[F]) Backward(dout kernel.Matrix[F], dto State[F], dx kernel.Ma
 }
 
 // startGates sets each n × n block of w, [n × kn], to the named start.
-func startGates[F kernel.Float](w *weight.View[F], start weight.Start, source *random.Source) error {
+func startGates[F kernel.Float](ctx context.Context, set *kernel.Set[F], w *weight.View[F], start weight.Start, source *random.Source) error {
 	n := w.Rows
 	switch start {
 	case "", weight.StartGaussian:
-		random.Gaussian(w.Value, 1/math.Sqrt(float64(n)), source)
+		return weight.SetGaussian(ctx, w.Value, 1/math.Sqrt(float64(n)), source)
 	case weight.StartOrthogonal:
 		for first := 0; first < w.Cols; first += n {
-			q := weight.Orthogonal(n, n, source)
-			for i := range n {
-				for j := range n {
-					w.Value[i*w.Cols+first+j] = F(q[i*n+j])
-				}
+			if err := weight.SetOrthogonal(ctx, set, w.Matrix().Columns(first, first+n), source); err != nil {
+				return err
 			}
 		}
 	default:

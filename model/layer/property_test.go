@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -599,7 +600,7 @@ func TestStart(t *testing.T) {
 			s.m1 = 30
 		}
 		n := newSingle(t, kernel.Float64(), s, 1)
-		if err := n.layer.Init(random.New(1, 0)); err != nil {
+		if err := n.layer.Init(context.Background(), random.New(1, 0)); err != nil {
 			t.Fatal(err)
 		}
 		for _, v := range n.arena.Views() {
@@ -631,7 +632,7 @@ func TestStart(t *testing.T) {
 		case *ScalarGated[float64]:
 			c.options.Start = "nearly"
 		}
-		if err := n.layer.Init(random.New(1, 0)); err == nil {
+		if err := n.layer.Init(context.Background(), random.New(1, 0)); err == nil {
 			t.Error("an unknown start is taken")
 		}
 	})

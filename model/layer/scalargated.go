@@ -78,8 +78,8 @@ func NewScalarGated[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], 
 }
 
 // Init sets U to its start, M to N(0, s²/n_i), α̂ and β̂ to theirs, the rest to 0.
-func (s *ScalarGated[F]) Init(source *random.Source) error {
-	if err := s.matrix.Init(s.options.Start, source); err != nil {
+func (s *ScalarGated[F]) Init(ctx context.Context, source *random.Source) error {
+	if err := s.matrix.Init(ctx, s.options.Start, source); err != nil {
 		return err
 	}
 	random.Gaussian(s.m.Value, s.options.InputScale/math.Sqrt(float64(s.inputs)), source)

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -102,7 +103,7 @@ func newSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], s shape, seed u
 func randomise[F kernel.Float](t testing.TB, l Layer[F], arena *weight.Arena[F], seed uint64) {
 	t.Helper()
 	source := random.New(seed, 0)
-	if err := l.Init(source); err != nil {
+	if err := l.Init(context.Background(), source); err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range arena.Views() {

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"sweep/model/kernel"
 	"sweep/model/random"
 )
@@ -38,9 +39,9 @@ func (s *Stack[F]) Carried() int {
 }
 
 // Init sets all parameters, layer after layer.
-func (s *Stack[F]) Init(source *random.Source) error {
+func (s *Stack[F]) Init(ctx context.Context, source *random.Source) error {
 	for _, l := range s.layers {
-		if err := l.Init(source); err != nil {
+		if err := l.Init(ctx, source); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"context"
 	"testing"
 
 	"sweep/model/kernel"
@@ -67,7 +68,7 @@ func testJoinedBackward(t *testing.T, matrix func(arena *weight.Arena[float32], 
 	}
 	arena.Allocate()
 	stack := NewStack(layers...)
-	if err := stack.Init(random.New(1, random.Weights)); err != nil {
+	if err := stack.Init(context.Background(), random.New(1, random.Weights)); err != nil {
 		t.Fatal(err)
 	}
 	in := Input[float32]{Steps: 1, Batch: rows, X: kernel.NewMatrix[float32](rows, inputs)}

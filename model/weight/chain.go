@@ -25,11 +25,14 @@ type chain[F kernel.Float] struct {
 // newChain returns the chain of reflectors of dimension rows, times a matrix of so
 // many rows.
 func newChain[F kernel.Float](set *kernel.Set[F], r reflectors[F], rows, cols int) *chain[F] {
-	return &chain[F]{set: set, reflectors: r, product: kernel.NewMatrix[F](rows, cols)}
+	return &chain[F]{set: set, reflectors: r, product: later[F](rows, cols)}
 }
 
 // begin sets the product to the identity.
-func (c *chain[F]) begin() { identity(c.product) }
+func (c *chain[F]) begin() {
+	ready(&c.product)
+	identity(c.product)
+}
 
 // reflect is Q ← H(u_n) … H(u_{n-m+1}) Q.
 func (c *chain[F]) reflect() {

@@ -1,6 +1,7 @@
 package weight
 
 import (
+	"context"
 	"math"
 
 	"sweep/model/kernel"
@@ -30,21 +31,18 @@ func (d *Dense[F]) Shape() (rows, cols int) { return d.w.Rows, d.w.Cols }
 func (d *Dense[F]) Starts() []Start { return denseStarts }
 
 // Init sets W to the named start.
-func (d *Dense[F]) Init(start Start, source *random.Source) error {
+func (d *Dense[F]) Init(ctx context.Context, start Start, source *random.Source) error {
 	start, err := startOf(start, denseStarts)
 	if err != nil {
 		return err
 	}
-	rows, cols := d.Shape()
 	switch start {
 	case StartGaussian:
-		random.Gaussian(d.w.Value, 1/math.Sqrt(float64(cols)), source)
+		return SetGaussian(ctx, d.w.Value, 1/math.Sqrt(float64(d.w.Cols)), source)
 	case StartIdentity:
 		identity(d.w.Matrix())
 	case StartOrthogonal:
-		for i, q := range Orthogonal(rows, cols, source) {
-			d.w.Value[i] = F(q)
-		}
+		return SetOrthogonal(ctx, d.set, d.w.Matrix(), source)
 	}
 	return nil
 }
@@ -79,45 +77,3 @@ func (d *Dense[F]) Flops() float64 { return 0 }
 
 // SpectralBounds returns 0 and infinity.
 func (d *Dense[F]) SpectralBounds() (least, most float64) { return 0, math.Inf(1) }
-
-// Orthogonal returns a random rows × cols matrix, row-major, whose rows are
-// orthonormal, or whose columns are if they are fewer: Gaussian vectors
-// orthonormalised in their order (modified Gram-Schmidt, twice, which keeps
-// orthogonality to rounding).
-func Orthogonal(rows, cols int, source *random.Source) []float64 {
-	count, length := min(rows, cols), max(rows, cols)
-	q := make([]float64, count*length)
-	random.Gaussian(q, 1, source)
-	for i := range count {
-		row := q[i*length : (i+1)*length]
-		for range 2 {
-			for k := range i {
-				other := q[k*length : (k+1)*length]
-				dot := 0.0
-				for j, v := range row {
-					dot += v * other[j]
-				}
-				for j, v := range other {
-					row[j] -= dot * v
-				}
-			}
-		}
-		sum := 0.0
-		for _, v := range row {
-			sum += v * v
-		}
-		for j := range row {
-			row[j] /= math.Sqrt(sum)
-		}
-	}
-	if rows <= cols {
-		return q
-	}
-	transposed := make([]float64, len(q))
-	for i := range count {
-		for j := range length {
-			transposed[j*count+i] = q[i*length+j]
-		}
-	}
-	return transposed
-}

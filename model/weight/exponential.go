@@ -1,6 +1,7 @@
 package weight
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -40,7 +41,7 @@ var exponentialStarts = []Start{StartRandom}
 func (e *Exponential[F]) Starts() []Start { return exponentialStarts }
 
 // Init draws the elements of A from N(0, 1/n): angles of U that are spread out.
-func (e *Exponential[F]) Init(start Start, source *random.Source) error {
+func (e *Exponential[F]) Init(ctx context.Context, start Start, source *random.Source) error {
 	if _, err := startOf(start, exponentialStarts); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package weight
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -59,7 +60,7 @@ func NewFactorized[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, co
 	}
 	return &Factorized[F]{
 		spectrum: newSpectrum(set, arena, k, sigma), rows: rows, cols: cols, u: u, v: v,
-		scaled: kernel.NewMatrix[F](rows, k), right: kernel.NewMatrix[F](cols, k), gram: kernel.NewMatrix[F](k, k),
+		scaled: later[F](rows, k), right: later[F](cols, k), gram: later[F](k, k),
 	}, nil
 }
 
@@ -73,7 +74,7 @@ func (f *Factorized[F]) Starts() []Start { return factorizedStarts }
 
 // Init sets U and V to random matrices with orthonormal columns, or to as much of the
 // identity as fits, and σ to σ*.
-func (f *Factorized[F]) Init(start Start, source *random.Source) error {
+func (f *Factorized[F]) Init(ctx context.Context, start Start, source *random.Source) error {
 	start, err := startOf(start, factorizedStarts)
 	if err != nil {
 		return err
@@ -83,8 +84,8 @@ func (f *Factorized[F]) Init(start Start, source *random.Source) error {
 			identity(factor.Matrix())
 			continue
 		}
-		for i, x := range Orthogonal(factor.Rows, factor.Cols, source) {
-			factor.Value[i] = F(x)
+		if err := SetOrthogonal(ctx, f.set, factor.Matrix(), source); err != nil {
+			return err
 		}
 	}
 	f.startSigma(source)
@@ -95,6 +96,7 @@ func (f *Factorized[F]) Init(start Start, source *random.Source) error {
 func (f *Factorized[F]) Value(w kernel.Matrix[F]) {
 	checkShape(w, f)
 	f.loadSigma()
+	ready(&f.scaled)
 	f.set.MultiplySum(f.scaled, kernel.Sum[F]{H: f.u.Matrix(), D: f.sigma})
 	f.set.PackTransposed(&f.packed, f.v.Matrix())
 	f.set.Multiply(w, f.scaled, &f.packed)
@@ -113,6 +115,7 @@ func (f *Factorized[F]) Pullback(dw kernel.Matrix[F]) {
 	clear(f.dsigma)
 	f.set.ColumnProductSumsAdd(f.dsigma, f.u.Matrix(), f.scaled)
 	f.pullbackSigma()
+	ready(&f.right)
 	clear(f.right.Data)
 	f.set.TransposedAdd(f.right, dw, f.u.Matrix(), nil)
 	f.set.ScaleColumnsAdd(f.v.GradientMatrix(), f.sigma, f.right)
@@ -124,6 +127,7 @@ func (f *Factorized[F]) Pullback(dw kernel.Matrix[F]) {
 //	U ← U (3 I - UᵀU) / 2
 func (f *Factorized[F]) Constrain(float64) {
 	f.constrainSigma()
+	ready(&f.scaled, &f.right)
 	f.loadGram(f.u)
 	f.orthonormalise(f.u, f.scaled)
 	f.loadGram(f.v)
@@ -133,6 +137,7 @@ func (f *Factorized[F]) Constrain(float64) {
 // loadGram computes UᵀU.
 func (f *Factorized[F]) loadGram(factor *View[F]) {
 	u := factor.Matrix()
+	ready(&f.gram)
 	clear(f.gram.Data)
 	f.set.TransposedAdd(f.gram, u, u, nil)
 }
@@ -153,6 +158,7 @@ func (f *Factorized[F]) orthonormalise(factor *View[F], work kernel.Matrix[F]) {
 // orthonormal columns, their polar factors.
 func (f *Factorized[F]) Project() {
 	f.constrainSigma()
+	ready(&f.scaled, &f.right)
 	f.polarise(f.u, f.scaled)
 	f.polarise(f.v, f.right)
 }

@@ -1,6 +1,7 @@
 package weight
 
 import (
+	"context"
 	"sweep/model/kernel"
 	"sweep/model/random"
 )
@@ -41,7 +42,7 @@ func NewHouseholder[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, c
 	u := declareReflectors(arena, "u", n, m)
 	h := &Householder[F]{rows: rows, cols: cols, u: u, chain: newChain(set, u, n, min(rows, cols))}
 	if rows < cols {
-		h.transposed = kernel.NewMatrix[F](cols, rows)
+		h.transposed = later[F](cols, rows)
 	}
 	return h, nil
 }
@@ -55,7 +56,7 @@ func (h *Householder[F]) Shape() (rows, cols int) { return h.rows, h.cols }
 func (h *Householder[F]) Starts() []Start { return reflectorStarts }
 
 // Init sets the reflectors to the named start.
-func (h *Householder[F]) Init(start Start, source *random.Source) error {
+func (h *Householder[F]) Init(ctx context.Context, start Start, source *random.Source) error {
 	start, err := startOf(start, reflectorStarts)
 	if err != nil {
 		return err
@@ -84,6 +85,7 @@ func (h *Householder[F]) Value(w kernel.Matrix[F]) {
 func (h *Householder[F]) Pullback(dw kernel.Matrix[F]) {
 	checkShape(dw, h)
 	if h.rows < h.cols {
+		ready(&h.transposed)
 		h.chain.set.Transpose(h.transposed, dw)
 		dw = h.transposed
 	}

@@ -1,6 +1,7 @@
 package weight_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -55,7 +56,7 @@ func TestThousandSteps(t *testing.T) {
 			}
 			arena.Allocate()
 			source := random.New(8, 0)
-			if err := matrix.Init("", source); err != nil {
+			if err := matrix.Init(context.Background(), "", source); err != nil {
 				t.Fatal(err)
 			}
 			optimizer, err := optim.New(set, arena, optim.Options{Rule: weight.RuleAdam, Adam: optim.DefaultAdam()})
@@ -127,7 +128,7 @@ func TestProject(t *testing.T) {
 				t.Fatal(err)
 			}
 			arena.Allocate()
-			if err := matrix.Init(weight.StartOrthogonal, source); err != nil {
+			if err := matrix.Init(context.Background(), weight.StartOrthogonal, source); err != nil {
 				t.Fatal(err)
 			}
 			arena.View("sigma").Value[0] = 3
@@ -215,7 +216,7 @@ func ExampleFactorized() {
 		panic(err)
 	}
 	arena.Allocate()
-	if err := matrix.Init(weight.StartIdentity, nil); err != nil {
+	if err := matrix.Init(context.Background(), weight.StartIdentity, nil); err != nil {
 		panic(err)
 	}
 	sigma := arena.View("sigma").Value

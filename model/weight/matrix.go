@@ -1,6 +1,7 @@
 package weight
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -23,7 +24,7 @@ type Matrix[F kernel.Float] interface {
 
 	// Init sets the parameters to the named start, which must be one of
 	// Starts; an empty name means the first of them.
-	Init(start Start, source *random.Source) error
+	Init(ctx context.Context, start Start, source *random.Source) error
 
 	// Starts lists the starts that the matrix knows.
 	Starts() []Start
@@ -117,5 +118,20 @@ func identity[F kernel.Float](w kernel.Matrix[F]) {
 	clear(w.Data)
 	for i := range min(w.Rows, w.Cols) {
 		w.Data[i*w.Stride+i] = 1
+	}
+}
+
+// later is a matrix of that shape without memory, which [ready] gives it: what is only
+// declared, to estimate its cost, takes none.
+func later[F kernel.Float](rows, cols int) kernel.Matrix[F] {
+	return kernel.Matrix[F]{Rows: rows, Cols: cols, Stride: cols}
+}
+
+// ready gives matrices memory that have none yet.
+func ready[F kernel.Float](list ...*kernel.Matrix[F]) {
+	for _, m := range list {
+		if m.Data == nil {
+			m.Data = kernel.Make[F](m.Rows * m.Stride)
+		}
 	}
 }

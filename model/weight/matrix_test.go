@@ -102,7 +102,7 @@ func (m maker[F]) make(t testing.TB, set *kernel.Set[F], start Start, seed uint6
 		t.Fatal(err)
 	}
 	arena.Allocate()
-	if err := matrix.Init(start, random.New(seed, 0)); err != nil {
+	if err := matrix.Init(context.Background(), start, random.New(seed, 0)); err != nil {
 		t.Fatal(err)
 	}
 	return matrix, arena
@@ -612,7 +612,7 @@ func TestStarts(t *testing.T) {
 		if !slices.Equal(arena.Values(), named.Values()) {
 			t.Errorf("%s: the usual start is not the first", m.name)
 		}
-		err := matrix.Init("nearly", random.New(1, 1))
+		err := matrix.Init(context.Background(), "nearly", random.New(1, 1))
 		var unknown *StartError
 		if !errors.As(err, &unknown) || unknown.Start != "nearly" || len(unknown.Known) == 0 {
 			t.Errorf("%s: an unknown start gives %v", m.name, err)
@@ -687,5 +687,49 @@ func BenchmarkMatrix(b *testing.B) {
 				matrix.Pullback(dw)
 			}
 		})
+	}
+}
+
+// A large start is orthogonal to rounding too, whichever side is the shorter, the same
+// each time, and ends with its context.
+func TestLargeOrthogonalStart(t *testing.T) {
+	set := kernel.Float32()
+	for _, shape := range [][2]int{{700, 700}, {530, 600}, {600, 530}, {512, 512}} {
+		w, again := kernel.NewPadded[float32](shape[0], shape[1]), kernel.NewPadded[float32](shape[0], shape[1])
+		for _, m := range []kernel.Matrix[float32]{w, again} {
+			if err := SetOrthogonal(t.Context(), set, m, random.New(1, 2)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(w.Data, again.Data) {
+			t.Errorf("%v: a second start from the same seed differs", shape)
+		}
+		dense := mat.NewDense(shape[0], shape[1], nil)
+		for i := range w.Rows {
+			for j, x := range w.Row(i) {
+				dense.Set(i, j, float64(x))
+			}
+		}
+		checkOrthogonal(t, dense, 3e-6)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, n := range []int{100, 700} {
+		if err := SetOrthogonal(ended, set, kernel.NewMatrix[float32](n, n), random.New(1, 2)); !errors.Is(err, context.Canceled) {
+			t.Errorf("size %d: %v, want %v", n, err, context.Canceled)
+		}
+		if err := SetGaussian(ended, make([]float32, n), 1, random.New(1, 2)); !errors.Is(err, context.Canceled) {
+			t.Errorf("size %d: %v, want %v", n, err, context.Canceled)
+		}
+	}
+	// Small ones have the bits of the plain algorithm.
+	small := kernel.NewMatrix[float32](40, 30)
+	if err := SetOrthogonal(t.Context(), set, small, random.New(1, 2)); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range Orthogonal(40, 30, random.New(1, 2)) {
+		if small.Data[i] != float32(x) {
+			t.Fatalf("element %d is %v, want %v", i, small.Data[i], x)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package weight
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/bits"
@@ -61,7 +62,7 @@ func NewRotations[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, pe
 	}
 	r.theta = arena.Declare("theta", n/2, k)
 	r.cos, r.sin = make([]F, n/2*k), make([]F, n/2*k)
-	r.product, r.gradient = kernel.NewMatrix[F](n, n), kernel.NewMatrix[F](n, n)
+	r.product, r.gradient = later[F](n, n), later[F](n, n)
 	r.place, r.work = make([]int, n), make([]int, n)
 	return r, nil
 }
@@ -78,7 +79,7 @@ var rotationStarts = []Start{StartRandom}
 const smallAngle = 0.05
 
 // Init draws the angles from N(0, .05²).
-func (r *Rotations[F]) Init(start Start, source *random.Source) error {
+func (r *Rotations[F]) Init(ctx context.Context, start Start, source *random.Source) error {
 	if _, err := startOf(start, rotationStarts); err != nil {
 		return err
 	}
@@ -93,6 +94,7 @@ func (r *Rotations[F]) Value(w kernel.Matrix[F]) {
 		sin, cos := math.Sincos(float64(angle))
 		r.sin[i], r.cos[i] = F(sin), F(cos)
 	}
+	ready(&r.product, &r.gradient)
 	identity(r.product)
 	for i := range r.place {
 		r.place[i] = i

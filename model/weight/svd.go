@@ -1,6 +1,7 @@
 package weight
 
 import (
+	"context"
 	"sweep/model/kernel"
 	"sweep/model/random"
 )
@@ -75,7 +76,7 @@ func (s *SVD[F]) Starts() []Start { return reflectorStarts }
 // Gaussian values where the options say so.
 // The near-identity start of a square matrix is V = U; reflectors that one side has
 // more than the other cancel in pairs, as all do where rows and columns differ.
-func (s *SVD[F]) Init(start Start, source *random.Source) error {
+func (s *SVD[F]) Init(ctx context.Context, start Start, source *random.Source) error {
 	start, err := startOf(start, reflectorStarts)
 	if err != nil {
 		return err
@@ -122,6 +123,7 @@ func (s *SVD[F]) Value(w kernel.Matrix[F]) {
 	s.right.begin()
 	s.right.reflect()
 	s.set.MultiplySum(s.turned, kernel.Sum[F]{H: s.right.product, D: s.sigma})
+	ready(&s.left.product)
 	s.set.Transpose(s.left.product.Slice(0, k), s.turned)
 	clear(s.left.product.Data[k*s.cols:])
 	s.left.reflect()
