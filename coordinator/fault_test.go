@@ -3,9 +3,12 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -581,4 +584,60 @@ func TestWorkerVanishes(t *testing.T) {
 	if p := b.finish(c, id.Sweep); p.Completed != 1 {
 		t.Errorf("%+v", p)
 	}
+}
+
+// TestPoolWithoutStream has workers of a pool whose stream the server refuses, beside
+// another pool: that one goes on, and the reason is in the status and once in the log.
+func TestPoolWithoutStream(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var log syncBuffer
+	c, _ := b.start(Options{Logger: slog.New(slog.NewTextHandler(io.MultiWriter(&log, t.Output()), nil))})
+	(&crew{b: b}).start()
+	b.finish(c, b.submit(c, submission("before", 1, 1)))
+	b.server.LimitStreams(t, 2) // those of the events and of the first pool
+	for range 4 {
+		(&crew{b: b, pool: "gpu"}).start()
+	}
+	other := submission("other", 1000, 10)
+	other.Spec.Pool = "gpu"
+	waits := b.submit(c, other)
+	b.until("the reason why the other pool's sweep waits", func() bool {
+		record, err := b.store.Sweep(t.Context(), waits)
+		return err == nil && record.State == sweep.SweepWaiting && strings.Contains(record.Reason, "pool gpu: ") && strings.Contains(record.Reason, "maximum number of streams")
+	})
+	if err := c.Problem(); err == nil || !strings.Contains(err.Error(), "pool gpu: ") {
+		t.Errorf("the problem is %v", err)
+	}
+	id := b.submit(c, submission("beside", 2, 3000))
+	if p := b.finish(c, id); p.Completed != 3000 {
+		t.Errorf("%+v", p)
+	}
+	b.server.LimitStreams(t, 0)
+	if p := b.finish(c, waits); p.Completed != 10 {
+		t.Errorf("%+v", p)
+	}
+	b.until("nothing is wrong", func() bool { return c.Problem() == nil })
+	text := log.String()
+	if began, ended := strings.Count(text, "failed scheduling"), strings.Count(text, "works again: scheduling"); began != 1 || ended != 1 {
+		t.Errorf("the log says %d times that scheduling fails and %d times that it works again", began, ended)
+	}
+}
+
+// syncBuffer is what several goroutines write to.
+type syncBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

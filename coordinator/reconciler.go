@@ -278,8 +278,12 @@ func (r *reconciler) restore(ctx context.Context) error {
 				continue
 			}
 			if err := s.wire.OpenQueue(ctx, q); err != nil {
-				return err
+				if err := s.failed(ctx, q, err); err != nil {
+					return err
+				}
+				continue
 			}
+			s.works(q) // its pool rests because it was lost
 			s.log.Warn("made a queue again that was lost", "queue", q)
 			r.lost = true // its jobs may be, too
 		}

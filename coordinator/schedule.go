@@ -38,6 +38,11 @@ type schedule struct {
 	workers map[string]*workerPlan
 	queues  map[wire.Queue]*queuePlan
 	jobs    map[sweep.TrialID]job
+
+	// resting has the pools whose queues the broker refuses, and says of each whether
+	// it is left alone for now; refusals say why.
+	resting  map[string]bool
+	refusals map[string]string
 }
 
 // sweepPlan is an active sweep.
@@ -95,6 +100,7 @@ func newSchedule(window, page int) *schedule {
 		window: int64(window), page: int64(page),
 		sweeps: map[string]*sweepPlan{}, workers: map[string]*workerPlan{},
 		queues: map[wire.Queue]*queuePlan{}, jobs: map[sweep.TrialID]job{},
+		resting: map[string]bool{}, refusals: map[string]string{},
 	}
 }
 
@@ -205,6 +211,30 @@ func (s *schedule) count(now time.Time, q wire.Queue) {
 	if had && plan.offer == nil {
 		plan.since, plan.cleared = now, false
 	}
+}
+
+// rest tells that the broker refuses the queues of a pool, and why; "" that it does so
+// no more.
+func (s *schedule) rest(pool, why string) {
+	if why == "" {
+		delete(s.resting, pool)
+		delete(s.refusals, pool)
+		return
+	}
+	s.resting[pool], s.refusals[pool] = true, why
+}
+
+// wanted reports whether a queue is there, or has workers.
+func (s *schedule) wanted(q wire.Queue) bool {
+	if s.queues[q] != nil {
+		return true
+	}
+	for _, w := range s.workers {
+		if w.queue == q {
+			return true
+		}
+	}
+	return false
 }
 
 // served are the queues that have workers.
@@ -497,7 +527,7 @@ func (s *schedule) assign(most int) (assignments []assignment) {
 	var vacancies []*vacancy
 	for q, plan := range s.queues {
 		// One by one would cost as much as many at once.
-		if room := s.room(plan); room > 0 && room >= (s.window+plan.slots)/4 {
+		if room := s.room(plan); room > 0 && !s.resting[q.Pool] && room >= (s.window+plan.slots)/4 {
 			vacancies = append(vacancies, &vacancy{queue: q, plan: plan, room: room, has: plan.total + min(plan.busy, plan.slots), choice: s.choice(q.Pool, plan)})
 		}
 	}
@@ -628,7 +658,7 @@ func (s *schedule) explain() (list []verdict) {
 		return nil
 	}
 	for _, plan := range s.ordered("") {
-		v := verdict{sweep: plan.Sweep}
+		v := verdict{sweep: plan.Sweep, reason: s.refusals[plan.Pool]}
 		var unmet, others int64
 		for i := range plan.Classes {
 			class := &plan.Classes[i]

@@ -46,6 +46,8 @@ type scheduler struct {
 	// prepared are the pools whose artifacts have a place, with the zero time, and those
 	// for which that failed, with the time of the next attempt.
 	prepared map[string]time.Time
+	// troubles are those of pools whose queues the broker refuses.
+	troubles map[string]*poolTrouble
 }
 
 // command is something to do in the scheduler's goroutine.
@@ -57,7 +59,7 @@ type command struct {
 // command does something between two decisions, when nothing is being dispatched.
 func (c *Coordinator) command(ctx context.Context, do func(ctx context.Context, s *scheduler) error) error {
 	if c.wire == nil { // nothing is dispatched
-		return do(ctx, &scheduler{Coordinator: c, plan: newSchedule(0, 0), lanes: map[string]*lane{}})
+		return do(ctx, &scheduler{Coordinator: c, plan: newSchedule(0, 0), lanes: map[string]*lane{}, troubles: map[string]*poolTrouble{}})
 	}
 	k := command{do, make(chan error, 1)}
 	select {
@@ -81,12 +83,17 @@ var errEnded = errors.New("the coordinator stops")
 // schedule keeps the queues filled until ctx ends: it wakes when something
 // happens. It returns an error only if the store's is fatal.
 func (c *Coordinator) schedule(ctx context.Context) error {
-	s := &scheduler{Coordinator: c, plan: c.plan, lanes: map[string]*lane{}, began: time.Now()}
+	s := &scheduler{Coordinator: c, plan: c.plan, lanes: map[string]*lane{}, troubles: map[string]*poolTrouble{}, began: time.Now()}
 	trouble := c.outage("scheduling trials")
 	defer trouble.drop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	defer s.leave(ctx)
+	defer func() {
+		for _, t := range s.troubles {
+			t.drop()
+		}
+	}()
 	wake := c.facts.wake
 	for {
 		select {
@@ -122,6 +129,9 @@ func (c *Coordinator) schedule(ctx context.Context) error {
 		if err == nil && !s.retry.IsZero() {
 			pause = min(pause, duplicatePause)
 		}
+		if err == nil {
+			pause = s.rouse(pause)
+		}
 		timer.Reset(pause)
 	}
 }
@@ -140,6 +150,7 @@ func (s *scheduler) leave(ctx context.Context) {
 
 // cycle learns what has happened and does what there is to do.
 func (s *scheduler) cycle(ctx context.Context) error {
+	s.rouse(0)
 	if err := s.learn(ctx); err != nil {
 		return err
 	}
@@ -147,7 +158,13 @@ func (s *scheduler) cycle(ctx context.Context) error {
 		return err
 	}
 	for _, w := range s.plan.withdraw(time.Now()) {
-		if err := s.withdraw(ctx, w); err != nil {
+		if s.rests(w.queue.Pool) {
+			s.plan.unbalance(w.queue) // later
+			continue
+		}
+		if err := s.withdraw(ctx, w); err == nil {
+			s.works(w.queue)
+		} else if err := s.failed(ctx, w.queue, err); err != nil {
 			return err
 		}
 	}
@@ -184,9 +201,13 @@ func (s *scheduler) learn(ctx context.Context) error {
 	for _, b := range happened.beats {
 		q, opened := s.plan.beat(now, b)
 		if opened {
-			if err := s.wire.OpenQueue(ctx, q); err != nil {
-				s.plan.removed(q) // the worker's next beat finds it new again
+			done, err := s.open(ctx, q)
+			if err != nil {
 				return err
+			}
+			if !done { // the worker's next beat finds it new again
+				s.back = append(s.back, s.plan.removed(q)...)
+				continue
 			}
 			s.log.Info("a queue for workers of a further kind", "queue", q, "worker", b.Name)
 		}
@@ -347,8 +368,9 @@ func (s *scheduler) publish(ctx context.Context, q wire.Queue, jobs []wire.Job) 
 	tooLarge, err := wire.TooLarge(err)
 	if err != nil { // what the broker has of them all the same is found by the reconciler
 		s.putBackLater(jobs)
-		return err
+		return s.failed(ctx, q, err)
 	}
+	s.works(q)
 	var events []sweep.Event
 	refused := map[sweep.TrialID]bool{}
 	for _, e := range tooLarge {

@@ -81,6 +81,19 @@ func (s *Server) Connect(t testing.TB) *nats.Conn {
 	return conn
 }
 
+// LimitStreams bounds how many streams there may be, as an account's max_streams; 0
+// lifts the bound.
+func (s *Server) LimitStreams(t testing.TB, most int) {
+	t.Helper()
+	if most == 0 {
+		most = -1
+	}
+	limits := server.JetStreamAccountLimits{MaxMemory: -1, MaxStore: -1, MaxStreams: most, MaxConsumers: -1, MaxAckPending: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1}
+	if err := s.server.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Port is the port that the server listens on.
 func (s *Server) Port() int { return s.server.Addr().(*net.TCPAddr).Port }
 
