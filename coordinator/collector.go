@@ -72,7 +72,7 @@ func (c *Coordinator) receive(ctx context.Context, trouble *outage) error {
 			return err
 		}
 		if !batch.Full {
-			c.received.Store(asked.UnixNano())
+			c.received.Store(&asked)
 			if len(batch.Events) > 0 {
 				// A transaction costs the same for one event and for many: let some come.
 				wait(ctx, batchWait-time.Since(asked))

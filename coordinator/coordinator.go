@@ -102,9 +102,10 @@ type Coordinator struct {
 	lost chan struct{}
 	// replaced holds a token when executions were replaced that may be lost.
 	replaced chan struct{}
-	// received is when, in Unix nanoseconds, the collector last asked for events
-	// and got all that there were; they are recorded.
-	received atomic.Int64
+	// received is when the collector last asked for events and got all that there
+	// were; they are recorded. It is a time.Time and compared by the monotonic clock:
+	// the wall clock may be set back.
+	received atomic.Pointer[time.Time]
 	// outages are what keeps trials from advancing.
 	outages outages
 	// full has a fullStore for each pool whose artifacts had no room.
@@ -235,8 +236,8 @@ func (c *Coordinator) adopt(ctx context.Context) error {
 
 // requeueAll puts every queued or running trial of an unfinished sweep back.
 func (c *Coordinator) requeueAll(ctx context.Context) error {
-	return c.outstanding(ctx, time.Now().Add(24*time.Hour), func(page []sweep.TrialID) error {
-		if _, err := c.store.Requeue(ctx, page); err != nil {
+	return c.outstanding(ctx, time.Now().Add(24*time.Hour), func(page []sweep.Heard) error {
+		if _, err := c.store.RequeueUnheard(ctx, page); err != nil {
 			return fmt.Errorf("putting %d trials back: %w", len(page), err)
 		}
 		return nil

@@ -22,8 +22,8 @@ type happened struct {
 	// are to be read again.
 	heard   []sweep.TrialID
 	changed map[string]bool
-	// lost are trials whose jobs are gone.
-	lost []sweep.TrialID
+	// lost are trials whose jobs are gone, unless they were heard of since.
+	lost []sweep.Heard
 	// all says that the set of active sweeps is to be read again.
 	all   bool
 	beats []wire.Beat

@@ -67,9 +67,10 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 // reconciler is what reconcile remembers between its looks.
 type reconciler struct {
 	*Coordinator
-	// missing are the trials whose jobs were missing at the look before, stale the
+	// missing are the trials whose jobs were missing at the look before, with the
+	// times they were last heard of, stale the
 	// jobs whose trials did not need them, and at is when it began.
-	missing map[sweep.TrialID]bool
+	missing map[sweep.TrialID]time.Time
 	stale   map[sweep.TrialID]wire.QueuedJob
 	at      time.Time
 	// lost says that the broker may have lost jobs: the lease of trials that wait
@@ -110,13 +111,13 @@ func (r *reconciler) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.received.Load() <= r.at.UnixNano() && len(r.missing)+len(r.stale) > 0 {
-		return nil // the collector is behind: compare again with the same look
+	if r.behind() && len(r.missing)+len(r.stale) > 0 {
+		return nil // compare again with the same look
 	}
-	var gone []sweep.TrialID
-	for id := range missing {
-		if r.missing[id] {
-			gone = append(gone, id)
+	var gone []sweep.Heard
+	for id, at := range missing {
+		if before, again := r.missing[id]; again && before.Equal(at) {
+			gone = append(gone, sweep.Heard{TrialID: id, At: at})
 			delete(missing, id)
 		}
 	}
@@ -139,6 +140,13 @@ func (r *reconciler) look(ctx context.Context) error {
 	r.missing, r.stale, r.at = missing, stale, now
 	r.lost = r.lost && len(missing) > 0
 	return nil
+}
+
+// behind reports whether the collector may have events to record that had arrived
+// when the look before began.
+func (r *reconciler) behind() bool {
+	received := r.received.Load()
+	return received == nil || !received.After(r.at)
 }
 
 // vanishGrace is how long no worker says that it runs an execution in whose place
@@ -188,23 +196,31 @@ func (r *reconciler) vanished(ctx context.Context) error {
 
 // lose counts those of the trials as lost that ran, whose workers have vanished with their
 // jobs, and returns the others. When the broker has lost jobs, no worker is to blame.
-func (r *reconciler) lose(ctx context.Context, gone []sweep.TrialID) (others []sweep.TrialID, err error) {
+func (r *reconciler) lose(ctx context.Context, gone []sweep.Heard) (others []sweep.Heard, err error) {
 	if r.lost {
 		return gone, nil
 	}
-	states, err := r.store.States(ctx, gone)
+	states, err := r.store.States(ctx, trialIDs(gone))
 	if err != nil {
 		return nil, fmt.Errorf("looking at %d trials whose jobs were lost: %w", len(gone), err)
 	}
 	var lost []sweep.Event
-	for _, id := range gone {
-		if states[id] == sweep.Running {
-			lost = append(lost, sweep.Event{Kind: sweep.EventLost, TrialID: id})
+	for _, h := range gone {
+		if states[h.TrialID] == sweep.Running {
+			lost = append(lost, sweep.Event{Kind: sweep.EventLost, TrialID: h.TrialID})
 		} else {
-			others = append(others, id)
+			others = append(others, h)
 		}
 	}
 	return others, r.count(ctx, lost)
+}
+
+func trialIDs(trials []sweep.Heard) []sweep.TrialID {
+	ids := make([]sweep.TrialID, len(trials))
+	for i, h := range trials {
+		ids[i] = h.TrialID
+	}
+	return ids
 }
 
 // count records executions as lost, and stops the trials that this ends.
@@ -293,26 +309,26 @@ func (r *reconciler) restore(ctx context.Context) error {
 
 // missed returns the trials that have no job in a queue and that no worker says it
 // runs, though they should have a job.
-func (r *reconciler) missed(ctx context.Context, now time.Time, queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]bool, error) {
-	missing := map[sweep.TrialID]bool{}
-	compare := func(page []sweep.TrialID) {
-		for _, id := range page {
-			if _, there := queued[id]; !there {
-				missing[id] = true
+func (r *reconciler) missed(ctx context.Context, now time.Time, queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]time.Time, error) {
+	missing := map[sweep.TrialID]time.Time{}
+	compare := func(page []sweep.Heard) {
+		for _, h := range page {
+			if _, there := queued[h.TrialID]; !there {
+				missing[h.TrialID] = h.At
 			}
 		}
 	}
-	err := r.outstanding(ctx, now.Add(-r.options.Lease), func(page []sweep.TrialID) error {
+	err := r.outstanding(ctx, now.Add(-r.options.Lease), func(page []sweep.Heard) error {
 		compare(page)
 		return nil
 	})
 	if err == nil && r.lost {
-		err = r.outstanding(ctx, now.Add(24*time.Hour), func(page []sweep.TrialID) error {
-			states, err := r.store.States(ctx, page)
+		err = r.outstanding(ctx, now.Add(24*time.Hour), func(page []sweep.Heard) error {
+			states, err := r.store.States(ctx, trialIDs(page))
 			if err != nil {
 				return fmt.Errorf("looking at %d queued and running trials: %w", len(page), err)
 			}
-			compare(slices.DeleteFunc(page, func(id sweep.TrialID) bool { return states[id] != sweep.Queued }))
+			compare(slices.DeleteFunc(page, func(h sweep.Heard) bool { return states[h.TrialID] != sweep.Queued }))
 			return nil
 		})
 	}
@@ -359,7 +375,7 @@ const outstandingPage = 1000
 // outstanding calls visit for pages of the queued and running trials that have
 // not been heard of since before. The window and the workers' slots bound their
 // number, so that the cost does not grow with the sweeps.
-func (c *Coordinator) outstanding(ctx context.Context, before time.Time, visit func(page []sweep.TrialID) error) error {
+func (c *Coordinator) outstanding(ctx context.Context, before time.Time, visit func(page []sweep.Heard) error) error {
 	var after *sweep.TrialID
 	for {
 		page, err := c.store.Unheard(ctx, before, after, outstandingPage)
@@ -369,8 +385,7 @@ func (c *Coordinator) outstanding(ctx context.Context, before time.Time, visit f
 		if len(page) == 0 {
 			return nil
 		}
-		last := page[len(page)-1]
-		after = &last
+		after = &page[len(page)-1].TrialID
 		if err := visit(page); err != nil {
 			return err
 		}

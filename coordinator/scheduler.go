@@ -39,6 +39,9 @@ type scheduler struct {
 	// back are trials without a job that the database still has as queued. They are
 	// put back before anything is dispatched.
 	back []sweep.TrialID
+	// missing are trials whose jobs are gone: they are put back with them, unless they
+	// were heard of since.
+	missing []sweep.Heard
 	// looked is when all sweeps were read, began when the scheduler began.
 	looked, began time.Time
 	// retry is when trials can be tried again whose old jobs were still there.
@@ -194,10 +197,13 @@ func (s *scheduler) answer(ctx context.Context) {
 func (s *scheduler) learn(ctx context.Context) error {
 	happened := s.facts.drain()
 	now := time.Now()
-	for _, id := range slices.Concat(happened.heard, happened.lost) {
+	for _, id := range happened.heard {
 		s.plan.heard(id)
 	}
-	s.back = append(s.back, happened.lost...)
+	for _, h := range happened.lost {
+		s.plan.heard(h.TrialID)
+	}
+	s.missing = append(s.missing, happened.lost...)
 	for _, b := range happened.beats {
 		q, opened := s.plan.beat(now, b)
 		if opened {
@@ -438,7 +444,20 @@ func (s *scheduler) putBack(ctx context.Context) error {
 		s.back = s.back[len(page):]
 		s.answer(ctx)
 	}
-	s.back = nil
+	for len(s.missing) > 0 {
+		page := s.missing[:min(len(s.missing), backPage)]
+		n, err := s.store.RequeueUnheard(ctx, page)
+		if err != nil {
+			return fmt.Errorf("putting %d trials back whose jobs were lost: %w", len(page), err)
+		}
+		s.options.Metrics.putBack(n)
+		for _, h := range page {
+			changed[h.Sweep] = true
+		}
+		s.missing = s.missing[len(page):]
+		s.answer(ctx)
+	}
+	s.back, s.missing = nil, nil
 	if len(changed) == 0 {
 		return nil
 	}

@@ -61,13 +61,17 @@ type Store interface {
 	Quarantine(ctx context.Context, events []Quarantined) error
 	// Unheard returns up to limit queued or running trials of active and paused
 	// sweeps that were last queued or heard of before the given time, in index order
-	// after the trial after (nil for the first page).
-	Unheard(ctx context.Context, before time.Time, after *TrialID, limit int) ([]TrialID, error)
+	// after the trial after (nil for the first page). A time further ahead than the
+	// given one is ago was written before the clock was set back: it counts as before.
+	Unheard(ctx context.Context, before time.Time, after *TrialID, limit int) ([]Heard, error)
 	// States returns the states of trials, without those that do not exist; those of
 	// a deleted sweep are cancelled.
 	States(ctx context.Context, trials []TrialID) (map[TrialID]State, error)
 	// Requeue puts the queued or running ones of these trials back to pending.
 	Requeue(ctx context.Context, trials []TrialID) (int64, error)
+	// RequeueUnheard puts back those of them that were not queued or heard of again
+	// since Unheard returned them.
+	RequeueUnheard(ctx context.Context, trials []Heard) (int64, error)
 	// CancelTrials cancels all trials of a sweep that are not terminal, its
 	// unwritten points included, makes the sweep cancelled if there were any, and
 	// returns those that were queued or running. It goes in pages.

@@ -43,6 +43,12 @@ type TrialID struct {
 // String returns "sweep/index".
 func (id TrialID) String() string { return fmt.Sprintf("%s/%d", id.Sweep, id.Index) }
 
+// Heard is a trial and when it was last queued or heard of.
+type Heard struct {
+	TrialID
+	At time.Time
+}
+
 // Fingerprint identifies a result before it is computed: equal fingerprint,
 // equal result. It is the hexadecimal SHA-256 of trainer name, trainer result
 // version, dataset digest and canonical parameters.

@@ -84,11 +84,11 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		args []any
 	}{
 		"takePending":    {takePending, []any{time.Now(), int64(1), int64(0), int64(10)}},
-		"requeue":        {requeue, []any{"queued", some}},
+		"requeue":        {requeue, []any{"queued", heardKeys{keys{[]int64{1, 1}, []int64{3, 4}}, make([]time.Time, 2)}.batch()}},
 		"states":         {states, []any{some}},
 		"backlog":        {backlog + `s.state = 'active' ORDER BY s.sweep_no, c.class_no`, nil},
 		"loadCurves":     {loadCurves, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
-		"unheard":        {unheard, []any{int64(1), int64(7), time.Now(), int64(10)}},
+		"unheard":        {unheard, []any{int64(1), int64(7), time.Now(), time.Now(), int64(10)}},
 		"reusable":       {reusable, []any{"", int64(0), list("fingerprint", []string{"1", "2"})}},
 		"cancelPending":  {cancelPending, []any{time.Now(), int64(1), int64(0), int64(7), int64(10)}},
 		"cancelActive":   {cancelActive, []any{time.Now(), int64(1), "queued"}},

@@ -213,6 +213,18 @@ func (s *Store) TakePending(ctx context.Context, id string, classNo, limit int) 
 // keys are trials by the numbers of their sweeps.
 type keys struct{ numbers, indices []int64 }
 
+// heardKeys are trials and the times at which they were last heard of, zero for any.
+type heardKeys struct {
+	keys
+	heard []time.Time
+}
+
+func (k heardKeys) batch() database.Batch {
+	b := k.keys.batch()
+	b.Columns = append(b.Columns, database.Column{Name: "heard_at", Time: func(i int) time.Time { return k.heard[i] }})
+	return b
+}
+
 // claimTrials finds and claims the sweeps of trials.
 func (t *transaction) claimTrials(ids []sweep.TrialID) (k keys) {
 	for _, id := range ids {
@@ -258,12 +270,26 @@ func (t *transaction) move(from, to sweep.State, text string, args ...any) (move
 
 const requeue = `UPDATE trials SET state = 'pending'
 	FROM {v} WHERE trials.sweep_no = v.sweep_no AND trials.trial_index = v.trial_index AND trials.state = $1
+		AND (v.heard_at IS NULL OR trials.heard_at = v.heard_at)
 	RETURNING trials.sweep_no, trials.class_no, trials.trial_index`
 
 // Requeue implements sweep.Store.
-func (s *Store) Requeue(ctx context.Context, trials []sweep.TrialID) (total int64, err error) {
+func (s *Store) Requeue(ctx context.Context, trials []sweep.TrialID) (int64, error) {
+	return s.requeue(ctx, trials, make([]time.Time, len(trials)))
+}
+
+// RequeueUnheard implements sweep.Store.
+func (s *Store) RequeueUnheard(ctx context.Context, trials []sweep.Heard) (int64, error) {
+	ids, heard := make([]sweep.TrialID, len(trials)), make([]time.Time, len(trials))
+	for i, h := range trials {
+		ids[i], heard[i] = h.TrialID, h.At
+	}
+	return s.requeue(ctx, ids, heard)
+}
+
+func (s *Store) requeue(ctx context.Context, trials []sweep.TrialID, heard []time.Time) (total int64, err error) {
 	err = s.update(ctx, "put trials back to pending", func(t *transaction) {
-		k := t.claimTrials(trials)
+		k := heardKeys{t.claimTrials(trials), heard}
 		for _, state := range []sweep.State{sweep.Queued, sweep.Running} {
 			total += int64(len(t.move(state, sweep.Pending, requeue, string(state), k.batch())))
 		}
@@ -279,27 +305,28 @@ func numberBatch(trials []int64) database.Batch {
 	return database.Batch{Rows: len(trials), Columns: []database.Column{{Name: "trial_no", Int: func(i int) int64 { return trials[i] }}}}
 }
 
-const unheard = `SELECT s.sweep_id, t.trial_index FROM trials AS t JOIN sweeps AS s USING (sweep_no)
+const unheard = `SELECT s.sweep_id, t.trial_index, t.heard_at FROM trials AS t JOIN sweeps AS s USING (sweep_no)
 	WHERE t.state IN ('queued', 'running') AND (t.sweep_no, t.trial_index) > ($1, $2)
-		AND s.state IN ('active', 'paused') AND t.heard_at < $3
-	ORDER BY t.sweep_no, t.trial_index LIMIT $4`
+		AND s.state IN ('active', 'paused') AND (t.heard_at < $3 OR t.heard_at > $4)
+	ORDER BY t.sweep_no, t.trial_index LIMIT $5`
 
 // Unheard implements sweep.Store. It looks at the queued and running trials
 // alone, whose number the dispatch window bounds.
-func (s *Store) Unheard(ctx context.Context, before time.Time, after *sweep.TrialID, limit int) (ids []sweep.TrialID, err error) {
+func (s *Store) Unheard(ctx context.Context, before time.Time, after *sweep.TrialID, limit int) (trials []sweep.Heard, err error) {
+	ahead := time.Now().Add(time.Since(before))
 	err = s.view(ctx, "find trials unheard of", func(t *transaction) {
 		var number, index int64 = 0, -1
 		if after != nil {
 			number, index = t.number(after.Sweep), after.Index
 		}
 		t.each(func(row database.Row) error {
-			var id sweep.TrialID
-			err := row.Scan(&id.Sweep, &id.Index)
-			ids = append(ids, id)
+			var h sweep.Heard
+			err := row.Scan(&h.Sweep, &h.Index, &h.At)
+			trials = append(trials, h)
 			return err
-		}, unheard, number, index, before, limit)
+		}, unheard, number, index, before, ahead, limit)
 	})
-	return ids, err
+	return trials, err
 }
 
 const states = `SELECT t.sweep_no, t.trial_index, t.state FROM {v} JOIN trials AS t USING (sweep_no, trial_index)`

@@ -73,6 +73,29 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 		wantError(t, err, sweep.ErrNotFound)
 	})
 
+	// Trials that were heard of since somebody looked for those unheard of stay.
+	t.Run("RequeueUnheard", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 5, 5)
+		f.mark([]sweep.TrialID{trialID("s1", 0), trialID("s1", 1), trialID("s1", 2), trialID("s1", 3), trialID("s1", 4)})
+		f.record(f.started(trialID("s1", 2), "a"), f.started(trialID("s1", 3), "b"))
+		seen, err := f.Unheard(f.ctx, time.Now().Add(time.Hour), nil, 10)
+		f.must(err)
+		f.record(f.started(trialID("s1", 1), "c"), f.event(sweep.EventPoints, trialID("s1", 3), "b"))
+		_, err = f.Requeue(f.ctx, []sweep.TrialID{trialID("s1", 4)})
+		f.must(err)
+		f.mark([]sweep.TrialID{trialID("s1", 4)})
+		n, err := f.RequeueUnheard(f.ctx, seen)
+		f.must(err)
+		if n != 2 {
+			t.Errorf("%d trials went back, want the two that nothing was heard of", n)
+		}
+		for i, want := range []sweep.State{sweep.Pending, sweep.Running, sweep.Pending, sweep.Running, sweep.Queued} {
+			f.wantState(trialID("s1", int64(i)), want)
+		}
+		f.wantProgress("s1", sweep.Progress{Pending: 2, Queued: 1, Running: 2})
+	})
+
 	t.Run("Unheard", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		for _, id := range []string{"s2", "s1", "s3", "s4"} {
@@ -84,8 +107,12 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.must(f.SetSweepState(f.ctx, "s3", sweep.SweepPaused, ""))
 		f.must(f.SetSweepState(f.ctx, "s4", sweep.SweepCancelled, ""))
 		list := func(before time.Time, after *sweep.TrialID, limit int) string {
-			ids, err := f.Unheard(f.ctx, before, after, limit)
+			trials, err := f.Unheard(f.ctx, before, after, limit)
 			f.must(err)
+			ids := []sweep.TrialID{}
+			for _, h := range trials {
+				ids = append(ids, h.TrialID)
+			}
 			return fmt.Sprint(ids)
 		}
 		future, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
