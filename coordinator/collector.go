@@ -228,7 +228,8 @@ func (c *Coordinator) note(began time.Time, events []sweep.Event, report sweep.R
 		"repeated", report.Repeated, "released", report.Released, "refused", report.Refused)
 }
 
-// collectRest records the events that are there and returns when none is left.
+// collectRest records the events that are there and returns when none is left but those
+// of a newer version: they stay for a newer program.
 func (c *Coordinator) collectRest(ctx context.Context) error {
 	events, err := c.events(ctx)
 	if err != nil {
@@ -249,6 +250,17 @@ func (c *Coordinator) collectRest(ctx context.Context) error {
 		}
 		if err := c.recordBatch(ctx, batch); err != nil {
 			return fmt.Errorf("recording events that were left: %w", err)
+		}
+		if len(batch.Events)+len(batch.Bad) > 0 || batch.Full {
+			continue
+		}
+		newer, problem, err := c.wire.NewerEvents(ctx)
+		if err != nil {
+			return err
+		}
+		if newer > 0 {
+			c.log.Warn("messages of a newer sweep are left unread: start that program to record their events", "messages", newer, "problem", problem)
+			return nil
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -321,6 +322,32 @@ func TestExclusiveStartPutsEverythingBack(t *testing.T) {
 	b.check(id, 30)
 	if p := b.progress(paused); p.Queued+p.Running != 0 {
 		t.Errorf("the paused sweep: %+v", p)
+	}
+}
+
+// A message of a newer version, which a newer program left, neither keeps an older one from
+// starting nor is lost.
+func TestExclusiveStartLeavesNewerEvents(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	_, stop := b.start(Options{}) // makes the stream
+	stop()
+	if _, err := b.conn.Request("sweep.events.cpu.worker1", []byte(`{"version":99,"events":7}`), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	c, stop := b.start(Options{Exclusive: true, Logger: slog.New(slog.NewTextHandler(io.MultiWriter(&log, t.Output()), nil))})
+	w := &crew{b: b}
+	w.start()
+	id := b.submit(c, submission("older", 0, 5))
+	b.finish(c, id)
+	b.check(id, 5)
+	stop()
+	if !strings.Contains(log.String(), "events of version 99") || !strings.Contains(log.String(), "left unread") {
+		t.Errorf("the log does not say that a message of version 99 is left: %s", &log)
+	}
+	if n, err := b.wire.EventCount(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d messages are left, %v; want the newer one", n, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -481,6 +482,38 @@ func (b *EventBatch) Ack() error {
 		}
 	}
 	return nil
+}
+
+// NewerEvents returns the number of messages that wait for the collector if all of them
+// are of a newer version than this program reads, and what is wrong with the first. It is
+// 0 if there is any other message, which somebody may not have acknowledged yet.
+func (w *Wire) NewerEvents(ctx context.Context) (n int64, problem error, err error) {
+	bound, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	stream, err := w.js.Stream(bound, EventsStream)
+	if err != nil {
+		return 0, nil, fmt.Errorf("stream %s: %w", EventsStream, err)
+	}
+	next := func(from uint64) (*jetstream.RawStreamMsg, error) {
+		bound, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		return stream.GetMsg(bound, from, jetstream.WithGetMsgSubject(">"))
+	}
+	for from := stream.CachedInfo().State.FirstSeq; ; n++ {
+		m, err := next(from)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return n, problem, nil
+		}
+		if err != nil {
+			return 0, nil, fmt.Errorf("stream %s: %w", EventsStream, err)
+		}
+		_, unread := decodeEvents(m.Subject, m.Data)
+		if newer := (*newerError)(nil); m.Subject == probeSubject || !errors.As(unread, &newer) {
+			return 0, nil, nil
+		}
+		problem = cmp.Or(problem, unread)
+		from = m.Sequence + 1
+	}
 }
 
 // EventCount is the number of messages that wait for the collector.
