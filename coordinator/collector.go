@@ -31,6 +31,7 @@ func (c *Coordinator) collect(ctx context.Context) error {
 	trouble := c.outage("receiving events")
 	defer trouble.drop()
 	for {
+		c.moves(collecting)
 		err := c.receive(ctx, trouble)
 		if ctx.Err() != nil {
 			break
@@ -45,6 +46,9 @@ func (c *Coordinator) collect(ctx context.Context) error {
 			c.lose()
 		}
 		wait(ctx, trouble.failed(err))
+	}
+	if !c.options.Leads() { // they are another's
+		return nil
 	}
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), restWait)
 	defer cancel()
@@ -62,6 +66,7 @@ func (c *Coordinator) receive(ctx context.Context, trouble *outage) error {
 	}
 	defer events.Close()
 	for {
+		c.moves(collecting)
 		asked := time.Now()
 		batch, err := events.Fetch(ctx, fetchWait)
 		if err != nil {

@@ -46,6 +46,9 @@ type Options struct {
 	// lead: what an earlier one left is taken over, a later one's is left alone.
 	Cluster sweep.Cluster
 	Term    int64
+	// Leads reports whether certainly no other coordinator leads: while it does not,
+	// nothing is dispatched. nil means that it always does.
+	Leads func() bool
 	// Adopt moves the broker's streams to this cluster if they are another's.
 	Adopt bool
 	// Window is how many jobs wait for the workers that offer the same, besides one
@@ -110,6 +113,8 @@ type Coordinator struct {
 	outages outages
 	// full has a fullStore for each pool whose artifacts had no room.
 	full sync.Map
+	// pulses are when each loop last moved.
+	pulses [len(loops)]atomic.Int64
 }
 
 // New returns a coordinator. Its methods work at once, but nothing is
@@ -119,6 +124,9 @@ func New(options Options) *Coordinator {
 	options.Window = cmp.Or(options.Window, DefaultWindow)
 	options.Page = cmp.Or(options.Page, DefaultPage)
 	options.Lease = cmp.Or(options.Lease, DefaultLease)
+	if options.Leads == nil {
+		options.Leads = func() bool { return true }
+	}
 	if options.Fatal == nil {
 		options.Fatal = func(error) bool { return false }
 	}
@@ -172,6 +180,39 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	}
 	running.Wait()
 	return errors.Join(errs...)
+}
+
+// loops are the parts of Run, each of which moves all the time.
+var loops = [...]string{"collector", "scheduler", "reconciler"}
+
+// The indices of loops.
+const (
+	collecting = iota
+	scheduling
+	reconciling
+)
+
+// moves notes that a loop moves.
+func (c *Coordinator) moves(loop int) { c.pulses[loop].Store(time.Now().UnixNano()) }
+
+// Stuck says which of the loops of a coordinator that runs has not moved for longer
+// than a time, nil if all have. One whose store or broker fails moves: it tries again.
+func (c *Coordinator) Stuck(longer time.Duration) error {
+	select {
+	case <-c.ready:
+	default: // they do not run yet
+		return nil
+	}
+	for i, name := range loops {
+		moved := c.pulses[i].Load()
+		if moved == 0 {
+			continue
+		}
+		if still := time.Since(time.Unix(0, moved)); still > longer {
+			return fmt.Errorf("the %s has not moved for %v", name, still.Round(time.Second))
+		}
+	}
+	return nil
 }
 
 // Ready is closed when Run has prepared the broker and put back what earlier
@@ -258,6 +299,7 @@ func (c *Coordinator) persist(ctx context.Context, doing string, do func(context
 	trouble := c.outage(doing)
 	defer trouble.drop()
 	for ctx.Err() == nil {
+		c.moves(collecting)
 		err := do(ctx)
 		if err == nil {
 			trouble.over()
@@ -289,6 +331,6 @@ func wait(ctx context.Context, while time.Duration) {
 // final reports whether an error ends Run: one that the user's Options call fatal,
 // streams of another cluster, or a coordinator of a later term.
 func (c *Coordinator) final(err error) bool {
-	other, superseded := (*wire.OtherClusterError)(nil), (*wire.SupersededError)(nil)
-	return c.options.Fatal(err) || errors.As(err, &other) || errors.As(err, &superseded)
+	other, superseded, deposed := (*wire.OtherClusterError)(nil), (*wire.SupersededError)(nil), (*sweep.DeposedError)(nil)
+	return c.options.Fatal(err) || errors.As(err, &other) || errors.As(err, &superseded) || errors.As(err, &deposed)
 }

@@ -88,8 +88,12 @@ func (c *Coordinator) noteReports() {
 	n.reports.over()
 }
 
-// beat takes a worker's word and answers it. It never waits.
-func (c *Coordinator) beat(b wire.Beat) wire.BeatAnswer {
+// beat takes a worker's word and answers it, unless another coordinator may lead and
+// do so. It never waits.
+func (c *Coordinator) beat(b wire.Beat) *wire.BeatAnswer {
+	if !c.options.Leads() {
+		return nil
+	}
 	c.facts.add(func(h *happened) { h.beats = append(h.beats, b) })
 	n := &c.notices
 	n.mu.Lock()
@@ -104,7 +108,7 @@ func (c *Coordinator) beat(b wire.Beat) wire.BeatAnswer {
 	if delete(n.asked, b.ID); !b.Gone && len(b.Running)+len(b.Checkpoints) > 0 {
 		n.asked[b.ID] = b
 	}
-	return answer
+	return &answer
 }
 
 // lookUp finds out which trials that workers run have ended, so that they are

@@ -34,6 +34,8 @@ type bench struct {
 	conn  *nats.Conn
 	wire  *wire.Wire
 	store sweep.Store
+	// address is the store's.
+	address string
 	// cluster is the store's, term that of the coordinator started last.
 	cluster sweep.Cluster
 	term    int64
@@ -55,20 +57,29 @@ func newBenchOf(t testing.TB, options wiretest.Options) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "sweep.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := results.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	b := &bench{t: t, server: server, dir: dir, conn: conn, wire: w, address: "sqlite:" + filepath.Join(t.TempDir(), "sweep.db")}
+	results := b.open()
 	cluster, err := results.Cluster(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{t: t, server: server, dir: dir, conn: conn, wire: w, store: results, cluster: cluster}
+	b.store, b.cluster = results, cluster
+	return b
+}
+
+// open opens the store, beside those that are open, until the test's end.
+func (b *bench) open() sweep.Store {
+	b.t.Helper()
+	results, err := store.Open(b.t.Context(), b.address)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if err := results.Close(); err != nil {
+			b.t.Error(err)
+		}
+	})
+	return results
 }
 
 // useAckWait sets how long the server waits for word of a delivered job in queues that

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"sweep/coordinator/store"
+	"sweep/coordinator/store/database"
 	"sweep/sweep"
 	"sweep/sweep/wire"
 )
@@ -333,6 +335,100 @@ func TestDeposedLeaderEnds(t *testing.T) {
 	}
 	b.finish(c, id)
 	b.check(id, 600)
+}
+
+// A coordinator whose writes are refused, since another has the lead, ends and records
+// nothing of what it has in hand.
+func TestFencedLeaderEnds(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := &crew{b: b, slots: 2}
+	w.start()
+	lead, err := b.store.Lead(t.Context(), sweep.LeadOptions{Holder: "the first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lead.Resign(context.Background()) }() // it is over
+	b.term = lead.Term()
+	deposed := New(Options{Store: b.store, Wire: b.wire, Logger: logger(t), Cluster: b.cluster, Term: b.term, Leads: lead.Holds})
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { ended <- deposed.Run(ctx) }()
+	<-deposed.Ready()
+	id := b.submit(deposed, submission("both", 0, 600))
+	b.until("some trials are done", func() bool { return b.progress(id).Completed >= 50 })
+	// The next term begins in the database, as if its lease had run out.
+	err = b.store.(*store.Store).Database().Takeover(t.Context(), func(tx database.Tx) error {
+		_, err := tx.Exec(t.Context(), `UPDATE cluster SET term = term + 1, leader = 'the second'`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := b.progress(id).Completed
+	var refused *sweep.DeposedError
+	if err := <-ended; !errors.As(err, &refused) || refused.Leader != "the second" {
+		t.Errorf("Run of the first: %v", err)
+	}
+	if after := b.progress(id).Completed; after != before {
+		t.Errorf("%d results were recorded by the deposed coordinator", after-before)
+	}
+	if lead.Holds() {
+		t.Error("its lease holds")
+	}
+	// What it had in hand is recorded by its successor.
+	next := b.open()
+	c, _ := b.start(Options{Store: next})
+	b.store = next
+	b.finish(c, id)
+	b.check(id, 600)
+}
+
+// While it is not certain that it leads, a coordinator dispatches nothing and leaves
+// workers' heartbeats to another; and goes on when it is.
+func TestUncertainLeaderWaits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var leads atomic.Bool
+	c, _ := b.start(Options{Leads: leads.Load})
+	w := &crew{b: b, slots: 2}
+	w.start()
+	id := b.submit(c, submission("s", 0, 20))
+	b.until("it says that it is uncertain", func() bool { return errors.Is(c.Problem(), errUncertain) })
+	w.beat(t.Context(), false)
+	if p := b.progress(id); p.Queued+p.Running+p.Completed != 0 || len(c.Workers()) > 0 {
+		t.Errorf("meanwhile %+v, %d workers", p, len(c.Workers()))
+	}
+	leads.Store(true)
+	b.finish(c, id)
+	b.check(id, 20)
+}
+
+// A loop that does not come back from what it does is found.
+func TestStuckLoopIsFound(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c, _ := b.start(Options{})
+	if err := c.Stuck(patience); err != nil {
+		t.Error(err)
+	}
+	leave, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- c.command(t.Context(), func(context.Context, *scheduler) error {
+			<-leave
+			return nil
+		})
+	}()
+	b.until("the scheduler is found to be stuck", func() bool {
+		err := c.Stuck(2 * lookInterval)
+		return err != nil && strings.Contains(err.Error(), "scheduler")
+	})
+	close(leave)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	b.until("it moves again", func() bool { return c.Stuck(2*lookInterval) == nil })
 }
 
 // Whether any worker could run a submission is known when the workers had the time

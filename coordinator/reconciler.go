@@ -42,6 +42,7 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 			r.doubt = true
 		case <-timer.C:
 		}
+		c.moves(reconciling)
 		err := r.look(ctx)
 		pause := min(c.options.Lease/4, longestLook)
 		lost = c.lost
@@ -378,6 +379,7 @@ const outstandingPage = 1000
 func (c *Coordinator) outstanding(ctx context.Context, before time.Time, visit func(page []sweep.Heard) error) error {
 	var after *sweep.TrialID
 	for {
+		c.moves(reconciling)
 		page, err := c.store.Unheard(ctx, before, after, outstandingPage)
 		if err != nil {
 			return fmt.Errorf("looking for queued and running trials: %w", err)

@@ -99,6 +99,7 @@ func (c *Coordinator) schedule(ctx context.Context) error {
 	}()
 	wake := c.facts.wake
 	for {
+		c.moves(scheduling)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -115,7 +116,7 @@ func (c *Coordinator) schedule(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && c.options.Fatal(err):
+		case err != nil && c.final(err):
 			return err
 		case err != nil:
 			if wire.IsLost(err) {
@@ -123,6 +124,9 @@ func (c *Coordinator) schedule(ctx context.Context) error {
 			}
 			c.facts.add(func(h *happened) { h.all = true })
 			pause, wake = trouble.failed(err), nil // whatever happens meanwhile
+			if errors.Is(err, errUncertain) {
+				pause = duplicatePause // nobody is asked in vain
+			}
 		default:
 			trouble.over()
 		}
@@ -146,13 +150,16 @@ func (s *scheduler) leave(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restWait)
 	defer cancel()
-	if _, err := s.store.Requeue(ctx, s.back); err != nil {
+	if _, err := s.store.Requeue(ctx, s.back); err != nil && s.options.Leads() {
 		s.log.Warn("trials whose jobs were withdrawn are left to the next coordinator", "trials", len(s.back), "error", err)
 	}
 }
 
 // cycle learns what has happened and does what there is to do.
 func (s *scheduler) cycle(ctx context.Context) error {
+	if !s.options.Leads() {
+		return errUncertain
+	}
 	s.rouse(0)
 	if err := s.learn(ctx); err != nil {
 		return err
@@ -181,9 +188,13 @@ func (s *scheduler) cycle(ctx context.Context) error {
 	return s.explain(ctx)
 }
 
+// errUncertain is why a coordinator dispatches nothing whose lease has run out.
+var errUncertain = errors.New("the lease of the lead has run out, and another coordinator may lead")
+
 // answer carries out the commands that wait.
 func (s *scheduler) answer(ctx context.Context) {
 	for {
+		s.moves(scheduling)
 		select {
 		case k := <-s.commands:
 			k.done <- k.do(ctx, s)
@@ -365,6 +376,10 @@ func (s *scheduler) dispatch(ctx context.Context) error {
 func (s *scheduler) publish(ctx context.Context, q wire.Queue, jobs []wire.Job) error {
 	if slices.ContainsFunc(jobs, func(j wire.Job) bool { return len(j.Artifacts) > 0 }) {
 		s.prepareArtifacts(ctx, q.Pool)
+	}
+	if !s.options.Leads() { // the process may have been stopped since it took the trials
+		s.putBackLater(jobs)
+		return errUncertain
 	}
 	// A broker that loses the stream meanwhile never answers. A slow one that
 	// syncs every message gets the time for it.

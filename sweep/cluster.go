@@ -20,12 +20,34 @@ type Cluster struct {
 	LedSince time.Time `json:"led_since,omitzero"`
 }
 
-// Lead is the hold on being the one active coordinator of a database.
+// LeadOptions are how a process leads.
+type LeadOptions struct {
+	// Holder is what the process calls itself.
+	Holder string
+	// Waiting, if not nil, is called once when another process leads, with what that
+	// one called itself.
+	Waiting func(holder string)
+	// Check, if not nil, tells whether the process can do a leader's work now: it is
+	// called before the lead is taken and before each renewal, neither of which
+	// happens after an error. It returns the highest term that it knows of besides the
+	// database's, which a new term exceeds.
+	Check func(ctx context.Context) (term int64, err error)
+}
+
+// Lead is a lease on being the one active coordinator of a database. It is renewed as
+// long as Check finds no fault; when it has run out another process may take it. What
+// the store writes is refused from then on, as a *DeposedError.
 type Lead interface {
 	// Term counts the leads of the database: a later one has a larger number.
 	Term() int64
-	// Lost is closed when the hold may have been lost: another coordinator may lead
-	// by now, and this one must stop. It is closed by Resign too.
+	// Holds reports whether the lease has not run out, so that certainly no other
+	// process leads. It may hold again later: nobody may have wanted the lead.
+	Holds() bool
+	// Problem tells why the lease was not renewed when it last should have been, nil
+	// if it was.
+	Problem() error
+	// Lost is closed when another process leads, when the database has not answered
+	// for long, and by Resign.
 	Lost() <-chan struct{}
 	// Resign gives up the lead.
 	Resign(ctx context.Context) error

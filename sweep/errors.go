@@ -54,6 +54,24 @@ func (e *SchemaError) Error() string {
 // Unwrap returns ErrLed.
 func (e *SchemaError) Unwrap() error { return ErrLed }
 
+// DeposedError says that a coordinator which led in a term does so no longer: what
+// it was about to write was not written.
+type DeposedError struct {
+	// Term is the coordinator's, Now the database's.
+	Term, Now int64
+	// Leader is what the leader of the term Now called itself, "" if nobody leads.
+	Leader string
+}
+
+// Error implements error.
+func (e *DeposedError) Error() string {
+	leader := e.Leader
+	if leader == "" {
+		leader = "another coordinator, which has ended since"
+	}
+	return fmt.Sprintf("this coordinator's lead (term %d) is over: %s took over in term %d", e.Term, leader, e.Now)
+}
+
 // UnavailableError says that a database cannot take anything now, whatever the data:
 // its disk is full, it cannot be reached, it shuts down.
 type UnavailableError struct{ Err error }

@@ -18,9 +18,9 @@ type Store interface {
 	// Cluster is the identity of the database.
 	Cluster(ctx context.Context) (Cluster, error)
 	// Lead waits until no other process leads this database, takes the lead, and
-	// brings the schema up to date. waiting, if not nil, is called once when another
-	// one leads, with what that one called itself.
-	Lead(ctx context.Context, holder string, waiting func(holder string)) (Lead, error)
+	// brings the schema up to date. From then on each of the store's writes checks, in
+	// its own transaction, that the term is not over: otherwise it is a *DeposedError.
+	Lead(ctx context.Context, options LeadOptions) (Lead, error)
 
 	// CreateSweep stores a new active sweep whose first grid has points points,
 	// cursor 0, and returns its id: that of the sweep that there is if the

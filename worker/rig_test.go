@@ -72,13 +72,14 @@ func fakeOffer() sweep.Offer {
 // serveBeats does what a coordinator does when it hears of a worker.
 func (r *rig) serveBeats() {
 	r.t.Helper()
-	stop, err := r.wire.ServeBeats(func(b wire.Beat) wire.BeatAnswer {
+	stop, err := r.wire.ServeBeats(func(b wire.Beat) *wire.BeatAnswer {
 		q := wire.Queue{Pool: b.Pool, Offer: b.Offer.Key()}
 		go func() { _ = r.wire.OpenQueue(r.t.Context(), q) }() // the streams may be lost
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.beats = append(r.beats, b)
-		return r.answer
+		answer := r.answer
+		return &answer
 	})
 	if err != nil {
 		r.t.Fatal(err)

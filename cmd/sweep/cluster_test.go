@@ -376,26 +376,6 @@ func TestClusterCommands(t *testing.T) {
 	}
 }
 
-// A coordinator that stands by takes over soon after the other's death: within two
-// seconds where nothing else runs, see TestKilledLeaderIsReplaced.
-func TestStandbyTakesOver(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	active, standby := freeAddress(t), freeAddress(t)
-	c.start("active", "coordinator", "--listen", active)
-	await(t, "the first to lead", func() bool { return leads(active) })
-	c.start("standby", "coordinator", "--listen", standby)
-	await(t, "the second to stand by", func() bool { return get(standby, "/readyz") == "ok\n" })
-	if leads(standby) {
-		t.Fatal("two coordinators lead")
-	}
-	c.kill("active")
-	await(t, "the second to lead", func() bool { return leads(standby) })
-	if stdout, stderr, code := c.output("status"); code != 0 || !strings.Contains(stdout, "no sweeps") {
-		t.Errorf("status: exit code %d: %s", code, stderr)
-	}
-}
-
 // A coordinator waits for a database that is away at its start, says so in one
 // line, and is ready when it comes.
 func TestCoordinatorWaitsForTheDatabase(t *testing.T) {

@@ -38,9 +38,10 @@ with another database says which one the cluster belongs to, and ends. --adopt
 moves the cluster to the new database for good: start one coordinator so, once,
 while none of the old database runs.
 
-Several may run: one is active, the others stand by and take over within two
-seconds. NATS or a database that is away is waited for, at the start and later.
-SIGTERM records what has arrived and ends.
+Several may run: one is active, the others stand by and take over within five
+seconds when it ends, hangs, or loses NATS or the database. NATS or a database
+that is away is waited for, at the start and later. SIGTERM records what has
+arrived and ends.
 
 --ui serves the dashboard, to whoever has a token unless it is this machine's own
 address: see "sweep ui" and "sweep token".
@@ -117,6 +118,40 @@ type leadership struct {
 	problem atomic.Pointer[string]
 	// active is the coordinator while this one leads.
 	active atomic.Pointer[coordinator.Coordinator]
+	// unable is why this one could not lead when that was last checked.
+	unable atomic.Pointer[inability]
+}
+
+// inability is why a coordinator cannot do a leader's work, and when it was found out.
+type inability struct {
+	err error
+	at  time.Time
+}
+
+const (
+	// stuckTime is how long a part of the coordinator may be at one thing before the
+	// lead is left to another coordinator.
+	stuckTime = time.Minute
+	// inabilityTime is for how long an inability that is not found again counts.
+	inabilityTime = 3 * time.Second
+)
+
+// check finds out whether this process can do a leader's work, and the highest term
+// that the broker knows.
+func (l *leadership) check(ctx context.Context) (term int64, err error) {
+	if term, err = l.wire.Term(ctx); err == nil {
+		if active := l.active.Load(); active != nil {
+			err = active.Stuck(stuckTime)
+		}
+	}
+	if err == nil {
+		l.unable.Store(nil)
+		return term, nil
+	}
+	if before := l.unable.Swap(&inability{err, time.Now()}); before == nil {
+		l.log.Warn("cannot lead now: another coordinator may", "error", err)
+	}
+	return 0, err
 }
 
 func (l *leadership) phase(problem string) { l.problem.Store(&problem) }
@@ -124,6 +159,9 @@ func (l *leadership) phase(problem string) { l.problem.Store(&problem) }
 func (l *leadership) ready() error {
 	if problem := *l.problem.Load(); problem != "" {
 		return errors.New(problem)
+	}
+	if unable := l.unable.Load(); unable != nil && time.Since(unable.at) < inabilityTime {
+		return unable.err
 	}
 	if active := l.active.Load(); active != nil {
 		return active.Outage()
@@ -154,6 +192,10 @@ func (l *leadership) run(ctx context.Context) error {
 			}
 			pause = 2 * firstPause
 			continue
+		case errors.As(err, new(*sweep.DeposedError)), errors.As(err, new(*wire.SupersededError)):
+			l.log.Warn("lost the lead", "reason", err)
+			pause = firstPause
+			continue // it stands by
 		}
 		l.phase(err.Error())
 		if pause == firstPause {
@@ -180,10 +222,10 @@ func (l *leadership) term(ctx context.Context, working func()) (err error) {
 		return err
 	}
 	defer func() { _ = results.Close() }() // everything is committed by then
-	leader, err := results.Lead(ctx, holder("sweep coordinator"), func(holder string) {
+	leader, err := results.Lead(ctx, sweep.LeadOptions{Holder: holder("sweep coordinator"), Check: l.check, Waiting: func(holder string) {
 		l.phase("")
 		l.log.Info("standing by: another coordinator is active", "active", holder)
-	})
+	}})
 	if err != nil {
 		return err
 	}
@@ -216,20 +258,54 @@ func (l *leadership) term(ctx context.Context, working func()) (err error) {
 		}
 	})
 	options := l.options
-	options.Store, options.Cluster, options.Term = results, cluster, leader.Term()
+	options.Store, options.Cluster, options.Term, options.Leads = results, cluster, leader.Term(), leader.Holds
 	c := coordinator.New(options)
 	l.active.Store(c)
 	defer l.active.Store(nil)
-	stopControl, err := l.wire.ServeControl(c, results)
-	if err != nil {
-		return err
-	}
-	defer stopControl()
+	watching.Go(func() { l.control(leading, leader, c, results) })
 	err = c.Run(leading)
 	if err == nil && ctx.Err() == nil {
-		l.log.Warn("lost the lead: the session of the database ended")
+		if err = leader.Problem(); !errors.As(err, new(*sweep.DeposedError)) {
+			err = nil // the database is connected to anew
+		}
 	}
 	return err
+}
+
+// controlPoll is how often a coordinator looks whether it leads yet.
+const controlPoll = 100 * time.Millisecond
+
+// control answers clients whenever the lease holds, until ctx ends. While it does not
+// they hear at once that nobody answers.
+func (l *leadership) control(ctx context.Context, leader sweep.Lead, c *coordinator.Coordinator, results sweep.Store) {
+	stop := func() {}
+	serving, lapsed := false, false
+	tick := time.NewTicker(controlPoll)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		switch holds := leader.Holds(); {
+		case holds && !serving:
+			end, err := l.wire.ServeControl(c, results, leader.Holds)
+			if err != nil {
+				l.log.Debug("clients are not answered", "error", err)
+				break
+			}
+			if stop, serving = end, true; lapsed {
+				l.log.Info("the lead's lease is renewed again")
+			}
+		case !holds && serving:
+			l.log.Warn("the lead's lease has run out: another coordinator may lead", "reason", leader.Problem())
+			stop()
+			serving, lapsed = false, true
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+	if serving {
+		stop()
+	}
 }
 
 // holder is what a process calls itself that leads a database.

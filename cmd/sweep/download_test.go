@@ -121,7 +121,7 @@ func TestDownload(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newShelf(t, backend, content, func(c *coordinator.Coordinator, s sweep.Store) target {
-				stop, err := w.ServeControl(c, s)
+				stop, err := w.ServeControl(c, s, func() bool { return true })
 				if err != nil {
 					t.Fatal(err)
 				}

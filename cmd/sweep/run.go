@@ -135,7 +135,7 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 		return err
 	}
 	defer func() { _ = results.Close() }() // everything is committed by then
-	lead, err := leadNow(ctx, results)
+	lead, err := leadNow(ctx, results, console)
 	if err != nil {
 		return err
 	}
@@ -258,20 +258,24 @@ func (l *local) outlast(ctx context.Context, submission *sweep.Submission, fresh
 }
 
 // leadPatience is how long "sweep run" waits for the lead: another command has it for
-// a moment if it makes the database's schema.
-const leadPatience = 3 * time.Second
+// a moment if it makes the database's schema, and in Postgres the lease of one that was
+// killed must run out first.
+const leadPatience = 6 * time.Second
 
 // leadNow takes the lead of a database if no other process keeps it.
-func leadNow(ctx context.Context, results sweep.Store) (sweep.Lead, error) {
+func leadNow(ctx context.Context, results sweep.Store, out io.Writer) (sweep.Lead, error) {
 	waiting, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	other := ""
-	lead, err := results.Lead(waiting, holder("sweep run"), func(holder string) {
-		if other == "" {
-			time.AfterFunc(leadPatience, giveUp)
-		}
+	lead, err := results.Lead(waiting, sweep.LeadOptions{Holder: holder("sweep run"), Waiting: func(holder string) {
 		other = holder
-	})
+		time.AfterFunc(leadPatience, giveUp)
+		time.AfterFunc(time.Second, func() {
+			if waiting.Err() == nil {
+				fmt.Fprintf(out, "waiting for the lead of this database, which another process has (%s)\n", holder)
+			}
+		})
+	}})
 	if err != nil && other != "" && ctx.Err() == nil {
 		return nil, fmt.Errorf("another process is at work on this database (%s): wait for it, or use another --home or --store", other)
 	}
@@ -294,8 +298,12 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 	if err != nil {
 		return nil, err
 	}
-	// The broker is this process's own: what it holds of another database is carried again.
+	// The broker is this process's own: what it holds of another database is carried again,
+	// and so is what it holds of later terms, if the database was restored.
 	if err := w.Setup(ctx, cluster, true); err != nil {
+		return nil, err
+	}
+	if err := w.ForgetTerms(ctx); err != nil {
 		return nil, err
 	}
 	c := coordinator.New(coordinator.Options{

@@ -294,7 +294,7 @@ func TestAskingWhoRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lead, err := leadNow(ctx, results)
+		lead, err := leadNow(ctx, results, io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,10 +11,10 @@ import (
 	"sweep/sweep"
 )
 
-// prepare brings the database up to date under its lock: the schema, what else
+// prepare brings the database of a leader up to date: the schema, what else
 // the database needs, and the tables that hold what recorded results come to.
 func (s *Store) prepare(ctx context.Context) error {
-	if err := migrate.Up(ctx, s.db); err != nil {
+	if err := migrate.Up(ctx, s.db, s.write); err != nil {
 		return err
 	}
 	if err := s.db.Prepare(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"sweep/coordinator/store/database"
@@ -11,76 +12,407 @@ import (
 	"sweep/sweep"
 )
 
+// The lead is a lease: the table cluster names the term, its leader and when the lease
+// runs out, by the database's clock. The leader renews it as long as it can do its
+// work. Once it has run out whoever stands by may begin the next term; until somebody
+// does, the leader may renew it after all. A write of the leader checks its term in its
+// own transaction, so that none of an earlier term is committed after a later one has
+// begun.
+
+const (
+	// leaseTime is how long a lease lasts, renewal how often it is renewed, and poll
+	// how often who stands by looks at it, or lockPoll where there is a lock that
+	// tells.
+	leaseTime = 3 * time.Second
+	renewal   = time.Second
+	poll      = 500 * time.Millisecond
+	lockPoll  = 100 * time.Millisecond
+	// longestLease is what no lease lasts: the database's clock was set back.
+	longestLease = 10 * time.Second
+	// checkTime bounds a check of what the leader needs.
+	checkTime = 1500 * time.Millisecond
+	// silent is after what time without an answer of the database the lead counts as
+	// lost, so that all connections are made anew.
+	silent = 10 * time.Second
+	// firstLease is the number of the migration that brought leases. Leaders of earlier
+	// schemas have the database's lock.
+	firstLease = 11
+)
+
 // Cluster implements sweep.Store.
 func (s *Store) Cluster(ctx context.Context) (c sweep.Cluster, err error) {
 	err = s.view(ctx, "look at the cluster", func(t *transaction) {
-		c = t.cluster()
+		t.one([]any{&c.ID, &c.MadeAt, &c.Term, &c.Leader, &c.LedSince}, `SELECT cluster_id, made_at, term, leader, led_since FROM cluster`)
 		c.Database = s.db.Name()
 	})
 	return c, err
 }
 
-func (t *transaction) cluster() (c sweep.Cluster) {
-	t.one([]any{&c.ID, &c.MadeAt, &c.Term, &c.Leader, &c.LedSince}, `SELECT cluster_id, made_at, term, leader, led_since FROM cluster`)
-	return c
+// lease is that of a database, as it was at a time of its clock.
+type lease struct {
+	term           int64
+	leader         string
+	since, expires time.Time
+	now            time.Time
 }
 
-// lead implements sweep.Lead.
-type lead struct {
-	database.Lock
-	s    *Store
-	term int64
+// left is for how long somebody has it.
+func (l *lease) left() time.Duration {
+	left := l.expires.Sub(l.now)
+	if l.leader == "" || left > longestLease {
+		return 0
+	}
+	return max(left, 0)
 }
 
-// Lead implements sweep.Store. The schema is brought up to date under the lock,
-// so never under another leader.
-func (s *Store) Lead(ctx context.Context, holder string, waiting func(holder string)) (sweep.Lead, error) {
-	lock, err := s.db.Lock(ctx, func(who string) error {
+// lease reads the lease.
+func (s *Store) lease(ctx context.Context, tx database.Tx) (l lease, err error) {
+	if l.now, err = s.db.Now(ctx, tx); err != nil {
+		return l, err
+	}
+	return l, tx.Query(ctx, func(row database.Row) error { return row.Scan(&l.term, &l.leader, &l.since, &l.expires) },
+		`SELECT term, leader, led_since, expires_at FROM cluster`)
+}
+
+// errHeld says that another process leads.
+var errHeld = errors.New("another process leads")
+
+// opening is a lead that can be taken now, or why it cannot.
+type opening struct {
+	// lock is the database's lock, where it was needed.
+	lock database.Lock
+	// holder is who leads, "" if nobody does, for some time yet at least.
+	holder string
+	left   time.Duration
+}
+
+func (o *opening) close(ctx context.Context) error {
+	if o.lock == nil {
+		return nil
+	}
+	return o.lock.Release(context.WithoutCancel(ctx))
+}
+
+// open looks whether the lead can be taken. It brings a schema without leases up to
+// date, under the lock by which earlier programs lead.
+func (s *Store) open(ctx context.Context) (o opening, err error) {
+	missing, _, err := migrate.Missing(ctx, s.db)
+	if err != nil {
+		return o, err
+	}
+	older := len(missing) > 0 && missing[0].Number <= firstLease
+	if older || s.db.Dialect().Lock {
+		o.lock, err = s.db.Lock(ctx, func(holder string) error {
+			o.holder = holder
+			return errHeld
+		})
+		if errors.Is(err, errHeld) {
+			o.holder, _ = s.leader(ctx, o.holder)
+			return o, nil
+		}
+		if err != nil {
+			return o, err
+		}
+	}
+	if older {
+		err = migrate.Up(ctx, s.db, s.db.Update)
+	}
+	if err == nil && !s.db.Dialect().Lock {
+		err = s.db.View(ctx, func(tx database.Tx) error {
+			l, err := s.lease(ctx, tx)
+			if o.left = l.left(); o.left > 0 {
+				o.holder = l.leader
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return opening{}, errors.Join(err, o.close(ctx))
+	}
+	return o, nil
+}
+
+// await waits until the lead can be taken. While another process leads waiting is called
+// again and again with what that one calls itself; its error ends the wait.
+func (s *Store) await(ctx context.Context, waiting func(holder string) error, check func(ctx context.Context) (int64, error)) (o opening, term int64, err error) {
+	for {
+		if o, err = s.open(ctx); err != nil {
+			return o, 0, err
+		}
+		if o.holder == "" {
+			if term, err = check(ctx); err == nil {
+				return o, term, nil
+			}
+			err = nil // who checks tells of it
+		} else if waiting != nil {
+			err = waiting(o.holder)
+		}
+		if err := errors.Join(err, o.close(ctx)); err != nil {
+			return o, 0, err
+		}
+		pause := poll
+		if s.db.Dialect().Lock {
+			pause = lockPoll
+		} else if o.left > 0 {
+			pause = min(pause, o.left)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return o, 0, ctx.Err()
+		}
+	}
+}
+
+// Lead implements sweep.Store.
+func (s *Store) Lead(ctx context.Context, options sweep.LeadOptions) (sweep.Lead, error) {
+	waiting := options.Waiting
+	l, err := s.take(ctx, options, func(holder string) error {
 		if waiting != nil {
-			leader, _ := s.leader(ctx, who)
-			waiting(leader)
+			waiting(holder)
 			waiting = nil
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, s.explain("take the lead", err)
+	if err == nil {
+		if err = s.prepare(ctx); err == nil {
+			return l, nil
+		}
+		err = errors.Join(err, l.Resign(context.WithoutCancel(ctx)))
 	}
-	l := &lead{Lock: lock, s: s}
-	if err = s.prepare(ctx); err == nil {
-		err = s.db.Update(ctx, func(tx database.Tx) error {
-			return tx.Query(ctx, func(row database.Row) error { return row.Scan(&l.term) },
-				`UPDATE cluster SET term = term + 1, leader = $1, led_since = $2 RETURNING term`, holder, time.Now())
+	return nil, s.explain("take the lead", err)
+}
+
+// take waits for the lead and takes it.
+func (s *Store) take(ctx context.Context, options sweep.LeadOptions, waiting func(holder string) error) (*lead, error) {
+	l := &lead{s: s, check: options.Check, lost: make(chan struct{}), done: make(chan struct{})}
+	if l.check == nil {
+		l.check = func(context.Context) (int64, error) { return 0, nil }
+	}
+	for {
+		o, other, err := s.await(ctx, waiting, l.bounded)
+		if err != nil {
+			return nil, err
+		}
+		if s.db.Dialect().Lock {
+			l.lock = o.lock
+		} else if err := o.close(ctx); err != nil { // earlier programs refuse the schema by now
+			return nil, err
+		}
+		err = s.db.Takeover(ctx, func(tx database.Tx) error {
+			asked := time.Now()
+			was, err := s.lease(ctx, tx)
+			if err != nil {
+				return err
+			}
+			if !s.db.Dialect().Lock && was.left() > 0 {
+				return errHeld
+			}
+			l.term, l.until, l.answered = max(was.term, other)+1, asked.Add(leaseTime), asked
+			_, err = tx.Exec(ctx, `UPDATE cluster SET term = $1, leader = $2, led_since = $3, expires_at = $4`,
+				l.term, options.Holder, was.now, was.now.Add(leaseTime))
+			return err
 		})
+		if errors.Is(err, errHeld) { // another one was faster
+			continue
+		}
+		if err != nil && l.lock != nil {
+			err = errors.Join(err, l.lock.Release(context.WithoutCancel(ctx)))
+		}
+		if err != nil {
+			return nil, err
+		}
+		var renewing context.Context
+		renewing, l.stop = context.WithCancel(context.WithoutCancel(ctx))
+		s.lead.Store(l)
+		go l.keep(renewing)
+		return l, nil
 	}
-	if err != nil {
-		return nil, s.explain("take the lead", errors.Join(err, lock.Release(context.WithoutCancel(ctx))))
-	}
-	return l, nil
+}
+
+// lead implements sweep.Lead.
+type lead struct {
+	s     *Store
+	term  int64
+	check func(ctx context.Context) (int64, error)
+	// lock is the database's lock, where it shows who leads; nil while a leader that
+	// cannot do its work has given it up.
+	lock database.Lock
+
+	stop   context.CancelFunc
+	done   chan struct{}
+	lost   chan struct{}
+	losing sync.Once
+
+	mu sync.Mutex
+	// until is when the lease runs out at the earliest, by this host's clocks;
+	// answered when the database last answered.
+	until, answered time.Time
+	problem         error
 }
 
 // Term implements sweep.Lead.
 func (l *lead) Term() int64 { return l.term }
 
+// Holds implements sweep.Lead. A host that slept is seen by the time of day alone.
+func (l *lead) Holds() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	return now.Before(l.until) && now.Round(0).Before(l.until.Round(0))
+}
+
+// Problem implements sweep.Lead.
+func (l *lead) Problem() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.problem
+}
+
+// Lost implements sweep.Lead.
+func (l *lead) Lost() <-chan struct{} { return l.lost }
+
+// lose says that the lead is lost.
+func (l *lead) lose() { l.losing.Do(func() { close(l.lost) }) }
+
+// end notes that the term is over, for a reason if it was not given up.
+func (l *lead) end(problem error) {
+	l.mu.Lock()
+	l.until, l.problem = time.Time{}, problem
+	l.mu.Unlock()
+	l.lose()
+}
+
+// bounded is check within its time.
+func (l *lead) bounded(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	return l.check(ctx)
+}
+
+// keep renews the lease until ctx ends or the term is over.
+func (l *lead) keep(ctx context.Context) {
+	defer close(l.done)
+	tick := time.NewTicker(renewal)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := l.renew(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if deposed := (*sweep.DeposedError)(nil); errors.As(err, &deposed) {
+			l.end(err)
+			return
+		}
+		l.mu.Lock()
+		l.problem = err
+		quiet := time.Since(l.answered) > silent
+		l.mu.Unlock()
+		if quiet {
+			l.lose()
+		}
+		if err != nil && l.lock != nil && !l.Holds() { // whoever can may lead
+			_ = l.lock.Release(ctx)
+			l.lock = nil
+		}
+	}
+}
+
+// renew renews the lease if the leader can do its work. If not it looks, at least,
+// whether another one leads by now.
+func (l *lead) renew(ctx context.Context) error {
+	_, problem := l.bounded(ctx)
+	if problem == nil && l.s.db.Dialect().Lock && l.lock == nil {
+		l.lock, problem = l.s.db.Lock(ctx, func(string) error { return errHeld })
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaseTime)
+	defer cancel()
+	asked := time.Now()
+	var err error
+	if problem != nil {
+		err = l.s.db.View(ctx, func(tx database.Tx) error { return database.CheckTerm(ctx, tx, l.term) })
+	} else {
+		err = l.s.db.Renew(ctx, func(tx database.Tx) error {
+			now, err := l.s.db.Now(ctx, tx)
+			if err != nil {
+				return err
+			}
+			renewed, err := tx.Exec(ctx, `UPDATE cluster SET expires_at = $1 WHERE term = $2`, now.Add(leaseTime), l.term)
+			if err != nil || renewed > 0 {
+				return err
+			}
+			return database.CheckTerm(ctx, tx, l.term)
+		})
+	}
+	if err != nil {
+		return l.s.explain("renew the lease", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.answered = asked; problem == nil {
+		l.until = asked.Add(leaseTime)
+	}
+	return problem
+}
+
 // Resign implements sweep.Lead.
 func (l *lead) Resign(ctx context.Context) error {
-	err := l.s.update(ctx, "resign", func(t *transaction) {
-		t.run(`UPDATE cluster SET leader = '' WHERE term = $1`, l.term)
+	l.stop()
+	<-l.done
+	l.end(l.Problem())
+	err := l.s.db.Resign(ctx, func(tx database.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE cluster SET leader = '', expires_at = NULL WHERE term = $1`, l.term)
+		return err
 	})
-	return errors.Join(err, l.Release(ctx))
+	if l.lock != nil {
+		err = errors.Join(err, l.lock.Release(ctx))
+	}
+	return l.s.explain("resign", err)
+}
+
+// write runs do in a transaction that writes: a leader's, if this store has led.
+func (s *Store) write(ctx context.Context, do func(tx database.Tx) error) error {
+	l := s.lead.Load()
+	if l == nil {
+		return s.db.Update(ctx, do)
+	}
+	err := s.db.Fenced(ctx, l.term, do)
+	if deposed := (*sweep.DeposedError)(nil); errors.As(err, &deposed) {
+		l.end(err)
+	}
+	return err
 }
 
 // Leader says who leads the database now, and since when; "" if nobody does.
 func (s *Store) Leader(ctx context.Context) (leader string, since time.Time, err error) {
-	who, held, err := s.db.Holder(ctx)
-	if err != nil || !held {
+	missing, _, err := migrate.Missing(ctx, s.db)
+	if err == nil && (s.db.Dialect().Lock || len(missing) > 0 && missing[0].Number <= firstLease) {
+		var held bool
+		if leader, held, err = s.db.Holder(ctx); held && err == nil {
+			leader, since = s.leader(ctx, leader)
+		}
+	} else if err == nil {
+		err = s.db.View(ctx, func(tx database.Tx) error {
+			l, err := s.lease(ctx, tx)
+			if l.left() > 0 {
+				leader, since = l.leader, l.since
+			}
+			return err
+		})
+	}
+	if err != nil {
 		return "", time.Time{}, s.explain("find out who leads", err)
 	}
-	leader, since = s.leader(ctx, who)
 	return leader, since, nil
 }
 
-// leader says who leads and since when, as far as the database or its lock tell.
+// leader says who has the database's lock and since when, as far as the database or its
+// lock tell.
 func (s *Store) leader(ctx context.Context, who string) (leader string, since time.Time) {
 	// An older schema does not have the table.
 	if c, err := s.Cluster(ctx); err == nil && c.Leader != "" {
@@ -92,7 +424,7 @@ func (s *Store) leader(ctx context.Context, who string) (leader string, since ti
 	return who, time.Time{}
 }
 
-// patience is how long Open waits for the lock, which another program has that
+// patience is how long Open waits for the lead, which another program has that
 // migrates too.
 const patience = 3 * time.Second
 
@@ -101,12 +433,13 @@ func (s *Store) upgrade(ctx context.Context) error {
 	led := errors.New("led")
 	start := time.Now()
 	who := ""
-	lock, err := s.db.Lock(ctx, func(holder string) error {
+	waiting := func(holder string) error {
 		if who = holder; time.Since(start) > patience {
 			return led
 		}
 		return nil
-	})
+	}
+	err := s.bringUp(ctx, waiting)
 	if errors.Is(err, led) {
 		missing, known, err := migrate.Missing(ctx, s.db)
 		if err != nil || len(missing) == 0 {
@@ -119,6 +452,30 @@ func (s *Store) upgrade(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("bring the schema up to date: %w", err)
 	}
-	err = s.prepare(ctx)
-	return errors.Join(err, lock.Release(ctx))
+	return nil
+}
+
+// bringUp brings the schema up to date: under the lock of earlier programs as far as to
+// leases, and from there on as a leader.
+func (s *Store) bringUp(ctx context.Context, waiting func(holder string) error) error {
+	o, _, err := s.await(ctx, waiting, func(context.Context) (int64, error) { return 0, nil })
+	if err != nil {
+		return err
+	}
+	missing, _, err := migrate.Missing(ctx, s.db)
+	unfilled := false
+	if err == nil && len(missing) == 0 {
+		unfilled, err = s.unfilled(ctx)
+	}
+	if err == nil && len(missing) == 0 && !unfilled {
+		err = s.db.Prepare(ctx)
+	}
+	if err = errors.Join(err, o.close(ctx)); err != nil || len(missing) == 0 && !unfilled {
+		return err
+	}
+	l, err := s.take(ctx, sweep.LeadOptions{Holder: "a program that brings the database up to date"}, waiting)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.prepare(ctx), l.Resign(context.WithoutCancel(ctx)))
 }

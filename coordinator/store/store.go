@@ -31,6 +31,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"sweep/coordinator/store/database"
 	"sweep/coordinator/store/migrate"
@@ -46,6 +47,9 @@ type Store struct {
 	numbers sync.Map
 	// comparisons has how sweeps are compared, by sweep_no.
 	comparisons sync.Map
+	// lead is the one that this store took last: its term is checked by whatever it
+	// writes.
+	lead atomic.Pointer[lead]
 }
 
 var _ sweep.Store = (*Store)(nil)
@@ -60,7 +64,7 @@ var _ sweep.Store = (*Store)(nil)
 // The schema is not changed while another process leads the database: that is a
 // *sweep.SchemaError, wrapped.
 func Open(ctx context.Context, address string) (sweep.Store, error) {
-	s, behind, err := open(ctx, address)
+	s, behind, err := connected(ctx, address)
 	if err == nil && !behind {
 		behind, err = s.unfilled(ctx)
 	}
@@ -76,15 +80,15 @@ func Open(ctx context.Context, address string) (sweep.Store, error) {
 // Connect opens the database at an address without changing its schema, which
 // may be older than the program's: that of a store to be led.
 func Connect(ctx context.Context, address string) (sweep.Store, error) {
-	s, _, err := open(ctx, address)
+	s, _, err := connected(ctx, address)
 	if err != nil {
 		return nil, s.failed(err)
 	}
 	return s, nil
 }
 
-// open connects to a database and looks whether migrations are missing.
-func open(ctx context.Context, address string) (s *Store, missing bool, err error) {
+// connected connects to a database and looks whether migrations are missing.
+func connected(ctx context.Context, address string) (s *Store, missing bool, err error) {
 	s = &Store{}
 	db, err := connect(ctx, address)
 	if err != nil {
@@ -141,7 +145,13 @@ func (s *Store) CheckReader(ctx context.Context) (statements []string, problem e
 }
 
 // Close implements sweep.Store.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error {
+	if l := s.lead.Load(); l != nil { // nothing is renewed any more
+		l.stop()
+		<-l.done
+	}
+	return s.db.Close()
+}
 
 // Database is the database behind the store.
 func (s *Store) Database() database.Database { return s.db }

@@ -25,7 +25,7 @@ type transaction struct {
 
 // update runs do in a transaction that writes. what names the work in errors.
 func (s *Store) update(ctx context.Context, what string, do func(t *transaction)) error {
-	return s.explain(what, s.db.Update(ctx, func(tx database.Tx) error {
+	return s.explain(what, s.write(ctx, func(tx database.Tx) error {
 		t := &transaction{ctx: ctx, tx: tx, s: s, now: time.Now().UTC().Truncate(time.Microsecond)}
 		do(t)
 		return t.err

@@ -93,7 +93,7 @@ func testLed(t *testing.T, address string) {
 	}
 	led := make(chan error)
 	go func() {
-		lead, err := standby.Lead(ctx, "host", nil)
+		lead, err := standby.Lead(ctx, sweep.LeadOptions{Holder: "host"})
 		if err == nil {
 			err = lead.Resign(ctx)
 		}

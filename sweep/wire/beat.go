@@ -116,8 +116,9 @@ func (w *Wire) CallRoll() error {
 }
 
 // ServeBeats has heard called for each beat, from one goroutine of the
-// connection, and asks all workers for one, until stop is called.
-func (w *Wire) ServeBeats(heard func(Beat) BeatAnswer) (stop func(), err error) {
+// connection, and asks all workers for one, until stop is called. A nil answer leaves
+// the beat to another coordinator.
+func (w *Wire) ServeBeats(heard func(Beat) *BeatAnswer) (stop func(), err error) {
 	s, err := w.conn.Subscribe(beatPrefix+">", func(m *nats.Msg) {
 		var b beatMessage
 		err := json.Unmarshal(m.Data, &b)
@@ -137,10 +138,13 @@ func (w *Wire) ServeBeats(heard func(Beat) BeatAnswer) (stop func(), err error) 
 		}
 		b.Beat.Offer.Pool = b.Beat.Pool
 		answer := heard(b.Beat)
+		if answer == nil {
+			return
+		}
 		if known, ok := w.ackWaits.Load(Queue{b.Beat.Pool, b.Beat.Offer.Key()}); ok {
 			answer.AckWait = known.(time.Duration)
 		}
-		data, err := json.Marshal(beatAnswer{Version, answer})
+		data, err := json.Marshal(beatAnswer{Version, *answer})
 		if err == nil {
 			err = m.Respond(data)
 		}

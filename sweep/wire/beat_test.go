@@ -36,11 +36,16 @@ func TestBeat(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = unsubscribe() }()
-	stop, err := w.ServeBeats(func(b wire.Beat) wire.BeatAnswer {
+	// One that does not lead leaves the answer to the one that does.
+	stopDeposed, err := w.ServeBeats(func(wire.Beat) *wire.BeatAnswer { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, err := w.ServeBeats(func(b wire.Beat) *wire.BeatAnswer {
 		mu.Lock()
 		defer mu.Unlock()
 		heard = append(heard, b)
-		return want
+		return &want
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +60,7 @@ func TestBeat(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(*answer, want) {
 		t.Errorf("Beat = %+v, %v", answer, err)
 	}
+	stopDeposed()
 	// What cannot be read, or is of another pool than its subject, is dropped.
 	for subject, data := range map[string]string{
 		"sweep.beat.cpu.w2": "junk",

@@ -36,7 +36,7 @@ type Client struct {
 const (
 	// patience is how long a client waits for a coordinator to come: longer than
 	// a standby takes.
-	patience = 6 * time.Second
+	patience = 10 * time.Second
 	// compressFrom is the size of a request from which it is compressed.
 	compressFrom = 8 << 10
 )

@@ -288,6 +288,7 @@ type control struct {
 	wire       *Wire
 	controller Controller
 	reader     sweep.Reader
+	leads      func() bool
 	// ctx ends the requests that are being answered, places bounds their number.
 	ctx    context.Context
 	places chan struct{}
@@ -296,12 +297,13 @@ type control struct {
 }
 
 // ServeControl answers clients' requests until stop is called, which ends those
-// being answered and waits for them. Of several services a request reaches one:
-// only the active coordinator has one.
-func (w *Wire) ServeControl(controller Controller, reader sweep.Reader) (stop func(), err error) {
+// being answered and waits for them. A request reaches every coordinator that has a
+// service, also one that hangs, and only the one that leads answers: leads is asked at
+// each request.
+func (w *Wire) ServeControl(controller Controller, reader sweep.Reader, leads func() bool) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &control{
-		wire: w, controller: controller, reader: reader,
+		wire: w, controller: controller, reader: reader, leads: leads,
 		ctx: ctx, places: make(chan struct{}, concurrentRequests), long: map[string]chan struct{}{},
 	}
 	for name, places := range longRequests {
@@ -311,6 +313,8 @@ func (w *Wire) ServeControl(controller Controller, reader sweep.Reader) (stop fu
 		Name: controlService, Version: serviceVersion,
 		Description: "the active coordinator of sweeps",
 		Metadata:    map[string]string{"protocol": strconv.Itoa(ControlVersion)},
+		// The server would give some requests to a coordinator that hangs.
+		QueueGroupDisabled: true,
 	})
 	if err == nil {
 		// One endpoint takes also what this version does not know, to say so.
@@ -331,6 +335,10 @@ func (w *Wire) ServeControl(controller Controller, reader sweep.Reader) (stop fu
 
 // handle has a request answered in a goroutine of its own.
 func (s *control) handle(r micro.Request) {
+	if !s.leads() { // the one that leads has the request too
+		s.wire.log.Debug("request left to the coordinator that leads", "subject", r.Subject())
+		return
+	}
 	if !isClientInbox(r.Reply()) {
 		s.wire.malformed.Add(1)
 		s.wire.log.Error("request dropped: its answer is wanted where no client hears it", "subject", r.Subject(), "reply", r.Reply())

@@ -32,6 +32,8 @@ type backend struct {
 	keys []string
 	// fail, if set, is the answer to everything.
 	fail error
+	// deposed says that it does not lead.
+	deposed atomic.Bool
 	// rows of every list, and how many were taken.
 	rows  int
 	taken atomic.Int64
@@ -224,13 +226,35 @@ func (b *backend) Query(ctx context.Context, sql string, yield func([]string, []
 
 func serve(t *testing.T, conn *nats.Conn, b *backend) (client *wire.Client, stop func()) {
 	t.Helper()
-	stop, err := open(t, conn, wire.Options{}).ServeControl(b, b)
+	stop, err := open(t, conn, wire.Options{}).ServeControl(b, b, func() bool { return !b.deposed.Load() })
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop = sync.OnceFunc(stop)
 	t.Cleanup(stop)
 	return wire.NewClient(conn), stop
+}
+
+// Of two services that hear a request the one of the coordinator that leads answers,
+// and the other, which may have been stopped while another took over, carries nothing
+// out.
+func TestOnlyTheLeaderAnswers(t *testing.T) {
+	conn := wiretest.Start(t)
+	deposed, leader := &backend{}, &backend{}
+	deposed.deposed.Store(true)
+	serve(t, conn, deposed)
+	c, _ := serve(t, conn, leader)
+	for range 20 {
+		if err := c.Pause(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(leader.calls); n != 20 {
+		t.Errorf("the leader carried %d of 20 requests out", n)
+	}
+	if len(deposed.calls) > 0 {
+		t.Errorf("the deposed one carried out %v", deposed.calls)
+	}
 }
 
 func TestCommandsReachTheCoordinator(t *testing.T) {

@@ -306,6 +306,41 @@ func (e *SupersededError) Error() string {
 // had no term after it.
 const collectorPrefix = "collector"
 
+// Term returns the highest term in which a coordinator has collected events, 0 if
+// none has. It takes an answer of the server that has the stream.
+func (w *Wire) Term(ctx context.Context) (term int64, err error) {
+	if !w.conn.IsConnected() {
+		return 0, errors.New("NATS cannot be reached")
+	}
+	stream, err := w.js.Stream(ctx, EventsStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("NATS: stream %s: %w", EventsStream, err)
+	}
+	names := stream.ConsumerNames(ctx)
+	for name := range names.Name() {
+		if n, err := strconv.ParseInt(strings.TrimPrefix(name, collectorPrefix+"-"), 10, 64); err == nil {
+			term = max(term, n)
+		}
+	}
+	if err := names.Err(); err != nil && !IsLost(err) {
+		return 0, fmt.Errorf("NATS: consumers of stream %s: %w", EventsStream, err)
+	}
+	return term, nil
+}
+
+// ForgetTerms has every term be a new one: for a broker of which the caller knows that
+// no other coordinator uses it.
+func (w *Wire) ForgetTerms(ctx context.Context) error {
+	err := w.removeCollectors(ctx)
+	if IsLost(err) {
+		return nil
+	}
+	return err
+}
+
 // removeCollectors removes the consumers of all terms.
 func (w *Wire) removeCollectors(ctx context.Context) error {
 	stream, err := w.js.Stream(ctx, EventsStream)

@@ -22,7 +22,7 @@ func (e *UnreachableError) Error() string {
 	if e.Delivered {
 		return fmt.Sprintf("the coordinator at %s stopped answering; whether it did what it was asked is not known: look at \"sweep status\"", e.Servers)
 	}
-	return fmt.Sprintf("no coordinator answers at %s: is \"sweep coordinator\" running?", e.Servers)
+	return fmt.Sprintf("no coordinator answers at %s: is \"sweep coordinator\" running, and does it reach its database?", e.Servers)
 }
 
 // VersionError says that two parties speak different versions of the protocol.

@@ -230,14 +230,14 @@ func TestRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop, err := w.ServeControl(b, b)
+	stop, err := w.ServeControl(b, b, func() bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
 	js := s.setUp(ctx, coordinator, w)
-	stopBeats, err := w.ServeBeats(func(b wire.Beat) wire.BeatAnswer {
-		return wire.BeatAnswer{Stop: []wire.Running{{TrialID: sweep.TrialID{Sweep: b.ID}}}}
+	stopBeats, err := w.ServeBeats(func(b wire.Beat) *wire.BeatAnswer {
+		return &wire.BeatAnswer{Stop: []wire.Running{{TrialID: sweep.TrialID{Sweep: b.ID}}}}
 	})
 	if err != nil {
 		t.Fatal(err)

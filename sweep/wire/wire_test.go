@@ -858,6 +858,16 @@ func TestCollectorsOfSuccessiveTerms(t *testing.T) {
 	if got, _ := fetch(t, second, 1); got[0].Index != 20 {
 		t.Errorf("the second gets trial %s", got[0].TrialID)
 	}
+	// Whoever leads next learns the term, also with a database that knows of neither.
+	if term, err := w.Term(t.Context()); err != nil || term != 2 {
+		t.Errorf("Term = %d, %v", term, err)
+	}
+	if err := w.ForgetTerms(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if term, err := w.Term(t.Context()); err != nil || term != 0 {
+		t.Errorf("Term = %d, %v, after it was forgotten", term, err)
+	}
 }
 
 // A batch is bounded in number and bytes, and says whether there may be more.

@@ -10,6 +10,8 @@ package database
 import (
 	"context"
 	"time"
+
+	"sweep/sweep"
 )
 
 // Database is an open database. Its methods are safe for concurrent use.
@@ -28,9 +30,25 @@ type Database interface {
 	// Ask runs a user's statement if it only reads. Values come as int64,
 	// float64, string, []byte, bool and nil; times and JSON are texts.
 	Ask(ctx context.Context, text string, yield func(columns []string, row []any) error) error
+	// Fenced is Update for the leader of a term: it is a *sweep.DeposedError if the
+	// term is over, and no Takeover ends while do runs.
+	Fenced(ctx context.Context, term int64, do func(tx Tx) error) error
+	// Takeover runs do in a transaction that may begin a new term. It waits until no
+	// Fenced transaction is open, and ends those that take too long, as those of a
+	// process that hangs do, where the database lets it.
+	Takeover(ctx context.Context, do func(tx Tx) error) error
+	// Renew runs do, which renews the leader's lease, in a transaction that waits for
+	// no other of this process, where the database can do that. It need not outlast a
+	// crash of the server.
+	Renew(ctx context.Context, do func(tx Tx) error) error
+	// Resign is Renew for the end of a lead.
+	Resign(ctx context.Context, do func(tx Tx) error) error
+	// Now is the time by the one clock that all who use the database share.
+	Now(ctx context.Context, tx Tx) (time.Time, error)
 	// Lock takes the lock of which each database has one, when no other process has
 	// it. While one has it, waiting (if not nil) is called with who that is, as far
-	// as the database knows, again and again; its error ends Lock.
+	// as the database knows, again and again; its error ends Lock. Leaders of a
+	// schema without leases have it, and where Dialect.Lock says so, all leaders.
 	Lock(ctx context.Context, waiting func(holder string) error) (Lock, error)
 	// Holder says whether a process, this one too, has the lock now, and which, as far
 	// as the database knows. It takes nothing that another waits for.
@@ -45,9 +63,18 @@ type Database interface {
 
 // Lock is a hold on the database's lock.
 type Lock interface {
-	// Lost is closed when the hold may have been lost, and when it is released.
-	Lost() <-chan struct{}
 	Release(ctx context.Context) error
+}
+
+// CheckTerm is a *sweep.DeposedError unless the leader's term is the given one.
+func CheckTerm(ctx context.Context, tx Tx, term int64) error {
+	var now int64
+	var leader string
+	err := tx.Query(ctx, func(row Row) error { return row.Scan(&now, &leader) }, `SELECT term, leader FROM cluster`)
+	if err == nil && now != term {
+		err = &sweep.DeposedError{Term: term, Now: now, Leader: leader}
+	}
+	return err
 }
 
 // Tx is a running transaction, of one goroutine.
@@ -80,6 +107,10 @@ type Dialect struct {
 	TableExists string
 	// CreateMigrations makes the table of applied migrations if it is missing.
 	CreateMigrations string
+	// Lock says that who leads has the database's lock: the operating system gives it
+	// up with its process, which shows at once that nobody leads. Elsewhere a lease
+	// that has run out shows it.
+	Lock bool
 	// Collation compares texts by code point.
 	Collation string
 	// Selection is run before a query over any trials, if it is not empty.

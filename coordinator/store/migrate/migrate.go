@@ -41,11 +41,11 @@ func Missing(ctx context.Context, db database.Database) (missing []Migration, kn
 	return missing, known, err
 }
 
-// Up brings the schema of a database up to date. The caller has the database's
-// lock: one program at a time may do it.
-func Up(ctx context.Context, db database.Database) error {
+// Up brings the schema of a database up to date, in transactions that write runs. The
+// caller leads the database: one program at a time may do it.
+func Up(ctx context.Context, db database.Database, write func(ctx context.Context, do func(tx database.Tx) error) error) error {
 	for done := false; !done; {
-		err := db.Update(ctx, func(tx database.Tx) error {
+		err := write(ctx, func(tx database.Tx) error {
 			missing, _, err := look(ctx, tx, db)
 			if done = len(missing) == 0; err != nil || done {
 				return err

@@ -3,7 +3,7 @@
 // A write transaction first locks the counters of the sweeps that it changes,
 // in order of their numbers: writers of one sweep take turns, and none wait
 // for each other in a circle. Only one coordinator writes at a time anyway;
-// see lock. Readers never wait.
+// see lease.go. Readers never wait.
 //
 // Bulk goes in by COPY and in arrays, one statement a table, so that a batch
 // of events costs a handful of round trips whatever its size.
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,6 +32,10 @@ type Database struct {
 	// questions are asked and however slowly their answers are taken, recording
 	// does not wait for a connection.
 	pool, views *pgxpool.Pool
+	// lease has the connection that takes and renews the lead; excludes says that it
+	// keeps coordinators of the first edition from leading.
+	lease    *pgxpool.Pool
+	excludes atomic.Bool
 	// name is the database in errors: host and name, never the password.
 	name string
 	// readers run the queries of users.
@@ -75,7 +80,7 @@ func Open(ctx context.Context, address string) (*Database, error) {
 		return nil
 	}
 	d := &Database{name: fmt.Sprintf("%s on %s", config.ConnConfig.Database, config.ConnConfig.Host)}
-	writing, viewing := config.Copy(), config.Copy()
+	writing, viewing, leading := config.Copy(), config.Copy(), config.Copy()
 	writing.MaxConns, writing.MinConns = writeConnections, min(config.MinConns, writeConnections)
 	writing.MinIdleConns = 0
 	viewing.MaxConns = max(config.MaxConns, viewConnections)
@@ -86,6 +91,11 @@ func Open(ctx context.Context, address string) (*Database, error) {
 		d.pool.Close()
 		return nil, d.Explain(err)
 	}
+	if d.lease, err = d.newLease(ctx, leading); err != nil {
+		d.views.Close()
+		d.pool.Close()
+		return nil, d.Explain(err)
+	}
 	d.readers.config = config
 	return d, nil
 }
@@ -93,6 +103,7 @@ func Open(ctx context.Context, address string) (*Database, error) {
 // Close implements database.Database.
 func (d *Database) Close() error {
 	d.readers.close()
+	d.lease.Close()
 	d.views.Close()
 	d.pool.Close()
 	return nil

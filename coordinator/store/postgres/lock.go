@@ -13,7 +13,10 @@ import (
 )
 
 // lock is a lock on the table of migrations in a transaction of a session of
-// its own, which the server gives up when the session ends, whatever ended it.
+// its own, which the server gives up when the session ends, whatever ended it. The
+// programs before there were leases lead by it. It is held while a schema of theirs
+// is brought up to date, and no longer.
+//
 // Only a user that may write that table can take it. Of an advisory lock that
 // is not so: every login of the server may take each of them, also one that is
 // there to read.
@@ -21,16 +24,12 @@ type lock struct {
 	conn *pgx.Conn
 	// first says that the session has the first edition's lock too.
 	first bool
-	stop  context.CancelFunc
-	lost  chan struct{}
 }
 
 const (
-	// lockPoll is how often who waits for the lock asks for it, and who has it
-	// looks after its session.
+	// lockPoll is how often who waits for the lock asks for it.
 	lockPoll = 250 * time.Millisecond
-	// lockAnswer is how long the server may take to answer before the hold counts
-	// as lost.
+	// lockAnswer is how long the server may take to answer that it is given up.
 	lockAnswer = 2 * time.Second
 	// firstEditionLock is the advisory lock by which coordinators of the first
 	// edition lead. It is taken too, so that a cluster can be brought up to date one
@@ -38,8 +37,7 @@ const (
 	firstEditionLock = 0x73776565_70000002
 )
 
-// lockTable does not hinder those who use the table, and no transaction number is
-// given out for it, so that it does not keep vacuum from its work.
+// lockTable does not hinder those who use the table.
 const lockTable = `LOCK TABLE schema_migrations IN SHARE UPDATE EXCLUSIVE MODE NOWAIT`
 
 // Lock implements database.Database.
@@ -53,13 +51,10 @@ func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) 
 	if err != nil {
 		return nil, err
 	}
-	l := &lock{conn: conn, lost: make(chan struct{})}
+	l := &lock{conn: conn}
 	if err := l.wait(ctx, waiting); err != nil {
 		return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 	}
-	var watch context.Context
-	watch, l.stop = context.WithCancel(context.WithoutCancel(ctx))
-	go l.watch(watch)
 	return l, nil
 }
 
@@ -74,12 +69,19 @@ func (l *lock) wait(ctx context.Context, waiting func(holder string) error) erro
 	tick := time.NewTicker(lockPoll)
 	defer tick.Stop()
 	for {
-		taken, err := l.try(ctx)
-		if err != nil || taken {
+		// A lock that is refused is an error in the server's log: it is asked for only
+		// where nobody is seen to have it.
+		who, held, err := holder(ctx, l.conn)
+		if err == nil && !held {
+			var taken bool
+			if taken, err = l.try(ctx); taken {
+				return nil
+			}
+		}
+		if err != nil {
 			return err
 		}
-		who, _, err := holder(ctx, l.conn)
-		if err == nil && waiting != nil {
+		if waiting != nil {
 			err = waiting(who)
 		}
 		if err != nil {
@@ -107,18 +109,15 @@ func (l *lock) try(ctx context.Context) (taken bool, err error) {
 	if answered := (*pgconn.PgError)(nil); errors.As(err, &answered) && answered.Code == "55P03" { // lock_not_available
 		err = nil
 	}
-	if taken {
-		return true, l.forget(ctx)
-	}
-	if err != nil {
-		return false, err
+	if taken || err != nil {
+		return taken, err
 	}
 	_, err = l.conn.Exec(ctx, `ROLLBACK`)
 	return false, err
 }
 
 // alone takes the first edition's lock, once, and reports whether none of its
-// coordinators leads. Another one's hold of it means nothing if it may only read.
+// coordinators leads.
 func (l *lock) alone(ctx context.Context) (alone bool, err error) {
 	if !l.first {
 		if err := l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(firstEditionLock)).Scan(&l.first); err != nil {
@@ -128,17 +127,18 @@ func (l *lock) alone(ctx context.Context) (alone bool, err error) {
 	if l.first {
 		return true, nil
 	}
-	err = l.conn.QueryRow(ctx, `SELECT NOT EXISTS (SELECT `+holders+` AND l.locktype = 'advisory'
-		AND (to_regclass('trials') IS NULL OR has_table_privilege(a.usesysid, to_regclass('trials'), 'UPDATE')))`,
+	err = l.conn.QueryRow(ctx, `SELECT NOT EXISTS (SELECT `+holders+` AND l.locktype = 'advisory')`,
 		int64(firstEditionLock)>>32, int64(firstEditionLock)&0xffffffff).Scan(&alone)
 	return alone, err
 }
 
-// holders are the sessions of others that have one of the locks.
+// holders are the sessions of others that have one of the locks. The first edition's
+// means nothing with a user that may only read.
 const holders = ` FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
 	WHERE l.granted AND l.pid <> pg_backend_pid() AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 		AND (l.relation = to_regclass('schema_migrations') AND l.mode = 'ShareUpdateExclusiveLock'
-			OR l.locktype = 'advisory' AND l.classid = $1 AND l.objid = $2 AND l.objsubid = 1)`
+			OR l.locktype = 'advisory' AND l.classid = $1 AND l.objid = $2 AND l.objsubid = 1
+				AND (to_regclass('trials') IS NULL OR has_table_privilege(a.usesysid, to_regclass('trials'), 'UPDATE')))`
 
 // makeTable makes the table that is to be locked. Another program may make it
 // at the same time.
@@ -177,47 +177,9 @@ func holder(ctx context.Context, in interface {
 	return fmt.Sprintf("user %s (%s) from %s, connected since %s", user, name, address, since.UTC().Format(time.RFC3339)), err == nil, err
 }
 
-// watch asks the session for an answer until it fails or the lock is released.
-func (l *lock) watch(ctx context.Context) {
-	defer close(l.lost)
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		// Not cut short by a release, which has more to say to the server.
-		answer, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockAnswer)
-		alone, err := l.alone(answer)
-		if err == nil {
-			err = l.forget(answer)
-		}
-		cancel()
-		if err != nil || !alone {
-			return
-		}
-	}
-}
-
-// forget has the server let go of the snapshot of the last query, which the extended
-// protocol keeps in a transaction until the next one: with it no vacuum, wherever in
-// the cluster of databases, removes a row that has died since. The simple protocol
-// keeps none.
-func (l *lock) forget(ctx context.Context) error {
-	_, err := l.conn.PgConn().Exec(ctx, `SELECT 1`).ReadAll()
-	return err
-}
-
-// Lost implements database.Lock.
-func (l *lock) Lost() <-chan struct{} { return l.lost }
-
 // Release implements database.Lock: it gives the locks up and ends the session. That
 // alone would do, too, but the server takes a moment to notice it.
 func (l *lock) Release(ctx context.Context) error {
-	l.stop()
-	<-l.lost
 	answer, cancel := context.WithTimeout(ctx, lockAnswer)
 	defer cancel()
 	_, _ = l.conn.PgConn().Exec(answer, `ROLLBACK; SELECT pg_advisory_unlock_all()`).ReadAll()

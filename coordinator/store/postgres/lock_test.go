@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"sweep/coordinator/store"
+	"sweep/coordinator/store/database"
 	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/sweep"
 )
@@ -31,7 +33,7 @@ func TestLeaderLosesServer(t *testing.T) {
 	s := open(t, server.Database(t))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	lead, err := s.Lead(ctx, "host", nil)
+	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,13 +42,13 @@ func TestLeaderLosesServer(t *testing.T) {
 	}
 	ends(t, "the server died", lead.Lost())
 	_ = lead.Resign(ctx) // its session is broken
-	if _, err := s.Lead(ctx, "host", nil); err == nil {
+	if _, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host"}); err == nil {
 		t.Error("there is a lead without a server")
 	}
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := s.Lead(ctx, "host", nil)
+	again, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,30 +60,111 @@ func TestLeaderLosesServer(t *testing.T) {
 	}
 }
 
-// TestLeaderLetsVacuumWork: the session that holds the lead for weeks keeps no
-// snapshot, with which no row that dies meanwhile could be removed.
+// TestLeaderLetsVacuumWork: whoever leads, and whoever stands by, keeps no session with
+// a snapshot, nor a lock that vacuum would wait for, and writes nothing into the
+// server's log.
 func TestLeaderLetsVacuumWork(t *testing.T) {
-	server := postgrestest.Start(t)
+	server := postgrestest.Start(t, "log_min_messages=error")
 	address := server.Database(t)
-	s := open(t, address)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	s, standby := open(t, address), open(t, address)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	execute(t, address, `CREATE USER reading; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reading`)
-	for _, beside := range []string{`SELECT 1`, leaderOfFirstEdition} { // of a reader, which means nothing
-		hold(t, strings.Replace(address, "sweep@", "reading@", 1), beside)
-		watcher := hold(t, address, `SELECT 1`)
-		lead, err := s.Lead(ctx, "host", nil)
-		if err != nil {
+	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan struct{})
+	waiting, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := standby.Lead(waiting, sweep.LeadOptions{Holder: "standby", Waiting: func(string) { close(waits) }})
+		ended <- err
+	}()
+	<-waits
+	watcher := hold(t, address, `SELECT 1`)
+	before := server.Log()
+	var expires, later time.Time
+	if err := watcher.QueryRow(ctx, `SELECT expires_at FROM cluster`).Scan(&expires); err != nil {
+		t.Fatal(err)
+	}
+	for later.Before(expires.Add(3 * time.Second)) { // while the lease is renewed several times
+		var idle int
+		if err := watcher.QueryRow(ctx, `SELECT expires_at FROM cluster`).Scan(&later); err != nil {
 			t.Fatal(err)
 		}
-		for holding, snapshots := 0, 1; holding != 1 || snapshots > 0; {
-			err := watcher.QueryRow(ctx, `SELECT count(*), count(backend_xmin) FROM pg_stat_activity
-				WHERE state = 'idle in transaction'`).Scan(&holding, &snapshots)
-			if err != nil {
-				t.Fatalf("beside %s: %d sessions hold, %d of them a snapshot: %v", beside, holding, snapshots, err)
+		// A session that lasted with a transaction open would be seen to be idle.
+		err := watcher.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND xact_start < now() - interval '2 seconds'`).Scan(&idle)
+		if err != nil || idle > 0 {
+			t.Fatalf("%d sessions keep a transaction open: %v", idle, err)
+		}
+		for _, text := range []string{`VACUUM cluster`, `VACUUM schema_migrations`, `VACUUM (ANALYZE)`} {
+			if _, err := watcher.Exec(ctx, text); err != nil {
+				t.Fatalf("%s: %v", text, err)
 			}
 		}
-		if err := lead.Resign(ctx); err != nil {
+	}
+	if log := strings.TrimPrefix(server.Log(), before); log != "" {
+		t.Errorf("the server logs %s", log)
+	}
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the standby: %v", err)
+	}
+	if err := lead.Resign(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHungTransaction: a leader that hangs in the middle of a transaction keeps its
+// successor neither from leading nor from writing the same rows, and nothing of its
+// transaction is kept.
+func TestHungTransaction(t *testing.T) {
+	server := postgrestest.Start(t)
+	address := server.Database(t)
+	s, standby := open(t, address), open(t, address)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if _, err := s.CreateSweep(ctx, "s", &sweep.Submission{}, 1); err != nil {
+		t.Fatal(err)
+	}
+	var hangs atomic.Bool
+	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host", Check: func(context.Context) (int64, error) {
+		if hangs.Load() {
+			return 0, errors.New("it hangs")
+		}
+		return 0, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, goesOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- postgresOf(s).Fenced(ctx, lead.Term(), func(tx database.Tx) error {
+			_, err := tx.Exec(ctx, `UPDATE sweeps SET priority = 13`)
+			err = errors.Join(err, tx.Claim(ctx, 1))
+			close(inside)
+			<-goesOn
+			return err
+		})
+	}()
+	<-inside
+	hangs.Store(true)
+	next, err := standby.Lead(ctx, sweep.LeadOptions{Holder: "standby"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := standby.SetSweepState(ctx, "s", sweep.SweepPaused, ""); err != nil {
+		t.Error(err)
+	}
+	close(goesOn)
+	if err := <-ended; err == nil {
+		t.Error("the deposed leader's transaction was kept")
+	}
+	if record, err := standby.Sweep(ctx, "s"); err != nil || record.Priority != 0 || record.State != sweep.SweepPaused {
+		t.Errorf("%+v: %v", record, err)
+	}
+	for _, l := range []sweep.Lead{lead, next} {
+		if err := l.Resign(ctx); err != nil {
 			t.Error(err)
 		}
 	}
@@ -108,7 +191,8 @@ const (
 )
 
 // TestFirstEditionLeads: a coordinator of the first edition that leads by its
-// advisory lock is not led beside.
+// advisory lock, although the schema is a later one, does so no longer when another
+// one leads, and neither does one that stands by.
 func TestFirstEditionLeads(t *testing.T) {
 	server := postgrestest.Start(t)
 	address := server.Database(t)
@@ -116,26 +200,27 @@ func TestFirstEditionLeads(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	first := hold(t, address, leaderOfFirstEdition)
-	short, giveUp := context.WithCancel(ctx)
-	holder := ""
-	_, err := s.Lead(short, "host", func(h string) { holder = h; giveUp() })
-	if !errors.Is(err, context.Canceled) || !strings.Contains(holder, "user sweep") {
-		t.Errorf("%q: %v", holder, err)
-	}
-	if err := first.Close(ctx); err != nil {
-		t.Fatal(err)
-	}
-	lead, err := s.Lead(ctx, "host", nil)
+	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	for first.Ping(ctx) == nil { // until its session is ended
+	}
+	conn, other := hold(t, address, `SELECT 1`), 0
+	for other == 0 && ctx.Err() == nil { // until the leader has the lock
+		if err := conn.QueryRow(ctx, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted`).Scan(&other); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var taken bool
-	conn := hold(t, address, `SELECT 1`)
 	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(x'7377656570000002'::bigint)`).Scan(&taken); err != nil || taken {
 		t.Errorf("a coordinator of the first edition leads too: %v", err)
 	}
 	if err := lead.Resign(ctx); err != nil {
 		t.Error(err)
+	}
+	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(x'7377656570000002'::bigint)`).Scan(&taken); err != nil || !taken {
+		t.Errorf("after its end the leader keeps a lock: %v", err)
 	}
 }
 
@@ -153,7 +238,7 @@ func TestReaderCannotLead(t *testing.T) {
 	if _, err := conn.Exec(ctx, leaderOfThisEdition); err == nil {
 		t.Error("a user that only reads took the lock")
 	}
-	lead, err := s.Lead(ctx, "host", func(holder string) { t.Errorf("it waits for %s", holder) })
+	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host", Waiting: func(holder string) { t.Errorf("it waits for %s", holder) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +264,7 @@ func TestLeadWithLimitedRights(t *testing.T) {
 		}
 	}()
 	var lead sweep.Lead
-	if lead, err = s.Lead(context.Background(), "host", nil); err != nil {
+	if lead, err = s.Lead(context.Background(), sweep.LeadOptions{Holder: "host"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := lead.Resign(context.Background()); err != nil {

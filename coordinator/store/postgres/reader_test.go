@@ -173,7 +173,7 @@ func TestReaderCannotGetOut(t *testing.T) {
 	if _, err := s.CreateSweep(ctx, "s1", &sweep.Submission{}, 1); err != nil {
 		t.Fatal(err)
 	}
-	leader, err := s.Lead(ctx, "test", nil)
+	leader, err := s.Lead(ctx, sweep.LeadOptions{Holder: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestReaderCannotGetOut(t *testing.T) {
 // leaderProcess is the server's process of the leader's session.
 func leaderProcess(t testing.TB, witness *pgx.Conn) int {
 	t.Helper()
-	return one[int](t, witness, `SELECT pid FROM pg_locks WHERE relation = 'schema_migrations'::regclass AND mode = 'ShareUpdateExclusiveLock'`)
+	return one[int](t, witness, `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = x'73776565'::integer AND objid = x'70000002'::integer`)
 }
 
 // TestReaderSeesNoOthersStatements: of other users' sessions it sees that they

@@ -137,7 +137,7 @@ func TestUserWithoutSchemaRights(t *testing.T) {
 	if err := s.Query(ctx, `SELECT count(*) FROM results`, func([]string, []any) error { return nil }); err != nil {
 		t.Error(err)
 	}
-	leader, err := s.Lead(ctx, "test", nil)
+	leader, err := s.Lead(ctx, sweep.LeadOptions{Holder: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,6 +121,7 @@ var dialect = database.Dialect{
     name       TEXT NOT NULL,
     applied_at TEXT NOT NULL
 )`,
+	Lock:      true,
 	Collation: `BINARY`,
 	Member:    member,
 }

@@ -14,10 +14,14 @@ import (
 // lock is an exclusive transaction on an empty file beside the database, whose
 // name ends in .lead: a lock of the operating system, which it gives up when the
 // process ends, whatever ended it.
+//
+// Whoever leads has it: it shows at once that a leader was killed. A process that is
+// stopped keeps it, and the lead. The file is one machine's, where such a process can
+// be ended; and if it was stopped inside of a transaction, SQLite lets nobody write
+// anyway. A leader that cannot do its work gives it up by itself.
 type lock struct {
 	conn *conn
 	once sync.Once
-	lost chan struct{}
 }
 
 // lockSuffix ends the name of the lock's file.
@@ -63,7 +67,7 @@ func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) 
 		_ = c.Close() // the first error is the one that matters
 		return nil, err
 	}
-	return &lock{conn: c, lost: make(chan struct{})}, nil
+	return &lock{conn: c}, nil
 }
 
 // Holder implements database.Database: nobody else's exclusive transaction lets a
@@ -87,14 +91,36 @@ func (d *Database) Holder(ctx context.Context) (holder string, held bool, err er
 	return holder, holder != "", err
 }
 
-// Lost implements database.Lock.
-func (l *lock) Lost() <-chan struct{} { return l.lost }
-
 // Release implements database.Lock.
 func (l *lock) Release(context.Context) (err error) {
-	l.once.Do(func() {
-		close(l.lost)
-		err = l.conn.Close()
-	})
+	l.once.Do(func() { err = l.conn.Close() })
 	return err
 }
+
+// Fenced implements database.Database. The transactions of all processes take turns.
+func (d *Database) Fenced(ctx context.Context, term int64, do func(tx database.Tx) error) error {
+	return d.Update(ctx, func(tx database.Tx) error {
+		if err := database.CheckTerm(ctx, tx, term); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+}
+
+// Takeover implements database.Database.
+func (d *Database) Takeover(ctx context.Context, do func(tx database.Tx) error) error {
+	return d.Update(ctx, do)
+}
+
+// Renew implements database.Database.
+func (d *Database) Renew(ctx context.Context, do func(tx database.Tx) error) error {
+	return d.Update(ctx, do)
+}
+
+// Resign implements database.Database.
+func (d *Database) Resign(ctx context.Context, do func(tx database.Tx) error) error {
+	return d.Update(ctx, do)
+}
+
+// Now implements database.Database: all who use the file are on one host.
+func (d *Database) Now(context.Context, database.Tx) (time.Time, error) { return time.Now(), nil }

@@ -24,7 +24,7 @@ type Example struct {
 func Open(t testing.TB) sweep.Store {
 	t.Helper()
 	s := openStore(t, store.Open, "sqlite:"+filepath.Join(t.TempDir(), "sweep.db"))
-	lead, err := s.Lead(context.Background(), "test", nil)
+	lead, err := s.Lead(context.Background(), sweep.LeadOptions{Holder: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

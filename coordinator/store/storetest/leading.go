@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		first, second, third := openStore(t, store.Connect, here), openStore(t, store.Connect, here), openStore(t, store.Connect, here)
-		lead, err := first.Lead(ctx, "host 1", func(string) { t.Error("the first one waits") })
+		lead, err := first.Lead(ctx, sweep.LeadOptions{Holder: "host 1", Waiting: func(string) { t.Error("the first one waits") }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 		}
 		answers := make(chan answer, 1)
 		go func() {
-			l, err := second.Lead(ctx, "host 2", func(holder string) { waits <- holder })
+			l, err := second.Lead(ctx, sweep.LeadOptions{Holder: "host 2", Waiting: func(holder string) { waits <- holder }})
 			answers <- answer{l, err}
 		}()
 		if holder := <-waits; holder != "host 1" {
@@ -93,7 +94,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 
 		// One that stands by can leave.
 		short, stop := context.WithCancel(ctx)
-		if _, err := third.Lead(short, "host 3", func(string) { stop() }); !errors.Is(err, context.Canceled) {
+		if _, err := third.Lead(short, sweep.LeadOptions{Holder: "host 3", Waiting: func(string) { stop() }}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 
@@ -113,7 +114,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 			t.Errorf("term %d, %+v: %v", a.lead.Term(), c, err)
 		}
 		// Another database has a leader of its own.
-		other, err := openStore(t, store.Open, address(t)).Lead(ctx, "host 4", nil)
+		other, err := openStore(t, store.Open, address(t)).Lead(ctx, sweep.LeadOptions{Holder: "host 4"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +131,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 			if name := leader(); name != "" {
 				t.Fatalf("%q leads", name)
 			}
-			l, err := first.Lead(ctx, "host 1", nil)
+			l, err := first.Lead(ctx, sweep.LeadOptions{Holder: "host 1"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,11 +141,141 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 		}
 	})
 
+	// leading is a process that leads, or tries to: broken is what its check finds.
+	type leading struct {
+		sweep.Store
+		broken atomic.Bool
+		// known is the highest term that it knows of.
+		known int64
+	}
+	broken := errors.New("the broker does not answer")
+	connect := func(t *testing.T, address string) *leading {
+		return &leading{Store: openStore(t, store.Connect, address)}
+	}
+	lead := func(t *testing.T, ctx context.Context, l *leading, holder string) sweep.Lead {
+		t.Helper()
+		led, err := l.Lead(ctx, sweep.LeadOptions{Holder: holder, Check: func(context.Context) (int64, error) {
+			if l.broken.Load() {
+				return 0, broken
+			}
+			return l.known, nil
+		}})
+		if err != nil {
+			t.Fatalf("%s leads: %v", holder, err)
+		}
+		t.Cleanup(func() { _ = led.Resign(context.Background()) }) // it may have resigned
+		return led
+	}
+	until := func(t *testing.T, ctx context.Context, what string, holds func() bool) {
+		t.Helper()
+		for !holds() {
+			select {
+			case <-ctx.Done():
+				t.Fatalf("not yet, and time is up: %s", what)
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+
+	t.Run("Deposed", func(t *testing.T) { // one that cannot work is replaced, and writes nothing any more
+		here := address(t)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+		defer cancel()
+		first, second := connect(t, here), connect(t, here)
+		old := lead(t, ctx, first, "host 1")
+		if _, err := first.CreateSweep(ctx, "before", submission("before"), 1); err != nil || !old.Holds() || old.Problem() != nil {
+			t.Fatalf("it leads: %v, %v: %v", old.Holds(), old.Problem(), err)
+		}
+		first.broken.Store(true)
+		next := lead(t, ctx, second, "host 2") // without the first one's help
+		if next.Term() != 2 || !next.Holds() || old.Holds() {
+			t.Errorf("term %d, the second's lease holds: %v, the first's: %v", next.Term(), next.Holds(), old.Holds())
+		}
+		var deposed *sweep.DeposedError
+		if _, err := first.CreateSweep(ctx, "after", submission("after"), 1); !errors.As(err, &deposed) || deposed.Term != 1 || deposed.Now != 2 || deposed.Leader != "host 2" {
+			t.Errorf("the deposed one writes: %v", err)
+		}
+		ends(t, "the first one was deposed", old.Lost())
+		if err := old.Problem(); !errors.As(err, &deposed) {
+			t.Errorf("the first one's problem is %v", err)
+		}
+		if _, err := second.Sweep(ctx, "after"); !errors.Is(err, sweep.ErrNotFound) {
+			t.Errorf("what the deposed one wrote is there: %v", err)
+		}
+		if err := second.SetSweepPriority(ctx, "before", 7); err != nil {
+			t.Error(err)
+		}
+		// Who does not lead and never did is nobody's predecessor.
+		if err := openStore(t, store.Open, here).SetSweepPriority(ctx, "before", 8); err != nil {
+			t.Error(err)
+		}
+		if err := old.Resign(ctx); err != nil {
+			t.Error(err)
+		}
+		if !next.Holds() {
+			t.Error("the deposed one's resignation ended its successor's lease")
+		}
+		// It may lead again, after the second.
+		first.broken.Store(false)
+		if err := next.Resign(ctx); err != nil {
+			t.Error(err)
+		}
+		again := lead(t, ctx, first, "host 1")
+		if err := first.SetSweepPriority(ctx, "before", 9); err != nil || again.Term() != 3 {
+			t.Errorf("term %d: %v", again.Term(), err)
+		}
+		if err := second.SetSweepPriority(ctx, "before", 10); !errors.As(err, &deposed) {
+			t.Errorf("one that resigned writes under its successor: %v", err)
+		}
+	})
+
+	t.Run("Unwanted", func(t *testing.T) { // a lease that ran out and that nobody took is renewed, without a new term
+		here := address(t)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+		defer cancel()
+		only, other := connect(t, here), connect(t, here)
+		led := lead(t, ctx, only, "host 1")
+		only.broken.Store(true)
+		until(t, ctx, "the lease has run out", func() bool { return !led.Holds() })
+		if err := led.Problem(); !errors.Is(err, broken) {
+			t.Errorf("its problem is %v", err)
+		}
+		// One that cannot do the work either leaves the lead alone.
+		other.broken.Store(true)
+		short, stop := context.WithTimeout(ctx, time.Second)
+		defer stop()
+		_, err := other.Lead(short, sweep.LeadOptions{Holder: "host 2", Check: func(context.Context) (int64, error) { return 0, broken }})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("one whose broker does not answer leads: %v", err)
+		}
+		if _, err := only.CreateSweep(ctx, "s1", submission("one"), 1); err != nil {
+			t.Errorf("it wrote nothing though nobody else leads: %v", err)
+		}
+		only.broken.Store(false)
+		until(t, ctx, "the lease holds again", led.Holds)
+		select {
+		case <-led.Lost():
+			t.Error("the lead was lost")
+		default:
+		}
+		if c, err := other.Cluster(ctx); err != nil || c.Term != 1 || c.Leader != "host 1" {
+			t.Errorf("%+v: %v", c, err)
+		}
+	})
+
+	t.Run("Restored", func(t *testing.T) { // a database that is older than what it is used with
+		l := connect(t, address(t))
+		l.known = 41
+		if led := lead(t, context.Background(), l, "host"); led.Term() != 42 {
+			t.Errorf("term %d", led.Term())
+		}
+	})
+
 	t.Run("ClosedStore", func(t *testing.T) { // a store that is closed gives up nothing that another has
 		here := address(t)
 		ctx := context.Background()
 		s := openStore(t, store.Open, here)
-		lead, err := openStore(t, store.Open, here).Lead(ctx, "host", nil)
+		lead, err := openStore(t, store.Open, here).Lead(ctx, sweep.LeadOptions{Holder: "host"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +284,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 		}
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if _, err := openStore(t, store.Open, here).Lead(short, "other", nil); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := openStore(t, store.Open, here).Lead(short, sweep.LeadOptions{Holder: "other"}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
 		if err := lead.Resign(ctx); err != nil {

@@ -260,6 +260,9 @@ func (s *Server) Start() error {
 	}
 }
 
+// Log is what the server has logged.
+func (s *Server) Log() string { return s.output.String() }
+
 // Stop ends the server in order, ending its sessions.
 func (s *Server) Stop() error { return s.end(syscall.SIGINT) }
 
