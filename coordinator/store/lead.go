@@ -23,14 +23,14 @@ const (
 	// leaseTime is how long a lease lasts, renewal how often it is renewed, and poll
 	// how often who stands by looks at it, or lockPoll where there is a lock that
 	// tells.
-	leaseTime = 3 * time.Second
-	renewal   = time.Second
+	leaseTime = 2500 * time.Millisecond
+	renewal   = 700 * time.Millisecond
 	poll      = 500 * time.Millisecond
 	lockPoll  = 100 * time.Millisecond
 	// longestLease is what no lease lasts: the database's clock was set back.
 	longestLease = 10 * time.Second
 	// checkTime bounds a check of what the leader needs.
-	checkTime = 1500 * time.Millisecond
+	checkTime = time.Second
 	// silent is after what time without an answer of the database the lead counts as
 	// lost, so that all connections are made anew.
 	silent = 10 * time.Second
