@@ -51,9 +51,9 @@ type Options struct {
 	Leads func() bool
 	// Adopt moves the broker's streams to this cluster if they are another's.
 	Adopt bool
-	// Window is how many jobs wait for the workers that offer the same, besides one
-	// for each of their slots; DefaultWindow if 0. It bounds what the broker holds,
-	// not how fast priority, pause and cancel act.
+	// Window is how many jobs wait for the workers of a pool, shared among its queues
+	// by slots, besides one or two for each slot; DefaultWindow if 0. It bounds what the
+	// broker holds, not how fast priority, pause and cancel act.
 	Window int
 	// Page is how many trial rows are written at once; DefaultPage if 0.
 	Page int

@@ -25,8 +25,8 @@ import (
 // into the queue of an offer that meets its requirement, so that what no worker
 // can run never leaves the database and delays no other trial.
 type schedule struct {
-	// window is how many jobs wait in a queue besides one for each slot, page how
-	// many trial rows are written at once.
+	// window is how many jobs wait in a pool's queues besides one for each slot, page
+	// how many trial rows are written at once.
 	window, page int64
 	// settled says that the workers have had the time to be heard of.
 	settled bool
@@ -297,12 +297,23 @@ func (s *schedule) removed(q wire.Queue) (back []sweep.TrialID) {
 
 // The decisions.
 
-// room is how many jobs more a queue may hold.
-func (s *schedule) room(plan *queuePlan) int64 {
+// places is how many jobs a queue may hold: one for each slot, and its part by slots of
+// its pool's window, which is at least one more for each slot if the window has so many. So
+// what a pool has at the broker does not grow with the kinds of its workers.
+func (s *schedule) places(plan *queuePlan, poolSlots int64) int64 {
 	if plan.offer == nil {
 		return 0
 	}
-	return s.window + plan.slots - plan.total
+	return plan.slots + max(s.window*plan.slots/max(poolSlots, 1), min(plan.slots, s.window))
+}
+
+// poolSlots counts the slots of each pool's workers.
+func (s *schedule) poolSlots() map[string]int64 {
+	slots := map[string]int64{}
+	for q, plan := range s.queues {
+		slots[q.Pool] += plan.slots
+	}
+	return slots
 }
 
 // meets reports whether a queue's workers can run a class.
@@ -525,9 +536,11 @@ func (s *schedule) startsQueued(plan *queuePlan, id string, class int) bool {
 // trials queued and running, so that each has the same share of the workers.
 func (s *schedule) assign(most int) (assignments []assignment) {
 	var vacancies []*vacancy
+	slots := s.poolSlots()
 	for q, plan := range s.queues {
+		places := s.places(plan, slots[q.Pool])
 		// One by one would cost as much as many at once.
-		if room := s.room(plan); room > 0 && !s.resting[q.Pool] && room >= (s.window+plan.slots)/4 {
+		if room := places - plan.total; room > 0 && !s.resting[q.Pool] && room >= places/4 {
 			vacancies = append(vacancies, &vacancy{queue: q, plan: plan, room: room, has: plan.total + min(plan.busy, plan.slots), choice: s.choice(q.Pool, plan)})
 		}
 	}

@@ -103,6 +103,37 @@ func TestDealFillsQueuesByTheirSlots(t *testing.T) {
 	}
 }
 
+// However many kinds of workers a pool has, its window bounds what waits for them, and
+// each kind gets jobs for all of its slots and some to go on with.
+func TestWindowIsThePools(t *testing.T) {
+	for seed := range uint64(10) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		s := newSchedule(random.IntN(600), 100)
+		kinds, slots := 1+random.IntN(300), map[wire.Queue]int64{}
+		for i := range kinds {
+			n := 1 + random.IntN(8)
+			b := beatOf(fmt.Sprint(i), n, "t")
+			b.Offer.Labels = map[string]string{"host": fmt.Sprint(i)}
+			q, _ := s.beat(noon, b)
+			slots[q] = int64(n)
+		}
+		s.left([]sweep.Backlog{backlog("a", 0, 0, needs(0, "t", 1e6, 0))}, true)
+		counts, total, most := map[wire.Queue]int64{}, int64(0), s.window
+		for _, p := range s.assign(1e6) {
+			counts[p.queue]++
+			total++
+		}
+		for q, n := range slots {
+			if most += 2 * n; counts[q] < n+min(n, s.window) {
+				t.Errorf("seed %d: %d jobs for %d slots", seed, counts[q], n)
+			}
+		}
+		if total > most {
+			t.Errorf("seed %d: %d jobs wait for %d kinds of workers with a window of %d", seed, total, kinds, s.window)
+		}
+	}
+}
+
 // One by one would cost as much as many at once.
 func TestDealWaitsForRoom(t *testing.T) {
 	s, q := planOf(18, backlog("a", 0, 0, needs(0, "t", 100, 0)))

@@ -235,7 +235,7 @@ func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {
 	d.addFlags(f)
 	d.dashboard.addFlags(f, "")
 	f.DurationVar(&d.lease, "lease", defaultLease, "how long nothing may be heard of a trial whose job is lost before it is queued again")
-	f.IntVar(&d.window, "window", coordinator.DefaultWindow, "jobs that wait at NATS for the workers of one offer, besides one for each of their slots")
+	f.IntVar(&d.window, "window", coordinator.DefaultWindow, "jobs that wait at NATS for the workers of one pool, shared among their queues by slots, besides one or two for each slot")
 	f.IntVar(&d.replicas, "replicas", 1, "replicas of the streams that are created, in a cluster of NATS servers")
 }
 
