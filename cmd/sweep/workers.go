@@ -74,13 +74,44 @@ func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	fmt.Fprintln(cmd.OutOrStdout())
+	for _, line := range offerLines(workers) {
+		fmt.Fprintln(cmd.OutOrStdout(), line)
+	}
 	for _, worker := range workers {
-		fmt.Fprintf(cmd.OutOrStdout(), "\n%s offers %s\n", worker.Name, offerText(&worker.Offer))
 		for _, r := range worker.Refusals {
 			fmt.Fprintf(cmd.OutOrStdout(), "%s refused %s %s ago: %s\n", worker.Name, r.TrialID, roughly(time.Since(r.At)), r.Reason)
 		}
 	}
 	return nil
+}
+
+// namedWorkers is how many workers of equal offers are named.
+const namedWorkers = 3
+
+// offerLines says what workers offer, in one line for all that offer the same, in the
+// order of the first of each.
+func offerLines(workers []wire.WorkerStatus) (lines []string) {
+	names, order := map[string][]string{}, []string{}
+	for i := range workers {
+		text := offerText(&workers[i].Offer)
+		if names[text] == nil {
+			order = append(order, text)
+		}
+		names[text] = append(names[text], workers[i].Name)
+	}
+	for _, text := range order {
+		list, verb := names[text], "offer"
+		if len(list) == 1 {
+			verb = "offers"
+		}
+		who := strings.Join(list[:min(len(list), namedWorkers)], ", ")
+		if more := len(list) - namedWorkers; more > 0 {
+			who += fmt.Sprintf(" and %d more", more)
+		}
+		lines = append(lines, who+" "+verb+" "+text)
+	}
+	return lines
 }
 
 // offerText says what a worker offers, and what it has and does not offer.
