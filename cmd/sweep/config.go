@@ -30,7 +30,7 @@ const (
 // settable are the flags that the environment and the settings file set too, as
 // SWEEP_NAME: the same names in both, so that one file serves this program,
 // systemd (EnvironmentFile) and containers (env_file).
-var settable = []string{"home", "store", "nats", "nats-creds", "nats-nkey", "nats-cert", "nats-key", "nats-ca", "nats-inbox",
+var settable = []string{"home", "store", "nats", "nats-creds", "nats-nkey", "nats-cert", "nats-key", "nats-ca", "nats-inbox", "nats-domain",
 	"data", "artifacts", "trainer-path", "trainer-home", "trainer-env", "log-level",
 	"slots", "pool", "name", "grace", "listen", "pprof", "ack-wait", "lease", "replicas", "window", "memory", "label", "script-dir", "ui", "ui-cert", "ui-key", "tokens"}
 

@@ -77,7 +77,7 @@ func (s *settings) runCoordinator(cmd *cobra.Command, d *daemon, adopt bool) err
 		return &exitError{exitUsage, err}
 	}
 	defer conn.Close()
-	w, err := wire.New(conn, wire.Options{AckWait: d.ackWait, Replicas: d.replicas, Logger: log})
+	w, err := wire.New(conn, wire.Options{AckWait: d.ackWait, Replicas: d.replicas, Domain: s.natsDomain, Logger: log})
 	if err != nil {
 		return err
 	}

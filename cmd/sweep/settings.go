@@ -22,6 +22,7 @@ type settings struct {
 	home        string
 	store       string
 	nats        wire.Access
+	natsDomain  string
 	configFile  string
 	data        string
 	trainerPath []string
@@ -44,6 +45,7 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&n.Key, "nats-key", "", "file with the private key of --nats-cert, in PEM")
 	flags.StringVar(&n.CA, "nats-ca", "", "file with the certificates, in PEM, of the authority that signed those of the NATS servers (default: the system's authorities)")
 	flags.StringVar(&n.Inbox, "nats-inbox", "", "prefix of the subjects on which NATS answers; the servers may let a user have one of his own only (default _INBOX.client; of daemons that of their role)")
+	flags.StringVar(&s.natsDomain, "nats-domain", "", "JetStream domain that holds the cluster's streams, where the NATS server is a leaf node with another one (default: the server's own)")
 	flags.StringVar(&s.configFile, "config", "", "file of settings, lines of NAME=VALUE (default $SWEEP_CONFIG, then sweep/sweep.conf in the user's configuration directory)")
 	flags.StringVar(&s.data, "data", "", "directory of the data sets, with ucr/, mnist/ … in it (default $SWEEP_DATA, then data in the home directory)")
 	flags.StringSliceVar(&s.trainerPath, "trainer-path", filepath.SplitList(os.Getenv("SWEEP_TRAINER_PATH")), "directories of further trainers' executables (default $SWEEP_TRAINER_PATH)")

@@ -126,7 +126,7 @@ func (s *settings) runWorker(cmd *cobra.Command, d *daemon, memory int64, labels
 	if cmd.Flags().Changed("ack-wait") {
 		log.Warn("--ack-wait of a worker has no effect any more: the coordinator's holds, and workers learn it from there")
 	}
-	w, err := wire.New(conn, wire.Options{Logger: log})
+	w, err := wire.New(conn, wire.Options{Domain: s.natsDomain, Logger: log})
 	if err != nil {
 		return err
 	}

@@ -278,7 +278,7 @@ func (w *Wire) queuedPage(ctx context.Context, stream string, from uint64, yield
 		return 0, err
 	}
 	defer func() { _ = inbox.Unsubscribe() }() // or the connection is closed, and it is gone
-	if err := w.conn.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox.Subject, request); err != nil {
+	if err := w.conn.PublishRequest(w.api+"DIRECT.GET."+stream, inbox.Subject, request); err != nil {
 		return 0, err
 	}
 	last := from

@@ -65,13 +65,18 @@ type Options struct {
 	// JobsInMemory has the server keep jobs on no disk: for one that ends with its
 	// coordinator, which publishes the jobs anew.
 	JobsInMemory bool
-	Logger       *slog.Logger
+	// Domain is the JetStream domain that holds the streams; the domain of the server
+	// that the connection is to if empty.
+	Domain string
+	Logger *slog.Logger
 }
 
 // Wire is one party's end. It is safe for concurrent use.
 type Wire struct {
-	conn     *nats.Conn
-	js       jetstream.JetStream
+	conn *nats.Conn
+	js   jetstream.JetStream
+	// api begins the subjects of requests to JetStream.
+	api      string
 	ackWait  time.Duration
 	replicas int
 	// jobStorage is where jobs are kept.
@@ -89,13 +94,20 @@ type Wire struct {
 
 // New returns a Wire over a connection, which the caller keeps and closes.
 func New(conn *nats.Conn, options Options) (*Wire, error) {
-	js, err := jetstream.New(conn,
+	api := jetstream.DefaultAPIPrefix
+	if options.Domain != "" {
+		if err := CheckToken("JetStream domain", options.Domain); err != nil {
+			return nil, err
+		}
+		api = "$JS." + options.Domain + ".API."
+	}
+	js, err := jetstream.NewWithAPIPrefix(conn, api,
 		jetstream.WithPublishAsyncMaxPending(2*publishPage),
 		jetstream.WithPublishAsyncTimeout(2*answerTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("JetStream: %w", err)
 	}
-	w := &Wire{conn: conn, js: js, ackWait: options.AckWait, replicas: max(options.Replicas, 1), log: options.Logger}
+	w := &Wire{conn: conn, js: js, api: api, ackWait: options.AckWait, replicas: max(options.Replicas, 1), log: options.Logger}
 	if options.JobsInMemory {
 		w.jobStorage = jetstream.MemoryStorage
 	}

@@ -740,6 +740,43 @@ func TestNewerMessagesAreLeft(t *testing.T) {
 	}
 }
 
+// Through a leaf node with a JetStream of its own, coordinator and worker use that of the
+// domain they are told.
+func TestDomain(t *testing.T) {
+	hub, leaf := wiretest.Leaf(t)
+	at := open(t, hub.Connect(t), wire.Options{})
+	far := open(t, leaf.Connect(t), wire.Options{Domain: "hub"})
+	publish(t, far, job(1), job(2))
+	if list := queued(t, far); len(list) != 2 {
+		t.Errorf("the list of jobs is %v, want two", list)
+	}
+	if n := count(t, at); n != 2 {
+		t.Fatalf("%d jobs in the hub's domain, want 2", n)
+	}
+	d := next(t, consumer(t, far, "cpu"))
+	if d.Redelivered() {
+		t.Error("a job that was never delivered counts as delivered again")
+	}
+	if err := d.DoubleAck(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := count(t, at); n != 1 {
+		t.Errorf("%d jobs in the hub's domain after one was done, want 1", n)
+	}
+	report(t, far, event(sweep.EventStarted, 1))
+	_, batches := fetch(t, events(t, far), 1)
+	if err := batches[0].Ack(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the event to be acknowledged", func() bool {
+		n, err := at.EventCount(t.Context())
+		return err == nil && n == 0
+	})
+	if _, err := wire.New(hub.Connect(t), wire.Options{Domain: "a.b"}); err == nil || !strings.Contains(err.Error(), "a.b") {
+		t.Errorf("a domain with a dot: %v", err)
+	}
+}
+
 func curve(metric string, n int) sweep.Curve {
 	c := sweep.Curve{Metric: metric, Steps: make([]int64, n), Values: make([]float32, n)}
 	for i := range n {
