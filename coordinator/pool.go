@@ -32,7 +32,7 @@ func (s *scheduler) failed(ctx context.Context, q wire.Queue, err error) error {
 		s.troubles[q.Pool] = t
 	}
 	err = fmt.Errorf("pool %s: %w", q.Pool, err)
-	t.until = time.Now().Add(t.outage.failed(err))
+	t.until = time.Now().Add(t.failed(err))
 	s.plan.rest(q.Pool, err.Error())
 	return nil
 }

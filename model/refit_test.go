@@ -75,12 +75,12 @@ func TestRefitBoundaryUnaligned(t *testing.T) {
 		refitted := min(int(math.Round(c.refit*float64(c.epochs))), int(c.epochs)-1)
 		// Before the boundary no validation row is trained on, from it on all rows are: the
 		// rows of an epoch tell.
-		rows, epoch := 0, 0
+		epoch := 0
 		plain := run.task.Count(task.Train)
 		var validated int
 		for run.position() < run.plan.Steps {
 			run.step()
-			rows = run.sum.Rows
+			rows := run.sum.Rows
 			if run.position()%run.plan.Interval != 0 {
 				continue
 			}

@@ -30,7 +30,7 @@ func TestParameterReader(t *testing.T) {
 		}
 	}
 	r := ParameterReader{Parameters: values}
-	if err := r.Check([]*ParameterSchema{{Name: "integer", Type: IntegerType}, {Name: "number", Type: IntegerType}, {Name: "text", Type: NumberType}}); err == nil || r.Err() != err {
+	if err := r.Check([]*ParameterSchema{{Name: "integer", Type: IntegerType}, {Name: "number", Type: IntegerType}, {Name: "text", Type: NumberType}}); err == nil || !errors.Is(r.Err(), err) {
 		t.Errorf("error %v", err)
 	}
 	var wrong *ParameterError

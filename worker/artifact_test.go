@@ -263,11 +263,11 @@ func TestReportsWithoutRoom(t *testing.T) {
 		if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHERS", Subjects: []string{"others"}}); err != nil {
 			return err
 		}
-		for {
-			if _, err := js.Publish(t.Context(), "others", make([]byte, 512<<10)); err != nil {
-				return nil // it is full
-			}
+		for full := false; !full; {
+			_, err := js.Publish(t.Context(), "others", make([]byte, 512<<10))
+			full = err != nil
 		}
+		return nil
 	}))
 	r.publish(job(0))
 	r.start(worker.Options{CheckpointDir: t.TempDir()})

@@ -184,7 +184,7 @@ func (p *puller) pullWaiting(ctx context.Context, visit func(*nats.Msg)) (more b
 		case err != nil:
 			return false, err
 		case m == nil:
-			return p.cut, nil
+			return p.cut || more, nil
 		}
 		visit(m)
 		more = n == withdrawMessages

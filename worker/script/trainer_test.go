@@ -23,9 +23,6 @@ import (
 	"sweep/worker/trainer/trainertest"
 )
 
-// patience bounds waits for what happens at once on a machine with nothing else to do.
-const patience = sweeptest.Patience
-
 // rig is a folder with a program, and the trainer that runs it.
 type rig struct {
 	t       *testing.T
