@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go"
 
 	"sweep/sweep"
 	"sweep/sweep/wire"
@@ -118,38 +118,36 @@ func TestPointsOfALongTrialComeAtGrowingIntervals(t *testing.T) {
 	}
 }
 
-// The queue's AckWait holds, whatever the worker's own is: a trial that takes longer is
-// not given to another slot.
+// The queue's AckWait holds, whatever the worker's own is: the coordinator tells the
+// worker, which renews a running job at a third of it.
 func TestAckWaitOfQueue(t *testing.T) {
 	t.Parallel()
+	const ackWait = 1500 * time.Millisecond
 	finish := make(chan struct{})
 	conn := wiretest.Start(t)
-	r := rigOn(t, openWireOf(t, conn, 2*time.Second), func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
-		if request.Index == 1 {
-			<-finish
-		}
+	r := rigOn(t, openWireOf(t, conn, ackWait), func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+		<-finish
 		return succeed(ctx, p, request, sink)
 	})
-	stream, err := jetstream.New(conn)
+	var renewals atomic.Int64
+	subscription, err := conn.Subscribe("$JS.ACK.SWEEP_JOBS_"+r.queueName().Pool+".>", func(m *nats.Msg) {
+		if string(m.Data) == "+WPI" {
+			renewals.Add(1)
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = subscription.Unsubscribe() })
+	own := openWireOf(t, conn, time.Hour)
 	r.publish(job(1))
-	r.start(worker.Options{Slots: 2, Wire: openWireOf(t, conn, time.Hour)})
+	r.start(worker.Options{Wire: own})
 	r.last(sweep.EventStarted, 1, 1)
-	time.Sleep(5 * time.Second) // two and a half times what the server waits
-	consumer, err := stream.Consumer(t.Context(), "SWEEP_JOBS_"+r.queueName().Pool, r.queueName().Offer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := consumer.CachedInfo().NumRedelivered; n != 0 {
-		t.Errorf("%d jobs were delivered again while their trial runs", n)
-	}
+	eventually(t, "the worker's wire to renew at a third of the queue's AckWait", func() bool { return own.Renewal() == ackWait/3 })
+	before := renewals.Load()
+	eventually(t, "two more renewals of the running job", func() bool { return renewals.Load() >= before+2 })
 	close(finish)
 	r.result(1)
-	if n := len(r.of(sweep.EventStarted, 1)); n != 1 {
-		t.Errorf("%d started events", n)
-	}
 }
 
 // Of a long trial only what is new is sent: all together it is the curve.
