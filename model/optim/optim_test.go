@@ -297,5 +297,6 @@ func ExampleOptimizer() {
 	// adam true
 	// rmsprop true
 	// momentum true
+	// rmsprop as Keras has it true
 	// gradient descent true
 }
