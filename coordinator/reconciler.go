@@ -387,7 +387,8 @@ func (c *Coordinator) outstanding(ctx context.Context, before time.Time, visit f
 		if len(page) == 0 {
 			return nil
 		}
-		after = &page[len(page)-1].TrialID
+		last := page[len(page)-1].TrialID // visit may change the page
+		after = &last
 		if err := visit(page); err != nil {
 			return err
 		}
