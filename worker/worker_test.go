@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -124,6 +125,8 @@ func TestAckWaitOfQueue(t *testing.T) {
 	t.Parallel()
 	const ackWait = 1500 * time.Millisecond
 	finish := make(chan struct{})
+	release := sync.OnceFunc(func() { close(finish) })
+	defer release()
 	conn := wiretest.Start(t)
 	r := rigOn(t, openWireOf(t, conn, ackWait), func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
 		<-finish
@@ -146,7 +149,7 @@ func TestAckWaitOfQueue(t *testing.T) {
 	eventually(t, "the worker's wire to renew at a third of the queue's AckWait", func() bool { return own.Renewal() == ackWait/3 })
 	before := renewals.Load()
 	eventually(t, "two more renewals of the running job", func() bool { return renewals.Load() >= before+2 })
-	close(finish)
+	release()
 	r.result(1)
 }
 
