@@ -275,36 +275,45 @@ func (l *leadership) term(ctx context.Context, working func()) (err error) {
 // controlPoll is how often a coordinator looks whether it leads yet.
 const controlPoll = 100 * time.Millisecond
 
-// control answers clients whenever the lease holds, until ctx ends. While it does not
-// they hear at once that nobody answers.
+// control answers clients until ctx ends. While the lease does not hold they hear at
+// once that nobody answers; what was begun goes on, since nothing is written after
+// another coordinator has taken over.
 func (l *leadership) control(ctx context.Context, leader sweep.Lead, c *coordinator.Coordinator, results sweep.Store) {
-	stop := func() {}
-	serving, lapsed := false, false
+	var service *wire.Control
+	defer func() {
+		if service != nil {
+			service.Close()
+		}
+	}()
+	serving := false
 	tick := time.NewTicker(controlPoll)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		switch holds := leader.Holds(); {
 		case holds && !serving:
-			end, err := l.wire.ServeControl(c, results, leader.Holds)
+			var err error
+			lapsed := service != nil
+			if lapsed {
+				err = service.Resume()
+			} else {
+				service, err = l.wire.ServeControl(c, results, leader.Holds)
+			}
 			if err != nil {
 				l.log.Debug("clients are not answered", "error", err)
 				break
 			}
-			if stop, serving = end, true; lapsed {
+			if serving = true; lapsed {
 				l.log.Info("the lead's lease is renewed again")
 			}
 		case !holds && serving:
 			l.log.Warn("the lead's lease has run out: another coordinator may lead", "reason", leader.Problem())
-			stop()
-			serving, lapsed = false, true
+			service.Pause()
+			serving = false
 		}
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
 		}
-	}
-	if serving {
-		stop()
 	}
 }
 

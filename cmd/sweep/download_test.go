@@ -121,11 +121,11 @@ func TestDownload(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newShelf(t, backend, content, func(c *coordinator.Coordinator, s sweep.Store) target {
-				stop, err := w.ServeControl(c, s, func() bool { return true })
+				service, err := w.ServeControl(c, s, func() bool { return true })
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(stop)
+				t.Cleanup(service.Close)
 				conn := server.Connect(t)
 				return remote{wire.NewClient(conn), conn}
 			})

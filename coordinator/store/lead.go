@@ -324,7 +324,8 @@ func (l *lead) keep(ctx context.Context) {
 }
 
 // renew renews the lease if the leader can do its work. If not it looks, at least,
-// whether another one leads by now.
+// whether another one leads by now. Where the database's lock shows who leads nothing
+// is written, which could wait for a long transaction.
 func (l *lead) renew(ctx context.Context) error {
 	_, problem := l.bounded(ctx)
 	if problem == nil && l.s.db.Dialect().Lock && l.lock == nil {
@@ -334,7 +335,7 @@ func (l *lead) renew(ctx context.Context) error {
 	defer cancel()
 	asked := time.Now()
 	var err error
-	if problem != nil {
+	if problem != nil || l.s.db.Dialect().Lock { // nobody else leads as long as this one has the lock
 		err = l.s.db.View(ctx, func(tx database.Tx) error { return database.CheckTerm(ctx, tx, l.term) })
 	} else {
 		err = l.s.db.Renew(ctx, func(tx database.Tx) error {

@@ -136,69 +136,69 @@ type rowAnswer struct {
 }
 
 // operation answers a request by values that it gives to yield.
-type operation func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error
+type operation func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error
 
 // operations are the last parts of the service's subjects.
 var operations = map[string]operation{
-	"submit": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"submit": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		if r.Submission == nil {
 			return errors.New("a submission without a sweep")
 		}
 		done, err := s.controller.Submit(ctx, r.Submission, r.RequireWorkers)
 		return answer(yield, controlAnswer{Sweep: done.Sweep, Points: done.Points, Waiting: done.Waiting}, err)
 	},
-	"extend": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"extend": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		if r.Submission == nil {
 			return errors.New("an extension without points")
 		}
 		points, err := s.controller.Extend(ctx, r.Sweep, r.Submission)
 		return answer(yield, controlAnswer{Points: points}, err)
 	},
-	"pause": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"pause": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		return answer(yield, controlAnswer{}, s.controller.Pause(ctx, r.Sweep))
 	},
-	"resume": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"resume": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		return answer(yield, controlAnswer{}, s.controller.Resume(ctx, r.Sweep))
 	},
-	"cancel": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"cancel": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		stopped, err := s.controller.Cancel(ctx, r.Sweep)
 		return answer(yield, controlAnswer{Trials: int64(stopped)}, err)
 	},
-	"retry": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"retry": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		trials, err := s.controller.Retry(ctx, r.Sweep)
 		return answer(yield, controlAnswer{Trials: trials}, err)
 	},
-	"priority": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"priority": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		return answer(yield, controlAnswer{}, s.controller.SetPriority(ctx, r.Sweep, r.Priority))
 	},
-	"delete": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"delete": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		removed, err := s.controller.Delete(ctx, r.Sweep)
 		return answer(yield, removed, err)
 	},
-	"prune": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"prune": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		if r.Keep == nil {
 			return errors.New("a request to prune without what is to be kept")
 		}
 		removed, err := s.controller.Prune(ctx, *r.Keep)
 		return answer(yield, removed, err)
 	},
-	"sweep": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"sweep": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		record, err := s.reader.Sweep(ctx, r.Sweep)
 		return answer(yield, record, err)
 	},
-	"sweeps": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"sweeps": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		records, err := s.reader.Sweeps(ctx, r.States...)
 		return answer(yield, records, err)
 	},
-	"progress": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"progress": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		progress, err := s.reader.Progress(ctx, r.Sweep)
 		return answer(yield, progress, err)
 	},
-	"trial": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"trial": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		record, err := s.reader.Trial(ctx, sweep.TrialID{Sweep: r.Sweep, Index: r.Index})
 		return answer(yield, record, err)
 	},
-	"trials": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"trials": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		if r.Query == nil || len(r.Query.Values) != len(r.Query.Where) {
 			return errors.New("a question about trials without its conditions")
 		}
@@ -207,43 +207,43 @@ var operations = map[string]operation{
 		}
 		return s.reader.Trials(ctx, r.Query.TrialQuery, func(t *sweep.TrialRecord) error { return yield(t) })
 	},
-	"curves": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"curves": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		curves, err := s.reader.Curves(ctx, sweep.TrialID{Sweep: r.Sweep, Index: r.Index}, r.Metrics...)
 		return answer(yield, curves, err)
 	},
-	"cancel_trials": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"cancel_trials": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		if len(r.Indices) == 0 {
 			return errors.New("a cancellation of no trials")
 		}
 		trials, err := s.controller.CancelNamed(ctx, r.Sweep, r.Indices)
 		return answer(yield, controlAnswer{Trials: trials}, err)
 	},
-	"retry_trials": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"retry_trials": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		if len(r.Indices) == 0 {
 			return errors.New("a retry of no trials")
 		}
 		trials, err := s.controller.RetryNamed(ctx, r.Sweep, r.Indices)
 		return answer(yield, controlAnswer{Trials: trials}, err)
 	},
-	"executions": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"executions": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		executions, err := s.reader.Executions(ctx, sweep.TrialID{Sweep: r.Sweep, Index: r.Index})
 		return answer(yield, executions, err)
 	},
-	"log": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"log": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		log, err := s.reader.ExecutionLog(ctx, sweep.TrialID{Sweep: r.Sweep, Index: r.Index}, r.Execution)
 		return answer(yield, log, err)
 	},
-	"artifacts": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"artifacts": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		if r.Artifacts == nil {
 			return errors.New("a question about artifacts without a sweep")
 		}
 		return s.controller.CheckArtifacts(ctx, *r.Artifacts, r.Check, func(a *sweep.CheckedArtifact) error { return yield(a) })
 	},
-	"artifact": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"artifact": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		record, err := s.controller.Artifact(ctx, sweep.TrialID{Sweep: r.Sweep, Index: r.Index}, r.Name, r.From, pieces(yield))
 		return answer(yield, artifactAnswer{Record: record}, err)
 	},
-	"sql": func(ctx context.Context, s *control, r *controlRequest, yield func(any) error) error {
+	"sql": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		first := true
 		return s.reader.Query(ctx, r.SQL, func(columns []string, row []any) error {
 			a := rowAnswer{Row: make([]cell, len(row))}
@@ -283,33 +283,44 @@ func answer(yield func(any) error, value any, err error) error {
 	return yield(value)
 }
 
-// control is the running service.
-type control struct {
+// Control is the control service, which answers clients' requests.
+type Control struct {
 	wire       *Wire
 	controller Controller
 	reader     sweep.Reader
 	leads      func() bool
+	// service is nil while no requests are taken.
+	service micro.Service
 	// ctx ends the requests that are being answered, places bounds their number.
 	ctx    context.Context
+	cancel context.CancelFunc
 	places chan struct{}
 	long   map[string]chan struct{}
 	wait   sync.WaitGroup
 }
 
-// ServeControl answers clients' requests until stop is called, which ends those
-// being answered and waits for them. A request reaches every coordinator that has a
-// service, also one that hangs, and only the one that leads answers: leads is asked at
-// each request.
-func (w *Wire) ServeControl(controller Controller, reader sweep.Reader, leads func() bool) (stop func(), err error) {
+// ServeControl answers clients' requests until the service is closed. A request reaches
+// every coordinator that has a service, also one that hangs, and only the one that
+// leads answers: leads is asked at each request.
+func (w *Wire) ServeControl(controller Controller, reader sweep.Reader, leads func() bool) (*Control, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &control{
+	s := &Control{
 		wire: w, controller: controller, reader: reader, leads: leads,
-		ctx: ctx, places: make(chan struct{}, concurrentRequests), long: map[string]chan struct{}{},
+		ctx: ctx, cancel: cancel, places: make(chan struct{}, concurrentRequests), long: map[string]chan struct{}{},
 	}
 	for name, places := range longRequests {
 		s.long[name] = make(chan struct{}, places)
 	}
-	service, err := micro.AddService(w.conn, micro.Config{
+	if err := s.Resume(); err != nil {
+		cancel()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Resume takes requests again after Pause.
+func (s *Control) Resume() error {
+	service, err := micro.AddService(s.wire.conn, micro.Config{
 		Name: controlService, Version: serviceVersion,
 		Description: "the active coordinator of sweeps",
 		Metadata:    map[string]string{"protocol": strconv.Itoa(ControlVersion)},
@@ -321,20 +332,36 @@ func (w *Wire) ServeControl(controller Controller, reader sweep.Reader, leads fu
 		err = service.AddEndpoint("control", micro.HandlerFunc(s.handle), micro.WithEndpointSubject(controlPrefix+"*"))
 	}
 	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("control service: %w", err)
-	}
-	return func() {
-		if err := service.Stop(); err != nil {
-			w.log.Debug("end of the control service", "error", err)
+		if service != nil {
+			_ = service.Stop() // the first error is the one that matters
 		}
-		cancel()
-		s.wait.Wait()
-	}, nil
+		return fmt.Errorf("control service: %w", err)
+	}
+	s.service = service
+	return nil
+}
+
+// Pause takes no further requests: their clients hear at once that nobody answers.
+// Those that are being answered go on.
+func (s *Control) Pause() {
+	if s.service == nil {
+		return
+	}
+	if err := s.service.Stop(); err != nil {
+		s.wire.log.Debug("end of the control service", "error", err)
+	}
+	s.service = nil
+}
+
+// Close takes no further requests, ends those that are being answered and waits for them.
+func (s *Control) Close() {
+	s.Pause()
+	s.cancel()
+	s.wait.Wait()
 }
 
 // handle has a request answered in a goroutine of its own.
-func (s *control) handle(r micro.Request) {
+func (s *Control) handle(r micro.Request) {
 	if !s.leads() { // the one that leads has the request too
 		s.wire.log.Debug("request left to the coordinator that leads", "subject", r.Subject())
 		return
@@ -359,7 +386,7 @@ func (s *control) handle(r micro.Request) {
 var errStopping = errors.New("the coordinator stops; whether it did what it was asked is not known: look at \"sweep status\"")
 
 // answer carries a request out.
-func (s *control) answer(r micro.Request) {
+func (s *Control) answer(r micro.Request) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	name := strings.TrimPrefix(r.Subject(), controlPrefix)
@@ -412,7 +439,7 @@ func clientVersion(r micro.Request) (int, error) {
 }
 
 // perform reads a request and writes the values of its answer.
-func (s *control) perform(ctx context.Context, name string, r micro.Request, out *partWriter) error {
+func (s *Control) perform(ctx context.Context, name string, r micro.Request, out *partWriter) error {
 	do := operations[name]
 	if do == nil {
 		return fmt.Errorf("this coordinator knows no operation %q", name)

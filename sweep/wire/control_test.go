@@ -226,11 +226,11 @@ func (b *backend) Query(ctx context.Context, sql string, yield func([]string, []
 
 func serve(t *testing.T, conn *nats.Conn, b *backend) (client *wire.Client, stop func()) {
 	t.Helper()
-	stop, err := open(t, conn, wire.Options{}).ServeControl(b, b, func() bool { return !b.deposed.Load() })
+	service, err := open(t, conn, wire.Options{}).ServeControl(b, b, func() bool { return !b.deposed.Load() })
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop = sync.OnceFunc(stop)
+	stop = sync.OnceFunc(service.Close)
 	t.Cleanup(stop)
 	return wire.NewClient(conn), stop
 }
@@ -517,6 +517,40 @@ func TestClientWaitsForACoordinator(t *testing.T) {
 		t.Errorf("without a coordinator: %v", err)
 	}
 	wait.Wait()
+}
+
+// A coordinator whose lease runs out takes no further requests and finishes those that
+// it answers.
+func TestPausedControlFinishes(t *testing.T) {
+	conn := wiretest.Start(t)
+	b := &backend{hold: make(chan struct{})}
+	service, err := open(t, conn, wire.Options{}).ServeControl(b, b, func() bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(service.Close)
+	c := wire.NewClient(conn)
+	begun := make(chan error, 1)
+	go func() { begun <- c.Pause(t.Context(), "s") }()
+	eventually(t, "the request is being served", func() bool { return len(b.heard()) == 1 })
+	service.Pause()
+	var away *wire.UnreachableError
+	if err := c.WithPatience(0).Pause(t.Context(), "other"); !errors.As(err, &away) || away.Delivered {
+		t.Errorf("a request to a service that takes none: %v", err)
+	}
+	close(b.hold)
+	if err := <-begun; err != nil {
+		t.Errorf("the request that was being answered: %v", err)
+	}
+	if err := service.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Resume(t.Context(), "s"); err != nil {
+		t.Errorf("after the pause: %v", err)
+	}
+	if got, want := b.heard(), []string{"pause s", "resume s"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("calls %q, want %q", got, want)
+	}
 }
 
 func TestCoordinatorThatStopsAnswersFirst(t *testing.T) {

@@ -230,11 +230,11 @@ func TestRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop, err := w.ServeControl(b, b, func() bool { return true })
+	service, err := w.ServeControl(b, b, func() bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(stop)
+	t.Cleanup(service.Close)
 	js := s.setUp(ctx, coordinator, w)
 	stopBeats, err := w.ServeBeats(func(b wire.Beat) *wire.BeatAnswer {
 		return &wire.BeatAnswer{Stop: []wire.Running{{TrialID: sweep.TrialID{Sweep: b.ID}}}}
