@@ -93,6 +93,8 @@ type Coordinator struct {
 	ended chan struct{}
 	// plan is the scheduler's from the moment it starts.
 	plan *schedule
+	// unschedulable counts the trials of sweeps that no known worker of their pool can run.
+	unschedulable atomic.Pointer[map[string]int64]
 	// pools are the pools of sweeps that are known since the start, by id.
 	pools sync.Map
 	// notices are what workers are told with their next beat.
@@ -156,7 +158,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	defer cancel()
 	defer close(c.ended)
 	if c.options.Metrics != nil {
-		defer c.options.Metrics.lead(c.wire, c.store)()
+		defer c.options.Metrics.lead(c)()
 	}
 	err := c.start(ctx)
 	if err != nil || ctx.Err() != nil {

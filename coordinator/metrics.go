@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"sweep/sweep"
-	"sweep/sweep/wire"
 )
 
 // Metrics are a coordinator's figures for Prometheus. They outlive a
@@ -94,13 +93,10 @@ func (m *Metrics) quarantine() {
 }
 
 // state reads what is not counted but looked up at every scrape.
-type state struct {
-	store sweep.Store
-	wire  *wire.Wire
-}
+type state struct{ *Coordinator }
 
 var (
-	trialsDesc    = prometheus.NewDesc("sweep_trials", "Trials of sweeps that are not over, by pool and state; the pending ones of paused sweeps count as paused.", []string{"pool", "state"}, nil)
+	trialsDesc    = prometheus.NewDesc("sweep_trials", "Trials of sweeps that are not over, by pool and state; pending ones count as paused if their sweep is, and as unschedulable if workers of their pool are known, now or within the last hour, and none of these could run them.", []string{"pool", "state"}, nil)
 	sweepsDesc    = prometheus.NewDesc("sweep_sweeps", "Sweeps that are not over, by state.", []string{"state"}, nil)
 	depthDesc     = prometheus.NewDesc("sweep_queue_jobs", "Jobs in the broker, waiting or being run, by pool.", []string{"pool"}, nil)
 	backlogDesc   = prometheus.NewDesc("sweep_queue_events", "Messages of events in the broker that are not recorded yet.", nil, nil)
@@ -114,8 +110,12 @@ func (s *state) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// pausedState is where the metrics show the pending trials of paused sweeps.
-const pausedState = sweep.State(sweep.SweepPaused)
+// The states in which the metrics show pending trials that are no reason to start
+// workers: those of paused sweeps, and those that no known worker of their pool could run.
+const (
+	pausedState        = sweep.State(sweep.SweepPaused)
+	unschedulableState = sweep.State("unschedulable")
+)
 
 // scrapeTimeout bounds what a scrape asks database and broker.
 const scrapeTimeout = 4 * time.Second
@@ -138,6 +138,7 @@ func (s *state) Collect(ch chan<- prometheus.Metric) {
 				add(pool, state, 0) // also where there is no sweep
 			}
 			add(pool, pausedState, 0)
+			add(pool, unschedulableState, 0)
 		}
 	}
 	if n, err := s.wire.EventCount(ctx); err == nil {
@@ -148,6 +149,10 @@ func (s *state) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	sweeps := map[sweep.SweepState]int64{sweep.SweepActive: 0, sweep.SweepWaiting: 0, sweep.SweepPaused: 0}
+	var unschedulable map[string]int64
+	if counts := s.unschedulable.Load(); counts != nil {
+		unschedulable = *counts
+	}
 	for _, record := range records {
 		p, err := s.store.Progress(ctx, record.ID)
 		if err != nil {
@@ -155,12 +160,18 @@ func (s *state) Collect(ch chan<- prometheus.Metric) {
 		}
 		sweeps[record.State]++
 		for _, state := range sweep.States {
-			n, paused := p.In(state), int64(0)
-			if state == sweep.Pending && record.State == sweep.SweepPaused { // no reason to start workers
-				n, paused = paused, n
+			n := p.In(state)
+			if state != sweep.Pending {
+				add(record.Pool, state, n)
+				continue
 			}
-			add(record.Pool, state, n)
+			paused, refused := int64(0), min(unschedulable[record.ID], n)
+			if record.State == sweep.SweepPaused {
+				paused, refused = n, 0
+			}
+			add(record.Pool, state, n-paused-refused)
 			add(record.Pool, pausedState, paused)
+			add(record.Pool, unschedulableState, refused)
 		}
 	}
 	for state, n := range sweeps {
@@ -171,10 +182,9 @@ func (s *state) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// lead has a coordinator's store measured and its state shown until the
-// returned function is called.
-func (m *Metrics) lead(w *wire.Wire, store sweep.Store) (end func()) {
-	s := &state{store, w}
+// lead has a coordinator's state shown until the returned function is called.
+func (m *Metrics) lead(c *Coordinator) (end func()) {
+	s := &state{c}
 	m.leading.Set(1)
 	if err := m.registry.Register(s); err != nil {
 		return func() { m.leading.Set(0) } // another one is shown

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"maps"
 	"net/http/httptest"
 	"strings"
@@ -24,20 +25,49 @@ func TestMetricsOfTrials(t *testing.T) {
 	if err := c.Pause(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	answer := httptest.NewRecorder()
-	m.Handler(func() error { return nil }).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 	want := map[string]string{
 		`sweep_trials{pool="cpu",state="pending"}`: "5", `sweep_trials{pool="cpu",state="paused"}`: "7",
 		`sweep_trials{pool="gpu",state="pending"}`: "3", `sweep_trials{pool="gpu",state="paused"}`: "0",
+		`sweep_trials{pool="cpu",state="unschedulable"}`: "0", `sweep_trials{pool="gpu",state="unschedulable"}`: "0",
 	}
+	if got := scrape(m, want); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Trials that the workers of their pool cannot run are no reason to start more of them;
+// those of a pool without workers are.
+func TestMetricsOfTrialsThatNoWorkerCanRun(t *testing.T) {
+	b := newBench(t)
+	m := NewMetrics()
+	c, stop := b.start(Options{Metrics: m})
+	defer stop()
+	worker := crew{b: b}
+	defer worker.start()()
+	refused := submission("refused", 0, 4)
+	refused.Description.ResultVersion = "2"
+	b.submit(c, refused)
+	elsewhere := submission("elsewhere", 0, 3)
+	elsewhere.Spec.Pool = "gpu"
+	elsewhere.Description.ResultVersion = "2"
+	b.submit(c, elsewhere)
+	want := map[string]string{
+		`sweep_trials{pool="cpu",state="pending"}`: "0", `sweep_trials{pool="cpu",state="unschedulable"}`: "4",
+		`sweep_trials{pool="gpu",state="pending"}`: "3", `sweep_trials{pool="gpu",state="unschedulable"}`: "0",
+	}
+	b.until("the metrics "+fmt.Sprint(want), func() bool { return maps.Equal(scrape(m, want), want) })
+}
+
+// scrape returns those of a coordinator's metrics that are keys of asked.
+func scrape(m *Metrics, asked map[string]string) map[string]string {
+	answer := httptest.NewRecorder()
+	m.Handler(func() error { return nil }).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 	got := map[string]string{}
 	for line := range strings.Lines(answer.Body.String()) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if _, asked := want[name]; asked {
+		if _, is := asked[name]; is {
 			got[name] = value
 		}
 	}
-	if !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	return got
 }

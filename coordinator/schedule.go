@@ -38,12 +38,25 @@ type schedule struct {
 	workers map[string]*workerPlan
 	queues  map[wire.Queue]*queuePlan
 	jobs    map[sweep.TrialID]job
+	// kinds are the offers of workers that are there or were until a while ago.
+	kinds map[wire.Queue]kind
 
 	// resting has the pools whose queues the broker refuses, and says of each whether
 	// it is left alone for now; refusals say why.
 	resting  map[string]bool
 	refusals map[string]string
 }
+
+// kind is what workers of equal offers offer, and when one was last heard of.
+type kind struct {
+	offer sweep.Offer
+	heard time.Time
+}
+
+// kindMemory is how long the kinds of workers are known that are gone: a pool without
+// workers is not to get new ones all the time for trials that the last ones could not run.
+// After that it is tried again whether the new ones can.
+const kindMemory = time.Hour
 
 // sweepPlan is an active sweep.
 type sweepPlan struct {
@@ -99,7 +112,7 @@ func newSchedule(window, page int) *schedule {
 	return &schedule{
 		window: int64(window), page: int64(page),
 		sweeps: map[string]*sweepPlan{}, workers: map[string]*workerPlan{},
-		queues: map[wire.Queue]*queuePlan{}, jobs: map[sweep.TrialID]job{},
+		queues: map[wire.Queue]*queuePlan{}, jobs: map[sweep.TrialID]job{}, kinds: map[wire.Queue]kind{},
 		resting: map[string]bool{}, refusals: map[string]string{},
 	}
 }
@@ -176,6 +189,12 @@ func (s *schedule) beat(now time.Time, b wire.Beat) (q wire.Queue, opened bool) 
 	}
 	if before != nil && before.queue != q {
 		s.count(now, before.queue)
+		if plan := s.queues[before.queue]; plan == nil || plan.offer == nil { // it has found out which data it lacks
+			delete(s.kinds, before.queue)
+		}
+	}
+	if b.State == wire.WorkerReady {
+		s.kinds[q] = kind{b.Offer, now}
 	}
 	s.count(now, q)
 	return q, opened
@@ -190,6 +209,7 @@ func (s *schedule) silent(now, before time.Time) (gone int) {
 			gone++
 		}
 	}
+	maps.DeleteFunc(s.kinds, func(_ wire.Queue, k kind) bool { return now.Sub(k.heard) > kindMemory })
 	return gone
 }
 
@@ -377,6 +397,35 @@ func (s *schedule) pending(plan *sweepPlan) (runnable, unmet int64) {
 		}
 	}
 	return runnable, unmet
+}
+
+// unschedulable counts, by sweep, the trials that workers are known of in their pool and
+// none of these can run. Of a pool of which no worker is known it is not said of any.
+func (s *schedule) unschedulable() map[string]int64 {
+	counts := map[string]int64{}
+	if !s.settled {
+		return counts
+	}
+	kinds := map[string][]*sweep.Offer{}
+	for q, k := range s.kinds {
+		kinds[q.Pool] = append(kinds[q.Pool], &k.offer)
+	}
+	for id, plan := range s.sweeps {
+		known := kinds[plan.Pool]
+		if len(known) == 0 {
+			continue
+		}
+		for i := range plan.Classes {
+			class := &plan.Classes[i]
+			if class.Pending > 0 && !slices.ContainsFunc(known, func(o *sweep.Offer) bool { return o.Meets(&class.Requirement) }) {
+				counts[id] += class.Pending
+			}
+		}
+		if counts[id] >= s.page*unmetPages { // no further ones are written
+			counts[id] += plan.Unwritten
+		}
+	}
+	return counts
 }
 
 // ordered returns the sweeps of a pool, of all for "": larger priority first, then

@@ -636,3 +636,35 @@ func TestScheduleOverSeeds(t *testing.T) {
 		})
 	}
 }
+
+// Only workers that are known can show that a trial is none for them: those that are
+// there, and those that were until an hour ago.
+func TestUnschedulable(t *testing.T) {
+	s := newSchedule(10, 100)
+	s.left([]sweep.Backlog{backlog("a", 0, 7, needs(0, "t", 3, 4), needs(1, "u", 5, 0)), backlog("b", 0, 1e6, needs(0, "v", 100*unmetPages, 0))}, true)
+	expect := func(when string, want map[string]int64) {
+		t.Helper()
+		if got := s.unschedulable(); !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	s.beat(noon, beatOf("w", 2, "t"))
+	expect("before all workers are heard of", nil)
+	s.settled = true
+	expect("with a worker", map[string]int64{"a": 5, "b": 100*unmetPages + 1e6})
+	s.beat(noon, beatOf("x", 1, "u"))
+	expect("with another one", map[string]int64{"b": 100*unmetPages + 1e6})
+	later := noon.Add(kindMemory / 2)
+	s.beat(later, wire.Beat{WorkerStatus: beatOf("w", 2, "t").WorkerStatus, Gone: true})
+	s.silent(later, later)
+	expect("when all are gone", map[string]int64{"b": 100*unmetPages + 1e6})
+	s.beat(later, beatOf("y", 1, "t", "u", "v"))
+	expect("with one that has all trainers", nil)
+	s.beat(later, beatOf("y", 1, "u", "v"))
+	expect("when it has one less", nil)
+	s.silent(noon.Add(kindMemory+1), noon)
+	expect("when the first two are forgotten", map[string]int64{"a": 3})
+	s.beat(noon.Add(kindMemory+1), wire.Beat{WorkerStatus: beatOf("y", 1, "u", "v").WorkerStatus, Gone: true})
+	s.silent(later.Add(kindMemory+1), noon)
+	expect("when no worker is known", nil)
+}

@@ -481,6 +481,8 @@ func (s *scheduler) putBack(ctx context.Context) error {
 
 // explain records why sweeps wait.
 func (s *scheduler) explain(ctx context.Context) error {
+	unschedulable := s.plan.unschedulable()
+	s.unschedulable.Store(&unschedulable)
 	for _, v := range s.plan.explain() {
 		if err := s.store.SetWaiting(ctx, v.sweep, v.waiting, v.reason); err != nil {
 			return fmt.Errorf("noting why sweep %s waits: %w", v.sweep, err)
