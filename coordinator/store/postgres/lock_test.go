@@ -14,16 +14,13 @@ import (
 	"sweep/coordinator/store/database"
 	"sweep/coordinator/store/postgres/postgrestest"
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 )
 
 // ends waits for a channel to be closed.
 func ends(t *testing.T, what string, done <-chan struct{}) {
 	t.Helper()
-	select {
-	case <-done:
-	case <-time.After(30 * time.Second):
-		t.Fatalf("%s: nothing happened", what)
-	}
+	sweeptest.Receive(t, what, done)
 }
 
 // TestLeaderLosesServer: with the server the lead is lost, and to be had again
@@ -31,7 +28,7 @@ func ends(t *testing.T, what string, done <-chan struct{}) {
 func TestLeaderLosesServer(t *testing.T) {
 	server := postgrestest.Start(t)
 	s := open(t, server.Database(t))
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 	defer cancel()
 	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host"})
 	if err != nil {
@@ -197,7 +194,7 @@ func TestFirstEditionLeads(t *testing.T) {
 	server := postgrestest.Start(t)
 	address := server.Database(t)
 	s := open(t, address)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 	defer cancel()
 	first := hold(t, address, leaderOfFirstEdition)
 	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host"})
@@ -231,7 +228,7 @@ func TestReaderCannotLead(t *testing.T) {
 	server := postgrestest.Start(t)
 	address := server.Database(t)
 	s := open(t, address)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 	defer cancel()
 	execute(t, address, `CREATE USER reading; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reading`)
 	reader := strings.Replace(address, "sweep@", "reading@", 1)

@@ -26,7 +26,9 @@ func open(t testing.TB, address string) sweep.Store {
 
 func TestConformance(t *testing.T) {
 	server := postgrestest.Start(t)
-	storetest.Run(t, func(t *testing.T) string { return server.Database(t) })
+	storetest.Run(t,
+		func(t *testing.T) string { return server.Database(t) },
+		func(t *testing.T, address string) string { return server.Copy(t, address) })
 }
 
 // BenchmarkStore measures with the durability of a real server.

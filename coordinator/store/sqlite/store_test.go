@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -25,7 +26,18 @@ func open(t testing.TB, path string) sweep.Store {
 }
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) string { return filepath.Join(t.TempDir(), "sweep.db") })
+	address := func(t *testing.T) string { return filepath.Join(t.TempDir(), "sweep.db") }
+	storetest.Run(t, address, func(t *testing.T, original string) string {
+		content, err := os.ReadFile(original)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := address(t)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	})
 }
 
 func BenchmarkStore(b *testing.B) {

@@ -9,16 +9,13 @@ import (
 
 	"sweep/coordinator/store"
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 )
 
 // ends waits for a channel to be closed.
 func ends(t *testing.T, what string, done <-chan struct{}) {
 	t.Helper()
-	select {
-	case <-done:
-	case <-time.After(30 * time.Second):
-		t.Fatalf("%s: nothing happened", what)
-	}
+	sweeptest.Receive(t, what, done)
 }
 
 func testLeading(t *testing.T, address func(t *testing.T) string) {
@@ -43,7 +40,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("OneLeads", func(t *testing.T) {
 		here := address(t)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 		defer cancel()
 		first, second, third := openStore(t, store.Connect, here), openStore(t, store.Connect, here), openStore(t, store.Connect, here)
 		lead, err := first.Lead(ctx, sweep.LeadOptions{Holder: "host 1", Waiting: func(string) { t.Error("the first one waits") }})
@@ -98,7 +95,6 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 			t.Errorf("%v", err)
 		}
 
-		resigned := time.Now()
 		if err := lead.Resign(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -106,9 +102,6 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 		a := <-answers
 		if a.err != nil {
 			t.Fatal(a.err)
-		}
-		if took := time.Since(resigned); took > 10*time.Second {
-			t.Errorf("the second one took over after %v", took)
 		}
 		if c, err := third.Cluster(ctx); err != nil || a.lead.Term() != 2 || c.Term != 2 || c.Leader != "host 2" {
 			t.Errorf("term %d, %+v: %v", a.lead.Term(), c, err)
@@ -179,7 +172,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("Deposed", func(t *testing.T) { // one that cannot work is replaced, and writes nothing any more
 		here := address(t)
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 		defer cancel()
 		first, second := connect(t, here), connect(t, here)
 		old := lead(t, ctx, first, "host 1")
@@ -231,7 +224,7 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("Unwanted", func(t *testing.T) { // a lease that ran out and that nobody took is renewed, without a new term
 		here := address(t)
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 		defer cancel()
 		only, other := connect(t, here), connect(t, here)
 		led := lead(t, ctx, only, "host 1")

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,9 +18,23 @@ import (
 )
 
 // Run tests the store of a kind of database. address makes a new, empty database
-// and returns its address.
-func Run(t *testing.T, address func(t *testing.T) string) {
-	open := func(t *testing.T) sweep.Store { return openStore(t, store.Open, address(t)) }
+// and returns its address; copied makes a copy of one that nobody has open, which is
+// quicker than the schema.
+func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing.T, address string) string) {
+	empty := address(t)
+	s, err := store.Open(context.Background(), empty)
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var copying sync.Mutex
+	open := func(t *testing.T) sweep.Store {
+		copying.Lock()
+		defer copying.Unlock()
+		return openStore(t, store.Open, copied(t, empty))
+	}
 	topics := []struct {
 		name string
 		test func(t *testing.T, open func(t *testing.T) sweep.Store)
@@ -54,9 +69,15 @@ func Run(t *testing.T, address func(t *testing.T) string) {
 		{"LongLists", testLongLists},
 	}
 	for _, topic := range topics {
-		t.Run(topic.name, func(t *testing.T) { topic.test(t, open) })
+		t.Run(topic.name, func(t *testing.T) {
+			t.Parallel()
+			topic.test(t, open)
+		})
 	}
-	t.Run("Leading", func(t *testing.T) { testLeading(t, address) })
+	t.Run("Leading", func(t *testing.T) {
+		t.Parallel()
+		testLeading(t, address)
+	})
 }
 
 // openStore opens a store, by store.Open or store.Connect, and closes it when the

@@ -66,7 +66,7 @@ const startTimeout = time.Minute
 
 // testSettings trade durability for speed: what was committed survives the
 // death of the server's processes, not that of the machine.
-var testSettings = []string{"fsync=off", "full_page_writes=off", "shared_buffers=64MB", "max_connections=200", "log_min_messages=fatal"}
+var testSettings = []string{"fsync=off", "full_page_writes=off", "shared_buffers=64MB", "min_wal_size=32MB", "max_wal_size=256MB", "max_connections=200", "log_min_messages=fatal"}
 
 // Start starts a server for a test and stops it at its end. settings
 // (NAME=VALUE) add to those for tests, which do not survive a power failure.
@@ -118,10 +118,14 @@ func newServer() (s *Server, err error) {
 	return s, err
 }
 
-// temporaryFolder makes a folder whose path is short enough for a socket.
+// temporaryFolder makes a folder whose path is short enough for a socket: in memory, if
+// there is plenty and no other place was chosen.
 func temporaryFolder() (string, error) {
 	const longestSocket = 100
 	parent := os.TempDir()
+	if os.Getenv("TMPDIR") == "" && roomInMemory() {
+		parent = memoryFolder
+	}
 	if len(parent)+len("/sweep-postgres-1234567890/.s.PGSQL.5432.lock") > longestSocket {
 		parent = "/tmp"
 	}
@@ -307,6 +311,22 @@ func (s *Server) URL(database string) string {
 // Database makes a new, empty database and returns its address.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
+	return s.database(t, "template1")
+}
+
+// Copy makes a new database with all that another one of this server has, whose address
+// is given and in which nobody is at work, and returns its address.
+func (s *Server) Copy(t testing.TB, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.database(t, pgx.Identifier{strings.TrimPrefix(u.Path, "/")}.Sanitize())
+}
+
+func (s *Server) database(t testing.TB, template string) string {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.URL("postgres"))
@@ -319,7 +339,7 @@ func (s *Server) Database(t testing.TB) string {
 		}
 	}()
 	name := fmt.Sprintf("test_%d", s.made.Add(1))
-	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
 		t.Fatal(err)
 	}
 	return s.URL(name)
