@@ -1,4 +1,6 @@
 # make test   everything that must hold, installing what it needs
+# make race   the tests that can find races, under the race detector
+# make chaos  every promise of survival, in all orders and many times: an hour
 # make lint   vet, golangci-lint, generated code up to date
 # make docs   man pages and shell completions of all commands, in bin/docs
 # make bench  the table of kernel and training-step speeds
@@ -7,7 +9,7 @@
 GOLANGCI_VERSION ?= v2.15.0
 GO ?= go
 
-.PHONY: build test race lint generate check-generated docs bench clean vendor-web
+.PHONY: build test race chaos lint generate check-generated docs bench clean vendor-web
 
 build:
 	$(GO) build -o bin/sweep ./cmd/sweep
@@ -31,6 +33,12 @@ race_flags = $(foreach package,$(uninstrumented),-gcflags=$(package)=-race=false
 race:
 	./.ci/install
 	packages=$$(.ci/concurrent) && $(GO) test -race $(race_flags) -short -timeout 15m -parallel 4 $$packages
+
+# "make test" tries each promise once. CHAOS names the seeds that choose what breaks when.
+CHAOS ?= 1-10
+chaos:
+	./.ci/install
+	SWEEP_TEST_SEED=$(CHAOS) SWEEP_TEST_KILLS=20 SWEEP_TEST_TAKEOVERS=20 $(GO) test -v -count=1 -timeout 3h -run 'TestKilled|TestRollingUpgrade|TestStandbyTakesOver' ./cmd/sweep
 
 # golangci-lint vets Go, but does not compare assembly with its declarations.
 lint:

@@ -144,19 +144,20 @@ func TestLocalClusterScript(t *testing.T) {
 }
 
 // One coordinator after another is killed while trials end by the hundred every
-// second: the other records soon, and no result is lost or recorded twice.
-// SWEEP_TEST_KILLS is how often, and makes it a measurement: then each must be
-// replaced within five seconds.
+// second: another process records soon, and no result is lost or recorded twice.
+// SWEEP_TEST_KILLS is how often, at a thousand results between two, and makes it a
+// measurement on a machine that does nothing else: then each must be replaced within
+// five seconds.
 func TestKilledLeaderIsReplaced(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
-	kills, limit := 2, 90*time.Second
+	kills, results, limit := 1, 300, time.Duration(0)
 	if text := os.Getenv("SWEEP_TEST_KILLS"); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
-		limit = 5 * time.Second
+		results, limit = 1000, 5*time.Second
 	}
 	l := startLocalCluster(t, t.TempDir(), freePorts(t, localPorts), "SLOTS=4")
 	file := write(t, t.TempDir(), "many.yaml", "name: many\ntrainer: noop\nparameters:\n  milliseconds: {value: 3}\n  x: {min: 1, max: 1000000}\n")
@@ -184,21 +185,30 @@ func TestKilledLeaderIsReplaced(t *testing.T) {
 		standby := 3 - leader
 		await(t, "the other one to stand by", func() bool { return get(l.address(1+standby), "/readyz") == "ok\n" })
 		before, since := recorded(leader), time.Now()
-		await(t, "the load", func() bool { return recorded(leader) >= before+3000 })
+		await(t, "the load", func() bool { return recorded(leader) >= before+results })
 		rate := float64(recorded(leader)-before) / time.Since(since).Seconds()
+		victim := l.process(fmt.Sprint("coordinator-", leader))
 		killed := time.Now()
-		if err := syscall.Kill(l.process(fmt.Sprint("coordinator-", leader)), syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(victim, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "the other one to lead", func() bool { return leads(l.address(1 + standby)) })
+		// The one that stood by, or the killed one's next process.
+		await(t, "another process to lead", func() bool {
+			for _, i := range []int{standby, leader} {
+				if leads(l.address(1+i)) && l.process(fmt.Sprint("coordinator-", i)) != victim {
+					leader = i
+					return true
+				}
+			}
+			return false
+		})
 		led := time.Since(killed)
-		await(t, "the other one to record", func() bool { return recorded(standby) > 0 })
+		await(t, "it to record", func() bool { return recorded(leader) > 0 })
 		took = append(took, time.Since(killed))
 		t.Logf("at %.0f results a second: coordinator %d led after %v, recorded after %v",
-			rate, standby, led.Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
-		leader = standby
+			rate, leader, led.Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
 	}
-	if slowest := slices.Max(took); slowest > limit {
+	if slowest := slices.Max(took); limit > 0 && slowest > limit {
 		t.Errorf("nothing was recorded for %v", slowest)
 	}
 	text, err := l.run("sql", `SELECT count(*) FILTER (WHERE executions > 1) AS again, count(*) FILTER (WHERE state = 'failed') AS failed,
