@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 	"sweep/worker"
@@ -133,15 +134,13 @@ func TestCheckpointIsNotPrefetched(t *testing.T) {
 // A cancelled trial that was sent ahead is not asked for.
 func TestCancelPrefetched(t *testing.T) {
 	t.Parallel()
-	hold := make(chan struct{})
+	holds := make(chan struct{})
 	var cancelled atomic.Bool
 	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
 		if request.Index == 200 {
-			select {
-			case <-hold:
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
+			close(holds)
+			<-ctx.Done()
+			return nil, ctx.Err()
 		}
 		if request.Index > 200 && cancelled.Load() {
 			t.Errorf("trial %d was trained after it was cancelled", request.Index)
@@ -149,11 +148,13 @@ func TestCancelPrefetched(t *testing.T) {
 		return succeed(ctx, p, request, sink)
 	})
 	r.publish(jobs(260)...)
-	r.start(worker.Options{Slots: 1})
-	r.await("the trials before the one that holds", func() bool { return len(r.of(sweep.EventResult, 199)) > 0 })
-	if _, err := r.wire.Withdraw(t.Context(), r.queueName(), "s"); err != nil {
+	w := r.start(worker.Options{Slots: 1})
+	sweeptest.Receive(t, "the trial that holds", holds)
+	taken, err := r.wire.Withdraw(t.Context(), r.queueName(), "s")
+	if err != nil {
 		t.Fatal(err)
 	}
+	sweeptest.Until(t, "all that the worker was given", func() bool { return w.Waiting() == 59-len(taken) })
 	cancelled.Store(true)
 	if err := r.wire.Cancel("s"); err != nil {
 		t.Fatal(err)

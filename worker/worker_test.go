@@ -322,11 +322,12 @@ func TestOffer(t *testing.T) {
 	if o.Pool != "gpu" || o.Slots != 3 || o.Memory != 3<<30 || o.Labels["gpu"] != "a100" || len(o.Trainers) != 2 || b.Name != "w" || b.Version != "1.2.3" {
 		t.Errorf("beat %+v", b)
 	}
-	slices.SortFunc(o.Trainers, func(a, b sweep.TrainerOffer) int { return strings.Compare(a.Name, b.Name) })
-	if f := o.Trainers[0]; f.Name != "fake" || f.ResultVersion != "1" || f.KernelLevel != "go" || len(f.Schema) != 64 || f.Problem != "" {
+	trainers := slices.Clone(o.Trainers) // the next beat reads them too
+	slices.SortFunc(trainers, func(a, b sweep.TrainerOffer) int { return strings.Compare(a.Name, b.Name) })
+	if f := trainers[0]; f.Name != "fake" || f.ResultVersion != "1" || f.KernelLevel != "go" || len(f.Schema) != 64 || f.Problem != "" {
 		t.Errorf("trainer %+v", f)
 	}
-	if f := o.Trainers[1]; f.Name != "other" || f.ResultVersion != "" || !strings.Contains(f.Problem, "no such library") {
+	if f := trainers[1]; f.Name != "other" || f.ResultVersion != "" || !strings.Contains(f.Problem, "no such library") {
 		t.Errorf("trainer %+v", f)
 	}
 	w.drain()

@@ -82,7 +82,7 @@ func TestPythonProcess(t *testing.T) {
 	if result, err := process.Train(t.Context(), request, &trainertest.Sink{}); err != nil || result.State != sweep.Completed {
 		t.Errorf("after a failure: %+v, %v", result, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	_ = process.Close()
 	if process.Alive() || ctx.Err() != nil {

@@ -21,12 +21,9 @@ import (
 	"time"
 
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/worker/trainer"
 )
-
-// prompt is how soon a trainer ends after its context, or after an error of its
-// sink. It is what the wire allows before it kills the trainer.
-const prompt = 3 * time.Second
 
 // Fixture tells the suite what to train. Parameters need not be complete: the
 // trainer's defaults fill them in.
@@ -568,21 +565,16 @@ func testCancel(t *testing.T, s *suite) {
 		case <-ctx.Done():
 		case err := <-done:
 			t.Fatalf("the long trial ended before its first point: %v", err)
-		case <-time.After(30 * time.Second):
-			t.Fatal("no point within 30 s")
+		case <-time.After(sweeptest.Patience):
+			sweeptest.Fail(t, "the long trial's first point")
 		}
 		if errors.Is(test.want, context.Canceled) {
 			cancel()
 		}
 		<-ctx.Done()
 		start := time.Now()
-		select {
-		case err := <-done:
-			if !errors.Is(err, test.want) {
-				t.Errorf("%s: %v, want %v", test.name, err, test.want)
-			}
-		case <-time.After(prompt):
-			t.Fatalf("%s: Train still runs %v later", test.name, prompt)
+		if err := sweeptest.Receive(t, "the end of Train after "+test.name, done); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
 		t.Logf("%s: Train returned after %v", test.name, time.Since(start))
 		s.train(t, s.trainer, short)
@@ -603,13 +595,8 @@ func testSinkError(t *testing.T, s *suite) {
 		_, err := s.trainer.Train(t.Context(), request, &Sink{Fail: full})
 		done <- err
 	}()
-	select {
-	case err := <-done:
-		if !errors.Is(err, full) {
-			t.Errorf("Train: %v, want the sink's error", err)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("Train still runs 30 s after an error of its sink")
+	if err := sweeptest.Receive(t, "the end of Train after an error of its sink", done); !errors.Is(err, full) {
+		t.Errorf("Train: %v, want the sink's error", err)
 	}
 	s.train(t, s.trainer, short)
 }
