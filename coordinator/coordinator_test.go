@@ -464,7 +464,7 @@ func TestCancelAndRetry(t *testing.T) {
 		if err := w.publish(ctx, released); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		return d.DoubleAck(ctx)
 	}

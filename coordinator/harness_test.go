@@ -326,7 +326,7 @@ func (w *crew) report(ctx context.Context, d *wire.Delivery) error {
 	execution := newExecution()
 	started, result := event(sweep.EventStarted, d.TrialID, execution), event(sweep.EventResult, d.TrialID, execution)
 	result.Result = outcome(d.TrialID)
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(w.bound, 30*time.Second))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(w.bound, sweeptest.Patience))
 	defer cancel()
 	if err := w.publish(ctx, started, result); err != nil {
 		return err

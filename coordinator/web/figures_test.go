@@ -123,6 +123,9 @@ func TestFigures(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, kind := range figure.Kinds {
+			if testing.Short() && kind != "curves" { // they are drawn one after the other
+				continue
+			}
 			options := figure.Options{Kind: kind, Groups: 8, Top: 10, Width: 14}
 			if kind == "table" {
 				options.Groups = 40

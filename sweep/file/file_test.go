@@ -236,6 +236,9 @@ func processorTime(t *testing.T) time.Duration {
 // TestManyKeys: twenty times as many take about twenty times as long, on whatever
 // machine; a quadratic step anywhere would make it four hundred.
 func TestManyKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out under -short: it compares processor times, in one goroutine")
+	}
 	const n, part = 100_000, 20
 	for name, file := range map[string]func(n int) []byte{"keys": manyKeys, "conditions": manyConditions} {
 		decode := func(n int) time.Duration {

@@ -62,7 +62,7 @@ func smallServer(t *testing.T, store int64) (*wire.Wire, jetstream.JetStream) {
 func fill(t *testing.T, objects *wire.Objects, pool string, size, most int) (stored []*sweep.ArtifactRecord) {
 	t.Helper()
 	store := artifact.New(objects, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for i := range most {
 		content := artifacttest.Content(uint64(i), size)
