@@ -47,8 +47,9 @@ type Store interface {
 	// Backlog tells what is left of the active sweeps, or of the named ones.
 	Backlog(ctx context.Context, ids ...string) ([]Backlog, error)
 	// TakePending moves up to limit pending trials of a class to queued, in index
-	// order, and returns them. Of a sweep that is not active, as it may have become
-	// since the caller looked, it takes none.
+	// order, and returns them; those that another process put back may come last. Of a
+	// sweep that is not active, as it may have become since the caller looked, it takes
+	// none.
 	TakePending(ctx context.Context, id string, class, limit int) ([]Trial, error)
 	// Record applies events in order, all or none; see Event and RecordReport.
 	// The first terminal result of a trial wins.

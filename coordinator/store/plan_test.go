@@ -83,7 +83,7 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		text string
 		args []any
 	}{
-		"takePending":    {takePending, []any{time.Now(), int64(1), int64(0), int64(10)}},
+		"takePending":    {takePending, []any{int64(1), int64(0), int64(10), int64(7), time.Now()}},
 		"requeue":        {requeue, []any{"queued", heardKeys{keys{[]int64{1, 1}, []int64{3, 4}}, make([]time.Time, 2)}.batch()}},
 		"states":         {states, []any{some}},
 		"backlog":        {backlog + `s.state = 'active' ORDER BY s.sweep_no, c.class_no`, nil},

@@ -157,6 +157,11 @@ func (r *recording) limits(trial *ledger.Trial) (limits ledger.Limits) {
 
 func (r *recording) save() {
 	r.change("trials", 1, trialBatch(r.ledger.Trials(), r.now))
+	for _, trial := range r.ledger.Trials() {
+		if trial.State == sweep.Pending {
+			r.s.taken.back(class{r.numbers[trial.ID.Sweep], trial.Class}, trial.ID.Index)
+		}
+	}
 	save(r.transaction, "executions", 2, r.ledger.Executions(), func(e *ledger.Execution) bool { return !e.New }, executionBatch)
 	r.saveRefusals()
 	r.saveOutcomes()

@@ -45,6 +45,8 @@ type Store struct {
 	db database.Database
 	// numbers has the sweep_no of sweeps, by sweep_id.
 	numbers sync.Map
+	// taken is how far the pending trials of each class were taken.
+	taken taken
 	// comparisons has how sweeps are compared, by sweep_no.
 	comparisons sync.Map
 	// lead is the one that this store took last: its term is checked by whatever it

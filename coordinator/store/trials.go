@@ -128,6 +128,9 @@ func (p *page) write(requirements map[int]sweep.Requirement) map[class]*sweep.Pr
 			deltas[class{p.number, int64(p.trials[i].Class)}] = counts
 		}
 		ledger.Count(counts, state(i), 1)
+		if state(i) == sweep.Pending {
+			p.s.taken.back(class{p.number, int64(p.trials[i].Class)}, p.trials[i].Index)
+		}
 		if found := of(i); found.trialNo != 0 {
 			reused = true
 			counts.Reused++
@@ -181,33 +184,68 @@ func (p *page) addClasses(deltas map[class]*sweep.Progress, requirements map[int
 	}
 }
 
-const takePending = `UPDATE trials SET state = 'queued', queued_at = $1, heard_at = $1
-	FROM (SELECT t.trial_no FROM trials AS t WHERE t.sweep_no = $2 AND t.class_no = $3 AND t.state = 'pending'
-			AND EXISTS (SELECT 1 FROM sweeps AS s WHERE s.sweep_no = $2 AND s.state = 'active')
-		ORDER BY t.trial_index LIMIT $4) AS k
+const (
+	// pendingTrials finds the next pending trials of a class behind an index.
+	pendingTrials = `SELECT t.trial_no FROM trials AS t WHERE t.sweep_no = $1 AND t.class_no = $2 AND t.state = 'pending' AND t.trial_index > $4
+			AND EXISTS (SELECT 1 FROM sweeps AS s WHERE s.sweep_no = $1 AND s.state = 'active')
+		ORDER BY t.trial_index LIMIT $3`
+
+	takePending = `UPDATE trials SET state = 'queued', queued_at = $5, heard_at = $5
+	FROM (` + pendingTrials + `) AS k
 	WHERE trials.trial_no = k.trial_no
 	RETURNING trials.trial_index, trials.parameters, trials.fingerprint, trials.dataset_digest`
+)
 
 // TakePending implements sweep.Store.
 func (s *Store) TakePending(ctx context.Context, id string, classNo, limit int) (trials []sweep.Trial, err error) {
+	var c class
+	before := none
 	err = s.updateSweep(ctx, "take pending trials of", id, func(t *transaction, number int64) {
-		t.each(func(row database.Row) error {
-			trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: id}, Class: classNo}
-			var parameters []byte
-			if err := row.Scan(&trial.Index, &parameters, (*string)(&trial.Fingerprint), &trial.DatasetDigest); err != nil {
-				return err
+		c = class{number, int64(classNo)}
+		before = s.taken.of(c)
+		trials = t.take(id, c, limit, before)
+		last := before
+		for i := range trials {
+			last = max(last, trials[i].Index)
+		}
+		if rest := limit - len(trials); rest > 0 && before != none { // another process may have put some back
+			earlier := t.take(id, c, rest, none)
+			trials = append(trials, earlier...)
+			if len(earlier) == rest {
+				last = none
+				for i := range earlier {
+					last = max(last, earlier[i].Index)
+				}
 			}
-			if err := trial.Parameters.UnmarshalJSON(parameters); err != nil {
-				return fmt.Errorf("parameters of trial %v: %w", trial.TrialID, err)
-			}
-			trials = append(trials, trial)
-			return nil
-		}, takePending, t.now, number, classNo, limit)
+		}
+		if t.err == nil {
+			s.taken.advance(c, last)
+		}
 		n := int64(len(trials))
-		t.count(map[class]*sweep.Progress{{number, int64(classNo)}: {Pending: -n, Queued: n}})
+		t.count(map[class]*sweep.Progress{c: {Pending: -n, Queued: n}})
 	})
+	if err != nil { // those that were read are pending still
+		s.taken.back(c, before+1)
+	}
 	slices.SortFunc(trials, func(a, b sweep.Trial) int { return cmp.Compare(a.Index, b.Index) })
 	return trials, err
+}
+
+// take moves pending trials of a class behind an index to queued.
+func (t *transaction) take(id string, c class, limit int, after int64) (trials []sweep.Trial) {
+	t.each(func(row database.Row) error {
+		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: id}, Class: int(c.number)}
+		var parameters []byte
+		if err := row.Scan(&trial.Index, &parameters, (*string)(&trial.Fingerprint), &trial.DatasetDigest); err != nil {
+			return err
+		}
+		if err := trial.Parameters.UnmarshalJSON(parameters); err != nil {
+			return fmt.Errorf("parameters of trial %v: %w", trial.TrialID, err)
+		}
+		trials = append(trials, trial)
+		return nil
+	}, takePending, c.sweep, c.number, limit, after, t.now)
+	return trials
 }
 
 // keys are trials by the numbers of their sweeps.
@@ -255,6 +293,9 @@ func (t *transaction) move(from, to sweep.State, text string, args ...any) (move
 		var m movedTrial
 		err := row.Scan(&m.sweep, &m.number, &m.index)
 		totals[m.class]++
+		if to == sweep.Pending {
+			t.s.taken.back(m.class, m.index)
+		}
 		moved = append(moved, m)
 		return err
 	}, text, args...)
