@@ -2,18 +2,25 @@ package model
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/gob"
 	"fmt"
+	"math"
 	"time"
 
 	"sweep/model/kernel"
 	"sweep/model/layer"
 	"sweep/model/task"
+	"sweep/sweep"
 	"sweep/sweep/safetensors"
 )
 
 // snapshot is a training between two steps: everything that later epochs
 // depend on, so that a resumed trial gives the same bits.
+//
+// A checkpoint is the snapshot in gob without Values, Moments and Best.Values, which
+// follow it one after the other, four bytes a value: gob takes more, and several times
+// the memory while it writes. Checkpoints of earlier programs have them inside.
 type snapshot struct {
 	// Level is the kernel level of the steps so far: at another one equal steps give
 	// other bits.
@@ -85,33 +92,75 @@ func (t *training) setStates(all [][]state) bool {
 
 // checkpoint encodes the training's state.
 func (t *training) checkpoint() ([]byte, error) {
-	memory := t.optimizer.State()
+	memory, best := t.optimizer.State(), t.best
+	best.Values = nil
 	points, err := t.curves.recorder.MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	var b bytes.Buffer
 	err = gob.NewEncoder(&b).Encode(snapshot{
-		Level: t.net.set.Level().String(), Position: t.position(), Sum: t.sum, Values: t.net.arena.Values(), Steps: memory.Steps, Moments: memory.Moments, States: t.states(),
-		Best: t.best, Validated: t.validated, Points: points,
+		Level: t.net.set.Level().String(), Position: t.position(), Sum: t.sum, Steps: memory.Steps, States: t.states(),
+		Best: best, Validated: t.validated, Points: points,
 		Seconds: time.Since(t.started).Seconds(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	return b.Bytes(), nil
+	all := append([][]float32{t.net.arena.Values()}, memory.Moments...)
+	all = append(all, t.best.Values)
+	size := b.Len()
+	for _, values := range all {
+		size += valueBytes * len(values)
+	}
+	data := append(make([]byte, 0, size), b.Bytes()...)
+	for _, values := range all {
+		for _, v := range values {
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
+		}
+	}
+	return data, nil
+}
+
+// valueBytes is the size of a value in a checkpoint.
+const valueBytes = 4
+
+// readValues sets Values, Moments and Best.Values to what follows the snapshot, for a
+// training of so many values and moments of those lengths.
+func (s *snapshot) readValues(data []byte, values int, moments [][]float32) error {
+	all, err := sweep.DecodeValues(data)
+	if err != nil {
+		return err
+	}
+	take := func(n int) (part []float32) {
+		n = min(n, len(all))
+		part, all = all[:n:n], all[n:]
+		return part
+	}
+	s.Values, s.Moments = take(values), nil
+	for _, m := range moments {
+		s.Moments = append(s.Moments, take(len(m)))
+	}
+	s.Best.Values = all
+	return nil
 }
 
 // resume puts the training into the state of a checkpoint of the same trial.
 func (t *training) resume(state []byte) error {
 	var s snapshot
-	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&s); err != nil {
+	rest := bytes.NewReader(state)
+	if err := gob.NewDecoder(rest).Decode(&s); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	if level := t.net.set.Level().String(); s.Level != level {
 		return fmt.Errorf("checkpoint: it is of kernel level %q, and this trainer runs at %s", s.Level, level)
 	}
 	values, moments := t.net.arena.Values(), t.optimizer.State().Moments
+	if s.Values == nil {
+		if err := s.readValues(state[len(state)-rest.Len():], len(values), moments); err != nil {
+			return fmt.Errorf("checkpoint: %w", err)
+		}
+	}
 	fits := len(s.Values) == len(values) && len(s.Moments) == len(moments) && s.Position > 0 && s.Position <= t.plan.Steps &&
 		(len(s.Best.Values) == 0 || len(s.Best.Values) == len(values))
 	for i := range moments {

@@ -3,6 +3,7 @@ package model
 import (
 	"sweep/model/kernel"
 	"sweep/model/layer"
+	"sweep/model/optim"
 	"sweep/model/task"
 )
 
@@ -20,8 +21,8 @@ func (s *settings) room(t task.Task) int {
 }
 
 // costOf estimates a trial whose minibatches may keep so much history: 2 operations
-// a weight forward, 4 back, and what each minibatch takes besides; the history and
-// inputs of one minibatch, the data, parameters and moments.
+// a weight forward, 4 back, and what each minibatch takes besides; the memory of the
+// network and of the data.
 func (s *settings) costOf(t task.Task, history int64) (cost, error) {
 	shape, schedule := t.Shape(), t.Schedule()
 	net, err := declare(kernel.Float32(), s, shape)
@@ -38,12 +39,11 @@ func (s *settings) costOf(t task.Task, history int64) (cost, error) {
 		tests += float64(schedule.Intervals() / every)
 	}
 	limits := withHistory[float32](net.stack, layer.Limits{Steps: shape.Steps, Batch: s.room(t)}, history)
-	gathered := 4 * int64(limits.Batch) * int64(shape.Steps) * int64(max(shape.Inputs, 2))
 	return cost{
 		parameters: parameters,
 		step:       training / float64(schedule.Interval),
 		flops:      float64(schedule.Steps)/float64(schedule.Interval)*interval + tests*forward*float64(test),
-		bytes:      4*net.cost(limits).Values + gathered + t.Memory() + 6*4*parameters,
+		bytes:      net.memory(s, shape, limits) + t.Memory(),
 	}, nil
 }
 
@@ -61,3 +61,46 @@ func (s *settings) testInterval(schedule task.Schedule, train, test int) int {
 		return max((schedule.Intervals()+19)/20, (10*test+3*train-1)/(3*train), 1)
 	}
 }
+
+// memory is the bytes that a trial takes at most besides its data: those of layers and
+// optimiser, parameters and their gradients, the kept snapshot, a minibatch, and a
+// checkpoint while it is written.
+func (n *network[F]) memory(s *settings, shape task.Shape, limits layer.Limits) int64 {
+	rows := sliceRows(s.hidden, s.system.FeedForward)
+	sliced := limits
+	sliced.Batch = min(limits.Batch, rows)
+	one := n.cost(sliced)
+	values := one.Memory((limits.Batch + rows - 1) / rows)
+	if shape.Carries {
+		values += 2 * int64(limits.Batch) * int64(n.stack.Carried()) * int64(s.hidden)
+	}
+	moments := optim.Footprint(n.set, n.arena, s.optimizerOptions())
+	const copies = 3 // parameters, gradients and the snapshot
+	values += int64(copies*n.arena.Size() + moments)
+
+	const value, number = 4, 8 // bytes
+	steps, outputs := int64(limits.Batch)*int64(shape.Steps), int64(limits.Batch)
+	if shape.Every {
+		outputs = steps
+	}
+	batch := steps * value * int64(shape.Inputs)
+	if shape.Vocabulary > 0 {
+		batch = steps * number
+	}
+	if shape.Classes {
+		batch += outputs * number
+	} else {
+		batch += outputs * value * int64(shape.Outputs)
+	}
+	// A checkpoint has parameters, snapshot and moments, and is copied to be sent.
+	checkpoint := 2 * valueBytes * int64(2*n.arena.Size()+optim.Moments(n.arena, s.optimizerOptions()))
+	tensors := tensorBytes * int64(len(n.arena.Views()))
+	return fixedBytes + tensors + value*values + batch + checkpoint
+}
+
+const (
+	// fixedBytes is what does not grow with the network, as of threads and streams.
+	fixedBytes = 16 << 10
+	// tensorBytes is what describes a tensor: its view, its name and those who know it.
+	tensorBytes = 512
+)

@@ -266,6 +266,17 @@ func (h *head[F]) cost(limits layer.Limits) layer.Cost {
 	rows := int64(limits.Steps) * int64(limits.Batch)
 	return layer.Cost{
 		Weights: float64(limits.Steps) * float64(h.y.Rows) * float64(h.y.Cols),
+		Shared:  h.footprint(int(rows)),
+		Pass:    int64(int(rows) * ((h.y.Cols+15)/16*16 + 16)), // dx
 		Values:  min(rows, blockRows)*int64(h.y.Rows) + rows*int64(h.y.Cols) + 2*int64(h.y.Rows)*int64(h.y.Cols),
 	}
+}
+
+// footprint is the values that prepare takes for all slices, and the packed states.
+func (h *head[F]) footprint(rows int) int64 {
+	blocks, n := pieces(h.y.Rows, blockOutputs), h.y.Cols
+	rows = min(rows, blockRows)
+	packed := h.set.PackedSize(n, blockOutputs, true) + h.set.PackedSize(blockOutputs, n, false)
+	scratch := pieces(h.y.Rows, pieceOutputs) * kernel.ScratchSize(blockOutputs, rows)
+	return int64(blocks*(packed+rows*blockOutputs) + rows*n + h.set.PackedSize(rows, n, false) + scratch + 5*rows)
 }

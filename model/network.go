@@ -162,12 +162,17 @@ func (n *network[F]) close() { n.slices.close() }
 // newOptimizer makes the optimiser of all parameters: the settings', but for tensors
 // that have a rule of their own.
 func (n *network[F]) newOptimizer(s *settings) (optim.Optimizer[F], error) {
-	return optim.New(n.set, n.arena, optim.Options{
+	return optim.New(n.set, n.arena, s.optimizerOptions())
+}
+
+// optimizerOptions are those of the settings.
+func (s *settings) optimizerOptions() optim.Options {
+	return optim.Options{
 		Rule:     weight.Rule(s.optimizer),
 		Adam:     optim.AdamOptions{Beta1: s.beta1, Beta2: s.beta2, Epsilon: s.epsilon},
 		RMSprop:  optim.RMSpropOptions{Decay: s.rmsDecay, Epsilon: s.epsilon, Uncorrected: !s.rmsCorrection},
 		Momentum: s.momentum,
-	})
+	}
 }
 
 // cost is what the work on sequences comes to.
@@ -177,6 +182,8 @@ func (n *network[F]) cost(limits layer.Limits) layer.Cost {
 		wide := n.head.cost(limits)
 		c.Weights += wide.Weights
 		c.Values += wide.Values
+		c.Shared += wide.Shared
+		c.Pass += wide.Pass
 	}
 	return c
 }

@@ -3,7 +3,6 @@ package model
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"math"
 	"slices"
@@ -285,16 +284,8 @@ func TestRefitProbabilities(t *testing.T) {
 		t.Error("resumed within the refit it has other probabilities")
 	}
 	// A checkpoint of a program that kept no validation rows leaves them out.
-	var s snapshot
-	if err := gob.NewDecoder(bytes.NewReader(request.Checkpoint)).Decode(&s); err != nil {
-		t.Fatal(err)
-	}
-	s.Validated = nil
-	var earlier bytes.Buffer
-	if err := gob.NewEncoder(&earlier).Encode(s); err != nil {
-		t.Fatal(err)
-	}
-	request.Checkpoint, again = earlier.Bytes(), newCollector()
+	request.Checkpoint = earlierCheckpoint(t, request.Checkpoint, func(s *snapshot) { s.Validated = nil })
+	again = newCollector()
 	if _, err := newTrainer(t).Train(t.Context(), request, again); err != nil {
 		t.Fatal(err)
 	}

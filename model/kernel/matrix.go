@@ -113,3 +113,14 @@ func (m *Matrix[F]) checkShape(rows, cols int) {
 
 // empty reports whether the matrix has no elements.
 func (m *Matrix[F]) empty() bool { return m.Rows == 0 || m.Cols == 0 }
+
+// PaddedSize is the number of elements of a NewPadded matrix.
+func PaddedSize(rows, cols int) int { return rows * PaddedStride(cols) }
+
+// LinesSize is the number of elements of a NewLines matrix.
+func LinesSize(rows, cols int) int {
+	if cols >= lineElements {
+		return PaddedSize(rows, cols)
+	}
+	return rows * lineElements
+}

@@ -29,3 +29,13 @@ func (s *Scratch[F]) room(n int) []F {
 }
 
 func bytes[F Float](x []F) int { return len(x) * int(unsafe.Sizeof(F(0))) }
+
+// ScratchSize is the number of elements that [Set.TransposedAdd] takes of a [Scratch] for
+// so many rows of C and of A.
+func ScratchSize(rows, steps int) int {
+	return min(min(rows, scratchBlock)*min(steps, rowBlock), scratchBlock*rowBlock)
+}
+
+// scratchBlock is how many rows of C are worked on together: full tiles at all levels, and a
+// part of A for the second-level cache.
+const scratchBlock = 96 << 10 / rowBlock / 12 * 12

@@ -136,7 +136,7 @@ func (s *Set[F]) panelWidth(n int) int {
 // Reserve makes room for an operand of up to k×n, and a bias, in each of the list, all in
 // one piece of memory.
 func (s *Set[F]) Reserve(list []Packed[F], k, n int, bias bool) {
-	size := s.packedSize(k, n, bias)
+	size := s.PackedSize(k, n, bias)
 	stride := (size + lineElements - 1) / lineElements * lineElements
 	memory := Make[F](len(list) * stride)
 	for i := range list {
@@ -144,8 +144,8 @@ func (s *Set[F]) Reserve(list []Packed[F], k, n int, bias bool) {
 	}
 }
 
-// packedSize is the number of elements that k×n and a bias take.
-func (s *Set[F]) packedSize(k, n int, bias bool) int {
+// PackedSize is the number of elements that a [Packed] operand of k×n and a bias take.
+func (s *Set[F]) PackedSize(k, n int, bias bool) int {
 	columns := n / s.width * s.width
 	if n > columns {
 		columns += s.panelWidth(n - columns)
@@ -159,7 +159,7 @@ func (s *Set[F]) packedSize(k, n int, bias bool) int {
 // resize makes room for k×n and a bias.
 func (s *Set[F]) resize(p *Packed[F], k, n int, bias bool) {
 	p.K, p.N, p.width, p.bias = k, n, s.width, bias
-	size := s.packedSize(k, n, bias)
+	size := s.PackedSize(k, n, bias)
 	if cap(p.data) < size {
 		p.data = make([]F, size)
 	}

@@ -66,7 +66,7 @@ type transposedRight struct {
 
 // transposedBlocks cuts A into blocks that the caches hold.
 func (k *assembly) transposedBlocks(c, a Matrix[float32], b transposedRight, scratch *Scratch[float32], add bool) {
-	const block = 96 << 10 / rowBlock / 12 * 12 // full tiles at all levels; a part of A for the second-level cache
+	const block = scratchBlock
 	gathers := scratch != nil && c.Cols >= gatherPanels*2*k.lanes
 	for r := 0; r < a.Rows; r += rowBlock {
 		steps := min(rowBlock, a.Rows-r)

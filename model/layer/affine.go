@@ -102,7 +102,12 @@ func (a *Affine[F]) Cost(limits Limits) Cost {
 	if low, ok := a.matrix.(weight.LowRank[F]); ok && a.path == PathCompactWY {
 		weights = float64(limits.Steps) * float64(2*a.width*low.Rank())
 	}
-	return Cost{Weights: weights, Inputs: weights, Minibatch: a.matrix.Flops(), Values: rowsOf(limits) * int64(a.width)}
+	rows := limits.Steps * limits.Batch
+	c := a.way.footprint(rows)
+	c.Weights, c.Inputs, c.Minibatch, c.Values = weights, weights, a.matrix.Flops(), rowsOf(limits)*int64(a.width)
+	c.Pass += int64(kernel.LinesSize(rows, a.width))
+	c.Fork += int64(a.width) // b
+	return c
 }
 
 // affinePass is a [Pass] of an [Affine] layer.

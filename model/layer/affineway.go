@@ -19,6 +19,9 @@ type affineWay[F kernel.Float] interface {
 	// join ends the Backward of the first so many passes: it adds the gradients of the
 	// parameters.
 	join(used int)
+
+	// footprint is the memory of passes for so many rows; see [Cost].
+	footprint(rows int) Cost
 }
 
 // An affineWayPass applies W to rows, forward and back, and keeps its gradient in
@@ -184,3 +187,18 @@ func (p *factoredAffinePass[F]) backward(deltas, x, dx kernel.Matrix[F], end end
 
 func (p *factoredAffinePass[F]) ahead() []F  { return p.outOfP.Memory() }
 func (p *factoredAffinePass[F]) behind() []F { return p.outOfQ.Memory() }
+
+func (a *denseAffine[F]) footprint(int) Cost {
+	shared, pass, fork := a.form.footprint()
+	rows, cols := a.form.matrix.Shape()
+	right := a.set.PackedSize(cols, rows, true)
+	return Cost{
+		Shared: int64(shared + right), Pass: int64(pass), Fork: int64(fork),
+		Lent: int64(max(right, a.set.PackedSize(rows, cols, false))),
+	}
+}
+
+func (a *factoredAffine[F]) footprint(rows int) Cost {
+	shared, pass := a.factors.footprint(true)
+	return Cost{Shared: int64(shared), Pass: int64(pass + 2*kernel.PaddedSize(rows, a.matrix.Rank()))}
+}

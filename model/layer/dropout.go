@@ -47,7 +47,7 @@ func (d *Dropout[F]) Constrain(float64) {}
 
 // Cost counts the mask and the outputs.
 func (d *Dropout[F]) Cost(limits Limits) Cost {
-	return Cost{Values: 2 * rowsOf(limits) * int64(d.width)}
+	return Cost{Values: 2 * rowsOf(limits) * int64(d.width), Pass: 2 * int64(kernel.PaddedSize(limits.Steps*limits.Batch, d.width))}
 }
 
 // dropoutPass is a [Pass] of [Dropout].

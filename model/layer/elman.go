@@ -134,6 +134,13 @@ func (e *Elman[F]) Cost(limits Limits) Cost {
 		c.Weights = c.Inputs + float64(limits.Steps)*float64(2*e.size*low.Rank())
 	}
 	c.Minibatch = e.matrix.Flops()
+	u := e.sized(limits)
+	rows := u.chunkRows()
+	transition := e.transition.footprint(limits.Batch, u.kept, rows)
+	c.Shared = transition.Shared + int64(e.set.PackedSize(e.inputs, e.size, true))
+	c.Pass += transition.Pass + int64(kernel.PaddedSize(rows+evaluatedRows(e.size, limits), e.size)+kernel.ScratchSize(e.inputs, rows))
+	c.Fork += transition.Fork
+	c.Inject = int64(e.set.PackedSize(e.size, e.inputs, false))
 	return c
 }
 

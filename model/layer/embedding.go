@@ -58,7 +58,8 @@ func (e *Embedding[F]) Constrain(float64) {}
 
 // Cost counts the rows.
 func (e *Embedding[F]) Cost(limits Limits) Cost {
-	return Cost{Values: rowsOf(limits) * int64(e.e.Cols)}
+	values := rowsOf(limits) * int64(e.e.Cols)
+	return Cost{Values: values, Pass: values, Fork: int64(e.e.Rows) * int64(e.e.Cols)}
 }
 
 // embeddingPass is a [Pass] of an [Embedding].

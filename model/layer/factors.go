@@ -106,3 +106,14 @@ func factorsOf[F kernel.Float](matrix weight.Matrix[F], path Path) (weight.LowRa
 	}
 	return low, nil
 }
+
+// factorsSize is the values of d, L and R, and of their gradients.
+func factorsSize(n, k int) int { return n + 2*kernel.PaddedSize(n, k) }
+
+// footprint is the values of the factors, all of them packed and Lᵀ with a bias, if there is
+// one, and those of the gradients, which each pass has.
+func (f *factors[F]) footprint(bias bool) (shared, pass int) {
+	n, k := len(f.d), f.matrix.Rank()
+	packed := 2*f.set.PackedSize(n, k, false) + f.set.PackedSize(k, n, false) + f.set.PackedSize(k, n, bias)
+	return factorsSize(n, k) + packed + f.matrix.FactorsFootprint(), factorsSize(n, k)
+}

@@ -151,3 +151,18 @@ func (l *lowRank[F]) pullback(dw kernel.Matrix[F]) {
 	}
 	l.factors.pullback(&l.factorGradients)
 }
+
+// footprint is the values of what all passes use, of each pass, and of each but the first.
+func (f *form[F]) footprint() (shared, pass, fork int) {
+	own := kernel.PaddedSize(f.matrix.Shape())
+	switch {
+	case f.direct != nil:
+		return 0, 0, own
+	case f.low != nil:
+		n, k := len(f.low.d), f.low.matrix.Rank()
+		packed := max(f.set.PackedSize(k, n, false), f.set.PackedSize(n, k, false))
+		return own + 2*factorsSize(n, k) + packed + f.low.matrix.FactorsFootprint(), own, 0
+	default:
+		return own + f.matrix.Footprint(), own, 0
+	}
+}

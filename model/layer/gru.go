@@ -95,7 +95,17 @@ func (g *GRU[F]) Join(used int) { g.join(used) }
 func (g *GRU[F]) Constrain(float64) {}
 
 // Cost counts three gates.
-func (g *GRU[F]) Cost(limits Limits) Cost { return g.cost(limits, 3, 5*g.size) }
+func (g *GRU[F]) Cost(limits Limits) Cost {
+	c := g.cost(limits, 3, 5*g.size)
+	u, n := g.sized(limits), g.size
+	for _, width := range []int{2 * n, n} { // of z and r, and of the candidate
+		c.Shared += int64(g.set.PackedSize(g.inputs, width, true) + g.set.PackedSize(n, width, false) + g.set.PackedSize(width, n, false))
+		c.Inject += int64(g.set.PackedSize(width, g.inputs, false))
+	}
+	rows := u.kept + limits.Batch
+	c.Pass += int64(kernel.PaddedSize(rows, 2*n) + 2*kernel.PaddedSize(rows, n) + kernel.ScratchSize(max(n, g.inputs), u.chunkRows()))
+	return c
+}
 
 // gruPass is a [Pass] of a [GRU] cell.
 type gruPass[F kernel.Float] struct {

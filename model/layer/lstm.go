@@ -92,7 +92,14 @@ func (l *LSTM[F]) Join(used int) { l.join(used) }
 func (l *LSTM[F]) Constrain(float64) {}
 
 // Cost counts four gates.
-func (l *LSTM[F]) Cost(limits Limits) Cost { return l.cost(limits, 4, 6*l.size) }
+func (l *LSTM[F]) Cost(limits Limits) Cost {
+	c := l.cost(limits, 4, 6*l.size)
+	u, n := l.sized(limits), l.size
+	c.Shared = int64(l.set.PackedSize(l.inputs, 4*n, true) + l.set.PackedSize(n, 4*n, false) + l.set.PackedSize(4*n, n, false))
+	c.Pass += int64(kernel.PaddedSize(u.kept+u.chunkRows()+limits.Batch, 4*n) + kernel.ScratchSize(max(n, l.inputs), u.chunkRows()))
+	c.Inject = int64(l.set.PackedSize(4*n, l.inputs, false))
+	return c
+}
 
 // lstmPass is a [Pass] of an [LSTM] cell.
 type lstmPass[F kernel.Float] struct {

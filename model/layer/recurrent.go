@@ -83,7 +83,22 @@ func (r *recurrent[F]) cost(limits Limits, gates, values int) Cost {
 		kept = limits.History
 		segments = (limits.Steps + kept - 1) / kept
 	}
+	u := r.sized(limits)
+	pass, fork, before := 0, 0, 0
+	if all := limits.Steps * limits.Batch; u.kept < all {
+		before = (all + u.kept - 1) / u.kept * limits.Batch // about beforeRows, which takes longer
+	}
+	for range r.initial {
+		pass += kernel.PaddedSize(u.kept+3*limits.Batch+before, r.size)
+	}
+	if r.every && u.kept < limits.Steps*limits.Batch {
+		pass += kernel.PaddedSize(limits.Steps*limits.Batch, r.size)
+	}
+	for _, v := range r.tensors {
+		fork += v.Rows * v.Cols
+	}
 	return Cost{
+		Pass: int64(pass), Fork: int64(fork),
 		Weights: steps * (float64(gates)*float64(r.size)*float64(r.size) + inputs), Inputs: steps * inputs,
 		Values: int64(limits.Batch) * (int64(kept+1)*int64(values) + int64(segments)*int64(len(r.initial)*r.size)),
 	}
@@ -117,11 +132,8 @@ type unrolled[F kernel.Float] struct {
 	from bool     // that was given a state
 }
 
-// newUnrolled makes the common part of a pass.
-func (r *recurrent[F]) newUnrolled(limits Limits) *unrolled[F] {
-	if limits.Steps < 1 || limits.Batch < 1 {
-		panic(fmt.Sprintf("layer: pass for %d steps of %d sequences: want at least 1 of each", limits.Steps, limits.Batch))
-	}
+// sized is the common part of a pass without its memory.
+func (r *recurrent[F]) sized(limits Limits) *unrolled[F] {
 	u := &unrolled[F]{
 		recurrent: r, limits: limits, chunk: cachedRows(r.columns * r.size), first: len(r.passes) == 0, tensors: r.tensors,
 	}
@@ -130,6 +142,15 @@ func (r *recurrent[F]) newUnrolled(limits Limits) *unrolled[F] {
 		// At least one chunk of a batch of any size.
 		u.kept = min(u.kept, max(limits.History*limits.Batch, u.chunk, r.least*limits.Batch))
 	}
+	return u
+}
+
+// newUnrolled makes the common part of a pass.
+func (r *recurrent[F]) newUnrolled(limits Limits) *unrolled[F] {
+	if limits.Steps < 1 || limits.Batch < 1 {
+		panic(fmt.Sprintf("layer: pass for %d steps of %d sequences: want at least 1 of each", limits.Steps, limits.Batch))
+	}
+	u := r.sized(limits)
 	n := len(r.initial)
 	u.to, u.back = make(State[F], n), make(State[F], n)
 	for range n {

@@ -148,6 +148,12 @@ func (s *ScalarGated[F]) SpectralMargin(ctx context.Context) (float64, error) {
 func (s *ScalarGated[F]) Cost(limits Limits) Cost {
 	c := s.cost(limits, 1, 2*s.size)
 	c.Minibatch = s.matrix.Flops()
+	u, n := s.sized(limits), s.size
+	shared, pass, fork := s.form.footprint()
+	c.Shared = int64(shared + 2*s.set.PackedSize(n, n, false) + s.set.PackedSize(s.inputs, n, true) + 2*n)
+	c.Pass += int64(pass + 2*n + kernel.PaddedSize(u.kept+2*limits.Batch+u.chunkRows(), n) + kernel.ScratchSize(max(n, s.inputs), u.chunkRows()))
+	c.Fork += int64(fork)
+	c.Inject = int64(s.set.PackedSize(n, s.inputs, false))
 	return c
 }
 

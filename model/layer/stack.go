@@ -72,14 +72,27 @@ func (s *Stack[F]) Constrain(rate float64) {
 // Cost returns the sum over the layers, its Inputs those of the first.
 func (s *Stack[F]) Cost(limits Limits) Cost {
 	var sum Cost
+	width := 0
+	var gradients [2]int // see workspace
 	for i, l := range s.layers {
 		c := l.Cost(limits)
 		if i > 0 {
-			c.Inputs = 0
+			gradients[i%2] = max(gradients[i%2], kernel.PaddedSize(limits.Steps*limits.Batch, width))
+			sum.Pass += c.Inject
+		} else {
+			sum.Inputs, sum.Inject = c.Inputs, c.Inject
 		}
-		sum = Cost{sum.Weights + c.Weights, sum.Inputs + c.Inputs, sum.Minibatch + c.Minibatch, sum.Values + c.Values}
+		sum.Weights += c.Weights
+		sum.Minibatch += c.Minibatch
+		sum.Values += c.Values
+		sum.Shared += c.Shared
+		sum.Pass += c.Pass
+		sum.Fork += c.Fork
+		sum.Lent = max(sum.Lent, c.Lent)
+		width, _ = l.Outputs()
 		limits = after(l, limits)
 	}
+	sum.Lent += int64(gradients[0] + gradients[1])
 	return sum
 }
 

@@ -21,6 +21,9 @@ type transition[F kernel.Float] interface {
 	// of the parameters.
 	join(used int)
 
+	// footprint is the memory of passes for such sizes; see [Cost].
+	footprint(batch, kept, rows int) Cost
+
 	// margin returns max |σ_i - 1| over the singular values of W as it was loaded last.
 	margin(ctx context.Context) (float64, error)
 }
@@ -242,4 +245,17 @@ func (t *compactWYPass[F]) accumulate(first, last, batch int, deltas, h kernel.M
 	t.set.TransposedAdd(t.dleft, deltas, t.p.Slice(first*batch, last*batch), nil)
 	t.set.TransposedAdd(t.dright, h, t.q.Slice(0, (last-first)*batch), nil)
 	t.set.ColumnProductSumsAdd(t.dd, deltas, h)
+}
+
+func (f *denseTransition[F]) footprint(_, _, rows int) Cost {
+	shared, pass, fork := f.form.footprint()
+	n, _ := f.form.matrix.Shape()
+	return Cost{
+		Shared: int64(shared + 2*f.set.PackedSize(n, n, false)), Pass: int64(pass + kernel.ScratchSize(n, rows)), Fork: int64(fork),
+	}
+}
+
+func (t *compactWY[F]) footprint(batch, kept, rows int) Cost {
+	shared, pass := t.factors.footprint(false)
+	return Cost{Shared: int64(shared), Pass: int64(pass + kernel.PaddedSize(batch+kept+rows, t.matrix.Rank()))}
 }

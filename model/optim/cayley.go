@@ -172,3 +172,12 @@ func (c *Cayley[F]) State() State[F] { return State[F]{Steps: c.steps} }
 
 // SetSteps sets the number of steps done.
 func (c *Cayley[F]) SetSteps(steps int) { c.steps = steps }
+
+// cayleyFootprint is how many values [NewCayley] and its steps take.
+func cayleyFootprint[F kernel.Float](set *kernel.Set[F], n, p int) int {
+	if 5*p < n {
+		size := 2 * p
+		return 2*n*size + size*size + size*(size+p) + size*eliminated + set.PackedSize(size, p, false)
+	}
+	return n*n + n*(n+p) + n*eliminated + max(set.PackedSize(p, n, false), set.PackedSize(n, p, false), set.PackedSize(eliminated, n+p, false))
+}

@@ -104,3 +104,35 @@ func (g *Groups[F]) SetSteps(steps int) {
 		member.SetSteps(steps)
 	}
 }
+
+// Footprint returns how many values the optimiser takes that [New] makes of the arena, which
+// need not be allocated.
+func Footprint[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], options Options) int {
+	sum := 0
+	for _, v := range arena.Views() {
+		switch options.rule(v.Rule) {
+		case weight.RuleAdam:
+			sum += 2 * v.Rows * v.Cols
+		case weight.RuleCayley:
+			sum += cayleyFootprint(set, v.Rows, v.Cols)
+		default:
+			sum += v.Rows * v.Cols
+		}
+	}
+	return sum
+}
+
+// Moments returns how many values of State a checkpoint of that optimiser has.
+func Moments[F kernel.Float](arena *weight.Arena[F], options Options) int {
+	sum := 0
+	for _, v := range arena.Views() {
+		switch options.rule(v.Rule) {
+		case weight.RuleAdam:
+			sum += 2 * v.Rows * v.Cols
+		case weight.RuleCayley:
+		default:
+			sum += v.Rows * v.Cols
+		}
+	}
+	return sum
+}

@@ -184,8 +184,13 @@ func (c *classified) Facts() map[string]float64 {
 	}
 }
 
-// Memory counts the set and its series in another order.
-func (c *classified) Memory() int64 { return 2 * c.set.Size() }
+// Memory counts the set, and its series in another order if they are not taken as they are.
+func (c *classified) Memory() int64 {
+	if c.order == dataset.OrderPieces {
+		return c.set.Size()
+	}
+	return 2 * c.set.Size()
+}
 
 func (c *classified) Open(part Part, wanted int) (Stream, error) {
 	from, sequences := &c.set.Train, &c.train

@@ -165,3 +165,6 @@ func (v *View[F]) Unset() bool {
 	v.unset = false
 	return unset
 }
+
+// Size returns the number of elements of [Arena.Values], allocated or not.
+func (a *Arena[F]) Size() int { return a.size }

@@ -54,3 +54,8 @@ func negate[F kernel.Float](dst, src kernel.Matrix[F]) {
 		}
 	}
 }
+
+// compactFootprint is the values of a compact form of m reflectors.
+func compactFootprint[F kernel.Float](set *kernel.Set[F], n, m int) int {
+	return triangleFootprint(set, m) + 2*n*m
+}

@@ -121,3 +121,14 @@ func (e *Exponential[F]) Flops() float64 {
 
 // SpectralBounds returns 1 twice.
 func (e *Exponential[F]) SpectralBounds() (least, most float64) { return 1, 1 }
+
+// Footprint counts the matrices of size 2n in double precision that the way back takes at
+// once: the block, its exponential, and what that is computed with.
+func (e *Exponential[F]) Footprint() int {
+	const matrices, double = exponentialMatrices, 2
+	return matrices * double * 4 * e.n * e.n
+}
+
+// exponentialMatrices is how many matrices of its size an exponential takes, its argument
+// included.
+const exponentialMatrices = 11

@@ -243,3 +243,9 @@ func (f *Factorized[F]) SpectralBounds() (least, most float64) { return f.bounds
 // Penalty returns λ ‖σ - σ*‖² of the present parameters: what they add to the loss
 // besides what W does.
 func (f *Factorized[F]) Penalty() float64 { return f.penalty() }
+
+// Footprint counts U Σ, the matrices of Constrain and the packed factor.
+func (f *Factorized[F]) Footprint() int {
+	k := f.gram.Rows
+	return (f.rows+f.cols+k)*k + max(f.set.PackedSize(k, f.cols, false), f.set.PackedSize(f.cols, k, false), f.set.PackedSize(k, k, false))
+}

@@ -144,3 +144,22 @@ func (f *svdFrames[F]) pullback(dw kernel.Matrix[F], sigma, dsigma []F) {
 	set.Multiply(short.dy, short.c, &f.packed)
 	short.pullback()
 }
+
+// frameFootprint is the values of a frame of m reflectors.
+func frameFootprint[F kernel.Float](set *kernel.Set[F], n, m, k int) int {
+	packed := max(set.PackedSize(m, k, false), set.PackedSize(k, m, false)) // of the triangle, too
+	return triangleFootprint(set, m) - set.PackedSize(m, m, false) + max(packed, set.PackedSize(m, m, false)) +
+		2*kernel.PaddedSize(m, n) + 2*m*k + set.PackedSize(m, n, false) + set.PackedSize(n, m, false)
+}
+
+// framesFootprint is the values of the frames of s.
+func (s *SVD[F]) framesFootprint() int {
+	k, long, m, other := len(s.sigma), s.cols, len(s.v), len(s.u)
+	turned := 0
+	if s.rows > s.cols {
+		long, m, other = s.rows, len(s.u), len(s.v)
+		turned = kernel.PaddedSize(s.cols, s.rows)
+	}
+	return frameFootprint(s.set, k, other, k) + frameFootprint(s.set, long, m, k) + 3*k*k + 2*k*m + turned +
+		max(s.set.PackedSize(k, m, false), s.set.PackedSize(m, k, false), s.set.PackedSize(k, k, false))
+}

@@ -136,3 +136,14 @@ func (h *Householder[F]) PullbackFactors(dd []F, dleft, dright kernel.Matrix[F])
 	negate(h.da, dleft)
 	h.compact.pullback(dright, h.da)
 }
+
+// Footprint counts the chain's product and, where it is made, ∂L/∂Wᵀ.
+func (h *Householder[F]) Footprint() int {
+	return h.chain.product.Rows*h.chain.product.Cols + h.transposed.Rows*h.transposed.Cols
+}
+
+// FactorsFootprint counts the compact form and the gradient of A.
+func (h *Householder[F]) FactorsFootprint() int {
+	m := len(h.u)
+	return compactFootprint(h.chain.set, h.rows, m) + h.rows*m
+}

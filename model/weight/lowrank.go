@@ -19,6 +19,10 @@ type LowRank[F kernel.Float] interface {
 	// Rank returns the number of columns of the factors.
 	Rank() int
 
+	// FactorsFootprint returns how many values of F the buffers of Factors and
+	// PullbackFactors take.
+	FactorsFootprint() int
+
 	// Factors writes the diagonal, of length n, and the factors, [n × Rank].
 	Factors(d []F, left, right kernel.Matrix[F])
 

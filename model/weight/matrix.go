@@ -50,6 +50,10 @@ type Matrix[F kernel.Float] interface {
 	// Flops returns the number of operations that Value and Pullback take.
 	Flops() float64
 
+	// Footprint returns how many values of F the buffers of Value, Pullback and
+	// Constrain take.
+	Footprint() int
+
 	// SpectralBounds returns the interval in which the min(rows, cols) singular
 	// values of W lie whatever its parameters, but for rounding: [1, 1] for an
 	// orthogonal W, [0, +Inf] for one that may be any matrix.

@@ -168,3 +168,10 @@ func (r *Rotations[F]) Flops() float64 {
 
 // SpectralBounds returns 1 twice.
 func (r *Rotations[F]) SpectralBounds() (least, most float64) { return 1, 1 }
+
+// Footprint counts two matrices, sines and cosines, and the permutations.
+func (r *Rotations[F]) Footprint() int {
+	n, k := r.product.Rows, len(r.turns)
+	const number = 2 // values that an int takes
+	return 2*n*n + n*k + number*n*(k+2)
+}

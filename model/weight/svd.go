@@ -176,3 +176,11 @@ func (s *SVD[F]) Flops() float64 {
 
 // SpectralBounds returns what is r from σ*.
 func (s *SVD[F]) SpectralBounds() (least, most float64) { return s.bounds() }
+
+// Footprint counts the frames, or two products and V Σᵀ.
+func (s *SVD[F]) Footprint() int {
+	if s.byFrames {
+		return s.framesFootprint()
+	}
+	return s.rows*s.cols + 2*s.cols*len(s.sigma)
+}

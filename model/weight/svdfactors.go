@@ -105,3 +105,10 @@ func scaleRows[F kernel.Float](dst kernel.Matrix[F], d []F, src kernel.Matrix[F]
 		}
 	}
 }
+
+// FactorsFootprint counts both compact forms and the products of them.
+func (s *SVD[F]) FactorsFootprint() int {
+	n, m1, m2 := s.rows, len(s.u), len(s.v)
+	return compactFootprint(s.set, n, m1) + compactFootprint(s.set, n, m2) + 3*n*(m1+m2) + 2*m1*m2 +
+		max(s.set.PackedSize(m1, m2, false), s.set.PackedSize(m2, m1, false))
+}

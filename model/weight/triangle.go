@@ -108,3 +108,9 @@ func (c *triangle[F]) pullback() kernel.Matrix[F] {
 	}
 	return n
 }
+
+// triangleFootprint is the values of a triangle of m reflectors, its block in double
+// precision counting twice.
+func triangleFootprint[F kernel.Float](set *kernel.Set[F], m int) int {
+	return 4*m*m + 2*m*m + set.PackedSize(m, m, false)
+}
