@@ -208,7 +208,7 @@ func (r *reconciler) lose(ctx context.Context, gone []sweep.Heard) (others []swe
 	var lost []sweep.Event
 	for _, h := range gone {
 		if states[h.TrialID] == sweep.Running {
-			lost = append(lost, sweep.Event{Kind: sweep.EventLost, TrialID: h.TrialID})
+			lost = append(lost, sweep.Event{Kind: sweep.EventLost, TrialID: h.TrialID, Heard: h.At})
 		} else {
 			others = append(others, h)
 		}

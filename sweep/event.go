@@ -45,6 +45,9 @@ type Event struct {
 	Curves []Curve `json:"curves,omitempty"`
 	// Checkpoint is the step that EventCheckpoint reached.
 	Checkpoint int64 `json:"checkpoint,omitempty"`
+	// Heard, of an EventLost, is when the trial had last been heard of when its worker was
+	// found to have vanished: one that was heard of since is not lost. Zero is any time.
+	Heard time.Time `json:"-"`
 	// Result belongs to EventResult.
 	Result *Result `json:"result,omitempty"`
 	// Release belongs to EventReleased.

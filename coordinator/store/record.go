@@ -34,7 +34,7 @@ type recording struct {
 }
 
 const loadTrials = `SELECT t.trial_no, t.sweep_no, t.trial_index, t.state, t.diverged, t.executions, t.charged, t.losses, t.execution, t.worker,
-		t.started_at, t.finished_at, t.class_no, coalesce(t.point_key, 0), coalesce(t.seed, 0), t.refusals, coalesce(o.digest, ''), coalesce(o.kernel_level, '')
+		t.started_at, t.finished_at, t.class_no, coalesce(t.point_key, 0), coalesce(t.seed, 0), t.refusals, t.heard_at, coalesce(o.digest, ''), coalesce(o.kernel_level, '')
 	FROM {v} JOIN trials AS t USING (sweep_no, trial_index) LEFT JOIN outcomes AS o USING (trial_no)`
 
 const selectExecutions = `SELECT e.trial_no, e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten, e.replaced, e.checkpoint,
@@ -66,7 +66,7 @@ func (r *recording) load(events []sweep.Event) {
 		trial := &ledger.Trial{}
 		var number int64
 		err := row.Scan(&trial.Key, &number, &trial.ID.Index, (*string)(&trial.State), &trial.Diverged, &trial.Executions, &trial.Charged, &trial.Losses,
-			&trial.Execution, &trial.Worker, &trial.StartedAt, &trial.FinishedAt, &trial.Class, &trial.Point, &trial.Seed, &trial.Refusals, &trial.Digest, &trial.KernelLevel)
+			&trial.Execution, &trial.Worker, &trial.StartedAt, &trial.FinishedAt, &trial.Class, &trial.Point, &trial.Seed, &trial.Refusals, &trial.HeardAt, &trial.Digest, &trial.KernelLevel)
 		trial.ID.Sweep = names[number]
 		r.ledger.LoadTrial(trial)
 		byKey[trial.Key] = trial

@@ -28,7 +28,7 @@
 //   - lost counts an execution whose worker vanished: the one that runs, which ends,
 //     or one in whose place another started. The trial goes back to pending, or fails
 //     once its losses reach the limit. A lost execution that reports its end after all
-//     is counted no more.
+//     is counted no more. A trial that was heard of since it was looked at is not lost.
 //   - Events of an ended execution, or of a terminal trial, change nothing else.
 //
 // Every rule is idempotent, so a batch may come again, whole or in part.
@@ -63,6 +63,8 @@ type Trial struct {
 	FinishedAt time.Time
 	// Execution is the one that started last.
 	Execution string
+	// HeardAt is when the trial was queued or last heard of, before these events.
+	HeardAt time.Time
 	// Refusals counts what workers refused, refused that of these events.
 	Refusals int
 	refused  int64
@@ -383,6 +385,8 @@ func (l *Ledger) lose(event *sweep.Event, trial *Trial, limits func(*Trial) Limi
 	runs := trial.State == sweep.Running && trial.Execution == id
 	switch {
 	case execution == nil || trial.State.Terminal() || execution.Forgotten:
+		return
+	case !event.Heard.IsZero() && !trial.HeardAt.Equal(event.Heard): // it was heard of since
 		return
 	case runs && execution.Outcome == sweep.ExecutionRunning:
 		execution.Outcome, execution.EndedAt = sweep.ExecutionLost, l.now

@@ -3,6 +3,7 @@ package storetest
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"sweep/sweep"
 )
@@ -84,6 +85,29 @@ func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		want(f, id, sweep.Pending, 0)
 		f.record(lost(f, id, "a"), lost(f, id, "b"), lost(f, id, ""))
 		want(f, id, sweep.Pending, 0)
+	})
+
+	// A trial that was heard of since somebody looked for those unheard of is not lost.
+	t.Run("HeardSince", func(t *testing.T) {
+		f := newFixture(t, open(t))
+		f.create("s1", 1, 1)
+		id := trialID("s1", 0)
+		f.mark([]sweep.TrialID{id})
+		f.record(f.started(id, "a"))
+		look := func() sweep.Event {
+			seen, err := f.Unheard(f.ctx, time.Now().Add(time.Hour), nil, 10)
+			f.must(err)
+			if len(seen) != 1 {
+				t.Fatalf("unheard of are %v", seen)
+			}
+			return sweep.Event{Kind: sweep.EventLost, TrialID: id, Heard: seen[0].At}
+		}
+		before := look()
+		f.record(f.event(sweep.EventPoints, id, "a"))
+		f.record(before)
+		want(f, id, sweep.Running, 0)
+		f.record(look())
+		want(f, id, sweep.Pending, 1)
 	})
 
 	t.Run("LimitOfItsGrid", func(t *testing.T) {
