@@ -111,8 +111,8 @@ type Coordinator struct {
 	// were; they are recorded. It is a time.Time and compared by the monotonic clock:
 	// the wall clock may be set back.
 	received atomic.Pointer[time.Time]
-	// outages are what keeps trials from advancing.
-	outages outages
+	// outages are what keeps trials from advancing, poolOutages what keeps those of one pool.
+	outages, poolOutages outages
 	// full has a fullStore for each pool whose artifacts had no room.
 	full sync.Map
 	// pulses are when each loop last moved.
@@ -221,17 +221,20 @@ func (c *Coordinator) Stuck(longer time.Duration) error {
 // processes left: the time for an Exclusive coordinator's workers to start.
 func (c *Coordinator) Ready() <-chan struct{} { return c.ready }
 
-// Problem tells what keeps trials from advancing, else what they lose: that their
-// artifacts have no room. It is nil if all is well.
+// Problem tells what keeps trials from advancing, those of all pools or of one, else
+// what they lose: that their artifacts have no room. It is nil if all is well.
 func (c *Coordinator) Problem() error {
 	if err := c.Outage(); err != nil {
+		return err
+	}
+	if err := c.poolOutages.oldest(); err != nil {
 		return err
 	}
 	return c.artifactProblem()
 }
 
-// Outage tells what keeps trials from advancing: the last error of what has failed
-// longest and is tried again; nil if nothing fails.
+// Outage tells what keeps the trials of all pools from advancing: the last error of what
+// has failed longest and is tried again; nil if nothing fails.
 func (c *Coordinator) Outage() error { return c.outages.oldest() }
 
 // start prepares the broker, and finds out what it holds. If no other process can

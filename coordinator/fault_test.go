@@ -636,6 +636,9 @@ func TestPoolWithoutStream(t *testing.T) {
 	if err := c.Problem(); err == nil || !strings.Contains(err.Error(), "pool gpu: ") {
 		t.Errorf("the problem is %v", err)
 	}
+	if err := c.Outage(); err != nil {
+		t.Errorf("one pool's trouble is told as the coordinator's: %v", err)
+	}
 	id := b.submit(c, submission("beside", 2, 3000))
 	if p := b.finish(c, id); p.Completed != 3000 {
 		t.Errorf("%+v", p)

@@ -61,6 +61,11 @@ func (c *Coordinator) outage(doing string) *outage {
 	return &outage{log: c.log, all: &c.outages, doing: doing}
 }
 
+// poolOutage returns one that is one pool's alone.
+func (c *Coordinator) poolOutage(doing string) *outage {
+	return &outage{log: c.log, all: &c.poolOutages, doing: doing}
+}
+
 // failed notes a failure and returns how long to wait before the next attempt.
 func (o *outage) failed(err error) time.Duration {
 	o.all.note(o, err)

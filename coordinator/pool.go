@@ -28,7 +28,7 @@ func (s *scheduler) failed(ctx context.Context, q wire.Queue, err error) error {
 	}
 	t := s.troubles[q.Pool]
 	if t == nil {
-		t = &poolTrouble{outage: s.outage("scheduling trials of pool " + q.Pool), queue: q}
+		t = &poolTrouble{outage: s.poolOutage("scheduling trials of pool " + q.Pool), queue: q}
 		s.troubles[q.Pool] = t
 	}
 	err = fmt.Errorf("pool %s: %w", q.Pool, err)
