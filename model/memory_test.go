@@ -7,6 +7,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -19,7 +20,7 @@ import (
 )
 
 // TestMemoryEstimate compares the memory that is estimated for a trial with the memory
-// that it uses: what is live on the heap between two steps, and what a step or a
+// that it uses: what the trial refers to between two steps, and what a step or a
 // checkpoint takes beside it, whichever is more. Nothing of a trial lies outside the
 // heap. The data set is left out on both sides: beside it small networks would vanish.
 func TestMemoryEstimate(t *testing.T) {
@@ -85,7 +86,10 @@ func checkMemory(t *testing.T, point sweep.Parameters) {
 	}
 	estimated := estimate.bytes - work.Memory()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	before := liveHeap()
+	var reached reachable
+	reached.add(reflect.ValueOf(work))
+	reached.add(reflect.ValueOf(s))
+	before := reached.bytes()
 	run, err := newTraining(t.Context(), kernel.Float32(), s, work, 1, trainer.history, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -99,8 +103,11 @@ func checkMemory(t *testing.T, point sweep.Parameters) {
 	if err := run.endInterval(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	live := liveHeap() - before
-	sent := 0 // a checkpoint is copied to be sent
+	reached.add(reflect.ValueOf(run))
+	live := reached.bytes() - before
+	runtime.GC()
+	runtime.GC() // what gonum keeps for its next matrices goes by the second
+	sent := 0    // a checkpoint is copied to be sent
 	beside := max(allocated(step), allocated(func() {
 		state, err := run.checkpoint()
 		if err != nil {
@@ -108,20 +115,10 @@ func checkMemory(t *testing.T, point sweep.Parameters) {
 		}
 		sent = len(state)
 	})+int64(sent))
-	runtime.KeepAlive(work)
 	used := live + beside
 	if difference := math.Abs(float64(estimated - used)); difference > .2*float64(used) {
 		t.Errorf("uses %d KiB, %d of them between steps; the estimate is %d KiB: want it within 20 %%", used>>10, live>>10, estimated>>10)
 	}
-}
-
-// liveHeap is the bytes on the heap that are in use.
-func liveHeap() int64 {
-	runtime.GC()
-	runtime.GC() // what pools keep goes by the second
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // allocated is the bytes that f allocates.
