@@ -30,7 +30,7 @@ func download(ctx context.Context, from target, id sweep.TrialID, name, path str
 	if err != nil {
 		return nil, fmt.Errorf("artifact %s/%s: %w", id, name, err)
 	}
-	defer func() { _ = p.file.Close() }() // after finish it is closed
+	defer func() { _ = unlock(p.file) }() // after finish it is closed
 	for whole := false; !whole; {
 		had := p.size
 		_, err := from.Artifact(ctx, id, name, had, p)
@@ -72,7 +72,7 @@ func openPartial(path string, r *sweep.ArtifactRecord) (*partial, error) {
 	}
 	p := &partial{path: path, record: r, file: f, digest: sha256.New()}
 	if err := p.take(before); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, unlock(f))
 	}
 	return p, nil
 }
@@ -125,7 +125,7 @@ func (p *partial) empty() error {
 
 // finish gives the whole its name.
 func (p *partial) finish() error {
-	if err := p.file.Close(); err != nil {
+	if err := unlock(p.file); err != nil {
 		return err
 	}
 	return os.Rename(p.file.Name(), p.path)

@@ -29,15 +29,21 @@ func lockHome(dir string) (release func(), err error) {
 	}
 	_ = f.Truncate(0) // the process number is only for the message above
 	_, _ = fmt.Fprintln(f, os.Getpid())
-	return func() { _ = f.Close() }, nil
+	return func() { _ = unlock(f) }, nil
 }
 
-// tryLock makes an open file this process's alone until it is closed, unless it is
-// another's.
+// tryLock makes an open file this process's alone until unlock, unless it is another's.
 func tryLock(f *os.File) (taken bool, err error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// unlock closes a file. It gives the lock up first: a process that is being started at
+// this moment has the file open too.
+func unlock(f *os.File) error {
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // where there is none it fails
+	return f.Close()
 }
