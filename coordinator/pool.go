@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,7 +29,11 @@ func (s *scheduler) failed(ctx context.Context, q wire.Queue, err error) error {
 	}
 	t := s.troubles[q.Pool]
 	if t == nil {
-		t = &poolTrouble{outage: s.poolOutage("scheduling trials of pool " + q.Pool), queue: q}
+		begin := s.poolOutage
+		if full := (*wire.FullError)(nil); errors.As(err, &full) { // for all pools
+			begin = s.outage
+		}
+		t = &poolTrouble{outage: begin("scheduling trials of pool " + q.Pool), queue: q}
 		s.troubles[q.Pool] = t
 	}
 	err = fmt.Errorf("pool %s: %w", q.Pool, err)
