@@ -15,8 +15,13 @@ const (
 	// fetchWait is how long the broker waits for an event before it is asked
 	// again, and how long the end of Run may take to be seen.
 	fetchWait = 200 * time.Millisecond
-	// batchWait is the least time between batches that the broker has no more of.
-	batchWait = 20 * time.Millisecond
+	// leastPause and mostPause bound the time between batches that the broker has no
+	// more of.
+	leastPause = 20 * time.Millisecond
+	mostPause  = 500 * time.Millisecond
+	// reservePart is the part of the jobs in the shortest queue that may be started in a
+	// pause: its workers do not run out of jobs.
+	reservePart = 4
 	// restWait bounds the recording of what has arrived when Run ends.
 	restWait = 3 * time.Second
 )
@@ -65,6 +70,7 @@ func (c *Coordinator) receive(ctx context.Context, trouble *outage) error {
 		return err
 	}
 	defer events.Close()
+	pause, last := leastPause, time.Now()
 	for {
 		c.moves(collecting)
 		asked := time.Now()
@@ -78,12 +84,26 @@ func (c *Coordinator) receive(ctx context.Context, trouble *outage) error {
 		}
 		if !batch.Full {
 			c.received.Store(&asked)
+			pause = nextPause(pause, asked.Sub(last), len(batch.Events), c.reserve.Load())
+			last = asked
 			if len(batch.Events) > 0 {
 				// A transaction costs the same for one event and for many: let some come.
-				wait(ctx, batchWait-time.Since(asked))
+				wait(ctx, pause-time.Since(asked))
 			}
 		}
 	}
+}
+
+// nextPause returns how long events gather after a batch, which had so many events in the
+// time since the batch before: as long as workers have jobs of the reserve all the while,
+// even if all of the events are of one queue. The pause grows step by step, as a sweep that
+// begins has told nothing yet of how fast its trials end.
+func nextPause(pause, since time.Duration, events int, reserve int64) time.Duration {
+	if events == 0 {
+		return max(pause/2, leastPause)
+	}
+	fits := since * time.Duration(reserve/reservePart) / time.Duration(events)
+	return max(min(fits, 2*pause, mostPause), leastPause)
 }
 
 // events opens the consumer, and the stream if need be.

@@ -111,6 +111,8 @@ type Coordinator struct {
 	// were; they are recorded. It is a time.Time and compared by the monotonic clock:
 	// the wall clock may be set back.
 	received atomic.Pointer[time.Time]
+	// reserve is what the schedule says that workers have in reserve.
+	reserve atomic.Int64
 	// outages are what keeps trials from advancing, poolOutages what keeps those of one pool.
 	outages, poolOutages outages
 	// full has a fullStore for each pool whose artifacts had no room.

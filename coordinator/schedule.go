@@ -762,6 +762,19 @@ func (s *schedule) said(v verdict) {
 	}
 }
 
+// reserve returns how many jobs wait in the shortest of the queues that have some or that
+// a pending trial waits for: what its workers can start before they need another job. It is
+// 0 if no queue has any.
+func (s *schedule) reserve() int64 {
+	least := int64(-1)
+	for q, plan := range s.queues {
+		if plan.offer != nil && (plan.total > 0 || s.choice(q.Pool, plan) > 0) && (least < 0 || plan.total < least) {
+			least = plan.total
+		}
+	}
+	return max(least, 0)
+}
+
 // offers returns the offers of the workers of a pool that take jobs.
 func (s *schedule) offers(pool string) (offers []sweep.Offer) {
 	for _, w := range s.workers {

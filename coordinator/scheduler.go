@@ -185,6 +185,7 @@ func (s *scheduler) cycle(ctx context.Context) error {
 	if err := s.dispatch(ctx); err != nil {
 		return err
 	}
+	s.reserve.Store(s.plan.reserve())
 	return s.explain(ctx)
 }
 

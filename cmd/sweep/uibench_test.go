@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -189,7 +190,7 @@ func profiled(path string) (code int) {
 	}
 	code = execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	pprof.StopCPUProfile()
-	if err := file.Close(); err != nil {
+	if err := errors.Join(file.Close(), saveUsedTime(path)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -393,6 +393,9 @@ func (w *Wire) Events(ctx context.Context, term int64) (*EventConsumer, error) {
 		AckWait:       eventsAckWait,
 		MaxDeliver:    -1,
 		MaxAckPending: 1 << 16,
+		// A broker of one process has its jobs in memory, and this, too: what is not
+		// acknowledged stays in the stream, and the next process opens a consumer of its own.
+		MemoryStorage: w.jobStorage == jetstream.MemoryStorage,
 	})
 	if err != nil {
 		return nil, wrap(err, "consumer %s", name)

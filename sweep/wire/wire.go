@@ -62,8 +62,8 @@ type Options struct {
 	AckWait time.Duration
 	// Replicas of streams that Setup creates; 1 if 0. Streams that exist keep theirs.
 	Replicas int
-	// JobsInMemory has the server keep jobs on no disk: for one that ends with its
-	// coordinator, which publishes the jobs anew.
+	// JobsInMemory has the server keep jobs on no disk, and not what the collector was
+	// given: for one that ends with its coordinator, which publishes the jobs anew.
 	JobsInMemory bool
 	// Domain is the JetStream domain that holds the streams; the domain of the server
 	// that the connection is to if empty.
