@@ -102,6 +102,13 @@ func (s *Server) use(ctx context.Context, reference string, do func(f *frame.Fra
 			return Read{}, ctx.Err()
 		}
 	}
+	if reading != nil {
+		select {
+		case <-reading:
+		default: // it is answered from what there was before
+			current = false
+		}
+	}
 	for {
 		read, err := s.answer(ctx, w, do)
 		read.Again = !current
@@ -212,12 +219,12 @@ func (f *frames) close() (err error) {
 }
 
 // refresh begins to bring columns up to date, unless they are or that goes on. It
-// reports whether they are, once what is being read has been.
+// reports whether they are, once what it has begun to read has been read.
 func (s *Server) refresh(w *watched) (current bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.reading != nil {
-		return true
+	if w.reading != nil { // it may have begun before what the question is about
+		return false
 	}
 	if time.Now().Before(w.due) || s.ctx.Err() != nil {
 		return w.ended

@@ -1,0 +1,91 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sweep/coordinator/web"
+	"sweep/sweep"
+	"sweep/sweep/sweeptest"
+)
+
+// paced is a store that says how far a sweep is when it is let go: a reading of trials
+// begins with that.
+type paced struct {
+	sweep.Store
+	hold atomic.Pointer[chan struct{}]
+}
+
+func (h *paced) Progress(ctx context.Context, id string) (sweep.Progress, error) {
+	if hold := h.hold.Load(); hold != nil {
+		select {
+		case <-*hold:
+		case <-ctx.Done():
+			return sweep.Progress{}, ctx.Err()
+		}
+	}
+	return h.Store.Progress(ctx, id)
+}
+
+// An answer from what was read before says that it is to be asked for again, also while
+// the trials are being read anew: a change that was told is in none of what it says.
+func TestAnswerWhileTrialsAreRead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, filepath.Join(t.TempDir(), "sweep.db"), false)
+	fill(t, f.store, sweepID, "first", 30)
+	h := &paced{Store: f.store}
+	served := web.New(web.Options{Store: h, Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	server := httptest.NewServer(served)
+	t.Cleanup(func() {
+		server.Close()
+		if err := served.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	// ask returns the state of trial 28, and whether there is more to come.
+	ask := func() (state string, more bool) {
+		t.Helper()
+		var got struct {
+			Read   struct{ Complete, Again bool }
+			Answer json.RawMessage
+		}
+		response, text := (&fixture{t: t, server: server}).ask(server.URL + "/api/sweeps/" + sweepID + "/trials?where=index%3D28")
+		if err := json.Unmarshal(text, &got); err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %v: %s", response.Status, err, text)
+		}
+		for _, s := range []string{"pending", "completed"} {
+			if strings.Contains(string(got.Answer), s) {
+				state = s
+			}
+		}
+		return state, got.Read.Again || !got.Read.Complete
+	}
+	sweeptest.Until(t, "the trials", func() bool { state, _ := ask(); return state == "pending" })
+	hold := make(chan struct{})
+	_, done := trialOf(sweepID, 27)
+	event := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID, Index: 28}, Execution: "x", Worker: "w", Time: time.Now(), Result: done}
+	h.hold.Store(&hold)
+	if _, err := f.store.Record(t.Context(), []sweep.Event{event}); err != nil {
+		t.Fatal(err)
+	}
+	// Some questions come before the columns are due, some while they are read.
+	began := time.Now()
+	sweeptest.Until(t, "questions while the trials are read", func() bool {
+		state, more := ask()
+		if state != "pending" || !more {
+			t.Fatalf("trial 28 is %s, and more is to come: %v; want pending, and more", state, more)
+		}
+		return time.Since(began) > 2*time.Second
+	})
+	h.hold.Store(nil)
+	close(hold)
+	sweeptest.Until(t, "the result", func() bool { state, _ := ask(); return state == "completed" })
+}
