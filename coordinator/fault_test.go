@@ -193,6 +193,7 @@ func TestAttempts(t *testing.T) {
 func TestWorkerGone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.useAckWait(2 * time.Second) // what a worker had comes back soon
 	c, _ := b.start(Options{Lease: 300 * time.Millisecond})
 	w := &crew{b: b}
 	var vanished, emptyHanded atomic.Bool
@@ -499,6 +500,7 @@ func TestNewQueueIsNotLost(t *testing.T) {
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.useAckWait(2 * time.Second) // what a worker had comes back soon
 	random := rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex
 	w := &crew{b: b, slots: 3, bound: time.Second}
@@ -553,6 +555,7 @@ func TestChaos(t *testing.T) {
 func TestWorkerVanishes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.useAckWait(2 * time.Second) // what a worker had comes back soon
 	c, _ := b.start(Options{})
 	id := sweep.TrialID{Sweep: b.submit(c, submission("one", 1, 1))}
 	end := make(chan struct{})

@@ -53,7 +53,7 @@ func newBenchOf(t testing.TB, options wiretest.Options) *bench {
 	options.Dir, options.Port = dir, -1
 	server := wiretest.Run(t, options)
 	conn := server.Connect(t)
-	w, err := wire.New(conn, wire.Options{AckWait: 2 * time.Second, Logger: logger(t)})
+	w, err := wire.New(conn, wire.Options{AckWait: wire.DefaultAckWait, Logger: logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,15 +9,12 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/sweeptest"
-	"sweep/sweep/wire"
-	"sweep/sweep/wire/wiretest"
 	"sweep/worker"
 )
 
-// prefetchRig is a rig whose trainer takes trials ahead. None comes again because a
-// machine that stands still for two seconds says nothing of its jobs meanwhile.
+// prefetchRig is a rig whose trainer takes trials ahead.
 func prefetchRig(t *testing.T, train behaviour) *rig {
-	r := rigOn(t, openWireOf(t, wiretest.Start(t), wire.DefaultAckWait), train)
+	r := newRig(t, train)
 	r.launcher.prefetch, r.launcher.t = true, t
 	return r
 }

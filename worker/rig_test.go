@@ -101,10 +101,11 @@ func (r *rig) queueName() wire.Queue {
 	return wire.Queue{Pool: r.offer.Pool, Offer: r.offer.Key()}
 }
 
-// openWire has a short AckWait: what is lost comes back sooner than in earnest.
+// openWire has the AckWait of earnest: on a machine that stands still for some seconds
+// no job is delivered twice.
 func openWire(t testing.TB, conn *nats.Conn) *wire.Wire {
 	t.Helper()
-	return openWireOf(t, conn, 2*time.Second)
+	return openWireOf(t, conn, wire.DefaultAckWait)
 }
 
 func openWireOf(t testing.TB, conn *nats.Conn, ackWait time.Duration) *wire.Wire {

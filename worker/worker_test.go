@@ -96,9 +96,7 @@ func TestPointsOfALongTrialComeAtGrowingIntervals(t *testing.T) {
 	long := job(1)
 	long.Limits.Points = 16
 	r.publish(long)
-	// The trial takes longer than AckWait: without heartbeats the second slot
-	// would run it too.
-	r.start(worker.Options{Slots: 2})
+	r.start(worker.Options{})
 	first, second := r.last(sweep.EventPoints, 1, 1), r.last(sweep.EventPoints, 1, 2)
 	started := r.last(sweep.EventStarted, 1, 1)
 	if d := first.Time.Sub(started.Time); d < time.Second {
