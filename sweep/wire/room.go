@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -47,7 +48,7 @@ func fullCode(err error) (code jetstream.ErrorCode, full bool) {
 	return code, false
 }
 
-// The server's codes for a lack of room.
+// The server's codes for a lack of room, and for a stream that it could not make.
 const (
 	errAccountFull jetstream.ErrorCode = 10002
 	errNoPeers     jetstream.ErrorCode = 10005 // of a cluster, when no server has the room
@@ -55,6 +56,7 @@ const (
 	errMemoryFull  jetstream.ErrorCode = 10028
 	errStorageFull jetstream.ErrorCode = 10047
 	errNotStored   jetstream.ErrorCode = 10077
+	errNotMade     jetstream.ErrorCode = 10049 // of a stream whose files could not be made
 	errStreamBytes jetstream.ErrorCode = 10122 // more than the account lets a stream have
 )
 
@@ -110,8 +112,11 @@ func (o *Objects) create(ctx context.Context, bucket string) (err error) {
 			return err
 		}
 	}
-	_, err = o.wire.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: bucket, Description: "artifacts of trials", Storage: jetstream.FileStorage, Replicas: o.wire.replicas, MaxBytes: size,
+	err = persistently(ctx, func() error {
+		_, err := o.wire.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket: bucket, Description: "artifacts of trials", Storage: jetstream.FileStorage, Replicas: o.wire.replicas, MaxBytes: size,
+		})
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("make it with %s: %w", sweep.SizeText(size), err)
@@ -179,9 +184,12 @@ func (o *Objects) fits(ctx context.Context, size int64, replicas int) (bool, err
 	if err := o.wire.js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, err // one that was left
 	}
-	_, err := o.wire.js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: name, Description: "tells how much room there is; removed at once", Subjects: []string{"$O." + o.name + "~.size"},
-		Storage: jetstream.FileStorage, Replicas: replicas, MaxBytes: size,
+	err := persistently(ctx, func() error {
+		_, err := o.wire.js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: name, Description: "tells how much room there is; removed at once", Subjects: []string{"$O." + o.name + "~.size"},
+			Storage: jetstream.FileStorage, Replicas: replicas, MaxBytes: size,
+		})
+		return err
 	})
 	if err == nil {
 		return true, o.wire.js.DeleteStream(ctx, name)
@@ -191,6 +199,28 @@ func (o *Objects) fits(ctx context.Context, size int64, replicas int) (bool, err
 	}
 	return false, err
 }
+
+// persistently makes a stream. With an account's last stream a server removes the
+// account's folder, a little later, and a stream that is just being made there fails.
+func persistently(ctx context.Context, create func() error) (err error) {
+	const attempts = 10
+	for range attempts {
+		err = create()
+		var failed *jetstream.APIError
+		if !errors.As(err, &failed) || failed.ErrorCode != errNotMade {
+			return err
+		}
+		select {
+		case <-time.After(folderPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+	return err
+}
+
+// folderPause is how long the removal of a folder may take.
+const folderPause = 50 * time.Millisecond
 
 // full says that a bucket has no room for an artifact, if that is what an error of the
 // server says.
