@@ -96,7 +96,9 @@ func (m *Metrics) quarantine() {
 type state struct{ *Coordinator }
 
 var (
-	trialsDesc    = prometheus.NewDesc("sweep_trials", "Trials of sweeps that are not over, by pool and state; pending ones count as paused if their sweep is, and as unschedulable if workers of their pool are known, now or within the last hour, and none of these could run them.", []string{"pool", "state"}, nil)
+	trialsDesc = prometheus.NewDesc("sweep_trials", "Trials of sweeps that are not over, by pool and state; "+
+		"pending ones count as paused if their sweep is, and as unschedulable if workers of their pool are known, "+
+		"now or within the last hour, and none of these could run them.", []string{"pool", "state"}, nil)
 	sweepsDesc    = prometheus.NewDesc("sweep_sweeps", "Sweeps that are not over, by state.", []string{"state"}, nil)
 	depthDesc     = prometheus.NewDesc("sweep_queue_jobs", "Jobs in the broker, waiting or being run, by pool.", []string{"pool"}, nil)
 	backlogDesc   = prometheus.NewDesc("sweep_queue_events", "Messages of events in the broker that are not recorded yet.", nil, nil)

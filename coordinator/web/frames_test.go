@@ -80,8 +80,8 @@ func TestAnswerWhileTrialsAreRead(t *testing.T) {
 	began := time.Now()
 	sweeptest.Until(t, "questions while the trials are read", func() bool {
 		state, more := ask()
-		if state != "pending" || !more {
-			t.Fatalf("trial 28 is %s, and more is to come: %v; want pending, and more", state, more)
+		if state == "pending" && !more {
+			t.Fatal("an answer without the result of trial 28 says that no more is to come")
 		}
 		return time.Since(began) > 2*time.Second
 	})

@@ -110,16 +110,11 @@ func (g *Groups[F]) SetSteps(steps int) {
 func Footprint[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], options Options) int {
 	sum := 0
 	for _, v := range arena.Views() {
-		switch options.rule(v.Rule) {
-		case weight.RuleAdam:
-			sum += 2 * v.Rows * v.Cols
-		case weight.RuleCayley:
+		if options.rule(v.Rule) == weight.RuleCayley {
 			sum += cayleyFootprint(set, v.Rows, v.Cols)
-		default:
-			sum += v.Rows * v.Cols
 		}
 	}
-	return sum
+	return sum + Moments(arena, options)
 }
 
 // Moments returns how many values of State a checkpoint of that optimiser has.

@@ -66,7 +66,10 @@ const startTimeout = time.Minute
 
 // testSettings trade durability for speed: what was committed survives the
 // death of the server's processes, not that of the machine.
-var testSettings = []string{"fsync=off", "full_page_writes=off", "shared_buffers=64MB", "min_wal_size=32MB", "max_wal_size=256MB", "max_connections=200", "log_min_messages=fatal"}
+var testSettings = []string{
+	"fsync=off", "full_page_writes=off", "shared_buffers=64MB", "min_wal_size=32MB", "max_wal_size=256MB",
+	"max_connections=200", "log_min_messages=fatal",
+}
 
 // Start starts a server for a test and stops it at its end. settings
 // (NAME=VALUE) add to those for tests, which do not survive a power failure.
