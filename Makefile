@@ -29,10 +29,11 @@ race_flags = $(foreach package,$(uninstrumented),-gcflags=$(package)=-race=false
 
 # Packages that do one thing after the other are left out, and so are, with -short,
 # tests in which the race detector has nothing to find, or nothing that it does not see
-# in another; "make test" has all of them.
+# in another; "make test" has all of them, and vets. A process with the race detector would
+# wait for a second at its end for what other goroutines still report.
 race:
 	./.ci/install
-	packages=$$(.ci/concurrent) && $(GO) test -race $(race_flags) -short -timeout 15m -parallel 4 $$packages
+	packages=$$(.ci/concurrent) && GORACE=atexit_sleep_ms=50 $(GO) test -race $(race_flags) -vet=off -short -timeout 15m -parallel 4 $$packages
 
 # "make test" tries each promise once. CHAOS names the seeds that choose what breaks when.
 CHAOS ?= 1-10
