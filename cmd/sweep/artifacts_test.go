@@ -120,6 +120,7 @@ func TestArtifactCommands(t *testing.T) {
 // Artifacts, trial commands and logs of a cluster: of a completed trial, a failed
 // one, and one that runs.
 func TestTrialCommands(t *testing.T) {
+	fullOnly(t)
 	c := newCluster(t)
 	trainers := t.TempDir()
 	if err := trainertest.BuildExample(trainers); err != nil {

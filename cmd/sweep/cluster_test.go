@@ -251,6 +251,7 @@ func seeds(t *testing.T) (first, last uint64) {
 // Whatever is killed, every trial ends in one result, with the bits that it has
 // on one machine in peace. SWEEP_TEST_SEED chooses what happens when.
 func TestKilledClusterGoesOn(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	file := write(t, t.TempDir(), "short.yaml", shortTrials)
 	want := undisturbed(t, file)

@@ -242,6 +242,7 @@ parameters:
 
 // An ensemble's accuracy is that of the mean of the probabilities that its trials left.
 func TestEnsembles(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	home, dir := t.TempDir(), t.TempDir()
 	run := func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }

@@ -209,6 +209,7 @@ func TestRetentionCommands(t *testing.T) {
 // TestTies: of trials that are exactly as good the same one is the best whatever the order
 // of the file, in lists and views alike, and lists say how many there are.
 func TestTies(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	c := commands{t, t.TempDir()}
 	write(t, c.home, "half.sh", `echo '{"loss": 0.5}' >> "$SWEEP_EVENTS"`+"\n")

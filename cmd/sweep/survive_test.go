@@ -179,6 +179,7 @@ func finish(t *testing.T, home, file, want string) {
 }
 
 func TestKilledTrainersCostNothing(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	file := write(t, t.TempDir(), "short.yaml", shortTrials)
 	want := undisturbed(t, file)
@@ -474,6 +475,7 @@ func TestSlotsDoNotChangeBits(t *testing.T) {
 // TestTrialKillsWorker runs a trial that kills its worker, by SIGKILL, whenever it is
 // started, beside others. It ends as failed and names the workers, and is shown before.
 func TestTrialKillsWorker(t *testing.T) {
+	fullOnly(t)
 	t.Parallel()
 	notes := t.TempDir()
 	sources := folder(t, map[string]string{
