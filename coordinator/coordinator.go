@@ -260,10 +260,11 @@ func (c *Coordinator) start(ctx context.Context) error {
 	})
 }
 
-// adopt tells the schedule of the jobs that the broker holds.
+// adopt tells the schedule of the jobs that the broker holds. Of those that it does not
+// list the schedule has no need to know: they cannot be published twice.
 func (c *Coordinator) adopt(ctx context.Context) error {
 	var queued []wire.QueuedJob
-	if err := c.wire.QueuedJobs(ctx, func(q wire.QueuedJob) { queued = append(queued, q) }); err != nil {
+	if _, err := c.wire.QueuedJobs(ctx, func(q wire.QueuedJob) { queued = append(queued, q) }); err != nil {
 		return err
 	}
 	ids := make([]sweep.TrialID, len(queued))

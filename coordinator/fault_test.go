@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"sweep/sweep"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
@@ -470,7 +472,7 @@ func TestNewQueueIsNotLost(t *testing.T) {
 	looked := make(chan error, 1)
 	go func() {
 		for ctx.Err() == nil {
-			if err := r.restore(ctx); err != nil && ctx.Err() == nil {
+			if _, err := r.restore(ctx); err != nil && ctx.Err() == nil {
 				looked <- err
 				return
 			}
@@ -482,7 +484,7 @@ func TestNewQueueIsNotLost(t *testing.T) {
 		w.offer.Labels = map[string]string{"kind": strconv.Itoa(i)}
 		w.start()
 		b.until("its queue", func() bool {
-			queues, err := b.wire.Queues(t.Context())
+			queues, _, err := b.wire.Queues(t.Context())
 			return err == nil && queues[wire.Queue{Pool: w.pool, Offer: w.offer.Key()}]
 		})
 	}
@@ -642,8 +644,8 @@ func TestPoolWithoutStream(t *testing.T) {
 	if err := c.Outage(); err != nil {
 		t.Errorf("one pool's trouble is told as the coordinator's: %v", err)
 	}
-	id := b.submit(c, submission("beside", 2, 3000))
-	if p := b.finish(c, id); p.Completed != 3000 {
+	id := b.submit(c, submission("beside", 2, 1000))
+	if p := b.finish(c, id); p.Completed != 1000 {
 		t.Errorf("%+v", p)
 	}
 	b.server.LimitStreams(t, 0)
@@ -654,6 +656,62 @@ func TestPoolWithoutStream(t *testing.T) {
 	text := log.String()
 	if began, ended := strings.Count(text, "failed scheduling"), strings.Count(text, "works again: scheduling"); began != 1 || ended != 1 {
 		t.Errorf("the log says %d times that scheduling fails and %d times that it works again", began, ended)
+	}
+}
+
+// A pool whose jobs the broker does not list keeps no other pool's lost queue from being
+// made again, and none of its own jobs counts as lost.
+func TestPoolThatIsNotListed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c, _ := b.start(Options{Window: 32, Lease: time.Second})
+	cpu, gpu := &crew{b: b, begin: make(chan struct{})}, &crew{b: b, pool: "gpu", begin: make(chan struct{})}
+	cpu.start()
+	gpu.start()
+	id := b.submit(c, submission("cpu", 0, 20))
+	other := submission("gpu", 100, 20)
+	other.Spec.Pool = "gpu"
+	unlisted := b.submit(c, other)
+	queued := func(id string) func() bool { return func() bool { return b.progress(id).Queued == 20 } }
+	b.until("the one pool's trials are queued", queued(id))
+	b.until("the other pool's trials are queued", queued(unlisted))
+	b.allowLists("gpu", false)
+	b.until("the reason why jobs are not compared", func() bool {
+		err := c.Problem()
+		return err != nil && strings.Contains(err.Error(), "pool gpu: ") && c.Outage() == nil
+	})
+	b.lose(jobsStream)
+	close(cpu.begin)
+	b.finish(c, id) // by a look of the reconciler, which did not take the others for lost
+	b.check(id, 20)
+	if !queued(unlisted)() {
+		t.Errorf("the other pool's trials: %+v", b.progress(unlisted))
+	}
+	b.allowLists("gpu", true)
+	b.until("nothing is wrong", func() bool { return c.Problem() == nil })
+	close(gpu.begin)
+	b.finish(c, unlisted)
+	b.check(unlisted, 20)
+	if n := gpu.runs.Load(); n != 20 {
+		t.Errorf("%d executions of 20 trials", n)
+	}
+}
+
+// allowLists has the broker list the jobs of a pool, or refuse to.
+func (b *bench) allowLists(pool string, allowed bool) {
+	b.t.Helper()
+	js, err := jetstream.New(b.conn)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	stream, err := js.Stream(b.t.Context(), "SWEEP_JOBS_"+pool)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	config.AllowDirect = allowed
+	if _, err := js.UpdateStream(b.t.Context(), config); err != nil {
+		b.t.Fatal(err)
 	}
 }
 

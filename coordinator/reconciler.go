@@ -28,7 +28,12 @@ func (c *Coordinator) lose() { signal(c.lost) }
 func (c *Coordinator) reconcile(ctx context.Context) error {
 	trouble := c.outage("comparing the store with the broker")
 	defer trouble.drop()
-	r := reconciler{Coordinator: c, doubt: true}
+	r := reconciler{Coordinator: c, doubt: true, unlisted: map[string]*outage{}}
+	defer func() {
+		for _, trouble := range r.unlisted {
+			trouble.drop()
+		}
+	}()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	lost := c.lost
@@ -81,6 +86,8 @@ type reconciler struct {
 	// that no worker said it ran since a time.
 	doubt    bool
 	suspects map[string]time.Time
+	// unlisted are the pools whose jobs the broker does not list.
+	unlisted map[string]*outage
 }
 
 // look compares once. What is wrong is put right when it is seen for the second
@@ -90,7 +97,8 @@ func (r *reconciler) look(ctx context.Context) error {
 	if err := r.wire.Probe(ctx); err != nil && !wire.IsLost(err) {
 		return err
 	}
-	if err := r.restore(ctx); err != nil {
+	failed, err := r.restore(ctx)
+	if err != nil {
 		return err
 	}
 	if err := r.lookUp(ctx); err != nil {
@@ -101,9 +109,12 @@ func (r *reconciler) look(ctx context.Context) error {
 	}
 	now := time.Now()
 	queued := map[sweep.TrialID]wire.QueuedJob{}
-	if err := r.wire.QueuedJobs(ctx, func(q wire.QueuedJob) { queued[q.TrialID] = q }); err != nil {
+	unlisted, err := r.wire.QueuedJobs(ctx, func(q wire.QueuedJob) { queued[q.TrialID] = q })
+	if err != nil {
 		return err
 	}
+	maps.Copy(failed, unlisted)
+	r.tell(failed)
 	missing, err := r.missed(ctx, now, queued)
 	if err != nil {
 		return err
@@ -141,6 +152,22 @@ func (r *reconciler) look(ctx context.Context) error {
 	r.missing, r.stale, r.at = missing, stale, now
 	r.lost = r.lost && len(missing) > 0
 	return nil
+}
+
+// tell tells of which pools the broker lists no jobs, and why: these are compared later.
+func (r *reconciler) tell(failed map[string]error) {
+	for pool, err := range failed {
+		if r.unlisted[pool] == nil {
+			r.unlisted[pool] = r.poolOutage("comparing the jobs of pool " + pool + " with the store")
+		}
+		r.unlisted[pool].failed(fmt.Errorf("pool %s: %w", pool, err))
+	}
+	for pool, trouble := range r.unlisted {
+		if failed[pool] == nil {
+			trouble.over()
+			delete(r.unlisted, pool)
+		}
+	}
 }
 
 // behind reports whether the collector may have events to record that had arrived
@@ -261,17 +288,18 @@ func (r *reconciler) count(ctx context.Context, lost []sweep.Event) error {
 }
 
 // restore makes the streams and queues that are lost. Of a queue whose stream is still
-// there nobody else would know: its jobs are there too.
-func (r *reconciler) restore(ctx context.Context) error {
+// there nobody else would know: its jobs are there too. It returns the pools whose queues
+// the broker does not list.
+func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err error) {
 	if r.lost {
 		if err := r.setup(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	// What should be there is read before what is there: a queue that is opened
 	// in between is not lost.
 	var lost []wire.Queue
-	err := r.command(ctx, func(_ context.Context, s *scheduler) error {
+	err = r.command(ctx, func(_ context.Context, s *scheduler) error {
 		if r.lost {
 			s.prepared = nil
 		}
@@ -279,17 +307,17 @@ func (r *reconciler) restore(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	there, err := r.wire.Queues(ctx)
+	there, failed, err := r.wire.Queues(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	lost = slices.DeleteFunc(lost, func(q wire.Queue) bool { return there[q] })
+	lost = slices.DeleteFunc(lost, func(q wire.Queue) bool { return there[q] || failed[q.Pool] != nil })
 	if len(lost) == 0 {
-		return nil
+		return failed, nil
 	}
-	return r.command(ctx, func(ctx context.Context, s *scheduler) error {
+	return failed, r.command(ctx, func(ctx context.Context, s *scheduler) error {
 		for _, q := range s.plan.served() {
 			if !slices.Contains(lost, q) {
 				continue
@@ -339,10 +367,29 @@ func (r *reconciler) missed(ctx context.Context, now time.Time, queued map[sweep
 			return nil
 		})
 	}
+	if err == nil && len(r.unlisted) > 0 {
+		err = r.passOver(ctx, missing)
+	}
 	if err == nil && len(missing) > 0 { // what they run now is known at the next look
 		err = r.wire.CallRoll()
 	}
 	return missing, err
+}
+
+// passOver takes the trials out of missing whose jobs the broker does not list.
+func (r *reconciler) passOver(ctx context.Context, missing map[sweep.TrialID]time.Time) error {
+	var ids []string
+	for id := range missing {
+		ids = append(ids, id.Sweep)
+	}
+	if err := r.learnPools(ctx, ids); err != nil {
+		return err
+	}
+	maps.DeleteFunc(missing, func(id sweep.TrialID, _ time.Time) bool {
+		pool, known := r.pools.Load(id.Sweep)
+		return known && r.unlisted[pool.(string)] != nil
+	})
+	return nil
 }
 
 // unneeded returns the jobs whose trials are neither queued nor running: their

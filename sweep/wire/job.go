@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -125,25 +127,29 @@ func (w *Wire) OpenQueue(ctx context.Context, q Queue) error {
 	return wrap(err, "queue %s", q)
 }
 
-// Queues are the queues of all pools.
-func (w *Wire) Queues(ctx context.Context) (map[Queue]bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
-	defer cancel()
-	queues := map[Queue]bool{}
-	err := w.eachJobStream(ctx, func(name string) error {
-		stream, err := w.js.Stream(ctx, name)
+// Queues are the queues of all pools but those of which the server lists none: failed
+// says why, by pool.
+func (w *Wire) Queues(ctx context.Context) (queues map[Queue]bool, failed map[string]error, err error) {
+	queues = map[Queue]bool{}
+	var mu sync.Mutex
+	failed, err = w.eachJobStream(ctx, func(pool, stream string) error {
+		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		s, err := w.js.Stream(ctx, stream)
 		if err != nil {
 			return err
 		}
-		consumers := stream.ListConsumers(ctx)
+		consumers := s.ListConsumers(ctx)
 		for c := range consumers.Info() {
-			q := Queue{Pool: strings.TrimPrefix(name, jobsStreamPrefix), Offer: c.Name}
-			queues[q] = true
+			q := Queue{Pool: pool, Offer: c.Name}
 			w.ackWaits.Store(q, c.Config.AckWait) // an operator may have changed it
+			mu.Lock()
+			queues[q] = true
+			mu.Unlock()
 		}
 		return consumers.Err()
 	})
-	return queues, err
+	return queues, failed, err
 }
 
 // RemoveQueue removes a queue whose workers are gone, with its jobs.
@@ -249,12 +255,18 @@ type QueuedJob struct {
 // listPage is how many jobs are listed at a time.
 const listPage = 1000
 
-// QueuedJobs calls yield for each job in the queues of all pools, in the order in
-// which each pool's were published.
-func (w *Wire) QueuedJobs(ctx context.Context, yield func(QueuedJob)) error {
-	return w.eachJobStream(ctx, func(name string) error {
+// QueuedJobs calls yield for each job in the queues of all pools, one call at a time, in
+// the order in which each pool's were published. Of the pools in failed, which says why,
+// some jobs are missing.
+func (w *Wire) QueuedJobs(ctx context.Context, yield func(QueuedJob)) (failed map[string]error, err error) {
+	var mu sync.Mutex
+	return w.eachJobStream(ctx, func(_, stream string) error {
 		for from := uint64(1); from > 0; {
-			next, err := w.queuedPage(ctx, name, from, yield)
+			next, err := w.queuedPage(ctx, stream, from, func(q QueuedJob) {
+				mu.Lock()
+				defer mu.Unlock()
+				yield(q)
+			})
 			if err != nil {
 				return err
 			}
@@ -310,21 +322,40 @@ func (w *Wire) queuedPage(ctx context.Context, stream string, from uint64, yield
 	}
 }
 
-// eachJobStream calls do for each pool's stream.
-func (w *Wire) eachJobStream(ctx context.Context, do func(name string) error) error {
-	streams, err := w.streams(ctx)
+// streamsAtOnce bounds how many streams are asked about at a time.
+const streamsAtOnce = 16
+
+// eachJobStream calls do for each pool's stream, for several at a time: one that has no
+// leader keeps nobody else waiting. It returns what failed, by pool.
+func (w *Wire) eachJobStream(ctx context.Context, do func(pool, stream string) error) (failed map[string]error, err error) {
+	bound, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	streams, err := w.streams(bound)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	failed = map[string]error{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	turns := make(chan struct{}, streamsAtOnce)
 	for _, info := range streams {
-		if info.Config.Name == EventsStream {
+		name := info.Config.Name
+		pool, isJobs := strings.CutPrefix(name, jobsStreamPrefix)
+		if !isJobs {
 			continue
 		}
-		if err := do(info.Config.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return fmt.Errorf("stream %s: %w", info.Config.Name, err)
-		}
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			if err := do(pool, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+				mu.Lock()
+				defer mu.Unlock()
+				failed[pool] = fmt.Errorf("stream %s: %w", name, err)
+			}
+		})
 	}
-	return nil
+	all.Wait()
+	return failed, ctx.Err()
 }
 
 // JobCounts are the numbers of jobs in the queues of each pool, waiting or being
@@ -463,5 +494,6 @@ func (w *Wire) purge(ctx context.Context, stream, subject string) error {
 func (w *Wire) ResetJobs(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	return w.eachJobStream(ctx, func(name string) error { return w.js.DeleteStream(ctx, name) })
+	failed, err := w.eachJobStream(ctx, func(_, stream string) error { return w.js.DeleteStream(ctx, stream) })
+	return errors.Join(append(slices.Collect(maps.Values(failed)), err)...)
 }

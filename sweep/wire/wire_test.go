@@ -268,8 +268,9 @@ func TestOneJobATrial(t *testing.T) {
 
 func queued(t testing.TB, w *wire.Wire) (list []wire.QueuedJob) {
 	t.Helper()
-	if err := w.QueuedJobs(t.Context(), func(h wire.QueuedJob) { list = append(list, h) }); err != nil {
-		t.Fatal(err)
+	failed, err := w.QueuedJobs(t.Context(), func(h wire.QueuedJob) { list = append(list, h) })
+	if err != nil || len(failed) > 0 {
+		t.Fatal(err, failed)
 	}
 	return list
 }
