@@ -45,6 +45,11 @@ func (t *Trainer) Speed(ctx context.Context, request sweep.ValidateRequest, budg
 	if steps > 1 {
 		steps--
 	}
-	rate := cost.step * float64(steps) / elapsed.Seconds()
-	return time.Duration(cost.flops / rate * float64(time.Second)), nil
+	return cost.after(steps, elapsed), nil
+}
+
+// after returns how long the whole trial takes if so many steps took the time elapsed.
+func (c cost) after(steps int, elapsed time.Duration) time.Duration {
+	rate := c.step * float64(steps) / elapsed.Seconds()
+	return time.Duration(c.flops / rate * float64(time.Second))
 }

@@ -32,12 +32,29 @@ func TestSpeed(t *testing.T) {
 			t.Errorf("%v would take %v", point, d)
 		}
 	}
-	// A thousand times the steps: no other load makes up for that.
 	point := sweep.Parameters{"dataset": "addition", "length": int64(20), "hidden": int64(16), "steps": int64(1000)}
-	few := took(point)
+	after := func() time.Duration { // 10 steps that take a second
+		t.Helper()
+		s, err := settingsOf(resolve(t, point))
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, err := trainer.open("", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cost, err := s.costOf(task, trainer.history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cost.after(10, time.Second)
+	}
+	few := after()
 	point["steps"] = int64(1_000_000)
-	if many := took(point); many < 10*few {
-		t.Errorf("1000 steps would take %v, a million %v", few, many)
+	many := after()
+	// Validations and the test come on top.
+	if few < 100*time.Second || few > 300*time.Second || many < 900*few || many > 1000*few {
+		t.Errorf("when 10 steps take a second, 1000 would take %v, a million %v", few, many)
 	}
 
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -10,9 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"sweep/sweep"
 	"sweep/sweep/sweeptest"
@@ -222,47 +220,37 @@ func manyConditions(n int) []byte {
 	return b.Bytes()
 }
 
-// processorTime is what this process has used, which what else runs on the machine does
-// not lengthen.
-func processorTime(t *testing.T) time.Duration {
-	t.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
+// TestManyKeys decodes so many keys and conditions that a quadratic step anywhere would
+// take minutes; BenchmarkManyKeys says how the time grows.
+func TestManyKeys(t *testing.T) {
+	for name, file := range map[string]func(n int) []byte{"keys": manyKeys, "conditions": manyConditions} {
+		decodeMany(t, name, file(100_000), 100_000)
 	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// TestManyKeys: twenty times as many take about twenty times as long, on whatever
-// machine; a quadratic step anywhere would make it four hundred.
-func TestManyKeys(t *testing.T) {
-	if testing.Short() {
-		t.Skip("left out under -short: it compares processor times, in one goroutine")
+func decodeMany(t testing.TB, name string, data []byte, n int) {
+	t.Helper()
+	f, err := Decode("x", data, Options{})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
 	}
-	const n, part = 100_000, 20
-	for name, file := range map[string]func(n int) []byte{"keys": manyKeys, "conditions": manyConditions} {
-		decode := func(n int) time.Duration {
+	point, err := f.Grid.At(0)
+	if err != nil || len(point) != n {
+		t.Fatalf("%d %s: %d parameters, %v", n, name, len(point), err)
+	}
+}
+
+// BenchmarkManyKeys reports the time a key, which is the same for few and for many.
+func BenchmarkManyKeys(b *testing.B) {
+	for _, n := range []int{5_000, 100_000} {
+		for name, file := range map[string]func(n int) []byte{"keys": manyKeys, "conditions": manyConditions} {
 			data := file(n)
-			begin := processorTime(t)
-			f, err := Decode("x", data, Options{})
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			point, err := f.Grid.At(0)
-			if err != nil || len(point) != n {
-				t.Errorf("%s: %d parameters, %v", name, len(point), err)
-			}
-			return processorTime(t) - begin
-		}
-		few := min(decode(n/part), decode(n/part), decode(n/part))
-		all := decode(n)
-		if all > 5*part*few { // something else may have run meanwhile
-			all = min(all, decode(n))
-		}
-		if all > 5*part*few {
-			t.Errorf("%d %s took %v, a %dth of them %v", n, name, all, part, few)
-		} else {
-			t.Logf("%s: %.0f times the time for %d times as many", name, all.Seconds()/few.Seconds(), part)
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				for b.Loop() {
+					decodeMany(b, name, data, n)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/key")
+			})
 		}
 	}
 }
