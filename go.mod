@@ -2,6 +2,9 @@ module sweep
 
 go 1.26.0
 
+// What npm installs is no part of the module, though a package there has Go files.
+ignore ./coordinator/web/node_modules
+
 require (
 	charm.land/bubbletea/v2 v2.1.1
 	codeberg.org/go-fonts/liberation v0.6.0

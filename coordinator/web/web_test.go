@@ -698,7 +698,7 @@ func TestPages(t *testing.T) {
 	}
 	for _, path := range append(modules, others...) {
 		name := filepath.ToSlash(strings.TrimPrefix(path, "assets"+string(filepath.Separator)))
-		if !bytes.Contains(page, []byte(`<link rel="modulepreload" href="`+name+`">`)) && name != "app.mjs" {
+		if !bytes.Contains(page, []byte(`<link rel="modulepreload" href="`+name+`" />`)) && name != "app.mjs" {
 			t.Errorf("index.html does not load %s ahead", name)
 		}
 		module, err := http.Get(f.server.URL + "/" + name)

@@ -1,5 +1,19 @@
 // Sweeps beside each other, by the parameters in which they differ.
-import { html, useAnswer, useTime, hrefOf, route, change, count, number, State, Progress, Problem, Reading, Waiting } from "./core.mjs";
+import {
+  html,
+  useAnswer,
+  useTime,
+  hrefOf,
+  route,
+  change,
+  count,
+  number,
+  State,
+  Progress,
+  Problem,
+  Reading,
+  Waiting,
+} from "./core.mjs";
 import { Choice } from "./sweep.mjs";
 
 export function Compare() {
@@ -7,30 +21,153 @@ export function Compare() {
   const chosen = query.getAll("sweep");
   const time = useTime("all");
   const { answer: all } = useAnswer("sweeps", { limit: 100 });
-  const { answer, error } = useAnswer(chosen.length ? "compare" : null, { sweep: chosen, metric: query.get("metric") || "" }, time);
+  const { answer, error } = useAnswer(
+    chosen.length ? "compare" : null,
+    { sweep: chosen, metric: query.get("metric") || "" },
+    time,
+  );
   const metrics = answer ? answer.metrics : [];
   const metric = query.get("metric") || "";
-  if (answer && !metric && metrics.length) setTimeout(() => change({ metric: metrics.find((m) => m.includes("loss")) || metrics[0] }), 0);
-  return html`<h1>Compare sweeps</h1>
-    <div class="controls"><details class="pick"><summary>Sweeps (${chosen.length})</summary><div>${all && all.sweeps.map((s) => html`<label key=${s.id}><input type="checkbox" checked=${chosen.includes(s.id)} disabled=${!chosen.includes(s.id) && chosen.length >= 8} onChange=${(e) => change({ sweep: e.target.checked ? [...chosen, s.id] : chosen.filter((x) => x !== s.id) })} />${s.name} <span class="quiet mono">${s.id}</span></label>`)}
-      ${all && all.total > all.sweeps.length && html`<p class="quiet">The newest ${all.sweeps.length} of ${count(all.total)}.</p>`}</div></details>
-      ${metrics.length > 0 && html`<${Choice} label="Metric" name="metric" value=${metric} options=${metrics} />`}</div>
-    <${Problem} error=${error} />${chosen.length === 0 && html`<p>Choose up to eight sweeps.</p>`}
+  if (answer && !metric && metrics.length)
+    setTimeout(() => change({ metric: metrics.find((m) => m.includes("loss")) || metrics[0] }), 0);
+  return html`
+    <h1>Compare sweeps</h1>
+    <div class="controls">
+      <details class="pick">
+        <summary>Sweeps (${chosen.length})</summary>
+        <div>
+          ${
+            all &&
+            all.sweeps.map(
+              (s) => html`<label key=${s.id}>
+                <input
+                  type="checkbox"
+                  checked=${chosen.includes(s.id)}
+                  disabled=${!chosen.includes(s.id) && chosen.length >= 8}
+                  onChange=${(e) =>
+                    change({
+                      sweep: e.target.checked
+                        ? [...chosen, s.id]
+                        : chosen.filter((x) => x !== s.id),
+                    })}
+                />
+                ${s.name} <span class="quiet mono">${s.id}</span>
+              </label>`,
+            )
+          }
+          ${
+            all &&
+            all.total > all.sweeps.length &&
+            html`<p class="quiet">The newest ${all.sweeps.length} of ${count(all.total)}.</p>`
+          }
+        </div>
+      </details>
+      ${
+        metrics.length > 0 &&
+        html`<${Choice} label="Metric" name="metric" value=${metric} options=${metrics} />`
+      }
+    </div>
+    <${Problem} error=${error} />
+    ${chosen.length === 0 && html`<p>Choose up to eight sweeps.</p>`}
     ${chosen.length > 0 && !answer && !error && html`<${Waiting} />`}
-    ${answer && html`${answer.sweeps.map((s) => html`<${Reading} key=${s.id} read=${s.read} />`)}
-      <div class="scroll"><table><caption class="visually-hidden">Sweeps beside each other</caption><thead><tr><th scope="col"><span class="visually-hidden">Of</span></th>${answer.sweeps.map((s) => html`<th key=${s.id} scope="col"><a href=${hrefOf(["sweep", s.id])}>${s.name}</a><br /><span class="quiet mono">${s.id}</span></th>`)}</tr></thead><tbody>
-      <tr><th scope="row">state</th>${answer.sweeps.map((s) => html`<td key=${s.id}><${State} state=${s.state} /></td>`)}</tr>
-      <tr><th scope="row">progress</th>${answer.sweeps.map((s) => html`<td key=${s.id}><${Progress} progress=${s.progress} /></td>`)}</tr>
-      <tr><th scope="row">trials</th>${answer.sweeps.map((s) => html`<td key=${s.id}>${count(s.points)}</td>`)}</tr>
-      <tr><th scope="row">failed, diverged</th>${answer.sweeps.map((s) => html`<td key=${s.id}>${count(s.progress.failed)}, ${count(s.progress.diverged)}</td>`)}</tr>
-      <tr><th scope="row">${metric || "metric"}: best</th>${answer.sweeps.map((s) => html`<td key=${s.id}>${s.metric && s.metric.best >= 0 ? html`<a href=${hrefOf(["trial", s.id, s.metric.best])}>${number(s.goal === "maximize" ? s.metric.max : s.metric.min, 6)}</a>` : html`<span class="none">none</span>`}</td>`)}</tr>
-      <tr><th scope="row">${metric || "metric"}: mean ± sd</th>${answer.sweeps.map((s) => html`<td key=${s.id}>${s.metric && s.metric.mean !== null ? `${number(s.metric.mean, 5)} ± ${s.metric.sd === null ? "?" : number(s.metric.sd, 2)} (${count(s.metric.n)})` : html`<span class="none">none</span>`}</td>`)}</tr>
-      ${answer.differing.map((name, i) => html`<tr key=${name} class=${i === 0 ? "rule" : ""}><th scope="row">${name}</th>${answer.sweeps.map((s) => html`<td key=${s.id} class="wrap">${values(s.values[name])}</td>`)}</tr>`)}</tbody></table></div>
-      <p class="quiet">${answer.sweeps.length < 2 ? "Choose a second sweep." : `They differ in ${answer.differing.length} of ${answer.parameters} parameters; the others are the same and not listed.`}</p>`}`;
+    ${
+      answer &&
+      html`
+        ${answer.sweeps.map((s) => html`<${Reading} key=${s.id} read=${s.read} />`)}
+        <div class="scroll">
+          <table>
+            <caption class="visually-hidden">Sweeps beside each other</caption>
+            <thead>
+              <tr>
+                <th scope="col"><span class="visually-hidden">Of</span></th>
+                ${answer.sweeps.map(
+                  (s) => html`<th key=${s.id} scope="col">
+                    <a href=${hrefOf(["sweep", s.id])}>${s.name}</a>
+                    <br />
+                    <span class="quiet mono">${s.id}</span>
+                  </th>`,
+                )}
+              </tr>
+            </thead>
+            <tbody>
+              <tr>
+                <th scope="row">state</th>
+                ${answer.sweeps.map(
+                  (s) => html`<td key=${s.id}><${State} state=${s.state} /></td>`,
+                )}
+              </tr>
+              <tr>
+                <th scope="row">progress</th>
+                ${answer.sweeps.map(
+                  (s) => html`<td key=${s.id}><${Progress} progress=${s.progress} /></td>`,
+                )}
+              </tr>
+              <tr>
+                <th scope="row">trials</th>
+                ${answer.sweeps.map((s) => html`<td key=${s.id}>${count(s.points)}</td>`)}
+              </tr>
+              <tr>
+                <th scope="row">failed, diverged</th>
+                ${answer.sweeps.map(
+                  (s) => html`<td key=${s.id}>
+                    ${count(s.progress.failed)}, ${count(s.progress.diverged)}
+                  </td>`,
+                )}
+              </tr>
+              <tr>
+                <th scope="row">${metric || "metric"}: best</th>
+                ${answer.sweeps.map(
+                  (s) => html`<td key=${s.id}>
+                    ${
+                      s.metric && s.metric.best >= 0
+                        ? html`<a href=${hrefOf(["trial", s.id, s.metric.best])}>
+                          ${number(s.goal === "maximize" ? s.metric.max : s.metric.min, 6)}
+                        </a>`
+                        : html`<span class="none">none</span>`
+                    }
+                  </td>`,
+                )}
+              </tr>
+              <tr>
+                <th scope="row">${metric || "metric"}: mean ± sd</th>
+                ${answer.sweeps.map(
+                  (s) => html`<td key=${s.id}>
+                    ${
+                      s.metric && s.metric.mean !== null
+                        ? `${number(s.metric.mean, 5)} ± ${s.metric.sd === null ? "?" : number(s.metric.sd, 2)} (${count(s.metric.n)})`
+                        : html`<span class="none">none</span>`
+                    }
+                  </td>`,
+                )}
+              </tr>
+              ${answer.differing.map(
+                (name, i) => html`<tr key=${name} class=${i === 0 ? "rule" : ""}>
+                  <th scope="row">${name}</th>
+                  ${answer.sweeps.map(
+                    (s) => html`<td key=${s.id} class="wrap">${values(s.values[name])}</td>`,
+                  )}
+                </tr>`,
+              )}
+            </tbody>
+          </table>
+        </div>
+        <p class="quiet">
+          ${
+            answer.sweeps.length < 2
+              ? "Choose a second sweep."
+              : `They differ in ${answer.differing.length} of ${answer.parameters} parameters; the others are the same and not listed.`
+          }
+        </p>
+      `
+    }
+  `;
 }
 
 function values(list) {
   if (!list) return html`<span class="none">none</span>`;
-  const shown = list.slice(0, 12).map((v) => (v === null ? "none" : number(v, 6))).join(", ");
+  const shown = list
+    .slice(0, 12)
+    .map((v) => (v === null ? "none" : number(v, 6)))
+    .join(", ");
   return list.length > 12 ? `${shown} and ${list.length - 12} others` : shown;
 }

@@ -11,20 +11,29 @@ export { Fragment, useEffect, useRef, useState, useCallback, useMemo, signal, co
 
 function parse() {
   const [path, query = ""] = location.hash.replace(/^#/, "").split("?");
-  return { path: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
+  return {
+    path: path.split("/").filter(Boolean).map(decodeURIComponent),
+    query: new URLSearchParams(query),
+  };
 }
 
 export const route = signal(parse());
 let shown = location.hash;
-const follow = () => { shown = location.hash; route.value = parse(); };
-addEventListener("hashchange", () => { if (location.hash !== shown) follow(); });
+const follow = () => {
+  shown = location.hash;
+  route.value = parse();
+};
+addEventListener("hashchange", () => {
+  if (location.hash !== shown) follow();
+});
 
 // hrefOf writes an address: null or "" leaves a name out, a list repeats it.
 export function hrefOf(path, values = {}) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
     for (const one of Array.isArray(value) ? value : [value]) {
-      if (one !== null && one !== undefined && one !== "" && one !== false) query.append(name, one === true ? "1" : one);
+      if (one !== null && one !== undefined && one !== "" && one !== false)
+        query.append(name, one === true ? "1" : one);
     }
   }
   const text = query.toString();
@@ -38,17 +47,26 @@ export function change(values, push = false) {
   const all = {};
   for (const name of query.keys()) all[name] = query.getAll(name);
   const href = hrefOf(path, { ...all, ...values });
-  if (push) location.hash = href; else history.replaceState(null, "", href);
+  if (push) location.hash = href;
+  else history.replaceState(null, "", href);
   follow();
 }
 
 // ---- Requests
 
 export class RequestError extends Error {
-  constructor(status, text) { super(text); this.status = status; }
+  constructor(status, text) {
+    super(text);
+    this.status = status;
+  }
 }
 
-export const session = signal({ reads: true, acts: false, can_sign_in: false, cluster: false });
+export const session = signal({
+  reads: true,
+  acts: false,
+  can_sign_in: false,
+  cluster: false,
+});
 
 export async function ask(path, values = {}, options = {}) {
   const query = hrefOf([], values).slice(2);
@@ -63,9 +81,19 @@ export async function ask(path, values = {}, options = {}) {
   return answer;
 }
 
-export const post = (path, body, method = "POST") => ask(path, {}, {
-  method, body: JSON.stringify(body), headers: { "Content-Type": "application/json", "X-Sweep-CSRF": session.value.csrf || "" },
-});
+export const post = (path, body, method = "POST") =>
+  ask(
+    path,
+    {},
+    {
+      method,
+      body: JSON.stringify(body),
+      headers: {
+        "Content-Type": "application/json",
+        "X-Sweep-CSRF": session.value.csrf || "",
+      },
+    },
+  );
 
 export async function loadSession() {
   const response = await fetch("api/session");
@@ -88,9 +116,11 @@ export function useAnswer(path, values = {}, time = 0) {
   const [state, set] = useState({ answer: null, error: null, key: null, time: null });
   useEffect(() => {
     if (key === null) return undefined;
-    let ended = false, timer = 0;
+    let ended = false,
+      timer = 0;
     const stop = new AbortController();
-    const later = () => (paused.value || document.hidden ? (timer = setTimeout(later, 1000)) : once());
+    const later = () =>
+      paused.value || document.hidden ? (timer = setTimeout(later, 1000)) : once();
     const once = async () => {
       try {
         const early = begun.get(key);
@@ -99,7 +129,8 @@ export function useAnswer(path, values = {}, time = 0) {
         if (ended) return;
         set({ answer, error: null, key, time });
         if (answer && answer.read && !answer.read.complete) timer = setTimeout(once, 700);
-        else if (answer && answer.read && answer.read.again) timer = setTimeout(later, pause() + 1000); // unless a change comes before
+        else if (answer && answer.read && answer.read.again)
+          timer = setTimeout(later, pause() + 1000); // unless a change comes before
       } catch (error) {
         if (ended || error.name === "AbortError") return;
         set((old) => ({ ...old, error, key, time }));
@@ -107,9 +138,17 @@ export function useAnswer(path, values = {}, time = 0) {
       }
     };
     once();
-    return () => { ended = true; clearTimeout(timer); stop.abort(); };
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+      stop.abort();
+    };
   }, [key, time]);
-  return { ...state, stale: state.key !== key, behind: state.key !== key || state.time !== time };
+  return {
+    ...state,
+    stale: state.key !== key,
+    behind: state.key !== key || state.time !== time,
+  };
 }
 
 // ---- Live changes: sweeps by id as they were told last, and how often each was.
@@ -128,10 +167,16 @@ export const paused = signal(false);
 
 // Browsers open six connections to a server at most, for all pages together: a page
 // that is not looked at gives its own up, and asks for everything anew afterwards.
-let source = null, wanted = false;
+let source = null,
+  wanted = false;
 addEventListener("pagehide", hush);
-document.addEventListener("visibilitychange", () => { if (document.hidden) hush(); else if (wanted) again(); });
-addEventListener("pageshow", (e) => { if (e.persisted && wanted) again(); });
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) hush();
+  else if (wanted) again();
+});
+addEventListener("pageshow", (e) => {
+  if (e.persisted && wanted) again();
+});
 
 function hush() {
   if (source) source.close();
@@ -157,7 +202,7 @@ export function listen() {
   wanted = true;
   if (source) source.close();
   if (document.hidden) return;
-  const own = source = new EventSource("api/events");
+  const own = (source = new EventSource("api/events"));
   source.addEventListener("hello", () => {
     connected.value = true;
     problem.value = ""; // it is told anew
@@ -168,14 +213,30 @@ export function listen() {
     connected.value = false;
     lost.value ||= new Date();
     if (own.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
-    setTimeout(() => { if (own === source) loadSession().catch(() => {}).then(() => { if (own === source) { if (session.value.reads) listen(); else hush(); } }); }, 3000);
+    setTimeout(() => {
+      if (own === source)
+        loadSession()
+          .catch(() => {})
+          .then(() => {
+            if (own === source) {
+              if (session.value.reads) listen();
+              else hush();
+            }
+          });
+    }, 3000);
   });
   source.addEventListener("sweep", (e) => {
     const one = JSON.parse(e.data);
     live.value = { ...live.value, [one.id]: one };
-    changes.value = { ...changes.value, [one.id]: (changes.value[one.id] || 0) + 1, all: (changes.value.all || 0) + 1 };
+    changes.value = {
+      ...changes.value,
+      [one.id]: (changes.value[one.id] || 0) + 1,
+      all: (changes.value.all || 0) + 1,
+    };
   });
-  source.addEventListener("problem", (e) => { problem.value = JSON.parse(e.data).problem; });
+  source.addEventListener("problem", (e) => {
+    problem.value = JSON.parse(e.data).problem;
+  });
   source.addEventListener("deleted", anew);
   source.addEventListener("anew", anew);
 }
@@ -194,7 +255,10 @@ export function useTime(id) {
   useEffect(() => {
     if (paused.value || now === time) return undefined;
     const wait = Math.max(0, pause() - (Date.now() - last.current));
-    const timer = setTimeout(() => { last.current = Date.now(); set(now); }, wait);
+    const timer = setTimeout(() => {
+      last.current = Date.now();
+      set(now);
+    }, wait);
     return () => clearTimeout(timer);
   }, [now, time, paused.value]);
   return time;
@@ -210,16 +274,24 @@ export function number(v, digits = 4) {
   if (typeof v !== "number") return typeof v === "string" ? v : JSON.stringify(v);
   if (Number.isInteger(v) && Math.abs(v) < 1e6) return String(v);
   const size = Math.abs(v);
-  if (size !== 0 && (size < 1e-4 || size >= 1e6)) return v.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("e+", "e");
+  if (size !== 0 && (size < 1e-4 || size >= 1e6))
+    return v
+      .toExponential(digits - 1)
+      .replace(/\.?0+e/, "e")
+      .replace("e+", "e");
   return String(Number(v.toPrecision(digits)));
 }
 
 // exact is for titles and parameters: every digit that there is.
-export const exact = (v) => (v === null || v === undefined ? "none" : typeof v === "string" ? v : JSON.stringify(v));
+export const exact = (v) =>
+  v === null || v === undefined ? "none" : typeof v === "string" ? v : JSON.stringify(v);
 
 export function when(text) {
   if (!text) return "";
-  return new Date(text).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+  return new Date(text).toLocaleString("en-GB", {
+    dateStyle: "medium",
+    timeStyle: "short",
+  });
 }
 
 export function lasting(seconds) {
@@ -232,64 +304,142 @@ export function lasting(seconds) {
 export function size(bytes) {
   if (bytes < 1024) return bytes + " B";
   const units = ["KiB", "MiB", "GiB", "TiB"];
-  let v = bytes / 1024, i = 0;
-  while (v >= 1024 && i < units.length - 1) { v /= 1024; i++; }
+  let v = bytes / 1024,
+    i = 0;
+  while (v >= 1024 && i < units.length - 1) {
+    v /= 1024;
+    i++;
+  }
   return number(v, 3) + " " + units[i];
 }
 
 // ---- What is seen on several pages
 
 export const shapes = {
-  completed: "✓", finished: "✓", failed: "✕", diverged: "≈", running: "▶", active: "▶", queued: "◔", pending: "○", cancelled: "⊘", waiting: "⏳", paused: "❚❚",
+  completed: "✓",
+  finished: "✓",
+  failed: "✕",
+  diverged: "≈",
+  running: "▶",
+  active: "▶",
+  queued: "◔",
+  pending: "○",
+  cancelled: "⊘",
+  waiting: "⏳",
+  paused: "❚❚",
 };
 
-export const State = ({ state }) => html`<span class=${"state " + state}><span aria-hidden="true">${shapes[state] || "•"}</span>${state}</span>`;
+export const State = ({ state }) => html`<span class=${"state " + state}>
+  <span aria-hidden="true">${shapes[state] || "•"}</span>
+  ${state}
+</span>`;
 
 // States are the states of trials in the order in which they are drawn.
-export const states = ["completed", "diverged", "failed", "running", "queued", "cancelled", "pending"];
+export const states = [
+  "completed",
+  "diverged",
+  "failed",
+  "running",
+  "queued",
+  "cancelled",
+  "pending",
+];
 
 // partsOf divides the trials of a sweep into states that do not overlap.
 export const partsOf = (p) => ({
-  completed: p.completed - p.diverged, diverged: p.diverged, failed: p.failed, running: p.running, queued: p.queued, cancelled: p.cancelled, pending: p.pending,
+  completed: p.completed - p.diverged,
+  diverged: p.diverged,
+  failed: p.failed,
+  running: p.running,
+  queued: p.queued,
+  cancelled: p.cancelled,
+  pending: p.pending,
 });
 
 export function Progress({ progress }) {
   const parts = partsOf(progress);
-  const total = Math.max(1, Object.values(parts).reduce((a, b) => a + b, 0));
-  const label = states.filter((s) => parts[s] > 0).map((s) => `${count(parts[s])} ${s}`).join(", ") || "no trials";
+  const total = Math.max(
+    1,
+    Object.values(parts).reduce((a, b) => a + b, 0),
+  );
+  const label =
+    states
+      .filter((s) => parts[s] > 0)
+      .map((s) => `${count(parts[s])} ${s}`)
+      .join(", ") || "no trials";
   let at = 0;
-  return html`<div class="progress" role="img" aria-label=${label} title=${label}><svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
-    ${states.filter((s) => s !== "pending").map((s) => { const x = at; const w = parts[s] / total * 1000; at += w; return w > 0 && html`<rect key=${s} x=${x} y="0" width=${Math.max(w, 2)} height="10" fill=${`var(--bar-${s})`} />`; })}
-  </svg></div>`;
+  return html`<div class="progress" role="img" aria-label=${label} title=${label}>
+    <svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
+      ${states
+        .filter((s) => s !== "pending")
+        .map((s) => {
+          const x = at;
+          const w = (parts[s] / total) * 1000;
+          at += w;
+          return (
+            w > 0 &&
+            html`<rect
+              key=${s}
+              x=${x}
+              y="0"
+              width=${Math.max(w, 2)}
+              height="10"
+              fill=${`var(--bar-${s})`}
+            />`
+          );
+        })}
+    </svg>
+  </div>`;
 }
 
-export const Problem = ({ error }) => (error ? html`<p class="note error" role="alert">${error.message}</p>` : null);
+export const Problem = ({ error }) =>
+  error ? html`<p class="note error" role="alert">${error.message}</p>` : null;
 
 // Reading says so whenever an answer is about less than all trials.
 export function Reading({ read }) {
   if (!read || (read.complete && read.trials >= read.of)) return null;
-  if (!read.complete) return html`<p class="note" role="status">Trials are being read: ${count(read.trials)} of ${count(read.of)} so far. What is shown is about these.</p>`;
-  return html`<p class="note" role="status">${count(read.trials)} of ${count(read.of)} trials have begun to be written; the others are pending and have no row yet.</p>`;
+  if (!read.complete)
+    return html`<p class="note" role="status">
+      Trials are being read: ${count(read.trials)} of ${count(read.of)} so far. What is
+      shown is about these.
+    </p>`;
+  return html`<p class="note" role="status">
+    ${count(read.trials)} of ${count(read.of)} trials have begun to be written; the others
+    are pending and have no row yet.
+  </p>`;
 }
 
 // Cell shows a value, and says what a missing one means: never 0.
 export function Cell({ value, state, kind }) {
   if (value === null || value === undefined) {
-    if (kind === "metric" && state === "completed") return html`<span class="none" title="not reported, or NaN or infinite">NaN or none</span>`;
-    if (kind === "metric" && (state === "failed" || state === "diverged")) return html`<span class="none">${state}</span>`;
-    return html`<span class="none" title="none">–</span>`;
+    if (kind === "metric" && state === "completed")
+      return html`<span class="none" title="not reported, or NaN or infinite">NaN or none</span>`;
+    if (kind === "metric" && (state === "failed" || state === "diverged"))
+      return html`<span class="none">${state}</span>`;
+    return html`<span class="none" title="none">
+      –
+    </span>`;
   }
   return html`<span title=${exact(value)}>${number(value, kind === "metric" ? 5 : 6)}</span>`;
 }
 
 export const Waiting = () => html`<p class="quiet" role="status">Loading …</p>`;
 
-export function copy(text) { return navigator.clipboard ? navigator.clipboard.writeText(text) : Promise.reject(new Error("the clipboard is closed to pages that came over plain HTTP")); }
+export function copy(text) {
+  return navigator.clipboard
+    ? navigator.clipboard.writeText(text)
+    : Promise.reject(new Error("the clipboard is closed to pages that came over plain HTTP"));
+}
 
 // Dialog is a modal one, which Escape closes.
 export function Dialog({ title, close, children }) {
   const ref = useRef(null);
-  useEffect(() => { ref.current.showModal(); }, []);
-  return html`<dialog ref=${ref} onClose=${close} aria-label=${title}><h2>${title}</h2>${children}
-    <p class="controls"><button onClick=${() => ref.current.close()}>Close</button></p></dialog>`;
+  useEffect(() => {
+    ref.current.showModal();
+  }, []);
+  return html`<dialog ref=${ref} onClose=${close} aria-label=${title}>
+    <h2>${title}</h2>
+    ${children}
+    <p class="controls"><button onClick=${() => ref.current.close()}>Close</button></p>
+  </dialog>`;
 }
