@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"sweep/model/kernel"
+	"sweep/model/network"
 	"sweep/model/task"
 	"sweep/sweep"
 	"sweep/sweep/safetensors"
@@ -29,6 +30,33 @@ const WeightsArtifact = "weights"
 // validation part, that part's are those of the weights before it began. A table takes
 // the mean over several trials from them.
 const ProbabilitiesArtifact = "probabilities"
+
+// Load makes the network of a [WeightsArtifact], for minibatches of so many sequences, and opens
+// the task that it was trained for. The network has to be closed.
+func (t *Trainer) Load(artifact []byte, dataDir string, batch int) (*network.Network[float32], task.Task, error) {
+	file, err := safetensors.Decode(artifact)
+	if err != nil {
+		return nil, nil, err
+	}
+	var parameters sweep.Parameters
+	if err := parameters.UnmarshalJSON([]byte(file.Metadata["parameters"])); err != nil {
+		return nil, nil, fmt.Errorf("%s: parameters: %w", WeightsArtifact, err)
+	}
+	s, err := settingsOf(parameters)
+	if err != nil {
+		return nil, nil, err
+	}
+	work, err := t.open(dataDir, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkDigest(work, s, file.Metadata["dataset_digest"]); err != nil {
+		return nil, nil, err
+	}
+	room := network.Room{Batch: batch, History: t.history, Threads: t.threads}
+	net, err := network.Load(t.kernels, s.spec(work.Shape()), room, file)
+	return net, work, err
+}
 
 // handOver hands the artifacts over that the request names, when result has put
 // the kept snapshot into the network.
@@ -61,7 +89,7 @@ func (t *training) hand(request sweep.TrainRequest, sink sweep.Sink, name string
 		return err
 	}
 	file := safetensors.File{Tensors: tensors, Metadata: map[string]string{
-		"trainer": Name, "result_version": resultVersion, "kernel_level": t.net.set.Level().String(), "epoch": strconv.Itoa(t.best.Epoch),
+		"trainer": Name, "result_version": resultVersion, "kernel_level": t.net.Level().String(), "epoch": strconv.Itoa(t.best.Epoch),
 		"dataset_digest": t.task.Digest(), "parameters": string(parameters),
 	}}
 	data, err := file.Encode()
@@ -73,7 +101,7 @@ func (t *training) hand(request sweep.TrainRequest, sink sweep.Sink, name string
 
 // weights returns the network's present weights.
 func (t *training) weights(context.Context) (tensors []safetensors.Tensor, err error) {
-	for _, v := range t.net.arena.Views() {
+	for _, v := range t.net.Arena.Views() {
 		tensors = append(tensors, safetensors.Tensor{Name: v.Name, DType: safetensors.F32, Rows: v.Rows, Cols: v.Cols, Data: sweep.EncodeValues(v.Value)})
 	}
 	return tensors, nil
@@ -98,7 +126,7 @@ func (t *training) probabilities(ctx context.Context) (tensors []safetensors.Ten
 
 // votes says whether the task's sequences have a class each, of not too many.
 func (t *training) votes() bool {
-	return t.shape.Classes && !t.shape.Every && t.shape.Outputs < wideOutputs
+	return t.shape.Classes && !t.shape.Every && t.shape.Outputs < network.WideOutputs
 }
 
 // keepValidated keeps what the last weights before a refit make of the validation part:
@@ -122,9 +150,9 @@ func (t *training) classify(ctx context.Context, name string, part task.Part) ([
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		t.net.classify(t.batch, func(outputs kernel.Matrix[float32], targets []int) {
+		t.net.Classify(t.batch, func(outputs kernel.Matrix[float32], targets []int) {
 			for i := range outputs.Rows {
-				row = t.net.slices.loss.Probabilities(row[:0], outputs.Row(i))
+				row = t.net.Loss.Probabilities(row[:0], outputs.Row(i))
 				data = safetensors.AppendHalf(data, row)
 			}
 			labels = safetensors.AppendIntegers(labels, targets)

@@ -3,10 +3,15 @@ package model
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"testing"
 
+	"sweep/model/kernel"
+	"sweep/model/layer"
+	"sweep/model/loss"
+	"sweep/model/task"
 	"sweep/sweep"
 	"sweep/sweep/safetensors"
 )
@@ -161,6 +166,68 @@ func TestProbabilitiesArtifact(t *testing.T) {
 			if got, want := float64(correct)/float64(labels.Rows), result.Summary[part+"_accuracy"]; math.Abs(got-want) > (float64(even)+1e-3)/float64(labels.Rows) || even > labels.Rows/5 {
 				t.Errorf("%s: %s accuracy %v, the summary says %v; %d rows of %d undecided", name, part, got, want, even, labels.Rows)
 			}
+		}
+	}
+}
+
+// A network loaded from an artifact scores what the trial did, and one step after the other it
+// puts out what it puts out for all of them.
+func TestLoad(t *testing.T) {
+	const rows = 20
+	for _, model := range []string{"lstm", "spectral-rnn"} {
+		sink, trainer := newCollector(), newTrainer(t)
+		request := sweep.TrainRequest{Artifacts: []string{WeightsArtifact}, Trial: sweep.Trial{Parameters: resolve(t, sweep.Parameters{
+			"dataset": "generated-text", "model": model, "hidden": int64(16), "layers": int64(2), "length": int64(30),
+			"batch": int64(rows), "epochs": int64(1),
+		})}}
+		result, err := trainer.Train(t.Context(), request, sink)
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, work, err := trainer.Load(sink.artifact, "", rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer net.Close()
+		stream, err := work.Open(task.Test, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var score loss.Score
+		batch := task.NewBatch[float32](work.Shape(), rows, net.Rows())
+		for stream.Next(batch) {
+			score.Add(net.Evaluate(batch))
+		}
+		if got, want := score.Mean(), result.Summary["test_loss"]; got != want {
+			t.Errorf("%s: loaded it has a test loss of %v, in the trial %v", model, got, want)
+		}
+		stream.Seek(0)
+		stream.Next(batch)
+		want, got, row := net.Evaluate(batch), 0.0, []float32(nil)
+		var state layer.State[float32]
+		for step := range batch.Steps {
+			var outputs kernel.Matrix[float32]
+			at := step * batch.Size
+			outputs, state = net.Step(batch.Tokens[at:at+batch.Size], state)
+			for i := range batch.Size {
+				row = net.Loss.Probabilities(row[:0], outputs.Row(i))
+				got -= math.Log(float64(row[batch.Targets.Classes[at+i]]))
+			}
+		}
+		if math.Abs(got-want.Loss) > 1e-5*want.Loss {
+			t.Errorf("%s: step by step its loss is %v, at once %v", model, got, want.Loss)
+		}
+		file, err := safetensors.Decode(sink.artifact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Metadata["dataset_digest"] = "another"
+		other, err := file.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := trainer.Load(other, "", rows); !errors.Is(err, sweep.ErrDatasetChanged) {
+			t.Errorf("%s: loaded for other data: %v", model, err)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (t *training) states() [][]state {
 		return nil
 	}
 	var all [][]state
-	for _, slice := range t.net.slices.trained {
+	for _, slice := range t.net.Carried() {
 		var one []state
 		for _, m := range slice {
 			one = append(one, state{m.Rows, m.Cols, m.Data})
@@ -68,24 +68,24 @@ func (t *training) setStates(all [][]state) bool {
 	if !t.shape.Carries {
 		return len(all) == 0
 	}
-	slices, batch := t.net.slices, t.task.Batch(task.Train, t.s.batch)
-	count, size := task.Cut(batch, slices.rows)
+	batch := t.task.Batch(task.Train, t.s.batch)
+	count, size := task.Cut(batch, t.net.Rows())
 	if len(all) < count {
 		return false
 	}
 	for i, one := range all[:count] {
-		if len(one) != t.net.stack.Carried() {
+		if len(one) != t.net.Stack.Carried() {
 			return false
 		}
 		rows := min(size, batch-i*size)
 		var to layer.State[float32]
 		for _, m := range one {
-			if m.Rows != rows || m.Cols != t.s.hidden || len(m.Data) != rows*m.Cols {
+			if m.Rows != rows || m.Cols != t.s.network.Options.Hidden || len(m.Data) != rows*m.Cols {
 				return false
 			}
 			to = append(to, kernel.Dense(m.Data, m.Rows, m.Cols))
 		}
-		slices.trained.keep(i, to)
+		t.net.Carry(i, to)
 	}
 	return true
 }
@@ -100,14 +100,14 @@ func (t *training) checkpoint() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err = gob.NewEncoder(&b).Encode(snapshot{
-		Level: t.net.set.Level().String(), Position: t.position(), Sum: t.sum, Steps: memory.Steps, States: t.states(),
+		Level: t.net.Level().String(), Position: t.position(), Sum: t.sum, Steps: memory.Steps, States: t.states(),
 		Best: best, Validated: t.validated, Points: points,
 		Seconds: time.Since(t.started).Seconds(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	all := append([][]float32{t.net.arena.Values()}, memory.Moments...)
+	all := append([][]float32{t.net.Arena.Values()}, memory.Moments...)
 	all = append(all, t.best.Values)
 	size := b.Len()
 	for _, values := range all {
@@ -152,10 +152,10 @@ func (t *training) resume(state []byte) error {
 	if err := gob.NewDecoder(rest).Decode(&s); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	if level := t.net.set.Level().String(); s.Level != level {
+	if level := t.net.Level().String(); s.Level != level {
 		return fmt.Errorf("checkpoint: it is of kernel level %q, and this trainer runs at %s", s.Level, level)
 	}
-	values, moments := t.net.arena.Values(), t.optimizer.State().Moments
+	values, moments := t.net.Arena.Values(), t.optimizer.State().Moments
 	if s.Values == nil {
 		if err := s.readValues(state[len(state)-rest.Len():], len(values), moments); err != nil {
 			return fmt.Errorf("checkpoint: %w", err)

@@ -16,6 +16,8 @@ import (
 	"sweep/model/kernel"
 	"sweep/model/layer"
 	"sweep/model/loss"
+	"sweep/model/network"
+	"sweep/model/optim"
 	"sweep/model/random"
 	"sweep/model/system"
 	"sweep/model/task"
@@ -58,7 +60,7 @@ func TestConformance(t *testing.T) {
 			}
 			if s.Name == "rnn" { // the output layer is the same above all others
 				wide := newCandidate(t, s, "trained")
-				wide.every, wide.outputs = true, wideOutputs
+				wide.every, wide.outputs = true, network.WideOutputs
 				t.Run("wide output layer/gradients", wide.gradients)
 			}
 			t.Run("start", c.start)
@@ -201,32 +203,20 @@ func newCandidate(t *testing.T, s *system.System, start string) *candidate {
 }
 
 // assemble makes the candidate's network with parameters that are all random.
-func assemble[F kernel.Float](t *testing.T, c *candidate, set *kernel.Set[F], rows int, history int64) *network[F] {
+func assemble[F kernel.Float](t *testing.T, c *candidate, set *kernel.Set[F], rows int, history int64) *network.Network[F] {
 	t.Helper()
-	limits := layer.Limits{Steps: c.steps, Batch: c.batch}
-	n, err := newNetwork(t.Context(), set, c.settings, c.shape(), c.batch, history, 2)
+	n, err := network.New(t.Context(), set, c.settings.spec(c.shape()), network.Room{Batch: c.batch, History: history, Threads: 2, Rows: rows})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows > 0 {
-		n.slices.close()
-		if n, err = declare(set, c.settings, c.shape()); err != nil {
-			t.Fatal(err)
-		}
-		n.arena.Allocate()
-		if err := n.init(context.Background(), c.settings); err != nil {
-			t.Fatal(err)
-		}
-		n.slices = newSliced(n, limits, rows, 2)
-	}
-	t.Cleanup(n.close)
+	t.Cleanup(n.Close)
 	source := random.New(8, 0)
-	for _, v := range n.arena.Views() {
+	for _, v := range n.Arena.Views() {
 		for i := range v.Value {
 			v.Value[i] += F(.1 * source.Normal())
 		}
 	}
-	n.loaded = false
+	n.Changed()
 	return n
 }
 
@@ -239,11 +229,11 @@ func (c *candidate) shape() task.Shape {
 }
 
 // minibatch returns random sequences in the slices of the network.
-func minibatch[F kernel.Float](c *candidate, n *network[F]) *task.Batch[F] {
+func minibatch[F kernel.Float](c *candidate, n *network.Network[F]) *task.Batch[F] {
 	source := random.New(2, 1)
-	b := task.NewBatch[F](c.shape(), c.batch, n.slices.rows)
+	b := task.NewBatch[F](c.shape(), c.batch, n.Rows())
 	b.Reset(c.steps, c.batch, false)
-	_, size := task.Cut(b.Size, n.slices.rows)
+	_, size := task.Cut(b.Size, n.Rows())
 	for sequence := range b.Size {
 		first := sequence / size * size
 		part := min(size, b.Size-first)
@@ -266,15 +256,15 @@ func minibatch[F kernel.Float](c *candidate, n *network[F]) *task.Batch[F] {
 }
 
 func (c *candidate) count(t *testing.T) {
-	n, err := declare(kernel.Float32(), c.settings, c.shape())
+	n, err := network.Declare(kernel.Float32(), c.settings.spec(c.shape()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := c.system.Count(c.settings.options(candidateInputs)) + (c.settings.hidden+1)*candidateOutputs
+	want := c.system.Count(c.settings.options(candidateInputs)) + (c.settings.network.Options.Hidden+1)*candidateOutputs
 	if c.words > 0 {
-		want += c.words*candidateInputs + c.system.Count(c.settings.options(c.settings.hidden))
+		want += c.words*candidateInputs + c.system.Count(c.settings.options(c.settings.network.Options.Hidden))
 	}
-	if got := n.arena.Count(); got != want {
+	if got := n.Arena.Count(); got != want {
 		t.Errorf("%d parameters, by formula %d", got, want)
 	}
 }
@@ -287,20 +277,20 @@ func (c *candidate) gradients(t *testing.T) {
 	}
 	n := assemble(t, c, kernel.Float64(), 0, math.MaxInt64)
 	b := minibatch(c, n)
-	n.differentiate(b, 3)
-	gradients := slices.Clone(n.arena.Gradients())
+	n.Differentiate(b, 3)
+	gradients := slices.Clone(n.Arena.Gradients())
 	mean := func() float64 {
-		n.loaded = false
-		score, _ := n.differentiate(b, 3)
+		n.Changed()
+		score, _ := n.Differentiate(b, 3)
 		loss := score.Mean()
-		for _, m := range n.matrices {
+		for _, m := range n.Matrices {
 			if penalised, ok := m.(interface{ Penalty() float64 }); ok {
 				loss += penalised.Penalty()
 			}
 		}
 		return loss
 	}
-	for _, v := range n.arena.Views() {
+	for _, v := range n.Arena.Views() {
 		largest, difference := 1e-3, 0.0
 		// Of the many rows of a wide output layer a few hundred numbers will do.
 		for i := 0; i < len(v.Value); i += 1 + len(v.Value)/2000*20 {
@@ -328,21 +318,21 @@ func centralDifference(x *float64, f func() float64) float64 {
 // start: from where a trial starts, a few steps move every tensor. Where products of
 // zeros meet, the gradients are right and nothing is ever learnt.
 func (c *candidate) start(t *testing.T) {
-	n, err := newNetwork(t.Context(), kernel.Float32(), c.settings, c.shape(), c.batch, math.MaxInt64, 1)
+	n, err := network.New(t.Context(), kernel.Float32(), c.settings.spec(c.shape()), network.Room{Batch: c.batch, History: math.MaxInt64, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(n.close)
-	optimizer, err := n.newOptimizer(c.settings)
+	t.Cleanup(n.Close)
+	optimizer, err := optim.New(kernel.Float32(), n.Arena, c.settings.optimizerOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := slices.Clone(n.arena.Values())
+	before := slices.Clone(n.Arena.Values())
 	for step := range 5 {
-		n.differentiate(minibatch(c, n), step)
-		n.update(optimizer, .001, 1)
+		n.Differentiate(minibatch(c, n), step)
+		n.Update(optimizer, .001, 1)
 	}
-	for _, v := range n.arena.Views() {
+	for _, v := range n.Arena.Views() {
 		if v.Name == "beta_hat" && c.system.Name == "sgornn" {
 			continue // at β's bound α alone moves, see TestGateBound
 		}
@@ -362,30 +352,29 @@ func (c *candidate) start(t *testing.T) {
 // slices: a minibatch in parts, dropout included, is the whole.
 func (c *candidate) slices(t *testing.T) {
 	whole := assemble(t, c, kernel.Float64(), 0, math.MaxInt64)
-	want, wantNorm := whole.differentiate(minibatch(c, whole), 3)
+	want, wantNorm := whole.Differentiate(minibatch(c, whole), 3)
 	for _, rows := range []int{1, 2, 4} {
 		n := assemble(t, c, kernel.Float64(), rows, math.MaxInt64)
-		got, norm := n.differentiate(minibatch(c, n), 3)
+		got, norm := n.Differentiate(minibatch(c, n), 3)
 		if !close64(got.Loss, want.Loss) || got.Correct != want.Correct || got.Rows != want.Rows || !close64(norm, wantNorm) {
 			t.Errorf("slices of %d: score %v, norm %v; of the whole %v, %v", rows, got, norm, want, wantNorm)
 		}
-		checkClose(t, fmt.Sprintf("slices of %d: gradient", rows), n.arena.Gradients(), whole.arena.Gradients())
+		checkClose(t, fmt.Sprintf("slices of %d: gradient", rows), n.Arena.Gradients(), whole.Arena.Gradients())
 	}
 }
 
 // segments: history that is computed again changes no bit.
 func (c *candidate) segments(t *testing.T) {
 	large := *c.settings
-	large.hidden = 64
+	large.network.Options.Hidden = 64
 	c = &candidate{system: c.system, settings: &large, steps: 60, batch: 30, every: c.every} // more than is worked on together
 	whole, n := assemble(t, c, kernel.Float32(), 0, math.MaxInt64), assemble(t, c, kernel.Float32(), 0, 1)
-	limits := layer.Limits{Steps: c.steps, Batch: c.batch}
-	if kept := withHistory[float32](n.stack, limits, 1).History; kept >= c.steps/2 {
+	if kept := n.Limits(c.batch, 1).History; kept >= c.steps/2 {
 		t.Fatalf("%d of %d steps are kept: the test proves nothing", kept, c.steps)
 	}
-	want, wantNorm := whole.differentiate(minibatch(c, whole), 3)
-	got, norm := n.differentiate(minibatch(c, n), 3)
-	if got != want || norm != wantNorm || !slices.Equal(n.arena.Gradients(), whole.arena.Gradients()) {
+	want, wantNorm := whole.Differentiate(minibatch(c, whole), 3)
+	got, norm := n.Differentiate(minibatch(c, n), 3)
+	if got != want || norm != wantNorm || !slices.Equal(n.Arena.Gradients(), whole.Arena.Gradients()) {
 		t.Errorf("segments give score %v, norm %v; the whole %v, %v", got, norm, want, wantNorm)
 	}
 }
@@ -394,8 +383,8 @@ func (c *candidate) segments(t *testing.T) {
 func (c *candidate) carried(t *testing.T) {
 	n := assemble(t, c, kernel.Float64(), 0, math.MaxInt64)
 	b := minibatch(c, n)
-	n.load()
-	pass := n.slices.passes[0]
+	n.Form()
+	pass := n.Stack.NewPass(layer.Limits{Steps: c.steps, Batch: c.batch})
 	in := layer.Input[float64]{Steps: b.Steps, Batch: b.Size, X: b.X}
 	out, _ := pass.Forward(in, nil, false)
 	want := flat(out)
@@ -415,11 +404,11 @@ func (c *candidate) carried(t *testing.T) {
 // evaluation: without dropout an evaluation is the forward part of a step.
 func (c *candidate) evaluation(t *testing.T) {
 	plain := *c.settings
-	plain.dropout = 0
+	plain.network.Dropout = 0
 	n := assemble(t, &candidate{system: c.system, settings: &plain, steps: c.steps, batch: c.batch, every: c.every}, kernel.Float32(), 2, math.MaxInt64)
 	b := minibatch(c, n)
-	want, _ := n.differentiate(b, 0)
-	if got := n.evaluate(b); got != want {
+	want, _ := n.Differentiate(b, 0)
+	if got := n.Evaluate(b); got != want {
 		t.Errorf("evaluation scores %v, a training step %v", got, want)
 	}
 }
@@ -428,23 +417,23 @@ func (c *candidate) evaluation(t *testing.T) {
 func (c *candidate) levels(t *testing.T) {
 	exact := assemble(t, c, kernel.Float64(), 0, math.MaxInt64)
 	b := minibatch(c, exact)
-	want, _ := exact.differentiate(b, 3)
+	want, _ := exact.Differentiate(b, 3)
 	for _, level := range kernel.Levels() {
 		set, err := kernel.Float32At(level)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := assemble(t, c, set, 2, math.MaxInt64)
-		for i, x := range exact.arena.Values() {
-			n.arena.Values()[i] = float32(x)
+		for i, x := range exact.Arena.Values() {
+			n.Arena.Values()[i] = float32(x)
 		}
-		got, _ := n.differentiate(minibatch(c, n), 3)
+		got, _ := n.Differentiate(minibatch(c, n), 3)
 		if math.Abs(got.Loss-want.Loss) > 1e-5*want.Loss {
 			t.Errorf("level %v: loss %v, in float64 %v", level, got.Loss, want.Loss)
 		}
-		for i, v := range n.arena.Views() {
+		for i, v := range n.Arena.Views() {
 			largest, difference := 1e-3, 0.0
-			for j, x := range exact.arena.Views()[i].Gradient {
+			for j, x := range exact.Arena.Views()[i].Gradient {
 				largest, difference = max(largest, math.Abs(x)), max(difference, math.Abs(x-float64(v.Gradient[j])))
 			}
 			if !(difference < 1e-4*largest) {
@@ -459,22 +448,22 @@ func (c *candidate) levels(t *testing.T) {
 func (c *candidate) property(t *testing.T) {
 	set := kernel.Float32()
 	n := assemble(t, c, set, 0, math.MaxInt64)
-	optimizer, err := n.newOptimizer(c.settings)
+	optimizer, err := optim.New(kernel.Float32(), n.Arena, c.settings.optimizerOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	steps := 100
-	for _, m := range n.matrices {
+	for _, m := range n.Matrices {
 		if _, most := m.SpectralBounds(); !math.IsInf(most, 1) {
 			steps = 1000
 		}
 	}
 	var first, last loss.Score
 	for step := range steps {
-		if last, _ = n.differentiate(minibatch(c, n), step); step == 0 {
+		if last, _ = n.Differentiate(minibatch(c, n), step); step == 0 {
 			first = last
 		}
-		n.update(optimizer, .01, 1)
+		n.Update(optimizer, .01, 1)
 	}
 	if last.Loss > first.Loss/2 {
 		t.Errorf("the loss goes from %v to %v", first.Loss, last.Loss)
@@ -484,10 +473,10 @@ func (c *candidate) property(t *testing.T) {
 
 // checkSpectra: the matrices have the singular values that they claim, and the margin
 // that is recorded is that of the transition matrices of all layers.
-func (c *candidate) checkSpectra(t *testing.T, n *network[float32]) {
+func (c *candidate) checkSpectra(t *testing.T, n *network.Network[float32]) {
 	t.Helper()
 	margin := 0.0
-	for i, m := range n.matrices {
+	for i, m := range n.Matrices {
 		sigma := singularValues(t, m)
 		largest, smallest := sigma[0], sigma[len(sigma)-1]
 		if least, most := m.SpectralBounds(); smallest < least-1e-5 || largest > most+1e-5 {
@@ -495,9 +484,9 @@ func (c *candidate) checkSpectra(t *testing.T, n *network[float32]) {
 		}
 		margin = max(margin, math.Abs(largest-1), math.Abs(smallest-1))
 	}
-	recorded, ok, err := n.spectralMargin(t.Context())
-	if err != nil || ok != (len(n.matrices) > 0 && !c.system.FeedForward) {
-		t.Fatalf("a margin is recorded: %v (%v), of %d matrices", ok, err, len(n.matrices))
+	recorded, ok, err := n.SpectralMargin(t.Context())
+	if err != nil || ok != (len(n.Matrices) > 0 && !c.system.FeedForward) {
+		t.Fatalf("a margin is recorded: %v (%v), of %d matrices", ok, err, len(n.Matrices))
 	}
 	if ok && math.Abs(recorded-margin) > 1e-5*max(1, margin) {
 		t.Errorf("a margin of %v is recorded, the matrices have %v", recorded, margin)
@@ -521,7 +510,7 @@ func (c *candidate) averaged(t *testing.T) {
 		t.Fatalf("diverged %v, the mean of %d epochs", result.Diverged, run.plan.Average)
 	}
 	reflector := regexp.MustCompile(`(^|\.)[uv]\d+$`)
-	for _, v := range run.net.arena.Views() {
+	for _, v := range run.net.Arena.Views() {
 		m := mat.NewDense(v.Rows, v.Cols, nil)
 		for i, x := range v.Value {
 			m.Set(i/v.Cols, i%v.Cols, float64(x))
@@ -541,7 +530,7 @@ func (c *candidate) averaged(t *testing.T) {
 		}
 	}
 	c.checkSpectra(t, run.net)
-	margin, ok, err := run.net.spectralMargin(t.Context())
+	margin, ok, err := run.net.SpectralMargin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

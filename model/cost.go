@@ -3,6 +3,7 @@ package model
 import (
 	"sweep/model/kernel"
 	"sweep/model/layer"
+	"sweep/model/network"
 	"sweep/model/optim"
 	"sweep/model/task"
 )
@@ -25,12 +26,12 @@ func (s *settings) room(t task.Task) int {
 // network and of the data.
 func (s *settings) costOf(t task.Task, history int64) (cost, error) {
 	shape, schedule := t.Shape(), t.Schedule()
-	net, err := declare(kernel.Float32(), s, shape)
+	net, err := network.Declare(kernel.Float32(), s.spec(shape))
 	if err != nil {
 		return cost{}, err
 	}
-	parameters := int64(net.arena.Count())
-	one := net.cost(layer.Limits{Steps: shape.Steps, Batch: 1})
+	parameters := int64(net.Arena.Count())
+	one := net.Cost(layer.Limits{Steps: shape.Steps, Batch: 1})
 	forward, train, test := 2*one.Weights, t.Count(task.Train), t.Count(task.Test)
 	training := 3*forward*float64(train) + float64(schedule.Interval)*one.Minibatch
 	interval := training + forward*float64(t.Count(task.Validation))
@@ -38,12 +39,11 @@ func (s *settings) costOf(t task.Task, history int64) (cost, error) {
 	if every := s.testInterval(schedule, train, test); every > 0 {
 		tests += float64(schedule.Intervals() / every)
 	}
-	limits := withHistory[float32](net.stack, layer.Limits{Steps: shape.Steps, Batch: s.room(t)}, history)
 	return cost{
 		parameters: parameters,
 		step:       training / float64(schedule.Interval),
 		flops:      float64(schedule.Steps)/float64(schedule.Interval)*interval + tests*forward*float64(test),
-		bytes:      net.memory(s, shape, limits) + t.Memory(),
+		bytes:      s.memory(net, shape, net.Limits(s.room(t), history)) + t.Memory(),
 	}, nil
 }
 
@@ -65,18 +65,10 @@ func (s *settings) testInterval(schedule task.Schedule, train, test int) int {
 // memory is the bytes that a trial takes at most besides its data: those of layers and
 // optimiser, parameters and their gradients, the kept snapshot, a minibatch, and a
 // checkpoint while it is written.
-func (n *network[F]) memory(s *settings, shape task.Shape, limits layer.Limits) int64 {
-	rows := sliceRows(s.hidden, s.system.FeedForward)
-	sliced := limits
-	sliced.Batch = min(limits.Batch, rows)
-	one := n.cost(sliced)
-	values := one.Memory((limits.Batch + rows - 1) / rows)
-	if shape.Carries {
-		values += 2 * int64(limits.Batch) * int64(n.stack.Carried()) * int64(s.hidden)
-	}
-	moments := optim.Footprint(n.set, n.arena, s.optimizerOptions())
+func (s *settings) memory(net *network.Network[float32], shape task.Shape, limits layer.Limits) int64 {
 	const copies = 3 // parameters, gradients and the snapshot
-	values += int64(copies*n.arena.Size() + moments)
+	moments := optim.Footprint(kernel.Float32(), net.Arena, s.optimizerOptions())
+	values := net.Values(limits) + int64(copies*net.Arena.Size()+moments)
 
 	const value, number = 4, 8 // bytes
 	steps, outputs := int64(limits.Batch)*int64(shape.Steps), int64(limits.Batch)
@@ -93,8 +85,8 @@ func (n *network[F]) memory(s *settings, shape task.Shape, limits layer.Limits) 
 		batch += outputs * value * int64(shape.Outputs)
 	}
 	// A checkpoint has parameters, snapshot and moments, and is copied to be sent.
-	checkpoint := 2 * valueBytes * int64(2*n.arena.Size()+optim.Moments(n.arena, s.optimizerOptions()))
-	tensors := tensorBytes * int64(len(n.arena.Views()))
+	checkpoint := 2 * valueBytes * int64(2*net.Arena.Size()+optim.Moments(net.Arena, s.optimizerOptions()))
+	tensors := tensorBytes * int64(len(net.Arena.Views()))
 	return fixedBytes + tensors + value*values + batch + checkpoint
 }
 

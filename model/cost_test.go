@@ -8,6 +8,7 @@ import (
 
 	"sweep/model/dataset"
 	"sweep/model/kernel"
+	"sweep/model/network"
 	"sweep/model/system"
 	"sweep/sweep"
 )
@@ -32,7 +33,7 @@ func TestEstimatesAllocateNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A matrix of a layer has 64 MiB; reflectors, permutations and angles some.
-		if most := uint64(8 << 20); after.TotalAlloc-before.TotalAlloc > most*uint64(max(p.layers, 1)) {
+		if most := uint64(8 << 20); after.TotalAlloc-before.TotalAlloc > most*uint64(max(p.network.Layers, 1)) {
 			t.Errorf("%s: the estimate of %d MiB allocates %d MiB", s.Name, estimate.bytes>>20, (after.TotalAlloc-before.TotalAlloc)>>20)
 		}
 	}
@@ -51,7 +52,7 @@ func TestStartIsCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newNetwork(ended, kernel.Float32(), p, work.Shape(), 8, trainer.history, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("newNetwork: %v, want %v", err, context.Canceled)
+	if _, err := network.New(ended, kernel.Float32(), p.spec(work.Shape()), network.Room{Batch: 8, History: trainer.history, Threads: 1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("network.New: %v, want %v", err, context.Canceled)
 	}
 }

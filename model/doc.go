@@ -1,12 +1,11 @@
-// Package model trains the networks of the papers: it assembles layers, their
-// weights and a loss into a network, runs the training protocol over a data set,
-// and implements sweep.Trainer with it.
+// Package model is the built-in trainer: it trains the networks of the papers by their protocol
+// and implements sweep.Trainer with a [Trainer].
 //
-// The flow of one trial: settingsOf reads the resolved parameters, dataset.Cache
-// opens the data, task.Open says what is to be learnt of them, newNetwork makes the
-// parameters, and run trains step by step on the task's stream of minibatches,
-// validates as often as its schedule says and reports curves. A minibatch is cut into
-// slices, each of which goes through a pass of its own: forward, loss, back. Where the
-// output is as wide as a vocabulary, output layer and loss stand between the two, block
-// by block on all threads.
+//	trainer, err := model.NewTrainer()
+//	result, err := trainer.Train(ctx, sweep.TrainRequest{Trial: trial, DataDir: "data"}, sink)
+//
+// One trial: settingsOf reads the resolved parameters, dataset.Cache opens the data, task.Open
+// says what is to be learnt of them, network.New makes the network, and run trains step by step
+// on the task's stream of minibatches, validates as often as its schedule says, and reports
+// curves. Between two steps it can be interrupted: a checkpoint holds all that follows depends on.
 package model

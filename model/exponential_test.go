@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sweep/model/kernel"
+	"sweep/model/optim"
 	"sweep/model/system"
 	"sweep/model/weight"
 )
@@ -22,13 +23,13 @@ func TestExponentialAllocation(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	c := newCandidate(t, system.Find("sgornn"), "trained").with(t, "map", "exp")
 	n := assemble(t, c, kernel.Float32(), 2, math.MaxInt64)
-	optimizer, err := n.newOptimizer(c.settings)
+	optimizer, err := optim.New(kernel.Float32(), n.Arena, c.settings.optimizerOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	exponential, ok := n.matrices[0].(*weight.Exponential[float32])
+	exponential, ok := n.Matrices[0].(*weight.Exponential[float32])
 	if !ok {
-		t.Fatalf("the matrix is a %T, want an exponential", n.matrices[0])
+		t.Fatalf("the matrix is a %T, want an exponential", n.Matrices[0])
 	}
 	size, _ := exponential.Shape()
 	w := kernel.NewMatrix[float32](size, size)
@@ -37,9 +38,9 @@ func TestExponentialAllocation(t *testing.T) {
 	pullback := testing.AllocsPerRun(10, func() { exponential.Pullback(w) })
 	b := minibatch(c, n)
 	step := func() {
-		n.differentiate(b, 0)
-		n.update(optimizer, .001, 1)
-		n.evaluate(b)
+		n.Differentiate(b, 0)
+		n.Update(optimizer, .001, 1)
+		n.Evaluate(b)
 	}
 	step()
 	for range 3 {

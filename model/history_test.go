@@ -5,6 +5,7 @@ import (
 
 	"sweep/model/kernel"
 	"sweep/model/layer"
+	"sweep/model/network"
 	"sweep/model/task"
 	"sweep/sweep"
 )
@@ -24,36 +25,41 @@ func TestHistoryEnvironment(t *testing.T) {
 
 // What is kept fits, and is as much as fits; if nothing does it is about √T.
 func TestKeep(t *testing.T) {
-	limits := layer.Limits{Steps: 784, Batch: 128}
+	shape, batch := task.Shape{Steps: 784, Inputs: 1, Outputs: 10, Classes: true, Loss: "cross_entropy"}, 128
 	for _, model := range []string{"rnn", "lstm", "gru"} {
 		s, err := settingsOf(resolve(t, sweep.Parameters{"dataset": "mnist", "model": model, "dropout": 0.5}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		net, err := declare(kernel.Float32(), s, task.Shape{Steps: limits.Steps, Inputs: 1, Outputs: 10, Classes: true, Loss: "cross_entropy"})
+		net, err := network.Declare(kernel.Float32(), s.spec(shape))
 		if err != nil {
 			t.Fatal(err)
 		}
 		need := func(kept int) int64 {
-			return 4 * net.stack.Cost(layer.Limits{Steps: limits.Steps, Batch: limits.Batch, History: kept}).Values
+			return 4 * net.Stack.Cost(layer.Limits{Steps: shape.Steps, Batch: batch, History: kept}).Values
 		}
-		all := need(limits.Steps)
+		all := need(shape.Steps)
 		for _, bytes := range []int64{all, all - 1, all / 2, all / 5} {
-			kept := withHistory[float32](net.stack, limits, bytes).History
+			kept := net.Limits(batch, bytes).History
 			if need(kept) > bytes {
 				t.Errorf("%s: %d bytes for %d steps where %d are to be had", model, need(kept), kept, bytes)
 			}
-			if kept < limits.Steps && need(kept+1) <= bytes {
+			if kept < shape.Steps && need(kept+1) <= bytes {
 				t.Errorf("%s: %d steps kept where %d fit", model, kept, kept+1)
 			}
-			if (bytes == all) != (kept == limits.Steps) {
+			if (bytes == all) != (kept == shape.Steps) {
 				t.Errorf("%s: %d of %d bytes: %d steps kept", model, bytes, all, kept)
 			}
 		}
-		if kept := withHistory[float32](net.stack, limits, 1).History; kept < 7 || kept > 28 {
+		if kept := net.Limits(batch, 1).History; kept < 7 || kept > 28 {
 			t.Errorf("%s: %d steps kept without memory, want the fewest bytes", model, kept)
 		}
-		if kept := withHistory[float32](net.stack, layer.Limits{Steps: 1, Batch: 4}, 1).History; kept != 1 {
+		single := shape
+		single.Steps = 1
+		if net, err = network.Declare(kernel.Float32(), s.spec(single)); err != nil {
+			t.Fatal(err)
+		}
+		if kept := net.Limits(4, 1).History; kept != 1 {
 			t.Errorf("%s: of one step %d are kept", model, kept)
 		}
 	}

@@ -97,7 +97,7 @@ func checkMemory(t *testing.T, point sweep.Parameters) {
 	defer run.close()
 	step := func() {
 		run.step()
-		run.net.load()
+		run.net.Form()
 	}
 	step()
 	if err := run.endInterval(t.Context(), 0); err != nil {

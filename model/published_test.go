@@ -8,6 +8,8 @@ import (
 	"sweep/model/dataset"
 	"sweep/model/kernel"
 	"sweep/model/layer"
+	"sweep/model/network"
+	"sweep/model/optim"
 	"sweep/model/system"
 	"sweep/model/task"
 	"sweep/sweep"
@@ -34,18 +36,18 @@ func TestPublishedCounts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, err := declare(kernel.Float32(), s, task.Shape{Steps: 10, Inputs: shape.inputs, Outputs: max(shape.outputs, 1), Loss: "mse"})
+			n, err := network.Declare(kernel.Float32(), s.spec(task.Shape{Steps: 10, Inputs: shape.inputs, Outputs: max(shape.outputs, 1), Loss: "mse"}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := n.arena.Count()
+			got := n.Arena.Count()
 			if shape.outputs == 0 { // without the head
 				got -= shape.hidden + 1
 			}
 			if got != want[i] {
 				t.Errorf("%s, %d units and %d inputs: %d parameters, published are %d", name, shape.hidden, shape.inputs, got, want[i])
 			}
-			if n.arena.View("h0") != nil || n.arena.View("c0") != nil {
+			if n.Arena.View("h0") != nil || n.Arena.View("c0") != nil {
 				t.Errorf("%s: h(0) or c(0) is a parameter", name)
 			}
 		}
@@ -69,11 +71,11 @@ func TestTable4Counts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := declare(kernel.Float32(), s, task.Shape{Steps: 10, Inputs: c.inputs, Outputs: c.outputs, Loss: "mse"})
+		n, err := network.Declare(kernel.Float32(), s.spec(task.Shape{Steps: 10, Inputs: c.inputs, Outputs: c.outputs, Loss: "mse"}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := n.arena.Count(); got != c.want {
+		if got := n.Arena.Count(); got != c.want {
 			t.Errorf("%s with %d inputs and %d outputs has %d parameters, want %d", c.model, c.inputs, c.outputs, got, c.want)
 		}
 	}
@@ -84,15 +86,15 @@ func TestNoAllocation(t *testing.T) {
 	for _, s := range system.All {
 		c := newCandidate(t, s, "trained")
 		n := assemble(t, c, kernel.Float32(), 2, math.MaxInt64)
-		optimizer, err := n.newOptimizer(c.settings)
+		optimizer, err := optim.New(kernel.Float32(), n.Arena, c.settings.optimizerOptions())
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := minibatch(c, n)
 		step := func() {
-			n.differentiate(b, 0)
-			n.update(optimizer, .001, 1)
-			n.evaluate(b)
+			n.Differentiate(b, 0)
+			n.Update(optimizer, .001, 1)
+			n.Evaluate(b)
 		}
 		step()
 		if allocations := testing.AllocsPerRun(10, step); allocations != 0 {
@@ -113,7 +115,7 @@ func TestDivergence(t *testing.T) {
 			n := assemble(t, c, set, 0, math.MaxInt64)
 			b := minibatch(c, n)
 			b.X.Data[5] = float32(math.NaN())
-			if score, _ := n.differentiate(b, 0); !math.IsNaN(score.Mean()) {
+			if score, _ := n.Differentiate(b, 0); !math.IsNaN(score.Mean()) {
 				t.Errorf("%s, level %v: loss %v of a NaN input", s.Name, level, score.Mean())
 			}
 		}
@@ -158,16 +160,16 @@ func TestGateBound(t *testing.T) {
 			candidate.gradients(t) // by central differences through the network
 
 			n := assemble(t, candidate, kernel.Float32(), 0, math.MaxInt64)
-			cell := n.stack.Layers()[0].(*layer.ScalarGated[float32])
-			alphaHat, betaHat := n.arena.View("alpha_hat"), n.arena.View("beta_hat")
+			cell := n.Stack.Layers()[0].(*layer.ScalarGated[float32])
+			alphaHat, betaHat := n.Arena.View("alpha_hat"), n.Arena.View("beta_hat")
 			before := betaHat.Value[0]
-			optimizer, err := n.newOptimizer(settings)
+			optimizer, err := optim.New(kernel.Float32(), n.Arena, settings.optimizerOptions())
 			if err != nil {
 				t.Fatal(err)
 			}
 			logistic := func(x float32) float64 { return 1 / (1 + math.Exp(-float64(x))) }
 			for step := range 100 {
-				n.differentiate(minibatch(candidate, n), step)
+				n.Differentiate(minibatch(candidate, n), step)
 				alpha, beta, bounded := cell.Gates()
 				want := max(min(logistic(betaHat.Value[0]), 1-2*logistic(alphaHat.Value[0])), 0)
 				if math.Abs(beta-want) > 1e-12 || math.Abs(alpha-logistic(alphaHat.Value[0])) > 1e-12 {
@@ -179,7 +181,7 @@ func TestGateBound(t *testing.T) {
 				if step == 0 && bounded != c.bound {
 					t.Fatalf("the start is at the bound: %v, want %v", bounded, c.bound)
 				}
-				n.update(optimizer, .001, 1)
+				n.Update(optimizer, .001, 1)
 			}
 			if moved := betaHat.Value[0] != before; moved == c.bound {
 				t.Errorf("β̂ moved: %v, from %v to %v", moved, before, betaHat.Value[0])

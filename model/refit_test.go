@@ -163,7 +163,7 @@ func stepByStep(t *testing.T, point sweep.Parameters, each func(run *training)) 
 func TestRefitDiverges(t *testing.T) {
 	run := stepByStep(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(4), "refit": 0.5}, func(run *training) {
 		if run.position() == run.plan.Steps {
-			run.net.arena.Values()[0] = float32(math.NaN())
+			run.net.Arena.Values()[0] = float32(math.NaN())
 		}
 	})
 	result, err := run.result(context.Background())
@@ -184,7 +184,7 @@ func TestAverage(t *testing.T) {
 			if run.mark() <= 10-epochs {
 				return
 			}
-			values := run.net.arena.Values()
+			values := run.net.Arena.Values()
 			if mean == nil {
 				mean = make([]float64, len(values))
 			}

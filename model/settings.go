@@ -4,44 +4,34 @@ import (
 	"fmt"
 
 	"sweep/model/dataset"
-	"sweep/model/layer"
+	"sweep/model/network"
+	"sweep/model/optim"
 	"sweep/model/system"
 	"sweep/model/task"
+	"sweep/model/weight"
 	"sweep/sweep"
 )
 
 // settings are a trial's resolved parameters in Go types. The field comments
 // stand in the trainer's Description.
 type settings struct {
-	seed             uint64
-	system           *system.System
-	hidden           int
-	initialState     string
-	inputScale       float64
-	outputScale      float64
-	dropout          float64
-	layers           int // recurrent
-	embedding        int
-	embeddingDropout float64
-	optimizer        string
-	lr               float64
-	schedule         string
-	decay            float64
-	decayEvery       int
-	beta1, beta2     float64
-	epsilon          float64
-	rmsDecay         float64
-	rmsCorrection    bool
-	momentum         float64
-	clip             float64
-	batch            int
-	epochRule        string
-	testEvery        int
-	// parameters are all of them, resolved: systems take their own from there.
+	network       network.Spec // but for its shape, which is the task's
+	optimizer     string
+	lr            float64
+	schedule      string
+	decay         float64
+	decayEvery    int
+	beta1, beta2  float64
+	epsilon       float64
+	rmsDecay      float64
+	rmsCorrection bool
+	momentum      float64
+	clip          float64
+	batch         int
+	epochRule     string
+	testEvery     int
+	// parameters are all of them, resolved: systems and tasks take their own from there.
 	parameters sweep.Parameters
-	// path is how an Elman cell applies its matrix: no parameter, as the fastest
-	// is chosen by shape; measurements force it.
-	path layer.Path
 }
 
 // schema is the description that every request is held to.
@@ -65,32 +55,31 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 	}
 	r := sweep.ParameterReader{Parameters: resolved}
 	s := &settings{
-		parameters:       resolved,
-		seed:             uint64(r.Integer("seed")),
-		system:           system.Find(r.Text("model")),
-		hidden:           r.Integer("hidden"),
-		initialState:     r.Text("initial_state"),
-		inputScale:       r.Number("input_scale"),
-		outputScale:      r.Number("output_scale"),
-		dropout:          r.Number("dropout"),
-		layers:           r.Integer("layers"),
-		embedding:        r.Integer("embedding"),
-		embeddingDropout: r.Number("embedding_dropout"),
-		optimizer:        r.Text("optimizer"),
-		lr:               r.Number("lr"),
-		schedule:         r.Text("schedule"),
-		decay:            r.Number("decay"),
-		decayEvery:       r.Integer("decay_every"),
-		beta1:            r.Number("beta1"),
-		beta2:            r.Number("beta2"),
-		epsilon:          r.Number("epsilon"),
-		rmsDecay:         r.Number("rmsprop_decay"),
-		rmsCorrection:    r.Boolean("rmsprop_correction"),
-		momentum:         r.Number("momentum"),
-		clip:             r.Number("clip"),
-		batch:            r.Integer("batch"),
-		epochRule:        r.Text("epoch_rule"),
-		testEvery:        r.Integer("test_every"),
+		parameters: resolved,
+		network: network.Spec{
+			System: system.Find(r.Text("model")),
+			Options: system.Options{
+				Hidden: r.Integer("hidden"), FixedStart: r.Text("initial_state") == "zero", InputScale: r.Number("input_scale"),
+				Seed: uint64(r.Integer("seed")), Parameters: resolved,
+			},
+			Layers: r.Integer("layers"), Embedding: r.Integer("embedding"),
+			Dropout: r.Number("dropout"), EmbeddingDropout: r.Number("embedding_dropout"), OutputScale: r.Number("output_scale"),
+		},
+		optimizer:     r.Text("optimizer"),
+		lr:            r.Number("lr"),
+		schedule:      r.Text("schedule"),
+		decay:         r.Number("decay"),
+		decayEvery:    r.Integer("decay_every"),
+		beta1:         r.Number("beta1"),
+		beta2:         r.Number("beta2"),
+		epsilon:       r.Number("epsilon"),
+		rmsDecay:      r.Number("rmsprop_decay"),
+		rmsCorrection: r.Boolean("rmsprop_correction"),
+		momentum:      r.Number("momentum"),
+		clip:          r.Number("clip"),
+		batch:         r.Integer("batch"),
+		epochRule:     r.Text("epoch_rule"),
+		testEvery:     r.Integer("test_every"),
 	}
 	if err := r.Err(); err != nil {
 		return nil, err
@@ -112,7 +101,7 @@ func (s *settings) check() error {
 	if average := r.Number("average"); average > 0 && r.Number("refit") == 0 {
 		return refuse("average", average, "has no effect here: it applies only where refit is above 0")
 	}
-	return s.system.Check(s.options(1))
+	return s.network.System.Check(s.options(1))
 }
 
 // checkRule refuses an epoch rule by errors for a task that has none.
@@ -123,18 +112,34 @@ func (s *settings) checkRule(shape task.Shape) error {
 	return nil
 }
 
+// spec is the specification of a network for a task of that shape.
+func (s *settings) spec(shape task.Shape) network.Spec {
+	spec := s.network
+	spec.Shape = shape
+	return spec
+}
+
 // options are the choices that the system takes, for so many inputs.
 func (s *settings) options(inputs int) *system.Options {
-	return &system.Options{
-		Inputs: inputs, Hidden: s.hidden, FixedStart: s.initialState == "zero", InputScale: s.inputScale, Path: s.path, Seed: s.seed, Parameters: s.parameters,
+	o := s.network.Options
+	o.Inputs = inputs
+	return &o
+}
+
+// optimizerOptions are the choices that the optimiser takes.
+func (s *settings) optimizerOptions() optim.Options {
+	return optim.Options{
+		Rule:     weight.Rule(s.optimizer),
+		Adam:     optim.AdamOptions{Beta1: s.beta1, Beta2: s.beta2, Epsilon: s.epsilon},
+		RMSprop:  optim.RMSpropOptions{Decay: s.rmsDecay, Epsilon: s.epsilon, Uncorrected: !s.rmsCorrection},
+		Momentum: s.momentum,
 	}
 }
 
-// task are the choices that the task takes, with data from a directory and a cache
-// of data sets.
+// task are the choices that the task takes, with data from a directory and a cache of data sets.
 func (s *settings) task(dataDir string, cache *dataset.Cache) *task.Options {
 	return &task.Options{
-		Parameters: s.parameters, Seed: s.seed, Batch: s.batch, Model: s.system.Name, FeedForward: s.system.FeedForward,
-		DataDir: dataDir, Cache: cache,
+		Parameters: s.parameters, Seed: s.network.Options.Seed, Batch: s.batch, Model: s.network.System.Name,
+		FeedForward: s.network.System.FeedForward, DataDir: dataDir, Cache: cache,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sweep/model/dataset"
 	"sweep/model/kernel"
 	"sweep/model/layer"
+	"sweep/model/network"
 	"sweep/model/optim"
 	"sweep/model/random"
 	"sweep/model/task"
@@ -62,7 +63,7 @@ const minimumSteps = 7
 // A StepTimer trains one network on one minibatch of random series.
 type StepTimer struct {
 	settings  *settings
-	net       *network[float32]
+	net       *network.Network[float32]
 	optimizer optim.Optimizer[float32]
 	batch     *task.Batch[float32]
 	flops     float64
@@ -93,28 +94,27 @@ func NewStepTimer(ctx context.Context, shape StepShape) (*StepTimer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.path = layer.Path(shape.Path)
+	s.network.Options.Path = layer.Path(shape.Path)
 	history, err := environmentHistory()
 	if err != nil {
 		return nil, err
 	}
 	set := kernel.Float32()
-	limits := layer.Limits{Steps: shape.Steps, Batch: shape.Batch}
 	work := task.Shape{Steps: shape.Steps, Inputs: shape.Inputs, Outputs: shape.Classes, Classes: true, Loss: "cross_entropy"}
-	net, err := newNetwork(ctx, set, s, work, shape.Batch, history, shape.Threads)
+	net, err := network.New(ctx, set, s.spec(work), network.Room{Batch: shape.Batch, History: history, Threads: shape.Threads})
 	if err != nil {
 		return nil, err
 	}
-	optimizer, err := net.newOptimizer(s)
+	optimizer, err := optim.New(set, net.Arena, s.optimizerOptions())
 	if err != nil {
-		net.close()
+		net.Close()
 		return nil, err
 	}
-	source := random.New(s.seed, random.Series)
-	cost := net.cost(limits)
+	source := random.New(s.network.Options.Seed, random.Series)
+	cost := net.Cost(layer.Limits{Steps: shape.Steps, Batch: shape.Batch})
 	t := &StepTimer{
 		settings: s, net: net, optimizer: optimizer,
-		batch: task.NewBatch[float32](work, shape.Batch, net.slices.rows),
+		batch: task.NewBatch[float32](work, shape.Batch, net.Rows()),
 		// Products with weights: the input's gradient is not asked for.
 		flops: float64(shape.Batch) * (6*cost.Weights - 2*cost.Inputs),
 	}
@@ -127,17 +127,17 @@ func NewStepTimer(ctx context.Context, shape StepShape) (*StepTimer, error) {
 }
 
 // Close ends the timer's threads.
-func (t *StepTimer) Close() { t.net.close() }
+func (t *StepTimer) Close() { t.net.Close() }
 
 // step does one training step.
 func (t *StepTimer) step() {
-	t.net.differentiate(t.batch, t.optimizer.State().Steps)
-	t.net.update(t.optimizer, t.settings.lr, t.settings.clip)
+	t.net.Differentiate(t.batch, t.optimizer.State().Steps)
+	t.net.Update(t.optimizer, t.settings.lr, t.settings.clip)
 }
 
 // Measure times steps for the given time, and at most so many.
 func (t *StepTimer) Measure(ctx context.Context, budget time.Duration, most int) (*StepTimes, error) {
-	level := t.net.set.Level()
+	level := t.net.Level()
 	peak := kernel.MeasurePeak(level)
 	times := make([]time.Duration, 0, most)
 	warm := time.Now()
@@ -162,7 +162,7 @@ func (t *StepTimer) Measure(ctx context.Context, budget time.Duration, most int)
 	peak = max(peak, kernel.MeasurePeak(level))
 	slices.Sort(times)
 	return &StepTimes{
-		Parameters: t.net.arena.Count(), Median: times[len(times)/2], Best: times[0], Count: len(times),
+		Parameters: t.net.Arena.Count(), Median: times[len(times)/2], Best: times[0], Count: len(times),
 		Flops: t.flops, Peak: peak,
 	}, nil
 }

@@ -87,8 +87,8 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 	if err != nil {
 		return nil, err
 	}
-	if digest := task.Digest(); request.DatasetDigest != "" && request.DatasetDigest != digest {
-		return nil, fmt.Errorf("%w: %v is %.12s here, %.12s there", sweep.ErrDatasetChanged, s.parameters["dataset"], digest, request.DatasetDigest)
+	if err := checkDigest(task, s, request.DatasetDigest); err != nil {
+		return nil, err
 	}
 	run, err := newTraining(ctx, t.kernels, s, task, t.threads, t.history, started)
 	if err != nil {
@@ -120,4 +120,12 @@ func (t *Trainer) open(dataDir string, s *settings) (task.Task, error) {
 		return nil, err
 	}
 	return work, s.checkRule(work.Shape())
+}
+
+// checkDigest refuses data with another digest than that; "" is any.
+func checkDigest(t task.Task, s *settings, want string) error {
+	if got := t.Digest(); want != "" && want != got {
+		return fmt.Errorf("%w: %v is %.12s here, %.12s there", sweep.ErrDatasetChanged, s.parameters["dataset"], got, want)
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"sweep/model/dataset"
 	"sweep/model/kernel"
+	"sweep/model/network"
 	"sweep/model/task"
 	"sweep/sweep"
 )
@@ -333,9 +334,9 @@ func TestRMSpropWithoutCorrection(t *testing.T) {
 		run := newRun(t, resolve(t, sweep.Parameters{
 			"dataset": "generated-cbf", "model": "rnn", "optimizer": "rmsprop", "lr": .001, "epsilon": 1e-7, "rmsprop_correction": corrected,
 		}))
-		before := slices.Clone(run.net.arena.View("c").Value)
+		before := slices.Clone(run.net.Arena.View("c").Value)
 		run.step()
-		for i, x := range run.net.arena.View("c").Value {
+		for i, x := range run.net.Arena.View("c").Value {
 			if moved := math.Abs(float64(x - before[i])); math.Abs(moved-want) > 1e-3*want {
 				t.Errorf("corrected %v: a first step of %v, want %v", corrected, moved, want)
 			}
@@ -372,7 +373,7 @@ func TestParametersOfTheWrongType(t *testing.T) {
 		s.parameters[test.name] = test.value
 		_, err = task.Open(s.task("", dataset.NewCache(1<<20)))
 		if err == nil {
-			_, err = declare(kernel.Float32(), s, task.Shape{Steps: 10, Inputs: 3, Outputs: 2, Loss: "mse"})
+			_, err = network.Declare(kernel.Float32(), s.spec(task.Shape{Steps: 10, Inputs: 3, Outputs: 2, Loss: "mse"}))
 		}
 		var wrong *sweep.ParameterError
 		if !errors.As(err, &wrong) || wrong.Parameter != test.name {

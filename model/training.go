@@ -11,6 +11,7 @@ import (
 
 	"sweep/model/kernel"
 	"sweep/model/loss"
+	"sweep/model/network"
 	"sweep/model/optim"
 	"sweep/model/task"
 	"sweep/sweep"
@@ -34,7 +35,7 @@ type training struct {
 	task      task.Task
 	shape     task.Shape
 	plan      task.Schedule
-	net       *network[float32]
+	net       *network.Network[float32]
 	artifacts []string // asked for
 	flops     float64  // of the whole trial, estimated
 	optimizer optim.Optimizer[float32]
@@ -83,29 +84,29 @@ func newTraining(ctx context.Context, set *kernel.Set[float32], s *settings, t t
 		return nil, err
 	}
 	shape, plan, batch := t.Shape(), t.Schedule(), s.room(t)
-	net, err := newNetwork(ctx, set, s, shape, batch, history, threads)
+	net, err := network.New(ctx, set, s.spec(shape), network.Room{Batch: batch, History: history, Threads: threads})
 	if err != nil {
 		return nil, err
 	}
-	optimizer, err := net.newOptimizer(s)
+	optimizer, err := optim.New(set, net.Arena, s.optimizerOptions())
 	if err != nil {
-		net.close()
+		net.Close()
 		return nil, err
 	}
 	run := &training{
 		s: s, task: t, shape: shape, plan: plan, net: net, flops: cost.flops, optimizer: optimizer, started: started,
 		rate:   newRate(s, plan),
-		batch:  task.NewBatch[float32](shape, batch, net.slices.rows),
+		batch:  task.NewBatch[float32](shape, batch, net.Rows()),
 		best:   best{Error: math.Inf(1), Loss: math.Inf(1), SmallestLoss: math.Inf(1)},
 		curves: newCurves(&sweep.TrainRequest{}),
 	}
 	evaluated := evaluationBatch
-	if batch > net.slices.rows {
+	if batch > net.Rows() {
 		evaluated = batch // several slices
 	}
 	for part, size := range []int{task.Train: s.batch, task.Validation: evaluated, task.Test: evaluated} {
 		if run.streams[part], err = t.Open(task.Part(part), size); err != nil {
-			net.close()
+			net.Close()
 			return nil, err
 		}
 	}
@@ -113,7 +114,7 @@ func newTraining(ctx context.Context, set *kernel.Set[float32], s *settings, t t
 }
 
 // close ends the trial's threads.
-func (t *training) close() { t.net.close() }
+func (t *training) close() { t.net.Close() }
 
 // run takes the remaining steps and returns the result.
 func (t *training) run(ctx context.Context, sink sweep.Sink, checkpointInterval time.Duration) (*sweep.Result, error) {
@@ -174,12 +175,12 @@ func (t *training) refits() bool { return t.plan.Refits(t.position()) }
 func (t *training) step() {
 	step := t.position()
 	t.streams[task.Train].Next(t.batch)
-	score, gradient := t.net.differentiate(t.batch, step)
+	score, gradient := t.net.Differentiate(t.batch, step)
 	if mean := score.Mean(); math.IsNaN(mean) || mean > divergedLoss {
 		t.diverged = true
 		return
 	}
-	t.net.update(t.optimizer, t.rate.at(step), t.s.clip)
+	t.net.Update(t.optimizer, t.rate.at(step), t.s.clip)
 	t.sum.Loss += score.Loss
 	t.sum.Rows += score.Rows
 	t.sum.Gradient += gradient
@@ -242,13 +243,13 @@ func (t *training) record(ctx context.Context, trainLoss, loss, accuracy, gradie
 			t.curves.add("validation_accuracy", epoch, accuracy)
 		}
 	}
-	if t.net.recurs() {
+	if t.net.Recurs() {
 		t.curves.add("gradient_norm", epoch, gradient)
 	}
 	t.curves.add("learning_rate", epoch, t.rate.at(t.position()-1))
 	t.curves.add("seconds", epoch, time.Since(t.started).Seconds())
 	if t.marginDue() {
-		margin, ok, err := t.net.spectralMargin(ctx)
+		margin, ok, err := t.net.SpectralMargin(ctx)
 		if err != nil {
 			return err
 		}
@@ -293,12 +294,12 @@ func (t *training) keep(trainLoss, loss, accuracy float64) {
 func (t *training) keepWeights(trainLoss float64) {
 	t.best.Epoch, t.best.TrainLoss = t.mark(), trainLoss
 	if k := t.interval() - t.plan.Intervals() + t.plan.Average; k > 1 {
-		for i, v := range t.net.arena.Values() {
+		for i, v := range t.net.Arena.Values() {
 			t.best.Values[i] += (v - t.best.Values[i]) / float32(k)
 		}
 		return
 	}
-	t.best.Values = append(t.best.Values[:0], t.net.arena.Values()...)
+	t.best.Values = append(t.best.Values[:0], t.net.Arena.Values()...)
 }
 
 // evaluate returns the score of a part.
@@ -308,7 +309,7 @@ func (t *training) evaluate(ctx context.Context, part task.Part) (score loss.Sco
 		if err := ctx.Err(); err != nil {
 			return score, err
 		}
-		score.Add(t.net.evaluate(t.batch))
+		score.Add(t.net.Evaluate(t.batch))
 	}
 	return score, nil
 }
@@ -323,23 +324,23 @@ const mostNats = 80
 func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 	r := &sweep.Result{
 		State: sweep.Completed, Diverged: t.diverged,
-		ParameterCount: int64(t.net.arena.Count()),
-		KernelLevel:    t.net.set.Level().String(),
-		WeightsDigest:  digest(t.net.arena.Values()),
+		ParameterCount: int64(t.net.Arena.Count()),
+		KernelLevel:    t.net.Level().String(),
+		WeightsDigest:  digest(t.net.Arena.Values()),
 		Flops:          t.flops * float64(t.position()) / float64(t.plan.Steps),
 		Summary:        t.task.Facts(),
 	}
 	if t.best.Epoch > 0 {
-		copy(t.net.arena.Values(), t.best.Values)
-		t.net.loaded = false
+		copy(t.net.Arena.Values(), t.best.Values)
+		t.net.Changed()
 		if t.plan.Average > 1 {
-			t.net.project() // the mean of several weights need not be allowed
+			t.net.Project() // the mean of several weights need not be allowed
 		}
 		score, err := t.evaluate(ctx, task.Test)
 		if err != nil {
 			return nil, err
 		}
-		margin, ok, err := t.net.spectralMargin(ctx)
+		margin, ok, err := t.net.SpectralMargin(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package model
+package network
 
 import (
 	"math"
@@ -115,4 +115,27 @@ func TestWideOutputIsReproducible(t *testing.T) {
 	if n := testing.AllocsPerRun(2, func() { one.head.differentiate(0, one.x, one.targets, headRows) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+func close64(a, b float64) bool { return math.Abs(a-b) <= 1e-10*max(1, math.Abs(a)) }
+
+func checkClose(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	largest := 1e-3
+	for _, x := range want {
+		largest = max(largest, math.Abs(x))
+	}
+	for i, x := range want {
+		if math.Abs(x-got[i]) > 1e-10*largest {
+			t.Fatalf("%s %d is %v, want %v", what, i, got[i], x)
+		}
+	}
+}
+
+func flat[F kernel.Float](m kernel.Matrix[F]) []F {
+	var all []F
+	for i := range m.Rows {
+		all = append(all, m.Row(i)...)
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package model
+package network
 
 import (
 	"runtime"
@@ -42,12 +42,13 @@ type sliced[F kernel.Float] struct {
 	set      *kernel.Set[F]
 }
 
-// sliceRows is the most series of a slice: as many as a product needs to be fast,
-// where large weights have to be read for each slice anew. Without recurrence a row
-// is all that a series has, and more of them are due.
-func sliceRows(hidden int, feedForward bool) int {
+// sliceRows is the most series of a slice: as many as a product needs to be fast, where large
+// weights have to be read for each slice anew. Without recurrence a row is all that a series has,
+// and more of them are due.
+func (s *Spec) sliceRows() int {
+	hidden := s.Options.Hidden
 	switch {
-	case feedForward && hidden < 1024:
+	case s.System.FeedForward && hidden < 1024:
 		return 128
 	case hidden >= 1024:
 		return 256
@@ -58,9 +59,9 @@ func sliceRows(hidden int, feedForward bool) int {
 }
 
 // newSliced makes the passes for minibatches within limits.
-func newSliced[F kernel.Float](n *network[F], limits layer.Limits, rows, threads int) *sliced[F] {
-	s := &sliced[F]{set: n.set, layer: n.stack, head: n.head, loss: n.loss, rows: rows}
-	_, s.every = n.stack.Outputs()
+func newSliced[F kernel.Float](n *Network[F], limits layer.Limits, rows, threads int) *sliced[F] {
+	s := &sliced[F]{set: n.set, layer: n.Stack, head: n.head, loss: n.Loss, rows: rows}
+	_, s.every = n.Stack.Outputs()
 	count := (limits.Batch + rows - 1) / rows
 	limits.Batch = min(limits.Batch, rows)
 	for range count {
@@ -83,9 +84,6 @@ func newSliced[F kernel.Float](n *network[F], limits layer.Limits, rows, threads
 	}
 	return s
 }
-
-// close ends the threads.
-func (s *sliced[F]) close() { s.pool.close() }
 
 // run does the work of each slice and returns their score.
 func (s *sliced[F]) run(b *task.Batch[F], work func(slice int)) (total loss.Score, count int) {

@@ -6,9 +6,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"sweep/model/kernel"
-	"sweep/model/layer"
 )
 
 // HistoryEnvironment is the environment variable that says how much memory the
@@ -39,25 +36,28 @@ func historyOf(value string) (int64, error) {
 
 func environmentHistory() (int64, error) { return historyOf(os.Getenv(HistoryEnvironment)) }
 
-// withHistory sets how many steps' history is kept: all that fit into so many bytes. If
-// none fit it is the number that takes the least memory, about √T.
-func withHistory[F kernel.Float](l layer.Layer[F], limits layer.Limits, bytes int64) layer.Limits {
-	need := func(kept int) int64 {
-		limits.History = kept
-		return 4 * l.Cost(limits).Values
+// ThreadsEnvironment is the environment variable that says how many threads
+// train one minibatch. Results do not depend on it, so it is no parameter: a
+// grid fills the cores with trials, and only a few large trials need it.
+const ThreadsEnvironment = "SWEEP_THREADS"
+
+// threadsOf reads the number of threads from the variable's value; "" is 1.
+func threadsOf(value string) (int, error) {
+	if value == "" {
+		return 1, nil
 	}
-	best := limits.Steps
-	if least := need(best); least > bytes {
-		least = math.MaxInt64
-		for kept := limits.Steps - 1; kept > 0; kept-- {
-			if n := need(kept); n < least {
-				best, least = kept, n
-				if n <= bytes {
-					break
-				}
-			}
-		}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > 1024 {
+		return 1, fmt.Errorf("environment variable %s=%s: want a number of threads from 1 to 1024", ThreadsEnvironment, value)
 	}
-	limits.History = best
-	return limits
+	return n, nil
 }
+
+// Threads returns how many threads train a trial: what [ThreadsEnvironment] says, 1
+// if it says nothing that makes sense.
+func Threads() int {
+	n, _ := environmentThreads()
+	return n
+}
+
+func environmentThreads() (int, error) { return threadsOf(os.Getenv(ThreadsEnvironment)) }

@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,56 +10,6 @@ import (
 	"sweep/model/task"
 	"sweep/sweep"
 )
-
-func TestPoolDoesEachPartOnce(t *testing.T) {
-	for _, threads := range []int{1, 2, 3, 8} {
-		p := newPool(threads)
-		for round := range 300 {
-			parts := round % 7
-			var done [7]atomic.Int32
-			p.run(parts, func(i int) { done[i].Add(1) })
-			for i := range done {
-				want := int32(0)
-				if i < parts {
-					want = 1
-				}
-				if got := done[i].Load(); got != want {
-					t.Fatalf("%d threads, round %d: part %d of %d was done %d times", threads, round, i, parts, got)
-				}
-			}
-			if round%100 == 50 {
-				until := time.Now().Add(2 * spinTime)
-				for time.Now().Before(until) { // long enough for workers to fall asleep
-				}
-			}
-		}
-		p.close()
-	}
-}
-
-func TestPoolHandsOverPanic(t *testing.T) {
-	p := newPool(3)
-	defer p.close()
-	for range 20 {
-		func() {
-			defer func() {
-				if failure := recover(); failure != "part 3" {
-					t.Errorf("recovered %v", failure)
-				}
-			}()
-			p.run(5, func(i int) {
-				if i == 3 {
-					panic("part 3")
-				}
-			})
-		}()
-	}
-	var sum atomic.Int32
-	p.run(5, func(i int) { sum.Add(int32(i)) })
-	if sum.Load() != 10 {
-		t.Errorf("after a panic the parts' sum is %d", sum.Load())
-	}
-}
 
 func TestThreadsOf(t *testing.T) {
 	for value, want := range map[string]int{"": 1, "1": 1, "16": 16} {
@@ -100,7 +49,7 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if count, _ := task.Cut(150, run.net.slices.rows); count != 3 {
+			if count, _ := task.Cut(150, run.net.Rows()); count != 3 {
 				t.Fatalf("%d slices", count)
 			}
 			r, err := run.run(context.Background(), newCollector(), time.Hour)

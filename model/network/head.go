@@ -1,4 +1,4 @@
-package model
+package network
 
 import (
 	"math"
@@ -14,7 +14,7 @@ import (
 // Sizes of the parts that a wide output layer is worked on in. They are part of every
 // result: what is added up, and in which order, follows from them.
 const (
-	wideOutputs  = 512               // outputs from which on a layer is wide
+	WideOutputs  = 512               // outputs from which on a layer is wide
 	blockRows    = 512               // rows whose outputs are there at once
 	blockOutputs = 96                // outputs of a row that lie together
 	pieceOutputs = 10 * blockOutputs // outputs, with their weights, that a thread takes
@@ -48,6 +48,7 @@ type head[F kernel.Float] struct {
 	states   kernel.Packed[F]
 	dx       []kernel.Matrix[F]
 	scratch  []kernel.Scratch[F]
+	applied  []F // what apply returns; made by its first call
 	// Of each row at hand: its largest output, Σ exp(output − largest), the output of its
 	// class, and 1/sum over the rows of the minibatch.
 	largest, sums, picked, factors []F
@@ -132,7 +133,9 @@ func (h *head[F]) block(number, from, to int) kernel.Matrix[F] {
 
 // differentiate returns the score of a slice's states, of a minibatch of so many rows,
 // adds the gradients of Y and c and returns those of the states.
-func (h *head[F]) differentiate(slice int, x kernel.Matrix[F], targets loss.Targets[F], of int) (loss.Score, kernel.Matrix[F]) {
+func (h *head[F]) differentiate(
+	slice int, x kernel.Matrix[F], targets loss.Targets[F], of int,
+) (loss.Score, kernel.Matrix[F]) {
 	dx := h.dx[slice].Slice(0, x.Rows)
 	h.of = 1 / F(of)
 	return h.run(x, dx, targets.Classes, h.rows), dx
@@ -173,6 +176,19 @@ func (h *head[F]) run(x, dx kernel.Matrix[F], classes []int, work func(piece int
 	return total
 }
 
+// apply returns the outputs of a few states, valid until the next call.
+func (h *head[F]) apply(x kernel.Matrix[F]) kernel.Matrix[F] {
+	stride := len(h.ahead) * blockOutputs
+	if len(h.applied) < x.Rows*stride {
+		h.applied = kernel.Make[F](x.Rows * stride)
+	}
+	outputs := kernel.Matrix[F]{Data: h.applied[:x.Rows*stride], Rows: x.Rows, Cols: h.y.Rows, Stride: stride}
+	for i := range h.ahead {
+		h.set.MultiplySum(outputs.Columns(h.outputsOf(i)), kernel.Sum[F]{X: x, M: &h.ahead[i]})
+	}
+	return outputs
+}
+
 // pieceRows is how many rows of a block a thread takes: no bit depends on it.
 func (h *head[F]) pieceRows() int { return max(blockRows/h.pool.threads(), 64) }
 
@@ -189,7 +205,8 @@ func (h *head[F]) forward(from, to int) {
 	}
 	for i := range h.ahead {
 		outputs, next := h.block(i, from, to), min(i+1, len(h.ahead)-1)
-		h.set.MultiplySum(outputs, kernel.Sum[F]{X: x, M: &h.ahead[i], Prefetch: [2][]F{h.ahead[next].Memory(), h.block(next, from, to).Data}})
+		prefetch := [2][]F{h.ahead[next].Memory(), h.block(next, from, to).Data}
+		h.set.MultiplySum(outputs, kernel.Sum[F]{X: x, M: &h.ahead[i], Prefetch: prefetch})
 		h.set.RowMaxima(largest, outputs)
 	}
 	for i := from; i < to; i++ {

@@ -1,40 +1,11 @@
-package model
+package network
 
 import (
-	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 )
-
-// ThreadsEnvironment is the environment variable that says how many threads
-// train one minibatch. Results do not depend on it, so it is no parameter: a
-// grid fills the cores with trials, and only a few large trials need it.
-const ThreadsEnvironment = "SWEEP_THREADS"
-
-// threadsOf reads the number of threads from the variable's value; "" is 1.
-func threadsOf(value string) (int, error) {
-	if value == "" {
-		return 1, nil
-	}
-	n, err := strconv.Atoi(value)
-	if err != nil || n < 1 || n > 1024 {
-		return 1, fmt.Errorf("environment variable %s=%s: want a number of threads from 1 to 1024", ThreadsEnvironment, value)
-	}
-	return n, nil
-}
-
-// Threads returns how many threads train a trial: what [ThreadsEnvironment] says, 1
-// if it says nothing that makes sense.
-func Threads() int {
-	n, _ := environmentThreads()
-	return n
-}
-
-func environmentThreads() (int, error) { return threadsOf(os.Getenv(ThreadsEnvironment)) }
 
 // spinTime is how long a worker looks for the next job before it sleeps. Waking
 // a core takes about as long.

@@ -1,0 +1,325 @@
+// Package network puts layers together into what a trial trains: an embedding where steps are
+// tokens, a system's layers with dropout between them, and an output layer with its loss.
+//
+// A [Spec] says what a network is. A [Network] made from it trains and evaluates minibatches, cut
+// into slices that go through passes of their own on several threads; results do not depend on
+// how many. It can be loaded from an artifact's weights, and stepped through tokens:
+//
+//	net, err := network.New(ctx, kernel.Float32(), spec, network.Room{Batch: 64, History: 1 << 30, Threads: 2})
+//	defer net.Close()
+//	score, _ := net.Differentiate(batch, step) // gradients are in net.Arena
+//	net.Update(optimizer, rate, clip)
+//	outputs, state := net.Step(tokens, nil) // one step of several sequences
+package network
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"sweep/model/kernel"
+	"sweep/model/layer"
+	"sweep/model/loss"
+	"sweep/model/optim"
+	"sweep/model/random"
+	"sweep/model/system"
+	"sweep/model/task"
+	"sweep/model/weight"
+	"sweep/sweep"
+	"sweep/sweep/safetensors"
+)
+
+// Spec says what a network is.
+type Spec struct {
+	Shape  task.Shape
+	System *system.System
+	// Options are the system's, but for Inputs and Every, which follow from a layer's place.
+	Options system.Options
+	Layers  int // of a recurrent system
+	// Embedding is how many numbers stand for a token; 0 for as many as there are hidden units.
+	Embedding                 int
+	Dropout, EmbeddingDropout float64 // shares that are dropped
+	OutputScale               float64 // of the output layer's start
+}
+
+// Room is what a network is made for.
+type Room struct {
+	Batch   int   // most sequences of a minibatch
+	History int64 // bytes that a minibatch's history may take
+	Threads int   // that work on a minibatch which is large enough
+	Rows    int   // most sequences of a slice; 0 for as many as are fast
+}
+
+// Network is the layers of a trial, their parameters and their loss.
+type Network[F kernel.Float] struct {
+	Arena    *weight.Arena[F]
+	Stack    *layer.Stack[F]
+	Matrices []weight.Matrix[F] // of all layers of the system
+	Loss     loss.Loss[F]
+
+	spec   Spec
+	set    *kernel.Set[F]
+	head   *head[F] // the output layer where it is wide; else the stack's last
+	slices *sliced[F]
+	formed bool // the weights are formed from the present parameters
+}
+
+// Declare makes a network without memory: enough to count parameters and to estimate what it costs.
+func Declare[F kernel.Float](set *kernel.Set[F], spec Spec) (*Network[F], error) {
+	n := &Network[F]{spec: spec, set: set, Arena: weight.NewArena[F]()}
+	layers, width, err := n.declareInput()
+	if err != nil {
+		return nil, err
+	}
+	if layers, err = n.declareSystem(layers, width); err != nil {
+		return nil, err
+	}
+	if layers, err = n.drop(layers, spec.Options.Hidden, spec.Dropout, topDropout); err != nil {
+		return nil, err
+	}
+	if n.Loss, err = loss.New(set, spec.Shape.Loss); err != nil {
+		return nil, err
+	}
+	outputs, hidden := spec.Shape.Outputs, spec.Options.Hidden
+	if outputs >= WideOutputs && spec.Shape.Loss == "cross_entropy" {
+		n.head = declareHead(set, n.Arena, outputs, hidden, spec.OutputScale)
+		n.Stack = layer.NewStack(layers...)
+		return n, nil
+	}
+	y, err := weight.NewDense(set, n.Arena, "Y", outputs, hidden)
+	if err != nil {
+		return nil, err
+	}
+	output, err := layer.NewAffine(set, n.Arena, y, layer.AffineOptions{Bias: "c", Scale: spec.OutputScale})
+	n.Stack = layer.NewStack(append(layers, output)...)
+	return n, err
+}
+
+// declareInput declares what turns tokens into numbers, and returns how many a step then has.
+func (n *Network[F]) declareInput() (layers []layer.Layer[F], width int, err error) {
+	shape := n.spec.Shape
+	if shape.Vocabulary == 0 {
+		return nil, shape.Inputs, nil
+	}
+	if width = n.spec.Embedding; width == 0 {
+		width = n.spec.Options.Hidden
+	}
+	embedding, err := layer.NewEmbedding(n.set, n.Arena, shape.Vocabulary, width, embeddingDeviation)
+	if err != nil {
+		return nil, 0, err
+	}
+	layers, err = n.drop([]layer.Layer[F]{embedding}, width, n.spec.EmbeddingDropout, inputDropout)
+	return layers, width, err
+}
+
+// embeddingDeviation is the standard deviation of the start of embeddings.
+const embeddingDeviation = .1
+
+// declareSystem declares the system on layers with outputs of that width: as often as there are
+// recurrent layers, with dropout between them.
+func (n *Network[F]) declareSystem(layers []layer.Layer[F], width int) ([]layer.Layer[F], error) {
+	depth := n.spec.Layers
+	if n.spec.System.FeedForward {
+		depth = 1 // it counts its own
+	}
+	defer n.Arena.SetPrefix("")
+	for number := range depth {
+		options := n.spec.Options
+		options.Inputs, options.Every = width, n.spec.Shape.Every || number < depth-1
+		options.Seed += uint64(number) << 32
+		if depth > 1 {
+			n.Arena.SetPrefix(fmt.Sprintf("%d.", number))
+		}
+		built, err := system.Build(n.spec.System, n.set, n.Arena, &options)
+		if err != nil {
+			return nil, err
+		}
+		n.Matrices = append(n.Matrices, built.Matrices...)
+		layers, width = append(layers, built.Layers...), options.Hidden
+		if number < depth-1 {
+			if layers, err = n.drop(layers, width, n.spec.Dropout, topDropout+1+number); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return layers, nil
+}
+
+// Numbers of dropout layers, which tell their masks apart: the one below the output layer, before
+// those between recurrent layers, and the one of the input.
+const (
+	topDropout   = 0
+	inputDropout = 1 << 20
+)
+
+// drop puts a dropout layer on top of others, if any is to be dropped.
+func (n *Network[F]) drop(layers []layer.Layer[F], width int, share float64, number int) ([]layer.Layer[F], error) {
+	if share == 0 {
+		return layers, nil
+	}
+	dropout, err := layer.NewDropout[F](width, share, n.spec.Options.Seed, number)
+	return append(layers, dropout), err
+}
+
+// New makes a network at its start. It has threads, until it is closed.
+func New[F kernel.Float](ctx context.Context, set *kernel.Set[F], spec Spec, room Room) (*Network[F], error) {
+	n, err := Declare(set, spec)
+	if err != nil {
+		return nil, err
+	}
+	n.Arena.Allocate()
+	source := random.New(spec.Options.Seed, random.Weights)
+	if err := n.Stack.Init(ctx, source); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &sweep.ParameterError{Parameter: "start", Value: spec.Options.Parameters["start"], Problem: err.Error()}
+	}
+	if n.head != nil {
+		n.head.init(source)
+	}
+	n.prepare(room)
+	return n, nil
+}
+
+// Load makes the network of the weights in the tensors of an artifact. It has threads, until it
+// is closed.
+func Load(set *kernel.Set[float32], spec Spec, room Room, artifact *safetensors.File) (*Network[float32], error) {
+	n, err := Declare(set, spec)
+	if err != nil {
+		return nil, err
+	}
+	n.Arena.Allocate()
+	for _, v := range n.Arena.Views() {
+		tensor, err := artifact.Tensor(v.Name, safetensors.F32)
+		if err != nil {
+			return nil, err
+		}
+		if tensor.Rows != v.Rows || tensor.Cols != v.Cols {
+			return nil, fmt.Errorf("network: tensor %s is %d × %d, want %d × %d", v.Name, tensor.Rows, tensor.Cols, v.Rows, v.Cols)
+		}
+		values, err := sweep.DecodeValues(tensor.Data)
+		if err != nil {
+			return nil, fmt.Errorf("network: tensor %s: %w", v.Name, err)
+		}
+		copy(v.Value, values)
+	}
+	n.prepare(room)
+	return n, nil
+}
+
+// prepare makes the room.
+func (n *Network[F]) prepare(room Room) {
+	rows := room.Rows
+	if rows == 0 {
+		rows = n.spec.sliceRows()
+	}
+	n.slices = newSliced(n, n.Limits(room.Batch, room.History), rows, room.Threads)
+}
+
+// Close ends the network's threads.
+func (n *Network[F]) Close() { n.slices.pool.close() }
+
+// Level returns the kernel level at which the network computes.
+func (n *Network[F]) Level() kernel.Level { return n.set.Level() }
+
+// Recurs says whether a step hands anything to the next.
+func (n *Network[F]) Recurs() bool { return n.Stack.Carried() > 0 }
+
+// Rows returns the most sequences of a slice.
+func (n *Network[F]) Rows() int { return n.slices.rows }
+
+// Carried returns the states that the slices of the last minibatch of training hand to the next,
+// where the task asks for it. They are the network's own.
+func (n *Network[F]) Carried() []layer.State[F] { return n.slices.trained }
+
+// Carry sets the state that a slice of the next minibatch of training starts from.
+func (n *Network[F]) Carry(slice int, state layer.State[F]) { n.slices.trained.keep(slice, state) }
+
+// Changed says that parameters have changed by other means than [Network.Update].
+func (n *Network[F]) Changed() { n.formed = false }
+
+// Form forms the weights from the present parameters, unless they are.
+func (n *Network[F]) Form() {
+	if !n.formed {
+		n.Stack.Load()
+		if n.head != nil {
+			n.head.load()
+		}
+		n.formed = true
+	}
+}
+
+// Differentiate returns the score of a minibatch in the training step of that number, and the
+// root mean square over its series of ‖∂L/∂h(0)‖, and sets the gradients.
+func (n *Network[F]) Differentiate(b *task.Batch[F], step int) (score loss.Score, gradient float64) {
+	n.Form()
+	n.Arena.ZeroGradients()
+	score, sum := n.slices.differentiate(b, step)
+	return score, math.Sqrt(sum * float64(b.Size))
+}
+
+// Classify calls yield with the outputs of a batch, a slice after the other, and the classes that
+// they are compared with. The output layer must not be wide.
+func (n *Network[F]) Classify(b *task.Batch[F], yield func(outputs kernel.Matrix[F], classes []int)) {
+	n.Form()
+	n.slices.classify(b, yield)
+}
+
+// Evaluate returns the score of a batch.
+func (n *Network[F]) Evaluate(b *task.Batch[F]) loss.Score {
+	n.Form()
+	return n.slices.evaluate(b)
+}
+
+// Step reads one token of each of several sequences, at most [Network.Rows], and returns the
+// outputs, [sequences × outputs], and the states after it. from is what the Step before returned,
+// nil at the start. What is returned is the network's own and valid until its next use.
+func (n *Network[F]) Step(tokens []int, from layer.State[F]) (outputs kernel.Matrix[F], to layer.State[F]) {
+	n.Form()
+	in := layer.Input[F]{Steps: 1, Batch: len(tokens), Tokens: tokens}
+	outputs, to = n.slices.passes[0].Forward(in, from, false)
+	if n.head != nil {
+		outputs = n.head.apply(outputs)
+	}
+	return outputs, to
+}
+
+// Update clips the gradients and moves the parameters along them.
+func (n *Network[F]) Update(optimizer optim.Optimizer[F], rate, clip float64) {
+	if clip > 0 {
+		optim.Clip(n.set, n.Arena.Gradients(), clip)
+	}
+	optimizer.Step(rate)
+	n.Stack.Constrain(rate)
+	n.formed = false
+}
+
+// Project moves the parameters to the nearest ones that are allowed, as from a mean of allowed
+// ones.
+func (n *Network[F]) Project() {
+	for _, m := range n.Matrices {
+		m.Project()
+	}
+	n.formed = false
+}
+
+// SpectralMargin returns the largest |σ_i − 1| of the transition matrices of all layers, as the
+// layers apply them; ok is false for systems that have none.
+func (n *Network[F]) SpectralMargin(ctx context.Context) (margin float64, ok bool, err error) {
+	n.Form()
+	for _, l := range n.Stack.Layers() {
+		recurrent, has := l.(interface {
+			SpectralMargin(ctx context.Context) (float64, error)
+		})
+		if !has {
+			continue
+		}
+		own, err := recurrent.SpectralMargin(ctx)
+		if err != nil {
+			return 0, false, err
+		}
+		margin, ok = max(margin, own), true
+	}
+	return margin, ok, nil
+}
