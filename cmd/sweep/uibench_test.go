@@ -197,7 +197,7 @@ func profiled(path string) (code int) {
 	return code
 }
 
-// openDashboard does what an open page of a sweep does until ctx ends (assets/core.mjs):
+// openDashboard does what an open page of a sweep does until ctx ends (assets/lib/answer.mjs):
 // it listens for changes, and at a change asks for the sweep, its columns and what its
 // view shows, every third second at most and one part in two hundred of the time. It
 // returns how many answers it had.

@@ -1,31 +1,20 @@
-// The frame around all pages: where one is, light or dark, who one is.
+// The frame around all pages: header, routes, keyboard shortcuts, sign-in.
+import { signal } from "@preact/signals";
 import { render } from "preact";
-import {
-  html,
-  route,
-  hrefOf,
-  session,
-  loadSession,
-  listen,
-  connected,
-  lost,
-  problem,
-  paused,
-  post,
-  begin,
-  Dialog,
-  Problem,
-  useEffect,
-  useState,
-  signal,
-} from "./core.mjs";
-import { Sweeps } from "./sweeps.mjs";
-import { Sweep } from "./sweep.mjs";
-import { Trial } from "./trial.mjs";
-import { Workers } from "./workers.mjs";
-import { Tables } from "./tables.mjs";
-import { Compare } from "./compare.mjs";
-import { scheme } from "./chart.mjs";
+import { useEffect, useState } from "preact/hooks";
+import { Dialog } from "./components/dialog.mjs";
+import { Problem } from "./components/problem.mjs";
+import { scheme } from "./lib/colour.mjs";
+import { html } from "./lib/html.mjs";
+import { connect, connected, paused, problem, unreachableSince } from "./lib/live.mjs";
+import { loadSession, post, prefetch, session } from "./lib/request.mjs";
+import { hrefOf, route } from "./lib/route.mjs";
+import { Compare } from "./pages/compare.mjs";
+import { Sweep } from "./pages/sweep.mjs";
+import { Sweeps } from "./pages/sweeps.mjs";
+import { Tables } from "./pages/tables.mjs";
+import { Trial } from "./pages/trial.mjs";
+import { Workers } from "./pages/workers.mjs";
 
 const pages = {
   "": { page: Sweeps, title: "Sweeps" },
@@ -45,7 +34,7 @@ function SignIn() {
     try {
       await post("session", { token: new FormData(e.target).get("token") });
       await loadSession();
-      listen();
+      connect();
       dialog.value = "";
     } catch (problem) {
       set(problem);
@@ -73,7 +62,7 @@ function SignIn() {
   </form>`;
 }
 
-const keys = [
+const shortcuts = [
   ["g s", "sweeps"],
   ["g w", "workers"],
   ["g t", "tables"],
@@ -95,7 +84,7 @@ function Help() {
       </tr>
     </thead>
     <tbody>
-      ${keys.map(
+      ${shortcuts.map(
         ([key, does]) => html`<tr key=${key}>
           <td class="mono">${key}</td>
           <td>${does}</td>
@@ -105,7 +94,8 @@ function Help() {
   </table>`;
 }
 
-let last = "";
+let lastKey = "";
+
 addEventListener("keydown", (e) => {
   if (
     e.ctrlKey ||
@@ -116,7 +106,7 @@ addEventListener("keydown", (e) => {
   )
     return;
   const go = { s: [], w: ["workers"], t: ["tables"], c: ["compare"] }[e.key];
-  if (last === "g" && go) location.hash = hrefOf(go);
+  if (lastKey === "g" && go) location.hash = hrefOf(go);
   else if (e.key === "?") dialog.value = "help";
   else if (e.key === "p") paused.value = !paused.value;
   else if (e.key === "d") scheme.value = scheme.value === "dark" ? "light" : "dark";
@@ -134,7 +124,7 @@ addEventListener("keydown", (e) => {
     const next = rows[Math.min(Math.max(at + (e.key === "j" ? 1 : -1), 0), rows.length - 1)];
     if (next) next.querySelector("a").focus();
   }
-  last = e.key;
+  lastKey = e.key;
 });
 
 function App() {
@@ -232,17 +222,17 @@ function App() {
       }
     </header>
     ${
-      lost.value &&
+      unreachableSince.value &&
       reads &&
       html`<p class="note error lost" role="alert">
         The server does not answer: what is shown is of${" "}
-        ${lost.value.toLocaleTimeString("en-GB")}. It is tried again until it does. After
+        ${unreachableSince.value.toLocaleTimeString("en-GB")}. It is tried again until it does. After
         the end of a run <code>sweep ui</code> serves its results.
       </p>`
     }
     ${
       problem.value &&
-      !lost.value &&
+      !unreachableSince.value &&
       reads &&
       html`<p class="note error lost" role="alert">Trials do not advance: ${problem.value}</p>`
     }
@@ -288,10 +278,16 @@ function App() {
 
 // What a sweep's views need first is on its way while it is found out who one is.
 const { path } = route.value;
+
 if (path[0] === "sweep" && path[1])
-  for (const part of ["", "/columns"]) begin("sweeps/" + encodeURIComponent(path[1]) + part);
+  for (const part of ["", "/columns"]) prefetch("sweeps/" + encodeURIComponent(path[1]) + part);
+
 await loadSession().catch(() => {});
-if (session.value.reads) listen();
+
+if (session.value.reads) connect();
+
 const root = document.getElementById("app");
+
 root.replaceChildren();
+
 render(html`<${App} />`, root);

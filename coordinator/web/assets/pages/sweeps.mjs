@@ -1,35 +1,30 @@
-// All sweeps, and how far each is.
-import {
-  html,
-  useAnswer,
-  useTime,
-  hrefOf,
-  route,
-  change,
-  live,
-  count,
-  when,
-  State,
-  Progress,
-  Problem,
-  Waiting,
-  partsOf,
-} from "./core.mjs";
+// The list of all sweeps.
+import { Pager } from "../components/pager.mjs";
+import { Problem } from "../components/problem.mjs";
+import { Progress } from "../components/progress.mjs";
+import { State } from "../components/state.mjs";
+import { Loading } from "../components/loading.mjs";
+import { useAnswer, useVersion } from "../lib/answer.mjs";
+import { count, dateTime } from "../lib/format.mjs";
+import { html } from "../lib/html.mjs";
+import { liveSweeps } from "../lib/live.mjs";
+import { changeRoute, hrefOf, route } from "../lib/route.mjs";
+import { partsOf } from "../lib/states.mjs";
 
-const page = 50;
+const pageSize = 50;
 
 export function Sweeps() {
   const { query } = route.value;
   const offset = Number(query.get("offset") || 0);
-  const { answer, error } = useAnswer("sweeps", { offset, limit: page }, useTime("all"));
+  const { answer, error } = useAnswer("sweeps", { offset, limit: pageSize }, useVersion("all"));
   const chosen = query.getAll("sweep");
   if (!answer)
     return html`
       <h1>Sweeps</h1>
       <${Problem} error=${error} />
-      ${!error && html`<${Waiting} />`}
+      ${!error && html`<${Loading} />`}
     `;
-  const list = answer.sweeps.map((s) => live.value[s.id] || s);
+  const list = answer.sweeps.map((s) => liveSweeps.value[s.id] || s);
   return html`
     <h1>Sweeps <small>${count(answer.total)}</small></h1>
     <${Problem} error=${error} />
@@ -80,7 +75,7 @@ export function Sweeps() {
                         aria-label=${"Compare " + s.name + " " + s.id}
                         checked=${chosen.includes(s.id)}
                         onChange=${(e) =>
-                          change({
+                          changeRoute({
                             sweep: e.target.checked
                               ? [...chosen, s.id]
                               : chosen.filter((id) => id !== s.id),
@@ -125,32 +120,14 @@ export function Sweeps() {
                     </td>
                     <td>${s.trainer}</td>
                     <td>${s.pool}</td>
-                    <td>${when(s.created_at)}</td>
+                    <td>${dateTime(s.created_at)}</td>
                   </tr>`;
                 })}
               </tbody>
             </table>
           </div>
-          <${Pager} offset=${offset} total=${answer.total} size=${page} what="sweeps" />
+          <${Pager} offset=${offset} total=${answer.total} size=${pageSize} what="sweeps" />
         `
     }
   `;
-}
-
-// Pager says which part of a list is shown, and leads to the others.
-export function Pager({ offset, total, size, what, name = "offset" }) {
-  if (total === 0) return null;
-  const to = (at) => change({ [name]: at || null }, true);
-  return html`<p class="controls">
-    <button disabled=${offset === 0} onClick=${() => to(Math.max(0, offset - size))}>
-      Previous
-    </button>
-    <span role="status">
-      ${count(Math.min(offset + 1, total))} to ${count(Math.min(offset + size, total))} of${" "}
-      ${count(total)} ${what}
-    </span>
-    <button disabled=${offset + size >= total} onClick=${() => to(offset + size)}>
-      Next
-    </button>
-  </p>`;
 }

@@ -1,35 +1,32 @@
-// Sweeps beside each other, by the parameters in which they differ.
-import {
-  html,
-  useAnswer,
-  useTime,
-  hrefOf,
-  route,
-  change,
-  count,
-  number,
-  State,
-  Progress,
-  Problem,
-  Reading,
-  Waiting,
-} from "./core.mjs";
-import { Choice } from "./sweep.mjs";
+// Sweeps side by side, with the parameters in which they differ.
+import { Choice } from "../components/choice.mjs";
+import { Problem } from "../components/problem.mjs";
+import { Progress } from "../components/progress.mjs";
+import { Reading } from "../components/reading.mjs";
+import { State } from "../components/state.mjs";
+import { Loading } from "../components/loading.mjs";
+import { useAnswer, useVersion } from "../lib/answer.mjs";
+import { count, number } from "../lib/format.mjs";
+import { html } from "../lib/html.mjs";
+import { changeRoute, hrefOf, route } from "../lib/route.mjs";
 
 export function Compare() {
   const { query } = route.value;
   const chosen = query.getAll("sweep");
-  const time = useTime("all");
+  const version = useVersion("all");
   const { answer: all } = useAnswer("sweeps", { limit: 100 });
   const { answer, error } = useAnswer(
     chosen.length ? "compare" : null,
     { sweep: chosen, metric: query.get("metric") || "" },
-    time,
+    version,
   );
   const metrics = answer ? answer.metrics : [];
   const metric = query.get("metric") || "";
   if (answer && !metric && metrics.length)
-    setTimeout(() => change({ metric: metrics.find((m) => m.includes("loss")) || metrics[0] }), 0);
+    setTimeout(
+      () => changeRoute({ metric: metrics.find((m) => m.includes("loss")) || metrics[0] }),
+      0,
+    );
   return html`
     <h1>Compare sweeps</h1>
     <div class="controls">
@@ -45,7 +42,7 @@ export function Compare() {
                   checked=${chosen.includes(s.id)}
                   disabled=${!chosen.includes(s.id) && chosen.length >= 8}
                   onChange=${(e) =>
-                    change({
+                    changeRoute({
                       sweep: e.target.checked
                         ? [...chosen, s.id]
                         : chosen.filter((x) => x !== s.id),
@@ -69,7 +66,7 @@ export function Compare() {
     </div>
     <${Problem} error=${error} />
     ${chosen.length === 0 && html`<p>Choose up to eight sweeps.</p>`}
-    ${chosen.length > 0 && !answer && !error && html`<${Waiting} />`}
+    ${chosen.length > 0 && !answer && !error && html`<${Loading} />`}
     ${
       answer &&
       html`
@@ -144,7 +141,7 @@ export function Compare() {
                 (name, i) => html`<tr key=${name} class=${i === 0 ? "rule" : ""}>
                   <th scope="row">${name}</th>
                   ${answer.sweeps.map(
-                    (s) => html`<td key=${s.id} class="wrap">${values(s.values[name])}</td>`,
+                    (s) => html`<td key=${s.id} class="wrap">${valueList(s.values[name])}</td>`,
                   )}
                 </tr>`,
               )}
@@ -163,7 +160,7 @@ export function Compare() {
   `;
 }
 
-function values(list) {
+function valueList(list) {
   if (!list) return html`<span class="none">none</span>`;
   const shown = list
     .slice(0, 12)

@@ -1,33 +1,28 @@
 // The workers of the cluster: what each offers, runs and refused.
-import {
-  html,
-  useAnswer,
-  useState,
-  useEffect,
-  hrefOf,
-  count,
-  when,
-  lasting,
-  State,
-  Problem,
-  Waiting,
-  paused,
-} from "./core.mjs";
+import { useEffect, useState } from "preact/hooks";
+import { Problem } from "../components/problem.mjs";
+import { State } from "../components/state.mjs";
+import { Loading } from "../components/loading.mjs";
+import { useAnswer } from "../lib/answer.mjs";
+import { count, dateTime, duration } from "../lib/format.mjs";
+import { html } from "../lib/html.mjs";
+import { paused } from "../lib/live.mjs";
+import { hrefOf } from "../lib/route.mjs";
 
 export function Workers() {
-  const [time, tick] = useState(0);
+  const [version, tick] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => {
       if (!paused.value) tick((n) => n + 1);
     }, 3000);
     return () => clearInterval(timer);
   }, []);
-  const { answer, error } = useAnswer("workers", {}, time);
+  const { answer, error } = useAnswer("workers", {}, version);
   if (!answer)
     return html`
       <h1>Workers</h1>
       <${Problem} error=${error} />
-      ${!error && html`<${Waiting} />`}
+      ${!error && html`<${Loading} />`}
     `;
   if (!answer.cluster)
     return html`
@@ -90,7 +85,7 @@ export function Workers() {
                                 trial ${s.trial.index}
                               </a>${" "}
                               <span class="quiet">
-                                for ${lasting((Date.now() - new Date(s.since)) / 1000)}
+                                for ${duration((Date.now() - new Date(s.since)) / 1000)}
                               </span>
                             `
                             : html`<span class="none">waits</span>`
@@ -99,7 +94,7 @@ export function Workers() {
                     )}
                   </td>
                   <td class="wrap">${w.offer}</td>
-                  <td class="num">${lasting((Date.now() - new Date(w.started_at)) / 1000)}</td>
+                  <td class="num">${duration((Date.now() - new Date(w.started_at)) / 1000)}</td>
                   <td>${w.version}</td>
                 </tr>`,
               )}
@@ -127,7 +122,7 @@ export function Workers() {
                 (r, i) => html`<tr key=${i}>
                   <td>${r.worker}</td>
                   <td><a href=${hrefOf(["trial", r.sweep, r.index])}>${r.index}</a></td>
-                  <td>${when(r.at)}</td>
+                  <td>${dateTime(r.at)}</td>
                   <td class="wrap">${r.reason}</td>
                 </tr>`,
               )}

@@ -1,31 +1,31 @@
 // Curves of many trials: a band for each group, or a line for each trial.
-import {
-  html,
-  useAnswer,
-  route,
-  change,
-  count,
-  number,
-  hrefOf,
-  Problem,
-  Reading,
-  Waiting,
-} from "./core.mjs";
-import { filterOf, goalOf, Choice, Check } from "./sweep.mjs";
-import { By, shownOf } from "./groups.mjs";
-import { Plot, Legend, colour, dash, rgba } from "./chart.mjs";
+import { Check } from "../components/check.mjs";
+import { Choice } from "../components/choice.mjs";
+import { GroupBy } from "../components/group-by.mjs";
+import { Legend } from "../components/legend.mjs";
+import { Plot } from "../components/plot.mjs";
+import { Problem } from "../components/problem.mjs";
+import { Reading } from "../components/reading.mjs";
+import { Loading } from "../components/loading.mjs";
+import { useAnswer } from "../lib/answer.mjs";
+import { colour, dash, rgba } from "../lib/colour.mjs";
+import { filterOf } from "../lib/filter.mjs";
+import { count, number } from "../lib/format.mjs";
+import { html } from "../lib/html.mjs";
+import { changeRoute, hrefOf, route } from "../lib/route.mjs";
+import { distinguishing, goalOf } from "../lib/schema.mjs";
 
-export function Curves({ sweep, facts, time }) {
+export function Curves({ sweep, schema, version }) {
   const { query } = route.value;
   const names = [
-    ...new Set([...sweep.metrics.filter((m) => m.curve).map((m) => m.name), ...facts.metrics]),
+    ...new Set([...sweep.metrics.filter((m) => m.curve).map((m) => m.name), ...schema.metrics]),
   ];
   const metric = names.includes(query.get("curve"))
     ? query.get("curve")
-    : names.includes(facts.first)
-      ? facts.first
+    : names.includes(schema.first)
+      ? schema.first
       : names[0];
-  const by = query.getAll("by").filter((n) => facts.byName[n]);
+  const by = query.getAll("by").filter((n) => schema.byName[n]);
   const single = query.get("single") === "1",
     log = query.get("log") === "1";
   const spread = query.get("spread") || "sd";
@@ -37,7 +37,7 @@ export function Curves({ sweep, facts, time }) {
       ...filterOf(query),
       by,
       metric,
-      rank: facts.first,
+      rank: schema.first,
       groups,
       single,
       trials: 400,
@@ -45,24 +45,24 @@ export function Curves({ sweep, facts, time }) {
       from: zoom && zoom[0],
       until: zoom && zoom[1],
     },
-    time,
+    version,
   );
   if (!metric) return html`<p>No trial has a curve yet.</p>`;
   const a = answer && answer.answer;
-  const drawn = a ? (single ? lines(a) : bandsOf(a, spread)) : null;
+  const drawn = a ? (single ? drawLines(a) : drawBands(a, spread)) : null;
   const without = a ? a.bands.reduce((n, b) => n + b.without, 0) : 0;
   const gaps = a ? a.bands.reduce((n, b) => n + b.not_finite, 0) : 0;
   const label =
     a && a.by.length
       ? (b) =>
-          shownOf(a.by, facts)
+          distinguishing(a.by, schema)
             .map((i) => `${a.by[i]} ${b.values[i] === null ? "none" : number(b.values[i], 6)}`)
             .join(", ")
       : () => "all trials";
   return html`
     <div class="controls">
       <${Choice} label="Curve" name="curve" value=${metric} options=${names} />
-      <${By} facts=${facts} by=${by} />
+      <${GroupBy} schema=${schema} by=${by} />
       <${Choice} label="Groups" name="groups" value=${groups} options=${["4", "8", "12"]} />
       ${
         !single &&
@@ -76,13 +76,13 @@ export function Curves({ sweep, facts, time }) {
       }
       <${Check} label="Single trials" name="single" value=${single} />
       <${Check} label="Logarithmic" name="log" value=${log} />
-      ${zoom && html`<button onClick=${() => change({ x: null })}>Whole range</button>`}
+      ${zoom && html`<button onClick=${() => changeRoute({ x: null })}>Whole range</button>`}
     </div>
     <${Problem} error=${error} />
     <${Reading} read=${answer && answer.read} />
     ${
       !a
-        ? !error && html`<${Waiting} />`
+        ? !error && html`<${Loading} />`
         : drawn.xs.length === 0
           ? html`<p>These trials have no such curve yet.</p>`
           : html`
@@ -92,8 +92,8 @@ export function Curves({ sweep, facts, time }) {
                 Drawn: ${count(a.drawn)} of ${count(a.trials)} trials, in ${a.bands.length} of${" "}
                 ${count(a.groups)} groups
                 ${
-                  facts.first
-                    ? `, those with the ${goalOf(facts, facts.first) === "maximize" ? "largest" : "smallest"} mean ${facts.first}`
+                  schema.first
+                    ? `, those with the ${goalOf(schema, schema.first) === "maximize" ? "largest" : "smallest"} mean ${schema.first}`
                     : ""
                 }
                 . Filter, or group by fewer parameters, to see the others.
@@ -113,7 +113,7 @@ export function Curves({ sweep, facts, time }) {
                 bands=${drawn.bands}
                 log=${log}
                 zoom=${zoom}
-                onZoom=${(z) => change({ x: z ? z.map((v) => number(v, 6)).join("_") : null })}
+                onZoom=${(z) => changeRoute({ x: z ? z.map((v) => number(v, 6)).join("_") : null })}
                 height=${420}
               />
             </div>
@@ -179,7 +179,7 @@ function axisOf(lists) {
   return { xs, at: new Map(xs.map((x, i) => [x, i])) };
 }
 
-function spreadOver(at, n, steps, values) {
+function valuesOver(at, n, steps, values) {
   const out = new Array(n).fill(undefined);
   (steps || []).forEach((s, i) => {
     out[at.get(s)] = values[i];
@@ -188,7 +188,7 @@ function spreadOver(at, n, steps, values) {
 }
 
 // bandsOf draws mean, upper and lower line of each group.
-function bandsOf(a, spread) {
+function drawBands(a, spread) {
   const { xs, at } = axisOf(a.bands.map((b) => b.steps));
   const series = [],
     bands = [];
@@ -213,20 +213,20 @@ function bandsOf(a, spread) {
       label: "upper",
       stroke: rgba(stroke, 0.35),
       width: 0.6,
-      values: spreadOver(at, xs.length, b.steps, high),
+      values: valuesOver(at, xs.length, b.steps, high),
     });
     series.push({
       label: "lower",
       stroke: rgba(stroke, 0.35),
       width: 0.6,
-      values: spreadOver(at, xs.length, b.steps, low),
+      values: valuesOver(at, xs.length, b.steps, low),
     });
     series.push({
       label: "mean",
       stroke,
       dash: dash(i),
       width: 2,
-      values: spreadOver(at, xs.length, b.steps, b.mean),
+      values: valuesOver(at, xs.length, b.steps, b.mean),
       points: (b.steps || []).length === 1,
     });
     bands.push({ series: [first, first + 1], fill: rgba(stroke, 0.16) });
@@ -234,7 +234,7 @@ function bandsOf(a, spread) {
   return { xs, series, bands };
 }
 
-function lines(a) {
+function drawLines(a) {
   const list = a.bands.flatMap((b, i) => (b.curves || []).map((c) => ({ ...c, i })));
   const { xs, at } = axisOf(list.map((c) => c.steps));
   return {
@@ -244,7 +244,7 @@ function lines(a) {
       label: "trial",
       stroke: rgba(colour(c.i), 0.7),
       width: 1,
-      values: spreadOver(at, xs.length, c.steps, c.values),
+      values: valuesOver(at, xs.length, c.steps, c.values),
       points: c.steps.length === 1,
     })),
   };

@@ -1,35 +1,24 @@
-// One trial: parameters, metrics, curves, executions, log, error, artifacts.
-import {
-  html,
-  ask,
-  session,
-  useState,
-  useAnswer,
-  useTime,
-  hrefOf,
-  route,
-  change,
-  count,
-  number,
-  exact,
-  when,
-  lasting,
-  size,
-  State,
-  Problem,
-  Waiting,
-} from "./core.mjs";
-import { Plot, colour } from "./chart.mjs";
-import { Check } from "./sweep.mjs";
+// One trial: parameters, metrics, curves, executions, log, artifacts.
+import { Check } from "../components/check.mjs";
+import { Plot } from "../components/plot.mjs";
+import { Problem } from "../components/problem.mjs";
+import { State } from "../components/state.mjs";
+import { Loading } from "../components/loading.mjs";
+import { useAnswer, useVersion } from "../lib/answer.mjs";
+import { colour } from "../lib/colour.mjs";
+import { bytes, count, dateTime, duration, exact, number } from "../lib/format.mjs";
+import { html } from "../lib/html.mjs";
+import { changeRoute, hrefOf, route } from "../lib/route.mjs";
+import { Artifacts } from "./artifacts.mjs";
 
 export function Trial() {
   const { path, query } = route.value;
   const [, sweepId, index] = path;
-  const time = useTime(sweepId);
+  const version = useVersion(sweepId);
   const { answer, error } = useAnswer(
     `sweeps/${encodeURIComponent(sweepId)}/trials/${encodeURIComponent(index)}`,
     { points: 700 },
-    time,
+    version,
   );
   const execution = query.get("execution") || "";
   const hasExecutions = answer && answer.executions.length > 0;
@@ -38,13 +27,13 @@ export function Trial() {
       ? `sweeps/${encodeURIComponent(sweepId)}/trials/${encodeURIComponent(index)}/log`
       : null,
     { execution },
-    time,
+    version,
   );
   if (!answer)
     return html`
       <h1>Trial ${index}</h1>
       <${Problem} error=${error} />
-      ${!error && html`<${Waiting} />`}
+      ${!error && html`<${Loading} />`}
     `;
   const { trial, executions, artifacts, curves, points, metrics } = answer;
   const r = trial.result;
@@ -114,7 +103,7 @@ export function Trial() {
                         <td class="num" title=${exact(v)}>${number(v, 7)}</td>
                       </tr>`,
                     )}
-                  ${missing(metrics, r).map(
+                  ${missingMetrics(metrics, r).map(
                     (n) => html`<tr key=${n}>
                       <th scope="row">${n}</th>
                       <td class="num none">
@@ -135,7 +124,7 @@ export function Trial() {
                   <tr>
                     <th scope="row">time in the trainer</th>
                     <td class="num">
-                      ${lasting(r.seconds) || html`<span class="none">unknown</span>`}
+                      ${duration(r.seconds) || html`<span class="none">unknown</span>`}
                     </td>
                   </tr>
                 </tbody>
@@ -237,11 +226,11 @@ export function Trial() {
                   ${executions.map(
                     (e) => html`<tr key=${e.execution}>
                       <td>${e.worker}</td>
-                      <td>${when(e.started_at)}</td>
+                      <td>${dateTime(e.started_at)}</td>
                       <td class="num">
                         ${
                           e.ended_at
-                            ? lasting((new Date(e.ended_at) - new Date(e.started_at)) / 1000)
+                            ? duration((new Date(e.ended_at) - new Date(e.started_at)) / 1000)
                             : "–"
                         }
                       </td>
@@ -264,9 +253,9 @@ export function Trial() {
                       <td>
                         <button
                           aria-pressed=${execution === e.execution}
-                          onClick=${() => change({ execution: e.execution })}
+                          onClick=${() => changeRoute({ execution: e.execution })}
                         >
-                          ${size(e.log_size || 0)}
+                          ${bytes(e.log_size || 0)}
                         </button>
                       </td>
                     </tr>`,
@@ -281,7 +270,7 @@ export function Trial() {
             <h2>Log</h2>
             ${
               log.start
-                ? html`<p class="note">The end of it: ${size(log.start)} came before.</p>`
+                ? html`<p class="note">The end of it: ${bytes(log.start)} came before.</p>`
                 : null
             }
             ${
@@ -307,93 +296,6 @@ export function Trial() {
   `;
 }
 
-// Artifacts lists what the trial left. Each is read once before it is handed over, so
-// that what is lost or damaged is said here and is no broken file.
-function Artifacts({ trial, artifacts }) {
-  const here = session.value.artifacts;
-  const path = `sweeps/${trial.sweep}/trials/${trial.index}/artifacts`;
-  const { answer: found, error } = useAnswer(
-    here && artifacts.length > 0 ? path : null,
-    {},
-    artifacts.map((a) => a.digest).join(),
-  );
-  const [told, tell] = useState({});
-  if (artifacts.length === 0) return html`<p class="none">The sweep file asks for none.</p>`;
-  const looked = Object.fromEntries(((found && found.artifacts) || []).map((a) => [a.name, a]));
-  const fetchIt = async (e, name) => {
-    e.preventDefault();
-    const say = (state, problem) => tell((all) => ({ ...all, [name]: { state, problem } }));
-    say("being checked");
-    try {
-      const [one] = (await ask(path, { name })).artifacts;
-      if (!one || one.state !== "stored")
-        return say(one ? one.state : "missing", one && one.problem);
-      say("stored; its digest is right");
-      location.href = "api/" + path + "/" + encodeURIComponent(name); // a file: the page stays
-    } catch (problem) {
-      say("not fetched", problem.message);
-    }
-  };
-  return html`
-    <${Problem} error=${error} />
-    <div class="scroll">
-      <table aria-label="Artifacts">
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">State</th>
-            <th scope="col" class="num">Size</th>
-            <th scope="col">SHA-256</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${artifacts.map((a) => {
-            const now =
-              told[a.name] ||
-              (a.problem
-                ? { state: "missing", problem: a.problem }
-                : looked[a.name] || { state: here ? "…" : "recorded" });
-            const there = here && !a.problem && now.state !== "lost";
-            return html`<tr key=${a.name}>
-              <td>
-                ${
-                  there
-                    ? html`<a
-                      href=${"api/" + path + "/" + encodeURIComponent(a.name)}
-                      download
-                      onClick=${(e) => fetchIt(e, a.name)}
-                      title="Download"
-                    >
-                      ${a.name}
-                    </a>`
-                    : a.name
-                }
-              </td>
-              <td role="status" class="wrap">
-                <span class=${/stored|checked|recorded|…/.test(now.state) ? "" : "bad"}>
-                  ${now.state}
-                </span>
-                ${now.problem ? `: ${now.problem}` : ""}
-              </td>
-              <td class="num">${a.problem ? "" : size(a.size)}</td>
-              <td class="mono" title=${a.digest}>${(a.digest || "").slice(0, 12)}</td>
-            </tr>`;
-          })}
-        </tbody>
-      </table>
-    </div>
-    <p class="quiet">
-      ${
-        here
-          ? "A name downloads the file, once its bytes are found to be what its digest says. "
-          : "This dashboard has no artifact store. "
-      }
-      <code>sweep artifacts get ${trial.sweep} ${trial.index} NAME</code>${" "}
-      fetches one too.
-    </p>
-  `;
-}
-
 // missing are the metrics that the trainer knows, and the result does not have.
-const missing = (metrics, r) =>
+const missingMetrics = (metrics, r) =>
   metrics.filter((m) => m.summary && m.goal && !(m.name in (r.summary || {}))).map((m) => m.name);

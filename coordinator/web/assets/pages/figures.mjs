@@ -1,9 +1,14 @@
-// Figures for papers, as "sweep figure" draws them: the program's own, so that what is
-// seen here is what is printed.
-import { html, useAnswer, route, change, Problem, useState, useEffect } from "./core.mjs";
-import { Choice, Check } from "./sweep.mjs";
+// Figures as `sweep figure` draws them, a part of the page of tables.
+import { useEffect, useState } from "preact/hooks";
+import { Check } from "../components/check.mjs";
+import { Choice } from "../components/choice.mjs";
+import { Problem } from "../components/problem.mjs";
+import { useAnswer } from "../lib/answer.mjs";
+import { html } from "../lib/html.mjs";
+import { route } from "../lib/route.mjs";
 
 const kinds = ["curves", "slice", "heatmap", "parallel", "table"];
+
 const titles = [
   "curves, mean and band",
   "one parameter against a metric",
@@ -35,7 +40,7 @@ export function Figures({ id }) {
         [value].flat().map((one) => [name, one === true ? "1" : one]),
       ),
     );
-  const drawn = useDrawn(id ? address("svg") : null, again);
+  const drawn = useFigure(id ? address("svg") : null, again);
   const [failed, fail] = useState(null);
   if (!id) return null;
   const metrics = sweep
@@ -148,7 +153,7 @@ const among = (list, chosen) => (chosen && !list.includes(chosen) ? [...list, ch
 
 // useDrawn fetches a picture, anew when its address or the number is another one. The
 // picture before it stays meanwhile.
-function useDrawn(address, number) {
+function useFigure(address, number) {
   const [state, set] = useState({ url: null, error: null, busy: true, at: null });
   useEffect(() => {
     if (address === null) return undefined;

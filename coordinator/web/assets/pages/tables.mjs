@@ -1,22 +1,17 @@
-// The papers' tables, from the newest sweep that has rows for them, and figures.
-import {
-  html,
-  useAnswer,
-  useTime,
-  useState,
-  useEffect,
-  hrefOf,
-  route,
-  change,
-  session,
-  Problem,
-  Waiting,
-} from "./core.mjs";
-import { Choice } from "./sweep.mjs";
+// The papers' tables, from the newest sweep that has rows for them.
+import { useEffect, useState } from "preact/hooks";
+import { Choice } from "../components/choice.mjs";
+import { Problem } from "../components/problem.mjs";
+import { Loading } from "../components/loading.mjs";
+import { useAnswer, useVersion } from "../lib/answer.mjs";
+import { html } from "../lib/html.mjs";
+import { session } from "../lib/request.mjs";
+import { changeRoute, hrefOf, route } from "../lib/route.mjs";
 import { Figures } from "./figures.mjs";
 
 const kinds = ["ucr", "mnist", "tasks"],
   titles = ["UCR data sets (Table 4)", "pixel-MNIST (Table 2)", "other tasks"];
+
 const needs = {
   ucr: ", of the UCR archive",
   mnist: ", of MNIST",
@@ -34,13 +29,13 @@ export function Tables() {
   const ensemble = select.startsWith("ensemble"),
     auto = select === "ensemble:auto";
   const sweep = query.getAll("sweep");
-  const time = useTime("all");
+  const version = useVersion("all");
   const [again, set] = useState(0);
   // An ensemble may take seconds: it is counted when it is asked for, not at each change.
   const { answer, error, behind } = useAnswer(
     "tables/" + kind,
     { select, sweep },
-    ensemble ? "counted " + again : time,
+    ensemble ? "counted " + again : version,
   );
   const { answer: all } = useAnswer("sweeps", { limit: 100 });
   const [at, tell] = useState(null);
@@ -80,7 +75,7 @@ export function Tables() {
             max="99"
             value=${best}
             onChange=${(e) =>
-              change(
+              changeRoute(
                 {
                   select: e.target.value > 1 ? "ensemble:" + e.target.value : "ensemble",
                 },
@@ -102,7 +97,7 @@ export function Tables() {
           Sweep${" "}
           <select
             value=${sweep[0] || ""}
-            onChange=${(e) => change({ sweep: e.target.value || null }, true)}
+            onChange=${(e) => changeRoute({ sweep: e.target.value || null }, true)}
           >
             <option value="">the newest with rows</option>
             ${all.sweeps.map(
@@ -121,7 +116,7 @@ export function Tables() {
         : error
           ? html`<${Problem} error=${error} />`
           : !answer
-            ? html`<${Waiting} />`
+            ? html`<${Loading} />`
             : !t
               ? html`<p>
                 No completed trial belongs into this table: its rows are of trials with the

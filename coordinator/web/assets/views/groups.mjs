@@ -1,33 +1,30 @@
-// Groups: trials that agree in everything but the seed, with mean, deviation and best.
-import {
-  html,
-  useAnswer,
-  hrefOf,
-  route,
-  change,
-  count,
-  number,
-  exact,
-  Cell,
-  Problem,
-  Reading,
-  Waiting,
-  State,
-} from "./core.mjs";
-import { filterOf, goalOf, Choice } from "./sweep.mjs";
-import { Pager } from "./sweeps.mjs";
+// Groups of trials that differ only in the seed: mean, deviation and best.
+import { Choice } from "../components/choice.mjs";
+import { GroupBy } from "../components/group-by.mjs";
+import { Pager } from "../components/pager.mjs";
+import { Problem } from "../components/problem.mjs";
+import { Reading } from "../components/reading.mjs";
+import { State } from "../components/state.mjs";
+import { Value } from "../components/value.mjs";
+import { Loading } from "../components/loading.mjs";
+import { useAnswer } from "../lib/answer.mjs";
+import { filterOf, whereText } from "../lib/filter.mjs";
+import { count, exact, number } from "../lib/format.mjs";
+import { html } from "../lib/html.mjs";
+import { changeRoute, hrefOf, route } from "../lib/route.mjs";
+import { distinguishing, goalOf } from "../lib/schema.mjs";
 
-const size = 50;
+const pageSize = 50;
 
-export function Groups({ sweep, facts, time }) {
+export function Groups({ sweep, schema, version }) {
   const { query } = route.value;
-  const metric = facts.metrics.includes(query.get("metric")) ? query.get("metric") : facts.first;
-  const goal = goalOf(facts, metric);
-  const by = query.getAll("by").filter((n) => facts.byName[n]);
+  const metric = schema.metrics.includes(query.get("metric")) ? query.get("metric") : schema.first;
+  const goal = goalOf(schema, metric);
+  const by = query.getAll("by").filter((n) => schema.byName[n]);
   const sort = query.get("order") || "mean";
   const descending = query.has("down") ? query.get("down") === "1" : goal === "maximize";
   const offset = Number(query.get("offset") || 0);
-  const others = facts.metrics.filter((m) => facts.goals[m] && m !== metric).slice(0, 3);
+  const others = schema.metrics.filter((m) => schema.goals[m] && m !== metric).slice(0, 3);
   const { answer, error, stale } = useAnswer(
     metric ? `sweeps/${sweep.id}/groups` : null,
     {
@@ -37,15 +34,15 @@ export function Groups({ sweep, facts, time }) {
       sort,
       descending,
       offset,
-      limit: size,
+      limit: pageSize,
     },
-    time,
+    version,
   );
   if (!metric) return html`<p>No trial has a metric yet.</p>`;
   const page = answer && answer.answer;
-  const shown = page ? shownOf(page.by, facts) : [];
+  const shown = page ? distinguishing(page.by, schema) : [];
   const order = (name, down) =>
-    change({ order: name, down: sort === name ? !descending : down, offset: null }, true);
+    changeRoute({ order: name, down: sort === name ? !descending : down, offset: null }, true);
   const head = (name, label, down) => html`<th
     scope="col"
     class=${page.by.includes(name) ? "" : "num"}
@@ -64,8 +61,8 @@ export function Groups({ sweep, facts, time }) {
     }, null);
   return html`
     <div class="controls">
-      <${Choice} label="Metric" name="metric" value=${metric} options=${facts.metrics} />
-      <${By} facts=${facts} by=${by} />
+      <${Choice} label="Metric" name="metric" value=${metric} options=${schema.metrics} />
+      <${GroupBy} schema=${schema} by=${by} />
       <span class="quiet">${goal}</span>
       <span class="quiet" aria-live="polite">
         ${page ? `${count(page.total)} groups of ${count(page.trials)} trials` : ""}
@@ -75,7 +72,7 @@ export function Groups({ sweep, facts, time }) {
     <${Reading} read=${answer && answer.read} />
     ${
       !page
-        ? !error && html`<${Waiting} />`
+        ? !error && html`<${Loading} />`
         : html`
           <p class="quiet">
             Mean ± standard deviation over the trials of a group that completed and did not
@@ -114,7 +111,7 @@ export function Groups({ sweep, facts, time }) {
                             >
                               ${v === null ? html`<span class="none">none</span>` : number(v, 6)}
                             </a>`
-                            : html`<${Cell} value=${v} />`
+                            : html`<${Value} value=${v} />`
                         }
                       </td>`;
                     })}
@@ -164,7 +161,7 @@ export function Groups({ sweep, facts, time }) {
               </tbody>
             </table>
           </div>
-          <${Pager} offset=${offset} total=${page.total} size=${size} what="groups" />
+          <${Pager} offset=${offset} total=${page.total} size=${pageSize} what="groups" />
         `
     }
   `;
@@ -177,47 +174,4 @@ function Mean({ m }) {
     ${m.sd !== null ? ` ± ${number(m.sd, 2)}` : ""}
     <span class="quiet"> (${m.n})</span>
   </span>`;
-}
-
-// shownOf are the places of the parameters that tell groups apart to a reader; those
-// with one value where they are there at all follow from the others.
-export function shownOf(by, facts) {
-  const all = by.map((_, k) => k);
-  const several = all.filter((k) => (facts.byName[by[k]] || {}).distinct !== 1);
-  return several.length ? several : all;
-}
-
-// whereText writes a value as a condition of the filter takes it; texts that look
-// like something else are quoted.
-export function whereText(v) {
-  if (v === null) return "null";
-  if (typeof v !== "string") return JSON.stringify(v);
-  try {
-    JSON.parse(v);
-    return JSON.stringify(v);
-  } catch {
-    return v;
-  }
-}
-
-export function By({ facts, by }) {
-  const used = by.length ? by : facts.varying.filter((n) => n !== "seed");
-  const toggle = (name, on) =>
-    change({ by: on ? [...used, name] : used.filter((n) => n !== name), offset: null });
-  return html`<details class="pick">
-    <summary>Grouped by ${by.length ? by.join(", ") : "everything but the seed"}</summary>
-    <div>
-      ${facts.varying.map(
-        (n) => html`<label key=${n}>
-          <input
-            type="checkbox"
-            checked=${used.includes(n)}
-            onChange=${(e) => toggle(n, e.target.checked)}
-          />
-          ${n}
-        </label>`,
-      )}
-      <p><button onClick=${() => change({ by: null })}>Everything but the seed</button></p>
-    </div>
-  </details>`;
 }

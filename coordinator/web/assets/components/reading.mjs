@@ -1,0 +1,17 @@
+// A note while an answer covers less than all trials.
+import { count } from "../lib/format.mjs";
+import { html } from "../lib/html.mjs";
+
+// Reading says so whenever an answer is about less than all trials.
+export function Reading({ read }) {
+  if (!read || (read.complete && read.trials >= read.of)) return null;
+  if (!read.complete)
+    return html`<p class="note" role="status">
+      Trials are being read: ${count(read.trials)} of ${count(read.of)} so far. What is
+      shown is about these.
+    </p>`;
+  return html`<p class="note" role="status">
+    ${count(read.trials)} of ${count(read.of)} trials have begun to be written; the others
+    are pending and have no row yet.
+  </p>`;
+}

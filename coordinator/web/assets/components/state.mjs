@@ -1,0 +1,8 @@
+// The state of a trial, sweep or worker, as a symbol and a word.
+import { html } from "../lib/html.mjs";
+import { symbols } from "../lib/states.mjs";
+
+export const State = ({ state }) => html`<span class=${"state " + state}>
+  <span aria-hidden="true">${symbols[state] || "•"}</span>
+  ${state}
+</span>`;
