@@ -3,6 +3,7 @@ package model
 import (
 	"slices"
 
+	"sweep/model/protocol"
 	"sweep/model/system"
 	"sweep/model/task"
 	"sweep/sweep"
@@ -39,7 +40,7 @@ func description() *sweep.Description {
 		}
 		return list
 	}
-	const lastSmallest, final = "last-smallest-error", "final"
+	const lastSmallest, final = string(protocol.LastSmallestError), string(protocol.Final)
 	activities := sweep.Match{"dataset": {"har-2", "generated-har-2"}}
 	words := sweep.Match{"task": {"language"}}
 	recurrent := sweep.Match{"model": system.Recurrent()}
@@ -92,7 +93,7 @@ func description() *sweep.Description {
 			{Name: "clip", Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0), Doc: "largest global gradient norm; 0 does not clip"},
 			{Name: "batch", Type: sweep.IntegerType, Default: int64(16), Minimum: new(1.0), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(128)}, {When: activities, Value: int64(100)}},
 				Doc: "minibatch size B"},
-			{Name: "epoch_rule", Measures: true, Type: sweep.StringType, Default: final, Enum: values(lastSmallest, "first-smallest-error", "smallest-loss", final),
+			{Name: "epoch_rule", Measures: true, Type: sweep.StringType, Default: final, Enum: values(protocol.Rules...),
 				Defaults: []sweep.ConditionalDefault{{When: pixel, Value: lastSmallest}, {When: activities, Value: lastSmallest}},
 				Doc:      "the epoch, or validation, whose weights are kept and tested: the last or first at which the validation error is smallest, the one with the smallest validation loss, or the final one"},
 			// Where series are few, those held out are missed. On a quarter of the training
@@ -164,10 +165,10 @@ func description() *sweep.Description {
 	return d
 }
 
-func values(names ...string) []any {
+func values[S ~string](names ...S) []any {
 	list := make([]any, len(names))
 	for i, name := range names {
-		list[i] = name
+		list[i] = string(name)
 	}
 	return list
 }

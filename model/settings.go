@@ -1,11 +1,10 @@
 package model
 
 import (
-	"fmt"
-
 	"sweep/model/dataset"
 	"sweep/model/network"
 	"sweep/model/optim"
+	"sweep/model/protocol"
 	"sweep/model/system"
 	"sweep/model/task"
 	"sweep/model/weight"
@@ -28,7 +27,7 @@ type settings struct {
 	momentum      float64
 	clip          float64
 	batch         int
-	epochRule     string
+	protocol      protocol.Protocol
 	testEvery     int
 	// parameters are all of them, resolved: systems and tasks take their own from there.
 	parameters sweep.Parameters
@@ -78,10 +77,9 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 		momentum:      r.Number("momentum"),
 		clip:          r.Number("clip"),
 		batch:         r.Integer("batch"),
-		epochRule:     r.Text("epoch_rule"),
 		testEvery:     r.Integer("test_every"),
 	}
-	if err := r.Err(); err != nil {
+	if s.protocol, err = protocol.Read(&r); err != nil {
 		return nil, err
 	}
 	return s, s.check()
@@ -89,27 +87,14 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 
 // check refuses combinations that no single parameter's schema can.
 func (s *settings) check() error {
-	refuse := func(name string, value any, format string, args ...any) error {
-		return &sweep.ParameterError{Parameter: name, Value: value, Problem: fmt.Sprintf(format, args...)}
-	}
-	for name, value := range map[string]float64{"beta1": s.beta1, "beta2": s.beta2, "rmsprop_decay": s.rmsDecay, "momentum": s.momentum} {
+	for name, value := range map[string]float64{
+		"beta1": s.beta1, "beta2": s.beta2, "rmsprop_decay": s.rmsDecay, "momentum": s.momentum,
+	} {
 		if value >= 1 {
-			return refuse(name, value, "must be below 1")
+			return &sweep.ParameterError{Parameter: name, Value: value, Problem: "must be below 1"}
 		}
 	}
-	r := sweep.ParameterReader{Parameters: s.parameters}
-	if average := r.Number("average"); average > 0 && r.Number("refit") == 0 {
-		return refuse("average", average, "has no effect here: it applies only where refit is above 0")
-	}
 	return s.network.System.Check(s.options(1))
-}
-
-// checkRule refuses an epoch rule by errors for a task that has none.
-func (s *settings) checkRule(shape task.Shape) error {
-	if !shape.Classes && s.epochRule != "smallest-loss" && s.epochRule != "final" {
-		return &sweep.ParameterError{Parameter: "epoch_rule", Value: s.epochRule, Problem: "goes by errors, which this task does not count: want smallest-loss or final"}
-	}
-	return nil
 }
 
 // spec is the specification of a network for a task of that shape.
@@ -139,7 +124,7 @@ func (s *settings) optimizerOptions() optim.Options {
 // task are the choices that the task takes, with data from a directory and a cache of data sets.
 func (s *settings) task(dataDir string, cache *dataset.Cache) *task.Options {
 	return &task.Options{
-		Parameters: s.parameters, Seed: s.network.Options.Seed, Batch: s.batch, Model: s.network.System.Name,
-		FeedForward: s.network.System.FeedForward, DataDir: dataDir, Cache: cache,
+		Parameters: s.parameters, Protocol: s.protocol, Seed: s.network.Options.Seed, Batch: s.batch,
+		Model: s.network.System.Name, FeedForward: s.network.System.FeedForward, DataDir: dataDir, Cache: cache,
 	}
 }

@@ -119,7 +119,7 @@ func (t *Trainer) open(dataDir string, s *settings) (task.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return work, s.checkRule(work.Shape())
+	return work, s.protocol.Rule.Check(work.Shape().Classes)
 }
 
 // checkDigest refuses data with another digest than that; "" is any.

@@ -13,6 +13,7 @@ import (
 	"sweep/model/loss"
 	"sweep/model/network"
 	"sweep/model/optim"
+	"sweep/model/protocol"
 	"sweep/model/task"
 	"sweep/sweep"
 	"sweep/sweep/safetensors"
@@ -271,19 +272,8 @@ func (t *training) marginDue() bool {
 // keep applies the epoch rule.
 func (t *training) keep(trainLoss, loss, accuracy float64) {
 	failed := 1 - accuracy
-	var better bool
-	switch t.s.epochRule {
-	case "first-smallest-error":
-		better = failed < t.best.Error
-	case "smallest-loss":
-		better = loss < t.best.Loss
-	case "final":
-		better = true
-	default: // last-smallest-error
-		better = failed <= t.best.Error
-	}
 	t.best.SmallestLoss = min(t.best.SmallestLoss, loss)
-	if better {
+	if t.s.protocol.Rule.Better(protocol.Score{Error: failed, Loss: loss}, protocol.Score{Error: t.best.Error, Loss: t.best.Loss}) {
 		t.best.Error, t.best.Loss, t.best.Accuracy = failed, loss, accuracy
 		t.keepWeights(trainLoss)
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"sweep/model/protocol"
 	"sweep/model/random"
 	"sweep/sweep"
 )
@@ -19,7 +20,7 @@ var addition = Kind{
 }
 
 // smallestLoss is the epoch rule of tasks that have no accuracy to go by.
-const smallestLoss = "smallest-loss"
+const smallestLoss = string(protocol.SmallestLoss)
 
 var (
 	length = sweep.ParameterSchema{

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"math"
 	"slices"
 
 	"sweep/model/dataset"
@@ -126,11 +125,7 @@ func (c *classified) shape() error {
 // split parts the training set.
 func (c *classified) split() error {
 	o, set := c.options, c.set
-	strategy, err := dataset.ParseStrategy(o.text("split"))
-	if err != nil {
-		return o.refuse("split", "%v", err)
-	}
-	c.rows[Train], c.rows[Validation] = dataset.Split(set.Train.Labels, strategy, o.number("validation"), o.Seed)
+	c.rows[Train], c.rows[Validation] = dataset.Split(set.Train.Labels, o.Protocol.Split, o.Protocol.Validation, o.Seed)
 	c.rows[Test] = upTo(set.Test.N)
 	switch {
 	case len(c.rows[Validation]) > 0:
@@ -146,29 +141,17 @@ func (c *classified) Shape() Shape {
 }
 
 func (c *classified) Schedule() Schedule {
-	steps := epochSteps(len(c.rows[Train]), c.options.Batch)
+	steps, epochs, p := epochSteps(len(c.rows[Train]), c.options.Batch), c.options.integer("epochs"), c.options.Protocol
 	return Schedule{
-		Steps: c.options.integer("epochs") * steps, Interval: steps, Epochs: true, Refit: c.refit() * steps,
-		Average: min(c.share("average"), c.refit()),
+		Steps: epochs * steps, Interval: steps, Epochs: true, Refit: p.Refit(epochs) * steps, Average: p.Average(epochs),
 	}
-}
-
-// share is the number of epochs that a parameter says as a share.
-func (c *classified) share(name string) int {
-	return int(math.Round(c.options.number(name) * float64(c.options.integer("epochs"))))
-}
-
-// refit is the number of epochs, the last, that train on the validation rows, too, in
-// as many steps as before; one epoch at least does not.
-func (c *classified) refit() int {
-	return min(c.share("refit"), c.options.integer("epochs")-1)
 }
 
 func (c *classified) Count(part Part) int { return len(c.rows[part]) }
 
 func (c *classified) Batch(part Part, wanted int) int {
 	rows := len(c.rows[part])
-	if part == Train && c.refit() > 0 {
+	if part == Train && c.Schedule().Refit > 0 {
 		rows += len(c.rows[Validation])
 	}
 	return min(wanted, rows)

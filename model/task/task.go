@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"sweep/model/dataset"
+	"sweep/model/protocol"
 	"sweep/sweep"
 )
 
@@ -122,6 +123,7 @@ type Stream interface {
 // Options are the choices of a trial.
 type Options struct {
 	Parameters sweep.Parameters // resolved
+	Protocol   protocol.Protocol
 	Seed       uint64
 	Batch      int // sequences in a minibatch of training
 	Model      string
@@ -142,9 +144,6 @@ func (o *Options) reader() *sweep.ParameterReader {
 
 // integer returns an integer parameter.
 func (o *Options) integer(name string) int { return o.reader().Integer(name) }
-
-// number returns a number parameter.
-func (o *Options) number(name string) float64 { return o.reader().Number(name) }
 
 // text returns a string parameter.
 func (o *Options) text(name string) string { return o.reader().Text(name) }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sweep/model/dataset"
+	"sweep/model/protocol"
 	"sweep/sweep"
 )
 
@@ -25,7 +26,11 @@ func trial(t *testing.T, point sweep.Parameters) *Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Options{Parameters: resolved, Seed: 7, Batch: 6, Model: "rnn", Cache: dataset.NewCache(1 << 20)}
+	r := sweep.ParameterReader{Parameters: resolved}
+	return &Options{
+		Parameters: resolved, Seed: 7, Batch: 6, Model: "rnn", Cache: dataset.NewCache(1 << 20),
+		Protocol: protocol.Protocol{Validation: r.Number("validation"), Split: dataset.Strategy(r.Text("split"))},
+	}
 }
 
 // small are trials of all kinds, on data that need no files.
