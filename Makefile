@@ -44,7 +44,7 @@ chaos:
 # golangci-lint vets Go, but does not compare assembly with its declarations.
 lint:
 	$(GO) vet ./model/kernel
-	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION) run ./...
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION) run --allow-parallel-runners ./...
 
 # The checked-in assembly is what the generator writes.
 check-generated:

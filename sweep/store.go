@@ -159,6 +159,10 @@ type Reader interface {
 	// Query runs one read-only SQL statement and calls yield for each row;
 	// columns are the same in every call. A statement that would write is refused.
 	Query(ctx context.Context, sql string, yield func(columns []string, row []any) error) error
+	// QuerySweep is Query in which t names the trials of a sweep, with a column for each
+	// of its parameters and metrics, of their types. A metric that has the name of a
+	// parameter is called metric.NAME.
+	QuerySweep(ctx context.Context, id, sql string, yield func(columns []string, row []any) error) error
 }
 
 // RecordReport tells what Record did.

@@ -13,18 +13,21 @@ import (
 )
 
 func newSQL(s *settings) *cobra.Command {
-	var format string
+	var format, of string
 	cmd := &cobra.Command{
 		Use:     "sql STATEMENT",
 		Short:   "Ask the results in SQL, read-only",
 		GroupID: "ask",
 		Long: `Run one read-only SQL statement over the store. The views are results (a row a
 trial), best_trials, curves (a row a point), ucr_table and mnist_table; they have
-the same names and columns in SQLite and Postgres.
+the same names and columns in SQLite and Postgres. With --sweep, t is a row a trial
+of that sweep, with a column for each of its parameters and metrics; a metric that
+has the name of a parameter is called "metric.NAME".
 
 Exit codes: 0 done, 1 the database refuses the statement.`,
 		Example: `  sweep sql "SELECT dataset, model, avg(test_accuracy) FROM results GROUP BY dataset, model"
-  sweep sql "SELECT * FROM best_trials" --format csv`,
+  sweep sql "SELECT * FROM best_trials" --format csv
+  sweep sql --sweep latest "SELECT * FROM t ORDER BY trial_index LIMIT 10"`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			results, err := s.openReader(cmd.Context())
@@ -36,12 +39,18 @@ Exit codes: 0 done, 1 the database refuses the statement.`,
 			if err != nil {
 				return err
 			}
-			if err := results.Query(cmd.Context(), args[0], write); err != nil {
+			if of != "" {
+				err = results.QuerySweep(cmd.Context(), of, args[0], write)
+			} else {
+				err = results.Query(cmd.Context(), args[0], write)
+			}
+			if err != nil {
 				return err
 			}
 			return flush()
 		},
 	}
+	cmd.Flags().StringVar(&of, "sweep", "", "the sweep whose trials the statement calls t: its name, id, or latest")
 	cmd.Flags().StringVar(&format, "format", "text", "text, csv or json (one object a line)")
 	return cmd
 }

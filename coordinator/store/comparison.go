@@ -14,33 +14,31 @@ import (
 // submission says. It never changes.
 type comparison struct {
 	sweep.Select
-	// metrics are the columns of the table scores, by metric.
-	metrics map[string]int
+	// metrics are the columns of the table scores, by metric; described are all metrics that
+	// the trainer describes, and whether one has a goal: by others nothing is compared.
+	metrics   map[string]int
+	described map[string]bool
 	// members are the names of Group as JSON writes them.
 	members []string
-	// own are the parameters that are called as a column of trials is.
-	own map[string]bool
+	// own are the parameters that are called as a column of trials is; parameters are all
+	// of them, and open says that further metrics than those described are reported.
+	own, parameters map[string]bool
+	open            bool
 }
-
-// scoreColumns are the columns of the table scores that hold metrics: those that
-// the views show by the metric's own name, and others for further ones, which
-// are a sweep's own.
-var scoreColumns = []string{"validation_loss", "validation_accuracy", "test_accuracy", "train_loss", "metric1", "metric2", "metric3", "metric4"}
-
-const namedScores = 4
 
 // comparison returns how the trials of a sweep are compared.
 func (t *transaction) comparison(number int64) *comparison {
 	if known, ok := t.s.comparisons.Load(number); ok {
 		return known.(*comparison)
 	}
-	c := &comparison{own: map[string]bool{}}
+	c := &comparison{own: map[string]bool{}, parameters: map[string]bool{}}
 	var metrics []sweep.MetricSchema
 	t.each(func(row database.Row) error {
-		var choice, list, schema, axes []byte
-		if err := row.Scan(&choice, &list, &schema, &axes); err != nil {
+		var choice, list, schema, axes, open []byte
+		if err := row.Scan(&choice, &list, &schema, &axes, &open); err != nil {
 			return err
 		}
+		c.open = string(open) == "true"
 		if err := c.addOwn(schema, axes); err != nil {
 			return fmt.Errorf("parameters of sweep %d: %w", number, err)
 		}
@@ -55,8 +53,8 @@ func (t *transaction) comparison(number int64) *comparison {
 			}
 		}
 		return nil
-	}, `SELECT submission -> 'spec' -> 'select', submission -> 'description' -> 'metrics', submission -> 'description' -> 'parameters', submission -> 'spec' -> 'axes'
-		FROM grids WHERE sweep_no = $1 AND ordinal = 0`, number)
+	}, `SELECT submission -> 'spec' -> 'select', submission -> 'description' -> 'metrics', submission -> 'description' -> 'parameters', submission -> 'spec' -> 'axes',
+		submission -> 'description' -> 'open' FROM grids WHERE sweep_no = $1 AND ordinal = 0`, number)
 	c.fill(metrics)
 	if t.err == nil {
 		t.s.comparisons.Store(number, c)
@@ -64,8 +62,7 @@ func (t *transaction) comparison(number int64) *comparison {
 	return c
 }
 
-// addOwn notes the parameters of a trainer's schema and of a sweep's axes that are called
-// as a column of trials is.
+// addOwn notes the parameters of a trainer's schema and of a sweep's axes.
 func (c *comparison) addOwn(schema, axes []byte) error {
 	type parameter struct {
 		Name string `json:"name"`
@@ -88,6 +85,7 @@ func (c *comparison) addOwn(schema, axes []byte) error {
 		}
 	}
 	for _, p := range parameters {
+		c.parameters[p.Name] = true
 		if _, ok := columns[p.Name]; ok {
 			c.own[p.Name] = true
 		}
@@ -110,7 +108,7 @@ func (c *comparison) fill(metrics []sweep.MetricSchema) {
 			c.members = append(c.members, string(text))
 		}
 	}
-	c.metrics = map[string]int{}
+	c.metrics, c.described = map[string]int{}, map[string]bool{}
 	for i, name := range scoreColumns[:namedScores] {
 		c.metrics[name] = i
 	}
@@ -124,7 +122,15 @@ func (c *comparison) fill(metrics []sweep.MetricSchema) {
 		if metrics[i].Summary && metrics[i].Goal != "" {
 			add(metrics[i].Name)
 		}
+		c.described[metrics[i].Name] = metrics[i].Goal != ""
 	}
+}
+
+// further reports whether a metric that has no column of its own is kept in the table
+// metrics.
+func (c *comparison) further(name string) bool {
+	compared, described := c.described[name]
+	return !c.parameters[name] && (compared || c.open && !described)
 }
 
 // pointKey returns the key of a trial's grid point: the parameters, as canonical

@@ -66,38 +66,6 @@ func (t *transaction) score(entries []entry) {
 	s.save()
 }
 
-// saveScores writes the metrics of trials.
-func (t *transaction) saveScores(entries []entry) {
-	if len(entries) == 0 {
-		return
-	}
-	values := make([]float64, len(entries)*len(scoreColumns))
-	for i := range values {
-		values[i] = math.NaN()
-	}
-	used := make([]bool, len(scoreColumns)) // a column costs as much when it is NULL in all rows
-	for i := range entries {
-		places := t.comparison(entries[i].sweep).metrics
-		for name, value := range entries[i].summary {
-			if place, ok := places[name]; ok {
-				values[i*len(scoreColumns)+place], used[place] = value, true
-			}
-		}
-	}
-	columns := []database.Column{
-		{Name: "sweep_no", Int: func(i int) int64 { return entries[i].sweep }},
-		{Name: "trial_index", Int: func(i int) int64 { return entries[i].index }},
-		{Name: "trial_no", Int: func(i int) int64 { return entries[i].trial }},
-	}
-	for place, name := range scoreColumns {
-		if !used[place] {
-			continue
-		}
-		columns = append(columns, database.Column{Name: name, Float: func(i int) float64 { return values[i*len(scoreColumns)+place] }})
-	}
-	t.insert("scores", database.Batch{Rows: len(entries), Columns: columns})
-}
-
 // contender is a grid point or a group of a sweep.
 type contender struct{ sweep, key int64 }
 

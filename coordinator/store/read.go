@@ -98,24 +98,6 @@ func (s *Store) Trials(ctx context.Context, query sweep.TrialQuery, yield func(*
 	return nil
 }
 
-// metrics returns which column of the table scores has a metric of all the sweeps.
-func (t *transaction) metrics(numbers []int64) func(name string) (string, bool) {
-	return func(name string) (string, bool) {
-		place := slices.Index(scoreColumns[:namedScores], name)
-		for i, number := range numbers {
-			other, ok := t.comparison(number).metrics[name]
-			if !ok || i > 0 && other != place {
-				return "", false
-			}
-			place = other
-		}
-		if place < 0 {
-			return "", false
-		}
-		return scoreColumns[place], true
-	}
-}
-
 // ownNames returns whether a column's name is that of a parameter of one of the sweeps, and
 // means that.
 func (t *transaction) ownNames(numbers []int64) func(name string) bool {
@@ -239,10 +221,11 @@ func (l *listing) find() {
 		return
 	}
 	p := &place{number: l.number(l.After.Sweep), index: l.After.Index}
-	expression, kind := "0", "number"
+	expression, kind, joins := "0", "number", ""
 	if l.sorted() {
-		c, _ := l.builder("c").column(l.OrderBy)
-		expression, kind = c.text, c.kind
+		b := l.builder()
+		c, _ := b.column(l.OrderBy)
+		expression, kind, joins = c.text, c.kind, b.joins.String()
 	}
 	var number float64
 	var text string
@@ -250,7 +233,7 @@ func (l *listing) find() {
 	dest := map[string]any{"number": &number, "text": &text, "boolean": &truth}[kind]
 	zero := map[string]string{"number": "0", "text": "''", "boolean": "FALSE"}[kind]
 	found := l.one([]any{&missing, dest}, `SELECT `+expression+` IS NULL, coalesce(CAST(`+expression+` AS `+sqlTypes[kind]+`), `+zero+`)
-		FROM trials AS t LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no`+joinScores+` WHERE t.sweep_no = $1 AND t.trial_index = $2`, p.number, p.index)
+		FROM trials AS t LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no`+joinScores+joins+` WHERE t.sweep_no = $1 AND t.trial_index = $2`, p.number, p.index)
 	if !found {
 		l.fail(fmt.Errorf("trial %v: %w", *l.After, sweep.ErrNotFound))
 	}
@@ -314,7 +297,12 @@ func (s *Store) Curves(ctx context.Context, id sweep.TrialID, metrics ...string)
 
 // Query implements sweep.Store.
 func (s *Store) Query(ctx context.Context, sql string, yield func(columns []string, row []any) error) error {
-	return s.explain("run the query", s.db.Ask(ctx, sql, func(columns []string, row []any) error {
+	return s.query(ctx, sql, 0, yield)
+}
+
+// query runs a statement whose views have so many columns.
+func (s *Store) query(ctx context.Context, sql string, columns int, yield func(columns []string, row []any) error) error {
+	return s.explain("run the query", s.db.Ask(ctx, sql, columns, func(columns []string, row []any) error {
 		if err := yield(columns, row); err != nil {
 			return yieldError{err}
 		}

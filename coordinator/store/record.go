@@ -276,13 +276,20 @@ func (r *recording) saveRevived(revived []*ledger.Trial) {
 		return
 	}
 	r.run(`DELETE FROM outcomes WHERE trial_no IN (SELECT v.trial_no FROM {v})`, keyBatch(revived))
-	r.run(deleteScores, keyBatch(revived))
+	for _, text := range deleteMetrics {
+		r.run(text, keyBatch(revived))
+	}
 	r.run(`DELETE FROM trial_artifacts WHERE trial_no IN (SELECT v.trial_no FROM {v})`, keyBatch(revived))
 	r.run(`UPDATE sweeps SET state = 'active', updated_at = $1 WHERE state = 'finished' AND sweep_no IN (
 		SELECT t.sweep_no FROM {v} JOIN trials AS t USING (trial_no))`, r.now, keyBatch(revived))
 }
 
-const deleteScores = `DELETE FROM scores WHERE (sweep_no, trial_index) IN (SELECT t.sweep_no, t.trial_index FROM {v} JOIN trials AS t USING (trial_no))`
+// deleteMetrics takes away what stands in columns of the metrics of trials.
+var deleteMetrics = []string{
+	`DELETE FROM scores WHERE (sweep_no, trial_index) IN (SELECT t.sweep_no, t.trial_index FROM {v} JOIN trials AS t USING (trial_no))`,
+	`DELETE FROM metrics WHERE (sweep_no, metric_no, trial_index) IN (
+		SELECT n.sweep_no, n.metric_no, t.trial_index FROM {v} JOIN trials AS t USING (trial_no) JOIN metric_names AS n USING (sweep_no))`,
+}
 
 // saveEntries enters the results into what is compared.
 func (r *recording) saveEntries() {

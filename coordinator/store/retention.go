@@ -66,8 +66,8 @@ func (s *Store) DeleteSweep(ctx context.Context, id string) (removed sweep.Remov
 // removeRows removes all rows of a hidden sweep but its own.
 func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials int64, err error) {
 	defer s.comparisons.Delete(number)
-	err = s.pages(ctx, "remove the trials of sweep "+id, number, nil, func(t *transaction, gone, indices []int64) {
-		trials += t.removeTrials(number, gone, indices)
+	err = s.pages(ctx, "remove the trials of sweep "+id, number, nil, func(t *transaction, gone, _ []int64) {
+		trials += t.removeTrials(number, gone)
 	})
 	for _, table := range []struct{ name, key string }{{"points", "point_key"}, {"contests", "contest_key"}} {
 		for last, more := int64(0), true; more && err == nil; {
@@ -85,21 +85,17 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 		return trials, err
 	}
 	return trials, s.update(ctx, "remove sweep "+id, func(t *transaction) {
-		for _, table := range []string{"datasets", "classes", "counters", "unscored", "grids", "requests"} {
+		for _, table := range []string{"datasets", "classes", "counters", "unscored", "grids", "requests", "metric_names"} {
 			t.run(`DELETE FROM `+table+` WHERE sweep_no = $1`, number)
 		}
 		t.run(`DELETE FROM quarantine WHERE sweep_id = $1`, id)
 	})
 }
 
-const (
-	// heirs finds, for trials that go, the first of another sweep that took a result
-	// over.
-	heirs = `SELECT v.trial_no, h.trial_no, h.sweep_no, h.class_no FROM {v} JOIN trials AS h ON h.source_no = v.trial_no
+// heirs finds, for trials that go, the first of another sweep that took a result
+// over.
+const heirs = `SELECT v.trial_no, h.trial_no, h.sweep_no, h.class_no FROM {v} JOIN trials AS h ON h.source_no = v.trial_no
 		WHERE h.sweep_no <> $1 AND NOT EXISTS (SELECT 1 FROM trials AS e WHERE e.source_no = v.trial_no AND e.sweep_no <> $1 AND e.trial_no < h.trial_no)`
-
-	removeScores = `DELETE FROM scores WHERE sweep_no = $1 AND trial_index IN (SELECT v.trial_index FROM {v})`
-)
 
 // owned are the tables of what belongs to a trial, by its trial_no, and whether
 // it goes to who took the trial's result over.
@@ -115,13 +111,15 @@ var owned = []struct {
 type inheritance struct{ source, heir, sweep, class int64 }
 
 // removeTrials removes trials of a sweep.
-func (t *transaction) removeTrials(number int64, trials, indices []int64) (removed int64) {
+func (t *transaction) removeTrials(number int64, trials []int64) (removed int64) {
 	gone := numberBatch(trials)
+	for _, text := range deleteMetrics {
+		t.run(text, gone)
+	}
 	t.bequeath(number, gone)
 	for _, o := range owned {
 		t.run(`DELETE FROM `+o.table+` WHERE trial_no IN (SELECT v.trial_no FROM {v})`, gone)
 	}
-	t.run(removeScores, number, indexBatch(indices))
 	return t.run(`DELETE FROM trials WHERE trial_no IN (SELECT v.trial_no FROM {v})`, gone)
 }
 

@@ -42,15 +42,13 @@ var operators = []string{"=", "!=", "<", "<=", ">", ">="}
 // of the JSON, and what follows it.
 type builder struct {
 	dialect *database.Dialect
-	// metric returns the column of the table scores that has a metric, and scores
-	// is what that table is called in the statement.
-	metric  func(name string) (text string, ok bool)
-	scores  string
-	own     func(name string) bool // as in selection
+	metric  func(name string) (place metricPlace, ok bool) // as in selection
+	own     func(name string) bool                         // as in selection
 	joins   strings.Builder
 	text    strings.Builder
 	args    []any
 	members map[string]database.Member
+	further map[int64]string // the joined rows of metrics, by the metric's number
 }
 
 // bind returns the placeholder of a further argument.
@@ -88,10 +86,20 @@ func (b *builder) column(name string) (column, bool) {
 	if c, ok := columns[name]; ok {
 		return c, true
 	}
-	if text, ok := b.metric(name); ok {
-		return column{b.scores + "." + text, "number"}, true
+	place, ok := b.metric(name)
+	switch {
+	case !ok:
+		return column{}, false
+	case place.column != "":
+		return column{"c." + place.column, "number"}, true
 	}
-	return column{}, false
+	alias, joined := b.further[place.number]
+	if !joined {
+		alias = fmt.Sprintf("m%d", place.number)
+		b.further[place.number] = alias
+		fmt.Fprintf(&b.joins, "\nLEFT JOIN metrics AS %s ON %[1]s.sweep_no = t.sweep_no AND %[1]s.metric_no = %d AND %[1]s.trial_index = t.trial_index", alias, place.number)
+	}
+	return column{alias + ".value", "number"}, true
 }
 
 // typed returns an expression for a value of the wanted type, NULL for values
@@ -130,8 +138,8 @@ type selection struct {
 	sweep.TrialQuery
 	dialect *database.Dialect
 	numbers []int64
-	// metric returns the column of the table scores that has a metric.
-	metric func(name string) (text string, ok bool)
+	// metric returns where a metric stands that all the sweeps have in one place.
+	metric func(name string) (place metricPlace, ok bool)
 	// own returns whether a column's name means a parameter.
 	own func(name string) bool
 	// after is the place after which the list goes on; nil for its beginning.
@@ -145,13 +153,19 @@ type place struct {
 	value         any
 }
 
-func (s *selection) builder(scores string) *builder {
-	return &builder{dialect: s.dialect, metric: s.metric, own: s.own, scores: scores, members: map[string]database.Member{}}
+func (s *selection) builder() *builder {
+	return &builder{dialect: s.dialect, metric: s.metric, own: s.own, members: map[string]database.Member{}, further: map[int64]string{}}
+}
+
+// named reports whether a name means a column of trials or their results.
+func (s *selection) named(name string) bool {
+	_, ok := columns[name]
+	return ok && !s.own(name)
 }
 
 // sorted reports whether the list is sorted by what stands in a column.
 func (s *selection) sorted() bool {
-	_, ok := s.builder("").column(s.OrderBy)
+	_, ok := s.builder().column(s.OrderBy)
 	return ok && !s.inOrder()
 }
 
@@ -172,7 +186,7 @@ const joinScores = "\nLEFT JOIN scores AS c ON c.sweep_no = t.sweep_no AND c.tri
 
 // plain builds the SELECT of a list that is in order of index.
 func (s *selection) plain(limit int) (string, []any, error) {
-	b := s.builder("c")
+	b := s.builder()
 	if err := s.conditions(b); err != nil {
 		return "", nil, err
 	}
@@ -190,7 +204,7 @@ func (s *selection) plain(limit int) (string, []any, error) {
 // sortedKeys builds the SELECT of the trials of a list that is sorted by what stands
 // in JSON alone: their internal numbers and places, all of them.
 func (s *selection) sortedKeys() (string, []any, error) {
-	b := s.builder("c")
+	b := s.builder()
 	if err := s.conditions(b); err != nil {
 		return "", nil, err
 	}
@@ -208,16 +222,21 @@ func (b *builder) key(p *place) string {
 // inner SELECT finds them, in a narrow table if it is a metric and nothing else
 // is asked for.
 func (s *selection) valued(limit int) (string, []any, error) {
-	from, scores := "trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no"+joinScores, "c"
-	if _, isMetric := s.metric(s.OrderBy); isMetric && len(s.States)+len(s.Where) == 0 && !s.Best {
-		from, scores = "scores AS t", "t"
-	}
-	b := s.builder(scores)
+	b := s.builder()
 	if err := s.conditions(b); err != nil {
 		return "", nil, err
 	}
+	from := "trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no" + joinScores
 	c, _ := b.column(s.OrderBy)
 	by := b.typed(s.OrderBy, c.kind)
+	if place, isMetric := b.metric(s.OrderBy); isMetric && !s.named(s.OrderBy) && len(s.States)+len(s.Where) == 0 && !s.Best {
+		b.joins.Reset()
+		if from, c.text = "scores AS t", "t."+place.column; place.column == "" {
+			from, c.text = "metrics AS t", "t.value"
+			fmt.Fprintf(&b.text, "\nAND t.metric_no = %d", place.number)
+		}
+		by = "(" + c.text + ")"
+	}
 	b.text.WriteString("\nAND " + c.text + " IS NOT NULL")
 	if s.after != nil {
 		comparison := " > "
@@ -244,7 +263,7 @@ func (s *selection) valued(limit int) (string, []any, error) {
 // valueless builds the SELECT of the trials that have nothing of what they are
 // sorted by, which come last.
 func (s *selection) valueless(limit int) (string, []any, error) {
-	b := s.builder("c")
+	b := s.builder()
 	if err := s.conditions(b); err != nil {
 		return "", nil, err
 	}

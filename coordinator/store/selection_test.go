@@ -39,7 +39,7 @@ func TestConditions(t *testing.T) {
 		{"~", 1, "", nil},
 	} {
 		query := sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "x", Operator: test.operator, Value: test.value}}}
-		none := func(string) (string, bool) { return "", false }
+		none := func(string) (metricPlace, bool) { return metricPlace{}, false }
 		text, args, err := (&selection{TrialQuery: query, dialect: dialect, metric: none, own: func(string) bool { return false }}).plain(0)
 		if (err == nil) != (test.want != "") {
 			t.Errorf("%s %v: %v", test.operator, test.value, err)

@@ -505,6 +505,9 @@ var forgetting = []string{
 	`DELETE FROM curve_arrays WHERE trial_no IN (SELECT t.trial_no` + retried,
 	`DELETE FROM trial_artifacts WHERE trial_no IN (SELECT t.trial_no` + retried,
 	`DELETE FROM scores WHERE sweep_no = $1 AND trial_index IN (SELECT t.trial_index` + retried,
+	`DELETE FROM metrics WHERE sweep_no = $1 AND (metric_no, trial_index) IN (SELECT n.metric_no, t.trial_index
+		FROM {v} JOIN trials AS t USING (trial_index) JOIN metric_names AS n USING (sweep_no)
+		WHERE t.sweep_no = $1 AND t.state IN ('failed', 'cancelled'))`,
 	`UPDATE executions SET forgotten = TRUE, outcome = CASE outcome WHEN 'running' THEN 'lost' ELSE outcome END
 		WHERE trial_no IN (SELECT t.trial_no` + retried,
 }

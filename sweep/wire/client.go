@@ -251,8 +251,17 @@ func (c *Client) Curves(ctx context.Context, id sweep.TrialID, metrics ...string
 
 // Query implements sweep.Reader.
 func (c *Client) Query(ctx context.Context, sql string, yield func(columns []string, row []any) error) error {
+	return c.query(ctx, controlRequest{SQL: sql}, yield)
+}
+
+// QuerySweep implements sweep.Reader.
+func (c *Client) QuerySweep(ctx context.Context, id, sql string, yield func(columns []string, row []any) error) error {
+	return c.query(ctx, controlRequest{SQL: sql, Sweep: id}, yield)
+}
+
+func (c *Client) query(ctx context.Context, request controlRequest, yield func(columns []string, row []any) error) error {
 	var columns []string
-	return c.each(ctx, "sql", controlRequest{SQL: sql}, func(values *json.Decoder) error {
+	return c.each(ctx, "sql", request, func(values *json.Decoder) error {
 		var a rowAnswer
 		if err := values.Decode(&a); err != nil {
 			return err

@@ -245,7 +245,7 @@ var operations = map[string]operation{
 	},
 	"sql": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
 		first := true
-		return s.reader.Query(ctx, r.SQL, func(columns []string, row []any) error {
+		row := func(columns []string, row []any) error {
 			a := rowAnswer{Row: make([]cell, len(row))}
 			if first {
 				a.Columns, first = columns, false
@@ -254,7 +254,11 @@ var operations = map[string]operation{
 				a.Row[i] = cell{v}
 			}
 			return yield(a)
-		})
+		}
+		if r.Sweep != "" {
+			return s.reader.QuerySweep(ctx, r.Sweep, r.SQL, row)
+		}
+		return s.reader.Query(ctx, r.SQL, row)
 	},
 }
 

@@ -224,6 +224,10 @@ func (b *backend) Query(ctx context.Context, sql string, yield func([]string, []
 	return b.call(ctx, "query %s", sql)
 }
 
+func (b *backend) QuerySweep(ctx context.Context, id, sql string, yield func([]string, []any) error) error {
+	return b.Query(ctx, "of "+id+": "+sql, yield)
+}
+
 func serve(t *testing.T, conn *nats.Conn, b *backend) (client *wire.Client, stop func()) {
 	t.Helper()
 	service, err := open(t, conn, wire.Options{}).ServeControl(b, b, func() bool { return !b.deposed.Load() })
@@ -359,6 +363,9 @@ func TestReadingGivesWhatTheStoreGives(t *testing.T) {
 	if err != nil || n != 3000 {
 		t.Errorf("Query: %d, %v", n, err)
 	}
+	if err := c.QuerySweep(ctx, "s", "SELECT 2", func([]string, []any) error { return nil }); err != nil {
+		t.Errorf("QuerySweep: %v", err)
+	}
 	executions, err := c.Executions(ctx, sweep.TrialID{Sweep: "s", Index: 2})
 	if err != nil || len(executions) != 1 || executions[0] != (sweep.Execution{ID: "x", Outcome: sweep.ExecutionReleased, Charged: true, LogSize: 3}) {
 		t.Errorf("Executions = %+v, %v", executions, err)
@@ -393,7 +400,7 @@ func TestReadingGivesWhatTheStoreGives(t *testing.T) {
 		t.Errorf("other bytes than the record's: %v", err)
 	}
 	want := []string{"sweep x", "sweeps [active paused]", "progress x", "trial s/9", "curves s/9 [a b]",
-		"trials [s] [n>=int64 lr=float64 x=<nil>] 5", "query SELECT 1",
+		"trials [s] [n>=int64 lr=float64 x=<nil>] 5", "query SELECT 1", "query of s: SELECT 2",
 		"executions s/2", "log s/0 x", "artifacts {Sweep:s Indices:[4] From:0 Until:0 Name:} digest", "artifacts {Sweep:s Indices:[] From:0 Until:0 Name:} ",
 		"artifact s/0 weights 0", "artifact s/0 weights 2097152", "artifact s/0 other 0"}
 	if got := b.heard(); !reflect.DeepEqual(got, want) {

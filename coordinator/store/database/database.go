@@ -28,8 +28,9 @@ type Database interface {
 	// may: it follows every change of the schema.
 	Prepare(ctx context.Context) error
 	// Ask runs a user's statement if it only reads. Values come as int64,
-	// float64, string, []byte, bool and nil; times and JSON are texts.
-	Ask(ctx context.Context, text string, yield func(columns []string, row []any) error) error
+	// float64, string, []byte, bool and nil; times and JSON are texts. columns is how
+	// many the statement's own view has, which may be many.
+	Ask(ctx context.Context, text string, columns int, yield func(columns []string, row []any) error) error
 	// Fenced is Update for the leader of a term: it is a *sweep.DeposedError if the
 	// term is over, and no Takeover ends while do runs.
 	Fenced(ctx context.Context, term int64, do func(tx Tx) error) error

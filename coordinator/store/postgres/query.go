@@ -27,7 +27,7 @@ const (
 // SELECT, VALUES and WITH can, in a transaction that is read-only, in a session
 // of the reader's login. Values come as from SQLite: int64, float64, string,
 // bool and nil; times and JSON are texts.
-func (d *Database) Ask(ctx context.Context, text string, yield func(columns []string, row []any) error) error {
+func (d *Database) Ask(ctx context.Context, text string, _ int, yield func(columns []string, row []any) error) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, query.Longest, query.ErrLongest)
 	defer cancel()
 	names, err := calls(text)

@@ -61,7 +61,7 @@ var readerSettings = map[string]string{
 // that is not named is not for them.
 var readable = []string{
 	"sweeps", "grids", "datasets", "counters", "trials", "outcomes", "curve_arrays", "executions", "reproducibility_faults",
-	"scores", "points", "contests", "unscored", "cluster", "classes", "trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts",
+	"scores", "metrics", "metric_names", "points", "contests", "unscored", "cluster", "classes", "trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts",
 	"results", "curves", "best_trials", "accuracy_table", "ucr_table", "mnist_table",
 }
 

@@ -17,12 +17,12 @@ import (
 // Ask implements database.Database. It runs on a connection that cannot write: the
 // authorizer refuses everything but reading, and query_only holds behind it.
 // Times are texts as stored, booleans bool.
-func (d *Database) Ask(ctx context.Context, text string, yield func(columns []string, row []any) error) error {
+func (d *Database) Ask(ctx context.Context, text string, columns int, yield func(columns []string, row []any) error) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, query.Longest, query.ErrLongest)
 	defer cancel()
 	err := single(text)
 	if err == nil {
-		err = d.ask(bounded, text, yield)
+		err = d.ask(bounded, text, columns, yield)
 	}
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		err = context.Cause(bounded)
@@ -30,25 +30,32 @@ func (d *Database) Ask(ctx context.Context, text string, yield func(columns []st
 	return refusal(err)
 }
 
-// limits are of a connection for queries: none is to take the memory of this
-// process, or to compute for long where it cannot be interrupted.
-var limits = map[int]int{
-	codes.SQLITE_LIMIT_LENGTH:              query.Row / 2,
-	codes.SQLITE_LIMIT_SQL_LENGTH:          1 << 20,
-	codes.SQLITE_LIMIT_COLUMN:              100,
-	codes.SQLITE_LIMIT_ATTACHED:            0,
-	codes.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1000,
+// ownColumns is how many columns an answer may have besides those of a view.
+const ownColumns = 100
+
+// limits are of a connection for queries with so many columns: none is to take the memory
+// of this process, or to compute for long where it cannot be interrupted. The more
+// columns an answer may have, the less each may hold.
+func limits(columns int) map[int]int {
+	columns += ownColumns
+	return map[int]int{
+		codes.SQLITE_LIMIT_LENGTH:              query.Row / 2 * ownColumns / columns,
+		codes.SQLITE_LIMIT_SQL_LENGTH:          1 << 20,
+		codes.SQLITE_LIMIT_COLUMN:              columns,
+		codes.SQLITE_LIMIT_ATTACHED:            0,
+		codes.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1000,
+	}
 }
 
 // ask runs a statement and yields its rows. It is interrupted when the next one
 // takes longer than the store's queryTimeout.
-func (d *Database) ask(ctx context.Context, text string, yield func(columns []string, row []any) error) error {
+func (d *Database) ask(ctx context.Context, text string, columns int, yield func(columns []string, row []any) error) error {
 	conn, err := d.questions.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }() // it goes back
-	for limit, value := range limits {
+	for limit, value := range limits(columns) {
 		if _, err := engine.Limit(conn, limit, value); err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ func Bench(b *testing.B, open func(b *testing.B) sweep.Store, server func() (tim
 		b.Run(fmt.Sprint("RecordNoCurves/Batch", size), func(b *testing.B) { benchRecord(b, open(b), size, 0) })
 	}
 	b.Run("RecordSevenCurves/Batch200", func(b *testing.B) { benchRecord(b, open(b), 200, 7) })
+	b.Run("FortyMetrics", func(b *testing.B) { benchMetrics(b, open(b)) })
 	b.Run("Million", func(b *testing.B) { benchMillion(b, open(b)) })
 }
 
@@ -192,6 +193,56 @@ func benchRecord(b *testing.B, store sweep.Store, batch, curves int) {
 	}
 	b.ReportMetric(float64(done)/b.Elapsed().Seconds(), "trials/s")
 	b.ReportMetric(2*float64(done)/b.Elapsed().Seconds(), "events/s")
+}
+
+// benchMetrics sorts a hundred thousand trials by one of forty metrics that no description
+// names.
+func benchMetrics(b *testing.B, store sweep.Store) {
+	f := newFixture(b, store)
+	const points, metrics = 100 * pageSize, 40
+	s := submission("bench")
+	s.Description.Open, s.Description.Metrics = true, nil
+	f.makeSweep("s1", s, 1<<40)
+	for from := int64(0); from < points; from += pageSize {
+		page := benchTrials("s1", from, pageSize)
+		f.write("s1", 0, from, page)
+		events := make([]sweep.Event, len(page))
+		for i := range page {
+			result := completed(0, "d")
+			result.Curves, result.Summary = nil, map[string]float64{}
+			for m := range int64(metrics) {
+				result.Summary[fmt.Sprintf("metric_%02d", m)] = float64(((page[i].Index+1)*(2*m+7919))%1_000_003) / 1_000_003
+			}
+			events[i] = f.finished(page[i].TrialID, fmt.Sprint("x", page[i].Index), result)
+		}
+		f.record(events...)
+	}
+	for _, descending := range []bool{false, true} {
+		b.Run(fmt.Sprint("List50/Descending=", descending), func(b *testing.B) {
+			for b.Loop() {
+				f.must(f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: "metric_37", Descending: descending, Limit: 50},
+					func(*sweep.TrialRecord) error { return nil }))
+			}
+		})
+	}
+	b.Run("Filter50", func(b *testing.B) {
+		for b.Loop() {
+			f.must(f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: "metric_37", Limit: 50,
+				Where: []sweep.TrialCondition{{Name: "metric_11", Operator: ">", Value: 0.9}}},
+				func(*sweep.TrialRecord) error { return nil }))
+		}
+	})
+	for name, q := range map[string]string{
+		"SQLSort":   `SELECT * FROM t ORDER BY metric_37 DESC LIMIT 50`,
+		"SQLFilter": `SELECT trial_index, metric_37 FROM t WHERE metric_11 > 0.9 ORDER BY metric_37 LIMIT 50`,
+		"SQLGroup":  `SELECT trial_index % 7, avg(metric_37) FROM t GROUP BY 1`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				f.must(f.QuerySweep(f.ctx, "s1", q, func([]string, []any) error { return nil }))
+			}
+		})
+	}
 }
 
 // benchMillion measures what must not depend on the number of trials, on a

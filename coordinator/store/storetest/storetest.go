@@ -61,6 +61,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Rows", testRows},
 		{"Selection", testSelection},
 		{"Query", testQuery},
+		{"Metrics", testMetrics},
 		{"Views", testViews},
 		{"Standings", testStandings},
 		{"Counters", testCounters},

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"sweep/coordinator/store/database"
+)
+
+// The metrics of a trial stand where a list by one of them reads no JSON: eight of each
+// sweep in columns of the table scores, which costs a row a trial, and further ones in
+// the table metrics, a row a trial and metric.
+
+// scoreColumns are the columns of scores: those that the views show by the metric's own
+// name, and others for a sweep's further ones.
+var scoreColumns = []string{"validation_loss", "validation_accuracy", "test_accuracy", "train_loss", "metric1", "metric2", "metric3", "metric4"}
+
+const namedScores = 4
+
+// mostMetrics bounds the names of one sweep that are numbered. A list by another one
+// reads JSON.
+const mostMetrics = 1000
+
+// metricPlace is where a metric stands: in a column of scores, or in metrics, by its
+// number, if column is empty.
+type metricPlace struct {
+	column string
+	number int64
+}
+
+// saveScores writes the metrics of trials.
+func (t *transaction) saveScores(entries []entry) {
+	if len(entries) == 0 {
+		return
+	}
+	values := make([]float64, len(entries)*len(scoreColumns))
+	for i := range values {
+		values[i] = math.NaN()
+	}
+	used := make([]bool, len(scoreColumns)) // a column costs as much when it is NULL in all rows
+	var further []furtherMetric
+	for i := range entries {
+		by := t.comparison(entries[i].sweep)
+		for name, value := range entries[i].summary {
+			if place, ok := by.metrics[name]; ok {
+				values[i*len(scoreColumns)+place], used[place] = value, true
+			} else if by.further(name) {
+				further = append(further, furtherMetric{entry: &entries[i], name: name, value: value})
+			}
+		}
+	}
+	columns := []database.Column{
+		{Name: "sweep_no", Int: func(i int) int64 { return entries[i].sweep }},
+		{Name: "trial_index", Int: func(i int) int64 { return entries[i].index }},
+		{Name: "trial_no", Int: func(i int) int64 { return entries[i].trial }},
+	}
+	for place, name := range scoreColumns {
+		if used[place] {
+			columns = append(columns, database.Column{Name: name, Float: func(i int) float64 { return values[i*len(scoreColumns)+place] }})
+		}
+	}
+	t.insert("scores", database.Batch{Rows: len(entries), Columns: columns})
+	t.saveFurther(further)
+}
+
+// furtherMetric is a row of metrics.
+type furtherMetric struct {
+	entry  *entry
+	name   string
+	number int64
+	value  float64
+}
+
+// saveFurther writes metrics that have no column. The rows of a metric are neighbours.
+func (t *transaction) saveFurther(rows []furtherMetric) {
+	if len(rows) == 0 || t.err != nil {
+		return
+	}
+	names := map[int64]map[string]int64{}
+	for i := range rows {
+		number := rows[i].entry.sweep
+		if names[number] == nil {
+			names[number] = map[string]int64{}
+		}
+		names[number][rows[i].name] = -1
+	}
+	for number, wanted := range names {
+		t.numberMetrics(number, wanted)
+	}
+	for i := range rows {
+		rows[i].number = names[rows[i].entry.sweep][rows[i].name]
+	}
+	rows = slices.DeleteFunc(rows, func(r furtherMetric) bool { return r.number < 0 })
+	slices.SortFunc(rows, func(a, b furtherMetric) int {
+		return cmp.Or(cmp.Compare(a.entry.sweep, b.entry.sweep), cmp.Compare(a.number, b.number), cmp.Compare(a.entry.index, b.entry.index))
+	})
+	t.insert("metrics", database.Batch{Rows: len(rows), Columns: []database.Column{
+		{Name: "sweep_no", Int: func(i int) int64 { return rows[i].entry.sweep }},
+		{Name: "metric_no", Int: func(i int) int64 { return rows[i].number }},
+		{Name: "trial_index", Int: func(i int) int64 { return rows[i].entry.index }},
+		{Name: "trial_no", Int: func(i int) int64 { return rows[i].entry.trial }},
+		{Name: "value", Float: func(i int) float64 { return rows[i].value }},
+	}})
+}
+
+// numberMetrics fills in the numbers of a sweep's metrics, and gives one to those that are
+// new, in the order of their names. What is beyond mostMetrics keeps -1.
+func (t *transaction) numberMetrics(sweep int64, wanted map[string]int64) {
+	known := int64(0)
+	t.each(func(row database.Row) error {
+		var name string
+		var number int64
+		err := row.Scan(&name, &number)
+		if _, ok := wanted[name]; ok {
+			wanted[name] = number
+		}
+		known++
+		return err
+	}, `SELECT metric, metric_no FROM metric_names WHERE sweep_no = $1`, sweep)
+	var added []string
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if wanted[name] < 0 && known < mostMetrics {
+			wanted[name] = known
+			added = append(added, name)
+			known++
+		}
+	}
+	t.insert("metric_names", database.Batch{Rows: len(added), Columns: []database.Column{
+		{Name: "sweep_no", Int: func(int) int64 { return sweep }},
+		{Name: "metric", Text: func(i int) string { return added[i] }},
+		{Name: "metric_no", Int: func(i int) int64 { return wanted[added[i]] }},
+	}})
+}
+
+// metrics returns where a metric stands that all the sweeps have in one place.
+func (t *transaction) metrics(numbers []int64) func(name string) (metricPlace, bool) {
+	places := map[string]*metricPlace{} // nil for none
+	return func(name string) (metricPlace, bool) {
+		place, asked := places[name]
+		if !asked {
+			place = t.metricPlace(numbers, name)
+			places[name] = place
+		}
+		if place == nil {
+			return metricPlace{}, false
+		}
+		return *place, true
+	}
+}
+
+func (t *transaction) metricPlace(numbers []int64, name string) (place *metricPlace) {
+	if len(numbers) == 0 && slices.Contains(scoreColumns[:namedScores], name) {
+		return &metricPlace{column: name}
+	}
+	for i, number := range numbers {
+		var found metricPlace
+		if column, ok := t.comparison(number).metrics[name]; ok {
+			found.column = scoreColumns[column]
+		} else if !t.comparison(number).further(name) || !t.one([]any{&found.number}, `SELECT metric_no FROM metric_names WHERE sweep_no = $1 AND metric = $2`, number, name) {
+			return nil
+		}
+		if i > 0 && found != *place {
+			return nil
+		}
+		place = &found
+	}
+	return place
+}

@@ -1,0 +1,225 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sweep/coordinator/store/database"
+	"sweep/sweep"
+)
+
+// QuerySweep implements sweep.Reader: Query in which t names the trials of a sweep, with
+// a column for each of its parameters and metrics.
+func (s *Store) QuerySweep(ctx context.Context, id, sql string, yield func(columns []string, row []any) error) error {
+	var view trialView
+	record, err := s.Sweep(ctx, id)
+	if err != nil {
+		return err
+	}
+	view.query = strings.ToLower(sql)
+	err = s.viewSweep(ctx, "describe the trials of", record.ID, func(t *transaction, number int64) { view.build(t, number, record) })
+	if err != nil {
+		return err
+	}
+	return s.query(ctx, withView(view.text.String(), sql), len(view.names), yield)
+}
+
+// trialView builds the SELECT of a sweep's trials.
+type trialView struct {
+	query  string          // what is asked, in lower case
+	names  map[string]bool // of columns, in lower case, which SQL does not tell from upper case
+	text   strings.Builder
+	joins  strings.Builder
+	joined int
+}
+
+// mostJoined bounds the metrics that are joined: more tables, and the database no longer
+// looks for the best order.
+const mostJoined = 5
+
+// trialColumnsOf are the first columns of the view, unless a parameter is called so.
+var trialColumnsOf = []struct{ name, text string }{
+	{"trial_index", "t.trial_index"}, {"state", "t.state"}, {"diverged", "t.diverged"}, {"executions", "t.executions"}, {"worker", "t.worker"},
+	{"seconds", "o.seconds"}, {"parameter_count", "o.parameter_count"}, {"best_epoch", "o.best_epoch"},
+}
+
+func (v *trialView) build(t *transaction, number int64, record *sweep.SweepRecord) {
+	v.names = map[string]bool{}
+	parameters := sweepParameters(record)
+	for _, p := range parameters {
+		v.names[strings.ToLower(p.name)] = true
+	}
+	v.text.WriteString("SELECT ")
+	for _, c := range trialColumnsOf {
+		if !v.names[c.name] {
+			v.add(c.name, c.text)
+		}
+	}
+	for _, p := range parameters {
+		delete(v.names, strings.ToLower(p.name))
+		v.add(p.name, memberOf("t.parameters", p.name, p.kind))
+	}
+	by := t.comparison(number)
+	for _, m := range record.Grids[0].Submission.Description.Metrics {
+		if _, compared := by.metrics[m.Name]; m.Summary && !compared {
+			v.add(m.Name, memberOf("o.summary", m.Name, sweep.NumberType))
+		}
+	}
+	inColumns := make([]string, len(scoreColumns))
+	for name, place := range by.metrics {
+		inColumns[place] = name
+	}
+	for place, name := range inColumns {
+		if described := record.Grids[0].Submission.Description.Metric(name) != nil; name != "" && (described || place >= namedScores || name == by.By) {
+			v.add(name, "c."+scoreColumns[place])
+		}
+	}
+	t.each(func(row database.Row) error {
+		var name string
+		var metric int64
+		err := row.Scan(&name, &metric)
+		v.addFurther(name, number, metric)
+		return err
+	}, `SELECT metric, metric_no FROM metric_names WHERE sweep_no = $1 ORDER BY metric`, number)
+	fmt.Fprintf(&v.text, "\nFROM trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no%s\nWHERE t.sweep_no = %d", joinScores+v.joins.String(), number)
+}
+
+// addFurther adds a metric that has a row a trial. One that the statement names is joined;
+// another one, of which a * shows a few, is looked for where it is shown.
+func (v *trialView) addFurther(name string, sweep, metric int64) {
+	rows := fmt.Sprintf("metrics AS m%d", metric)
+	same := fmt.Sprintf("m%d.sweep_no = %d AND m%[1]d.metric_no = %[1]d AND m%[1]d.trial_index = t.trial_index", metric, sweep)
+	value := fmt.Sprintf("m%d.value", metric)
+	if v.joined < mostJoined && strings.Contains(v.query, strings.ToLower(name)) {
+		v.joined++
+		v.joins.WriteString("\nLEFT JOIN " + rows + " ON " + same)
+		v.add(name, value)
+		return
+	}
+	v.add(name, "(SELECT "+value+" FROM "+rows+" WHERE "+same+")")
+}
+
+// add adds a column. Of two with the same name the later one, a metric, is called
+// metric.NAME.
+func (v *trialView) add(name, expression string) {
+	if v.names[strings.ToLower(name)] {
+		name = "metric." + name
+	}
+	if len(v.names) > 0 && v.text.Len() > len("SELECT ") {
+		v.text.WriteString(",\n\t")
+	}
+	v.names[strings.ToLower(name)] = true
+	v.text.WriteString(expression + " AS " + `"` + strings.ReplaceAll(name, `"`, `""`) + `"`)
+}
+
+// memberOf is a member of a JSON object as a value of its type, in the SQL of both
+// databases.
+func memberOf(object, name string, kind sweep.ParameterType) string {
+	member := "'" + strings.ReplaceAll(name, "'", "''") + "'"
+	switch kind {
+	case sweep.BooleanType:
+		return "CAST(" + object + " -> " + member + " AS text) = 'true'"
+	case sweep.IntegerType:
+		return "CAST(" + object + " ->> " + member + " AS bigint)"
+	case sweep.NumberType:
+		return "CAST(" + object + " ->> " + member + " AS double precision)"
+	}
+	return "CAST(" + object + " ->> " + member + " AS text)"
+}
+
+// namedParameter is a parameter of a sweep, with its type.
+type namedParameter struct {
+	name string
+	kind sweep.ParameterType
+}
+
+// sweepParameters are the parameters that a sweep's trials may have: those of the
+// trainer's schema and of the grids' axes, whose types are those of their values.
+func sweepParameters(record *sweep.SweepRecord) (all []namedParameter) {
+	at := map[string]int{}
+	add := func(name string, kind sweep.ParameterType) {
+		if i, known := at[name]; known {
+			all[i].kind = joint(all[i].kind, kind)
+			return
+		}
+		at[name] = len(all)
+		all = append(all, namedParameter{name, kind})
+	}
+	described := map[string]bool{}
+	for _, p := range record.Grids[0].Submission.Description.Parameters {
+		if p.Type != sweep.AnyType {
+			described[p.Name] = true
+			add(p.Name, p.Type)
+		}
+	}
+	for i := range record.Grids {
+		for _, axis := range record.Grids[i].Submission.Spec.Axes {
+			for _, p := range axis.Parameters {
+				if !described[p.Name] {
+					add(p.Name, valuesType(p.Values))
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(p namedParameter) bool { return strings.Contains(p.name, `"`) }) // no name in a JSON path of SQLite
+}
+
+// valuesType is the type that all of a parameter's values have.
+func valuesType(v sweep.Values) (kind sweep.ParameterType) {
+	switch {
+	case v.List == nil && v.Range != nil && v.Range.Integer && v.Range.Divisor == 0:
+		return sweep.IntegerType
+	case v.List == nil:
+		return sweep.NumberType
+	}
+	for i, value := range v.List {
+		own := sweep.AnyType
+		switch value.(type) {
+		case bool:
+			own = sweep.BooleanType
+		case int64:
+			own = sweep.IntegerType
+		case float64:
+			own = sweep.NumberType
+		}
+		if i > 0 {
+			own = joint(kind, own)
+		}
+		kind = own
+	}
+	return kind
+}
+
+// joint is the narrowest type that has the values of both.
+func joint(a, b sweep.ParameterType) sweep.ParameterType {
+	numeric := func(k sweep.ParameterType) bool { return k == sweep.IntegerType || k == sweep.NumberType }
+	switch {
+	case a == b:
+		return a
+	case numeric(a) && numeric(b):
+		return sweep.NumberType
+	}
+	return sweep.AnyType
+}
+
+// withView puts the definition of t before a statement, among its own if it has some.
+func withView(view, sql string) string {
+	view = "t AS (" + view + ")"
+	body := strings.TrimLeft(sql, " \t\r\n")
+	word := func(want string) bool {
+		if len(body) <= len(want) || !strings.EqualFold(body[:len(want)], want) || !strings.ContainsRune(" \t\r\n", rune(body[len(want)])) {
+			return false
+		}
+		body = strings.TrimLeft(body[len(want):], " \t\r\n")
+		return true
+	}
+	switch {
+	case !word("WITH"):
+		return "WITH " + view + "\n" + body
+	case word("RECURSIVE"):
+		return "WITH RECURSIVE " + view + ",\n" + body
+	}
+	return "WITH " + view + ",\n" + body
+}

@@ -1,0 +1,25 @@
+-- Metrics that have no column in scores: metric_names numbers those of a sweep, and metrics has a row a trial and metric.
+-- A list by one of them reads its rows alone. See store/metric.go.
+CREATE TABLE metric_names (
+    sweep_no  bigint NOT NULL,
+    metric    text   NOT NULL,
+    metric_no bigint NOT NULL,
+    PRIMARY KEY (sweep_no, metric)
+);
+
+CREATE TABLE metrics (
+    sweep_no    bigint NOT NULL,
+    metric_no   bigint NOT NULL,
+    trial_index bigint NOT NULL,
+    trial_no    bigint NOT NULL,
+    value       double precision NOT NULL,
+    PRIMARY KEY (sweep_no, metric_no, trial_index)
+);
+
+-- The earlier results of trainers that report metrics which they do not describe are entered again: see store/fill.go.
+DELETE FROM unscored WHERE sweep_no IN (SELECT sweep_no FROM grids WHERE ordinal = 0 AND (submission -> 'description' ->> 'open') = 'true');
+INSERT INTO unscored (sweep_no, next_index) SELECT s.sweep_no, 0 FROM sweeps AS s JOIN grids AS g USING (sweep_no)
+    WHERE s.deleted_at IS NULL AND g.ordinal = 0 AND (g.submission -> 'description' ->> 'open') = 'true';
+DELETE FROM scores WHERE sweep_no IN (SELECT sweep_no FROM unscored WHERE next_index = 0);
+DELETE FROM points WHERE sweep_no IN (SELECT sweep_no FROM unscored WHERE next_index = 0);
+DELETE FROM contests WHERE sweep_no IN (SELECT sweep_no FROM unscored WHERE next_index = 0);
