@@ -170,23 +170,21 @@ const prepareAgain = time.Minute
 // prepareArtifacts makes what the artifacts of a pool need, once. If that fails the
 // trials run all the same: their workers try for a while, and say what is missing.
 func (s *scheduler) prepareArtifacts(ctx context.Context, pool string) {
-	if again, done := s.prepared[pool]; s.options.Artifacts == nil || done && (again.IsZero() || time.Now().Before(again)) {
+	known, told := s.prepared.Load(pool)
+	if again, _ := known.(time.Time); s.options.Artifacts == nil || told && (again.IsZero() || time.Now().Before(again)) {
 		return
-	}
-	if s.prepared == nil {
-		s.prepared = map[string]time.Time{}
 	}
 	bound, cancel := context.WithTimeout(ctx, prepareTime)
 	defer cancel()
 	err := s.options.Artifacts.Prepare(bound, pool)
 	if err == nil {
-		s.prepared[pool] = time.Time{}
+		s.prepared.Store(pool, time.Time{})
 		return
 	}
-	if _, told := s.prepared[pool]; !told {
+	if !told {
 		s.log.Warn("artifacts may not be kept", "pool", pool, "error", err)
 	}
-	s.prepared[pool] = time.Now().Add(prepareAgain)
+	s.prepared.Store(pool, time.Now().Add(prepareAgain))
 }
 
 // fullMemory is for how long a full artifact store is reported after the last

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"sweep/coordinator/schedule"
 	"sweep/sweep"
 	"sweep/sweep/wire"
 )
@@ -230,16 +231,15 @@ func (c *Coordinator) record(ctx context.Context, events []sweep.Event) error {
 func (c *Coordinator) note(began time.Time, events []sweep.Event, report sweep.RecordReport) {
 	c.options.Metrics.recorded(began, events, report)
 	c.noteArtifacts(events)
-	c.facts.add(func(h *happened) {
-		for i := range events {
-			switch events[i].Kind {
-			case sweep.EventPoints, sweep.EventCheckpoint: // no state changes
-			default:
-				h.heard = append(h.heard, events[i].TrialID)
-				h.changed[events[i].Sweep] = true
-			}
+	var heard []sweep.TrialID
+	for i := range events {
+		switch events[i].Kind {
+		case sweep.EventPoints, sweep.EventCheckpoint: // no state changes
+		default:
+			heard = append(heard, events[i].TrialID)
 		}
-	})
+	}
+	c.facts.add(schedule.Heard{Trials: heard})
 	if report.Replaced > 0 {
 		signal(c.replaced)
 	}

@@ -3,9 +3,6 @@ package coordinator
 import (
 	"testing"
 	"time"
-
-	"sweep/sweep"
-	"sweep/sweep/wire"
 )
 
 // Events gather the longer, the fewer come and the more jobs workers have in reserve.
@@ -28,21 +25,5 @@ func TestNextPause(t *testing.T) {
 		if got := nextPause(test.pause, test.since, test.events, test.reserve); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
-	}
-}
-
-// The reserve is that of the shortest queue that is of use.
-func TestReserve(t *testing.T) {
-	s := newSchedule(512, 1000)
-	if got := s.reserve(); got != 0 {
-		t.Errorf("without queues the reserve is %d", got)
-	}
-	offer := &sweep.Offer{}
-	for name, total := range map[string]int64{"long": 9, "short": 4, "empty": 0} {
-		s.queues[wire.Queue{Pool: "cpu", Offer: name}] = &queuePlan{offer: offer, total: total}
-	}
-	s.queues[wire.Queue{Pool: "cpu", Offer: "left"}] = &queuePlan{total: 1}
-	if got := s.reserve(); got != 4 {
-		t.Errorf("the reserve is %d, want 4: an empty queue that nothing waits for and one without workers do not count", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"sweep/coordinator/schedule"
 	"sweep/sweep"
 	"sweep/sweep/wire"
 )
@@ -35,7 +36,7 @@ func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission, 
 		if known || !requireWorkers || c.wire == nil {
 			break
 		}
-		wait(ctx, settleTime/10) // for the workers to be heard of
+		wait(ctx, schedule.SettleTime/10) // for the workers to be heard of
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
@@ -57,7 +58,7 @@ func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission, 
 		} else {
 			c.log.Info("a submission was repeated", "sweep", done.Sweep, "name", submission.Spec.Name)
 		}
-		c.facts.sweepsChanged()
+		c.facts.add(schedule.Changed{})
 		return done, nil
 	}
 }
@@ -75,10 +76,10 @@ func (c *Coordinator) unmet(ctx context.Context, submission *sweep.Submission) (
 		keys = []string{""}
 	}
 	err = c.command(ctx, func(_ context.Context, s *scheduler) error {
-		if known = s.plan.settled; !known {
+		if known = s.plan.Settled(); !known {
 			return nil
 		}
-		offers := s.plan.offers(submission.Spec.Pool)
+		offers := s.plan.Offers(submission.Spec.Pool)
 		for _, key := range keys {
 			r := submission.Requirement(key)
 			if reason = r.Unmet(submission.Spec.Pool, offers); reason == "" {
@@ -116,7 +117,7 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 		return 0, fmt.Errorf("extending sweep %s: %w", record.ID, err)
 	}
 	c.log.Info("sweep extended", "sweep", record.ID, "points", added.Points)
-	c.facts.sweepsChanged()
+	c.facts.add(schedule.Changed{})
 	return added.Points, nil
 }
 
@@ -139,7 +140,7 @@ func open(submission *sweep.Submission) (*sweep.Grid, error) {
 // Pause keeps the waiting trials of an active sweep from starting; those that
 // run go on to their results.
 func (c *Coordinator) Pause(ctx context.Context, id string) error {
-	return c.change(ctx, "pausing", id, func(ctx context.Context, s *scheduler, record *sweep.SweepRecord) error {
+	return c.change(ctx, "pausing", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		switch record.State {
 		case sweep.SweepPaused:
 			return nil
@@ -147,16 +148,11 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 		default:
 			return fmt.Errorf("it is %s: only an active sweep can be paused", record.State)
 		}
-		if err := c.store.SetSweepState(ctx, record.ID, sweep.SweepPaused, ""); err != nil {
-			return err
-		}
-		for q, plan := range s.plan.queues {
-			if plan.jobs[record.ID] == 0 {
-				continue
-			}
-			if err := s.withdraw(ctx, withdrawal{queue: q, sweeps: []string{record.ID}}); err != nil {
-				return fmt.Errorf("it is paused, but its jobs were not withdrawn and may still start: %w", err)
-			}
+		return c.store.SetSweepState(ctx, record.ID, sweep.SweepPaused, "")
+	}, func(ctx context.Context, record *sweep.SweepRecord) error {
+		err := c.order(ctx, func(number int64) schedule.Fact { return schedule.Paused{Command: number, Sweep: record.ID} })
+		if err != nil {
+			return fmt.Errorf("it is paused, but its jobs were not withdrawn and may still start: %w", err)
 		}
 		return nil
 	})
@@ -164,7 +160,7 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 
 // Resume lets a paused sweep go on.
 func (c *Coordinator) Resume(ctx context.Context, id string) error {
-	return c.change(ctx, "resuming", id, func(ctx context.Context, _ *scheduler, record *sweep.SweepRecord) error {
+	return c.change(ctx, "resuming", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		switch record.State {
 		case sweep.SweepActive, sweep.SweepWaiting:
 			return nil
@@ -175,7 +171,7 @@ func (c *Coordinator) Resume(ctx context.Context, id string) error {
 		default:
 			return fmt.Errorf("it is %s: only a paused sweep can be resumed", record.State)
 		}
-	})
+	}, nil)
 }
 
 // Cancel ends a sweep: what waits never starts, what runs is stopped. It
@@ -189,8 +185,8 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (stopped int, err e
 	if err != nil {
 		return 0, fmt.Errorf("cancelling sweep %s: %w", id, err)
 	}
-	return len(active), c.change(ctx, "cancelling", record.ID, func(ctx context.Context, s *scheduler, record *sweep.SweepRecord) error {
-		return s.stop(ctx, record, active)
+	return len(active), c.change(ctx, "cancelling", record.ID, nil, func(ctx context.Context, record *sweep.SweepRecord) error {
+		return c.stop(ctx, record, active, nil)
 	})
 }
 
@@ -200,7 +196,7 @@ func (c *Coordinator) Retry(ctx context.Context, id string) (trials int64, err e
 	record, err := c.store.Sweep(ctx, id)
 	if err == nil { // in many transactions, while others are dispatched
 		trials, err = c.store.RetryTrials(ctx, record.ID)
-		c.facts.sweepsChanged()
+		c.facts.add(schedule.Changed{})
 	}
 	if err != nil {
 		return trials, fmt.Errorf("retrying sweep %s: %w", id, err)
@@ -211,55 +207,47 @@ func (c *Coordinator) Retry(ctx context.Context, id string) (trials int64, err e
 
 // CancelNamed implements wire.Controller.
 func (c *Coordinator) CancelNamed(ctx context.Context, id string, indices []int64) (trials int64, err error) {
-	err = c.change(ctx, "cancelling trials of", id, func(ctx context.Context, s *scheduler, record *sweep.SweepRecord) error {
+	var active []sweep.TrialID
+	err = c.change(ctx, "cancelling trials of", id, func(ctx context.Context, record *sweep.SweepRecord) error {
+		trials, active, err = c.store.CancelSome(ctx, record.ID, indices)
+		return err
+	}, func(ctx context.Context, record *sweep.SweepRecord) error {
 		if len(indices) == 0 { // to workers that would mean all
 			return nil
 		}
-		var active []sweep.TrialID
-		if trials, active, err = c.store.CancelSome(ctx, record.ID, indices); err != nil {
-			return err
-		}
 		// All of them: if this is the second attempt, those of the first too.
-		return s.stop(ctx, record, active, indices...)
+		return c.stop(ctx, record, active, indices)
 	})
 	return trials, err
 }
 
 // stop withdraws the jobs of cancelled trials, of all of a sweep if none is named,
 // and has workers stop those that run. Active are those that had not ended.
-func (s *scheduler) stop(ctx context.Context, record *sweep.SweepRecord, active []sweep.TrialID, indices ...int64) (err error) {
-	for _, trial := range active {
-		s.plan.heard(trial)
-	}
-	s.waiters.notify(record.ID)
-	switch {
-	case s.wire == nil:
-		return nil
-	case len(indices) == 0:
-		err = s.wire.RemoveJobs(ctx, record.Pool, record.ID)
-	default:
-		err = s.wire.RemoveTrials(ctx, record.Pool, record.ID, indices)
-	}
+func (c *Coordinator) stop(ctx context.Context, record *sweep.SweepRecord, active []sweep.TrialID, indices []int64) error {
+	c.waiters.notify(record.ID)
+	err := c.order(ctx, func(number int64) schedule.Fact {
+		return schedule.Cancelled{Command: number, Pool: record.Pool, Sweep: record.ID, Active: active, Indices: indices}
+	})
 	if err != nil {
 		return fmt.Errorf("cancelled, but its jobs were not withdrawn; cancel again: %w", err)
 	}
-	return s.wire.Cancel(record.ID, indices...)
+	return nil
 }
 
 // RetryNamed implements wire.Controller.
 func (c *Coordinator) RetryNamed(ctx context.Context, id string, indices []int64) (trials int64, err error) {
-	err = c.change(ctx, "retrying trials of", id, func(ctx context.Context, _ *scheduler, record *sweep.SweepRecord) error {
+	err = c.change(ctx, "retrying trials of", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		trials, err = c.store.RetrySome(ctx, record.ID, indices)
 		return err
-	})
+	}, nil)
 	return trials, err
 }
 
 // SetPriority changes a sweep's priority, also over what waits already.
 func (c *Coordinator) SetPriority(ctx context.Context, id string, priority int) error {
-	return c.change(ctx, "changing the priority of", id, func(ctx context.Context, _ *scheduler, record *sweep.SweepRecord) error {
+	return c.change(ctx, "changing the priority of", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		return c.store.SetSweepPriority(ctx, record.ID, priority)
-	})
+	}, nil)
 }
 
 // Delete removes a sweep that does not run, with all that belongs to it.
@@ -267,7 +255,7 @@ func (c *Coordinator) Delete(ctx context.Context, id string) (removed sweep.Remo
 	record, err := c.store.Sweep(ctx, id)
 	if err == nil {
 		removed, err = c.store.DeleteSweep(ctx, record.ID)
-		c.facts.sweepsChanged()
+		c.facts.add(schedule.Changed{})
 		c.forgetArtifacts(ctx, removed.Deleted)
 	}
 	if err != nil {
@@ -280,7 +268,7 @@ func (c *Coordinator) Delete(ctx context.Context, id string) (removed sweep.Remo
 // Prune removes what ended sweeps are not to keep.
 func (c *Coordinator) Prune(ctx context.Context, keep sweep.Retention) (sweep.Removed, error) {
 	removed, err := c.store.PruneSweeps(ctx, keep)
-	c.facts.sweepsChanged()
+	c.facts.add(schedule.Changed{})
 	c.forgetArtifacts(ctx, removed.Deleted)
 	if err != nil {
 		return removed, fmt.Errorf("pruning: %w", err)
@@ -289,18 +277,24 @@ func (c *Coordinator) Prune(ctx context.Context, keep sweep.Retention) (sweep.Re
 	return removed, nil
 }
 
-// change does something to a sweep while nothing is dispatched, and has the
-// scheduler see what became of it.
-func (c *Coordinator) change(ctx context.Context, doing, id string, do func(context.Context, *scheduler, *sweep.SweepRecord) error) error {
-	err := c.command(ctx, func(ctx context.Context, s *scheduler) error {
-		record, err := c.store.Sweep(ctx, id)
-		if err != nil {
+// change does something to a sweep in the database between two steps of the schedule, and
+// then what follows from it. Either may be nil.
+func (c *Coordinator) change(ctx context.Context, doing, id string, do, then func(context.Context, *sweep.SweepRecord) error) error {
+	var record *sweep.SweepRecord
+	err := c.command(ctx, func(ctx context.Context, _ *scheduler) (err error) {
+		if record, err = c.store.Sweep(ctx, id); err != nil {
 			return err
 		}
 		id = record.ID
-		defer c.facts.sweepsChanged() // also after an error: part of it may be done
-		return do(ctx, s, record)
+		defer c.facts.add(schedule.Changed{}) // also after an error: part of it may be done
+		if do == nil {
+			return nil
+		}
+		return do(ctx, record)
 	})
+	if err == nil && then != nil {
+		err = then(ctx, record)
+	}
 	if err != nil {
 		return fmt.Errorf("%s sweep %s: %w", doing, id, err)
 	}

@@ -5,8 +5,7 @@
 //   - the scheduler writes trial rows from the sweeps' grids, a page at a time, a
 //     little ahead of what is dispatched, and keeps a bounded window of jobs
 //     waiting for the workers of each kind, chosen by what they offer, by priority
-//     and by fair share. What it decides stands in schedule.go, without clock,
-//     database or broker;
+//     and by fair share. What it decides stands in coordinator/schedule;
 //   - the collector records events in batches and acknowledges them after the
 //     commit; what the store refuses goes into quarantine;
 //   - the reconciler compares store and broker: it puts trials back whose jobs were
@@ -26,6 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sweep/coordinator/schedule"
 	"sweep/sweep"
 	"sweep/sweep/artifact"
 	"sweep/sweep/wire"
@@ -91,8 +91,13 @@ type Coordinator struct {
 	commands chan command
 	// ended is closed when Run has ended.
 	ended chan struct{}
+	// orders are the commands that the schedule was told of.
+	orders orders
 	// plan is the scheduler's from the moment it starts.
-	plan *schedule
+	plan *schedule.State
+	// prepared are the pools whose artifacts have a place, with the zero time, and those
+	// for which that failed, with the time of the next attempt.
+	prepared sync.Map
 	// unschedulable counts the trials of sweeps that no known worker of their pool can run.
 	unschedulable atomic.Pointer[map[string]int64]
 	// pools are the pools of sweeps that are known since the start, by id.
@@ -134,8 +139,6 @@ func New(options Options) *Coordinator {
 	if options.Fatal == nil {
 		options.Fatal = func(error) bool { return false }
 	}
-	plan := newSchedule(options.Window, options.Page)
-	plan.exclusive = options.Exclusive
 	return &Coordinator{
 		options:  options,
 		store:    options.Store,
@@ -145,7 +148,11 @@ func New(options Options) *Coordinator {
 		facts:    newFacts(),
 		commands: make(chan command),
 		ended:    make(chan struct{}),
-		plan:     plan,
+		orders:   orders{list: map[int64]*order{}},
+		plan: schedule.New(schedule.Options{
+			Window: options.Window, Page: options.Page, Exclusive: options.Exclusive,
+			Heartbeat: wire.BeatInterval, Silence: wire.BeatLost,
+		}),
 		lost:     make(chan struct{}, 1),
 		replaced: make(chan struct{}, 1),
 	}
@@ -277,7 +284,7 @@ func (c *Coordinator) adopt(ctx context.Context) error {
 	}
 	for _, q := range queued {
 		if states[q.TrialID] == sweep.Queued {
-			c.plan.published(q.Queue, q.TrialID, anyClass)
+			c.facts.add(schedule.Adopted{Queue: schedule.Queue(q.Queue), Trials: []sweep.TrialID{q.TrialID}})
 		}
 	}
 	return nil

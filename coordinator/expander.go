@@ -27,40 +27,40 @@ func (e *expansionError) Unwrap() error { return e.err }
 // expand writes the next page of a sweep's trial rows: the points that follow
 // the cursor of the first grid that has some left. The store looks for results
 // to reuse there. known are the classes that the sweep's trials have so far.
-func (c *Coordinator) expand(ctx context.Context, l *lane, known []sweep.ClassBacklog) error {
-	if err := c.recordRefused(ctx, l); err != nil {
+func (c *Coordinator) expand(ctx context.Context, a *activeSweep, known []sweep.ClassBacklog) error {
+	if err := c.recordRefused(ctx, a); err != nil {
 		return err
 	}
-	for i := range l.record.Grids {
-		g := &l.record.Grids[i]
+	for i := range a.record.Grids {
+		g := &a.record.Grids[i]
 		if g.Cursor >= g.Points || g.Cancelled {
 			continue
 		}
-		if l.grids[i] == nil {
+		if a.grids[i] == nil {
 			grid, err := sweep.NewGrid(&g.Submission.Spec)
 			if err != nil {
-				return &expansionError{l.record.ID, g.Ordinal, err}
+				return &expansionError{a.record.ID, g.Ordinal, err}
 			}
-			l.grids[i] = grid
+			a.grids[i] = grid
 		}
-		p := newPage(l.record.ID, g, known)
-		if err := p.fill(l.grids[i], c.options.Page); err != nil {
-			return &expansionError{l.record.ID, g.Ordinal, err}
+		p := newPage(a.record.ID, g, known)
+		if err := p.fill(a.grids[i], c.options.Page); err != nil {
+			return &expansionError{a.record.ID, g.Ordinal, err}
 		}
-		reused, err := c.store.AddTrials(ctx, l.record.ID, g.Ordinal, g.Cursor, p.trials, p.added)
+		reused, err := c.store.AddTrials(ctx, a.record.ID, g.Ordinal, g.Cursor, p.trials, p.added)
 		if errors.Is(err, sweep.ErrRefused) {
-			return &expansionError{l.record.ID, g.Ordinal, err}
+			return &expansionError{a.record.ID, g.Ordinal, err}
 		}
 		if err != nil {
 			return fmt.Errorf("writing trials %d to %d of sweep %s: %w",
-				p.trials[0].Index, p.trials[len(p.trials)-1].Index, l.record.ID, err)
+				p.trials[0].Index, p.trials[len(p.trials)-1].Index, a.record.ID, err)
 		}
 		g.Cursor += int64(len(p.trials))
-		l.refused = p.refused
+		a.refused = p.refused
 		if reused > 0 {
-			c.log.Debug("took over results of equal fingerprint", "sweep", l.record.ID, "trials", reused)
+			c.log.Debug("took over results of equal fingerprint", "sweep", a.record.ID, "trials", reused)
 		}
-		return c.recordRefused(ctx, l)
+		return c.recordRefused(ctx, a)
 	}
 	return nil
 }
@@ -174,13 +174,13 @@ func failure(id sweep.TrialID, problem error) sweep.Event {
 // recordRefused records the results of points that did not resolve. A
 // coordinator that is killed before leaves them pending: a worker's trainer
 // then refuses them with the same reason.
-func (c *Coordinator) recordRefused(ctx context.Context, l *lane) error {
-	if len(l.refused) == 0 {
+func (c *Coordinator) recordRefused(ctx context.Context, a *activeSweep) error {
+	if len(a.refused) == 0 {
 		return nil
 	}
-	if _, err := c.store.Record(ctx, l.refused); err != nil {
-		return fmt.Errorf("recording %d refused trials of sweep %s: %w", len(l.refused), l.record.ID, err)
+	if _, err := c.store.Record(ctx, a.refused); err != nil {
+		return fmt.Errorf("recording %d refused trials of sweep %s: %w", len(a.refused), a.record.ID, err)
 	}
-	l.refused = nil
+	a.refused = nil
 	return nil
 }

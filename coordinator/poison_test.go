@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"sweep/coordinator/schedule"
 	"sweep/coordinator/store"
 	"sweep/coordinator/store/database"
 	"sweep/sweep"
@@ -422,14 +423,14 @@ func TestStuckLoopIsFound(t *testing.T) {
 		})
 	}()
 	b.until("the scheduler is found to be stuck", func() bool {
-		err := c.Stuck(2 * lookInterval)
+		err := c.Stuck(2 * schedule.LookInterval)
 		return err != nil && strings.Contains(err.Error(), "scheduler")
 	})
 	close(leave)
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	b.until("it moves again", func() bool { return c.Stuck(2*lookInterval) == nil })
+	b.until("it moves again", func() bool { return c.Stuck(2*schedule.LookInterval) == nil })
 }
 
 // Whether any worker could run a submission is known when the workers had the time

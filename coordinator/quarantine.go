@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"sweep/coordinator/schedule"
 	"sweep/sweep"
 )
 
@@ -37,10 +38,7 @@ func (c *Coordinator) setAside(ctx context.Context, guilty sweep.Event, problem 
 		return fmt.Errorf("putting an event of trial %s into quarantine: %w", guilty.TrialID, err)
 	}
 	c.options.Metrics.quarantine()
-	c.facts.add(func(h *happened) {
-		h.heard = append(h.heard, guilty.TrialID)
-		h.changed[guilty.Sweep] = true
-	})
+	c.facts.add(schedule.Heard{Trials: []sweep.TrialID{guilty.TrialID}})
 	return nil
 }
 

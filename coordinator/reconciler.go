@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"sweep/coordinator/schedule"
 	"sweep/sweep"
 	"sweep/sweep/wire"
 )
@@ -138,7 +139,7 @@ func (r *reconciler) look(ctx context.Context) error {
 		if gone, err = r.lose(ctx, gone); err != nil {
 			return err
 		}
-		r.facts.add(func(h *happened) { h.lost = append(h.lost, gone...) })
+		r.facts.add(schedule.Lost{Trials: gone})
 	}
 	for id, h := range stale {
 		if before, again := r.stale[id]; again && before.Sequence == h.Sequence {
@@ -201,7 +202,7 @@ func (r *reconciler) vanished(ctx context.Context) error {
 			switch {
 			case !suspected:
 				suspects[e.Execution] = now
-			case s.plan.runs(e.Execution, since): // ask again
+			case s.plan.Runs(e.Execution, since): // ask again
 				suspects[e.Execution] = now
 			case now.Sub(since) < vanishGrace:
 				suspects[e.Execution] = since
@@ -278,7 +279,7 @@ func (r *reconciler) count(ctx context.Context, lost []sweep.Event) error {
 	for id, indices := range ended {
 		record, err := r.store.Sweep(ctx, id)
 		if err == nil {
-			err = r.command(ctx, func(ctx context.Context, s *scheduler) error { return s.stop(ctx, record, nil, indices...) })
+			err = r.stop(ctx, record, nil, indices)
 		}
 		if err != nil {
 			return fmt.Errorf("stopping trials of sweep %s whose workers vanished: %w", id, err)
@@ -288,8 +289,8 @@ func (r *reconciler) count(ctx context.Context, lost []sweep.Event) error {
 }
 
 // restore makes the streams and queues that are lost. Of a queue whose stream is still
-// there nobody else would know: its jobs are there too. It returns the pools whose queues
-// the broker does not list.
+// there nobody else would know: its jobs are there too. When it is made again the reconciler
+// is told that its jobs may be lost. It returns the pools whose queues the broker does not list.
 func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err error) {
 	if r.lost {
 		if err := r.setup(ctx); err != nil {
@@ -301,9 +302,11 @@ func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err 
 	var lost []wire.Queue
 	err = r.command(ctx, func(_ context.Context, s *scheduler) error {
 		if r.lost {
-			s.prepared = nil
+			s.prepared.Clear()
 		}
-		lost = s.plan.served()
+		for _, q := range s.plan.Served() {
+			lost = append(lost, wire.Queue(q))
+		}
 		return nil
 	})
 	if err != nil {
@@ -317,23 +320,12 @@ func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err 
 	if len(lost) == 0 {
 		return failed, nil
 	}
-	return failed, r.command(ctx, func(ctx context.Context, s *scheduler) error {
-		for _, q := range s.plan.served() {
-			if !slices.Contains(lost, q) {
-				continue
-			}
-			if err := s.wire.OpenQueue(ctx, q); err != nil {
-				if err := s.failed(ctx, q, err); err != nil {
-					return err
-				}
-				continue
-			}
-			s.works(q) // its pool rests because it was lost
-			s.log.Warn("made a queue again that was lost", "queue", q)
-			r.lost = true // its jobs may be, too
-		}
-		return nil
-	})
+	var queues []schedule.Queue
+	for _, q := range lost {
+		queues = append(queues, schedule.Queue(q))
+	}
+	r.facts.add(schedule.QueuesLost{Queues: queues})
+	return failed, nil
 }
 
 // missed returns the trials that have no job in a queue and that no worker says it
@@ -363,7 +355,7 @@ func (r *reconciler) missed(ctx context.Context, now time.Time, queued map[sweep
 	}
 	if err == nil {
 		err = r.command(ctx, func(_ context.Context, s *scheduler) error {
-			s.plan.inHand(func(id sweep.TrialID) { delete(missing, id) })
+			s.plan.InHand(func(id sweep.TrialID) { delete(missing, id) })
 			return nil
 		})
 	}
@@ -398,7 +390,7 @@ func (r *reconciler) unneeded(ctx context.Context, queued map[sweep.TrialID]wire
 	strange := map[sweep.TrialID]wire.QueuedJob{}
 	err := r.command(ctx, func(_ context.Context, s *scheduler) error {
 		for id, h := range queued {
-			if _, expected := s.plan.jobs[id]; !expected {
+			if !s.plan.Expects(id) {
 				strange[id] = h
 			}
 		}

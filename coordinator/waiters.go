@@ -39,12 +39,12 @@ func (w *waiters) notify(id string) {
 	}
 }
 
-// notifyExcept wakes everybody who waits for a sweep that is not among active.
-func (w *waiters) notifyExcept(active map[string]*sweepPlan) {
+// notifyExcept wakes everybody who waits for a sweep that is not active.
+func (w *waiters) notifyExcept(active func(id string) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, c := range w.ended {
-		if active[id] == nil {
+		if !active(id) {
 			close(c)
 			delete(w.ended, id)
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"sweep/coordinator/schedule"
 	"sweep/sweep"
 	"sweep/sweep/wire"
 )
@@ -21,8 +22,8 @@ type notices struct {
 	answers map[string]wire.BeatAnswer
 	// asked are the trials that workers run or keep checkpoints of, by worker.
 	asked map[string]wire.Beat
-	// fleet is what each worker said last of itself.
-	fleet map[string]presence
+	// workers is what each worker said last of itself.
+	workers map[string]presence
 	// reports follows whether workers can report.
 	reports *outage
 }
@@ -40,7 +41,7 @@ func (c *Coordinator) Workers() []wire.WorkerStatus {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var list []wire.WorkerStatus
-	for _, p := range n.fleet {
+	for _, p := range n.workers {
 		if time.Since(p.at) < wire.BeatLost {
 			list = append(list, p.WorkerStatus)
 		}
@@ -53,21 +54,21 @@ func (c *Coordinator) Workers() []wire.WorkerStatus {
 
 // heardOf notes what a worker says of itself, and forgets those that are gone.
 func (n *notices) heardOf(b *wire.Beat) {
-	if n.fleet == nil {
-		n.fleet = map[string]presence{}
+	if n.workers == nil {
+		n.workers = map[string]presence{}
 	}
-	n.fleet[b.ID] = presence{b.WorkerStatus, time.Now()}
+	n.workers[b.ID] = presence{b.WorkerStatus, time.Now()}
 	if b.Gone {
-		delete(n.fleet, b.ID)
+		delete(n.workers, b.ID)
 	}
 	n.forget()
 }
 
 // forget removes the workers that are gone.
 func (n *notices) forget() {
-	for id, p := range n.fleet {
+	for id, p := range n.workers {
 		if time.Since(p.at) >= wire.BeatLost {
-			delete(n.fleet, id)
+			delete(n.workers, id)
 		}
 	}
 }
@@ -79,7 +80,7 @@ func (c *Coordinator) noteReports() {
 	if n.reports == nil {
 		n.reports = c.outage("hearing of results")
 	}
-	for _, p := range n.fleet {
+	for _, p := range n.workers {
 		if p.Problem != "" {
 			n.reports.failed(fmt.Errorf("worker %s cannot report the ends of its trials: %s", p.Name, p.Problem))
 			return
@@ -94,7 +95,7 @@ func (c *Coordinator) beat(b wire.Beat) *wire.BeatAnswer {
 	if !c.options.Leads() {
 		return nil
 	}
-	c.facts.add(func(h *happened) { h.beats = append(h.beats, b) })
+	c.facts.add(heartbeat(b))
 	n := &c.notices
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -109,6 +110,15 @@ func (c *Coordinator) beat(b wire.Beat) *wire.BeatAnswer {
 		n.asked[b.ID] = b
 	}
 	return &answer
+}
+
+// heartbeat is what the schedule is told of a worker.
+func heartbeat(b wire.Beat) schedule.Heartbeat {
+	h := schedule.Heartbeat{Worker: b.ID, Name: b.Name, Offer: b.Offer, Ready: b.State == wire.WorkerReady, Gone: b.Gone}
+	for _, r := range b.Running {
+		h.Running = append(h.Running, schedule.Running(r))
+	}
+	return h
 }
 
 // lookUp finds out which trials that workers run have ended, so that they are

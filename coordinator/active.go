@@ -5,8 +5,8 @@ import (
 	"sweep/sweep/wire"
 )
 
-// lane is what is needed of a sweep to write its rows and jobs.
-type lane struct {
+// activeSweep is what is needed of a sweep to write its rows and jobs.
+type activeSweep struct {
 	record *sweep.SweepRecord
 	// grids are the record's grids, opened when the cursor first reaches them.
 	grids []*sweep.Grid
@@ -17,22 +17,22 @@ type lane struct {
 	refused []sweep.Event
 }
 
-func newLane(record *sweep.SweepRecord) *lane {
-	l := &lane{record: record, grids: make([]*sweep.Grid, len(record.Grids))}
+func newActiveSweep(record *sweep.SweepRecord) *activeSweep {
+	a := &activeSweep{record: record, grids: make([]*sweep.Grid, len(record.Grids))}
 	for i := range record.Grids {
-		l.volatile = append(l.volatile, wire.VolatileOf(&record.Grids[i].Submission.Description))
+		a.volatile = append(a.volatile, wire.VolatileOf(&record.Grids[i].Submission.Description))
 	}
-	return l
+	return a
 }
 
 // job returns the job of a trial, without its requirement.
-func (l *lane) job(t sweep.Trial) wire.Job {
-	job := wire.Job{Trial: t, Pool: l.record.Pool}
-	for i := range l.record.Grids {
-		if g := &l.record.Grids[i]; t.Index >= g.First && t.Index < g.First+g.Points {
+func (a *activeSweep) job(t sweep.Trial) wire.Job {
+	job := wire.Job{Trial: t, Pool: a.record.Pool}
+	for i := range a.record.Grids {
+		if g := &a.record.Grids[i]; t.Index >= g.First && t.Index < g.First+g.Points {
 			job.Limits, job.Artifacts = g.Submission.Spec.Limits, g.Submission.Spec.Artifacts
 			job.Script = g.Submission.Spec.Script.For(t.Parameters)
-			job.Volatile = l.volatile[i]
+			job.Volatile = a.volatile[i]
 		}
 	}
 	return job

@@ -1,0 +1,123 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"sweep/coordinator/schedule"
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+// execute carries an action on the broker out and tells what came of it. It decides
+// nothing.
+func (s *scheduler) execute(ctx context.Context, pool string, command int64, do func(ctx context.Context) (schedule.Fact, error)) {
+	fact, err := do(ctx)
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case s.final(err):
+		select {
+		case s.failure <- err:
+		default: // one is enough
+		}
+	case wire.IsLost(err):
+		s.lose()
+	}
+	s.facts.add(fact)
+	s.obeyed(command, err)
+}
+
+// outcomeOf is what came of an action on a queue.
+func outcomeOf(q schedule.Queue, err error) schedule.Outcome {
+	full := (*wire.FullError)(nil)
+	return schedule.Outcome{Queue: q, Err: err, All: errors.As(err, &full)}
+}
+
+// open makes a queue.
+func (s *scheduler) open(ctx context.Context, a schedule.Open) (schedule.Fact, error) {
+	err := s.wire.OpenQueue(ctx, wire.Queue(a.Queue))
+	switch {
+	case err != nil:
+	case a.Again:
+		s.log.Warn("made a queue again that was lost", "queue", wire.Queue(a.Queue))
+		s.lose() // its jobs may be, too
+	default:
+		s.log.Info("a queue for workers of a further kind", "queue", wire.Queue(a.Queue), "worker", a.Worker)
+	}
+	return schedule.Opened{Open: a, Outcome: outcomeOf(a.Queue, err)}, err
+}
+
+// withdraw takes jobs back that no worker has. The broker comes first: which jobs
+// these are is known then.
+func (s *scheduler) withdraw(ctx context.Context, a schedule.Withdraw) (schedule.Fact, error) {
+	taken, err := s.wire.Withdraw(ctx, wire.Queue(a.Queue), a.Sweeps...)
+	return schedule.Withdrawn{Withdraw: a, Outcome: outcomeOf(a.Queue, err), Trials: taken}, err
+}
+
+// remove removes a queue without workers.
+func (s *scheduler) remove(ctx context.Context, a schedule.Remove) (schedule.Fact, error) {
+	err := s.wire.RemoveQueue(ctx, wire.Queue(a.Queue))
+	if err == nil {
+		s.log.Info("removed a queue without workers", "queue", wire.Queue(a.Queue), "sweeps", a.Sweeps)
+	}
+	return schedule.Removed{Remove: a, Outcome: outcomeOf(a.Queue, err)}, err
+}
+
+// purge removes the jobs of cancelled trials, and has workers stop those that run.
+func (s *scheduler) purge(ctx context.Context, a schedule.Purge) (schedule.Fact, error) {
+	var err error
+	if len(a.Indices) == 0 {
+		err = s.wire.RemoveJobs(ctx, a.Pool, a.Sweep)
+	} else {
+		err = s.wire.RemoveTrials(ctx, a.Pool, a.Sweep, a.Indices)
+	}
+	if err == nil {
+		err = s.wire.Cancel(a.Sweep, a.Indices...)
+	}
+	return schedule.Purged{Purge: a}, err
+}
+
+// batch are the jobs for one queue, of trials that are marked as queued.
+type batch struct {
+	queue schedule.Queue
+	jobs  []wire.Job
+	began time.Time
+}
+
+// publish puts jobs into a queue.
+func (s *scheduler) publish(ctx context.Context, b batch) (schedule.Fact, error) {
+	done := schedule.Published{Outcome: outcomeOf(b.queue, nil)}
+	for i := range b.jobs {
+		done.Trials = append(done.Trials, b.jobs[i].TrialID)
+	}
+	if slices.ContainsFunc(b.jobs, func(j wire.Job) bool { return len(j.Artifacts) > 0 }) {
+		s.prepareArtifacts(ctx, b.queue.Pool)
+	}
+	if !s.options.Leads() { // the process may have been stopped since it took the trials
+		done.Err, done.Withheld = errUncertain, true
+		return done, nil
+	}
+	// A broker that loses the stream meanwhile never answers. A slow one that
+	// syncs every message gets the time for it.
+	bound, cancel := context.WithTimeout(ctx, 2*time.Second+time.Duration(len(b.jobs))*10*time.Millisecond)
+	defer cancel()
+	sequences, err := s.wire.PublishJobs(bound, wire.Queue(b.queue), b.jobs)
+	tooLarge, err := wire.TooLarge(err)
+	done.Outcome = outcomeOf(b.queue, err)
+	refused := map[sweep.TrialID]bool{}
+	for _, e := range tooLarge {
+		refused[e.TrialID] = true
+		done.TooLarge = append(done.TooLarge, schedule.Failure{TrialID: e.TrialID, Err: e})
+	}
+	for i, id := range done.Trials {
+		if sequences != nil && sequences[i] == 0 && !refused[id] && err == nil {
+			done.Duplicate = append(done.Duplicate, id)
+		}
+	}
+	if err == nil {
+		s.options.Metrics.dispatched(b.began, len(b.jobs))
+	}
+	return done, err
+}

@@ -1,0 +1,133 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+
+	"sweep/sweep"
+)
+
+// assign gives the free places in the queues to sweeps, in the order in which the
+// jobs are to be published. The queue with the least that waits and trains for its slots
+// comes first, among equals the one that can run the fewest kinds of what waits. In a
+// queue a sweep of lower priority gets nothing while one of higher priority has a trial
+// for it, written or not; among equals the next place goes to the sweep with the fewest
+// trials queued and running, so that each has the same share of the workers.
+func (s *State) assign(most int) {
+	vacancies := s.vacancies()
+	places := map[string][]Place{}
+	candidates := map[string][]*candidate{}
+	for n := 0; len(vacancies) > 0 && n < most; {
+		v := slices.MinFunc(vacancies, func(a, b *vacancy) int {
+			return cmp.Compare(a.has*max(b.state.slots, 1), b.has*max(a.state.slots, 1))
+		})
+		pool := v.queue.Pool
+		if candidates[pool] == nil {
+			for _, sw := range s.ordered(pool) {
+				candidates[pool] = append(candidates[pool], newCandidate(sw, s.writable(sw)))
+			}
+		}
+		next, class := v.next(candidates[pool])
+		if next == nil || v.room == 0 {
+			vacancies = slices.DeleteFunc(vacancies, func(other *vacancy) bool { return other == v })
+			continue
+		}
+		next.pending[class]--
+		next.has++
+		v.has++
+		v.room--
+		n++
+		places[pool] = append(places[pool], Place{v.queue, next.Sweep, next.Classes[class].Class, &next.Classes[class].Requirement})
+	}
+	for _, pool := range sortedKeys(places) {
+		s.do(Dispatch{pool, places[pool]})
+	}
+}
+
+// vacancy is a queue with room while places are assigned.
+type vacancy struct {
+	queue Queue
+	state *queueState
+	// has counts what waits and what trains.
+	room, has int64
+	// choice is how many classes of pending trials the queue's workers can run.
+	choice int
+}
+
+// vacancies returns the queues with room, of the pools of which no answer is awaited.
+func (s *State) vacancies() (list []*vacancy) {
+	slots := s.poolSlots()
+	for q, state := range s.queues {
+		places := s.places(state, slots[q.Pool])
+		// One by one would cost as much as many at once.
+		if room := places - state.total; room > 0 && room >= places/4 && s.underway[q.Pool] == 0 && !s.resting(q.Pool) {
+			list = append(list, &vacancy{q, state, room, state.total + min(state.busy, state.slots), s.choice(q.Pool, state)})
+		}
+	}
+	slices.SortFunc(list, func(a, b *vacancy) int {
+		return cmp.Or(cmp.Compare(a.choice, b.choice), compareQueues(a.queue, b.queue))
+	})
+	return list
+}
+
+// choice counts the classes of pending trials that a queue's workers can run.
+func (s *State) choice(pool string, state *queueState) (n int) {
+	for _, sw := range s.sweeps {
+		for i := range sw.Classes {
+			if sw.Pool == pool && sw.Classes[i].Pending > 0 && state.meets(&sw.Classes[i]) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// candidate is a sweep while places are assigned: has counts its trials that are queued
+// or run, pending those that wait, by class.
+type candidate struct {
+	*sweepState
+	has     int64
+	pending []int64
+	// more says that rows are to be written of it.
+	more bool
+}
+
+func newCandidate(sw *sweepState, more bool) *candidate {
+	c := &candidate{sweepState: sw, pending: make([]int64, len(sw.Classes)), more: more}
+	for i, class := range sw.Classes {
+		c.has += class.Queued + class.Running
+		c.pending[i] = class.Pending
+	}
+	return c
+}
+
+// next returns the sweep that the queue's next place goes to, and the position of
+// its class; nil if there is none. The candidates are in order of priority.
+func (v *vacancy) next(candidates []*candidate) (found *candidate, class int) {
+	more := false
+	for i, c := range candidates {
+		if found != nil && c.Priority < found.Priority {
+			break
+		}
+		if position := c.first(v.state); position >= 0 && (found == nil || c.has < found.has) {
+			found, class = c, position
+		}
+		// Rows that are written soon may be for this queue: lower priorities wait.
+		more = more || c.more && slices.ContainsFunc(c.Classes, func(class sweep.ClassBacklog) bool { return v.state.meets(&class) })
+		if last := i+1 == len(candidates) || candidates[i+1].Priority < c.Priority; last && found == nil && more {
+			return nil, 0
+		}
+	}
+	return found, class
+}
+
+// first returns the position of the first class that has a trial for a queue, -1 if none
+// has.
+func (c *candidate) first(state *queueState) int {
+	for i := range c.Classes {
+		if c.pending[i] > 0 && state.meets(&c.Classes[i]) {
+			return i
+		}
+	}
+	return -1
+}

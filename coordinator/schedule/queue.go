@@ -1,0 +1,204 @@
+package schedule
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"sweep/sweep"
+)
+
+// Queue names the jobs for those workers of a pool whose offers have one key.
+type Queue struct{ Pool, Offer string }
+
+// queueState is a queue that has workers, or jobs.
+type queueState struct {
+	// open says that the broker has it, opening that it is being made.
+	open, opening bool
+	// offer is that of its workers; without any it meets nothing.
+	offer *sweep.Offer
+	slots int64
+	// busy is at most how many of the slots train: what the workers said last, and
+	// what was started since; what ended since is not taken off.
+	busy int64
+	// jobs counts those that wait in it, by sweep.
+	jobs  map[string]int64
+	total int64
+	// unbalanced says that its jobs are to be assigned anew; since is when the last
+	// worker went, cleared that what it was not given has been taken back since.
+	unbalanced bool
+	since      time.Time
+	cleared    bool
+}
+
+// job is one that waits in a queue, as far as is known.
+type job struct {
+	queue Queue
+	// class is that of its trial, anyClass if it is not known.
+	class int
+	// given is when it was found to be in a worker's hands.
+	given time.Time
+}
+
+// anyClass stands for the class of a trial whose job another coordinator published.
+const anyClass = -1
+
+// openQueues has those made that have workers and that the broker does not have.
+func (s *State) openQueues() {
+	for _, q := range s.sortedQueues() {
+		state := s.queues[q]
+		if state.open || state.opening || s.resting(q.Pool) {
+			continue
+		}
+		name, wanted := s.workerOf(q)
+		if !wanted {
+			delete(s.queues, q)
+			continue
+		}
+		state.opening = true
+		s.do(Open{Queue: q, Worker: name})
+	}
+}
+
+// opens reports whether a queue of a pool is being made.
+func (s *State) opens(pool string) bool {
+	for q, state := range s.queues {
+		if q.Pool == pool && state.opening {
+			return true
+		}
+	}
+	return false
+}
+
+// wanted reports whether a queue is there, or has workers.
+func (s *State) wanted(q Queue) bool {
+	if state := s.queues[q]; state != nil && state.open {
+		return true
+	}
+	_, wanted := s.workerOf(q)
+	return wanted
+}
+
+// Served are the queues that the broker should have, because workers take jobs from them.
+func (s *State) Served() (list []Queue) {
+	for q, state := range s.queues {
+		if state.offer != nil {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// Expects reports whether a trial's job waits in a queue.
+func (s *State) Expects(id sweep.TrialID) bool {
+	_, waits := s.jobs[id]
+	return waits
+}
+
+// put notes that a job is in a queue, or on its way there.
+func (s *State) put(j Job) {
+	s.drop(j.TrialID)
+	state := s.queues[j.Queue]
+	if state == nil { // of a coordinator before, for workers that are gone
+		state = &queueState{open: true, jobs: map[string]int64{}}
+		s.queues[j.Queue] = state
+	}
+	s.jobs[j.TrialID] = job{queue: j.Queue, class: j.Class}
+	state.jobs[j.Sweep]++
+	state.total++
+}
+
+// heard notes that a trial waits no more.
+func (s *State) heard(id sweep.TrialID) {
+	if state := s.drop(id); state != nil {
+		state.busy++
+	}
+}
+
+// drop forgets a trial's job, and returns the queue that it was in; nil if there is none.
+func (s *State) drop(id sweep.TrialID) *queueState {
+	j, there := s.jobs[id]
+	if !there {
+		return nil
+	}
+	delete(s.jobs, id)
+	state := s.queues[j.queue]
+	state.total--
+	if state.jobs[id.Sweep]--; state.jobs[id.Sweep] == 0 {
+		delete(state.jobs, id.Sweep)
+	}
+	return state
+}
+
+// removed notes that a queue is gone, and returns the trials whose jobs were in it. If
+// workers have come meanwhile it is made again.
+func (s *State) removed(q Queue) (back []sweep.TrialID) {
+	for id, j := range s.jobs {
+		if j.queue == q {
+			back = append(back, id)
+			delete(s.jobs, id)
+		}
+	}
+	slices.SortFunc(back, compareTrials)
+	s.queues[q] = &queueState{jobs: map[string]int64{}, since: s.now}
+	return back
+}
+
+// withdrawn notes that the jobs of some trials were taken out of a queue before a worker
+// got them, and returns these trials. Workers have the other jobs of the sweeps.
+func (s *State) withdrawn(q Queue, taken []sweep.TrialID, sweeps []string) (back []sweep.TrialID) {
+	waited := make(map[sweep.TrialID]bool, len(taken))
+	for _, id := range taken {
+		waited[id] = true
+	}
+	for id, j := range s.jobs {
+		switch {
+		case j.queue != q || !slices.Contains(sweeps, id.Sweep):
+		case waited[id]:
+			back = append(back, id)
+			s.drop(id)
+		default:
+			j.given = s.now
+			s.jobs[id] = j
+		}
+	}
+	slices.SortFunc(back, compareTrials)
+	return back
+}
+
+// meets reports whether a queue's workers can run a class.
+func (q *queueState) meets(class *sweep.ClassBacklog) bool {
+	return q.offer != nil && q.offer.Meets(&class.Requirement)
+}
+
+// places is how many jobs a queue may hold: one for each slot, and its part by slots of
+// its pool's window, which is at least one more for each slot if the window has so many. So
+// what a pool has at the broker does not grow with the kinds of its workers.
+func (s *State) places(q *queueState, poolSlots int64) int64 {
+	if q.offer == nil {
+		return 0
+	}
+	return q.slots + max(s.window*q.slots/max(poolSlots, 1), min(q.slots, s.window))
+}
+
+// poolSlots counts the slots of each pool's workers.
+func (s *State) poolSlots() map[string]int64 {
+	slots := map[string]int64{}
+	for q, state := range s.queues {
+		slots[q.Pool] += state.slots
+	}
+	return slots
+}
+
+func (s *State) sortedQueues() []Queue { return slices.SortedFunc(maps.Keys(s.queues), compareQueues) }
+
+func compareQueues(a, b Queue) int {
+	return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Offer, b.Offer))
+}
+
+func compareTrials(a, b sweep.TrialID) int {
+	return cmp.Or(cmp.Compare(a.Sweep, b.Sweep), cmp.Compare(a.Index, b.Index))
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,154 @@
+package schedule
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"sweep/sweep"
+)
+
+// sweepState is an active sweep.
+type sweepState struct {
+	sweep.Backlog
+	// waiting and reason are what was noted last of why it waits; told is whether
+	// anything was.
+	waiting bool
+	reason  string
+	told    bool
+}
+
+// left takes in what is left of sweeps; all says that there are no other active ones.
+func (s *State) left(backlogs []sweep.Backlog, all bool) {
+	there := map[string]bool{}
+	for _, b := range backlogs {
+		there[b.Sweep] = true
+		sw := s.sweeps[b.Sweep]
+		switch {
+		case b.State != sweep.SweepActive && b.State != sweep.SweepWaiting:
+			delete(s.sweeps, b.Sweep)
+			continue
+		case sw == nil:
+			sw = &sweepState{}
+			s.sweeps[b.Sweep] = sw
+			s.reassign(b.Pool)
+		case sw.Priority != b.Priority || sw.Grids != b.Grids || begins(&sw.Backlog, &b):
+			s.reassign(b.Pool)
+		}
+		sw.Backlog = b
+	}
+	if all {
+		maps.DeleteFunc(s.sweeps, func(id string, _ *sweepState) bool { return !there[id] })
+	}
+}
+
+// begins reports whether a sweep that had no trial in hand has some now: what others
+// were given meanwhile is assigned anew.
+func begins(before, now *sweep.Backlog) bool {
+	has := func(c sweep.ClassBacklog) bool { return c.Pending+c.Queued+c.Running > 0 }
+	return !slices.ContainsFunc(before.Classes, has) && slices.ContainsFunc(now.Classes, has)
+}
+
+// reassign has the jobs in a pool's queues assigned anew, so that a sweep that has come,
+// or has another priority now, does not wait behind the others.
+func (s *State) reassign(pool string) {
+	for q, state := range s.queues {
+		state.unbalanced = state.unbalanced || q.Pool == pool
+	}
+}
+
+// Active reports whether a sweep is active, as far as is known.
+func (s *State) Active(id string) bool { return s.sweeps[id] != nil }
+
+// Grids is how many grids an active sweep has, 0 if it is not active.
+func (s *State) Grids(id string) int {
+	if sw := s.sweeps[id]; sw != nil {
+		return sw.Grids
+	}
+	return 0
+}
+
+// ordered returns the sweeps of a pool, of all for "": larger priority first, then
+// the older one.
+func (s *State) ordered(pool string) []*sweepState {
+	list := make([]*sweepState, 0, len(s.sweeps))
+	for _, sw := range s.sweeps {
+		if pool == "" || sw.Pool == pool {
+			list = append(list, sw)
+		}
+	}
+	slices.SortFunc(list, func(a, b *sweepState) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Sweep, b.Sweep))
+	})
+	return list
+}
+
+// unmetPages is how many pages of trials that no worker can run are written of a
+// sweep, in the search for some that one can.
+const unmetPages = 20
+
+// write has a page of rows written of the first sweep whose written trials run out, of
+// each once, as long as there is time.
+func (s *State) write() bool {
+	if len(s.written) == 0 {
+		s.writing = s.now
+	} else if s.now.Sub(s.writing) > writeTime {
+		return false // the others' turn is after dispatching
+	}
+	for _, sw := range s.short() {
+		if !s.written[sw.Sweep] {
+			s.do(Write{sw.Sweep, sw.Classes})
+			return true
+		}
+	}
+	return false
+}
+
+// short returns the sweeps of which trial rows should be written, those of the largest
+// priority first: those whose written trials run out.
+func (s *State) short() (list []*sweepState) {
+	slots := s.poolSlots()
+	for _, sw := range s.ordered("") {
+		if runnable, _ := s.pending(sw); runnable < s.window+slots[sw.Pool] && s.writable(sw) {
+			list = append(list, sw)
+		}
+	}
+	return list
+}
+
+// writable reports whether further rows of a sweep may be written: not too many
+// that no worker can run, and hardly any while there is no worker.
+func (s *State) writable(sw *sweepState) bool {
+	if sw.Unwritten == 0 {
+		return false
+	}
+	most := s.page
+	if len(s.Offers(sw.Pool)) > 0 {
+		most *= unmetPages
+	}
+	_, unmet := s.pending(sw)
+	return unmet < most
+}
+
+// pending counts a sweep's pending trials: those that some worker can run, and
+// those that none can.
+func (s *State) pending(sw *sweepState) (runnable, unmet int64) {
+	for i := range sw.Classes {
+		if class := &sw.Classes[i]; s.runnable(sw.Pool, class) {
+			runnable += class.Pending
+		} else {
+			unmet += class.Pending
+		}
+	}
+	return runnable, unmet
+}
+
+// runnable reports whether any worker can run a class.
+func (s *State) runnable(pool string, class *sweep.ClassBacklog) bool {
+	for q, state := range s.queues {
+		if q.Pool == pool && state.meets(class) {
+			return true
+		}
+	}
+	return false
+}

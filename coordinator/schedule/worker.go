@@ -1,0 +1,145 @@
+package schedule
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"sweep/sweep"
+)
+
+// worker is one that was heard of.
+type worker struct {
+	name  string
+	queue Queue
+	offer sweep.Offer
+	// ready says that it takes jobs; running are the trials under way.
+	ready   bool
+	running []Running
+	heard   time.Time
+}
+
+// kind is what workers of equal offers offer, and when one was last heard of.
+type kind struct {
+	offer sweep.Offer
+	heard time.Time
+}
+
+// kindMemory is how long the kinds of workers are known that are gone: a pool without
+// workers is not to get new ones all the time for trials that the last ones could not run.
+// After that it is tried again whether the new ones can.
+const kindMemory = time.Hour
+
+func (f Heartbeat) apply(s *State) {
+	q := Queue{Pool: f.Offer.Pool, Offer: f.Offer.Key()}
+	before := s.workers[f.Worker]
+	if f.Gone {
+		delete(s.workers, f.Worker)
+		if before != nil {
+			s.addUp(before.queue)
+		}
+		return
+	}
+	s.workers[f.Worker] = &worker{f.Name, q, f.Offer, f.Ready, f.Running, s.now}
+	if s.queues[q] == nil {
+		s.queues[q] = &queueState{jobs: map[string]int64{}, since: s.now}
+	}
+	if before != nil && before.queue != q {
+		s.addUp(before.queue)
+		if state := s.queues[before.queue]; state == nil || state.offer == nil { // it has found out which data it lacks
+			delete(s.kinds, before.queue)
+		}
+	}
+	if f.Ready {
+		s.kinds[q] = kind{f.Offer, s.now}
+	}
+	s.addUp(q)
+}
+
+// forgetSilent forgets the workers that were not heard of for long.
+func (s *State) forgetSilent() {
+	var gone []string
+	for _, id := range sortedKeys(s.workers) {
+		if w := s.workers[id]; s.now.Sub(w.heard) > s.silence {
+			delete(s.workers, id)
+			s.addUp(w.queue)
+			gone = append(gone, w.name)
+		}
+	}
+	if len(gone) > 0 {
+		s.do(Gone{gone})
+	}
+	maps.DeleteFunc(s.kinds, func(_ Queue, k kind) bool { return s.now.Sub(k.heard) > kindMemory })
+}
+
+// addUp adds up the workers of a queue.
+func (s *State) addUp(q Queue) {
+	state := s.queues[q]
+	if state == nil {
+		return
+	}
+	had := state.offer != nil
+	state.offer, state.slots, state.busy = nil, 0, 0
+	for _, w := range s.workers {
+		if w.queue == q && w.ready && state.open {
+			state.offer = &w.offer
+			state.slots += int64(w.offer.Slots)
+			state.busy += int64(len(w.running))
+		}
+	}
+	if had && state.offer == nil {
+		state.since, state.cleared = s.now, false
+	}
+}
+
+// workerOf returns the name of a worker of a queue.
+func (s *State) workerOf(q Queue) (name string, found bool) {
+	for _, w := range s.workers {
+		if w.queue == q && (!found || w.name < name) {
+			name, found = w.name, true
+		}
+	}
+	return name, found
+}
+
+// manned reports whether any worker takes jobs.
+func (s *State) manned() bool {
+	for _, w := range s.workers {
+		if w.ready {
+			return true
+		}
+	}
+	return false
+}
+
+// Settled reports whether the workers have had the time to be heard of.
+func (s *State) Settled() bool { return s.settled }
+
+// Offers returns the offers of the workers of a pool that take jobs.
+func (s *State) Offers(pool string) (offers []sweep.Offer) {
+	for _, w := range s.workers {
+		if w.queue.Pool == pool && w.ready {
+			offers = append(offers, w.offer)
+		}
+	}
+	return offers
+}
+
+// InHand calls visit for the trials that workers say they run.
+func (s *State) InHand(visit func(sweep.TrialID)) {
+	for _, w := range s.workers {
+		for _, r := range w.running {
+			visit(r.TrialID)
+		}
+	}
+}
+
+// Runs reports whether a worker has said since a time that it runs an execution.
+func (s *State) Runs(execution string, since time.Time) bool {
+	for _, w := range s.workers {
+		if w.heard.After(since) && slices.ContainsFunc(w.running, func(r Running) bool { return r.Execution == execution }) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,596 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sweep/sweep"
+)
+
+// world is a cluster in memory that carries out what a State decides: a database, a broker
+// and workers. It checks the invariants at every step.
+type world struct {
+	options Options
+	state   *State
+	now     time.Time
+	// log are the actions since it was last read.
+	log []string
+	// broken are the invariants that did not hold.
+	broken []error
+
+	// The database.
+	sweeps map[string]*sweep.Backlog
+	// classes are those of a sweep's trials; draw tells that of the next one written.
+	classes map[string][]string
+	draw    func(classes int) int
+	trials  map[sweep.TrialID]*trial
+	next    map[string]int64
+	down    bool
+
+	// The broker: what waits in each queue, and the answers that are withheld by pool.
+	queues map[Queue][]sweep.TrialID
+	mode   map[string]string
+	held   map[string][]func()
+	told   []Fact
+
+	// The workers that live; silent ones are not heard of.
+	workers  map[string]*hand
+	beatAt   time.Time
+	names    map[Queue]string
+	offers   map[Queue]sweep.Offer
+	ended    int
+	commands int64
+	// steps are all that were taken.
+	steps []step
+	// unjust is since when jobs of a queue could have started elsewhere.
+	unjust map[Queue]time.Time
+}
+
+// step is one that was taken.
+type step struct {
+	now     time.Time
+	facts   []Fact
+	decided string
+}
+
+func (w *world) showAll(actions []Action) string {
+	var b strings.Builder
+	for _, a := range actions {
+		b.WriteString(w.show(a) + "\n")
+	}
+	return b.String()
+}
+
+// trial is one in the database.
+type trial struct {
+	id    sweep.TrialID
+	class int
+	state sweep.State
+	// inHand says that a worker has its job.
+	inHand bool
+}
+
+// hand is a worker.
+type hand struct {
+	Heartbeat
+	silent bool
+	has    []sweep.TrialID
+}
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func newWorld(window, page int, exclusive bool) *world {
+	options := Options{Window: window, Page: page, Exclusive: exclusive, Heartbeat: 5 * time.Second, Silence: 20 * time.Second}
+	w := &world{
+		options: options, state: New(options),
+		now: noon, sweeps: map[string]*sweep.Backlog{}, classes: map[string][]string{}, trials: map[sweep.TrialID]*trial{},
+		next: map[string]int64{}, queues: map[Queue][]sweep.TrialID{}, mode: map[string]string{}, held: map[string][]func(){},
+		workers: map[string]*hand{}, names: map[Queue]string{}, offers: map[Queue]sweep.Offer{}, unjust: map[Queue]time.Time{},
+	}
+	w.draw, w.beatAt = func(int) int { return 0 }, noon.Add(5*time.Second)
+	return w
+}
+
+// fail notes that an invariant does not hold.
+func (w *world) fail(invariant, format string, args ...any) {
+	w.broken = append(w.broken, fmt.Errorf(invariant+": "+format, args...))
+}
+
+// add writes a trial.
+func (w *world) add(id string, class int, state sweep.State) {
+	t := sweep.TrialID{Sweep: id, Index: w.next[id]}
+	w.next[id]++
+	w.trials[t] = &trial{id: t, class: class, state: state}
+}
+
+// backlog is what is left of a sweep.
+func (w *world) backlog(id string) sweep.Backlog {
+	b := *w.sweeps[id]
+	b.Classes = nil
+	for class, trainer := range w.classes[id] {
+		b.Classes = append(b.Classes, sweep.ClassBacklog{Class: class, Requirement: sweep.Requirement{Trainer: trainer}})
+	}
+	written := false
+	for t := range maps.Values(w.trials) {
+		if t.id.Sweep != id {
+			continue
+		}
+		written = true
+		switch c := &b.Classes[t.class]; t.state {
+		case sweep.Pending:
+			c.Pending++
+		case sweep.Queued:
+			c.Queued++
+		case sweep.Running:
+			c.Running++
+		}
+	}
+	if !written {
+		b.Classes = nil
+	}
+	return b
+}
+
+// tell has the state take steps until there is nothing to do but wait.
+func (w *world) tell(facts ...Fact) {
+	for steps := 0; ; steps++ {
+		facts = append(facts, w.told...)
+		w.told = nil
+		if steps > 10000 {
+			w.fail("every step has an end", "10000 steps at %v", w.now)
+			return
+		}
+		var answers []Fact
+		failed := false
+		actions := w.state.Step(w.now, facts...)
+		w.steps = append(w.steps, step{w.now, facts, w.showAll(actions)})
+		for _, a := range actions {
+			w.log = append(w.log, w.show(a))
+			if pool, isBrokers := poolOf(a); isBrokers {
+				w.ask(pool, func() { w.told = append(w.told, w.brokers(a)) })
+			} else if fact := w.databases(a, failed); fact != nil {
+				answers = append(answers, fact)
+				_, failed = fact.(Failed)
+			}
+		}
+		w.check()
+		if facts = answers; len(answers)+len(w.told) == 0 {
+			return
+		}
+	}
+}
+
+// ask has the broker do something for a pool, after what it was asked before.
+func (w *world) ask(pool string, do func()) {
+	if w.mode[pool] == "hangs" {
+		w.held[pool] = append(w.held[pool], do)
+		return
+	}
+	do()
+}
+
+// setBroker has the broker work for a pool, hang, or refuse.
+func (w *world) setBroker(pool, mode string) {
+	w.mode[pool] = mode
+	if mode == "hangs" {
+		return
+	}
+	held := w.held[pool]
+	delete(w.held, pool)
+	for _, do := range held {
+		do()
+	}
+	w.tell()
+}
+
+func poolOf(a Action) (pool string, isBrokers bool) {
+	switch a := a.(type) {
+	case Open:
+		return a.Queue.Pool, true
+	case Withdraw:
+		return a.Queue.Pool, true
+	case Remove:
+		return a.Queue.Pool, true
+	case Purge:
+		return a.Pool, true
+	}
+	return "", false
+}
+
+// brokers carries an action on the broker out.
+func (w *world) brokers(a Action) Fact {
+	pool, _ := poolOf(a)
+	var err error
+	if w.mode[pool] == "refuses" {
+		err = errors.New("the broker refuses")
+	}
+	switch a := a.(type) {
+	case Open:
+		if err == nil && w.queues[a.Queue] == nil {
+			w.queues[a.Queue] = []sweep.TrialID{}
+		}
+		return Opened{a, Outcome{Queue: a.Queue, Err: err}}
+	case Withdraw:
+		done := Withdrawn{Withdraw: a, Outcome: Outcome{Queue: a.Queue, Err: err}}
+		if err == nil {
+			w.queues[a.Queue] = slices.DeleteFunc(w.queues[a.Queue], func(id sweep.TrialID) bool {
+				own := slices.Contains(a.Sweeps, id.Sweep)
+				if own {
+					done.Trials = append(done.Trials, id)
+				}
+				return own
+			})
+		}
+		return done
+	case Remove:
+		if err == nil {
+			delete(w.queues, a.Queue)
+		}
+		return Removed{a, Outcome{Queue: a.Queue, Err: err}}
+	case Purge:
+		for q, waiting := range w.queues {
+			if q.Pool == a.Pool && err == nil {
+				w.queues[q] = slices.DeleteFunc(waiting, func(id sweep.TrialID) bool {
+					return id.Sweep == a.Sweep && (len(a.Indices) == 0 || slices.Contains(a.Indices, id.Index))
+				})
+			}
+		}
+		return Purged{a}
+	}
+	panic(a)
+}
+
+// databases carries an action on the database out, unless one failed before.
+func (w *world) databases(a Action, failed bool) Fact {
+	switch a.(type) {
+	case Report, Gone:
+		return nil
+	}
+	if failed {
+		return nil
+	}
+	if w.down {
+		return Failed{Err: errors.New("the database is down")}
+	}
+	switch a := a.(type) {
+	case Read:
+		ids := a.Sweeps
+		if len(ids) == 0 {
+			ids = sortedKeys(w.sweeps)
+		}
+		done := Left{Read: a}
+		for _, id := range ids {
+			if b := w.sweeps[id]; b != nil && (len(a.Sweeps) > 0 || b.State != sweep.SweepPaused) {
+				done.Backlogs = append(done.Backlogs, w.backlog(id))
+			}
+		}
+		return done
+	case Write:
+		b := w.sweeps[a.Sweep]
+		for range min(b.Unwritten, w.state.page) {
+			w.add(a.Sweep, w.draw(len(w.classes[a.Sweep])), sweep.Pending)
+			b.Unwritten--
+		}
+		return Written{Write: a}
+	case Requeue:
+		for _, id := range a.Trials {
+			w.putBack(id)
+		}
+		for _, h := range a.Lost {
+			w.putBack(h.TrialID)
+		}
+		return Requeued{a}
+	case Fail:
+		return Recorded{a}
+	case Suspend:
+		w.sweeps[a.Sweep].State = sweep.SweepPaused
+		return Changed{}
+	case Explain:
+		return Explained{a}
+	case Dispatch:
+		return w.dispatch(a)
+	}
+	panic(a)
+}
+
+func (w *world) putBack(id sweep.TrialID) {
+	switch t := w.trials[id]; {
+	case t.state == sweep.Queued:
+		t.state = sweep.Pending
+	case t.state == sweep.Running && t.inHand:
+		w.fail("nothing that runs is taken back", "trial %s", id)
+	}
+}
+
+// dispatch marks trials, and has the broker take their jobs.
+func (w *world) dispatch(a Dispatch) Fact {
+	done := Taken{Dispatch: a}
+	batches := map[Queue][]sweep.TrialID{}
+	for _, p := range a.Places {
+		offer := w.offers[p.Queue]
+		if !offer.Meets(p.Requirement) {
+			w.fail("jobs reach only queues that meet them", "a job that needs %+v in queue %s", p.Requirement, w.names[p.Queue])
+		}
+		var taken *trial
+		for _, t := range w.trials {
+			if t.id.Sweep == p.Sweep && t.class == p.Class && t.state == sweep.Pending && (taken == nil || t.id.Index < taken.id.Index) {
+				taken = t
+			}
+		}
+		if taken == nil || w.sweeps[p.Sweep].State == sweep.SweepPaused {
+			continue
+		}
+		taken.state = sweep.Queued
+		batches[p.Queue] = append(batches[p.Queue], taken.id)
+		done.Jobs = append(done.Jobs, Job{p.Queue, taken.id, p.Class})
+	}
+	for _, q := range slices.SortedFunc(maps.Keys(batches), compareQueues) {
+		w.ask(a.Pool, func() { w.told = append(w.told, w.publish(q, batches[q])) })
+	}
+	return done
+}
+
+func (w *world) publish(q Queue, ids []sweep.TrialID) Fact {
+	done := Published{Outcome: Outcome{Queue: q}, Trials: ids}
+	if w.mode[q.Pool] == "refuses" {
+		done.Err = errors.New("the broker refuses")
+		return done
+	}
+	for _, id := range ids {
+		t := w.trials[id]
+		if t.inHand {
+			done.Duplicate = append(done.Duplicate, id)
+			continue
+		}
+		if t.state != sweep.Queued && t.state != sweep.Cancelled {
+			w.fail("trials are marked before their jobs are published", "trial %s is %s", id, t.state)
+		}
+		for other, waiting := range w.queues {
+			if slices.Contains(waiting, id) {
+				w.fail("a trial has one job", "trial %s has one in %s", id, w.names[other])
+			}
+		}
+		w.queues[q] = append(w.queues[q], id)
+	}
+	return done
+}
+
+// check verifies what must hold after every step.
+func (w *world) check() {
+	for q, state := range w.state.queues {
+		if slots := w.state.poolSlots()[q.Pool]; state.offer != nil && state.total > w.state.places(state, slots) && state.slots >= state.total {
+			w.fail("the window bounds what waits", "%d jobs in queue %s of %d slots", state.total, w.names[q], state.slots)
+		}
+		ids := w.state.idleElsewhere(q, state, w.state.idle())
+		if len(ids) == 0 || w.state.underway[q.Pool] > 0 || w.state.rests[q.Pool] != nil || w.down || w.state.trouble {
+			w.unjust[q] = w.now
+		}
+		if since, known := w.unjust[q]; known && w.now.Sub(since) > LookInterval+givenGrace {
+			w.fail("no job waits while workers elsewhere are idle", "sweeps %v in queue %s", ids, w.names[q])
+		}
+	}
+	for _, n := range w.state.underway {
+		if n < 0 || n > 64 {
+			w.fail("every answer was asked for", "%d actions under way", n)
+		}
+	}
+}
+
+// beat has a worker heard of.
+func (w *world) beat(id string) Fact {
+	h := w.workers[id]
+	h.Running = nil
+	for _, t := range h.has {
+		if w.trials[t].state == sweep.Running {
+			h.Running = append(h.Running, Running{TrialID: t, Execution: t.String()})
+		}
+	}
+	return h.Heartbeat
+}
+
+// join has a worker come, or change what it offers.
+func (w *world) join(id, pool string, slots int, trainers ...string) {
+	h := w.workers[id]
+	if h == nil {
+		h = &hand{}
+		w.workers[id] = h
+	}
+	offer := sweep.Offer{Pool: pool, Slots: slots}
+	for _, name := range trainers {
+		offer.Trainers = append(offer.Trainers, sweep.TrainerOffer{Name: name})
+	}
+	h.Heartbeat = Heartbeat{Worker: id, Name: id, Offer: offer, Ready: true}
+	q := Queue{pool, offer.Key()}
+	w.names[q], w.offers[q] = pool+":"+strings.Join(trainers, "+"), offer
+	w.tell(w.beat(id))
+}
+
+// leave has a worker say that it ends, or vanish.
+func (w *world) leave(id string, silent bool) {
+	h := w.workers[id]
+	delete(w.workers, id)
+	for _, t := range h.has { // the broker would deliver them again
+		w.trials[t].inHand = false
+		if w.trials[t].state == sweep.Running || w.trials[t].state == sweep.Queued {
+			w.trials[t].state = sweep.Pending
+			w.tell(Heard{[]sweep.TrialID{t}})
+		}
+	}
+	if h.Gone = true; !silent {
+		h.Running = nil
+		w.tell(h.Heartbeat)
+	}
+}
+
+// take has a worker get a job of its queue, start it and be heard of if started says so.
+func (w *world) take(id string, started bool) bool {
+	h := w.workers[id]
+	q := Queue{h.Offer.Pool, h.Offer.Key()}
+	if len(w.queues[q]) == 0 {
+		return false
+	}
+	t := w.trials[w.queues[q][0]]
+	w.queues[q] = w.queues[q][1:]
+	if t.state != sweep.Queued {
+		return true
+	}
+	t.inHand = true
+	h.has = append(h.has, t.id)
+	if started {
+		t.state = sweep.Running
+		w.tell(Heard{[]sweep.TrialID{t.id}})
+	}
+	return true
+}
+
+// end has a worker end the first trial that it has.
+func (w *world) end(id string) bool {
+	h := w.workers[id]
+	if len(h.has) == 0 {
+		return false
+	}
+	t := w.trials[h.has[0]]
+	h.has, t.inHand = h.has[1:], false
+	if t.state == sweep.Queued || t.state == sweep.Running {
+		t.state = sweep.Completed
+		w.ended++
+	}
+	w.tell(Heard{[]sweep.TrialID{t.id}})
+	return true
+}
+
+// pass lets time go by: workers are heard of every 5 s, and steps are taken when they are
+// due.
+func (w *world) pass(d time.Duration) {
+	end := w.now.Add(d)
+	for w.now.Before(end) {
+		next := w.state.Wake()
+		if !next.After(w.now) {
+			next = w.now.Add(time.Millisecond)
+		}
+		if w.beatAt.Before(next) && w.beatAt.After(w.now) {
+			next = w.beatAt
+		}
+		if end.Before(next) {
+			next = end
+		}
+		w.now = next
+		var facts []Fact
+		if !w.now.Before(w.beatAt) {
+			for _, id := range sortedKeys(w.workers) {
+				if !w.workers[id].silent {
+					facts = append(facts, w.beat(id))
+				}
+			}
+			w.beatAt = w.now.Add(5 * time.Second)
+		}
+		w.tell(facts...)
+	}
+}
+
+// pause is what the coordinator does when a person pauses a sweep.
+func (w *world) pause(id string) {
+	w.sweeps[id].State = sweep.SweepPaused
+	w.commands++
+	w.tell(Paused{w.commands, id})
+}
+
+// cancel is what it does when a person cancels one.
+func (w *world) cancel(id string, indices ...int64) {
+	f := Cancelled{Pool: w.sweeps[id].Pool, Sweep: id, Indices: indices}
+	for t := range maps.Values(w.trials) {
+		if t.id.Sweep != id || len(indices) > 0 && !slices.Contains(indices, t.id.Index) || t.state == sweep.Completed {
+			continue
+		}
+		if t.state != sweep.Pending {
+			f.Active = append(f.Active, t.id)
+		}
+		t.state = sweep.Cancelled
+	}
+	slices.SortFunc(f.Active, compareTrials)
+	if len(indices) == 0 {
+		delete(w.sweeps, id)
+	}
+	w.commands++
+	f.Command = w.commands
+	w.tell(f)
+}
+
+// show writes an action down.
+func (w *world) show(a Action) string {
+	switch a := a.(type) {
+	case Read:
+		return strings.TrimRight("read "+strings.Join(a.Sweeps, " "), " ")
+	case Write:
+		return "write " + a.Sweep
+	case Requeue:
+		if len(a.Lost) > 0 {
+			return fmt.Sprintf("requeue %d lost", len(a.Lost))
+		}
+		return "requeue " + showTrials(a.Trials)
+	case Fail:
+		return fmt.Sprintf("fail %d", len(a.Failures))
+	case Suspend:
+		return fmt.Sprintf("suspend %s: %v", a.Sweep, a.Err)
+	case Explain:
+		return strings.TrimSpace(fmt.Sprintf("explain %s waiting=%v %s", a.Sweep, a.Waiting, a.Reason))
+	case Dispatch:
+		var b strings.Builder
+		last := ""
+		for _, p := range a.Places {
+			if name := w.names[p.Queue]; name != last {
+				fmt.Fprintf(&b, " %s", name)
+				last = name
+			}
+			fmt.Fprintf(&b, " %s", p.Sweep)
+		}
+		return "dispatch" + b.String()
+	case Open:
+		if a.Again {
+			return fmt.Sprintf("open %s again", w.names[a.Queue])
+		}
+		return fmt.Sprintf("open %s", w.names[a.Queue])
+	case Withdraw:
+		return fmt.Sprintf("withdraw %s %s", w.names[a.Queue], strings.Join(a.Sweeps, " "))
+	case Remove:
+		return "remove " + w.names[a.Queue]
+	case Purge:
+		return fmt.Sprintf("purge %s %s%s", a.Pool, a.Sweep, strings.TrimSuffix(fmt.Sprint(" ", a.Indices), " []"))
+	case Report:
+		if a.Err == nil {
+			return strings.TrimRight("works again "+a.Pool, " ")
+		}
+		return fmt.Sprintf("report %v", a.Err)
+	case Gone:
+		return "gone " + strings.Join(a.Workers, " ")
+	}
+	panic(a)
+}
+
+// showTrials lists trials of one or more sweeps, each sweep's as "a 0-4 7".
+func showTrials(ids []sweep.TrialID) string {
+	var b strings.Builder
+	for i := 0; i < len(ids); {
+		j := i
+		for j+1 < len(ids) && ids[j+1] == (sweep.TrialID{Sweep: ids[j].Sweep, Index: ids[j].Index + 1}) {
+			j++
+		}
+		if b.Len() > 0 {
+			b.WriteString(" ")
+		}
+		if i == 0 || ids[i].Sweep != ids[i-1].Sweep {
+			b.WriteString(ids[i].Sweep + " ")
+		}
+		if i == j {
+			fmt.Fprintf(&b, "%d", ids[i].Index)
+		} else {
+			fmt.Fprintf(&b, "%d-%d", ids[i].Index, ids[j].Index)
+		}
+		i = j + 1
+	}
+	return b.String()
+}
