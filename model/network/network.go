@@ -67,14 +67,12 @@ type Network[F kernel.Float] struct {
 // Declare makes a network without memory: enough to count parameters and to estimate what it costs.
 func Declare[F kernel.Float](set *kernel.Set[F], spec Spec) (*Network[F], error) {
 	n := &Network[F]{spec: spec, set: set, Arena: weight.NewArena[F]()}
-	layers, width, err := n.declareInput()
+	specs, err := spec.layers()
 	if err != nil {
 		return nil, err
 	}
-	if layers, err = n.declareSystem(layers, width); err != nil {
-		return nil, err
-	}
-	if layers, err = n.drop(layers, spec.Options.Hidden, spec.Dropout, topDropout); err != nil {
+	var layers []layer.Layer[F]
+	if layers, n.Matrices, err = layer.Declare(set, n.Arena, specs); err != nil {
 		return nil, err
 	}
 	if n.Loss, err = loss.New(set, spec.Shape.Loss); err != nil {
@@ -95,55 +93,46 @@ func Declare[F kernel.Float](set *kernel.Set[F], spec Spec) (*Network[F], error)
 	return n, err
 }
 
-// declareInput declares what turns tokens into numbers, and returns how many a step then has.
-func (n *Network[F]) declareInput() (layers []layer.Layer[F], width int, err error) {
-	shape := n.spec.Shape
-	if shape.Vocabulary == 0 {
-		return nil, shape.Inputs, nil
+// layers are those below the output layer: what turns tokens into numbers, and the system, as
+// often as there are recurrent layers, each with dropout above it.
+func (s *Spec) layers() (all []layer.Spec, err error) {
+	width, depth := s.Shape.Inputs, s.Layers
+	if s.Shape.Vocabulary > 0 {
+		if width = s.Embedding; width == 0 {
+			width = s.Options.Hidden
+		}
+		all = append(all, layer.Spec{Options: layer.EmbeddingSpec{
+			Tokens: s.Shape.Vocabulary, Width: width, Deviation: embeddingDeviation,
+		}})
+		all = s.drop(all, width, s.EmbeddingDropout, inputDropout)
 	}
-	if width = n.spec.Embedding; width == 0 {
-		width = n.spec.Options.Hidden
+	if s.System.FeedForward {
+		depth = 1 // it counts its own
 	}
-	embedding, err := layer.NewEmbedding(n.set, n.Arena, shape.Vocabulary, width, embeddingDeviation)
-	if err != nil {
-		return nil, 0, err
+	for number := range depth {
+		options := s.Options
+		options.Inputs, options.Every = width, s.Shape.Every || number < depth-1
+		options.Seed += uint64(number) << 32
+		layers, err := s.System.Layers(&options)
+		if err != nil {
+			return nil, err
+		}
+		dropout := topDropout
+		if number < depth-1 {
+			dropout += 1 + number
+		}
+		if width = s.Options.Hidden; depth > 1 {
+			for i := range layers {
+				layers[i].Prefix = fmt.Sprintf("%d.%s", number, layers[i].Prefix)
+			}
+		}
+		all = s.drop(append(all, layers...), width, s.Dropout, dropout)
 	}
-	layers, err = n.drop([]layer.Layer[F]{embedding}, width, n.spec.EmbeddingDropout, inputDropout)
-	return layers, width, err
+	return all, nil
 }
 
 // embeddingDeviation is the standard deviation of the start of embeddings.
 const embeddingDeviation = .1
-
-// declareSystem declares the system on layers with outputs of that width: as often as there are
-// recurrent layers, with dropout between them.
-func (n *Network[F]) declareSystem(layers []layer.Layer[F], width int) ([]layer.Layer[F], error) {
-	depth := n.spec.Layers
-	if n.spec.System.FeedForward {
-		depth = 1 // it counts its own
-	}
-	defer n.Arena.SetPrefix("")
-	for number := range depth {
-		options := n.spec.Options
-		options.Inputs, options.Every = width, n.spec.Shape.Every || number < depth-1
-		options.Seed += uint64(number) << 32
-		if depth > 1 {
-			n.Arena.SetPrefix(fmt.Sprintf("%d.", number))
-		}
-		built, err := system.Build(n.spec.System, n.set, n.Arena, &options)
-		if err != nil {
-			return nil, err
-		}
-		n.Matrices = append(n.Matrices, built.Matrices...)
-		layers, width = append(layers, built.Layers...), options.Hidden
-		if number < depth-1 {
-			if layers, err = n.drop(layers, width, n.spec.Dropout, topDropout+1+number); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return layers, nil
-}
 
 // Numbers of dropout layers, which tell their masks apart: the one below the output layer, before
 // those between recurrent layers, and the one of the input.
@@ -153,12 +142,13 @@ const (
 )
 
 // drop puts a dropout layer on top of others, if any is to be dropped.
-func (n *Network[F]) drop(layers []layer.Layer[F], width int, share float64, number int) ([]layer.Layer[F], error) {
+func (s *Spec) drop(layers []layer.Spec, width int, share float64, number int) []layer.Spec {
 	if share == 0 {
-		return layers, nil
+		return layers
 	}
-	dropout, err := layer.NewDropout[F](width, share, n.spec.Options.Seed, number)
-	return append(layers, dropout), err
+	return append(layers, layer.Spec{Options: layer.DropoutSpec{
+		Width: width, Probability: share, Seed: s.Options.Seed, Number: number,
+	}})
 }
 
 // New makes a network at its start. It has threads, until it is closed.
@@ -196,7 +186,8 @@ func Load(set *kernel.Set[float32], spec Spec, room Room, artifact *safetensors.
 			return nil, err
 		}
 		if tensor.Rows != v.Rows || tensor.Cols != v.Cols {
-			return nil, fmt.Errorf("network: tensor %s is %d × %d, want %d × %d", v.Name, tensor.Rows, tensor.Cols, v.Rows, v.Cols)
+			return nil, fmt.Errorf("network: tensor %s is %d × %d, want %d × %d",
+				v.Name, tensor.Rows, tensor.Cols, v.Rows, v.Cols)
 		}
 		values, err := sweep.DecodeValues(tensor.Data)
 		if err != nil {

@@ -1,7 +1,6 @@
 package system
 
 import (
-	"sweep/model/kernel"
 	"sweep/model/layer"
 	"sweep/model/weight"
 	"sweep/sweep"
@@ -15,8 +14,7 @@ var fastRNN = System{
 	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
 	Starts:     []string{"identity", "orthogonal"},
 	count:      func(o *Options) int { return elmanCount(o, o.Hidden*o.Hidden) + 2 },
-	build32:    buildFastRNN[float32],
-	build64:    buildFastRNN[float64],
+	layers:     func(o *Options) []layer.Spec { return scalarGated(o, weight.DenseSpec{}, false) },
 }
 
 var (
@@ -30,23 +28,11 @@ var (
 	}
 )
 
-func buildFastRNN[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
-	u, err := weight.NewDense(set, arena, "W", o.Hidden, o.Hidden)
-	return scalarGated(set, arena, o, u, false, err)
-}
-
-// scalarGated builds a scalar-gated cell over a matrix that has been declared.
-func scalarGated[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options, matrix weight.Matrix[F], bounded bool, err error) (Network[F], error) {
-	if err != nil {
-		return Network[F]{}, err
-	}
-	activation, slope, err := phi(o)
-	if err != nil {
-		return Network[F]{}, err
-	}
-	cell, err := layer.NewScalarGated(set, arena, matrix, layer.ScalarGatedOptions{
+// scalarGated is a scalar-gated cell over a matrix.
+func scalarGated(o *Options, matrix weight.Spec, bounded bool) []layer.Spec {
+	activation, slope := o.phi()
+	return o.recurrent(matrix, layer.ScalarGatedOptions{
 		Inputs: o.Inputs, Activation: activation, Slope: slope, FixedStart: o.FixedStart, Every: o.Every, Bound: bounded,
-		Start: matrixStart(o), InputScale: o.InputScale, Alpha: o.number(&alphaStart), Beta: o.number(&betaStart),
+		Start: o.matrixStart(), InputScale: o.InputScale, Alpha: o.number(&alphaStart), Beta: o.number(&betaStart),
 	})
-	return Network[F]{Layers: []layer.Layer[F]{cell}, Matrices: []weight.Matrix[F]{matrix}}, err
 }

@@ -22,81 +22,47 @@ func Depth() sweep.ParameterSchema { return depth }
 // wholeSeries are the defaults of a network without recurrence.
 var wholeSeries = map[string]any{"input_size": int64(-1), "layers": int64(30)}
 
-// matrixOf declares the matrix of a feed-forward network's layer of that number.
-type matrixOf[F kernel.Float] func(number, rows, cols int) (weight.Matrix[F], error)
+// matrixOf is the matrix of a feed-forward network's layer of that number, and its usual start.
+type matrixOf func(number, rows, cols int) (weight.Spec, weight.Start)
 
-// affine declares a layer of a feed-forward network, and notes its matrix there.
-func (n *Network[F]) affine(set *kernel.Set[F], arena *weight.Arena[F], o *Options, number int, linear bool, matrix matrixOf[F]) (layer.Layer[F], error) {
-	arena.SetPrefix(fmt.Sprintf("%d.", number))
-	defer arena.SetPrefix("")
-	activation, slope, err := phi(o)
-	if err != nil {
-		return nil, err
-	}
-	if linear {
-		activation = kernel.Linear
+// affine is the layer of that number of a feed-forward network.
+func affine(o *Options, number int, linear bool, matrix matrixOf) layer.Spec {
+	options := layer.AffineOptions{Bias: "b", Start: o.matrixStart(), Path: o.Path}
+	if options.Activation, options.Slope = o.phi(); linear {
+		options.Activation = kernel.Linear
 	}
 	cols := o.Hidden
 	if number == 0 {
 		cols = o.Inputs
 	}
-	w, err := matrix(number, o.Hidden, cols)
-	if err != nil {
-		return nil, err
+	spec, usual := matrix(number, o.Hidden, cols)
+	if options.Start == "" {
+		options.Start = usual
 	}
-	n.Matrices = append(n.Matrices, w)
-	asked := matrixStart(o)
-	if asked == "" {
-		asked = w.Starts()[0]
-	}
-	path := o.Path
 	if o.Hidden != cols { // factors are of square matrices
-		path = layer.PathAuto
+		options.Path = layer.PathAuto
 	}
-	return layer.NewAffine(set, arena, w, layer.AffineOptions{Bias: "b", Activation: activation, Slope: slope, Start: asked, Path: path})
+	return layer.Spec{Prefix: fmt.Sprintf("%d.", number), Options: options, Matrix: spec, Rows: o.Hidden, Cols: cols}
 }
 
-// perceptron builds layers one after the other.
-func perceptron[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options, matrix matrixOf[F]) (Network[F], error) {
-	var n Network[F]
+// perceptron is layers one after the other.
+func perceptron(o *Options, matrix matrixOf) (layers []layer.Spec) {
 	for number := range o.integer(&depth) {
-		l, err := n.affine(set, arena, o, number, false, matrix)
-		if err != nil {
-			return n, err
-		}
-		n.Layers = append(n.Layers, l)
+		layers = append(layers, affine(o, number, false, matrix))
 	}
-	return n, nil
+	return layers
 }
 
-// residual builds an input layer and blocks of two, h ← φ(h + W” φ(W' h + b') + b”).
-func residual[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options, matrix matrixOf[F]) (Network[F], error) {
-	var n Network[F]
-	input, err := n.affine(set, arena, o, 0, false, matrix)
-	if err != nil {
-		return n, err
-	}
-	n.Layers = []layer.Layer[F]{input}
-	activation, slope, err := phi(o)
-	if err != nil {
-		return n, err
-	}
+// residual is an input layer and blocks of two, h ← φ(h + W” φ(W' h + b') + b”).
+func residual(o *Options, matrix matrixOf) []layer.Spec {
+	layers := []layer.Spec{affine(o, 0, false, matrix)}
+	block := layer.ResidualSpec{Width: o.Hidden}
+	block.Activation, block.Slope = o.phi()
 	for number := 1; number < o.integer(&depth); number += 2 {
-		first, err := n.affine(set, arena, o, number, false, matrix)
-		if err != nil {
-			return n, err
-		}
-		second, err := n.affine(set, arena, o, number+1, true, matrix)
-		if err != nil {
-			return n, err
-		}
-		block, err := layer.NewResidual(set, layer.NewStack(first, second), o.Hidden, activation, slope)
-		if err != nil {
-			return n, err
-		}
-		n.Layers = append(n.Layers, block)
+		block.Inner = []layer.Spec{affine(o, number, false, matrix), affine(o, number+1, true, matrix)}
+		layers = append(layers, layer.Spec{Options: block})
 	}
-	return n, nil
+	return layers
 }
 
 // checkBlocks refuses a depth that leaves half a block.
@@ -107,21 +73,19 @@ func checkBlocks(o *Options) error {
 	return nil
 }
 
-// denseOf declares dense matrices.
-func denseOf[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F]) matrixOf[F] {
-	return func(_, rows, cols int) (weight.Matrix[F], error) { return weight.NewDense(set, arena, "W", rows, cols) }
-}
+// dense is dense matrices.
+func dense(_, _, _ int) (weight.Spec, weight.Start) { return weight.DenseSpec{}, weight.StartGaussian }
 
-// spectralOf declares SVDs. The input layer has as many reflectors a side as it has
-// singular values, all of them, and σ* = 1: with fewer most inputs would not count.
-// Its σ start at σ*, those of the other layers with σ̂ of that scale.
-func spectralOf[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options, center, scale float64) matrixOf[F] {
-	return func(number, rows, cols int) (weight.Matrix[F], error) {
-		options := weight.SVDOptions{Left: o.integer(&leftReflectors), Right: o.integer(&rightReflectors), Radius: o.number(&radius), Center: center, Scale: scale}
-		if number == 0 {
+// spectral is SVDs. The input layer has as many reflectors a side as it has singular values, all
+// of them, and σ* = 1: with fewer most inputs would not count. Its σ start at σ*, those of the
+// other layers with σ̂ of that scale.
+func spectral(o *Options, center, scale float64) matrixOf {
+	return func(number, rows, cols int) (weight.Spec, weight.Start) {
+		options := o.svd(center)
+		if options.Scale = scale; number == 0 {
 			options.Left, options.Right, options.Center, options.Scale = min(rows, cols), min(rows, cols), 1, 0
 		}
-		return weight.NewSVD(set, arena, rows, cols, options)
+		return options, weight.StartRandom
 	}
 }
 

@@ -262,7 +262,11 @@ func compareReference(t *testing.T, name string, parameters sweep.Parameters) {
 		t.Fatal(err)
 	}
 	set, arena := kernel.Float64(), weight.NewArena[float64]()
-	network, err := Build(s, set, arena, o)
+	specs, err := s.Layers(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, _, err := layer.Declare(set, arena, specs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +278,7 @@ func compareReference(t *testing.T, name string, parameters sweep.Parameters) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stack := layer.NewStack(append(network.Layers, layer.Layer[float64](head))...)
+	stack := layer.NewStack(append(layers, head)...)
 	arena.Allocate()
 	if err := stack.Init(t.Context(), random.New(1, 0)); err != nil {
 		t.Fatal(err)

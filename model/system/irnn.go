@@ -1,6 +1,10 @@
 package system
 
-import "sweep/sweep"
+import (
+	"sweep/model/layer"
+	"sweep/model/weight"
+	"sweep/sweep"
+)
 
 var irnn = System{
 	Name:       "irnn",
@@ -10,6 +14,5 @@ var irnn = System{
 	Defaults:   map[string]any{"start": "orthogonal"},
 	Starts:     []string{"identity", "orthogonal"},
 	count:      func(o *Options) int { return elmanCount(o, o.Hidden*o.Hidden) },
-	build32:    buildRNN[float32],
-	build64:    buildRNN[float64],
+	layers:     func(o *Options) []layer.Spec { return elman(o, weight.DenseSpec{}) },
 }

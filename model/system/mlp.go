@@ -1,8 +1,7 @@
 package system
 
 import (
-	"sweep/model/kernel"
-	"sweep/model/weight"
+	"sweep/model/layer"
 	"sweep/sweep"
 )
 
@@ -15,10 +14,5 @@ var mlp = System{
 	Defaults:    wholeSeries,
 	Starts:      []string{"identity", "orthogonal"},
 	count:       denseCount,
-	build32:     buildMLP[float32],
-	build64:     buildMLP[float64],
-}
-
-func buildMLP[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
-	return perceptron(set, arena, o, denseOf(set, arena))
+	layers:      func(o *Options) []layer.Spec { return perceptron(o, dense) },
 }

@@ -1,7 +1,7 @@
 package system
 
 import (
-	"sweep/model/kernel"
+	"sweep/model/layer"
 	"sweep/model/weight"
 	"sweep/sweep"
 )
@@ -15,8 +15,9 @@ var ornn = System{
 	Starts:     []string{"near-identity"},
 	check:      func(o *Options) error { return checkReflectors(o, &leftReflectors) },
 	count:      func(o *Options) int { return elmanCount(o, reflectorCount(o.Hidden, o.integer(&leftReflectors))) },
-	build32:    buildORNN[float32],
-	build64:    buildORNN[float64],
+	layers: func(o *Options) []layer.Spec {
+		return elman(o, weight.HouseholderSpec{Reflectors: o.integer(&leftReflectors)})
+	},
 }
 
 // longRefit lets half of the epochs train on all series. On a quarter of the training
@@ -25,8 +26,3 @@ var ornn = System{
 // .0043 of accuracy for ornn and .0125 ± .0064 for spectral-rnn at the points that
 // validation chooses, and by .0054 ± .0020 and .0042 ± .0015 at all points.
 var longRefit = map[string]any{"refit": 0.5}
-
-func buildORNN[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
-	w, err := weight.NewHouseholder(set, arena, o.Hidden, o.Hidden, o.integer(&leftReflectors))
-	return elman(set, arena, o, w, err)
-}

@@ -8,8 +8,9 @@ import (
 // Parameters that several systems have.
 var (
 	activation = sweep.ParameterSchema{
-		Name: "activation", Type: sweep.StringType, Default: "leaky_relu", Enum: []any{"linear", "relu", "leaky_relu", "tanh"},
-		Doc: "activation φ",
+		Name: "activation", Type: sweep.StringType, Default: "leaky_relu",
+		Enum: []any{"linear", "relu", "leaky_relu", "tanh"},
+		Doc:  "activation φ",
 	}
 	slope = sweep.ParameterSchema{
 		Name: "slope", Type: sweep.NumberType, Default: 0.2, Minimum: new(0.0), Maximum: new(1.0),
@@ -21,8 +22,10 @@ var (
 		Doc: "reflectors of U, or of the orthogonal transition matrix",
 	}
 	start = sweep.ParameterSchema{
-		Name: "start", Type: sweep.StringType, Default: defaultStart, Enum: []any{defaultStart, "near-identity", "identity", "orthogonal"},
-		Doc: "start of the transition matrix: random, as each system does; near-identity of reflectors; identity or orthogonal of a dense one",
+		Name: "start", Type: sweep.StringType, Default: defaultStart,
+		Enum: []any{defaultStart, "near-identity", "identity", "orthogonal"},
+		Doc: "start of the transition matrix: random, as each system does; near-identity of reflectors; identity or " +
+			"orthogonal of a dense one",
 	}
 )
 
@@ -30,12 +33,12 @@ var (
 const defaultStart = "random"
 
 // phi returns the activation and its slope.
-func phi(o *Options) (kernel.Activation, float64, error) {
+func (o *Options) phi() (kernel.Activation, float64) {
 	a, err := kernel.ParseActivation(o.text(&activation))
-	if err != nil {
-		return 0, 0, o.refuse(&activation, "%v", err)
+	if err != nil && o.err == nil {
+		o.err = o.refuse(&activation, "%v", err)
 	}
-	return a, o.number(&slope), nil
+	return a, o.number(&slope)
 }
 
 // checkReflectors refuses more reflectors than there are units.

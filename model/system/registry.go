@@ -34,7 +34,9 @@ func Find(name string) *System {
 func Variants() sweep.Variants {
 	v := sweep.Variants{Parameter: "model"}
 	for _, s := range All {
-		v.List = append(v.List, sweep.Variant{Name: s.Name, Doc: s.Doc, Source: s.Source, Parameters: s.Parameters, Defaults: s.Defaults})
+		v.List = append(v.List, sweep.Variant{
+			Name: s.Name, Doc: s.Doc, Source: s.Source, Parameters: s.Parameters, Defaults: s.Defaults,
+		})
 	}
 	return v
 }

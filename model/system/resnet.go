@@ -1,8 +1,7 @@
 package system
 
 import (
-	"sweep/model/kernel"
-	"sweep/model/weight"
+	"sweep/model/layer"
 	"sweep/sweep"
 )
 
@@ -16,10 +15,5 @@ var resnet = System{
 	Starts:      []string{"identity", "orthogonal"},
 	check:       checkBlocks,
 	count:       denseCount,
-	build32:     buildResNet[float32],
-	build64:     buildResNet[float64],
-}
-
-func buildResNet[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
-	return residual(set, arena, o, denseOf(set, arena))
+	layers:      func(o *Options) []layer.Spec { return residual(o, dense) },
 }

@@ -1,7 +1,7 @@
 package system
 
 import (
-	"sweep/model/kernel"
+	"sweep/model/layer"
 	"sweep/model/weight"
 	"sweep/sweep"
 )
@@ -13,11 +13,5 @@ var rnn = System{
 	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start},
 	Starts:     []string{"identity", "orthogonal"},
 	count:      func(o *Options) int { return elmanCount(o, o.Hidden*o.Hidden) },
-	build32:    buildRNN[float32],
-	build64:    buildRNN[float64],
-}
-
-func buildRNN[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
-	w, err := weight.NewDense(set, arena, "W", o.Hidden, o.Hidden)
-	return elman(set, arena, o, w, err)
+	layers:     func(o *Options) []layer.Spec { return elman(o, weight.DenseSpec{}) },
 }

@@ -1,7 +1,7 @@
 package system
 
 import (
-	"sweep/model/kernel"
+	"sweep/model/layer"
 	"sweep/model/weight"
 	"sweep/sweep"
 )
@@ -42,13 +42,22 @@ var sgornn = System{
 			return elmanCount(o, rotationCount(o)) + 2
 		}
 	},
-	build32: buildSGORNN[float32],
-	build64: buildSGORNN[float64],
+	layers: func(o *Options) []layer.Spec {
+		switch o.text(&orthogonalMap) {
+		case byReflectors:
+			return scalarGated(o, weight.HouseholderSpec{Reflectors: o.integer(&leftReflectors)}, true)
+		case byExponential:
+			return scalarGated(o, weight.ExponentialSpec{}, true)
+		default:
+			return scalarGated(o, weight.RotationsSpec{Seed: o.Seed}, true)
+		}
+	},
 }
 
 var orthogonalMap = sweep.ParameterSchema{
 	Name: "map", Type: sweep.StringType, Default: "rotations", Enum: []any{"rotations", byReflectors, byExponential},
-	Doc: "what makes U orthogonal: rotations with fixed permutations, as vprnn's; householder, m1 reflectors; exp, the exponential of a skew matrix",
+	Doc: "what makes U orthogonal: rotations with fixed permutations, as vprnn's; householder, m1 reflectors; exp, " +
+		"the exponential of a skew matrix",
 }
 
 // The maps besides rotations.
@@ -56,17 +65,3 @@ const (
 	byReflectors  = "householder"
 	byExponential = "exp"
 )
-
-func buildSGORNN[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
-	var u weight.Matrix[F]
-	var err error
-	switch o.text(&orthogonalMap) {
-	case byReflectors:
-		u, err = weight.NewHouseholder(set, arena, o.Hidden, o.Hidden, o.integer(&leftReflectors))
-	case byExponential:
-		u, err = weight.NewExponential(arena, o.Hidden)
-	default:
-		u, err = weight.NewRotations(set, arena, o.Hidden, nil, o.Seed)
-	}
-	return scalarGated(set, arena, o, u, true, err)
-}

@@ -1,8 +1,7 @@
 package system
 
 import (
-	"sweep/model/kernel"
-	"sweep/model/weight"
+	"sweep/model/layer"
 	"sweep/sweep"
 )
 
@@ -14,9 +13,11 @@ var spectralResNet = System{
 	Doc:         "resnet whose blocks' matrices are U Σ Vᵀ with singular values within r of 0",
 	Source:      "Zhang, Lei and Dhillon 2018, eq. 6, 7 and 14 to 16, theorem 4",
 	FeedForward: true,
-	Parameters:  []*sweep.ParameterSchema{&leftReflectors, &rightReflectors, &radius, &sigmaScale, &activation, &slope, &start},
-	Defaults:    map[string]any{"input_size": int64(-1), "layers": int64(31), "r": 0.5},
-	Starts:      []string{"near-identity"},
+	Parameters: []*sweep.ParameterSchema{
+		&leftReflectors, &rightReflectors, &radius, &sigmaScale, &activation, &slope, &start,
+	},
+	Defaults: map[string]any{"input_size": int64(-1), "layers": int64(31), "r": 0.5},
+	Starts:   []string{"near-identity"},
 	check: func(o *Options) error {
 		for _, p := range []*sweep.ParameterSchema{&leftReflectors, &rightReflectors} {
 			if err := checkReflectors(o, p); err != nil {
@@ -25,19 +26,15 @@ var spectralResNet = System{
 		}
 		return checkBlocks(o)
 	},
-	count:   spectralCount,
-	build32: buildSpectralResNet[float32],
-	build64: buildSpectralResNet[float64],
+	count:  spectralCount,
+	layers: func(o *Options) []layer.Spec { return residual(o, spectral(o, 0, o.number(&sigmaScale))) },
 }
 
 // sigmaScale lets the blocks start apart from 0. At σ̂ = 0, where the other spectral
 // systems start, both matrices of a block are 0: then neither has a gradient, and
 // the blocks stay what they are, identities with a bias.
 var sigmaScale = sweep.ParameterSchema{
-	Name: "sigma_scale", Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0), ExclusiveMinimum: true, Maximum: new(100.0),
+	Name: "sigma_scale", Type: sweep.NumberType, Default: int64(1),
+	Minimum: new(0.0), ExclusiveMinimum: true, Maximum: new(100.0),
 	Doc: "standard deviation of σ̂ at the start; at 0 no gradient would ever reach a block's matrices",
-}
-
-func buildSpectralResNet[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
-	return residual(set, arena, o, spectralOf(set, arena, o, 0, o.number(&sigmaScale)))
 }

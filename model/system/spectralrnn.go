@@ -1,7 +1,7 @@
 package system
 
 import (
-	"sweep/model/kernel"
+	"sweep/model/layer"
 	"sweep/model/weight"
 	"sweep/sweep"
 )
@@ -18,8 +18,7 @@ var spectralRNN = System{
 		u, v := reflectorCount(o.Hidden, o.integer(&leftReflectors)), reflectorCount(o.Hidden, o.integer(&rightReflectors))
 		return elmanCount(o, u+v+o.Hidden)
 	},
-	build32: buildSpectralRNN[float32],
-	build64: buildSpectralRNN[float64],
+	layers: func(o *Options) []layer.Spec { return elman(o, o.svd(o.number(&center))) },
 }
 
 var (
@@ -32,10 +31,18 @@ var (
 		Doc: "largest deviation of a singular value from sigma_center",
 	}
 	center = sweep.ParameterSchema{
-		Name: "sigma_center", Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0), ExclusiveMinimum: true, Maximum: new(1000.0),
+		Name: "sigma_center", Type: sweep.NumberType, Default: int64(1),
+		Minimum: new(0.0), ExclusiveMinimum: true, Maximum: new(1000.0),
 		Doc: "centre σ* of the singular values",
 	}
 )
+
+// svd is an SVD with singular values within r of a centre.
+func (o *Options) svd(center float64) weight.SVDOptions {
+	return weight.SVDOptions{
+		Left: o.integer(&leftReflectors), Right: o.integer(&rightReflectors), Radius: o.number(&radius), Center: center,
+	}
+}
 
 func checkSpectral(o *Options) error {
 	for _, p := range []*sweep.ParameterSchema{&leftReflectors, &rightReflectors} {
@@ -49,14 +56,8 @@ func checkSpectral(o *Options) error {
 // checkRadius refuses singular values below zero.
 func checkRadius(o *Options) error {
 	if o.number(&radius) > o.number(&center) {
-		return o.refuse(&radius, "must not exceed sigma_center = %v: singular values would become negative", o.number(&center))
+		return o.refuse(&radius, "must not exceed sigma_center = %v: singular values would become negative",
+			o.number(&center))
 	}
 	return nil
-}
-
-func buildSpectralRNN[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
-	w, err := weight.NewSVD(set, arena, o.Hidden, o.Hidden, weight.SVDOptions{
-		Left: o.integer(&leftReflectors), Right: o.integer(&rightReflectors), Radius: o.number(&radius), Center: o.number(&center),
-	})
-	return elman(set, arena, o, w, err)
 }

@@ -1,16 +1,16 @@
-// Package system has what the papers call a model: one file for each, with its
-// source, the parameters that it has of its own, its count of weights and the
-// layers that it is built of. The registry lists them; schema, checks and
-// documentation come from there.
+// Package system has what the papers call a model: one file for each, with a [System] that says
+// its source, the parameters that it has of its own, its count of weights, and the layers that it
+// is built of, as data. The registry lists them; schema, checks and documentation come from there.
+//
+//	s := system.Find("spectral-rnn")
+//	layers, err := s.Layers(&system.Options{Inputs: 1, Hidden: 128, Parameters: resolved})
 package system
 
 import (
 	"fmt"
 	"slices"
 
-	"sweep/model/kernel"
 	"sweep/model/layer"
-	"sweep/model/weight"
 	"sweep/sweep"
 )
 
@@ -37,21 +37,9 @@ type System struct {
 	check func(o *Options) error
 	// count is the number of weights of the layers by the source's formula.
 	count func(o *Options) int
-	// build declares the layers in an arena, for training and for gradient checks.
-	build32 builder[float32]
-	build64 builder[float64]
-}
-
-// builder declares the layers of a system.
-type builder[F kernel.Float] func(set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error)
-
-// Network is what a system is built of.
-type Network[F kernel.Float] struct {
-	// Layers read the input, one after the other; the output layer is not theirs.
-	Layers []layer.Layer[F]
-	// Matrices are the weights of its layers that depend on parameters in a way of
-	// their own.
-	Matrices []weight.Matrix[F]
+	// layers are what it is built of, the one that reads the input first; the output layer is
+	// not the system's.
+	layers func(o *Options) []layer.Spec
 }
 
 // Options are the choices of a trial.
@@ -64,6 +52,7 @@ type Options struct {
 	Seed           uint64                // of the trial
 	Parameters     sweep.Parameters      // resolved: what the system's schemas ask for
 	read           sweep.ParameterReader // of them, with the first error
+	err            error                 // the first refusal while layers are built
 }
 
 // reader reads the parameters.
@@ -108,19 +97,15 @@ func (s *System) Check(o *Options) error {
 // Count returns the number of weights of the layers by the source's formula.
 func (s *System) Count(o *Options) int { return s.count(o) }
 
-// Build declares the system's layers in the arena. A parameter of the wrong type is an
-// error.
-func Build[F kernel.Float](s *System, set *kernel.Set[F], arena *weight.Arena[F], o *Options) (Network[F], error) {
+// Layers returns what the system is built of, the one that reads the input first; the output
+// layer is not the system's. A parameter of the wrong type is an error.
+func (s *System) Layers(o *Options) ([]layer.Spec, error) {
 	if err := o.reader().Check(s.Parameters); err != nil {
-		return Network[F]{}, err
+		return nil, err
 	}
-	build, ok := any(s.build32).(builder[F])
-	if !ok {
-		build = any(s.build64).(builder[F])
+	layers := s.layers(o)
+	if err := o.read.Err(); err != nil {
+		return nil, err
 	}
-	network, err := build(set, arena, o)
-	if o.read.Err() != nil {
-		err = o.read.Err()
-	}
-	return network, err
+	return layers, o.err
 }

@@ -26,7 +26,7 @@ func TestPublishedCounts(t *testing.T) {
 func TestRegistry(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range All {
-		if s.Name == "" || seen[s.Name] || s.Doc == "" || s.Source == "" || s.count == nil || s.build32 == nil || s.build64 == nil {
+		if s.Name == "" || seen[s.Name] || s.Doc == "" || s.Source == "" || s.count == nil || s.layers == nil {
 			t.Errorf("system %q: twice, or incomplete", s.Name)
 		}
 		seen[s.Name] = true
