@@ -2,15 +2,24 @@
 import { html } from "../lib/html.mjs";
 import { changeRoute } from "../lib/route.mjs";
 
-// Choice is a labelled list of names that stands in the address.
-export function Choice({ label, name, value, options, values }) {
+/**
+ * @param {object} props
+ * @param {string} props.label
+ * @param {string} props.name the parameter of the address
+ * @param {string} props.value
+ * @param {string[]} props.options
+ * @param {string[]} [props.values] the options in the address, if they are others
+ */
+export function Choice({ label, name, value, options, values = options }) {
   return html`<label>
     ${label}${" "}
     <select
       value=${value}
       onChange=${(e) => changeRoute({ [name]: e.target.value, offset: null }, true)}
     >
-      ${options.map((o, i) => html`<option key=${o} value=${values ? values[i] : o}>${o}</option>`)}
+      ${options.map(
+        (option, i) => html`<option key=${option} value=${values[i]}>${option}</option>`,
+      )}
     </select>
   </label>`;
 }

@@ -3,16 +3,25 @@ import { State } from "./state.mjs";
 import { count } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 
+/** @import { StateCounts } from "../../api" */
+
+/**
+ * @param {object} props
+ * @param {StateCounts} props.states
+ * @param {number} props.n how many trials are in the mean
+ */
 export function Excluded({ states, n }) {
-  const left = Object.entries(states).filter(([s]) => s !== "completed");
-  const silent = (states.completed || 0) - n;
-  if (!left.length && !silent) return html`<span class="none">–</span>`;
+  const others = Object.entries(states).filter(([state]) => state !== "completed");
+  const withoutValue = (states.completed || 0) - n;
+  if (!others.length && !withoutValue) return html`<span class="none">–</span>`;
   return html`
-    ${left.map(
-      ([s, k]) => html`<span key=${s}>
-        <${State} state=${s} /> ${count(k)}${" "}
+    ${others.map(
+      ([state, trials]) => html`<span key=${state}>
+        <${State} state=${state} /> ${count(trials)}${" "}
       </span>`,
     )}
-    ${silent > 0 && html`<span class="state failed">NaN or none ${count(silent)}</span>`}
+    ${
+      withoutValue > 0 && html`<span class="state failed">NaN or none ${count(withoutValue)}</span>`
+    }
   `;
 }

@@ -3,20 +3,25 @@ import { count } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute } from "../lib/route.mjs";
 
-// Pager says which part of a list is shown, and leads to the others.
-export function Pager({ offset, total, size, what, name = "offset" }) {
+/**
+ * @param {object} props
+ * @param {number} props.offset
+ * @param {number} props.total
+ * @param {number} props.size of a page of the list
+ * @param {string} props.what the things listed, in the plural
+ */
+export function Pager({ offset, total, size, what }) {
   if (total === 0) return null;
-  const to = (at) => changeRoute({ [name]: at || null }, true);
+  const last = Math.min(offset + size, total);
+  /** @param {number} offset */
+  const show = (offset) => changeRoute({ offset: offset || null }, true);
   return html`<p class="controls">
-    <button disabled=${offset === 0} onClick=${() => to(Math.max(0, offset - size))}>
+    <button disabled=${offset === 0} onClick=${() => show(Math.max(0, offset - size))}>
       Previous
     </button>
     <span role="status">
-      ${count(Math.min(offset + 1, total))} to ${count(Math.min(offset + size, total))} of${" "}
-      ${count(total)} ${what}
+      ${count(Math.min(offset + 1, total))} to ${count(last)} of ${count(total)} ${what}
     </span>
-    <button disabled=${offset + size >= total} onClick=${() => to(offset + size)}>
-      Next
-    </button>
+    <button disabled=${offset + size >= total} onClick=${() => show(offset + size)}>Next</button>
   </p>`;
 }

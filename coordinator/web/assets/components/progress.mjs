@@ -3,37 +3,34 @@ import { count } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { partsOf, states } from "../lib/states.mjs";
 
+/** @typedef {import("../../api").Progress} SweepProgress */
+
+/**
+ * @param {object} props
+ * @param {SweepProgress} props.progress
+ */
 export function Progress({ progress }) {
   const parts = partsOf(progress);
-  const total = Math.max(
-    1,
-    Object.values(parts).reduce((a, b) => a + b, 0),
-  );
-  const label =
-    states
-      .filter((s) => parts[s] > 0)
-      .map((s) => `${count(parts[s])} ${s}`)
-      .join(", ") || "no trials";
-  let at = 0;
+  const present = states.filter((state) => parts[state] > 0);
+  const total = present.reduce((sum, state) => sum + parts[state], 0);
+  const label = present.map((state) => `${count(parts[state])} ${state}`).join(", ") || "no trials";
+  let end = 0;
   return html`<div class="progress" role="img" aria-label=${label} title=${label}>
     <svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
-      ${states
-        .filter((s) => s !== "pending")
-        .map((s) => {
-          const x = at;
-          const w = (parts[s] / total) * 1000;
-          at += w;
-          return (
-            w > 0 &&
-            html`<rect
-              key=${s}
-              x=${x}
-              y="0"
-              width=${Math.max(w, 2)}
-              height="10"
-              fill=${`var(--bar-${s})`}
-            />`
-          );
+      ${present
+        .filter((state) => state !== "pending")
+        .map((state) => {
+          const x = end;
+          const width = (parts[state] / total) * 1000;
+          end += width;
+          return html`<rect
+            key=${state}
+            x=${x}
+            y="0"
+            width=${Math.max(width, 2)}
+            height="10"
+            fill=${`var(--bar-${state})`}
+          />`;
         })}
     </svg>
   </div>`;

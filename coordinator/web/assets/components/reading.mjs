@@ -2,16 +2,21 @@
 import { count } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 
-// Reading says so whenever an answer is about less than all trials.
+/** @import { Read } from "../../api" */
+
+/**
+ * @param {object} props
+ * @param {Read | null} [props.read]
+ */
 export function Reading({ read }) {
   if (!read || (read.complete && read.trials >= read.of)) return null;
   if (!read.complete)
     return html`<p class="note" role="status">
-      Trials are being read: ${count(read.trials)} of ${count(read.of)} so far. What is
-      shown is about these.
+      Trials are being read: ${count(read.trials)} of ${count(read.of)} so far. What is shown is
+      about these.
     </p>`;
   return html`<p class="note" role="status">
-    ${count(read.trials)} of ${count(read.of)} trials have begun to be written; the others
-    are pending and have no row yet.
+    ${count(read.trials)} of ${count(read.of)} trials have begun to be written; the others are
+    pending and have no row yet.
   </p>`;
 }

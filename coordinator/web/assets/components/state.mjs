@@ -2,7 +2,12 @@
 import { html } from "../lib/html.mjs";
 import { symbols } from "../lib/states.mjs";
 
-export const State = ({ state }) => html`<span class=${"state " + state}>
-  <span aria-hidden="true">${symbols[state] || "•"}</span>
-  ${state}
-</span>`;
+/**
+ * @param {object} props
+ * @param {string} props.state
+ */
+export const State = ({ state }) =>
+  html`<span class=${"state " + state}>
+    <span aria-hidden="true">${symbols[state] || "•"}</span>
+    ${state}
+  </span>`;

@@ -2,16 +2,24 @@
 import { exact, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 
-// Value shows a value, and says what a missing one means: never 0.
+/** @import { Column, Scalar, TrialState } from "../../api" */
+
+/**
+ * Value says why there is no value: it is never shown as 0.
+ * @param {object} props
+ * @param {Scalar} [props.value]
+ * @param {TrialState} [props.state] the trial's
+ * @param {Column["kind"]} [props.kind]
+ */
 export function Value({ value, state, kind }) {
-  if (value === null || value === undefined) {
-    if (kind === "metric" && state === "completed")
-      return html`<span class="none" title="not reported, or NaN or infinite">NaN or none</span>`;
-    if (kind === "metric" && (state === "failed" || state === "diverged"))
-      return html`<span class="none">${state}</span>`;
-    return html`<span class="none" title="none">
-      –
-    </span>`;
-  }
-  return html`<span title=${exact(value)}>${number(value, kind === "metric" ? 5 : 6)}</span>`;
+  if (value !== null && value !== undefined)
+    return html`<span title=${exact(value)}>${number(value, kind === "metric" ? 5 : 6)}</span>`;
+  if (kind === "metric" && state === "completed")
+    return html`<span class="none" title="not reported, or NaN or infinite">NaN or none</span>`;
+  if (kind === "metric" && (state === "failed" || state === "diverged"))
+    return html`<span class="none">${state}</span>`;
+  return html`<span class="none" title="none">–</span>`;
 }
+
+/** None stands where a table has no value. */
+export const None = () => html`<span class="none">none</span>`;

@@ -1,66 +1,100 @@
 // Hooks: the answer to a request, kept up to date.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { paused, versions } from "./live.mjs";
-import { pollInterval, prefetched, request } from "./request.mjs";
-import { hrefOf } from "./route.mjs";
+import { pollInterval, request, takePrefetched } from "./request.mjs";
+import { queryOf } from "./route.mjs";
 
-// useAnswer asks, again whenever the question or the version (a signal's value) is
-// another one, and while not all trials were read. An older answer stays until the
-// next one is there: stale is one to another question, behind one of an earlier version too.
-export function useAnswer(path, values = {}, version = 0) {
-  const key = path === null ? null : path + hrefOf([], values);
-  const [state, set] = useState({ answer: null, error: null, key: null, version: null });
+/** @import { AnswerTo } from "../../api" */
+/** @import { RequestError } from "./request.mjs" */
+/** @import { Parameters } from "./route.mjs" */
+
+/** @typedef {string | number} Version what an answer belongs to: another one asks again */
+
+/**
+ * @template T
+ * @typedef {object} State
+ * @property {T | null} answer
+ * @property {RequestError | null} error
+ * @property {string | null} key path and query that were answered
+ * @property {Version | null} version
+ */
+
+/**
+ * useAnswer requests a path, again whenever path, parameters or version change, and while
+ * the server has not read all trials. The previous answer stays until the next one arrives:
+ * stale says that it belongs to another request, behind that it belongs to another request
+ * or version. Nothing is requested while path is null.
+ * @template {string} Path
+ * @param {Path | null} path
+ * @param {Parameters} [parameters]
+ * @param {Version} [version]
+ */
+export function useAnswer(path, parameters = {}, version = 0) {
+  const key = path === null ? null : path + queryOf(parameters);
+  const [state, setState] = useState(
+    /** @type {State<AnswerTo<Path>>} */ ({ answer: null, error: null, key: null, version: null }),
+  );
   useEffect(() => {
-    if (key === null) return undefined;
-    let ended = false,
-      timer = 0;
-    const stop = new AbortController();
-    const later = () =>
-      paused.value || document.hidden ? (timer = setTimeout(later, 1000)) : once();
-    const once = async () => {
+    if (path === null || key === null) return undefined;
+    let ended = false;
+    let timer = 0;
+    const abort = new AbortController();
+    const retry = () => {
+      if (paused.value || document.hidden) timer = setTimeout(retry, 1000);
+      else load();
+    };
+    const load = async () => {
       try {
-        const early = prefetched.get(key);
-        prefetched.delete(key);
-        const answer = await (early || request(path, values, { signal: stop.signal }));
+        const prefetched = takePrefetched(key);
+        const options = { signal: abort.signal };
+        const answer = await (prefetched || request(path, parameters, options));
         if (ended) return;
-        set({ answer, error: null, key, version });
-        if (answer && answer.read && !answer.read.complete) timer = setTimeout(once, 700);
-        else if (answer && answer.read && answer.read.again)
-          timer = setTimeout(later, pollInterval() + 1000); // unless a change comes before
-      } catch (error) {
+        setState({ answer, error: null, key, version });
+        const read = answer && answer.read;
+        if (read && !read.complete) timer = setTimeout(load, 700);
+        // Trials change that no event is sent for.
+        else if (read && read.again) timer = setTimeout(retry, pollInterval() + 1000);
+      } catch (thrown) {
+        const error = /** @type {RequestError} */ (thrown);
         if (ended || error.name === "AbortError") return;
-        set((old) => ({ ...old, error, key, version }));
-        if (error.status >= 500) timer = setTimeout(later, pollInterval() + 1000); // the server's trouble may pass
+        setState((old) => ({ ...old, error, key, version }));
+        // The server's trouble may pass.
+        if (error.status >= 500) timer = setTimeout(retry, pollInterval() + 1000);
       }
     };
-    once();
+    load();
     return () => {
       ended = true;
       clearTimeout(timer);
-      stop.abort();
+      abort.abort();
     };
   }, [key, version]);
+  const stale = state.key !== key;
   return {
-    ...state,
-    stale: state.key !== key,
-    behind: state.key !== key || state.version !== version,
+    answer: state.answer,
+    error: state.error,
+    stale,
+    behind: stale || state.version !== version,
   };
 }
 
-// useVersion returns a number that grows when a sweep has changed, at most every third
-// second. How far a sweep is comes with the changes themselves, each second.
+/**
+ * useVersion returns a number that grows when a sweep has changed, at most every third
+ * second. The sweep's progress comes with the changes themselves, every second.
+ * @param {string} id a sweep's, or "all"
+ */
 export function useVersion(id) {
-  const now = versions.value[id] || 0;
-  const [version, set] = useState(now);
-  const last = useRef(Date.now());
+  const newest = versions.value[id] || 0;
+  const [version, setVersion] = useState(newest);
+  const changedAt = useRef(Date.now());
   useEffect(() => {
-    if (paused.value || now === version) return undefined;
-    const wait = Math.max(0, pollInterval() - (Date.now() - last.current));
+    if (paused.value || newest === version) return undefined;
+    const wait = Math.max(0, pollInterval() - (Date.now() - changedAt.current));
     const timer = setTimeout(() => {
-      last.current = Date.now();
-      set(now);
+      changedAt.current = Date.now();
+      setVersion(newest);
     }, wait);
     return () => clearTimeout(timer);
-  }, [now, version, paused.value]);
+  }, [newest, version, paused.value]);
   return version;
 }

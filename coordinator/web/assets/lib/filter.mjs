@@ -1,19 +1,35 @@
 // The filter of trials, as the address and requests have it.
 
-// whereText writes a value as a condition of the filter takes it; texts that look
-// like something else are quoted.
-export function whereText(v) {
-  if (v === null) return "null";
-  if (typeof v !== "string") return JSON.stringify(v);
-  try {
-    JSON.parse(v);
-    return JSON.stringify(v);
-  } catch {
-    return v;
-  }
-}
+/** @import { Scalar } from "../../api" */
 
-// filterOf is the filter of the address, as requests have it.
+/** @typedef {{state: string[], where: string[]}} Filter */
+
+/**
+ * filterOf reads the filter from an address.
+ * @param {URLSearchParams} query
+ * @returns {Filter}
+ */
 export function filterOf(query) {
   return { state: query.getAll("state"), where: query.getAll("where") };
+}
+
+/**
+ * whereOf writes the condition that a parameter has a value. A text that would read as
+ * something else is quoted.
+ * @param {string} parameter
+ * @param {Scalar} value
+ */
+export function whereOf(parameter, value) {
+  return parameter + "=" + whereText(value);
+}
+
+/** @param {Scalar} value */
+function whereText(value) {
+  if (typeof value !== "string") return JSON.stringify(value);
+  try {
+    JSON.parse(value);
+    return JSON.stringify(value);
+  } catch {
+    return value;
+  }
 }

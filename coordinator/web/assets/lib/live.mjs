@@ -2,38 +2,40 @@
 import { signal } from "@preact/signals";
 import { loadSession, session } from "./request.mjs";
 
-export const liveSweeps = signal({});
+/** @import { SweepItem } from "../../api" */
 
-export const versions = signal({});
+/** Sweeps by id, as they were reported last. */
+export const liveSweeps = signal(/** @type {Record<string, SweepItem>} */ ({}));
+
+/** How often each sweep has changed, by id; "all" counts the changes of all sweeps. */
+export const versions = signal(/** @type {Record<string, number>} */ ({}));
+
+/** Grows when changes may have been missed. */
+export const resets = signal(0);
 
 export const connected = signal(false);
 
-// unreachableSince is since when the server has not answered; null while it does.
-export const unreachableSince = signal(null);
+/** Since when the server has not answered; null while it does. */
+export const unreachableSince = signal(/** @type {Date | null} */ (null));
 
-// problem is what keeps trials from advancing, "" if nothing does.
+/** What keeps trials from advancing, "" if nothing does. */
 export const problem = signal("");
 
-// resets grows when changes may have been missed.
-export const resets = signal(0);
-
-// paused keeps what is shown as it is.
+/** Keeps the pages as they are. */
 export const paused = signal(false);
 
-// Browsers open six connections to a server at most, for all pages together: a page
-// that is not looked at gives its own up, and asks for everything anew afterwards.
-let stream = null,
-  wanted = false;
+// Browsers open at most six connections to a server, for all their pages together: a page
+// that nobody looks at closes its stream, and requests everything again afterwards.
+let stream = /** @type {EventSource | null} */ (null);
+let wanted = false;
 
 addEventListener("pagehide", disconnect);
-
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) disconnect();
   else if (wanted) reconnect();
 });
-
-addEventListener("pageshow", (e) => {
-  if (e.persisted && wanted) reconnect();
+addEventListener("pageshow", (event) => {
+  if (event.persisted && wanted) reconnect();
 });
 
 function disconnect() {
@@ -47,54 +49,61 @@ function reconnect() {
   connect();
 }
 
-// reset has every view ask again: what was reported last may be long past.
+/** reset has every view request its answer again: what was reported may be out of date. */
 function reset() {
-  const next = { all: (versions.value.all || 0) + 1 };
-  for (const id of Object.keys(versions.value)) next[id] = versions.value[id] + 1;
+  /** @type {Record<string, number>} */
+  const next = { all: 0, ...versions.value };
+  for (const id of Object.keys(next)) next[id]++;
   liveSweeps.value = {};
   versions.value = next;
   resets.value++;
 }
 
+/** connect opens the stream of changes. */
 export function connect() {
   wanted = true;
   if (stream) stream.close();
   if (document.hidden) return;
-  const own = (stream = new EventSource("api/events"));
-  stream.addEventListener("hello", () => {
+  const opened = new EventSource("api/events");
+  stream = opened;
+  opened.addEventListener("hello", () => {
     connected.value = true;
-    problem.value = ""; // it is told anew
-    if (unreachableSince.value) reset(); // what changed meanwhile nobody told
+    problem.value = ""; // it is reported again
+    if (unreachableSince.value) reset(); // changes in between were not reported
     unreachableSince.value = null;
   });
-  stream.addEventListener("error", () => {
+  opened.addEventListener("error", () => {
     connected.value = false;
     unreachableSince.value ||= new Date();
-    if (own.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
-    setTimeout(() => {
-      if (own === stream)
-        loadSession()
-          .catch(() => {})
-          .then(() => {
-            if (own === stream) {
-              if (session.value.reads) connect();
-              else disconnect();
-            }
-          });
-    }, 3000);
+    // Unless the stream is closed, the browser reconnects by itself.
+    if (opened.readyState === EventSource.CLOSED) setTimeout(() => reopen(opened), 3000);
   });
-  stream.addEventListener("sweep", (e) => {
-    const one = JSON.parse(e.data);
-    liveSweeps.value = { ...liveSweeps.value, [one.id]: one };
+  opened.addEventListener("sweep", (event) => {
+    /** @type {SweepItem} */
+    const sweep = JSON.parse(event.data);
+    const count = versions.value;
+    liveSweeps.value = { ...liveSweeps.value, [sweep.id]: sweep };
     versions.value = {
-      ...versions.value,
-      [one.id]: (versions.value[one.id] || 0) + 1,
-      all: (versions.value.all || 0) + 1,
+      ...count,
+      [sweep.id]: (count[sweep.id] || 0) + 1,
+      all: (count.all || 0) + 1,
     };
   });
-  stream.addEventListener("problem", (e) => {
-    problem.value = JSON.parse(e.data).problem;
+  opened.addEventListener("problem", (event) => {
+    problem.value = JSON.parse(event.data).problem;
   });
-  stream.addEventListener("deleted", reset);
-  stream.addEventListener("anew", reset);
+  opened.addEventListener("deleted", reset);
+  opened.addEventListener("anew", reset);
+}
+
+/**
+ * reopen replaces a stream that the server closed, if the session still may read.
+ * @param {EventSource} closed
+ */
+async function reopen(closed) {
+  if (closed !== stream) return;
+  await loadSession().catch(() => {});
+  if (closed !== stream) return;
+  if (session.value.reads) connect();
+  else disconnect();
 }

@@ -1,25 +1,38 @@
 // Requests to the server, and the session with it.
 import { signal } from "@preact/signals";
-import { hrefOf } from "./route.mjs";
+import { queryOf } from "./route.mjs";
 
-class RequestError extends Error {
+/** @import { AnswerTo, Session } from "../../api" */
+/** @import { Parameters } from "./route.mjs" */
+
+/** RequestError is a request that the server answered with an error. */
+export class RequestError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} text
+   */
   constructor(status, text) {
     super(text);
     this.status = status;
   }
 }
 
-export const session = signal({
-  reads: true,
-  acts: false,
-  can_sign_in: false,
-  cluster: false,
-});
+/** Who the user is to the server, and what that user may do. */
+export const session = signal(
+  /** @type {Session} */ ({ reads: true, acts: false, can_sign_in: false, cluster: false }),
+);
 
-export async function request(path, values = {}, options = {}) {
-  const query = hrefOf([], values).slice(2);
+/**
+ * request asks the server for a path under api/.
+ * @template {string} Path
+ * @param {Path} path
+ * @param {Parameters} [parameters]
+ * @param {RequestInit} [options]
+ * @returns {Promise<AnswerTo<Path>>}
+ */
+export async function request(path, parameters = {}, options = {}) {
   const begin = performance.now();
-  const response = await fetch("api/" + path + query, options);
+  const response = await fetch("api/" + path + queryOf(parameters), options);
   const answer = await response.json().catch(() => ({ error: response.statusText }));
   slowestAnswer = Math.max(0.8 * slowestAnswer, performance.now() - begin);
   if (!response.ok) {
@@ -29,36 +42,58 @@ export async function request(path, values = {}, options = {}) {
   return answer;
 }
 
-export const post = (path, body, method = "POST") =>
-  request(
-    path,
-    {},
-    {
-      method,
-      body: JSON.stringify(body),
-      headers: {
-        "Content-Type": "application/json",
-        "X-Sweep-CSRF": session.value.csrf || "",
-      },
-    },
-  );
+/**
+ * post sends a change to the server, with the session's word against forgery.
+ * @template {string} Path
+ * @param {Path} path
+ * @param {object} body
+ * @param {string} [method]
+ */
+export function post(path, body, method = "POST") {
+  const headers = {
+    "Content-Type": "application/json",
+    "X-Sweep-CSRF": session.value.csrf || "",
+  };
+  return request(path, {}, { method, body: JSON.stringify(body), headers });
+}
 
 export async function loadSession() {
   const response = await fetch("api/session");
   if (response.ok) session.value = await response.json();
 }
 
-// prefetch asks before the view is there that wants the answer.
-export const prefetched = new Map();
+/**
+ * Answers that were requested before the view that needs them is there, by path and query.
+ * @type {Map<string, Promise<any>>}
+ */
+const prefetched = new Map();
 
-export function prefetch(path, values = {}) {
-  const asked = request(path, values);
-  asked.catch(() => {}); // who takes it hears of it
-  prefetched.set(path + hrefOf([], values), asked);
+/**
+ * prefetch requests what a view will need.
+ * @param {string} path
+ */
+export function prefetch(path) {
+  const answer = request(path);
+  answer.catch(() => {}); // takePrefetched's caller reports it
+  prefetched.set(path, answer);
 }
 
-// slowestAnswer is how long answers took lately, in milliseconds: what takes long is asked
-// for less often, so that an open page costs a server that trains one part in two hundred at most.
+/**
+ * takePrefetched returns a prefetched answer, once.
+ * @param {string} key path and query
+ */
+export function takePrefetched(key) {
+  const answer = prefetched.get(key);
+  prefetched.delete(key);
+  return answer;
+}
+
+// How long answers took lately, in milliseconds.
 let slowestAnswer = 0;
 
+/**
+ * pollInterval is how long a page waits between two questions, in milliseconds: it asks for
+ * slow answers less often, so that an open page costs a server that trains at most one part
+ * in two hundred.
+ */
 export const pollInterval = () => Math.min(Math.max(3000, 200 * slowestAnswer), 20000);

@@ -1,17 +1,27 @@
 // Scales and ticks of charts drawn as SVG.
 
-// ticks are round numbers between two ends.
+/**
+ * ticks are round numbers between two ends.
+ * @param {number} low
+ * @param {number} high
+ * @param {number} [most]
+ */
 export function ticks(low, high, most = 6) {
   if (!(high > low)) return [low];
-  const raw = (high - low) / most,
-    power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
+  const smallest = (high - low) / most;
+  const power = 10 ** Math.floor(Math.log10(smallest));
+  const step = ([1, 2, 5].find((m) => m * power >= smallest) ?? 10) * power;
   const list = [];
   for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + step * 1e-9; v += step)
     list.push(Math.abs(v) < step * 1e-9 ? 0 : Number(v.toPrecision(12)));
   return list;
 }
 
+/**
+ * logTicks are the powers of ten between two ends, or the ends if there are fewer than two.
+ * @param {number} low
+ * @param {number} high
+ */
 export function logTicks(low, high) {
   const list = [];
   for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++)
@@ -20,16 +30,34 @@ export function logTicks(low, high) {
   return inside.length >= 2 ? inside : [low, high];
 }
 
-// scaleOf returns where a number stands between 0 and 1; log says whether in
-// logarithms.
-export function scaleOf(low, high, log) {
-  if (log) {
-    const a = Math.log(low),
-      b = Math.log(high);
-    return (v) => (b > a ? (Math.log(v) - a) / (b - a) : 0.5);
-  }
-  return (v) => (high > low ? (v - low) / (high - low) : 0.5);
+/**
+ * marksOf are the ticks of an axis that lie on it.
+ * @param {number} low
+ * @param {number} high
+ * @param {boolean} log
+ */
+export function marksOf(low, high, log) {
+  return log ? logTicks(low, high) : ticks(low, high).filter((t) => t >= low && t <= high);
 }
 
-// wantsLog says whether numbers are better read in logarithms.
+/**
+ * scaleOf returns the function that maps low to 0 and high to 1, by logarithms if log is true.
+ * @param {number} low
+ * @param {number} high
+ * @param {boolean} log
+ * @returns {(value: number) => number}
+ */
+export function scaleOf(low, high, log) {
+  if (log) {
+    const [a, b] = [Math.log(low), Math.log(high)];
+    return (value) => (b > a ? (Math.log(value) - a) / (b - a) : 0.5);
+  }
+  return (value) => (high > low ? (value - low) / (high - low) : 0.5);
+}
+
+/**
+ * wantsLog says whether numbers between two ends are better read on a logarithmic scale.
+ * @param {number} low
+ * @param {number} high
+ */
 export const wantsLog = (low, high) => low > 0 && high / low >= 50;

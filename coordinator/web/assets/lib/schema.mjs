@@ -1,54 +1,125 @@
 // What the views of a sweep know of its parameters and metrics.
 
-// distinguishing are the places of the parameters that tell groups apart to a reader; those
-// with one value where they are there at all follow from the others.
-export function distinguishing(by, schema) {
-  const all = by.map((_, k) => k);
-  const several = all.filter((k) => (schema.byName[by[k]] || {}).distinct !== 1);
-  return several.length ? several : all;
-}
+/** @import { Column, Goal, Sweep } from "../../api" */
 
-export const metricOf = (query, schema) =>
-  schema.metrics.includes(query.get("metric")) ? query.get("metric") : schema.first;
+/**
+ * @typedef {object} Schema
+ * @property {Column[]} columns
+ * @property {Partial<Record<string, Column>>} byName
+ * @property {string[]} metrics
+ * @property {Record<string, Goal>} goals by metric
+ * @property {string} mainMetric the metric that is shown unless another is chosen
+ * @property {string[]} varying parameters with several values, as the sweep file orders them
+ */
 
-// schemaOf gathers what the views need to know of a sweep's columns. While trials are
-// being read, what the sweep file varies counts as varying: columns then stay.
+/** @typedef {{sweep: Sweep, schema: Schema, version: number}} ViewProps */
+
+/**
+ * schemaOf gathers what the views need to know of a sweep's columns. While trials are being
+ * read, what the sweep file varies counts as varying, so that columns do not come and go.
+ * @param {Sweep} sweep
+ * @param {Column[]} columns
+ * @param {boolean} reading
+ * @returns {Schema}
+ */
 export function schemaOf(sweep, columns, reading) {
   const metrics = columns.filter((c) => c.kind === "metric").map((c) => c.name);
-  const goals = {};
-  for (const m of sweep.metrics) if (m.goal) goals[m.name] = m.goal;
-  if (sweep.select.by && sweep.select.goal) goals[sweep.select.by] = sweep.select.goal;
-  // What has one value where it is there at all follows from other parameters.
-  const several = new Set(
-    reading
-      ? sweep.grids.flatMap((g) => g.axes.filter((a) => a.length > 1).flatMap((a) => a.names))
-      : [],
-  );
-  const varying = columns
-    .filter(
-      (c) => c.kind === "parameter" && (several.has(c.name) || (c.varies && c.distinct !== 1)),
-    )
-    .map((c) => c.name);
-  const first =
-    [sweep.select.by, ...sweep.metrics.filter((m) => m.goal).map((m) => m.name), ...metrics].find(
-      (m) => metrics.includes(m),
-    ) ||
-    metrics[0] ||
-    "";
-  const order = [];
-  for (const g of sweep.grids)
-    for (const a of g.axes) for (const n of a.names) if (!order.includes(n)) order.push(n);
-  varying.sort(
-    (a, b) => (order.indexOf(a) + 1 || 1e9) - (order.indexOf(b) + 1 || 1e9) || (a < b ? -1 : 1),
-  );
   return {
     columns,
-    metrics,
-    goals,
-    varying,
-    first,
     byName: Object.fromEntries(columns.map((c) => [c.name, c])),
+    metrics,
+    goals: goalsOf(sweep),
+    mainMetric: mainMetricOf(sweep, metrics),
+    varying: varyingOf(sweep, columns, reading),
   };
 }
 
+/** @param {Sweep} sweep */
+function goalsOf(sweep) {
+  /** @type {Record<string, Goal>} */
+  const goals = {};
+  for (const { name, goal } of sweep.metrics) if (goal) goals[name] = goal;
+  const { by, goal } = sweep.select;
+  if (by && goal) goals[by] = goal;
+  return goals;
+}
+
+/**
+ * @param {Sweep} sweep
+ * @param {string[]} metrics
+ */
+function mainMetricOf(sweep, metrics) {
+  const withGoal = sweep.metrics.filter((m) => m.goal).map((m) => m.name);
+  const preferred = [sweep.select.by, ...withGoal, ...metrics];
+  return preferred.find((name) => name && metrics.includes(name)) || "";
+}
+
+/**
+ * @param {Sweep} sweep
+ * @param {Column[]} columns
+ * @param {boolean} reading
+ */
+function varyingOf(sweep, columns, reading) {
+  const axes = sweep.grids.flatMap((g) => g.axes);
+  const order = [...new Set(axes.flatMap((a) => a.names))];
+  /** @param {string} name */
+  const placeOf = (name) => (order.includes(name) ? order.indexOf(name) : order.length);
+  const listed = new Set(reading ? axes.filter((a) => a.length > 1).flatMap((a) => a.names) : []);
+  return columns
+    .filter((c) => c.kind === "parameter" && (listed.has(c.name) || severalValues(c)))
+    .map((c) => c.name)
+    .sort((a, b) => placeOf(a) - placeOf(b) || (a < b ? -1 : 1));
+}
+
+/**
+ * severalValues says whether trials differ in a parameter by more than having it or not:
+ * whether they have it follows from other parameters.
+ * @param {Column} column
+ */
+export const severalValues = (column) => column.varies && column.distinct !== 1;
+
+/**
+ * withoutSeed leaves the seed out, in which the trials of a group differ.
+ * @param {string[]} parameters
+ */
+export const withoutSeed = (parameters) => parameters.filter((name) => name !== "seed");
+
+/**
+ * goalOf returns whether a metric is minimized or maximized.
+ * @param {Schema} schema
+ * @param {string} metric
+ */
 export const goalOf = (schema, metric) => schema.goals[metric] || "minimize";
+
+/**
+ * chosenOf returns a name that the address chooses out of a list, or else the default.
+ * @template {string | undefined} Default
+ * @param {URLSearchParams} query
+ * @param {string} parameter
+ * @param {string[]} names
+ * @param {Default} otherwise
+ */
+export function chosenOf(query, parameter, names, otherwise) {
+  const chosen = query.get(parameter);
+  return chosen !== null && names.includes(chosen) ? chosen : otherwise;
+}
+
+/**
+ * metricOf returns the metric that the address chooses.
+ * @param {URLSearchParams} query
+ * @param {Schema} schema
+ */
+export const metricOf = (query, schema) =>
+  chosenOf(query, "metric", schema.metrics, schema.mainMetric);
+
+/**
+ * distinguishing returns the places of the parameters that tell groups apart to a reader;
+ * those with one value follow from the others.
+ * @param {string[]} by
+ * @param {Schema} schema
+ */
+export function distinguishing(by, schema) {
+  const all = by.map((_, place) => place);
+  const several = all.filter((place) => schema.byName[by[place]]?.distinct !== 1);
+  return several.length ? several : all;
+}

@@ -1,5 +1,8 @@
 // States of trials, their symbols and their order.
 
+/** @import { Progress, TrialState } from "../../api" */
+
+/** @type {Record<string, string>} */
 export const symbols = {
   completed: "✓",
   finished: "✓",
@@ -14,7 +17,10 @@ export const symbols = {
   paused: "❚❚",
 };
 
-// states are the states of trials in the order in which they are drawn.
+/**
+ * The states of trials, in the order in which they are drawn.
+ * @type {TrialState[]}
+ */
 export const states = [
   "completed",
   "diverged",
@@ -25,13 +31,17 @@ export const states = [
   "pending",
 ];
 
-// partsOf divides the trials of a sweep into states that do not overlap.
-export const partsOf = (p) => ({
-  completed: p.completed - p.diverged,
-  diverged: p.diverged,
-  failed: p.failed,
-  running: p.running,
-  queued: p.queued,
-  cancelled: p.cancelled,
-  pending: p.pending,
+/**
+ * partsOf counts the trials of a sweep by state, each trial once.
+ * @param {Progress} progress
+ * @returns {Record<TrialState, number>}
+ */
+export const partsOf = (progress) => ({
+  completed: progress.completed - progress.diverged,
+  diverged: progress.diverged,
+  failed: progress.failed,
+  running: progress.running,
+  queued: progress.queued,
+  cancelled: progress.cancelled,
+  pending: progress.pending,
 });

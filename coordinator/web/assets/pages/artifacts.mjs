@@ -1,94 +1,103 @@
 // The artifacts of a trial, a part of its page.
 import { useState } from "preact/hooks";
 import { Problem } from "../components/problem.mjs";
+import { Table, numeric } from "../components/table.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { bytes } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { request, session } from "../lib/request.mjs";
 
-// Artifacts lists what the trial left. Each is read once before it is handed over, so
-// that what is lost or damaged is said here and is no broken file.
+/** @import { Artifact, TrialRecord } from "../../api" */
+
+/** @typedef {{state: string, problem?: string}} Status of an artifact's file */
+
+/**
+ * Artifacts lists what the trial left. Each file is read once before it is downloaded, so that
+ * one that is lost or damaged is reported here.
+ * @param {{trial: TrialRecord, artifacts: Artifact[]}} props
+ */
 export function Artifacts({ trial, artifacts }) {
-  const here = session.value.artifacts;
-  const path = `sweeps/${trial.sweep}/trials/${trial.index}/artifacts`;
-  const { answer: found, error } = useAnswer(
-    here && artifacts.length > 0 ? path : null,
-    {},
-    artifacts.map((a) => a.digest).join(),
-  );
-  const [told, tell] = useState({});
+  const hasStore = session.value.artifacts;
+  const path = /** @type {const} */ (`sweeps/${trial.sweep}/trials/${trial.index}/artifacts`);
+  const digests = artifacts.map((a) => a.digest).join();
+  const wanted = hasStore && artifacts.length > 0;
+  const { answer, error } = useAnswer(wanted ? path : null, {}, digests);
+  const [checked, setChecked] = useState(/** @type {Record<string, Status>} */ ({}));
   if (artifacts.length === 0) return html`<p class="none">The sweep file asks for none.</p>`;
-  const looked = Object.fromEntries(((found && found.artifacts) || []).map((a) => [a.name, a]));
-  const fetchIt = async (e, name) => {
-    e.preventDefault();
-    const say = (state, problem) => tell((all) => ({ ...all, [name]: { state, problem } }));
-    say("being checked");
+
+  /** @param {string} name */
+  const addressOf = (name) => `api/${path}/${encodeURIComponent(name)}`;
+  /**
+   * @param {string} name
+   * @param {string} state
+   * @param {string} [problem]
+   */
+  const report = (name, state, problem) =>
+    setChecked((all) => ({ ...all, [name]: { state, problem } }));
+  /** @param {string} name */
+  const download = async (name) => {
+    report(name, "being checked");
     try {
-      const [one] = (await request(path, { name })).artifacts;
-      if (!one || one.state !== "stored")
-        return say(one ? one.state : "missing", one && one.problem);
-      say("stored; its digest is right");
-      location.href = "api/" + path + "/" + encodeURIComponent(name); // a file: the page stays
-    } catch (problem) {
-      say("not fetched", problem.message);
+      const [stored] = (await request(path, { name })).artifacts;
+      if (!stored) return report(name, "missing");
+      if (stored.state !== "stored") return report(name, stored.state, stored.problem);
+      report(name, "stored; its digest is right");
+      location.href = addressOf(name); // a file: the page stays
+    } catch (thrown) {
+      report(name, "not fetched", /** @type {Error} */ (thrown).message);
     }
   };
+  /**
+   * @param {Artifact} artifact
+   * @returns {Status}
+   */
+  const statusOf = ({ name, problem }) => {
+    if (checked[name]) return checked[name];
+    if (problem) return { state: "missing", problem };
+    const stored = answer?.artifacts.find((a) => a.name === name);
+    return stored || { state: hasStore ? "…" : "recorded" };
+  };
+  /**
+   * @param {Artifact} artifact
+   * @param {Status} status
+   */
+  const link = ({ name, problem }, status) => {
+    if (!hasStore || problem || status.state === "lost") return name;
+    /** @param {Event} event */
+    const onClick = (event) => {
+      event.preventDefault();
+      download(name);
+    };
+    return html`<a href=${addressOf(name)} download onClick=${onClick} title="Download">
+      ${name}
+    </a>`;
+  };
+  const columns = ["Name", "State", numeric("Size"), "SHA-256"];
   return html`
     <${Problem} error=${error} />
-    <div class="scroll">
-      <table aria-label="Artifacts">
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">State</th>
-            <th scope="col" class="num">Size</th>
-            <th scope="col">SHA-256</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${artifacts.map((a) => {
-            const now =
-              told[a.name] ||
-              (a.problem
-                ? { state: "missing", problem: a.problem }
-                : looked[a.name] || { state: here ? "…" : "recorded" });
-            const there = here && !a.problem && now.state !== "lost";
-            return html`<tr key=${a.name}>
-              <td>
-                ${
-                  there
-                    ? html`<a
-                      href=${"api/" + path + "/" + encodeURIComponent(a.name)}
-                      download
-                      onClick=${(e) => fetchIt(e, a.name)}
-                      title="Download"
-                    >
-                      ${a.name}
-                    </a>`
-                    : a.name
-                }
-              </td>
-              <td role="status" class="wrap">
-                <span class=${/stored|checked|recorded|…/.test(now.state) ? "" : "bad"}>
-                  ${now.state}
-                </span>
-                ${now.problem ? `: ${now.problem}` : ""}
-              </td>
-              <td class="num">${a.problem ? "" : bytes(a.size)}</td>
-              <td class="mono" title=${a.digest}>${(a.digest || "").slice(0, 12)}</td>
-            </tr>`;
-          })}
-        </tbody>
-      </table>
-    </div>
+    <${Table} label="Artifacts" columns=${columns}>
+      ${artifacts.map((artifact) => {
+        const { name, size, digest = "", problem } = artifact;
+        const status = statusOf(artifact);
+        const good = /stored|checked|recorded|…/.test(status.state);
+        return html`<tr key=${name}>
+          <td>${link(artifact, status)}</td>
+          <td role="status" class="wrap">
+            <span class=${good ? "" : "bad"}>${status.state}</span>
+            ${status.problem && `: ${status.problem}`}
+          </td>
+          <td class="num">${!problem && bytes(size)}</td>
+          <td class="mono" title=${digest}>${digest.slice(0, 12)}</td>
+        </tr>`;
+      })}
+    <//>
     <p class="quiet">
       ${
-        here
+        hasStore
           ? "A name downloads the file, once its bytes are found to be what its digest says. "
           : "This dashboard has no artifact store. "
       }
-      <code>sweep artifacts get ${trial.sweep} ${trial.index} NAME</code>${" "}
-      fetches one too.
+      <code>sweep artifacts get ${trial.sweep} ${trial.index} NAME</code> fetches one too.
     </p>
   `;
 }

@@ -1,64 +1,47 @@
 // Sweeps side by side, with the parameters in which they differ.
 import { Choice } from "../components/choice.mjs";
+import { Loading } from "../components/loading.mjs";
+import { PickList, toggled } from "../components/pick-list.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Progress } from "../components/progress.mjs";
 import { Reading } from "../components/reading.mjs";
 import { State } from "../components/state.mjs";
-import { Loading } from "../components/loading.mjs";
+import { Table } from "../components/table.mjs";
+import { None } from "../components/value.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
+import { bestOf } from "../lib/cells.mjs";
 import { count, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
 
+/** @import { Comparison, Scalar, SweepList } from "../../api" */
+/** @import { Element } from "../lib/html.mjs" */
+
+/** @typedef {Comparison["sweeps"][number]} Compared */
+
+const mostSweeps = 8;
+const mostValues = 12;
+
 export function Compare() {
   const { query } = route.value;
   const chosen = query.getAll("sweep");
+  const metric = query.get("metric") || "";
   const version = useVersion("all");
   const { answer: all } = useAnswer("sweeps", { limit: 100 });
   const { answer, error } = useAnswer(
     chosen.length ? "compare" : null,
-    { sweep: chosen, metric: query.get("metric") || "" },
+    { sweep: chosen, metric },
     version,
   );
   const metrics = answer ? answer.metrics : [];
-  const metric = query.get("metric") || "";
-  if (answer && !metric && metrics.length)
-    setTimeout(
-      () => changeRoute({ metric: metrics.find((m) => m.includes("loss")) || metrics[0] }),
-      0,
-    );
+  if (!metric && metrics.length) {
+    const loss = metrics.find((name) => name.includes("loss"));
+    setTimeout(() => changeRoute({ metric: loss || metrics[0] }), 0);
+  }
   return html`
     <h1>Compare sweeps</h1>
     <div class="controls">
-      <details class="pick">
-        <summary>Sweeps (${chosen.length})</summary>
-        <div>
-          ${
-            all &&
-            all.sweeps.map(
-              (s) => html`<label key=${s.id}>
-                <input
-                  type="checkbox"
-                  checked=${chosen.includes(s.id)}
-                  disabled=${!chosen.includes(s.id) && chosen.length >= 8}
-                  onChange=${(e) =>
-                    changeRoute({
-                      sweep: e.target.checked
-                        ? [...chosen, s.id]
-                        : chosen.filter((x) => x !== s.id),
-                    })}
-                />
-                ${s.name} <span class="quiet mono">${s.id}</span>
-              </label>`,
-            )
-          }
-          ${
-            all &&
-            all.total > all.sweeps.length &&
-            html`<p class="quiet">The newest ${all.sweeps.length} of ${count(all.total)}.</p>`
-          }
-        </div>
-      </details>
+      <${Sweeps} all=${all} chosen=${chosen} />
       ${
         metrics.length > 0 &&
         html`<${Choice} label="Metric" name="metric" value=${metric} options=${metrics} />`
@@ -67,104 +50,102 @@ export function Compare() {
     <${Problem} error=${error} />
     ${chosen.length === 0 && html`<p>Choose up to eight sweeps.</p>`}
     ${chosen.length > 0 && !answer && !error && html`<${Loading} />`}
-    ${
-      answer &&
-      html`
-        ${answer.sweeps.map((s) => html`<${Reading} key=${s.id} read=${s.read} />`)}
-        <div class="scroll">
-          <table>
-            <caption class="visually-hidden">Sweeps beside each other</caption>
-            <thead>
-              <tr>
-                <th scope="col"><span class="visually-hidden">Of</span></th>
-                ${answer.sweeps.map(
-                  (s) => html`<th key=${s.id} scope="col">
-                    <a href=${hrefOf(["sweep", s.id])}>${s.name}</a>
-                    <br />
-                    <span class="quiet mono">${s.id}</span>
-                  </th>`,
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              <tr>
-                <th scope="row">state</th>
-                ${answer.sweeps.map(
-                  (s) => html`<td key=${s.id}><${State} state=${s.state} /></td>`,
-                )}
-              </tr>
-              <tr>
-                <th scope="row">progress</th>
-                ${answer.sweeps.map(
-                  (s) => html`<td key=${s.id}><${Progress} progress=${s.progress} /></td>`,
-                )}
-              </tr>
-              <tr>
-                <th scope="row">trials</th>
-                ${answer.sweeps.map((s) => html`<td key=${s.id}>${count(s.points)}</td>`)}
-              </tr>
-              <tr>
-                <th scope="row">failed, diverged</th>
-                ${answer.sweeps.map(
-                  (s) => html`<td key=${s.id}>
-                    ${count(s.progress.failed)}, ${count(s.progress.diverged)}
-                  </td>`,
-                )}
-              </tr>
-              <tr>
-                <th scope="row">${metric || "metric"}: best</th>
-                ${answer.sweeps.map(
-                  (s) => html`<td key=${s.id}>
-                    ${
-                      s.metric && s.metric.best >= 0
-                        ? html`<a href=${hrefOf(["trial", s.id, s.metric.best])}>
-                          ${number(s.goal === "maximize" ? s.metric.max : s.metric.min, 6)}
-                        </a>`
-                        : html`<span class="none">none</span>`
-                    }
-                  </td>`,
-                )}
-              </tr>
-              <tr>
-                <th scope="row">${metric || "metric"}: mean ± sd</th>
-                ${answer.sweeps.map(
-                  (s) => html`<td key=${s.id}>
-                    ${
-                      s.metric && s.metric.mean !== null
-                        ? `${number(s.metric.mean, 5)} ± ${s.metric.sd === null ? "?" : number(s.metric.sd, 2)} (${count(s.metric.n)})`
-                        : html`<span class="none">none</span>`
-                    }
-                  </td>`,
-                )}
-              </tr>
-              ${answer.differing.map(
-                (name, i) => html`<tr key=${name} class=${i === 0 ? "rule" : ""}>
-                  <th scope="row">${name}</th>
-                  ${answer.sweeps.map(
-                    (s) => html`<td key=${s.id} class="wrap">${valueList(s.values[name])}</td>`,
-                  )}
-                </tr>`,
-              )}
-            </tbody>
-          </table>
-        </div>
-        <p class="quiet">
-          ${
-            answer.sweeps.length < 2
-              ? "Choose a second sweep."
-              : `They differ in ${answer.differing.length} of ${answer.parameters} parameters; the others are the same and not listed.`
-          }
-        </p>
-      `
-    }
+    ${answer && html`<${SideBySide} answer=${answer} metric=${metric || "metric"} />`}
   `;
 }
 
-function valueList(list) {
-  if (!list) return html`<span class="none">none</span>`;
-  const shown = list
-    .slice(0, 12)
-    .map((v) => (v === null ? "none" : number(v, 6)))
-    .join(", ");
-  return list.length > 12 ? `${shown} and ${list.length - 12} others` : shown;
+/**
+ * Sweeps is the choice of sweeps.
+ * @param {{all: SweepList | null, chosen: string[]}} props
+ */
+function Sweeps({ all, chosen }) {
+  const { sweeps, total } = all || { sweeps: [], total: 0 };
+  return html`<${PickList} summary=${`Sweeps (${chosen.length})`}>
+    ${sweeps.map(
+      ({ id, name }) => html`<label key=${id}>
+        <input
+          type="checkbox"
+          checked=${chosen.includes(id)}
+          disabled=${!chosen.includes(id) && chosen.length >= mostSweeps}
+          onChange=${() => changeRoute({ sweep: toggled(chosen, id) })}
+        />
+        ${name} <span class="quiet mono">${id}</span>
+      </label>`,
+    )}
+    ${
+      total > sweeps.length &&
+      html`<p class="quiet">The newest ${sweeps.length} of ${count(total)}.</p>`
+    }
+  <//>`;
+}
+
+/** @param {{answer: Comparison, metric: string}} props */
+function SideBySide({ answer: { sweeps, differing, parameters }, metric }) {
+  const heads = sweeps.map(
+    ({ id, name }) => html`<th key=${id} scope="col">
+      <a href=${hrefOf(["sweep", id])}>${name}</a>
+      <br />
+      <span class="quiet mono">${id}</span>
+    </th>`,
+  );
+  const corner = html`<th scope="col"><span class="visually-hidden">Of</span></th>`;
+  /**
+   * @param {string} name
+   * @param {(sweep: Compared) => Element | string} write
+   */
+  const row = (name, write) => html`<tr key=${name}>
+    <th scope="row">${name}</th>
+    ${sweeps.map((sweep) => html`<td key=${sweep.id}>${write(sweep)}</td>`)}
+  </tr>`;
+  return html`
+    ${sweeps.map(({ id, read }) => html`<${Reading} key=${id} read=${read} />`)}
+    <${Table} label="Sweeps beside each other" columns=${[corner, ...heads]}>
+      ${row("state", ({ state }) => html`<${State} state=${state} />`)}
+      ${row("progress", ({ progress }) => html`<${Progress} progress=${progress} />`)}
+      ${row("trials", ({ points }) => count(points))}
+      ${row(
+        "failed, diverged",
+        ({ progress }) => `${count(progress.failed)}, ${count(progress.diverged)}`,
+      )}
+      ${row(metric + ": best", best)}
+      ${row(metric + ": mean ± sd", mean)}
+      ${differing.map(
+        (name, i) => html`<tr key=${name} class=${i === 0 ? "rule" : ""}>
+          <th scope="row">${name}</th>
+          ${sweeps.map(
+            ({ id, values }) => html`<td key=${id} class="wrap">${valueList(values[name])}</td>`,
+          )}
+        </tr>`,
+      )}
+    <//>
+    <p class="quiet">
+      ${
+        sweeps.length < 2
+          ? "Choose a second sweep."
+          : html`They differ in ${differing.length} of ${parameters} parameters; the others are
+          the same and not listed.`
+      }
+    </p>
+  `;
+}
+
+/** @param {Compared} sweep */
+function best({ id, metric, goal }) {
+  if (!metric || metric.best < 0) return html`<${None} />`;
+  return html`<a href=${hrefOf(["trial", id, metric.best])}>${number(bestOf(metric, goal), 6)}</a>`;
+}
+
+/** @param {Compared} sweep */
+function mean({ metric }) {
+  if (!metric || metric.mean === null) return html`<${None} />`;
+  const deviation = metric.sd === null ? "?" : number(metric.sd, 2);
+  return `${number(metric.mean, 5)} ± ${deviation} (${count(metric.n)})`;
+}
+
+/** @param {Scalar[] | null | undefined} values */
+function valueList(values) {
+  if (!values) return html`<${None} />`;
+  const shown = values.slice(0, mostValues).map((v) => (v === null ? "none" : number(v, 6)));
+  const others = values.length - shown.length;
+  return shown.join(", ") + (others > 0 ? ` and ${others} others` : "");
 }

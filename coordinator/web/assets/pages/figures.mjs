@@ -4,177 +4,237 @@ import { Check } from "../components/check.mjs";
 import { Choice } from "../components/choice.mjs";
 import { Problem } from "../components/problem.mjs";
 import { useAnswer } from "../lib/answer.mjs";
+import { timeOfDay } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
-import { route } from "../lib/route.mjs";
+import { queryOf, route } from "../lib/route.mjs";
+import { chosenOf, withoutSeed } from "../lib/schema.mjs";
 
-const kinds = ["curves", "slice", "heatmap", "parallel", "table"];
+/** @import { Sweep } from "../../api" */
+/** @import { Parameters } from "../lib/route.mjs" */
 
-const titles = [
-  "curves, mean and band",
-  "one parameter against a metric",
-  "two parameters",
-  "parallel coordinates",
-  "table of groups",
-];
+/** @type {Record<string, string>} */
+const titles = {
+  curves: "curves, mean and band",
+  slice: "one parameter against a metric",
+  heatmap: "two parameters",
+  parallel: "parallel coordinates",
+  table: "table of groups",
+};
 
-// Figures draws figures of one sweep; what is not chosen its sweep file says.
+/**
+ * Figures draws figures of one sweep. The sweep file gives what is not chosen here.
+ * @param {{id: string | undefined}} props
+ */
 export function Figures({ id }) {
-  const { query } = route.value;
-  const kind = kinds.includes(query.get("figure")) ? query.get("figure") : "curves";
-  const { answer: sweep, error } = useAnswer(id ? "sweeps/" + encodeURIComponent(id) : null);
-  const [again, set] = useState(0);
-  const is = (...list) => list.includes(kind);
-  const options = { sweep: id };
-  const chosen = (name) => query.get(name) || "";
-  if (chosen("metric")) options.metric = chosen("metric");
-  if (is("slice", "heatmap") && chosen("x")) options.x = chosen("x");
-  if (is("heatmap") && chosen("y")) options.y = chosen("y");
-  if (is("curves", "slice", "table") && chosen("by")) options["group-by"] = query.getAll("by");
-  if (is("curves", "slice") && chosen("log-x")) options["log-x"] = true;
-  if (is("curves", "slice", "heatmap") && chosen("log-y")) options["log-y"] = true;
-  if (is("parallel") && chosen("top")) options.top = chosen("top");
-  const address = (format) =>
-    `api/figures/${kind}?` +
-    new URLSearchParams(
-      Object.entries({ ...options, format }).flatMap(([name, value]) =>
-        [value].flat().map((one) => [name, one === true ? "1" : one]),
-      ),
-    );
-  const drawn = useFigure(id ? address("svg") : null, again);
-  const [failed, fail] = useState(null);
+  const kind = chosenOf(route.value.query, "figure", Object.keys(titles), "curves");
+  const { answer: sweep, error } = useAnswer(id ? `sweeps/${encodeURIComponent(id)}` : null);
+  const [drawing, setDrawing] = useState(0);
+  const options = optionsOf(kind);
+  /** @param {string} format */
+  const addressOf = (format) => `api/figures/${kind}` + queryOf({ sweep: id, ...options, format });
+  const figure = useFigure(id ? addressOf("svg") : null, drawing);
+  const [failure, setFailure] = useState(/** @type {Error | null} */ (null));
   if (!id) return null;
-  const metrics = sweep
-    ? sweep.metrics.filter((m) => (kind === "curves" ? m.curve : m.summary)).map((m) => m.name)
-    : [];
-  const varied = sweep
-    ? [
-        ...new Set(
-          sweep.grids.flatMap((g) => g.axes.filter((a) => a.length > 1).flatMap((a) => a.names)),
-        ),
-      ].filter((n) => n !== "seed")
-    : [];
-  const pick = (label, name, list) =>
-    list.length > 0 &&
-    html`<${Choice}
-      label=${label}
-      name=${name}
-      value=${chosen(name)}
-      options=${["by the sweep file", ...among(list, chosen(name))]}
-      values=${["", ...among(list, chosen(name))]}
-    />`;
   const name = sweep ? `${sweep.name}-${kind}` : kind;
-  const command = [
-    "sweep",
-    "figure",
-    kind,
-    id,
-    "-o",
-    name + ".svg",
-    ...Object.entries(options)
-      .filter(([n]) => n !== "sweep")
-      .flatMap(([n, v]) => (v === true ? ["--" + n] : ["--" + n, [v].flat().join(",")])),
-  ].join(" ");
-  const keepPNG = async (e) => {
-    e.preventDefault();
-    fail(null);
-    try {
-      const response = await fetch(address("png"));
-      if (!response.ok) throw new Error((await response.json()).error);
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(await response.blob());
-      link.download = name + ".png";
-      link.click();
-      URL.revokeObjectURL(link.href);
-    } catch (problem) {
-      fail(problem);
-    }
+  /** @param {Event} event */
+  const savePNG = (event) => {
+    event.preventDefault();
+    setFailure(null);
+    save(addressOf("png"), name + ".png").catch(setFailure);
+  };
+  const image = () => {
+    if (figure.error) return html`<p class="note" role="status">${figure.error.message}</p>`;
+    if (!figure.url) return html`<p class="quiet" role="status">The figure is being drawn …</p>`;
+    return html`<img src=${figure.url} alt=${`${titles[kind]} of ${sweep ? sweep.name : id}`} />`;
   };
   return html`
     <h2>Figures</h2>
-    <${Problem} error=${error || failed} />
-    <div class="controls">
-      <${Choice} label="Figure" name="figure" value=${kind} options=${titles} values=${kinds} />
-      ${pick("Metric", "metric", metrics)}
-      ${is("slice", "heatmap") && pick("Across", "x", varied)}
-      ${is("heatmap") && pick("Upwards", "y", varied)}
-      ${is("curves", "slice", "table") && pick("Groups by", "by", varied)}
-      ${
-        is("parallel") &&
-        html`<${Choice}
-          label="In colour"
-          name="top"
-          value=${chosen("top")}
-          options=${["the best 10 %", "the best 50 %", "the best 1 %"]}
-          values=${["", "50", "1"]}
-        />`
-      }
-      ${
-        is("curves", "slice") &&
-        html`<${Check} label="Logarithmic across" name="log-x" value=${chosen("log-x") === "1"} />`
-      }
-      ${
-        is("curves", "slice", "heatmap") &&
-        html`<${Check}
-          label=${kind === "heatmap" ? "Logarithmic colours" : "Logarithmic upwards"}
-          name="log-y"
-          value=${chosen("log-y") === "1"}
-        />`
-      }
-      <button onClick=${() => set(again + 1)}>Draw again</button>
-    </div>
-    <div class="figure" aria-busy=${drawn.busy ? "true" : "false"}>
-      ${
-        drawn.error
-          ? html`<p class="note" role="status">${drawn.error.message}</p>`
-          : drawn.url
-            ? html`<img
-              src=${drawn.url}
-              alt=${`${titles[kinds.indexOf(kind)]} of ${sweep ? sweep.name : id}`}
-            />`
-            : html`<p class="quiet" role="status">The figure is being drawn …</p>`
-      }
-    </div>
+    <${Problem} error=${error || failure} />
+    <${Controls} kind=${kind} sweep=${sweep} redraw=${() => setDrawing(drawing + 1)} />
+    <div class="figure" aria-busy=${figure.busy}>${image()}</div>
     ${
-      drawn.url &&
-      !drawn.error &&
+      figure.url &&
+      figure.drawnAt &&
       html`<p class="controls">
-        <a href=${drawn.url} download=${name + ".svg"}>Download as SVG</a>${" "}
-        <a href=${address("png")} download onClick=${keepPNG}>Download as PNG</a>${" "}
-        <span class="quiet">As of ${drawn.at.toLocaleTimeString("en-GB")}.</span>
+        <a href=${figure.url} download=${name + ".svg"}>Download as SVG</a>${" "}
+        <a href=${addressOf("png")} download onClick=${savePNG}>Download as PNG</a>${" "}
+        <span class="quiet">As of ${timeOfDay(figure.drawnAt)}.</span>
       </p>`
     }
-    <p class="quiet">The same file comes from <code>${command}</code></p>
+    <p class="quiet">The same file comes from <code>${commandOf(kind, id, name, options)}</code></p>
   `;
 }
 
-// among keeps what is chosen in a list that does not have it: a figure that cannot be
-// then says why.
-const among = (list, chosen) => (chosen && !list.includes(chosen) ? [...list, chosen] : list);
+// The kinds of figures that have each option.
+/** @type {Record<string, string[]>} */
+const having = {
+  x: ["slice", "heatmap"],
+  y: ["heatmap"],
+  by: ["curves", "slice", "table"],
+  "log-x": ["curves", "slice"],
+  "log-y": ["curves", "slice", "heatmap"],
+  top: ["parallel"],
+};
 
-// useDrawn fetches a picture, anew when its address or the number is another one. The
-// picture before it stays meanwhile.
-function useFigure(address, number) {
-  const [state, set] = useState({ url: null, error: null, busy: true, at: null });
+/**
+ * optionsOf returns the options of `sweep figure` that the address chooses.
+ * @param {string} kind
+ */
+function optionsOf(kind) {
+  const { query } = route.value;
+  /** @param {string} name */
+  const chosen = (name) => (having[name].includes(kind) && query.get(name)) || "";
+  /** @type {Parameters} */
+  const options = {
+    metric: query.get("metric"),
+    x: chosen("x"),
+    y: chosen("y"),
+    "group-by": chosen("by") && query.getAll("by"),
+    "log-x": chosen("log-x") !== "",
+    "log-y": chosen("log-y") !== "",
+    top: chosen("top"),
+  };
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value));
+}
+
+/**
+ * commandOf returns the command that draws the same figure.
+ * @param {string} kind
+ * @param {string} id
+ * @param {string} name of the file, without its extension
+ * @param {Parameters} options
+ */
+function commandOf(kind, id, name, options) {
+  const flags = Object.entries(options).flatMap(([option, value]) =>
+    value === true ? ["--" + option] : ["--" + option, [value].flat().join(",")],
+  );
+  return ["sweep figure", kind, id, "-o", name + ".svg", ...flags].join(" ");
+}
+
+/**
+ * save downloads a file. An error of the server is thrown, in place of a broken file.
+ * @param {string} address
+ * @param {string} name
+ */
+async function save(address, name) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error((await response.json()).error);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+/**
+ * @param {object} props
+ * @param {string} props.kind
+ * @param {Sweep | null} props.sweep
+ * @param {() => void} props.redraw
+ */
+function Controls({ kind, sweep, redraw }) {
+  const { query } = route.value;
+  const shown = kind === "curves" ? "curve" : "summary";
+  const metrics = sweep ? sweep.metrics.filter((m) => m[shown]).map((m) => m.name) : [];
+  const axes = sweep ? sweep.grids.flatMap((grid) => grid.axes) : [];
+  const names = axes.filter((axis) => axis.length > 1).flatMap((axis) => axis.names);
+  const varying = withoutSeed([...new Set(names)]);
+  /** @param {string} option */
+  const has = (option) => having[option].includes(kind);
+  /** @param {string} option */
+  const checked = (option) => query.get(option) === "1";
+  /**
+   * @param {string} label
+   * @param {string} name
+   * @param {string[]} list
+   */
+  const pick = (label, name, list) => {
+    const chosen = query.get(name) || "";
+    // A choice that cannot be drawn stays in the list: the figure says why.
+    const all = chosen && !list.includes(chosen) ? [...list, chosen] : list;
+    if (list.length === 0) return null;
+    return html`<${Choice}
+      label=${label}
+      name=${name}
+      value=${chosen}
+      options=${["by the sweep file", ...all]}
+      values=${["", ...all]}
+    />`;
+  };
+  const upwards = kind === "heatmap" ? "Logarithmic colours" : "Logarithmic upwards";
+  return html`<div class="controls">
+    <${Choice}
+      label="Figure"
+      name="figure"
+      value=${kind}
+      options=${Object.values(titles)}
+      values=${Object.keys(titles)}
+    />
+    ${pick("Metric", "metric", metrics)}
+    ${has("x") && pick("Across", "x", varying)}
+    ${has("y") && pick("Upwards", "y", varying)}
+    ${has("by") && pick("Groups by", "by", varying)}
+    ${
+      has("top") &&
+      html`<${Choice}
+        label="In colour"
+        name="top"
+        value=${query.get("top") || ""}
+        options=${["the best 10 %", "the best 50 %", "the best 1 %"]}
+        values=${["", "50", "1"]}
+      />`
+    }
+    ${
+      has("log-x") &&
+      html`<${Check} label="Logarithmic across" name="log-x" value=${checked("log-x")} />`
+    }
+    ${has("log-y") && html`<${Check} label=${upwards} name="log-y" value=${checked("log-y")} />`}
+    <button onClick=${redraw}>Draw again</button>
+  </div>`;
+}
+
+/**
+ * @typedef {object} Figure
+ * @property {string | null} url
+ * @property {Error | null} error
+ * @property {boolean} busy
+ * @property {Date | null} drawnAt
+ */
+
+/**
+ * useFigure fetches a picture, again whenever its address or the number changes. The
+ * picture before it stays meanwhile.
+ * @param {string | null} address
+ * @param {number} drawing
+ */
+function useFigure(address, drawing) {
+  const [figure, setFigure] = useState(
+    /** @type {Figure} */ ({ url: null, error: null, busy: true, drawnAt: null }),
+  );
   useEffect(() => {
     if (address === null) return undefined;
-    const stop = new AbortController();
-    set((old) => ({ ...old, busy: true }));
-    (async () => {
-      try {
-        const response = await fetch(address, { signal: stop.signal });
-        const text = await response.text();
-        if (!response.ok) throw new Error(JSON.parse(text).error);
-        set({
-          url: "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text),
-          error: null,
-          busy: false,
-          at: new Date(),
-        });
-      } catch (error) {
-        if (error.name !== "AbortError") set({ url: null, error, busy: false, at: null });
-      }
-    })();
-    return () => stop.abort();
-  }, [address, number]);
-  return state;
+    const abort = new AbortController();
+    setFigure((old) => ({ ...old, busy: true }));
+    fetchImage(address, abort.signal).then(
+      (url) => setFigure({ url, error: null, busy: false, drawnAt: new Date() }),
+      (error) => {
+        if (error.name !== "AbortError")
+          setFigure({ url: null, error, busy: false, drawnAt: null });
+      },
+    );
+    return () => abort.abort();
+  }, [address, drawing]);
+  return figure;
+}
+
+/**
+ * fetchImage fetches an SVG file as a data URL.
+ * @param {string} address
+ * @param {AbortSignal} signal
+ */
+async function fetchImage(address, signal) {
+  const response = await fetch(address, { signal });
+  const text = await response.text();
+  if (!response.ok) throw new Error(JSON.parse(text).error);
+  return "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
 }

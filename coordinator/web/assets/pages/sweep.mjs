@@ -1,10 +1,12 @@
 // One sweep: its state, the filter that its views share, and the views.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Loading } from "../components/loading.mjs";
+import { toggled } from "../components/pick-list.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Progress } from "../components/progress.mjs";
 import { State } from "../components/state.mjs";
-import { Loading } from "../components/loading.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
+import { filterOf } from "../lib/filter.mjs";
 import { count } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { liveSweeps, resets } from "../lib/live.mjs";
@@ -20,6 +22,11 @@ import { Parallel } from "../views/parallel.mjs";
 import { Slice } from "../views/slice.mjs";
 import { Trials } from "../views/trials.mjs";
 
+/** @import { SweepItem } from "../../api" */
+/** @import { Element } from "../lib/html.mjs" */
+/** @import { Schema, ViewProps } from "../lib/schema.mjs" */
+
+/** @type {Record<string, {title: string, view: (props: ViewProps) => Element}>} */
 const views = {
   trials: { title: "Trials", view: Trials },
   groups: { title: "Groups", view: Groups },
@@ -31,39 +38,44 @@ const views = {
   file: { title: "File", view: File },
 };
 
-// keptNames are the parts of the address that stay from view to view.
-const keptNames = ["state", "where", "metric"];
+// The parameters of the address that stay from view to view.
+const sharedParameters = ["state", "where", "metric"];
 
 export function Sweep() {
-  const { path, query } = route.value;
-  const id = path[1];
-  const here = views[path[2]] ? path[2] : "trials";
-  const own = useRef(id); // the address may have a name in its place
-  // How far it is comes with the changes; the rest of it changes when it is extended.
-  const told = liveSweeps.value[own.current];
-  const { answer: shown, error } = useAnswer(
-    "sweeps/" + encodeURIComponent(id),
+  const { path } = route.value;
+  const name = path[1];
+  const view = views[path[2]] ? path[2] : "trials";
+  const id = useRef(name); // the address may have a name in the id's place
+  // Progress comes with the changes; the rest of a sweep changes when it is extended.
+  const reported = liveSweeps.value[id.current];
+  const { answer: loaded, error } = useAnswer(
+    `sweeps/${encodeURIComponent(name)}`,
     {},
-    `${resets.value} ${told ? told.points : ""}`,
+    `${resets.value} ${reported ? reported.points : ""}`,
   );
-  if (shown) own.current = shown.id;
-  const version = useVersion(own.current);
-  const { answer: columns, error: unread } = useAnswer(
-    `sweeps/${encodeURIComponent(id)}/columns`,
+  if (loaded) id.current = loaded.id;
+  const version = useVersion(id.current);
+  const { answer: columns, error: columnsError } = useAnswer(
+    `sweeps/${encodeURIComponent(name)}/columns`,
     {},
     version,
   );
-  if (!shown)
+  if (!loaded)
     return html`
-      <h1>Sweep ${id}</h1>
+      <h1>Sweep ${name}</h1>
       <${Problem} error=${error} />
       ${!error && html`<${Loading} />`}
     `;
-  const sweep = liveSweeps.value[shown.id] ? { ...shown, ...liveSweeps.value[shown.id] } : shown;
-  const kept = Object.fromEntries(keptNames.map((name) => [name, query.getAll(name)]));
-  const View = views[here].view;
-  const schema = schemaOf(sweep, columns ? columns.answer : [], columns && !columns.read.complete);
-  const parts = partsOf(sweep.progress);
+  const sweep = { ...loaded, ...liveSweeps.value[loaded.id] };
+  const reading = columns !== null && !columns.read.complete;
+  const schema = schemaOf(sweep, columns ? columns.answer : [], reading);
+  const content = () => {
+    if (columns || view === "file") {
+      const View = views[view].view;
+      return html`<${View} key=${view} sweep=${sweep} schema=${schema} version=${version} />`;
+    }
+    return columnsError ? html`<${Problem} error=${columnsError} />` : html`<${Loading} />`;
+  };
   return html`
     <h1>
       ${sweep.name} <small class="mono">${sweep.id}</small> <${State} state=${sweep.state} />
@@ -71,74 +83,71 @@ export function Sweep() {
     <${Problem} error=${error} />
     ${sweep.reason && html`<p class="note">${sweep.reason}</p>`}
     <${Progress} progress=${sweep.progress} />
-    <dl class="stats">
-      ${states
-        .filter((s) => parts[s] > 0)
-        .map(
-          (s) => html`<div key=${s}>
-            <dt><${State} state=${s} /></dt>
-            <dd>${count(parts[s])}</dd>
-          </div>`,
-        )}
-      <div>
-        <dt>trials</dt>
-        <dd>${count(sweep.points)}</dd>
-      </div>
-      ${
-        sweep.progress.reproducibility_faults > 0 &&
-        html`<div>
-          <dt>repeats with other bits</dt>
-          <dd>${count(sweep.progress.reproducibility_faults)}</dd>
-        </div>`
-      }
-    </dl>
-    <nav class="tabs" aria-label="Views of the sweep">
-      ${Object.entries(views).map(
-        ([name, v]) => html`<a
-          key=${name}
-          href=${hrefOf(name === "trials" ? ["sweep", id] : ["sweep", id, name], kept)}
-          aria-current=${name === here ? "page" : undefined}
-        >
-          ${v.title}
-        </a>`,
-      )}
-    </nav>
-    ${here !== "file" && html`<${Filter} schema=${schema} sweep=${sweep} />`}
-    ${
-      columns || here === "file"
-        ? html`<${View} key=${here} sweep=${sweep} schema=${schema} version=${version} />`
-        : unread
-          ? html`<${Problem} error=${unread} />`
-          : html`<${Loading} />`
-    }
+    <${Counts} sweep=${sweep} />
+    <${Tabs} name=${name} view=${view} />
+    ${view !== "file" && html`<${Filter} schema=${schema} />`}
+    ${content()}
   `;
 }
 
-function Filter({ schema }) {
+/** @param {{sweep: SweepItem}} props */
+function Counts({ sweep: { progress, points } }) {
+  const parts = partsOf(progress);
+  const faults = progress.reproducibility_faults;
+  return html`<dl class="stats">
+    ${states
+      .filter((state) => parts[state] > 0)
+      .map(
+        (state) => html`<div key=${state}>
+          <dt><${State} state=${state} /></dt>
+          <dd>${count(parts[state])}</dd>
+        </div>`,
+      )}
+    <div>
+      <dt>trials</dt>
+      <dd>${count(points)}</dd>
+    </div>
+    ${
+      faults > 0 &&
+      html`<div>
+        <dt>repeats with other bits</dt>
+        <dd>${count(faults)}</dd>
+      </div>`
+    }
+  </dl>`;
+}
+
+/** @param {{name: string, view: string}} props */
+function Tabs({ name, view }) {
   const { query } = route.value;
-  const where = query.getAll("where").join(" and ");
-  const chosen = query.getAll("state");
-  const [text, set] = useState(where);
-  useEffect(() => set(where), [where]);
-  const apply = (value) =>
-    changeRoute(
-      {
-        where: value
-          .split(/ and /)
-          .map((s) => s.trim())
-          .filter(Boolean),
-        offset: null,
-      },
-      true,
-    );
-  return html`<form
-    class="controls"
-    role="search"
-    onSubmit=${(e) => {
-      e.preventDefault();
-      apply(text);
-    }}
-  >
+  const shared = Object.fromEntries(sharedParameters.map((one) => [one, query.getAll(one)]));
+  return html`<nav class="tabs" aria-label="Views of the sweep">
+    ${Object.entries(views).map(([key, { title }]) => {
+      const path = key === "trials" ? ["sweep", name] : ["sweep", name, key];
+      const current = key === view ? "page" : undefined;
+      return html`<a key=${key} href=${hrefOf(path, shared)} aria-current=${current}>${title}</a>`;
+    })}
+  </nav>`;
+}
+
+/** @param {{schema: Schema}} props */
+function Filter({ schema }) {
+  const filter = filterOf(route.value.query);
+  const where = filter.where.join(" and ");
+  const [text, setText] = useState(where);
+  useEffect(() => setText(where), [where]);
+  /** @param {string} value */
+  const apply = (value) => {
+    const conditions = value.split(/ and /).map((condition) => condition.trim());
+    changeRoute({ where: conditions, offset: null }, true);
+  };
+  const clear = () => changeRoute({ where: null, state: null, offset: null }, true);
+  /** @param {Event} event */
+  const submit = (event) => {
+    event.preventDefault();
+    apply(text);
+  };
+  return html`<form class="controls" role="search" onSubmit=${submit}>
     <label class="where">
       <span class="visually-hidden">Filter</span>
       <input
@@ -146,44 +155,32 @@ function Filter({ schema }) {
         list="columns"
         value=${text}
         placeholder="Filter: lr<0.01 and model=lstm"
-        onInput=${(e) => set(e.target.value)}
+        onInput=${(e) => setText(e.target.value)}
         onChange=${(e) => apply(e.target.value)}
         spellcheck="false"
         autocomplete="off"
       />
     </label>
     <datalist id="columns">
-      ${schema.columns.map((c) => html`<option key=${c.name} value=${c.name} />`)}
+      ${schema.columns.map(({ name }) => html`<option key=${name} value=${name} />`)}
     </datalist>
     <fieldset>
       <legend class="visually-hidden">States</legend>
       ${states.map(
-        (s) => html`<button
+        (state) => html`<button
           type="button"
-          key=${s}
+          key=${state}
           class="chip"
-          aria-pressed=${chosen.includes(s)}
-          onClick=${() =>
-            changeRoute(
-              {
-                state: chosen.includes(s) ? chosen.filter((x) => x !== s) : [...chosen, s],
-                offset: null,
-              },
-              true,
-            )}
+          aria-pressed=${filter.state.includes(state)}
+          onClick=${() => changeRoute({ state: toggled(filter.state, state), offset: null }, true)}
         >
-          ${s}
+          ${state}
         </button>`,
       )}
     </fieldset>
     ${
-      (where || chosen.length > 0) &&
-      html`<button
-        type="button"
-        onClick=${() => changeRoute({ where: null, state: null, offset: null }, true)}
-      >
-        Clear
-      </button>`
+      (where || filter.state.length > 0) &&
+      html`<button type="button" onClick=${clear}>Clear</button>`
     }
   </form>`;
 }

@@ -1,188 +1,211 @@
 // The papers' tables, from the newest sweep that has rows for them.
 import { useEffect, useState } from "preact/hooks";
+import { Figures } from "./figures.mjs";
 import { Choice } from "../components/choice.mjs";
-import { Problem } from "../components/problem.mjs";
 import { Loading } from "../components/loading.mjs";
+import { Problem } from "../components/problem.mjs";
+import { Table as PlainTable } from "../components/table.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
+import { timeOfDay } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { session } from "../lib/request.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
-import { Figures } from "./figures.mjs";
+import { chosenOf } from "../lib/schema.mjs";
 
-const kinds = ["ucr", "mnist", "tasks"],
-  titles = ["UCR data sets (Table 4)", "pixel-MNIST (Table 2)", "other tasks"];
+/** @import { SweepItem, Table, TableAnswer } from "../../api" */
 
-const needs = {
-  ucr: ", of the UCR archive",
-  mnist: ", of MNIST",
-  tasks: ", of other data sets and tasks",
+/** @type {Record<string, {title: string, trials: string}>} */
+const kinds = {
+  ucr: { title: "UCR data sets (Table 4)", trials: ", of the UCR archive" },
+  mnist: { title: "pixel-MNIST (Table 2)", trials: ", of MNIST" },
+  tasks: { title: "other tasks", trials: ", of other data sets and tasks" },
 };
+
+/** @type {Record<string, string>} */
+const selections = {
+  mean: "mean over replicates of the best point",
+  single: "the one best trial",
+  ensemble: "the replicates' votes",
+  "ensemble:auto": "votes of as many points as validation chooses",
+};
+
+/** @param {string} selection */
+const isEnsemble = (selection) => selection.startsWith("ensemble");
 
 export function Tables() {
   const { query } = route.value;
-  const kind = kinds.includes(query.get("kind")) ? query.get("kind") : "ucr";
-  const votes = session.value.artifacts; // there are probabilities to be read
-  const select =
-    !votes && (query.get("select") || "").startsWith("ensemble")
-      ? "mean"
-      : query.get("select") || "mean";
-  const ensemble = select.startsWith("ensemble"),
-    auto = select === "ensemble:auto";
+  const kind = chosenOf(query, "kind", Object.keys(kinds), "ucr");
+  const select = selectionOf(query);
+  const ensemble = isEnsemble(select);
   const sweep = query.getAll("sweep");
   const version = useVersion("all");
-  const [again, set] = useState(0);
-  // An ensemble may take seconds: it is counted when it is asked for, not at each change.
+  const [counted, setCounted] = useState(0);
+  // Counting votes may take seconds: it is done when it is asked for, not at each change.
   const { answer, error, behind } = useAnswer(
-    "tables/" + kind,
+    `tables/${kind}`,
     { select, sweep },
-    ensemble ? "counted " + again : version,
+    ensemble ? "counted " + counted : version,
   );
   const { answer: all } = useAnswer("sweeps", { limit: 100 });
-  const [at, tell] = useState(null);
-  useEffect(() => tell(new Date()), [answer]);
+  const [answeredAt, setAnsweredAt] = useState(new Date());
+  useEffect(() => setAnsweredAt(new Date()), [answer]);
   const counting = ensemble && behind;
-  const t = answer && answer.table;
-  const best = select.split(":")[1] || "1";
-  const newest =
-    sweep[0] ||
-    (answer && answer.sweeps[0]) ||
-    (answer && all && all.sweeps[0] && all.sweeps[0].id);
+  const content = () => {
+    if (counting)
+      return html`<p class="note" role="status">
+        The votes are being counted: the class probabilities of every replicate are read, which
+        takes seconds where there are many. Other pages answer meanwhile.
+      </p>`;
+    if (error) return html`<${Problem} error=${error} />`;
+    if (!answer) return html`<${Loading} />`;
+    if (!answer.table)
+      return html`<p>
+        No completed trial belongs into this table: its rows are of trials with the
+        parameters${" "}
+        <code>dataset</code> and <code>model</code>${kinds[kind].trials}.
+      </p>`;
+    const { table, sweeps, rules } = answer;
+    return html`
+      <p class="quiet">
+        ${table.title}. From ${sweepLinks(sweeps)}. Bold is what the paper would print bold.
+        ${ensemble && ` Counted at ${timeOfDay(answeredAt)}.`}
+      </p>
+      <${PaperTable} table=${table} rules=${rules} />
+    `;
+  };
   return html`
     <h1>Tables and figures of the papers</h1>
     <div class="controls">
-      <${Choice} label="Table" name="kind" value=${kind} options=${titles} values=${kinds} />
       <${Choice}
-        label="Of each group"
-        name="select"
-        value=${ensemble && !auto ? "ensemble" : select}
-        options=${[
-          "mean over replicates of the best point",
-          "the one best trial",
-          ...(votes
-            ? ["the replicates' votes", "votes of as many points as validation chooses"]
-            : []),
-        ]}
-        values=${["mean", "single", ...(votes ? ["ensemble", "ensemble:auto"] : [])]}
+        label="Table"
+        name="kind"
+        value=${kind}
+        options=${Object.values(kinds).map(({ title }) => title)}
+        values=${Object.keys(kinds)}
       />
+      <${Selection} select=${select} />
       ${
         ensemble &&
-        !auto &&
-        html`<label>
-          of the best${" "}
-          <input
-            type="number"
-            min="1"
-            max="99"
-            value=${best}
-            onChange=${(e) =>
-              changeRoute(
-                {
-                  select: e.target.value > 1 ? "ensemble:" + e.target.value : "ensemble",
-                },
-                true,
-              )}
-          />${" "}
-          points
-        </label>`
-      }
-      ${
-        ensemble &&
-        html`<button disabled=${counting} onClick=${() => set(again + 1)}>
+        html`<button disabled=${counting} onClick=${() => setCounted(counted + 1)}>
           Count again
         </button>`
       }
-      ${
-        all &&
-        html`<label>
-          Sweep${" "}
-          <select
-            value=${sweep[0] || ""}
-            onChange=${(e) => changeRoute({ sweep: e.target.value || null }, true)}
-          >
-            <option value="">the newest with rows</option>
-            ${all.sweeps.map(
-              (s) => html`<option key=${s.id} value=${s.id}>${s.name} ${s.id}</option>`,
-            )}
-          </select>
-        </label>`
-      }
+      ${all && html`<${SweepChoice} sweeps=${all.sweeps} chosen=${sweep[0]} />`}
     </div>
+    ${content()}
+    <${Figures} id=${sweep[0] || newestOf(answer, all && all.sweeps)} />
+  `;
+}
+
+/**
+ * selectionOf returns what the table shows of each group. Votes need an artifact store, which
+ * has the probabilities.
+ * @param {URLSearchParams} query
+ */
+function selectionOf(query) {
+  const chosen = query.get("select") || "mean";
+  return isEnsemble(chosen) && !session.value.artifacts ? "mean" : chosen;
+}
+
+/**
+ * newestOf returns the sweep that the table is of, or else the newest, once the table is there.
+ * @param {TableAnswer | null} answer
+ * @param {SweepItem[] | null} all
+ */
+function newestOf(answer, all) {
+  if (!answer) return undefined;
+  return answer.sweeps[0] || (all && all[0] && all[0].id) || undefined;
+}
+
+/** @param {{select: string}} props */
+function Selection({ select }) {
+  // ensemble:3 counts the votes of the three best grid points.
+  const best = select.split(":")[1] || "1";
+  const counts = isEnsemble(select) && best !== "auto";
+  const names = Object.keys(selections).filter(
+    (name) => session.value.artifacts || !isEnsemble(name),
+  );
+  return html`
+    <${Choice}
+      label="Of each group"
+      name="select"
+      value=${counts ? "ensemble" : select}
+      options=${names.map((name) => selections[name])}
+      values=${names}
+    />
     ${
-      counting
-        ? html`<p class="note" role="status">
-          The votes are being counted: the class probabilities of every replicate are read,
-          which takes seconds where there are many. Other pages answer meanwhile.
-        </p>`
-        : error
-          ? html`<${Problem} error=${error} />`
-          : !answer
-            ? html`<${Loading} />`
-            : !t
-              ? html`<p>
-                No completed trial belongs into this table: its rows are of trials with the
-                parameters <code>dataset</code> and <code>model</code>
-                ${needs[kind]}.
-              </p>`
-              : html`
-                <p class="quiet">
-                  ${t.title}. From${" "}
-                  ${answer.sweeps.map(
-                    (id, i) => html`
-                      ${i > 0 ? ", " : ""}
-                      <a key=${id} href=${hrefOf(["sweep", id])} class="mono">${id}</a>
-                    `,
-                  )}
-                  . Bold is what the paper would print bold.
-                  ${ensemble && at ? ` Counted at ${at.toLocaleTimeString("en-GB")}.` : ""}
-                </p>
-                <div class="scroll">
-                  <table>
-                    <caption class="visually-hidden">${t.title}</caption>
-                    <thead>
-                      <tr>
-                        ${t.columns.map(
-                          (c, i) => html`<th key=${i} scope="col" class=${c.Right ? "num" : ""}>
-                            ${
-                              c.Name ||
-                              html`<span class="visually-hidden">${i === 0 ? "row" : "remark"}</span>`
-                            }
-                          </th>`,
-                        )}
-                      </tr>
-                    </thead>
-                    <tbody>
-                      ${t.rows.map(
-                        (
-                          row,
-                          i,
-                        ) => html`<tr key=${i} class=${answer.rules.includes(i) ? "rule" : ""}>
-                          ${row.map(
-                            (cell, k) => html`<td
-                              key=${k}
-                              class=${(t.columns[k].Right ? "num" : "") + (cell.Bold ? " best" : "")}
-                            >
-                              ${cell.Text}
-                            </td>`,
-                          )}
-                        </tr>`,
-                      )}
-                    </tbody>
-                  </table>
-                </div>
-                ${
-                  t.notes &&
-                  t.notes.length > 0 &&
-                  html`<ol class="quiet">
-                    ${t.notes.map(
-                      (n, i) => html`<li key=${i}>
-                        ${n.Mark ? n.Mark + " " : ""}
-                        ${n.Text}
-                      </li>`,
-                    )}
-                  </ol>`
-                }
-              `
+      counts &&
+      html`<label>
+        of the best${" "}
+        <input
+          type="number"
+          min="1"
+          max="99"
+          value=${best}
+          onChange=${(e) => {
+            const points = Number(e.target.value);
+            changeRoute({ select: points > 1 ? "ensemble:" + points : "ensemble" }, true);
+          }}
+        />${" "}
+        points
+      </label>`
     }
-    <${Figures} id=${newest} />
+  `;
+}
+
+/** @param {{sweeps: SweepItem[], chosen: string | undefined}} props */
+function SweepChoice({ sweeps, chosen }) {
+  return html`<label>
+    Sweep${" "}
+    <select
+      value=${chosen || ""}
+      onChange=${(e) => changeRoute({ sweep: e.target.value }, true)}
+    >
+      <option value="">the newest with rows</option>
+      ${sweeps.map(({ id, name }) => html`<option key=${id} value=${id}>${name} ${id}</option>`)}
+    </select>
+  </label>`;
+}
+
+/** @param {string[]} ids */
+const sweepLinks = (ids) =>
+  ids.map(
+    (id, i) => html`
+      ${i > 0 && ", "}
+      <a key=${id} href=${hrefOf(["sweep", id])} class="mono">${id}</a>
+    `,
+  );
+
+/**
+ * @param {object} props
+ * @param {Table} props.table
+ * @param {number[]} props.rules the rows before which a line is drawn
+ */
+function PaperTable({ table: { title, columns, rows, notes }, rules }) {
+  const heads = columns.map(
+    ({ Name: name, Right: right }, i) => html`<th key=${i} scope="col" class=${right ? "num" : ""}>
+      ${name || html`<span class="visually-hidden">${i === 0 ? "row" : "remark"}</span>`}
+    </th>`,
+  );
+  return html`
+    <${PlainTable} label=${title} columns=${heads}>
+      ${rows.map(
+        (row, i) => html`<tr key=${i} class=${rules.includes(i) ? "rule" : ""}>
+          ${row.map(({ Text: text, Bold: bold }, k) => {
+            const names = [columns[k].Right && "num", bold && "best"].filter(Boolean).join(" ");
+            return html`<td key=${k} class=${names}>${text}</td>`;
+          })}
+        </tr>`,
+      )}
+    <//>
+    ${
+      notes &&
+      notes.length > 0 &&
+      html`<ol class="quiet">
+        ${notes.map(
+          ({ Mark: mark, Text: text }, i) => html`<li key=${i}>${mark && mark + " "}${text}</li>`,
+        )}
+      </ol>`
+    }
   `;
 }

@@ -1,30 +1,36 @@
 // One trial: parameters, metrics, curves, executions, log, artifacts.
+import { Artifacts } from "./artifacts.mjs";
 import { Check } from "../components/check.mjs";
+import { Loading } from "../components/loading.mjs";
 import { Plot } from "../components/plot.mjs";
 import { Problem } from "../components/problem.mjs";
 import { State } from "../components/state.mjs";
-import { Loading } from "../components/loading.mjs";
+import { Table, numeric } from "../components/table.mjs";
+import { None } from "../components/value.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
 import { colour } from "../lib/colour.mjs";
-import { bytes, count, dateTime, duration, exact, number } from "../lib/format.mjs";
+import { bytes, count, dateTime, duration, exact, number, secondsBetween } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
-import { Artifacts } from "./artifacts.mjs";
+
+/** @import { Curve, Execution, Log, Metric, Result, Scalar, TrialRecord } from "../../api" */
+
+/** @typedef {import("../../api").Trial} TrialAnswer */
 
 export function Trial() {
   const { path, query } = route.value;
-  const [, sweepId, index] = path;
-  const version = useVersion(sweepId);
+  const [, id, index] = path;
+  const version = useVersion(id);
+  const execution = query.get("execution") || "";
+  const address = `sweeps/${encodeURIComponent(id)}/trials/${encodeURIComponent(index)}`;
   const { answer, error } = useAnswer(
-    `sweeps/${encodeURIComponent(sweepId)}/trials/${encodeURIComponent(index)}`,
+    /** @type {`sweeps/${string}/trials/${string}`} */ (address),
     { points: 700 },
     version,
   );
-  const execution = query.get("execution") || "";
-  const hasExecutions = answer && answer.executions.length > 0;
   const { answer: log } = useAnswer(
-    hasExecutions
-      ? `sweeps/${encodeURIComponent(sweepId)}/trials/${encodeURIComponent(index)}/log`
+    answer && answer.executions.length > 0
+      ? /** @type {`sweeps/${string}/trials/${string}/log`} */ (address + "/log")
       : null,
     { execution },
     version,
@@ -35,260 +41,25 @@ export function Trial() {
       <${Problem} error=${error} />
       ${!error && html`<${Loading} />`}
     `;
-  const { trial, executions, artifacts, curves, points, metrics } = answer;
-  const r = trial.result;
-  const state = r && r.diverged ? "diverged" : trial.state;
-  const at = Number(index);
-  const logScale = query.get("log") === "1";
+  const { trial, executions, artifacts, curves, metrics } = answer;
+  const { result } = trial;
   return html`
-    <h1>
-      Trial ${index}${" "}
-      <small>
-        of <a href=${hrefOf(["sweep", trial.sweep])}>${trial.sweep_name}</a>${" "}
-        <span class="mono">${trial.sweep}</span>
-      </small>${" "}
-      <${State} state=${state} />
-    </h1>
-    <p class="controls">
-      ${at > 0 && html`<a href=${hrefOf(["trial", sweepId, at - 1])}>← Trial ${at - 1}</a>`}${" "}
-      ${
-        at + 1 < points && html`<a href=${hrefOf(["trial", sweepId, at + 1])}>Trial ${at + 1} →</a>`
-      }
-    </p>
+    <${Heading} answer=${answer} id=${id} />
     <${Problem} error=${error} />
-    ${
-      r &&
-      r.error &&
-      html`<div class="note error" role="alert">
-        <strong>${trial.state === "failed" ? "Failed: " : "Remarkable: "}</strong>
-        ${r.error}
-      </div>`
-    }
-    ${
-      state === "diverged" &&
-      html`<div class="note">
-        Its training diverged: what it came to is no number, and counts in no mean.
-      </div>`
-    }
-    ${
-      trial.reused_from &&
-      html`<div class="note">
-        Its result was taken over from${" "}
-        <a href=${hrefOf(["trial", trial.reused_from.sweep, trial.reused_from.index])}>
-          trial ${trial.reused_from.index} of ${trial.reused_from.sweep}
-        </a>
-        .
-      </div>`
-    }
-    ${
-      trial.refusals > 0 &&
-      html`<div class="note">
-        Refused ${trial.refusals} times, last by ${trial.refused_by}: ${trial.last_refusal}
-      </div>`
-    }
+    <${Notes} trial=${trial} />
     <div class="pair">
       <section aria-label="Parameters and metrics">
-        ${
-          r &&
-          html`
-            <h2>Metrics</h2>
-            <div class="scroll">
-              <table>
-                <tbody>
-                  ${Object.entries(r.summary || {})
-                    .sort()
-                    .map(
-                      ([n, v]) => html`<tr key=${n}>
-                        <th scope="row">${n}</th>
-                        <td class="num" title=${exact(v)}>${number(v, 7)}</td>
-                      </tr>`,
-                    )}
-                  ${missingMetrics(metrics, r).map(
-                    (n) => html`<tr key=${n}>
-                      <th scope="row">${n}</th>
-                      <td class="num none">
-                        ${trial.state === "completed" ? "NaN or none" : trial.state}
-                      </td>
-                    </tr>`,
-                  )}
-                  <tr>
-                    <th scope="row">best epoch</th>
-                    <td class="num">${r.best_epoch || html`<span class="none">none</span>`}</td>
-                  </tr>
-                  <tr>
-                    <th scope="row">parameters of the model</th>
-                    <td class="num">
-                      ${count(r.parameter_count) || html`<span class="none">unknown</span>`}
-                    </td>
-                  </tr>
-                  <tr>
-                    <th scope="row">time in the trainer</th>
-                    <td class="num">
-                      ${duration(r.seconds) || html`<span class="none">unknown</span>`}
-                    </td>
-                  </tr>
-                </tbody>
-              </table>
-            </div>
-          `
-        }
+        ${result && html`<${Metrics} trial=${trial} result=${result} metrics=${metrics} />`}
         <h2>Parameters</h2>
-        <div class="scroll">
-          <table>
-            <tbody>
-              ${Object.entries(trial.parameters || {})
-                .sort()
-                .map(
-                  ([n, v]) => html`<tr key=${n}>
-                    <th scope="row">${n}</th>
-                    <td class="mono">${exact(v)}</td>
-                  </tr>`,
-                )}
-            </tbody>
-          </table>
-        </div>
-        <h2>Identity</h2>
-        <dl class="quiet mono">
-          <dt>fingerprint</dt>
-          <dd>${trial.fingerprint}</dd>
-          ${
-            r &&
-            r.weights_digest &&
-            html`
-              <dt>weights</dt>
-              <dd>${r.weights_digest}</dd>
-            `
-          }
-          ${
-            r &&
-            r.kernel_level &&
-            html`
-              <dt>kernel level</dt>
-              <dd>${r.kernel_level}</dd>
-            `
-          }
-        </dl>
+        <${Pairs} values=${trial.parameters} />
+        <${Identity} trial=${trial} />
       </section>
       <section aria-label="Curves, executions and log">
         <h2>Curves</h2>
-        ${
-          curves.length === 0
-            ? html`<p class="none">No curves yet.</p>`
-            : html`
-              <p class="controls"><${Check} label="Logarithmic" name="log" value=${logScale} /></p>
-              <div class="cards">
-                ${curves.map(
-                  (c, i) => html`<div class="card" key=${c.metric}>
-                    <h3>
-                      ${c.metric}
-                      <small class="quiet">
-                        ${count(c.points)} points
-                        ${c.not_finite ? `, ${count(c.not_finite)} NaN or infinite` : ""}
-                        ${c.steps.length < c.points ? ", drawn by minimum and maximum" : ""}
-                      </small>
-                    </h3>
-                    <${Plot}
-                      label=${`${c.metric}: ${c.values.length ? number(c.values[c.values.length - 1], 5) : "nothing"} at the last step`}
-                      xs=${c.steps}
-                      series=${[
-                        {
-                          label: c.metric,
-                          stroke: colour(i),
-                          values: c.values,
-                          points: c.steps.length < 3,
-                        },
-                      ]}
-                      log=${logScale}
-                      height=${180}
-                    />
-                  </div>`,
-                )}
-              </div>
-            `
-        }
+        <${Curves} curves=${curves} />
         <h2>Executions</h2>
-        ${
-          executions.length === 0
-            ? html`<p class="none">It has not begun yet.</p>`
-            : html`<div class="scroll">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Worker</th>
-                    <th scope="col">Began</th>
-                    <th scope="col" class="num">Took</th>
-                    <th scope="col">Outcome</th>
-                    <th scope="col">Why</th>
-                    <th scope="col">Log</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  ${executions.map(
-                    (e) => html`<tr key=${e.execution}>
-                      <td>${e.worker}</td>
-                      <td>${dateTime(e.started_at)}</td>
-                      <td class="num">
-                        ${
-                          e.ended_at
-                            ? duration((new Date(e.ended_at) - new Date(e.started_at)) / 1000)
-                            : "–"
-                        }
-                      </td>
-                      <td>
-                        ${e.outcome}
-                        ${e.charged ? ", charged" : ""}
-                        ${e.forgotten ? ", forgotten" : ""}
-                      </td>
-                      <td class="wrap">
-                        ${
-                          [
-                            e.reason,
-                            e.note,
-                            e.checkpoint ? `checkpoint at step ${e.checkpoint}` : "",
-                          ]
-                            .filter(Boolean)
-                            .join("; ") || html`<span class="none">–</span>`
-                        }
-                      </td>
-                      <td>
-                        <button
-                          aria-pressed=${execution === e.execution}
-                          onClick=${() => changeRoute({ execution: e.execution })}
-                        >
-                          ${bytes(e.log_size || 0)}
-                        </button>
-                      </td>
-                    </tr>`,
-                  )}
-                </tbody>
-              </table>
-            </div>`
-        }
-        ${
-          log &&
-          html`
-            <h2>Log</h2>
-            ${
-              log.start
-                ? html`<p class="note">The end of it: ${bytes(log.start)} came before.</p>`
-                : null
-            }
-            ${
-              log.text
-                ? html`<pre tabindex="0" aria-label="Log">${log.text}</pre>`
-                : html`<p class="none">Nothing was written, or the execution still runs.</p>`
-            }
-          `
-        }
-        ${
-          r &&
-          r.stderr &&
-          (!log || log.text !== r.stderr) &&
-          html`
-            <h2>What the trainer wrote last</h2>
-            <pre tabindex="0" aria-label="Error output">${r.stderr}</pre>
-          `
-        }
+        <${Executions} executions=${executions} chosen=${execution} />
+        <${Logs} log=${log} stderr=${result && result.stderr} />
         <h2>Artifacts</h2>
         <${Artifacts} trial=${trial} artifacts=${artifacts} />
       </section>
@@ -296,6 +67,242 @@ export function Trial() {
   `;
 }
 
-// missing are the metrics that the trainer knows, and the result does not have.
-const missingMetrics = (metrics, r) =>
-  metrics.filter((m) => m.summary && m.goal && !(m.name in (r.summary || {}))).map((m) => m.name);
+/** @param {TrialRecord} trial */
+const stateOf = ({ state, result }) => (result && result.diverged ? "diverged" : state);
+
+/**
+ * @param {object} props
+ * @param {TrialAnswer} props.answer
+ * @param {string} props.id the sweep's, or its name, as the address has it
+ */
+function Heading({ answer: { trial, points }, id }) {
+  const { index } = trial;
+  return html`
+    <h1>
+      Trial ${index}${" "}
+      <small>
+        of <a href=${hrefOf(["sweep", trial.sweep])}>${trial.sweep_name}</a>${" "}
+        <span class="mono">${trial.sweep}</span>
+      </small>${" "}
+      <${State} state=${stateOf(trial)} />
+    </h1>
+    <p class="controls">
+      ${index > 0 && html`<a href=${hrefOf(["trial", id, index - 1])}>← Trial ${index - 1}</a>`}
+      ${
+        index + 1 < points &&
+        html`<a href=${hrefOf(["trial", id, index + 1])}>Trial ${index + 1} →</a>`
+      }
+    </p>
+  `;
+}
+
+/** @param {{trial: TrialRecord}} props */
+function Notes({ trial }) {
+  const { result, reused_from: reused, refusals = 0 } = trial;
+  return html`
+    ${
+      result &&
+      result.error &&
+      html`<div class="note error" role="alert">
+        <strong>${trial.state === "failed" ? "Failed: " : "Remarkable: "}</strong>
+        ${result.error}
+      </div>`
+    }
+    ${
+      stateOf(trial) === "diverged" &&
+      html`<div class="note">
+        Its training diverged: what it came to is no number, and counts in no mean.
+      </div>`
+    }
+    ${
+      reused &&
+      html`<div class="note">
+        Its result was taken over from${" "}
+        <a href=${hrefOf(["trial", reused.sweep, reused.index])}>
+          trial ${reused.index} of ${reused.sweep}
+        </a>
+        .
+      </div>`
+    }
+    ${
+      refusals > 0 &&
+      html`<div class="note">
+        Refused ${refusals} times, last by ${trial.refused_by}: ${trial.last_refusal}
+      </div>`
+    }
+  `;
+}
+
+/** @param {{trial: TrialRecord, result: Result, metrics: Metric[]}} props */
+function Metrics({ trial, result, metrics }) {
+  const summary = result.summary || {};
+  const missing = metrics.filter((m) => m.summary && m.goal && !(m.name in summary));
+  const unknown = html`<span class="none">unknown</span>`;
+  return html`
+    <h2>Metrics</h2>
+    <div class="scroll">
+      <table>
+        <tbody>
+          ${sorted(summary).map(
+            ([name, value]) => html`<tr key=${name}>
+              <th scope="row">${name}</th>
+              <td class="num" title=${exact(value)}>${number(value, 7)}</td>
+            </tr>`,
+          )}
+          ${missing.map(
+            ({ name }) => html`<tr key=${name}>
+              <th scope="row">${name}</th>
+              <td class="num none">
+                ${trial.state === "completed" ? "NaN or none" : trial.state}
+              </td>
+            </tr>`,
+          )}
+          <tr>
+            <th scope="row">best epoch</th>
+            <td class="num">${result.best_epoch || html`<${None} />`}</td>
+          </tr>
+          <tr>
+            <th scope="row">parameters of the model</th>
+            <td class="num">${count(result.parameter_count) || unknown}</td>
+          </tr>
+          <tr>
+            <th scope="row">time in the trainer</th>
+            <td class="num">${duration(result.seconds) || unknown}</td>
+          </tr>
+        </tbody>
+      </table>
+    </div>
+  `;
+}
+
+/**
+ * sorted returns names and values in the order of the names.
+ * @template {Scalar} T
+ * @param {Record<string, T>} values
+ */
+const sorted = (values) => Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1));
+
+/** @param {{values?: Record<string, Scalar>}} props */
+function Pairs({ values = {} }) {
+  return html`<div class="scroll">
+    <table>
+      <tbody>
+        ${sorted(values).map(
+          ([name, value]) => html`<tr key=${name}>
+            <th scope="row">${name}</th>
+            <td class="mono">${exact(value)}</td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** @param {{trial: TrialRecord}} props */
+function Identity({ trial: { fingerprint, result } }) {
+  const entries = [
+    ["fingerprint", fingerprint],
+    ["weights", result && result.weights_digest],
+    ["kernel level", result && result.kernel_level],
+  ];
+  return html`
+    <h2>Identity</h2>
+    <dl class="quiet mono">
+      ${entries
+        .filter(([name, value]) => value || name === "fingerprint")
+        .map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}
+    </dl>
+  `;
+}
+
+/** @param {{curves: Curve[]}} props */
+function Curves({ curves }) {
+  const log = route.value.query.get("log") === "1";
+  if (curves.length === 0) return html`<p class="none">No curves yet.</p>`;
+  return html`
+    <p class="controls"><${Check} label="Logarithmic" name="log" value=${log} /></p>
+    <div class="cards">
+      ${curves.map((curve, i) => {
+        const { metric, points, steps, values, not_finite: gaps } = curve;
+        const last = values.length ? number(values[values.length - 1], 5) : "nothing";
+        const stroke = colour(i);
+        const series = [{ label: metric, stroke, values, points: steps.length < 3 }];
+        return html`<div class="card" key=${metric}>
+          <h3>
+            ${metric}
+            <small class="quiet">
+              ${count(points)} points${gaps > 0 && `, ${count(gaps)} NaN or infinite`}
+              ${steps.length < points && ", drawn by minimum and maximum"}
+            </small>
+          </h3>
+          <${Plot}
+            label=${`${metric}: ${last} at the last step`}
+            xs=${steps}
+            series=${series}
+            log=${log}
+            height=${180}
+          />
+        </div>`;
+      })}
+    </div>
+  `;
+}
+
+/** @param {{executions: Execution[], chosen: string}} props */
+function Executions({ executions, chosen }) {
+  if (executions.length === 0) return html`<p class="none">It has not begun yet.</p>`;
+  const columns = ["Worker", "Began", numeric("Took"), "Outcome", "Why", "Log"];
+  return html`<${Table} label="Executions" columns=${columns}>
+    ${executions.map((execution) => {
+      const { execution: id, worker, started_at: began, ended_at: ended } = execution;
+      const { outcome, charged, forgotten, reason, note, checkpoint } = execution;
+      const why = [reason, note, checkpoint && `checkpoint at step ${checkpoint}`].filter(Boolean);
+      return html`<tr key=${id}>
+        <td>${worker}</td>
+        <td>${dateTime(began)}</td>
+        <td class="num">${ended ? duration(secondsBetween(began, ended)) : "–"}</td>
+        <td>${outcome}${charged && ", charged"}${forgotten && ", forgotten"}</td>
+        <td class="wrap">${why.join("; ") || html`<span class="none">–</span>`}</td>
+        <td>
+          <button aria-pressed=${chosen === id} onClick=${() => changeRoute({ execution: id })}>
+            ${bytes(execution.log_size || 0)}
+          </button>
+        </td>
+      </tr>`;
+    })}
+  <//>`;
+}
+
+/**
+ * @param {object} props
+ * @param {Log | null} props.log of the chosen execution
+ * @param {string} [props.stderr] what the trainer wrote last
+ */
+function Logs({ log, stderr }) {
+  return html`
+    ${
+      log &&
+      html`
+        <h2>Log</h2>
+        ${
+          log.start !== undefined &&
+          log.start > 0 &&
+          html`<p class="note">The end of it: ${bytes(log.start)} came before.</p>`
+        }
+        ${
+          log.text
+            ? html`<pre tabindex="0" aria-label="Log">${log.text}</pre>`
+            : html`<p class="none">Nothing was written, or the execution still runs.</p>`
+        }
+      `
+    }
+    ${
+      stderr &&
+      stderr !== log?.text &&
+      html`
+        <h2>What the trainer wrote last</h2>
+        <pre tabindex="0" aria-label="Error output">${stderr}</pre>
+      `
+    }
+  `;
+}

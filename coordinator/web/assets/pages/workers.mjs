@@ -1,20 +1,25 @@
 // The workers of the cluster: what each offers, runs and refused.
 import { useEffect, useState } from "preact/hooks";
+import { Loading } from "../components/loading.mjs";
 import { Problem } from "../components/problem.mjs";
 import { State } from "../components/state.mjs";
-import { Loading } from "../components/loading.mjs";
+import { Table, numeric } from "../components/table.mjs";
 import { useAnswer } from "../lib/answer.mjs";
-import { count, dateTime, duration } from "../lib/format.mjs";
+import { count, dateTime, duration, secondsBetween } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { paused } from "../lib/live.mjs";
 import { hrefOf } from "../lib/route.mjs";
 
+/** @import { Worker } from "../../api" */
+
+const pollEvery = 3000; // milliseconds
+
 export function Workers() {
-  const [version, tick] = useState(0);
+  const [version, setVersion] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => {
-      if (!paused.value) tick((n) => n + 1);
-    }, 3000);
+      if (!paused.value) setVersion((n) => n + 1);
+    }, pollEvery);
     return () => clearInterval(timer);
   }, []);
   const { answer, error } = useAnswer("workers", {}, version);
@@ -30,106 +35,76 @@ export function Workers() {
       <p>
         This dashboard reads a database, and no cluster is attached to it.${" "}
         <code>sweep run --ui</code> and <code>sweep coordinator --ui</code> show their
-        workers; <code>sweep ui --nats</code> those of a cluster.
+        workers;${" "}
+        <code>sweep ui --nats</code> those of a cluster.
       </p>
     `;
-  const list = answer.workers;
-  const slots = list.reduce((n, w) => n + w.slots.length, 0),
-    busy = list.reduce((n, w) => n + w.slots.filter((s) => s.trial).length, 0);
-  const refusals = list.flatMap((w) => (w.refusals || []).map((r) => ({ ...r, worker: w.name })));
+  const { workers } = answer;
+  const slots = workers.flatMap((worker) => worker.slots);
+  const busy = slots.filter((slot) => slot.trial).length;
   return html`
     <h1>
       Workers${" "}
-      <small>${count(list.length)}, ${count(busy)} of ${count(slots)} slots busy</small>
+      <small>${count(workers.length)}, ${count(busy)} of ${count(slots.length)} slots busy</small>
     </h1>
     <${Problem} error=${error} />
     ${
-      list.length === 0
+      workers.length === 0
         ? html`<p>No worker is at work. <code>sweep worker</code> starts one.</p>`
-        : html`<div class="scroll">
-          <table>
-            <caption class="visually-hidden">Workers</caption>
-            <thead>
-              <tr>
-                <th scope="col">Worker</th>
-                <th scope="col">Pool</th>
-                <th scope="col">State</th>
-                <th scope="col">Slots</th>
-                <th scope="col">Offers</th>
-                <th scope="col" class="num">Up</th>
-                <th scope="col">Version</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${list.map(
-                (w) => html`<tr key=${w.id}>
-                  <td><strong>${w.name}</strong></td>
-                  <td>${w.pool}</td>
-                  <td>
-                    <${State} state=${w.state} />
-                    ${
-                      w.reason &&
-                      html`
-                        <br />
-                        <span class="quiet">${w.reason}</span>
-                      `
-                    }
-                  </td>
-                  <td>
-                    ${w.slots.map(
-                      (s, i) => html`<div key=${i}>
-                        ${
-                          s.trial
-                            ? html`
-                              <a href=${hrefOf(["trial", s.trial.sweep, s.trial.index])}>
-                                trial ${s.trial.index}
-                              </a>${" "}
-                              <span class="quiet">
-                                for ${duration((Date.now() - new Date(s.since)) / 1000)}
-                              </span>
-                            `
-                            : html`<span class="none">waits</span>`
-                        }
-                      </div>`,
-                    )}
-                  </td>
-                  <td class="wrap">${w.offer}</td>
-                  <td class="num">${duration((Date.now() - new Date(w.started_at)) / 1000)}</td>
-                  <td>${w.version}</td>
-                </tr>`,
-              )}
-            </tbody>
-          </table>
-        </div>`
+        : html`<${List} workers=${workers} />`
     }
-    ${
-      refusals.length > 0 &&
-      html`
-        <h2>Refused lately</h2>
-        <p class="quiet">A refusal is nobody's failure: the trial goes to another worker.</p>
-        <div class="scroll">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Worker</th>
-                <th scope="col">Trial</th>
-                <th scope="col">When</th>
-                <th scope="col">Why</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${refusals.map(
-                (r, i) => html`<tr key=${i}>
-                  <td>${r.worker}</td>
-                  <td><a href=${hrefOf(["trial", r.sweep, r.index])}>${r.index}</a></td>
-                  <td>${dateTime(r.at)}</td>
-                  <td class="wrap">${r.reason}</td>
-                </tr>`,
-              )}
-            </tbody>
-          </table>
-        </div>
-      `
-    }
+    <${Refusals} workers=${workers} />
+  `;
+}
+
+/** @param {{workers: Worker[]}} props */
+function List({ workers }) {
+  const columns = ["Worker", "Pool", "State", "Slots", "Offers", numeric("Up"), "Version"];
+  return html`<${Table} label="Workers" columns=${columns}>
+    ${workers.map(
+      (worker) => html`<tr key=${worker.id}>
+        <td><strong>${worker.name}</strong></td>
+        <td>${worker.pool}</td>
+        <td>
+          <${State} state=${worker.state} />
+          ${worker.reason && html`<br /><span class="quiet">${worker.reason}</span>`}
+        </td>
+        <td>${worker.slots.map((slot, i) => html`<${Slot} key=${i} slot=${slot} />`)}</td>
+        <td class="wrap">${worker.offer}</td>
+        <td class="num">${duration(secondsBetween(worker.started_at))}</td>
+        <td>${worker.version}</td>
+      </tr>`,
+    )}
+  <//>`;
+}
+
+/** @param {{slot: Worker["slots"][number]}} props */
+function Slot({ slot: { trial, since } }) {
+  if (!trial) return html`<div class="none">waits</div>`;
+  return html`<div>
+    <a href=${hrefOf(["trial", trial.sweep, trial.index])}>trial ${trial.index}</a>${" "}
+    <span class="quiet">for ${duration(secondsBetween(since))}</span>
+  </div>`;
+}
+
+/** @param {{workers: Worker[]}} props */
+function Refusals({ workers }) {
+  const refusals = workers.flatMap(({ name, refusals }) =>
+    (refusals || []).map((refusal) => ({ ...refusal, worker: name })),
+  );
+  if (refusals.length === 0) return null;
+  return html`
+    <h2>Refused lately</h2>
+    <p class="quiet">A refusal is nobody's failure: the trial goes to another worker.</p>
+    <${Table} label="Refusals" columns=${["Worker", "Trial", "When", "Why"]}>
+      ${refusals.map(
+        ({ worker, sweep, index, at, reason }, i) => html`<tr key=${i}>
+          <td>${worker}</td>
+          <td><a href=${hrefOf(["trial", sweep, index])}>${index}</a></td>
+          <td>${dateTime(at)}</td>
+          <td class="wrap">${reason}</td>
+        </tr>`,
+      )}
+    <//>
   `;
 }

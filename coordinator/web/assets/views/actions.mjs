@@ -7,84 +7,86 @@ import { count } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { post, session } from "../lib/request.mjs";
 
-// Actions do something with the trials that fit the filter.
-export function Actions({ sweep, filter, version }) {
-  const [doing, set] = useState(null);
-  if (!session.value.controls) return null;
-  return html`
-    <button onClick=${() => set("retry")}>Retry …</button>
-    <button onClick=${() => set("cancel")}>Cancel …</button>
-    ${
-      doing &&
-      html`<${Action}
-        what=${doing}
-        sweep=${sweep}
-        filter=${filter}
-        version=${version}
-        close=${() => set(null)}
-      />`
-    }
-  `;
-}
+/** @import { ActionAnswer, Sweep, TrialState } from "../../api" */
+/** @import { Filter } from "../lib/filter.mjs" */
 
+/** @typedef {"retry" | "cancel"} Kind */
+
+/** @typedef {{sweep: Sweep, filter: Filter, version: number}} Props */
+
+/** @type {Record<Kind, TrialState[]>} */
 const possibleStates = {
   retry: ["failed", "cancelled"],
   cancel: ["pending", "queued", "running"],
 };
 
-function Action({ what, sweep, filter, version, close }) {
-  const meant = filter.state.length
-    ? filter.state.filter((s) => possibleStates[what].includes(s))
-    : possibleStates[what];
+const words = {
+  retry: { title: "Train trials again", done: "trained again", button: "Train them again" },
+  cancel: { title: "Cancel trials", done: "cancelled", button: "Cancel them" },
+};
+
+/** @param {Props} props */
+export function Actions(props) {
+  const [open, setOpen] = useState(/** @type {Kind | null} */ (null));
+  if (!session.value.controls) return null;
+  return html`
+    <button onClick=${() => setOpen("retry")}>Retry …</button>
+    <button onClick=${() => setOpen("cancel")}>Cancel …</button>
+    ${open && html`<${ActionDialog} ...${props} kind=${open} close=${() => setOpen(null)} />`}
+  `;
+}
+
+/** @param {Props & {kind: Kind, close: () => void}} props */
+function ActionDialog({ kind, sweep, filter, version, close }) {
+  const possible = possibleStates[kind];
+  const states = filter.state.length
+    ? possible.filter((state) => filter.state.includes(state))
+    : possible;
   const { answer, error } = useAnswer(
-    meant.length ? `sweeps/${sweep.id}/trials` : null,
-    { state: meant, where: filter.where, limit: 0 },
+    states.length ? `sweeps/${sweep.id}/trials` : null,
+    { state: states, where: filter.where, limit: 0 },
     version,
   );
-  const [done, set] = useState(null);
-  const [failed, fail] = useState(null);
-  const n = answer ? answer.answer.total : 0;
-  const unread =
-    answer && (!answer.read.complete || (what === "cancel" && answer.read.trials < answer.read.of));
-  const go = async () => {
+  const [done, setDone] = useState(/** @type {ActionAnswer | null} */ (null));
+  const [failure, setFailure] = useState(/** @type {Error | null} */ (null));
+  const trials = answer ? answer.answer.total : 0;
+  const read = answer && answer.read;
+  const unread = read && (!read.complete || (kind === "cancel" && read.trials < read.of));
+  const act = async () => {
+    const body = { states, where: filter.where, expect: trials };
     try {
-      set(
-        await post(`sweeps/${sweep.id}/${what}`, {
-          states: meant,
-          where: filter.where,
-          expect: n,
-        }),
-      );
-    } catch (e) {
-      fail(e);
+      setDone(await post(`sweeps/${sweep.id}/${kind}`, body));
+    } catch (thrown) {
+      setFailure(/** @type {Error} */ (thrown));
     }
   };
-  return html`<${Dialog} title=${what === "retry" ? "Train trials again" : "Cancel trials"} close=${close}>
-    <${Problem} error=${error || failed} />
-    ${
-      done
-        ? html`<p role="status">${count(done.changed)} of ${count(done.trials)} trials: done.</p>`
-        : !session.value.acts
-          ? html`<p>This needs a token that may act: sign in first.</p>`
-          : meant.length === 0
-            ? html`<p>
-              No trial of the states in the filter can be${" "}
-              ${what === "retry" ? "trained again" : "cancelled"}: those that are${" "}
-              ${possibleStates[what].join(" or ")} can.
-            </p>`
-            : html`
-              <p>
-                ${count(n)} ${n === 1 ? "trial fits" : "trials fit"}
-                ${filter.where.length ? ` ${filter.where.join(" and ")}` : ""} and${" "}
-                ${n === 1 ? "is" : "are"} ${meant.join(" or ")}.
-                ${unread ? " Trials that have no row yet are left out." : ""}
-              </p>
-              <p class="controls">
-                <button class="primary" disabled=${n === 0 || !answer} onClick=${go}>
-                  ${what === "retry" ? "Train them again" : "Cancel them"}
-                </button>
-              </p>
-            `
-    }
+  const content = () => {
+    if (done)
+      return html`<p role="status">
+        ${count(done.changed)} of ${count(done.trials)} trials: done.
+      </p>`;
+    if (!session.value.acts) return html`<p>This needs a token that may act: sign in first.</p>`;
+    if (states.length === 0)
+      return html`<p>
+        No trial of the states in the filter can be ${words[kind].done}: those that are${" "}
+        ${possible.join(" or ")} can.
+      </p>`;
+    return html`
+      <p>
+        ${count(trials)} ${trials === 1 ? "trial fits" : "trials fit"}
+        ${filter.where.length > 0 && ` ${filter.where.join(" and ")}`} and${" "}
+        ${trials === 1 ? "is" : "are"} ${states.join(" or ")}.
+        ${unread && " Trials that have no row yet are left out."}
+      </p>
+      <p class="controls">
+        <button class="primary" disabled=${trials === 0} onClick=${act}>
+          ${words[kind].button}
+        </button>
+      </p>
+    `;
+  };
+  return html`<${Dialog} title=${words[kind].title} close=${close}>
+    <${Problem} error=${error || failure} />
+    ${content()}
   <//>`;
 }

@@ -3,33 +3,36 @@ import { Check } from "../components/check.mjs";
 import { Choice } from "../components/choice.mjs";
 import { GroupBy } from "../components/group-by.mjs";
 import { Legend } from "../components/legend.mjs";
+import { Loading } from "../components/loading.mjs";
 import { Plot } from "../components/plot.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Reading } from "../components/reading.mjs";
-import { Loading } from "../components/loading.mjs";
+import { Table, numeric } from "../components/table.mjs";
+import { None } from "../components/value.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { colour, dash, rgba } from "../lib/colour.mjs";
 import { filterOf } from "../lib/filter.mjs";
 import { count, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
-import { distinguishing, goalOf } from "../lib/schema.mjs";
+import { chosenOf, distinguishing, goalOf } from "../lib/schema.mjs";
 
+/** @import { Band, Bands } from "../../api" */
+/** @import { Range, Series } from "../components/plot.mjs" */
+/** @import { Schema, ViewProps } from "../lib/schema.mjs" */
+
+/** @param {ViewProps} props */
 export function Curves({ sweep, schema, version }) {
   const { query } = route.value;
-  const names = [
-    ...new Set([...sweep.metrics.filter((m) => m.curve).map((m) => m.name), ...schema.metrics]),
-  ];
-  const metric = names.includes(query.get("curve"))
-    ? query.get("curve")
-    : names.includes(schema.first)
-      ? schema.first
-      : names[0];
-  const by = query.getAll("by").filter((n) => schema.byName[n]);
-  const single = query.get("single") === "1",
-    log = query.get("log") === "1";
+  const declared = sweep.metrics.filter((m) => m.curve).map((m) => m.name);
+  const names = [...new Set([...declared, ...schema.metrics])];
+  const rank = schema.mainMetric;
+  const metric = chosenOf(query, "curve", names, names.includes(rank) ? rank : names[0]);
+  const by = query.getAll("by").filter((name) => schema.byName[name]);
+  const single = query.get("single") === "1";
+  const log = query.get("log") === "1";
   const spread = query.get("spread") || "sd";
-  const zoom = query.get("x") ? query.get("x").split("_").map(Number) : null;
+  const zoom = zoomOf(query);
   const groups = query.get("groups") || "8";
   const { answer, error, stale } = useAnswer(
     metric ? `sweeps/${sweep.id}/curves` : null,
@@ -37,7 +40,7 @@ export function Curves({ sweep, schema, version }) {
       ...filterOf(query),
       by,
       metric,
-      rank: schema.first,
+      rank,
       groups,
       single,
       trials: 400,
@@ -48,17 +51,10 @@ export function Curves({ sweep, schema, version }) {
     version,
   );
   if (!metric) return html`<p>No trial has a curve yet.</p>`;
-  const a = answer && answer.answer;
-  const drawn = a ? (single ? drawLines(a) : drawBands(a, spread)) : null;
-  const without = a ? a.bands.reduce((n, b) => n + b.without, 0) : 0;
-  const gaps = a ? a.bands.reduce((n, b) => n + b.not_finite, 0) : 0;
-  const label =
-    a && a.by.length
-      ? (b) =>
-          distinguishing(a.by, schema)
-            .map((i) => `${a.by[i]} ${b.values[i] === null ? "none" : number(b.values[i], 6)}`)
-            .join(", ")
-      : () => "all trials";
+  const found = answer && answer.answer;
+  const drawn = found && (single ? drawLines(found) : drawBands(found, spread));
+  /** @param {Range | null} range */
+  const zoomTo = (range) => changeRoute({ x: range && range.map((v) => number(v, 6)).join("_") });
   return html`
     <div class="controls">
       <${Choice} label="Curve" name="curve" value=${metric} options=${names} />
@@ -76,176 +72,220 @@ export function Curves({ sweep, schema, version }) {
       }
       <${Check} label="Single trials" name="single" value=${single} />
       <${Check} label="Logarithmic" name="log" value=${log} />
-      ${zoom && html`<button onClick=${() => changeRoute({ x: null })}>Whole range</button>`}
+      ${zoom && html`<button onClick=${() => zoomTo(null)}>Whole range</button>`}
     </div>
     <${Problem} error=${error} />
     <${Reading} read=${answer && answer.read} />
+    ${!found && !error && html`<${Loading} />`}
+    ${drawn && drawn.xs.length === 0 && html`<p>These trials have no such curve yet.</p>`}
     ${
-      !a
-        ? !error && html`<${Loading} />`
-        : drawn.xs.length === 0
-          ? html`<p>These trials have no such curve yet.</p>`
-          : html`
-            ${
-              (a.drawn < a.trials || a.bands.length < a.groups) &&
-              html`<p class="note" role="status">
-                Drawn: ${count(a.drawn)} of ${count(a.trials)} trials, in ${a.bands.length} of${" "}
-                ${count(a.groups)} groups
-                ${
-                  schema.first
-                    ? `, those with the ${goalOf(schema, schema.first) === "maximize" ? "largest" : "smallest"} mean ${schema.first}`
-                    : ""
-                }
-                . Filter, or group by fewer parameters, to see the others.
-              </p>`
-            }
-            ${
-              gaps > 0 &&
-              html`<p class="note">
-                ${count(gaps)} points are NaN or infinite: the curves have gaps there.
-              </p>`
-            }
-            <div aria-busy=${stale}>
-              <${Plot}
-                label=${`${metric} over steps, ${a.bands.length} groups`}
-                xs=${drawn.xs}
-                series=${drawn.series}
-                bands=${drawn.bands}
-                log=${log}
-                zoom=${zoom}
-                onZoom=${(z) => changeRoute({ x: z ? z.map((v) => number(v, 6)).join("_") : null })}
-                height=${420}
-              />
-            </div>
-            <p class="spark">
-              Drag to zoom, double-click for all. A band stays within what was measured.${" "}
-              ${without > 0 ? `${count(without)} trials have no such curve.` : ""}
-            </p>
-            <${Legend}
-              items=${a.bands.map((b, i) => ({
-                label: html`
-                  ${label(b)}${" "}
-                  <span class="quiet">(${count(b.trials - b.without)} of ${count(b.of)} trials)</span>
-                `,
-                stroke: colour(i),
-                dash: dash(i),
-              }))}
-            />
-            <h2>In numbers</h2>
-            <div class="scroll">
-              <table>
-                <caption class="visually-hidden">The last values of the groups</caption>
-                <thead>
-                  <tr>
-                    <th scope="col">Group</th>
-                    <th scope="col" class="num">trials</th>
-                    <th scope="col" class="num">last step</th>
-                    <th scope="col" class="num">mean there</th>
-                    <th scope="col" class="num">sd</th>
-                    <th scope="col" class="num">smallest</th>
-                    <th scope="col" class="num">largest</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  ${a.bands.map((b) => {
-                    const n = (b.steps || []).length - 1;
-                    const lows = (b.low || []).filter((v) => v !== null),
-                      highs = (b.high || []).filter((v) => v !== null);
-                    return html`<tr key=${b.first}>
-                      <td><a href=${hrefOf(["trial", sweep.id, b.first])}>${label(b)}</a></td>
-                      <td class="num">${count(b.trials)}</td>
-                      <td class="num">${n >= 0 ? number(b.steps[n], 6) : ""}</td>
-                      <td class="num">
-                        ${n >= 0 ? number(b.mean[n], 5) : html`<span class="none">none</span>`}
-                      </td>
-                      <td class="num">${n >= 0 && b.sd[n] !== null ? number(b.sd[n], 3) : ""}</td>
-                      <td class="num">${lows.length ? number(Math.min(...lows), 5) : ""}</td>
-                      <td class="num">${highs.length ? number(Math.max(...highs), 5) : ""}</td>
-                    </tr>`;
-                  })}
-                </tbody>
-              </table>
-            </div>
-          `
+      found &&
+      drawn &&
+      drawn.xs.length > 0 &&
+      html`
+        <${Extent} found=${found} schema=${schema} />
+        <div aria-busy=${stale}>
+          <${Plot}
+            label=${`${metric} over steps, ${found.bands.length} groups`}
+            ...${drawn}
+            log=${log}
+            zoom=${zoom}
+            onZoom=${zoomTo}
+            height=${420}
+          />
+        </div>
+        <${Captions} found=${found} schema=${schema} />
+        <h2>In numbers</h2>
+        <${Numbers} found=${found} schema=${schema} id=${sweep.id} />
+      `
     }
   `;
 }
 
-// axisOf is all steps of several curves, in order, and where each stands.
+/**
+ * zoomOf reads the steps between which the address zooms.
+ * @param {URLSearchParams} query
+ * @returns {Range | null}
+ */
+function zoomOf(query) {
+  const text = query.get("x");
+  if (!text) return null;
+  const [from, until] = text.split("_").map(Number);
+  return [from, until];
+}
+
+/**
+ * @param {Bands} found
+ * @param {Schema} schema
+ * @param {Band} band
+ */
+function groupName({ by }, schema, { values }) {
+  if (by.length === 0) return "all trials";
+  return distinguishing(by, schema)
+    .map((place) => [by[place], values[place]])
+    .map(([name, value]) => `${name} ${value === null ? "none" : number(value, 6)}`)
+    .join(", ");
+}
+
+/**
+ * Extent says which trials are drawn, unless all are, and where the curves have gaps.
+ * @param {{found: Bands, schema: Schema}} props
+ */
+function Extent({ found: { bands, drawn, trials, groups }, schema }) {
+  const gaps = bands.reduce((sum, band) => sum + band.not_finite, 0);
+  const best = goalOf(schema, schema.mainMetric) === "maximize" ? "largest" : "smallest";
+  const ranked = schema.mainMetric && `, those with the ${best} mean ${schema.mainMetric}`;
+  return html`
+    ${
+      (drawn < trials || bands.length < groups) &&
+      html`<p class="note" role="status">
+        Drawn: ${count(drawn)} of ${count(trials)} trials, in ${bands.length} of ${count(groups)}
+        ${" "}groups${ranked}. Filter, or group by fewer parameters, to see the others.
+      </p>`
+    }
+    ${
+      gaps > 0 &&
+      html`<p class="note">
+        ${count(gaps)} points are NaN or infinite: the curves have gaps there.
+      </p>`
+    }
+  `;
+}
+
+/** @param {{found: Bands, schema: Schema}} props */
+function Captions({ found, schema }) {
+  const without = found.bands.reduce((sum, band) => sum + band.without, 0);
+  /** @param {Band} band */
+  const label = (band) => html`
+    ${groupName(found, schema, band)}${" "}
+    <span class="quiet">(${count(band.trials - band.without)} of ${count(band.of)} trials)</span>
+  `;
+  const items = found.bands.map((band, i) => ({
+    label: label(band),
+    stroke: colour(i),
+    dash: dash(i),
+  }));
+  return html`
+    <p class="spark">
+      Drag to zoom, double-click for all. A band stays within what was measured.${" "}
+      ${without > 0 && `${count(without)} trials have no such curve.`}
+    </p>
+    <${Legend} items=${items} />
+  `;
+}
+
+/** @param {{found: Bands, schema: Schema, id: string}} props */
+function Numbers({ found, schema, id }) {
+  const names = ["trials", "last step", "mean there", "sd", "smallest", "largest"];
+  const columns = ["Group", ...names.map(numeric)];
+  return html`<${Table} label="The last values of the groups" columns=${columns}>
+    ${found.bands.map((band) => {
+      const steps = band.steps || [];
+      const last = steps.length - 1;
+      const lows = (band.low || []).filter((v) => v !== null);
+      const highs = (band.high || []).filter((v) => v !== null);
+      return html`<tr key=${band.first}>
+        <td><a href=${hrefOf(["trial", id, band.first])}>${groupName(found, schema, band)}</a></td>
+        <td class="num">${count(band.trials)}</td>
+        <td class="num">${last >= 0 && number(steps[last], 6)}</td>
+        <td class="num">${last >= 0 ? number(band.mean[last], 5) : html`<${None} />`}</td>
+        <td class="num">${last >= 0 && number(band.sd[last], 3)}</td>
+        <td class="num">${lows.length > 0 && number(Math.min(...lows), 5)}</td>
+        <td class="num">${highs.length > 0 && number(Math.max(...highs), 5)}</td>
+      </tr>`;
+    })}
+  <//>`;
+}
+
+/**
+ * axisOf merges the steps of several curves. Its function over lays values at some of the
+ * steps out over all of them.
+ * @param {(number[] | null)[]} lists
+ */
 function axisOf(lists) {
-  const all = new Set();
-  for (const list of lists) for (const step of list || []) all.add(step);
-  const xs = [...all].sort((a, b) => a - b);
-  return { xs, at: new Map(xs.map((x, i) => [x, i])) };
+  const xs = [...new Set(lists.flatMap((steps) => steps || []))].sort((a, b) => a - b);
+  const places = new Map(xs.map((step, place) => [step, place]));
+  /**
+   * @param {number[] | null} steps
+   * @param {(number | null)[]} values
+   */
+  const over = (steps, values) => {
+    /** @type {(number | null | undefined)[]} */
+    const all = new Array(xs.length).fill(undefined);
+    for (const [i, step] of (steps || []).entries()) all[places.get(step) ?? 0] = values[i];
+    return all;
+  };
+  return { xs, over };
 }
 
-function valuesOver(at, n, steps, values) {
-  const out = new Array(n).fill(undefined);
-  (steps || []).forEach((s, i) => {
-    out[at.get(s)] = values[i];
-  });
-  return out;
-}
-
-// bandsOf draws mean, upper and lower line of each group.
-function drawBands(a, spread) {
-  const { xs, at } = axisOf(a.bands.map((b) => b.steps));
-  const series = [],
-    bands = [];
-  a.bands.forEach((b, i) => {
+/**
+ * drawBands draws mean, upper and lower line of each group.
+ * @param {Bands} found
+ * @param {string} spread "range" for the smallest and largest value, else the deviation
+ */
+function drawBands(found, spread) {
+  const { xs, over } = axisOf(found.bands.map((band) => band.steps));
+  /** @type {Series[]} */
+  const series = [];
+  /** @type {uPlot.Band[]} */
+  const bands = [];
+  for (const [i, band] of found.bands.entries()) {
+    const { steps, mean } = band;
+    const { low, high } = spread === "range" ? band : deviationOf(band);
     const stroke = colour(i);
-    const high = (b.steps || []).map((_, k) =>
-      spread === "range"
-        ? b.high[k]
-        : b.mean[k] === null
-          ? null
-          : Math.min(b.mean[k] + (b.sd[k] || 0), b.high[k]),
+    const edge = { stroke: rgba(stroke, 0.35), width: 0.6 };
+    const first = series.length + 1; // the plot's first series are the steps
+    series.push(
+      { label: "upper", ...edge, values: over(steps, high) },
+      { label: "lower", ...edge, values: over(steps, low) },
+      {
+        label: "mean",
+        stroke,
+        dash: dash(i),
+        width: 2,
+        values: over(steps, mean),
+        points: steps?.length === 1,
+      },
     );
-    const low = (b.steps || []).map((_, k) =>
-      spread === "range"
-        ? b.low[k]
-        : b.mean[k] === null
-          ? null
-          : Math.max(b.mean[k] - (b.sd[k] || 0), b.low[k]),
-    );
-    const first = series.length + 1;
-    series.push({
-      label: "upper",
-      stroke: rgba(stroke, 0.35),
-      width: 0.6,
-      values: valuesOver(at, xs.length, b.steps, high),
-    });
-    series.push({
-      label: "lower",
-      stroke: rgba(stroke, 0.35),
-      width: 0.6,
-      values: valuesOver(at, xs.length, b.steps, low),
-    });
-    series.push({
-      label: "mean",
-      stroke,
-      dash: dash(i),
-      width: 2,
-      values: valuesOver(at, xs.length, b.steps, b.mean),
-      points: (b.steps || []).length === 1,
-    });
     bands.push({ series: [first, first + 1], fill: rgba(stroke, 0.16) });
-  });
+  }
   return { xs, series, bands };
 }
 
-function drawLines(a) {
-  const list = a.bands.flatMap((b, i) => (b.curves || []).map((c) => ({ ...c, i })));
-  const { xs, at } = axisOf(list.map((c) => c.steps));
-  return {
-    xs,
-    bands: [],
-    series: list.map((c) => ({
-      label: "trial",
-      stroke: rgba(colour(c.i), 0.7),
-      width: 1,
-      values: valuesOver(at, xs.length, c.steps, c.values),
-      points: c.steps.length === 1,
-    })),
-  };
+/**
+ * deviationOf returns the standard deviation around a mean, within what was measured.
+ * @param {Band} band
+ */
+function deviationOf({ steps, mean, sd, low, high }) {
+  /**
+   * @param {1 | -1} sign
+   * @param {(number | null)[]} ends
+   * @param {(a: number, b: number) => number} within
+   */
+  const side = (sign, ends, within) =>
+    (steps || []).map((_, k) => {
+      const [center, end] = [mean[k], ends[k]];
+      if (center === null || end === null) return null;
+      return within(center + sign * (sd[k] || 0), end);
+    });
+  return { low: side(-1, low, Math.max), high: side(1, high, Math.min) };
+}
+
+/**
+ * drawLines draws the curve of each trial, in the colour of its group.
+ * @param {Bands} found
+ */
+function drawLines(found) {
+  const curves = found.bands.flatMap((band, i) =>
+    (band.curves || []).map((curve) => ({ ...curve, stroke: rgba(colour(i), 0.7) })),
+  );
+  const { xs, over } = axisOf(curves.map((curve) => curve.steps));
+  const series = curves.map(({ stroke, steps, values }) => ({
+    label: "trial",
+    stroke,
+    width: 1,
+    values: over(steps, values),
+    points: steps.length === 1,
+  }));
+  return { xs, bands: [], series };
 }

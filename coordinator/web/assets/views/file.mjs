@@ -6,113 +6,101 @@ import { count, dateTime, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { post, session } from "../lib/request.mjs";
 
-// Extend adds the points of an edited sweep file.
-function Extend({ sweep }) {
-  const [open, set] = useState(false);
-  const [done, told] = useState(null);
-  const [failed, fail] = useState(null);
-  const last = sweep.grids[sweep.grids.length - 1].source;
-  const submit = async (e) => {
-    e.preventDefault();
-    fail(null);
-    try {
-      told(
-        await post(`sweeps/${sweep.id}/extend`, {
-          source: new FormData(e.target).get("source"),
-        }),
-      );
-    } catch (error) {
-      fail(error);
-    }
+/** @import { Sweep } from "../../api" */
+/** @import { ViewProps } from "../lib/schema.mjs" */
+
+/** @param {ViewProps} props */
+export function File({ sweep }) {
+  const { by, goal } = sweep.select;
+  const facts = {
+    trainer: sweep.trainer,
+    pool: sweep.pool,
+    priority: number(sweep.priority),
+    made: dateTime(sweep.created_at),
+    "compared by": by ? `${by}, ${goal || "minimize"}` : "nothing",
   };
   return html`
-    <p class="controls">
-      <button
-        onClick=${() => {
-          set(true);
-          told(null);
-          fail(null);
-        }}
-      >
-        Extend …
-      </button>
-    </p>
+    ${session.value.extends && html`<${Extend} sweep=${sweep} />`}
+    <dl class="stats">
+      ${Object.entries(facts).map(
+        ([name, value]) => html`<div key=${name}>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`,
+      )}
+    </dl>
+    ${sweep.grids.map(
+      (grid, i) => html`
+        <h2 key=${i}>
+          ${i === 0 ? "Sweep file" : "Extension " + i}: ${count(grid.points)} trials from${" "}
+          ${count(grid.first)} on
+        </h2>
+        <pre tabindex="0" aria-label="Sweep file">${grid.source || "none was kept"}</pre>
+      `,
+    )}
+  `;
+}
+
+/**
+ * Extend adds the grid points of an edited sweep file.
+ * @param {{sweep: Sweep}} props
+ */
+function Extend({ sweep }) {
+  const [open, setOpen] = useState(false);
+  return html`
+    <p class="controls"><button onClick=${() => setOpen(true)}>Extend …</button></p>
     ${
       open &&
-      html`<${Dialog} title="Extend the sweep" close=${() => set(false)}>
-        <${Problem} error=${failed} />
-        ${
-          done
-            ? html`<p role="status">
-              ${count(done.points)} points were added; those that have results are not
-              trained again.
-            </p>`
-            : !session.value.acts
-              ? html`<p>This needs a token that may act: sign in first.</p>`
-              : html`<form onSubmit=${submit}>
-                <p>
-                  Give the file further values. Its points are added to the sweep; those that
-                  it has results for are not trained again.
-                </p>
-                <p>
-                  <label>
-                    Sweep file
-                    <br />
-                    <textarea
-                      name="source"
-                      rows="16"
-                      cols="76"
-                      class="mono"
-                      spellcheck="false"
-                      defaultValue=${last}
-                    >
-                      ${last}
-                    </textarea>
-                  </label>
-                </p>
-                <p class="controls"><button class="primary">Extend the sweep</button></p>
-              </form>`
-        }
+      html`<${Dialog} title="Extend the sweep" close=${() => setOpen(false)}>
+        <${ExtendForm} sweep=${sweep} />
       <//>`
     }
   `;
 }
 
-export function File({ sweep }) {
-  return html`
-    ${session.value.extends && html`<${Extend} sweep=${sweep} />`}
-    <dl class="stats">
-      <div>
-        <dt>trainer</dt>
-        <dd>${sweep.trainer}</dd>
-      </div>
-      <div>
-        <dt>pool</dt>
-        <dd>${sweep.pool}</dd>
-      </div>
-      <div>
-        <dt>priority</dt>
-        <dd>${number(sweep.priority)}</dd>
-      </div>
-      <div>
-        <dt>made</dt>
-        <dd>${dateTime(sweep.created_at)}</dd>
-      </div>
-      <div>
-        <dt>compared by</dt>
-        <dd>
-          ${sweep.select.by ? `${sweep.select.by}, ${sweep.select.goal || "minimize"}` : "nothing"}
-        </dd>
-      </div>
-    </dl>
-    ${sweep.grids.map(
-      (g, i) => html`
-        <h2 key=${i}>
-          ${i === 0 ? "Sweep file" : "Extension " + i}: ${count(g.points)} trials from${" "}
-          ${count(g.first)} on
-        </h2>
-        <pre tabindex="0" aria-label="Sweep file">${g.source || "none was kept"}</pre>
-      `,
-    )}
-  `;
+/** @param {{sweep: Sweep}} props */
+function ExtendForm({ sweep }) {
+  const [added, setAdded] = useState(/** @type {number | null} */ (null));
+  const [error, setError] = useState(/** @type {Error | null} */ (null));
+  const { source } = sweep.grids[sweep.grids.length - 1];
+  /** @param {SubmitEvent & {target: HTMLFormElement}} event */
+  const submit = async (event) => {
+    event.preventDefault();
+    setError(null);
+    const body = { source: new FormData(event.target).get("source") };
+    try {
+      setAdded((await post(`sweeps/${sweep.id}/extend`, body)).points);
+    } catch (thrown) {
+      setError(/** @type {Error} */ (thrown));
+    }
+  };
+  if (added !== null)
+    return html`<p role="status">
+      ${count(added)} points were added; those that have results are not trained again.
+    </p>`;
+  if (!session.value.acts) return html`<p>This needs a token that may act: sign in first.</p>`;
+  return html`<form onSubmit=${submit}>
+    <${Problem} error=${error} />
+    <p>
+      Give the file further values. Its points are added to the sweep; those that it has results for
+      are not trained again.
+    </p>
+    <p>
+      <label>
+        Sweep file
+        <br />
+        <textarea
+          name="source"
+          rows="16"
+          cols="76"
+          class="mono"
+          spellcheck="false"
+          defaultValue=${source}
+        >
+          ${source}
+        </textarea>
+      </label>
+    </p>
+    <p class="controls"><button class="primary">Extend the sweep</button></p>
+  </form>`;
 }

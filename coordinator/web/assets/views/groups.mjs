@@ -1,38 +1,47 @@
 // Groups of trials that differ only in the seed: mean, deviation and best.
+import { Excluded } from "../components/excluded.mjs";
 import { Choice } from "../components/choice.mjs";
 import { GroupBy } from "../components/group-by.mjs";
+import { Loading } from "../components/loading.mjs";
 import { Pager } from "../components/pager.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Reading } from "../components/reading.mjs";
-import { State } from "../components/state.mjs";
-import { Value } from "../components/value.mjs";
-import { Loading } from "../components/loading.mjs";
+import { SortHead, Table, numeric } from "../components/table.mjs";
+import { None, Value } from "../components/value.mjs";
 import { useAnswer } from "../lib/answer.mjs";
-import { filterOf, whereText } from "../lib/filter.mjs";
+import { bestOf } from "../lib/cells.mjs";
+import { filterOf, whereOf } from "../lib/filter.mjs";
 import { count, exact, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
-import { distinguishing, goalOf } from "../lib/schema.mjs";
+import { distinguishing, goalOf, metricOf } from "../lib/schema.mjs";
+
+/** @import { Goal, GroupPage, Statistics } from "../../api" */
+/** @import { Order } from "../components/table.mjs" */
+/** @import { Schema, ViewProps } from "../lib/schema.mjs" */
 
 const pageSize = 50;
 
+/** @param {ViewProps} props */
 export function Groups({ sweep, schema, version }) {
   const { query } = route.value;
-  const metric = schema.metrics.includes(query.get("metric")) ? query.get("metric") : schema.first;
+  const metric = metricOf(query, schema);
   const goal = goalOf(schema, metric);
-  const by = query.getAll("by").filter((n) => schema.byName[n]);
-  const sort = query.get("order") || "mean";
-  const descending = query.has("down") ? query.get("down") === "1" : goal === "maximize";
+  const by = query.getAll("by").filter((name) => schema.byName[name]);
   const offset = Number(query.get("offset") || 0);
-  const others = schema.metrics.filter((m) => schema.goals[m] && m !== metric).slice(0, 3);
+  const order = {
+    sort: query.get("order") || "mean",
+    descending: query.has("down") ? query.get("down") === "1" : goal === "maximize",
+  };
+  const withGoal = schema.metrics.filter((name) => schema.goals[name] && name !== metric);
+  const otherMetrics = withGoal.slice(0, 3);
   const { answer, error, stale } = useAnswer(
     metric ? `sweeps/${sweep.id}/groups` : null,
     {
       ...filterOf(query),
       by,
-      metric: [metric, ...others],
-      sort,
-      descending,
+      metric: [metric, ...otherMetrics],
+      ...order,
       offset,
       limit: pageSize,
     },
@@ -40,138 +49,123 @@ export function Groups({ sweep, schema, version }) {
   );
   if (!metric) return html`<p>No trial has a metric yet.</p>`;
   const page = answer && answer.answer;
-  const shown = page ? distinguishing(page.by, schema) : [];
-  const order = (name, down) =>
-    changeRoute({ order: name, down: sort === name ? !descending : down, offset: null }, true);
-  const head = (name, label, down) => html`<th
-    scope="col"
-    class=${page.by.includes(name) ? "" : "num"}
-    aria-sort=${sort === name ? (descending ? "descending" : "ascending") : "none"}
-  >
-    <button class="plain" onClick=${() => order(name, down)}>
-      ${label}
-      ${sort === name ? (descending ? " ↓" : " ↑") : ""}
-    </button>
-  </th>`;
-  const bestMean =
-    page &&
-    page.groups.reduce((b, g) => {
-      const m = g.metrics[0].mean;
-      return m !== null && (b === null || (goal === "maximize" ? m > b : m < b)) ? m : b;
-    }, null);
   return html`
     <div class="controls">
       <${Choice} label="Metric" name="metric" value=${metric} options=${schema.metrics} />
       <${GroupBy} schema=${schema} by=${by} />
       <span class="quiet">${goal}</span>
       <span class="quiet" aria-live="polite">
-        ${page ? `${count(page.total)} groups of ${count(page.trials)} trials` : ""}
+        ${page && `${count(page.total)} groups of ${count(page.trials)} trials`}
       </span>
     </div>
     <${Problem} error=${error} />
     <${Reading} read=${answer && answer.read} />
+    ${!page && !error && html`<${Loading} />`}
     ${
-      !page
-        ? !error && html`<${Loading} />`
-        : html`
-          <p class="quiet">
-            Mean ± standard deviation over the trials of a group that completed and did not
-            diverge. The others are counted, never taken for 0.
-          </p>
-          <div class="scroll" aria-busy=${stale}>
-            <table>
-              <caption class="visually-hidden">Groups</caption>
-              <thead>
-                <tr>
-                  ${shown.map((k) => head(page.by[k], page.by[k], false))}
-                  ${head("count", "trials", true)}
-                  <th scope="col">not in the mean</th>
-                  ${head("mean", metric + " mean ± sd", goal === "maximize")}
-                  ${head("best", "best", goal === "maximize")}
-                  ${others.map((m) => html`<th key=${m} scope="col" class="num">${m}</th>`)}
-                  <th scope="col">curves</th>
-                </tr>
-              </thead>
-              <tbody>
-                ${page.groups.map((g) => {
-                  const m = g.metrics[0];
-                  const left = Object.entries(g.states).filter(([s]) => s !== "completed");
-                  const silent = (g.states.completed || 0) - m.n;
-                  return html`<tr key=${g.first}>
-                    ${shown.map((k, i) => {
-                      const v = g.values[k];
-                      return html`<td key=${k}>
-                        ${
-                          i === 0
-                            ? html`<a
-                              href=${hrefOf(["sweep", sweep.id], {
-                                where: page.by.map((n, k) => n + "=" + whereText(g.values[k])),
-                              })}
-                              title="These trials"
-                            >
-                              ${v === null ? html`<span class="none">none</span>` : number(v, 6)}
-                            </a>`
-                            : html`<${Value} value=${v} />`
-                        }
-                      </td>`;
-                    })}
-                    <td class="num">${count(g.count)}</td>
-                    <td>
-                      ${left.map(
-                        ([s, n]) => html`<span key=${s}>
-                          <${State} state=${s} /> ${count(n)}${" "}
-                        </span>`,
-                      )}
-                      ${
-                        silent > 0 &&
-                        html`<span class="state failed">NaN or none ${count(silent)}</span>`
-                      }
-                      ${!left.length && !silent && html`<span class="none">–</span>`}
-                    </td>
-                    <td
-                      class=${"num" + (m.mean !== null && m.mean === bestMean ? " best" : "")}
-                    >
-                      <${Mean} m=${m} />
-                    </td>
-                    <td class="num">
-                      ${
-                        m.best >= 0
-                          ? html`<a href=${hrefOf(["trial", sweep.id, m.best])}>
-                            ${number(goal === "maximize" ? m.max : m.min, 5)}
-                          </a>`
-                          : html`<span class="none">none</span>`
-                      }
-                    </td>
-                    ${others.map(
-                      (o, i) => html`<td key=${o} class="num">
-                        <${Mean} m=${g.metrics[i + 1]} />
-                      </td>`,
-                    )}
-                    <td>
-                      <a
-                        href=${hrefOf(["sweep", sweep.id, "curves"], {
-                          where: page.by.map((n, k) => n + "=" + whereText(g.values[k])),
-                        })}
-                      >
-                        curves
-                      </a>
-                    </td>
-                  </tr>`;
-                })}
-              </tbody>
-            </table>
-          </div>
-          <${Pager} offset=${offset} total=${page.total} size=${pageSize} what="groups" />
-        `
+      page &&
+      html`
+        <p class="quiet">
+          Mean ± standard deviation over the trials of a group that completed and did not diverge.
+          The others are counted, never taken for 0.
+        </p>
+        <${Rows}
+          page=${page}
+          id=${sweep.id}
+          schema=${schema}
+          metric=${metric}
+          goal=${goal}
+          otherMetrics=${otherMetrics}
+          order=${order}
+          stale=${stale}
+        />
+        <${Pager} offset=${offset} total=${page.total} size=${pageSize} what="groups" />
+      `
     }
   `;
 }
 
-function Mean({ m }) {
-  if (m.mean === null) return html`<span class="none">none</span>`;
-  return html`<span title=${`${exact(m.mean)} over ${m.n}`}>
-    ${number(m.mean, 5)}
-    ${m.sd !== null ? ` ± ${number(m.sd, 2)}` : ""}
-    <span class="quiet"> (${m.n})</span>
+/**
+ * @param {object} props
+ * @param {GroupPage} props.page
+ * @param {string} props.id the sweep's
+ * @param {Schema} props.schema
+ * @param {string} props.metric
+ * @param {Goal} props.goal
+ * @param {string[]} props.otherMetrics
+ * @param {Order} props.order
+ * @param {boolean} props.stale
+ */
+function Rows({ page, id, schema, metric, goal, otherMetrics, order, stale }) {
+  const shown = distinguishing(page.by, schema);
+  const means = page.groups.map((g) => g.metrics[0].mean).filter((mean) => mean !== null);
+  const bestMean = goal === "maximize" ? Math.max(...means) : Math.min(...means);
+  /**
+   * @param {string} name
+   * @param {string} label
+   * @param {boolean} descending whether it is sorted so at first
+   */
+  const head = (name, label, descending) =>
+    html`<${SortHead}
+      key=${name}
+      name=${name}
+      label=${label}
+      isNumeric=${!page.by.includes(name)}
+      order=${order}
+      sortBy=${() => {
+        const down = order.sort === name ? !order.descending : descending;
+        changeRoute({ order: name, down: down ? "1" : "0", offset: null }, true);
+      }}
+    />`;
+  const columns = [
+    ...shown.map((place) => head(page.by[place], page.by[place], false)),
+    head("count", "trials", true),
+    "not in the mean",
+    head("mean", metric + " mean ± sd", goal === "maximize"),
+    head("best", "best", goal === "maximize"),
+    ...otherMetrics.map(numeric),
+    "curves",
+  ];
+  return html`<${Table} label="Groups" columns=${columns} busy=${stale}>
+    ${page.groups.map((group) => {
+      const [statistics, ...others] = group.metrics;
+      const { mean } = statistics;
+      const where = page.by.map((name, place) => whereOf(name, group.values[place]));
+      return html`<tr key=${group.first}>
+        ${shown.map((place, i) => {
+          const value = group.values[place];
+          if (i > 0) return html`<td key=${place}><${Value} value=${value} /></td>`;
+          return html`<td key=${place}>
+            <a href=${hrefOf(["sweep", id], { where })} title="These trials">
+              ${value === null ? html`<${None} />` : number(value, 6)}
+            </a>
+          </td>`;
+        })}
+        <td class="num">${count(group.count)}</td>
+        <td><${Excluded} states=${group.states} n=${statistics.n} /></td>
+        <td class=${mean !== null && mean === bestMean ? "num best" : "num"}>
+          <${Mean} statistics=${statistics} />
+        </td>
+        <td class="num"><${Best} id=${id} statistics=${statistics} goal=${goal} /></td>
+        ${others.map((one, i) => html`<td key=${i} class="num"><${Mean} statistics=${one} /></td>`)}
+        <td><a href=${hrefOf(["sweep", id, "curves"], { where })}>curves</a></td>
+      </tr>`;
+    })}
+  <//>`;
+}
+
+/** @param {{id: string, statistics: Statistics, goal: Goal}} props */
+function Best({ id, statistics, goal }) {
+  const { best } = statistics;
+  if (best < 0) return html`<${None} />`;
+  return html`<a href=${hrefOf(["trial", id, best])}>${number(bestOf(statistics, goal), 5)}</a>`;
+}
+
+/** @param {{statistics: Statistics}} props */
+function Mean({ statistics: { mean, sd, n } }) {
+  if (mean === null) return html`<${None} />`;
+  return html`<span title=${`${exact(mean)} over ${n}`}>
+    ${number(mean, 5)}
+    ${sd !== null && ` ± ${number(sd, 2)}`}
+    <span class="quiet"> (${n})</span>
   </span>`;
 }

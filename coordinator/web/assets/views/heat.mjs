@@ -1,29 +1,38 @@
 // A heat map: a metric over two parameters.
 import { Choice } from "../components/choice.mjs";
 import { Excluded } from "../components/excluded.mjs";
+import { Loading } from "../components/loading.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Reading } from "../components/reading.mjs";
-import { Loading } from "../components/loading.mjs";
+import { Table, numeric } from "../components/table.mjs";
+import { None } from "../components/value.mjs";
 import { useAnswer } from "../lib/answer.mjs";
+import { bestOf, isMeasured, levelText, lostOf } from "../lib/cells.mjs";
 import { scheme, shade } from "../lib/colour.mjs";
 import { filterOf } from "../lib/filter.mjs";
 import { count, exact, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { route } from "../lib/route.mjs";
 import { scaleOf, wantsLog } from "../lib/scale.mjs";
-import { goalOf, metricOf } from "../lib/schema.mjs";
-import { shortText } from "./slice.mjs";
+import { chosenOf, goalOf, metricOf, withoutSeed } from "../lib/schema.mjs";
 
+/** @import { Goal, Slice, SliceCell } from "../../api" */
+/** @import { ViewProps } from "../lib/schema.mjs" */
+
+/** @typedef {"mean" | "best"} Figure what a cell shows */
+
+/** @type {Figure[]} */
+const figures = ["mean", "best"];
+
+/** @param {ViewProps} props */
 export function Heat({ sweep, schema, version }) {
   const { query } = route.value;
-  const metric = metricOf(query, schema),
-    goal = goalOf(schema, metric);
-  const names = schema.varying.filter((n) => n !== "seed");
-  const x = names.includes(query.get("x")) ? query.get("x") : names[1] || names[0];
-  const y = names.includes(query.get("y"))
-    ? query.get("y")
-    : names.find((n) => n !== x) || names[0];
-  const what = query.get("what") || "mean";
+  const metric = metricOf(query, schema);
+  const goal = goalOf(schema, metric);
+  const names = withoutSeed(schema.varying);
+  const x = chosenOf(query, "x", names, names[1] || names[0]);
+  const y = chosenOf(query, "y", names, names.find((name) => name !== x) || names[0]);
+  const figure = /** @type {Figure} */ (chosenOf(query, "what", figures, "mean"));
   const { answer, error } = useAnswer(
     names.length > 1 && metric ? `sweeps/${sweep.id}/slice` : null,
     { ...filterOf(query), by: [y, x], metric },
@@ -31,168 +40,220 @@ export function Heat({ sweep, schema, version }) {
   );
   if (names.length < 2 || !metric)
     return html`<p>A heat map needs two parameters that vary, and a metric.</p>`;
-  const a = answer && answer.answer;
+  const slice = answer && answer.answer;
   return html`
     <div class="controls">
       <${Choice} label="Across" name="x" value=${x} options=${names} />
       <${Choice} label="Down" name="y" value=${y} options=${names} />
       <${Choice} label="Metric" name="metric" value=${metric} options=${schema.metrics} />
-      <${Choice} label="Of each cell" name="what" value=${what} options=${["mean", "best"]} />
+      <${Choice} label="Of each cell" name="what" value=${figure} options=${figures} />
     </div>
     <${Problem} error=${error} />
     <${Reading} read=${answer && answer.read} />
+    ${!slice && !error && html`<${Loading} />`}
     ${
-      !a
-        ? !error && html`<${Loading} />`
-        : html`<${HeatMap}
-          a=${a}
-          x=${x}
-          y=${y}
-          metric=${metric}
-          goal=${goal}
-          what=${what}
-        />`
+      slice &&
+      (slice.cells.some(isMeasured)
+        ? html`
+          <${HeatMap} slice=${slice} x=${x} y=${y} metric=${metric} goal=${goal} figure=${figure} />
+          <${Numbers} slice=${slice} x=${x} y=${y} goal=${goal} figure=${figure} />
+        `
+        : html`<p>No trial that fits has a ${metric}.</p>`)
     }
   `;
 }
 
-function HeatMap({ a, x, y, metric, goal, what }) {
-  scheme.value;
-  const rows = [...new Set(a.cells.map((c) => c.levels[0]))].sort((p, q) => p - q),
-    columns = [...new Set(a.cells.map((c) => c.levels[1]))].sort((p, q) => p - q);
-  const of = (c) =>
-    c.n === 0 ? null : what === "best" ? (goal === "maximize" ? c.max : c.min) : c.mean;
-  const values = a.cells.map(of).filter((v) => v !== null);
-  if (values.length === 0) return html`<p>No trial that fits has a ${metric}.</p>`;
-  const low = Math.min(...values),
-    high = Math.max(...values),
-    log = wantsLog(low, high);
-  const at = scaleOf(low, high, log);
-  const tone = (v) => shade(goal === "maximize" ? at(v) : 1 - at(v));
-  const cells = new Map(a.cells.map((c) => [c.levels.join(), c]));
-  const name = (levels, i) => {
-    const l = levels[i];
-    return l.missing
-      ? "none"
-      : l.low !== undefined
-        ? `${number(l.low, 3)} to ${number(l.high, 3)}`
-        : shortText(l.value);
-  };
-  const w = 1000,
-    left = 130,
-    above = 20,
-    cw = Math.min((w - left - 20) / columns.length, 150),
-    ch = Math.min(Math.max(26, 420 / rows.length), 46);
-  const h = above + rows.length * ch + 56;
-  const every = Math.ceil(columns.length / Math.floor((cw * columns.length) / 62));
+/**
+ * valueOf returns what a cell shows; null if no trial has it.
+ * @param {SliceCell | undefined} cell
+ * @param {Figure} figure
+ * @param {Goal} goal
+ */
+function valueOf(cell, figure, goal) {
+  if (!cell || !isMeasured(cell)) return null;
+  return figure === "best" ? bestOf(cell, goal) : cell.mean;
+}
+
+// The picture's size and margins. Its height depends on the number of rows.
+const width = 1000;
+const left = 130;
+const right = 20;
+const top = 20;
+const bottom = 56;
+
+/**
+ * HeatMap draws the slice with its first parameter down and its second across.
+ * @param {object} props
+ * @param {Slice} props.slice
+ * @param {string} props.x
+ * @param {string} props.y
+ * @param {string} props.metric
+ * @param {Goal} props.goal
+ * @param {Figure} props.figure
+ */
+function HeatMap({ slice, x, y, metric, goal, figure }) {
+  scheme.value; // drawn again when it changes
+  const rows = placesOf(slice, 0);
+  const columns = placesOf(slice, 1);
+  const cells = new Map(slice.cells.map((c) => [c.levels.join(), c]));
+  const values = slice.cells.map((c) => valueOf(c, figure, goal)).filter((v) => v !== null);
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const log = wantsLog(low, high);
+  const scale = scaleOf(low, high, log);
+  const [worst, best] = goal === "maximize" ? [low, high] : [high, low];
+  const cellWidth = Math.min((width - left - right) / columns.length, 150);
+  const cellHeight = Math.min(Math.max(26, 420 / rows.length), 46);
+  const mapWidth = columns.length * cellWidth;
+  const mapHeight = rows.length * cellHeight;
+  const height = top + mapHeight + bottom;
+  const labelEvery = Math.ceil(columns.length / Math.floor(mapWidth / 62));
+  /** @param {number} row */
+  const rowName = (row) => levelText(slice.levels[0][row]);
+  /** @param {number} column */
+  const columnName = (column) => levelText(slice.levels[1][column]);
   return html`
     <svg
       class="chart"
-      viewBox=${`0 0 ${w} ${h}`}
+      viewBox=${`0 0 ${width} ${height}`}
       role="img"
       aria-label=${`${metric} over ${x} and ${y}, as a heat map; the table below has the figures`}
     >
       ${rows.map(
-        (r, i) => html`<g key=${r}>
-          <text x=${left - 8} y=${above + (i + 0.5) * ch + 4} text-anchor="end">
-            ${name(a.levels[0], r)}
+        (row, i) => html`<g key=${row}>
+          <text x=${left - 8} y=${top + (i + 0.5) * cellHeight + 4} text-anchor="end">
+            ${rowName(row)}
           </text>
-          ${columns.map((k, j) => {
-            const c = cells.get([r, k].join());
-            const v = c ? of(c) : null;
-            const lost = c ? (c.states.failed || 0) + (c.states.diverged || 0) : 0;
-            const t = v === null ? null : tone(v);
-            return html`<g key=${k}>
-              <rect
-                x=${left + j * cw + 1}
-                y=${above + i * ch + 1}
-                width=${cw - 2}
-                height=${ch - 2}
-                rx="2"
-                fill=${t ? t.fill : "var(--sunk)"}
-                stroke=${t ? "none" : "var(--line)"}
-              >
-                <title>
-                  ${y} ${name(a.levels[0], r)}, ${x} ${name(a.levels[1], k)}:${" "}
-                  ${v === null ? "none" : exact(v)}
-                  ${c ? `, ${c.n} trials` : ""}
-                  ${lost ? `, ${lost} failed or diverged` : ""}
-                </title>
-              </rect>
-              ${
-                cw > 44 &&
-                html`<text
-                  x=${left + (j + 0.5) * cw}
-                  y=${above + (i + 0.5) * ch + 4}
-                  text-anchor="middle"
-                  style=${{ fill: t ? t.ink : "var(--quiet)" }}
-                >
-                  ${v === null ? (c ? (lost ? "✕" : "none") : "") : number(v, 3)}
-                  ${v !== null && lost ? ` ✕${lost}` : ""}
-                </text>`
-              }
-            </g>`;
+          ${columns.map((column, j) => {
+            const cell = cells.get([row, column].join());
+            const value = valueOf(cell, figure, goal);
+            const part = value === null ? 0 : scale(value);
+            return html`<${Cell}
+              key=${column}
+              x=${left + j * cellWidth}
+              y=${top + i * cellHeight}
+              width=${cellWidth}
+              height=${cellHeight}
+              cell=${cell}
+              value=${value}
+              tone=${value === null ? null : shade(goal === "maximize" ? part : 1 - part)}
+              title=${`${y} ${rowName(row)}, ${x} ${columnName(column)}`}
+            />`;
           })}
         </g>`,
       )}
       ${columns.map(
-        (k, j) =>
-          j % every === 0 &&
+        (column, j) =>
+          j % labelEvery === 0 &&
           html`<text
-            key=${k}
-            x=${left + (j + 0.5) * cw}
-            y=${above + rows.length * ch + 18}
+            key=${column}
+            x=${left + (j + 0.5) * cellWidth}
+            y=${top + mapHeight + 18}
             text-anchor="middle"
           >
-            ${name(a.levels[1], k)}
+            ${columnName(column)}
           </text>`,
       )}
       <text
-        x=${left + (columns.length * cw) / 2}
-        y=${above + rows.length * ch + 42}
+        x=${left + mapWidth / 2}
+        y=${top + mapHeight + 42}
         text-anchor="middle"
         font-weight="600"
       >
         ${x}
       </text>
-      <text x=${left - 8} y=${above - 6} text-anchor="end" font-weight="600">${y}</text>
+      <text x=${left - 8} y=${top - 6} text-anchor="end" font-weight="600">${y}</text>
     </svg>
     <p class="quiet">
-      The brighter the better: from ${number(goal === "maximize" ? high : low, 5)} to${" "}
-      ${number(goal === "maximize" ? low : high, 5)}
-      ${log ? ", in logarithms" : ""} (${goal}). ✕: trials that failed or diverged, which
-      are in no mean. Grey: no trial has a value.
+      The brighter the better: from ${number(best, 5)} to ${number(worst, 5)}
+      ${log && ", in logarithms"} (${goal}). ✕: trials that failed or diverged, which are in no
+      mean. Grey: no trial has a value.
     </p>
-    <details>
-      <summary>In numbers</summary>
-      <div class="scroll">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">${y}</th>
-              <th scope="col">${x}</th>
-              <th scope="col" class="num">${what}</th>
-              <th scope="col" class="num">sd</th>
-              <th scope="col" class="num">trials</th>
-              <th scope="col">not in the mean</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${a.cells.map(
-              (c) => html`<tr key=${c.levels.join()}>
-                <td>${name(a.levels[0], c.levels[0])}</td>
-                <td>${name(a.levels[1], c.levels[1])}</td>
-                <td class="num">
-                  ${of(c) === null ? html`<span class="none">none</span>` : number(of(c), 5)}
-                </td>
-                <td class="num">${c.sd === null ? "" : number(c.sd, 3)}</td>
-                <td class="num">${count(c.n)}</td>
-                <td><${Excluded} states=${c.states} n=${c.n} /></td>
-              </tr>`,
-            )}
-          </tbody>
-        </table>
-      </div>
-    </details>
   `;
+}
+
+/**
+ * placesOf returns which values of a parameter have cells, in order.
+ * @param {Slice} slice
+ * @param {number} parameter
+ */
+const placesOf = (slice, parameter) =>
+  [...new Set(slice.cells.map((c) => c.levels[parameter]))].sort((a, b) => a - b);
+
+/**
+ * Cell is a rectangle with its value, as far as there is room.
+ * @param {object} props
+ * @param {number} props.x
+ * @param {number} props.y
+ * @param {number} props.width
+ * @param {number} props.height
+ * @param {SliceCell | undefined} props.cell undefined if no trial has these values
+ * @param {number | null} props.value
+ * @param {{fill: string, ink: string} | null} props.tone null if there is no value
+ * @param {string} props.title the values of the parameters
+ */
+function Cell({ x, y, width, height, cell, value, tone, title }) {
+  const lost = cell ? lostOf(cell.states) : 0;
+  const details = [
+    `${title}: ${value === null ? "none" : exact(value)}`,
+    cell && `${cell.n} trials`,
+    lost > 0 && `${lost} failed or diverged`,
+  ];
+  const text = () => {
+    if (value !== null) return number(value, 3) + (lost ? ` ✕${lost}` : "");
+    if (!cell) return "";
+    return lost ? "✕" : "none";
+  };
+  return html`<g>
+    <rect
+      x=${x + 1}
+      y=${y + 1}
+      width=${width - 2}
+      height=${height - 2}
+      rx="2"
+      fill=${tone ? tone.fill : "var(--sunk)"}
+      stroke=${tone ? "none" : "var(--line)"}
+    >
+      <title>${details.filter(Boolean).join(", ")}</title>
+    </rect>
+    ${
+      width > 44 &&
+      html`<text
+        x=${x + width / 2}
+        y=${y + height / 2 + 4}
+        text-anchor="middle"
+        style=${{ fill: tone ? tone.ink : "var(--quiet)" }}
+      >
+        ${text()}
+      </text>`
+    }
+  </g>`;
+}
+
+/**
+ * Numbers has the cells as a table.
+ * @param {object} props
+ * @param {Slice} props.slice
+ * @param {string} props.x
+ * @param {string} props.y
+ * @param {Goal} props.goal
+ * @param {Figure} props.figure
+ */
+function Numbers({ slice, x, y, goal, figure }) {
+  const columns = [y, x, ...[figure, "sd", "trials"].map(numeric), "not in the mean"];
+  return html`<details>
+    <summary>In numbers</summary>
+    <${Table} label="The cells in numbers" columns=${columns}>
+      ${slice.cells.map((cell) => {
+        const value = valueOf(cell, figure, goal);
+        return html`<tr key=${cell.levels.join()}>
+          <td>${levelText(slice.levels[0][cell.levels[0]])}</td>
+          <td>${levelText(slice.levels[1][cell.levels[1]])}</td>
+          <td class="num">${value === null ? html`<${None} />` : number(value, 5)}</td>
+          <td class="num">${number(cell.sd, 3)}</td>
+          <td class="num">${count(cell.n)}</td>
+          <td><${Excluded} states=${cell.states} n=${cell.n} /></td>
+        </tr>`;
+      })}
+    <//>
+  </details>`;
 }

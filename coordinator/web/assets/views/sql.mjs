@@ -4,38 +4,47 @@ import { Dialog } from "../components/dialog.mjs";
 import { html } from "../lib/html.mjs";
 import { request } from "../lib/request.mjs";
 
-function copyText(text) {
-  return navigator.clipboard
-    ? navigator.clipboard.writeText(text)
-    : Promise.reject(new Error("the clipboard is closed to pages that came over plain HTTP"));
-}
+/** @import { Parameters } from "../lib/route.mjs" */
 
-// SQL shows the statement behind the list.
-export function SQL({ id, values }) {
-  const [text, set] = useState(null);
-  const [told, tell] = useState("");
+/**
+ * @param {object} props
+ * @param {string} props.id the sweep's
+ * @param {Parameters} props.parameters of the list
+ */
+export function SQL({ id, parameters }) {
+  const [text, setText] = useState(/** @type {string | null} */ (null));
+  const [advice, setAdvice] = useState("");
   const show = async () => {
     try {
-      const { sql } = await request(`sweeps/${id}/sql`, values);
-      set(sql);
-      await copyText(sql).then(
-        () => tell("Copied."),
-        () => tell("Select it to copy it."),
-      );
+      const { sql } = await request(`sweeps/${id}/sql`, parameters);
+      setText(sql);
+      setAdvice((await copied(sql)) ? "Copied." : "Select it to copy it.");
     } catch (error) {
-      set(error.message);
+      setText(/** @type {Error} */ (error).message);
     }
   };
   return html`
     <button onClick=${show}>Copy as SQL</button>
     ${
       text !== null &&
-      html`<${Dialog} title="The list as SQL" close=${() => set(null)}>
+      html`<${Dialog} title="The list as SQL" close=${() => setText(null)}>
         <p role="status">
-          ${told} <code>sweep sql</code> and every client of the database take it.
+          ${advice} <code>sweep sql</code> and every client of the database take it.
         </p>
         <pre tabindex="0">${text}</pre>
       <//>`
     }
   `;
+}
+
+/**
+ * copied copies a text, if it may: pages that came over plain HTTP have no clipboard.
+ * @param {string} text
+ */
+async function copied(text) {
+  if (!navigator.clipboard) return false;
+  return navigator.clipboard.writeText(text).then(
+    () => true,
+    () => false,
+  );
 }

@@ -1,150 +1,166 @@
 // The list of trials: the server pages, sorts and filters.
+import { Actions } from "./actions.mjs";
+import { SQL } from "./sql.mjs";
+import { Loading } from "../components/loading.mjs";
 import { Pager } from "../components/pager.mjs";
+import { PickBoxes, PickList } from "../components/pick-list.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Reading } from "../components/reading.mjs";
 import { State } from "../components/state.mjs";
+import { SortHead, Table } from "../components/table.mjs";
 import { Value } from "../components/value.mjs";
-import { Loading } from "../components/loading.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { filterOf } from "../lib/filter.mjs";
 import { count } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
-import { Actions } from "./actions.mjs";
-import { SQL } from "./sql.mjs";
+import { severalValues } from "../lib/schema.mjs";
+
+/** @import { Column, Page } from "../../api" */
+/** @import { Order } from "../components/table.mjs" */
+/** @import { Schema, ViewProps } from "../lib/schema.mjs" */
 
 const pageSize = 50;
 
-// columnsOf are the chosen columns: by default what varies, and the metrics with a goal.
-function columnsOf(query, schema) {
-  const chosen = query.getAll("column").filter((name) => schema.byName[name]);
-  if (chosen.length > 0) return chosen;
-  const metrics = schema.metrics.filter((m) => schema.goals[m]);
-  const shown = [...new Set([schema.first, ...metrics])].filter(Boolean).slice(0, 5);
-  return [
-    ...schema.varying.slice(0, 10),
-    ...(shown.length ? shown : schema.metrics.slice(0, 5)),
-    "seconds",
-  ];
-}
+// Every row has these, whatever columns are chosen.
+const fixedColumns = ["index", "state"];
 
+/** @param {ViewProps} props */
 export function Trials({ sweep, schema, version }) {
   const { query } = route.value;
   const columns = columnsOf(query, schema);
-  const sort = query.get("sort") || "index";
-  const descending = query.get("descending") === "1";
-  const offset = Number(query.get("offset") || 0);
   const filter = filterOf(query);
-  const values = { ...filter, column: columns, sort, descending, offset, limit: pageSize };
-  const { answer, error, stale } = useAnswer(`sweeps/${sweep.id}/trials`, values, version);
-  const by = (name) => {
-    const goal = schema.goals[name];
-    const next =
-      sort !== name
-        ? { sort: name, descending: goal === "maximize" }
-        : { sort: name, descending: !descending };
-    changeRoute({ ...next, offset: null }, true);
+  const offset = Number(query.get("offset") || 0);
+  const order = {
+    sort: query.get("sort") || "index",
+    descending: query.get("descending") === "1",
   };
-  const head = (name, label) => html`<th
-    key=${name}
-    scope="col"
-    class=${isNumeric(schema.byName[name]) ? "num" : ""}
-    aria-sort=${sort === name ? (descending ? "descending" : "ascending") : "none"}
-  >
-    <button class="plain" onClick=${() => by(name)} title=${"Sort by " + name}>
-      ${label || name}
-      ${sort === name ? (descending ? " ↓" : " ↑") : ""}
-    </button>
-  </th>`;
+  const parameters = { ...filter, column: columns, ...order, offset, limit: pageSize };
+  const { answer, error, stale } = useAnswer(`sweeps/${sweep.id}/trials`, parameters, version);
   const page = answer && answer.answer;
   return html`
     <div class="controls">
       <${Columns} schema=${schema} columns=${columns} />
-      <${SQL} id=${sweep.id} values=${values} />
+      <${SQL} id=${sweep.id} parameters=${parameters} />
       ${page && html`<${Actions} sweep=${sweep} filter=${filter} version=${version} />`}
       <span class="quiet" aria-live="polite">
-        ${page ? `${count(page.total)} ${page.total === 1 ? "trial fits" : "trials fit"}` : ""}
+        ${page && `${count(page.total)} ${page.total === 1 ? "trial fits" : "trials fit"}`}
       </span>
     </div>
     <${Problem} error=${error} />
     <${Reading} read=${answer && answer.read} />
+    ${!page && !error && html`<${Loading} />`}
     ${
-      !page
-        ? !error && html`<${Loading} />`
-        : html`
-          <div class="scroll" aria-busy=${stale}>
-            <table>
-              <caption class="visually-hidden">Trials of ${sweep.name}</caption>
-              <thead>
-                <tr>
-                  ${head("index", "trial")}
-                  ${head("state")}
-                  ${columns.filter((c) => c !== "index" && c !== "state").map((c) => head(c))}
-                </tr>
-              </thead>
-              <tbody>
-                ${page.rows.map(
-                  (row) => html`<tr key=${row.index}>
-                    <td><a href=${hrefOf(["trial", sweep.id, row.index])}>${row.index}</a></td>
-                    <td><${State} state=${row.state} /></td>
-                    ${columns.map((c, i) =>
-                      c === "index" || c === "state"
-                        ? null
-                        : html`<td key=${c} class=${isNumeric(schema.byName[c]) ? "num" : ""}>
-                          <${Value}
-                            value=${row.cells[i]}
-                            state=${row.state}
-                            kind=${(schema.byName[c] || {}).kind}
-                          />
-                        </td>`,
-                    )}
-                  </tr>`,
-                )}
-              </tbody>
-            </table>
-          </div>
-          ${page.rows.length === 0 && html`<p>No trial fits.</p>`}
-          <${Pager} offset=${offset} total=${page.total} size=${pageSize} what="trials" />
-        `
+      page &&
+      html`
+        <${Rows}
+          page=${page}
+          label=${`Trials of ${sweep.name}`}
+          id=${sweep.id}
+          schema=${schema}
+          columns=${columns}
+          order=${order}
+          stale=${stale}
+        />
+        ${page.rows.length === 0 && html`<p>No trial fits.</p>`}
+        <${Pager} offset=${offset} total=${page.total} size=${pageSize} what="trials" />
+      `
     }
   `;
 }
 
-const isNumeric = (c) =>
-  !!c && (c.low !== undefined || c.kind === "metric" || c.name === "seconds") && c.name !== "index";
+/**
+ * columnsOf are the chosen columns: by default what varies, and the metrics with a goal.
+ * @param {URLSearchParams} query
+ * @param {Schema} schema
+ */
+function columnsOf(query, schema) {
+  const chosen = query.getAll("column").filter((name) => schema.byName[name]);
+  if (chosen.length > 0) return chosen;
+  const withGoal = schema.metrics.filter((name) => schema.goals[name]);
+  const metrics = [...new Set([schema.mainMetric, ...withGoal])].filter(Boolean);
+  const shown = metrics.length ? metrics : schema.metrics;
+  return [...schema.varying.slice(0, 10), ...shown.slice(0, 5), "seconds"];
+}
 
+/**
+ * @param {object} props
+ * @param {Page} props.page
+ * @param {string} props.label
+ * @param {string} props.id the sweep's
+ * @param {Schema} props.schema
+ * @param {string[]} props.columns
+ * @param {Order} props.order
+ * @param {boolean} props.stale
+ */
+function Rows({ page, label, id, schema, columns, order, stale }) {
+  /** @param {string} name */
+  const sortBy = (name) => {
+    const descending = order.sort === name ? !order.descending : schema.goals[name] === "maximize";
+    changeRoute({ sort: name, descending, offset: null }, true);
+  };
+  /**
+   * @param {string} name
+   * @param {string} [label]
+   */
+  const head = (name, label) =>
+    html`<${SortHead}
+      key=${name}
+      name=${name}
+      label=${label}
+      isNumeric=${isNumeric(schema.byName[name])}
+      order=${order}
+      sortBy=${sortBy}
+    />`;
+  // The place of each column in a row's cells.
+  const places = [...columns.entries()].filter(([, name]) => !fixedColumns.includes(name));
+  const heads = [head("index", "trial"), head("state"), ...places.map(([, name]) => head(name))];
+  return html`<${Table} label=${label} columns=${heads} busy=${stale}>
+    ${page.rows.map(
+      (row) => html`<tr key=${row.index}>
+        <td><a href=${hrefOf(["trial", id, row.index])}>${row.index}</a></td>
+        <td><${State} state=${row.state} /></td>
+        ${places.map(([place, name]) => {
+          const column = schema.byName[name];
+          return html`<td key=${name} class=${isNumeric(column) ? "num" : ""}>
+            <${Value} value=${row.cells[place]} state=${row.state} kind=${column?.kind} />
+          </td>`;
+        })}
+      </tr>`,
+    )}
+  <//>`;
+}
+
+/** @param {Column | undefined} column */
+const isNumeric = (column) =>
+  !!column &&
+  column.name !== "index" &&
+  (column.low !== undefined || column.kind === "metric" || column.name === "seconds");
+
+/** @param {{schema: Schema, columns: string[]}} props */
 function Columns({ schema, columns }) {
+  /** @type {[title: string, has: (c: Column) => boolean][]} */
   const kinds = [
-    ["parameter", "Parameters that vary", (c) => c.varies && c.distinct !== 1],
-    ["metric", "Metrics", () => true],
-    ["figure", "Figures", (c) => c.name !== "index" && c.name !== "state"],
-    ["parameter", "Parameters with one value", (c) => !c.varies || c.distinct === 1],
+    ["Parameters that vary", (c) => c.kind === "parameter" && severalValues(c)],
+    ["Metrics", (c) => c.kind === "metric"],
+    ["Figures", (c) => c.kind === "figure" && !fixedColumns.includes(c.name)],
+    ["Parameters with one value", (c) => c.kind === "parameter" && !severalValues(c)],
   ];
-  const toggle = (name, on) =>
-    changeRoute({ column: on ? [...columns, name] : columns.filter((c) => c !== name) });
-  return html`<details class="pick">
-    <summary>Columns (${columns.length})</summary>
-    <div>
-      ${kinds.map(([kind, title, wanted]) => {
-        const list = schema.columns.filter((c) => c.kind === kind && wanted(c));
-        return (
-          list.length > 0 &&
-          html`
-            <h3>${title}</h3>
-            ${list.map(
-              (c) => html`<label key=${c.name}>
-                <input
-                  type="checkbox"
-                  checked=${columns.includes(c.name)}
-                  onChange=${(e) => toggle(c.name, e.target.checked)}
-                />
-                ${c.name}
-              </label>`,
-            )}
-          `
-        );
-      })}
-      <p><button onClick=${() => changeRoute({ column: null })}>As at first</button></p>
-    </div>
-  </details>`;
+  return html`<${PickList} summary=${`Columns (${columns.length})`}>
+    ${kinds.map(([title, has]) => {
+      const names = schema.columns.filter(has).map((c) => c.name);
+      return (
+        names.length > 0 &&
+        html`
+          <h3>${title}</h3>
+          <${PickBoxes}
+            names=${names}
+            chosen=${columns}
+            choose=${(/** @type {string[]} */ column) => changeRoute({ column })}
+          />
+        `
+      );
+    })}
+    <p><button onClick=${() => changeRoute({ column: null })}>As at first</button></p>
+  <//>`;
 }
