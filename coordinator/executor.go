@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"sweep/coordinator/schedule"
@@ -11,22 +12,63 @@ import (
 	"sweep/sweep/wire"
 )
 
-// execute carries an action on the broker out and tells what came of it. It decides
-// nothing.
-func (s *scheduler) execute(ctx context.Context, pool string, command int64, do func(ctx context.Context) (schedule.Fact, error)) {
-	fact, err := do(ctx)
-	switch {
-	case err == nil || ctx.Err() != nil:
-	case s.final(err):
-		select {
-		case s.failure <- err:
-		default: // one is enough
-		}
-	case wire.IsLost(err):
-		s.lose()
+// executors carry out actions on the broker: those of one pool one after another, in a
+// goroutine that lasts as long as there are some, beside those of the other pools. What
+// waits is bounded: the schedule gives a pool no further jobs before its answers are there,
+// so that it is a batch for each of the pool's queues, and what people's commands, of which
+// the control service takes a number at a time, add to it.
+type executors struct {
+	mu      sync.Mutex
+	waiting map[string][]func()
+	working sync.WaitGroup
+}
+
+// do has something done after all that was asked for the pool before.
+func (e *executors) do(pool string, action func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before, working := e.waiting[pool]
+	e.waiting[pool] = append(before, action)
+	if !working {
+		e.working.Go(func() { e.work(pool) })
 	}
-	s.facts.add(fact)
-	s.obeyed(command, err)
+}
+
+// work does what there is to do for a pool.
+func (e *executors) work(pool string) {
+	for {
+		e.mu.Lock()
+		waiting := e.waiting[pool]
+		if len(waiting) == 0 {
+			delete(e.waiting, pool)
+			e.mu.Unlock()
+			return
+		}
+		next := waiting[0]
+		e.waiting[pool] = waiting[1:]
+		e.mu.Unlock()
+		next()
+	}
+}
+
+// execute has the executor of a pool carry an action out, and tells the schedule what came
+// of it. It decides nothing.
+func (s *scheduler) execute(ctx context.Context, pool string, command int64, do func(ctx context.Context) (schedule.Fact, error)) {
+	s.executors.do(pool, func() {
+		fact, err := do(ctx)
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case s.final(err):
+			select {
+			case s.failure <- err:
+			default: // one is enough
+			}
+		case wire.IsLost(err):
+			s.lose()
+		}
+		s.facts.add(fact)
+		s.obeyed(command, err)
+	})
 }
 
 // outcomeOf is what came of an action on a queue.

@@ -23,13 +23,17 @@ type scheduler struct {
 	// looked says that the last step was told of the sweeps.
 	looked bool
 	// troubles are what is reported, by pool.
-	troubles map[string]*outage
+	troubles  map[string]*outage
+	executors executors
 	// failure holds an error of the broker that ends Run.
 	failure chan error
 }
 
 func newScheduler(c *Coordinator, plan *schedule.State) *scheduler {
-	return &scheduler{Coordinator: c, plan: plan, active: map[string]*activeSweep{}, troubles: map[string]*outage{}, failure: make(chan error, 1)}
+	return &scheduler{
+		Coordinator: c, plan: plan, active: map[string]*activeSweep{}, troubles: map[string]*outage{},
+		executors: executors{waiting: map[string][]func(){}}, failure: make(chan error, 1),
+	}
 }
 
 // errUncertain is why a coordinator dispatches nothing whose lease has run out.
@@ -41,7 +45,9 @@ func (c *Coordinator) schedule(ctx context.Context) error {
 	s := newScheduler(c, c.plan)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	ctx, cancel := context.WithCancel(ctx)
 	defer s.leave(ctx)
+	defer cancel()
 	for {
 		c.moves(scheduling)
 		select {
@@ -156,8 +162,10 @@ func (s *scheduler) report(r schedule.Report) {
 	trouble.failed(r.Err)
 }
 
-// leave puts back what there is to put back: a successor would find it, a lease later.
+// leave waits for the executors and puts back what there is to put back: a successor would
+// find it, a lease later.
 func (s *scheduler) leave(ctx context.Context) {
+	s.executors.working.Wait()
 	for _, t := range s.troubles {
 		t.drop()
 	}
