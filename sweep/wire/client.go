@@ -51,15 +51,13 @@ func NewClient(conn *nats.Conn) *Client {
 // Submit implements Controller. Without a key the submission gets one, so that
 // it can be sent again.
 func (c *Client) Submit(ctx context.Context, submission *sweep.Submission, requireWorkers bool) (Submitted, error) {
-	var a controlAnswer
-	err := c.insist(ctx, "submit", controlRequest{Submission: keyed(submission), RequireWorkers: requireWorkers}, &a)
-	return Submitted{a.Sweep, a.Points, a.Waiting}, err
+	a, err := insist(ctx, c, submitSweep, submitRequest{keyed(submission), requireWorkers})
+	return Submitted(a), err
 }
 
 // Extend implements Controller, likewise.
 func (c *Client) Extend(ctx context.Context, id string, submission *sweep.Submission) (points int64, err error) {
-	var a controlAnswer
-	err = c.insist(ctx, "extend", controlRequest{Sweep: id, Submission: keyed(submission)}, &a)
+	a, err := insist(ctx, c, extendSweep, extendRequest{sweepRef{id}, keyed(submission)})
 	return a.Points, err
 }
 
@@ -73,92 +71,78 @@ func keyed(s *sweep.Submission) *sweep.Submission {
 	return &copied
 }
 
-// insist is ask for requests that have a key: one whose answer was lost is made
-// again.
-func (c *Client) insist(ctx context.Context, operation string, request controlRequest, value any) error {
+// insist asks for what has a key: a request whose answer was lost is made again.
+func insist[Q, A any](ctx context.Context, c *Client, o operation[Q, A], q Q) (a A, err error) {
 	for attempt := 1; ; attempt++ {
-		err := c.ask(ctx, operation, request, value)
+		a, err = o.ask(ctx, c, q)
 		var away *UnreachableError
 		if attempt == 3 || !errors.As(err, &away) || !away.Delivered {
-			return err
+			return a, err
 		}
 	}
 }
 
 // Pause keeps the waiting trials of a sweep from starting.
 func (c *Client) Pause(ctx context.Context, id string) error {
-	return c.ask(ctx, "pause", controlRequest{Sweep: id}, &controlAnswer{})
+	_, err := pauseSweep.ask(ctx, c, sweepRef{id})
+	return err
 }
 
 // Resume lets a paused sweep go on.
 func (c *Client) Resume(ctx context.Context, id string) error {
-	return c.ask(ctx, "resume", controlRequest{Sweep: id}, &controlAnswer{})
+	_, err := resumeSweep.ask(ctx, c, sweepRef{id})
+	return err
 }
 
 // Cancel ends a sweep and returns how many trials were queued or running.
 func (c *Client) Cancel(ctx context.Context, id string) (stopped int, err error) {
-	var a controlAnswer
-	err = c.ask(ctx, "cancel", controlRequest{Sweep: id}, &a)
+	a, err := cancelSweep.ask(ctx, c, sweepRef{id})
 	return int(a.Trials), err
 }
 
 // Retry puts failed and cancelled trials back and returns their number.
 func (c *Client) Retry(ctx context.Context, id string) (trials int64, err error) {
-	var a controlAnswer
-	err = c.ask(ctx, "retry", controlRequest{Sweep: id}, &a)
+	a, err := retrySweep.ask(ctx, c, sweepRef{id})
 	return a.Trials, err
 }
 
 // SetPriority changes a sweep's priority.
 func (c *Client) SetPriority(ctx context.Context, id string, priority int) error {
-	return c.ask(ctx, "priority", controlRequest{Sweep: id, Priority: priority}, &controlAnswer{})
+	_, err := prioritizeSweep.ask(ctx, c, priorityRequest{sweepRef{id}, priority})
+	return err
 }
 
 // Delete removes a sweep that does not run.
 func (c *Client) Delete(ctx context.Context, id string) (removed sweep.Removed, err error) {
-	err = c.ask(ctx, "delete", controlRequest{Sweep: id}, &removed)
-	return removed, err
+	return deleteSweep.ask(ctx, c, sweepRef{id})
 }
 
 // Prune removes what ended sweeps are not to keep.
 func (c *Client) Prune(ctx context.Context, keep sweep.Retention) (removed sweep.Removed, err error) {
-	err = c.ask(ctx, "prune", controlRequest{Keep: &keep}, &removed)
-	return removed, err
+	return pruneSweeps.ask(ctx, c, pruneRequest{&keep})
 }
 
 // CancelNamed implements Controller.
 func (c *Client) CancelNamed(ctx context.Context, id string, indices []int64) (trials int64, err error) {
-	var a controlAnswer
-	err = c.ask(ctx, "cancel_trials", controlRequest{Sweep: id, Indices: indices}, &a)
+	a, err := cancelTrials.ask(ctx, c, trialsRef{id, indices})
 	return a.Trials, err
 }
 
 // RetryNamed implements Controller.
 func (c *Client) RetryNamed(ctx context.Context, id string, indices []int64) (trials int64, err error) {
-	var a controlAnswer
-	err = c.ask(ctx, "retry_trials", controlRequest{Sweep: id, Indices: indices}, &a)
+	a, err := retryTrials.ask(ctx, c, trialsRef{id, indices})
 	return a.Trials, err
 }
 
 // CheckArtifacts implements Controller.
 func (c *Client) CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck, yield func(*sweep.CheckedArtifact) error) error {
-	return c.each(ctx, "artifacts", controlRequest{Artifacts: &query, Check: check}, func(values *json.Decoder) error {
-		var a sweep.CheckedArtifact
-		if err := values.Decode(&a); err != nil {
-			return err
-		}
-		return yield(&a)
-	})
+	return listArtifacts.each(ctx, c, artifactsRequest{&query, check}, yield)
 }
 
 // Artifact implements Controller. What comes is held to its record here again.
 func (c *Client) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (record *sweep.ArtifactRecord, err error) {
 	h := sha256.New()
-	err = c.each(ctx, "artifact", controlRequest{Sweep: id.Sweep, Index: id.Index, Name: name, From: from}, func(values *json.Decoder) error {
-		var a artifactAnswer
-		if err := values.Decode(&a); err != nil {
-			return err
-		}
+	err = readArtifact.each(ctx, c, artifactRequest{trialRef(id), name, from}, func(a artifactAnswer) error {
 		if a.Record != nil {
 			record = a.Record
 		}
@@ -179,17 +163,12 @@ func (c *Client) Artifact(ctx context.Context, id sweep.TrialID, name string, fr
 
 // Executions implements sweep.Reader.
 func (c *Client) Executions(ctx context.Context, id sweep.TrialID) (executions []sweep.Execution, err error) {
-	err = c.ask(ctx, "executions", controlRequest{Sweep: id.Sweep, Index: id.Index}, &executions)
-	return executions, err
+	return listExecutions.ask(ctx, c, trialRef(id))
 }
 
 // ExecutionLog implements sweep.Reader.
 func (c *Client) ExecutionLog(ctx context.Context, id sweep.TrialID, execution string) (*sweep.Log, error) {
-	var log sweep.Log
-	if err := c.ask(ctx, "log", controlRequest{Sweep: id.Sweep, Index: id.Index, Execution: execution}, &log); err != nil {
-		return nil, err
-	}
-	return &log, nil
+	return readLog.ask(ctx, c, logRequest{trialRef(id), execution})
 }
 
 // Artifacts implements sweep.Reader.
@@ -199,32 +178,22 @@ func (c *Client) Artifacts(ctx context.Context, query sweep.ArtifactQuery, yield
 
 // Sweep implements sweep.Reader.
 func (c *Client) Sweep(ctx context.Context, reference string) (*sweep.SweepRecord, error) {
-	var record sweep.SweepRecord
-	if err := c.ask(ctx, "sweep", controlRequest{Sweep: reference}, &record); err != nil {
-		return nil, err
-	}
-	return &record, nil
+	return readSweep.ask(ctx, c, sweepRef{reference})
 }
 
 // Sweeps implements sweep.Reader.
 func (c *Client) Sweeps(ctx context.Context, states ...sweep.SweepState) (records []sweep.SweepRecord, err error) {
-	err = c.ask(ctx, "sweeps", controlRequest{States: states}, &records)
-	return records, err
+	return listSweeps.ask(ctx, c, sweepsRequest{states})
 }
 
 // Progress implements sweep.Reader.
 func (c *Client) Progress(ctx context.Context, id string) (progress sweep.Progress, err error) {
-	err = c.ask(ctx, "progress", controlRequest{Sweep: id}, &progress)
-	return progress, err
+	return readProgress.ask(ctx, c, sweepRef{id})
 }
 
 // Trial implements sweep.Reader.
 func (c *Client) Trial(ctx context.Context, id sweep.TrialID) (*sweep.TrialRecord, error) {
-	var record sweep.TrialRecord
-	if err := c.ask(ctx, "trial", controlRequest{Sweep: id.Sweep, Index: id.Index}, &record); err != nil {
-		return nil, err
-	}
-	return &record, nil
+	return readTrial.ask(ctx, c, trialRef(id))
 }
 
 // Trials implements sweep.Reader.
@@ -234,38 +203,23 @@ func (c *Client) Trials(ctx context.Context, query sweep.TrialQuery, yield func(
 	for i := range q.Where {
 		q.Values[i], q.Where[i].Value = cell{q.Where[i].Value}, nil
 	}
-	return c.each(ctx, "trials", controlRequest{Query: q}, func(values *json.Decoder) error {
-		var record sweep.TrialRecord
-		if err := values.Decode(&record); err != nil {
-			return err
-		}
-		return yield(&record)
-	})
+	return listTrials.each(ctx, c, trialsRequest{q}, yield)
 }
 
 // Curves implements sweep.Reader.
 func (c *Client) Curves(ctx context.Context, id sweep.TrialID, metrics ...string) (curves []sweep.Curve, err error) {
-	err = c.ask(ctx, "curves", controlRequest{Sweep: id.Sweep, Index: id.Index, Metrics: metrics}, &curves)
-	return curves, err
+	return readCurves.ask(ctx, c, curvesRequest{trialRef(id), metrics})
 }
 
 // Query implements sweep.Reader.
 func (c *Client) Query(ctx context.Context, sql string, yield func(columns []string, row []any) error) error {
-	return c.query(ctx, controlRequest{SQL: sql}, yield)
+	return c.QuerySweep(ctx, "", sql, yield)
 }
 
 // QuerySweep implements sweep.Reader.
 func (c *Client) QuerySweep(ctx context.Context, id, sql string, yield func(columns []string, row []any) error) error {
-	return c.query(ctx, controlRequest{SQL: sql, Sweep: id}, yield)
-}
-
-func (c *Client) query(ctx context.Context, request controlRequest, yield func(columns []string, row []any) error) error {
 	var columns []string
-	return c.each(ctx, "sql", request, func(values *json.Decoder) error {
-		var a rowAnswer
-		if err := values.Decode(&a); err != nil {
-			return err
-		}
+	return querySQL.each(ctx, c, sqlRequest{sweepRef{id}, sql}, func(a rowAnswer) error {
 		if a.Columns != nil {
 			columns = a.Columns
 		}
@@ -280,14 +234,9 @@ func (c *Client) query(ctx context.Context, request controlRequest, yield func(c
 	})
 }
 
-// ask makes a request whose answer is one value.
-func (c *Client) ask(ctx context.Context, operation string, request controlRequest, value any) error {
-	return c.each(ctx, operation, request, func(values *json.Decoder) error { return values.Decode(value) })
-}
-
-// each makes a request and calls next for each value of the answer.
-func (c *Client) each(ctx context.Context, operation string, request controlRequest, next func(*json.Decoder) error) error {
-	m, err := c.message(operation, &request)
+// request makes a request and calls next to read each value of the answer.
+func (c *Client) request(ctx context.Context, name string, request any, next func(*json.Decoder) error) error {
+	m, err := c.message(name, request)
 	if err != nil {
 		return err
 	}
@@ -307,7 +256,7 @@ func (c *Client) each(ctx context.Context, operation string, request controlRequ
 }
 
 // message encodes a request.
-func (c *Client) message(operation string, request *controlRequest) (*nats.Msg, error) {
+func (c *Client) message(operation string, request any) (*nats.Msg, error) {
 	data, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)

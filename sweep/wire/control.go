@@ -86,207 +86,6 @@ const (
 	largestRequest = 256 << 20
 )
 
-// longRequests bounds those whose answers are long: however many there are, and
-// however slowly they are taken, there is room for others.
-var longRequests = map[string]int{"sql": 8, "trials": 8, "artifacts": 8, "artifact": 8}
-
-// controlRequest has what any of the operations needs.
-type controlRequest struct {
-	Sweep      string            `json:"sweep,omitempty"`
-	Submission *sweep.Submission `json:"submission,omitempty"`
-	// RequireWorkers belongs to submit.
-	RequireWorkers bool               `json:"require_workers,omitempty"`
-	Priority       int                `json:"priority,omitempty"`
-	States         []sweep.SweepState `json:"states,omitempty"`
-	Index          int64              `json:"index,omitempty"`
-	Metrics        []string           `json:"metrics,omitempty"`
-	Query          *trialQuery        `json:"query,omitempty"`
-	SQL            string             `json:"sql,omitempty"`
-	// Keep belongs to prune.
-	Keep *sweep.Retention `json:"keep,omitempty"`
-	// Indices belong to the operations on some trials, Execution to log, Artifacts
-	// and Check to artifacts, Name and From to artifact.
-	Indices   []int64              `json:"indices,omitempty"`
-	Execution string               `json:"execution,omitempty"`
-	Artifacts *sweep.ArtifactQuery `json:"artifacts,omitempty"`
-	Check     sweep.ArtifactCheck  `json:"check,omitempty"`
-	Name      string               `json:"name,omitempty"`
-	From      int64                `json:"from,omitempty"`
-}
-
-// trialQuery is a sweep.TrialQuery; Values keep the types of the conditions'.
-type trialQuery struct {
-	sweep.TrialQuery
-	Values []cell
-}
-
-// controlAnswer is the answer of an operation that changes something.
-type controlAnswer struct {
-	Sweep  string `json:"sweep,omitempty"`
-	Points int64  `json:"points,omitempty"`
-	Trials int64  `json:"trials,omitempty"`
-	// Waiting is why nothing of a submission can run yet.
-	Waiting string `json:"waiting,omitempty"`
-}
-
-// rowAnswer is a row of an SQL query; the first has the columns too.
-type rowAnswer struct {
-	Columns []string `json:"columns,omitempty"`
-	Row     []cell   `json:"row"`
-}
-
-// operation answers a request by values that it gives to yield.
-type operation func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error
-
-// operations are the last parts of the service's subjects.
-var operations = map[string]operation{
-	"submit": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		if r.Submission == nil {
-			return errors.New("a submission without a sweep")
-		}
-		done, err := s.controller.Submit(ctx, r.Submission, r.RequireWorkers)
-		return answer(yield, controlAnswer{Sweep: done.Sweep, Points: done.Points, Waiting: done.Waiting}, err)
-	},
-	"extend": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		if r.Submission == nil {
-			return errors.New("an extension without points")
-		}
-		points, err := s.controller.Extend(ctx, r.Sweep, r.Submission)
-		return answer(yield, controlAnswer{Points: points}, err)
-	},
-	"pause": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		return answer(yield, controlAnswer{}, s.controller.Pause(ctx, r.Sweep))
-	},
-	"resume": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		return answer(yield, controlAnswer{}, s.controller.Resume(ctx, r.Sweep))
-	},
-	"cancel": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		stopped, err := s.controller.Cancel(ctx, r.Sweep)
-		return answer(yield, controlAnswer{Trials: int64(stopped)}, err)
-	},
-	"retry": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		trials, err := s.controller.Retry(ctx, r.Sweep)
-		return answer(yield, controlAnswer{Trials: trials}, err)
-	},
-	"priority": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		return answer(yield, controlAnswer{}, s.controller.SetPriority(ctx, r.Sweep, r.Priority))
-	},
-	"delete": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		removed, err := s.controller.Delete(ctx, r.Sweep)
-		return answer(yield, removed, err)
-	},
-	"prune": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		if r.Keep == nil {
-			return errors.New("a request to prune without what is to be kept")
-		}
-		removed, err := s.controller.Prune(ctx, *r.Keep)
-		return answer(yield, removed, err)
-	},
-	"sweep": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		record, err := s.reader.Sweep(ctx, r.Sweep)
-		return answer(yield, record, err)
-	},
-	"sweeps": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		records, err := s.reader.Sweeps(ctx, r.States...)
-		return answer(yield, records, err)
-	},
-	"progress": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		progress, err := s.reader.Progress(ctx, r.Sweep)
-		return answer(yield, progress, err)
-	},
-	"trial": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		record, err := s.reader.Trial(ctx, sweep.TrialID{Sweep: r.Sweep, Index: r.Index})
-		return answer(yield, record, err)
-	},
-	"trials": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		if r.Query == nil || len(r.Query.Values) != len(r.Query.Where) {
-			return errors.New("a question about trials without its conditions")
-		}
-		for i, c := range r.Query.Values {
-			r.Query.Where[i].Value = c.value
-		}
-		return s.reader.Trials(ctx, r.Query.TrialQuery, func(t *sweep.TrialRecord) error { return yield(t) })
-	},
-	"curves": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		curves, err := s.reader.Curves(ctx, sweep.TrialID{Sweep: r.Sweep, Index: r.Index}, r.Metrics...)
-		return answer(yield, curves, err)
-	},
-	"cancel_trials": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		if len(r.Indices) == 0 {
-			return errors.New("a cancellation of no trials")
-		}
-		trials, err := s.controller.CancelNamed(ctx, r.Sweep, r.Indices)
-		return answer(yield, controlAnswer{Trials: trials}, err)
-	},
-	"retry_trials": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		if len(r.Indices) == 0 {
-			return errors.New("a retry of no trials")
-		}
-		trials, err := s.controller.RetryNamed(ctx, r.Sweep, r.Indices)
-		return answer(yield, controlAnswer{Trials: trials}, err)
-	},
-	"executions": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		executions, err := s.reader.Executions(ctx, sweep.TrialID{Sweep: r.Sweep, Index: r.Index})
-		return answer(yield, executions, err)
-	},
-	"log": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		log, err := s.reader.ExecutionLog(ctx, sweep.TrialID{Sweep: r.Sweep, Index: r.Index}, r.Execution)
-		return answer(yield, log, err)
-	},
-	"artifacts": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		if r.Artifacts == nil {
-			return errors.New("a question about artifacts without a sweep")
-		}
-		return s.controller.CheckArtifacts(ctx, *r.Artifacts, r.Check, func(a *sweep.CheckedArtifact) error { return yield(a) })
-	},
-	"artifact": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		record, err := s.controller.Artifact(ctx, sweep.TrialID{Sweep: r.Sweep, Index: r.Index}, r.Name, r.From, pieces(yield))
-		return answer(yield, artifactAnswer{Record: record}, err)
-	},
-	"sql": func(ctx context.Context, s *Control, r *controlRequest, yield func(any) error) error {
-		first := true
-		row := func(columns []string, row []any) error {
-			a := rowAnswer{Row: make([]cell, len(row))}
-			if first {
-				a.Columns, first = columns, false
-			}
-			for i, v := range row {
-				a.Row[i] = cell{v}
-			}
-			return yield(a)
-		}
-		if r.Sweep != "" {
-			return s.reader.QuerySweep(ctx, r.Sweep, r.SQL, row)
-		}
-		return s.reader.Query(ctx, r.SQL, row)
-	},
-}
-
-// artifactAnswer is a piece of an artifact or, at the end, its record.
-type artifactAnswer struct {
-	Piece  []byte                `json:"piece,omitempty"`
-	Record *sweep.ArtifactRecord `json:"record,omitempty"`
-}
-
-// pieces yields what is written to it, piece by piece.
-type pieces func(any) error
-
-// Write implements io.Writer.
-func (yield pieces) Write(p []byte) (int, error) {
-	if err := yield(artifactAnswer{Piece: p}); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// answer yields a value unless there is an error.
-func answer(yield func(any) error, value any, err error) error {
-	if err != nil {
-		return err
-	}
-	return yield(value)
-}
-
 // Control is the control service, which answers clients' requests.
 type Control struct {
 	wire       *Wire
@@ -312,8 +111,10 @@ func (w *Wire) ServeControl(controller Controller, reader sweep.Reader, leads fu
 		wire: w, controller: controller, reader: reader, leads: leads,
 		ctx: ctx, cancel: cancel, places: make(chan struct{}, concurrentRequests), long: map[string]chan struct{}{},
 	}
-	for name, places := range longRequests {
-		s.long[name] = make(chan struct{}, places)
+	for _, o := range Operations() {
+		if o.Most > 0 {
+			s.long[o.Name] = make(chan struct{}, o.Most)
+		}
 	}
 	if err := s.Resume(); err != nil {
 		cancel()
@@ -456,31 +257,27 @@ func (s *Control) perform(ctx context.Context, name string, r micro.Request, out
 			return fmt.Errorf("the coordinator answers %d requests of this kind (%s) already: try again when some have ended", cap(places), name)
 		}
 	}
-	request, err := decodeRequest(r.Data(), r.Headers().Get(encodingHeader))
-	if err != nil {
-		return fmt.Errorf("the request cannot be read: %w", err)
-	}
 	encoder := json.NewEncoder(out)
-	return do(ctx, s, request, func(value any) error { return encoder.Encode(value) })
+	decode := func(request any) error { return decodeRequest(r.Data(), r.Headers().Get(encodingHeader), request) }
+	return do.serve(ctx, s, decode, func(value any) error { return encoder.Encode(value) })
 }
 
 // decodeRequest reads a request; what is not there is left empty.
-func decodeRequest(data []byte, encoding string) (*controlRequest, error) {
+func decodeRequest(data []byte, encoding string, request any) error {
 	var in io.Reader = bytes.NewReader(data)
 	switch encoding {
 	case "":
 	case gzipEncoding:
 		unzipped, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		in = io.LimitReader(unzipped, largestRequest)
 	default:
-		return nil, fmt.Errorf("unknown encoding %q", encoding)
+		return fmt.Errorf("unknown encoding %q", encoding)
 	}
-	var r controlRequest
-	if err := json.NewDecoder(in).Decode(&r); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	if err := json.NewDecoder(in).Decode(request); err != nil && !errors.Is(err, io.EOF) {
+		return err
 	}
-	return &r, nil
+	return nil
 }

@@ -27,8 +27,9 @@ func FuzzDecodeRequest(f *testing.F) {
 		if zipped {
 			encoding = gzipEncoding
 		}
-		r, err := decodeRequest(data, encoding)
-		if err != nil || r.Submission == nil {
+		_ = decodeRequest(data, encoding, &trialsRequest{}) // an error is fine
+		var r submitRequest
+		if err := decodeRequest(data, encoding, &r); err != nil || r.Submission == nil {
 			return
 		}
 		grid, err := sweep.NewGrid(&r.Submission.Spec)

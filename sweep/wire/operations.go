@@ -1,0 +1,274 @@
+package wire
+
+import (
+	"context"
+	"errors"
+
+	"sweep/sweep"
+)
+
+// The requests, by what they name.
+type (
+	none     struct{}
+	sweepRef struct {
+		Sweep string `json:"sweep,omitempty"`
+	}
+	trialRef struct {
+		Sweep string `json:"sweep,omitempty"`
+		Index int64  `json:"index,omitempty"`
+	}
+	trialsRef struct {
+		Sweep   string  `json:"sweep,omitempty"`
+		Indices []int64 `json:"indices,omitempty"`
+	}
+	submitRequest struct {
+		Submission     *sweep.Submission `json:"submission,omitempty"`
+		RequireWorkers bool              `json:"require_workers,omitempty"`
+	}
+	extendRequest struct {
+		sweepRef
+		Submission *sweep.Submission `json:"submission,omitempty"`
+	}
+	priorityRequest struct {
+		sweepRef
+		Priority int `json:"priority,omitempty"`
+	}
+	pruneRequest struct {
+		Keep *sweep.Retention `json:"keep,omitempty"`
+	}
+	sweepsRequest struct {
+		States []sweep.SweepState `json:"states,omitempty"`
+	}
+	trialsRequest struct {
+		Query *trialQuery `json:"query,omitempty"`
+	}
+	curvesRequest struct {
+		trialRef
+		Metrics []string `json:"metrics,omitempty"`
+	}
+	logRequest struct {
+		trialRef
+		Execution string `json:"execution,omitempty"`
+	}
+	artifactsRequest struct {
+		Artifacts *sweep.ArtifactQuery `json:"artifacts,omitempty"`
+		Check     sweep.ArtifactCheck  `json:"check,omitempty"`
+	}
+	artifactRequest struct {
+		trialRef
+		Name string `json:"name,omitempty"`
+		From int64  `json:"from,omitempty"`
+	}
+	// sqlRequest may name a sweep, whose trials the statement has as t.
+	sqlRequest struct {
+		sweepRef
+		SQL string `json:"sql,omitempty"`
+	}
+)
+
+// trialQuery is a sweep.TrialQuery; Values keep the types of the conditions'.
+type trialQuery struct {
+	sweep.TrialQuery
+	Values []cell
+}
+
+func (r *trialRef) id() sweep.TrialID { return sweep.TrialID{Sweep: r.Sweep, Index: r.Index} }
+
+// The answers that are not the domain's own.
+type (
+	// submitted says what became of a submission; Waiting is why nothing of it can run yet.
+	submitted struct {
+		Sweep   string `json:"sweep,omitempty"`
+		Points  int64  `json:"points,omitempty"`
+		Waiting string `json:"waiting,omitempty"`
+	}
+	pointCount struct {
+		Points int64 `json:"points,omitempty"`
+	}
+	trialCount struct {
+		Trials int64 `json:"trials,omitempty"`
+	}
+	// rowAnswer is a row of an SQL query; the first has the columns too.
+	rowAnswer struct {
+		Columns []string `json:"columns,omitempty"`
+		Row     []cell   `json:"row"`
+	}
+	// artifactAnswer is a piece of an artifact or, at the end, its record.
+	artifactAnswer struct {
+		Piece  []byte                `json:"piece,omitempty"`
+		Record *sweep.ArtifactRecord `json:"record,omitempty"`
+	}
+)
+
+// What changes sweeps.
+var (
+	submitSweep = define(operation[submitRequest, submitted]{
+		name: "submit", purpose: "store a new sweep",
+		answer: one(func(ctx context.Context, s *Control, q *submitRequest) (submitted, error) {
+			if q.Submission == nil {
+				return submitted{}, errors.New("a submission without a sweep")
+			}
+			a, err := s.controller.Submit(ctx, q.Submission, q.RequireWorkers)
+			return submitted(a), err
+		})})
+	extendSweep = define(operation[extendRequest, pointCount]{
+		name: "extend", purpose: "add grid points to a sweep",
+		answer: one(func(ctx context.Context, s *Control, q *extendRequest) (pointCount, error) {
+			if q.Submission == nil {
+				return pointCount{}, errors.New("an extension without points")
+			}
+			points, err := s.controller.Extend(ctx, q.Sweep, q.Submission)
+			return pointCount{points}, err
+		})})
+	pauseSweep = define(operation[sweepRef, none]{
+		name: "pause", purpose: "keep the waiting trials of a sweep from starting",
+		answer: done(func(ctx context.Context, c Controller, q *sweepRef) error { return c.Pause(ctx, q.Sweep) })})
+	resumeSweep = define(operation[sweepRef, none]{
+		name: "resume", purpose: "let a paused sweep go on",
+		answer: done(func(ctx context.Context, c Controller, q *sweepRef) error { return c.Resume(ctx, q.Sweep) })})
+	cancelSweep = define(operation[sweepRef, trialCount]{
+		name: "cancel", purpose: "end a sweep, with the trials that run",
+		answer: one(func(ctx context.Context, s *Control, q *sweepRef) (trialCount, error) {
+			stopped, err := s.controller.Cancel(ctx, q.Sweep)
+			return trialCount{int64(stopped)}, err
+		})})
+	retrySweep = define(operation[sweepRef, trialCount]{
+		name: "retry", purpose: "put the failed and cancelled trials of a sweep back",
+		answer: one(func(ctx context.Context, s *Control, q *sweepRef) (trialCount, error) {
+			trials, err := s.controller.Retry(ctx, q.Sweep)
+			return trialCount{trials}, err
+		})})
+	prioritizeSweep = define(operation[priorityRequest, none]{
+		name: "priority", purpose: "change the priority of a sweep",
+		answer: done(func(ctx context.Context, c Controller, q *priorityRequest) error {
+			return c.SetPriority(ctx, q.Sweep, q.Priority)
+		})})
+	deleteSweep = define(operation[sweepRef, sweep.Removed]{
+		name: "delete", purpose: "remove a sweep that does not run",
+		answer: one(func(ctx context.Context, s *Control, q *sweepRef) (sweep.Removed, error) {
+			return s.controller.Delete(ctx, q.Sweep)
+		})})
+	pruneSweeps = define(operation[pruneRequest, sweep.Removed]{
+		name: "prune", purpose: "remove what ended sweeps are not to keep",
+		answer: one(func(ctx context.Context, s *Control, q *pruneRequest) (sweep.Removed, error) {
+			if q.Keep == nil {
+				return sweep.Removed{}, errors.New("a request to prune without what is to be kept")
+			}
+			return s.controller.Prune(ctx, *q.Keep)
+		})})
+	cancelTrials = define(operation[trialsRef, trialCount]{
+		name: "cancel_trials", purpose: "end some trials of a sweep",
+		answer: one(func(ctx context.Context, s *Control, q *trialsRef) (trialCount, error) {
+			if len(q.Indices) == 0 {
+				return trialCount{}, errors.New("a cancellation of no trials")
+			}
+			trials, err := s.controller.CancelNamed(ctx, q.Sweep, q.Indices)
+			return trialCount{trials}, err
+		})})
+	retryTrials = define(operation[trialsRef, trialCount]{
+		name: "retry_trials", purpose: "put some trials of a sweep back",
+		answer: one(func(ctx context.Context, s *Control, q *trialsRef) (trialCount, error) {
+			if len(q.Indices) == 0 {
+				return trialCount{}, errors.New("a retry of no trials")
+			}
+			trials, err := s.controller.RetryNamed(ctx, q.Sweep, q.Indices)
+			return trialCount{trials}, err
+		})})
+)
+
+// What changes nothing.
+var (
+	readSweep = define(operation[sweepRef, *sweep.SweepRecord]{
+		name: "sweep", purpose: "one sweep", reads: true,
+		answer: one(func(ctx context.Context, s *Control, q *sweepRef) (*sweep.SweepRecord, error) {
+			return s.reader.Sweep(ctx, q.Sweep)
+		})})
+	listSweeps = define(operation[sweepsRequest, []sweep.SweepRecord]{
+		name: "sweeps", purpose: "the sweeps of some states", reads: true,
+		answer: one(func(ctx context.Context, s *Control, q *sweepsRequest) ([]sweep.SweepRecord, error) {
+			return s.reader.Sweeps(ctx, q.States...)
+		})})
+	readProgress = define(operation[sweepRef, sweep.Progress]{
+		name: "progress", purpose: "the trials of a sweep, counted by state", reads: true,
+		answer: one(func(ctx context.Context, s *Control, q *sweepRef) (sweep.Progress, error) {
+			return s.reader.Progress(ctx, q.Sweep)
+		})})
+	readTrial = define(operation[trialRef, *sweep.TrialRecord]{
+		name: "trial", purpose: "one trial with its result", reads: true,
+		answer: one(func(ctx context.Context, s *Control, q *trialRef) (*sweep.TrialRecord, error) {
+			return s.reader.Trial(ctx, q.id())
+		})})
+	listTrials = define(operation[trialsRequest, *sweep.TrialRecord]{
+		name: "trials", purpose: "the trials that match a query", reads: true, most: 8,
+		answer: func(ctx context.Context, s *Control, q *trialsRequest, yield func(*sweep.TrialRecord) error) error {
+			if q.Query == nil || len(q.Query.Values) != len(q.Query.Where) {
+				return errors.New("a question about trials without its conditions")
+			}
+			for i, c := range q.Query.Values {
+				q.Query.Where[i].Value = c.value
+			}
+			return s.reader.Trials(ctx, q.Query.TrialQuery, yield)
+		}})
+	readCurves = define(operation[curvesRequest, []sweep.Curve]{
+		name: "curves", purpose: "the curves of a trial", reads: true,
+		answer: one(func(ctx context.Context, s *Control, q *curvesRequest) ([]sweep.Curve, error) {
+			return s.reader.Curves(ctx, q.id(), q.Metrics...)
+		})})
+	listExecutions = define(operation[trialRef, []sweep.Execution]{
+		name: "executions", purpose: "the executions of a trial", reads: true,
+		answer: one(func(ctx context.Context, s *Control, q *trialRef) ([]sweep.Execution, error) {
+			return s.reader.Executions(ctx, q.id())
+		})})
+	readLog = define(operation[logRequest, *sweep.Log]{
+		name: "log", purpose: "the end of the log of an execution", reads: true,
+		answer: one(func(ctx context.Context, s *Control, q *logRequest) (*sweep.Log, error) {
+			return s.reader.ExecutionLog(ctx, q.id(), q.Execution)
+		})})
+	listArtifacts = define(operation[artifactsRequest, *sweep.CheckedArtifact]{
+		name: "artifacts", purpose: "the artifacts that match a query, checked on request", reads: true, most: 8,
+		answer: func(ctx context.Context, s *Control, q *artifactsRequest, yield func(*sweep.CheckedArtifact) error) error {
+			if q.Artifacts == nil {
+				return errors.New("a question about artifacts without a sweep")
+			}
+			return s.controller.CheckArtifacts(ctx, *q.Artifacts, q.Check, yield)
+		}})
+	readArtifact = define(operation[artifactRequest, artifactAnswer]{
+		name: "artifact", purpose: "the bytes of an artifact", reads: true, most: 8,
+		answer: func(ctx context.Context, s *Control, q *artifactRequest, yield func(artifactAnswer) error) error {
+			record, err := s.controller.Artifact(ctx, q.id(), q.Name, q.From, pieces(yield))
+			if err != nil {
+				return err
+			}
+			return yield(artifactAnswer{Record: record})
+		}})
+	querySQL = define(operation[sqlRequest, rowAnswer]{
+		name: "sql", purpose: "the rows of an SQL query", reads: true, most: 8,
+		answer: func(ctx context.Context, s *Control, q *sqlRequest, yield func(rowAnswer) error) error {
+			first := true
+			row := func(columns []string, row []any) error {
+				a := rowAnswer{Row: make([]cell, len(row))}
+				if first {
+					a.Columns, first = columns, false
+				}
+				for i, v := range row {
+					a.Row[i] = cell{v}
+				}
+				return yield(a)
+			}
+			if q.Sweep != "" {
+				return s.reader.QuerySweep(ctx, q.Sweep, q.SQL, row)
+			}
+			return s.reader.Query(ctx, q.SQL, row)
+		}})
+)
+
+// pieces yields what is written to it, piece by piece.
+type pieces func(artifactAnswer) error
+
+// Write implements io.Writer.
+func (yield pieces) Write(p []byte) (int, error) {
+	if err := yield(artifactAnswer{Piece: p}); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
