@@ -25,9 +25,7 @@ type Elman[F kernel.Float] struct {
 	transition transition[F]
 	path       Path // of transition
 
-	m       *weight.View[F]  // [n_i × n]
-	b       *weight.View[F]  // [n]
-	project kernel.Packed[F] // M
+	input projection[F] // M [n_i × n] and b
 }
 
 // ElmanOptions are the choices of an [Elman] cell.
@@ -62,7 +60,7 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 		return nil, err
 	}
 	e := &Elman[F]{recurrent: base, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)}}
-	e.m, e.b = e.declare(arena, "M", options.Inputs, n), e.declare(arena, "b", 1, n)
+	e.input = e.declareProjection(arena, "M", "b", n)
 	e.declareInitial(arena, "h0", options.FixedStart)
 	if low != nil {
 		e.path, e.transition = PathCompactWY, newCompactWY(set, low, e.phi)
@@ -97,8 +95,8 @@ func (e *Elman[F]) Init(ctx context.Context, source *random.Source) error {
 	if err := e.matrix.Init(ctx, e.options.Start, source); err != nil {
 		return err
 	}
-	random.Gaussian(e.m.Value, e.options.InputScale/math.Sqrt(float64(e.inputs)), source)
-	clear(e.b.Value)
+	random.Gaussian(e.input.u.Value, e.options.InputScale/math.Sqrt(float64(e.inputs)), source)
+	clear(e.input.b.Value)
 	e.clearInitial()
 	return nil
 }
@@ -106,7 +104,7 @@ func (e *Elman[F]) Init(ctx context.Context, source *random.Source) error {
 // Load forms and packs W, or its factors, and M.
 func (e *Elman[F]) Load() {
 	e.transition.load()
-	e.set.PackBias(&e.project, e.m.Matrix(), e.b.Value)
+	e.input.load(e.set)
 }
 
 // Join adds the gradients of the first passes.
@@ -149,21 +147,20 @@ type elmanPass[F kernel.Float] struct {
 	*unrolled[F]
 	cell       *Elman[F]
 	transition transitionPass[F]
-	m, b       *weight.View[F]  // with the pass's gradients
-	inject     kernel.Packed[F] // Mᵀ, packed if an input gradient is asked for
+	input      projectionPass[F]
 	evaluated  kernel.Matrix[F] // the states of some steps whose history is not kept
 	deltas     kernel.Matrix[F] // ∂L/∂(W h + M x + b) of the steps of one chunk
-	run        func(first, end int)
+	later      kernel.Matrix[F] // that of the step after those that back has gone through
+	slot       int              // its place in its chunk
 }
 
 // NewPass returns a pass for parts of minibatches.
 func (e *Elman[F]) NewPass(limits Limits) Pass[F] {
 	p := &elmanPass[F]{unrolled: e.newUnrolled(limits), cell: e}
-	p.m, p.b = p.gradient(e.m), p.gradient(e.b)
+	p.body, p.input = p, p.projection(&e.input)
 	rows := p.chunkRows()
 	p.deltas, p.evaluated = kernel.NewPadded[F](rows, e.size), kernel.NewPadded[F](evaluatedRows(e.size, limits), e.size)
 	p.transition = e.transition.pass(limits.Batch, p.kept, rows)
-	p.run = p.segmentForward
 	return p
 }
 
@@ -173,24 +170,13 @@ func evaluatedRows(n int, limits Limits) int {
 	return max(2*limits.Batch, min(1<<13/n, (limits.Steps+1)*limits.Batch))
 }
 
-// Forward runs the cell.
-func (p *elmanPass[F]) Forward(in Input[F], from State[F], keep bool) (out kernel.Matrix[F], to State[F]) {
-	if keep || p.every {
-		return p.forward(in, from, p.run)
-	}
-	return p.evaluate(in, from)
-}
-
-// segmentForward goes through the steps of a segment.
-func (p *elmanPass[F]) segmentForward(first, end int) {
+func (p *elmanPass[F]) step(first, end int) {
 	batch := p.in.Batch
 	h, x := p.history.Slice(0, (end-first+1)*batch), p.in.X.Slice(first*batch, end*batch)
-	p.transition.forward(0, h, x, &p.cell.project, batch)
+	p.transition.forward(0, h, x, &p.cell.input.packed, batch)
 }
 
-// evaluate runs the cell without keeping its history.
-func (p *elmanPass[F]) evaluate(in Input[F], from State[F]) (out kernel.Matrix[F], to State[F]) {
-	p.beginEvaluate(in, from)
+func (p *elmanPass[F]) evaluate(in Input[F]) {
 	steps, batch, state := in.Steps, in.Batch, p.to[0]
 	// A chunk's last state makes room for those of the next.
 	stride := p.evaluated.Rows/batch - 1
@@ -198,68 +184,51 @@ func (p *elmanPass[F]) evaluate(in Input[F], from State[F]) (out kernel.Matrix[F
 		last := min(first+stride, steps)
 		h := p.evaluated.Slice(0, (last-first+1)*batch)
 		block(h, 0, batch).Fill(state)
-		p.transition.forward(-1, h, in.X.Slice(first*batch, last*batch), &p.cell.project, batch)
+		p.transition.forward(-1, h, in.X.Slice(first*batch, last*batch), &p.cell.input.packed, batch)
 		state.Fill(block(h, last-first, batch))
 	}
-	return state, p.to
 }
 
-// Backward goes back through time. With δ(t) the gradient of the argument of φ
-// at step t and g(t) the part of ∂L/∂h(t) that dout and dto hold,
+// With δ(t) the gradient of the argument of φ at step t and g(t) the part of ∂L/∂h(t) that dout and
+// dto hold,
 //
 //	δ(t) = (Wᵀ δ(t+1) + g(t)) ∘ φ'
 //	∂L/∂W = Σ δ(t) h(t-1)ᵀ   ∂L/∂M = Σ δ(t) x(t)ᵀ   ∂L/∂b = Σ δ(t)
 //	∂L/∂h(0) = Wᵀ δ(1)
 //
 // where the sums run over steps and series.
-func (p *elmanPass[F]) Backward(dout kernel.Matrix[F], dto State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
-	all := p.beginBackward(dout, dto, dx)
-	steps, batch := p.in.Steps, p.in.Batch
-	if dx.Data != nil {
-		p.set.PackTransposed(&p.inject, p.m.Matrix())
-	}
-	p.transition.reset()
-	stride := p.stride(steps, batch)
-	// The last chunk of the sequence is the odd one, so that a whole chunk's
-	// last delta never overwrites the delta that it is made from.
-	first := (steps - 1) / stride * stride
-	var later kernel.Matrix[F] // δ of the step after
-	slot := 0                  // its place in its chunk
-	segment := p.lastSegment()
-	for last := steps; last > 0; first, last = first-stride, first {
-		if first < segment {
-			segment -= p.segment(steps, batch)
-			p.again(segment, p.run)
-		}
-		history := p.history.Slice((first-segment)*batch, (last-segment+1)*batch)
-		deltas := p.deltas.Slice(0, (last-first)*batch)
-		for t := last - 1; t >= first; t-- {
-			delta, out := block(deltas, t-first, batch), block(history, t-first+1, batch)
-			if t == steps-1 {
-				p.cell.phi.derivative(p.set, delta, p.back[0], out)
-			} else {
-				if all {
-					delta.Fill(block(dout, t, batch))
-				}
-				p.transition.backward(delta, slot, later, out, all)
+func (p *elmanPass[F]) back(c chunk[F]) {
+	batch, all := c.batch, c.dout.Data != nil
+	from, to := c.rows()
+	history, deltas := p.history.Slice(from, to+batch), p.deltas.Slice(0, to-from)
+	for t := c.last - 1; t >= c.first; t-- {
+		delta, out := block(deltas, t-c.first, batch), block(history, t-c.first+1, batch)
+		if t == p.in.Steps-1 {
+			p.transition.reset()
+			p.cell.phi.derivative(p.set, delta, p.dstate[0], out)
+		} else {
+			if all {
+				delta.Fill(block(c.dout, t, batch))
 			}
-			later, slot = delta, t-first
-			p.transition.settle(slot, later)
-			if !all && t > first { // the rest of the chunk at once
-				before := p.history.Slice(max(first-segment-1, 0)*batch, (first-segment+1)*batch)
-				p.transition.backwardAll(deltas.Slice(0, (slot+1)*batch), history.Slice(batch, (t-first+1)*batch), before, batch)
-				later, slot = block(deltas, 0, batch), 0
-				break
-			}
+			p.transition.backward(delta, p.slot, p.later, out, all)
 		}
-		x := p.in.X.Slice(first*batch, last*batch)
-		p.transition.accumulate(first-segment, last-segment, batch, deltas, history.Slice(0, (last-first)*batch))
-		p.set.TransposedAdd(p.m.GradientMatrix(), x, deltas, &p.scratch)
-		p.set.ColumnSumsAdd(p.b.Gradient, deltas)
-		if dx.Data != nil {
-			p.set.Multiply(dx.Slice(first*batch, last*batch), deltas, &p.inject)
+		p.later, p.slot = delta, t-c.first
+		p.transition.settle(p.slot, p.later)
+		if !all && t > c.first { // the rest of the chunk at once
+			before := p.history.Slice(max(from-batch, 0), from+batch)
+			p.transition.backwardAll(deltas.Slice(0, (p.slot+1)*batch), history.Slice(batch, (t-c.first+1)*batch), before, batch)
+			p.later, p.slot = block(deltas, 0, batch), 0
+			break
 		}
 	}
-	p.transition.toInitial(p.back[0], slot, later)
-	return p.endBackward()
+	if c.first == 0 {
+		p.transition.toInitial(p.dstate[0], p.slot, p.later)
+	}
+}
+
+func (p *elmanPass[F]) accumulate(c chunk[F]) {
+	from, to := c.rows()
+	deltas := p.deltas.Slice(0, to-from)
+	p.transition.accumulate(c.first-c.segment, c.last-c.segment, c.batch, deltas, p.history.Slice(from, to))
+	p.input.accumulate(c, deltas, false)
 }

@@ -26,8 +26,9 @@ type GRU[F kernel.Float] struct {
 
 // gruPart is the weights of one or two gates.
 type gruPart[F kernel.Float] struct {
-	u, w, b              *weight.View[F]
-	project, right, left kernel.Packed[F] // U, W, Wᵀ
+	projection[F]
+	w           *weight.View[F]
+	right, left kernel.Packed[F] // W, Wᵀ
 }
 
 // GRUOptions are the choices of a [GRU] cell.
@@ -83,7 +84,7 @@ func (g *GRU[F]) Load() {
 }
 
 func (p *gruPart[F]) load(set *kernel.Set[F]) {
-	set.PackBias(&p.project, p.u.Matrix(), p.b.Value)
+	p.projection.load(set)
 	set.Pack(&p.right, p.w.Matrix())
 	set.PackTransposed(&p.left, p.w.Matrix())
 }
@@ -117,7 +118,6 @@ type gruPass[F kernel.Float] struct {
 	gates      kernel.Matrix[F] // [kept × 2n]: z, r; after Backward their arguments' gradients
 	candidates kernel.Matrix[F] // [kept × n]: h̃; likewise
 	resets     kernel.Matrix[F] // [kept × n]: r ∘ h(t-1), made by Backward
-	run        func(first, end int)
 
 	// Of one step whose history is not kept; stepReset serves the others, too.
 	stepGates, stepCandidate, stepReset kernel.Matrix[F]
@@ -125,101 +125,77 @@ type gruPass[F kernel.Float] struct {
 
 // gruGradients are the weights of a [gruPart] with a pass's gradients.
 type gruGradients[F kernel.Float] struct {
-	u, w, b *weight.View[F]
-	inject  kernel.Packed[F] // Uᵀ
+	projectionPass[F]
+	w *weight.View[F]
 }
 
 // NewPass returns a pass for parts of minibatches.
 func (g *GRU[F]) NewPass(limits Limits) Pass[F] {
 	p := &gruPass[F]{unrolled: g.newUnrolled(limits), cell: g}
 	n, batch := g.size, limits.Batch
-	p.gate = gruGradients[F]{u: p.gradient(g.gate.u), w: p.gradient(g.gate.w), b: p.gradient(g.gate.b)}
-	p.candidate = gruGradients[F]{u: p.gradient(g.candidate.u), w: p.gradient(g.candidate.w), b: p.gradient(g.candidate.b)}
+	p.body = p
+	p.gate = gruGradients[F]{p.projection(&g.gate.projection), p.gradient(g.gate.w)}
+	p.candidate = gruGradients[F]{p.projection(&g.candidate.projection), p.gradient(g.candidate.w)}
 	p.gates, p.candidates, p.resets = kernel.NewPadded[F](p.kept, 2*n), kernel.NewPadded[F](p.kept, n), kernel.NewPadded[F](p.kept, n)
-	p.run = p.segmentForward
 	p.stepGates, p.stepCandidate, p.stepReset = kernel.NewPadded[F](batch, 2*n), kernel.NewPadded[F](batch, n), kernel.NewPadded[F](batch, n)
 	return p
 }
 
-// Forward runs the cell.
-func (p *gruPass[F]) Forward(in Input[F], from State[F], keep bool) (out kernel.Matrix[F], to State[F]) {
-	if keep || p.every {
-		return p.forward(in, from, p.run)
-	}
-	p.beginEvaluate(in, from)
+func (p *gruPass[F]) evaluate(in Input[F]) {
 	batch, h := in.Batch, p.to[0]
 	gates, candidate, reset := p.stepGates.Slice(0, batch), p.stepCandidate.Slice(0, batch), p.stepReset.Slice(0, batch)
 	for t := range in.Steps {
-		p.step(gates, candidate, reset, block(in.X, t, batch), h, h, kernel.Matrix[F]{}, kernel.Matrix[F]{})
+		p.one(gates, candidate, reset, block(in.X, t, batch), h, h, kernel.Matrix[F]{}, kernel.Matrix[F]{})
 	}
-	return h, p.to
 }
 
-// segmentForward goes through the steps of a segment.
-func (p *gruPass[F]) segmentForward(first, end int) {
+func (p *gruPass[F]) step(first, end int) {
 	steps, batch := end-first, p.in.Batch
 	h, x := p.history, p.in.X.Slice(first*batch, end*batch)
 	reset := p.stepReset.Slice(0, batch)
 	for t := range steps {
-		p.step(block(p.gates, t, batch), block(p.candidates, t, batch), reset, block(x, t, batch), block(h, t, batch), block(h, t+1, batch),
+		p.one(block(p.gates, t, batch), block(p.candidates, t, batch), reset,
+			block(x, t, batch), block(h, t, batch), block(h, t+1, batch),
 			following(p.gates, (t+1)*batch, batch), following(p.candidates, (t+1)*batch, batch))
 	}
 }
 
-// step does one time step. What it is given last is needed in the next one.
-func (p *gruPass[F]) step(gates, candidate, reset, x, h, next, nextGates, nextCandidate kernel.Matrix[F]) {
-	p.set.MultiplySum(gates, kernel.Sum[F]{X: x, M: &p.cell.gate.project, A: h, B: &p.cell.gate.right, Prefetch: memories(nextGates)})
+// one does one time step. What it is given last is needed in the next one.
+func (p *gruPass[F]) one(gates, candidate, reset, x, h, next, nextGates, nextCandidate kernel.Matrix[F]) {
+	z, c := &p.cell.gate, &p.cell.candidate
+	p.set.MultiplySum(gates, kernel.Sum[F]{X: x, M: &z.packed, A: h, B: &z.right, Prefetch: memories(nextGates)})
 	p.set.GRUGates(gates, h, reset)
-	p.set.MultiplySum(candidate, kernel.Sum[F]{X: x, M: &p.cell.candidate.project, A: reset, B: &p.cell.candidate.right, Prefetch: memories(nextCandidate)})
+	p.set.MultiplySum(candidate, kernel.Sum[F]{
+		X: x, M: &c.packed, A: reset, B: &c.right, Prefetch: memories(nextCandidate),
+	})
 	p.set.GRUBlend(gates, candidate, h, next)
 }
 
-// Backward goes back through time; see [kernel.Set.GRUBlendBackward] and
-// [kernel.Set.GRUGatesBackward] for the gates.
-func (p *gruPass[F]) Backward(dout kernel.Matrix[F], dto State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
-	all := p.beginBackward(dout, dto, dx)
-	steps, batch := p.in.Steps, p.in.Batch
-	if dx.Data != nil {
-		p.set.PackTransposed(&p.gate.inject, p.gate.u.Matrix())
-		p.set.PackTransposed(&p.candidate.inject, p.candidate.u.Matrix())
+// See [kernel.Set.GRUBlendBackward] and [kernel.Set.GRUGatesBackward] for the gates.
+func (p *gruPass[F]) back(c chunk[F]) {
+	batch, dstate := c.batch, p.dstate[0]
+	for t := c.last - 1; t >= c.first; t-- {
+		place := t - c.segment
+		gates, candidate, reset := block(p.gates, place, batch), block(p.candidates, place, batch), block(p.resets, place, batch)
+		before := block(p.history, place, batch)
+		p.set.GRUBlendBackward(gates, candidate, before, dstate)
+		p.set.MultiplySum(reset, kernel.Sum[F]{
+			A: candidate, B: &p.cell.candidate.left, Prefetch: memories(preceding(p.candidates, place*batch, batch)),
+		})
+		p.set.GRUGatesBackward(gates, before, reset, dstate)
+		p.set.MultiplySum(dstate, kernel.Sum[F]{
+			A: gates, B: &p.cell.gate.left, H: dstate,
+			Prefetch: memories(preceding(p.gates, place*batch, batch), preceding(p.resets, place*batch, batch)),
+		})
+		c.addOutput(p.set, dstate, t)
 	}
-	dstate := p.back[0]
-	stride := p.stride(steps, batch)
-	first := (steps - 1) / stride * stride
-	segment := p.lastSegment()
-	for last := steps; last > 0; first, last = first-stride, first {
-		if first < segment {
-			segment -= p.segment(steps, batch)
-			p.again(segment, p.run)
-		}
-		for t := last - 1; t >= first; t-- {
-			place := t - segment
-			gates, candidate, before := block(p.gates, place, batch), block(p.candidates, place, batch), block(p.history, place, batch)
-			reset := block(p.resets, place, batch)
-			p.set.GRUBlendBackward(gates, candidate, before, dstate)
-			p.set.MultiplySum(reset, kernel.Sum[F]{A: candidate, B: &p.cell.candidate.left, Prefetch: memories(preceding(p.candidates, place*batch, batch))})
-			p.set.GRUGatesBackward(gates, before, reset, dstate)
-			p.set.MultiplySum(dstate, kernel.Sum[F]{A: gates, B: &p.cell.gate.left, H: dstate, Prefetch: memories(preceding(p.gates, place*batch, batch), preceding(p.resets, place*batch, batch))})
-			if all && t > 0 {
-				add(p.set, dstate, block(dout, t-1, batch))
-			}
-		}
-		x := p.in.X.Slice(first*batch, last*batch)
-		from, to := (first-segment)*batch, (last-segment)*batch
-		gates, candidates := p.gates.Slice(from, to), p.candidates.Slice(from, to)
-		p.gate.accumulate(p.set, x, p.history.Slice(from, to), gates, &p.scratch)
-		p.candidate.accumulate(p.set, x, p.resets.Slice(from, to), candidates, &p.scratch)
-		if dx.Data != nil {
-			p.set.Multiply(dx.Slice(first*batch, last*batch), gates, &p.gate.inject)
-			p.set.MultiplyAdd(dx.Slice(first*batch, last*batch), candidates, &p.candidate.inject)
-		}
-	}
-	return p.endBackward()
 }
 
-// accumulate adds the weights' gradients, given those of the gates' arguments.
-func (g *gruGradients[F]) accumulate(set *kernel.Set[F], x, h, deltas kernel.Matrix[F], scratch *kernel.Scratch[F]) {
-	set.TransposedAdd(g.w.GradientMatrix(), h, deltas, scratch)
-	set.TransposedAdd(g.u.GradientMatrix(), x, deltas, scratch)
-	set.ColumnSumsAdd(g.b.Gradient, deltas)
+func (p *gruPass[F]) accumulate(c chunk[F]) {
+	from, to := c.rows()
+	gates, candidates := p.gates.Slice(from, to), p.candidates.Slice(from, to)
+	p.set.TransposedAdd(p.gate.w.GradientMatrix(), p.history.Slice(from, to), gates, &p.scratch)
+	p.gate.accumulate(c, gates, false)
+	p.set.TransposedAdd(p.candidate.w.GradientMatrix(), p.resets.Slice(from, to), candidates, &p.scratch)
+	p.candidate.accumulate(c, candidates, true)
 }

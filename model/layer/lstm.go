@@ -22,13 +22,11 @@ type LSTM[F kernel.Float] struct {
 	recurrent[F]
 	options LSTMOptions
 
-	u *weight.View[F] // [n_i × 4n], gates in columns in the order i, f, g, o
-	w *weight.View[F] // [n × 4n]
-	b *weight.View[F] // [4n]
+	input projection[F]   // U [n_i × 4n], gates in columns in the order i, f, g, o, and b
+	w     *weight.View[F] // [n × 4n]
 
-	project kernel.Packed[F] // U
-	right   kernel.Packed[F] // W, for products of states in rows
-	left    kernel.Packed[F] // Wᵀ, for those of deltas
+	right kernel.Packed[F] // W, for products of states in rows
+	left  kernel.Packed[F] // Wᵀ, for those of deltas
 }
 
 // LSTMOptions are the choices of an [LSTM] cell.
@@ -52,9 +50,9 @@ func NewLSTM[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], options
 		return nil, err
 	}
 	l := &LSTM[F]{recurrent: base, options: options}
-	l.u = l.declare(arena, "U", options.Inputs, 4*n)
+	l.input.u = l.declare(arena, "U", options.Inputs, 4*n)
 	l.w = l.declare(arena, "W", n, 4*n)
-	l.b = l.declare(arena, "b", 1, 4*n)
+	l.input.b = l.declare(arena, "b", 1, 4*n)
 	l.declareInitial(arena, "h0", options.FixedStart)
 	l.declareInitial(arena, "c0", options.FixedStart)
 	return l, nil
@@ -68,9 +66,9 @@ func (l *LSTM[F]) Init(ctx context.Context, source *random.Source) error {
 	if err := startGates(ctx, l.set, l.w, l.options.Start, source); err != nil {
 		return err
 	}
-	random.Gaussian(l.u.Value, l.options.InputScale/math.Sqrt(float64(l.inputs)), source)
-	clear(l.b.Value)
-	forget := l.b.Value[l.size : 2*l.size]
+	random.Gaussian(l.input.u.Value, l.options.InputScale/math.Sqrt(float64(l.inputs)), source)
+	clear(l.input.b.Value)
+	forget := l.input.b.Value[l.size : 2*l.size]
 	for i := range forget {
 		forget[i] = F(l.options.ForgetBias)
 	}
@@ -80,7 +78,7 @@ func (l *LSTM[F]) Init(ctx context.Context, source *random.Source) error {
 
 // Load packs U and W.
 func (l *LSTM[F]) Load() {
-	l.set.PackBias(&l.project, l.u.Matrix(), l.b.Value)
+	l.input.load(l.set)
 	l.set.Pack(&l.right, l.w.Matrix())
 	l.set.PackTransposed(&l.left, l.w.Matrix())
 }
@@ -104,14 +102,13 @@ func (l *LSTM[F]) Cost(limits Limits) Cost {
 // lstmPass is a [Pass] of an [LSTM] cell.
 type lstmPass[F kernel.Float] struct {
 	*unrolled[F]
-	cell    *LSTM[F]
-	u, w, b *weight.View[F]  // with the pass's gradients
-	inject  kernel.Packed[F] // Uᵀ, packed if an input gradient is asked for
+	cell  *LSTM[F]
+	input projectionPass[F]
+	w     *weight.View[F] // with the pass's gradient
 
 	// Of the steps of a segment.
 	gates kernel.Matrix[F] // [kept × 4n]: i, f, g, o
 	cells kernel.Matrix[F] // c before the steps and after each
-	run   func(first, end int)
 
 	deltas    kernel.Matrix[F] // the gradients of the gates' arguments in the steps of one chunk
 	stepGates kernel.Matrix[F] // the gates of a step whose history is not kept
@@ -121,76 +118,48 @@ type lstmPass[F kernel.Float] struct {
 func (l *LSTM[F]) NewPass(limits Limits) Pass[F] {
 	p := &lstmPass[F]{unrolled: l.newUnrolled(limits), cell: l}
 	n := l.size
-	p.u, p.w, p.b = p.gradient(l.u), p.gradient(l.w), p.gradient(l.b)
+	p.body, p.input, p.w = p, p.projection(&l.input), p.gradient(l.w)
 	p.gates, p.cells = kernel.NewPadded[F](p.kept, 4*n), p.carried[1].history
 	p.deltas, p.stepGates = kernel.NewPadded[F](p.chunkRows(), 4*n), kernel.NewPadded[F](limits.Batch, 4*n)
-	p.run = p.segmentForward
 	return p
 }
 
-// Forward runs the cell.
-func (p *lstmPass[F]) Forward(in Input[F], from State[F], keep bool) (out kernel.Matrix[F], to State[F]) {
-	if keep || p.every {
-		return p.forward(in, from, p.run)
-	}
-	p.beginEvaluate(in, from)
-	p.set.LSTMForward(p.stepGates.Slice(0, in.Batch), p.to[1], p.to[0], in.Batch, &p.cell.right, in.X, &p.cell.project)
-	return p.to[0], p.to
+func (p *lstmPass[F]) evaluate(in Input[F]) {
+	p.set.LSTMForward(p.stepGates.Slice(0, in.Batch), p.to[1], p.to[0], in.Batch, &p.cell.right, in.X, &p.cell.input.packed)
 }
 
-// segmentForward goes through the steps of a segment.
-func (p *lstmPass[F]) segmentForward(first, end int) {
+func (p *lstmPass[F]) step(first, end int) {
 	batch := p.in.Batch
 	rows := (end - first) * batch
 	p.set.LSTMForward(p.gates.Slice(0, rows), p.cells.Slice(0, rows+batch), p.history.Slice(0, rows+batch), batch,
-		&p.cell.right, p.in.X.Slice(first*batch, end*batch), &p.cell.project)
+		&p.cell.right, p.in.X.Slice(first*batch, end*batch), &p.cell.input.packed)
 }
 
-// Backward goes back through time; see [kernel.Set.LSTMBackward] for the gates.
-// Their gradients δ, [4n], go on as
+// See [kernel.Set.LSTMBackward] for the gates. Their gradients δ, [4n], go on as
 //
 //	∂L/∂h(t-1) = Wᵀ δ(t) + g(t-1)
 //	∂L/∂W = Σ δ(t) h(t-1)ᵀ   ∂L/∂U = Σ δ(t) x(t)ᵀ   ∂L/∂b = Σ δ(t)
 //
-// where g(t) is the part of ∂L/∂h(t) that dout holds and the sums run over steps
-// and series.
-func (p *lstmPass[F]) Backward(dout kernel.Matrix[F], dto State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
-	all := p.beginBackward(dout, dto, dx)
-	steps, batch := p.in.Steps, p.in.Batch
-	if dx.Data != nil {
-		p.set.PackTransposed(&p.inject, p.u.Matrix())
+// where g(t) is the part of ∂L/∂h(t) that dout holds and the sums run over steps and series.
+func (p *lstmPass[F]) back(c chunk[F]) {
+	batch, dstate, dcell := c.batch, p.dstate[0], p.dstate[1]
+	for begin, end := c.first, c.last; end > c.first; end = begin {
+		if c.dout.Data != nil { // a step at a time
+			begin = end - 1
+		}
+		from, to := (begin-c.segment)*batch, (end-c.segment)*batch
+		p.set.LSTMBackward(p.deltas.Slice((begin-c.first)*batch, (end-c.first)*batch), p.gates.Slice(from, to),
+			p.cells.Slice(from, to+batch), p.history.Slice(from, to+batch), batch, &p.cell.left, dstate, dcell,
+			memory(preceding(p.gates, from, batch)), memory(p.history.Slice(from, from+batch)))
+		c.addOutput(p.set, dstate, begin)
 	}
-	dstate, dcell := p.back[0], p.back[1]
-	stride := p.stride(steps, batch)
-	first := (steps - 1) / stride * stride
-	segment := p.lastSegment()
-	for last := steps; last > 0; first, last = first-stride, first {
-		if first < segment {
-			segment -= p.segment(steps, batch)
-			p.again(segment, p.run)
-		}
-		for begin, end := first, last; end > first; end = begin {
-			if all { // a step at a time
-				begin = end - 1
-			}
-			from, to := (begin-segment)*batch, (end-segment)*batch
-			p.set.LSTMBackward(p.deltas.Slice((begin-first)*batch, (end-first)*batch), p.gates.Slice(from, to),
-				p.cells.Slice(from, to+batch), p.history.Slice(from, to+batch), batch, &p.cell.left, dstate, dcell,
-				memory(preceding(p.gates, from, batch)), memory(p.history.Slice(from, from+batch)))
-			if all && begin > 0 {
-				add(p.set, dstate, block(dout, begin-1, batch))
-			}
-		}
-		from, to := (first-segment)*batch, (last-segment)*batch
-		x, deltas := p.in.X.Slice(first*batch, last*batch), p.deltas.Slice(0, to-from)
-		p.set.TransposedAdd(p.w.GradientMatrix(), p.history.Slice(from, to), deltas, &p.scratch)
-		p.set.TransposedAdd(p.u.GradientMatrix(), x, deltas, &p.scratch)
-		p.set.ColumnSumsAdd(p.b.Gradient, deltas)
-		if dx.Data != nil {
-			p.set.Multiply(dx.Slice(first*batch, last*batch), deltas, &p.inject)
-		}
-	}
-	return p.endBackward()
+}
+
+func (p *lstmPass[F]) accumulate(c chunk[F]) {
+	from, to := c.rows()
+	deltas := p.deltas.Slice(0, to-from)
+	p.set.TransposedAdd(p.w.GradientMatrix(), p.history.Slice(from, to), deltas, &p.scratch)
+	p.input.accumulate(c, deltas, false)
 }
 
 // startGates sets each n × n block of w, [n × kn], to the named start.

@@ -122,7 +122,7 @@ type unrolled[F kernel.Float] struct {
 	state   State[F]         // after a Forward that keeps nothing, [B × n] each
 	dfrom   State[F]         // the gradient of the state before the first step
 	to      State[F]         // what Forward returns
-	back    State[F]         // what Backward returns
+	dstate  State[F]         // what Backward returns: in it, the gradient of the state goes back
 
 	tensors []*weight.View[F] // the layer's, or of a further pass their forks
 
@@ -130,6 +130,86 @@ type unrolled[F kernel.Float] struct {
 
 	in   Input[F] // of the last Forward that kept; 0 steps before
 	from bool     // that was given a state
+	body cell[F]
+}
+
+// A cell does the work of a recurrent layer's time steps in the memory of one pass.
+type cell[F kernel.Float] interface {
+	// step goes forward through the steps from first up to, not including, end, which a segment
+	// begins with, from the state at the beginning of the history.
+	step(first, end int)
+
+	// evaluate goes through all steps without keeping their history, from the state in to,
+	// which it leaves there.
+	evaluate(in Input[F])
+
+	// back goes back through the steps of a chunk, the last one first.
+	back(c chunk[F])
+
+	// accumulate adds to the gradients of weights for the steps of a chunk, and sets those of
+	// their inputs.
+	accumulate(c chunk[F])
+}
+
+// chunk is the time steps that Backward works on together, from first up to, not including, last.
+type chunk[F kernel.Float] struct {
+	first, last, batch int
+	segment            int              // where the segment begins whose history there is
+	x, dx              kernel.Matrix[F] // their inputs and, if it is asked for, the gradient's place
+	dout               kernel.Matrix[F] // the gradients of the outputs of all steps; none if of the last alone
+}
+
+// rows are those of its steps in what is kept of a segment.
+func (c *chunk[F]) rows() (from, to int) {
+	return (c.first - c.segment) * c.batch, (c.last - c.segment) * c.batch
+}
+
+// addOutput adds the gradient of the output before a step to that of the state before it.
+func (c *chunk[F]) addOutput(set *kernel.Set[F], dstate kernel.Matrix[F], t int) {
+	if c.dout.Data != nil && t > 0 {
+		add(set, dstate, block(c.dout, t-1, c.batch))
+	}
+}
+
+// projection is what gates make of the input, U x + b.
+type projection[F kernel.Float] struct {
+	u, b   *weight.View[F]
+	packed kernel.Packed[F] // U with b
+}
+
+func (r *recurrent[F]) declareProjection(arena *weight.Arena[F], u, b string, width int) projection[F] {
+	return projection[F]{u: r.declare(arena, u, r.inputs, width), b: r.declare(arena, b, 1, width)}
+}
+
+func (p *projection[F]) load(set *kernel.Set[F]) { set.PackBias(&p.packed, p.u.Matrix(), p.b.Value) }
+
+// projectionPass is a projection's weights with a pass's gradients.
+type projectionPass[F kernel.Float] struct {
+	*unrolled[F]
+	u, b   *weight.View[F]
+	inject kernel.Packed[F] // Uᵀ, packed if an input gradient is asked for
+}
+
+func (u *unrolled[F]) projection(of *projection[F]) projectionPass[F] {
+	return projectionPass[F]{unrolled: u, u: u.gradient(of.u), b: u.gradient(of.b)}
+}
+
+// accumulate adds the gradients of U and b for those of the gates' arguments, and sets that of the
+// input, or adds to it.
+func (p *projectionPass[F]) accumulate(c chunk[F], deltas kernel.Matrix[F], more bool) {
+	p.set.TransposedAdd(p.u.GradientMatrix(), c.x, deltas, &p.scratch)
+	p.set.ColumnSumsAdd(p.b.Gradient, deltas)
+	switch {
+	case c.dx.Data == nil:
+		return
+	case c.last == p.in.Steps:
+		p.set.PackTransposed(&p.inject, p.u.Matrix())
+	}
+	if more {
+		p.set.MultiplyAdd(c.dx, deltas, &p.inject)
+	} else {
+		p.set.Multiply(c.dx, deltas, &p.inject)
+	}
 }
 
 // sized is the common part of a pass without its memory.
@@ -152,7 +232,7 @@ func (r *recurrent[F]) newUnrolled(limits Limits) *unrolled[F] {
 	}
 	u := r.sized(limits)
 	n := len(r.initial)
-	u.to, u.back = make(State[F], n), make(State[F], n)
+	u.to, u.dstate = make(State[F], n), make(State[F], n)
 	for range n {
 		u.carried = append(u.carried, carried[F]{kernel.NewPadded[F](u.kept+limits.Batch, r.size), kernel.NewPadded[F](u.beforeRows(), r.size)})
 		u.state = append(u.state, kernel.NewPadded[F](limits.Batch, r.size))
@@ -215,9 +295,45 @@ func (u *unrolled[F]) segment(steps, batch int) int {
 	return u.kept / batch / stride * stride
 }
 
+// Forward runs the cell.
+func (u *unrolled[F]) Forward(in Input[F], from State[F], keep bool) (out kernel.Matrix[F], to State[F]) {
+	if keep || u.every {
+		return u.forward(in, from)
+	}
+	u.beginEvaluate(in, from)
+	u.body.evaluate(in)
+	return u.to[0], u.to
+}
+
+// Backward goes back through time, a chunk at a time. The last chunk of the sequence is the odd
+// one, so that a whole chunk's last gradient never overwrites the one that it is made from.
+func (u *unrolled[F]) Backward(dout kernel.Matrix[F], dto State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
+	all := u.beginBackward(dout, dto, dx)
+	steps, batch := u.in.Steps, u.in.Batch
+	c := chunk[F]{batch: batch, segment: u.lastSegment()}
+	if all {
+		c.dout = dout
+	}
+	stride := u.stride(steps, batch)
+	c.first = (steps - 1) / stride * stride
+	for c.last = steps; c.last > 0; c.first, c.last = c.first-stride, c.first {
+		if c.first < c.segment {
+			c.segment -= u.segment(steps, batch)
+			u.again(c.segment)
+		}
+		c.x = u.in.X.Slice(c.first*batch, c.last*batch)
+		if dx.Data != nil {
+			c.dx = dx.Slice(c.first*batch, c.last*batch)
+		}
+		u.body.back(c)
+		u.body.accumulate(c)
+	}
+	return u.endBackward()
+}
+
 // forward runs through the sequence, one segment after the other, and returns what
 // Forward does.
-func (u *unrolled[F]) forward(in Input[F], from State[F], run func(first, end int)) (out kernel.Matrix[F], to State[F]) {
+func (u *unrolled[F]) forward(in Input[F], from State[F]) (out kernel.Matrix[F], to State[F]) {
 	u.check(in, from)
 	if in.Steps > u.limits.Steps {
 		panic(fmt.Sprintf("layer: %d steps in a pass made for %d", in.Steps, u.limits.Steps))
@@ -239,7 +355,7 @@ func (u *unrolled[F]) forward(in Input[F], from State[F], run func(first, end in
 			}
 		}
 		end := min(first+segment, steps)
-		run(first, end)
+		u.body.step(first, end)
 		last = end - first
 		if u.every && segment < steps {
 			u.outputs.Slice(first*batch, end*batch).Fill(u.history.Slice(batch, (last+1)*batch))
@@ -285,12 +401,12 @@ func (u *unrolled[F]) beginEvaluate(in Input[F], from State[F]) {
 }
 
 // again runs once more through the segment that begins at first.
-func (u *unrolled[F]) again(first int, run func(first, end int)) {
+func (u *unrolled[F]) again(first int) {
 	segment := u.segment(u.in.Steps, u.in.Batch)
 	for _, c := range u.carried {
 		block(c.history, 0, u.in.Batch).Fill(block(c.before, first/segment, u.in.Batch))
 	}
-	run(first, first+segment)
+	u.body.step(first, first+segment)
 }
 
 // lastSegment is the first step of the segment whose history Forward leaves.
@@ -342,17 +458,17 @@ func (u *unrolled[F]) beginBackward(dout kernel.Matrix[F], dto State[F], dx kern
 		}
 	}
 	for i, m := range u.dfrom {
-		u.back[i] = m.Slice(0, batch)
+		u.dstate[i] = m.Slice(0, batch)
 		switch {
 		case i == 0:
-			u.back[0].Fill(block(dout, dout.Rows/batch-1, batch))
+			u.dstate[0].Fill(block(dout, dout.Rows/batch-1, batch))
 			if dto != nil {
-				add(u.set, u.back[0], dto[0])
+				add(u.set, u.dstate[0], dto[0])
 			}
 		case dto != nil:
-			u.back[i].Fill(dto[i])
+			u.dstate[i].Fill(dto[i])
 		default:
-			u.back[i].Clear()
+			u.dstate[i].Clear()
 		}
 	}
 	return dout.Rows == rows
@@ -363,10 +479,10 @@ func (u *unrolled[F]) beginBackward(dout kernel.Matrix[F], dto State[F], dx kern
 func (u *unrolled[F]) endBackward() State[F] {
 	for i, initial := range u.initial {
 		if initial != nil && !u.from {
-			u.set.ColumnSumsAdd(u.gradient(initial).Gradient, u.back[i])
+			u.set.ColumnSumsAdd(u.gradient(initial).Gradient, u.dstate[i])
 		}
 	}
-	return u.back
+	return u.dstate
 }
 
 // cachedRows is the number of rows, time steps times sequences, that are worked on

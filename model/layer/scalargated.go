@@ -26,12 +26,11 @@ type ScalarGated[F kernel.Float] struct {
 	phi     phi[F]
 	form    *form[F]
 
-	m, b              *weight.View[F] // [n_i × n], [n]
+	input             projection[F] // M [n_i × n] and b
 	alphaHat, betaHat *weight.View[F]
 
-	project kernel.Packed[F] // M
-	right   kernel.Packed[F] // Uᵀ, for products of states in rows
-	left    kernel.Packed[F] // U, for those of deltas
+	right kernel.Packed[F] // Uᵀ, for products of states in rows
+	left  kernel.Packed[F] // U, for those of deltas
 
 	// At the last Load; a scalar for every unit.
 	alpha, beta []F
@@ -71,7 +70,7 @@ func NewScalarGated[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], 
 		recurrent: base, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)},
 		form: newForm(set, matrix), alpha: make([]F, n), beta: make([]F, n),
 	}
-	s.m, s.b = s.declare(arena, "M", options.Inputs, n), s.declare(arena, "b", 1, n)
+	s.input = s.declareProjection(arena, "M", "b", n)
 	s.alphaHat, s.betaHat = arena.Declare("alpha_hat", 1, 1), arena.Declare("beta_hat", 1, 1)
 	s.declareInitial(arena, "h0", options.FixedStart)
 	return s, nil
@@ -82,8 +81,8 @@ func (s *ScalarGated[F]) Init(ctx context.Context, source *random.Source) error 
 	if err := s.matrix.Init(ctx, s.options.Start, source); err != nil {
 		return err
 	}
-	random.Gaussian(s.m.Value, s.options.InputScale/math.Sqrt(float64(s.inputs)), source)
-	clear(s.b.Value)
+	random.Gaussian(s.input.u.Value, s.options.InputScale/math.Sqrt(float64(s.inputs)), source)
+	clear(s.input.b.Value)
 	s.alphaHat.Value[0], s.betaHat.Value[0] = F(s.options.Alpha), F(s.options.Beta)
 	s.clearInitial()
 	return nil
@@ -105,7 +104,7 @@ func (s *ScalarGated[F]) Load() {
 	u := s.form.load()
 	s.set.PackTransposed(&s.right, u)
 	s.set.Pack(&s.left, u)
-	s.set.PackBias(&s.project, s.m.Matrix(), s.b.Value)
+	s.input.load(s.set)
 	alpha, beta, bounded := s.Gates()
 	for i := range s.alpha {
 		s.alpha[i], s.beta[i] = F(alpha), F(beta)
@@ -162,103 +161,79 @@ type scalarGatedPass[F kernel.Float] struct {
 	*unrolled[F]
 	cell          *ScalarGated[F]
 	gradient      *formGradient[F]
-	m, b          *weight.View[F]  // with the pass's gradients
-	dalpha, dbeta []F              // ∂L/∂α and ∂L/∂β, by units
-	inject        kernel.Packed[F] // Mᵀ, packed if an input gradient is asked for
+	input         projectionPass[F]
+	dalpha, dbeta []F // ∂L/∂α and ∂L/∂β, by units
 
 	activations kernel.Matrix[F] // φ(·) of the steps of a segment
 	activation  kernel.Matrix[F] // of a step whose history is not kept
 	spare       kernel.Matrix[F] // the state after it
 	deltas      kernel.Matrix[F] // the gradients of φ's argument in the steps of one chunk
-	run         func(first, end int)
 }
 
 // NewPass returns a pass for parts of minibatches.
 func (s *ScalarGated[F]) NewPass(limits Limits) Pass[F] {
 	p := &scalarGatedPass[F]{unrolled: s.newUnrolled(limits), cell: s, gradient: s.form.pass(), dalpha: make([]F, s.size), dbeta: make([]F, s.size)}
-	p.m, p.b = p.unrolled.gradient(s.m), p.unrolled.gradient(s.b)
+	p.body, p.input = p, p.projection(&s.input)
 	p.activations, p.activation, p.spare = kernel.NewPadded[F](p.kept, s.size), kernel.NewPadded[F](limits.Batch, s.size), kernel.NewPadded[F](limits.Batch, s.size)
 	p.deltas = kernel.NewPadded[F](p.chunkRows(), s.size)
-	p.run = p.segmentForward
 	s.gated = append(s.gated, p)
 	return p
 }
 
-// Forward runs the cell.
-func (p *scalarGatedPass[F]) Forward(in Input[F], from State[F], keep bool) (out kernel.Matrix[F], to State[F]) {
-	if keep || p.every {
-		return p.forward(in, from, p.run)
-	}
-	p.beginEvaluate(in, from)
+func (p *scalarGatedPass[F]) evaluate(in Input[F]) {
 	activation := p.activation.Slice(0, in.Batch)
 	for t := range in.Steps {
 		next := p.spare.Slice(0, in.Batch)
-		p.step(activation, block(in.X, t, in.Batch), p.to[0], next, [2][]F{})
+		p.one(activation, block(in.X, t, in.Batch), p.to[0], next, [2][]F{})
 		p.to[0], p.state[0], p.spare = next, p.spare, p.state[0]
 	}
-	return p.to[0], p.to
 }
 
-// segmentForward goes through the steps of a segment.
-func (p *scalarGatedPass[F]) segmentForward(first, end int) {
+func (p *scalarGatedPass[F]) step(first, end int) {
 	batch := p.in.Batch
 	x := p.in.X.Slice(first*batch, end*batch)
 	for t := range end - first {
-		p.step(block(p.activations, t, batch), block(x, t, batch), block(p.history, t, batch), block(p.history, t+1, batch),
+		p.one(block(p.activations, t, batch), block(x, t, batch), block(p.history, t, batch), block(p.history, t+1, batch),
 			memories(following(p.activations, (t+1)*batch, batch), following(p.history, (t+2)*batch, batch)))
 	}
 }
 
-// step does one time step. What it is given last is needed in the next one.
-func (p *scalarGatedPass[F]) step(activation, x, h, next kernel.Matrix[F], needed [2][]F) {
+// one does one time step. What it is given last is needed in the next one.
+func (p *scalarGatedPass[F]) one(activation, x, h, next kernel.Matrix[F], needed [2][]F) {
 	c := p.cell
-	sum := kernel.Sum[F]{X: x, M: &c.project, A: h, B: &c.right, Prefetch: needed}
+	sum := kernel.Sum[F]{X: x, M: &c.input.packed, A: h, B: &c.right, Prefetch: needed}
 	p.set.MultiplyGate(activation, sum, c.phi.activation, c.phi.slope, next, h, c.alpha[0], c.beta[0])
 }
 
-// Backward goes back through time. With g(t) = ∂L/∂h(t), f(t) the output of φ and
-// δ(t) the gradient of its argument,
+// With g(t) = ∂L/∂h(t), f(t) the output of φ and δ(t) the gradient of its argument,
 //
 //	δ(t) = α g(t) ∘ φ'      g(t-1) = Uᵀ δ(t) + β g(t) + what dout holds
 //	∂L/∂U = Σ δ(t) h(t-1)ᵀ   ∂L/∂M = Σ δ(t) x(t)ᵀ   ∂L/∂b = Σ δ(t)
 //	∂L/∂α = Σ g(t)·f(t)      ∂L/∂β = Σ g(t)·h(t-1)
 //
 // where the sums run over steps and sequences.
-func (p *scalarGatedPass[F]) Backward(dout kernel.Matrix[F], dto State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
-	all := p.beginBackward(dout, dto, dx)
-	c, steps, batch := p.cell, p.in.Steps, p.in.Batch
-	if dx.Data != nil {
-		p.set.PackTransposed(&p.inject, p.m.Matrix())
+func (p *scalarGatedPass[F]) back(c chunk[F]) {
+	if c.last == p.in.Steps {
+		p.gradient.begin()
+		clear(p.dalpha)
+		clear(p.dbeta)
 	}
-	p.gradient.begin()
-	clear(p.dalpha)
-	clear(p.dbeta)
-	g := p.back[0]
-	stride := p.stride(steps, batch)
-	first := (steps - 1) / stride * stride
-	segment := p.lastSegment()
-	for last := steps; last > 0; first, last = first-stride, first {
-		if first < segment {
-			segment -= p.segment(steps, batch)
-			p.again(segment, p.run)
-		}
-		for t := last - 1; t >= first; t-- {
-			place := t - segment
-			delta, activation, before := block(p.deltas, t-first, batch), block(p.activations, place, batch), block(p.history, place, batch)
-			p.set.ScalarGateBackward(delta, g, activation, before, p.dalpha, p.dbeta, c.alpha[0], c.phi.activation, c.phi.slope)
-			p.set.MultiplySum(g, kernel.Sum[F]{A: delta, B: &c.left, H: g, D: c.beta, Prefetch: memories(preceding(p.activations, place*batch, batch), preceding(p.history, place*batch, batch))})
-			if all && t > 0 {
-				add(p.set, g, block(dout, t-1, batch))
-			}
-		}
-		from, to := (first-segment)*batch, (last-segment)*batch
-		x, deltas := p.in.X.Slice(first*batch, last*batch), p.deltas.Slice(0, to-from)
-		p.gradient.add(p.set, deltas, p.history.Slice(from, to), &p.scratch)
-		p.set.TransposedAdd(p.m.GradientMatrix(), x, deltas, &p.scratch)
-		p.set.ColumnSumsAdd(p.b.Gradient, deltas)
-		if dx.Data != nil {
-			p.set.Multiply(dx.Slice(first*batch, last*batch), deltas, &p.inject)
-		}
+	s, batch, g := p.cell, c.batch, p.dstate[0]
+	for t := c.last - 1; t >= c.first; t-- {
+		place := t - c.segment
+		delta, activation, before := block(p.deltas, t-c.first, batch), block(p.activations, place, batch), block(p.history, place, batch)
+		p.set.ScalarGateBackward(delta, g, activation, before, p.dalpha, p.dbeta, s.alpha[0], s.phi.activation, s.phi.slope)
+		p.set.MultiplySum(g, kernel.Sum[F]{
+			A: delta, B: &s.left, H: g, D: s.beta,
+			Prefetch: memories(preceding(p.activations, place*batch, batch), preceding(p.history, place*batch, batch)),
+		})
+		c.addOutput(p.set, g, t)
 	}
-	return p.endBackward()
+}
+
+func (p *scalarGatedPass[F]) accumulate(c chunk[F]) {
+	from, to := c.rows()
+	deltas := p.deltas.Slice(0, to-from)
+	p.gradient.add(p.set, deltas, p.history.Slice(from, to), &p.scratch)
+	p.input.accumulate(c, deltas, false)
 }
