@@ -113,45 +113,20 @@ func (p *denseAffinePass[F]) backward(deltas, x, dx kernel.Matrix[F], end ending
 func (p *denseAffinePass[F]) ahead() []F  { return memory(p.w) }
 func (p *denseAffinePass[F]) behind() []F { return memory(p.w) }
 
-// factoredAffine is the way by the factors of W = diag(d) + L Rᵀ, see [factors].
-type factoredAffine[F kernel.Float] struct {
-	factors[F]
-	b      *weight.View[F]
-	outOfP kernel.Packed[F] // Lᵀ, with b
-	passes []*factoredAffinePass[F]
-}
+// factoredAffine is the way by the factors of W.
+type factoredAffine[F kernel.Float] struct{ factored[F] }
 
 type factoredAffinePass[F kernel.Float] struct {
-	*factoredAffine[F]
-	factorGradients[F]
+	*factoredPass[F]
 	workspace *workspace[F]
-	p, q      kernel.Matrix[F]
 }
 
 func newFactoredAffine[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F], b *weight.View[F]) *factoredAffine[F] {
-	return &factoredAffine[F]{factors: newFactors(set, matrix), b: b}
-}
-
-func (a *factoredAffine[F]) load() {
-	a.factors.load()
-	a.set.PackTransposedBias(&a.outOfP, a.left, a.b.Value)
-}
-
-func (a *factoredAffine[F]) join(used int) {
-	sum := &a.passes[0].factorGradients
-	for _, p := range a.passes[1:used] {
-		sum.add(a.set, &p.factorGradients)
-	}
-	a.pullback(sum)
+	return &factoredAffine[F]{factored[F]{factors: newFactors(set, matrix), bias: b}}
 }
 
 func (a *factoredAffine[F]) pass(rows int, w *workspace[F]) affineWayPass[F] {
-	k := a.matrix.Rank()
-	p := &factoredAffinePass[F]{
-		factoredAffine: a, factorGradients: a.gradients(), workspace: w, p: kernel.NewPadded[F](rows, k), q: kernel.NewPadded[F](rows, k),
-	}
-	a.passes = append(a.passes, p)
-	return p
+	return &factoredAffinePass[F]{a.newPass(rows, rows), w}
 }
 
 func (p *factoredAffinePass[F]) forward(out, x, plus kernel.Matrix[F], phi phi[F], _ bool) {
@@ -199,6 +174,6 @@ func (a *denseAffine[F]) footprint(int) Cost {
 }
 
 func (a *factoredAffine[F]) footprint(rows int) Cost {
-	shared, pass := a.factors.footprint(true)
+	shared, pass := a.factored.footprint()
 	return Cost{Shared: int64(shared), Pass: int64(pass + 2*kernel.PaddedSize(rows, a.matrix.Rank()))}
 }

@@ -1,7 +1,7 @@
 package layer
 
 import (
-	"fmt"
+	"context"
 
 	"sweep/model/kernel"
 	"sweep/model/weight"
@@ -17,10 +17,24 @@ type factors[F kernel.Float] struct {
 	set    *kernel.Set[F]
 	matrix weight.LowRank[F]
 
-	d             []F
-	left, right   kernel.Matrix[F] // L and R
-	intoP         kernel.Packed[F] // R
+	d           []F
+	left, right kernel.Matrix[F] // L and R
+}
+
+// factored applies W by its factors, for all passes of a layer.
+type factored[F kernel.Float] struct {
+	factors[F]
+	bias          *weight.View[F]  // what is added to W H; nil for nothing
+	intoP, outOfP kernel.Packed[F] // R, and Lᵀ with the bias
 	intoQ, outOfQ kernel.Packed[F] // L and Rᵀ
+	passes        []*factoredPass[F]
+}
+
+// factoredPass is the gradients of one pass, and its P and Q.
+type factoredPass[F kernel.Float] struct {
+	*factored[F]
+	factorGradients[F]
+	p, q kernel.Matrix[F]
 }
 
 // factorGradients are the gradients of d, L and R.
@@ -35,12 +49,41 @@ func newFactors[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F]) fa
 	return factors[F]{set: set, matrix: matrix, d: make([]F, n), left: kernel.NewPadded[F](n, k), right: kernel.NewPadded[F](n, k)}
 }
 
-// load computes and packs the factors for the present parameters. Who uses them packs Lᵀ.
-func (f *factors[F]) load() {
+// load computes and packs the factors for the present parameters.
+func (f *factored[F]) load() {
 	f.matrix.Factors(f.d, f.left, f.right)
 	f.set.Pack(&f.intoP, f.right)
 	f.set.Pack(&f.intoQ, f.left)
 	f.set.PackTransposed(&f.outOfQ, f.right)
+	if f.bias != nil {
+		f.set.PackTransposedBias(&f.outOfP, f.left, f.bias.Value)
+	} else {
+		f.set.PackTransposed(&f.outOfP, f.left)
+	}
+}
+
+// newPass returns a further pass with room for so many rows of P and Q.
+func (f *factored[F]) newPass(p, q int) *factoredPass[F] {
+	pass := &factoredPass[F]{
+		factored: f, factorGradients: f.gradients(),
+		p: kernel.NewPadded[F](p, f.matrix.Rank()), q: kernel.NewPadded[F](q, f.matrix.Rank()),
+	}
+	f.passes = append(f.passes, pass)
+	return pass
+}
+
+// join carries the gradients of the first so many passes to the parameters.
+func (f *factored[F]) join(used int) {
+	sum := &f.passes[0].factorGradients
+	for _, p := range f.passes[1:used] {
+		sum.add(f.set, &p.factorGradients)
+	}
+	f.pullback(sum)
+}
+
+// margin returns max |σ_i - 1| over the singular values of W as it was loaded last.
+func (f *factored[F]) margin(ctx context.Context) (float64, error) {
+	return weight.FactorsMargin(ctx, f.set, f.d, f.left, f.right)
 }
 
 // gradients returns room for gradients.
@@ -66,54 +109,13 @@ func (g *factorGradients[F]) add(set *kernel.Set[F], other *factorGradients[F]) 
 	add(set, g.dright, other.dright)
 }
 
-// A Path is a way to apply the matrix of an [Elman] cell at every time step, or of an
-// [Affine] layer. Paths differ in speed, and in rounding.
-type Path string
-
-// The paths.
-const (
-	// PathAuto, also "", chooses PathCompactWY for a [weight.LowRank] of less than a
-	// third of its size (n > 6m for two times m reflectors), where it is faster
-	// by measurement, and PathDense for all else. A rank counts as the next
-	// multiple of 16, as products with fewer columns take no less time.
-	PathAuto Path = "auto"
-	// PathDense forms W once a minibatch.
-	PathDense Path = "dense"
-	// PathCompactWY applies the factors of a [weight.LowRank] and never forms W.
-	PathCompactWY Path = "compact-wy"
-)
-
-// factorsOf returns the matrix by whose factors the path leads, nil where W is to be
-// formed.
-func factorsOf[F kernel.Float](matrix weight.Matrix[F], path Path) (weight.LowRank[F], error) {
-	low, factored := matrix.(weight.LowRank[F])
-	rows, cols := matrix.Shape()
-	factored = factored && rows == cols
-	switch path {
-	case "", PathAuto:
-		factored = factored && rows > 3*((low.Rank()+15)/16*16)
-	case PathDense:
-		factored = false
-	case PathCompactWY:
-		if !factored {
-			return nil, fmt.Errorf("layer: path %s: a weight without factors has to be formed", path)
-		}
-	default:
-		return nil, fmt.Errorf("layer: unknown path %q: want %s, %s or %s", string(path), PathAuto, PathDense, PathCompactWY)
-	}
-	if !factored {
-		return nil, nil
-	}
-	return low, nil
-}
-
 // factorsSize is the values of d, L and R, and of their gradients.
 func factorsSize(n, k int) int { return n + 2*kernel.PaddedSize(n, k) }
 
-// footprint is the values of the factors, all of them packed and Lᵀ with a bias, if there is
-// one, and those of the gradients, which each pass has.
-func (f *factors[F]) footprint(bias bool) (shared, pass int) {
+// footprint is the values of the factors, all of them packed, and those of the gradients, which
+// each pass has.
+func (f *factored[F]) footprint() (shared, pass int) {
 	n, k := len(f.d), f.matrix.Rank()
-	packed := 2*f.set.PackedSize(n, k, false) + f.set.PackedSize(k, n, false) + f.set.PackedSize(k, n, bias)
+	packed := 2*f.set.PackedSize(n, k, false) + f.set.PackedSize(k, n, false) + f.set.PackedSize(k, n, f.bias != nil)
 	return factorsSize(n, k) + packed + f.matrix.FactorsFootprint(), factorsSize(n, k)
 }

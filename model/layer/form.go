@@ -26,11 +26,6 @@ type formGradient[F kernel.Float] struct {
 	unset  bool // dw counts as 0, whatever it holds
 }
 
-// factoredSize is the size from which on W is formed from its factors, if it has
-// them: one reflector after another would go over a matrix that the cache does
-// not hold.
-const factoredSize = 128
-
 func newForm[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F]) *form[F] {
 	rows, cols := matrix.Shape()
 	f := &form[F]{set: set, matrix: matrix}
@@ -38,7 +33,7 @@ func newForm[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F]) *form[
 		f.direct = dense.View()
 		f.direct.Deferred = true
 	}
-	if matrix, ok := matrix.(weight.LowRank[F]); ok && rows == cols && rows >= factoredSize && rows >= 2*matrix.Rank() {
+	if matrix, ok := matrix.(weight.LowRank[F]); ok && rows == cols && rows >= max(formedSize, formedRanks*matrix.Rank()) {
 		f.low = newLowRank(set, matrix)
 	}
 	return f

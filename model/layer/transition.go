@@ -144,51 +144,25 @@ func (f *densePass[F]) accumulate(_, _, _ int, deltas, h kernel.Matrix[F]) {
 	f.gradient.add(f.set, deltas, h, &f.scratch)
 }
 
-// compactWY is the transition by the factors of W, see [factors].
+// compactWY is the transition by the factors of W.
 type compactWY[F kernel.Float] struct {
-	factors[F]
-	phi    phi[F]
-	outOfP kernel.Packed[F] // Lᵀ
-	passes []*compactWYPass[F]
+	factored[F]
+	phi phi[F]
 }
 
+// compactWYPass has P of the steps of a segment and Q of those of a chunk.
 type compactWYPass[F kernel.Float] struct {
-	*compactWY[F]
-	factorGradients[F]
-	p         kernel.Matrix[F] // of the steps of a segment
-	q         kernel.Matrix[F] // of the steps of a chunk
+	*factoredPass[F]
+	phi       phi[F]
 	evaluated kernel.Matrix[F] // P of a step whose history is not kept
 }
 
 func newCompactWY[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F], phi phi[F]) *compactWY[F] {
-	return &compactWY[F]{factors: newFactors(set, matrix), phi: phi}
-}
-
-func (t *compactWY[F]) load() {
-	t.factors.load()
-	t.set.PackTransposed(&t.outOfP, t.left)
+	return &compactWY[F]{factored: factored[F]{factors: newFactors(set, matrix)}, phi: phi}
 }
 
 func (t *compactWY[F]) pass(batch, kept, rows int) transitionPass[F] {
-	k := t.matrix.Rank()
-	p := &compactWYPass[F]{
-		compactWY: t, factorGradients: t.gradients(),
-		p: kernel.NewPadded[F](kept, k), q: kernel.NewPadded[F](rows, k), evaluated: kernel.NewPadded[F](batch, k),
-	}
-	t.passes = append(t.passes, p)
-	return p
-}
-
-func (t *compactWY[F]) join(used int) {
-	sum := &t.passes[0].factorGradients
-	for _, p := range t.passes[1:used] {
-		sum.add(t.set, &p.factorGradients)
-	}
-	t.pullback(sum)
-}
-
-func (t *compactWY[F]) margin(ctx context.Context) (float64, error) {
-	return weight.FactorsMargin(ctx, t.set, t.d, t.left, t.right)
+	return &compactWYPass[F]{t.newPass(kept, rows), t.phi, kernel.NewPadded[F](batch, t.matrix.Rank())}
 }
 
 func (t *compactWYPass[F]) forward(first int, h, x kernel.Matrix[F], m *kernel.Packed[F], batch int) {
@@ -256,6 +230,6 @@ func (f *denseTransition[F]) footprint(_, _, rows int) Cost {
 }
 
 func (t *compactWY[F]) footprint(batch, kept, rows int) Cost {
-	shared, pass := t.factors.footprint(false)
+	shared, pass := t.factored.footprint()
 	return Cost{Shared: int64(shared), Pass: int64(pass + kernel.PaddedSize(batch+kept+rows, t.matrix.Rank()))}
 }
