@@ -13,7 +13,7 @@ import (
 	"sweep/coordinator/store"
 	"sweep/migrations"
 	"sweep/sweep"
-	"sweep/sweep/report"
+	"sweep/sweep/paper"
 )
 
 // sql returns the rows of a query, without their header.
@@ -242,7 +242,7 @@ func TestArchiveViews(t *testing.T) {
 		_, list, _ = strings.Cut(list, " IN (")
 		list, _, _ = strings.Cut(list, ");")
 		names := strings.Fields(strings.NewReplacer(",", " ", "'", "").Replace(list))
-		if want := report.ArchiveKeys(); !slices.Equal(names, want) {
+		if want := paper.ArchiveKeys(); !slices.Equal(names, want) {
 			t.Errorf("the view of %s holds %v, the table %v", folder, names, want)
 		}
 	}

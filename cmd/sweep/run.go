@@ -19,6 +19,7 @@ import (
 	"sweep/coordinator/web"
 	"sweep/sweep"
 	"sweep/sweep/artifact"
+	"sweep/sweep/paper"
 	"sweep/sweep/report"
 	"sweep/sweep/wire"
 	"sweep/worker"
@@ -482,13 +483,13 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		fmt.Fprintf(errOut, "warning: %d repeated trials gave other bits than before\n", counts.Faults)
 	}
 	submission := &record.Grids[0].Submission
-	collection := report.NewCollection(submission.Spec.Select.Filled(&submission.Description))
+	collection := report.NewCollection(submission.Spec.Select.Filled(&submission.Description), paper.Names)
 	err = results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}}, collection.Add)
 	if err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	for _, kind := range report.Kinds {
+	for _, kind := range paper.Kinds {
 		if !kind.Has(collection) {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"sweep/sweep"
+	"sweep/sweep/paper"
 	"sweep/sweep/report"
 )
 
@@ -56,7 +57,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 		Args:      cobra.MinimumNArgs(1),
 		ValidArgs: tableNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request, err := report.ParseRequest(args[0], options.selection)
+			request, err := paper.ParseRequest(args[0], options.selection)
 			switch {
 			case errors.Is(err, sweep.ErrNotFound):
 				return usageError("no table %q: expected one of %s", args[0], strings.Join(tableNames(), ", "))
@@ -92,7 +93,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 }
 
 func tableNames() (names []string) {
-	for _, kind := range report.Kinds {
+	for _, kind := range paper.Kinds {
 		names = append(names, kind.Name)
 	}
 	return names

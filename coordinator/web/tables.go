@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"sweep/sweep"
+	"sweep/sweep/paper"
 	"sweep/sweep/report"
 )
 
@@ -12,7 +13,7 @@ import (
 // newest that has a row for it.
 func (s *Server) table(r *http.Request) (any, error) {
 	q := queryOf(r)
-	request, err := report.ParseRequest(r.PathValue("kind"), q.text("select"))
+	request, err := paper.ParseRequest(r.PathValue("kind"), q.text("select"))
 	switch {
 	case errors.Is(err, sweep.ErrNotFound):
 		return nil, err

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -41,23 +42,34 @@ func ParseSelection(name string) (Selection, error) {
 
 // Collection gathers the trials of some sweeps.
 type Collection struct {
+	Names
 	choice sweep.Select
-	sets   map[string]*setResults
+	sets   map[string]*Set
 	// contests are the groups whose grid points compete.
 	contests map[string]*contest
 }
 
-// setResults is what the trials of one data set say of it.
-type setResults struct {
-	name  string
-	facts facts
-	// lossOnly says that its task has no accuracy, noLoss that it has no test loss.
-	lossOnly, noLoss bool
+// Names says how tables call data sets and models.
+type Names struct {
+	// Set returns the one name of a data set that has several.
+	Set func(name string) string
+	// Model returns how a model is written.
+	Model func(model string) string
+	// Order is the order of models; others come after them, by name.
+	Order []string
 }
 
-// facts describe a data set as the trials saw it; zero where unknown.
-type facts struct {
-	train, test, length, classes, depth, inputSize int
+// Set is what the trials of one data set say of it.
+type Set struct {
+	Name  string
+	Facts Facts
+	// LossOnly says that its task has no accuracy, NoLoss that it has no test loss.
+	LossOnly, NoLoss bool
+}
+
+// Facts describe a data set as the trials saw it; zero where unknown.
+type Facts struct {
+	Train, Test, Length, Classes, Depth, InputSize int
 }
 
 // contest are the trials of one group by grid point.
@@ -72,7 +84,7 @@ type contest struct {
 // gridPoint are the replicates of one point: trials that agree in everything
 // but the seed.
 type gridPoint struct {
-	set        *setResults
+	set        *Set
 	model      string
 	parameters sweep.Parameters
 	// key decides between points that tie.
@@ -99,14 +111,14 @@ type outcome struct {
 // NewCollection returns an empty collection of trials that are compared as the
 // sweep file says; what it leaves open is data set and model as groups, and the
 // smallest validation loss.
-func NewCollection(choice sweep.Select) *Collection {
+func NewCollection(choice sweep.Select, names Names) *Collection {
 	if choice.By == "" {
 		choice.By = "validation_loss"
 	}
 	if len(choice.Group) == 0 {
 		choice.Group = []string{"dataset", "model"}
 	}
-	return &Collection{choice: choice, sets: map[string]*setResults{}, contests: map[string]*contest{}}
+	return &Collection{Names: names, choice: choice, sets: map[string]*Set{}, contests: map[string]*contest{}}
 }
 
 // Add takes a trial in; trials that are not completed or that have no data set and
@@ -117,18 +129,18 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 	if t.State != sweep.Completed || t.Result == nil || !okSet || !okModel {
 		return nil
 	}
-	name = canonicalSet(name)
+	name = c.Set(name)
 	set := c.sets[name]
 	if set == nil {
-		set = &setResults{name: name}
+		set = &Set{Name: name}
 		c.sets[name] = set
 	}
-	set.facts.add(t.Result.Summary)
+	set.Facts.add(t.Result.Summary)
 	if _, measured := t.Result.Summary["test_accuracy"]; !measured && !t.Result.Diverged {
-		set.lossOnly = true
+		set.LossOnly = true
 	}
 	if _, measured := t.Result.Summary["test_loss"]; !measured && !t.Result.Diverged {
-		set.noLoss = true
+		set.NoLoss = true
 	}
 	o := outcome{
 		id: t.TrialID, seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: t.Result.Diverged,
@@ -160,7 +172,7 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 }
 
 // point returns the grid point of a trial's parameters.
-func (c *Collection) point(parameters sweep.Parameters, set *setResults, model string) (*gridPoint, error) {
+func (c *Collection) point(parameters sweep.Parameters, set *Set, model string) (*gridPoint, error) {
 	group := sweep.Parameters{}
 	for _, name := range c.choice.Group {
 		if value, ok := parameters[name]; ok {
@@ -168,7 +180,7 @@ func (c *Collection) point(parameters sweep.Parameters, set *setResults, model s
 		}
 	}
 	if _, ok := group["dataset"]; ok {
-		group["dataset"] = set.name
+		group["dataset"] = set.Name
 	}
 	point := parameters.Clone()
 	if !slices.Contains(c.choice.Group, sweep.SeedParameter) {
@@ -205,10 +217,10 @@ func members(object []byte) []byte {
 	return append(slices.Clone(inner), ',')
 }
 
-func (f *facts) add(summary map[string]float64) {
+func (f *Facts) add(summary map[string]float64) {
 	for name, field := range map[string]*int{
-		"train_size": &f.train, "test_size": &f.test, "length": &f.length,
-		"classes": &f.classes, "depth": &f.depth, "input_size": &f.inputSize,
+		"train_size": &f.Train, "test_size": &f.Test, "length": &f.Length,
+		"classes": &f.Classes, "depth": &f.Depth, "input_size": &f.InputSize,
 	} {
 		if v, ok := summary[name]; ok {
 			*field = int(v)
@@ -322,50 +334,64 @@ func mean(values []float64) float64 {
 }
 
 // votes reports whether the point's trials leave class probabilities.
-func (p *gridPoint) votes() bool { return !p.set.lossOnly && p.baseline == 0 }
+func (p *gridPoint) votes() bool { return !p.set.LossOnly && p.baseline == 0 }
 
-// tableRow are the figures of a data set, by model. A model without a figure has
+// Row are the figures of a data set, by model. A model without a figure has
 // diverged trials alone.
-type tableRow struct {
-	*setResults
-	models   map[string]bool
-	baseline float64
-	// label says which group the row is of, where more than data set and model part
+type Row struct {
+	*Set
+	Models   map[string]bool
+	Baseline float64
+	// Label says which group the row is of, where more than data set and model part
 	// them.
-	label   string
-	figures map[string]Figure
+	Label   string
+	Figures map[string]Figure
 }
 
-// rows returns the rows of the sets that are wanted: a group's figure stands at
+// Title is the row's data set with its label.
+func (r *Row) Title() string {
+	if r.Label == "" {
+		return r.Name
+	}
+	return r.Name + ", " + r.Label
+}
+
+// Has reports whether the collection has one of the data sets that are wanted.
+func (c *Collection) Has(wanted func(set string) bool) bool {
+	for name := range c.sets {
+		if wanted(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Rows returns the rows of the sets that are wanted: a group's figure stands at
 // the data set and model of the point that was selected.
-func (c *Collection) rows(by Selection, wanted func(set string) bool) []*tableRow {
-	found := map[string]*tableRow{}
+func (c *Collection) Rows(by Selection, wanted func(set string) bool) []*Row {
+	found := map[string]*Row{}
 	for _, g := range c.contests {
 		figure, best := g.figure(by)
 		shown := best
 		if best == nil {
 			shown = g.order[0]
 		}
-		if !wanted(shown.set.name) || by.Ensemble() > 0 && !shown.votes() {
+		if !wanted(shown.set.Name) || by.Ensemble() > 0 && !shown.votes() {
 			continue
 		}
 		label := c.label(shown.parameters)
-		key := shown.set.name + "\x00" + label
+		key := shown.set.Name + "\x00" + label
 		r := found[key]
 		if r == nil {
-			r = &tableRow{setResults: shown.set, label: label, models: map[string]bool{}, figures: map[string]Figure{}}
+			r = &Row{Set: shown.set, Label: label, Models: map[string]bool{}, Figures: map[string]Figure{}}
 			found[key] = r
 		}
-		r.models[shown.model], r.baseline = true, max(r.baseline, shown.baseline)
+		r.Models[shown.model], r.Baseline = true, max(r.Baseline, shown.baseline)
 		if best != nil { // Without the model among the groups there is one figure a row.
-			r.figures[best.model] = figure
+			r.Figures[best.model] = figure
 		}
 	}
-	list := make([]*tableRow, 0, len(found))
-	for _, r := range found {
-		list = append(list, r)
-	}
-	return list
+	return slices.Collect(maps.Values(found))
 }
 
 // label names the groups that a point belongs to besides data set and model.
@@ -379,8 +405,8 @@ func (c *Collection) label(point sweep.Parameters) string {
 	return strings.Join(parts, ", ")
 }
 
-// stands says what stands for a group, as in a title.
-func (c *Collection) stands(by Selection) string {
+// Stands says what stands for a group, as in a title.
+func (c *Collection) Stands(by Selection) string {
 	switch k := by.Ensemble(); {
 	case by == Single:
 		return " of the one trial with the " + c.selected()
@@ -403,31 +429,11 @@ func (c *Collection) selected() string {
 	return extreme + " " + strings.ReplaceAll(c.choice.By, "_", " ")
 }
 
-// modelOrder is the order of columns, as in the paper's Table 4 with the
-// systems that it leaves out beside their kin.
-var modelOrder = []string{"rnn", "irnn", "lstm", "gru", "ornn", "spectral-rnn"}
-
-// modelName is how the papers write a model.
-func modelName(model string) string {
-	switch model {
-	case "rnn", "irnn", "lstm", "gru", "vprnn", "sgornn", "mlp":
-		return strings.ToUpper(model)
-	case "ornn":
-		return "oRNN"
-	case "spectral-rnn":
-		return "Spectral-RNN"
-	case "fastrnn":
-		return "FastRNN"
-	default:
-		return model
-	}
-}
-
-// models lists the models of the rows, in column order, unknown ones last.
-func models(rows []*tableRow) []string {
+// Models lists the models of the rows, in their order.
+func (c *Collection) Models(rows ...*Row) []string {
 	seen := map[string]bool{}
 	for _, s := range rows {
-		for model := range s.models {
+		for model := range s.Models {
 			seen[model] = true
 		}
 	}
@@ -436,13 +442,30 @@ func models(rows []*tableRow) []string {
 		list = append(list, model)
 	}
 	place := func(model string) int {
-		if i := slices.Index(modelOrder, model); i >= 0 {
+		if i := slices.Index(c.Order, model); i >= 0 {
 			return i
 		}
-		return len(modelOrder)
+		return len(c.Order)
 	}
 	slices.SortFunc(list, func(a, b string) int {
 		return cmp.Or(place(a)-place(b), strings.Compare(a, b))
 	})
 	return list
+}
+
+// Varying lists the parameters, other than the groups', that differ between points
+// of one group.
+func (c *Collection) Varying() []string {
+	var names []string
+	for _, g := range c.contests {
+		for _, p := range g.order[1:] {
+			for name, value := range p.parameters {
+				if name != sweep.SeedParameter && !slices.Contains(c.choice.Group, name) && !slices.Contains(names, name) && g.order[0].parameters[name] != value {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }

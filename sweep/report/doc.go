@@ -1,8 +1,11 @@
-// Package report turns results into the tables of the papers, beside the
-// published figures.
+// Package report turns results into tables: it gathers completed trials by data set,
+// model and grid point, selects the point or trial that stands for each group, and writes
+// tables as text, Markdown, LaTeX, CSV or JSON. It knows no paper: which tables there are
+// is said by whoever asks, as package paper.
 //
-// A Collection gathers completed trials by data set, model and grid point; its
-// size grows with the number of grid points, not of trials' curves. A Request
-// fills one from a store; UCR, MNIST and Tasks lay it out as a Table, which
-// writes itself as text, Markdown, LaTeX, CSV or JSON.
+// The size of a [Collection] grows with the number of grid points, not of trials' curves:
+//
+//	c := report.NewCollection(choice, names)
+//	err := results.Trials(ctx, query, c.Add)
+//	for _, row := range c.Rows(report.Mean, wanted) { … }
 package report

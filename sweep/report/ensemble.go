@@ -63,7 +63,7 @@ func (c *Collection) Vote(by Selection, wanted func(set string) bool, load func(
 	for _, g := range c.contests {
 		g.vote = nil
 		ranked := g.ranked()
-		if len(ranked) == 0 || !wanted(ranked[0].set.name) || !ranked[0].votes() {
+		if len(ranked) == 0 || !wanted(ranked[0].set.Name) || !ranked[0].votes() {
 			continue
 		}
 		classes = true
@@ -78,7 +78,7 @@ func (c *Collection) Vote(by Selection, wanted func(set string) bool, load func(
 					err = errNoValidation
 				}
 				if err != nil {
-					return fmt.Errorf("trial %s of %s, %s: %w", o.id, p.set.name, p.model, err)
+					return fmt.Errorf("trial %s of %s, %s: %w", o.id, p.set.Name, p.model, err)
 				}
 			}
 			if e.members == 0 {

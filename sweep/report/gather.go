@@ -6,36 +6,32 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 
 	"sweep/sweep"
 )
 
+// Kind is one of the tables.
+type Kind struct {
+	// Name is what the command line calls it.
+	Name string
+	// Holds reports whether a data set or task has a row in it. Each is in one table.
+	Holds func(set string) bool
+	// Lay lays it out.
+	Lay func(*Collection, Selection) *Table
+}
+
+// Has reports whether a collection has a row for the table.
+func (k *Kind) Has(c *Collection) bool { return c.Has(k.Holds) }
+
 // A Request asks for a table.
 type Request struct {
 	Kind      *Kind
+	Names     Names
 	Selection Selection
 	// Sweeps are references of the sweeps whose trials it is made of. If there is none
 	// it is the newest that has a row for it, or all of them if All is set.
 	Sweeps []string
 	All    bool
-}
-
-// ParseRequest returns the request of a kind and a selection by their names; the empty
-// selection is Mean. A kind that there is not is sweep.ErrNotFound.
-func ParseRequest(kind, selection string) (*Request, error) {
-	at := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == kind })
-	if at < 0 {
-		return nil, fmt.Errorf("%w: no table %.40q", sweep.ErrNotFound, kind)
-	}
-	r := Request{Kind: &Kinds[at], Selection: Mean}
-	if selection != "" {
-		var err error
-		if r.Selection, err = ParseSelection(selection); err != nil {
-			return nil, err
-		}
-	}
-	return &r, nil
 }
 
 // IncomparableError says that two sweeps of one table choose their best trials by
@@ -84,7 +80,7 @@ func (r *Request) Gather(ctx context.Context, results sweep.Reader, artifacts Ar
 		own := submission.Spec.Select.Filled(&submission.Description)
 		switch {
 		case collection == nil || !together:
-			collection, choice, used = NewCollection(own), own, nil
+			collection, choice, used = NewCollection(own, r.Names), own, nil
 		case !reflect.DeepEqual(own, choice):
 			return nil, nil, &IncomparableError{record.ID, own, choice}
 		}

@@ -5,23 +5,19 @@ import (
 	"strings"
 )
 
-// explain adds what a reader should know of how the figures were selected: which were
+// Explain adds what a reader should know of how the figures were selected: which were
 // exactly as good as others, what validation saw of the weights that were tested, and
 // how many points vote where validation chose their number.
-func (c *Collection) explain(t *Table, rows []*tableRow, by Selection) {
+func (c *Collection) Explain(t *Table, rows []*Row, by Selection) {
 	var tied, voting []string
 	refits, averages := false, false
 	for _, s := range rows {
-		for _, model := range models([]*tableRow{s}) {
-			f, ok := s.figures[model]
+		for _, model := range c.Models(s) {
+			f, ok := s.Figures[model]
 			if !ok {
 				continue
 			}
-			name := s.name
-			if s.label != "" {
-				name += ", " + s.label
-			}
-			name += " " + modelName(model)
+			name := s.Title() + " " + c.Model(model)
 			if f.Ties > 0 {
 				tied = append(tied, fmt.Sprintf("%s (%d)", name, f.Ties))
 			}

@@ -60,8 +60,8 @@ type Record struct {
 	Depth     int      `json:"depth"`
 }
 
-// add adds a record.
-func (t *Table) add(r Record) {
+// Add adds a record.
+func (t *Table) Add(r Record) {
 	if loss := r.Figure.Loss; !math.IsNaN(loss) {
 		r.Loss = &loss
 	}

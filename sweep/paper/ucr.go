@@ -1,4 +1,4 @@
-package report
+package paper
 
 import (
 	"cmp"
@@ -8,37 +8,26 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
+
+	"sweep/sweep/report"
 )
 
 // pixelSets are the data sets of the MNIST table, which UCR leaves out.
 var pixelSets = []string{"mnist", "permuted-mnist"}
 
-// HasUCR reports whether the collection has a row for the UCR table.
-func (c *Collection) HasUCR() bool { return c.has(isUCR) }
-
-// has reports whether the collection has a data set of a table.
-func (c *Collection) has(wanted func(set string) bool) bool {
-	for name := range c.sets {
-		if wanted(name) {
-			return true
-		}
-	}
-	return false
-}
-
 // ucrRows returns the rows in the order of Table 4, others after them by name.
-func (c *Collection) ucrRows(by Selection) []*tableRow {
-	rows := c.rows(by, isUCR)
-	place := func(s *tableRow) int {
+func ucrRows(c *report.Collection, by report.Selection) []*report.Row {
+	rows := c.Rows(by, isUCR)
+	place := func(s *report.Row) int {
 		for i := range table4 {
-			if table4[i].folder == s.name {
+			if table4[i].folder == s.Name {
 				return i
 			}
 		}
 		return len(table4)
 	}
-	slices.SortFunc(rows, func(a, b *tableRow) int {
-		return cmp.Or(place(a)-place(b), strings.Compare(a.name, b.name), strings.Compare(a.label, b.label))
+	slices.SortFunc(rows, func(a, b *report.Row) int {
+		return cmp.Or(place(a)-place(b), strings.Compare(a.Name, b.Name), strings.Compare(a.Label, b.Label))
 	})
 	return rows
 }
@@ -46,22 +35,22 @@ func (c *Collection) ucrRows(by Selection) []*tableRow {
 // UCR lays out Table 4 of Zhang, Lei, Dhillon (2018): a row a data set, and for
 // each model our test accuracy, the number of parameters and the published
 // accuracy. Means over the sound rows close it.
-func (c *Collection) UCR(by Selection) *Table {
-	sets := c.ucrRows(by)
-	names := models(sets)
-	t := &Table{Title: "UCR: test accuracy" + c.stands(by), Rules: map[int]bool{}}
-	t.Columns = []Column{{Name: "data set"}, {Name: "train/test", Right: true}, {Name: "length", Right: true},
+func UCR(c *report.Collection, by report.Selection) *report.Table {
+	sets := ucrRows(c, by)
+	names := c.Models(sets...)
+	t := &report.Table{Title: "UCR: test accuracy" + c.Stands(by), Rules: map[int]bool{}}
+	t.Columns = []report.Column{{Name: "data set"}, {Name: "train/test", Right: true}, {Name: "length", Right: true},
 		{Name: "classes", Right: true}, {Name: "depth", Right: true}}
 	for _, model := range names {
-		t.Columns = append(t.Columns, Column{Name: modelName(model), Right: true}, Column{Name: "(params)", Right: true},
-			Column{Name: "published", Right: true})
+		t.Columns = append(t.Columns, report.Column{Name: ModelName(model), Right: true}, report.Column{Name: "(params)", Right: true},
+			report.Column{Name: "published", Right: true})
 	}
 	marks := newMarks(t)
-	var sound [][]Figure
+	var sound [][]report.Figure
 	for _, s := range sets {
 		figures, row := ucrRow(t, s, names, by, marks)
 		t.Rows = append(t.Rows, row)
-		if p := published(s.name); p != nil && s.label == "" && p.artefact == "" && s.name != generatedCBF && len(figures) == len(names) {
+		if p := published(s.Name); p != nil && s.Label == "" && p.artefact == "" && s.Name != generatedCBF && len(figures) == len(names) {
 			sound = append(sound, figures)
 		}
 	}
@@ -69,17 +58,17 @@ func (c *Collection) UCR(by Selection) *Table {
 		t.Rules[len(t.Rows)] = true
 		t.Rows = append(t.Rows, meanRow(sets, sound, names))
 	}
-	c.explain(t, sets, by)
+	c.Explain(t, sets, by)
 	return t
 }
 
 // marks hands out footnote marks, one for each text.
 type marks struct {
-	table *Table
+	table *report.Table
 	known map[string]string
 }
 
-func newMarks(t *Table) *marks { return &marks{table: t, known: map[string]string{}} }
+func newMarks(t *report.Table) *marks { return &marks{table: t, known: map[string]string{}} }
 
 func (m *marks) mark(text string) string {
 	if text == "" {
@@ -94,17 +83,17 @@ func (m *marks) mark(text string) string {
 		mark = symbols[len(m.known)]
 	}
 	m.known[text] = mark
-	m.table.Notes = append(m.table.Notes, Note{mark, text})
+	m.table.Notes = append(m.table.Notes, report.Note{Mark: mark, Text: text})
 	return mark
 }
 
 // ucrRow lays out one data set and appends its records.
-func ucrRow(t *Table, s *tableRow, names []string, by Selection, marks *marks) (figures []Figure, cells []Cell) {
-	p := published(s.name)
-	f := s.facts
-	name, mark := s.name, ""
+func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection, marks *marks) (figures []report.Figure, cells []report.Cell) {
+	p := published(s.Name)
+	f := s.Facts
+	name, mark := s.Name, ""
 	if p != nil {
-		if s.name == generatedCBF {
+		if s.Name == generatedCBF {
 			mark = marks.mark("drawn from the generator that made the archive's CBF; the published figures are CBF's")
 		} else {
 			name = p.name
@@ -112,12 +101,12 @@ func ucrRow(t *Table, s *tableRow, names []string, by Selection, marks *marks) (
 		}
 		mark += marks.mark(p.artefact)
 	}
-	if s.label != "" {
-		name += ", " + s.label
+	if s.Label != "" {
+		name += ", " + s.Label
 	}
-	cells = []Cell{{Text: name + mark}, {Text: pair(f.train, f.test)}, {Text: number(f.length)}, {Text: number(f.classes)}, {Text: number(f.depth)}}
+	cells = []report.Cell{{Text: name + mark}, {Text: pair(f.Train, f.Test)}, {Text: number(f.Length)}, {Text: number(f.Classes)}, {Text: number(f.Depth)}}
 	best := math.Inf(-1)
-	all := s.figures
+	all := s.Figures
 	for _, figure := range all {
 		best = max(best, figure.Accuracy)
 	}
@@ -129,8 +118,8 @@ func ucrRow(t *Table, s *tableRow, names []string, by Selection, marks *marks) (
 			text, count = accuracyText(figure), fmt.Sprintf("(%d)", figure.Count)
 		}
 		publishedText := ""
-		record := Record{Dataset: name, Model: model, Selection: by, Figure: figure, Accuracy: &figure.Accuracy, TrainSize: f.train, TestSize: f.test,
-			Length: f.length, Classes: f.classes, Depth: f.depth}
+		record := report.Record{Dataset: name, Model: model, Selection: by, Figure: figure, Accuracy: &figure.Accuracy, TrainSize: f.Train, TestSize: f.Test,
+			Length: f.Length, Classes: f.Classes, Depth: f.Depth}
 		if p != nil {
 			if value, known := p.accuracy[model]; known {
 				publishedText = fraction(value)
@@ -141,20 +130,20 @@ func ucrRow(t *Table, s *tableRow, names []string, by Selection, marks *marks) (
 				}
 			}
 		}
-		cells = append(cells, Cell{Text: text, Bold: ok && figure.Accuracy == best}, Cell{Text: count}, Cell{Text: publishedText})
+		cells = append(cells, report.Cell{Text: text, Bold: ok && figure.Accuracy == best}, report.Cell{Text: count}, report.Cell{Text: publishedText})
 		if ok {
 			if !math.IsNaN(figure.Deviation) {
 				record.Deviation = &figure.Deviation
 			}
-			t.add(record)
+			t.Add(record)
 		}
 	}
 	return figures, cells
 }
 
 // meanRow averages the sound rows that have every model.
-func meanRow(sets []*tableRow, sound [][]Figure, names []string) []Cell {
-	cells := []Cell{{Text: fmt.Sprintf("mean of %d sound rows", len(sound))}, {}, {}, {}, {}}
+func meanRow(sets []*report.Row, sound [][]report.Figure, names []string) []report.Cell {
+	cells := []report.Cell{{Text: fmt.Sprintf("mean of %d sound rows", len(sound))}, {}, {}, {}, {}}
 	means := make([]float64, len(names))
 	best := math.Inf(-1)
 	for i := range names {
@@ -168,8 +157,8 @@ func meanRow(sets []*tableRow, sound [][]Figure, names []string) []Cell {
 	for i, model := range names {
 		var theirs []float64
 		for _, s := range sets {
-			p := published(s.name)
-			if p == nil || s.label != "" || p.artefact != "" || s.name == generatedCBF || !hasAll(s, names) {
+			p := published(s.Name)
+			if p == nil || s.Label != "" || p.artefact != "" || s.Name == generatedCBF || !hasAll(s, names) {
 				continue
 			}
 			if value, ok := p.accuracy[model]; ok {
@@ -180,14 +169,14 @@ func meanRow(sets []*tableRow, sound [][]Figure, names []string) []Cell {
 		if len(theirs) > 0 {
 			text = fraction(stat.Mean(theirs, nil))
 		}
-		cells = append(cells, Cell{Text: fraction(means[i]), Bold: means[i] == best}, Cell{}, Cell{Text: text})
+		cells = append(cells, report.Cell{Text: fraction(means[i]), Bold: means[i] == best}, report.Cell{}, report.Cell{Text: text})
 	}
 	return cells
 }
 
-func hasAll(s *tableRow, names []string) bool {
+func hasAll(s *report.Row, names []string) bool {
 	for _, model := range names {
-		if !s.models[model] {
+		if !s.Models[model] {
 			return false
 		}
 	}
@@ -195,7 +184,7 @@ func hasAll(s *tableRow, names []string) bool {
 }
 
 // accuracyText prints an accuracy as the paper does, with its deviation.
-func accuracyText(f Figure) string {
+func accuracyText(f report.Figure) string {
 	if math.IsNaN(f.Deviation) {
 		return fraction(f.Accuracy)
 	}

@@ -1,4 +1,4 @@
-package report
+package paper
 
 import (
 	"bytes"
@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/report"
 	"sweep/sweep/safetensors"
 )
 
 // text is a table as text, without the blanks at the ends of lines.
-func text(t *testing.T, table *Table) string {
+func text(t *testing.T, table *report.Table) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := table.Write(&b, "text", false); err != nil {
@@ -59,13 +60,13 @@ func TestTablesHoldTheirOwn(t *testing.T) {
 		trial("digits", "forest", .01, 1, .2, .97), trial("Fashion-MNIST", "forest", .01, 1, .2, .87),
 		with(trial("addition", "rnn", .01, 1, .16, 0), nil, map[string]float64{"test_accuracy": math.NaN(), "test_loss": .17, "baseline_loss": 1. / 6}),
 	}
-	c := NewCollection(sweep.Select{Group: []string{"dataset", "length", "model"}})
+	c := report.NewCollection(sweep.Select{Group: []string{"dataset", "length", "model"}}, Names)
 	for _, r := range trials {
 		if err := c.Add(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	rows := func(table *Table) (names []string) {
+	rows := func(table *report.Table) (names []string) {
 		for _, row := range table.Rows {
 			if name := row[0].Text; !slices.Contains(names, name) {
 				names = append(names, name)
@@ -73,13 +74,13 @@ func TestTablesHoldTheirOwn(t *testing.T) {
 		}
 		return names
 	}
-	if got := fmt.Sprint(rows(c.UCR(Mean))); got != "[CBF Cricket_Z generated-cbf*]" {
+	if got := fmt.Sprint(rows(UCR(c, report.Mean))); got != "[CBF Cricket_Z generated-cbf*]" {
 		t.Errorf("UCR holds %s", got)
 	}
-	if got := fmt.Sprint(rows(c.MNIST(Mean))); got != "[mnist permuted-mnist]" {
+	if got := fmt.Sprint(rows(MNIST(c, report.Mean))); got != "[mnist permuted-mnist]" {
 		t.Errorf("MNIST holds %s", got)
 	}
-	wantText(t, text(t, c.Tasks(Mean)), `
+	wantText(t, text(t, Tasks(c, report.Mean)), `
 Tasks: test loss and accuracy, mean ± standard deviation over replicates at the grid point with the smallest validation loss
 
 task              model    test loss  without memory  test accuracy  params  replicates  with
@@ -98,7 +99,7 @@ digits            forest                                      0.970    1268     
 har-2             SGORNN  0.27±0.028                     0.940±.014    1268           2
 har-2             LSTM          0.35                          0.910    1268           1
 `)
-	if only := collect(t, trials[5:11]...); only.HasUCR() || only.HasMNIST() || !only.HasTasks() {
+	if only := collect(t, trials[5:11]...); only.Has(isUCR) || only.Has(isPixel) || !only.Has(isTask) {
 		t.Error("copy and har-2 are in the wrong table")
 	}
 	if n := len(strings.Fields(archive)); n != 128 {
@@ -113,7 +114,7 @@ har-2             LSTM          0.35                          0.910    1268     
 
 // Depths are rows of one Table 2.
 func TestMNISTDepths(t *testing.T) {
-	c := NewCollection(sweep.Select{Group: []string{"model", "layers"}})
+	c := report.NewCollection(sweep.Select{Group: []string{"model", "layers"}}, Names)
 	for _, r := range []*sweep.TrialRecord{
 		with(trial("mnist", "mlp", .01, 1, .1, .94), sweep.Parameters{"layers": int64(30), "hidden": int64(128)}, nil),
 		with(trial("mnist", "mlp", .01, 1, .1, .88), sweep.Parameters{"layers": int64(100), "hidden": int64(128)}, nil),
@@ -126,7 +127,7 @@ func TestMNISTDepths(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantText(t, text(t, c.MNIST(Single)), `
+	wantText(t, text(t, MNIST(c, report.Single)), `
 MNIST: test accuracy in percent of the one trial with the smallest validation loss
 
 data set           model           steps  hidden  test accuracy  params  published        with hidden  params  by
@@ -163,7 +164,7 @@ func TestTies(t *testing.T) {
 	backward := slices.Clone(trials)
 	slices.Reverse(backward)
 	var chosen []any
-	for _, by := range []Selection{Mean, Single} {
+	for _, by := range []report.Selection{report.Mean, report.Single} {
 		var first string
 		for _, list := range [][]*sweep.TrialRecord{trials, backward} {
 			c := collect(t, list...)
@@ -171,8 +172,8 @@ func TestTies(t *testing.T) {
 			if best == nil || figure.Ties != 2 {
 				t.Errorf("%s: %d ties of %v, want 2", by, figure.Ties, best)
 			}
-			chosen = append(chosen, best.parameters["average"])
-			now := text(t, c.UCR(by))
+			chosen = append(chosen, best["average"])
+			now := text(t, UCR(c, by))
 			if first == "" {
 				first = now
 			}
@@ -184,7 +185,7 @@ func TestTies(t *testing.T) {
 	if chosen[0] != chosen[1] || chosen[2] != chosen[3] || chosen[0] != chosen[2] {
 		t.Errorf("averages %v were selected", chosen)
 	}
-	if table := collect(t, trials[0], trials[9]).UCR(Mean); strings.Contains(text(t, table), "as good") {
+	if table := UCR(collect(t, trials[0], trials[9]), report.Mean); strings.Contains(text(t, table), "as good") {
 		t.Errorf("nothing ties in\n%s", text(t, table))
 	}
 }
@@ -201,11 +202,11 @@ func TestRefitIsNoted(t *testing.T) {
 		"neither":  {sweep.Parameters{"refit": int64(0)}, "validation_loss", ""},
 		"by train": {sweep.Parameters{"refit": .5}, "train_loss", ""},
 	} {
-		c := NewCollection(sweep.Select{By: test.by})
+		c := report.NewCollection(sweep.Select{By: test.by}, Names)
 		if err := c.Add(with(trial("CBF", "rnn", .01, 1, .1, .5), test.parameters, map[string]float64{"train_loss": 1})); err != nil {
 			t.Fatal(err)
 		}
-		if got := text(t, c.UCR(Mean)); !strings.Contains(got, test.want) || test.want == "" && strings.Contains(got, "refit") {
+		if got := text(t, UCR(c, report.Mean)); !strings.Contains(got, test.want) || test.want == "" && strings.Contains(got, "refit") {
 			t.Errorf("%s: %q is not below\n%s", name, test.want, got)
 		}
 	}
@@ -258,14 +259,14 @@ func TestEnsembleLosses(t *testing.T) {
 		}
 	}
 	l := math.Log
-	for by, want := range map[Selection]struct {
+	for by, want := range map[report.Selection]struct {
 		points               int
 		validation, testLoss float64
 	}{
 		"ensemble":   {1, (-(l(.25)+l(.75))/2 - (l(.75)+l(.75)+l(.25))/3) / 2, -l(.5)},
 		"ensemble:2": {2, (-(l(.5)+l(.75))/2 - (l(.75)+l(.75)+l(.5))/3) / 2, -l(.375)},
 		"ensemble:3": {3, (-(l(1./3)+l(.5))/2 - (l(.5)+l(.5)+l(1./3))/3) / 2, -l(1.75 / 3)},
-		Auto:         {2, (-(l(.5)+l(.75))/2 - (l(.75)+l(.75)+l(.5))/3) / 2, -l(.375)},
+		report.Auto:  {2, (-(l(.5)+l(.75))/2 - (l(.75)+l(.75)+l(.5))/3) / 2, -l(.375)},
 	} {
 		c := collect(t, all...)
 		if err := c.Vote(by, isUCR, cast.load); err != nil {
@@ -275,27 +276,27 @@ func TestEnsembleLosses(t *testing.T) {
 		if best == nil || got.Points != want.points || got.Replicates != 2*want.points || math.Abs(got.Loss-want.validation) > 1e-9 || math.Abs(got.TestLoss-want.testLoss) > 1e-9 {
 			t.Errorf("%s: %+v, want %+v", by, got, want)
 		}
-		if table := text(t, c.UCR(by)); strings.Contains(table, "Grid points that vote: CBF RNN 2.") != (by == Auto) {
+		if table := text(t, UCR(c, by)); strings.Contains(table, "Grid points that vote: CBF RNN 2.") != (by == report.Auto) {
 			t.Errorf("%s:\n%s", by, table)
 		}
 	}
 	// Those that an earlier program refitted have no validation rows: the loss is not known.
 	cast[all[1].TrialID] = file(t, []int{1}, []float32{.5, .5})
 	c := collect(t, all...)
-	if err := c.Vote(Auto, isUCR, cast.load); err == nil || !strings.Contains(err.Error(), "trial s/1 of CBF, rnn: its class probabilities have no validation rows") {
+	if err := c.Vote(report.Auto, isUCR, cast.load); err == nil || !strings.Contains(err.Error(), "trial s/1 of CBF, rnn: its class probabilities have no validation rows") {
 		t.Errorf("%v", err)
 	}
 	if err := c.Vote("ensemble", isUCR, cast.load); err != nil {
 		t.Fatal(err)
 	}
-	table := c.UCR("ensemble")
+	table := UCR(c, "ensemble")
 	var encoded bytes.Buffer
 	if err := table.Write(&encoded, "json", false); err != nil || !strings.Contains(encoded.String(), `"validation_loss": null`) || !json.Valid(encoded.Bytes()) {
 		t.Errorf("%v: %s", err, &encoded)
 	}
 	// Tasks without classes have no vote.
 	c = collect(t, with(trial("copy", "rnn", .01, 1, .1, .5), nil, map[string]float64{"baseline_loss": 1}))
-	if err := c.Vote("ensemble", isTask, cast.load); err != ErrNoClasses { //nolint:errorlint // it is not wrapped
+	if err := c.Vote("ensemble", isTask, cast.load); err != report.ErrNoClasses { //nolint:errorlint // it is not wrapped
 		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package paper
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/report"
 	"sweep/sweep/safetensors"
 )
 
@@ -23,9 +24,9 @@ func trial(set, model string, lr float64, seed int64, loss, accuracy float64) *s
 	}
 }
 
-func collect(t *testing.T, trials ...*sweep.TrialRecord) *Collection {
+func collect(t *testing.T, trials ...*sweep.TrialRecord) *report.Collection {
 	t.Helper()
-	c := NewCollection(sweep.Select{})
+	c := report.NewCollection(sweep.Select{}, Names)
 	for _, r := range trials {
 		if err := c.Add(r); err != nil {
 			t.Fatal(err)
@@ -34,16 +35,25 @@ func collect(t *testing.T, trials ...*sweep.TrialRecord) *Collection {
 	return c
 }
 
-// only is the one group of a collection.
-func only(t *testing.T, c *Collection) *contest {
-	t.Helper()
-	if len(c.contests) != 1 {
-		t.Fatalf("%d groups", len(c.contests))
+// group is the one group of a collection.
+type group struct {
+	t *testing.T
+	c *report.Collection
+}
+
+func only(t *testing.T, c *report.Collection) group { return group{t, c} }
+
+// figure returns what stands for the group, and of which grid point; nil if there is none.
+func (g group) figure(by report.Selection) (figure report.Figure, best sweep.Parameters) {
+	g.t.Helper()
+	rows := g.c.Rows(by, func(string) bool { return true })
+	if len(rows) != 1 || len(rows[0].Models) != 1 {
+		g.t.Fatalf("%d groups", len(rows))
 	}
-	for _, g := range c.contests {
-		return g
+	for _, figure := range rows[0].Figures {
+		return figure, figure.Parameters
 	}
-	return nil
+	return report.Figure{}, nil
 }
 
 func diverged(r *sweep.TrialRecord) *sweep.TrialRecord {
@@ -82,12 +92,12 @@ func TestSelections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := only(t, collect(t, test.trials...))
-			mean, best := m.figure(Mean)
+			mean, best := m.figure(report.Mean)
 			if best == nil || math.Abs(mean.Accuracy-test.mean) > 1e-12 ||
 				math.Abs(mean.Deviation-test.deviation) > 1e-12 || math.IsNaN(mean.Deviation) != math.IsNaN(test.deviation) {
 				t.Errorf("mean %+v, want %v ± %v", mean, test.mean, test.deviation)
 			}
-			single, best := m.figure(Single)
+			single, best := m.figure(report.Single)
 			if (best == nil) != test.none || single.Accuracy != test.single {
 				t.Errorf("single %+v, want %v", single, test.single)
 			}
@@ -101,11 +111,11 @@ func TestOrderOfArrivalDoesNotShow(t *testing.T) {
 	for seed := range int64(10) {
 		trials = append(trials, trial("CBF", "rnn", .01, seed, .1*float64(seed), .7+.013*float64(seed)))
 	}
-	forward, _ := only(t, collect(t, trials...)).figure(Mean)
+	forward, _ := only(t, collect(t, trials...)).figure(report.Mean)
 	for i, j := 0, len(trials)-1; i < j; i, j = i+1, j-1 {
 		trials[i], trials[j] = trials[j], trials[i]
 	}
-	backward, _ := only(t, collect(t, trials...)).figure(Mean)
+	backward, _ := only(t, collect(t, trials...)).figure(report.Mean)
 	if forward.Accuracy != backward.Accuracy || forward.Deviation != backward.Deviation || forward.Loss != backward.Loss {
 		t.Errorf("%+v and %+v", forward, backward)
 	}
@@ -119,7 +129,7 @@ func TestUCRTable(t *testing.T) {
 		}
 	}
 	trials = append(trials, trial("mnist", "rnn", .01, 1, .1, .5)) // another table's
-	table := collect(t, trials...).UCR(Mean)
+	table := UCR(collect(t, trials...), report.Mean)
 	var text bytes.Buffer
 	if err := table.Write(&text, "text", true); err != nil {
 		t.Fatal(err)
@@ -146,7 +156,7 @@ func TestUCRTable(t *testing.T) {
 	if last[5].Text != "0.600" || last[7].Text != fraction((.702+.815+.947)/3) {
 		t.Errorf("means %v", last)
 	}
-	for _, format := range Formats {
+	for _, format := range report.Formats {
 		var out bytes.Buffer
 		if err := table.Write(&out, format, false); err != nil || out.Len() == 0 || strings.Contains(out.String(), "\x1b") {
 			t.Errorf("%s: %v, %d bytes", format, err, out.Len())
@@ -162,10 +172,10 @@ func TestMNISTTable(t *testing.T) {
 	r.Parameters["hidden"], r.Parameters["m1"], r.Parameters["m2"], r.Parameters["input_size"] = int64(128), int64(16), int64(16), int64(1)
 	r.Result.Summary["length"] = 784
 	c := collect(t, r, trial("permuted-mnist", "gru", .01, 1, .1, .9))
-	if !c.HasMNIST() || c.HasUCR() {
+	if !c.Has(isPixel) || c.Has(isUCR) {
 		t.Error("the wrong table")
 	}
-	table := c.MNIST(Single)
+	table := MNIST(c, report.Single)
 	var text bytes.Buffer
 	if err := table.Write(&text, "markdown", false); err != nil {
 		t.Fatal(err)
@@ -189,17 +199,17 @@ func TestTasksTable(t *testing.T) {
 	lost.Result.Diverged = true
 	c := collect(t, task("lstm", .1, 1, .16, .17, 17345), task("spectral-rnn", .1, 1, .5, .001, 2193),
 		task("spectral-rnn", .01, 1, .01, .02, 2193), task("spectral-rnn", .01, 2, .03, .04, 2193), task("spectral-rnn", .1, 2, .5, .001, 2193), lost)
-	if !c.HasTasks() || c.HasUCR() || c.HasMNIST() {
+	if !c.Has(isTask) || c.Has(isUCR) || c.Has(isPixel) {
 		t.Error("the wrong table")
 	}
 	var text bytes.Buffer
-	if err := c.Tasks(Mean).Write(&text, "csv", false); err != nil {
+	if err := Tasks(c, report.Mean).Write(&text, "csv", false); err != nil {
 		t.Fatal(err)
 	}
 	if want := "addition,lstm,mean,,,1,0.16,17345,,false,0,0,128,0,0,0.17,0\n"; !strings.Contains(text.String(), want) {
 		t.Errorf("%s lacks %s", &text, want)
 	}
-	table := c.Tasks(Mean)
+	table := Tasks(c, report.Mean)
 	var got []string
 	for _, row := range table.Rows {
 		var cells []string
@@ -216,7 +226,7 @@ func TestTasksTable(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("rows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if single := c.Tasks(Single).Rows; single[0][2].Text != "0.02" || single[2][2].Text != "diverged" {
+	if single := Tasks(c, report.Single).Rows; single[0][2].Text != "0.02" || single[2][2].Text != "diverged" {
 		t.Errorf("single %v", single)
 	}
 }
@@ -231,8 +241,8 @@ func TestPublishedRows(t *testing.T) {
 		if (p.artefact != "") != (equal && p.name != "Coffee") {
 			t.Errorf("%s: artefact %q, equal figures %v", p.name, p.artefact, equal)
 		}
-		if p.facts.depth*p.facts.inputSize != p.facts.length {
-			t.Errorf("%s: depth %d of %d inputs is not length %d", p.name, p.facts.depth, p.facts.inputSize, p.facts.length)
+		if p.facts.Depth*p.facts.InputSize != p.facts.Length {
+			t.Errorf("%s: depth %d of %d inputs is not length %d", p.name, p.facts.Depth, p.facts.InputSize, p.facts.Length)
 		}
 		if canonicalSet(p.name) != p.folder || canonicalSet(p.folder) != p.folder {
 			t.Errorf("%s: canonical name %s", p.name, canonicalSet(p.name))
@@ -263,13 +273,13 @@ func TestSelect(t *testing.T) {
 		"models alone": {sweep.Select{Group: []string{"model"}}, "CBF lstm=0.7 rnn=0.5", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := NewCollection(test.choice)
+			c := report.NewCollection(test.choice, Names)
 			for _, r := range trials() {
 				if err := c.Add(r); err != nil {
 					t.Fatal(err)
 				}
 			}
-			table := c.UCR(Mean)
+			table := UCR(c, report.Mean)
 			if !strings.Contains(table.Title, test.title) {
 				t.Errorf("title %q", table.Title)
 			}
@@ -346,7 +356,7 @@ func TestEnsembles(t *testing.T) {
 		accuracy float64
 		members  int
 	}{"ensemble": {2. / 3, 3}, "ensemble:2": {1, 6}, "ensemble:9": {1, 6}} {
-		by, err := ParseSelection(text)
+		by, err := report.ParseSelection(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -358,7 +368,7 @@ func TestEnsembles(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, best := only(t, c).figure(by)
-		if best == nil || best.parameters["lr"] != .01 || math.Abs(got.Accuracy-want.accuracy) > 1e-9 || got.Replicates != want.members ||
+		if best == nil || best["lr"] != .01 || math.Abs(got.Accuracy-want.accuracy) > 1e-9 || got.Replicates != want.members ||
 			got.Count != int64(want.members)*1268 || !math.IsNaN(got.Deviation) {
 			t.Errorf("%s: %+v of %v, want %v", text, got, best, want)
 		}
@@ -381,7 +391,7 @@ func TestEnsembles(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"ensemble:0", "ensemble:", "ensemble:-1", "ensembles", "ensemble:1.5", "best"} {
-		if _, err := ParseSelection(text); err == nil {
+		if _, err := report.ParseSelection(text); err == nil {
 			t.Errorf("selection %s is taken", text)
 		}
 	}
