@@ -50,10 +50,9 @@ func (p phi[F]) activate(set *kernel.Set[F], out kernel.Matrix[F], sum kernel.Su
 
 // denseAffine is the way by W itself.
 type denseAffine[F kernel.Float] struct {
-	set  *kernel.Set[F]
-	form *form[F]
-	b    *weight.View[F]
-	w    kernel.Matrix[F] // as it is loaded
+	form[F]
+	b      *weight.View[F]
+	loaded kernel.Matrix[F] // W
 
 	// Wᵀ for evaluations, many of which follow one load: the first of them packs it.
 	evaluation sync.Mutex
@@ -68,13 +67,11 @@ type denseAffinePass[F kernel.Float] struct {
 }
 
 func newDenseAffine[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F], b *weight.View[F]) *denseAffine[F] {
-	return &denseAffine[F]{set: set, form: newForm(set, matrix), b: b}
+	return &denseAffine[F]{form: newForm(set, matrix), b: b}
 }
 
 // load forms W. Passes pack it when they need it.
-func (a *denseAffine[F]) load() { a.w, a.evaluated = a.form.load(), false }
-
-func (a *denseAffine[F]) join(used int) { a.form.join(used) }
+func (a *denseAffine[F]) load() { a.loaded, a.evaluated = a.form.load(), false }
 
 func (a *denseAffine[F]) pass(_ int, w *workspace[F]) affineWayPass[F] {
 	return &denseAffinePass[F]{denseAffine: a, gradient: a.form.pass(), workspace: w}
@@ -85,7 +82,7 @@ func (a *denseAffine[F]) forEvaluation() *kernel.Packed[F] {
 	a.evaluation.Lock()
 	defer a.evaluation.Unlock()
 	if !a.evaluated {
-		a.set.PackTransposedBias(&a.right, a.w, a.b.Value)
+		a.set.PackTransposedBias(&a.right, a.loaded, a.b.Value)
 		a.evaluated = true
 	}
 	return &a.right
@@ -94,7 +91,7 @@ func (a *denseAffine[F]) forEvaluation() *kernel.Packed[F] {
 func (p *denseAffinePass[F]) forward(out, x, plus kernel.Matrix[F], phi phi[F], keep bool) {
 	sum := kernel.Sum[F]{X: x, M: &p.workspace.packed, H: plus, Prefetch: p.workspace.next}
 	if keep {
-		p.set.PackTransposedBias(sum.M, p.w, p.b.Value)
+		p.set.PackTransposedBias(sum.M, p.loaded, p.b.Value)
 	} else {
 		sum.M = p.forEvaluation()
 	}
@@ -105,13 +102,13 @@ func (p *denseAffinePass[F]) backward(deltas, x, dx kernel.Matrix[F], end ending
 	p.gradient.begin()
 	p.gradient.add(p.set, deltas, x, nil)
 	if dx.Data != nil {
-		p.set.Pack(&p.workspace.packed, p.w)
+		p.set.Pack(&p.workspace.packed, p.loaded)
 		end.settle(p.set, dx, deltas, &p.workspace.packed, p.workspace.next)
 	}
 }
 
-func (p *denseAffinePass[F]) ahead() []F  { return memory(p.w) }
-func (p *denseAffinePass[F]) behind() []F { return memory(p.w) }
+func (p *denseAffinePass[F]) ahead() []F  { return memory(p.loaded) }
+func (p *denseAffinePass[F]) behind() []F { return memory(p.loaded) }
 
 // factoredAffine is the way by the factors of W.
 type factoredAffine[F kernel.Float] struct{ factored[F] }
@@ -165,7 +162,7 @@ func (p *factoredAffinePass[F]) behind() []F { return p.outOfQ.Memory() }
 
 func (a *denseAffine[F]) footprint(int) Cost {
 	shared, pass, fork := a.form.footprint()
-	rows, cols := a.form.matrix.Shape()
+	rows, cols := a.matrix.Shape()
 	right := a.set.PackedSize(cols, rows, true)
 	return Cost{
 		Shared: int64(shared + right), Pass: int64(pass), Fork: int64(fork),

@@ -18,6 +18,27 @@ type form[F kernel.Float] struct {
 	passes []*formGradient[F]
 }
 
+// dense applies W itself, formed and packed once a minibatch, for all passes of a layer.
+type dense[F kernel.Float] struct {
+	form[F]
+	right kernel.Packed[F] // Wᵀ, for products of states in rows
+	left  kernel.Packed[F] // W, for those of deltas
+}
+
+// load forms and packs W for the present parameters.
+func (d *dense[F]) load() {
+	w := d.form.load()
+	d.set.PackTransposed(&d.right, w)
+	d.set.Pack(&d.left, w)
+}
+
+// packedFootprint is [form.footprint] and what is packed of W, which is square.
+func (d *dense[F]) packedFootprint() (shared, pass, fork int) {
+	shared, pass, fork = d.footprint()
+	n, _ := d.matrix.Shape()
+	return shared + 2*d.set.PackedSize(n, n, false), pass, fork
+}
+
 // formGradient is ∂L/∂W of one pass; of the first pass it is the parameter's own
 // gradient where W is a parameter.
 type formGradient[F kernel.Float] struct {
@@ -26,9 +47,9 @@ type formGradient[F kernel.Float] struct {
 	unset  bool // dw counts as 0, whatever it holds
 }
 
-func newForm[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F]) *form[F] {
+func newForm[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F]) form[F] {
 	rows, cols := matrix.Shape()
-	f := &form[F]{set: set, matrix: matrix}
+	f := form[F]{set: set, matrix: matrix}
 	if dense, ok := matrix.(*weight.Dense[F]); ok && cols%kernel.PaddedColumns != 0 {
 		f.direct = dense.View()
 		f.direct.Deferred = true

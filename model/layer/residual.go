@@ -33,11 +33,6 @@ func NewResidual[F kernel.Float](set *kernel.Set[F], inner *Stack[F], width int,
 	return &Residual[F]{Stack: inner, set: set, phi: phi[F]{activation, F(slope)}, width: width}, nil
 }
 
-// Cost is that of f and the outputs.
-func (r *Residual[F]) Cost(limits Limits) Cost {
-	return r.Stack.Cost(limits)
-}
-
 // residualPass is a [Pass] of a [Residual] block.
 type residualPass[F kernel.Float] struct {
 	*Residual[F]

@@ -24,13 +24,10 @@ type ScalarGated[F kernel.Float] struct {
 	matrix  weight.Matrix[F]
 	options ScalarGatedOptions
 	phi     phi[F]
-	form    *form[F]
+	u       dense[F]
 
 	input             projection[F] // M [n_i × n] and b
 	alphaHat, betaHat *weight.View[F]
-
-	right kernel.Packed[F] // Uᵀ, for products of states in rows
-	left  kernel.Packed[F] // U, for those of deltas
 
 	// At the last Load; a scalar for every unit.
 	alpha, beta []F
@@ -68,7 +65,7 @@ func NewScalarGated[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], 
 	}
 	s := &ScalarGated[F]{
 		recurrent: base, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)},
-		form: newForm(set, matrix), alpha: make([]F, n), beta: make([]F, n),
+		u: dense[F]{form: newForm(set, matrix)}, alpha: make([]F, n), beta: make([]F, n),
 	}
 	s.input = s.declareProjection(arena, "M", "b", n)
 	s.alphaHat, s.betaHat = arena.Declare("alpha_hat", 1, 1), arena.Declare("beta_hat", 1, 1)
@@ -101,9 +98,7 @@ func sigmoid[F kernel.Float](x F) float64 { return 1 / (1 + math.Exp(-float64(x)
 
 // Load forms and packs U and M and computes the gates.
 func (s *ScalarGated[F]) Load() {
-	u := s.form.load()
-	s.set.PackTransposed(&s.right, u)
-	s.set.Pack(&s.left, u)
+	s.u.load()
 	s.input.load(s.set)
 	alpha, beta, bounded := s.Gates()
 	for i := range s.alpha {
@@ -116,7 +111,7 @@ func (s *ScalarGated[F]) Load() {
 // ∂α/∂α̂ = α(1-α), likewise β, and ∂β/∂α = -2 at the upper bound.
 func (s *ScalarGated[F]) Join(used int) {
 	s.join(used)
-	s.form.join(used)
+	s.u.join(used)
 	dalpha, dbeta := 0.0, 0.0
 	for _, p := range s.gated[:used] {
 		for i := range p.dalpha {
@@ -140,7 +135,7 @@ func (s *ScalarGated[F]) Constrain(rate float64) { s.matrix.Constrain(rate) }
 // SpectralMargin returns max |σ_i - 1| over the singular values of U as it was loaded
 // last; see [weight.Margin].
 func (s *ScalarGated[F]) SpectralMargin(ctx context.Context) (float64, error) {
-	return s.form.margin(ctx)
+	return s.u.margin(ctx)
 }
 
 // Cost counts U.
@@ -148,8 +143,8 @@ func (s *ScalarGated[F]) Cost(limits Limits) Cost {
 	c := s.cost(limits, 1, 2*s.size)
 	c.Minibatch = s.matrix.Flops()
 	u, n := s.sized(limits), s.size
-	shared, pass, fork := s.form.footprint()
-	c.Shared = int64(shared + 2*s.set.PackedSize(n, n, false) + s.set.PackedSize(s.inputs, n, true) + 2*n)
+	shared, pass, fork := s.u.packedFootprint()
+	c.Shared = int64(shared + s.set.PackedSize(s.inputs, n, true) + 2*n)
 	c.Pass += int64(pass + 2*n + kernel.PaddedSize(u.kept+2*limits.Batch+u.chunkRows(), n) + kernel.ScratchSize(max(n, s.inputs), u.chunkRows()))
 	c.Fork += int64(fork)
 	c.Inject = int64(s.set.PackedSize(n, s.inputs, false))
@@ -172,7 +167,7 @@ type scalarGatedPass[F kernel.Float] struct {
 
 // NewPass returns a pass for parts of minibatches.
 func (s *ScalarGated[F]) NewPass(limits Limits) Pass[F] {
-	p := &scalarGatedPass[F]{unrolled: s.newUnrolled(limits), cell: s, gradient: s.form.pass(), dalpha: make([]F, s.size), dbeta: make([]F, s.size)}
+	p := &scalarGatedPass[F]{unrolled: s.newUnrolled(limits), cell: s, gradient: s.u.pass(), dalpha: make([]F, s.size), dbeta: make([]F, s.size)}
 	p.body, p.input = p, p.projection(&s.input)
 	p.activations, p.activation, p.spare = kernel.NewPadded[F](p.kept, s.size), kernel.NewPadded[F](limits.Batch, s.size), kernel.NewPadded[F](limits.Batch, s.size)
 	p.deltas = kernel.NewPadded[F](p.chunkRows(), s.size)
@@ -201,7 +196,7 @@ func (p *scalarGatedPass[F]) step(first, end int) {
 // one does one time step. What it is given last is needed in the next one.
 func (p *scalarGatedPass[F]) one(activation, x, h, next kernel.Matrix[F], needed [2][]F) {
 	c := p.cell
-	sum := kernel.Sum[F]{X: x, M: &c.input.packed, A: h, B: &c.right, Prefetch: needed}
+	sum := kernel.Sum[F]{X: x, M: &c.input.packed, A: h, B: &c.u.right, Prefetch: needed}
 	p.set.MultiplyGate(activation, sum, c.phi.activation, c.phi.slope, next, h, c.alpha[0], c.beta[0])
 }
 
@@ -224,7 +219,7 @@ func (p *scalarGatedPass[F]) back(c chunk[F]) {
 		delta, activation, before := block(p.deltas, t-c.first, batch), block(p.activations, place, batch), block(p.history, place, batch)
 		p.set.ScalarGateBackward(delta, g, activation, before, p.dalpha, p.dbeta, s.alpha[0], s.phi.activation, s.phi.slope)
 		p.set.MultiplySum(g, kernel.Sum[F]{
-			A: delta, B: &s.left, H: g, D: s.beta,
+			A: delta, B: &s.u.left, H: g, D: s.beta,
 			Prefetch: memories(preceding(p.activations, place*batch, batch), preceding(p.history, place*batch, batch)),
 		})
 		c.addOutput(p.set, g, t)

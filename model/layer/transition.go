@@ -85,11 +85,8 @@ func (p phi[F]) derivative(set *kernel.Set[F], delta, gradient, out kernel.Matri
 
 // denseTransition is the transition by W itself.
 type denseTransition[F kernel.Float] struct {
-	form  *form[F]
-	set   *kernel.Set[F]
-	phi   phi[F]
-	right kernel.Packed[F] // Wᵀ, for products of states in rows
-	left  kernel.Packed[F] // W, for those of deltas
+	dense[F]
+	phi phi[F]
 }
 
 type densePass[F kernel.Float] struct {
@@ -99,22 +96,12 @@ type densePass[F kernel.Float] struct {
 }
 
 func newDenseTransition[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F], phi phi[F]) *denseTransition[F] {
-	return &denseTransition[F]{form: newForm(set, matrix), set: set, phi: phi}
-}
-
-func (f *denseTransition[F]) load() {
-	w := f.form.load()
-	f.set.PackTransposed(&f.right, w)
-	f.set.Pack(&f.left, w)
+	return &denseTransition[F]{dense[F]{form: newForm(set, matrix)}, phi}
 }
 
 func (f *denseTransition[F]) pass(_, _, _ int) transitionPass[F] {
 	return &densePass[F]{denseTransition: f, gradient: f.form.pass()}
 }
-
-func (f *denseTransition[F]) join(used int) { f.form.join(used) }
-
-func (f *denseTransition[F]) margin(ctx context.Context) (float64, error) { return f.form.margin(ctx) }
 
 func (f *densePass[F]) forward(_ int, h, x kernel.Matrix[F], m *kernel.Packed[F], batch int) {
 	f.set.MultiplyActivateSteps(h, batch, &f.right, x, m, f.phi.activation, f.phi.slope)
@@ -222,11 +209,9 @@ func (t *compactWYPass[F]) accumulate(first, last, batch int, deltas, h kernel.M
 }
 
 func (f *denseTransition[F]) footprint(_, _, rows int) Cost {
-	shared, pass, fork := f.form.footprint()
-	n, _ := f.form.matrix.Shape()
-	return Cost{
-		Shared: int64(shared + 2*f.set.PackedSize(n, n, false)), Pass: int64(pass + kernel.ScratchSize(n, rows)), Fork: int64(fork),
-	}
+	shared, pass, fork := f.packedFootprint()
+	n, _ := f.matrix.Shape()
+	return Cost{Shared: int64(shared), Pass: int64(pass + kernel.ScratchSize(n, rows)), Fork: int64(fork)}
 }
 
 func (t *compactWY[F]) footprint(batch, kept, rows int) Cost {
