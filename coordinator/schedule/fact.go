@@ -247,13 +247,18 @@ func (f Taken) apply(s *State) {
 		queues[j.Queue] = true
 	}
 	s.underway[f.Pool] += len(queues)
-	for _, p := range f.Places {
-		s.stale[p.Sweep] = true
+	if len(f.Jobs) < len(f.Places) { // else they are read when the jobs are published
+		for _, p := range f.Places {
+			s.stale[p.Sweep] = true
+		}
 	}
 }
 
 func (f Published) apply(s *State) {
 	s.answered(f.Queue.Pool)
+	for _, id := range f.Trials {
+		s.stale[id.Sweep] = true
+	}
 	back := func(ids []sweep.TrialID) (waiting []sweep.TrialID) {
 		for _, id := range ids {
 			if s.jobs[id].queue == f.Queue { // else it was heard of meanwhile
