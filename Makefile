@@ -2,6 +2,7 @@
 # make race   the tests that can find races, under the race detector
 # make chaos  every promise of survival, in all orders and many times: an hour
 # make lint   vet, golangci-lint, generated code up to date
+# make lint-web  the dashboard's modules: format, rules, types
 # make docs   man pages and shell completions of all commands, in bin/docs
 # make bench  the table of kernel and training-step speeds
 # make vendor-web  fetch the modules of others in the dashboard again, and compare
@@ -9,7 +10,7 @@
 GOLANGCI_VERSION ?= v2.15.0
 GO ?= go
 
-.PHONY: build test race chaos lint generate check-generated docs bench clean vendor-web
+.PHONY: build test race chaos lint lint-web generate check-generated docs bench clean vendor-web
 
 build:
 	$(GO) build -o bin/sweep ./cmd/sweep
@@ -45,6 +46,15 @@ chaos:
 lint:
 	$(GO) vet ./model/kernel
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION) run --allow-parallel-runners ./...
+
+# npm installs prettier, eslint and tsc; the dashboard is served as it is, and needs none of it.
+web_tools = coordinator/web/node_modules/.package-lock.json
+lint-web: $(web_tools)
+	npm --prefix coordinator/web run --silent lint
+
+$(web_tools): coordinator/web/package-lock.json
+	./.ci/install web
+	npm --prefix coordinator/web ci
 
 # The checked-in assembly is what the generator writes.
 check-generated:
