@@ -10,7 +10,7 @@
 GOLANGCI_VERSION ?= v2.15.0
 GO ?= go
 
-.PHONY: build test race chaos lint lint-web generate check-generated docs bench clean vendor-web
+.PHONY: build test race chaos lint lint-web web-tools generate check-generated docs bench clean vendor-web
 
 build:
 	$(GO) build -o bin/sweep ./cmd/sweep
@@ -52,9 +52,10 @@ web_tools = coordinator/web/node_modules/.package-lock.json
 lint-web: $(web_tools)
 	npm --prefix coordinator/web run --silent lint
 
+web-tools: $(web_tools)
 $(web_tools): coordinator/web/package-lock.json
 	./.ci/install web
-	npm --prefix coordinator/web ci
+	npm --prefix coordinator/web ci --fetch-retries=1 --no-audit --no-fund
 
 # The checked-in assembly is what the generator writes.
 check-generated:
