@@ -356,6 +356,7 @@ func (r *reconciler) missed(ctx context.Context, now time.Time, queued map[sweep
 	if err == nil {
 		err = r.command(ctx, func(_ context.Context, s *scheduler) error {
 			s.plan.InHand(func(id sweep.TrialID) { delete(missing, id) })
+			maps.DeleteFunc(missing, func(id sweep.TrialID, _ time.Time) bool { return s.plan.Publishing(id) })
 			return nil
 		})
 	}

@@ -244,6 +244,9 @@ func (f Taken) apply(s *State) {
 	queues := map[Queue]bool{}
 	for _, j := range f.Jobs {
 		s.put(j)
+		waiting := s.jobs[j.TrialID]
+		waiting.publishing = true
+		s.jobs[j.TrialID] = waiting
 		queues[j.Queue] = true
 	}
 	s.underway[f.Pool] += len(queues)
@@ -258,6 +261,7 @@ func (f Published) apply(s *State) {
 	s.answered(f.Queue.Pool)
 	for _, id := range f.Trials {
 		s.stale[id.Sweep] = true
+		s.published(f.Queue, id)
 	}
 	back := func(ids []sweep.TrialID) (waiting []sweep.TrialID) {
 		for _, id := range ids {

@@ -39,6 +39,8 @@ type job struct {
 	class int
 	// given is when it was found to be in a worker's hands.
 	given time.Time
+	// publishing says that its publication is not answered yet.
+	publishing bool
 }
 
 // anyClass stands for the class of a trial whose job another coordinator published.
@@ -94,6 +96,18 @@ func (s *State) Served() (list []Queue) {
 func (s *State) Expects(id sweep.TrialID) bool {
 	_, waits := s.jobs[id]
 	return waits
+}
+
+// Publishing reports whether a trial's job is on its way to the broker, which may not have
+// it yet.
+func (s *State) Publishing(id sweep.TrialID) bool { return s.jobs[id].publishing }
+
+// published notes that the broker has a job, or has refused it.
+func (s *State) published(q Queue, id sweep.TrialID) {
+	if j := s.jobs[id]; j.publishing && j.queue == q {
+		j.publishing = false
+		s.jobs[id] = j
+	}
 }
 
 // put notes that a job is in a queue, or on its way there.
