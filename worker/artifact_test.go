@@ -373,7 +373,9 @@ func TestArtifactThroughARestartedBroker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state := s.CachedInfo().State; state.LastSeq > state.Msgs*5/4 {
+	// At most the part that was under way is sent twice, 16 MiB of 60 MB; from its beginning
+	// the artifact would be a third and more.
+	if state := s.CachedInfo().State; state.LastSeq > state.Msgs*13/10 {
 		t.Errorf("%d messages were sent for %d: the upload began again", state.LastSeq, state.Msgs)
 	}
 }
