@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -373,10 +374,12 @@ func (w *Wire) JobCounts(ctx context.Context) (map[string]int64, error) {
 	return counts, err
 }
 
-// withdrawMessages and withdrawBytes bound what Withdraw pulls at a time.
+// withdrawMessages and withdrawBytes bound what Withdraw pulls at a time, withdrawWait for
+// how long a pull waits for jobs that the consumer has not heard of.
 const (
 	withdrawMessages = 4096
 	withdrawBytes    = 8 << 20
+	withdrawWait     = 100 * time.Millisecond
 )
 
 // Withdraw takes the jobs of sweeps that wait in a queue out of it and returns their
@@ -387,6 +390,10 @@ const (
 // puller only. Nothing else proves that no worker has a job: in a cluster a pause, a
 // purge and the sequence that was delivered last are applied by different servers at
 // different times, and messages that were picked meanwhile are delivered later.
+//
+// A consumer hears of a job a moment after its publication is confirmed, and says until
+// then that there is none. So the end is not its word, but that it has delivered the last
+// job of the queue, to whomever.
 func (w *Wire) Withdraw(ctx context.Context, q Queue, sweeps ...string) (taken []sweep.TrialID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
 	defer cancel()
@@ -396,8 +403,9 @@ func (w *Wire) Withdraw(ctx context.Context, q Queue, sweeps ...string) (taken [
 	}
 	defer p.close()
 	var own, others []*nats.Msg
+	wait := time.Duration(0)
 	for more := true; more && err == nil; {
-		more, err = p.pullWaiting(ctx, func(m *nats.Msg) {
+		more, err = p.pullWaiting(ctx, wait, func(m *nats.Msg) {
 			switch _, id, err := trialOfJob(m.Subject); {
 			case err != nil:
 				w.refuse(m, err)
@@ -407,6 +415,10 @@ func (w *Wire) Withdraw(ctx context.Context, q Queue, sweeps ...string) (taken [
 				others = append(others, m)
 			}
 		})
+		if !more && err == nil {
+			more, err = w.undelivered(ctx, q)
+			wait = withdrawWait
+		}
 	}
 	for _, m := range others {
 		if err := w.conn.Publish(m.Reply, []byte(answerReturn)); err != nil {
@@ -419,6 +431,27 @@ func (w *Wire) Withdraw(ctx context.Context, q Queue, sweeps ...string) (taken [
 		taken = append(taken, id)
 	}
 	return taken, wrap(errors.Join(err, ackErr), "withdraw jobs from queue %s", q)
+}
+
+// undelivered reports whether a queue has a job that its consumer has not delivered to
+// anybody yet.
+func (w *Wire) undelivered(ctx context.Context, q Queue) (bool, error) {
+	stream, err := w.js.Stream(ctx, q.stream())
+	if err != nil {
+		return false, err
+	}
+	last, err := stream.GetLastMsgForSubject(ctx, q.filter())
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	consumer, err := stream.Consumer(ctx, q.consumer())
+	if err != nil {
+		return false, err
+	}
+	return consumer.CachedInfo().Delivered.Stream < last.Sequence, nil
 }
 
 // acknowledge removes delivered messages from their stream and returns those whose

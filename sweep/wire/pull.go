@@ -172,10 +172,12 @@ func (p *puller) next(ctx context.Context, wait time.Duration) (*nats.Msg, error
 }
 
 // pullWaiting calls visit for the messages that are there already, within bounds of
-// number and bytes, and reports whether there may be more.
-func (p *puller) pullWaiting(ctx context.Context, visit func(*nats.Msg)) (more bool, err error) {
+// number and bytes, and reports whether there may be more. If there is none it waits for
+// one.
+func (p *puller) pullWaiting(ctx context.Context, wait time.Duration, visit func(*nats.Msg)) (more bool, err error) {
 	p.cut = false
-	if err := p.ask(pullRequest{Batch: withdrawMessages, MaxBytes: withdrawBytes, NoWait: true}); err != nil {
+	r := pullRequest{Batch: withdrawMessages, MaxBytes: withdrawBytes, Expires: wait.Nanoseconds(), NoWait: true}
+	if err := p.ask(r); err != nil {
 		return false, err
 	}
 	for n := 1; ; n++ {

@@ -383,6 +383,26 @@ func TestWithdraw(t *testing.T) {
 	}
 }
 
+// A consumer hears of a job a moment after the job is confirmed: what was just published
+// is withdrawn all the same.
+func TestWithdrawAtOnce(t *testing.T) {
+	w := open(t, wiretest.Start(t), wire.Options{})
+	if err := w.OpenQueue(t.Context(), queue("cpu")); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 500 {
+		list := jobsOf(10)
+		publish(t, w, list...)
+		taken, err := w.Withdraw(t.Context(), queue("cpu"), list[0].Sweep)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(taken) != len(list) {
+			t.Fatalf("round %d: %d of %d jobs were withdrawn", round, len(taken), len(list))
+		}
+	}
+}
+
 func TestRemove(t *testing.T) {
 	w := open(t, wiretest.Start(t), wire.Options{})
 	if err := w.RemoveJobs(t.Context(), "nowhere", "s1"); err != nil {
