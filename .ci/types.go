@@ -83,7 +83,8 @@ func check(goos, goarch string) (n int, err error) {
 		for _, file := range syntax {
 			for _, d := range file.Decls {
 				if f, is := d.(*ast.FuncDecl); is && f.Body == nil && own && len(p.SFiles) == 0 {
-					errs = append(errs, fmt.Errorf("%s: %s has no body, and there is no assembly", files.Position(f.Pos()), f.Name))
+					errs = append(errs, fmt.Errorf("%s: %s has no body, and there is no assembly",
+						files.Position(f.Pos()), f.Name))
 				}
 			}
 		}

@@ -14,7 +14,8 @@ import (
 var errNoArtifacts = errors.New("there is no artifact store here")
 
 // CheckArtifacts implements wire.Controller.
-func (c *Coordinator) CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck, yield func(*sweep.CheckedArtifact) error) error {
+func (c *Coordinator) CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
+	yield func(*sweep.CheckedArtifact) error) error {
 	if check != sweep.CheckNothing && c.options.Artifacts == nil {
 		return errNoArtifacts
 	}
@@ -49,7 +50,8 @@ const checkPage = 1000
 
 // eachArtifact calls look for each artifact that fits the query, when the database
 // has answered: the artifact store, and who listens, may be slow.
-func (c *Coordinator) eachArtifact(ctx context.Context, query sweep.ArtifactQuery, look func(*sweep.ArtifactRecord) error) error {
+func (c *Coordinator) eachArtifact(ctx context.Context, query sweep.ArtifactQuery,
+	look func(*sweep.ArtifactRecord) error) error {
 	var page []*sweep.ArtifactRecord
 	err := c.store.Artifacts(ctx, query, func(r *sweep.ArtifactRecord) error {
 		page = append(page, r)
@@ -67,7 +69,8 @@ func (c *Coordinator) eachArtifact(ctx context.Context, query sweep.ArtifactQuer
 }
 
 // found looks at an artifact's bytes.
-func (c *Coordinator) found(ctx context.Context, r *sweep.ArtifactRecord, check sweep.ArtifactCheck) (state sweep.ArtifactState, problem string) {
+func (c *Coordinator) found(ctx context.Context, r *sweep.ArtifactRecord,
+	check sweep.ArtifactCheck) (state sweep.ArtifactState, problem string) {
 	err := c.options.Artifacts.Check(ctx, r, check == sweep.CheckDigest)
 	var lost *sweep.LostError
 	var damaged *sweep.DamagedError
@@ -86,7 +89,8 @@ func (c *Coordinator) found(ctx context.Context, r *sweep.ArtifactRecord, check 
 const copyBuffer = 128 << 10
 
 // Artifact implements wire.Controller.
-func (c *Coordinator) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error) {
+func (c *Coordinator) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
+	out io.Writer) (*sweep.ArtifactRecord, error) {
 	if c.options.Artifacts == nil {
 		return nil, errNoArtifacts
 	}
@@ -96,10 +100,11 @@ func (c *Coordinator) Artifact(ctx context.Context, id sweep.TrialID, name strin
 	}
 	id.Sweep = record.ID
 	var found *sweep.ArtifactRecord
-	err = c.store.Artifacts(ctx, sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index}, Name: name}, func(r *sweep.ArtifactRecord) error {
-		found = r
-		return nil
-	})
+	err = c.store.Artifacts(ctx, sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index}, Name: name},
+		func(r *sweep.ArtifactRecord) error {
+			found = r
+			return nil
+		})
 	if err == nil && found == nil {
 		err = c.noArtifact(ctx, id, name)
 	}
@@ -137,7 +142,8 @@ func (c *Coordinator) forgetArtifacts(ctx context.Context, deleted []sweep.Delet
 	}
 	for _, d := range deleted {
 		if err := c.RemoveArtifacts(ctx, d.Pool, d.ID); err != nil {
-			c.log.Error("artifacts of a deleted sweep stay behind", "at", sweep.ArtifactPrefix(d.Pool, d.ID), "error", err)
+			c.log.Error("artifacts of a deleted sweep stay behind", "at", sweep.ArtifactPrefix(d.Pool, d.ID),
+				"error", err)
 		}
 	}
 }
@@ -171,7 +177,8 @@ const prepareAgain = time.Minute
 // trials run all the same: their workers try for a while, and say what is missing.
 func (s *scheduler) prepareArtifacts(ctx context.Context, pool string) {
 	known, told := s.prepared.Load(pool)
-	if again, _ := known.(time.Time); s.options.Artifacts == nil || told && (again.IsZero() || time.Now().Before(again)) {
+	if again, _ := known.(time.Time); s.options.Artifacts == nil || told &&
+		(again.IsZero() || time.Now().Before(again)) {
 		return
 	}
 	bound, cancel := context.WithTimeout(ctx, prepareTime)
@@ -217,7 +224,8 @@ func (c *Coordinator) noteFull(e *sweep.Event, problem string) {
 	name, _ := pool.(string)
 	before, known := c.full.Swap(name, fullStore{problem, time.Now()})
 	if !known || time.Since(before.(fullStore).at) > fullMemory {
-		c.log.Warn("the artifact store is full: trials end without their artifacts", "pool", name, "trial", e.TrialID, "problem", problem)
+		c.log.Warn("the artifact store is full: trials end without their artifacts", "pool", name, "trial", e.TrialID,
+			"problem", problem)
 	}
 }
 

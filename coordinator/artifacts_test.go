@@ -62,10 +62,11 @@ func TestArtifacts(t *testing.T) {
 	stop()
 	states := func(check sweep.ArtifactCheck) (list []string) {
 		t.Helper()
-		err := c.CheckArtifacts(t.Context(), sweep.ArtifactQuery{Sweep: "weights"}, check, func(a *sweep.CheckedArtifact) error {
-			list = append(list, fmt.Sprint(a.Index, " ", a.State))
-			return nil
-		})
+		err := c.CheckArtifacts(t.Context(), sweep.ArtifactQuery{Sweep: "weights"}, check,
+			func(a *sweep.CheckedArtifact) error {
+				list = append(list, fmt.Sprint(a.Index, " ", a.State))
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,13 +79,15 @@ func TestArtifacts(t *testing.T) {
 	}
 	trial := func(index int64) sweep.TrialID { return sweep.TrialID{Sweep: id, Index: index} }
 	var out bytes.Buffer
-	if r, err := c.Artifact(t.Context(), trial(2), "weights", 0, &out); err != nil || !bytes.Equal(out.Bytes(), content(trial(2))) || r.Size != int64(out.Len()) {
+	if r, err := c.Artifact(t.Context(), trial(2), "weights", 0, &out); err != nil ||
+		!bytes.Equal(out.Bytes(), content(trial(2))) || r.Size != int64(out.Len()) {
 		t.Errorf("%+v, %v, %q", r, err, &out)
 	}
 	whole := bytes.Clone(out.Bytes())
 	for _, from := range []int64{1, int64(len(whole)) - 1, int64(len(whole))} {
 		out.Reset()
-		if _, err := c.Artifact(t.Context(), trial(2), "weights", from, &out); err != nil || !bytes.Equal(out.Bytes(), whole[from:]) {
+		if _, err := c.Artifact(t.Context(), trial(2), "weights", from, &out); err != nil ||
+			!bytes.Equal(out.Bytes(), whole[from:]) {
 			t.Errorf("from byte %d: %q, %v", from, &out, err)
 		}
 	}
@@ -234,7 +237,8 @@ func TestFullArtifactStore(t *testing.T) {
 	if p := b.finish(c, id); p.Completed != 4 {
 		t.Errorf("%+v", p)
 	}
-	if err := c.Problem(); err == nil || !strings.Contains(err.Error(), "pool cpu") || !strings.Contains(err.Error(), problem) {
+	if err := c.Problem(); err == nil || !strings.Contains(err.Error(), "pool cpu") ||
+		!strings.Contains(err.Error(), problem) {
 		t.Errorf("the problem is %v, want one that names the pool and the reason", err)
 	}
 	if err := c.Outage(); err != nil {
@@ -298,13 +302,15 @@ func TestWorkersThatCannotReport(t *testing.T) {
 	b := newBench(t)
 	log := &logOf{}
 	c, _ := b.start(Options{Logger: slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))})
-	beat := wire.Beat{WorkerStatus: wire.WorkerStatus{ID: "w-1", Name: "node1", Pool: "cpu", State: wire.WorkerReady, Offer: *noopOffer(1), Problem: "no room"}}
+	beat := wire.Beat{WorkerStatus: wire.WorkerStatus{ID: "w-1", Name: "node1", Pool: "cpu", State: wire.WorkerReady,
+		Offer: *noopOffer(1), Problem: "no room"}}
 	for range 2 {
 		if _, err := b.wire.Beat(t.Context(), beat); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.Outage(); err == nil || !strings.Contains(err.Error(), "node1") || !strings.Contains(err.Error(), "no room") {
+	if err := c.Outage(); err == nil || !strings.Contains(err.Error(), "node1") ||
+		!strings.Contains(err.Error(), "no room") {
 		t.Errorf("the outage is %v, want one that names the worker and its problem", err)
 	}
 	if n := log.count("no room"); n != 1 {

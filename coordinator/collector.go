@@ -154,7 +154,8 @@ func (c *Coordinator) recordBatch(ctx context.Context, batch *wire.EventBatch) e
 
 // own returns the events of a batch, and the bad ones, without those about the trials of
 // another pool than that of the worker which sent them: it may not report on them.
-func (c *Coordinator) own(ctx context.Context, batch *wire.EventBatch) (events []sweep.Event, bad []wire.BadEvent, err error) {
+func (c *Coordinator) own(ctx context.Context,
+	batch *wire.EventBatch) (events []sweep.Event, bad []wire.BadEvent, err error) {
 	var ids []string
 	for i := range batch.Events {
 		ids = append(ids, batch.Events[i].Sweep)
@@ -284,7 +285,8 @@ func (c *Coordinator) collectRest(ctx context.Context) error {
 			return err
 		}
 		if newer > 0 {
-			c.log.Warn("messages of a newer sweep are left unread: start that program to record their events", "messages", newer, "problem", problem)
+			c.log.Warn("messages of a newer sweep are left unread: start that program to record their events",
+				"messages", newer, "problem", problem)
 			return nil
 		}
 	}

@@ -22,7 +22,8 @@ func (e *NoWorkerError) Error() string { return "not submitted: " + e.Reason }
 
 // Submit implements wire.Controller. The cost does not depend on the number of
 // points: nothing is expanded yet.
-func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission, requireWorkers bool) (wire.Submitted, error) {
+func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission,
+	requireWorkers bool) (wire.Submitted, error) {
 	grid, err := open(submission)
 	if err != nil {
 		return wire.Submitted{}, err
@@ -103,13 +104,15 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 		return 0, fmt.Errorf("extending sweep %s: %w", id, err)
 	}
 	if record.Trainer != submission.Spec.Trainer || record.Pool != submission.Spec.Pool {
-		return 0, fmt.Errorf("extending sweep %s: it has trainer %s and pool %s, the extension %s and %s: submit it as a sweep of its own",
+		return 0, fmt.Errorf("extending sweep %s: it has trainer %s and pool %s, the extension %s and %s: submit it "+
+			"as a sweep of its own",
 			record.ID, record.Trainer, record.Pool, submission.Spec.Trainer, submission.Spec.Pool)
 	}
 	first := &record.Grids[0].Submission
 	own, other := first.Spec.Select.Filled(&first.Description), submission.Spec.Select.Filled(&submission.Description)
 	if !reflect.DeepEqual(own, other) {
-		return 0, fmt.Errorf("extending sweep %s: it compares its trials by %v, the extension by %v: give it the same select, or submit it as a sweep of its own",
+		return 0, fmt.Errorf("extending sweep %s: it compares its trials by %v, the extension by %v: give it the "+
+			"same select, or submit it as a sweep of its own",
 			record.ID, own, other)
 	}
 	added, err := c.store.AddGrid(ctx, record.ID, submission, grid.Count())
@@ -150,7 +153,9 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 		}
 		return c.store.SetSweepState(ctx, record.ID, sweep.SweepPaused, "")
 	}, func(ctx context.Context, record *sweep.SweepRecord) error {
-		err := c.order(ctx, func(number int64) schedule.Fact { return schedule.Paused{Command: number, Sweep: record.ID} })
+		err := c.order(ctx, func(number int64) schedule.Fact {
+			return schedule.Paused{Command: number, Sweep: record.ID}
+		})
 		if err != nil {
 			return fmt.Errorf("it is paused, but its jobs were not withdrawn and may still start: %w", err)
 		}
@@ -185,9 +190,10 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (stopped int, err e
 	if err != nil {
 		return 0, fmt.Errorf("cancelling sweep %s: %w", id, err)
 	}
-	return len(active), c.change(ctx, "cancelling", record.ID, nil, func(ctx context.Context, record *sweep.SweepRecord) error {
-		return c.stop(ctx, record, active, nil)
-	})
+	return len(active), c.change(ctx, "cancelling", record.ID, nil,
+		func(ctx context.Context, record *sweep.SweepRecord) error {
+			return c.stop(ctx, record, active, nil)
+		})
 }
 
 // Retry puts the failed and cancelled trials of a sweep back and returns their
@@ -223,10 +229,12 @@ func (c *Coordinator) CancelNamed(ctx context.Context, id string, indices []int6
 
 // stop withdraws the jobs of cancelled trials, of all of a sweep if none is named,
 // and has workers stop those that run. Active are those that had not ended.
-func (c *Coordinator) stop(ctx context.Context, record *sweep.SweepRecord, active []sweep.TrialID, indices []int64) error {
+func (c *Coordinator) stop(ctx context.Context, record *sweep.SweepRecord, active []sweep.TrialID,
+	indices []int64) error {
 	c.waiters.notify(record.ID)
 	err := c.order(ctx, func(number int64) schedule.Fact {
-		return schedule.Cancelled{Command: number, Pool: record.Pool, Sweep: record.ID, Active: active, Indices: indices}
+		return schedule.Cancelled{Command: number, Pool: record.Pool, Sweep: record.ID, Active: active,
+			Indices: indices}
 	})
 	if err != nil {
 		return fmt.Errorf("cancelled, but its jobs were not withdrawn; cancel again: %w", err)
@@ -279,7 +287,8 @@ func (c *Coordinator) Prune(ctx context.Context, keep sweep.Retention) (sweep.Re
 
 // change does something to a sweep in the database between two steps of the schedule, and
 // then what follows from it. Either may be nil.
-func (c *Coordinator) change(ctx context.Context, doing, id string, do, then func(context.Context, *sweep.SweepRecord) error) error {
+func (c *Coordinator) change(ctx context.Context, doing, id string,
+	do, then func(context.Context, *sweep.SweepRecord) error) error {
 	var record *sweep.SweepRecord
 	err := c.command(ctx, func(ctx context.Context, _ *scheduler) (err error) {
 		if record, err = c.store.Sweep(ctx, id); err != nil {

@@ -346,6 +346,7 @@ func wait(ctx context.Context, while time.Duration) {
 // final reports whether an error ends Run: one that the user's Options call fatal,
 // streams of another cluster, or a coordinator of a later term.
 func (c *Coordinator) final(err error) bool {
-	other, superseded, deposed := (*wire.OtherClusterError)(nil), (*wire.SupersededError)(nil), (*sweep.DeposedError)(nil)
+	other, superseded, deposed := (*wire.OtherClusterError)(nil), (*wire.SupersededError)(nil),
+		(*sweep.DeposedError)(nil)
 	return c.options.Fatal(err) || errors.As(err, &other) || errors.As(err, &superseded) || errors.As(err, &deposed)
 }

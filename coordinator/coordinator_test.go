@@ -59,7 +59,8 @@ func TestJobCarriesTheSubmission(t *testing.T) {
 	}
 	w.start()
 	d := <-taken
-	if d.Requirement.Trainer != "noop" || d.Requirement.ResultVersion != "1" || d.Limits != s.Spec.Limits || len(d.Volatile) != 1 || d.Volatile[0] != "seconds" || d.Parameters["x"] != int64(5) {
+	if d.Requirement.Trainer != "noop" || d.Requirement.ResultVersion != "1" || d.Limits != s.Spec.Limits ||
+		len(d.Volatile) != 1 || d.Volatile[0] != "seconds" || d.Parameters["x"] != int64(5) {
 		t.Errorf("job %+v", d.Job)
 	}
 }
@@ -109,7 +110,8 @@ func TestPointsThatDoNotResolveFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if trial.Result == nil || !strings.Contains(trial.Result.Error, "parameter x = 17") || trial.Parameters["x"] != int64(17) {
+	if trial.Result == nil || !strings.Contains(trial.Result.Error, "parameter x = 17") ||
+		trial.Parameters["x"] != int64(17) {
 		t.Errorf("trial 17: %+v, result %+v", trial.Trial, trial.Result)
 	}
 	if n := w.runs.Load(); n != 15 {
@@ -126,7 +128,8 @@ func TestJobsThatFitNoMessageFail(t *testing.T) {
 	s.Spec.Axes = append(s.Spec.Axes, sweep.Axis{Parameters: []sweep.AxisParameter{{
 		Name: "text", Values: sweep.Values{List: []any{"short", strings.Repeat("long ", 300_000)}},
 	}}})
-	s.Description.Parameters = append(s.Description.Parameters, sweep.ParameterSchema{Name: "text", Type: sweep.StringType, Required: true})
+	s.Description.Parameters = append(s.Description.Parameters,
+		sweep.ParameterSchema{Name: "text", Type: sweep.StringType, Required: true})
 	id := b.submit(c, s)
 	if p := b.finish(c, id); p.Completed != 3 || p.Failed != 3 {
 		t.Errorf("progress %+v", p)
@@ -186,7 +189,8 @@ func TestExtend(t *testing.T) {
 	}
 	compared := submission("x", 0, 1)
 	compared.Spec.Select = sweep.Select{By: "reward", Goal: sweep.Maximize}
-	if _, err := c.Extend(t.Context(), id, compared); err == nil || !strings.Contains(err.Error(), "the extension by reward (maximize)") {
+	if _, err := c.Extend(t.Context(), id, compared); err == nil ||
+		!strings.Contains(err.Error(), "the extension by reward (maximize)") {
 		t.Errorf("another select: %v", err)
 	}
 	if _, err := c.Extend(t.Context(), "nothing", submission("x", 0, 1)); !errors.Is(err, sweep.ErrNotFound) {
@@ -203,9 +207,13 @@ func TestSubmitRefuses(t *testing.T) {
 		"no point":    func(s *sweep.Submission) { s.Spec.Axes = nil },
 		"given twice": func(s *sweep.Submission) { s.Spec.Axes = append(s.Spec.Axes, s.Spec.Axes[0]) },
 		// What no database takes, whatever the client has let through.
-		"200":                  func(s *sweep.Submission) { s.Spec.Axes[0].Parameters[0].Name = strings.Repeat("x", 201) },
-		"UTF-8":                func(s *sweep.Submission) { s.Spec.Name = "a\xff" },
-		`character '\x00'`:     func(s *sweep.Submission) { s.Spec.Axes[0].Parameters[0].Values = sweep.Values{List: []any{"a\x00b"}} },
+		"200": func(s *sweep.Submission) {
+			s.Spec.Axes[0].Parameters[0].Name = strings.Repeat("x", 201)
+		},
+		"UTF-8": func(s *sweep.Submission) { s.Spec.Name = "a\xff" },
+		`character '\x00'`: func(s *sweep.Submission) {
+			s.Spec.Axes[0].Parameters[0].Values = sweep.Values{List: []any{"a\x00b"}}
+		},
 		`character '\n'`:       func(s *sweep.Submission) { s.Spec.Name = "a\nb" },
 		`character '\u0085'`:   func(s *sweep.Submission) { s.Spec.Requires = map[string]string{"gpu": "a\u0085"} },
 		`artifact "\x00"`:      func(s *sweep.Submission) { s.Spec.Artifacts = []string{"\x00"} },
@@ -280,7 +288,8 @@ func TestOtherPoolReportsAfterRestart(t *testing.T) {
 	}
 	b.until("the result of the own pool's worker is recorded", func() bool { return b.progress(id).Completed > 0 })
 	if p := b.progress(id); p.Completed != 1 || p.Failed != 0 {
-		t.Errorf("%d trials completed and %d failed, want 1 and 0: the other pool's events are recorded", p.Completed, p.Failed)
+		t.Errorf("%d trials completed and %d failed, want 1 and 0: the other pool's events are recorded",
+			p.Completed, p.Failed)
 	}
 }
 
@@ -401,7 +410,10 @@ func TestPauseAndResume(t *testing.T) {
 	if err := c.Pause(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	b.until("the others wait for the end of the pause", func() bool { p := b.progress(id); return p.Queued == 0 && p.Running == 2 && p.Pending == 98 })
+	b.until("the others wait for the end of the pause", func() bool {
+		p := b.progress(id)
+		return p.Queued == 0 && p.Running == 2 && p.Pending == 98
+	})
 	// Long after, they are still their worker's.
 	pause(t.Context(), 3*lookAgain)
 	if p := b.progress(id); p.Running != 2 {
@@ -518,7 +530,8 @@ func TestBrokenGridPausesItsSweepAlone(t *testing.T) {
 	b.finish(c, id)
 	b.check(id, 20)
 	record, err := b.store.Sweep(t.Context(), "broken")
-	if err != nil || record.State != sweep.SweepPaused || !strings.Contains(record.Reason, "the grid ends at point 10") {
+	if err != nil || record.State != sweep.SweepPaused ||
+		!strings.Contains(record.Reason, "the grid ends at point 10") {
 		t.Errorf("the broken sweep is %+v, %v", record, err)
 	}
 }
@@ -526,7 +539,9 @@ func TestBrokenGridPausesItsSweepAlone(t *testing.T) {
 func TestFatalErrorEndsRun(t *testing.T) {
 	b := newBench(t)
 	store := newFaulty(b.store)
-	c := New(Options{Store: store, Wire: b.wire, Logger: logger(t), Fatal: func(err error) bool { return errors.Is(err, syscall.ENOSPC) }})
+	c := New(Options{Store: store, Wire: b.wire, Logger: logger(t), Fatal: func(err error) bool {
+		return errors.Is(err, syscall.ENOSPC)
+	}})
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(context.Background()) }()
 	<-c.Ready()

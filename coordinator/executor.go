@@ -53,7 +53,8 @@ func (e *executors) work(pool string) {
 
 // execute has the executor of a pool carry an action out, and tells the schedule what came
 // of it. It decides nothing.
-func (s *scheduler) execute(ctx context.Context, pool string, command int64, do func(ctx context.Context) (schedule.Fact, error)) {
+func (s *scheduler) execute(ctx context.Context, pool string, command int64,
+	do func(ctx context.Context) (schedule.Fact, error)) {
 	s.executors.do(pool, func() {
 		fact, err := do(ctx)
 		switch {

@@ -102,7 +102,8 @@ func (p *page) fill(grid *sweep.Grid, most int) error {
 	size := min(int64(most), p.grid.Points-p.grid.Cursor)
 	p.trials = make([]sweep.Trial, 0, size)
 	for _, point := range grid.All(p.grid.Cursor) {
-		t := sweep.Trial{TrialID: sweep.TrialID{Sweep: p.sweep, Index: p.grid.First + p.grid.Cursor + int64(len(p.trials))}}
+		t := sweep.Trial{TrialID: sweep.TrialID{Sweep: p.sweep, Index: p.grid.First + p.grid.Cursor +
+			int64(len(p.trials))}}
 		if problem := p.resolve(&t, point); problem != nil {
 			p.refused = append(p.refused, failure(t.TrialID, problem))
 		}

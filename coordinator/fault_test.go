@@ -74,7 +74,8 @@ func (f *faulty) TakePending(ctx context.Context, id string, class, limit int) (
 	return f.Store.TakePending(ctx, id, class, limit)
 }
 
-func (f *faulty) AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []sweep.Trial, classes map[int]sweep.Requirement) (int, error) {
+func (f *faulty) AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []sweep.Trial,
+	classes map[int]sweep.Requirement) (int, error) {
 	if err := f.call("AddTrials"); err != nil {
 		return 0, err
 	}
@@ -336,11 +337,13 @@ func TestExclusiveStartLeavesNewerEvents(t *testing.T) {
 	b := newBench(t)
 	_, stop := b.start(Options{}) // makes the stream
 	stop()
-	if _, err := b.conn.Request("sweep.events.cpu.worker1", []byte(`{"version":99,"events":7}`), time.Minute); err != nil {
+	if _, err := b.conn.Request("sweep.events.cpu.worker1", []byte(`{"version":99,"events":7}`),
+		time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	c, stop := b.start(Options{Exclusive: true, Logger: slog.New(slog.NewTextHandler(io.MultiWriter(&log, t.Output()), nil))})
+	c, stop := b.start(Options{Exclusive: true,
+		Logger: slog.New(slog.NewTextHandler(io.MultiWriter(&log, t.Output()), nil))})
 	w := &crew{b: b}
 	w.start()
 	id := b.submit(c, submission("older", 0, 5))
@@ -452,7 +455,8 @@ func TestQueueLostWhileIdle(t *testing.T) {
 			b.until("all are queued", func() bool { return b.progress(id).Queued == 20 })
 			if lost == "STREAM" {
 				b.lose(jobsStream)
-			} else if _, err := b.conn.Request("$JS.API.CONSUMER.DELETE."+jobsStream+"."+w.offer.Key(), nil, 5*time.Second); err != nil {
+			} else if _, err := b.conn.Request("$JS.API.CONSUMER.DELETE."+jobsStream+"."+w.offer.Key(), nil,
+				5*time.Second); err != nil {
 				t.Fatal(err)
 			}
 			close(w.begin)
@@ -509,7 +513,8 @@ func TestChaos(t *testing.T) {
 	var mu sync.Mutex
 	w := &crew{b: b, slots: 3, bound: time.Second}
 	w.run = func(ctx context.Context, d *wire.Delivery) error {
-		ctx, cancel := context.WithTimeout(ctx, time.Second) // a lost stream never answers, and nobody does about a job that was removed
+		// a lost stream never answers, and nobody does about a job that was removed
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		mu.Lock()
 		luck := random.IntN(100)
@@ -638,7 +643,8 @@ func TestPoolWithoutStream(t *testing.T) {
 	waits := b.submit(c, other)
 	b.until("the reason why the other pool's sweep waits", func() bool {
 		record, err := b.store.Sweep(t.Context(), waits)
-		return err == nil && record.State == sweep.SweepWaiting && strings.Contains(record.Reason, "pool gpu: ") && strings.Contains(record.Reason, "maximum number of streams")
+		return err == nil && record.State == sweep.SweepWaiting && strings.Contains(record.Reason, "pool gpu: ") &&
+			strings.Contains(record.Reason, "maximum number of streams")
 	})
 	if err := c.Problem(); err == nil || !strings.Contains(err.Error(), "pool gpu: ") {
 		t.Errorf("the problem is %v", err)
@@ -656,7 +662,8 @@ func TestPoolWithoutStream(t *testing.T) {
 	}
 	b.until("nothing is wrong", func() bool { return c.Problem() == nil })
 	text := log.String()
-	if began, ended := strings.Count(text, "failed scheduling"), strings.Count(text, "works again: scheduling"); began != 1 || ended != 1 {
+	if began, ended := strings.Count(text, "failed scheduling"),
+		strings.Count(text, "works again: scheduling"); began != 1 || ended != 1 {
 		t.Errorf("the log says %d times that scheduling fails and %d times that it works again", began, ended)
 	}
 }

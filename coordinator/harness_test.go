@@ -57,7 +57,8 @@ func newBenchOf(t testing.TB, options wiretest.Options) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, server: server, dir: dir, conn: conn, wire: w, address: "sqlite:" + filepath.Join(t.TempDir(), "sweep.db")}
+	b := &bench{t: t, server: server, dir: dir, conn: conn, wire: w, address: "sqlite:" +
+		filepath.Join(t.TempDir(), "sweep.db")}
 	results := b.open()
 	cluster, err := results.Cluster(t.Context())
 	if err != nil {
@@ -239,7 +240,8 @@ func (w *crew) beats(ctx context.Context) {
 func (w *crew) beat(ctx context.Context, gone bool) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	b := wire.Beat{WorkerStatus: wire.WorkerStatus{ID: w.id, Name: w.id, Pool: w.pool, State: wire.WorkerReady, Offer: *w.offer}, Gone: gone}
+	b := wire.Beat{WorkerStatus: wire.WorkerStatus{ID: w.id, Name: w.id, Pool: w.pool, State: wire.WorkerReady,
+		Offer: *w.offer}, Gone: gone}
 	w.mu.Lock()
 	for id, execution := range w.busy {
 		b.Running = append(b.Running, wire.Running{TrialID: id, Execution: execution})
@@ -291,7 +293,8 @@ func (w *crew) one(ctx context.Context, jobs *wire.JobConsumer) error {
 	if run == nil {
 		run = w.report
 	}
-	if err := run(ctx, d); err != nil && ctx.Err() == nil && !wire.IsLost(err) && !errors.Is(err, context.DeadlineExceeded) {
+	if err := run(ctx, d); err != nil && ctx.Err() == nil && !wire.IsLost(err) &&
+		!errors.Is(err, context.DeadlineExceeded) {
 		w.b.t.Errorf("worker: %v", err)
 	}
 	w.mu.Lock()
@@ -340,7 +343,8 @@ func submission(name string, from, points int64) *sweep.Submission {
 		Spec: sweep.Spec{
 			Name: name, Trainer: "noop", Pool: sweep.DefaultPool,
 			Axes: []sweep.Axis{{Parameters: []sweep.AxisParameter{{
-				Name: "x", Values: sweep.Values{Range: &sweep.Range{Start: float64(from), Step: 1, Count: points, Integer: true}},
+				Name: "x", Values: sweep.Values{Range: &sweep.Range{Start: float64(from), Step: 1, Count: points,
+					Integer: true}},
 			}}}},
 			Limits: sweep.Limits{Attempts: 3, Points: 10},
 		},
@@ -350,7 +354,8 @@ func submission(name string, from, points int64) *sweep.Submission {
 				{Name: "x", Type: sweep.IntegerType, Required: true, Dataset: true},
 				{Name: "y", Type: sweep.NumberType, Default: 0.5},
 			},
-			Metrics: []sweep.MetricSchema{{Name: "loss", Curve: true, Summary: true}, {Name: "seconds", Volatile: true}},
+			Metrics: []sweep.MetricSchema{{Name: "loss", Curve: true, Summary: true},
+				{Name: "seconds", Volatile: true}},
 		},
 		Datasets: map[string]string{`{"x":1}`: "digest of one"},
 		Reuse:    true,

@@ -41,16 +41,19 @@ func NewMetrics() *Metrics {
 		leading: in.NewGauge(prometheus.GaugeOpts{
 			Name: "sweep_coordinator_leading", Help: "1 in the active coordinator, 0 in one that stands by."}),
 		dispatch: in.NewHistogram(prometheus.HistogramOpts{
-			Name: "sweep_dispatch_seconds", Help: "Time to choose, publish and mark one batch of jobs.", Buckets: latency}),
+			Name: "sweep_dispatch_seconds", Help: "Time to choose, publish and mark one batch of jobs.",
+			Buckets: latency}),
 		queued: counter("sweep_dispatched_trials_total", "Trials handed to the broker."),
 		commit: in.NewHistogram(prometheus.HistogramOpts{
-			Name: "sweep_commit_seconds", Help: "Time to commit one batch of events to the database.", Buckets: latency}),
+			Name: "sweep_commit_seconds", Help: "Time to commit one batch of events to the database.",
+			Buckets: latency}),
 		events: in.NewCounterVec(prometheus.CounterOpts{
 			Name: "sweep_events_total", Help: "Workers' events recorded, by kind."}, []string{"kind"}),
-		ended:       counter("sweep_ended_trials_total", "Trials that reached a terminal state."),
-		repeated:    counter("sweep_repeated_results_total", "Results of trials that had one."),
-		faults:      counter("sweep_reproducibility_faults_total", "Repeated results with other bits than the first."),
-		requeued:    counter("sweep_requeued_trials_total", "Trials put back: their worker missed its heartbeats, their job was lost or withdrawn."),
+		ended:    counter("sweep_ended_trials_total", "Trials that reached a terminal state."),
+		repeated: counter("sweep_repeated_results_total", "Results of trials that had one."),
+		faults:   counter("sweep_reproducibility_faults_total", "Repeated results with other bits than the first."),
+		requeued: counter("sweep_requeued_trials_total", "Trials put back: their worker missed its heartbeats, "+
+			"their job was lost or withdrawn."),
 		quarantined: counter("sweep_quarantined_events_total", "Workers' events that the database refused."),
 	}
 }
@@ -99,10 +102,13 @@ var (
 	trialsDesc = prometheus.NewDesc("sweep_trials", "Trials of sweeps that are not over, by pool and state; "+
 		"pending ones count as paused if their sweep is, and as unschedulable if workers of their pool are known, "+
 		"now or within the last hour, and none of these could run them.", []string{"pool", "state"}, nil)
-	sweepsDesc    = prometheus.NewDesc("sweep_sweeps", "Sweeps that are not over, by state.", []string{"state"}, nil)
-	depthDesc     = prometheus.NewDesc("sweep_queue_jobs", "Jobs in the broker, waiting or being run, by pool.", []string{"pool"}, nil)
-	backlogDesc   = prometheus.NewDesc("sweep_queue_events", "Messages of events in the broker that are not recorded yet.", nil, nil)
-	malformedDesc = prometheus.NewDesc("sweep_malformed_messages_total", "Messages dropped because they could not be read.", nil, nil)
+	sweepsDesc = prometheus.NewDesc("sweep_sweeps", "Sweeps that are not over, by state.", []string{"state"}, nil)
+	depthDesc  = prometheus.NewDesc("sweep_queue_jobs", "Jobs in the broker, waiting or being run, by pool.",
+		[]string{"pool"}, nil)
+	backlogDesc = prometheus.NewDesc("sweep_queue_events",
+		"Messages of events in the broker that are not recorded yet.", nil, nil)
+	malformedDesc = prometheus.NewDesc("sweep_malformed_messages_total",
+		"Messages dropped because they could not be read.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -62,22 +62,27 @@ func TestOneRowOfAThousand(t *testing.T) {
 			if p := b.finish(c, id); p.Completed != 999 || p.Failed != 1 {
 				t.Errorf("%+v", p)
 			}
-			b.until("the event is in quarantine", func() bool { return b.progress(id).Quarantined == 1 }) // which comes after its trial's end
+			// which comes after its trial's end
+			b.until("the event is in quarantine", func() bool { return b.progress(id).Quarantined == 1 })
 			trial, err := b.store.Trial(t.Context(), store.guilty)
-			if err != nil || trial.State != sweep.Failed || !strings.Contains(trial.Result.Error, "an index row of 3000 bytes") {
+			if err != nil || trial.State != sweep.Failed ||
+				!strings.Contains(trial.Result.Error, "an index row of 3000 bytes") {
 				t.Errorf("%+v: %v", trial, err)
 			}
 			var kept [][]any
-			err = b.store.Query(t.Context(), `SELECT trial_index, kind, error, length(event) > 100 FROM quarantine`, func(_ []string, row []any) error {
-				kept = append(kept, slices.Clone(row))
-				return nil
-			})
-			if err != nil || len(kept) != 1 || kept[0][0] != int64(500) || kept[0][1] != "result" || kept[0][2] != problem.Error() || kept[0][3] != int64(1) {
+			err = b.store.Query(t.Context(), `SELECT trial_index, kind, error, length(event) > 100 FROM quarantine`,
+				func(_ []string, row []any) error {
+					kept = append(kept, slices.Clone(row))
+					return nil
+				})
+			if err != nil || len(kept) != 1 || kept[0][0] != int64(500) || kept[0][1] != "result" ||
+				kept[0][2] != problem.Error() || kept[0][3] != int64(1) {
 				t.Errorf("in quarantine: %v: %v", kept, err)
 			}
 			b.until("the metrics count it", func() bool {
 				answer := httptest.NewRecorder()
-				metrics.Handler(func() error { return nil }).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+				metrics.Handler(func() error { return nil }).ServeHTTP(answer,
+					httptest.NewRequest("GET", "/metrics", nil))
 				return bytes.Contains(answer.Body.Bytes(), []byte("sweep_quarantined_events_total 1\n"))
 			})
 		})
@@ -132,7 +137,8 @@ func TestOneRowAlone(t *testing.T) {
 	if p := b.finish(c, id); p.Failed != 1 {
 		t.Errorf("%+v", p)
 	}
-	b.until("the event is in quarantine", func() bool { return b.progress(id).Quarantined == 1 }) // which comes after its trial's end
+	// which comes after its trial's end
+	b.until("the event is in quarantine", func() bool { return b.progress(id).Quarantined == 1 })
 	next := b.submit(c, submission("next", 1, 20))
 	b.finish(c, next)
 	b.check(next, 20)
@@ -300,8 +306,9 @@ func TestCancelReachesWhoMissedIt(t *testing.T) {
 	keeper := sweep.TrialID{Sweep: id, Index: 1}
 	b.until("one is told of its checkpoint", func() bool {
 		answer, err := b.wire.Beat(t.Context(), wire.Beat{
-			WorkerStatus: wire.WorkerStatus{ID: "keeper", Name: "keeper", Pool: sweep.DefaultPool, State: wire.WorkerDraining, Offer: *noopOffer(1)},
-			Checkpoints:  []sweep.TrialID{keeper},
+			WorkerStatus: wire.WorkerStatus{ID: "keeper", Name: "keeper", Pool: sweep.DefaultPool,
+				State: wire.WorkerDraining, Offer: *noopOffer(1)},
+			Checkpoints: []sweep.TrialID{keeper},
 		})
 		return err == nil && slices.Contains(answer.Ended, keeper)
 	})
@@ -352,7 +359,8 @@ func TestFencedLeaderEnds(t *testing.T) {
 	}
 	defer func() { _ = lead.Resign(context.Background()) }() // it is over
 	b.term = lead.Term()
-	deposed := New(Options{Store: b.store, Wire: b.wire, Logger: logger(t), Cluster: b.cluster, Term: b.term, Leads: lead.Holds})
+	deposed := New(Options{Store: b.store, Wire: b.wire, Logger: logger(t), Cluster: b.cluster, Term: b.term,
+		Leads: lead.Holds})
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

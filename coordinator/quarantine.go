@@ -28,11 +28,13 @@ func (c *Coordinator) bisect(ctx context.Context, events []sweep.Event, problem 
 func (c *Coordinator) setAside(ctx context.Context, guilty sweep.Event, problem error) error {
 	// Not by record: a failure that is refused too would not end. It comes first: a
 	// store that takes it is not what is wrong.
-	result := failure(guilty.TrialID, fmt.Errorf("the database does not take what its worker %.100q reported: %w", guilty.Worker, problem))
+	result := failure(guilty.TrialID, fmt.Errorf("the database does not take what its worker %.100q reported: %w",
+		guilty.Worker, problem))
 	if _, err := c.store.Record(ctx, []sweep.Event{result}); err != nil && !errors.Is(err, sweep.ErrRefused) {
 		return err
 	}
-	c.log.Error("an event was put into quarantine", "trial", guilty.TrialID, "kind", guilty.Kind, "worker", guilty.Worker, "error", problem)
+	c.log.Error("an event was put into quarantine", "trial", guilty.TrialID, "kind", guilty.Kind, "worker",
+		guilty.Worker, "error", problem)
 	err := c.store.Quarantine(ctx, []sweep.Quarantined{{Event: guilty, Problem: problem.Error()}})
 	if err != nil && !errors.Is(err, sweep.ErrRefused) { // then the log alone has it
 		return fmt.Errorf("putting an event of trial %s into quarantine: %w", guilty.TrialID, err)
@@ -68,7 +70,8 @@ func (c *Coordinator) isolate(ctx context.Context, events []sweep.Event, problem
 	var last error
 	for i := range events {
 		if err := c.record(ctx, events[i:i+1]); err != nil {
-			if ctx.Err() != nil || unavailable(err) || errors.Is(err, context.DeadlineExceeded) || len(guilty) == i && i >= suspicious {
+			if ctx.Err() != nil || unavailable(err) || errors.Is(err, context.DeadlineExceeded) || len(guilty) == i &&
+				i >= suspicious {
 				return err
 			}
 			guilty, last = append(guilty, events[i]), err

@@ -260,7 +260,8 @@ func (r *reconciler) count(ctx context.Context, lost []sweep.Event) error {
 	ids := make([]sweep.TrialID, len(lost))
 	for i, e := range lost {
 		ids[i] = e.TrialID
-		r.log.Warn("a worker vanished while it ran a trial", "trial", e.TrialID, "worker", e.Worker, "execution", e.Execution)
+		r.log.Warn("a worker vanished while it ran a trial", "trial", e.TrialID, "worker", e.Worker,
+			"execution", e.Execution)
 	}
 	if err := r.record(ctx, lost); err != nil {
 		return fmt.Errorf("counting %d executions as lost: %w", len(lost), err)
@@ -330,7 +331,8 @@ func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err 
 
 // missed returns the trials that have no job in a queue and that no worker says it
 // runs, though they should have a job.
-func (r *reconciler) missed(ctx context.Context, now time.Time, queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]time.Time, error) {
+func (r *reconciler) missed(ctx context.Context, now time.Time,
+	queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]time.Time, error) {
 	missing := map[sweep.TrialID]time.Time{}
 	compare := func(page []sweep.Heard) {
 		for _, h := range page {
@@ -387,7 +389,8 @@ func (r *reconciler) passOver(ctx context.Context, missing map[sweep.TrialID]tim
 
 // unneeded returns the jobs whose trials are neither queued nor running: their
 // acknowledgement was lost, or the broker is an older one of itself.
-func (r *reconciler) unneeded(ctx context.Context, queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]wire.QueuedJob, error) {
+func (r *reconciler) unneeded(ctx context.Context,
+	queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]wire.QueuedJob, error) {
 	strange := map[sweep.TrialID]wire.QueuedJob{}
 	err := r.command(ctx, func(_ context.Context, s *scheduler) error {
 		for id, h := range queued {

@@ -33,7 +33,8 @@ func TestReconcilerAndWallClock(t *testing.T) {
 		}{{looked.Add(time.Millisecond), false}, {looked, true}, {looked.Add(-time.Millisecond), true}} {
 			r.received.Store(&test.received)
 			if r.behind() != test.behind {
-				t.Errorf("events received %v after the look, the wall clock %v ahead then: behind is %v", test.received.Sub(looked), by, !test.behind)
+				t.Errorf("events received %v after the look, the wall clock %v ahead then: behind is %v",
+					test.received.Sub(looked), by, !test.behind)
 			}
 		}
 	}

@@ -119,11 +119,17 @@ func (s *scheduler) carryOut(ctx context.Context, actions []schedule.Action) err
 		case schedule.Open:
 			s.execute(ctx, a.Queue.Pool, 0, func(ctx context.Context) (schedule.Fact, error) { return s.open(ctx, a) })
 		case schedule.Withdraw:
-			s.execute(ctx, a.Queue.Pool, a.Command, func(ctx context.Context) (schedule.Fact, error) { return s.withdraw(ctx, a) })
+			s.execute(ctx, a.Queue.Pool, a.Command, func(ctx context.Context) (schedule.Fact, error) {
+				return s.withdraw(ctx, a)
+			})
 		case schedule.Remove:
-			s.execute(ctx, a.Queue.Pool, 0, func(ctx context.Context) (schedule.Fact, error) { return s.remove(ctx, a) })
+			s.execute(ctx, a.Queue.Pool, 0, func(ctx context.Context) (schedule.Fact, error) {
+				return s.remove(ctx, a)
+			})
 		case schedule.Purge:
-			s.execute(ctx, a.Pool, a.Command, func(ctx context.Context) (schedule.Fact, error) { return s.purge(ctx, a) })
+			s.execute(ctx, a.Pool, a.Command, func(ctx context.Context) (schedule.Fact, error) {
+				return s.purge(ctx, a)
+			})
 		default:
 			if failed {
 				continue
@@ -177,7 +183,8 @@ func (s *scheduler) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restWait)
 	defer cancel()
 	if _, err := s.store.Requeue(ctx, back); err != nil && s.options.Leads() {
-		s.log.Warn("trials whose jobs were withdrawn are left to the next coordinator", "trials", len(back), "error", err)
+		s.log.Warn("trials whose jobs were withdrawn are left to the next coordinator", "trials", len(back),
+			"error", err)
 	}
 }
 
@@ -309,7 +316,9 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 		}
 	}
 	for q, jobs := range batches {
-		s.execute(ctx, a.Pool, 0, func(ctx context.Context) (schedule.Fact, error) { return s.publish(ctx, batch{q, jobs, began}) })
+		s.execute(ctx, a.Pool, 0, func(ctx context.Context) (schedule.Fact, error) {
+			return s.publish(ctx, batch{q, jobs, began})
+		})
 	}
 	return done, nil
 }

@@ -114,7 +114,8 @@ func (c *Coordinator) beat(b wire.Beat) *wire.BeatAnswer {
 
 // heartbeat is what the schedule is told of a worker.
 func heartbeat(b wire.Beat) schedule.Heartbeat {
-	h := schedule.Heartbeat{Worker: b.ID, Name: b.Name, Offer: b.Offer, Ready: b.State == wire.WorkerReady, Gone: b.Gone}
+	h := schedule.Heartbeat{Worker: b.ID, Name: b.Name, Offer: b.Offer, Ready: b.State == wire.WorkerReady,
+		Gone: b.Gone}
 	for _, r := range b.Running {
 		h.Running = append(h.Running, schedule.Running(r))
 	}
@@ -156,7 +157,9 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 				answer.Stop = append(answer.Stop, r)
 			}
 		}
-		answer.Ended = slices.DeleteFunc(slices.Clone(b.Checkpoints), func(id sweep.TrialID) bool { return !states[id].Terminal() })
+		answer.Ended = slices.DeleteFunc(slices.Clone(b.Checkpoints), func(id sweep.TrialID) bool {
+			return !states[id].Terminal()
+		})
 		if len(answer.Stop)+len(answer.Ended) > 0 {
 			n.answers[worker] = answer
 		}

@@ -89,7 +89,8 @@ func (t *training) hand(request sweep.TrainRequest, sink sweep.Sink, name string
 		return err
 	}
 	file := safetensors.File{Tensors: tensors, Metadata: map[string]string{
-		"trainer": Name, "result_version": resultVersion, "kernel_level": t.net.Level().String(), "epoch": strconv.Itoa(t.best.Epoch),
+		"trainer": Name, "result_version": resultVersion, "kernel_level": t.net.Level().String(),
+		"epoch":          strconv.Itoa(t.best.Epoch),
 		"dataset_digest": t.task.Digest(), "parameters": string(parameters),
 	}}
 	data, err := file.Encode()
@@ -102,7 +103,8 @@ func (t *training) hand(request sweep.TrainRequest, sink sweep.Sink, name string
 // weights returns the network's present weights.
 func (t *training) weights(context.Context) (tensors []safetensors.Tensor, err error) {
 	for _, v := range t.net.Arena.Views() {
-		tensors = append(tensors, safetensors.Tensor{Name: v.Name, DType: safetensors.F32, Rows: v.Rows, Cols: v.Cols, Data: sweep.EncodeValues(v.Value)})
+		tensors = append(tensors, safetensors.Tensor{Name: v.Name, DType: safetensors.F32, Rows: v.Rows, Cols: v.Cols,
+			Data: sweep.EncodeValues(v.Value)})
 	}
 	return tensors, nil
 }

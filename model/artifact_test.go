@@ -62,11 +62,13 @@ func readSafetensors(t *testing.T, file []byte) (values map[string][]float32, me
 }
 
 func TestWeightsArtifact(t *testing.T) {
-	point := sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(3), "model": "spectral-rnn", "epoch_rule": "final"}
+	point := sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(3), "model": "spectral-rnn",
+		"epoch_rule": "final"}
 	train := func(artifacts ...string) (*sweep.Result, *collector) {
 		t.Helper()
 		sink := newCollector()
-		result, err := newTrainer(t).Train(t.Context(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}, Artifacts: artifacts}, sink)
+		result, err := newTrainer(t).Train(t.Context(),
+			sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}, Artifacts: artifacts}, sink)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,11 +91,13 @@ func TestWeightsArtifact(t *testing.T) {
 	if int64(count) != result.ParameterCount {
 		t.Errorf("%d weights, want %d", count, result.ParameterCount)
 	}
-	if metadata["epoch"] != "3" || metadata["trainer"] != Name || metadata["dataset_digest"] == "" || metadata["kernel_level"] != result.KernelLevel {
+	if metadata["epoch"] != "3" || metadata["trainer"] != Name || metadata["dataset_digest"] == "" ||
+		metadata["kernel_level"] != result.KernelLevel {
 		t.Errorf("%v", metadata)
 	}
 	var parameters sweep.Parameters
-	if err := parameters.UnmarshalJSON([]byte(metadata["parameters"])); err != nil || parameters["model"] != "spectral-rnn" {
+	if err := parameters.UnmarshalJSON([]byte(metadata["parameters"])); err != nil ||
+		parameters["model"] != "spectral-rnn" {
 		t.Errorf("%v, %v", parameters, err)
 	}
 	// A trial that keeps no epoch has nothing to hand over.
@@ -107,14 +111,18 @@ func TestWeightsArtifact(t *testing.T) {
 func TestProbabilitiesArtifact(t *testing.T) {
 	for name, point := range map[string]sweep.Parameters{
 		"cross_entropy": {"dataset": "generated-cbf", "refit": int64(0), "epochs": int64(20), "model": "rnn"},
-		"mse":           {"dataset": "generated-cbf", "refit": int64(0), "epochs": int64(20), "model": "rnn", "loss": "mse"},
-		"sigmoid":       {"dataset": "generated-cbf", "refit": int64(0), "epochs": int64(20), "model": "rnn", "loss": "sigmoid", "lr": 0.01},
-		"one output":    {"dataset": "generated-har-2", "epochs": int64(8), "model": "rnn", "hidden": int64(16), "lr": 0.01},
-		"network":       {"dataset": "generated-cbf", "refit": int64(0), "epochs": int64(2), "model": "mlp"},
-		"task":          {"dataset": "copy", "length": int64(3), "steps": int64(10), "model": "rnn"},
+		"mse": {"dataset": "generated-cbf", "refit": int64(0), "epochs": int64(20), "model": "rnn",
+			"loss": "mse"},
+		"sigmoid": {"dataset": "generated-cbf", "refit": int64(0), "epochs": int64(20), "model": "rnn",
+			"loss": "sigmoid", "lr": 0.01},
+		"one output": {"dataset": "generated-har-2", "epochs": int64(8), "model": "rnn",
+			"hidden": int64(16), "lr": 0.01},
+		"network": {"dataset": "generated-cbf", "refit": int64(0), "epochs": int64(2), "model": "mlp"},
+		"task":    {"dataset": "copy", "length": int64(3), "steps": int64(10), "model": "rnn"},
 	} {
 		sink := newCollector()
-		request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}, Artifacts: []string{ProbabilitiesArtifact}}
+		request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)},
+			Artifacts: []string{ProbabilitiesArtifact}}
 		result, err := newTrainer(t).Train(t.Context(), request, sink)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -163,8 +171,11 @@ func TestProbabilitiesArtifact(t *testing.T) {
 					t.Errorf("%s: %s row %d sums to %v", name, part, i, sum)
 				}
 			}
-			if got, want := float64(correct)/float64(labels.Rows), result.Summary[part+"_accuracy"]; math.Abs(got-want) > (float64(even)+1e-3)/float64(labels.Rows) || even > labels.Rows/5 {
-				t.Errorf("%s: %s accuracy %v, the summary says %v; %d rows of %d undecided", name, part, got, want, even, labels.Rows)
+			if got, want := float64(correct)/float64(labels.Rows),
+				result.Summary[part+"_accuracy"]; math.Abs(got-want) > (float64(even)+1e-3)/float64(labels.Rows) ||
+				even > labels.Rows/5 {
+				t.Errorf("%s: %s accuracy %v, the summary says %v; %d rows of %d undecided", name, part, got, want,
+					even, labels.Rows)
 			}
 		}
 	}
@@ -176,10 +187,12 @@ func TestLoad(t *testing.T) {
 	const rows = 20
 	for _, model := range []string{"lstm", "spectral-rnn"} {
 		sink, trainer := newCollector(), newTrainer(t)
-		request := sweep.TrainRequest{Artifacts: []string{WeightsArtifact}, Trial: sweep.Trial{Parameters: resolve(t, sweep.Parameters{
-			"dataset": "generated-text", "model": model, "hidden": int64(16), "layers": int64(2), "length": int64(30),
-			"batch": int64(rows), "epochs": int64(1),
-		})}}
+		request := sweep.TrainRequest{Artifacts: []string{WeightsArtifact},
+			Trial: sweep.Trial{Parameters: resolve(t, sweep.Parameters{
+				"dataset": "generated-text", "model": model, "hidden": int64(16), "layers": int64(2),
+				"length": int64(30),
+				"batch":  int64(rows), "epochs": int64(1),
+			})}}
 		result, err := trainer.Train(t.Context(), request, sink)
 		if err != nil {
 			t.Fatal(err)

@@ -55,7 +55,8 @@ func BenchmarkDeep(b *testing.B) {
 	for _, model := range []string{"mlp", "resnet", "spectral-mlp", "spectral-resnet"} {
 		b.Run(model, func(b *testing.B) {
 			benchSteps(b, dir, sweep.Parameters{
-				"dataset": "mnist", "model": model, "hidden": int64(128), "layers": int64(31), "batch": int64(128), "clip": 0.0,
+				"dataset": "mnist", "model": model, "hidden": int64(128), "layers": int64(31),
+				"batch": int64(128), "clip": 0.0,
 			})
 		})
 	}
@@ -88,7 +89,8 @@ func benchSteps(b *testing.B, dir string, point sweep.Parameters) {
 func BenchmarkAddition(b *testing.B) {
 	for _, model := range []string{"sgornn", "vprnn", "fastrnn"} {
 		b.Run(model, func(b *testing.B) {
-			benchSteps(b, "", sweep.Parameters{"dataset": "addition", "length": int64(500), "model": model, "hidden": int64(128), "batch": int64(64)})
+			benchSteps(b, "", sweep.Parameters{"dataset": "addition", "length": int64(500), "model": model,
+				"hidden": int64(128), "batch": int64(64)})
 		})
 	}
 }

@@ -38,13 +38,15 @@ func bitsCases() map[string]bitsCase {
 	cases := map[string]bitsCase{}
 	for _, s := range system.All {
 		classify := sweep.Parameters{
-			"dataset": dataset.GeneratedCBF, "model": s.Name, "hidden": int64(16), "epochs": int64(4), "batch": int64(10),
+			"dataset": dataset.GeneratedCBF, "model": s.Name, "hidden": int64(16), "epochs": int64(4),
+			"batch":   int64(10),
 			"dropout": 0.1, "refit": 0.5, "average": 0.5, "test_every": int64(-1),
 		}
 		if s.FeedForward {
 			classify["layers"] = int64(5)
 		}
-		if slices.ContainsFunc(s.Parameters, func(p *sweep.ParameterSchema) bool { return p.Name == "m1" }) && s.Name != "sgornn" {
+		if slices.ContainsFunc(s.Parameters, func(p *sweep.ParameterSchema) bool { return p.Name == "m1" }) &&
+			s.Name != "sgornn" {
 			classify["m1"] = int64(7)
 		}
 		cases[s.Name+" classification"] = bitsCase{point: classify}
@@ -58,13 +60,15 @@ func bitsCases() map[string]bitsCase {
 	}
 	for _, cell := range []string{"rnn", "lstm", "gru", "sgornn"} {
 		cases[cell+" language"] = bitsCase{point: sweep.Parameters{
-			"dataset": dataset.GeneratedText, "model": cell, "hidden": int64(16), "layers": int64(2), "length": int64(10),
-			"batch": int64(300), "epochs": int64(1), "dropout": 0.1, "embedding": int64(9), "embedding_dropout": 0.1,
+			"dataset": dataset.GeneratedText, "model": cell, "hidden": int64(16), "layers": int64(2),
+			"length": int64(10),
+			"batch":  int64(300), "epochs": int64(1), "dropout": 0.1, "embedding": int64(9), "embedding_dropout": 0.1,
 		}}
 	}
 	large := func(model string, more sweep.Parameters) bitsCase {
 		point := sweep.Parameters{
-			"dataset": dataset.GeneratedCBF, "model": model, "hidden": int64(128), "epochs": int64(1), "batch": int64(15), "test_every": int64(-1),
+			"dataset": dataset.GeneratedCBF, "model": model, "hidden": int64(128), "epochs": int64(1),
+			"batch": int64(15), "test_every": int64(-1),
 		}
 		for name, value := range more {
 			point[name] = value
@@ -75,12 +79,17 @@ func bitsCases() map[string]bitsCase {
 	cases["spectral-rnn formed"] = large("spectral-rnn", sweep.Parameters{"m1": int64(24), "m2": int64(24)})
 	cases["sgornn formed"] = large("sgornn", sweep.Parameters{"map": "householder", "m1": int64(24)})
 	cases["sgornn exponential"] = large("sgornn", sweep.Parameters{"map": "exp", "hidden": int64(24)})
-	cases["factorized-rnn clipped"] = large("factorized-rnn", sweep.Parameters{"sigma": "clip", "sigma_penalty": 0.05, "hidden": int64(24)})
-	cases["spectral-mlp by factors"] = large("spectral-mlp", sweep.Parameters{"m1": int64(8), "m2": int64(8), "layers": int64(3)})
-	cases["spectral-resnet by factors"] = large("spectral-resnet", sweep.Parameters{"m1": int64(8), "m2": int64(8), "layers": int64(3)})
+	cases["factorized-rnn clipped"] = large("factorized-rnn", sweep.Parameters{"sigma": "clip", "sigma_penalty": 0.05,
+		"hidden": int64(24)})
+	cases["spectral-mlp by factors"] = large("spectral-mlp", sweep.Parameters{"m1": int64(8), "m2": int64(8),
+		"layers": int64(3)})
+	cases["spectral-resnet by factors"] = large("spectral-resnet", sweep.Parameters{"m1": int64(8), "m2": int64(8),
+		"layers": int64(3)})
 	cases["copy"] = bitsCase{history: 1, point: sweep.Parameters{
-		"dataset": "copy", "model": "spectral-rnn", "length": int64(100), "hidden": int64(64), "m1": int64(4), "m2": int64(4),
-		"initial_state": "zero", "steps": int64(3), "validate_every": int64(2), "held": int64(70), "batch": int64(70), "dropout": 0.1,
+		"dataset": "copy", "model": "spectral-rnn", "length": int64(100), "hidden": int64(64), "m1": int64(4),
+		"m2":            int64(4),
+		"initial_state": "zero", "steps": int64(3), "validate_every": int64(2), "held": int64(70), "batch": int64(70),
+		"dropout": 0.1,
 	}}
 	return cases
 }
@@ -89,7 +98,8 @@ func bitsCases() map[string]bitsCase {
 // level, as long as the result version stays.
 func TestBits(t *testing.T) {
 	if runtime.GOARCH != "amd64" || len(kernel.Levels()) < 2 {
-		t.Skip("left out: the digests are of amd64 processors with AVX2, elsewhere other instructions round the plain level")
+		t.Skip("left out: the digests are of amd64 processors with AVX2, elsewhere other instructions round the " +
+			"plain level")
 	}
 	path := filepath.Join("testdata", "bits.json")
 	known := bits{ResultVersion: resultVersion, Digests: map[string]map[string]string{}}
@@ -99,7 +109,8 @@ func TestBits(t *testing.T) {
 			err = json.Unmarshal(data, &known)
 		}
 		if err != nil || known.ResultVersion != resultVersion {
-			t.Fatalf("%s is of result version %q (%v), want %s: go test ./model -run TestBits -update", path, known.ResultVersion, err, resultVersion)
+			t.Fatalf("%s is of result version %q (%v), want %s: go test ./model -run TestBits -update", path,
+				known.ResultVersion, err, resultVersion)
 		}
 	}
 	for name, c := range bitsCases() {
@@ -115,7 +126,8 @@ func TestBits(t *testing.T) {
 			if *update {
 				known.Digests[name][level.String()] = got
 			} else if got != want {
-				t.Errorf("%s, level %v: digest %s, before %s: other results want another result version", name, level, got, want)
+				t.Errorf("%s, level %v: digest %s, before %s: other results want another result version", name,
+					level, got, want)
 			}
 		}
 		if len(known.Digests[name]) == 0 {

@@ -161,7 +161,8 @@ func (t *training) resume(state []byte) error {
 			return fmt.Errorf("checkpoint: %w", err)
 		}
 	}
-	fits := len(s.Values) == len(values) && len(s.Moments) == len(moments) && s.Position > 0 && s.Position <= t.plan.Steps &&
+	fits := len(s.Values) == len(values) && len(s.Moments) == len(moments) && s.Position > 0 &&
+		s.Position <= t.plan.Steps &&
 		(len(s.Best.Values) == 0 || len(s.Best.Values) == len(values))
 	for i := range moments {
 		fits = fits && len(s.Moments[i]) == len(moments[i])

@@ -54,7 +54,9 @@ func TestConformance(t *testing.T) {
 				t.Run("words in two layers/levels", words.levels)
 			}
 			for _, activation := range []string{"linear", "relu", "leaky_relu"} {
-				if slices.ContainsFunc(s.Parameters, func(p *sweep.ParameterSchema) bool { return p.Name == "activation" }) {
+				if slices.ContainsFunc(s.Parameters, func(p *sweep.ParameterSchema) bool {
+					return p.Name == "activation"
+				}) {
 					t.Run("activation "+activation+"/gradients", c.with(t, "activation", activation).gradients)
 				}
 			}
@@ -144,7 +146,8 @@ func (c *candidate) reading(t *testing.T) *candidate {
 			delete(point, name)
 		}
 	}
-	point["dataset"], point["layers"], point["embedding"], point["embedding_dropout"] = dataset.GeneratedText, int64(2), int64(candidateInputs), 0.2
+	point["dataset"], point["layers"], point["embedding"], point["embedding_dropout"] = dataset.GeneratedText, int64(2),
+		int64(candidateInputs), 0.2
 	settings, err := settingsOf(resolve(t, point))
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +175,8 @@ const candidateInputs, candidateOutputs = 3, 4
 func newCandidate(t *testing.T, s *system.System, start string) *candidate {
 	// tanh has no kinks that differences could meet.
 	point := sweep.Parameters{
-		"dataset": dataset.GeneratedCBF, "model": s.Name, "hidden": int64(10), "initial_state": start, "dropout": 0.2, "input_scale": 1.0, "output_scale": 1.0,
+		"dataset": dataset.GeneratedCBF, "model": s.Name, "hidden": int64(10), "initial_state": start, "dropout": 0.2,
+		"input_scale": 1.0, "output_scale": 1.0,
 	}
 	if s.FeedForward {
 		point["layers"] = int64(5)
@@ -203,9 +207,11 @@ func newCandidate(t *testing.T, s *system.System, start string) *candidate {
 }
 
 // assemble makes the candidate's network with parameters that are all random.
-func assemble[F kernel.Float](t *testing.T, c *candidate, set *kernel.Set[F], rows int, history int64) *network.Network[F] {
+func assemble[F kernel.Float](t *testing.T, c *candidate, set *kernel.Set[F], rows int,
+	history int64) *network.Network[F] {
 	t.Helper()
-	n, err := network.New(t.Context(), set, c.settings.spec(c.shape()), network.Room{Batch: c.batch, History: history, Threads: 2, Rows: rows})
+	n, err := network.New(t.Context(), set, c.settings.spec(c.shape()),
+		network.Room{Batch: c.batch, History: history, Threads: 2, Rows: rows})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,9 +229,11 @@ func assemble[F kernel.Float](t *testing.T, c *candidate, set *kernel.Set[F], ro
 // shape is that of the candidate's task.
 func (c *candidate) shape() task.Shape {
 	if c.words > 0 {
-		return task.Shape{Steps: c.steps, Vocabulary: c.words, Outputs: candidateOutputs, Every: true, Classes: true, Loss: "cross_entropy"}
+		return task.Shape{Steps: c.steps, Vocabulary: c.words, Outputs: candidateOutputs, Every: true, Classes: true,
+			Loss: "cross_entropy"}
 	}
-	return task.Shape{Steps: c.steps, Inputs: candidateInputs, Outputs: max(c.outputs, candidateOutputs), Every: c.every, Classes: true, Loss: "cross_entropy"}
+	return task.Shape{Steps: c.steps, Inputs: candidateInputs, Outputs: max(c.outputs, candidateOutputs),
+		Every: c.every, Classes: true, Loss: "cross_entropy"}
 }
 
 // minibatch returns random sequences in the slices of the network.
@@ -273,7 +281,8 @@ func (c *candidate) count(t *testing.T) {
 // and of what a matrix adds to it.
 func (c *candidate) gradients(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out under -short: one goroutine computes differences; the slices are where the race detector looks")
+		t.Skip(
+			"left out under -short: one goroutine computes differences; the slices are where the race detector looks")
 	}
 	n := assemble(t, c, kernel.Float64(), 0, math.MaxInt64)
 	b := minibatch(c, n)
@@ -318,7 +327,8 @@ func centralDifference(x *float64, f func() float64) float64 {
 // start: from where a trial starts, a few steps move every tensor. Where products of
 // zeros meet, the gradients are right and nothing is ever learnt.
 func (c *candidate) start(t *testing.T) {
-	n, err := network.New(t.Context(), kernel.Float32(), c.settings.spec(c.shape()), network.Room{Batch: c.batch, History: math.MaxInt64, Threads: 1})
+	n, err := network.New(t.Context(), kernel.Float32(), c.settings.spec(c.shape()),
+		network.Room{Batch: c.batch, History: math.MaxInt64, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +366,8 @@ func (c *candidate) slices(t *testing.T) {
 	for _, rows := range []int{1, 2, 4} {
 		n := assemble(t, c, kernel.Float64(), rows, math.MaxInt64)
 		got, norm := n.Differentiate(minibatch(c, n), 3)
-		if !close64(got.Loss, want.Loss) || got.Correct != want.Correct || got.Rows != want.Rows || !close64(norm, wantNorm) {
+		if !close64(got.Loss, want.Loss) || got.Correct != want.Correct || got.Rows != want.Rows ||
+			!close64(norm, wantNorm) {
 			t.Errorf("slices of %d: score %v, norm %v; of the whole %v, %v", rows, got, norm, want, wantNorm)
 		}
 		checkClose(t, fmt.Sprintf("slices of %d: gradient", rows), n.Arena.Gradients(), whole.Arena.Gradients())
@@ -367,7 +378,8 @@ func (c *candidate) slices(t *testing.T) {
 func (c *candidate) segments(t *testing.T) {
 	large := *c.settings
 	large.network.Options.Hidden = 64
-	c = &candidate{system: c.system, settings: &large, steps: 60, batch: 30, every: c.every} // more than is worked on together
+	// more than is worked on together
+	c = &candidate{system: c.system, settings: &large, steps: 60, batch: 30, every: c.every}
 	whole, n := assemble(t, c, kernel.Float32(), 0, math.MaxInt64), assemble(t, c, kernel.Float32(), 0, 1)
 	if kept := n.Limits(c.batch, 1).History; kept >= c.steps/2 {
 		t.Fatalf("%d of %d steps are kept: the test proves nothing", kept, c.steps)
@@ -405,7 +417,8 @@ func (c *candidate) carried(t *testing.T) {
 func (c *candidate) evaluation(t *testing.T) {
 	plain := *c.settings
 	plain.network.Dropout = 0
-	n := assemble(t, &candidate{system: c.system, settings: &plain, steps: c.steps, batch: c.batch, every: c.every}, kernel.Float32(), 2, math.MaxInt64)
+	n := assemble(t, &candidate{system: c.system, settings: &plain, steps: c.steps, batch: c.batch, every: c.every},
+		kernel.Float32(), 2, math.MaxInt64)
 	b := minibatch(c, n)
 	want, _ := n.Differentiate(b, 0)
 	if got := n.Evaluate(b); got != want {
@@ -480,7 +493,8 @@ func (c *candidate) checkSpectra(t *testing.T, n *network.Network[float32]) {
 		sigma := singularValues(t, m)
 		largest, smallest := sigma[0], sigma[len(sigma)-1]
 		if least, most := m.SpectralBounds(); smallest < least-1e-5 || largest > most+1e-5 {
-			t.Errorf("matrix %d: singular values reach from %v to %v, out of %v to %v", i, smallest, largest, least, most)
+			t.Errorf("matrix %d: singular values reach from %v to %v, out of %v to %v", i, smallest,
+				largest, least, most)
 		}
 		margin = max(margin, math.Abs(largest-1), math.Abs(smallest-1))
 	}
@@ -498,7 +512,8 @@ func (c *candidate) checkSpectra(t *testing.T, n *network.Network[float32]) {
 // summary tells is that of the matrices of all layers.
 func (c *candidate) averaged(t *testing.T) {
 	point := c.settings.parameters.Clone()
-	for name, value := range map[string]any{"epochs": int64(20), "refit": 0.9, "average": 0.9, "lr": 0.03, "dropout": int64(0)} {
+	for name, value := range map[string]any{"epochs": int64(20), "refit": 0.9, "average": 0.9, "lr": 0.03,
+		"dropout": int64(0)} {
 		point[name] = value
 	}
 	run := newRun(t, resolve(t, point))

@@ -77,7 +77,8 @@ func TestDatasetDigest(t *testing.T) {
 					continue
 				}
 				if varied[p.Name] = true; got != want {
-					t.Errorf("%s with %s = %v has another digest, and %s does not determine the data set", set, p.Name, value, p.Name)
+					t.Errorf("%s with %s = %v has another digest, and %s does not determine the data set", set, p.Name,
+						value, p.Name)
 				}
 			}
 		}

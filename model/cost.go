@@ -18,7 +18,8 @@ type cost struct {
 
 // room is the most sequences that a minibatch of a trial has.
 func (s *settings) room(t task.Task) int {
-	return max(t.Batch(task.Train, s.batch), t.Batch(task.Validation, evaluationBatch), t.Batch(task.Test, evaluationBatch))
+	return max(t.Batch(task.Train, s.batch), t.Batch(task.Validation, evaluationBatch),
+		t.Batch(task.Test, evaluationBatch))
 }
 
 // costOf estimates a trial whose minibatches may keep so much history: 2 operations

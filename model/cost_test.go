@@ -17,7 +17,8 @@ import (
 func TestEstimatesAllocateNothing(t *testing.T) {
 	trainer := newTrainer(t)
 	for _, s := range system.All {
-		p, err := settingsOf(resolve(t, sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": s.Name, "hidden": 4096}))
+		p, err := settingsOf(resolve(t, sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": s.Name,
+			"hidden": 4096}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,8 @@ func TestEstimatesAllocateNothing(t *testing.T) {
 		}
 		// A matrix of a layer has 64 MiB; reflectors, permutations and angles some.
 		if most := uint64(8 << 20); after.TotalAlloc-before.TotalAlloc > most*uint64(max(p.network.Layers, 1)) {
-			t.Errorf("%s: the estimate of %d MiB allocates %d MiB", s.Name, estimate.bytes>>20, (after.TotalAlloc-before.TotalAlloc)>>20)
+			t.Errorf("%s: the estimate of %d MiB allocates %d MiB", s.Name, estimate.bytes>>20,
+				(after.TotalAlloc-before.TotalAlloc)>>20)
 		}
 	}
 }
@@ -52,7 +54,8 @@ func TestStartIsCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := network.New(ended, kernel.Float32(), p.spec(work.Shape()), network.Room{Batch: 8, History: trainer.history, Threads: 1}); !errors.Is(err, context.Canceled) {
+	if _, err := network.New(ended, kernel.Float32(), p.spec(work.Shape()),
+		network.Room{Batch: 8, History: trainer.history, Threads: 1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("network.New: %v, want %v", err, context.Canceled)
 	}
 }

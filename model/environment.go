@@ -31,7 +31,8 @@ func historyOf(value string) (int64, error) {
 			}
 		}
 	}
-	return defaultHistory, fmt.Errorf("environment variable %s=%s: want an amount of memory, as 512MiB or 4GiB", HistoryEnvironment, value)
+	return defaultHistory, fmt.Errorf("environment variable %s=%s: want an amount of memory, as 512MiB or 4GiB",
+		HistoryEnvironment, value)
 }
 
 func environmentHistory() (int64, error) { return historyOf(os.Getenv(HistoryEnvironment)) }
@@ -48,7 +49,8 @@ func threadsOf(value string) (int, error) {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > 1024 {
-		return 1, fmt.Errorf("environment variable %s=%s: want a number of threads from 1 to 1024", ThreadsEnvironment, value)
+		return 1, fmt.Errorf("environment variable %s=%s: want a number of threads from 1 to 1024",
+			ThreadsEnvironment, value)
 	}
 	return n, nil
 }

@@ -19,7 +19,8 @@ func TestNewTrainerRefusesTheEnvironment(t *testing.T) {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {
 			t.Setenv(c.name, c.value)
 			_, err := NewTrainer()
-			if refused := err != nil && strings.Contains(err.Error(), c.name+"="+c.value); refused != c.refused || (err != nil) != c.refused {
+			if refused := err != nil && strings.Contains(err.Error(), c.name+"="+c.value); refused != c.refused ||
+				(err != nil) != c.refused {
 				t.Errorf("error %v, want one: %v", err, c.refused)
 			}
 		})
@@ -30,7 +31,8 @@ func TestNewTrainerRefusesTheEnvironment(t *testing.T) {
 // chosen when a process starts, so this one starts itself once more.
 func TestStepTimerRefusesUnknownLevel(t *testing.T) {
 	if os.Getenv("SWEEP_KERNEL") == "unknown" {
-		_, err := NewStepTimer(t.Context(), StepShape{Model: "rnn", Hidden: 4, Inputs: 1, Steps: 2, Batch: 2, Classes: 2, Threads: 1})
+		_, err := NewStepTimer(t.Context(), StepShape{Model: "rnn", Hidden: 4, Inputs: 1, Steps: 2, Batch: 2,
+			Classes: 2, Threads: 1})
 		if err == nil || !strings.Contains(err.Error(), "SWEEP_KERNEL=unknown") {
 			t.Fatalf("error %v, want one about SWEEP_KERNEL=unknown", err)
 		}

@@ -45,7 +45,8 @@ func TestExponentialAllocation(t *testing.T) {
 	step()
 	for range 3 {
 		if got, want := testing.AllocsPerRun(10, step), value+pullback; got != want || value == 0 {
-			t.Errorf("a step allocates %v times, want %v: %v to form the matrix and %v for its gradient", got, want, value, pullback)
+			t.Errorf("a step allocates %v times, want %v: %v to form the matrix and %v for its gradient", got, want,
+				value, pullback)
 		}
 	}
 }

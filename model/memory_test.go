@@ -41,16 +41,22 @@ func TestMemoryEstimate(t *testing.T) {
 				if v.parameter != "" {
 					point[v.parameter] = v.value
 				}
-				t.Run(fmt.Sprintf("%s/%s/%d units", s.Name, v.name, hidden), func(t *testing.T) { checkMemory(t, point) })
+				t.Run(fmt.Sprintf("%s/%s/%d units", s.Name, v.name, hidden), func(t *testing.T) {
+					checkMemory(t, point)
+				})
 			}
 		}
 		if s.FeedForward {
 			continue
 		}
 		for _, hidden := range []int64{64, 160} {
-			point := sweep.Parameters{"dataset": "addition", "model": s.Name, "hidden": hidden, "length": int64(8), "batch": int64(160), "held": int64(160), "layers": int64(2), "dropout": .1}
-			t.Run(fmt.Sprintf("%s/slices of two layers/%d units", s.Name, hidden), func(t *testing.T) { checkMemory(t, point) })
-			point = sweep.Parameters{"dataset": dataset.GeneratedText, "model": s.Name, "hidden": hidden, "length": int64(8), "batch": int64(80)}
+			point := sweep.Parameters{"dataset": "addition", "model": s.Name, "hidden": hidden, "length": int64(8),
+				"batch": int64(160), "held": int64(160), "layers": int64(2), "dropout": .1}
+			t.Run(fmt.Sprintf("%s/slices of two layers/%d units", s.Name, hidden), func(t *testing.T) {
+				checkMemory(t, point)
+			})
+			point = sweep.Parameters{"dataset": dataset.GeneratedText, "model": s.Name, "hidden": hidden,
+				"length": int64(8), "batch": int64(80)}
 			t.Run(fmt.Sprintf("%s/words/%d units", s.Name, hidden), func(t *testing.T) { checkMemory(t, point) })
 		}
 	}
@@ -117,7 +123,8 @@ func checkMemory(t *testing.T, point sweep.Parameters) {
 	})+int64(sent))
 	used := live + beside
 	if difference := math.Abs(float64(estimated - used)); difference > .2*float64(used) {
-		t.Errorf("uses %d KiB, %d of them between steps; the estimate is %d KiB: want it within 20 %%", used>>10, live>>10, estimated>>10)
+		t.Errorf("uses %d KiB, %d of them between steps; the estimate is %d KiB: want it within 20 %%", used>>10,
+			live>>10, estimated>>10)
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 // c(0), is 0 and no parameter: of LSTM that has to be asked for.
 func TestPublishedCounts(t *testing.T) {
 	for name, want := range map[string][3]int{
-		"vprnn": {1409, 2305, 67840}, "fastrnn": {16899, 17795, 131330}, "sgornn": {1411, 2307, 67842}, "lstm": {67201, 19009, 525312},
+		"vprnn": {1409, 2305, 67840}, "fastrnn": {16899, 17795, 131330}, "sgornn": {1411, 2307, 67842},
+		"lstm": {67201, 19009, 525312},
 	} {
 		for i, shape := range []struct{ hidden, inputs, outputs int }{{128, 2, 1}, {128, 9, 1}, {256, 256, 0}} {
 			point := sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": name}
@@ -36,7 +37,8 @@ func TestPublishedCounts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, err := network.Declare(kernel.Float32(), s.spec(task.Shape{Steps: 10, Inputs: shape.inputs, Outputs: max(shape.outputs, 1), Loss: "mse"}))
+			n, err := network.Declare(kernel.Float32(),
+				s.spec(task.Shape{Steps: 10, Inputs: shape.inputs, Outputs: max(shape.outputs, 1), Loss: "mse"}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +47,8 @@ func TestPublishedCounts(t *testing.T) {
 				got -= shape.hidden + 1
 			}
 			if got != want[i] {
-				t.Errorf("%s, %d units and %d inputs: %d parameters, published are %d", name, shape.hidden, shape.inputs, got, want[i])
+				t.Errorf("%s, %d units and %d inputs: %d parameters, published are %d", name, shape.hidden,
+					shape.inputs, got, want[i])
 			}
 			if n.Arena.View("h0") != nil || n.Arena.View("c0") != nil {
 				t.Errorf("%s: h(0) or c(0) is a parameter", name)
@@ -71,12 +74,14 @@ func TestTable4Counts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := network.Declare(kernel.Float32(), s.spec(task.Shape{Steps: 10, Inputs: c.inputs, Outputs: c.outputs, Loss: "mse"}))
+		n, err := network.Declare(kernel.Float32(),
+			s.spec(task.Shape{Steps: 10, Inputs: c.inputs, Outputs: c.outputs, Loss: "mse"}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := n.Arena.Count(); got != c.want {
-			t.Errorf("%s with %d inputs and %d outputs has %d parameters, want %d", c.model, c.inputs, c.outputs, got, c.want)
+			t.Errorf("%s with %d inputs and %d outputs has %d parameters, want %d", c.model, c.inputs,
+				c.outputs, got, c.want)
 		}
 	}
 }
@@ -176,7 +181,8 @@ func TestGateBound(t *testing.T) {
 					t.Fatalf("step %d: α %v and β %v, want β %v", step, alpha, beta, want)
 				}
 				if bounded != (betaHat.Gradient[0] == 0) || alphaHat.Gradient[0] == 0 {
-					t.Fatalf("step %d: at the bound %v, the gradients of α̂ and β̂ are %v and %v", step, bounded, alphaHat.Gradient[0], betaHat.Gradient[0])
+					t.Fatalf("step %d: at the bound %v, the gradients of α̂ and β̂ are %v and %v", step, bounded,
+						alphaHat.Gradient[0], betaHat.Gradient[0])
 				}
 				if step == 0 && bounded != c.bound {
 					t.Fatalf("the start is at the bound: %v, want %v", bounded, c.bound)

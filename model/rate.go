@@ -16,7 +16,8 @@ type rate struct {
 
 func newRate(s *settings, plan task.Schedule) rate {
 	return rate{
-		exponential: optim.Exponential{Initial: s.lr, Decay: s.decay}, every: s.decayEvery, linear: s.schedule == "linear", plan: plan,
+		exponential: optim.Exponential{Initial: s.lr, Decay: s.decay}, every: s.decayEvery,
+		linear: s.schedule == "linear", plan: plan,
 	}
 }
 

@@ -39,7 +39,8 @@ func (r *reachable) add(v reflect.Value) {
 			r.add(v.Elem())
 		}
 	case reflect.Slice:
-		if v.Cap() > 0 && r.span(v.Pointer(), v.Type(), v.Cap()*int(v.Type().Elem().Size())) && refers(v.Type().Elem()) {
+		if v.Cap() > 0 && r.span(v.Pointer(), v.Type(), v.Cap()*int(v.Type().Elem().Size())) &&
+			refers(v.Type().Elem()) {
 			for i := range v.Len() {
 				r.add(v.Index(i))
 			}

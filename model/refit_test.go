@@ -28,7 +28,8 @@ func points(r *sweep.Result, metric string) (steps []int64, values []float32) {
 
 // A refit is what was trained without it, and then goes on without validating.
 func TestRefit(t *testing.T) {
-	point := sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(10), "refit": 0.3, "average": int64(0), "lr": 0.01}
+	point := sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(10), "refit": 0.3,
+		"average": int64(0), "lr": 0.01}
 	with := train(t, newTrainer(t), "", point)
 	point["refit"] = int64(0)
 	without := train(t, newTrainer(t), "", point)
@@ -69,7 +70,8 @@ func TestRefitBoundaryUnaligned(t *testing.T) {
 		refit         float64
 	}{{7, 10, .3}, {7, 7, .5}, {9, 16, .33}, {5, 11, .49}, {3, 9, .2}, {11, 13, .95 * .9}} {
 		run := newRun(t, resolve(t, sweep.Parameters{
-			"dataset": "generated-cbf", "model": "rnn", "hidden": int64(4), "epochs": c.epochs, "batch": c.batch, "refit": c.refit, "average": int64(0),
+			"dataset": "generated-cbf", "model": "rnn", "hidden": int64(4), "epochs": c.epochs, "batch": c.batch,
+			"refit": c.refit, "average": int64(0),
 		}))
 		refitted := min(int(math.Round(c.refit*float64(c.epochs))), int(c.epochs)-1)
 		// Before the boundary no validation row is trained on, from it on all rows are: the
@@ -116,7 +118,8 @@ func TestRefitLeavesAnEpoch(t *testing.T) {
 
 // Fewer series than a minibatch holds: those of the refit are more, and have room.
 func TestRefitOfOneMinibatch(t *testing.T) {
-	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(6), "refit": 0.5, "batch": int64(1000)})
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(6), "refit": 0.5,
+		"batch": int64(1000)})
 	if steps, _ := points(r, "train_loss"); r.Diverged || len(steps) != 6 {
 		t.Errorf("diverged %v, trained %v", r.Diverged, steps)
 	}
@@ -161,11 +164,12 @@ func stepByStep(t *testing.T, point sweep.Parameters, each func(run *training)) 
 // Weights that the last step of a refit spoilt are not kept: nothing is left that
 // would tell.
 func TestRefitDiverges(t *testing.T) {
-	run := stepByStep(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(4), "refit": 0.5}, func(run *training) {
-		if run.position() == run.plan.Steps {
-			run.net.Arena.Values()[0] = float32(math.NaN())
-		}
-	})
+	run := stepByStep(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(4), "refit": 0.5},
+		func(run *training) {
+			if run.position() == run.plan.Steps {
+				run.net.Arena.Values()[0] = float32(math.NaN())
+			}
+		})
 	result, err := run.result(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +183,8 @@ func TestRefitDiverges(t *testing.T) {
 func TestAverage(t *testing.T) {
 	for average, epochs := range map[float64]int{0: 1, 0.1: 1, 0.3: 3, 0.5: 5, 0.7: 5} {
 		var mean []float64
-		point := sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(10), "refit": 0.5, "average": average, "lr": 0.01}
+		point := sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(10), "refit": 0.5,
+			"average": average, "lr": 0.01}
 		run := stepByStep(t, point, func(run *training) {
 			if run.mark() <= 10-epochs {
 				return
@@ -251,7 +256,8 @@ func TestRefitProbabilities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for part, want := range map[string]float64{"validation": result.Summary["validation_accuracy"], "test": result.Summary["test_accuracy"]} {
+	for part, want := range map[string]float64{"validation": result.Summary["validation_accuracy"],
+		"test": result.Summary["test_accuracy"]} {
 		values, err := file.Tensor(part, safetensors.F16)
 		if err != nil {
 			t.Fatal(err)

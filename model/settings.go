@@ -58,11 +58,13 @@ func settingsOf(p sweep.Parameters) (*settings, error) {
 		network: network.Spec{
 			System: system.Find(r.Text("model")),
 			Options: system.Options{
-				Hidden: r.Integer("hidden"), FixedStart: r.Text("initial_state") == "zero", InputScale: r.Number("input_scale"),
-				Seed: uint64(r.Integer("seed")), Parameters: resolved,
+				Hidden: r.Integer("hidden"), FixedStart: r.Text("initial_state") == "zero",
+				InputScale: r.Number("input_scale"),
+				Seed:       uint64(r.Integer("seed")), Parameters: resolved,
 			},
 			Layers: r.Integer("layers"), Embedding: r.Integer("embedding"),
-			Dropout: r.Number("dropout"), EmbeddingDropout: r.Number("embedding_dropout"), OutputScale: r.Number("output_scale"),
+			Dropout: r.Number("dropout"), EmbeddingDropout: r.Number("embedding_dropout"),
+			OutputScale: r.Number("output_scale"),
 		},
 		optimizer:     r.Text("optimizer"),
 		lr:            r.Number("lr"),

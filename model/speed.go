@@ -10,7 +10,8 @@ import (
 // Speed trains the first minibatches of a trial for the given time, one at least, and
 // returns how long the whole trial would take at that rate. It reports nothing and
 // leaves nothing behind.
-func (t *Trainer) Speed(ctx context.Context, request sweep.ValidateRequest, budget time.Duration) (time.Duration, error) {
+func (t *Trainer) Speed(ctx context.Context, request sweep.ValidateRequest,
+	budget time.Duration) (time.Duration, error) {
 	t.training.Lock()
 	defer t.training.Unlock()
 	s, err := settingsOf(request.Parameters)

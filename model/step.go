@@ -100,8 +100,10 @@ func NewStepTimer(ctx context.Context, shape StepShape) (*StepTimer, error) {
 		return nil, err
 	}
 	set := kernel.Float32()
-	work := task.Shape{Steps: shape.Steps, Inputs: shape.Inputs, Outputs: shape.Classes, Classes: true, Loss: "cross_entropy"}
-	net, err := network.New(ctx, set, s.spec(work), network.Room{Batch: shape.Batch, History: history, Threads: shape.Threads})
+	work := task.Shape{Steps: shape.Steps, Inputs: shape.Inputs, Outputs: shape.Classes, Classes: true,
+		Loss: "cross_entropy"}
+	net, err := network.New(ctx, set, s.spec(work), network.Room{Batch: shape.Batch, History: history,
+		Threads: shape.Threads})
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,13 @@ import (
 func TestAdditionIsLearnt(t *testing.T) {
 	t.Parallel()
 	r := train(t, newTrainer(t), "", sweep.Parameters{
-		"dataset": "addition", "length": int64(20), "model": "sgornn", "hidden": int64(64), "optimizer": "rmsprop", "lr": 0.01,
+		"dataset": "addition", "length": int64(20), "model": "sgornn", "hidden": int64(64),
+		"optimizer": "rmsprop", "lr": 0.01,
 		"schedule": "linear", "steps": int64(1500), "held": int64(320),
 	})
 	t.Logf("test loss %.5f", r.Summary["test_loss"])
-	if r.Diverged || !(r.Summary["test_loss"] < .25*r.Summary["baseline_loss"]) || r.ParameterCount != 32*12+2*64+64+2+65 {
+	if r.Diverged || !(r.Summary["test_loss"] < .25*r.Summary["baseline_loss"]) ||
+		r.ParameterCount != 32*12+2*64+64+2+65 {
 		t.Errorf("diverged %v, %d parameters, %v", r.Diverged, r.ParameterCount, r.Summary)
 	}
 	if _, has := r.Summary["test_accuracy"]; has {
@@ -36,12 +38,15 @@ func TestAdditionIsLearnt(t *testing.T) {
 func TestActivitiesAreLearnt(t *testing.T) {
 	t.Parallel()
 	for model, count := range map[string]int64{"sgornn": 2307, "vprnn": 2305, "fastrnn": 17795} {
-		v, err := newTrainer(t).Validate(context.Background(), sweep.ValidateRequest{Parameters: resolve(t, sweep.Parameters{"dataset": "generated-har-2", "model": model})})
+		v, err := newTrainer(t).Validate(context.Background(),
+			sweep.ValidateRequest{Parameters: resolve(t, sweep.Parameters{"dataset": "generated-har-2",
+				"model": model})})
 		if err != nil || v.ParameterCount != count {
 			t.Errorf("%s: %+v, %v, want %d parameters", model, v, err, count)
 		}
 	}
-	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-har-2", "model": "lstm", "hidden": int64(24), "epochs": int64(40), "lr": 0.01, "batch": int64(24)})
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-har-2", "model": "lstm",
+		"hidden": int64(24), "epochs": int64(40), "lr": 0.01, "batch": int64(24)})
 	t.Logf("test accuracy %.3f", r.Summary["test_accuracy"])
 	if r.Diverged || r.Summary["test_accuracy"] < .75 || r.Summary["depth"] != 128 || r.Summary["input_size"] != 9 {
 		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
@@ -51,10 +56,13 @@ func TestActivitiesAreLearnt(t *testing.T) {
 // A language model gets far below the frequencies of single words.
 func TestLanguageIsLearnt(t *testing.T) {
 	t.Parallel()
-	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-text", "length": int64(25), "model": "rnn", "hidden": int64(48), "epochs": int64(6), "lr": 0.01})
-	t.Logf("perplexity of train %.0f, validation %.0f, test %.0f", r.Summary["train_perplexity"], r.Summary["validation_perplexity"], r.Summary["test_perplexity"])
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-text", "length": int64(25), "model": "rnn",
+		"hidden": int64(48), "epochs": int64(6), "lr": 0.01})
+	t.Logf("perplexity of train %.0f, validation %.0f, test %.0f", r.Summary["train_perplexity"],
+		r.Summary["validation_perplexity"], r.Summary["test_perplexity"])
 	// Single words have about 450; that of knowing all there is to know about 60.
-	if p := r.Summary["test_perplexity"]; r.Diverged || !(p < 150) || math.Abs(p-math.Exp(r.Summary["test_loss"])) > 1e-9*p {
+	if p := r.Summary["test_perplexity"]; r.Diverged || !(p < 150) ||
+		math.Abs(p-math.Exp(r.Summary["test_loss"])) > 1e-9*p {
 		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
 	}
 	names := map[string]int{}
@@ -72,7 +80,8 @@ func TestLanguageIsLearnt(t *testing.T) {
 // where with a small output matrix their states would have no gradients to speak of.
 func TestDeepLanguageIsLearnt(t *testing.T) {
 	t.Parallel()
-	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-text", "length": int64(25), "model": "lstm", "layers": int64(2), "hidden": int64(48), "epochs": int64(6), "lr": 0.01})
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-text", "length": int64(25), "model": "lstm",
+		"layers": int64(2), "hidden": int64(48), "epochs": int64(6), "lr": 0.01})
 	t.Logf("perplexity of validation %.0f", r.Summary["validation_perplexity"])
 	if r.Diverged || !(r.Summary["validation_perplexity"] < 100) {
 		t.Errorf("diverged %v, %v", r.Diverged, r.Summary)
@@ -83,7 +92,8 @@ func TestDeepLanguageIsLearnt(t *testing.T) {
 func TestCopyIsLearnt(t *testing.T) {
 	t.Parallel()
 	r := train(t, newTrainer(t), "", sweep.Parameters{
-		"dataset": "copy", "length": int64(5), "model": "spectral-rnn", "activation": "tanh", "hidden": int64(64), "optimizer": "rmsprop", "lr": 0.003, "steps": int64(600), "held": int64(128), "batch": int64(32),
+		"dataset": "copy", "length": int64(5), "model": "spectral-rnn", "activation": "tanh", "hidden": int64(64),
+		"optimizer": "rmsprop", "lr": 0.003, "steps": int64(600), "held": int64(128), "batch": int64(32),
 	})
 	t.Logf("test loss %.4f, accuracy %.3f", r.Summary["test_loss"], r.Summary["test_accuracy"])
 	if r.Diverged || !(r.Summary["test_loss"] < .8*r.Summary["baseline_loss"]) {
@@ -119,7 +129,8 @@ func TestTasksResumedSameBits(t *testing.T) {
 				}
 				got.Curves = sink.recorder.Curves()
 				if got.ComputeDigest(volatile) != want.ComputeDigest(volatile) {
-					t.Errorf("resumed after step %d it ends with %v, uninterrupted with %v", at+1, got.Summary, want.Summary)
+					t.Errorf("resumed after step %d it ends with %v, uninterrupted with %v", at+1, got.Summary,
+						want.Summary)
 				}
 			}
 		})
@@ -128,11 +139,17 @@ func TestTasksResumedSameBits(t *testing.T) {
 
 // taskTrials are short trials of all tasks, with several slices.
 var taskTrials = map[string]sweep.Parameters{
-	"addition": {"dataset": "addition", "length": int64(10), "model": "sgornn", "hidden": int64(16), "steps": int64(7), "validate_every": int64(3), "held": int64(130), "batch": int64(100)},
-	"examples": {"dataset": "addition", "length": int64(10), "model": "lstm", "hidden": int64(16), "steps": int64(9), "validate_every": int64(4), "held": int64(30), "batch": int64(40), "examples": int64(100)},
-	"language": {"dataset": "generated-text", "length": int64(30), "model": "lstm", "hidden": int64(16), "layers": int64(2), "dropout": 0.1, "embedding": int64(9), "embedding_dropout": 0.1, "batch": int64(130), "epochs": int64(3)},
-	"words":    {"dataset": "generated-text", "length": int64(50), "model": "spectral-rnn", "hidden": int64(20), "batch": int64(30), "epochs": int64(2)},
-	"copy":     {"dataset": "copy", "length": int64(5), "model": "spectral-rnn", "hidden": int64(20), "steps": int64(7), "validate_every": int64(3), "held": int64(130), "batch": int64(100), "dropout": 0.1},
+	"addition": {"dataset": "addition", "length": int64(10), "model": "sgornn", "hidden": int64(16), "steps": int64(7),
+		"validate_every": int64(3), "held": int64(130), "batch": int64(100)},
+	"examples": {"dataset": "addition", "length": int64(10), "model": "lstm", "hidden": int64(16), "steps": int64(9),
+		"validate_every": int64(4), "held": int64(30), "batch": int64(40), "examples": int64(100)},
+	"language": {"dataset": "generated-text", "length": int64(30), "model": "lstm", "hidden": int64(16),
+		"layers": int64(2), "dropout": 0.1, "embedding": int64(9), "embedding_dropout": 0.1, "batch": int64(130),
+		"epochs": int64(3)},
+	"words": {"dataset": "generated-text", "length": int64(50), "model": "spectral-rnn", "hidden": int64(20),
+		"batch": int64(30), "epochs": int64(2)},
+	"copy": {"dataset": "copy", "length": int64(5), "model": "spectral-rnn", "hidden": int64(20), "steps": int64(7),
+		"validate_every": int64(3), "held": int64(130), "batch": int64(100), "dropout": 0.1},
 }
 
 // What a task cannot do is refused, before training.
@@ -173,7 +190,8 @@ func TestFingerprintsStay(t *testing.T) {
 		}
 	}
 	generated := resolve(t, sweep.Parameters{"dataset": "addition"})
-	for _, name := range []string{"epochs", "loss", "split", "validation", "input_size", "order", "limit", "exchange", "test_every"} {
+	for _, name := range []string{"epochs", "loss", "split", "validation", "input_size", "order", "limit", "exchange",
+		"test_every"} {
 		if _, ok := generated[name]; ok {
 			t.Errorf("addition has %s", name)
 		}

@@ -31,7 +31,8 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 	set := dataset.GenerateCBF(dataset.CBFOptions{Seed: 1, Train: 300, Test: 170})
 	for _, model := range []string{"rnn", "lstm", "gru", "ornn", "spectral-rnn"} {
 		s, err := settingsOf(resolve(t, sweep.Parameters{
-			"dataset": "generated-cbf", "model": model, "epochs": int64(2), "batch": int64(150), "dropout": 0.1, "input_size": int64(1),
+			"dataset": "generated-cbf", "model": model, "epochs": int64(2), "batch": int64(150), "dropout": 0.1,
+			"input_size": int64(1),
 		}))
 		if err != nil {
 			t.Fatal(err)

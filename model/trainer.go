@@ -41,7 +41,8 @@ func NewTrainer() (*Trainer, error) {
 	if err := errors.Join(kernel.CheckEnvironment(), err, historyErr); err != nil {
 		return nil, err
 	}
-	return &Trainer{kernels: kernel.Float32(), threads: threads, history: history, checkpointInterval: 30 * time.Second, cache: dataset.NewCache(cacheBytes)}, nil
+	return &Trainer{kernels: kernel.Float32(), threads: threads, history: history, checkpointInterval: 30 * time.Second,
+		cache: dataset.NewCache(cacheBytes)}, nil
 }
 
 // Describe implements sweep.Trainer.
@@ -125,7 +126,8 @@ func (t *Trainer) open(dataDir string, s *settings) (task.Task, error) {
 // checkDigest refuses data with another digest than that; "" is any.
 func checkDigest(t task.Task, s *settings, want string) error {
 	if got := t.Digest(); want != "" && want != got {
-		return fmt.Errorf("%w: %v is %.12s here, %.12s there", sweep.ErrDatasetChanged, s.parameters["dataset"], got, want)
+		return fmt.Errorf("%w: %v is %.12s here, %.12s there", sweep.ErrDatasetChanged,
+			s.parameters["dataset"], got, want)
 	}
 	return nil
 }

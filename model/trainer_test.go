@@ -115,11 +115,14 @@ func TestDescriptionIsConsistent(t *testing.T) {
 var publishedCounts = map[string][4]int64{
 	"FiftyWords": {3058, 7218, 2426, 2850}, "Adiac": {2694, 6950, 2062, 2486}, "ArrowHead": {1219, 4515, 587, 1011},
 	"Beef": {1606, 5766, 974, 1398}, "BeetleFly": {1699, 6435, 1067, 1491}, "CBF": {1476, 5444, 844, 1268},
-	"Coffee": {1570, 6018, 938, 1362}, "CricketX": {1997, 6637, 1365, 1789}, "DistalPhalanxOutlineCorrect": {1410, 5378, 778, 1202},
-	"DistalPhalanxTW": {1641, 5609, 1009, 1433}, "ECG200": {1410, 5378, 778, 1202}, "ECG5000": {1606, 5766, 974, 1398},
+	"Coffee": {1570, 6018, 938, 1362}, "CricketX": {1997, 6637, 1365, 1789},
+	"DistalPhalanxOutlineCorrect": {1410, 5378, 778, 1202},
+	"DistalPhalanxTW":             {1641, 5609, 1009, 1433}, "ECG200": {1410, 5378, 778, 1202},
+	"ECG5000":     {1606, 5766, 974, 1398},
 	"ECGFiveDays": {1443, 5411, 811, 1235}, "FaceAll": {1615, 4911, 983, 1407}, "FaceFour": {1701, 6245, 1069, 1493},
-	"FacesUCR": {1615, 4911, 983, 1407}, "GunPoint": {1507, 5667, 875, 1299}, "ItalyPowerDemand": {1315, 4899, 683, 1107},
-	"Lightning2": {1570, 6018, 938, 1362}, "MiddlePhalanxOutlineCorrect": {1410, 5378, 778, 1202},
+	"FacesUCR": {1615, 4911, 983, 1407}, "GunPoint": {1507, 5667, 875, 1299},
+	"ItalyPowerDemand": {1315, 4899, 683, 1107},
+	"Lightning2":       {1570, 6018, 938, 1362}, "MiddlePhalanxOutlineCorrect": {1410, 5378, 778, 1202},
 }
 
 func TestParameterCountsArePublished(t *testing.T) {
@@ -149,14 +152,16 @@ func TestTrainLearnsGeneratedCBF(t *testing.T) {
 			t.Parallel()
 			var accuracy float64
 			for seed := range int64(seeds) {
-				r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "model": model, "epochs": int64(epochs), "lr": 0.003, "seed": seed})
+				r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "model": model,
+					"epochs": int64(epochs), "lr": 0.003, "seed": seed})
 				if r.State != sweep.Completed || r.Diverged {
 					t.Errorf("seed %d: state %s, diverged %v", seed, r.State, r.Diverged)
 				}
 				accuracy += r.Summary["test_accuracy"] / seeds
 				for _, c := range r.Curves {
 					if c.Metric == "train_loss" && (len(c.Values) != epochs || c.Values[epochs-1] > c.Values[0]/2) {
-						t.Errorf("seed %d: train loss %v … %v over %d epochs", seed, c.Values[0], c.Values[len(c.Values)-1], len(c.Values))
+						t.Errorf("seed %d: train loss %v … %v over %d epochs", seed, c.Values[0],
+							c.Values[len(c.Values)-1], len(c.Values))
 					}
 				}
 			}
@@ -187,7 +192,8 @@ func TestInterruptedAndResumedSameBits(t *testing.T) {
 	volatile := description().Volatile()
 	for _, optimizer := range []string{"adam", "rmsprop", "sgd"} {
 		// Three steps an epoch.
-		point := resolve(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(6), "batch": int64(10), "dropout": 0.3, "optimizer": optimizer, "momentum": 0.5})
+		point := resolve(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(6), "batch": int64(10),
+			"dropout": 0.3, "optimizer": optimizer, "momentum": 0.5})
 		request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: point}}
 		whole := newCollector()
 		trainer := newTrainer(t)
@@ -213,7 +219,8 @@ func TestInterruptedAndResumedSameBits(t *testing.T) {
 			request.Checkpoint = nil
 			got.Curves = second.recorder.Curves()
 			if got.ComputeDigest(volatile) != want.ComputeDigest(volatile) {
-				t.Errorf("%s: a trial resumed after step %d differs: %v %v", optimizer, steps, got.Summary, want.Summary)
+				t.Errorf("%s: a trial resumed after step %d differs: %v %v", optimizer, steps, got.Summary,
+					want.Summary)
 			}
 		}
 	}
@@ -229,7 +236,8 @@ func earlierCheckpoint(t *testing.T, checkpoint []byte, change func(*snapshot)) 
 		t.Fatal(err)
 	}
 	n := rest.Len() / valueBytes / 4
-	if err := s.readValues(checkpoint[len(checkpoint)-rest.Len():], n, [][]float32{make([]float32, n), make([]float32, n)}); err != nil {
+	if err := s.readValues(checkpoint[len(checkpoint)-rest.Len():], n,
+		[][]float32{make([]float32, n), make([]float32, n)}); err != nil {
 		t.Fatal(err)
 	}
 	change(&s)
@@ -274,7 +282,8 @@ func TestSecondsGoOnAfterResume(t *testing.T) {
 }
 
 func TestDivergedTrialIsAResult(t *testing.T) {
-	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "model": "rnn", "lr": 1e30, "optimizer": "sgd", "clip": int64(0), "epochs": int64(5)})
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "model": "rnn", "lr": 1e30,
+		"optimizer": "sgd", "clip": int64(0), "epochs": int64(5)})
 	if !r.Diverged || r.State != sweep.Completed {
 		t.Errorf("state %s, diverged %v", r.State, r.Diverged)
 	}
@@ -283,7 +292,8 @@ func TestDivergedTrialIsAResult(t *testing.T) {
 func TestBrokenCheckpointIsAnError(t *testing.T) {
 	for _, state := range [][]byte{[]byte("rubbish"), {0}} {
 		_, err := newTrainer(t).Train(context.Background(), sweep.TrainRequest{
-			Trial:      sweep.Trial{Parameters: resolve(t, sweep.Parameters{"dataset": "generated-cbf", "epochs": int64(2)})},
+			Trial: sweep.Trial{Parameters: resolve(t, sweep.Parameters{"dataset": "generated-cbf",
+				"epochs": int64(2)})},
 			Checkpoint: state,
 		}, newCollector())
 		if err == nil {
@@ -293,7 +303,8 @@ func TestBrokenCheckpointIsAnError(t *testing.T) {
 }
 
 func TestSpectralMarginStaysInItsBounds(t *testing.T) {
-	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "r": 0.05, "lr": 0.1, "epochs": int64(20)})
+	r := train(t, newTrainer(t), "", sweep.Parameters{"dataset": "generated-cbf", "r": 0.05, "lr": 0.1,
+		"epochs": int64(20)})
 	for _, c := range r.Curves {
 		if c.Metric != "spectral_margin" {
 			continue
@@ -332,7 +343,8 @@ func TestValidationRefuses(t *testing.T) {
 func TestRMSpropWithoutCorrection(t *testing.T) {
 	for corrected, want := range map[bool]float64{true: .001, false: .001 / math.Sqrt(.1)} {
 		run := newRun(t, resolve(t, sweep.Parameters{
-			"dataset": "generated-cbf", "model": "rnn", "optimizer": "rmsprop", "lr": .001, "epsilon": 1e-7, "rmsprop_correction": corrected,
+			"dataset": "generated-cbf", "model": "rnn", "optimizer": "rmsprop", "lr": .001, "epsilon": 1e-7,
+			"rmsprop_correction": corrected,
 		}))
 		before := slices.Clone(run.net.Arena.View("c").Value)
 		run.step()
@@ -361,9 +373,12 @@ func TestParametersOfTheWrongType(t *testing.T) {
 		model, dataset, name string
 		value                any
 	}{
-		{"spectral-rnn", "generated-cbf", "m1", "8"}, {"spectral-rnn", "generated-cbf", "r", nil}, {"spectral-rnn", "generated-cbf", "activation", int64(1)},
-		{"sgornn", "generated-cbf", "map", int64(1)}, {"lstm", "generated-cbf", "forget_bias", "5"}, {"factorized-rnn", "generated-cbf", "sigma_penalty", true},
-		{"rnn", "generated-cbf", "epochs", 2.5}, {"rnn", "generated-cbf", "validation", "a fifth"}, {"rnn", "generated-cbf", "order", int64(1)},
+		{"spectral-rnn", "generated-cbf", "m1", "8"}, {"spectral-rnn", "generated-cbf", "r", nil},
+		{"spectral-rnn", "generated-cbf", "activation", int64(1)},
+		{"sgornn", "generated-cbf", "map", int64(1)}, {"lstm", "generated-cbf", "forget_bias", "5"},
+		{"factorized-rnn", "generated-cbf", "sigma_penalty", true},
+		{"rnn", "generated-cbf", "epochs", 2.5}, {"rnn", "generated-cbf", "validation", "a fifth"},
+		{"rnn", "generated-cbf", "order", int64(1)},
 		{"rnn", "addition", "steps", "many"}, {"rnn", "copy", "length", nil}, {"rnn", "generated-text", "epochs", true},
 	} {
 		s, err := settingsOf(resolve(t, sweep.Parameters{"dataset": test.dataset, "model": test.model}))
@@ -373,7 +388,8 @@ func TestParametersOfTheWrongType(t *testing.T) {
 		s.parameters[test.name] = test.value
 		_, err = task.Open(s.task("", dataset.NewCache(1<<20)))
 		if err == nil {
-			_, err = network.Declare(kernel.Float32(), s.spec(task.Shape{Steps: 10, Inputs: 3, Outputs: 2, Loss: "mse"}))
+			_, err = network.Declare(kernel.Float32(),
+				s.spec(task.Shape{Steps: 10, Inputs: 3, Outputs: 2, Loss: "mse"}))
 		}
 		var wrong *sweep.ParameterError
 		if !errors.As(err, &wrong) || wrong.Parameter != test.name {
@@ -383,7 +399,8 @@ func TestParametersOfTheWrongType(t *testing.T) {
 }
 
 func TestStepTimer(t *testing.T) {
-	shape := StepShape{Model: "spectral-rnn", Hidden: 20, M1: 4, M2: 4, Inputs: 2, Steps: 5, Batch: 3, Classes: 4, Threads: 1}
+	shape := StepShape{Model: "spectral-rnn", Hidden: 20, M1: 4, M2: 4, Inputs: 2, Steps: 5, Batch: 3,
+		Classes: 4, Threads: 1}
 	for _, path := range []string{"", "dense", "compact-wy"} {
 		shape.Path = path
 		timer, err := NewStepTimer(t.Context(), shape)
@@ -413,9 +430,11 @@ func TestStepTimer(t *testing.T) {
 // of 0.
 func TestNoValidationRowIsRefused(t *testing.T) {
 	dir := dataDir(t)
-	request := sweep.ValidateRequest{DataDir: dir, Parameters: resolve(t, sweep.Parameters{"dataset": "mnist", "limit": int64(1)})}
+	request := sweep.ValidateRequest{DataDir: dir,
+		Parameters: resolve(t, sweep.Parameters{"dataset": "mnist", "limit": int64(1)})}
 	_, validated := newTrainer(t).Validate(context.Background(), request)
-	_, trained := newTrainer(t).Train(context.Background(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: request.Parameters}, DataDir: dir}, newCollector())
+	_, trained := newTrainer(t).Train(context.Background(),
+		sweep.TrainRequest{Trial: sweep.Trial{Parameters: request.Parameters}, DataDir: dir}, newCollector())
 	for _, err := range []error{validated, trained} {
 		var refused *sweep.ParameterError
 		if !errors.As(err, &refused) || refused.Parameter != "limit" {
@@ -426,7 +445,8 @@ func TestNoValidationRowIsRefused(t *testing.T) {
 
 // A step that diverges ends the trial there, with the parameters before it.
 func TestDivergenceEndsAtItsStep(t *testing.T) {
-	point := sweep.Parameters{"dataset": "generated-cbf", "model": "rnn", "batch": int64(4), "optimizer": "sgd", "clip": int64(0), "epochs": int64(5), "lr": 1e30}
+	point := sweep.Parameters{"dataset": "generated-cbf", "model": "rnn", "batch": int64(4), "optimizer": "sgd",
+		"clip": int64(0), "epochs": int64(5), "lr": 1e30}
 	r := train(t, newTrainer(t), "", point)
 	point["lr"], point["epochs"] = 1e-3, int64(5)
 	whole := train(t, newTrainer(t), "", point)
@@ -478,7 +498,8 @@ func TestStratifiedSplitOfSmallClasses(t *testing.T) {
 // not.
 func TestCurvesAreThinned(t *testing.T) {
 	const limit = 20
-	point := sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": "rnn", "hidden": 1, "epochs": 300, "batch": 30, "input_size": 16}
+	point := sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": "rnn", "hidden": 1, "epochs": 300, "batch": 30,
+		"input_size": 16}
 	request := sweep.TrainRequest{Trial: sweep.Trial{Parameters: resolve(t, point)}}
 	all := newCollector()
 	if _, err := newTrainer(t).Train(t.Context(), request, all); err != nil {

@@ -79,7 +79,8 @@ type best struct {
 
 // newTraining prepares a trial on so many threads, with so many bytes for the
 // history of a minibatch. What it returns has to be closed.
-func newTraining(ctx context.Context, set *kernel.Set[float32], s *settings, t task.Task, threads int, history int64, started time.Time) (*training, error) {
+func newTraining(ctx context.Context, set *kernel.Set[float32], s *settings, t task.Task, threads int, history int64,
+	started time.Time) (*training, error) {
 	cost, err := s.costOf(t, history)
 	if err != nil {
 		return nil, err
@@ -273,7 +274,8 @@ func (t *training) marginDue() bool {
 func (t *training) keep(trainLoss, loss, accuracy float64) {
 	failed := 1 - accuracy
 	t.best.SmallestLoss = min(t.best.SmallestLoss, loss)
-	if t.s.protocol.Rule.Better(protocol.Score{Error: failed, Loss: loss}, protocol.Score{Error: t.best.Error, Loss: t.best.Loss}) {
+	if t.s.protocol.Rule.Better(protocol.Score{Error: failed, Loss: loss},
+		protocol.Score{Error: t.best.Error, Loss: t.best.Loss}) {
 		t.best.Error, t.best.Loss, t.best.Accuracy = failed, loss, accuracy
 		t.keepWeights(trainLoss)
 	}
@@ -335,12 +337,14 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 			return nil, err
 		}
 		r.BestEpoch = int64(t.best.Epoch)
-		summary := map[string]float64{"train_loss": t.best.TrainLoss, "validation_loss": t.best.SmallestLoss, "test_loss": score.Mean()}
+		summary := map[string]float64{"train_loss": t.best.TrainLoss, "validation_loss": t.best.SmallestLoss,
+			"test_loss": score.Mean()}
 		if t.shape.Classes && !t.shape.Words {
 			summary["validation_accuracy"], summary["test_accuracy"] = t.best.Accuracy, score.Accuracy()
 		}
 		if t.shape.Words {
-			summary["train_perplexity"], summary["validation_perplexity"] = perplexity(t.best.TrainLoss), perplexity(t.best.Loss)
+			summary["train_perplexity"], summary["validation_perplexity"] = perplexity(t.best.TrainLoss),
+				perplexity(t.best.Loss)
 			summary["test_perplexity"] = perplexity(score.Mean())
 		}
 		if ok {

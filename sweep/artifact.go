@@ -96,7 +96,8 @@ var artifactName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // name, too.
 func CheckArtifactName(name string) error {
 	if len(name) > LongestArtifactName || !artifactName.MatchString(name) {
-		return fmt.Errorf("artifact %.40q: a name has letters, digits and . _ - behind a letter or digit, %d at most", name, LongestArtifactName)
+		return fmt.Errorf("artifact %.40q: a name has letters, digits and . _ - behind a letter or digit, %d at most",
+			name, LongestArtifactName)
 	}
 	return nil
 }
@@ -144,7 +145,8 @@ type DamagedError struct {
 
 // Error implements error.
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("artifact %s in %s is damaged: %s; train it again, with --reuse=false, to have it made anew", e.Artifact, e.Store, e.Problem)
+	return fmt.Sprintf("artifact %s in %s is damaged: %s; train it again, with --reuse=false, to have it made anew",
+		e.Artifact, e.Store, e.Problem)
 }
 
 // LostError says that the bytes of a recorded artifact are not in the artifact

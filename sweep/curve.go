@@ -360,8 +360,9 @@ func (r *Recorder) MarshalBinary() ([]byte, error) {
 	for _, metric := range r.order {
 		rec := r.curves[metric]
 		one := recordingState{
-			Metric: metric, Ordinals: EncodeSteps(rec.ordinals), Steps: EncodeSteps(rec.steps), Values: EncodeValues(rec.values),
-			Run: rec.run, Seen: rec.seen, Thinned: rec.thinned,
+			Metric: metric, Ordinals: EncodeSteps(rec.ordinals), Steps: EncodeSteps(rec.steps),
+			Values: EncodeValues(rec.values),
+			Run:    rec.run, Seen: rec.seen, Thinned: rec.thinned,
 		}
 		for _, p := range []point{rec.low, rec.high, rec.last} {
 			one.Partial = append(one.Partial, pointState{p.ordinal, p.step, p.value})
@@ -397,7 +398,8 @@ func (r *Recorder) UnmarshalBinary(data []byte) error {
 		if rec.values, err = DecodeValues(one.Values); err != nil {
 			return fmt.Errorf("curve %.100q: %w", one.Metric, err)
 		}
-		if len(rec.values) != len(rec.steps) || !rec.thinned && len(rec.ordinals) != len(rec.steps) || rec.run < 1 || len(one.Partial) != 3 {
+		if len(rec.values) != len(rec.steps) || !rec.thinned && len(rec.ordinals) != len(rec.steps) || rec.run < 1 ||
+			len(one.Partial) != 3 {
 			return fmt.Errorf("curve %.100q: its parts do not fit each other", one.Metric)
 		}
 		for i, p := range []*point{&rec.low, &rec.high, &rec.last} {

@@ -64,7 +64,8 @@ func TestRecorderKeepsExtremes(t *testing.T) {
 					t.Fatalf("%s: %d of %d points, which are within the limit of %d", name, len(c.Steps), length, limit)
 				}
 				for i, step := range c.Steps {
-					if i > 0 && step <= c.Steps[i-1] || math.Float32bits(c.Values[i]) != math.Float32bits(values[step-1]) {
+					if i > 0 && step <= c.Steps[i-1] ||
+						math.Float32bits(c.Values[i]) != math.Float32bits(values[step-1]) {
 						t.Fatalf("%s: point %d is %v at step %d", name, i, c.Values[i], step)
 					}
 				}
@@ -75,7 +76,8 @@ func TestRecorderKeepsExtremes(t *testing.T) {
 				numbers := slices.DeleteFunc(slices.Clone(values), func(v float32) bool { return !number(v) })
 				if len(numbers) == len(values) {
 					if slices.Max(c.Values) != slices.Max(values) || slices.Min(c.Values) != slices.Min(values) {
-						t.Fatalf("%s: limit %d: %d points lie between %v and %v, kept are %v", name, limit, length, slices.Min(values), slices.Max(values), c.Values)
+						t.Fatalf("%s: limit %d: %d points lie between %v and %v, kept are %v", name, limit, length,
+							slices.Min(values), slices.Max(values), c.Values)
 					}
 				} else if !slices.ContainsFunc(c.Values, func(v float32) bool { return !number(v) }) {
 					t.Fatalf("%s: no value that is no number is kept", name)
@@ -157,7 +159,8 @@ func TestRecorderBehindAnother(t *testing.T) {
 					stored = append(stored, sweep.Curve{Metric: c.Metric})
 				}
 				s := &stored[k]
-				s.Steps, s.Values = append(s.Steps[:c.Offset:c.Offset], c.Steps...), append(s.Values[:c.Offset:c.Offset], c.Values...)
+				s.Steps, s.Values = append(s.Steps[:c.Offset:c.Offset], c.Steps...),
+					append(s.Values[:c.Offset:c.Offset], c.Values...)
 			}
 			if want := plain.Curves(); !reflect.DeepEqual(stored, want) {
 				t.Fatalf("limit %d, after %d points: told %v, want %v", limit, i+1, stored, want)

@@ -47,7 +47,8 @@ func (e *SchemaError) Error() string {
 	if !e.Since.IsZero() {
 		since = " since " + e.Since.Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s has schema version %d and this program needs version %d, to which it cannot be brought while another process leads it "+
+	return fmt.Sprintf("%s has schema version %d and this program needs version %d, to which it cannot be brought "+
+		"while another process leads it "+
 		"(%s%s): end that one, or use the program of its version", e.Database, e.Has, e.Needs, e.Leader, since)
 }
 

@@ -8,12 +8,15 @@ import (
 // flatObjects are what decodeFlat must decode, otherObjects what it must leave.
 var (
 	flatObjects = []string{
-		`{}`, `{"a":1}`, `{"a":-0,"b":1.5e-07,"c":"x, y: {}","d":null,"e":true,"f":false,"lr":0.001,"seed":9223372036854775807}`,
+		`{}`, `{"a":1}`,
+		`{"a":-0,"b":1.5e-07,"c":"x, y: {}","d":null,"e":true,"f":false,"lr":0.001,"seed":9223372036854775807}`,
 		`{"big":9223372036854775808,"zero":0,"tenth":0.1,"e":1E+5,"a":1,"a":2}`, `{"":""}`,
 	}
 	otherObjects = []string{
-		``, `{`, `}`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{,}`, `{"a":01}`, `{"a":1.}`, `{"a":.5}`, `{"a":1e999}`, `{"a":1-2}`, `{"a":-}`, `{"a":+1}`,
-		`{"a":nul}`, `{"a":0x1p-2}`, `{"a":1_0}`, `{"a":[1]}`, `{"a":{"b":1}}`, ` {"a":1}`, `{"a": 1}`, `{"a":"\\n"}`, `{"a":"é"}`, `{"a":Inf}`, `{"a":1}}`,
+		``, `{`, `}`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{,}`, `{"a":01}`, `{"a":1.}`, `{"a":.5}`, `{"a":1e999}`,
+		`{"a":1-2}`, `{"a":-}`, `{"a":+1}`,
+		`{"a":nul}`, `{"a":0x1p-2}`, `{"a":1_0}`, `{"a":[1]}`, `{"a":{"b":1}}`, ` {"a":1}`, `{"a": 1}`, `{"a":"\\n"}`,
+		`{"a":"é"}`, `{"a":Inf}`, `{"a":1}}`,
 	}
 )
 
@@ -48,7 +51,8 @@ func FuzzDecodeFlat(f *testing.F) {
 }
 
 func BenchmarkDecodeValue(b *testing.B) {
-	data := []byte(`{"batch":32,"dataset":"generated-cbf","epochs":10,"hidden":32,"lr":0.001,"model":"spectral-rnn","seed":17}`)
+	data := []byte(
+		`{"batch":32,"dataset":"generated-cbf","epochs":10,"hidden":32,"lr":0.001,"model":"spectral-rnn","seed":17}`)
 	for _, way := range []struct {
 		name   string
 		decode func([]byte) (any, error)

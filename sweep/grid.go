@@ -142,7 +142,8 @@ func (g *Grid) addAxes(axes []Axis) (map[string]placement, error) {
 		g.axes[k].dropRepeatedRows()
 		for _, p := range axes[k].Parameters {
 			if p.Values.Distribution != nil || p.Values.Weights != nil {
-				return nil, &ParameterError{Parameter: p.Name, Problem: "has a distribution, which only a random search draws from"}
+				return nil, &ParameterError{Parameter: p.Name, Problem: "has a distribution, which only a random " +
+					"search draws from"}
 			}
 		}
 		high, low := bits.Mul64(product, uint64(g.axes[k].length))
@@ -173,7 +174,8 @@ func (g *Grid) checkAxes(axes []Axis) (map[string]placement, error) {
 			placements[p.Name] = placement{k, i}
 			n := p.Values.Len()
 			if n <= 0 {
-				return nil, fmt.Errorf("%w: %w", ErrNoPoint, &ParameterError{Parameter: p.Name, Problem: "has no value"})
+				return nil, fmt.Errorf("%w: %w", ErrNoPoint,
+					&ParameterError{Parameter: p.Name, Problem: "has no value"})
 			}
 			if n != added.length {
 				return nil, &ParameterError{Parameter: p.Name, Problem: fmt.Sprintf(
@@ -298,7 +300,8 @@ func (g *Grid) addConditions(conditions []Condition, placements map[string]place
 			for path[0] != name {
 				path = path[1:]
 			}
-			return &ParameterError{Parameter: name, Problem: "its condition depends on itself: " + strings.Join(path, " → ")}
+			return &ParameterError{Parameter: name, Problem: "its condition depends on itself: " +
+				strings.Join(path, " → ")}
 		}
 		state[name] = open
 		for _, next := range needs[name] {

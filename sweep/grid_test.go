@@ -353,23 +353,35 @@ func TestGridErrors(t *testing.T) {
 		{"no axis", Spec{}, ErrNoPoint, "no parameter"},
 		{"empty axis", Spec{Axes: []Axis{{}}}, ErrNoPoint, "axis 0"},
 		{"no value", Spec{Axes: []Axis{list("a")}}, ErrNoPoint, "parameter a: has no value"},
-		{"all excluded", Spec{Axes: []Axis{list("a", "x")}, Exclude: []Match{{"a": {"x"}}}}, ErrNoPoint, "fits all 1 combinations"},
+		{"all excluded", Spec{Axes: []Axis{list("a", "x")}, Exclude: []Match{{"a": {"x"}}}}, ErrNoPoint,
+			"fits all 1 combinations"},
 		{"2^63", Spec{Axes: wide(3)}, ErrTooManyPoints, "p2"},
 		{"2^126", Spec{Axes: wide(6)}, ErrTooManyPoints, "p2"},
 		{"twice", Spec{Axes: []Axis{list("a", "x"), list("a", "y")}}, nil, "parameter a: is given twice"},
 		{"zip", Spec{Axes: []Axis{{Parameters: []AxisParameter{
-			{"a", Values{List: []any{"x", "y"}}}, {"b", Values{List: []any{"x"}}}}}}}, nil, "parameter b: has 1 values but a"},
+			{"a", Values{List: []any{"x", "y"}}}, {"b", Values{List: []any{"x"}}}}}}}, nil,
+			"parameter b: has 1 values but a"},
 		{"circle", Spec{Axes: []Axis{list("a", "x"), list("b", "x"), list("c", "x")}, Conditions: []Condition{
 			{"c", Match{"a": {"x"}}}, {"a", Match{"b": {"x"}}}, {"b", Match{"a": {"x"}}},
 		}}, nil, "parameter a: its condition depends on itself: a → b → a"},
 		{"itself", Spec{Axes: []Axis{list("a", "x")}, Conditions: []Condition{{"a", Match{"a": {"x"}}}}}, nil, "a → a"},
-		{"condition on nothing", Spec{Axes: []Axis{list("a", "x")}, Conditions: []Condition{{"b", Match{"a": {"x"}}}}}, nil, "parameter b"},
-		{"combinations", Spec{Axes: wide(2), Exclude: []Match{{"p0": {int64(1)}, "p1": {int64(1)}}}}, nil, "p0, p1 have more than 10000000 combinations"},
-		{"comparisons", Spec{Axes: []Axis{integers("p0", 0, 1<<20)}, Exclude: slices.Repeat([]Match{{"p0": {int64(1)}}}, 5000)}, nil, "more than 2000000000 comparisons"},
-		{"step 0", Spec{Axes: []Axis{{Parameters: []AxisParameter{{"a", Values{Range: &Range{Count: 2}}}}}}}, nil, "step is too small"},
-		{"tiny step", Spec{Axes: []Axis{{Parameters: []AxisParameter{{"a", Values{Range: &Range{Start: 1, Step: 1e-17, Count: 9}}}}}}}, nil, "step is too small"},
-		{"infinite", Spec{Axes: []Axis{{Parameters: []AxisParameter{{"a", Values{Range: &Range{Start: 1e308, Step: 1e308, Count: 9}}}}}}}, nil, "not finite"},
-		{"half integers", Spec{Axes: []Axis{{Parameters: []AxisParameter{{"a", Values{Range: &Range{Step: .5, Count: 9, Integer: true}}}}}}}, nil, "whole numbers"},
+		{"condition on nothing", Spec{Axes: []Axis{list("a", "x")}, Conditions: []Condition{{"b", Match{"a": {"x"}}}}},
+			nil, "parameter b"},
+		{"combinations", Spec{Axes: wide(2), Exclude: []Match{{"p0": {int64(1)}, "p1": {int64(1)}}}}, nil,
+			"p0, p1 have more than 10000000 combinations"},
+		{"comparisons", Spec{Axes: []Axis{integers("p0", 0, 1<<20)}, Exclude: slices.Repeat([]Match{{"p0": {int64(1)}}},
+			5000)}, nil, "more than 2000000000 comparisons"},
+		{"step 0", Spec{Axes: []Axis{{Parameters: []AxisParameter{{"a", Values{Range: &Range{Count: 2}}}}}}}, nil,
+			"step is too small"},
+		{"tiny step",
+			Spec{Axes: []Axis{{Parameters: []AxisParameter{{"a",
+				Values{Range: &Range{Start: 1, Step: 1e-17, Count: 9}}}}}}}, nil, "step is too small"},
+		{"infinite",
+			Spec{Axes: []Axis{{Parameters: []AxisParameter{{"a",
+				Values{Range: &Range{Start: 1e308, Step: 1e308, Count: 9}}}}}}}, nil, "not finite"},
+		{"half integers",
+			Spec{Axes: []Axis{{Parameters: []AxisParameter{{"a",
+				Values{Range: &Range{Step: .5, Count: 9, Integer: true}}}}}}}, nil, "whole numbers"},
 		{"foreign type", Spec{Axes: []Axis{list("a", struct{}{})}}, nil, "parameter a: value 1"},
 	}
 	for _, test := range tests {
@@ -441,11 +453,14 @@ func benchmarkSpec() *Spec {
 	models := []any{"rnn", "irnn", "lstm", "gru", "ornn", "spectral-rnn"}
 	return &Spec{
 		Axes: []Axis{
-			integers("dataset", 0, 85), list("model", models...), integers("lr", 0, 10), list("m1", int64(8), int64(16), int64(32)),
-			list("m2", int64(8), int64(16), int64(32)), integers("batch", 0, 7), integers("order", 0, 3), integers("seed", 1, 100),
+			integers("dataset", 0, 85), list("model", models...), integers("lr", 0, 10),
+			list("m1", int64(8), int64(16), int64(32)),
+			list("m2", int64(8), int64(16), int64(32)), integers("batch", 0, 7), integers("order", 0, 3),
+			integers("seed", 1, 100),
 		},
-		Conditions: []Condition{{"m1", Match{"model": {"ornn", "spectral-rnn"}}}, {"m2", Match{"model": {"spectral-rnn"}}}},
-		Exclude:    []Match{{"model": {"lstm"}, "lr": {int64(3)}}},
+		Conditions: []Condition{{"m1", Match{"model": {"ornn", "spectral-rnn"}}},
+			{"m2", Match{"model": {"spectral-rnn"}}}},
+		Exclude: []Match{{"model": {"lstm"}, "lr": {int64(3)}}},
 	}
 }
 

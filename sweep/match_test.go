@@ -53,8 +53,10 @@ func TestMatchJSON(t *testing.T) {
 func TestSameValue(t *testing.T) {
 	values := []any{
 		nil, true, false, "", "1", "a", int64(0), int64(1), int64(-1), 0.0, math.Copysign(0, -1), 1.0, -1.0, 0.5, 1e300,
-		int64(1) << 53, int64(1)<<53 - 1, int64(1)<<53 + 1, float64(int64(1) << 53), float64(int64(1)<<53 - 1), int64(math.MaxInt64),
-		math.Inf(1), math.NaN(), []any{}, []any{int64(1)}, []any{1.0}, map[string]any{"a": 1.0}, map[string]any{"a": int64(1)}, 1, uint32(1), float32(0.5),
+		int64(1) << 53, int64(1)<<53 - 1, int64(1)<<53 + 1, float64(int64(1) << 53), float64(int64(1)<<53 - 1),
+		int64(math.MaxInt64),
+		math.Inf(1), math.NaN(), []any{}, []any{int64(1)}, []any{1.0}, map[string]any{"a": 1.0},
+		map[string]any{"a": int64(1)}, 1, uint32(1), float32(0.5),
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

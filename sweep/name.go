@@ -127,7 +127,8 @@ func (s *Submission) CheckNames() error {
 }
 
 func (d *Description) checkNames() error {
-	for what, text := range map[string]string{"name": d.Name, "version": d.Version, "result version": d.ResultVersion, "kernel level": d.KernelLevel} {
+	for what, text := range map[string]string{"name": d.Name, "version": d.Version, "result version": d.ResultVersion,
+		"kernel level": d.KernelLevel} {
 		if err := CheckText(what, text, false); err != nil {
 			return err
 		}

@@ -20,8 +20,9 @@ func offer(change func(o *sweep.Offer)) sweep.Offer {
 }
 
 func TestOfferMeets(t *testing.T) {
-	need := sweep.Requirement{Trainer: "builtin", ResultVersion: "5", Dataset: `{"dataset":"CBF"}`, DatasetDigest: "abcdef0123456789",
-		Memory: 8 << 30, Labels: map[string]string{"gpu": "a100"}}
+	need := sweep.Requirement{Trainer: "builtin", ResultVersion: "5", Dataset: `{"dataset":"CBF"}`,
+		DatasetDigest: "abcdef0123456789",
+		Memory:        8 << 30, Labels: map[string]string{"gpu": "a100"}}
 	for _, test := range []struct {
 		name   string
 		change func(o *sweep.Offer)
@@ -31,22 +32,27 @@ func TestOfferMeets(t *testing.T) {
 		{"as wanted", nil, ""},
 		{"unknown memory", func(o *sweep.Offer) { o.Memory = 0 }, ""},
 		{"more labels", func(o *sweep.Offer) { o.Labels["zone"] = "b" }, ""},
-		{"no trainer", func(o *sweep.Offer) { o.Trainers = nil }, "no worker offers trainer builtin; 1 worker has none of this name"},
+		{"no trainer", func(o *sweep.Offer) { o.Trainers = nil }, "no worker offers trainer builtin; 1 worker has " +
+			"none of this name"},
 		{"trainer that does not start", func(o *sweep.Offer) { o.Trainers[0].Problem = "exit status 3" },
 			"no worker offers trainer builtin; 1 worker has one that does not start: exit status 3"},
 		{"another version", func(o *sweep.Offer) { o.Trainers[0].ResultVersion = "4" },
 			"no worker offers trainer builtin with results of version 5; 1 worker offers version 4"},
-		{"another label", func(o *sweep.Offer) { o.Labels["gpu"] = "h100" }, "no worker of pool cpu has the labels gpu=a100; 1 worker has gpu=h100"},
+		{"another label", func(o *sweep.Offer) { o.Labels["gpu"] = "h100" }, "no worker of pool cpu has the labels " +
+			"gpu=a100; 1 worker has gpu=h100"},
 		{"no label", func(o *sweep.Offer) { o.Labels = nil }, "1 worker has no gpu"},
-		{"less memory", func(o *sweep.Offer) { o.Memory = 3 << 29 }, "a trial needs 8 GiB of memory; 1 worker has 1.5 GiB a slot"},
+		{"less memory", func(o *sweep.Offer) { o.Memory = 3 << 29 }, "a trial needs 8 GiB of memory; 1 worker has " +
+			"1.5 GiB a slot"},
 		{"other data", func(o *sweep.Offer) {
 			o.OtherData = []string{"abcdef0123456789"}
 			o.Datasets = map[string]string{`{"dataset":"CBF"}`: "fedcba987654321"}
-		}, "no worker has data set dataset=CBF as it was submitted, with digest abcdef012345; 1 worker has it with digest fedcba987654"},
+		}, "no worker has data set dataset=CBF as it was submitted, with digest abcdef012345; 1 worker has it with " +
+			"digest fedcba987654"},
 	} {
 		o := offer(test.change)
 		unmet := need.Unmet("cpu", []sweep.Offer{o})
-		if o.Meets(&need) != (test.unmet == "") || !strings.Contains(unmet, test.unmet) || test.unmet == "" && unmet != "" {
+		if o.Meets(&need) != (test.unmet == "") || !strings.Contains(unmet, test.unmet) || test.unmet == "" &&
+			unmet != "" {
 			t.Errorf("%s: meets %v, unmet %q; want %q", test.name, o.Meets(&need), unmet, test.unmet)
 		}
 	}
@@ -58,10 +64,12 @@ func TestUnmetNamesTheNearest(t *testing.T) {
 	none := offer(func(o *sweep.Offer) { o.Trainers = nil })
 	need := sweep.Requirement{Trainer: "builtin", ResultVersion: "5"}
 	got := need.Unmet("cpu", []sweep.Offer{none, version("4"), version("3"), version("4"), version("4")})
-	if want := "no worker offers trainer builtin with results of version 5; 3 workers offer version 4, 1 worker offers version 3"; got != want {
+	if want := "no worker offers trainer builtin with results of version 5; 3 workers offer version 4, 1 worker " +
+		"offers version 3"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if got := need.Unmet("gpu", nil); !strings.Contains(got, "no worker of pool gpu") || !strings.Contains(got, "sweep worker --pool gpu") {
+	if got := need.Unmet("gpu", nil); !strings.Contains(got, "no worker of pool gpu") ||
+		!strings.Contains(got, "sweep worker --pool gpu") {
 		t.Error(got)
 	}
 	if got := need.Unmet("cpu", []sweep.Offer{none, version("5")}); got != "" {
@@ -103,7 +111,8 @@ func TestOfferKey(t *testing.T) {
 }
 
 func TestRoundMemory(t *testing.T) {
-	for _, test := range [][2]int64{{-1, 0}, {0, 0}, {7, 7}, {15, 15}, {31, 30}, {1 << 30, 1 << 30}, {1<<31 - 1, 15 << 27}, {1<<63 - 1, 15 << 59}} {
+	for _, test := range [][2]int64{{-1, 0}, {0, 0}, {7, 7}, {15, 15}, {31, 30}, {1 << 30, 1 << 30},
+		{1<<31 - 1, 15 << 27}, {1<<63 - 1, 15 << 59}} {
 		if got := sweep.RoundMemory(test[0]); got != test[1] {
 			t.Errorf("RoundMemory(%d) = %d, want %d", test[0], got, test[1])
 		}
@@ -112,7 +121,8 @@ func TestRoundMemory(t *testing.T) {
 
 func TestParseSize(t *testing.T) {
 	for text, want := range map[string]int64{
-		"0": 0, "4096": 4096, "4096B": 4096, "1K": 1000, "1KB": 1000, "1KiB": 1024, "8GiB": 8 << 30, "8 GiB": 8 << 30, "1.5GB": 1_500_000_000,
+		"0": 0, "4096": 4096, "4096B": 4096, "1K": 1000, "1KB": 1000, "1KiB": 1024, "8GiB": 8 << 30, "8 GiB": 8 << 30,
+		"1.5GB": 1_500_000_000,
 		"512Mi": 512 << 20, " 2TiB ": 2 << 40,
 		"": -1, "GiB": -1, "-1GiB": -1, "1 XB": -1, "1iB": -1, "1e9": -1, "9999999PiB": -1, "1GiB x": -1,
 	} {

@@ -38,7 +38,8 @@ func TestCanonical(t *testing.T) {
 			t.Errorf("%#v: %s, %v; want %s", test.value, got, err, test.want)
 		}
 	}
-	for _, value := range []any{math.NaN(), math.Inf(-1), []any{math.Inf(1)}, map[string]any{"a": math.NaN()}, struct{}{}, make(chan int)} {
+	for _, value := range []any{math.NaN(), math.Inf(-1), []any{math.Inf(1)}, map[string]any{"a": math.NaN()},
+		struct{}{}, make(chan int)} {
 		if got, err := CanonicalJSON(value); err == nil {
 			t.Errorf("%#v has the canonical form %s", value, got)
 		}
@@ -113,8 +114,9 @@ func TestCanonicalRoundTrip(t *testing.T) {
 
 func TestDecodeValue(t *testing.T) {
 	for text, want := range map[string]any{
-		"1": int64(1), "1.0": 1.0, "9223372036854775807": int64(math.MaxInt64), "9223372036854775808": 9223372036854775808.0,
-		"1e2": 100.0, `"x"`: "x", "null": nil, " true ": true,
+		"1": int64(1), "1.0": 1.0, "9223372036854775807": int64(math.MaxInt64),
+		"9223372036854775808": 9223372036854775808.0,
+		"1e2":                 100.0, `"x"`: "x", "null": nil, " true ": true,
 	} {
 		if got, err := DecodeValue([]byte(text)); err != nil || got != want {
 			t.Errorf("%s: %#v, %v; want %#v", text, got, err, want)
@@ -159,7 +161,8 @@ func TestEqual(t *testing.T) {
 		a, b any
 		want bool
 	}{
-		{1, 1.0, true}, {1, "1", false}, {nil, false, false}, {[]any{1}, []any{1.0}, true}, {0.0, math.Copysign(0, -1), true},
+		{1, 1.0, true}, {1, "1", false}, {nil, false, false}, {[]any{1}, []any{1.0}, true},
+		{0.0, math.Copysign(0, -1), true},
 		{math.NaN(), math.NaN(), false}, {map[string]any{"a": 1}, map[string]any{"a": 1.0}, true}, {true, 1, false},
 	} {
 		if got := Equal(test.a, test.b); got != test.want {

@@ -17,10 +17,12 @@ type Random struct {
 }
 
 // ErrEndless says that a random search has no end: Spec.Cap gives it one.
-var ErrEndless = errors.New("a random search has no end by itself: run_cap says how many trials it has, as in run_cap: 20")
+var ErrEndless = errors.New("a random search has no end by itself: run_cap says how many trials it has, as in " +
+	"run_cap: 20")
 
 // ErrExcluded says that a random search has exclusions.
-var ErrExcluded = errors.New("leaves points out of a grid, and a random search has none: leave the values out of their lists, or write method: grid")
+var ErrExcluded = errors.New("leaves points out of a grid, and a random search has none: leave the values out of " +
+	"their lists, or write method: grid")
 
 // sampler draws the points of a random search.
 type sampler struct {
@@ -153,13 +155,15 @@ func (v Values) checkWeights(parameter string) error {
 	var total float64
 	for _, w := range v.Weights {
 		if !(w >= 0 && w <= 1e300) {
-			return &ParameterError{Parameter: parameter, Problem: fmt.Sprintf("a probability must not be negative, and %v is one", w)}
+			return &ParameterError{Parameter: parameter, Problem: fmt.Sprintf("a probability must not be negative, "+
+				"and %v is one", w)}
 		}
 		total += w
 	}
 	if len(v.Weights) != len(v.List) || total <= 0 {
 		return &ParameterError{Parameter: parameter, Problem: fmt.Sprintf(
-			"has %d values and %d probabilities: each value needs one, and not all may be 0", len(v.List), len(v.Weights))}
+			"has %d values and %d probabilities: each value needs one, and not all may be 0", len(v.List),
+			len(v.Weights))}
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ func drawnSpec() *Spec {
 		axis("model", Values{List: []any{"a", "b"}, Weights: []float64{3, 1}}),
 		axis("layers", Values{Range: &Range{Start: 1, Step: 1, Count: 4, Integer: true}}),
 		axis("m1", Values{List: []any{int64(8), int64(16)}}),
-		{Parameters: []AxisParameter{{Name: "x", Values: Values{List: []any{int64(1), int64(2)}}}, {Name: "y", Values: Values{List: []any{int64(10), int64(20)}}}}},
+		{Parameters: []AxisParameter{{Name: "x", Values: Values{List: []any{int64(1), int64(2)}}},
+			{Name: "y", Values: Values{List: []any{int64(10), int64(20)}}}}},
 	}, Conditions: []Condition{{Parameter: "m1", When: Match{"model": {"a"}}}}}
 }
 
@@ -84,7 +85,8 @@ func TestRandomIsAFunction(t *testing.T) {
 func TestRandomReplicates(t *testing.T) {
 	spec := drawnSpec()
 	plain := points(t, spec)
-	spec.Axes = append(spec.Axes, axis(SeedParameter, Values{Range: &Range{Start: 1, Step: 1, Count: 3, Integer: true}}))
+	spec.Axes = append(spec.Axes, axis(SeedParameter,
+		Values{Range: &Range{Start: 1, Step: 1, Count: 3, Integer: true}}))
 	spec.Random.Replicated = true
 	for i, p := range points(t, spec) {
 		want := plain[i/3].Clone()
@@ -138,7 +140,8 @@ func TestShares(t *testing.T) {
 	spec := &Spec{Cap: draws, Random: &Random{Seed: 1}, Axes: []Axis{
 		axis("w", Values{List: []any{"a", "b", "never", "c"}, Weights: []float64{0.5, 0.25, 0, 0.25}}),
 		axis("n", Values{Range: &Range{Start: 5, Step: 1, Count: 4, Integer: true}}),
-		axis("q", Values{Distribution: &Distribution{Kind: UniformDistribution, Low: 0, High: 40, Step: 20, Integer: true}}),
+		axis("q", Values{Distribution: &Distribution{Kind: UniformDistribution, Low: 0, High: 40, Step: 20,
+			Integer: true}}),
 	}}
 	counts := map[string]float64{}
 	for _, p := range points(t, spec) {
@@ -170,7 +173,8 @@ func TestPortableFunctions(t *testing.T) {
 	}
 	// From tables of the normal distribution; scipy.stats.norm.ppf agrees.
 	for u, want := range map[float64]float64{
-		0.5: 0, 0.975: 1.959963984540054, 0.001: -3.090232306167813, 1e-10: -6.361340902404056, 0.75: 0.6744897501960817,
+		0.5: 0, 0.975: 1.959963984540054, 0.001: -3.090232306167813, 1e-10: -6.361340902404056,
+		0.75: 0.6744897501960817,
 	} {
 		if got := normalQuantile(u); !near(got, want) {
 			t.Errorf("quantile %v is %v, want %v", u, got, want)
@@ -208,7 +212,8 @@ func TestRandomRefusals(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, weights := range map[string][]float64{"few": {1}, "negative": {2, -1}, "none": {0, 0}, "nan": {math.NaN(), 1}} {
+	for name, weights := range map[string][]float64{"few": {1}, "negative": {2, -1}, "none": {0, 0},
+		"nan": {math.NaN(), 1}} {
 		spec := drawnSpec()
 		spec.Axes[1].Parameters[0].Values.Weights = weights
 		if _, err := NewGrid(spec); !errors.As(err, &refused) {
@@ -232,7 +237,8 @@ func TestPythonForms(t *testing.T) {
 		}
 	}
 	value := map[string]any{"b": []any{int64(1), 1.0, nil, true}, "a": "é\"\\\n\x01😀"}
-	if got, want := WrittenJSON(value), `{"a": "\u00e9\"\\\n\u0001\ud83d\ude00", "b": [1, 1.0, null, true]}`; got != want {
+	if got, want := WrittenJSON(value),
+		`{"a": "\u00e9\"\\\n\u0001\ud83d\ude00", "b": [1, 1.0, null, true]}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

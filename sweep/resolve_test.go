@@ -14,10 +14,11 @@ func testDescription() *Description {
 		Parameters: []ParameterSchema{
 			{Name: "dataset", Type: StringType, Required: true},
 			{Name: "model", Type: StringType, Enum: []any{"rnn", "lstm", "spectral-rnn"}, Default: "rnn"},
-			{Name: "lr", Type: NumberType, Minimum: new(0.0), ExclusiveMinimum: true, Default: 1e-3, Defaults: []ConditionalDefault{
-				{When: Match{"model": {"lstm"}, "dataset": {"mnist"}}, Value: 1e-2},
-				{When: Match{"model": {"lstm", "gru"}}, Value: "3e-3"},
-			}},
+			{Name: "lr", Type: NumberType, Minimum: new(0.0), ExclusiveMinimum: true, Default: 1e-3,
+				Defaults: []ConditionalDefault{
+					{When: Match{"model": {"lstm"}, "dataset": {"mnist"}}, Value: 1e-2},
+					{When: Match{"model": {"lstm", "gru"}}, Value: "3e-3"},
+				}},
 			{Name: "m1", Type: IntegerType, Minimum: new(1.0), Maximum: new(32.0), Default: 16.0},
 			{Name: "batch", Type: IntegerType, Enum: []any{16.0, 32.0}},
 			{Name: "clip", Type: BooleanType, Default: false},
@@ -30,9 +31,12 @@ func testDescription() *Description {
 func TestResolve(t *testing.T) {
 	tests := []struct{ point, want string }{
 		{`{"dataset":"CBF"}`, `{"clip":false,"dataset":"CBF","lr":0.001,"m1":16,"model":"rnn","seed":1}`},
-		{`{"dataset":"CBF","model":"lstm"}`, `{"clip":false,"dataset":"CBF","lr":0.003,"m1":16,"model":"lstm","seed":1}`},
-		{`{"dataset":"mnist","model":"lstm"}`, `{"clip":false,"dataset":"mnist","lr":0.01,"m1":16,"model":"lstm","seed":1}`},
-		{`{"dataset":"mnist","model":"lstm","lr":1}`, `{"clip":false,"dataset":"mnist","lr":1,"m1":16,"model":"lstm","seed":1}`},
+		{`{"dataset":"CBF","model":"lstm"}`,
+			`{"clip":false,"dataset":"CBF","lr":0.003,"m1":16,"model":"lstm","seed":1}`},
+		{`{"dataset":"mnist","model":"lstm"}`,
+			`{"clip":false,"dataset":"mnist","lr":0.01,"m1":16,"model":"lstm","seed":1}`},
+		{`{"dataset":"mnist","model":"lstm","lr":1}`,
+			`{"clip":false,"dataset":"mnist","lr":1,"m1":16,"model":"lstm","seed":1}`},
 		{`{"dataset":"A","lr":"1e-3","m1":"8","batch":"32","clip":"yes","layers":[64,{"a":null}],"seed":9007199254740993}`,
 			`{"batch":32,"clip":true,"dataset":"A","layers":[64,{"a":null}],"lr":0.001,"m1":8,"model":"rnn","seed":9007199254740993}`},
 	}
@@ -75,16 +79,26 @@ func TestResolveErrors(t *testing.T) {
 		want  ParameterError
 	}{
 		{Parameters{}, ParameterError{Parameter: "dataset", Problem: "is required: text"}},
-		{Parameters{"dataset": "A", "modell": "rnn"}, ParameterError{Parameter: "modell", Problem: "trainer toy has no such parameter", Nearest: "model"}},
-		{Parameters{"dataset": "A", "zzzzzz": 1}, ParameterError{Parameter: "zzzzzz", Problem: "trainer toy has no such parameter"}},
-		{Parameters{"dataset": 3}, ParameterError{Parameter: "dataset", Value: int64(3), Problem: "must be text (in quotes)"}},
-		{Parameters{"dataset": "A", "model": "lstn"}, ParameterError{Parameter: "model", Value: "lstn", Problem: "must be one of rnn, lstm, spectral-rnn", Nearest: "lstm"}},
-		{Parameters{"dataset": "A", "lr": 0}, ParameterError{Parameter: "lr", Value: int64(0), Problem: "must be a number above 0"}},
-		{Parameters{"dataset": "A", "lr": math.NaN()}, ParameterError{Parameter: "lr", Problem: "NaN is not a finite number"}},
-		{Parameters{"dataset": "A", "m1": 33}, ParameterError{Parameter: "m1", Value: int64(33), Problem: "must be an integer from 1 to 32"}},
-		{Parameters{"dataset": "A", "m1": 1.5}, ParameterError{Parameter: "m1", Value: 1.5, Problem: "must be an integer from 1 to 32"}},
-		{Parameters{"dataset": "A", "batch": 17}, ParameterError{Parameter: "batch", Value: int64(17), Problem: "must be one of 16, 32"}},
-		{Parameters{"dataset": "A", "clip": 1}, ParameterError{Parameter: "clip", Value: int64(1), Problem: "must be true or false"}},
+		{Parameters{"dataset": "A", "modell": "rnn"},
+			ParameterError{Parameter: "modell", Problem: "trainer toy has no such parameter", Nearest: "model"}},
+		{Parameters{"dataset": "A", "zzzzzz": 1},
+			ParameterError{Parameter: "zzzzzz", Problem: "trainer toy has no such parameter"}},
+		{Parameters{"dataset": 3}, ParameterError{Parameter: "dataset", Value: int64(3),
+			Problem: "must be text (in quotes)"}},
+		{Parameters{"dataset": "A", "model": "lstn"}, ParameterError{Parameter: "model", Value: "lstn",
+			Problem: "must be one of rnn, lstm, spectral-rnn", Nearest: "lstm"}},
+		{Parameters{"dataset": "A", "lr": 0}, ParameterError{Parameter: "lr", Value: int64(0),
+			Problem: "must be a number above 0"}},
+		{Parameters{"dataset": "A", "lr": math.NaN()},
+			ParameterError{Parameter: "lr", Problem: "NaN is not a finite number"}},
+		{Parameters{"dataset": "A", "m1": 33}, ParameterError{Parameter: "m1", Value: int64(33),
+			Problem: "must be an integer from 1 to 32"}},
+		{Parameters{"dataset": "A", "m1": 1.5}, ParameterError{Parameter: "m1", Value: 1.5,
+			Problem: "must be an integer from 1 to 32"}},
+		{Parameters{"dataset": "A", "batch": 17}, ParameterError{Parameter: "batch", Value: int64(17),
+			Problem: "must be one of 16, 32"}},
+		{Parameters{"dataset": "A", "clip": 1}, ParameterError{Parameter: "clip", Value: int64(1),
+			Problem: "must be true or false"}},
 		{Parameters{"dataset": "A", "seed": nil}, ParameterError{Parameter: "seed", Problem: "must be an integer"}},
 	}
 	d := testDescription()
@@ -176,7 +190,8 @@ func TestExpected(t *testing.T) {
 		{ParameterSchema{Type: NumberType, Minimum: one}, "a number of at least 1"},
 		{ParameterSchema{Type: NumberType, Maximum: two}, "a number of at most 2.5"},
 		{ParameterSchema{Type: NumberType, Minimum: one, ExclusiveMinimum: true}, "a number above 1"},
-		{ParameterSchema{Type: NumberType, Minimum: one, Maximum: two, ExclusiveMinimum: true}, "a number above 1 and at most 2.5"},
+		{ParameterSchema{Type: NumberType, Minimum: one, Maximum: two, ExclusiveMinimum: true},
+			"a number above 1 and at most 2.5"},
 		{ParameterSchema{Type: BooleanType}, "true or false"},
 		{ParameterSchema{Type: StringType}, "text"},
 		{ParameterSchema{Type: AnyType}, "any value"},
@@ -191,10 +206,13 @@ func TestExpected(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	known := []string{"dataset", "model", "lr", "decay", "m1", "m2", "spectral-rnn", "validation_loss", "values", "value"}
+	known := []string{"dataset", "model", "lr", "decay", "m1", "m2", "spectral-rnn", "validation_loss",
+		"values", "value"}
 	for name, want := range map[string]string{
-		"datset": "dataset", "Model": "model", "rl": "lr", "spectral_rnn": "spectral-rnn", "spectralrnn": "spectral-rnn",
-		"val_loss": "", "vaules": "values", "m3": "m1", "m1": "m1", "xyz": "", "": "", "validation-los": "validation_loss",
+		"datset": "dataset", "Model": "model", "rl": "lr", "spectral_rnn": "spectral-rnn",
+		"spectralrnn": "spectral-rnn",
+		"val_loss":    "", "vaules": "values", "m3": "m1", "m1": "m1", "xyz": "", "": "",
+		"validation-los": "validation_loss",
 	} {
 		if got := Nearest(name, known); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
@@ -205,9 +223,11 @@ func TestNearest(t *testing.T) {
 func BenchmarkResolve(b *testing.B) {
 	d := testDescription()
 	for i := range 30 {
-		d.Parameters = append(d.Parameters, ParameterSchema{Name: fmt.Sprintf("parameter_%d", i), Type: NumberType, Default: 0.5})
+		d.Parameters = append(d.Parameters, ParameterSchema{Name: fmt.Sprintf("parameter_%d", i), Type: NumberType,
+			Default: 0.5})
 	}
-	point := Parameters{"dataset": "CBF", "model": "lstm", "m1": int64(8), "clip": true, "seed": int64(3), "parameter_7": 0.25}
+	point := Parameters{"dataset": "CBF", "model": "lstm", "m1": int64(8), "clip": true, "seed": int64(3),
+		"parameter_7": 0.25}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := d.Resolve(point); err != nil {

@@ -203,7 +203,8 @@ func (s *Script) check() error {
 		return nil
 	}
 	for what, list := range map[string][]string{
-		"program": {s.Program, s.Directory}, "command": s.Command, "files": s.Files, "project": {s.Project, s.Entity}, "metric": {s.Metric},
+		"program": {s.Program, s.Directory}, "command": s.Command, "files": s.Files, "project": {s.Project, s.Entity},
+		"metric": {s.Metric},
 	} {
 		for _, text := range list {
 			if err := CheckText(what, text, true); err != nil {

@@ -46,7 +46,8 @@ func (s Select) Filled(d *Description) Select {
 
 // String says in words how trials are compared.
 func (s Select) String() string {
-	return fmt.Sprintf("%s (%s) within %s", cmp.Or(s.By, "nothing"), cmp.Or(s.Goal, Minimize), cmp.Or(strings.Join(s.Group, ", "), "the sweep"))
+	return fmt.Sprintf("%s (%s) within %s", cmp.Or(s.By, "nothing"), cmp.Or(s.Goal, Minimize),
+		cmp.Or(strings.Join(s.Group, ", "), "the sweep"))
 }
 
 // Better reports whether a value of By is strictly better than another.

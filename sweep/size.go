@@ -16,7 +16,8 @@ var sizeForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([KMGTP]?)(i?)B?$`)
 func ParseSize(text string) (int64, error) {
 	parts := sizeForm.FindStringSubmatch(strings.TrimSpace(text))
 	if parts == nil || parts[2] == "" && parts[3] != "" {
-		return 0, fmt.Errorf("%q is no size: expected a number of bytes with its unit, as in 8GiB, 512MiB or 1.5GB", text)
+		return 0, fmt.Errorf("%q is no size: expected a number of bytes with its unit, as in 8GiB, 512MiB or 1.5GB",
+			text)
 	}
 	value, err := strconv.ParseFloat(parts[1], 64)
 	if err != nil {

@@ -43,7 +43,8 @@ type Store interface {
 	// Reuse, trials whose fingerprint has a completed result (in the store or
 	// earlier in the sweep) become completed with that result and its curves,
 	// ReusedFrom set. It returns how many.
-	AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []Trial, classes map[int]Requirement) (reused int, err error)
+	AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []Trial,
+		classes map[int]Requirement) (reused int, err error)
 	// Backlog tells what is left of the active sweeps, or of the named ones.
 	Backlog(ctx context.Context, ids ...string) ([]Backlog, error)
 	// TakePending moves up to limit pending trials of a class to queued, in index

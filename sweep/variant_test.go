@@ -11,7 +11,8 @@ func TestVariants(t *testing.T) {
 	shared := ParameterSchema{Name: "reflectors", AppliesWhen: Match{"layers": {int64(1)}}}
 	own := ParameterSchema{Name: "gates"}
 	v := Variants{Parameter: "model", List: []Variant{
-		{Name: "a", Doc: "first", Source: "paper A", Parameters: []*ParameterSchema{&shared}, Defaults: map[string]any{"lr": 0.1}},
+		{Name: "a", Doc: "first", Source: "paper A", Parameters: []*ParameterSchema{&shared},
+			Defaults: map[string]any{"lr": 0.1}},
 		{Name: "b", Doc: "second", Source: "paper B", Parameters: []*ParameterSchema{&shared, &own}},
 	}}
 	if got, want := v.Names(), []any{"a", "b"}; !reflect.DeepEqual(got, want) {

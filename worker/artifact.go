@@ -42,7 +42,8 @@ func (h *handed) drop() {
 // trainer says it is, is named in the result.
 func (e *execution) Artifact(a sweep.Artifact, content io.Reader) error {
 	if !slices.Contains(e.delivery.Artifacts, a.Name) {
-		e.slot.worker.log.Debug("artifact dropped: the sweep does not ask for it", "trial", e.delivery.TrialID, "artifact", a.Name)
+		e.slot.worker.log.Debug("artifact dropped: the sweep does not ask for it", "trial", e.delivery.TrialID,
+			"artifact", a.Name)
 		return nil
 	}
 	if before := e.artifacts[a.Name]; before != nil {
@@ -84,7 +85,8 @@ func (e *execution) spool(a sweep.Artifact, content io.Reader) (*handed, error) 
 		err = fmt.Errorf("it has more than %s (limits.artifact)", sweep.SizeText(one))
 	case h.Size > all:
 		one, all := e.delivery.Limits.ArtifactSizes()
-		err = fmt.Errorf("the trial's artifacts have more than %s together (limits.artifacts)", sweep.SizeText(max(one, all)))
+		err = fmt.Errorf("the trial's artifacts have more than %s together (limits.artifacts)",
+			sweep.SizeText(max(one, all)))
 	case a.Size != 0 && a.Size != h.Size:
 		err = fmt.Errorf("damaged on its way from the trainer: %d bytes came of %d", h.Size, a.Size)
 	case a.Digest != "" && a.Digest != h.Digest:

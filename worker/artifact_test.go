@@ -44,7 +44,8 @@ func asking(index int64, names ...string) wire.Job {
 // record is that of an artifact of sweep s in the pool of the tests.
 func record(index int64, a sweep.Artifact) *sweep.ArtifactRecord {
 	id := sweep.TrialID{Sweep: "s", Index: index}
-	return &sweep.ArtifactRecord{TrialID: id, Artifact: a, Location: sweep.ArtifactLocation(sweep.DefaultPool, id, a.Digest)}
+	return &sweep.ArtifactRecord{TrialID: id, Artifact: a, Location: sweep.ArtifactLocation(sweep.DefaultPool,
+		id, a.Digest)}
 }
 
 // leave is a trainer that hands over what hand does and succeeds.
@@ -69,9 +70,11 @@ func TestArtifacts(t *testing.T) {
 		return errors.Join(
 			sink.Artifact(sweep.Artifact{Name: "small"}, bytes.NewReader(large)), // is replaced
 			sink.Artifact(sweep.Artifact{Name: "small", MediaType: "text/plain"}, bytes.NewReader(small)),
-			sink.Artifact(sweep.Artifact{Name: "large", Size: 3 << 20, Digest: artifacttest.Record(sweep.TrialID{}, large).Digest}, bytes.NewReader(large)),
+			sink.Artifact(sweep.Artifact{Name: "large", Size: 3 << 20,
+				Digest: artifacttest.Record(sweep.TrialID{}, large).Digest}, bytes.NewReader(large)),
 			sink.Artifact(sweep.Artifact{Name: "unwanted"}, bytes.NewReader(large)),
-			sink.Artifact(sweep.Artifact{Name: "damaged", Digest: artifacttest.Record(sweep.TrialID{}, large).Digest}, bytes.NewReader(small)),
+			sink.Artifact(sweep.Artifact{Name: "damaged", Digest: artifacttest.Record(sweep.TrialID{}, large).Digest},
+				bytes.NewReader(small)),
 			sink.Artifact(sweep.Artifact{Name: "short", Size: 1001}, bytes.NewReader(small)),
 			sink.Artifact(sweep.Artifact{Name: "huge"}, io.LimitReader(zeros{}, 1<<40)),
 		)
@@ -83,8 +86,10 @@ func TestArtifacts(t *testing.T) {
 	r.start(worker.Options{Artifacts: store, CheckpointDir: dir})
 	got := r.result(0).Artifacts
 	want := map[string]string{
-		"huge": "it has more than 4 MiB (limits.artifact)", "damaged": "damaged on its way from the trainer: its digest is another",
-		"short": "damaged on its way from the trainer: 1000 bytes came of 1001", "absent": "the trainer did not hand it over",
+		"huge": "it has more than 4 MiB (limits.artifact)", "damaged": "damaged on its way from the trainer: its " +
+			"digest is another",
+		"short":  "damaged on its way from the trainer: 1000 bytes came of 1001",
+		"absent": "the trainer did not hand it over",
 	}
 	if len(got) != len(j.Artifacts) {
 		t.Fatalf("%+v", got)
@@ -135,7 +140,8 @@ func TestArtifactsTogether(t *testing.T) {
 	r.publish(j, asking(1, "a"))
 	r.start(worker.Options{Artifacts: newFolder(t)})
 	got := r.result(0).Artifacts
-	if len(got) != 3 || got[0].Problem != "" || !strings.Contains(got[1].Problem, "limits.artifacts") || got[2].Problem != "" {
+	if len(got) != 3 || got[0].Problem != "" || !strings.Contains(got[1].Problem, "limits.artifacts") ||
+		got[2].Problem != "" {
 		t.Errorf("%+v", got)
 	}
 	if got := r.result(1).Artifacts; len(got) != 1 || got[0].Size != 600 {
@@ -154,13 +160,15 @@ func TestArtifactsThatCannotBeStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, store := range map[string]*artifact.Store{"no artifact store": nil, "not stored: artifact store file://": artifact.New(folder, nil)} {
+	for want, store := range map[string]*artifact.Store{"no artifact store": nil,
+		"not stored: artifact store file://": artifact.New(folder, nil)} {
 		r := newRig(t, leave(func(_ sweep.TrainRequest, sink sweep.Sink) error {
 			return sink.Artifact(sweep.Artifact{Name: "weights"}, strings.NewReader("x"))
 		}))
 		r.publish(asking(0, "weights"))
 		r.start(worker.Options{Artifacts: store})
-		if got := r.result(0); got.State != sweep.Completed || len(got.Artifacts) != 1 || !strings.Contains(got.Artifacts[0].Problem, want) {
+		if got := r.result(0); got.State != sweep.Completed || len(got.Artifacts) != 1 ||
+			!strings.Contains(got.Artifacts[0].Problem, want) {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -170,10 +178,12 @@ func TestArtifactsThatCannotBeStored(t *testing.T) {
 func TestArtifactsOfAReleasedExecution(t *testing.T) {
 	t.Parallel()
 	failed := false
-	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		if !failed {
 			failed = true
-			return nil, errors.Join(errors.New("broken"), sink.Artifact(sweep.Artifact{Name: "weights"}, strings.NewReader("first")))
+			return nil, errors.Join(errors.New("broken"), sink.Artifact(sweep.Artifact{Name: "weights"},
+				strings.NewReader("first")))
 		}
 		return outcome(request), nil
 	})
@@ -215,7 +225,8 @@ func (n *noise) Read(p []byte) (int, error) {
 func TestArtifactWithoutRoom(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, leave(func(request sweep.TrainRequest, sink sweep.Sink) error {
-		return sink.Artifact(sweep.Artifact{Name: "weights"}, bytes.NewReader(artifacttest.Content(uint64(request.Index), 200<<10)))
+		return sink.Artifact(sweep.Artifact{Name: "weights"},
+			bytes.NewReader(artifacttest.Content(uint64(request.Index), 200<<10)))
 	}))
 	objects, err := r.wire.Objects(wire.DefaultBucket, 512<<10)
 	if err != nil {

@@ -43,7 +43,8 @@ func (b *beats) run(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
-			_, _ = b.worker.wire.Beat(last, wire.Beat{WorkerStatus: b.worker.Status(), Gone: true}) // silence says it too
+			// silence says it too
+			_, _ = b.worker.wire.Beat(last, wire.Beat{WorkerStatus: b.worker.Status(), Gone: true})
 			return
 		case <-b.due:
 		case <-timer.C:

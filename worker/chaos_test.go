@@ -24,7 +24,8 @@ func TestEveryTrialEndsWhateverHappens(t *testing.T) {
 	const trials = 120
 	conn := wiretest.Start(t)
 	// What is lost comes back sooner than in earnest.
-	r := rigOn(t, openWireOf(t, conn, 2*time.Second), func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	r := rigOn(t, openWireOf(t, conn, 2*time.Second), func(ctx context.Context, p *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		switch dice := rand.IntN(100); {
 		case dice < 10:
 			return p.die()

@@ -126,7 +126,8 @@ func (e *execution) loadCheckpoint() []byte {
 		return state
 	}
 	e.note = fmt.Sprintf("starts from the beginning: its checkpoint was set aside: %v", err)
-	e.slot.worker.log.Warn("checkpoint set aside; the trial starts from the beginning", "trial", e.delivery.TrialID, "error", err)
+	e.slot.worker.log.Warn("checkpoint set aside; the trial starts from the beginning", "trial", e.delivery.TrialID,
+		"error", err)
 	if err := os.Rename(path, path+asideSuffix); err != nil {
 		e.slot.worker.log.Warn("checkpoint not set aside", "trial", e.delivery.TrialID, "error", err)
 	}
@@ -197,7 +198,8 @@ func (w *Worker) eachCheckpoint(do func(path, suffix string, info fs.FileInfo)) 
 	for _, entry := range entries {
 		suffix := filepath.Ext(entry.Name())
 		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() || suffix != checkpointSuffix && suffix != asideSuffix && suffix != unfinishedSuffix {
+		if err != nil || !info.Mode().IsRegular() || suffix != checkpointSuffix && suffix != asideSuffix &&
+			suffix != unfinishedSuffix {
 			continue // not ours, or gone
 		}
 		do(filepath.Join(w.options.CheckpointDir, entry.Name()), suffix, info)

@@ -45,7 +45,8 @@ func TestOldCheckpointsGo(t *testing.T) {
 	for _, entry := range entries {
 		left = append(left, entry.Name())
 	}
-	if want := []string{"checkpoint-2.tmp", "folder.checkpoint", "notes.txt", "young.checkpoint"}; !slices.Equal(left, want) {
+	if want := []string{"checkpoint-2.tmp", "folder.checkpoint", "notes.txt",
+		"young.checkpoint"}; !slices.Equal(left, want) {
 		t.Errorf("%v are left, want %v", left, want)
 	}
 	New(Options{CheckpointDir: filepath.Join(dir, "none")}).removeOldCheckpoints(now)

@@ -29,7 +29,8 @@ type Daemon struct {
 // NewDaemon returns a daemon.
 func NewDaemon(options Options) *Daemon {
 	first := New(options) // knows the defaults
-	return &Daemon{options: first.options, log: first.log, metrics: first.metrics, last: first, resumed: make(chan struct{}, 1)}
+	return &Daemon{options: first.options, log: first.log, metrics: first.metrics, last: first,
+		resumed: make(chan struct{}, 1)}
 }
 
 // Run runs trials until ctx ends, which drains; see Worker.Run.

@@ -21,7 +21,8 @@ import (
 // daemon runs a daemon until the test ends.
 func (r *rig) daemon(conn *nats.Conn, options worker.Options) (*worker.Daemon, *wire.Client) {
 	r.t.Helper()
-	options.Wire, options.Launcher, options.Logger, options.Name, options.Version = r.wire, r.launcher, logger(r.t), "w", "1.2.3"
+	options.Wire, options.Launcher, options.Logger, options.Name, options.Version = r.wire, r.launcher,
+		logger(r.t), "w", "1.2.3"
 	d := worker.NewDaemon(options)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -53,7 +54,8 @@ func TestDaemonShowsWhatItRunsAndDrains(t *testing.T) {
 	t.Parallel()
 	conn := wiretest.Start(t)
 	end := make(chan struct{})
-	r := rigOver(t, conn, func(ctx context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := rigOver(t, conn, func(ctx context.Context, _ *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		select {
 		case <-end:
 		case <-ctx.Done():
@@ -83,13 +85,15 @@ func TestDaemonShowsWhatItRunsAndDrains(t *testing.T) {
 	}
 	var s wire.WorkerStatus
 	r.await("the trial to run", func() bool { s = status(); return len(running(s)) == 1 })
-	if s.Name != "w" || s.Pool != sweep.DefaultPool || s.Version != "1.2.3" || s.State != wire.WorkerReady || len(s.Slots) != 2 || running(s)[0] != job(0).TrialID {
+	if s.Name != "w" || s.Pool != sweep.DefaultPool || s.Version != "1.2.3" || s.State != wire.WorkerReady ||
+		len(s.Slots) != 2 || running(s)[0] != job(0).TrialID {
 		t.Errorf("status %+v", s)
 	}
 	if code, text := ask(t, d, "/readyz"); code != http.StatusOK {
 		t.Errorf("readyz: %d %s", code, text)
 	}
-	if s, err := client.DrainWorker(t.Context(), "w", "repair"); err != nil || s.State != wire.WorkerDraining || len(running(*s)) != 1 {
+	if s, err := client.DrainWorker(t.Context(), "w", "repair"); err != nil || s.State != wire.WorkerDraining ||
+		len(running(*s)) != 1 {
 		t.Errorf("drain: %+v, %v", s, err)
 	}
 	close(end)
@@ -107,7 +111,8 @@ func TestDaemonShowsWhatItRunsAndDrains(t *testing.T) {
 	r.result(1)
 	r.queueEmpties()
 	_, metrics := ask(t, d, "/metrics")
-	for _, want := range []string{`sweep_worker_executions_total{end="completed"} 2`, "sweep_worker_slots 2", "sweep_worker_drained 0", "go_goroutines"} {
+	for _, want := range []string{`sweep_worker_executions_total{end="completed"} 2`, "sweep_worker_slots 2",
+		"sweep_worker_drained 0", "go_goroutines"} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("the metrics lack %s:\n%s", want, metrics)
 		}
@@ -119,7 +124,8 @@ func TestBrokenDaemonStaysDrained(t *testing.T) {
 	t.Parallel()
 	conn := wiretest.Start(t)
 	var mended atomic.Bool
-	r := rigOver(t, conn, func(_ context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := rigOver(t, conn, func(_ context.Context, p *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		if mended.Load() {
 			return outcome(request), nil
 		}
@@ -132,7 +138,8 @@ func TestBrokenDaemonStaysDrained(t *testing.T) {
 	if reason := d.Status().Reason; !strings.Contains(reason, "3 failures of the machine") {
 		t.Errorf("drained: %s", reason)
 	}
-	if _, metrics := ask(t, d, "/metrics"); !strings.Contains(metrics, "sweep_worker_trainer_restarts_total 2") || !strings.Contains(metrics, "sweep_worker_drained 1") {
+	if _, metrics := ask(t, d, "/metrics"); !strings.Contains(metrics, "sweep_worker_trainer_restarts_total 2") ||
+		!strings.Contains(metrics, "sweep_worker_drained 1") {
 		t.Errorf("metrics: %s", metrics)
 	}
 	mended.Store(true)

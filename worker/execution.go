@@ -223,7 +223,8 @@ func (e *execution) guard(process sweep.Process) (release func()) {
 		select {
 		case <-returned:
 		case <-timer.C:
-			e.slot.worker.log.Warn("the trainer does not stop: it is ended", "trial", e.delivery.TrialID, "trainer", e.slot.trainer)
+			e.slot.worker.log.Warn("the trainer does not stop: it is ended", "trial", e.delivery.TrialID, "trainer",
+				e.slot.trainer)
 			e.slot.closeProcess(process)
 		}
 	})

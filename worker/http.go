@@ -18,7 +18,8 @@ func (d *Daemon) Handler(connected func() error) http.Handler {
 	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sweep_worker_slots", Help: "Slots of the worker."},
 			func() float64 { return float64(len(d.Status().Slots)) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sweep_worker_running_trials", Help: "Slots that run a trial."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sweep_worker_running_trials",
+			Help: "Slots that run a trial."},
 			func() float64 {
 				running := 0
 				for _, s := range d.Status().Slots {
@@ -28,7 +29,8 @@ func (d *Daemon) Handler(connected func() error) http.Handler {
 				}
 				return float64(running)
 			}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sweep_worker_drained", Help: "1 if the worker takes no jobs."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sweep_worker_drained",
+			Help: "1 if the worker takes no jobs."},
 			func() float64 {
 				if d.Status().State == wire.WorkerReady {
 					return 0
@@ -48,7 +50,8 @@ func (d *Daemon) Handler(connected func() error) http.Handler {
 			answer(w, "")
 		}
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.Gatherers{d.metrics.registry, process}, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.Gatherers{d.metrics.registry, process},
+		promhttp.HandlerOpts{}))
 	return mux
 }
 

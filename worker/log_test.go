@@ -15,7 +15,8 @@ import (
 // the executions before in the same process; one that wrote nothing has no log.
 func TestLogs(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		switch request.Index {
 		case 0:
 			p.write("epoch 1\n")
@@ -46,7 +47,8 @@ func TestLogs(t *testing.T) {
 	if text, _ := log(sweep.EventResult, 1); text != "" {
 		t.Errorf("%q", text)
 	}
-	if released := r.last(sweep.EventReleased, 2, 1); released.Release.Stderr != "no such file\n" || released.Log != "" {
+	if released := r.last(sweep.EventReleased, 2, 1); released.Release.Stderr != "no such file\n" ||
+		released.Log != "" {
 		t.Errorf("%+v", released)
 	}
 	if text, _ := log(sweep.EventResult, 3); text != "failed\n" {
@@ -67,7 +69,8 @@ func TestRunningLog(t *testing.T) {
 	t.Parallel()
 	conn := wiretest.Start(t)
 	wrote, more, end := make(chan *process), make(chan struct{}), make(chan struct{})
-	r := rigOver(t, conn, func(_ context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := rigOver(t, conn, func(_ context.Context, p *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		p.write("trial\n")
 		if request.Index == 1 {
 			wrote <- p
@@ -93,13 +96,15 @@ func TestRunningLog(t *testing.T) {
 		return log
 	}
 	first := ask("", id, 0)
-	if first == nil || first.Log != (sweep.Log{Text: "trial\n"}) || first.End != 6 || first.Name != "w" || first.Execution == "" {
+	if first == nil || first.Log != (sweep.Log{Text: "trial\n"}) || first.End != 6 || first.Name != "w" ||
+		first.Execution == "" {
 		t.Fatalf("%+v", first)
 	}
 	close(more)
 	<-wrote
 	next := ask(first.Worker, id, first.End)
-	if next == nil || next.Log != (sweep.Log{Text: "more\n", Start: 6}) || next.End != 11 || next.Execution != first.Execution {
+	if next == nil || next.Log != (sweep.Log{Text: "more\n", Start: 6}) || next.End != 11 ||
+		next.Execution != first.Execution {
 		t.Errorf("%+v", next)
 	}
 	if log := ask("", sweep.TrialID{Sweep: "s"}, 0); log != nil {

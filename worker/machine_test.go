@@ -14,7 +14,8 @@ import (
 // make the machine seem broken.
 func TestPanicsAreTheTrialsOwn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		if request.Index == 20 {
 			return outcome(request), nil
 		}

@@ -26,7 +26,8 @@ func newMetrics() *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		executions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sweep_worker_executions_total", Help: "Executions that ended here, by how: completed, failed, released (without a result), refused (cannot run here)."}, []string{"end"}),
+			Name: "sweep_worker_executions_total", Help: "Executions that ended here, by how: completed, failed, " +
+				"released (without a result), refused (cannot run here)."}, []string{"end"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "sweep_worker_execution_seconds", Help: "Time from a job's arrival to its acknowledgement.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 13)}), // 1 ms to 5 h
@@ -35,7 +36,8 @@ func newMetrics() *metrics {
 		restarts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sweep_worker_trainer_restarts_total", Help: "Trainer processes that were found dead and replaced."}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "sweep_worker_heartbeats_missed_total", Help: "Heartbeats of running trials that could not be sent."}),
+			Name: "sweep_worker_heartbeats_missed_total",
+			Help: "Heartbeats of running trials that could not be sent."}),
 	}
 	m.registry.MustRegister(m.executions, m.seconds, m.starts, m.restarts, m.missed)
 	for _, end := range []string{string(sweep.Completed), string(sweep.Failed), endReleased, endRefused} {

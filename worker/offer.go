@@ -54,7 +54,8 @@ func clock() time.Duration { return time.Since(processStart) }
 func newOffer(o Options, changed func()) *offer {
 	first := &offer{
 		launcher: o.Launcher, changed: changed, lacks: map[string]*lacking{}, ran: map[string]bool{},
-		offer: sweep.Offer{Pool: o.Pool, Slots: o.Slots, Memory: sweep.RoundMemory(o.Memory), Labels: o.Labels, Datasets: map[string]string{}},
+		offer: sweep.Offer{Pool: o.Pool, Slots: o.Slots, Memory: sweep.RoundMemory(o.Memory), Labels: o.Labels,
+			Datasets: map[string]string{}},
 	}
 	first.key = first.offer.Key()
 	return first
@@ -145,7 +146,8 @@ func (o *offer) started(name string, d *sweep.Description) {
 		o.ran[name] = true
 		delete(o.lacks, name)
 		o.set(sweep.TrainerOffer{
-			Name: name, Version: d.Version, ResultVersion: d.ResultVersion, Schema: d.SchemaDigest(), KernelLevel: d.KernelLevel,
+			Name: name, Version: d.Version, ResultVersion: d.ResultVersion, Schema: d.SchemaDigest(),
+			KernelLevel: d.KernelLevel,
 		})
 	})
 }
@@ -233,7 +235,9 @@ func (o *offer) retry(ctx context.Context, running *sync.WaitGroup) {
 				l.until = clock() + l.wait // while it is being asked
 				trainers = append(trainers, key)
 			default:
-				o.offer.OtherData = slices.DeleteFunc(o.offer.OtherData, func(digest string) bool { return digest == l.digest })
+				o.offer.OtherData = slices.DeleteFunc(o.offer.OtherData, func(digest string) bool {
+					return digest == l.digest
+				})
 			}
 		}
 	})

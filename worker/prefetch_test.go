@@ -61,7 +61,8 @@ func TestPrefetchedBehindALongTrial(t *testing.T) {
 	const long = 300
 	stuck := make(chan struct{})
 	var begun atomic.Bool
-	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		if request.Index == long {
 			begun.Store(true)
 			select {
@@ -87,7 +88,8 @@ func TestPrefetchedBehindALongTrial(t *testing.T) {
 func TestPrefetchedByATrainerThatDies(t *testing.T) {
 	t.Parallel()
 	var died atomic.Int64
-	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		if request.Index%100 == 99 && died.Add(1) <= 3 {
 			return p.die()
 		}
@@ -111,7 +113,8 @@ func TestPrefetchedByATrainerThatDies(t *testing.T) {
 func TestCheckpointIsNotPrefetched(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		if got := string(request.Checkpoint); (got == "state") != (request.Index%10 == 0) {
 			t.Errorf("trial %d has the checkpoint %q", request.Index, got)
 		}
@@ -119,7 +122,8 @@ func TestCheckpointIsNotPrefetched(t *testing.T) {
 	})
 	header := `{"trainer":"fake","result_version":"1","kernel_level":"go"}` + "\n"
 	for i := int64(0); i < 300; i += 10 {
-		if err := os.WriteFile(filepath.Join(dir, string(job(i).Fingerprint)+".checkpoint"), []byte(header+"state"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, string(job(i).Fingerprint)+".checkpoint"), []byte(header+"state"),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,7 +137,8 @@ func TestCancelPrefetched(t *testing.T) {
 	t.Parallel()
 	holds := make(chan struct{})
 	var cancelled atomic.Bool
-	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		if request.Index == 200 {
 			close(holds)
 			<-ctx.Done()

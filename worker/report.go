@@ -181,7 +181,8 @@ func (r *reporter) deliver(sending context.Context, batch []report) {
 			return
 		}
 		if attempt == 1 {
-			w.log.Warn("ends of trials not reported yet; trying again until it works", "trials", len(batch), "error", err)
+			w.log.Warn("ends of trials not reported yet; trying again until it works", "trials", len(batch),
+				"error", err)
 		}
 		sleep(sending, lostDelay)
 	}
@@ -208,7 +209,8 @@ func (r *reporter) replace(sending context.Context, batch []report, problem *wir
 		ctx, cancel := context.WithTimeout(sending, resultTimeout)
 		defer cancel()
 		if err := r.worker.wire.Publish(ctx, r.worker.options.Pool, r.worker.id, last); err != nil {
-			r.worker.log.Error("failure of a trial not reported; it will be run again", "trial", problem.TrialID, "error", err)
+			r.worker.log.Error("failure of a trial not reported; it will be run again", "trial", problem.TrialID,
+				"error", err)
 			batch[i].delivery = nil
 		}
 		return
@@ -227,7 +229,8 @@ func (r *reporter) acknowledge(sending context.Context, report *report) {
 			cancel()
 		}
 		if err != nil {
-			r.worker.log.Warn("job not acknowledged; it may be run again, which changes nothing", "trial", d.TrialID, "error", err)
+			r.worker.log.Warn("job not acknowledged; it may be run again, which changes nothing", "trial", d.TrialID,
+				"error", err)
 		}
 	}
 	if report.done != nil {

@@ -145,7 +145,8 @@ func job(index int64) wire.Job {
 			TrialID: sweep.TrialID{Sweep: "s", Index: index}, Parameters: sweep.Parameters{"x": index},
 			Fingerprint: sweep.NewFingerprint("fake", "1", "", fmt.Append(nil, index)),
 		},
-		Requirement: sweep.Requirement{Trainer: "fake", ResultVersion: "1"}, Pool: sweep.DefaultPool, Volatile: []string{"seconds"}, Limits: sweep.Limits{Attempts: 3, Points: 1000},
+		Requirement: sweep.Requirement{Trainer: "fake", ResultVersion: "1"}, Pool: sweep.DefaultPool,
+		Volatile: []string{"seconds"}, Limits: sweep.Limits{Attempts: 3, Points: 1000},
 	}
 }
 
@@ -269,7 +270,9 @@ func (r *rig) of(kind sweep.EventKind, index int64) []sweep.Event {
 // last awaits the n-th event of a kind about a trial and returns it.
 func (r *rig) last(kind sweep.EventKind, index int64, n int) sweep.Event {
 	r.t.Helper()
-	r.await(fmt.Sprintf("event %s of trial %d, number %d", kind, index, n), func() bool { return len(r.of(kind, index)) >= n })
+	r.await(fmt.Sprintf("event %s of trial %d, number %d", kind, index, n), func() bool {
+		return len(r.of(kind, index)) >= n
+	})
 	return r.of(kind, index)[n-1]
 }
 

@@ -135,7 +135,8 @@ func (s *slot) prefetch(current *wire.Delivery) {
 		return
 	}
 	suits := func(d *wire.Delivery) bool {
-		return d.Requirement.Trainer == s.trainer && d.Script == nil && s.worker.offer.unmet(&d.Requirement) == "" && !s.worker.hasCheckpoint(d)
+		return d.Requirement.Trainer == s.trainer && d.Script == nil && s.worker.offer.unmet(&d.Requirement) == "" &&
+			!s.worker.hasCheckpoint(d)
 	}
 	if has == 0 && (!suits(current) || want == 0 || !trainer.Prefetch(s.worker.request(current))) {
 		return

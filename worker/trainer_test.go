@@ -66,7 +66,8 @@ func quadratic(index int64, parameters sweep.Parameters) wire.Job {
 func TestRealTrainerDeaths(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[string]string{
-		"kill": "killed", "panic": "the panic that was asked for", "exit": "exit status 3", "error": "the machine is at fault",
+		"kill": "killed", "panic": "the panic that was asked for", "exit": "exit status 3",
+		"error": "the machine is at fault",
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()

@@ -57,7 +57,8 @@ func (e *execution) judge(result *sweep.Result, err error) verdict {
 	case errors.As(cause, &hungry):
 		return e.released(true, "ended because "+hungry.Error())
 	case errors.Is(cause, errTimedOut):
-		return e.resulted(&sweep.Result{State: sweep.Failed, Error: fmt.Sprintf("timed out after %s (limits.timeout)", e.delivery.Limits.Timeout)})
+		return e.resulted(&sweep.Result{State: sweep.Failed, Error: fmt.Sprintf("timed out after %s (limits.timeout)",
+			e.delivery.Limits.Timeout)})
 	case errors.Is(cause, errCancelled):
 		return e.released(false, "cancelled")
 	case cause != nil:
@@ -88,12 +89,14 @@ func check(r *sweep.Result) error {
 	case r == nil:
 		return errors.New("the trainer ended without a result")
 	case r.State != sweep.Completed && r.State != sweep.Failed:
-		return fmt.Errorf("the trainer's result has the state %q, which is neither %q nor %q", r.State, sweep.Completed, sweep.Failed)
+		return fmt.Errorf("the trainer's result has the state %q, which is neither %q nor %q", r.State, sweep.Completed,
+			sweep.Failed)
 	}
 	names := slices.Collect(maps.Keys(r.Summary))
 	for _, c := range r.Curves {
 		if len(c.Steps) != len(c.Values) {
-			return fmt.Errorf("the trainer's result has a curve %q of %d steps and %d values", c.Metric, len(c.Steps), len(c.Values))
+			return fmt.Errorf("the trainer's result has a curve %q of %d steps and %d values", c.Metric, len(c.Steps),
+				len(c.Values))
 		}
 		names = append(names, c.Metric)
 	}

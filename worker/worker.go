@@ -84,7 +84,8 @@ type BrokenError struct {
 
 // Error implements error.
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("worker %s stopped after %d failures of the machine in a row, over different trials (not charged to them); the last: %v",
+	return fmt.Sprintf("worker %s stopped after %d failures of the machine in a row, over different trials (not "+
+		"charged to them); the last: %v",
 		e.Worker, e.Failures, e.Last)
 }
 
@@ -113,7 +114,8 @@ func New(options Options) *Worker {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	w := &Worker{
-		options: options, id: wire.NewExecution(), started: time.Now().UTC(), wire: options.Wire, log: options.Logger.With("worker", options.Name),
+		options: options, id: wire.NewExecution(), started: time.Now().UTC(), wire: options.Wire,
+		log:    options.Logger.With("worker", options.Name),
 		health: newHealth(options.MachineFailures), stopGrace: stopGrace,
 		backlog: newBacklog(), metrics: newMetrics(),
 	}
@@ -259,7 +261,8 @@ func (w *Worker) returnJobs(b *backlog, tooLong func(waited time.Duration) bool)
 
 // request is what the trainer is asked of a job, from the beginning.
 func (w *Worker) request(d *wire.Delivery) sweep.TrainRequest {
-	return sweep.TrainRequest{Trial: d.Trial, DataDir: w.options.DataDir, Points: d.Limits.Points, Script: d.Script, Artifacts: d.Artifacts}
+	return sweep.TrainRequest{Trial: d.Trial, DataDir: w.options.DataDir, Points: d.Limits.Points, Script: d.Script,
+		Artifacts: d.Artifacts}
 }
 
 // returnJob has a job that no slot runs delivered again.
@@ -330,8 +333,9 @@ func (w *Worker) Status() wire.WorkerStatus {
 		host = "unknown"
 	}
 	status := wire.WorkerStatus{
-		ID: w.id, Name: w.options.Name, Host: host, Process: os.Getpid(), Pool: w.options.Pool, Version: w.options.Version,
-		State: wire.WorkerReady, StartedAt: w.started, Slots: make([]wire.WorkerSlot, len(w.slots)),
+		ID: w.id, Name: w.options.Name, Host: host, Process: os.Getpid(), Pool: w.options.Pool,
+		Version: w.options.Version,
+		State:   wire.WorkerReady, StartedAt: w.started, Slots: make([]wire.WorkerSlot, len(w.slots)),
 	}
 	for i, s := range w.slots {
 		status.Slots[i] = s.status()

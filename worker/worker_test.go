@@ -45,7 +45,8 @@ func TestResult(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("result\n%+v, want\n%+v", got, want)
 	}
-	if e := r.seen[0]; e.Execution == "" || e.Worker != "somebody" || e.Started.IsZero() || e.Started.After(e.Time) || time.Since(e.Started) > patience {
+	if e := r.seen[0]; e.Execution == "" || e.Worker != "somebody" || e.Started.IsZero() || e.Started.After(e.Time) ||
+		time.Since(e.Started) > patience {
 		t.Errorf("event of wrong origin: %+v", e)
 	}
 }
@@ -53,14 +54,16 @@ func TestResult(t *testing.T) {
 func TestStartOfALongerTrialIsAnnounced(t *testing.T) {
 	t.Parallel()
 	finish := make(chan struct{})
-	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		<-finish
 		return outcome(request), nil
 	})
 	r.publish(job(1))
 	w := r.start(worker.Options{})
 	r.last(sweep.EventStarted, 1, 1)
-	if s := w.Status().Slots; len(s) != 1 || s[0].Trial == nil || *s[0].Trial != job(1).TrialID || time.Since(s[0].Since) > patience {
+	if s := w.Status().Slots; len(s) != 1 || s[0].Trial == nil || *s[0].Trial != job(1).TrialID ||
+		time.Since(s[0].Since) > patience {
 		t.Errorf("status %+v while trial 1 runs", s)
 	}
 	close(finish)
@@ -77,7 +80,8 @@ func TestStartOfALongerTrialIsAnnounced(t *testing.T) {
 func TestPointsOfALongTrialComeAtGrowingIntervals(t *testing.T) {
 	t.Parallel()
 	finish := make(chan struct{})
-	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		ticker := time.NewTicker(5 * time.Millisecond)
 		defer ticker.Stop()
 		for step := int64(1); ; step++ {
@@ -88,7 +92,8 @@ func TestPointsOfALongTrialComeAtGrowingIntervals(t *testing.T) {
 				return result, nil
 			case <-ticker.C:
 			}
-			if err := sink.Points([]sweep.Curve{{Metric: "loss", Steps: []int64{step}, Values: []float32{float32(step)}}}); err != nil {
+			if err := sink.Points([]sweep.Curve{{Metric: "loss", Steps: []int64{step},
+				Values: []float32{float32(step)}}}); err != nil {
 				return nil, err
 			}
 		}
@@ -126,7 +131,8 @@ func TestAckWaitOfQueue(t *testing.T) {
 	release := sync.OnceFunc(func() { close(finish) })
 	defer release()
 	conn := wiretest.Start(t)
-	r := rigOn(t, openWireOf(t, conn, ackWait), func(ctx context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	r := rigOn(t, openWireOf(t, conn, ackWait), func(ctx context.Context, p *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		<-finish
 		return succeed(ctx, p, request, sink)
 	})
@@ -144,7 +150,9 @@ func TestAckWaitOfQueue(t *testing.T) {
 	r.publish(job(1))
 	r.start(worker.Options{Wire: own})
 	r.last(sweep.EventStarted, 1, 1)
-	eventually(t, "the worker's wire to renew at a third of the queue's AckWait", func() bool { return own.Renewal() == ackWait/3 })
+	eventually(t, "the worker's wire to renew at a third of the queue's AckWait", func() bool {
+		return own.Renewal() == ackWait/3
+	})
 	before := renewals.Load()
 	eventually(t, "two more renewals of the running job", func() bool { return renewals.Load() >= before+2 })
 	release()
@@ -155,9 +163,11 @@ func TestAckWaitOfQueue(t *testing.T) {
 func TestPointsAreSentOnce(t *testing.T) {
 	t.Parallel()
 	next, finish := make(chan int64), make(chan struct{})
-	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		for step := range next {
-			if err := sink.Points([]sweep.Curve{{Metric: "loss", Steps: []int64{step}, Values: []float32{float32(step)}}}); err != nil {
+			if err := sink.Points([]sweep.Curve{{Metric: "loss", Steps: []int64{step},
+				Values: []float32{float32(step)}}}); err != nil {
 				return nil, err
 			}
 		}
@@ -205,7 +215,8 @@ func TestFailuresOfTheTrialItself(t *testing.T) {
 		{"data never seen good", fmt.Errorf("loading: %w", unusable), "loading: " + unusable.Error()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+			r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest,
+				_ sweep.Sink) (*sweep.Result, error) {
 				if request.Index == 9 {
 					return outcome(request), nil
 				}
@@ -240,7 +251,8 @@ func TestOtherDataAreRefused(t *testing.T) {
 		{"data set missing", &sweep.DataError{Dataset: "CBF", Err: os.ErrNotExist}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+			r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest,
+				_ sweep.Sink) (*sweep.Result, error) {
 				if request.DatasetDigest == "wanted" {
 					return nil, c.err
 				}
@@ -264,7 +276,8 @@ func TestOtherDataAreRefused(t *testing.T) {
 			}
 			eventually(t, "the coordinator to hear of it", func() bool {
 				b, _ := r.lastBeat()
-				return slices.Contains(b.Offer.OtherData, "wanted") && b.Offer.Datasets["CBF"] == c.found && len(b.Refusals) > 0
+				return slices.Contains(b.Offer.OtherData, "wanted") && b.Offer.Datasets["CBF"] == c.found &&
+					len(b.Refusals) > 0
 			})
 			// What was meant for the offer of before, and was not given back, is refused too.
 			r.await("the other jobs' fate", func() bool {
@@ -312,17 +325,20 @@ func TestOffer(t *testing.T) {
 		}
 		return nil
 	}
-	options := worker.Options{Slots: 3, Memory: 3<<30 + 12345, Labels: map[string]string{"gpu": "a100"}, Pool: "gpu", Version: "1.2.3"}
+	options := worker.Options{Slots: 3, Memory: 3<<30 + 12345, Labels: map[string]string{"gpu": "a100"}, Pool: "gpu",
+		Version: "1.2.3"}
 	w := r.start(options)
 	eventually(t, "a beat", func() bool { _, ok := r.lastBeat(); return ok })
 	b, _ := r.lastBeat()
 	o := b.Offer
-	if o.Pool != "gpu" || o.Slots != 3 || o.Memory != 3<<30 || o.Labels["gpu"] != "a100" || len(o.Trainers) != 2 || b.Name != "w" || b.Version != "1.2.3" {
+	if o.Pool != "gpu" || o.Slots != 3 || o.Memory != 3<<30 || o.Labels["gpu"] != "a100" || len(o.Trainers) != 2 ||
+		b.Name != "w" || b.Version != "1.2.3" {
 		t.Errorf("beat %+v", b)
 	}
 	trainers := slices.Clone(o.Trainers) // the next beat reads them too
 	slices.SortFunc(trainers, func(a, b sweep.TrainerOffer) int { return strings.Compare(a.Name, b.Name) })
-	if f := trainers[0]; f.Name != "fake" || f.ResultVersion != "1" || f.KernelLevel != "go" || len(f.Schema) != 64 || f.Problem != "" {
+	if f := trainers[0]; f.Name != "fake" || f.ResultVersion != "1" || f.KernelLevel != "go" || len(f.Schema) != 64 ||
+		f.Problem != "" {
 		t.Errorf("trainer %+v", f)
 	}
 	if f := trainers[1]; f.Name != "other" || f.ResultVersion != "" || !strings.Contains(f.Problem, "no such library") {
@@ -339,7 +355,8 @@ func TestOffer(t *testing.T) {
 func TestLongTrialHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	finish := make(chan struct{})
-	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		if request.Index == 300 {
 			select {
 			case <-finish:
@@ -385,14 +402,16 @@ func TestLongTrialHoldsUpNobody(t *testing.T) {
 // A worker that missed the broadcast of a cancellation hears of it with its next beat.
 func TestBeatStopsWhatNobodyNeeds(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		return p.until(ctx)
 	})
 	r.publish(job(1))
 	r.start(worker.Options{})
 	started := r.last(sweep.EventStarted, 1, 1)
 	r.mu.Lock()
-	r.answer.Stop = []wire.Running{{TrialID: job(1).TrialID, Execution: "of another time"}, {TrialID: job(1).TrialID, Execution: started.Execution}}
+	r.answer.Stop = []wire.Running{{TrialID: job(1).TrialID, Execution: "of another time"},
+		{TrialID: job(1).TrialID, Execution: started.Execution}}
 	r.mu.Unlock()
 	if got := r.release(1, 1); got.Charged || got.Reason != "cancelled" {
 		t.Errorf("release %+v", got)
@@ -408,7 +427,8 @@ func TestBeatStopsWhatNobodyNeeds(t *testing.T) {
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	const limit = 1 << 30
-	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		switch request.Index {
 		case 1: // grows until it is ended
 			p.memory.Store(limit + 1)
@@ -429,8 +449,10 @@ func TestMemory(t *testing.T) {
 	eventually(t, "a queue", func() bool { return r.wire.OpenQueue(t.Context(), r.queueName()) == nil })
 	r.publish(job(1), job(2), job(3), job(4))
 	w := r.start(worker.Options{Memory: limit, MachineFailures: 2})
-	for i, want := range map[int64]string{1: "1 GiB of memory; its slot has 1 GiB", 2: "its slot has 1 GiB", 3: "was killed"} {
-		if got := r.release(i, 1); !got.Charged || !strings.Contains(got.Reason, want) || i == 3 && strings.Contains(got.Reason, "slot") {
+	for i, want := range map[int64]string{1: "1 GiB of memory; its slot has 1 GiB", 2: "its slot has 1 GiB",
+		3: "was killed"} {
+		if got := r.release(i, 1); !got.Charged || !strings.Contains(got.Reason, want) || i == 3 &&
+			strings.Contains(got.Reason, "slot") {
 			t.Errorf("trial %d: release %+v", i, got)
 		}
 	}
@@ -445,7 +467,8 @@ func TestNamesThatNoDatabaseTakes(t *testing.T) {
 		for _, where := range []string{"summary", "curve", "points"} {
 			t.Run(fmt.Sprintf("%.5q in %s", name, where), func(t *testing.T) {
 				t.Parallel()
-				r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+				r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest,
+					sink sweep.Sink) (*sweep.Result, error) {
 					result := outcome(request)
 					if request.Index != 1 {
 						return result, nil
@@ -465,7 +488,8 @@ func TestNamesThatNoDatabaseTakes(t *testing.T) {
 				})
 				r.publish(job(1), job(2))
 				r.start(worker.Options{MachineFailures: 1})
-				if got := r.release(1, 1); !got.Charged || !strings.Contains(got.Reason, "metric") || len(got.Reason) > 300 {
+				if got := r.release(1, 1); !got.Charged || !strings.Contains(got.Reason, "metric") ||
+					len(got.Reason) > 300 {
 					t.Errorf("release %+v", got)
 				}
 				r.result(2)
@@ -476,7 +500,8 @@ func TestNamesThatNoDatabaseTakes(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		if request.Index == 1 {
 			return p.until(ctx)
 		}
@@ -507,7 +532,8 @@ func TestCancel(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			finish := make(chan struct{})
-			r := newRig(t, func(ctx context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+			r := newRig(t, func(ctx context.Context, _ *process, request sweep.TrainRequest,
+				_ sweep.Sink) (*sweep.Result, error) {
 				select {
 				case <-ctx.Done():
 					return nil, ctx.Err()
@@ -600,7 +626,8 @@ func TestDrainGivesTrialsBackWithTheirCheckpoints(t *testing.T) {
 func TestDrainLetsTrialsFinishInTheirGrace(t *testing.T) {
 	t.Parallel()
 	running, finish := make(chan struct{}), make(chan struct{})
-	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		close(running)
 		<-finish
 		return outcome(request), nil
@@ -625,7 +652,8 @@ func TestDrainWithoutEvents(t *testing.T) {
 			t.Parallel()
 			conn := wiretest.Start(t)
 			running, finish := make(chan struct{}), make(chan struct{})
-			r := rigOver(t, conn, func(_ context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+			r := rigOver(t, conn, func(_ context.Context, _ *process, request sweep.TrainRequest,
+				_ sweep.Sink) (*sweep.Result, error) {
 				close(running)
 				<-finish
 				return outcome(request), nil
@@ -647,17 +675,21 @@ func TestCheckpointThatIsRefused(t *testing.T) {
 		refuse   func(*process) (*sweep.Result, error)
 		released bool // the execution ends; the next one starts anew
 	}{
-		{"politely", func(*process) (*sweep.Result, error) { return nil, errors.New("checkpoint: unexpected EOF") }, false},
+		{"politely", func(*process) (*sweep.Result, error) {
+			return nil, errors.New("checkpoint: unexpected EOF")
+		}, false},
 		{"by death", (*process).die, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, string(job(1).Fingerprint)+".checkpoint")
-			state := `{"sweep":"s","index":1,"trainer":"fake","result_version":"1","kernel_level":"go","step":3}` + "\nrubbish"
+			state := `{"sweep":"s","index":1,"trainer":"fake","result_version":"1","kernel_level":"go","step":3}` +
+				"\nrubbish"
 			if err := os.WriteFile(path, []byte(state), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+			r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest,
+				sink sweep.Sink) (*sweep.Result, error) {
 				if len(request.Checkpoint) > 0 {
 					if err := sink.Points([]sweep.Curve{{Metric: "ghost", Steps: []int64{1}, Values: []float32{1}}}); err != nil {
 						return nil, err
@@ -692,10 +724,14 @@ func TestCheckpointThatIsRefused(t *testing.T) {
 func TestCheckpointThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ first, note string }{
-		"trainer": {`{"sweep":"s","index":1,"trainer":"other","result_version":"1","kernel_level":"go"}`, "of trainer other"},
-		"version": {`{"sweep":"s","index":1,"trainer":"fake","result_version":"0","kernel_level":"go"}`, "result version 0"},
-		"level":   {`{"sweep":"s","index":1,"trainer":"fake","result_version":"1","kernel_level":"avx2"}`, "kernel level avx2, and this worker's is go"},
-		"unnamed": {`{"sweep":"s","index":1,"trainer":"fake","result_version":"1"}`, "it names no kernel level, and this worker's is go"},
+		"trainer": {`{"sweep":"s","index":1,"trainer":"other","result_version":"1","kernel_level":"go"}`,
+			"of trainer other"},
+		"version": {`{"sweep":"s","index":1,"trainer":"fake","result_version":"0","kernel_level":"go"}`,
+			"result version 0"},
+		"level": {`{"sweep":"s","index":1,"trainer":"fake","result_version":"1","kernel_level":"avx2"}`,
+			"kernel level avx2, and this worker's is go"},
+		"unnamed": {`{"sweep":"s","index":1,"trainer":"fake","result_version":"1"}`, "it names no kernel level, and " +
+			"this worker's is go"},
 		"without": {"a state of before", "first line"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -706,14 +742,16 @@ func TestCheckpointThatDoesNotFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			aside := make(chan bool, 1)
-			r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+			r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest,
+				_ sweep.Sink) (*sweep.Result, error) {
 				_, err := os.Stat(path + ".aside")
 				aside <- len(request.Checkpoint) == 0 && err == nil
 				return outcome(request), nil
 			})
 			r.publish(job(1))
 			r.start(worker.Options{CheckpointDir: dir})
-			if e := r.last(sweep.EventResult, 1, 1); !strings.Contains(e.Note, "set aside") || !strings.Contains(e.Note, c.note) {
+			if e := r.last(sweep.EventResult, 1, 1); !strings.Contains(e.Note, "set aside") ||
+				!strings.Contains(e.Note, c.note) {
 				t.Errorf("note %q", e.Note)
 			}
 			if !<-aside {
@@ -755,7 +793,8 @@ func TestCheckpointThatCannotBeKeptDoesNoHarm(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		return outcome(request), sink.Checkpoint(1, []byte("state"))
 	})
 	r.publish(job(1))
@@ -770,7 +809,8 @@ func TestCheckpointThatCannotBeKeptDoesNoHarm(t *testing.T) {
 
 func TestDeathOfTheTrainer(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		if request.Index == 1 {
 			return p.die()
 		}
@@ -778,7 +818,8 @@ func TestDeathOfTheTrainer(t *testing.T) {
 	})
 	r.publish(job(1), job(2))
 	r.start(worker.Options{})
-	if got := r.release(1, 1); !got.Charged || got.Reason != errDied.Error() || !strings.HasPrefix(got.Stderr, "last words of process ") {
+	if got := r.release(1, 1); !got.Charged || got.Reason != errDied.Error() ||
+		!strings.HasPrefix(got.Stderr, "last words of process ") {
 		t.Errorf("release %+v", got)
 	}
 	r.result(2)
@@ -828,7 +869,8 @@ func (killedError) Killed() bool  { return true }
 
 func TestBrokenMachineStopsTheWorkerAndIsNotCharged(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		if request.Index == 2 {
 			return outcome(request), nil // ends the row of 0 and 1
 		}
@@ -838,11 +880,15 @@ func TestBrokenMachineStopsTheWorkerAndIsNotCharged(t *testing.T) {
 	r.publish(jobs(10)...)
 	w := r.start(worker.Options{})
 	var broken *worker.BrokenError
-	if err := w.wait(); !errors.As(err, &broken) || broken.Failures != 3 || !errors.As(err, &killedError{}) || !strings.Contains(err.Error(), "worker w stopped after 3 failures") {
+	if err := w.wait(); !errors.As(err, &broken) || broken.Failures != 3 || !errors.As(err, &killedError{}) ||
+		!strings.Contains(err.Error(), "worker w stopped after 3 failures") {
 		t.Fatalf("the worker ended with %v", err)
 	}
-	r.await("all words of the worker", func() bool { return len(r.of(sweep.EventReleased, 3)) == 2 && len(r.of(sweep.EventReleased, 4)) == 2 })
-	for index, want := range map[int64][]bool{0: {true}, 1: {true}, 3: {true, false}, 4: {true, false}, 5: {false}, 6: nil} {
+	r.await("all words of the worker", func() bool {
+		return len(r.of(sweep.EventReleased, 3)) == 2 && len(r.of(sweep.EventReleased, 4)) == 2
+	})
+	for index, want := range map[int64][]bool{0: {true}, 1: {true}, 3: {true, false}, 4: {true, false},
+		5: {false}, 6: nil} {
 		releases := r.of(sweep.EventReleased, index)
 		if len(releases) != len(want) {
 			t.Errorf("trial %d: %d releases, want %d", index, len(releases), len(want))
@@ -850,7 +896,8 @@ func TestBrokenMachineStopsTheWorkerAndIsNotCharged(t *testing.T) {
 		}
 		for i, e := range releases {
 			if e.Release.Charged != want[i] || e.Execution != releases[0].Execution {
-				t.Errorf("trial %d: release %+v of execution %s, want charged %v of %s", index, e.Release, e.Execution, want[i], releases[0].Execution)
+				t.Errorf("trial %d: release %+v of execution %s, want charged %v of %s", index, e.Release, e.Execution,
+					want[i], releases[0].Execution)
 			}
 		}
 	}
@@ -862,7 +909,8 @@ func TestBrokenMachineStopsTheWorkerAndIsNotCharged(t *testing.T) {
 func TestBrokenMachineEndsNoGoodTrial(t *testing.T) {
 	t.Parallel()
 	finish := make(chan struct{})
-	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		if request.Index > 0 {
 			_, _ = p.die()
 			return nil, killedError{}
@@ -916,10 +964,14 @@ func TestTrainerThatCannotBeStarted(t *testing.T) {
 		for i := int64(1); i < 5; i++ {
 			r.publish(job(i))
 		}
-		if err := w.wait(); err == nil || !strings.Contains(err.Error(), "start trainer fake, which ran before: exec format error") {
+		if err := w.wait(); err == nil || !strings.Contains(err.Error(), "start trainer fake, which ran before: exec "+
+			"format error") {
 			t.Fatalf("the worker ended with %v", err)
 		}
-		r.await("its words", func() bool { return len(r.of(sweep.EventReleased, 1)) == 2 && len(r.of(sweep.EventReleased, 2)) == 2 })
+		r.await("its words", func() bool {
+			return len(r.of(sweep.EventReleased, 1)) == 2 &&
+				len(r.of(sweep.EventReleased, 2)) == 2
+		})
 		if len(r.of(sweep.EventReleased, 0)) != 1 {
 			t.Error("the death of trial 0 was taken back, which was its own")
 		}
@@ -949,7 +1001,8 @@ func TestTrainerThatCannotBeStarted(t *testing.T) {
 
 func TestTrialThatKeepsKillingItsTrainerDoesNotBreakTheWorker(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		if request.Index < 2 {
 			return p.die()
 		}
@@ -986,7 +1039,8 @@ func TestTrainerThatDoesNotStop(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			running := make(chan struct{})
-			r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+			r := newRig(t, func(_ context.Context, p *process, request sweep.TrainRequest,
+				_ sweep.Sink) (*sweep.Result, error) {
 				if request.Index == 1 {
 					close(running)
 					<-p.gone // only its end stops it
@@ -1031,7 +1085,8 @@ func TestWhatTrainersMustNotReturn(t *testing.T) {
 		{"points", &sweep.Result{State: sweep.Completed}, broken, "2 steps but 1 values"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, func(_ context.Context, _ *process, _ sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+			r := newRig(t, func(_ context.Context, _ *process, _ sweep.TrainRequest,
+				sink sweep.Sink) (*sweep.Result, error) {
 				if err := sink.Points(c.points); err != nil {
 					return nil, err
 				}
@@ -1048,7 +1103,8 @@ func TestWhatTrainersMustNotReturn(t *testing.T) {
 
 func TestNumbersThatMessagesCannotCarry(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		result := outcome(request)
 		result.Diverged = true
 		result.Summary = map[string]float64{"a": math.NaN(), "b": math.Inf(1), "c": 1}
@@ -1059,7 +1115,8 @@ func TestNumbersThatMessagesCannotCarry(t *testing.T) {
 	r.publish(job(1))
 	r.start(worker.Options{})
 	got := r.result(1)
-	if !reflect.DeepEqual(got.Summary, map[string]float64{"c": 1}) || got.Seconds != 0 || got.Flops != 0 || !math.IsNaN(float64(got.Curves[0].Values[1])) {
+	if !reflect.DeepEqual(got.Summary, map[string]float64{"c": 1}) || got.Seconds != 0 || got.Flops != 0 ||
+		!math.IsNaN(float64(got.Curves[0].Values[1])) {
 		t.Errorf("result %+v", got)
 	}
 	if got.Digest != got.ComputeDigest(map[string]bool{"seconds": true}) {
@@ -1069,14 +1126,16 @@ func TestNumbersThatMessagesCannotCarry(t *testing.T) {
 
 func TestResultThatNoMessageCanCarryFailsTheTrial(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := newRig(t, func(_ context.Context, _ *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		result := outcome(request)
 		result.Error = strings.Repeat("x", 3<<20)
 		return result, nil
 	})
 	r.publish(job(1))
 	r.start(worker.Options{})
-	if got := r.result(1); got.State != sweep.Failed || !strings.Contains(got.Error, "max_payload") || got.Digest == "" {
+	if got := r.result(1); got.State != sweep.Failed || !strings.Contains(got.Error, "max_payload") ||
+		got.Digest == "" {
 		t.Errorf("result %+v", got)
 	}
 	r.queueEmpties()
@@ -1089,7 +1148,8 @@ func TestServerRestartedWhileATrialRuns(t *testing.T) {
 	port := server.Port()
 	var executions atomic.Int64
 	running, finish := make(chan struct{}, 10), make(chan struct{})
-	r := rigOver(t, server.Connect(t), func(_ context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := rigOver(t, server.Connect(t), func(_ context.Context, _ *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		executions.Add(1)
 		running <- struct{}{}
 		<-finish
@@ -1124,7 +1184,8 @@ func TestStreamsLost(t *testing.T) {
 	t.Parallel()
 	conn := wiretest.Start(t)
 	running, finish := make(chan struct{}, 10), make(chan struct{})
-	r := rigOver(t, conn, func(_ context.Context, _ *process, request sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+	r := rigOver(t, conn, func(_ context.Context, _ *process, request sweep.TrainRequest,
+		_ sweep.Sink) (*sweep.Result, error) {
 		if request.Index == 1 {
 			running <- struct{}{}
 			<-finish
@@ -1136,7 +1197,9 @@ func TestStreamsLost(t *testing.T) {
 	<-running
 	deleteStreams(t, conn)
 	close(finish)
-	eventually(t, "streams again", func() bool { return r.wire.Setup(t.Context(), sweep.Cluster{ID: "c"}, false) == nil })
+	eventually(t, "streams again", func() bool {
+		return r.wire.Setup(t.Context(), sweep.Cluster{ID: "c"}, false) == nil
+	})
 	r.setup()
 	if got := r.result(1); got.State != sweep.Completed {
 		t.Errorf("result %+v", got)

@@ -61,7 +61,9 @@ func BenchmarkAnswers(b *testing.B) {
 			}
 			defer func() { _ = s.Close() }() // it has answered
 			err = s.(*store.Store).Database().View(context.Background(), func(tx database.Tx) error {
-				return tx.Query(context.Background(), func(row database.Row) error { return row.Scan(&size) }, `SELECT pg_database_size(current_database())`)
+				return tx.Query(context.Background(), func(row database.Row) error {
+					return row.Scan(&size)
+				}, `SELECT pg_database_size(current_database())`)
 			})
 			if err != nil {
 				b.Fatal(err)
@@ -81,7 +83,8 @@ var questions = []struct {
 	{"ucr_table", []string{"sql", "SELECT * FROM ucr_table", "--format", "csv"}},
 	{"trials_by_loss", []string{"trials", "big", "--sort", "validation_loss", "--json"}},
 	{"trials_by_accuracy", []string{"trials", "big", "--sort", "test_accuracy", "--descending", "--json"}},
-	{"group_by", []string{"sql", "SELECT dataset, model, avg(test_accuracy), count(*) FROM results WHERE state = 'completed' GROUP BY dataset, model", "--format", "csv"}},
+	{"group_by", []string{"sql", "SELECT dataset, model, avg(test_accuracy), count(*) FROM results WHERE state = " +
+		"'completed' GROUP BY dataset, model", "--format", "csv"}},
 }
 
 // slow questions are asked once, others three times, of which the middle counts.
@@ -99,7 +102,8 @@ func benchAnswers(b *testing.B, address string, trials int64, size func() int64)
 					cmd.Stdout, cmd.Stderr = io.Discard, &errs
 					began := time.Now()
 					if err := cmd.Run(); err != nil {
-						b.Logf("%s, %s: no answer after %v: %s", label, q.name, time.Since(began).Round(time.Second), errs.String())
+						b.Logf("%s, %s: no answer after %v: %s", label, q.name, time.Since(began).Round(time.Second),
+							errs.String())
 						break
 					}
 					times = append(times, time.Since(began))
@@ -115,7 +119,8 @@ func benchAnswers(b *testing.B, address string, trials int64, size func() int64)
 		if baseline := os.Getenv("SWEEP_BASELINE"); baseline != "" {
 			ask("before", func(args ...string) *exec.Cmd {
 				cmd := exec.Command(baseline, args...)
-				cmd.Env = append(os.Environ(), "SWEEP_HOME="+home, "SWEEP_STORE=", "SWEEP_NATS=", "SWEEP_CONFIG=/dev/null")
+				cmd.Env = append(os.Environ(), "SWEEP_HOME="+home, "SWEEP_STORE=", "SWEEP_NATS=",
+					"SWEEP_CONFIG=/dev/null")
 				return cmd
 			})
 		}
@@ -166,17 +171,21 @@ func fillOld(b *testing.B, address string, trials int64) {
 			if err := tx.Script(ctx, m.SQL); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, `INSERT INTO schema_migrations (number, name, applied_at) VALUES ($1, $2, $3)`, m.Number, m.Name, time.Now()); err != nil {
+			if _, err := tx.Exec(ctx, `INSERT INTO schema_migrations (number, name, applied_at) VALUES ($1, $2, $3)`,
+				m.Number, m.Name, time.Now()); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	submission := sweep.Submission{Spec: sweep.Spec{
-		Name: "big", Trainer: "builtin", Pool: "cpu", Axes: []sweep.Axis{{Parameters: []sweep.AxisParameter{{Name: "seed", Values: sweep.Values{List: []any{int64(1), int64(2)}}}}}},
+		Name: "big", Trainer: "builtin", Pool: "cpu",
+		Axes: []sweep.Axis{{Parameters: []sweep.AxisParameter{{Name: "seed",
+			Values: sweep.Values{List: []any{int64(1), int64(2)}}}}}},
 		Select: sweep.Select{Group: []string{"dataset", "model"}, By: "validation_loss", Goal: "minimize"},
 	}, Description: sweep.Description{Name: "builtin", Metrics: []sweep.MetricSchema{
-		{Name: "validation_loss", Goal: "minimize", Summary: true}, {Name: "test_accuracy", Goal: "maximize", Summary: true}}}}
+		{Name: "validation_loss", Goal: "minimize", Summary: true},
+		{Name: "test_accuracy", Goal: "maximize", Summary: true}}}}
 	text, err := json.Marshal(&submission)
 	if err != nil {
 		b.Fatal(err)
@@ -212,18 +221,24 @@ func insertOld(ctx context.Context, tx database.Tx, from, n, seeds int64) error 
 	models := []string{"rnn", "lstm", "ornn", "spectral-rnn"}
 	random := rand.New(rand.NewPCG(1, uint64(from)))
 	now := time.Now()
-	parameters, summaries, fingerprints, losses := make([]string, n), make([]string, n), make([]string, n), make([]float64, n)
+	parameters, summaries, fingerprints, losses := make([]string, n), make([]string, n), make([]string, n),
+		make([]float64, n)
 	for i := range n {
 		index := from + i
 		point := index / max(seeds, 1)
 		losses[i] = random.Float64()
 		p := sweep.Parameters{
-			"activation": "leaky_relu", "batch": int64(16), "beta1": 0.9, "beta2": 0.999, "clip": int64(1), "dataset": "generated-cbf", "decay": int64(1),
-			"dropout": int64(0), "epoch_rule": "last-smallest-error", "epochs": int64(1), "epsilon": 1e-8, "exchange": "auto", "forget_bias": int64(1),
-			"hidden": int64(4), "initial_state": "trained", "input_scale": 0.25, "input_size": int64(0), "limit": int64(0), "loss": "cross_entropy",
-			"lr": []float64{0.001, 0.01}[point/4%2], "m1": int64(4), "m2": int64(4), "model": models[point%4], "momentum": int64(0), "optimizer": "adam",
-			"order": "pieces", "output_scale": 0.05, "permutation": int64(1), "r": 0.1, "seed": index%max(seeds, 1) + 1, "sigma_center": int64(1),
-			"slope": 0.2, "start": "random", "test_every": int64(0), "validation": 0.2,
+			"activation": "leaky_relu", "batch": int64(16), "beta1": 0.9, "beta2": 0.999, "clip": int64(1),
+			"dataset": "generated-cbf", "decay": int64(1),
+			"dropout": int64(0), "epoch_rule": "last-smallest-error", "epochs": int64(1), "epsilon": 1e-8,
+			"exchange": "auto", "forget_bias": int64(1),
+			"hidden": int64(4), "initial_state": "trained", "input_scale": 0.25, "input_size": int64(0),
+			"limit": int64(0), "loss": "cross_entropy",
+			"lr": []float64{0.001, 0.01}[point/4%2], "m1": int64(4), "m2": int64(4), "model": models[point%4],
+			"momentum": int64(0), "optimizer": "adam",
+			"order": "pieces", "output_scale": 0.05, "permutation": int64(1), "r": 0.1, "seed": index%max(seeds, 1) + 1,
+			"sigma_center": int64(1),
+			"slope":        0.2, "start": "random", "test_every": int64(0), "validation": 0.2,
 		}
 		canonical, err := p.Canonical()
 		if err != nil {
@@ -232,8 +247,10 @@ func insertOld(ctx context.Context, tx database.Tx, from, n, seeds int64) error 
 		parameters[i] = string(canonical)
 		fingerprints[i] = string(sweep.NewFingerprint("builtin", "5", "", canonical))
 		summary, err := json.Marshal(map[string]float64{
-			"validation_loss": losses[i], "validation_accuracy": random.Float64(), "test_accuracy": random.Float64(), "train_loss": random.Float64(),
-			"test_loss": random.Float64(), "spectral_margin": random.Float64(), "train_size": 30, "test_size": 900, "length": 128, "classes": 3, "depth": 16, "input_size": 8,
+			"validation_loss": losses[i], "validation_accuracy": random.Float64(), "test_accuracy": random.Float64(),
+			"train_loss": random.Float64(),
+			"test_loss":  random.Float64(), "spectral_margin": random.Float64(), "train_size": 30, "test_size": 900,
+			"length": 128, "classes": 3, "depth": 16, "input_size": 8,
 		})
 		if err != nil {
 			return err
@@ -244,11 +261,17 @@ func insertOld(ctx context.Context, tx database.Tx, from, n, seeds int64) error 
 	is := func(text string) func(int) string { return func(int) string { return text } }
 	digest := func(i int) string { return fingerprints[i] }
 	columns := []database.Column{
-		{Name: "sweep_no", Int: func(int) int64 { return 1 }}, {Name: "trial_index", Int: func(i int) int64 { return trial(i) - 1 }},
+		{Name: "sweep_no", Int: func(int) int64 { return 1 }}, {Name: "trial_index", Int: func(i int) int64 {
+			return trial(i) - 1
+		}},
 		{Name: "state", Text: is("completed")}, {Name: "executions", Int32: func(int) int64 { return 1 }},
-		{Name: "execution", Text: func(i int) string { return fmt.Sprintf("host-1-%x", trial(i)) }}, {Name: "worker", Text: is("host-1")},
-		{Name: "heard_at", Time: func(int) time.Time { return now }}, {Name: "queued_at", Time: func(int) time.Time { return now }},
-		{Name: "started_at", Time: func(int) time.Time { return now }}, {Name: "finished_at", Time: func(int) time.Time { return now }},
+		{Name: "execution", Text: func(i int) string { return fmt.Sprintf("host-1-%x", trial(i)) }},
+		{Name: "worker", Text: is("host-1")},
+		{Name: "heard_at", Time: func(int) time.Time { return now }}, {Name: "queued_at", Time: func(int) time.Time {
+			return now
+		}},
+		{Name: "started_at", Time: func(int) time.Time { return now }},
+		{Name: "finished_at", Time: func(int) time.Time { return now }},
 		{Name: "fingerprint", Text: digest}, {Name: "dataset_digest", Text: digest},
 		{Name: "parameters", JSON: func(i int) string { return parameters[i] }},
 	}
@@ -257,25 +280,37 @@ func insertOld(ctx context.Context, tx database.Tx, from, n, seeds int64) error 
 	}
 	err := tx.Insert(ctx, "outcomes", database.Batch{Rows: int(n), Columns: []database.Column{
 		{Name: "trial_no", Int: trial}, {Name: "summary", JSON: func(i int) string { return summaries[i] }},
-		{Name: "best_epoch", Int: func(int) int64 { return 1 }}, {Name: "parameter_count", Int: func(int) int64 { return 64 }},
-		{Name: "weights_digest", Text: digest}, {Name: "kernel_level", Text: is("avx512")}, {Name: "seconds", Float: func(int) float64 { return 0.002 }},
-		{Name: "flops", Float: func(int) float64 { return 1e6 }}, {Name: "error", Text: is("")}, {Name: "stderr", Text: is("")}, {Name: "digest", Text: digest},
+		{Name: "best_epoch", Int: func(int) int64 { return 1 }}, {Name: "parameter_count", Int: func(int) int64 {
+			return 64
+		}},
+		{Name: "weights_digest", Text: digest}, {Name: "kernel_level", Text: is("avx512")},
+		{Name: "seconds", Float: func(int) float64 { return 0.002 }},
+		{Name: "flops", Float: func(int) float64 { return 1e6 }}, {Name: "error", Text: is("")},
+		{Name: "stderr", Text: is("")}, {Name: "digest", Text: digest},
 	}})
 	if err != nil {
 		return err
 	}
 	err = tx.Insert(ctx, "executions", database.Batch{Rows: int(n), Columns: []database.Column{
-		{Name: "trial_no", Int: trial}, {Name: "execution", Text: func(i int) string { return fmt.Sprintf("host-1-%x", trial(i)) }},
-		{Name: "worker", Text: is("host-1")}, {Name: "started_at", Time: func(int) time.Time { return now }}, {Name: "ended_at", Time: func(int) time.Time { return now }},
-		{Name: "outcome", Text: is("result")}, {Name: "charged", Bool: func(int) bool { return false }}, {Name: "forgotten", Bool: func(int) bool { return false }},
-		{Name: "checkpoint", Int: func(int) int64 { return 0 }}, {Name: "reason", Text: is("")}, {Name: "stderr", Text: is("")},
+		{Name: "trial_no", Int: trial}, {Name: "execution", Text: func(i int) string {
+			return fmt.Sprintf("host-1-%x", trial(i))
+		}},
+		{Name: "worker", Text: is("host-1")}, {Name: "started_at", Time: func(int) time.Time {
+			return now
+		}}, {Name: "ended_at", Time: func(int) time.Time { return now }},
+		{Name: "outcome", Text: is("result")}, {Name: "charged", Bool: func(int) bool {
+			return false
+		}}, {Name: "forgotten", Bool: func(int) bool { return false }},
+		{Name: "checkpoint", Int: func(int) int64 { return 0 }}, {Name: "reason", Text: is("")},
+		{Name: "stderr", Text: is("")},
 	}})
 	if err != nil {
 		return err
 	}
 	metrics := []string{"train_loss", "validation_loss", "validation_accuracy", "test_accuracy"}
 	return tx.Insert(ctx, "curve_arrays", database.Batch{Rows: int(n) * len(metrics), Columns: []database.Column{
-		{Name: "trial_no", Int: func(i int) int64 { return trial(i / len(metrics)) }}, {Name: "metric", Text: func(i int) string { return metrics[i%len(metrics)] }},
+		{Name: "trial_no", Int: func(i int) int64 { return trial(i / len(metrics)) }},
+		{Name: "metric", Text: func(i int) string { return metrics[i%len(metrics)] }},
 		{Name: "ordinal", Int32: func(i int) int64 { return int64(i % len(metrics)) }},
 		{Name: "step_array", Steps: func(i int) []int64 {
 			if i%len(metrics) == 0 {

@@ -47,7 +47,8 @@ of some: INDEX is a number or a range as 3-7. Each is looked at:
 
 Exit codes: 0 done and all are stored, 2 a bad index, 4 no such sweep or trial,
 5 some are not stored.`,
-		Example: "  sweep artifacts list\n  sweep artifacts list ucr 17 --verify\n  sweep artifacts list ucr --name weights --json",
+		Example: "  sweep artifacts list\n  sweep artifacts list ucr 17 --verify\n  sweep artifacts list ucr --name " +
+			"weights --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			reference := "latest"
 			if len(args) > 0 {
@@ -81,7 +82,8 @@ Exit codes: 0 done and all are stored, 2 a bad index, 4 no such sweep or trial,
 }
 
 // listArtifacts prints artifacts as they come: there may be many.
-func listArtifacts(cmd *cobra.Command, t target, query sweep.ArtifactQuery, check sweep.ArtifactCheck, asJSON bool) error {
+func listArtifacts(cmd *cobra.Command, t target, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
+	asJSON bool) error {
 	const page = 200
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 	n, wrong := 0, 0
@@ -132,8 +134,9 @@ is thrown away, and all is fetched again.
 
 Exit codes: 0 done, 1 it cannot be written or fetched, 2 a bad index, 4 no such
 sweep, trial or artifact, 5 it is missing, lost or damaged.`,
-		Example: "  sweep artifacts get ucr 17 weights\n  sweep artifacts get latest 0 weights --output cbf.safetensors",
-		Args:    cobra.ExactArgs(3),
+		Example: "  sweep artifacts get ucr 17 weights\n  sweep artifacts get latest 0 weights --output " +
+			"cbf.safetensors",
+		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			indices, err := parseIndices(args[1:2])
 			if err != nil || len(indices) != 1 {

@@ -59,7 +59,8 @@ func (s *settings) openArtifacts(w *wire.Wire, log *slog.Logger) (*artifact.Stor
 	case scheme == "s3":
 		backend, err = s3.Open(address)
 	case scheme == "nats" && w == nil:
-		return nil, usageError("--artifacts %s: a bucket of a cluster's NATS servers, and this is the local database: name a folder or s3://…", wire.Redacted(address))
+		return nil, usageError("--artifacts %s: a bucket of a cluster's NATS servers, and this is the local "+
+			"database: name a folder or s3://…", wire.Redacted(address))
 	case scheme == "nats":
 		var bucket string
 		var size int64
@@ -69,7 +70,8 @@ func (s *settings) openArtifacts(w *wire.Wire, log *slog.Logger) (*artifact.Stor
 	case scheme == "file":
 		backend, err = artifact.NewFolder(filepath.FromSlash(strings.TrimPrefix(rest, "//")))
 	case strings.Contains(address, "://"):
-		return nil, usageError("--artifacts %s: expected a folder, file://PATH, nats://BUCKET or s3://BUCKET/PREFIX", wire.Redacted(address))
+		return nil, usageError("--artifacts %s: expected a folder, file://PATH, nats://BUCKET or s3://BUCKET/PREFIX",
+			wire.Redacted(address))
 	default:
 		backend, err = artifact.NewFolder(address)
 	}

@@ -301,7 +301,8 @@ func strike(t *testing.T, seed uint64, file, want string, nats func(*cluster)) {
 	}
 	await(t, "all results", func() bool { return c.progress(id).Done() == shortCount })
 	t.Logf("%v: done", time.Since(start).Round(time.Millisecond))
-	stdout, stderr, code := c.output("sql", "SELECT trial_index, state, digest, weights_digest FROM results ORDER BY trial_index", "--format", "csv")
+	stdout, stderr, code := c.output("sql", "SELECT trial_index, state, digest, weights_digest FROM results ORDER BY "+
+		"trial_index", "--format", "csv")
 	if code != 0 || stdout != want {
 		t.Errorf("the results differ from those of one machine in peace: %s\n%s\nwant\n%s", stderr, stdout, want)
 	}
@@ -322,16 +323,22 @@ func TestClusterCommands(t *testing.T) {
 		return strings.Contains(stdout, "ready")
 	})
 	dir := t.TempDir()
-	small := write(t, dir, "small.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n  lr: {values: [0.003, 1e-2]}\n  epochs: {value: 4}\n")
-	more := write(t, dir, "more.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n  lr: {values: [0.01, 0.02]}\n  epochs: {value: 4}\n")
-	refused := write(t, dir, "refused.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  m1: {values: [16, 64]}\n")
-	failing := write(t, dir, "failing.yaml", "name: failing\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: {value: 100000}\nlimits: {timeout: 300ms}\n")
-	endless := write(t, dir, "endless.yaml", "name: endless\nreplicates: 1000\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: {value: 100000}\n")
+	small := write(t, dir, "small.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: "+
+		"generated-cbf}\n  lr: {values: [0.003, 1e-2]}\n  epochs: {value: 4}\n")
+	more := write(t, dir, "more.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n "+
+		" lr: {values: [0.01, 0.02]}\n  epochs: {value: 4}\n")
+	refused := write(t, dir, "refused.yaml",
+		"parameters:\n  dataset: {value: generated-cbf}\n  m1: {values: [16, 64]}\n")
+	failing := write(t, dir, "failing.yaml", "name: failing\nparameters:\n  dataset: {value: generated-cbf}\n  "+
+		"epochs: {value: 100000}\nlimits: {timeout: 300ms}\n")
+	endless := write(t, dir, "endless.yaml", "name: endless\nreplicates: 1000\nparameters:\n  dataset: {value: "+
+		"generated-cbf}\n  epochs: {value: 100000}\n")
 	check(t, c.output, []line{
 		{args: []string{"status"}, stdout: []string{"no sweeps yet"}},
 		{args: []string{"workers"}, stdout: []string{"host-1", "ready"}},
 		{args: []string{"submit", refused}, code: exitUsage, stderr: []string{refused + ":3:"}},
-		{args: []string{"submit", small, "--watch"}, stdout: []string{"generated-cbf"}, stderr: []string{"small: 6 trials", "6 completed (0 taken over"}},
+		{args: []string{"submit", small, "--watch"}, stdout: []string{"generated-cbf"},
+			stderr: []string{"small: 6 trials", "6 completed (0 taken over"}},
 		{args: []string{"extend", "small", more}, stdout: []string{"6 trials more"}},
 		{args: []string{"watch"}, stderr: []string{"12 completed (3 taken over"}},
 		{args: []string{"trials", "small", "--where", "lr=0.02"}, stdout: []string{"completed"}},
@@ -365,8 +372,10 @@ func TestClusterCommands(t *testing.T) {
 		{args: []string{"worker", "--slots", "0"}, code: exitUsage, stderr: []string{"--slots"}},
 	}...)
 	metrics := get(coordinator, "/metrics")
-	for _, want := range []string{"sweep_coordinator_leading 1", `sweep_trials{pool="cpu",state="running"} 0`, `sweep_queue_jobs{pool="cpu"} 0`, "sweep_reproducibility_faults_total 0",
-		`sweep_events_total{kind="result"}`, "sweep_commit_seconds_count", "sweep_dispatch_seconds_count", "process_resident_memory_bytes"} {
+	for _, want := range []string{"sweep_coordinator_leading 1", `sweep_trials{pool="cpu",state="running"} 0`,
+		`sweep_queue_jobs{pool="cpu"} 0`, "sweep_reproducibility_faults_total 0",
+		`sweep_events_total{kind="result"}`, "sweep_commit_seconds_count", "sweep_dispatch_seconds_count",
+		"process_resident_memory_bytes"} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("the metrics lack %s:\n%s", want, metrics)
 		}
@@ -376,7 +385,8 @@ func TestClusterCommands(t *testing.T) {
 			t.Errorf("%s: exit code %d after SIGTERM:\n%s", name, code, &c.parts[name].log)
 		}
 	}
-	if _, stderr, code := c.output("status"); code != exitFailure || !strings.Contains(stderr, "NATS cannot be reached at nats://"+c.nats) {
+	if _, stderr, code := c.output("status"); code != exitFailure ||
+		!strings.Contains(stderr, "NATS cannot be reached at nats://"+c.nats) {
 		t.Errorf("without NATS: exit code %d: %s", code, stderr)
 	}
 }
@@ -400,7 +410,8 @@ func TestCoordinatorWaitsForTheDatabase(t *testing.T) {
 	}
 	await(t, "the coordinator to lead", func() bool { return leads(address) && get(address, "/readyz") == "ok\n" })
 	c.kill("coordinator")
-	if log := c.parts["coordinator"].log.String(); strings.Count(log, "level=WARN") > 2 || strings.Contains(log, "goroutine") {
+	if log := c.parts["coordinator"].log.String(); strings.Count(log, "level=WARN") > 2 ||
+		strings.Contains(log, "goroutine") {
 		t.Errorf("its log is long:\n%s", log)
 	}
 }
@@ -411,8 +422,10 @@ func TestManyTrialsWaiting(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
 	dir := t.TempDir()
-	slow := write(t, dir, "slow.yaml", "name: slow\ntrainer: noop\nparameters:\n  milliseconds: {value: 20}\n  x: {min: 1, max: 10000}\n")
-	more := write(t, dir, "more.yaml", "name: slow\ntrainer: noop\nparameters:\n  milliseconds: {value: 20}\n  x: {min: 9991, max: 10010}\n")
+	slow := write(t, dir, "slow.yaml", "name: slow\ntrainer: noop\nparameters:\n  milliseconds: {value: 20}\n  x: "+
+		"{min: 1, max: 10000}\n")
+	more := write(t, dir, "more.yaml", "name: slow\ntrainer: noop\nparameters:\n  milliseconds: {value: 20}\n  x: "+
+		"{min: 9991, max: 10010}\n")
 	for _, kind := range []string{"Postgres", "SQLite"} {
 		t.Run(kind, func(t *testing.T) {
 			c := newCluster(t)
@@ -474,11 +487,14 @@ func TestBrokersFullDisk(t *testing.T) {
 	address := freeAddress(t)
 	c.start("coordinator", "coordinator", "--listen", address)
 	c.start("worker", "worker", "--slots", "2")
-	file := write(t, t.TempDir(), "slow.yaml", "name: slow\ntrainer: noop\nparameters:\n  milliseconds: {value: 20}\n  x: {min: 1, max: 400}\n")
+	file := write(t, t.TempDir(), "slow.yaml", "name: slow\ntrainer: noop\nparameters:\n  milliseconds: {value: "+
+		"20}\n  x: {min: 1, max: 400}\n")
 	id := c.submit(file)
 	await(t, "some results", func() bool { return c.progress(id).Completed >= 20 })
 	makeRoom := fill(t, disk)
-	await(t, "the coordinator to say so", func() bool { return strings.Contains(get(address, "/readyz"), "NATS stores no messages") })
+	await(t, "the coordinator to say so", func() bool {
+		return strings.Contains(get(address, "/readyz"), "NATS stores no messages")
+	})
 	if _, stderr, code := c.output("status"); code != 0 || !strings.Contains(stderr, "NATS stores no messages") {
 		t.Errorf("status: exit code %d: %s", code, stderr)
 	}
@@ -498,7 +514,8 @@ func TestWorkerWithOtherDataRefuses(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
 	right, wrong := tinyData(t, "0.125"), tinyData(t, "0.126")
-	file := write(t, t.TempDir(), "tiny.yaml", "name: tiny\nreplicates: 6\nparameters:\n  dataset: {value: Tiny}\n  epochs: {value: 2}\n")
+	file := write(t, t.TempDir(), "tiny.yaml", "name: tiny\nreplicates: 6\nparameters:\n  dataset: {value: Tiny}\n  "+
+		"epochs: {value: 2}\n")
 	c := newCluster(t)
 	c.start("coordinator", "coordinator")
 	c.start("other", "worker", "--slots", "1", "--name", "other", "--data", wrong)
@@ -514,11 +531,13 @@ func TestWorkerWithOtherDataRefuses(t *testing.T) {
 	if workers, _, _ := c.output("workers"); !strings.Contains(workers, "ready") {
 		t.Errorf("the worker is not ready for other sweeps:\n%s", workers)
 	}
-	if trials, _, _ := c.output("trials", "--json", "--limit", "6"); strings.Contains(trials, "completed") || strings.Contains(trials, `"failed"`) {
+	if trials, _, _ := c.output("trials", "--json", "--limit", "6"); strings.Contains(trials, "completed") ||
+		strings.Contains(trials, `"failed"`) {
 		t.Errorf("trials of other data were trained, or failed:\n%s", trials)
 	}
 	c.start("same", "worker", "--slots", "1", "--name", "same", "--data", right)
-	if _, stderr, code := c.output("watch", strings.TrimSpace(stdout)); code != 0 || !strings.Contains(stderr, "6 completed") {
+	if _, stderr, code := c.output("watch", strings.TrimSpace(stdout)); code != 0 ||
+		!strings.Contains(stderr, "6 completed") {
 		t.Errorf("watch: exit code %d: %s", code, stderr)
 	}
 }

@@ -14,7 +14,8 @@ func TestGroupsAndDifferences(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
 	c := commands{t, t.TempDir()}
-	const form = "name: %NAME\ntrainer: noop\nreplicates: 3\nparameters: {x: {values: [0, 1, 2]}, y: {values: [0, 3]}, points: {value: %POINTS}}\nselect: {by: value, goal: minimize}\n"
+	const form = "name: %NAME\ntrainer: noop\nreplicates: 3\nparameters: {x: {values: [0, 1, 2]}, y: {values: [0, " +
+		"3]}, points: {value: %POINTS}}\nselect: {by: value, goal: minimize}\n"
 	of := func(name, points, more string) string {
 		return write(t, c.home, name+".yaml", strings.NewReplacer("%NAME", name, "%POINTS", points).Replace(form)+more)
 	}
@@ -41,22 +42,27 @@ func TestGroupsAndDifferences(t *testing.T) {
 		m := group.Metrics["value"]
 		order = append(order, shortJSON(group.Parameters.X)+","+shortJSON(group.Parameters.Y))
 		square := group.Parameters.X*group.Parameters.X + group.Parameters.Y*group.Parameters.Y
-		if group.Trials != 3 || m.Count != 3 || m.Best > m.Mean || m.Mean < square || m.Mean > square+1 || m.SD <= 0 || m.SD > 1 {
+		if group.Trials != 3 || m.Count != 3 || m.Best > m.Mean || m.Mean < square || m.Mean > square+1 ||
+			m.SD <= 0 || m.SD > 1 {
 			t.Errorf("group %s: %+v", order[len(order)-1], group)
 		}
 		// SQL says the same.
-		if got := c.sql("SELECT min(trial_index) FROM results WHERE sweep_name = 'before' AND trial_index = " + shortJSON(m.BestTrial)); got != shortJSON(m.BestTrial) {
+		if got := c.sql("SELECT min(trial_index) FROM results WHERE sweep_name = 'before' AND trial_index = " +
+			shortJSON(m.BestTrial)); got != shortJSON(m.BestTrial) {
 			t.Errorf("best trial %d: %s", m.BestTrial, got)
 		}
 	}
 	if want := []string{"0,0", "1,0", "2,0", "0,3", "1,3", "2,3"}; !slices.Equal(order, want) {
 		t.Errorf("groups in the order %v, want %v", order, want)
 	}
-	c.run(0, []string{"X  TRIALS  COMPLETED  DIVERGED  FAILED  VALUE", "1 further groups: --limit 0 lists all"}, "trials", "before", "--group-by", "x", "--limit", "2")
-	c.run(exitUsage, []string{"no trial has this parameter; they differ in x, y"}, "trials", "before", "--group-by", "z")
+	c.run(0, []string{"X  TRIALS  COMPLETED  DIVERGED  FAILED  VALUE", "1 further groups: --limit 0 lists all"},
+		"trials", "before", "--group-by", "x", "--limit", "2")
+	c.run(exitUsage, []string{"no trial has this parameter; they differ in x, y"}, "trials", "before",
+		"--group-by", "z")
 	c.run(exitUsage, []string{"--best or --after"}, "trials", "before", "--group-by", "x", "--best")
 
-	c.run(0, []string{"PARAMETER  before", "points     60", "61", "value at the 4 grid points of both", "2 grid points are only in before"}, "diff", "before", "after")
+	c.run(0, []string{"PARAMETER  before", "points     60", "61", "value at the 4 grid points of both",
+		"2 grid points are only in before"}, "diff", "before", "after")
 	c.run(exitFailure, []string{`no grid point has a metric "loss"`}, "diff", "before", "after", "--metric", "loss")
 	c.run(exitNotFound, []string{"nothing"}, "diff", "before", "nothing")
 	var d comparison
@@ -94,7 +100,8 @@ func TestGroupsAndDifferences(t *testing.T) {
 		args := strings.Split(line.command, " ")
 		got := strings.TrimSuffix(c.run(0, nil, append([]string{"__complete"}, args...)...), "\n")
 		got = got[:strings.LastIndexByte(got, ':')]
-		if !strings.Contains(got, line.has) || line.lacks != "" && strings.HasPrefix(got, line.lacks) || strings.Contains(got, "\n"+line.lacks) && line.lacks != "" {
+		if !strings.Contains(got, line.has) || line.lacks != "" && strings.HasPrefix(got, line.lacks) ||
+			strings.Contains(got, "\n"+line.lacks) && line.lacks != "" {
 			t.Errorf("sweep %s: completed to %q", line.command, got)
 		}
 	}
@@ -107,7 +114,8 @@ func TestStatistics(t *testing.T) {
 	}
 	low, first := s.best("minimize")
 	high, last := s.best("maximize")
-	if s.mean != 4 || math.Abs(s.deviation()-3) > 1e-12 || low != 1 || first != 11 || high != 7 || last != 12 || s.text() != "4 ± 3" {
+	if s.mean != 4 || math.Abs(s.deviation()-3) > 1e-12 || low != 1 || first != 11 || high != 7 || last != 12 ||
+		s.text() != "4 ± 3" {
 		t.Errorf("%+v: %s", s, s.text())
 	}
 }

@@ -21,13 +21,16 @@ func (s *settings) addCompletion(cmd *cobra.Command) {
 	}
 	places := strings.Fields(cmd.Use)[1:]
 	if cmd.ValidArgsFunction == nil && len(places) > 0 {
-		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string,
+			cobra.ShellCompDirective) {
 			return s.completeArgument(cmd, places, args, word)
 		}
 		cmd.ValidArgs = nil // both together cobra refuses
 	}
 	for name, complete := range map[string]func(n *names) []string{
-		"metric": func(n *names) []string { return n.metrics }, "columns": func(n *names) []string { return append(n.metrics, n.parameters...) },
+		"metric": func(n *names) []string { return n.metrics }, "columns": func(n *names) []string {
+			return append(n.metrics, n.parameters...)
+		},
 		"sort": func(n *names) []string { return append(append(n.metrics, n.parameters...), "index", "seconds") },
 		"x":    func(n *names) []string { return n.parameters }, "y": func(n *names) []string { return n.parameters },
 		"group-by": func(n *names) []string { return n.parameters }, "where": nil,
@@ -35,7 +38,9 @@ func (s *settings) addCompletion(cmd *cobra.Command) {
 		if cmd.Flags().Lookup(name) == nil {
 			continue
 		}
-		_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) { // the flag is there
+		// the flag is there
+		_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, args []string, word string) ([]string,
+			cobra.ShellCompDirective) {
 			n := s.namesOf(cmd, places, args)
 			if n == nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -65,7 +70,8 @@ func place(places []string, i int) string {
 	return ""
 }
 
-func (s *settings) completeArgument(cmd *cobra.Command, places, args []string, word string) ([]string, cobra.ShellCompDirective) {
+func (s *settings) completeArgument(cmd *cobra.Command, places, args []string,
+	word string) ([]string, cobra.ShellCompDirective) {
 	switch what := place(places, len(args)); {
 	case strings.HasPrefix(what, "SWEEP"):
 		return s.completeSweep(cmd, word)
@@ -121,7 +127,8 @@ func (s *settings) completeSweep(cmd *cobra.Command, word string) (fit []string,
 		}
 		seen := map[string]bool{}
 		for _, r := range records {
-			about := fmt.Sprintf("%s, %d trials, %s", r.State, r.Points(), r.CreatedAt.Local().Format("2006-01-02 15:04"))
+			about := fmt.Sprintf("%s, %d trials, %s", r.State, r.Points(),
+				r.CreatedAt.Local().Format("2006-01-02 15:04"))
 			if strings.HasPrefix(r.Name, word) && !seen[r.Name] && !strings.ContainsAny(r.Name, " \t\n") {
 				seen[r.Name] = true
 				fit = append(fit, r.Name+"\t"+about)

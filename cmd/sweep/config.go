@@ -30,9 +30,11 @@ const (
 // settable are the flags that the environment and the settings file set too, as
 // SWEEP_NAME: the same names in both, so that one file serves this program,
 // systemd (EnvironmentFile) and containers (env_file).
-var settable = []string{"home", "store", "nats", "nats-creds", "nats-nkey", "nats-cert", "nats-key", "nats-ca", "nats-inbox", "nats-domain",
+var settable = []string{"home", "store", "nats", "nats-creds", "nats-nkey", "nats-cert", "nats-key", "nats-ca",
+	"nats-inbox", "nats-domain",
 	"data", "artifacts", "trainer-path", "trainer-home", "trainer-env", "log-level",
-	"slots", "pool", "name", "grace", "listen", "pprof", "ack-wait", "lease", "replicas", "window", "memory", "label", "script-dir", "ui", "ui-cert", "ui-key", "tokens"}
+	"slots", "pool", "name", "grace", "listen", "pprof", "ack-wait", "lease", "replicas", "window", "memory", "label",
+	"script-dir", "ui", "ui-cert", "ui-key", "tokens"}
 
 // variable is the environment's name of a setting.
 func variable(name string) string {
@@ -171,9 +173,11 @@ type daemon struct {
 
 // Descriptions of the daemons' settings.
 const (
-	listenText  = "address of /healthz, /readyz and /metrics, as :8080; none if empty"
-	pprofText   = "address of /debug/pprof, as 127.0.0.1:6060; none if empty. Whoever reaches it sees into the program and can slow it down"
-	ackWaitText = "how long the broker waits for a worker's word on a trial before another worker gets it, in queues that are created; a worker takes the coordinator's, and its own has no effect"
+	listenText = "address of /healthz, /readyz and /metrics, as :8080; none if empty"
+	pprofText  = "address of /debug/pprof, as 127.0.0.1:6060; none if empty. Whoever reaches it sees into the " +
+		"program and can slow it down"
+	ackWaitText = "how long the broker waits for a worker's word on a trial before another worker gets it, in queues " +
+		"that are created; a worker takes the coordinator's, and its own has no effect"
 )
 
 func newConfig(s *settings) *cobra.Command {
@@ -234,8 +238,10 @@ func (d *daemon) addFlags(f *pflag.FlagSet) {
 func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {
 	d.addFlags(f)
 	d.dashboard.addFlags(f, "")
-	f.DurationVar(&d.lease, "lease", defaultLease, "how long nothing may be heard of a trial whose job is lost before it is queued again")
-	f.IntVar(&d.window, "window", coordinator.DefaultWindow, "jobs that wait at NATS for the workers of one pool, shared among their queues by slots, besides one or two for each slot")
+	f.DurationVar(&d.lease, "lease", defaultLease, "how long nothing may be heard of a trial whose job is lost "+
+		"before it is queued again")
+	f.IntVar(&d.window, "window", coordinator.DefaultWindow, "jobs that wait at NATS for the workers of one pool, "+
+		"shared among their queues by slots, besides one or two for each slot")
 	f.IntVar(&d.replicas, "replicas", 1, "replicas of the streams that are created, in a cluster of NATS servers")
 }
 
@@ -244,8 +250,10 @@ func (d *daemon) addWorkerFlags(f *pflag.FlagSet) {
 	f.IntVar(&d.slots, "slots", defaultSlots(), "trials trained at a time")
 	f.StringVar(&d.pool, "pool", sweep.DefaultPool, "kind of worker: only sweeps that name this pool run here")
 	f.StringVar(&d.name, "name", "", "name of the worker (default: host and process number)")
-	f.StringVar(&d.memory, "memory", "", "memory of a slot, as 8GiB: trials that need more are not sent here, one that uses more is ended (default: the host's, divided by the slots)")
-	f.StringSliceVar(&d.labels, "label", nil, "labels that sweeps can require, as gpu=a100; several with commas, or the flag again")
+	f.StringVar(&d.memory, "memory", "", "memory of a slot, as 8GiB: trials that need more are not sent here, one "+
+		"that uses more is ended (default: the host's, divided by the slots)")
+	f.StringSliceVar(&d.labels, "label", nil, "labels that sweeps can require, as gpu=a100; several with commas, or "+
+		"the flag again")
 	f.StringSliceVar(&d.scriptDirs, "script-dir", nil, "directories whose programs sweeps may run here; none if empty")
 	f.DurationVar(&d.grace, "grace", 30*time.Second, "how long running trials may go on when the worker is to stop")
 }

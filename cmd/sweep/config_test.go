@@ -18,7 +18,8 @@ func inProcess(t *testing.T, args ...string) (stdout, stderr string, code int) {
 
 func TestSettingsComeFromFlagsThenEnvironmentThenFile(t *testing.T) {
 	dir := t.TempDir()
-	file := write(t, dir, "sweep.conf", "# the cluster\n\nSWEEP_NATS=nats://user:secret@file:4222\nSWEEP_SLOTS = 3\nSWEEP_POOL='big mem'\nSWEEP_DATA=/file\n"+
+	file := write(t, dir, "sweep.conf", "# the cluster\n\nSWEEP_NATS=nats://user:secret@file:4222\nSWEEP_SLOTS = "+
+		"3\nSWEEP_POOL='big mem'\nSWEEP_DATA=/file\n"+
 		"SWEEP_NATS_CREDS=/etc/sweep/worker.creds\n")
 	t.Setenv("SWEEP_CONFIG", file)
 	t.Setenv("SWEEP_HOME", dir)
@@ -66,11 +67,13 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 	} {
 		file := write(t, dir, "sweep.conf", text)
 		_, stderr, code := inProcess(t, "config", "--config", file)
-		if code == 0 || !strings.Contains(stderr, file) || !strings.Contains(stderr, want) || strings.Contains(stderr, "secret") {
+		if code == 0 || !strings.Contains(stderr, file) || !strings.Contains(stderr, want) ||
+			strings.Contains(stderr, "secret") {
 			t.Errorf("%.40q: exit code %d: %s", text, code, stderr)
 		}
 	}
-	if _, stderr, code := inProcess(t, "config", "--config", filepath.Join(dir, "none")); code != exitNotFound || !strings.Contains(stderr, "none") {
+	if _, stderr, code := inProcess(t, "config", "--config", filepath.Join(dir, "none")); code != exitNotFound ||
+		!strings.Contains(stderr, "none") {
 		t.Errorf("no such file: exit code %d: %s", code, stderr)
 	}
 }
@@ -92,7 +95,8 @@ func TestLocalSweepsAreChanged(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	dir := t.TempDir()
-	failing := write(t, dir, "failing.yaml", "name: failing\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: {value: 100000}\nlimits: {timeout: 300ms}\n")
+	failing := write(t, dir, "failing.yaml", "name: failing\nparameters:\n  dataset: {value: generated-cbf}\n  "+
+		"epochs: {value: 100000}\nlimits: {timeout: 300ms}\n")
 	for _, line := range []struct {
 		args           []string
 		code           int
@@ -117,7 +121,8 @@ func TestLocalSweepsAreChanged(t *testing.T) {
 	} {
 		stdout, stderr, code := output(t, home, line.args...)
 		if code != line.code || !strings.Contains(stdout, line.stdout) || !strings.Contains(stderr, line.stderr) {
-			t.Errorf("sweep %s: exit code %d, want %d\n%s%s", strings.Join(line.args, " "), code, line.code, stdout, stderr)
+			t.Errorf("sweep %s: exit code %d, want %d\n%s%s", strings.Join(line.args, " "), code, line.code,
+				stdout, stderr)
 		}
 	}
 }

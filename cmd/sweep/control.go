@@ -8,7 +8,8 @@ import (
 )
 
 // sweepCommand is a command that changes one sweep.
-func sweepCommand(s *settings, use, short, long, example string, do func(cmd *cobra.Command, t target, id string, args []string) error) *cobra.Command {
+func sweepCommand(s *settings, use, short, long, example string, do func(cmd *cobra.Command, t target, id string,
+	args []string) error) *cobra.Command {
 	arguments := 1
 	if use == "priority" {
 		arguments = 2

@@ -48,17 +48,20 @@ address: see "sweep ui" and "sweep token".
 
 Exit codes: 0 stopped, 1 it cannot run, 2 wrong settings.`,
 		Example: `  sweep coordinator --store postgres://sweep@db/sweep --nats nats://head:4222 --listen :8080
-  sweep coordinator --store postgres://sweep@db/sweep --nats nats://head:4222 --ui :7766 --ui-cert cert.pem --ui-key key.pem`,
+  sweep coordinator --store postgres://sweep@db/sweep --nats nats://head:4222 \
+    --ui :7766 --ui-cert cert.pem --ui-key key.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.nats.Addresses == "" {
-				return usageError("coordinator: say where the NATS servers are by --nats, SWEEP_NATS or the settings file")
+				return usageError(
+					"coordinator: say where the NATS servers are by --nats, SWEEP_NATS or the settings file")
 			}
 			return s.runCoordinator(cmd, &d, adopt)
 		},
 	}
 	d.addCoordinatorFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&adopt, "adopt", false, "move the cluster to this database: its streams at NATS belong to another one's")
+	cmd.Flags().BoolVar(&adopt, "adopt", false, "move the cluster to this database: its streams at NATS belong to "+
+		"another one's")
 	return cmd
 }
 
@@ -87,7 +90,8 @@ func (s *settings) runCoordinator(cmd *cobra.Command, d *daemon, adopt bool) err
 	}
 	l := &leadership{
 		settings: s, log: log, wire: w, metrics: coordinator.NewMetrics(),
-		options: coordinator.Options{Wire: w, Artifacts: artifacts, Logger: log, Lease: d.lease, Window: d.window, Adopt: adopt},
+		options: coordinator.Options{Wire: w, Artifacts: artifacts, Logger: log, Lease: d.lease, Window: d.window,
+			Adopt: adopt},
 	}
 	l.options.Metrics = l.metrics
 	l.phase("starting")
@@ -222,10 +226,11 @@ func (l *leadership) term(ctx context.Context, working func()) (err error) {
 		return err
 	}
 	defer func() { _ = results.Close() }() // everything is committed by then
-	leader, err := results.Lead(ctx, sweep.LeadOptions{Holder: holder("sweep coordinator"), Check: l.check, Waiting: func(holder string) {
-		l.phase("")
-		l.log.Info("standing by: another coordinator is active", "active", holder)
-	}})
+	leader, err := results.Lead(ctx, sweep.LeadOptions{Holder: holder("sweep coordinator"), Check: l.check,
+		Waiting: func(holder string) {
+			l.phase("")
+			l.log.Info("standing by: another coordinator is active", "active", holder)
+		}})
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,8 @@ func runCurves(cmd *cobra.Command, s *settings, options *curvesOptions, args []s
 
 // missingCurve is an error if a trial has curves, but not of all the metrics that were
 // asked for.
-func missingCurve(ctx context.Context, results sweep.Reader, id sweep.TrialID, metrics []string, found []sweep.Curve) error {
+func missingCurve(ctx context.Context, results sweep.Reader, id sweep.TrialID, metrics []string,
+	found []sweep.Curve) error {
 	for _, name := range metrics {
 		if slices.ContainsFunc(found, func(c sweep.Curve) bool { return c.Metric == name }) {
 			continue
@@ -117,7 +118,8 @@ func missingCurve(ctx context.Context, results sweep.Reader, id sweep.TrialID, m
 		for i := range all {
 			names = append(names, all[i].Metric)
 		}
-		return fmt.Errorf("trial %v has no curve of %s; it has %s: %w", id, name, strings.Join(names, ", "), sweep.ErrNotFound)
+		return fmt.Errorf("trial %v has no curve of %s; it has %s: %w", id, name, strings.Join(names, ", "),
+			sweep.ErrNotFound)
 	}
 	return nil
 }

@@ -98,14 +98,17 @@ func TestLocalClusterScript(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
 	dir, port := t.TempDir(), freePorts(t, localPorts)
-	file := write(t, t.TempDir(), "small.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: {value: 4}\n")
+	file := write(t, t.TempDir(), "small.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: "+
+		"generated-cbf}\n  epochs: {value: 4}\n")
 	for round, want := range []string{"3 completed (0 taken over", "3 completed (3 taken over"} {
 		l := startLocalCluster(t, dir, port)
 		if text, err := l.run("submit", file, "--watch"); err != nil || !strings.Contains(text, want) {
 			t.Errorf("round %d: %v: %s", round, err, text)
 		}
 		// The daemons' login is no administrator, and users' queries have one of their own.
-		text, err := l.run("sql", `SELECT (SELECT count(*) FROM pg_roles WHERE rolname = 'sweep' AND NOT rolsuper) AS plain, current_user::text AS me`, "--format", "csv")
+		text,
+			err := l.run("sql",
+			`SELECT (SELECT count(*) FROM pg_roles WHERE rolname = 'sweep' AND NOT rolsuper) AS plain, current_user::text AS me`, "--format", "csv")
 		if err != nil || text != "plain,me\n1,sweep_reader_sweep\n" {
 			t.Errorf("round %d: %v: %s", round, err, text)
 		}
@@ -160,7 +163,8 @@ func TestKilledLeaderIsReplaced(t *testing.T) {
 		results, limit = 1000, 5*time.Second
 	}
 	l := startLocalCluster(t, t.TempDir(), freePorts(t, localPorts), "SLOTS=4")
-	file := write(t, t.TempDir(), "many.yaml", "name: many\ntrainer: noop\nparameters:\n  milliseconds: {value: 3}\n  x: {min: 1, max: 1000000}\n")
+	file := write(t, t.TempDir(), "many.yaml", "name: many\ntrainer: noop\nparameters:\n  milliseconds: {value: 3}\n "+
+		" x: {min: 1, max: 1000000}\n")
 	if text, err := l.run("submit", file); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
@@ -211,7 +215,9 @@ func TestKilledLeaderIsReplaced(t *testing.T) {
 	if slowest := slices.Max(took); limit > 0 && slowest > limit {
 		t.Errorf("nothing was recorded for %v", slowest)
 	}
-	text, err := l.run("sql", `SELECT count(*) FILTER (WHERE executions > 1) AS again, count(*) FILTER (WHERE state = 'failed') AS failed,
+	text,
+		err := l.run("sql",
+		`SELECT count(*) FILTER (WHERE executions > 1) AS again, count(*) FILTER (WHERE state = 'failed') AS failed,
 		(SELECT sum(faults) FROM counters) AS faults FROM trials`, "--format", "csv")
 	if err != nil || !strings.HasSuffix(text, ",0,0\n") {
 		t.Errorf("%v: %s", err, text)
@@ -259,7 +265,8 @@ func TestComposeGivesDaemonsNoAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"SWEEP_STORE: postgres://sweep@postgres/sweep\n", "PGPASSWORD: ${SWEEP_PASSWORD}\n", "./postgres/roles.sh:/docker-entrypoint-initdb.d/"} {
+	for _, want := range []string{"SWEEP_STORE: postgres://sweep@postgres/sweep\n", "PGPASSWORD: ${SWEEP_PASSWORD}\n",
+		"./postgres/roles.sh:/docker-entrypoint-initdb.d/"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("compose.yaml lacks %q", want)
 		}
@@ -376,7 +383,8 @@ func TestAutoscaling(t *testing.T) {
 	if name := read("sweep.yaml", `kind: StatefulSet\nmetadata:\n  name: ([a-z-]+)\n`); name != target {
 		t.Errorf("it scales %s, and the workers are %s", target, name)
 	}
-	if slots, threshold := read("sweep.yaml", `SWEEP_SLOTS: "(\d+)"`), read("autoscaling.yaml", `threshold: "(\d+)"`); slots != threshold {
+	if slots, threshold := read("sweep.yaml", `SWEEP_SLOTS: "(\d+)"`),
+		read("autoscaling.yaml", `threshold: "(\d+)"`); slots != threshold {
 		t.Errorf("a worker has %s slots, and one is started for %s trials", slots, threshold)
 	}
 }

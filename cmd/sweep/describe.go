@@ -211,7 +211,8 @@ func (l *layout) doc(doc string) {
 	}
 	width := longest(names)
 	for _, item := range items {
-		before := strings.Repeat(" ", l.margin+2) + item[0] + strings.Repeat(" ", width-utf8.RuneCountInString(item[0])+2)
+		before := strings.Repeat(" ", l.margin+2) + item[0] + strings.Repeat(" ",
+			width-utf8.RuneCountInString(item[0])+2)
 		l.wrap(before, utf8.RuneCountInString(before), item[1])
 	}
 }

@@ -64,11 +64,14 @@ func TestDescribe(t *testing.T) {
 	d := &sweep.Description{
 		Name: "t", Version: "1", ResultVersion: "2",
 		Parameters: []sweep.ParameterSchema{
-			{Name: "kind", Type: sweep.StringType, Default: "a", Enum: []any{"a", "b"}, Doc: "the kind\na: the first\nb: the other"},
+			{Name: "kind", Type: sweep.StringType, Default: "a", Enum: []any{"a", "b"},
+				Doc: "the kind\na: the first\nb: the other"},
 			{
-				Name: "rate", Type: sweep.NumberType, Default: 1.0, Minimum: &least, ExclusiveMinimum: true, Doc: strings.Repeat("word ", 20) + "end",
+				Name: "rate", Type: sweep.NumberType, Default: 1.0, Minimum: &least, ExclusiveMinimum: true,
+				Doc: strings.Repeat("word ", 20) + "end",
 				Defaults: []sweep.ConditionalDefault{
-					{When: sweep.Match{"kind": {"a"}}, Value: 2.0}, {When: sweep.Match{"other": {"x"}}, Value: 3.0}, {When: sweep.Match{"kind": {"b"}}, Value: 2.0},
+					{When: sweep.Match{"kind": {"a"}}, Value: 2.0}, {When: sweep.Match{"other": {"x"}}, Value: 3.0},
+					{When: sweep.Match{"kind": {"b"}}, Value: 2.0},
 				},
 				AppliesWhen: sweep.Match{"kind": {"b"}}, Neutral: 0.0,
 			},

@@ -99,7 +99,8 @@ const absent = "–"
 
 // compareSweeps reads the trials of two sweeps, twice: first for what differs, then
 // for the points.
-func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.SweepRecord, metric string) (*comparison, error) {
+func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.SweepRecord,
+	metric string) (*comparison, error) {
 	d := &comparison{Metric: metric}
 	var values [2]map[string][]string
 	for i, record := range records {
@@ -140,7 +141,8 @@ func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.
 	var gathered [2]*grouping
 	for i, record := range records {
 		gathered[i] = newGrouping(d.By, []string{d.Metric})
-		if err := results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}}, gathered[i].add); err != nil {
+		if err := results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID},
+			States: []sweep.State{sweep.Completed}}, gathered[i].add); err != nil {
 			return nil, err
 		}
 	}
@@ -149,7 +151,8 @@ func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.
 }
 
 // parameterValues are the values that each parameter has in a sweep, sorted.
-func parameterValues(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord) (map[string][]string, error) {
+func parameterValues(ctx context.Context, results sweep.Reader,
+	record *sweep.SweepRecord) (map[string][]string, error) {
 	sets := map[string]map[string]bool{}
 	counts := map[string]int64{}
 	var trials int64
@@ -206,7 +209,8 @@ func (d *comparison) pair(gathered [2]*grouping) {
 			continue
 		}
 		p := pointPair{
-			Values: a.values, Mean: [2]float64{x.mean, y.mean}, SD: [2]float64{x.deviation(), y.deviation()}, Count: [2]int64{x.n, y.n},
+			Values: a.values, Mean: [2]float64{x.mean, y.mean}, SD: [2]float64{x.deviation(), y.deviation()},
+			Count:  [2]int64{x.n, y.n},
 			Change: y.mean - x.mean, texts: [2]string{x.text(), y.text()},
 		}
 		if x.n > 1 && y.n > 1 {
@@ -256,8 +260,10 @@ func (d *comparison) write(cmd *cobra.Command, limit int) error {
 			worse++
 		}
 	}
-	fmt.Fprintf(out, "\n%s at the %d grid points of both: better in %s at %d, worse at %d\n\n", d.Metric, len(d.Points), title[1], better, worse)
-	fmt.Fprintln(w, strings.ToUpper(strings.Join(append(slices.Clone(d.By), title[0], title[1], "change", "errors"), "\t")))
+	fmt.Fprintf(out, "\n%s at the %d grid points of both: better in %s at %d, worse at %d\n\n", d.Metric, len(d.Points),
+		title[1], better, worse)
+	fmt.Fprintln(w, strings.ToUpper(strings.Join(append(slices.Clone(d.By), title[0], title[1], "change", "errors"),
+		"\t")))
 	shown := d.Points
 	if limit > 0 {
 		shown = shown[:min(len(shown), limit)]
@@ -267,7 +273,8 @@ func (d *comparison) write(cmd *cobra.Command, limit int) error {
 		if p.Errors != 0 {
 			significance = fmt.Sprintf("%+.1f", p.Errors)
 		}
-		fmt.Fprintln(w, strings.Join(append(slices.Clone(p.Values), p.texts[0], p.texts[1], fmt.Sprintf("%+.4g", p.Change), significance), "\t"))
+		fmt.Fprintln(w, strings.Join(append(slices.Clone(p.Values), p.texts[0], p.texts[1],
+			fmt.Sprintf("%+.4g", p.Change), significance), "\t"))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -138,7 +138,8 @@ func commandLine(line string) []string {
 					args = append(args, word)
 				}
 				word, some = "", false
-				if strings.HasPrefix(rest[i:], "  ") || strings.HasPrefix(rest[i:], " #") || strings.HasPrefix(rest[i:], " > ") || strings.HasPrefix(rest[i:], " | ") {
+				if strings.HasPrefix(rest[i:], "  ") || strings.HasPrefix(rest[i:], " #") ||
+					strings.HasPrefix(rest[i:], " > ") || strings.HasPrefix(rest[i:], " | ") {
 					return only(args)
 				}
 			default:

@@ -15,11 +15,13 @@ import (
 
 // download copies an artifact to a file, which appears when it is whole. What came
 // before an interruption is kept beside it, and gone on with the next time.
-func download(ctx context.Context, from target, id sweep.TrialID, name, path string) (r *sweep.ArtifactRecord, err error) {
-	err = from.Artifacts(ctx, sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index}, Name: name}, func(found *sweep.ArtifactRecord) error {
-		r = found
-		return nil
-	})
+func download(ctx context.Context, from target, id sweep.TrialID,
+	name, path string) (r *sweep.ArtifactRecord, err error) {
+	err = from.Artifacts(ctx, sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index}, Name: name},
+		func(found *sweep.ArtifactRecord) error {
+			r = found
+			return nil
+		})
 	if err == nil && (r == nil || r.Digest == "") { // it says why there is none
 		r, err = from.Artifact(ctx, id, name, 0, io.Discard)
 	}
@@ -41,7 +43,8 @@ func download(ctx context.Context, from target, id sweep.TrialID, name, path str
 			break
 		}
 		if had == 0 {
-			return nil, p.leave(&sweep.DamagedError{Artifact: id.String() + "/" + name, Store: "what came of it", Problem: "its digest is another"})
+			return nil, p.leave(&sweep.DamagedError{Artifact: id.String() + "/" + name, Store: "what came of it",
+				Problem: "its digest is another"})
 		}
 		if err := p.empty(); err != nil { // what was there before was of something else
 			return nil, p.leave(err)

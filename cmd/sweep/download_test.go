@@ -28,7 +28,8 @@ type counted struct {
 	do       func() error
 }
 
-func (c *counted) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error) {
+func (c *counted) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
+	out io.Writer) (*sweep.ArtifactRecord, error) {
 	return c.target.Artifact(ctx, id, name, from, writer(func(p []byte) (int, error) {
 		if c.do != nil && c.came >= c.at {
 			do := c.do
@@ -57,7 +58,8 @@ type shelf struct {
 }
 
 // newShelf makes a shelf over a backend; serve has what clients reach it by.
-func newShelf(t *testing.T, backend artifact.Backend, content []byte, serve func(c *coordinator.Coordinator, s sweep.Store) target) *shelf {
+func newShelf(t *testing.T, backend artifact.Backend, content []byte,
+	serve func(c *coordinator.Coordinator, s sweep.Store) target) *shelf {
 	t.Helper()
 	ctx := t.Context()
 	results, err := store.Open(ctx, filepath.Join(t.TempDir(), "sweep.db"))
@@ -74,7 +76,8 @@ func newShelf(t *testing.T, backend artifact.Backend, content []byte, serve func
 		_, err = results.AddTrials(ctx, "s", 0, 0, []sweep.Trial{{TrialID: s.id, Parameters: sweep.Parameters{}}}, nil)
 	}
 	if err == nil {
-		_, err = results.Record(ctx, []sweep.Event{{Kind: sweep.EventResult, TrialID: s.id, Execution: "x", Worker: "w", Time: time.Now(),
+		_, err = results.Record(ctx, []sweep.Event{{Kind: sweep.EventResult, TrialID: s.id, Execution: "x", Worker: "w",
+			Time:   time.Now(),
 			Result: &sweep.Result{State: sweep.Completed, Artifacts: []sweep.Artifact{s.record.Artifact}}}})
 	}
 	if err == nil {
@@ -103,7 +106,9 @@ func TestDownload(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return newShelf(t, backend, content, func(c *coordinator.Coordinator, s sweep.Store) target { return localStore{s, c} })
+			return newShelf(t, backend, content, func(c *coordinator.Coordinator, s sweep.Store) target {
+				return localStore{s, c}
+			})
 		},
 		"Cluster": func(t *testing.T) *shelf {
 			dir := t.TempDir()
@@ -211,13 +216,15 @@ func TestDownload(t *testing.T) {
 				_, second = download(t.Context(), s, s.id, "weights", path)
 				return nil
 			}}
-			if _, err := download(t.Context(), c, s.id, "weights", path); err != nil || second == nil || !strings.Contains(second.Error(), "another process") {
+			if _, err := download(t.Context(), c, s.id, "weights", path); err != nil || second == nil ||
+				!strings.Contains(second.Error(), "another process") {
 				t.Errorf("%v; the second: %v", err, second)
 			}
 			if err := os.Symlink(path, part); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := download(t.Context(), s, s.id, "weights", path); err == nil || !strings.Contains(err.Error(), "in the way") {
+			if _, err := download(t.Context(), s, s.id, "weights", path); err == nil ||
+				!strings.Contains(err.Error(), "in the way") {
 				t.Errorf("a link in its place: %v", err)
 			}
 			if err := os.Remove(part); err != nil {
@@ -226,7 +233,8 @@ func TestDownload(t *testing.T) {
 			if s.stop == nil { // what is damaged where it is kept is seen, and nothing of it stays
 				damaged := bytes.Clone(content)
 				damaged[size-1] ^= 1
-				if err := os.WriteFile(filepath.Join(folder, filepath.FromSlash(s.record.Location)), damaged, 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(folder, filepath.FromSlash(s.record.Location)), damaged,
+					0o600); err != nil {
 					t.Fatal(err)
 				}
 				write(content[:1<<20])

@@ -27,11 +27,13 @@ func TestScriptExamples(t *testing.T) {
 			if code != 0 || !strings.Contains(stderr, test.trials) {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
-			stdout, stderr, code := output(t, home, "sql", "--format", "csv", "SELECT count(*) FROM curves WHERE step > 0")
+			stdout, stderr, code := output(t, home, "sql", "--format", "csv",
+				"SELECT count(*) FROM curves WHERE step > 0")
 			if code != 0 || strings.HasSuffix(strings.TrimSpace(stdout), "\n0") {
 				t.Errorf("no curves: %s%s", stdout, stderr)
 			}
-			if stdout, _, _ := output(t, home, "trials"); !strings.Contains(stdout, strings.ToUpper(test.metric)) || strings.Contains(stdout, "never came") {
+			if stdout, _, _ := output(t, home, "trials"); !strings.Contains(stdout, strings.ToUpper(test.metric)) ||
+				strings.Contains(stdout, "never came") {
 				t.Errorf("trials:\n%s", stdout)
 			}
 		})

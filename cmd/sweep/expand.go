@@ -41,7 +41,8 @@ Exit codes: 0 done, 1 the trainer does not start or its data cannot be read,
 	}
 	cmd.Flags().BoolVar(&options.asJSON, "json", false, "print JSON")
 	cmd.Flags().Int64Var(&options.at, "at", -1, "print only the point with this index, counted from 0")
-	cmd.Flags().BoolVar(&options.noTrainer, "no-trainer", false, "leave the trainer out: types as YAML has them, no defaults, no checks")
+	cmd.Flags().BoolVar(&options.noTrainer, "no-trainer", false, "leave the trainer out: types as YAML has them, no "+
+		"defaults, no checks")
 	options.plan.addFlags(cmd.Flags())
 	return cmd
 }
@@ -153,11 +154,13 @@ func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 				fmt.Fprintf(out, "  %-16s drawn: %s\n", parameter.Name, distributionText(d))
 				continue
 			}
-			fmt.Fprintf(out, "  %-16s %d values: %s%s\n", parameter.Name, parameter.Values.Len(), someValues(parameter.Values), mark)
+			fmt.Fprintf(out, "  %-16s %d values: %s%s\n", parameter.Name, parameter.Values.Len(),
+				someValues(parameter.Values), mark)
 		}
 	}
 	if e.Product != e.Points {
-		fmt.Fprintf(out, "\nthe full product has %d points; conditions, exclusions and caps leave %d\n", e.Product, e.Points)
+		fmt.Fprintf(out, "\nthe full product has %d points; conditions, exclusions and caps leave %d\n",
+			e.Product, e.Points)
 	}
 	for _, r := range e.Removed {
 		fmt.Fprintf(out, "  %s does not exist at %d of them\n", r.Parameter, r.Points)
@@ -174,11 +177,13 @@ func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 	if e.Checked > 0 && e.Flops == 0 && e.Bytes == 0 {
 		fmt.Fprintf(out, "\n%d points checked\n", e.Checked)
 	} else if e.Checked > 0 {
-		fmt.Fprintf(out, "\ncost   %s flop in all; up to %s a trial; %d points checked\n", engineering(e.Flops), bytesText(e.Bytes), e.Checked)
+		fmt.Fprintf(out, "\ncost   %s flop in all; up to %s a trial; %d points checked\n", engineering(e.Flops),
+			bytesText(e.Bytes), e.Checked)
 		slots := min(int64(slotsHere()), e.Points)
 		switch {
 		case e.Seconds > 0 && slots > 1:
-			fmt.Fprintf(out, "time   about %s on the %d cores here, %s on one, by %s\n", secondsText(e.Seconds/float64(slots)), slots, secondsText(e.Seconds), e.SpeedFrom)
+			fmt.Fprintf(out, "time   about %s on the %d cores here, %s on one, by %s\n",
+				secondsText(e.Seconds/float64(slots)), slots, secondsText(e.Seconds), e.SpeedFrom)
 		case e.Seconds > 0:
 			fmt.Fprintf(out, "time   about %s, by %s\n", secondsText(e.Seconds), e.SpeedFrom)
 		case e.Flops > 0:

@@ -25,8 +25,9 @@ func newExport(s *settings) *cobra.Command {
 summary metrics, a row or a line each; JSON lines can carry the curves too.
 
 Exit codes: 0 done, 1 the output cannot be written, 2 bad flags, 4 no such sweep.`,
-		Example: "  sweep export ucr --format csv > ucr.csv\n  sweep export latest --format jsonl --curves --output trials.jsonl",
-		Args:    cobra.MaximumNArgs(1),
+		Example: "  sweep export ucr --format csv > ucr.csv\n  sweep export latest --format jsonl --curves --output " +
+			"trials.jsonl",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			results, record, err := s.findSweep(cmd.Context(), args)
 			if err != nil {
@@ -71,7 +72,8 @@ type trialLine struct {
 	Curves []plainCurve `json:"curves,omitempty"`
 }
 
-func exportLines(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuery, withCurves bool, out io.Writer) error {
+func exportLines(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuery, withCurves bool,
+	out io.Writer) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	return results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
@@ -117,7 +119,8 @@ func addMetrics(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuery
 // exportCSV writes a column a parameter and summary metric of the trainer's
 // description, so that the header is known before the first trial. What programs
 // report is looked up first.
-func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery, out io.Writer) error {
+func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery,
+	out io.Writer) error {
 	var parameters, metrics []string
 	for _, g := range record.Grids {
 		for _, p := range g.Submission.Description.Parameters {
@@ -150,7 +153,8 @@ func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	for _, name := range metrics {
 		header = append(header, "metric."+name)
 	}
-	header = append(header, "best_epoch", "parameter_count", "seconds", "kernel_level", "fingerprint", "started_at", "finished_at", "error")
+	header = append(header, "best_epoch", "parameter_count", "seconds", "kernel_level", "fingerprint", "started_at",
+		"finished_at", "error")
 	w := csv.NewWriter(out)
 	if err := w.Write(header); err != nil {
 		return fmt.Errorf("export: %w", err)

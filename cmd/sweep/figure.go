@@ -57,10 +57,13 @@ Exit codes: 0 done, 2 a figure that cannot be, 4 no such sweep, or nothing to dr
 	f.StringVar(&options.Metric, "metric", "", "metric to draw (default: the one that trials are compared by)")
 	f.StringVar(&options.X, "x", "", "parameter across, of slice and heatmap")
 	f.StringVar(&options.Y, "y", "", "parameter upwards, of heatmap")
-	f.StringSliceVar(&options.GroupBy, "group-by", nil, "parameters whose values part the trials, of curves, slice and table")
-	f.IntVar(&options.Groups, "groups", 8, "largest number of groups, the best of them; of a table 40 if nothing is said")
+	f.StringSliceVar(&options.GroupBy, "group-by", nil, "parameters whose values part the trials, of curves, slice "+
+		"and table")
+	f.IntVar(&options.Groups, "groups", 8,
+		"largest number of groups, the best of them; of a table 40 if nothing is said")
 	f.BoolVar(&options.LogX, "log-x", false, "logarithmic axis across, of curves and slice")
-	f.BoolVar(&options.LogY, "log-y", false, "logarithmic axis upwards, of curves and slice; logarithmic colours of heatmap")
+	f.BoolVar(&options.LogY, "log-y", false,
+		"logarithmic axis upwards, of curves and slice; logarithmic colours of heatmap")
 	f.Float64Var(&options.Top, "top", 10, "percentage of trials in colour, of parallel")
 	f.StringArrayVar(&options.where, "where", nil, "condition on a parameter, metric or column, as lr=0.01")
 	f.StringVar(&options.Title, "title", "", "title (default: the names of the sweeps)")
@@ -82,7 +85,8 @@ func runFigure(cmd *cobra.Command, s *settings, options *figureOptions, args []s
 	}
 	format := strings.TrimPrefix(filepath.Ext(options.output), ".")
 	if !slices.Contains(figure.Formats, format) {
-		return usageError("-o %s: expected a file that ends in .%s", options.output, strings.Join(figure.Formats, " or ."))
+		return usageError("-o %s: expected a file that ends in .%s", options.output,
+			strings.Join(figure.Formats, " or ."))
 	}
 	for _, text := range options.where {
 		condition, err := parseCondition(text)

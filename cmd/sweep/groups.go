@@ -186,8 +186,11 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		return err
 	}
 	for i, name := range by {
-		if len(gathered.order) > 0 && !slices.ContainsFunc(gathered.order, func(g *trialGroup) bool { return g.values[i] != "" }) {
-			return usageError("--group-by %s: no trial has this parameter; they differ in %s", name, strings.Join(variedParameters(record), ", "))
+		if len(gathered.order) > 0 && !slices.ContainsFunc(gathered.order, func(g *trialGroup) bool {
+			return g.values[i] != ""
+		}) {
+			return usageError("--group-by %s: no trial has this parameter; they differ in %s", name,
+				strings.Join(variedParameters(record), ", "))
 		}
 	}
 	list := gathered.sorted(sort, descending)
@@ -211,7 +214,8 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	}
 	fmt.Fprintln(w, strings.ToUpper(strings.Join(header, "\t")))
 	for _, group := range list {
-		cells := append(slices.Clone(group.values), fmt.Sprint(group.trials), fmt.Sprint(group.completed), fmt.Sprint(group.diverged), fmt.Sprint(group.failed))
+		cells := append(slices.Clone(group.values), fmt.Sprint(group.trials), fmt.Sprint(group.completed),
+			fmt.Sprint(group.diverged), fmt.Sprint(group.failed))
 		for _, name := range metrics {
 			s := group.metrics[name]
 			if s.n == 0 {
@@ -247,10 +251,12 @@ func (g *trialGroup) object(by []string, record *sweep.SweepRecord) map[string]a
 	for name, s := range g.metrics {
 		if s.n > 0 {
 			value, index := s.best(goalOf(record, name))
-			metrics[name] = map[string]any{"count": s.n, "mean": s.mean, "sd": s.deviation(), "best": value, "best_trial": index}
+			metrics[name] = map[string]any{"count": s.n, "mean": s.mean, "sd": s.deviation(), "best": value,
+				"best_trial": index}
 		}
 	}
-	return map[string]any{"parameters": parameters, "trials": g.trials, "completed": g.completed, "diverged": g.diverged, "failed": g.failed, "metrics": metrics}
+	return map[string]any{"parameters": parameters, "trials": g.trials, "completed": g.completed,
+		"diverged": g.diverged, "failed": g.failed, "metrics": metrics}
 }
 
 // variedParameters are the parameters in which trials differ by the sweep file, but
@@ -260,7 +266,8 @@ func variedParameters(record *sweep.SweepRecord) []string {
 	for _, g := range record.Grids {
 		for _, axis := range g.Submission.Spec.Axes {
 			for _, p := range axis.Parameters {
-				if (p.Values.Len() > 1 || p.Values.Distribution != nil) && p.Name != sweep.SeedParameter && !slices.Contains(names, p.Name) {
+				if (p.Values.Len() > 1 || p.Values.Distribution != nil) && p.Name != sweep.SeedParameter &&
+					!slices.Contains(names, p.Name) {
 					names = append(names, p.Name)
 				}
 			}

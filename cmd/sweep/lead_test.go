@@ -171,7 +171,8 @@ func TestStandbyTakesOver(t *testing.T) {
 	await(t, "the first to lead", func() bool { return leads(leader.health) })
 	standby := newMember(t, c, "coordinator-2")
 	c.start("worker", "worker", "--slots", "4")
-	id := c.submit(write(t, t.TempDir(), "long.yaml", "name: long\ntrainer: noop\nparameters:\n  milliseconds: {value: 20}\n  x: {min: 1, max: 1000000}\n"))
+	id := c.submit(write(t, t.TempDir(), "long.yaml", "name: long\ntrainer: noop\nparameters:\n  milliseconds: "+
+		"{value: 20}\n  x: {min: 1, max: 1000000}\n"))
 	signal := func(m *member, s syscall.Signal) {
 		if err := c.parts[m.name].cmd.Process.Signal(s); err != nil {
 			t.Fatal(err)
@@ -179,7 +180,9 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 	term := func() (term int64) {
 		err := c.results.(*store.Store).Database().View(t.Context(), func(tx database.Tx) error {
-			return tx.Query(t.Context(), func(row database.Row) error { return row.Scan(&term) }, `SELECT term FROM cluster`)
+			return tx.Query(t.Context(), func(row database.Row) error {
+				return row.Scan(&term)
+			}, `SELECT term FROM cluster`)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +215,9 @@ func TestStandbyTakesOver(t *testing.T) {
 		{"the loss of NATS", func(m *member) { m.nats.cut() }, func(m *member) { m.nats.mend() }},
 		{"the silence of the database", func(m *member) { m.db.silence() }, func(m *member) { m.db.mend() }},
 	}, rounds) {
-		await(t, standby.name+" to stand by before "+fault.name, func() bool { return get(standby.health, "/readyz") == "ok\n" && !leads(standby.health) })
+		await(t, standby.name+" to stand by before "+fault.name, func() bool {
+			return get(standby.health, "/readyz") == "ok\n" && !leads(standby.health)
+		})
 		at, before := c.progress(id).Completed, term()
 		await(t, "results before "+fault.name, func() bool { return c.progress(id).Completed > at+20 })
 		since := time.Now()
@@ -226,7 +231,9 @@ func TestStandbyTakesOver(t *testing.T) {
 			t.Errorf("after %s the term is %d, it was %d", fault.name, after, before)
 		}
 		fault.after(leader)
-		await(t, leader.name+" to stand by after "+fault.name, func() bool { return get(leader.health, "/readyz") == "ok\n" && !leads(leader.health) })
+		await(t, leader.name+" to stand by after "+fault.name, func() bool {
+			return get(leader.health, "/readyz") == "ok\n" && !leads(leader.health)
+		})
 		if !leads(standby.health) {
 			t.Errorf("after %s its victim took the lead back", fault.name)
 		}
@@ -235,7 +242,8 @@ func TestStandbyTakesOver(t *testing.T) {
 
 	for name, times := range took {
 		slices.Sort(times)
-		t.Logf("after %s results were recorded within %v to %v, median %v (%d times)", name, times[0], times[len(times)-1], times[len(times)/2], len(times))
+		t.Logf("after %s results were recorded within %v to %v, median %v (%d times)", name, times[0],
+			times[len(times)-1], times[len(times)/2], len(times))
 		if limit > 0 && times[len(times)-1] > limit {
 			t.Errorf("after %s nothing was recorded for %v", name, times[len(times)-1])
 		}
@@ -266,7 +274,8 @@ func TestStandbyTakesOver(t *testing.T) {
 	if p.Faults != 0 || p.Failed != 0 {
 		t.Errorf("%+v", p)
 	}
-	stdout, stderr, code := c.output("sql", "SELECT count(*) AS trials, count(DISTINCT trial_index) AS indices FROM results WHERE state = 'completed'", "--format", "csv")
+	stdout, stderr, code := c.output("sql", "SELECT count(*) AS trials, count(DISTINCT trial_index) AS indices FROM "+
+		"results WHERE state = 'completed'", "--format", "csv")
 	if want := fmt.Sprintf("trials,indices\n%d,%[1]d\n", p.Completed); code != 0 || stdout != want {
 		t.Errorf("exit code %d, %s%s, want %s", code, stdout, stderr, want)
 	}

@@ -23,7 +23,9 @@ func lockHome(dir string) (release func(), err error) {
 		owner, _ := os.ReadFile(path) // only for the message
 		_ = f.Close()
 		if err == nil {
-			return nil, fmt.Errorf("another \"sweep run\" (process %s) is at work in %s: wait for it, or use another --home", strings.TrimSpace(string(owner)), dir)
+			return nil,
+				fmt.Errorf("another \"sweep run\" (process %s) is at work in %s: wait for it, or use another --home",
+					strings.TrimSpace(string(owner)), dir)
 		}
 		return nil, fmt.Errorf("lock of the home directory: %w", err)
 	}

@@ -45,7 +45,8 @@ interrupted.`,
 				return err
 			}
 			defer func() { _ = results.Close() }() // it was only read
-			l := &logs{results: results, id: sweep.TrialID{Sweep: record.ID, Index: indices[0]}, out: cmd.OutOrStdout(), notes: cmd.ErrOrStderr()}
+			l := &logs{results: results, id: sweep.TrialID{Sweep: record.ID, Index: indices[0]}, out: cmd.OutOrStdout(),
+				notes: cmd.ErrOrStderr()}
 			var asked bool
 			if l.workers, asked = results.(runningLogs); !asked {
 				home, err := s.homeDir()

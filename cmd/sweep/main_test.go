@@ -53,7 +53,8 @@ func program(t testing.TB, home string, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), asProgram+"=1", "SWEEP_HOME="+home, "SWEEP_STORE=", "SWEEP_DATA=", "SWEEP_TRAINER_PATH=", "SWEEP_NATS=", "SWEEP_CONFIG=/dev/null")
+	cmd.Env = append(os.Environ(), asProgram+"=1", "SWEEP_HOME="+home, "SWEEP_STORE=", "SWEEP_DATA=",
+		"SWEEP_TRAINER_PATH=", "SWEEP_NATS=", "SWEEP_CONFIG=/dev/null")
 	return cmd
 }
 
@@ -98,66 +99,99 @@ parameters:
   epochs: {value: 4}
   m1: {values: [4, 8], when: {model: spectral-rnn}}
 `)
-	misspelt := write(t, dir, "misspelt.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  modell: {values: [rnn]}\n")
-	wrongType := write(t, dir, "type.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  batch: {values: [16, many]}\n")
+	misspelt := write(t, dir, "misspelt.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  modell: {values: "+
+		"[rnn]}\n")
+	wrongType := write(t, dir, "type.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  batch: {values: [16, "+
+		"many]}\n")
 	unknownSet := write(t, dir, "set.yaml", "parameters:\n  dataset: {values: [NoSuchSet]}\n")
-	refused := write(t, dir, "refused.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  m1: {values: [16, 64]}\n")
-	ties := write(t, dir, "ties.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  average: {values: [0, 0.1, 0.5]}\n")
-	shares := write(t, dir, "shares.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  refit: {values: [0.5, 0.2, 0]}\n")
+	refused := write(t, dir, "refused.yaml",
+		"parameters:\n  dataset: {value: generated-cbf}\n  m1: {values: [16, 64]}\n")
+	ties := write(t, dir, "ties.yaml",
+		"parameters:\n  dataset: {value: generated-cbf}\n  average: {values: [0, 0.1, 0.5]}\n")
+	shares := write(t, dir, "shares.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  refit: {values: [0.5, "+
+		"0.2, 0]}\n")
 	labelled := write(t, dir, "labelled.yaml", "trainer: noop\nrequires: {gpu: a100}\nparameters:\n  x: {value: 1}\n")
-	failing := write(t, dir, "failing.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  epochs: {value: 100000}\nlimits: {timeout: 300ms}\n")
+	failing := write(t, dir, "failing.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  epochs: {value: "+
+		"100000}\nlimits: {timeout: 300ms}\n")
 
 	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
 		{args: []string{"status"}, stdout: []string{"no sweeps yet"}},
 		{args: []string{"table", "ucr"}, code: exitNotFound, stderr: []string{"no completed trial"}},
-		{args: []string{"expand", small}, stdout: []string{"small: 18 trials", "m1 does not exist at 6 of them", "flop", "time   "}},
-		{args: []string{"expand", "../../examples/addition.yaml"}, stdout: []string{"54 trials", "time   about", "by a second of training"}},
+		{args: []string{"expand", small}, stdout: []string{"small: 18 trials", "m1 does not exist at 6 of them",
+			"flop", "time   "}},
+		{args: []string{"expand", "../../examples/addition.yaml"},
+			stdout: []string{"54 trials", "time   about", "by a second of training"}},
 		{args: []string{"expand", small, "--json"}, stdout: []string{`"points": 18`, `"first": {`, `"last": {`}},
 		{args: []string{"expand", small, "--at", "17"}, stdout: []string{"m1: 8", "model: spectral-rnn", "seed: 3"}},
 		{args: []string{"expand", small, "--at", "18"}, code: exitUsage, stderr: []string{"0 to 17"}},
 		{args: []string{"expand", small, "--no-trainer", "--json"}, stdout: []string{`"points": 18`}},
-		{args: []string{"run", misspelt}, code: exitUsage, stderr: []string{misspelt + ":3:3", `did you mean "model"?`}},
+		{args: []string{"run", misspelt}, code: exitUsage,
+			stderr: []string{misspelt + ":3:3", `did you mean "model"?`}},
 		{args: []string{"run", wrongType}, code: exitUsage, stderr: []string{wrongType + ":3:", "batch", "integer"}},
 		{args: []string{"run", unknownSet}, code: exitUsage, stderr: []string{unknownSet + ":2:", "NoSuchSet"}},
-		{args: []string{"run", refused}, code: exitUsage, stderr: []string{refused + ":3:", "must not exceed hidden = 32"}},
-		{args: []string{"run", ties}, code: exitUsage, stderr: []string{ties + ":3:25: parameters.average: average is 0 and 0.1 in one group", "select: {group: [dataset, model, average]}"}},
-		{args: []string{"run", shares}, code: exitUsage, stderr: []string{shares + ":3:25: parameters.refit: refit is 0.5 and 0.2 in one group"}},
+		{args: []string{"run", refused}, code: exitUsage,
+			stderr: []string{refused + ":3:", "must not exceed hidden = 32"}},
+		{args: []string{"run", ties}, code: exitUsage, stderr: []string{ties + ":3:25: parameters.average: average " +
+			"is 0 and 0.1 in one group", "select: {group: [dataset, model, average]}"}},
+		{args: []string{"run", shares}, code: exitUsage, stderr: []string{shares + ":3:25: parameters.refit: refit " +
+			"is 0.5 and 0.2 in one group"}},
 		{args: []string{"run", labelled}, code: exitUsage, stderr: []string{labelled, "label gpu", "sweep submit"}},
 		{args: []string{"run", filepath.Join(dir, "none.yaml")}, code: exitNotFound, stderr: []string{"none.yaml"}},
 		{args: []string{"status"}, stdout: []string{"no sweeps yet"}}, // bad input changed nothing
-		{args: []string{"run", small}, stdout: []string{"generated-cbf", "Spectral-RNN", "(1476)", "0.702"}, stderr: []string{"18 trials", "18 completed (0 taken over"}},
+		{args: []string{"run", small}, stdout: []string{"generated-cbf", "Spectral-RNN", "(1476)", "0.702"},
+			stderr: []string{"18 trials", "18 completed (0 taken over"}},
 		{args: []string{"run", small}, stdout: []string{"(1476)"}, stderr: []string{"18 completed (18 taken over"}},
 		{args: []string{"run", small, "--reuse=false"}, stderr: []string{"18 completed (0 taken over"}},
-		{args: []string{"status", "--json"}, stdout: []string{`"completed": 18`, `"reused": 18`, `"state": "finished"`}},
+		{args: []string{"status", "--json"}, stdout: []string{`"completed": 18`, `"reused": 18`,
+			`"state": "finished"`}},
 		{args: []string{"status", "nothing"}, code: exitNotFound, stderr: []string{"nothing"}},
-		{args: []string{"trials", "--where", "model=rnn", "--where", "lr<0.005", "--sort", "validation_loss"}, stdout: []string{"INDEX", "VALIDATION_LOSS", "completed"}},
+		{args: []string{"trials", "--where", "model=rnn", "--where", "lr<0.005", "--sort", "validation_loss"},
+			stdout: []string{"INDEX", "VALIDATION_LOSS", "completed"}},
 		{args: []string{"trials", "--where", "model"}, code: exitUsage, stderr: []string{"NAME=VALUE"}},
-		{args: []string{"trials", "--sort", "nothing"}, code: exitUsage, stderr: []string{"--sort nothing: no trial of this sweep has that; they differ in model, lr", "validation_loss"}},
+		{args: []string{"trials", "--sort", "nothing"}, code: exitUsage, stderr: []string{"--sort nothing: no trial " +
+			"of this sweep has that; they differ in model, lr", "validation_loss"}},
 		{args: []string{"trials", "--where", "nothing=1"}, code: exitUsage, stderr: []string{"--where nothing: "}},
-		{args: []string{"trials", "--columns", "model,nothing"}, code: exitUsage, stderr: []string{"--columns nothing: "}},
-		{args: []string{"trials", "--group-by", "model", "--sort", "nothing"}, code: exitUsage, stderr: []string{"--sort nothing: "}},
-		{args: []string{"trials", "--limit", "1", "--columns", "worker,kernel_level,flops,fingerprint,diverged"}, stdout: []string{"KERNEL_LEVEL", "false"}},
+		{args: []string{"trials", "--columns", "model,nothing"}, code: exitUsage,
+			stderr: []string{"--columns nothing: "}},
+		{args: []string{"trials", "--group-by", "model", "--sort", "nothing"}, code: exitUsage,
+			stderr: []string{"--sort nothing: "}},
+		{args: []string{"trials", "--limit", "1", "--columns", "worker,kernel_level,flops,fingerprint,diverged"},
+			stdout: []string{"KERNEL_LEVEL", "false"}},
 		{args: []string{"trials", "--limit", "1", "--json"}, stdout: []string{`"parameters":{`, `"fingerprint":"`}},
-		{args: []string{"curves", "latest", "0"}, stdout: []string{"train_loss", "validation_accuracy", "gradient_norm", "seconds"}},
-		{args: []string{"curves", "latest", "0", "--metric", "spectral_margin", "--format", "csv"}, stdout: []string{"metric,step,value", "spectral_margin,1,"}},
-		{args: []string{"curves", "latest", "0", "--metric", "nothing"}, code: exitNotFound, stderr: []string{"/0 has no curve of nothing; it has ", "train_loss"}},
+		{args: []string{"curves", "latest", "0"}, stdout: []string{"train_loss", "validation_accuracy",
+			"gradient_norm", "seconds"}},
+		{args: []string{"curves", "latest", "0", "--metric", "spectral_margin", "--format", "csv"},
+			stdout: []string{"metric,step,value", "spectral_margin,1,"}},
+		{args: []string{"curves", "latest", "0", "--metric", "nothing"}, code: exitNotFound,
+			stderr: []string{"/0 has no curve of nothing; it has ", "train_loss"}},
 		{args: []string{"curves", "latest", "99"}, code: exitNotFound, stderr: []string{"99"}},
 		{args: []string{"sql", "SELECT count(*) AS trials FROM results"}, stdout: []string{"TRIALS", "54"}},
-		{args: []string{"sql", "SELECT count(*) AS n FROM curves WHERE trial_index = 0 AND metric = 'train_loss'", "--format", "json"}, stdout: []string{`{"n":12}`}},
+		{args: []string{"sql", "SELECT count(*) AS n FROM curves WHERE trial_index = 0 AND metric = 'train_loss'",
+			"--format", "json"}, stdout: []string{`{"n":12}`}},
 		{args: []string{"sql", "DELETE FROM trials"}, code: exitFailure, stderr: []string{"read"}},
 		{args: []string{"table", "ucr", "--format", "markdown"}, stdout: []string{"| data set |", "**"}},
-		{args: []string{"table", "ucr", "--format", "latex", "--select", "single"}, stdout: []string{`\begin{tabular}`, `\textbf{`}},
-		{args: []string{"table", "ucr", "--format", "csv"}, stdout: []string{"dataset,model,selection", "generated-cbf,rnn,mean"}},
-		{args: []string{"table", "ucr", "--select", "best"}, code: exitUsage, stderr: []string{"mean, single, ensemble"}},
+		{args: []string{"table", "ucr", "--format", "latex", "--select", "single"},
+			stdout: []string{`\begin{tabular}`, `\textbf{`}},
+		{args: []string{"table", "ucr", "--format", "csv"}, stdout: []string{"dataset,model,selection",
+			"generated-cbf,rnn,mean"}},
+		{args: []string{"table", "ucr", "--select", "best"}, code: exitUsage,
+			stderr: []string{"mean, single, ensemble"}},
 		{args: []string{"table", "mnist"}, code: exitNotFound},
-		{args: []string{"figure", "curves", "latest", "-o", filepath.Join(dir, "curves.svg")}, stderr: []string{"wrote", "curves.svg"}},
-		{args: []string{"figure", "heatmap", "latest", "-o", filepath.Join(dir, "heat.png"), "--x", "lr", "--y", "model"}, stderr: []string{"wrote"}},
-		{args: []string{"figure", "curves", "latest", "-o", filepath.Join(dir, "curves.gif")}, code: exitUsage, stderr: []string{".svg or .png"}},
-		{args: []string{"figure", "pie", "latest", "-o", filepath.Join(dir, "pie.svg")}, code: exitUsage, stderr: []string{"expected one of curves, slice"}},
-		{args: []string{"figure", "table", "latest", "-o", filepath.Join(dir, "table.svg"), "--metric", "nothing"}, code: exitNotFound, stderr: []string{"test_accuracy"}},
-		{args: []string{"figure", "table", "nothing", "-o", filepath.Join(dir, "table.svg")}, code: exitNotFound, stderr: []string{"nothing"}},
+		{args: []string{"figure", "curves", "latest", "-o", filepath.Join(dir, "curves.svg")},
+			stderr: []string{"wrote", "curves.svg"}},
+		{args: []string{"figure", "heatmap", "latest", "-o", filepath.Join(dir, "heat.png"), "--x", "lr", "--y",
+			"model"}, stderr: []string{"wrote"}},
+		{args: []string{"figure", "curves", "latest", "-o", filepath.Join(dir, "curves.gif")}, code: exitUsage,
+			stderr: []string{".svg or .png"}},
+		{args: []string{"figure", "pie", "latest", "-o", filepath.Join(dir, "pie.svg")}, code: exitUsage,
+			stderr: []string{"expected one of curves, slice"}},
+		{args: []string{"figure", "table", "latest", "-o", filepath.Join(dir, "table.svg"), "--metric", "nothing"},
+			code: exitNotFound, stderr: []string{"test_accuracy"}},
+		{args: []string{"figure", "table", "nothing", "-o", filepath.Join(dir, "table.svg")}, code: exitNotFound,
+			stderr: []string{"nothing"}},
 		{args: []string{"export"}, stdout: []string{"sweep,index,state", "parameter.lr", "metric.test_accuracy"}},
-		{args: []string{"export", "--format", "jsonl", "--curves"}, stdout: []string{`"curves":[{"metric":"train_loss"`}},
+		{args: []string{"export", "--format", "jsonl", "--curves"},
+			stdout: []string{`"curves":[{"metric":"train_loss"`}},
 		{args: []string{"run", failing}, code: exitTrials, stderr: []string{"1 failed", "trials"}},
 		{args: []string{"trials"}, stdout: []string{"timed out after 300ms"}},
 		{args: []string{"trainer", "describe"}, stdout: []string{"learning rate", "spectral-rnn", "METRIC"}},
@@ -168,7 +202,8 @@ parameters:
 		{args: []string{"nonsense"}, code: exitUsage, stderr: []string{`sweep: unknown command "nonsense"`}},
 		{args: []string{"run"}, code: exitUsage},
 		{args: []string{"run", small, "--slots", "0"}, code: exitUsage, stderr: []string{"--slots"}},
-		{args: []string{"status", "--log-level", "loud"}, code: exitUsage, stderr: []string{"--log-level", "expected debug, info, warn or error"}},
+		{args: []string{"status", "--log-level", "loud"}, code: exitUsage,
+			stderr: []string{"--log-level", "expected debug, info, warn or error"}},
 		{args: []string{"completion", "bash"}, stdout: []string{"bash completion"}},
 	}...)
 }
@@ -189,7 +224,8 @@ func TestHelpTexts(t *testing.T) {
 			t.Errorf("sweep %s does not state its exit codes", cmd.Name())
 		}
 		stdout.Reset()
-		if code := execute(context.Background(), []string{cmd.Name(), "--help"}, strings.NewReader(""), &stdout, &stderr); code != 0 {
+		if code := execute(context.Background(), []string{cmd.Name(), "--help"}, strings.NewReader(""), &stdout,
+			&stderr); code != 0 {
 			t.Errorf("sweep %s --help: exit code %d", cmd.Name(), code)
 		}
 	}
@@ -220,7 +256,8 @@ parameters:
 			t.Fatalf("%v: %s%s", err, stdout, stderr)
 		}
 		for _, r := range rows {
-			stdout, stderr, _ := output(t, home, "sql", "--format", "json", "SELECT test_accuracy, test_accuracy_sd, validation_loss, replicates FROM ucr_table WHERE model = '"+
+			stdout, stderr, _ := output(t, home, "sql", "--format", "json", "SELECT test_accuracy, test_accuracy_sd, "+
+				"validation_loss, replicates FROM ucr_table WHERE model = '"+
 				r.Model+"' AND selection = '"+selection+"'")
 			var view struct {
 				Accuracy   float64  `json:"test_accuracy"`
@@ -231,8 +268,10 @@ parameters:
 			if err := json.Unmarshal([]byte(stdout), &view); err != nil {
 				t.Fatalf("%v: %s%s", err, stdout, stderr)
 			}
-			same := r.Accuracy != nil && near(view.Accuracy, *r.Accuracy) && r.Loss != nil && near(view.Loss, *r.Loss) && view.Replicates == r.Replicates &&
-				(view.Deviation == nil) == (r.Deviation == nil) && (view.Deviation == nil || near(*view.Deviation, *r.Deviation))
+			same := r.Accuracy != nil && near(view.Accuracy, *r.Accuracy) && r.Loss != nil &&
+				near(view.Loss, *r.Loss) && view.Replicates == r.Replicates &&
+				(view.Deviation == nil) == (r.Deviation == nil) &&
+				(view.Deviation == nil || near(*view.Deviation, *r.Deviation))
 			if !same {
 				t.Errorf("%s %s: the view says %s, the table %+v", selection, r.Model, stdout, r.Figure)
 			}
@@ -246,20 +285,27 @@ func TestEnsembles(t *testing.T) {
 	t.Parallel()
 	home, dir := t.TempDir(), t.TempDir()
 	run := func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }
-	text := "replicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n  lr: {values: [0.001, 0.01]}\n  epochs: {value: 10}\n"
+	text := "replicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n  lr: {values: [0.001, 0.01]}\n  epochs: " +
+		"{value: 10}\n"
 	plain := write(t, dir, "plain.yaml", "name: plain\n"+text)
 	voting := write(t, dir, "voting.yaml", "name: voting\n"+text+"artifacts: [probabilities]\n")
 	check(t, run,
 		line{args: []string{"run", plain, "--quiet"}},
-		line{args: []string{"table", "ucr", "--select", "ensemble"}, code: exitNotFound, stderr: []string{"artifacts: [probabilities]"}},
+		line{args: []string{"table", "ucr", "--select", "ensemble"}, code: exitNotFound,
+			stderr: []string{"artifacts: [probabilities]"}},
 		line{args: []string{"run", voting, "--quiet"}},
-		line{args: []string{"table", "ucr", "--select", "ensemble:2"}, stdout: []string{"all replicates of the 2 grid points", "generated-cbf"}},
-		line{args: []string{"table", "tasks", "--select", "ensemble"}, code: exitNotFound, stderr: []string{"no completed trial"}},
-		line{args: []string{"table", "ucr", "--select", "ensemble:auto"}, stdout: []string{"cross entropy on the validation rows", "Grid points that vote: generated-cbf Spectral-RNN ", "before the refit"}},
+		line{args: []string{"table", "ucr", "--select", "ensemble:2"},
+			stdout: []string{"all replicates of the 2 grid points", "generated-cbf"}},
+		line{args: []string{"table", "tasks", "--select", "ensemble"}, code: exitNotFound,
+			stderr: []string{"no completed trial"}},
+		line{args: []string{"table", "ucr", "--select", "ensemble:auto"},
+			stdout: []string{"cross entropy on the validation rows", "Grid points that vote: generated-cbf " +
+				"Spectral-RNN ", "before the refit"}},
 	)
 	stdout, stderr, code := run("table", "ucr", "voting", "--select", "ensemble", "--format", "json")
 	var rows []report.Record
-	if err := json.Unmarshal([]byte(stdout), &rows); err != nil || code != 0 || len(rows) != 1 || rows[0].Replicates != 3 {
+	if err := json.Unmarshal([]byte(stdout), &rows); err != nil || code != 0 || len(rows) != 1 ||
+		rows[0].Replicates != 3 {
 		t.Fatalf("%v: %s%s", err, stdout, stderr)
 	}
 	first := 0 // of the point's trials: the grid's last value varies fastest, replicates after it
@@ -271,7 +317,8 @@ func TestEnsembles(t *testing.T) {
 	width := 0
 	for i := range 3 {
 		path := filepath.Join(dir, fmt.Sprint(i))
-		check(t, run, line{args: []string{"artifacts", "get", "voting", fmt.Sprint(first + i), "probabilities", "-o", path}})
+		check(t, run, line{args: []string{"artifacts", "get", "voting", fmt.Sprint(first + i), "probabilities",
+			"-o", path}})
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -280,7 +327,8 @@ func TestEnsembles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Metadata["parameters"] == "" || !strings.Contains(f.Metadata["parameters"], fmt.Sprintf(`"lr":%v`, rows[0].Parameters["lr"])) {
+		if f.Metadata["parameters"] == "" ||
+			!strings.Contains(f.Metadata["parameters"], fmt.Sprintf(`"lr":%v`, rows[0].Parameters["lr"])) {
 			t.Fatalf("trial %d has %s", first+i, f.Metadata["parameters"])
 		}
 		values, err := f.Tensor("test", safetensors.F16)

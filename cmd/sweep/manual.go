@@ -98,7 +98,8 @@ func manPage(cmd *cobra.Command) string {
 			}
 			kind, usage := pflag.UnquoteUsage(f)
 			fmt.Fprintf(&page, ".TP\n.B %s\n%s", roff(strings.TrimSpace(name+" "+kind)), roff(usage))
-			if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" && f.DefValue != "0" && !strings.Contains(usage, "default") {
+			if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" && f.DefValue != "0" &&
+				!strings.Contains(usage, "default") {
 				fmt.Fprintf(&page, " (default %s)", roff(f.DefValue))
 			}
 			page.WriteString("\n")

@@ -41,7 +41,8 @@ func TestManual(t *testing.T) {
 			}
 		}
 		for line := range strings.Lines(string(text)) {
-			if strings.HasPrefix(line, "'") || strings.HasPrefix(line, ".") && !strings.ContainsAny(line[1:2], "TSBnf") {
+			if strings.HasPrefix(line, "'") || strings.HasPrefix(line, ".") &&
+				!strings.ContainsAny(line[1:2], "TSBnf") {
 				t.Errorf("%s: man would take this for a request: %s", pageName(cmd), line)
 			}
 		}
@@ -72,9 +73,11 @@ func TestManual(t *testing.T) {
 func TestVersionOf(t *testing.T) {
 	trainer := &sweep.Description{Version: "0.1.0", ResultVersion: "6"}
 	info := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{
-		{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.time", Value: "2026-03-01T12:00:00Z"}, {Key: "vcs.modified", Value: "true"},
+		{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.time", Value: "2026-03-01T12:00:00Z"},
+		{Key: "vcs.modified", Value: "true"},
 	}}
-	if got := versionOf(info, trainer).String(); !strings.HasPrefix(got, "sweep v1.2.3, commit 0123456789ab of 2026-03-01 with changes, trainer 0.1.0 with results of version 6, go") {
+	if got := versionOf(info, trainer).String(); !strings.HasPrefix(got, "sweep v1.2.3, commit 0123456789ab of "+
+		"2026-03-01 with changes, trainer 0.1.0 with results of version 6, go") {
 		t.Error(got)
 	}
 	if got := versionOf(nil, trainer).String(); !strings.HasPrefix(got, "sweep devel, trainer") {
@@ -84,7 +87,8 @@ func TestVersionOf(t *testing.T) {
 
 func TestRoff(t *testing.T) {
 	for text, want := range map[string]string{
-		".hidden": `\&.hidden`, "'quoted": `\&'quoted`, `a\b`: `a\eb`, "--flag": `\-\-flag`, "two\nlines": "two lines", "plain": "plain",
+		".hidden": `\&.hidden`, "'quoted": `\&'quoted`, `a\b`: `a\eb`, "--flag": `\-\-flag`, "two\nlines": "two lines",
+		"plain": "plain",
 	} {
 		if got := roff(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -25,7 +25,8 @@ func hostMemory() int64 {
 		if err != nil {
 			continue
 		}
-		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && (total == 0 || limit < total) {
+		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil &&
+			(total == 0 || limit < total) {
 			total = limit
 		}
 	}

@@ -50,7 +50,8 @@ Exit codes: 0 stopped, 1 it cannot run.`,
 			defer s.WaitForShutdown()
 			defer s.Shutdown()
 			if !s.ReadyForConnections(10 * time.Second) {
-				return fmt.Errorf("NATS server: not ready after 10 s: is %s taken, or the disk of %s full?", listen, dir)
+				return fmt.Errorf("NATS server: not ready after 10 s: is %s taken, or the disk of %s full?", listen,
+					dir)
 			}
 			fmt.Fprintln(cmd.ErrOrStderr(), "NATS server ready on", s.ClientURL())
 			<-cmd.Context().Done()

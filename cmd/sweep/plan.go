@@ -44,7 +44,8 @@ type planOptions struct {
 }
 
 func (o *planOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.directory, "directory", "", "where the file's program runs (default: the first of here, the file's directory and those above it that has the program)")
+	f.StringVar(&o.directory, "directory", "", "where the file's program runs (default: the first of here, the "+
+		"file's directory and those above it that has the program)")
 	f.Int64Var(&o.count, "count", 0, "largest number of trials, as run_cap in the file")
 	f.StringVar(&o.method, "method", "", "grid or random, in the place of the file's method")
 }
@@ -68,7 +69,8 @@ func (o *planOptions) check() error {
 
 // readPlan decodes a sweep file against its trainer's schema, expands it, and
 // has the trainer validate its points. Every error names its place in the file.
-func (s *settings) readPlan(ctx context.Context, path string, options planOptions, launcher *trainer.Launcher) (*plan, error) {
+func (s *settings) readPlan(ctx context.Context, path string, options planOptions,
+	launcher *trainer.Launcher) (*plan, error) {
 	if err := options.check(); err != nil {
 		return nil, err
 	}
@@ -95,7 +97,8 @@ func (s *settings) readPlan(ctx context.Context, path string, options planOption
 	if err != nil {
 		return nil, fmt.Errorf("trainer %s: %w", name, err)
 	}
-	decoded, err := file.Decode(path, source, file.Options{Description: description, Count: options.count, Method: options.method})
+	decoded, err := file.Decode(path, source, file.Options{Description: description, Count: options.count,
+		Method: options.method})
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +154,8 @@ func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) er
 		if err != nil {
 			return err
 		}
-		v, err := t.Validate(ctx, sweep.ValidateRequest{Parameters: resolved, DataDir: dataDir, Script: p.submission.Spec.Script})
+		v, err := t.Validate(ctx, sweep.ValidateRequest{Parameters: resolved, DataDir: dataDir,
+			Script: p.submission.Spec.Script})
 		if err != nil {
 			return err
 		}

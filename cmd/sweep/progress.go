@@ -38,8 +38,11 @@ cost, where it makes any, at the speed of what has run.`
 
 // addProgressFlag adds the flag of a command that shows how a sweep advances.
 func addProgressFlag(cmd *cobra.Command, mode *string) {
-	cmd.Flags().StringVar(mode, "progress", progressAuto, "how to show the sweep while it advances: "+strings.Join(progressModes, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("progress", cobra.FixedCompletions(progressModes, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	cmd.Flags().StringVar(mode, "progress", progressAuto,
+		"how to show the sweep while it advances: "+strings.Join(progressModes, ", "))
+	// the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("progress",
+		cobra.FixedCompletions(progressModes, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // progressView shows how a sweep advances.
@@ -92,7 +95,8 @@ func (v *progressView) watch(ctx context.Context) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for shown := false; ; {
-		if s, err := v.observer.Look(ctx, time.Now()); err == nil { // else the next tick tries again; the run itself reports a broken store
+		// else the next tick tries again; the run itself reports a broken store
+		if s, err := v.observer.Look(ctx, time.Now()); err == nil {
 			v.show(s)
 			shown = true
 		}
@@ -213,11 +217,13 @@ func liveLines(s *progress.Snapshot, width, height int) []string {
 	}
 	add("%s %3.0f %%", title, 100*s.Share)
 
-	counts := []string{fmt.Sprintf("%d completed", s.Counts.Completed-s.Counts.Diverged), fmt.Sprintf("%d running", s.Counts.Running), fmt.Sprintf("%d failed", s.Counts.Failed)}
+	counts := []string{fmt.Sprintf("%d completed", s.Counts.Completed-s.Counts.Diverged),
+		fmt.Sprintf("%d running", s.Counts.Running), fmt.Sprintf("%d failed", s.Counts.Failed)}
 	for _, c := range []struct {
 		n    int64
 		name string
-	}{{s.Counts.Diverged, "diverged"}, {s.Counts.Reused, "taken over"}, {s.Counts.Cancelled, "cancelled"}, {s.Counts.Refused, "refused"}, {s.Counts.Faults, "not reproduced"}} {
+	}{{s.Counts.Diverged, "diverged"}, {s.Counts.Reused, "taken over"}, {s.Counts.Cancelled, "cancelled"},
+		{s.Counts.Refused, "refused"}, {s.Counts.Faults, "not reproduced"}} {
 		if c.n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", c.n, c.name))
 		}
@@ -317,7 +323,8 @@ func runeColumns(r rune) int {
 	case r >= 0x300 && r <= 0x36f, r >= 0x200b && r <= 0x200f, r >= 0xfe00 && r <= 0xfe0f:
 		return 0
 	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3, r >= 0xf900 && r <= 0xfaff,
-		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0x1f300 && r <= 0x1faff, r >= 0x20000 && r <= 0x3fffd:
+		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0x1f300 && r <= 0x1faff, r >= 0x20000 &&
+			r <= 0x3fffd:
 		return 2
 	}
 	return 1

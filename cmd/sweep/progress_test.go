@@ -17,7 +17,8 @@ import (
 
 func someProgress() *progress.Snapshot {
 	return &progress.Snapshot{
-		Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Sweep: "s1", Name: "ucr", State: sweep.SweepActive, Done: 412, Total: 1200,
+		Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Sweep: "s1", Name: "ucr", State: sweep.SweepActive,
+		Done: 412, Total: 1200,
 		Counts: sweep.Progress{Pending: 784, Queued: 2, Running: 2, Completed: 408, Failed: 4, Diverged: 3, Refused: 2},
 		Share:  0.3, Seconds: 125, Rate: 3.21, Left: 3700,
 		Running: []progress.Running{
@@ -26,7 +27,8 @@ func someProgress() *progress.Snapshot {
 		},
 		Failures: []progress.Cause{{Reason: "out of memory", Count: 3}, {Reason: "timed out", Count: 1}},
 		Refusals: []progress.Cause{{Reason: "no data set CBF", Count: 2}},
-		BestBy:   "validation_loss", Best: []progress.Best{{Group: "CBF, lstm", Index: 17, Value: 0.0123}, {Group: "Coffee, rnn", Index: 8, Value: 0.5}},
+		BestBy:   "validation_loss", Best: []progress.Best{{Group: "CBF, lstm", Index: 17, Value: 0.0123},
+			{Group: "Coffee, rnn", Index: 8, Value: 0.5}},
 	}
 }
 
@@ -60,13 +62,15 @@ func TestLiveLines(t *testing.T) {
 	}
 	waits := someProgress()
 	waits.State, waits.Reason = sweep.SweepWaiting, "no worker offers gpu=a100"
-	if got := strings.Join(liveLines(waits, 100, 24), "\n"); !strings.Contains(got, "waits: no worker offers gpu=a100") {
+	if got := strings.Join(liveLines(waits, 100, 24), "\n"); !strings.Contains(got,
+		"waits: no worker offers gpu=a100") {
 		t.Errorf("a sweep that waits does not say so:\n%s", got)
 	}
 }
 
 func TestPlainLine(t *testing.T) {
-	const want = "ucr  412/1200 done · 2 running · 4 failed (out of memory) · 3 diverged · 2 refused (no data set CBF) · 3.21 trials/s · 1h01m left · trial 412 at 150/600 · best validation_loss 0.0123 (CBF, lstm)"
+	const want = "ucr  412/1200 done · 2 running · 4 failed (out of memory) · 3 diverged · 2 refused (no data set " +
+		"CBF) · 3.21 trials/s · 1h01m left · trial 412 at 150/600 · best validation_loss 0.0123 (CBF, lstm)"
 	if got := plainLine(someProgress()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -120,7 +124,8 @@ func pictured(text string) string {
 				lines[row] = lines[row][:min(column, len(lines[row]))]
 			}
 		default:
-			lines[row] = append(lines[row][:min(column, len(lines[row]))], append([]rune{r}, lines[row][min(column+1, len(lines[row])):]...)...)
+			lines[row] = append(lines[row][:min(column, len(lines[row]))],
+				append([]rune{r}, lines[row][min(column+1, len(lines[row])):]...)...)
 			column++
 		}
 	}
@@ -163,7 +168,8 @@ func TestConsole(t *testing.T) {
 func TestProgressModes(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	file := write(t, home, "noop.yaml", "trainer: noop\nreplicates: 20\nparameters: {x: {values: [1, 2]}, milliseconds: {value: 5}}\n")
+	file := write(t, home, "noop.yaml", "trainer: noop\nreplicates: 20\nparameters: {x: {values: [1, 2]}, "+
+		"milliseconds: {value: 5}}\n")
 	_, stderr, code := output(t, home, "run", file, "--progress", "json")
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
@@ -193,7 +199,8 @@ func TestProgressModes(t *testing.T) {
 	}
 	over, end := context.WithCancel(t.Context())
 	end()
-	for mode, want := range map[string]string{progressPlain: "40/40 done", progressTTY: "40/40 trials", progressJSON: `"done":40`} {
+	for mode, want := range map[string]string{progressPlain: "40/40 done", progressTTY: "40/40 trials",
+		progressJSON: `"done":40`} {
 		var out bytes.Buffer
 		newProgressView(results, record, newConsole(&out), mode).watch(over)
 		if strings.Count(out.String(), want) != 1 {

@@ -57,7 +57,8 @@ func (s *settings) server() string {
 // dial connects to the cluster of the settings.
 func (s *settings) dial(ctx context.Context) (*remote, error) {
 	if s.nats.Addresses == "" {
-		return nil, usageError("this needs a cluster: say where its NATS servers are by --nats, SWEEP_NATS or the settings file")
+		return nil, usageError("this needs a cluster: say where its NATS servers are by --nats, SWEEP_NATS or the " +
+			"settings file")
 	}
 	conn, err := wire.Dial(ctx, s.access(wire.ClientInbox), "sweep")
 	if err != nil {
@@ -94,7 +95,8 @@ func (s *settings) openTarget(ctx context.Context) (target, error) {
 			return nil, err
 		}
 	}
-	return localStore{store, coordinator.New(coordinator.Options{Store: store, Artifacts: artifacts, Logger: slog.New(slog.DiscardHandler)})}, nil
+	return localStore{store, coordinator.New(coordinator.Options{Store: store, Artifacts: artifacts,
+		Logger: slog.New(slog.DiscardHandler)})}, nil
 }
 
 // opened keeps a nil pointer from becoming a reader.

@@ -63,13 +63,17 @@ func TestAppliesWhen(t *testing.T) {
   epochs: {value: 1}
 `)
 	c.run(0, []string{"5 completed (0 taken over"}, "run", grid)
-	if got := c.sql("SELECT model, count(*), count(DISTINCT fingerprint), sum(executions) FROM results GROUP BY model ORDER BY model"); got != "lstm,1,1,1 ornn,4,4,4" {
+	if got := c.sql("SELECT model, count(*), count(DISTINCT fingerprint), sum(executions) FROM results GROUP BY " +
+		"model ORDER BY model"); got != "lstm,1,1,1 ornn,4,4,4" {
 		t.Errorf("model, trials, fingerprints, executions: %s", got)
 	}
-	alone := write(t, c.home, "alone.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  model: {value: lstm}\n  hidden: {value: 8}\n  epochs: {value: 1}\n  m1: {values: [8, 16]}\n")
+	alone := write(t, c.home, "alone.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  model: {value: "+
+		"lstm}\n  hidden: {value: 8}\n  epochs: {value: 1}\n  m1: {values: [8, 16]}\n")
 	c.run(0, []string{"its 2 values are one", "1 completed (1 taken over"}, "run", alone)
-	fixed := write(t, c.home, "fixed.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  model: {value: lstm}\n  m1: {value: 8}\n")
-	c.run(exitUsage, []string{"fixed.yaml:4:15: parameters.m1: has no effect here: it applies only where model is ornn or spectral-rnn"}, "run", fixed)
+	fixed := write(t, c.home, "fixed.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  model: {value: "+
+		"lstm}\n  m1: {value: 8}\n")
+	c.run(exitUsage, []string{"fixed.yaml:4:15: parameters.m1: has no effect here: it applies only where model is " +
+		"ornn or spectral-rnn"}, "run", fixed)
 	c.run(0, []string{"applies for model ornn|spectral-rnn"}, "trainer", "describe")
 }
 
@@ -98,11 +102,14 @@ select: {group: [%s], by: %s, goal: %s}
 		c.run(0, []string{"12 completed"}, "run", file)
 		function := map[string]string{"minimize": "min", "maximize": "max"}[choice[2]]
 		group := strings.ReplaceAll(choice[0], ", ", " || ' ' || ")
-		want := c.sql(fmt.Sprintf("SELECT %s(%s) AS x FROM results WHERE sweep_name = '%s' GROUP BY %s ORDER BY x", function, choice[1], name, group))
-		if got := c.sql(fmt.Sprintf("SELECT %s AS x FROM best_trials WHERE sweep_name = '%s' ORDER BY x", choice[1], name)); got != want {
+		want := c.sql(fmt.Sprintf("SELECT %s(%s) AS x FROM results WHERE sweep_name = '%s' GROUP BY %s ORDER BY x",
+			function, choice[1], name, group))
+		if got := c.sql(fmt.Sprintf("SELECT %s AS x FROM best_trials WHERE sweep_name = '%s' ORDER BY x", choice[1],
+			name)); got != want {
 			t.Errorf("%s: best_trials has %s, want %s", name, got, want)
 		}
-		view := c.sql(fmt.Sprintf("SELECT model, round(test_accuracy, 9) FROM ucr_table WHERE sweep_name = '%s' AND selection = 'single' ORDER BY model", name))
+		view := c.sql(fmt.Sprintf("SELECT model, round(test_accuracy, 9) FROM ucr_table WHERE sweep_name = '%s' AND "+
+			"selection = 'single' ORDER BY model", name))
 		table := c.run(0, nil, "table", "ucr", name, "--select", "single", "--format", "csv")
 		for _, row := range strings.Fields(view) {
 			model, accuracy, _ := strings.Cut(row, ",")
@@ -132,10 +139,12 @@ select: {group: [%s], by: %s, goal: %s}
 		t.Errorf("the first three are %s, all are %s", first, all)
 	}
 	third := strings.Fields(all)[2]
-	if rest := best("--sort", "test_accuracy", "--after", third); strings.Join(strings.Fields(all)[3:], " ") != strings.TrimSpace(rest) {
+	if rest := best("--sort", "test_accuracy", "--after", third); strings.Join(strings.Fields(all)[3:],
+		" ") != strings.TrimSpace(rest) {
 		t.Errorf("after %s come %s, all are %s", third, rest, all)
 	}
-	descending := c.sql("SELECT trial_index FROM results WHERE sweep_name = 'usual' ORDER BY test_accuracy DESC, trial_index")
+	descending := c.sql("SELECT trial_index FROM results WHERE sweep_name = 'usual' ORDER BY test_accuracy DESC, " +
+		"trial_index")
 	if descending != strings.TrimSpace(all) {
 		t.Errorf("the best accuracy first: %s, want %s", all, descending)
 	}
@@ -166,8 +175,10 @@ func TestOddResults(t *testing.T) {
 	if _, err := s.AddTrials(ctx, id.Sweep, 1, 0, []sweep.Trial{{TrialID: id}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Record(ctx, []sweep.Event{{Kind: sweep.EventResult, TrialID: id, Execution: "x", Result: &sweep.Result{State: sweep.Completed, Curves: []sweep.Curve{
-		{Metric: "empty"}, {Metric: "odd", Steps: []int64{1, 2}, Values: []float32{float32(math.NaN()), float32(math.Inf(1))}}}}}})
+	_, err = s.Record(ctx, []sweep.Event{{Kind: sweep.EventResult, TrialID: id, Execution: "x",
+		Result: &sweep.Result{State: sweep.Completed, Curves: []sweep.Curve{
+			{Metric: "empty"}, {Metric: "odd", Steps: []int64{1, 2},
+				Values: []float32{float32(math.NaN()), float32(math.Inf(1))}}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,10 +188,12 @@ func TestOddResults(t *testing.T) {
 	c.run(0, []string{"empty", "odd"}, "curves", "latest", "1")
 	c.run(0, []string{"odd,1,NaN"}, "curves", "latest", "1", "--format", "csv")
 	c.run(0, []string{`"values": []`}, "curves", "latest", "1", "--format", "json")
-	if got := c.run(0, nil, "sql", "SELECT 9e999 AS a, -9e999 AS b, 1e300 AS c, 'x' AS d", "--format", "json"); strings.TrimSpace(got) != `{"a":null,"b":null,"c":1e+300,"d":"x"}` {
+	if got := c.run(0, nil, "sql", "SELECT 9e999 AS a, -9e999 AS b, 1e300 AS c, 'x' AS d", "--format",
+		"json"); strings.TrimSpace(got) != `{"a":null,"b":null,"c":1e+300,"d":"x"}` {
 		t.Errorf("%s", got)
 	}
-	c.run(exitUsage, []string{"two.yaml:1:10: trainer: ", "nope", "not found"}, "run", write(t, c.home, "two.yaml", "trainer: nope\nparameters: {x: {value: 1}}\n"))
+	c.run(exitUsage, []string{"two.yaml:1:10: trainer: ", "nope", "not found"}, "run",
+		write(t, c.home, "two.yaml", "trainer: nope\nparameters: {x: {value: 1}}\n"))
 	c.run(exitUsage, []string{"/dev/zero:1:1: a sweep file has at most 16 MiB"}, "expand", "/dev/zero", "--no-trainer")
 }
 
@@ -190,8 +203,10 @@ func TestRetentionCommands(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
 	c := commands{t, t.TempDir()}
-	c.run(0, nil, "run", write(t, c.home, "one.yaml", "trainer: noop\nparameters: {x: {min: 1, max: 3}, points: {value: 4}}\n"))
-	c.run(0, []string{"3 completed (3 taken over"}, "run", write(t, c.home, "two.yaml", "trainer: noop\nparameters: {x: {min: 1, max: 3}, points: {value: 4}}\n"))
+	c.run(0, nil, "run", write(t, c.home, "one.yaml", "trainer: noop\nparameters: {x: {min: 1, max: 3}, points: "+
+		"{value: 4}}\n"))
+	c.run(0, []string{"3 completed (3 taken over"}, "run", write(t, c.home, "two.yaml", "trainer: noop\nparameters: "+
+		"{x: {min: 1, max: 3}, points: {value: 4}}\n"))
 	c.run(exitUsage, []string{"--older 30d"}, "prune")
 	c.run(exitUsage, []string{"as in 30d"}, "prune", "--older", "month")
 	c.run(exitUsage, []string{"kept longer than events"}, "prune", "--older", "30d", "--curves", "12h")
@@ -213,7 +228,8 @@ func TestTies(t *testing.T) {
 	t.Parallel()
 	c := commands{t, t.TempDir()}
 	write(t, c.home, "half.sh", `echo '{"loss": 0.5}' >> "$SWEEP_EVENTS"`+"\n")
-	const form = "name: %s\nprogram: half.sh\ncommand: [sh, \"${program}\"]\nmetric: {name: loss, goal: minimize}\nparameters:\n  x: {values: [%s]}\n"
+	const form = "name: %s\nprogram: half.sh\ncommand: [sh, \"${program}\"]\nmetric: {name: loss, goal: " +
+		"minimize}\nparameters:\n  x: {values: [%s]}\n"
 	var best []string
 	for name, values := range map[string]string{"forward": "1, 2, 3, 4", "backward": "4, 3, 2, 1"} {
 		file := write(t, c.home, name+".yaml", fmt.Sprintf(form, name, values))

@@ -65,16 +65,19 @@ Exit codes: 0 done, 1 it cannot be done, 2 bad flags.`,
 			}
 			switch {
 			case keep == (sweep.Retention{}):
-				return usageError("say what is to be removed: --older 30d removes events of sweeps that ended 30 days ago")
+				return usageError("say what is to be removed: --older 30d removes events of sweeps that ended 30 " +
+					"days ago")
 			case !keep.Curves.IsZero() && keep.Curves.After(keep.Events) && !keep.Events.IsZero():
-				return usageError("--curves %s: curves are kept longer than events, which --older %s removes", curves, older)
+				return usageError("--curves %s: curves are kept longer than events, which --older %s removes",
+					curves, older)
 			}
 			return s.onTarget(cmd, func(t target) error {
 				removed, err := t.Prune(cmd.Context(), keep)
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "removed: %d records of executions, refusals and events, %d curves, %d sweeps with %d trials\n",
+				fmt.Fprintf(cmd.OutOrStdout(), "removed: %d records of executions, refusals and events, %d curves, "+
+					"%d sweeps with %d trials\n",
 					removed.Events, removed.Curves, removed.Sweeps, removed.Trials)
 				return nil
 			})

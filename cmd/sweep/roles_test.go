@@ -61,7 +61,8 @@ func TestCommandsInTheirRoles(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{[]string{"submit", file, "--nats-nkey", keys["OBSERVER"]}, exitFailure, "", `does not let this user publish to "sweep.control.submit"`},
+		{[]string{"submit", file, "--nats-nkey", keys["OBSERVER"]}, exitFailure, "",
+			`does not let this user publish to "sweep.control.submit"`},
 		{[]string{"status", "--nats-nkey", keys["OBSERVER"]}, 0, "no sweeps yet", ""},
 		{[]string{"submit", file, "--nats-nkey", keys["SUBMITTER"]}, 0, "", "small: 3 trials"},
 		{[]string{"status", "--nats-nkey", keys["OBSERVER"]}, 0, "small", ""},
@@ -71,13 +72,15 @@ func TestCommandsInTheirRoles(t *testing.T) {
 		{[]string{"pause", "small", "--nats-nkey", keys["WORKER_CPU"]}, exitFailure, "", "does not let this user"},
 		{[]string{"status"}, exitFailure, "", "refuses this user"},
 		{[]string{"status", "--nats-nkey", secret}, exitFailure, "", secret + " holds no user's seed"},
-		{[]string{"status", "--nats-creds", secret + ".missing"}, exitNotFound, "", "--nats-creds: open " + secret + ".missing"},
+		{[]string{"status", "--nats-creds", secret + ".missing"}, exitNotFound,
+			"", "--nats-creds: open " + secret + ".missing"},
 		{[]string{"worker"}, exitUsage, "", "refuses this user"},
 		{[]string{"coordinator"}, exitUsage, "", "refuses this user"},
 	} {
 		stdout, stderr, code := c.output(line.args...)
 		if code != line.code || !strings.Contains(stdout, line.stdout) || !strings.Contains(stderr, line.stderr) {
-			t.Errorf("sweep %s: exit code %d, want %d\n%s%s", strings.Join(line.args, " "), code, line.code, stdout, stderr)
+			t.Errorf("sweep %s: exit code %d, want %d\n%s%s", strings.Join(line.args, " "), code, line.code,
+				stdout, stderr)
 		}
 	}
 }
@@ -92,7 +95,8 @@ func TestProfilesAreAskedFor(t *testing.T) {
 	c.start("worker", "worker", "--listen", freeAddress(t), "--pprof", profiles)
 	await(t, "the coordinator", func() bool { return get(health, "/healthz") == "ok\n" })
 	await(t, "the worker", func() bool { return strings.Contains(get(profiles, "/debug/pprof/"), "goroutine") })
-	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/pprof/cmdline"} {
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1",
+		"/debug/pprof/cmdline"} {
 		answer, err := http.Get("http://" + health + path)
 		if err != nil {
 			t.Fatal(err)
@@ -124,14 +128,16 @@ func TestMigratePrintsStatements(t *testing.T) {
 	}
 	psql(t, c.url, "CREATE USER plain; GRANT CREATE ON SCHEMA public TO plain")
 	stdout, stderr, code := run("migrate")
-	if code != 0 || !strings.Contains(stdout, "-- up to date: postgres://plain@") || !strings.Contains(stdout, "\nGRANT SELECT ON ") || !strings.Contains(stderr, "are refused") {
+	if code != 0 || !strings.Contains(stdout, "-- up to date: postgres://plain@") ||
+		!strings.Contains(stdout, "\nGRANT SELECT ON ") || !strings.Contains(stderr, "are refused") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	if _, stderr, code := run("sql", "SELECT 1"); code != exitFailure || !strings.Contains(stderr, `"sweep migrate"`) {
 		t.Errorf("without a login: exit code %d: %s", code, stderr)
 	}
 	psql(t, c.url, stdout)
-	if stdout, stderr, code := run("sql", "SELECT current_user::text AS me"); code != 0 || !strings.Contains(stdout, "sweep_reader_test_1") {
+	if stdout, stderr, code := run("sql", "SELECT current_user::text AS me"); code != 0 ||
+		!strings.Contains(stdout, "sweep_reader_test_1") {
 		t.Errorf("with the login: exit code %d: %s%s", code, stdout, stderr)
 	}
 	if stdout, stderr, code := run("migrate"); code != 0 || strings.Count(stdout, "\n") != 2 || stderr != "" {

@@ -75,7 +75,8 @@ command again to go on).`,
 	}
 	f := cmd.Flags()
 	f.IntVar(&options.slots, "slots", runtime.NumCPU(), "trials trained at a time")
-	f.BoolVar(&options.reuse, "reuse", true, "take over results of equal trainer, data and parameters from earlier sweeps")
+	f.BoolVar(&options.reuse, "reuse", true,
+		"take over results of equal trainer, data and parameters from earlier sweeps")
 	f.BoolVar(&options.fresh, "fresh", false, "start a new sweep even if one of this file is unfinished")
 	f.BoolVar(&options.quiet, "quiet", false, "show no progress, only the result: the same as --progress quiet")
 	addProgressFlag(cmd, &options.progress)
@@ -119,7 +120,8 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 		return err
 	}
 	if labels := p.submission.Spec.Requires; len(labels) > 0 {
-		return usageError("%s: requires a worker with the label %s, and this command's has none: take it out, or hand the file to a cluster by \"sweep submit\"",
+		return usageError("%s: requires a worker with the label %s, and this command's has none: take it out, or "+
+			"hand the file to a cluster by \"sweep submit\"",
 			path, slices.Min(slices.Collect(maps.Keys(labels))))
 	}
 	p.submission.Reuse = options.reuse
@@ -146,7 +148,8 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if err != nil {
 		return err
 	}
-	l := &local{settings: s, board: options.board, store: results, artifacts: artifacts, log: log, launcher: launcher, home: home, slots: options.slots, term: lead.Term()}
+	l := &local{settings: s, board: options.board, store: results, artifacts: artifacts, log: log, launcher: launcher,
+		home: home, slots: options.slots, term: lead.Term()}
 	if l.dataDir, err = s.dataDir(); err != nil {
 		return err
 	}
@@ -189,7 +192,8 @@ func (l *local) openBoard(id string, out io.Writer) error {
 	}
 	leads := leadingOnly{l.active.Load, errAtRest}
 	address, stop, err := l.settings.serveUI(&l.board, web.Options{
-		Store: l.store, Workers: leads.workers, Control: leads, Artifacts: leads, Extend: l.settings.extender(l.log, leads.extend),
+		Store: l.store, Workers: leads.workers, Control: leads, Artifacts: leads,
+		Extend: l.settings.extender(l.log, leads.extend),
 		Problem: func() error {
 			if problem := l.problem.Load(); problem != nil {
 				return *problem
@@ -239,7 +243,8 @@ func (l *local) full(err error) error {
 
 // outlast runs a sweep. While its dashboard is open a full disk does not end the run:
 // whoever looks is told, and the run goes on when there is room.
-func (l *local) outlast(ctx context.Context, submission *sweep.Submission, fresh bool, out *console, mode string) (*sweep.SweepRecord, error) {
+func (l *local) outlast(ctx context.Context, submission *sweep.Submission, fresh bool, out *console,
+	mode string) (*sweep.SweepRecord, error) {
 	for {
 		record, err := l.run(ctx, submission, fresh, out, mode)
 		if l.problem.Load() == nil {
@@ -248,9 +253,11 @@ func (l *local) outlast(ctx context.Context, submission *sweep.Submission, fresh
 		if l.stopBoard == nil || !isFull(err) || ctx.Err() != nil {
 			return record, err
 		}
-		fmt.Fprintf(out, "%v\nthe run waits for room, and the dashboard is served meanwhile; Ctrl-C ends both\n", *l.problem.Load())
+		fmt.Fprintf(out, "%v\nthe run waits for room, and the dashboard is served meanwhile; Ctrl-C ends both\n",
+			*l.problem.Load())
 		if !awaitRoom(ctx, l.disks()...) {
-			return nil, &exitError{exitInterrupted, fmt.Errorf("interrupted while the disk was full: make room and run the same command again to go on: %w", err)}
+			return nil, &exitError{exitInterrupted, fmt.Errorf("interrupted while the disk was full: make room and "+
+				"run the same command again to go on: %w", err)}
 		}
 		fmt.Fprintln(out, "there is room again: the run goes on")
 		l.problem.Store(nil)
@@ -278,14 +285,16 @@ func leadNow(ctx context.Context, results sweep.Store, out io.Writer) (sweep.Lea
 		})
 	}})
 	if err != nil && other != "" && ctx.Err() == nil {
-		return nil, fmt.Errorf("another process is at work on this database (%s): wait for it, or use another --home or --store", other)
+		return nil, fmt.Errorf("another process is at work on this database (%s): wait for it, or use another --home "+
+			"or --store", other)
 	}
 	return lead, err
 }
 
 // run brings up broker, coordinator and worker, submits or resumes the sweep,
 // and takes everything down again when it is finished or ctx ends.
-func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh bool, out *console, mode string) (*sweep.SweepRecord, error) {
+func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh bool, out *console,
+	mode string) (*sweep.SweepRecord, error) {
 	broker, err := startBroker(l.home)
 	if err != nil {
 		return nil, err
@@ -308,7 +317,8 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 		return nil, err
 	}
 	c := coordinator.New(coordinator.Options{
-		Store: l.store, Artifacts: l.artifacts, Wire: w, Logger: l.log, Exclusive: true, Cluster: cluster, Term: l.term, Adopt: true,
+		Store: l.store, Artifacts: l.artifacts, Wire: w, Logger: l.log, Exclusive: true, Cluster: cluster,
+		Term: l.term, Adopt: true,
 		// On a user's machine a full disk ends the run with a clear error; the
 		// same command goes on when there is room again.
 		Fatal: isFull,
@@ -387,7 +397,8 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 		if err != nil {
 			return nil, err
 		}
-		return nil, &exitError{exitInterrupted, fmt.Errorf("interrupted: %d of %d trials are done and kept; run the same command again to go on", counts.Done(), counts.Total())}
+		return nil, &exitError{exitInterrupted, fmt.Errorf("interrupted: %d of %d trials are done and kept; run the "+
+			"same command again to go on", counts.Done(), counts.Total())}
 	default:
 		return nil, waitErr
 	}
@@ -395,7 +406,8 @@ func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh boo
 
 // submit goes on with the newest unfinished sweep of the same file, or starts a
 // new one.
-func (l *local) submit(ctx context.Context, c *coordinator.Coordinator, submission *sweep.Submission, fresh bool, out io.Writer) (string, error) {
+func (l *local) submit(ctx context.Context, c *coordinator.Coordinator, submission *sweep.Submission, fresh bool,
+	out io.Writer) (string, error) {
 	unfinished, err := l.store.Sweeps(ctx, sweep.SweepActive, sweep.SweepWaiting, sweep.SweepPaused)
 	if err != nil {
 		return "", err
@@ -420,7 +432,8 @@ func (l *local) submit(ctx context.Context, c *coordinator.Coordinator, submissi
 		}
 		// This process runs one sweep: others wait until their files are run again.
 		if record.State != sweep.SweepPaused {
-			if err := l.store.SetSweepState(ctx, record.ID, sweep.SweepPaused, "another sweep was run: run the file again to go on"); err != nil {
+			if err := l.store.SetSweepState(ctx, record.ID, sweep.SweepPaused, "another sweep was run: run the file "+
+				"again to go on"); err != nil {
 				return "", err
 			}
 		}
@@ -456,8 +469,9 @@ func sameSweep(record *sweep.SweepRecord, submission *sweep.Submission) (bool, e
 			datasets[name] = digest
 		}
 		data, err := sweep.CanonicalJSON(map[string]any{
-			"source": s.Source, "trainer": s.Description.Name, "version": s.Description.ResultVersion, "datasets": datasets,
-			"cap": s.Spec.Cap, "random": s.Spec.Random != nil,
+			"source": s.Source, "trainer": s.Description.Name, "version": s.Description.ResultVersion,
+			"datasets": datasets,
+			"cap":      s.Spec.Cap, "random": s.Spec.Random != nil,
 		})
 		return string(data), err
 	}
@@ -477,14 +491,17 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		return err
 	}
 	errOut := cmd.ErrOrStderr()
-	fmt.Fprintf(errOut, "sweep %s: %d completed (%d taken over from earlier sweeps, %d diverged), %d failed, in %s\n", record.ID,
-		counts.Completed, counts.Reused, counts.Diverged, counts.Failed, roughly(record.UpdatedAt.Sub(record.CreatedAt)))
+	fmt.Fprintf(errOut, "sweep %s: %d completed (%d taken over from earlier sweeps, %d diverged), %d failed, in %s\n",
+		record.ID,
+		counts.Completed, counts.Reused, counts.Diverged, counts.Failed,
+		roughly(record.UpdatedAt.Sub(record.CreatedAt)))
 	if counts.Faults > 0 {
 		fmt.Fprintf(errOut, "warning: %d repeated trials gave other bits than before\n", counts.Faults)
 	}
 	submission := &record.Grids[0].Submission
 	collection := report.NewCollection(submission.Spec.Select.Filled(&submission.Description), paper.Names)
-	err = results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}}, collection.Add)
+	err = results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}},
+		collection.Add)
 	if err != nil {
 		return err
 	}
@@ -503,7 +520,8 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		}
 	}
 	if counts.Failed > 0 {
-		return &exitError{exitTrials, fmt.Errorf("%d of %d trials failed: see \"sweep trials %s --state failed\"", counts.Failed, counts.Total(), record.ID)}
+		return &exitError{exitTrials, fmt.Errorf("%d of %d trials failed: see \"sweep trials %s --state failed\"",
+			counts.Failed, counts.Total(), record.ID)}
 	}
 	return nil
 }
@@ -533,7 +551,8 @@ func writeBest(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 				if others := ties[t.Index]; others > 0 {
 					tied = fmt.Sprintf(" (others that are exactly as good: %d)", others)
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "best %s %.6g: trial %d, %s%s\n", choice.By, value, t.Index, parameters, tied)
+				fmt.Fprintf(cmd.OutOrStdout(), "best %s %.6g: trial %d, %s%s\n", choice.By, value, t.Index,
+					parameters, tied)
 			}
 			return err
 		})

@@ -36,8 +36,10 @@ func BenchmarkRun(b *testing.B) {
 		{"Long", "lstm", 1000},
 	} {
 		b.Run(load.name, func(b *testing.B) {
-			file := write(b, b.TempDir(), "run.yaml", fmt.Sprintf("name: run\nreplicates: %d\nparameters:\n  dataset: {value: generated-cbf}\n"+
-				"  model: {value: %s}\n  epochs: {value: 1000}\nlimits: {points: %d}\n", trials, load.model, load.points))
+			file := write(b, b.TempDir(), "run.yaml", fmt.Sprintf("name: run\nreplicates: %d\nparameters:\n  "+
+				"dataset: {value: generated-cbf}\n"+
+				"  model: {value: %s}\n  epochs: {value: 1000}\nlimits: {points: %d}\n", trials, load.model,
+				load.points))
 			var all float64
 			for range b.N {
 				home := b.TempDir()

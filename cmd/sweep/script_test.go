@@ -108,23 +108,31 @@ parameters:
 	random, grid := filepath.Join(dir, "sweeps/random.yaml"), filepath.Join(dir, "sweeps/grid.yaml")
 	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
 		{args: []string{"run", random}, code: exitUsage, stderr: []string{random + ":3:1", "run_cap: 20"}},
-		{args: []string{"expand", random, "--count", "3"}, stdout: []string{"random: 3 trials", "drawn: log_uniform_values, min 0.0001, max 0.1", "3 points checked"},
+		{args: []string{"expand", random, "--count", "3"},
+			stdout: []string{"random: 3 trials", "drawn: log_uniform_values, min 0.0001, max 0.1", "3 points checked"},
 			stderr: []string{"src/train.py runs in " + dir, "early_terminate: is not done"}},
 		{args: []string{"expand", random, "--count", "3", "--no-trainer", "--json"}, stdout: []string{`"points": 3`}},
 		{args: []string{"expand", random, "--count", "-1"}, code: exitUsage, stderr: []string{"--count"}},
-		{args: []string{"expand", random, "--count", "3", "--directory", "/none"}, code: exitUsage, stderr: []string{"--directory /none"}},
-		{args: []string{"run", random, "--count", "2"}, stdout: []string{"best val_loss ", `"units":`}, stderr: []string{"2 completed (0 taken over"}},
+		{args: []string{"expand", random, "--count", "3", "--directory", "/none"}, code: exitUsage,
+			stderr: []string{"--directory /none"}},
+		{args: []string{"run", random, "--count", "2"}, stdout: []string{"best val_loss ", `"units":`},
+			stderr: []string{"2 completed (0 taken over"}},
 		{args: []string{"trials"}, stdout: []string{"LR", "UNITS", "VAL_LOSS", "completed"}},
-		{args: []string{"curves", "latest", "1", "--format", "csv"}, stdout: []string{"val_loss,0,", "val_loss,2,", "epoch,1,1"}},
+		{args: []string{"curves", "latest", "1", "--format", "csv"}, stdout: []string{"val_loss,0,", "val_loss,2,",
+			"epoch,1,1"}},
 		{args: []string{"export"}, stdout: []string{"parameter.lr,parameter.units,metric.epoch,metric.val_loss"}},
 		{args: []string{"run", random, "--count", "3"}, stderr: []string{"3 completed (2 taken over"}},
-		{args: []string{"run", grid}, stderr: []string{"2 completed", "2 of the trials: the sweep's metric val_los never came"}},
-		{args: []string{"trials"}, stdout: []string{"the sweep's metric val_los never came", `did you mean "val_loss"?`}},
-		{args: []string{"run", grid, "--directory", filepath.Join(dir, "sweeps")}, code: exitUsage, stderr: []string{"train.py"}},
+		{args: []string{"run", grid}, stderr: []string{"2 completed", "2 of the trials: the sweep's metric val_los " +
+			"never came"}},
+		{args: []string{"trials"}, stdout: []string{"the sweep's metric val_los never came",
+			`did you mean "val_loss"?`}},
+		{args: []string{"run", grid, "--directory", filepath.Join(dir, "sweeps")}, code: exitUsage,
+			stderr: []string{"train.py"}},
 		{args: []string{"trainer", "describe", "script"}, stdout: []string{"trainer script"}},
 	}...)
 	write(t, filepath.Join(dir, "src"), "train.py", wandbProgram+"\n# changed\n")
-	if _, stderr, code := output(t, home, "run", random, "--count", "3"); code != 0 || !strings.Contains(stderr, "3 completed (0 taken over") {
+	if _, stderr, code := output(t, home, "run", random, "--count", "3"); code != 0 ||
+		!strings.Contains(stderr, "3 completed (0 taken over") {
 		t.Errorf("a changed program: exit code %d: %s", code, stderr)
 	}
 }
@@ -161,15 +169,18 @@ limits: {timeout: 2s}
 	}
 	t.Setenv("MY_HOME", user)
 	t.Setenv("HOME", user)
-	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "unset.yaml")); code == 0 || !strings.Contains(stderr, "NOT_SET_ANYWHERE is not set") {
+	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "unset.yaml")); code == 0 ||
+		!strings.Contains(stderr, "NOT_SET_ANYWHERE is not set") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "t.yaml"), "--directory", dir); code != exitTrials {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	stdout, stderr, code := output(t, home, "sql", "--format", "csv", "SELECT state, executions, error FROM results WHERE sweep_name = 't' ORDER BY trial_index")
+	stdout, stderr, code := output(t, home, "sql", "--format", "csv", "SELECT state, executions, error FROM results "+
+		"WHERE sweep_name = 't' ORDER BY trial_index")
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	want := []string{"state,executions,error", "completed,1,", "failed,1,timed out after 2s", "completed,2,", "failed,1,exit status 4: went wrong"}
+	want := []string{"state,executions,error", "completed,1,", "failed,1,timed out after 2s", "completed,2,",
+		"failed,1,exit status 4: went wrong"}
 	if code != 0 || len(lines) != len(want) {
 		t.Fatalf("exit code %d: %s%s", code, stderr, stdout)
 	}
@@ -211,10 +222,12 @@ if [ $n = 0 ]; then touch "$MARK"; while :; do sleep 0.05; done; fi
 	if code := first.ProcessState.ExitCode(); code != exitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
-	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "s.yaml")); code != 0 || !strings.Contains(stderr, "goes on") {
+	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "s.yaml")); code != 0 ||
+		!strings.Contains(stderr, "goes on") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	if stdout, _, _ := output(t, home, "sql", "SELECT summary FROM results"); !strings.Contains(stdout, `"executions":2`) {
+	if stdout, _, _ := output(t, home, "sql", "SELECT summary FROM results"); !strings.Contains(stdout,
+		`"executions":2`) {
 		t.Errorf("results: %s", stdout)
 	}
 
@@ -246,25 +259,31 @@ mkdir -p "$SWEEP_ARTIFACTS/logs"
 echo "model $x" > "$SWEEP_ARTIFACTS/model.bin"; echo log > "$SWEEP_ARTIFACTS/logs/a.txt"
 [ $x = 1 ] || [ -e ok ] || exit 3
 `,
-		"s.yaml": "name: kept\ncommand: [sh, p.sh, '${args}']\nartifacts: [model.bin, logs, nothing]\nparameters: {x: {values: [1, 2]}}\n",
+		"s.yaml": "name: kept\ncommand: [sh, p.sh, '${args}']\nartifacts: [model.bin, logs, nothing]\nparameters: " +
+			"{x: {values: [1, 2]}}\n",
 	})
 	out := filepath.Join(dir, "out")
 	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
-		{args: []string{"run", filepath.Join(dir, "s.yaml")}, code: exitTrials, stderr: []string{"1 completed", "1 failed"}},
-		{args: []string{"artifacts", "list", "kept"}, code: exitArtifacts, stdout: []string{"0      logs       stored", "0      model.bin  stored", "0      nothing    missing"}},
+		{args: []string{"run", filepath.Join(dir, "s.yaml")}, code: exitTrials,
+			stderr: []string{"1 completed", "1 failed"}},
+		{args: []string{"artifacts", "list", "kept"}, code: exitArtifacts,
+			stdout: []string{"0      logs       stored", "0      model.bin  stored", "0      nothing    missing"}},
 		{args: []string{"artifacts", "get", "kept", "0", "model.bin", "-o", "-"}, stdout: []string{"model 1\n"}},
 		{args: []string{"artifacts", "get", "kept", "0", "logs", "--output", out}},
-		{args: []string{"artifacts", "get", "kept", "0", "nothing"}, code: exitArtifacts, stderr: []string{"did not hand it over"}},
+		{args: []string{"artifacts", "get", "kept", "0", "nothing"}, code: exitArtifacts,
+			stderr: []string{"did not hand it over"}},
 		{args: []string{"retry", "kept"}},
 	}...)
 	if info, err := os.Stat(out); err != nil || info.Size() == 0 {
 		t.Errorf("the archive: %v, %v", info, err)
 	}
 	write(t, dir, "ok", "")
-	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "s.yaml")); code != 0 || !strings.Contains(stderr, "2 completed") {
+	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "s.yaml")); code != 0 ||
+		!strings.Contains(stderr, "2 completed") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	if stdout, stderr, code := output(t, home, "artifacts", "get", "kept", "1", "model.bin", "-o", "-"); code != 0 || stdout != "model 2\n" {
+	if stdout, stderr, code := output(t, home, "artifacts", "get", "kept", "1", "model.bin", "-o", "-"); code != 0 ||
+		stdout != "model 2\n" {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
@@ -371,7 +390,8 @@ except wandb.Error as e: print(e)
 		t.Errorf("a second process: exit code %d: %s", code, stderr)
 	}
 	stdout, stderr, code = output(t, home, "exec", "python", "program.py")
-	if code != 0 || !strings.Contains(stdout, "there is no sweep nonsense1 here") || !strings.Contains(stderr, "2 completed") {
+	if code != 0 || !strings.Contains(stdout, "there is no sweep nonsense1 here") ||
+		!strings.Contains(stderr, "2 completed") {
 		t.Errorf("a program: exit code %d: %s%s", code, stdout, stderr)
 	}
 	if _, stderr, code := output(t, home, "exec", "sh", "-c", "exit 7"); code != 7 {
@@ -384,8 +404,9 @@ func TestProgramsOnACluster(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
 	files := map[string]string{
-		"train.sh":         "echo \"{\\\"y\\\": 1}\" >> $SWEEP_EVENTS\n",
-		"sweep.yaml":       "name: programs\nprogram: train.sh\ncommand: [sh, \"${program}\", \"${args}\"]\nfiles: requirements.txt\nparameters: {x: {min: 1, max: 6}}\n",
+		"train.sh": "echo \"{\\\"y\\\": 1}\" >> $SWEEP_EVENTS\n",
+		"sweep.yaml": "name: programs\nprogram: train.sh\ncommand: [sh, \"${program}\", \"${args}\"]\nfiles: " +
+			"requirements.txt\nparameters: {x: {min: 1, max: 6}}\n",
 		"requirements.txt": "a\n",
 	}
 	own := folder(t, files)
@@ -405,7 +426,8 @@ func TestProgramsOnACluster(t *testing.T) {
 	c.start("stale", "worker", "--name", "stale", "--slots", "1", "--script-dir", stale)
 	await(t, "refused", func() bool {
 		stdout, _, _ := c.output("status", id)
-		return strings.Contains(stdout, "no worker has the program train.sh, with the files that belong to it, as it was submitted")
+		return strings.Contains(stdout, "no worker has the program train.sh, with the files that belong to it, as it "+
+			"was submitted")
 	})
 	c.start("good", "worker", "--name", "good", "--slots", "1", "--script-dir", stale+","+same)
 	await(t, "the trials", func() bool { p := c.progress(id); return p.Completed == 6 })

@@ -9,13 +9,15 @@ import (
 // database. Trainers have no use for them, and do not see them.
 func (s *settings) secrets() []string {
 	named := []string{s.nats.Credentials, s.nats.NKey, s.nats.Key, s.settingsFile(),
-		os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), os.Getenv("PGPASSFILE"), os.Getenv("PGSERVICEFILE"), os.Getenv("PGSSLKEY")}
+		os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), os.Getenv("PGPASSFILE"), os.Getenv("PGSERVICEFILE"),
+		os.Getenv("PGSSLKEY")}
 	var usual []string
 	if dir, err := os.UserConfigDir(); err == nil {
 		usual = append(usual, filepath.Join(dir, "sweep", "sweep.conf"), filepath.Join(dir, "nats"))
 	}
 	if home, err := os.UserHomeDir(); err == nil {
-		for _, name := range []string{".pgpass", ".pg_service.conf", ".postgresql", ".nkeys", ".local/share/nats", ".aws"} {
+		for _, name := range []string{".pgpass", ".pg_service.conf", ".postgresql", ".nkeys",
+			".local/share/nats", ".aws"} {
 			usual = append(usual, filepath.Join(home, name))
 		}
 	}

@@ -33,8 +33,10 @@ func TestTrainersSeeNoSecrets(t *testing.T) {
 		pass: true, passFile: true, key: true, conf: true, filepath.Join(home, "worker.creds"): true, public: false,
 	} {
 		file := write(t, t.TempDir(), "steal.yaml", fmt.Sprintf(
-			"name: steal\ntrainer: quadratic\nparameters:\n  epochs: {value: 2}\n  fault: {value: steal}\n  fault_file: {value: %q}\n", path))
-		_, stderr, code := output(t, t.TempDir(), "run", file, "--trainer-path", trainers, "--config", conf, "--nats-key", key, "--trainer-env", "WANTED",
+			"name: steal\ntrainer: quadratic\nparameters:\n  epochs: {value: 2}\n  fault: {value: steal}\n  "+
+				"fault_file: {value: %q}\n", path))
+		_, stderr, code := output(t, t.TempDir(), "run", file, "--trainer-path", trainers, "--config", conf,
+			"--nats-key", key, "--trainer-env", "WANTED",
 			"--log-level", "debug", "--quiet", "--slots", "1")
 		if code != 0 || !strings.Contains(stderr, "steal: done") {
 			t.Fatalf("%s: exit code %d: %s", path, code, stderr)
@@ -43,7 +45,8 @@ func TestTrainersSeeNoSecrets(t *testing.T) {
 			t.Errorf("%s is to be hidden: %v:\n%s", path, hidden, stderr)
 		}
 	}
-	if _, stderr, code := output(t, t.TempDir(), "trainer", "describe", "--trainer-home", pass); code != exitUsage || !strings.Contains(stderr, "--trainer-home") {
+	if _, stderr, code := output(t, t.TempDir(), "trainer", "describe", "--trainer-home", pass); code != exitUsage ||
+		!strings.Contains(stderr, "--trainer-home") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

@@ -74,7 +74,8 @@ func BenchmarkBesideBadSweeps(b *testing.B) {
 	for range b.N {
 		alone, together := besideBadSweeps(b, 300)
 		ratios = append(ratios, together.Seconds()/alone.Seconds())
-		b.Logf("alone %v, beside five bad sweeps %v: %.2f times", alone.Round(time.Millisecond), together.Round(time.Millisecond), ratios[len(ratios)-1])
+		b.Logf("alone %v, beside five bad sweeps %v: %.2f times", alone.Round(time.Millisecond),
+			together.Round(time.Millisecond), ratios[len(ratios)-1])
 	}
 	slices.Sort(ratios)
 	b.ReportMetric(ratios[len(ratios)/2], "times-alone")
@@ -93,7 +94,8 @@ func besideBadSweeps(t testing.TB, trials int) (alone, together time.Duration) {
 		if i == 2 {
 			here = otherData
 		}
-		c.start(fmt.Sprint("worker-", i), "worker", "--name", fmt.Sprint("worker-", i), "--slots", "1", "--memory", "512MiB", "--trainer-path", folders, "--data", here)
+		c.start(fmt.Sprint("worker-", i), "worker", "--name", fmt.Sprint("worker-", i), "--slots", "1", "--memory",
+			"512MiB", "--trainer-path", folders, "--data", here)
 	}
 	workers := func() (list []wire.WorkerStatus) {
 		stdout, stderr, code := c.output("workers", "--json")
@@ -112,14 +114,17 @@ func besideBadSweeps(t testing.TB, trials int) (alone, together time.Duration) {
 		file := write(t, dir, name+".yaml", "name: "+name+"\n"+text)
 		return c.submit(file, "--reuse=false", "--trainer-path", common+","+rare+","+absent, "--data", data)
 	}
-	healthy := fmt.Sprintf("trainer: quadratic\nreplicates: %d\nparameters:\n  epochs: {value: 10}\n  pause: {value: 6}\n", trials)
+	healthy := fmt.Sprintf(
+		"trainer: quadratic\nreplicates: %d\nparameters:\n  epochs: {value: 10}\n  pause: {value: 6}\n", trials)
 	// run returns the digests of the healthy sweep and how long it took.
 	run := func(name string) (string, time.Duration) {
 		start := time.Now()
 		id := submit(name, healthy)
 		await(t, name, func() bool { return c.progress(id).Done() == int64(trials) })
 		took := time.Since(start)
-		stdout, stderr, code := c.output("sql", "SELECT trial_index, state, digest FROM results WHERE sweep_id = '"+id+"' ORDER BY trial_index", "--format", "csv")
+		stdout, stderr, code := c.output("sql",
+			"SELECT trial_index, state, digest FROM results WHERE sweep_id = '"+id+"' ORDER BY trial_index",
+			"--format", "csv")
 		if code != 0 || strings.Count(stdout, ",completed,") != trials {
 			t.Fatalf("%s: exit code %d: %s%s", name, code, stderr, stdout)
 		}
@@ -165,7 +170,8 @@ func besideBadSweeps(t testing.TB, trials int) (alone, together time.Duration) {
 		}
 	}
 	for sweepName, worker := range map[string]string{"rare": "worker-1", "data": "worker-2"} {
-		query := fmt.Sprintf("SELECT DISTINCT worker FROM results WHERE sweep_id = '%s' AND worker LIKE '%s%%'", ids[sweepName], worker)
+		query := fmt.Sprintf("SELECT DISTINCT worker FROM results WHERE sweep_id = '%s' AND worker LIKE '%s%%'",
+			ids[sweepName], worker)
 		stdout, stderr, code := c.output("sql", query, "--format", "csv")
 		if ran := strings.Contains(stdout, worker); code != 0 || ran != (sweepName == "rare") {
 			t.Errorf("%s on %s: %s%s", sweepName, worker, stdout, stderr)

@@ -41,7 +41,8 @@ func TestRefusalsAreShown(t *testing.T) {
 		stdout, _, _ := c.output("workers")
 		return strings.Contains(stdout, "ready")
 	})
-	file := write(t, t.TempDir(), "tiny.yaml", "name: tiny\nparameters:\n  dataset: {value: Tiny}\n  epochs: {value: 2}\n")
+	file := write(t, t.TempDir(), "tiny.yaml",
+		"name: tiny\nparameters:\n  dataset: {value: Tiny}\n  epochs: {value: 2}\n")
 	id := c.submit(file, "--data", data)
 	await(t, "the refusal", func() bool { return c.progress(id).Refused > 0 })
 	for _, line := range []struct {
@@ -56,7 +57,8 @@ func TestRefusalsAreShown(t *testing.T) {
 		{"host-1", []string{"sql", "SELECT worker, reason FROM refusals"}},
 	} {
 		if stdout, stderr, code := c.output(line.args...); code != 0 || !strings.Contains(stdout, line.want) {
-			t.Errorf("sweep %s lacks %q: exit code %d: %s%s", strings.Join(line.args, " "), line.want, code, stdout, stderr)
+			t.Errorf("sweep %s lacks %q: exit code %d: %s%s", strings.Join(line.args, " "), line.want, code,
+				stdout, stderr)
 		}
 	}
 	watching := c.program(filepath.Join(c.dir, "watching"), "watch", id)
@@ -91,7 +93,8 @@ func TestCoordinatorOfAnotherDatabase(t *testing.T) {
 	c.start("production", "coordinator", "--listen", here)
 	c.start("worker", "worker", "--slots", "1")
 	await(t, "the first to lead", func() bool { return leads(here) && get(here, "/readyz") == "ok\n" })
-	file := write(t, t.TempDir(), "some.yaml", "name: some\ntrainer: noop\nparameters:\n  milliseconds: {value: 20}\n  x: {min: 1, max: 200}\n")
+	file := write(t, t.TempDir(), "some.yaml", "name: some\ntrainer: noop\nparameters:\n  milliseconds: {value: "+
+		"20}\n  x: {min: 1, max: 200}\n")
 	id := c.submit(file)
 	await(t, "some results", func() bool { return c.progress(id).Completed >= 20 })
 	production := c.url
@@ -99,7 +102,8 @@ func TestCoordinatorOfAnotherDatabase(t *testing.T) {
 	c.start("stranger", "coordinator", "--listen", there)
 	<-c.parts["stranger"].exited
 	log := c.parts["stranger"].log.String()
-	if code := c.parts["stranger"].cmd.ProcessState.ExitCode(); code != exitFailure || !strings.Contains(log, "test_1") || !strings.Contains(log, "--adopt") {
+	if code := c.parts["stranger"].cmd.ProcessState.ExitCode(); code != exitFailure ||
+		!strings.Contains(log, "test_1") || !strings.Contains(log, "--adopt") {
 		t.Errorf("exit code %d: %s", code, log)
 	}
 	await(t, "all results", func() bool { return c.progress(id).Completed == 200 })
@@ -115,7 +119,8 @@ func TestCoordinatorOfAnotherDatabase(t *testing.T) {
 	c.url = production
 	c.again("production")
 	<-c.parts["production"].exited
-	if log := c.parts["production"].log.String(); !strings.Contains(log, "sweep.db") || !strings.Contains(log, "--adopt") {
+	if log := c.parts["production"].log.String(); !strings.Contains(log, "sweep.db") ||
+		!strings.Contains(log, "--adopt") {
 		t.Errorf("the first after the move: %s", log)
 	}
 }
@@ -132,7 +137,8 @@ func TestSecondSubmissionRunsNothingAgain(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := func(name string, priority, trials int) string {
-		return write(t, dir, name+".yaml", fmt.Sprintf("name: %s\ntrainer: noop\npriority: %d\nparameters:\n  milliseconds: {value: 5}\n  x: {min: 1, max: %d}\n", name, priority, trials))
+		return write(t, dir, name+".yaml", fmt.Sprintf("name: %s\ntrainer: noop\npriority: %d\nparameters:\n  "+
+			"milliseconds: {value: 5}\n  x: {min: 1, max: %d}\n", name, priority, trials))
 	}
 	first := c.submit(file("first", 0, 600))
 	count := c.counter()
@@ -163,7 +169,8 @@ func TestSubmissionsOfASharedCluster(t *testing.T) {
 	await(t, "the coordinator to lead", func() bool { return leads(address) && get(address, "/readyz") == "ok\n" })
 	file := write(t, t.TempDir(), "some.yaml", "name: some\ntrainer: noop\nparameters:\n  x: {min: 1, max: 20}\n")
 	for _, other := range []string{"first", "second"} {
-		if stdout, stderr, code := c.output("submit", file, "--require-workers", "--key", other); code != exitFailure || stdout != "" || !strings.Contains(stderr, "no worker") {
+		if stdout, stderr, code := c.output("submit", file, "--require-workers", "--key", other); code != exitFailure ||
+			stdout != "" || !strings.Contains(stderr, "no worker") {
 			t.Errorf("without workers: exit code %d: %s%s", code, stdout, stderr)
 		}
 	}
@@ -184,14 +191,16 @@ func TestSubmissionsOfASharedCluster(t *testing.T) {
 	}
 	c.start("worker", "worker", "--slots", "1")
 	await(t, "all results", func() bool { return c.progress(first).Completed == 20 })
-	guilty := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: first, Index: 3}, Execution: "e", Worker: "w"}
+	guilty := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: first, Index: 3},
+		Execution: "e", Worker: "w"}
 	if err := c.results.Quarantine(t.Context(), []sweep.Quarantined{{Event: guilty, Problem: "too long"}}); err != nil {
 		t.Fatal(err)
 	}
 	if stdout, _, _ := c.output("status", first); !strings.Contains(stdout, "1 reports of workers are in quarantine") {
 		t.Errorf("status shows\n%s", stdout)
 	}
-	if stdout, _, _ := c.output("sql", "SELECT error FROM quarantine", "--format", "csv"); stdout != "error\ntoo long\n" {
+	if stdout, _, _ := c.output("sql", "SELECT error FROM quarantine", "--format",
+		"csv"); stdout != "error\ntoo long\n" {
 		t.Errorf("the quarantine holds %s", stdout)
 	}
 }

@@ -56,7 +56,8 @@ Exit codes: 0 done, 1 the database refuses the statement.`,
 }
 
 // rowWriter returns what prints rows in a format, the header before the first.
-func rowWriter(cmd *cobra.Command, format string) (write func(columns []string, row []any) error, flush func() error, err error) {
+func rowWriter(cmd *cobra.Command, format string) (write func(columns []string, row []any) error,
+	flush func() error, err error) {
 	out := cmd.OutOrStdout()
 	header := false
 	switch format {

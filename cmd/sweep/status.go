@@ -57,7 +57,8 @@ func lossesOf(ctx context.Context, results sweep.Reader) (map[string][]trialLoss
 			id, index := row[0].(string), row[1].(int64)
 			list := all[id]
 			if n := len(list); n == 0 || list[n-1].Index != index {
-				list = append(list, trialLosses{Index: index, State: sweep.State(row[2].(string)), Limit: int(row[3].(int64))})
+				list = append(list, trialLosses{Index: index, State: sweep.State(row[2].(string)),
+					Limit: int(row[3].(int64))})
 			}
 			last := &list[len(list)-1]
 			last.Workers = append(last.Workers, row[4].(string))
@@ -130,7 +131,8 @@ Exit codes: 0 done, 4 no such sweep.`,
 				if err != nil {
 					return err
 				}
-				list = append(list, sweepStatus{r.ID, r.Name, r.State, r.Reason, r.Trainer, r.Pool, r.Priority, counts.Total(), counts, r.CreatedAt, r.UpdatedAt, losses[r.ID]})
+				list = append(list, sweepStatus{r.ID, r.Name, r.State, r.Reason, r.Trainer, r.Pool, r.Priority,
+					counts.Total(), counts, r.CreatedAt, r.UpdatedAt, losses[r.ID]})
 			}
 			tell(cmd, problemOf(results))
 			if asJSON {
@@ -141,11 +143,14 @@ Exit codes: 0 done, 4 no such sweep.`,
 				return nil
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-			fmt.Fprintln(w, "SWEEP\tNAME\tSTATE\tTRIALS\tCOMPLETED\tREUSED\tDIVERGED\tFAILED\tCANCELLED\tRUNNING\tPENDING\tCREATED")
+			fmt.Fprintln(w,
+				"SWEEP\tNAME\tSTATE\tTRIALS\tCOMPLETED\tREUSED\tDIVERGED\tFAILED\tCANCELLED\tRUNNING\tPENDING\tCREATED")
 			for _, e := range list {
 				p := e.Progress
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", e.ID, e.Name, e.State, e.Trials, p.Completed, p.Reused,
-					p.Diverged, p.Failed, p.Cancelled, p.Running, p.Pending+p.Queued, e.CreatedAt.Local().Format("2006-01-02 15:04"))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", e.ID, e.Name, e.State, e.Trials,
+					p.Completed, p.Reused,
+					p.Diverged, p.Failed, p.Cancelled, p.Running, p.Pending+p.Queued,
+					e.CreatedAt.Local().Format("2006-01-02 15:04"))
 			}
 			if err := w.Flush(); err != nil {
 				return err
@@ -158,16 +163,20 @@ Exit codes: 0 done, 4 no such sweep.`,
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: trial %d is %s\n", e.ID, e.Losses[i].Index, &e.Losses[i])
 				}
 				if more := len(e.Losses) - shownLosses; more > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: workers vanished while they ran %d more trials (sweep trials %[1]s --where 'losses>0')\n", e.ID, more)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: workers vanished while they ran %d more trials (sweep trials "+
+						"%[1]s --where 'losses>0')\n", e.ID, more)
 				}
 				if e.Progress.Refused > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: workers refused trials %d times, which counts against nobody (sweep trials %[1]s --where 'refusals>0')\n", e.ID, e.Progress.Refused)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: workers refused trials %d times, which counts against nobody "+
+						"(sweep trials %[1]s --where 'refusals>0')\n", e.ID, e.Progress.Refused)
 				}
 				if e.Progress.Quarantined > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %d reports of workers are in quarantine, and their trials failed: the database does not take them (table quarantine)\n", e.ID, e.Progress.Quarantined)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %d reports of workers are in quarantine, and their trials "+
+						"failed: the database does not take them (table quarantine)\n", e.ID, e.Progress.Quarantined)
 				}
 				if e.Progress.Faults > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %d repeated trials gave other bits than before (table reproducibility_faults)\n", e.ID, e.Progress.Faults)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %d repeated trials gave other bits than before (table "+
+						"reproducibility_faults)\n", e.ID, e.Progress.Faults)
 				}
 			}
 			return nil

@@ -87,7 +87,8 @@ Exit codes: 0 done, 1 a network cannot be made, 2 wrong flags.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&name, "config", "step", "name of the case, for the output")
-	flags.StringSliceVar(&impls, "impl", []string{"spectral-rnn", "spectral-rnn:dense", "spectral-rnn:compact-wy", "ornn", "rnn", "lstm", "gru"}, "models to time")
+	flags.StringSliceVar(&impls, "impl", []string{"spectral-rnn", "spectral-rnn:dense", "spectral-rnn:compact-wy",
+		"ornn", "rnn", "lstm", "gru"}, "models to time")
 	flags.IntVar(&shape.Hidden, "n", 32, "hidden units")
 	flags.IntVar(&shape.M1, "m1", 16, "reflectors of U")
 	flags.IntVar(&shape.M2, "m2", 16, "reflectors of V")
@@ -115,7 +116,8 @@ func timeSteps(cmd *cobra.Command, shape model.StepShape, budget time.Duration, 
 // them: theirs are called rnn, lstm and gru.
 func newStepLine(name, impl string, s model.StepShape, t *model.StepTimes) stepLine {
 	line := stepLine{
-		Config: name, Impl: "sweep " + impl, N: s.Hidden, M1: s.M1, M2: s.M2, Inputs: s.Inputs, Steps: s.Steps, Batch: s.Batch,
+		Config: name, Impl: "sweep " + impl, N: s.Hidden, M1: s.M1, M2: s.M2, Inputs: s.Inputs, Steps: s.Steps,
+		Batch:   s.Batch,
 		Classes: s.Classes, Threads: s.Threads, Params: t.Parameters, Timed: t.Count,
 		Median: milliseconds(t.Median), Best: milliseconds(t.Best), Sequences: float64(s.Batch) / t.Median.Seconds(),
 		Gigaflops: t.Flops / t.Best.Seconds() / 1e9, Peak: t.Peak / 1e9,
@@ -135,30 +137,44 @@ var stepGoals = []struct {
 	shapes []model.StepShape // the others are compared with the first
 }{
 	{"pixel MNIST n=128 m=16 T=784 B=128", []model.StepShape{
-		{Model: "spectral-rnn", Path: "dense", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1},
-		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1},
-		{Model: "spectral-rnn", Path: "dense", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 2},
-		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 2},
+		{Model: "spectral-rnn", Path: "dense", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
+			Classes: 10, Threads: 1},
+		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
+			Classes: 10, Threads: 1},
+		{Model: "spectral-rnn", Path: "dense", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
+			Classes: 10, Threads: 2},
+		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
+			Classes: 10, Threads: 2},
 	}},
-	{"UCR n=32 m=16 n_i=8 T=16 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 8, Steps: 16, Batch: 32, Classes: 3, Threads: 1}}},
-	{"UCR n=32 m=16 n_i=1 T=251 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1, Steps: 251, Batch: 32, Classes: 3, Threads: 1}}},
-	{"UCR n=32 m=16 n_i=8 T=16 B=16", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 8, Steps: 16, Batch: 16, Classes: 3, Threads: 1}}},
-	{"UCR n=32 m=16 n_i=1 T=251 B=16", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1, Steps: 251, Batch: 16, Classes: 3, Threads: 1}}},
-	{"LSTM n=128 T=784 B=128", []model.StepShape{{Model: "lstm", Hidden: 128, Inputs: 1, Steps: 784, Batch: 128, Classes: 10, Threads: 1}}},
+	{"UCR n=32 m=16 n_i=8 T=16 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 8,
+		Steps: 16, Batch: 32, Classes: 3, Threads: 1}}},
+	{"UCR n=32 m=16 n_i=1 T=251 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1,
+		Steps: 251, Batch: 32, Classes: 3, Threads: 1}}},
+	{"UCR n=32 m=16 n_i=8 T=16 B=16", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 8,
+		Steps: 16, Batch: 16, Classes: 3, Threads: 1}}},
+	{"UCR n=32 m=16 n_i=1 T=251 B=16", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1,
+		Steps: 251, Batch: 16, Classes: 3, Threads: 1}}},
+	{"LSTM n=128 T=784 B=128", []model.StepShape{{Model: "lstm", Hidden: 128, Inputs: 1, Steps: 784, Batch: 128,
+		Classes: 10, Threads: 1}}},
 	{"n=512 m=32 n_i=200 T=20 B=256", []model.StepShape{
-		{Model: "spectral-rnn", Path: "dense", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
-		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
+		{Model: "spectral-rnn", Path: "dense", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256,
+			Classes: 200, Threads: 1},
+		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256,
+			Classes: 200, Threads: 1},
 	}},
 	{"n=1024 m=64 n_i=200 T=20 B=256", []model.StepShape{
-		{Model: "spectral-rnn", Path: "dense", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
-		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256, Classes: 200, Threads: 1},
+		{Model: "spectral-rnn", Path: "dense", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256,
+			Classes: 200, Threads: 1},
+		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256,
+			Classes: 200, Threads: 1},
 	}},
 }
 
 // printGoals measures the cases and prints a Markdown table.
 func printGoals(cmd *cobra.Command, budget time.Duration, most int) error {
 	w := cmd.OutOrStdout()
-	fmt.Fprintln(w, "| case | path | threads | best ms | median ms | steps timed | GFLOP/s best | peak | share of peak, best | median | against the first |")
+	fmt.Fprintln(w, "| case | path | threads | best ms | median ms | steps timed | GFLOP/s best | peak | share of "+
+		"peak, best | median | against the first |")
 	fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for _, goal := range stepGoals {
 		var first *model.StepTimes
@@ -184,7 +200,8 @@ func printGoals(cmd *cobra.Command, budget time.Duration, most int) error {
 
 // printSideBySide compares two trainings at once with one after the other.
 func printSideBySide(cmd *cobra.Command, budget time.Duration, most int) error {
-	shape := model.StepShape{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1, Steps: 251, Batch: 32, Classes: 3, Threads: 1}
+	shape := model.StepShape{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1, Steps: 251, Batch: 32,
+		Classes: 3, Threads: 1}
 	alone, err := timeSteps(cmd, shape, budget, most)
 	if err != nil {
 		return err
@@ -202,8 +219,11 @@ func printSideBySide(cmd *cobra.Command, budget time.Duration, most int) error {
 	gain := func(of func(*model.StepTimes) time.Duration) float64 {
 		return of(alone).Seconds()/of(both[0]).Seconds() + of(alone).Seconds()/of(both[1]).Seconds()
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "\nTwo trainings on two cores do %.2f times (best; median %.2f) the steps of one, n=32 T=251 B=32.\n",
-		gain(func(t *model.StepTimes) time.Duration { return t.Best }), gain(func(t *model.StepTimes) time.Duration { return t.Median }))
+	fmt.Fprintf(cmd.OutOrStdout(), "\nTwo trainings on two cores do %.2f times (best; median %.2f) the steps of one, "+
+		"n=32 T=251 B=32.\n",
+		gain(func(t *model.StepTimes) time.Duration { return t.Best }), gain(func(t *model.StepTimes) time.Duration {
+			return t.Median
+		}))
 	return nil
 }
 
@@ -215,7 +235,8 @@ func writeGoal(w io.Writer, name string, shape model.StepShape, t, first *model.
 	if t != first {
 		ratio = fmt.Sprintf("%.2f×", first.Best.Seconds()/t.Best.Seconds())
 	}
-	fmt.Fprintf(w, "| %s | %s | %d | %.3f | %.3f | %d | %.1f | %.1f | %.0f %% | %.0f %% | %s |\n", name, path, shape.Threads,
+	fmt.Fprintf(w, "| %s | %s | %d | %.3f | %.3f | %d | %.1f | %.1f | %.0f %% | %.0f %% | %s |\n", name, path,
+		shape.Threads,
 		milliseconds(t.Best), milliseconds(t.Median), t.Count, t.Flops/t.Best.Seconds()/1e9, t.Peak/1e9,
 		100*t.BestShare(shape.Threads), 100*t.MedianShare(shape.Threads), ratio)
 }

@@ -42,7 +42,8 @@ failed, 4 no such file or trainer.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.server() == "" {
-				return usageError("submit needs a cluster: say where its NATS servers are by --nats, SWEEP_NATS or the settings file; \"sweep run %s\" trains here", args[0])
+				return usageError("submit needs a cluster: say where its NATS servers are by --nats, SWEEP_NATS or "+
+					"the settings file; \"sweep run %s\" trains here", args[0])
 			}
 			if err := checkProgress(mode); err != nil {
 				return err
@@ -72,17 +73,20 @@ failed, 4 no such file or trainer.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&reuse, "reuse", true, "take over results of equal trainer, data and parameters from earlier sweeps")
+	cmd.Flags().BoolVar(&reuse, "reuse", true,
+		"take over results of equal trainer, data and parameters from earlier sweeps")
 	cmd.Flags().BoolVar(&watch, "watch", false, "show the sweep until it ends")
 	cmd.Flags().BoolVar(&requireWorkers, "require-workers", false, "submit nothing if no worker could run it now")
-	cmd.Flags().StringVar(&key, "key", "", "name of this submission: the same name again submits nothing new, and prints the sweep that there is")
+	cmd.Flags().StringVar(&key, "key", "", "name of this submission: the same name again submits nothing new, and "+
+		"prints the sweep that there is")
 	addProgressFlag(cmd, &mode)
 	options.addFlags(cmd.Flags())
 	return cmd
 }
 
 // submission checks a sweep file and returns what a coordinator needs of it.
-func (s *settings) submission(cmd *cobra.Command, path string, options planOptions, reuse bool) (*sweep.Submission, error) {
+func (s *settings) submission(cmd *cobra.Command, path string, options planOptions,
+	reuse bool) (*sweep.Submission, error) {
 	log := s.logger(cmd)
 	launcher, err := s.newLauncher(log)
 	if err != nil {
@@ -114,7 +118,8 @@ file or trainer.`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.server() == "" {
-				return usageError("extend needs a cluster; here, put the new values into the sweep file and \"sweep run\" it: what is trained already is taken over")
+				return usageError("extend needs a cluster; here, put the new values into the sweep file and \"sweep " +
+					"run\" it: what is trained already is taken over")
 			}
 			submission, err := s.submission(cmd, args[1], options, true)
 			if err != nil {
@@ -129,7 +134,8 @@ file or trainer.`,
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "sweep %s has %d trials more, less those that it has results for\n", record.ID, points)
+				fmt.Fprintf(cmd.OutOrStdout(), "sweep %s has %d trials more, less those that it has results for\n",
+					record.ID, points)
 				return nil
 			})
 		},

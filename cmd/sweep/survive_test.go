@@ -39,7 +39,8 @@ const shortCount = 15 * 4 * 2
 // digests returns the digest of every trial of the only sweep in a home.
 func digests(t *testing.T, home string) string {
 	t.Helper()
-	stdout, stderr, code := output(t, home, "sql", "SELECT trial_index, state, digest, weights_digest FROM results ORDER BY trial_index", "--format", "csv")
+	stdout, stderr, code := output(t, home, "sql", "SELECT trial_index, state, digest, weights_digest FROM results "+
+		"ORDER BY trial_index", "--format", "csv")
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -325,7 +326,8 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // its exit code is looked at below
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(stderr.String(), "run the same command again") {
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted ||
+		!strings.Contains(stderr.String(), "run the same command again") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	finish(t, home, file, want)
@@ -386,7 +388,8 @@ func TestFullDiskUnderDashboard(t *testing.T) {
 				_, answer := get("workers")
 				return strings.Contains(answer, errAtRest.Error())
 			})
-			for _, path := range []string{"sweeps", "sweeps/latest/trials?state=completed", "sweeps/latest/groups?metric=validation_loss", "sweeps/latest/trials/0"} {
+			for _, path := range []string{"sweeps", "sweeps/latest/trials?state=completed",
+				"sweeps/latest/groups?metric=validation_loss", "sweeps/latest/trials/0"} {
 				if status, answer := get(path); status != 200 {
 					t.Errorf("%s: %d %s", path, status, answer)
 				}
@@ -410,7 +413,8 @@ func listen(t *testing.T, cmd *exec.Cmd, from io.Reader) (told func(words string
 	changes := bufio.NewScanner(from)
 	return func(words string) {
 		t.Helper()
-		impatient := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }) // it prints its goroutines
+		// it prints its goroutines
+		impatient := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 		defer impatient.Stop()
 		var heard []string
 		for changes.Scan() {
@@ -431,7 +435,8 @@ func smallDisk(t *testing.T) (dir string) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=32m", "sweep-test", dir).CombinedOutput(); err != nil {
+	if text, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=32m", "sweep-test",
+		dir).CombinedOutput(); err != nil {
 		t.Fatalf("this test mounts a small disk and must run as root: %v: %s", err, text)
 	}
 	t.Cleanup(func() {
@@ -497,7 +502,8 @@ func TestTrialKillsWorker(t *testing.T) {
 esac
 echo '{"y": 1}' >>"$SWEEP_EVENTS"
 `,
-		"sweep.yaml": "name: killer\nprogram: train.sh\ncommand: [sh, \"${program}\", \"${args}\"]\nlimits: {losses: 2}\nparameters: {x: {min: 1, max: 4}}\n",
+		"sweep.yaml": "name: killer\nprogram: train.sh\ncommand: [sh, \"${program}\", \"${args}\"]\nlimits: {losses: " +
+			"2}\nparameters: {x: {min: 1, max: 4}}\n",
 	})
 	c := newCluster(t)
 	c.start("coordinator", "coordinator")

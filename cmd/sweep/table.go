@@ -72,21 +72,24 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 			}
 			return s.onTarget(cmd, func(t target) error {
 				table, _, err := request.Gather(cmd.Context(), t, t)
-				if incomparable := (*report.IncomparableError)(nil); errors.As(err, &incomparable) || errors.Is(err, report.ErrNoClasses) {
+				if incomparable := (*report.IncomparableError)(nil); errors.As(err, &incomparable) ||
+					errors.Is(err, report.ErrNoClasses) {
 					return &exitError{exitUsage, err}
 				}
 				if err != nil {
 					return err
 				}
 				if table == nil {
-					return fmt.Errorf("%w: no completed trial belongs into the table %s", sweep.ErrNotFound, request.Kind.Name)
+					return fmt.Errorf("%w: no completed trial belongs into the table %s", sweep.ErrNotFound,
+						request.Kind.Name)
 				}
 				return table.Write(cmd.OutOrStdout(), options.format, isTerminal(cmd.OutOrStdout()))
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&options.selection, "select", string(report.Mean), "mean, single, ensemble, ensemble:K or ensemble:auto")
+	f.StringVar(&options.selection, "select", string(report.Mean), "mean, single, ensemble, ensemble:K or "+
+		"ensemble:auto")
 	f.StringVar(&options.format, "format", "text", strings.Join(report.Formats, ", "))
 	f.BoolVar(&options.all, "all", false, "take the results of all sweeps together")
 	return cmd

@@ -25,7 +25,8 @@ Exit codes: those of the command below it.`,
 		Example: "  sweep token create alice\n  sweep token list\n  sweep token revoke alice",
 		Args:    cobra.NoArgs,
 	}
-	cmd.PersistentFlags().StringVar(&path, "tokens", "", "file of the tokens (default: tokens.json in the home directory)")
+	cmd.PersistentFlags().StringVar(&path, "tokens", "", "file of the tokens (default: tokens.json in the home "+
+		"directory)")
 	cmd.AddCommand(newTokenCreate(s, &path), newTokenList(s, &path), newTokenRevoke(s, &path))
 	return cmd
 }
@@ -103,9 +104,10 @@ func newTokenList(s *settings, path *string) *cobra.Command {
 
 func newTokenRevoke(s *settings, path *string) *cobra.Command {
 	return &cobra.Command{
-		Use:     "revoke NAME",
-		Short:   "Take a token back; its sessions end",
-		Long:    "Take a token back. Sessions that it was entered for end at once.\n\nExit codes: 0 done, 4 there is no such token.",
+		Use:   "revoke NAME",
+		Short: "Take a token back; its sessions end",
+		Long: "Take a token back. Sessions that it was entered for end at once.\n\nExit codes: 0 done, 4 there is " +
+			"no such token.",
 		Example: "  sweep token revoke alice",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -118,10 +118,11 @@ func loadTrial(cmd *cobra.Command, t target, record *sweep.SweepRecord, index in
 		return nil, err
 	}
 	shown := &shownTrial{TrialRecord: trial, Executions: executions, Reason: reasonOf(record, trial, executions)}
-	err = t.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: record.ID, Indices: []int64{index}}, sweep.CheckSize, func(a *sweep.CheckedArtifact) error {
-		shown.Artifacts = append(shown.Artifacts, a)
-		return nil
-	})
+	err = t.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: record.ID, Indices: []int64{index}}, sweep.CheckSize,
+		func(a *sweep.CheckedArtifact) error {
+			shown.Artifacts = append(shown.Artifacts, a)
+			return nil
+		})
 	return shown, err
 }
 
@@ -222,7 +223,8 @@ func writeTrial(cmd *cobra.Command, t *shownTrial) error {
 		section("EXECUTION\tWORKER\tSTARTED\tTOOK\tOUTCOME\tLOG\tWHY")
 	}
 	for _, e := range t.Executions {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Worker, e.StartedAt.Local().Format(time.DateTime), executionTime(e),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Worker, e.StartedAt.Local().Format(time.DateTime),
+			executionTime(e),
 			executionOutcome(e), sweep.SizeText(e.LogSize), executionWhy(e))
 	}
 	if len(t.Artifacts) > 0 {
@@ -267,7 +269,8 @@ func executionWhy(e sweep.Execution) string {
 }
 
 // trialsCommand is a command that changes some trials of a sweep.
-func trialsCommand(s *settings, use, short, long, example string, do func(cmd *cobra.Command, t target, id string, indices []int64) error) *cobra.Command {
+func trialsCommand(s *settings, use, short, long, example string, do func(cmd *cobra.Command, t target, id string,
+	indices []int64) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   use + " SWEEP INDEX...",
 		Short: short,

@@ -58,14 +58,17 @@ Exit codes: 0 done, 2 a condition that cannot be read, 4 no such sweep.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&options.where, "where", nil, "condition on a parameter, metric or column, as lr=0.01")
-	f.StringSliceVar(&options.states, "state", nil, "only these states: pending, queued, running, completed, failed, cancelled")
+	f.StringSliceVar(&options.states, "state", nil, "only these states: pending, queued, running, completed, failed, "+
+		"cancelled")
 	f.StringVar(&options.sort, "sort", "index", "parameter, metric or column to sort by")
 	f.BoolVar(&options.descending, "descending", false, "largest first (default: the best first)")
 	f.BoolVar(&options.best, "best", false, "only the best trial of each group, by the sweep file's select")
 	f.Int64Var(&options.after, "after", -1, "go on behind the trial with this index")
 	f.IntVar(&options.limit, "limit", 50, "largest number of trials; 0 lists all")
-	f.StringSliceVar(&options.columns, "columns", nil, "parameters and metrics to show (default: what differs, and the main metrics)")
-	f.StringSliceVar(&options.groupBy, "group-by", nil, "list groups of trials that agree in these parameters; '*' for all that vary but the seed")
+	f.StringSliceVar(&options.columns, "columns", nil, "parameters and metrics to show (default: what differs, and "+
+		"the main metrics)")
+	f.StringSliceVar(&options.groupBy, "group-by", nil, "list groups of trials that agree in these parameters; '*' "+
+		"for all that vary but the seed")
 	f.BoolVar(&options.asJSON, "json", false, "print one JSON object a line")
 	return cmd
 }
@@ -126,7 +129,8 @@ func runTrials(cmd *cobra.Command, s *settings, options *trialsOptions, args []s
 	for _, t := range trials {
 		fmt.Fprint(cmd.OutOrStdout(), trialNote(t))
 		if others := ties[t.Index]; others > 0 {
-			fmt.Fprintf(cmd.OutOrStdout(), "\ntrial %d: others of its group that are exactly as good: %d\n", t.Index, others)
+			fmt.Fprintf(cmd.OutOrStdout(), "\ntrial %d: others of its group that are exactly as good: %d\n",
+				t.Index, others)
 		}
 	}
 	return nil
@@ -136,11 +140,12 @@ func runTrials(cmd *cobra.Command, s *settings, options *trialsOptions, args []s
 // their indices; none where the database answers no SQL.
 func tiesOf(ctx context.Context, results sweep.Reader, id string) map[int64]int64 {
 	ties := map[int64]int64{}
-	_ = results.Query(ctx, "SELECT trial_index, ties FROM best_trials WHERE ties > 0 AND sweep_id = '"+id+"'", func(_ []string, row []any) error {
-		index, _ := row[0].(int64)
-		ties[index], _ = row[1].(int64)
-		return nil
-	})
+	_ = results.Query(ctx, "SELECT trial_index, ties FROM best_trials WHERE ties > 0 AND sweep_id = '"+id+"'",
+		func(_ []string, row []any) error {
+			index, _ := row[0].(int64)
+			ties[index], _ = row[1].(int64)
+			return nil
+		})
 	return ties
 }
 
@@ -183,7 +188,8 @@ func (o *trialsOptions) query(id string) (sweep.TrialQuery, error) {
 
 // checkNames refuses what no trial of a sweep can have: sorted by that, trials are in
 // no order. Which metrics a program reports is not known before.
-func checkNames(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery, shown []string) error {
+func checkNames(ctx context.Context, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery,
+	shown []string) error {
 	known := slices.Clone(sweep.TrialColumns)
 	for _, g := range record.Grids {
 		description := &g.Submission.Description
@@ -202,8 +208,10 @@ func checkNames(ctx context.Context, results sweep.Reader, record *sweep.SweepRe
 		if slices.Contains(known, name) {
 			return nil
 		}
-		return usageError("--%s %s: no trial of this sweep has that; they differ in %s, and have metrics as %s (all: sweep trainer describe %s)",
-			flag, name, strings.Join(variedParameters(record), ", "), strings.Join(mainMetrics(ctx, results, record), ", "), record.Trainer)
+		return usageError("--%s %s: no trial of this sweep has that; they differ in %s, and have metrics as %s (all: "+
+			"sweep trainer describe %s)",
+			flag, name, strings.Join(variedParameters(record), ", "), strings.Join(mainMetrics(ctx, results, record),
+				", "), record.Trainer)
 	}
 	if query.OrderBy != "" {
 		if err := check("sort", query.OrderBy); err != nil {
@@ -243,7 +251,8 @@ func goalOf(record *sweep.SweepRecord, name string) string {
 func parseCondition(text string) (sweep.TrialCondition, error) {
 	at := strings.IndexAny(text, "=!<>")
 	if at <= 0 {
-		return sweep.TrialCondition{}, usageError("--where %q: expected NAME=VALUE, or !=, <, <=, >, >= in place of =", text)
+		return sweep.TrialCondition{}, usageError("--where %q: expected NAME=VALUE, or !=, <, <=, >, >= in place of =",
+			text)
 	}
 	operator := text[at : at+1]
 	if at+1 < len(text) && text[at+1] == '=' {

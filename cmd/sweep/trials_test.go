@@ -14,7 +14,8 @@ func TestTrialNote(t *testing.T) {
 	often, over, failed := refused, refused, refused
 	often.Refusals = 2
 	over.State, over.Result = sweep.Completed, &sweep.Result{State: sweep.Completed}
-	failed.State, failed.Result = sweep.Failed, &sweep.Result{State: sweep.Failed, Error: "timed out", Stderr: "one\ntwo\n"}
+	failed.State, failed.Result = sweep.Failed, &sweep.Result{State: sweep.Failed, Error: "timed out",
+		Stderr: "one\ntwo\n"}
 	for _, c := range []struct {
 		trial sweep.TrialRecord
 		want  string

@@ -41,9 +41,11 @@ func (d *dashboard) addFlags(f *pflag.FlagSet, address string) {
 	if f.Lookup("ui") != nil {
 		return
 	}
-	text := "address of the dashboard, as 127.0.0.1:7766; none if empty. On this machine's own addresses reading is free; everything else needs a token"
+	text := "address of the dashboard, as 127.0.0.1:7766; none if empty. On this machine's own addresses reading is " +
+		"free; everything else needs a token"
 	f.StringVar(&d.address, "ui", address, text)
-	f.StringVar(&d.cert, "ui-cert", "", "file with the dashboard's certificate, in PEM; without it the dashboard speaks plain HTTP")
+	f.StringVar(&d.cert, "ui-cert", "", "file with the dashboard's certificate, in PEM; without it the dashboard "+
+		"speaks plain HTTP")
 	f.StringVar(&d.key, "ui-key", "", "file with the private key of --ui-cert, in PEM")
 	f.StringVar(&d.tokens, "tokens", "", "file of the dashboard's tokens (default: tokens.json in the home directory)")
 }
@@ -117,7 +119,8 @@ func (s *settings) runUI(cmd *cobra.Command, d *dashboard) error {
 }
 
 // serveUI serves the dashboard until the returned function is called, which waits.
-func (s *settings) serveUI(d *dashboard, options web.Options, log *slog.Logger) (address string, stop func(), err error) {
+func (s *settings) serveUI(d *dashboard, options web.Options,
+	log *slog.Logger) (address string, stop func(), err error) {
 	if (d.cert == "") != (d.key == "") {
 		return "", nil, usageError("--ui-cert and --ui-key belong together")
 	}
@@ -131,7 +134,8 @@ func (s *settings) serveUI(d *dashboard, options web.Options, log *slog.Logger) 
 	}
 	listener, err := net.Listen("tcp", d.address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return "", nil, fmt.Errorf("--ui: %s is taken, perhaps by another dashboard: --ui=127.0.0.1:0 takes an address that is free", d.address)
+		return "", nil, fmt.Errorf("--ui: %s is taken, perhaps by another dashboard: --ui=127.0.0.1:0 takes an "+
+			"address that is free", d.address)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("--ui: %w", err)
@@ -145,10 +149,12 @@ func (s *settings) serveUI(d *dashboard, options web.Options, log *slog.Logger) 
 		if err != nil {
 			return "", nil, errors.Join(fmt.Errorf("--ui-cert, --ui-key: %w", err), listener.Close())
 		}
-		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
+		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair},
+			MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
 		scheme = "https"
 	} else if options.Closed {
-		log.Warn("dashboard: tokens and results travel unencrypted: give it a certificate by --ui-cert and --ui-key", "address", listener.Addr().String())
+		log.Warn("dashboard: tokens and results travel unencrypted: give it a certificate by --ui-cert and --ui-key",
+			"address", listener.Addr().String())
 	}
 	served := web.New(options)
 	server := &http.Server{Handler: served, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
@@ -185,8 +191,9 @@ func shownWorkers(list []wire.WorkerStatus) []web.Worker {
 	for i := range list {
 		w := &list[i]
 		one := web.Worker{
-			ID: w.ID, Name: w.Name, Pool: w.Pool, Version: w.Version, State: string(w.State), Reason: w.Reason, StartedAt: w.StartedAt,
-			Offer: offerText(&w.Offer), Slots: []web.Slot{},
+			ID: w.ID, Name: w.Name, Pool: w.Pool, Version: w.Version, State: string(w.State), Reason: w.Reason,
+			StartedAt: w.StartedAt,
+			Offer:     offerText(&w.Offer), Slots: []web.Slot{},
 		}
 		for _, slot := range w.Slots {
 			one.Slots = append(one.Slots, web.Slot{Trial: slot.Trial, Since: slot.Since})
@@ -201,7 +208,9 @@ func shownWorkers(list []wire.WorkerStatus) []web.Worker {
 
 // extender returns what adds the points of a sweep file's text to a sweep: the file
 // is checked as "sweep extend" does, by the trainer on this machine.
-func (s *settings) extender(log *slog.Logger, extend func(ctx context.Context, id string, submission *sweep.Submission) (int64, error)) func(ctx context.Context, id, source string) (int64, error) {
+func (s *settings) extender(log *slog.Logger,
+	extend func(ctx context.Context, id string, submission *sweep.Submission) (int64, error)) func(ctx context.Context,
+	id, source string) (int64, error) {
 	return func(ctx context.Context, id, source string) (int64, error) {
 		dir, err := os.MkdirTemp("", "sweep-extension-")
 		if err != nil {
@@ -263,14 +272,16 @@ func (l leadingOnly) extend(ctx context.Context, id string, submission *sweep.Su
 	return 0, l.absent
 }
 
-func (l leadingOnly) CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck, yield func(*sweep.CheckedArtifact) error) error {
+func (l leadingOnly) CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
+	yield func(*sweep.CheckedArtifact) error) error {
 	if c := l.active(); c != nil {
 		return c.CheckArtifacts(ctx, query, check, yield)
 	}
 	return l.absent
 }
 
-func (l leadingOnly) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error) {
+func (l leadingOnly) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
+	out io.Writer) (*sweep.ArtifactRecord, error) {
 	if c := l.active(); c != nil {
 		return c.Artifact(ctx, id, name, from, out)
 	}
@@ -341,7 +352,8 @@ func (l *leadership) clusterUI(ctx context.Context, d *dashboard) (stop func(), 
 	}
 	leads := leadingOnly{l.active.Load, errStandby}
 	_, stopUI, err := l.settings.serveUI(d, web.Options{
-		Store: results, Workers: leads.workers, Control: leads, Artifacts: leads, Problem: leads.problem, Extend: l.settings.extender(l.log, leads.extend),
+		Store: results, Workers: leads.workers, Control: leads, Artifacts: leads, Problem: leads.problem,
+		Extend: l.settings.extender(l.log, leads.extend),
 	}, l.log)
 	if err != nil {
 		return nil, errors.Join(err, results.Close())

@@ -30,7 +30,8 @@ func certificate(t *testing.T, dir string) (certFile, keyFile string, pool *x509
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +43,8 @@ func certificate(t *testing.T, dir string) (certFile, keyFile string, pool *x509
 	text := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	pool = x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(text))
-	return write(t, dir, "cert.pem", text), write(t, dir, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))), pool
+	return write(t, dir, "cert.pem", text),
+		write(t, dir, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))), pool
 }
 
 // ask sends a request to a dashboard, and returns its answer, 0 while it cannot be
@@ -80,13 +82,15 @@ func TestUI(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
 	home, dir := t.TempDir(), t.TempDir()
-	file := write(t, dir, "noop.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n  lr: {values: [0.003, 1e-2]}\n  epochs: {value: 4}\nartifacts: [weights, probabilities]\n")
+	file := write(t, dir, "noop.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: generated-cbf}\n "+
+		" lr: {values: [0.003, 1e-2]}\n  epochs: {value: 4}\nartifacts: [weights, probabilities]\n")
 	cert, key, pool := certificate(t, dir)
 	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
 		{args: []string{"run", file}, stderr: []string{"6 completed"}},
 		{args: []string{"ui", "--ui", ""}, code: exitUsage, stderr: []string{"--ui"}},
 		{args: []string{"ui", "--ui-cert", cert}, code: exitUsage, stderr: []string{"belong together"}},
-		{args: []string{"ui", "--ui", "127.0.0.1:0", "--ui-cert", key, "--ui-key", cert}, code: exitFailure, stderr: []string{"--ui-cert"}},
+		{args: []string{"ui", "--ui", "127.0.0.1:0", "--ui-cert", key, "--ui-key", cert}, code: exitFailure,
+			stderr: []string{"--ui-cert"}},
 		{args: []string{"token", "create", "no good"}, code: exitFailure, stderr: []string{"a name has"}},
 		{args: []string{"token", "create", "reader", "--read-only", "--expires", "1h"}, stdout: []string{"sweep_"}},
 		{args: []string{"token", "create", "reader"}, code: exitFailure, stderr: []string{"already"}},
@@ -111,8 +115,10 @@ func TestUI(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := strings.TrimSpace(strings.TrimPrefix(first, "dashboard: "))
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}
-	if status, answer := ask(client, "GET", address+"api/sweeps", "", ""); status != 200 || !strings.Contains(answer, `"small"`) {
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool},
+		ForceAttemptHTTP2: true}}
+	if status, answer := ask(client, "GET", address+"api/sweeps", "", ""); status != 200 ||
+		!strings.Contains(answer, `"small"`) {
 		t.Errorf("%d %s", status, answer)
 	}
 	if status, answer := ask(client, "GET", address, "", ""); status != 200 || !strings.Contains(answer, "app.mjs") {
@@ -126,15 +132,18 @@ func TestUI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, answer := ask(client, "GET", address+"api/sweeps/small/trials/5/artifacts/weights", "", ""); status != 200 || answer != string(weights) {
+	if status, answer := ask(client, "GET", address+"api/sweeps/small/trials/5/artifacts/weights", "",
+		""); status != 200 || answer != string(weights) {
 		t.Errorf("%d, %d bytes of %d", status, len(answer), len(weights))
 	}
 	// Tables of votes and figures are those of the commands.
 	var printed []struct{ Accuracy float64 }
-	if table, stderr, code := output(t, home, "table", "ucr", "--select", "ensemble", "--format", "json"); code != 0 || json.Unmarshal([]byte(table), &printed) != nil || len(printed) == 0 {
+	if table, stderr, code := output(t, home, "table", "ucr", "--select", "ensemble", "--format", "json"); code != 0 ||
+		json.Unmarshal([]byte(table), &printed) != nil || len(printed) == 0 {
 		t.Fatal(table, stderr)
 	}
-	if status, answer := ask(client, "GET", address+"api/tables/ucr?select=ensemble", "", ""); status != 200 || !strings.Contains(answer, fmt.Sprintf(`"Text":"%.3f"`, printed[0].Accuracy)) {
+	if status, answer := ask(client, "GET", address+"api/tables/ucr?select=ensemble", "", ""); status != 200 ||
+		!strings.Contains(answer, fmt.Sprintf(`"Text":"%.3f"`, printed[0].Accuracy)) {
 		t.Errorf("%d %s, want %v", status, answer, printed)
 	}
 	path = filepath.Join(dir, "slice.svg")
@@ -145,13 +154,15 @@ func TestUI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, answer := ask(client, "GET", address+"api/figures/slice?sweep=small&x=lr", "", ""); status != 200 || answer != string(slice) {
+	if status, answer := ask(client, "GET", address+"api/figures/slice?sweep=small&x=lr", "", ""); status != 200 ||
+		answer != string(slice) {
 		t.Errorf("%d, another figure of %d bytes, not %d", status, len(answer), len(slice))
 	}
 	if status, answer := ask(client, "POST", address+"api/sweeps/small/retry", "", `{}`); status != 401 {
 		t.Errorf("%d %s", status, answer)
 	}
-	if status, answer := ask(client, "POST", address+"api/sweeps/small/retry", secret, `{"expect":0}`); status != 200 || !strings.Contains(answer, `"changed":0`) {
+	if status, answer := ask(client, "POST", address+"api/sweeps/small/retry", secret, `{"expect":0}`); status != 200 ||
+		!strings.Contains(answer, `"changed":0`) {
 		t.Errorf("%d %s", status, answer)
 	}
 }
@@ -184,9 +195,13 @@ func TestFiveCommands(t *testing.T) {
 	}
 	defer taken.Close()
 	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
-		{args: []string{"run", file, "--ui", "127.0.0.1:0"}, code: exitUsage, stderr: []string{"write --ui=127.0.0.1:0"}},
-		{args: []string{"ui", "--ui", taken.Addr().String()}, code: exitFailure, stderr: []string{"is taken", "--ui=127.0.0.1:0"}},
-		{args: []string{"run", file, "--slots", "2", "--ui=127.0.0.1:0"}, stderr: []string{"12 trials on 2 slots", "dashboard: http://127.0.0.1:", "12 completed", `"sweep ui" serves the results`}, stdout: []string{"best loss"}},
+		{args: []string{"run", file, "--ui", "127.0.0.1:0"}, code: exitUsage,
+			stderr: []string{"write --ui=127.0.0.1:0"}},
+		{args: []string{"ui", "--ui", taken.Addr().String()}, code: exitFailure,
+			stderr: []string{"is taken", "--ui=127.0.0.1:0"}},
+		{args: []string{"run", file, "--slots", "2", "--ui=127.0.0.1:0"},
+			stderr: []string{"12 trials on 2 slots", "dashboard: http://127.0.0.1:", "12 completed",
+				`"sweep ui" serves the results`}, stdout: []string{"best loss"}},
 	}...)
 	cmd := program(t, home, "ui", "--ui", "127.0.0.1:0")
 	out, err := cmd.StdoutPipe()
@@ -212,7 +227,8 @@ func TestFiveCommands(t *testing.T) {
 func TestRunUI(t *testing.T) {
 	t.Parallel()
 	home, dir := t.TempDir(), t.TempDir()
-	file := write(t, dir, "long.yaml", "name: long\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: {values: [2, 1000000]}\n  lr: {values: [0.001, 0.002]}\nartifacts: [weights]\n")
+	file := write(t, dir, "long.yaml", "name: long\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: "+
+		"{values: [2, 1000000]}\n  lr: {values: [0.001, 0.002]}\nartifacts: [weights]\n")
 	secret, _, _ := output(t, home, "token", "create", "me")
 	secret = strings.TrimSpace(secret)
 	address := freeAddress(t)
@@ -237,7 +253,8 @@ func TestRunUI(t *testing.T) {
 	})
 	// Both trials are cancelled by a filter; then nothing is left to run.
 	await(t, "the trials to be cancelled", func() bool {
-		status, answer := ask(http.DefaultClient, "POST", url+"sweeps/long/cancel", secret, `{"where":["epochs>2"],"expect":2}`)
+		status, answer := ask(http.DefaultClient, "POST", url+"sweeps/long/cancel", secret,
+			`{"where":["epochs>2"],"expect":2}`)
 		return status == 200 && strings.Contains(answer, `"changed":2`)
 	})
 	err := cmd.Wait()
@@ -260,7 +277,8 @@ func TestCoordinatorUI(t *testing.T) {
 		_, answer := ask(http.DefaultClient, "GET", url+"workers", "", "")
 		return strings.Contains(answer, `"host-1"`)
 	})
-	failing := write(t, t.TempDir(), "failing.yaml", "name: failing\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: {value: 100000}\nartifacts: [weights]\nlimits: {timeout: 300ms, attempts: 1}\n")
+	failing := write(t, t.TempDir(), "failing.yaml", "name: failing\nparameters:\n  dataset: {value: "+
+		"generated-cbf}\n  epochs: {value: 100000}\nartifacts: [weights]\nlimits: {timeout: 300ms, attempts: 1}\n")
 	if _, stderr, code := c.output("submit", failing, "--watch"); code != exitTrials {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -270,16 +288,19 @@ func TestCoordinatorUI(t *testing.T) {
 		return json.Unmarshal([]byte(answer), &page) == nil && page.Answer.Total == 1
 	})
 	await(t, "the trial to be taken up again", func() bool {
-		status, answer := ask(http.DefaultClient, "POST", url+"sweeps/failing/retry", strings.TrimSpace(secret), `{"states":["failed"],"expect":1}`)
+		status, answer := ask(http.DefaultClient, "POST", url+"sweeps/failing/retry", strings.TrimSpace(secret),
+			`{"states":["failed"],"expect":1}`)
 		return status == 200 && strings.Contains(answer, fmt.Sprintf(`"changed":%d`, 1))
 	})
 	extend := func(body string) (int, string) {
 		return ask(http.DefaultClient, "POST", url+"sweeps/failing/extend", strings.TrimSpace(secret), body)
 	}
-	if status, answer := extend(`{"source":"name: failing\nparameters:\n  modell: {value: rnn}\n"}`); status != 400 || !strings.Contains(answer, `sweep file:3:3`) {
+	if status, answer := extend(`{"source":"name: failing\nparameters:\n  modell: {value: rnn}\n"}`); status != 400 ||
+		!strings.Contains(answer, `sweep file:3:3`) {
 		t.Errorf("%d %s", status, answer)
 	}
-	if status, answer := extend(`{"source":"name: failing\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: {values: [2, 3]}\nartifacts: [weights]\n"}`); status != 200 || !strings.Contains(answer, `"points":2`) {
+	if status,
+		answer := extend(`{"source":"name: failing\nparameters:\n  dataset: {value: generated-cbf}\n  epochs: {values: [2, 3]}\nartifacts: [weights]\n"}`); status != 200 || !strings.Contains(answer, `"points":2`) {
 		t.Errorf("%d %s", status, answer)
 	}
 	await(t, "the points more to be trained", func() bool {
@@ -288,10 +309,13 @@ func TestCoordinatorUI(t *testing.T) {
 		return json.Unmarshal([]byte(answer), &page) == nil && page.Answer.Total == 2
 	})
 	// What they left comes from the bucket of the cluster's NATS servers.
-	if status, answer := ask(http.DefaultClient, "GET", url+"sweeps/failing/trials/1/artifacts/weights", "", ""); status != 200 || !strings.Contains(answer, `"dtype":"F32"`) {
+	if status, answer := ask(http.DefaultClient, "GET", url+"sweeps/failing/trials/1/artifacts/weights", "",
+		""); status != 200 || !strings.Contains(answer, `"dtype":"F32"`) {
 		t.Errorf("%d, %d bytes", status, len(answer))
 	}
-	if status, answer := ask(http.DefaultClient, "GET", url+"sweeps/failing/trials/0/artifacts/weights", "", ""); status != 404 || !strings.Contains(answer, "its sweep does not ask") && !strings.Contains(answer, "the trial is") {
+	if status, answer := ask(http.DefaultClient, "GET", url+"sweeps/failing/trials/0/artifacts/weights", "",
+		""); status != 404 || !strings.Contains(answer, "its sweep does not ask") &&
+		!strings.Contains(answer, "the trial is") {
 		t.Errorf("%d %s", status, answer)
 	}
 	for _, name := range []string{"coordinator", "worker"} {

@@ -48,10 +48,12 @@ func BenchmarkOpenDashboards(b *testing.B) {
 		}
 		return n
 	}
-	rounds, trials, pairs := setting("SWEEP_ROUNDS", "5"), setting("SWEEP_TRIALS", "30000"), setting("SWEEP_PAIRS", "0") > 0
+	rounds, trials, pairs := setting("SWEEP_ROUNDS", "5"), setting("SWEEP_TRIALS", "30000"),
+		setting("SWEEP_PAIRS", "0") > 0
 	for _, load := range []struct{ name, file string }{
 		{"Noop", fmt.Sprintf("name: busy\ntrainer: noop\nparameters:\n  x: {min: 1, max: %d}\n", trials)},
-		{"Training", "name: busy\nreplicates: 20\nparameters:\n  dataset: {value: generated-cbf}\n  model: {values: [rnn, lstm]}\n  lr: {values: [0.001, 0.003, 0.01, 0.03]}\n  epochs: {value: 400}\n"},
+		{"Training", "name: busy\nreplicates: 20\nparameters:\n  dataset: {value: generated-cbf}\n  model: {values: " +
+			"[rnn, lstm]}\n  lr: {values: [0.001, 0.003, 0.01, 0.03]}\n  epochs: {value: 400}\n"},
 	} {
 		b.Run(load.name, func(b *testing.B) {
 			file := write(b, b.TempDir(), "busy.yaml", load.file)
@@ -70,12 +72,15 @@ func BenchmarkOpenDashboards(b *testing.B) {
 				all.answering += with.answering
 				all.collecting += with.collecting
 				measured["answers"] = append(measured["answers"], float64(with.answers))
-				b.Logf("round %d: %.2f s to the end, %.2f s of processor time, %.3f s of them for %d answers, and %.3f s to collect their garbage",
+				b.Logf("round %d: %.2f s to the end, %.2f s of processor time, %.3f s of them for %d answers, and "+
+					"%.3f s to collect their garbage",
 					round, with.seconds, with.processor, with.answering, with.answers, with.collecting)
 				if pairs {
-					measured["processor-time-ratio"] = append(measured["processor-time-ratio"], with.processor/without.processor)
+					measured["processor-time-ratio"] = append(measured["processor-time-ratio"],
+						with.processor/without.processor)
 					measured["trials/s-ratio"] = append(measured["trials/s-ratio"], without.seconds/with.seconds)
-					b.Logf("without dashboards: %.2f s to the end, %.2f s of processor time", without.seconds, without.processor)
+					b.Logf("without dashboards: %.2f s to the end, %.2f s of processor time", without.seconds,
+						without.processor)
 				}
 			}
 			for name, list := range measured {
@@ -126,7 +131,8 @@ func benchRun(b *testing.B, file string, dashboards int) benchedRun {
 		b.Fatalf("%v: %s", err, said.String())
 	}
 	run := benchedRun{seconds: time.Since(begin).Seconds()}
-	run.processor = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds() // its trainers' too, which it has waited for
+	// its trainers' too, which it has waited for
+	run.processor = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	cancel()
 	pages.Wait()
 	for _, n := range answers {
@@ -136,7 +142,8 @@ func benchRun(b *testing.B, file string, dashboards int) benchedRun {
 	}
 	run.answering = profiledTime(b, profile, dashboardWork, "")
 	if all := profiledTime(b, profile, allocating, ""); all > 0 {
-		run.collecting = profiledTime(b, profile, garbage, "") * profiledTime(b, profile, dashboardWork, allocating) / all
+		run.collecting = profiledTime(b, profile, garbage, "") * profiledTime(b, profile, dashboardWork,
+			allocating) / all
 	}
 	return run
 }

@@ -27,7 +27,8 @@ func olderProgram(t *testing.T) string {
 		t.Skip("there is no git to look into the history with")
 	}
 	if err := exec.Command("git", "cat-file", "-e", firstEdition+"^{commit}").Run(); err != nil {
-		t.Skipf("the history does not go back to commit %s: this is no clone of the repository, or a shallow one", firstEdition)
+		t.Skipf("the history does not go back to commit %s: this is no clone of the repository, or a shallow one",
+			firstEdition)
 	}
 	path, err := buildOlder()
 	if err != nil {
@@ -50,7 +51,8 @@ var buildOlder = sync.OnceValues(func() (path string, err error) {
 	source := filepath.Join(older, "source")
 	path = filepath.Join(older, "sweep")
 	script := `mkdir "$2" && git -C "$1" archive "$4" | tar -x -C "$2" && cd "$2" && go build -o "$3" ./cmd/sweep`
-	cmd := exec.Command("bash", "-o", "pipefail", "-c", script, "bash", strings.TrimSpace(string(root)), source, path, firstEdition)
+	cmd := exec.Command("bash", "-o", "pipefail", "-c", script, "bash", strings.TrimSpace(string(root)), source, path,
+		firstEdition)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, bytes.TrimSpace(text))
 	}
@@ -65,7 +67,8 @@ func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	binary := olderProgram(t)
 	const trials = 600 // half a minute for two workers, so that they do not outrun a slow machine's restarts
-	file := write(t, t.TempDir(), "some.yaml", fmt.Sprintf("name: some\ntrainer: noop\nparameters:\n  milliseconds: {value: 50}\n  x: {min: 1, max: %d}\n", trials))
+	file := write(t, t.TempDir(), "some.yaml", fmt.Sprintf("name: some\ntrainer: noop\nparameters:\n  milliseconds: "+
+		"{value: 50}\n  x: {min: 1, max: %d}\n", trials))
 	orders := [][]string{
 		{"coordinator", "worker-1", "worker-2"},
 		{"worker-1", "coordinator", "worker-2"},
@@ -99,7 +102,9 @@ func TestRollingUpgrade(t *testing.T) {
 				for i, part := range order {
 					if old["coordinator"] == old["worker-1"] || old["coordinator"] == old["worker-2"] { // one works
 						at := completed() + 40
-						await(t, fmt.Sprint(at, " results before the upgrade of the ", part), func() bool { return completed() >= at })
+						await(t, fmt.Sprint(at, " results before the upgrade of the ", part), func() bool {
+							return completed() >= at
+						})
 					}
 					if completed() == submitted {
 						t.Fatalf("nothing was left to do at the upgrade of the %s", part)
@@ -149,7 +154,8 @@ func TestSchemaIsNotChangedUnderALeader(t *testing.T) {
 		// seconds, on a machine that stands still: then there is nothing to see.
 		for attempt, lost := 1, true; lost && !t.Failed(); attempt++ {
 			if attempt > 5 {
-				t.Fatal("the older one lost the lead five times: this machine stands still for two seconds again and again")
+				t.Fatal(
+					"the older one lost the lead five times: this machine stands still for two seconds again and again")
 			}
 			t.Run(kind, func(t *testing.T) { lost = !leaderKeepsSchema(t, binary, host, kind) })
 		}
@@ -204,12 +210,14 @@ func leaderKeepsSchema(t *testing.T, binary, host, kind string) bool {
 		t.Errorf("schema version %d", after)
 	}
 	stdout, stderr, code := c.output("migrate", "--store", c.url)
-	if code != 0 || !strings.Contains(stdout, fmt.Sprintf("led by sweep coordinator on %s, process %d", host, c.parts["standby"].cmd.Process.Pid)) {
+	if code != 0 || !strings.Contains(stdout, fmt.Sprintf("led by sweep coordinator on %s, process %d", host,
+		c.parts["standby"].cmd.Process.Pid)) {
 		t.Errorf("sweep migrate does not say who leads: exit code %d: %s%s", code, stdout, stderr)
 	}
 	c.again("older")
 	<-c.parts["older"].exited
-	if code := c.parts["older"].cmd.ProcessState.ExitCode(); code != exitFailure || !strings.Contains(c.parts["older"].log.String(), "use the newer program") {
+	if code := c.parts["older"].cmd.ProcessState.ExitCode(); code != exitFailure ||
+		!strings.Contains(c.parts["older"].log.String(), "use the newer program") {
 		t.Errorf("the older one went on: exit code %d", code)
 	}
 	return true
@@ -228,7 +236,8 @@ func TestOlderStandbyLosesNothing(t *testing.T) {
 	c.startAs(binary, "standby", "coordinator", "--listen", standby)
 	await(t, "the second to stand by", func() bool { return get(standby, "/readyz") == "ok\n" })
 	c.start("worker", "worker", "--slots", "1")
-	file := write(t, t.TempDir(), "some.yaml", "name: some\ntrainer: noop\nparameters:\n  milliseconds: {value: 30}\n  x: {min: 1, max: 300}\n")
+	file := write(t, t.TempDir(), "some.yaml", "name: some\ntrainer: noop\nparameters:\n  milliseconds: {value: "+
+		"30}\n  x: {min: 1, max: 300}\n")
 	id := c.submitAs(binary, file)
 	signal := func(s syscall.Signal) {
 		if err := c.parts["standby"].cmd.Process.Signal(s); err != nil {

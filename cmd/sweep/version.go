@@ -69,7 +69,8 @@ Exit codes: 0 done, 1 SWEEP_KERNEL names no level of this machine.`,
 func versionOf(info *debug.BuildInfo, trainer *sweep.Description) buildVersion {
 	v := buildVersion{
 		Version: "devel", Trainer: trainer.Version, ResultVersion: trainer.ResultVersion,
-		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Kernels: kernel.Float32().Level().String(),
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Kernels: kernel.Float32().Level().String(),
 	}
 	if info == nil {
 		return v
@@ -99,5 +100,6 @@ func (v buildVersion) String() string {
 			text += " with changes"
 		}
 	}
-	return fmt.Sprintf("%s, trainer %s with results of version %s, %s %s, kernels %s", text, v.Trainer, v.ResultVersion, v.Go, v.Platform, v.Kernels)
+	return fmt.Sprintf("%s, trainer %s with results of version %s, %s %s, kernels %s", text, v.Trainer, v.ResultVersion,
+		v.Go, v.Platform, v.Kernels)
 }

@@ -96,7 +96,8 @@ func screenWorkers(ctx context.Context, r *remote) ([]screen.Worker, error) {
 	}
 	var list []screen.Worker
 	for _, w := range workers {
-		line := screen.Worker{Name: w.Name, State: string(w.State), Pool: w.Pool, Slots: len(w.Slots), Refused: len(w.Refusals), Reason: w.Reason}
+		line := screen.Worker{Name: w.Name, State: string(w.State), Pool: w.Pool, Slots: len(w.Slots),
+			Refused: len(w.Refusals), Reason: w.Reason}
 		for _, slot := range w.Slots {
 			if slot.Trial != nil {
 				line.Runs = append(line.Runs, *slot.Trial)

@@ -46,8 +46,9 @@ worker takes no more jobs, lets those that run go on to their end, and says why
 stopped, keep their checkpoints and go back into the queue.
 
 Exit codes: 0 stopped, 1 it cannot run, 2 wrong settings.`,
-		Example: "  sweep worker --nats nats://head:4222 --slots 8 --data /srv/data\n  sweep worker --nats nats://head:4222 --pool gpu --slots 2 --memory 24GiB --label gpu=a100",
-		Args:    cobra.NoArgs,
+		Example: "  sweep worker --nats nats://head:4222 --slots 8 --data /srv/data\n  sweep worker --nats " +
+			"nats://head:4222 --pool gpu --slots 2 --memory 24GiB --label gpu=a100",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.nats.Addresses == "" {
 				return usageError("worker: say where the NATS servers are by --nats, SWEEP_NATS or the settings file")
@@ -124,7 +125,8 @@ func (s *settings) runWorker(cmd *cobra.Command, d *daemon, memory int64, labels
 	}
 	defer conn.Close()
 	if cmd.Flags().Changed("ack-wait") {
-		log.Warn("--ack-wait of a worker has no effect any more: the coordinator's holds, and workers learn it from there")
+		log.Warn(
+			"--ack-wait of a worker has no effect any more: the coordinator's holds, and workers learn it from there")
 	}
 	w, err := wire.New(conn, wire.Options{Domain: s.natsDomain, Logger: log})
 	if err != nil {
@@ -135,8 +137,10 @@ func (s *settings) runWorker(cmd *cobra.Command, d *daemon, memory int64, labels
 		return err
 	}
 	daemon := worker.NewDaemon(worker.Options{
-		Wire: w, Launcher: launcher, Name: d.name, Pool: d.pool, Slots: d.slots, DataDir: data, Memory: memory, Labels: labels,
-		CheckpointDir: filepath.Join(home, "checkpoints"), Artifacts: artifacts, Grace: d.grace, Logger: log, Version: model.Version,
+		Wire: w, Launcher: launcher, Name: d.name, Pool: d.pool, Slots: d.slots, DataDir: data, Memory: memory,
+		Labels:        labels,
+		CheckpointDir: filepath.Join(home, "checkpoints"), Artifacts: artifacts, Grace: d.grace, Logger: log,
+		Version: model.Version,
 	})
 	stop, err := d.serve(daemon.Handler(func() error { return connected(conn) }), log)
 	if err != nil {

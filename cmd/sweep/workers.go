@@ -64,7 +64,8 @@ func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
 				busy++
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t\t%s\t%s\n", worker.Name, worker.Pool, state, len(worker.Slots), busy, roughly(time.Since(worker.StartedAt)), worker.Version)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t\t%s\t%s\n", worker.Name, worker.Pool, state, len(worker.Slots), busy,
+			roughly(time.Since(worker.StartedAt)), worker.Version)
 		for _, slot := range worker.Slots {
 			if slot.Trial != nil {
 				fmt.Fprintf(w, "\t\t\t\t%s\t%s\t\t\n", slot.Trial, roughly(time.Since(slot.Since)))
@@ -80,7 +81,8 @@ func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
 	}
 	for _, worker := range workers {
 		for _, r := range worker.Refusals {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s refused %s %s ago: %s\n", worker.Name, r.TrialID, roughly(time.Since(r.At)), r.Reason)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s refused %s %s ago: %s\n", worker.Name, r.TrialID,
+				roughly(time.Since(r.At)), r.Reason)
 		}
 	}
 	return nil

@@ -37,7 +37,8 @@ func (s *State) assign(most int) {
 		v.has++
 		v.room--
 		n++
-		places[pool] = append(places[pool], Place{v.queue, next.Sweep, next.Classes[class].Class, &next.Classes[class].Requirement})
+		places[pool] = append(places[pool], Place{v.queue, next.Sweep, next.Classes[class].Class,
+			&next.Classes[class].Requirement})
 	}
 	for _, pool := range sortedKeys(places) {
 		s.do(Dispatch{pool, places[pool]})
@@ -61,7 +62,8 @@ func (s *State) vacancies() (list []*vacancy) {
 		places := s.places(state, slots[q.Pool])
 		// One by one would cost as much as many at once.
 		if room := places - state.total; room > 0 && room >= places/4 && s.underway[q.Pool] == 0 && !s.resting(q.Pool) {
-			list = append(list, &vacancy{q, state, room, state.total + min(state.busy, state.slots), s.choice(q.Pool, state)})
+			list = append(list, &vacancy{q, state, room, state.total + min(state.busy, state.slots),
+				s.choice(q.Pool, state)})
 		}
 	}
 	slices.SortFunc(list, func(a, b *vacancy) int {
@@ -113,7 +115,9 @@ func (v *vacancy) next(candidates []*candidate) (found *candidate, class int) {
 			found, class = c, position
 		}
 		// Rows that are written soon may be for this queue: lower priorities wait.
-		more = more || c.more && slices.ContainsFunc(c.Classes, func(class sweep.ClassBacklog) bool { return v.state.meets(&class) })
+		more = more || c.more && slices.ContainsFunc(c.Classes, func(class sweep.ClassBacklog) bool {
+			return v.state.meets(&class)
+		})
 		if last := i+1 == len(candidates) || candidates[i+1].Priority < c.Priority; last && found == nil && more {
 			return nil, 0
 		}

@@ -63,7 +63,8 @@ func (s *State) count() { s.figures = Figures{s.reserve(), s.unschedulable()} }
 func (s *State) reserve() int64 {
 	least := int64(-1)
 	for q, state := range s.queues {
-		if state.offer != nil && (state.total > 0 || s.choice(q.Pool, state) > 0) && (least < 0 || state.total < least) {
+		if state.offer != nil && (state.total > 0 || s.choice(q.Pool, state) > 0) &&
+			(least < 0 || state.total < least) {
 			least = state.total
 		}
 	}
@@ -86,7 +87,9 @@ func (s *State) unschedulable() map[string]int64 {
 		}
 		for i := range sw.Classes {
 			class := &sw.Classes[i]
-			if class.Pending > 0 && !slices.ContainsFunc(known, func(o *sweep.Offer) bool { return o.Meets(&class.Requirement) }) {
+			if class.Pending > 0 && !slices.ContainsFunc(known, func(o *sweep.Offer) bool {
+				return o.Meets(&class.Requirement)
+			}) {
 				counts[id] += class.Pending
 			}
 		}

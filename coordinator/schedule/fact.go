@@ -280,7 +280,8 @@ func (f Published) apply(s *State) {
 		return
 	}
 	s.came(f.Outcome)
-	if refused := back(f.Duplicate); len(refused) > 0 { // their workers have given them up and not yet acknowledged the jobs
+	// their workers have given them up and not yet acknowledged the jobs
+	if refused := back(f.Duplicate); len(refused) > 0 {
 		s.refused = append(s.refused, refused...)
 		s.refusedUntil = s.now.Add(DuplicatePause)
 	}

@@ -59,8 +59,9 @@ func (w *world) events() map[string]func(*rapid.T) {
 				return
 			}
 			w.sweeps[id] = &sweep.Backlog{
-				Sweep: id, Pool: rapid.SampledFrom(pools).Draw(t, "pool"), Priority: rapid.IntRange(0, 2).Draw(t, "priority"),
-				State: sweep.SweepActive, Grids: 1, Unwritten: rapid.Int64Range(1, 30).Draw(t, "trials"),
+				Sweep: id, Pool: rapid.SampledFrom(pools).Draw(t, "pool"),
+				Priority: rapid.IntRange(0, 2).Draw(t, "priority"),
+				State:    sweep.SweepActive, Grids: 1, Unwritten: rapid.Int64Range(1, 30).Draw(t, "trials"),
 			}
 			w.classes[id] = []string{"t", "u", "nobody"}
 			w.tell(Changed{})
@@ -72,14 +73,17 @@ func (w *world) events() map[string]func(*rapid.T) {
 				pool = h.Offer.Pool // a worker has one pool
 			}
 			if h := w.workers[id]; h == nil || len(h.has) == 0 {
-				w.join(id, pool, rapid.IntRange(1, 3).Draw(t, "slots"), rapid.SampledFrom(trainers).Draw(t, "offers")...)
+				w.join(id, pool, rapid.IntRange(1, 3).Draw(t, "slots"),
+					rapid.SampledFrom(trainers).Draw(t, "offers")...)
 			}
 		},
-		"gone":     some(func(t *rapid.T, id string) { w.leave(id, rapid.Bool().Draw(t, "silent")) }),
-		"take":     some(func(t *rapid.T, id string) { w.work(id, rapid.Bool().Draw(t, "started")) }),
-		"run":      some(func(_ *rapid.T, id string) { w.work(id, true) }),
-		"end":      some(func(_ *rapid.T, id string) { w.end(id) }),
-		"priority": sweeps(func(t *rapid.T, id string) { w.sweeps[id].Priority = rapid.IntRange(0, 2).Draw(t, "priority") }),
+		"gone": some(func(t *rapid.T, id string) { w.leave(id, rapid.Bool().Draw(t, "silent")) }),
+		"take": some(func(t *rapid.T, id string) { w.work(id, rapid.Bool().Draw(t, "started")) }),
+		"run":  some(func(_ *rapid.T, id string) { w.work(id, true) }),
+		"end":  some(func(_ *rapid.T, id string) { w.end(id) }),
+		"priority": sweeps(func(t *rapid.T, id string) {
+			w.sweeps[id].Priority = rapid.IntRange(0, 2).Draw(t, "priority")
+		}),
 		"pause": sweeps(func(_ *rapid.T, id string) {
 			if w.pause(id); w.mode[w.sweeps[id].Pool] == "" {
 				for q, waiting := range w.queues {

@@ -127,8 +127,9 @@ func New(options Options) *State {
 		window: int64(options.Window), page: int64(options.Page), exclusive: options.Exclusive,
 		heartbeat: options.Heartbeat, silence: options.Silence,
 		sweeps: map[string]*sweepState{}, workers: map[string]*worker{}, queues: map[Queue]*queueState{},
-		jobs: map[sweep.TrialID]job{}, kinds: map[Queue]kind{}, stale: map[string]bool{}, touched: map[string]bool{}, staleAll: true,
-		moved: map[string]time.Time{}, underway: map[string]int{}, rests: map[string]*rest{},
+		jobs: map[sweep.TrialID]job{}, kinds: map[Queue]kind{}, stale: map[string]bool{}, touched: map[string]bool{},
+		staleAll: true,
+		moved:    map[string]time.Time{}, underway: map[string]int{}, rests: map[string]*rest{},
 	}
 }
 

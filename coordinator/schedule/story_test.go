@@ -272,7 +272,8 @@ func (w *world) know(t *testing.T, name string) string {
 			for _, c := range left.Classes {
 				pending, queued, running = pending+c.Pending, queued+c.Queued, running+c.Running
 			}
-			fmt.Fprintf(&b, "%s: %d unwritten, %d pending, %d queued, %d running\n", id, left.Unwritten, pending, queued, running)
+			fmt.Fprintf(&b, "%s: %d unwritten, %d pending, %d queued, %d running\n", id, left.Unwritten, pending,
+				queued, running)
 		}
 	default:
 		t.Fatalf("no command %q", name)

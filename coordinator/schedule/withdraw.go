@@ -133,7 +133,9 @@ func (s *State) idleElsewhere(q Queue, state *queueState, queues []Queue) []stri
 			continue
 		}
 		waiting++
-		if !found[id.Sweep] && slices.ContainsFunc(idle, func(has *queueState) bool { return s.startsQueued(has, id.Sweep, j.class) }) {
+		if !found[id.Sweep] && slices.ContainsFunc(idle, func(has *queueState) bool {
+			return s.startsQueued(has, id.Sweep, j.class)
+		}) {
 			found[id.Sweep] = true
 		}
 	}

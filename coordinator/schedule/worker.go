@@ -137,7 +137,9 @@ func (s *State) InHand(visit func(sweep.TrialID)) {
 // Runs reports whether a worker has said since a time that it runs an execution.
 func (s *State) Runs(execution string, since time.Time) bool {
 	for _, w := range s.workers {
-		if w.heard.After(since) && slices.ContainsFunc(w.running, func(r Running) bool { return r.Execution == execution }) {
+		if w.heard.After(since) && slices.ContainsFunc(w.running, func(r Running) bool {
+			return r.Execution == execution
+		}) {
 			return true
 		}
 	}

@@ -84,12 +84,16 @@ type hand struct {
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func newWorld(window, page int, exclusive bool) *world {
-	options := Options{Window: window, Page: page, Exclusive: exclusive, Heartbeat: 5 * time.Second, Silence: 20 * time.Second}
+	options := Options{Window: window, Page: page, Exclusive: exclusive, Heartbeat: 5 * time.Second,
+		Silence: 20 * time.Second}
 	w := &world{
 		options: options, state: New(options),
-		now: noon, sweeps: map[string]*sweep.Backlog{}, classes: map[string][]string{}, trials: map[sweep.TrialID]*trial{},
-		next: map[string]int64{}, queues: map[Queue][]sweep.TrialID{}, mode: map[string]string{}, held: map[string][]func(){},
-		workers: map[string]*hand{}, names: map[Queue]string{}, offers: map[Queue]sweep.Offer{}, unjust: map[Queue]time.Time{},
+		now: noon, sweeps: map[string]*sweep.Backlog{}, classes: map[string][]string{},
+		trials: map[sweep.TrialID]*trial{},
+		next:   map[string]int64{}, queues: map[Queue][]sweep.TrialID{}, mode: map[string]string{},
+		held:    map[string][]func(){},
+		workers: map[string]*hand{}, names: map[Queue]string{}, offers: map[Queue]sweep.Offer{},
+		unjust: map[Queue]time.Time{},
 	}
 	w.draw, w.beatAt = func(int) int { return 0 }, noon.Add(5*time.Second)
 	return w
@@ -112,7 +116,8 @@ func (w *world) backlog(id string) sweep.Backlog {
 	b := *w.sweeps[id]
 	b.Classes = nil
 	for class, trainer := range w.classes[id] {
-		b.Classes = append(b.Classes, sweep.ClassBacklog{Class: class, Requirement: sweep.Requirement{Trainer: trainer}})
+		b.Classes = append(b.Classes, sweep.ClassBacklog{Class: class,
+			Requirement: sweep.Requirement{Trainer: trainer}})
 	}
 	written := false
 	for t := range maps.Values(w.trials) {
@@ -313,11 +318,13 @@ func (w *world) dispatch(a Dispatch) Fact {
 	for _, p := range a.Places {
 		offer := w.offers[p.Queue]
 		if !offer.Meets(p.Requirement) {
-			w.fail("jobs reach only queues that meet them", "a job that needs %+v in queue %s", p.Requirement, w.names[p.Queue])
+			w.fail("jobs reach only queues that meet them", "a job that needs %+v in queue %s", p.Requirement,
+				w.names[p.Queue])
 		}
 		var taken *trial
 		for _, t := range w.trials {
-			if t.id.Sweep == p.Sweep && t.class == p.Class && t.state == sweep.Pending && (taken == nil || t.id.Index < taken.id.Index) {
+			if t.id.Sweep == p.Sweep && t.class == p.Class && t.state == sweep.Pending &&
+				(taken == nil || t.id.Index < taken.id.Index) {
 				taken = t
 			}
 		}
@@ -362,8 +369,10 @@ func (w *world) publish(q Queue, ids []sweep.TrialID) Fact {
 // check verifies what must hold after every step.
 func (w *world) check() {
 	for q, state := range w.state.queues {
-		if slots := w.state.poolSlots()[q.Pool]; state.offer != nil && state.total > w.state.places(state, slots) && state.slots >= state.total {
-			w.fail("the window bounds what waits", "%d jobs in queue %s of %d slots", state.total, w.names[q], state.slots)
+		if slots := w.state.poolSlots()[q.Pool]; state.offer != nil && state.total > w.state.places(state, slots) &&
+			state.slots >= state.total {
+			w.fail("the window bounds what waits", "%d jobs in queue %s of %d slots", state.total,
+				w.names[q], state.slots)
 		}
 		ids := w.state.idleElsewhere(q, state, w.state.idle())
 		if len(ids) == 0 || w.state.underway[q.Pool] > 0 || w.state.rests[q.Pool] != nil || w.down || w.state.trouble {

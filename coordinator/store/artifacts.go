@@ -15,7 +15,9 @@ import (
 // saveArtifacts writes the artifacts of trials that ended, in place of what there
 // was of them before.
 func (r *recording) saveArtifacts() {
-	if !slices.ContainsFunc(r.ledger.Trials(), func(t *ledger.Trial) bool { return t.Outcome != nil && len(t.Outcome.Artifacts) > 0 }) {
+	if !slices.ContainsFunc(r.ledger.Trials(), func(t *ledger.Trial) bool {
+		return t.Outcome != nil && len(t.Outcome.Artifacts) > 0
+	}) {
 		return
 	}
 	type artifact struct {
@@ -84,7 +86,9 @@ func (s *Store) ArtifactLocations(ctx context.Context, prefix string, yield func
 				return yieldError{err}
 			}
 			return nil
-		}, `SELECT location FROM trial_artifacts WHERE location <> '' AND location`+collate+` >= $1 AND location`+collate+` < $2`,
+		},
+			`SELECT location FROM trial_artifacts
+				WHERE location <> '' AND location`+collate+` >= $1 AND location`+collate+` < $2`,
 			prefix, prefix+"\U0010FFFF")
 	})
 }
@@ -101,46 +105,52 @@ const unrecorded = `SELECT t.trial_index FROM trials AS t
 
 // Artifacts implements sweep.Store. An artifact that should be there and was never
 // recorded comes behind those that were.
-func (s *Store) Artifacts(ctx context.Context, query sweep.ArtifactQuery, yield func(*sweep.ArtifactRecord) error) error {
-	return s.viewSweep(ctx, "list the artifacts of sweep "+query.Sweep, query.Sweep, func(t *transaction, number int64) {
-		where, only := "", []any{}
-		until := query.Until
-		if until == 0 {
-			until = math.MaxInt64
-		}
-		if len(query.Indices) > 0 {
-			where, only = ` AND t.trial_index IN (SELECT v.trial_index FROM {v})`, []any{indexBatch(query.Indices)}
-			t.known(number, query.Indices)
-		}
-		give := func(r *sweep.ArtifactRecord) error {
-			r.Sweep = query.Sweep
-			if err := yield(r); err != nil {
-				return yieldError{err}
+func (s *Store) Artifacts(ctx context.Context, query sweep.ArtifactQuery,
+	yield func(*sweep.ArtifactRecord) error) error {
+	return s.viewSweep(ctx, "list the artifacts of sweep "+query.Sweep, query.Sweep,
+		func(t *transaction, number int64) {
+			where, only := "", []any{}
+			until := query.Until
+			if until == 0 {
+				until = math.MaxInt64
 			}
-			return nil
-		}
-		t.each(func(row database.Row) error {
-			var r sweep.ArtifactRecord
-			if err := row.Scan(&r.Index, &r.Name, &r.MediaType, &r.Size, &r.Digest, &r.Store, &r.Location, &r.Problem); err != nil {
-				return err
+			if len(query.Indices) > 0 {
+				where, only = ` AND t.trial_index IN (SELECT v.trial_index FROM {v})`, []any{indexBatch(query.Indices)}
+				t.known(number, query.Indices)
 			}
-			return give(&r)
-		}, artifacts+where+` ORDER BY t.trial_index, a.name`, append([]any{number, query.Name, query.From, until}, only...)...)
-		for _, g := range t.wanted(number) {
-			for _, name := range g.names {
-				if query.Name != "" && query.Name != name {
-					continue
+			give := func(r *sweep.ArtifactRecord) error {
+				r.Sweep = query.Sweep
+				if err := yield(r); err != nil {
+					return yieldError{err}
 				}
-				t.each(func(row database.Row) error {
-					r := sweep.ArtifactRecord{Artifact: sweep.Artifact{Name: name, Problem: "its worker reported nothing of it: it may be of an older version"}}
-					if err := row.Scan(&r.Index); err != nil {
-						return err
-					}
-					return give(&r)
-				}, unrecorded+where+` ORDER BY t.trial_index`, append([]any{number, max(g.first, query.From), min(g.first+g.points, until), name}, only...)...)
+				return nil
 			}
-		}
-	})
+			t.each(func(row database.Row) error {
+				var r sweep.ArtifactRecord
+				if err := row.Scan(&r.Index, &r.Name, &r.MediaType, &r.Size, &r.Digest, &r.Store, &r.Location,
+					&r.Problem); err != nil {
+					return err
+				}
+				return give(&r)
+			}, artifacts+where+` ORDER BY t.trial_index, a.name`,
+				append([]any{number, query.Name, query.From, until}, only...)...)
+			for _, g := range t.wanted(number) {
+				for _, name := range g.names {
+					if query.Name != "" && query.Name != name {
+						continue
+					}
+					t.each(func(row database.Row) error {
+						r := sweep.ArtifactRecord{Artifact: sweep.Artifact{Name: name,
+							Problem: "its worker reported nothing of it: it may be of an older version"}}
+						if err := row.Scan(&r.Index); err != nil {
+							return err
+						}
+						return give(&r)
+					}, unrecorded+where+` ORDER BY t.trial_index`,
+						append([]any{number, max(g.first, query.From), min(g.first+g.points, until), name}, only...)...)
+				}
+			}
+		})
 }
 
 // wantedGrid is a grid whose trials leave artifacts.
@@ -160,7 +170,8 @@ func (t *transaction) wanted(number int64) (grids []wantedGrid) {
 		}
 		grids = append(grids, g)
 		return err
-	}, `SELECT first_index, points, artifacts FROM grids WHERE sweep_no = $1 AND artifacts <> '' ORDER BY ordinal`, number)
+	}, `SELECT first_index, points, artifacts FROM grids WHERE sweep_no = $1 AND artifacts <> '' ORDER BY ordinal`,
+		number)
 	return grids
 }
 
@@ -175,7 +186,8 @@ func (t *transaction) known(number int64, indices []int64) {
 		return
 	}
 	for _, index := range indices { // to say which
-		if !t.one([]any{new(int64)}, `SELECT trial_index FROM trials WHERE sweep_no = $1 AND trial_index = $2`, number, index) {
+		if !t.one([]any{new(int64)}, `SELECT trial_index FROM trials WHERE sweep_no = $1 AND trial_index = $2`,
+			number, index) {
 			t.fail(t.unknown(number, index))
 			return
 		}
@@ -187,7 +199,8 @@ func (t *transaction) unknown(number, index int64) error {
 	var points int64
 	t.one([]any{&points}, `SELECT CAST(sum(points) AS bigint) FROM grids WHERE sweep_no = $1`, number)
 	if index >= 0 && index < points {
-		return fmt.Errorf("trial %d is not written yet: its turn has not come near; try again when it has: %w", index, sweep.ErrNotFound)
+		return fmt.Errorf("trial %d is not written yet: its turn has not come near; try again when it has: %w", index,
+			sweep.ErrNotFound)
 	}
 	return fmt.Errorf("trial %d: the sweep's trials are 0 to %d: %w", index, points-1, sweep.ErrNotFound)
 }

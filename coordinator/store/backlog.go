@@ -13,7 +13,8 @@ import (
 // reads no submissions.
 const backlog = `SELECT s.sweep_id, s.pool, s.priority, s.state, s.waiting,
 		(SELECT count(*) FROM grids AS g WHERE g.sweep_no = s.sweep_no),
-		(SELECT CAST(coalesce(sum(g.points - g.written), 0) AS bigint) FROM grids AS g WHERE g.sweep_no = s.sweep_no AND NOT g.cancelled),
+		(SELECT CAST(coalesce(sum(g.points - g.written), 0) AS bigint) FROM grids AS g
+		WHERE g.sweep_no = s.sweep_no AND NOT g.cancelled),
 		coalesce(c.class_no, -1), c.requirement, coalesce(c.pending, 0), coalesce(c.queued, 0), coalesce(c.running, 0)
 	FROM sweeps AS s LEFT JOIN classes AS c USING (sweep_no) WHERE `
 

@@ -53,7 +53,9 @@ func (t *transaction) comparison(number int64) *comparison {
 			}
 		}
 		return nil
-	}, `SELECT submission -> 'spec' -> 'select', submission -> 'description' -> 'metrics', submission -> 'description' -> 'parameters', submission -> 'spec' -> 'axes',
+	},
+		`SELECT submission -> 'spec' -> 'select', submission -> 'description' -> 'metrics',
+			submission -> 'description' -> 'parameters', submission -> 'spec' -> 'axes',
 		submission -> 'description' -> 'open' FROM grids WHERE sweep_no = $1 AND ordinal = 0`, number)
 	c.fill(metrics)
 	if t.err == nil {

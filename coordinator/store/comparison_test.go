@@ -10,7 +10,8 @@ import (
 // whatever they are, and no text ends the program.
 func FuzzKeys(f *testing.F) {
 	for _, text := range []string{
-		`{}`, `{"seed":1}`, `{"a":1,"seed":2}`, `{"a":{"seed":1,"b":[1,"}"]},"seed":{"x":",\"}"},"z":"\\"}`, `{"\"seed\"":1,"seed ":2,"seed":3}`, `{"a`, `"`, `{"a":"\`, `}}`, `{,,`, `[1`,
+		`{}`, `{"seed":1}`, `{"a":1,"seed":2}`, `{"a":{"seed":1,"b":[1,"}"]},"seed":{"x":",\"}"},"z":"\\"}`,
+		`{"\"seed\"":1,"seed ":2,"seed":3}`, `{"a`, `"`, `{"a":"\`, `}}`, `{,,`, `[1`,
 	} {
 		f.Add(text)
 	}
@@ -43,7 +44,8 @@ func FuzzKeys(f *testing.F) {
 			t.Errorf("%s and %s, whose seed parts them: the same key %v", whole, rest, same)
 		}
 		without["another"] = "x"
-		if more, err := without.Canonical(); err == nil && len(without) > len(p) && by.pointKey(string(more)) == by.pointKey(string(rest)) {
+		if more, err := without.Canonical(); err == nil && len(without) > len(p) &&
+			by.pointKey(string(more)) == by.pointKey(string(rest)) {
 			t.Errorf("%s and %s have one key", more, rest)
 		}
 	})

@@ -45,7 +45,9 @@ func (t *transaction) score(entries []entry) {
 	if t.err != nil || len(entries) == 0 {
 		return
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.sweep, b.sweep), cmp.Compare(a.index, b.index)) })
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.sweep, b.sweep), cmp.Compare(a.index, b.index))
+	})
 	s := standings{transaction: t, tallies: map[contender]*tally{}, contests: map[contender]*contest{}}
 	s.load(entries)
 	for i := range entries {
@@ -139,7 +141,8 @@ func (c *contest) enter(by *comparison, e *entry) {
 		return
 	default:
 		c.bestTies++
-		if cmp.Or(cmp.Compare(c.bestPoint, e.point), cmp.Compare(c.bestSeed, e.seed), cmp.Compare(c.bestIndex, e.index)) <= 0 {
+		if cmp.Or(cmp.Compare(c.bestPoint, e.point), cmp.Compare(c.bestSeed, e.seed),
+			cmp.Compare(c.bestIndex, e.index)) <= 0 {
 			return
 		}
 	}
@@ -178,11 +181,13 @@ func contenders(name string, list []contender) database.Batch {
 	}}
 }
 
-const loadPoints = `SELECT p.sweep_no, p.point_key, p.contest_key, p.first_index, p.sample_no, p.replicates, p.diverged, p.score, p.losses, p.loss,
+const loadPoints = `SELECT p.sweep_no, p.point_key, p.contest_key, p.first_index, p.sample_no, p.replicates,
+	p.diverged, p.score, p.losses, p.loss,
 		p.accuracies, p.accuracy, p.accuracy_spread, p.parameter_count
 	FROM {v} JOIN points AS p USING (sweep_no, point_key)`
 
-const loadContests = `SELECT c.sweep_no, c.contest_key, coalesce(c.best_no, 0), c.best_index, c.best_score, coalesce(b.point_key, 0), coalesce(b.seed, 0), c.best_ties,
+const loadContests = `SELECT c.sweep_no, c.contest_key, coalesce(c.best_no, 0), c.best_index, c.best_score,
+	coalesce(b.point_key, 0), coalesce(b.seed, 0), c.best_ties,
 		c.lead_key, c.lead_replicates, c.lead_index, c.lead_score, c.lead_ties
 	FROM {v} JOIN contests AS c USING (sweep_no, contest_key) LEFT JOIN trials AS b ON b.trial_no = c.best_no`
 
@@ -202,7 +207,8 @@ func (s *standings) load(entries []entry) {
 	}
 	s.each(func(row database.Row) error {
 		p := &tally{stored: true}
-		err := row.Scan(&p.sweep, &p.key, &p.contest, &p.first, &p.sample, &p.replicates, &p.diverged, &p.score, &p.losses, &p.loss,
+		err := row.Scan(&p.sweep, &p.key, &p.contest, &p.first, &p.sample, &p.replicates, &p.diverged, &p.score,
+			&p.losses, &p.loss,
 			&p.accuracies, &p.accuracy, &p.spread, &p.parameterCount)
 		s.tallies[p.contender] = p
 		return err
@@ -243,8 +249,12 @@ func (s *standings) load(entries []entry) {
 }
 
 func (s *standings) save() {
-	save(s.transaction, "points", 2, slices.Collect(maps.Values(s.tallies)), func(p *tally) bool { return p.stored }, tallyBatch)
-	save(s.transaction, "contests", 2, slices.Collect(maps.Values(s.contests)), func(c *contest) bool { return c.stored }, contestBatch)
+	save(s.transaction, "points", 2, slices.Collect(maps.Values(s.tallies)), func(p *tally) bool {
+		return p.stored
+	}, tallyBatch)
+	save(s.transaction, "contests", 2, slices.Collect(maps.Values(s.contests)), func(c *contest) bool {
+		return c.stored
+	}, contestBatch)
 }
 
 func tallyBatch(all []*tally) database.Batch {

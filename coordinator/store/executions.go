@@ -9,9 +9,11 @@ import (
 )
 
 // The text of a log is bytes to octet_length, in both kinds.
-const listExecutions = `SELECT e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten, e.checkpoint, e.reason, e.note,
+const listExecutions = `SELECT e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten,
+	e.checkpoint, e.reason, e.note,
 		octet_length(e.stderr)
-	FROM executions AS e JOIN trials AS t USING (trial_no) WHERE t.sweep_no = $1 AND t.trial_index = $2 ORDER BY e.started_at, e.execution`
+	FROM executions AS e JOIN trials AS t USING (trial_no) WHERE t.sweep_no = $1 AND t.trial_index = $2
+	ORDER BY e.started_at, e.execution`
 
 // Executions implements sweep.Store.
 func (s *Store) Executions(ctx context.Context, id sweep.TrialID) (list []sweep.Execution, err error) {
@@ -19,7 +21,8 @@ func (s *Store) Executions(ctx context.Context, id sweep.TrialID) (list []sweep.
 		t.known(number, []int64{id.Index})
 		t.each(func(row database.Row) error {
 			var e sweep.Execution
-			err := row.Scan(&e.ID, &e.Worker, &e.StartedAt, &e.EndedAt, (*string)(&e.Outcome), &e.Charged, &e.Forgotten, &e.Checkpoint,
+			err := row.Scan(&e.ID, &e.Worker, &e.StartedAt, &e.EndedAt, (*string)(&e.Outcome), &e.Charged, &e.Forgotten,
+				&e.Checkpoint,
 				&e.Reason, &e.Note, &e.LogSize)
 			list = append(list, e)
 			return err
@@ -30,7 +33,8 @@ func (s *Store) Executions(ctx context.Context, id sweep.TrialID) (list []sweep.
 
 const replaced = `SELECT s.sweep_id, t.trial_index, e.execution, e.worker, e.ended_at
 	FROM executions AS e JOIN trials AS t USING (trial_no) JOIN sweeps AS s USING (sweep_no)
-	WHERE e.replaced AND NOT e.charged AND NOT e.forgotten AND e.outcome = 'lost' AND t.state IN ('pending', 'queued', 'running')
+	WHERE e.replaced AND NOT e.charged AND NOT e.forgotten AND e.outcome = 'lost'
+	AND t.state IN ('pending', 'queued', 'running')
 	ORDER BY e.trial_no, e.ended_at`
 
 // Replaced implements sweep.Store.
@@ -47,7 +51,8 @@ func (s *Store) Replaced(ctx context.Context) (list []sweep.Event, err error) {
 }
 
 const executionLog = `SELECT e.stderr, e.log_start FROM executions AS e JOIN trials AS t USING (trial_no)
-	WHERE t.sweep_no = $1 AND t.trial_index = $2 AND ($3 = '' OR e.execution = $3) ORDER BY e.started_at DESC, e.execution DESC LIMIT 1`
+	WHERE t.sweep_no = $1 AND t.trial_index = $2 AND ($3 = '' OR e.execution = $3)
+	ORDER BY e.started_at DESC, e.execution DESC LIMIT 1`
 
 // ExecutionLog implements sweep.Store.
 func (s *Store) ExecutionLog(ctx context.Context, id sweep.TrialID, execution string) (*sweep.Log, error) {

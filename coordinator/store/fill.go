@@ -37,16 +37,20 @@ const fillable = 2000
 const (
 	nextUnscored = `SELECT sweep_no, next_index FROM unscored ORDER BY sweep_no LIMIT 1`
 
-	fillParameters = `UPDATE trials AS t SET point_key = v.point_key, dataset = v.dataset, model = v.model, seed = v.seed, lr = v.lr, decay = v.decay,
+	fillParameters = `UPDATE trials AS t
+		SET point_key = v.point_key, dataset = v.dataset, model = v.model, seed = v.seed, lr = v.lr, decay = v.decay,
 			batch = v.batch FROM {v} WHERE t.trial_no = v.trial_no`
 
 	loadUnscored = selectEntries + ` WHERE t.sweep_no = $1 AND t.trial_index >= $2 ORDER BY t.trial_index LIMIT $3`
 )
 
 // selectEntries reads trials with their results, as far as they have any.
-const selectEntries = `SELECT t.trial_no, t.trial_index, t.state, t.diverged, t.parameters, coalesce(o.summary, '{}'), coalesce(o.parameter_count, 0),
-		t.source_no IS NOT NULL AND (EXISTS (SELECT 1 FROM trials AS f WHERE f.trial_no = t.source_no AND f.sweep_no = t.sweep_no)
-			OR EXISTS (SELECT 1 FROM trials AS e WHERE e.source_no = t.source_no AND e.sweep_no = t.sweep_no AND e.trial_no < t.trial_no))
+const selectEntries = `SELECT t.trial_no, t.trial_index, t.state, t.diverged, t.parameters, coalesce(o.summary, '{}'),
+	coalesce(o.parameter_count, 0),
+		t.source_no IS NOT NULL AND (EXISTS (SELECT 1 FROM trials AS f
+		WHERE f.trial_no = t.source_no AND f.sweep_no = t.sweep_no)
+			OR EXISTS (SELECT 1 FROM trials AS e
+			WHERE e.source_no = t.source_no AND e.sweep_no = t.sweep_no AND e.trial_no < t.trial_no))
 	FROM trials AS t LEFT JOIN outcomes AS o USING (trial_no)`
 
 // entries reads the trials of a selectEntries.
@@ -57,7 +61,8 @@ func (t *transaction) entries(number int64, text string, args ...any) (all []ent
 		var state sweep.State
 		var parameters string
 		var summary []byte
-		if err := row.Scan(&e.trial, &e.index, (*string)(&state), &e.diverged, &parameters, &summary, &e.parameterCount, &e.again); err != nil {
+		if err := row.Scan(&e.trial, &e.index, (*string)(&state), &e.diverged, &parameters, &summary, &e.parameterCount,
+			&e.again); err != nil {
 			return err
 		}
 		e.point, e.completed = by.pointKey(parameters), state == sweep.Completed
@@ -104,7 +109,9 @@ func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
 // unfilled reports whether earlier results are still to be entered.
 func (s *Store) unfilled(ctx context.Context) (unfilled bool, err error) {
 	err = s.db.View(ctx, func(tx database.Tx) error {
-		return tx.Query(ctx, func(row database.Row) error { return row.Scan(&unfilled) }, `SELECT EXISTS (SELECT 1 FROM unscored)`)
+		return tx.Query(ctx, func(row database.Row) error {
+			return row.Scan(&unfilled)
+		}, `SELECT EXISTS (SELECT 1 FROM unscored)`)
 	})
 	return unfilled, err
 }

@@ -38,20 +38,24 @@ func testFill(t *testing.T, address string) {
 	s := open()
 	const points = fillable + fillable/2
 	for _, id := range []string{"a", "b"} {
-		_, err := s.CreateSweep(ctx, id, &sweep.Submission{Reuse: true, Description: sweep.Description{Open: true}}, points)
+		_, err := s.CreateSweep(ctx, id, &sweep.Submission{Reuse: true, Description: sweep.Description{Open: true}},
+			points)
 		must(err)
 		page := make([]sweep.Trial, points)
 		var events []sweep.Event
 		for i := range page {
 			page[i] = sweep.Trial{
-				TrialID:     sweep.TrialID{Sweep: id, Index: int64(i)},
-				Parameters:  sweep.Parameters{"dataset": "CBF", "model": fmt.Sprint("m", i%3), "lr": float64(i%50) / 8, "seed": int64(i / 50)},
+				TrialID: sweep.TrialID{Sweep: id, Index: int64(i)},
+				Parameters: sweep.Parameters{"dataset": "CBF", "model": fmt.Sprint("m", i%3), "lr": float64(i%50) / 8,
+					"seed": int64(i / 50)},
 				Fingerprint: sweep.Fingerprint(fmt.Sprintf("fill-%016d", i)),
 			}
-			events = append(events, sweep.Event{Kind: sweep.EventResult, TrialID: page[i].TrialID, Execution: fmt.Sprint("x", i), Result: &sweep.Result{
-				State: sweep.Completed, Diverged: i%7 == 0, Digest: "d", ParameterCount: 5,
-				Summary: map[string]float64{"validation_loss": float64(i%1009) / 1024, "test_accuracy": float64(i%101) / 128, "reward": float64(i)},
-			}})
+			events = append(events, sweep.Event{Kind: sweep.EventResult, TrialID: page[i].TrialID,
+				Execution: fmt.Sprint("x", i), Result: &sweep.Result{
+					State: sweep.Completed, Diverged: i%7 == 0, Digest: "d", ParameterCount: 5,
+					Summary: map[string]float64{"validation_loss": float64(i%1009) / 1024,
+						"test_accuracy": float64(i%101) / 128, "reward": float64(i)},
+				}})
 		}
 		reused, err := s.AddTrials(ctx, id, 0, 0, page, nil)
 		must(err)
@@ -65,7 +69,9 @@ func testFill(t *testing.T, address string) {
 	}
 	answers := func() (all string) {
 		for _, text := range []string{
-			`SELECT * FROM scores ORDER BY sweep_no, trial_index`, `SELECT * FROM metrics ORDER BY sweep_no, metric_no, trial_index`, `SELECT * FROM best_trials ORDER BY sweep_id, model`,
+			`SELECT * FROM scores ORDER BY sweep_no, trial_index`,
+			`SELECT * FROM metrics ORDER BY sweep_no, metric_no, trial_index`,
+			`SELECT * FROM best_trials ORDER BY sweep_id, model`,
 			`SELECT sweep_id, model, selection, replicates, diverged, round(validation_loss * 1e9), round(test_accuracy * 1e9), round(test_accuracy_sd * 1e9)
 				FROM ucr_table ORDER BY sweep_id, model, selection`,
 			`SELECT trial_index, dataset, model, seed, lr FROM results ORDER BY sweep_id, trial_index`,
@@ -80,7 +86,8 @@ func testFill(t *testing.T, address string) {
 	}
 	want := answers()
 	must(s.db.Update(ctx, func(tx database.Tx) error {
-		return tx.Script(ctx, `DELETE FROM scores; DELETE FROM metrics; DELETE FROM points; DELETE FROM contests; UPDATE trials SET point_key = NULL, dataset = NULL, model = NULL, seed = NULL, lr = NULL;
+		return tx.Script(ctx,
+			`DELETE FROM scores; DELETE FROM metrics; DELETE FROM points; DELETE FROM contests; UPDATE trials SET point_key = NULL, dataset = NULL, model = NULL, seed = NULL, lr = NULL;
 			INSERT INTO unscored (sweep_no, next_index) SELECT sweep_no, 0 FROM sweeps`)
 	}))
 	more, err := s.fillPage(ctx) // and no further

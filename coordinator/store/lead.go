@@ -42,7 +42,8 @@ const (
 // Cluster implements sweep.Store.
 func (s *Store) Cluster(ctx context.Context) (c sweep.Cluster, err error) {
 	err = s.view(ctx, "look at the cluster", func(t *transaction) {
-		t.one([]any{&c.ID, &c.MadeAt, &c.Term, &c.Leader, &c.LedSince}, `SELECT cluster_id, made_at, term, leader, led_since FROM cluster`)
+		t.one([]any{&c.ID, &c.MadeAt, &c.Term, &c.Leader, &c.LedSince},
+			`SELECT cluster_id, made_at, term, leader, led_since FROM cluster`)
 		c.Database = s.db.Name()
 	})
 	return c, err
@@ -134,7 +135,8 @@ func (s *Store) open(ctx context.Context) (o opening, err error) {
 
 // await waits until the lead can be taken. While another process leads waiting is called
 // again and again with what that one calls itself; its error ends the wait.
-func (s *Store) await(ctx context.Context, waiting func(holder string) error, check func(ctx context.Context) (int64, error)) (o opening, term int64, err error) {
+func (s *Store) await(ctx context.Context, waiting func(holder string) error,
+	check func(ctx context.Context) (int64, error)) (o opening, term int64, err error) {
 	for {
 		if o, err = s.open(ctx); err != nil {
 			return o, 0, err
@@ -343,7 +345,8 @@ func (l *lead) renew(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			renewed, err := tx.Exec(ctx, `UPDATE cluster SET expires_at = $1 WHERE term = $2`, now.Add(leaseTime), l.term)
+			renewed, err := tx.Exec(ctx, `UPDATE cluster SET expires_at = $1 WHERE term = $2`,
+				now.Add(leaseTime), l.term)
 			if err != nil || renewed > 0 {
 				return err
 			}

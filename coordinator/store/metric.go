@@ -15,7 +15,8 @@ import (
 
 // scoreColumns are the columns of scores: those that the views show by the metric's own
 // name, and others for a sweep's further ones.
-var scoreColumns = []string{"validation_loss", "validation_accuracy", "test_accuracy", "train_loss", "metric1", "metric2", "metric3", "metric4"}
+var scoreColumns = []string{"validation_loss", "validation_accuracy", "test_accuracy", "train_loss", "metric1",
+	"metric2", "metric3", "metric4"}
 
 const namedScores = 4
 
@@ -58,7 +59,9 @@ func (t *transaction) saveScores(entries []entry) {
 	}
 	for place, name := range scoreColumns {
 		if used[place] {
-			columns = append(columns, database.Column{Name: name, Float: func(i int) float64 { return values[i*len(scoreColumns)+place] }})
+			columns = append(columns, database.Column{Name: name, Float: func(i int) float64 {
+				return values[i*len(scoreColumns)+place]
+			}})
 		}
 	}
 	t.insert("scores", database.Batch{Rows: len(entries), Columns: columns})
@@ -94,7 +97,8 @@ func (t *transaction) saveFurther(rows []furtherMetric) {
 	}
 	rows = slices.DeleteFunc(rows, func(r furtherMetric) bool { return r.number < 0 })
 	slices.SortFunc(rows, func(a, b furtherMetric) int {
-		return cmp.Or(cmp.Compare(a.entry.sweep, b.entry.sweep), cmp.Compare(a.number, b.number), cmp.Compare(a.entry.index, b.entry.index))
+		return cmp.Or(cmp.Compare(a.entry.sweep, b.entry.sweep), cmp.Compare(a.number, b.number),
+			cmp.Compare(a.entry.index, b.entry.index))
 	})
 	t.insert("metrics", database.Batch{Rows: len(rows), Columns: []database.Column{
 		{Name: "sweep_no", Int: func(i int) int64 { return rows[i].entry.sweep }},
@@ -158,7 +162,9 @@ func (t *transaction) metricPlace(numbers []int64, name string) (place *metricPl
 		var found metricPlace
 		if column, ok := t.comparison(number).metrics[name]; ok {
 			found.column = scoreColumns[column]
-		} else if !t.comparison(number).further(name) || !t.one([]any{&found.number}, `SELECT metric_no FROM metric_names WHERE sweep_no = $1 AND metric = $2`, number, name) {
+		} else if !t.comparison(number).further(name) ||
+			!t.one([]any{&found.number}, `SELECT metric_no FROM metric_names WHERE sweep_no = $1 AND metric = $2`,
+				number, name) {
 			return nil
 		}
 		if i > 0 && found != *place {

@@ -83,7 +83,8 @@ func TestPages(t *testing.T) {
 		}
 		record := func(kind sweep.EventKind, index int64, result *sweep.Result) {
 			t.Helper()
-			_, err := s.Record(ctx, []sweep.Event{{Kind: kind, TrialID: sweep.TrialID{Sweep: "s", Index: index}, Execution: fmt.Sprint("x", index), Worker: "w", Time: time.Now(), Result: result}})
+			_, err := s.Record(ctx, []sweep.Event{{Kind: kind, TrialID: sweep.TrialID{Sweep: "s", Index: index},
+				Execution: fmt.Sprint("x", index), Worker: "w", Time: time.Now(), Result: result}})
 			must(err)
 		}
 
@@ -91,7 +92,8 @@ func TestPages(t *testing.T) {
 		must(err)
 		page := make([]sweep.Trial, points)
 		for i := range page {
-			page[i] = sweep.Trial{TrialID: sweep.TrialID{Sweep: "s", Index: int64(i)}, Parameters: sweep.Parameters{"i": int64(i)}, Class: i % 2}
+			page[i] = sweep.Trial{TrialID: sweep.TrialID{Sweep: "s", Index: int64(i)},
+				Parameters: sweep.Parameters{"i": int64(i)}, Class: i % 2}
 		}
 		_, err = s.AddTrials(ctx, "s", 0, 0, page, nil)
 		must(err)
@@ -114,7 +116,8 @@ func TestPages(t *testing.T) {
 		}
 		bounded("cancel", cancel)
 		o.between = nil
-		if want := []sweep.TrialID{taken[0].TrialID, taken[1].TrialID, page[points-1].TrialID}; !slices.Equal(active, want) {
+		if want := []sweep.TrialID{taken[0].TrialID, taken[1].TrialID,
+			page[points-1].TrialID}; !slices.Equal(active, want) {
 			t.Errorf("active were %v, want %v", active, want)
 		}
 		progress(sweep.Progress{Cancelled: 2 * points})
@@ -137,7 +140,8 @@ func TestPages(t *testing.T) {
 		result := &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"validation_loss": 1}}
 		var events []sweep.Event
 		for i := range page {
-			events = append(events, sweep.Event{Kind: sweep.EventResult, TrialID: page[i].TrialID, Execution: "y", Worker: "w", Time: time.Now(), Result: result})
+			events = append(events, sweep.Event{Kind: sweep.EventResult, TrialID: page[i].TrialID, Execution: "y",
+				Worker: "w", Time: time.Now(), Result: result})
 		}
 		for some := range slices.Chunk(events, pageful) {
 			_, err := s.Record(ctx, some)
@@ -210,7 +214,8 @@ func TestInterruptedCancel(t *testing.T) {
 			if err != nil || p != (sweep.Progress{Cancelled: points}) {
 				t.Fatalf("%+v: %v", p, err)
 			}
-			if record, err := s.Sweep(ctx, id); err != nil || record.State != sweep.SweepCancelled || record.Reason != "" {
+			if record, err := s.Sweep(ctx, id); err != nil || record.State != sweep.SweepCancelled ||
+				record.Reason != "" {
 				t.Fatalf("cancelled again the sweep is %+v: %v", record, err)
 			}
 		}

@@ -46,7 +46,8 @@ func openFull(t *testing.T, address string) *Store {
 		page := make([]sweep.Trial, points)
 		for i := range page {
 			page[i] = sweep.Trial{
-				TrialID: sweep.TrialID{Sweep: id, Index: int64(i)}, Parameters: sweep.Parameters{"text": strings.Repeat("x", 200)},
+				TrialID:     sweep.TrialID{Sweep: id, Index: int64(i)},
+				Parameters:  sweep.Parameters{"text": strings.Repeat("x", 200)},
 				Fingerprint: sweep.Fingerprint(fmt.Sprint(id, i)),
 			}
 		}
@@ -77,14 +78,17 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 	ctx := context.Background()
 	some := keys{[]int64{1, 1}, []int64{3, 4}}.batch()
 	executions := database.Batch{Rows: 1, Columns: []database.Column{
-		{Name: "trial_no", Int: func(int) int64 { return 1 }}, {Name: "execution", Text: func(int) string { return "x" }},
+		{Name: "trial_no", Int: func(int) int64 { return 1 }}, {Name: "execution", Text: func(int) string {
+			return "x"
+		}},
 	}}
 	for name, query := range map[string]struct {
 		text string
 		args []any
 	}{
-		"takePending":    {takePending, []any{int64(1), int64(0), int64(10), int64(7), time.Now()}},
-		"requeue":        {requeue, []any{"queued", heardKeys{keys{[]int64{1, 1}, []int64{3, 4}}, make([]time.Time, 2)}.batch()}},
+		"takePending": {takePending, []any{int64(1), int64(0), int64(10), int64(7), time.Now()}},
+		"requeue": {requeue, []any{"queued", heardKeys{keys{[]int64{1, 1}, []int64{3, 4}},
+			make([]time.Time, 2)}.batch()}},
 		"states":         {states, []any{some}},
 		"backlog":        {backlog + `s.state = 'active' ORDER BY s.sweep_no, c.class_no`, nil},
 		"loadCurves":     {loadCurves, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
@@ -101,14 +105,17 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		"loadLost":       {loadLost, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
 		"replaced":       {replaced, nil},
 		"losses":         {`SELECT l.worker FROM losses AS l WHERE l.sweep_id = 'a'`, nil},
-		"updateTrials":   {changing("trials", 1, trialBatch(nil, time.Time{}).Columns), []any{trialBatch(nil, time.Time{})}},
-		"updateRuns":     {changing("executions", 2, executionBatch(nil).Columns), []any{executionBatch(nil)}},
-		"deleteCurves":   {deleteCurves, []any{executions}},
-		"cancelSome":     {cancelSome, []any{time.Now(), int64(1), "queued", indexBatch([]int64{3})}},
-		"retrySome":      {retrySome, []any{int64(1), "failed", indexBatch([]int64{3})}},
-		"executions":     {listExecutions, []any{int64(1), int64(3)}},
-		"executionLog":   {executionLog, []any{int64(1), int64(3), ""}},
-		"artifacts":      {artifacts + ` AND t.trial_index IN (SELECT v.trial_index FROM {v}) ORDER BY t.trial_index, a.name`, []any{int64(1), "", int64(0), int64(1000), indexBatch([]int64{3})}},
+		"updateTrials": {changing("trials", 1, trialBatch(nil, time.Time{}).Columns),
+			[]any{trialBatch(nil, time.Time{})}},
+		"updateRuns":   {changing("executions", 2, executionBatch(nil).Columns), []any{executionBatch(nil)}},
+		"deleteCurves": {deleteCurves, []any{executions}},
+		"cancelSome":   {cancelSome, []any{time.Now(), int64(1), "queued", indexBatch([]int64{3})}},
+		"retrySome":    {retrySome, []any{int64(1), "failed", indexBatch([]int64{3})}},
+		"executions":   {listExecutions, []any{int64(1), int64(3)}},
+		"executionLog": {executionLog, []any{int64(1), int64(3), ""}},
+		"artifacts": {artifacts +
+			` AND t.trial_index IN (SELECT v.trial_index FROM {v}) ORDER BY t.trial_index, a.name`,
+			[]any{int64(1), "", int64(0), int64(1000), indexBatch([]int64{3})}},
 		"trial":          {trialColumns + ` WHERE t.sweep_no = $1 AND t.trial_index = $2`, []any{int64(1), int64(1)}},
 		"loadPoints":     {loadPoints, []any{contenders("point_key", []contender{{1, 2}})}},
 		"loadContests":   {loadContests, []any{contenders("contest_key", []contender{{1, 2}})}},
@@ -117,9 +124,11 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		"updateContests": {changing("contests", 2, contestBatch(nil).Columns), []any{contestBatch([]*contest{{}})}},
 		"deleteScores":   {deleteMetrics[0], []any{executions}},
 		"deleteMetrics":  {deleteMetrics[1], []any{executions}},
-		"entries":        {selectEntries + ` WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3 AND t.source_no IS NOT NULL`, []any{int64(1), int64(1), int64(9)}},
-		"heirs":          {heirs, []any{int64(1), keyBatch([]*ledger.Trial{{Key: 1}})}},
-		"removeCurves":   {removeCurves, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
+		"entries": {selectEntries +
+			` WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3 AND t.source_no IS NOT NULL`,
+			[]any{int64(1), int64(1), int64(9)}},
+		"heirs":        {heirs, []any{int64(1), keyBatch([]*ledger.Trial{{Key: 1}})}},
+		"removeCurves": {removeCurves, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
 		"curves": {`SELECT c.step, c.value FROM curves AS c WHERE c.sweep_id = $1 AND c.trial_index = $2 AND c.metric = $3`,
 			[]any{"a", int64(5), "loss"}},
 	} {
@@ -141,7 +150,8 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		text := strings.Join(plan, "\n")
-		sorts := (name == "takePending" || name == "cancelPending" || name == "nextPage") && (strings.Contains(text, "Sort") || strings.Contains(text, "ORDER BY"))
+		sorts := (name == "takePending" || name == "cancelPending" || name == "nextPage") &&
+			(strings.Contains(text, "Sort") || strings.Contains(text, "ORDER BY"))
 		if sorts || slices.ContainsFunc(never, func(bad string) bool { return strings.Contains(text+"\n", bad) }) {
 			t.Errorf("%s:\n%s", name, text)
 		}

@@ -50,7 +50,8 @@ func (s *Store) Quarantine(ctx context.Context, events []sweep.Quarantined) erro
 			{Name: "error", Text: func(i int) string { return ledger.CleanReason(events[i].Problem) }},
 			{Name: "event", Bytes: func(i int) []byte { return texts[i] }},
 		}})
-		t.run(`DELETE FROM quarantine WHERE quarantine_no <= (SELECT max(quarantine_no) FROM quarantine) - $1`, int64(mostQuarantined))
+		t.run(`DELETE FROM quarantine WHERE quarantine_no <= (SELECT max(quarantine_no) FROM quarantine) - $1`,
+			int64(mostQuarantined))
 		t.countSweeps(deltas)
 	})
 }

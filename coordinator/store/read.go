@@ -12,13 +12,15 @@ import (
 
 // trialColumns are what scanTrial reads.
 const trialColumns = `
-	SELECT s.sweep_id, s.name, t.trial_index, t.state, t.diverged, t.executions, t.charged, t.losses, t.worker, t.queued_at, t.started_at,
+	SELECT s.sweep_id, s.name, t.trial_index, t.state, t.diverged, t.executions, t.charged, t.losses, t.worker,
+	t.queued_at, t.started_at,
 		t.finished_at, t.fingerprint, t.dataset_digest, t.parameters,
 		t.class_no, t.refusals, coalesce(CASE WHEN t.refusals > 0 THEN (SELECT r.reason` + lastRefusal + `) END, ''),
 		coalesce(CASE WHEN t.refusals > 0 THEN (SELECT r.worker` + lastRefusal + `) END, ''),
 		coalesce(rs.sweep_id, ''), coalesce(rt.trial_index, 0),
 		o.summary, coalesce(o.best_epoch, 0), coalesce(o.parameter_count, 0), coalesce(o.weights_digest, ''),
-		coalesce(o.kernel_level, ''), coalesce(o.seconds, 0), coalesce(o.flops, 0), coalesce(o.error, ''), coalesce(o.stderr, ''),
+		coalesce(o.kernel_level, ''), coalesce(o.seconds, 0), coalesce(o.flops, 0), coalesce(o.error, ''),
+		coalesce(o.stderr, ''),
 		coalesce(o.digest, '')
 	FROM trials AS t
 	JOIN sweeps AS s USING (sweep_no)
@@ -34,11 +36,13 @@ func scanTrial(row database.Row) (*sweep.TrialRecord, error) {
 	var result sweep.Result
 	var source sweep.TrialID
 	var parameters, summary []byte
-	err := row.Scan(&r.Sweep, &r.SweepName, &r.Index, (*string)(&r.State), &result.Diverged, &r.Executions, &r.Charged, &r.Losses, &r.Worker,
+	err := row.Scan(&r.Sweep, &r.SweepName, &r.Index, (*string)(&r.State), &result.Diverged, &r.Executions, &r.Charged,
+		&r.Losses, &r.Worker,
 		&r.QueuedAt, &r.StartedAt, &r.FinishedAt, (*string)(&r.Fingerprint), &r.DatasetDigest, &parameters,
 		&r.Class, &r.Refusals, &r.LastRefusal, &r.RefusedBy,
 		&source.Sweep, &source.Index,
-		&summary, &result.BestEpoch, &result.ParameterCount, &result.WeightsDigest, &result.KernelLevel, &result.Seconds, &result.Flops,
+		&summary, &result.BestEpoch, &result.ParameterCount, &result.WeightsDigest, &result.KernelLevel,
+		&result.Seconds, &result.Flops,
 		&result.Error, &result.Stderr, &result.Digest)
 	if err != nil {
 		return nil, err
@@ -177,10 +181,11 @@ func (l *listing) readKeys() (more bool) {
 	page := l.keys[:n]
 	l.keys = l.keys[n:]
 	if n > 0 {
-		l.scan(trialColumns+"\nJOIN {v} ON v.trial_no = t.trial_no ORDER BY v.place", database.Batch{Rows: n, Columns: []database.Column{
-			{Name: "trial_no", Int: func(row int) int64 { return page[row] }},
-			{Name: "place", Int: func(row int) int64 { return int64(row) }},
-		}})
+		l.scan(trialColumns+"\nJOIN {v} ON v.trial_no = t.trial_no ORDER BY v.place",
+			database.Batch{Rows: n, Columns: []database.Column{
+				{Name: "trial_no", Int: func(row int) int64 { return page[row] }},
+				{Name: "place", Int: func(row int) int64 { return int64(row) }},
+			}})
 	}
 	return l.err == nil && len(l.keys) > 0
 }
@@ -232,8 +237,10 @@ func (l *listing) find() {
 	var truth, missing bool
 	dest := map[string]any{"number": &number, "text": &text, "boolean": &truth}[kind]
 	zero := map[string]string{"number": "0", "text": "''", "boolean": "FALSE"}[kind]
-	found := l.one([]any{&missing, dest}, `SELECT `+expression+` IS NULL, coalesce(CAST(`+expression+` AS `+sqlTypes[kind]+`), `+zero+`)
-		FROM trials AS t LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no`+joinScores+joins+` WHERE t.sweep_no = $1 AND t.trial_index = $2`, p.number, p.index)
+	found := l.one([]any{&missing, dest},
+		`SELECT `+expression+` IS NULL, coalesce(CAST(`+expression+` AS `+sqlTypes[kind]+`), `+zero+`)
+		FROM trials AS t LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no`+joinScores+joins+`
+		WHERE t.sweep_no = $1 AND t.trial_index = $2`, p.number, p.index)
 	if !found {
 		l.fail(fmt.Errorf("trial %v: %w", *l.After, sweep.ErrNotFound))
 	}
@@ -273,11 +280,14 @@ func (s *Store) Curves(ctx context.Context, id sweep.TrialID, metrics ...string)
 	curves := []sweep.Curve{}
 	err := s.viewSweep(ctx, "load the curves of trial "+id.String(), id.Sweep, func(t *transaction, number int64) {
 		var key int64
-		if !t.one([]any{&key}, `SELECT coalesce(source_no, trial_no) FROM trials WHERE sweep_no = $1 AND trial_index = $2`, number, id.Index) {
+		if !t.one([]any{&key},
+			`SELECT coalesce(source_no, trial_no) FROM trials WHERE sweep_no = $1 AND trial_index = $2`,
+			number, id.Index) {
 			t.fail(sweep.ErrNotFound)
 		}
 		text, args := `SELECT c.metric, c.step_array, c.value_array, f.step_array
-			FROM curve_arrays AS c JOIN curve_arrays AS f ON f.trial_no = c.trial_no AND f.ordinal = 0 WHERE c.trial_no = $1`, []any{key}
+			FROM curve_arrays AS c JOIN curve_arrays AS f ON f.trial_no = c.trial_no AND f.ordinal = 0
+			WHERE c.trial_no = $1`, []any{key}
 		if len(metrics) > 0 {
 			text, args = text+` AND c.metric IN (SELECT metric FROM {v})`, append(args, list("metric", metrics))
 		}
@@ -286,7 +296,8 @@ func (s *Store) Curves(ctx context.Context, id sweep.TrialID, metrics ...string)
 			var first []int64
 			err := row.Scan(&curve.Metric, &curve.Steps, &curve.Values, &first)
 			if len(curve.Steps) == 0 && len(curve.Values) > 0 {
-				curve.Steps = first // the steps of the first curve stand for those of others that have none of their own
+				// the steps of the first curve stand for those of others that have none of their own
+				curve.Steps = first
 			}
 			curves = append(curves, curve)
 			return err
@@ -301,7 +312,8 @@ func (s *Store) Query(ctx context.Context, sql string, yield func(columns []stri
 }
 
 // query runs a statement whose views have so many columns.
-func (s *Store) query(ctx context.Context, sql string, columns int, yield func(columns []string, row []any) error) error {
+func (s *Store) query(ctx context.Context, sql string, columns int,
+	yield func(columns []string, row []any) error) error {
 	return s.explain("run the query", s.db.Ask(ctx, sql, columns, func(columns []string, row []any) error {
 		if err := yield(columns, row); err != nil {
 			return yieldError{err}

@@ -33,11 +33,14 @@ type recording struct {
 	early []*ledger.Trial
 }
 
-const loadTrials = `SELECT t.trial_no, t.sweep_no, t.trial_index, t.state, t.diverged, t.executions, t.charged, t.losses, t.execution, t.worker,
-		t.started_at, t.finished_at, t.class_no, coalesce(t.point_key, 0), coalesce(t.seed, 0), t.refusals, t.heard_at, coalesce(o.digest, ''), coalesce(o.kernel_level, '')
+const loadTrials = `SELECT t.trial_no, t.sweep_no, t.trial_index, t.state, t.diverged, t.executions, t.charged,
+	t.losses, t.execution, t.worker,
+		t.started_at, t.finished_at, t.class_no, coalesce(t.point_key, 0), coalesce(t.seed, 0), t.refusals,
+		t.heard_at, coalesce(o.digest, ''), coalesce(o.kernel_level, '')
 	FROM {v} JOIN trials AS t USING (sweep_no, trial_index) LEFT JOIN outcomes AS o USING (trial_no)`
 
-const selectExecutions = `SELECT e.trial_no, e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten, e.replaced, e.checkpoint,
+const selectExecutions = `SELECT e.trial_no, e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged,
+	e.forgotten, e.replaced, e.checkpoint,
 		e.reason, e.stderr, e.log_start, e.note
 	FROM {v} JOIN executions AS e USING `
 
@@ -65,8 +68,10 @@ func (r *recording) load(events []sweep.Event) {
 	r.each(func(row database.Row) error {
 		trial := &ledger.Trial{}
 		var number int64
-		err := row.Scan(&trial.Key, &number, &trial.ID.Index, (*string)(&trial.State), &trial.Diverged, &trial.Executions, &trial.Charged, &trial.Losses,
-			&trial.Execution, &trial.Worker, &trial.StartedAt, &trial.FinishedAt, &trial.Class, &trial.Point, &trial.Seed, &trial.Refusals, &trial.HeardAt, &trial.Digest, &trial.KernelLevel)
+		err := row.Scan(&trial.Key, &number, &trial.ID.Index, (*string)(&trial.State), &trial.Diverged,
+			&trial.Executions, &trial.Charged, &trial.Losses,
+			&trial.Execution, &trial.Worker, &trial.StartedAt, &trial.FinishedAt, &trial.Class, &trial.Point,
+			&trial.Seed, &trial.Refusals, &trial.HeardAt, &trial.Digest, &trial.KernelLevel)
 		trial.ID.Sweep = names[number]
 		r.ledger.LoadTrial(trial)
 		byKey[trial.Key] = trial
@@ -83,7 +88,8 @@ func (r *recording) load(events []sweep.Event) {
 	load := func(row database.Row) error {
 		e := &ledger.Execution{}
 		var key int64
-		err := row.Scan(&key, &e.ID, &e.Worker, &e.StartedAt, &e.EndedAt, (*string)(&e.Outcome), &e.Charged, &e.Forgotten, &e.Replaced, &e.Checkpoint, &e.Reason, &e.Stderr,
+		err := row.Scan(&key, &e.ID, &e.Worker, &e.StartedAt, &e.EndedAt, (*string)(&e.Outcome), &e.Charged,
+			&e.Forgotten, &e.Replaced, &e.Checkpoint, &e.Reason, &e.Stderr,
 			&e.LogStart, &e.Note)
 		if err != nil {
 			return err
@@ -102,7 +108,8 @@ func (r *recording) load(events []sweep.Event) {
 	}
 }
 
-const loadRefusals = `SELECT r.trial_no, r.worker, r.reason, r.refusals, r.refused_at FROM {v} JOIN trial_refusals AS r USING (trial_no, worker)`
+const loadRefusals = `SELECT r.trial_no, r.worker, r.reason, r.refusals, r.refused_at FROM {v}
+	JOIN trial_refusals AS r USING (trial_no, worker)`
 
 func (r *recording) loadRefusals(byKey map[int64]*ledger.Trial, events []sweep.Event) {
 	mentioned := r.ledger.RefusedBy(events)
@@ -122,7 +129,8 @@ func (r *recording) loadRefusals(byKey map[int64]*ledger.Trial, events []sweep.E
 	}})
 }
 
-const loadCurves = `SELECT c.trial_no, c.metric, c.step_array, c.value_array FROM {v} JOIN curve_arrays AS c USING (trial_no) ORDER BY c.trial_no, c.ordinal`
+const loadCurves = `SELECT c.trial_no, c.metric, c.step_array, c.value_array FROM {v}
+	JOIN curve_arrays AS c USING (trial_no) ORDER BY c.trial_no, c.ordinal`
 
 // loadCurves loads the curves to which events add points.
 func (r *recording) loadCurves(byKey map[int64]*ledger.Trial, events []sweep.Event) {
@@ -145,12 +153,15 @@ func (r *recording) loadCurves(byKey map[int64]*ledger.Trial, events []sweep.Eve
 
 // keyBatch is a batch of trials.
 func keyBatch(trials []*ledger.Trial) database.Batch {
-	return database.Batch{Rows: len(trials), Columns: []database.Column{{Name: "trial_no", Int: func(i int) int64 { return trials[i].Key }}}}
+	return database.Batch{Rows: len(trials), Columns: []database.Column{{Name: "trial_no", Int: func(i int) int64 {
+		return trials[i].Key
+	}}}}
 }
 
 // limits finds those of the grid that a trial belongs to.
 func (r *recording) limits(trial *ledger.Trial) (limits ledger.Limits) {
-	r.one([]any{&limits.Attempts, &limits.Losses}, `SELECT attempts, losses FROM grids WHERE sweep_no = $1 AND first_index <= $2 ORDER BY ordinal DESC LIMIT 1`,
+	r.one([]any{&limits.Attempts, &limits.Losses},
+		`SELECT attempts, losses FROM grids WHERE sweep_no = $1 AND first_index <= $2 ORDER BY ordinal DESC LIMIT 1`,
 		r.numbers[trial.ID.Sweep], trial.ID.Index)
 	return limits
 }
@@ -162,7 +173,9 @@ func (r *recording) save() {
 			r.s.taken.back(class{r.numbers[trial.ID.Sweep], trial.Class}, trial.ID.Index)
 		}
 	}
-	save(r.transaction, "executions", 2, r.ledger.Executions(), func(e *ledger.Execution) bool { return !e.New }, executionBatch)
+	save(r.transaction, "executions", 2, r.ledger.Executions(), func(e *ledger.Execution) bool {
+		return !e.New
+	}, executionBatch)
 	r.saveRefusals()
 	r.saveOutcomes()
 	r.saveEntries()
@@ -226,7 +239,8 @@ func (r *recording) saveRefusals() {
 	}
 	r.run(`INSERT INTO trial_refusals (trial_no, worker, reason, refusals, refused_at)
 		SELECT trial_no, worker, reason, refusals, refused_at FROM {v} WHERE TRUE
-		ON CONFLICT (trial_no, worker) DO UPDATE SET reason = excluded.reason, refusals = excluded.refusals, refused_at = excluded.refused_at`,
+		ON CONFLICT (trial_no, worker) DO UPDATE
+		SET reason = excluded.reason, refusals = excluded.refusals, refused_at = excluded.refused_at`,
 		database.Batch{Rows: len(refusals), Columns: []database.Column{
 			{Name: "trial_no", Int: func(i int) int64 { return refusals[i].Trial.Key }},
 			{Name: "worker", Text: func(i int) string { return refusals[i].Worker }},
@@ -286,9 +300,11 @@ func (r *recording) saveRevived(revived []*ledger.Trial) {
 
 // deleteMetrics takes away what stands in columns of the metrics of trials.
 var deleteMetrics = []string{
-	`DELETE FROM scores WHERE (sweep_no, trial_index) IN (SELECT t.sweep_no, t.trial_index FROM {v} JOIN trials AS t USING (trial_no))`,
+	`DELETE FROM scores WHERE (sweep_no, trial_index) IN (SELECT t.sweep_no, t.trial_index FROM {v}
+		JOIN trials AS t USING (trial_no))`,
 	`DELETE FROM metrics WHERE (sweep_no, metric_no, trial_index) IN (
-		SELECT n.sweep_no, n.metric_no, t.trial_index FROM {v} JOIN trials AS t USING (trial_no) JOIN metric_names AS n USING (sweep_no))`,
+		SELECT n.sweep_no, n.metric_no, t.trial_index FROM {v} JOIN trials AS t USING (trial_no)
+		JOIN metric_names AS n USING (sweep_no))`,
 }
 
 // saveEntries enters the results into what is compared.
@@ -298,7 +314,8 @@ func (r *recording) saveEntries() {
 		if o := t.Outcome; o != nil {
 			entries = append(entries, entry{
 				sweep: r.numbers[t.ID.Sweep], trial: t.Key, index: t.ID.Index, point: t.Point, seed: t.Seed,
-				completed: o.State == sweep.Completed, diverged: o.Diverged, summary: o.Summary, parameterCount: o.ParameterCount,
+				completed: o.State == sweep.Completed, diverged: o.Diverged, summary: o.Summary,
+				parameterCount: o.ParameterCount,
 			})
 		}
 	}
@@ -336,7 +353,9 @@ func (r *recording) saveCurves() {
 		{Name: "trial_no", Int: func(i int) int64 { return all[i].trial.Key }},
 		{Name: "metric", Text: func(i int) string { return of(i).Metric }},
 		{Name: "ordinal", Int32: func(i int) int64 { return int64(all[i].ordinal) }},
-		{Name: "step_array", Steps: func(i int) []int64 { return ledger.StoredSteps(all[i].trial.Curves, all[i].ordinal) }},
+		{Name: "step_array", Steps: func(i int) []int64 {
+			return ledger.StoredSteps(all[i].trial.Curves, all[i].ordinal)
+		}},
 		{Name: "value_array", Values: func(i int) []float32 { return of(i).Values }},
 	}})
 }

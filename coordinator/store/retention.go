@@ -20,8 +20,10 @@ func (s *Store) DeleteSweep(ctx context.Context, id string) (removed sweep.Remov
 	gone := sweep.DeletedSweep{ID: id}
 	err = s.update(ctx, "delete sweep "+id, func(t *transaction) {
 		var hidden, active bool
-		found := t.one([]any{&number, &gone.Pool, &hidden, &active}, `SELECT s.sweep_no, s.pool, s.deleted_at IS NOT NULL,
-				s.state = 'active' OR EXISTS (SELECT 1 FROM counters AS c WHERE c.sweep_no = s.sweep_no AND c.queued + c.running > 0)
+		found := t.one([]any{&number, &gone.Pool, &hidden, &active},
+			`SELECT s.sweep_no, s.pool, s.deleted_at IS NOT NULL,
+				s.state = 'active' OR EXISTS (SELECT 1 FROM counters AS c
+				WHERE c.sweep_no = s.sweep_no AND c.queued + c.running > 0)
 			FROM sweeps AS s WHERE s.sweep_id = $1`, id)
 		switch {
 		case !found:
@@ -73,10 +75,13 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 		for last, more := int64(0), true; more && err == nil; {
 			err = s.update(ctx, "remove what is compared of sweep "+id, func(t *transaction) {
 				from := last
-				more = t.one([]any{&last}, `SELECT `+table.key+` FROM `+table.name+` WHERE sweep_no = $1 AND `+table.key+` > $2 ORDER BY `+table.key+` LIMIT $3`,
+				more = t.one([]any{&last},
+					`SELECT `+table.key+` FROM `+table.name+` WHERE sweep_no = $1 AND `+table.key+` > $2
+						ORDER BY `+table.key+` LIMIT $3`,
 					number, from, pageful)
 				if more {
-					t.run(`DELETE FROM `+table.name+` WHERE sweep_no = $1 AND `+table.key+` > $2 AND `+table.key+` <= $3`, number, from, last)
+					t.run(`DELETE FROM `+table.name+`
+						WHERE sweep_no = $1 AND `+table.key+` > $2 AND `+table.key+` <= $3`, number, from, last)
 				}
 			})
 		}
@@ -85,7 +90,8 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 		return trials, err
 	}
 	return trials, s.update(ctx, "remove sweep "+id, func(t *transaction) {
-		for _, table := range []string{"datasets", "classes", "counters", "unscored", "grids", "requests", "metric_names"} {
+		for _, table := range []string{"datasets", "classes", "counters", "unscored", "grids", "requests",
+			"metric_names"} {
 			t.run(`DELETE FROM `+table+` WHERE sweep_no = $1`, number)
 		}
 		t.run(`DELETE FROM quarantine WHERE sweep_id = $1`, id)
@@ -94,8 +100,10 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 
 // heirs finds, for trials that go, the first of another sweep that took a result
 // over.
-const heirs = `SELECT v.trial_no, h.trial_no, h.sweep_no, h.class_no FROM {v} JOIN trials AS h ON h.source_no = v.trial_no
-		WHERE h.sweep_no <> $1 AND NOT EXISTS (SELECT 1 FROM trials AS e WHERE e.source_no = v.trial_no AND e.sweep_no <> $1 AND e.trial_no < h.trial_no)`
+const heirs = `SELECT v.trial_no, h.trial_no, h.sweep_no, h.class_no FROM {v}
+	JOIN trials AS h ON h.source_no = v.trial_no
+		WHERE h.sweep_no <> $1 AND NOT EXISTS (SELECT 1 FROM trials AS e
+		WHERE e.source_no = v.trial_no AND e.sweep_no <> $1 AND e.trial_no < h.trial_no)`
 
 // owned are the tables of what belongs to a trial, by its trial_no, and whether
 // it goes to who took the trial's result over.
@@ -103,7 +111,8 @@ var owned = []struct {
 	table     string
 	inherited bool
 }{
-	{"curve_arrays", true}, {"executions", true}, {"trial_artifacts", true}, {"outcomes", false}, {"trial_refusals", false}, {"reproducibility_faults", false},
+	{"curve_arrays", true}, {"executions", true}, {"trial_artifacts", true}, {"outcomes", false},
+	{"trial_refusals", false}, {"reproducibility_faults", false},
 }
 
 // inheritance is a trial that goes, and the first of another sweep that took its
@@ -153,7 +162,9 @@ func (t *transaction) bequeath(number int64, gone database.Batch) {
 		}
 	}
 	t.run(`UPDATE trials AS t SET source_no = v.heir FROM {v} WHERE t.source_no = v.source`, pairs)
-	t.run(`UPDATE trials AS t SET source_no = NULL, executions = f.executions, charged = f.charged, losses = f.losses, execution = f.execution, worker = f.worker,
+	t.run(`UPDATE trials AS t
+		SET source_no = NULL, executions = f.executions, charged = f.charged, losses = f.losses,
+		execution = f.execution, worker = f.worker,
 			queued_at = f.queued_at, started_at = f.started_at
 		FROM {v} JOIN trials AS f ON f.trial_no = v.source WHERE t.trial_no = v.heir`, pairs)
 	t.countSweeps(sweeps)
@@ -175,7 +186,8 @@ func (s *Store) PruneSweeps(ctx context.Context, keep sweep.Retention) (removed 
 			all = append(all, e)
 			return err
 		}, `SELECT s.sweep_id, s.sweep_no, s.updated_at, s.deleted_at IS NOT NULL FROM sweeps AS s
-			WHERE s.state IN ('finished', 'cancelled') AND (s.deleted_at IS NULL OR EXISTS (SELECT 1 FROM grids AS g WHERE g.sweep_no = s.sweep_no))
+			WHERE s.state IN ('finished', 'cancelled') AND (s.deleted_at IS NULL OR EXISTS (SELECT 1 FROM grids AS g
+			WHERE g.sweep_no = s.sweep_no))
 			ORDER BY s.sweep_no`)
 	})
 	for _, e := range all {
@@ -214,14 +226,16 @@ const (
 	removeExecutions = `DELETE FROM executions WHERE trial_no IN (SELECT v.trial_no FROM {v})`
 	removeRefusals   = `DELETE FROM trial_refusals WHERE trial_no IN (SELECT v.trial_no FROM {v})`
 	removeCurves     = `DELETE FROM curve_arrays WHERE trial_no IN (SELECT v.trial_no FROM {v}
-		WHERE NOT EXISTS (SELECT 1 FROM trials AS h JOIN trials AS f ON f.trial_no = v.trial_no WHERE h.source_no = v.trial_no AND h.sweep_no <> f.sweep_no))`
+		WHERE NOT EXISTS (SELECT 1 FROM trials AS h JOIN trials AS f ON f.trial_no = v.trial_no
+		WHERE h.source_no = v.trial_no AND h.sweep_no <> f.sweep_no))`
 )
 
 // prune runs statements over the trials of a sweep, as long as it has ended.
 func (s *Store) prune(ctx context.Context, id string, number int64, statements ...string) (removed int64, err error) {
 	err = s.pages(ctx, "prune sweep "+id, number, nil, func(t *transaction, trials, _ []int64) {
 		t.claim(number)
-		if !t.one([]any{new(int64)}, `SELECT sweep_no FROM sweeps WHERE sweep_no = $1 AND state IN ('finished', 'cancelled')`, number) {
+		if !t.one([]any{new(int64)},
+			`SELECT sweep_no FROM sweeps WHERE sweep_no = $1 AND state IN ('finished', 'cancelled')`, number) {
 			return
 		}
 		for _, statement := range statements {

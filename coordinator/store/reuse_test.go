@@ -29,17 +29,22 @@ func TestHiddenResults(t *testing.T) {
 		}
 		write := func(id string, artifacts ...string) (reused int) {
 			t.Helper()
-			_, err := s.CreateSweep(ctx, id, &sweep.Submission{Spec: sweep.Spec{Pool: "cpu", Artifacts: artifacts}, Reuse: true}, 1)
+			_, err := s.CreateSweep(ctx, id, &sweep.Submission{Spec: sweep.Spec{Pool: "cpu", Artifacts: artifacts},
+				Reuse: true}, 1)
 			must(err)
-			reused, err = s.AddTrials(ctx, id, 0, 0, []sweep.Trial{{TrialID: sweep.TrialID{Sweep: id}, Parameters: sweep.Parameters{}, Fingerprint: "same"}}, nil)
+			reused, err = s.AddTrials(ctx, id, 0,
+				0, []sweep.Trial{{TrialID: sweep.TrialID{Sweep: id}, Parameters: sweep.Parameters{},
+					Fingerprint: "same"}}, nil)
 			must(err)
 			return reused
 		}
 		write("first", "weights")
 		digest := "0123456789012345678901234567890123456789012345678901234567890123"
 		_, err := s.Record(ctx, []sweep.Event{{
-			Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: "first"}, Execution: "x", Worker: "w", Time: time.Now(),
-			Result: &sweep.Result{State: sweep.Completed, Artifacts: []sweep.Artifact{{Name: "weights", Digest: digest, Size: 1}}},
+			Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: "first"}, Execution: "x", Worker: "w",
+			Time: time.Now(),
+			Result: &sweep.Result{State: sweep.Completed,
+				Artifacts: []sweep.Artifact{{Name: "weights", Digest: digest, Size: 1}}},
 		}})
 		must(err)
 		for _, artifacts := range [][]string{nil, {"weights"}} {

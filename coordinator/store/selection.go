@@ -97,7 +97,8 @@ func (b *builder) column(name string) (column, bool) {
 	if !joined {
 		alias = fmt.Sprintf("m%d", place.number)
 		b.further[place.number] = alias
-		fmt.Fprintf(&b.joins, "\nLEFT JOIN metrics AS %s ON %[1]s.sweep_no = t.sweep_no AND %[1]s.metric_no = %d AND %[1]s.trial_index = t.trial_index", alias, place.number)
+		fmt.Fprintf(&b.joins, "\nLEFT JOIN metrics AS %s ON %[1]s.sweep_no = t.sweep_no AND %[1]s.metric_no = %d AND "+
+			"%[1]s.trial_index = t.trial_index", alias, place.number)
 	}
 	return column{alias + ".value", "number"}, true
 }
@@ -154,7 +155,8 @@ type place struct {
 }
 
 func (s *selection) builder() *builder {
-	return &builder{dialect: s.dialect, metric: s.metric, own: s.own, members: map[string]database.Member{}, further: map[int64]string{}}
+	return &builder{dialect: s.dialect, metric: s.metric, own: s.own, members: map[string]database.Member{},
+		further: map[int64]string{}}
 }
 
 // named reports whether a name means a column of trials or their results.
@@ -209,7 +211,8 @@ func (s *selection) sortedKeys() (string, []any, error) {
 		return "", nil, err
 	}
 	order := b.member(s.OrderBy).Order(s.direction()) + ", t.sweep_no, t.trial_index"
-	return "SELECT t.trial_no, t.sweep_no, t.trial_index FROM trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no" +
+	return "SELECT t.trial_no, t.sweep_no, t.trial_index FROM trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = " +
+		"t.trial_no" +
 		joinScores + b.joins.String() + b.text.String() + "\nORDER BY " + order, b.args, nil
 }
 
@@ -229,7 +232,8 @@ func (s *selection) valued(limit int) (string, []any, error) {
 	from := "trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no" + joinScores
 	c, _ := b.column(s.OrderBy)
 	by := b.typed(s.OrderBy, c.kind)
-	if place, isMetric := b.metric(s.OrderBy); isMetric && !s.named(s.OrderBy) && len(s.States)+len(s.Where) == 0 && !s.Best {
+	if place, isMetric := b.metric(s.OrderBy); isMetric && !s.named(s.OrderBy) &&
+		len(s.States)+len(s.Where) == 0 && !s.Best {
 		b.joins.Reset()
 		if from, c.text = "scores AS t", "t."+place.column; place.column == "" {
 			from, c.text = "metrics AS t", "t.value"
@@ -245,7 +249,8 @@ func (s *selection) valued(limit int) (string, []any, error) {
 		}
 		value := b.bind(s.after.value)
 		value = "CAST(" + value + " AS " + sqlTypes[c.kind] + ")"
-		b.text.WriteString("\nAND (" + by + comparison + value + " OR " + by + " = " + value + " AND (t.sweep_no, t.trial_index) > " + b.key(s.after) + ")")
+		b.text.WriteString("\nAND (" + by + comparison + value + " OR " + by + " = " + value +
+			" AND (t.sweep_no, t.trial_index) > " + b.key(s.after) + ")")
 	}
 	if limit > 0 {
 		b.text.WriteString("\nORDER BY " + by + s.direction() + ", t.sweep_no, t.trial_index")
@@ -256,7 +261,8 @@ func (s *selection) valued(limit int) (string, []any, error) {
 	if c.kind == "text" {
 		value += " COLLATE " + s.dialect.Collation
 	}
-	return trialColumns + "\nJOIN (" + inner + ") AS chosen ON chosen.trial_no = t.trial_no\nORDER BY " + value + s.direction() +
+	return trialColumns + "\nJOIN (" + inner + ") AS chosen ON chosen.trial_no = t.trial_no\nORDER BY " + value +
+		s.direction() +
 		", t.sweep_no, t.trial_index", b.args, nil
 }
 
@@ -330,7 +336,8 @@ func indexed(states []sweep.State) string {
 // condition builds one comparison.
 func (b *builder) condition(c sweep.TrialCondition) (string, error) {
 	if !slices.Contains(operators, c.Operator) {
-		return "", fmt.Errorf("condition on %s: no such operator: %q; there are %s", c.Name, c.Operator, strings.Join(operators, " "))
+		return "", fmt.Errorf("condition on %s: no such operator: %q; there are %s", c.Name, c.Operator,
+			strings.Join(operators, " "))
 	}
 	want, err := sweep.Normalize(c.Value)
 	if err != nil {

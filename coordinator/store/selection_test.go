@@ -16,7 +16,8 @@ import (
 // conditions mean is tested by storetest.
 func TestConditions(t *testing.T) {
 	dialect := &database.Dialect{Collation: "c", Member: func(string) database.Member {
-		return database.Member{Present: "p", Typed: map[string]string{"number": "n", "text": "t", "boolean": "b", "json": "j"}}
+		return database.Member{Present: "p", Typed: map[string]string{"number": "n", "text": "t", "boolean": "b",
+			"json": "j"}}
 	}}
 	for _, test := range []struct {
 		operator string
@@ -38,9 +39,12 @@ func TestConditions(t *testing.T) {
 		{"=", struct{}{}, "", nil},
 		{"~", 1, "", nil},
 	} {
-		query := sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "x", Operator: test.operator, Value: test.value}}}
+		query := sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "x", Operator: test.operator,
+			Value: test.value}}}
 		none := func(string) (metricPlace, bool) { return metricPlace{}, false }
-		text, args, err := (&selection{TrialQuery: query, dialect: dialect, metric: none, own: func(string) bool { return false }}).plain(0)
+		text, args, err := (&selection{TrialQuery: query, dialect: dialect, metric: none, own: func(string) bool {
+			return false
+		}}).plain(0)
 		if (err == nil) != (test.want != "") {
 			t.Errorf("%s %v: %v", test.operator, test.value, err)
 			continue
@@ -56,7 +60,8 @@ func TestConditions(t *testing.T) {
 }
 
 func TestTrialColumns(t *testing.T) {
-	if want := slices.Sorted(maps.Keys(columns)); !slices.Equal(slices.Sorted(slices.Values(sweep.TrialColumns)), want) {
+	if want := slices.Sorted(maps.Keys(columns)); !slices.Equal(slices.Sorted(slices.Values(sweep.TrialColumns)),
+		want) {
 		t.Errorf("sweep.TrialColumns are %v, want %v", sweep.TrialColumns, want)
 	}
 }

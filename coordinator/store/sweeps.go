@@ -15,7 +15,8 @@ import (
 )
 
 // CreateSweep implements sweep.Store.
-func (s *Store) CreateSweep(ctx context.Context, id string, submission *sweep.Submission, points int64) (string, error) {
+func (s *Store) CreateSweep(ctx context.Context, id string, submission *sweep.Submission,
+	points int64) (string, error) {
 	created := id
 	err := s.update(ctx, "create sweep "+id, func(t *transaction) {
 		created = id
@@ -44,7 +45,8 @@ func (s *Store) CreateSweep(ctx context.Context, id string, submission *sweep.Su
 // repeated reports whether a request's key was used already, and for which grid.
 // A key that is new is reserved; another request with it waits here meanwhile.
 func (t *transaction) repeated(key string) (number int64, ordinal int, repeated bool) {
-	if key == "" || t.run(`INSERT INTO requests (request_key) VALUES ($1) ON CONFLICT (request_key) DO NOTHING`, key) > 0 || t.err != nil {
+	if key == "" || t.run(`INSERT INTO requests (request_key) VALUES ($1) ON CONFLICT (request_key) DO NOTHING`,
+		key) > 0 || t.err != nil {
 		return 0, 0, false
 	}
 	repeated = t.one([]any{&number, &ordinal}, `SELECT sweep_no, ordinal FROM requests WHERE request_key = $1`, key)
@@ -91,9 +93,11 @@ func (t *transaction) insertGrid(number int64, ordinal int, first int64, submiss
 	if losses <= 0 {
 		losses = sweep.DefaultLosses
 	}
-	t.run(`INSERT INTO grids (sweep_no, ordinal, first_index, points, written, cancelled, attempts, losses, reuse, submission, artifacts, created_at)
+	t.run(`INSERT INTO grids (sweep_no, ordinal, first_index, points, written, cancelled, attempts, losses, reuse,
+		submission, artifacts, created_at)
 		VALUES ($1, $2, $3, $4, 0, FALSE, $5, $6, $7, $8, $9, $10)`,
-		number, ordinal, first, points, attempts, losses, submission.Reuse, t.encode(submission), t.encodeArtifacts(submission.Spec.Artifacts), t.now)
+		number, ordinal, first, points, attempts, losses, submission.Reuse, t.encode(submission),
+		t.encodeArtifacts(submission.Spec.Artifacts), t.now)
 	t.answer(submission.Key, number, ordinal)
 	keys := slices.Sorted(maps.Keys(submission.Datasets))
 	t.insert("datasets", database.Batch{Rows: len(keys), Columns: []database.Column{
@@ -105,17 +109,20 @@ func (t *transaction) insertGrid(number int64, ordinal int, first int64, submiss
 }
 
 // AddGrid implements sweep.Store.
-func (s *Store) AddGrid(ctx context.Context, id string, submission *sweep.Submission, points int64) (sweep.GridRecord, error) {
+func (s *Store) AddGrid(ctx context.Context, id string, submission *sweep.Submission,
+	points int64) (sweep.GridRecord, error) {
 	grid := sweep.GridRecord{Submission: *submission, Points: points}
 	err := s.updateSweep(ctx, "extend", id, func(t *transaction, number int64) {
 		if other, ordinal, repeated := t.repeated(submission.Key); repeated {
 			grid.Ordinal = ordinal
 			t.one([]any{&grid.First, &grid.Points, &grid.Cursor, &grid.Cancelled},
-				`SELECT first_index, points, written, cancelled FROM grids WHERE sweep_no = $1 AND ordinal = $2`, other, ordinal)
+				`SELECT first_index, points, written, cancelled FROM grids WHERE sweep_no = $1 AND ordinal = $2`,
+				other, ordinal)
 			return
 		}
 		t.one([]any{&grid.Ordinal, &grid.First},
-			`SELECT ordinal + 1, first_index + points FROM grids WHERE sweep_no = $1 ORDER BY ordinal DESC LIMIT 1`, number)
+			`SELECT ordinal + 1, first_index + points FROM grids WHERE sweep_no = $1 ORDER BY ordinal DESC LIMIT 1`,
+			number)
 		if points > math.MaxInt64-grid.First {
 			t.fail(fmt.Errorf("%d points and %d more: %w", grid.First, points, sweep.ErrTooManyPoints))
 		}
@@ -160,7 +167,8 @@ func (t *transaction) resolve(reference string) (id string) {
 		}
 		return err
 	}, `SELECT sweep_id, substr(sweep_id, 1, length($1)) = $1, name = $1 FROM sweeps
-		WHERE (substr(sweep_id, 1, length($1)) = $1 OR name = $1) AND deleted_at IS NULL ORDER BY sweep_no DESC`, reference)
+		WHERE (substr(sweep_id, 1, length($1)) = $1 OR name = $1) AND deleted_at IS NULL
+		ORDER BY sweep_no DESC`, reference)
 	switch {
 	case exact:
 		return reference
@@ -183,7 +191,8 @@ func (s *Store) Sweeps(ctx context.Context, states ...sweep.SweepState) (records
 			records = t.sweeps(noSubmission, `TRUE`)
 			return
 		}
-		records = t.sweeps(noSubmission, `(s.state IN (SELECT state FROM {v}) OR s.state = 'active' AND s.waiting AND $1)`,
+		records = t.sweeps(noSubmission,
+			`(s.state IN (SELECT state FROM {v}) OR s.state = 'active' AND s.waiting AND $1)`,
 			slices.Contains(states, sweep.SweepWaiting), list("state", states))
 	})
 	return records, err
@@ -206,7 +215,8 @@ func (t *transaction) sweeps(submissions, where string, args ...any) (records []
 		var grid sweep.GridRecord
 		var waiting bool
 		var submission []byte
-		if err := row.Scan(&record.ID, &record.Name, &record.Trainer, &record.Pool, &record.Priority, (*string)(&record.State), &waiting,
+		if err := row.Scan(&record.ID, &record.Name, &record.Trainer, &record.Pool, &record.Priority,
+			(*string)(&record.State), &waiting,
 			&record.Reason, &record.CreatedAt, &record.UpdatedAt,
 			&grid.Ordinal, &grid.First, &grid.Points, &grid.Cursor, &grid.Cancelled, &submission); err != nil {
 			return err
@@ -221,7 +231,9 @@ func (t *transaction) sweeps(submissions, where string, args ...any) (records []
 		last := &records[len(records)-1]
 		last.Grids = append(last.Grids, grid)
 		return nil
-	}, `SELECT s.sweep_id, s.name, s.trainer, s.pool, s.priority, s.state, s.waiting, s.reason, s.created_at, s.updated_at,
+	},
+		`SELECT s.sweep_id, s.name, s.trainer, s.pool, s.priority, s.state, s.waiting, s.reason, s.created_at,
+			s.updated_at,
 			g.ordinal, g.first_index, g.points, g.written, g.cancelled, `+submissions+`
 		FROM sweeps AS s JOIN grids AS g USING (sweep_no) WHERE s.deleted_at IS NULL AND `+where+`
 		ORDER BY s.sweep_no DESC, g.ordinal`, args...)
@@ -238,7 +250,8 @@ func stateOf(state sweep.SweepState, waiting bool) sweep.SweepState {
 
 // SetSweepState implements sweep.Store.
 func (s *Store) SetSweepState(ctx context.Context, id string, state sweep.SweepState, reason string) error {
-	if !slices.Contains([]sweep.SweepState{sweep.SweepActive, sweep.SweepPaused, sweep.SweepCancelled, sweep.SweepFinished}, state) {
+	if !slices.Contains([]sweep.SweepState{sweep.SweepActive, sweep.SweepPaused, sweep.SweepCancelled,
+		sweep.SweepFinished}, state) {
 		return fmt.Errorf("set the state of sweep %s: no such state to be set: %q", id, state)
 	}
 	return s.updateSweep(ctx, "set the state of", id, func(t *transaction, number int64) {
@@ -251,14 +264,16 @@ func (s *Store) SetSweepState(ctx context.Context, id string, state sweep.SweepS
 // removed.
 func (t *transaction) setState(number int64, state sweep.SweepState, reason string) {
 	t.run(`UPDATE sweeps SET state = $1, waiting = FALSE, reason = $2, updated_at = $3
-		WHERE sweep_no = $4 AND deleted_at IS NULL AND (state <> $1 OR waiting OR reason <> $2)`, string(state), reason, t.now, number)
+		WHERE sweep_no = $4 AND deleted_at IS NULL
+		AND (state <> $1 OR waiting OR reason <> $2)`, string(state), reason, t.now, number)
 }
 
 // SetWaiting implements sweep.Store.
 func (s *Store) SetWaiting(ctx context.Context, id string, waiting bool, reason string) error {
 	return s.updateSweep(ctx, "say why it waits: ", id, func(t *transaction, number int64) {
 		t.run(`UPDATE sweeps SET waiting = $1, reason = $2, updated_at = $3
-			WHERE sweep_no = $4 AND state = 'active' AND (waiting <> $1 OR reason <> $2)`, waiting, ledger.CleanReason(reason), t.now, number)
+			WHERE sweep_no = $4 AND state = 'active'
+			AND (waiting <> $1 OR reason <> $2)`, waiting, ledger.CleanReason(reason), t.now, number)
 	})
 }
 
@@ -340,12 +355,16 @@ func (t *transaction) countSweeps(deltas map[int64]*sweep.Progress) {
 	numbers := slices.Sorted(maps.Keys(deltas))
 	columns := []database.Column{{Name: "sweep_no", Int: func(i int) int64 { return numbers[i] }}}
 	for _, counter := range ledger.Counters {
-		columns = append(columns, database.Column{Name: counter.Name, Int: func(i int) int64 { return *counter.Of(deltas[numbers[i]]) }})
+		columns = append(columns, database.Column{Name: counter.Name, Int: func(i int) int64 {
+			return *counter.Of(deltas[numbers[i]])
+		}})
 	}
 	if len(numbers) > 0 {
-		t.run(`UPDATE counters AS c SET `+counterSums+` FROM {v} WHERE c.sweep_no = v.sweep_no`, database.Batch{Rows: len(numbers), Columns: columns})
+		t.run(`UPDATE counters AS c SET `+counterSums+` FROM {v} WHERE c.sweep_no = v.sweep_no`,
+			database.Batch{Rows: len(numbers), Columns: columns})
 	}
 }
 
-const countClasses = `UPDATE classes AS c SET pending = c.pending + v.pending, queued = c.queued + v.queued, running = c.running + v.running
+const countClasses = `UPDATE classes AS c
+	SET pending = c.pending + v.pending, queued = c.queued + v.queued, running = c.running + v.running
 	FROM {v} WHERE c.sweep_no = v.sweep_no AND c.class_no = v.class_no`

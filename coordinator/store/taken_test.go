@@ -19,7 +19,9 @@ func TestTakePendingOverDeadTrials(t *testing.T) {
 	ctx := context.Background()
 	s := openFull(t, postgrestest.Start(t, "autovacuum=off").Database(t))
 	err := s.db.View(ctx, func(reader database.Tx) error {
-		if err := reader.Query(ctx, func(row database.Row) error { return row.Scan(new(int64)) }, `SELECT count(*) FROM trials`); err != nil {
+		if err := reader.Query(ctx, func(row database.Row) error {
+			return row.Scan(new(int64))
+		}, `SELECT count(*) FROM trials`); err != nil {
 			return err
 		}
 		first := s.takePages(t)
@@ -117,7 +119,8 @@ func TestTakePendingFindsWhatCameBack(t *testing.T) {
 		must(err)
 		take(2, "[0 8]")
 		must(s.update(ctx, "put trials back as another process does", func(tx *transaction) {
-			tx.move(sweep.Queued, sweep.Queued, `UPDATE trials SET state = 'pending' WHERE trial_index IN (1, 4, 5) RETURNING sweep_no, class_no, trial_index`)
+			tx.move(sweep.Queued, sweep.Queued,
+				`UPDATE trials SET state = 'pending' WHERE trial_index IN (1, 4, 5) RETURNING sweep_no, class_no, trial_index`)
 			tx.count(map[class]*sweep.Progress{{tx.number("s1"), 0}: {Pending: 3, Queued: -3}})
 		}))
 		take(4, "[1 9 10 11]")

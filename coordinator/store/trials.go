@@ -14,7 +14,8 @@ import (
 )
 
 // AddTrials implements sweep.Store.
-func (s *Store) AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []sweep.Trial, classes map[int]sweep.Requirement) (reused int, err error) {
+func (s *Store) AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []sweep.Trial,
+	classes map[int]sweep.Requirement) (reused int, err error) {
 	parameters := make([]string, len(trials))
 	for i := range trials {
 		if parameters[i], err = ledger.EncodeParameters(trials[i].Parameters); err != nil {
@@ -26,7 +27,8 @@ func (s *Store) AddTrials(ctx context.Context, id string, ordinal int, from int6
 		var cancelled, reuse bool
 		var wanted string
 		found := t.one([]any{&first, &points, &written, &cancelled, &reuse, &wanted},
-			`SELECT first_index, points, written, cancelled, reuse, artifacts FROM grids WHERE sweep_no = $1 AND ordinal = $2`, number, ordinal)
+			`SELECT first_index, points, written, cancelled, reuse, artifacts FROM grids
+				WHERE sweep_no = $1 AND ordinal = $2`, number, ordinal)
 		switch {
 		case !found:
 			t.fail(fmt.Errorf("grid %d: %w", ordinal, sweep.ErrNotFound))
@@ -51,7 +53,8 @@ func (s *Store) AddTrials(ctx context.Context, id string, ordinal int, from int6
 			page.findSources(names)
 		}
 		deltas := page.write(classes)
-		t.run(`UPDATE grids SET written = written + $1 WHERE sweep_no = $2 AND ordinal = $3`, int64(len(trials)), number, ordinal)
+		t.run(`UPDATE grids SET written = written + $1 WHERE sweep_no = $2 AND ordinal = $3`, int64(len(trials)),
+			number, ordinal)
 		t.count(deltas)
 		t.finish(number)
 		for _, counts := range deltas {
@@ -160,12 +163,15 @@ func (p *page) write(requirements map[int]sweep.Requirement) map[class]*sweep.Pr
 		{Name: "point_key", Int: func(i int) int64 { return by.pointKey(p.parameters[i]) }},
 	}, parameterColumns(len(p.trials), func(i int) sweep.Parameters { return p.trials[i].Parameters }, false)...)})
 	if reused {
-		p.run(`INSERT INTO outcomes (trial_no, summary, best_epoch, parameter_count, weights_digest, kernel_level, seconds, flops, error, stderr, digest)
-			SELECT t.trial_no, o.summary, o.best_epoch, o.parameter_count, o.weights_digest, o.kernel_level, o.seconds, o.flops, o.error, o.stderr, o.digest
+		p.run(`INSERT INTO outcomes (trial_no, summary, best_epoch, parameter_count, weights_digest, kernel_level,
+			seconds, flops, error, stderr, digest)
+			SELECT t.trial_no, o.summary, o.best_epoch, o.parameter_count, o.weights_digest, o.kernel_level,
+			o.seconds, o.flops, o.error, o.stderr, o.digest
 			FROM trials AS t JOIN outcomes AS o ON o.trial_no = t.source_no
 			WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3`,
 			p.number, p.trials[0].Index, p.trials[len(p.trials)-1].Index)
-		p.score(p.entries(p.number, selectEntries+` WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3 AND t.source_no IS NOT NULL`,
+		p.score(p.entries(p.number,
+			selectEntries+` WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3 AND t.source_no IS NOT NULL`,
 			p.number, p.trials[0].Index, p.trials[len(p.trials)-1].Index))
 	}
 	return deltas
@@ -179,14 +185,16 @@ func (p *page) addClasses(deltas map[class]*sweep.Progress, requirements map[int
 		if !told {
 			p.one([]any{&requirement.Trainer}, `SELECT trainer FROM sweeps WHERE sweep_no = $1`, p.number)
 		}
-		p.run(`INSERT INTO classes (sweep_no, class_no, requirement) VALUES ($1, $2, $3) ON CONFLICT (sweep_no, class_no) DO NOTHING`,
+		p.run(`INSERT INTO classes (sweep_no, class_no, requirement) VALUES ($1, $2, $3)
+			ON CONFLICT (sweep_no, class_no) DO NOTHING`,
 			p.number, class.number, p.encode(requirement))
 	}
 }
 
 const (
 	// pendingTrials finds the next pending trials of a class behind an index.
-	pendingTrials = `SELECT t.trial_no FROM trials AS t WHERE t.sweep_no = $1 AND t.class_no = $2 AND t.state = 'pending' AND t.trial_index > $4
+	pendingTrials = `SELECT t.trial_no FROM trials AS t
+		WHERE t.sweep_no = $1 AND t.class_no = $2 AND t.state = 'pending' AND t.trial_index > $4
 			AND EXISTS (SELECT 1 FROM sweeps AS s WHERE s.sweep_no = $1 AND s.state = 'active')
 		ORDER BY t.trial_index LIMIT $3`
 
@@ -339,11 +347,15 @@ func (s *Store) requeue(ctx context.Context, trials []sweep.TrialID, heard []tim
 }
 
 func indexBatch(indices []int64) database.Batch {
-	return database.Batch{Rows: len(indices), Columns: []database.Column{{Name: "trial_index", Int: func(i int) int64 { return indices[i] }}}}
+	return database.Batch{Rows: len(indices), Columns: []database.Column{{Name: "trial_index", Int: func(i int) int64 {
+		return indices[i]
+	}}}}
 }
 
 func numberBatch(trials []int64) database.Batch {
-	return database.Batch{Rows: len(trials), Columns: []database.Column{{Name: "trial_no", Int: func(i int) int64 { return trials[i] }}}}
+	return database.Batch{Rows: len(trials), Columns: []database.Column{{Name: "trial_no", Int: func(i int) int64 {
+		return trials[i]
+	}}}}
 }
 
 const unheard = `SELECT s.sweep_id, t.trial_index, t.heard_at FROM trials AS t JOIN sweeps AS s USING (sweep_no)
@@ -353,7 +365,8 @@ const unheard = `SELECT s.sweep_id, t.trial_index, t.heard_at FROM trials AS t J
 
 // Unheard implements sweep.Store. It looks at the queued and running trials
 // alone, whose number the dispatch window bounds.
-func (s *Store) Unheard(ctx context.Context, before time.Time, after *sweep.TrialID, limit int) (trials []sweep.Heard, err error) {
+func (s *Store) Unheard(ctx context.Context, before time.Time, after *sweep.TrialID,
+	limit int) (trials []sweep.Heard, err error) {
 	ahead := time.Now().Add(time.Since(before))
 	err = s.view(ctx, "find trials unheard of", func(t *transaction) {
 		var number, index int64 = 0, -1
@@ -391,7 +404,9 @@ func (s *Store) States(ctx context.Context, trials []sweep.TrialID) (map[sweep.T
 			found[sweep.TrialID{Sweep: names[number], Index: index}] = sweep.State(state)
 			return err
 		}, states, k.batch())
-		if missing := slices.DeleteFunc(slices.Clone(trials), func(id sweep.TrialID) bool { return found[id] != "" }); len(missing) > 0 {
+		if missing := slices.DeleteFunc(slices.Clone(trials), func(id sweep.TrialID) bool {
+			return found[id] != ""
+		}); len(missing) > 0 {
 			deleted := t.deleted(missing)
 			for _, id := range missing {
 				if deleted[id.Sweep] {
@@ -414,7 +429,8 @@ func (t *transaction) deleted(trials []sweep.TrialID) map[string]bool {
 		err := row.Scan(&id)
 		deleted[id] = true
 		return err
-	}, `SELECT s.sweep_id FROM {v} JOIN sweeps AS s USING (sweep_id) WHERE s.deleted_at IS NOT NULL`, list("sweep_id", slices.Sorted(maps.Keys(ids))))
+	}, `SELECT s.sweep_id FROM {v} JOIN sweeps AS s USING (sweep_id) WHERE s.deleted_at IS NOT NULL`,
+		list("sweep_id", slices.Sorted(maps.Keys(ids))))
 	return deleted
 }
 
@@ -422,7 +438,8 @@ const (
 	// cancelPending cancels the next pending trials of a sweep, in the order of the
 	// index that has them.
 	cancelPending = `UPDATE trials SET state = 'cancelled', finished_at = $1
-	FROM (SELECT t.trial_no FROM trials AS t WHERE t.sweep_no = $2 AND t.state = 'pending' AND (t.class_no, t.trial_index) > ($3, $4)
+	FROM (SELECT t.trial_no FROM trials AS t
+	WHERE t.sweep_no = $2 AND t.state = 'pending' AND (t.class_no, t.trial_index) > ($3, $4)
 		ORDER BY t.class_no, t.trial_index LIMIT $5) AS k
 	WHERE trials.trial_no = k.trial_no
 	RETURNING trials.sweep_no, trials.class_no, trials.trial_index`
@@ -442,7 +459,8 @@ func (s *Store) CancelTrials(ctx context.Context, id string) (active []sweep.Tri
 	before, found := movedTrial{index: -1}, false
 	for after, more := before, true; more && err == nil; {
 		err = s.updateSweep(ctx, "cancel the trials of", id, func(t *transaction, number int64) {
-			pending := t.move(sweep.Pending, sweep.Cancelled, cancelPending, t.now, number, after.number, after.index, pageful)
+			pending := t.move(sweep.Pending, sweep.Cancelled, cancelPending, t.now, number, after.number,
+				after.index, pageful)
 			found = found || len(pending) > 0
 			for _, state := range []sweep.State{sweep.Queued, sweep.Running} {
 				for _, m := range t.move(state, sweep.Cancelled, cancelActive, t.now, number, string(state)) {
@@ -450,8 +468,10 @@ func (s *Store) CancelTrials(ctx context.Context, id string) (active []sweep.Tri
 					found = true
 				}
 			}
-			grids := t.run(`UPDATE grids SET cancelled = TRUE WHERE sweep_no = $1 AND written < points AND NOT cancelled`, number)
-			found = found || grids > 0 || t.one([]any{new(int)}, `SELECT 1 FROM sweeps WHERE sweep_no = $1 AND reason = $2`, number, cancelling)
+			grids := t.run(
+				`UPDATE grids SET cancelled = TRUE WHERE sweep_no = $1 AND written < points AND NOT cancelled`, number)
+			found = found || grids > 0 || t.one([]any{new(int)},
+				`SELECT 1 FROM sweeps WHERE sweep_no = $1 AND reason = $2`, number, cancelling)
 			switch {
 			case len(pending) == pageful:
 				after = slices.MaxFunc(pending, func(a, b movedTrial) int {
@@ -479,12 +499,14 @@ const cancelSome = `UPDATE trials SET state = 'cancelled', finished_at = $1
 	RETURNING trials.sweep_no, trials.class_no, trials.trial_index`
 
 // CancelSome implements sweep.Store.
-func (s *Store) CancelSome(ctx context.Context, id string, indices []int64) (cancelled int64, active []sweep.TrialID, err error) {
+func (s *Store) CancelSome(ctx context.Context, id string,
+	indices []int64) (cancelled int64, active []sweep.TrialID, err error) {
 	err = s.updateSweep(ctx, "cancel trials of", id, func(t *transaction, number int64) {
 		cancelled, active = 0, nil
 		t.known(number, indices)
 		for _, state := range []sweep.State{sweep.Pending, sweep.Queued, sweep.Running} {
-			for _, m := range t.move(state, sweep.Cancelled, cancelSome, t.now, number, string(state), indexBatch(indices)) {
+			for _, m := range t.move(state, sweep.Cancelled, cancelSome, t.now, number, string(state),
+				indexBatch(indices)) {
 				cancelled++
 				if state != sweep.Pending {
 					active = append(active, sweep.TrialID{Sweep: id, Index: m.index})
@@ -497,7 +519,8 @@ func (s *Store) CancelSome(ctx context.Context, id string, indices []int64) (can
 }
 
 // retried are, before a SELECT list, the trials of a batch that a retry puts back.
-const retried = ` FROM {v} JOIN trials AS t USING (trial_index) WHERE t.sweep_no = $1 AND t.state IN ('failed', 'cancelled'))`
+const retried = ` FROM {v} JOIN trials AS t USING (trial_index)
+	WHERE t.sweep_no = $1 AND t.state IN ('failed', 'cancelled'))`
 
 // forgetting takes away what a retry forgets of trials.
 var forgetting = []string{
@@ -548,7 +571,9 @@ func (s *Store) RetryTrials(ctx context.Context, id string) (total int64, err er
 	var sweepNo, written int64
 	err = s.updateSweep(ctx, "retry the trials of", id, func(t *transaction, number int64) {
 		sweepNo = number
-		t.one([]any{&written, &total}, `SELECT c.failed + c.cancelled, CAST(coalesce(sum(g.points - g.written) FILTER (WHERE g.cancelled), 0) AS bigint)
+		t.one([]any{&written, &total},
+			`SELECT c.failed + c.cancelled,
+				CAST(coalesce(sum(g.points - g.written) FILTER (WHERE g.cancelled), 0) AS bigint)
 			FROM counters AS c JOIN grids AS g USING (sweep_no) WHERE c.sweep_no = $1 GROUP BY c.sweep_no`, number)
 		t.run(`UPDATE grids SET cancelled = FALSE WHERE sweep_no = $1 AND cancelled`, number)
 		if total > 0 {

@@ -19,7 +19,9 @@ func (s *Store) QuerySweep(ctx context.Context, id, sql string, yield func(colum
 		return err
 	}
 	view.query = strings.ToLower(sql)
-	err = s.viewSweep(ctx, "describe the trials of", record.ID, func(t *transaction, number int64) { view.build(t, number, record) })
+	err = s.viewSweep(ctx, "describe the trials of", record.ID, func(t *transaction, number int64) {
+		view.build(t, number, record)
+	})
 	if err != nil {
 		return err
 	}
@@ -41,7 +43,8 @@ const mostJoined = 5
 
 // trialColumnsOf are the first columns of the view, unless a parameter is called so.
 var trialColumnsOf = []struct{ name, text string }{
-	{"trial_index", "t.trial_index"}, {"state", "t.state"}, {"diverged", "t.diverged"}, {"executions", "t.executions"}, {"worker", "t.worker"},
+	{"trial_index", "t.trial_index"}, {"state", "t.state"}, {"diverged", "t.diverged"}, {"executions", "t.executions"},
+	{"worker", "t.worker"},
 	{"seconds", "o.seconds"}, {"parameter_count", "o.parameter_count"}, {"best_epoch", "o.best_epoch"},
 }
 
@@ -72,7 +75,8 @@ func (v *trialView) build(t *transaction, number int64, record *sweep.SweepRecor
 		inColumns[place] = name
 	}
 	for place, name := range inColumns {
-		if described := record.Grids[0].Submission.Description.Metric(name) != nil; name != "" && (described || place >= namedScores || name == by.By) {
+		if described := record.Grids[0].Submission.Description.Metric(name) != nil; name != "" &&
+			(described || place >= namedScores || name == by.By) {
 			v.add(name, "c."+scoreColumns[place])
 		}
 	}
@@ -83,14 +87,17 @@ func (v *trialView) build(t *transaction, number int64, record *sweep.SweepRecor
 		v.addFurther(name, number, metric)
 		return err
 	}, `SELECT metric, metric_no FROM metric_names WHERE sweep_no = $1 ORDER BY metric`, number)
-	fmt.Fprintf(&v.text, "\nFROM trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no%s\nWHERE t.sweep_no = %d", joinScores+v.joins.String(), number)
+	fmt.Fprintf(&v.text,
+		"\nFROM trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no%s\nWHERE t.sweep_no = %d",
+		joinScores+v.joins.String(), number)
 }
 
 // addFurther adds a metric that has a row a trial. One that the statement names is joined;
 // another one, of which a * shows a few, is looked for where it is shown.
 func (v *trialView) addFurther(name string, sweep, metric int64) {
 	rows := fmt.Sprintf("metrics AS m%d", metric)
-	same := fmt.Sprintf("m%d.sweep_no = %d AND m%[1]d.metric_no = %[1]d AND m%[1]d.trial_index = t.trial_index", metric, sweep)
+	same := fmt.Sprintf("m%d.sweep_no = %d AND m%[1]d.metric_no = %[1]d AND m%[1]d.trial_index = t.trial_index",
+		metric, sweep)
 	value := fmt.Sprintf("m%d.value", metric)
 	if v.joined < mostJoined && strings.Contains(v.query, strings.ToLower(name)) {
 		v.joined++
@@ -163,7 +170,8 @@ func sweepParameters(record *sweep.SweepRecord) (all []namedParameter) {
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(p namedParameter) bool { return strings.Contains(p.name, `"`) }) // no name in a JSON path of SQLite
+	// no name in a JSON path of SQLite
+	return slices.DeleteFunc(all, func(p namedParameter) bool { return strings.Contains(p.name, `"`) })
 }
 
 // valuesType is the type that all of a parameter's values have.
@@ -209,7 +217,8 @@ func withView(view, sql string) string {
 	view = "t AS (" + view + ")"
 	body := strings.TrimLeft(sql, " \t\r\n")
 	word := func(want string) bool {
-		if len(body) <= len(want) || !strings.EqualFold(body[:len(want)], want) || !strings.ContainsRune(" \t\r\n", rune(body[len(want)])) {
+		if len(body) <= len(want) || !strings.EqualFold(body[:len(want)], want) ||
+			!strings.ContainsRune(" \t\r\n", rune(body[len(want)])) {
 			return false
 		}
 		body = strings.TrimLeft(body[len(want):], " \t\r\n")

@@ -256,7 +256,8 @@ func goOn(t *testing.T, s sweep.Store) {
 	must(err)
 	for _, class := range backlogs[0].Classes {
 		// The first edition's trials need what their grid said.
-		if want := (sweep.Requirement{Trainer: "noop", ResultVersion: "1"}); !reflect.DeepEqual(class.Requirement, want) {
+		if want := (sweep.Requirement{Trainer: "noop", ResultVersion: "1"}); !reflect.DeepEqual(class.Requirement,
+			want) {
 			t.Errorf("class %d requires %+v, want %+v", class.Class, class.Requirement, want)
 		}
 		taken, err := s.TakePending(ctx, id, class.Class, 1000)
@@ -266,13 +267,15 @@ func goOn(t *testing.T, s sweep.Store) {
 		}
 	}
 	var events []sweep.Event
-	must(s.Trials(ctx, sweep.TrialQuery{Sweeps: []string{id}, States: []sweep.State{sweep.Queued, sweep.Running}}, func(r *sweep.TrialRecord) error {
-		events = append(events, sweep.Event{
-			Kind: sweep.EventResult, TrialID: r.TrialID, Execution: "late-" + r.String(), Worker: "w",
-			Result: &sweep.Result{State: sweep.Completed, Digest: "d", Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1}, Values: []float32{1}}}},
-		})
-		return nil
-	}))
+	must(s.Trials(ctx, sweep.TrialQuery{Sweeps: []string{id}, States: []sweep.State{sweep.Queued, sweep.Running}},
+		func(r *sweep.TrialRecord) error {
+			events = append(events, sweep.Event{
+				Kind: sweep.EventResult, TrialID: r.TrialID, Execution: "late-" + r.String(), Worker: "w",
+				Result: &sweep.Result{State: sweep.Completed, Digest: "d",
+					Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1}, Values: []float32{1}}}},
+			})
+			return nil
+		}))
 	report, err := s.Record(ctx, events)
 	must(err)
 	progress, err := s.Progress(ctx, id)

@@ -95,7 +95,8 @@ func (s *Server) who(r *http.Request) (token *Token, viaSession *session) {
 func (s *Server) reading(do func(w http.ResponseWriter, r *http.Request) error) http.HandlerFunc {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if !s.mayRead(r) {
-			return &requestError{http.StatusUnauthorized, `this dashboard needs a token: "sweep token create" makes one`}
+			return &requestError{http.StatusUnauthorized,
+				`this dashboard needs a token: "sweep token create" makes one`}
 		}
 		return do(w, r)
 	})
@@ -115,7 +116,8 @@ func (s *Server) mayRead(r *http.Request) bool {
 // isHandedOn reports whether a request says that it came through a proxy: it may be
 // anybody's then, whatever name the proxy gave it.
 func isHandedOn(r *http.Request) bool {
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"} {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
+		"X-Real-Ip", "Via"} {
 		if len(r.Header.Values(name)) > 0 {
 			return true
 		}
@@ -148,7 +150,8 @@ func (s *Server) acting(do func(r *http.Request) (any, error)) http.HandlerFunc 
 		case token.ReadOnly:
 			return &requestError{http.StatusForbidden, "the token " + token.Name + " may only read"}
 		case via != nil && subtle.ConstantTimeCompare([]byte(r.Header.Get(csrfHeader)), []byte(via.csrf)) != 1:
-			return &requestError{http.StatusForbidden, "the request does not carry its session's word: load the page again"}
+			return &requestError{http.StatusForbidden,
+				"the request does not carry its session's word: load the page again"}
 		}
 		value, err := do(r)
 		if err != nil {
@@ -164,7 +167,8 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request) error {
 	token, via := s.who(r)
 	answer := map[string]any{
 		"reads": s.mayRead(r), "acts": token != nil && !token.ReadOnly && s.options.Control != nil,
-		"can_sign_in": s.options.Tokens != nil, "controls": s.options.Control != nil, "extends": s.options.Extend != nil, "cluster": s.options.Workers != nil,
+		"can_sign_in": s.options.Tokens != nil, "controls": s.options.Control != nil,
+		"extends": s.options.Extend != nil, "cluster": s.options.Workers != nil,
 		"artifacts": s.options.Artifacts != nil,
 	}
 	if token != nil {
@@ -187,12 +191,14 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	token := s.options.Tokens.Find(strings.TrimSpace(body.Token))
 	if token == nil {
-		return &requestError{http.StatusUnauthorized, `no such token, or it has expired: "sweep token list" has those that there are`}
+		return &requestError{http.StatusUnauthorized,
+			`no such token, or it has expired: "sweep token list" has those that there are`}
 	}
 	key, begun := s.sessions.begin(token)
 	http.SetCookie(w, &http.Cookie{
-		Name: sessionCookie, Value: key, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
-		MaxAge: int(sessionTime.Seconds()),
+		Name: sessionCookie, Value: key, Path: "/", HttpOnly: true, Secure: r.TLS != nil,
+		SameSite: http.SameSiteStrictMode,
+		MaxAge:   int(sessionTime.Seconds()),
 	})
 	s.log.Info("dashboard: signed in", "token", token.Name)
 	return writeJSON(w, map[string]any{"name": token.Name, "csrf": begun.csrf})
@@ -201,6 +207,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 // signOut ends a session.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) error {
 	s.sessions.end(r)
-	http.SetCookie(w, &http.Cookie{Name: sessionCookie, Path: "/", HttpOnly: true, MaxAge: -1, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: sessionCookie, Path: "/", HttpOnly: true, MaxAge: -1,
+		SameSite: http.SameSiteStrictMode})
 	return writeJSON(w, map[string]any{})
 }

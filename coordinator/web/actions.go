@@ -26,7 +26,8 @@ var errMany = errors.New("")
 
 // act does something with the trials that a request's filter selects, of those in
 // some states.
-func (s *Server) act(r *http.Request, allowed []string, do func(ctx context.Context, id string, indices []int64) (int64, error)) (any, error) {
+func (s *Server) act(r *http.Request, allowed []string,
+	do func(ctx context.Context, id string, indices []int64) (int64, error)) (any, error) {
 	var a action
 	if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, 1<<16)).Decode(&a); err != nil {
 		return nil, bad(err)
@@ -49,7 +50,9 @@ func (s *Server) act(r *http.Request, allowed []string, do func(ctx context.Cont
 		if len(filter.States) == 0 {
 			filter.States = possible
 		}
-		filter.States = slices.DeleteFunc(slices.Clone(filter.States), func(one frame.State) bool { return !slices.Contains(possible, one) })
+		filter.States = slices.DeleteFunc(slices.Clone(filter.States), func(one frame.State) bool {
+			return !slices.Contains(possible, one)
+		})
 		if len(filter.States) == 0 {
 			return nil
 		}
@@ -68,10 +71,12 @@ func (s *Server) act(r *http.Request, allowed []string, do func(ctx context.Cont
 		return nil, err
 	}
 	if !read.Complete {
-		return nil, &requestError{http.StatusConflict, fmt.Sprintf("%d of %d trials have been read: try again when all are", read.Trials, read.Of)}
+		return nil, &requestError{http.StatusConflict,
+			fmt.Sprintf("%d of %d trials have been read: try again when all are", read.Trials, read.Of)}
 	}
 	if int64(len(indices)) != a.Expect {
-		return nil, &requestError{http.StatusConflict, fmt.Sprintf("%d trials fit by now, and %d were expected: look again", len(indices), a.Expect)}
+		return nil, &requestError{http.StatusConflict,
+			fmt.Sprintf("%d trials fit by now, and %d were expected: look again", len(indices), a.Expect)}
 	}
 	changed, err := do(r.Context(), record.ID, indices)
 	if err != nil {
@@ -97,7 +102,9 @@ const longestFile = 1 << 20
 // are not trained again.
 func (s *Server) extend(r *http.Request) (any, error) {
 	if s.options.Extend == nil {
-		return nil, &requestError{http.StatusForbidden, `no sweep can be extended here: put the new values into the sweep file and "sweep run" it; what is trained already is taken over`}
+		return nil, &requestError{http.StatusForbidden,
+			"no sweep can be extended here: put the new values into the sweep file and \"sweep run\" it; " +
+				"what is trained already is taken over"}
 	}
 	var body struct{ Source string }
 	if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, longestFile)).Decode(&body); err != nil {

@@ -21,10 +21,12 @@ import (
 type Artifacts interface {
 	// CheckArtifacts calls yield for each artifact that fits the query, with how it was
 	// found.
-	CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck, yield func(*sweep.CheckedArtifact) error) error
+	CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
+		yield func(*sweep.CheckedArtifact) error) error
 	// Artifact copies the bytes of an artifact from byte from on, and fails with a
 	// *sweep.LostError or a *sweep.DamagedError, in whose case a part may have been copied.
-	Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error)
+	Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
+		out io.Writer) (*sweep.ArtifactRecord, error)
 }
 
 // checksAtOnce is how many artifacts are read at a time only to see whether they are
@@ -78,7 +80,8 @@ func (s *Server) artifact(w http.ResponseWriter, r *http.Request) error {
 	}
 	id, name := sweep.TrialID{Sweep: record.ID, Index: index}, r.PathValue("name")
 	var known *sweep.ArtifactRecord
-	err = s.options.Store.Artifacts(r.Context(), sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{index}, Name: name}, func(a *sweep.ArtifactRecord) error {
+	err = s.options.Store.Artifacts(r.Context(), sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{index},
+		Name: name}, func(a *sweep.ArtifactRecord) error {
 		known = a
 		return nil
 	})
@@ -107,7 +110,8 @@ func (s *Server) artifact(w http.ResponseWriter, r *http.Request) error {
 	out := withheld{w: w, begin: begin}
 	if _, err := s.options.Artifacts.Artifact(r.Context(), id, name, 0, &out); err != nil {
 		if out.begun && r.Context().Err() == nil {
-			s.log.Warn("dashboard: an artifact was broken off on its way", "artifact", id.String()+"/"+name, "error", err)
+			s.log.Warn("dashboard: an artifact was broken off on its way", "artifact", id.String()+"/"+name,
+				"error", err)
 			panic(http.ErrAbortHandler) // net/http's word for it: whoever reads sees that the end is missing
 		}
 		return err

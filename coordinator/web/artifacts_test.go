@@ -43,7 +43,8 @@ func (f *fixture) leave(id string) {
 		case "spoilt", "spoilt-long":
 			content[len(content)/2]++
 		}
-		return f.artifacts.Write(f.t.Context(), a.Location, io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))))
+		return f.artifacts.Write(f.t.Context(), a.Location, io.NewSectionReader(bytes.NewReader(content), 0,
+			int64(len(content))))
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -64,13 +65,16 @@ func TestArtifacts(t *testing.T) {
 		got, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		want := contentOf("weights")
-		if err != nil || response.StatusCode != http.StatusOK || !bytes.Equal(got, want) || response.ContentLength != int64(len(want)) {
+		if err != nil || response.StatusCode != http.StatusOK || !bytes.Equal(got, want) ||
+			response.ContentLength != int64(len(want)) {
 			t.Fatalf("%s, %v, %d bytes of %d", response.Status, err, len(got), len(want))
 		}
 		sum := sha256.Sum256(want)
 		for name, value := range map[string]string{
-			"Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox",
-			"Cache-Control": "no-store", "Repr-Digest": "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":",
+			"Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff",
+			"Content-Security-Policy": "default-src 'none'; sandbox",
+			"Cache-Control":           "no-store", "Repr-Digest": "sha-256=:" +
+				base64.StdEncoding.EncodeToString(sum[:]) + ":",
 		} {
 			if got := response.Header.Get(name); got != value {
 				t.Errorf("%s: %q, want %q", name, got, value)
@@ -80,7 +84,8 @@ func TestArtifacts(t *testing.T) {
 		if err != nil || disposition != "attachment" || parameters["filename"] != sweepID+"-3-weights" {
 			t.Errorf("%s %v %v", disposition, parameters, err)
 		}
-		if response, err = http.Head(at + "/weights"); err != nil || response.StatusCode != http.StatusOK || response.ContentLength != int64(len(want)) {
+		if response, err = http.Head(at + "/weights"); err != nil || response.StatusCode != http.StatusOK ||
+			response.ContentLength != int64(len(want)) {
 			t.Errorf("HEAD: %v %v", response, err)
 		}
 		response.Body.Close()
@@ -106,7 +111,8 @@ func TestArtifacts(t *testing.T) {
 			var body struct{ Error string }
 			err = json.NewDecoder(response.Body).Decode(&body)
 			response.Body.Close()
-			if err != nil || response.StatusCode != refused.status || !strings.Contains(body.Error, refused.says) || response.Header.Get("Content-Disposition") != "" {
+			if err != nil || response.StatusCode != refused.status || !strings.Contains(body.Error, refused.says) ||
+				response.Header.Get("Content-Disposition") != "" {
 				t.Errorf("%s: %s, %q, %v", refused.path, response.Status, body.Error, err)
 			}
 		}
@@ -153,7 +159,8 @@ func TestArtifactsAccess(t *testing.T) {
 	}
 	status := func(handler http.Handler, token string) int {
 		t.Helper()
-		request, err := http.NewRequest(http.MethodGet, f.server.URL+"/api/sweeps/first/trials/3/artifacts/weights", nil)
+		request, err := http.NewRequest(http.MethodGet, f.server.URL+"/api/sweeps/first/trials/3/artifacts/weights",
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}

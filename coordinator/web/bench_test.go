@@ -95,7 +95,8 @@ func benchBrowser(b *testing.B, address string, n int64) {
 	page.until(fmt.Sprintf(`document.body.innerText.includes("%s trials fit") && !document.body.innerText.includes("being read")`, thousands(n)))
 	b.ReportMetric(time.Since(begin).Seconds(), "then-all-read-s")
 	sorted := func(column string) (do, done string) {
-		button := fmt.Sprintf(`[...document.querySelectorAll("th button")].find((x) => x.title === "Sort by %s")`, column)
+		button := fmt.Sprintf(`[...document.querySelectorAll("th button")].find((x) => x.title === "Sort by %s")`,
+			column)
 		return button + `.click()`, button + `.parentElement.ariaSort !== before`
 	}
 	filter := func(text string) string {
@@ -105,7 +106,9 @@ func benchBrowser(b *testing.B, address string, n int64) {
 		var times []float64
 		for range rounds { // one way, and the other way
 			do, done := sorted(column)
-			times = append(times, evaluate[float64](page, fmt.Sprintf(`{ const before = %s; timed(() => { %s }, () => %s); }`, strings.Split(done, " !==")[0], do, done)))
+			times = append(times, evaluate[float64](page,
+				fmt.Sprintf(`{ const before = %s; timed(() => { %s }, () => %s); }`,
+					strings.Split(done, " !==")[0], do, done)))
 		}
 		b.ReportMetric(median(times), "sort-"+column+"-ms")
 	}
@@ -116,18 +119,23 @@ func benchBrowser(b *testing.B, address string, n int64) {
 		var times []float64
 		for i := range rounds {
 			limit := fmt.Sprintf("lr<0.0%d and model=rnn", 9-i)
-			times = append(times, evaluate[float64](page, fmt.Sprintf(`timed(() => { %s }, () => location.hash.includes(encodeURIComponent("lr<0.0%d")))`, filter(limit), 9-i)))
+			times = append(times, evaluate[float64](page,
+				fmt.Sprintf(`timed(() => { %s }, () => location.hash.includes(encodeURIComponent("lr<0.0%d")))`,
+					filter(limit), 9-i)))
 		}
 		b.ReportMetric(median(times), step.name+"-ms")
 	}
 	for _, view := range []struct{ name, tab, condition string }{
-		{"groups", "Groups", `document.querySelectorAll("main tbody tr").length >= 2 && document.body.innerText.includes("groups of")`},
+		{"groups", "Groups",
+			`document.querySelectorAll("main tbody tr").length >= 2 && document.body.innerText.includes("groups of")`},
 		{"curves", "Curves", `document.querySelector(".plot canvas")`},
 		{"importance", "Importance", `document.body.innerText.includes("PED-ANOVA")`},
 		{"trials", "Trials", table},
 	} {
-		do := fmt.Sprintf(`[...document.querySelectorAll(".tabs a")].find((x) => x.textContent === %q).click()`, view.tab)
-		b.ReportMetric(evaluate[float64](page, fmt.Sprintf(`timed(() => { %s }, () => %s)`, do, view.condition)), view.name+"-ms")
+		do := fmt.Sprintf(`[...document.querySelectorAll(".tabs a")].find((x) => x.textContent === %q).click()`,
+			view.tab)
+		b.ReportMetric(evaluate[float64](page, fmt.Sprintf(`timed(() => { %s }, () => %s)`, do, view.condition)),
+			view.name+"-ms")
 	}
 	debug.FreeOSMemory()
 	after, most := memory(b)
@@ -156,7 +164,8 @@ func (b *browser) stopwatch() {
 		window.timed = async (act, condition) => { const begin = performance.now(); act(); return await shown(condition) - begin; };
 		window.painted = (condition) => shown(new Function("return " + condition));
 	}`
-	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
+	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -222,7 +231,8 @@ func benchAnswers(b *testing.B, address string, n int64) {
 		values     url.Values
 	}{
 		{"SortByMetric", "trials", url.Values{"sort": {"loss"}, "column": {"model", "lr", "loss"}}},
-		{"SortByParameter", "trials", url.Values{"sort": {"lr"}, "descending": {"1"}, "column": {"model", "lr", "loss"}}},
+		{"SortByParameter", "trials", url.Values{"sort": {"lr"}, "descending": {"1"},
+			"column": {"model", "lr", "loss"}}},
 		{"Filter", "trials", url.Values{"where": {"lr<0.05", "model=rnn"}, "sort": {"accuracy"}, "column": {"loss"}}},
 		{"Groups", "groups", url.Values{"metric": {"loss", "accuracy"}, "sort": {"mean"}}},
 		{"Heat", "slice", url.Values{"by": {"lr", "model"}, "metric": {"loss"}}},

@@ -56,10 +56,12 @@ func openBrowser(t testing.TB, url string) *browser {
 	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, cancelBrowser := chromedp.NewContext(allocator)
 	b := &browser{t: t, ctx: ctx, url: url, looked: map[string]bool{}}
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // the browser lives as long as this context
+	// the browser lives as long as this context
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		t.Fatal(err)
 	}
-	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}, {Name: "prefers-color-scheme", Value: "light"}}}
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion",
+		Value: "reduce"}, {Name: "prefers-color-scheme", Value: "light"}}}
 	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, media); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +73,8 @@ func openBrowser(t testing.TB, url string) *browser {
 				return
 			}
 			// What breaks the page's own policy is told here; that a request was refused the pages show.
-			if m.Type != chromedp.ConsoleError && m.Type != chromedp.ConsoleException || strings.Contains(m.Text, "status of 4") {
+			if m.Type != chromedp.ConsoleError && m.Type != chromedp.ConsoleException ||
+				strings.Contains(m.Text, "status of 4") {
 				continue
 			}
 			b.mu.Lock()
@@ -114,7 +117,8 @@ func (b *browser) until(condition string) {
 	b.t.Helper()
 	for deadline := time.Now().Add(patience); !evaluate[bool](b, "!!("+condition+")"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("it never was that %s; the page said %q and shows:\n%.3000s", condition, b.said(), evaluate[string](b, "document.body.innerText"))
+			b.t.Fatalf("it never was that %s; the page said %q and shows:\n%.3000s", condition, b.said(),
+				evaluate[string](b, "document.body.innerText"))
 		}
 	}
 }
@@ -138,7 +142,8 @@ func (b *browser) visit(view, text string) {
 func (b *browser) wait(text string) {
 	b.t.Helper()
 	wanted, _ := json.Marshal(text)
-	b.until(`document.body && document.body.innerText.includes(` + string(wanted) + `) && !document.querySelector("[aria-busy=true]")`)
+	b.until(`document.body && document.body.innerText.includes(` + string(wanted) +
+		`) && !document.querySelector("[aria-busy=true]")`)
 }
 
 // clean holds that the page has said nothing wrong.
@@ -203,7 +208,8 @@ func (b *browser) picture(name string) {
 func (b *browser) dark(on bool) {
 	b.t.Helper()
 	want := map[bool]string{true: "dark", false: "light"}[on]
-	evaluate[bool](b, fmt.Sprintf(`if (document.documentElement.dataset.scheme !== %q) [...document.querySelectorAll("header button")].find((x) => /Dark|Light/.test(x.textContent)).click(); true`, want))
+	evaluate[bool](b,
+		fmt.Sprintf(`if (document.documentElement.dataset.scheme !== %q) [...document.querySelectorAll("header button")].find((x) => /Dark|Light/.test(x.textContent)).click(); true`, want))
 	b.until(fmt.Sprintf(`document.documentElement.dataset.scheme === %q`, want))
 }
 
@@ -220,7 +226,8 @@ func fullOnly(t *testing.T) {
 var views = []struct{ name, address, text string }{
 	{"sweeps", "#/", "first"},
 	{"trials", "#/sweep/" + sweepID, "1 to 30 of 30 trials"},
-	{"trials-filtered", "#/sweep/" + sweepID + "?where=lr%3C0.05&where=model%3Drnn&sort=loss&state=completed&state=diverged", "1 to 10 of 10 trials"},
+	{"trials-filtered", "#/sweep/" + sweepID +
+		"?where=lr%3C0.05&where=model%3Drnn&sort=loss&state=completed&state=diverged", "1 to 10 of 10 trials"},
 	{"groups", "#/sweep/" + sweepID + "/groups", "6 groups of 30 trials"},
 	{"curves", "#/sweep/" + sweepID + "/curves", "In numbers"},
 	{"curves-single", "#/sweep/" + sweepID + "/curves?single=1&log=1", "In numbers"},
@@ -270,9 +277,11 @@ func TestBrowser(t *testing.T) {
 	evaluate[bool](b, `HTMLAnchorElement.prototype.click = function () { window.keptName = this.download; };
 		const make = URL.createObjectURL;
 		URL.createObjectURL = (blob) => { blob.slice(1, 4).text().then((text) => { window.keptText = text; }); return make.call(URL, blob); }; true`)
-	evaluate[bool](b, `[...document.querySelectorAll("a")].find((a) => a.textContent === "Download as PNG").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
+	evaluate[bool](b,
+		`[...document.querySelectorAll("a")].find((a) => a.textContent === "Download as PNG").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
 	b.until("window.keptName && window.keptText")
-	if kept := evaluate[[]string](b, "[window.keptName, window.keptText]"); kept[0] != "second-curves.png" || kept[1] != "PNG" {
+	if kept := evaluate[[]string](b, "[window.keptName, window.keptText]"); kept[0] != "second-curves.png" ||
+		kept[1] != "PNG" {
 		t.Errorf("the picture is kept as %q", kept)
 	}
 	b.clean("figures")
@@ -290,7 +299,8 @@ func TestBrowser(t *testing.T) {
 	})
 	b.run(chromedp.KeyEvent(kb.Enter))
 	b.wait("5 trials fit")
-	if address := evaluate[string](b, "location.href"); !strings.Contains(address, "where=model%3Dlstm&where=lr%3D0.1") {
+	if address := evaluate[string](b, "location.href"); !strings.Contains(address,
+		"where=model%3Dlstm&where=lr%3D0.1") {
 		t.Errorf("the address is %s: the view is not in it", address)
 	}
 	evaluate[bool](b, `document.activeElement.blur(); true`)
@@ -347,11 +357,14 @@ func TestBrowserMany(t *testing.T) {
 	}
 	rows := func() []row {
 		t.Helper()
-		return evaluate[[]row](b, `[...document.querySelectorAll("main tbody tr")].map((r) => ({Index: Number(r.cells[0].innerText), Cells: [...r.cells].map((c) => c.innerText)}))`)
+		return evaluate[[]row](b,
+			`[...document.querySelectorAll("main tbody tr")].map((r) => ({Index: Number(r.cells[0].innerText), Cells: [...r.cells].map((c) => c.innerText)}))`)
 	}
 	column := func(name string) int {
 		t.Helper()
-		return evaluate[int](b, fmt.Sprintf(`[...document.querySelectorAll("main th button")].findIndex((x) => x.title === "Sort by %s")`, name))
+		return evaluate[int](b,
+			fmt.Sprintf(`[...document.querySelectorAll("main th button")].findIndex((x) => x.title === "Sort by %s")`,
+				name))
 	}
 	ordered := func(what, name string, descending bool) {
 		t.Helper()
@@ -363,7 +376,8 @@ func TestBrowserMany(t *testing.T) {
 			last, err := strconv.ParseFloat(list[i-1].Cells[at], 64)
 			next, err2 := strconv.ParseFloat(list[i].Cells[at], 64)
 			if err != nil || err2 != nil || last != next && last > next != descending {
-				t.Fatalf("%s: trial %d with %q comes before trial %d with %q", what, list[i-1].Index, list[i-1].Cells[at], list[i].Index, list[i].Cells[at])
+				t.Fatalf("%s: trial %d with %q comes before trial %d with %q", what, list[i-1].Index,
+					list[i-1].Cells[at], list[i].Index, list[i].Cells[at])
 			}
 		}
 	}
@@ -400,7 +414,8 @@ func TestBrowserMany(t *testing.T) {
 	press("main button", "Clear")
 	b.wait("6 groups of 100,000 trials")
 	for _, view := range []struct{ tab, text string }{
-		{"Curves", "of 100,000 trials, in 6 of 6 groups"}, {"Parallel coordinates", "spread evenly over the 100,000"}, {"One parameter", "Box: ± standard deviation"},
+		{"Curves", "of 100,000 trials, in 6 of 6 groups"}, {"Parallel coordinates", "spread evenly over the 100,000"},
+		{"One parameter", "Box: ± standard deviation"},
 		{"Two parameters", "The brighter the better"}, {"Importance", "count as the best"},
 	} {
 		press(".tabs a", view.tab)
@@ -412,7 +427,8 @@ func TestBrowserMany(t *testing.T) {
 	}
 	b.visit("#/trial/"+sweepID+"/99999", "Executions")
 	// Nothing that the pages asked for is as large as the sweep.
-	if most := evaluate[int](b, `Math.max(...performance.getEntriesByType("resource").filter((e) => e.name.includes("/api/")).map((e) => e.transferSize))`); most > 1<<20 {
+	if most := evaluate[int](b,
+		`Math.max(...performance.getEntriesByType("resource").filter((e) => e.name.includes("/api/")).map((e) => e.transferSize))`); most > 1<<20 {
 		t.Errorf("an answer has %d bytes", most)
 	}
 	b.clean("many")
@@ -428,7 +444,8 @@ func TestBrowserZoom(t *testing.T) {
 	finish := func(index int64) {
 		t.Helper()
 		_, done := trialOf(sweepID, 27)
-		event := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID, Index: index}, Execution: "x", Worker: "w", Time: time.Now(), Result: done}
+		event := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID, Index: index},
+			Execution: "x", Worker: "w", Time: time.Now(), Result: done}
 		if _, err := f.store.Record(t.Context(), []sweep.Event{event}); err != nil {
 			t.Fatal(err)
 		}
@@ -436,7 +453,8 @@ func TestBrowserZoom(t *testing.T) {
 	b := openBrowser(t, f.server.URL)
 	b.visit("#/sweep/"+sweepID+"/curves?where=model%3Dlstm&where=lr%3D0.001", "(3 of 5 trials)")
 	b.until(`document.querySelector(".plot canvas")`)
-	plot := evaluate[[]float64](b, `{ const over = document.querySelector(".u-over"); over.scrollIntoView({block: "center"}); const r = over.getBoundingClientRect(); [r.left, r.top, r.width, r.height] }`)
+	plot := evaluate[[]float64](b,
+		`{ const over = document.querySelector(".u-over"); over.scrollIntoView({block: "center"}); const r = over.getBoundingClientRect(); [r.left, r.top, r.width, r.height] }`)
 	b.run(chromedp.DragAndDropXY(plot[0]+0.25*plot[2], plot[1]+0.5*plot[3], plot[0]+0.75*plot[2], plot[1]+0.5*plot[3]))
 	b.until(`location.hash.includes("x=")`)
 	b.wait("Whole range")
@@ -449,13 +467,15 @@ func TestBrowserZoom(t *testing.T) {
 	if !evaluate[bool](b, `document.querySelector(".plot canvas").kept === true`) {
 		t.Error("the plot was made anew")
 	}
-	asked := evaluate[string](b, `performance.getEntriesByType("resource").filter((e) => e.name.includes("/curves?")).at(-1).name`)
+	asked := evaluate[string](b,
+		`performance.getEntriesByType("resource").filter((e) => e.name.includes("/curves?")).at(-1).name`)
 	if !strings.Contains(asked, "from=") || !strings.Contains(asked, "until=") {
 		t.Errorf("the last question was %s", asked)
 	}
 
 	b.visit("#/sweep/"+sweepID+"?where=index%3E%3D28", "2 trials fit")
-	evaluate[bool](b, `{ const i = document.querySelector("input[name=where]"); i.focus(); i.value = "index>=28 and l"; i.dispatchEvent(new Event("input", {bubbles: true})); true }`)
+	evaluate[bool](b,
+		`{ const i = document.querySelector("input[name=where]"); i.focus(); i.value = "index>=28 and l"; i.dispatchEvent(new Event("input", {bubbles: true})); true }`)
 	finish(29)
 	b.until(`[...document.querySelectorAll("tbody tr")].some((row) => row.innerText.startsWith("29") && row.innerText.includes("completed"))`)
 	if typed := evaluate[string](b, `document.activeElement.name + " " + document.activeElement.value`); typed != "where index>=28 and l" {
@@ -481,7 +501,8 @@ func TestBrowserLost(t *testing.T) {
 	b.axe("lost")
 	b.picture("lost")
 	_, done := trialOf(sweepID, 27)
-	event := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID, Index: 28}, Execution: "x", Worker: "w", Time: time.Now(), Result: done}
+	event := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID, Index: 28}, Execution: "x",
+		Worker: "w", Time: time.Now(), Result: done}
 	if _, err := f.store.Record(t.Context(), []sweep.Event{event}); err != nil {
 		t.Fatal(err)
 	}
@@ -545,12 +566,13 @@ func TestBrowserProblem(t *testing.T) {
 	full := errors.New("/home/x is full: make room and the run goes on")
 	problem.Store(&full)
 	locked := &atomic.Bool{}
-	served := web.New(web.Options{Store: unreadable{f.store, locked}, Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), Problem: func() error {
-		if p := problem.Load(); p != nil {
-			return *p
-		}
-		return nil
-	}})
+	served := web.New(web.Options{Store: unreadable{f.store, locked}, Dir: t.TempDir(),
+		Logger: slog.New(slog.DiscardHandler), Problem: func() error {
+			if p := problem.Load(); p != nil {
+				return *p
+			}
+			return nil
+		}})
 	server := httptest.NewServer(served)
 	defer func() {
 		server.CloseClientConnections()
@@ -600,7 +622,8 @@ func TestBrowserLive(t *testing.T) {
 	b.visit("#/sweep/"+sweepID+"?where=index%3E%3D28", "2 trials fit")
 	b.until(`[...document.querySelectorAll("header button")].some((x) => x.textContent === "Live")`)
 	_, done := trialOf(sweepID, 27)
-	event := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID, Index: 28}, Execution: "x", Worker: "w", Time: time.Now(), Result: done}
+	event := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID, Index: 28}, Execution: "x",
+		Worker: "w", Time: time.Now(), Result: done}
 	if _, err := f.store.Record(t.Context(), []sweep.Event{event}); err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,8 @@ func (s *Server) curves(r *http.Request) (any, error) {
 	read, err := s.useFor(r, q, func(f *frame.Frame) error {
 		ask := frame.GroupQuery{Filter: filter, By: by, Limit: groupsWanted}
 		if rank := q.text("rank"); rank != "" {
-			ask.Metrics, ask.Goals, ask.OrderBy, ask.Descending = []string{rank}, goals, "mean", goals[rank] == sweep.Maximize
+			ask.Metrics, ask.Goals, ask.OrderBy, ask.Descending = []string{rank}, goals, "mean",
+				goals[rank] == sweep.Maximize
 		}
 		if groups, err = f.Groups(r.Context(), ask); err != nil {
 			return err
@@ -91,7 +92,8 @@ func (s *Server) curves(r *http.Request) (any, error) {
 	bands := []band{}
 	drawn := 0
 	for _, g := range groups.Groups {
-		b := band{Values: g.Values, First: g.First, Of: g.Count, Indices: append([]int64{}, members[g.First]...), Trials: len(members[g.First])}
+		b := band{Values: g.Values, First: g.First, Of: g.Count, Indices: append([]int64{}, members[g.First]...),
+			Trials: len(members[g.First])}
 		var list []sweep.Curve
 		for _, index := range members[g.First] {
 			curves, err := s.options.Store.Curves(r.Context(), sweep.TrialID{Sweep: record.ID, Index: index}, metric)
@@ -113,7 +115,8 @@ func (s *Server) curves(r *http.Request) (any, error) {
 		bands = append(bands, b)
 	}
 	return map[string]any{"read": read, "answer": map[string]any{
-		"metric": metric, "by": groups.By, "bands": bands, "groups": groups.Total, "trials": groups.Trials, "drawn": drawn,
+		"metric": metric, "by": groups.By, "bands": bands, "groups": groups.Total, "trials": groups.Trials,
+		"drawn": drawn,
 	}}, nil
 }
 

@@ -22,7 +22,8 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	kind, format := r.PathValue("kind"), cmp.Or(q.text("format"), "svg")
 	if !slices.Contains(figure.Kinds, kind) {
-		return &requestError{http.StatusNotFound, fmt.Sprintf("no figure %.40q: there are %s", kind, strings.Join(figure.Kinds, ", "))}
+		return &requestError{http.StatusNotFound, fmt.Sprintf("no figure %.40q: there are %s", kind,
+			strings.Join(figure.Kinds, ", "))}
 	}
 	if !slices.Contains(figure.Formats, format) {
 		return bad(fmt.Errorf("format=%.40q: expected one of %s", format, strings.Join(figure.Formats, ", ")))
@@ -32,8 +33,10 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) error {
 		groups = 40
 	}
 	options := figure.Options{
-		Kind: kind, Metric: q.text("metric"), X: q.text("x"), Y: q.text("y"), GroupBy: q.list("group-by"), Groups: int(q.number("groups", groups)),
-		LogX: q.flag("log-x"), LogY: q.flag("log-y"), Top: q.fraction("top", 10), Where: q.filter().Where, Title: q.text("title"),
+		Kind: kind, Metric: q.text("metric"), X: q.text("x"), Y: q.text("y"), GroupBy: q.list("group-by"),
+		Groups: int(q.number("groups", groups)),
+		LogX:   q.flag("log-x"), LogY: q.flag("log-y"), Top: q.fraction("top", 10), Where: q.filter().Where,
+		Title: q.text("title"),
 		Width: q.fraction("width", 14), Height: q.fraction("height", 0),
 	}
 	if q.text("top") != "" && kind != "parallel" && q.err == nil {
@@ -62,7 +65,8 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if points > mostFigured {
-		return bad(fmt.Errorf("the dashboard draws figures of up to %d trials, and these are %d: \"sweep figure %s\" draws them", mostFigured, points, kind))
+		return bad(fmt.Errorf("the dashboard draws figures of up to %d trials, and these are %d: \"sweep figure %s\" "+
+			"draws them", mostFigured, points, kind))
 	}
 	select {
 	case s.drawing <- struct{}{}:
@@ -86,7 +90,8 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", map[string]string{"svg": "image/svg+xml", "png": "image/png"}[format])
 	h.Set("Content-Disposition", attachment(fmt.Sprintf("%s-%s.%s", records[0].Name, kind, format)))
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; font-src data:; sandbox") // its fonts are in it
+	// its fonts are in it
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; font-src data:; sandbox")
 	h.Set("Cache-Control", "no-store")
 	_, _ = w.Write(file.Bytes()) // who asked may be gone
 	return nil

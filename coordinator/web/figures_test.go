@@ -44,17 +44,21 @@ func (f *fixture) papers() {
 	list := func(name string, values ...any) sweep.Axis {
 		return sweep.Axis{Parameters: []sweep.AxisParameter{{Name: name, Values: sweep.Values{List: values}}}}
 	}
-	s.Spec.Axes = []sweep.Axis{list("model", "rnn", "spectral-rnn"), list("lr", 0.1, 0.01), list("seed", int64(1), int64(2), int64(3))}
+	s.Spec.Axes = []sweep.Axis{list("model", "rnn", "spectral-rnn"), list("lr", 0.1, 0.01),
+		list("seed", int64(1), int64(2), int64(3))}
 	s.Spec.Select = sweep.Select{By: "validation_loss", Goal: sweep.Minimize, Group: []string{"dataset", "model"}}
-	s.Description.Parameters = append(s.Description.Parameters, sweep.ParameterSchema{Name: "dataset", Type: sweep.StringType})
-	s.Description.Metrics = []sweep.MetricSchema{{Name: "validation_loss", Goal: sweep.Minimize, Curve: true, Summary: true}, {Name: "test_accuracy", Goal: sweep.Maximize, Summary: true}}
+	s.Description.Parameters = append(s.Description.Parameters,
+		sweep.ParameterSchema{Name: "dataset", Type: sweep.StringType})
+	s.Description.Metrics = []sweep.MetricSchema{{Name: "validation_loss", Goal: sweep.Minimize, Curve: true,
+		Summary: true}, {Name: "test_accuracy", Goal: sweep.Maximize, Summary: true}}
 	_, err := f.store.CreateSweep(ctx, paperID, s, 12)
 	must(err)
 	var trials []sweep.Trial
 	var events []sweep.Event
 	for i := range int64(12) {
 		model, lr, seed := []string{"rnn", "spectral-rnn"}[i/6], []float64{0.1, 0.01}[i/3%2], i%3+1
-		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: paperID, Index: i}, Parameters: sweep.Parameters{"dataset": "generated-cbf", "model": model, "lr": lr, "seed": seed}}
+		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: paperID, Index: i},
+			Parameters: sweep.Parameters{"dataset": "generated-cbf", "model": model, "lr": lr, "seed": seed}}
 		trial.Fingerprint = sweep.NewFingerprint("noop", "1", paperID, fmt.Append(nil, i))
 		right := []float32{0.1, 0.9, 0.2, 0.8, 0.9, 0.1, 0.8, 0.2}
 		if wrong := seed; wrong < 3 {
@@ -65,27 +69,35 @@ func (f *fixture) papers() {
 		}
 		file := safetensors.File{Tensors: []safetensors.Tensor{
 			{Name: "test", DType: safetensors.F16, Rows: 4, Cols: 2, Data: safetensors.AppendHalf(nil, right)},
-			{Name: "test_labels", DType: safetensors.I32, Rows: 4, Cols: 1, Data: safetensors.AppendIntegers(nil, []int{1, 1, 0, 0})},
+			{Name: "test_labels", DType: safetensors.I32, Rows: 4, Cols: 1,
+				Data: safetensors.AppendIntegers(nil, []int{1, 1, 0, 0})},
 		}}
 		data, err := file.Encode()
 		must(err)
 		record := artifacttest.Record(trial.TrialID, data)
 		record.Name = "probabilities"
 		result := &sweep.Result{
-			State: sweep.Completed, Summary: map[string]float64{"validation_loss": lr + float64(seed)/100 + float64(i/6)/10, "test_accuracy": 0.75, "classes": 2, "test_size": 4},
-			BestEpoch: 3, Seconds: 1, ParameterCount: 100, Digest: fmt.Sprint(i), Artifacts: []sweep.Artifact{record.Artifact}, Curves: []sweep.Curve{{Metric: "validation_loss"}},
+			State: sweep.Completed, Summary: map[string]float64{"validation_loss": lr + float64(seed)/100 +
+				float64(i/6)/10, "test_accuracy": 0.75, "classes": 2, "test_size": 4},
+			BestEpoch: 3, Seconds: 1, ParameterCount: 100, Digest: fmt.Sprint(i),
+			Artifacts: []sweep.Artifact{record.Artifact}, Curves: []sweep.Curve{{Metric: "validation_loss"}},
 		}
 		for step := range int64(20) {
 			c := &result.Curves[0]
-			c.Steps, c.Values = append(c.Steps, step+1), append(c.Values, float32(result.Summary["validation_loss"])+1/float32(step+1))
+			c.Steps, c.Values = append(c.Steps, step+1),
+				append(c.Values, float32(result.Summary["validation_loss"])+1/float32(step+1))
 		}
-		must(f.artifacts.Write(ctx, sweep.ArtifactLocation("cpu", trial.TrialID, record.Digest), io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data)))))
+		must(f.artifacts.Write(ctx, sweep.ArtifactLocation("cpu", trial.TrialID, record.Digest),
+			io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data)))))
 		trials = append(trials, trial)
 		at := time.Date(2026, 4, 1, 12, 0, int(i), 0, time.UTC)
-		events = append(events, sweep.Event{Kind: sweep.EventStarted, TrialID: trial.TrialID, Execution: fmt.Sprint("x", i), Worker: "node1", Time: at},
-			sweep.Event{Kind: sweep.EventResult, TrialID: trial.TrialID, Execution: fmt.Sprint("x", i), Worker: "node1", Time: at.Add(time.Second), Result: result})
+		events = append(events, sweep.Event{Kind: sweep.EventStarted, TrialID: trial.TrialID,
+			Execution: fmt.Sprint("x", i), Worker: "node1", Time: at},
+			sweep.Event{Kind: sweep.EventResult, TrialID: trial.TrialID, Execution: fmt.Sprint("x", i), Worker: "node1",
+				Time: at.Add(time.Second), Result: result})
 	}
-	_, err = f.store.AddTrials(ctx, paperID, 0, 0, trials, map[int]sweep.Requirement{0: {Trainer: "noop", ResultVersion: "1"}})
+	_, err = f.store.AddTrials(ctx, paperID, 0, 0, trials,
+		map[int]sweep.Requirement{0: {Trainer: "noop", ResultVersion: "1"}})
 	must(err)
 	_, err = f.store.Record(ctx, events)
 	must(err)
@@ -146,27 +158,36 @@ func TestFigures(t *testing.T) {
 				if name := response.Header.Get("Content-Disposition"); name != "attachment; filename=papers-"+kind+"."+format {
 					t.Errorf("its name is %s", name)
 				}
-				if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") || response.Header.Get("X-Content-Type-Options") != "nosniff" {
+				if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") ||
+					response.Header.Get("X-Content-Type-Options") != "nosniff" {
 					t.Errorf("its policy is %s", policy)
 				}
 			}
 		}
 		for query, status := range map[string]int{
-			"curves?sweep=papers&group-by=lr&log-y=1&metric=validation_loss": 200, "slice?sweep=papers&x=lr&log-x=1&where=model%3Drnn": 200,
-			"heatmap?sweep=papers&x=lr&y=model": 200, "parallel?sweep=papers&top=50": 200, "curves?sweep=papers&sweep=papers": 200,
-			"pie?sweep=papers": 404, "curves": 400, "curves?sweep=none": 404, "curves?sweep=papers&x=lr": 400, "curves?sweep=papers&top=50": 400,
-			"slice?sweep=papers&x=none": 400, "heatmap?sweep=papers&x=lr&y=lr": 400, "curves?sweep=papers&metric=none": 404, "curves?sweep=papers&format=pdf": 400,
-			"curves?sweep=papers&groups=x": 400, "curves?sweep=papers&groups=0": 400, "curves?sweep=papers&width=1e9": 400, "curves?sweep=papers&where=x": 400,
+			"curves?sweep=papers&group-by=lr&log-y=1&metric=validation_loss": 200,
+			"slice?sweep=papers&x=lr&log-x=1&where=model%3Drnn":              200,
+			"heatmap?sweep=papers&x=lr&y=model":                              200, "parallel?sweep=papers&top=50": 200,
+			"curves?sweep=papers&sweep=papers": 200,
+			"pie?sweep=papers":                 404, "curves": 400, "curves?sweep=none": 404,
+			"curves?sweep=papers&x=lr":   400,
+			"curves?sweep=papers&top=50": 400,
+			"slice?sweep=papers&x=none":  400, "heatmap?sweep=papers&x=lr&y=lr": 400,
+			"curves?sweep=papers&metric=none": 404, "curves?sweep=papers&format=pdf": 400,
+			"curves?sweep=papers&groups=x": 400, "curves?sweep=papers&groups=0": 400,
+			"curves?sweep=papers&width=1e9": 400, "curves?sweep=papers&where=x": 400,
 			"curves?sweep=papers&groups=99999999999999999999": 400, "slice?sweep=papers&x=lr&where=model%3Dnone": 404,
 		} {
 			if response, answer := f.ask(f.server.URL + "/api/figures/" + query); response.StatusCode != status {
 				t.Errorf("%s: %s, want %d: %.200s", query, response.Status, status, answer)
 			}
 		}
-		if _, err := f.store.CreateSweep(t.Context(), "20260501-120000-abcdef", submission("huge"), 1_000_000); err != nil {
+		if _, err := f.store.CreateSweep(t.Context(), "20260501-120000-abcdef", submission("huge"),
+			1_000_000); err != nil {
 			t.Fatal(err)
 		}
-		if response, answer := f.ask(f.server.URL + "/api/figures/curves?sweep=huge"); response.StatusCode != 400 || !strings.Contains(string(answer), "of up to 100000 trials") {
+		if response, answer := f.ask(f.server.URL + "/api/figures/curves?sweep=huge"); response.StatusCode != 400 ||
+			!strings.Contains(string(answer), "of up to 100000 trials") {
 			t.Errorf("%s %s", response.Status, answer)
 		}
 	})
@@ -180,7 +201,8 @@ type held struct {
 	wanted, free chan struct{}
 }
 
-func (h held) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error) {
+func (h held) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
+	out io.Writer) (*sweep.ArtifactRecord, error) {
 	h.once.Do(func() { close(h.wanted) })
 	select {
 	case <-h.free:
@@ -194,7 +216,8 @@ func (h held) Artifact(ctx context.Context, id sweep.TrialID, name string, from 
 func (f *fixture) hold() (held, *httptest.Server) {
 	f.t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	c := coordinator.New(coordinator.Options{Store: f.store, Artifacts: artifact.New(f.artifacts, quiet), Logger: quiet})
+	c := coordinator.New(coordinator.Options{Store: f.store, Artifacts: artifact.New(f.artifacts, quiet),
+		Logger: quiet})
 	h := held{c, &sync.Once{}, make(chan struct{}), make(chan struct{})}
 	served := web.New(web.Options{Store: f.store, Artifacts: h, Dir: f.t.TempDir(), Logger: quiet})
 	server := httptest.NewServer(served)
@@ -236,9 +259,11 @@ func TestEnsembleTables(t *testing.T) {
 		}
 	})
 	<-h.wanted
-	others := []string{"sweeps", "tables/ucr", "tables/ucr?select=single", "figures/curves?sweep=papers", "figures/slice?sweep=papers&x=lr", "compare?sweep=papers&metric=validation_loss"}
+	others := []string{"sweeps", "tables/ucr", "tables/ucr?select=single", "figures/curves?sweep=papers",
+		"figures/slice?sweep=papers&x=lr", "compare?sweep=papers&metric=validation_loss"}
 	for range 3 {
-		others = append(others, "sweeps/papers/trials", "sweeps/papers/groups?metric=validation_loss", "sweeps/first/trials/3")
+		others = append(others, "sweeps/papers/trials", "sweeps/papers/groups?metric=validation_loss",
+			"sweeps/first/trials/3")
 	}
 	for _, path := range others {
 		if response, answer := f.ask(server.URL + "/api/" + path); response.StatusCode != http.StatusOK {
@@ -257,7 +282,8 @@ func TestEnsembleTables(t *testing.T) {
 	}
 	var single tables
 	f.get("tables/ucr", url.Values{}, &single)
-	if got := texts(counted); !strings.Contains(counted.Table.Title, "class probabilities") || !slices.Contains(got, "1.000") {
+	if got := texts(counted); !strings.Contains(counted.Table.Title, "class probabilities") ||
+		!slices.Contains(got, "1.000") {
 		t.Errorf("%s: %q", counted.Table.Title, got)
 	}
 	if got := texts(single); slices.Contains(got, "1.000") {
@@ -273,11 +299,14 @@ func TestEnsembleTables(t *testing.T) {
 		"ucr?select=ensemble&sweep=papers": {410, "it is lost in"},
 	} {
 		if strings.Contains(query, "papers") { // without their bytes
-			if err := f.artifacts.Remove(t.Context(), sweep.ArtifactPrefix("cpu", paperID), func(string) bool { return false }); err != nil {
+			if err := f.artifacts.Remove(t.Context(), sweep.ArtifactPrefix("cpu", paperID), func(string) bool {
+				return false
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if response, answer := f.ask(f.server.URL + "/api/tables/" + query); response.StatusCode != want.status || !strings.Contains(string(answer), want.says) {
+		if response, answer := f.ask(f.server.URL + "/api/tables/" + query); response.StatusCode != want.status ||
+			!strings.Contains(string(answer), want.says) {
 			t.Errorf("%s: %s %s", query, response.Status, answer)
 		}
 	}
@@ -294,7 +323,8 @@ func TestBrowserTables(t *testing.T) {
 	b := openBrowser(t, server.URL)
 	b.visit("#/tables", "Download as SVG")
 	b.until(`document.querySelector(".figure img").naturalWidth > 300`)
-	evaluate[bool](b, `{ const s = [...document.querySelectorAll("select")].find((x) => [...x.options].some((o) => o.value === "ensemble")); s.value = "ensemble"; s.dispatchEvent(new Event("change", {bubbles: true})); true }`)
+	evaluate[bool](b,
+		`{ const s = [...document.querySelectorAll("select")].find((x) => [...x.options].some((o) => o.value === "ensemble")); s.value = "ensemble"; s.dispatchEvent(new Event("change", {bubbles: true})); true }`)
 	b.wait("The votes are being counted")
 	b.axe("counting")
 	close(h.free)
@@ -313,7 +343,8 @@ func TestBrowserTables(t *testing.T) {
 		}
 		// The link has the very file.
 		_, want := f.ask(server.URL + "/api/figures/" + kind + "?sweep=" + paperID)
-		if got := evaluate[string](b, `decodeURIComponent([...document.querySelectorAll("a[download]")].find((x) => x.innerText === "Download as SVG").href.split(",").slice(1).join(","))`); got != string(want) {
+		if got := evaluate[string](b,
+			`decodeURIComponent([...document.querySelectorAll("a[download]")].find((x) => x.innerText === "Download as SVG").href.split(",").slice(1).join(","))`); got != string(want) {
 			t.Errorf("%s: another file of %d bytes, not %d", kind, len(got), len(want))
 		}
 		b.clean("figure " + kind)

@@ -276,7 +276,8 @@ func (s *Server) readTrials(ctx context.Context, w *watched) (ended bool, err er
 			return false, err
 		}
 	}
-	if len(spans) > 0 && w.frame.Rows() == 0 && spans[0].Until-spans[0].From > firstRows { // the beginning is waited for
+	// the beginning is waited for
+	if len(spans) > 0 && w.frame.Rows() == 0 && spans[0].Until-spans[0].From > firstRows {
 		at := spans[0].From + firstRows
 		spans = slices.Insert(spans, 0, frame.Span{From: spans[0].From, Until: at})
 		spans[1].From = at
@@ -285,7 +286,8 @@ func (s *Server) readTrials(ctx context.Context, w *watched) (ended bool, err er
 	w.points, w.left = record.Points(), int64(len(spans))
 	w.mu.Unlock()
 	for _, span := range spans {
-		err := w.frame.Load(ctx, span, func(ctx context.Context, from, until int64, yield func(*sweep.TrialRow) error) error {
+		err := w.frame.Load(ctx, span, func(ctx context.Context, from, until int64,
+			yield func(*sweep.TrialRow) error) error {
 			return s.options.Store.Rows(ctx, w.id, from, until, yield)
 		})
 		if err != nil {

@@ -57,7 +57,8 @@ func TestAnswerWhileTrialsAreRead(t *testing.T) {
 			Read   struct{ Complete, Again bool }
 			Answer json.RawMessage
 		}
-		response, text := (&fixture{t: t, server: server}).ask(server.URL + "/api/sweeps/" + sweepID + "/trials?where=index%3D28")
+		response, text := (&fixture{t: t, server: server}).ask(server.URL + "/api/sweeps/" + sweepID +
+			"/trials?where=index%3D28")
 		if err := json.Unmarshal(text, &got); err != nil || response.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %v: %s", response.Status, err, text)
 		}
@@ -71,7 +72,8 @@ func TestAnswerWhileTrialsAreRead(t *testing.T) {
 	sweeptest.Until(t, "the trials", func() bool { state, _ := ask(); return state == "pending" })
 	hold := make(chan struct{})
 	_, done := trialOf(sweepID, 27)
-	event := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID, Index: 28}, Execution: "x", Worker: "w", Time: time.Now(), Result: done}
+	event := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID, Index: 28}, Execution: "x",
+		Worker: "w", Time: time.Now(), Result: done}
 	h.hold.Store(&hold)
 	if _, err := f.store.Record(t.Context(), []sweep.Event{event}); err != nil {
 		t.Fatal(err)

@@ -72,7 +72,8 @@ func parseFilter(states, where []string) (list []frame.State, conditions []sweep
 	for _, name := range states {
 		at := slices.Index(frame.StateNames[:], name)
 		if at <= 0 {
-			return nil, nil, fmt.Errorf("state=%.40q: expected one of %s", name, strings.Join(frame.StateNames[1:], ", "))
+			return nil, nil, fmt.Errorf("state=%.40q: expected one of %s", name,
+				strings.Join(frame.StateNames[1:], ", "))
 		}
 		list = append(list, frame.State(at))
 	}
@@ -94,7 +95,8 @@ func parseFilter(states, where []string) (list []frame.State, conditions []sweep
 func parseCondition(text string) (sweep.TrialCondition, error) {
 	at := strings.IndexAny(text, "=!<>")
 	if at <= 0 {
-		return sweep.TrialCondition{}, fmt.Errorf("where=%.100q: expected NAME=VALUE, or !=, <, <=, >, >= in place of =", text)
+		return sweep.TrialCondition{},
+			fmt.Errorf("where=%.100q: expected NAME=VALUE, or !=, <, <=, >, >= in place of =", text)
 	}
 	operator := text[at : at+1]
 	if at+1 < len(text) && text[at+1] == '=' {

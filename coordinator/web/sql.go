@@ -75,7 +75,9 @@ type dialect struct{ postgres bool }
 // figures are the columns of the view results that are no parameters or metrics.
 var figures = map[string]string{
 	"index": "trial_index", "state": "state", "executions": "executions",
-	"seconds": "nullif(seconds, 0)", "best_epoch": "nullif(best_epoch, 0)", "parameter_count": "nullif(parameter_count, 0)", // 0 stands for unknown
+	// 0 stands for unknown
+	"seconds": "nullif(seconds, 0)", "best_epoch": "nullif(best_epoch, 0)",
+	"parameter_count": "nullif(parameter_count, 0)",
 }
 
 // value is the value of a parameter, or of a metric where there is no such parameter.

@@ -29,8 +29,10 @@ type sweepItem struct {
 func (s *Server) item(ctx context.Context, record *sweep.SweepRecord) (sweepItem, error) {
 	progress, err := s.options.Store.Progress(ctx, record.ID)
 	return sweepItem{
-		ID: record.ID, Name: record.Name, Trainer: record.Trainer, Pool: record.Pool, Priority: record.Priority, State: record.State,
-		Reason: record.Reason, Points: record.Points(), CreatedAt: record.CreatedAt, UpdatedAt: record.UpdatedAt, Progress: progress,
+		ID: record.ID, Name: record.Name, Trainer: record.Trainer, Pool: record.Pool, Priority: record.Priority,
+		State:  record.State,
+		Reason: record.Reason, Points: record.Points(), CreatedAt: record.CreatedAt, UpdatedAt: record.UpdatedAt,
+		Progress: progress,
 	}, err
 }
 
@@ -100,7 +102,8 @@ func (s *Server) showSweep(r *http.Request) (any, error) {
 			answer.Metrics = append(answer.Metrics, g.Submission.Description.Metrics...)
 			answer.Parameters = append(answer.Parameters, g.Submission.Description.Parameters...)
 		}
-		shown := shownGrid{First: g.First, Points: g.Points, Cursor: g.Cursor, Source: g.Submission.Source, Axes: []shownAxis{}}
+		shown := shownGrid{First: g.First, Points: g.Points, Cursor: g.Cursor, Source: g.Submission.Source,
+			Axes: []shownAxis{}}
 		for _, axis := range g.Submission.Spec.Axes {
 			a := shownAxis{Length: axis.Len()}
 			for _, p := range axis.Parameters {
@@ -151,7 +154,8 @@ func (s *Server) compare(r *http.Request) (any, error) {
 			if columns[metric].Name == "" {
 				return nil
 			}
-			groups, err := f.Groups(r.Context(), frame.GroupQuery{By: []string{}, Metrics: []string{metric}, Goals: map[string]string{metric: c.Goal}, Limit: 1})
+			groups, err := f.Groups(r.Context(), frame.GroupQuery{By: []string{}, Metrics: []string{metric},
+				Goals: map[string]string{metric: c.Goal}, Limit: 1})
 			if err == nil && len(groups.Groups) == 1 {
 				c.Metric, c.States = &groups.Groups[0].Metrics[0], groups.Groups[0].States
 			}
@@ -180,7 +184,8 @@ func (s *Server) compare(r *http.Request) (any, error) {
 			case !there:
 				values = nil
 			case c.Distinct < 0 || c.Distinct > len(c.Values):
-				values = []any{fmt.Sprintf("%s values", map[bool]string{true: "more than 1000", false: fmt.Sprint(c.Distinct)}[c.Distinct < 0])}
+				values = []any{fmt.Sprintf("%s values",
+					map[bool]string{true: "more than 1000", false: fmt.Sprint(c.Distinct)}[c.Distinct < 0])}
 			}
 			list[i].Values[name] = values
 			same = same && fmt.Sprint(values) == fmt.Sprint(list[0].Values[name])
@@ -208,7 +213,8 @@ func goalOf(record *sweep.SweepRecord, name string) string {
 		if choice := submission.Spec.Select; choice.By == name && choice.Goal != "" {
 			return choice.Goal
 		}
-		if m := submission.Description.Metric(name); m != nil && m.Goal != "" && submission.Description.Parameter(name) == nil {
+		if m := submission.Description.Metric(name); m != nil && m.Goal != "" &&
+			submission.Description.Parameter(name) == nil {
 			return m.Goal
 		}
 	}

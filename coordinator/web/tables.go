@@ -35,7 +35,8 @@ func (s *Server) table(r *http.Request) (any, error) {
 		return nil, r.Context().Err()
 	}
 	table, used, err := request.Gather(r.Context(), s.options.Store, s.options.Artifacts)
-	if incomparable := (*report.IncomparableError)(nil); errors.As(err, &incomparable) || errors.Is(err, report.ErrNoClasses) {
+	if incomparable := (*report.IncomparableError)(nil); errors.As(err, &incomparable) ||
+		errors.Is(err, report.ErrNoClasses) {
 		return nil, bad(err)
 	}
 	if err != nil {

@@ -47,7 +47,8 @@ var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // Create makes a token and returns its secret.
 func (t *Tokens) Create(name string, readOnly bool, lasting time.Duration) (secret string, err error) {
 	if !tokenName.MatchString(name) {
-		return "", fmt.Errorf("token %.70q: a name has up to 64 letters, digits and . _ - behind a letter or digit", name)
+		return "", fmt.Errorf("token %.70q: a name has up to 64 letters, digits and . _ - behind a letter or digit",
+			name)
 	}
 	list, err := t.List()
 	if err != nil {
@@ -57,7 +58,8 @@ func (t *Tokens) Create(name string, readOnly bool, lasting time.Duration) (secr
 		return "", fmt.Errorf("there is a token %s already: revoke it first, or choose another name", name)
 	}
 	secret = "sweep_" + rand.Text() + rand.Text()
-	one := Token{Name: name, Digest: digest(secret), ReadOnly: readOnly, CreatedAt: time.Now().UTC().Truncate(time.Second)}
+	one := Token{Name: name, Digest: digest(secret), ReadOnly: readOnly,
+		CreatedAt: time.Now().UTC().Truncate(time.Second)}
 	if lasting > 0 {
 		one.ExpiresAt = one.CreatedAt.Add(lasting)
 	}
@@ -89,7 +91,8 @@ func (t *Tokens) List() ([]Token, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	if t.seen != nil && os.SameFile(info, t.seen) && info.ModTime().Equal(t.seen.ModTime()) && info.Size() == t.seen.Size() {
+	if t.seen != nil && os.SameFile(info, t.seen) && info.ModTime().Equal(t.seen.ModTime()) &&
+		info.Size() == t.seen.Size() {
 		return t.list, nil
 	}
 	data, err := os.ReadFile(t.path)

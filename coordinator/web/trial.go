@@ -37,10 +37,11 @@ func (s *Server) trial(r *http.Request) (any, error) {
 		return nil, err
 	}
 	artifacts := []*sweep.ArtifactRecord{}
-	err = s.options.Store.Artifacts(ctx, sweep.ArtifactQuery{Sweep: record.ID, Indices: []int64{index}}, func(a *sweep.ArtifactRecord) error {
-		artifacts = append(artifacts, a)
-		return nil
-	})
+	err = s.options.Store.Artifacts(ctx, sweep.ArtifactQuery{Sweep: record.ID, Indices: []int64{index}},
+		func(a *sweep.ArtifactRecord) error {
+			artifacts = append(artifacts, a)
+			return nil
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,8 @@ func (s *Server) trial(r *http.Request) (any, error) {
 		drawn = append(drawn, draw(&curves[i], width))
 	}
 	return map[string]any{
-		"trial": trial, "executions": append([]sweep.Execution{}, executions...), "artifacts": artifacts, "curves": drawn,
+		"trial": trial, "executions": append([]sweep.Execution{}, executions...), "artifacts": artifacts,
+		"curves": drawn,
 		"points": record.Points(), "metrics": metrics, "sweep_state": record.State, "sweep_reason": record.Reason,
 	}, nil
 }
@@ -68,7 +70,8 @@ func (s *Server) executionLog(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.options.Store.ExecutionLog(r.Context(), sweep.TrialID{Sweep: record.ID, Index: index}, r.URL.Query().Get("execution"))
+	return s.options.Store.ExecutionLog(r.Context(), sweep.TrialID{Sweep: record.ID, Index: index},
+		r.URL.Query().Get("execution"))
 }
 
 // drawnCurve is a curve as it is drawn: Values are null where they are not finite,

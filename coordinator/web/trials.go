@@ -73,8 +73,9 @@ func (s *Server) groups(r *http.Request) (any, error) {
 		return nil, err
 	}
 	ask := frame.GroupQuery{
-		Filter: q.filter(), By: q.list("by"), Metrics: metrics, Goals: goals, OrderBy: q.text("sort"), Descending: q.flag("descending"),
-		Offset: int(q.number("offset", 0)), Limit: int(q.number("limit", 50)),
+		Filter: q.filter(), By: q.list("by"), Metrics: metrics, Goals: goals, OrderBy: q.text("sort"),
+		Descending: q.flag("descending"),
+		Offset:     int(q.number("offset", 0)), Limit: int(q.number("limit", 50)),
 	}
 	return s.over(r, q, func(f *frame.Frame) (any, error) { return f.Groups(r.Context(), ask) })
 }
@@ -86,7 +87,8 @@ func (s *Server) slice(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := frame.SliceQuery{Filter: q.filter(), By: q.list("by"), Metric: q.text("metric"), Goal: goals[q.text("metric")]}
+	ask := frame.SliceQuery{Filter: q.filter(), By: q.list("by"), Metric: q.text("metric"),
+		Goal: goals[q.text("metric")]}
 	return s.over(r, q, func(f *frame.Frame) (any, error) { return f.Slice(r.Context(), ask) })
 }
 
@@ -111,6 +113,7 @@ func (s *Server) importance(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := frame.ImportanceQuery{Filter: q.filter(), Metric: q.text("metric"), Goal: goals[q.text("metric")], Top: q.fraction("top", 0.1)}
+	ask := frame.ImportanceQuery{Filter: q.filter(), Metric: q.text("metric"), Goal: goals[q.text("metric")],
+		Top: q.fraction("top", 0.1)}
 	return s.over(r, q, func(f *frame.Frame) (any, error) { return f.Importance(r.Context(), ask) })
 }

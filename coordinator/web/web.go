@@ -124,7 +124,8 @@ const atOnce = 4
 // New returns a server; Close ends what it began.
 func New(options Options) *Server {
 	s := &Server{
-		options: options, log: options.Logger, questions: make(chan struct{}, atOnce), checks: make(chan struct{}, checksAtOnce),
+		options: options, log: options.Logger, questions: make(chan struct{}, atOnce),
+		checks:  make(chan struct{}, checksAtOnce),
 		drawing: make(chan struct{}, 1), voting: make(chan struct{}, 1),
 	}
 	if s.log == nil {
@@ -242,7 +243,8 @@ func writeJSON(w http.ResponseWriter, value any) error {
 // secure sets what browsers are to hold to on every page.
 func secure(next http.Handler) http.Handler {
 	policy := strings.Join([]string{
-		"default-src 'none'", "script-src 'self' '" + importMapHash + "'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'",
+		"default-src 'none'", "script-src 'self' '" + importMapHash + "'", "style-src 'self'", "img-src 'self' data:",
+		"connect-src 'self'",
 		"font-src 'self'", "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
 	}, "; ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

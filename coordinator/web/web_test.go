@@ -50,14 +50,18 @@ func submission(name string) *sweep.Submission {
 	return &sweep.Submission{
 		Spec: sweep.Spec{
 			Name: name, Trainer: "noop", Pool: "cpu",
-			Axes:   []sweep.Axis{list("model", "rnn", "lstm"), list("lr", 0.1, 0.01, 0.001), list("seed", int64(1), int64(2), int64(3), int64(4), int64(5))},
-			Select: sweep.Select{By: "loss", Goal: sweep.Minimize, Group: []string{"model"}}, Limits: sweep.Limits{Attempts: 3, Points: 1000},
+			Axes: []sweep.Axis{list("model", "rnn", "lstm"), list("lr", 0.1, 0.01, 0.001),
+				list("seed", int64(1), int64(2), int64(3), int64(4), int64(5))},
+			Select: sweep.Select{By: "loss", Goal: sweep.Minimize, Group: []string{"model"}},
+			Limits: sweep.Limits{Attempts: 3, Points: 1000},
 		},
 		Source: "name: " + name + "\n",
 		Description: sweep.Description{
 			Name: "noop", Version: "1", ResultVersion: "1",
-			Parameters: []sweep.ParameterSchema{{Name: "lr", Type: sweep.NumberType}, {Name: "model", Type: sweep.StringType}},
-			Metrics:    []sweep.MetricSchema{{Name: "loss", Goal: sweep.Minimize, Curve: true, Summary: true}, {Name: "accuracy", Goal: sweep.Maximize, Summary: true}},
+			Parameters: []sweep.ParameterSchema{{Name: "lr", Type: sweep.NumberType},
+				{Name: "model", Type: sweep.StringType}},
+			Metrics: []sweep.MetricSchema{{Name: "loss", Goal: sweep.Minimize, Curve: true, Summary: true},
+				{Name: "accuracy", Goal: sweep.Maximize, Summary: true}},
 		},
 	}
 }
@@ -65,9 +69,12 @@ func submission(name string) *sweep.Submission {
 // trialOf is trial i of a sweep, and what it comes to: nil for one without a result.
 func trialOf(id string, i int64) (sweep.Trial, *sweep.Result) {
 	model, lr, seed := []string{"rnn", "lstm"}[i/15%2], []float64{0.1, 0.01, 0.001}[i/5%3], i%5+1
-	trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: id, Index: i}, Parameters: sweep.Parameters{"model": model, "lr": lr, "seed": seed, "epochs": int64(10)}}
+	trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: id, Index: i}, Parameters: sweep.Parameters{"model": model,
+		"lr": lr, "seed": seed, "epochs": int64(10)}}
 	trial.Fingerprint = sweep.NewFingerprint("noop", "1", id, fmt.Append(nil, i))
-	result := &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": lr*float64(seed) + float64(i/15%2), "accuracy": 1 - lr*float64(seed)}, BestEpoch: 3, Seconds: 1.5, Digest: fmt.Sprint(i)}
+	result := &sweep.Result{State: sweep.Completed,
+		Summary:   map[string]float64{"loss": lr*float64(seed) + float64(i/15%2), "accuracy": 1 - lr*float64(seed)},
+		BestEpoch: 3, Seconds: 1.5, Digest: fmt.Sprint(i)}
 	for step := range int64(20) {
 		if step == 0 {
 			result.Curves = []sweep.Curve{{Metric: "loss"}}
@@ -81,7 +88,8 @@ func trialOf(id string, i int64) (sweep.Trial, *sweep.Result) {
 			result.Artifacts = append(result.Artifacts, artifacttest.Record(trial.TrialID, contentOf(name)).Artifact)
 			result.Artifacts[len(result.Artifacts)-1].Name = name
 		}
-		result.Artifacts = append(result.Artifacts, sweep.Artifact{Name: "never", Problem: "it has 3 GB, and the sweep allows 1 GB"})
+		result.Artifacts = append(result.Artifacts,
+			sweep.Artifact{Name: "never", Problem: "it has 3 GB, and the sweep allows 1 GB"})
 	case 4:
 		result = &sweep.Result{State: sweep.Failed, Error: "exit code 1", Stderr: "Traceback: it broke\n", Digest: "f"}
 	case 9:
@@ -125,8 +133,10 @@ func begin(t testing.TB, results sweep.Store, id, name string, points, n int64) 
 			}
 			clock = clock.Add(time.Millisecond)
 			execution := fmt.Sprintf("host-%x", i)
-			events = append(events, sweep.Event{Kind: sweep.EventStarted, TrialID: trial.TrialID, Execution: execution, Worker: "node1", Time: clock},
-				sweep.Event{Kind: sweep.EventResult, TrialID: trial.TrialID, Execution: execution, Worker: "node1", Time: clock.Add(time.Second), Result: result, Log: result.Stderr})
+			events = append(events, sweep.Event{Kind: sweep.EventStarted, TrialID: trial.TrialID, Execution: execution,
+				Worker: "node1", Time: clock},
+				sweep.Event{Kind: sweep.EventResult, TrialID: trial.TrialID, Execution: execution, Worker: "node1",
+					Time: clock.Add(time.Second), Result: result, Log: result.Stderr})
 		}
 		classes := map[int]sweep.Requirement{}
 		if from == 0 {
@@ -149,12 +159,14 @@ func newFixture(t testing.TB, address string, closed bool) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, store: results, artifacts: folder, tokens: web.OpenTokens(filepath.Join(t.TempDir(), "tokens.json"))}
+	f := &fixture{t: t, store: results, artifacts: folder,
+		tokens: web.OpenTokens(filepath.Join(t.TempDir(), "tokens.json"))}
 	quiet := slog.New(slog.DiscardHandler)
 	c := coordinator.New(coordinator.Options{Store: results, Artifacts: artifact.New(folder, quiet), Logger: quiet})
 	served := web.New(web.Options{
-		Store: results, Tokens: f.tokens, Closed: closed, Dir: t.TempDir(), Logger: quiet, Postgres: strings.HasPrefix(address, "postgres"),
-		Control: c, Artifacts: c,
+		Store: results, Tokens: f.tokens, Closed: closed, Dir: t.TempDir(), Logger: quiet,
+		Postgres: strings.HasPrefix(address, "postgres"),
+		Control:  c, Artifacts: c,
 	})
 	f.served, f.server = served, httptest.NewServer(served)
 	f.close = sync.OnceFunc(func() {
@@ -293,7 +305,8 @@ func TestGroupsAndPictures(t *testing.T) {
 			t.Fatalf("%+v", groups)
 		}
 		first := groups.Groups[0]
-		if fmt.Sprint(first.Values) != "[0.001 rnn]" || first.Count != 5 || first.Metrics[0].N != 5 || first.Metrics[0].Best != 10 || first.Metrics[1].N != 4 || first.Metrics[1].Best != 10 {
+		if fmt.Sprint(first.Values) != "[0.001 rnn]" || first.Count != 5 || first.Metrics[0].N != 5 ||
+			first.Metrics[0].Best != 10 || first.Metrics[1].N != 4 || first.Metrics[1].Best != 10 {
 			t.Errorf("%+v", first)
 		}
 		if second := groups.Groups[1]; second.States["diverged"] != 1 || second.Metrics[0].N != 4 {
@@ -313,7 +326,8 @@ func TestGroupsAndPictures(t *testing.T) {
 			Total, Chosen int64
 			Rows          []struct{ Index int64 }
 		}
-		f.get("sweeps/first/lines", url.Values{"metric": {"loss"}, "top": {"0.1"}, "column": {"lr", "model", "loss"}}, &lines)
+		f.get("sweeps/first/lines", url.Values{"metric": {"loss"}, "top": {"0.1"}, "column": {"lr", "model", "loss"}},
+			&lines)
 		if lines.Total != 30 || lines.Chosen != 3 || len(lines.Rows) != 3 {
 			t.Errorf("%+v", lines)
 		}
@@ -326,13 +340,15 @@ func TestGroupsAndPictures(t *testing.T) {
 			Drawn int
 		}
 		f.get("sweeps/first/curves", url.Values{"metric": {"loss"}, "where": {"model=rnn"}}, &curves)
-		if len(curves.Bands) != 3 || curves.Bands[0].Trials != 5 || curves.Bands[0].Without != 1 || len(curves.Bands[0].Steps) != 20 {
+		if len(curves.Bands) != 3 || curves.Bands[0].Trials != 5 || curves.Bands[0].Without != 1 ||
+			len(curves.Bands[0].Steps) != 20 {
 			t.Fatalf("%+v", curves)
 		}
 		if b := curves.Bands[0]; *b.Low[0] >= *b.Mean[0] || *b.High[0] <= *b.Mean[0] {
 			t.Errorf("%+v", b)
 		}
-		f.get("sweeps/first/curves", url.Values{"metric": {"loss"}, "where": {"model=rnn"}, "from": {"4.5"}, "until": {"9"}}, &curves)
+		f.get("sweeps/first/curves", url.Values{"metric": {"loss"}, "where": {"model=rnn"}, "from": {"4.5"},
+			"until": {"9"}}, &curves)
 		if steps := fmt.Sprint(curves.Bands[0].Steps); steps != "[4 5 6 7 8 9 10]" {
 			t.Errorf("from 4.5 to 9 there are the steps %s", steps)
 		}
@@ -444,7 +460,9 @@ func TestEvents(t *testing.T) {
 	wait(`"completed":27`)
 	trial, _ := trialOf(sweepID, 28)
 	_, done := trialOf(sweepID, 27)
-	_, err = f.store.Record(t.Context(), []sweep.Event{{Kind: sweep.EventResult, TrialID: trial.TrialID, Execution: "x", Worker: "w", Time: time.Now(), Result: done}})
+	_, err = f.store.Record(t.Context(),
+		[]sweep.Event{{Kind: sweep.EventResult, TrialID: trial.TrialID, Execution: "x", Worker: "w", Time: time.Now(),
+			Result: done}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -462,7 +480,8 @@ func TestEvents(t *testing.T) {
 // request sends a request as a browser or a program would.
 func (f *fixture) request(method, path, body string, header map[string]string) (int, map[string]any) {
 	f.t.Helper()
-	request, err := http.NewRequestWithContext(f.t.Context(), method, f.server.URL+"/api/"+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(f.t.Context(), method, f.server.URL+"/api/"+path,
+		strings.NewReader(body))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -521,7 +540,8 @@ func TestAccess(t *testing.T) {
 	want(closed, 401, "GET", "sweeps", "", nil)
 	want(closed, 401, "GET", "events", "", bearer("sweep_wrong"))
 
-	reader, actor, late := make(closed, "reader", true, 0), make(closed, "actor", false, 0), make(closed, "late", false, time.Nanosecond)
+	reader, actor, late := make(closed, "reader", true, 0), make(closed, "actor", false, 0),
+		make(closed, "late", false, time.Nanosecond)
 	want(closed, 200, "GET", "sweeps", "", bearer(reader))
 	want(closed, 401, "GET", "sweeps", "", bearer(late))
 	want(closed, 403, "POST", "sweeps/first/retry", retry, bearer(reader))
@@ -543,12 +563,16 @@ func TestAccess(t *testing.T) {
 	if done["changed"] != 1.0 {
 		t.Errorf("%v", done)
 	}
-	states, err := closed.store.States(t.Context(), []sweep.TrialID{{Sweep: sweepID, Index: 4}, {Sweep: sweepID, Index: 3}})
-	if err != nil || states[sweep.TrialID{Sweep: sweepID, Index: 4}] != sweep.Pending || states[sweep.TrialID{Sweep: sweepID, Index: 3}] != sweep.Completed {
+	states, err := closed.store.States(t.Context(),
+		[]sweep.TrialID{{Sweep: sweepID, Index: 4}, {Sweep: sweepID, Index: 3}})
+	if err != nil || states[sweep.TrialID{Sweep: sweepID, Index: 4}] != sweep.Pending ||
+		states[sweep.TrialID{Sweep: sweepID, Index: 3}] != sweep.Completed {
 		t.Errorf("%v %v", states, err)
 	}
-	want(closed, 409, "POST", "sweeps/first/cancel", `{"states":["pending"],"where":["index=28"],"expect":2}`, bearer(actor))
-	want(closed, 200, "POST", "sweeps/first/cancel", `{"states":["pending"],"where":["index=28"],"expect":1}`, bearer(actor))
+	want(closed, 409, "POST", "sweeps/first/cancel", `{"states":["pending"],"where":["index=28"],"expect":2}`,
+		bearer(actor))
+	want(closed, 200, "POST", "sweeps/first/cancel", `{"states":["pending"],"where":["index=28"],"expect":1}`,
+		bearer(actor))
 
 	if err := closed.tokens.Revoke("actor"); err != nil {
 		t.Fatal(err)
@@ -571,19 +595,27 @@ func TestOddQuestions(t *testing.T) {
 	fill(t, f.store, sweepID, "first", 30)
 	f.indices(nil) // all are read
 	paths := []string{
-		"sweeps", "sweeps/first", "sweeps/first/columns", "sweeps/first/trials", "sweeps/first/groups", "sweeps/first/slice", "sweeps/first/lines",
-		"sweeps/first/importance", "sweeps/first/curves", "sweeps/first/sql", "sweeps/first/trials/3", "sweeps/first/trials/3/log", "compare", "tables/ucr", "tables/mnist",
-		"sweeps/first/trials/-1", "sweeps/first/trials/99999999999999999999", "sweeps/first/trials/9223372036854775807", "sweeps/%00/trials", "sweeps/" + strings.Repeat("x", 3000),
+		"sweeps", "sweeps/first", "sweeps/first/columns", "sweeps/first/trials", "sweeps/first/groups",
+		"sweeps/first/slice", "sweeps/first/lines",
+		"sweeps/first/importance", "sweeps/first/curves", "sweeps/first/sql", "sweeps/first/trials/3",
+		"sweeps/first/trials/3/log", "compare", "tables/ucr", "tables/mnist",
+		"sweeps/first/trials/-1", "sweeps/first/trials/99999999999999999999", "sweeps/first/trials/9223372036854775807",
+		"sweeps/%00/trials", "sweeps/" + strings.Repeat("x", 3000),
 		"tables/%2e%2e", "workers", "session",
 	}
-	numbers := []string{"-1", "0", "9223372036854775807", "-9223372036854775808", "99999999999999999999", "1e9", "NaN", "x", ""}
-	values := []string{"", "NaN", "Infinity", "-Infinity", "1e309", "-1e309", "x\x00y", "lr", "loss", "nothing", strings.Repeat("n", 3000), "'; DROP TABLE trials; --"}
-	conditions := []string{"", "=", "lr", "lr=", "lr<NaN", "lr<null", "lr<[1]", "model={}", "lr!1", "<=>", "x\x00=1", "lr<1e999", "state=5", "index<-1"}
-	questions := []url.Values{{"state": {"nonsense"}}, {"state": {""}}, {"where": slices.Repeat([]string{"lr<1"}, 60)}, {"column": slices.Repeat([]string{"lr"}, 500)}}
+	numbers := []string{"-1", "0", "9223372036854775807", "-9223372036854775808", "99999999999999999999", "1e9",
+		"NaN", "x", ""}
+	values := []string{"", "NaN", "Infinity", "-Infinity", "1e309", "-1e309", "x\x00y", "lr", "loss", "nothing",
+		strings.Repeat("n", 3000), "'; DROP TABLE trials; --"}
+	conditions := []string{"", "=", "lr", "lr=", "lr<NaN", "lr<null", "lr<[1]", "model={}", "lr!1", "<=>", "x\x00=1",
+		"lr<1e999", "state=5", "index<-1"}
+	questions := []url.Values{{"state": {"nonsense"}}, {"state": {""}}, {"where": slices.Repeat([]string{"lr<1"}, 60)},
+		{"column": slices.Repeat([]string{"lr"}, 500)}}
 	for _, v := range numbers {
 		for _, name := range []string{"offset", "limit", "points", "trials", "groups", "top", "from", "until"} {
 			for _, with := range []url.Values{{"sort": {"loss"}}, {"sort": {"mean"}, "by": {"lr"}}} {
-				q := url.Values{name: {v}, "metric": {"loss"}, "by": with["by"], "sort": with["sort"], "sweep": {"first"}, "descending": {"1"}}
+				q := url.Values{name: {v}, "metric": {"loss"}, "by": with["by"], "sort": with["sort"],
+					"sweep": {"first"}, "descending": {"1"}}
 				questions = append(questions, q)
 			}
 		}
@@ -604,7 +636,8 @@ func TestOddQuestions(t *testing.T) {
 			request.Host = "127.0.0.1"
 			answer := httptest.NewRecorder()
 			f.served.ServeHTTP(answer, request) // which would fail if it panicked
-			if answer.Code != http.StatusOK && (answer.Code < 400 || answer.Code > 499 || !strings.Contains(answer.Body.String(), "error")) {
+			if answer.Code != http.StatusOK && (answer.Code < 400 || answer.Code > 499 ||
+				!strings.Contains(answer.Body.String(), "error")) {
 				t.Errorf("%s?%.300s: %d %.300s", path, q.Encode(), answer.Code, answer.Body)
 			}
 			if answer.Body.Len() > 1<<20 {
@@ -612,9 +645,13 @@ func TestOddQuestions(t *testing.T) {
 			}
 		}
 	}
-	for _, header := range []map[string]string{{"Authorization": "Bearer "}, {"Authorization": "Bearer sweep_" + strings.Repeat("x", 10_000)}, {"Cookie": "sweep_session="}, {"Cookie": "sweep_session=nobody"}} {
-		for _, body := range []string{"", "{", "[]", `{"expect": 1e99}`, `{"states": ["none"]}`, `{"where": [1]}`, strings.Repeat("x", 1<<17)} {
-			if status, answer := f.request("POST", "sweeps/first/retry", body, header); status != http.StatusUnauthorized && status != http.StatusForbidden {
+	for _, header := range []map[string]string{{"Authorization": "Bearer "},
+		{"Authorization": "Bearer sweep_" + strings.Repeat("x", 10_000)}, {"Cookie": "sweep_session="},
+		{"Cookie": "sweep_session=nobody"}} {
+		for _, body := range []string{"", "{", "[]", `{"expect": 1e99}`, `{"states": ["none"]}`, `{"where": [1]}`,
+			strings.Repeat("x", 1<<17)} {
+			if status, answer := f.request("POST", "sweeps/first/retry", body,
+				header); status != http.StatusUnauthorized && status != http.StatusForbidden {
 				t.Errorf("%v %.20s: %d %v", header, body, status, answer)
 			}
 			if status, answer := f.request("POST", "session", body, header); status < 400 || status > 499 {
@@ -653,7 +690,8 @@ func TestManyListeners(t *testing.T) {
 			told <- lines.Err()
 		})
 		listening.Go(func() {
-			request, err := http.NewRequestWithContext(ctx, "GET", f.server.URL+"/api/sweeps/first/groups?metric=loss", nil)
+			request, err := http.NewRequestWithContext(ctx, "GET", f.server.URL+"/api/sweeps/first/groups?metric=loss",
+				nil)
 			if err != nil {
 				return
 			}
@@ -683,7 +721,8 @@ func TestPages(t *testing.T) {
 	}
 	defer response.Body.Close()
 	policy := response.Header.Get("Content-Security-Policy")
-	if response.StatusCode != 200 || policy == "" || strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'") {
+	if response.StatusCode != 200 || policy == "" || strings.Contains(policy, "unsafe") ||
+		!strings.Contains(policy, "default-src 'none'") {
 		t.Errorf("%s %q", response.Status, policy)
 	}
 	// Every module is asked for with the page, not one behind the other.

@@ -66,7 +66,8 @@ func BenchmarkGather(b *testing.B) {
 			if bytes {
 				kind = "uint8"
 			}
-			b.Run(fmt.Sprintf("%s/steps=%d/input=%d/batch=%d", kind, shape.length/shape.inputSize, shape.inputSize, shape.batch), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/steps=%d/input=%d/batch=%d", kind, shape.length/shape.inputSize, shape.inputSize,
+				shape.batch), func(b *testing.B) {
 				p := numberedPart(2048, shape.length, bytes)
 				s, err := Arrange(p, OrderPieces, shape.length/shape.inputSize, shape.inputSize)
 				if err != nil {

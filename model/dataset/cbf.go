@@ -26,7 +26,8 @@ const cbfLength = 128
 // archive each series is then scaled to mean 0 and (sample) variance 1. The three shapes take turns, so that they are
 // equally frequent. The same options give the same bits everywhere.
 //
-// The archive's own CBF was drawn otherwise: its cylinders, measured, end anywhere from 64 to 128 whatever their start, so
+// The archive's own CBF was drawn otherwise: its cylinders, measured, end anywhere from 64 to 128 whatever their
+// start, so
 // that they are longer, 75 on average and not 64. Accuracies on the two sets need not agree.
 func GenerateCBF(options CBFOptions) *Set {
 	if options.Train == 0 {

@@ -10,7 +10,8 @@ import (
 
 func TestCBF(t *testing.T) {
 	s := GenerateCBF(CBFOptions{})
-	if s.Name != "generated-cbf" || s.Train.N != 30 || s.Test.N != 900 || s.Length != 128 || s.Classes != 3 || s.OutputWidth != 4 || s.InputSize != 8 || s.Depth != 16 {
+	if s.Name != "generated-cbf" || s.Train.N != 30 || s.Test.N != 900 || s.Length != 128 || s.Classes != 3 ||
+		s.OutputWidth != 4 || s.InputSize != 8 || s.Depth != 16 {
 		t.Errorf("got %+v", s)
 	}
 	for _, p := range []*Part{&s.Train, &s.Test} {
@@ -52,7 +53,8 @@ func moments(x []float32) (mean, variance float64) {
 	return mean, variance
 }
 
-// cylinder fits the step function that a cylinder is: from t = a to b (from 1, both in) the mean is high, elsewhere low;
+// cylinder fits the step function that a cylinder is: from t = a to b (from 1, both in) the mean is high, elsewhere
+// low;
 // noise is the standard deviation around it.
 func cylinder(x []float32) (a, b int, high, low, noise float64) {
 	var sums [129]float64
@@ -104,7 +106,8 @@ func TestCBFParameters(t *testing.T) {
 	}
 }
 
-// A bell rises to its end, a funnel falls from its start, with the slopes of the definition: mirrored in time around a and
+// A bell rises to its end, a funnel falls from its start, with the slopes of the definition: mirrored in time around
+// a and
 // b they have the same mean.
 func TestCBFSlopes(t *testing.T) {
 	for shape, wantSign := range map[int]float64{0: 0, 1: 1, 2: -1} {
@@ -123,7 +126,8 @@ func TestCBFSlopes(t *testing.T) {
 	}
 }
 
-// Labels and shapes mean the same as in the archive's CBF: the nearest generated series tells the class of the archive's.
+// Labels and shapes mean the same as in the archive's CBF: the nearest generated series tells the class of the
+// archive's.
 func TestCBFAgainstArchive(t *testing.T) {
 	archive, err := LoadUCR(filepath.Join(realData(t), "ucr"), "CBF", UCROptions{})
 	if err != nil {

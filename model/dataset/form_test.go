@@ -48,8 +48,9 @@ type series struct {
 }
 
 var (
-	smallTrain = []series{{2, []float64{0.5, -1.25, 3e-05, 4}}, {-1, []float64{1, 2, 3, -4.0625}}, {7, []float64{0, 1e10, -7, 0.1}}}
-	smallTest  = []series{{7, []float64{9, 8, 7, 6}}, {-1, []float64{-0.3, 1.5, 2.5, 1e-20}}}
+	smallTrain = []series{{2, []float64{0.5, -1.25, 3e-05, 4}}, {-1, []float64{1, 2, 3, -4.0625}},
+		{7, []float64{0, 1e10, -7, 0.1}}}
+	smallTest = []series{{7, []float64{9, 8, 7, 6}}, {-1, []float64{-0.3, 1.5, 2.5, 1e-20}}}
 )
 
 func tsv(rows []series) string {
@@ -66,7 +67,8 @@ func tsv(rows []series) string {
 
 func ts(rows []series) string {
 	var b strings.Builder
-	b.WriteString("# a comment\n@problemName Small\n@timeStamps false\n@missing false\n@univariate true\n@equalLength true\n@seriesLength 4\n@classLabel true -1 2 7\n@data\n")
+	b.WriteString("# a comment\n@problemName Small\n@timeStamps false\n@missing false\n@univariate " +
+		"true\n@equalLength true\n@seriesLength 4\n@classLabel true -1 2 7\n@data\n")
 	for _, r := range rows {
 		for i, v := range r.values {
 			if i > 0 {
@@ -108,12 +110,18 @@ func TestForms(t *testing.T) {
 		{"2015 folder", "Small/Small_%s", comma, false},
 		{"2015 loose", "Small_%s", comma, false},
 		{"2015 loose packed", "Small_%s.gz", comma, true},
-		{"comma and blank", "Small/Small_%s.csv", func(r []series) string { return strings.ReplaceAll(comma(r), ",", " , ") }, false},
+		{"comma and blank", "Small/Small_%s.csv", func(r []series) string {
+			return strings.ReplaceAll(comma(r), ",", " , ")
+		}, false},
 		{"ts", "Small/Small_%s.ts", ts, false},
 		{"ts packed", "Small/Small_%s.ts.gz", ts, true},
 		{"DOS line ends and byte order mark", "Small/Small_%s.tsv", dos, false},
-		{"no line end at the end", "Small/Small_%s.tsv", func(r []series) string { return strings.TrimRight(tsv(r), "\n") }, false},
-		{"blank lines", "Small/Small_%s.tsv", func(r []series) string { return "\n" + strings.ReplaceAll(tsv(r), "\n", "\n\n  \n") }, false},
+		{"no line end at the end", "Small/Small_%s.tsv", func(r []series) string {
+			return strings.TrimRight(tsv(r), "\n")
+		}, false},
+		{"blank lines", "Small/Small_%s.tsv", func(r []series) string {
+			return "\n" + strings.ReplaceAll(tsv(r), "\n", "\n\n  \n")
+		}, false},
 		{"lower case", "small/small_%s.TSV", tsv, false},
 	}
 	digest := ""
@@ -131,10 +139,12 @@ func TestForms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Train.N != 3 || s.Test.N != 2 || s.Length != 4 || s.Classes != 3 || s.OutputWidth != 8 || s.InputSize != 2 || s.Depth != 2 {
+			if s.Train.N != 3 || s.Test.N != 2 || s.Length != 4 || s.Classes != 3 || s.OutputWidth != 8 ||
+				s.InputSize != 2 || s.Depth != 2 {
 				t.Errorf("got %+v", s)
 			}
-			if !slices.Equal(s.Labels, []string{"-1", "2", "7"}) || !slices.Equal(s.Train.Labels, []int{1, 0, 2}) || !slices.Equal(s.Test.Labels, []int{2, 0}) {
+			if !slices.Equal(s.Labels, []string{"-1", "2", "7"}) || !slices.Equal(s.Train.Labels, []int{1, 0, 2}) ||
+				!slices.Equal(s.Test.Labels, []int{2, 0}) {
 				t.Errorf("labels %v, train %v, test %v", s.Labels, s.Train.Labels, s.Test.Labels)
 			}
 			for i, r := range smallTrain {
@@ -174,7 +184,8 @@ func TestForms(t *testing.T) {
 	different("a value", []series{{2, []float64{0.50001, -1.25, 3e-05, 4}}, smallTrain[1], smallTrain[2]}, smallTest)
 	different("a label", smallTrain, []series{{2, smallTest[0].values}, smallTest[1]})
 	different("row order", []series{smallTrain[1], smallTrain[0], smallTrain[2]}, smallTest)
-	different("output width", []series{smallTrain[0], smallTrain[1], {8, smallTrain[2].values}}, []series{{8, smallTest[0].values}, smallTest[1]})
+	different("output width", []series{smallTrain[0], smallTrain[1], {8, smallTrain[2].values}},
+		[]series{{8, smallTest[0].values}, smallTest[1]})
 	different("a row moved to test", smallTrain, append(slices.Clone(smallTest), smallTrain[0]))
 }
 
@@ -187,7 +198,8 @@ func TestTextLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Name != "Gait" || !slices.Equal(s.Labels, []string{"Run", "sit", "walk"}) || s.OutputWidth != 3 || s.Test.Labels[0] != 1 {
+	if s.Name != "Gait" || !slices.Equal(s.Labels, []string{"Run", "sit", "walk"}) || s.OutputWidth != 3 ||
+		s.Test.Labels[0] != 1 {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -220,7 +232,8 @@ func TestLabelValues(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(s.Train.Labels, c.classes) || !slices.Equal(s.Test.Labels, c.classes) || s.OutputWidth != c.width {
+			if !slices.Equal(s.Train.Labels, c.classes) || !slices.Equal(s.Test.Labels, c.classes) ||
+				s.OutputWidth != c.width {
 				t.Errorf("classes %v, width %d; want %v, %d", s.Train.Labels, s.OutputWidth, c.classes, c.width)
 			}
 		})
@@ -248,37 +261,62 @@ func TestBadFiles(t *testing.T) {
 		kind              error
 		want              string // DIR stands for the folder
 	}{
-		{"NaN", "1\t1\t2\t3\n2\tNaN\t5\t6\n", good, ErrMissingValue, "DIR/X_TRAIN.tsv:2:2: missing value: NaN; fill it in, or leave the set out"},
-		{"NaN within", "1\t1\t2\t3\n2\t4\tnan\t6\n", good, ErrMissingValue, "DIR/X_TRAIN.tsv:2:3: missing value: nan; fill it in, or leave the set out"},
-		{"NaN in test", good, "1\t1\t2\t3\n2\t4\t5\t6\n1\t-NaN\t2\t3\n", ErrMissingValue, "DIR/X_TEST.tsv:3:2: missing value: -NaN; fill it in, or leave the set out"},
-		{"question mark", "1,1,?,3\n2,4,5,6\n", good, ErrMissingValue, "DIR/X_TRAIN.tsv:1:3: missing value: ?; fill it in, or leave the set out"},
-		{"empty field", "1,1,,3\n2,4,5,6\n", good, ErrMissingValue, "DIR/X_TRAIN.tsv:1:3: missing value: the field is empty; fill it in, or leave the set out"},
-		{"empty last field", "1,1,2,3\n2,4,5,\n", good, ErrMissingValue, "DIR/X_TRAIN.tsv:2:4: missing value: the field is empty; fill it in, or leave the set out"},
-		{"filled up with NaN", "1\t1\t2\t3\n2\t4\tNaN\tNaN\n", good, ErrVariableLength, "DIR/X_TRAIN.tsv:2:3: series of unequal length: the series ends after 1 values and is filled up with NaN; only sets of one length can be used"},
-		{"short row", "1\t1\t2\t3\n2\t4\t5\n1\t1\t2\t3\n", good, ErrVariableLength, "DIR/X_TRAIN.tsv:2: series of unequal length: 2 values where the first row has 3; only sets of one length can be used"},
-		{"long row", "1\t1\t2\t3\n2\t4\t5\t6\t7\n", good, ErrVariableLength, "DIR/X_TRAIN.tsv:2: series of unequal length: 4 values where the first row has 3; only sets of one length can be used"},
-		{"other length in test", good, "1\t1\t2\n", ErrVariableLength, "DIR/X_TEST.tsv:1: series of unequal length: 2 values where the training part, DIR/X_TRAIN.tsv, has 3"},
-		{"cut within a row", good, "1\t1\t2\t3\n2\t4\t5", ErrTruncated, "DIR/X_TEST.tsv:2: truncated file: the last row has 2 values where the others have 3; fetch the file again"},
-		{"cut within a number", good, "1\t1\t2\t3\n2\t4\t5\t6e-", ErrTruncated, `DIR/X_TEST.tsv:2:4: truncated file: the file ends with "6e-"; fetch it again`},
-		{"cut behind a label", good, "1\t1\t2\t3\n2", ErrTruncated, "DIR/X_TEST.tsv:2: truncated file: the last row has 0 values where the others have 3; fetch the file again"},
+		{"NaN", "1\t1\t2\t3\n2\tNaN\t5\t6\n", good, ErrMissingValue, "DIR/X_TRAIN.tsv:2:2: missing value: NaN; fill " +
+			"it in, or leave the set out"},
+		{"NaN within", "1\t1\t2\t3\n2\t4\tnan\t6\n", good, ErrMissingValue, "DIR/X_TRAIN.tsv:2:3: missing value: " +
+			"nan; fill it in, or leave the set out"},
+		{"NaN in test", good, "1\t1\t2\t3\n2\t4\t5\t6\n1\t-NaN\t2\t3\n", ErrMissingValue, "DIR/X_TEST.tsv:3:2: " +
+			"missing value: -NaN; fill it in, or leave the set out"},
+		{"question mark", "1,1,?,3\n2,4,5,6\n", good, ErrMissingValue, "DIR/X_TRAIN.tsv:1:3: missing value: ?; fill " +
+			"it in, or leave the set out"},
+		{"empty field", "1,1,,3\n2,4,5,6\n", good, ErrMissingValue, "DIR/X_TRAIN.tsv:1:3: missing value: the field " +
+			"is empty; fill it in, or leave the set out"},
+		{"empty last field", "1,1,2,3\n2,4,5,\n", good, ErrMissingValue, "DIR/X_TRAIN.tsv:2:4: missing value: the " +
+			"field is empty; fill it in, or leave the set out"},
+		{"filled up with NaN", "1\t1\t2\t3\n2\t4\tNaN\tNaN\n", good, ErrVariableLength, "DIR/X_TRAIN.tsv:2:3: series " +
+			"of unequal length: the series ends after 1 values and is filled up with NaN; only sets of one length " +
+			"can be used"},
+		{"short row", "1\t1\t2\t3\n2\t4\t5\n1\t1\t2\t3\n", good, ErrVariableLength, "DIR/X_TRAIN.tsv:2: series of " +
+			"unequal length: 2 values where the first row has 3; only sets of one length can be used"},
+		{"long row", "1\t1\t2\t3\n2\t4\t5\t6\t7\n", good, ErrVariableLength, "DIR/X_TRAIN.tsv:2: series of unequal " +
+			"length: 4 values where the first row has 3; only sets of one length can be used"},
+		{"other length in test", good, "1\t1\t2\n", ErrVariableLength, "DIR/X_TEST.tsv:1: series of unequal length: " +
+			"2 values where the training part, DIR/X_TRAIN.tsv, has 3"},
+		{"cut within a row", good, "1\t1\t2\t3\n2\t4\t5", ErrTruncated, "DIR/X_TEST.tsv:2: truncated file: the last " +
+			"row has 2 values where the others have 3; fetch the file again"},
+		{"cut within a number", good, "1\t1\t2\t3\n2\t4\t5\t6e-", ErrTruncated,
+			`DIR/X_TEST.tsv:2:4: truncated file: the file ends with "6e-"; fetch it again`},
+		{"cut behind a label", good, "1\t1\t2\t3\n2", ErrTruncated, "DIR/X_TEST.tsv:2: truncated file: the last row " +
+			"has 0 values where the others have 3; fetch the file again"},
 		{"word", "1\t1\t2\t3\n2\t4\tfive\t6\n", good, ErrNumber, `DIR/X_TRAIN.tsv:2:3: not a number: "five"`},
-		{"other separator", "1\t1\t2\t3\n2,4,5,6\n", good, ErrLabel, `DIR/X_TRAIN.tsv:2:1: bad label: "2,4,5,6" is not a whole number; the label belongs in the first column`},
+		{"other separator", "1\t1\t2\t3\n2,4,5,6\n", good, ErrLabel,
+			`DIR/X_TRAIN.tsv:2:1: bad label: "2,4,5,6" is not a whole number; the label belongs in the first column`},
 		{"decimal comma", "1\t1,5\t2\t3\n2\t4\t5\t6\n", good, ErrNumber, `DIR/X_TRAIN.tsv:1:2: not a number: "1,5"`},
 		{"hexadecimal", "1\t0x1p4\t2\t3\n2\t4\t5\t6\n", good, ErrNumber, `DIR/X_TRAIN.tsv:1:2: not a number: "0x1p4"`},
-		{"infinite", "1\t1\t-Inf\t3\n2\t4\t5\t6\n", good, ErrNumber, `DIR/X_TRAIN.tsv:1:3: not a number: "-Inf" is not finite in 32 bits`},
-		{"too large", "1\t1\t2\t1e39\n2\t4\t5\t6\n", good, ErrNumber, `DIR/X_TRAIN.tsv:1:4: not a number: "1e39" is not finite in 32 bits`},
+		{"infinite", "1\t1\t-Inf\t3\n2\t4\t5\t6\n", good, ErrNumber,
+			`DIR/X_TRAIN.tsv:1:3: not a number: "-Inf" is not finite in 32 bits`},
+		{"too large", "1\t1\t2\t1e39\n2\t4\t5\t6\n", good, ErrNumber,
+			`DIR/X_TRAIN.tsv:1:4: not a number: "1e39" is not finite in 32 bits`},
 		{"empty file", "", good, ErrEmpty, "DIR/X_TRAIN.tsv: no data: the file holds no series"},
 		{"blank file", good, "\n \n", ErrEmpty, "DIR/X_TEST.tsv: no data: the file holds no series"},
 		{"label alone", "1\n2\n", good, ErrEmpty, "DIR/X_TRAIN.tsv:1: no data: a label without values"},
-		{"one class", "1\t1\t2\t3\n1\t4\t5\t6\n", "1\t1\t2\t3\n", ErrLabel, "DIR/X_TRAIN.tsv: bad label: every series has the label 1; two classes at least are needed"},
-		{"unknown label", good, "1\t1\t2\t3\n2\t1\t2\t3\n4\t1\t2\t3\n", ErrLabel, `DIR/X_TEST.tsv:3: bad label: label "4" does not occur in the training part, DIR/X_TRAIN.tsv`},
-		{"fractional label", "0.5\t1\t2\t3\n", good, ErrLabel, `DIR/X_TRAIN.tsv:1:1: bad label: "0.5" is not a whole number; the label belongs in the first column`},
-		{"NaN label", "1\t1\t2\t3\nNaN\t1\t2\t3\n", good, ErrLabel, `DIR/X_TRAIN.tsv:2:1: bad label: "NaN" is not a whole number; the label belongs in the first column`},
+		{"one class", "1\t1\t2\t3\n1\t4\t5\t6\n", "1\t1\t2\t3\n", ErrLabel, "DIR/X_TRAIN.tsv: bad label: every " +
+			"series has the label 1; two classes at least are needed"},
+		{"unknown label", good, "1\t1\t2\t3\n2\t1\t2\t3\n4\t1\t2\t3\n", ErrLabel,
+			`DIR/X_TEST.tsv:3: bad label: label "4" does not occur in the training part, DIR/X_TRAIN.tsv`},
+		{"fractional label", "0.5\t1\t2\t3\n", good, ErrLabel,
+			`DIR/X_TRAIN.tsv:1:1: bad label: "0.5" is not a whole number; the label belongs in the first column`},
+		{"NaN label", "1\t1\t2\t3\nNaN\t1\t2\t3\n", good, ErrLabel,
+			`DIR/X_TRAIN.tsv:2:1: bad label: "NaN" is not a whole number; the label belongs in the first column`},
 		{"no label", "1\t1\t2\t3\n\t1\t2\t3\n", good, ErrLabel, "DIR/X_TRAIN.tsv:2:1: bad label: the label is missing"},
-		{"header", "label\tt0\tt1\tt2\n1\t1\t2\t3\n", good, ErrLabel, `DIR/X_TRAIN.tsv:1:1: bad label: "label" is not a whole number; the label belongs in the first column`},
-		{"cut gzip", packed(t, good)[:20], good, ErrTruncated, "DIR/X_TRAIN.tsv: truncated file: the gzip data ends too early; fetch the file again"},
-		{"spoilt gzip", "\x1f\x8bxxxxxxxxxxxxxxxxxxxxx", good, ErrForm, "DIR/X_TRAIN.tsv: unsupported form: gzip: gzip: invalid header"},
-		{"binary", "\x00\x01\x02\xff\n", good, ErrLabel, `DIR/X_TRAIN.tsv:1:1: bad label: "\x00\x01\x02\xff" is not a whole number; the label belongs in the first column`},
+		{"header", "label\tt0\tt1\tt2\n1\t1\t2\t3\n", good, ErrLabel,
+			`DIR/X_TRAIN.tsv:1:1: bad label: "label" is not a whole number; the label belongs in the first column`},
+		{"cut gzip", packed(t, good)[:20], good, ErrTruncated, "DIR/X_TRAIN.tsv: truncated file: the gzip data ends " +
+			"too early; fetch the file again"},
+		{"spoilt gzip", "\x1f\x8bxxxxxxxxxxxxxxxxxxxxx", good, ErrForm, "DIR/X_TRAIN.tsv: unsupported form: gzip: " +
+			"gzip: invalid header"},
+		{"binary", "\x00\x01\x02\xff\n", good, ErrLabel,
+			`DIR/X_TRAIN.tsv:1:1: bad label: "\x00\x01\x02\xff" is not a whole number; the label belongs in the first column`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -311,22 +349,33 @@ func TestBadTS(t *testing.T) {
 		kind        error
 		want        string
 	}{
-		{"no header", "1,2,3:a\n", ErrForm, "DIR/X_TRAIN.ts:1: unsupported form: a line of the header that does not begin with @, and no @data above"},
+		{"no header", "1,2,3:a\n", ErrForm, "DIR/X_TRAIN.ts:1: unsupported form: a line of the header that does not " +
+			"begin with @, and no @data above"},
 		{"header alone", "@problemName X\n", ErrForm, "DIR/X_TRAIN.ts: unsupported form: no line @data"},
 		{"no series", "@data\n\n", ErrEmpty, "DIR/X_TRAIN.ts: no data: the file holds no series"},
-		{"multivariate", "@univariate false\n@data\n", ErrForm, "DIR/X_TRAIN.ts:1: unsupported form: several values at a time; only univariate series can be used"},
-		{"dimensions", "@dimension 3\n@data\n", ErrForm, "DIR/X_TRAIN.ts:1: unsupported form: several values at a time; only univariate series can be used"},
-		{"multivariate unannounced", "@data\n1,2,3:4,5,6:a\n", ErrForm, "DIR/X_TRAIN.ts:2: unsupported form: several values at a time; only univariate series can be used"},
-		{"time stamps", "@timeStamps true\n@data\n", ErrForm, "DIR/X_TRAIN.ts:1: unsupported form: values with time stamps"},
-		{"regression", "@targetlabel true\n@data\n", ErrForm, "DIR/X_TRAIN.ts:1: unsupported form: targets of a regression, where classes are expected"},
-		{"no classes", "@classLabel false\n@data\n", ErrForm, "DIR/X_TRAIN.ts:1: unsupported form: series without class labels"},
-		{"missing", "@data\n1,2,3:a\n1,?,3:b\n", ErrMissingValue, "DIR/X_TRAIN.ts:3:2: missing value: ?; fill it in, or leave the set out"},
+		{"multivariate", "@univariate false\n@data\n", ErrForm, "DIR/X_TRAIN.ts:1: unsupported form: several values " +
+			"at a time; only univariate series can be used"},
+		{"dimensions", "@dimension 3\n@data\n", ErrForm, "DIR/X_TRAIN.ts:1: unsupported form: several values at a " +
+			"time; only univariate series can be used"},
+		{"multivariate unannounced", "@data\n1,2,3:4,5,6:a\n", ErrForm, "DIR/X_TRAIN.ts:2: unsupported form: several " +
+			"values at a time; only univariate series can be used"},
+		{"time stamps", "@timeStamps true\n@data\n", ErrForm,
+			"DIR/X_TRAIN.ts:1: unsupported form: values with time stamps"},
+		{"regression", "@targetlabel true\n@data\n", ErrForm, "DIR/X_TRAIN.ts:1: unsupported form: targets of a " +
+			"regression, where classes are expected"},
+		{"no classes", "@classLabel false\n@data\n", ErrForm, "DIR/X_TRAIN.ts:1: unsupported form: series without " +
+			"class labels"},
+		{"missing", "@data\n1,2,3:a\n1,?,3:b\n", ErrMissingValue, "DIR/X_TRAIN.ts:3:2: missing value: ?; fill it in, " +
+			"or leave the set out"},
 		{"no label", "@data\n1,2,3\n1,2,3:b\n", ErrLabel, "DIR/X_TRAIN.ts:2: bad label: no label behind a colon"},
 		{"empty label", "@data\n1,2,3:\n", ErrLabel, "DIR/X_TRAIN.ts:2: bad label: nothing behind the colon"},
-		{"undeclared label", "@classLabel true a b\n@data\n1,2,3:c\n", ErrLabel, `DIR/X_TRAIN.ts:3: bad label: "c" is not among those that @classLabel declares`},
+		{"undeclared label", "@classLabel true a b\n@data\n1,2,3:c\n", ErrLabel,
+			`DIR/X_TRAIN.ts:3: bad label: "c" is not among those that @classLabel declares`},
 		{"no values", "@data\n:a\n", ErrEmpty, "DIR/X_TRAIN.ts:2: no data: a label without values"},
-		{"unequal", "@data\n1,2,3:a\n1,2:b\n1,2,3:b\n", ErrVariableLength, "DIR/X_TRAIN.ts:3: series of unequal length: 2 values where the first row has 3; only sets of one length can be used"},
-		{"cut", "@data\n1,2,3:a\n1,2,", ErrTruncated, "DIR/X_TRAIN.ts:3: truncated file: the last row has no label; fetch the file again"},
+		{"unequal", "@data\n1,2,3:a\n1,2:b\n1,2,3:b\n", ErrVariableLength, "DIR/X_TRAIN.ts:3: series of unequal " +
+			"length: 2 values where the first row has 3; only sets of one length can be used"},
+		{"cut", "@data\n1,2,3:a\n1,2,", ErrTruncated, "DIR/X_TRAIN.ts:3: truncated file: the last row has no label; " +
+			"fetch the file again"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -357,7 +406,8 @@ func TestNames(t *testing.T) {
 		if s.Name != want {
 			t.Errorf("%s: got %s, want %s", asked, s.Name, want)
 		}
-		if len(s.Notes) != 1 || !strings.HasPrefix(s.Notes[0], "3 series to train and 2 to test, where the archive has ") {
+		if len(s.Notes) != 1 || !strings.HasPrefix(s.Notes[0],
+			"3 series to train and 2 to test, where the archive has ") {
 			t.Errorf("%s: the wrong sizes are not noted: %q", asked, s.Notes)
 		}
 	}
@@ -449,12 +499,14 @@ func TestExchange(t *testing.T) {
 				t.Errorf("train %d, test %d, exchanged %v", s.Train.N, s.Test.N, s.Exchanged)
 			}
 			notes := strings.Join(s.Notes, "; ")
-			if strings.Contains(notes, "exchanged against the files") != c.wantExchanged || strings.Contains(notes, "where the archive has") != c.wantSizesNoted {
+			if strings.Contains(notes, "exchanged against the files") != c.wantExchanged ||
+				strings.Contains(notes, "where the archive has") != c.wantSizesNoted {
 				t.Errorf("notes %q", notes)
 			}
 		})
 	}
-	if _, err := LoadUCR(t.TempDir(), "CBF", UCROptions{Exchange: "maybe"}); err == nil || err.Error() != `exchange is "maybe": want auto, yes or no` {
+	if _, err := LoadUCR(t.TempDir(), "CBF", UCROptions{Exchange: "maybe"}); err == nil ||
+		err.Error() != `exchange is "maybe": want auto, yes or no` {
 		t.Errorf("got %v", err)
 	}
 
@@ -485,9 +537,12 @@ func TestScanFloat32(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"0", "-0", "+1", ".5", "5.", ".", "", "-", "1e", "1e+", "1e5", "1E-5", "1e400", "1e-400", "-1e-46", "1e-45", "3.4028235e38", "3.4028236e38",
-		"16777217", "16777217.0000000000001", "16777216.9999999999", "1.00000017881393432617187499", "1.000000178813934326171875", "1.00000017881393432617187501",
-		"9007199254740993", "123456789012345678901234567890", "0.000000000000000000000000000001", "1e22", "1e23", "1e-22", "1e-23", "1e99999", "Inf", "nan", "1.2.3", "--1",
+		"0", "-0", "+1", ".5", "5.", ".", "", "-", "1e", "1e+", "1e5", "1E-5", "1e400", "1e-400", "-1e-46", "1e-45",
+		"3.4028235e38", "3.4028236e38",
+		"16777217", "16777217.0000000000001", "16777216.9999999999", "1.00000017881393432617187499",
+		"1.000000178813934326171875", "1.00000017881393432617187501",
+		"9007199254740993", "123456789012345678901234567890", "0.000000000000000000000000000001", "1e22", "1e23",
+		"1e-22", "1e-23", "1e99999", "Inf", "nan", "1.2.3", "--1",
 	} {
 		check(text)
 	}
@@ -507,7 +562,8 @@ func TestCutWithinLastNumber(t *testing.T) {
 	write(t, filepath.Join(dir, "CBF", "CBF_TRAIN.tsv"), strings.TrimSuffix(numbered(20), "\n"))
 	write(t, filepath.Join(dir, "CBF", "CBF_TEST.tsv"), numbered(900))
 	_, err := LoadUCR(dir, "CBF", UCROptions{})
-	want := "DIR/CBF/CBF_TRAIN.tsv:20: truncated file: the last row has no line end, and 20 and 900 series are not the 30 and 900 of the archive's CBF; fetch the file again"
+	want := "DIR/CBF/CBF_TRAIN.tsv:20: truncated file: the last row has no line end, and 20 and 900 series are not " +
+		"the 30 and 900 of the archive's CBF; fetch the file again"
 	if !errors.Is(err, ErrTruncated) || strings.ReplaceAll(err.Error(), dir, "DIR") != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -18,8 +18,10 @@ func checkTable(t *testing.T, table *table, err error) {
 		}
 		return
 	}
-	if table.rows() == 0 || table.length == 0 || len(table.values) != table.rows()*table.length || len(table.line) != table.rows() {
-		t.Fatalf("%d rows, %d lines, %d values of length %d", table.rows(), len(table.line), len(table.values), table.length)
+	if table.rows() == 0 || table.length == 0 || len(table.values) != table.rows()*table.length ||
+		len(table.line) != table.rows() {
+		t.Fatalf("%d rows, %d lines, %d values of length %d", table.rows(), len(table.line), len(table.values),
+			table.length)
 	}
 	for _, v := range table.values {
 		if v-v != 0 {

@@ -22,7 +22,8 @@ const (
 
 // harSignals are the channels in their order: acceleration of the body, rotation, acceleration with gravity.
 var harSignals = [harChannels]string{
-	"body_acc_x", "body_acc_y", "body_acc_z", "body_gyro_x", "body_gyro_y", "body_gyro_z", "total_acc_x", "total_acc_y", "total_acc_z",
+	"body_acc_x", "body_acc_y", "body_acc_z", "body_gyro_x", "body_gyro_y", "body_gyro_z", "total_acc_x", "total_acc_y",
+	"total_acc_z",
 }
 
 // harClasses is the class of each activity 1 … 6 of the files in HAR-2.
@@ -39,22 +40,26 @@ var harLabels = []string{"sitting, laying, walking upstairs", "standing, walking
 
 // newHAR2 returns the set without its parts.
 func newHAR2(name string) *Set {
-	return &Set{Name: name, Length: harLength, Classes: 2, OutputWidth: 1, InputSize: harChannels, Depth: harSteps, Labels: harLabels}
+	return &Set{Name: name, Length: harLength, Classes: 2, OutputWidth: 1, InputSize: harChannels, Depth: harSteps,
+		Labels: harLabels}
 }
 
 // LoadHAR2 loads HAR-2, the human activities of Anguita et al. (2013) in two classes, from dir, which holds the folders
 // train and test of the UCI archive: the signals in "Inertial Signals", a file a channel and a window of 128 numbers a
-// line, and the activities in y_train.txt and y_test.txt; each may be packed with gzip. A series is a window step by step,
+// line, and the activities in y_train.txt and y_test.txt; each may be packed with gzip. A series is a window step by
+// step,
 // nine numbers a step, as they are in the files: nothing is scaled.
 //
 // The six activities become two classes as in the work that named the task, FastGRNN (Kusupati et al. 2018), whose
 // partition later papers on it spell out (coRNN, Rusch and Mishra 2020): sitting, laying and walking upstairs against
-// standing, walking and walking downstairs. The SGORNN paper, which gives its results on HAR-2 beside these, does not say
+// standing, walking and walking downstairs. The SGORNN paper, which gives its results on HAR-2 beside these, does not
+// say
 // how its classes are made: that they are these is our reading. A network has one output, which the published counts
 // (2307 weights of SGORNN) ask for.
 func LoadHAR2(dir string) (*Set, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s: it should hold the folders train and test of the UCI set Human Activity Recognition Using Smartphones", ErrNoData, dir)
+		return nil, fmt.Errorf("%w: %s: it should hold the folders train and test of the UCI set Human Activity "+
+			"Recognition Using Smartphones", ErrNoData, dir)
 	}
 	s := newHAR2(HAR2)
 	for _, part := range []struct {
@@ -66,7 +71,8 @@ func LoadHAR2(dir string) (*Set, error) {
 			return nil, err
 		}
 		if part.part.N != part.size {
-			s.Notes = append(s.Notes, fmt.Sprintf("%d windows in the %s part where the archive has %d", part.part.N, part.name, part.size))
+			s.Notes = append(s.Notes, fmt.Sprintf("%d windows in the %s part where the archive has %d", part.part.N,
+				part.name, part.size))
 		}
 	}
 	s.seal()
@@ -111,7 +117,8 @@ func parseActivities(path string, data []byte) ([]int, error) {
 			break
 		}
 		if len(field) != 1 || field[0] < '1' || field[0] > '6' {
-			return nil, &FileError{Path: path, Row: lines.number, Kind: ErrLabel, Detail: fmt.Sprintf("%q is no activity: want a number from 1 to 6", clip(field))}
+			return nil, &FileError{Path: path, Row: lines.number, Kind: ErrLabel,
+				Detail: fmt.Sprintf("%q is no activity: want a number from 1 to 6", clip(field))}
 		}
 		activities = append(activities, int(field[0]-'0'))
 	}
@@ -170,7 +177,8 @@ func parseSignal(path string, data []byte, windows int, dst []float32) error {
 		window++
 	}
 	if window < windows {
-		return fail(0, 0, ErrTruncated, "%d windows where there are %d activities; fetch the file again", window, windows)
+		return fail(0, 0, ErrTruncated, "%d windows where there are %d activities; fetch the file again",
+			window, windows)
 	}
 	return nil
 }
@@ -182,9 +190,12 @@ type HAROptions struct {
 	Test  int // number of windows to test on, 120
 }
 
-// GenerateHAR2 returns windows of the shape and the classes of HAR-2 that need no files. Each activity holds the phone in
-// its own way towards gravity, and those of walking swing up and down in a triangle of their own period and height, at a
-// random phase; all is noisy. The activities take turns. The same options give the same bits everywhere. It is for trying
+// GenerateHAR2 returns windows of the shape and the classes of HAR-2 that need no files. Each activity holds the
+// phone in
+// its own way towards gravity, and those of walking swing up and down in a triangle of their own period and height,
+// at a
+// random phase; all is noisy. The activities take turns. The same options give the same bits everywhere. It is for
+// trying
 // out what trains on HAR-2: accuracies on the two need not agree.
 func GenerateHAR2(options HAROptions) *Set {
 	if options.Train == 0 {

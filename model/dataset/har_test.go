@@ -17,8 +17,10 @@ func TestHAR2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Train.N != 7352 || s.Test.N != 2947 || s.InputSize != 9 || s.Depth != 128 || s.OutputWidth != 1 || len(s.Notes) > 0 {
-		t.Errorf("%d and %d windows of %d × %d, %d outputs, %v", s.Train.N, s.Test.N, s.Depth, s.InputSize, s.OutputWidth, s.Notes)
+	if s.Train.N != 7352 || s.Test.N != 2947 || s.InputSize != 9 || s.Depth != 128 || s.OutputWidth != 1 ||
+		len(s.Notes) > 0 {
+		t.Errorf("%d and %d windows of %d × %d, %d outputs, %v", s.Train.N, s.Test.N, s.Depth, s.InputSize,
+			s.OutputWidth, s.Notes)
 	}
 	// Label counts 1 … 6 of SOURCES.md: walking, upstairs, downstairs, sitting, standing, laying.
 	for part, want := range map[*Part]int{&s.Train: 1226 + 986 + 1374, &s.Test: 496 + 420 + 532} {
@@ -98,16 +100,18 @@ func TestHAR2Forms(t *testing.T) {
 }
 
 func TestBadHAR2(t *testing.T) {
-	signal, labels := filepath.Join("train", "Inertial Signals", "body_gyro_y_train.txt"), filepath.Join("test", "y_test.txt")
+	signal, labels := filepath.Join("train", "Inertial Signals", "body_gyro_y_train.txt"),
+		filepath.Join("test", "y_test.txt")
 	good := harFiles()[signal]
 	for name, c := range map[string]struct {
 		file, content string
 		kind          error
 		want          string
 	}{
-		"no file":      {signal, "", fs.ErrNotExist, "body_gyro_y_train.txt"},
-		"short":        {signal, good[:len(good)/2], ErrTruncated, "the last line has no end"},
-		"few windows":  {signal, good[:strings.Index(good, "\n")+1], ErrTruncated, "1 windows where there are 3 activities"},
+		"no file": {signal, "", fs.ErrNotExist, "body_gyro_y_train.txt"},
+		"short":   {signal, good[:len(good)/2], ErrTruncated, "the last line has no end"},
+		"few windows": {signal, good[:strings.Index(good, "\n")+1], ErrTruncated,
+			"1 windows where there are 3 activities"},
 		"many windows": {signal, good + good, ErrForm, ":4: "},
 		"long window":  {signal, strings.Replace(good, "\r\n", " 1\r\n", 1), ErrVariableLength, ":1: "},
 		"NaN":          {signal, strings.Replace(good, "  4.", " NaN  4.", 1), ErrMissingValue, ":1:"},
@@ -125,7 +129,8 @@ func TestBadHAR2(t *testing.T) {
 			}
 		}
 		var file *FileError
-		if _, err := LoadHAR2(dir); !errors.As(err, &file) || !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+		if _, err := LoadHAR2(dir); !errors.As(err, &file) || !errors.Is(err, c.kind) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %v with %q", name, err, c.kind, c.want)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// maxColumns bounds the one-hot width that is derived from label values: labels above it name things, they do not count.
+// maxColumns bounds the one-hot width that is derived from label values: labels above it name things, they do not
+// count.
 const maxColumns = 4096
 
 // wholeNumber reads a label such as "3", "-1" or "1.0000000e+00".
@@ -26,7 +27,8 @@ type classes struct {
 	width int            // one-hot columns by the largest label, 0 if the labels are no whole numbers
 }
 
-// classify numbers the labels of the training part in sorted order: by value where all are whole numbers, whatever their
+// classify numbers the labels of the training part in sorted order: by value where all are whole numbers, whatever
+// their
 // spelling, else by their bytes.
 func classify(train *table) classes {
 	values := map[string]int{}
@@ -81,7 +83,8 @@ func (c classes) apply(t, train *table) ([]int, error) {
 		}
 		if !ok {
 			row := slices.Index(t.label, i)
-			return nil, t.fail(t.line[row], 0, ErrLabel, "label %q does not occur in the training part, %s", clip([]byte(name)), train.path)
+			return nil, t.fail(t.line[row], 0, ErrLabel, "label %q does not occur in the training part, %s",
+				clip([]byte(name)), train.path)
 		}
 		class[i] = k
 	}

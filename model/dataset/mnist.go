@@ -34,16 +34,19 @@ const (
 	magicImages = 0x803 // unsigned bytes, three dimensions
 )
 
-// LoadMNIST loads the handwritten digits of LeCun, Cortes and Burges as sequences of 784 pixels, row by row of the image,
+// LoadMNIST loads the handwritten digits of LeCun, Cortes and Burges as sequences of 784 pixels, row by row of the
+// image,
 // from the four IDX files in dir, packed with gzip or not. The pixels stay bytes until they are gathered, where they
-// become byte/255. They can be cut into any number of steps that divides 784. There is no validation part: as everywhere
+// become byte/255. They can be cut into any number of steps that divides 784. There is no validation part: as
+// everywhere
 // a trial holds out a share of Train with [Split].
 func LoadMNIST(dir string, options MNISTOptions) (*Set, error) {
 	if options.Limit < 0 {
 		return nil, fmt.Errorf("limit %d is negative", options.Limit)
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s: it should hold MNIST's four files, train-images-idx3-ubyte.gz and so on", ErrNoData, dir)
+		return nil, fmt.Errorf("%w: %s: it should hold MNIST's four files, train-images-idx3-ubyte.gz and so on",
+			ErrNoData, dir)
 	}
 	s := &Set{
 		Name:        MNIST,
@@ -69,14 +72,16 @@ func LoadMNIST(dir string, options MNISTOptions) (*Set, error) {
 		}
 		s.sources = append(s.sources, labelSource)
 		if images.count != labels.count {
-			return nil, &FileError{Path: labelSource.path, Kind: ErrForm, Detail: fmt.Sprintf("%d labels for the %d images of %s", labels.count, images.count, source.path)}
+			return nil, &FileError{Path: labelSource.path, Kind: ErrForm,
+				Detail: fmt.Sprintf("%d labels for the %d images of %s", labels.count, images.count, source.path)}
 		}
 		part.part.N = len(labels.data)
 		part.part.Bytes = images.data
 		part.part.Labels = make([]int, len(labels.data))
 		for i, label := range labels.data {
 			if int(label) >= s.Classes {
-				return nil, &FileError{Path: labelSource.path, Row: i + 1, Kind: ErrLabel, Detail: fmt.Sprintf("%d is no digit", label)}
+				return nil, &FileError{Path: labelSource.path, Row: i + 1, Kind: ErrLabel,
+					Detail: fmt.Sprintf("%d is no digit", label)}
 			}
 			part.part.Labels[i] = int(label)
 		}
@@ -127,7 +132,8 @@ func readIDX(dir, stem, kind string, magic uint32, limit int) (idx, source, erro
 		content, err := readIDXFile(path, magic, limit)
 		return content, source{path, info.Size(), info.ModTime()}, err
 	}
-	return idx{}, source{}, &FileError{Path: filepath.Join(dir, names[0]), Kind: fs.ErrNotExist, Detail: "nor is it there as " + names[1]}
+	return idx{}, source{}, &FileError{Path: filepath.Join(dir, names[0]), Kind: fs.ErrNotExist,
+		Detail: "nor is it there as " + names[1]}
 }
 
 func readIDXFile(path string, magic uint32, limit int) (idx, error) {
@@ -183,7 +189,8 @@ func parseIDX(path string, file io.Reader, magic uint32, limit int) (idx, error)
 		return fail(ErrForm, "the header tells of %d items", count)
 	}
 	if magic == magicImages {
-		if h, w := binary.BigEndian.Uint32(head[8:]), binary.BigEndian.Uint32(head[12:]); h != mnistSide || w != mnistSide {
+		if h, w := binary.BigEndian.Uint32(head[8:]), binary.BigEndian.Uint32(head[12:]); h != mnistSide ||
+			w != mnistSide {
 			return fail(ErrForm, "images of %d x %d pixels where 28 x 28 are expected", h, w)
 		}
 	}

@@ -53,7 +53,8 @@ func TestMNIST(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Name != "mnist" || s.Train.N != 60000 || s.Test.N != 10000 || s.Length != 784 || s.Classes != 10 || s.OutputWidth != 10 {
+	if s.Name != "mnist" || s.Train.N != 60000 || s.Test.N != 10000 || s.Length != 784 || s.Classes != 10 ||
+		s.OutputWidth != 10 {
 		t.Errorf("%d and %d images, length %d, %d classes", s.Train.N, s.Test.N, s.Length, s.Classes)
 	}
 	for part, c := range map[*Part][]int{
@@ -90,7 +91,8 @@ func TestMNISTForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want.Train.N != 4 || !slices.Equal(want.Train.Labels, []int{7, 0, 9, 1}) || !slices.Equal(want.Test.Labels, []int{2, 2, 8}) || string(want.Train.Bytes) != images(4)[16:] {
+	if want.Train.N != 4 || !slices.Equal(want.Train.Labels, []int{7, 0, 9, 1}) ||
+		!slices.Equal(want.Test.Labels, []int{2, 2, 8}) || string(want.Train.Bytes) != images(4)[16:] {
 		t.Errorf("got %+v", want)
 	}
 	dir := writeMNIST(t, map[string]string{
@@ -105,7 +107,9 @@ func TestMNISTForms(t *testing.T) {
 	}
 
 	limited, err := LoadMNIST(plain, MNISTOptions{Limit: 2})
-	if err != nil || limited.Train.N != 2 || limited.Test.N != 2 || string(limited.Test.Bytes) != images(3)[16:16+2*mnistPixels] || !slices.Equal(limited.Train.Labels, []int{7, 0}) {
+	if err != nil || limited.Train.N != 2 || limited.Test.N != 2 ||
+		string(limited.Test.Bytes) != images(3)[16:16+2*mnistPixels] ||
+		!slices.Equal(limited.Train.Labels, []int{7, 0}) {
 		t.Errorf("limited: %v", err)
 	}
 	if _, err := LoadMNIST(plain, MNISTOptions{Limit: -1}); err == nil {
@@ -118,7 +122,8 @@ func TestMNISTForms(t *testing.T) {
 	}
 	again, _ := LoadMNIST(plain, MNISTOptions{Permuted: true, PermutationSeed: 1})
 	other, _ := LoadMNIST(plain, MNISTOptions{Permuted: true, PermutationSeed: 2})
-	if permuted.Name != "permuted-mnist" || permuted.Digest != again.Digest || permuted.Digest == other.Digest || permuted.Digest == want.Digest {
+	if permuted.Name != "permuted-mnist" || permuted.Digest != again.Digest || permuted.Digest == other.Digest ||
+		permuted.Digest == want.Digest {
 		t.Error("the permutation does not follow its seed")
 	}
 	// The same permutation in every image of both parts.
@@ -143,21 +148,39 @@ func TestBadMNIST(t *testing.T) {
 		kind                error
 		want                string
 	}{
-		{"missing", "t10k-labels-idx1-ubyte", "", fs.ErrNotExist, "DIR/t10k-labels-idx1-ubyte: file does not exist: nor is it there as t10k-labels-idx1-ubyte.gz"},
-		{"labels for images", "train-images-idx3-ubyte", labels(1, 2, 3, 4, 5, 6, 7, 8), ErrForm, "DIR/train-images-idx3-ubyte: unsupported form: magic number 2049 where 2051 is expected"},
-		{"images for labels", "train-labels-idx1-ubyte", images(4), ErrForm, "DIR/train-labels-idx1-ubyte: unsupported form: magic number 2051 where 2049 is expected"},
-		{"empty", "train-images-idx3-ubyte", "x", ErrTruncated, "DIR/train-images-idx3-ubyte: truncated file: it ends within the header; fetch the file again"},
-		{"cut", "train-images-idx3-ubyte", images(4)[:16+2*784+5], ErrTruncated, "DIR/train-images-idx3-ubyte: truncated file: it ends within item 3 of 4; fetch the file again"},
-		{"cut packed", "train-images-idx3-ubyte.gz", packed(t, images(4))[:60], ErrTruncated, "DIR/train-images-idx3-ubyte.gz: truncated file: it ends within item 1 of 4; fetch the file again"},
-		{"spoilt gzip", "t10k-labels-idx1-ubyte", "\x1f\x8bspoilt and longer than a header", ErrForm, "DIR/t10k-labels-idx1-ubyte: unsupported form: gzip: invalid header"},
-		{"bad checksum", "t10k-labels-idx1-ubyte", func() string { p := []byte(packed(t, labels(2, 2, 8))); p[len(p)-8] ^= 1; return string(p) }(), ErrForm, "DIR/t10k-labels-idx1-ubyte: unsupported form: gzip: invalid checksum"},
-		{"more bytes", "t10k-labels-idx1-ubyte", labels(2, 2, 8) + "x", ErrForm, "DIR/t10k-labels-idx1-ubyte: unsupported form: more bytes than the header's 3 items take"},
-		{"other size", "t10k-images-idx3-ubyte", edited(images(3), 12, 27), ErrForm, "DIR/t10k-images-idx3-ubyte: unsupported form: images of 28 x 27 pixels where 28 x 28 are expected"},
-		{"no items", "t10k-images-idx3-ubyte", edited(images(3), 4, 0), ErrEmpty, "DIR/t10k-images-idx3-ubyte: no data: the header tells of no items"},
-		{"boastful", "t10k-images-idx3-ubyte", edited(images(3), 4, 4000000), ErrTruncated, "DIR/t10k-images-idx3-ubyte: truncated file: it ends within item 4 of 4000000; fetch the file again"},
-		{"absurd", "t10k-images-idx3-ubyte", edited(images(3), 4, 1<<32-1), ErrForm, "DIR/t10k-images-idx3-ubyte: unsupported form: the header tells of 4294967295 items"},
-		{"other count", "t10k-labels-idx1-ubyte", labels(2, 2), ErrForm, "DIR/t10k-labels-idx1-ubyte: unsupported form: 2 labels for the 3 images of DIR/t10k-images-idx3-ubyte"},
-		{"no digit", "t10k-labels-idx1-ubyte", labels(2, 10, 8), ErrLabel, "DIR/t10k-labels-idx1-ubyte:2: bad label: 10 is no digit"},
+		{"missing", "t10k-labels-idx1-ubyte", "", fs.ErrNotExist, "DIR/t10k-labels-idx1-ubyte: file does not exist: " +
+			"nor is it there as t10k-labels-idx1-ubyte.gz"},
+		{"labels for images", "train-images-idx3-ubyte", labels(1, 2, 3, 4, 5, 6, 7, 8), ErrForm,
+			"DIR/train-images-idx3-ubyte: unsupported form: magic number 2049 where 2051 is expected"},
+		{"images for labels", "train-labels-idx1-ubyte", images(4), ErrForm, "DIR/train-labels-idx1-ubyte: " +
+			"unsupported form: magic number 2051 where 2049 is expected"},
+		{"empty", "train-images-idx3-ubyte", "x", ErrTruncated, "DIR/train-images-idx3-ubyte: truncated file: it " +
+			"ends within the header; fetch the file again"},
+		{"cut", "train-images-idx3-ubyte", images(4)[:16+2*784+5], ErrTruncated, "DIR/train-images-idx3-ubyte: " +
+			"truncated file: it ends within item 3 of 4; fetch the file again"},
+		{"cut packed", "train-images-idx3-ubyte.gz", packed(t, images(4))[:60], ErrTruncated,
+			"DIR/train-images-idx3-ubyte.gz: truncated file: it ends within item 1 of 4; fetch the file again"},
+		{"spoilt gzip", "t10k-labels-idx1-ubyte", "\x1f\x8bspoilt and longer than a header", ErrForm,
+			"DIR/t10k-labels-idx1-ubyte: unsupported form: gzip: invalid header"},
+		{"bad checksum", "t10k-labels-idx1-ubyte", func() string {
+			p := []byte(packed(t, labels(2, 2, 8)))
+			p[len(p)-8] ^= 1
+			return string(p)
+		}(), ErrForm, "DIR/t10k-labels-idx1-ubyte: unsupported form: gzip: invalid checksum"},
+		{"more bytes", "t10k-labels-idx1-ubyte", labels(2, 2, 8) + "x", ErrForm, "DIR/t10k-labels-idx1-ubyte: " +
+			"unsupported form: more bytes than the header's 3 items take"},
+		{"other size", "t10k-images-idx3-ubyte", edited(images(3), 12, 27), ErrForm, "DIR/t10k-images-idx3-ubyte: " +
+			"unsupported form: images of 28 x 27 pixels where 28 x 28 are expected"},
+		{"no items", "t10k-images-idx3-ubyte", edited(images(3), 4, 0), ErrEmpty, "DIR/t10k-images-idx3-ubyte: no " +
+			"data: the header tells of no items"},
+		{"boastful", "t10k-images-idx3-ubyte", edited(images(3), 4, 4000000), ErrTruncated,
+			"DIR/t10k-images-idx3-ubyte: truncated file: it ends within item 4 of 4000000; fetch the file again"},
+		{"absurd", "t10k-images-idx3-ubyte", edited(images(3), 4, 1<<32-1), ErrForm, "DIR/t10k-images-idx3-ubyte: " +
+			"unsupported form: the header tells of 4294967295 items"},
+		{"other count", "t10k-labels-idx1-ubyte", labels(2, 2), ErrForm, "DIR/t10k-labels-idx1-ubyte: unsupported " +
+			"form: 2 labels for the 3 images of DIR/t10k-images-idx3-ubyte"},
+		{"no digit", "t10k-labels-idx1-ubyte", labels(2, 10, 8), ErrLabel, "DIR/t10k-labels-idx1-ubyte:2: bad label: " +
+			"10 is no digit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := writeMNIST(t, map[string]string{c.file: c.content})

@@ -6,7 +6,8 @@ import (
 )
 
 // powers of ten that float64 holds exactly
-var powersOfTen = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+var powersOfTen = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+	1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
 // scanFloat32 reads the decimal number that b starts with and returns the float32 nearest to it, as strconv.ParseFloat
 // rounds it, and how many bytes it takes. n is 0 where b starts with no number, or with one that is out of reach of the
@@ -70,7 +71,8 @@ func scanFloat32(b []byte) (v float32, n int) {
 	} else {
 		f *= powersOfTen[exponent]
 	}
-	// Rounding f once more gives the nearest float32 unless f lies half way between two of them, where the number itself
+	// Rounding f once more gives the nearest float32 unless f lies half way between two of them, where the number
+	// itself
 	// may lie on either side. Below 1e-30 float32 thins out, above its largest value it overflows.
 	if math.Float64bits(f)&(1<<29-1) == 1<<28 || f > math.MaxFloat32 || f < 1e-30 && mantissa != 0 {
 		return 0, 0

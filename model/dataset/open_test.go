@@ -52,14 +52,21 @@ func TestOpen(t *testing.T) {
 		want string
 	}{
 		{root, "Smal", nil, `unknown data set "Smal": not in ` + filepath.Join(root, "ucr") + "; did you mean Small?"},
-		{root, "mnits", nil, `unknown data set "mnits": not in ` + filepath.Join(root, "ucr") + "; did you mean mnist?"},
-		{root, "generated_cbf", nil, `unknown data set "generated_cbf": not in ` + filepath.Join(root, "ucr") + "; did you mean generated-cbf, generated-har-2 or generated-text?"},
+		{root, "mnits", nil, `unknown data set "mnits": not in ` + filepath.Join(root, "ucr") +
+			"; did you mean mnist?"},
+		{root, "generated_cbf", nil, `unknown data set "generated_cbf": not in ` + filepath.Join(root, "ucr") +
+			"; did you mean generated-cbf, generated-har-2 or generated-text?"},
 		{root, "", nil, "no data set named"},
-		{"", "CBF", ErrNoData, "no data directory: name the directory that holds ucr and mnist with --data DIR or in SWEEP_DATA"},
-		{elsewhere, "CBF", ErrNoData, "no data directory: " + elsewhere + " is not one; name the directory that holds ucr and mnist with --data DIR or in SWEEP_DATA"},
-		{file, "CBF", ErrNoData, "no data directory: " + file + " is not one; name the directory that holds ucr and mnist with --data DIR or in SWEEP_DATA"},
-		{empty, "CBF", ErrNoData, "no data directory: " + filepath.Join(empty, "ucr") + ": it should hold the UCR archive, a folder a data set"},
-		{empty, "mnist", ErrNoData, "no data directory: " + filepath.Join(empty, "mnist") + ": it should hold MNIST's four files, train-images-idx3-ubyte.gz and so on"},
+		{"", "CBF", ErrNoData, "no data directory: name the directory that holds ucr and mnist with --data DIR or in " +
+			"SWEEP_DATA"},
+		{elsewhere, "CBF", ErrNoData, "no data directory: " + elsewhere + " is not one; name the directory that " +
+			"holds ucr and mnist with --data DIR or in SWEEP_DATA"},
+		{file, "CBF", ErrNoData, "no data directory: " + file + " is not one; name the directory that holds ucr and " +
+			"mnist with --data DIR or in SWEEP_DATA"},
+		{empty, "CBF", ErrNoData, "no data directory: " + filepath.Join(empty, "ucr") + ": it should hold the UCR " +
+			"archive, a folder a data set"},
+		{empty, "mnist", ErrNoData, "no data directory: " + filepath.Join(empty, "mnist") +
+			": it should hold MNIST's four files, train-images-idx3-ubyte.gz and so on"},
 	} {
 		_, err := Open(c.root, Reference{Name: c.name})
 		if err == nil || err.Error() != c.want || c.kind != nil && !errors.Is(err, c.kind) {

@@ -5,7 +5,8 @@ import "testing"
 // The printed parameter counts of the RNN with 32 hidden units are
 // (n_y + n_i + n + 1) n + n_y + n: they hold the output width and the input size.
 func TestTable4(t *testing.T) {
-	counts := []int{3058, 2694, 1219, 1606, 1699, 1476, 1570, 1997, 1410, 1641, 1410, 1606, 1443, 1615, 1701, 1615, 1507, 1996, 1315, 1570, 1410}
+	counts := []int{3058, 2694, 1219, 1606, 1699, 1476, 1570, 1997, 1410, 1641, 1410, 1606, 1443, 1615, 1701, 1615,
+		1507, 1996, 1315, 1570, 1410}
 	if len(Table4) != len(counts) {
 		t.Fatalf("%d sets", len(Table4))
 	}

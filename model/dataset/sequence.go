@@ -51,7 +51,8 @@ func Arrange(part *Part, order Order, steps, inputSize int) (*Sequences, error) 
 	}
 	s := &Sequences{N: part.N, Steps: steps, InputSize: inputSize, values: part.Values, bytes: part.Bytes}
 	// Without series there is no length to compare with.
-	if length := (len(part.Values) + len(part.Bytes)) / max(part.N, 1); steps < 1 || inputSize < 1 || part.N > 0 && (length%steps != 0 || length/steps != inputSize) {
+	if length := (len(part.Values) + len(part.Bytes)) / max(part.N, 1); steps < 1 || inputSize < 1 || part.N > 0 &&
+		(length%steps != 0 || length/steps != inputSize) {
 		return nil, fmt.Errorf("%d steps of %d values do not make up series of length %d", steps, inputSize, length)
 	}
 	if order != OrderPieces {
@@ -125,7 +126,8 @@ func (p *Part) GatherLabels(dst []int, rows []int) {
 }
 
 // The loops below work on blocks of rows: within a block they read a few streams, each in order, and write whole
-// stretches of dst. Row by row over a wide minibatch every write would hit another cache line, and often the same set of
+// stretches of dst. Row by row over a wide minibatch every write would hit another cache line, and often the same set
+// of
 // the cache; step by step the reads would.
 
 // gatherVectors: dst[t][b][q] = values[rows[b]][t][q]

@@ -70,7 +70,8 @@ func TestGather(t *testing.T) {
 						}
 						for _, v := range dst[steps*inputSize*batch:] {
 							if v != guard {
-								t.Fatalf("%s, %d steps of %d, batch %d: wrote beyond the minibatch", order, steps, inputSize, batch)
+								t.Fatalf("%s, %d steps of %d, batch %d: wrote beyond the minibatch", order, steps,
+									inputSize, batch)
 							}
 						}
 					}

@@ -20,11 +20,13 @@ type Set struct {
 	Length, Classes int
 
 	// OutputWidth is the number of one-hot columns of the published networks, and so the width of their output layer:
-	// the largest label plus one, which leaves column 0 unused where labels start at 1. It is never below Classes, but 1
+	// the largest label plus one, which leaves column 0 unused where labels start at 1. It is never below Classes,
+	// but 1
 	// where the published networks tell two classes by the sign of one output.
 	OutputWidth int
 
-	// InputSize and Depth part a series into Depth steps of InputSize values as the paper does; Depth · InputSize = Length.
+	// InputSize and Depth part a series into Depth steps of InputSize values as the paper does; Depth · InputSize =
+	// Length.
 	InputSize, Depth int
 
 	// Labels are the label values as the files spell them, indexed by class.
@@ -37,7 +39,8 @@ type Set struct {
 	// against the files, sizes other than the archive's.
 	Notes []string
 
-	// Digest is the SHA-256, in hexadecimal, of the content: sizes, values, classes and output width of both parts. Equal
+	// Digest is the SHA-256, in hexadecimal, of the content: sizes, values, classes and output width of both parts.
+	// Equal
 	// content has the same digest whatever form of file it came from.
 	Digest string
 

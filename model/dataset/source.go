@@ -69,7 +69,8 @@ func unpack(path string, packed []byte) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxContent+1))
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, &FileError{Path: path, Kind: ErrTruncated, Detail: "the gzip data ends too early; fetch the file again"}
+		return nil, &FileError{Path: path, Kind: ErrTruncated,
+			Detail: "the gzip data ends too early; fetch the file again"}
 	case err != nil:
 		return nil, &FileError{Path: path, Kind: ErrForm, Detail: "gzip: " + err.Error()}
 	case len(data) > maxContent:

@@ -27,9 +27,11 @@ func ParseStrategy(name string) (Strategy, error) {
 	return "", fmt.Errorf("split %q: want %s or %s", name, SplitRandom, SplitStratified)
 }
 
-// Split holds out a share of the series with the given classes for validation, chosen at random by the seed: fraction · n
+// Split holds out a share of the series with the given classes for validation, chosen at random by the seed: fraction
+// · n
 // of them, halves rounded up, but at least one, and at least one is left to train on. A stratified split holds out more
-// where there are more classes than that, and none of a class that has one series. Both lists are in ascending order and
+// where there are more classes than that, and none of a class that has one series. Both lists are in ascending order
+// and
 // share no element. A single series cannot be parted and stays to train on.
 func Split(labels []int, strategy Strategy, fraction float64, seed uint64) (train, validation []int) {
 	n := len(labels)

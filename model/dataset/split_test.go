@@ -15,12 +15,14 @@ func TestSplit(t *testing.T) {
 	}{
 		{30, .2, 6, 24}, {23, .2, 5, 18}, {36, .2, 7, 29}, {24, .2, 5, 19}, // 4.6, 7.2 and 4.8
 		{450, .2, 90, 360}, {10, .25, 3, 7}, {10, .05, 1, 9}, // halves round up
-		{2, .2, 1, 1}, {2, .99, 1, 1}, {2, 5, 1, 1}, {5, 0, 1, 4}, {5, -1, 1, 4}, {5, math.NaN(), 1, 4}, {5, math.Inf(1), 4, 1},
+		{2, .2, 1, 1}, {2, .99, 1, 1}, {2, 5, 1, 1}, {5, 0, 1, 4}, {5, -1, 1, 4}, {5, math.NaN(), 1, 4},
+		{5, math.Inf(1), 4, 1},
 		{1, .2, 0, 1}, {0, .2, 0, 0},
 	} {
 		train, validation := Split(make([]int, c.n), SplitRandom, c.fraction, 1)
 		if len(train) != c.wantTrain || len(validation) != c.wantHeld {
-			t.Errorf("Split(%d, %v): %d to train, %d held out; want %d, %d", c.n, c.fraction, len(train), len(validation), c.wantTrain, c.wantHeld)
+			t.Errorf("Split(%d, %v): %d to train, %d held out; want %d, %d", c.n, c.fraction, len(train),
+				len(validation), c.wantTrain, c.wantHeld)
 		}
 		both := append(slices.Clone(train), validation...)
 		slices.Sort(both)

@@ -68,7 +68,8 @@ func parseDelimited(path string, data []byte) (*table, error) {
 		if err := t.checkNumericLabel(name, lines.number); err != nil {
 			return nil, err
 		}
-		if err := t.scanValues(line, min(end+1, len(line)), separator, lines.number, 2, len(bytes.TrimSpace(lines.rest)) == 0); err != nil {
+		if err := t.scanValues(line, min(end+1, len(line)), separator, lines.number,
+			2, len(bytes.TrimSpace(lines.rest)) == 0); err != nil {
 			return nil, err
 		}
 		t.addLabel(name, lines.number)
@@ -126,21 +127,25 @@ func (t *table) scanValues(line []byte, i int, separator byte, number, first int
 	case t.length == 0:
 		t.length = count
 	case count < t.length && last:
-		return t.fail(number, 0, ErrTruncated, "the last row has %d values where the others have %d; fetch the file again", count, t.length)
+		return t.fail(number, 0, ErrTruncated,
+			"the last row has %d values where the others have %d; fetch the file again", count, t.length)
 	case count != t.length:
-		return t.fail(number, 0, ErrVariableLength, "%d values where the first row has %d; only sets of one length can be used", count, t.length)
+		return t.fail(number, 0, ErrVariableLength, "%d values where the first row has %d; only sets of one length "+
+			"can be used", count, t.length)
 	}
 	return nil
 }
 
 // badValue returns the error for a field that is no finite number: the one after count good ones of its row, with rest
 // behind it.
-func (t *table) badValue(field []byte, err error, rest []byte, separator byte, number, count, first int, last bool) error {
+func (t *table) badValue(field []byte, err error, rest []byte, separator byte, number, count, first int,
+	last bool) error {
 	column := first + count
 	switch {
 	case isMissing(field):
 		if count > 0 && len(field) > 0 && allMissing(rest, separator) {
-			return t.fail(number, column, ErrVariableLength, "the series ends after %d values and is filled up with %s; only sets of one length can be used", count, field)
+			return t.fail(number, column, ErrVariableLength, "the series ends after %d values and is filled up with "+
+				"%s; only sets of one length can be used", count, field)
 		}
 		if len(field) == 0 {
 			return t.fail(number, column, ErrMissingValue, "the field is empty; fill it in, or leave the set out")
@@ -155,11 +160,14 @@ func (t *table) badValue(field []byte, err error, rest []byte, separator byte, n
 }
 
 func isMissing(field []byte) bool {
-	return len(field) == 0 || len(field) == 1 && field[0] == '?' || bytes.EqualFold(bytes.TrimLeft(field, "+-"), []byte("nan"))
+	return len(field) == 0 || len(field) == 1 && field[0] == '?' ||
+		bytes.EqualFold(bytes.TrimLeft(field, "+-"), []byte("nan"))
 }
 
 func allMissing(rest []byte, separator byte) bool {
-	for field := range bytes.FieldsFuncSeq(rest, func(r rune) bool { return r == rune(separator) || r == ' ' || r == '\t' }) {
+	for field := range bytes.FieldsFuncSeq(rest, func(r rune) bool {
+		return r == rune(separator) || r == ' ' || r == '\t'
+	}) {
 		if !isMissing(field) {
 			return false
 		}

@@ -47,12 +47,15 @@ func (t *Text) Size() int64 {
 	return size
 }
 
-// LoadPTB loads the Penn Treebank in Mikolov's version of 10,000 words from dir, which holds ptb.train.txt, ptb.valid.txt
-// and ptb.test.txt, each packed with gzip or not. A line is a sentence, its words parted by blanks; its end is a word of
+// LoadPTB loads the Penn Treebank in Mikolov's version of 10,000 words from dir, which holds ptb.train.txt,
+// ptb.valid.txt
+// and ptb.test.txt, each packed with gzip or not. A line is a sentence, its words parted by blanks; its end is a word
+// of
 // its own, <eos>, as the published numbers of words have it. A word of the other parts that training lacks is refused.
 func LoadPTB(dir string) (*Text, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s: it should hold the texts ptb.train.txt, ptb.valid.txt and ptb.test.txt", ErrNoData, dir)
+		return nil, fmt.Errorf("%w: %s: it should hold the texts ptb.train.txt, ptb.valid.txt and ptb.test.txt",
+			ErrNoData, dir)
 	}
 	t := &Text{Name: PTB}
 	var parts [3]textFile
@@ -74,7 +77,8 @@ func LoadPTB(dir string) (*Text, error) {
 		}
 		*part = numbered
 		if want := [3]int{929589, 73760, 82430}[i]; len(numbered) != want {
-			t.Notes = append(t.Notes, fmt.Sprintf("%d words in %s where the published text has %d", len(numbered), parts[i].path, want))
+			t.Notes = append(t.Notes, fmt.Sprintf("%d words in %s where the published text has %d", len(numbered),
+				parts[i].path, want))
 		}
 	}
 	t.seal()
@@ -148,7 +152,8 @@ func (f *textFile) numbered(numbers map[string]int32) ([]int32, error) {
 	for i, word := range f.words {
 		number, ok := numbers[word]
 		if !ok {
-			return nil, &FileError{Path: f.path, Row: int(f.lines[i]), Kind: ErrLabel, Detail: fmt.Sprintf("the training part has no word %q", clip([]byte(word)))}
+			return nil, &FileError{Path: f.path, Row: int(f.lines[i]), Kind: ErrLabel,
+				Detail: fmt.Sprintf("the training part has no word %q", clip([]byte(word)))}
 		}
 		result[i] = number
 	}

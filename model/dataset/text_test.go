@@ -16,8 +16,10 @@ func TestPTB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(text.Train) != 929589 || len(text.Validation) != 73760 || len(text.Test) != 82430 || len(text.Words) != 10000 || len(text.Notes) > 0 {
-		t.Errorf("%d, %d, %d words of %d, %v", len(text.Train), len(text.Validation), len(text.Test), len(text.Words), text.Notes)
+	if len(text.Train) != 929589 || len(text.Validation) != 73760 || len(text.Test) != 82430 ||
+		len(text.Words) != 10000 || len(text.Notes) > 0 {
+		t.Errorf("%d, %d, %d words of %d, %v", len(text.Train), len(text.Validation), len(text.Test),
+			len(text.Words), text.Notes)
 	}
 	if text.Words[0] != "the" || text.Words[text.LineEnd] != "<eos>" {
 		t.Errorf("the first word is %q, the line's end %q", text.Words[0], text.Words[text.LineEnd])
@@ -42,7 +44,8 @@ func TestPTB(t *testing.T) {
 
 func ptbFiles() map[string]string {
 	return map[string]string{
-		"ptb.train.txt": " the cat sat \n\n the cat <unk> \r\n", "ptb.valid.txt": "sat the\n", "ptb.test.txt": " cat \n sat\n",
+		"ptb.train.txt": " the cat sat \n\n the cat <unk> \r\n", "ptb.valid.txt": "sat the\n",
+		"ptb.test.txt": " cat \n sat\n",
 	}
 }
 
@@ -63,7 +66,8 @@ func TestTextForms(t *testing.T) {
 		t.Errorf("words %q, want %q", text.Words, want)
 	}
 	for _, c := range []struct{ got, want []int32 }{
-		{text.Train, []int32{2, 1, 4, 0, 0, 2, 1, 3, 0}}, {text.Validation, []int32{4, 2, 0}}, {text.Test, []int32{1, 0, 4, 0}},
+		{text.Train, []int32{2, 1, 4, 0, 0, 2, 1, 3, 0}}, {text.Validation, []int32{4, 2, 0}},
+		{text.Test, []int32{1, 0, 4, 0}},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("words %v, want %v", c.got, c.want)
@@ -83,9 +87,10 @@ func TestBadText(t *testing.T) {
 		"no file": {"ptb.valid.txt", "", fs.ErrNotExist, "ptb.valid.txt"},
 		"empty":   {"ptb.test.txt", " \n", ErrEmpty, "ptb.test.txt"},
 		"cut":     {"ptb.train.txt", "the cat sat\nthe c", ErrTruncated, "no end"},
-		"unknown": {"ptb.test.txt", "cat\n the dog\n", ErrLabel, `ptb.test.txt:2: bad label: the training part has no word "dog"`},
-		"binary":  {"ptb.train.txt", "the\ncat\x00\n", ErrForm, "ptb.train.txt:2: "},
-		"long":    {"ptb.train.txt", strings.Repeat("x", 2000) + "\n", ErrForm, "ptb.train.txt:1: "},
+		"unknown": {"ptb.test.txt", "cat\n the dog\n", ErrLabel,
+			`ptb.test.txt:2: bad label: the training part has no word "dog"`},
+		"binary": {"ptb.train.txt", "the\ncat\x00\n", ErrForm, "ptb.train.txt:2: "},
+		"long":   {"ptb.train.txt", strings.Repeat("x", 2000) + "\n", ErrForm, "ptb.train.txt:1: "},
 	} {
 		dir := t.TempDir()
 		for file, content := range ptbFiles() {
@@ -97,7 +102,8 @@ func TestBadText(t *testing.T) {
 			}
 		}
 		var file *FileError
-		if _, err := LoadPTB(dir); !errors.As(err, &file) || !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+		if _, err := LoadPTB(dir); !errors.As(err, &file) || !errors.Is(err, c.kind) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %v with %q", name, err, c.kind, c.want)
 		}
 	}

@@ -20,7 +20,8 @@ func parseTS(path string, data []byte) (*table, error) {
 			continue
 		case !inData:
 			if line[0] != '@' {
-				return nil, t.fail(lines.number, 0, ErrForm, "a line of the header that does not begin with @, and no @data above")
+				return nil, t.fail(lines.number, 0, ErrForm, "a line of the header that does not begin with @, and "+
+					"no @data above")
 			}
 			fields := strings.Fields(string(line))
 			value := ""
@@ -32,7 +33,8 @@ func parseTS(path string, data []byte) (*table, error) {
 				inData = true
 			case key == "@univariate" && value == "false",
 				(key == "@dimension" || key == "@dimensions") && value != "1":
-				return nil, t.fail(lines.number, 0, ErrForm, "several values at a time; only univariate series can be used")
+				return nil, t.fail(lines.number, 0, ErrForm,
+					"several values at a time; only univariate series can be used")
 			case key == "@timestamps" && value == "true":
 				return nil, t.fail(lines.number, 0, ErrForm, "values with time stamps")
 			case key == "@targetlabel" && value == "true":

@@ -14,8 +14,10 @@ import (
 type Exchange string
 
 const (
-	// ExchangeAuto exchanges the parts of the three sets of Table 4 whose train and test the archive's 2018 form has the
-	// other way round than the paper (DistalPhalanxOutlineCorrect, DistalPhalanxTW, MiddlePhalanxOutlineCorrect), and only
+	// ExchangeAuto exchanges the parts of the three sets of Table 4 whose train and test the archive's 2018 form has
+	// the
+	// other way round than the paper (DistalPhalanxOutlineCorrect, DistalPhalanxTW, MiddlePhalanxOutlineCorrect), and
+	// only
 	// if the files have the sizes of the 2018 form: files that are as the paper had them stay as they are.
 	ExchangeAuto Exchange = "auto"
 	// ExchangeYes exchanges them in any case.
@@ -57,7 +59,8 @@ func LoadUCR(dir, name string, options UCROptions) (*Set, error) {
 		return nil, err
 	}
 	if test.length != train.length {
-		return nil, test.fail(test.line[0], 0, ErrVariableLength, "%d values where the training part, %s, has %d", test.length, train.path, train.length)
+		return nil, test.fail(test.line[0], 0, ErrVariableLength, "%d values where the training part, %s, has %d",
+			test.length, train.path, train.length)
 	}
 
 	s := &Set{Name: files.name, Length: train.length, sources: []source{trainSource, testSource}}
@@ -74,11 +77,13 @@ func LoadUCR(dir, name string, options UCROptions) (*Set, error) {
 			// A cut within the last number of a row leaves no other trace.
 			for _, t := range []*table{train, test} {
 				if t.open {
-					return nil, t.fail(t.line[t.rows()-1], 0, ErrTruncated, "the last row has no line end, and %d and %d series are not the %d and %d of the archive's %s; fetch the file again",
+					return nil, t.fail(t.line[t.rows()-1], 0, ErrTruncated, "the last row has no line end, and %d "+
+						"and %d series are not the %d and %d of the archive's %s; fetch the file again",
 						train.rows(), test.rows(), paper.ArchiveTrain, paper.ArchiveTest, paper.Name)
 				}
 			}
-			s.Notes = append(s.Notes, fmt.Sprintf("%d series to train and %d to test, where the archive has %d and %d", train.rows(), test.rows(), paper.ArchiveTrain, paper.ArchiveTest))
+			s.Notes = append(s.Notes, fmt.Sprintf("%d series to train and %d to test, where the archive has %d and %d",
+				train.rows(), test.rows(), paper.ArchiveTrain, paper.ArchiveTest))
 		}
 	}
 	if options.Exchange == ExchangeYes {
@@ -90,7 +95,8 @@ func LoadUCR(dir, name string, options UCROptions) (*Set, error) {
 	numbering := classify(train)
 	s.Labels, s.Classes = numbering.names, len(numbering.names)
 	if s.Classes < 2 {
-		return nil, train.fail(0, 0, ErrLabel, "every series has the label %s; two classes at least are needed", s.Labels[0])
+		return nil, train.fail(0, 0, ErrLabel, "every series has the label %s; two classes at least are needed",
+			s.Labels[0])
 	}
 	s.Train = Part{N: train.rows(), Values: train.values}
 	s.Test = Part{N: test.rows(), Values: test.values}
@@ -217,7 +223,8 @@ func pairOf(dir, key string, names []string) (files ucrFiles, missing *FileError
 	case best.test != "":
 		return best, counterpartMissing(best.test, "test", "train")
 	}
-	return best, &FileError{Path: dir, Kind: fs.ErrNotExist, Detail: "no file whose name ends in _TRAIN.tsv, _TRAIN, _TRAIN.txt or _TRAIN.ts"}
+	return best, &FileError{Path: dir, Kind: fs.ErrNotExist, Detail: "no file whose name ends in _TRAIN.tsv, _TRAIN, " +
+		"_TRAIN.txt or _TRAIN.ts"}
 }
 
 // counterpartMissing tells that one of the two files of a set is there without the other.

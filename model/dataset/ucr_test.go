@@ -54,7 +54,8 @@ func TestArchive(t *testing.T) {
 				train, test, length, classes, width, inputSize, depth int
 				exchanged                                             bool
 			}
-			got := facts{s.Name, s.Train.N, s.Test.N, s.Length, s.Classes, s.OutputWidth, s.InputSize, s.Depth, s.Exchanged}
+			got := facts{s.Name, s.Train.N, s.Test.N, s.Length, s.Classes, s.OutputWidth, s.InputSize,
+				s.Depth, s.Exchanged}
 			want := facts{p.Name, train, test, p.Length, p.Classes, p.OutputWidth, p.InputSize, p.Depth, p.Exchanged()}
 			if got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)

@@ -7,8 +7,10 @@ import (
 
 // arguments are where exponentials and what is made of them change their ways.
 func arguments() []float32 {
-	xs := []float32{0, float32(math.Copysign(0, -1)), 1e-40, -1e-40, 1e-20, -1e-20, 1e-4, -1e-4, 0.5, 0.625, -0.625, 1, -1,
-		7.9, 7.91, -7.9, -7.91, 9, 20, -20, 87, -87, 87.5, -87.5, 88, 88.7, -88.7, 89, -89, 104, -104, 200, -200, 1e30, -1e30}
+	xs := []float32{0, float32(math.Copysign(0, -1)), 1e-40, -1e-40, 1e-20, -1e-20, 1e-4, -1e-4, 0.5, 0.625,
+		-0.625, 1, -1,
+		7.9, 7.91, -7.9, -7.91, 9, 20, -20, 87, -87, 87.5, -87.5, 88, 88.7, -88.7, 89, -89, 104, -104,
+		200, -200, 1e30, -1e30}
 	for x := float32(-90); x < 90; x += 0.00731 {
 		xs = append(xs, x)
 	}
@@ -79,8 +81,10 @@ func TestActivate(t *testing.T) {
 				out.check(t, "Activate")
 				dst.check(t, "Derivative")
 				for i, x := range src.Data {
-					near(t, out.Data[i], activate(float64(x), act, slope), 1e-6*math.Abs(float64(x)), "Activate %v of %v", act, x)
-					near(t, dst.Data[i], float64(grad.Data[i])*derivative(float64(out.Data[i]), act, slope), 1e-6*math.Abs(float64(grad.Data[i])), "Derivative %v", act)
+					near(t, out.Data[i], activate(float64(x), act, slope), 1e-6*math.Abs(float64(x)),
+						"Activate %v of %v", act, x)
+					near(t, dst.Data[i], float64(grad.Data[i])*derivative(float64(out.Data[i]), act, slope),
+						1e-6*math.Abs(float64(grad.Data[i])), "Derivative %v", act)
 				}
 				same := src.clone()
 				s.Activate(same.Data, same.Data, act, slope)

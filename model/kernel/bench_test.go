@@ -63,7 +63,8 @@ func benchMatrix(seed uint64, rows, cols int) Matrix[float32] {
 }
 
 func BenchmarkMultiplyActivate(b *testing.B) {
-	for _, shape := range [][3]int{{16, 32, 32}, {32, 32, 32}, {64, 32, 32}, {32, 128, 32}, {128, 128, 128}, {128, 512, 128}, {128, 16, 128}, {256, 512, 512}} {
+	for _, shape := range [][3]int{{16, 32, 32}, {32, 32, 32}, {64, 32, 32}, {32, 128, 32}, {128, 128, 128},
+		{128, 512, 128}, {128, 16, 128}, {256, 512, 512}} {
 		rows, cols, k := shape[0], shape[1], shape[2]
 		b.Run(fmt.Sprintf("%dx%dx%d", rows, cols, k), func(b *testing.B) {
 			benchLevels(b, 2*float64(rows*cols*k), func(s *Set[float32]) func() {
@@ -109,7 +110,8 @@ func BenchmarkMultiplyBias(b *testing.B) {
 }
 
 func BenchmarkTransposedAdd(b *testing.B) {
-	for _, shape := range [][3]int{{32, 32, 16}, {32, 32, 256}, {32, 32, 4016}, {1, 32, 4016}, {128, 128, 128}, {128, 128, 10000}, {128, 512, 1280}, {512, 512, 512}, {1024, 1024, 512}} {
+	for _, shape := range [][3]int{{32, 32, 16}, {32, 32, 256}, {32, 32, 4016}, {1, 32, 4016}, {128, 128, 128},
+		{128, 128, 10000}, {128, 512, 1280}, {512, 512, 512}, {1024, 1024, 512}} {
 		rows, cols, k := shape[0], shape[1], shape[2]
 		b.Run(fmt.Sprintf("%dx%dx%d", rows, cols, k), func(b *testing.B) {
 			benchLevels(b, 2*float64(rows*cols*k), func(s *Set[float32]) func() {
@@ -155,7 +157,8 @@ func BenchmarkElementwise(b *testing.B) {
 	} {
 		b.Run(f.name, func(b *testing.B) {
 			benchLevels(b, n, func(s *Set[float32]) func() {
-				x, y, z, w := benchMatrix(1, 1, n).Data, benchMatrix(2, 1, n).Data, benchMatrix(3, 1, n).Data, benchMatrix(4, 1, n).Data
+				x, y, z, w := benchMatrix(1, 1, n).Data, benchMatrix(2, 1, n).Data, benchMatrix(3, 1, n).Data,
+					benchMatrix(4, 1, n).Data
 				s.Activate(w, w, ReLU, 0)
 				return func() { f.run(s, x, y, z, w) }
 			})

@@ -12,7 +12,8 @@ func TestBlockwise(t *testing.T) {
 		for i, cols := range append(sizes, 96, 101) {
 			for _, rows := range []int{0, 1, 4, 7, 9} {
 				a, d := newField(r, rows, cols, []int{0, 5, 1}[i%3], nan), vectorField(r, cols, canary)
-				maxima, sums, factors := vectorField(r, rows, canary), vectorField(r, rows, canary), vectorField(r, rows, nan)
+				maxima, sums, factors := vectorField(r, rows, canary), vectorField(r, rows, canary),
+					vectorField(r, rows, nan)
 				before, beforeSums, beforeMaxima, beforeD := a.clone(), sums.clone(), maxima.clone(), d.clone()
 
 				s.RowMaxima(maxima.Data, a.Matrix)

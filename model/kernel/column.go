@@ -44,7 +44,8 @@ func (s *Set[F]) ScaleColumnsAdd(dst Matrix[F], d []F, src Matrix[F]) {
 		return
 	}
 	if l := s.loops; l != nil {
-		l.scaleColumnsAdd(single(dst.Data), float*dst.Stride, single(src.Data), float*src.Stride, single(d), dst.Rows, dst.Cols)
+		l.scaleColumnsAdd(single(dst.Data), float*dst.Stride, single(src.Data), float*src.Stride, single(d),
+			dst.Rows, dst.Cols)
 		return
 	}
 	plainScaleColumnsAdd(dst, d, src)

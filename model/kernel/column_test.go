@@ -26,7 +26,8 @@ func testColumns(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, gap in
 			sum += x
 			product += x * y
 			magnitude += math.Abs(x) + math.Abs(x*y)
-			near(t, dst.Row(i)[j], float64(beforeDst.Row(i)[j])+x*float64(d.Data[j]), 1e-5, "ScaleColumnsAdd %d×%d at %d,%d", rows, cols, i, j)
+			near(t, dst.Row(i)[j], float64(beforeDst.Row(i)[j])+x*float64(d.Data[j]), 1e-5,
+				"ScaleColumnsAdd %d×%d at %d,%d", rows, cols, i, j)
 		}
 		tolerance := epsilon * (2 + float64(rows)) * magnitude
 		near(t, sums.Data[j], sum, tolerance, "ColumnSumsAdd %d×%d at %d", rows, cols, j)

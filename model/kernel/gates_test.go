@@ -63,7 +63,9 @@ var gateLoops = []struct {
 		func(s *Set[float64], m []Matrix[float64]) { lstmStep(s, m[0], m[1], m[2], m[3]) }, [2]int{1, 2}, nil},
 	{"LSTMBackward", []int{4, 4, 1, 1, 1, 1},
 		func(s *Set[float32], m []Matrix[float32]) { lstmStepBack(s, m[0], m[1], m[2], m[3], m[4], m[5]) },
-		func(s *Set[float64], m []Matrix[float64]) { lstmStepBack(s, m[0], m[1], m[2], m[3], m[4], m[5]) }, [2]int{1, 0},
+		func(s *Set[float64], m []Matrix[float64]) {
+			lstmStepBack(s, m[0], m[1], m[2], m[3], m[4], m[5])
+		}, [2]int{1, 0},
 		func(m []Matrix[float32]) {
 			plain, err := Float32At(Plain)
 			if err != nil {
@@ -116,7 +118,8 @@ func testGates(t *testing.T, s *Set[float32], r *rand.Rand, rows, n, gap int) {
 				for i := range rows {
 					for j, x := range m.Row(i) {
 						w := want[q].Row(i)[j]
-						near(t, x, w, 4e-6*(1+math.Abs(w)), "%s operand %d, %d×%d at %d,%d", loop.name, q, rows, n, i, j)
+						near(t, x, w, 4e-6*(1+math.Abs(w)), "%s operand %d, %d×%d at %d,%d", loop.name,
+							q, rows, n, i, j)
 					}
 				}
 			}
@@ -272,7 +275,8 @@ func TestLSTMSteps(t *testing.T) {
 
 					x := newField(r, steps*rows, i, 1, nan)
 					gates := newField(r, steps*rows, 4*n, 3, canary)
-					cells, states := newField(r, (steps+1)*rows, n, i, canary), newField(r, (steps+1)*rows, n, 2, canary)
+					cells, states := newField(r, (steps+1)*rows, n, i, canary),
+						newField(r, (steps+1)*rows, n, 2, canary)
 					wantGates, wantCells, wantStates := gates.clone(), cells.clone(), states.clone()
 					for t := range steps {
 						gate := step(wantGates, t)
@@ -280,7 +284,8 @@ func TestLSTMSteps(t *testing.T) {
 						lstmStep(s, gate, step(wantCells, t), step(wantCells, t+1), step(wantStates, t+1))
 					}
 					// Nothing is kept but the last step.
-					lastGate, lastCell, lastState := newField(r, rows, 4*n, 1, canary), newField(r, rows, n, 4, canary), newField(r, rows, n, 0, canary)
+					lastGate, lastCell, lastState := newField(r, rows, 4*n, 1, canary), newField(r, rows, n, 4, canary),
+						newField(r, rows, n, 0, canary)
 					for q := range rows {
 						copy(lastCell.Row(q), cells.Row(q))
 						copy(lastState.Row(q), states.Row(q))
@@ -296,14 +301,17 @@ func TestLSTMSteps(t *testing.T) {
 					equal(t, name+", last cell", lastCell.clone().Data, step(wantCells, steps).Data)
 					equal(t, name+", last state", lastState.clone().Data, step(wantStates, steps).Data)
 
-					deltas, dh, dc := newField(r, steps*rows, 4*n, 1, canary), newField(r, rows, n, 2, canary), newField(r, rows, n, 0, canary)
+					deltas, dh, dc := newField(r, steps*rows, 4*n, 1, canary), newField(r, rows, n, 2, canary),
+						newField(r, rows, n, 0, canary)
 					wantDeltas, wantDH, wantDC := deltas.clone(), dh.clone(), dc.clone()
 					for t := steps - 1; t >= 0; t-- {
 						delta := step(wantDeltas, t)
-						lstmStepBack(s, delta, step(wantGates, t), step(wantCells, t), step(wantStates, t+1), wantDH, wantDC)
+						lstmStepBack(s, delta, step(wantGates, t), step(wantCells, t), step(wantStates, t+1),
+							wantDH, wantDC)
 						s.Multiply(wantDH, delta, &back)
 					}
-					s.LSTMBackward(deltas.Matrix, gates.Matrix, cells.Matrix, states.Matrix, rows, &back, dh.Matrix, dc.Matrix, x.Data, weight.Data)
+					s.LSTMBackward(deltas.Matrix, gates.Matrix, cells.Matrix, states.Matrix, rows, &back, dh.Matrix,
+						dc.Matrix, x.Data, weight.Data)
 					for _, f := range []*field{deltas, dh, dc} {
 						f.check(t, "backward of "+name)
 					}
@@ -322,7 +330,8 @@ func TestLSTMExtremes(t *testing.T) {
 	eachLevel(t, func(t *testing.T, s *Set[float32]) {
 		for gate := range 4 {
 			for _, x := range []float32{nan, 3e38, -3e38, 200, -200} {
-				gates, c, h := Dense([]float32{0.5, 0.5, 0.5, 0.5}, 1, 4), Dense([]float32{0}, 1, 1), Dense([]float32{0}, 1, 1)
+				gates, c, h := Dense([]float32{0.5, 0.5, 0.5, 0.5}, 1, 4), Dense([]float32{0}, 1, 1),
+					Dense([]float32{0}, 1, 1)
 				gates.Data[gate] = x
 				lstmStep(s, gates, Dense([]float32{0.5}, 1, 1), c, h)
 				if x != x {

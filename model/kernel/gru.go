@@ -42,7 +42,8 @@ func (s *Set[F]) GRUGates(gates, hPrev, rh Matrix[F]) {
 		return
 	}
 	if l := s.loops; l != nil {
-		l.gruGates(single(gates.Data), float*gates.Stride, single(hPrev.Data), float*hPrev.Stride, single(rh.Data), float*rh.Stride, rh.Rows, rh.Cols)
+		l.gruGates(single(gates.Data), float*gates.Stride, single(hPrev.Data), float*hPrev.Stride, single(rh.Data),
+			float*rh.Stride, rh.Rows, rh.Cols)
 		return
 	}
 	plainGRUGates(gates, hPrev, rh)
@@ -60,7 +61,8 @@ func (s *Set[F]) GRUBlend(gates, cand, hPrev, h Matrix[F]) {
 		return
 	}
 	if l := s.loops; l != nil {
-		l.gruBlend(single(gates.Data), float*gates.Stride, single(cand.Data), float*cand.Stride, single(hPrev.Data), float*hPrev.Stride,
+		l.gruBlend(single(gates.Data), float*gates.Stride, single(cand.Data), float*cand.Stride, single(hPrev.Data),
+			float*hPrev.Stride,
 			single(h.Data), float*h.Stride, h.Rows, h.Cols)
 		return
 	}
@@ -82,7 +84,8 @@ func (s *Set[F]) GRUBlendBackward(gates, cand, hPrev, dh Matrix[F]) {
 		return
 	}
 	if l := s.loops; l != nil {
-		l.gruBlendBackward(single(gates.Data), float*gates.Stride, single(cand.Data), float*cand.Stride, single(hPrev.Data), float*hPrev.Stride,
+		l.gruBlendBackward(single(gates.Data), float*gates.Stride, single(cand.Data), float*cand.Stride,
+			single(hPrev.Data), float*hPrev.Stride,
 			single(dh.Data), float*dh.Stride, dh.Rows, dh.Cols)
 		return
 	}
@@ -104,7 +107,8 @@ func (s *Set[F]) GRUGatesBackward(gates, hPrev, drh, dh Matrix[F]) {
 		return
 	}
 	if l := s.loops; l != nil {
-		l.gruGatesBackward(single(gates.Data), float*gates.Stride, single(hPrev.Data), float*hPrev.Stride, single(drh.Data), float*drh.Stride,
+		l.gruGatesBackward(single(gates.Data), float*gates.Stride, single(hPrev.Data), float*hPrev.Stride,
+			single(drh.Data), float*drh.Stride,
 			single(dh.Data), float*dh.Stride, dh.Rows, dh.Cols)
 		return
 	}

@@ -66,7 +66,8 @@ type EnvironmentError struct {
 }
 
 func (e *EnvironmentError) Error() string {
-	return fmt.Sprintf("environment variable %s=%s: %v; unset it, or set it to a level of this machine", EnvironmentName, e.Value, e.Err)
+	return fmt.Sprintf("environment variable %s=%s: %v; unset it, or set it to a level of this machine",
+		EnvironmentName, e.Value, e.Err)
 }
 
 func (e *EnvironmentError) Unwrap() error { return e.Err }

@@ -81,11 +81,13 @@ func TestSoftmaxCrossEntropyExtremes(t *testing.T) {
 			d := make([]float32, len(c.logits))
 			loss, correct := s.SoftmaxCrossEntropy(Dense(d, 1, len(d)), Dense(c.logits, 1, len(d)), []int{c.label}, 1)
 			if math.Abs(loss-c.loss) > 1e-6*(1+c.loss) || correct != c.correct {
-				t.Errorf("%v, label %d: loss %v, correct %d, want %v, %d", c.logits, c.label, loss, correct, c.loss, c.correct)
+				t.Errorf("%v, label %d: loss %v, correct %d, want %v, %d", c.logits, c.label, loss, correct,
+					c.loss, c.correct)
 			}
 		}
 		for _, logits := range [][]float32{{1, nan, 2}, {nan, 0, 0}, {0, float32(math.Inf(1)), 0}} {
-			if loss, _ := s.SoftmaxCrossEntropy(Matrix[float32]{}, Dense(logits, 1, 3), []int{0}, 1); !math.IsNaN(loss) && !math.IsInf(loss, 0) {
+			if loss, _ := s.SoftmaxCrossEntropy(Matrix[float32]{}, Dense(logits, 1, 3), []int{0},
+				1); !math.IsNaN(loss) && !math.IsInf(loss, 0) {
 				t.Errorf("%v: loss %v", logits, loss)
 			}
 		}

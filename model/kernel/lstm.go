@@ -35,7 +35,8 @@ func (s *Set[F]) LSTMForward(gates, cells, states Matrix[F], rows int, w *Packed
 //
 // While it works on a step it asks for what it needs of the one before, and at the
 // first for the memory to prefetch, in two parts.
-func (s *Set[F]) LSTMBackward(deltas, gates, cells, states Matrix[F], rows int, w *Packed[F], dh, dc Matrix[F], prefetch, then []F) {
+func (s *Set[F]) LSTMBackward(deltas, gates, cells, states Matrix[F], rows int, w *Packed[F], dh, dc Matrix[F],
+	prefetch, then []F) {
 	checkBlocks(&gates, rows)
 	if gates.Rows == 0 || dc.Cols == 0 {
 		return
@@ -74,10 +75,12 @@ func plainLSTMForward[F Float](gates, cells, states Matrix[F], rows int, w *Pack
 	}
 }
 
-func plainLSTMBackward[F Float](deltas, gates, cells, states Matrix[F], rows int, w *Packed[F], dh, dc Matrix[F], _, _ []F) {
+func plainLSTMBackward[F Float](deltas, gates, cells, states Matrix[F], rows int, w *Packed[F],
+	dh, dc Matrix[F], _, _ []F) {
 	for t := gates.Rows/rows - 1; t >= 0; t-- {
 		delta := stepBlock(deltas, rows, t)
-		plainLSTMGatesBackward(delta, stepBlock(gates, rows, t), stepBlock(cells, rows, t), stepBlock(states, rows, t+1), dh, dc)
+		plainLSTMGatesBackward(delta, stepBlock(gates, rows, t), stepBlock(cells, rows, t),
+			stepBlock(states, rows, t+1), dh, dc)
 		plainMultiply(dh, Sum[F]{A: delta, B: w}, stage[F]{})
 	}
 }

@@ -17,7 +17,8 @@ func (s *Set[F]) Adam(param, grad, m, v []F, rate, beta1, beta2, correction, eps
 	}
 	if l := s.loops; l != nil {
 		l.adam(single(param), single(grad), single(m), single(v), len(param),
-			float32(rate), float32(beta1), float32(1-beta1), float32(beta2), float32(1-beta2), float32(correction), float32(epsilon))
+			float32(rate), float32(beta1), float32(1-beta1), float32(beta2), float32(1-beta2), float32(correction),
+			float32(epsilon))
 		return
 	}
 	plainAdam(param, grad, m, v, rate, beta1, beta2, correction, epsilon)
@@ -31,7 +32,8 @@ func (s *Set[F]) RMSprop(param, grad, v []F, rate, rho, epsilon F) {
 		panic("kernel: vector lengths differ")
 	}
 	if l := s.loops; l != nil {
-		l.rmsprop(single(param), single(grad), single(v), len(param), float32(rate), float32(rho), float32(1-rho), float32(epsilon))
+		l.rmsprop(single(param), single(grad), single(v), len(param), float32(rate), float32(rho), float32(1-rho),
+			float32(epsilon))
 		return
 	}
 	plainRMSprop(param, grad, v, rate, rho, epsilon)

@@ -77,7 +77,8 @@ func (s *Set[F]) MultiplyDerivative(c Matrix[F], sum Sum[F], out Matrix[F], act 
 // the inputs of these steps
 //
 //	C[t] = φ(1·biasᵀ + X[t−1]·M + C[t−1]·B)
-func (s *Set[F]) MultiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F], act Activation, slope F) {
+func (s *Set[F]) MultiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F],
+	act Activation, slope F) {
 	checkBlocks(&c, rows)
 	s.checkFactors(&c, &c, b, false)
 	next := c.Slice(min(rows, c.Rows), c.Rows)
@@ -98,7 +99,8 @@ func (s *Set[F]) MultiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], x Ma
 //
 // While it works on a step it asks for the outputs of the one before, and at the
 // first for the memory to prefetch.
-func (s *Set[F]) MultiplyDerivativeSteps(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F, prefetch []F) {
+func (s *Set[F]) MultiplyDerivativeSteps(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F,
+	prefetch []F) {
 	checkBlocks(&c, rows)
 	s.checkFactors(&c, &c, b, false)
 	out.checkShape(max(c.Rows-rows, 0), c.Cols)

@@ -192,7 +192,8 @@ func plus(p *float32, bytes int) *float32 {
 	return (*float32)(unsafe.Add(unsafe.Pointer(p), bytes))
 }
 
-func (k *assembly) multiplyActivateSteps(c Matrix[float32], rows int, b *Packed[float32], x Matrix[float32], m *Packed[float32], act Activation, slope float32) {
+func (k *assembly) multiplyActivateSteps(c Matrix[float32], rows int, b *Packed[float32], x Matrix[float32],
+	m *Packed[float32], act Activation, slope float32) {
 	p := productArguments{
 		cStride: float * c.Stride, aStride: float * c.Stride, k: b.K,
 		xStride: float * x.Stride, inputs: m.K, rows: rows, cols: c.Cols,
@@ -214,7 +215,8 @@ func (k *assembly) multiplyActivateSteps(c Matrix[float32], rows int, b *Packed[
 	}
 }
 
-func (k *assembly) multiplyDerivativeSteps(c Matrix[float32], rows int, b *Packed[float32], out Matrix[float32], act Activation, slope float32, prefetch []float32) {
+func (k *assembly) multiplyDerivativeSteps(c Matrix[float32], rows int, b *Packed[float32], out Matrix[float32],
+	act Activation, slope float32, prefetch []float32) {
 	p := productArguments{
 		cStride: float * c.Stride, aStride: float * c.Stride, k: b.K,
 		outStride: float * out.Stride, rows: rows, cols: c.Cols,

@@ -135,14 +135,16 @@ func plainDerivative[F Float](dst, grad, out []F, act Activation, slope F) {
 	}
 }
 
-func plainMultiplyActivateSteps[F Float](c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F], act Activation, slope F) {
+func plainMultiplyActivateSteps[F Float](c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F],
+	act Activation, slope F) {
 	for t := rows; t < c.Rows; t += rows {
 		sum := Sum[F]{X: x.Slice(t-rows, t), M: m, A: c.Slice(t-rows, t), B: b}
 		plainMultiply(c.Slice(t, t+rows), sum, stage[F]{activation: act, slope: slope})
 	}
 }
 
-func plainMultiplyDerivativeSteps[F Float](c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F, _ []F) {
+func plainMultiplyDerivativeSteps[F Float](c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation,
+	slope F, _ []F) {
 	for t := c.Rows - 2*rows; t >= 0; t -= rows {
 		to := stage[F]{activation: act, slope: slope, derivative: true, out: out.Slice(t, t+rows)}
 		plainMultiply(c.Slice(t, t+rows), Sum[F]{A: c.Slice(t+rows, t+2*rows), B: b}, to)

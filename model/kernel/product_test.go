@@ -120,7 +120,8 @@ func testProducts(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, ga
 		for i := range rows {
 			for j := range cols {
 				magnitude := 4 + magnitude(i, j) + projectionMagnitude(i, j) + math.Abs(float64(before.Row(i)[j]))
-				near(t, c.Row(i)[j], want(i, j, float64(before.Row(i)[j])), epsilon*(4+float64(k))*magnitude, "%s %d×%d×%d gap %d at %d,%d", name, rows, cols, k, gap, i, j)
+				near(t, c.Row(i)[j], want(i, j, float64(before.Row(i)[j])), epsilon*(4+float64(k))*magnitude,
+					"%s %d×%d×%d gap %d at %d,%d", name, rows, cols, k, gap, i, j)
 			}
 		}
 	}
@@ -177,9 +178,13 @@ func testProducts(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, ga
 		name := fmt.Sprintf("parts %04b ", parts)
 		check("MultiplySum "+name, func(c Matrix[float32]) { s.MultiplySum(c, sumOf(c)) }, want)
 		for _, act := range []Activation{Linear, ReLU, LeakyReLU, Tanh} {
-			check("MultiplyActivate "+name+act.String(), func(c Matrix[float32]) { s.MultiplyActivate(c, sumOf(c), act, slope) },
+			check("MultiplyActivate "+name+act.String(), func(c Matrix[float32]) {
+				s.MultiplyActivate(c, sumOf(c), act, slope)
+			},
 				func(i, j int, before float64) float64 { return activate(want(i, j, before), act, slope) })
-			check("MultiplyDerivative "+name+act.String(), func(c Matrix[float32]) { s.MultiplyDerivative(c, sumOf(c), out.Matrix, act, slope) },
+			check("MultiplyDerivative "+name+act.String(), func(c Matrix[float32]) {
+				s.MultiplyDerivative(c, sumOf(c), out.Matrix, act, slope)
+			},
 				func(i, j int, before float64) float64 {
 					return want(i, j, before) * derivative(at(out, i, j), act, slope)
 				})
@@ -214,12 +219,14 @@ func testTransposed(t *testing.T, s *Set[float32], r *rand.Rand, rows, cols, k, 
 			if got, want := again.Row(i)[j], c.Row(i)[j]; got != want {
 				t.Fatalf("TransposedAddPacked %d×%d×%d at %d,%d: %v, TransposedAdd %v", rows, cols, k, i, j, got, want)
 			}
-			near(t, set.Row(i)[j], product(i, j), epsilon*(2+float64(k))*(1+magnitude(i, j)), "Transposed %d×%d×%d at %d,%d", rows, cols, k, i, j)
+			near(t, set.Row(i)[j], product(i, j), epsilon*(2+float64(k))*(1+magnitude(i, j)),
+				"Transposed %d×%d×%d at %d,%d", rows, cols, k, i, j)
 		}
 	}
 	for i := range rows {
 		for j := range cols {
-			near(t, c.Row(i)[j], float64(before.Row(i)[j])+product(i, j), epsilon*(2+float64(k))*(1+magnitude(i, j)), "TransposedAdd %d×%d×%d at %d,%d", rows, cols, k, i, j)
+			near(t, c.Row(i)[j], float64(before.Row(i)[j])+product(i, j), epsilon*(2+float64(k))*(1+magnitude(i, j)),
+				"TransposedAdd %d×%d×%d at %d,%d", rows, cols, k, i, j)
 		}
 	}
 }
@@ -232,7 +239,8 @@ func TestTransposedAdd(t *testing.T) {
 		}
 		// Wide ones, for which A is gathered: in one tile, in several and a rest, in two blocks.
 		var scratch Scratch[float32]
-		for i, shape := range [][3]int{{5, 256, 3}, {12, 256, 1}, {13, 261, 7}, {28, 300, 260}, {400, 257, 30}, {1, 256, 2}, {40, 256, 0}} {
+		for i, shape := range [][3]int{{5, 256, 3}, {12, 256, 1}, {13, 261, 7}, {28, 300, 260}, {400, 257, 30},
+			{1, 256, 2}, {40, 256, 0}} {
 			testTransposed(t, s, r, shape[0], shape[1], shape[2], []int{0, 3}[i%2], &scratch)
 		}
 	})
@@ -303,11 +311,13 @@ func TestSteps(t *testing.T) {
 						s.PackBias(&input, newField(r, inputs, n, 2, nan).Matrix, vectorField(r, n, nan).Data)
 						name := fmt.Sprintf("%d steps of %d×%d, %v", steps, rows, n, act)
 
-						c, x := newField(r, steps*rows, n, i, canary), newField(r, max(steps-1, 0)*rows, inputs, 3-i, nan)
+						c, x := newField(r, steps*rows, n, i, canary),
+							newField(r, max(steps-1, 0)*rows, inputs, 3-i, nan)
 						want := c.clone()
 						s.MultiplyActivateSteps(c.Matrix, rows, &packed, x.Matrix, &input, act, 0.1)
 						for at := rows; at < want.Rows; at += rows {
-							sum := Sum[float32]{X: x.Slice(at-rows, at), M: &input, A: want.Slice(at-rows, at), B: &packed}
+							sum := Sum[float32]{X: x.Slice(at-rows, at), M: &input,
+								A: want.Slice(at-rows, at), B: &packed}
 							s.MultiplyActivate(want.Slice(at, at+rows), sum, act, 0.1)
 						}
 						c.check(t, name)

@@ -123,7 +123,8 @@ func TestReflectLeftAll(t *testing.T) {
 	eachLevel(t, func(t *testing.T, s *Set[float32]) {
 		r := newRand(52)
 		for _, n := range []int{1, 5, 16, 33} {
-			for _, lengths := range [][]int{{}, {n}, {n, n}, {0, 1, n / 2, n, n}, {n, 1, n / 2, 0, n}, {n / 2, n/2 + 1, n, n - 1, n}, {(n + 1) / 2, n}} {
+			for _, lengths := range [][]int{{}, {n}, {n, n}, {0, 1, n / 2, n, n}, {n, 1, n / 2, 0, n},
+				{n / 2, n/2 + 1, n, n - 1, n}, {(n + 1) / 2, n}} {
 				for i, cols := range []int{0, 1, 16, 17, 37, 64} {
 					name := fmt.Sprintf("%d×%d by %v", n, cols, lengths)
 					q, g := newField(r, n, cols, i%4, canary), newField(r, n, cols, 3-i%4, canary)
@@ -147,7 +148,8 @@ func TestReflectLeftAll(t *testing.T) {
 					same := func(what string, got Matrix[float64], want Matrix[float64]) {
 						t.Helper()
 						for i, x := range got.Data {
-							near(t, float32(x), want.Data[i], 1e-5*float64(4+n)*(1+math.Abs(want.Data[i])), "%s of %s at %d", what, name, i)
+							near(t, float32(x), want.Data[i], 1e-5*float64(4+n)*(1+math.Abs(want.Data[i])),
+								"%s of %s at %d", what, name, i)
 						}
 					}
 					s.ReflectLeftAll(q.Matrix, us)
@@ -183,7 +185,8 @@ func TestNormalizeAll(t *testing.T) {
 		infinite := float32(math.Inf(1))
 		fields := []*field{}
 		us, want := [][]float32{}, [][]float32{}
-		for _, special := range [][]float32{{0, 0, 0}, {1, infinite}, {nan, 1, 2}, {-3}, {3, 4}, {1e30, 0}, {1e-15, 0}} {
+		for _, special := range [][]float32{{0, 0, 0}, {1, infinite}, {nan, 1, 2}, {-3}, {3, 4}, {1e30, 0},
+			{1e-15, 0}} {
 			us = append(us, append([]float32(nil), special...))
 		}
 		for _, length := range sizes {
@@ -203,7 +206,8 @@ func TestNormalizeAll(t *testing.T) {
 		s.NormalizeAll(us)
 		for i, u := range us {
 			for j, x := range u {
-				if !(math.Abs(float64(x-want[i][j])) <= 2e-7) && !(x != x && want[i][j] != want[i][j]) && x != want[i][j] {
+				if !(math.Abs(float64(x-want[i][j])) <= 2e-7) && !(x != x && want[i][j] != want[i][j]) &&
+					x != want[i][j] {
 					t.Errorf("element %d of vector %d is %v, want %v", j, i, x, want[i][j])
 				}
 			}
@@ -218,7 +222,8 @@ func TestNormalizeAll(t *testing.T) {
 func TestTranspose(t *testing.T) {
 	eachLevel(t, func(t *testing.T, s *Set[float32]) {
 		r := newRand(53)
-		s.Transpose(Matrix[float32]{Rows: 11, Stride: 8}, Matrix[float32]{Cols: 11, Stride: 11}) // nothing, and no memory for it
+		// nothing, and no memory for it
+		s.Transpose(Matrix[float32]{Rows: 11, Stride: 8}, Matrix[float32]{Cols: 11, Stride: 11})
 		for _, rows := range sizes {
 			for i, cols := range sizes {
 				src, dst := newField(r, rows, cols, i%4, nan), newField(r, cols, rows, i%3, canary)

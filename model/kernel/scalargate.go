@@ -20,7 +20,8 @@ func (s *Set[F]) MultiplyGate(c Matrix[F], sum Sum[F], act Activation, slope F, 
 				panic("kernel: next state in the place of an operand")
 			}
 		}
-		s.multiply(c, sum, stage[F]{activation: act, slope: slope, next: next, before: before, alpha: alpha, beta: beta})
+		s.multiply(c, sum, stage[F]{activation: act, slope: slope, next: next, before: before,
+			alpha: alpha, beta: beta})
 	}
 }
 
@@ -30,7 +31,8 @@ func (s *Set[F]) MultiplyGate(c Matrix[F], sum Sum[F], act Activation, slope F, 
 //	delta = α·g ∘ φ'(·)   dalpha[j] += Σ_i g[i][j]·f[i][j]   dbeta[j] += Σ_i g[i][j]·before[i][j]
 //
 // φ' is found from f as in [Set.Derivative].
-func (s *Set[F]) ScalarGateBackward(delta, g, f, before Matrix[F], dalpha, dbeta []F, alpha F, act Activation, slope F) {
+func (s *Set[F]) ScalarGateBackward(delta, g, f, before Matrix[F], dalpha, dbeta []F, alpha F,
+	act Activation, slope F) {
 	delta.check()
 	for _, m := range [...]*Matrix[F]{&g, &f, &before} {
 		m.checkShape(delta.Rows, delta.Cols)
@@ -46,11 +48,14 @@ func (s *Set[F]) ScalarGateBackward(delta, g, f, before Matrix[F], dalpha, dbeta
 	case l == nil:
 		plainScalarGateBackward(delta, g, f, before, dalpha, dbeta, alpha, act, slope)
 	case act == Tanh:
-		l.scalarGateBackwardTanh(single(delta.Data), float*delta.Stride, single(g.Data), float*g.Stride, single(f.Data), float*f.Stride,
+		l.scalarGateBackwardTanh(single(delta.Data), float*delta.Stride, single(g.Data), float*g.Stride, single(f.Data),
+			float*f.Stride,
 			single(before.Data), float*before.Stride, single(dalpha), single(dbeta), g.Rows, g.Cols, float32(alpha))
 	default:
-		l.scalarGateBackward(single(delta.Data), float*delta.Stride, single(g.Data), float*g.Stride, single(f.Data), float*f.Stride,
-			single(before.Data), float*before.Stride, single(dalpha), single(dbeta), g.Rows, g.Cols, float32(alpha), float32(slopeOf(act, slope)))
+		l.scalarGateBackward(single(delta.Data), float*delta.Stride, single(g.Data), float*g.Stride, single(f.Data),
+			float*f.Stride,
+			single(before.Data), float*before.Stride, single(dalpha), single(dbeta), g.Rows, g.Cols, float32(alpha),
+			float32(slopeOf(act, slope)))
 	}
 }
 
@@ -75,7 +80,8 @@ func plainScalarGate[F Float](next, f, h Matrix[F], alpha, beta F) {
 	}
 }
 
-func plainScalarGateBackward[F Float](delta, g, f, before Matrix[F], dalpha, dbeta []F, alpha F, act Activation, slope F) {
+func plainScalarGateBackward[F Float](delta, g, f, before Matrix[F], dalpha, dbeta []F, alpha F,
+	act Activation, slope F) {
 	slope = slopeOf(act, slope)
 	for i := range delta.Rows {
 		to, x, y, z := delta.Row(i), g.Row(i), f.Row(i), before.Row(i)

@@ -19,7 +19,8 @@ func TestMultiplyGate(t *testing.T) {
 			s.Pack(&b, newField(r, k, n, 0, nan).Matrix)
 			sum := Sum[float32]{X: x.Matrix, M: &m, A: a.Matrix, B: &b}
 			for _, act := range []Activation{Linear, ReLU, LeakyReLU, Tanh} {
-				want, got, next := newField(r, rows, n, 0, nan), newField(r, rows, n, gap, canary), newField(r, rows, n, 3, canary)
+				want, got, next := newField(r, rows, n, 0, nan), newField(r, rows, n, gap, canary),
+					newField(r, rows, n, 3, canary)
 				s.MultiplyActivate(want.Matrix, sum, act, .2)
 				s.MultiplyGate(got.Matrix, sum, act, .2, next.Matrix, before.Matrix, .25, .5)
 				got.check(t, "MultiplyGate")
@@ -30,7 +31,8 @@ func TestMultiplyGate(t *testing.T) {
 							t.Fatalf("%v, %d×%d at %d,%d: %v, want %v", act, rows, n, i, j, x, want.Row(i)[j])
 						}
 						state := .25*float64(x) + .5*float64(before.Row(i)[j])
-						near(t, next.Row(i)[j], state, 1e-6*(1+math.Abs(state)), "%v: next, %d×%d at %d,%d", act, rows, n, i, j)
+						near(t, next.Row(i)[j], state, 1e-6*(1+math.Abs(state)), "%v: next, %d×%d at %d,%d",
+							act, rows, n, i, j)
 					}
 				}
 			}
@@ -53,7 +55,8 @@ func TestScalarGateBackward(t *testing.T) {
 				for j := range n {
 					wantAlpha[j], wantBeta[j] = float64(dalpha.Row(0)[j]), float64(dbeta.Row(0)[j])
 				}
-				s.ScalarGateBackward(delta.Matrix, g.Matrix, f.Matrix, h.Matrix, dalpha.Row(0), dbeta.Row(0), .25, act, .2)
+				s.ScalarGateBackward(delta.Matrix, g.Matrix, f.Matrix, h.Matrix, dalpha.Row(0), dbeta.Row(0),
+					.25, act, .2)
 				out := double(f.Matrix)
 				for i := range rows {
 					for j, x := range g.Row(i) {
@@ -68,12 +71,15 @@ func TestScalarGateBackward(t *testing.T) {
 				}
 				for i := range rows {
 					for j, x := range delta.Row(i) {
-						near(t, x, wantDelta.Row(i)[j], 1e-6*(1+math.Abs(wantDelta.Row(i)[j])), "%v: delta, %d×%d at %d,%d", act, rows, n, i, j)
+						near(t, x, wantDelta.Row(i)[j], 1e-6*(1+math.Abs(wantDelta.Row(i)[j])),
+							"%v: delta, %d×%d at %d,%d", act, rows, n, i, j)
 					}
 				}
 				for j := range n {
-					near(t, dalpha.Row(0)[j], wantAlpha[j], 4e-6*(1+math.Abs(wantAlpha[j])), "%v: dalpha, %d×%d at %d", act, rows, n, j)
-					near(t, dbeta.Row(0)[j], wantBeta[j], 4e-6*(1+math.Abs(wantBeta[j])), "%v: dbeta, %d×%d at %d", act, rows, n, j)
+					near(t, dalpha.Row(0)[j], wantAlpha[j], 4e-6*(1+math.Abs(wantAlpha[j])), "%v: dalpha, %d×%d at %d",
+						act, rows, n, j)
+					near(t, dbeta.Row(0)[j], wantBeta[j], 4e-6*(1+math.Abs(wantBeta[j])), "%v: dbeta, %d×%d at %d",
+						act, rows, n, j)
 				}
 			}
 		}

@@ -16,15 +16,18 @@ type Set[F Float] struct {
 	// transpose is dst = srcᵀ.
 	transpose func(dst, src Matrix[F])
 	// multiply is C = the sum after its stage.
-	multiply                func(c Matrix[F], sum Sum[F], to stage[F])
-	multiplyActivateSteps   func(c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F], act Activation, slope F)
-	multiplyDerivativeSteps func(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F, prefetch []F)
+	multiply              func(c Matrix[F], sum Sum[F], to stage[F])
+	multiplyActivateSteps func(c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F],
+		act Activation, slope F)
+	multiplyDerivativeSteps func(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F,
+		prefetch []F)
 	// transposed is C = AᵀB, or C += AᵀB.
 	transposed       func(c, a, b Matrix[F], scratch *Scratch[F], add bool)
 	transposedPacked func(c, a Matrix[F], b *Packed[F], scratch *Scratch[F])
 
-	lstmForward       func(gates, cells, states Matrix[F], rows int, w *Packed[F], x Matrix[F], m *Packed[F])
-	lstmBackward      func(deltas, gates, cells, states Matrix[F], rows int, w *Packed[F], dh, dc Matrix[F], prefetch, then []F)
+	lstmForward  func(gates, cells, states Matrix[F], rows int, w *Packed[F], x Matrix[F], m *Packed[F])
+	lstmBackward func(deltas, gates, cells, states Matrix[F], rows int, w *Packed[F], dh, dc Matrix[F],
+		prefetch, then []F)
 	softmax           func(dlogits, logits Matrix[F], labels []int, scale F) (float64, int)
 	reflectLeft       func(q Matrix[F], u []F)
 	reflectorBackward func(q, g Matrix[F], u, du []F)

@@ -72,7 +72,8 @@ func (k *assembly) transposedBlocks(c, a Matrix[float32], b transposedRight, scr
 		steps := min(rowBlock, a.Rows-r)
 		for i := 0; i < c.Rows; i += block {
 			rows := min(block, c.Rows-i)
-			part := transposedPart{c: &c.Data[i*c.Stride], a: &a.Data[r*a.Stride+i], stride: float * a.Stride, tile: float * k.tile, rows: rows}
+			part := transposedPart{c: &c.Data[i*c.Stride], a: &a.Data[r*a.Stride+i], stride: float * a.Stride,
+				tile: float * k.tile, rows: rows}
 			if add || r > 0 {
 				part.add = 1
 			}
@@ -109,7 +110,8 @@ func (k *assembly) transposedPanels(p *transposedPart, c *Matrix[float32], b *tr
 		if cols <= k.lanes {
 			transposed, stride = k.transposedNarrow, b.narrow
 		}
-		transposed(plus(p.c, float*j), float*c.Stride, p.a, p.stride, p.tile, &b.data[r*stride+j*b.column], float*stride, steps, p.rows, cols, p.add)
+		transposed(plus(p.c, float*j), float*c.Stride, p.a, p.stride, p.tile, &b.data[r*stride+j*b.column],
+			float*stride, steps, p.rows, cols, p.add)
 	}
 }
 
@@ -124,7 +126,8 @@ func blockAt(m *Matrix[float32], rows, t int) *float32 {
 // The memory of an LSTM is asked for a step ahead: that of the next step going
 // forward, of the one before going back.
 
-func (k *assembly) lstmForward(gates, cells, states Matrix[float32], rows int, w *Packed[float32], x Matrix[float32], m *Packed[float32]) {
+func (k *assembly) lstmForward(gates, cells, states Matrix[float32], rows int, w *Packed[float32], x Matrix[float32],
+	m *Packed[float32]) {
 	p := productArguments{
 		cStride: float * gates.Stride, aStride: float * states.Stride, k: w.K,
 		xStride: float * x.Stride, inputs: m.K,
@@ -138,17 +141,21 @@ func (k *assembly) lstmForward(gates, cells, states Matrix[float32], rows int, w
 		p.c, p.a, p.b = gate, blockAt(&states, rows, t), first(w.data)
 		p.x, p.m = first(x.Data[t*rows*x.Stride:]), first(m.data)
 		k.panels(&p, rows, gates.Cols, elements(&gates, (t+1)*rows, (t+2)*rows), nil)
-		k.lstmGates(gate, float*gates.Stride, blockAt(&cells, rows, t), float*cells.Stride, blockAt(&cells, rows, t+1), float*cells.Stride,
+		k.lstmGates(gate, float*gates.Stride, blockAt(&cells, rows, t), float*cells.Stride, blockAt(&cells, rows, t+1),
+			float*cells.Stride,
 			blockAt(&states, rows, t+1), float*states.Stride, rows, cells.Cols, next)
 	}
 }
 
-func (k *assembly) lstmBackward(deltas, gates, cells, states Matrix[float32], rows int, w *Packed[float32], dh, dc Matrix[float32], prefetch, then []float32) {
+func (k *assembly) lstmBackward(deltas, gates, cells, states Matrix[float32], rows int, w *Packed[float32],
+	dh, dc Matrix[float32], prefetch, then []float32) {
 	p := productArguments{cStride: float * dh.Stride, aStride: float * deltas.Stride, k: w.K}
 	for t := gates.Rows/rows - 1; t >= 0; t-- {
 		delta, cell := &deltas.Data[t*rows*deltas.Stride], &cells.Data[t*rows*cells.Stride]
-		k.lstmGatesBackward(&gates.Data[t*rows*gates.Stride], float*gates.Stride, delta, float*deltas.Stride, cell, float*cells.Stride,
-			&states.Data[(t+1)*rows*states.Stride], float*states.Stride, &dh.Data[0], float*dh.Stride, &dc.Data[0], float*dc.Stride,
+		k.lstmGatesBackward(&gates.Data[t*rows*gates.Stride], float*gates.Stride, delta, float*deltas.Stride, cell,
+			float*cells.Stride,
+			&states.Data[(t+1)*rows*states.Stride], float*states.Stride, &dh.Data[0], float*dh.Stride, &dc.Data[0],
+			float*dc.Stride,
 			rows, dc.Cols, -float*rows*cells.Stride)
 		p.c, p.a, p.b = &dh.Data[0], delta, first(w.data)
 		if t > 0 {
@@ -162,7 +169,8 @@ func (k *assembly) lstmBackward(deltas, gates, cells, states Matrix[float32], ro
 // softmaxRows is how many rows softmaxCrossEntropy takes at a time.
 const softmaxRows = 64
 
-func (k *assembly) softmaxCrossEntropy(dlogits, logits Matrix[float32], labels []int, scale float32) (loss float64, correct int) {
+func (k *assembly) softmaxCrossEntropy(dlogits, logits Matrix[float32], labels []int,
+	scale float32) (loss float64, correct int) {
 	var largest, sums, picked [softmaxRows]float32
 	for from := 0; from < logits.Rows; from += softmaxRows {
 		rows := min(softmaxRows, logits.Rows-from)
@@ -181,9 +189,11 @@ func (k *assembly) softmaxCrossEntropy(dlogits, logits Matrix[float32], labels [
 		}
 		// Called by name, not through the table, so that the arrays stay on the stack.
 		if k.level == AVX512 {
-			softmaxAVX512(d, float*dlogits.Stride, &part.Data[0], float*part.Stride, rows, part.Cols, scale, &largest[0], &sums[0])
+			softmaxAVX512(d, float*dlogits.Stride, &part.Data[0], float*part.Stride, rows, part.Cols, scale,
+				&largest[0], &sums[0])
 		} else {
-			softmaxAVX2(d, float*dlogits.Stride, &part.Data[0], float*part.Stride, rows, part.Cols, scale, &largest[0], &sums[0])
+			softmaxAVX2(d, float*dlogits.Stride, &part.Data[0], float*part.Stride, rows, part.Cols, scale,
+				&largest[0], &sums[0])
 		}
 		for i, class := range y {
 			loss += math.Log(float64(sums[i])) + float64(largest[i]-picked[i])
@@ -208,10 +218,12 @@ func (k *assembly) reflectLeftAll(q Matrix[float32], us [][]float32) {
 
 func (k *assembly) reflectLeftAllBackward(q, g Matrix[float32], us, dus [][]float32) {
 	if k.level == AVX512 {
-		reflectAllBackwardAVX512(&q.Data[0], float*q.Stride, &g.Data[0], float*g.Stride, unsafe.SliceData(us), unsafe.SliceData(dus), len(us), g.Rows, g.Cols)
+		reflectAllBackwardAVX512(&q.Data[0], float*q.Stride, &g.Data[0], float*g.Stride, unsafe.SliceData(us),
+			unsafe.SliceData(dus), len(us), g.Rows, g.Cols)
 		return
 	}
-	reflectAllBackwardAVX2(&q.Data[0], float*q.Stride, &g.Data[0], float*g.Stride, unsafe.SliceData(us), unsafe.SliceData(dus), len(us), g.Rows, g.Cols)
+	reflectAllBackwardAVX2(&q.Data[0], float*q.Stride, &g.Data[0], float*g.Stride, unsafe.SliceData(us),
+		unsafe.SliceData(dus), len(us), g.Rows, g.Cols)
 }
 
 func (k *assembly) runNormalizeAll(us [][]float32) {
@@ -231,5 +243,6 @@ func (k *assembly) runTranspose(dst, src Matrix[float32]) {
 }
 
 func (k *assembly) runScalarGate(next, f, h Matrix[float32], alpha, beta float32) {
-	k.scalarGate(&next.Data[0], float*next.Stride, &f.Data[0], float*f.Stride, &h.Data[0], float*h.Stride, alpha, beta, next.Rows, next.Cols)
+	k.scalarGate(&next.Data[0], float*next.Stride, &f.Data[0], float*f.Stride, &h.Data[0], float*h.Stride, alpha, beta,
+		next.Rows, next.Cols)
 }

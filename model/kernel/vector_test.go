@@ -62,13 +62,15 @@ func TestOptimisers(t *testing.T) {
 			for step := 1; step <= 10; step++ {
 				grad := vectorField(r, n, nan)
 				bias1, bias2 := 1-math.Pow(beta1, float64(step)), 1-math.Pow(beta2, float64(step))
-				s.Adam(param.Data, grad.Data, m.Data, v.Data, float32(rate/bias1), beta1, beta2, float32(1/math.Sqrt(bias2)), epsilon)
+				s.Adam(param.Data, grad.Data, m.Data, v.Data, float32(rate/bias1), beta1, beta2,
+					float32(1/math.Sqrt(bias2)), epsilon)
 				for i, g := range grad.Data { // as published
 					g := float64(g)
 					wantM.Data[i] = beta1*wantM.Data[i] + (1-beta1)*g
 					wantV.Data[i] = beta2*wantV.Data[i] + (1-beta2)*g*g
 					want.Data[i] -= rate * (wantM.Data[i] / bias1) / (math.Sqrt(wantV.Data[i]/bias2) + epsilon)
-					near(t, param.Data[i], want.Data[i], 2e-6*(1+math.Abs(want.Data[i])), "Adam of %d, step %d at %d", n, step, i)
+					near(t, param.Data[i], want.Data[i], 2e-6*(1+math.Abs(want.Data[i])),
+						"Adam of %d, step %d at %d", n, step, i)
 				}
 			}
 			for _, f := range []*field{param, m, v} {

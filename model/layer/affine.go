@@ -43,7 +43,8 @@ type AffineOptions struct {
 
 // NewAffine declares b, [outputs]; the matrix, [outputs × inputs], has declared its
 // own tensors.
-func NewAffine[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix weight.Matrix[F], options AffineOptions) (*Affine[F], error) {
+func NewAffine[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix weight.Matrix[F],
+	options AffineOptions) (*Affine[F], error) {
 	if err := checkActivation(options.Activation, options.Slope); err != nil {
 		return nil, err
 	}
@@ -53,8 +54,9 @@ func NewAffine[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matri
 	}
 	width, inputs := matrix.Shape()
 	a := &Affine[F]{
-		set: set, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)}, inputs: inputs, width: width,
-		b: arena.Declare(options.Bias, 1, width),
+		set: set, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)}, inputs: inputs,
+		width: width,
+		b:     arena.Declare(options.Bias, 1, width),
 	}
 	if low != nil {
 		a.path, a.way = PathCompactWY, newFactoredAffine(set, low, a.b)
@@ -148,7 +150,8 @@ func (p *affinePass[F]) Forward(in Input[F], _ State[F], keep bool) (out kernel.
 // check panics unless the input fits the pass.
 func (p *affinePass[F]) check(x kernel.Matrix[F]) {
 	if x.Rows < 1 || x.Rows > p.outputs.Rows || x.Cols != p.inputs {
-		panic(fmt.Sprintf("layer: input of %d × %d in a pass made for %d × %d", x.Rows, x.Cols, p.outputs.Rows, p.inputs))
+		panic(fmt.Sprintf("layer: input of %d × %d in a pass made for %d × %d", x.Rows, x.Cols,
+			p.outputs.Rows, p.inputs))
 	}
 }
 

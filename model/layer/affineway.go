@@ -118,7 +118,8 @@ type factoredAffinePass[F kernel.Float] struct {
 	workspace *workspace[F]
 }
 
-func newFactoredAffine[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F], b *weight.View[F]) *factoredAffine[F] {
+func newFactoredAffine[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F],
+	b *weight.View[F]) *factoredAffine[F] {
 	return &factoredAffine[F]{factored[F]{factors: newFactors(set, matrix), bias: b}}
 }
 

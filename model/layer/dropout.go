@@ -47,7 +47,8 @@ func (d *Dropout[F]) Constrain(float64) {}
 
 // Cost counts the mask and the outputs.
 func (d *Dropout[F]) Cost(limits Limits) Cost {
-	return Cost{Values: 2 * rowsOf(limits) * int64(d.width), Pass: 2 * int64(kernel.PaddedSize(limits.Steps*limits.Batch, d.width))}
+	return Cost{Values: 2 * rowsOf(limits) * int64(d.width),
+		Pass: 2 * int64(kernel.PaddedSize(limits.Steps*limits.Batch, d.width))}
 }
 
 // dropoutPass is a [Pass] of [Dropout].
@@ -60,7 +61,8 @@ type dropoutPass[F kernel.Float] struct {
 // NewPass returns a pass for parts of minibatches.
 func (d *Dropout[F]) NewPass(limits Limits) Pass[F] {
 	rows := limits.Steps * limits.Batch
-	return &dropoutPass[F]{Dropout: d, outputs: kernel.NewPadded[F](rows, d.width), mask: kernel.NewPadded[F](rows, d.width)}
+	return &dropoutPass[F]{Dropout: d, outputs: kernel.NewPadded[F](rows, d.width),
+		mask: kernel.NewPadded[F](rows, d.width)}
 }
 
 // Forward drops where keep says that this is training.

@@ -85,7 +85,9 @@ func TestAffine(t *testing.T) {
 	for want, misuse := range map[string]func(p Pass[float64]){
 		"input of 5 × 8 in a pass made for 5 × 90":  func(p Pass[float64]) { p.Forward(input(5, 8), nil, true) },
 		"input of 6 × 90 in a pass made for 5 × 90": func(p Pass[float64]) { p.Forward(input(6, 90), nil, true) },
-		"Backward without Forward":                  func(p Pass[float64]) { p.Backward(kernel.NewPadded[float64](5, 60), nil, kernel.Matrix[float64]{}) },
+		"Backward without Forward": func(p Pass[float64]) {
+			p.Backward(kernel.NewPadded[float64](5, 60), nil, kernel.Matrix[float64]{})
+		},
 		"gradient of 5 × 3 for outputs of 5 × 60": func(p Pass[float64]) {
 			p.Forward(input(5, 90), nil, true)
 			p.Backward(kernel.NewPadded[float64](5, 3), nil, kernel.Matrix[float64]{})

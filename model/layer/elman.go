@@ -43,7 +43,8 @@ type ElmanOptions struct {
 
 // NewElman declares the tensors "M" [n_i × n] (that is, transposed: x M), "b"
 // and "h0". The matrix has declared its own.
-func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix weight.Matrix[F], options ElmanOptions) (*Elman[F], error) {
+func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix weight.Matrix[F],
+	options ElmanOptions) (*Elman[F], error) {
 	n, err := squareSize(matrix)
 	if err != nil {
 		return nil, err
@@ -136,7 +137,8 @@ func (e *Elman[F]) Cost(limits Limits) Cost {
 	rows := u.chunkRows()
 	transition := e.transition.footprint(limits.Batch, u.kept, rows)
 	c.Shared = transition.Shared + int64(e.set.PackedSize(e.inputs, e.size, true))
-	c.Pass += transition.Pass + int64(kernel.PaddedSize(rows+evaluatedRows(e.size, limits), e.size)+kernel.ScratchSize(e.inputs, rows))
+	c.Pass += transition.Pass + int64(kernel.PaddedSize(rows+evaluatedRows(e.size, limits),
+		e.size)+kernel.ScratchSize(e.inputs, rows))
 	c.Fork += transition.Fork
 	c.Inject = int64(e.set.PackedSize(e.size, e.inputs, false))
 	return c
@@ -159,7 +161,8 @@ func (e *Elman[F]) NewPass(limits Limits) Pass[F] {
 	p := &elmanPass[F]{unrolled: e.newUnrolled(limits), cell: e}
 	p.body, p.input = p, p.projection(&e.input)
 	rows := p.chunkRows()
-	p.deltas, p.evaluated = kernel.NewPadded[F](rows, e.size), kernel.NewPadded[F](evaluatedRows(e.size, limits), e.size)
+	p.deltas, p.evaluated = kernel.NewPadded[F](rows, e.size),
+		kernel.NewPadded[F](evaluatedRows(e.size, limits), e.size)
 	p.transition = e.transition.pass(limits.Batch, p.kept, rows)
 	return p
 }
@@ -216,7 +219,8 @@ func (p *elmanPass[F]) back(c chunk[F]) {
 		p.transition.settle(p.slot, p.later)
 		if !all && t > c.first { // the rest of the chunk at once
 			before := p.history.Slice(max(from-batch, 0), from+batch)
-			p.transition.backwardAll(deltas.Slice(0, (p.slot+1)*batch), history.Slice(batch, (t-c.first+1)*batch), before, batch)
+			p.transition.backwardAll(deltas.Slice(0, (p.slot+1)*batch), history.Slice(batch, (t-c.first+1)*batch),
+				before, batch)
 			p.later, p.slot = block(deltas, 0, batch), 0
 			break
 		}

@@ -20,7 +20,8 @@ type Embedding[F kernel.Float] struct {
 }
 
 // NewEmbedding declares "E", [tokens × width], which starts from N(0, deviation²).
-func NewEmbedding[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], tokens, width int, deviation float64) (*Embedding[F], error) {
+func NewEmbedding[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], tokens, width int,
+	deviation float64) (*Embedding[F], error) {
 	if tokens < 1 || width < 1 {
 		return nil, fmt.Errorf("layer: embedding of %d tokens in %d numbers: want at least 1 of each", tokens, width)
 	}
@@ -84,7 +85,8 @@ func (e *Embedding[F]) NewPass(limits Limits) Pass[F] {
 // Forward gathers the rows of the input's tokens.
 func (p *embeddingPass[F]) Forward(in Input[F], _ State[F], keep bool) (out kernel.Matrix[F], to State[F]) {
 	if n := len(in.Tokens); n != in.Steps*in.Batch || n > p.outputs.Rows {
-		panic(fmt.Sprintf("layer: %d tokens for %d steps of %d sequences in a pass made for %d", n, in.Steps, in.Batch, p.outputs.Rows))
+		panic(fmt.Sprintf("layer: %d tokens for %d steps of %d sequences in a pass made for %d", n, in.Steps, in.Batch,
+			p.outputs.Rows))
 	}
 	rows := p.e.Matrix()
 	out = p.outputs.Slice(0, len(in.Tokens))

@@ -46,7 +46,8 @@ type factorGradients[F kernel.Float] struct {
 func newFactors[F kernel.Float](set *kernel.Set[F], matrix weight.LowRank[F]) factors[F] {
 	n, _ := matrix.Shape()
 	k := matrix.Rank()
-	return factors[F]{set: set, matrix: matrix, d: make([]F, n), left: kernel.NewPadded[F](n, k), right: kernel.NewPadded[F](n, k)}
+	return factors[F]{set: set, matrix: matrix, d: make([]F, n), left: kernel.NewPadded[F](n, k),
+		right: kernel.NewPadded[F](n, k)}
 }
 
 // load computes and packs the factors for the present parameters.

@@ -54,7 +54,8 @@ func newForm[F kernel.Float](set *kernel.Set[F], matrix weight.Matrix[F]) form[F
 		f.direct = dense.View()
 		f.direct.Deferred = true
 	}
-	if matrix, ok := matrix.(weight.LowRank[F]); ok && rows == cols && rows >= max(formedSize, formedRanks*matrix.Rank()) {
+	if matrix, ok := matrix.(weight.LowRank[F]); ok && rows == cols &&
+		rows >= max(formedSize, formedRanks*matrix.Rank()) {
 		f.low = newLowRank(set, matrix)
 	}
 	return f

@@ -210,7 +210,8 @@ func number(t *testing.T, raw json.RawMessage, layer int) int {
 }
 
 // stackOf declares the case's layers.
-func stackOf[F kernel.Float](t *testing.T, set *kernel.Set[F], arena *weight.Arena[F], c networkCase, path Path) *Stack[F] {
+func stackOf[F kernel.Float](t *testing.T, set *kernel.Set[F], arena *weight.Arena[F], c networkCase,
+	path Path) *Stack[F] {
 	t.Helper()
 	activation, err := kernel.ParseActivation(c.Config.Activation)
 	if err != nil {
@@ -237,7 +238,8 @@ func stackOf[F kernel.Float](t *testing.T, set *kernel.Set[F], arena *weight.Are
 		return matrix(weight.NewSVD(set, arena, rows, cols, options))
 	}
 	n, fixed := c.Config.N, c.Config.Start == "zero"
-	elman := ElmanOptions{Inputs: c.Config.Inputs, Activation: activation, Slope: c.Config.Leak, FixedStart: fixed, Path: path}
+	elman := ElmanOptions{Inputs: c.Config.Inputs, Activation: activation, Slope: c.Config.Leak,
+		FixedStart: fixed, Path: path}
 	width := n
 	switch c.Cell {
 	case "rnn":
@@ -267,7 +269,8 @@ func stackOf[F kernel.Float](t *testing.T, set *kernel.Set[F], arena *weight.Are
 		default:
 			u = matrix(weight.NewRotations(set, arena, n, c.Permutations, 0))
 		}
-		add(NewScalarGated(set, arena, u, ScalarGatedOptions{Inputs: c.Config.Inputs, Activation: activation, Slope: c.Config.Leak, FixedStart: fixed, Bound: c.Cell == "sgornn"}))
+		add(NewScalarGated(set, arena, u, ScalarGatedOptions{Inputs: c.Config.Inputs, Activation: activation,
+			Slope: c.Config.Leak, FixedStart: fixed, Bound: c.Cell == "sgornn"}))
 	case "lstm2", "spectral-rnn2":
 		for i, inputs := range []int{c.Config.Inputs, n} {
 			arena.SetPrefix(fmt.Sprintf("%d.", i))
@@ -309,7 +312,8 @@ func stackOf[F kernel.Float](t *testing.T, set *kernel.Set[F], arena *weight.Are
 		}
 	}
 	arena.SetPrefix("")
-	add(NewAffine(set, arena, matrix(weight.NewDense(set, arena, "Y", c.Config.Outputs, width)), AffineOptions{Bias: "c"}))
+	add(NewAffine(set, arena, matrix(weight.NewDense(set, arena, "Y", c.Config.Outputs, width)),
+		AffineOptions{Bias: "c"}))
 	return NewStack(layers...)
 }
 
@@ -382,7 +386,8 @@ func stateOf[F kernel.Float](named map[string]tensor) State[F] {
 
 // compareNetwork holds outputs, loss, gradients, the state after and the losses of ten
 // Adam steps to a case.
-func compareNetwork[F kernel.Float](t *testing.T, set *kernel.Set[F], c networkCase, path Path, tolerance, share float64) {
+func compareNetwork[F kernel.Float](t *testing.T, set *kernel.Set[F], c networkCase, path Path,
+	tolerance, share float64) {
 	arena := weight.NewArena[F]()
 	stack := stackOf(t, set, arena, c, path)
 	arena.Allocate()
@@ -452,7 +457,8 @@ func compareNetwork[F kernel.Float](t *testing.T, set *kernel.Set[F], c networkC
 			var want, got []float64
 			for i, row := range gradient {
 				for j, x := range row {
-					want, got = append(want, x), append(got, float64(v.Gradient[p.element(viewShape{v.Rows, v.Cols}, i, j)]))
+					want, got = append(want, x), append(got,
+						float64(v.Gradient[p.element(viewShape{v.Rows, v.Cols}, i, j)]))
 				}
 			}
 			check(what+" of "+name, append(want, least), append(got, least))
@@ -490,7 +496,9 @@ func compareNetwork[F kernel.Float](t *testing.T, set *kernel.Set[F], c networkC
 		for i, want := range stateOf[F](c.StateAfter) {
 			check(fmt.Sprintf("matrix %d of the state after", i), flat(want), flat(to[i]))
 		}
-		comparePieces(t, set, stack, arena, c, in, objective, targets, pass, func() { checkGradients("gradient through both pieces", c.Whole) })
+		comparePieces(t, set, stack, arena, c, in, objective, targets, pass, func() {
+			checkGradients("gradient through both pieces", c.Whole)
+		})
 	}
 
 	adam, err := optim.NewAdam(set, arena.Values(), arena.Gradients(), optim.DefaultAdam())
@@ -507,7 +515,8 @@ func compareNetwork[F kernel.Float](t *testing.T, set *kernel.Set[F], c networkC
 }
 
 // comparePieces differentiates through the piece before, too.
-func comparePieces[F kernel.Float](t *testing.T, set *kernel.Set[F], stack *Stack[F], arena *weight.Arena[F], c networkCase, in Input[F],
+func comparePieces[F kernel.Float](t *testing.T, set *kernel.Set[F], stack *Stack[F], arena *weight.Arena[F],
+	c networkCase, in Input[F],
 	objective loss.Loss[F], targets loss.Targets[F], later Pass[F], check func()) {
 	t.Helper()
 	before := input[F](t, &c, c.Before)

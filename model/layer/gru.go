@@ -100,11 +100,13 @@ func (g *GRU[F]) Cost(limits Limits) Cost {
 	c := g.cost(limits, 3, 5*g.size)
 	u, n := g.sized(limits), g.size
 	for _, width := range []int{2 * n, n} { // of z and r, and of the candidate
-		c.Shared += int64(g.set.PackedSize(g.inputs, width, true) + g.set.PackedSize(n, width, false) + g.set.PackedSize(width, n, false))
+		c.Shared += int64(g.set.PackedSize(g.inputs, width, true) + g.set.PackedSize(n, width, false) +
+			g.set.PackedSize(width, n, false))
 		c.Inject += int64(g.set.PackedSize(width, g.inputs, false))
 	}
 	rows := u.kept + limits.Batch
-	c.Pass += int64(kernel.PaddedSize(rows, 2*n) + 2*kernel.PaddedSize(rows, n) + kernel.ScratchSize(max(n, g.inputs), u.chunkRows()))
+	c.Pass += int64(kernel.PaddedSize(rows, 2*n) + 2*kernel.PaddedSize(rows, n) +
+		kernel.ScratchSize(max(n, g.inputs), u.chunkRows()))
 	return c
 }
 
@@ -136,8 +138,10 @@ func (g *GRU[F]) NewPass(limits Limits) Pass[F] {
 	p.body = p
 	p.gate = gruGradients[F]{p.projection(&g.gate.projection), p.gradient(g.gate.w)}
 	p.candidate = gruGradients[F]{p.projection(&g.candidate.projection), p.gradient(g.candidate.w)}
-	p.gates, p.candidates, p.resets = kernel.NewPadded[F](p.kept, 2*n), kernel.NewPadded[F](p.kept, n), kernel.NewPadded[F](p.kept, n)
-	p.stepGates, p.stepCandidate, p.stepReset = kernel.NewPadded[F](batch, 2*n), kernel.NewPadded[F](batch, n), kernel.NewPadded[F](batch, n)
+	p.gates, p.candidates, p.resets = kernel.NewPadded[F](p.kept, 2*n), kernel.NewPadded[F](p.kept, n),
+		kernel.NewPadded[F](p.kept, n)
+	p.stepGates, p.stepCandidate, p.stepReset = kernel.NewPadded[F](batch, 2*n), kernel.NewPadded[F](batch, n),
+		kernel.NewPadded[F](batch, n)
 	return p
 }
 
@@ -176,7 +180,8 @@ func (p *gruPass[F]) back(c chunk[F]) {
 	batch, dstate := c.batch, p.dstate[0]
 	for t := c.last - 1; t >= c.first; t-- {
 		place := t - c.segment
-		gates, candidate, reset := block(p.gates, place, batch), block(p.candidates, place, batch), block(p.resets, place, batch)
+		gates, candidate, reset := block(p.gates, place, batch), block(p.candidates, place, batch),
+			block(p.resets, place, batch)
 		before := block(p.history, place, batch)
 		p.set.GRUBlendBackward(gates, candidate, before, dstate)
 		p.set.MultiplySum(reset, kernel.Sum[F]{

@@ -16,7 +16,10 @@
 //	set := kernel.Float32()
 //	arena := weight.NewArena[float32]()
 //	matrix, err := weight.NewSVD(set, arena, n, n, weight.SVDOptions{Left: 16, Right: 16, Radius: .1, Center: 1})
-//	cell, err := layer.NewElman(set, arena, matrix, layer.ElmanOptions{Inputs: n_i, Activation: kernel.LeakyReLU, Slope: .2})
+//	cell, err := layer.NewElman(set, arena, matrix, layer.ElmanOptions{Inputs: n_i, Activation: kernel.LeakyReLU,
+//
+// Slope: .2})
+//
 //	y, err := weight.NewDense(set, arena, "Y", n_y, n)
 //	head, err := layer.NewAffine(set, arena, y, layer.AffineOptions{Bias: "c"})
 //	net := layer.NewStack(cell, head)

@@ -49,7 +49,9 @@ func TestGradientsAtLevels(t *testing.T) {
 			for _, v := range exact.arena.Views() {
 				stride[v.Name] = 1 + len(v.Value)/40
 				for i := 0; i < len(v.Value); i += stride[v.Name] {
-					differences[v.Name] = append(differences[v.Name], derivative(&v.Value[i], func() float64 { return exact.forward(d) }))
+					differences[v.Name] = append(differences[v.Name], derivative(&v.Value[i], func() float64 {
+						return exact.forward(d)
+					}))
 				}
 			}
 			for _, level := range kernel.Levels() {

@@ -93,8 +93,10 @@ func (l *LSTM[F]) Constrain(float64) {}
 func (l *LSTM[F]) Cost(limits Limits) Cost {
 	c := l.cost(limits, 4, 6*l.size)
 	u, n := l.sized(limits), l.size
-	c.Shared = int64(l.set.PackedSize(l.inputs, 4*n, true) + l.set.PackedSize(n, 4*n, false) + l.set.PackedSize(4*n, n, false))
-	c.Pass += int64(kernel.PaddedSize(u.kept+u.chunkRows()+limits.Batch, 4*n) + kernel.ScratchSize(max(n, l.inputs), u.chunkRows()))
+	c.Shared = int64(l.set.PackedSize(l.inputs, 4*n, true) + l.set.PackedSize(n, 4*n, false) +
+		l.set.PackedSize(4*n, n, false))
+	c.Pass += int64(kernel.PaddedSize(u.kept+u.chunkRows()+limits.Batch, 4*n) +
+		kernel.ScratchSize(max(n, l.inputs), u.chunkRows()))
 	c.Inject = int64(l.set.PackedSize(4*n, l.inputs, false))
 	return c
 }
@@ -125,7 +127,8 @@ func (l *LSTM[F]) NewPass(limits Limits) Pass[F] {
 }
 
 func (p *lstmPass[F]) evaluate(in Input[F]) {
-	p.set.LSTMForward(p.stepGates.Slice(0, in.Batch), p.to[1], p.to[0], in.Batch, &p.cell.right, in.X, &p.cell.input.packed)
+	p.set.LSTMForward(p.stepGates.Slice(0, in.Batch), p.to[1], p.to[0], in.Batch, &p.cell.right, in.X,
+		&p.cell.input.packed)
 }
 
 func (p *lstmPass[F]) step(first, end int) {
@@ -163,7 +166,8 @@ func (p *lstmPass[F]) accumulate(c chunk[F]) {
 }
 
 // startGates sets each n × n block of w, [n × kn], to the named start.
-func startGates[F kernel.Float](ctx context.Context, set *kernel.Set[F], w *weight.View[F], start weight.Start, source *random.Source) error {
+func startGates[F kernel.Float](ctx context.Context, set *kernel.Set[F], w *weight.View[F], start weight.Start,
+	source *random.Source) error {
 	n := w.Rows
 	switch start {
 	case "", weight.StartGaussian:

@@ -48,7 +48,8 @@ func factorsOf[F kernel.Float](matrix weight.Matrix[F], path Path) (weight.LowRa
 			return nil, fmt.Errorf("layer: path %s: a weight without factors has to be formed", path)
 		}
 	default:
-		return nil, fmt.Errorf("layer: unknown path %q: want %s, %s or %s", string(path), PathAuto, PathDense, PathCompactWY)
+		return nil, fmt.Errorf("layer: unknown path %q: want %s, %s or %s", string(path), PathAuto, PathDense,
+			PathCompactWY)
 	}
 	if !factored {
 		return nil, nil

@@ -335,7 +335,8 @@ func TestEvaluate(t *testing.T) {
 			if got := elements(evaluated.Slice(0, s.batch)); !slices.Equal(got, states) {
 				t.Errorf("level %v: states differ with and without history", level)
 			}
-			longer := Input[float32]{Steps: s.steps + 5, Batch: 2, X: kernel.NewPadded[float32]((s.steps+5)*2, s.inputs)}
+			longer := Input[float32]{Steps: s.steps + 5, Batch: 2,
+				X: kernel.NewPadded[float32]((s.steps+5)*2, s.inputs)}
 			n.pass.Forward(longer, nil, false)
 		}
 	})
@@ -433,7 +434,8 @@ func TestHistory(t *testing.T) {
 					} {
 						for name := range want {
 							if !slices.Equal(got[name], want[name]) {
-								t.Errorf("%s of history %d, %d sequences, %d rows of gradients: %s differs", what, history, batch, rows, name)
+								t.Errorf("%s of history %d, %d sequences, %d rows of gradients: %s differs", what,
+									history, batch, rows, name)
 							}
 						}
 					}
@@ -454,7 +456,8 @@ func segmented(n *single[float32], d data[float32], dout kernel.Matrix[float32])
 	dfrom := n.pass.Backward(dout, nil, dx)
 	n.layer.Join(1)
 	all := snapshot(n)
-	all["the outputs"], all["the last state"], all["dx"], all["the start's gradient"] = outputs, last, elements(dx), elements(dfrom[0])
+	all["the outputs"], all["the last state"], all["dx"], all["the start's gradient"] = outputs, last, elements(dx),
+		elements(dfrom[0])
 	return all
 }
 
@@ -468,7 +471,8 @@ func TestStack(t *testing.T) {
 		for _, c := range []struct {
 			every          bool
 			chunk, history int
-		}{{true, 1 << 10, 0}, {true, 2 * s.batch, 0}, {false, 1 << 10, 0}, {true, 2 * s.batch, 2}, {false, 2 * s.batch, 2}} {
+		}{{true, 1 << 10, 0}, {true, 2 * s.batch, 0}, {false, 1 << 10, 0}, {true, 2 * s.batch, 2},
+			{false, 2 * s.batch, 2}} {
 			arena, above := weight.NewArena[float64](), s
 			above.inputs, above.every = s.n, c.every
 			below := declareSingle(t, set, arena, s)
@@ -490,7 +494,8 @@ func TestStack(t *testing.T) {
 				rows *= s.steps
 			}
 			source := random.New(4, 0)
-			weights, from, dto := kernel.NewPadded[float64](rows, s.n), make(State[float64], stack.Carried()), make(State[float64], stack.Carried())
+			weights, from, dto := kernel.NewPadded[float64](rows, s.n), make(State[float64], stack.Carried()),
+				make(State[float64], stack.Carried())
 			random.Gaussian(weights.Data, 1, source)
 			for i := range from {
 				from[i], dto[i] = kernel.NewPadded[float64](s.batch, s.n), kernel.NewPadded[float64](s.batch, s.n)
@@ -519,7 +524,8 @@ func TestStack(t *testing.T) {
 					difference = max(difference, math.Abs(want-gradient[i]))
 				}
 				if relative := difference / largest; !(relative < 1e-6) {
-					t.Errorf("every %v, history %d: gradient of %s: relative error %.2g", c.every, c.history, name, relative)
+					t.Errorf("every %v, history %d: gradient of %s: relative error %.2g", c.every, c.history,
+						name, relative)
 				}
 			}
 			compare("x", d.x.Data, dx.Data)
@@ -570,7 +576,8 @@ func TestStartGradientNorm(t *testing.T) {
 // unasked.
 func TestPaths(t *testing.T) {
 	for _, s := range []shape{
-		{cell: "ornn", n: 20, m1: 4}, {cell: "ornn", n: 49, m1: 16}, {cell: "ornn", n: 20, m1: 20}, {cell: "ornn", n: 49, m1: 17},
+		{cell: "ornn", n: 20, m1: 4}, {cell: "ornn", n: 49, m1: 16}, {cell: "ornn", n: 20, m1: 20},
+		{cell: "ornn", n: 49, m1: 17},
 		{cell: "spectral-rnn", n: 48, m1: 4, m2: 3}, {cell: "spectral-rnn", n: 49, m1: 4, m2: 12},
 		{cell: "spectral-rnn", n: 20, m1: 20, m2: 20}, {cell: "spectral-rnn", n: 20, m1: 1, m2: 11},
 	} {
@@ -642,7 +649,8 @@ func TestStart(t *testing.T) {
 // orthogonal.
 func TestOrthogonalGates(t *testing.T) {
 	for _, cell := range []string{"lstm", "gru"} {
-		n := newSingle(t, kernel.Float64(), shape{cell: cell, n: 7, inputs: 1, steps: 1, batch: 1, start: weight.StartOrthogonal}, 1)
+		n := newSingle(t, kernel.Float64(), shape{cell: cell, n: 7, inputs: 1, steps: 1, batch: 1,
+			start: weight.StartOrthogonal}, 1)
 		for _, v := range n.arena.Views() {
 			if !strings.HasPrefix(v.Name, "W") {
 				continue
@@ -736,11 +744,19 @@ func TestMisuse(t *testing.T) {
 		good := input(s.steps, s.batch, s.steps*s.batch, s.inputs)
 		gradient := kernel.NewPadded[float32](s.batch, s.n)
 		for name, misuse := range map[string]func(n *single[float32]){
-			"Backward without Forward":     func(n *single[float32]) { n.pass.Backward(gradient, nil, none) },
-			"7 steps in a pass made for":   func(n *single[float32]) { n.pass.Forward(input(7, s.batch, 7*s.batch, s.inputs), nil, true) },
-			"input of 30 × 2 where 30 × 3": func(n *single[float32]) { n.pass.Forward(input(s.steps, s.batch, 30, 2), nil, true) },
-			"made for 5 sequences":         func(n *single[float32]) { n.pass.Forward(input(1, 6, 6, s.inputs), nil, false) },
-			"matrices where":               func(n *single[float32]) { n.pass.Forward(good, make(State[float32], 3), true) },
+			"Backward without Forward": func(n *single[float32]) { n.pass.Backward(gradient, nil, none) },
+			"7 steps in a pass made for": func(n *single[float32]) {
+				n.pass.Forward(input(7, s.batch, 7*s.batch, s.inputs), nil, true)
+			},
+			"input of 30 × 2 where 30 × 3": func(n *single[float32]) {
+				n.pass.Forward(input(s.steps, s.batch, 30, 2), nil, true)
+			},
+			"made for 5 sequences": func(n *single[float32]) {
+				n.pass.Forward(input(1, 6, 6, s.inputs), nil, false)
+			},
+			"matrices where": func(n *single[float32]) {
+				n.pass.Forward(good, make(State[float32], 3), true)
+			},
 			"state of 5 × 8": func(n *single[float32]) {
 				state := make(State[float32], n.layer.Carried())
 				for i := range state {

@@ -21,7 +21,8 @@ type recurrent[F kernel.Float] struct {
 
 // newRecurrent checks the sizes. columns numbers are computed a unit and step, and
 // so many steps at least are worked on together.
-func newRecurrent[F kernel.Float](set *kernel.Set[F], inputs, size, columns, least int, every bool) (recurrent[F], error) {
+func newRecurrent[F kernel.Float](set *kernel.Set[F], inputs, size, columns, least int,
+	every bool) (recurrent[F], error) {
 	for _, c := range []struct {
 		name  string
 		value int
@@ -215,7 +216,8 @@ func (p *projectionPass[F]) accumulate(c chunk[F], deltas kernel.Matrix[F], more
 // sized is the common part of a pass without its memory.
 func (r *recurrent[F]) sized(limits Limits) *unrolled[F] {
 	u := &unrolled[F]{
-		recurrent: r, limits: limits, chunk: cachedRows(r.columns * r.size), first: len(r.passes) == 0, tensors: r.tensors,
+		recurrent: r, limits: limits, chunk: cachedRows(r.columns * r.size), first: len(r.passes) == 0,
+		tensors: r.tensors,
 	}
 	u.kept = limits.Steps * limits.Batch
 	if limits.History > 0 {
@@ -228,13 +230,15 @@ func (r *recurrent[F]) sized(limits Limits) *unrolled[F] {
 // newUnrolled makes the common part of a pass.
 func (r *recurrent[F]) newUnrolled(limits Limits) *unrolled[F] {
 	if limits.Steps < 1 || limits.Batch < 1 {
-		panic(fmt.Sprintf("layer: pass for %d steps of %d sequences: want at least 1 of each", limits.Steps, limits.Batch))
+		panic(fmt.Sprintf("layer: pass for %d steps of %d sequences: want at least 1 of each", limits.Steps,
+			limits.Batch))
 	}
 	u := r.sized(limits)
 	n := len(r.initial)
 	u.to, u.dstate = make(State[F], n), make(State[F], n)
 	for range n {
-		u.carried = append(u.carried, carried[F]{kernel.NewPadded[F](u.kept+limits.Batch, r.size), kernel.NewPadded[F](u.beforeRows(), r.size)})
+		u.carried = append(u.carried, carried[F]{kernel.NewPadded[F](u.kept+limits.Batch, r.size),
+			kernel.NewPadded[F](u.beforeRows(), r.size)})
 		u.state = append(u.state, kernel.NewPadded[F](limits.Batch, r.size))
 		u.dfrom = append(u.dfrom, kernel.NewPadded[F](limits.Batch, r.size))
 	}
@@ -418,10 +422,12 @@ func (u *unrolled[F]) lastSegment() int {
 // check panics unless the input and the state fit the pass.
 func (u *unrolled[F]) check(in Input[F], from State[F]) {
 	if in.Steps < 1 || in.Batch < 1 || in.Batch > u.limits.Batch {
-		panic(fmt.Sprintf("layer: %d steps of %d sequences in a pass made for %d sequences", in.Steps, in.Batch, u.limits.Batch))
+		panic(fmt.Sprintf("layer: %d steps of %d sequences in a pass made for %d sequences", in.Steps, in.Batch,
+			u.limits.Batch))
 	}
 	if in.X.Rows != in.Steps*in.Batch || in.X.Cols != u.inputs {
-		panic(fmt.Sprintf("layer: input of %d × %d where %d × %d is due", in.X.Rows, in.X.Cols, in.Steps*in.Batch, u.inputs))
+		panic(fmt.Sprintf("layer: input of %d × %d where %d × %d is due", in.X.Rows, in.X.Cols,
+			in.Steps*in.Batch, u.inputs))
 	}
 	u.checkState(from, in.Batch)
 }
@@ -446,7 +452,8 @@ func (u *unrolled[F]) beginBackward(dout kernel.Matrix[F], dto State[F], dx kern
 	}
 	rows, batch := u.in.Steps*u.in.Batch, u.in.Batch
 	if dout.Cols != u.size || dout.Rows != batch && dout.Rows != rows {
-		panic(fmt.Sprintf("layer: gradient of %d × %d for %d steps of %d states of size %d", dout.Rows, dout.Cols, u.in.Steps, batch, u.size))
+		panic(fmt.Sprintf("layer: gradient of %d × %d for %d steps of %d states of size %d", dout.Rows, dout.Cols,
+			u.in.Steps, batch, u.size))
 	}
 	if dx.Data != nil && (dx.Rows != rows || dx.Cols != u.inputs) {
 		panic(fmt.Sprintf("layer: input gradient of %d × %d where %d × %d is due", dx.Rows, dx.Cols, rows, u.inputs))

@@ -20,12 +20,14 @@ type Residual[F kernel.Float] struct {
 
 // NewResidual returns the residual block round layers, of which the last is an [Affine]
 // one without φ.
-func NewResidual[F kernel.Float](set *kernel.Set[F], inner *Stack[F], width int, activation kernel.Activation, slope float64) (*Residual[F], error) {
+func NewResidual[F kernel.Float](set *kernel.Set[F], inner *Stack[F], width int, activation kernel.Activation,
+	slope float64) (*Residual[F], error) {
 	if err := checkActivation(activation, slope); err != nil {
 		return nil, err
 	}
 	if out, every := inner.Outputs(); out != width || !every || inner.Carried() > 0 {
-		return nil, fmt.Errorf("layer: residual block of width %d round layers with outputs of %d: want the same, for every step", width, out)
+		return nil, fmt.Errorf("layer: residual block of width %d round layers with outputs of %d: want the same, "+
+			"for every step", width, out)
 	}
 	if last, ok := inner.layers[len(inner.layers)-1].(*Affine[F]); !ok || last.phi.activation != kernel.Linear {
 		return nil, errors.New("layer: residual block round layers that do not end in an affine one without activation")

@@ -51,7 +51,8 @@ type ScalarGatedOptions struct {
 
 // NewScalarGated declares the tensors "M" [n_i × n], "b", "alpha_hat", "beta_hat" and
 // "h0". The matrix, which is square, has declared its own.
-func NewScalarGated[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix weight.Matrix[F], options ScalarGatedOptions) (*ScalarGated[F], error) {
+func NewScalarGated[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix weight.Matrix[F],
+	options ScalarGatedOptions) (*ScalarGated[F], error) {
 	n, err := squareSize(matrix)
 	if err != nil {
 		return nil, err
@@ -145,7 +146,8 @@ func (s *ScalarGated[F]) Cost(limits Limits) Cost {
 	u, n := s.sized(limits), s.size
 	shared, pass, fork := s.u.packedFootprint()
 	c.Shared = int64(shared + s.set.PackedSize(s.inputs, n, true) + 2*n)
-	c.Pass += int64(pass + 2*n + kernel.PaddedSize(u.kept+2*limits.Batch+u.chunkRows(), n) + kernel.ScratchSize(max(n, s.inputs), u.chunkRows()))
+	c.Pass += int64(pass + 2*n + kernel.PaddedSize(u.kept+2*limits.Batch+u.chunkRows(), n) +
+		kernel.ScratchSize(max(n, s.inputs), u.chunkRows()))
 	c.Fork += int64(fork)
 	c.Inject = int64(s.set.PackedSize(n, s.inputs, false))
 	return c
@@ -167,9 +169,11 @@ type scalarGatedPass[F kernel.Float] struct {
 
 // NewPass returns a pass for parts of minibatches.
 func (s *ScalarGated[F]) NewPass(limits Limits) Pass[F] {
-	p := &scalarGatedPass[F]{unrolled: s.newUnrolled(limits), cell: s, gradient: s.u.pass(), dalpha: make([]F, s.size), dbeta: make([]F, s.size)}
+	p := &scalarGatedPass[F]{unrolled: s.newUnrolled(limits), cell: s, gradient: s.u.pass(), dalpha: make([]F, s.size),
+		dbeta: make([]F, s.size)}
 	p.body, p.input = p, p.projection(&s.input)
-	p.activations, p.activation, p.spare = kernel.NewPadded[F](p.kept, s.size), kernel.NewPadded[F](limits.Batch, s.size), kernel.NewPadded[F](limits.Batch, s.size)
+	p.activations, p.activation, p.spare = kernel.NewPadded[F](p.kept, s.size),
+		kernel.NewPadded[F](limits.Batch, s.size), kernel.NewPadded[F](limits.Batch, s.size)
 	p.deltas = kernel.NewPadded[F](p.chunkRows(), s.size)
 	s.gated = append(s.gated, p)
 	return p
@@ -188,7 +192,8 @@ func (p *scalarGatedPass[F]) step(first, end int) {
 	batch := p.in.Batch
 	x := p.in.X.Slice(first*batch, end*batch)
 	for t := range end - first {
-		p.one(block(p.activations, t, batch), block(x, t, batch), block(p.history, t, batch), block(p.history, t+1, batch),
+		p.one(block(p.activations, t, batch), block(x, t, batch), block(p.history, t, batch),
+			block(p.history, t+1, batch),
 			memories(following(p.activations, (t+1)*batch, batch), following(p.history, (t+2)*batch, batch)))
 	}
 }
@@ -216,8 +221,10 @@ func (p *scalarGatedPass[F]) back(c chunk[F]) {
 	s, batch, g := p.cell, c.batch, p.dstate[0]
 	for t := c.last - 1; t >= c.first; t-- {
 		place := t - c.segment
-		delta, activation, before := block(p.deltas, t-c.first, batch), block(p.activations, place, batch), block(p.history, place, batch)
-		p.set.ScalarGateBackward(delta, g, activation, before, p.dalpha, p.dbeta, s.alpha[0], s.phi.activation, s.phi.slope)
+		delta, activation, before := block(p.deltas, t-c.first, batch), block(p.activations, place, batch),
+			block(p.history, place, batch)
+		p.set.ScalarGateBackward(delta, g, activation, before, p.dalpha, p.dbeta, s.alpha[0],
+			s.phi.activation, s.phi.slope)
 		p.set.MultiplySum(g, kernel.Sum[F]{
 			A: delta, B: &s.u.left, H: g, D: s.beta,
 			Prefetch: memories(preceding(p.activations, place*batch, batch), preceding(p.history, place*batch, batch)),

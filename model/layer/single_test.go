@@ -61,24 +61,29 @@ func declareSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], arena *weig
 	case "ornn", "sgornn":
 		matrix, err = weight.NewHouseholder(set, arena, s.n, s.n, s.m1)
 	case "spectral-rnn":
-		matrix, err = weight.NewSVD(set, arena, s.n, s.n, weight.SVDOptions{Left: s.m1, Right: s.m2, Radius: s.radius, Center: 1})
+		matrix, err = weight.NewSVD(set, arena, s.n, s.n,
+			weight.SVDOptions{Left: s.m1, Right: s.m2, Radius: s.radius, Center: 1})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	switch s.cell {
 	case "lstm":
-		l, err = NewLSTM(set, arena, LSTMOptions{Inputs: s.inputs, Size: s.n, FixedStart: s.fixedStart, Every: s.every, Start: s.start, InputScale: 1, ForgetBias: 1})
+		l, err = NewLSTM(set, arena, LSTMOptions{Inputs: s.inputs, Size: s.n, FixedStart: s.fixedStart, Every: s.every,
+			Start: s.start, InputScale: 1, ForgetBias: 1})
 	case "gru":
-		l, err = NewGRU(set, arena, GRUOptions{Inputs: s.inputs, Size: s.n, FixedStart: s.fixedStart, Every: s.every, Start: s.start, InputScale: 1})
+		l, err = NewGRU(set, arena, GRUOptions{Inputs: s.inputs, Size: s.n, FixedStart: s.fixedStart, Every: s.every,
+			Start: s.start, InputScale: 1})
 	case "fastrnn", "sgornn":
 		l, err = NewScalarGated(set, arena, matrix, ScalarGatedOptions{
-			Inputs: s.inputs, Activation: s.activation, Slope: s.slope, FixedStart: s.fixedStart, Every: s.every, Start: s.start, InputScale: 1,
+			Inputs: s.inputs, Activation: s.activation, Slope: s.slope, FixedStart: s.fixedStart, Every: s.every,
+			Start: s.start, InputScale: 1,
 			Bound: s.cell == "sgornn", Alpha: -1, Beta: .5,
 		})
 	default:
 		l, err = NewElman(set, arena, matrix, ElmanOptions{
-			Inputs: s.inputs, Activation: s.activation, Slope: s.slope, FixedStart: s.fixedStart, Every: s.every, Path: s.path, Start: s.start, InputScale: 1,
+			Inputs: s.inputs, Activation: s.activation, Slope: s.slope, FixedStart: s.fixedStart, Every: s.every,
+			Path: s.path, Start: s.start, InputScale: 1,
 		})
 	}
 	if err != nil {

@@ -129,7 +129,8 @@ func (s *Stack[F]) newPass(limits Limits, w *workspace[F]) *stackPass[F] {
 		}
 		pass := newPassIn(l, limits, w)
 		joint, _ := pass.(rowwise[F])
-		p.passes, p.rowwise, p.states = append(p.passes, pass), append(p.rowwise, joint), append(p.states, p.states[i]+l.Carried())
+		p.passes, p.rowwise, p.states = append(p.passes, pass), append(p.rowwise, joint),
+			append(p.states, p.states[i]+l.Carried())
 		width, _ = l.Outputs()
 		limits = after(l, limits)
 	}

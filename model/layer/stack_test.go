@@ -19,12 +19,14 @@ func TestJoinedBackward(t *testing.T) {
 	})
 	t.Run("factors", func(t *testing.T) {
 		testJoinedBackward(t, func(arena *weight.Arena[float32], rows, cols int) (weight.Matrix[float32], error) {
-			return weight.NewSVD(kernel.Float32(), arena, rows, cols, weight.SVDOptions{Left: 5, Right: 3, Radius: .4, Center: 1, Scale: 1})
+			return weight.NewSVD(kernel.Float32(), arena, rows, cols, weight.SVDOptions{Left: 5, Right: 3, Radius: .4,
+				Center: 1, Scale: 1})
 		}, weight.StartRandom, PathCompactWY)
 	})
 }
 
-func testJoinedBackward(t *testing.T, matrix func(arena *weight.Arena[float32], rows, cols int) (weight.Matrix[float32], error), start weight.Start, path Path) {
+func testJoinedBackward(t *testing.T, matrix func(arena *weight.Arena[float32], rows, cols int) (weight.Matrix[float32],
+	error), start weight.Start, path Path) {
 	const width, inputs, rows = 24, 17, 21
 	set := kernel.Float32()
 	arena := weight.NewArena[float32]()

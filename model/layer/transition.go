@@ -162,7 +162,8 @@ func (t *compactWYPass[F]) forward(first int, h, x kernel.Matrix[F], m *kernel.P
 		}
 		state, next := block(h, i, batch), block(h, i+1, batch)
 		t.set.MultiplySum(p, kernel.Sum[F]{A: state, B: &t.intoP, Prefetch: memories(after)})
-		sum := kernel.Sum[F]{X: block(x, i, batch), M: m, A: p, B: &t.outOfP, H: state, D: t.d, Prefetch: memories(following(h, (i+2)*batch, batch))}
+		sum := kernel.Sum[F]{X: block(x, i, batch), M: m, A: p, B: &t.outOfP, H: state, D: t.d,
+			Prefetch: memories(following(h, (i+2)*batch, batch))}
 		t.set.MultiplyActivate(next, sum, t.phi.activation, t.phi.slope)
 	}
 }
@@ -178,7 +179,8 @@ func (t *compactWYPass[F]) backward(dst kernel.Matrix[F], slot int, delta, out k
 }
 
 // backwardTo is backward, which asks for the memory of the output that is needed next.
-func (t *compactWYPass[F]) backwardTo(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[F], add bool, before kernel.Matrix[F]) {
+func (t *compactWYPass[F]) backwardTo(dst kernel.Matrix[F], slot int, delta, out kernel.Matrix[F], add bool,
+	before kernel.Matrix[F]) {
 	sum := kernel.Sum[F]{A: block(t.q, slot, delta.Rows), B: &t.outOfQ, H: delta, D: t.d, Prefetch: memories(before)}
 	if add {
 		t.set.ScaleColumnsAdd(dst, t.d, delta)

@@ -90,7 +90,8 @@ func check[F kernel.Float](outputs kernel.Matrix[F], targets *Targets[F]) {
 // target, 1 for a row's class and 0 for the others; a single output is held to the
 // class itself, 0 or 1, of which it says 1 above the threshold. at returns the loss of an
 // element and its derivative, which is written times scale unless that is 0.
-func elementwise[F kernel.Float](outputs kernel.Matrix[F], targets Targets[F], scale, threshold F, at func(output, target F) (loss float64, derivative F)) Score {
+func elementwise[F kernel.Float](outputs kernel.Matrix[F], targets Targets[F], scale, threshold F,
+	at func(output, target F) (loss float64, derivative F)) Score {
 	check(outputs, &targets)
 	score := Score{Rows: outputs.Rows}
 	for i := range outputs.Rows {

@@ -64,7 +64,8 @@ func TestGradient(t *testing.T) {
 			for _, part := range [][2]int{{0, 2}, {2, 3}, {3, rows}} {
 				sum.Add(loss.Gradient(at.Slice(part[0], part[1]), target.Slice(part[0], part[1]), rows))
 			}
-			if math.Abs(sum.Loss-score.Loss) > 1e-12 || sum.Correct != score.Correct || sum.Rows != rows || !slices.Equal(at.Data, gradient.Data) {
+			if math.Abs(sum.Loss-score.Loss) > 1e-12 || sum.Correct != score.Correct || sum.Rows != rows ||
+				!slices.Equal(at.Data, gradient.Data) {
 				t.Errorf("%s: in parts the score is %v, as a whole %v", name, sum, score)
 			}
 		}

@@ -245,7 +245,8 @@ func (h *head[F]) differentiateRows(number int) {
 	for i := range h.back {
 		outputs, next := h.block(i, from, to), min(i+1, len(h.back)-1)
 		h.set.ExpSums(sums, outputs, h.largest[from:to])
-		sum := kernel.Sum[F]{A: outputs, B: &h.back[i], Prefetch: [2][]F{h.back[next].Memory(), h.block(next, from, to).Data}}
+		sum := kernel.Sum[F]{A: outputs, B: &h.back[i],
+			Prefetch: [2][]F{h.back[next].Memory(), h.block(next, from, to).Data}}
 		if i > 0 {
 			sum.H = gradient
 		}

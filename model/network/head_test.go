@@ -24,7 +24,8 @@ const headOutputs, headInputs, headRows = 2*pieceOutputs + 77, 9, 2*blockRows + 
 
 func newHeadCase[F kernel.Float](t *testing.T, set *kernel.Set[F], threads int) *headCase[F] {
 	t.Helper()
-	c := &headCase[F]{arena: weight.NewArena[F](), x: kernel.Dense(make([]F, headRows*headInputs), headRows, headInputs)}
+	c := &headCase[F]{arena: weight.NewArena[F](), x: kernel.Dense(make([]F, headRows*headInputs),
+		headRows, headInputs)}
 	c.head = declareHead(set, c.arena, headOutputs, headInputs, 1)
 	c.arena.Allocate()
 	source := random.New(3, 4)
@@ -36,7 +37,8 @@ func newHeadCase[F kernel.Float](t *testing.T, set *kernel.Set[F], threads int) 
 		if row%3 == 0 { // what the layer says itself
 			best := math.Inf(-1)
 			for j := range headOutputs {
-				if output := float64(c.head.c.Value[j]) + set.Dot(c.head.y.Value[j*headInputs:(j+1)*headInputs], c.x.Row(row)); output > best {
+				if output := float64(c.head.c.Value[j]) + set.Dot(c.head.y.Value[j*headInputs:(j+1)*headInputs],
+					c.x.Row(row)); output > best {
 					class, best = j, output
 				}
 			}
@@ -58,7 +60,8 @@ func TestWideOutputByDefinition(t *testing.T) {
 	const of = 1000
 	score, dx := c.head.differentiate(0, c.x, c.targets, of)
 	wantScore := loss.Score{Rows: headRows}
-	wantX, wantY, wantC := make([]float64, headRows*headInputs), make([]float64, headOutputs*headInputs), make([]float64, headOutputs)
+	wantX, wantY, wantC := make([]float64, headRows*headInputs), make([]float64, headOutputs*headInputs),
+		make([]float64, headOutputs)
 	for row := range headRows {
 		h, class := c.x.Row(row), c.targets.Classes[row]
 		outputs, sum, best := make([]float64, headOutputs), 0.0, 0
@@ -89,7 +92,8 @@ func TestWideOutputByDefinition(t *testing.T) {
 			}
 		}
 	}
-	if !close64(score.Loss/wantScore.Loss, 1) || score.Correct != wantScore.Correct || score.Rows != headRows || score.Correct == 0 {
+	if !close64(score.Loss/wantScore.Loss, 1) || score.Correct != wantScore.Correct || score.Rows != headRows ||
+		score.Correct == 0 {
 		t.Errorf("score %v, want %v", score, wantScore)
 	}
 	if got := c.head.score(c.x, c.targets); got != score {
@@ -108,7 +112,8 @@ func TestWideOutputIsReproducible(t *testing.T) {
 		c := newHeadCase(t, kernel.Float32(), threads)
 		c.head.score(c.x, c.targets)
 		got, dx := c.head.differentiate(0, c.x, c.targets, headRows)
-		if got != want || !slices.Equal(flat(dx), flat(wantX)) || !slices.Equal(c.arena.Gradients(), one.arena.Gradients()) {
+		if got != want || !slices.Equal(flat(dx), flat(wantX)) ||
+			!slices.Equal(c.arena.Gradients(), one.arena.Gradients()) {
 			t.Errorf("%d threads: score %v, want %v", threads, got, want)
 		}
 	}

@@ -163,7 +163,8 @@ func New[F kernel.Float](ctx context.Context, set *kernel.Set[F], spec Spec, roo
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &sweep.ParameterError{Parameter: "start", Value: spec.Options.Parameters["start"], Problem: err.Error()}
+		return nil, &sweep.ParameterError{Parameter: "start", Value: spec.Options.Parameters["start"],
+			Problem: err.Error()}
 	}
 	if n.head != nil {
 		n.head.init(source)

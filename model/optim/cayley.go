@@ -39,7 +39,9 @@ type Cayley[F kernel.Float] struct {
 func NewCayley[F kernel.Float](set *kernel.Set[F], tensor *weight.View[F]) (*Cayley[F], error) {
 	n, p := tensor.Rows, tensor.Cols
 	if p > n {
-		return nil, fmt.Errorf("optim: tensor %s of %d × %d moves by Cayley's transform: want no more columns than rows", tensor.Name, n, p)
+		return nil,
+			fmt.Errorf("optim: tensor %s of %d × %d moves by Cayley's transform: want no more columns than rows",
+				tensor.Name, n, p)
 	}
 	c := &Cayley[F]{set: set, u: tensor.Matrix(), g: tensor.GradientMatrix(), thin: 5*p < n}
 	size := n
@@ -47,7 +49,8 @@ func NewCayley[F kernel.Float](set *kernel.Set[F], tensor *weight.View[F]) (*Cay
 		size = 2 * p
 		c.p, c.q = kernel.NewMatrix[F](n, size), kernel.NewMatrix[F](n, size)
 	}
-	c.k, c.system, c.others = kernel.NewMatrix[F](size, size), kernel.NewMatrix[F](size, size+p), kernel.NewMatrix[F](size, eliminated)
+	c.k, c.system, c.others = kernel.NewMatrix[F](size, size), kernel.NewMatrix[F](size, size+p),
+		kernel.NewMatrix[F](size, eliminated)
 	return c, nil
 }
 
@@ -179,5 +182,6 @@ func cayleyFootprint[F kernel.Float](set *kernel.Set[F], n, p int) int {
 		size := 2 * p
 		return 2*n*size + size*size + size*(size+p) + size*eliminated + set.PackedSize(size, p, false)
 	}
-	return n*n + n*(n+p) + n*eliminated + max(set.PackedSize(p, n, false), set.PackedSize(n, p, false), set.PackedSize(eliminated, n+p, false))
+	return n*n + n*(n+p) + n*eliminated + max(set.PackedSize(p, n, false), set.PackedSize(n, p, false),
+		set.PackedSize(eliminated, n+p, false))
 }

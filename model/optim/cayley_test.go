@@ -50,7 +50,8 @@ func fromOrthonormal[F kernel.Float](v *weight.View[F]) float64 {
 // TestCayley holds a step to the equation, (I + η/2 A)⁻¹ (I - η/2 A) U, at small
 // rates and at such that turn far.
 func TestCayley(t *testing.T) {
-	for _, shape := range [][2]int{{1, 1}, {2, 1}, {5, 5}, {7, 3}, {6, 3}, {32, 32}, {33, 33}, {70, 70}, {65, 33}, {90, 40}, {100, 2}, {200, 37}, {7, 1}} {
+	for _, shape := range [][2]int{{1, 1}, {2, 1}, {5, 5}, {7, 3}, {6, 3}, {32, 32}, {33, 33}, {70, 70}, {65, 33},
+		{90, 40}, {100, 2}, {200, 37}, {7, 1}} {
 		for _, rate := range []float64{1e-3, .1, 3} {
 			n, p := shape[0], shape[1]
 			t.Run(fmt.Sprintf("%d×%d,rate=%v", n, p, rate), func(t *testing.T) {

@@ -41,7 +41,8 @@ func New[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], options Opt
 		v, end := views[0], len(arena.Values())
 		rule := options.rule(v.Rule)
 		last := 1
-		for last < len(views) && rule != weight.RuleCayley && options.rule(views[last].Rule) == rule && views[last].Rate == v.Rate {
+		for last < len(views) && rule != weight.RuleCayley && options.rule(views[last].Rule) == rule &&
+			views[last].Rate == v.Rate {
 			last++
 		}
 		if views = views[last:]; len(views) > 0 {
@@ -67,7 +68,8 @@ func (o *Options) rule(named weight.Rule) weight.Rule {
 
 // newOptimizer returns the optimiser by a rule of the tensors that lie in values, of
 // which v is the first.
-func newOptimizer[F kernel.Float](set *kernel.Set[F], rule weight.Rule, v *weight.View[F], values, gradients []F, options *Options) (Optimizer[F], error) {
+func newOptimizer[F kernel.Float](set *kernel.Set[F], rule weight.Rule, v *weight.View[F], values, gradients []F,
+	options *Options) (Optimizer[F], error) {
 	if !(v.Rate >= 0 && v.Rate <= math.MaxFloat32) {
 		return nil, fmt.Errorf("optim: rate %v of tensor %s: want a finite factor that is not negative", v.Rate, v.Name)
 	}

@@ -175,7 +175,8 @@ func TestBadGroups(t *testing.T) {
 		v := arena.Declare("x", c.view.Rows, c.view.Cols)
 		v.Rule, v.Rate = c.view.Rule, c.view.Rate
 		arena.Allocate()
-		if _, err := New(kernel.Float64(), arena, testOptions(weight.RuleAdam)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := New(kernel.Float64(), arena, testOptions(weight.RuleAdam)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one with %q", err, c.want)
 		}
 	}

@@ -35,7 +35,8 @@ type RMSpropOptions struct {
 func DefaultRMSprop() RMSpropOptions { return RMSpropOptions{Decay: 0.9, Epsilon: 1e-8} }
 
 // NewRMSprop returns an optimiser of values by gradients, slices of one length.
-func NewRMSprop[F kernel.Float](set *kernel.Set[F], values, gradients []F, options RMSpropOptions) (*RMSprop[F], error) {
+func NewRMSprop[F kernel.Float](set *kernel.Set[F], values, gradients []F,
+	options RMSpropOptions) (*RMSprop[F], error) {
 	if err := checkFraction("decay", options.Decay); err != nil {
 		return nil, err
 	}

@@ -25,12 +25,14 @@ func TestReadRefuses(t *testing.T) {
 		{"refit", "half"}, {"average", nil},
 	} {
 		var refused *sweep.ParameterError
-		if p, err := Read(&sweep.ParameterReader{Parameters: resolved(c.name, c.value)}); !errors.As(err, &refused) || refused.Parameter != c.name {
+		if p, err := Read(&sweep.ParameterReader{Parameters: resolved(c.name, c.value)}); !errors.As(err, &refused) ||
+			refused.Parameter != c.name {
 			t.Errorf("%s = %v: %+v, %v", c.name, c.value, p, err)
 		}
 	}
 	var refused *sweep.ParameterError
-	if _, err := Read(&sweep.ParameterReader{Parameters: resolved("refit", int64(0))}); !errors.As(err, &refused) || refused.Parameter != "average" {
+	if _, err := Read(&sweep.ParameterReader{Parameters: resolved("refit", int64(0))}); !errors.As(err, &refused) ||
+		refused.Parameter != "average" {
 		t.Errorf("an average without a refit: %v", err)
 	}
 }
@@ -42,7 +44,8 @@ func TestShares(t *testing.T) {
 		refit, average            float64
 		epochs, wantRefit, wantOf int
 	}{
-		{0.5, 0.1, 10, 5, 1}, {0.5, 0.9, 10, 5, 5}, {0.9, 0, 1, 0, 0}, {0.9, 0.9, 2, 1, 1}, {0.25, 0.1, 10, 3, 1}, {0, 0, 7, 0, 0},
+		{0.5, 0.1, 10, 5, 1}, {0.5, 0.9, 10, 5, 5}, {0.9, 0, 1, 0, 0}, {0.9, 0.9, 2, 1, 1}, {0.25, 0.1, 10, 3, 1},
+		{0, 0, 7, 0, 0},
 	} {
 		p := Protocol{refit: c.refit, average: c.average}
 		if refit, average := p.Refit(c.epochs), p.Average(c.epochs); refit != c.wantRefit || average != c.wantOf {

@@ -12,7 +12,8 @@ import (
 func TestRandomBits(t *testing.T) {
 	r := New(1, 2)
 	got := []float64{r.Uniform(), r.Uniform(), r.Normal(), r.Normal(), r.Normal(), float64(r.Below(1000))}
-	want := []float64{0x1.1627d99ad979fp-01, 0x1.0b15f25a116ep-06, -0x1.4f8dbdd0b428dp+00, 0x1.52982ffef1ad2p-02, 0x1.3ee2b602a38dep-02, 962}
+	want := []float64{0x1.1627d99ad979fp-01, 0x1.0b15f25a116ep-06, -0x1.4f8dbdd0b428dp+00, 0x1.52982ffef1ad2p-02,
+		0x1.3ee2b602a38dep-02, 962}
 	if !slices.Equal(got, want) {
 		t.Errorf("seed 1, stream 2 gives %x, want %x", got, want)
 	}
@@ -118,7 +119,8 @@ func TestPhilox(t *testing.T) {
 func TestStreams(t *testing.T) {
 	seen := map[uint64]string{}
 	for _, seed := range []uint64{0, 1, 2, 1 << 32, 1 << 63} {
-		for _, stream := range []Stream{Weights, Split, Order, Order.At(1), Order.At(2), Order.At(1 << 40), Dropout.At(1)} {
+		for _, stream := range []Stream{Weights, Split, Order, Order.At(1), Order.At(2), Order.At(1 << 40),
+			Dropout.At(1)} {
 			source := New(seed, stream)
 			for range 10 {
 				bits := source.Uint64()

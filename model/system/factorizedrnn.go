@@ -28,18 +28,19 @@ var factorizedRNN = System{
 var (
 	sigma = sweep.ParameterSchema{
 		Name: "sigma", Type: sweep.StringType, Default: "sigmoid", Enum: []any{"sigmoid", byClipping},
-		Doc: "what keeps σ within r of sigma_center: sigmoid, σ = 2r (sigmoid(σ̂) - ½) + σ*; clip, σ itself is trained " +
+		Doc: "what keeps σ within r of sigma_center: sigmoid, σ = 2r (sigmoid(σ̂) - ½) + σ*; clip, σ itself is " +
+			"trained " +
 			"and clipped after every step",
 	}
 	sigmaPenalty = sweep.ParameterSchema{
 		Name: "sigma_penalty", Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0),
-		Doc: "λ of the penalty λ ‖σ - σ*‖², which is added to the training loss's gradient but not to the loss that is " +
-			"reported",
+		Doc: "λ of the penalty λ ‖σ - σ*‖², which is added to the training loss's gradient but not to the loss that " +
+			"is reported",
 	}
 	factorRate = sweep.ParameterSchema{
 		Name: "factor_rate", Type: sweep.NumberType, Default: int64(100), Minimum: new(0.0), Maximum: new(1e6),
-		Doc: "learning rate of U and V as a factor of lr: their Cayley steps are plain gradient descent's, which wants " +
-			"larger ones than adam; 0 leaves them at their start",
+		Doc: "learning rate of U and V as a factor of lr: their Cayley steps are plain gradient descent's, which " +
+			"wants larger ones than adam; 0 leaves them at their start",
 	}
 )
 

@@ -32,7 +32,8 @@ var (
 func scalarGated(o *Options, matrix weight.Spec, bounded bool) []layer.Spec {
 	activation, slope := o.phi()
 	return o.recurrent(matrix, layer.ScalarGatedOptions{
-		Inputs: o.Inputs, Activation: activation, Slope: slope, FixedStart: o.FixedStart, Every: o.Every, Bound: bounded,
+		Inputs: o.Inputs, Activation: activation, Slope: slope, FixedStart: o.FixedStart, Every: o.Every,
+		Bound: bounded,
 		Start: o.matrixStart(), InputScale: o.InputScale, Alpha: o.number(&alphaStart), Beta: o.number(&betaStart),
 	})
 }

@@ -12,8 +12,9 @@ import (
 // depth is a parameter of all systems. Of recurrent ones each layer is a system of its
 // own, which whoever builds the network puts on top of each other.
 var depth = sweep.ParameterSchema{
-	Name: "layers", Type: sweep.IntegerType, Default: int64(1), Neutral: int64(1), Minimum: new(1.0), Maximum: new(1000.0),
-	Doc: "layers of hidden units; of a resnet, the input layer and two a block",
+	Name: "layers", Type: sweep.IntegerType, Default: int64(1), Neutral: int64(1), Minimum: new(1.0),
+	Maximum: new(1000.0),
+	Doc:     "layers of hidden units; of a resnet, the input layer and two a block",
 }
 
 // Depth is the schema of the number of layers.

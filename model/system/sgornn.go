@@ -14,7 +14,8 @@ var sgornn = System{
 	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
 	check: func(o *Options) error {
 		if o.number(&alphaStart) >= 0 {
-			return o.refuse(&alphaStart, "starts α at ½ or above, where no β is left in (0, 1 - 2α]: want a number below 0")
+			return o.refuse(&alphaStart,
+				"starts α at ½ or above, where no β is left in (0, 1 - 2α]: want a number below 0")
 		}
 		if o.text(&orthogonalMap) == byReflectors {
 			return checkReflectors(o, &leftReflectors)

@@ -7,15 +7,17 @@ import (
 )
 
 var spectralRNN = System{
-	Name:       "spectral-rnn",
-	Doc:        "simple recurrent network whose W is U Σ Vᵀ of m1 and m2 reflectors, σ within r of σ*",
-	Source:     "Zhang, Lei and Dhillon 2018, eq. 4, 6 and 7, algorithm 1",
-	Parameters: []*sweep.ParameterSchema{&leftReflectors, &rightReflectors, &radius, &center, &activation, &slope, &start},
-	Defaults:   longRefit,
-	Starts:     []string{"near-identity"},
-	check:      checkSpectral,
+	Name:   "spectral-rnn",
+	Doc:    "simple recurrent network whose W is U Σ Vᵀ of m1 and m2 reflectors, σ within r of σ*",
+	Source: "Zhang, Lei and Dhillon 2018, eq. 4, 6 and 7, algorithm 1",
+	Parameters: []*sweep.ParameterSchema{&leftReflectors, &rightReflectors, &radius, &center, &activation,
+		&slope, &start},
+	Defaults: longRefit,
+	Starts:   []string{"near-identity"},
+	check:    checkSpectral,
 	count: func(o *Options) int {
-		u, v := reflectorCount(o.Hidden, o.integer(&leftReflectors)), reflectorCount(o.Hidden, o.integer(&rightReflectors))
+		u, v := reflectorCount(o.Hidden, o.integer(&leftReflectors)),
+			reflectorCount(o.Hidden, o.integer(&rightReflectors))
 		return elmanCount(o, u+v+o.Hidden)
 	},
 	layers: func(o *Options) []layer.Spec { return elman(o, o.svd(o.number(&center))) },

@@ -24,24 +24,30 @@ const smallestLoss = string(protocol.SmallestLoss)
 
 var (
 	length = sweep.ParameterSchema{
-		Name: "length", Measures: true, MeasuresWhen: sweep.Match{"task": {"addition", "copy"}}, Type: sweep.IntegerType, Default: int64(300), Minimum: new(2.0), Maximum: new(100_000.0),
-		Doc: "T: steps of an addition sequence; of copy the time lag, with sequences of T + 20 steps; words of a minibatch of text",
+		Name: "length", Measures: true, MeasuresWhen: sweep.Match{"task": {"addition", "copy"}},
+		Type: sweep.IntegerType, Default: int64(300), Minimum: new(2.0), Maximum: new(100_000.0),
+		Doc: "T: steps of an addition sequence; of copy the time lag, with sequences of T + 20 steps; words of a " +
+			"minibatch of text",
 	}
 	examples = sweep.ParameterSchema{
 		Name: "examples", Type: sweep.IntegerType, Default: int64(0), Minimum: new(0.0), Maximum: new(10_000_000.0),
-		Doc: "training sequences, which come in a new order every time round (Arjovsky et al. 2016: 100000); 0 makes new ones for every minibatch",
+		Doc: "training sequences, which come in a new order every time round (Arjovsky et al. 2016: 100000); 0 makes " +
+			"new ones for every minibatch",
 	}
 	held = sweep.ParameterSchema{
-		Name: "held", Measures: true, Type: sweep.IntegerType, Default: int64(640), Minimum: new(1.0), Maximum: new(10_000_000.0),
-		Doc: "sequences to validate on, and as many others to test on (SGORNN paper: 10 minibatches of 64)",
+		Name: "held", Measures: true, Type: sweep.IntegerType, Default: int64(640), Minimum: new(1.0),
+		Maximum: new(10_000_000.0),
+		Doc:     "sequences to validate on, and as many others to test on (SGORNN paper: 10 minibatches of 64)",
 	}
 	steps = sweep.ParameterSchema{
-		Name: "steps", Type: sweep.IntegerType, Default: int64(20_000), Minimum: new(1.0), Maximum: new(1_000_000_000.0),
-		Doc: "minibatches to train on",
+		Name: "steps", Type: sweep.IntegerType, Default: int64(20_000), Minimum: new(1.0),
+		Maximum: new(1_000_000_000.0),
+		Doc:     "minibatches to train on",
 	}
 	validateEvery = sweep.ParameterSchema{
-		Name: "validate_every", Type: sweep.IntegerType, Default: int64(100), Minimum: new(1.0), Maximum: new(1_000_000_000.0),
-		Doc: "minibatches between validations; the decay of the learning rate counts by it, too",
+		Name: "validate_every", Type: sweep.IntegerType, Default: int64(100), Minimum: new(1.0),
+		Maximum: new(1_000_000_000.0),
+		Doc:     "minibatches between validations; the decay of the learning rate counts by it, too",
 	}
 )
 
@@ -138,8 +144,9 @@ func (g *generated) Digest() string {
 
 func (g *generated) Facts() map[string]float64 {
 	return map[string]float64{
-		"length": float64(g.options.integer("length")), "depth": float64(g.shape.Steps), "input_size": float64(g.shape.Inputs),
-		"test_size": float64(g.options.integer("held")), "baseline_loss": g.baseline,
+		"length": float64(g.options.integer("length")), "depth": float64(g.shape.Steps),
+		"input_size": float64(g.shape.Inputs),
+		"test_size":  float64(g.options.integer("held")), "baseline_loss": g.baseline,
 	}
 }
 

@@ -25,44 +25,58 @@ var (
 
 var (
 	exchange = sweep.ParameterSchema{
-		Name: "exchange", Measures: true, Type: sweep.StringType, Default: "auto", Enum: []any{"auto", "yes", "no"}, Dataset: true,
-		Doc: "exchange a UCR set's train and test files; auto exchanges the three Phalanx sets of the 2018 archive, whose split is the paper's the other way round",
+		Name: "exchange", Measures: true, Type: sweep.StringType, Default: "auto", Enum: []any{"auto", "yes", "no"},
+		Dataset: true,
+		Doc: "exchange a UCR set's train and test files; auto exchanges the three Phalanx sets of the 2018 archive, " +
+			"whose split is the paper's the other way round",
 	}
 	limit = sweep.ParameterSchema{
 		Name: "limit", Measures: true, Type: sweep.IntegerType, Default: int64(0), Minimum: new(0.0), Dataset: true,
 		Doc: "use at most so many rows of mnist's training and test sets; 0 uses all",
 	}
 	permutation = sweep.ParameterSchema{
-		Name: "permutation", Measures: true, Type: sweep.IntegerType, Default: int64(1), Minimum: new(0.0), Dataset: true,
-		Doc: "seed of permuted-mnist's fixed permutation",
+		Name: "permutation", Measures: true, Type: sweep.IntegerType, Default: int64(1), Minimum: new(0.0),
+		Dataset: true,
+		Doc:     "seed of permuted-mnist's fixed permutation",
 	}
 	inputSize = sweep.ParameterSchema{
-		Name: "input_size", Type: sweep.IntegerType, Default: int64(0), Minimum: new(-1.0), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(1)}},
-		Doc: "inputs per time step n_i, a divisor of the length; -1 takes the whole series as one step, 0 the largest divisor not above the length's square root (50words: 10); 1 gives mnist 784 steps",
+		Name: "input_size", Type: sweep.IntegerType, Default: int64(0), Minimum: new(-1.0),
+		Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(1)}},
+		Doc: "inputs per time step n_i, a divisor of the length; -1 takes the whole series as one step, 0 the " +
+			"largest divisor not above the length's square root (50words: 10); 1 gives mnist 784 steps",
 	}
 	inputOrder = sweep.ParameterSchema{
-		Name: "order", Type: sweep.StringType, Default: "pieces", Enum: []any{"pieces", "strided", "reversed", "pieces-reversed"},
-		Doc: "how a series becomes steps: successive pieces of n_i, strided (x_t = s_t, s_{t+T}, …), reversed (the whole series backwards), pieces-reversed (the pieces backwards)",
+		Name: "order", Type: sweep.StringType, Default: "pieces", Enum: []any{"pieces", "strided", "reversed",
+			"pieces-reversed"},
+		Doc: "how a series becomes steps: successive pieces of n_i, strided (x_t = s_t, s_{t+T}, …), reversed (the " +
+			"whole series backwards), pieces-reversed (the pieces backwards)",
 	}
 	validation = sweep.ParameterSchema{
-		Name: "validation", Measures: true, Type: sweep.NumberType, Default: 0.2, Minimum: new(0.0), ExclusiveMinimum: true, Maximum: new(0.9), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: 0.1}},
+		Name: "validation", Measures: true, Type: sweep.NumberType, Default: 0.2, Minimum: new(0.0),
+		ExclusiveMinimum: true, Maximum: new(0.9), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: 0.1}},
 		Doc: "share of the training set held out for validation, drawn by the seed",
 	}
 	split = sweep.ParameterSchema{
 		Name: "split", Measures: true, Type: sweep.StringType, Default: "random", Enum: []any{"random", "stratified"},
-		Doc: "how it is drawn: from all series alike (random), which may leave a small class without one, or from each class its share (stratified)",
+		Doc: "how it is drawn: from all series alike (random), which may leave a small class without one, or from " +
+			"each class its share (stratified)",
 	}
 	lossName = sweep.ParameterSchema{
-		Name: "loss", Measures: true, Type: sweep.StringType, Default: "cross_entropy", Enum: []any{"cross_entropy", "mse", "sigmoid"}, Defaults: []sweep.ConditionalDefault{{When: activities, Value: "sigmoid"}},
-		Doc: "training loss: softmax cross entropy; or against one-hot rows (har-2: against the class, 0 or 1, of its one output) the mean squared error or the cross entropy of the sigmoid of each output",
+		Name: "loss", Measures: true, Type: sweep.StringType, Default: "cross_entropy",
+		Enum:     []any{"cross_entropy", "mse", "sigmoid"},
+		Defaults: []sweep.ConditionalDefault{{When: activities, Value: "sigmoid"}},
+		Doc: "training loss: softmax cross entropy; or against one-hot rows (har-2: against the class, 0 or 1, of " +
+			"its one output) the mean squared error or the cross entropy of the sigmoid of each output",
 	}
 	epochs = sweep.ParameterSchema{
-		Name: "epochs", Type: sweep.IntegerType, Default: int64(1000), Minimum: new(1.0), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(10)}, {When: activities, Value: int64(300)}},
-		Doc: "passes over the training set",
+		Name: "epochs", Type: sweep.IntegerType, Default: int64(1000), Minimum: new(1.0),
+		Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(10)}, {When: activities, Value: int64(300)}},
+		Doc:      "passes over the training set",
 	}
 	testEvery = sweep.ParameterSchema{
 		Name: "test_every", Measures: true, Type: sweep.IntegerType, Default: int64(0), Minimum: new(-1.0),
-		Doc: "epochs between points of the test curve; 0 spaces at most 20 over the trial, -1 tests the kept weights alone",
+		Doc: "epochs between points of the test curve; 0 spaces at most 20 over the trial, " +
+			"-1 tests the kept weights alone",
 	}
 )
 
@@ -137,13 +151,15 @@ func (c *classified) split() error {
 }
 
 func (c *classified) Shape() Shape {
-	return Shape{Steps: c.steps, Inputs: c.inputs, Outputs: c.set.OutputWidth, Classes: true, Loss: c.options.text("loss")}
+	return Shape{Steps: c.steps, Inputs: c.inputs, Outputs: c.set.OutputWidth, Classes: true,
+		Loss: c.options.text("loss")}
 }
 
 func (c *classified) Schedule() Schedule {
 	steps, epochs, p := epochSteps(len(c.rows[Train]), c.options.Batch), c.options.integer("epochs"), c.options.Protocol
 	return Schedule{
-		Steps: epochs * steps, Interval: steps, Epochs: true, Refit: p.Refit(epochs) * steps, Average: p.Average(epochs),
+		Steps: epochs * steps, Interval: steps, Epochs: true, Refit: p.Refit(epochs) * steps,
+		Average: p.Average(epochs),
 	}
 }
 

@@ -13,8 +13,9 @@ var copying = Kind{
 	Source:     "Arjovsky, Shah and Bengio 2016, §4.1; Zhang, Lei and Dhillon 2018, §7.1",
 	Datasets:   []string{"copy"},
 	Parameters: []*sweep.ParameterSchema{&length, &examples, &held, &steps, &validateEvery},
-	Defaults:   map[string]any{"hidden": int64(128), "batch": int64(64), "epoch_rule": smallestLoss, "length": int64(100)},
-	open:       openCopy,
+	Defaults: map[string]any{"hidden": int64(128), "batch": int64(64), "epoch_rule": smallestLoss,
+		"length": int64(100)},
+	open: openCopy,
 }
 
 const (
@@ -33,7 +34,8 @@ func openCopy(o *Options) (Task, error) {
 	}
 	return &generated{
 		options: o, name: "copy 1",
-		shape: Shape{Steps: all, Inputs: alphabet, Outputs: alphabet, Every: true, Classes: true, Loss: "cross_entropy"},
+		shape: Shape{Steps: all, Inputs: alphabet, Outputs: alphabet, Every: true, Classes: true,
+			Loss: "cross_entropy"},
 		// Blanks for certain, then one of eight at random ten times.
 		baseline: copied * math.Log(symbols) / float64(all),
 		write:    writeCopy,

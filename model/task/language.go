@@ -41,7 +41,8 @@ func openLanguage(o *Options) (Task, error) {
 	// A row's last word is only a target.
 	pairs := len(text.Train)/o.Batch - 1
 	if pairs < 1 {
-		return nil, o.refuse("batch", "is too large for the %d words of %s: want at most %d", len(text.Train), text.Name, len(text.Train)/2)
+		return nil, o.refuse("batch", "is too large for the %d words of %s: want at most %d", len(text.Train),
+			text.Name, len(text.Train)/2)
 	}
 	steps := min(o.integer("length"), pairs)
 	return &spoken{text: text, options: o, steps: steps, epoch: pairs / steps}, nil
@@ -50,7 +51,8 @@ func openLanguage(o *Options) (Task, error) {
 func (s *spoken) Shape() Shape {
 	words := len(s.text.Words)
 	return Shape{
-		Steps: s.steps, Vocabulary: words, Outputs: words, Every: true, Classes: true, Loss: "cross_entropy", Words: true, Carries: true,
+		Steps: s.steps, Vocabulary: words, Outputs: words, Every: true, Classes: true, Loss: "cross_entropy",
+		Words: true, Carries: true,
 	}
 }
 
@@ -93,7 +95,8 @@ func (s *spoken) Facts() map[string]float64 {
 func (s *spoken) Memory() int64 { return s.text.Size() }
 
 func (s *spoken) Open(part Part, wanted int) (Stream, error) {
-	r := &reading{words: s.words(part), rows: s.Batch(part, wanted), steps: s.steps, before: s.text.LineEnd, training: part == Train}
+	r := &reading{words: s.words(part), rows: s.Batch(part, wanted), steps: s.steps, before: s.text.LineEnd,
+		training: part == Train}
 	r.row = len(r.words) / r.rows
 	r.minibatches = (r.row + r.steps - 1) / r.steps
 	if r.training {

@@ -46,7 +46,8 @@ func Open(o *Options) (Task, error) {
 func Variants() sweep.Variants {
 	v := sweep.Variants{Parameter: "task"}
 	for _, k := range All {
-		v.List = append(v.List, sweep.Variant{Name: k.Name, Doc: k.Doc, Source: k.Source, Parameters: k.Parameters, Defaults: k.Defaults})
+		v.List = append(v.List, sweep.Variant{Name: k.Name, Doc: k.Doc, Source: k.Source, Parameters: k.Parameters,
+			Defaults: k.Defaults})
 	}
 	return v
 }

@@ -71,7 +71,8 @@ type sequence struct {
 }
 
 func (s sequence) equal(other sequence) bool {
-	return slices.Equal(s.x, other.x) && slices.Equal(s.tokens, other.tokens) && slices.Equal(s.classes, other.classes) && slices.Equal(s.values, other.values)
+	return slices.Equal(s.x, other.x) && slices.Equal(s.tokens, other.tokens) &&
+		slices.Equal(s.classes, other.classes) && slices.Equal(s.values, other.values)
 }
 
 func sequencesOf(b *Batch[float32]) []sequence {
@@ -117,8 +118,10 @@ func TestStreams(t *testing.T) {
 			for _, minibatch := range want {
 				total += len(minibatch)
 			}
-			if part == Train && len(want) < most || part != Train && len(want) < most && !task.Shape().Words && total != task.Count(part) {
-				t.Errorf("%v, part %d: %d minibatches of %d sequences in all, want %d", point, part, len(want), total, task.Count(part))
+			if part == Train && len(want) < most || part != Train && len(want) < most && !task.Shape().Words &&
+				total != task.Count(part) {
+				t.Errorf("%v, part %d: %d minibatches of %d sequences in all, want %d", point, part, len(want), total,
+					task.Count(part))
 			}
 			for position := range want {
 				_, s, cut := opened(t, point, part, 2)
@@ -128,7 +131,8 @@ func TestStreams(t *testing.T) {
 						t.Fatalf("%v, part %d: no minibatch at %d", point, part, position+later)
 					}
 					if got := sequencesOf(cut); !slices.EqualFunc(got, minibatch, sequence.equal) {
-						t.Fatalf("%v, part %d: from position %d on minibatch %d is %v, want %v", point, part, position, position+later, got, minibatch)
+						t.Fatalf("%v, part %d: from position %d on minibatch %d is %v, want %v", point, part, position,
+							position+later, got, minibatch)
 					}
 				}
 			}
@@ -190,7 +194,8 @@ func TestExamplesTakeTurns(t *testing.T) {
 	}
 	slices.Sort(rounds[0])
 	slices.Sort(rounds[1])
-	if !slices.Equal(rounds[0], rounds[1]) || slices.Compact(rounds[0])[0] != rounds[0][0] || len(slices.Compact(rounds[0])) != 25 {
+	if !slices.Equal(rounds[0], rounds[1]) || slices.Compact(rounds[0])[0] != rounds[0][0] ||
+		len(slices.Compact(rounds[0])) != 25 {
 		t.Errorf("rounds have %v and %v", rounds[0], rounds[1])
 	}
 }
@@ -199,7 +204,8 @@ func TestExamplesTakeTurns(t *testing.T) {
 // everywhere equally often, and the target is Σ u c.
 func TestAdditionByDefinition(t *testing.T) {
 	const length, count = 9, 3000
-	task, stream, b := opened(t, sweep.Parameters{"dataset": "addition", "length": int64(length), "held": int64(count)}, Test, 4)
+	task, stream, b := opened(t, sweep.Parameters{"dataset": "addition", "length": int64(length), "held": int64(count)},
+		Test, 4)
 	var marks [length]int
 	var mean, square, baseline float64
 	for stream.Next(b) {
@@ -223,7 +229,8 @@ func TestAdditionByDefinition(t *testing.T) {
 				}
 			}
 			if first != 1 || second != 1 || sum != s.values[0] {
-				t.Fatalf("%d marks in the first half, %d in the second, target %v where the sum is %v", first, second, s.values[0], sum)
+				t.Fatalf("%d marks in the first half, %d in the second, target %v where the sum is %v", first, second,
+					s.values[0], sum)
 			}
 			baseline += math.Pow(float64(sum)-1, 2) / count
 		}
@@ -249,7 +256,8 @@ func TestAdditionByDefinition(t *testing.T) {
 // x_{T+10} = a9, the rest a8; the first ten are due at the last ten steps.
 func TestCopyByDefinition(t *testing.T) {
 	const lag, count = 13, 1200
-	task, stream, b := opened(t, sweep.Parameters{"dataset": "copy", "length": int64(lag), "held": int64(count)}, Test, 4)
+	task, stream, b := opened(t, sweep.Parameters{"dataset": "copy", "length": int64(lag), "held": int64(count)}, Test,
+		4)
 	if b.shape.Steps != lag+20 {
 		t.Fatalf("%d steps", b.shape.Steps)
 	}
@@ -316,7 +324,8 @@ func TestNextAllocatesNothing(t *testing.T) {
 func TestRegistry(t *testing.T) {
 	seen := map[string]bool{}
 	for i, k := range All {
-		if k.Name == "" || seen[k.Name] || k.Doc == "" || k.Source == "" || k.open == nil || (len(k.Datasets) == 0) != (i == 0) {
+		if k.Name == "" || seen[k.Name] || k.Doc == "" || k.Source == "" || k.open == nil ||
+			(len(k.Datasets) == 0) != (i == 0) {
 			t.Errorf("task %q: twice, or incomplete", k.Name)
 		}
 		seen[k.Name] = true
@@ -371,7 +380,8 @@ func TestLanguageByDefinition(t *testing.T) {
 			for step, token := range s.tokens {
 				at := i*row + place*30 + step
 				if token != int(text.Train[at]) || s.classes[step] != int(text.Train[at+1]) {
-					t.Fatalf("minibatch %d, row %d, step %d: %d and %d, want words %d and %d of the text", n, i, step, token, s.classes[step], at, at+1)
+					t.Fatalf("minibatch %d, row %d, step %d: %d and %d, want words %d and %d of the text", n, i, step,
+						token, s.classes[step], at, at+1)
 				}
 			}
 		}
@@ -391,7 +401,8 @@ func TestLanguageByDefinition(t *testing.T) {
 						before = int(words[at-1])
 					}
 					if due != int(words[at]) || s.tokens[step] != before {
-						t.Fatalf("part %d, word %d: %d after %d, want %d after %d", part, at, due, s.tokens[step], words[at], before)
+						t.Fatalf("part %d, word %d: %d after %d, want %d after %d", part, at, due, s.tokens[step],
+							words[at], before)
 					}
 					said[at]++
 				}
@@ -403,7 +414,11 @@ func TestLanguageByDefinition(t *testing.T) {
 	}
 	o := trial(t, sweep.Parameters{"dataset": "generated-text"})
 	var refused *sweep.ParameterError
-	if o.Batch = 6001; func() bool { _, err := Open(o); return !errors.As(err, &refused) || refused.Parameter != "batch" }() {
+	if o.Batch = 6001; func() bool {
+		_, err := Open(o)
+		return !errors.As(err, &refused) ||
+			refused.Parameter != "batch"
+	}() {
 		t.Error("rows of a single word were taken")
 	}
 }

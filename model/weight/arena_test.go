@@ -29,7 +29,8 @@ func TestArena(t *testing.T) {
 		}
 		end = v.Offset + v.Rows*v.Cols
 		if len(v.Value) != v.Rows*v.Cols || len(v.Gradient) != len(v.Value) {
-			t.Fatalf("view %s of %d × %d has %d values and %d gradients", v.Name, v.Rows, v.Cols, len(v.Value), len(v.Gradient))
+			t.Fatalf("view %s of %d × %d has %d values and %d gradients", v.Name, v.Rows, v.Cols, len(v.Value),
+				len(v.Gradient))
 		}
 		if &v.Value[0] != &arena.Values()[v.Offset] || &v.Gradient[0] != &arena.Gradients()[v.Offset] {
 			t.Errorf("view %s is elsewhere", v.Name)

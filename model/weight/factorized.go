@@ -45,11 +45,13 @@ type FactorizedOptions struct {
 }
 
 // NewFactorized declares "U", "V" and "sigma_hat", or "sigma", in the arena.
-func NewFactorized[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, cols int, options FactorizedOptions) (*Factorized[F], error) {
+func NewFactorized[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, cols int,
+	options FactorizedOptions) (*Factorized[F], error) {
 	if err := checkSides(rows, cols); err != nil {
 		return nil, err
 	}
-	sigma := spectrumOptions{radius: options.Radius, center: options.Center, clipped: options.Clip, penalty: options.Penalty}
+	sigma := spectrumOptions{radius: options.Radius, center: options.Center, clipped: options.Clip,
+		penalty: options.Penalty}
 	if err := sigma.check(); err != nil {
 		return nil, err
 	}
@@ -247,5 +249,6 @@ func (f *Factorized[F]) Penalty() float64 { return f.penalty() }
 // Footprint counts U Σ, the matrices of Constrain and the packed factor.
 func (f *Factorized[F]) Footprint() int {
 	k := f.gram.Rows
-	return (f.rows+f.cols+k)*k + max(f.set.PackedSize(k, f.cols, false), f.set.PackedSize(f.cols, k, false), f.set.PackedSize(k, k, false))
+	return (f.rows+f.cols+k)*k + max(f.set.PackedSize(k, f.cols, false), f.set.PackedSize(f.cols, k, false),
+		f.set.PackedSize(k, k, false))
 }

@@ -70,7 +70,8 @@ type svdFrames[F kernel.Float] struct {
 
 func newSVDFrames[F kernel.Float](s *SVD[F]) *svdFrames[F] {
 	k, m := len(s.sigma), len(s.v)
-	f := &svdFrames[F]{set: s.set, s: kernel.NewMatrix[F](k, k), l: kernel.NewMatrix[F](k, k), dl: kernel.NewMatrix[F](k, k)}
+	f := &svdFrames[F]{set: s.set, s: kernel.NewMatrix[F](k, k), l: kernel.NewMatrix[F](k, k),
+		dl: kernel.NewMatrix[F](k, k)}
 	if s.rows <= s.cols {
 		f.short, f.long = newFrame(s.set, s.u, s.rows, k), newFrame(s.set, s.v, s.cols, k)
 	} else {

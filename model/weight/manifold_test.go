@@ -23,7 +23,8 @@ func TestThousandSteps(t *testing.T) {
 	set := kernel.Float32()
 	factorized := func(clip bool) func(a *weight.Arena[float32]) (weight.Matrix[float32], error) {
 		return func(a *weight.Arena[float32]) (weight.Matrix[float32], error) {
-			return weight.NewFactorized(set, a, n, n, weight.FactorizedOptions{Radius: radius, Center: 1, Clip: clip, Penalty: .01, Rate: 1})
+			return weight.NewFactorized(set, a, n, n, weight.FactorizedOptions{Radius: radius, Center: 1, Clip: clip,
+				Penalty: .01, Rate: 1})
 		}
 	}
 	for _, c := range []struct {
@@ -37,7 +38,9 @@ func TestThousandSteps(t *testing.T) {
 		{"householder (ornn, sgornn)", 0, func(a *weight.Arena[float32]) (weight.Matrix[float32], error) {
 			return weight.NewHouseholder(set, a, n, n, 10)
 		}},
-		{"exponential (sgornn)", 0, func(a *weight.Arena[float32]) (weight.Matrix[float32], error) { return weight.NewExponential(a, n) }},
+		{"exponential (sgornn)", 0, func(a *weight.Arena[float32]) (weight.Matrix[float32], error) {
+			return weight.NewExponential(a, n)
+		}},
 		{"spectral with r = 0", 0, func(a *weight.Arena[float32]) (weight.Matrix[float32], error) {
 			return weight.NewSVD(set, a, n, n, weight.SVDOptions{Left: 10, Right: 10, Center: 1})
 		}},
@@ -120,10 +123,12 @@ func TestProject(t *testing.T) {
 			unique  bool // there is one nearest matrix
 		}{
 			{"unchanged", 0, 1, false, true}, {"mean", .3, 1, false, true}, {"large", .3, 50, false, true},
-			{"small", .3, 1e-4, false, true}, {"a column cancels", .3, 1, true, false}, {"all cancels", .3, 0, false, false},
+			{"small", .3, 1e-4, false, true}, {"a column cancels", .3, 1, true, false},
+			{"all cancels", .3, 0, false, false},
 		} {
 			arena := weight.NewArena[float32]()
-			matrix, err := weight.NewFactorized(set, arena, shape[0], shape[1], weight.FactorizedOptions{Radius: .1, Center: 1, Clip: true, Rate: 1})
+			matrix, err := weight.NewFactorized(set, arena, shape[0], shape[1],
+				weight.FactorizedOptions{Radius: .1, Center: 1, Clip: true, Rate: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +216,8 @@ func fromOrthogonal(v *weight.View[float32]) float64 {
 // ExampleFactorized clips a singular value.
 func ExampleFactorized() {
 	arena := weight.NewArena[float64]()
-	matrix, err := weight.NewFactorized(kernel.Float64(), arena, 2, 2, weight.FactorizedOptions{Radius: .5, Center: 1, Clip: true, Penalty: 2, Rate: 1})
+	matrix, err := weight.NewFactorized(kernel.Float64(), arena, 2, 2,
+		weight.FactorizedOptions{Radius: .5, Center: 1, Clip: true, Penalty: 2, Rate: 1})
 	if err != nil {
 		panic(err)
 	}

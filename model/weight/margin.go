@@ -51,7 +51,8 @@ func Margin[F kernel.Float](ctx context.Context, set *kernel.Set[F], w kernel.Ma
 
 // FactorsMargin is [Margin] of the square matrix diag(d) + L Rᵀ, see [LowRank], which it
 // does not form where that is large.
-func FactorsMargin[F kernel.Float](ctx context.Context, set *kernel.Set[F], d []F, left, right kernel.Matrix[F]) (float64, error) {
+func FactorsMargin[F kernel.Float](ctx context.Context, set *kernel.Set[F], d []F,
+	left, right kernel.Matrix[F]) (float64, error) {
 	n := len(d)
 	if n <= decomposedSize {
 		w := kernel.NewMatrix[F](n, n)
@@ -75,7 +76,8 @@ func FactorsMargin[F kernel.Float](ctx context.Context, set *kernel.Set[F], d []
 			}
 		}
 	}
-	return lanczosMargin(ctx, set, operator[F]{rows: n, cols: n, forward: product(left, right), backward: product(right, left)})
+	return lanczosMargin(ctx, set, operator[F]{rows: n, cols: n, forward: product(left, right),
+		backward: product(right, left)})
 }
 
 // finite says whether all elements of w are.

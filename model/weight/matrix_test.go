@@ -22,21 +22,24 @@ type maker[F kernel.Float] struct {
 }
 
 func dense[F kernel.Float](rows, cols int) maker[F] {
-	return maker[F]{fmt.Sprintf("dense,%d×%d", rows, cols), rows, cols, func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
-		return NewDense(set, a, "W", rows, cols)
-	}}
+	return maker[F]{fmt.Sprintf("dense,%d×%d", rows, cols), rows, cols,
+		func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
+			return NewDense(set, a, "W", rows, cols)
+		}}
 }
 
 func householder[F kernel.Float](rows, cols, m int) maker[F] {
-	return maker[F]{fmt.Sprintf("householder,%d×%d,m=%d", rows, cols, m), rows, cols, func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
-		return NewHouseholder(set, a, rows, cols, m)
-	}}
+	return maker[F]{fmt.Sprintf("householder,%d×%d,m=%d", rows, cols, m), rows, cols,
+		func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
+			return NewHouseholder(set, a, rows, cols, m)
+		}}
 }
 
 func spectral[F kernel.Float](rows, cols, m1, m2 int, radius float64) maker[F] {
-	return maker[F]{fmt.Sprintf("svd,%d×%d,m=%d+%d", rows, cols, m1, m2), rows, cols, func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
-		return NewSVD(set, a, rows, cols, SVDOptions{Left: m1, Right: m2, Radius: radius, Center: 1})
-	}}
+	return maker[F]{fmt.Sprintf("svd,%d×%d,m=%d+%d", rows, cols, m1, m2), rows, cols,
+		func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
+			return NewSVD(set, a, rows, cols, SVDOptions{Left: m1, Right: m2, Radius: radius, Center: 1})
+		}}
 }
 
 // byFrames is an SVD that is formed as large ones that are not square are.
@@ -67,9 +70,11 @@ func exponential[F kernel.Float](n int) maker[F] {
 }
 
 func factorized[F kernel.Float](rows, cols int, clip bool, penalty float64) maker[F] {
-	return maker[F]{fmt.Sprintf("factorized,%d×%d,clip=%v,penalty=%v", rows, cols, clip, penalty), rows, cols, func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
-		return NewFactorized(set, a, rows, cols, FactorizedOptions{Radius: .3, Center: 1, Clip: clip, Penalty: penalty, Rate: 1})
-	}}
+	return maker[F]{fmt.Sprintf("factorized,%d×%d,clip=%v,penalty=%v", rows, cols, clip, penalty), rows, cols,
+		func(set *kernel.Set[F], a *Arena[F]) (Matrix[F], error) {
+			return NewFactorized(set, a, rows, cols, FactorizedOptions{Radius: .3, Center: 1, Clip: clip,
+				Penalty: penalty, Rate: 1})
+		}}
 }
 
 // makers are matrices of many shapes.
@@ -79,15 +84,18 @@ func makers[F kernel.Float]() []maker[F] {
 		ms = append(ms, dense[F](n, n), factorized[F](n, n, false, 0), factorized[F](n, n, true, .7))
 		half := (n + 1) / 2
 		for _, m := range []int{1, half, n} {
-			ms = append(ms, householder[F](n, n, m), spectral[F](n, n, m, m, .3), spectral[F](n, n, m, half, .3), spectral[F](n, n, 1, m, 0))
+			ms = append(ms, householder[F](n, n, m), spectral[F](n, n, m, m, .3), spectral[F](n, n, m, half, .3),
+				spectral[F](n, n, 1, m, 0))
 		}
 	}
-	ms = append(ms, rotations[F](2), rotations[F](6), rotations[F](16), rotations[F](34), exponential[F](2), exponential[F](9))
+	ms = append(ms, rotations[F](2), rotations[F](6), rotations[F](16), rotations[F](34), exponential[F](2),
+		exponential[F](9))
 	for _, shape := range [][2]int{{1, 4}, {4, 1}, {3, 5}, {5, 3}, {16, 33}, {33, 16}} {
 		rows, cols := shape[0], shape[1]
 		ms = append(ms, dense[F](rows, cols), factorized[F](rows, cols, false, .7))
 		for _, m := range []int{1, (max(rows, cols) + 1) / 2, max(rows, cols)} {
-			ms = append(ms, householder[F](rows, cols, m), spectral[F](rows, cols, min(m, rows), min(m, cols), .3), byFrames[F](rows, cols, min(m, rows), min(m, cols), .3))
+			ms = append(ms, householder[F](rows, cols, m), spectral[F](rows, cols, min(m, rows), min(m, cols), .3),
+				byFrames[F](rows, cols, min(m, rows), min(m, cols), .3))
 		}
 	}
 	return ms
@@ -141,7 +149,8 @@ func TestFrames(t *testing.T) {
 				t.Fatal(err)
 			}
 			var values, gradients [2][]float32
-			for i, m := range []maker[float32]{spectral[float32](rows, cols, m1, m2, .3), byFrames[float32](rows, cols, m1, m2, .3)} {
+			for i, m := range []maker[float32]{spectral[float32](rows, cols, m1, m2, .3),
+				byFrames[float32](rows, cols, m1, m2, .3)} {
 				matrix, arena := m.make(t, set, "", 5)
 				matrix.(*SVD[float32]).byFrames = i == 1
 				random.Gaussian(arena.View("sigma_hat").Value, 1, random.New(6, 0))
@@ -160,7 +169,8 @@ func TestFrames(t *testing.T) {
 			for what, pair := range map[string][2][]float32{"W": values, "gradients": gradients} {
 				for i, want := range pair[0] {
 					if got := pair[1][i]; !(math.Abs(float64(got-want)) < 3e-5*(1+math.Abs(float64(want)))) {
-						t.Fatalf("%v, %d × %d: element %d of %s is %v by frames, %v by reflectors", level, rows, cols, i, what, got, want)
+						t.Fatalf("%v, %d × %d: element %d of %s is %v by frames, %v by reflectors", level, rows, cols,
+							i, what, got, want)
 					}
 				}
 			}
@@ -318,7 +328,8 @@ func wander(t *testing.T, matrix Matrix[float32], arena *Arena[float32], project
 		set.Axpy(dw.Data, 1, pull)
 		matrix.Pullback(dw)
 		correct := func(beta float64) float64 { return 1 - math.Pow(beta, float64(step)) }
-		set.Adam(arena.Values(), arena.Gradients(), first, second, float32(.05/correct(.9)), .9, .999, float32(1/math.Sqrt(correct(.999))), 1e-8)
+		set.Adam(arena.Values(), arena.Gradients(), first, second, float32(.05/correct(.9)), .9, .999,
+			float32(1/math.Sqrt(correct(.999))), 1e-8)
 		if project {
 			matrix.Constrain(0)
 		}
@@ -337,7 +348,8 @@ func TestSpectralMargin(t *testing.T) {
 		spectral[float32](8, 8, 8, 8, radius), spectral[float32](32, 32, 16, 16, radius),
 		spectral[float32](33, 33, 1, 20, radius), spectral[float32](17, 17, 17, 2, radius),
 		spectral[float32](9, 20, 9, 9, radius), spectral[float32](20, 9, 9, 9, radius),
-		householder[float32](32, 32, 16), householder[float32](9, 9, 9), householder[float32](9, 4, 4), householder[float32](4, 9, 9),
+		householder[float32](32, 32, 16), householder[float32](9, 9, 9), householder[float32](9, 4, 4),
+		householder[float32](4, 9, 9),
 		dense[float32](12, 12), dense[float32](5, 12), dense[float32](12, 5),
 		rotations[float32](32), rotations[float32](10), exponential[float32](12),
 	} {
@@ -382,7 +394,8 @@ func TestSpectralMargin(t *testing.T) {
 // factorsMargin is the margin by the factors of W.
 func factorsMargin(ctx context.Context, matrix LowRank[float32]) (float64, error) {
 	n, _ := matrix.Shape()
-	d, left, right := make([]float32, n), kernel.NewMatrix[float32](n, matrix.Rank()), kernel.NewMatrix[float32](n, matrix.Rank())
+	d, left, right := make([]float32, n), kernel.NewMatrix[float32](n, matrix.Rank()),
+		kernel.NewMatrix[float32](n, matrix.Rank())
 	matrix.Factors(d, left, right)
 	return FactorsMargin(ctx, kernel.Float32(), d, left, right)
 }
@@ -486,7 +499,8 @@ func checkUnit(t *testing.T, arena *Arena[float32]) {
 // reflectors on either side as there are singular values, parameters exist for any
 // given matrix.
 func TestReach(t *testing.T) {
-	for _, shape := range [][2]int{{1, 1}, {2, 2}, {3, 3}, {8, 8}, {21, 21}, {2, 5}, {5, 2}, {1, 7}, {7, 1}, {12, 30}, {30, 12}} {
+	for _, shape := range [][2]int{{1, 1}, {2, 2}, {3, 3}, {8, 8}, {21, 21}, {2, 5}, {5, 2}, {1, 7}, {7, 1},
+		{12, 30}, {30, 12}} {
 		rows, cols := shape[0], shape[1]
 		k := min(rows, cols)
 		target := mat.NewDense(rows, cols, nil)
@@ -502,7 +516,8 @@ func TestReach(t *testing.T) {
 		center := values[0]
 
 		arena := NewArena[float64]()
-		matrix, err := NewSVD(kernel.Float64(), arena, rows, cols, SVDOptions{Left: k, Right: k, Radius: 1.5 * center, Center: center})
+		matrix, err := NewSVD(kernel.Float64(), arena, rows, cols, SVDOptions{Left: k, Right: k, Radius: 1.5 * center,
+			Center: center})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -526,7 +541,8 @@ func TestReach(t *testing.T) {
 }
 
 // setReflectors sets the count longest reflectors such that so many columns of
-// their product are those of q: Householder's triangularisation, in which each reflector turns a column into +e, so that
+// their product are those of q: Householder's triangularisation, in which each reflector turns a column into +e, so
+// that
 // the triangle of an orthogonal matrix is the identity.
 func setReflectors(arena *Arena[float64], letter string, q *mat.Dense, count int) {
 	n, _ := q.Dims()
@@ -622,12 +638,17 @@ func TestStarts(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	for _, m := range []maker[float32]{
-		dense[float32](0, 1), dense[float32](1, -1), rotations[float32](5), rotations[float32](0), exponential[float32](1),
-		factorized[float32](0, 3, false, 0), factorized[float32](3, 3, false, -1), factorized[float32](3, 3, true, math.NaN()),
-		householder[float32](4, 4, 0), householder[float32](4, 4, 5), householder[float32](0, 0, 0), householder[float32](0, 3, 1), householder[float32](3, 0, 1),
-		spectral[float32](4, 4, 0, 1, .1), spectral[float32](4, 4, 1, 5, .1), spectral[float32](4, 4, 5, 1, .1), spectral[float32](3, 4, 4, 1, .1),
+		dense[float32](0, 1), dense[float32](1, -1), rotations[float32](5), rotations[float32](0),
+		exponential[float32](1),
+		factorized[float32](0, 3, false, 0), factorized[float32](3, 3, false, -1),
+		factorized[float32](3, 3, true, math.NaN()),
+		householder[float32](4, 4, 0), householder[float32](4, 4, 5), householder[float32](0, 0, 0),
+		householder[float32](0, 3, 1), householder[float32](3, 0, 1),
+		spectral[float32](4, 4, 0, 1, .1), spectral[float32](4, 4, 1, 5, .1), spectral[float32](4, 4, 5, 1, .1),
+		spectral[float32](3, 4, 4, 1, .1),
 		spectral[float32](4, 3, 1, 4, .1), spectral[float32](0, 3, 1, 1, .1),
-		spectral[float32](4, 4, 1, 1, -.1), spectral[float32](4, 4, 1, 1, math.NaN()), spectral[float32](4, 4, 1, 1, math.Inf(1)),
+		spectral[float32](4, 4, 1, 1, -.1), spectral[float32](4, 4, 1, 1, math.NaN()),
+		spectral[float32](4, 4, 1, 1, math.Inf(1)),
 	} {
 		arena := NewArena[float32]()
 		if _, err := m.new(kernel.Float32(), arena); err == nil {
@@ -671,7 +692,8 @@ func TestNoAllocation(t *testing.T) {
 
 func BenchmarkMatrix(b *testing.B) {
 	for _, m := range []maker[float32]{
-		dense[float32](32, 32), householder[float32](32, 32, 16), spectral[float32](32, 32, 16, 16, .1), spectral[float32](128, 128, 16, 16, .1),
+		dense[float32](32, 32), householder[float32](32, 32, 16), spectral[float32](32, 32, 16, 16, .1),
+		spectral[float32](128, 128, 16, 16, .1),
 	} {
 		matrix, _ := m.make(b, kernel.Float32(), "", 1)
 		w, dw := zeros(m), zeros(m)
@@ -715,7 +737,8 @@ func TestLargeOrthogonalStart(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for _, n := range []int{100, 700} {
-		if err := SetOrthogonal(ended, set, kernel.NewMatrix[float32](n, n), random.New(1, 2)); !errors.Is(err, context.Canceled) {
+		if err := SetOrthogonal(ended, set, kernel.NewMatrix[float32](n, n), random.New(1, 2)); !errors.Is(err,
+			context.Canceled) {
 			t.Errorf("size %d: %v, want %v", n, err, context.Canceled)
 		}
 		if err := SetGaussian(ended, make([]float32, n), 1, random.New(1, 2)); !errors.Is(err, context.Canceled) {

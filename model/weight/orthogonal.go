@@ -34,7 +34,8 @@ func SetGaussian[F kernel.Float](ctx context.Context, dst []F, deviation float64
 // SetOrthogonal sets w to a random matrix whose rows are orthonormal, or whose columns
 // are if they are fewer: see [Orthogonal]. It looks at ctx at least every few ten
 // millions of operations, and returns its error.
-func SetOrthogonal[F kernel.Float](ctx context.Context, set *kernel.Set[F], w kernel.Matrix[F], source *random.Source) error {
+func SetOrthogonal[F kernel.Float](ctx context.Context, set *kernel.Set[F], w kernel.Matrix[F],
+	source *random.Source) error {
 	count, length := min(w.Rows, w.Cols), max(w.Rows, w.Cols)
 	if count < blockwiseSize {
 		q, err := orthogonal(ctx, w.Rows, w.Cols, source)

@@ -44,7 +44,8 @@ func RotationSteps(n int) int { return 2 * bits.Len(uint(n-1)) }
 
 // NewRotations declares the tensor "theta" [n/2 × k]. permutations are π_1 … π_k; nil
 // draws them from the seed.
-func NewRotations[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, permutations [][]int, seed uint64) (*Rotations[F], error) {
+func NewRotations[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, permutations [][]int,
+	seed uint64) (*Rotations[F], error) {
 	if n < 2 || n%2 != 0 {
 		return nil, fmt.Errorf("weight: rotations of size %d: want an even number", n)
 	}
@@ -56,7 +57,8 @@ func NewRotations[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, pe
 			continue
 		}
 		if len(permutations) != k || len(permutations[j]) != n {
-			return nil, fmt.Errorf("weight: %d permutations for rotations of size %d: want %d of that size", len(permutations), n, k)
+			return nil, fmt.Errorf("weight: %d permutations for rotations of size %d: want %d of that size",
+				len(permutations), n, k)
 		}
 		r.turns = append(r.turns, permutations[j])
 	}
@@ -146,7 +148,8 @@ func (r *Rotations[F]) Pullback(dw kernel.Matrix[F]) {
 	for j, t := range r.turns {
 		for i := range half {
 			a, b := r.place[i], r.place[i+half]
-			r.theta.Gradient[i*k+j] += F(r.set.Dot(r.gradient.Row(b), r.product.Row(a)) - r.set.Dot(r.gradient.Row(a), r.product.Row(b)))
+			r.theta.Gradient[i*k+j] += F(r.set.Dot(r.gradient.Row(b), r.product.Row(a)) - r.set.Dot(r.gradient.Row(a),
+				r.product.Row(b)))
 		}
 		r.rotate(r.product, j, -1)
 		r.rotate(r.gradient, j, -1)

@@ -36,7 +36,8 @@ func (o spectrumOptions) check() error {
 		value float64
 	}{{"radius", o.radius}, {"center", o.center}, {"scale", o.scale}, {"penalty", o.penalty}} {
 		if !(o.value >= 0 && o.value <= math.MaxFloat32) {
-			return fmt.Errorf("weight: %s %v of the singular values: want a finite number that is not negative", o.name, o.value)
+			return fmt.Errorf("weight: %s %v of the singular values: want a finite number that is not negative",
+				o.name, o.value)
 		}
 	}
 	return nil

@@ -22,7 +22,8 @@ type triangle[F kernel.Float] struct {
 func newTriangle[F kernel.Float](set *kernel.Set[F], r reflectors[F]) triangle[F] {
 	m := len(r)
 	square := func() kernel.Matrix[F] { return kernel.NewMatrix[F](m, m) }
-	return triangle[F]{set: set, reflectors: r, t: square(), gram: square(), dt: square(), work: square(), inverse: make([]float64, m*m)}
+	return triangle[F]{set: set, reflectors: r, t: square(), gram: square(), dt: square(), work: square(),
+		inverse: make([]float64, m*m)}
 }
 
 // Up to so many reflectors T is inverted by elements; of more it is in blocks, whose

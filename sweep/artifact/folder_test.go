@@ -23,7 +23,9 @@ func newFolder(t *testing.T) *artifact.Folder {
 }
 
 func TestFolder(t *testing.T) {
-	artifacttest.Run(t, func(t *testing.T) artifact.Backend { return newFolder(t) }, func(t *testing.T, b artifact.Backend, location string) {
+	artifacttest.Run(t, func(t *testing.T) artifact.Backend {
+		return newFolder(t)
+	}, func(t *testing.T, b artifact.Backend, location string) {
 		path := filepath.Join(b.(*artifact.Folder).Dir(), filepath.FromSlash(location))
 		content, err := os.ReadFile(path)
 		if err != nil {
@@ -74,7 +76,8 @@ func TestArtifactOfAnotherStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := artifact.New(here, nil).Check(t.Context(), r, false)
-	if err == nil || errors.As(err, new(*sweep.LostError)) || !strings.Contains(err.Error(), there.Name()) || !strings.Contains(err.Error(), here.Name()) {
+	if err == nil || errors.As(err, new(*sweep.LostError)) || !strings.Contains(err.Error(), there.Name()) ||
+		!strings.Contains(err.Error(), here.Name()) {
 		t.Errorf("%v; want an error that names both stores and does not say that the artifact is lost", err)
 	}
 	// The name of a store may change, as that of a mount does: what counts is what is there.

@@ -174,7 +174,8 @@ func (s *Store) explain(r *sweep.ArtifactRecord, err error) error {
 		return fmt.Errorf("artifact %s: %s: %w", name(r), s.Name(), err)
 	}
 	if r.Store != "" && r.Store != s.Name() { // it may well be there
-		return fmt.Errorf("artifact %s: it is not in %s; its worker put it into %s, which is not looked into here: name that by --artifacts, or ask the coordinator (without --store)",
+		return fmt.Errorf("artifact %s: it is not in %s; its worker put it into %s, which is not looked into here: "+
+			"name that by --artifacts, or ask the coordinator (without --store)",
 			name(r), s.Name(), r.Store)
 	}
 	where := "it is lost in " + s.Name() + "; train it again, with --reuse=false, to have it made anew"

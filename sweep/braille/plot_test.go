@@ -27,9 +27,14 @@ func TestDraw(t *testing.T) {
 		plot  Plot
 		lines []Line
 	}{
-		"falling":  {Plot{Width: 60, Height: 12, XLabel: "epoch"}, []Line{line(100, func(x float64) float64 { return 2 * math.Exp(-x/20) })}},
-		"log":      {Plot{Width: 60, Height: 12, LogY: true}, []Line{line(100, func(x float64) float64 { return 2 * math.Exp(-x/20) })}},
-		"two":      {Plot{Width: 60, Height: 12, Marks: []rune("ab")}, []Line{line(50, math.Sin), line(60, func(x float64) float64 { return x / 60 })}},
+		"falling": {Plot{Width: 60, Height: 12, XLabel: "epoch"}, []Line{line(100, func(x float64) float64 {
+			return 2 * math.Exp(-x/20)
+		})}},
+		"log": {Plot{Width: 60, Height: 12, LogY: true}, []Line{line(100, func(x float64) float64 {
+			return 2 * math.Exp(-x/20)
+		})}},
+		"two": {Plot{Width: 60, Height: 12, Marks: []rune("ab")},
+			[]Line{line(50, math.Sin), line(60, func(x float64) float64 { return x / 60 })}},
 		"constant": {Plot{Width: 40, Height: 6}, []Line{line(5, func(float64) float64 { return 3 })}},
 		"point":    {Plot{Width: 40, Height: 6}, []Line{line(1, func(float64) float64 { return 3 })}},
 		"gap": {Plot{Width: 40, Height: 8}, []Line{line(40, func(x float64) float64 {
@@ -62,7 +67,9 @@ func TestSize(t *testing.T) {
 	if got := (&Plot{Width: 40, Height: 10}).Draw(none); got != nil {
 		t.Errorf("a picture of nothing: %q", got)
 	}
-	if got := (&Plot{Width: 40, Height: 10, LogY: true}).Draw([]Line{line(3, func(float64) float64 { return -1 })}); got != nil {
+	if got := (&Plot{Width: 40, Height: 10, LogY: true}).Draw([]Line{line(3, func(float64) float64 {
+		return -1
+	})}); got != nil {
 		t.Errorf("a logarithmic picture of negative values: %q", got)
 	}
 	for width := range 90 {

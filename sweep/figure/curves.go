@@ -84,7 +84,8 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 		xs, ys = append(xs, l.x...), append(append(ys, l.low...), l.high...)
 	}
 	if len(lines) == 0 {
-		return fmt.Errorf("%w: the trials have no curve %q: \"sweep curves SWEEP INDEX\" shows which they have: %w", ErrNothing, metric, sweep.ErrNotFound)
+		return fmt.Errorf("%w: the trials have no curve %q: \"sweep curves SWEEP INDEX\" shows which they have: %w",
+			ErrNothing, metric, sweep.ErrNotFound)
 	}
 	// Labels stand in the order of the curves' ends; colours in that of the file.
 	slices.SortStableFunc(lines, func(a, b line) int {
@@ -98,7 +99,8 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 	f.draw = func(c draw.Canvas) { drawLines(c, x, y, lines) }
 	f.notes = append(f.notes, bandNote(lines, o.LogY))
 	if len(o.GroupBy) == 0 && len(list[0].trials) < len(compared) {
-		f.notes = append(f.notes, fmt.Sprintf("Each line is the grid point with the best mean %s of its group.", words(by)))
+		f.notes = append(f.notes, fmt.Sprintf("Each line is the grid point with the best mean %s of its group.",
+			words(by)))
 	}
 	if all > len(list) {
 		f.notes = append(f.notes, fmt.Sprintf("The best %d of %d groups.", len(list), all))
@@ -291,7 +293,9 @@ func labelEnds(c draw.Canvas, p *plot.Plot, area draw.Canvas, lines []line, styl
 	right := inner.Max.X
 	for i, e := range ends {
 		colour := groupColour(e.line)
-		c.StrokeLines(stroke(pale(colour, 0.7), 0.4), []vg.Point{{X: e.at.X + 1, Y: e.at.Y}, {X: max(right, e.at.X+1), Y: places[i]}, {X: right + 8, Y: places[i]}})
+		c.StrokeLines(stroke(pale(colour, 0.7), 0.4),
+			[]vg.Point{{X: e.at.X + 1, Y: e.at.Y}, {X: max(right, e.at.X+1), Y: places[i]},
+				{X: right + 8, Y: places[i]}})
 		style.Color = colour
 		write(c, style, vg.Point{X: right + 10, Y: places[i]}, fit(style, lines[e.line].label, c.Max.X-right-10))
 	}

@@ -111,7 +111,8 @@ type data struct {
 }
 
 // read loads the trials of sweeps.
-func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord, where []sweep.TrialCondition) (*data, error) {
+func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecord,
+	where []sweep.TrialCondition) (*data, error) {
 	d := &data{}
 	var names []string
 	var shared sweep.Parameters
@@ -133,45 +134,49 @@ func read(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 			}
 		}
 		title := record.Name
-		if len(slices.DeleteFunc(slices.Clone(records), func(r *sweep.SweepRecord) bool { return r.Name != record.Name })) > 1 {
+		if len(slices.DeleteFunc(slices.Clone(records), func(r *sweep.SweepRecord) bool {
+			return r.Name != record.Name
+		})) > 1 {
 			title = record.ID
 		}
-		err := results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, Where: where}, func(t *sweep.TrialRecord) error {
-			switch {
-			case t.State == sweep.Failed:
-				d.failed++
+		err := results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, Where: where},
+			func(t *sweep.TrialRecord) error {
+				switch {
+				case t.State == sweep.Failed:
+					d.failed++
+					return nil
+				case t.State != sweep.Completed || t.Result == nil:
+					d.unfinished++
+					return nil
+				}
+				if len(records) > 1 {
+					t.Parameters = t.Parameters.Clone()
+					t.Parameters[SweepColumn] = title
+				}
+				if shared == nil {
+					shared = t.Parameters
+				}
+				drawn := trial{id: t.TrialID, shared: shared, diverged: t.Result.Diverged}
+				drawn.id.Sweep = text(t.Sweep)
+				drawn.share(t.Parameters, text)
+				drawn.metrics = make([]metricValue, 0, len(t.Result.Summary))
+				for name, value := range t.Result.Summary {
+					drawn.metrics = append(drawn.metrics, metricValue{text(name), value})
+				}
+				d.trials = append(d.trials, drawn)
+				if t.Result.Diverged {
+					d.diverged++
+				}
 				return nil
-			case t.State != sweep.Completed || t.Result == nil:
-				d.unfinished++
-				return nil
-			}
-			if len(records) > 1 {
-				t.Parameters = t.Parameters.Clone()
-				t.Parameters[SweepColumn] = title
-			}
-			if shared == nil {
-				shared = t.Parameters
-			}
-			drawn := trial{id: t.TrialID, shared: shared, diverged: t.Result.Diverged}
-			drawn.id.Sweep = text(t.Sweep)
-			drawn.share(t.Parameters, text)
-			drawn.metrics = make([]metricValue, 0, len(t.Result.Summary))
-			for name, value := range t.Result.Summary {
-				drawn.metrics = append(drawn.metrics, metricValue{text(name), value})
-			}
-			d.trials = append(d.trials, drawn)
-			if t.Result.Diverged {
-				d.diverged++
-			}
-			return nil
-		})
+			})
 		if err != nil {
 			return nil, err
 		}
 	}
 	d.name = strings.Join(names, ", ")
 	if len(d.trials) == 0 {
-		return nil, fmt.Errorf("%w: no trial of %s has completed (%d failed, %d have not ended): %w", ErrNothing, d.name, d.failed, d.unfinished, sweep.ErrNotFound)
+		return nil, fmt.Errorf("%w: no trial of %s has completed (%d failed, %d have not ended): %w", ErrNothing,
+			d.name, d.failed, d.unfinished, sweep.ErrNotFound)
 	}
 	d.varying = d.findVarying(records)
 	return d, nil
@@ -221,7 +226,8 @@ func (d *data) metric(name string) (string, error) {
 				}
 			}
 		}
-		return "", wrong("the sweep file names no metric: name one by --metric: %s", strings.Join(d.metricNames(), ", "))
+		return "", wrong("the sweep file names no metric: name one by --metric: %s",
+			strings.Join(d.metricNames(), ", "))
 	}
 	return name, nil
 }
@@ -246,7 +252,8 @@ func (d *data) valued(metric string) ([]trial, error) {
 		}
 	}
 	if len(kept) == 0 {
-		return nil, fmt.Errorf("%w: no trial that did not diverge has a metric %q: there are %s: %w", ErrNothing, metric, strings.Join(d.metricNames(), ", "), sweep.ErrNotFound)
+		return nil, fmt.Errorf("%w: no trial that did not diverge has a metric %q: there are %s: %w", ErrNothing,
+			metric, strings.Join(d.metricNames(), ", "), sweep.ErrNotFound)
 	}
 	return kept, nil
 }

@@ -13,7 +13,8 @@ func TestShare(t *testing.T) {
 	all := []sweep.Parameters{
 		{"model": "rnn", "lr": 0.1, "seed": int64(1), "layers": []any{int64(1), int64(2)}},
 		{"model": "rnn", "lr": 0.1, "seed": int64(2), "layers": []any{int64(1), int64(2)}},
-		{"model": "lstm", "lr": 0.1 + 1e-17, "seed": int64(1), "layers": []any{int64(1), int64(3)}, "forget_bias": int64(1)},
+		{"model": "lstm", "lr": 0.1 + 1e-17, "seed": int64(1), "layers": []any{int64(1), int64(3)},
+			"forget_bias": int64(1)},
 		{"model": "lstm", "lr": int64(1)},
 		{"lr": true, "seed": "1"},
 		{},

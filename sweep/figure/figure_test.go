@@ -35,7 +35,8 @@ func gridOf(t *testing.T) (sweep.Store, []*sweep.SweepRecord) {
 	submission := &sweep.Submission{
 		Spec: sweep.Spec{
 			Name: "models & rates", Trainer: "test", Pool: "cpu", Limits: sweep.Limits{Attempts: 1, Points: 1000},
-			Axes:   []sweep.Axis{axis("model", models...), axis("lr", rates...), axis("m1", int64(4), int64(8)), axis("seed", int64(1), int64(2), int64(3))},
+			Axes: []sweep.Axis{axis("model", models...), axis("lr", rates...), axis("m1", int64(4), int64(8)),
+				axis("seed", int64(1), int64(2), int64(3))},
 			Select: sweep.Select{Group: []string{"model"}, By: "validation_loss", Goal: sweep.Minimize},
 		},
 		Description: sweep.Description{Name: "test", Version: "1", ResultVersion: "1", Metrics: []sweep.MetricSchema{
@@ -54,15 +55,18 @@ func gridOf(t *testing.T) (sweep.Store, []*sweep.SweepRecord) {
 				if model == "spectral-rnn" {
 					p["m1"] = int64(4 << (r % 2))
 				}
-				trials = append(trials, sweep.Trial{TrialID: id, Parameters: p, Fingerprint: sweep.Fingerprint(fmt.Sprintf("%064d", i))})
+				trials = append(trials, sweep.Trial{TrialID: id, Parameters: p,
+					Fingerprint: sweep.Fingerprint(fmt.Sprintf("%064d", i))})
 				curve := sweep.Curve{Metric: "validation_loss"}
 				var last float64
 				for step := int64(1); step <= 40; step++ {
-					last = (1 + 0.3*float64(m)) * (math.Exp(-float64(step)*(0.02+0.05*float64(r))) + 0.05*float64(seed) + 0.01)
+					last = (1 + 0.3*float64(m)) * (math.Exp(-float64(step)*(0.02+0.05*float64(r))) +
+						0.05*float64(seed) + 0.01)
 					curve.Steps, curve.Values = append(curve.Steps, step), append(curve.Values, float32(last))
 				}
 				result := &sweep.Result{
-					State: sweep.Completed, Summary: map[string]float64{"validation_loss": last, "test_accuracy": 1 / (1 + last)},
+					State: sweep.Completed, Summary: map[string]float64{"validation_loss": last,
+						"test_accuracy": 1 / (1 + last)},
 					Curves: []sweep.Curve{curve}, Digest: "d", Seconds: 1,
 				}
 				switch i {
@@ -71,7 +75,8 @@ func gridOf(t *testing.T) (sweep.Store, []*sweep.SweepRecord) {
 				case 9:
 					result = &sweep.Result{State: sweep.Failed, Error: "no memory"}
 				}
-				events = append(events, sweep.Event{Kind: sweep.EventResult, TrialID: id, Execution: fmt.Sprint("e", i), Worker: "w", Result: result})
+				events = append(events, sweep.Event{Kind: sweep.EventResult, TrialID: id, Execution: fmt.Sprint("e", i),
+					Worker: "w", Result: result})
 			}
 		}
 	}
@@ -109,15 +114,25 @@ func TestFigures(t *testing.T) {
 		o    Options
 		has  []string
 	}{
-		{"curves", with(func(o *Options) { o.Kind = "curves" }), []string{"models &amp; rates", "validation loss / nats", "rnn, lr 0.1", "spectral-rnn, lr 0.1, m1 4", "epoch", "1 diverged, 1 failed", "mean ± standard deviation of 3 trials"}},
-		{"curves, logarithmic", with(func(o *Options) { o.Kind, o.LogX, o.LogY, o.Title = "curves", true, true, "T" }), []string{"T ", "geometric mean"}},
-		{"curves, by lr", with(func(o *Options) { o.Kind, o.GroupBy = "curves", []string{"lr"} }), []string{"lr 0.001", "lr 0.1", "of 7 to 9 trials"}},
+		{"curves", with(func(o *Options) { o.Kind = "curves" }),
+			[]string{"models &amp; rates", "validation loss / nats", "rnn, lr 0.1", "spectral-rnn, lr 0.1, m1 4",
+				"epoch", "1 diverged, 1 failed", "mean ± standard deviation of 3 trials"}},
+		{"curves, logarithmic", with(func(o *Options) { o.Kind, o.LogX, o.LogY, o.Title = "curves", true, true, "T" }),
+			[]string{"T ", "geometric mean"}},
+		{"curves, by lr", with(func(o *Options) { o.Kind, o.GroupBy = "curves", []string{"lr"} }),
+			[]string{"lr 0.001", "lr 0.1", "of 7 to 9 trials"}},
 		{"slice", with(func(o *Options) { o.Kind = "slice" }), []string{"lr", "25", "smallest to largest"}},
-		{"slice of names", with(func(o *Options) { o.Kind, o.X, o.Metric, o.Groups = "slice", "model", "test_accuracy", 1 }), []string{"test accuracy", "spectral-rnn"}},
-		{"heatmap", with(func(o *Options) { o.Kind, o.LogY = "heatmap", true }), []string{"model", "lr", "2 to 3 trials a cell", "nats"}},
-		{"heatmap with gaps", with(func(o *Options) { o.Kind, o.X, o.Y = "heatmap", "lr", "m1" }), []string{"A stroke: no trial there.", "without lr, m1 or validation loss"}},
-		{"parallel", with(func(o *Options) { o.Kind = "parallel" }), []string{"absent", "in colour (5)", "the smallest validation loss"}},
-		{"table", with(func(o *Options) { o.Kind, o.Groups = "table", 4 }), []string{"± sd", "The best 4 of 9 groups.", "–"}},
+		{"slice of names", with(func(o *Options) {
+			o.Kind, o.X, o.Metric, o.Groups = "slice", "model", "test_accuracy", 1
+		}), []string{"test accuracy", "spectral-rnn"}},
+		{"heatmap", with(func(o *Options) { o.Kind, o.LogY = "heatmap", true }),
+			[]string{"model", "lr", "2 to 3 trials a cell", "nats"}},
+		{"heatmap with gaps", with(func(o *Options) { o.Kind, o.X, o.Y = "heatmap", "lr", "m1" }),
+			[]string{"A stroke: no trial there.", "without lr, m1 or validation loss"}},
+		{"parallel", with(func(o *Options) { o.Kind = "parallel" }),
+			[]string{"absent", "in colour (5)", "the smallest validation loss"}},
+		{"table", with(func(o *Options) { o.Kind, o.Groups = "table", 4 }),
+			[]string{"± sd", "The best 4 of 9 groups.", "–"}},
 	} {
 		draw := func() (svg, image []byte) {
 			f, err := Draw(t.Context(), s, records, c.o)
@@ -141,7 +156,8 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s: drawn twice it is not the same", c.name)
 		}
 		if len(image) > 0 {
-			if config, err := png.DecodeConfig(bytes.NewReader(image)); err != nil || config.Width != 1654 || config.Height != 1063 {
+			if config, err := png.DecodeConfig(bytes.NewReader(image)); err != nil || config.Width != 1654 ||
+				config.Height != 1063 {
 				t.Errorf("%s: an image of %d × %d, %v", c.name, config.Width, config.Height, err)
 			}
 		}
@@ -167,7 +183,8 @@ func TestFigures(t *testing.T) {
 				t.Errorf("%s lacks %q:\n%s", c.name, piece, text)
 			}
 		}
-		if strings.Contains(text, "NaN") || strings.Contains(string(bare), "NaN") || strings.Contains(string(bare), "Inf") {
+		if strings.Contains(text, "NaN") || strings.Contains(string(bare), "NaN") ||
+			strings.Contains(string(bare), "Inf") {
 			t.Errorf("%s has a number that is none", c.name)
 		}
 		fmt.Fprintf(&digests, "%x  %s\n", sha256.Sum256(bare), c.name)
@@ -202,7 +219,8 @@ func TestFiguresRefuse(t *testing.T) {
 		{Options{Kind: "slice", Metric: "loss"}, "there are test_accuracy, validation_loss"},
 		{Options{Kind: "curves", Metric: "loss"}, `no curve "loss"`},
 		{Options{Kind: "heatmap", X: "lr", Y: "lr"}, "over itself"},
-		{Options{Kind: "table", Where: []sweep.TrialCondition{{Name: "lr", Operator: ">", Value: 1.0}}}, "no trial of models & rates has completed"},
+		{Options{Kind: "table", Where: []sweep.TrialCondition{{Name: "lr", Operator: ">", Value: 1.0}}},
+			"no trial of models & rates has completed"},
 		{Options{Kind: "table", Width: 1000}, "1000 × 0 cm"},
 	} {
 		if c.o.Width == 0 {
@@ -229,10 +247,12 @@ func TestAveraged(t *testing.T) {
 			t.Errorf("at %g: mean %g, want %g", l.x[i], l.mean[i], want.mean[i])
 		}
 	}
-	if len(l.x) != 3 || l.replicates != 2 || math.Abs(l.high[0]-2-math.Sqrt2) > 1e-12 || math.Abs(l.low[0]-2+math.Sqrt2) > 1e-12 {
+	if len(l.x) != 3 || l.replicates != 2 || math.Abs(l.high[0]-2-math.Sqrt2) > 1e-12 ||
+		math.Abs(l.low[0]-2+math.Sqrt2) > 1e-12 {
 		t.Errorf("%+v", l)
 	}
-	log := averaged([]sweep.Curve{{Steps: []int64{0, 1}, Values: []float32{1, 1}}, {Steps: []int64{1}, Values: []float32{100}}, {Steps: []int64{1}, Values: []float32{0}}}, true, true)
+	log := averaged([]sweep.Curve{{Steps: []int64{0, 1}, Values: []float32{1, 1}},
+		{Steps: []int64{1}, Values: []float32{100}}, {Steps: []int64{1}, Values: []float32{0}}}, true, true)
 	if len(log.x) != 1 || math.Abs(log.mean[0]-10) > 1e-9 {
 		t.Errorf("geometric mean %+v, want 10 at 1", log)
 	}

@@ -30,7 +30,8 @@ func (d *data) heatmap(f *Figure, o Options) error {
 		y = d.widest(trials, x)
 	}
 	if x == "" || y == "" {
-		return fmt.Errorf("%w: a heat map needs two parameters that vary; of these trials do: %v", ErrNothing, d.varying)
+		return fmt.Errorf("%w: a heat map needs two parameters that vary; of these trials do: %v",
+			ErrNothing, d.varying)
 	}
 	for _, name := range []string{x, y} {
 		if err := d.parameter(name); err != nil {
@@ -100,13 +101,15 @@ func (d *data) heatmap(f *Figure, o Options) error {
 				middle := vg.Point{X: corner.X + width/2, Y: corner.Y + height/2}
 				mean, ok := means[cell{column, row}]
 				if !ok {
-					c.StrokeLine2(stroke(rule, 0.6), corner.X+width*0.3, corner.Y+height*0.3, corner.X+width*0.7, corner.Y+height*0.7)
+					c.StrokeLine2(stroke(rule, 0.6), corner.X+width*0.3, corner.Y+height*0.3, corner.X+width*0.7,
+						corner.Y+height*0.7)
 					continue
 				}
 				fill := viridis(share(mean))
 				// Each cell reaches a little under the next, so that no seam shows.
 				right, top := min(corner.X+width+0.4, area.Max.X), min(corner.Y+height+0.4, area.Max.Y)
-				c.FillPolygon(fill, []vg.Point{corner, {X: right, Y: corner.Y}, {X: right, Y: top}, {X: corner.X, Y: top}})
+				c.FillPolygon(fill, []vg.Point{corner, {X: right, Y: corner.Y}, {X: right, Y: top},
+					{X: corner.X, Y: top}})
 				number := letters(min(tickSize, height*0.7), inkOn(fill), text.XCenter, text.YCenter)
 				if words := threeDigits(mean); number.Width(words) < width*0.95 && height > 5 {
 					write(c, number, middle, words)
@@ -116,7 +119,8 @@ func (d *data) heatmap(f *Figure, o Options) error {
 		// Names, where there is room for all or for every k-th.
 		every := int(math.Ceil(float64(1.2 * tickSize / height)))
 		for row := 0; row < len(rows); row += max(every, 1) {
-			write(c, small, vg.Point{X: area.Min.X - 4, Y: area.Min.Y + (vg.Length(row)+0.5)*height}, fit(small, rows[row], left-labelSize*1.6-6))
+			write(c, small, vg.Point{X: area.Min.X - 4, Y: area.Min.Y + (vg.Length(row)+0.5)*height},
+				fit(small, rows[row], left-labelSize*1.6-6))
 		}
 		below := letters(tickSize, ink, text.XCenter, text.YTop)
 		widest := vg.Length(0)
@@ -125,7 +129,8 @@ func (d *data) heatmap(f *Figure, o Options) error {
 		}
 		every = int(math.Ceil(float64(min(widest+4, 60) / width)))
 		for column := 0; column < len(columns); column += max(every, 1) {
-			write(c, below, vg.Point{X: area.Min.X + (vg.Length(column)+0.5)*width, Y: area.Min.Y - 4}, fit(below, columns[column], width*vg.Length(max(every, 1))))
+			write(c, below, vg.Point{X: area.Min.X + (vg.Length(column)+0.5)*width, Y: area.Min.Y - 4},
+				fit(below, columns[column], width*vg.Length(max(every, 1))))
 		}
 		title := letters(labelSize, ink, text.XCenter, text.YBottom)
 		write(c, title, vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: c.Min.Y}, words(x))
@@ -140,7 +145,8 @@ func (d *data) heatmap(f *Figure, o Options) error {
 			over = "one trial"
 		}
 	}
-	f.notes = append(f.notes, fmt.Sprintf("%s, mean of %s a cell; the %s is the best.", d.metricLabel(metric), over, goalWord(d.goal(metric))))
+	f.notes = append(f.notes, fmt.Sprintf("%s, mean of %s a cell; the %s is the best.", d.metricLabel(metric), over,
+		goalWord(d.goal(metric))))
 	if len(means) < len(columns)*len(rows) {
 		f.notes = append(f.notes, "A stroke: no trial there.")
 	}
@@ -196,7 +202,8 @@ func scaleBar(c, area draw.Canvas, s scale, share func(float64) float64) {
 		y := area.Min.Y + vg.Length(i)*height
 		// Each piece reaches into the next one, so that no seam shows.
 		top := min(y+1.5*height, area.Max.Y)
-		c.FillPolygon(viridis((float64(i)+0.5)/pieces), []vg.Point{{X: area.Min.X, Y: y}, {X: area.Min.X + width, Y: y}, {X: area.Min.X + width, Y: top}, {X: area.Min.X, Y: top}})
+		c.FillPolygon(viridis((float64(i)+0.5)/pieces), []vg.Point{{X: area.Min.X, Y: y}, {X: area.Min.X + width, Y: y},
+			{X: area.Min.X + width, Y: top}, {X: area.Min.X, Y: top}})
 	}
 	small := letters(tickSize, ink, text.XLeft, text.YCenter)
 	for _, t := range s.Ticks(s.low, s.high) {

@@ -71,7 +71,8 @@ func (o *Options) Check() error {
 		{"group-by", len(o.GroupBy) > 0, []string{"curves", "slice", "table"}},
 	} {
 		if option.given && !slices.Contains(option.kinds, o.Kind) {
-			return wrong("%s means nothing to the figure %s: it belongs to %s", option.name, o.Kind, strings.Join(option.kinds, ", "))
+			return wrong("%s means nothing to the figure %s: it belongs to %s", option.name, o.Kind,
+				strings.Join(option.kinds, ", "))
 		}
 	}
 	return nil
@@ -120,7 +121,8 @@ func (d *data) parameter(name string) error {
 			return nil
 		}
 	}
-	return wrong("the trials have no parameter %q: those in which they differ are %s", name, strings.Join(d.varying, ", "))
+	return wrong("the trials have no parameter %q: those in which they differ are %s", name,
+		strings.Join(d.varying, ", "))
 }
 
 // contested are the parameters that the sweep file groups by, of those that vary;

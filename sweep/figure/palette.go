@@ -35,7 +35,8 @@ func pale(c color.NRGBA, opacity float64) color.NRGBA {
 
 // viridis by Smith and van der Walt, at every eighth.
 var viridisStops = [][3]float64{
-	{68, 1, 84}, {71, 45, 123}, {59, 82, 139}, {44, 114, 142}, {33, 145, 140}, {40, 174, 128}, {94, 201, 98}, {173, 220, 48}, {253, 231, 37},
+	{68, 1, 84}, {71, 45, 123}, {59, 82, 139}, {44, 114, 142}, {33, 145, 140}, {40, 174, 128}, {94, 201, 98},
+	{173, 220, 48}, {253, 231, 37},
 }
 
 // viridis is the colour of a value from 0 to 1: dark to light.

@@ -137,7 +137,8 @@ func (d *data) parallel(f *Figure, o Options) error {
 				if i < n-1 {
 					left -= w
 				}
-				c.FillPolygon(pale(inkOn(ink), 0.75), []vg.Point{{X: left - 1, Y: y - 4}, {X: left + w + 1, Y: y - 4}, {X: left + w + 1, Y: y + 4}, {X: left - 1, Y: y + 4}})
+				c.FillPolygon(pale(inkOn(ink), 0.75), []vg.Point{{X: left - 1, Y: y - 4}, {X: left + w + 1, Y: y - 4},
+					{X: left + w + 1, Y: y + 4}, {X: left - 1, Y: y + 4}})
 				write(c, small, vg.Point{X: x + side, Y: y}, label)
 			}
 		}
@@ -147,7 +148,8 @@ func (d *data) parallel(f *Figure, o Options) error {
 			c.StrokeLine2(stroke(rule, 0.5, 2, 2), area.Min.X, floor, across(n-2), floor)
 		}
 	}
-	f.notes = append(f.notes, fmt.Sprintf("%d trials, those with the %s %s in colour (%d), the best darkest.", len(ordered), goalWord(goal.Goal), words(metric), coloured))
+	f.notes = append(f.notes, fmt.Sprintf("%d trials, those with the %s %s in colour (%d), the best darkest.",
+		len(ordered), goalWord(goal.Goal), words(metric), coloured))
 	if absent > 0 {
 		f.notes = append(f.notes, "Below an axis: trials that do not have the parameter.")
 	}

@@ -174,7 +174,9 @@ func (d *data) slice(f *Figure, o Options) error {
 	best(list, metric, d.goal(metric))
 	all := len(list)
 	list = list[:min(all, o.Groups)]
-	slices.SortStableFunc(list, func(a, b group) int { return placeOf(drawn, by, a.label) - placeOf(drawn, by, b.label) })
+	slices.SortStableFunc(list, func(a, b group) int {
+		return placeOf(drawn, by, a.label) - placeOf(drawn, by, b.label)
+	})
 	if all > len(list) {
 		f.notes = append(f.notes, fmt.Sprintf("The best %d of %d groups.", len(list), all))
 		values = values[:0]
@@ -200,13 +202,15 @@ func (d *data) slice(f *Figure, o Options) error {
 			for i, g := range list {
 				for _, t := range g.trials {
 					at, _ := across.at(t.value(x), true)
-					c.DrawGlyph(draw.GlyphStyle{Color: pale(groupColour(i), 0.45), Radius: 1.4, Shape: draw.CircleGlyph{}},
+					c.DrawGlyph(draw.GlyphStyle{Color: pale(groupColour(i), 0.45), Radius: 1.4,
+						Shape: draw.CircleGlyph{}},
 						vg.Point{X: toX(at), Y: toY(t.metric(metric))})
 				}
 			}
 		}))
 	}
-	f.notes = append(f.notes, fmt.Sprintf("A dot each trial (%d); line: %s; band: smallest to largest over all other parameters and seeds.", len(drawn), meanWord(o.LogY)))
+	f.notes = append(f.notes, fmt.Sprintf("A dot each trial (%d); line: %s; band: smallest to largest over all other "+
+		"parameters and seeds.", len(drawn), meanWord(o.LogY)))
 	if note := d.leftOut(len(d.trials)-d.diverged-len(drawn), words(x)+" or "+words(metric)); note != "" {
 		f.notes = append(f.notes, note)
 	}

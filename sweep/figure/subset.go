@@ -120,13 +120,15 @@ func subset(data []byte, characters []rune) ([]byte, error) {
 		hmtx = append(hmtx, glyphs.metrics(old)...)
 	}
 	loca = binary.BigEndian.AppendUint32(loca, uint32(len(glyf)))
-	head, hhea, maxp, post := slices.Clone(tables["head"]), slices.Clone(tables["hhea"]), slices.Clone(tables["maxp"]), slices.Clone(tables["post"][:32])
+	head, hhea, maxp, post := slices.Clone(tables["head"]), slices.Clone(tables["hhea"]), slices.Clone(tables["maxp"]),
+		slices.Clone(tables["post"][:32])
 	binary.BigEndian.PutUint16(head[50:], 1) // loca has 32 bits
 	binary.BigEndian.PutUint16(hhea[34:], uint16(len(order)))
 	binary.BigEndian.PutUint16(maxp[4:], uint16(len(order)))
 	binary.BigEndian.PutUint32(post, 0x00030000) // no names
 	return fontFile(map[string][]byte{
-		"OS/2": tables["OS/2"], "cmap": cmapTable(glyphOf, number), "glyf": glyf, "head": head, "hhea": hhea, "hmtx": hmtx, "loca": loca,
+		"OS/2": tables["OS/2"], "cmap": cmapTable(glyphOf, number), "glyf": glyf, "head": head, "hhea": hhea,
+		"hmtx": hmtx, "loca": loca,
 		"maxp": maxp, "name": tables["name"], "post": post,
 	}), nil
 }
@@ -149,7 +151,8 @@ func fontTables(data []byte) (map[string][]byte, error) {
 		}
 		tables[string(data[at:at+4])] = data[offset : offset+length]
 	}
-	for name, least := range map[string]int{"OS/2": 2, "glyf": 0, "head": 54, "hhea": 36, "hmtx": 4, "loca": 4, "maxp": 6, "name": 6, "post": 32} {
+	for name, least := range map[string]int{"OS/2": 2, "glyf": 0, "head": 54, "hhea": 36, "hmtx": 4, "loca": 4,
+		"maxp": 6, "name": 6, "post": 32} {
 		if table, ok := tables[name]; !ok || len(table) < least {
 			return nil, errFont
 		}
@@ -165,7 +168,8 @@ type glyphTable struct {
 }
 
 func newGlyphs(tables map[string][]byte) (*glyphTable, error) {
-	g := &glyphTable{glyf: tables["glyf"], hmtx: tables["hmtx"], wide: int(binary.BigEndian.Uint16(tables["hhea"][34:]))}
+	g := &glyphTable{glyf: tables["glyf"], hmtx: tables["hmtx"],
+		wide: int(binary.BigEndian.Uint16(tables["hhea"][34:]))}
 	loca := tables["loca"]
 	if binary.BigEndian.Uint16(tables["head"][50:]) == 0 {
 		for ; len(loca) >= 2; loca = loca[2:] {
@@ -177,7 +181,8 @@ func newGlyphs(tables map[string][]byte) (*glyphTable, error) {
 		}
 	}
 	count := int(binary.BigEndian.Uint16(tables["maxp"][4:]))
-	if len(g.loca) < count+1 || !slices.IsSorted(g.loca) || int(g.loca[len(g.loca)-1]) > len(g.glyf) || g.wide < 1 || g.wide > count || len(g.hmtx) < 2*g.wide+2*count {
+	if len(g.loca) < count+1 || !slices.IsSorted(g.loca) || int(g.loca[len(g.loca)-1]) > len(g.glyf) || g.wide < 1 ||
+		g.wide > count || len(g.hmtx) < 2*g.wide+2*count {
 		return nil, errFont
 	}
 	return g, nil

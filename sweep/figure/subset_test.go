@@ -54,19 +54,22 @@ func TestSubset(t *testing.T) {
 			want, wide := glyph(whole, r)
 			got, width := glyph(part, r)
 			if !reflect.DeepEqual(got, want) || width != wide {
-				t.Errorf("%s: %q has %d segments and width %v, want %d and %v", name, r, len(got), width, len(want), wide)
+				t.Errorf("%s: %q has %d segments and width %v, want %d and %v", name, r, len(got), width,
+					len(want), wide)
 			}
 		}
 		if i, err := part.GlyphIndex(&buffer, 'Q'); err != nil || i != 0 {
 			t.Errorf("%s: Q is glyph %d, %v; it was not asked for", name, i, err)
 		}
 	}
-	for _, broken := range [][]byte{nil, []byte("font"), bytes.Repeat([]byte{0xff}, 100), liberationsansregular.TTF[:1000]} {
+	for _, broken := range [][]byte{nil, []byte("font"), bytes.Repeat([]byte{0xff}, 100),
+		liberationsansregular.TTF[:1000]} {
 		if _, err := subset(broken, []rune("a")); err == nil {
 			t.Errorf("%d bytes that are no font are taken", len(broken))
 		}
 	}
-	if _, err := embedSubsets([]byte(`font-weight:normal;src:base64,` + base64.StdEncoding.EncodeToString([]byte("no font at all")))); err == nil {
+	if _, err := embedSubsets([]byte(`font-weight:normal;src:base64,` +
+		base64.StdEncoding.EncodeToString([]byte("no font at all")))); err == nil {
 		t.Error("a picture with a broken font is taken")
 	}
 }

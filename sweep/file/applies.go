@@ -26,10 +26,12 @@ func (d *decoder) decodeApplies() {
 		case sure:
 			continue
 		case !possible && p.values.Len() == 1:
-			d.fail(p.placeOf(p.values.At(0)), p.path, "has no effect here: it applies only where %s", describeMatch(schema.AppliesWhen))
+			d.fail(p.placeOf(p.values.At(0)), p.path, "has no effect here: it applies only where %s",
+				describeMatch(schema.AppliesWhen))
 			continue
 		case !possible:
-			d.note(p.where, p.path, "has no effect here, and its %d values are one: it applies only where %s", p.values.Len(), describeMatch(schema.AppliesWhen))
+			d.note(p.where, p.path, "has no effect here, and its %d values are one: it applies only where %s",
+				p.values.Len(), describeMatch(schema.AppliesWhen))
 			where = schema.AppliesWhen // which no point fits
 		}
 		if len(where) > 0 {

@@ -46,7 +46,8 @@ func (d *decoder) decodeZip() []zipGroup {
 				d.fail(at(nodes[i]), "zip", "parameter %s comes from replicates, which stay an axis of their own", name)
 				return nil
 			case member == nil:
-				d.failName(at(nodes[i]), "zip", fmt.Sprintf("this sweep has no parameter %s to zip", shorten(name)), name, d.declaredNames())
+				d.failName(at(nodes[i]), "zip", fmt.Sprintf("this sweep has no parameter %s to zip", shorten(name)),
+					name, d.declaredNames())
 				return nil
 			case taken[name]:
 				d.fail(at(nodes[i]), "zip", "parameter %s is named twice", name)
@@ -107,7 +108,8 @@ func (d *decoder) buildAxes(groups []zipGroup) {
 func (d *decoder) checkLengths(group *zipGroup) {
 	for _, m := range group.members {
 		if m.values.Distribution != nil || m.values.Weights != nil {
-			d.fail(group.where, "zip", "parameter %s is drawn from a distribution: only lists and ranges advance together", m.name)
+			d.fail(group.where, "zip", "parameter %s is drawn from a distribution: only lists and ranges advance "+
+				"together", m.name)
 			return
 		}
 		if m.values.Len() != group.members[0].values.Len() {
@@ -145,7 +147,8 @@ func (d *decoder) dropRepeats(members []*declaration) {
 		if _, repeated := seen[string(key)]; repeated {
 			if example == "" {
 				example, where = clip(strings.TrimSuffix(string(key), ", ")), members[0].places[row]
-				if texts := members[0].texts; len(members) == 1 && row < len(texts) && texts[row] != example && strings.Trim(texts[row], "+-.0123456789eE") == "" {
+				if texts := members[0].texts; len(members) == 1 && row < len(texts) && texts[row] != example &&
+					strings.Trim(texts[row], "+-.0123456789eE") == "" {
 					written = ", written " + clip(texts[row]) + " here"
 				}
 			}
@@ -181,7 +184,8 @@ func (d *decoder) dropRepeats(members []*declaration) {
 	if dropped := rows - kept; dropped == 1 {
 		d.note(where, "parameters."+strings.Join(names, ", "), "a repeated %s is dropped: %s%s", what, example, written)
 	} else {
-		d.note(where, "parameters."+strings.Join(names, ", "), "%d repeated %ss are dropped, the first is %s", dropped, what, example)
+		d.note(where, "parameters."+strings.Join(names, ", "), "%d repeated %ss are dropped, the first is %s", dropped,
+			what, example)
 	}
 }
 
@@ -206,7 +210,8 @@ func (d *decoder) decodeConditions() {
 	for _, e := range entries {
 		p := d.file.declared[e.key]
 		if p == nil {
-			d.failName(e.where, "when", fmt.Sprintf("this sweep has no parameter %s", shorten(e.key)), e.key, d.declaredNames())
+			d.failName(e.where, "when", fmt.Sprintf("this sweep has no parameter %s", shorten(e.key)), e.key,
+				d.declaredNames())
 			continue
 		}
 		d.addCondition(p, e.value, join("when", e.key))
@@ -253,7 +258,8 @@ func (d *decoder) match(n *yaml.Node, path string) (sweep.Match, bool) {
 	for _, e := range entries {
 		p := d.file.declared[e.key]
 		if p == nil {
-			d.failName(e.where, path, fmt.Sprintf("this sweep has no parameter %s", shorten(e.key)), e.key, d.declaredNames())
+			d.failName(e.where, path, fmt.Sprintf("this sweep has no parameter %s", shorten(e.key)), e.key,
+				d.declaredNames())
 			ok = false
 			continue
 		}

@@ -68,7 +68,8 @@ func Decode(name string, data []byte, options Options) (*File, error) {
 }
 
 // Trainer returns the trainer that a sweep file names; if it is silent
-// sweep.ScriptTrainer for a file with a program, else sweep.DefaultTrainer, so that its description can be fetched for Decode. It reports
+// sweep.ScriptTrainer for a file with a program, else sweep.DefaultTrainer, so that its description can be fetched
+// for Decode. It reports
 // only what keeps it from finding the name.
 func Trainer(name string, data []byte) (string, error) {
 	d := newDecoder(name)
@@ -146,13 +147,15 @@ func (d *decoder) add(e *Error) {
 }
 
 func (d *decoder) fail(where position, key, format string, arguments ...any) {
-	d.add(&Error{Line: int(where.line), Column: int(where.column), Key: key, Problem: fmt.Sprintf(format, arguments...)})
+	d.add(&Error{Line: int(where.line), Column: int(where.column), Key: key,
+		Problem: fmt.Sprintf(format, arguments...)})
 }
 
 // failName reports an unknown name with the nearest known one.
 func (d *decoder) failName(where position, key, problem, name string, known []string) {
 	if len(d.errors) < maxErrors {
-		d.add(&Error{Line: int(where.line), Column: int(where.column), Key: key, Problem: problem, Nearest: sweep.Nearest(name, known)})
+		d.add(&Error{Line: int(where.line), Column: int(where.column), Key: key, Problem: problem,
+			Nearest: sweep.Nearest(name, known)})
 	}
 }
 
@@ -165,7 +168,8 @@ func (d *decoder) failCause(where position, key string, err error) {
 
 func (d *decoder) note(where position, key, format string, arguments ...any) {
 	d.notes = append(d.notes, &Error{
-		File: d.file.Name, Line: int(where.line), Column: int(where.column), Key: key, Problem: fmt.Sprintf(format, arguments...),
+		File: d.file.Name, Line: int(where.line), Column: int(where.column), Key: key,
+		Problem: fmt.Sprintf(format, arguments...),
 	})
 }
 
@@ -209,7 +213,8 @@ func (d *decoder) decode(data []byte) {
 		// There may be too many combinations to look at for the trainer's conditions.
 		d.file.Spec.Conditions = own[:d.written]
 		if grid, err = sweep.NewGrid(&d.file.Spec); err == nil {
-			d.note(d.file.parameters, "parameters", "points that differ only in parameters which do not apply are not told from each other: there are too many combinations")
+			d.note(d.file.parameters, "parameters", "points that differ only in parameters which do not apply are "+
+				"not told from each other: there are too many combinations")
 		}
 	}
 	if err != nil {
@@ -356,9 +361,11 @@ func (d *decoder) decodeArtifacts(n *yaml.Node) {
 	for i, name := range names {
 		switch {
 		case sweep.CheckArtifactName(name) != nil:
-			d.failName(at(nodes[i]), "artifacts", fmt.Sprintf("must be a name of letters, digits and . _ -, at most %d, not %s", sweep.LongestArtifactName, shorten(name)), name, known)
+			d.failName(at(nodes[i]), "artifacts", fmt.Sprintf("must be a name of letters, digits and . _ -, at most "+
+				"%d, not %s", sweep.LongestArtifactName, shorten(name)), name, known)
 		case len(known) > 0 && !slices.Contains(known, name):
-			d.failName(at(nodes[i]), "artifacts", fmt.Sprintf("trainer %s hands over no artifact %s", d.description.Name, shorten(name)), name, known)
+			d.failName(at(nodes[i]), "artifacts", fmt.Sprintf("trainer %s hands over no artifact %s",
+				d.description.Name, shorten(name)), name, known)
 		case len(spec.Artifacts) == sweep.MostArtifacts:
 			d.fail(at(nodes[i]), "artifacts", "at most %d artifacts are kept of a trial", sweep.MostArtifacts)
 			return
@@ -367,7 +374,8 @@ func (d *decoder) decodeArtifacts(n *yaml.Node) {
 		}
 	}
 	if d.description != nil && len(known) == 0 && len(spec.Artifacts) > 0 {
-		d.note(at(n), "artifacts", "trainer %s does not say which it hands over; what it does not is listed as missing", d.description.Name)
+		d.note(at(n), "artifacts", "trainer %s does not say which it hands over; what it does not is listed as missing",
+			d.description.Name)
 	}
 }
 
@@ -397,7 +405,8 @@ func (d *decoder) decodeLimits() {
 			}
 			timeout, err := time.ParseDuration(text)
 			if err != nil || timeout <= 0 {
-				d.fail(at(e.value), path, "must be a duration with its unit, as in 90s, 10m or 1h30m, not %s", shorten(text))
+				d.fail(at(e.value), path, "must be a duration with its unit, as in 90s, 10m or 1h30m, not %s",
+					shorten(text))
 			}
 			limits.Timeout = timeout
 		case "attempts":
@@ -414,7 +423,8 @@ func (d *decoder) decodeLimits() {
 		case "artifacts":
 			limits.Artifacts = d.size(e.value, path)
 		default:
-			d.failName(e.where, clip(path), "is not a limit", e.key, []string{"timeout", "attempts", "losses", "points", "artifact", "artifacts"})
+			d.failName(e.where, clip(path), "is not a limit", e.key, []string{"timeout", "attempts", "losses", "points",
+				"artifact", "artifacts"})
 		}
 	}
 	if _, asked := d.given("artifacts"); !asked && limits.Artifact+limits.Artifacts > 0 {
@@ -443,7 +453,8 @@ func (d *decoder) decodeReplicates() {
 		return
 	}
 	if own, ok := d.file.declared[sweep.SeedParameter]; ok {
-		d.fail(d.top["replicates"].where, "replicates", "adds the parameter seed, which line %d gives already; keep one of them", own.where.line)
+		d.fail(d.top["replicates"].where, "replicates", "adds the parameter seed, which line %d gives already; keep "+
+			"one of them", own.where.line)
 		return
 	}
 	seed := &declaration{
@@ -482,7 +493,8 @@ func (d *decoder) decodeSelect() {
 			names, nodes, _ := d.texts(e.value, path)
 			for i, name := range names {
 				if d.file.declared[name] == nil && d.schema(name) == nil {
-					d.failName(at(nodes[i]), path, fmt.Sprintf("this sweep has no parameter %s", shorten(name)), name, d.names())
+					d.failName(at(nodes[i]), path, fmt.Sprintf("this sweep has no parameter %s", shorten(name)),
+						name, d.names())
 				}
 			}
 			selection.Group = names
@@ -548,7 +560,8 @@ func (d *decoder) metric(n *yaml.Node, path string) string {
 func (d *decoder) goal(n *yaml.Node, path string) string {
 	goal, ok := d.text(n, path)
 	if ok && goal != "minimize" && goal != "maximize" {
-		d.failName(at(n), path, fmt.Sprintf("must be minimize or maximize, not %s", shorten(goal)), goal, []string{"minimize", "maximize"})
+		d.failName(at(n), path, fmt.Sprintf("must be minimize or maximize, not %s", shorten(goal)), goal,
+			[]string{"minimize", "maximize"})
 	}
 	return goal
 }

@@ -69,7 +69,8 @@ func (d *decoder) parse(data []byte) (root *yaml.Node) {
 			root = nil
 		}
 	}()
-	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(MaxDepth))))
+	loader, err := yaml.NewLoader(bytes.NewReader(data),
+		yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(MaxDepth))))
 	if err != nil {
 		d.fail(start, "", "the file cannot be parsed: %v", err)
 		return nil

@@ -39,10 +39,14 @@ func TestLocate(t *testing.T) {
 	}{
 		{"value", cause, "dir/x.yaml:7:9: parameters.lr: must be small, not 0.01"},
 		{"wrapped", fmt.Errorf("validate: %w", cause), "dir/x.yaml:7:9: parameters.lr: must be small, not 0.01"},
-		{"other value", &sweep.ParameterError{Parameter: "lr", Value: 7, Problem: "no"}, "dir/x.yaml:4:3: parameters.lr: no, not 7"},
-		{"range", &sweep.ParameterError{Parameter: "m1", Value: int64(3), Problem: "no"}, "dir/x.yaml:8:3: parameters.m1: no, not 3"},
-		{"defaulted", &sweep.ParameterError{Parameter: "decay", Value: 1.0, Problem: "no", Nearest: "lr"}, `dir/x.yaml:2:1: parameters.decay: no, not 1 (did you mean "lr"?)`},
-		{"data", &sweep.DataError{Dataset: "Coffee", Err: os.ErrNotExist}, "dir/x.yaml:3:27: parameters.dataset: data set Coffee: file does not exist"},
+		{"other value", &sweep.ParameterError{Parameter: "lr", Value: 7, Problem: "no"},
+			"dir/x.yaml:4:3: parameters.lr: no, not 7"},
+		{"range", &sweep.ParameterError{Parameter: "m1", Value: int64(3), Problem: "no"},
+			"dir/x.yaml:8:3: parameters.m1: no, not 3"},
+		{"defaulted", &sweep.ParameterError{Parameter: "decay", Value: 1.0, Problem: "no", Nearest: "lr"},
+			`dir/x.yaml:2:1: parameters.decay: no, not 1 (did you mean "lr"?)`},
+		{"data", &sweep.DataError{Dataset: "Coffee", Err: os.ErrNotExist}, "dir/x.yaml:3:27: parameters.dataset: " +
+			"data set Coffee: file does not exist"},
 		{"other", errors.New("broken"), "dir/x.yaml:2:1: parameters: broken"},
 	}
 	for _, test := range tests {
@@ -65,7 +69,8 @@ func TestLocate(t *testing.T) {
 }
 
 func TestErrorContract(t *testing.T) {
-	_, err := Decode("x.yaml", []byte("parameters: {dataset: {value: A}, lr: {value: -1}}"), Options{Description: toy()})
+	_, err := Decode("x.yaml", []byte("parameters: {dataset: {value: A}, lr: {value: -1}}"),
+		Options{Description: toy()})
 	var list Errors
 	var one *Error
 	var refused *sweep.ParameterError
@@ -103,7 +108,8 @@ func TestTrainer(t *testing.T) {
 	}
 	for _, test := range tests {
 		got, err := Trainer("x.yaml", []byte(test.text))
-		if got != test.want || (err == nil) != (test.problem == "") || err != nil && !strings.Contains(err.Error(), test.problem) {
+		if got != test.want || (err == nil) != (test.problem == "") || err != nil &&
+			!strings.Contains(err.Error(), test.problem) {
 			t.Errorf("%q: %q, %v", test.text, got, err)
 		}
 	}
@@ -118,7 +124,8 @@ func TestArange(t *testing.T) {
 		text string
 		want []any
 	}{
-		{"min: 0, max: 1, q: 0.1", []any{0, .1, .2, .30000000000000004, .4, .5, .6000000000000001, .7000000000000001, .8, .9}},
+		{"min: 0, max: 1, q: 0.1", []any{0, .1, .2, .30000000000000004, .4, .5, .6000000000000001,
+			.7000000000000001, .8, .9}},
 		{"min: 1, max: 1.3, q: 0.1", []any{1, 1.1, 1.2000000000000002, 1.3000000000000003}},
 		{"min: 1, max: 2, q: 0.3", []any{1, 1.3, 1.6, 1.9000000000000001}},
 		{"min: 0.1, max: 0.4, q: 0.1", []any{.1, .2, .30000000000000004, .4}},
@@ -168,8 +175,10 @@ func TestHostile(t *testing.T) {
 		{"huge range", "parameters: {a: {min: 0, max: 1e300, q: 1}}", "must divide"},
 		{"huge arange", "parameters: {a: {min: 0, max: 1e300, q: 1e-300, distribution: q_uniform}}", "more than 2^53"},
 		{"huge integers", "parameters: {a: {min: -9223372036854775808, max: 9223372036854775807}}", "2^53"},
-		{"huge replicates", "replicates: 99999999999999999999\nparameters: {a: {value: 1}}", "replicates: must be an integer"},
-		{"wide condition", "parameters:\n  g:\n    when: {z: [" + repeat("1, ", 3000) + "]}\n    parameters:\n" + members.String() + "  z: {value: 1}", "list more than 1048576 values"},
+		{"huge replicates", "replicates: 99999999999999999999\nparameters: {a: {value: 1}}",
+			"replicates: must be an integer"},
+		{"wide condition", "parameters:\n  g:\n    when: {z: [" + repeat("1, ", 3000) + "]}\n    parameters:\n" +
+			members.String() + "  z: {value: 1}", "list more than 1048576 values"},
 		{"long number", "parameters: {a: {min: 0, max: 0." + repeat("1", 1_000_000) + ", q: 0.1}}", "must divide"},
 		{"huge exponent", "parameters: {a: {min: 0, max: 1e-999999, q: 0.1}}", "must divide"},
 	}
@@ -181,7 +190,8 @@ func TestHostile(t *testing.T) {
 				_, err := Decode("x", []byte(test.text), Options{})
 				done <- err
 			}()
-			if err := sweeptest.Receive(t, "the end of Decode", done); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := sweeptest.Receive(t, "the end of Decode", done); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %.300v, want %q", err, test.want)
 			}
 		})
@@ -443,7 +453,9 @@ func violation(root, schema map[string]any, value any, path string) string {
 	if constant, ok := schema["const"]; ok && !sweep.Equal(constant, value) {
 		return fmt.Sprintf("%s: not %v", path, constant)
 	}
-	if enum, ok := schema["enum"].([]any); ok && !slices.ContainsFunc(enum, func(item any) bool { return sweep.Equal(item, value) }) {
+	if enum, ok := schema["enum"].([]any); ok && !slices.ContainsFunc(enum, func(item any) bool {
+		return sweep.Equal(item, value)
+	}) {
 		return fmt.Sprintf("%s: %v is not in %v", path, value, enum)
 	}
 	if options, ok := schema["anyOf"].([]any); ok {

@@ -112,8 +112,10 @@ func (d *decoder) failGroup(p *sweep.ParameterSchema, choice sweep.Select, one, 
 		where, path = e.where, "select"
 	}
 	group := strings.Join(append(slices.Clone(choice.Group), p.Name), ", ")
-	d.fail(where, path, "%s is %s%s and %s in one group, but it changes how %s is measured, or leaves it as it is, so %s cannot choose between them: "+
-		"give it one value, or add it to the groups, as in select: {group: [%s]}", p.Name, whose, valueText(one), valueText(other), choice.By, choice.By, group)
+	d.fail(where, path, "%s is %s%s and %s in one group, but it changes how %s is measured, or leaves it as it is, "+
+		"so %s cannot choose between them: "+
+		"give it one value, or add it to the groups, as in select: {group: [%s]}", p.Name, whose, valueText(one),
+		valueText(other), choice.By, choice.By, group)
 }
 
 func valueText(value any) string {

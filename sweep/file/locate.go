@@ -47,7 +47,8 @@ func (f *File) place(err error) (position, string) {
 	if data, ok := errors.AsType[*sweep.DataError](err); ok {
 		for _, axis := range f.Spec.Axes {
 			for _, p := range axis.Parameters {
-				if declared := f.declared[p.Name]; declared != nil && p.Values.Range == nil && p.Values.Index(data.Dataset) >= 0 {
+				if declared := f.declared[p.Name]; declared != nil && p.Values.Range == nil &&
+					p.Values.Index(data.Dataset) >= 0 {
 					return declared.placeOf(data.Dataset), declared.path
 				}
 			}

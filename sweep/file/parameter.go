@@ -108,7 +108,8 @@ func (d *decoder) decodeParameters() {
 	for _, s := range d.description.Parameters {
 		replicated := s.Name == sweep.SeedParameter && d.top["replicates"].value != nil
 		if s.Required && s.Default == nil && len(s.Defaults) == 0 && d.file.declared[s.Name] == nil && !replicated {
-			d.fail(e.where, "parameters", "trainer %s requires the parameter %s: %s", d.description.Name, s.Name, s.Expected())
+			d.fail(e.where, "parameters", "trainer %s requires the parameter %s: %s", d.description.Name, s.Name,
+				s.Expected())
 		}
 	}
 }
@@ -126,7 +127,8 @@ func (d *decoder) decodeGroup(n *yaml.Node, path string, groups []string, when [
 }
 
 // parameterKeys are the keys of a parameter.
-var parameterKeys = []string{"value", "values", "min", "max", "q", "distribution", "when", "parameters", "probabilities", "mu", "sigma"}
+var parameterKeys = []string{"value", "values", "min", "max", "q", "distribution", "when", "parameters",
+	"probabilities", "mu", "sigma"}
 
 // valueKeys are those that say what values there are.
 var valueKeys = []string{"value", "values", "probabilities", "min", "max", "q", "mu", "sigma"}
@@ -154,10 +156,12 @@ func (d *decoder) decodeParameter(e entry, path string, groups []string, when []
 	for _, item := range entries {
 		switch {
 		case d.file.Spec.Random == nil && item.key == "probabilities":
-			d.fail(item.where, join(path, item.key), "a grid takes every value once; remove the probabilities, or write method: random")
+			d.fail(item.where, join(path, item.key), "a grid takes every value once; remove the probabilities, or "+
+				"write method: random")
 			return
 		case d.file.Spec.Random == nil && (item.key == "mu" || item.key == "sigma"):
-			d.fail(item.where, join(path, item.key), "a grid needs a list of values; a normal distribution goes with method: random")
+			d.fail(item.where, join(path, item.key), "a grid needs a list of values; a normal distribution goes with "+
+				"method: random")
 			return
 		case slices.Contains(parameterKeys, item.key):
 			given[item.key] = item
@@ -172,7 +176,8 @@ func (d *decoder) decodeParameter(e entry, path string, groups []string, when []
 	if group, ok := given["parameters"]; ok {
 		for _, item := range entries {
 			if item.key != "parameters" && item.key != "when" {
-				d.fail(item.where, join(path, item.key), "cannot stand beside parameters: a group of parameters has no values")
+				d.fail(item.where, join(path, item.key), "cannot stand beside parameters: a group of parameters has "+
+					"no values")
 				return
 			}
 		}
@@ -215,7 +220,8 @@ func (d *decoder) decodeValues(p *declaration, given map[string]entry) {
 		}
 		if !ok {
 			d.failName(at(e.value), path, fmt.Sprintf(
-				"a grid needs a list of values: constant, categorical, int_uniform or q_uniform, not %s; others go with method: random", shorten(distribution)),
+				"a grid needs a list of values: constant, categorical, int_uniform or q_uniform, not %s; others go "+
+					"with method: random", shorten(distribution)),
 				distribution, []string{"constant", "categorical", "int_uniform", "q_uniform"})
 			return
 		}
@@ -223,7 +229,8 @@ func (d *decoder) decodeValues(p *declaration, given map[string]entry) {
 			e, there := given[key]
 			switch {
 			case there && !slices.Contains(taken, key):
-				d.fail(e.where, join(p.path, key), "does not go with distribution: %s, which takes %s", distribution, strings.Join(taken, ", "))
+				d.fail(e.where, join(p.path, key), "does not go with distribution: %s, which takes %s", distribution,
+					strings.Join(taken, ", "))
 				return
 			case !there && key != "q" && key != "probabilities" && slices.Contains(taken, key):
 				d.fail(p.where, p.path, "distribution: %s needs the key %s", distribution, key)
@@ -392,7 +399,8 @@ func (d *decoder) decodeRange(p *declaration, given map[string]entry, distributi
 		return
 	case !hasStep:
 		p.values.Range = &sweep.Range{Start: low.value, Step: 1, Count: -1, Integer: true}
-		if steps := new(big.Rat).Sub(high.exact, low.exact); steps.Num().IsInt64() && steps.Num().Int64() < math.MaxInt64 {
+		if steps := new(big.Rat).Sub(high.exact, low.exact); steps.Num().IsInt64() &&
+			steps.Num().Int64() < math.MaxInt64 {
 			p.values.Range.Count = steps.Num().Int64() + 1
 		}
 	default:

@@ -37,9 +37,11 @@ func (d *decoder) decodeMethod() {
 			d.file.Spec.Random = &sweep.Random{}
 		case "bayes":
 			d.fail(where, "method", "bayes chooses each point by the results before it, which is not done here: "+
-				"write method: random, or --method random, which draws from the same distributions, with run_cap for the number of trials; or method: grid")
+				"write method: random, or --method random, which draws from the same distributions, with run_cap for "+
+				"the number of trials; or method: grid")
 		default:
-			d.failName(where, "method", fmt.Sprintf("must be grid or random, not %s", shorten(method)), method, []string{"grid", "random"})
+			d.failName(where, "method", fmt.Sprintf("must be grid or random, not %s", shorten(method)), method,
+				[]string{"grid", "random"})
 		}
 	}
 	if n, ok := d.given("seed"); ok {
@@ -49,11 +51,13 @@ func (d *decoder) decodeMethod() {
 		case d.file.Spec.Random != nil:
 			d.file.Spec.Random.Seed = seed
 		case method == "grid":
-			d.fail(d.top["seed"].where, "seed", "belongs to method: random; a grid draws nothing (a parameter of this name belongs under parameters, and replicates gives each point several seeds)")
+			d.fail(d.top["seed"].where, "seed", "belongs to method: random; a grid draws nothing (a parameter of "+
+				"this name belongs under parameters, and replicates gives each point several seeds)")
 		}
 	}
 	if e, ok := d.top["early_terminate"]; ok {
-		d.note(e.where, "early_terminate", "is not done: every trial runs to its end; limits: {timeout: 1h} bounds its time")
+		d.note(e.where, "early_terminate", "is not done: every trial runs to its end; limits: {timeout: 1h} bounds "+
+			"its time")
 	}
 }
 
@@ -110,7 +114,8 @@ func (d *decoder) decodeDraw(p *declaration, given map[string]entry) bool {
 		}
 		switch _, known := draws[name]; {
 		case name == "beta" || name == "q_beta":
-			d.fail(at(e.value), path, "%s is not among the distributions here: uniform or normal with min and max or mu and sigma come near", name)
+			d.fail(at(e.value), path, "%s is not among the distributions here: uniform or normal with min and max or "+
+				"mu and sigma come near", name)
 			return true
 		case !known && distributions[name] == nil:
 			d.failName(at(e.value), path, shorten(name)+" is no distribution", name, distributionNames())
@@ -200,7 +205,8 @@ func (d *decoder) checkKeys(p *declaration, given map[string]entry, name string)
 		e, there := given[key]
 		switch {
 		case there && !slices.Contains(needs, key) && !slices.Contains(may, key):
-			d.fail(e.where, join(p.path, key), "does not go with distribution: %s, which takes %s", name, strings.Join(slices.Concat(needs, may), ", "))
+			d.fail(e.where, join(p.path, key), "does not go with distribution: %s, which takes %s", name,
+				strings.Join(slices.Concat(needs, may), ", "))
 			return false
 		case !there && slices.Contains(needs, key):
 			d.fail(p.where, p.path, "distribution: %s needs the key %s", name, key)
@@ -228,7 +234,8 @@ func (d *decoder) decodeWeights(p *declaration, e entry) {
 		return
 	}
 	if len(e.value.Content) != len(p.values.List) {
-		d.fail(at(e.value), path, "must be one for each value: there are %d values and %d probabilities", len(p.values.List), len(e.value.Content))
+		d.fail(at(e.value), path, "must be one for each value: there are %d values and %d probabilities",
+			len(p.values.List), len(e.value.Content))
 		return
 	}
 	var total float64

@@ -20,7 +20,8 @@ func TestRead(t *testing.T) {
 	if len(data) != MaxSize+1 {
 		t.Fatalf("%d bytes were read", len(data))
 	}
-	if _, err := Decode("zero", data, Options{}); err == nil || !strings.Contains(err.Error(), "zero:1:1: a sweep file has at most 16 MiB") {
+	if _, err := Decode("zero", data, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "zero:1:1: a sweep file has at most 16 MiB") {
 		t.Errorf("%.200v", err)
 	}
 	if _, err := Read(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
@@ -48,14 +49,18 @@ func TestEncodings(t *testing.T) {
 		"big, marked":    {"\xfe\xff" + wide(1, 0), "UTF-16"},
 		"four bytes":     {"\xff\xfe\x00\x00" + wide(0, 1, 2, 3), "UTF-32"},
 		"unmarked":       {wide(3, 2, 1, 0), "UTF-32"},
-		"tab":            {"parameters:\n  a:\n\t\tvalue: 1\n", "x.yaml:3:1: not valid YAML: a tab stands where the line is indented: use spaces"},
-		"later tab":      {"parameters:\n  a: {value: 1}\n \tb: {value: 1}\n", "a tab stands where the line is indented"},
+		"tab": {"parameters:\n  a:\n\t\tvalue: 1\n", "x.yaml:3:1: not valid YAML: a tab stands where the " +
+			"line is indented: use spaces"},
+		"later tab": {"parameters:\n  a: {value: 1}\n \tb: {value: 1}\n",
+			"a tab stands where the line is indented"},
 	} {
-		if _, err := Decode("x.yaml", []byte(test.data), Options{}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := Decode("x.yaml", []byte(test.data), Options{}); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
-	for _, good := range []string{text, "\xef\xbb\xbf" + text, "parameters:\n  a: {value:\t1}\t# tabs between words\n"} {
+	for _, good := range []string{text, "\xef\xbb\xbf" + text,
+		"parameters:\n  a: {value:\t1}\t# tabs between words\n"} {
 		if _, err := Decode("x.yaml", []byte(good), Options{}); err != nil {
 			t.Errorf("%q: %v", good, err)
 		}

@@ -18,7 +18,8 @@ func Schema(description *sweep.Description) ([]byte, error) {
 		"type": "object", "minProperties": 1, "description": "What spans the grid; the first parameter varies slowest.",
 		"additionalProperties": parameterSchema(object{"$ref": "#/$defs/value"}, ""),
 	}
-	match := object{"type": "object", "minProperties": 1, "additionalProperties": oneOrMore(object{"$ref": "#/$defs/value"})}
+	match := object{"type": "object", "minProperties": 1,
+		"additionalProperties": oneOrMore(object{"$ref": "#/$defs/value"})}
 	parameterName, metricName := object{"type": "string"}, object{"type": "string"}
 	if description != nil {
 		declared, matched, names := object{}, object{}, []string{}
@@ -42,7 +43,8 @@ func Schema(description *sweep.Description) ([]byte, error) {
 		}
 		metricName["enum"] = metrics
 	}
-	artifact := object{"type": "string", "maxLength": sweep.LongestArtifactName, "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$"}
+	artifact := object{"type": "string", "maxLength": sweep.LongestArtifactName,
+		"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$"}
 	if description != nil && len(description.Artifacts) > 0 {
 		names := []string{}
 		for _, a := range description.Artifacts {
@@ -53,31 +55,43 @@ func Schema(description *sweep.Description) ([]byte, error) {
 	goal := object{"enum": []string{"minimize", "maximize"}}
 	token := object{"type": "string", "pattern": token.String()}
 	properties := object{
-		"name":        documented(object{"type": "string"}, "Shown in lists and tables; the file's own name if absent."),
+		"name": documented(object{"type": "string"},
+			"Shown in lists and tables; the file's own name if absent."),
 		"description": documented(object{"type": "string"}, "Free text."),
 		"trainer":     documented(merge(token, object{"default": sweep.DefaultTrainer}), "The program that trains."),
-		"pool":        documented(merge(token, object{"default": sweep.DefaultPool}), "The kind of worker that the trials need."),
-		"priority":    documented(object{"type": "integer", "default": 0}, "Orders active sweeps, larger first."),
-		"method":      documented(object{"enum": []string{"grid", "random"}}, "Every point of the grid is run, or run_cap points that are drawn."),
-		"seed":        documented(object{"type": "integer", "default": 0}, "Of method: random: another one draws other points."),
-		"program":     documented(object{"type": "string"}, "The program that is run for each trial, as in train.py."),
-		"command": documented(object{"type": "array", "minItems": 1, "items": object{"type": []string{"string", "number", "boolean"}}, "default": sweep.DefaultCommand},
+		"pool": documented(merge(token, object{"default": sweep.DefaultPool}),
+			"The kind of worker that the trials need."),
+		"priority": documented(object{"type": "integer", "default": 0}, "Orders active sweeps, larger first."),
+		"method": documented(object{"enum": []string{"grid", "random"}}, "Every point of the grid is run, or "+
+			"run_cap points that are drawn."),
+		"seed": documented(object{"type": "integer", "default": 0}, "Of method: random: another one draws "+
+			"other points."),
+		"program": documented(object{"type": "string"}, "The program that is run for each trial, as in train.py."),
+		"command": documented(object{"type": "array", "minItems": 1,
+			"items": object{"type": []string{"string", "number", "boolean"}}, "default": sweep.DefaultCommand},
 			"Its command line, with the macros ${env}, ${interpreter}, ${program}, ${args} and their kin."),
-		"files":           documented(oneOrMore(object{"type": "string"}), "Further files, as requirements.txt or src/*.py: others give other results."),
-		"project":         documented(object{"type": "string"}, "What programs that log to Weights & Biases see as their project."),
-		"entity":          documented(object{"type": "string"}, "What programs that log to Weights & Biases see as their entity."),
+		"files": documented(oneOrMore(object{"type": "string"}), "Further files, as requirements.txt or "+
+			"src/*.py: others give other results."),
+		"project": documented(object{"type": "string"}, "What programs that log to Weights & Biases see as "+
+			"their project."),
+		"entity": documented(object{"type": "string"}, "What programs that log to Weights & Biases see as "+
+			"their entity."),
 		"early_terminate": object{"description": "A key of Weights & Biases: every trial runs to its end here."},
 		"parameters":      parameters,
-		"replicates":      documented(object{"type": "integer", "minimum": 1}, "k adds the parameter seed with the values 1 to k, which varies fastest."),
-		"zip": documented(object{"type": "array", "items": object{"type": "array", "minItems": 2, "items": parameterName}},
+		"replicates": documented(object{"type": "integer", "minimum": 1}, "k adds the parameter seed with the "+
+			"values 1 to k, which varies fastest."),
+		"zip": documented(object{"type": "array", "items": object{"type": "array", "minItems": 2,
+			"items": parameterName}},
 			"Lists of parameters that advance together."),
 		"when": documented(object{"type": "object", "additionalProperties": object{"$ref": "#/$defs/match"}},
 			"Parameters that exist only where a match fits."),
-		"exclude": documented(object{"type": "array", "items": object{"$ref": "#/$defs/match"}}, "Points that are left out."),
+		"exclude": documented(object{"type": "array", "items": object{"$ref": "#/$defs/match"}},
+			"Points that are left out."),
 		"run_cap": documented(object{"type": "integer", "minimum": 1}, "The largest number of points."),
 		"metric": documented(object{
 			"type": "object", "required": []string{"name"}, "additionalProperties": false,
-			"properties": object{"name": metricName, "goal": goal, "target": true, "impute": true, "impute_while_running": true},
+			"properties": object{"name": metricName, "goal": goal, "target": true, "impute": true,
+				"impute_while_running": true},
 		}, "Weights & Biases' way to say select's by and goal."),
 		"select": documented(object{
 			"type": "object", "additionalProperties": false,
@@ -86,17 +100,25 @@ func Schema(description *sweep.Description) ([]byte, error) {
 		"limits": documented(object{
 			"type": "object", "additionalProperties": false,
 			"properties": object{
-				"timeout":   documented(object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`}, "Of one execution, as in 90s, 10m, 1h30m."),
-				"attempts":  documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts, "default": sweep.DefaultAttempts}, "Executions that may fail by the trial's own fault."),
-				"losses":    documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts, "default": sweep.DefaultLosses}, "Executions whose workers may vanish while they run."),
-				"points":    documented(object{"type": "integer", "minimum": 2, "maximum": maxPoints, "default": sweep.DefaultPoints}, "Points kept of a curve: of a longer one the smallest and the largest of every few, and the last."),
-				"artifact":  documented(object{"type": "string", "default": "1GiB"}, "The largest size of an artifact, as in 500MB or 2GiB."),
-				"artifacts": documented(object{"type": "string", "default": "4GiB"}, "The largest size of all artifacts of a trial."),
+				"timeout": documented(object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`},
+					"Of one execution, as in 90s, 10m, 1h30m."),
+				"attempts": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts,
+					"default": sweep.DefaultAttempts}, "Executions that may fail by the trial's own fault."),
+				"losses": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts,
+					"default": sweep.DefaultLosses}, "Executions whose workers may vanish while they run."),
+				"points": documented(object{"type": "integer", "minimum": 2, "maximum": maxPoints,
+					"default": sweep.DefaultPoints}, "Points kept of a curve: of a longer one the smallest and the "+
+					"largest of every few, and the last."),
+				"artifact": documented(object{"type": "string", "default": "1GiB"}, "The largest size of an "+
+					"artifact, as in 500MB or 2GiB."),
+				"artifacts": documented(object{"type": "string", "default": "4GiB"}, "The largest size of all "+
+					"artifacts of a trial."),
 			},
 		}, "What one trial may cost."),
 		"requires": documented(object{
 			"type": "object", "propertyNames": token,
-			"properties":           object{memoryKey: documented(object{"type": "string"}, "What a trial needs, as in 8GiB; the trainer's estimate if absent.")},
+			"properties": object{memoryKey: documented(object{"type": "string"}, "What a trial needs, as "+
+				"in 8GiB; the trainer's estimate if absent.")},
 			"additionalProperties": object{"type": "string"},
 		}, "Labels that a worker must have."),
 		"artifacts": documented(oneOrMore(artifact), "What is kept of a trial besides its result."),
@@ -135,7 +157,8 @@ func parameterSchema(value object, doc string) object {
 	schema := object{"anyOf": []any{
 		form([]string{"value"}, object{"value": value, "distribution": object{"const": "constant"}}),
 		form([]string{"values"}, object{
-			"values": object{"type": "array", "minItems": 1, "items": value}, "distribution": object{"const": "categorical"},
+			"values":        object{"type": "array", "minItems": 1, "items": value},
+			"distribution":  object{"const": "categorical"},
 			"probabilities": object{"type": "array", "items": object{"type": "number", "minimum": 0}},
 		}),
 		form([]string{"min", "max"}, object{

@@ -45,7 +45,8 @@ func (d *decoder) decodeScript() {
 			}
 		}
 		if e, ok := d.top["files"]; ok {
-			d.fail(e.where, "files", "goes with program: its files are part of what decides about results; trainer %s has none", d.file.Spec.Trainer)
+			d.fail(e.where, "files", "goes with program: its files are part of what decides about results; trainer "+
+				"%s has none", d.file.Spec.Trainer)
 		}
 		return
 	}
@@ -70,12 +71,14 @@ func (d *decoder) decodeCommand(program bool) []string {
 	n, ok := d.given("command")
 	if !ok {
 		if !program {
-			d.fail(start, "program", "is required by trainer script: the program that is run for each trial, as in program: train.py")
+			d.fail(start, "program", "is required by trainer script: the program that is run for each trial, as in "+
+				"program: train.py")
 		}
 		return slices.Clone(sweep.DefaultCommand)
 	}
 	if n.Kind != yaml.SequenceNode {
-		d.fail(at(n), "command", "must be a list of words, as in [\"${interpreter}\", \"${program}\", \"${args}\"], not %s", kindName(n))
+		d.fail(at(n), "command",
+			"must be a list of words, as in [\"${interpreter}\", \"${program}\", \"${args}\"], not %s", kindName(n))
 		return nil
 	}
 	words, nodes, ok := d.texts(n, "command")
@@ -108,7 +111,8 @@ func (d *decoder) checkMacros(word string, n *yaml.Node, shell, program bool) {
 			d.fail(at(n), "command", "%s must name a variable, as in ${envvar:HOME}", shorten(found[0]))
 		case shell && !whole:
 		default:
-			d.failName(at(n), "command", shorten(found[0])+" is no macro", name, append([]string{"envvar:NAME"}, macros...))
+			d.failName(at(n), "command", shorten(found[0])+" is no macro", name,
+				append([]string{"envvar:NAME"}, macros...))
 		}
 	}
 }

@@ -15,9 +15,11 @@ import (
 // paper has a figure but no table. Groups of one data set, as the depths of deep
 // networks, are rows of one table.
 func MNIST(c *report.Collection, by report.Selection) *report.Table {
-	t := &report.Table{Title: "MNIST: test accuracy in percent" + c.Stands(by), Rules: map[int]bool{}, Columns: []report.Column{{Name: "data set"}, {Name: "model"}, {Name: "steps", Right: true},
-		{Name: "hidden", Right: true}, {Name: "test accuracy", Right: true}, {Name: "params", Right: true},
-		{Name: "published", Right: true}, {Name: "with hidden", Right: true}, {Name: "params", Right: true}, {Name: "by"}}}
+	t := &report.Table{Title: "MNIST: test accuracy in percent" + c.Stands(by), Rules: map[int]bool{},
+		Columns: []report.Column{{Name: "data set"}, {Name: "model"}, {Name: "steps", Right: true},
+			{Name: "hidden", Right: true}, {Name: "test accuracy", Right: true}, {Name: "params", Right: true},
+			{Name: "published", Right: true}, {Name: "with hidden", Right: true}, {Name: "params", Right: true},
+			{Name: "by"}}}
 	var all []*report.Row
 	for _, set := range pixelSets {
 		rows := c.Rows(by, func(name string) bool { return name == set })
@@ -25,7 +27,8 @@ func MNIST(c *report.Collection, by report.Selection) *report.Table {
 			continue
 		}
 		slices.SortFunc(rows, func(a, b *report.Row) int {
-			return cmp.Or(cmp.Compare(len(a.Label), len(b.Label)), strings.Compare(a.Label, b.Label)) // depths as numbers
+			// depths as numbers
+			return cmp.Or(cmp.Compare(len(a.Label), len(b.Label)), strings.Compare(a.Label, b.Label))
 		})
 		all = append(all, rows...)
 		t.Rules[len(t.Rows)] = len(t.Rows) > 0
@@ -65,11 +68,13 @@ func MNIST(c *report.Collection, by report.Selection) *report.Table {
 	return t
 }
 
-func mnistRow(t *report.Table, s *report.Row, model string, by report.Selection, best float64, p *publishedPixel) []report.Cell {
+func mnistRow(t *report.Table, s *report.Row, model string, by report.Selection, best float64,
+	p *publishedPixel) []report.Cell {
 	name := ModelName(model)
 	cells := []report.Cell{{Text: s.Title()}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
-	record := report.Record{Dataset: s.Name, Model: model, Selection: by, TrainSize: s.Facts.Train, TestSize: s.Facts.Test,
-		Length: s.Facts.Length, Classes: s.Facts.Classes, Depth: s.Facts.Depth}
+	record := report.Record{Dataset: s.Name, Model: model, Selection: by, TrainSize: s.Facts.Train,
+		TestSize: s.Facts.Test,
+		Length:   s.Facts.Length, Classes: s.Facts.Classes, Depth: s.Facts.Depth}
 	if p != nil {
 		name = p.name
 		value := p.accuracy / 100

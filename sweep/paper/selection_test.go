@@ -51,14 +51,16 @@ func TestTablesHoldTheirOwn(t *testing.T) {
 			"test_loss": loss, "baseline_loss": 10 * math.Log(8) / float64(lag+20), "classes": math.NaN()})
 	}
 	trials := []*sweep.TrialRecord{
-		trial("CBF", "rnn", .01, 1, .1, .5), trial("Cricket_Z", "rnn", .01, 1, .1, .6), trial("generated-cbf", "rnn", .01, 1, .1, .7),
+		trial("CBF", "rnn", .01, 1, .1, .5), trial("Cricket_Z", "rnn", .01, 1, .1, .6),
+		trial("generated-cbf", "rnn", .01, 1, .1, .7),
 		trial("mnist", "lstm", .01, 1, .1, .9), trial("Permuted-MNIST", "lstm", .01, 1, .1, .8),
 		copying("lstm", 100, .02), copying("ornn", 100, .01), copying("lstm", 300, .05),
 		with(trial("har-2", "lstm", .01, 1, .3, .91), nil, map[string]float64{"test_loss": .35}),
 		with(trial("har-2", "sgornn", .01, 1, .2, .93), nil, map[string]float64{"test_loss": .25}),
 		with(trial("har-2", "sgornn", .01, 2, .2, .95), nil, map[string]float64{"test_loss": .29}),
 		trial("digits", "forest", .01, 1, .2, .97), trial("Fashion-MNIST", "forest", .01, 1, .2, .87),
-		with(trial("addition", "rnn", .01, 1, .16, 0), nil, map[string]float64{"test_accuracy": math.NaN(), "test_loss": .17, "baseline_loss": 1. / 6}),
+		with(trial("addition", "rnn", .01, 1, .16, 0), nil, map[string]float64{"test_accuracy": math.NaN(),
+			"test_loss": .17, "baseline_loss": 1. / 6}),
 	}
 	c := report.NewCollection(sweep.Select{Group: []string{"dataset", "length", "model"}}, Names)
 	for _, r := range trials {
@@ -118,8 +120,10 @@ func TestMNISTDepths(t *testing.T) {
 	for _, r := range []*sweep.TrialRecord{
 		with(trial("mnist", "mlp", .01, 1, .1, .94), sweep.Parameters{"layers": int64(30), "hidden": int64(128)}, nil),
 		with(trial("mnist", "mlp", .01, 1, .1, .88), sweep.Parameters{"layers": int64(100), "hidden": int64(128)}, nil),
-		with(trial("mnist", "resnet", .01, 1, .1, .97), sweep.Parameters{"layers": int64(31), "hidden": int64(128)}, nil),
-		diverged(with(trial("mnist", "resnet", .01, 1, .1, .97), sweep.Parameters{"layers": int64(101), "hidden": int64(128)}, nil)),
+		with(trial("mnist", "resnet", .01, 1, .1, .97), sweep.Parameters{"layers": int64(31), "hidden": int64(128)},
+			nil),
+		diverged(with(trial("mnist", "resnet", .01, 1, .1, .97),
+			sweep.Parameters{"layers": int64(101), "hidden": int64(128)}, nil)),
 		with(trial("mnist", "lstm", .01, 1, .1, .98), sweep.Parameters{"layers": int64(1), "hidden": int64(128)}, nil),
 		with(trial("mnist", "lstm", .01, 1, .1, .985), sweep.Parameters{"layers": int64(2), "hidden": int64(128)}, nil),
 	} {
@@ -158,7 +162,8 @@ func TestTies(t *testing.T) {
 			if average == .9 {
 				loss = .5
 			}
-			trials = append(trials, with(trial("CBF", "rnn", .01, seed+1, loss, .5+average/4), sweep.Parameters{"average": average, "refit": .5}, nil))
+			trials = append(trials, with(trial("CBF", "rnn", .01, seed+1, loss, .5+average/4),
+				sweep.Parameters{"average": average, "refit": .5}, nil))
 		}
 	}
 	backward := slices.Clone(trials)
@@ -177,7 +182,8 @@ func TestTies(t *testing.T) {
 			if first == "" {
 				first = now
 			}
-			if now != first || !strings.Contains(now, "CBF RNN (2). The one that is shown does not depend on the order of the sweep file.") {
+			if now != first || !strings.Contains(now, "CBF RNN (2). The one that is shown does not depend on the "+
+				"order of the sweep file.") {
 				t.Errorf("%s:\n%s\nand backward\n%s", by, first, now)
 			}
 		}
@@ -197,16 +203,20 @@ func TestRefitIsNoted(t *testing.T) {
 		parameters sweep.Parameters
 		by, want   string
 	}{
-		"averaged": {sweep.Parameters{"refit": .5, "average": .1}, "validation_loss", selected + "the mean of the last weights, which"},
-		"refitted": {sweep.Parameters{"refit": .5, "average": int64(0)}, "validation_loss", selected + "the final weights, which"},
+		"averaged": {sweep.Parameters{"refit": .5, "average": .1}, "validation_loss",
+			selected + "the mean of the last weights, which"},
+		"refitted": {sweep.Parameters{"refit": .5, "average": int64(0)}, "validation_loss",
+			selected + "the final weights, which"},
 		"neither":  {sweep.Parameters{"refit": int64(0)}, "validation_loss", ""},
 		"by train": {sweep.Parameters{"refit": .5}, "train_loss", ""},
 	} {
 		c := report.NewCollection(sweep.Select{By: test.by}, Names)
-		if err := c.Add(with(trial("CBF", "rnn", .01, 1, .1, .5), test.parameters, map[string]float64{"train_loss": 1})); err != nil {
+		if err := c.Add(with(trial("CBF", "rnn", .01, 1, .1, .5), test.parameters,
+			map[string]float64{"train_loss": 1})); err != nil {
 			t.Fatal(err)
 		}
-		if got := text(t, UCR(c, report.Mean)); !strings.Contains(got, test.want) || test.want == "" && strings.Contains(got, "refit") {
+		if got := text(t, UCR(c, report.Mean)); !strings.Contains(got, test.want) || test.want == "" &&
+			strings.Contains(got, "refit") {
 			t.Errorf("%s: %q is not below\n%s", name, test.want, got)
 		}
 	}
@@ -226,8 +236,10 @@ func parted(t *testing.T, testRows, validationRows []float32, testLabels, valida
 			values = append(values, 1-p, p)
 		}
 		f.Tensors = append(f.Tensors,
-			safetensors.Tensor{Name: part.name, DType: safetensors.F16, Rows: len(part.rows), Cols: 2, Data: safetensors.AppendHalf(nil, values)},
-			safetensors.Tensor{Name: part.name + "_labels", DType: safetensors.I32, Rows: len(part.labels), Cols: 1, Data: safetensors.AppendIntegers(nil, part.labels)})
+			safetensors.Tensor{Name: part.name, DType: safetensors.F16, Rows: len(part.rows), Cols: 2,
+				Data: safetensors.AppendHalf(nil, values)},
+			safetensors.Tensor{Name: part.name + "_labels", DType: safetensors.I32, Rows: len(part.labels), Cols: 1,
+				Data: safetensors.AppendIntegers(nil, part.labels)})
 	}
 	data, err := f.Encode()
 	if err != nil {
@@ -273,17 +285,20 @@ func TestEnsembleLosses(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, best := only(t, c).figure(by)
-		if best == nil || got.Points != want.points || got.Replicates != 2*want.points || math.Abs(got.Loss-want.validation) > 1e-9 || math.Abs(got.TestLoss-want.testLoss) > 1e-9 {
+		if best == nil || got.Points != want.points || got.Replicates != 2*want.points ||
+			math.Abs(got.Loss-want.validation) > 1e-9 || math.Abs(got.TestLoss-want.testLoss) > 1e-9 {
 			t.Errorf("%s: %+v, want %+v", by, got, want)
 		}
-		if table := text(t, UCR(c, by)); strings.Contains(table, "Grid points that vote: CBF RNN 2.") != (by == report.Auto) {
+		if table := text(t, UCR(c, by)); strings.Contains(table,
+			"Grid points that vote: CBF RNN 2.") != (by == report.Auto) {
 			t.Errorf("%s:\n%s", by, table)
 		}
 	}
 	// Those that an earlier program refitted have no validation rows: the loss is not known.
 	cast[all[1].TrialID] = file(t, []int{1}, []float32{.5, .5})
 	c := collect(t, all...)
-	if err := c.Vote(report.Auto, isUCR, cast.load); err == nil || !strings.Contains(err.Error(), "trial s/1 of CBF, rnn: its class probabilities have no validation rows") {
+	if err := c.Vote(report.Auto, isUCR, cast.load); err == nil ||
+		!strings.Contains(err.Error(), "trial s/1 of CBF, rnn: its class probabilities have no validation rows") {
 		t.Errorf("%v", err)
 	}
 	if err := c.Vote("ensemble", isUCR, cast.load); err != nil {
@@ -291,12 +306,14 @@ func TestEnsembleLosses(t *testing.T) {
 	}
 	table := UCR(c, "ensemble")
 	var encoded bytes.Buffer
-	if err := table.Write(&encoded, "json", false); err != nil || !strings.Contains(encoded.String(), `"validation_loss": null`) || !json.Valid(encoded.Bytes()) {
+	if err := table.Write(&encoded, "json", false); err != nil ||
+		!strings.Contains(encoded.String(), `"validation_loss": null`) || !json.Valid(encoded.Bytes()) {
 		t.Errorf("%v: %s", err, &encoded)
 	}
 	// Tasks without classes have no vote.
 	c = collect(t, with(trial("copy", "rnn", .01, 1, .1, .5), nil, map[string]float64{"baseline_loss": 1}))
-	if err := c.Vote("ensemble", isTask, cast.load); err != report.ErrNoClasses { //nolint:errorlint // it is not wrapped
+	//nolint:errorlint // it is not wrapped
+	if err := c.Vote("ensemble", isTask, cast.load); err != report.ErrNoClasses {
 		t.Errorf("%v", err)
 	}
 }

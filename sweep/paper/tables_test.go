@@ -19,7 +19,8 @@ func trial(set, model string, lr float64, seed int64, loss, accuracy float64) *s
 		Trial: sweep.Trial{Parameters: sweep.Parameters{"dataset": set, "model": model, "lr": lr, "seed": seed}},
 		State: sweep.Completed,
 		Result: &sweep.Result{State: sweep.Completed, ParameterCount: 1268, Summary: map[string]float64{
-			"validation_loss": loss, "test_accuracy": accuracy, "train_size": 30, "test_size": 900, "length": 128, "classes": 3, "depth": 16,
+			"validation_loss": loss, "test_accuracy": accuracy, "train_size": 30, "test_size": 900, "length": 128,
+			"classes": 3, "depth": 16,
 		}},
 	}
 }
@@ -94,7 +95,8 @@ func TestSelections(t *testing.T) {
 			m := only(t, collect(t, test.trials...))
 			mean, best := m.figure(report.Mean)
 			if best == nil || math.Abs(mean.Accuracy-test.mean) > 1e-12 ||
-				math.Abs(mean.Deviation-test.deviation) > 1e-12 || math.IsNaN(mean.Deviation) != math.IsNaN(test.deviation) {
+				math.Abs(mean.Deviation-test.deviation) > 1e-12 ||
+				math.IsNaN(mean.Deviation) != math.IsNaN(test.deviation) {
 				t.Errorf("mean %+v, want %v ± %v", mean, test.mean, test.deviation)
 			}
 			single, best := m.figure(report.Single)
@@ -116,7 +118,8 @@ func TestOrderOfArrivalDoesNotShow(t *testing.T) {
 		trials[i], trials[j] = trials[j], trials[i]
 	}
 	backward, _ := only(t, collect(t, trials...)).figure(report.Mean)
-	if forward.Accuracy != backward.Accuracy || forward.Deviation != backward.Deviation || forward.Loss != backward.Loss {
+	if forward.Accuracy != backward.Accuracy || forward.Deviation != backward.Deviation ||
+		forward.Loss != backward.Loss {
 		t.Errorf("%+v and %+v", forward, backward)
 	}
 }
@@ -143,12 +146,14 @@ func TestUCRTable(t *testing.T) {
 	if fmt.Sprint(names) != fmt.Sprint(want) {
 		t.Errorf("rows %q, want %q", names, want)
 	}
-	for _, want := range []string{"0.600±.141", "(1268)", "0.948", "\x1b[1m", "† the published figure is the test set's majority rate", "0.640†"} {
+	for _, want := range []string{"0.600±.141", "(1268)", "0.948", "\x1b[1m", "† the published figure is the test " +
+		"set's majority rate", "0.640†"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
-	if !strings.Contains(lines[2], "RNN") || strings.Index(lines[2], " LSTM") > strings.Index(lines[2], "Spectral-RNN") {
+	if !strings.Contains(lines[2], "RNN") ||
+		strings.Index(lines[2], " LSTM") > strings.Index(lines[2], "Spectral-RNN") {
 		t.Errorf("head %q", lines[2])
 	}
 	// Means over CBF, DistalPhalanxTW and Gun Point, of our figures and the published ones.
@@ -158,7 +163,8 @@ func TestUCRTable(t *testing.T) {
 	}
 	for _, format := range report.Formats {
 		var out bytes.Buffer
-		if err := table.Write(&out, format, false); err != nil || out.Len() == 0 || strings.Contains(out.String(), "\x1b") {
+		if err := table.Write(&out, format, false); err != nil || out.Len() == 0 ||
+			strings.Contains(out.String(), "\x1b") {
 			t.Errorf("%s: %v, %d bytes", format, err, out.Len())
 		}
 	}
@@ -169,7 +175,8 @@ func TestUCRTable(t *testing.T) {
 
 func TestMNISTTable(t *testing.T) {
 	r := trial("mnist", "spectral-rnn", .01, 1, .1, .977)
-	r.Parameters["hidden"], r.Parameters["m1"], r.Parameters["m2"], r.Parameters["input_size"] = int64(128), int64(16), int64(16), int64(1)
+	r.Parameters["hidden"], r.Parameters["m1"], r.Parameters["m2"], r.Parameters["input_size"] = int64(128), int64(16),
+		int64(16), int64(1)
 	r.Result.Summary["length"] = 784
 	c := collect(t, r, trial("permuted-mnist", "gru", .01, 1, .1, .9))
 	if !c.Has(isPixel) || c.Has(isUCR) {
@@ -180,7 +187,8 @@ func TestMNISTTable(t *testing.T) {
 	if err := table.Write(&text, "markdown", false); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| mnist | Spectral-RNN | 784 | 128 (m1 = 16, m2 = 16) | **97.70** | 1268 | 97.7 |", "| permuted-mnist | GRU |", "FC uRNN"} {
+	for _, want := range []string{"| mnist | Spectral-RNN | 784 | 128 (m1 = 16, m2 = 16) | **97.70** | 1268 | 97.7 |",
+		"| permuted-mnist | GRU |", "FC uRNN"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
@@ -198,7 +206,8 @@ func TestTasksTable(t *testing.T) {
 	lost := task("irnn", .1, 1, 20, 20, 100)
 	lost.Result.Diverged = true
 	c := collect(t, task("lstm", .1, 1, .16, .17, 17345), task("spectral-rnn", .1, 1, .5, .001, 2193),
-		task("spectral-rnn", .01, 1, .01, .02, 2193), task("spectral-rnn", .01, 2, .03, .04, 2193), task("spectral-rnn", .1, 2, .5, .001, 2193), lost)
+		task("spectral-rnn", .01, 1, .01, .02, 2193), task("spectral-rnn", .01, 2, .03, .04, 2193),
+		task("spectral-rnn", .1, 2, .5, .001, 2193), lost)
 	if !c.Has(isTask) || c.Has(isUCR) || c.Has(isPixel) {
 		t.Error("the wrong table")
 	}
@@ -237,12 +246,14 @@ func TestPublishedRows(t *testing.T) {
 		t.Fatalf("%d rows", len(table4))
 	}
 	for _, p := range table4 {
-		equal := p.accuracy["rnn"] == p.accuracy["lstm"] && p.accuracy["rnn"] == p.accuracy["ornn"] && p.accuracy["rnn"] == p.accuracy["spectral-rnn"]
+		equal := p.accuracy["rnn"] == p.accuracy["lstm"] && p.accuracy["rnn"] == p.accuracy["ornn"] &&
+			p.accuracy["rnn"] == p.accuracy["spectral-rnn"]
 		if (p.artefact != "") != (equal && p.name != "Coffee") {
 			t.Errorf("%s: artefact %q, equal figures %v", p.name, p.artefact, equal)
 		}
 		if p.facts.Depth*p.facts.InputSize != p.facts.Length {
-			t.Errorf("%s: depth %d of %d inputs is not length %d", p.name, p.facts.Depth, p.facts.InputSize, p.facts.Length)
+			t.Errorf("%s: depth %d of %d inputs is not length %d", p.name, p.facts.Depth, p.facts.InputSize,
+				p.facts.Length)
 		}
 		if canonicalSet(p.name) != p.folder || canonicalSet(p.folder) != p.folder {
 			t.Errorf("%s: canonical name %s", p.name, canonicalSet(p.name))
@@ -263,11 +274,15 @@ func TestSelect(t *testing.T) {
 		want   string // the rows: name, then the models' figures
 		title  string
 	}{
-		"left open":    {sweep.Select{}, "CBF lstm=0.7 rnn=0.5", "smallest validation loss"},
-		"maximize":     {sweep.Select{By: "test_accuracy", Goal: "maximize"}, "CBF lstm=0.7 rnn=0.9", "largest test accuracy"},
-		"minimize":     {sweep.Select{By: "test_accuracy", Goal: "minimize"}, "CBF lstm=0.7 rnn=0.5", "smallest test accuracy"},
-		"all compete":  {sweep.Select{Group: []string{"dataset"}, By: "test_accuracy", Goal: "maximize"}, "CBF rnn=0.9", "largest test accuracy"},
-		"rates apart":  {sweep.Select{Group: []string{"dataset", "model", "lr"}}, "CBF, lr=0.01 lstm=0.7 rnn=0.5; CBF, lr=0.03 lstm=0 rnn=0.9", ""},
+		"left open": {sweep.Select{}, "CBF lstm=0.7 rnn=0.5", "smallest validation loss"},
+		"maximize": {sweep.Select{By: "test_accuracy", Goal: "maximize"}, "CBF lstm=0.7 rnn=0.9",
+			"largest test accuracy"},
+		"minimize": {sweep.Select{By: "test_accuracy", Goal: "minimize"}, "CBF lstm=0.7 rnn=0.5",
+			"smallest test accuracy"},
+		"all compete": {sweep.Select{Group: []string{"dataset"}, By: "test_accuracy", Goal: "maximize"}, "CBF rnn=0.9",
+			"largest test accuracy"},
+		"rates apart": {sweep.Select{Group: []string{"dataset", "model", "lr"}}, "CBF, lr=0.01 lstm=0.7 rnn=0.5; " +
+			"CBF, lr=0.03 lstm=0 rnn=0.9", ""},
 		"no such one":  {sweep.Select{By: "reward"}, "CBF lstm=0", ""}, // the diverged one alone counts
 		"seeds apart":  {sweep.Select{Group: []string{"dataset", "model", "seed"}}, "CBF, seed=1 lstm=0.7 rnn=0.5", ""},
 		"models alone": {sweep.Select{Group: []string{"model"}}, "CBF lstm=0.7 rnn=0.5", ""},
@@ -314,8 +329,10 @@ func (v votes) load(id sweep.TrialID) ([]byte, error) {
 func file(t *testing.T, labels []int, rows ...[]float32) []byte {
 	t.Helper()
 	f := safetensors.File{Tensors: []safetensors.Tensor{
-		{Name: "test", DType: safetensors.F16, Rows: len(rows), Cols: len(rows[0]), Data: safetensors.AppendHalf(nil, slices.Concat(rows...))},
-		{Name: "test_labels", DType: safetensors.I32, Rows: len(labels), Cols: 1, Data: safetensors.AppendIntegers(nil, labels)},
+		{Name: "test", DType: safetensors.F16, Rows: len(rows), Cols: len(rows[0]),
+			Data: safetensors.AppendHalf(nil, slices.Concat(rows...))},
+		{Name: "test_labels", DType: safetensors.I32, Rows: len(labels), Cols: 1,
+			Data: safetensors.AppendIntegers(nil, labels)},
 	}}
 	data, err := f.Encode()
 	if err != nil {
@@ -368,7 +385,8 @@ func TestEnsembles(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, best := only(t, c).figure(by)
-		if best == nil || best["lr"] != .01 || math.Abs(got.Accuracy-want.accuracy) > 1e-9 || got.Replicates != want.members ||
+		if best == nil || best["lr"] != .01 || math.Abs(got.Accuracy-want.accuracy) > 1e-9 ||
+			got.Replicates != want.members ||
 			got.Count != int64(want.members)*1268 || !math.IsNaN(got.Deviation) {
 			t.Errorf("%s: %+v of %v, want %v", text, got, best, want)
 		}
@@ -386,7 +404,8 @@ func TestEnsembles(t *testing.T) {
 			return (&safetensors.File{Tensors: []safetensors.Tensor{{Name: "test", DType: safetensors.F16}}}).Encode()
 		},
 	} {
-		if err := collect(t, all...).Vote("ensemble", isUCR, lose); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "trial s/") {
+		if err := collect(t, all...).Vote("ensemble", isUCR, lose); err == nil ||
+			!strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "trial s/") {
 			t.Errorf("%v, want %s", err, name)
 		}
 	}

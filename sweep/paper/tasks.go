@@ -14,15 +14,17 @@ import (
 // The smallest loss is first, beside the loss of the best answer that needs no memory;
 // of data sets without such a loss the largest accuracy.
 func Tasks(c *report.Collection, by report.Selection) *report.Table {
-	t := &report.Table{Title: "Tasks: test loss" + c.Stands(by), Rules: map[int]bool{}, Columns: []report.Column{{Name: "task"}, {Name: "model"}, {Name: "test loss", Right: true},
-		{Name: "without memory", Right: true}}}
+	t := &report.Table{Title: "Tasks: test loss" + c.Stands(by), Rules: map[int]bool{},
+		Columns: []report.Column{{Name: "task"}, {Name: "model"}, {Name: "test loss", Right: true},
+			{Name: "without memory", Right: true}}}
 	rows := c.Rows(by, isTask)
 	accuracies := slices.ContainsFunc(rows, func(s *report.Row) bool { return !s.LossOnly })
 	if accuracies {
 		t.Title = "Tasks: test loss and accuracy" + c.Stands(by)
 		t.Columns = append(t.Columns, report.Column{Name: "test accuracy", Right: true})
 	}
-	t.Columns = append(t.Columns, report.Column{Name: "params", Right: true}, report.Column{Name: "replicates", Right: true}, report.Column{Name: "with"})
+	t.Columns = append(t.Columns, report.Column{Name: "params", Right: true},
+		report.Column{Name: "replicates", Right: true}, report.Column{Name: "with"})
 	slices.SortFunc(rows, func(a, b *report.Row) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Label, b.Label))
 	})
@@ -55,7 +57,8 @@ func order(s *report.Row, model string) float64 {
 	return -f.Accuracy
 }
 
-func taskRow(t *report.Table, s *report.Row, model string, by report.Selection, varying []string, best, accuracies bool) []report.Cell {
+func taskRow(t *report.Table, s *report.Row, model string, by report.Selection, varying []string,
+	best, accuracies bool) []report.Cell {
 	baseline := ""
 	if s.Baseline > 0 {
 		baseline = fmt.Sprintf("%.4g", s.Baseline)
@@ -91,5 +94,6 @@ func taskRow(t *report.Table, s *report.Row, model string, by report.Selection, 
 			with = append(with, fmt.Sprintf("%s=%v", parameter, value))
 		}
 	}
-	return append(cells, report.Cell{Text: fmt.Sprint(f.Count)}, report.Cell{Text: fmt.Sprint(f.Replicates)}, report.Cell{Text: strings.Join(with, ", ")})
+	return append(cells, report.Cell{Text: fmt.Sprint(f.Count)}, report.Cell{Text: fmt.Sprint(f.Replicates)},
+		report.Cell{Text: strings.Join(with, ", ")})
 }

@@ -42,7 +42,8 @@ func UCR(c *report.Collection, by report.Selection) *report.Table {
 	t.Columns = []report.Column{{Name: "data set"}, {Name: "train/test", Right: true}, {Name: "length", Right: true},
 		{Name: "classes", Right: true}, {Name: "depth", Right: true}}
 	for _, model := range names {
-		t.Columns = append(t.Columns, report.Column{Name: ModelName(model), Right: true}, report.Column{Name: "(params)", Right: true},
+		t.Columns = append(t.Columns, report.Column{Name: ModelName(model), Right: true},
+			report.Column{Name: "(params)", Right: true},
 			report.Column{Name: "published", Right: true})
 	}
 	marks := newMarks(t)
@@ -50,7 +51,8 @@ func UCR(c *report.Collection, by report.Selection) *report.Table {
 	for _, s := range sets {
 		figures, row := ucrRow(t, s, names, by, marks)
 		t.Rows = append(t.Rows, row)
-		if p := published(s.Name); p != nil && s.Label == "" && p.artefact == "" && s.Name != generatedCBF && len(figures) == len(names) {
+		if p := published(s.Name); p != nil && s.Label == "" && p.artefact == "" && s.Name != generatedCBF &&
+			len(figures) == len(names) {
 			sound = append(sound, figures)
 		}
 	}
@@ -88,7 +90,8 @@ func (m *marks) mark(text string) string {
 }
 
 // ucrRow lays out one data set and appends its records.
-func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection, marks *marks) (figures []report.Figure, cells []report.Cell) {
+func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection,
+	marks *marks) (figures []report.Figure, cells []report.Cell) {
 	p := published(s.Name)
 	f := s.Facts
 	name, mark := s.Name, ""
@@ -104,7 +107,8 @@ func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection,
 	if s.Label != "" {
 		name += ", " + s.Label
 	}
-	cells = []report.Cell{{Text: name + mark}, {Text: pair(f.Train, f.Test)}, {Text: number(f.Length)}, {Text: number(f.Classes)}, {Text: number(f.Depth)}}
+	cells = []report.Cell{{Text: name + mark}, {Text: pair(f.Train, f.Test)}, {Text: number(f.Length)},
+		{Text: number(f.Classes)}, {Text: number(f.Depth)}}
 	best := math.Inf(-1)
 	all := s.Figures
 	for _, figure := range all {
@@ -118,7 +122,8 @@ func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection,
 			text, count = accuracyText(figure), fmt.Sprintf("(%d)", figure.Count)
 		}
 		publishedText := ""
-		record := report.Record{Dataset: name, Model: model, Selection: by, Figure: figure, Accuracy: &figure.Accuracy, TrainSize: f.Train, TestSize: f.Test,
+		record := report.Record{Dataset: name, Model: model, Selection: by, Figure: figure, Accuracy: &figure.Accuracy,
+			TrainSize: f.Train, TestSize: f.Test,
 			Length: f.Length, Classes: f.Classes, Depth: f.Depth}
 		if p != nil {
 			if value, known := p.accuracy[model]; known {
@@ -130,7 +135,8 @@ func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection,
 				}
 			}
 		}
-		cells = append(cells, report.Cell{Text: text, Bold: ok && figure.Accuracy == best}, report.Cell{Text: count}, report.Cell{Text: publishedText})
+		cells = append(cells, report.Cell{Text: text, Bold: ok && figure.Accuracy == best}, report.Cell{Text: count},
+			report.Cell{Text: publishedText})
 		if ok {
 			if !math.IsNaN(figure.Deviation) {
 				record.Deviation = &figure.Deviation
@@ -169,7 +175,8 @@ func meanRow(sets []*report.Row, sound [][]report.Figure, names []string) []repo
 		if len(theirs) > 0 {
 			text = fraction(stat.Mean(theirs, nil))
 		}
-		cells = append(cells, report.Cell{Text: fraction(means[i]), Bold: means[i] == best}, report.Cell{}, report.Cell{Text: text})
+		cells = append(cells, report.Cell{Text: fraction(means[i]), Bold: means[i] == best}, report.Cell{},
+			report.Cell{Text: text})
 	}
 	return cells
 }

@@ -20,9 +20,15 @@ func TestForecastLeft(t *testing.T) {
 		{"nothing happened, a speed expected", 1, func(int) float64 { return 0 }, 100, 50, 2, 25},
 		{"one a second", 1, func(s int) float64 { return float64(s) }, 100, 50, 0, 50},
 		{"the measured speed beats the expected", 1, func(s int) float64 { return float64(s) }, 100, 50, 1000, 50},
-		{"less than a trial was seen: the expected speed", 1000, func(s int) float64 { return float64(s) }, 100, 50, 5, 10},
-		{"it became slower: the last minute counts", 1, func(s int) float64 { return min(float64(10*s), 3000+float64(s-300)) }, 1000, 600, 0, 600},
-		{"few long trials: the whole time counts", 100, func(s int) float64 { return 100 * math.Floor(float64(s)/300) }, 1500, 300, 0, 900},
+		{"less than a trial was seen: the expected speed", 1000, func(s int) float64 {
+			return float64(s)
+		}, 100, 50, 5, 10},
+		{"it became slower: the last minute counts", 1, func(s int) float64 {
+			return min(float64(10*s), 3000+float64(s-300))
+		}, 1000, 600, 0, 600},
+		{"few long trials: the whole time counts", 100, func(s int) float64 {
+			return 100 * math.Floor(float64(s)/300)
+		}, 1500, 300, 0, 900},
 		{"nothing remains", 1, func(s int) float64 { return float64(s) }, 100, 0, 1, 0},
 	} {
 		f := forecast{grain: c.grain}

@@ -37,7 +37,8 @@ func Label(p sweep.Parameters, group []string) string {
 
 // stepParameters are what programs call the number of steps of a trial.
 var stepParameters = []string{
-	"epochs", "num_epochs", "n_epochs", "max_epochs", "steps", "num_steps", "n_steps", "max_steps", "iterations", "num_iterations", "max_iterations", "max_iter",
+	"epochs", "num_epochs", "n_epochs", "max_epochs", "steps", "num_steps", "n_steps", "max_steps", "iterations",
+	"num_iterations", "max_iterations", "max_iter",
 }
 
 // Steps is how many steps a trial will have by its parameters, 0 if they do not

@@ -329,7 +329,8 @@ func (o *Observer) lookAtBest(ctx context.Context, now time.Time) {
 	start := time.Now()
 	var leaders []Best
 	err := o.store.Trials(ctx, sweep.TrialQuery{
-		Sweeps: []string{o.record.ID}, Best: true, OrderBy: choice.By, Descending: choice.Goal == sweep.Maximize, Limit: mostBest,
+		Sweeps: []string{o.record.ID}, Best: true, OrderBy: choice.By, Descending: choice.Goal == sweep.Maximize,
+		Limit: mostBest,
 	}, func(t *sweep.TrialRecord) error {
 		if value, ok := t.Result.Summary[choice.By]; ok {
 			leaders = append(leaders, Best{Label(t.Parameters, choice.Group), t.Index, value})
@@ -361,10 +362,12 @@ func (o *Observer) lookAtCauses(ctx context.Context, now time.Time, counts sweep
 	}
 	end := fmt.Sprintf(" ORDER BY 2 DESC, 1 LIMIT %d", mostCauses)
 	if counts.Failed > 0 {
-		o.failed = ask("SELECT error, count(*) AS trials FROM results WHERE state = 'failed' AND sweep_id = " + quoted(o.record.ID) + " GROUP BY error" + end)
+		o.failed = ask("SELECT error, count(*) AS trials FROM results WHERE state = 'failed' AND sweep_id = " +
+			quoted(o.record.ID) + " GROUP BY error" + end)
 	}
 	if counts.Refused > 0 {
-		o.refused = ask("SELECT reason, sum(refusals) AS times FROM refusals WHERE sweep_id = " + quoted(o.record.ID) + " GROUP BY reason" + end)
+		o.refused = ask("SELECT reason, sum(refusals) AS times FROM refusals WHERE sweep_id = " + quoted(o.record.ID) +
+			" GROUP BY reason" + end)
 	}
 	o.causes.done(now, time.Second, time.Since(start))
 }

@@ -35,7 +35,8 @@ func newBench(t *testing.T, flops float64) *bench {
 	var trials []sweep.Trial
 	for i := range int64(10) {
 		p := sweep.Parameters{"model": fmt.Sprint("m", i%2), "epochs": int64(200), "lr": float64(i)}
-		trials = append(trials, sweep.Trial{TrialID: sweep.TrialID{Sweep: "s1", Index: i}, Parameters: p, Fingerprint: sweep.Fingerprint(fmt.Sprintf("%064d", i))})
+		trials = append(trials, sweep.Trial{TrialID: sweep.TrialID{Sweep: "s1", Index: i}, Parameters: p,
+			Fingerprint: sweep.Fingerprint(fmt.Sprintf("%064d", i))})
 	}
 	b := &bench{t: t, store: storetest.Open(t), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	example := storetest.Example{ID: "s1", Submission: submission, Trials: trials, Queued: len(trials)}
@@ -105,14 +106,16 @@ func TestObserver(t *testing.T) {
 	b.now = b.now.Add(10 * time.Second)
 	b.complete(0, 0.5)
 	s = b.look(o)
-	if s.Done != 1 || len(s.Running) != 1 || s.Running[0].Index != 1 || s.Running[0].Label != "m1" || s.Running[0].Seconds != 10 || s.Running[0].Steps != 200 {
+	if s.Done != 1 || len(s.Running) != 1 || s.Running[0].Index != 1 || s.Running[0].Label != "m1" ||
+		s.Running[0].Seconds != 10 || s.Running[0].Steps != 200 {
 		t.Errorf("after a trial: %+v", s)
 	}
 	if math.Abs(s.Left-90) > 1 {
 		t.Errorf("after 100 of 1000 flop in 10 s: %.1f s left, want 90", s.Left)
 	}
 	// The other trial is half way.
-	b.record(sweep.Event{Kind: sweep.EventPoints, TrialID: sweep.TrialID{Index: 1}, Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1, 100}, Values: []float32{3, 2}}}})
+	b.record(sweep.Event{Kind: sweep.EventPoints, TrialID: sweep.TrialID{Index: 1},
+		Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1, 100}, Values: []float32{3, 2}}}})
 	s = b.look(o)
 	if r := s.Running[0]; r.Step != 100 || r.Share() != 0.5 || r.Left != 10 {
 		t.Errorf("half of a trial: %+v", r)
@@ -125,8 +128,10 @@ func TestObserver(t *testing.T) {
 	}
 	b.complete(1, 0.25)
 	b.start(2)
-	b.record(sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Index: 2}, Result: &sweep.Result{State: sweep.Failed, Error: "\n  no \x1b[31mmemory\nTraceback"}})
-	b.record(sweep.Event{Kind: sweep.EventRefused, TrialID: sweep.TrialID{Index: 3}, Execution: "r", Refusal: &sweep.Refusal{Reason: "no data"}})
+	b.record(sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Index: 2},
+		Result: &sweep.Result{State: sweep.Failed, Error: "\n  no \x1b[31mmemory\nTraceback"}})
+	b.record(sweep.Event{Kind: sweep.EventRefused, TrialID: sweep.TrialID{Index: 3}, Execution: "r",
+		Refusal: &sweep.Refusal{Reason: "no data"}})
 	s = b.look(o)
 	if len(s.Best) != 2 || s.Best[0].Group != "m1" {
 		t.Errorf("best of two groups: %+v", s.Best)
@@ -219,7 +224,8 @@ func TestLabelAndSteps(t *testing.T) {
 		label string
 		steps int64
 	}{
-		{sweep.Parameters{"dataset": "CBF", "model": "rnn", "epochs": int64(7)}, []string{"dataset", "model"}, "CBF, rnn", 7},
+		{sweep.Parameters{"dataset": "CBF", "model": "rnn", "epochs": int64(7)}, []string{"dataset", "model"},
+			"CBF, rnn", 7},
 		{sweep.Parameters{"lr": 0.1, "max_steps": 20.0}, nil, "lr 0.1, max_steps 20", 20},
 		{sweep.Parameters{"lr": 0.1, "seed": int64(3), "epochs": "many"}, nil, "seed 3", 0},
 		{sweep.Parameters{"epochs": int64(-1), "text": "a\nb\x1b]0;x"}, []string{"text"}, "a", 0},

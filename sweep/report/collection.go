@@ -36,7 +36,8 @@ func ParseSelection(name string) (Selection, error) {
 	case s == Mean, s == Single, s.Ensemble() > 0:
 		return s, nil
 	default:
-		return "", fmt.Errorf("selection %q: expected mean, single, ensemble, ensemble:3 for that of the three best points, or ensemble:auto for as many as validation chooses", name)
+		return "", fmt.Errorf("selection %q: expected mean, single, ensemble, ensemble:3 for that of the three best "+
+			"points, or ensemble:auto for as many as validation chooses", name)
 	}
 }
 
@@ -144,7 +145,8 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 	}
 	o := outcome{
 		id: t.TrialID, seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: t.Result.Diverged,
-		score: c.choice.Worst(), loss: sweep.LossOfDiverged, testLoss: sweep.LossOfDiverged, parameters: t.Result.ParameterCount,
+		score: c.choice.Worst(), loss: sweep.LossOfDiverged, testLoss: sweep.LossOfDiverged,
+		parameters: t.Result.ParameterCount,
 	}
 	if !o.diverged {
 		score, compared := t.Result.Summary[c.choice.By]
@@ -264,9 +266,11 @@ func (c *contest) figure(by Selection) (figure Figure, best *gridPoint) {
 	trials := best.bySeed()
 	var losses, testLosses, accuracies []float64
 	for _, o := range trials {
-		losses, testLosses, accuracies = append(losses, o.loss), append(testLosses, o.testLoss), append(accuracies, o.accuracy)
+		losses, testLosses, accuracies = append(losses, o.loss), append(testLosses, o.testLoss),
+			append(accuracies, o.accuracy)
 	}
-	figure = Figure{Replicates: len(trials), Loss: stat.Mean(losses, nil), Count: trials[0].parameters, Parameters: best.parameters}
+	figure = Figure{Replicates: len(trials), Loss: stat.Mean(losses, nil), Count: trials[0].parameters,
+		Parameters: best.parameters}
 	figure.Accuracy, figure.Deviation = stat.MeanStdDev(accuracies, nil)
 	figure.TestLoss, figure.TestLossDeviation = stat.MeanStdDev(testLosses, nil)
 	if len(trials) == 1 {
@@ -313,14 +317,16 @@ func (c *contest) single() (figure Figure, best *gridPoint) {
 		return figure, nil
 	}
 	return Figure{
-		Accuracy: trial.accuracy, Deviation: math.NaN(), Replicates: 1, Loss: trial.loss, Count: trial.parameters, Parameters: best.parameters,
-		TestLoss: trial.testLoss, TestLossDeviation: math.NaN(), Ties: figure.Ties,
+		Accuracy: trial.accuracy, Deviation: math.NaN(), Replicates: 1, Loss: trial.loss, Count: trial.parameters,
+		Parameters: best.parameters,
+		TestLoss:   trial.testLoss, TestLossDeviation: math.NaN(), Ties: figure.Ties,
 	}, best
 }
 
 // before decides between trials that tie: by their points, then by their seeds.
 func (p *gridPoint) before(o *outcome, other *gridPoint, than *outcome) bool {
-	return cmp.Or(cmp.Compare(p.key, other.key), cmp.Compare(len(o.seed), len(than.seed)), strings.Compare(o.seed, than.seed)) < 0
+	return cmp.Or(cmp.Compare(p.key, other.key), cmp.Compare(len(o.seed), len(than.seed)),
+		strings.Compare(o.seed, than.seed)) < 0
 }
 
 // mean is the arithmetic mean of values of which some may be the worst that
@@ -411,11 +417,14 @@ func (c *Collection) Stands(by Selection) string {
 	case by == Single:
 		return " of the one trial with the " + c.selected()
 	case by == Auto:
-		return fmt.Sprintf(" of the mean class probabilities of all replicates of the grid points with the %s, as many, up to %d, as have together the smallest cross entropy on the validation rows", c.selected(), autoPoints)
+		return fmt.Sprintf(" of the mean class probabilities of all replicates of the grid points with the %s, as "+
+			"many, up to %d, as have together the smallest cross entropy on the validation rows",
+			c.selected(), autoPoints)
 	case k == 1:
 		return " of the replicates' mean class probabilities at the grid point with the " + c.selected()
 	case k > 1:
-		return fmt.Sprintf(" of the mean class probabilities of all replicates of the %d grid points with the %s", k, c.selected())
+		return fmt.Sprintf(" of the mean class probabilities of all replicates of the %d grid points with the %s",
+			k, c.selected())
 	}
 	return ", mean ± standard deviation over replicates at the grid point with the " + c.selected()
 }
@@ -460,7 +469,8 @@ func (c *Collection) Varying() []string {
 	for _, g := range c.contests {
 		for _, p := range g.order[1:] {
 			for name, value := range p.parameters {
-				if name != sweep.SeedParameter && !slices.Contains(c.choice.Group, name) && !slices.Contains(names, name) && g.order[0].parameters[name] != value {
+				if name != sweep.SeedParameter && !slices.Contains(c.choice.Group, name) &&
+					!slices.Contains(names, name) && g.order[0].parameters[name] != value {
 					names = append(names, name)
 				}
 			}

@@ -58,7 +58,8 @@ func (s Selection) Ensemble() int {
 // seeds of what those of each come to together is compared.
 //
 // Groups without classes have no ensemble; it is [ErrNoClasses] if there is no other.
-func (c *Collection) Vote(by Selection, wanted func(set string) bool, load func(id sweep.TrialID) ([]byte, error)) error {
+func (c *Collection) Vote(by Selection, wanted func(set string) bool,
+	load func(id sweep.TrialID) ([]byte, error)) error {
 	classes := false
 	for _, g := range c.contests {
 		g.vote = nil
@@ -96,7 +97,8 @@ func (c *Collection) Vote(by Selection, wanted func(set string) bool, load func(
 }
 
 // errNoValidation says that a trial cannot help to choose the number of points.
-var errNoValidation = errors.New("its class probabilities have no validation rows, as those that earlier programs kept of a refit: " +
+var errNoValidation = errors.New("its class probabilities have no validation rows, as those that earlier programs " +
+	"kept of a refit: " +
 	"run its sweep file again with --reuse=false, or say of how many points, as in ensemble:3")
 
 // vote is what an ensemble comes to.
@@ -130,7 +132,8 @@ type sums struct {
 func (e *ensemble) add(o *outcome, load func(id sweep.TrialID) ([]byte, error)) error {
 	data, err := load(o.id)
 	if errors.Is(err, sweep.ErrNotFound) {
-		return fmt.Errorf("it has no class probabilities: run its sweep file with \"artifacts: [%s]\": %w", ProbabilitiesArtifact, err)
+		return fmt.Errorf("it has no class probabilities: run its sweep file with \"artifacts: [%s]\": %w",
+			ProbabilitiesArtifact, err)
 	}
 	if err != nil {
 		return err
@@ -177,7 +180,8 @@ func (v *sums) add(file *safetensors.File, part string) error {
 	if v.labels == nil {
 		v.classes, v.labels, v.values = tensor.Cols, classes, make([]float64, len(values))
 	}
-	if tensor.Cols != v.classes || len(values) != len(v.values) || !slices.Equal(classes, v.labels) || len(values) != len(classes)*v.classes {
+	if tensor.Cols != v.classes || len(values) != len(v.values) || !slices.Equal(classes, v.labels) ||
+		len(values) != len(classes)*v.classes {
 		return fmt.Errorf("they are of other %s rows than those of the trials before it", part)
 	}
 	for i, value := range values {
@@ -188,7 +192,8 @@ func (v *sums) add(file *safetensors.File, part string) error {
 
 // vote is what the trials that were added come to.
 func (e *ensemble) vote(points int) *vote {
-	v := &vote{points: points, members: e.members, parameters: e.parameters, accuracy: e.test.accuracy(), testLoss: e.test.loss(), loss: math.NaN()}
+	v := &vote{points: points, members: e.members, parameters: e.parameters, accuracy: e.test.accuracy(),
+		testLoss: e.test.loss(), loss: math.NaN()}
 	if !e.unvalidated {
 		var losses []float64
 		for _, own := range e.validation {

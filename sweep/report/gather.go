@@ -43,19 +43,22 @@ type IncomparableError struct {
 
 // Error implements error.
 func (e *IncomparableError) Error() string {
-	return fmt.Sprintf("sweep %s compares its trials by %v, another of this table by %v: ask for their tables apart", e.Sweep, e.Own, e.Other)
+	return fmt.Sprintf("sweep %s compares its trials by %v, another of this table by %v: ask for their tables apart",
+		e.Sweep, e.Own, e.Other)
 }
 
 // Artifacts reads what trials left besides their results.
 type Artifacts interface {
 	// Artifact writes the content of an artifact from an offset.
-	Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error)
+	Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
+		out io.Writer) (*sweep.ArtifactRecord, error)
 }
 
 // Gather gathers the sweeps' completed trials and lays out the table. It returns the
 // sweeps that it has used; the table is nil if no trial belongs into it. Artifacts are
 // read for ensembles alone. Sweeps that do not fit together are an *[IncomparableError].
-func (r *Request) Gather(ctx context.Context, results sweep.Reader, artifacts Artifacts) (table *Table, used []string, err error) {
+func (r *Request) Gather(ctx context.Context, results sweep.Reader,
+	artifacts Artifacts) (table *Table, used []string, err error) {
 	references, together := r.Sweeps, r.All || len(r.Sweeps) > 0
 	if len(references) == 0 {
 		records, err := results.Sweeps(ctx)

@@ -35,14 +35,16 @@ func (c *Collection) Explain(t *Table, rows []*Row, by Selection) {
 		if averages {
 			tested = "the mean of the last weights"
 		}
-		t.note("Selected by the %s before the refit; tested with %s, which have trained on the validation rows, too.", c.selected(), tested)
+		t.note("Selected by the %s before the refit; tested with %s, which have trained on the validation rows, too.",
+			c.selected(), tested)
 	}
 	if len(tied) > 0 {
 		what := "grid points"
 		if by == Single {
 			what = "trials"
 		}
-		t.note("Exactly as good as other %s, so that their %s does not choose: %s. The one that is shown does not depend on the order of the sweep file.",
+		t.note("Exactly as good as other %s, so that their %s does not choose: %s. The one that is shown does not "+
+			"depend on the order of the sweep file.",
 			what, strings.ReplaceAll(c.choice.By, "_", " "), list(tied))
 	}
 	if len(voting) > 0 {

@@ -233,7 +233,8 @@ func (t *Table) writeLaTeX(w io.Writer) error {
 
 func (t *Table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	rows := [][]string{{"dataset", "model", "selection", "accuracy", "deviation", "replicates", "validation_loss", "parameter_count",
+	rows := [][]string{{"dataset", "model", "selection", "accuracy", "deviation", "replicates", "validation_loss",
+		"parameter_count",
 		"published", "artefact", "train_size", "test_size", "length", "classes", "depth", "test_loss", "ties"}}
 	optional := func(v *float64) string {
 		if v == nil {
@@ -242,9 +243,12 @@ func (t *Table) writeCSV(w io.Writer) error {
 		return fmt.Sprint(*v)
 	}
 	for _, r := range t.Records {
-		rows = append(rows, []string{r.Dataset, r.Model, string(r.Selection), optional(r.Accuracy), optional(r.Deviation),
-			fmt.Sprint(r.Replicates), optional(r.Loss), fmt.Sprint(r.Count), optional(r.Published), fmt.Sprint(r.Artefact),
-			fmt.Sprint(r.TrainSize), fmt.Sprint(r.TestSize), fmt.Sprint(r.Length), fmt.Sprint(r.Classes), fmt.Sprint(r.Depth), fmt.Sprint(r.TestLoss), fmt.Sprint(r.Ties)})
+		rows = append(rows, []string{r.Dataset, r.Model, string(r.Selection), optional(r.Accuracy),
+			optional(r.Deviation),
+			fmt.Sprint(r.Replicates), optional(r.Loss), fmt.Sprint(r.Count), optional(r.Published),
+			fmt.Sprint(r.Artefact),
+			fmt.Sprint(r.TrainSize), fmt.Sprint(r.TestSize), fmt.Sprint(r.Length), fmt.Sprint(r.Classes),
+			fmt.Sprint(r.Depth), fmt.Sprint(r.TestLoss), fmt.Sprint(r.Ties)})
 	}
 	return out.WriteAll(rows)
 }

@@ -68,7 +68,8 @@ func (f *File) Encode() ([]byte, error) {
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
 		if len(t.Data) != t.Rows*t.Cols*t.DType.size() {
-			return nil, fmt.Errorf("tensor %s: %d bytes for %d × %d values of %s", t.Name, len(t.Data), t.Rows, t.Cols, t.DType)
+			return nil, fmt.Errorf("tensor %s: %d bytes for %d × %d values of %s", t.Name, len(t.Data), t.Rows,
+				t.Cols, t.DType)
 		}
 		start := end
 		end += int64(len(t.Data))

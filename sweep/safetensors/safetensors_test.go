@@ -40,7 +40,8 @@ func TestHalf(t *testing.T) {
 		}
 	}
 	for value, want := range map[float32]uint16{
-		1: 0x3c00, 0.5: 0x3800, 65504: 0x7bff, 65519.99: 0x7bff, 65520: 0x7c00, 1e38: 0x7c00, -1e38: 0xfc00, 1e-8: 0, 1.0 / (1 << 24): 1,
+		1: 0x3c00, 0.5: 0x3800, 65504: 0x7bff, 65519.99: 0x7bff, 65520: 0x7c00, 1e38: 0x7c00, -1e38: 0xfc00, 1e-8: 0,
+		1.0 / (1 << 24): 1,
 	} {
 		if got := half(value); got != want {
 			t.Errorf("%v is %#04x, want %#04x", value, got, want)
@@ -61,7 +62,9 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := binary.LittleEndian.Uint64(data); n%8 != 0 || !bytes.HasPrefix(data[8:], []byte(`{"__metadata__":{"trainer":"builtin"},"labels":{"dtype":"I32","shape":[3,1],"data_offsets":[0,12]},`)) {
+	if n := binary.LittleEndian.Uint64(data); n%8 != 0 ||
+		!bytes.HasPrefix(data[8:],
+			[]byte(`{"__metadata__":{"trainer":"builtin"},"labels":{"dtype":"I32","shape":[3,1],"data_offsets":[0,12]},`)) {
 		t.Errorf("a header of %d bytes: %s", n, data[8:8+n])
 	}
 	got, err := Decode(data)
@@ -76,7 +79,8 @@ func TestFile(t *testing.T) {
 		t.Errorf("%+v, %v", labels, err)
 	}
 	values, err := got.Tensor("values", F16)
-	if err != nil || values.Rows != 3 || values.Cols != 2 || !slices.Equal(values.Halves(), []float32{0, 1, .25, -2, 3, 4}) {
+	if err != nil || values.Rows != 3 || values.Cols != 2 ||
+		!slices.Equal(values.Halves(), []float32{0, 1, .25, -2, 3, 4}) {
 		t.Errorf("%+v, %v", values, err)
 	}
 	if _, err := got.Tensor("values", F32); err == nil {
@@ -103,7 +107,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"beyond":   {file(`{"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}`, "1234"), "cut short"},
 		"negative": {file(`{"a":{"dtype":"F32","shape":[1,1],"data_offsets":[-4,0]}}`, "1234"), "cut short"},
 		"shape":    {file(`{"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,4]}}`, "1234"), "no matrix"},
-		"overflow": {file(`{"a":{"dtype":"F32","shape":[4294967297,4294967296],"data_offsets":[0,4]}}`, "1234"), "no matrix"},
+		"overflow": {file(`{"a":{"dtype":"F32","shape":[4294967297,4294967296],"data_offsets":[0,4]}}`, "1234"),
+			"no matrix"},
 		"vector":   {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, "1234"), "no matrix"},
 		"type":     {file(`{"a":{"dtype":"BF16","shape":[1,2],"data_offsets":[0,4]}}`, "1234"), "no matrix"},
 		"metadata": {file(`{"__metadata__":{"a":1}}`, ""), "metadata"},

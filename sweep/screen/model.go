@@ -131,7 +131,8 @@ const (
 )
 
 // filters are the states that may be shown alone; the first shows all.
-var filters = [][]sweep.State{nil, {sweep.Running}, {sweep.Completed}, {sweep.Failed}, {sweep.Pending, sweep.Queued}, {sweep.Cancelled}}
+var filters = [][]sweep.State{nil, {sweep.Running}, {sweep.Completed}, {sweep.Failed}, {sweep.Pending, sweep.Queued},
+	{sweep.Cancelled}}
 
 func newModel(ctx context.Context, o Options) *model {
 	if o.Now == nil {

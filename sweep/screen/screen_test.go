@@ -30,16 +30,21 @@ func database(t *testing.T) sweep.Store {
 	submission := &sweep.Submission{
 		Spec: sweep.Spec{
 			Name: "nets", Trainer: "test", Pool: "cpu", Limits: sweep.Limits{Attempts: 1, Points: 1000},
-			Axes:   []sweep.Axis{{Parameters: []sweep.AxisParameter{{Name: "model", Values: sweep.Values{List: []any{"rnn", "lstm"}}}}}, {Parameters: []sweep.AxisParameter{{Name: "lr", Values: sweep.Values{List: []any{0.1, 0.01}}}}}},
+			Axes: []sweep.Axis{{Parameters: []sweep.AxisParameter{{Name: "model",
+				Values: sweep.Values{List: []any{"rnn", "lstm"}}}}},
+				{Parameters: []sweep.AxisParameter{{Name: "lr", Values: sweep.Values{List: []any{0.1, 0.01}}}}}},
 			Select: sweep.Select{By: "loss", Goal: sweep.Minimize},
 		},
-		Description: sweep.Description{Name: "test", Version: "1", ResultVersion: "1", Metrics: []sweep.MetricSchema{{Name: "loss", Goal: sweep.Minimize, Curve: true, Summary: true}}},
+		Description: sweep.Description{Name: "test", Version: "1", ResultVersion: "1",
+			Metrics: []sweep.MetricSchema{{Name: "loss", Goal: sweep.Minimize, Curve: true, Summary: true}}},
 	}
 	var trials []sweep.Trial
 	for i := range int64(40) {
 		trials = append(trials, sweep.Trial{
-			TrialID:    sweep.TrialID{Sweep: "20260301-120000-nets", Index: i},
-			Parameters: sweep.Parameters{"model": []string{"rnn", "lstm"}[i%2], "lr": []float64{0.1, 0.01}[i/2%2], "epochs": int64(100), "note": "evil \x1b[31m\ntext"}, Fingerprint: sweep.Fingerprint(fmt.Sprintf("%064d", i)),
+			TrialID: sweep.TrialID{Sweep: "20260301-120000-nets", Index: i},
+			Parameters: sweep.Parameters{"model": []string{"rnn", "lstm"}[i%2], "lr": []float64{0.1, 0.01}[i/2%2],
+				"epochs": int64(100), "note": "evil \x1b[31m\ntext"},
+			Fingerprint: sweep.Fingerprint(fmt.Sprintf("%064d", i)),
 		})
 	}
 	curve := sweep.Curve{Metric: "loss"}
@@ -50,7 +55,8 @@ func database(t *testing.T) sweep.Store {
 	}
 	var events []sweep.Event
 	event := func(i int64, kind sweep.EventKind, change func(e *sweep.Event)) {
-		e := sweep.Event{Kind: kind, TrialID: sweep.TrialID{Sweep: "20260301-120000-nets", Index: i}, Execution: fmt.Sprint("e", i), Worker: "node1", Time: noon}
+		e := sweep.Event{Kind: kind, TrialID: sweep.TrialID{Sweep: "20260301-120000-nets", Index: i},
+			Execution: fmt.Sprint("e", i), Worker: "node1", Time: noon}
 		if change != nil {
 			change(&e)
 		}
@@ -58,14 +64,18 @@ func database(t *testing.T) sweep.Store {
 	}
 	for i := range int64(20) {
 		event(i, sweep.EventResult, func(e *sweep.Event) {
-			e.Result = &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": float64((i*7)%20) + 1}, Seconds: float64(i), Curves: []sweep.Curve{curve}, Digest: "d"}
+			e.Result = &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": float64((i*7)%20) + 1},
+				Seconds: float64(i), Curves: []sweep.Curve{curve}, Digest: "d"}
 		})
 	}
-	event(20, sweep.EventResult, func(e *sweep.Event) { e.Result = &sweep.Result{State: sweep.Failed, Error: "no memory\nat all"} })
+	event(20, sweep.EventResult, func(e *sweep.Event) {
+		e.Result = &sweep.Result{State: sweep.Failed, Error: "no memory\nat all"}
+	})
 	event(21, sweep.EventStarted, nil)
 	event(21, sweep.EventPoints, func(e *sweep.Event) { e.Curves = []sweep.Curve{curve, other} })
 	s := storetest.Open(t)
-	nets := storetest.Example{ID: "20260301-120000-nets", Submission: submission, Trials: trials, Queued: 30, Events: events}
+	nets := storetest.Example{ID: "20260301-120000-nets", Submission: submission, Trials: trials, Queued: 30,
+		Events: events}
 	nets.Add(t, s)
 	small := *submission
 	small.Spec.Name = "small"
@@ -105,7 +115,8 @@ func (d *drive) do(cmd tea.Cmd) {
 
 var keys = map[string]tea.KeyPressMsg{
 	"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown},
-	"left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight}, "pgdown": {Code: tea.KeyPgDown}, "pgup": {Code: tea.KeyPgUp},
+	"left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight}, "pgdown": {Code: tea.KeyPgDown},
+	"pgup": {Code: tea.KeyPgUp},
 }
 
 func (d *drive) press(names ...string) {
@@ -170,7 +181,9 @@ func TestScreens(t *testing.T) {
 	d := newDrive(t, Options{
 		Store: database(t),
 		Workers: func(context.Context) ([]Worker, error) {
-			return []Worker{{Name: "node1", State: "working", Pool: "cpu", Slots: 2, Runs: []sweep.TrialID{{Sweep: "20260301-120000-nets", Index: 21}}, Refused: 1}, {Name: "node2", State: "broken", Pool: "cpu", Slots: 4, Reason: "the disk is full"}}, nil
+			return []Worker{{Name: "node1", State: "working", Pool: "cpu", Slots: 2,
+				Runs: []sweep.TrialID{{Sweep: "20260301-120000-nets", Index: 21}}, Refused: 1},
+				{Name: "node2", State: "broken", Pool: "cpu", Slots: 4, Reason: "the disk is full"}}, nil
 		},
 		Log: func(_ context.Context, id sweep.TrialID) (string, error) { return text.String(), nil },
 	})
@@ -232,16 +245,19 @@ func TestScreenHolds(t *testing.T) {
 	t.Parallel()
 	s := database(t)
 	fails := true
-	d := newDrive(t, Options{Store: s, Sweep: "20260301-120000-nets", Log: func(context.Context, sweep.TrialID) (string, error) {
-		if fails {
-			return "", errors.New("no worker\nanswers")
-		}
-		return "words\n", nil
-	}})
-	for _, size := range []tea.WindowSizeMsg{{Width: 20, Height: 5}, {Width: 33, Height: 7}, {Width: 200, Height: 60}, {}} {
+	d := newDrive(t, Options{Store: s, Sweep: "20260301-120000-nets",
+		Log: func(context.Context, sweep.TrialID) (string, error) {
+			if fails {
+				return "", errors.New("no worker\nanswers")
+			}
+			return "words\n", nil
+		}})
+	for _, size := range []tea.WindowSizeMsg{{Width: 20, Height: 5}, {Width: 33, Height: 7},
+		{Width: 200, Height: 60}, {}} {
 		_, cmd := d.m.Update(size)
 		d.do(cmd)
-		for _, key := range []string{"down", "up", "pgup", "G", "g", "pgdown", "pgup", "enter", "right", "left", "y", "o", "up", "down", "esc", "esc", "esc", "w", "enter", "down", "w", "enter", "x"} {
+		for _, key := range []string{"down", "up", "pgup", "G", "g", "pgdown", "pgup", "enter", "right", "left", "y",
+			"o", "up", "down", "esc", "esc", "esc", "w", "enter", "down", "w", "enter", "x"} {
 			d.press(key)
 			for _, line := range d.m.lines() {
 				if n := len([]rune(escapes.ReplaceAllString(line, ""))); n > d.m.width {

@@ -154,8 +154,10 @@ func (m *model) sweepsView() (head, body []string) {
 			share = float64(l.counts.Done()) / float64(total)
 		}
 		rows = append(rows, []string{
-			progress.FirstLine(l.record.Name), string(l.record.State), bar(share, 12), fmt.Sprintf("%d/%d", l.counts.Done(), l.counts.Total()),
-			fmt.Sprint(l.counts.Failed), fmt.Sprint(l.counts.Running), l.record.CreatedAt.Local().Format("2006-01-02 15:04"), l.record.ID,
+			progress.FirstLine(l.record.Name), string(l.record.State), bar(share, 12),
+			fmt.Sprintf("%d/%d", l.counts.Done(), l.counts.Total()),
+			fmt.Sprint(l.counts.Failed), fmt.Sprint(l.counts.Running),
+			l.record.CreatedAt.Local().Format("2006-01-02 15:04"), l.record.ID,
 		})
 	}
 	return head, m.list(rows)
@@ -172,7 +174,8 @@ func (m *model) workersView() (head, body []string) {
 		for _, id := range w.Runs {
 			runs = append(runs, id.String())
 		}
-		rows = append(rows, []string{plain(w.Name), w.State, plain(w.Pool), fmt.Sprintf("%d/%d", len(w.Runs), w.Slots), fmt.Sprint(w.Refused), strings.Join(runs, " "), progress.FirstLine(w.Reason)})
+		rows = append(rows, []string{plain(w.Name), w.State, plain(w.Pool), fmt.Sprintf("%d/%d", len(w.Runs), w.Slots),
+			fmt.Sprint(w.Refused), strings.Join(runs, " "), progress.FirstLine(w.Reason)})
 	}
 	return head, m.list(rows)
 }
@@ -181,8 +184,10 @@ func (m *model) trialsView() (head, body []string) {
 	name := progress.FirstLine(m.sweep.Name)
 	head = []string{m.title(name, ""), "", "", "", ""}
 	if s := m.snapshot; s != nil {
-		head[0] = m.title(name, fmt.Sprintf("  %d/%d %s %3.0f %%  %s", s.Done, s.Total, bar(s.Share, 20), 100*s.Share, s.State))
-		counts := fmt.Sprintf("%d running · %d failed · %d diverged", s.Counts.Running, s.Counts.Failed, s.Counts.Diverged)
+		head[0] = m.title(name, fmt.Sprintf("  %d/%d %s %3.0f %%  %s", s.Done, s.Total, bar(s.Share, 20),
+			100*s.Share, s.State))
+		counts := fmt.Sprintf("%d running · %d failed · %d diverged", s.Counts.Running, s.Counts.Failed,
+			s.Counts.Diverged)
 		if s.Counts.Refused > 0 {
 			counts += fmt.Sprintf(" · %d refused", s.Counts.Refused)
 		}
@@ -298,7 +303,8 @@ func (m *model) trialView() (head, body []string) {
 }
 
 func (m *model) logView() (head, body []string) {
-	head = []string{bold(m.cut(fmt.Sprintf("log of trial %d of %s", m.trial.Index, progress.FirstLine(m.sweep.Name)))), faint(m.cut(stateWord(m.trial)))}
+	head = []string{bold(m.cut(fmt.Sprintf("log of trial %d of %s", m.trial.Index, progress.FirstLine(m.sweep.Name)))),
+		faint(m.cut(stateWord(m.trial)))}
 	if len(m.log) == 0 {
 		return head, []string{faint(m.cut("nothing is written yet"))}
 	}

@@ -46,12 +46,14 @@ func WorkerInbox(pool string) string { return workerInboxes + pool }
 // theirs. Who answers elsewhere does what he may do and the asker may not: the
 // asker could name a job's subject, or one by which a stream is emptied.
 func isClientInbox(reply string) bool {
-	return strings.HasPrefix(reply, inboxes) && !strings.HasPrefix(reply, workerInboxes) && !strings.HasPrefix(reply, CoordinatorInbox+".")
+	return strings.HasPrefix(reply, inboxes) && !strings.HasPrefix(reply, workerInboxes) &&
+		!strings.HasPrefix(reply, CoordinatorInbox+".")
 }
 
 // isWorkerInbox reports the same of a worker's beat.
 func isWorkerInbox(reply string) bool {
-	return strings.HasPrefix(reply, inboxes) && !strings.HasPrefix(reply, ClientInbox+".") && !strings.HasPrefix(reply, CoordinatorInbox+".")
+	return strings.HasPrefix(reply, inboxes) && !strings.HasPrefix(reply, ClientInbox+".") &&
+		!strings.HasPrefix(reply, CoordinatorInbox+".")
 }
 
 // AuthorizationError says that the servers refuse a party. Trying again does not
@@ -66,17 +68,22 @@ type AuthorizationError struct {
 func (e *AuthorizationError) Error() string {
 	switch text := e.Err.Error(); {
 	case strings.Contains(text, "x509: certificate signed by unknown authority"):
-		return fmt.Sprintf("the certificate of NATS at %s is signed by nobody known here: name the file of its CA by --nats-ca (%v)", e.Servers, e.Err)
+		return fmt.Sprintf("the certificate of NATS at %s is signed by nobody known here: name the file of its CA by "+
+			"--nats-ca (%v)", e.Servers, e.Err)
 	case strings.Contains(text, "x509: "):
 		return fmt.Sprintf("the certificate of NATS at %s is not accepted: %v", e.Servers, e.Err)
 	case isTLS(text):
-		return fmt.Sprintf("NATS at %s refuses the TLS connection: does it want a certificate (--nats-cert, --nats-key)? (%v)", e.Servers, e.Err)
+		return fmt.Sprintf("NATS at %s refuses the TLS connection: does it want a certificate (--nats-cert, "+
+			"--nats-key)? (%v)", e.Servers, e.Err)
 	case errors.Is(e.Err, nats.ErrSecureConnWanted):
 		return fmt.Sprintf("NATS at %s speaks no TLS: it has none, or this is another server (%v)", e.Servers, e.Err)
-	case errors.Is(e.Err, nats.ErrAuthExpired), errors.Is(e.Err, nats.ErrAccountAuthExpired), errors.Is(e.Err, nats.ErrAuthRevoked):
-		return fmt.Sprintf("NATS at %s does not take these credentials any more: ask for new ones (%v)", e.Servers, e.Err)
+	case errors.Is(e.Err, nats.ErrAuthExpired), errors.Is(e.Err, nats.ErrAccountAuthExpired),
+		errors.Is(e.Err, nats.ErrAuthRevoked):
+		return fmt.Sprintf("NATS at %s does not take these credentials any more: ask for new ones (%v)",
+			e.Servers, e.Err)
 	}
-	return fmt.Sprintf("NATS at %s refuses this user: name one that it knows by --nats-creds, --nats-nkey, --nats-cert, or user and password in SWEEP_NATS (%v)", e.Servers, e.Err)
+	return fmt.Sprintf("NATS at %s refuses this user: name one that it knows by --nats-creds, --nats-nkey, "+
+		"--nats-cert, or user and password in SWEEP_NATS (%v)", e.Servers, e.Err)
 }
 
 // Unwrap returns nats.go's error.
@@ -88,7 +95,8 @@ func (a *Access) refused(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, refusal := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired,
+	for _, refusal := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked,
+		nats.ErrAccountAuthExpired,
 		nats.ErrNkeysNotSupported, nats.ErrSecureConnWanted} {
 		if errors.Is(err, refusal) {
 			return &AuthorizationError{Redacted(a.Addresses), err}
@@ -121,8 +129,10 @@ func (a *Access) options() ([]nats.Option, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !bytes.Contains(text, []byte("BEGIN NATS USER JWT")) || !bytes.Contains(text, []byte("BEGIN USER NKEY SEED")) {
-			return nil, fmt.Errorf("--nats-creds: %s holds no user's JWT and seed, as \"nsc generate creds\" writes them; a seed alone is for --nats-nkey", a.Credentials)
+		if !bytes.Contains(text, []byte("BEGIN NATS USER JWT")) ||
+			!bytes.Contains(text, []byte("BEGIN USER NKEY SEED")) {
+			return nil, fmt.Errorf("--nats-creds: %s holds no user's JWT and seed, as \"nsc generate creds\" writes "+
+				"them; a seed alone is for --nats-nkey", a.Credentials)
 		}
 		// Read again for each connection: credentials that are renewed are used.
 		options = append(options, nats.UserCredentials(a.Credentials))
@@ -142,7 +152,8 @@ func (a *Access) options() ([]nats.Option, error) {
 	}
 	if a.Certificate != "" {
 		if _, err := tls.LoadX509KeyPair(a.Certificate, a.Key); err != nil {
-			return nil, fmt.Errorf("--nats-cert %s, --nats-key %s: expected a certificate and its key in PEM: %w", a.Certificate, a.Key, err)
+			return nil, fmt.Errorf("--nats-cert %s, --nats-key %s: expected a certificate and its key in PEM: %w",
+				a.Certificate, a.Key, err)
 		}
 		options = append(options, nats.ClientCert(a.Certificate, a.Key))
 	}
@@ -157,8 +168,10 @@ func (a *Access) options() ([]nats.Option, error) {
 		options = append(options, nats.RootCAs(a.CA))
 	}
 	if a.Inbox != "" {
-		if !strings.HasPrefix(a.Inbox, inboxes) || strings.ContainsAny(a.Inbox, "*> \t\r\n") || strings.HasSuffix(a.Inbox, ".") {
-			return nil, fmt.Errorf("--nats-inbox %q: expected the beginning of a subject, as _INBOX.lisa, without wildcards", a.Inbox)
+		if !strings.HasPrefix(a.Inbox, inboxes) || strings.ContainsAny(a.Inbox, "*> \t\r\n") ||
+			strings.HasSuffix(a.Inbox, ".") {
+			return nil, fmt.Errorf("--nats-inbox %q: expected the beginning of a subject, as _INBOX.lisa, without "+
+				"wildcards", a.Inbox)
 		}
 		options = append(options, nats.CustomInboxPrefix(a.Inbox))
 	}
@@ -189,9 +202,12 @@ func (a *Access) checkAddresses() error {
 			address = "nats://" + address
 		}
 		u, err := url.Parse(address)
-		if err != nil || u.Hostname() == "" || strings.Contains(u.Path, "@") || u.Fragment != "" || strings.Contains(u.RawQuery, "@") {
-			return fmt.Errorf("the NATS address %s cannot be read: expected nats://HOST:4222, several separated by commas; "+
-				"in a user's name or password the characters %% # , / ? @ : and [ ] are written as %%25 %%23 %%2C %%2F %%3F %%40 %%3A %%5B %%5D", Redacted(a.Addresses))
+		if err != nil || u.Hostname() == "" || strings.Contains(u.Path, "@") || u.Fragment != "" ||
+			strings.Contains(u.RawQuery, "@") {
+			return fmt.Errorf("the NATS address %s cannot be read: expected nats://HOST:4222, several separated by "+
+				"commas; "+
+				"in a user's name or password the characters %% # , / ? @ : and [ ] are written as %%25 %%23 %%2C "+
+				"%%2F %%3F %%40 %%3A %%5B %%5D", Redacted(a.Addresses))
 		}
 		if !schemes[u.Scheme] {
 			return fmt.Errorf("the NATS address %s: expected nats://, tls://, ws:// or wss://", Redacted(a.Addresses))

@@ -18,8 +18,10 @@ func TestBeat(t *testing.T) {
 	w := open(t, conn, wire.Options{})
 	beat := wire.Beat{
 		WorkerStatus: wire.WorkerStatus{
-			ID: "w1", Name: "host-1", Pool: "cpu", Version: "1.2.3", State: wire.WorkerReady, Slots: []wire.WorkerSlot{},
-			Offer: sweep.Offer{Pool: "cpu", Slots: 2, Trainers: []sweep.TrainerOffer{{Name: "noop", ResultVersion: "1"}}},
+			ID: "w1", Name: "host-1", Pool: "cpu", Version: "1.2.3", State: wire.WorkerReady,
+			Slots: []wire.WorkerSlot{},
+			Offer: sweep.Offer{Pool: "cpu", Slots: 2,
+				Trainers: []sweep.TrainerOffer{{Name: "noop", ResultVersion: "1"}}},
 		},
 		Running:     []wire.Running{{TrialID: sweep.TrialID{Sweep: "s", Index: 3}, Execution: "e"}},
 		Checkpoints: []sweep.TrialID{{Sweep: "s", Index: 4}},

@@ -39,7 +39,8 @@ func (w *Wire) Cancellations(stop func(id string, indices []int64)) (unsubscribe
 		var c cancelMessage
 		if err := json.Unmarshal(m.Data, &c); err != nil || c.Version != Version {
 			w.malformed.Add(1)
-			w.log.Error("cancellation dropped: it cannot be read", "subject", m.Subject, "error", err, "version", c.Version)
+			w.log.Error("cancellation dropped: it cannot be read", "subject", m.Subject, "error", err,
+				"version", c.Version)
 			return
 		}
 		stop(strings.TrimPrefix(m.Subject, "sweep.cancel."), c.Indices)

@@ -135,12 +135,14 @@ func (c *Client) RetryNamed(ctx context.Context, id string, indices []int64) (tr
 }
 
 // CheckArtifacts implements Controller.
-func (c *Client) CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck, yield func(*sweep.CheckedArtifact) error) error {
+func (c *Client) CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
+	yield func(*sweep.CheckedArtifact) error) error {
 	return listArtifacts.each(ctx, c, artifactsRequest{&query, check}, yield)
 }
 
 // Artifact implements Controller. What comes is held to its record here again.
-func (c *Client) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (record *sweep.ArtifactRecord, err error) {
+func (c *Client) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
+	out io.Writer) (record *sweep.ArtifactRecord, err error) {
 	h := sha256.New()
 	err = readArtifact.each(ctx, c, artifactRequest{trialRef(id), name, from}, func(a artifactAnswer) error {
 		if a.Record != nil {
@@ -156,7 +158,8 @@ func (c *Client) Artifact(ctx context.Context, id sweep.TrialID, name string, fr
 	case record == nil:
 		return nil, fmt.Errorf("artifact %s/%s: the coordinator's answer has no end", id, name)
 	case from == 0 && hex.EncodeToString(h.Sum(nil)) != record.Digest:
-		return nil, &sweep.DamagedError{Artifact: id.String() + "/" + name, Store: "the coordinator's answer", Problem: "its digest is another"}
+		return nil, &sweep.DamagedError{Artifact: id.String() + "/" + name, Store: "the coordinator's answer",
+			Problem: "its digest is another"}
 	}
 	return record, nil
 }
@@ -172,8 +175,11 @@ func (c *Client) ExecutionLog(ctx context.Context, id sweep.TrialID, execution s
 }
 
 // Artifacts implements sweep.Reader.
-func (c *Client) Artifacts(ctx context.Context, query sweep.ArtifactQuery, yield func(*sweep.ArtifactRecord) error) error {
-	return c.CheckArtifacts(ctx, query, sweep.CheckNothing, func(a *sweep.CheckedArtifact) error { return yield(&a.ArtifactRecord) })
+func (c *Client) Artifacts(ctx context.Context, query sweep.ArtifactQuery,
+	yield func(*sweep.ArtifactRecord) error) error {
+	return c.CheckArtifacts(ctx, query, sweep.CheckNothing, func(a *sweep.CheckedArtifact) error {
+		return yield(&a.ArtifactRecord)
+	})
 }
 
 // Sweep implements sweep.Reader.
@@ -274,7 +280,8 @@ func (c *Client) message(operation string, request any) (*nats.Msg, error) {
 	}
 	m.Data = data
 	if limit := int(c.conn.MaxPayload()) - headroom; len(data) > limit {
-		return nil, fmt.Errorf("%s: the request has %d bytes, compressed, and the NATS server takes %d: raise its max_payload", operation, len(data), limit)
+		return nil, fmt.Errorf("%s: the request has %d bytes, compressed, and the NATS server takes %d: raise its "+
+			"max_payload", operation, len(data), limit)
 	}
 	return m, nil
 }

@@ -64,7 +64,11 @@ func TestWithdrawReplicated(t *testing.T) {
 	last := job(0)
 	last.Sweep = "last"
 	publish(t, w, last)
-	eventually(t, "the job that was published last is given out", func() bool { mu.Lock(); defer mu.Unlock(); return given[last.TrialID] > 0 })
+	eventually(t, "the job that was published last is given out", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return given[last.TrialID] > 0
+	})
 	cancel()
 	pulling.Wait()
 	twice := 0

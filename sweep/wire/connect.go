@@ -62,12 +62,13 @@ func Connect(access Access, name string, log *slog.Logger) (*nats.Conn, error) {
 	}
 	// The client tells nobody why it is refused before its first connection.
 	var waiting atomic.Pointer[nats.Conn]
-	conn, err = nats.Connect(access.Addresses, append(options, nats.RetryOnFailedConnect(true), nats.CustomReconnectDelay(func(int) time.Duration {
-		if c := waiting.Load(); c != nil && access.refused(c.LastError()) != nil {
-			r.report(c.LastError())
-		}
-		return reconnectWait + rand.N(reconnectWait/2)
-	}))...)
+	conn, err = nats.Connect(access.Addresses, append(options, nats.RetryOnFailedConnect(true),
+		nats.CustomReconnectDelay(func(int) time.Duration {
+			if c := waiting.Load(); c != nil && access.refused(c.LastError()) != nil {
+				r.report(c.LastError())
+			}
+			return reconnectWait + rand.N(reconnectWait/2)
+		}))...)
 	if err != nil {
 		return nil, fmt.Errorf("NATS at %s: %w", where, err)
 	}

@@ -51,12 +51,14 @@ type Controller interface {
 	RetryNamed(ctx context.Context, id string, indices []int64) (trials int64, err error)
 	// CheckArtifacts calls yield for each artifact that fits the query, with how it
 	// was found. An artifact that is not as it should be is no error.
-	CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck, yield func(*sweep.CheckedArtifact) error) error
+	CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
+		yield func(*sweep.CheckedArtifact) error) error
 	// Artifact copies the bytes of an artifact from byte from on. One that is not
 	// there is a *sweep.LostError, and one whose bytes are others a
 	// *sweep.DamagedError, of which a part may have been copied. Who asks for a rest
 	// holds the whole to its digest.
-	Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error)
+	Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
+		out io.Writer) (*sweep.ArtifactRecord, error)
 	// Problem tells what keeps trials from advancing, or what they lose, as far as it
 	// was known at the last answer; nil if nothing.
 	Problem() error
@@ -173,7 +175,8 @@ func (s *Control) handle(r micro.Request) {
 	}
 	if !isClientInbox(r.Reply()) {
 		s.wire.malformed.Add(1)
-		s.wire.log.Error("request dropped: its answer is wanted where no client hears it", "subject", r.Subject(), "reply", r.Reply())
+		s.wire.log.Error("request dropped: its answer is wanted where no client hears it", "subject", r.Subject(),
+			"reply", r.Reply())
 		return
 	}
 	select {
@@ -188,14 +191,16 @@ func (s *Control) handle(r micro.Request) {
 }
 
 // errStopping is what a client hears whose request was being answered.
-var errStopping = errors.New("the coordinator stops; whether it did what it was asked is not known: look at \"sweep status\"")
+var errStopping = errors.New("the coordinator stops; whether it did what it was asked is not known: look at \"sweep " +
+	"status\"")
 
 // answer carries a request out.
 func (s *Control) answer(r micro.Request) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	name := strings.TrimPrefix(r.Subject(), controlPrefix)
-	out := &partWriter{ctx: ctx, request: r, conn: s.wire.conn, size: min(partSize, s.wire.limit()), version: ControlVersion}
+	out := &partWriter{ctx: ctx, request: r, conn: s.wire.conn, size: min(partSize, s.wire.limit()),
+		version: ControlVersion}
 	version, err := clientVersion(r)
 	if err == nil {
 		out.version = version
@@ -235,7 +240,8 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 func clientVersion(r micro.Request) (int, error) {
 	version, err := strconv.Atoi(r.Headers().Get(versionHeader))
 	if err != nil {
-		return 0, fmt.Errorf("a request without a version: this coordinator speaks version %d of the control protocol", ControlVersion)
+		return 0, fmt.Errorf("a request without a version: this coordinator speaks version %d of the control protocol",
+			ControlVersion)
 	}
 	if version < oldestClient || version > ControlVersion {
 		return 0, &VersionError{Client: version, Server: ControlVersion}
@@ -254,7 +260,8 @@ func (s *Control) perform(ctx context.Context, name string, r micro.Request, out
 		case places <- struct{}{}:
 			defer func() { <-places }()
 		default:
-			return fmt.Errorf("the coordinator answers %d requests of this kind (%s) already: try again when some have ended", cap(places), name)
+			return fmt.Errorf("the coordinator answers %d requests of this kind (%s) already: try again when some "+
+				"have ended", cap(places), name)
 		}
 	}
 	encoder := json.NewEncoder(out)

@@ -74,7 +74,8 @@ func (b *backend) Submit(ctx context.Context, s *sweep.Submission, requireWorker
 	b.mu.Lock()
 	b.keys = append(b.keys, s.Key)
 	b.mu.Unlock()
-	return wire.Submitted{Sweep: "id-1", Points: 1_000_000_000, Waiting: "no worker"}, b.call(ctx, "submit %s %d %v", s.Spec.Name, len(s.Source), requireWorkers)
+	return wire.Submitted{Sweep: "id-1", Points: 1_000_000_000, Waiting: "no worker"},
+		b.call(ctx, "submit %s %d %v", s.Spec.Name, len(s.Source), requireWorkers)
 }
 
 func (b *backend) Extend(ctx context.Context, id string, s *sweep.Submission) (int64, error) {
@@ -112,7 +113,8 @@ func (b *backend) RetryNamed(ctx context.Context, id string, indices []int64) (i
 }
 
 func (b *backend) Executions(ctx context.Context, id sweep.TrialID) ([]sweep.Execution, error) {
-	return []sweep.Execution{{ID: "x", Outcome: sweep.ExecutionReleased, Charged: true, LogSize: 3}}, b.call(ctx, "executions %s", id)
+	return []sweep.Execution{{ID: "x", Outcome: sweep.ExecutionReleased, Charged: true, LogSize: 3}},
+		b.call(ctx, "executions %s", id)
 }
 
 func (b *backend) ExecutionLog(ctx context.Context, id sweep.TrialID, execution string) (*sweep.Log, error) {
@@ -123,7 +125,8 @@ func (b *backend) Artifacts(context.Context, sweep.ArtifactQuery, func(*sweep.Ar
 	return errors.New("the control service asks the controller")
 }
 
-func (b *backend) CheckArtifacts(ctx context.Context, q sweep.ArtifactQuery, check sweep.ArtifactCheck, yield func(*sweep.CheckedArtifact) error) error {
+func (b *backend) CheckArtifacts(ctx context.Context, q sweep.ArtifactQuery, check sweep.ArtifactCheck,
+	yield func(*sweep.CheckedArtifact) error) error {
 	for i := range int64(b.rows) {
 		if err := yield(checkedArtifact(i)); err != nil {
 			return err
@@ -140,7 +143,8 @@ func checkedArtifact(index int64) *sweep.CheckedArtifact {
 // content is that of every artifact.
 var content = artifacttest.Content(1, 3<<20)
 
-func (b *backend) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64, out io.Writer) (*sweep.ArtifactRecord, error) {
+func (b *backend) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
+	out io.Writer) (*sweep.ArtifactRecord, error) {
 	r := artifacttest.Record(id, content)
 	r.Name = name
 	sent := content
@@ -159,7 +163,9 @@ func record(id string) sweep.SweepRecord {
 		CreatedAt: time.Date(2026, 11, 21, 5, 0, 0, 1000, time.UTC),
 		Grids: []sweep.GridRecord{{Points: 5, Submission: sweep.Submission{
 			Source: strings.Repeat("# a long file\n", 50_000), Reuse: true, // 700 kB: more than two parts
-			Spec: sweep.Spec{Name: "n", Axes: []sweep.Axis{{Parameters: []sweep.AxisParameter{{Name: "lr", Values: sweep.Values{List: []any{"x", true}}}}}}},
+			Spec: sweep.Spec{Name: "n",
+				Axes: []sweep.Axis{{Parameters: []sweep.AxisParameter{{Name: "lr",
+					Values: sweep.Values{List: []any{"x", true}}}}}}},
 		}}},
 	}
 }
@@ -179,8 +185,10 @@ func (b *backend) Progress(ctx context.Context, id string) (sweep.Progress, erro
 
 func trialRecord(index int64) *sweep.TrialRecord {
 	return &sweep.TrialRecord{
-		Trial: sweep.Trial{TrialID: sweep.TrialID{Sweep: "s", Index: index}, Parameters: sweep.Parameters{"lr": 0.5, "n": index, "z": []any{"a", nil}}, Fingerprint: "f"},
-		State: sweep.Completed, Executions: 1, Result: &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": 0.25}},
+		Trial: sweep.Trial{TrialID: sweep.TrialID{Sweep: "s", Index: index},
+			Parameters: sweep.Parameters{"lr": 0.5, "n": index, "z": []any{"a", nil}}, Fingerprint: "f"},
+		State: sweep.Completed, Executions: 1, Result: &sweep.Result{State: sweep.Completed,
+			Summary: map[string]float64{"loss": 0.25}},
 	}
 }
 
@@ -266,7 +274,8 @@ func TestCommandsReachTheCoordinator(t *testing.T) {
 	c, _ := serve(t, wiretest.Start(t), b)
 	ctx := t.Context()
 	submission := &sweep.Submission{Spec: sweep.Spec{Name: "grid"}, Source: strings.Repeat("# comment\n", 1<<20)}
-	if done, err := c.Submit(ctx, submission, true); done != (wire.Submitted{Sweep: "id-1", Points: 1_000_000_000, Waiting: "no worker"}) || err != nil {
+	if done, err := c.Submit(ctx, submission, true); done != (wire.Submitted{Sweep: "id-1", Points: 1_000_000_000,
+		Waiting: "no worker"}) || err != nil {
 		t.Errorf("Submit = %+v, %v", done, err)
 	}
 	if points, err := c.Extend(ctx, "s", submission); points != 7 || err != nil {
@@ -298,10 +307,12 @@ func TestCommandsReachTheCoordinator(t *testing.T) {
 	if err := c.SetPriority(ctx, "s", -2); err != nil {
 		t.Error(err)
 	}
-	if removed, err := c.Delete(ctx, "s"); err != nil || !reflect.DeepEqual(removed, sweep.Removed{Sweeps: 1, Trials: 9}) {
+	if removed, err := c.Delete(ctx, "s"); err != nil ||
+		!reflect.DeepEqual(removed, sweep.Removed{Sweeps: 1, Trials: 9}) {
 		t.Errorf("%+v, %v", removed, err)
 	}
-	if removed, err := c.Prune(ctx, sweep.Retention{Events: time.Unix(7, 0)}); err != nil || !reflect.DeepEqual(removed, sweep.Removed{Events: 5}) {
+	if removed, err := c.Prune(ctx, sweep.Retention{Events: time.Unix(7, 0)}); err != nil ||
+		!reflect.DeepEqual(removed, sweep.Removed{Events: 5}) {
 		t.Errorf("%+v, %v", removed, err)
 	}
 	if err := c.Problem(); err == nil || err.Error() != "the disk is full" {
@@ -311,7 +322,8 @@ func TestCommandsReachTheCoordinator(t *testing.T) {
 	if _, err := c.Sweep(ctx, "s"); err != nil || c.Problem() != nil {
 		t.Errorf("%v; the problem that is over: %v", err, c.Problem())
 	}
-	want := []string{"submit grid 10485760 true", "extend s grid", "cancel s", "retry s", "cancel s [1 2]", "retry s [3]", "pause s", "resume s", "priority s -2", "delete s", "prune 7", "sweep s"}
+	want := []string{"submit grid 10485760 true", "extend s grid", "cancel s", "retry s", "cancel s [1 2]",
+		"retry s [3]", "pause s", "resume s", "priority s -2", "delete s", "prune 7", "sweep s"}
 	if got := b.heard(); !reflect.DeepEqual(got, want) {
 		t.Errorf("calls %q, want %q", got, want)
 	}
@@ -325,13 +337,15 @@ func TestReadingGivesWhatTheStoreGives(t *testing.T) {
 		t.Errorf("Sweep: %v, %v", got, err)
 	}
 	sweeps, err := c.Sweeps(ctx, sweep.SweepActive, sweep.SweepPaused)
-	if want := []sweep.SweepRecord{record("a"), record("b"), record("c")}; err != nil || !reflect.DeepEqual(sweeps, want) {
+	if want := []sweep.SweepRecord{record("a"), record("b"), record("c")}; err != nil ||
+		!reflect.DeepEqual(sweeps, want) {
 		t.Errorf("Sweeps: %d, %v", len(sweeps), err)
 	}
 	if got, err := c.Progress(ctx, "x"); err != nil || got != (sweep.Progress{Pending: 1, Running: 2, Completed: 3}) {
 		t.Errorf("Progress = %+v, %v", got, err)
 	}
-	if got, err := c.Trial(ctx, sweep.TrialID{Sweep: "s", Index: 9}); err != nil || !reflect.DeepEqual(got, trialRecord(9)) {
+	if got, err := c.Trial(ctx, sweep.TrialID{Sweep: "s", Index: 9}); err != nil ||
+		!reflect.DeepEqual(got, trialRecord(9)) {
 		t.Errorf("Trial = %+v, %v", got, err)
 	}
 	curves, err := c.Curves(ctx, sweep.TrialID{Sweep: "s", Index: 9}, "a", "b")
@@ -340,7 +354,8 @@ func TestReadingGivesWhatTheStoreGives(t *testing.T) {
 	}
 	n := int64(0)
 	query := sweep.TrialQuery{Sweeps: []string{"s"}, Limit: 5, Where: []sweep.TrialCondition{
-		{Name: "n", Operator: ">=", Value: int64(2)}, {Name: "lr", Operator: "=", Value: 2.0}, {Name: "x", Operator: "=", Value: nil},
+		{Name: "n", Operator: ">=", Value: int64(2)}, {Name: "lr", Operator: "=", Value: 2.0},
+		{Name: "x", Operator: "=", Value: nil},
 	}}
 	err = c.Trials(ctx, query, func(r *sweep.TrialRecord) error {
 		if !reflect.DeepEqual(r, trialRecord(n)) {
@@ -367,32 +382,40 @@ func TestReadingGivesWhatTheStoreGives(t *testing.T) {
 		t.Errorf("QuerySweep: %v", err)
 	}
 	executions, err := c.Executions(ctx, sweep.TrialID{Sweep: "s", Index: 2})
-	if err != nil || len(executions) != 1 || executions[0] != (sweep.Execution{ID: "x", Outcome: sweep.ExecutionReleased, Charged: true, LogSize: 3}) {
+	if err != nil || len(executions) != 1 ||
+		executions[0] != (sweep.Execution{ID: "x", Outcome: sweep.ExecutionReleased, Charged: true, LogSize: 3}) {
 		t.Errorf("Executions = %+v, %v", executions, err)
 	}
-	if log, err := c.ExecutionLog(ctx, sweep.TrialID{Sweep: "s"}, "x"); err != nil || *log != (sweep.Log{Text: "a\nb\x1b", Start: 7}) {
+	if log, err := c.ExecutionLog(ctx, sweep.TrialID{Sweep: "s"}, "x"); err != nil ||
+		*log != (sweep.Log{Text: "a\nb\x1b", Start: 7}) {
 		t.Errorf("ExecutionLog = %+v, %v", log, err)
 	}
 	n = 0
-	err = c.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: "s", Indices: []int64{4}}, sweep.CheckDigest, func(a *sweep.CheckedArtifact) error {
-		if *a != *checkedArtifact(n) {
-			t.Fatalf("artifact %d: %+v", n, a)
-		}
-		n++
-		return nil
-	})
+	err = c.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: "s", Indices: []int64{4}}, sweep.CheckDigest,
+		func(a *sweep.CheckedArtifact) error {
+			if *a != *checkedArtifact(n) {
+				t.Fatalf("artifact %d: %+v", n, a)
+			}
+			n++
+			return nil
+		})
 	if err != nil || n != 3000 {
 		t.Errorf("CheckArtifacts: %d, %v", n, err)
 	}
-	if err := c.Artifacts(ctx, sweep.ArtifactQuery{Sweep: "s"}, func(*sweep.ArtifactRecord) error { n--; return nil }); err != nil || n != 0 {
+	if err := c.Artifacts(ctx, sweep.ArtifactQuery{Sweep: "s"}, func(*sweep.ArtifactRecord) error {
+		n--
+		return nil
+	}); err != nil || n != 0 {
 		t.Errorf("Artifacts: %d, %v", n, err)
 	}
 	var copied bytes.Buffer
-	if r, err := c.Artifact(ctx, sweep.TrialID{Sweep: "s"}, "weights", 0, &copied); err != nil || r.Size != 3<<20 || !bytes.Equal(copied.Bytes(), content) {
+	if r, err := c.Artifact(ctx, sweep.TrialID{Sweep: "s"}, "weights", 0, &copied); err != nil || r.Size != 3<<20 ||
+		!bytes.Equal(copied.Bytes(), content) {
 		t.Errorf("Artifact = %+v, %v, %d bytes", r, err, copied.Len())
 	}
 	copied.Reset()
-	if r, err := c.Artifact(ctx, sweep.TrialID{Sweep: "s"}, "weights", 2<<20, &copied); err != nil || r.Size != 3<<20 || !bytes.Equal(copied.Bytes(), content[2<<20:]) {
+	if r, err := c.Artifact(ctx, sweep.TrialID{Sweep: "s"}, "weights", 2<<20, &copied); err != nil || r.Size != 3<<20 ||
+		!bytes.Equal(copied.Bytes(), content[2<<20:]) {
 		t.Errorf("the rest of it: %+v, %v, %d bytes", r, err, copied.Len())
 	}
 	var damaged *sweep.DamagedError
@@ -401,7 +424,8 @@ func TestReadingGivesWhatTheStoreGives(t *testing.T) {
 	}
 	want := []string{"sweep x", "sweeps [active paused]", "progress x", "trial s/9", "curves s/9 [a b]",
 		"trials [s] [n>=int64 lr=float64 x=<nil>] 5", "query SELECT 1", "query of s: SELECT 2",
-		"executions s/2", "log s/0 x", "artifacts {Sweep:s Indices:[4] From:0 Until:0 Name:} digest", "artifacts {Sweep:s Indices:[] From:0 Until:0 Name:} ",
+		"executions s/2", "log s/0 x", "artifacts {Sweep:s Indices:[4] From:0 Until:0 Name:} digest",
+		"artifacts {Sweep:s Indices:[] From:0 Until:0 Name:} ",
 		"artifact s/0 weights 0", "artifact s/0 weights 2097152", "artifact s/0 other 0"}
 	if got := b.heard(); !reflect.DeepEqual(got, want) {
 		t.Errorf("calls %q, want %q", got, want)
@@ -479,7 +503,8 @@ func TestErrorsKeepTextAndType(t *testing.T) {
 		t.Errorf("%v arrives as %v", b.fail, err)
 	}
 	b.fail = &sweep.ParameterError{Parameter: "lr", Value: math.NaN(), Problem: "must be finite"}
-	if err := ask(); !errors.As(err, &parameter) || parameter.Problem != "must be finite" || err.Error() != b.fail.Error() {
+	if err := ask(); !errors.As(err, &parameter) || parameter.Problem != "must be finite" ||
+		err.Error() != b.fail.Error() {
 		t.Errorf("%v arrives as %v", b.fail, err)
 	}
 	b.fail = &sweep.DataError{Dataset: "CBF", Err: os.ErrNotExist}
@@ -634,10 +659,12 @@ func TestOtherVersionsAreTold(t *testing.T) {
 	conn := wiretest.Start(t)
 	b := &backend{}
 	c, _ := serve(t, conn, b)
-	for version, want := range map[int]string{0: "this program is older", wire.ControlVersion + 1: "the coordinator is older"} {
+	for version, want := range map[int]string{0: "this program is older",
+		wire.ControlVersion + 1: "the coordinator is older"} {
 		err := c.WithVersion(version).Pause(t.Context(), "s")
 		var told *wire.VersionError
-		if !errors.As(err, &told) || told.Client != version || told.Server != wire.ControlVersion || !strings.Contains(err.Error(), want) {
+		if !errors.As(err, &told) || told.Client != version || told.Server != wire.ControlVersion ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("client of version %d: %v", version, err)
 		}
 	}
@@ -721,8 +748,10 @@ func TestPresenceOfWorkers(t *testing.T) {
 	var all []wire.WorkerStatus
 	for i, name := range []string{"host.example-2", "host.example-1"} {
 		h := &host{status: wire.WorkerStatus{
-			ID: fmt.Sprint("id", i), Name: name, Host: "host.example", Process: i, Pool: "cpu", State: wire.WorkerReady, StartedAt: time.Unix(1, 0).UTC(),
-			Slots: []wire.WorkerSlot{{Trial: &sweep.TrialID{Sweep: "s", Index: int64(i)}, Since: time.Unix(2, 0).UTC()}, {Since: time.Unix(3, 0).UTC()}},
+			ID: fmt.Sprint("id", i), Name: name, Host: "host.example", Process: i, Pool: "cpu", State: wire.WorkerReady,
+			StartedAt: time.Unix(1, 0).UTC(),
+			Slots: []wire.WorkerSlot{{Trial: &sweep.TrialID{Sweep: "s", Index: int64(i)}, Since: time.Unix(2, 0).UTC()},
+				{Since: time.Unix(3, 0).UTC()}},
 		}}
 		all = append([]wire.WorkerStatus{h.status}, all...)
 		stop, err := w.ServePresence(h)
@@ -737,7 +766,8 @@ func TestPresenceOfWorkers(t *testing.T) {
 	if workers, err := c.Workers(t.Context()); err != nil || !reflect.DeepEqual(workers, all) {
 		t.Errorf("Workers = %+v, %v\nwant %+v", workers, err, all)
 	}
-	if s, err := c.DrainWorker(t.Context(), "host.example-1", "repair"); err != nil || s.Name != "host.example-1" || s.State != wire.WorkerDrained || s.Reason != "repair" {
+	if s, err := c.DrainWorker(t.Context(), "host.example-1", "repair"); err != nil || s.Name != "host.example-1" ||
+		s.State != wire.WorkerDrained || s.Reason != "repair" {
 		t.Errorf("DrainWorker: %+v, %v", s, err)
 	}
 	workers, err := c.Workers(t.Context())

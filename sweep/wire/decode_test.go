@@ -10,7 +10,9 @@ import (
 
 // Whatever arrives, decoding gives a job that fits its subject, or an error.
 func FuzzDecodeJob(f *testing.F) {
-	f.Add("sweep.work.cpu.a.s1.0", []byte(`{"version":2,"sweep":"s1","index":0,"requirement":{"trainer":"noop"},"pool":"cpu","parameters":{"a":1}}`))
+	f.Add("sweep.work.cpu.a.s1.0",
+		[]byte(
+			`{"version":2,"sweep":"s1","index":0,"requirement":{"trainer":"noop"},"pool":"cpu","parameters":{"a":1}}`))
 	f.Add("sweep.work.cpu.a.s1.0", []byte(`{"version":3}`))
 	f.Add("sweep.work", []byte(`[`))
 	f.Fuzz(func(t *testing.T, subject string, data []byte) {
@@ -36,9 +38,11 @@ func FuzzDecodeJob(f *testing.F) {
 
 // Whatever arrives, decoding gives events that a store can take, or an error.
 func FuzzDecodeEvents(f *testing.F) {
-	result := &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": 1}, Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1}, Values: []float32{2}}}}
+	result := &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": 1},
+		Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1}, Values: []float32{2}}}}
 	events := []sweep.Event{{
-		Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: "s1"}, Execution: "e", Time: time.Unix(0, 0).UTC(), Result: result,
+		Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: "s1"}, Execution: "e", Time: time.Unix(0, 0).UTC(),
+		Result: result,
 	}}
 	data, err := json.Marshal(eventMessage{Version: Version, Pool: "cpu", Events: events})
 	if err != nil {
@@ -49,7 +53,8 @@ func FuzzDecodeEvents(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add("sweep.events.cpu.w1", data)
-	f.Add("sweep.events.s1.0.started", []byte(`{"version":1,"events":[{"kind":"started","sweep":"s1","execution":"\u0000"}]}`))
+	f.Add("sweep.events.s1.0.started",
+		[]byte(`{"version":1,"events":[{"kind":"started","sweep":"s1","execution":"\u0000"}]}`))
 	f.Fuzz(func(t *testing.T, subject string, data []byte) {
 		events, err := decodeEvents(subject, data)
 		if err != nil {

@@ -159,7 +159,8 @@ func (w *Wire) encode(pool string, events []sweep.Event) ([]byte, error) {
 		if points < 2 || !together(events) {
 			return nil, &TooLargeError{last.TrialID, string(last.Kind), len(data), w.limit()}
 		}
-		w.log.Warn("curves thinned: they do not fit a message", "trial", last.TrialID, "bytes", len(data), "limit", w.limit(), "points", points/2)
+		w.log.Warn("curves thinned: they do not fit a message", "trial", last.TrialID, "bytes", len(data), "limit",
+			w.limit(), "points", points/2)
 		events = thinned(events, points/2)
 	}
 }
@@ -352,7 +353,8 @@ func (w *Wire) removeCollectors(ctx context.Context) error {
 		if !strings.HasPrefix(name, collectorPrefix) {
 			continue
 		}
-		if err := w.js.DeleteConsumer(ctx, EventsStream, name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		if err := w.js.DeleteConsumer(ctx, EventsStream, name); err != nil &&
+			!errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return wrap(err, "consumer %s", name)
 		}
 	}
@@ -380,7 +382,8 @@ func (w *Wire) Events(ctx context.Context, term int64) (*EventConsumer, error) {
 		case n > term:
 			return nil, &SupersededError{term, n}
 		}
-		if err := w.js.DeleteConsumer(ctx, EventsStream, other); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		if err := w.js.DeleteConsumer(ctx, EventsStream, other); err != nil &&
+			!errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return nil, wrap(err, "consumer %s", other)
 		}
 	}
@@ -421,7 +424,8 @@ func (w *Wire) Probe(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case w.conn.IsConnected() && !IsLost(err):
-		return fmt.Errorf("NATS stores no messages: see its log; if its disk is full, make room and restart it: %w", err)
+		return fmt.Errorf("NATS stores no messages: see its log; if its disk is full, make room and restart it: %w",
+			err)
 	default:
 		return fmt.Errorf("NATS cannot be reached: %w", err)
 	}

@@ -20,9 +20,11 @@ type UnreachableError struct {
 // Error implements error.
 func (e *UnreachableError) Error() string {
 	if e.Delivered {
-		return fmt.Sprintf("the coordinator at %s stopped answering; whether it did what it was asked is not known: look at \"sweep status\"", e.Servers)
+		return fmt.Sprintf("the coordinator at %s stopped answering; whether it did what it was asked is not known: "+
+			"look at \"sweep status\"", e.Servers)
 	}
-	return fmt.Sprintf("no coordinator answers at %s: is \"sweep coordinator\" running, and does it reach its database?", e.Servers)
+	return fmt.Sprintf("no coordinator answers at %s: is \"sweep coordinator\" running, and does it reach its "+
+		"database?", e.Servers)
 }
 
 // VersionError says that two parties speak different versions of the protocol.
@@ -37,7 +39,8 @@ func (e *VersionError) Error() string {
 	if e.Client > e.Server {
 		older = "the coordinator is older: update it, or use its version of this program"
 	}
-	return fmt.Sprintf("this program speaks version %d of the control protocol, the coordinator version %d: %s", e.Client, e.Server, older)
+	return fmt.Sprintf("this program speaks version %d of the control protocol, the coordinator version %d: %s",
+		e.Client, e.Server, older)
 }
 
 // fault is an error on its way to a client: the text, and what callers decide on.

@@ -182,7 +182,8 @@ const publishPage = 4096
 // the reasons for which a stream does not store a message only the text tells.
 func isDuplicate(err error) bool {
 	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == errNotStored && api.Description == "maximum messages per subject exceeded"
+	return errors.As(err, &api) && api.ErrorCode == errNotStored &&
+		api.Description == "maximum messages per subject exceeded"
 }
 
 // PublishJobs puts jobs into a queue and waits until the server has them all. It
@@ -222,7 +223,8 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 			tooLarge = append(tooLarge, &TooLargeError{id, "job", len(data), w.limit()})
 			continue
 		}
-		flying[i], err = w.js.PublishMsgAsync(&nats.Msg{Subject: q.subject(id), Data: data}, jetstream.WithStallWait(answerTimeout))
+		flying[i], err = w.js.PublishMsgAsync(&nats.Msg{Subject: q.subject(id), Data: data},
+			jetstream.WithStallWait(answerTimeout))
 		if err != nil {
 			return tooLarge, fmt.Errorf("publish job of trial %s: %w", id, err)
 		}
@@ -279,7 +281,8 @@ func (w *Wire) QueuedJobs(ctx context.Context, yield func(QueuedJob)) (failed ma
 
 // queuedPage lists a page of a stream's messages from a sequence on, and returns the
 // sequence of the next page, 0 if there is none.
-func (w *Wire) queuedPage(ctx context.Context, stream string, from uint64, yield func(QueuedJob)) (next uint64, err error) {
+func (w *Wire) queuedPage(ctx context.Context, stream string, from uint64,
+	yield func(QueuedJob)) (next uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	request, err := json.Marshal(map[string]any{"seq": from, "next_by_subj": jobsPrefix + ">", "batch": listPage})
@@ -328,7 +331,8 @@ const streamsAtOnce = 16
 
 // eachJobStream calls do for each pool's stream, for several at a time: one that has no
 // leader keeps nobody else waiting. It returns what failed, by pool.
-func (w *Wire) eachJobStream(ctx context.Context, do func(pool, stream string) error) (failed map[string]error, err error) {
+func (w *Wire) eachJobStream(ctx context.Context,
+	do func(pool, stream string) error) (failed map[string]error, err error) {
 	bound, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	streams, err := w.streams(bound)
@@ -496,7 +500,8 @@ func (w *Wire) RemoveJob(ctx context.Context, q Queue, id sweep.TrialID) error {
 // RemoveTrials removes the jobs of some trials of a sweep, waiting or being run.
 func (w *Wire) RemoveTrials(ctx context.Context, pool, id string, indices []int64) error {
 	for _, index := range indices {
-		if err := w.purge(ctx, jobsStream(pool), jobsPrefix+pool+".*."+id+"."+strconv.FormatInt(index, 10)); err != nil {
+		subject := jobsPrefix + pool + ".*." + id + "." + strconv.FormatInt(index, 10)
+		if err := w.purge(ctx, jobsStream(pool), subject); err != nil {
 			return err
 		}
 	}

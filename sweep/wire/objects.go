@@ -107,7 +107,8 @@ func parts(size int64) int64 { return max(1, (size+objectPart-1)/objectPart) }
 
 // isAbsent reports whether an error says that an object is not there, or not whole.
 func isAbsent(err error) bool {
-	return errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound)
+	return errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) ||
+		errors.Is(err, jetstream.ErrStreamNotFound)
 }
 
 // info loads what is said of an object, if all of its pieces are there.
@@ -124,7 +125,8 @@ func (b *box) info(ctx context.Context, name string) (*jetstream.ObjectInfo, err
 		return nil, err
 	}
 	if n := stream.State.Subjects[subject]; n != uint64(info.Chunks) {
-		return nil, fmt.Errorf("object %s: %d of %d pieces are there: %w", name, n, info.Chunks, jetstream.ErrObjectNotFound)
+		return nil, fmt.Errorf("object %s: %d of %d pieces are there: %w", name, n, info.Chunks,
+			jetstream.ErrObjectNotFound)
 	}
 	return info, nil
 }
@@ -164,7 +166,8 @@ func (b *box) write(ctx context.Context, name string, content *io.SectionReader,
 	}
 	info, err := b.info(ctx, name)
 	switch {
-	case err == nil && info.Digest == jetstream.GetObjectDigestValue(h) && info.Metadata[sizeKey] == strconv.FormatInt(size, 10):
+	case err == nil && info.Digest == jetstream.GetObjectDigestValue(h) &&
+		info.Metadata[sizeKey] == strconv.FormatInt(size, 10):
 		return nil
 	case err != nil && !isAbsent(err):
 		return err
@@ -174,7 +177,8 @@ func (b *box) write(ctx context.Context, name string, content *io.SectionReader,
 	defer cancel()
 	timer := time.AfterFunc(partTimeout, cancel)
 	defer timer.Stop()
-	_, err = b.objects.Put(bound, jetstream.ObjectMeta{Name: name, Metadata: map[string]string{sizeKey: strconv.FormatInt(size, 10)}}, content)
+	_, err = b.objects.Put(bound, jetstream.ObjectMeta{Name: name,
+		Metadata: map[string]string{sizeKey: strconv.FormatInt(size, 10)}}, content)
 	if _, full := fullCode(err); !full {
 		return err
 	}
@@ -236,7 +240,8 @@ func (o *Objects) Read(ctx context.Context, location string, from int64) (io.Rea
 	if err != nil {
 		return nil, err
 	}
-	return &objectReader{ctx: ctx, box: b, location: location, next: from / objectPart, skip: from % objectPart, parts: parts(size)}, nil
+	return &objectReader{ctx: ctx, box: b, location: location, next: from / objectPart, skip: from % objectPart,
+		parts: parts(size)}, nil
 }
 
 // objectReader reads the parts of an artifact, one after the other.
@@ -359,5 +364,6 @@ func (b *box) removeOrphans(ctx context.Context, live map[string]bool) error {
 
 // Lasting implements artifact.Backend.
 func (o *Objects) Lasting(err error) bool {
-	return errors.Is(err, sweep.ErrStoreFull) || errors.Is(err, nats.ErrPermissionViolation) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
+	return errors.Is(err, sweep.ErrStoreFull) || errors.Is(err, nats.ErrPermissionViolation) ||
+		errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
 }

@@ -73,7 +73,8 @@ func fill(t *testing.T, objects *wire.Objects, pool string, size, most int) (sto
 			return stored
 		}
 		if err != nil {
-			t.Fatalf("artifact %d of %d bytes: %v; want an error that says that the store is full, at once", i, size, err)
+			t.Fatalf("artifact %d of %d bytes: %v; want an error that says that the store is full, at once",
+				i, size, err)
 		}
 		stored = append(stored, r)
 	}
@@ -117,7 +118,8 @@ func TestObjectsLeaveRoom(t *testing.T) {
 	if err := w.Setup(t.Context(), sweep.Cluster{ID: "c"}, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Publish(t.Context(), "cpu", "w", sweep.Event{Kind: sweep.EventStarted, TrialID: sweep.TrialID{Sweep: "s"}, Execution: "e", Time: time.Now()}); err != nil {
+	if err := w.Publish(t.Context(), "cpu", "w",
+		sweep.Event{Kind: sweep.EventStarted, TrialID: sweep.TrialID{Sweep: "s"}, Execution: "e", Time: time.Now()}); err != nil {
 		t.Error(err)
 	}
 	names := js.StreamNames(t.Context())
@@ -152,7 +154,8 @@ func TestObjectsTakeOverBuckets(t *testing.T) {
 	w, js := smallServer(t, room)
 	for pool, most := range map[string]int64{"cpu": -1, "gpu": 1 << 20} {
 		_, err := js.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{
-			Bucket: wire.DefaultBucket + "_" + pool, Description: "artifacts of trials", Storage: jetstream.FileStorage, MaxBytes: most,
+			Bucket: wire.DefaultBucket + "_" + pool, Description: "artifacts of trials", Storage: jetstream.FileStorage,
+			MaxBytes: most,
 		})
 		if err != nil {
 			t.Fatal(err)

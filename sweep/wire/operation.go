@@ -93,7 +93,8 @@ func (o operation[Q, A]) ask(ctx context.Context, c *Client, q Q) (a A, err erro
 }
 
 // one answers by one value.
-func one[Q, A any](do func(ctx context.Context, s *Control, q *Q) (A, error)) func(context.Context, *Control, *Q, func(A) error) error {
+func one[Q, A any](do func(ctx context.Context, s *Control, q *Q) (A, error)) func(context.Context, *Control,
+	*Q, func(A) error) error {
 	return func(ctx context.Context, s *Control, q *Q, yield func(A) error) error {
 		a, err := do(ctx, s, q)
 		if err != nil {
@@ -104,6 +105,7 @@ func one[Q, A any](do func(ctx context.Context, s *Control, q *Q) (A, error)) fu
 }
 
 // done answers by nothing but that it is done.
-func done[Q any](do func(ctx context.Context, c Controller, q *Q) error) func(context.Context, *Control, *Q, func(none) error) error {
+func done[Q any](do func(ctx context.Context, c Controller, q *Q) error) func(context.Context, *Control, *Q,
+	func(none) error) error {
 	return one(func(ctx context.Context, s *Control, q *Q) (none, error) { return none{}, do(ctx, s.controller, q) })
 }

@@ -226,7 +226,8 @@ var (
 		})})
 	listArtifacts = define(operation[artifactsRequest, *sweep.CheckedArtifact]{
 		name: "artifacts", purpose: "the artifacts that match a query, checked on request", reads: true, most: 8,
-		answer: func(ctx context.Context, s *Control, q *artifactsRequest, yield func(*sweep.CheckedArtifact) error) error {
+		answer: func(ctx context.Context, s *Control, q *artifactsRequest,
+			yield func(*sweep.CheckedArtifact) error) error {
 			if q.Artifacts == nil {
 				return errors.New("a question about artifacts without a sweep")
 			}

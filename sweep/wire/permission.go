@@ -27,7 +27,8 @@ func (e *PermissionError) Error() string {
 	if e.Subscribe {
 		to = "subscribe to"
 	}
-	return fmt.Sprintf("NATS at %s does not let this user %s %q: its role does not include that; see deploy/nats", e.Servers, to, e.Subject)
+	return fmt.Sprintf("NATS at %s does not let this user %s %q: its role does not include that; see deploy/nats",
+		e.Servers, to, e.Subject)
 }
 
 // violation is what the server says of it.

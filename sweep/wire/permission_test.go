@@ -107,7 +107,8 @@ func writeFile(t *testing.T, path, text string) string {
 // as connects in a role, as its programs do.
 func (s *shared) as(role string) *nats.Conn {
 	s.t.Helper()
-	conn, err := wire.Dial(s.t.Context(), wire.Access{Addresses: s.address, NKey: s.seeds[role], Inbox: roles[role]}, "test")
+	conn, err := wire.Dial(s.t.Context(), wire.Access{Addresses: s.address, NKey: s.seeds[role], Inbox: roles[role]},
+		"test")
 	if err != nil {
 		s.t.Fatalf("%s: %v", role, err)
 	}
@@ -191,7 +192,8 @@ func (s *shared) setUp(ctx context.Context, conn *nats.Conn, w *wire.Wire) jetst
 			s.t.Fatal(err)
 		}
 		if _, err := w.PublishJobs(ctx, q, []wire.Job{{
-			Trial: sweep.Trial{TrialID: sweep.TrialID{Sweep: pool}}, Pool: pool, Requirement: sweep.Requirement{Trainer: "noop"},
+			Trial: sweep.Trial{TrialID: sweep.TrialID{Sweep: pool}}, Pool: pool,
+			Requirement: sweep.Requirement{Trainer: "noop"},
 		}}); err != nil {
 			s.t.Fatal(err)
 		}
@@ -267,7 +269,8 @@ func TestRoles(t *testing.T) {
 		if err != nil || len(answer.Stop) != 1 || answer.Stop[0].Sweep != "id1" {
 			t.Errorf("%+v %v", answer, err)
 		}
-		if err := ww.Publish(ctx, "cpu", "id1", sweep.Event{Kind: sweep.EventStarted, TrialID: job.TrialID, Execution: "e", Worker: "id1", Time: time.Now()}); err != nil {
+		if err := ww.Publish(ctx, "cpu", "id1", sweep.Event{Kind: sweep.EventStarted, TrialID: job.TrialID,
+			Execution: "e", Worker: "id1", Time: time.Now()}); err != nil {
 			t.Error(err)
 		}
 		if err := job.DoubleAck(ctx); err != nil {
@@ -310,7 +313,8 @@ func TestRoles(t *testing.T) {
 		content := artifacttest.Content(1, 5<<20)
 		record := artifacttest.Record(sweep.TrialID{Sweep: "s"}, content)
 		for range 2 {
-			if err := artifact.New(own, nil).Put(ctx, record.Location, bytes.NewReader(content), record.Size); err != nil {
+			if err := artifact.New(own, nil).Put(ctx, record.Location, bytes.NewReader(content),
+				record.Size); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -364,10 +368,17 @@ func TestRoles(t *testing.T) {
 		}
 		return nil
 	}
-	reads["executions"] = func(c *wire.Client) error { _, err := c.Executions(ctx, sweep.TrialID{Sweep: "s"}); return err }
-	reads["log"] = func(c *wire.Client) error { _, err := c.ExecutionLog(ctx, sweep.TrialID{Sweep: "s"}, ""); return err }
+	reads["executions"] = func(c *wire.Client) error {
+		_, err := c.Executions(ctx, sweep.TrialID{Sweep: "s"})
+		return err
+	}
+	reads["log"] = func(c *wire.Client) error {
+		_, err := c.ExecutionLog(ctx, sweep.TrialID{Sweep: "s"}, "")
+		return err
+	}
 	reads["artifacts"] = func(c *wire.Client) error {
-		return c.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: "s"}, sweep.CheckSize, func(*sweep.CheckedArtifact) error { return nil })
+		return c.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: "s"}, sweep.CheckSize,
+			func(*sweep.CheckedArtifact) error { return nil })
 	}
 	reads["artifact"] = func(c *wire.Client) error {
 		_, err := c.Artifact(ctx, sweep.TrialID{Sweep: "s"}, "weights", 0, io.Discard)
@@ -423,24 +434,36 @@ func TestRoles(t *testing.T) {
 	const nextJob = `{"batch": 1, "no_wait": true}`
 	for role, subjects := range map[string][]string{
 		"WORKER_CPU": {
-			"sweep.control.submit", "sweep.control.sql", "sweep.work.cpu.offer.s2.0", "sweep.work.gpu.offer.s2.0", "sweep.cancel.s1",
+			"sweep.control.submit", "sweep.control.sql", "sweep.work.cpu.offer.s2.0", "sweep.work.gpu.offer.s2.0",
+			"sweep.cancel.s1",
 			"sweep.workers.status", "sweep.workers.drain.id1", "sweep.events.gpu.s1.0.result", "sweep.beat.gpu.id1",
-			"sweep.workers.beat", "$JS.API.CONSUMER.MSG.NEXT.SWEEP_JOBS_gpu.offer", "$JS.ACK.SWEEP_JOBS_gpu.offer.1.1.1.1.1", "$JS.ACK.SWEEP_EVENTS.collector.1.1.1.1.1",
-			"$JS.API.CONSUMER.CREATE.SWEEP_JOBS_cpu", "$JS.API.CONSUMER.DURABLE.CREATE.SWEEP_JOBS_cpu.mine", "$JS.API.CONSUMER.DELETE.SWEEP_JOBS_cpu.offer",
-			"$JS.API.STREAM.DELETE.SWEEP_JOBS_cpu", "$JS.API.STREAM.PURGE.SWEEP_JOBS_cpu", "$JS.API.STREAM.MSG.GET.SWEEP_JOBS_cpu",
-			"$JS.API.STREAM.MSG.DELETE.SWEEP_EVENTS", "$JS.API.DIRECT.GET.SWEEP_JOBS_cpu", "$JS.API.STREAM.UPDATE.SWEEP_EVENTS", "$JS.API.STREAM.NAMES",
+			"sweep.workers.beat", "$JS.API.CONSUMER.MSG.NEXT.SWEEP_JOBS_gpu.offer",
+			"$JS.ACK.SWEEP_JOBS_gpu.offer.1.1.1.1.1", "$JS.ACK.SWEEP_EVENTS.collector.1.1.1.1.1",
+			"$JS.API.CONSUMER.CREATE.SWEEP_JOBS_cpu", "$JS.API.CONSUMER.DURABLE.CREATE.SWEEP_JOBS_cpu.mine",
+			"$JS.API.CONSUMER.DELETE.SWEEP_JOBS_cpu.offer",
+			"$JS.API.STREAM.DELETE.SWEEP_JOBS_cpu", "$JS.API.STREAM.PURGE.SWEEP_JOBS_cpu",
+			"$JS.API.STREAM.MSG.GET.SWEEP_JOBS_cpu",
+			"$JS.API.STREAM.MSG.DELETE.SWEEP_EVENTS", "$JS.API.DIRECT.GET.SWEEP_JOBS_cpu",
+			"$JS.API.STREAM.UPDATE.SWEEP_EVENTS", "$JS.API.STREAM.NAMES",
 			"$JS.API.CONSUMER.MSG.NEXT.SWEEP_EVENTS.collector", "_INBOX.client.x", "_INBOX.coordinator.x",
-			"$O.SWEEP_ARTIFACTS_gpu.C.x", "$O.SWEEP_ARTIFACTS_gpu.M.x", "$JS.API.STREAM.PURGE.OBJ_SWEEP_ARTIFACTS_gpu", "$JS.API.STREAM.CREATE.OBJ_SWEEP_ARTIFACTS_cpu",
+			"$O.SWEEP_ARTIFACTS_gpu.C.x", "$O.SWEEP_ARTIFACTS_gpu.M.x", "$JS.API.STREAM.PURGE.OBJ_SWEEP_ARTIFACTS_gpu",
+			"$JS.API.STREAM.CREATE.OBJ_SWEEP_ARTIFACTS_cpu",
 			"$JS.API.STREAM.DELETE.OBJ_SWEEP_ARTIFACTS_cpu", "sweep.workers.log", "sweep.control.artifact",
 		},
 		"SUBMITTER": {
-			"$JS.API.CONSUMER.MSG.NEXT.SWEEP_JOBS_cpu.offer", "$JS.ACK.SWEEP_JOBS_cpu.offer.1.1.1.1.1", "sweep.events.cpu.s1.0.result",
-			"sweep.work.cpu.offer.s2.0", "sweep.beat.cpu.id1", "sweep.cancel.s1", "sweep.workers.drain.id1", "$JS.API.STREAM.NAMES",
-			"$JS.API.CONSUMER.CREATE.SWEEP_EVENTS", "$JS.API.STREAM.MSG.GET.SWEEP_EVENTS", "_INBOX.worker.cpu.x", "_INBOX.coordinator.x", "_INBOX.client.x",
+			"$JS.API.CONSUMER.MSG.NEXT.SWEEP_JOBS_cpu.offer", "$JS.ACK.SWEEP_JOBS_cpu.offer.1.1.1.1.1",
+			"sweep.events.cpu.s1.0.result",
+			"sweep.work.cpu.offer.s2.0", "sweep.beat.cpu.id1", "sweep.cancel.s1", "sweep.workers.drain.id1",
+			"$JS.API.STREAM.NAMES",
+			"$JS.API.CONSUMER.CREATE.SWEEP_EVENTS", "$JS.API.STREAM.MSG.GET.SWEEP_EVENTS", "_INBOX.worker.cpu.x",
+			"_INBOX.coordinator.x", "_INBOX.client.x",
 		},
 		"OBSERVER": {
-			"sweep.control.cancel_trials", "sweep.control.retry_trials", "$O.SWEEP_ARTIFACTS_cpu.C.x", "sweep.control.submit", "sweep.control.pause", "sweep.control.anything", "$JS.API.CONSUMER.MSG.NEXT.SWEEP_JOBS_cpu.offer",
-			"sweep.events.cpu.s1.0.result", "sweep.work.cpu.offer.s2.0", "sweep.workers.drain.id1", "sweep.workers.resume.id1", "$JS.API.STREAM.NAMES",
+			"sweep.control.cancel_trials", "sweep.control.retry_trials", "$O.SWEEP_ARTIFACTS_cpu.C.x",
+			"sweep.control.submit", "sweep.control.pause", "sweep.control.anything",
+			"$JS.API.CONSUMER.MSG.NEXT.SWEEP_JOBS_cpu.offer",
+			"sweep.events.cpu.s1.0.result", "sweep.work.cpu.offer.s2.0", "sweep.workers.drain.id1",
+			"sweep.workers.resume.id1", "$JS.API.STREAM.NAMES",
 			"_INBOX.coordinator.x",
 		},
 	} {
@@ -448,12 +471,16 @@ func TestRoles(t *testing.T) {
 			conn := s.as(role)
 			r := listen(conn)
 			for _, subject := range subjects {
-				said := r.of(t, func() error { return conn.PublishRequest(subject, roles[role]+".reply", []byte(nextJob)) })
+				said := r.of(t, func() error {
+					return conn.PublishRequest(subject, roles[role]+".reply",
+						[]byte(nextJob))
+				})
 				if !strings.Contains(strings.ToLower(said), strings.ToLower(fmt.Sprintf("Publish to %q", subject))) {
 					t.Errorf("publish to %s: the server says %q", subject, said)
 				}
 			}
-			hear := []string{">", "_INBOX.>", "_INBOX.coordinator.>", "sweep.>", "sweep.control.*", "sweep.events.>", "sweep.work.>", "sweep.beat.>", "$JS.API.>", "$JS.>"}
+			hear := []string{">", "_INBOX.>", "_INBOX.coordinator.>", "sweep.>", "sweep.control.*", "sweep.events.>",
+				"sweep.work.>", "sweep.beat.>", "$JS.API.>", "$JS.>"}
 			for _, inbox := range roles {
 				if inbox != roles[role] {
 					hear = append(hear, inbox+".>")
@@ -467,7 +494,8 @@ func TestRoles(t *testing.T) {
 					}
 					return err
 				})
-				if !strings.Contains(strings.ToLower(said), strings.ToLower(fmt.Sprintf("Subscription to %q", subject))) {
+				if !strings.Contains(strings.ToLower(said),
+					strings.ToLower(fmt.Sprintf("Subscription to %q", subject))) {
 					t.Errorf("subscribe to %s: the server says %q", subject, said)
 				}
 			}
@@ -479,7 +507,8 @@ func TestRoles(t *testing.T) {
 		submitter := s.as("SUBMITTER")
 		for _, subject := range []string{"sweep.control.sql", "sweep.control.nothing", "sweep.workers.status"} {
 			for _, reply := range []string{
-				"$JS.API.STREAM.PURGE.SWEEP_JOBS_gpu", "$JS.API.STREAM.DELETE.SWEEP_EVENTS", "sweep.work.gpu.offer.s9.0", "sweep.events.gpu.s9.0.result",
+				"$JS.API.STREAM.PURGE.SWEEP_JOBS_gpu", "$JS.API.STREAM.DELETE.SWEEP_EVENTS",
+				"sweep.work.gpu.offer.s9.0", "sweep.events.gpu.s9.0.result",
 				"sweep.cancel.s9", "_INBOX.worker.cpu.x", "_INBOX.coordinator.x",
 			} {
 				before := w.Malformed() + ww.Malformed()
@@ -494,14 +523,17 @@ func TestRoles(t *testing.T) {
 				})
 			}
 		}
-		for _, reply := range []string{"$JS.API.STREAM.PURGE.SWEEP_JOBS_gpu", "sweep.cancel.s9", "_INBOX.client.x", "_INBOX.coordinator.x"} {
+		for _, reply := range []string{"$JS.API.STREAM.PURGE.SWEEP_JOBS_gpu", "sweep.cancel.s9", "_INBOX.client.x",
+			"_INBOX.coordinator.x"} {
 			before := w.Malformed()
 			m := nats.NewMsg("sweep.beat.cpu.id1")
 			m.Reply, m.Data = reply, []byte(`{"version": 2, "id": "id1", "pool": "cpu"}`)
 			if err := worker.PublishMsg(m); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, fmt.Sprintf("a beat with its answer to %s is dropped", reply), func() bool { return w.Malformed() > before })
+			eventually(t, fmt.Sprintf("a beat with its answer to %s is dropped", reply), func() bool {
+				return w.Malformed() > before
+			})
 		}
 		if len(heard) > 0 {
 			t.Errorf("a cancellation was heard: %s", <-heard)
@@ -542,7 +574,8 @@ func TestRefusedAtOnce(t *testing.T) {
 	} {
 		var refused *wire.AuthorizationError
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		if _, err := wire.Dial(ctx, access, "test"); !errors.As(err, &refused) || strings.Contains(err.Error(), "secret") {
+		if _, err := wire.Dial(ctx, access, "test"); !errors.As(err, &refused) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 		cancel()
@@ -565,7 +598,8 @@ func TestRefusedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := &lines{}
-	conn, err := wire.Connect(wire.Access{Addresses: "nats://" + address.String(), NKey: file}, "test", slog.New(slog.NewTextHandler(log, nil)))
+	conn, err := wire.Connect(wire.Access{Addresses: "nats://" + address.String(), NKey: file}, "test",
+		slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -587,7 +621,8 @@ func TestRefusedAtOnce(t *testing.T) {
 func TestPermissionIsLogged(t *testing.T) {
 	s := startShared(t)
 	log := &lines{}
-	conn, err := wire.Connect(wire.Access{Addresses: s.address, NKey: s.seeds["WORKER_CPU"], Inbox: wire.WorkerInbox("cpu")}, "test",
+	conn, err := wire.Connect(wire.Access{Addresses: s.address, NKey: s.seeds["WORKER_CPU"],
+		Inbox: wire.WorkerInbox("cpu")}, "test",
 		slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -669,7 +704,8 @@ func TestAccessThatCannotBeRead(t *testing.T) {
 		if _, err := wire.Dial(t.Context(), access, "test"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", access, err, want)
 		}
-		if _, err := wire.Connect(access, "test", slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := wire.Connect(access, "test", slog.New(slog.DiscardHandler)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: a daemon: %v, want %q", access, err, want)
 		}
 	}
@@ -691,7 +727,8 @@ func newAuthority(t *testing.T, name string) *authority {
 }
 
 // make makes a certificate and returns its file and its key's.
-func (a *authority) make(name string, signs bool) (certFile, keyFile string, cert *x509.Certificate, key *ecdsa.PrivateKey) {
+func (a *authority) make(name string,
+	signs bool) (certFile, keyFile string, cert *x509.Certificate, key *ecdsa.PrivateKey) {
 	a.t.Helper()
 	fail := func(err error) {
 		if err != nil {
@@ -701,9 +738,11 @@ func (a *authority) make(name string, signs bool) (certFile, keyFile string, cer
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	fail(err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: signs, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	parent, signer := template, key
 	if !signs {
@@ -715,8 +754,10 @@ func (a *authority) make(name string, signs bool) (certFile, keyFile string, cer
 	fail(err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	fail(err)
-	certFile = writeFile(a.t, filepath.Join(a.dir, name+".pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	keyFile = writeFile(a.t, filepath.Join(a.dir, name+".key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	certFile = writeFile(a.t, filepath.Join(a.dir, name+".pem"),
+		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	keyFile = writeFile(a.t, filepath.Join(a.dir, name+".key"),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
 	return certFile, keyFile, cert, key
 }
 
@@ -795,7 +836,8 @@ func TestCredentials(t *testing.T) {
 	fail(err)
 	resolver := &server.MemAccResolver{}
 	fail(resolver.Store(account, accountJWT))
-	address := run(t, &server.Options{Host: "127.0.0.1", Port: -1, TrustedKeys: []string{operator}, AccountResolver: resolver})
+	address := run(t, &server.Options{Host: "127.0.0.1", Port: -1, TrustedKeys: []string{operator},
+		AccountResolver: resolver})
 	credentials := func(name string, expires time.Time) string {
 		t.Helper()
 		userKey, user := pair(nkeys.CreateUser)
@@ -811,11 +853,13 @@ func TestCredentials(t *testing.T) {
 		fail(err)
 		return writeFile(t, filepath.Join(t.TempDir(), name), string(text))
 	}
-	conn, err := wire.Dial(t.Context(), wire.Access{Addresses: address, Credentials: credentials("good.creds", time.Time{})}, "test")
+	conn, err := wire.Dial(t.Context(),
+		wire.Access{Addresses: address, Credentials: credentials("good.creds", time.Time{})}, "test")
 	fail(err)
 	conn.Close()
 	var refused *wire.AuthorizationError
-	_, err = wire.Dial(t.Context(), wire.Access{Addresses: address, Credentials: credentials("old.creds", time.Now().Add(-time.Hour))}, "test")
+	_, err = wire.Dial(t.Context(), wire.Access{Addresses: address,
+		Credentials: credentials("old.creds", time.Now().Add(-time.Hour))}, "test")
 	if !errors.As(err, &refused) {
 		t.Errorf("expired: %v", err)
 	}

@@ -144,13 +144,15 @@ func (w *Wire) ServePresence(p Presence) (stop func(), err error) {
 		handler := micro.HandlerFunc(func(r micro.Request) {
 			if !isClientInbox(r.Reply()) {
 				w.malformed.Add(1)
-				w.log.Error("request dropped: its answer is wanted where no client hears it", "subject", r.Subject(), "reply", r.Reply())
+				w.log.Error("request dropped: its answer is wanted where no client hears it", "subject", r.Subject(),
+					"reply", r.Reply())
 				return
 			}
 			var request presenceRequest
 			if err := json.Unmarshal(r.Data(), &request); err != nil || request.Version != presenceVersion {
 				w.malformed.Add(1)
-				w.log.Error("request dropped: it cannot be read", "subject", r.Subject(), "error", err, "version", request.Version)
+				w.log.Error("request dropped: it cannot be read", "subject", r.Subject(), "error", err, "version",
+					request.Version)
 				return
 			}
 			a := do(request)
@@ -161,7 +163,8 @@ func (w *Wire) ServePresence(p Presence) (stop func(), err error) {
 				w.log.Warn("request not answered", "subject", r.Subject(), "error", err)
 			}
 		})
-		err = errors.Join(err, service.AddEndpoint(name, handler, micro.WithEndpointSubject(subject), micro.WithEndpointQueueGroupDisabled()))
+		err = errors.Join(err, service.AddEndpoint(name, handler, micro.WithEndpointSubject(subject),
+			micro.WithEndpointQueueGroupDisabled()))
 	}
 	show := func() any { return presenceAnswer{presenceVersion, p.Status()} }
 	add("status", statusSubject, func(presenceRequest) any { return show() })
@@ -242,7 +245,8 @@ func decodePresence(data []byte) (*WorkerStatus, error) {
 		return nil, fmt.Errorf("a worker's answer cannot be read: %w", err)
 	}
 	if a.Version != presenceVersion {
-		return nil, fmt.Errorf("a worker speaks version %d of the presence service, this program version %d", a.Version, presenceVersion)
+		return nil, fmt.Errorf("a worker speaks version %d of the presence service, this program version %d", a.Version,
+			presenceVersion)
 	}
 	return &a.Status, nil
 }
@@ -280,7 +284,8 @@ func (c *Client) tell(ctx context.Context, subject, name, reason string) (*Worke
 		return nil, fmt.Errorf("worker %s: %w: none of this name answers", name, sweep.ErrNotFound)
 	case 1:
 	default:
-		return nil, fmt.Errorf("worker %s: %d workers' names begin like this, as %s and %s", name, len(found), found[0].Name, found[1].Name)
+		return nil, fmt.Errorf("worker %s: %d workers' names begin like this, as %s and %s", name, len(found),
+			found[0].Name, found[1].Name)
 	}
 	data, err := json.Marshal(presenceRequest{Version: presenceVersion, Reason: reason})
 	if err != nil {

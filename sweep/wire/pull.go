@@ -86,7 +86,8 @@ type puller struct {
 }
 
 func (w *Wire) newPuller(stream, consumer string) (*puller, error) {
-	p := &puller{wire: w, name: stream + "/" + consumer, subject: w.api + "CONSUMER.MSG.NEXT." + stream + "." + consumer}
+	p := &puller{wire: w, name: stream + "/" + consumer, subject: w.api + "CONSUMER.MSG.NEXT." + stream +
+		"." + consumer}
 	p.reconnects = w.conn.Stats().Reconnects
 	var err error
 	if p.inbox, err = w.conn.SubscribeSync(w.conn.NewInbox()); err != nil {

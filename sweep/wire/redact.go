@@ -54,7 +54,8 @@ func redactUsers(text string) string {
 	if !strings.Contains(text, "@") {
 		for i, address := range list {
 			scheme, _, found := strings.Cut(address, "://")
-			if _, err := url.Parse(address); found && err != nil { // a user and a password, perhaps, whose server was forgotten
+			// a user and a password, perhaps, whose server was forgotten
+			if _, err := url.Parse(address); found && err != nil {
 				list[i] = scheme + "://" + hidden
 			}
 		}

@@ -51,7 +51,8 @@ func TestRedacted(t *testing.T) {
 // read because of them.
 func TestRedactedHidesEveryPiece(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	signs := []string{"%", "%zz", "%20", "#", ",", "@", "/", "?", ":", "&", "=", " ", "'", `\`, `"`, "[", "]", ";", "+", "!", "$", "*", "://", "password=", "?password=", "token=", "\x7f", "ä"}
+	signs := []string{"%", "%zz", "%20", "#", ",", "@", "/", "?", ":", "&", "=", " ", "'", `\`, `"`, "[", "]", ";", "+",
+		"!", "$", "*", "://", "password=", "?password=", "token=", "\x7f", "ä"}
 	piece := func() string {
 		text := make([]byte, 6)
 		for i := range text {
@@ -90,7 +91,9 @@ func TestRedactedHidesEveryPiece(t *testing.T) {
 		} {
 			texts := []string{wire.Redacted(address)}
 			if strings.HasPrefix(address, "nats") || strings.HasPrefix(address, "tls") {
-				if _, err := wire.Connect(wire.Access{Addresses: address, Inbox: "*"}, "test", slog.New(slog.DiscardHandler)); err != nil { // refused before anybody is asked
+				// refused before anybody is asked
+				if _, err := wire.Connect(wire.Access{Addresses: address, Inbox: "*"}, "test",
+					slog.New(slog.DiscardHandler)); err != nil {
 					texts = append(texts, err.Error())
 				}
 			}
@@ -111,7 +114,8 @@ func FuzzRedacted(f *testing.F) {
 	f.Add("a@b", "12,nats://")
 	f.Add("", "%zz")
 	f.Fuzz(func(t *testing.T, user, password string) {
-		if len(password) < 6 || strings.Contains("nats://xxxxx@host:4222 nats://:xxxxx@host postgres://:xxxxx@host/db?password=xxxxx", password) || strings.Contains(user, password) {
+		if len(password) < 6 || strings.Contains("nats://xxxxx@host:4222 nats://:xxxxx@host "+
+			"postgres://:xxxxx@host/db?password=xxxxx", password) || strings.Contains(user, password) {
 			return // it may stand there by itself
 		}
 		for _, address := range []string{

@@ -25,7 +25,8 @@ type FullError struct{ Err error }
 
 // Error implements error.
 func (e *FullError) Error() string {
-	return fmt.Sprintf("the JetStream storage of the NATS servers is full: remove what it need not keep, or raise its limit (max_file_store, or the account's) (%v)", e.Err)
+	return fmt.Sprintf("the JetStream storage of the NATS servers is full: remove what it need not keep, or raise "+
+		"its limit (max_file_store, or the account's) (%v)", e.Err)
 }
 
 // Unwrap returns the server's error.
@@ -114,7 +115,8 @@ func (o *Objects) create(ctx context.Context, bucket string) (err error) {
 	}
 	err = persistently(ctx, func() error {
 		_, err := o.wire.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-			Bucket: bucket, Description: "artifacts of trials", Storage: jetstream.FileStorage, Replicas: o.wire.replicas, MaxBytes: size,
+			Bucket: bucket, Description: "artifacts of trials", Storage: jetstream.FileStorage,
+			Replicas: o.wire.replicas, MaxBytes: size,
 		})
 		return err
 	})
@@ -186,8 +188,9 @@ func (o *Objects) fits(ctx context.Context, size int64, replicas int) (bool, err
 	}
 	err := persistently(ctx, func() error {
 		_, err := o.wire.js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: name, Description: "tells how much room there is; removed at once", Subjects: []string{"$O." + o.name + "~.size"},
-			Storage: jetstream.FileStorage, Replicas: replicas, MaxBytes: size,
+			Name: name, Description: "tells how much room there is; removed at once",
+			Subjects: []string{"$O." + o.name + "~.size"},
+			Storage:  jetstream.FileStorage, Replicas: replicas, MaxBytes: size,
 		})
 		return err
 	})
@@ -242,7 +245,8 @@ func (b *box) full(ctx context.Context, err error) error {
 }
 
 func (b *box) noRoom(info *jetstream.StreamInfo) error {
-	return fmt.Errorf("%w: bucket %s has %s, of which %s are taken: remove sweeps that are not needed (\"sweep delete\"), or give it more (--artifacts \"nats://…?size=…\" of the coordinator)",
+	return fmt.Errorf("%w: bucket %s has %s, of which %s are taken: remove sweeps that are not needed (\"sweep "+
+		"delete\"), or give it more (--artifacts \"nats://…?size=…\" of the coordinator)",
 		sweep.ErrStoreFull, b.name, sweep.SizeText(info.Config.MaxBytes), sweep.SizeText(int64(info.State.Bytes)))
 }
 

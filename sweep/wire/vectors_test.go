@@ -53,14 +53,16 @@ func TestControlVectors(t *testing.T) {
 		func() { _, err := client.Progress(ctx, "s"); none(err) },
 		func() { _, err := client.Trial(ctx, id); none(err) },
 		func() {
-			none(client.Trials(ctx, sweep.TrialQuery{Sweeps: []string{"s"}, Where: []sweep.TrialCondition{{Name: "lr", Operator: "<", Value: 0.5}}, Limit: 3},
+			none(client.Trials(ctx, sweep.TrialQuery{Sweeps: []string{"s"},
+				Where: []sweep.TrialCondition{{Name: "lr", Operator: "<", Value: 0.5}}, Limit: 3},
 				func(*sweep.TrialRecord) error { return nil }))
 		},
 		func() { _, err := client.Curves(ctx, id, "a"); none(err) },
 		func() { _, err := client.Executions(ctx, id); none(err) },
 		func() { _, err := client.ExecutionLog(ctx, id, "x"); none(err) },
 		func() {
-			none(client.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: "s"}, sweep.CheckSize, func(*sweep.CheckedArtifact) error { return nil }))
+			none(client.CheckArtifacts(ctx, sweep.ArtifactQuery{Sweep: "s"}, sweep.CheckSize,
+				func(*sweep.CheckedArtifact) error { return nil }))
 		},
 		func() { _, err := client.Artifact(ctx, id, "weights", 5, io.Discard); none(err) },
 		func() { none(client.Query(ctx, "SELECT 1", func([]string, []any) error { return nil })) },
@@ -151,7 +153,9 @@ func TestRolesAndDocumentation(t *testing.T) {
 		table += fmt.Sprintf("| `%s` | %s | %s |\n", o.Name, o.Purpose, who)
 	}
 	for _, subject := range regexp.MustCompile(`sweep\.control\.[^"]*`).FindAllString(role, -1) {
-		if !slices.ContainsFunc(wire.Operations(), func(o wire.Operation) bool { return "sweep.control."+o.Name == subject }) {
+		if !slices.ContainsFunc(wire.Operations(), func(o wire.Operation) bool {
+			return "sweep.control."+o.Name == subject
+		}) {
 			t.Errorf("%s lets observers ask for %s, which there is not", conf, subject)
 		}
 	}
@@ -165,7 +169,8 @@ func TestRolesAndDocumentation(t *testing.T) {
 		t.Fatalf("%s has no place for the operations", page)
 	}
 	if *update {
-		if err := os.WriteFile(page, []byte(before+"<!-- operations -->\n"+table+"\n<!-- end of operations -->"+after), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(before+"<!-- operations -->\n"+table+"\n<!-- end of operations -->"+after),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	} else if now != table+"\n" {

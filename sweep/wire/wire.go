@@ -107,7 +107,8 @@ func New(conn *nats.Conn, options Options) (*Wire, error) {
 	if err != nil {
 		return nil, fmt.Errorf("JetStream: %w", err)
 	}
-	w := &Wire{conn: conn, js: js, api: api, ackWait: options.AckWait, replicas: max(options.Replicas, 1), log: options.Logger}
+	w := &Wire{conn: conn, js: js, api: api, ackWait: options.AckWait, replicas: max(options.Replicas, 1),
+		log: options.Logger}
 	if options.JobsInMemory {
 		w.jobStorage = jetstream.MemoryStorage
 	}
@@ -150,7 +151,8 @@ type OtherClusterError struct {
 
 // Error implements error.
 func (e *OtherClusterError) Error() string {
-	return fmt.Sprintf("the streams at %s belong to cluster %s of the database %s; this coordinator's database, %s, is cluster %s: "+
+	return fmt.Sprintf("the streams at %s belong to cluster %s of the database %s; this coordinator's database, %s, "+
+		"is cluster %s: "+
 		"start it with that database, or move the cluster to this one for good with --adopt",
 		e.Servers, e.Streams.ID, e.Streams.Database, e.Database.Database, e.Database.ID)
 }
@@ -290,7 +292,8 @@ type TooLargeError struct {
 
 // Error implements error.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s of trial %s: a message of %d bytes, and the server takes %d (max_payload)", e.What, e.TrialID, e.Size, e.Limit)
+	return fmt.Sprintf("%s of trial %s: a message of %d bytes, and the server takes %d (max_payload)", e.What,
+		e.TrialID, e.Size, e.Limit)
 }
 
 // TooLarge takes the messages that were too large out of an error and returns
@@ -342,7 +345,8 @@ func (w *Wire) refuse(m *nats.Msg, problem error) {
 		}
 	} else {
 		w.malformed.Add(1)
-		w.log.Error("message dropped: it cannot be read", "subject", m.Subject, "bytes", len(m.Data), "problem", problem)
+		w.log.Error("message dropped: it cannot be read", "subject", m.Subject, "bytes", len(m.Data),
+			"problem", problem)
 	}
 	if err := w.conn.Publish(m.Reply, []byte(answer)); err != nil {
 		w.log.Error("message not answered", "subject", m.Subject, "error", err)

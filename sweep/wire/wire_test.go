@@ -49,7 +49,8 @@ func job(index int64) wire.Job {
 	return wire.Job{
 		Trial: sweep.Trial{
 			TrialID:    sweep.TrialID{Sweep: "s1", Index: index},
-			Parameters: sweep.Parameters{"lr": 1e-3, "model": "rnn", "hidden": int64(32)}, Fingerprint: "ab12", DatasetDigest: "cd34",
+			Parameters: sweep.Parameters{"lr": 1e-3, "model": "rnn", "hidden": int64(32)}, Fingerprint: "ab12",
+			DatasetDigest: "cd34",
 		},
 		Requirement: sweep.Requirement{Trainer: "noop", ResultVersion: "1"}, Pool: "cpu", Volatile: []string{"seconds"},
 		Limits: sweep.Limits{Timeout: time.Minute, Attempts: 3, Points: 100},
@@ -176,8 +177,10 @@ func TestSetupIsIdempotentAndKeepsWhatIsThere(t *testing.T) {
 		if c.Metadata["sweep_cluster"] != cluster.ID || c.Metadata["sweep_database"] != cluster.Database {
 			t.Errorf("%s: metadata %v", name, c.Metadata)
 		}
-		if jobs := name != wire.EventsStream; jobs != (c.DiscardNewPerSubject && c.MaxMsgsPerSubject == 1 && c.Discard == jetstream.DiscardNew) {
-			t.Errorf("%s: discard %v, per subject %v, at most %d", name, c.Discard, c.DiscardNewPerSubject, c.MaxMsgsPerSubject)
+		if jobs := name != wire.EventsStream; jobs != (c.DiscardNewPerSubject && c.MaxMsgsPerSubject == 1 &&
+			c.Discard == jetstream.DiscardNew) {
+			t.Errorf("%s: discard %v, per subject %v, at most %d", name, c.Discard, c.DiscardNewPerSubject,
+				c.MaxMsgsPerSubject)
 		}
 		c.MaxMsgs = 1
 		if _, err := js.UpdateStream(t.Context(), c); err != nil {
@@ -466,7 +469,8 @@ func TestOpenQueueKeepsSettings(t *testing.T) {
 	if err := w.OpenQueue(t.Context(), queue("cpu")); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = js.Consumer(t.Context(), "SWEEP_JOBS_cpu", "all"); err != nil || c.CachedInfo().Config.MaxAckPending != 77 {
+	if c, err = js.Consumer(t.Context(), "SWEEP_JOBS_cpu", "all"); err != nil ||
+		c.CachedInfo().Config.MaxAckPending != 77 {
 		t.Errorf("max_ack_pending %d, %v", c.CachedInfo().Config.MaxAckPending, err)
 	}
 }
@@ -663,7 +667,8 @@ func TestJobsAreBoundedInBytes(t *testing.T) {
 func TestTokens(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"cpu": true, "a-b_c": true, "größe": true, strings.Repeat("x", 128): true,
-		"": false, "a.b": false, "*": false, ">": false, "a b": false, "a\n": false, "a/b": false, `a\b`: false, "\x7f": false, "a\xff": false, strings.Repeat("x", 129): false,
+		"": false, "a.b": false, "*": false, ">": false, "a b": false, "a\n": false, "a/b": false, `a\b`: false,
+		"\x7f": false, "a\xff": false, strings.Repeat("x", 129): false,
 	} {
 		if err := wire.CheckToken("pool", name); (err == nil) != valid {
 			t.Errorf("CheckToken(%q) = %v", name, err)
@@ -793,7 +798,8 @@ func TestDomain(t *testing.T) {
 		n, err := at.EventCount(t.Context())
 		return err == nil && n == 0
 	})
-	if _, err := wire.New(hub.Connect(t), wire.Options{Domain: "a.b"}); err == nil || !strings.Contains(err.Error(), "a.b") {
+	if _, err := wire.New(hub.Connect(t), wire.Options{Domain: "a.b"}); err == nil ||
+		!strings.Contains(err.Error(), "a.b") {
 		t.Errorf("a domain with a dot: %v", err)
 	}
 }
@@ -808,7 +814,8 @@ func curve(metric string, n int) sweep.Curve {
 
 func event(kind sweep.EventKind, index int64) sweep.Event {
 	e := sweep.Event{
-		Kind: kind, TrialID: sweep.TrialID{Sweep: "s1", Index: index}, Execution: fmt.Sprintf("e%d", index), Worker: "w",
+		Kind: kind, TrialID: sweep.TrialID{Sweep: "s1", Index: index},
+		Execution: fmt.Sprintf("e%d", index), Worker: "w",
 		Time: time.Date(2026, 11, 21, 5, 0, 0, 123456789, time.UTC),
 	}
 	switch kind {
@@ -817,7 +824,8 @@ func event(kind sweep.EventKind, index int64) sweep.Event {
 	case sweep.EventCheckpoint:
 		e.Checkpoint = 12
 	case sweep.EventResult:
-		e.Result = &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": 0.1}, Curves: []sweep.Curve{curve("loss", 10)}, Digest: "d"}
+		e.Result = &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"loss": 0.1},
+			Curves: []sweep.Curve{curve("loss", 10)}, Digest: "d"}
 	case sweep.EventReleased:
 		e.Release = &sweep.Release{Charged: true, Reason: "died", Stderr: "panic"}
 	case sweep.EventRefused:
@@ -862,7 +870,8 @@ func fetch(t testing.TB, c *wire.EventConsumer, n int) (got []sweep.Event, batch
 
 func TestEventsArriveInOrder(t *testing.T) {
 	w := open(t, wiretest.Start(t), wire.Options{})
-	kinds := []sweep.EventKind{sweep.EventStarted, sweep.EventPoints, sweep.EventCheckpoint, sweep.EventReleased, sweep.EventRefused}
+	kinds := []sweep.EventKind{sweep.EventStarted, sweep.EventPoints, sweep.EventCheckpoint, sweep.EventReleased,
+		sweep.EventRefused}
 	var want []sweep.Event
 	for _, k := range kinds {
 		want = append(want, event(k, 0))
@@ -1024,11 +1033,13 @@ func TestEventsOfTheSecondVersion(t *testing.T) {
 func TestSamples(t *testing.T) {
 	conn := wiretest.Start(t)
 	w := open(t, conn, wire.Options{})
-	sent := []sweep.Event{event(sweep.EventStarted, 0), event(sweep.EventPoints, 0), event(sweep.EventResult, 0), event(sweep.EventResult, 1)}
+	sent := []sweep.Event{event(sweep.EventStarted, 0), event(sweep.EventPoints, 0), event(sweep.EventResult, 0),
+		event(sweep.EventResult, 1)}
 	part := curve("part", 3)
 	part.Offset = 7
 	sparse := sweep.Curve{Metric: "sparse", Steps: []int64{-5, 1 << 40}, Values: []float32{float32(math.Inf(1)), -0.5}}
-	sent[1].Curves = []sweep.Curve{curve("loss", 10), curve("error", 10), part, {Metric: "none", Steps: []int64{}, Values: []float32{}}, sparse, curve("last", 10)}
+	sent[1].Curves = []sweep.Curve{curve("loss", 10), curve("error", 10), part,
+		{Metric: "none", Steps: []int64{}, Values: []float32{}}, sparse, curve("last", 10)}
 	sent[2].Result.Curves = []sweep.Curve{sparse, curve("loss", 2)}
 	sent[3].Result.Curves = nil
 	before := slices.Clone(sent[1].Curves)
@@ -1059,7 +1070,8 @@ func TestMalformedEvents(t *testing.T) {
 	head := `{"version":2,"pool":"cpu","events":[{"sweep":"s1","index":0,"execution":"e","worker":"w","time":"2026-11-21T05:00:00Z",`
 	third := strings.Replace(head, "2", "3", 1)
 	unreadable := []string{
-		``, `{`, `[]`, `"x"`, `{"version":1`, `{"version":2,"events":"other"}`, `{"events":[]}`, `{"version":2,"pool":"gpu","events":[]}`, `{"version":2,"events":[]}`,
+		``, `{`, `[]`, `"x"`, `{"version":1`, `{"version":2,"events":"other"}`, `{"events":[]}`,
+		`{"version":2,"pool":"gpu","events":[]}`, `{"version":2,"events":[]}`,
 		head + `"kind":"points","curves":[{"metric":"m","steps":"Ag==","values":"AAAA"}]}]}`,
 		head + `"kind":"points","curves":[{"metric":"m","steps":"AgIC","values":"AACAPw=="}]}]}`,
 		strings.Repeat(`{"a":`, 20000),
@@ -1114,7 +1126,8 @@ func TestMalformedEvents(t *testing.T) {
 		}
 	}
 	if told != len(bad)+1 || w.Malformed() != int64(len(unreadable)+1+len(bad)+1) {
-		t.Errorf("%d bad events, want %d; %d counted, want %d", told, len(bad)+1, w.Malformed(), len(unreadable)+1+len(bad)+1)
+		t.Errorf("%d bad events, want %d; %d counted, want %d", told, len(bad)+1, w.Malformed(),
+			len(unreadable)+1+len(bad)+1)
 	}
 	eventually(t, "malformed events are gone", func() bool {
 		n, err := w.EventCount(t.Context())
@@ -1135,7 +1148,8 @@ func TestLargeMessages(t *testing.T) {
 	}
 	got, _ := fetch(t, events(t, w), 1)
 	r := got[0].Result
-	if a := r.Curves[0]; len(a.Steps) < 1000 || a.Steps[len(a.Steps)-1] != 50000 || a.Values[len(a.Steps)-1] != curve("a", 50000).Values[49999] {
+	if a := r.Curves[0]; len(a.Steps) < 1000 || a.Steps[len(a.Steps)-1] != 50000 ||
+		a.Values[len(a.Steps)-1] != curve("a", 50000).Values[49999] {
 		t.Errorf("thinned to %d points, the last at %d", len(a.Steps), a.Steps[len(a.Steps)-1])
 	}
 	if !strings.HasSuffix(r.Stderr, "the end") || r.Summary["loss"] != 0.1 {
@@ -1151,9 +1165,11 @@ func TestLargeMessages(t *testing.T) {
 
 	// One that is too large does not keep its neighbours from the collector, and
 	// together they may be more than a message takes.
-	neighbours := []sweep.Event{event(sweep.EventStarted, 2), event(sweep.EventResult, 2), huge, event(sweep.EventResult, 3), event(sweep.EventResult, 4)}
+	neighbours := []sweep.Event{event(sweep.EventStarted, 2), event(sweep.EventResult, 2), huge,
+		event(sweep.EventResult, 3), event(sweep.EventResult, 4)}
 	neighbours[1].Result.Error, neighbours[3].Result.Error = strings.Repeat("y", 40000), strings.Repeat("z", 40000)
-	if large, rest := wire.TooLarge(w.Publish(t.Context(), "cpu", "w1", neighbours...)); len(large) != 1 || large[0].Index != 1 || rest != nil {
+	if large, rest := wire.TooLarge(w.Publish(t.Context(), "cpu", "w1", neighbours...)); len(large) != 1 ||
+		large[0].Index != 1 || rest != nil {
 		t.Errorf("too large: %v; rest %v", large, rest)
 	}
 	got, _ = fetch(t, events(t, w), 5)
@@ -1168,7 +1184,8 @@ func TestLargeMessages(t *testing.T) {
 	// A job that is too large does not keep the others from the queue.
 	jobs := jobsOf(3)
 	jobs[1].Parameters = sweep.Parameters{"text": strings.Repeat("x", 70000)}
-	if _, err := w.PublishJobs(t.Context(), queue("cpu"), jobs); !errors.As(err, &tooLarge) || tooLarge.TrialID != jobs[1].TrialID {
+	if _, err := w.PublishJobs(t.Context(), queue("cpu"), jobs); !errors.As(err, &tooLarge) ||
+		tooLarge.TrialID != jobs[1].TrialID {
 		t.Errorf("a huge job: %v", err)
 	}
 	if n := count(t, w); n != 2 {
@@ -1199,7 +1216,8 @@ func TestCancellationsReachEveryWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if h := sweeptest.Receive(t, "the cancellation", channel); h.id != "s1" || !reflect.DeepEqual(h.indices, []int64{3, 4}) {
+		if h := sweeptest.Receive(t, "the cancellation", channel); h.id != "s1" ||
+			!reflect.DeepEqual(h.indices, []int64{3, 4}) {
 			t.Errorf("heard %+v", h)
 		}
 	}
@@ -1281,7 +1299,8 @@ func TestAnswersWithoutAJob(t *testing.T) {
 			other := server.Connect(t)
 			answered := make(chan error, 1)
 			pulls, err := other.Subscribe("$JS.API.CONSUMER.MSG.NEXT.>", func(m *nats.Msg) {
-				answered <- other.PublishMsg(&nats.Msg{Subject: m.Reply, Header: nats.Header{"Status": {c.status}, "Description": {c.description}}})
+				answered <- other.PublishMsg(&nats.Msg{Subject: m.Reply,
+					Header: nats.Header{"Status": {c.status}, "Description": {c.description}}})
 			})
 			if err != nil {
 				t.Fatal(err)

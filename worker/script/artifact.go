@@ -97,7 +97,8 @@ func writeArchive(to io.Writer, folder string) error {
 		}
 		info, err := file.Stat()
 		if err == nil {
-			err = w.WriteHeader(&tar.Header{Name: path.Join(filepath.Base(folder), name), Size: info.Size(), Mode: 0o644})
+			err = w.WriteHeader(&tar.Header{Name: path.Join(filepath.Base(folder), name), Size: info.Size(),
+				Mode: 0o644})
 		}
 		if err == nil {
 			_, err = io.CopyN(w, file, info.Size())

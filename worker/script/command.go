@@ -103,7 +103,8 @@ func (c *commandLine) variables(word string) (string, error) {
 		name := variable.FindStringSubmatch(found)[1]
 		value, ok := c.environment(name)
 		if !ok && problem == nil {
-			problem = fmt.Errorf("command: %s: the variable %s is not set where the program runs; --trainer-env %s hands a worker's own on to it", found, name, name)
+			problem = fmt.Errorf("command: %s: the variable %s is not set where the program runs; --trainer-env %s "+
+				"hands a worker's own on to it", found, name, name)
 		}
 		return value
 	})

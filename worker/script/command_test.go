@@ -19,10 +19,13 @@ func trialArguments(t *testing.T) (*sweep.Script, []argument) {
 		path  []string
 		value any
 	}{
-		{"lr", nil, 1e-8}, {"one", nil, 1.0}, {"n", nil, int64(3)}, {"on", nil, true}, {"off", nil, false}, {"none", nil, nil},
-		{"text", nil, "a b"}, {"list", nil, []any{int64(64), int64(64), 1.0}}, {"words", nil, []any{"it's", `"q"`, nil, true}},
+		{"lr", nil, 1e-8}, {"one", nil, 1.0}, {"n", nil, int64(3)}, {"on", nil, true}, {"off", nil, false},
+		{"none", nil, nil},
+		{"text", nil, "a b"}, {"list", nil, []any{int64(64), int64(64), 1.0}},
+		{"words", nil, []any{"it's", `"q"`, nil, true}},
 		{"map", nil, map[string]any{"b": 1.0, "a": "x"}},
-		{"opt.name", []string{"opt", "name"}, "adam"}, {"model.lr", nil, 0.5}, {"opt.deep.x", []string{"opt", "deep", "x"}, int64(1)},
+		{"opt.name", []string{"opt", "name"}, "adam"}, {"model.lr", nil, 0.5},
+		{"opt.deep.x", []string{"opt", "deep", "x"}, int64(1)},
 	}
 	s := &sweep.Script{Program: "train.py", Command: []string{"${args}"}}
 	p := sweep.Parameters{}
@@ -50,7 +53,8 @@ func trialArguments(t *testing.T) (*sweep.Script, []argument) {
 func TestMacros(t *testing.T) {
 	s, arguments := trialArguments(t)
 	pairs := [][2]string{
-		{"lr", "1e-08"}, {"one", "1.0"}, {"n", "3"}, {"on", "True"}, {"off", "False"}, {"none", "None"}, {"text", "a b"},
+		{"lr", "1e-08"}, {"one", "1.0"}, {"n", "3"}, {"on", "True"}, {"off", "False"}, {"none", "None"},
+		{"text", "a b"},
 		{"list", "[64, 64, 1.0]"}, {"words", `["it's", '"q"', None, True]`}, {"map", `{"a": "x", "b": 1.0}`},
 		{"opt", `{"name": "adam", "deep": {"x": 1}}`}, {"model.lr", "0.5"},
 	}
@@ -104,7 +108,8 @@ func TestMacros(t *testing.T) {
 		t.Errorf("the file has %s", written)
 	}
 	for word, want := range map[string]string{
-		"${arg}": `"${arg}" is no macro`, "${envvar:NOT_SET}": "NOT_SET is not set", "x${envvar:NOT_SET}": "NOT_SET is not set",
+		"${arg}": `"${arg}" is no macro`, "${envvar:NOT_SET}": "NOT_SET is not set",
+		"x${envvar:NOT_SET}": "NOT_SET is not set",
 	} {
 		s.Command = []string{"x", word}
 		if argv, _, err := line.expand(); err == nil || !strings.Contains(err.Error(), want) {
@@ -157,7 +162,8 @@ func TestLocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"repo/.git/x", "repo/main.py", "repo/conf/sweeps/s.yaml", "repo/conf/near.py", "repo/conf/sweeps/near.py", "above.py", "away/here.py", "away/main.py"} {
+	for _, name := range []string{"repo/.git/x", "repo/main.py", "repo/conf/sweeps/s.yaml", "repo/conf/near.py",
+		"repo/conf/sweeps/near.py", "above.py", "away/here.py", "away/main.py"} {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -197,7 +203,8 @@ func TestLocate(t *testing.T) {
 
 func FuzzLine(f *testing.F) {
 	for _, seed := range []string{
-		`{"step": 3, "loss": 0.2}`, `{"a": NaN, "b": -Infinity, "NaN": "Infinity \" NaN"}`, `{"a": "\u004eaN"}`, `{`, `{"_exit": 1e300}`, `{"step": 1e18}`,
+		`{"step": 3, "loss": 0.2}`, `{"a": NaN, "b": -Infinity, "NaN": "Infinity \" NaN"}`, `{"a": "\u004eaN"}`, `{`,
+		`{"_exit": 1e300}`, `{"step": 1e18}`,
 		`{"a":1}}`, "{\"\x00\": 1}", `{"a": [1, {"b": NaN}]}`,
 	} {
 		f.Add([]byte(seed))

@@ -152,7 +152,8 @@ func (m *metrics) point(name string, s *series, step int64, value float32) {
 	case s.held && step < s.step:
 		if !s.late {
 			s.late = true
-			m.say("$SWEEP_EVENTS: %s: step %d after step %d: it counts for the summary, not for the curve", name, step, s.step)
+			m.say("$SWEEP_EVENTS: %s: step %d after step %d: it counts for the summary, not for the curve", name,
+				step, s.step)
 		}
 		return
 	case s.held && step > s.step:

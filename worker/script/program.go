@@ -52,7 +52,8 @@ func Locate(s *sweep.Script, sweepFile string) (directory string, err error) {
 		return working, nil
 	}
 	for _, directory := range directories {
-		if s.Program == "" && len(commandFiles(s, directory)) > 0 || s.Program != "" && isFile(filepath.Join(directory, s.Program)) {
+		if s.Program == "" && len(commandFiles(s, directory)) > 0 || s.Program != "" &&
+			isFile(filepath.Join(directory, s.Program)) {
 			return directory, nil
 		}
 	}
@@ -60,7 +61,8 @@ func Locate(s *sweep.Script, sweepFile string) (directory string, err error) {
 		return working, nil
 	}
 	return "", &sweep.DataError{Dataset: s.Program, Err: fmt.Errorf(
-		"the program is neither in the working directory %s nor in the sweep file's folder %s nor above it, up to its repository: --directory says where it runs", working, filepath.Dir(sweepFile))}
+		"the program is neither in the working directory %s nor in the sweep file's folder %s nor above it, up to "+
+			"its repository: --directory says where it runs", working, filepath.Dir(sweepFile))}
 }
 
 func isFile(path string) bool {

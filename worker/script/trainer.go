@@ -82,7 +82,9 @@ func (t *Trainer) Validate(ctx context.Context, request sweep.ValidateRequest) (
 		return nil, err
 	}
 	if len(t.options.Roots) == 0 { // it will run here: so do its variables
-		line := commandLine{script: request.Script, environment: os.LookupEnv, jsonFile: func(string) (string, error) { return "", nil }}
+		line := commandLine{script: request.Script, environment: os.LookupEnv, jsonFile: func(string) (string, error) {
+			return "", nil
+		}}
 		if line.arguments, err = newArguments(request.Script, request.Parameters); err != nil {
 			return nil, err
 		}
@@ -96,7 +98,8 @@ func (t *Trainer) Validate(ctx context.Context, request sweep.ValidateRequest) (
 // checkScript refuses what no sweep file says.
 func checkScript(s *sweep.Script) error {
 	if s == nil || len(s.Command) == 0 {
-		return &sweep.ParameterError{Parameter: "program", Problem: "trainer script needs a program: write program: FILE"}
+		return &sweep.ParameterError{Parameter: "program",
+			Problem: "trainer script needs a program: write program: FILE"}
 	}
 	return nil
 }
@@ -114,7 +117,8 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 		return nil, err
 	}
 	if request.DatasetDigest != "" && found.digest != request.DatasetDigest {
-		return nil, fmt.Errorf("the program %s in %s, or a file that belongs to it, has changed since it was submitted: %w",
+		return nil, fmt.Errorf("the program %s in %s, or a file that belongs to it, has changed since it was "+
+			"submitted: %w",
 			nameOf(request.Script), found.directory, sweep.ErrDatasetChanged)
 	}
 	e := &execution{trainer: t, request: request, directory: found.directory, sink: sink}
@@ -255,7 +259,8 @@ func (e *execution) conclude(state *os.ProcessState, m *metrics) (*sweep.Result,
 	r.Summary, names = m.summary()
 	switch {
 	case status == 0 && m.exit != 0:
-		r.State, r.Error, r.Stderr = sweep.Failed, fmt.Sprintf("the program reported its failure (exit code %d)", m.exit), log
+		r.State, r.Error, r.Stderr = sweep.Failed,
+			fmt.Sprintf("the program reported its failure (exit code %d)", m.exit), log
 		if m.problem != "" {
 			r.Error += ": " + m.problem
 		}
@@ -390,7 +395,8 @@ func (e *execution) runID() string {
 func (e *execution) makeArtifacts() error {
 	e.artifacts = filepath.Join(e.scratch, "artifacts")
 	if e.trainer.options.Artifacts != "" {
-		e.artifacts = filepath.Join(e.trainer.options.Artifacts, filepath.Base(e.request.Sweep), fmt.Sprint(e.request.Index))
+		e.artifacts = filepath.Join(e.trainer.options.Artifacts, filepath.Base(e.request.Sweep),
+			fmt.Sprint(e.request.Index))
 	}
 	if err := os.MkdirAll(e.artifacts, 0o755); err != nil {
 		return fmt.Errorf("artifacts: %w", err)

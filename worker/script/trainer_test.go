@@ -37,7 +37,8 @@ type rig struct {
 func newRig(t *testing.T, program string) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir()}
-	r.options = Options{Checkpoints: filepath.Join(t.TempDir(), "c"), Artifacts: filepath.Join(t.TempDir(), "a"), Log: &r.log}
+	r.options = Options{Checkpoints: filepath.Join(t.TempDir(), "c"), Artifacts: filepath.Join(t.TempDir(), "a"),
+		Log: &r.log}
 	r.script = sweep.Script{Program: "program.sh", Command: []string{"sh", "${program}", "${args}"}, Directory: r.dir}
 	r.write("program.sh", program)
 	return r
@@ -72,7 +73,8 @@ func (r *rig) write(name, text string) {
 
 func (r *rig) request(parameters sweep.Parameters) sweep.TrainRequest {
 	return sweep.TrainRequest{
-		Trial:   sweep.Trial{TrialID: sweep.TrialID{Sweep: "s1", Index: 7}, Parameters: parameters, Fingerprint: "f00d"},
+		Trial: sweep.Trial{TrialID: sweep.TrialID{Sweep: "s1", Index: 7}, Parameters: parameters,
+			Fingerprint: "f00d"},
 		DataDir: "/data", Points: 100, Script: &r.script,
 	}
 }
@@ -122,11 +124,13 @@ echo '{"loss": 0.25}' >> "$SWEEP_EVENTS"
 		t.Errorf("summary %v, want %v", result.Summary, want)
 	}
 	steps, values := r.curve(result, "loss")
-	if !reflect.DeepEqual(steps, []int64{1, 2, 5, 6}) || values[0] != 0.5 || !math.IsNaN(float64(values[1])) || !math.IsInf(float64(values[2]), -1) || values[3] != 0.25 {
+	if !reflect.DeepEqual(steps, []int64{1, 2, 5, 6}) || values[0] != 0.5 || !math.IsNaN(float64(values[1])) ||
+		!math.IsInf(float64(values[2]), -1) || values[3] != 0.25 {
 		t.Errorf("curve %v %v", steps, values)
 	}
 	for _, want := range []string{
-		"arguments: --lr=0.1 --name=a b\n", "trial 7 of s1, data /data, run s1-7 of s1 in demo\n", `{"lr": 0.1, "name": "a b"}`, `x is no number`,
+		"arguments: --lr=0.1 --name=a b\n", "trial 7 of s1, data /data, run s1-7 of s1 in demo\n",
+		`{"lr": 0.1, "name": "a b"}`, `x is no number`,
 	} {
 		if !strings.Contains(result.Stderr, want) || !strings.Contains(r.log.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, result.Stderr)
@@ -159,7 +163,8 @@ i=0; while [ $i -lt 50 ]; do echo garbage; i=$((i+1)); done >> "$SWEEP_EVENTS"
 	if steps, _ := r.curve(result, "good"); steps[0] != 3 || len(steps) > 2 {
 		t.Errorf("steps %v", steps)
 	}
-	for _, want := range []string{"nonsense", "more than 65536 bytes", "has a name twice", "step must be a whole number", "an empty name", "step 2 after step 3"} {
+	for _, want := range []string{"nonsense", "more than 65536 bytes", "has a name twice",
+		"step must be a whole number", "an empty name", "step 2 after step 3"} {
 		if !strings.Contains(r.log.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, &r.log)
 		}
@@ -178,11 +183,12 @@ func TestEnds(t *testing.T) {
 		failed  string // result
 		problem string // error
 	}{
-		"status":    {"echo working; echo 'ValueError: no' >&2; exit 3", "exit status 3: ValueError: no", ""},
-		"retry":     {"exit 75", "", "asks for another execution"},
-		"signal":    {"echo last words; kill -SEGV $$", "", "segmentation fault"},
-		"killed":    {"kill -KILL $$", "", "killed"},
-		"reported":  {`echo '{"_exit": 2, "_error": "bad luck"}' >> $SWEEP_EVENTS`, "reported its failure (exit code 2)", ""},
+		"status": {"echo working; echo 'ValueError: no' >&2; exit 3", "exit status 3: ValueError: no", ""},
+		"retry":  {"exit 75", "", "asks for another execution"},
+		"signal": {"echo last words; kill -SEGV $$", "", "segmentation fault"},
+		"killed": {"kill -KILL $$", "", "killed"},
+		"reported": {`echo '{"_exit": 2, "_error": "bad luck"}' >> $SWEEP_EVENTS`,
+			"reported its failure (exit code 2)", ""},
 		"no such":   {"exec /no/such/program", "exit status 127", ""},
 		"long line": {"head -c 200000 /dev/zero | tr '\\0' 'y'; exit 1", "exit status 1: yyy", ""},
 	} {
@@ -196,7 +202,8 @@ func TestEnds(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || result.State != sweep.Failed || !strings.HasPrefix(result.Error, test.failed) && !strings.Contains(result.Error, test.failed) {
+			if err != nil || result.State != sweep.Failed || !strings.HasPrefix(result.Error, test.failed) &&
+				!strings.Contains(result.Error, test.failed) {
 				t.Fatalf("%+v, %v", result, err)
 			}
 			if len(result.Stderr) > logLimit || len(result.Error) > 1000 {
@@ -232,8 +239,10 @@ func running(t *testing.T, path string) bool {
 // is killed too.
 func TestCancelledProgram(t *testing.T) {
 	for name, test := range map[string]struct{ program, checkpoint string }{
-		"polite": {"trap 'echo saved > $SWEEP_CHECKPOINT_DIR/state; exit 1' TERM; sleep 1000 & echo $! > child; echo $$ > pid; wait", "saved"},
-		"deaf":   {"trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 0.1; done' & echo $$ > pid; while :; do sleep 0.1; done", ""},
+		"polite": {"trap 'echo saved > $SWEEP_CHECKPOINT_DIR/state; exit 1' TERM; sleep 1000 & echo $! > child; echo " +
+			"$$ > pid; wait", "saved"},
+		"deaf": {"trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 0.1; done' & echo $$ > " +
+			"pid; while :; do sleep 0.1; done", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -336,7 +345,10 @@ func TestProgramDigest(t *testing.T) {
 		{"requirements", func() { r.write("requirements.txt", "numpy==2") }},
 		{"pattern", func() { r.write("lib/b.py", "2") }},
 		{"command", func() { r.script.Command = append(r.script.Command, "-v") }},
-		{"file in the command", func() { r.script.Command = append(r.script.Command, "lib/c.txt"); r.write("lib/c.txt", "3") }},
+		{"file in the command", func() {
+			r.script.Command = append(r.script.Command, "lib/c.txt")
+			r.write("lib/c.txt", "3")
+		}},
 		{"its bytes", func() { r.write("lib/c.txt", "4") }},
 	} {
 		change.do()
@@ -348,7 +360,8 @@ func TestProgramDigest(t *testing.T) {
 	}
 	request := r.request(nil)
 	request.DatasetDigest = first
-	if _, err := New(r.options).Train(t.Context(), request, &r.sink); !errors.Is(err, sweep.ErrDatasetChanged) || !strings.Contains(err.Error(), "program.sh") {
+	if _, err := New(r.options).Train(t.Context(), request, &r.sink); !errors.Is(err, sweep.ErrDatasetChanged) ||
+		!strings.Contains(err.Error(), "program.sh") {
 		t.Errorf("a changed program: %v", err)
 	}
 	var data *sweep.DataError
@@ -378,7 +391,8 @@ func TestRoots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(other, "program.sh"), text, 0o644), os.WriteFile(filepath.Join(stale, "program.sh"), []byte("false"), 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(other, "program.sh"), text, 0o644),
+		os.WriteFile(filepath.Join(stale, "program.sh"), []byte("false"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	request := r.request(nil)
@@ -441,7 +455,8 @@ ln -sf "$SWEEP_CHECKPOINT_DIR/state" linked
 			t.Errorf("log: %s", &r.log)
 		}
 		handed := r.sink.Artifacts()
-		if len(handed) != 3 || string(handed["model.bin"].Content) != "weights\n" || string(handed["linked"].Content) != "latest\n" || handed["logs"].MediaType != archiveType {
+		if len(handed) != 3 || string(handed["model.bin"].Content) != "weights\n" ||
+			string(handed["linked"].Content) != "latest\n" || handed["logs"].MediaType != archiveType {
 			t.Fatalf("handed over: %v", handed)
 		}
 		archives[i] = string(handed["logs"].Content)

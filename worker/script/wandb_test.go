@@ -33,8 +33,10 @@ assert run.config is wandb.config and wandb.run is run
 wandb.log({"ok": 1})
 `)
 	r.script.Command = append(r.script.Command[:2:2], "${args_no_boolean_flags}", "--flag=True")
-	r.script.Command = []string{r.script.Command[0], "${program}", "--lr=1e-08", "--n=3", "--flag=True", "--layers=[64, 64, 64]", `--opt={"name": "adam"}`}
-	r.script.Parameters = []sweep.ScriptParameter{{Name: "one", Float: true}, {Name: "opt.name", Path: []string{"opt", "name"}}}
+	r.script.Command = []string{r.script.Command[0], "${program}", "--lr=1e-08", "--n=3", "--flag=True",
+		"--layers=[64, 64, 64]", `--opt={"name": "adam"}`}
+	r.script.Parameters = []sweep.ScriptParameter{{Name: "one", Float: true},
+		{Name: "opt.name", Path: []string{"opt", "name"}}}
 	r.complete(sweep.Parameters{
 		"lr": 1e-8, "n": int64(3), "flag": true, "one": int64(1), "layers": []any{int64(64), int64(64), int64(64)},
 		"opt.name": "adam", "text": "None", "nothing": nil,
@@ -153,7 +155,8 @@ second.log({"loss": 1})
 	if want := map[string]float64{"loss": 1, "from_child": 1}; !reflect.DeepEqual(result.Summary, want) {
 		t.Errorf("summary %v, want %v\n%s", result.Summary, want, &r.log)
 	}
-	if steps, values := r.curve(result, "loss"); !reflect.DeepEqual(steps, []int64{0, 1, 2}) || !reflect.DeepEqual(values, []float32{3, 2, 1}) {
+	if steps, values := r.curve(result, "loss"); !reflect.DeepEqual(steps, []int64{0, 1, 2}) ||
+		!reflect.DeepEqual(values, []float32{3, 2, 1}) {
 		t.Errorf("curve %v %v", steps, values)
 	}
 	if !strings.Contains(r.log.String(), "is not the trial of a sweep") {
@@ -170,16 +173,19 @@ func TestObjective(t *testing.T) {
 		diverged bool
 		remark   string
 	}{
-		"early":    {`wandb.log({"val_loss": 0.5}); [wandb.log({"x": i}) for i in range(9)]`, 0.5, false, ""},
-		"numpy":    {"class S:\n  def item(self): return 0.25\nwandb.log({'val_loss': S()})", 0.25, false, ""},
-		"float":    {"class S:\n  def __float__(self): return 0.25\nwandb.log({'val_loss': S()})", 0.25, false, ""},
-		"truth":    {`wandb.log({"val_loss": True})`, 1.0, false, ""},
-		"summary":  {`wandb.log({"val_loss": 3}); wandb.summary["val_loss"] = 2`, 2.0, false, ""},
-		"nan":      {`wandb.log({"val_loss": float("nan")})`, nil, true, ""},
-		"misspelt": {`wandb.log({"valloss": 1, "acc": 2})`, nil, false, `the sweep's metric val_loss never came; those that came: acc, valloss (did you mean "valloss"?)`},
-		"none":     {`wandb.log({"val_loss": None})`, nil, false, "the sweep's metric val_loss never came; no other came either"},
-		"least":    {`wandb.define_metric("val_*", summary="min"); [wandb.log({"val_loss": x}) for x in (3, 1, 2)]`, 1.0, false, ""},
-		"nested":   {`wandb.log({"val": {"loss": 1}})`, nil, false, "those that came: val.loss"},
+		"early":   {`wandb.log({"val_loss": 0.5}); [wandb.log({"x": i}) for i in range(9)]`, 0.5, false, ""},
+		"numpy":   {"class S:\n  def item(self): return 0.25\nwandb.log({'val_loss': S()})", 0.25, false, ""},
+		"float":   {"class S:\n  def __float__(self): return 0.25\nwandb.log({'val_loss': S()})", 0.25, false, ""},
+		"truth":   {`wandb.log({"val_loss": True})`, 1.0, false, ""},
+		"summary": {`wandb.log({"val_loss": 3}); wandb.summary["val_loss"] = 2`, 2.0, false, ""},
+		"nan":     {`wandb.log({"val_loss": float("nan")})`, nil, true, ""},
+		"misspelt": {`wandb.log({"valloss": 1, "acc": 2})`, nil, false,
+			`the sweep's metric val_loss never came; those that came: acc, valloss (did you mean "valloss"?)`},
+		"none": {`wandb.log({"val_loss": None})`, nil, false, "the sweep's metric val_loss never came; no other " +
+			"came either"},
+		"least": {`wandb.define_metric("val_*", summary="min"); [wandb.log({"val_loss": x}) for x in (3, 1, 2)]`,
+			1.0, false, ""},
+		"nested": {`wandb.log({"val": {"loss": 1}})`, nil, false, "those that came: val.loss"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newPython(t, "import wandb\nwandb.init()\n"+test.program+"\n")
@@ -225,15 +231,18 @@ with wandb.init(mode="disabled"): wandb.log({"a": 100})
 		t.Errorf("summary %v", result.Summary)
 	}
 	for name, test := range map[string]struct{ program, want string }{
-		"exception":     {"with wandb.init() as run:\n  raise ValueError('nothing works')", "exit status 1: ValueError: nothing works"},
-		"swallowed":     {"try:\n  with wandb.init() as run:\n    raise ValueError('nothing works')\nexcept ValueError: pass", "reported its failure (exit code 1): ValueError: nothing works"},
+		"exception": {"with wandb.init() as run:\n  raise ValueError('nothing works')",
+			"exit status 1: ValueError: nothing works"},
+		"swallowed": {"try:\n  with wandb.init() as run:\n    raise ValueError('nothing works')\nexcept " +
+			"ValueError: pass", "reported its failure (exit code 1): ValueError: nothing works"},
 		"finish":        {"wandb.init(); wandb.finish(exit_code=3)", "reported its failure (exit code 3)"},
 		"system exit 2": {"with wandb.init(): raise SystemExit(2)", "exit status 2"},
 		"system exit 0": {"with wandb.init(): raise SystemExit(0)", ""},
 	} {
 		r := newPython(t, "import wandb\n"+test.program+"\n")
 		result, err := r.train(nil)
-		if err != nil || (result.State == sweep.Failed) != (test.want != "") || !strings.Contains(result.Error, test.want) {
+		if err != nil || (result.State == sweep.Failed) != (test.want != "") ||
+			!strings.Contains(result.Error, test.want) {
 			t.Errorf("%s: %+v, %v", name, result, err)
 		}
 	}
@@ -311,8 +320,10 @@ except wandb.CommError: pass
 	}
 	kept := filepath.Join(r.options.Artifacts, "s1", "7")
 	for _, name := range []string{
-		"media/picture.png", "media/many.0.png", "media/rows.table.json", "media/html.html", "media/figure.png", "media/drawn.png", "media/array.png", "model-model/model.bin", "model-model/more/note.txt",
-		"model-model/table.table.json", "model-model.metadata.json", "file-raw/model.bin", "files/model.bin", "files/own.txt",
+		"media/picture.png", "media/many.0.png", "media/rows.table.json", "media/html.html", "media/figure.png",
+		"media/drawn.png", "media/array.png", "model-model/model.bin", "model-model/more/note.txt",
+		"model-model/table.table.json", "model-model.metadata.json", "file-raw/model.bin", "files/model.bin",
+		"files/own.txt",
 	} {
 		if _, err := os.Stat(filepath.Join(kept, name)); err != nil {
 			t.Errorf("not kept: %v", err)
@@ -339,7 +350,8 @@ try: wandb.log(3)
 except ValueError: pass
 `)
 	result := r.complete(nil)
-	for metric, want := range map[string][]int64{"a": {0, 1, 10, 11}, "b": {1, 10}, "val/loss": {3, 7}, "big899": {14}} {
+	for metric, want := range map[string][]int64{"a": {0, 1, 10, 11}, "b": {1, 10}, "val/loss": {3, 7},
+		"big899": {14}} {
 		if steps, values := r.curve(result, metric); !reflect.DeepEqual(steps, want) {
 			t.Errorf("%s: %v %v, want %v", metric, steps, values, want)
 		}

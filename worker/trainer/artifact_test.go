@@ -23,15 +23,16 @@ import (
 // weights.
 func over(t *testing.T, sink sweep.Sink, hand func(sink sweep.Sink) error) error {
 	t.Helper()
-	wired, end, err := trainer.Loopback(&stub{describe: noopDescription, train: func(_ context.Context, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
-		if len(request.Artifacts) != 1 || request.Artifacts[0] != "weights" {
-			t.Errorf("asked for %v", request.Artifacts)
-		}
-		if err := hand(sink); err != nil {
-			return nil, err
-		}
-		return &sweep.Result{State: sweep.Completed}, nil
-	}})
+	wired, end, err := trainer.Loopback(&stub{describe: noopDescription,
+		train: func(_ context.Context, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+			if len(request.Artifacts) != 1 || request.Artifacts[0] != "weights" {
+				t.Errorf("asked for %v", request.Artifacts)
+			}
+			if err := hand(sink); err != nil {
+				return nil, err
+			}
+			return &sweep.Result{State: sweep.Completed}, nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,8 @@ func TestArtifactOverTheWire(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := sink.Artifacts()["weights"]
-		if !bytes.Equal(a.Content, content) || a.Size != int64(size) || !sweep.IsDigest(a.Digest) || a.MediaType != "a/b" {
+		if !bytes.Equal(a.Content, content) || a.Size != int64(size) || !sweep.IsDigest(a.Digest) ||
+			a.MediaType != "a/b" {
 			t.Errorf("%d bytes arrive as %d, %+v", size, len(a.Content), a.Artifact)
 		}
 		if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
@@ -110,7 +112,9 @@ func TestArtifactThatNobodyWants(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, odd := range []sweep.Artifact{{Name: "weights", Size: 3}, {Name: "weights", Digest: "x"}} {
-		if err := over(t, sink, func(sink sweep.Sink) error { return sink.Artifact(odd, strings.NewReader("x")) }); err == nil {
+		if err := over(t, sink, func(sink sweep.Sink) error {
+			return sink.Artifact(odd, strings.NewReader("x"))
+		}); err == nil {
 			t.Errorf("%+v is taken", odd)
 		}
 	}
@@ -140,7 +144,8 @@ func TestArtifactStaysInScratch(t *testing.T) {
 	}
 	scratch := t.TempDir()
 	if err := errors.Join(
-		os.Symlink(outside, filepath.Join(scratch, "link")), os.Symlink(filepath.Dir(outside), filepath.Join(scratch, "folder")),
+		os.Symlink(outside, filepath.Join(scratch, "link")),
+		os.Symlink(filepath.Dir(outside), filepath.Join(scratch, "folder")),
 		os.Mkdir(filepath.Join(scratch, "directory"), 0o700), syscall.Mkfifo(filepath.Join(scratch, "pipe"), 0o600),
 	); err != nil {
 		t.Fatal(err)
@@ -149,9 +154,11 @@ func TestArtifactStaysInScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{outside, relative, "link", "folder/credentials", "directory", "pipe", "absent", "a\x00b", "/dev/zero"} {
+	for _, file := range []string{outside, relative, "link", "folder/credentials", "directory", "pipe", "absent",
+		"a\x00b", "/dev/zero"} {
 		sink := &trainertest.Sink{}
-		if err := trainer.TakeArtifact(scratch, &trainerpb.Artifact{Name: "weights", File: file}, sink); err == nil || len(sink.Artifacts()) != 0 {
+		if err := trainer.TakeArtifact(scratch, &trainerpb.Artifact{Name: "weights", File: file}, sink); err == nil ||
+			len(sink.Artifacts()) != 0 {
 			t.Errorf("%q: %v, %v", file, err, sink.Artifacts())
 		}
 	}

@@ -41,7 +41,8 @@ func BenchmarkTrain(b *testing.B) {
 			b.ReportAllocs()
 			n := 0
 			for ; b.Loop(); n++ {
-				if _, err := process.Train(b.Context(), trial(sweep.Parameters{"x": n, "points": points}), sink); err != nil {
+				if _, err := process.Train(b.Context(), trial(sweep.Parameters{"x": n, "points": points}),
+					sink); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -71,7 +72,8 @@ func BenchmarkLaunch(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	for name, secrets := range map[string][]string{"open": nil, "hiding": {filepath.Join(home, ".pgpass"), "/etc/sweep/sweep.conf"}} {
+	for name, secrets := range map[string][]string{"open": nil,
+		"hiding": {filepath.Join(home, ".pgpass"), "/etc/sweep/sweep.conf"}} {
 		b.Run(name, func(b *testing.B) {
 			l := launcher()
 			l.Secrets = secrets

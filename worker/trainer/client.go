@@ -72,7 +72,8 @@ func (c *client) Validate(ctx context.Context, request sweep.ValidateRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.rpc.Validate(ctx, &trainerpb.ValidateRequest{Parameters: parameters, DataDir: request.DataDir, Script: script})
+	m, err := c.rpc.Validate(ctx, &trainerpb.ValidateRequest{Parameters: parameters, DataDir: request.DataDir,
+		Script: script})
 	if err != nil {
 		return nil, c.report(ctx, err)
 	}
@@ -201,7 +202,8 @@ type receiver struct {
 
 // receive reads the events of the call to the last and returns the result or the
 // error.
-func (r *receiver) receive(stream grpc.BidiStreamingClient[trainerpb.TrainCommand, trainerpb.TrainEvent]) (*sweep.Result, error) {
+func (r *receiver) receive(stream grpc.BidiStreamingClient[trainerpb.TrainCommand,
+	trainerpb.TrainEvent]) (*sweep.Result, error) {
 	var problem error
 	for {
 		event, err := stream.Recv()

@@ -51,7 +51,8 @@ type command struct {
 }
 
 func newCommand(argv, secrets []string, scratch *scratch, log *slog.Logger) *command {
-	c := &command{argv: argv, secrets: secrets, scratch: scratch, log: log, exited: make(chan struct{}), gone: make(chan struct{})}
+	c := &command{argv: argv, secrets: secrets, scratch: scratch, log: log, exited: make(chan struct{}),
+		gone: make(chan struct{})}
 	c.handshake, c.line = io.Pipe()
 	return c
 }

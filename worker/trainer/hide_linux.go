@@ -15,7 +15,8 @@ import (
 // from trainers, nil if it can.
 func CanHide() error {
 	if _, err := landlockVersion(); err != nil {
-		return fmt.Errorf("the kernel has no Landlock, which Linux 5.13 and later have unless it is switched off: %w", err)
+		return fmt.Errorf("the kernel has no Landlock, which Linux 5.13 and later have unless it is switched off: %w",
+			err)
 	}
 	return nil
 }
@@ -63,7 +64,8 @@ func hide(paths []string) error {
 	if version >= resolveUnixVersion { // nothing allows it
 		attributes.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attributes)), unsafe.Sizeof(attributes), 0)
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attributes)),
+		unsafe.Sizeof(attributes), 0)
 	if errno != 0 {
 		return fmt.Errorf("landlock_create_ruleset: %w", errno)
 	}
@@ -200,7 +202,8 @@ func (r *ruleset) allow(path string, directory bool) error {
 	if directory {
 		rule.Allowed_access = r.directories
 	}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if errno != 0 {
 		return fmt.Errorf("landlock_add_rule for %s: %w", path, errno)
 	}

@@ -23,7 +23,8 @@ import (
 func thief(t *testing.T, l *trainer.Launcher, path string) []string {
 	t.Helper()
 	process := launch(t, l, trainertest.ExampleName)
-	if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "steal", "fault_file": path}), &trainertest.Sink{}); err != nil {
+	if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "steal", "fault_file": path}),
+		&trainertest.Sink{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the trainer has tried", func() bool { return strings.Contains(process.Stderr(), "steal: done") })
@@ -52,7 +53,8 @@ func TestSecretsAreHidden(t *testing.T) {
 		}
 		return path
 	}
-	pass, creds, inFolder := write(".pgpass"), write("etc", "sweep", "worker.creds"), write("keys", "deep", "worker.key")
+	pass, creds, inFolder := write(".pgpass"), write("etc", "sweep", "worker.creds"),
+		write("keys", "deep", "worker.key")
 	settings, public := write("etc", "sweep", "sweep.conf"), write("data", "ucr", "Tiny_TRAIN.tsv")
 	linked := filepath.Join(home, "etc", "linked.creds")
 	real := write("mount", "..2026", "linked.creds")
@@ -60,7 +62,8 @@ func TestSecretsAreHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := launcher()
-	everything := []string{"reading", "the worker's root", "its own root", "a process", "a link", "a second name", "another name",
+	everything := []string{"reading", "the worker's root", "its own root", "a process", "a link", "a second name",
+		"another name",
 		"another directory", "writing", "the worker's environment", "the worker's memory map"}
 	ways := thief(t, open, pass)
 	for _, way := range everything {
@@ -72,8 +75,12 @@ func TestSecretsAreHidden(t *testing.T) {
 	l.Secrets = []string{pass, creds, filepath.Join(home, "keys"), linked, filepath.Join(home, "later.creds")}
 	later := func() string { return write("later.creds") }
 	for name, path := range map[string]func() string{
-		"a file": func() string { return pass }, "in a folder": func() string { return creds }, "a hidden folder": func() string { return inFolder },
-		"a link": func() string { return linked }, "a link's target": func() string { return real }, "a file that comes later": later,
+		"a file": func() string { return pass }, "in a folder": func() string {
+			return creds
+		}, "a hidden folder": func() string { return inFolder },
+		"a link": func() string { return linked }, "a link's target": func() string {
+			return real
+		}, "a file that comes later": later,
 	} {
 		if ways := thief(t, l, path()); len(ways) > 0 {
 			t.Errorf("%s is read by %q", name, ways)
@@ -137,7 +144,8 @@ func TestFileThatComesLater(t *testing.T) {
 	if err := os.WriteFile(path, []byte("a secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "steal", "fault_file": path}), &trainertest.Sink{}); err != nil {
+	if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "steal", "fault_file": path}),
+		&trainertest.Sink{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the trainer has tried", func() bool { return strings.Contains(process.Stderr(), "steal: done") })

@@ -121,7 +121,8 @@ func (l *Launcher) Launch(ctx context.Context, name string) (sweep.Process, erro
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: socketParent(scratch)},
 		// The one connection lasts as long as the process.
 		GRPCDialOptions: []grpc.DialOption{
-			grpc.WithIdleTimeout(0), grpc.WithStaticConnWindowSize(windowSize), grpc.WithStaticStreamWindowSize(windowSize),
+			grpc.WithIdleTimeout(0), grpc.WithStaticConnWindowSize(windowSize),
+			grpc.WithStaticStreamWindowSize(windowSize),
 		},
 		Logger: hclog.NewNullLogger(),
 	})
@@ -220,7 +221,8 @@ func (l *Launcher) find(name string) ([]string, error) {
 		return argv, nil
 	}
 	if name == "" || name != filepath.Base(name) || name == "." || name == ".." {
-		return nil, fmt.Errorf("trainer %q: a trainer's name is the name of a file without its directory: %w", name, sweep.ErrNotFound)
+		return nil, fmt.Errorf("trainer %q: a trainer's name is the name of a file without its directory: %w", name,
+			sweep.ErrNotFound)
 	}
 	var refused error
 	for _, dir := range l.Path {
@@ -260,7 +262,8 @@ func executable(path string) error {
 	case info.IsDir():
 		return &fs.PathError{Op: "trainer", Path: path, Err: fs.ErrNotExist}
 	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
-		return fmt.Errorf("%s is not executable (mode %v), chmod +x makes it so: %w", path, info.Mode(), fs.ErrPermission)
+		return fmt.Errorf("%s is not executable (mode %v), chmod +x makes it so: %w", path, info.Mode(),
+			fs.ErrPermission)
 	case runtime.GOOS == "windows" && !strings.HasSuffix(path, suffix()):
 		return &fs.PathError{Op: "trainer", Path: path, Err: fs.ErrNotExist}
 	}

@@ -121,7 +121,8 @@ func TestMachineError(t *testing.T) {
 	_, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "error"}), &trainertest.Sink{})
 	var died *trainer.DiedError
 	var refused *sweep.ParameterError
-	if err == nil || errors.As(err, &died) || errors.As(err, &refused) || !strings.Contains(err.Error(), "the machine is at fault") {
+	if err == nil || errors.As(err, &died) || errors.As(err, &refused) ||
+		!strings.Contains(err.Error(), "the machine is at fault") {
 		t.Errorf("Train: %v", err)
 	}
 	if !process.Alive() {
@@ -149,7 +150,8 @@ func TestCancel(t *testing.T) {
 			}()
 			eventually(t, "the fault strikes", func() bool { return strings.Contains(process.Stderr(), "fault") })
 			cancel()
-			if err := sweeptest.Receive(t, "the end of Train, which was cancelled", done); !errors.Is(err, context.Canceled) {
+			if err := sweeptest.Receive(t, "the end of Train, which was cancelled", done); !errors.Is(err,
+				context.Canceled) {
 				t.Errorf("Train: %v, want %v", err, context.Canceled)
 			}
 			if process.Alive() != test.alive {
@@ -169,7 +171,8 @@ func TestCancel(t *testing.T) {
 // business and does not block it.
 func TestStdoutNoise(t *testing.T) {
 	process := launch(t, launcher(), trainertest.ExampleName)
-	if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "stdout"}), &trainertest.Sink{}); err != nil {
+	if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "stdout"}),
+		&trainertest.Sink{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -278,8 +281,10 @@ func TestStartErrors(t *testing.T) {
 		{"open port", "#!/bin/sh\necho '1|2|tcp|0.0.0.0:1234|grpc|" + cert + "'\nsleep 600\n",
 			[]string{"tcp 0.0.0.0:1234", "only a Unix socket or a loopback address"}},
 		{"no certificate", "#!/bin/sh\necho '1|2|unix|/tmp/no-such-socket|grpc|'\nsleep 600\n", []string{"AutoMTLS"}},
-		{"no socket", "#!/bin/sh\necho '1|2|unix|/tmp/no-such-socket|grpc|" + cert + "'\nsleep 600\n", []string{"did not start"}},
-		{"other plugin", "#!/bin/sh\necho '1|2|unix|/tmp/x|netrpc|" + cert + "'\nsleep 600\n", []string{"did not start", "netrpc"}},
+		{"no socket", "#!/bin/sh\necho '1|2|unix|/tmp/no-such-socket|grpc|" + cert + "'\nsleep 600\n",
+			[]string{"did not start"}},
+		{"other plugin", "#!/bin/sh\necho '1|2|unix|/tmp/x|netrpc|" + cert + "'\nsleep 600\n",
+			[]string{"did not start", "netrpc"}},
 		{"deaf", "#!/bin/sh\nexec sleep 600\n", []string{"has not completed its handshake within 500ms"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -310,7 +315,8 @@ func TestNotExecutable(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := l.Launch(t.Context(), "plain")
-	if !errors.Is(err, os.ErrPermission) || errors.Is(err, sweep.ErrNotFound) || !strings.Contains(fmt.Sprint(err), "chmod +x") {
+	if !errors.Is(err, os.ErrPermission) || errors.Is(err, sweep.ErrNotFound) ||
+		!strings.Contains(fmt.Sprint(err), "chmod +x") {
 		t.Errorf("Launch: %v, want %v", err, os.ErrPermission)
 	}
 	if err := os.Mkdir(filepath.Join(l.Path[0], "folder"), 0o755); err != nil {
@@ -407,7 +413,8 @@ func TestEnvironment(t *testing.T) {
 func TestHome(t *testing.T) {
 	host := t.TempDir()
 	t.Setenv("HOME", host)
-	const text = "#!/bin/sh\nenv > \"$0.out\"\nls -ld \"$HOME\" \"$TMPDIR\" >> \"$0.out\"\necho cached > \"$HOME/cache\"\nmktemp\n"
+	const text = "#!/bin/sh\nenv > \"$0.out\"\nls -ld \"$HOME\" \"$TMPDIR\" >> \"$0.out\"\necho cached > " +
+		"\"$HOME/cache\"\nmktemp\n"
 	seen := map[string]bool{}
 	for range 2 {
 		l := script(t, "env", text)
@@ -445,9 +452,11 @@ func TestHome(t *testing.T) {
 
 // A trainer that a person starts says what it is.
 func TestStartedByHand(t *testing.T) {
-	l := script(t, "by-hand", "#!/bin/sh\nunset SWEEP_TRAINER\nexec "+filepath.Join(examples, trainertest.ExampleName)+"\n")
+	l := script(t, "by-hand", "#!/bin/sh\nunset SWEEP_TRAINER\nexec "+filepath.Join(examples,
+		trainertest.ExampleName)+"\n")
 	_, err := l.Launch(t.Context(), "by-hand")
-	if err == nil || !strings.Contains(err.Error(), "exit status 1") || !strings.Contains(err.Error(), "trainer: quadratic") {
+	if err == nil || !strings.Contains(err.Error(), "exit status 1") ||
+		!strings.Contains(err.Error(), "trainer: quadratic") {
 		t.Errorf("Launch: %v", err)
 	}
 }

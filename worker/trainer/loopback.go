@@ -29,7 +29,9 @@ func Loopback(t sweep.Trainer) (sweep.Trainer, func(), error) {
 		_ = server.Serve(listener)
 	}()
 	connection, err := grpc.NewClient("passthrough:///trainer",
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return listener.DialContext(ctx)
+		}),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
 	if err != nil {

@@ -119,7 +119,8 @@ func encodeThinned(news []sweep.Curve) []*trainerpb.Curve {
 		if len(c.Steps) == 0 {
 			continue
 		}
-		m := &trainerpb.Curve{Metric: c.Metric, Thinned: true, Offset: int64(c.Offset), PackedValues: sweep.EncodeValues(c.Values)}
+		m := &trainerpb.Curve{Metric: c.Metric, Thinned: true, Offset: int64(c.Offset),
+			PackedValues: sweep.EncodeValues(c.Values)}
 		if !slices.Equal(c.Steps, last) {
 			m.PackedSteps, last = sweep.EncodeSteps(c.Steps), c.Steps
 		}
@@ -166,7 +167,8 @@ func decodeCurves(messages []*trainerpb.Curve) ([]sweep.Curve, error) {
 			continue
 		}
 		if len(m.GetSteps()) != len(m.GetValues()) {
-			return nil, fmt.Errorf("curve %q: %d steps but %d values", m.GetMetric(), len(m.GetSteps()), len(m.GetValues()))
+			return nil, fmt.Errorf("curve %q: %d steps but %d values", m.GetMetric(), len(m.GetSteps()),
+				len(m.GetValues()))
 		}
 		curves[i] = sweep.Curve{Metric: m.GetMetric(), Steps: m.GetSteps(), Values: m.GetValues()}
 	}
@@ -198,7 +200,8 @@ func decodeResult(m *trainerpb.Result) (*sweep.Result, error) {
 	}
 	state := sweep.State(m.GetState())
 	if !state.Terminal() {
-		return nil, fmt.Errorf("result: state %q is none of %q, %q, %q", state, sweep.Completed, sweep.Failed, sweep.Cancelled)
+		return nil, fmt.Errorf("result: state %q is none of %q, %q, %q", state, sweep.Completed, sweep.Failed,
+			sweep.Cancelled)
 	}
 	return &sweep.Result{
 		State:          state,

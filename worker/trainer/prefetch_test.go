@@ -53,7 +53,8 @@ func (c *counted) list() []int64 {
 }
 
 func request(index int64) sweep.TrainRequest {
-	return sweep.TrainRequest{Trial: sweep.Trial{TrialID: sweep.TrialID{Sweep: "s", Index: index}, Parameters: sweep.Parameters{}}}
+	return sweep.TrainRequest{Trial: sweep.Trial{TrialID: sweep.TrialID{Sweep: "s", Index: index},
+		Parameters: sweep.Parameters{}}}
 }
 
 // prefetching returns a trainer behind the wire that has been asked for its

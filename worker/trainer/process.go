@@ -42,7 +42,8 @@ type process struct {
 }
 
 func newProcess(name string, command *command, host *plugin.Client, connection *grpc.ClientConn) *process {
-	p := &process{client: newClient(connection), name: name, command: command, plugin: host, connection: connection, closed: make(chan struct{})}
+	p := &process{client: newClient(connection), name: name, command: command, plugin: host, connection: connection,
+		closed: make(chan struct{})}
 	p.abandon, p.scratch = command.kill, command.scratch.temp()
 	p.fault = p.diagnose
 	return p

@@ -97,7 +97,8 @@ func TestWorkerKilled(t *testing.T) {
 			worker, grandchild := helper(t, asWorker, examples)
 			child := parentOf(grandchild)
 			if child == 0 || parentOf(child) != worker.Process.Pid {
-				t.Fatalf("grandchild %d of %d of %d, want of %d", grandchild, child, parentOf(child), worker.Process.Pid)
+				t.Fatalf("grandchild %d of %d of %d, want of %d", grandchild, child, parentOf(child),
+					worker.Process.Pid)
 			}
 			if test.before != 0 {
 				if err := syscall.Kill(child, test.before); err != nil {
@@ -130,7 +131,8 @@ func TestGrandchildren(t *testing.T) {
 	for _, end := range []string{"close", "kill"} {
 		t.Run(end, func(t *testing.T) {
 			process := launch(t, launcher(), trainertest.ExampleName)
-			if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "child"}), &trainertest.Sink{}); err != nil {
+			if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "child"}),
+				&trainertest.Sink{}); err != nil {
 				t.Fatal(err)
 			}
 			var grandchild int
@@ -213,7 +215,8 @@ func TestKilledFromOutside(t *testing.T) {
 		}
 		eventually(t, "all threads of the trainer are stopped", func() bool { return stopped(pid) })
 		cancel()
-		if err := sweeptest.Receive(t, "the end of Train, which was cancelled", done); !errors.Is(err, context.Canceled) {
+		if err := sweeptest.Receive(t, "the end of Train, which was cancelled", done); !errors.Is(err,
+			context.Canceled) {
 			t.Errorf("Train: %v, want %v", err, context.Canceled)
 		}
 		if process.Alive() {
@@ -223,7 +226,8 @@ func TestKilledFromOutside(t *testing.T) {
 	})
 	t.Run("stopped and closed", func(t *testing.T) {
 		process := launch(t, launcher(), trainertest.ExampleName)
-		if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "child"}), &trainertest.Sink{}); err != nil {
+		if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "child"}),
+			&trainertest.Sink{}); err != nil {
 			t.Fatal(err)
 		}
 		pid := trainerOf(t, process)
@@ -263,7 +267,8 @@ func TestSignals(t *testing.T) {
 // A trainer runs in a group of its own and is not reachable through the network.
 func TestIsolation(t *testing.T) {
 	process := launch(t, launcher(), trainertest.ExampleName)
-	if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "child"}), &trainertest.Sink{}); err != nil {
+	if _, err := process.Train(t.Context(), trial(sweep.Parameters{"fault": "child"}),
+		&trainertest.Sink{}); err != nil {
 		t.Fatal(err)
 	}
 	pid := trainerOf(t, process)

@@ -47,7 +47,8 @@ func (r *recorder) Artifact(sweep.Artifact, io.Reader) error { return nil }
 // recorded is the same; a trainer that thins sends little more than what is kept.
 func TestPointsAreThinnedByTheTrainer(t *testing.T) {
 	const length, limit = 5000, 100
-	for _, request := range []*trainerpb.TrainRequest{{Call: 1, Points: limit, Thinned: true}, {Call: 1, Points: limit}, {Call: 1, Points: length, Thinned: true}} {
+	for _, request := range []*trainerpb.TrainRequest{{Call: 1, Points: limit, Thinned: true}, {Call: 1, Points: limit},
+		{Call: 1, Points: length, Thinned: true}} {
 		stream := &events{}
 		s := newSender(stream, request)
 		want := sweep.NewRecorder(int(request.GetPoints()))
@@ -55,7 +56,8 @@ func TestPointsAreThinnedByTheTrainer(t *testing.T) {
 		for step := range int64(length) {
 			batch := []sweep.Curve{{Metric: "loss", Steps: []int64{step}, Values: []float32{random.Float32()}}}
 			if step%50 == 0 {
-				batch = append(batch, sweep.Curve{Metric: "error", Steps: []int64{step}, Values: []float32{random.Float32()}})
+				batch = append(batch, sweep.Curve{Metric: "error", Steps: []int64{step},
+					Values: []float32{random.Float32()}})
 			}
 			want.Add(batch)
 			if err := s.Points(batch); err != nil {

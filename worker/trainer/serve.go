@@ -99,12 +99,14 @@ func (s *streams) restore() {
 	s.once.Do(func() { os.Stdout, os.Stderr = s.stdout, s.stderr })
 }
 
-func (s *streams) unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+func (s *streams) unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
+	handle grpc.UnaryHandler) (any, error) {
 	s.restore()
 	return handle(ctx, request)
 }
 
-func (s *streams) stream(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+func (s *streams) stream(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
+	handle grpc.StreamHandler) error {
 	s.restore()
 	return handle(service, stream)
 }

@@ -54,7 +54,8 @@ func (s *server) Validate(ctx context.Context, m *trainerpb.ValidateRequest) (*t
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	validation, err := s.trainer.Validate(ctx, sweep.ValidateRequest{Parameters: parameters, DataDir: m.GetDataDir(), Script: script})
+	validation, err := s.trainer.Validate(ctx, sweep.ValidateRequest{Parameters: parameters, DataDir: m.GetDataDir(),
+		Script: script})
 	if err == nil && validation == nil {
 		err = errNoAnswer
 	}
@@ -127,7 +128,8 @@ func (t *trials) listen(requests chan<- *trainerpb.TrainRequest) error {
 			select {
 			case requests <- request:
 			default:
-				return status.Error(codes.FailedPrecondition, "a trial is being trained and others wait: a trainer trains one at a time")
+				return status.Error(codes.FailedPrecondition, "a trial is being trained and others wait: a trainer "+
+					"trains one at a time")
 			}
 		}
 	}
@@ -239,7 +241,8 @@ type sender struct {
 	artifacts []string
 }
 
-func newSender(stream grpc.BidiStreamingServer[trainerpb.TrainCommand, trainerpb.TrainEvent], m *trainerpb.TrainRequest) *sender {
+func newSender(stream grpc.BidiStreamingServer[trainerpb.TrainCommand, trainerpb.TrainEvent],
+	m *trainerpb.TrainRequest) *sender {
 	s := &sender{stream: stream, sent: time.Now(), artifacts: m.GetArtifacts()}
 	s.event.Call = m.GetCall()
 	if m.GetThinned() {

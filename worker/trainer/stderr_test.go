@@ -14,7 +14,8 @@ func TestTail(t *testing.T) {
 	for i := 0; all.Len() < 5*stderrLimit; i++ {
 		fmt.Fprintf(&all, "line %d %s\n", i, strings.Repeat("x", i%97))
 	}
-	for _, length := range []int{0, 1, 100, stderrLimit - 1, stderrLimit, stderrLimit + 1, 2 * stderrLimit, 2*stderrLimit + 1, all.Len()} {
+	for _, length := range []int{0, 1, 100, stderrLimit - 1, stderrLimit, stderrLimit + 1, 2 * stderrLimit,
+		2*stderrLimit + 1, all.Len()} {
 		for _, size := range []int{1, 7, 4096, 1 << 20} {
 			text := all.String()[:length]
 			var kept tail
@@ -31,7 +32,8 @@ func TestTail(t *testing.T) {
 				continue
 			}
 			if !strings.HasSuffix(text, got) || len(got) > stderrLimit || len(got) < stderrLimit-110 {
-				t.Fatalf("%d bytes in pieces of %d: %d bytes kept, a suffix: %v", length, size, len(got), strings.HasSuffix(text, got))
+				t.Fatalf("%d bytes in pieces of %d: %d bytes kept, a suffix: %v", length, size, len(got),
+					strings.HasSuffix(text, got))
 			}
 			if before := text[len(text)-len(got)-1]; before != '\n' {
 				t.Fatalf("%d bytes in pieces of %d: the first line is cut", length, size)
@@ -103,7 +105,8 @@ func TestTailSince(t *testing.T) {
 			t.Fatalf("from %d: %d bytes from %d to %d of %d", from, len(text), start, end, total)
 		}
 		whole := total-from <= stderrLimit
-		if whole != (start == from) || !strings.HasPrefix(text, "line ") || whole && !strings.HasPrefix(text, fmt.Sprintf("line %d ", i)) {
+		if whole != (start == from) || !strings.HasPrefix(text, "line ") || whole &&
+			!strings.HasPrefix(text, fmt.Sprintf("line %d ", i)) {
 			t.Fatalf("from %d of %d: %.20q from %d", from, total, text, start)
 		}
 	}

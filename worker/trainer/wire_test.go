@@ -66,7 +66,8 @@ func loopback(t *testing.T, s sweep.Trainer) sweep.Trainer {
 
 // Errors of a trial arrive with their text, for errors.As and errors.Is.
 func TestErrorsOverTheWire(t *testing.T) {
-	parameter := &sweep.ParameterError{Parameter: "epochs", Value: int64(0), Problem: "must be an integer of at least 1", Nearest: "epoch"}
+	parameter := &sweep.ParameterError{Parameter: "epochs", Value: int64(0),
+		Problem: "must be an integer of at least 1", Nearest: "epoch"}
 	data := &sweep.DataError{Dataset: "CBF", Err: errors.New("CBF_TRAIN.tsv, row 3: not a number")}
 	missing := &sweep.DataError{Dataset: "CBF", Err: fmt.Errorf("no file CBF_TRAIN.tsv: %w", sweep.ErrNotFound)}
 	for _, test := range []struct {
@@ -78,19 +79,23 @@ func TestErrorsOverTheWire(t *testing.T) {
 		is        []error
 		isNot     []error
 	}{
-		{name: "parameter", err: parameter, parameter: parameter, isNot: []error{sweep.ErrNotFound, sweep.ErrDatasetChanged}},
+		{name: "parameter", err: parameter, parameter: parameter,
+			isNot: []error{sweep.ErrNotFound, sweep.ErrDatasetChanged}},
 		{name: "wrapped parameter", err: fmt.Errorf("trial 7: %w", parameter), parameter: parameter},
 		{name: "parameter without value", err: &sweep.ParameterError{Parameter: "lr", Problem: "is required"},
 			parameter: &sweep.ParameterError{Parameter: "lr", Problem: "is required"}},
-		{name: "list value", err: &sweep.ParameterError{Parameter: "lr", Value: []any{int64(1), 2.5, "x"}, Problem: "no list"},
+		{name: "list value", err: &sweep.ParameterError{Parameter: "lr", Value: []any{int64(1), 2.5, "x"},
+			Problem: "no list"},
 			parameter: &sweep.ParameterError{Parameter: "lr", Value: []any{int64(1), 2.5, "x"}, Problem: "no list"}},
-		{name: "value without JSON", err: &sweep.ParameterError{Parameter: "lr", Value: math.NaN(), Problem: "must be finite"},
+		{name: "value without JSON", err: &sweep.ParameterError{Parameter: "lr", Value: math.NaN(),
+			Problem: "must be finite"},
 			parameter: &sweep.ParameterError{Parameter: "lr", Value: "NaN", Problem: "must be finite"}},
 		{name: "data", err: data, data: true, isNot: []error{sweep.ErrNotFound}},
 		{name: "missing data", err: missing, data: true, is: []error{sweep.ErrNotFound}},
 		{name: "wrapped data", err: fmt.Errorf("split: %w", missing), data: true, is: []error{sweep.ErrNotFound}},
 		{name: "changed", err: sweep.ErrDatasetChanged, is: []error{sweep.ErrDatasetChanged}},
-		{name: "wrapped changed", err: fmt.Errorf("CBF: %w", sweep.ErrDatasetChanged), is: []error{sweep.ErrDatasetChanged}},
+		{name: "wrapped changed", err: fmt.Errorf("CBF: %w", sweep.ErrDatasetChanged),
+			is: []error{sweep.ErrDatasetChanged}},
 		{name: "changed data", err: &sweep.DataError{Dataset: "CBF", Err: sweep.ErrDatasetChanged}, data: true,
 			is: []error{sweep.ErrDatasetChanged}},
 		{name: "both", err: errors.Join(parameter, data), parameter: parameter, data: true},
@@ -162,8 +167,10 @@ func TestFieldsOverTheWire(t *testing.T) {
 		Points:     17,
 		Checkpoint: []byte{0, 1, 255},
 		Script: &sweep.Script{
-			Program: "train.py", Command: []string{"${program}", "${args}"}, Files: []string{"a"}, Directory: "/d", Project: "p", Entity: "e",
-			Metric: "loss", Parameters: []sweep.ScriptParameter{{Name: "a.b", Path: []string{"a", "b"}, Float: true, Written: map[string]string{"1": "1.0"}}},
+			Program: "train.py", Command: []string{"${program}", "${args}"}, Files: []string{"a"}, Directory: "/d",
+			Project: "p", Entity: "e",
+			Metric: "loss", Parameters: []sweep.ScriptParameter{{Name: "a.b", Path: []string{"a", "b"}, Float: true,
+				Written: map[string]string{"1": "1.0"}}},
 		},
 	}
 	result := &sweep.Result{
@@ -196,11 +203,13 @@ func TestFieldsOverTheWire(t *testing.T) {
 	if !reflect.DeepEqual(gotResult, result) {
 		t.Errorf("result\n%+v, want\n%+v", gotResult, result)
 	}
-	gotValidation, err := wired.Validate(t.Context(), sweep.ValidateRequest{Parameters: request.Parameters, DataDir: "/data", Script: request.Script})
+	gotValidation, err := wired.Validate(t.Context(), sweep.ValidateRequest{Parameters: request.Parameters,
+		DataDir: "/data", Script: request.Script})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(gotValidate, sweep.ValidateRequest{Parameters: request.Parameters, DataDir: "/data", Script: request.Script}) {
+	if !reflect.DeepEqual(gotValidate, sweep.ValidateRequest{Parameters: request.Parameters, DataDir: "/data",
+		Script: request.Script}) {
 		t.Errorf("validate request %+v", gotValidate)
 	}
 	if !reflect.DeepEqual(gotValidation, validation) {
@@ -214,10 +223,12 @@ func TestDescriptionOverTheWire(t *testing.T) {
 	want := &sweep.Description{
 		Name: "d", Version: "1", ResultVersion: "2",
 		Parameters: []sweep.ParameterSchema{
-			{Name: "n", Type: sweep.IntegerType, Doc: "an integer", Default: int64(3), Minimum: &least, Enum: []any{int64(3), int64(4)}},
+			{Name: "n", Type: sweep.IntegerType, Doc: "an integer", Default: int64(3), Minimum: &least,
+				Enum: []any{int64(3), int64(4)}},
 			{Name: "x", Type: sweep.NumberType, Doc: "a number", Defaults: []sweep.ConditionalDefault{
 				{When: sweep.Match{"n": {int64(3)}}, Value: 0.5}, {When: sweep.Match{"n": {int64(4)}}, Value: int64(1)},
-			}, AppliesWhen: sweep.Match{"n": {int64(3), int64(4)}}, Neutral: 0.5, Measures: true, MeasuresWhen: sweep.Match{"n": {int64(3)}}},
+			}, AppliesWhen: sweep.Match{"n": {int64(3), int64(4)}}, Neutral: 0.5, Measures: true,
+				MeasuresWhen: sweep.Match{"n": {int64(3)}}},
 			{Name: "a", Type: sweep.AnyType, Doc: "anything", Default: map[string]any{"k": []any{int64(1), 0.25, nil}}},
 		},
 		Metrics: []sweep.MetricSchema{{Name: "loss", Doc: "loss", Goal: "minimize", Unit: "nats", Curve: true}},
@@ -235,7 +246,8 @@ func TestDescriptionOverTheWire(t *testing.T) {
 // A description that contradicts itself is an error.
 func TestBadDescription(t *testing.T) {
 	wired := loopback(t, &stub{describe: func() (*sweep.Description, error) {
-		return &sweep.Description{Name: "d", Parameters: []sweep.ParameterSchema{{Name: "a", AppliesWhen: sweep.Match{"b": {1}}}, {Name: "b"}}}, nil
+		return &sweep.Description{Name: "d",
+			Parameters: []sweep.ParameterSchema{{Name: "a", AppliesWhen: sweep.Match{"b": {1}}}, {Name: "b"}}}, nil
 	}})
 	if _, err := wired.Describe(t.Context()); err == nil {
 		t.Error("no error")
@@ -304,7 +316,8 @@ func TestPointsOverTheWire(t *testing.T) {
 func TestPointsAreBatched(t *testing.T) {
 	sink := &batches{}
 	next := make(chan struct{})
-	wired := loopback(t, &stub{train: func(ctx context.Context, _ sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	wired := loopback(t, &stub{train: func(ctx context.Context, _ sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		for i := range int64(1000) {
 			if err := sink.Points([]sweep.Curve{{Metric: "loss", Steps: []int64{i}, Values: []float32{0}}}); err != nil {
 				return nil, err
@@ -321,7 +334,8 @@ func TestPointsAreBatched(t *testing.T) {
 
 	sink = &batches{arrived: next}
 	begin := time.Now()
-	wired = loopback(t, &stub{train: func(ctx context.Context, _ sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	wired = loopback(t, &stub{train: func(ctx context.Context, _ sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		for i := int64(1); ; i++ {
 			if err := sink.Points([]sweep.Curve{{Metric: "loss", Steps: []int64{i}, Values: []float32{0}}}); err != nil {
 				return nil, err
@@ -373,7 +387,8 @@ func TestLargeCheckpoint(t *testing.T) {
 // A checkpoint that a trainer offers when it is cancelled still arrives.
 func TestLastCheckpoint(t *testing.T) {
 	started := make(chan struct{})
-	wired := loopback(t, &stub{train: func(ctx context.Context, _ sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
+	wired := loopback(t, &stub{train: func(ctx context.Context, _ sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
 		close(started)
 		<-ctx.Done()
 		if err := sink.Checkpoint(42, []byte("state")); err != nil {
@@ -409,7 +424,8 @@ func TestOneTrialAtATime(t *testing.T) {
 		done <- err
 	}()
 	<-started
-	if _, err := wired.Train(t.Context(), trial(nil), &trainertest.Sink{}); err == nil || !strings.Contains(err.Error(), "one at a time") {
+	if _, err := wired.Train(t.Context(), trial(nil), &trainertest.Sink{}); err == nil ||
+		!strings.Contains(err.Error(), "one at a time") {
 		t.Errorf("a second Train: %v", err)
 	}
 	close(leave)
@@ -425,7 +441,8 @@ func TestMalformedAnswers(t *testing.T) {
 			return &sweep.Result{State: "done"}, nil
 		},
 		"result's curve": func(context.Context, sweep.TrainRequest, sweep.Sink) (*sweep.Result, error) {
-			return &sweep.Result{State: sweep.Completed, Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1}}}}, nil
+			return &sweep.Result{State: sweep.Completed, Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1}}}},
+				nil
 		},
 		"curve": func(_ context.Context, _ sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
 			return nil, sink.Points([]sweep.Curve{{Metric: "loss", Steps: []int64{1}}})
@@ -456,7 +473,8 @@ func TestUnknownTrainer(t *testing.T) {
 			t.Errorf("Launch(%q): %v, want %v and %q", name, err, sweep.ErrNotFound, want)
 		}
 	}
-	if _, err := (&trainer.Launcher{}).Launch(t.Context(), "x"); !errors.Is(err, sweep.ErrNotFound) || errors.Is(err, fs.ErrPermission) {
+	if _, err := (&trainer.Launcher{}).Launch(t.Context(), "x"); !errors.Is(err, sweep.ErrNotFound) ||
+		errors.Is(err, fs.ErrPermission) {
 		t.Errorf("Launch of the zero Launcher: %v", err)
 	}
 	if names := launcher().Names(); !reflect.DeepEqual(names, []string{"echo", noop.Name, trainertest.ExampleName}) {

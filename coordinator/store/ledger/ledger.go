@@ -172,7 +172,8 @@ type Ledger struct {
 
 // New returns a Ledger for a transaction whose time is now.
 func New(now time.Time) *Ledger {
-	return &Ledger{now: now, trials: map[sweep.TrialID]*Trial{}, executions: map[executionKey]*Execution{}, refusals: map[executionKey]*Refusal{}}
+	return &Ledger{now: now, trials: map[sweep.TrialID]*Trial{}, executions: map[executionKey]*Execution{},
+		refusals: map[executionKey]*Refusal{}}
 }
 
 // TrialIDs returns the trials that the events are about, each once, in order
@@ -227,7 +228,8 @@ func (l *Ledger) LoadExecution(e *Execution) {
 func (l *Ledger) RefusedBy(events []sweep.Event) []Refusal {
 	var mentioned []Refusal
 	for i := range events {
-		if trial := l.trials[events[i].TrialID]; events[i].Kind == sweep.EventRefused && trial != nil && trial.Refusals > 0 {
+		if trial := l.trials[events[i].TrialID]; events[i].Kind == sweep.EventRefused && trial != nil &&
+			trial.Refusals > 0 {
 			mentioned = append(mentioned, Refusal{Trial: trial, Worker: cleanText(events[i].Worker)})
 		}
 	}
@@ -256,7 +258,8 @@ func (l *Ledger) Extended(events []sweep.Event) []*Trial {
 	var extended []*Trial
 	for i := range events {
 		trial := l.trials[events[i].TrialID]
-		if trial != nil && events[i].Kind == sweep.EventPoints && isIncrement(events[i].Curves) && !slices.Contains(extended, trial) {
+		if trial != nil && events[i].Kind == sweep.EventPoints && isIncrement(events[i].Curves) &&
+			!slices.Contains(extended, trial) {
 			extended = append(extended, trial)
 		}
 	}
@@ -336,7 +339,8 @@ func (l *Ledger) execution(event *sweep.Event, trial *Trial, at time.Time) *Exec
 	execution := l.executions[key]
 	if execution == nil {
 		execution = &Execution{
-			Trial: trial, ID: key.execution, Worker: cleanText(event.Worker), StartedAt: at, Outcome: sweep.ExecutionRunning, New: true,
+			Trial: trial, ID: key.execution, Worker: cleanText(event.Worker), StartedAt: at,
+			Outcome: sweep.ExecutionRunning, New: true,
 		}
 		if !event.Started.IsZero() {
 			execution.StartedAt = event.Started.UTC()
@@ -364,7 +368,8 @@ func (l *Ledger) start(trial *Trial, execution *Execution) {
 	if trial.Execution != "" && trial.Execution != execution.ID && !execution.New {
 		return
 	}
-	if other := l.executions[executionKey{trial.ID, trial.Execution}]; other != nil && other != execution && other.Outcome == sweep.ExecutionRunning {
+	if other := l.executions[executionKey{trial.ID, trial.Execution}]; other != nil && other != execution &&
+		other.Outcome == sweep.ExecutionRunning {
 		other.Outcome, other.EndedAt = sweep.ExecutionLost, l.now
 		if trial.State == sweep.Running { // else it was put back in between
 			other.Replaced = true
@@ -402,7 +407,8 @@ func (l *Ledger) lose(event *sweep.Event, trial *Trial, limits func(*Trial) Limi
 	case trial.Losses >= limit:
 		l.end(trial, &sweep.Result{
 			State: sweep.Failed,
-			Error: fmt.Sprintf("%d executions took their workers with them: %s", trial.Losses, strings.Join(l.victims(trial), ", ")),
+			Error: fmt.Sprintf("%d executions took their workers with them: %s", trial.Losses,
+				strings.Join(l.victims(trial), ", ")),
 		}, l.now)
 	case runs:
 		trial.State = sweep.Pending
@@ -419,7 +425,9 @@ func (l *Ledger) victims(trial *Trial) (workers []string) {
 			lost = append(lost, e)
 		}
 	}
-	slices.SortFunc(lost, func(a, b *Execution) int { return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(lost, func(a, b *Execution) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID))
+	})
 	for _, e := range lost {
 		workers = append(workers, e.Worker)
 	}
@@ -461,7 +469,8 @@ func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, 
 	}
 	if trial.State.Terminal() {
 		l.report.Repeated++
-		if trial.Digest != "" && result.Digest != "" && trial.Digest != result.Digest && trial.KernelLevel == result.KernelLevel {
+		if trial.Digest != "" && result.Digest != "" && trial.Digest != result.Digest &&
+			trial.KernelLevel == result.KernelLevel {
 			l.report.Faults++
 			l.faults = append(l.faults, Fault{
 				Trial: trial, Execution: execution.ID, Worker: execution.Worker,
@@ -479,7 +488,8 @@ func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, 
 	l.end(trial, result, at)
 }
 
-func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution, at time.Time, limits func(*Trial) Limits) {
+func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution, at time.Time,
+	limits func(*Trial) Limits) {
 	again := execution.ended()
 	if again && (execution.Outcome == sweep.ExecutionResult || at.Before(execution.EndedAt)) {
 		return // an execution with a result costs nothing; an older word changes nothing
@@ -503,7 +513,8 @@ func (l *Ledger) release(event *sweep.Event, trial *Trial, execution *Execution,
 	}
 	l.write(execution)
 	switch {
-	case !charged && trial.State == sweep.Failed && l.failedByCharges(trial) && trial.Charged < limits(trial).Attempts && trial.Losses < limits(trial).Losses:
+	case !charged && trial.State == sweep.Failed && l.failedByCharges(trial) &&
+		trial.Charged < limits(trial).Attempts && trial.Losses < limits(trial).Losses:
 		l.revive(trial)
 	case trial.State.Terminal() || trial.State == sweep.Running && trial.Execution != execution.ID:
 	case charged && trial.Charged >= limits(trial).Attempts:

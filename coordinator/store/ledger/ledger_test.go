@@ -17,8 +17,10 @@ func TestTrialIDs(t *testing.T) {
 	event := func(id string, index int64) sweep.Event {
 		return sweep.Event{TrialID: sweep.TrialID{Sweep: id, Index: index}}
 	}
-	got := TrialIDs([]sweep.Event{event("b", 2), event("a", 10), event("b", 2), event("a", 9), event("b", math.MinInt64), event("b", math.MaxInt64)})
-	want := []sweep.TrialID{{Sweep: "a", Index: 9}, {Sweep: "a", Index: 10}, {Sweep: "b", Index: math.MinInt64}, {Sweep: "b", Index: 2}, {Sweep: "b", Index: math.MaxInt64}}
+	got := TrialIDs([]sweep.Event{event("b", 2), event("a", 10), event("b", 2), event("a", 9),
+		event("b", math.MinInt64), event("b", math.MaxInt64)})
+	want := []sweep.TrialID{{Sweep: "a", Index: 9}, {Sweep: "a", Index: 10}, {Sweep: "b", Index: math.MinInt64},
+		{Sweep: "b", Index: 2}, {Sweep: "b", Index: math.MaxInt64}}
 	if len(got) != len(want) {
 		t.Fatalf("%v", got)
 	}

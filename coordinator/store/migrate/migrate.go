@@ -43,7 +43,8 @@ func Missing(ctx context.Context, db database.Database) (missing []Migration, kn
 
 // Up brings the schema of a database up to date, in transactions that write runs. The
 // caller leads the database: one program at a time may do it.
-func Up(ctx context.Context, db database.Database, write func(ctx context.Context, do func(tx database.Tx) error) error) error {
+func Up(ctx context.Context, db database.Database,
+	write func(ctx context.Context, do func(tx database.Tx) error) error) error {
 	for done := false; !done; {
 		err := write(ctx, func(tx database.Tx) error {
 			missing, _, err := look(ctx, tx, db)
@@ -59,7 +60,8 @@ func Up(ctx context.Context, db database.Database, write func(ctx context.Contex
 			if err := tx.Script(ctx, next.SQL); err != nil {
 				return fmt.Errorf("migration %d (%s): %w", next.Number, next.Name, err)
 			}
-			_, err = tx.Exec(ctx, `INSERT INTO schema_migrations (number, name, applied_at) VALUES ($1, $2, $3)`, next.Number, next.Name, time.Now())
+			_, err = tx.Exec(ctx, `INSERT INTO schema_migrations (number, name, applied_at) VALUES ($1, $2, $3)`,
+				next.Number, next.Name, time.Now())
 			return err
 		})
 		if err != nil {
@@ -77,7 +79,9 @@ func look(ctx context.Context, tx database.Tx, db database.Database) (missing []
 		return nil, 0, err
 	}
 	exists := false
-	if err := tx.Query(ctx, func(row database.Row) error { return row.Scan(&exists) }, dialect.TableExists, "schema_migrations"); err != nil {
+	if err := tx.Query(ctx, func(row database.Row) error {
+		return row.Scan(&exists)
+	}, dialect.TableExists, "schema_migrations"); err != nil {
 		return nil, 0, err
 	}
 	var applied []Applied
@@ -126,11 +130,13 @@ func Pending(all []Migration, applied []Applied, database string) ([]Migration, 
 	for i, a := range applied {
 		if i >= len(all) {
 			newest := applied[len(applied)-1]
-			return nil, fmt.Errorf("%s has schema version %d (%s), this program knows up to version %d: %w; use the newer program",
+			return nil, fmt.Errorf("%s has schema version %d (%s), this program knows up to version %d: %w; use the "+
+				"newer program",
 				database, newest.Number, newest.Name, len(all), sweep.ErrNewerSchema)
 		}
 		if a.Number != all[i].Number || a.Name != all[i].Name {
-			return nil, fmt.Errorf("%s has migration %d %q where this program has %d %q: it belongs to another program or version",
+			return nil, fmt.Errorf("%s has migration %d %q where this program has %d %q: it belongs to another "+
+				"program or version",
 				database, a.Number, a.Name, all[i].Number, all[i].Name)
 		}
 	}

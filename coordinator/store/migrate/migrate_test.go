@@ -25,7 +25,8 @@ func TestSameNumbers(t *testing.T) {
 		t.Fatalf("%d and %d migrations", len(sqlite), len(postgres))
 	}
 	for i := range sqlite {
-		if sqlite[i].Number != i+1 || sqlite[i].Number != postgres[i].Number || sqlite[i].Name != postgres[i].Name || sqlite[i].SQL == "" {
+		if sqlite[i].Number != i+1 || sqlite[i].Number != postgres[i].Number || sqlite[i].Name != postgres[i].Name ||
+			sqlite[i].SQL == "" {
 			t.Errorf("migration %d is %s and %s", i+1, sqlite[i].Name, postgres[i].Name)
 		}
 	}
@@ -73,7 +74,8 @@ func TestPending(t *testing.T) {
 		{[]migrate.Applied{{2, "b"}}, -1, false},
 	} {
 		pending, err := migrate.Pending(all, test.applied, "the database x")
-		if (err != nil) != (test.want < 0) || err == nil && len(pending) != test.want || errors.Is(err, sweep.ErrNewerSchema) != test.newer {
+		if (err != nil) != (test.want < 0) || err == nil && len(pending) != test.want ||
+			errors.Is(err, sweep.ErrNewerSchema) != test.newer {
 			t.Errorf("%v: %v %v", test.applied, pending, err)
 		}
 		if err != nil && !strings.Contains(err.Error(), "the database x") {

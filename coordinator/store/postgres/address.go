@@ -12,12 +12,14 @@ import (
 // errAddress says what an address is. The address itself is not repeated, nor are
 // the words of those who read it: either may show a piece of a password.
 var errAddress = errors.New("the database address cannot be read: expected postgres://USER@HOST:PORT/NAME?…; " +
-	"the password goes into PGPASSWORD or ~/.pgpass, or with the characters % # / ? @ : [ ] written as %25 %23 %2F %3F %40 %3A %5B %5D into the address")
+	"the password goes into PGPASSWORD or ~/.pgpass, or with the characters % # / ? @ : [ ] written as %25 %23 %2F " +
+	"%3F %40 %3A %5B %5D into the address")
 
 // parseAddress reads an address. Its errors show no password.
 func parseAddress(address string) (*pgxpool.Config, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Fragment != "" || strings.Count(address, "@") > 1 || u.User == nil && strings.Contains(address, "@") {
+	if err != nil || u.Fragment != "" || strings.Count(address, "@") > 1 || u.User == nil &&
+		strings.Contains(address, "@") {
 		return nil, errAddress
 	}
 	config, err := pgxpool.ParseConfig(address)

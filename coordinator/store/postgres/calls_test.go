@@ -37,7 +37,8 @@ func TestCalls(t *testing.T) {
 		}
 	}
 	for _, statement := range []string{
-		`SELECT U&"\0066"(1)`, `SELECT u&"f"(1)`, "SELECT E'a'\n'\\', f(1), '", "SELECT e'a' -- b\n 'c'", "SELECT \xff(1)", "SELECT 1\x00",
+		`SELECT U&"\0066"(1)`, `SELECT u&"f"(1)`, "SELECT E'a'\n'\\', f(1), '", "SELECT e'a' -- b\n 'c'",
+		"SELECT \xff(1)", "SELECT 1\x00",
 	} {
 		if names, err := postgres.Calls(statement); err == nil {
 			t.Errorf("%q: %q", statement, names)
@@ -50,12 +51,16 @@ func TestCalls(t *testing.T) {
 func TestCallsAsPostgres(t *testing.T) {
 	conn := connect(t, postgrestest.Start(t).URL("postgres"))
 	ctx := t.Context()
-	if _, err := conn.Exec(ctx, `CREATE FUNCTION mark() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'called' USING ERRCODE = 'SW001'; END $$`); err != nil {
+	if _,
+		err := conn.Exec(ctx,
+		`CREATE FUNCTION mark() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'called' USING ERRCODE = 'SW001'; END $$`); err != nil {
 		t.Fatal(err)
 	}
 	pieces := []string{
-		`mark()`, `mark`, `(`, `)`, `()`, `"mark"`, `'mark()'`, `'`, `''`, `E'\''`, `e'`, `\`, `$$`, `$a$`, `$`, `$1`, `"`, `""`, `U&'`, `U&"`, `&`,
-		`--`, "\n", "\r", "\t", ` `, `/*`, `*/`, `*`, `/`, `-`, `,`, `||`, `1`, `1e`, `x'`, `b'0'`, `n'`, `a`, `_`, `ä`, `public.`, `::text`, `MARK()`, `||mark()`,
+		`mark()`, `mark`, `(`, `)`, `()`, `"mark"`, `'mark()'`, `'`, `''`, `E'\''`, `e'`, `\`, `$$`, `$a$`, `$`, `$1`,
+		`"`, `""`, `U&'`, `U&"`, `&`,
+		`--`, "\n", "\r", "\t", ` `, `/*`, `*/`, `*`, `/`, `-`, `,`, `||`, `1`, `1e`, `x'`, `b'0'`, `n'`, `a`, `_`, `ä`,
+		`public.`, `::text`, `MARK()`, `||mark()`,
 		` || mark ( )`, `, mark(), `, `'a' || 'b'`, `E'a'`, `$a$ mark() $a$`, `/* mark() */`, "-- mark()\n", `"a"`,
 	}
 	called, seed := 0, rand.New(rand.NewPCG(1, 2))

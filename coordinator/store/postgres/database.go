@@ -139,17 +139,20 @@ func member(key string) database.Member {
 		return "CASE WHEN " + kind + " IN (" + kinds + ") THEN " + plain + "::" + kindOf + " END"
 	}
 	return database.Member{
-		Join:    fmt.Sprintf("CROSS JOIN LATERAL (SELECT coalesce(t.parameters -> %[1]s::text, o.summary -> %[1]s::text) AS value OFFSET 0) AS %s", key, name),
+		Join: fmt.Sprintf("CROSS JOIN LATERAL (SELECT coalesce(t.parameters -> %[1]s::text, o.summary -> "+
+			"%[1]s::text) AS value OFFSET 0) AS %s", key, name),
 		Present: "coalesce(" + kind + ", 'null') <> 'null'",
 		Typed: map[string]string{
-			"number": of("'number'", "numeric"), "text": of("'string'", "text"), "boolean": of("'boolean'", "boolean"), "json": of("'array', 'object'", "text"),
+			"number": of("'number'", "numeric"), "text": of("'string'", "text"), "boolean": of("'boolean'", "boolean"),
+			"json": of("'array', 'object'", "text"),
 		},
 		Order: func(direction string) string {
 			numbers := " NULLS LAST"
 			if direction != "" {
 				numbers = " NULLS FIRST"
 			}
-			return "coalesce(" + kind + ", 'null') = 'null', CASE " + kind + " WHEN 'number' THEN " + plain + "::numeric WHEN 'boolean' THEN " +
+			return "coalesce(" + kind + ", 'null') = 'null', CASE " + kind + " WHEN 'number' THEN " + plain +
+				"::numeric WHEN 'boolean' THEN " +
 				plain + "::boolean::integer END" + direction + numbers + ", " + plain + ` COLLATE "C"` + direction
 		},
 	}
@@ -293,7 +296,8 @@ func (d *Database) item(text string, from int, columns []database.Column) string
 	for i := range columns {
 		arrays[i], names[i] = fmt.Sprintf("$%d::%s[]", from+i, typeOf(&columns[i])), columns[i].Name
 	}
-	expanded := strings.Replace(text, "{v}", "unnest("+strings.Join(arrays, ", ")+") AS v ("+strings.Join(names, ", ")+")", 1)
+	expanded := strings.Replace(text, "{v}", "unnest("+strings.Join(arrays, ", ")+") AS v ("+strings.Join(names,
+		", ")+")", 1)
 	d.expanded.Store(text, expanded)
 	return expanded
 }

@@ -61,7 +61,9 @@ func (p arrayPlan) Encode(value any, dst []byte) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("cannot encode %T as an array", value)
 	}
-	return appendArray(dst, uint32(p), a.rows, func(dst []byte, i int) []byte { return appendValue(dst, a.column, i) }), nil
+	return appendArray(dst, uint32(p), a.rows, func(dst []byte, i int) []byte {
+		return appendValue(dst, a.column, i)
+	}), nil
 }
 
 // appendArray writes the number of dimensions, whether there are nulls, the
@@ -142,7 +144,9 @@ func appendValue(dst []byte, c *database.Column, row int) []byte {
 	dst = append32(dst, 0)
 	if c.Steps != nil {
 		steps := c.Steps(row)
-		dst = appendArray(dst, pgtype.Int8OID, len(steps), func(dst []byte, i int) []byte { return append64(dst, uint64(steps[i])) })
+		dst = appendArray(dst, pgtype.Int8OID, len(steps), func(dst []byte, i int) []byte {
+			return append64(dst, uint64(steps[i]))
+		})
 	} else {
 		values := c.Values(row)
 		dst = appendArray(dst, pgtype.Float4OID, len(values), func(dst []byte, i int) []byte {
@@ -196,7 +200,8 @@ func (r *copyReader) Read(p []byte) (int, error) {
 func (r *copyReader) encode() {
 	dst := r.buffer[:0]
 	if r.row == 0 {
-		dst = append(dst, "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"...) // signature, no flags, no extension
+		// signature, no flags, no extension
+		dst = append(dst, "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	}
 	for ; r.row < r.batch.Rows && len(dst) < chunk; r.row++ {
 		dst = binary.BigEndian.AppendUint16(dst, uint16(len(r.batch.Columns)))

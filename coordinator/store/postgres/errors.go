@@ -20,7 +20,8 @@ func (d *Database) Explain(err error) error {
 	switch {
 	case errors.As(err, &failure):
 	case errors.As(err, &unreachable):
-		return sweep.Unavailable("cannot reach the database %s: is the server running, and the address right?: %w", d.name, err)
+		return sweep.Unavailable("cannot reach the database %s: is the server running, and the address right?: %w",
+			d.name, err)
 	case isLost(err):
 		return sweep.Unavailable("the connection to the database %s is lost: %w", d.name, err)
 	default:
@@ -28,14 +29,16 @@ func (d *Database) Explain(err error) error {
 	}
 	switch failure.Code {
 	case "53100": // disk_full
-		return sweep.Unavailable("the disk of the database %s is full (%w): make room there; nothing of this was kept: %w", d.name, syscall.ENOSPC, err)
+		return sweep.Unavailable("the disk of the database %s is full (%w): make room there; nothing of this was "+
+			"kept: %w", d.name, syscall.ENOSPC, err)
 	case "42501": // insufficient_privilege
 		return fmt.Errorf("the database user lacks a right: %w", err)
 	}
 	switch failure.Code[:min(2, len(failure.Code))] {
 	case "22", "23", "54": // data exception, integrity constraint violation, program limit exceeded
 		return fmt.Errorf("database %s: %w: %w", d.name, sweep.ErrRefused, err)
-	case "08", "25", "40", "53", "55", "57", "58": // connection, read-only, rollback, resources, locks, operator, system
+	// connection, read-only, rollback, resources, locks, operator, system
+	case "08", "25", "40", "53", "55", "57", "58":
 		return sweep.Unavailable("database %s: %w", d.name, err)
 	}
 	return fmt.Errorf("database %s: %w", d.name, err)

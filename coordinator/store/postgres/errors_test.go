@@ -37,7 +37,8 @@ func TestExplain(t *testing.T) {
 	} {
 		got := new(postgres.Database).Explain(fmt.Errorf("record: %w", c.err))
 		var trouble *sweep.UnavailableError
-		if errors.Is(got, sweep.ErrRefused) != c.refused || errors.As(got, &trouble) != c.unavailable || errors.Is(got, syscall.ENOSPC) != c.full || !errors.Is(got, c.err) {
+		if errors.Is(got, sweep.ErrRefused) != c.refused || errors.As(got, &trouble) != c.unavailable ||
+			errors.Is(got, syscall.ENOSPC) != c.full || !errors.Is(got, c.err) {
 			t.Errorf("%v: %v", c.err, got)
 		}
 	}

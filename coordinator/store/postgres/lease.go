@@ -25,13 +25,16 @@ import (
 const (
 	// fencedBegin begins the leader's transactions. A leader that hangs inside of one
 	// keeps rows locked: the server ends its session.
-	fencedBegin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '3s'; LOCK TABLE cluster IN ROW SHARE MODE`
+	fencedBegin = `BEGIN ISOLATION LEVEL READ COMMITTED;
+		SET LOCAL idle_in_transaction_session_timeout = '3s'; LOCK TABLE cluster IN ROW SHARE MODE`
 	// takeoverBegin begins the transactions that take over. They wait no longer than
 	// a person would.
-	takeoverBegin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '3s'; SET LOCAL lock_timeout = '10s'`
+	takeoverBegin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '3s';
+		SET LOCAL lock_timeout = '10s'`
 	// renewBegin begins the transactions that renew the lease, which need not wait
 	// for the server's disk.
-	renewBegin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '3s'; SET LOCAL synchronous_commit = off`
+	renewBegin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '3s';
+		SET LOCAL synchronous_commit = off`
 
 	// grace is how long who takes over waits for the predecessor's transactions
 	// before it has them ended, and then between two looks at them.
@@ -41,7 +44,8 @@ const (
 // evict ends the sessions whose leader's transactions keep the session $1 waiting, as
 // far as this user may.
 const evict = `SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
-	WHERE l.relation = 'cluster'::regclass AND l.mode IN ('RowShareLock', 'RowExclusiveLock') AND l.granted AND l.pid = ANY (pg_blocking_pids($1)) AND pg_has_role(a.usesysid, 'USAGE')`
+	WHERE l.relation = 'cluster'::regclass AND l.mode IN ('RowShareLock', 'RowExclusiveLock') AND l.granted
+	AND l.pid = ANY (pg_blocking_pids($1)) AND pg_has_role(a.usesysid, 'USAGE')`
 
 // newLease returns the pool of the one connection by which the lead is taken and
 // renewed, however busy the others are.
@@ -71,7 +75,10 @@ func (d *Database) excludeFirstEdition(ctx context.Context, t pgx.Tx) error {
 	if taken {
 		return nil
 	}
-	_, err := t.Exec(ctx, `SELECT pg_terminate_backend(l.pid)`+holders+` AND l.locktype = 'advisory' AND pg_has_role(a.usesysid, 'USAGE')`,
+	_,
+		err := t.Exec(ctx,
+		`SELECT pg_terminate_backend(l.pid)`+holders+` AND l.locktype = 'advisory'
+			AND pg_has_role(a.usesysid, 'USAGE')`,
 		int64(firstEditionLock)>>32, int64(firstEditionLock)&0xffffffff)
 	return err
 }

@@ -44,7 +44,8 @@ const lockTable = `LOCK TABLE schema_migrations IN SHARE UPDATE EXCLUSIVE MODE N
 func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) (database.Lock, error) {
 	config := d.pool.Config().ConnConfig.Copy()
 	// If this host vanishes, the server must notice by itself.
-	for name, value := range map[string]string{"tcp_keepalives_idle": "1", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "2"} {
+	for name, value := range map[string]string{"tcp_keepalives_idle": "1", "tcp_keepalives_interval": "1",
+		"tcp_keepalives_count": "2"} {
 		config.RuntimeParams[name] = value
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
@@ -62,7 +63,8 @@ func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) 
 func (l *lock) wait(ctx context.Context, waiting func(holder string) error) error {
 	// The server must not end a session that only holds. Not every version has all of these.
 	_, err := l.conn.Exec(ctx, `SELECT set_config(name, '0', FALSE) FROM pg_settings
-		WHERE name IN ('idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout', 'statement_timeout')`)
+		WHERE name IN ('idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout',
+		'statement_timeout')`)
 	if err != nil {
 		return err
 	}
@@ -120,7 +122,8 @@ func (l *lock) try(ctx context.Context) (taken bool, err error) {
 // coordinators leads.
 func (l *lock) alone(ctx context.Context) (alone bool, err error) {
 	if !l.first {
-		if err := l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(firstEditionLock)).Scan(&l.first); err != nil {
+		if err := l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`,
+			int64(firstEditionLock)).Scan(&l.first); err != nil {
 			return false, err
 		}
 	}
@@ -135,10 +138,12 @@ func (l *lock) alone(ctx context.Context) (alone bool, err error) {
 // holders are the sessions of others that have one of the locks. The first edition's
 // means nothing with a user that may only read.
 const holders = ` FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
-	WHERE l.granted AND l.pid <> pg_backend_pid() AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	WHERE l.granted AND l.pid <> pg_backend_pid() AND l.database = (SELECT oid FROM pg_database
+	WHERE datname = current_database())
 		AND (l.relation = to_regclass('schema_migrations') AND l.mode = 'ShareUpdateExclusiveLock'
 			OR l.locktype = 'advisory' AND l.classid = $1 AND l.objid = $2 AND l.objsubid = 1
-				AND (to_regclass('trials') IS NULL OR has_table_privilege(a.usesysid, to_regclass('trials'), 'UPDATE')))`
+				AND (to_regclass('trials') IS NULL
+				OR has_table_privilege(a.usesysid, to_regclass('trials'), 'UPDATE')))`
 
 // makeTable makes the table that is to be locked. Another program may make it
 // at the same time.
@@ -169,12 +174,14 @@ func holder(ctx context.Context, in interface {
 	var user, name, address string
 	var since time.Time
 	err = in.QueryRow(ctx, `SELECT coalesce(a.usename, '?'), coalesce(a.application_name, ''),
-		coalesce(host(a.client_addr), 'a local socket'), coalesce(a.backend_start, now())`+holders+` ORDER BY l.relation NULLS LAST LIMIT 1`,
+		coalesce(host(a.client_addr), 'a local socket'), coalesce(a.backend_start, now())`+holders+`
+		ORDER BY l.relation NULLS LAST LIMIT 1`,
 		int64(firstEditionLock)>>32, int64(firstEditionLock)&0xffffffff).Scan(&user, &name, &address, &since)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", false, nil
 	}
-	return fmt.Sprintf("user %s (%s) from %s, connected since %s", user, name, address, since.UTC().Format(time.RFC3339)), err == nil, err
+	return fmt.Sprintf("user %s (%s) from %s, connected since %s", user, name, address,
+		since.UTC().Format(time.RFC3339)), err == nil, err
 }
 
 // Release implements database.Lock: it gives the locks up and ends the session. That

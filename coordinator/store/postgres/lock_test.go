@@ -90,7 +90,8 @@ func TestLeaderLetsVacuumWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A session that lasted with a transaction open would be seen to be idle.
-		err := watcher.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND xact_start < now() - interval '2 seconds'`).Scan(&idle)
+		err := watcher.QueryRow(ctx,
+			`SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND xact_start < now() - interval '2 seconds'`).Scan(&idle)
 		if err != nil || idle > 0 {
 			t.Fatalf("%d sessions keep a transaction open: %v", idle, err)
 		}
@@ -205,12 +206,15 @@ func TestFirstEditionLeads(t *testing.T) {
 	}
 	conn, other := hold(t, address, `SELECT 1`), 0
 	for other == 0 && ctx.Err() == nil { // until the leader has the lock
-		if err := conn.QueryRow(ctx, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid <> $1`, first.PgConn().PID()).Scan(&other); err != nil {
+		if err := conn.QueryRow(ctx,
+			`SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid <> $1`,
+			first.PgConn().PID()).Scan(&other); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var taken bool
-	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(x'7377656570000002'::bigint)`).Scan(&taken); err != nil || taken {
+	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(x'7377656570000002'::bigint)`).Scan(&taken); err != nil ||
+		taken {
 		t.Errorf("a coordinator of the first edition leads too: %v", err)
 	}
 	if err := lead.Resign(ctx); err != nil {
@@ -237,7 +241,9 @@ func TestReaderCannotLead(t *testing.T) {
 	if _, err := conn.Exec(ctx, leaderOfThisEdition); err == nil {
 		t.Error("a user that only reads took the lock")
 	}
-	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host", Waiting: func(holder string) { t.Errorf("it waits for %s", holder) }})
+	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host", Waiting: func(holder string) {
+		t.Errorf("it waits for %s", holder)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +258,8 @@ func TestLeadWithLimitedRights(t *testing.T) {
 	server := postgrestest.Start(t)
 	address := server.Database(t)
 	open(t, address)
-	execute(t, address, `CREATE USER coordinator; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO coordinator`)
+	execute(t, address,
+		`CREATE USER coordinator; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO coordinator`)
 	s, err := store.Connect(context.Background(), strings.Replace(address, "sweep@", "coordinator@", 1))
 	if err != nil {
 		t.Fatal(err)

@@ -52,7 +52,8 @@ func (d *Database) Ask(ctx context.Context, text string, _ int, yield func(colum
 // answer runs the query and yields its rows.
 func answer(ctx context.Context, tx pgx.Tx, text string, yield func(columns []string, row []any) error) error {
 	// The extended protocol takes one statement alone.
-	_, err := tx.Conn().PgConn().ExecParams(ctx, "DECLARE answer NO SCROLL CURSOR FOR "+text, nil, nil, nil, nil).Close()
+	_, err := tx.Conn().PgConn().ExecParams(ctx, "DECLARE answer NO SCROLL CURSOR FOR "+text, nil, nil,
+		nil, nil).Close()
 	if err != nil {
 		return refusal(err)
 	}
@@ -155,7 +156,8 @@ func refusal(err error) error {
 	switch failure.Code {
 	case "57014": // query canceled
 		return fmt.Errorf("%w: %s", query.ErrTimeout, failure.Message)
-	case "42601", "0A000", "25006", "42P11": // syntax, not supported, read-only transaction, no cursor can be made of it
+	// syntax, not supported, read-only transaction, no cursor can be made of it
+	case "42601", "0A000", "25006", "42P11":
 		return fmt.Errorf("only one statement that reads (SELECT, VALUES, WITH) is allowed: %w", err)
 	case "42501": // insufficient privilege
 		return fmt.Errorf("a query may read the tables and views of results, and nothing else: %s", failure.Message)

@@ -60,8 +60,10 @@ var readerSettings = map[string]string{
 // readable are the tables and views that queries of users may read; a relation
 // that is not named is not for them.
 var readable = []string{
-	"sweeps", "grids", "datasets", "counters", "trials", "outcomes", "curve_arrays", "executions", "reproducibility_faults",
-	"scores", "metrics", "metric_names", "points", "contests", "unscored", "cluster", "classes", "trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts",
+	"sweeps", "grids", "datasets", "counters", "trials", "outcomes", "curve_arrays", "executions",
+	"reproducibility_faults",
+	"scores", "metrics", "metric_names", "points", "contests", "unscored", "cluster", "classes", "trial_refusals",
+	"refusals", "losses", "quarantine", "trial_artifacts", "artifacts",
 	"results", "curves", "best_trials", "accuracy_table", "ucr_table", "mnist_table",
 }
 
@@ -142,13 +144,15 @@ func (d *Database) openReader(ctx context.Context) (*pgxpool.Pool, error) {
 func (d *Database) makeReader(ctx context.Context) error {
 	login := &d.readers.login
 	var database string
-	if err := d.pool.QueryRow(ctx, `SELECT current_database(), current_schema()`).Scan(&database, &d.readers.schema); err != nil {
+	if err := d.pool.QueryRow(ctx, `SELECT current_database(), current_schema()`).Scan(&database,
+		&d.readers.schema); err != nil {
 		return err
 	}
 	const read = `SELECT role, password FROM reader_login`
 	err := d.pool.QueryRow(ctx, read).Scan(&login.role, &login.password)
 	if errors.Is(err, pgx.ErrNoRows) {
-		_, err = d.pool.Exec(ctx, `INSERT INTO reader_login (role, password) VALUES ($1, $2) ON CONFLICT DO NOTHING`, readerName(database), rand.Text())
+		_, err = d.pool.Exec(ctx, `INSERT INTO reader_login (role, password) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+			readerName(database), rand.Text())
 		if err == nil { // another program may have been faster
 			err = d.pool.QueryRow(ctx, read).Scan(&login.role, &login.password)
 		}
@@ -219,7 +223,8 @@ var plainDatabase = regexp.MustCompile(`^[a-z0-9_]{1,50}$`)
 func (d *Database) missing(ctx context.Context, login readerLogin) ([]string, error) {
 	var schema, database string
 	var exists bool
-	err := d.pool.QueryRow(ctx, `SELECT current_schema(), current_database(), EXISTS (SELECT FROM pg_roles WHERE rolname = $1 AND rolcanlogin)`,
+	err := d.pool.QueryRow(ctx,
+		`SELECT current_schema(), current_database(), EXISTS (SELECT FROM pg_roles WHERE rolname = $1 AND rolcanlogin)`,
 		login.role).Scan(&schema, &database, &exists)
 	if err != nil {
 		return nil, err
@@ -231,7 +236,8 @@ func (d *Database) missing(ctx context.Context, login readerLogin) ([]string, er
 			return nil, err
 		}
 		for _, relation := range readable {
-			statements = append(statements, fmt.Sprintf("GRANT SELECT ON %s TO %s", pgx.Identifier{schema, relation}.Sanitize(), role))
+			statements = append(statements, fmt.Sprintf("GRANT SELECT ON %s TO %s",
+				pgx.Identifier{schema, relation}.Sanitize(), role))
 		}
 		return append(statements,
 			fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", pgx.Identifier{schema}.Sanitize(), role),
@@ -242,9 +248,11 @@ func (d *Database) missing(ctx context.Context, login readerLogin) ([]string, er
 		SELECT format('GRANT SELECT ON %I.%I TO %I', $2::text, r.name, $1::text) FROM unnest($3::text[]) AS r (name)
 		WHERE NOT has_table_privilege($1, format('%I.%I', $2::text, r.name), 'SELECT')
 		UNION ALL
-		SELECT format('GRANT USAGE ON SCHEMA %I TO %I', $2::text, $1::text) WHERE NOT has_schema_privilege($1, $2, 'USAGE')
+		SELECT format('GRANT USAGE ON SCHEMA %I TO %I', $2::text, $1::text)
+		WHERE NOT has_schema_privilege($1, $2, 'USAGE')
 		UNION ALL
-		SELECT format('GRANT CONNECT ON DATABASE %I TO %I', $4::text, $1::text) WHERE NOT has_database_privilege($1, $4, 'CONNECT')`,
+		SELECT format('GRANT CONNECT ON DATABASE %I TO %I', $4::text, $1::text)
+		WHERE NOT has_database_privilege($1, $4, 'CONNECT')`,
 		login.role, schema, readable, database)
 	var statement string
 	err = drain(rows, err, func() error {
@@ -269,7 +277,8 @@ func (l readerLogin) create() ([]string, error) {
 		"DO $$ BEGIN CREATE ROLE " + role + "; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$",
 		fmt.Sprintf("ALTER ROLE %s LOGIN CONNECTION LIMIT %d PASSWORD '%s'", role, readerSessions, verifier),
 		// For administrators only; without it the server's own limit holds, or none.
-		fmt.Sprintf("DO $$ BEGIN ALTER ROLE %s SET temp_file_limit = '%s'; EXCEPTION WHEN insufficient_privilege THEN NULL; END $$", role, readerDisk),
+		fmt.Sprintf("DO $$ BEGIN ALTER ROLE %s SET temp_file_limit = '%s'; EXCEPTION WHEN insufficient_privilege "+
+			"THEN NULL; END $$", role, readerDisk),
 	}, nil
 }
 
@@ -289,7 +298,8 @@ func (l readerLogin) verifier() (string, error) {
 	}
 	stored := sha256.Sum256(sign(salted, "Client Key"))
 	encode := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", iterations, encode(salt), encode(stored[:]), encode(sign(salted, "Server Key"))), nil
+	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", iterations, encode(salt), encode(stored[:]),
+		encode(sign(salted, "Server Key"))), nil
 }
 
 // run runs statements, all or none.
@@ -371,11 +381,14 @@ func (r *readers) explain(err error) error {
 	if errors.As(err, &failure) {
 		switch failure.Code {
 		case "28P01", "28000":
-			return fmt.Errorf("the server refuses the login %s of users' queries: run \"sweep migrate\"; if that changes nothing, "+
-				"let it in by its password in pg_hba.conf, as in \"host %s %s samehost scram-sha-256\", above other lines for it: %w",
+			return fmt.Errorf("the server refuses the login %s of users' queries: run \"sweep migrate\"; if that "+
+				"changes nothing, "+
+				"let it in by its password in pg_hba.conf, as in \"host %s %s samehost scram-sha-256\", above other "+
+				"lines for it: %w",
 				role, r.config.ConnConfig.Database, role, err)
 		case "53300":
-			return fmt.Errorf("other coordinators run as many queries as the login %s may: try again later: %w", role, err)
+			return fmt.Errorf("other coordinators run as many queries as the login %s may: try again later: %w", role,
+				err)
 		}
 	}
 	return err
@@ -395,7 +408,8 @@ func (r *readers) harmless(ctx context.Context, conn *pgx.Conn) error {
 	case err != nil:
 		return err
 	case strong:
-		return fmt.Errorf("no query is run by the login %s: it may do more than read (superuser, createrole, createdb, replication or bypassrls): take that from it", role)
+		return fmt.Errorf("no query is run by the login %s: it may do more than read (superuser, createrole, "+
+			"createdb, replication or bypassrls): take that from it", role)
 	case member:
 		return fmt.Errorf("no query is run by the login %s: it is a member of other roles: revoke them", role)
 	}
@@ -414,8 +428,10 @@ func refuseActing(ctx context.Context, conn *pgx.Conn, names []string) error {
 	err := conn.QueryRow(ctx, `
 		SELECT proname FROM pg_catalog.pg_proc AS p
 		WHERE proname = ANY($1::name[]) AND (
-			provolatile = 'v' AND prokind <> 'a' AND NOT (pronamespace = 'pg_catalog'::regnamespace AND proname = ANY($2::name[]))
-			OR EXISTS (SELECT FROM pg_catalog.pg_depend WHERE classid = 'pg_catalog.pg_proc'::regclass AND objid = p.oid AND deptype = 'e'))
+			provolatile = 'v' AND prokind <> 'a'
+			AND NOT (pronamespace = 'pg_catalog'::regnamespace AND proname = ANY($2::name[]))
+			OR EXISTS (SELECT FROM pg_catalog.pg_depend
+			WHERE classid = 'pg_catalog.pg_proc'::regclass AND objid = p.oid AND deptype = 'e'))
 		LIMIT 1`, names, varying).Scan(&name)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil

@@ -114,29 +114,32 @@ var attacks = map[string]int{
 	// Disturb others.
 	`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'sweep'`: refused,
 	`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = 'sweep'`:    refused,
-	`SELECT pg_reload_conf()`:                                                 refused,
-	`SELECT pg_rotate_logfile()`:                                              refused,
-	`SELECT pg_switch_wal()`:                                                  refused,
-	`SELECT pg_stat_reset()`:                                                  refused,
-	`SELECT pg_create_restore_point('x')`:                                     refused,
-	`SELECT pg_create_logical_replication_slot('x', 'test_decoding')`:         refused,
-	`SELECT pg_advisory_lock(1)`:                                              harmless, // gone with the query
-	`SELECT pg_advisory_lock_shared(1, 2)`:                                    harmless,
-	`SELECT pg_try_advisory_lock(1)`:                                          harmless,
-	`SELECT pg_try_advisory_xact_lock(1)`:                                     harmless,
-	`SELECT count(pg_advisory_lock(i)) FROM generate_series(1, 1000000) AS i`: refused,  // when the server has no memory left for anybody's locks
-	`SELECT pg_logical_emit_message(FALSE, 'x', repeat('x', 1000))`:           harmless, // but it fills the server's log
-	`SELECT pg_notify('x', 'y')`:                                              harmless, // rolled back
-	`SELECT pg_export_snapshot()`:                                             harmless,
-	`SELECT pg_sleep(0.01)`:                                                   harmless,
-	`SELECT pg_sleep_for('0.01 s')`:                                           harmless,
-	`SELECT pg_sleep_until(now())`:                                            harmless,
-	`SELECT 1 FROM trials FOR UPDATE`:                                         refused,
-	`LOCK TABLE schema_migrations`:                                            refused,
+	`SELECT pg_reload_conf()`:                                         refused,
+	`SELECT pg_rotate_logfile()`:                                      refused,
+	`SELECT pg_switch_wal()`:                                          refused,
+	`SELECT pg_stat_reset()`:                                          refused,
+	`SELECT pg_create_restore_point('x')`:                             refused,
+	`SELECT pg_create_logical_replication_slot('x', 'test_decoding')`: refused,
+	`SELECT pg_advisory_lock(1)`:                                      harmless, // gone with the query
+	`SELECT pg_advisory_lock_shared(1, 2)`:                            harmless,
+	`SELECT pg_try_advisory_lock(1)`:                                  harmless,
+	`SELECT pg_try_advisory_xact_lock(1)`:                             harmless,
+	// when the server has no memory left for anybody's locks
+	`SELECT count(pg_advisory_lock(i)) FROM generate_series(1, 1000000) AS i`: refused,
+	// but it fills the server's log
+	`SELECT pg_logical_emit_message(FALSE, 'x', repeat('x', 1000))`: harmless,
+	`SELECT pg_notify('x', 'y')`:                                    harmless, // rolled back
+	`SELECT pg_export_snapshot()`:                                   harmless,
+	`SELECT pg_sleep(0.01)`:                                         harmless,
+	`SELECT pg_sleep_for('0.01 s')`:                                 harmless,
+	`SELECT pg_sleep_until(now())`:                                  harmless,
+	`SELECT 1 FROM trials FOR UPDATE`:                               refused,
+	`LOCK TABLE schema_migrations`:                                  refused,
 
 	// Change something.
-	`SELECT set_config('transaction_read_only', 'off', TRUE)`:                             refused,
-	`SELECT set_config('statement_timeout', '0', FALSE)`:                                  harmless, // gone with the query
+	`SELECT set_config('transaction_read_only', 'off', TRUE)`: refused,
+	// gone with the query
+	`SELECT set_config('statement_timeout', '0', FALSE)`:                                  harmless,
 	`SELECT set_config('work_mem', '64kB', FALSE)`:                                        harmless,
 	`SELECT set_config('temp_file_limit', '-1', FALSE)`:                                   refused,
 	`SELECT nextval('trials_trial_no_seq')`:                                               refused,
@@ -197,12 +200,14 @@ func TestReaderCannotGetOut(t *testing.T) {
 
 	// Nothing of it all has happened, or is left for the next query.
 	var rows []string
-	err = s.Query(ctx, `SELECT current_user::text, session_user::text, current_setting('statement_timeout'), current_setting('work_mem'),
+	err = s.Query(ctx,
+		`SELECT current_user::text, session_user::text, current_setting('statement_timeout'), current_setting('work_mem'),
 		current_setting('transaction_read_only')`, keep(&rows))
 	if want := "sweep_reader_test_1 sweep_reader_test_1 1min 64MB on"; err != nil || len(rows) != 1 || rows[0] != want {
 		t.Errorf("%v %v, want %s", rows, err, want)
 	}
-	if n := one[int](t, witness, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid <> $1`, leaderProcess(t, witness)); n != 0 {
+	if n := one[int](t, witness, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid <> $1`,
+		leaderProcess(t, witness)); n != 0 {
 		t.Errorf("%d advisory locks outlive their queries", n)
 	}
 	if n := one[int](t, witness, `SELECT count(*) FROM pg_largeobject_metadata`); n != 0 {
@@ -227,7 +232,8 @@ func TestReaderCannotGetOut(t *testing.T) {
 // leaderProcess is the server's process of the leader's session.
 func leaderProcess(t testing.TB, witness *pgx.Conn) int {
 	t.Helper()
-	return one[int](t, witness, `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = x'73776565'::integer AND objid = x'70000002'::integer`)
+	return one[int](t, witness,
+		`SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = x'73776565'::integer AND objid = x'70000002'::integer`)
 }
 
 // TestReaderSeesNoOthersStatements: of other users' sessions it sees that they
@@ -239,7 +245,8 @@ func TestReaderSeesNoOthersStatements(t *testing.T) {
 	other := connect(t, address)
 	one[int](t, other, `SELECT 42 /* a secret */`)
 	var rows []string
-	if err := s.Query(t.Context(), `SELECT DISTINCT query FROM pg_stat_activity WHERE usename = 'sweep'`, keep(&rows)); err != nil {
+	if err := s.Query(t.Context(), `SELECT DISTINCT query FROM pg_stat_activity WHERE usename = 'sweep'`,
+		keep(&rows)); err != nil {
 		t.Fatal(err)
 	}
 	if len(rows) != 1 || rows[0] != "<insufficient privilege>" {
@@ -266,9 +273,12 @@ func TestVolatileMeansActing(t *testing.T) {
 		AND proargtypes[0] IN ('record'::regtype, '"any"'::regtype, 'anyelement'::regtype, 'anynonarray'::regtype)`); n != 0 {
 		t.Errorf("%d functions that act take a row", n)
 	}
-	for _, name := range []string{"pg_advisory_lock", "pg_try_advisory_lock", "set_config", "query_to_xml", "cursor_to_xml", "pg_terminate_backend",
-		"pg_cancel_backend", "lo_create", "lo_from_bytea", "pg_notify", "pg_logical_emit_message", "pg_sleep", "nextval", "ts_stat", "pg_export_snapshot"} {
-		if n := one[int](t, conn, `SELECT count(*) FROM pg_proc WHERE proname = $1 AND provolatile <> 'v'`, name); n != 0 {
+	for _, name := range []string{"pg_advisory_lock", "pg_try_advisory_lock", "set_config", "query_to_xml",
+		"cursor_to_xml", "pg_terminate_backend",
+		"pg_cancel_backend", "lo_create", "lo_from_bytea", "pg_notify", "pg_logical_emit_message", "pg_sleep",
+		"nextval", "ts_stat", "pg_export_snapshot"} {
+		if n := one[int](t, conn, `SELECT count(*) FROM pg_proc WHERE proname = $1 AND provolatile <> 'v'`,
+			name); n != 0 {
 			t.Errorf("%s is not volatile", name)
 		}
 	}
@@ -288,7 +298,9 @@ func TestReaderIsBounded(t *testing.T) {
 		`SELECT count(*) FROM generate_series(1, 1000000000000)`,
 		`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n ORDER BY md5(i::text)`,
 	} {
-		if err := hasty.Query(ctx, text, func([]string, []any) error { return nil }); !errors.Is(err, query.ErrTimeout) {
+		if err := hasty.Query(ctx, text, func([]string, []any) error {
+			return nil
+		}); !errors.Is(err, query.ErrTimeout) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -343,7 +355,8 @@ func TestReadersDoNotDelayRecording(t *testing.T) {
 	if _, err := s.AddTrials(ctx, "s1", 0, 0, []sweep.Trial{{TrialID: id}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	events := []sweep.Event{{Kind: sweep.EventResult, TrialID: id, Execution: "x", Result: &sweep.Result{State: sweep.Completed}}}
+	events := []sweep.Event{{Kind: sweep.EventResult, TrialID: id, Execution: "x",
+		Result: &sweep.Result{State: sweep.Completed}}}
 	if report, err := s.Record(ctx, events); err != nil || report.Terminal != 1 {
 		t.Fatalf("%+v %v", report, err)
 	}
@@ -380,15 +393,18 @@ func TestWithoutReader(t *testing.T) {
 		t.Errorf("the statements show the password %q: %q", password, statements)
 	}
 	execute(t, address, strings.Join(statements, ";\n"))
-	if err := s.Query(ctx, `SELECT count(*) FROM results`, keep(&rows)); err != nil || !slices.Equal(rows, []string{"0"}) {
+	if err := s.Query(ctx, `SELECT count(*) FROM results`, keep(&rows)); err != nil ||
+		!slices.Equal(rows, []string{"0"}) {
 		t.Errorf("with the login: %v %v", rows, err)
 	}
 	if statements, problem := postgresOf(s).CheckReader(ctx); problem != nil || statements != nil {
 		t.Errorf("%q %v", statements, problem)
 	}
 	// One that may read the schema but not the login's password.
-	execute(t, address, `CREATE USER stranger; GRANT SELECT ON ALL TABLES IN SCHEMA public TO stranger; REVOKE ALL ON reader_login FROM stranger`)
-	if err := open(t, as(address, "stranger")).Query(ctx, `SELECT 1`, keep(&rows)); err == nil || !strings.Contains(err.Error(), "reader_login") {
+	execute(t, address,
+		`CREATE USER stranger; GRANT SELECT ON ALL TABLES IN SCHEMA public TO stranger; REVOKE ALL ON reader_login FROM stranger`)
+	if err := open(t, as(address, "stranger")).Query(ctx, `SELECT 1`, keep(&rows)); err == nil ||
+		!strings.Contains(err.Error(), "reader_login") {
 		t.Errorf("%v", err)
 	}
 }
@@ -397,12 +413,14 @@ func TestWithoutReader(t *testing.T) {
 // runs nothing.
 func TestReaderMustBeHarmless(t *testing.T) {
 	server := postgrestest.Start(t)
-	for _, change := range []string{`ALTER ROLE %s SUPERUSER`, `ALTER ROLE %s CREATEROLE`, `GRANT pg_read_server_files TO %s`, `GRANT sweep TO %s`} {
+	for _, change := range []string{`ALTER ROLE %s SUPERUSER`, `ALTER ROLE %s CREATEROLE`,
+		`GRANT pg_read_server_files TO %s`, `GRANT sweep TO %s`} {
 		address := server.Database(t)
 		role := one[string](t, connect(t, open1(t, address)), `SELECT role FROM reader_login`)
 		execute(t, address, fmt.Sprintf(change, role))
 		var rows []string
-		if err := open(t, address).Query(t.Context(), `SELECT 1`, keep(&rows)); err == nil || len(rows) > 0 || !strings.Contains(err.Error(), role) {
+		if err := open(t, address).Query(t.Context(), `SELECT 1`, keep(&rows)); err == nil || len(rows) > 0 ||
+			!strings.Contains(err.Error(), role) {
 			t.Errorf(change+": %v %v", role, rows, err)
 		}
 	}
@@ -415,7 +433,8 @@ func TestReaderOfOddDatabase(t *testing.T) {
 	ask := func(address string) {
 		t.Helper()
 		var rows []string
-		if err := open(t, address).Query(t.Context(), `SELECT count(*) FROM results`, keep(&rows)); err != nil || len(rows) != 1 {
+		if err := open(t, address).Query(t.Context(), `SELECT count(*) FROM results`, keep(&rows)); err != nil ||
+			len(rows) != 1 {
 			t.Errorf("%s: %v %v", address, rows, err)
 		}
 	}
@@ -444,7 +463,8 @@ func TestReaderPassword(t *testing.T) {
 	conn := connect(t, address)
 	role := one[string](t, conn, `SELECT role FROM reader_login`)
 	hba := one[string](t, conn, `SHOW hba_file`)
-	execute(t, address, fmt.Sprintf(`COPY (VALUES ('local all %s scram-sha-256'), ('local all all trust')) TO '%s'`, role, hba))
+	execute(t, address, fmt.Sprintf(`COPY (VALUES ('local all %s scram-sha-256'), ('local all all trust')) TO '%s'`,
+		role, hba))
 	execute(t, address, `SELECT pg_reload_conf()`)
 	wrong := func() error {
 		conn, err := pgx.Connect(t.Context(), as(address, role)+"&password=wrong")
@@ -460,7 +480,8 @@ func TestReaderPassword(t *testing.T) {
 	}
 	execute(t, address, fmt.Sprintf(`ALTER ROLE %s PASSWORD 'another'`, role))
 	s := open(t, address)
-	if err := s.Query(t.Context(), `SELECT 1`, keep(&rows)); err == nil || !strings.Contains(err.Error(), role) || !strings.Contains(err.Error(), "sweep migrate") {
+	if err := s.Query(t.Context(), `SELECT 1`, keep(&rows)); err == nil || !strings.Contains(err.Error(), role) ||
+		!strings.Contains(err.Error(), "sweep migrate") {
 		t.Errorf("with another password: %v", err)
 	}
 	if statements, problem := postgresOf(s).CheckReader(t.Context()); problem != nil {
@@ -479,7 +500,8 @@ func TestEveryRelationIsReadableOrNot(t *testing.T) {
 	address := server.Database(t)
 	open(t, address)
 	conn := connect(t, address)
-	rows, err := conn.Query(t.Context(), `SELECT c.relname, has_table_privilege((SELECT role FROM reader_login), c.oid, 'SELECT'),
+	rows, err := conn.Query(t.Context(),
+		`SELECT c.relname, has_table_privilege((SELECT role FROM reader_login), c.oid, 'SELECT'),
 			has_table_privilege((SELECT role FROM reader_login), c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
 		FROM pg_class AS c WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v', 'm', 'p', 'f')`)
 	if err != nil {
@@ -512,7 +534,8 @@ func TestFormerReaderRole(t *testing.T) {
 	address := server.Database(t)
 	open(t, address)
 	conn := connect(t, address)
-	n := one[int](t, conn, `SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND has_table_privilege('sweep_reader', oid, 'SELECT')
+	n := one[int](t, conn,
+		`SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND has_table_privilege('sweep_reader', oid, 'SELECT')
 		AND relkind IN ('r', 'v')`)
 	if n != 0 {
 		t.Errorf("it reads %d relations", n)

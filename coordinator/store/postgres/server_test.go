@@ -62,7 +62,8 @@ func TestOpen(t *testing.T) {
 	t.Run("NewerSchema", func(t *testing.T) {
 		address := server.Database(t)
 		open(t, address)
-		execute(t, address, `INSERT INTO schema_migrations (number, name, applied_at) VALUES (1000, 'time_travel', now())`)
+		execute(t, address,
+			`INSERT INTO schema_migrations (number, name, applied_at) VALUES (1000, 'time_travel', now())`)
 		_, err := store.Open(ctx, address)
 		if !errors.Is(err, sweep.ErrNewerSchema) {
 			t.Fatalf("%v", err)
@@ -158,7 +159,8 @@ func TestTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []any{int64(1), int64(2), int64(3), int64(4), 4.5, 1e30, 1.5, true, "x", "x ", `{"a": 1}`, "2026-03-01T10:00:00.500000Z", "[1,2]", nil}
+	want := []any{int64(1), int64(2), int64(3), int64(4), 4.5, 1e30, 1.5, true, "x", "x ", `{"a": 1}`,
+		"2026-03-01T10:00:00.500000Z", "[1,2]", nil}
 	for i := range want {
 		if row[i] != want[i] {
 			t.Errorf("column %d: %#v, want %#v", i, row[i], want[i])
@@ -193,9 +195,11 @@ func TestServerKilled(t *testing.T) {
 		}
 		// A broken connection of the pool may fail one call more: every method may be repeated.
 		for {
-			_, err := s.AddTrials(ctx, "s1", 0, i, []sweep.Trial{{TrialID: id, Fingerprint: sweep.Fingerprint(fmt.Sprint(i))}}, nil)
+			_, err := s.AddTrials(ctx, "s1", 0, i,
+				[]sweep.Trial{{TrialID: id, Fingerprint: sweep.Fingerprint(fmt.Sprint(i))}}, nil)
 			if err == nil {
-				_, err = s.Record(ctx, []sweep.Event{{Kind: sweep.EventResult, TrialID: id, Execution: fmt.Sprint(i), Result: &sweep.Result{State: sweep.Completed}}})
+				_, err = s.Record(ctx, []sweep.Event{{Kind: sweep.EventResult, TrialID: id, Execution: fmt.Sprint(i),
+					Result: &sweep.Result{State: sweep.Completed}}})
 			}
 			if err == nil {
 				break

@@ -33,6 +33,7 @@ func TestConformance(t *testing.T) {
 
 // BenchmarkStore measures with the durability of a real server.
 func BenchmarkStore(b *testing.B) {
-	server := postgrestest.Start(b, "fsync=on", "synchronous_commit=on", "full_page_writes=on", "shared_buffers=512MB", "max_wal_size=4GB")
+	server := postgrestest.Start(b, "fsync=on", "synchronous_commit=on", "full_page_writes=on", "shared_buffers=512MB",
+		"max_wal_size=4GB")
 	storetest.Bench(b, func(b *testing.B) sweep.Store { return open(b, server.Database(b)) }, server.CPU)
 }

@@ -113,7 +113,8 @@ func drain(ctx context.Context, rows driver.Rows, err error, each func(values []
 }
 
 // with runs a statement, which is prepared once, with its arguments.
-func (c *conn) with(ctx context.Context, text string, args []any, run func(statement driver.Stmt, values []driver.NamedValue) error) error {
+func (c *conn) with(ctx context.Context, text string, args []any,
+	run func(statement driver.Stmt, values []driver.NamedValue) error) error {
 	statement, err := c.prepare(ctx, text, args)
 	if err != nil {
 		return err

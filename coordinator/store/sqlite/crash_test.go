@@ -59,7 +59,8 @@ func child(path, id string) error {
 			}
 			events = append(events, sweep.Event{
 				Kind: sweep.EventResult, TrialID: trials[i].TrialID, Execution: fmt.Sprint(id, from, i), Worker: "w",
-				Result: &sweep.Result{State: sweep.Completed, Digest: fmt.Sprint(i), Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1}, Values: []float32{1}}}},
+				Result: &sweep.Result{State: sweep.Completed, Digest: fmt.Sprint(i),
+					Curves: []sweep.Curve{{Metric: "loss", Steps: []int64{1}, Values: []float32{1}}}},
 			})
 		}
 		if _, err := results.AddTrials(ctx, id, 0, from, trials, nil); err != nil {

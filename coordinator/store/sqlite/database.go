@@ -84,8 +84,11 @@ func Open(ctx context.Context, path string) (*Database, error) {
 	if strings.IndexByte(path, 0) >= 0 {
 		return nil, fmt.Errorf("sweep database %q: a file name has no zero byte", path)
 	}
-	d := &Database{path: absolute, turn: make(chan struct{}, 1), closed: make(chan struct{}), queryTimeout: query.Timeout}
-	d.readers = newPool(4, func() (*conn, error) { return d.connect(&plain, reading, createBatch, `PRAGMA query_only = 1`) })
+	d := &Database{path: absolute, turn: make(chan struct{}, 1), closed: make(chan struct{}),
+		queryTimeout: query.Timeout}
+	d.readers = newPool(4, func() (*conn, error) {
+		return d.connect(&plain, reading, createBatch, `PRAGMA query_only = 1`)
+	})
 	d.questions = sql.OpenDB(connector(func() (driver.Conn, error) { return dial(&guarded, d.path, asking...) }))
 	d.questions.SetMaxIdleConns(1)
 	d.questions.SetMaxOpenConns(query.Places)
@@ -131,13 +134,16 @@ func member(key string) database.Member {
 	// Names are quoted as JSON quotes them; json_quote of a text does.
 	path := "('$.' || json_quote(" + key + "))"
 	has := "json_type(t.parameters, " + path + ") IS NOT NULL"
-	value := "CASE WHEN " + has + " THEN json_extract(t.parameters, " + path + ") ELSE json_extract(o.summary, " + path + ") END"
-	kind := "CASE WHEN " + has + " THEN json_type(t.parameters, " + path + ") ELSE json_type(o.summary, " + path + ") END"
+	value := "CASE WHEN " + has + " THEN json_extract(t.parameters, " + path + ") ELSE json_extract(o.summary, " +
+		path + ") END"
+	kind := "CASE WHEN " + has + " THEN json_type(t.parameters, " + path + ") ELSE json_type(o.summary, " +
+		path + ") END"
 	of := func(kinds string) string { return "CASE WHEN (" + kind + ") IN (" + kinds + ") THEN " + value + " END" }
 	return database.Member{
 		Present: "(" + value + ") IS NOT NULL",
 		Typed: map[string]string{
-			"number": of("'integer', 'real'"), "text": of("'text'"), "boolean": of("'true', 'false'"), "json": of("'array', 'object'"),
+			"number": of("'integer', 'real'"), "text": of("'text'"), "boolean": of("'true', 'false'"),
+			"json": of("'array', 'object'"),
 		},
 		Order: func(direction string) string { return value + direction + " NULLS LAST" },
 	}

@@ -51,7 +51,8 @@ func fill(t testing.TB, s sweep.Store, id string, n int) {
 	page := make([]sweep.Trial, n)
 	for i := range page {
 		page[i] = sweep.Trial{
-			TrialID: sweep.TrialID{Sweep: id, Index: int64(i)}, Parameters: sweep.Parameters{"lr": 0.1, "text": strings.Repeat("x", 100)},
+			TrialID:     sweep.TrialID{Sweep: id, Index: int64(i)},
+			Parameters:  sweep.Parameters{"lr": 0.1, "text": strings.Repeat("x", 100)},
 			Fingerprint: sweep.Fingerprint(fmt.Sprint(id, i)),
 		}
 	}
@@ -76,7 +77,8 @@ func TestFullDisk(t *testing.T) {
 	for i := range 500 {
 		events = append(events, sweep.Event{
 			Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: "s", Index: int64(i)}, Execution: fmt.Sprint(i),
-			Result: &sweep.Result{State: sweep.Completed, Curves: []sweep.Curve{{Metric: "loss", Steps: make([]int64, 1000), Values: make([]float32, 1000)}}},
+			Result: &sweep.Result{State: sweep.Completed,
+				Curves: []sweep.Curve{{Metric: "loss", Steps: make([]int64, 1000), Values: make([]float32, 1000)}}},
 		})
 	}
 	for range 2 {
@@ -90,7 +92,8 @@ func TestFullDisk(t *testing.T) {
 			t.Fatalf("%+v %v", progress, err)
 		}
 	}
-	if _, err := s.CreateSweep(ctx, "t", &sweep.Submission{Source: strings.Repeat("x", 1<<20)}, 1); !errors.Is(err, syscall.ENOSPC) {
+	if _, err := s.CreateSweep(ctx, "t", &sweep.Submission{Source: strings.Repeat("x", 1<<20)}, 1); !errors.Is(err,
+		syscall.ENOSPC) {
 		t.Fatalf("%v", err)
 	}
 	if _, err := s.Sweep(ctx, "t"); !errors.Is(err, sweep.ErrNotFound) {

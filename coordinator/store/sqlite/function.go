@@ -37,7 +37,8 @@ func (f *function) Create(c vtab.Context, args []string) (vtab.Table, error) {
 
 // Connect implements vtab.Module.
 func (f *function) Connect(c vtab.Context, _ []string) (vtab.Table, error) {
-	return f, c.Declare(fmt.Sprintf("CREATE TABLE %s (%s, %s HIDDEN)", f.name, strings.Join(f.columns, ", "), strings.Join(f.arguments, " HIDDEN, ")))
+	return f, c.Declare(fmt.Sprintf("CREATE TABLE %s (%s, %s HIDDEN)", f.name, strings.Join(f.columns, ", "),
+		strings.Join(f.arguments, " HIDDEN, ")))
 }
 
 // Disconnect implements vtab.Table.

@@ -17,7 +17,8 @@ import (
 // Ask implements database.Database. It runs on a connection that cannot write: the
 // authorizer refuses everything but reading, and query_only holds behind it.
 // Times are texts as stored, booleans bool.
-func (d *Database) Ask(ctx context.Context, text string, columns int, yield func(columns []string, row []any) error) error {
+func (d *Database) Ask(ctx context.Context, text string, columns int,
+	yield func(columns []string, row []any) error) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, query.Longest, query.ErrLongest)
 	defer cancel()
 	err := single(text)
@@ -49,7 +50,8 @@ func limits(columns int) map[int]int {
 
 // ask runs a statement and yields its rows. It is interrupted when the next one
 // takes longer than the store's queryTimeout.
-func (d *Database) ask(ctx context.Context, text string, columns int, yield func(columns []string, row []any) error) error {
+func (d *Database) ask(ctx context.Context, text string, columns int,
+	yield func(columns []string, row []any) error) error {
 	conn, err := d.questions.Conn(ctx)
 	if err != nil {
 		return err
@@ -119,7 +121,8 @@ func refusal(err error) error {
 	case !errors.As(err, &failure):
 	case failure.Code() == codes.SQLITE_TOOBIG:
 		return query.ErrRow
-	case strings.Contains(err.Error(), "not authorized"), strings.Contains(err.Error(), "readonly"), strings.Contains(err.Error(), "prohibited"):
+	case strings.Contains(err.Error(), "not authorized"), strings.Contains(err.Error(), "readonly"),
+		strings.Contains(err.Error(), "prohibited"):
 		return fmt.Errorf("only statements that read are allowed: %w", err)
 	}
 	return err
@@ -127,7 +130,8 @@ func refusal(err error) error {
 
 // readPragmas tell of the schema and change nothing.
 var readPragmas = map[string]bool{
-	"table_info": true, "table_xinfo": true, "table_list": true, "index_list": true, "index_info": true, "index_xinfo": true,
+	"table_info": true, "table_xinfo": true, "table_list": true, "index_list": true, "index_info": true,
+	"index_xinfo":      true,
 	"foreign_key_list": true, "compile_options": true, "function_list": true,
 }
 

@@ -75,7 +75,10 @@ func TestQueryCannotGetOut(t *testing.T) {
 		`BEGIN EXCLUSIVE`,
 	} {
 		var rows []any
-		if err := s.Query(ctx, text, func(_ []string, row []any) error { rows = append(rows, row...); return nil }); err == nil || len(rows) > 0 {
+		if err := s.Query(ctx, text, func(_ []string, row []any) error {
+			rows = append(rows, row...)
+			return nil
+		}); err == nil || len(rows) > 0 {
 			t.Errorf("%s: %v, %v", text, rows, err)
 		}
 	}
@@ -90,20 +93,22 @@ func TestQueryCannotGetOut(t *testing.T) {
 // TestEveryFunctionIsKnown: whoever takes a newer SQLite looks at the functions
 // that it adds: do they act?
 func TestEveryFunctionIsKnown(t *testing.T) {
-	known := regexp.MustCompile(`^(->>?|%|abs|a?(cos|sin|tan)h?|atan2|avg|bm25|ceil(ing)?|changes|char|coalesce|concat(_ws)?|count|cume_dist|` +
-		`current_(date|time|timestamp)|date(time)?|degrees|dense_rank|exp|(first|last|nth)_value|floor|format|fts5(_.*)?|geopoly_.*|glob|group_concat|hex|` +
-		`highlight|if|ifnull|iif|instr|jsonb?(_.*)?|julianday|lag|last_insert_rowid|lead|length|like|likelihood|(un)?likely|ln|load_extension|log(10|2)?|` +
-		`lower|[lr]?trim|match|max|median|min|mod|ntile|nullif|octet_length|percent_rank|percentile(_.*)?|pi|pow(er)?|printf|quote|radians|random(blob)?|rank|` +
-		`replace|round|row_number|rtree(check|depth|node)|sign|snippet|soundex|sqlite_(compileoption_.*|log|offset|source_id|version)|sqrt|strftime|` +
-		`string_agg|substr(ing)?|subtype|sum|time(diff)?|total(_changes)?|trunc|typeof|unhex|unicode|unistr(_quote)?|unixepoch|upper|zeroblob)$`)
+	known := regexp.MustCompile(
+		`^(->>?|%|abs|a?(cos|sin|tan)h?|atan2|avg|bm25|ceil(ing)?|changes|char|coalesce|concat(_ws)?|count|cume_dist|` +
+			`current_(date|time|timestamp)|date(time)?|degrees|dense_rank|exp|(first|last|nth)_value|floor|format|fts5(_.*)?|geopoly_.*|glob|group_concat|hex|` +
+			`highlight|if|ifnull|iif|instr|jsonb?(_.*)?|julianday|lag|last_insert_rowid|lead|length|like|likelihood|(un)?likely|ln|load_extension|log(10|2)?|` +
+			`lower|[lr]?trim|match|max|median|min|mod|ntile|nullif|octet_length|percent_rank|percentile(_.*)?|pi|pow(er)?|printf|quote|radians|random(blob)?|rank|` +
+			`replace|round|row_number|rtree(check|depth|node)|sign|snippet|soundex|sqlite_(compileoption_.*|log|offset|source_id|version)|sqrt|strftime|` +
+			`string_agg|substr(ing)?|subtype|sum|time(diff)?|total(_changes)?|trunc|typeof|unhex|unicode|unistr(_quote)?|unixepoch|upper|zeroblob)$`)
 	n := 0
-	err := openNew(t).Query(t.Context(), `SELECT DISTINCT name FROM pragma_function_list`, func(_ []string, row []any) error {
-		n++
-		if name := fmt.Sprint(row[0]); !known.MatchString(name) {
-			t.Errorf("%s: does it act?", name)
-		}
-		return nil
-	})
+	err := openNew(t).Query(t.Context(), `SELECT DISTINCT name FROM pragma_function_list`,
+		func(_ []string, row []any) error {
+			n++
+			if name := fmt.Sprint(row[0]); !known.MatchString(name) {
+				t.Errorf("%s: does it act?", name)
+			}
+			return nil
+		})
 	if err != nil || n < 100 {
 		t.Errorf("%d functions, %v", n, err)
 	}
@@ -140,7 +145,8 @@ func TestQueryIsBounded(t *testing.T) {
 		`SELECT 'x' LIKE '` + strings.Repeat("%a", 1000) + `'`:       "too complex",
 		`SELECT ` + strings.Repeat("zeroblob(8000000), ", 200) + `1`: "too many columns",
 	} {
-		if err := patient.Query(ctx, text, func([]string, []any) error { return nil }); err == nil || !strings.Contains(err.Error(), want) {
+		if err := patient.Query(ctx, text, func([]string, []any) error { return nil }); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s…: %v", text, err)
 		}
 	}
@@ -172,9 +178,10 @@ func TestQuerySortsInFiles(t *testing.T) {
 	}
 	before := resident(t)
 	const rows, size = 15_000, 5000
-	err := s.Query(t.Context(), fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT %[1]d)
+	err := s.Query(t.Context(),
+		fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT %[1]d)
 		SELECT count(*) FROM (SELECT printf('%%08d%%s', i * 7919 %% %[1]d, '%[2]s') AS x FROM n) GROUP BY x HAVING count(*) > 1`,
-		rows, strings.Repeat("x", size-8)), func([]string, []any) error { return nil })
+			rows, strings.Repeat("x", size-8)), func([]string, []any) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,8 @@ import (
 func digestOf(letter string) string { return strings.Repeat(letter, 64) }
 
 func weights(letter string) sweep.Artifact {
-	return sweep.Artifact{Name: "weights", MediaType: "application/octet-stream", Size: 5 << 30, Digest: digestOf(letter), Store: "file:///a"}
+	return sweep.Artifact{Name: "weights", MediaType: "application/octet-stream", Size: 5 << 30,
+		Digest: digestOf(letter), Store: "file:///a"}
 }
 
 // artifacts lists what fits a query.
@@ -52,7 +53,8 @@ func testArtifacts(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.makeSweep("s1", asking("one", "weights", "samples"), 4)
 		f.write("s1", 0, 0, trials("s1", 0, 4))
 		missing := sweep.Artifact{Name: "samples", Problem: "the trainer did not hand it over"}
-		first := []sweep.Event{f.started(trialID("s1", 0), "x"), f.finished(trialID("s1", 0), "x", leaving("a", weights("a"), missing))}
+		first := []sweep.Event{f.started(trialID("s1", 0), "x"),
+			f.finished(trialID("s1", 0), "x", leaving("a", weights("a"), missing))}
 		f.record(first...)
 		want := []sweep.ArtifactRecord{
 			{TrialID: trialID("s1", 0), Artifact: missing},
@@ -86,14 +88,17 @@ func testArtifacts(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if got := f.artifacts(sweep.ArtifactQuery{Sweep: "s1", Name: "weights", Indices: []int64{1, 2}}); len(got) != 2 || got[0].Index != 2 || got[1].Index != 1 || got[1].Problem != older {
 			t.Errorf("%+v", got)
 		}
-		if got := f.artifacts(sweep.ArtifactQuery{Sweep: "s1", From: 1, Until: 2}); len(got) != 2 || got[0].Index != 1 || got[1].Index != 1 {
+		if got := f.artifacts(sweep.ArtifactQuery{Sweep: "s1", From: 1, Until: 2}); len(got) != 2 ||
+			got[0].Index != 1 || got[1].Index != 1 {
 			t.Errorf("%+v", got)
 		}
-		if got := f.artifacts(sweep.ArtifactQuery{Sweep: "s1", From: 2}); len(got) != 2 || got[0].Index != 2 || got[0].Name != "weights" {
+		if got := f.artifacts(sweep.ArtifactQuery{Sweep: "s1", From: 2}); len(got) != 2 || got[0].Index != 2 ||
+			got[0].Name != "weights" {
 			t.Errorf("%+v", got)
 		}
 		rows := f.rows(`SELECT sweep_id, trial_index, name, size, problem FROM artifacts ORDER BY trial_index, name`)
-		if !equalRows(rows, [][]any{{"s1", int64(0), "samples", int64(0), missing.Problem}, {"s1", int64(0), "weights", int64(5 << 30), ""}, {"s1", int64(2), "weights", int64(5 << 30), ""}}) {
+		if !equalRows(rows, [][]any{{"s1", int64(0), "samples", int64(0), missing.Problem},
+			{"s1", int64(0), "weights", int64(5 << 30), ""}, {"s1", int64(2), "weights", int64(5 << 30), ""}}) {
 			t.Errorf("%v", rows)
 		}
 		if got := f.locations("cpu/s1/"); len(got) != 2 {
@@ -103,7 +108,8 @@ func testArtifacts(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Errorf("%v", got)
 		}
 		none := func(*sweep.ArtifactRecord) error { return nil }
-		wantError(t, f.Artifacts(f.ctx, sweep.ArtifactQuery{Sweep: "s1", Indices: []int64{1, 9}}, none), sweep.ErrNotFound)
+		wantError(t, f.Artifacts(f.ctx, sweep.ArtifactQuery{Sweep: "s1", Indices: []int64{1, 9}}, none),
+			sweep.ErrNotFound)
 		wantError(t, f.Artifacts(f.ctx, sweep.ArtifactQuery{Sweep: "none"}, none), sweep.ErrNotFound)
 	})
 
@@ -136,13 +142,15 @@ func testArtifacts(t *testing.T, open func(t *testing.T) sweep.Store) {
 		odd := weights("a")
 		odd.MediaType, odd.Store = "a\x00\xff", "b\x00"
 		f.complete(trialID("s1", 0), leaving("a",
-			sweep.Artifact{Name: "../../etc/passwd", Digest: digestOf("a")}, sweep.Artifact{Name: "none", Digest: "7", Size: 1},
+			sweep.Artifact{Name: "../../etc/passwd", Digest: digestOf("a")},
+			sweep.Artifact{Name: "none", Digest: "7", Size: 1},
 			sweep.Artifact{Name: "negative", Digest: digestOf("a"), Size: -1}, weights("b"), odd))
 		var lines []string
 		for _, r := range f.artifacts(sweep.ArtifactQuery{Sweep: "s1"}) {
 			lines = append(lines, r.Name+" "+r.MediaType+" "+r.Problem+" "+r.Location)
 		}
-		want := "negative  its worker reported no digest of it \nnone  its worker reported no digest of it \nweights a\uFFFD\uFFFD  cpu/s1/0/" + digestOf("a")
+		want := "negative  its worker reported no digest of it \nnone  its worker reported no digest of it \nweights " +
+			"a\uFFFD\uFFFD  cpu/s1/0/" + digestOf("a")
 		if got := strings.Join(lines, "\n"); got != want {
 			t.Errorf("got\n%q\nwant\n%q", got, want)
 		}
@@ -175,7 +183,8 @@ func testArtifacts(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Errorf("%+v", got.ReusedFrom)
 		}
 		got := f.artifacts(sweep.ArtifactQuery{Sweep: "s3"})
-		want := sweep.ArtifactRecord{TrialID: trialID("s3", 0), Artifact: weights("a"), Location: "cpu/s2/0/" + digestOf("a")}
+		want := sweep.ArtifactRecord{TrialID: trialID("s3", 0), Artifact: weights("a"),
+			Location: "cpu/s2/0/" + digestOf("a")}
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("%+v", got)
 		}
@@ -190,7 +199,8 @@ func testArtifacts(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if !reflect.DeepEqual(removed.Deleted, []sweep.DeletedSweep{{ID: "s2", Pool: "cpu"}}) {
 			t.Errorf("%+v", removed)
 		}
-		if got := f.locations("cpu/"); !reflect.DeepEqual(got, []string{"cpu/s2/0/" + digestOf("a"), "cpu/s3/1/" + digestOf("c")}) {
+		if got := f.locations("cpu/"); !reflect.DeepEqual(got,
+			[]string{"cpu/s2/0/" + digestOf("a"), "cpu/s3/1/" + digestOf("c")}) {
 			t.Errorf("%v", got)
 		}
 		f.makeSweep("s4", asking("four", "weights", "weight_"), 2)

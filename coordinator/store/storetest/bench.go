@@ -36,8 +36,10 @@ func benchTrials(id string, first, n int64) []sweep.Trial {
 	page := trials(id, first, n)
 	for i := range page {
 		page[i].Parameters = sweep.Parameters{
-			"dataset": "ItalyPowerDemand", "model": "spectral-rnn", "lr": 0.001, "decay": 0.99, "batch": int64(16), "epochs": int64(1000),
-			"hidden": int64(32), "m1": int64(16), "m2": int64(16), "r": 0.1, "order": "pieces", "start": "random", "seed": page[i].Index,
+			"dataset": "ItalyPowerDemand", "model": "spectral-rnn", "lr": 0.001, "decay": 0.99, "batch": int64(16),
+			"epochs": int64(1000),
+			"hidden": int64(32), "m1": int64(16), "m2": int64(16), "r": 0.1, "order": "pieces", "start": "random",
+			"seed": page[i].Index,
 		}
 		page[i].Fingerprint = sweep.NewFingerprint("noop", "1", id, fmt.Append(nil, page[i].Index))
 		page[i].DatasetDigest = string(page[i].Fingerprint)
@@ -150,9 +152,12 @@ func shortResult(index int64) *sweep.Result {
 	loss := float64(index%1009) / 1009
 	digest := string(sweep.NewFingerprint("result", "", "", fmt.Append(nil, index)))
 	return &sweep.Result{
-		State: sweep.Completed, Summary: map[string]float64{"validation_loss": loss, "validation_accuracy": 1 - loss, "test_accuracy": 0.5},
-		BestEpoch: 1, ParameterCount: 1506, WeightsDigest: digest, KernelLevel: "avx512", Seconds: 0.0025, Flops: 1e6, Digest: digest,
-		Curves: []sweep.Curve{{Metric: "validation_loss", Steps: []int64{1, 2}, Values: []float32{float32(loss), float32(loss) / 2}}},
+		State: sweep.Completed, Summary: map[string]float64{"validation_loss": loss, "validation_accuracy": 1 - loss,
+			"test_accuracy": 0.5},
+		BestEpoch: 1, ParameterCount: 1506, WeightsDigest: digest, KernelLevel: "avx512", Seconds: 0.0025, Flops: 1e6,
+		Digest: digest,
+		Curves: []sweep.Curve{{Metric: "validation_loss", Steps: []int64{1, 2},
+			Values: []float32{float32(loss), float32(loss) / 2}}},
 	}
 }
 
@@ -164,7 +169,8 @@ func benchRecord(b *testing.B, store sweep.Store, batch, curves int) {
 	result := completed(0.25, "d")
 	result.Curves = nil
 	for c := range curves {
-		curve := sweep.Curve{Metric: fmt.Sprint("metric_", c), Steps: make([]int64, 1000), Values: make([]float32, 1000)}
+		curve := sweep.Curve{Metric: fmt.Sprint("metric_", c), Steps: make([]int64, 1000),
+			Values: make([]float32, 1000)}
 		for i := range curve.Steps {
 			curve.Steps[i] = int64(i + 1)
 			curve.Values[i] = 1 / float32(i+c+1)
@@ -211,7 +217,8 @@ func benchMetrics(b *testing.B, store sweep.Store) {
 			result := completed(0, "d")
 			result.Curves, result.Summary = nil, map[string]float64{}
 			for m := range int64(metrics) {
-				result.Summary[fmt.Sprintf("metric_%02d", m)] = float64(((page[i].Index+1)*(2*m+7919))%1_000_003) / 1_000_003
+				result.Summary[fmt.Sprintf("metric_%02d",
+					m)] = float64(((page[i].Index+1)*(2*m+7919))%1_000_003) / 1_000_003
 			}
 			events[i] = f.finished(page[i].TrialID, fmt.Sprint("x", page[i].Index), result)
 		}
@@ -220,7 +227,8 @@ func benchMetrics(b *testing.B, store sweep.Store) {
 	for _, descending := range []bool{false, true} {
 		b.Run(fmt.Sprint("List50/Descending=", descending), func(b *testing.B) {
 			for b.Loop() {
-				f.must(f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: "metric_37", Descending: descending, Limit: 50},
+				f.must(f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: "metric_37",
+					Descending: descending, Limit: 50},
 					func(*sweep.TrialRecord) error { return nil }))
 			}
 		})
@@ -310,10 +318,12 @@ func benchMillion(b *testing.B, store sweep.Store) {
 			return f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, Limit: 20}, ignore)
 		}},
 		{"Running", func() error {
-			return f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, States: []sweep.State{sweep.Queued, sweep.Running}}, ignore)
+			return f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"},
+				States: []sweep.State{sweep.Queued, sweep.Running}}, ignore)
 		}},
 		{"Best20", func() error {
-			return f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: "validation_loss", Limit: 20}, ignore)
+			return f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: "validation_loss", Limit: 20},
+				ignore)
 		}},
 	} {
 		b.Run(step.name, func(b *testing.B) {

@@ -37,7 +37,8 @@ func testCancel(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Error("cancelled points still wait for their rows")
 		}
 		got := f.trial(trialID("s1", 0))
-		if got.State != sweep.Cancelled || got.FinishedAt.IsZero() || got.Result == nil || got.Result.State != sweep.Cancelled {
+		if got.State != sweep.Cancelled || got.FinishedAt.IsZero() || got.Result == nil ||
+			got.Result.State != sweep.Cancelled {
 			t.Errorf("%+v", got)
 		}
 		// The running one ends in one way or the other.

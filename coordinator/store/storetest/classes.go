@@ -31,7 +31,8 @@ func testClasses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		return all
 	}
 	class := func(number int, pending, queued, running int64) sweep.ClassBacklog {
-		return sweep.ClassBacklog{Class: number, Requirement: requirements[number], Pending: pending, Queued: queued, Running: running}
+		return sweep.ClassBacklog{Class: number, Requirement: requirements[number], Pending: pending, Queued: queued,
+			Running: running}
 	}
 
 	t.Run("Backlog", func(t *testing.T) {
@@ -59,8 +60,9 @@ func testClasses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		// A class whose requirement nobody told requires the sweep's trainer.
 		got := backlog(f, "s3", "nil")
-		if len(got) != 1 || got[0].State != sweep.SweepPaused || !reflect.DeepEqual(got[0].Classes, []sweep.ClassBacklog{
-			{Requirement: sweep.Requirement{Trainer: "noop"}, Pending: 2}}) {
+		if len(got) != 1 || got[0].State != sweep.SweepPaused ||
+			!reflect.DeepEqual(got[0].Classes, []sweep.ClassBacklog{
+				{Requirement: sweep.Requirement{Trainer: "noop"}, Pending: 2}}) {
 			t.Errorf("%+v", got)
 		}
 		// What is known stays as it is; a trial's class is read with it.
@@ -127,7 +129,8 @@ func testClasses(t *testing.T, open func(t *testing.T) sweep.Store) {
 			return fmt.Sprint(indices)
 		}
 		for _, test := range []struct{ got, want string }{
-			{taken(1, 3), "[1 4 5]"}, {taken(0, 2), "[0 3]"}, {taken(1, 0), "[]"}, {taken(1, 100), "[7 8 10 11]"}, {taken(1, 1), "[]"}, {taken(9, 1), "[]"},
+			{taken(1, 3), "[1 4 5]"}, {taken(0, 2), "[0 3]"}, {taken(1, 0), "[]"}, {taken(1, 100), "[7 8 10 11]"},
+			{taken(1, 1), "[]"}, {taken(9, 1), "[]"},
 		} {
 			if test.got != test.want {
 				t.Errorf("took %s, want %s", test.got, test.want)
@@ -137,7 +140,8 @@ func testClasses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.wantProgress("s2", sweep.Progress{Pending: 3})
 		for _, state := range []sweep.SweepState{sweep.SweepPaused, sweep.SweepActive} {
 			f.must(f.SetSweepState(f.ctx, "s2", state, ""))
-			if all, err := f.TakePending(f.ctx, "s2", 0, 2); err != nil || len(all) > 0 != (state == sweep.SweepActive) {
+			if all, err := f.TakePending(f.ctx, "s2", 0, 2); err != nil ||
+				len(all) > 0 != (state == sweep.SweepActive) {
 				t.Errorf("took %d trials of a sweep that is %s, %v", len(all), state, err)
 			}
 		}
@@ -150,11 +154,13 @@ func testClasses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.mark([]sweep.TrialID{trialID("s1", 1), trialID("s2", 0)})
 		f.complete(trialID("s1", 2), completed(1, "a"))
 		got, err := f.States(f.ctx, []sweep.TrialID{
-			trialID("s2", 0), trialID("s1", 2), trialID("s1", 0), trialID("s1", 1), trialID("s1", 99), trialID("nil", 0), trialID("s1", 0),
+			trialID("s2", 0), trialID("s1", 2), trialID("s1", 0), trialID("s1", 1), trialID("s1", 99),
+			trialID("nil", 0), trialID("s1", 0),
 		})
 		f.must(err)
 		want := map[sweep.TrialID]sweep.State{
-			trialID("s1", 0): sweep.Pending, trialID("s1", 1): sweep.Queued, trialID("s1", 2): sweep.Completed, trialID("s2", 0): sweep.Queued,
+			trialID("s1", 0): sweep.Pending, trialID("s1", 1): sweep.Queued, trialID("s1", 2): sweep.Completed,
+			trialID("s2", 0): sweep.Queued,
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%v, want %v", got, want)

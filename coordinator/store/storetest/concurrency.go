@@ -46,7 +46,8 @@ func testConcurrency(t *testing.T, open func(t *testing.T) sweep.Store) {
 					}
 				}
 				n := 0
-				if fail(f.Trials(f.ctx, sweep.TrialQuery{States: []sweep.State{sweep.Completed}, OrderBy: "validation_loss"},
+				if fail(f.Trials(f.ctx, sweep.TrialQuery{States: []sweep.State{sweep.Completed},
+					OrderBy: "validation_loss"},
 					func(*sweep.TrialRecord) error { n++; return nil })) {
 					return
 				}
@@ -84,7 +85,8 @@ func testConcurrency(t *testing.T, open func(t *testing.T) sweep.Store) {
 						result := completed(float64(trial.Index), "same")
 						_, err := f.Record(f.ctx, []sweep.Event{
 							{Kind: sweep.EventStarted, TrialID: trial, Execution: execution, Worker: "w"},
-							{Kind: sweep.EventResult, TrialID: trial, Execution: execution, Worker: "w", Result: result},
+							{Kind: sweep.EventResult, TrialID: trial, Execution: execution, Worker: "w",
+								Result: result},
 						})
 						if fail(err) {
 							return
@@ -102,7 +104,8 @@ func testConcurrency(t *testing.T, open func(t *testing.T) sweep.Store) {
 		id := fmt.Sprint("s", s)
 		f.wantProgress(id, sweep.Progress{Completed: points})
 		f.wantSweep(id, sweep.SweepFinished)
-		if rows := f.rows(`SELECT min(executions), max(executions) FROM results WHERE sweep_id = '` + id + `'`); rows[0][0] != int64(3) || rows[0][1] != int64(3) {
+		if rows := f.rows(`SELECT min(executions), max(executions) FROM results WHERE sweep_id = '` + id +
+			`'`); rows[0][0] != int64(3) || rows[0][1] != int64(3) {
 			t.Errorf("executions %v", rows)
 		}
 	}

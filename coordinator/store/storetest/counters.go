@@ -67,7 +67,8 @@ func testCounters(t *testing.T, open func(t *testing.T) sweep.Store) {
 							batch = append(batch, f.started(trial, execution))
 						case 2:
 							result := completed(1, fmt.Sprint(random.IntN(2)))
-							result.State = []sweep.State{sweep.Completed, sweep.Completed, sweep.Failed, sweep.Cancelled}[random.IntN(4)]
+							result.State = []sweep.State{sweep.Completed, sweep.Completed, sweep.Failed,
+								sweep.Cancelled}[random.IntN(4)]
 							result.Diverged = random.IntN(2) == 0
 							batch = append(batch, f.finished(trial, execution, result))
 						case 3:
@@ -110,8 +111,10 @@ func testCounters(t *testing.T, open func(t *testing.T) sweep.Store) {
 					return nil
 				}))
 				charged := f.rows(`SELECT count(*) FROM trials AS t WHERE t.charged <>
-					(SELECT count(*) FROM executions AS e WHERE e.trial_no = t.trial_no AND e.outcome <> 'lost' AND e.charged AND NOT e.forgotten)
-					OR t.losses <> (SELECT count(*) FROM executions AS e WHERE e.trial_no = t.trial_no AND e.outcome = 'lost' AND e.charged AND NOT e.forgotten)
+					(SELECT count(*) FROM executions AS e
+					WHERE e.trial_no = t.trial_no AND e.outcome <> 'lost' AND e.charged AND NOT e.forgotten)
+					OR t.losses <> (SELECT count(*) FROM executions AS e
+					WHERE e.trial_no = t.trial_no AND e.outcome = 'lost' AND e.charged AND NOT e.forgotten)
 					OR t.executions <> (SELECT count(*) FROM executions AS e WHERE e.trial_no = t.trial_no)`)
 				if charged[0][0] != int64(0) {
 					t.Fatalf("step %d: %v trials whose executions do not add up", step, charged[0][0])

@@ -57,7 +57,8 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.mark([]sweep.TrialID{trialID("s1", 0), trialID("s1", 1)})
 		f.record(f.started(trialID("s1", 1), "x"))
 		f.complete(trialID("s1", 2), completed(1, "a"))
-		all := []sweep.TrialID{trialID("s1", 0), trialID("s1", 1), trialID("s1", 2), trialID("s1", 3), trialID("s1", 99)}
+		all := []sweep.TrialID{trialID("s1", 0), trialID("s1", 1), trialID("s1", 2), trialID("s1", 3),
+			trialID("s1", 99)}
 		for _, want := range []int64{2, 0} {
 			n, err := f.Requeue(f.ctx, all)
 			f.must(err)
@@ -77,7 +78,8 @@ func testDispatch(t *testing.T, open func(t *testing.T) sweep.Store) {
 	t.Run("RequeueUnheard", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.create("s1", 5, 5)
-		f.mark([]sweep.TrialID{trialID("s1", 0), trialID("s1", 1), trialID("s1", 2), trialID("s1", 3), trialID("s1", 4)})
+		f.mark([]sweep.TrialID{trialID("s1", 0), trialID("s1", 1), trialID("s1", 2), trialID("s1", 3),
+			trialID("s1", 4)})
 		f.record(f.started(trialID("s1", 2), "a"), f.started(trialID("s1", 3), "b"))
 		seen, err := f.Unheard(f.ctx, time.Now().Add(time.Hour), nil, 10)
 		f.must(err)

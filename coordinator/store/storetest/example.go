@@ -47,7 +47,8 @@ func (e *Example) Add(t testing.TB, s sweep.Store) {
 	}
 	_, err := s.CreateSweep(t.Context(), e.ID, e.Submission, int64(len(e.Trials)))
 	must(err)
-	_, err = s.AddTrials(t.Context(), e.ID, 0, 0, e.Trials, map[int]sweep.Requirement{0: {Trainer: e.Submission.Spec.Trainer, ResultVersion: "1"}})
+	_, err = s.AddTrials(t.Context(), e.ID, 0, 0, e.Trials,
+		map[int]sweep.Requirement{0: {Trainer: e.Submission.Spec.Trainer, ResultVersion: "1"}})
 	must(err)
 	if e.Queued > 0 {
 		_, err = s.TakePending(t.Context(), e.ID, 0, e.Queued)

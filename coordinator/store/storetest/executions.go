@@ -52,11 +52,15 @@ func testExecutions(t *testing.T, open func(t *testing.T) sweep.Store) {
 	got[0].EndedAt = time.Time{} // by the store's clock
 	want := []sweep.Execution{
 		{ID: "lost", Worker: "worker-lost", StartedAt: end(lost), Outcome: sweep.ExecutionLost},
-		{ID: "broken", Worker: "worker-broken", StartedAt: end(broken), EndedAt: end(charged), Outcome: sweep.ExecutionReleased, Charged: true,
-			Checkpoint: 7, Reason: "signal: killed", Note: broken.Note, LogSize: int64(len("stderr of signal: killed"))},
-		{ID: "stopped", Worker: "worker-stopped", StartedAt: end(stopped), EndedAt: end(stopped), Outcome: sweep.ExecutionReleased,
-			Reason: "cancelled", LogSize: int64(len("epoch 1\n"))},
-		{ID: "done", Worker: "worker-done", StartedAt: end(result), EndedAt: end(result), Outcome: sweep.ExecutionResult, LogSize: sweep.LogLimit},
+		{ID: "broken", Worker: "worker-broken", StartedAt: end(broken), EndedAt: end(charged),
+			Outcome: sweep.ExecutionReleased, Charged: true,
+			Checkpoint: 7, Reason: "signal: killed", Note: broken.Note,
+			LogSize: int64(len("stderr of signal: killed"))},
+		{ID: "stopped", Worker: "worker-stopped", StartedAt: end(stopped), EndedAt: end(stopped),
+			Outcome: sweep.ExecutionReleased,
+			Reason:  "cancelled", LogSize: int64(len("epoch 1\n"))},
+		{ID: "done", Worker: "worker-done", StartedAt: end(result), EndedAt: end(result),
+			Outcome: sweep.ExecutionResult, LogSize: sweep.LogLimit},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
@@ -123,7 +127,8 @@ func testSome(t *testing.T, open func(t *testing.T) sweep.Store) {
 		t.Errorf("again: %d, %v, %v", n, active, err)
 	}
 	// What its worker still says of it changes nothing.
-	f.record(f.released(trialID("s1", 2), "x", false, "cancelled"), f.finished(trialID("s1", 2), "x", completed(2, "b")))
+	f.record(f.released(trialID("s1", 2), "x", false, "cancelled"),
+		f.finished(trialID("s1", 2), "x", completed(2, "b")))
 	f.wantState(trialID("s1", 2), sweep.Cancelled)
 
 	m, err := f.RetrySome(f.ctx, "s1", []int64{2, 3, 4, 5})

@@ -66,8 +66,10 @@ func testExpansion(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.create("s1", 1, 0)
 		trial := trials("s1", 0, 1)
 		trial[0].Parameters = sweep.Parameters{
-			"float": 0.1, "tiny": 1e-300, "huge": 1e300, "large": 1e20, "whole": int64(1) << 62, "negative": int64(-1), "rounded": 1e18,
-			"text": `quote " backslash \ naïve 日本 </script> & '`, "empty": "", "true": true, "false": false, "nil": nil,
+			"float": 0.1, "tiny": 1e-300, "huge": 1e300, "large": 1e20, "whole": int64(1) << 62, "negative": int64(-1),
+			"rounded": 1e18,
+			"text":    `quote " backslash \ naïve 日本 </script> & '`, "empty": "", "true": true,
+			"false": false, "nil": nil,
 			"list":    []any{int64(1), 2.5, "x", nil, []any{}},
 			"mapping": map[string]any{"b": int64(1), "a": map[string]any{}},
 			"a.b":     "dots", "a-b": "hyphen", `q"uo\te`: "odd name", "": "no name", "$.lr": "path", "ü": "umlaut",

@@ -47,7 +47,8 @@ func testIncrements(t *testing.T, open func(t *testing.T) sweep.Store) {
 	// Several in one batch, and other trials beside.
 	f.record(
 		points(0, "x", curve("a", 3, 7), curve("b", 5, 7)), points(1, "y", curve("a", 0, 1), curve("b", 0, 1)),
-		points(0, "x", curve("a", 4, 8)), points(1, "y", curve("a", 1, 2), curve("b", 1, 2)), points(2, "z", curve("a", 4, 8)))
+		points(0, "x", curve("a", 4, 8)), points(1, "y", curve("a", 1, 2), curve("b", 1, 2)),
+		points(2, "z", curve("a", 4, 8)))
 	want(0, curve("a", 0, 2, 5, 6, 7, 8), curve("b", 0, 1, 2, 3, 4, 6, 7), curve("c", 0, 5, 6), curve("d", 0, 6))
 	want(1, curve("a", 0, 1, 2), curve("b", 0, 1, 2))
 	want(2)
@@ -57,6 +58,7 @@ func testIncrements(t *testing.T, open func(t *testing.T) sweep.Store) {
 	// The result has everything.
 	result := completed(1, "a")
 	result.Curves = []sweep.Curve{curve("b", 0, 1, 2, 3)}
-	f.record(points(0, "x2", curve("a", 2, 3)), f.finished(trialID("s1", 0), "x2", result), points(0, "x2", curve("a", 2, 3), curve("b", 3, 4)))
+	f.record(points(0, "x2", curve("a", 2, 3)), f.finished(trialID("s1", 0), "x2", result),
+		points(0, "x2", curve("a", 2, 3), curve("b", 3, 4)))
 	want(0, curve("b", 0, 1, 2, 3))
 }

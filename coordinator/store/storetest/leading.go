@@ -24,7 +24,8 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 		f := newFixture(t, openStore(t, store.Open, here))
 		first, err := f.Cluster(f.ctx)
 		f.must(err)
-		if len(first.ID) != 32 || first.Database == "" || time.Since(first.MadeAt) > time.Minute || time.Since(first.MadeAt) < -time.Minute ||
+		if len(first.ID) != 32 || first.Database == "" || time.Since(first.MadeAt) > time.Minute ||
+			time.Since(first.MadeAt) < -time.Minute ||
 			first.Term != 0 || first.Leader != "" || !first.LedSince.IsZero() {
 			t.Errorf("%+v", first)
 		}
@@ -42,8 +43,11 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 		here := address(t)
 		ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 		defer cancel()
-		first, second, third := openStore(t, store.Connect, here), openStore(t, store.Connect, here), openStore(t, store.Connect, here)
-		lead, err := first.Lead(ctx, sweep.LeadOptions{Holder: "host 1", Waiting: func(string) { t.Error("the first one waits") }})
+		first, second, third := openStore(t, store.Connect, here), openStore(t, store.Connect, here),
+			openStore(t, store.Connect, here)
+		lead, err := first.Lead(ctx, sweep.LeadOptions{Holder: "host 1", Waiting: func(string) {
+			t.Error("the first one waits")
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +56,8 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 			t.Fatal(err)
 		}
 		c, err := third.Cluster(ctx)
-		if err != nil || lead.Term() != 1 || c.Term != 1 || c.Leader != "host 1" || time.Since(c.LedSince) > time.Minute {
+		if err != nil || lead.Term() != 1 || c.Term != 1 || c.Leader != "host 1" ||
+			time.Since(c.LedSince) > time.Minute {
 			t.Errorf("term %d, %+v: %v", lead.Term(), c, err)
 		}
 		leader := func() string {
@@ -73,7 +78,9 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 		}
 		answers := make(chan answer, 1)
 		go func() {
-			l, err := second.Lead(ctx, sweep.LeadOptions{Holder: "host 2", Waiting: func(holder string) { waits <- holder }})
+			l, err := second.Lead(ctx, sweep.LeadOptions{Holder: "host 2", Waiting: func(holder string) {
+				waits <- holder
+			}})
 			answers <- answer{l, err}
 		}()
 		if holder := <-waits; holder != "host 1" {
@@ -91,7 +98,9 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 
 		// One that stands by can leave.
 		short, stop := context.WithCancel(ctx)
-		if _, err := third.Lead(short, sweep.LeadOptions{Holder: "host 3", Waiting: func(string) { stop() }}); !errors.Is(err, context.Canceled) {
+		if _, err := third.Lead(short, sweep.LeadOptions{Holder: "host 3", Waiting: func(string) {
+			stop()
+		}}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 
@@ -176,7 +185,8 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 		defer cancel()
 		first, second := connect(t, here), connect(t, here)
 		old := lead(t, ctx, first, "host 1")
-		if _, err := first.CreateSweep(ctx, "before", submission("before"), 1); err != nil || !old.Holds() || old.Problem() != nil {
+		if _, err := first.CreateSweep(ctx, "before", submission("before"), 1); err != nil || !old.Holds() ||
+			old.Problem() != nil {
 			t.Fatalf("it leads: %v, %v: %v", old.Holds(), old.Problem(), err)
 		}
 		first.broken.Store(true)
@@ -185,7 +195,8 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 			t.Errorf("term %d, the second's lease holds: %v, the first's: %v", next.Term(), next.Holds(), old.Holds())
 		}
 		var deposed *sweep.DeposedError
-		if _, err := first.CreateSweep(ctx, "after", submission("after"), 1); !errors.As(err, &deposed) || deposed.Term != 1 || deposed.Now != 2 || deposed.Leader != "host 2" {
+		if _, err := first.CreateSweep(ctx, "after", submission("after"), 1); !errors.As(err, &deposed) ||
+			deposed.Term != 1 || deposed.Now != 2 || deposed.Leader != "host 2" {
 			t.Errorf("the deposed one writes: %v", err)
 		}
 		ends(t, "the first one was deposed", old.Lost())
@@ -237,7 +248,9 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 		other.broken.Store(true)
 		short, stop := context.WithTimeout(ctx, time.Second)
 		defer stop()
-		_, err := other.Lead(short, sweep.LeadOptions{Holder: "host 2", Check: func(context.Context) (int64, error) { return 0, broken }})
+		_, err := other.Lead(short, sweep.LeadOptions{Holder: "host 2", Check: func(context.Context) (int64, error) {
+			return 0, broken
+		}})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("one whose broker does not answer leads: %v", err)
 		}
@@ -277,7 +290,8 @@ func testLeading(t *testing.T, address func(t *testing.T) string) {
 		}
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if _, err := openStore(t, store.Open, here).Lead(short, sweep.LeadOptions{Holder: "other"}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := openStore(t, store.Open, here).Lead(short, sweep.LeadOptions{Holder: "other"}); !errors.Is(err,
+			context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
 		if err := lead.Resign(ctx); err != nil {

@@ -30,7 +30,8 @@ func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.t.Helper()
 		got := f.trial(id)
 		if got.State != state || got.Losses != losses || got.Charged != 0 {
-			f.t.Fatalf("trial %v is %s with %d losses and %d charges, want %s with %d losses", id, got.State, got.Losses, got.Charged, state, losses)
+			f.t.Fatalf("trial %v is %s with %d losses and %d charges, want %s with %d losses", id, got.State,
+				got.Losses, got.Charged, state, losses)
 		}
 		return got
 	}
@@ -63,8 +64,10 @@ func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		f.record(lost(f, id, ""))
 		want(f, id, sweep.Pending, 2)
-		rows := f.rows(`SELECT trial_index, state, losses, worker FROM losses WHERE sweep_id = 's1' ORDER BY started_at`)
-		if !equalRows(rows, [][]any{{int64(0), "pending", int64(2), "worker-a"}, {int64(0), "pending", int64(2), "worker-b"}}) {
+		rows := f.rows(
+			`SELECT trial_index, state, losses, worker FROM losses WHERE sweep_id = 's1' ORDER BY started_at`)
+		if !equalRows(rows, [][]any{{int64(0), "pending", int64(2), "worker-a"},
+			{int64(0), "pending", int64(2), "worker-b"}}) {
 			t.Errorf("%v", rows)
 		}
 		f.mark([]sweep.TrialID{id})
@@ -153,7 +156,8 @@ func testLosses(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Errorf("%+v", got)
 		}
 		// The third loss was none: the trial goes on.
-		f.record(f.started(other, "d"), lost(f, other, ""), f.started(other, "e"), lost(f, other, ""), f.started(other, "f"), lost(f, other, ""))
+		f.record(f.started(other, "d"), lost(f, other, ""), f.started(other, "e"), lost(f, other, ""),
+			f.started(other, "f"), lost(f, other, ""))
 		want(f, other, sweep.Failed, 3)
 		f.record(f.released(other, "f", false, "drained"))
 		want(f, other, sweep.Pending, 2)

@@ -17,7 +17,8 @@ func testMetrics(t *testing.T, open func(t *testing.T) sweep.Store) {
 	s := submission("open")
 	s.Description.Open = true
 	s.Description.Metrics = []sweep.MetricSchema{
-		{Name: "reward", Goal: "maximize", Summary: true}, {Name: "size", Summary: true}, {Name: "lr", Goal: "minimize", Summary: true},
+		{Name: "reward", Goal: "maximize", Summary: true}, {Name: "size", Summary: true},
+		{Name: "lr", Goal: "minimize", Summary: true},
 	}
 	s.Spec.Axes = []sweep.Axis{
 		{Parameters: []sweep.AxisParameter{{Name: "lr", Values: sweep.Values{List: []any{0.1, int64(1)}}}}},
@@ -30,7 +31,8 @@ func testMetrics(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f.makeSweep("s2", s, 1)
 	page := trials("s1", 0, trialsOf)
 	for i := range page {
-		page[i].Parameters = sweep.Parameters{"lr": math.Ldexp(0.5, -i), "model": "rnn", "deep": i%2 == 0, "it's": int64(7)}
+		page[i].Parameters = sweep.Parameters{"lr": math.Ldexp(0.5, -i), "model": "rnn", "deep": i%2 == 0,
+			"it's": int64(7)}
 	}
 	page[1].Parameters = sweep.Parameters{"lr": int64(1), "model": int64(1), "deep": true, "it's": int64(7)}
 	f.write("s1", 0, 0, page)
@@ -49,7 +51,8 @@ func testMetrics(t *testing.T, open func(t *testing.T) sweep.Store) {
 	for i := 1; i < trialsOf-1; i++ {
 		report(i, 0, metrics)
 	}
-	f.complete(trialID("s2", 0), &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"Metric 39": 1, "alone": 2}})
+	f.complete(trialID("s2", 0), &sweep.Result{State: sweep.Completed,
+		Summary: map[string]float64{"Metric 39": 1, "alone": 2}})
 
 	list := func(q sweep.TrialQuery) string {
 		t.Helper()
@@ -83,11 +86,14 @@ func testMetrics(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if got := list(sweep.TrialQuery{OrderBy: name, Limit: 1, After: new(trialID("s1", int64(first[0][0]-'0')))}); got != first[1] {
 			t.Errorf("by %s after %s: %s, want %s", name, first[0], got, first[1])
 		}
-		if got := list(sweep.TrialQuery{OrderBy: name, Where: []sweep.TrialCondition{{Name: name, Operator: ">=", Value: 0}}}); got != want {
+		if got := list(sweep.TrialQuery{OrderBy: name,
+			Where: []sweep.TrialCondition{{Name: name, Operator: ">=", Value: 0}}}); got != want {
 			t.Errorf("by %s, those that have it: %s, want %s", name, got, want)
 		}
 	}
-	if got := list(sweep.TrialQuery{OrderBy: "size", Descending: true, Where: []sweep.TrialCondition{{Name: "reward", Operator: "<", Value: 9}, {Name: "Metric 39", Operator: "!=", Value: 4}}}); got != "2 3" {
+	if got := list(sweep.TrialQuery{OrderBy: "size", Descending: true,
+		Where: []sweep.TrialCondition{{Name: "reward", Operator: "<", Value: 9},
+			{Name: "Metric 39", Operator: "!=", Value: 4}}}); got != "2 3" {
 		t.Errorf("by a fact: %s", got)
 	}
 	if got := list(sweep.TrialQuery{Sweeps: []string{"s2"}, OrderBy: "Metric 39"}); got != "1 s2/0 2 3 0 4" {
@@ -104,7 +110,8 @@ func testMetrics(t *testing.T, open func(t *testing.T) sweep.Store) {
 	}
 	columns, all := rows(`SELECT * FROM t ORDER BY trial_index`)
 	names := strings.Join(columns, ",")
-	for _, part := range []string{"trial_index,state,", ",lr,model,", ",deep,it's,", ",metric.lr,", ",reward,", ",Metric 00,Metric 01,"} {
+	for _, part := range []string{"trial_index,state,", ",lr,model,", ",deep,it's,", ",metric.lr,", ",reward,",
+		",Metric 00,Metric 01,"} {
 		if !strings.Contains(names+",", part) {
 			t.Errorf("columns %s lack %s", names, part)
 		}

@@ -16,24 +16,29 @@ func testQuarantine(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f := newFixture(t, open(t))
 		f.create("s1", 2, 2)
 		event := f.finished(trialID("s1", 1), "x", completed(1, "a"))
-		odd := f.finished(sweep.TrialID{Sweep: "nil\x00" + strings.Repeat("é", 1000), Index: math.MinInt64}, strings.Repeat("x\xff", 10_000), completed(math.NaN(), "\x00"))
+		odd := f.finished(sweep.TrialID{Sweep: "nil\x00" + strings.Repeat("é", 1000), Index: math.MinInt64},
+			strings.Repeat("x\xff", 10_000), completed(math.NaN(), "\x00"))
 		odd.Kind, odd.Worker, odd.Time = "danced\x00", strings.Repeat("w", 10_000), time.Time{}
 		odd.Result.Stderr = strings.Repeat("\x00", 2<<20)
 		f.must(f.Quarantine(f.ctx, []sweep.Quarantined{
-			{Event: event, Problem: "the database does not take it"}, {Event: odd, Problem: strings.Repeat("\x00", 1<<20)}, {},
+			{Event: event, Problem: "the database does not take it"},
+			{Event: odd, Problem: strings.Repeat("\x00", 1<<20)}, {},
 		}))
 		f.must(f.Quarantine(f.ctx, nil))
-		rows := f.rows(`SELECT sweep_id, trial_index, execution, kind, worker, error, event FROM quarantine WHERE sweep_id = 's1'`)
+		rows := f.rows(
+			`SELECT sweep_id, trial_index, execution, kind, worker, error, event FROM quarantine WHERE sweep_id = 's1'`)
 		if len(rows) != 1 {
 			t.Fatalf("%v", rows)
 		}
 		var kept sweep.Event
 		text, _ := rows[0][6].([]byte)
-		if err := json.Unmarshal(text, &kept); err != nil || kept.Result.Digest != "a" || !equalRows([][]any{rows[0][:6]},
-			[][]any{{"s1", int64(1), "x", "result", "worker-x", "the database does not take it"}}) {
+		if err := json.Unmarshal(text, &kept); err != nil || kept.Result.Digest != "a" ||
+			!equalRows([][]any{rows[0][:6]},
+				[][]any{{"s1", int64(1), "x", "result", "worker-x", "the database does not take it"}}) {
 			t.Errorf("%v %v", rows, err)
 		}
-		if rows := f.rows(`SELECT count(*), max(length(event)) FROM quarantine`); rows[0][0] != int64(3) || rows[0][1].(int64) > 1<<20 {
+		if rows := f.rows(`SELECT count(*), max(length(event)) FROM quarantine`); rows[0][0] != int64(3) ||
+			rows[0][1].(int64) > 1<<20 {
 			t.Errorf("%v", rows)
 		}
 		f.wantProgress("s1", sweep.Progress{Pending: 2, Quarantined: 1})
@@ -84,6 +89,7 @@ func testQuarantine(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if kept < n*3/4 {
 			t.Errorf("%d of %d events were kept", kept, n)
 		}
-		f.wantProgress("s1", sweep.Progress{Pending: int64(n - kept), Completed: int64(kept), Quarantined: int64(n - kept)})
+		f.wantProgress("s1", sweep.Progress{Pending: int64(n - kept), Completed: int64(kept),
+			Quarantined: int64(n - kept)})
 	})
 }

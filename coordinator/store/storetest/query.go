@@ -24,9 +24,10 @@ func testQuery(t *testing.T, open func(t *testing.T) sweep.Store) {
 			`SELECT parameters, summary FROM results WHERE trial_index = 1`:             {`{"lr":0.002,"model":"rnn","seed":1}`, nil},
 			`SELECT lr, decay, model, dataset FROM results WHERE trial_index = 1`:       {0.002, nil, "rnn", nil},
 			`SELECT diverged, state FROM results WHERE NOT diverged AND best_epoch = 7`: {false, "completed"},
-			`SELECT started_at, finished_at FROM results WHERE trial_index = 0`:         {"2026-03-01T12:00:00.124456Z", "2026-03-01T12:00:00.125456Z"},
-			`SELECT 'a;b' /* ; */ AS "x;y" -- ; end`:                                    {"a;b"},
-			"WITH c AS (SELECT 7 AS n)\nSELECT n FROM c\n;\n":                           {int64(7)},
+			`SELECT started_at, finished_at FROM results WHERE trial_index = 0`: {"2026-03-01T12:00:00.124456Z",
+				"2026-03-01T12:00:00.125456Z"},
+			`SELECT 'a;b' /* ; */ AS "x;y" -- ; end`:          {"a;b"},
+			"WITH c AS (SELECT 7 AS n)\nSELECT n FROM c\n;\n": {int64(7)},
 		} {
 			if rows := f.rows(sql); len(rows) != 1 || !reflect.DeepEqual(rows[0], want) {
 				t.Errorf("%s: %#v, want %#v", sql, rows, want)
@@ -36,13 +37,14 @@ func testQuery(t *testing.T, open func(t *testing.T) sweep.Store) {
 
 	t.Run("Columns", func(t *testing.T) {
 		n := 0
-		f.must(f.Query(f.ctx, `SELECT trial_index AS i, state FROM results ORDER BY 1`, func(columns []string, row []any) error {
-			if !reflect.DeepEqual(columns, []string{"i", "state"}) || row[0] != int64(n) {
-				t.Errorf("%v %v", columns, row)
-			}
-			n++
-			return nil
-		}))
+		f.must(f.Query(f.ctx, `SELECT trial_index AS i, state FROM results ORDER BY 1`,
+			func(columns []string, row []any) error {
+				if !reflect.DeepEqual(columns, []string{"i", "state"}) || row[0] != int64(n) {
+					t.Errorf("%v %v", columns, row)
+				}
+				n++
+				return nil
+			}))
 		if n != 3 {
 			t.Errorf("%d rows", n)
 		}

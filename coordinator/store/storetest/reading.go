@@ -62,7 +62,8 @@ func testReading(t *testing.T, open func(t *testing.T) sweep.Store) {
 			"none 2": {Metric: "none 2", Steps: []int64{}, Values: []float32{}},
 		}
 		orders := [][]string{
-			{"two", "also", "other", "none", "one"}, {"none", "two", "also", "one"}, {"other", "none", "also", "two", "none 2"}, {"one"}, {"none", "none 2"},
+			{"two", "also", "other", "none", "one"}, {"none", "two", "also", "one"},
+			{"other", "none", "also", "two", "none 2"}, {"one"}, {"none", "none 2"},
 		}
 		f.create("s1", int64(len(orders)), int64(len(orders)))
 		for i, order := range orders {
@@ -89,7 +90,8 @@ func testReading(t *testing.T, open func(t *testing.T) sweep.Store) {
 					want = append(want, []any{name, step, float64(all[name].Values[j])})
 				}
 			}
-			got := f.rows(fmt.Sprintf(`SELECT metric, step, value FROM curves WHERE trial_index = %d ORDER BY metric, step`, i))
+			got := f.rows(
+				fmt.Sprintf(`SELECT metric, step, value FROM curves WHERE trial_index = %d ORDER BY metric, step`, i))
 			if !equalRows(got, want) {
 				t.Errorf("%v: %v, want %v", order, got, want)
 			}

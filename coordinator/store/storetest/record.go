@@ -20,7 +20,8 @@ func testRecord(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Errorf("%+v", report)
 		}
 		got := f.trial(id)
-		if got.State != sweep.Running || got.Executions != 1 || got.Worker != "worker-x" || !got.StartedAt.Equal(started.Time) || got.Result != nil {
+		if got.State != sweep.Running || got.Executions != 1 || got.Worker != "worker-x" ||
+			!got.StartedAt.Equal(started.Time) || got.Result != nil {
 			t.Errorf("%+v", got)
 		}
 		want := completed(0.125, "a")
@@ -29,7 +30,8 @@ func testRecord(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Errorf("%+v", report)
 		}
 		got = f.trial(id)
-		if got.State != sweep.Completed || got.Executions != 1 || got.Charged != 0 || !got.FinishedAt.Equal(finished.Time) || got.SweepName != "name-s1" {
+		if got.State != sweep.Completed || got.Executions != 1 || got.Charged != 0 ||
+			!got.FinishedAt.Equal(finished.Time) || got.SweepName != "name-s1" {
 			t.Errorf("%+v", got)
 		}
 		stored := *want
@@ -80,7 +82,8 @@ func testRecord(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Errorf("a repeat changed the trial:\n got %+v\nwant %+v", after, before)
 		}
 		f.wantProgress("s1", sweep.Progress{Pending: 1, Completed: 1, Faults: 1})
-		if row := f.rows(`SELECT execution, expected, found FROM reproducibility_faults`); !reflect.DeepEqual(row, [][]any{{"z", "a", "b"}}) {
+		if row := f.rows(`SELECT execution, expected, found FROM reproducibility_faults`); !reflect.DeepEqual(row,
+			[][]any{{"z", "a", "b"}}) {
 			t.Errorf("faults: %v", row)
 		}
 	})
@@ -112,7 +115,9 @@ func testRecord(t *testing.T, open func(t *testing.T) sweep.Store) {
 			}
 			p, err := f.Progress(f.ctx, "s1")
 			f.must(err)
-			return append(all, p, f.rows(`SELECT execution, worker, outcome, charged, reason, stderr FROM executions ORDER BY execution`))
+			return append(all,
+				p,
+				f.rows(`SELECT execution, worker, outcome, charged, reason, stderr FROM executions ORDER BY execution`))
 		}
 		want := snapshot()
 		if p := want[3].(sweep.Progress); p != (sweep.Progress{Completed: 1, Running: 1, Pending: 1, Faults: 1}) {
@@ -125,7 +130,8 @@ func testRecord(t *testing.T, open func(t *testing.T) sweep.Store) {
 		for i := range batch { // and each event alone, in any place
 			f.record(batch[i])
 			if got := snapshot(); !reflect.DeepEqual(got, want) {
-				t.Fatalf("event %d (%s) that came again changed something:\n got %+v\nwant %+v", i, batch[i].Kind, got, want)
+				t.Fatalf("event %d (%s) that came again changed something:\n got %+v\nwant %+v",
+					i, batch[i].Kind, got, want)
 			}
 		}
 		f.checkCounters("s1")
@@ -151,7 +157,8 @@ func testRecord(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.record(later)
 		curves, err := f.Curves(f.ctx, id)
 		f.must(err)
-		if len(curves) != 3 || !reflect.DeepEqual(curves[0], later.Curves[0]) || !reflect.DeepEqual(curves[2], later.Curves[2]) ||
+		if len(curves) != 3 || !reflect.DeepEqual(curves[0], later.Curves[0]) ||
+			!reflect.DeepEqual(curves[2], later.Curves[2]) ||
 			curves[1].Metric != "empty" || len(curves[1].Steps) != 0 {
 			t.Errorf("curves %+v", curves)
 		}
@@ -218,7 +225,8 @@ func testRecord(t *testing.T, open func(t *testing.T) sweep.Store) {
 		odd.Summary["infinite"] = math.Inf(-1)
 		odd.Seconds, odd.Flops = math.NaN(), math.Inf(1)
 		odd.Error, odd.Stderr = "e\x00\xff", strings.Repeat("é\x00", 1<<17)
-		odd.Curves = append(odd.Curves, sweep.Curve{Metric: "short\x00", Steps: []int64{1, 2}, Values: []float32{1}}, odd.Curves[0])
+		odd.Curves = append(odd.Curves, sweep.Curve{Metric: "short\x00", Steps: []int64{1, 2}, Values: []float32{1}},
+			odd.Curves[0])
 		e := f.finished(id, "x\x00\xff", odd)
 		e.Worker = "w\x00\xff"
 		e.Time = time.Time{}

@@ -26,7 +26,8 @@ func testRefusal(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		// It is no execution, and nobody is charged.
 		got := f.trial(id)
-		if got.State != sweep.Pending || got.Executions != 0 || got.Charged != 0 || got.Worker != "" || got.Result != nil ||
+		if got.State != sweep.Pending || got.Executions != 0 || got.Charged != 0 || got.Worker != "" ||
+			got.Result != nil ||
 			got.Refusals != 1 || got.LastRefusal != "no such trainer" || got.RefusedBy != "w1" {
 			t.Errorf("%+v", got)
 		}
@@ -43,7 +44,8 @@ func testRefusal(t *testing.T, open func(t *testing.T) sweep.Store) {
 			t.Errorf("%+v", got)
 		}
 		want := [][]any{{"s1", int64(0), "w1", "still none", int64(2)}, {"s1", int64(0), "w2", "other data", int64(1)}}
-		if rows := f.rows(`SELECT sweep_id, trial_index, worker, reason, refusals FROM refusals ORDER BY worker`); !equalRows(rows, want) {
+		if rows := f.rows(`SELECT sweep_id, trial_index, worker, reason, refusals FROM refusals
+			ORDER BY worker`); !equalRows(rows, want) {
 			t.Errorf("%v", rows)
 		}
 		if rows := f.rows(`SELECT count(*) FROM executions`); rows[0][0] != int64(0) {
@@ -66,10 +68,12 @@ func testRefusal(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.wantState(id, sweep.Running) // under another execution
 		f.record(refused(f, id, "worker-x", "x", "not enough memory"))
 		got := f.trial(id)
-		if got.State != sweep.Pending || got.Executions != 1 || got.Charged != 0 || got.LastRefusal != "not enough memory" {
+		if got.State != sweep.Pending || got.Executions != 1 || got.Charged != 0 ||
+			got.LastRefusal != "not enough memory" {
 			t.Errorf("%+v", got)
 		}
-		if rows := f.rows(`SELECT outcome, charged, reason FROM executions`); !equalRows(rows, [][]any{{"released", false, "not enough memory"}}) {
+		if rows := f.rows(`SELECT outcome, charged, reason FROM executions`); !equalRows(rows,
+			[][]any{{"released", false, "not enough memory"}}) {
 			t.Errorf("%v", rows)
 		}
 		f.wantProgress("s1", sweep.Progress{Pending: 1, Refused: 2})

@@ -33,7 +33,8 @@ func testRelease(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		got := f.trial(id)
 		if got.State != sweep.Failed || got.Charged != 3 || got.Result.State != sweep.Failed ||
-			!strings.Contains(got.Result.Error, "end of c") || got.Result.Stderr != "stderr of end of c" || got.FinishedAt.IsZero() {
+			!strings.Contains(got.Result.Error, "end of c") || got.Result.Stderr != "stderr of end of c" ||
+			got.FinishedAt.IsZero() {
 			t.Errorf("%+v %+v", got, got.Result)
 		}
 		f.wantProgress("s1", sweep.Progress{Pending: 1, Failed: 1})
@@ -106,7 +107,8 @@ func testRelease(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if report := f.record(f.released(id, "d", false, "taken back")); report != (sweep.RecordReport{Released: 1}) {
 			t.Errorf("%+v", report)
 		}
-		if got := f.trial(id); got.State != sweep.Pending || got.Charged != 2 || got.Result != nil || !got.FinishedAt.IsZero() {
+		if got := f.trial(id); got.State != sweep.Pending || got.Charged != 2 || got.Result != nil ||
+			!got.FinishedAt.IsZero() {
 			t.Errorf("%+v %+v", got, got.Result)
 		}
 		f.wantProgress("s1", sweep.Progress{Pending: 1})
@@ -125,7 +127,8 @@ func testRelease(t *testing.T, open func(t *testing.T) sweep.Store) {
 			events = append(events, f.started(id, execution), f.released(id, execution, true, "killed"))
 		}
 		// Within one batch, and again.
-		events = append(events, f.released(id, "a", false, "broken"), f.started(id, "d"), f.released(id, "d", true, "killed too"))
+		events = append(events, f.released(id, "a", false, "broken"), f.started(id, "d"),
+			f.released(id, "d", true, "killed too"))
 		for range 2 {
 			f.record(events...)
 			got := f.trial(id)

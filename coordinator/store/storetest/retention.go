@@ -47,7 +47,8 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 				t.Errorf("%s finds it", name)
 			}
 		}
-		for _, table := range []string{"trials", "outcomes", "scores", "metrics", "metric_names", "points", "contests", "executions", "curve_arrays", "trial_refusals", "grids", "counters", "classes", "datasets"} {
+		for _, table := range []string{"trials", "outcomes", "scores", "metrics", "metric_names", "points", "contests",
+			"executions", "curve_arrays", "trial_refusals", "grids", "counters", "classes", "datasets"} {
 			left := f.rows(`SELECT count(*) FROM ` + table)[0][0].(int64)
 			want := map[string]int64{"trials": 1, "grids": 1, "counters": 1, "classes": 1, "datasets": 1}[table]
 			if left != want {
@@ -66,7 +67,8 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		states, err := f.States(f.ctx, []sweep.TrialID{trialID("s1", 2), trialID("s2", 0), trialID("s3", 0)})
 		f.must(err)
-		if want := map[sweep.TrialID]sweep.State{trialID("s1", 2): sweep.Cancelled, trialID("s2", 0): sweep.Pending}; !reflect.DeepEqual(states, want) {
+		if want := map[sweep.TrialID]sweep.State{trialID("s1", 2): sweep.Cancelled,
+			trialID("s2", 0): sweep.Pending}; !reflect.DeepEqual(states, want) {
 			t.Errorf("states %v", states)
 		}
 		if _, err := f.DeleteSweep(f.ctx, "s1"); err != nil { // once more is no harm
@@ -87,7 +89,8 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 			f.makeSweep(id, submission(id), n)
 			page := trials(id, 0, n)
 			for i := range page {
-				page[i].Parameters, page[i].Fingerprint = trials("s1", 0, 3)[i%3].Parameters, trials("s1", 0, 3)[i%3].Fingerprint
+				page[i].Parameters, page[i].Fingerprint = trials("s1", 0, 3)[i%3].Parameters,
+					trials("s1", 0, 3)[i%3].Fingerprint
 			}
 			if reused := f.write(id, 0, 0, page); reused != int(n) {
 				t.Fatalf("sweep %s took %d results over", id, reused)
@@ -99,10 +102,12 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 		curves, err := f.Curves(f.ctx, trialID("s1", 0))
 		f.must(err)
 		results := map[sweep.TrialID]*sweep.Result{}
-		for _, id := range []sweep.TrialID{trialID("s2", 0), trialID("s2", 2), trialID("s2", 3), trialID("s3", 0), trialID("s3", 1)} {
+		for _, id := range []sweep.TrialID{trialID("s2", 0), trialID("s2", 2), trialID("s2", 3), trialID("s3", 0),
+			trialID("s3", 1)} {
 			results[id] = f.trial(id).Result
 		}
-		standings := f.rows(`SELECT * FROM accuracy_table WHERE sweep_id <> 's1' ORDER BY sweep_id, dataset, model, selection, trial_index`)
+		standings := f.rows(`SELECT * FROM accuracy_table WHERE sweep_id <> 's1'
+			ORDER BY sweep_id, dataset, model, selection, trial_index`)
 
 		_, err = f.DeleteSweep(f.ctx, "s1")
 		f.must(err)
@@ -112,7 +117,8 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 			}
 		}
 		heir := f.trial(trialID("s2", 0))
-		if heir.ReusedFrom != nil || heir.Worker != source.Worker || heir.Executions != source.Executions || !heir.StartedAt.Equal(source.StartedAt) {
+		if heir.ReusedFrom != nil || heir.Worker != source.Worker || heir.Executions != source.Executions ||
+			!heir.StartedAt.Equal(source.StartedAt) {
 			t.Errorf("the first that took it over is %+v", heir)
 		}
 		for _, id := range []sweep.TrialID{trialID("s2", 3), trialID("s3", 0)} {
@@ -125,7 +131,8 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 				t.Errorf("the curves of %v are %v", id, got)
 			}
 		}
-		if got := f.rows(`SELECT * FROM accuracy_table ORDER BY sweep_id, dataset, model, selection, trial_index`); !equalRows(got, standings) {
+		if got := f.rows(`SELECT * FROM accuracy_table
+			ORDER BY sweep_id, dataset, model, selection, trial_index`); !equalRows(got, standings) {
 			t.Errorf("standings %v, want %v", got, standings)
 		}
 		f.wantProgress("s2", sweep.Progress{Completed: 4, Reused: 1, Diverged: 1})
@@ -147,7 +154,8 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 			f.write("big", 0, from, page)
 			var events []sweep.Event
 			for i := range page {
-				events = append(events, f.finished(page[i].TrialID, fmt.Sprint("x", page[i].Index), completed(float64(page[i].Index), "d")))
+				events = append(events, f.finished(page[i].TrialID, fmt.Sprint("x", page[i].Index),
+					completed(float64(page[i].Index), "d")))
 			}
 			f.record(events...)
 		}
@@ -161,12 +169,14 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 				t.Errorf("removed %+v: %v", removed, err)
 			}
 		})
-		// Each recording that is through while some of the trials are gone, and some are not, waited for a page at most.
+		// Each recording that is through while some of the trials are gone, and some are not, waited for a page at
+		// most.
 		between, recorded := 0, int64(0)
 		for i := range int64(1000) {
 			f.record(f.finished(trialID("s2", i), fmt.Sprint("y", i), completed(1, "d")))
 			recorded++
-			left := f.rows(`SELECT count(*) FROM trials AS t JOIN sweeps AS s USING (sweep_no) WHERE s.sweep_id = 'big'`)[0][0].(int64)
+			left := f.rows(`SELECT count(*) FROM trials AS t JOIN sweeps AS s USING (sweep_no)
+				WHERE s.sweep_id = 'big'`)[0][0].(int64)
 			if left > 0 && left < points {
 				between++
 			}
@@ -199,7 +209,8 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.must(f.Quarantine(f.ctx, []sweep.Quarantined{{Event: f.started(trialID("s1", 0), "q"), Problem: "p"}}))
 		counts := func() string {
 			var all []any
-			for _, table := range []string{"sweeps WHERE deleted_at IS NULL", "trials", "outcomes", "executions", "curve_arrays", "quarantine"} {
+			for _, table := range []string{"sweeps WHERE deleted_at IS NULL", "trials", "outcomes", "executions",
+				"curve_arrays", "quarantine"} {
 				all = append(all, f.rows(`SELECT count(*) FROM ` + table)[0][0])
 			}
 			return fmt.Sprint(all...)

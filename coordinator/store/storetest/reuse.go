@@ -27,7 +27,8 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		f.wantProgress("s2", sweep.Progress{Pending: 2, Completed: 2, Reused: 2, Diverged: 1})
 		old, got := f.trial(trialID("s1", 0)), f.trial(trialID("s2", 0))
-		if !reflect.DeepEqual(got.Result, old.Result) || got.ReusedFrom == nil || *got.ReusedFrom != old.TrialID || got.Executions != 0 || got.FinishedAt.IsZero() {
+		if !reflect.DeepEqual(got.Result, old.Result) || got.ReusedFrom == nil || *got.ReusedFrom != old.TrialID ||
+			got.Executions != 0 || got.FinishedAt.IsZero() {
 			t.Errorf("%+v", got)
 		}
 		if old.ReusedFrom != nil {
@@ -41,7 +42,8 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if got := f.trial(trialID("s2", 2)); !got.Result.Diverged {
 			t.Errorf("%+v", got.Result)
 		}
-		rows := f.rows(`SELECT metric, step, value FROM curves WHERE sweep_id = 's2' AND trial_index = 0 ORDER BY metric, step`)
+		rows := f.rows(
+			`SELECT metric, step, value FROM curves WHERE sweep_id = 's2' AND trial_index = 0 ORDER BY metric, step`)
 		want := [][]any{
 			{"train_loss", int64(1), 3.0}, {"train_loss", int64(2), 2.0}, {"train_loss", int64(4), 1.0},
 			{"validation_loss", int64(1), 3.5}, {"validation_loss", int64(2), 2.5}, {"validation_loss", int64(4), 1.5},
@@ -56,7 +58,8 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if got := f.trial(trialID("s3", 0)); *got.ReusedFrom != trialID("s1", 0) {
 			t.Errorf("reused from %v", got.ReusedFrom)
 		}
-		rows = f.rows(`SELECT reused_from_sweep, reused_from_index FROM results WHERE sweep_id = 's3' ORDER BY trial_index`)
+		rows = f.rows(
+			`SELECT reused_from_sweep, reused_from_index FROM results WHERE sweep_id = 's3' ORDER BY trial_index`)
 		if !equalRows(rows, [][]any{{"s1", int64(0)}, {nil, nil}, {"s1", int64(2)}, {nil, nil}}) {
 			t.Errorf("reused from %v", rows)
 		}

@@ -28,7 +28,8 @@ func testRows(t *testing.T, open func(t *testing.T) sweep.Store) {
 		indices = append(indices, row.Index)
 		var parameters sweep.Parameters
 		f.must(parameters.UnmarshalJSON(row.Parameters))
-		if !sweep.Equal(map[string]any(parameters), map[string]any(record.Parameters)) || row.State != record.State || row.Executions != record.Executions {
+		if !sweep.Equal(map[string]any(parameters), map[string]any(record.Parameters)) || row.State != record.State ||
+			row.Executions != record.Executions {
 			t.Errorf("%+v, want %+v", row, record)
 		}
 		if record.Result == nil {
@@ -39,7 +40,8 @@ func testRows(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		summary := sweep.Parameters{}
 		f.must(summary.UnmarshalJSON(row.Summary))
-		if len(summary) != len(record.Result.Summary) || row.Diverged != record.Result.Diverged || row.BestEpoch != record.Result.BestEpoch ||
+		if len(summary) != len(record.Result.Summary) || row.Diverged != record.Result.Diverged ||
+			row.BestEpoch != record.Result.BestEpoch ||
 			row.ParameterCount != record.Result.ParameterCount || row.Seconds != record.Result.Seconds {
 			t.Errorf("%+v, want %+v", row, record.Result)
 		}

@@ -53,7 +53,8 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 	where := func(conditions ...any) sweep.TrialQuery {
 		q := sweep.TrialQuery{Sweeps: []string{"s1"}}
 		for i := 0; i < len(conditions); i += 3 {
-			q.Where = append(q.Where, sweep.TrialCondition{Name: conditions[i].(string), Operator: conditions[i+1].(string), Value: conditions[i+2]})
+			q.Where = append(q.Where, sweep.TrialCondition{Name: conditions[i].(string),
+				Operator: conditions[i+1].(string), Value: conditions[i+2]})
 		}
 		return q
 	}
@@ -145,7 +146,8 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 	}
 
 	// A list in pages is the whole list, in any order.
-	for _, by := range []string{"", "validation_loss", "test_accuracy", "seconds", "state", "worker", "diverged", "lr", "both", "model", "nil"} {
+	for _, by := range []string{"", "validation_loss", "test_accuracy", "seconds", "state", "worker", "diverged", "lr",
+		"both", "model", "nil"} {
 		for _, descending := range []bool{false, true} {
 			for _, states := range [][]sweep.State{nil, {sweep.Completed, sweep.Failed}} {
 				whole := sweep.TrialQuery{OrderBy: by, Descending: descending, States: states}
@@ -166,14 +168,16 @@ func testSelection(t *testing.T, open func(t *testing.T) sweep.Store) {
 					page.After = last
 				}
 				if got := strings.Join(pages, " "); got != want {
-					t.Errorf("by %q, descending %v, %v: the pages are %q, the list %q", by, descending, states, got, want)
+					t.Errorf("by %q, descending %v, %v: the pages are %q, the list %q", by, descending,
+						states, got, want)
 				}
 			}
 		}
 	}
 	missing := trialID("s1", 1000)
 	for _, by := range []string{"", "validation_loss", "lr"} {
-		err := f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: by, After: &missing}, func(*sweep.TrialRecord) error { return nil })
+		err := f.Trials(f.ctx, sweep.TrialQuery{Sweeps: []string{"s1"}, OrderBy: by, After: &missing},
+			func(*sweep.TrialRecord) error { return nil })
 		wantError(t, err, sweep.ErrNotFound)
 	}
 
@@ -189,7 +193,8 @@ func testOwnNames(t *testing.T, f *fixture, list func(query sweep.TrialQuery) (s
 	f.makeSweep("s3", own, 3)
 	rows := trials("s3", 0, 3)
 	for i := range rows {
-		rows[i].Parameters = sweep.Parameters{"index": int64(-i), "state": fmt.Sprintf("NY%d", i%2), "seconds": int64(7)}
+		rows[i].Parameters = sweep.Parameters{"index": int64(-i), "state": fmt.Sprintf("NY%d", i%2),
+			"seconds": int64(7)}
 	}
 	f.write("s3", 0, 0, rows)
 	for _, test := range []struct {

@@ -105,17 +105,20 @@ func testLongLists(t *testing.T, open func(t *testing.T) sweep.Store) {
 		query sweep.TrialQuery
 		want  []int64
 	}{
-		"in order":              {sweep.TrialQuery{}, upwards},
-		"in order, downwards":   {sweep.TrialQuery{Descending: true}, downwards},
-		"by a metric":           {sweep.TrialQuery{OrderBy: "validation_loss"}, byLoss},
-		"by a parameter":        {sweep.TrialQuery{OrderBy: "lr", Descending: true}, downwards},
-		"completed ones":        {sweep.TrialQuery{States: []sweep.State{sweep.Completed}}, upwards[:done]},
-		"the first by loss":     {sweep.TrialQuery{OrderBy: "validation_loss", Limit: 901}, byLoss[:901]},
-		"the first in order":    {sweep.TrialQuery{Limit: 500}, upwards[:500]},
-		"the first by lr":       {sweep.TrialQuery{OrderBy: "lr", Limit: 701}, upwards[:701]},
-		"a rest by loss":        {sweep.TrialQuery{OrderBy: "validation_loss", After: &sweep.TrialID{Sweep: "s1", Index: byLoss[100]}}, byLoss[101:]},
-		"a rest without loss":   {sweep.TrialQuery{OrderBy: "validation_loss", After: &sweep.TrialID{Sweep: "s1", Index: byLoss[done]}}, byLoss[done+1:]},
-		"a rest by lr, not all": {sweep.TrialQuery{OrderBy: "lr", After: &sweep.TrialID{Sweep: "s1", Index: 99}, Limit: 600}, upwards[100:700]},
+		"in order":            {sweep.TrialQuery{}, upwards},
+		"in order, downwards": {sweep.TrialQuery{Descending: true}, downwards},
+		"by a metric":         {sweep.TrialQuery{OrderBy: "validation_loss"}, byLoss},
+		"by a parameter":      {sweep.TrialQuery{OrderBy: "lr", Descending: true}, downwards},
+		"completed ones":      {sweep.TrialQuery{States: []sweep.State{sweep.Completed}}, upwards[:done]},
+		"the first by loss":   {sweep.TrialQuery{OrderBy: "validation_loss", Limit: 901}, byLoss[:901]},
+		"the first in order":  {sweep.TrialQuery{Limit: 500}, upwards[:500]},
+		"the first by lr":     {sweep.TrialQuery{OrderBy: "lr", Limit: 701}, upwards[:701]},
+		"a rest by loss": {sweep.TrialQuery{OrderBy: "validation_loss",
+			After: &sweep.TrialID{Sweep: "s1", Index: byLoss[100]}}, byLoss[101:]},
+		"a rest without loss": {sweep.TrialQuery{OrderBy: "validation_loss",
+			After: &sweep.TrialID{Sweep: "s1", Index: byLoss[done]}}, byLoss[done+1:]},
+		"a rest by lr, not all": {sweep.TrialQuery{OrderBy: "lr", After: &sweep.TrialID{Sweep: "s1", Index: 99},
+			Limit: 600}, upwards[100:700]},
 	} {
 		if got := list(c.query); !slices.Equal(got, c.want) {
 			at := 0
@@ -140,7 +143,8 @@ func testLongLists(t *testing.T, open func(t *testing.T) sweep.Store) {
 			return nil
 		}))
 		if seen != string(sweep.Running) {
-			t.Errorf("in a list by %q the last trial, which began to run meanwhile, is %s: its snapshot was held", query.OrderBy, seen)
+			t.Errorf("in a list by %q the last trial, which began to run meanwhile, is %s: its snapshot was held",
+				query.OrderBy, seen)
 		}
 		_, err := f.Requeue(f.ctx, []sweep.TrialID{last})
 		f.must(err)

@@ -34,9 +34,13 @@ func testStandings(t *testing.T, open func(t *testing.T) sweep.Store) {
 		for _, dataset := range []string{"CBF", `a "b", {c}: [d\`} {
 			for _, model := range []string{"rnn", "lstm"} {
 				for _, lr := range []float64{0.1, 0.01, 0.001} {
-					p := sweep.Parameters{"dataset": dataset, "model": model, "lr": lr, "seed": seed, "nested": map[string]any{"seed": int64(1)}}
-					r := &sweep.Result{State: sweep.Completed, ParameterCount: 100, Digest: fmt.Sprint(len(runs)), Summary: map[string]float64{
-						"validation_loss": float64(random.IntN(8)) / 8, "test_accuracy": float64(random.IntN(8)) / 8, "reward": random.NormFloat64(), "train_size": 30}}
+					p := sweep.Parameters{"dataset": dataset, "model": model, "lr": lr, "seed": seed,
+						"nested": map[string]any{"seed": int64(1)}}
+					r := &sweep.Result{State: sweep.Completed, ParameterCount: 100, Digest: fmt.Sprint(len(runs)),
+						Summary: map[string]float64{
+							"validation_loss": float64(random.IntN(8)) / 8,
+							"test_accuracy":   float64(random.IntN(8)) / 8,
+							"reward":          random.NormFloat64(), "train_size": 30}}
 					switch random.IntN(8) {
 					case 0:
 						r.Diverged = true
@@ -54,7 +58,8 @@ func testStandings(t *testing.T, open func(t *testing.T) sweep.Store) {
 		id := fmt.Sprint("s", s)
 		submitted := submission(id)
 		submitted.Spec.Select = choice
-		submitted.Description.Metrics = append(submitted.Description.Metrics, sweep.MetricSchema{Name: "reward", Goal: "maximize", Summary: true})
+		submitted.Description.Metrics = append(submitted.Description.Metrics,
+			sweep.MetricSchema{Name: "reward", Goal: "maximize", Summary: true})
 		f.makeSweep(id, submitted, int64(len(runs)))
 		page := trials(id, 0, int64(len(runs)))
 		for i := range page {
@@ -100,7 +105,8 @@ func testStandings(t *testing.T, open func(t *testing.T) sweep.Store) {
 		var done []standing
 		for i := range page {
 			r := runs[i%len(runs)]
-			page[i].Parameters, page[i].Fingerprint = r.parameters, sweep.Fingerprint(fmt.Sprint("standing-", s, "-", i%len(runs)))
+			page[i].Parameters, page[i].Fingerprint = r.parameters,
+				sweep.Fingerprint(fmt.Sprint("standing-", s, "-", i%len(runs)))
 			if i < len(runs) && r.result.State == sweep.Completed {
 				done = append(done, standing{int64(i), r.parameters, r.result})
 			}
@@ -177,7 +183,8 @@ func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing)
 		better := !ok || choice.Better(score, b.result.Summary[choice.By])
 		if ok && score == b.result.Summary[choice.By] {
 			ties[group]++
-			better = cmp.Or(cmp.Compare(own.key, than.key), cmp.Compare(own.seed, than.seed), cmp.Compare(own.index, than.index)) < 0
+			better = cmp.Or(cmp.Compare(own.key, than.key), cmp.Compare(own.seed, than.seed),
+				cmp.Compare(own.index, than.index)) < 0
 		} else if better {
 			ties[group] = 0
 		}
@@ -230,7 +237,8 @@ func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing)
 		if len(lead.losses) > 0 {
 			loss = mean(lead.losses)
 		}
-		want = append(want, fmt.Sprintf("mean %d %d %.9f %.9f %.9f ties %d", len(lead.score), lead.diverged, loss, mean(lead.acc), spread, tied))
+		want = append(want, fmt.Sprintf("mean %d %d %.9f %.9f %.9f ties %d", len(lead.score), lead.diverged, loss,
+			mean(lead.acc), spread, tied))
 	}
 	var got []string
 	number := func(v any) float64 {
@@ -239,10 +247,13 @@ func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing)
 		}
 		return math.NaN()
 	}
-	for _, row := range f.rows(`SELECT replicates, diverged, validation_loss, test_accuracy, test_accuracy_sd, ties FROM accuracy_table WHERE sweep_id = '` + id + `' AND selection = 'mean'`) {
-		got = append(got, fmt.Sprintf("mean %d %d %.9f %.9f %.9f ties %d", row[0], row[1], number(row[2]), number(row[3]), number(row[4]), row[5]))
+	for _, row := range f.rows(`SELECT replicates, diverged, validation_loss, test_accuracy, test_accuracy_sd, ties
+		FROM accuracy_table WHERE sweep_id = '` + id + `' AND selection = 'mean'`) {
+		got = append(got, fmt.Sprintf("mean %d %d %.9f %.9f %.9f ties %d", row[0], row[1], number(row[2]),
+			number(row[3]), number(row[4]), row[5]))
 	}
-	for _, row := range f.rows(`SELECT trial_index, ties FROM accuracy_table WHERE sweep_id = '` + id + `' AND selection = 'single'`) {
+	for _, row := range f.rows(`SELECT trial_index, ties FROM accuracy_table WHERE sweep_id = '` + id +
+		`' AND selection = 'single'`) {
 		got = append(got, fmt.Sprintf("single %d ties %d", row[0], row[1]))
 	}
 	slices.Sort(got)

@@ -83,7 +83,8 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 
 // openStore opens a store, by store.Open or store.Connect, and closes it when the
 // test ends.
-func openStore(t testing.TB, by func(ctx context.Context, address string) (sweep.Store, error), address string) sweep.Store {
+func openStore(t testing.TB, by func(ctx context.Context, address string) (sweep.Store, error),
+	address string) sweep.Store {
 	t.Helper()
 	s, err := by(context.Background(), address)
 	if err != nil {
@@ -127,7 +128,8 @@ func submission(name string) *sweep.Submission {
 	return &sweep.Submission{
 		Spec: sweep.Spec{
 			Name: name, Description: "naïve “test”", Trainer: "noop", Pool: "cpu", Priority: 3,
-			Axes:   []sweep.Axis{{Parameters: []sweep.AxisParameter{{Name: "lr", Values: sweep.Values{List: []any{0.001, int64(1), "x"}}}}}},
+			Axes: []sweep.Axis{{Parameters: []sweep.AxisParameter{{Name: "lr",
+				Values: sweep.Values{List: []any{0.001, int64(1), "x"}}}}}},
 			Limits: sweep.Limits{Timeout: time.Minute, Attempts: 3, Points: 1000},
 		},
 		Source: "name: " + name + "\n",
@@ -249,9 +251,11 @@ func (f *fixture) released(id sweep.TrialID, execution string, charged bool, rea
 // completed returns a result with every field set.
 func completed(loss float64, digest string) *sweep.Result {
 	return &sweep.Result{
-		State:     sweep.Completed,
-		Summary:   map[string]float64{"validation_loss": loss, "validation_accuracy": 0.75, "test_accuracy": 0.5, "train_loss": 0.1 + loss},
-		BestEpoch: 7, ParameterCount: 1506, WeightsDigest: "weights-" + digest, KernelLevel: "avx512", Seconds: 0.25, Flops: 1e9,
+		State: sweep.Completed,
+		Summary: map[string]float64{"validation_loss": loss, "validation_accuracy": 0.75, "test_accuracy": 0.5,
+			"train_loss": 0.1 + loss},
+		BestEpoch: 7, ParameterCount: 1506, WeightsDigest: "weights-" + digest, KernelLevel: "avx512",
+		Seconds: 0.25, Flops: 1e9,
 		Digest: digest,
 		Curves: []sweep.Curve{
 			{Metric: "train_loss", Steps: []int64{1, 2, 4}, Values: []float32{3, 2, 1}},
@@ -335,7 +339,8 @@ func (f *fixture) checkCounters(id string) {
 		"pending": &want.Pending, "queued": &want.Queued, "running": &want.Running,
 		"completed": &want.Completed, "failed": &want.Failed, "cancelled": &want.Cancelled,
 	}
-	for _, row := range f.rows(`SELECT state, count(*), sum(CASE WHEN diverged THEN 1 ELSE 0 END), count(reused_from_index)
+	for _, row := range f.rows(`SELECT state, count(*), sum(CASE WHEN diverged THEN 1 ELSE 0 END),
+		count(reused_from_index)
 			FROM results WHERE sweep_id = '` + id + `' GROUP BY state`) {
 		*counts[row[0].(string)] += row[1].(int64)
 		want.Diverged += row[2].(int64)
@@ -349,16 +354,22 @@ func (f *fixture) checkCounters(id string) {
 		}
 	}
 	want.Faults = f.rows(`SELECT count(*) FROM reproducibility_faults AS f
-		JOIN trials AS t USING (trial_no) JOIN sweeps AS s USING (sweep_no) WHERE s.sweep_id = '` + id + `'`)[0][0].(int64)
-	want.Refused = f.rows(`SELECT CAST(coalesce(sum(refusals), 0) AS bigint) FROM refusals WHERE sweep_id = '` + id + `'`)[0][0].(int64)
+		JOIN trials AS t USING (trial_no) JOIN sweeps AS s USING (sweep_no)
+		WHERE s.sweep_id = '` + id + `'`)[0][0].(int64)
+	want.Refused = f.rows(`SELECT CAST(coalesce(sum(refusals), 0) AS bigint) FROM refusals WHERE sweep_id = '` + id +
+		`'`)[0][0].(int64)
 	if want.Quarantined = got.Quarantined; got != want {
 		f.t.Fatalf("counters of %s say %+v, the rows %+v", id, got, want)
 	}
-	wrong := f.rows(`SELECT c.class_no, c.pending, c.queued, c.running FROM classes AS c JOIN sweeps AS s USING (sweep_no)
+	wrong := f.rows(
+		`SELECT c.class_no, c.pending, c.queued, c.running FROM classes AS c JOIN sweeps AS s USING (sweep_no)
 		WHERE s.sweep_id = '` + id + `' AND (
-			c.pending <> (SELECT count(*) FROM trials AS t WHERE t.sweep_no = c.sweep_no AND t.class_no = c.class_no AND t.state = 'pending') OR
-			c.queued  <> (SELECT count(*) FROM trials AS t WHERE t.sweep_no = c.sweep_no AND t.class_no = c.class_no AND t.state = 'queued') OR
-			c.running <> (SELECT count(*) FROM trials AS t WHERE t.sweep_no = c.sweep_no AND t.class_no = c.class_no AND t.state = 'running'))`)
+			c.pending <> (SELECT count(*) FROM trials AS t
+			WHERE t.sweep_no = c.sweep_no AND t.class_no = c.class_no AND t.state = 'pending') OR
+			c.queued  <> (SELECT count(*) FROM trials AS t
+			WHERE t.sweep_no = c.sweep_no AND t.class_no = c.class_no AND t.state = 'queued') OR
+			c.running <> (SELECT count(*) FROM trials AS t
+			WHERE t.sweep_no = c.sweep_no AND t.class_no = c.class_no AND t.state = 'running'))`)
 	if len(wrong) > 0 {
 		f.t.Fatalf("the counters of classes of %s differ from the rows: %v", id, wrong)
 	}

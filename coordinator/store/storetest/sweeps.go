@@ -17,10 +17,12 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 		want := submission("one")
 		f.makeSweep("s1", want, 1_000_000_000)
 		got := f.sweep("s1")
-		if got.ID != "s1" || got.Name != "one" || got.Trainer != "noop" || got.Pool != "cpu" || got.Priority != 3 || got.State != sweep.SweepActive {
+		if got.ID != "s1" || got.Name != "one" || got.Trainer != "noop" || got.Pool != "cpu" || got.Priority != 3 ||
+			got.State != sweep.SweepActive {
 			t.Errorf("wrong sweep: %+v", got)
 		}
-		if got.CreatedAt.Before(before) || time.Since(got.CreatedAt) < -time.Second || !got.UpdatedAt.Equal(got.CreatedAt) {
+		if got.CreatedAt.Before(before) || time.Since(got.CreatedAt) < -time.Second ||
+			!got.UpdatedAt.Equal(got.CreatedAt) {
 			t.Errorf("created at %v, updated at %v", got.CreatedAt, got.UpdatedAt)
 		}
 		if len(got.Grids) != 1 || got.Points() != 1_000_000_000 || got.Grids[0].Cursor != 0 || got.Expanded() {
@@ -51,7 +53,8 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 			f.makeSweep(s[0], submission(s[1]), 1)
 		}
 		for reference, want := range map[string]string{
-			"ab1": "ab1", "ab": "ab", "c": "cd3", "ef": "ef4", "uno": "cd3", "due": "ab2", "": "ab", "latest": "ab", "tre": "ab",
+			"ab1": "ab1", "ab": "ab", "c": "cd3", "ef": "ef4", "uno": "cd3", "due": "ab2", "": "ab",
+			"latest": "ab", "tre": "ab",
 		} {
 			if got := f.sweep(reference).ID; got != want {
 				t.Errorf("reference %q finds %s, want %s", reference, got, want)
@@ -86,7 +89,8 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 		records, err := f.Sweeps(f.ctx)
 		f.must(err)
 		first := records[2]
-		if first.Points() != 6 || len(first.Grids) != 2 || first.Grids[1].First != 2 || !reflect.DeepEqual(first.Grids[1].Submission, sweep.Submission{}) {
+		if first.Points() != 6 || len(first.Grids) != 2 || first.Grids[1].First != 2 ||
+			!reflect.DeepEqual(first.Grids[1].Submission, sweep.Submission{}) {
 			t.Errorf("listed %+v", first) // submissions may be large: lists leave them out
 		}
 		for _, test := range []struct{ got, want string }{
@@ -134,11 +138,13 @@ func testSweeps(t *testing.T, open func(t *testing.T) sweep.Store) {
 		more.Spec.Limits.Attempts = 1
 		grid, err := f.AddGrid(f.ctx, "s1", more, 5)
 		f.must(err)
-		if grid.Ordinal != 1 || grid.First != 10 || grid.Points != 5 || grid.Cursor != 0 || !reflect.DeepEqual(&grid.Submission, more) {
+		if grid.Ordinal != 1 || grid.First != 10 || grid.Points != 5 || grid.Cursor != 0 ||
+			!reflect.DeepEqual(&grid.Submission, more) {
 			t.Errorf("wrong grid: %+v", grid)
 		}
 		got := f.sweep("s1")
-		if len(got.Grids) != 2 || !reflect.DeepEqual(got.Grids[1], grid) || got.Grids[0].Cursor != 3 || got.Points() != 15 {
+		if len(got.Grids) != 2 || !reflect.DeepEqual(got.Grids[1], grid) || got.Grids[0].Cursor != 3 ||
+			got.Points() != 15 {
 			t.Errorf("wrong grids: %+v", got.Grids)
 		}
 		f.wantProgress("s1", sweep.Progress{Pending: 15})

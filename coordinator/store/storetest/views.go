@@ -63,24 +63,29 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 		for seed, r := range g.replicates {
 			index := int64(len(page))
 			page = append(page, sweep.Trial{
-				TrialID:     trialID("s1", index),
-				Parameters:  sweep.Parameters{"dataset": g.dataset, "model": g.model, "lr": g.lr, "decay": 1, "batch": int64(16), "seed": int64(seed + 1)},
+				TrialID: trialID("s1", index),
+				Parameters: sweep.Parameters{"dataset": g.dataset, "model": g.model, "lr": g.lr, "decay": 1,
+					"batch": int64(16), "seed": int64(seed + 1)},
 				Fingerprint: sweep.Fingerprint(fmt.Sprint("view-", index)),
 			})
 			switch {
 			case r.loss < 0:
-				results = append(results, &sweep.Result{State: sweep.Completed, Diverged: true, Summary: map[string]float64{"validation_loss": 0.001, "test_accuracy": 1}, ParameterCount: 100})
+				results = append(results, &sweep.Result{State: sweep.Completed, Diverged: true,
+					Summary: map[string]float64{"validation_loss": 0.001, "test_accuracy": 1}, ParameterCount: 100})
 			case r.loss == 0:
 				results = append(results, nil)
 			default:
-				results = append(results, &sweep.Result{State: sweep.Completed, ParameterCount: 100, BestEpoch: 3, Summary: map[string]float64{
-					"validation_loss": r.loss, "test_accuracy": r.accuracy, "validation_accuracy": 0.75, "train_size": 30, "test_size": 900, "length": 128, "classes": 4, "depth": 16,
-				}})
+				results = append(results, &sweep.Result{State: sweep.Completed, ParameterCount: 100, BestEpoch: 3,
+					Summary: map[string]float64{
+						"validation_loss": r.loss, "test_accuracy": r.accuracy, "validation_accuracy": 0.75,
+						"train_size": 30, "test_size": 900, "length": 128, "classes": 4, "depth": 16,
+					}})
 			}
 		}
 	}
 	// A trial without the usual parameters and metrics must not get in the way.
-	page = append(page, sweep.Trial{TrialID: trialID("s1", int64(len(page))), Parameters: sweep.Parameters{"dataset": int64(3), "lr": "auto", "seed": 1.5, "batch": []any{}}})
+	page = append(page, sweep.Trial{TrialID: trialID("s1", int64(len(page))),
+		Parameters: sweep.Parameters{"dataset": int64(3), "lr": "auto", "seed": 1.5, "batch": []any{}}})
 	results = append(results, &sweep.Result{State: sweep.Completed, Summary: map[string]float64{"reward": 5}})
 	f.makeSweep("s1", submission("views"), int64(len(page)))
 	f.write("s1", 0, 0, page)
@@ -91,7 +96,8 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 	}
 	sd := math.Sqrt(2 * 0.125 * 0.125)
 	for sql, want := range map[string][][]any{
-		`SELECT dataset, model, trial_index, validation_loss, test_accuracy, seed, lr, decay, batch, validation_error FROM best_trials
+		`SELECT dataset, model, trial_index, validation_loss, test_accuracy, seed, lr, decay, batch, validation_error
+			FROM best_trials
 		WHERE sweep_id = 's1' AND dataset IN ('Adiac', 'CBF', 'mnist', 'permuted-MNIST') ORDER BY dataset, model`: {
 			{"Adiac", "lstm", int64(11), 2.0, 0.25, int64(1), 0.1, 1.0, int64(16), 0.25},
 			{"CBF", "lstm", int64(6), 0.5, 0.5, int64(1), 0.1, 1.0, int64(16), 0.25},
@@ -99,7 +105,8 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 			{"mnist", "rnn", int64(13), 0.25, 0.75, int64(2), 0.1, 1.0, int64(16), 0.25},
 			{"permuted-MNIST", "rnn", int64(14), 0.5, 0.5, int64(1), 0.1, 1.0, int64(16), 0.25},
 		},
-		`SELECT dataset, model, selection, replicates, diverged, validation_loss, test_accuracy, test_accuracy_sd, parameter_count, trial_index
+		`SELECT dataset, model, selection, replicates, diverged, validation_loss, test_accuracy, test_accuracy_sd,
+			parameter_count, trial_index
 		FROM ucr_table WHERE sweep_id = 's1' ORDER BY dataset, model, selection`: {
 			{"Adiac", "lstm", "mean", int64(1), int64(0), 2.0, 0.25, nil, int64(100), nil},
 			{"Adiac", "lstm", "single", int64(1), int64(0), 2.0, 0.25, nil, int64(100), int64(11)},
@@ -115,11 +122,15 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 			{"mnist", "mean", int64(2), 0.8125}, {"mnist", "single", int64(1), 0.75},
 			{"permuted-MNIST", "mean", int64(1), 0.5}, {"permuted-MNIST", "single", int64(1), 0.5},
 		},
-		`SELECT train_size, test_size, length, classes, depth, grid_point FROM ucr_table WHERE dataset = 'CBF' AND model = 'rnn' ORDER BY selection`: {
-			{int64(30), int64(900), int64(128), int64(4), int64(16), `{"batch":16,"dataset":"CBF","decay":1,"lr":0.01,"model":"rnn"}`},
-			{int64(30), int64(900), int64(128), int64(4), int64(16), `{"batch":16,"dataset":"CBF","decay":1,"lr":0.1,"model":"rnn"}`},
+		`SELECT train_size, test_size, length, classes, depth, grid_point FROM ucr_table
+			WHERE dataset = 'CBF' AND model = 'rnn' ORDER BY selection`: {
+			{int64(30), int64(900), int64(128), int64(4), int64(16),
+				`{"batch":16,"dataset":"CBF","decay":1,"lr":0.01,"model":"rnn"}`},
+			{int64(30), int64(900), int64(128), int64(4), int64(16),
+				`{"batch":16,"dataset":"CBF","decay":1,"lr":0.1,"model":"rnn"}`},
 		},
-		`SELECT dataset, model, lr, seed, batch, validation_loss FROM results WHERE trial_index = 19`: {{nil, nil, nil, nil, nil, nil}},
+		`SELECT dataset, model, lr, seed, batch, validation_loss FROM results WHERE trial_index = 19`: {{nil, nil,
+			nil, nil, nil, nil}},
 		`SELECT count(*) FROM curves`: {{int64(0)}},
 	} {
 		if got := f.rows(sql); !equalRows(got, want) {
@@ -127,14 +138,20 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 	}
 	for view, columns := range map[string]string{
-		"results": "sweep_id sweep_name trial_index state diverged parameters summary best_epoch parameter_count kernel_level seconds flops " +
-			"weights_digest digest executions charged worker reused_from_sweep reused_from_index error queued_at started_at finished_at fingerprint " +
-			"dataset model seed lr decay batch validation_loss validation_accuracy validation_error test_accuracy train_loss",
-		"best_trials": "sweep_id sweep_name dataset model trial_index validation_loss validation_accuracy validation_error test_accuracy train_loss " +
+		"results": "sweep_id sweep_name trial_index state diverged parameters summary best_epoch parameter_count " +
+			"kernel_level seconds flops " +
+			"weights_digest digest executions charged worker reused_from_sweep reused_from_index error queued_at " +
+			"started_at finished_at fingerprint " +
+			"dataset model seed lr decay batch validation_loss validation_accuracy validation_error test_accuracy " +
+			"train_loss",
+		"best_trials": "sweep_id sweep_name dataset model trial_index validation_loss validation_accuracy " +
+			"validation_error test_accuracy train_loss " +
 			"best_epoch parameter_count seed lr decay batch seconds kernel_level weights_digest parameters summary ties",
-		"ucr_table": "sweep_id sweep_name dataset model selection replicates diverged validation_loss test_accuracy test_accuracy_sd " +
+		"ucr_table": "sweep_id sweep_name dataset model selection replicates diverged validation_loss test_accuracy " +
+			"test_accuracy_sd " +
 			"parameter_count train_size test_size length classes depth trial_index grid_point ties",
-		"mnist_table": "sweep_id sweep_name dataset model selection replicates diverged validation_loss test_accuracy test_accuracy_sd " +
+		"mnist_table": "sweep_id sweep_name dataset model selection replicates diverged validation_loss " +
+			"test_accuracy test_accuracy_sd " +
 			"parameter_count train_size test_size length classes depth trial_index grid_point ties",
 	} {
 		got := ""
@@ -150,7 +167,8 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 		{Metric: "loss", Steps: []int64{1, 3}, Values: []float32{0.1, float32(math.NaN())}},
 	}})
 	want := [][]any{{"s1", int64(7), "loss", int64(1), float64(float32(0.1))}, {"s1", int64(7), "loss", int64(3), nil}}
-	if got := f.rows(`SELECT sweep_id, trial_index, metric, step, value FROM curves ORDER BY step`); !equalRows(got, want) {
+	if got := f.rows(`SELECT sweep_id, trial_index, metric, step, value FROM curves
+		ORDER BY step`); !equalRows(got, want) {
 		t.Errorf("curves %v, want %v", got, want)
 	}
 }

@@ -168,7 +168,8 @@ func (f *Frame) Columns() []Column {
 	defer f.mu.RUnlock()
 	list := make([]Column, 0, len(f.columns))
 	for _, c := range f.columns {
-		d := Column{Name: c.name, Kind: c.kind, Distinct: len(c.distinct), Missing: c.missing, Varies: c.file != nil || c.virtual != nil}
+		d := Column{Name: c.name, Kind: c.kind, Distinct: len(c.distinct), Missing: c.missing, Varies: c.file != nil ||
+			c.virtual != nil}
 		if c.many {
 			d.Distinct = -1
 		}

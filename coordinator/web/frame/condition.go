@@ -66,7 +66,8 @@ func (c *column) test(condition sweep.TrialCondition) (func(cell uint64) bool, e
 		return nil, fmt.Errorf("condition on %s: %w", condition.Name, err)
 	}
 	if !slices.Contains([]string{"=", "!=", "<", "<=", ">", ">="}, condition.Operator) {
-		return nil, fmt.Errorf("condition on %s: no such operator: %q; there are = != < <= > >=", condition.Name, condition.Operator)
+		return nil, fmt.Errorf("condition on %s: no such operator: %q; there are = != < <= > >=", condition.Name,
+			condition.Operator)
 	}
 	unequal := condition.Operator == "!="
 	var kind, wanted string
@@ -78,7 +79,8 @@ func (c *column) test(condition sweep.TrialCondition) (func(cell uint64) bool, e
 		case "!=":
 			return func(cell uint64) bool { return cell != missing }, nil
 		}
-		return nil, fmt.Errorf("condition on %s: %s needs a number, a text or a boolean", condition.Name, condition.Operator)
+		return nil, fmt.Errorf("condition on %s: %s needs a number, a text or a boolean", condition.Name,
+			condition.Operator)
 	case int64:
 		return numberTest(condition.Operator, float64(v)), nil
 	case float64:

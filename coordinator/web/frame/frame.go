@@ -97,7 +97,9 @@ func New(dir string) (*Frame, error) {
 	}
 	for _, c := range []*column{
 		{name: "index", kind: "figure", virtual: func(row int64, _ State) uint64 { return number(float64(row)) }},
-		{name: "state", kind: "figure", virtual: func(_ int64, s State) uint64 { return special | uint64(s) }, entries: stateEntries},
+		{name: "state", kind: "figure", virtual: func(_ int64, s State) uint64 {
+			return special | uint64(s)
+		}, entries: stateEntries},
 		{name: "executions", kind: "figure"}, {name: "seconds", kind: "figure"},
 		{name: "best_epoch", kind: "figure"}, {name: "parameter_count", kind: "figure"},
 	} {
@@ -163,7 +165,8 @@ func (f *Frame) Version() uint64 {
 // walk calls each for every chunk of rows from row from on, with the cells of some
 // columns, while it returns true. Rows of state None have no trial. It is called
 // with the lock held.
-func (f *Frame) walk(ctx context.Context, from int64, columns []*column, each func(base int64, states []State, cells [][]uint64) bool) error {
+func (f *Frame) walk(ctx context.Context, from int64, columns []*column,
+	each func(base int64, states []State, cells [][]uint64) bool) error {
 	raw := make([]byte, 8*chunk)
 	list := make([]State, chunk)
 	cells := make([][]uint64, len(columns))

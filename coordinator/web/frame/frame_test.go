@@ -28,7 +28,8 @@ func (t *trial) row(index int64) *sweep.TrialRow {
 	if t.state == sweep.Completed {
 		summary, _ = json.Marshal(t.summary)
 	}
-	return &sweep.TrialRow{Index: index, State: t.state, Diverged: t.diverged, Parameters: parameters, Summary: summary, Seconds: 1}
+	return &sweep.TrialRow{Index: index, State: t.state, Diverged: t.diverged, Parameters: parameters,
+		Summary: summary, Seconds: 1}
 }
 
 // load makes a frame of trials.
@@ -50,14 +51,15 @@ func load(t testing.TB, trials []trial) *frame.Frame {
 func reload(t testing.TB, f *frame.Frame, trials []trial) {
 	t.Helper()
 	for no := int64(0); no*frame.PageRows < int64(len(trials)); no++ {
-		err := f.Load(t.Context(), frame.Span{From: no * frame.PageRows, Until: (no + 1) * frame.PageRows}, func(_ context.Context, from, until int64, yield func(*sweep.TrialRow) error) error {
-			for i := from; i < min(until, int64(len(trials))); i++ {
-				if err := yield(trials[i].row(i)); err != nil {
-					return err
+		err := f.Load(t.Context(), frame.Span{From: no * frame.PageRows, Until: (no + 1) * frame.PageRows},
+			func(_ context.Context, from, until int64, yield func(*sweep.TrialRow) error) error {
+				for i := from; i < min(until, int64(len(trials))); i++ {
+					if err := yield(trials[i].row(i)); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
-		})
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,8 +72,9 @@ func grid(n int) []trial {
 	list := make([]trial, n)
 	for i := range list {
 		p := map[string]any{
-			"lr": []any{0.1, 0.01, 0.001}[i/5%3], "model": []any{"rnn", "lstm"}[i/15%2], "seed": int64(i%5 + 1), "epochs": int64(100),
-			"mixed": []any{int64(1), "1", true, 1.5, nil}[i%5],
+			"lr": []any{0.1, 0.01, 0.001}[i/5%3], "model": []any{"rnn", "lstm"}[i/15%2], "seed": int64(i%5 + 1),
+			"epochs": int64(100),
+			"mixed":  []any{int64(1), "1", true, 1.5, nil}[i%5],
 		}
 		if p["model"] == "lstm" {
 			p["forget"] = float64(i % 2)
@@ -115,16 +118,36 @@ func TestFilterAndOrder(t *testing.T) {
 		fits  func(v any, there bool) bool
 		name  string
 	}{
-		{[]sweep.TrialCondition{{Name: "lr", Operator: "<", Value: 0.05}}, func(v any, there bool) bool { return there && v.(float64) < 0.05 }, "lr"},
-		{[]sweep.TrialCondition{{Name: "model", Operator: "=", Value: "rnn"}}, func(v any, there bool) bool { return v == "rnn" }, "model"},
-		{[]sweep.TrialCondition{{Name: "model", Operator: ">=", Value: "m"}}, func(v any, there bool) bool { return v == "rnn" }, "model"},
-		{[]sweep.TrialCondition{{Name: "forget", Operator: "=", Value: nil}}, func(_ any, there bool) bool { return !there }, "forget"},
-		{[]sweep.TrialCondition{{Name: "accuracy", Operator: "!=", Value: nil}}, func(_ any, there bool) bool { return there }, "accuracy"},
-		{[]sweep.TrialCondition{{Name: "mixed", Operator: "=", Value: int64(1)}}, func(v any, _ bool) bool { return v == int64(1) }, "mixed"},
-		{[]sweep.TrialCondition{{Name: "mixed", Operator: "=", Value: "1"}}, func(v any, _ bool) bool { return v == "1" }, "mixed"},
-		{[]sweep.TrialCondition{{Name: "mixed", Operator: "=", Value: true}}, func(v any, _ bool) bool { return v == true }, "mixed"},
-		{[]sweep.TrialCondition{{Name: "mixed", Operator: "!=", Value: int64(1)}}, func(v any, there bool) bool { return there && v != int64(1) }, "mixed"},
-		{[]sweep.TrialCondition{{Name: "mixed", Operator: "!=", Value: "1"}}, func(v any, there bool) bool { return there && v != "1" }, "mixed"},
+		{[]sweep.TrialCondition{{Name: "lr", Operator: "<", Value: 0.05}}, func(v any, there bool) bool {
+			return there && v.(float64) < 0.05
+		}, "lr"},
+		{[]sweep.TrialCondition{{Name: "model", Operator: "=", Value: "rnn"}}, func(v any, there bool) bool {
+			return v == "rnn"
+		}, "model"},
+		{[]sweep.TrialCondition{{Name: "model", Operator: ">=", Value: "m"}}, func(v any, there bool) bool {
+			return v == "rnn"
+		}, "model"},
+		{[]sweep.TrialCondition{{Name: "forget", Operator: "=", Value: nil}}, func(_ any, there bool) bool {
+			return !there
+		}, "forget"},
+		{[]sweep.TrialCondition{{Name: "accuracy", Operator: "!=", Value: nil}}, func(_ any, there bool) bool {
+			return there
+		}, "accuracy"},
+		{[]sweep.TrialCondition{{Name: "mixed", Operator: "=", Value: int64(1)}}, func(v any, _ bool) bool {
+			return v == int64(1)
+		}, "mixed"},
+		{[]sweep.TrialCondition{{Name: "mixed", Operator: "=", Value: "1"}}, func(v any, _ bool) bool {
+			return v == "1"
+		}, "mixed"},
+		{[]sweep.TrialCondition{{Name: "mixed", Operator: "=", Value: true}}, func(v any, _ bool) bool {
+			return v == true
+		}, "mixed"},
+		{[]sweep.TrialCondition{{Name: "mixed", Operator: "!=", Value: int64(1)}}, func(v any, there bool) bool {
+			return there && v != int64(1)
+		}, "mixed"},
+		{[]sweep.TrialCondition{{Name: "mixed", Operator: "!=", Value: "1"}}, func(v any, there bool) bool {
+			return there && v != "1"
+		}, "mixed"},
 	} {
 		want := int64(0)
 		for i := range trials {
@@ -159,13 +182,15 @@ func TestFilterAndOrder(t *testing.T) {
 			return 1
 		})
 		for _, offset := range []int64{0, 17, 7000, 8990} {
-			got, err := f.Page(t.Context(), frame.Query{OrderBy: "loss", Descending: descending, Offset: offset, Limit: 50, Columns: []string{"loss", "model", "mixed", "state"}})
+			got, err := f.Page(t.Context(), frame.Query{OrderBy: "loss", Descending: descending, Offset: offset,
+				Limit: 50, Columns: []string{"loss", "model", "mixed", "state"}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, row := range got.Rows {
 				if want := order[offset+int64(i)]; row.Index != want {
-					t.Fatalf("descending %v: place %d is trial %d, want %d", descending, offset+int64(i), row.Index, want)
+					t.Fatalf("descending %v: place %d is trial %d, want %d", descending, offset+int64(i),
+						row.Index, want)
 				}
 				loss, there := trials[row.Index].value("loss")
 				if there && row.Cells[0] != loss || !there && row.Cells[0] != nil {
@@ -186,7 +211,8 @@ func TestFilterAndOrder(t *testing.T) {
 				first = int64(len(trials)) - 1 - offset
 			}
 			if got.Rows[0].Index != first || len(got.Rows) != min(20, len(trials)-int(offset)) {
-				t.Errorf("descending %v, offset %d: %d rows from %d, want them from %d", descending, offset, len(got.Rows), got.Rows[0].Index, first)
+				t.Errorf("descending %v, offset %d: %d rows from %d, want them from %d", descending, offset,
+					len(got.Rows), got.Rows[0].Index, first)
 			}
 		}
 	}
@@ -203,7 +229,8 @@ func TestGroups(t *testing.T) {
 		t.Errorf("differing are %v, want %v", got, want)
 	}
 	by := []string{"lr", "model"}
-	got, err := f.Groups(t.Context(), frame.GroupQuery{By: by, Metrics: []string{"accuracy", "loss"}, Goals: map[string]string{"accuracy": sweep.Maximize}, OrderBy: "mean", Descending: true, Limit: 100})
+	got, err := f.Groups(t.Context(), frame.GroupQuery{By: by, Metrics: []string{"accuracy", "loss"},
+		Goals: map[string]string{"accuracy": sweep.Maximize}, OrderBy: "mean", Descending: true, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,8 +262,10 @@ func TestGroups(t *testing.T) {
 		}
 		mean, sd := moments(values)
 		m := g.Metrics[0]
-		if !reflect.DeepEqual(g.States, counts) || m.N != int64(len(values)) || m.Best != best || math.Abs(*m.Mean-mean) > 1e-12 || math.Abs(*m.SD-sd) > 1e-12 {
-			t.Errorf("group %v: %v %+v, want %v, %d values, mean %v, deviation %v, best %d", g.Values, g.States, m, counts, len(values), mean, sd, best)
+		if !reflect.DeepEqual(g.States, counts) || m.N != int64(len(values)) || m.Best != best ||
+			math.Abs(*m.Mean-mean) > 1e-12 || math.Abs(*m.SD-sd) > 1e-12 {
+			t.Errorf("group %v: %v %+v, want %v, %d values, mean %v, deviation %v, best %d", g.Values, g.States, m,
+				counts, len(values), mean, sd, best)
 		}
 		if *m.Mean > last {
 			t.Errorf("group %v is not in its place", g.Values)
@@ -269,14 +298,18 @@ func TestReload(t *testing.T) {
 	if f.Counts() != fresh.Counts() || f.Rows() != fresh.Rows() {
 		t.Errorf("%v, want %v", f.Counts(), fresh.Counts())
 	}
-	q := frame.Query{OrderBy: "accuracy", Limit: 1000, Columns: []string{"index", "state", "accuracy", "loss", "lr", "forget", "epochs", "seconds", "executions"}}
+	q := frame.Query{OrderBy: "accuracy", Limit: 1000, Columns: []string{"index", "state", "accuracy", "loss", "lr",
+		"forget", "epochs", "seconds", "executions"}}
 	a, err := f.Page(t.Context(), q)
 	b, err2 := fresh.Page(t.Context(), q)
 	if err != nil || err2 != nil || !reflect.DeepEqual(a, b) {
 		t.Errorf("the lists differ: %v %v", err, err2)
 	}
 	count := func(retried bool) (spans []frame.Span) {
-		if err := f.Unsettled(0, 6000, retried, func(span frame.Span) error { spans = append(spans, span); return nil }); err != nil {
+		if err := f.Unsettled(0, 6000, retried, func(span frame.Span) error {
+			spans = append(spans, span)
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		return spans
@@ -337,7 +370,8 @@ func TestSpans(t *testing.T) {
 			if span.From < min(low-700, before) {
 				t.Fatalf("round %d: %v is read again, though all before %d had ended", round, span, low-700)
 			}
-			err := f.Load(t.Context(), span, func(_ context.Context, from, until int64, yield func(*sweep.TrialRow) error) error {
+			err := f.Load(t.Context(), span, func(_ context.Context, from, until int64,
+				yield func(*sweep.TrialRow) error) error {
 				for i := from; i < min(until, known); i++ {
 					if err := yield(now[i].row(i)); err != nil {
 						return err
@@ -353,7 +387,8 @@ func TestSpans(t *testing.T) {
 		if f.Counts() != fresh.Counts() || f.Rows() != fresh.Rows() {
 			t.Fatalf("round %d: %v of %d, want %v of %d", round, f.Counts(), f.Rows(), fresh.Counts(), fresh.Rows())
 		}
-		q := frame.Query{OrderBy: "loss", Limit: 1000, Columns: []string{"index", "state", "accuracy", "loss", "lr", "mixed", "epochs", "seconds", "executions"}}
+		q := frame.Query{OrderBy: "loss", Limit: 1000, Columns: []string{"index", "state", "accuracy", "loss", "lr",
+			"mixed", "epochs", "seconds", "executions"}}
 		a, err := f.Page(t.Context(), q)
 		b, err2 := fresh.Page(t.Context(), q)
 		if err != nil || err2 != nil || !reflect.DeepEqual(a, b) {
@@ -377,7 +412,8 @@ func TestSliceSampleImportance(t *testing.T) {
 	var trials []trial
 	for i := range 4800 {
 		lr, width, other := float64(i%4), float64(i/4%5), float64(i/20%3)
-		one := trial{state: sweep.Completed, parameters: map[string]any{"lr": lr, "width": width, "other": other, "seed": int64(i)}}
+		one := trial{state: sweep.Completed, parameters: map[string]any{"lr": lr, "width": width, "other": other,
+			"seed": int64(i)}}
 		one.summary = map[string]float64{"loss": 10*lr + width}
 		if i%100 == 0 {
 			one.state = sweep.Failed
@@ -403,7 +439,8 @@ func TestSliceSampleImportance(t *testing.T) {
 	if !reflect.DeepEqual(imp, again) {
 		t.Error("the same question had two answers")
 	}
-	if imp.Parameters[0].Parameter != "lr" || imp.Parameters[1].Parameter != "width" || imp.Parameters[2].Variance > 1e-3 || imp.Left != 48 {
+	if imp.Parameters[0].Parameter != "lr" || imp.Parameters[1].Parameter != "width" ||
+		imp.Parameters[2].Variance > 1e-3 || imp.Left != 48 {
 		t.Errorf("%+v", imp)
 	}
 	// 100·var{0..3} and var{0..4} are 125 and 2.
@@ -411,7 +448,8 @@ func TestSliceSampleImportance(t *testing.T) {
 		t.Errorf("lr explains %v", got)
 	}
 	// 192 trials have the smallest loss; the 46 others come with all 240 that tie.
-	best, err := f.Sample(t.Context(), frame.SampleQuery{Metric: "loss", Top: 0.05, Limit: 100, Columns: []string{"lr", "loss"}})
+	best, err := f.Sample(t.Context(), frame.SampleQuery{Metric: "loss", Top: 0.05, Limit: 100,
+		Columns: []string{"lr", "loss"}})
 	if err != nil || best.Total != 4800 || best.Chosen != 432 || len(best.Rows) != 100 {
 		t.Fatalf("%d of %d, %d drawn: %v", best.Chosen, best.Total, len(best.Rows), err)
 	}
@@ -433,14 +471,16 @@ func FuzzLoad(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer fr.Close()
-		err = fr.Load(t.Context(), frame.Span{Until: 3}, func(_ context.Context, _, _ int64, yield func(*sweep.TrialRow) error) error {
-			for i := range int64(3) {
-				if err := yield(&sweep.TrialRow{Index: i, State: sweep.Completed, Parameters: parameters, Summary: summary}); err != nil {
-					return err
+		err = fr.Load(t.Context(), frame.Span{Until: 3},
+			func(_ context.Context, _, _ int64, yield func(*sweep.TrialRow) error) error {
+				for i := range int64(3) {
+					if err := yield(&sweep.TrialRow{Index: i, State: sweep.Completed, Parameters: parameters,
+						Summary: summary}); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
-		})
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -469,11 +509,15 @@ func BenchmarkMillion(b *testing.B) {
 			return err
 		}},
 		{"Filter", func() error {
-			_, err := f.Page(b.Context(), frame.Query{Filter: frame.Filter{Where: []sweep.TrialCondition{{Name: "lr", Operator: "<", Value: 0.05}, {Name: "model", Operator: "=", Value: "rnn"}}}, OrderBy: "accuracy", Descending: true, Limit: 50})
+			_,
+				err := f.Page(b.Context(),
+				frame.Query{Filter: frame.Filter{Where: []sweep.TrialCondition{{Name: "lr", Operator: "<", Value: 0.05},
+					{Name: "model", Operator: "=", Value: "rnn"}}}, OrderBy: "accuracy", Descending: true, Limit: 50})
 			return err
 		}},
 		{"Groups", func() error {
-			_, err := f.Groups(b.Context(), frame.GroupQuery{By: []string{"lr", "model"}, Metrics: []string{"loss", "accuracy"}, OrderBy: "mean", Limit: 50})
+			_, err := f.Groups(b.Context(), frame.GroupQuery{By: []string{"lr", "model"},
+				Metrics: []string{"loss", "accuracy"}, OrderBy: "mean", Limit: 50})
 			return err
 		}},
 		{"Importance", func() error {

@@ -24,18 +24,20 @@ func TestFullDisk(t *testing.T) {
 		if state == sweep.Completed {
 			summary = fmt.Sprintf(`{"loss":%d}`, index+1)
 		}
-		return &sweep.TrialRow{Index: index, State: state, Parameters: fmt.Appendf(nil, `{"lr":%d}`, index%3), Summary: []byte(summary)}
+		return &sweep.TrialRow{Index: index, State: state, Parameters: fmt.Appendf(nil, `{"lr":%d}`, index%3),
+			Summary: []byte(summary)}
 	}
 	const rows = 10
 	load := func(state sweep.State) error {
-		return f.Load(t.Context(), Span{0, rows}, func(_ context.Context, from, until int64, yield func(*sweep.TrialRow) error) error {
-			for i := from; i < until; i++ {
-				if err := yield(row(i, state)); err != nil {
-					return err
+		return f.Load(t.Context(), Span{0, rows},
+			func(_ context.Context, from, until int64, yield func(*sweep.TrialRow) error) error {
+				for i := from; i < until; i++ {
+					if err := yield(row(i, state)); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
-		})
+				return nil
+			})
 	}
 	losses := func() (n int64) {
 		t.Helper()

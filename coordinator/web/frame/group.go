@@ -130,7 +130,8 @@ type gathered struct {
 // Groups answers a query. Groups are told apart by 64 bits of their values.
 func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 	if q.Limit < 0 || q.Limit > MostRows || q.Offset < 0 {
-		return nil, fmt.Errorf("a page has 0 to %d groups, and no negative offset: found %d and %d", MostRows, q.Limit, q.Offset)
+		return nil, fmt.Errorf("a page has 0 to %d groups, and no negative offset: found %d and %d", MostRows,
+			q.Limit, q.Offset)
 	}
 	by := q.By
 	if by == nil {
@@ -243,7 +244,8 @@ func (f *Frame) chooseGroups(groups []gathered, axes []*column, by []string, q G
 			if s.n == 0 || q.OrderBy == "sd" && s.n == 1 {
 				return place{2, 0, g.first}, nil
 			}
-			v := map[string]float64{"mean": s.mean, "best": s.best(goal), "sd": s.squares / max(1, float64(s.n-1))}[q.OrderBy]
+			v := map[string]float64{"mean": s.mean, "best": s.best(goal),
+				"sd": s.squares / max(1, float64(s.n-1))}[q.OrderBy]
 			return place{0, sign * v, g.first}, nil
 		}
 	case q.OrderBy == "":
@@ -289,7 +291,8 @@ func (g *gathered) count() (n int64) {
 }
 
 // fillGroups looks at the metrics of the chosen groups.
-func (f *Frame) fillGroups(ctx context.Context, answer *Groups, wanted *filter, axes, metrics []*column, numbers map[uint64]int32, groups []gathered, chosen []int32, q GroupQuery) error {
+func (f *Frame) fillGroups(ctx context.Context, answer *Groups, wanted *filter, axes, metrics []*column,
+	numbers map[uint64]int32, groups []gathered, chosen []int32, q GroupQuery) error {
 	placeOf := make(map[int32]int, len(chosen))
 	gathered := make([][]sums, len(chosen))
 	for i, number := range chosen {
@@ -330,7 +333,8 @@ func (f *Frame) fillGroups(ctx context.Context, answer *Groups, wanted *filter, 
 		if err != nil {
 			return err
 		}
-		out := Group{First: g.first, Count: g.count(), States: map[string]int64{}, Values: make([]any, len(cells)), Metrics: []Statistics{}}
+		out := Group{First: g.first, Count: g.count(), States: map[string]int64{}, Values: make([]any, len(cells)),
+			Metrics: []Statistics{}}
 		for k, cell := range cells {
 			out.Values[k] = axes[k].value(cell)
 		}

@@ -75,7 +75,8 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 	if err != nil {
 		return nil, err
 	}
-	best, err := f.best(ctx, wanted, append(slices.Clone(wanted.columns), metric), SampleQuery{Top: q.Top, Goal: q.Goal})
+	best, err := f.best(ctx, wanted, append(slices.Clone(wanted.columns), metric),
+		SampleQuery{Top: q.Top, Goal: q.Goal})
 	if err != nil {
 		return nil, err
 	}

@@ -24,10 +24,12 @@ type page struct {
 }
 
 // Load reads the trials of a span anew: read calls yield for those that there are.
-func (f *Frame) Load(ctx context.Context, span Span, read func(ctx context.Context, from, until int64, yield func(*sweep.TrialRow) error) error) error {
+func (f *Frame) Load(ctx context.Context, span Span, read func(ctx context.Context, from, until int64,
+	yield func(*sweep.TrialRow) error) error) error {
 	from := span.From
 	p := &page{states: make([]State, span.Until-from), cells: map[*column][]uint64{}}
-	executions, seconds, epoch, count := f.byName["executions"], f.byName["seconds"], f.byName["best_epoch"], f.byName["parameter_count"]
+	executions, seconds, epoch, count := f.byName["executions"], f.byName["seconds"], f.byName["best_epoch"],
+		f.byName["parameter_count"]
 	err := read(ctx, from, span.Until, func(row *sweep.TrialRow) error {
 		i := int(row.Index - from)
 		if i < 0 || i >= len(p.states) {
@@ -40,7 +42,8 @@ func (f *Frame) Load(ctx context.Context, span Span, read func(ctx context.Conte
 			return nil
 		}
 		members(row.Summary, func(name, value []byte) { f.put(p, i, "metric", name, value) })
-		for c, v := range map[*column]float64{seconds: row.Seconds, epoch: float64(row.BestEpoch), count: float64(row.ParameterCount)} {
+		for c, v := range map[*column]float64{seconds: row.Seconds, epoch: float64(row.BestEpoch),
+			count: float64(row.ParameterCount)} {
 			if v != 0 { // which stands for unknown
 				p.set(c, i, number(v))
 			}

@@ -81,7 +81,8 @@ func (p *places) add(x place) {
 // Page answers a query.
 func (f *Frame) Page(ctx context.Context, q Query) (*Page, error) {
 	if q.Limit < 0 || q.Limit > MostRows || q.Offset < 0 {
-		return nil, fmt.Errorf("a page has 0 to %d trials, and no negative offset: found %d and %d", MostRows, q.Limit, q.Offset)
+		return nil, fmt.Errorf("a page has 0 to %d trials, and no negative offset: found %d and %d", MostRows,
+			q.Limit, q.Offset)
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -167,28 +168,30 @@ func (f *Frame) byIndex(ctx context.Context, wanted *filter, q Query) (rows []in
 }
 
 // sorted finds a page in the order of a column.
-func (f *Frame) sorted(ctx context.Context, wanted *filter, by *column, q Query) (rows []int64, total int64, err error) {
+func (f *Frame) sorted(ctx context.Context, wanted *filter, by *column,
+	q Query) (rows []int64, total int64, err error) {
 	first := places{most: int(q.Offset) + q.Limit}
 	order := by.order()
 	sign := 1.0
 	if q.Descending {
 		sign = -1
 	}
-	err = f.walk(ctx, 0, append(slices.Clone(wanted.columns), by), func(base int64, list []State, cells [][]uint64) bool {
-		values := cells[len(cells)-1]
-		for i, s := range list {
-			if !wanted.fits(s, cells, i) {
-				continue
+	err = f.walk(ctx, 0, append(slices.Clone(wanted.columns), by),
+		func(base int64, list []State, cells [][]uint64) bool {
+			values := cells[len(cells)-1]
+			for i, s := range list {
+				if !wanted.fits(s, cells, i) {
+					continue
+				}
+				total++
+				class, key := order(values[i])
+				if q.Descending && class < 2 {
+					class = 1 - class
+				}
+				first.add(place{class, sign * key, base + int64(i)})
 			}
-			total++
-			class, key := order(values[i])
-			if q.Descending && class < 2 {
-				class = 1 - class
-			}
-			first.add(place{class, sign * key, base + int64(i)})
-		}
-		return true
-	})
+			return true
+		})
 	slices.SortFunc(first.list, comparePlace)
 	for _, p := range first.list[min(int(q.Offset), len(first.list)):] {
 		rows = append(rows, p.row)

@@ -36,7 +36,8 @@ type Sample struct {
 // the best.
 func (f *Frame) Sample(ctx context.Context, q SampleQuery) (*Sample, error) {
 	if q.Limit < 1 || q.Limit > 10*MostRows || !(q.Top > 0 && q.Top <= 1) {
-		return nil, fmt.Errorf("a sample has 1 to %d trials out of the best 0 to 1: found %d and %v", 10*MostRows, q.Limit, q.Top)
+		return nil, fmt.Errorf("a sample has 1 to %d trials out of the best 0 to 1: found %d and %v", 10*MostRows,
+			q.Limit, q.Top)
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -71,7 +72,8 @@ func (f *Frame) Sample(ctx context.Context, q SampleQuery) (*Sample, error) {
 			if !wanted.fits(s, cells, i) || q.Top < 1 && !best.among(s, cells[len(cells)-1][i]) {
 				continue
 			}
-			take := best.chosen <= int64(q.Limit) || number*int64(q.Limit)/best.chosen != (number+1)*int64(q.Limit)/best.chosen
+			take := best.chosen <= int64(q.Limit) ||
+				number*int64(q.Limit)/best.chosen != (number+1)*int64(q.Limit)/best.chosen
 			number++
 			if !take {
 				continue

@@ -49,7 +49,9 @@ func (c *column) levels() (*levels, error) {
 		}
 	} else {
 		if !c.numbers {
-			return nil, fmt.Errorf("%s has more than %d values, which are no numbers: choose another parameter, or filter", c.name, mostLevels)
+			return nil,
+				fmt.Errorf("%s has more than %d values, which are no numbers: choose another parameter, or filter",
+					c.name, mostLevels)
 		}
 		l.binned = true
 		scale, back := func(v float64) float64 { return v }, func(v float64) float64 { return v }
@@ -128,25 +130,26 @@ func (f *Frame) Slice(ctx context.Context, q SliceQuery) (*Slice, error) {
 		size *= len(l.list)
 	}
 	gatheredCells := make([]gathered, size)
-	err = f.walk(ctx, 0, append(slices.Clone(wanted.columns), axes...), func(base int64, list []State, cells [][]uint64) bool {
-		keys := cells[len(wanted.columns):]
-		for i, s := range list {
-			if !wanted.fits(s, cells, i) {
-				continue
+	err = f.walk(ctx, 0, append(slices.Clone(wanted.columns), axes...),
+		func(base int64, list []State, cells [][]uint64) bool {
+			keys := cells[len(wanted.columns):]
+			for i, s := range list {
+				if !wanted.fits(s, cells, i) {
+					continue
+				}
+				answer.Trials++
+				at := 0
+				for k, l := range divided {
+					at = at*len(l.list) + l.of(keys[k][i])
+				}
+				g := &gatheredCells[at]
+				g.counts[s]++
+				if cell := keys[len(divided)][i]; s == Completed && !isSpecial(cell) {
+					g.sums.add(math.Float64frombits(cell), base+int64(i))
+				}
 			}
-			answer.Trials++
-			at := 0
-			for k, l := range divided {
-				at = at*len(l.list) + l.of(keys[k][i])
-			}
-			g := &gatheredCells[at]
-			g.counts[s]++
-			if cell := keys[len(divided)][i]; s == Completed && !isSpecial(cell) {
-				g.sums.add(math.Float64frombits(cell), base+int64(i))
-			}
-		}
-		return true
-	})
+			return true
+		})
 	if err != nil {
 		return nil, err
 	}

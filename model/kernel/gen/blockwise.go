@@ -14,7 +14,8 @@ func (m *machine) blockwise() {
 
 // rowMaxima takes lanes beyond the columns for −∞.
 func (m *machine) rowMaxima() {
-	m.begin("rowMaxima", "func(largest, a *float32, stride, rows, cols int)", "largest[i] = max(largest[i], max_j a[i][j]), stride in bytes.")
+	m.begin("rowMaxima", "func(largest, a *float32, stride, rows, cols int)", "largest[i] = max(largest[i], max_j "+
+		"a[i][j]), stride in bytes.")
 	largest, a, rows, cols := m.param("largest"), m.param("a"), m.param("rows"), m.param("cols")
 	m.eachRow(rows, []reg.GPVirtual{a}, []string{"stride"}, func() {
 		most := []vector{m.constant(negativeInfinity), m.constant(negativeInfinity)}
@@ -63,7 +64,8 @@ func (m *machine) expSums() {
 // rowWeightedSums goes like columnSums.
 func (m *machine) rowWeightedSums() {
 	const chains = 4
-	m.begin("rowWeightedSums", "func(dst, a *float32, stride int, d *float32, rows, cols int)", "dst[j] += Σ_i d[i]·a[i][j], stride in bytes.")
+	m.begin("rowWeightedSums", "func(dst, a *float32, stride int, d *float32, rows, cols int)",
+		"dst[j] += Σ_i d[i]·a[i][j], stride in bytes.")
 	dst, a, stride, cols := m.param("dst"), m.param("a"), m.param("stride"), m.param("cols")
 	m.eachBlock(cols, []reg.GPVirtual{dst, a}, func(vectors int, mask *lastMask) {
 		sums := m.zeros(chains * vectors)

@@ -30,7 +30,8 @@ func (m *machine) unary(name, parameters, doc string, begin func() func(group) g
 }
 
 func (m *machine) derivatives() {
-	m.begin("leakyDerivative", "func(dst, grad, out *float32, n int, slope float32)", "dst[i] = out[i] > 0 ? grad[i] : slope·grad[i]")
+	m.begin("leakyDerivative", "func(dst, grad, out *float32, n int, slope float32)", "dst[i] = out[i] > 0 ? grad[i] "+
+		": slope·grad[i]")
 	dst, grad, out, n := m.param("dst"), m.param("grad"), m.param("out"), m.param("n")
 	slope := m.spread("slope")
 	m.eachVector(n, func(s span) { s.store(dst, m.positive(s.load(grad), s.load(out), slope)) })
@@ -59,7 +60,8 @@ func (m *machine) combinations() {
 	m.eachVector(n, func(s span) { s.store(x, m.mul(a, s.load(x))) })
 	m.end()
 
-	m.begin("rotate", "func(x, y *float32, n int, cos, sin float32)", "x[i], y[i] = cos·x[i] − sin·y[i], sin·x[i] + cos·y[i]")
+	m.begin("rotate", "func(x, y *float32, n int, cos, sin float32)", "x[i], y[i] = cos·x[i] − sin·y[i], sin·x[i] + "+
+		"cos·y[i]")
 	x, y, n = m.param("x"), m.param("y"), m.param("n")
 	cos, sin := m.spread("cos"), m.spread("sin")
 	m.eachVector(n, func(s span) {
@@ -75,12 +77,14 @@ func (m *machine) combinations() {
 }
 
 func (m *machine) optimisers() {
-	m.begin("adam", "func(param, grad, m, v *float32, n int, rate, beta1, rest1, beta2, rest2, correction, epsilon float32)",
+	m.begin("adam", "func(param, grad, m, v *float32, n int, rate, beta1, rest1, beta2, rest2, correction, epsilon "+
+		"float32)",
 		"one update of Adam; rest1 and rest2 are 1 − beta1 and 1 − beta2:",
 		"",
 		"\tm = beta1·m + rest1·g; v = beta2·v + rest2·g²; param −= rate·m/(correction·√v + epsilon)")
 	param, grad, first, second, n := m.param("param"), m.param("grad"), m.param("m"), m.param("v"), m.param("n")
-	rate, beta1, rest1, beta2, rest2 := m.spread("rate"), m.spread("beta1"), m.spread("rest1"), m.spread("beta2"), m.spread("rest2")
+	rate, beta1, rest1, beta2, rest2 := m.spread("rate"), m.spread("beta1"), m.spread("rest1"), m.spread("beta2"),
+		m.spread("rest2")
 	correction, epsilon := m.spread("correction"), m.spread("epsilon")
 	m.eachVector(n, func(s span) {
 		s.prefetch(param, grad, first, second)

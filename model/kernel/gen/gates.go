@@ -135,7 +135,8 @@ func (s span) storeBeside(p operands, block string, v vector) {
 // in bytes: gates, whose blocks of columns have names of their own, a matrix like
 // them beside, if it has a name, and others. Of those streamed it asks for what
 // lies as many bytes further as the argument prefetch says. The body may be given several vectors at a time.
-func (m *machine) matrices(name string, blocks []string, beside string, others, streamed, doc []string, together int, body func(s []span, p operands)) {
+func (m *machine) matrices(name string, blocks []string, beside string, others, streamed, doc []string, together int,
+	body func(s []span, p operands)) {
 	signature := "func(gates *float32, gatesStride int"
 	if beside != "" {
 		signature += fmt.Sprintf(", %s *float32, %[1]sStride int", beside)

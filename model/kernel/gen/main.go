@@ -62,7 +62,8 @@ var direct = []string{"product", "productNarrow", "reflectAll", "reflectAllBackw
 // loops is the type of a table of all other functions, for machines of all kinds.
 func loops(m *machine) string {
 	var b strings.Builder
-	b.WriteString("// loops are the generated functions of one level that are called through a table.\ntype loops struct {\n")
+	b.WriteString("// loops are the generated functions of one level that are called through a table.\ntype loops " +
+		"struct {\n")
 	for _, f := range m.functions {
 		fmt.Fprintf(&b, "%s func%s\n", f.name, f.signature)
 	}

@@ -72,7 +72,8 @@ func (m *machine) scratch(vectors int) []reg.VecPhysical {
 // in which package kernel declares them.
 var arguments = []string{
 	"c", "cStride", "a", "aStride", "b", "k", "x", "xStride", "m", "inputs", "rows", "cols",
-	"source", "sourceStride", "scale", "out", "outStride", "epilogue", "slope", "prefetch", "alpha", "prefetchStep", "beta",
+	"source", "sourceStride", "scale", "out", "outStride", "epilogue", "slope", "prefetch", "alpha",
+	"prefetchStep", "beta",
 }
 
 // call is a product that is being generated: its arguments are read from memory,
@@ -392,7 +393,8 @@ func (m *machine) prefetch(p, stride reg.GPVirtual, height, vectors int) {
 
 // each calls do for every vector of a tile's part of a matrix, and moves p on to the
 // rows after. last is the mask of a row's last vector; nil if it is whole.
-func (c *call) each(height int, last *lastMask, p, stride reg.GPVirtual, do func(i, v int, mem operand.Mem, mask *lastMask)) {
+func (c *call) each(height int, last *lastMask, p, stride reg.GPVirtual,
+	do func(i, v int, mem operand.Mem, mask *lastMask)) {
 	for i := range height {
 		for v := range c.vectors {
 			var mask *lastMask
@@ -415,7 +417,9 @@ func (c *call) epilogue(height int, last *lastMask, scratch []reg.VecPhysical) {
 	c.Label(activate)
 	c.activate(height, last, scratch, store)
 	c.Label(store)
-	c.each(height, last, c.c, c.get("cStride"), func(i, v int, mem operand.Mem, mask *lastMask) { c.store(c.sum(i, v), mask, mem) })
+	c.each(height, last, c.c, c.get("cStride"), func(i, v int, mem operand.Mem, mask *lastMask) {
+		c.store(c.sum(i, v), mask, mem)
+	})
 	c.CMPQ(c.field("epilogue"), operand.U8(epilogueLeakyGate))
 	c.JNE(operand.LabelRef(done))
 	c.gate(height, last, scratch)
@@ -539,7 +543,8 @@ func (m *machine) scaleUnlessPositive(x, test, slope, free1, free2 reg.Register)
 // call start from zero and are added to C at its end.
 func (m *machine) transposed(name string, vectors int) {
 	m.begin(name,
-		"func(c *float32, cStride int, a *float32, aStride, aTile int, b *float32, bStride int, r, rows, cols, add int)",
+		"func(c *float32, cStride int, a *float32, aStride, aTile int, b *float32, bStride int, "+
+			"r, rows, cols, add int)",
 		fmt.Sprintf("C += Aᵀ·B for up to %d columns of B, strides in bytes:", vectors*m.lanes),
 		"",
 		"\tc[i][j] += Σ_r a[r][i]·b[r][j], i < rows, j < cols",
@@ -737,7 +742,8 @@ func (m *machine) gather() {
 // measure what the machine gives at this moment.
 func (m *machine) peak() {
 	const chains = 12
-	m.begin("peak", "func(rounds int)", fmt.Sprintf("rounds of %d multiply-adds of %d floats, for measuring.", chains, m.lanes))
+	m.begin("peak", "func(rounds int)", fmt.Sprintf("rounds of %d multiply-adds of %d floats, for measuring.",
+		chains, m.lanes))
 	n := m.param("rounds")
 	for i := range chains {
 		m.zero(m.vec(i))

@@ -164,7 +164,8 @@ func (m *machine) eachBlock(cols reg.GPVirtual, pointers []reg.GPVirtual, body f
 }
 
 // eachBlockOf is eachBlock with at most so many vectors at a time, a power of two.
-func (m *machine) eachBlockOf(most int, cols reg.GPVirtual, pointers []reg.GPVirtual, body func(vectors int, mask *lastMask)) {
+func (m *machine) eachBlockOf(most int, cols reg.GPVirtual, pointers []reg.GPVirtual,
+	body func(vectors int, mask *lastMask)) {
 	for vectors := most; vectors > 0; vectors /= 2 {
 		block, less := m.label("block"), m.label("less")
 		m.Label(block)
@@ -220,8 +221,10 @@ func (m *machine) columnSums() {
 // columnProductSums goes like columnSums.
 func (m *machine) columnProductSums() {
 	const chains = 4
-	m.begin("columnProductSums", "func(dst, a *float32, aStride int, b *float32, bStride, rows, cols int)", "dst[j] += Σ_i a[i][j]·b[i][j], strides in bytes.")
-	dst, a, aStride, b, bStride, cols := m.param("dst"), m.param("a"), m.param("aStride"), m.param("b"), m.param("bStride"), m.param("cols")
+	m.begin("columnProductSums", "func(dst, a *float32, aStride int, b *float32, bStride, rows, cols int)",
+		"dst[j] += Σ_i a[i][j]·b[i][j], strides in bytes.")
+	dst, a, aStride, b, bStride, cols := m.param("dst"), m.param("a"), m.param("aStride"), m.param("b"),
+		m.param("bStride"), m.param("cols")
 	m.eachBlock(cols, []reg.GPVirtual{dst, a, b}, func(vectors int, mask *lastMask) {
 		sums := m.zeros(chains * vectors)
 		p, q, rows := m.GP64(), m.GP64(), m.param("rows")
@@ -249,7 +252,8 @@ func (m *machine) columnProductSums() {
 }
 
 func (m *machine) scaleColumns() {
-	m.begin("scaleColumnsAdd", "func(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows, cols int)", "dst[i][j] += d[j]·src[i][j], strides in bytes.")
+	m.begin("scaleColumnsAdd", "func(dst *float32, dstStride int, src *float32, srcStride int, d *float32, rows, "+
+		"cols int)", "dst[i][j] += d[j]·src[i][j], strides in bytes.")
 	dst, dstStride, src, srcStride := m.param("dst"), m.param("dstStride"), m.param("src"), m.param("srcStride")
 	d, cols := m.param("d"), m.param("cols")
 	m.eachBlock(cols, []reg.GPVirtual{dst, src, d}, func(vectors int, mask *lastMask) {
@@ -278,7 +282,8 @@ func (m *machine) scaleColumns() {
 
 // softmax takes lanes beyond the columns for −∞, whose exponential is 0.
 func (m *machine) softmax() {
-	m.begin("softmax", "func(d *float32, dStride int, logits *float32, logitsStride, rows, cols int, scale float32, largest, sums *float32)",
+	m.begin("softmax", "func(d *float32, dStride int, logits *float32, logitsStride, rows, cols int, scale float32, "+
+		"largest, sums *float32)",
 		"the softmax of rows, strides in bytes:",
 		"",
 		"\tlargest[i] = max_j logits[i][j]; sums[i] = Σ_j exp(logits[i][j] − largest[i])",

@@ -244,7 +244,8 @@ func (m *machine) scales(us []reflector) (scales []vector, product vector) {
 }
 
 // sums are vᵀ·matrix for each of the vectors and matrices, in this order.
-func (m *machine) sums(us []reflector, matrices []reg.GPVirtual, strides []operand.Mem, vectors, chains int, mask *lastMask) [][][]vector {
+func (m *machine) sums(us []reflector, matrices []reg.GPVirtual, strides []operand.Mem, vectors, chains int,
+	mask *lastMask) [][][]vector {
 	sums := make([][][]vector, len(us))
 	for i := range sums {
 		for range matrices {
@@ -324,7 +325,8 @@ func (m *machine) reflect(us []reflector) {
 //
 //	γ = −t·wᵀq; δ = t·wᵀgrad; α = −s·(uᵀq + (wᵀu)·γ); β = s·(uᵀgrad − (wᵀu)·δ)
 func (m *machine) reflectAllBackward() {
-	m.begin("reflectAllBackward", "func(q *float32, qStride int, grad *float32, gradStride int, us, dus *[]float32, count, rows, cols int)",
+	m.begin("reflectAllBackward", "func(q *float32, qStride int, grad *float32, gradStride int, us, dus *[]float32, "+
+		"count, rows, cols int)",
 		"the way back through reflectAll, of which q is the result, strides in bytes; s as there:",
 		"",
 		"\tα = −s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]",

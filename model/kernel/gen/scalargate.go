@@ -18,7 +18,8 @@ func (m *machine) scalarGates() {
 }
 
 func (m *machine) scalarGate() {
-	m.begin("scalarGate", "func(next *float32, nextStride int, f *float32, fStride int, h *float32, hStride int, alpha, beta float32, rows, cols int)",
+	m.begin("scalarGate", "func(next *float32, nextStride int, f *float32, fStride int, h *float32, hStride int, "+
+		"alpha, beta float32, rows, cols int)",
 		"next[i][j] = alpha·f[i][j] + beta·h[i][j], strides in bytes.")
 	next, f, h, rows := m.param("next"), m.param("f"), m.param("h"), m.param("rows")
 	alpha, beta := m.spread("alpha"), m.spread("beta")
@@ -42,7 +43,8 @@ func (m *machine) scalarGateBackward(name, parameters, derivative string, begin 
 	if m.wide() {
 		chains, most = 2, 4
 	}
-	m.begin(name, "func(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before *float32, beforeStride int, dalpha, dbeta *float32, rows, cols int, alpha float32"+parameters+")",
+	m.begin(name, "func(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before "+
+		"*float32, beforeStride int, dalpha, dbeta *float32, rows, cols int, alpha float32"+parameters+")",
 		"the way back through scalarGate, strides in bytes:",
 		"",
 		"\tdelta[i][j] = alpha·dh[i][j]·("+derivative+")",

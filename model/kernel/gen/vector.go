@@ -194,7 +194,8 @@ func (m *machine) sigmoidDivisors(xs group) group {
 		m.round(ns[i])
 		ts[i] = m.sub(t, ns[i])
 	}
-	ds := m.polynomial(ts, 1.3276471979478776e-3, 9.67554133421605e-3, 5.550713273542586e-2, 2.4022119723848476e-1, 6.931469670647331e-1, 1)
+	ds := m.polynomial(ts, 1.3276471979478776e-3, 9.67554133421605e-3, 5.550713273542586e-2, 2.4022119723848476e-1,
+		6.931469670647331e-1, 1)
 	one := m.constant(1)
 	for i, d := range ds {
 		ds[i] = m.add(m.scaleByPower(d, ns[i]), one)
@@ -236,7 +237,8 @@ func (m *machine) tanhParts(xs group) (ps, qs group) {
 	for i, x := range xs {
 		ps[i] = m.mul(ps[i], x)
 	}
-	return ps, m.polynomial(squares, 1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+	return ps, m.polynomial(squares, 1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03,
+		4.89352518554385e-03)
 }
 
 // positive is x > 0 ? x : slope·x where test decides: test > 0.

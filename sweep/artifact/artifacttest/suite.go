@@ -21,7 +21,8 @@ import (
 
 // Run runs the suite on backends that open returns, each empty and prepared for the
 // pool cpu. harm, if not nil, changes a byte of what is stored at a location.
-func Run(t *testing.T, open func(t *testing.T) artifact.Backend, harm func(t *testing.T, b artifact.Backend, location string)) {
+func Run(t *testing.T, open func(t *testing.T) artifact.Backend, harm func(t *testing.T, b artifact.Backend,
+	location string)) {
 	t.Run("Sizes", func(t *testing.T) { testSizes(t, open(t)) })
 	t.Run("Rests", func(t *testing.T) { testRests(t, open(t)) })
 	t.Run("Replace", func(t *testing.T) { testReplace(t, open(t)) })
@@ -163,7 +164,8 @@ func testLost(t *testing.T, b artifact.Backend) {
 	if _, err := b.Size(t.Context(), r.Location); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
-	missing := &sweep.ArtifactRecord{TrialID: r.TrialID, Artifact: sweep.Artifact{Name: "weights", Problem: "too large"}}
+	missing := &sweep.ArtifactRecord{TrialID: r.TrialID,
+		Artifact: sweep.Artifact{Name: "weights", Problem: "too large"}}
 	if _, err := get(t, s, missing); !errors.As(err, &lost) || lost.Problem != "too large" {
 		t.Errorf("%v", err)
 	}
@@ -179,7 +181,9 @@ func testRemove(t *testing.T, b artifact.Backend) {
 	}
 	kept := records[1].Location
 	for range 2 {
-		if err := s.RemoveSweep(t.Context(), "cpu", "s1", func(location string) bool { return location == kept }); err != nil {
+		if err := s.RemoveSweep(t.Context(), "cpu", "s1", func(location string) bool {
+			return location == kept
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -53,7 +53,8 @@ func Open(address string) (*Bucket, error) {
 		return nil, errors.New("expected s3://BUCKET/PREFIX?endpoint=https://HOST:PORT")
 	}
 	if u.User != nil {
-		return nil, errors.New("keys do not belong in the address: they are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials")
+		return nil, errors.New("keys do not belong in the address: they are read from AWS_ACCESS_KEY_ID and " +
+			"AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials")
 	}
 	query := u.Query()
 	for name := range query {
@@ -66,15 +67,18 @@ func Open(address string) (*Bucket, error) {
 		at = amazon
 	}
 	endpoint, err := url.Parse(at)
-	if err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" || endpoint.User != nil || strings.Trim(endpoint.Path, "/") != "" {
+	if err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" ||
+		endpoint.User != nil || strings.Trim(endpoint.Path, "/") != "" {
 		return nil, errors.New("the endpoint is no address of a service: expected https://HOST:PORT")
 	}
-	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}}
+	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.EnvMinio{},
+		&credentials.FileAWSCredentials{}}
 	if at == amazon { // elsewhere nobody would answer who the machine is
 		providers = append(providers, &credentials.IAM{Client: &http.Client{Transport: http.DefaultTransport}})
 	}
 	client, err := minio.New(endpoint.Host, &minio.Options{
-		Creds: credentials.NewChainCredentials(providers), Secure: endpoint.Scheme == "https", Region: query.Get("region"),
+		Creds: credentials.NewChainCredentials(providers), Secure: endpoint.Scheme == "https",
+		Region: query.Get("region"),
 	})
 	if err != nil {
 		return nil, err
@@ -143,7 +147,8 @@ func (b *Bucket) Remove(ctx context.Context, prefix string, keep func(location s
 	if b.prefix != "" {
 		under = b.prefix + "/"
 	}
-	for object := range b.client.ListObjects(ctx, b.bucket, minio.ListObjectsOptions{Prefix: under + prefix, Recursive: true}) {
+	for object := range b.client.ListObjects(ctx, b.bucket, minio.ListObjectsOptions{Prefix: under + prefix,
+		Recursive: true}) {
 		if object.Err != nil {
 			return object.Err
 		}
@@ -164,7 +169,8 @@ func (b *Bucket) Lasting(err error) bool {
 		return false
 	}
 	switch answer.Code {
-	case minio.AccessDenied, minio.NoSuchBucket, "InvalidAccessKeyId", "SignatureDoesNotMatch", "EntityTooLarge", quotaExceeded:
+	case minio.AccessDenied, minio.NoSuchBucket, "InvalidAccessKeyId", "SignatureDoesNotMatch", "EntityTooLarge",
+		quotaExceeded:
 		return true
 	}
 	return false

@@ -103,7 +103,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost && query.Has("uploads"):
 		id := fmt.Sprint(len(s.parts))
 		s.parts[id] = map[int][]byte{}
-		fmt.Fprintf(w, `<InitiateMultipartUploadResult><Bucket>lab</Bucket><UploadId>%s</UploadId></InitiateMultipartUploadResult>`, id)
+		fmt.Fprintf(w,
+			`<InitiateMultipartUploadResult><Bucket>lab</Bucket><UploadId>%s</UploadId></InitiateMultipartUploadResult>`, id)
 	case r.Method == http.MethodPut && upload != "":
 		n, _ := strconv.Atoi(query.Get("partNumber"))
 		s.parts[upload][n] = content
@@ -114,7 +115,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			all = append(all, s.parts[upload][n]...)
 		}
 		s.objects[key] = all
-		fmt.Fprint(w, `<CompleteMultipartUploadResult><Bucket>lab</Bucket><ETag>"x-2"</ETag></CompleteMultipartUploadResult>`)
+		fmt.Fprint(w,
+			`<CompleteMultipartUploadResult><Bucket>lab</Bucket><ETag>"x-2"</ETag></CompleteMultipartUploadResult>`)
 	case r.Method == http.MethodDelete && upload != "":
 		delete(s.parts, upload)
 		w.WriteHeader(http.StatusNoContent)

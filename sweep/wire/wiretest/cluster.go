@@ -22,7 +22,8 @@ func Cluster(t testing.TB, n int) []*Server {
 	deadline := time.Now().Add(2 * time.Minute)
 	for i := range servers {
 		s, err := server.NewServer(&server.Options{
-			ServerName: fmt.Sprintf("node%d", i+1), JetStream: true, StoreDir: filepath.Join(dir, fmt.Sprint(i+1)), NoSigs: true, NoLog: true,
+			ServerName: fmt.Sprintf("node%d", i+1), JetStream: true, StoreDir: filepath.Join(dir, fmt.Sprint(i+1)),
+			NoSigs: true, NoLog: true,
 			Host: "127.0.0.1", Port: -1, Routes: routes,
 			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: -1},
 		})
@@ -58,7 +59,8 @@ func Cluster(t testing.TB, n int) []*Server {
 			return servers
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("NATS cluster: %d leaders of JetStream and %d peers after two minutes, want 1 and %d", leaders, peers, n)
+			t.Fatalf("NATS cluster: %d leaders of JetStream and %d peers after two minutes, want 1 and %d",
+				leaders, peers, n)
 		}
 	}
 }

@@ -43,7 +43,8 @@ func Leaf(t testing.TB) (hub, leaf *Server) {
 	hub = start(&server.Options{ServerName: "hub", LeafNode: server.LeafNodeOpts{Host: "127.0.0.1", Port: port}})
 	leaf = start(&server.Options{ServerName: "leaf", LeafNode: server.LeafNodeOpts{
 		ReconnectInterval: 50 * time.Millisecond,
-		Remotes:           []*server.RemoteLeafOpts{{URLs: []*url.URL{{Scheme: "nats", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}}}},
+		Remotes: []*server.RemoteLeafOpts{{URLs: []*url.URL{{Scheme: "nats",
+			Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}}}},
 	}})
 	conn := leaf.Connect(t)
 	for {

@@ -49,7 +49,8 @@ func Run(t testing.TB, options Options) *Server {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{
 		ServerName: "test", JetStream: true, StoreDir: options.Dir, NoSigs: true, NoLog: true,
-		Host: "127.0.0.1", Port: options.Port, DontListen: options.Port == 0, MaxPayload: options.MaxPayload, JetStreamMaxStore: options.MaxStore,
+		Host: "127.0.0.1", Port: options.Port, DontListen: options.Port == 0, MaxPayload: options.MaxPayload,
+		JetStreamMaxStore: options.MaxStore,
 	})
 	if err != nil {
 		t.Fatalf("NATS server: %v", err)
@@ -88,8 +89,10 @@ func (s *Server) LimitStreams(t testing.TB, most int) {
 	if most == 0 {
 		most = -1
 	}
-	limits := server.JetStreamAccountLimits{MaxMemory: -1, MaxStore: -1, MaxStreams: most, MaxConsumers: -1, MaxAckPending: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1}
-	if err := s.server.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}); err != nil {
+	limits := server.JetStreamAccountLimits{MaxMemory: -1, MaxStore: -1, MaxStreams: most, MaxConsumers: -1,
+		MaxAckPending: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1}
+	err := s.server.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits})
+	if err != nil {
 		t.Fatal(err)
 	}
 }

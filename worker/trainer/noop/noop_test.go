@@ -17,7 +17,8 @@ func TestTrainer(t *testing.T) {
 func TestValue(t *testing.T) {
 	value := func(p sweep.Parameters) float64 {
 		t.Helper()
-		result, err := noop.New().Train(t.Context(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: p}}, &trainertest.Sink{})
+		result, err := noop.New().Train(t.Context(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: p}},
+			&trainertest.Sink{})
 		if err != nil {
 			t.Fatal(err)
 		}

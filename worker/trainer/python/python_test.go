@@ -41,7 +41,8 @@ func newLauncher(t *testing.T) *trainer.Launcher {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("PYTHONPATH", here)
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
-	return &trainer.Launcher{Path: []string{filepath.Join(here, "example")}, Environment: []string{"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}}
+	return &trainer.Launcher{Path: []string{filepath.Join(here, "example")},
+		Environment: []string{"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}}
 }
 
 func launch(t *testing.T, l *trainer.Launcher) sweep.Process {
@@ -79,7 +80,8 @@ func TestPythonProcess(t *testing.T) {
 		t.Errorf("standard error has no traceback: %s", process.Stderr())
 	}
 	request.Checkpoint = nil
-	if result, err := process.Train(t.Context(), request, &trainertest.Sink{}); err != nil || result.State != sweep.Completed {
+	if result, err := process.Train(t.Context(), request, &trainertest.Sink{}); err != nil ||
+		result.State != sweep.Completed {
 		t.Errorf("after a failure: %+v, %v", result, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -1319,7 +1319,8 @@ const file_trainer_proto_rawDesc = "" +
 	"\aTrainer\x12Q\n" +
 	"\bDescribe\x12!.sweep.trainer.v2.DescribeRequest\x1a\".sweep.trainer.v2.DescribeResponse\x12Q\n" +
 	"\bValidate\x12!.sweep.trainer.v2.ValidateRequest\x1a\".sweep.trainer.v2.ValidateResponse\x12I\n" +
-	"\x05Train\x12\x1e.sweep.trainer.v2.TrainCommand\x1a\x1c.sweep.trainer.v2.TrainEvent(\x010\x01B Z\x1esweep/worker/trainer/trainerpbb\x06proto3"
+	"\x05Train\x12\x1e.sweep.trainer.v2.TrainCommand\x1a\x1c.sweep.trainer.v2.TrainEvent(\x010\x01B " +
+	"Z\x1esweep/worker/trainer/trainerpbb\x06proto3"
 
 var (
 	file_trainer_proto_rawDescOnce sync.Once
@@ -1328,7 +1329,8 @@ var (
 
 func file_trainer_proto_rawDescGZIP() []byte {
 	file_trainer_proto_rawDescOnce.Do(func() {
-		file_trainer_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_trainer_proto_rawDesc), len(file_trainer_proto_rawDesc)))
+		file_trainer_proto_rawDescData = protoimpl.X.CompressGZIP(
+			unsafe.Slice(unsafe.StringData(file_trainer_proto_rawDesc), len(file_trainer_proto_rawDesc)))
 	})
 	return file_trainer_proto_rawDescData
 }

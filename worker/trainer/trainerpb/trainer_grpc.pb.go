@@ -34,7 +34,8 @@ const (
 
 // TrainerClient is the client API for Trainer service.
 //
-// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to
+// https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Trainer trains one trial at a time, any number of them one after another.
 //
@@ -64,7 +65,8 @@ func NewTrainerClient(cc grpc.ClientConnInterface) TrainerClient {
 	return &trainerClient{cc}
 }
 
-func (c *trainerClient) Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error) {
+func (c *trainerClient) Describe(ctx context.Context, in *DescribeRequest,
+	opts ...grpc.CallOption) (*DescribeResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DescribeResponse)
 	err := c.cc.Invoke(ctx, Trainer_Describe_FullMethodName, in, out, cOpts...)
@@ -74,7 +76,8 @@ func (c *trainerClient) Describe(ctx context.Context, in *DescribeRequest, opts 
 	return out, nil
 }
 
-func (c *trainerClient) Validate(ctx context.Context, in *ValidateRequest, opts ...grpc.CallOption) (*ValidateResponse, error) {
+func (c *trainerClient) Validate(ctx context.Context, in *ValidateRequest,
+	opts ...grpc.CallOption) (*ValidateResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ValidateResponse)
 	err := c.cc.Invoke(ctx, Trainer_Validate_FullMethodName, in, out, cOpts...)
@@ -84,7 +87,8 @@ func (c *trainerClient) Validate(ctx context.Context, in *ValidateRequest, opts 
 	return out, nil
 }
 
-func (c *trainerClient) Train(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TrainCommand, TrainEvent], error) {
+func (c *trainerClient) Train(ctx context.Context,
+	opts ...grpc.CallOption) (grpc.BidiStreamingClient[TrainCommand, TrainEvent], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Trainer_ServiceDesc.Streams[0], Trainer_Train_FullMethodName, cOpts...)
 	if err != nil {
@@ -94,7 +98,8 @@ func (c *trainerClient) Train(ctx context.Context, opts ...grpc.CallOption) (grp
 	return x, nil
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type Trainer_TrainClient = grpc.BidiStreamingClient[TrainCommand, TrainEvent]
 
 // TrainerServer is the server API for Trainer service.
@@ -159,7 +164,8 @@ func RegisterTrainerServer(s grpc.ServiceRegistrar, srv TrainerServer) {
 	s.RegisterService(&Trainer_ServiceDesc, srv)
 }
 
-func _Trainer_Describe_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Trainer_Describe_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DescribeRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -177,7 +183,8 @@ func _Trainer_Describe_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Trainer_Validate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Trainer_Validate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ValidateRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -199,7 +206,8 @@ func _Trainer_Train_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(TrainerServer).Train(&grpc.GenericServerStream[TrainCommand, TrainEvent]{ServerStream: stream})
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type Trainer_TrainServer = grpc.BidiStreamingServer[TrainCommand, TrainEvent]
 
 // Trainer_ServiceDesc is the grpc.ServiceDesc for Trainer service.

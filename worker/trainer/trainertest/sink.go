@@ -53,7 +53,8 @@ func (s *Sink) Points(batch []sweep.Curve) error {
 		known := &s.curves[i]
 		if c.Replaces {
 			if c.Offset > len(known.Steps) {
-				s.problem = fmt.Errorf("curve %q: points from %d on where there are %d", c.Metric, c.Offset, len(known.Steps))
+				s.problem = fmt.Errorf("curve %q: points from %d on where there are %d", c.Metric, c.Offset,
+					len(known.Steps))
 				return s.problem
 			}
 			known.Steps, known.Values = known.Steps[:c.Offset], known.Values[:c.Offset]

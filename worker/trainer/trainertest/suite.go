@@ -266,7 +266,8 @@ func testValidate(t *testing.T, s *suite) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := s.trainer.Validate(ended, sweep.ValidateRequest{Parameters: resolved, DataDir: s.DataDir}); !errors.Is(err, context.Canceled) {
+	_, err = s.trainer.Validate(ended, sweep.ValidateRequest{Parameters: resolved, DataDir: s.DataDir})
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Validate with a context that has ended: %v", err)
 	}
 }
@@ -310,7 +311,8 @@ func testArtifacts(t *testing.T, s *suite) {
 				t.Errorf("artifact %q differs from one time to the other", name)
 			}
 			if i := slices.Index(names, name); i >= 0 && a.MediaType != s.description.Artifacts[i].MediaType {
-				t.Errorf("artifact %q: media type %q, described as %q", name, a.MediaType, s.description.Artifacts[i].MediaType)
+				t.Errorf("artifact %q: media type %q, described as %q", name, a.MediaType,
+					s.description.Artifacts[i].MediaType)
 			}
 		}
 	}
@@ -390,17 +392,20 @@ func testRefuse(t *testing.T, s *suite) {
 			t.Helper()
 			var refused *sweep.ParameterError
 			if !errors.As(err, &refused) {
-				t.Errorf("%s of %s = %v: %v, want a *sweep.ParameterError", method, trial.name, trial.parameters[trial.name], err)
+				t.Errorf("%s of %s = %v: %v, want a *sweep.ParameterError", method, trial.name,
+					trial.parameters[trial.name], err)
 				return
 			}
 			if trial.name != "" && refused.Parameter != trial.name {
-				t.Errorf("%s of %s = %v refuses %s", method, trial.name, trial.parameters[trial.name], refused.Parameter)
+				t.Errorf("%s of %s = %v refuses %s", method, trial.name, trial.parameters[trial.name],
+					refused.Parameter)
 			}
 			if refused.Problem == "" {
 				t.Errorf("%s of %s: no problem given", method, trial.name)
 			}
 		}
-		_, err := s.trainer.Validate(t.Context(), sweep.ValidateRequest{Parameters: trial.parameters, DataDir: s.DataDir})
+		_, err := s.trainer.Validate(t.Context(), sweep.ValidateRequest{Parameters: trial.parameters,
+			DataDir: s.DataDir})
 		check("Validate", err)
 		sink := &Sink{}
 		_, err = s.trainer.Train(t.Context(), sweep.TrainRequest{
@@ -438,14 +443,16 @@ func testExtremes(t *testing.T, s *suite) {
 		for _, value := range values {
 			trial := resolved.Clone()
 			trial[p.Name] = value
-			validation, err := s.trainer.Validate(t.Context(), sweep.ValidateRequest{Parameters: trial, DataDir: s.DataDir})
+			validation, err := s.trainer.Validate(t.Context(),
+				sweep.ValidateRequest{Parameters: trial, DataDir: s.DataDir})
 			var parameter *sweep.ParameterError
 			var data *sweep.DataError
 			switch {
 			case err == nil && validation == nil:
 				t.Errorf("Validate of %s = %.40v: neither answer nor error", p.Name, value)
 			case err != nil && !errors.As(err, &parameter) && !errors.As(err, &data):
-				t.Errorf("Validate of %s = %.40v: %v, want a *sweep.ParameterError or a *sweep.DataError", p.Name, value, err)
+				t.Errorf("Validate of %s = %.40v: %v, want a *sweep.ParameterError or a *sweep.DataError",
+					p.Name, value, err)
 			}
 		}
 	}
@@ -493,7 +500,8 @@ func (s *suite) checkResult(t *testing.T, result *sweep.Result, sink *Sink) {
 		}
 	}
 	if announced := s.description.KernelLevel; result.KernelLevel != announced {
-		t.Errorf("the result is of kernel level %q, but the trainer announces %q: its checkpoints would go to trainers of other bits", result.KernelLevel, announced)
+		t.Errorf("the result is of kernel level %q, but the trainer announces %q: its checkpoints would go to "+
+			"trainers of other bits", result.KernelLevel, announced)
 	}
 	curves := append(sink.Curves(), result.Curves...)
 	if len(curves) == 0 {
@@ -663,12 +671,14 @@ func testOtherLevel(t *testing.T, s *suite) {
 		t.Fatalf("Describe at the other level: %v", err)
 	}
 	if d.KernelLevel == "" || d.KernelLevel == s.description.KernelLevel {
-		t.Errorf("the trainers announce the kernel levels %q and %q, want two different ones", s.description.KernelLevel, d.KernelLevel)
+		t.Errorf("the trainers announce the kernel levels %q and %q, want two different ones",
+			s.description.KernelLevel, d.KernelLevel)
 	}
 	request.Checkpoint = checkpoints[len(checkpoints)-1].State
 	result, err := other.Train(t.Context(), request, &Sink{})
 	if err == nil {
-		t.Fatalf("kernel level %q resumes from a checkpoint of %q: its weights are of neither", result.KernelLevel, s.description.KernelLevel)
+		t.Fatalf("kernel level %q resumes from a checkpoint of %q: its weights are of neither", result.KernelLevel,
+			s.description.KernelLevel)
 	}
 	var refused *sweep.ParameterError
 	if errors.As(err, &refused) || errors.Is(err, sweep.ErrDatasetChanged) {

@@ -180,7 +180,8 @@ func (s *Server) initialize() (fstest.MapFS, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	out, err := s.command(ctx, "initdb", "-D", s.data(), "-U", "sweep", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync").CombinedOutput()
+	out, err := s.command(ctx, "initdb", "-D", s.data(), "-U", "sweep", "-A", "trust", "-E", "UTF8", "--locale=C",
+		"--no-sync").CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
@@ -354,7 +355,9 @@ func programs() (string, error) {
 		return bin, nil
 	}
 	if err := install(); err != nil {
-		return "", fmt.Errorf("no Postgres server was found (initdb and postgres in PATH or /usr/lib/postgresql/*/bin), and installing it failed: %w; install Debian's package postgresql, or your system's", err)
+		return "", fmt.Errorf("no Postgres server was found (initdb and postgres in PATH or "+
+			"/usr/lib/postgresql/*/bin), and installing it failed: %w; install Debian's package postgresql, or your "+
+			"system's", err)
 	}
 	if bin := find(); bin != "" {
 		return bin, nil
@@ -374,7 +377,8 @@ func find() string {
 	if best != "" {
 		return best
 	}
-	for _, folder := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/local/pgsql/bin", "/opt/homebrew/bin", "/usr/pgsql/bin") {
+	for _, folder := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/local/pgsql/bin", "/opt/homebrew/bin",
+		"/usr/pgsql/bin") {
 		if complete(folder) {
 			return folder
 		}
@@ -399,7 +403,8 @@ func install() error {
 	}
 	script := `set -e
 mkdir -p /etc/postgresql-common
-[ -e /etc/postgresql-common/createcluster.conf ] || echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.conf
+[ -e /etc/postgresql-common/createcluster.conf ] ||
+  echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.conf
 export DEBIAN_FRONTEND=noninteractive
 apt-get -q -o DPkg::Lock::Timeout=300 update
 apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold install --no-install-recommends postgresql`

@@ -57,7 +57,8 @@ var description = sweep.Description{
 		{Name: "distance", Goal: "minimize", Summary: true, Doc: "Euclidean distance of w from the minimum"},
 		{Name: "seconds", Unit: "s", Volatile: true, Curve: true, Doc: "time since the start of this execution"},
 	},
-	Artifacts: []sweep.ArtifactSchema{{Name: "weights", MediaType: "application/octet-stream", Doc: "w, as little-endian double precision"}},
+	Artifacts: []sweep.ArtifactSchema{{Name: "weights", MediaType: "application/octet-stream",
+		Doc: "w, as little-endian double precision"}},
 }
 
 // Describe implements sweep.Trainer.
@@ -136,7 +137,8 @@ func (quadratic) Train(ctx context.Context, request sweep.TrainRequest, sink swe
 	if err := binary.Write(&weights, binary.LittleEndian, d.Weights); err != nil {
 		return nil, err
 	}
-	return result, sink.Artifact(sweep.Artifact{Name: "weights", MediaType: description.Artifacts[0].MediaType}, &weights)
+	return result, sink.Artifact(sweep.Artifact{Name: "weights", MediaType: description.Artifacts[0].MediaType},
+		&weights)
 }
 
 // descent is a training: what a checkpoint holds, and what follows from the

@@ -45,7 +45,8 @@ func TestDivergence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := quadratic{}.Train(t.Context(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: p}}, &trainertest.Sink{})
+	result, err := quadratic{}.Train(t.Context(), sweep.TrainRequest{Trial: sweep.Trial{Parameters: p}},
+		&trainertest.Sink{})
 	if err != nil {
 		t.Fatal(err)
 	}
