@@ -302,10 +302,10 @@ func TestWorkersThatCannotReport(t *testing.T) {
 	b := newBench(t)
 	log := &logOf{}
 	c, _ := b.start(Options{Logger: slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))})
-	beat := wire.Beat{WorkerStatus: wire.WorkerStatus{ID: "w-1", Name: "node1", Pool: "cpu", State: wire.WorkerReady,
+	heartbeat := wire.Heartbeat{WorkerStatus: wire.WorkerStatus{ID: "w-1", Name: "node1", Pool: "cpu", State: wire.WorkerReady,
 		Offer: *noopOffer(1), Problem: "no room"}}
 	for range 2 {
-		if _, err := b.wire.Beat(t.Context(), beat); err != nil {
+		if _, err := b.wire.SendHeartbeat(t.Context(), heartbeat); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -316,8 +316,8 @@ func TestWorkersThatCannotReport(t *testing.T) {
 	if n := log.count("no room"); n != 1 {
 		t.Errorf("%d lines of the log tell of it, want 1", n)
 	}
-	beat.Problem = ""
-	if _, err := b.wire.Beat(t.Context(), beat); err != nil {
+	heartbeat.Problem = ""
+	if _, err := b.wire.SendHeartbeat(t.Context(), heartbeat); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Outage(); err != nil {

@@ -101,9 +101,8 @@ type Coordinator struct {
 	// unschedulable counts the trials of sweeps that no known worker of their pool can run.
 	unschedulable atomic.Pointer[map[string]int64]
 	// pools are the pools of sweeps that are known since the start, by id.
-	pools sync.Map
-	// notices are what workers are told with their next beat.
-	notices notices
+	pools   sync.Map
+	workers workerList
 
 	// setUp is held while streams are made: a server that is asked twice at a time
 	// for the same one may make one that stores nothing.
@@ -151,7 +150,7 @@ func New(options Options) *Coordinator {
 		orders:   orders{list: map[int64]*order{}},
 		plan: schedule.New(schedule.Options{
 			Window: options.Window, Page: options.Page, Exclusive: options.Exclusive,
-			Heartbeat: wire.BeatInterval, Silence: wire.BeatLost,
+			Heartbeat: wire.HeartbeatInterval, Silence: wire.HeartbeatTimeout,
 		}),
 		lost:     make(chan struct{}, 1),
 		replaced: make(chan struct{}, 1),
@@ -173,11 +172,11 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	stopBeats, err := c.wire.ServeBeats(c.beat)
+	stopHeartbeats, err := c.wire.ServeHeartbeats(c.heartbeat)
 	if err != nil {
 		return err
 	}
-	defer stopBeats()
+	defer stopHeartbeats()
 	close(c.ready)
 	parts := []func(context.Context) error{c.collect, c.schedule, c.reconcile}
 	errs := make([]error, len(parts))

@@ -144,7 +144,7 @@ func outcome(id sweep.TrialID) *sweep.Result {
 	return r
 }
 
-// crew is a worker: it beats, and its slots pull from the queue of its offer.
+// crew is a worker: it sends heartbeats, and its slots pull from the queue of its offer.
 type crew struct {
 	b     *bench
 	pool  string
@@ -167,7 +167,7 @@ type crew struct {
 	id    string
 	mu    sync.Mutex
 	busy  map[sweep.TrialID]string // executions of the trials that run
-	heard []wire.BeatAnswer
+	heard []wire.HeartbeatAnswer
 }
 
 // noopOffer is the offer of a worker that has the trainer of [submission].
@@ -199,7 +199,7 @@ func (w *crew) start() (stop func()) {
 	for range w.slots {
 		wait.Go(func() { w.slot(ctx) })
 	}
-	wait.Go(func() { w.beats(ctx) })
+	wait.Go(func() { w.heartbeats(ctx) })
 	stop = sync.OnceFunc(func() {
 		cancel()
 		wait.Wait()
@@ -208,10 +208,10 @@ func (w *crew) start() (stop func()) {
 	return stop
 }
 
-// beats beats until ctx ends, and says then that the worker is gone.
-func (w *crew) beats(ctx context.Context) {
+// heartbeats sends heartbeats until ctx ends, and says then that the worker is gone.
+func (w *crew) heartbeats(ctx context.Context) {
 	due := make(chan struct{}, 1)
-	unsubscribe, err := w.b.wire.RollCalls(func() {
+	unsubscribe, err := w.b.wire.HeartbeatRequests(func() {
 		select {
 		case due <- struct{}{}:
 		default:
@@ -223,8 +223,8 @@ func (w *crew) beats(ctx context.Context) {
 	}
 	defer func() { _ = unsubscribe() }()
 	for ctx.Err() == nil {
-		w.beat(ctx, false)
-		bound, cancel := context.WithTimeout(ctx, wire.BeatInterval/10)
+		w.heartbeat(ctx, false)
+		bound, cancel := context.WithTimeout(ctx, wire.HeartbeatInterval/10)
 		select {
 		case <-bound.Done():
 		case <-due:
@@ -232,22 +232,22 @@ func (w *crew) beats(ctx context.Context) {
 		cancel()
 	}
 	if !w.vanishes {
-		w.beat(context.WithoutCancel(ctx), true)
+		w.heartbeat(context.WithoutCancel(ctx), true)
 	}
 }
 
-// beat beats once. That nobody hears it is no fault.
-func (w *crew) beat(ctx context.Context, gone bool) {
+// heartbeat sends one. That nobody hears it is no fault.
+func (w *crew) heartbeat(ctx context.Context, gone bool) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	b := wire.Beat{WorkerStatus: wire.WorkerStatus{ID: w.id, Name: w.id, Pool: w.pool, State: wire.WorkerReady,
+	b := wire.Heartbeat{WorkerStatus: wire.WorkerStatus{ID: w.id, Name: w.id, Pool: w.pool, State: wire.WorkerReady,
 		Offer: *w.offer}, Gone: gone}
 	w.mu.Lock()
 	for id, execution := range w.busy {
 		b.Running = append(b.Running, wire.Running{TrialID: id, Execution: execution})
 	}
 	w.mu.Unlock()
-	if answer, err := w.b.wire.Beat(ctx, b); err == nil {
+	if answer, err := w.b.wire.SendHeartbeat(ctx, b); err == nil {
 		w.mu.Lock()
 		w.heard = append(w.heard, *answer)
 		w.mu.Unlock()

@@ -266,15 +266,15 @@ func TestIdleWorkersOfAnotherOffer(t *testing.T) {
 	b.check(id, 60)
 }
 
-// stops are the trials whose executions an answer to a beat stops.
-func stops(a wire.BeatAnswer) (ids []sweep.TrialID) {
+// stops are the trials whose executions an answer to a heartbeat stops.
+func stops(a wire.HeartbeatAnswer) (ids []sweep.TrialID) {
 	for _, r := range a.Stop {
 		ids = append(ids, r.TrialID)
 	}
 	return ids
 }
 
-// A worker that did not hear a cancellation is told with its beats, and so is one
+// A worker that did not hear a cancellation is told with its heartbeats, and so is one
 // that keeps checkpoints of what has ended.
 func TestCancelReachesWhoMissedIt(t *testing.T) {
 	t.Parallel()
@@ -305,7 +305,7 @@ func TestCancelReachesWhoMissedIt(t *testing.T) {
 	})
 	keeper := sweep.TrialID{Sweep: id, Index: 1}
 	b.until("one is told of its checkpoint", func() bool {
-		answer, err := b.wire.Beat(t.Context(), wire.Beat{
+		answer, err := b.wire.SendHeartbeat(t.Context(), wire.Heartbeat{
 			WorkerStatus: wire.WorkerStatus{ID: "keeper", Name: "keeper", Pool: sweep.DefaultPool,
 				State: wire.WorkerDraining, Offer: *noopOffer(1)},
 			Checkpoints: []sweep.TrialID{keeper},
@@ -314,11 +314,11 @@ func TestCancelReachesWhoMissedIt(t *testing.T) {
 	})
 }
 
-// told reports whether an answer to a beat named a trial.
-func (w *crew) told(of func(wire.BeatAnswer) []sweep.TrialID, id sweep.TrialID) bool {
+// told reports whether an answer to a heartbeat named a trial.
+func (w *crew) told(of func(wire.HeartbeatAnswer) []sweep.TrialID, id sweep.TrialID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.heard, func(a wire.BeatAnswer) bool { return slices.Contains(of(a), id) })
+	return slices.ContainsFunc(w.heard, func(a wire.HeartbeatAnswer) bool { return slices.Contains(of(a), id) })
 }
 
 // A coordinator that does not know yet that another leads ends when it meets the
@@ -406,7 +406,7 @@ func TestUncertainLeaderWaits(t *testing.T) {
 	w.start()
 	id := b.submit(c, submission("s", 0, 20))
 	b.until("it says that it is uncertain", func() bool { return errors.Is(c.Problem(), errUncertain) })
-	w.beat(t.Context(), false)
+	w.heartbeat(t.Context(), false)
 	if p := b.progress(id); p.Queued+p.Running+p.Completed != 0 || len(c.Workers()) > 0 {
 		t.Errorf("meanwhile %+v, %d workers", p, len(c.Workers()))
 	}

@@ -181,7 +181,7 @@ func (r *reconciler) behind() bool {
 // vanishGrace is how long no worker says that it runs an execution in whose place
 // another started until the execution counts as lost: a worker that had only lost the
 // broker is heard of before.
-const vanishGrace = wire.BeatInterval
+const vanishGrace = wire.HeartbeatInterval
 
 // vanished counts executions whose workers vanished: their jobs were delivered again and
 // started elsewhere, and no worker says that it still runs them.
@@ -216,7 +216,7 @@ func (r *reconciler) vanished(ctx context.Context) error {
 		return err
 	}
 	if r.suspects = suspects; len(suspects) > 0 {
-		if err := r.wire.CallRoll(); err != nil {
+		if err := r.wire.RequestHeartbeats(); err != nil {
 			return err
 		}
 	}
@@ -366,7 +366,7 @@ func (r *reconciler) missed(ctx context.Context, now time.Time,
 		err = r.passOver(ctx, missing)
 	}
 	if err == nil && len(missing) > 0 { // what they run now is known at the next look
-		err = r.wire.CallRoll()
+		err = r.wire.RequestHeartbeats()
 	}
 	return missing, err
 }

@@ -14,35 +14,36 @@ import (
 	"sweep/sweep/wire"
 )
 
-// notices are what workers are told with their next beats, and what they have
-// told that is to be looked up.
-type notices struct {
+// workerList is the list of workers, kept from their heartbeats, and the answers to
+// their next ones.
+type workerList struct {
 	mu sync.Mutex
-	// stop and ended are answers by worker.
-	answers map[string]wire.BeatAnswer
-	// asked are the trials that workers run or keep checkpoints of, by worker.
-	asked map[string]wire.Beat
-	// workers is what each worker said last of itself.
+	// answers are those that wait for the worker's next heartbeat, by worker.
+	answers map[string]wire.HeartbeatAnswer
+	// unchecked are heartbeats whose trials are not looked up yet, the latest of each
+	// worker.
+	unchecked map[string]wire.Heartbeat
+	// workers is each worker's status in its latest heartbeat.
 	workers map[string]presence
-	// reports follows whether workers can report.
+	// reports tracks whether workers can report results.
 	reports *outage
 }
 
-// presence is what a worker said of itself, and when.
+// presence is a worker's latest status, and when it came.
 type presence struct {
 	wire.WorkerStatus
 	at time.Time
 }
 
-// Workers lists the workers by pool and name, as each said last that it is; those
-// that have been silent for too long are gone.
+// Workers lists the workers by pool and name, each as in its latest heartbeat. Those
+// that have sent none for wire.HeartbeatTimeout are left out.
 func (c *Coordinator) Workers() []wire.WorkerStatus {
-	n := &c.notices
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	l := &c.workers
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var list []wire.WorkerStatus
-	for _, p := range n.workers {
-		if time.Since(p.at) < wire.BeatLost {
+	for _, p := range l.workers {
+		if time.Since(p.at) < wire.HeartbeatTimeout {
 			list = append(list, p.WorkerStatus)
 		}
 	}
@@ -52,116 +53,116 @@ func (c *Coordinator) Workers() []wire.WorkerStatus {
 	return list
 }
 
-// heardOf notes what a worker says of itself, and forgets those that are gone.
-func (n *notices) heardOf(b *wire.Beat) {
-	if n.workers == nil {
-		n.workers = map[string]presence{}
+// update takes in a heartbeat and drops workers that are gone.
+func (l *workerList) update(h *wire.Heartbeat) {
+	if l.workers == nil {
+		l.workers = map[string]presence{}
 	}
-	n.workers[b.ID] = presence{b.WorkerStatus, time.Now()}
-	if b.Gone {
-		delete(n.workers, b.ID)
+	l.workers[h.ID] = presence{h.WorkerStatus, time.Now()}
+	if h.Gone {
+		delete(l.workers, h.ID)
 	}
-	n.forget()
+	l.forget()
 }
 
 // forget removes the workers that are gone.
-func (n *notices) forget() {
-	for id, p := range n.workers {
-		if time.Since(p.at) >= wire.BeatLost {
-			delete(n.workers, id)
+func (l *workerList) forget() {
+	for id, p := range l.workers {
+		if time.Since(p.at) >= wire.HeartbeatTimeout {
+			delete(l.workers, id)
 		}
 	}
 }
 
-// noteReports finds out whether some worker cannot report what its trials came to, as
-// with a full broker. The caller holds the notices.
+// noteReports checks whether a worker cannot report its results, for example because the
+// broker is full. The caller holds the list's lock.
 func (c *Coordinator) noteReports() {
-	n := &c.notices
-	if n.reports == nil {
-		n.reports = c.outage("hearing of results")
+	l := &c.workers
+	if l.reports == nil {
+		l.reports = c.outage("hearing of results")
 	}
-	for _, p := range n.workers {
+	for _, p := range l.workers {
 		if p.Problem != "" {
-			n.reports.failed(fmt.Errorf("worker %s cannot report the ends of its trials: %s", p.Name, p.Problem))
+			l.reports.failed(fmt.Errorf("worker %s cannot report the ends of its trials: %s", p.Name, p.Problem))
 			return
 		}
 	}
-	n.reports.over()
+	l.reports.over()
 }
 
-// beat takes a worker's word and answers it, unless another coordinator may lead and
-// do so. It never waits.
-func (c *Coordinator) beat(b wire.Beat) *wire.BeatAnswer {
+// heartbeat takes a worker's heartbeat and answers it, unless another coordinator may
+// lead, which answers then. It never waits.
+func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	if !c.options.Leads() {
 		return nil
 	}
-	c.facts.add(heartbeat(b))
-	n := &c.notices
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.heardOf(&b)
+	c.facts.add(heartbeatFact(h))
+	l := &c.workers
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.update(&h)
 	c.noteReports()
-	answer := n.answers[b.ID]
-	delete(n.answers, b.ID)
-	if n.asked == nil {
-		n.asked = map[string]wire.Beat{}
+	answer := l.answers[h.ID]
+	delete(l.answers, h.ID)
+	if l.unchecked == nil {
+		l.unchecked = map[string]wire.Heartbeat{}
 	}
-	if delete(n.asked, b.ID); !b.Gone && len(b.Running)+len(b.Checkpoints) > 0 {
-		n.asked[b.ID] = b
+	if delete(l.unchecked, h.ID); !h.Gone && len(h.Running)+len(h.Checkpoints) > 0 {
+		l.unchecked[h.ID] = h
 	}
 	return &answer
 }
 
-// heartbeat is what the schedule is told of a worker.
-func heartbeat(b wire.Beat) schedule.Heartbeat {
-	h := schedule.Heartbeat{Worker: b.ID, Name: b.Name, Offer: b.Offer, Ready: b.State == wire.WorkerReady,
-		Gone: b.Gone}
-	for _, r := range b.Running {
-		h.Running = append(h.Running, schedule.Running(r))
+// heartbeatFact is the schedule's fact of a heartbeat.
+func heartbeatFact(h wire.Heartbeat) schedule.Heartbeat {
+	fact := schedule.Heartbeat{Worker: h.ID, Name: h.Name, Offer: h.Offer, Ready: h.State == wire.WorkerReady,
+		Gone: h.Gone}
+	for _, r := range h.Running {
+		fact.Running = append(fact.Running, schedule.Running(r))
 	}
-	return h
+	return fact
 }
 
-// lookUp finds out which trials that workers run have ended, so that they are
-// stopped although the broadcast of their cancellation was missed, and which
-// checkpoints can be removed.
+// lookUp reads the states of the trials that workers run or keep checkpoints of. Those
+// that have ended are stopped, even if the worker missed the broadcast of their
+// cancellation, and their checkpoints are removed.
 func (c *Coordinator) lookUp(ctx context.Context) error {
-	n := &c.notices
-	n.mu.Lock()
-	asked := n.asked
-	n.asked = nil
-	n.forget()
+	l := &c.workers
+	l.mu.Lock()
+	unchecked := l.unchecked
+	l.unchecked = nil
+	l.forget()
 	c.noteReports()
-	n.mu.Unlock()
+	l.mu.Unlock()
 	var ids []sweep.TrialID
-	for _, b := range asked {
-		for _, r := range b.Running {
+	for _, h := range unchecked {
+		for _, r := range h.Running {
 			ids = append(ids, r.TrialID)
 		}
-		ids = append(ids, b.Checkpoints...)
+		ids = append(ids, h.Checkpoints...)
 	}
 	if len(ids) == 0 {
 		return nil
 	}
 	states, err := c.store.States(ctx, ids)
 	if err != nil {
-		return fmt.Errorf("looking at %d trials that workers have in hand: %w", len(ids), err)
+		return fmt.Errorf("read the states of %d trials that workers run: %w", len(ids), err)
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.answers = map[string]wire.BeatAnswer{}
-	for worker, b := range asked {
-		var answer wire.BeatAnswer
-		for _, r := range b.Running {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answers = map[string]wire.HeartbeatAnswer{}
+	for worker, h := range unchecked {
+		var answer wire.HeartbeatAnswer
+		for _, r := range h.Running {
 			if states[r.TrialID].Terminal() {
 				answer.Stop = append(answer.Stop, r)
 			}
 		}
-		answer.Ended = slices.DeleteFunc(slices.Clone(b.Checkpoints), func(id sweep.TrialID) bool {
+		answer.Ended = slices.DeleteFunc(slices.Clone(h.Checkpoints), func(id sweep.TrialID) bool {
 			return !states[id].Terminal()
 		})
 		if len(answer.Stop)+len(answer.Ended) > 0 {
-			n.answers[worker] = answer
+			l.answers[worker] = answer
 		}
 	}
 	return nil

@@ -283,7 +283,7 @@ func TestReportsWithoutRoom(t *testing.T) {
 	r.publish(job(0))
 	r.start(worker.Options{CheckpointDir: t.TempDir()})
 	problem := func() string {
-		b, _ := r.lastBeat()
+		b, _ := r.lastHeartbeat()
 		return b.Problem
 	}
 	eventually(t, "a heartbeat that says that the broker is full", func() bool {

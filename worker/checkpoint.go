@@ -220,7 +220,7 @@ func (w *Worker) removeOldCheckpoints(now time.Time) {
 	})
 }
 
-// mostIdle bounds the checkpoints that a beat tells of.
+// mostIdle bounds the checkpoints in a heartbeat.
 const mostIdle = 1000
 
 // idleCheckpoints returns the trials that have a checkpoint here and do not run here.

@@ -132,7 +132,7 @@ func (p *puller) run(ctx context.Context) {
 			told = true
 		}
 		// The coordinator makes the queue when it hears of the worker.
-		p.worker.beats.soon()
+		p.worker.heartbeats.soon()
 		sleep(ctx, lostDelay)
 	}
 }

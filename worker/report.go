@@ -168,13 +168,13 @@ func (r *reporter) deliver(sending context.Context, batch []report) {
 		cancel()
 		if err == nil {
 			if r.problem.Swap(nil) != nil {
-				w.beats.soon()
+				w.heartbeats.soon()
 			}
 			break
 		}
 		problem := err.Error()
 		if r.problem.Swap(&problem) == nil {
-			w.beats.soon()
+			w.heartbeats.soon()
 		}
 		if sending.Err() != nil {
 			w.log.Error("ends of trials not reported; they will be run again", "trials", len(batch), "error", err)

@@ -35,9 +35,9 @@ type rig struct {
 	offer sweep.Offer
 
 	mu sync.Mutex
-	// beats are what workers told of themselves; answer is what they are told.
-	beats  []wire.Beat
-	answer wire.BeatAnswer
+	// heartbeats are those that workers sent; answer is what they are sent.
+	heartbeats []wire.Heartbeat
+	answer     wire.HeartbeatAnswer
 	// seen are the events so far.
 	seen []sweep.Event
 }
@@ -56,7 +56,7 @@ func rigOn(t testing.TB, w *wire.Wire, train behaviour) *rig {
 	t.Helper()
 	r := &rig{t: t, wire: w, launcher: &launcher{train: train}, offer: fakeOffer()}
 	r.setup()
-	r.serveBeats()
+	r.serveHeartbeats()
 	return r
 }
 
@@ -69,15 +69,15 @@ func fakeOffer() sweep.Offer {
 	return o
 }
 
-// serveBeats does what a coordinator does when it hears of a worker.
-func (r *rig) serveBeats() {
+// serveHeartbeats does what a coordinator does when it hears of a worker.
+func (r *rig) serveHeartbeats() {
 	r.t.Helper()
-	stop, err := r.wire.ServeBeats(func(b wire.Beat) *wire.BeatAnswer {
+	stop, err := r.wire.ServeHeartbeats(func(b wire.Heartbeat) *wire.HeartbeatAnswer {
 		q := wire.Queue{Pool: b.Pool, Offer: b.Offer.Key()}
 		go func() { _ = r.wire.OpenQueue(r.t.Context(), q) }() // the streams may be lost
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.beats = append(r.beats, b)
+		r.heartbeats = append(r.heartbeats, b)
 		answer := r.answer
 		return &answer
 	})
@@ -87,14 +87,14 @@ func (r *rig) serveBeats() {
 	r.t.Cleanup(stop)
 }
 
-// last beat of a worker, and whether there was one.
-func (r *rig) lastBeat() (wire.Beat, bool) {
+// last heartbeat of a worker, and whether there was one.
+func (r *rig) lastHeartbeat() (wire.Heartbeat, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.beats) == 0 {
-		return wire.Beat{}, false
+	if len(r.heartbeats) == 0 {
+		return wire.Heartbeat{}, false
 	}
-	return r.beats[len(r.beats)-1], true
+	return r.heartbeats[len(r.heartbeats)-1], true
 }
 
 func (r *rig) queueName() wire.Queue {

@@ -153,7 +153,7 @@ func (e *execution) refused(err error) verdict {
 	w := e.slot.worker
 	w.log.Warn("trial not run here", "trial", e.delivery.TrialID, "reason", err)
 	w.offer.refused(e.delivery.TrialID, err.Error())
-	w.beats.soon()
+	w.heartbeats.soon()
 	event := e.event(sweep.EventRefused)
 	event.Refusal = &sweep.Refusal{Reason: err.Error()}
 	return verdict{event: event}

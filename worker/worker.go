@@ -65,8 +65,8 @@ type Worker struct {
 	puller    *puller
 	reporter  *reporter
 	// toldFull is when the log was told that the artifact store is full, in Unix nanoseconds.
-	toldFull atomic.Int64
-	beats    *beats
+	toldFull   atomic.Int64
+	heartbeats *heartbeats
 	// headers are those of the checkpoints that were there at the last look.
 	headers headers
 	metrics *metrics
@@ -122,8 +122,8 @@ func New(options Options) *Worker {
 	for i := range options.Slots {
 		w.slots = append(w.slots, newSlot(w, i))
 	}
-	w.beats = newBeats(w)
-	w.offer = newOffer(options, w.beats.soon)
+	w.heartbeats = newHeartbeats(w)
+	w.offer = newOffer(options, w.heartbeats.soon)
 	w.puller = newPuller(w)
 	w.reporter = newReporter(w)
 	return w
@@ -140,7 +140,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stopPulling()
 	defer context.AfterFunc(pulling, func() {
 		w.draining.Store(true)
-		w.beats.soon()
+		w.heartbeats.soon()
 	})()
 	running, stopRunning := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRunning()
@@ -161,7 +161,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer helping.Wait()
 	defer stopHelping()
 	w.offer.discover(pulling, &helping)
-	helping.Go(func() { w.beats.run(helpers) })
+	helping.Go(func() { w.heartbeats.run(helpers) })
 	helping.Go(func() { w.watch(helpers, &helping) })
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSending()

@@ -275,7 +275,7 @@ func TestOtherDataAreRefused(t *testing.T) {
 				t.Errorf("refusal %+v", got)
 			}
 			eventually(t, "the coordinator to hear of it", func() bool {
-				b, _ := r.lastBeat()
+				b, _ := r.lastHeartbeat()
 				return slices.Contains(b.Offer.OtherData, "wanted") && b.Offer.Datasets["CBF"] == c.found &&
 					len(b.Refusals) > 0
 			})
@@ -328,14 +328,14 @@ func TestOffer(t *testing.T) {
 	options := worker.Options{Slots: 3, Memory: 3<<30 + 12345, Labels: map[string]string{"gpu": "a100"}, Pool: "gpu",
 		Version: "1.2.3"}
 	w := r.start(options)
-	eventually(t, "a beat", func() bool { _, ok := r.lastBeat(); return ok })
-	b, _ := r.lastBeat()
+	eventually(t, "a heartbeat", func() bool { _, ok := r.lastHeartbeat(); return ok })
+	b, _ := r.lastHeartbeat()
 	o := b.Offer
 	if o.Pool != "gpu" || o.Slots != 3 || o.Memory != 3<<30 || o.Labels["gpu"] != "a100" || len(o.Trainers) != 2 ||
 		b.Name != "w" || b.Version != "1.2.3" {
-		t.Errorf("beat %+v", b)
+		t.Errorf("heartbeat %+v", b)
 	}
-	trainers := slices.Clone(o.Trainers) // the next beat reads them too
+	trainers := slices.Clone(o.Trainers) // the next heartbeat reads them too
 	slices.SortFunc(trainers, func(a, b sweep.TrainerOffer) int { return strings.Compare(a.Name, b.Name) })
 	if f := trainers[0]; f.Name != "fake" || f.ResultVersion != "1" || f.KernelLevel != "go" || len(f.Schema) != 64 ||
 		f.Problem != "" {
@@ -345,8 +345,8 @@ func TestOffer(t *testing.T) {
 		t.Errorf("trainer %+v", f)
 	}
 	w.drain()
-	if b, _ := r.lastBeat(); !b.Gone {
-		t.Errorf("the last beat does not say that the worker is gone: %+v", b)
+	if b, _ := r.lastHeartbeat(); !b.Gone {
+		t.Errorf("the last heartbeat does not say that the worker is gone: %+v", b)
 	}
 }
 
@@ -399,8 +399,8 @@ func TestLongTrialHoldsUpNobody(t *testing.T) {
 	r.queueEmpties()
 }
 
-// A worker that missed the broadcast of a cancellation hears of it with its next beat.
-func TestBeatStopsWhatNobodyNeeds(t *testing.T) {
+// A worker that missed the broadcast of a cancellation hears of it with its next heartbeat.
+func TestHeartbeatStopsWhatNobodyNeeds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
 		_ sweep.Sink) (*sweep.Result, error) {
@@ -416,9 +416,9 @@ func TestBeatStopsWhatNobodyNeeds(t *testing.T) {
 	if got := r.release(1, 1); got.Charged || got.Reason != "cancelled" {
 		t.Errorf("release %+v", got)
 	}
-	b, _ := r.lastBeat()
+	b, _ := r.lastHeartbeat()
 	if len(b.Running) != 1 || b.Running[0] != (wire.Running{TrialID: job(1).TrialID, Execution: started.Execution}) {
-		t.Errorf("beat %+v", b)
+		t.Errorf("heartbeat %+v", b)
 	}
 }
 
@@ -782,8 +782,8 @@ func TestCheckpointOfATrialThatEndedElsewhere(t *testing.T) {
 		left, err := os.ReadDir(dir)
 		return err == nil && len(left) == 1 && left[0].Name() == "0.checkpoint"
 	})
-	if b, _ := r.lastBeat(); len(b.Checkpoints) == 0 {
-		t.Errorf("beat without checkpoints: %+v", b)
+	if b, _ := r.lastHeartbeat(); len(b.Checkpoints) == 0 {
+		t.Errorf("heartbeat without checkpoints: %+v", b)
 	}
 }
 
@@ -928,7 +928,7 @@ func TestBrokenMachineEndsNoGoodTrial(t *testing.T) {
 	r.publish(jobs(4)[1:]...)
 	r.release(3, 1)
 	eventually(t, "the worker to say that it takes no more", func() bool {
-		b, _ := r.lastBeat()
+		b, _ := r.lastHeartbeat()
 		return b.State == wire.WorkerDraining
 	})
 	close(finish)

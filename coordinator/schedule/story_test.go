@@ -157,7 +157,7 @@ func (w *world) tellLine(t *testing.T, fields []string) string {
 		w.join(id, o.text("pool", "cpu"), o.number(t, "slots", 1), o["offers"]...)
 		if o["draining"] != nil {
 			w.workers[id].Ready = false
-			w.tell(w.beat(id))
+			w.tell(w.heartbeat(id))
 		}
 	case "gone", "silent":
 		for _, id := range fields[1:] {

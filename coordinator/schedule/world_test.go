@@ -38,12 +38,12 @@ type world struct {
 	told   []Fact
 
 	// The workers that live; silent ones are not heard of.
-	workers  map[string]*hand
-	beatAt   time.Time
-	names    map[Queue]string
-	offers   map[Queue]sweep.Offer
-	ended    int
-	commands int64
+	workers     map[string]*hand
+	heartbeatAt time.Time
+	names       map[Queue]string
+	offers      map[Queue]sweep.Offer
+	ended       int
+	commands    int64
 	// steps are all that were taken.
 	steps []step
 	// unjust is since when jobs of a queue could have started elsewhere.
@@ -95,7 +95,7 @@ func newWorld(window, page int, exclusive bool) *world {
 		workers: map[string]*hand{}, names: map[Queue]string{}, offers: map[Queue]sweep.Offer{},
 		unjust: map[Queue]time.Time{},
 	}
-	w.draw, w.beatAt = func(int) int { return 0 }, noon.Add(5*time.Second)
+	w.draw, w.heartbeatAt = func(int) int { return 0 }, noon.Add(5*time.Second)
 	return w
 }
 
@@ -389,8 +389,8 @@ func (w *world) check() {
 	}
 }
 
-// beat has a worker heard of.
-func (w *world) beat(id string) Fact {
+// heartbeat is one of a worker.
+func (w *world) heartbeat(id string) Fact {
 	h := w.workers[id]
 	h.Running = nil
 	for _, t := range h.has {
@@ -415,7 +415,7 @@ func (w *world) join(id, pool string, slots int, trainers ...string) {
 	h.Heartbeat = Heartbeat{Worker: id, Name: id, Offer: offer, Ready: true}
 	q := Queue{pool, offer.Key()}
 	w.names[q], w.offers[q] = pool+":"+strings.Join(trainers, "+"), offer
-	w.tell(w.beat(id))
+	w.tell(w.heartbeat(id))
 }
 
 // leave has a worker say that it ends, or vanish.
@@ -481,21 +481,21 @@ func (w *world) pass(d time.Duration) {
 		if !next.After(w.now) {
 			next = w.now.Add(time.Millisecond)
 		}
-		if w.beatAt.Before(next) && w.beatAt.After(w.now) {
-			next = w.beatAt
+		if w.heartbeatAt.Before(next) && w.heartbeatAt.After(w.now) {
+			next = w.heartbeatAt
 		}
 		if end.Before(next) {
 			next = end
 		}
 		w.now = next
 		var facts []Fact
-		if !w.now.Before(w.beatAt) {
+		if !w.now.Before(w.heartbeatAt) {
 			for _, id := range sortedKeys(w.workers) {
 				if !w.workers[id].silent {
-					facts = append(facts, w.beat(id))
+					facts = append(facts, w.heartbeat(id))
 				}
 			}
-			w.beatAt = w.now.Add(5 * time.Second)
+			w.heartbeatAt = w.now.Add(5 * time.Second)
 		}
 		w.tell(facts...)
 	}

@@ -50,7 +50,7 @@ func isClientInbox(reply string) bool {
 		!strings.HasPrefix(reply, CoordinatorInbox+".")
 }
 
-// isWorkerInbox reports the same of a worker's beat.
+// isWorkerInbox reports the same of a worker's heartbeat.
 func isWorkerInbox(reply string) bool {
 	return strings.HasPrefix(reply, inboxes) && !strings.HasPrefix(reply, ClientInbox+".") &&
 		!strings.HasPrefix(reply, CoordinatorInbox+".")

@@ -3,7 +3,7 @@
 //
 //	SWEEP_JOBS_<pool>  sweep.work.<pool>.<offer>.<sweep>.<index>  work queue, one message a subject
 //	SWEEP_EVENTS       sweep.events.<pool>.<worker>               work queue of the collector
-//	(no stream)        sweep.beat.<pool>.<worker>                 a worker's words to the active coordinator
+//	(no stream)        sweep.beat.<pool>.<worker>                 a worker's heartbeats to the active coordinator
 //	(no stream)        sweep.cancel.<sweep>                       broadcast to workers
 //	(no stream)        sweep.control.<operation>                  requests to the active coordinator
 //	(no stream)        sweep.workers.<operation>                  requests to all workers, or one

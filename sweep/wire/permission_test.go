@@ -238,13 +238,13 @@ func TestRoles(t *testing.T) {
 	}
 	t.Cleanup(service.Close)
 	js := s.setUp(ctx, coordinator, w)
-	stopBeats, err := w.ServeBeats(func(b wire.Beat) *wire.BeatAnswer {
-		return &wire.BeatAnswer{Stop: []wire.Running{{TrialID: sweep.TrialID{Sweep: b.ID}}}}
+	stopHeartbeats, err := w.ServeHeartbeats(func(b wire.Heartbeat) *wire.HeartbeatAnswer {
+		return &wire.HeartbeatAnswer{Stop: []wire.Running{{TrialID: sweep.TrialID{Sweep: b.ID}}}}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(stopBeats)
+	t.Cleanup(stopHeartbeats)
 
 	worker := s.as("WORKER_CPU")
 	heard := make(chan string, 1)
@@ -265,7 +265,7 @@ func TestRoles(t *testing.T) {
 		if err != nil || job == nil || job.Sweep != "cpu" {
 			t.Fatalf("%+v %v", job, err)
 		}
-		answer, err := ww.Beat(ctx, wire.Beat{WorkerStatus: wire.WorkerStatus{ID: "id1", Pool: "cpu"}})
+		answer, err := ww.SendHeartbeat(ctx, wire.Heartbeat{WorkerStatus: wire.WorkerStatus{ID: "id1", Pool: "cpu"}})
 		if err != nil || len(answer.Stop) != 1 || answer.Stop[0].Sweep != "id1" {
 			t.Errorf("%+v %v", answer, err)
 		}
@@ -282,7 +282,7 @@ func TestRoles(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = unsubscribe() })
 		called := make(chan struct{}, 1)
-		uncall, err := ww.RollCalls(func() { called <- struct{}{} })
+		uncall, err := ww.HeartbeatRequests(func() { called <- struct{}{} })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -531,7 +531,7 @@ func TestRoles(t *testing.T) {
 			if err := worker.PublishMsg(m); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, fmt.Sprintf("a beat with its answer to %s is dropped", reply), func() bool {
+			eventually(t, fmt.Sprintf("a heartbeat with its answer to %s is dropped", reply), func() bool {
 				return w.Malformed() > before
 			})
 		}

@@ -87,9 +87,9 @@ type Wire struct {
 	// ackWaits are those of the queues that are known, by Queue; told is that of the
 	// worker's queue.
 	ackWaits  sync.Map
-	told      atomic.Int64
+	reported  atomic.Int64
 	malformed atomic.Int64
-	newer     atomic.Int64 // when a newer message was last told of, in Unix nanoseconds
+	newer     atomic.Int64 // when a newer message was last logged, in Unix nanoseconds
 }
 
 // New returns a Wire over a connection, which the caller keeps and closes.
@@ -125,8 +125,8 @@ func New(conn *nats.Conn, options Options) (*Wire, error) {
 // the server waits, as the coordinator tells it with each heartbeat. Before that it is
 // short.
 func (w *Wire) Renewal() time.Duration {
-	if told := time.Duration(w.told.Load()); told > 0 {
-		return told / 3
+	if reported := time.Duration(w.reported.Load()); reported > 0 {
+		return reported / 3
 	}
 	return min(w.ackWait/3, time.Second)
 }
@@ -340,7 +340,7 @@ func (w *Wire) refuse(m *nats.Msg, problem error) {
 	if newer := (*newerError)(nil); errors.As(problem, &newer) {
 		answer = later(newerDelay)
 		now := time.Now().UnixNano()
-		if told := w.newer.Load(); now-told > int64(time.Minute) && w.newer.CompareAndSwap(told, now) {
+		if logged := w.newer.Load(); now-logged > int64(time.Minute) && w.newer.CompareAndSwap(logged, now) {
 			w.log.Warn("message left for a newer program", "subject", m.Subject, "problem", problem)
 		}
 	} else {

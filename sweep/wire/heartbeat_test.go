@@ -13,10 +13,10 @@ import (
 	"sweep/sweep/wire/wiretest"
 )
 
-func TestBeat(t *testing.T) {
+func TestHeartbeat(t *testing.T) {
 	conn := wiretest.Start(t)
 	w := open(t, conn, wire.Options{})
-	beat := wire.Beat{
+	heartbeat := wire.Heartbeat{
 		WorkerStatus: wire.WorkerStatus{
 			ID: "w1", Name: "host-1", Pool: "cpu", Version: "1.2.3", State: wire.WorkerReady,
 			Slots: []wire.WorkerSlot{},
@@ -26,24 +26,24 @@ func TestBeat(t *testing.T) {
 		Running:     []wire.Running{{TrialID: sweep.TrialID{Sweep: "s", Index: 3}, Execution: "e"}},
 		Checkpoints: []sweep.TrialID{{Sweep: "s", Index: 4}},
 	}
-	if answer, err := w.Beat(t.Context(), beat); err == nil {
+	if answer, err := w.SendHeartbeat(t.Context(), heartbeat); err == nil {
 		t.Errorf("without a coordinator: %+v", answer)
 	}
 	var mu sync.Mutex
-	var heard []wire.Beat
-	want := wire.BeatAnswer{Stop: beat.Running, Ended: beat.Checkpoints}
+	var heard []wire.Heartbeat
+	want := wire.HeartbeatAnswer{Stop: heartbeat.Running, Ended: heartbeat.Checkpoints}
 	called := make(chan struct{}, 10)
-	unsubscribe, err := w.RollCalls(func() { called <- struct{}{} })
+	unsubscribe, err := w.HeartbeatRequests(func() { called <- struct{}{} })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = unsubscribe() }()
 	// One that does not lead leaves the answer to the one that does.
-	stopDeposed, err := w.ServeBeats(func(wire.Beat) *wire.BeatAnswer { return nil })
+	stopDeposed, err := w.ServeHeartbeats(func(wire.Heartbeat) *wire.HeartbeatAnswer { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop, err := w.ServeBeats(func(b wire.Beat) *wire.BeatAnswer {
+	stop, err := w.ServeHeartbeats(func(b wire.Heartbeat) *wire.HeartbeatAnswer {
 		mu.Lock()
 		defer mu.Unlock()
 		heard = append(heard, b)
@@ -58,9 +58,9 @@ func TestBeat(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("no roll call")
 	}
-	answer, err := w.Beat(t.Context(), beat)
+	answer, err := w.SendHeartbeat(t.Context(), heartbeat)
 	if err != nil || !reflect.DeepEqual(*answer, want) {
-		t.Errorf("Beat = %+v, %v", answer, err)
+		t.Errorf("SendHeartbeat = %+v, %v", answer, err)
 	}
 	stopDeposed()
 	// What cannot be read, or is of another pool than its subject, is dropped.
@@ -73,10 +73,10 @@ func TestBeat(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "bad beats are counted", func() bool { return w.Malformed() == 3 })
+	eventually(t, "malformed heartbeats are counted", func() bool { return w.Malformed() == 3 })
 	mu.Lock()
 	defer mu.Unlock()
-	if len(heard) != 1 || !reflect.DeepEqual(heard[0], beat) {
+	if len(heard) != 1 || !reflect.DeepEqual(heard[0], heartbeat) {
 		t.Errorf("heard %+v", heard)
 	}
 }

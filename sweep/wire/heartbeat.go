@@ -1,0 +1,163 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"sweep/sweep"
+)
+
+// A worker sends a heartbeat every HeartbeatInterval; one that has sent none for
+// HeartbeatTimeout counts as gone.
+const (
+	HeartbeatInterval = 5 * time.Second
+	HeartbeatTimeout  = 4 * HeartbeatInterval
+)
+
+// The subjects of heartbeats, a worker's own, and of the coordinator's request for
+// them. Deployed permissions and earlier workers use these texts: they stay.
+const (
+	heartbeatPrefix  = "sweep.beat."
+	heartbeatRequest = "sweep.workers.beat"
+)
+
+// Heartbeat tells the active coordinator what a worker offers and runs. The subject
+// names the pool, and a worker may only send for its own.
+type Heartbeat struct {
+	WorkerStatus
+	// Running are the executions under way.
+	Running []Running `json:"running,omitempty"`
+	// Checkpoints are trials of which the worker keeps a checkpoint and which it
+	// does not run.
+	Checkpoints []sweep.TrialID `json:"checkpoints,omitempty"`
+	// Gone says that the worker ends.
+	Gone bool `json:"gone,omitempty"`
+}
+
+// Running is an execution under way.
+type Running struct {
+	sweep.TrialID
+	Execution string `json:"execution"`
+}
+
+// HeartbeatAnswer is the active coordinator's answer to a heartbeat.
+type HeartbeatAnswer struct {
+	// Stop are those of Heartbeat.Running whose trials have ended: the sweep was
+	// cancelled, or another execution's result is recorded. Executions that started
+	// since are not among them.
+	Stop []Running `json:"stop,omitempty"`
+	// Ended are those of Heartbeat.Checkpoints that have ended: the checkpoints can go.
+	Ended []sweep.TrialID `json:"ended,omitempty"`
+	// AckWait is the AckWait of the consumer of the worker's queue; 0 if it is not known
+	// yet.
+	AckWait time.Duration `json:"ack_wait,omitempty"`
+}
+
+type heartbeatMessage struct {
+	Version   int       `json:"version"`
+	Heartbeat Heartbeat `json:"beat"`
+}
+
+type heartbeatAnswer struct {
+	Version int `json:"version"`
+	HeartbeatAnswer
+}
+
+// SendHeartbeat sends a worker's heartbeat to the active coordinator. If there is none it
+// returns an error; the worker continues and sends the next.
+func (w *Wire) SendHeartbeat(ctx context.Context, h Heartbeat) (*HeartbeatAnswer, error) {
+	data, err := json.Marshal(heartbeatMessage{Version, h})
+	if err == nil {
+		err = CheckToken("pool", h.Pool)
+	}
+	if err != nil {
+		return nil, wrap(err, "heartbeat of worker %s", h.Name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	m, err := w.conn.RequestWithContext(ctx, heartbeatPrefix+h.Pool+"."+h.ID, data)
+	if err != nil {
+		return nil, wrap(err, "heartbeat of worker %s", h.Name)
+	}
+	var a heartbeatAnswer
+	if err := json.Unmarshal(m.Data, &a); err != nil {
+		return nil, wrap(err, "answer to a heartbeat")
+	}
+	if a.AckWait > 0 {
+		w.reported.Store(int64(a.AckWait))
+	}
+	return &a.HeartbeatAnswer, nil
+}
+
+// HeartbeatRequests calls send when a coordinator requests a heartbeat of all workers,
+// after a random delay of up to a quarter of a second.
+func (w *Wire) HeartbeatRequests(send func()) (unsubscribe func() error, err error) {
+	s, err := w.conn.Subscribe(heartbeatRequest, func(*nats.Msg) {
+		time.AfterFunc(rand.N(HeartbeatInterval/20), send)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to heartbeat requests: %w", err)
+	}
+	return s.Unsubscribe, nil
+}
+
+// RequestHeartbeats asks all workers to send a heartbeat at once.
+func (w *Wire) RequestHeartbeats() error {
+	if err := w.conn.Publish(heartbeatRequest, nil); err != nil {
+		return fmt.Errorf("heartbeat request: %w", err)
+	}
+	return nil
+}
+
+// ServeHeartbeats requests a heartbeat of all workers and calls heard for each that
+// arrives, from one goroutine of the connection, until stop is called. A nil answer
+// leaves the heartbeat to another coordinator.
+func (w *Wire) ServeHeartbeats(heard func(Heartbeat) *HeartbeatAnswer) (stop func(), err error) {
+	s, err := w.conn.Subscribe(heartbeatPrefix+">", func(m *nats.Msg) {
+		var h heartbeatMessage
+		err := json.Unmarshal(m.Data, &h)
+		switch {
+		case h.Version > Version:
+			err = &newerError{"heartbeat", h.Version, Version}
+		case err == nil && !strings.HasPrefix(m.Subject, heartbeatPrefix+h.Heartbeat.Pool+"."):
+			err = fmt.Errorf("heartbeat of pool %q", h.Heartbeat.Pool)
+		case err == nil && !isWorkerInbox(m.Reply):
+			// What is answered elsewhere would be published with this side's rights.
+			err = fmt.Errorf("its answer is wanted on %q, which is no worker's inbox", m.Reply)
+		}
+		if err != nil {
+			w.malformed.Add(1)
+			w.log.Error("heartbeat dropped: it cannot be read", "subject", m.Subject, "error", err)
+			return
+		}
+		h.Heartbeat.Offer.Pool = h.Heartbeat.Pool
+		answer := heard(h.Heartbeat)
+		if answer == nil {
+			return
+		}
+		if known, ok := w.ackWaits.Load(Queue{h.Heartbeat.Pool, h.Heartbeat.Offer.Key()}); ok {
+			answer.AckWait = known.(time.Duration)
+		}
+		data, err := json.Marshal(heartbeatAnswer{Version, *answer})
+		if err == nil {
+			err = m.Respond(data)
+		}
+		if err != nil {
+			w.log.Warn("heartbeat not answered", "worker", h.Heartbeat.Name, "error", err)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to heartbeats: %w", err)
+	}
+	if err := w.RequestHeartbeats(); err != nil {
+		return nil, errors.Join(err, s.Unsubscribe())
+	}
+	return func() { _ = s.Unsubscribe() }, nil // or the connection is closed, and it is gone
+}
