@@ -219,7 +219,7 @@ func TestBrowserArtifacts(t *testing.T) {
 		}
 	}
 	click("weights")
-	says("weights", "its digest is right")
+	says("weights", "digest verified")
 	path := filepath.Join(dir, sweepID+"-3-weights")
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		got, err := os.ReadFile(path)

@@ -92,7 +92,7 @@ func benchBrowser(b *testing.B, address string, n int64) {
 	}
 	begin := time.Now()
 	f.patient(url.Values{"limit": {"1"}}, new(trialsPage))
-	page.until(fmt.Sprintf(`document.body.innerText.includes("%s trials fit") && !document.body.innerText.includes("being read")`, thousands(n)))
+	page.until(fmt.Sprintf(`document.body.innerText.includes("%s trials match") && !document.body.innerText.includes("Reading trials")`, thousands(n)))
 	b.ReportMetric(time.Since(begin).Seconds(), "then-all-read-s")
 	sorted := func(column string) (do, done string) {
 		button := fmt.Sprintf(`[...document.querySelectorAll("th button")].find((x) => x.title === "Sort by %s")`,
@@ -114,7 +114,7 @@ func benchBrowser(b *testing.B, address string, n int64) {
 	}
 	for _, step := range []struct{ name, suffix string }{{"filter-and-sort", ""}, {"filter", ""}} {
 		if step.name == "filter" {
-			page.visit("#/sweep/"+sweepID, "trials fit")
+			page.visit("#/sweep/"+sweepID, "trials match")
 		}
 		var times []float64
 		for i := range rounds {
@@ -127,7 +127,7 @@ func benchBrowser(b *testing.B, address string, n int64) {
 	}
 	for _, view := range []struct{ name, tab, condition string }{
 		{"groups", "Groups",
-			`document.querySelectorAll("main tbody tr").length >= 2 && document.body.innerText.includes("groups of")`},
+			`document.querySelectorAll("main tbody tr").length >= 2 && document.body.innerText.includes("groups, ")`},
 		{"curves", "Curves", `document.querySelector(".plot canvas")`},
 		{"importance", "Importance", `document.body.innerText.includes("PED-ANOVA")`},
 		{"trials", "Trials", table},

@@ -228,20 +228,20 @@ var views = []struct{ name, address, text string }{
 	{"trials", "#/sweep/" + sweepID, "1 to 30 of 30 trials"},
 	{"trials-filtered", "#/sweep/" + sweepID +
 		"?where=lr%3C0.05&where=model%3Drnn&sort=loss&state=completed&state=diverged", "1 to 10 of 10 trials"},
-	{"groups", "#/sweep/" + sweepID + "/groups", "6 groups of 30 trials"},
-	{"curves", "#/sweep/" + sweepID + "/curves", "In numbers"},
-	{"curves-single", "#/sweep/" + sweepID + "/curves?single=1&log=1", "In numbers"},
-	{"parallel", "#/sweep/" + sweepID + "/parallel", "A click opens a trial"},
+	{"groups", "#/sweep/" + sweepID + "/groups", "6 groups, 30 trials"},
+	{"curves", "#/sweep/" + sweepID + "/curves", "Summary of the groups"},
+	{"curves-single", "#/sweep/" + sweepID + "/curves?single=1&log=1", "Summary of the groups"},
+	{"parallel", "#/sweep/" + sweepID + "/parallel", "Click a line to open its trial"},
 	{"slice", "#/sweep/" + sweepID + "/slice", "Box: ± standard deviation"},
-	{"heat", "#/sweep/" + sweepID + "/heat", "The brighter the better"},
-	{"importance", "#/sweep/" + sweepID + "/importance", "The same trials give the same figures"},
+	{"heat", "#/sweep/" + sweepID + "/heat", "Brighter is better"},
+	{"importance", "#/sweep/" + sweepID + "/importance", "The figures are deterministic"},
 	{"file", "#/sweep/" + sweepID + "/file", "Sweep file: 30 trials"},
 	{"trial", "#/trial/" + sweepID + "/3", "Executions"},
 	{"trial-failed", "#/trial/" + sweepID + "/4", "Traceback: it broke"},
-	{"compare", "#/compare?sweep=" + sweepID + "&sweep=20260302-120000-abcdef&metric=loss", "They differ in"},
-	{"tables", "#/tables", "No completed trial belongs into this table"},
-	{"workers", "#/workers", "no cluster is attached"},
-	{"unknown", "#/nothing", "There is no such page"},
+	{"compare", "#/compare?sweep=" + sweepID + "&sweep=20260302-120000-abcdef&metric=loss", "The sweeps differ in"},
+	{"tables", "#/tables", "No completed trial belongs in this table"},
+	{"workers", "#/workers", "is not connected to a cluster"},
+	{"unknown", "#/nothing", "Page not found"},
 }
 
 // TestBrowser walks through every view in a real browser, light and dark: nothing
@@ -298,7 +298,7 @@ func TestBrowser(t *testing.T) {
 		return evaluate[string](b, "document.activeElement.value") == filter
 	})
 	b.run(chromedp.KeyEvent(kb.Enter))
-	b.wait("5 trials fit")
+	b.wait("5 trials match")
 	if address := evaluate[string](b, "location.href"); !strings.Contains(address,
 		"where=model%3Dlstm&where=lr%3D0.1") {
 		t.Errorf("the address is %s: the view is not in it", address)
@@ -387,8 +387,8 @@ func TestBrowserMany(t *testing.T) {
 		b.until(find)
 		evaluate[bool](b, find+".click(); true")
 	}
-	b.visit("#/sweep/"+sweepID, "100,000 trials fit")
-	b.until(`!document.body.innerText.includes("being read")`)
+	b.visit("#/sweep/"+sweepID, "100,000 trials match")
+	b.until(`!document.body.innerText.includes("Reading trials")`)
 	b.wait("1 to 50 of 100,000 trials")
 	press("th button", "Sort by loss")
 	b.until(`document.querySelector("[aria-sort=ascending]").innerText.startsWith("loss")`)
@@ -406,17 +406,17 @@ func TestBrowserMany(t *testing.T) {
 	b.until(`document.activeElement.name === "where"`)
 	evaluate[bool](b, `document.activeElement.value = ""; true`)
 	b.run(chromedp.KeyEvent("model=lstm and lr=0.01"), chromedp.KeyEvent(kb.Enter))
-	b.wait("16,665 trials fit") // 100,000 are 3333 times thirty, and ten
+	b.wait("16,665 trials match") // 100,000 are 3333 times thirty, and ten
 	ordered("filtered", "loss", true)
 	evaluate[bool](b, `document.activeElement.blur(); true`)
 	press(".tabs a", "Groups")
-	b.wait("1 groups of 16,665 trials")
+	b.wait("1 group, 16,665 trials")
 	press("main button", "Clear")
-	b.wait("6 groups of 100,000 trials")
+	b.wait("6 groups, 100,000 trials")
 	for _, view := range []struct{ tab, text string }{
-		{"Curves", "of 100,000 trials, in 6 of 6 groups"}, {"Parallel coordinates", "spread evenly over the 100,000"},
-		{"One parameter", "Box: ± standard deviation"},
-		{"Two parameters", "The brighter the better"}, {"Importance", "count as the best"},
+		{"Curves", "of 100,000 trials. To see the others"}, {"Parallel coordinates", "of 100,000 trials, evenly spaced"},
+		{"Slice", "Box: ± standard deviation"},
+		{"Heat map", "Brighter is better"}, {"Importance", "are the top group"},
 	} {
 		press(".tabs a", view.tab)
 		b.wait(view.text)
@@ -457,7 +457,7 @@ func TestBrowserZoom(t *testing.T) {
 		`{ const over = document.querySelector(".u-over"); over.scrollIntoView({block: "center"}); const r = over.getBoundingClientRect(); [r.left, r.top, r.width, r.height] }`)
 	b.run(chromedp.DragAndDropXY(plot[0]+0.25*plot[2], plot[1]+0.5*plot[3], plot[0]+0.75*plot[2], plot[1]+0.5*plot[3]))
 	b.until(`location.hash.includes("x=")`)
-	b.wait("Whole range")
+	b.wait("Reset zoom")
 	zoom := evaluate[string](b, `document.querySelector(".plot canvas").kept = true, location.hash`)
 	finish(28)
 	b.wait("(4 of 5 trials)")
@@ -473,7 +473,7 @@ func TestBrowserZoom(t *testing.T) {
 		t.Errorf("the last question was %s", asked)
 	}
 
-	b.visit("#/sweep/"+sweepID+"?where=index%3E%3D28", "2 trials fit")
+	b.visit("#/sweep/"+sweepID+"?where=index%3E%3D28", "2 trials match")
 	evaluate[bool](b,
 		`{ const i = document.querySelector("input[name=where]"); i.focus(); i.value = "index>=28 and l"; i.dispatchEvent(new Event("input", {bubbles: true})); true }`)
 	finish(29)
@@ -492,12 +492,12 @@ func TestBrowserLost(t *testing.T) {
 	f := newFixture(t, filepath.Join(t.TempDir(), "sweep.db"), false)
 	fill(t, f.store, sweepID, "first", 30)
 	b := openBrowser(t, f.server.URL)
-	b.visit("#/sweep/first?where=index%3E%3D28", "2 trials fit")
+	b.visit("#/sweep/first?where=index%3E%3D28", "2 trials match")
 	b.until(`[...document.querySelectorAll("header button")].some((x) => x.textContent === "Live")`)
 	address := f.server.Listener.Addr().String()
 	f.server.CloseClientConnections()
 	f.server.Close()
-	b.wait("The server does not answer: what is shown is of")
+	b.wait("The server does not respond. This page shows the state at")
 	b.axe("lost")
 	b.picture("lost")
 	_, done := trialOf(sweepID, 27)
@@ -521,7 +521,7 @@ func TestBrowserLost(t *testing.T) {
 		again.Close()
 	}()
 	b.until(`[...document.querySelectorAll("tbody tr")].some((row) => row.innerText.startsWith("28") && row.innerText.includes("completed"))`)
-	b.until(`!document.body.innerText.includes("The server does not answer")`)
+	b.until(`!document.body.innerText.includes("The server does not respond")`)
 	b.said() // the requests that failed
 
 	if err := f.store.SetSweepState(t.Context(), sweepID, sweep.SweepCancelled, ""); err != nil {
@@ -586,21 +586,21 @@ func TestBrowserProblem(t *testing.T) {
 	b.visit("#/sweep/"+sweepID, "no space left on device")
 	locked.Store(false)
 	b.wait("1 to 30 of 30 trials")
-	b.wait("Trials do not advance: /home/x is full")
+	b.wait("Trials are stalled: /home/x is full")
 	for _, dark := range []bool{false, true} {
 		b.dark(dark)
 		b.axe("problem")
 		b.picture("problem" + map[bool]string{true: "-dark", false: ""}[dark])
 	}
 	problem.Store(nil)
-	b.until(`!document.body.innerText.includes("Trials do not advance")`)
+	b.until(`!document.body.innerText.includes("Trials are stalled")`)
 	locked.Store(true)
 	b.wait("the results cannot be read: the database is locked")
 	locked.Store(false)
-	b.until(`!document.body.innerText.includes("Trials do not advance")`)
+	b.until(`!document.body.innerText.includes("Trials are stalled")`)
 	problem.Store(&full)
-	b.wait("Trials do not advance: /home/x is full")
-	b.visit("#/workers", "Trials do not advance: /home/x is full")
+	b.wait("Trials are stalled: /home/x is full")
+	b.visit("#/workers", "Trials are stalled: /home/x is full")
 	for _, said := range b.said() {
 		if !strings.Contains(said, "status of 500") { // as long as nothing can be read
 			t.Errorf("the page says %q", said)
@@ -619,7 +619,7 @@ func TestBrowserLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := openBrowser(t, f.server.URL)
-	b.visit("#/sweep/"+sweepID+"?where=index%3E%3D28", "2 trials fit")
+	b.visit("#/sweep/"+sweepID+"?where=index%3E%3D28", "2 trials match")
 	b.until(`[...document.querySelectorAll("header button")].some((x) => x.textContent === "Live")`)
 	_, done := trialOf(sweepID, 27)
 	event := sweep.Event{Kind: sweep.EventResult, TrialID: sweep.TrialID{Sweep: sweepID, Index: 28}, Execution: "x",
@@ -629,7 +629,7 @@ func TestBrowserLive(t *testing.T) {
 	}
 	b.until(`[...document.querySelectorAll("tbody tr")].some((row) => row.innerText.startsWith("28") && row.innerText.includes("completed"))`)
 
-	b.visit("#/sweep/"+sweepID+"?state=failed", "1 trial fits")
+	b.visit("#/sweep/"+sweepID+"?state=failed", "1 trial matches")
 	press := func(text string) {
 		t.Helper()
 		find := fmt.Sprintf(`[...document.querySelectorAll("button")].filter((x) => !x.disabled && x.textContent.trim().startsWith(%q)).at(-1)`, text)
@@ -637,7 +637,7 @@ func TestBrowserLive(t *testing.T) {
 		evaluate[bool](b, find+".click(); true")
 	}
 	press("Retry")
-	b.wait("sign in first")
+	b.wait("Sign in first")
 	b.axe("retry")
 	press("Close")
 	press("Sign in")
@@ -645,10 +645,10 @@ func TestBrowserLive(t *testing.T) {
 	b.run(chromedp.SendKeys(`input[name=token]`, secret+kb.Enter))
 	b.wait("Sign out")
 	press("Retry")
-	b.wait("1 trial fits and is failed")
+	b.wait("1 trial is failed")
 	b.picture("retry")
-	press("Train them again")
-	b.wait("1 of 1 trials: done")
+	press("Retry 1 trial")
+	b.wait("1 of 1 trial retried")
 	b.clean("live")
 	states, err := f.store.States(t.Context(), []sweep.TrialID{{Sweep: sweepID, Index: 4}})
 	if err != nil || states[sweep.TrialID{Sweep: sweepID, Index: 4}] != sweep.Pending {

@@ -325,7 +325,7 @@ func TestBrowserTables(t *testing.T) {
 	b.until(`document.querySelector(".figure img").naturalWidth > 300`)
 	evaluate[bool](b,
 		`{ const s = [...document.querySelectorAll("select")].find((x) => [...x.options].some((o) => o.value === "ensemble")); s.value = "ensemble"; s.dispatchEvent(new Event("change", {bubbles: true})); true }`)
-	b.wait("The votes are being counted")
+	b.wait("Counting votes")
 	b.axe("counting")
 	close(h.free)
 	b.wait("Counted at")

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -709,6 +710,45 @@ func TestManyListeners(t *testing.T) {
 		if err := <-told; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestVendorVersions holds that the types that the linter reads are those of the modules that are served.
+func TestVendorVersions(t *testing.T) {
+	source, err := os.ReadFile("package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pack struct {
+		DevDependencies map[string]string `json:"devDependencies"`
+	}
+	if err := json.Unmarshal(source, &pack); err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadFile("vendor.list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.ReadFile("vendor.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for line := range strings.Lines(string(list)) {
+		name, rest, _ := strings.Cut(line, " ")
+		version, _, _ := strings.Cut(rest, " ")
+		if !strings.Contains(string(lock), name+"@"+version+" ") {
+			t.Errorf("vendor.lock has no digest of %s@%s, which vendor.list names", name, version)
+		}
+		if typed, ok := pack.DevDependencies[name]; ok {
+			compared++
+			if typed != version {
+				t.Errorf("package.json has %s %s, and vendor.list %s", name, typed, version)
+			}
+		}
+	}
+	if compared == 0 {
+		t.Error("package.json and vendor.list have no package in common")
 	}
 }
 

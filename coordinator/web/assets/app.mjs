@@ -62,7 +62,7 @@ function App() {
       `;
     if (known) return html`<${known.page} />`;
     return html`
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p><a href="#/">All sweeps</a></p>
     `;
   };
@@ -72,7 +72,7 @@ function App() {
     document.getElementById("main")?.focus();
   };
   return html`
-    <a class="skip" href="#main" onClick=${skip}>To the content</a>
+    <a class="skip" href="#main" onClick=${skip}>Skip to content</a>
     <${Header} here=${here} />
     ${session.value.reads && html`<${Alerts} />`}
     <main id="main" tabindex="-1">${content()}</main>
@@ -82,7 +82,7 @@ function App() {
     }
     ${
       dialog.value === "shortcuts" &&
-      html`<${Dialog} title="Keys" close=${closeDialog}><${Shortcuts} /><//>`
+      html`<${Dialog} title="Shortcuts" close=${closeDialog}><${Shortcuts} /><//>`
     }
   `;
 }
@@ -101,7 +101,7 @@ function Header({ here }) {
   const togglePaused = () => {
     paused.value = !paused.value;
   };
-  const updates = paused.value ? "Held" : connected.value ? "Live" : "Not connected";
+  const updates = paused.value ? "Paused" : connected.value ? "Live" : "Not connected";
   return html`<header class="top">
     <a class="brand" href="#/">
       <img src="icon.svg" width="20" height="20" alt="" />
@@ -113,13 +113,13 @@ function Header({ here }) {
       ${link("tables", "Tables")}
       ${link("workers", "Workers")}
     </nav>
-    <button aria-pressed=${paused.value} onClick=${togglePaused} title="Hold live changes (p)">
+    <button aria-pressed=${paused.value} onClick=${togglePaused} title="Pause live updates (p)">
       ${updates}
     </button>
     <button onClick=${toggleScheme} title="Light or dark (d)">
       ${scheme.value === "dark" ? "Light" : "Dark"}
     </button>
-    <button onClick=${openShortcuts} title="Keys (?)">Keys</button>
+    <button onClick=${openShortcuts} title="Keyboard shortcuts (?)">Shortcuts</button>
     <${Account} />
   </header>`;
 }
@@ -138,15 +138,16 @@ function Account() {
   return canSignIn ? html`<button onClick=${openSignIn}>Sign in</button>` : null;
 }
 
-/** Alerts says what keeps the page or the trials from advancing. */
+/** Alerts reports a server that does not respond, or what stalls the trials. */
 function Alerts() {
   if (unreachableSince.value)
     return html`<p class="note error lost" role="alert">
-      The server does not answer: what is shown is of ${timeOfDay(unreachableSince.value)}. It is
-      tried again until it does. After the end of a run <code>sweep ui</code> serves its results.
+      The server does not respond. This page shows the state at${" "}
+      ${timeOfDay(unreachableSince.value)}. Retrying… When a run has ended,${" "}
+      <code>sweep ui</code> serves its results.
     </p>`;
   if (!problem.value) return null;
-  return html`<p class="note error lost" role="alert">Trials do not advance: ${problem.value}</p>`;
+  return html`<p class="note error lost" role="alert">Trials are stalled: ${problem.value}</p>`;
 }
 
 listenToKeys(() => dialog.value !== null, openShortcuts);

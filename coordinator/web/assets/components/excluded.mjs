@@ -1,4 +1,4 @@
-// The trials of a group that are not in its mean, by state.
+// The trials of a group that its mean excludes, by state.
 import { State } from "./state.mjs";
 import { count } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";

@@ -12,11 +12,11 @@ export function Reading({ read }) {
   if (!read || (read.complete && read.trials >= read.of)) return null;
   if (!read.complete)
     return html`<p class="note" role="status">
-      Trials are being read: ${count(read.trials)} of ${count(read.of)} so far. What is shown is
-      about these.
+      Reading trials: ${count(read.trials)} of ${count(read.of)} so far. This page covers only
+      those.
     </p>`;
   return html`<p class="note" role="status">
-    ${count(read.trials)} of ${count(read.of)} trials have begun to be written; the others are
-    pending and have no row yet.
+    ${count(read.trials)} of ${count(read.of)} trials have a row in the database; the others are
+    pending.
   </p>`;
 }

@@ -6,24 +6,24 @@ import { paused } from "../lib/live.mjs";
 import { hrefOf } from "../lib/route.mjs";
 
 const shortcuts = [
-  ["g s", "sweeps"],
-  ["g w", "workers"],
-  ["g t", "tables"],
-  ["g c", "compare"],
-  ["/", "the filter"],
-  ["j, k", "the next and the previous row"],
-  ["Enter", "open the row"],
-  ["p", "hold live changes, and let them come again"],
-  ["d", "light or dark"],
-  ["?", "this list"],
+  ["g s", "go to sweeps"],
+  ["g w", "go to workers"],
+  ["g t", "go to tables"],
+  ["g c", "go to compare"],
+  ["/", "focus the filter"],
+  ["j, k", "next and previous row"],
+  ["Enter", "open the focused row"],
+  ["p", "pause or resume live updates"],
+  ["d", "switch between light and dark"],
+  ["?", "show this list"],
 ];
 
 export function Shortcuts() {
-  return html`<${Table} label="Keys" columns=${["Key", "Does"]}>
+  return html`<${Table} label="Keyboard shortcuts" columns=${["Key", "Action"]}>
     ${shortcuts.map(
-      ([key, does]) => html`<tr key=${key}>
+      ([key, action]) => html`<tr key=${key}>
         <td class="mono">${key}</td>
-        <td>${does}</td>
+        <td>${action}</td>
       </tr>`,
     )}
   <//>`;

@@ -22,8 +22,8 @@ export function SignIn({ done }) {
   };
   return html`<form onSubmit=${submit}>
     <p>
-      A token lets you read from other machines, and retry and cancel trials.${" "}
-      <code>sweep token create NAME</code> prints one.
+      A token lets you read results from other machines, and retry or cancel trials.${" "}
+      <code>sweep token create NAME</code> creates one.
     </p>
     <${Problem} error=${error} />
     <p class="controls">

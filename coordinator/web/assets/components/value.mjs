@@ -15,7 +15,7 @@ export function Value({ value, state, kind }) {
   if (value !== null && value !== undefined)
     return html`<span title=${exact(value)}>${number(value, kind === "metric" ? 5 : 6)}</span>`;
   if (kind === "metric" && state === "completed")
-    return html`<span class="none" title="not reported, or NaN or infinite">NaN or none</span>`;
+    return html`<span class="none" title="not reported, NaN or infinite">NaN or none</span>`;
   if (kind === "metric" && (state === "failed" || state === "diverged"))
     return html`<span class="none">${state}</span>`;
   return html`<span class="none" title="none">–</span>`;

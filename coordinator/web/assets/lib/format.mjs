@@ -11,6 +11,13 @@ const integerFormat = new Intl.NumberFormat("en");
 export const count = (n) => (n === null || n === undefined ? "" : integerFormat.format(n));
 
 /**
+ * counted writes a number of things: "1 trial", "1,200 trials".
+ * @param {number} n
+ * @param {string} thing in the singular
+ */
+export const counted = (n, thing) => `${count(n)} ${thing}${n === 1 ? "" : "s"}`;
+
+/**
  * number writes a value in few digits; "" if there is none.
  * @param {Scalar | undefined} value
  * @param {number} [digits]

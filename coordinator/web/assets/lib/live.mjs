@@ -18,7 +18,7 @@ export const connected = signal(false);
 /** Since when the server has not answered; null while it does. */
 export const unreachableSince = signal(/** @type {Date | null} */ (null));
 
-/** What keeps trials from advancing, "" if nothing does. */
+/** What stalls the trials, "" if nothing does. */
 export const problem = signal("");
 
 /** Keeps the pages as they are. */

@@ -23,7 +23,8 @@ export function Artifacts({ trial, artifacts }) {
   const wanted = hasStore && artifacts.length > 0;
   const { answer, error } = useAnswer(wanted ? path : null, {}, digests);
   const [checked, setChecked] = useState(/** @type {Record<string, Status>} */ ({}));
-  if (artifacts.length === 0) return html`<p class="none">The sweep file asks for none.</p>`;
+  if (artifacts.length === 0)
+    return html`<p class="none">The sweep file requests no artifacts.</p>`;
 
   /** @param {string} name */
   const addressOf = (name) => `api/${path}/${encodeURIComponent(name)}`;
@@ -36,15 +37,15 @@ export function Artifacts({ trial, artifacts }) {
     setChecked((all) => ({ ...all, [name]: { state, problem } }));
   /** @param {string} name */
   const download = async (name) => {
-    report(name, "being checked");
+    report(name, "checking…");
     try {
       const [stored] = (await request(path, { name })).artifacts;
       if (!stored) return report(name, "missing");
       if (stored.state !== "stored") return report(name, stored.state, stored.problem);
-      report(name, "stored; its digest is right");
+      report(name, "stored, digest verified");
       location.href = addressOf(name); // a file: the page stays
     } catch (thrown) {
-      report(name, "not fetched", /** @type {Error} */ (thrown).message);
+      report(name, "download failed", /** @type {Error} */ (thrown).message);
     }
   };
   /**
@@ -79,7 +80,7 @@ export function Artifacts({ trial, artifacts }) {
       ${artifacts.map((artifact) => {
         const { name, size, digest = "", problem } = artifact;
         const status = statusOf(artifact);
-        const good = /stored|checked|recorded|…/.test(status.state);
+        const good = /stored|recorded|…/.test(status.state);
         return html`<tr key=${name}>
           <td>${link(artifact, status)}</td>
           <td role="status" class="wrap">
@@ -94,10 +95,10 @@ export function Artifacts({ trial, artifacts }) {
     <p class="quiet">
       ${
         hasStore
-          ? "A name downloads the file, once its bytes are found to be what its digest says. "
+          ? "Click a name to download the file; its digest is verified first. "
           : "This dashboard has no artifact store. "
       }
-      <code>sweep artifacts get ${trial.sweep} ${trial.index} NAME</code> fetches one too.
+      On the command line: <code>sweep artifacts get ${trial.sweep} ${trial.index} NAME</code>
     </p>
   `;
 }

@@ -10,7 +10,7 @@ import { Table } from "../components/table.mjs";
 import { None } from "../components/value.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
 import { bestOf } from "../lib/cells.mjs";
-import { count, number } from "../lib/format.mjs";
+import { count, counted, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
 
@@ -74,7 +74,7 @@ function Sweeps({ all, chosen }) {
     )}
     ${
       total > sweeps.length &&
-      html`<p class="quiet">The newest ${sweeps.length} of ${count(total)}.</p>`
+      html`<p class="quiet">Showing the newest ${sweeps.length} of ${count(total)}.</p>`
     }
   <//>`;
 }
@@ -88,7 +88,7 @@ function SideBySide({ answer: { sweeps, differing, parameters }, metric }) {
       <span class="quiet mono">${id}</span>
     </th>`,
   );
-  const corner = html`<th scope="col"><span class="visually-hidden">Of</span></th>`;
+  const corner = html`<th scope="col"><span class="visually-hidden">Property</span></th>`;
   /**
    * @param {string} name
    * @param {(sweep: Compared) => Element | string} write
@@ -99,7 +99,7 @@ function SideBySide({ answer: { sweeps, differing, parameters }, metric }) {
   </tr>`;
   return html`
     ${sweeps.map(({ id, read }) => html`<${Reading} key=${id} read=${read} />`)}
-    <${Table} label="Sweeps beside each other" columns=${[corner, ...heads]}>
+    <${Table} label="Sweeps side by side" columns=${[corner, ...heads]}>
       ${row("state", ({ state }) => html`<${State} state=${state} />`)}
       ${row("progress", ({ progress }) => html`<${Progress} progress=${progress} />`)}
       ${row("trials", ({ points }) => count(points))}
@@ -122,8 +122,8 @@ function SideBySide({ answer: { sweeps, differing, parameters }, metric }) {
       ${
         sweeps.length < 2
           ? "Choose a second sweep."
-          : html`They differ in ${differing.length} of ${parameters} parameters; the others are
-          the same and not listed.`
+          : html`The sweeps differ in ${differing.length} of ${counted(parameters, "parameter")};
+          parameters that are the same are not listed.`
       }
     </p>
   `;

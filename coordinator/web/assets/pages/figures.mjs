@@ -14,9 +14,9 @@ import { chosenOf, withoutSeed } from "../lib/schema.mjs";
 
 /** @type {Record<string, string>} */
 const titles = {
-  curves: "curves, mean and band",
-  slice: "one parameter against a metric",
-  heatmap: "two parameters",
+  curves: "curves: mean and band",
+  slice: "slice: a metric over one parameter",
+  heatmap: "heat map: a metric over two parameters",
   parallel: "parallel coordinates",
   table: "table of groups",
 };
@@ -44,7 +44,7 @@ export function Figures({ id }) {
   };
   const image = () => {
     if (figure.error) return html`<p class="note" role="status">${figure.error.message}</p>`;
-    if (!figure.url) return html`<p class="quiet" role="status">The figure is being drawn …</p>`;
+    if (!figure.url) return html`<p class="quiet" role="status">Drawing…</p>`;
     return html`<img src=${figure.url} alt=${`${titles[kind]} of ${sweep ? sweep.name : id}`} />`;
   };
   return html`
@@ -58,10 +58,12 @@ export function Figures({ id }) {
       html`<p class="controls">
         <a href=${figure.url} download=${name + ".svg"}>Download as SVG</a>${" "}
         <a href=${addressOf("png")} download onClick=${savePNG}>Download as PNG</a>${" "}
-        <span class="quiet">As of ${timeOfDay(figure.drawnAt)}.</span>
+        <span class="quiet">Drawn at ${timeOfDay(figure.drawnAt)}.</span>
       </p>`
     }
-    <p class="quiet">The same file comes from <code>${commandOf(kind, id, name, options)}</code></p>
+    <p class="quiet">
+      Command that draws this file: <code>${commandOf(kind, id, name, options)}</code>
+    </p>
   `;
 }
 
@@ -157,11 +159,11 @@ function Controls({ kind, sweep, redraw }) {
       label=${label}
       name=${name}
       value=${chosen}
-      options=${["by the sweep file", ...all]}
+      options=${["from the sweep file", ...all]}
       values=${["", ...all]}
     />`;
   };
-  const upwards = kind === "heatmap" ? "Logarithmic colours" : "Logarithmic upwards";
+  const logY = kind === "heatmap" ? "Logarithmic colours" : "Logarithmic y axis";
   return html`<div class="controls">
     <${Choice}
       label="Figure"
@@ -171,13 +173,13 @@ function Controls({ kind, sweep, redraw }) {
       values=${Object.keys(titles)}
     />
     ${pick("Metric", "metric", metrics)}
-    ${has("x") && pick("Across", "x", varying)}
-    ${has("y") && pick("Upwards", "y", varying)}
-    ${has("by") && pick("Groups by", "by", varying)}
+    ${has("x") && pick("x axis", "x", varying)}
+    ${has("y") && pick("y axis", "y", varying)}
+    ${has("by") && pick("Group by", "by", varying)}
     ${
       has("top") &&
       html`<${Choice}
-        label="In colour"
+        label="Highlighted"
         name="top"
         value=${query.get("top") || ""}
         options=${["the best 10 %", "the best 50 %", "the best 1 %"]}
@@ -186,10 +188,10 @@ function Controls({ kind, sweep, redraw }) {
     }
     ${
       has("log-x") &&
-      html`<${Check} label="Logarithmic across" name="log-x" value=${checked("log-x")} />`
+      html`<${Check} label="Logarithmic x axis" name="log-x" value=${checked("log-x")} />`
     }
-    ${has("log-y") && html`<${Check} label=${upwards} name="log-y" value=${checked("log-y")} />`}
-    <button onClick=${redraw}>Draw again</button>
+    ${has("log-y") && html`<${Check} label=${logY} name="log-y" value=${checked("log-y")} />`}
+    <button onClick=${redraw}>Redraw</button>
   </div>`;
 }
 

@@ -5,6 +5,7 @@ import { toggled } from "../components/pick-list.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Progress } from "../components/progress.mjs";
 import { State } from "../components/state.mjs";
+import { Status } from "../components/status.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
 import { filterOf } from "../lib/filter.mjs";
 import { count } from "../lib/format.mjs";
@@ -32,8 +33,8 @@ const views = {
   groups: { title: "Groups", view: Groups },
   curves: { title: "Curves", view: Curves },
   parallel: { title: "Parallel coordinates", view: Parallel },
-  slice: { title: "One parameter", view: Slice },
-  heat: { title: "Two parameters", view: Heat },
+  slice: { title: "Slice", view: Slice },
+  heat: { title: "Heat map", view: Heat },
   importance: { title: "Importance", view: Importance },
   file: { title: "File", view: File },
 };
@@ -63,8 +64,7 @@ export function Sweep() {
   if (!loaded)
     return html`
       <h1>Sweep ${name}</h1>
-      <${Problem} error=${error} />
-      ${!error && html`<${Loading} />`}
+      <${Status} answer=${null} error=${error} />
     `;
   const sweep = { ...loaded, ...liveSweeps.value[loaded.id] };
   const reading = columns !== null && !columns.read.complete;
@@ -110,7 +110,7 @@ function Counts({ sweep: { progress, points } }) {
     ${
       faults > 0 &&
       html`<div>
-        <dt>repeats with other bits</dt>
+        <dt>reproducibility faults</dt>
         <dd>${count(faults)}</dd>
       </div>`
     }

@@ -1,10 +1,10 @@
 // The list of all sweeps.
-import { Loading } from "../components/loading.mjs";
 import { Pager } from "../components/pager.mjs";
 import { toggled } from "../components/pick-list.mjs";
 import { Problem } from "../components/problem.mjs";
 import { Progress } from "../components/progress.mjs";
 import { State } from "../components/state.mjs";
+import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
 import { count, dateTime } from "../lib/format.mjs";
@@ -24,8 +24,7 @@ export function Sweeps() {
   if (!answer)
     return html`
       <h1>Sweeps</h1>
-      <${Problem} error=${error} />
-      ${!error && html`<${Loading} />`}
+      <${Status} answer=${null} error=${error} />
     `;
   const { sweeps, total } = answer;
   return html`
@@ -34,7 +33,7 @@ export function Sweeps() {
     ${
       total === 0
         ? html`<p>
-          There are none yet. <code>sweep run FILE</code> trains all trials of a sweep file on this
+          No sweeps yet. <code>sweep run FILE</code> runs all trials of a sweep file on this
           machine.
         </p>`
         : html`
@@ -52,21 +51,21 @@ function List({ sweeps }) {
     location.hash = hrefOf(["compare"], { sweep: chosen });
   };
   const columns = [
-    html`<th scope="col"><span class="visually-hidden">Choose</span></th>`,
+    html`<th scope="col"><span class="visually-hidden">Select</span></th>`,
     ...["Sweep", "State", "Progress"],
     ...["Done", "Failed", "Diverged"].map(numeric),
-    ...["Trainer", "Pool", "Made"],
+    ...["Trainer", "Pool", "Created"],
   ];
   return html`
     <p class="controls">
       <button disabled=${chosen.length < 2} onClick=${compare}>
-        Compare ${chosen.length || "chosen"}
+        Compare ${chosen.length || "selected"}
       </button>
       <span class="quiet">
-        ${chosen.length < 2 && "Choose two sweeps or more to compare them."}
+        ${chosen.length < 2 && "Select two or more sweeps to compare them."}
       </span>
     </p>
-    <${Table} label="Sweeps, the newest first" columns=${columns}>
+    <${Table} label="Sweeps, newest first" columns=${columns}>
       ${sweeps.map((sweep) => html`<${Row} key=${sweep.id} sweep=${sweep} chosen=${chosen} />`)}
     <//>
   `;

@@ -16,17 +16,17 @@ import { chosenOf } from "../lib/schema.mjs";
 
 /** @type {Record<string, {title: string, trials: string}>} */
 const kinds = {
-  ucr: { title: "UCR data sets (Table 4)", trials: ", of the UCR archive" },
-  mnist: { title: "pixel-MNIST (Table 2)", trials: ", of MNIST" },
-  tasks: { title: "other tasks", trials: ", of other data sets and tasks" },
+  ucr: { title: "UCR data sets (Table 4)", trials: "UCR data sets" },
+  mnist: { title: "pixel-MNIST (Table 2)", trials: "MNIST" },
+  tasks: { title: "other tasks", trials: "other data sets and tasks" },
 };
 
 /** @type {Record<string, string>} */
 const selections = {
-  mean: "mean over replicates of the best point",
-  single: "the one best trial",
-  ensemble: "the replicates' votes",
-  "ensemble:auto": "votes of as many points as validation chooses",
+  mean: "mean over the replicates of the best grid point",
+  single: "best single trial",
+  ensemble: "ensemble of the replicates",
+  "ensemble:auto": "ensemble of as many grid points as validation selects",
 };
 
 /** @param {string} selection */
@@ -53,21 +53,20 @@ export function Tables() {
   const content = () => {
     if (counting)
       return html`<p class="note" role="status">
-        The votes are being counted: the class probabilities of every replicate are read, which
-        takes seconds where there are many. Other pages answer meanwhile.
+        Counting votes from the class probabilities of every replicate. This takes a few seconds
+        if there are many; other pages stay responsive.
       </p>`;
     if (error) return html`<${Problem} error=${error} />`;
     if (!answer) return html`<${Loading} />`;
     if (!answer.table)
       return html`<p>
-        No completed trial belongs into this table: its rows are of trials with the
-        parameters${" "}
-        <code>dataset</code> and <code>model</code>${kinds[kind].trials}.
+        No completed trial belongs in this table. Its rows come from trials on${" "}
+        ${kinds[kind].trials} with the parameters <code>dataset</code> and <code>model</code>.
       </p>`;
     const { table, sweeps, rules } = answer;
     return html`
       <p class="quiet">
-        ${table.title}. From ${sweepLinks(sweeps)}. Bold is what the paper would print bold.
+        ${table.title}. From ${sweepLinks(sweeps)}. Bold as the paper would print it.
         ${ensemble && ` Counted at ${timeOfDay(answeredAt)}.`}
       </p>
       <${PaperTable} table=${table} rules=${rules} />
@@ -87,7 +86,7 @@ export function Tables() {
       ${
         ensemble &&
         html`<button disabled=${counting} onClick=${() => setCounted(counted + 1)}>
-          Count again
+          Recount
         </button>`
       }
       ${all && html`<${SweepChoice} sweeps=${all.sweeps} chosen=${sweep[0]} />`}
@@ -127,7 +126,7 @@ function Selection({ select }) {
   );
   return html`
     <${Choice}
-      label="Of each group"
+      label="Result per group"
       name="select"
       value=${counts ? "ensemble" : select}
       options=${names.map((name) => selections[name])}
@@ -147,7 +146,7 @@ function Selection({ select }) {
             changeRoute({ select: points > 1 ? "ensemble:" + points : "ensemble" }, true);
           }}
         />${" "}
-        points
+        grid points
       </label>`
     }
   `;
@@ -161,7 +160,7 @@ function SweepChoice({ sweeps, chosen }) {
       value=${chosen || ""}
       onChange=${(e) => changeRoute({ sweep: e.target.value }, true)}
     >
-      <option value="">the newest with rows</option>
+      <option value="">newest sweep with rows</option>
       ${sweeps.map(({ id, name }) => html`<option key=${id} value=${id}>${name} ${id}</option>`)}
     </select>
   </label>`;

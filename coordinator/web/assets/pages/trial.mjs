@@ -1,15 +1,24 @@
 // One trial: parameters, metrics, curves, executions, log, artifacts.
 import { Artifacts } from "./artifacts.mjs";
 import { Check } from "../components/check.mjs";
-import { Loading } from "../components/loading.mjs";
 import { Plot } from "../components/plot.mjs";
 import { Problem } from "../components/problem.mjs";
 import { State } from "../components/state.mjs";
+import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { None } from "../components/value.mjs";
 import { useAnswer, useVersion } from "../lib/answer.mjs";
 import { colour } from "../lib/colour.mjs";
-import { bytes, count, dateTime, duration, exact, number, secondsBetween } from "../lib/format.mjs";
+import {
+  bytes,
+  count,
+  counted,
+  dateTime,
+  duration,
+  exact,
+  number,
+  secondsBetween,
+} from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
 
@@ -38,8 +47,7 @@ export function Trial() {
   if (!answer)
     return html`
       <h1>Trial ${index}</h1>
-      <${Problem} error=${error} />
-      ${!error && html`<${Loading} />`}
+      <${Status} answer=${null} error=${error} />
     `;
   const { trial, executions, artifacts, curves, metrics } = answer;
   const { result } = trial;
@@ -104,20 +112,20 @@ function Notes({ trial }) {
       result &&
       result.error &&
       html`<div class="note error" role="alert">
-        <strong>${trial.state === "failed" ? "Failed: " : "Remarkable: "}</strong>
+        <strong>${trial.state === "failed" ? "Failed: " : "Note: "}</strong>
         ${result.error}
       </div>`
     }
     ${
       stateOf(trial) === "diverged" &&
       html`<div class="note">
-        Its training diverged: what it came to is no number, and counts in no mean.
+        Training diverged: the trial is excluded from means and counted separately.
       </div>`
     }
     ${
       reused &&
       html`<div class="note">
-        Its result was taken over from${" "}
+        Result reused from${" "}
         <a href=${hrefOf(["trial", reused.sweep, reused.index])}>
           trial ${reused.index} of ${reused.sweep}
         </a>
@@ -127,7 +135,7 @@ function Notes({ trial }) {
     ${
       refusals > 0 &&
       html`<div class="note">
-        Refused ${refusals} times, last by ${trial.refused_by}: ${trial.last_refusal}
+        Refused ${counted(refusals, "time")}, last by ${trial.refused_by}: ${trial.last_refusal}
       </div>`
     }
   `;
@@ -162,11 +170,11 @@ function Metrics({ trial, result, metrics }) {
             <td class="num">${result.best_epoch || html`<${None} />`}</td>
           </tr>
           <tr>
-            <th scope="row">parameters of the model</th>
+            <th scope="row">model parameters</th>
             <td class="num">${count(result.parameter_count) || unknown}</td>
           </tr>
           <tr>
-            <th scope="row">time in the trainer</th>
+            <th scope="row">trainer time</th>
             <td class="num">${duration(result.seconds) || unknown}</td>
           </tr>
         </tbody>
@@ -231,8 +239,8 @@ function Curves({ curves }) {
           <h3>
             ${metric}
             <small class="quiet">
-              ${count(points)} points${gaps > 0 && `, ${count(gaps)} NaN or infinite`}
-              ${steps.length < points && ", drawn by minimum and maximum"}
+              ${counted(points, "sample")}${gaps > 0 && `, ${count(gaps)} NaN or infinite`}
+              ${steps.length < points && ", drawn as minimum and maximum"}
             </small>
           </h3>
           <${Plot}
@@ -250,8 +258,8 @@ function Curves({ curves }) {
 
 /** @param {{executions: Execution[], chosen: string}} props */
 function Executions({ executions, chosen }) {
-  if (executions.length === 0) return html`<p class="none">It has not begun yet.</p>`;
-  const columns = ["Worker", "Began", numeric("Took"), "Outcome", "Why", "Log"];
+  if (executions.length === 0) return html`<p class="none">Not started yet.</p>`;
+  const columns = ["Worker", "Started", numeric("Duration"), "Outcome", "Reason", "Log"];
   return html`<${Table} label="Executions" columns=${columns}>
     ${executions.map((execution) => {
       const { execution: id, worker, started_at: began, ended_at: ended } = execution;
@@ -287,12 +295,14 @@ function Logs({ log, stderr }) {
         ${
           log.start !== undefined &&
           log.start > 0 &&
-          html`<p class="note">The end of it: ${bytes(log.start)} came before.</p>`
+          html`<p class="note">
+            Showing the end of the log; the first ${bytes(log.start)} are omitted.
+          </p>`
         }
         ${
           log.text
             ? html`<pre tabindex="0" aria-label="Log">${log.text}</pre>`
-            : html`<p class="none">Nothing was written, or the execution still runs.</p>`
+            : html`<p class="none">No output, or the execution is still running.</p>`
         }
       `
     }
@@ -300,7 +310,7 @@ function Logs({ log, stderr }) {
       stderr &&
       stderr !== log?.text &&
       html`
-        <h2>What the trainer wrote last</h2>
+        <h2>End of the trainer's error output</h2>
         <pre tabindex="0" aria-label="Error output">${stderr}</pre>
       `
     }

@@ -1,8 +1,8 @@
 // The workers of the cluster: what each offers, runs and refused.
 import { useEffect, useState } from "preact/hooks";
-import { Loading } from "../components/loading.mjs";
 import { Problem } from "../components/problem.mjs";
 import { State } from "../components/state.mjs";
+import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { count, dateTime, duration, secondsBetween } from "../lib/format.mjs";
@@ -26,17 +26,16 @@ export function Workers() {
   if (!answer)
     return html`
       <h1>Workers</h1>
-      <${Problem} error=${error} />
-      ${!error && html`<${Loading} />`}
+      <${Status} answer=${null} error=${error} />
     `;
   if (!answer.cluster)
     return html`
       <h1>Workers</h1>
       <p>
-        This dashboard reads a database, and no cluster is attached to it.${" "}
-        <code>sweep run --ui</code> and <code>sweep coordinator --ui</code> show their
-        workers;${" "}
-        <code>sweep ui --nats</code> those of a cluster.
+        This dashboard reads a database and is not connected to a cluster. To see workers,
+        use${" "}
+        <code>sweep run --ui</code>, <code>sweep coordinator --ui</code> or${" "}
+        <code>sweep ui --nats</code>.
       </p>
     `;
   const { workers } = answer;
@@ -50,7 +49,7 @@ export function Workers() {
     <${Problem} error=${error} />
     ${
       workers.length === 0
-        ? html`<p>No worker is at work. <code>sweep worker</code> starts one.</p>`
+        ? html`<p>No workers are running. <code>sweep worker</code> starts one.</p>`
         : html`<${List} workers=${workers} />`
     }
     <${Refusals} workers=${workers} />
@@ -59,7 +58,7 @@ export function Workers() {
 
 /** @param {{workers: Worker[]}} props */
 function List({ workers }) {
-  const columns = ["Worker", "Pool", "State", "Slots", "Offers", numeric("Up"), "Version"];
+  const columns = ["Worker", "Pool", "State", "Slots", "Offers", numeric("Uptime"), "Version"];
   return html`<${Table} label="Workers" columns=${columns}>
     ${workers.map(
       (worker) => html`<tr key=${worker.id}>
@@ -80,7 +79,7 @@ function List({ workers }) {
 
 /** @param {{slot: Worker["slots"][number]}} props */
 function Slot({ slot: { trial, since } }) {
-  if (!trial) return html`<div class="none">waits</div>`;
+  if (!trial) return html`<div class="none">idle</div>`;
   return html`<div>
     <a href=${hrefOf(["trial", trial.sweep, trial.index])}>trial ${trial.index}</a>${" "}
     <span class="quiet">for ${duration(secondsBetween(since))}</span>
@@ -94,9 +93,9 @@ function Refusals({ workers }) {
   );
   if (refusals.length === 0) return null;
   return html`
-    <h2>Refused lately</h2>
-    <p class="quiet">A refusal is nobody's failure: the trial goes to another worker.</p>
-    <${Table} label="Refusals" columns=${["Worker", "Trial", "When", "Why"]}>
+    <h2>Recent refusals</h2>
+    <p class="quiet">A refusal is not a failure: the trial goes to another worker.</p>
+    <${Table} label="Refusals" columns=${["Worker", "Trial", "Time", "Reason"]}>
       ${refusals.map(
         ({ worker, sweep, index, at, reason }, i) => html`<tr key=${i}>
           <td>${worker}</td>

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Dialog } from "../components/dialog.mjs";
 import { Problem } from "../components/problem.mjs";
 import { useAnswer } from "../lib/answer.mjs";
-import { count } from "../lib/format.mjs";
+import { count, counted } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { post, session } from "../lib/request.mjs";
 
@@ -21,8 +21,8 @@ const possibleStates = {
 };
 
 const words = {
-  retry: { title: "Train trials again", done: "trained again", button: "Train them again" },
-  cancel: { title: "Cancel trials", done: "cancelled", button: "Cancel them" },
+  retry: { title: "Retry trials", done: "retried", button: "Retry" },
+  cancel: { title: "Cancel trials", done: "cancelled", button: "Cancel" },
 };
 
 /** @param {Props} props */
@@ -63,24 +63,28 @@ function ActionDialog({ kind, sweep, filter, version, close }) {
   const content = () => {
     if (done)
       return html`<p role="status">
-        ${count(done.changed)} of ${count(done.trials)} trials: done.
+        ${count(done.changed)} of ${counted(done.trials, "trial")} ${words[kind].done}.
       </p>`;
-    if (!session.value.acts) return html`<p>This needs a token that may act: sign in first.</p>`;
+    if (!session.value.acts)
+      return html`<p>This needs a token with permission to change sweeps. Sign in first.</p>`;
     if (states.length === 0)
       return html`<p>
-        No trial of the states in the filter can be ${words[kind].done}: those that are${" "}
-        ${possible.join(" or ")} can.
+        Only trials that are ${possible.join(" or ")} can be ${words[kind].done}, and the filter
+        excludes them.
       </p>`;
     return html`
       <p>
-        ${count(trials)} ${trials === 1 ? "trial fits" : "trials fit"}
-        ${filter.where.length > 0 && ` ${filter.where.join(" and ")}`} and${" "}
+        ${counted(trials, "trial")}${" "}
+        ${
+          filter.where.length > 0 &&
+          `${trials === 1 ? "matches" : "match"} ${filter.where.join(" and ")} and `
+        }
         ${trials === 1 ? "is" : "are"} ${states.join(" or ")}.
-        ${unread && " Trials that have no row yet are left out."}
+        ${unread && " Trials without a row in the database are left out."}
       </p>
       <p class="controls">
         <button class="primary" disabled=${trials === 0} onClick=${act}>
-          ${words[kind].button}
+          ${words[kind].button} ${counted(trials, "trial")}
         </button>
       </p>
     `;

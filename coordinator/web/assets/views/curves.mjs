@@ -3,16 +3,14 @@ import { Check } from "../components/check.mjs";
 import { Choice } from "../components/choice.mjs";
 import { GroupBy } from "../components/group-by.mjs";
 import { Legend } from "../components/legend.mjs";
-import { Loading } from "../components/loading.mjs";
 import { Plot } from "../components/plot.mjs";
-import { Problem } from "../components/problem.mjs";
-import { Reading } from "../components/reading.mjs";
+import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { None } from "../components/value.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { colour, dash, rgba } from "../lib/colour.mjs";
 import { filterOf } from "../lib/filter.mjs";
-import { count, number } from "../lib/format.mjs";
+import { count, counted, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
 import { chosenOf, distinguishing, goalOf } from "../lib/schema.mjs";
@@ -66,18 +64,16 @@ export function Curves({ sweep, schema, version }) {
           label="Band"
           name="spread"
           value=${spread}
-          options=${["± standard deviation", "smallest to largest"]}
+          options=${["± standard deviation", "smallest to largest value"]}
           values=${["sd", "range"]}
         />`
       }
-      <${Check} label="Single trials" name="single" value=${single} />
+      <${Check} label="Individual trials" name="single" value=${single} />
       <${Check} label="Logarithmic" name="log" value=${log} />
-      ${zoom && html`<button onClick=${() => zoomTo(null)}>Whole range</button>`}
+      ${zoom && html`<button onClick=${() => zoomTo(null)}>Reset zoom</button>`}
     </div>
-    <${Problem} error=${error} />
-    <${Reading} read=${answer && answer.read} />
-    ${!found && !error && html`<${Loading} />`}
-    ${drawn && drawn.xs.length === 0 && html`<p>These trials have no such curve yet.</p>`}
+    <${Status} answer=${answer} error=${error} />
+    ${drawn && drawn.xs.length === 0 && html`<p>These trials have no curve of ${metric} yet.</p>`}
     ${
       found &&
       drawn &&
@@ -86,7 +82,7 @@ export function Curves({ sweep, schema, version }) {
         <${Extent} found=${found} schema=${schema} />
         <div aria-busy=${stale}>
           <${Plot}
-            label=${`${metric} over steps, ${found.bands.length} groups`}
+            label=${`${metric} over steps, ${counted(found.bands.length, "group")}`}
             ...${drawn}
             log=${log}
             zoom=${zoom}
@@ -95,7 +91,7 @@ export function Curves({ sweep, schema, version }) {
           />
         </div>
         <${Captions} found=${found} schema=${schema} />
-        <h2>In numbers</h2>
+        <h2>Summary of the groups</h2>
         <${Numbers} found=${found} schema=${schema} id=${sweep.id} />
       `
     }
@@ -133,20 +129,24 @@ function groupName({ by }, schema, { values }) {
  */
 function Extent({ found: { bands, drawn, trials, groups }, schema }) {
   const gaps = bands.reduce((sum, band) => sum + band.not_finite, 0);
-  const best = goalOf(schema, schema.mainMetric) === "maximize" ? "largest" : "smallest";
-  const ranked = schema.mainMetric && `, those with the ${best} mean ${schema.mainMetric}`;
+  const end = goalOf(schema, schema.mainMetric) === "maximize" ? "largest" : "smallest";
+  const ranked = schema.mainMetric && ` (${end} mean ${schema.mainMetric})`;
+  const which =
+    bands.length < groups
+      ? `the ${bands.length}${ranked && " best"} of ${count(groups)} groups${ranked}`
+      : counted(groups, "group");
   return html`
     ${
       (drawn < trials || bands.length < groups) &&
       html`<p class="note" role="status">
-        Drawn: ${count(drawn)} of ${count(trials)} trials, in ${bands.length} of ${count(groups)}
-        ${" "}groups${ranked}. Filter, or group by fewer parameters, to see the others.
+        Showing ${which}: ${count(drawn)} of ${counted(trials, "trial")}. To see the others, filter
+        or group by fewer parameters.
       </p>`
     }
     ${
       gaps > 0 &&
       html`<p class="note">
-        ${count(gaps)} points are NaN or infinite: the curves have gaps there.
+        ${counted(gaps, "sample")} NaN or infinite: the curves have gaps there.
       </p>`
     }
   `;
@@ -158,7 +158,9 @@ function Captions({ found, schema }) {
   /** @param {Band} band */
   const label = (band) => html`
     ${groupName(found, schema, band)}${" "}
-    <span class="quiet">(${count(band.trials - band.without)} of ${count(band.of)} trials)</span>
+    <span class="quiet">
+      (${count(band.trials - band.without)} of ${counted(band.of, "trial")})
+    </span>
   `;
   const items = found.bands.map((band, i) => ({
     label: label(band),
@@ -167,8 +169,8 @@ function Captions({ found, schema }) {
   }));
   return html`
     <p class="spark">
-      Drag to zoom, double-click for all. A band stays within what was measured.${" "}
-      ${without > 0 && `${count(without)} trials have no such curve.`}
+      Drag to zoom, double-click to reset. Bands are clipped to the measured range.${" "}
+      ${without > 0 && `Without such a curve: ${counted(without, "trial")}.`}
     </p>
     <${Legend} items=${items} />
   `;
@@ -176,9 +178,10 @@ function Captions({ found, schema }) {
 
 /** @param {{found: Bands, schema: Schema, id: string}} props */
 function Numbers({ found, schema, id }) {
-  const names = ["trials", "last step", "mean there", "sd", "smallest", "largest"];
+  const overall = ["smallest of all steps", "largest of all steps"];
+  const names = ["trials", "last step", "mean at last step", "sd at last step", ...overall];
   const columns = ["Group", ...names.map(numeric)];
-  return html`<${Table} label="The last values of the groups" columns=${columns}>
+  return html`<${Table} label="Summary of the groups" columns=${columns}>
     ${found.bands.map((band) => {
       const steps = band.steps || [];
       const last = steps.length - 1;

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Dialog } from "../components/dialog.mjs";
 import { Problem } from "../components/problem.mjs";
-import { count, dateTime, number } from "../lib/format.mjs";
+import { count, counted, dateTime, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { post, session } from "../lib/request.mjs";
 
@@ -16,8 +16,8 @@ export function File({ sweep }) {
     trainer: sweep.trainer,
     pool: sweep.pool,
     priority: number(sweep.priority),
-    made: dateTime(sweep.created_at),
-    "compared by": by ? `${by}, ${goal || "minimize"}` : "nothing",
+    created: dateTime(sweep.created_at),
+    "best by": by ? `${by}, ${goal || "minimize"}` : "not set",
   };
   return html`
     ${session.value.extends && html`<${Extend} sweep=${sweep} />`}
@@ -32,10 +32,10 @@ export function File({ sweep }) {
     ${sweep.grids.map(
       (grid, i) => html`
         <h2 key=${i}>
-          ${i === 0 ? "Sweep file" : "Extension " + i}: ${count(grid.points)} trials from${" "}
-          ${count(grid.first)} on
+          ${i === 0 ? "Sweep file" : "Extension " + i}: ${counted(grid.points, "trial")} from${" "}
+          index ${count(grid.first)}
         </h2>
-        <pre tabindex="0" aria-label="Sweep file">${grid.source || "none was kept"}</pre>
+        <pre tabindex="0" aria-label="Sweep file">${grid.source || "not stored"}</pre>
       `,
     )}
   `;
@@ -76,14 +76,15 @@ function ExtendForm({ sweep }) {
   };
   if (added !== null)
     return html`<p role="status">
-      ${count(added)} points were added; those that have results are not trained again.
+      ${counted(added, "trial")} added. Grid points that already have a result are not run again.
     </p>`;
-  if (!session.value.acts) return html`<p>This needs a token that may act: sign in first.</p>`;
+  if (!session.value.acts)
+    return html`<p>This needs a token with permission to change sweeps. Sign in first.</p>`;
   return html`<form onSubmit=${submit}>
     <${Problem} error=${error} />
     <p>
-      Give the file further values. Its points are added to the sweep; those that it has results for
-      are not trained again.
+      Add values to the file. The new grid points are added to the sweep; grid points that already
+      have a result are not run again.
     </p>
     <p>
       <label>

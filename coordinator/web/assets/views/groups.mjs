@@ -2,16 +2,14 @@
 import { Excluded } from "../components/excluded.mjs";
 import { Choice } from "../components/choice.mjs";
 import { GroupBy } from "../components/group-by.mjs";
-import { Loading } from "../components/loading.mjs";
 import { Pager } from "../components/pager.mjs";
-import { Problem } from "../components/problem.mjs";
-import { Reading } from "../components/reading.mjs";
+import { Status } from "../components/status.mjs";
 import { SortHead, Table, numeric } from "../components/table.mjs";
 import { None, Value } from "../components/value.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { bestOf } from "../lib/cells.mjs";
 import { filterOf, whereOf } from "../lib/filter.mjs";
-import { count, exact, number } from "../lib/format.mjs";
+import { count, counted, exact, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
 import { distinguishing, goalOf, metricOf } from "../lib/schema.mjs";
@@ -55,18 +53,16 @@ export function Groups({ sweep, schema, version }) {
       <${GroupBy} schema=${schema} by=${by} />
       <span class="quiet">${goal}</span>
       <span class="quiet" aria-live="polite">
-        ${page && `${count(page.total)} groups of ${count(page.trials)} trials`}
+        ${page && `${counted(page.total, "group")}, ${counted(page.trials, "trial")}`}
       </span>
     </div>
-    <${Problem} error=${error} />
-    <${Reading} read=${answer && answer.read} />
-    ${!page && !error && html`<${Loading} />`}
+    <${Status} answer=${answer} error=${error} />
     ${
       page &&
       html`
         <p class="quiet">
-          Mean ± standard deviation over the trials of a group that completed and did not diverge.
-          The others are counted, never taken for 0.
+          Mean ± standard deviation over the completed trials of a group. All other trials are
+          excluded from means and counted separately.
         </p>
         <${Rows}
           page=${page}
@@ -119,7 +115,7 @@ function Rows({ page, id, schema, metric, goal, otherMetrics, order, stale }) {
   const columns = [
     ...shown.map((place) => head(page.by[place], page.by[place], false)),
     head("count", "trials", true),
-    "not in the mean",
+    "excluded",
     head("mean", metric + " mean ± sd", goal === "maximize"),
     head("best", "best", goal === "maximize"),
     ...otherMetrics.map(numeric),

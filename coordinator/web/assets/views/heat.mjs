@@ -1,16 +1,14 @@
 // A heat map: a metric over two parameters.
 import { Choice } from "../components/choice.mjs";
 import { Excluded } from "../components/excluded.mjs";
-import { Loading } from "../components/loading.mjs";
-import { Problem } from "../components/problem.mjs";
-import { Reading } from "../components/reading.mjs";
+import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { None } from "../components/value.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { bestOf, isMeasured, levelText, lostOf } from "../lib/cells.mjs";
 import { scheme, shade } from "../lib/colour.mjs";
 import { filterOf } from "../lib/filter.mjs";
-import { count, exact, number } from "../lib/format.mjs";
+import { count, counted, exact, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { route } from "../lib/route.mjs";
 import { scaleOf, wantsLog } from "../lib/scale.mjs";
@@ -43,14 +41,12 @@ export function Heat({ sweep, schema, version }) {
   const slice = answer && answer.answer;
   return html`
     <div class="controls">
-      <${Choice} label="Across" name="x" value=${x} options=${names} />
-      <${Choice} label="Down" name="y" value=${y} options=${names} />
+      <${Choice} label="x axis" name="x" value=${x} options=${names} />
+      <${Choice} label="y axis" name="y" value=${y} options=${names} />
       <${Choice} label="Metric" name="metric" value=${metric} options=${schema.metrics} />
-      <${Choice} label="Of each cell" name="what" value=${figure} options=${figures} />
+      <${Choice} label="Value" name="what" value=${figure} options=${figures} />
     </div>
-    <${Problem} error=${error} />
-    <${Reading} read=${answer && answer.read} />
-    ${!slice && !error && html`<${Loading} />`}
+    <${Status} answer=${answer} error=${error} />
     ${
       slice &&
       (slice.cells.some(isMeasured)
@@ -58,7 +54,7 @@ export function Heat({ sweep, schema, version }) {
           <${HeatMap} slice=${slice} x=${x} y=${y} metric=${metric} goal=${goal} figure=${figure} />
           <${Numbers} slice=${slice} x=${x} y=${y} goal=${goal} figure=${figure} />
         `
-        : html`<p>No trial that fits has a ${metric}.</p>`)
+        : html`<p>No matching trial has a ${metric}.</p>`)
     }
   `;
 }
@@ -164,9 +160,9 @@ function HeatMap({ slice, x, y, metric, goal, figure }) {
       <text x=${left - 8} y=${top - 6} text-anchor="end" font-weight="600">${y}</text>
     </svg>
     <p class="quiet">
-      The brighter the better: from ${number(best, 5)} to ${number(worst, 5)}
-      ${log && ", in logarithms"} (${goal}). ✕: trials that failed or diverged, which are in no
-      mean. Grey: no trial has a value.
+      Brighter is better: from ${number(best, 5)} (best) to ${number(worst, 5)}
+      ${log && ", on a logarithmic scale"} (${goal}). ✕: failed or diverged trials, excluded from
+      means. Grey: no value.
     </p>
   `;
 }
@@ -195,7 +191,7 @@ function Cell({ x, y, width, height, cell, value, tone, title }) {
   const lost = cell ? lostOf(cell.states) : 0;
   const details = [
     `${title}: ${value === null ? "none" : exact(value)}`,
-    cell && `${cell.n} trials`,
+    cell && counted(cell.n, "trial"),
     lost > 0 && `${lost} failed or diverged`,
   ];
   const text = () => {
@@ -239,10 +235,10 @@ function Cell({ x, y, width, height, cell, value, tone, title }) {
  * @param {Figure} props.figure
  */
 function Numbers({ slice, x, y, goal, figure }) {
-  const columns = [y, x, ...[figure, "sd", "trials"].map(numeric), "not in the mean"];
+  const columns = [y, x, ...[figure, "sd", "trials"].map(numeric), "excluded"];
   return html`<details>
-    <summary>In numbers</summary>
-    <${Table} label="The cells in numbers" columns=${columns}>
+    <summary>Show as a table</summary>
+    <${Table} label="Values of the heat map" columns=${columns}>
       ${slice.cells.map((cell) => {
         const value = valueOf(cell, figure, goal);
         return html`<tr key=${cell.levels.join()}>

@@ -1,13 +1,11 @@
 // How much each parameter matters for a metric.
 import { Choice } from "../components/choice.mjs";
-import { Loading } from "../components/loading.mjs";
-import { Problem } from "../components/problem.mjs";
-import { Reading } from "../components/reading.mjs";
+import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { colour } from "../lib/colour.mjs";
 import { filterOf } from "../lib/filter.mjs";
-import { count } from "../lib/format.mjs";
+import { count, counted } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { hrefOf, route } from "../lib/route.mjs";
 import { goalOf, metricOf } from "../lib/schema.mjs";
@@ -31,39 +29,37 @@ export function Importance({ sweep, schema, version }) {
     <div class="controls">
       <${Choice} label="Metric" name="metric" value=${metric} options=${schema.metrics} />
       <${Choice}
-        label="The best"
+        label="Top group"
         name="top"
         value=${top}
         options=${["half", "10 %", "1 %"]}
         values=${["0.5", "0.1", "0.01"]}
       />
     </div>
-    <${Problem} error=${error} />
-    <${Reading} read=${answer && answer.read} />
-    ${!found && !error && html`<${Loading} />`}
+    <${Status} answer=${answer} error=${error} />
     ${
       found &&
       html`
         <p class="quiet">
-          From the ${count(found.trials)} trials that completed with ${metric}${" "}
-          (${goalOf(schema, metric)}); ${count(found.left)} others that fit have none.${" "}
-          ${count(found.top)} count as the best. The same trials give the same figures each time; of
-          a parameter that exists only under a condition, the trials that have it count.
+          Computed from ${counted(found.trials, "completed trial")} with ${metric}${" "}
+          (${goalOf(schema, metric)}); the best ${count(found.top)} of them are the top group.
+          Matching trials without ${metric}, excluded: ${count(found.left)}. The figures are
+          deterministic. A conditional parameter is judged by the trials that have it.
         </p>
         ${
           found.unknown &&
           html`<p class="note">
-            Left out, since they have too many values that are no numbers:${" "}
+            Left out because they have too many values that are not numbers:${" "}
             ${found.unknown.join(", ")}.
           </p>`
         }
         <${Parameters} list=${found.parameters} id=${sweep.id} metric=${metric} />
         <p class="quiet">
-          First figure: the variance of the means at the parameter's values over that of all trials,
-          the main effect of functional ANOVA (Hutter, Hoos and Leyton-Brown 2014). Second: how much
-          the parameter's values among the best differ from those among all, over the sum for all
-          parameters (Watanabe, Bansal and Hutter 2023). Interactions show in the heat map of two
-          parameters.
+          Variance explained: the variance of the means at the parameter's values, divided by the
+          variance of all trials (main effect of functional ANOVA; Hutter, Hoos and Leyton-Brown
+          2014). Share of the difference: how much the parameter's values in the top group differ
+          from those of all trials, divided by the sum over all parameters (PED-ANOVA; Watanabe,
+          Bansal and Hutter 2023). To see interactions, use the heat map.
         </p>
       `
     }
@@ -80,8 +76,8 @@ function Parameters({ list, id, metric }) {
   const filter = filterOf(route.value.query);
   const columns = [
     "Parameter",
-    "Part of the variance that it explains alone",
-    "Share of what sets the best apart (PED-ANOVA)",
+    "Variance explained by it alone",
+    "Share of the difference of the top group (PED-ANOVA)",
     numeric("values"),
     numeric("trials"),
   ];

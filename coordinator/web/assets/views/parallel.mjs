@@ -1,15 +1,13 @@
 // Parallel coordinates: a line for each trial across all parameters.
 import { useState } from "preact/hooks";
 import { Choice } from "../components/choice.mjs";
-import { Loading } from "../components/loading.mjs";
 import { PickBoxes, PickList } from "../components/pick-list.mjs";
-import { Problem } from "../components/problem.mjs";
-import { Reading } from "../components/reading.mjs";
 import { State } from "../components/state.mjs";
+import { Status } from "../components/status.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { scheme, shade } from "../lib/colour.mjs";
 import { filterOf } from "../lib/filter.mjs";
-import { count, exact, number } from "../lib/format.mjs";
+import { count, counted, exact, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
 import { marksOf, scaleOf, wantsLog } from "../lib/scale.mjs";
@@ -51,13 +49,11 @@ export function Parallel({ sweep, schema, version }) {
           chosen=${names}
           choose=${(/** @type {string[]} */ axis) => changeRoute({ axis })}
         />
-        <p><button onClick=${() => changeRoute({ axis: null })}>What varies</button></p>
+        <p><button onClick=${() => changeRoute({ axis: null })}>Reset</button></p>
       <//>
     </div>
-    <${Problem} error=${error} />
-    <${Reading} read=${answer && answer.read} />
-    ${!sample && !error && html`<${Loading} />`}
-    ${sample && sample.rows.length === 0 && html`<p>No trial fits.</p>`}
+    <${Status} answer=${answer} error=${error} />
+    ${sample && sample.rows.length === 0 && html`<p>No trials match.</p>`}
     ${
       sample &&
       sample.rows.length > 0 &&
@@ -82,10 +78,10 @@ export function Parallel({ sweep, schema, version }) {
 function Extent({ sample: { rows, chosen, total }, top, metric }) {
   if (rows.length === chosen && chosen === total) return null;
   return html`<p class="note" role="status">
-    Drawn: ${count(rows.length)} trials
-    ${rows.length < chosen && `, spread evenly over the ${count(chosen)}`}
-    ${top !== "1" && ` that are the best ${Number(top) * 100} % by ${metric}`}, of ${count(total)}
-    ${" "}that fit.
+    Showing ${top !== "1" && `the best ${Number(top) * 100} % by ${metric}: `}
+    ${rows.length < chosen && `${count(rows.length)} of `}
+    ${counted(chosen, "trial")}${rows.length < chosen && ", evenly spaced by index"}
+    ${chosen < total && ` (${count(total)} match the filter)`}.
   </p>`;
 }
 
@@ -171,12 +167,13 @@ function Chart({ rows, columns, metric, goal, id }) {
   const start = columns.length > 1 ? left : (left + width - right) / 2;
   /** @param {number} place */
   const x = (place) => start + (place / gaps) * (width - left - right);
+  const title = `Parallel coordinates of ${counted(rows.length, "trial")} over`;
   return html`
     <svg
       class="chart"
       viewBox=${`0 0 ${width} ${height}`}
       role="img"
-      aria-label=${`Parallel coordinates of ${rows.length} trials over ${columns.join(", ")}`}
+      aria-label=${`${title} ${columns.join(", ")}`}
     >
       <${Lines} rows=${rows} columns=${columns} axes=${axes} x=${x} goal=${goal} id=${id} />
       ${axes.map(
@@ -188,9 +185,9 @@ function Chart({ rows, columns, metric, goal, id }) {
         ([state, n]) => html`<span key=${state}><${State} state=${state} /> ${count(n)}</span>`,
       )}
       <span class="quiet">
-        Completed trials are the ${scheme.value === "dark" ? "brighter" : "darker"} the better
-        their ${metric} (${goal}); others are dashed. What is missing runs along the bottom. A
-        click opens a trial; the list of trials has the same ones as a table.
+        ${scheme.value === "dark" ? "Brighter" : "Darker"} lines have a better ${metric} (${goal});
+        dashed lines are trials that did not complete. Trials without a value are drawn along the
+        bottom edge. Click a line to open its trial. The tab Trials has the same trials as a table.
       </span>
     </p>
   `;

@@ -2,16 +2,14 @@
 import { Check } from "../components/check.mjs";
 import { Choice } from "../components/choice.mjs";
 import { Excluded } from "../components/excluded.mjs";
-import { Loading } from "../components/loading.mjs";
-import { Problem } from "../components/problem.mjs";
-import { Reading } from "../components/reading.mjs";
+import { Status } from "../components/status.mjs";
 import { Table, numeric } from "../components/table.mjs";
 import { None } from "../components/value.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { bestOf, isMeasured, levelText, lostOf } from "../lib/cells.mjs";
 import { colour, scheme } from "../lib/colour.mjs";
 import { filterOf, whereOf } from "../lib/filter.mjs";
-import { count, exact, number } from "../lib/format.mjs";
+import { count, counted, exact, number } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { hrefOf, route } from "../lib/route.mjs";
 import { marksOf, scaleOf } from "../lib/scale.mjs";
@@ -42,9 +40,7 @@ export function Slice({ sweep, schema, version }) {
       <${Choice} label="Metric" name="metric" value=${metric} options=${schema.metrics} />
       <${Check} label="Logarithmic metric" name="log" value=${log} />
     </div>
-    <${Problem} error=${error} />
-    <${Reading} read=${answer && answer.read} />
-    ${!slice && !error && html`<${Loading} />`}
+    <${Status} answer=${answer} error=${error} />
     ${
       slice &&
       html`
@@ -57,7 +53,7 @@ export function Slice({ sweep, schema, version }) {
               goal=${goal}
               log=${log}
             />`
-            : html`<p>No trial that fits has a ${metric}.</p>`
+            : html`<p>No matching trial has a ${metric}.</p>`
         }
         <${Numbers} slice=${slice} id=${sweep.id} parameter=${parameter} metric=${metric} />
       `
@@ -78,7 +74,7 @@ function Numbers({ slice, id, parameter, metric }) {
   const columns = [
     parameter,
     numeric("trials"),
-    "not in the mean",
+    "excluded",
     ...["mean", "sd", "smallest", "largest", "best trial"].map(numeric),
   ];
   return html`<${Table} label=${`${metric} over ${parameter}`} columns=${columns}>
@@ -201,8 +197,8 @@ function Chart({ slice, parameter, metric, goal, log }) {
       </text>
     </svg>
     <p class="quiet">
-      Dot: mean. Box: ± standard deviation. Line: from the smallest to the largest over all other
-      parameters. Ring: the best. ✕: trials that failed or diverged, which are in none of these.
+      Dot: mean. Box: ± standard deviation. Line: smallest to largest value over all other
+      parameters. Ring: best value. ✕: failed or diverged trials, excluded from all of these.
     </p>
   `;
 }
@@ -252,7 +248,7 @@ function Box({ cell: { mean, sd, min, max, n }, x, y, low, high, width, best }) 
     <line x1=${x - 6} x2=${x + 6} y1=${y(max)} y2=${y(max)} stroke=${stroke} />
     ${box()}
     <circle cx=${x} cy=${y(mean)} r="4.5" fill=${stroke}>
-      <title>mean ${exact(mean)} over ${n} trials</title>
+      <title>mean ${exact(mean)} over ${counted(n, "trial")}</title>
     </circle>
     <circle
       cx=${x}

@@ -18,7 +18,7 @@ export function SQL({ id, parameters }) {
     try {
       const { sql } = await request(`sweeps/${id}/sql`, parameters);
       setText(sql);
-      setAdvice((await copied(sql)) ? "Copied." : "Select it to copy it.");
+      setAdvice((await copied(sql)) ? "Copied." : "Select the text to copy it.");
     } catch (error) {
       setText(/** @type {Error} */ (error).message);
     }
@@ -27,9 +27,9 @@ export function SQL({ id, parameters }) {
     <button onClick=${show}>Copy as SQL</button>
     ${
       text !== null &&
-      html`<${Dialog} title="The list as SQL" close=${() => setText(null)}>
+      html`<${Dialog} title="This list as SQL" close=${() => setText(null)}>
         <p role="status">
-          ${advice} <code>sweep sql</code> and every client of the database take it.
+          ${advice} Run it with <code>sweep sql</code> or any client of the database.
         </p>
         <pre tabindex="0">${text}</pre>
       <//>`

@@ -1,17 +1,15 @@
 // The list of trials: the server pages, sorts and filters.
 import { Actions } from "./actions.mjs";
 import { SQL } from "./sql.mjs";
-import { Loading } from "../components/loading.mjs";
 import { Pager } from "../components/pager.mjs";
 import { PickBoxes, PickList } from "../components/pick-list.mjs";
-import { Problem } from "../components/problem.mjs";
-import { Reading } from "../components/reading.mjs";
 import { State } from "../components/state.mjs";
+import { Status } from "../components/status.mjs";
 import { SortHead, Table } from "../components/table.mjs";
 import { Value } from "../components/value.mjs";
 import { useAnswer } from "../lib/answer.mjs";
 import { filterOf } from "../lib/filter.mjs";
-import { count } from "../lib/format.mjs";
+import { counted } from "../lib/format.mjs";
 import { html } from "../lib/html.mjs";
 import { changeRoute, hrefOf, route } from "../lib/route.mjs";
 import { severalValues } from "../lib/schema.mjs";
@@ -44,12 +42,10 @@ export function Trials({ sweep, schema, version }) {
       <${SQL} id=${sweep.id} parameters=${parameters} />
       ${page && html`<${Actions} sweep=${sweep} filter=${filter} version=${version} />`}
       <span class="quiet" aria-live="polite">
-        ${page && `${count(page.total)} ${page.total === 1 ? "trial fits" : "trials fit"}`}
+        ${page && `${counted(page.total, "trial")} ${page.total === 1 ? "matches" : "match"}`}
       </span>
     </div>
-    <${Problem} error=${error} />
-    <${Reading} read=${answer && answer.read} />
-    ${!page && !error && html`<${Loading} />`}
+    <${Status} answer=${answer} error=${error} />
     ${
       page &&
       html`
@@ -62,7 +58,7 @@ export function Trials({ sweep, schema, version }) {
           order=${order}
           stale=${stale}
         />
-        ${page.rows.length === 0 && html`<p>No trial fits.</p>`}
+        ${page.rows.length === 0 && html`<p>No trials match.</p>`}
         <${Pager} offset=${offset} total=${page.total} size=${pageSize} what="trials" />
       `
     }
@@ -141,10 +137,10 @@ const isNumeric = (column) =>
 function Columns({ schema, columns }) {
   /** @type {[title: string, has: (c: Column) => boolean][]} */
   const kinds = [
-    ["Parameters that vary", (c) => c.kind === "parameter" && severalValues(c)],
+    ["Varying parameters", (c) => c.kind === "parameter" && severalValues(c)],
     ["Metrics", (c) => c.kind === "metric"],
-    ["Figures", (c) => c.kind === "figure" && !fixedColumns.includes(c.name)],
-    ["Parameters with one value", (c) => c.kind === "parameter" && !severalValues(c)],
+    ["Other", (c) => c.kind === "figure" && !fixedColumns.includes(c.name)],
+    ["Constant parameters", (c) => c.kind === "parameter" && !severalValues(c)],
   ];
   return html`<${PickList} summary=${`Columns (${columns.length})`}>
     ${kinds.map(([title, has]) => {
@@ -161,6 +157,6 @@ function Columns({ schema, columns }) {
         `
       );
     })}
-    <p><button onClick=${() => changeRoute({ column: null })}>As at first</button></p>
+    <p><button onClick=${() => changeRoute({ column: null })}>Reset</button></p>
   <//>`;
 }
