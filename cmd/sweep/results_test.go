@@ -121,7 +121,7 @@ select: {group: [%s], by: %s, goal: %s}
 			t.Errorf("%s: %d rows in the table, %d in the view", name, rows, len(strings.Fields(view)))
 		}
 	}
-	c.run(exitUsage, []string{"ask for their tables apart"}, "table", "ucr", "usual", "all")
+	c.run(exitUsage, []string{"make a table for each"}, "table", "ucr", "usual", "all")
 	c.run(exitUsage, []string{"name none beside it"}, "table", "ucr", "usual", "--all")
 
 	best := func(args ...string) string {

@@ -16,28 +16,28 @@ import (
 	"sweep/coordinator/store/database"
 )
 
-// firstEdition is the last commit whose messages and schema are of version 1.
-const firstEdition = "bfe6f64"
+// firstVersion is the last commit whose messages and schema are of version 1.
+const firstVersion = "bfe6f64"
 
-// olderProgram builds the program of the first edition from the history of the
+// olderProgram builds the program of the first version from the history of the
 // repository, once for all tests, and returns the path of its binary.
 func olderProgram(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git to look into the history with")
 	}
-	if err := exec.Command("git", "cat-file", "-e", firstEdition+"^{commit}").Run(); err != nil {
+	if err := exec.Command("git", "cat-file", "-e", firstVersion+"^{commit}").Run(); err != nil {
 		t.Skipf("the history does not go back to commit %s: this is no clone of the repository, or a shallow one",
-			firstEdition)
+			firstVersion)
 	}
 	path, err := buildOlder()
 	if err != nil {
-		t.Fatalf("the program of commit %s: %v", firstEdition, err)
+		t.Fatalf("the program of commit %s: %v", firstVersion, err)
 	}
 	return path
 }
 
-// older is the folder of the first edition's program; TestMain removes it.
+// older is the folder of the first version's program; TestMain removes it.
 var older string
 
 var buildOlder = sync.OnceValues(func() (path string, err error) {
@@ -52,14 +52,14 @@ var buildOlder = sync.OnceValues(func() (path string, err error) {
 	path = filepath.Join(older, "sweep")
 	script := `mkdir "$2" && git -C "$1" archive "$4" | tar -x -C "$2" && cd "$2" && go build -o "$3" ./cmd/sweep`
 	cmd := exec.Command("bash", "-o", "pipefail", "-c", script, "bash", strings.TrimSpace(string(root)), source, path,
-		firstEdition)
+		firstVersion)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, bytes.TrimSpace(text))
 	}
 	return path, nil
 })
 
-// A cluster of the first edition is brought up to date part by part, while it is
+// A cluster of the first version is brought up to date part by part, while it is
 // at work, in any order. Whatever speaks with whatever meanwhile, no trial is
 // lost, none fails, and each is completed once.
 func TestRollingUpgrade(t *testing.T) {
@@ -140,7 +140,7 @@ func TestRollingUpgrade(t *testing.T) {
 }
 
 // A coordinator that stands by leaves the schema alone as long as one of the first
-// edition leads, and so does everybody else; who leads is said.
+// version leads, and so does everybody else; who leads is said.
 func TestSchemaIsNotChangedUnderALeader(t *testing.T) {
 	fullOnly(t)
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestSchemaIsNotChangedUnderALeader(t *testing.T) {
 	}
 }
 
-// leaderKeepsSchema has a newer coordinator stand by while one of the first edition
+// leaderKeepsSchema has a newer coordinator stand by while one of the first version
 // leads. It returns false if that one lost the lead before all was seen.
 func leaderKeepsSchema(t *testing.T, binary, host, kind string) bool {
 	c := newCluster(t)
@@ -223,7 +223,7 @@ func leaderKeepsSchema(t *testing.T, binary, host, kind string) bool {
 	return true
 }
 
-// A coordinator of the first edition that stood by while a newer one changed the
+// A coordinator of the first version that stood by while a newer one changed the
 // schema loses nothing if it comes to lead.
 func TestOlderStandbyLosesNothing(t *testing.T) {
 	fullOnly(t)

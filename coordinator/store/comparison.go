@@ -10,18 +10,18 @@ import (
 	"sweep/sweep"
 )
 
-// comparison is how the trials of a sweep are compared: what its first
-// submission says. It never changes.
+// comparison is how the trials of a sweep are compared, by its first submission. It never
+// changes.
 type comparison struct {
 	sweep.Select
-	// metrics are the columns of the table scores, by metric; described are all metrics that
-	// the trainer describes, and whether one has a goal: by others nothing is compared.
+	// metrics are the columns of the table scores, by metric. described are the metrics of the
+	// trainer's description, and whether each has a goal: without one it is not compared.
 	metrics   map[string]int
 	described map[string]bool
 	// members are the names of Group as JSON writes them.
 	members []string
-	// own are the parameters that are called as a column of trials is; parameters are all
-	// of them, and open says that further metrics than those described are reported.
+	// parameters are the names of all parameters, own those that are the name of a column.
+	// open is set if the trainer reports metrics beyond those described.
 	own, parameters map[string]bool
 	open            bool
 }
@@ -95,8 +95,7 @@ func (c *comparison) addOwn(schema, axes []byte) error {
 	return nil
 }
 
-// fill takes what is left open: groups are data sets and models, which a sweep
-// without them has one of.
+// fill fills in the defaults: the groups are those of data set and model.
 func (c *comparison) fill(metrics []sweep.MetricSchema) {
 	if c.By == "" {
 		c.By = "validation_loss"
@@ -128,7 +127,7 @@ func (c *comparison) fill(metrics []sweep.MetricSchema) {
 	}
 }
 
-// further reports whether a metric that has no column of its own is kept in the table
+// further reports whether a metric without a column in scores is stored in the table
 // metrics.
 func (c *comparison) further(name string) bool {
 	compared, described := c.described[name]
@@ -143,8 +142,8 @@ func (c *comparison) pointKey(parameters string) int64 {
 
 var seedMember = `"` + sweep.SeedParameter + `"`
 
-// contestKey returns the key of the group that a trial competes in.
-func (c *comparison) contestKey(parameters string) int64 {
+// groupKey returns the key of a trial's group.
+func (c *comparison) groupKey(parameters string) int64 {
 	return keyOf(parameters, func(name string) bool { return slices.Contains(c.members, name) })
 }
 
@@ -163,9 +162,8 @@ func keyOf(object string, wanted func(name string) bool) int64 {
 	return sweep.PointKey(text)
 }
 
-// cutMember returns the first member of a JSON object without white space, of
-// which members have been cut already, its name in quotes, and the rest. What is
-// no such object comes to an end too.
+// cutMember returns the first member of the rest of a JSON object without white space, its
+// name in quotes, and what follows it. It ends for any other text, too.
 func cutMember(object string) (name, member, rest string) {
 	object = strings.TrimLeft(object, "{,")
 	depth := 0

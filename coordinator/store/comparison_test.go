@@ -20,7 +20,7 @@ func FuzzKeys(f *testing.F) {
 	apart := &comparison{Select: sweep.Select{Group: []string{"seed"}}}
 	apart.fill(nil)
 	f.Fuzz(func(t *testing.T, text string) {
-		if by.pointKey(text) <= 0 || by.contestKey(text) <= 0 {
+		if by.pointKey(text) <= 0 || by.groupKey(text) <= 0 {
 			t.Errorf("%q has no key", text)
 		}
 		var p sweep.Parameters

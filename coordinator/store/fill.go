@@ -12,7 +12,7 @@ import (
 )
 
 // prepare brings the database of a leader up to date: the schema, what else
-// the database needs, and the tables that hold what recorded results come to.
+// the database needs, and the tables that are computed from results.
 func (s *Store) prepare(ctx context.Context) error {
 	if err := migrate.Up(ctx, s.db, s.write); err != nil {
 		return err
@@ -44,7 +44,7 @@ const (
 	loadUnscored = selectEntries + ` WHERE t.sweep_no = $1 AND t.trial_index >= $2 ORDER BY t.trial_index LIMIT $3`
 )
 
-// selectEntries reads trials with their results, as far as they have any.
+// selectEntries reads trials with their results, if they have one.
 const selectEntries = `SELECT t.trial_no, t.trial_index, t.state, t.diverged, t.parameters, coalesce(o.summary, '{}'),
 	coalesce(o.parameter_count, 0),
 		t.source_no IS NOT NULL AND (EXISTS (SELECT 1 FROM trials AS f
@@ -62,7 +62,7 @@ func (t *transaction) entries(number int64, text string, args ...any) (all []ent
 		var parameters string
 		var summary []byte
 		if err := row.Scan(&e.trial, &e.index, (*string)(&state), &e.diverged, &parameters, &summary, &e.parameterCount,
-			&e.again); err != nil {
+			&e.repeated); err != nil {
 			return err
 		}
 		e.point, e.completed = by.pointKey(parameters), state == sweep.Completed
@@ -81,8 +81,8 @@ func (t *transaction) entries(number int64, text string, args ...any) (all []ent
 	return all
 }
 
-// fillPage enters the next of the trials that were written before there were
-// tables for their scores, if there are any.
+// fillPage enters the next of the trials that were written before these tables existed, if
+// there are any.
 func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
 	err = s.update(ctx, "enter earlier results", func(t *transaction) {
 		var number, next int64
@@ -116,16 +116,15 @@ func (s *Store) unfilled(ctx context.Context) (unfilled bool, err error) {
 	return unfilled, err
 }
 
-// compared are the parameters that stand in columns, by how they are typed.
+// Parameters that have a column, by type.
 var (
 	textParameters    = []string{"dataset", "model"}
 	integerParameters = []string{"seed", "batch"}
 	numberParameters  = []string{"lr", "decay"}
 )
 
-// parameterColumns are the columns of parameters, NULL where a trial has none of
-// that type. Those that are so in all of the rows are left out, unless all are
-// wanted.
+// parameterColumns are the columns of parameters, NULL where a trial has none of that type.
+// Columns that are NULL in all rows are left out, unless all is set.
 func parameterColumns(rows int, of func(i int) sweep.Parameters, all bool) (columns []database.Column) {
 	add := func(c database.Column) {
 		for i := range rows {
@@ -172,7 +171,7 @@ func wholeNumber(value any) (int64, bool) {
 	return 0, false
 }
 
-// number is NaN for what is no number.
+// number returns NaN if the value is not a number.
 func number(value any) float64 {
 	switch v := value.(type) {
 	case int64:

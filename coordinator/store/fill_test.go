@@ -60,7 +60,7 @@ func testFill(t *testing.T, address string) {
 		reused, err := s.AddTrials(ctx, id, 0, 0, page, nil)
 		must(err)
 		if want := map[string]int{"a": 0, "b": points}[id]; reused != want {
-			t.Fatalf("%d results taken over, want %d", reused, want)
+			t.Fatalf("%d results reused, want %d", reused, want)
 		}
 		if id == "a" {
 			_, err = s.Record(ctx, events)

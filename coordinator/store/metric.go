@@ -9,23 +9,23 @@ import (
 	"sweep/coordinator/store/database"
 )
 
-// The metrics of a trial stand where a list by one of them reads no JSON: eight of each
-// sweep in columns of the table scores, which costs a row a trial, and further ones in
-// the table metrics, a row a trial and metric.
+// Metrics of trials are stored outside of JSON, so that sorting by one reads a narrow table:
+// eight of each sweep in columns of the table scores, one row per trial, and further ones in
+// the table metrics, one row per trial and metric.
 
-// scoreColumns are the columns of scores: those that the views show by the metric's own
-// name, and others for a sweep's further ones.
+// scoreColumns are the columns of scores: four with the name of their metric, which the views
+// show, and four for other metrics of a sweep.
 var scoreColumns = []string{"validation_loss", "validation_accuracy", "test_accuracy", "train_loss", "metric1",
 	"metric2", "metric3", "metric4"}
 
 const namedScores = 4
 
-// mostMetrics bounds the names of one sweep that are numbered. A list by another one
-// reads JSON.
+// mostMetrics bounds how many metrics of a sweep are numbered. Sorting by another one reads
+// JSON.
 const mostMetrics = 1000
 
-// metricPlace is where a metric stands: in a column of scores, or in metrics, by its
-// number, if column is empty.
+// metricPlace is where a metric is stored: in a column of scores, or, if column is empty, in
+// the rows of metrics with its number.
 type metricPlace struct {
 	column string
 	number int64
@@ -110,7 +110,7 @@ func (t *transaction) saveFurther(rows []furtherMetric) {
 }
 
 // numberMetrics fills in the numbers of a sweep's metrics, and gives one to those that are
-// new, in the order of their names. What is beyond mostMetrics keeps -1.
+// new, in the order of their names. Those beyond mostMetrics keep -1.
 func (t *transaction) numberMetrics(sweep int64, wanted map[string]int64) {
 	known := int64(0)
 	t.each(func(row database.Row) error {
@@ -138,7 +138,8 @@ func (t *transaction) numberMetrics(sweep int64, wanted map[string]int64) {
 	}})
 }
 
-// metrics returns where a metric stands that all the sweeps have in one place.
+// metrics returns a function that finds where a metric is stored, if all the sweeps store it
+// in the same place.
 func (t *transaction) metrics(numbers []int64) func(name string) (metricPlace, bool) {
 	places := map[string]*metricPlace{} // nil for none
 	return func(name string) (metricPlace, bool) {

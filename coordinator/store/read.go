@@ -28,7 +28,7 @@ const trialColumns = `
 	LEFT JOIN sweeps AS rs ON rs.sweep_no = rt.sweep_no
 	LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no`
 
-// lastRefusal is looked for where there was one, which is rare.
+// lastRefusal is evaluated only for trials that were refused, which is rare.
 const lastRefusal = ` FROM trial_refusals AS r WHERE r.trial_no = t.trial_no ORDER BY r.refused_at DESC LIMIT 1`
 
 func scanTrial(row database.Row) (*sweep.TrialRecord, error) {
@@ -84,9 +84,9 @@ func (s *Store) Trial(ctx context.Context, id sweep.TrialID) (record *sweep.Tria
 const trialPage = 500
 
 // Trials implements sweep.Store. Without Sweeps all are listed, in order of
-// their creation. It reads pages, each in a transaction of its own, which has ended
-// when its trials are yielded: who takes them slowly holds no snapshot, with which
-// the database could not remove what is dead.
+// their creation. It reads pages, each in a transaction of its own that has ended when its
+// trials are yielded: a slow caller holds no snapshot, which would keep the database from
+// vacuuming.
 func (s *Store) Trials(ctx context.Context, query sweep.TrialQuery, yield func(*sweep.TrialRecord) error) error {
 	l := listing{selection: selection{TrialQuery: query, dialect: s.db.Dialect()}, left: query.Limit}
 	for more := true; more; {
@@ -102,8 +102,8 @@ func (s *Store) Trials(ctx context.Context, query sweep.TrialQuery, yield func(*
 	return nil
 }
 
-// ownNames returns whether a column's name is that of a parameter of one of the sweeps, and
-// means that.
+// ownNames returns a function that reports whether one of the sweeps has a parameter with a
+// column's name, which then refers to the parameter.
 func (t *transaction) ownNames(numbers []int64) func(name string) bool {
 	return func(name string) bool {
 		return slices.ContainsFunc(numbers, func(number int64) bool { return t.comparison(number).own[name] })
@@ -114,12 +114,12 @@ func (t *transaction) ownNames(numbers []int64) func(name string) bool {
 type listing struct {
 	*transaction
 	selection
-	// left is how many trials are still wanted, unless the Limit is 0.
+	// left is how many trials are still to be listed, unless the Limit is 0.
 	left int
-	// begun says that a page has been read: then the list goes on after l.after.
+	// begun is set when a page has been read: then the list continues after l.after.
 	begun bool
-	// keys are the trials that are still to be read of a list that is sorted by what
-	// stands in JSON alone: it is sorted once.
+	// keys are the trials still to be read of a list that is sorted by a member of the
+	// JSON: such a list is sorted once.
 	keys []int64
 	page []*sweep.TrialRecord
 }
@@ -164,14 +164,14 @@ func (l *listing) read(t *transaction) (more bool) {
 	if t.err != nil || len(l.page) < most || l.Limit > 0 && l.left == 0 {
 		return false
 	}
-	// The place as it is in this snapshot: its value may change.
+	// The place in this snapshot: its value may change.
 	last := l.page[len(l.page)-1].TrialID
 	l.After = &last
 	l.find()
 	return t.err == nil
 }
 
-// readKeys is read for a list that is sorted by what stands in JSON alone.
+// readKeys is read for a list that is sorted by a member of the JSON.
 func (l *listing) readKeys() (more bool) {
 	if !l.begun {
 		l.begun = true
@@ -220,7 +220,7 @@ func (l *listing) findKeys() {
 	}
 }
 
-// find finds the place of the trial after which the list goes on.
+// find finds the place of the trial after which the list continues.
 func (l *listing) find() {
 	if l.After == nil || l.err != nil {
 		return
@@ -296,7 +296,7 @@ func (s *Store) Curves(ctx context.Context, id sweep.TrialID, metrics ...string)
 			var first []int64
 			err := row.Scan(&curve.Metric, &curve.Steps, &curve.Values, &first)
 			if len(curve.Steps) == 0 && len(curve.Values) > 0 {
-				// the steps of the first curve stand for those of others that have none of their own
+				// a curve without steps has those of the first curve
 				curve.Steps = first
 			}
 			curves = append(curves, curve)
@@ -311,7 +311,7 @@ func (s *Store) Query(ctx context.Context, sql string, yield func(columns []stri
 	return s.query(ctx, sql, 0, yield)
 }
 
-// query runs a statement whose views have so many columns.
+// query runs a statement whose views have columns columns in all.
 func (s *Store) query(ctx context.Context, sql string, columns int,
 	yield func(columns []string, row []any) error) error {
 	return s.explain("run the query", s.db.Ask(ctx, sql, columns, func(columns []string, row []any) error {

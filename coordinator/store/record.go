@@ -11,9 +11,8 @@ import (
 	"sweep/sweep"
 )
 
-// Record implements sweep.Store: it loads the trials that the events are
-// about, lets the ledger apply them, and writes what changed, one statement a
-// table.
+// Record implements sweep.Store: it loads the trials of the events, has the ledger apply
+// them, and writes the changes with one statement per table.
 func (s *Store) Record(ctx context.Context, events []sweep.Event) (report sweep.RecordReport, err error) {
 	err = s.update(ctx, "record events", func(t *transaction) {
 		r := recording{transaction: t, ledger: ledger.New(t.now), numbers: map[string]int64{}}
@@ -283,8 +282,7 @@ func (r *recording) saveOutcomes() {
 	}})
 }
 
-// saveRevived takes back the outcomes of trials that failed, and the end of their
-// sweeps.
+// saveRevived deletes the outcomes of trials that had failed, and makes their sweeps active.
 func (r *recording) saveRevived(revived []*ledger.Trial) {
 	if len(revived) == 0 {
 		return
@@ -298,7 +296,7 @@ func (r *recording) saveRevived(revived []*ledger.Trial) {
 		SELECT t.sweep_no FROM {v} JOIN trials AS t USING (trial_no))`, r.now, keyBatch(revived))
 }
 
-// deleteMetrics takes away what stands in columns of the metrics of trials.
+// deleteMetrics deletes the stored metrics of trials.
 var deleteMetrics = []string{
 	`DELETE FROM scores WHERE (sweep_no, trial_index) IN (SELECT t.sweep_no, t.trial_index FROM {v}
 		JOIN trials AS t USING (trial_no))`,
@@ -307,7 +305,7 @@ var deleteMetrics = []string{
 		JOIN metric_names AS n USING (sweep_no))`,
 }
 
-// saveEntries enters the results into what is compared.
+// saveEntries enters the results into scores, grid points and groups.
 func (r *recording) saveEntries() {
 	var entries []entry
 	for _, t := range r.ledger.Trials() {

@@ -11,10 +11,9 @@ import (
 	"sweep/sweep"
 )
 
-// DeleteSweep implements sweep.Store. The sweep is hidden first; then its rows
-// go, page by page. Its own row stays, so that its number is never another's; one
-// whose removal was cut short is removed on when this is called again, or by
-// PruneSweeps.
+// DeleteSweep implements sweep.Store. It hides the sweep first, then deletes its rows, page
+// by page. The sweep's own row is kept, so that its number is never reused. A deletion that
+// is interrupted continues when this is called again, or by PruneSweeps.
 func (s *Store) DeleteSweep(ctx context.Context, id string) (removed sweep.Removed, err error) {
 	var number int64
 	gone := sweep.DeletedSweep{ID: id}
@@ -42,8 +41,8 @@ func (s *Store) DeleteSweep(ctx context.Context, id string) (removed sweep.Remov
 		return removed, err
 	}
 	s.numbers.Delete(id)
-	// Who adds trials now may have found results to take over before the sweep was
-	// hidden, and has its sweep claimed until it is through.
+	// An AddTrials in progress may have found results to reuse before the sweep was hidden.
+	// It claims its sweep until it commits.
 	err = s.update(ctx, "delete sweep "+id, func(t *transaction) {
 		var active []int64
 		t.each(func(row database.Row) error {
@@ -65,7 +64,7 @@ func (s *Store) DeleteSweep(ctx context.Context, id string) (removed sweep.Remov
 	return removed, err
 }
 
-// removeRows removes all rows of a hidden sweep but its own.
+// removeRows deletes all rows of a hidden sweep except its own.
 func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials int64, err error) {
 	defer s.comparisons.Delete(number)
 	err = s.pages(ctx, "remove the trials of sweep "+id, number, nil, func(t *transaction, gone, _ []int64) {
@@ -73,7 +72,7 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 	})
 	for _, table := range []struct{ name, key string }{{"points", "point_key"}, {"contests", "contest_key"}} {
 		for last, more := int64(0), true; more && err == nil; {
-			err = s.update(ctx, "remove what is compared of sweep "+id, func(t *transaction) {
+			err = s.update(ctx, "remove the grid points and groups of sweep "+id, func(t *transaction) {
 				from := last
 				more = t.one([]any{&last},
 					`SELECT `+table.key+` FROM `+table.name+` WHERE sweep_no = $1 AND `+table.key+` > $2
@@ -98,75 +97,74 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 	})
 }
 
-// heirs finds, for trials that go, the first of another sweep that took a result
-// over.
-const heirs = `SELECT v.trial_no, h.trial_no, h.sweep_no, h.class_no FROM {v}
-	JOIN trials AS h ON h.source_no = v.trial_no
-		WHERE h.sweep_no <> $1 AND NOT EXISTS (SELECT 1 FROM trials AS e
-		WHERE e.source_no = v.trial_no AND e.sweep_no <> $1 AND e.trial_no < h.trial_no)`
+// newOwners finds, for each trial to delete, the first trial of another sweep that reuses
+// its result.
+const newOwners = `SELECT v.trial_no, o.trial_no, o.sweep_no FROM {v}
+	JOIN trials AS o ON o.source_no = v.trial_no
+		WHERE o.sweep_no <> $1 AND NOT EXISTS (SELECT 1 FROM trials AS e
+		WHERE e.source_no = v.trial_no AND e.sweep_no <> $1 AND e.trial_no < o.trial_no)`
 
-// owned are the tables of what belongs to a trial, by its trial_no, and whether
-// it goes to who took the trial's result over.
+// owned are the tables whose rows belong to a trial, by trial_no, and whether the rows move
+// to the result's new owner.
 var owned = []struct {
-	table     string
-	inherited bool
+	table string
+	moved bool
 }{
 	{"curve_arrays", true}, {"executions", true}, {"trial_artifacts", true}, {"outcomes", false},
 	{"trial_refusals", false}, {"reproducibility_faults", false},
 }
 
-// inheritance is a trial that goes, and the first of another sweep that took its
-// result over, which stands in its place.
-type inheritance struct{ source, heir, sweep, class int64 }
+// transfer is a trial to delete and the new owner of its result, with the owner's sweep.
+type transfer struct{ source, owner, sweep int64 }
 
-// removeTrials removes trials of a sweep.
+// removeTrials deletes trials of a sweep.
 func (t *transaction) removeTrials(number int64, trials []int64) (removed int64) {
 	gone := numberBatch(trials)
 	for _, text := range deleteMetrics {
 		t.run(text, gone)
 	}
-	t.bequeath(number, gone)
+	t.transfer(number, gone)
 	for _, o := range owned {
 		t.run(`DELETE FROM `+o.table+` WHERE trial_no IN (SELECT v.trial_no FROM {v})`, gone)
 	}
 	return t.run(`DELETE FROM trials WHERE trial_no IN (SELECT v.trial_no FROM {v})`, gone)
 }
 
-// bequeath has trials of other sweeps stand in the place of those that go.
-func (t *transaction) bequeath(number int64, gone database.Batch) {
-	var all []inheritance
+// transfer moves results that other sweeps reuse to their new owners.
+func (t *transaction) transfer(number int64, gone database.Batch) {
+	var all []transfer
 	t.each(func(row database.Row) error {
-		var h inheritance
-		err := row.Scan(&h.source, &h.heir, &h.sweep, &h.class)
-		all = append(all, h)
+		var r transfer
+		err := row.Scan(&r.source, &r.owner, &r.sweep)
+		all = append(all, r)
 		return err
-	}, heirs, number, gone)
+	}, newOwners, number, gone)
 	if t.err != nil || len(all) == 0 {
 		return
 	}
 	sweeps := map[int64]*sweep.Progress{}
-	for _, h := range all {
-		if sweeps[h.sweep] == nil {
-			sweeps[h.sweep] = &sweep.Progress{}
+	for _, r := range all {
+		if sweeps[r.sweep] == nil {
+			sweeps[r.sweep] = &sweep.Progress{}
 		}
-		sweeps[h.sweep].Reused--
+		sweeps[r.sweep].Reused--
 	}
 	t.claim(slices.Sorted(maps.Keys(sweeps))...)
 	pairs := database.Batch{Rows: len(all), Columns: []database.Column{
 		{Name: "source", Int: func(i int) int64 { return all[i].source }},
-		{Name: "heir", Int: func(i int) int64 { return all[i].heir }},
+		{Name: "owner", Int: func(i int) int64 { return all[i].owner }},
 	}}
 	for _, o := range owned {
-		if o.inherited {
-			t.run(`UPDATE `+o.table+` SET trial_no = v.heir FROM {v} WHERE `+o.table+`.trial_no = v.source`, pairs)
+		if o.moved {
+			t.run(`UPDATE `+o.table+` SET trial_no = v.owner FROM {v} WHERE `+o.table+`.trial_no = v.source`, pairs)
 		}
 	}
-	t.run(`UPDATE trials AS t SET source_no = v.heir FROM {v} WHERE t.source_no = v.source`, pairs)
+	t.run(`UPDATE trials AS t SET source_no = v.owner FROM {v} WHERE t.source_no = v.source`, pairs)
 	t.run(`UPDATE trials AS t
 		SET source_no = NULL, executions = f.executions, charged = f.charged, losses = f.losses,
 		execution = f.execution, worker = f.worker,
 			queued_at = f.queued_at, started_at = f.started_at
-		FROM {v} JOIN trials AS f ON f.trial_no = v.source WHERE t.trial_no = v.heir`, pairs)
+		FROM {v} JOIN trials AS f ON f.trial_no = v.source WHERE t.trial_no = v.owner`, pairs)
 	t.countSweeps(sweeps)
 }
 

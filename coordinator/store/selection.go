@@ -9,14 +9,14 @@ import (
 	"sweep/sweep"
 )
 
-// column is a name in a TrialQuery that means a column.
+// column is a column that a name in a TrialQuery refers to.
 type column struct {
 	text string
 	kind string // of database.Member.Typed
 }
 
-// columns are those names, unless a sweep has a parameter of that name; every other
-// name is a parameter or, where a trial has no such parameter, a summary metric.
+// columns are the names that refer to columns, unless a sweep has a parameter of that name.
+// Every other name is a parameter or, if a trial has no such parameter, a summary metric.
 var columns = map[string]column{
 	"index":           {"t.trial_index", "number"},
 	"state":           {"t.state", "text"},
@@ -38,8 +38,8 @@ var columns = map[string]column{
 
 var operators = []string{"=", "!=", "<", "<=", ">", ">="}
 
-// builder gathers the text of a SELECT and its arguments: what extracts members
-// of the JSON, and what follows it.
+// builder builds the text of a SELECT and its arguments: joins, which extract members of the
+// JSON, and the conditions and order after them.
 type builder struct {
 	dialect *database.Dialect
 	metric  func(name string) (place metricPlace, ok bool) // as in selection
@@ -78,7 +78,7 @@ func (b *builder) member(name string) database.Member {
 	return m
 }
 
-// column returns what a name means that stands in a column, if it does.
+// column returns the column that a name refers to, if there is one.
 func (b *builder) column(name string) (column, bool) {
 	if b.own(name) {
 		return column{}, false
@@ -139,16 +139,15 @@ type selection struct {
 	sweep.TrialQuery
 	dialect *database.Dialect
 	numbers []int64
-	// metric returns where a metric stands that all the sweeps have in one place.
+	// metric returns where a metric is stored, if all the sweeps store it in the same place.
 	metric func(name string) (place metricPlace, ok bool)
 	// own returns whether a column's name means a parameter.
 	own func(name string) bool
-	// after is the place after which the list goes on; nil for its beginning.
+	// after is the place after which the list continues; nil for its beginning.
 	after *place
 }
 
-// place is a trial's place in a list; value is what it is sorted by, nil if it
-// has none of that.
+// place is a trial's place in a list; value is its sort key, nil if it has none.
 type place struct {
 	number, index int64
 	value         any
@@ -165,7 +164,7 @@ func (s *selection) named(name string) bool {
 	return ok && !s.own(name)
 }
 
-// sorted reports whether the list is sorted by what stands in a column.
+// sorted reports whether the list is sorted by a column.
 func (s *selection) sorted() bool {
 	_, ok := s.builder().column(s.OrderBy)
 	return ok && !s.inOrder()
@@ -203,8 +202,8 @@ func (s *selection) plain(limit int) (string, []any, error) {
 	return trialColumns + joinScores + b.joins.String() + b.text.String(), b.args, nil
 }
 
-// sortedKeys builds the SELECT of the trials of a list that is sorted by what stands
-// in JSON alone: their internal numbers and places, all of them.
+// sortedKeys builds the SELECT of the trials of a list that is sorted by a member of the
+// JSON: the internal numbers and places of all of them.
 func (s *selection) sortedKeys() (string, []any, error) {
 	b := s.builder()
 	if err := s.conditions(b); err != nil {
@@ -216,14 +215,13 @@ func (s *selection) sortedKeys() (string, []any, error) {
 		joinScores + b.joins.String() + b.text.String() + "\nORDER BY " + order, b.args, nil
 }
 
-// key is the end of an order, in which each trial has a place of its own.
+// key is the last part of an order, which makes each trial's place unique.
 func (b *builder) key(p *place) string {
 	return "(CAST(" + b.bind(p.number) + " AS bigint), CAST(" + b.bind(p.index) + " AS bigint))"
 }
 
-// valued builds the SELECT of the trials that have what they are sorted by. The
-// inner SELECT finds them, in a narrow table if it is a metric and nothing else
-// is asked for.
+// valued builds the SELECT of the trials that have a sort key. The inner SELECT finds them,
+// in a narrow table if the key is a metric and there are no conditions.
 func (s *selection) valued(limit int) (string, []any, error) {
 	b := s.builder()
 	if err := s.conditions(b); err != nil {
@@ -266,8 +264,7 @@ func (s *selection) valued(limit int) (string, []any, error) {
 		", t.sweep_no, t.trial_index", b.args, nil
 }
 
-// valueless builds the SELECT of the trials that have nothing of what they are
-// sorted by, which come last.
+// valueless builds the SELECT of the trials without a sort key, which come last.
 func (s *selection) valueless(limit int) (string, []any, error) {
 	b := s.builder()
 	if err := s.conditions(b); err != nil {
@@ -286,7 +283,7 @@ func (s *selection) valueless(limit int) (string, []any, error) {
 // sqlTypes are the types of a column's values, by kind.
 var sqlTypes = map[string]string{"number": "double precision", "text": "text", "boolean": "boolean"}
 
-// conditions writes what the trials of the query must fit.
+// conditions writes the WHERE clause.
 func (s *selection) conditions(b *builder) error {
 	b.text.WriteString("\nWHERE TRUE")
 	if len(s.numbers) > 0 {
@@ -316,8 +313,8 @@ func (s *selection) conditions(b *builder) error {
 	return nil
 }
 
-// indexed repeats a condition on states as the partial indices have it, if one
-// of them holds all such trials.
+// indexed repeats a condition on states in the form of the partial indices, if one of them
+// has all such trials.
 func indexed(states []sweep.State) string {
 	pending, active := true, true
 	for _, state := range states {

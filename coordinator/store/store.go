@@ -2,23 +2,26 @@
 // kind its address says: Store implements sweep.Store with one set of queries.
 //
 //	store.go         Open
-//	lead.go          who leads the database, and its schema
-//	transaction.go   what everything else runs in
+//	lead.go          the leader's lease, and the schema
+//	transaction.go   transactions and their statements
 //	sweeps.go        sweeps and their grids
-//	trials.go        trials on their way: rows, queue, back, cancelled, retried
+//	trials.go        changes of trials' states: queued, pending again, cancelled, retried
 //	pages.go         all trials of a sweep, a page at a time
-//	backlog.go       what is left of sweeps, class by class
+//	backlog.go       the trials left of each sweep, by class
 //	record.go        events
-//	contest.go       who leads each group, kept up to date
-//	comparison.go    by what the trials of a sweep are compared
-//	fill.go          what earlier schemas did not keep
-//	retention.go     what is deleted and pruned
-//	quarantine.go    events that the database does not take
-//	artifacts.go     what trials leave besides their results
-//	executions.go    the attempts at a trial, and their logs
+//	metric.go        the metrics of trials
+//	aggregate.go     the aggregates of grid points
+//	group.go         the best trial and the best grid point of each group
+//	comparison.go    the metric and the groups by which a sweep's trials are compared
+//	fill.go          data that earlier schemas did not have
+//	retention.go     deleting and pruning
+//	quarantine.go    events that the database refuses
+//	artifacts.go     artifacts of trials
+//	executions.go    executions of trials, and their logs
 //	read.go          trials and curves
-//	rows.go          what trials are compared by, in bulk
+//	rows.go          parameters and metrics of trials, in bulk
 //	selection.go     the queries of TrialQuery
+//	trialview.go     the view t of one sweep's trials
 //
 // Package database is the seam to packages sqlite and postgres, which hold what
 // differs; package ledger has the rules by which events change trials, migrate

@@ -205,7 +205,7 @@ func list[T ~string](name string, values []T) database.Batch {
 	}}
 }
 
-// noSubmission stands for a submission that is not read: it may be large.
+// noSubmission takes the place of a submission that is not read because it may be large.
 const noSubmission = `'{}'`
 
 // sweeps loads the sweeps that fit a condition on s, newest first.

@@ -61,7 +61,7 @@ func (s *Store) viewSweep(ctx context.Context, what, id string, do func(t *trans
 	})
 }
 
-// yieldError marks an error of the caller's own yield, which is handed back as it is.
+// yieldError marks an error of the caller's yield, which is returned unchanged.
 type yieldError struct{ error }
 
 // explain says what failed, in which database, and what to do.

@@ -74,7 +74,7 @@ type page struct {
 	sources    map[sweep.Fingerprint]source
 }
 
-// source is a trial whose result can be taken over.
+// source is a trial whose result can be reused.
 type source struct {
 	trialNo  int64
 	diverged bool
@@ -92,7 +92,7 @@ const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s 
 		ORDER BY t.trial_no LIMIT 1)
 	FROM {v})`
 
-// findSources looks for results to take over, of trials that left these artifacts.
+// findSources looks for results to reuse, of trials that have these artifacts.
 func (p *page) findSources(artifacts []string) {
 	p.sources = map[sweep.Fingerprint]source{}
 	var fingerprints []sweep.Fingerprint
@@ -178,11 +178,11 @@ func (p *page) write(requirements map[int]sweep.Requirement) map[class]*sweep.Pr
 }
 
 // addClasses makes the classes of the trials that the sweep does not have yet.
-// One whose requirement is not told requires what the sweep says.
+// The default requirement is the sweep's trainer.
 func (p *page) addClasses(deltas map[class]*sweep.Progress, requirements map[int]sweep.Requirement) {
 	for class := range deltas {
-		requirement, told := requirements[int(class.number)]
-		if !told {
+		requirement, given := requirements[int(class.number)]
+		if !given {
 			p.one([]any{&requirement.Trainer}, `SELECT trainer FROM sweeps WHERE sweep_no = $1`, p.number)
 		}
 		p.run(`INSERT INTO classes (sweep_no, class_no, requirement) VALUES ($1, $2, $3)
@@ -478,12 +478,12 @@ func (s *Store) CancelTrials(ctx context.Context, id string) (active []sweep.Tri
 					return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.index, b.index))
 				})
 			case after != before:
-				after = before // what came back to pending meanwhile lies behind
+				after = before // trials may have become pending again behind it
 			default:
 				more = false
 			}
 			switch {
-			case found && more: // who is killed now leaves a sweep that says what to do
+			case found && more: // a process that is killed now leaves the reason what to do
 				t.setState(number, sweep.SweepPaused, cancelling)
 			case found:
 				t.setState(number, sweep.SweepCancelled, "")

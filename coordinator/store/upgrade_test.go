@@ -20,16 +20,16 @@ import (
 	"sweep/sweep"
 )
 
-// The databases in testdata were made by the program of the first edition,
+// The databases in testdata were made by the program of the first version,
 // which also wrote down all that could be read from them.
 
 func TestUpgrade(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "sweep.db")
-		if err := os.WriteFile(path, unpack(t, "edition1.db.gz"), 0o600); err != nil {
+		if err := os.WriteFile(path, unpack(t, "version1.db.gz"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		testUpgrade(t, path, "edition1-sqlite.json.gz")
+		testUpgrade(t, path, "version1-sqlite.json.gz")
 	})
 	t.Run("Postgres", func(t *testing.T) {
 		address := postgrestest.Start(t).Database(t)
@@ -38,13 +38,13 @@ func TestUpgrade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conn.Exec(ctx, string(unpack(t, "edition1.sql.gz"))); err != nil {
+		if _, err := conn.Exec(ctx, string(unpack(t, "version1.sql.gz"))); err != nil {
 			t.Fatal(err)
 		}
 		if err := conn.Close(ctx); err != nil {
 			t.Fatal(err)
 		}
-		testUpgrade(t, address, "edition1-postgres.json.gz")
+		testUpgrade(t, address, "version1-postgres.json.gz")
 	})
 }
 
@@ -174,7 +174,7 @@ func contains(t *testing.T, where string, got, want any) {
 	}
 }
 
-// snapshot is all that can be read from a store, as the first edition wrote it
+// snapshot is all that can be read from a store, as the first version wrote it
 // down.
 func snapshot(t *testing.T, s sweep.Store) map[string]any {
 	t.Helper()
@@ -226,7 +226,7 @@ func snapshot(t *testing.T, s sweep.Store) map[string]any {
 	return all
 }
 
-// goOn runs a sweep of the first edition to its end.
+// goOn runs a sweep of the first version to its end.
 func goOn(t *testing.T, s sweep.Store) {
 	t.Helper()
 	ctx := context.Background()
@@ -255,7 +255,7 @@ func goOn(t *testing.T, s sweep.Store) {
 	backlogs, err := s.Backlog(ctx, id)
 	must(err)
 	for _, class := range backlogs[0].Classes {
-		// The first edition's trials need what their grid said.
+		// The first version's trials need what their grid said.
 		if want := (sweep.Requirement{Trainer: "noop", ResultVersion: "1"}); !reflect.DeepEqual(class.Requirement,
 			want) {
 			t.Errorf("class %d requires %+v, want %+v", class.Class, class.Requirement, want)
@@ -287,7 +287,7 @@ func goOn(t *testing.T, s sweep.Store) {
 	if record, err = s.Sweep(ctx, id); err != nil || record.State != sweep.SweepFinished {
 		t.Errorf("the sweep is %s: %v", record.State, err)
 	}
-	// What the first edition recorded is taken over.
+	// What the first version recorded is reused.
 	again := record.Grids[0].Submission
 	_, err = s.CreateSweep(ctx, "again", &again, 1)
 	must(err)

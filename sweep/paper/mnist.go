@@ -15,7 +15,7 @@ import (
 // paper has a figure but no table. Groups of one data set, as the depths of deep
 // networks, are rows of one table.
 func MNIST(c *report.Collection, by report.Selection) *report.Table {
-	t := &report.Table{Title: "MNIST: test accuracy in percent" + c.Stands(by), Rules: map[int]bool{},
+	t := &report.Table{Title: "MNIST: test accuracy in percent" + c.Selected(by), Rules: map[int]bool{},
 		Columns: []report.Column{{Name: "data set"}, {Name: "model"}, {Name: "steps", Right: true},
 			{Name: "hidden", Right: true}, {Name: "test accuracy", Right: true}, {Name: "params", Right: true},
 			{Name: "published", Right: true}, {Name: "with hidden", Right: true}, {Name: "params", Right: true},

@@ -14,13 +14,13 @@ import (
 // The smallest loss is first, beside the loss of the best answer that needs no memory;
 // of data sets without such a loss the largest accuracy.
 func Tasks(c *report.Collection, by report.Selection) *report.Table {
-	t := &report.Table{Title: "Tasks: test loss" + c.Stands(by), Rules: map[int]bool{},
+	t := &report.Table{Title: "Tasks: test loss" + c.Selected(by), Rules: map[int]bool{},
 		Columns: []report.Column{{Name: "task"}, {Name: "model"}, {Name: "test loss", Right: true},
 			{Name: "without memory", Right: true}}}
 	rows := c.Rows(by, isTask)
 	accuracies := slices.ContainsFunc(rows, func(s *report.Row) bool { return !s.LossOnly })
 	if accuracies {
-		t.Title = "Tasks: test loss and accuracy" + c.Stands(by)
+		t.Title = "Tasks: test loss and accuracy" + c.Selected(by)
 		t.Columns = append(t.Columns, report.Column{Name: "test accuracy", Right: true})
 	}
 	t.Columns = append(t.Columns, report.Column{Name: "params", Right: true},

@@ -38,7 +38,7 @@ func ucrRows(c *report.Collection, by report.Selection) []*report.Row {
 func UCR(c *report.Collection, by report.Selection) *report.Table {
 	sets := ucrRows(c, by)
 	names := c.Models(sets...)
-	t := &report.Table{Title: "UCR: test accuracy" + c.Stands(by), Rules: map[int]bool{}}
+	t := &report.Table{Title: "UCR: test accuracy" + c.Selected(by), Rules: map[int]bool{}}
 	t.Columns = []report.Column{{Name: "data set"}, {Name: "train/test", Right: true}, {Name: "length", Right: true},
 		{Name: "classes", Right: true}, {Name: "depth", Right: true}}
 	for _, model := range names {

@@ -13,8 +13,8 @@ import (
 	"sweep/sweep"
 )
 
-// Selection says which trials stand for a group, by what the sweep file's select
-// says.
+// Selection is how the trials that represent a group are selected, by the sweep file's
+// select.
 type Selection string
 
 const (
@@ -24,7 +24,7 @@ const (
 	// Single takes the one best trial.
 	Single Selection = "single"
 	// Others are "ensemble" and "ensemble:k": the replicates of the point that Mean
-	// takes, or of the k best points, vote together.
+	// takes, or of the k best points, vote.
 
 	// Auto is the ensemble of as many points as the validation rows choose.
 	Auto Selection = "ensemble:auto"
@@ -46,11 +46,11 @@ type Collection struct {
 	Names
 	choice sweep.Select
 	sets   map[string]*Set
-	// contests are the groups whose grid points compete.
-	contests map[string]*contest
+	// groups are the groups, by the values of the parameters that define them.
+	groups map[string]*group
 }
 
-// Names says how tables call data sets and models.
+// Names are the names of data sets and models in tables.
 type Names struct {
 	// Set returns the one name of a data set that has several.
 	Set func(name string) string
@@ -60,11 +60,11 @@ type Names struct {
 	Order []string
 }
 
-// Set is what the trials of one data set say of it.
+// Set is a data set with the facts that its trials report.
 type Set struct {
 	Name  string
 	Facts Facts
-	// LossOnly says that its task has no accuracy, NoLoss that it has no test loss.
+	// LossOnly is set if its task has no accuracy, NoLoss if it has no test loss.
 	LossOnly, NoLoss bool
 }
 
@@ -73,17 +73,16 @@ type Facts struct {
 	Train, Test, Length, Classes, Depth, InputSize int
 }
 
-// contest are the trials of one group by grid point.
-type contest struct {
+// group has the trials of one group by grid point.
+type group struct {
 	choice sweep.Select
 	points map[string]*gridPoint
 	order  []*gridPoint
-	// vote is what the last vote came to, nil if there was none.
+	// vote is the result of the last vote, nil if there was none.
 	vote *vote
 }
 
-// gridPoint are the replicates of one point: trials that agree in everything
-// but the seed.
+// gridPoint has the replicates of one point: trials that differ in the seed alone.
 type gridPoint struct {
 	set        *Set
 	model      string
@@ -95,9 +94,9 @@ type gridPoint struct {
 	baseline float64
 }
 
-// outcome is what a table needs of a trial. A diverged one counts as Select says,
-// so that a grid point does not win by the replicates that it lost; alone it is
-// never selected. The view ucr_table does the same.
+// outcome is the part of a trial's result that tables need. A diverged trial counts as the
+// worst, so that a grid point does not win by the replicates that it lost. It is never
+// selected as a single trial. The view ucr_table does the same.
 type outcome struct {
 	id         sweep.TrialID
 	seed       string
@@ -109,9 +108,8 @@ type outcome struct {
 	parameters int64
 }
 
-// NewCollection returns an empty collection of trials that are compared as the
-// sweep file says; what it leaves open is data set and model as groups, and the
-// smallest validation loss.
+// NewCollection returns an empty collection of trials that are compared by choice. Its
+// defaults are groups by data set and model, and the smallest validation loss.
 func NewCollection(choice sweep.Select, names Names) *Collection {
 	if choice.By == "" {
 		choice.By = "validation_loss"
@@ -119,11 +117,11 @@ func NewCollection(choice sweep.Select, names Names) *Collection {
 	if len(choice.Group) == 0 {
 		choice.Group = []string{"dataset", "model"}
 	}
-	return &Collection{Names: names, choice: choice, sets: map[string]*Set{}, contests: map[string]*contest{}}
+	return &Collection{Names: names, choice: choice, sets: map[string]*Set{}, groups: map[string]*group{}}
 }
 
-// Add takes a trial in; trials that are not completed or that have no data set and
-// model are passed over.
+// Add adds a trial. It ignores trials that are not completed or that have no data set and
+// model.
 func (c *Collection) Add(t *sweep.TrialRecord) error {
 	name, okSet := t.Parameters["dataset"].(string)
 	model, okModel := t.Parameters["model"].(string)
@@ -163,7 +161,7 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 	if baseline, measured := t.Result.Summary["baseline_loss"]; measured {
 		p.baseline = baseline
 	}
-	for i := range p.trials { // the same trial of another sweep says nothing new
+	for i := range p.trials { // the same trial of another sweep counts once
 		if p.trials[i].seed == o.seed {
 			p.trials[i] = o
 			return nil
@@ -175,20 +173,20 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 
 // point returns the grid point of a trial's parameters.
 func (c *Collection) point(parameters sweep.Parameters, set *Set, model string) (*gridPoint, error) {
-	group := sweep.Parameters{}
+	common := sweep.Parameters{}
 	for _, name := range c.choice.Group {
 		if value, ok := parameters[name]; ok {
-			group[name] = value
+			common[name] = value
 		}
 	}
-	if _, ok := group["dataset"]; ok {
-		group["dataset"] = set.Name
+	if _, ok := common["dataset"]; ok {
+		common["dataset"] = set.Name
 	}
 	point := parameters.Clone()
 	if !slices.Contains(c.choice.Group, sweep.SeedParameter) {
 		delete(point, sweep.SeedParameter)
 	}
-	groupKey, err := group.Canonical()
+	groupKey, err := common.Canonical()
 	if err != nil {
 		return nil, err
 	}
@@ -196,10 +194,10 @@ func (c *Collection) point(parameters sweep.Parameters, set *Set, model string) 
 	if err != nil {
 		return nil, err
 	}
-	g := c.contests[string(groupKey)]
+	g := c.groups[string(groupKey)]
 	if g == nil {
-		g = &contest{choice: c.choice, points: map[string]*gridPoint{}}
-		c.contests[string(groupKey)] = g
+		g = &group{choice: c.choice, points: map[string]*gridPoint{}}
+		c.groups[string(groupKey)] = g
 	}
 	p := g.points[string(key)]
 	if p == nil {
@@ -253,13 +251,13 @@ type Figure struct {
 	Points int `json:"points,omitempty"`
 }
 
-// figure selects the point that stands for the group.
-func (c *contest) figure(by Selection) (figure Figure, best *gridPoint) {
+// figure selects the point that represents the group.
+func (g *group) figure(by Selection) (figure Figure, best *gridPoint) {
 	if by == Single {
-		return c.single()
+		return g.single()
 	}
-	ranked := c.ranked()
-	if len(ranked) == 0 || by.Ensemble() > 0 && c.vote == nil {
+	ranked := g.ranked()
+	if len(ranked) == 0 || by.Ensemble() > 0 && g.vote == nil {
 		return figure, nil
 	}
 	best = ranked[0].gridPoint
@@ -277,7 +275,7 @@ func (c *contest) figure(by Selection) (figure Figure, best *gridPoint) {
 		figure.Deviation, figure.TestLossDeviation = math.NaN(), math.NaN()
 	}
 	last := 1
-	if v := c.vote; by.Ensemble() > 0 {
+	if v := g.vote; by.Ensemble() > 0 {
 		figure.Accuracy, figure.TestLoss, figure.Loss = v.accuracy, v.testLoss, v.loss
 		figure.Deviation, figure.TestLossDeviation = math.NaN(), math.NaN()
 		figure.Replicates, figure.Count, figure.Points = v.members, v.parameters, v.points
@@ -292,9 +290,9 @@ func (c *contest) figure(by Selection) (figure Figure, best *gridPoint) {
 }
 
 // single takes the one best trial.
-func (c *contest) single() (figure Figure, best *gridPoint) {
+func (g *group) single() (figure Figure, best *gridPoint) {
 	var trial *outcome
-	for _, p := range c.order {
+	for _, p := range g.order {
 		for i := range p.trials {
 			o := &p.trials[i]
 			switch {
@@ -305,7 +303,7 @@ func (c *contest) single() (figure Figure, best *gridPoint) {
 				if !p.before(o, best, trial) {
 					continue
 				}
-			case trial != nil && !c.choice.Better(o.score, trial.score):
+			case trial != nil && !g.choice.Better(o.score, trial.score):
 				continue
 			default:
 				figure.Ties = 0
@@ -329,8 +327,8 @@ func (p *gridPoint) before(o *outcome, other *gridPoint, than *outcome) bool {
 		strings.Compare(o.seed, than.seed)) < 0
 }
 
-// mean is the arithmetic mean of values of which some may be the worst that
-// there is, whose sum must not count as more than that.
+// mean is the arithmetic mean. Values may be the worst that there is, whose sum overflows:
+// it adds none.
 func mean(values []float64) float64 {
 	var m float64
 	for i, v := range values {
@@ -348,8 +346,8 @@ type Row struct {
 	*Set
 	Models   map[string]bool
 	Baseline float64
-	// Label says which group the row is of, where more than data set and model part
-	// them.
+	// Label names the row's group, where groups have more parameters than data set and
+	// model.
 	Label   string
 	Figures map[string]Figure
 }
@@ -372,11 +370,11 @@ func (c *Collection) Has(wanted func(set string) bool) bool {
 	return false
 }
 
-// Rows returns the rows of the sets that are wanted: a group's figure stands at
-// the data set and model of the point that was selected.
+// Rows returns the rows of the sets that are wanted: a group's figure is in the row and
+// column of the data set and model of the point that was selected.
 func (c *Collection) Rows(by Selection, wanted func(set string) bool) []*Row {
 	found := map[string]*Row{}
-	for _, g := range c.contests {
+	for _, g := range c.groups {
 		figure, best := g.figure(by)
 		shown := best
 		if best == nil {
@@ -411,26 +409,26 @@ func (c *Collection) label(point sweep.Parameters) string {
 	return strings.Join(parts, ", ")
 }
 
-// Stands says what stands for a group, as in a title.
-func (c *Collection) Stands(by Selection) string {
+// Selected describes how the figures were selected, as the end of a title.
+func (c *Collection) Selected(by Selection) string {
 	switch k := by.Ensemble(); {
 	case by == Single:
-		return " of the one trial with the " + c.selected()
+		return " of the one trial with the " + c.extreme()
 	case by == Auto:
 		return fmt.Sprintf(" of the mean class probabilities of all replicates of the grid points with the %s, as "+
 			"many, up to %d, as have together the smallest cross entropy on the validation rows",
-			c.selected(), autoPoints)
+			c.extreme(), autoPoints)
 	case k == 1:
-		return " of the replicates' mean class probabilities at the grid point with the " + c.selected()
+		return " of the replicates' mean class probabilities at the grid point with the " + c.extreme()
 	case k > 1:
 		return fmt.Sprintf(" of the mean class probabilities of all replicates of the %d grid points with the %s",
-			k, c.selected())
+			k, c.extreme())
 	}
-	return ", mean ± standard deviation over replicates at the grid point with the " + c.selected()
+	return ", mean ± standard deviation over replicates at the grid point with the " + c.extreme()
 }
 
-// selected says by what a group's trial or point is chosen.
-func (c *Collection) selected() string {
+// extreme names the metric and goal by which a group's trial or point is selected.
+func (c *Collection) extreme() string {
 	extreme := "smallest"
 	if c.choice.Goal == sweep.Maximize {
 		extreme = "largest"
@@ -466,7 +464,7 @@ func (c *Collection) Models(rows ...*Row) []string {
 // of one group.
 func (c *Collection) Varying() []string {
 	var names []string
-	for _, g := range c.contests {
+	for _, g := range c.groups {
 		for _, p := range g.order[1:] {
 			for name, value := range p.parameters {
 				if name != sweep.SeedParameter && !slices.Contains(c.choice.Group, name) &&

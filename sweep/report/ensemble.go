@@ -24,11 +24,10 @@ const ensemblePrefix = "ensemble"
 // autoPoints is how many grid points may vote where validation chooses their number.
 const autoPoints = 12
 
-// ErrNoClasses says that no group of a table has classes to vote on.
+// ErrNoClasses is returned if no group of a table has classes to vote on.
 var ErrNoClasses = errors.New("no data set of the table has classes to vote on: select mean or single")
 
-// Ensemble returns of how many grid points the trials vote together, at most; 0 if each
-// stands for itself.
+// Ensemble returns how many grid points vote at most; 0 if the selection is no ensemble.
 func (s Selection) Ensemble() int {
 	if s == Auto {
 		return autoPoints
@@ -49,19 +48,19 @@ func (s Selection) Ensemble() int {
 
 // Vote makes the ensembles of a selection, which are part of its tables then: in each
 // group the replicates of the k grid points that are best by the metric averaged over
-// their replicates. What they say of a test row is the class with the largest mean
-// probability. Diverged trials have no vote. load returns a trial's
+// their replicates. The answer for a test row is the class with the largest mean
+// probability. Diverged trials do not vote. load returns a trial's
 // [ProbabilitiesArtifact].
 //
-// Of [Auto] k is the number that validation chooses. The replicates of one seed have the
-// same validation rows, which those of other seeds have trained on: the mean over the
-// seeds of what those of each come to together is compared.
+// With [Auto] validation chooses k. The replicates of one seed have the same validation
+// rows, which those of other seeds have trained on: what is compared is the mean over the
+// seeds of the validation loss of the ensemble of each seed's trials.
 //
 // Groups without classes have no ensemble; it is [ErrNoClasses] if there is no other.
 func (c *Collection) Vote(by Selection, wanted func(set string) bool,
 	load func(id sweep.TrialID) ([]byte, error)) error {
 	classes := false
-	for _, g := range c.contests {
+	for _, g := range c.groups {
 		g.vote = nil
 		ranked := g.ranked()
 		if len(ranked) == 0 || !wanted(ranked[0].set.Name) || !ranked[0].votes() {
@@ -96,12 +95,12 @@ func (c *Collection) Vote(by Selection, wanted func(set string) bool,
 	return nil
 }
 
-// errNoValidation says that a trial cannot help to choose the number of points.
+// errNoValidation is the error of a trial by which the number of points cannot be chosen.
 var errNoValidation = errors.New("its class probabilities have no validation rows, as those that earlier programs " +
 	"kept of a refit: " +
-	"run its sweep file again with --reuse=false, or say of how many points, as in ensemble:3")
+	"run its sweep file again with --reuse=false, or name the number of points, as in ensemble:3")
 
-// vote is what an ensemble comes to.
+// vote is the result of an ensemble.
 type vote struct {
 	points, members int
 	parameters      int64
@@ -110,13 +109,13 @@ type vote struct {
 	loss, testLoss float64
 }
 
-// ensemble is what some trials say together.
+// ensemble sums the votes of trials.
 type ensemble struct {
 	members    int
 	parameters int64
 	test       sums
-	// validation are the votes of the trials of each seed on its own rows; unvalidated
-	// says that some trial has none.
+	// validation are the votes of the trials of each seed on its own rows; unvalidated is
+	// set if a trial has none.
 	validation  map[string]*sums
 	unvalidated bool
 }
@@ -190,7 +189,7 @@ func (v *sums) add(file *safetensors.File, part string) error {
 	return nil
 }
 
-// vote is what the trials that were added come to.
+// vote returns the result of the trials that were added.
 func (e *ensemble) vote(points int) *vote {
 	v := &vote{points: points, members: e.members, parameters: e.parameters, accuracy: e.test.accuracy(),
 		testLoss: e.test.loss(), loss: math.NaN()}
@@ -238,22 +237,22 @@ func (v *sums) loss() float64 {
 
 func (v *sums) row(i int) []float64 { return v.values[i*v.classes : (i+1)*v.classes] }
 
-// rankedPoint is a grid point with the mean of what its replicates are compared by.
+// rankedPoint is a grid point with the mean metric of its replicates.
 type rankedPoint struct {
 	*gridPoint
 	score float64
 }
 
-// ranked are the grid points that are finished, the best by the metric averaged over
-// their replicates first. Points with fewer replicates than the fullest are not. Those
-// that tie are in the order of their keys.
-func (c *contest) ranked() []rankedPoint {
+// ranked returns the finished grid points, the best first, by the metric averaged over their
+// replicates. Points with fewer replicates than others are not finished. Points that tie
+// are in the order of their keys.
+func (g *group) ranked() []rankedPoint {
 	fullest := 0
-	for _, p := range c.order {
+	for _, p := range g.order {
 		fullest = max(fullest, len(p.trials))
 	}
 	var list []rankedPoint
-	for _, p := range c.order {
+	for _, p := range g.order {
 		if len(p.trials) < fullest {
 			continue
 		}
@@ -265,9 +264,9 @@ func (c *contest) ranked() []rankedPoint {
 	}
 	slices.SortFunc(list, func(a, b rankedPoint) int {
 		switch {
-		case c.choice.BetterMean(a.score, b.score):
+		case g.choice.BetterMean(a.score, b.score):
 			return -1
-		case c.choice.BetterMean(b.score, a.score):
+		case g.choice.BetterMean(b.score, a.score):
 			return 1
 		}
 		return cmp.Compare(a.key, b.key)
@@ -275,8 +274,8 @@ func (c *contest) ranked() []rankedPoint {
 	return list
 }
 
-// bySeed are the replicates in the order of their seeds: that of their arrival must
-// not show in sums.
+// bySeed returns the replicates in the order of their seeds: sums must not depend on the
+// order in which they arrived.
 func (p *gridPoint) bySeed() []*outcome {
 	trials := make([]*outcome, len(p.trials))
 	for i := range p.trials {

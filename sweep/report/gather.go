@@ -23,18 +23,18 @@ type Kind struct {
 // Has reports whether a collection has a row for the table.
 func (k *Kind) Has(c *Collection) bool { return c.Has(k.Holds) }
 
-// A Request asks for a table.
+// A Request is a request for a table.
 type Request struct {
 	Kind      *Kind
 	Names     Names
 	Selection Selection
-	// Sweeps are references of the sweeps whose trials it is made of. If there is none
-	// it is the newest that has a row for it, or all of them if All is set.
+	// Sweeps are references of the sweeps whose trials are in the table. Empty means the
+	// newest that has a row for it, or all such sweeps if All is set.
 	Sweeps []string
 	All    bool
 }
 
-// IncomparableError says that two sweeps of one table choose their best trials by
+// IncomparableError is the error of two sweeps of one table that choose their best trials by
 // different rules.
 type IncomparableError struct {
 	Sweep      string
@@ -43,11 +43,11 @@ type IncomparableError struct {
 
 // Error implements error.
 func (e *IncomparableError) Error() string {
-	return fmt.Sprintf("sweep %s compares its trials by %v, another of this table by %v: ask for their tables apart",
+	return fmt.Sprintf("sweep %s compares its trials by %v, another of this table by %v: make a table for each",
 		e.Sweep, e.Own, e.Other)
 }
 
-// Artifacts reads what trials left besides their results.
+// Artifacts reads the artifacts of trials.
 type Artifacts interface {
 	// Artifact writes the content of an artifact from an offset.
 	Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,

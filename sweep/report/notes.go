@@ -36,7 +36,7 @@ func (c *Collection) Explain(t *Table, rows []*Row, by Selection) {
 			tested = "the mean of the last weights"
 		}
 		t.note("Selected by the %s before the refit; tested with %s, which have trained on the validation rows, too.",
-			c.selected(), tested)
+			c.extreme(), tested)
 	}
 	if len(tied) > 0 {
 		what := "grid points"
@@ -66,7 +66,7 @@ func list(texts []string) string {
 	return strings.Join(texts, "; ")
 }
 
-// share is a parameter of the point that stands for a group, 0 if it has none.
+// share is a parameter of the selected point, 0 if it has none.
 func share(f Figure, name string) float64 {
 	switch v := f.Parameters[name].(type) {
 	case float64:

@@ -33,7 +33,7 @@ type Database struct {
 	// does not wait for a connection.
 	pool, views *pgxpool.Pool
 	// lease has the connection that takes and renews the lead; excludes says that it
-	// keeps coordinators of the first edition from leading.
+	// keeps coordinators of the first version from leading.
 	lease    *pgxpool.Pool
 	excludes atomic.Bool
 	// name is the database in errors: host and name, never the password.

@@ -59,16 +59,16 @@ func (d *Database) newLease(ctx context.Context, config *pgxpool.Config) (*pgxpo
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// excludeFirstEdition takes the lock by which coordinators of the first edition lead:
+// excludeFirstVersion takes the lock by which coordinators of the first version lead:
 // one of them that stands by would otherwise lead as well. One that has it although
 // the schema is a later one, as a leader before this may, loses its session. Nothing
 // else depends on the lock, and it may be lost with the connection.
-func (d *Database) excludeFirstEdition(ctx context.Context, t pgx.Tx) error {
+func (d *Database) excludeFirstVersion(ctx context.Context, t pgx.Tx) error {
 	if d.excludes.Load() {
 		return nil
 	}
 	var taken bool
-	if err := t.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(firstEditionLock)).Scan(&taken); err != nil {
+	if err := t.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(firstVersionLock)).Scan(&taken); err != nil {
 		return err
 	}
 	d.excludes.Store(taken)
@@ -79,7 +79,7 @@ func (d *Database) excludeFirstEdition(ctx context.Context, t pgx.Tx) error {
 		err := t.Exec(ctx,
 		`SELECT pg_terminate_backend(l.pid)`+holders+` AND l.locktype = 'advisory'
 			AND pg_has_role(a.usesysid, 'USAGE')`,
-		int64(firstEditionLock)>>32, int64(firstEditionLock)&0xffffffff)
+		int64(firstVersionLock)>>32, int64(firstVersionLock)&0xffffffff)
 	return err
 }
 
@@ -111,7 +111,7 @@ func (d *Database) Takeover(ctx context.Context, do func(database.Tx) error) err
 		if err := do(tx{t, d}); err != nil {
 			return err
 		}
-		return d.excludeFirstEdition(ctx, t)
+		return d.excludeFirstVersion(ctx, t)
 	})
 }
 
@@ -137,7 +137,7 @@ func (d *Database) Renew(ctx context.Context, do func(database.Tx) error) error 
 		if err := do(tx{t, d}); err != nil {
 			return err
 		}
-		return d.excludeFirstEdition(ctx, t)
+		return d.excludeFirstVersion(ctx, t)
 	})
 }
 

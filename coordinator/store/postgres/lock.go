@@ -22,7 +22,7 @@ import (
 // there to read.
 type lock struct {
 	conn *pgx.Conn
-	// first says that the session has the first edition's lock too.
+	// first says that the session has the first version's lock too.
 	first bool
 }
 
@@ -31,10 +31,10 @@ const (
 	lockPoll = 250 * time.Millisecond
 	// lockAnswer is how long the server may take to answer that it is given up.
 	lockAnswer = 2 * time.Second
-	// firstEditionLock is the advisory lock by which coordinators of the first
-	// edition lead. It is taken too, so that a cluster can be brought up to date one
+	// firstVersionLock is the advisory lock by which coordinators of the first
+	// version lead. It is taken too, so that a cluster can be brought up to date one
 	// coordinator after another.
-	firstEditionLock = 0x73776565_70000002
+	firstVersionLock = 0x73776565_70000002
 )
 
 // lockTable does not hinder those who use the table.
@@ -118,12 +118,12 @@ func (l *lock) try(ctx context.Context) (taken bool, err error) {
 	return false, err
 }
 
-// alone takes the first edition's lock, once, and reports whether none of its
+// alone takes the first version's lock, once, and reports whether none of its
 // coordinators leads.
 func (l *lock) alone(ctx context.Context) (alone bool, err error) {
 	if !l.first {
 		if err := l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`,
-			int64(firstEditionLock)).Scan(&l.first); err != nil {
+			int64(firstVersionLock)).Scan(&l.first); err != nil {
 			return false, err
 		}
 	}
@@ -131,11 +131,11 @@ func (l *lock) alone(ctx context.Context) (alone bool, err error) {
 		return true, nil
 	}
 	err = l.conn.QueryRow(ctx, `SELECT NOT EXISTS (SELECT `+holders+` AND l.locktype = 'advisory')`,
-		int64(firstEditionLock)>>32, int64(firstEditionLock)&0xffffffff).Scan(&alone)
+		int64(firstVersionLock)>>32, int64(firstVersionLock)&0xffffffff).Scan(&alone)
 	return alone, err
 }
 
-// holders are the sessions of others that have one of the locks. The first edition's
+// holders are the sessions of others that have one of the locks. The first version's
 // means nothing with a user that may only read.
 const holders = ` FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
 	WHERE l.granted AND l.pid <> pg_backend_pid() AND l.database = (SELECT oid FROM pg_database
@@ -176,7 +176,7 @@ func holder(ctx context.Context, in interface {
 	err = in.QueryRow(ctx, `SELECT coalesce(a.usename, '?'), coalesce(a.application_name, ''),
 		coalesce(host(a.client_addr), 'a local socket'), coalesce(a.backend_start, now())`+holders+`
 		ORDER BY l.relation NULLS LAST LIMIT 1`,
-		int64(firstEditionLock)>>32, int64(firstEditionLock)&0xffffffff).Scan(&user, &name, &address, &since)
+		int64(firstVersionLock)>>32, int64(firstVersionLock)&0xffffffff).Scan(&user, &name, &address, &since)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", false, nil
 	}

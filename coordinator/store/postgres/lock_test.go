@@ -184,20 +184,20 @@ func hold(t *testing.T, address, text string) *pgx.Conn {
 }
 
 const (
-	leaderOfFirstEdition = `SELECT pg_advisory_lock(x'7377656570000002'::bigint)`
-	leaderOfThisEdition  = `BEGIN; LOCK TABLE schema_migrations IN SHARE UPDATE EXCLUSIVE MODE`
+	leaderOfFirstVersion = `SELECT pg_advisory_lock(x'7377656570000002'::bigint)`
+	leaderOfThisVersion  = `BEGIN; LOCK TABLE schema_migrations IN SHARE UPDATE EXCLUSIVE MODE`
 )
 
-// TestFirstEditionLeads: a coordinator of the first edition that leads by its
+// TestFirstVersionLeads: a coordinator of the first version that leads by its
 // advisory lock, although the schema is a later one, does so no longer when another
 // one leads, and neither does one that stands by.
-func TestFirstEditionLeads(t *testing.T) {
+func TestFirstVersionLeads(t *testing.T) {
 	server := postgrestest.Start(t)
 	address := server.Database(t)
 	s := open(t, address)
 	ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
 	defer cancel()
-	first := hold(t, address, leaderOfFirstEdition)
+	first := hold(t, address, leaderOfFirstVersion)
 	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host"})
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestFirstEditionLeads(t *testing.T) {
 	var taken bool
 	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(x'7377656570000002'::bigint)`).Scan(&taken); err != nil ||
 		taken {
-		t.Errorf("a coordinator of the first edition leads too: %v", err)
+		t.Errorf("a coordinator of the first version leads too: %v", err)
 	}
 	if err := lead.Resign(ctx); err != nil {
 		t.Error(err)
@@ -236,9 +236,9 @@ func TestReaderCannotLead(t *testing.T) {
 	defer cancel()
 	execute(t, address, `CREATE USER reading; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reading`)
 	reader := strings.Replace(address, "sweep@", "reading@", 1)
-	hold(t, reader, leaderOfFirstEdition)
+	hold(t, reader, leaderOfFirstVersion)
 	conn := hold(t, reader, `SELECT 1`)
-	if _, err := conn.Exec(ctx, leaderOfThisEdition); err == nil {
+	if _, err := conn.Exec(ctx, leaderOfThisVersion); err == nil {
 		t.Error("a user that only reads took the lock")
 	}
 	lead, err := s.Lead(ctx, sweep.LeadOptions{Holder: "host", Waiting: func(holder string) {

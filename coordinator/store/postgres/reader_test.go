@@ -528,7 +528,7 @@ func TestEveryRelationIsReadableOrNot(t *testing.T) {
 }
 
 // TestFormerReaderRole: the role that sessions of the store became in the first
-// edition reads nothing any more.
+// version reads nothing any more.
 func TestFormerReaderRole(t *testing.T) {
 	server := postgrestest.Start(t)
 	address := server.Database(t)

@@ -2,5 +2,5 @@
 
 package sqlite
 
-// firstEdition finds nobody where the first edition had no lock.
-func firstEdition(string) (process string, err error) { return "", nil }
+// firstVersion finds nobody where the first version had no lock.
+func firstVersion(string) (process string, err error) { return "", nil }

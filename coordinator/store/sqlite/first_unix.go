@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// firstEdition returns the process that leads by the lock of the first edition,
+// firstVersion returns the process that leads by the lock of the first version,
 // or "sweep run" has: a file called lock in the folder of the database, the
 // program's home unless it was moved. "" if there is none, or it is this process.
-func firstEdition(database string) (process string, err error) {
+func firstVersion(database string) (process string, err error) {
 	f, err := os.Open(filepath.Join(filepath.Dir(database), "lock"))
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil

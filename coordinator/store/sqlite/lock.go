@@ -41,7 +41,7 @@ func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) 
 	for {
 		holder := ""
 		if err = c.Script(ctx, `BEGIN EXCLUSIVE`); err == nil {
-			if holder, err = firstEdition(d.path); err != nil || holder == "" {
+			if holder, err = firstVersion(d.path); err != nil || holder == "" {
 				break
 			}
 			err = c.Script(ctx, `ROLLBACK`)
@@ -74,7 +74,7 @@ func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) 
 // file be read.
 func (d *Database) Holder(ctx context.Context) (holder string, held bool, err error) {
 	if _, err := os.Stat(d.path + lockSuffix); errors.Is(err, fs.ErrNotExist) {
-		holder, err = firstEdition(d.path)
+		holder, err = firstVersion(d.path)
 		return holder, holder != "", err
 	}
 	c, err := open(&plain, d.path+lockSuffix, "busy_timeout(0)", "query_only(1)")
@@ -86,7 +86,7 @@ func (d *Database) Holder(ctx context.Context) (holder string, held bool, err er
 		return "", true, nil
 	}
 	if err == nil {
-		holder, err = firstEdition(d.path)
+		holder, err = firstVersion(d.path)
 	}
 	return holder, holder != "", err
 }

@@ -156,7 +156,7 @@ func testArtifacts(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 	})
 
-	// A result is taken over with its artifacts, and not if it lacks one.
+	// A result is reused with its artifacts, and not if it lacks one.
 	t.Run("Reuse", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		same := func(id string) []sweep.Trial {
@@ -171,13 +171,13 @@ func testArtifacts(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.complete(trialID("s1", 1), leaving("b"))
 		f.makeSweep("s2", asking("two", "weights"), 2)
 		if n := f.write("s2", 0, 0, same("s2")); n != 0 {
-			t.Errorf("%d taken over that have no weights", n)
+			t.Errorf("%d reused that have no weights", n)
 		}
 		f.complete(trialID("s2", 0), leaving("a", weights("a")))
 		f.complete(trialID("s2", 1), leaving("b", sweep.Artifact{Name: "weights", Problem: "too large"}))
 		f.makeSweep("s3", asking("three", "weights"), 2)
 		if n := f.write("s3", 0, 0, same("s3")); n != 1 {
-			t.Errorf("%d taken over, want 1", n)
+			t.Errorf("%d reused, want 1", n)
 		}
 		if got := f.trial(trialID("s3", 0)); got.ReusedFrom == nil || *got.ReusedFrom != trialID("s2", 0) {
 			t.Errorf("%+v", got.ReusedFrom)
@@ -188,7 +188,7 @@ func testArtifacts(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("%+v", got)
 		}
-		// What others took over stays when it is deleted.
+		// What others reuse is kept when it is deleted.
 		log := f.event(sweep.EventReleased, trialID("s2", 1), "z")
 		log.Release, log.Log = &sweep.Release{Reason: "stopped"}, "words"
 		f.record(log)
@@ -205,11 +205,11 @@ func testArtifacts(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		f.makeSweep("s4", asking("four", "weights", "weight_"), 2)
 		if n := f.write("s4", 0, 0, same("s4")); n != 0 {
-			t.Errorf("%d taken over that lack one of two", n)
+			t.Errorf("%d reused that lack one of two", n)
 		}
 		f.makeSweep("s5", submission("five"), 2)
 		if n := f.write("s5", 0, 0, same("s5")); n != 2 {
-			t.Errorf("%d taken over, want 2", n)
+			t.Errorf("%d reused, want 2", n)
 		}
 	})
 }

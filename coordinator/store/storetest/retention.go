@@ -79,7 +79,7 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 	})
 
-	t.Run("TakenOver", func(t *testing.T) {
+	t.Run("Reused", func(t *testing.T) {
 		f := newFixture(t, open(t))
 		f.create("s1", 3, 3)
 		f.complete(trialID("s1", 0), completed(1, "a"))
@@ -93,7 +93,7 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 					trials("s1", 0, 3)[i%3].Fingerprint
 			}
 			if reused := f.write(id, 0, 0, page); reused != int(n) {
-				t.Fatalf("sweep %s took %d results over", id, reused)
+				t.Fatalf("sweep %s reused %d results", id, reused)
 			}
 		}
 		again("s2", 4) // two of them the same
@@ -106,7 +106,7 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 			trialID("s3", 1)} {
 			results[id] = f.trial(id).Result
 		}
-		standings := f.rows(`SELECT * FROM accuracy_table WHERE sweep_id <> 's1'
+		tables := f.rows(`SELECT * FROM accuracy_table WHERE sweep_id <> 's1'
 			ORDER BY sweep_id, dataset, model, selection, trial_index`)
 
 		_, err = f.DeleteSweep(f.ctx, "s1")
@@ -116,13 +116,13 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 				t.Errorf("trial %v has %+v, want %+v", id, got.Result, want)
 			}
 		}
-		heir := f.trial(trialID("s2", 0))
-		if heir.ReusedFrom != nil || heir.Worker != source.Worker || heir.Executions != source.Executions ||
-			!heir.StartedAt.Equal(source.StartedAt) {
-			t.Errorf("the first that took it over is %+v", heir)
+		owner := f.trial(trialID("s2", 0))
+		if owner.ReusedFrom != nil || owner.Worker != source.Worker || owner.Executions != source.Executions ||
+			!owner.StartedAt.Equal(source.StartedAt) {
+			t.Errorf("the new owner is %+v", owner)
 		}
 		for _, id := range []sweep.TrialID{trialID("s2", 3), trialID("s3", 0)} {
-			if got := f.trial(id); got.ReusedFrom == nil || *got.ReusedFrom != heir.TrialID {
+			if got := f.trial(id); got.ReusedFrom == nil || *got.ReusedFrom != owner.TrialID {
 				t.Errorf("trial %v is from %v", id, got.ReusedFrom)
 			}
 			got, err := f.Curves(f.ctx, id)
@@ -132,8 +132,8 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 			}
 		}
 		if got := f.rows(`SELECT * FROM accuracy_table
-			ORDER BY sweep_id, dataset, model, selection, trial_index`); !equalRows(got, standings) {
-			t.Errorf("standings %v, want %v", got, standings)
+			ORDER BY sweep_id, dataset, model, selection, trial_index`); !equalRows(got, tables) {
+			t.Errorf("tables %v, want %v", got, tables)
 		}
 		f.wantProgress("s2", sweep.Progress{Completed: 4, Reused: 1, Diverged: 1})
 		f.wantProgress("s3", sweep.Progress{Completed: 3, Reused: 3, Diverged: 1})
@@ -234,7 +234,7 @@ func testRetention(t *testing.T, open func(t *testing.T) sweep.Store) {
 		// Two curves of s1 are also those of s4.
 		prune(sweep.Retention{Curves: ahead}, sweep.Removed{Curves: 6}, "4 7 6 1 4 0")
 		if curves, err := f.Curves(f.ctx, trialID("s4", 0)); err != nil || len(curves) != 2 {
-			t.Errorf("%d curves are left of what was taken over: %v", len(curves), err)
+			t.Errorf("%d curves are left of reused results: %v", len(curves), err)
 		}
 		prune(sweep.Retention{Sweeps: ahead}, sweep.Removed{Sweeps: 3, Trials: 5}, "1 2 1 1 2 0")
 		var ids []string

@@ -108,7 +108,7 @@ func testReuse(t *testing.T, open func(t *testing.T) sweep.Store) {
 		f.write("s1", 0, 0, page[:1])
 		f.complete(trialID("s1", 0), completed(1, "a"))
 		if n := f.write("s1", 0, 1, page[1:]); n != 0 {
-			t.Error("a trial without fingerprint took over a result")
+			t.Error("a trial without fingerprint reused a result")
 		}
 	})
 }

@@ -63,7 +63,7 @@ func Run(t *testing.T, address func(t *testing.T) string, copied func(t *testing
 		{"Query", testQuery},
 		{"Metrics", testMetrics},
 		{"Views", testViews},
-		{"Standings", testStandings},
+		{"Groups", testGroups},
 		{"Counters", testCounters},
 		{"Concurrency", testConcurrency},
 		{"SlowReaders", testSlowReaders},

@@ -12,9 +12,9 @@ import (
 	"sweep/sweep"
 )
 
-// testStandings: whatever the order in which results come, and in however many
-// batches, the views show what all trials come to, by each sweep's own select.
-func testStandings(t *testing.T, open func(t *testing.T) sweep.Store) {
+// testGroups: the views show the best of each group, by each sweep's select, in whatever
+// order and batches the results were recorded.
+func testGroups(t *testing.T, open func(t *testing.T) sweep.Store) {
 	f := newFixture(t, open(t))
 	choices := []sweep.Select{
 		{},
@@ -64,7 +64,7 @@ func testStandings(t *testing.T, open func(t *testing.T) sweep.Store) {
 		page := trials(id, 0, int64(len(runs)))
 		for i := range page {
 			page[i].Parameters = runs[i].parameters
-			page[i].Fingerprint = sweep.Fingerprint(fmt.Sprint("standing-", s, "-", i))
+			page[i].Fingerprint = sweep.Fingerprint(fmt.Sprint("group-", s, "-", i))
 		}
 		f.write(id, 0, 0, page)
 		var events []sweep.Event
@@ -77,13 +77,13 @@ func testStandings(t *testing.T, open func(t *testing.T) sweep.Store) {
 			f.record(events[:n]...) // a repeat counts nothing twice
 			events = events[n:]
 		}
-		var done []standing
+		var done []ended
 		for i, r := range runs {
-			done = append(done, standing{int64(i), r.parameters, r.result})
+			done = append(done, ended{int64(i), r.parameters, r.result})
 		}
-		f.wantStandings(id, choice, done)
+		f.wantGroups(id, choice, done)
 
-		// An extension with the same trials again, whose results are taken over, changes nothing.
+		// An extension with the same trials again, whose results are reused, changes nothing.
 		if _, err := f.AddGrid(f.ctx, id, submitted, 2*int64(len(runs))); err != nil {
 			t.Fatal(err)
 		}
@@ -92,40 +92,40 @@ func testStandings(t *testing.T, open func(t *testing.T) sweep.Store) {
 			again[i].Parameters, again[i].Fingerprint = runs[i%len(runs)].parameters, page[i%len(runs)].Fingerprint
 		}
 		f.write(id, 1, 0, again)
-		f.wantStandings(id, choice, done)
+		f.wantGroups(id, choice, done)
 	}
 
-	// Taken over into another sweep they count there, once each, by its own select.
+	// Reused by another sweep they count there, once each, by its own select.
 	for s := range choices {
 		id := fmt.Sprint("t", s)
 		submitted := submission(id)
 		submitted.Spec.Select = choices[(s+1)%len(choices)]
 		f.makeSweep(id, submitted, 2*int64(len(runs)))
 		page := trials(id, 0, 2*int64(len(runs)))
-		var done []standing
+		var done []ended
 		for i := range page {
 			r := runs[i%len(runs)]
 			page[i].Parameters, page[i].Fingerprint = r.parameters,
-				sweep.Fingerprint(fmt.Sprint("standing-", s, "-", i%len(runs)))
+				sweep.Fingerprint(fmt.Sprint("group-", s, "-", i%len(runs)))
 			if i < len(runs) && r.result.State == sweep.Completed {
-				done = append(done, standing{int64(i), r.parameters, r.result})
+				done = append(done, ended{int64(i), r.parameters, r.result})
 			}
 		}
 		f.write(id, 0, 0, page[:len(runs)])
 		f.write(id, 0, int64(len(runs)), page[len(runs):])
-		f.wantStandings(id, submitted.Spec.Select, done)
+		f.wantGroups(id, submitted.Spec.Select, done)
 	}
 }
 
-// standing is a trial that ended.
-type standing struct {
+// ended is a trial that ended.
+type ended struct {
 	index      int64
 	parameters sweep.Parameters
 	result     *sweep.Result
 }
 
-// wantStandings compares the views with what the trials come to.
-func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing) {
+// wantGroups compares the views with what it computes from all trials.
+func (f *fixture) wantGroups(id string, choice sweep.Select, done []ended) {
 	f.t.Helper()
 	if choice.By == "" {
 		choice.By = "validation_loss"
@@ -139,7 +139,7 @@ func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing)
 		diverged           int64
 	}
 	groups := map[string]map[string]*point{}
-	best := map[string]standing{}
+	best := map[string]ended{}
 	// Of equal ones the one with the smallest key is the best, then that with the smallest
 	// seed: nothing that depends on the order of the file.
 	type place struct{ key, seed, index int64 }
@@ -208,7 +208,7 @@ func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing)
 		for _, p := range points {
 			fullest = max(fullest, len(p.score))
 		}
-		var lead *point
+		var top *point
 		tied := 0
 		for _, p := range points {
 			if len(p.score) < fullest {
@@ -216,29 +216,29 @@ func (f *fixture) wantStandings(id string, choice sweep.Select, done []standing)
 			}
 			score := mean(p.score)
 			switch {
-			case lead == nil || choice.BetterMean(score, mean(lead.score)):
-				lead, tied = p, 0
-			case sweep.Tied(score, mean(lead.score)):
+			case top == nil || choice.BetterMean(score, mean(top.score)):
+				top, tied = p, 0
+			case sweep.Tied(score, mean(top.score)):
 				tied++
-				if p.key < lead.key {
-					lead = p
+				if p.key < top.key {
+					top = p
 				}
 			}
 		}
 		spread := math.NaN()
-		if n := len(lead.acc); n > 1 {
+		if n := len(top.acc); n > 1 {
 			spread = 0
-			for _, a := range lead.acc {
-				spread += (a - mean(lead.acc)) * (a - mean(lead.acc)) / float64(n-1)
+			for _, a := range top.acc {
+				spread += (a - mean(top.acc)) * (a - mean(top.acc)) / float64(n-1)
 			}
 			spread = math.Sqrt(spread)
 		}
 		loss := math.NaN()
-		if len(lead.losses) > 0 {
-			loss = mean(lead.losses)
+		if len(top.losses) > 0 {
+			loss = mean(top.losses)
 		}
-		want = append(want, fmt.Sprintf("mean %d %d %.9f %.9f %.9f ties %d", len(lead.score), lead.diverged, loss,
-			mean(lead.acc), spread, tied))
+		want = append(want, fmt.Sprintf("mean %d %d %.9f %.9f %.9f ties %d", len(top.score), top.diverged, loss,
+			mean(top.acc), spread, tied))
 	}
 	var got []string
 	number := func(v any) float64 {

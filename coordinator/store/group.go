@@ -1,0 +1,229 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"sweep/coordinator/store/database"
+	"sweep/sweep"
+)
+
+// Three tables are updated in the transaction of each result, so that no query has to read
+// all trials: scores has the metrics of each trial, points the aggregates of each grid
+// point, contests the best trial and the best grid point of each group. A completed trial
+// never changes, so nothing is ever subtracted.
+
+// entry is a trial whose result is recorded.
+type entry struct {
+	sweep, trial, index int64
+	// point is the key of its grid point, seed 0 if it has none.
+	point, seed         int64
+	completed, diverged bool
+	// repeated is set if the sweep has the same trial already: it is not counted twice.
+	repeated       bool
+	parameters     sweep.Parameters
+	summary        map[string]float64
+	parameterCount int64
+}
+
+// metric returns a metric of the trial, NaN if it has none.
+func (e *entry) metric(metric string) float64 {
+	if value, ok := e.summary[metric]; ok {
+		return value
+	}
+	return math.NaN()
+}
+
+// score enters trials into the three tables.
+func (t *transaction) score(entries []entry) {
+	t.saveScores(slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return len(e.summary) == 0 }))
+	entries = slices.DeleteFunc(entries, func(e entry) bool {
+		return !e.completed || e.repeated || !e.diverged && math.IsNaN(e.metric(t.comparison(e.sweep).By))
+	})
+	if t.err != nil || len(entries) == 0 {
+		return
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.sweep, b.sweep), cmp.Compare(a.index, b.index))
+	})
+	s := scoring{transaction: t, aggregates: map[sweepKey]*aggregate{}, groups: map[sweepKey]*group{}}
+	s.load(entries)
+	for i := range entries {
+		e := &entries[i]
+		a := s.aggregates[sweepKey{e.sweep, e.point}]
+		if a == nil { // the transaction failed
+			return
+		}
+		by := t.comparison(e.sweep)
+		a.add(by, e)
+		if g := s.groups[sweepKey{e.sweep, a.group}]; !e.diverged {
+			g.addTrial(by, e)
+		}
+	}
+	for key, a := range s.aggregates {
+		s.groups[sweepKey{key.sweep, a.group}].addPoint(t.comparison(key.sweep), a)
+	}
+	s.save()
+}
+
+// sweepKey identifies a grid point or a group: a sweep's number, and the key there.
+type sweepKey struct{ sweep, key int64 }
+
+// group has the best trial, 0 if all diverged, and the best grid point of a group.
+type group struct {
+	sweepKey
+	trial, trialIndex      int64
+	trialScore             float64
+	trialPoint, trialSeed  int64
+	trialTies              int64 // other trials with the same score
+	point, pointReplicates int64
+	pointIndex             int64 // the first of its trials
+	pointScore             float64
+	pointTies              int64 // other points with the same score
+	stored                 bool
+}
+
+// addTrial compares a trial with the best one. Of equal ones the one with the smallest key
+// and seed is the best.
+func (g *group) addTrial(by *comparison, e *entry) {
+	score := e.metric(by.By)
+	switch {
+	case g.trial == 0 || by.Better(score, g.trialScore):
+		g.trialTies = 0
+	case score != g.trialScore:
+		return
+	default:
+		g.trialTies++
+		if cmp.Or(cmp.Compare(g.trialPoint, e.point), cmp.Compare(g.trialSeed, e.seed),
+			cmp.Compare(g.trialIndex, e.index)) <= 0 {
+			return
+		}
+	}
+	g.trial, g.trialIndex, g.trialScore, g.trialPoint, g.trialSeed = e.trial, e.index, score, e.point, e.seed
+}
+
+// addPoint compares a grid point that has further replicates with the best one. Only the
+// points with the most replicates are candidates, and each comes here once when it has as
+// many as the best one.
+func (g *group) addPoint(by *comparison, a *aggregate) {
+	switch {
+	case a.replicates > g.pointReplicates ||
+		a.replicates == g.pointReplicates && by.BetterMean(a.score, g.pointScore):
+		g.pointTies = 0
+	case a.replicates < g.pointReplicates || !sweep.Tied(a.score, g.pointScore):
+		return
+	default:
+		g.pointTies++
+		if a.key > g.point {
+			return
+		}
+	}
+	g.point, g.pointReplicates, g.pointIndex, g.pointScore = a.key, a.replicates, a.first, a.score
+}
+
+// scoring has the grid points and groups that results change.
+type scoring struct {
+	*transaction
+	aggregates map[sweepKey]*aggregate
+	groups     map[sweepKey]*group
+}
+
+// sweepKeys is a batch of keys; name is the column of the second part.
+func sweepKeys(name string, list []sweepKey) database.Batch {
+	return database.Batch{Rows: len(list), Columns: []database.Column{
+		{Name: "sweep_no", Int: func(i int) int64 { return list[i].sweep }},
+		{Name: name, Int: func(i int) int64 { return list[i].key }},
+	}}
+}
+
+const loadAggregates = `SELECT p.sweep_no, p.point_key, p.contest_key, p.first_index, p.sample_no, p.replicates,
+	p.diverged, p.score, p.losses, p.loss,
+		p.accuracies, p.accuracy, p.accuracy_spread, p.parameter_count
+	FROM {v} JOIN points AS p USING (sweep_no, point_key)`
+
+const loadGroups = `SELECT c.sweep_no, c.contest_key, coalesce(c.best_no, 0), c.best_index, c.best_score,
+	coalesce(b.point_key, 0), coalesce(b.seed, 0), c.best_ties,
+		c.lead_key, c.lead_replicates, c.lead_index, c.lead_score, c.lead_ties
+	FROM {v} JOIN contests AS c USING (sweep_no, contest_key) LEFT JOIN trials AS b ON b.trial_no = c.best_no`
+
+const loadParameters = `SELECT t.trial_no, t.parameters FROM {v} JOIN trials AS t USING (trial_no)`
+
+// load loads the grid points and groups of entries, and makes those that do not exist yet.
+func (s *scoring) load(entries []entry) {
+	var wanted []sweepKey
+	first := map[sweepKey]int64{} // a trial of each point
+	for i := range entries {
+		key := sweepKey{entries[i].sweep, entries[i].point}
+		if _, seen := first[key]; !seen {
+			first[key] = entries[i].trial
+			wanted = append(wanted, key)
+		}
+	}
+	s.each(func(row database.Row) error {
+		a := &aggregate{stored: true}
+		err := row.Scan(&a.sweep, &a.key, &a.group, &a.first, &a.trial, &a.replicates, &a.diverged, &a.score,
+			&a.losses, &a.loss, &a.accuracies, &a.accuracy, &a.m2, &a.parameterCount)
+		s.aggregates[a.sweepKey] = a
+		return err
+	}, loadAggregates, sweepKeys("point_key", wanted))
+	var fresh []int64
+	points := map[int64]sweepKey{}
+	for _, key := range wanted {
+		if s.aggregates[key] == nil {
+			fresh = append(fresh, first[key])
+			points[first[key]] = key
+		}
+	}
+	if len(fresh) > 0 {
+		s.each(func(row database.Row) error {
+			var trial int64
+			var parameters string
+			err := row.Scan(&trial, &parameters)
+			key := points[trial]
+			s.aggregates[key] = &aggregate{sweepKey: key, group: s.comparison(key.sweep).groupKey(parameters)}
+			return err
+		}, loadParameters, numberBatch(fresh))
+	}
+	wanted = wanted[:0]
+	for _, a := range s.aggregates {
+		key := sweepKey{a.sweep, a.group}
+		if s.groups[key] == nil {
+			s.groups[key] = &group{sweepKey: key}
+			wanted = append(wanted, key)
+		}
+	}
+	s.each(func(row database.Row) error {
+		g := &group{stored: true}
+		err := row.Scan(&g.sweep, &g.key, &g.trial, &g.trialIndex, &g.trialScore, &g.trialPoint, &g.trialSeed,
+			&g.trialTies, &g.point, &g.pointReplicates, &g.pointIndex, &g.pointScore, &g.pointTies)
+		s.groups[g.sweepKey] = g
+		return err
+	}, loadGroups, sweepKeys("contest_key", wanted))
+}
+
+func (s *scoring) save() {
+	save(s.transaction, "points", 2, slices.Collect(maps.Values(s.aggregates)), func(a *aggregate) bool {
+		return a.stored
+	}, aggregateBatch)
+	save(s.transaction, "contests", 2, slices.Collect(maps.Values(s.groups)), func(g *group) bool {
+		return g.stored
+	}, groupBatch)
+}
+
+func groupBatch(all []*group) database.Batch {
+	return database.Batch{Rows: len(all), Columns: []database.Column{
+		{Name: "sweep_no", Int: func(i int) int64 { return all[i].sweep }},
+		{Name: "contest_key", Int: func(i int) int64 { return all[i].key }},
+		{Name: "best_no", Key: func(i int) int64 { return all[i].trial }},
+		{Name: "best_index", Int: func(i int) int64 { return all[i].trialIndex }},
+		{Name: "best_score", Float: func(i int) float64 { return all[i].trialScore }},
+		{Name: "best_ties", Int: func(i int) int64 { return all[i].trialTies }},
+		{Name: "lead_key", Int: func(i int) int64 { return all[i].point }},
+		{Name: "lead_replicates", Int: func(i int) int64 { return all[i].pointReplicates }},
+		{Name: "lead_index", Int: func(i int) int64 { return all[i].pointIndex }},
+		{Name: "lead_score", Float: func(i int) float64 { return all[i].pointScore }},
+		{Name: "lead_ties", Int: func(i int) int64 { return all[i].pointTies }},
+	}}
+}
