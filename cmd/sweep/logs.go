@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sweep/local"
 	"sweep/sweep"
 	"sweep/sweep/wire"
 )
@@ -53,7 +54,7 @@ interrupted.`,
 				if err != nil {
 					return err
 				}
-				l.workers, l.local = localLogs{home}, true
+				l.workers, l.local = local.RunningLogs{Home: home}, true
 			}
 			switch {
 			case follow:

@@ -264,7 +264,7 @@ func TestLogsOfARun(t *testing.T) {
 		t.Error(err)
 	}
 	c.run(0, []string{"begins\nends"}, "logs", "latest", "0")
-	if left, err := filepath.Glob(filepath.Join(home, runSocket)); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(home, "run.socket")); err != nil || len(left) > 0 {
 		t.Errorf("the run leaves %v, %v", left, err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,20 +10,16 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"sweep/coordinator"
 	"sweep/coordinator/web"
+	"sweep/local"
 	"sweep/sweep"
-	"sweep/sweep/artifact"
 	"sweep/sweep/paper"
 	"sweep/sweep/report"
-	"sweep/sweep/wire"
-	"sweep/worker"
 )
 
 type runOptions struct {
@@ -138,7 +135,7 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 		return err
 	}
 	defer func() { _ = results.Close() }() // everything is committed by then
-	lead, err := leadNow(ctx, results, console)
+	lead, err := local.Lead(ctx, results, holder("sweep run"), console)
 	if err != nil {
 		return err
 	}
@@ -148,13 +145,24 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if err != nil {
 		return err
 	}
-	l := &local{settings: s, board: options.board, store: results, artifacts: artifacts, log: log, launcher: launcher,
-		home: home, slots: options.slots, term: lead.Term()}
-	if l.dataDir, err = s.dataDir(); err != nil {
+	data, err := s.dataDir()
+	if err != nil {
 		return err
 	}
+	l := &localRun{settings: s, log: log, board: options.board, home: home, out: console}
+	l.options = local.Options{
+		Store: results, Term: lead.Term(), Artifacts: artifacts, Launcher: launcher, Logger: log,
+		Home: home, DataDir: data, Slots: options.slots, Out: console,
+		Begun: l.begun, Ended: func() { l.active.Store(nil) }, Full: func(err error) { _ = l.full(err) },
+		Watch: func(ctx context.Context, record *sweep.SweepRecord) {
+			newProgressView(results, record, console, options.progress).watch(ctx)
+		},
+	}
+	if options.progress == progressQuiet {
+		l.options.Out = io.Discard
+	}
 	defer l.closeBoard()
-	record, err := l.outlast(ctx, p.submission, options.fresh, console, options.progress)
+	record, err := l.outlast(ctx, p.submission, options.fresh)
 	if err != nil {
 		return err
 	}
@@ -164,18 +172,14 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	return conclude(cmd, results, record)
 }
 
-// local is the cluster in one process tree.
-type local struct {
-	settings  *settings
-	board     dashboard
-	store     sweep.Store
-	artifacts *artifact.Store
-	log       *slog.Logger
-	launcher  sweep.Launcher
-	home      string
-	dataDir   string
-	slots     int
-	term      int64
+// localRun is a run in this process, and its dashboard.
+type localRun struct {
+	settings *settings
+	log      *slog.Logger
+	board    dashboard
+	home     string
+	out      io.Writer
+	options  local.Options
 
 	// stopBoard ends the dashboard, nil until it is served.
 	stopBoard func()
@@ -185,14 +189,15 @@ type local struct {
 	problem atomic.Pointer[error]
 }
 
-// openBoard serves the dashboard, if it was asked for and is not served yet.
-func (l *local) openBoard(id string, out io.Writer) error {
+// begun serves the dashboard, if it was asked for and is not served yet.
+func (l *localRun) begun(c *coordinator.Coordinator, record *sweep.SweepRecord) error {
+	l.active.Store(c)
 	if l.board.address == "" || l.stopBoard != nil {
 		return nil
 	}
 	leads := leadingOnly{l.active.Load, errAtRest}
 	address, stop, err := l.settings.serveUI(&l.board, web.Options{
-		Store: l.store, Workers: leads.workers, Control: leads, Artifacts: leads,
+		Store: l.options.Store, Workers: leads.workers, Control: leads, Artifacts: leads,
 		Extend: l.settings.extender(l.log, leads.extend),
 		Problem: func() error {
 			if problem := l.problem.Load(); problem != nil {
@@ -205,18 +210,18 @@ func (l *local) openBoard(id string, out io.Writer) error {
 		return err
 	}
 	l.stopBoard = stop
-	fmt.Fprintf(out, "dashboard: %s#/sweep/%s\n", address, id)
+	fmt.Fprintf(l.out, "dashboard: %s#/sweep/%s\n", address, record.ID)
 	return nil
 }
 
-func (l *local) closeBoard() {
+func (l *localRun) closeBoard() {
 	if l.stopBoard != nil {
 		l.stopBoard()
 	}
 }
 
 // disks are the directories that a run writes into.
-func (l *local) disks() []string {
+func (l *localRun) disks() []string {
 	list := []string{l.home}
 	if database, err := l.settings.storeURL(); err == nil {
 		if path, ok := sqlitePath(database); ok {
@@ -228,8 +233,8 @@ func (l *local) disks() []string {
 
 // full says of a full disk what is to be done, and keeps what was seen of it first for
 // whoever looks; other errors stay as they are.
-func (l *local) full(err error) error {
-	if !isFull(err) {
+func (l *localRun) full(err error) error {
+	if !local.IsFull(err) {
 		return err
 	}
 	then := "run the same command again to go on"
@@ -243,244 +248,26 @@ func (l *local) full(err error) error {
 
 // outlast runs a sweep. While its dashboard is open a full disk does not end the run:
 // whoever looks is told, and the run goes on when there is room.
-func (l *local) outlast(ctx context.Context, submission *sweep.Submission, fresh bool, out *console,
-	mode string) (*sweep.SweepRecord, error) {
+func (l *localRun) outlast(ctx context.Context, submission *sweep.Submission, fresh bool) (*sweep.SweepRecord, error) {
 	for {
-		record, err := l.run(ctx, submission, fresh, out, mode)
-		if l.problem.Load() == nil {
-			err = l.full(err)
+		record, err := local.Run(ctx, l.options, submission, fresh)
+		if interrupted := (*local.InterruptedError)(nil); errors.As(err, &interrupted) {
+			return nil, &exitError{exitInterrupted, err}
 		}
-		if l.stopBoard == nil || !isFull(err) || ctx.Err() != nil {
+		err = l.full(err)
+		if l.stopBoard == nil || !local.IsFull(err) || ctx.Err() != nil {
 			return record, err
 		}
-		fmt.Fprintf(out, "%v\nthe run waits for room, and the dashboard is served meanwhile; Ctrl-C ends both\n",
+		fmt.Fprintf(l.out, "%v\nthe run waits for room, and the dashboard is served meanwhile; Ctrl-C ends both\n",
 			*l.problem.Load())
-		if !awaitRoom(ctx, l.disks()...) {
+		if !local.AwaitRoom(ctx, l.disks()...) {
 			return nil, &exitError{exitInterrupted, fmt.Errorf("interrupted while the disk was full: make room and "+
 				"run the same command again to go on: %w", err)}
 		}
-		fmt.Fprintln(out, "there is room again: the run goes on")
+		fmt.Fprintln(l.out, "there is room again: the run goes on")
 		l.problem.Store(nil)
 		fresh = false // it was begun
 	}
-}
-
-// leadPatience is how long "sweep run" waits for the lead: another command has it for
-// a moment if it makes the database's schema, and in Postgres the lease of one that was
-// killed must run out first.
-const leadPatience = 6 * time.Second
-
-// leadNow takes the lead of a database if no other process keeps it.
-func leadNow(ctx context.Context, results sweep.Store, out io.Writer) (sweep.Lead, error) {
-	waiting, giveUp := context.WithCancel(ctx)
-	defer giveUp()
-	other := ""
-	lead, err := results.Lead(waiting, sweep.LeadOptions{Holder: holder("sweep run"), Waiting: func(holder string) {
-		other = holder
-		time.AfterFunc(leadPatience, giveUp)
-		time.AfterFunc(time.Second, func() {
-			if waiting.Err() == nil {
-				fmt.Fprintf(out, "waiting for the lead of this database, which another process has (%s)\n", holder)
-			}
-		})
-	}})
-	if err != nil && other != "" && ctx.Err() == nil {
-		return nil, fmt.Errorf("another process is at work on this database (%s): wait for it, or use another --home "+
-			"or --store", other)
-	}
-	return lead, err
-}
-
-// run brings up broker, coordinator and worker, submits or resumes the sweep,
-// and takes everything down again when it is finished or ctx ends.
-func (l *local) run(ctx context.Context, submission *sweep.Submission, fresh bool, out *console,
-	mode string) (*sweep.SweepRecord, error) {
-	broker, err := startBroker(l.home)
-	if err != nil {
-		return nil, err
-	}
-	defer broker.Close()
-	w, err := wire.New(broker.conn, wire.Options{JobsInMemory: true, Logger: l.log})
-	if err != nil {
-		return nil, err
-	}
-	cluster, err := l.store.Cluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	// The broker is this process's own: what it holds of another database is carried again,
-	// and so is what it holds of later terms, if the database was restored.
-	if err := w.Setup(ctx, cluster, true); err != nil {
-		return nil, err
-	}
-	if err := w.ForgetTerms(ctx); err != nil {
-		return nil, err
-	}
-	c := coordinator.New(coordinator.Options{
-		Store: l.store, Artifacts: l.artifacts, Wire: w, Logger: l.log, Exclusive: true, Cluster: cluster,
-		Term: l.term, Adopt: true,
-		// On a user's machine a full disk ends the run with a clear error; the
-		// same command goes on when there is room again.
-		Fatal: isFull,
-	})
-	said := io.Writer(out)
-	if mode == progressQuiet {
-		said = io.Discard
-	}
-	id, err := l.submit(ctx, c, submission, fresh, said)
-	if err != nil {
-		return nil, err
-	}
-	record, err := l.store.Sweep(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	l.active.Store(c)
-	defer l.active.Store(nil)
-	if err := l.openBoard(id, out); err != nil {
-		return nil, err
-	}
-
-	// The worker drains before the coordinator stops, so that what it reports
-	// last is still recorded.
-	collecting, stopCollecting := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopCollecting()
-	working, stopWorking := context.WithCancel(ctx)
-	defer stopWorking()
-	var coordinatorErr, workerErr, diskErr error
-	var collectorDone, workerDone, shown sync.WaitGroup
-	shown.Go(func() {
-		if diskErr = l.full(watchDisk(working, l.home)); diskErr != nil {
-			stopWorking()
-		}
-	})
-	collectorDone.Go(func() {
-		defer stopWorking() // nothing is worth doing that is not recorded
-		coordinatorErr = l.full(c.Run(collecting))
-	})
-	hand := worker.New(worker.Options{
-		Wire: w, Launcher: l.launcher, Pool: submission.Spec.Pool, Slots: l.slots, DataDir: l.dataDir,
-		CheckpointDir: filepath.Join(l.home, "checkpoints"), Artifacts: l.artifacts, Logger: l.log,
-	})
-	if logs, err := serveLogs(l.home, hand.Log); err != nil {
-		l.log.Warn("\"sweep logs\" cannot show trials that run here", "error", err)
-	} else {
-		defer func() { _ = logs.close() }() // what it leaves does no harm
-	}
-	workerDone.Go(func() {
-		defer stopWorking()
-		select {
-		case <-c.Ready():
-		case <-working.Done():
-			return
-		}
-		workerErr = hand.Run(working)
-	})
-	shown.Go(func() { newProgressView(l.store, record, out, mode).watch(working) })
-	finished, waitErr := c.Wait(working, id)
-	stopWorking()
-	shown.Wait()
-	workerDone.Wait()
-	stopCollecting()
-	collectorDone.Wait()
-	switch {
-	case coordinatorErr != nil:
-		return nil, coordinatorErr
-	case waitErr == nil:
-		return finished, nil
-	case diskErr != nil:
-		return nil, diskErr
-	case workerErr != nil:
-		return nil, workerErr
-	case ctx.Err() != nil:
-		counts, err := l.store.Progress(context.WithoutCancel(ctx), id)
-		if err != nil {
-			return nil, err
-		}
-		return nil, &exitError{exitInterrupted, fmt.Errorf("interrupted: %d of %d trials are done and kept; run the "+
-			"same command again to go on", counts.Done(), counts.Total())}
-	default:
-		return nil, waitErr
-	}
-}
-
-// submit goes on with the newest unfinished sweep of the same file, or starts a
-// new one.
-func (l *local) submit(ctx context.Context, c *coordinator.Coordinator, submission *sweep.Submission, fresh bool,
-	out io.Writer) (string, error) {
-	unfinished, err := l.store.Sweeps(ctx, sweep.SweepActive, sweep.SweepWaiting, sweep.SweepPaused)
-	if err != nil {
-		return "", err
-	}
-	resume := ""
-	for i := range unfinished {
-		record := &unfinished[i]
-		same := false
-		if !fresh && resume == "" {
-			// The list is without the submissions.
-			whole, err := l.store.Sweep(ctx, record.ID)
-			if err != nil {
-				return "", err
-			}
-			if same, err = sameSweep(whole, submission); err != nil {
-				return "", err
-			}
-		}
-		if same {
-			resume = record.ID
-			continue
-		}
-		// This process runs one sweep: others wait until their files are run again.
-		if record.State != sweep.SweepPaused {
-			if err := l.store.SetSweepState(ctx, record.ID, sweep.SweepPaused, "another sweep was run: run the file "+
-				"again to go on"); err != nil {
-				return "", err
-			}
-		}
-	}
-	if resume != "" {
-		if err := l.store.SetSweepState(ctx, resume, sweep.SweepActive, ""); err != nil {
-			return "", err
-		}
-		counts, err := l.store.Progress(ctx, resume)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(out, "sweep %s goes on: %d of %d trials are done\n", resume, counts.Done(), counts.Total())
-		return resume, nil
-	}
-	done, err := c.Submit(ctx, submission, false)
-	if err != nil {
-		return "", err
-	}
-	fmt.Fprintf(out, "sweep %s: %d trials on %d slots\n", done.Sweep, done.Points, l.slots)
-	return done.Sweep, nil
-}
-
-// sameSweep reports whether a submission asks for exactly what a sweep does:
-// same points, same trainer, same data.
-func sameSweep(record *sweep.SweepRecord, submission *sweep.Submission) (bool, error) {
-	if len(record.Grids) != 1 {
-		return false, nil
-	}
-	key := func(s *sweep.Submission) (string, error) {
-		datasets := make(map[string]any, len(s.Datasets))
-		for name, digest := range s.Datasets {
-			datasets[name] = digest
-		}
-		data, err := sweep.CanonicalJSON(map[string]any{
-			"source": s.Source, "trainer": s.Description.Name, "version": s.Description.ResultVersion,
-			"datasets": datasets,
-			"cap":      s.Spec.Cap, "random": s.Spec.Random != nil,
-		})
-		return string(data), err
-	}
-	old, err := key(&record.Grids[0].Submission)
-	if err != nil {
-		return false, err
-	}
-	now, err := key(submission)
-	return old == now, err
 }
 
 // conclude prints the result of a finished sweep and decides the exit code.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"sweep/coordinator/store"
+	"sweep/local"
 	"sweep/sweep"
 )
 
@@ -300,7 +301,7 @@ func TestAskingWhoRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lead, err := leadNow(ctx, results, io.Discard)
+		lead, err := local.Lead(ctx, results, holder("sweep run"), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"sweep/local"
 	"sweep/sweep"
 	"sweep/sweep/screen"
 	"sweep/sweep/wire"
@@ -80,7 +81,7 @@ func watchScreen(cmd *cobra.Command, s *settings, results reader, id string) err
 		l := &logs{results: results, id: id, out: &out, notes: &notes}
 		var asked bool
 		if l.workers, asked = results.(runningLogs); !asked {
-			l.workers, l.local = localLogs{home}, true
+			l.workers, l.local = local.RunningLogs{Home: home}, true
 		}
 		err := l.one(ctx, "")
 		return notes.String() + out.String(), err

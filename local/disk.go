@@ -1,4 +1,4 @@
-package main
+package local
 
 import (
 	"context"
@@ -30,9 +30,9 @@ func watchDisk(ctx context.Context, dir string) error {
 	}
 }
 
-// awaitRoom waits until directories take data again. It returns false when ctx ends
+// AwaitRoom waits until directories take data again. It returns false when ctx ends
 // first.
-func awaitRoom(ctx context.Context, dirs ...string) bool {
+func AwaitRoom(ctx context.Context, dirs ...string) bool {
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()
 	full := func(dir string) bool { return probeDisk(dir) != nil }
@@ -48,8 +48,8 @@ func awaitRoom(ctx context.Context, dirs ...string) bool {
 	}
 }
 
-// isFull reports whether an error says that a disk has no room.
-func isFull(err error) bool {
+// IsFull reports whether an error says that a disk has no room.
+func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 

@@ -1,4 +1,4 @@
-package main
+package local
 
 import (
 	"context"
@@ -90,12 +90,13 @@ func (s *logServer) close() error {
 	return errors.Join(err, os.RemoveAll(s.folder))
 }
 
-// localLogs ask the "sweep run" that is at work in a home directory.
-type localLogs struct{ home string }
+// RunningLogs are those of the trials that a run in another process, with the same home
+// directory, trains.
+type RunningLogs struct{ Home string }
 
-// RunningLog implements runningLogs.
-func (l localLogs) RunningLog(ctx context.Context, _ string, id sweep.TrialID, from int64) (*wire.RunningLog, error) {
-	path, err := os.ReadFile(filepath.Join(l.home, runSocket))
+// RunningLog returns the log of a trial behind the first from bytes, nil if it does not run.
+func (l RunningLogs) RunningLog(ctx context.Context, _ string, id sweep.TrialID, from int64) (*wire.RunningLog, error) {
+	path, err := os.ReadFile(filepath.Join(l.Home, runSocket))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil // nothing runs
 	}

@@ -1,0 +1,183 @@
+// Package local runs one sweep with a whole cluster in this process: a NATS server that
+// listens on no port, a coordinator, and a worker with its trainer processes. Nothing needs
+// to be installed, and the parts are those of a cluster of many machines.
+//
+//	record, err := local.Run(ctx, local.Options{Store: results, Launcher: launcher, Home: home, …}, submission, false)
+//
+// Run resumes the newest unfinished sweep of the same submission, and returns when the sweep
+// is finished, when ctx ends (an InterruptedError), or when a disk is full (IsFull): what is
+// done is recorded by then.
+package local
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync"
+
+	"sweep/coordinator"
+	"sweep/sweep"
+	"sweep/sweep/artifact"
+	"sweep/sweep/wire"
+	"sweep/worker"
+)
+
+// Options are what a run is made of.
+type Options struct {
+	// Store is led by this process, in the term Term.
+	Store     sweep.Store
+	Term      int64
+	Artifacts *artifact.Store
+	Launcher  sweep.Launcher
+	Logger    *slog.Logger
+	// Home is the directory of the broker's files and of checkpoints, DataDir that of data
+	// sets.
+	Home, DataDir string
+	// Slots is how many trials run at a time.
+	Slots int
+	// Out gets a line when the sweep begins or resumes.
+	Out io.Writer
+	// Begun is called before the first trial runs, Ended when the coordinator has stopped.
+	Begun func(c *coordinator.Coordinator, record *sweep.SweepRecord) error
+	Ended func()
+	// Watch shows the sweep until ctx ends.
+	Watch func(ctx context.Context, record *sweep.SweepRecord)
+	// Full is called when a disk is found full, before the run ends.
+	Full func(err error)
+}
+
+// InterruptedError says that a run was ended before its sweep was finished.
+type InterruptedError struct{ Done, Total int64 }
+
+func (e *InterruptedError) Error() string {
+	return fmt.Sprintf("interrupted: %d of %d trials are done and kept; run the same command again to go on",
+		e.Done, e.Total)
+}
+
+// Run brings up broker, coordinator and worker, submits or resumes the sweep, and takes
+// everything down again when it is finished or ctx ends. With fresh, an unfinished sweep of
+// the same submission is not resumed.
+func Run(ctx context.Context, o Options, submission *sweep.Submission, fresh bool) (*sweep.SweepRecord, error) {
+	broker, err := startBroker(o.Home)
+	if err != nil {
+		return nil, err
+	}
+	defer broker.Close()
+	w, err := wire.New(broker.conn, wire.Options{JobsInMemory: true, Logger: o.Logger})
+	if err != nil {
+		return nil, err
+	}
+	c, err := o.coordinator(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	id, err := o.submit(ctx, c, submission, fresh)
+	if err != nil {
+		return nil, err
+	}
+	record, err := o.Store.Sweep(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Ended()
+	if err := o.Begun(c, record); err != nil {
+		return nil, err
+	}
+	return o.train(ctx, w, c, record)
+}
+
+// coordinator returns one that does not run yet, with the streams that it needs.
+func (o *Options) coordinator(ctx context.Context, w *wire.Wire) (*coordinator.Coordinator, error) {
+	cluster, err := o.Store.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The broker is this process's own: what it holds of another database is carried again,
+	// and so is what it holds of later terms, if the database was restored.
+	if err := w.Setup(ctx, cluster, true); err != nil {
+		return nil, err
+	}
+	if err := w.ForgetTerms(ctx); err != nil {
+		return nil, err
+	}
+	return coordinator.New(coordinator.Options{
+		Store: o.Store, Artifacts: o.Artifacts, Wire: w, Logger: o.Logger, Exclusive: true, Cluster: cluster,
+		Term: o.Term, Adopt: true,
+		// On a user's machine a full disk ends the run with a clear error; the
+		// same command goes on when there is room again.
+		Fatal: IsFull,
+	}), nil
+}
+
+// train runs coordinator and worker until the sweep is finished, ctx ends or one of them
+// fails.
+func (o *Options) train(ctx context.Context, w *wire.Wire, c *coordinator.Coordinator,
+	record *sweep.SweepRecord) (*sweep.SweepRecord, error) {
+	// The worker drains before the coordinator stops, so that what it reports
+	// last is still recorded.
+	collecting, stopCollecting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopCollecting()
+	working, stopWorking := context.WithCancel(ctx)
+	defer stopWorking()
+	full := func(err error) error {
+		if IsFull(err) {
+			o.Full(err)
+		}
+		return err
+	}
+	var coordinatorErr, workerErr, diskErr error
+	var collectorDone, workerDone, shown sync.WaitGroup
+	shown.Go(func() {
+		if diskErr = full(watchDisk(working, o.Home)); diskErr != nil {
+			stopWorking()
+		}
+	})
+	collectorDone.Go(func() {
+		defer stopWorking() // nothing is worth doing that is not recorded
+		coordinatorErr = full(c.Run(collecting))
+	})
+	hand := worker.New(worker.Options{
+		Wire: w, Launcher: o.Launcher, Pool: record.Pool, Slots: o.Slots, DataDir: o.DataDir,
+		CheckpointDir: filepath.Join(o.Home, "checkpoints"), Artifacts: o.Artifacts, Logger: o.Logger,
+	})
+	if logs, err := serveLogs(o.Home, hand.Log); err != nil {
+		o.Logger.Warn("\"sweep logs\" cannot show trials that run here", "error", err)
+	} else {
+		defer func() { _ = logs.close() }() // what it leaves does no harm
+	}
+	workerDone.Go(func() {
+		defer stopWorking()
+		select {
+		case <-c.Ready():
+		case <-working.Done():
+			return
+		}
+		workerErr = hand.Run(working)
+	})
+	shown.Go(func() { o.Watch(working, record) })
+	finished, waitErr := c.Wait(working, record.ID)
+	stopWorking()
+	shown.Wait()
+	workerDone.Wait()
+	stopCollecting()
+	collectorDone.Wait()
+	switch {
+	case coordinatorErr != nil:
+		return nil, coordinatorErr
+	case waitErr == nil:
+		return finished, nil
+	case diskErr != nil:
+		return nil, diskErr
+	case workerErr != nil:
+		return nil, workerErr
+	case ctx.Err() == nil:
+		return nil, waitErr
+	}
+	counts, err := o.Store.Progress(context.WithoutCancel(ctx), record.ID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, &InterruptedError{counts.Done(), counts.Total()}
+}
