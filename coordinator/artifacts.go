@@ -156,15 +156,15 @@ func (c *Coordinator) RemoveArtifacts(ctx context.Context, pool, id string) erro
 		return errNoArtifacts
 	}
 	// What others took over of it has a record yet.
-	kept := map[string]bool{}
+	recorded := map[string]bool{}
 	err := c.store.ArtifactLocations(ctx, sweep.ArtifactPrefix(pool, id), func(location string) error {
-		kept[location] = true
+		recorded[location] = true
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return c.options.Artifacts.RemoveSweep(ctx, pool, id, func(location string) bool { return kept[location] })
+	return c.options.Artifacts.RemoveSweep(ctx, pool, id, func(location string) bool { return recorded[location] })
 }
 
 // prepareTime bounds the making of what a pool's artifacts need.
@@ -176,8 +176,8 @@ const prepareAgain = time.Minute
 // prepareArtifacts makes what the artifacts of a pool need, once. If that fails the
 // trials run all the same: their workers try for a while, and say what is missing.
 func (s *scheduler) prepareArtifacts(ctx context.Context, pool string) {
-	known, told := s.prepared.Load(pool)
-	if again, _ := known.(time.Time); s.options.Artifacts == nil || told &&
+	known, tried := s.prepared.Load(pool)
+	if again, _ := known.(time.Time); s.options.Artifacts == nil || tried &&
 		(again.IsZero() || time.Now().Before(again)) {
 		return
 	}
@@ -188,7 +188,7 @@ func (s *scheduler) prepareArtifacts(ctx context.Context, pool string) {
 		s.prepared.Store(pool, time.Time{})
 		return
 	}
-	if !told {
+	if !tried {
 		s.log.Warn("artifacts may not be kept", "pool", pool, "error", err)
 	}
 	s.prepared.Store(pool, time.Now().Add(prepareAgain))

@@ -37,7 +37,7 @@ func (c *Coordinator) collect(ctx context.Context) error {
 	trouble := c.outage("receiving events")
 	defer trouble.drop()
 	for {
-		c.moves(collecting)
+		c.alive(collecting)
 		err := c.receive(ctx, trouble)
 		if ctx.Err() != nil {
 			break
@@ -73,7 +73,7 @@ func (c *Coordinator) receive(ctx context.Context, trouble *outage) error {
 	defer events.Close()
 	pause, last := leastPause, time.Now()
 	for {
-		c.moves(collecting)
+		c.alive(collecting)
 		asked := time.Now()
 		batch, err := events.Fetch(ctx, fetchWait)
 		if err != nil {

@@ -41,7 +41,7 @@ func (c *Coordinator) command(ctx context.Context, do func(ctx context.Context, 
 // answer carries out the commands that wait.
 func (s *scheduler) answer(ctx context.Context) {
 	for {
-		s.moves(scheduling)
+		s.alive(scheduling)
 		select {
 		case k := <-s.commands:
 			k.done <- k.do(ctx, s)
@@ -52,14 +52,14 @@ func (s *scheduler) answer(ctx context.Context) {
 }
 
 // orders are commands to the schedule whose actions on the broker are under way.
-type orders struct {
+type pendingCommands struct {
 	mu   sync.Mutex
 	last int64
-	list map[int64]*order
+	list map[int64]*pendingCommand
 }
 
 // order is a command that is being carried out.
-type order struct {
+type pendingCommand struct {
 	left int
 	errs []error
 	done chan error
@@ -67,16 +67,16 @@ type order struct {
 
 // order tells the schedule of a command, with its number, and waits until what it decides
 // is carried out.
-func (c *Coordinator) order(ctx context.Context, fact func(number int64) schedule.Fact) error {
+func (c *Coordinator) carryOutCommand(ctx context.Context, fact func(number int64) schedule.Fact) error {
 	if c.wire == nil {
 		return nil
 	}
-	o := &order{done: make(chan error, 1)}
-	c.orders.mu.Lock()
-	c.orders.last++
-	number := c.orders.last
-	c.orders.list[number] = o
-	c.orders.mu.Unlock()
+	o := &pendingCommand{done: make(chan error, 1)}
+	c.pending.mu.Lock()
+	c.pending.last++
+	number := c.pending.last
+	c.pending.list[number] = o
+	c.pending.mu.Unlock()
 	c.facts.add(fact(number))
 	select {
 	case err := <-o.done:
@@ -100,8 +100,8 @@ func (s *scheduler) expect(facts []schedule.Fact, actions []schedule.Action) {
 		default:
 			continue
 		}
-		s.orders.mu.Lock()
-		o := s.orders.list[number]
+		s.pending.mu.Lock()
+		o := s.pending.list[number]
 		for _, a := range actions {
 			withdraw, isWithdraw := a.(schedule.Withdraw)
 			purge, isPurge := a.(schedule.Purge)
@@ -110,18 +110,18 @@ func (s *scheduler) expect(facts []schedule.Fact, actions []schedule.Action) {
 			}
 		}
 		if o.left == 0 {
-			delete(s.orders.list, number)
+			delete(s.pending.list, number)
 			o.done <- nil
 		}
-		s.orders.mu.Unlock()
+		s.pending.mu.Unlock()
 	}
 }
 
 // obeyed notes that an action of a command is carried out; 0 is no command.
-func (c *Coordinator) obeyed(number int64, err error) {
-	c.orders.mu.Lock()
-	defer c.orders.mu.Unlock()
-	o := c.orders.list[number]
+func (c *Coordinator) commandDone(number int64, err error) {
+	c.pending.mu.Lock()
+	defer c.pending.mu.Unlock()
+	o := c.pending.list[number]
 	if o == nil {
 		return
 	}
@@ -129,7 +129,7 @@ func (c *Coordinator) obeyed(number int64, err error) {
 		o.errs = append(o.errs, err)
 	}
 	if o.left--; o.left == 0 {
-		delete(c.orders.list, number)
+		delete(c.pending.list, number)
 		o.done <- errors.Join(o.errs...)
 	}
 }

@@ -37,7 +37,7 @@ func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission,
 		if known || !requireWorkers || c.wire == nil {
 			break
 		}
-		wait(ctx, schedule.SettleTime/10) // for the workers to be heard of
+		wait(ctx, schedule.DiscoveryTime/10) // for the workers to be heard of
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
@@ -77,7 +77,7 @@ func (c *Coordinator) unmet(ctx context.Context, submission *sweep.Submission) (
 		keys = []string{""}
 	}
 	err = c.command(ctx, func(_ context.Context, s *scheduler) error {
-		if known = s.plan.Settled(); !known {
+		if known = s.plan.Discovered(); !known {
 			return nil
 		}
 		offers := s.plan.Offers(submission.Spec.Pool)
@@ -153,7 +153,7 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 		}
 		return c.store.SetSweepState(ctx, record.ID, sweep.SweepPaused, "")
 	}, func(ctx context.Context, record *sweep.SweepRecord) error {
-		err := c.order(ctx, func(number int64) schedule.Fact {
+		err := c.carryOutCommand(ctx, func(number int64) schedule.Fact {
 			return schedule.Paused{Command: number, Sweep: record.ID}
 		})
 		if err != nil {
@@ -232,7 +232,7 @@ func (c *Coordinator) CancelNamed(ctx context.Context, id string, indices []int6
 func (c *Coordinator) stop(ctx context.Context, record *sweep.SweepRecord, active []sweep.TrialID,
 	indices []int64) error {
 	c.waiters.notify(record.ID)
-	err := c.order(ctx, func(number int64) schedule.Fact {
+	err := c.carryOutCommand(ctx, func(number int64) schedule.Fact {
 		return schedule.Cancelled{Command: number, Pool: record.Pool, Sweep: record.ID, Active: active,
 			Indices: indices}
 	})

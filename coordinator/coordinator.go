@@ -92,7 +92,7 @@ type Coordinator struct {
 	// ended is closed when Run has ended.
 	ended chan struct{}
 	// orders are the commands that the schedule was told of.
-	orders orders
+	pending pendingCommands
 	// plan is the scheduler's from the moment it starts.
 	plan *schedule.State
 	// prepared are the pools whose artifacts have a place, with the zero time, and those
@@ -121,8 +121,8 @@ type Coordinator struct {
 	outages, poolOutages outages
 	// full has a fullStore for each pool whose artifacts had no room.
 	full sync.Map
-	// pulses are when each loop last moved.
-	pulses [len(loops)]atomic.Int64
+	// lastAlive are when each loop last moved.
+	lastAlive [len(loops)]atomic.Int64
 }
 
 // New returns a coordinator. Its methods work at once, but nothing is
@@ -147,7 +147,7 @@ func New(options Options) *Coordinator {
 		facts:    newFacts(),
 		commands: make(chan command),
 		ended:    make(chan struct{}),
-		orders:   orders{list: map[int64]*order{}},
+		pending:  pendingCommands{list: map[int64]*pendingCommand{}},
 		plan: schedule.New(schedule.Options{
 			Window: options.Window, Page: options.Page, Exclusive: options.Exclusive,
 			Heartbeat: wire.HeartbeatInterval, Silence: wire.HeartbeatTimeout,
@@ -203,7 +203,7 @@ const (
 )
 
 // moves notes that a loop moves.
-func (c *Coordinator) moves(loop int) { c.pulses[loop].Store(time.Now().UnixNano()) }
+func (c *Coordinator) alive(loop int) { c.lastAlive[loop].Store(time.Now().UnixNano()) }
 
 // Stuck says which of the loops of a coordinator that runs has not moved for longer
 // than a time, nil if all have. One whose store or broker fails moves: it tries again.
@@ -214,7 +214,7 @@ func (c *Coordinator) Stuck(longer time.Duration) error {
 		return nil
 	}
 	for i, name := range loops {
-		moved := c.pulses[i].Load()
+		moved := c.lastAlive[i].Load()
 		if moved == 0 {
 			continue
 		}
@@ -313,7 +313,7 @@ func (c *Coordinator) persist(ctx context.Context, doing string, do func(context
 	trouble := c.outage(doing)
 	defer trouble.drop()
 	for ctx.Err() == nil {
-		c.moves(collecting)
+		c.alive(collecting)
 		err := do(ctx)
 		if err == nil {
 			trouble.over()

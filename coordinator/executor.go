@@ -68,7 +68,7 @@ func (s *scheduler) execute(ctx context.Context, pool string, command int64,
 			s.lose()
 		}
 		s.facts.add(fact)
-		s.obeyed(command, err)
+		s.commandDone(command, err)
 	})
 }
 

@@ -276,8 +276,8 @@ func (w *crew) slot(ctx context.Context) {
 
 // one runs one job.
 func (w *crew) one(ctx context.Context, jobs *wire.JobConsumer) error {
-	if jobs.Asked() == 0 {
-		if err := jobs.Ask(1); err != nil {
+	if jobs.Requested() == 0 {
+		if err := jobs.Request(1); err != nil {
 			return err
 		}
 	}

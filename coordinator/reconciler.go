@@ -48,7 +48,7 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 			r.doubt = true
 		case <-timer.C:
 		}
-		c.moves(reconciling)
+		c.alive(reconciling)
 		err := r.look(ctx)
 		pause := min(c.options.Lease/4, longestLook)
 		lost = c.lost
@@ -115,7 +115,7 @@ func (r *reconciler) look(ctx context.Context) error {
 		return err
 	}
 	maps.Copy(failed, unlisted)
-	r.tell(failed)
+	r.reportUnlisted(failed)
 	missing, err := r.missed(ctx, now, queued)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (r *reconciler) look(ctx context.Context) error {
 }
 
 // tell tells of which pools the broker lists no jobs, and why: these are compared later.
-func (r *reconciler) tell(failed map[string]error) {
+func (r *reconciler) reportUnlisted(failed map[string]error) {
 	for pool, err := range failed {
 		if r.unlisted[pool] == nil {
 			r.unlisted[pool] = r.poolOutage("comparing the jobs of pool " + pool + " with the store")
@@ -357,7 +357,7 @@ func (r *reconciler) missed(ctx context.Context, now time.Time,
 	}
 	if err == nil {
 		err = r.command(ctx, func(_ context.Context, s *scheduler) error {
-			s.plan.InHand(func(id sweep.TrialID) { delete(missing, id) })
+			s.plan.EachRunning(func(id sweep.TrialID) { delete(missing, id) })
 			maps.DeleteFunc(missing, func(id sweep.TrialID, _ time.Time) bool { return s.plan.Publishing(id) })
 			return nil
 		})
@@ -422,7 +422,7 @@ const outstandingPage = 1000
 func (c *Coordinator) outstanding(ctx context.Context, before time.Time, visit func(page []sweep.Heard) error) error {
 	var after *sweep.TrialID
 	for {
-		c.moves(reconciling)
+		c.alive(reconciling)
 		page, err := c.store.Unheard(ctx, before, after, outstandingPage)
 		if err != nil {
 			return fmt.Errorf("looking for queued and running trials: %w", err)

@@ -49,7 +49,7 @@ func (c *Coordinator) schedule(ctx context.Context) error {
 	defer s.leave(ctx)
 	defer cancel()
 	for {
-		c.moves(scheduling)
+		c.alive(scheduling)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -72,8 +72,8 @@ func (c *Coordinator) schedule(ctx context.Context) error {
 func (s *scheduler) advance(ctx context.Context) error {
 	for more := true; more && ctx.Err() == nil; more = len(s.answers) > 0 {
 		s.answer(ctx) // of two that are ready, select takes any
-		told := s.facts.drain()
-		facts := append(s.answers, told...)
+		added := s.facts.drain()
+		facts := append(s.answers, added...)
 		if !s.options.Leads() {
 			facts = append(facts, schedule.Uncertain{Err: errUncertain})
 		}
@@ -85,7 +85,7 @@ func (s *scheduler) advance(ctx context.Context) error {
 		figures := s.plan.Figures()
 		s.reserve.Store(figures.Reserve)
 		s.unschedulable.Store(&figures.Unschedulable)
-		s.expect(told, actions)
+		s.expect(added, actions)
 		if err := s.carryOut(ctx, actions); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (s *scheduler) carryOut(ctx context.Context, actions []schedule.Action) err
 			if failed {
 				continue
 			}
-			fact, err := s.ask(ctx, a)
+			fact, err := s.onStore(ctx, a)
 			if err != nil && ctx.Err() == nil && s.final(err) {
 				return err
 			}
@@ -189,7 +189,7 @@ func (s *scheduler) leave(ctx context.Context) {
 }
 
 // ask carries out an action on the database.
-func (s *scheduler) ask(ctx context.Context, a schedule.Action) (schedule.Fact, error) {
+func (s *scheduler) onStore(ctx context.Context, a schedule.Action) (schedule.Fact, error) {
 	switch a := a.(type) {
 	case schedule.Read:
 		return s.read(ctx, a)

@@ -164,7 +164,7 @@ func (e *execution) put(a *sweep.Artifact, content io.ReaderAt) error {
 	}
 	if err != nil {
 		a.Problem = "not stored: " + err.Error()
-		if a.Full = errors.Is(err, sweep.ErrStoreFull); a.Full && !w.tellFull() {
+		if a.Full = errors.Is(err, sweep.ErrStoreFull); a.Full && !w.logFull() {
 			return nil
 		}
 		w.log.Error("artifact not stored", "trial", e.delivery.TrialID, "artifact", a.Name, "error", err)
@@ -176,9 +176,9 @@ func (e *execution) put(a *sweep.Artifact, content io.ReaderAt) error {
 // trial meets it.
 const fullPause = 10 * time.Minute
 
-// tellFull reports whether it is time to tell that the artifact store is full.
-func (w *Worker) tellFull() bool {
+// logFull reports whether it is time to tell that the artifact store is full.
+func (w *Worker) logFull() bool {
 	now := time.Now().UnixNano()
-	told := w.toldFull.Load()
-	return (told == 0 || now-told > int64(fullPause)) && w.toldFull.CompareAndSwap(told, now)
+	logged := w.fullLogged.Load()
+	return (logged == 0 || now-logged > int64(fullPause)) && w.fullLogged.CompareAndSwap(logged, now)
 }

@@ -37,7 +37,7 @@ type execution struct {
 	recorder   *sweep.Recorder
 	nextPoints time.Time
 	pointsWait time.Duration
-	kept       bool // a checkpoint of this execution
+	saved      bool // a checkpoint of this execution
 	found      bool // a checkpoint of another, fit or not
 	artifacts  map[string]*handed
 
@@ -84,7 +84,7 @@ func (e *execution) run() error {
 	}
 	e.announcing.Unlock()
 	r := report{events: []sweep.Event{v.event}, delivery: e.delivery, took: took}
-	if v.event.Kind == sweep.EventResult && (e.kept || e.found) {
+	if v.event.Kind == sweep.EventResult && (e.saved || e.found) {
 		r.done = e.removeCheckpoint
 	}
 	w.reporter.add(r)
@@ -194,7 +194,7 @@ func (e *execution) train() (*sweep.Result, error) {
 		return result, err
 	}
 	if !process.Alive() {
-		if !e.kept {
+		if !e.saved {
 			e.removeCheckpoint() // it may be what killed the trainer
 		}
 		return result, err
@@ -267,7 +267,7 @@ func (e *execution) Checkpoint(step int64, state []byte) error {
 		e.slot.worker.log.Warn("checkpoint not kept", "trial", e.delivery.TrialID, "error", err)
 		return nil // the trial goes on without it
 	}
-	e.kept = true
+	e.saved = true
 	e.announce()
 	event := e.event(sweep.EventCheckpoint)
 	event.Checkpoint = step

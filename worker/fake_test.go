@@ -34,41 +34,41 @@ type launcher struct {
 	processes []*process
 	// names replace fakeTrainers.
 	names []string
-	// prefetch says that the processes take trials ahead.
+	// prefetch says that the processes prefetch trials.
 	prefetch bool
 	t        testing.TB
-	// prefetched counts those that were taken ahead, forgotten those of them that
+	// prefetched counts those that were, forgotten those of them that
 	// were not asked for.
 	prefetched, forgotten atomic.Int64
 }
 
-// prefetching is a process that takes trials ahead.
+// prefetching is a process that prefetches trials.
 type prefetching struct {
 	*process
-	launcher *launcher
-	ahead    []sweep.TrialID
+	launcher   *launcher
+	prefetched []sweep.TrialID
 }
 
 func (p *prefetching) Prefetch(request sweep.TrainRequest) bool {
 	if len(request.Checkpoint) > 0 {
 		p.launcher.t.Errorf("trial %s is prefetched with a checkpoint", request.TrialID)
 	}
-	if len(p.ahead) == 20 {
+	if len(p.prefetched) == 20 {
 		return false
 	}
-	p.ahead = append(p.ahead, request.TrialID)
+	p.prefetched = append(p.prefetched, request.TrialID)
 	p.launcher.prefetched.Add(1)
 	return true
 }
 
 func (p *prefetching) Forget() {
-	p.launcher.forgotten.Add(int64(len(p.ahead)))
-	p.ahead = nil
+	p.launcher.forgotten.Add(int64(len(p.prefetched)))
+	p.prefetched = nil
 }
 
 func (p *prefetching) Train(ctx context.Context, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
-	if len(p.ahead) > 0 && p.ahead[0] == request.TrialID {
-		p.ahead = p.ahead[1:]
+	if len(p.prefetched) > 0 && p.prefetched[0] == request.TrialID {
+		p.prefetched = p.prefetched[1:]
 	} else {
 		p.Forget()
 	}

@@ -37,7 +37,7 @@ func newMetrics() *metrics {
 			Name: "sweep_worker_trainer_restarts_total", Help: "Trainer processes that were found dead and replaced."}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sweep_worker_heartbeats_missed_total",
-			Help: "Heartbeats of running trials that could not be sent."}),
+			Help: "Renewals of the jobs of running trials that could not be sent."}),
 	}
 	m.registry.MustRegister(m.executions, m.seconds, m.starts, m.restarts, m.missed)
 	for _, end := range []string{string(sweep.Completed), string(sweep.Failed), endReleased, endRefused} {

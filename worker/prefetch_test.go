@@ -12,7 +12,7 @@ import (
 	"sweep/worker"
 )
 
-// prefetchRig is a rig whose trainer takes trials ahead.
+// prefetchRig is a rig whose trainer prefetches trials.
 func prefetchRig(t *testing.T, train behaviour) *rig {
 	r := newRig(t, train)
 	r.launcher.prefetch, r.launcher.t = true, t
@@ -41,7 +41,7 @@ func (r *rig) done(n int) {
 	}
 }
 
-// Short trials are sent ahead, and each is run once.
+// Short trials are prefetched, and each is run once.
 func TestShortTrialsArePrefetched(t *testing.T) {
 	t.Parallel()
 	r := prefetchRig(t, succeed)
@@ -84,7 +84,7 @@ func TestPrefetchedBehindALongTrial(t *testing.T) {
 	r.queueEmpties()
 }
 
-// A trainer that dies takes none of the trials with it that it was sent ahead.
+// A trainer that dies takes none of the trials with it that it has prefetched.
 func TestPrefetchedByATrainerThatDies(t *testing.T) {
 	t.Parallel()
 	var died atomic.Int64
@@ -132,7 +132,7 @@ func TestCheckpointIsNotPrefetched(t *testing.T) {
 	r.done(300)
 }
 
-// A cancelled trial that was sent ahead is not asked for.
+// A cancelled trial that was prefetched is not run.
 func TestCancelPrefetched(t *testing.T) {
 	t.Parallel()
 	holds := make(chan struct{})

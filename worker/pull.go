@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	// aheadFor is for how much time jobs are pulled ahead of the slots, and
-	// mostAhead how many a slot: what waits here is taken from other workers.
-	aheadFor  = 50 * time.Millisecond
-	mostAhead = 64
-	// prefetchFor and mostPrefetched are the same for what a slot sends its trainer.
-	prefetchFor    = 5 * time.Millisecond
-	mostPrefetched = 16
-	// longestWait is how long a job waits here for a slot before it is returned,
-	// because a trial before it takes longer than expected.
+	// lookaheadTime is how much work the backlog holds for a slot, as time, and
+	// maxLookahead as a number of jobs: other workers cannot take jobs that wait here.
+	lookaheadTime = 50 * time.Millisecond
+	maxLookahead  = 64
+	// prefetchTime and maxPrefetch bound the jobs that a slot's trainer prefetches.
+	prefetchTime = 5 * time.Millisecond
+	maxPrefetch  = 16
+	// longestWait is how long a job waits here for a slot before it is returned to the
+	// queue: a trial before it takes longer than expected.
 	longestWait = 250 * time.Millisecond
-	// pullWait is how long a pull waits before it looks around.
+	// pullWait is how long receive waits before it checks its conditions again.
 	pullWait = time.Second
-	// lostDelay paces attempts to find a queue that is not there. The coordinator
-	// makes a new one within lostPatience, or there is something to be told.
+	// lostDelay is the time between attempts to open a queue that does not exist. If the
+	// coordinator has not created it within lostPatience, the log says so.
 	lostDelay    = 500 * time.Millisecond
 	lostPatience = 5 * time.Second
 )
 
 // puller keeps the backlog filled from the queue of the worker's offer: a job for
-// each slot that waits for one and, where trials are short, some ahead.
+// each free slot and, if trials are short, some more.
 type puller struct {
 	worker *Worker
 	jobs   atomic.Pointer[wire.JobConsumer]
-	// wake holds a token when there may be room for jobs.
+	// wake holds a token when the backlog may have room.
 	wake chan struct{}
-	// took holds the bits of the mean time that a trial takes here, in
-	// nanoseconds; of NaN before the first.
+	// took holds the bits of the mean duration of a trial, in nanoseconds; NaN before the
+	// first.
 	took atomic.Uint64
 }
 
@@ -46,7 +46,7 @@ func newPuller(w *Worker) *puller {
 	return p
 }
 
-// observe takes a trial's time into the mean.
+// observe adds a trial's duration to the moving mean.
 func (p *puller) observe(d time.Duration) {
 	for {
 		old := p.took.Load()
@@ -60,63 +60,63 @@ func (p *puller) observe(d time.Duration) {
 	}
 }
 
-// ahead is how many jobs may wait for the slots.
-func (p *puller) ahead() int {
+// lookahead returns how many jobs the backlog may hold besides those for free slots.
+func (p *puller) lookahead() int {
 	took := math.Float64frombits(p.took.Load())
-	if math.IsNaN(took) || took > float64(aheadFor)/2 {
+	if math.IsNaN(took) || took > float64(lookaheadTime)/2 {
 		return 0
 	}
-	return len(p.worker.slots) * int(min(float64(aheadFor)/took, mostAhead))
+	return len(p.worker.slots) * int(min(float64(lookaheadTime)/took, maxLookahead))
 }
 
-// prefetch is how many jobs a slot sends its trainer ahead.
+// prefetch returns how many jobs a slot's trainer may prefetch.
 func (p *puller) prefetch() int {
 	took := math.Float64frombits(p.took.Load())
-	if math.IsNaN(took) || took > float64(prefetchFor)/2 {
+	if math.IsNaN(took) || took > float64(prefetchTime)/2 {
 		return 0
 	}
-	return int(min(float64(prefetchFor)/took, mostPrefetched))
+	return int(min(float64(prefetchTime)/took, maxPrefetch))
 }
 
-// demand asks for as many jobs as there is room for. It may be called at any time.
+// demand requests as many jobs as the backlog has room for. It may be called at any time.
 func (p *puller) demand() {
 	jobs := p.jobs.Load()
 	if jobs == nil {
 		return
 	}
 	free, waiting := p.worker.backlog.room()
-	asked := jobs.Asked()
+	requested := jobs.Requested()
 	var err error
-	if n := free - waiting - asked; n > 0 {
-		err = jobs.Ask(n)
-	} else if ahead := p.ahead(); asked == 0 && ahead > 0 && waiting <= ahead/2 {
-		err = jobs.AskNow(ahead - waiting)
+	if n := free - waiting - requested; n > 0 {
+		err = jobs.Request(n)
+	} else if lookahead := p.lookahead(); requested == 0 && lookahead > 0 && waiting <= lookahead/2 {
+		err = jobs.RequestNow(lookahead - waiting)
 	} else {
 		return
 	}
 	if err != nil {
-		p.worker.log.Debug("jobs not asked for", "error", err) // Next fails too, and says so
+		p.worker.log.Debug("jobs not requested", "error", err) // Next fails too, and its error is logged
 	}
 	select {
 	case p.wake <- struct{}{}:
-	default: // it is awake
+	default: // a token is there
 	}
 }
 
 // run pulls until ctx ends.
 func (p *puller) run(ctx context.Context) {
-	var since time.Time // when trouble began
-	told := false
+	var since time.Time // of the first failed attempt
+	logged := false
 	for ctx.Err() == nil {
 		queue := p.worker.offer.queue()
 		jobs, err := p.worker.wire.Jobs(queue)
 		if err == nil {
 			p.jobs.Store(jobs)
 			err = p.receive(ctx, jobs, queue, func() {
-				if told {
-					p.worker.log.Info("jobs can be had again")
+				if logged {
+					p.worker.log.Info("jobs are received again")
 				}
-				since, told = time.Time{}, false
+				since, logged = time.Time{}, false
 			})
 			p.jobs.Store(nil)
 			jobs.Close()
@@ -127,24 +127,24 @@ func (p *puller) run(ctx context.Context) {
 		if since.IsZero() {
 			since = time.Now()
 		}
-		if !told && time.Since(since) > lostPatience {
-			p.worker.log.Warn("no jobs can be had; trying again until it works", "error", err)
-			told = true
+		if !logged && time.Since(since) > lostPatience {
+			p.worker.log.Warn("cannot receive jobs; retrying", "error", err)
+			logged = true
 		}
-		// The coordinator makes the queue when it hears of the worker.
+		// A heartbeat makes the coordinator create the queue.
 		p.worker.heartbeats.soon()
 		sleep(ctx, lostDelay)
 	}
 }
 
-// receive takes jobs until something fails, ctx ends or the worker's jobs are in
-// another queue. works is called when the queue answers.
+// receive receives jobs until a pull fails, ctx ends or the worker's offer has another
+// queue. works is called when the queue answers.
 func (p *puller) receive(ctx context.Context, jobs *wire.JobConsumer, queue wire.Queue, works func()) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for p.worker.offer.queue() == queue {
 		p.demand()
-		if jobs.Asked() == 0 { // every slot is busy, and nothing more is there
+		if jobs.Requested() == 0 { // every slot is busy, and the backlog is full
 			timer.Reset(pullWait)
 			select {
 			case <-ctx.Done():

@@ -39,21 +39,21 @@ type slot struct {
 	since     time.Time
 	execution *execution // that runs, nil if none
 
-	// ahead are jobs that the trainer has been sent already.
-	ahead *backlog
+	// prefetched are jobs that were sent to the trainer before they are due.
+	prefetched *backlog
 }
 
-// Prefetcher is a sweep.Process that takes trials ahead of Train.
+// Prefetcher is a sweep.Process that accepts trials before Train.
 type Prefetcher interface {
-	// Prefetch sends a trial that Train is going to ask for soon, and reports
-	// whether it did.
+	// Prefetch sends a trial that Train is called with soon, and reports whether it
+	// did.
 	Prefetch(request sweep.TrainRequest) bool
-	// Forget drops what was sent and not asked for since.
+	// Forget drops the prefetched trials.
 	Forget()
 }
 
 func newSlot(w *Worker, number int) *slot {
-	return &slot{worker: w, number: number, since: time.Now(), ahead: newBacklog()}
+	return &slot{worker: w, number: number, since: time.Now(), prefetched: newBacklog()}
 }
 
 func (s *slot) status() wire.WorkerSlot {
@@ -114,7 +114,7 @@ func (s *slot) run(pulling, running context.Context) error {
 // next returns the job to run next, nil when ctx has ended.
 func (s *slot) next(ctx context.Context) *wire.Delivery {
 	if ctx.Err() == nil {
-		if d := s.ahead.next(0, func(*wire.Delivery) bool { return true }); d != nil {
+		if d := s.prefetched.next(0, func(*wire.Delivery) bool { return true }); d != nil {
 			return d
 		}
 	}
@@ -124,12 +124,11 @@ func (s *slot) next(ctx context.Context) *wire.Delivery {
 	return s.worker.backlog.pop(ctx, s.worker.puller.demand)
 }
 
-// prefetch sends the trainer short trials ahead, so that it need not wait between
-// them, and both sides are woken once for several. current is the one to be run
-// now.
+// prefetch sends the trainer short trials before they are due, so that it does not wait
+// between them, and both sides wake once for several. current is the trial to run now.
 func (s *slot) prefetch(current *wire.Delivery) {
 	trainer, ok := s.process.(Prefetcher)
-	_, has := s.ahead.room()
+	_, has := s.prefetched.room()
 	want := s.worker.puller.prefetch()
 	if !ok || has > want/2 || !s.process.Alive() || s.trainer != current.Requirement.Trainer {
 		return
@@ -146,9 +145,9 @@ func (s *slot) prefetch(current *wire.Delivery) {
 		if d == nil {
 			return
 		}
-		s.ahead.push(d)
+		s.prefetched.push(d)
 		if !trainer.Prefetch(s.worker.request(d)) {
-			return // it is sent when it is run
+			return // Train sends it
 		}
 	}
 }

@@ -64,8 +64,8 @@ type Worker struct {
 	backlog   *backlog
 	puller    *puller
 	reporter  *reporter
-	// toldFull is when the log was told that the artifact store is full, in Unix nanoseconds.
-	toldFull   atomic.Int64
+	// fullLogged is when the log was told that the artifact store is full, in Unix nanoseconds.
+	fullLogged atomic.Int64
 	heartbeats *heartbeats
 	// headers are those of the checkpoints that were there at the last look.
 	headers headers
@@ -185,7 +185,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.returnJobs(w.backlog, func(time.Duration) bool { return true })
 		slots.Wait()
 		for _, s := range w.slots {
-			w.returnJobs(s.ahead, func(time.Duration) bool { return true })
+			w.returnJobs(s.prefetched, func(time.Duration) bool { return true })
 		}
 		close(stopped)
 		w.reporter.close()
@@ -246,7 +246,7 @@ func (w *Worker) backlogs(yield func(*backlog) bool) {
 		return
 	}
 	for _, s := range w.slots {
-		if !yield(s.ahead) {
+		if !yield(s.prefetched) {
 			return
 		}
 	}
@@ -286,7 +286,7 @@ const (
 func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
-	told := time.Now()
+	renewed := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -299,9 +299,9 @@ func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
 				w.returnJobs(b, func(waited time.Duration) bool { return waited > longestWait })
 			}
 		}
-		due := time.Since(told) >= w.wire.Renewal()
+		due := time.Since(renewed) >= w.wire.Renewal()
 		if due {
-			told = time.Now()
+			renewed = time.Now()
 			for b := range w.backlogs {
 				b.each(w.inProgress)
 			}
@@ -322,7 +322,7 @@ func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
 func (w *Worker) inProgress(d *wire.Delivery) {
 	if err := d.InProgress(); err != nil {
 		w.metrics.missed.Inc()
-		w.log.Warn("heartbeat not sent", "trial", d.TrialID, "error", err)
+		w.log.Warn("job not renewed", "trial", d.TrialID, "error", err)
 	}
 }
 

@@ -61,7 +61,8 @@ func (s *State) vacancies() (list []*vacancy) {
 	for q, state := range s.queues {
 		places := s.places(state, slots[q.Pool])
 		// One by one would cost as much as many at once.
-		if room := places - state.total; room > 0 && room >= places/4 && s.underway[q.Pool] == 0 && !s.resting(q.Pool) {
+		room := places - state.total
+		if room > 0 && room >= places/4 && s.underway[q.Pool] == 0 && !s.backsOff(q.Pool) {
 			list = append(list, &vacancy{q, state, room, state.total + min(state.busy, state.slots),
 				s.choice(q.Pool, state)})
 		}

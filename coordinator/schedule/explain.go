@@ -9,14 +9,14 @@ import (
 // explain has noted what has changed of why sweeps wait: a sweep waits when no worker can
 // run what is left of it.
 func (s *State) explain() {
-	if !s.settled || s.exclusive && !s.manned() {
+	if !s.discovered || s.exclusive && !s.hasWorkers() {
 		return
 	}
 	for _, sw := range s.ordered("") {
 		if s.opens(sw.Pool) { // what its workers can run is known soon
 			continue
 		}
-		v := Explain{Sweep: sw.Sweep, Reason: s.refusal(sw.Pool)}
+		v := Explain{Sweep: sw.Sweep, Reason: s.brokerError(sw.Pool)}
 		var unmet, others int64
 		for i := range sw.Classes {
 			class := &sw.Classes[i]
@@ -33,7 +33,7 @@ func (s *State) explain() {
 			}
 		}
 		v.Waiting = unmet > 0 && others == 0 // of the unwritten it is not known yet
-		if !sw.told || v.Waiting != sw.waiting || v.Reason != sw.reason {
+		if !sw.explained || v.Waiting != sw.waiting || v.Reason != sw.reason {
 			s.do(v)
 		}
 	}
@@ -58,7 +58,7 @@ type Figures struct {
 // Figures returns those of the last cycle.
 func (s *State) Figures() Figures { return s.figures }
 
-func (s *State) count() { s.figures = Figures{s.reserve(), s.unschedulable()} }
+func (s *State) updateFigures() { s.figures = Figures{s.reserve(), s.unschedulable()} }
 
 func (s *State) reserve() int64 {
 	least := int64(-1)
@@ -73,7 +73,7 @@ func (s *State) reserve() int64 {
 
 func (s *State) unschedulable() map[string]int64 {
 	counts := map[string]int64{}
-	if !s.settled {
+	if !s.discovered {
 		return counts
 	}
 	kinds := map[string][]*sweep.Offer{}

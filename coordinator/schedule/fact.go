@@ -150,7 +150,7 @@ func (f Heard) apply(s *State) {
 		s.heard(id)
 		s.stale[id.Sweep] = true
 		if sw := s.sweeps[id.Sweep]; sw != nil {
-			delete(s.moved, sw.Pool)
+			delete(s.rebalanced, sw.Pool)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (f QueuesLost) apply(s *State) {
 func (f Paused) apply(s *State) {
 	for _, q := range s.sortedQueues() {
 		if s.queues[q].jobs[f.Sweep] > 0 {
-			s.ask(q.Pool, Withdraw{Command: f.Command, Queue: q, Sweeps: []string{f.Sweep}})
+			s.doOnBroker(q.Pool, Withdraw{Command: f.Command, Queue: q, Sweeps: []string{f.Sweep}})
 		}
 	}
 	s.staleAll = true
@@ -192,7 +192,7 @@ func (f Cancelled) apply(s *State) {
 	for _, id := range f.Active {
 		s.heard(id)
 	}
-	s.ask(f.Pool, Purge{f.Command, f.Pool, f.Sweep, f.Indices})
+	s.doOnBroker(f.Pool, Purge{f.Command, f.Pool, f.Sweep, f.Indices})
 	s.staleAll = true
 }
 
@@ -216,7 +216,7 @@ func (f Requeued) apply(s *State) {
 	for _, h := range f.Lost {
 		s.touched[h.Sweep] = true
 	}
-	s.back, s.lost = tail(s.back, len(f.Trials)), tail(s.lost, len(f.Lost))
+	s.jobless, s.lost = tail(s.jobless, len(f.Trials)), tail(s.lost, len(f.Lost))
 }
 
 func (f Recorded) apply(s *State) {
@@ -228,12 +228,12 @@ func (f Recorded) apply(s *State) {
 
 func (f Explained) apply(s *State) {
 	if sw := s.sweeps[f.Sweep]; sw != nil {
-		sw.waiting, sw.reason, sw.told = f.Waiting, f.Reason, true
+		sw.waiting, sw.reason, sw.explained = f.Waiting, f.Reason, true
 	}
 }
 
 func (f Failed) apply(s *State) {
-	s.back = append(s.back, f.Unused...)
+	s.jobless = append(s.jobless, f.Unused...)
 	s.pause = nextPause(s.pause)
 	s.failed(f.Err, s.pause)
 }
@@ -273,13 +273,13 @@ func (f Published) apply(s *State) {
 		return waiting
 	}
 	if f.Withheld || f.Err != nil { // what the broker has of them all the same is found by the reconciler
-		s.back = append(s.back, back(f.Trials)...)
+		s.jobless = append(s.jobless, back(f.Trials)...)
 	}
 	if f.Withheld {
 		s.failed(f.Err, uncertainPause)
 		return
 	}
-	s.came(f.Outcome)
+	s.noteOutcome(f.Outcome)
 	// their workers have given them up and not yet acknowledged the jobs
 	if refused := back(f.Duplicate); len(refused) > 0 {
 		s.refused = append(s.refused, refused...)
@@ -298,32 +298,32 @@ func (f Opened) apply(s *State) {
 		state.open = state.open || f.Err == nil
 		s.addUp(q)
 	}
-	s.came(f.Outcome)
+	s.noteOutcome(f.Outcome)
 }
 
 func (f Withdrawn) apply(s *State) {
 	q := f.Withdraw.Queue
 	s.answered(q.Pool)
-	s.back = append(s.back, s.withdrawn(q, f.Trials, f.Sweeps)...)
+	s.jobless = append(s.jobless, s.withdrawn(q, f.Trials, f.Sweeps)...)
 	if f.Err != nil {
 		s.unbalance(q)
 	}
-	s.came(f.Outcome)
+	s.noteOutcome(f.Outcome)
 }
 
 func (f Removed) apply(s *State) {
 	q := f.Remove.Queue
 	s.answered(q.Pool)
 	if f.Err == nil {
-		s.back = append(s.back, s.removed(q)...)
+		s.jobless = append(s.jobless, s.removed(q)...)
 	}
-	s.came(f.Outcome)
+	s.noteOutcome(f.Outcome)
 }
 
 func (f Purged) apply(s *State) { s.answered(f.Pool) }
 
 // ask appends an action on the broker.
-func (s *State) ask(pool string, a Action) {
+func (s *State) doOnBroker(pool string, a Action) {
 	s.underway[pool]++
 	s.do(a)
 }

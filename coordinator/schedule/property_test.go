@@ -172,8 +172,8 @@ func (w *world) peace(t *rapid.T) {
 			t.Fatalf("what cannot run is explained: sweep %s, trials left %v: %+v", id, waits, state)
 		}
 	}
-	if len(w.state.underway) > 0 || w.state.trouble || len(w.state.rests) > 0 {
-		t.Fatalf("every trouble ends in peace: %v, %v, %v", w.state.underway, w.state.trouble, w.state.rests)
+	if len(w.state.underway) > 0 || w.state.trouble || len(w.state.backoffs) > 0 {
+		t.Fatalf("every trouble ends in peace: %v, %v, %v", w.state.underway, w.state.trouble, w.state.backoffs)
 	}
 	w.verify(t)
 }

@@ -38,7 +38,7 @@ type job struct {
 	// class is that of its trial, anyClass if it is not known.
 	class int
 	// given is when it was found to be in a worker's hands.
-	given time.Time
+	delivered time.Time
 	// publishing says that its publication is not answered yet.
 	publishing bool
 }
@@ -50,7 +50,7 @@ const anyClass = -1
 func (s *State) openQueues() {
 	for _, q := range s.sortedQueues() {
 		state := s.queues[q]
-		if state.open || state.opening || s.resting(q.Pool) {
+		if state.open || state.opening || s.backsOff(q.Pool) {
 			continue
 		}
 		name, wanted := s.workerOf(q)
@@ -173,7 +173,7 @@ func (s *State) withdrawn(q Queue, taken []sweep.TrialID, sweeps []string) (back
 			back = append(back, id)
 			s.drop(id)
 		default:
-			j.given = s.now
+			j.delivered = s.now
 			s.jobs[id] = j
 		}
 	}

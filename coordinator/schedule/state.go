@@ -33,9 +33,9 @@ const (
 	// LookInterval is how often the database is read without being told to: for what
 	// others changed there.
 	LookInterval = 5 * time.Second
-	// SettleTime is how long after its start a coordinator has heard of the workers that
+	// DiscoveryTime is how long after its start a coordinator has heard of the workers that
 	// there are.
-	SettleTime = 2 * time.Second
+	DiscoveryTime = 2 * time.Second
 	// DuplicatePause is how long a trial waits whose old job the broker still has.
 	DuplicatePause = 100 * time.Millisecond
 	// uncertainPause is how long a coordinator waits whose lease has run out.
@@ -73,8 +73,8 @@ type State struct {
 
 	// began is the time of the first step; settled says that the workers have had the
 	// time to be heard of.
-	began   time.Time
-	settled bool
+	began      time.Time
+	discovered bool
 
 	sweeps  map[string]*sweepState
 	workers map[string]*worker
@@ -97,8 +97,8 @@ type State struct {
 	// back are trials without a job that the database still has as queued, lost those
 	// whose jobs are gone, unless they were heard of since. They are put back before
 	// anything is dispatched.
-	back []sweep.TrialID
-	lost []sweep.Heard
+	jobless []sweep.TrialID
+	lost    []sweep.Heard
 	// refused are trials that go back at refusedUntil: their old jobs were still there.
 	refused      []sweep.TrialID
 	refusedUntil time.Time
@@ -107,11 +107,11 @@ type State struct {
 
 	// moved is when jobs of a pool were last taken back for idle workers and nothing was
 	// heard of its trials since.
-	moved map[string]time.Time
+	rebalanced map[string]time.Time
 	// underway counts by pool the actions on the broker that are not answered yet.
 	underway map[string]int
 	// rests are the pools whose queues the broker refuses.
-	rests map[string]*rest
+	backoffs map[string]*backoff
 	// trouble says that the database failed or the lease ran out: nothing is done before
 	// retry. It is over when nothing is left to do.
 	trouble bool
@@ -128,8 +128,8 @@ func New(options Options) *State {
 		heartbeat: options.Heartbeat, silence: options.Silence,
 		sweeps: map[string]*sweepState{}, workers: map[string]*worker{}, queues: map[Queue]*queueState{},
 		jobs: map[sweep.TrialID]job{}, kinds: map[Queue]kind{}, stale: map[string]bool{}, touched: map[string]bool{},
-		staleAll: true,
-		moved:    map[string]time.Time{}, underway: map[string]int{}, rests: map[string]*rest{},
+		staleAll:   true,
+		rebalanced: map[string]time.Time{}, underway: map[string]int{}, backoffs: map[string]*backoff{},
 	}
 }
 
@@ -148,8 +148,8 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 	s.forgetSilent()
 	// Of a coordinator that is alone with its workers they are sure to come.
 	awaited := s.exclusive && len(s.workers) == 0
-	s.settled = s.settled || now.Sub(s.began) >= SettleTime && !awaited
-	s.endRests()
+	s.discovered = s.discovered || now.Sub(s.began) >= DiscoveryTime && !awaited
+	s.endBackoffs()
 	if now.Before(s.retry) {
 		return s.actions
 	}
@@ -171,7 +171,7 @@ func (s *State) decide() {
 	before := len(s.actions)
 	s.assign(dispatchMost)
 	s.explain()
-	s.count()
+	s.updateFigures()
 	if len(s.written) > 0 { // there may be more to write
 		s.written = nil
 		s.write()
@@ -195,9 +195,9 @@ func (s *State) Wake() time.Time {
 			at = t
 		}
 	}
-	sooner(s.began.Add(SettleTime))
+	sooner(s.began.Add(DiscoveryTime))
 	sooner(s.refusedUntil)
-	for _, r := range s.rests {
+	for _, r := range s.backoffs {
 		sooner(r.until)
 		sooner(r.until.Add(lastPause))
 	}
@@ -227,10 +227,10 @@ func (s *State) read() bool {
 // requeue has trials put back, a page at a time.
 func (s *State) requeue() bool {
 	if !s.refusedUntil.IsZero() && !s.now.Before(s.refusedUntil) {
-		s.back = append(s.back, s.refused...)
+		s.jobless = append(s.jobless, s.refused...)
 		s.refused, s.refusedUntil = nil, time.Time{}
 	}
-	r := Requeue{Trials: s.back[:min(len(s.back), requeueMost)]}
+	r := Requeue{Trials: s.jobless[:min(len(s.jobless), requeueMost)]}
 	if len(r.Trials) == 0 {
 		r.Lost = s.lost[:min(len(s.lost), requeueMost)]
 	}
@@ -252,7 +252,7 @@ func (s *State) fail() bool {
 // Unpublished are the trials that the database may have as queued and that have no job:
 // whoever ends puts them back.
 func (s *State) Unpublished() []sweep.TrialID {
-	return append(append([]sweep.TrialID(nil), s.back...), s.refused...)
+	return append(append([]sweep.TrialID(nil), s.jobless...), s.refused...)
 }
 
 // failed notes that the database failed, or may not be written to: everything is read

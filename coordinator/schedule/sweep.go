@@ -13,9 +13,9 @@ type sweepState struct {
 	sweep.Backlog
 	// waiting and reason are what was noted last of why it waits; told is whether
 	// anything was.
-	waiting bool
-	reason  string
-	told    bool
+	waiting   bool
+	reason    string
+	explained bool
 }
 
 // left takes in what is left of sweeps; all says that there are no other active ones.

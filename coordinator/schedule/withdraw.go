@@ -8,10 +8,10 @@ import (
 	"sweep/sweep"
 )
 
-// givenGrace is how long a job that a worker has counts as one that starts: the worker
+// deliveredGrace is how long a job that a worker has counts as one that starts: the worker
 // may return it. It is also how long idle workers of a pool of which nothing is heard are
 // expected to take the jobs that were assigned anew for them.
-const givenGrace = 2 * time.Second
+const deliveredGrace = 2 * time.Second
 
 // queueGrace is how many heartbeats a queue stays whose workers are all gone: what they
 // were given may come back to them.
@@ -20,34 +20,34 @@ const queueGrace = 2
 // withdraw has jobs taken back: those of queues without workers, and those that others
 // should not have to wait behind. A pool whose answers are awaited has its turn later.
 func (s *State) withdraw() {
-	idle, busy, before := s.idle(), maps.Clone(s.underway), maps.Clone(s.moved)
+	idle, busy, before := s.idle(), maps.Clone(s.underway), maps.Clone(s.rebalanced)
 	for _, q := range s.sortedQueues() {
 		state := s.queues[q]
-		if busy[q.Pool] > 0 || s.resting(q.Pool) || !state.open || state.opening {
+		if busy[q.Pool] > 0 || s.backsOff(q.Pool) || !state.open || state.opening {
 			continue
 		}
 		if state.offer == nil {
 			gone := s.now.Sub(state.since) > queueGrace*s.heartbeat
-			if s.settled && gone {
-				s.ask(q.Pool, Remove{q, sortedKeys(state.jobs)})
-			} else if s.settled && !state.cleared && state.total > 0 {
-				s.ask(q.Pool, Withdraw{Queue: q, Sweeps: sortedKeys(state.jobs)})
+			if s.discovered && gone {
+				s.doOnBroker(q.Pool, Remove{q, sortedKeys(state.jobs)})
+			} else if s.discovered && !state.cleared && state.total > 0 {
+				s.doOnBroker(q.Pool, Withdraw{Queue: q, Sweeps: sortedKeys(state.jobs)})
 			}
-			state.cleared = state.cleared || s.settled
+			state.cleared = state.cleared || s.discovered
 			continue
 		}
 		var back []string
-		if s.now.Sub(before[q.Pool]) >= givenGrace {
+		if s.now.Sub(before[q.Pool]) >= deliveredGrace {
 			if back = s.idleElsewhere(q, state, idle); len(back) > 0 {
-				s.moved[q.Pool] = s.now
+				s.rebalanced[q.Pool] = s.now
 			}
 		}
 		if state.unbalanced {
 			state.unbalanced = false
-			back = slices.Compact(slices.Sorted(slices.Values(append(back, s.inTheWay(q, state)...))))
+			back = slices.Compact(slices.Sorted(slices.Values(append(back, s.blocking(q, state)...))))
 		}
 		if len(back) > 0 {
-			s.ask(q.Pool, Withdraw{Queue: q, Sweeps: back})
+			s.doOnBroker(q.Pool, Withdraw{Queue: q, Sweeps: back})
 		}
 	}
 }
@@ -60,10 +60,10 @@ func (s *State) unbalance(q Queue) {
 	}
 }
 
-// inTheWay returns the sweeps in a queue whose jobs are to be assigned anew: for
+// blocking returns the sweeps in a queue whose jobs are to be assigned anew: for
 // each there is another that could use the queue and has a larger priority, or an
 // equal one and a smaller part of it.
-func (s *State) inTheWay(q Queue, state *queueState) (ids []string) {
+func (s *State) blocking(q Queue, state *queueState) (ids []string) {
 	others := s.ordered(q.Pool)
 	for id, has := range state.jobs {
 		own := s.sweeps[id]
@@ -129,7 +129,7 @@ func (s *State) idleElsewhere(q Queue, state *queueState, queues []Queue) []stri
 	}
 	found, waiting := map[string]bool{}, int64(0)
 	for id, j := range s.jobs {
-		if j.queue != q || s.now.Sub(j.given) < givenGrace {
+		if j.queue != q || s.now.Sub(j.delivered) < deliveredGrace {
 			continue
 		}
 		waiting++

@@ -102,8 +102,8 @@ func (s *State) workerOf(q Queue) (name string, found bool) {
 	return name, found
 }
 
-// manned reports whether any worker takes jobs.
-func (s *State) manned() bool {
+// hasWorkers reports whether any worker takes jobs.
+func (s *State) hasWorkers() bool {
 	for _, w := range s.workers {
 		if w.ready {
 			return true
@@ -112,8 +112,8 @@ func (s *State) manned() bool {
 	return false
 }
 
-// Settled reports whether the workers have had the time to be heard of.
-func (s *State) Settled() bool { return s.settled }
+// Discovered reports whether the workers have had the time to send a heartbeat.
+func (s *State) Discovered() bool { return s.discovered }
 
 // Offers returns the offers of the workers of a pool that take jobs.
 func (s *State) Offers(pool string) (offers []sweep.Offer) {
@@ -125,8 +125,8 @@ func (s *State) Offers(pool string) (offers []sweep.Offer) {
 	return offers
 }
 
-// InHand calls visit for the trials that workers say they run.
-func (s *State) InHand(visit func(sweep.TrialID)) {
+// EachRunning calls visit for the trials that workers say they run.
+func (s *State) EachRunning(visit func(sweep.TrialID)) {
 	for _, w := range s.workers {
 		for _, r := range w.running {
 			visit(r.TrialID)

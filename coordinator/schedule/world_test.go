@@ -375,10 +375,10 @@ func (w *world) check() {
 				w.names[q], state.slots)
 		}
 		ids := w.state.idleElsewhere(q, state, w.state.idle())
-		if len(ids) == 0 || w.state.underway[q.Pool] > 0 || w.state.rests[q.Pool] != nil || w.down || w.state.trouble {
+		if len(ids) == 0 || w.state.underway[q.Pool] > 0 || w.state.backoffs[q.Pool] != nil || w.down || w.state.trouble {
 			w.unjust[q] = w.now
 		}
-		if since, known := w.unjust[q]; known && w.now.Sub(since) > LookInterval+givenGrace {
+		if since, known := w.unjust[q]; known && w.now.Sub(since) > LookInterval+deliveredGrace {
 			w.fail("no job waits while workers elsewhere are idle", "sweeps %v in queue %s", ids, w.names[q])
 		}
 	}

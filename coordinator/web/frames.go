@@ -268,7 +268,7 @@ func (s *Server) readTrials(ctx context.Context, w *watched) (ended bool, err er
 	var spans []frame.Span
 	for _, g := range record.Grids {
 		until := g.First + g.Cursor
-		err := w.frame.Unsettled(g.First, until, retried, func(span frame.Span) error {
+		err := w.frame.Unfinished(g.First, until, retried, func(span frame.Span) error {
 			spans = append(spans, span)
 			return nil
 		})

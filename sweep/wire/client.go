@@ -204,10 +204,10 @@ func (c *Client) Trial(ctx context.Context, id sweep.TrialID) (*sweep.TrialRecor
 
 // Trials implements sweep.Reader.
 func (c *Client) Trials(ctx context.Context, query sweep.TrialQuery, yield func(*sweep.TrialRecord) error) error {
-	q := &trialQuery{TrialQuery: query, Values: make([]cell, len(query.Where))}
+	q := &trialQuery{TrialQuery: query, Values: make([]value, len(query.Where))}
 	q.Where = append([]sweep.TrialCondition(nil), query.Where...)
 	for i := range q.Where {
-		q.Values[i], q.Where[i].Value = cell{q.Where[i].Value}, nil
+		q.Values[i], q.Where[i].Value = value{q.Where[i].Value}, nil
 	}
 	return listTrials.each(ctx, c, trialsRequest{q}, yield)
 }
@@ -234,7 +234,7 @@ func (c *Client) QuerySweep(ctx context.Context, id, sql string, yield func(colu
 		}
 		row := make([]any, len(a.Row))
 		for i, v := range a.Row {
-			row[i] = v.value
+			row[i] = v.plain
 		}
 		return yield(columns, row)
 	})

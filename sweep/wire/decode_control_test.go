@@ -45,13 +45,13 @@ func FuzzDecodeRequest(f *testing.F) {
 }
 
 // A database value survives the wire, or becomes its text.
-func FuzzCell(f *testing.F) {
+func FuzzValue(f *testing.F) {
 	for _, text := range []string{`null`, `1`, `"a"`, `{"f":"NaN"}`, `{"b":"AA=="}`, `{"t":"2026-01-02T03:04:05Z"}`,
 		`{"j":[1,{"f":2}]}`, `{}`, `{"f":"x"}`} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var c, again cell
+		var c, again value
 		if json.Unmarshal(data, &c) != nil {
 			return
 		}

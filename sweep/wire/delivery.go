@@ -9,16 +9,16 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// JobConsumer hands out the jobs of one queue. Ask, AskNow and Asked may be
+// JobConsumer receives the jobs of one queue. Request, RequestNow and Requested may be
 // called while another goroutine waits in Next.
 type JobConsumer struct {
 	puller *puller
 	queue  Queue
 }
 
-// Jobs opens a queue, which all workers whose offers have its key share. The
-// coordinator makes it when it hears of such a worker; before that, and when it
-// is lost, Next returns an error for which IsLost holds.
+// Jobs opens a queue, which the workers share whose offers have its key. The coordinator
+// creates it after the first heartbeat of such a worker. While it does not exist, Next
+// returns an error for which IsLost is true.
 func (w *Wire) Jobs(q Queue) (*JobConsumer, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -30,25 +30,24 @@ func (w *Wire) Jobs(q Queue) (*JobConsumer, error) {
 	return &JobConsumer{p, q}, nil
 }
 
-// Asked is how many jobs have been asked for and did not come yet.
-func (c *JobConsumer) Asked() int { return c.puller.owed() }
+// Requested returns how many jobs were requested and have not arrived yet.
+func (c *JobConsumer) Requested() int { return c.puller.outstanding() }
 
 // jobBytes bounds the jobs of one request, but one job always comes.
 const jobBytes = 1 << 20
 
-// Ask asks for n jobs, which wait at the server until there are some.
-func (c *JobConsumer) Ask(n int) error {
-	return c.puller.ask(pullRequest{Batch: n, MaxBytes: jobBytes, Expires: pullExpiry.Nanoseconds()})
+// Request requests n jobs. The server sends them as they come, for up to pullExpiry.
+func (c *JobConsumer) Request(n int) error {
+	return c.puller.request(pullRequest{Batch: n, MaxBytes: jobBytes, Expires: pullExpiry.Nanoseconds()})
 }
 
-// AskNow asks for up to n of the jobs that are there already.
-func (c *JobConsumer) AskNow(n int) error {
-	return c.puller.ask(pullRequest{Batch: n, MaxBytes: jobBytes, NoWait: true})
+// RequestNow requests up to n of the jobs that are in the queue now.
+func (c *JobConsumer) RequestNow(n int) error {
+	return c.puller.request(pullRequest{Batch: n, MaxBytes: jobBytes, NoWait: true})
 }
 
-// Next returns the next job that was asked for; nil if none came within wait,
-// or if the server has no more. After any error but ctx's the consumer should be
-// closed and opened again.
+// Next returns the next requested job, or nil if none arrived within wait or the server
+// has no more. After any error other than ctx's, close the consumer and open it again.
 func (c *JobConsumer) Next(ctx context.Context, wait time.Duration) (*Delivery, error) {
 	for {
 		m, err := c.puller.next(ctx, wait)
@@ -69,17 +68,17 @@ func (c *JobConsumer) Next(ctx context.Context, wait time.Duration) (*Delivery, 
 	}
 }
 
-// Close ends the consumer. Jobs that were on their way are returned.
+// Close ends the consumer. Jobs that arrive meanwhile are returned to the queue.
 func (c *JobConsumer) Close() { c.puller.close() }
 
-// Delivery is a job in a worker's hands.
+// Delivery is a job that was delivered to this worker and is not acknowledged yet.
 type Delivery struct {
 	Job
 	conn  *nats.Conn
-	reply string // where the server wants its answer
+	reply string // the subject of the acknowledgement
 }
 
-// Redelivered reports whether the job was delivered before: its worker vanished, or
+// Redelivered reports whether the job was delivered before, to a worker that vanished or
 // returned it.
 func (d *Delivery) Redelivered() bool {
 	// $JS.ACK.STREAM.CONSUMER.DELIVERED.…, or with domain and account before STREAM.
@@ -91,12 +90,11 @@ func (d *Delivery) Redelivered() bool {
 	return len(tokens) > at && tokens[at] != "1"
 }
 
-// InProgress starts the server's clock again: the worker is still at it. It is
-// not answered, so a worker cannot learn that it lost the job: the store sorts
-// that out.
-func (d *Delivery) InProgress() error { return d.answer("heartbeat of", answerInProgress) }
+// InProgress renews the job's AckWait at the server. The server does not answer, so the
+// worker does not learn whether the job was redelivered; the store accepts one result.
+func (d *Delivery) InProgress() error { return d.answer("renew the job of", answerInProgress) }
 
-// DoubleAck removes the job from the queue and waits for the server's word.
+// DoubleAck removes the job from the queue and waits for the server's confirmation.
 func (d *Delivery) DoubleAck(ctx context.Context) error {
 	bound, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -106,12 +104,12 @@ func (d *Delivery) DoubleAck(ctx context.Context) error {
 	return nil
 }
 
-// Ack removes the job from the queue without waiting for the server's word.
-// Where that is lost the job comes again after AckWait.
+// Ack removes the job from the queue without waiting for a confirmation. If the message is
+// lost, the job is delivered again after AckWait.
 func (d *Delivery) Ack() error { return d.answer("acknowledge", answerDone) }
 
-// NakWithDelay returns the job, to be delivered again after a delay. A plain
-// negative acknowledgement would come back at once, to whoever asks first.
+// NakWithDelay returns the job, to be delivered again after a delay. After a plain
+// negative acknowledgement it would be delivered again at once, perhaps to this worker.
 func (d *Delivery) NakWithDelay(delay time.Duration) error { return d.answer("return", later(delay)) }
 
 func (d *Delivery) answer(doing, text string) error {

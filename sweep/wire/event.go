@@ -476,7 +476,7 @@ func (c *EventConsumer) Fetch(ctx context.Context, wait time.Duration) (*EventBa
 
 // fetch adds what a pull brings to the batch.
 func (c *EventConsumer) fetch(ctx context.Context, request pullRequest, batch *EventBatch) error {
-	if err := c.puller.ask(request); err != nil {
+	if err := c.puller.request(request); err != nil {
 		return err
 	}
 	messages := 0

@@ -31,9 +31,9 @@ const (
 	objectPart = 16 << 20
 	// partTimeout bounds the carrying of one.
 	partTimeout = 2 * time.Minute
-	// orphanAge is how old the pieces of an object that was never finished are when
+	// abandonedAge is how old the pieces of an object that was never finished are when
 	// they are removed.
-	orphanAge = time.Hour
+	abandonedAge = time.Hour
 	// sizeKey is the artifact's size among what its first part says of itself.
 	sizeKey = "sweep-size"
 )
@@ -324,7 +324,7 @@ func (o *Objects) Remove(ctx context.Context, prefix string, keep func(location 
 			}
 		}
 	}
-	return b.removeOrphans(ctx, live)
+	return b.removeAbandoned(ctx, live)
 }
 
 // purge removes the messages of a subject of the bucket.
@@ -334,8 +334,8 @@ func (b *box) purge(ctx context.Context, subject string) error {
 	return b.stream.Purge(ctx, jetstream.WithPurgeSubject("$O."+b.name+"."+subject))
 }
 
-// removeOrphans removes old pieces that belong to no object.
-func (b *box) removeOrphans(ctx context.Context, live map[string]bool) error {
+// removeAbandoned removes old pieces that belong to no object.
+func (b *box) removeAbandoned(ctx context.Context, live map[string]bool) error {
 	prefix := "$O." + b.name + ".C."
 	bound, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
@@ -353,7 +353,7 @@ func (b *box) removeOrphans(ctx context.Context, live map[string]bool) error {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 		case err != nil:
 			return err
-		case time.Since(last.Time) > orphanAge:
+		case time.Since(last.Time) > abandonedAge:
 			if err := b.purge(ctx, "C."+nuid); err != nil {
 				return err
 			}

@@ -69,7 +69,7 @@ type (
 // trialQuery is a sweep.TrialQuery; Values keep the types of the conditions'.
 type trialQuery struct {
 	sweep.TrialQuery
-	Values []cell
+	Values []value
 }
 
 func (r *trialRef) id() sweep.TrialID { return sweep.TrialID{Sweep: r.Sweep, Index: r.Index} }
@@ -91,7 +91,7 @@ type (
 	// rowAnswer is a row of an SQL query; the first has the columns too.
 	rowAnswer struct {
 		Columns []string `json:"columns,omitempty"`
-		Row     []cell   `json:"row"`
+		Row     []value  `json:"row"`
 	}
 	// artifactAnswer is a piece of an artifact or, at the end, its record.
 	artifactAnswer struct {
@@ -205,7 +205,7 @@ var (
 				return errors.New("a question about trials without its conditions")
 			}
 			for i, c := range q.Query.Values {
-				q.Query.Where[i].Value = c.value
+				q.Query.Where[i].Value = c.plain
 			}
 			return s.reader.Trials(ctx, q.Query.TrialQuery, yield)
 		}})
@@ -247,12 +247,12 @@ var (
 		answer: func(ctx context.Context, s *Control, q *sqlRequest, yield func(rowAnswer) error) error {
 			first := true
 			row := func(columns []string, row []any) error {
-				a := rowAnswer{Row: make([]cell, len(row))}
+				a := rowAnswer{Row: make([]value, len(row))}
 				if first {
 					a.Columns, first = columns, false
 				}
 				for i, v := range row {
-					a.Row[i] = cell{v}
+					a.Row[i] = value{v}
 				}
 				return yield(a)
 			}

@@ -258,7 +258,7 @@ func TestRoles(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer jobs.Close()
-		if err := jobs.Ask(1); err != nil {
+		if err := jobs.Request(1); err != nil {
 			t.Fatal(err)
 		}
 		job, err := jobs.Next(ctx, patience)

@@ -79,8 +79,8 @@ type puller struct {
 	mu sync.Mutex
 	// asked is how many messages the server still owes: asked for, and neither
 	// delivered nor refused. until is when it will have answered all of it.
-	asked int
-	until time.Time
+	requested int
+	until     time.Time
 	// cut says that a pull ended at its limit of bytes.
 	cut bool
 }
@@ -105,7 +105,7 @@ var errReconnected = errors.New("the connection was made again")
 func IsReconnect(err error) bool { return errors.Is(err, errReconnected) }
 
 // ask sends a pull. Several may be under way.
-func (p *puller) ask(r pullRequest) error {
+func (p *puller) request(r pullRequest) error {
 	// One message fits whatever its size: the server takes no larger one.
 	r.MaxBytes = max(r.MaxBytes, int(p.wire.conn.MaxPayload())+headroom)
 	data, err := json.Marshal(r)
@@ -117,7 +117,7 @@ func (p *puller) ask(r pullRequest) error {
 	if err := p.wire.conn.PublishRequest(p.subject, p.inbox.Subject, data); err != nil {
 		return fmt.Errorf("consumer %s: %w", p.name, err)
 	}
-	p.asked += r.Batch
+	p.requested += r.Batch
 	if until := time.Now().Add(time.Duration(r.Expires) + pullMargin); until.After(p.until) {
 		p.until = until
 	}
@@ -125,17 +125,17 @@ func (p *puller) ask(r pullRequest) error {
 }
 
 // owed is how many messages were asked for and did not come yet.
-func (p *puller) owed() int {
+func (p *puller) outstanding() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.asked
+	return p.requested
 }
 
 // settle takes n of what is owed off.
-func (p *puller) settle(n int) {
+func (p *puller) deduct(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked = max(p.asked-n, 0)
+	p.requested = max(p.requested-n, 0)
 }
 
 // next returns the next message, nil when nothing more is owed, or
@@ -145,7 +145,7 @@ func (p *puller) settle(n int) {
 func (p *puller) next(ctx context.Context, wait time.Duration) (*nats.Msg, error) {
 	bound, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	for p.owed() > 0 {
+	for p.outstanding() > 0 {
 		m, err := p.inbox.NextMsgWithContext(bound)
 		switch {
 		case err == nil:
@@ -162,7 +162,7 @@ func (p *puller) next(ctx context.Context, wait time.Duration) (*nats.Msg, error
 			status = m.Header.Get(statusHeader)
 		}
 		if status == "" {
-			p.settle(1)
+			p.deduct(1)
 			return m, nil
 		}
 		if err := p.status(ctx, status, m); err != nil {
@@ -178,7 +178,7 @@ func (p *puller) next(ctx context.Context, wait time.Duration) (*nats.Msg, error
 func (p *puller) pullWaiting(ctx context.Context, wait time.Duration, visit func(*nats.Msg)) (more bool, err error) {
 	p.cut = false
 	r := pullRequest{Batch: withdrawMessages, MaxBytes: withdrawBytes, Expires: wait.Nanoseconds(), NoWait: true}
-	if err := p.ask(r); err != nil {
+	if err := p.request(r); err != nil {
 		return false, err
 	}
 	for n := 1; ; n++ {
@@ -200,7 +200,7 @@ func (p *puller) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Now().After(p.until) {
-		p.asked = 0
+		p.requested = 0
 	}
 }
 
@@ -208,9 +208,9 @@ func (p *puller) expire() {
 func (p *puller) status(ctx context.Context, status string, m *nats.Msg) error {
 	owed, err := strconv.Atoi(m.Header.Get(pendingHeader))
 	if err != nil {
-		owed = p.owed()
+		owed = p.outstanding()
 	}
-	p.settle(owed)
+	p.deduct(owed)
 	switch status {
 	case statusTimeout, statusNoMessages:
 		return nil
@@ -223,7 +223,7 @@ func (p *puller) status(ctx context.Context, status string, m *nats.Msg) error {
 		case serverShutdownText, leaderChangeText:
 			// Somebody else has the consumer soon: this server after its restart, or
 			// another one of a cluster. At once it would only say so again.
-			p.settle(p.owed())
+			p.deduct(p.outstanding())
 			select {
 			case <-ctx.Done():
 			case <-time.After(pullCheck):
@@ -241,7 +241,7 @@ func (p *puller) status(ctx context.Context, status string, m *nats.Msg) error {
 // close ends the subscription. Messages that were on their way are given back,
 // so that they do not wait for AckWait.
 func (p *puller) close() {
-	if p.owed() == 0 {
+	if p.outstanding() == 0 {
 		if err := p.inbox.Unsubscribe(); err != nil {
 			p.wire.log.Debug("end of a consumer", "consumer", p.name, "error", err)
 		}

@@ -78,8 +78,8 @@ func consumer(t testing.TB, w *wire.Wire, pool string) *wire.JobConsumer {
 // take waits for a job until ctx ends.
 func take(ctx context.Context, c *wire.JobConsumer) (*wire.Delivery, error) {
 	for {
-		if c.Asked() == 0 {
-			if err := c.Ask(1); err != nil {
+		if c.Requested() == 0 {
+			if err := c.Request(1); err != nil {
 				return nil, err
 			}
 		}
@@ -593,7 +593,7 @@ func TestAskForSeveral(t *testing.T) {
 		t.Fatal(err)
 	}
 	publish(t, w, jobsOf(7)...)
-	if err := first.Ask(4); err != nil {
+	if err := first.Request(4); err != nil {
 		t.Fatal(err)
 	}
 	for i := range int64(3) {
@@ -605,12 +605,12 @@ func TestAskForSeveral(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := first.Asked(); n != 1 {
+	if n := first.Requested(); n != 1 {
 		t.Errorf("%d jobs owed, want 1", n)
 	}
 	first.Close()
 	second := consumer(t, w, "cpu")
-	if err := second.AskNow(100); err != nil {
+	if err := second.RequestNow(100); err != nil {
 		t.Fatal(err)
 	}
 	var got []int64
@@ -624,8 +624,8 @@ func TestAskForSeveral(t *testing.T) {
 		}
 		got = append(got, d.Index)
 	}
-	if second.Asked() != 0 || len(got) < 3 {
-		t.Errorf("got %v at once, %d owed", got, second.Asked())
+	if second.Requested() != 0 || len(got) < 3 {
+		t.Errorf("got %v at once, %d owed", got, second.Requested())
 	}
 	if len(got) == 3 { // the one that was given back comes after its delay
 		got = append(got, next(t, second).Index)
@@ -645,7 +645,7 @@ func TestJobsAreBoundedInBytes(t *testing.T) {
 	}
 	publish(t, w, jobs...)
 	c := consumer(t, w, "cpu")
-	if err := c.Ask(8); err != nil {
+	if err := c.Request(8); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
@@ -659,8 +659,8 @@ func TestJobsAreBoundedInBytes(t *testing.T) {
 		}
 		n++
 	}
-	if n == 0 || n > 3 || c.Asked() != 0 {
-		t.Errorf("%d jobs of 400 kB came, %d are owed", n, c.Asked())
+	if n == 0 || n > 3 || c.Requested() != 0 {
+		t.Errorf("%d jobs of 400 kB came, %d are owed", n, c.Requested())
 	}
 }
 

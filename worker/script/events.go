@@ -49,7 +49,7 @@ type series struct {
 	// points are those not taken yet; the newest is held back, since another value
 	// may come for its step.
 	points  sweep.Curve
-	held    bool
+	pending bool
 	step    int64
 	value   float32
 	summary float64
@@ -149,19 +149,19 @@ func (m *metrics) named(f field) *series {
 // point adds a point to a curve, in which steps ascend.
 func (m *metrics) point(name string, s *series, step int64, value float32) {
 	switch {
-	case s.held && step < s.step:
+	case s.pending && step < s.step:
 		if !s.late {
 			s.late = true
 			m.say("$SWEEP_EVENTS: %s: step %d after step %d: it counts for the summary, not for the curve", name,
 				step, s.step)
 		}
 		return
-	case s.held && step > s.step:
+	case s.pending && step > s.step:
 		s.points.Steps = append(s.points.Steps, s.step)
 		s.points.Values = append(s.points.Values, s.value)
 		m.pending++
 	}
-	s.held, s.step, s.value = true, step, value
+	s.pending, s.step, s.value = true, step, value
 }
 
 // take returns the points that have come since the last call; at the end of the
@@ -169,10 +169,10 @@ func (m *metrics) point(name string, s *series, step int64, value float32) {
 func (m *metrics) take(end bool) (batch []sweep.Curve) {
 	for _, name := range m.order {
 		s := m.series[name]
-		if end && s.held {
+		if end && s.pending {
 			s.points.Steps = append(s.points.Steps, s.step)
 			s.points.Values = append(s.points.Values, s.value)
-			s.held = false
+			s.pending = false
 		}
 		if len(s.points.Steps) > 0 {
 			batch = append(batch, s.points)

@@ -60,17 +60,17 @@ type process struct {
 // the end of what it wrote. When ctx ends the group gets SIGTERM, and SIGKILL
 // after grace. What the program leaves behind is killed.
 func (p *process) run(ctx context.Context, grace time.Duration) (*os.ProcessState, error) {
-	type ending struct {
+	type exit struct {
 		state *os.ProcessState
 		err   error
 	}
-	ended := make(chan ending, 1)
+	ended := make(chan exit, 1)
 	go func() {
 		// The kernel kills the program when the thread that started it ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		state, err := p.runHere(ctx, grace)
-		ended <- ending{state, err}
+		ended <- exit{state, err}
 	}()
 	e := <-ended
 	return e.state, e.err

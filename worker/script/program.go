@@ -151,9 +151,9 @@ func (d *digests) of(s *sweep.Script, directory string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// settled is how long a file must be unchanged for its digest to be remembered: file
+// unchanged is how long a file must be unchanged for its digest to be remembered: file
 // systems count time in steps.
-const settled = 2 * time.Second
+const unchanged = 2 * time.Second
 
 // file returns the digest of a file, from memory if it has not changed.
 func (d *digests) file(path string) (sum string, size int64, err error) {
@@ -177,7 +177,7 @@ func (d *digests) file(path string) (sum string, size int64, err error) {
 		return "", 0, fmt.Errorf("%s: %w", path, err)
 	}
 	sum = hex.EncodeToString(h.Sum(nil))
-	if time.Since(info.ModTime()) > settled && size == info.Size() {
+	if time.Since(info.ModTime()) > unchanged && size == info.Size() {
 		d.mu.Lock()
 		if d.files == nil || len(d.files) > 2*maxFiles {
 			d.files = map[string]fileDigest{}

@@ -25,10 +25,10 @@ type client struct {
 	stream  grpc.BidiStreamingClient[trainerpb.TrainCommand, trainerpb.TrainEvent]
 	lasting context.Context
 	end     context.CancelFunc
-	// prefetch is how many calls the trainer takes ahead, ahead are those that it
-	// was sent, in order.
-	prefetch int
-	ahead    []aheadCall
+	// prefetch is how many calls the trainer accepts before they are due; prefetched are
+	// those that were sent to it, in order.
+	prefetch   int
+	prefetched []prefetchedCall
 	// calls numbers the calls of Train; training says that one is under way.
 	calls    uint64
 	training atomic.Bool

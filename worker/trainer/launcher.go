@@ -171,23 +171,23 @@ func explain(name string, command *command, timeout time.Duration, err error) er
 	if command.ID() == "" {
 		return fmt.Errorf("%s cannot be started: %w", what, err)
 	}
-	ending := ""
+	lastLine := ""
 	if line := errorLine(command.stderr.String()); line != "" {
-		ending = "; its last words: " + line
+		lastLine = "; its last words: " + line
 	}
 	line := command.firstLine()
 	fields := strings.Split(line, "|")
 	switch {
 	case line == "" && strings.Contains(err.Error(), "timeout"):
-		return fmt.Errorf("%s has not completed its handshake within %v, killed%s", what, timeout, ending)
+		return fmt.Errorf("%s has not completed its handshake within %v, killed%s", what, timeout, lastLine)
 	case line == "":
-		return fmt.Errorf("%s ended (%s) without a handshake: is it a trainer?%s", what, command.exit(), ending)
+		return fmt.Errorf("%s ended (%s) without a handshake: is it a trainer?%s", what, command.exit(), lastLine)
 	case len(fields) < 5 || fields[0] != fmt.Sprint(plugin.CoreProtocolVersion):
 		if len(line) > 100 {
 			line = strings.ToValidUTF8(line[:100], "") + "…"
 		}
 		return fmt.Errorf("%s wrote %q to standard output before its handshake: is it a trainer? "+
-			"A trainer writes nothing there before it serves, but to standard error%s", what, line, ending)
+			"A trainer writes nothing there before it serves, but to standard error%s", what, line, lastLine)
 	case fields[1] != fmt.Sprint(ProtocolVersion):
 		return fmt.Errorf("%s speaks version %s of the trainer contract, this program version %d: "+
 			"build the older of the two anew", what, fields[1], ProtocolVersion)

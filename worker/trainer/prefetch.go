@@ -7,43 +7,43 @@ import (
 	"sweep/worker/trainer/trainerpb"
 )
 
-// aheadCall is a call that the trainer was sent before it was asked for.
-type aheadCall struct {
+// prefetchedCall is a call that was sent to the trainer before Train.
+type prefetchedCall struct {
 	call  uint64
 	trial sweep.TrialID
 }
 
-// Prefetch sends the trainer a trial that Train is going to ask for soon, and
-// reports whether it did. What is prefetched is asked for in the same order, or
-// forgotten. It is called by who calls Train, in between.
+// Prefetch sends the trainer a trial that Train is called with soon, and reports whether
+// it did. Train must be called with prefetched trials in the same order, or Forget before
+// any other. Prefetch and Train must not be called at the same time.
 func (c *client) Prefetch(request sweep.TrainRequest) bool {
-	if c.stream == nil || len(c.ahead) >= c.prefetch || len(request.Checkpoint) > 0 {
+	if c.stream == nil || len(c.prefetched) >= c.prefetch || len(request.Checkpoint) > 0 {
 		return false
 	}
 	call, err := c.send(context.Background(), &request)
 	if err != nil {
 		return false // Train fails too, and says why
 	}
-	c.ahead = append(c.ahead, aheadCall{call, request.TrialID})
+	c.prefetched = append(c.prefetched, prefetchedCall{call, request.TrialID})
 	return true
 }
 
-// Forget has the trainer drop what was prefetched and not asked for since.
+// Forget has the trainer drop the prefetched trials.
 func (c *client) Forget() {
-	if n := len(c.ahead); n > 0 {
-		_ = c.stream.Send(&trainerpb.TrainCommand{Cancel: c.ahead[n-1].call}) // an error is Train's, too
-		c.ahead = c.ahead[:0]
+	if n := len(c.prefetched); n > 0 {
+		_ = c.stream.Send(&trainerpb.TrainCommand{Cancel: c.prefetched[n-1].call}) // an error is Train's, too
+		c.prefetched = c.prefetched[:0]
 	}
 }
 
 // sent returns the call of a request that was prefetched, 0 if it is not the next
 // of those.
 func (c *client) sent(request *sweep.TrainRequest) (call uint64) {
-	if len(c.ahead) == 0 || c.ahead[0].trial != request.TrialID || len(request.Checkpoint) > 0 {
+	if len(c.prefetched) == 0 || c.prefetched[0].trial != request.TrialID || len(request.Checkpoint) > 0 {
 		return 0
 	}
-	call = c.ahead[0].call
-	c.ahead = append(c.ahead[:0], c.ahead[1:]...)
+	call = c.prefetched[0].call
+	c.prefetched = append(c.prefetched[:0], c.prefetched[1:]...)
 	return call
 }
 

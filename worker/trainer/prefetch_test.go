@@ -63,15 +63,15 @@ func prefetching(t *testing.T) (*counted, sweep.Trainer, worker.Prefetcher) {
 	t.Helper()
 	c := newCounted()
 	wired := loopback(t, c)
-	ahead := wired.(worker.Prefetcher)
-	if ahead.Prefetch(request(1)) {
+	prefetcher := wired.(worker.Prefetcher)
+	if prefetcher.Prefetch(request(1)) {
 		t.Error("prefetched before the trainer said that it allows that")
 	}
 	if _, err := wired.Describe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	train(t, wired, 100)
-	return c, wired, ahead
+	return c, wired, prefetcher
 }
 
 func train(t *testing.T, wired sweep.Trainer, index int64) {
@@ -82,18 +82,18 @@ func train(t *testing.T, wired sweep.Trainer, index int64) {
 	}
 }
 
-func prefetch(t *testing.T, ahead worker.Prefetcher, indices ...int64) {
+func prefetch(t *testing.T, prefetcher worker.Prefetcher, indices ...int64) {
 	t.Helper()
 	for _, i := range indices {
-		if !ahead.Prefetch(request(i)) {
+		if !prefetcher.Prefetch(request(i)) {
 			t.Fatalf("trial %d is not prefetched", i)
 		}
 	}
 }
 
 func TestPrefetchInOrder(t *testing.T) {
-	c, wired, ahead := prefetching(t)
-	prefetch(t, ahead, 1, 2, 3)
+	c, wired, prefetcher := prefetching(t)
+	prefetch(t, prefetcher, 1, 2, 3)
 	for i := range int64(3) {
 		train(t, wired, i+1)
 	}
@@ -105,8 +105,8 @@ func TestPrefetchInOrder(t *testing.T) {
 
 // What is prefetched and never asked for does no harm, be it trained or not.
 func TestPrefetchedAndNotAskedFor(t *testing.T) {
-	c, wired, ahead := prefetching(t)
-	prefetch(t, ahead, 0, 1, 2)
+	c, wired, prefetcher := prefetching(t)
+	prefetch(t, prefetcher, 0, 1, 2)
 	if got := []int64{<-c.begun, <-c.begun}; !slices.Equal(got, []int64{100, 0}) {
 		t.Fatalf("begun %v", got)
 	}
@@ -114,25 +114,25 @@ func TestPrefetchedAndNotAskedFor(t *testing.T) {
 	if got, want := c.list(), []int64{100, 3}; !slices.Equal(got, want) {
 		t.Errorf("trained %v, want %v", got, want)
 	}
-	prefetch(t, ahead, 4)
-	ahead.Forget()
+	prefetch(t, prefetcher, 4)
+	prefetcher.Forget()
 	train(t, wired, 5)
-	ahead.Forget() // nothing
+	prefetcher.Forget() // nothing
 	train(t, wired, 6)
 	if got := c.list(); !slices.Equal(got[len(got)-2:], []int64{5, 6}) {
 		t.Errorf("trained %v", got)
 	}
 	resumed := request(7)
 	resumed.Checkpoint = []byte("state")
-	if ahead.Prefetch(resumed) {
+	if prefetcher.Prefetch(resumed) {
 		t.Error("a trial with a checkpoint is prefetched")
 	}
 }
 
 // The end of a trial's context ends that trial and not those prefetched behind it.
 func TestCancelledBeforePrefetched(t *testing.T) {
-	c, wired, ahead := prefetching(t)
-	prefetch(t, ahead, 0, 1)
+	c, wired, prefetcher := prefetching(t)
+	prefetch(t, prefetcher, 0, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for i := range c.begun {
@@ -152,9 +152,9 @@ func TestCancelledBeforePrefetched(t *testing.T) {
 }
 
 func TestPrefetchIsBounded(t *testing.T) {
-	c, wired, ahead := prefetching(t)
+	c, wired, prefetcher := prefetching(t)
 	n := int64(0)
-	for ahead.Prefetch(request(n)) {
+	for prefetcher.Prefetch(request(n)) {
 		if n++; n > 1000 {
 			t.Fatal("there is no end of prefetching")
 		}

@@ -74,13 +74,13 @@ func (p *process) Alive() bool {
 
 // Stderr implements sweep.Process.
 func (p *process) Stderr() string {
-	p.command.stderr.settle()
+	p.command.stderr.drain()
 	return p.command.stderr.String()
 }
 
 // Log implements sweep.Process.
 func (p *process) Log(from int64) (text string, start, end int64) {
-	p.command.stderr.settle()
+	p.command.stderr.drain()
 	return p.command.stderr.since(from)
 }
 

@@ -86,8 +86,8 @@ func (t *tail) since(from int64) (text string, start, end int64) {
 	return string(kept), end - int64(len(kept)), end
 }
 
-// settle takes in what has been written already and was not read yet.
-func (t *tail) settle() {
+// drain takes in what has been written already and was not read yet.
+func (t *tail) drain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.pipe != nil {

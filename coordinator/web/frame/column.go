@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A cell is a value in 64 bits: a number is its own double precision, everything
-// else a NaN that no arithmetic makes, with the place of its text in the column's
-// dictionary, counted from 1. In the files cells are combined with missing, so that
-// what was never written is missing.
+// Values have 64 bits. A number is stored as its double precision, anything else as a
+// NaN that no arithmetic produces, with the position of its text in the column's
+// dictionary, counted from 1. The files hold values XOR missing, so that a value that was
+// never written reads as missing.
 const (
 	special uint64 = 0xFFF8_0000_0000_0000
 	missing        = special
@@ -19,7 +19,7 @@ const (
 	mostTexts = 1 << 16
 	// mostDistinct is up to how many values a column's values are counted.
 	mostDistinct = 1000
-	// mostInterned is how many texts of JSON are remembered with their cells.
+	// mostInterned is how many texts of JSON are remembered with their values.
 	mostInterned = 4096
 )
 
@@ -30,7 +30,7 @@ func number(v float64) uint64 {
 	return math.Float64bits(v)
 }
 
-func isSpecial(cell uint64) bool { return cell&special == special }
+func isSpecial(value uint64) bool { return value&special == special }
 
 // entry is a value that is no number: a text, a truth value, or other JSON.
 type entry struct {
@@ -41,7 +41,7 @@ type entry struct {
 // column is a parameter, a metric or a figure of all trials.
 type column struct {
 	name, kind string
-	// virtual makes the cells that are not stored.
+	// virtual makes the values that are not stored.
 	virtual func(row int64, s State) uint64
 
 	store
@@ -60,28 +60,28 @@ type column struct {
 	interned map[string]uint64
 }
 
-// store is where cells are: nowhere as long as all are equal.
+// store is where values are: nowhere as long as all are equal.
 type store struct {
 	file     *os.File
 	constant uint64
 	seen     bool
 }
 
-// entry returns what a special cell stands for; ok is false for a missing one.
-func (c *column) entry(cell uint64) (e entry, ok bool) {
-	code := int(cell &^ special)
+// entry returns what a special value stands for; ok is false for a missing one.
+func (c *column) entry(value uint64) (e entry, ok bool) {
+	code := int(value &^ special)
 	if code == 0 || code > len(c.entries) {
 		return entry{}, false
 	}
 	return c.entries[code-1], true
 }
 
-// value returns a cell as JSON has it; nil if it is missing.
-func (c *column) value(cell uint64) any {
-	if !isSpecial(cell) {
-		return math.Float64frombits(cell)
+// decode returns a value as JSON has it; nil if it is missing.
+func (c *column) decode(value uint64) any {
+	if !isSpecial(value) {
+		return math.Float64frombits(value)
 	}
-	e, ok := c.entry(cell)
+	e, ok := c.entry(value)
 	switch {
 	case !ok:
 		return nil
@@ -94,13 +94,13 @@ func (c *column) value(cell uint64) any {
 }
 
 // note takes a value into account in what is told of the column.
-func (c *column) note(cell uint64) {
+func (c *column) note(value uint64) {
 	switch {
-	case cell == missing:
+	case value == missing:
 		c.missing = true
 		return
-	case !isSpecial(cell):
-		v := math.Float64frombits(cell)
+	case !isSpecial(value):
+		v := math.Float64frombits(value)
 		if !c.numbers {
 			c.numbers, c.low, c.high = true, v, v
 		}
@@ -112,15 +112,15 @@ func (c *column) note(cell uint64) {
 	if c.distinct == nil {
 		c.distinct = map[uint64]struct{}{}
 	}
-	c.distinct[cell] = struct{}{}
+	c.distinct[value] = struct{}{}
 	if len(c.distinct) > mostDistinct {
 		c.many, c.distinct = true, nil
 	}
 }
 
-// order returns by what cells of a column are sorted: numbers before truth values
+// order returns by what values of a column are sorted: numbers before truth values
 // and texts, which are in order of their code points; what is missing comes last.
-func (c *column) order() func(cell uint64) (class int8, key float64) {
+func (c *column) order() func(value uint64) (class int8, key float64) {
 	ranks := make([]float64, len(c.entries))
 	places := make([]int, len(c.entries))
 	for i := range places {
@@ -130,11 +130,11 @@ func (c *column) order() func(cell uint64) (class int8, key float64) {
 	for rank, place := range places {
 		ranks[place] = float64(rank)
 	}
-	return func(cell uint64) (int8, float64) {
-		if !isSpecial(cell) {
-			return 0, math.Float64frombits(cell)
+	return func(value uint64) (int8, float64) {
+		if !isSpecial(value) {
+			return 0, math.Float64frombits(value)
 		}
-		if code := int(cell &^ special); code > 0 && code <= len(ranks) {
+		if code := int(value &^ special); code > 0 && code <= len(ranks) {
 			return 1, ranks[code-1]
 		}
 		return 2, 0
@@ -178,8 +178,8 @@ func (f *Frame) Columns() []Column {
 			d.Low, d.High = &low, &high
 		}
 		if d.Distinct <= fewValues && !c.many {
-			for _, cell := range c.sorted() {
-				d.Values = append(d.Values, c.value(cell))
+			for _, value := range c.sorted() {
+				d.Values = append(d.Values, c.decode(value))
 			}
 		}
 		list = append(list, d)
@@ -196,15 +196,15 @@ func (f *Frame) Columns() []Column {
 
 // sorted returns the distinct values in their order.
 func (c *column) sorted() []uint64 {
-	cells := make([]uint64, 0, len(c.distinct))
-	for cell := range c.distinct {
-		cells = append(cells, cell)
+	values := make([]uint64, 0, len(c.distinct))
+	for value := range c.distinct {
+		values = append(values, value)
 	}
 	order := c.order()
-	slices.SortFunc(cells, func(a, b uint64) int {
+	slices.SortFunc(values, func(a, b uint64) int {
 		classA, keyA := order(a)
 		classB, keyB := order(b)
 		return comparePlace(place{classA, keyA, 0}, place{classB, keyB, 0})
 	})
-	return cells
+	return values
 }

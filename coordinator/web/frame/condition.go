@@ -18,11 +18,11 @@ type Filter struct {
 }
 
 // filter is a Filter over the columns of a frame: columns, and what must hold of
-// their cells.
+// their values.
 type filter struct {
 	states  [states]bool
 	columns []*column
-	tests   []func(cell uint64) bool
+	tests   []func(value uint64) bool
 }
 
 func (f *Frame) compile(q Filter) (*filter, error) {
@@ -45,22 +45,22 @@ func (f *Frame) compile(q Filter) (*filter, error) {
 	return compiled, nil
 }
 
-// fits reports whether row i of a chunk is wanted; cells are those of the filter's
+// fits reports whether row i of a chunk is wanted; values are those of the filter's
 // columns.
-func (q *filter) fits(s State, cells [][]uint64, i int) bool {
+func (q *filter) fits(s State, values [][]uint64, i int) bool {
 	if !q.states[s] {
 		return false
 	}
 	for k, test := range q.tests {
-		if !test(cells[k][i]) {
+		if !test(values[k][i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// test returns whether a condition holds of a cell.
-func (c *column) test(condition sweep.TrialCondition) (func(cell uint64) bool, error) {
+// test returns whether a condition holds of a value.
+func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, error) {
 	want, err := sweep.Normalize(condition.Value)
 	if err != nil {
 		return nil, fmt.Errorf("condition on %s: %w", condition.Name, err)
@@ -75,9 +75,9 @@ func (c *column) test(condition sweep.TrialCondition) (func(cell uint64) bool, e
 	case nil:
 		switch condition.Operator {
 		case "=":
-			return func(cell uint64) bool { return cell == missing }, nil
+			return func(value uint64) bool { return value == missing }, nil
 		case "!=":
-			return func(cell uint64) bool { return cell != missing }, nil
+			return func(value uint64) bool { return value != missing }, nil
 		}
 		return nil, fmt.Errorf("condition on %s: %s needs a number, a text or a boolean", condition.Name,
 			condition.Operator)
@@ -103,21 +103,21 @@ func (c *column) test(condition sweep.TrialCondition) (func(cell uint64) bool, e
 			fits[i+1] = holds(condition.Operator, float64(strings.Compare(e.text, wanted)))
 		}
 	}
-	return func(cell uint64) bool {
-		if !isSpecial(cell) {
+	return func(value uint64) bool {
+		if !isSpecial(value) {
 			return unequal
 		}
-		return fits[cell&^special]
+		return fits[value&^special]
 	}, nil
 }
 
-func numberTest(operator string, want float64) func(cell uint64) bool {
+func numberTest(operator string, want float64) func(value uint64) bool {
 	unequal := operator == "!="
-	return func(cell uint64) bool {
-		if isSpecial(cell) {
-			return unequal && cell != missing
+	return func(value uint64) bool {
+		if isSpecial(value) {
+			return unequal && value != missing
 		}
-		v := math.Float64frombits(cell)
+		v := math.Float64frombits(value)
 		switch operator {
 		case "=":
 			return v == want

@@ -6,7 +6,7 @@
 // among the values, and with the number of groups while a question asks for them.
 //
 //	frame.go       Frame, and how its columns are walked
-//	column.go      a column, and the cells it is made of
+//	column.go      a column, and its values
 //	load.go        trials in, a page at a time; which pages are to be read again
 //	member.go      the members of a JSON object, without decoding it
 //	condition.go   which trials a question is about
@@ -162,16 +162,16 @@ func (f *Frame) Version() uint64 {
 	return f.version
 }
 
-// walk calls each for every chunk of rows from row from on, with the cells of some
+// walk calls each for every chunk of rows from row from on, with the values of some
 // columns, while it returns true. Rows of state None have no trial. It is called
 // with the lock held.
 func (f *Frame) walk(ctx context.Context, from int64, columns []*column,
-	each func(base int64, states []State, cells [][]uint64) bool) error {
+	each func(base int64, states []State, values [][]uint64) bool) error {
 	raw := make([]byte, 8*chunk)
 	list := make([]State, chunk)
-	cells := make([][]uint64, len(columns))
-	for i := range cells {
-		cells[i] = make([]uint64, chunk)
+	values := make([][]uint64, len(columns))
+	for i := range values {
+		values[i] = make([]uint64, chunk)
 	}
 	for base := from; base < f.rows; base += chunk {
 		if err := ctx.Err(); err != nil {
@@ -185,11 +185,11 @@ func (f *Frame) walk(ctx context.Context, from int64, columns []*column,
 			list[i] = State(s)
 		}
 		for k, c := range columns {
-			if err := c.read(base, list[:n], cells[k][:n], raw); err != nil {
+			if err := c.read(base, list[:n], values[k][:n], raw); err != nil {
 				return err
 			}
 		}
-		if !each(base, list[:n], cells) {
+		if !each(base, list[:n], values) {
 			return nil
 		}
 	}
@@ -209,23 +209,23 @@ func readFull(file *os.File, dst []byte, at int64) error {
 	return nil
 }
 
-// one returns a row's state and its cells of some columns.
+// one returns a row's state and its values of some columns.
 func (f *Frame) one(row int64, columns []*column) (State, []uint64, error) {
 	var raw [8]byte
 	if err := readFull(f.states, raw[:1], row); err != nil {
 		return None, nil, err
 	}
 	s := State(raw[0])
-	cells := make([]uint64, len(columns))
+	values := make([]uint64, len(columns))
 	for i, c := range columns {
-		if err := c.read(row, []State{s}, cells[i:i+1], raw[:]); err != nil {
+		if err := c.read(row, []State{s}, values[i:i+1], raw[:]); err != nil {
 			return None, nil, err
 		}
 	}
-	return s, cells, nil
+	return s, values, nil
 }
 
-// read reads cells from a row on.
+// read reads values from a row on.
 func (c *column) read(base int64, states []State, dst []uint64, raw []byte) error {
 	switch {
 	case c.virtual != nil:

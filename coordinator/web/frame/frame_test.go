@@ -306,7 +306,7 @@ func TestReload(t *testing.T) {
 		t.Errorf("the lists differ: %v %v", err, err2)
 	}
 	count := func(retried bool) (spans []frame.Span) {
-		if err := f.Unsettled(0, 6000, retried, func(span frame.Span) error {
+		if err := f.Unfinished(0, 6000, retried, func(span frame.Span) error {
 			spans = append(spans, span)
 			return nil
 		}); err != nil {
@@ -359,7 +359,7 @@ func TestSpans(t *testing.T) {
 			}
 		}
 		var spans []frame.Span
-		err := f.Unsettled(0, known, false, func(span frame.Span) error { spans = append(spans, span); return nil })
+		err := f.Unfinished(0, known, false, func(span frame.Span) error { spans = append(spans, span); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -397,7 +397,7 @@ func TestSpans(t *testing.T) {
 		if low > n {
 			if len(spans) != 0 && known == n {
 				var left []frame.Span
-				_ = f.Unsettled(0, n, false, func(span frame.Span) error { left = append(left, span); return nil })
+				_ = f.Unfinished(0, n, false, func(span frame.Span) error { left = append(left, span); return nil })
 				if len(left) > 0 {
 					t.Errorf("%v are read for ever", left)
 				}

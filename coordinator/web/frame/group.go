@@ -159,10 +159,10 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 	numbers := map[uint64]int32{}
 	var groups []gathered
 	full := false
-	err = f.walk(ctx, 0, columns, func(base int64, list []State, cells [][]uint64) bool {
-		keys := cells[len(wanted.columns):][:len(axes)]
+	err = f.walk(ctx, 0, columns, func(base int64, list []State, values [][]uint64) bool {
+		keys := values[len(wanted.columns):][:len(axes)]
 		for i, s := range list {
-			if !wanted.fits(s, cells, i) {
+			if !wanted.fits(s, values, i) {
 				continue
 			}
 			answer.Trials++
@@ -180,8 +180,8 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 			g := &groups[number]
 			g.counts[s]++
 			if len(metrics) > 0 && s == Completed {
-				if cell := cells[len(cells)-1][i]; !isSpecial(cell) {
-					g.sums.add(math.Float64frombits(cell), base+int64(i))
+				if value := values[len(values)-1][i]; !isSpecial(value) {
+					g.sums.add(math.Float64frombits(value), base+int64(i))
 				}
 			}
 		}
@@ -201,7 +201,7 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 	return answer, f.fillGroups(ctx, answer, wanted, axes, metrics, numbers, groups, chosen, q)
 }
 
-// hash mixes the cells of a row.
+// hash mixes the values of a row.
 func hash(keys [][]uint64, i int) uint64 {
 	h := uint64(0x9E3779B97F4A7C15)
 	for _, k := range keys {
@@ -229,11 +229,11 @@ func (f *Frame) chooseGroups(groups []gathered, axes []*column, by []string, q G
 	case axis >= 0:
 		order := axes[axis].order()
 		key = func(g *gathered) (place, error) {
-			_, cells, err := f.one(g.first, axes[axis:axis+1])
+			_, values, err := f.one(g.first, axes[axis:axis+1])
 			if err != nil {
 				return place{}, err
 			}
-			class, k := order(cells[0])
+			class, k := order(values[0])
 			return place{class, sign * k, g.first}, nil
 		}
 	case q.OrderBy == "count":
@@ -305,10 +305,10 @@ func (f *Frame) fillGroups(ctx context.Context, answer *Groups, wanted *filter, 
 	if len(metrics) > 1 {
 		others := metrics[1:]
 		columns := append(append(slices.Clone(wanted.columns), axes...), others...)
-		err := f.walk(ctx, 0, columns, func(base int64, list []State, cells [][]uint64) bool {
-			keys := cells[len(wanted.columns):][:len(axes)]
+		err := f.walk(ctx, 0, columns, func(base int64, list []State, values [][]uint64) bool {
+			keys := values[len(wanted.columns):][:len(axes)]
 			for i, s := range list {
-				if s != Completed || !wanted.fits(s, cells, i) {
+				if s != Completed || !wanted.fits(s, values, i) {
 					continue
 				}
 				at, ok := placeOf[numbers[hash(keys, i)]]
@@ -316,8 +316,8 @@ func (f *Frame) fillGroups(ctx context.Context, answer *Groups, wanted *filter, 
 					continue
 				}
 				for k := range others {
-					if cell := cells[len(cells)-len(others)+k][i]; !isSpecial(cell) {
-						gathered[at][k+1].add(math.Float64frombits(cell), base+int64(i))
+					if value := values[len(values)-len(others)+k][i]; !isSpecial(value) {
+						gathered[at][k+1].add(math.Float64frombits(value), base+int64(i))
 					}
 				}
 			}
@@ -329,14 +329,14 @@ func (f *Frame) fillGroups(ctx context.Context, answer *Groups, wanted *filter, 
 	}
 	for i, number := range chosen {
 		g := &groups[number]
-		_, cells, err := f.one(g.first, axes)
+		_, values, err := f.one(g.first, axes)
 		if err != nil {
 			return err
 		}
-		out := Group{First: g.first, Count: g.count(), States: map[string]int64{}, Values: make([]any, len(cells)),
+		out := Group{First: g.first, Count: g.count(), States: map[string]int64{}, Values: make([]any, len(values)),
 			Metrics: []Statistics{}}
-		for k, cell := range cells {
-			out.Values[k] = axes[k].value(cell)
+		for k, value := range values {
+			out.Values[k] = axes[k].decode(value)
 		}
 		for s, n := range g.counts {
 			if n > 0 {

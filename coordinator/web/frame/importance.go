@@ -94,20 +94,20 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 		columns = append(columns, c)
 	}
 	columns = append(columns, metric)
-	err = f.walk(ctx, 0, columns, func(base int64, list []State, cells [][]uint64) bool {
-		values := cells[len(cells)-1]
+	err = f.walk(ctx, 0, columns, func(base int64, list []State, values [][]uint64) bool {
+		metrics := values[len(values)-1]
 		for i, s := range list {
-			if !wanted.fits(s, cells, i) {
+			if !wanted.fits(s, values, i) {
 				continue
 			}
-			if s != Completed || isSpecial(values[i]) {
+			if s != Completed || isSpecial(metrics[i]) {
 				answer.Left++
 				continue
 			}
 			answer.Trials++
-			v, top := math.Float64frombits(values[i]), best.among(s, values[i])
+			v, top := math.Float64frombits(metrics[i]), best.among(s, metrics[i])
 			for k, axis := range axes {
-				at := axis.of(cells[len(wanted.columns)+k][i])
+				at := axis.of(values[len(wanted.columns)+k][i])
 				axis.sums[at].add(v, base)
 				if top {
 					axis.top[at]++

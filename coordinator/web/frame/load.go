@@ -17,17 +17,17 @@ const PageRows = chunk
 // Span are the trials of one page that are to be read, from one index up to another.
 type Span struct{ From, Until int64 }
 
-// page gathers the cells of a span's trials.
+// page gathers the values of a span's trials.
 type page struct {
 	states []State
-	cells  map[*column][]uint64
+	values map[*column][]uint64
 }
 
 // Load reads the trials of a span anew: read calls yield for those that there are.
 func (f *Frame) Load(ctx context.Context, span Span, read func(ctx context.Context, from, until int64,
 	yield func(*sweep.TrialRow) error) error) error {
 	from := span.From
-	p := &page{states: make([]State, span.Until-from), cells: map[*column][]uint64{}}
+	p := &page{states: make([]State, span.Until-from), values: map[*column][]uint64{}}
 	executions, seconds, epoch, count := f.byName["executions"], f.byName["seconds"], f.byName["best_epoch"],
 		f.byName["parameter_count"]
 	err := read(ctx, from, span.Until, func(row *sweep.TrialRow) error {
@@ -56,16 +56,16 @@ func (f *Frame) Load(ctx context.Context, span Span, read func(ctx context.Conte
 	return f.save(from, p)
 }
 
-func (p *page) set(c *column, row int, cell uint64) {
-	cells := p.cells[c]
-	if cells == nil {
-		cells = make([]uint64, len(p.states))
-		for i := range cells {
-			cells[i] = missing
+func (p *page) set(c *column, row int, value uint64) {
+	values := p.values[c]
+	if values == nil {
+		values = make([]uint64, len(p.states))
+		for i := range values {
+			values[i] = missing
 		}
-		p.cells[c] = cells
+		p.values[c] = values
 	}
-	cells[row] = cell
+	values[row] = value
 }
 
 // put enters a member of parameters or summary.
@@ -89,7 +89,7 @@ func (f *Frame) put(p *page, row int, kind string, name, value []byte) {
 			return // a parameter's name means the parameter, a figure's the figure
 		}
 	}
-	p.set(c, row, f.cell(c, value))
+	p.set(c, row, f.encode(c, value))
 }
 
 func (f *Frame) add(c *column) {
@@ -98,35 +98,35 @@ func (f *Frame) add(c *column) {
 	f.byName[c.name] = c
 }
 
-// cell returns the cell of a value that is written as JSON.
-func (f *Frame) cell(c *column, value []byte) uint64 {
-	if known, ok := c.interned[string(value)]; ok {
+// encode returns a value that is written as JSON in 64 bits.
+func (f *Frame) encode(c *column, raw []byte) uint64 {
+	if known, ok := c.interned[string(raw)]; ok {
 		return known
 	}
-	cell := f.parse(c, value)
+	value := f.parse(c, raw)
 	if c.kind == "parameter" && len(c.interned) < mostInterned {
 		if c.interned == nil {
 			c.interned = map[string]uint64{}
 		}
-		c.interned[string(value)] = cell
+		c.interned[string(raw)] = value
 	}
-	return cell
+	return value
 }
 
-func (f *Frame) parse(c *column, value []byte) uint64 {
-	e := entry{string(value), "json"}
-	switch value[0] {
+func (f *Frame) parse(c *column, raw []byte) uint64 {
+	e := entry{string(raw), "json"}
+	switch raw[0] {
 	case '"':
-		e = entry{text(value), "text"}
+		e = entry{text(raw), "text"}
 	case 't', 'f':
 		e.kind = "boolean"
 	case 'n':
 		return missing
 	case '{', '[':
 	default:
-		v, err := strconv.ParseFloat(string(value), 64)
+		v, err := strconv.ParseFloat(string(raw), 64)
 		const exact = 1 << 53
-		if err == nil && (math.Abs(v) < exact || bytes.ContainsAny(value, ".eE")) {
+		if err == nil && (math.Abs(v) < exact || bytes.ContainsAny(raw, ".eE")) {
 			return number(v)
 		}
 	}
@@ -176,7 +176,7 @@ func (f *Frame) save(from int64, p *page) error {
 		if c.virtual != nil {
 			continue
 		}
-		if err := f.saveColumn(c, from, p.states, p.cells[c], raw[:]); err != nil {
+		if err := f.saveColumn(c, from, p.states, p.values[c], raw[:]); err != nil {
 			return err
 		}
 	}
@@ -199,25 +199,25 @@ func (f *Frame) save(from int64, p *page) error {
 
 // saveColumn writes a column from a row on; as long as all values are equal, there is
 // nothing to write.
-func (f *Frame) saveColumn(c *column, from int64, states []State, cells []uint64, raw []byte) error {
+func (f *Frame) saveColumn(c *column, from int64, states []State, values []uint64, raw []byte) error {
 	equal := true
-	last := missing - 1 // no cell
+	last := missing - 1 // no value
 	for i, s := range states {
 		if s == None {
 			continue
 		}
-		cell := missing
-		if cells != nil {
-			cell = cells[i]
+		value := missing
+		if values != nil {
+			value = values[i]
 		}
-		if cell != last { // what repeats need not be noted again
-			c.note(cell)
-			last = cell
+		if value != last { // what repeats need not be noted again
+			c.note(value)
+			last = value
 		}
 		if !c.seen && f.rows == 0 {
-			c.seen, c.constant = true, cell
+			c.seen, c.constant = true, value
 		}
-		equal = equal && cell == c.constant
+		equal = equal && value == c.constant
 	}
 	if equal && c.file == nil {
 		return nil
@@ -240,27 +240,27 @@ func (f *Frame) saveColumn(c *column, from int64, states []State, cells []uint64
 		c.file = file
 	}
 	for i := range states {
-		cell := missing
-		if cells != nil {
-			cell = cells[i]
+		value := missing
+		if values != nil {
+			value = values[i]
 		}
-		binary.LittleEndian.PutUint64(raw[8*i:], cell^missing)
+		binary.LittleEndian.PutUint64(raw[8*i:], value^missing)
 	}
 	_, err := c.file.WriteAt(raw[:8*len(states)], 8*from)
 	return err
 }
 
-// Unsettled calls yield for the spans of the trials from one index up to another that
+// Unfinished calls yield for the spans of the trials from one index up to another that
 // are to be read again, one a page at most: of what was not read, or has no result, or,
 // if retried is true, a retry takes up again. So what changes costs what is unsettled,
 // not what there is.
-func (f *Frame) Unsettled(from, until int64, retried bool, yield func(span Span) error) error {
+func (f *Frame) Unfinished(from, until int64, retried bool, yield func(span Span) error) error {
 	var raw [chunk]byte
 	for no := from / chunk; no*chunk < until; no++ {
 		span := Span{max(from, no*chunk), min(until, (no+1)*chunk)}
 		f.mu.RLock()
-		settled, err := f.settled(no, min(chunk, until-no*chunk), retried), error(nil)
-		if !settled {
+		finished, err := f.finished(no, min(chunk, until-no*chunk), retried), error(nil)
+		if !finished {
 			states := raw[:span.Until-span.From]
 			err = readFull(f.states, states, span.From)
 			for len(states) > 0 && ended(State(states[len(states)-1]), retried) {
@@ -276,7 +276,7 @@ func (f *Frame) Unsettled(from, until int64, retried bool, yield func(span Span)
 		if err != nil {
 			return err
 		}
-		if settled || span.From >= span.Until {
+		if finished || span.From >= span.Until {
 			continue
 		}
 		if err := yield(span); err != nil {
@@ -286,8 +286,8 @@ func (f *Frame) Unsettled(from, until int64, retried bool, yield func(span Span)
 	return nil
 }
 
-// settled reports whether so many trials of a page have ended, without a look at each.
-func (f *Frame) settled(pageNo, trials int64, retried bool) bool {
+// finished reports whether so many trials of a page have ended, without a look at each.
+func (f *Frame) finished(pageNo, trials int64, retried bool) bool {
 	if pageNo >= int64(len(f.pages)) {
 		return false
 	}

@@ -114,13 +114,13 @@ func (f *Frame) Page(ctx context.Context, q Query) (*Page, error) {
 		return nil, err
 	}
 	for _, row := range rows {
-		s, cells, err := f.one(row, shown)
+		s, values, err := f.one(row, shown)
 		if err != nil {
 			return nil, err
 		}
-		r := Row{Index: row, State: s.String(), Cells: make([]any, len(cells))}
-		for i, cell := range cells {
-			r.Cells[i] = shown[i].value(cell)
+		r := Row{Index: row, State: s.String(), Cells: make([]any, len(values))}
+		for i, value := range values {
+			r.Cells[i] = shown[i].decode(value)
 		}
 		answer.Rows = append(answer.Rows, r)
 	}
@@ -131,9 +131,9 @@ func (f *Frame) Page(ctx context.Context, q Query) (*Page, error) {
 func (f *Frame) byIndex(ctx context.Context, wanted *filter, q Query) (rows []int64, total int64, err error) {
 	first := q.Offset
 	if q.Descending { // counted from the other end, which is known when all are counted
-		err = f.walk(ctx, 0, wanted.columns, func(_ int64, list []State, cells [][]uint64) bool {
+		err = f.walk(ctx, 0, wanted.columns, func(_ int64, list []State, values [][]uint64) bool {
 			for i, s := range list {
-				if wanted.fits(s, cells, i) {
+				if wanted.fits(s, values, i) {
 					total++
 				}
 			}
@@ -149,9 +149,9 @@ func (f *Frame) byIndex(ctx context.Context, wanted *filter, q Query) (rows []in
 		return nil, 0, err
 	}
 	total = 0
-	err = f.walk(ctx, 0, wanted.columns, func(base int64, list []State, cells [][]uint64) bool {
+	err = f.walk(ctx, 0, wanted.columns, func(base int64, list []State, values [][]uint64) bool {
 		for i, s := range list {
-			if !wanted.fits(s, cells, i) {
+			if !wanted.fits(s, values, i) {
 				continue
 			}
 			if total >= first && total < last {
@@ -177,14 +177,14 @@ func (f *Frame) sorted(ctx context.Context, wanted *filter, by *column,
 		sign = -1
 	}
 	err = f.walk(ctx, 0, append(slices.Clone(wanted.columns), by),
-		func(base int64, list []State, cells [][]uint64) bool {
-			values := cells[len(cells)-1]
+		func(base int64, list []State, values [][]uint64) bool {
+			keys := values[len(values)-1]
 			for i, s := range list {
-				if !wanted.fits(s, cells, i) {
+				if !wanted.fits(s, values, i) {
 					continue
 				}
 				total++
-				class, key := order(values[i])
+				class, key := order(keys[i])
 				if q.Descending && class < 2 {
 					class = 1 - class
 				}
@@ -208,9 +208,9 @@ func (f *Frame) Matching(ctx context.Context, q Filter, yield func(index int64) 
 		return err
 	}
 	var failed error
-	err = f.walk(ctx, 0, wanted.columns, func(base int64, list []State, cells [][]uint64) bool {
+	err = f.walk(ctx, 0, wanted.columns, func(base int64, list []State, values [][]uint64) bool {
 		for i, s := range list {
-			if wanted.fits(s, cells, i) {
+			if wanted.fits(s, values, i) {
 				if failed = yield(base + int64(i)); failed != nil {
 					return false
 				}

@@ -67,9 +67,9 @@ func (f *Frame) Sample(ctx context.Context, q SampleQuery) (*Sample, error) {
 	}
 	number := int64(0)
 	var failed error
-	err = f.walk(ctx, 0, columns, func(base int64, list []State, cells [][]uint64) bool {
+	err = f.walk(ctx, 0, columns, func(base int64, list []State, values [][]uint64) bool {
 		for i, s := range list {
-			if !wanted.fits(s, cells, i) || q.Top < 1 && !best.among(s, cells[len(cells)-1][i]) {
+			if !wanted.fits(s, values, i) || q.Top < 1 && !best.among(s, values[len(values)-1][i]) {
 				continue
 			}
 			take := best.chosen <= int64(q.Limit) ||
@@ -83,8 +83,8 @@ func (f *Frame) Sample(ctx context.Context, q SampleQuery) (*Sample, error) {
 				return false
 			}
 			r := Row{Index: base + int64(i), State: s.String(), Cells: make([]any, len(values))}
-			for k, cell := range values {
-				r.Cells[k] = shown[k].value(cell)
+			for k, value := range values {
+				r.Cells[k] = shown[k].decode(value)
 			}
 			answer.Rows = append(answer.Rows, r)
 		}
@@ -102,8 +102,8 @@ type bestOf struct {
 	sign, bound   float64
 }
 
-func (b *bestOf) among(s State, cell uint64) bool {
-	return s == Completed && !isSpecial(cell) && b.sign*math.Float64frombits(cell) <= b.sign*b.bound
+func (b *bestOf) among(s State, value uint64) bool {
+	return s == Completed && !isSpecial(value) && b.sign*math.Float64frombits(value) <= b.sign*b.bound
 }
 
 // best finds the bound of the best. Every pass over the column divides the range in
@@ -117,17 +117,17 @@ func (f *Frame) best(ctx context.Context, wanted *filter, columns []*column, q S
 	b.bound = b.sign * math.Inf(1)
 	each := func(do func(v float64)) error {
 		b.total = 0
-		return f.walk(ctx, 0, columns, func(_ int64, list []State, cells [][]uint64) bool {
+		return f.walk(ctx, 0, columns, func(_ int64, list []State, values [][]uint64) bool {
 			for i, s := range list {
-				if !wanted.fits(s, cells, i) {
+				if !wanted.fits(s, values, i) {
 					continue
 				}
 				b.total++
 				if q.Top == 1 {
 					continue
 				}
-				if cell := cells[len(cells)-1][i]; s == Completed && !isSpecial(cell) {
-					do(b.sign * math.Float64frombits(cell))
+				if value := values[len(values)-1][i]; s == Completed && !isSpecial(value) {
+					do(b.sign * math.Float64frombits(value))
 				}
 			}
 			return true

@@ -22,8 +22,8 @@ type Level struct {
 // levels divides a column's values.
 type levels struct {
 	list []Level
-	// of returns the level of a cell.
-	of func(cell uint64) int
+	// of returns the level of a value.
+	of func(value uint64) int
 	// Binned says that levels are ranges.
 	binned bool
 }
@@ -37,12 +37,12 @@ func (c *column) levels() (*levels, error) {
 	l := &levels{}
 	if !c.many && len(c.distinct) <= mostLevels {
 		places := map[uint64]int{missing: -1}
-		for _, cell := range c.sorted() {
-			places[cell] = len(l.list)
-			l.list = append(l.list, Level{Value: c.value(cell)})
+		for _, value := range c.sorted() {
+			places[value] = len(l.list)
+			l.list = append(l.list, Level{Value: c.decode(value)})
 		}
-		l.of = func(cell uint64) int {
-			if at, ok := places[cell]; ok && at >= 0 {
+		l.of = func(value uint64) int {
+			if at, ok := places[value]; ok && at >= 0 {
 				return at
 			}
 			return len(l.list) - 1
@@ -63,11 +63,11 @@ func (c *column) levels() (*levels, error) {
 			from, to := back(low+float64(i)*width), back(low+float64(i+1)*width)
 			l.list = append(l.list, Level{Value: back(low + (float64(i)+0.5)*width), Low: &from, High: &to})
 		}
-		l.of = func(cell uint64) int {
-			if isSpecial(cell) {
+		l.of = func(value uint64) int {
+			if isSpecial(value) {
 				return bins
 			}
-			return min(max(int((scale(math.Float64frombits(cell))-low)/width), 0), bins-1)
+			return min(max(int((scale(math.Float64frombits(value))-low)/width), 0), bins-1)
 		}
 	}
 	l.list = append(l.list, Level{Missing: true})
@@ -131,10 +131,10 @@ func (f *Frame) Slice(ctx context.Context, q SliceQuery) (*Slice, error) {
 	}
 	gatheredCells := make([]gathered, size)
 	err = f.walk(ctx, 0, append(slices.Clone(wanted.columns), axes...),
-		func(base int64, list []State, cells [][]uint64) bool {
-			keys := cells[len(wanted.columns):]
+		func(base int64, list []State, values [][]uint64) bool {
+			keys := values[len(wanted.columns):]
 			for i, s := range list {
-				if !wanted.fits(s, cells, i) {
+				if !wanted.fits(s, values, i) {
 					continue
 				}
 				answer.Trials++
@@ -144,8 +144,8 @@ func (f *Frame) Slice(ctx context.Context, q SliceQuery) (*Slice, error) {
 				}
 				g := &gatheredCells[at]
 				g.counts[s]++
-				if cell := keys[len(divided)][i]; s == Completed && !isSpecial(cell) {
-					g.sums.add(math.Float64frombits(cell), base+int64(i))
+				if value := keys[len(divided)][i]; s == Completed && !isSpecial(value) {
+					g.sums.add(math.Float64frombits(value), base+int64(i))
 				}
 			}
 			return true

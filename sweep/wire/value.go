@@ -9,15 +9,15 @@ import (
 	"sweep/sweep"
 )
 
-// cell is a database value on the wire. Nothing, texts, truth values and whole
-// numbers are as JSON has them; what JSON cannot tell apart or carry is an
-// object with one key: "f" a floating-point number, as text, "b" bytes in
-// base64, "t" a time, "j" anything else.
-type cell struct{ value any }
+// value is a database value in a message. NULL, texts, booleans and integers are plain
+// JSON. A value that JSON cannot carry or distinguish is an object with one key: "f" for
+// a floating-point number, as text, "b" for bytes in base64, "t" for a time, "j" for
+// anything else.
+type value struct{ plain any }
 
 // MarshalJSON implements json.Marshaler.
-func (c cell) MarshalJSON() ([]byte, error) {
-	switch v := c.value.(type) {
+func (v value) MarshalJSON() ([]byte, error) {
+	switch v := v.plain.(type) {
 	case nil, string, bool, int64, int32, int16, int:
 		return json.Marshal(v)
 	case float64:
@@ -38,10 +38,10 @@ func (c cell) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (c *cell) UnmarshalJSON(data []byte) error {
+func (v *value) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '{' {
-		value, err := sweep.DecodeValue(data)
-		c.value = value
+		plain, err := sweep.DecodeValue(data)
+		v.plain = plain
 		return err
 	}
 	var tagged struct {
@@ -56,13 +56,13 @@ func (c *cell) UnmarshalJSON(data []byte) error {
 	var err error
 	switch {
 	case tagged.F != nil:
-		c.value, err = strconv.ParseFloat(*tagged.F, 64)
+		v.plain, err = strconv.ParseFloat(*tagged.F, 64)
 	case tagged.B != nil:
-		c.value = *tagged.B
+		v.plain = *tagged.B
 	case tagged.T != nil:
-		c.value = *tagged.T
+		v.plain = *tagged.T
 	case tagged.J != nil:
-		c.value, err = sweep.DecodeValue(tagged.J)
+		v.plain, err = sweep.DecodeValue(tagged.J)
 	default:
 		err = fmt.Errorf("a database value cannot be read: %.100s", data)
 	}

@@ -7,7 +7,7 @@ import (
 
 // rest is why the jobs of one pool do not advance: the broker refused something. The pool
 // is left alone for a while and tried again. Those of the others go on.
-type rest struct {
+type backoff struct {
 	// queue is the one that failed first: the trouble is over when it works.
 	queue Queue
 	why   string
@@ -16,17 +16,17 @@ type rest struct {
 }
 
 // came takes in what came of an action on the broker.
-func (s *State) came(o Outcome) {
-	r := s.rests[o.Queue.Pool]
+func (s *State) noteOutcome(o Outcome) {
+	r := s.backoffs[o.Queue.Pool]
 	if o.Err == nil {
 		if r != nil && r.queue == o.Queue {
-			s.works(o.Queue.Pool)
+			s.recovered(o.Queue.Pool)
 		}
 		return
 	}
 	if r == nil {
-		r = &rest{queue: o.Queue}
-		s.rests[o.Queue.Pool] = r
+		r = &backoff{queue: o.Queue}
+		s.backoffs[o.Queue.Pool] = r
 	}
 	err := fmt.Errorf("pool %s: %w", o.Queue.Pool, o.Err)
 	r.why, r.pause = err.Error(), nextPause(r.pause)
@@ -35,32 +35,32 @@ func (s *State) came(o Outcome) {
 }
 
 // works ends a pool's trouble.
-func (s *State) works(pool string) {
-	delete(s.rests, pool)
+func (s *State) recovered(pool string) {
+	delete(s.backoffs, pool)
 	s.do(Report{Pool: pool})
 }
 
 // resting reports whether a pool is left alone for now.
-func (s *State) resting(pool string) bool {
-	r := s.rests[pool]
+func (s *State) backsOff(pool string) bool {
+	r := s.backoffs[pool]
 	return r != nil && s.now.Before(r.until)
 }
 
 // refusal says why the broker refuses a pool's queues, "" if it does not.
-func (s *State) refusal(pool string) string {
-	if r := s.rests[pool]; r != nil {
+func (s *State) brokerError(pool string) string {
+	if r := s.backoffs[pool]; r != nil {
 		return r.why
 	}
 	return ""
 }
 
-// endRests ends the troubles with queues that nobody needs any more, and those that nothing
+// endBackoffs ends the troubles with queues that nobody needs any more, and those that nothing
 // has met since the pool was to be tried again.
-func (s *State) endRests() {
-	for _, pool := range sortedKeys(s.rests) {
-		r := s.rests[pool]
+func (s *State) endBackoffs() {
+	for _, pool := range sortedKeys(s.backoffs) {
+		r := s.backoffs[pool]
 		if !s.wanted(r.queue) || s.underway[pool] == 0 && !s.opens(pool) && !s.now.Before(r.until.Add(lastPause)) {
-			s.works(pool)
+			s.recovered(pool)
 		}
 	}
 }
