@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sweep/coordinator"
-	"sweep/coordinator/store"
+	"sweep/coordinator/lead"
 	"sweep/coordinator/web"
 	"sweep/sweep"
 	"sweep/sweep/file"
@@ -302,18 +302,25 @@ func (l leadingOnly) workers(context.Context) ([]web.Worker, error) {
 	return nil, l.absent
 }
 
-// runWithUI leads again and again until ctx ends, and serves the dashboard meanwhile,
-// from when the database can be reached.
-func (l *leadership) runWithUI(ctx context.Context, d *dashboard) error {
+// clusterUI is a candidate for the lead of a cluster, with a dashboard.
+type clusterUI struct {
+	settings  *settings
+	log       *slog.Logger
+	candidate *lead.Candidate
+}
+
+// run leads again and again until ctx ends, and serves the dashboard meanwhile, from when the
+// database can be reached.
+func (l *clusterUI) run(ctx context.Context, d *dashboard) error {
 	if d.address == "" {
-		return l.run(ctx)
+		return l.candidate.Run(ctx)
 	}
 	serving, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var uiErr error
 	var shown sync.WaitGroup
 	shown.Go(func() {
-		stop, err := l.clusterUI(serving, d)
+		stop, err := l.serve(serving, d)
 		if err != nil {
 			uiErr = err
 			cancel(err) // a dashboard that was asked for is to be there
@@ -322,7 +329,7 @@ func (l *leadership) runWithUI(ctx context.Context, d *dashboard) error {
 		<-serving.Done()
 		stop()
 	})
-	err := l.run(serving)
+	err := l.candidate.Run(serving)
 	cancel(nil)
 	shown.Wait()
 	if ctx.Err() == nil && uiErr != nil {
@@ -331,16 +338,21 @@ func (l *leadership) runWithUI(ctx context.Context, d *dashboard) error {
 	return err
 }
 
-// clusterUI serves the dashboard of a coordinator, which needs a store of its own:
-// the coordinator's is another one each time that it leads.
-func (l *leadership) clusterUI(ctx context.Context, d *dashboard) (stop func(), err error) {
-	address, err := l.settings.storeURL()
-	if err != nil {
+// The pauses between attempts to reach the database, doubled each time.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 2 * time.Second
+)
+
+// serve serves the dashboard, which needs a store of its own: the coordinator's is another
+// one each time that it leads.
+func (l *clusterUI) serve(ctx context.Context, d *dashboard) (stop func(), err error) {
+	if _, err := l.settings.storeURL(); err != nil {
 		return nil, err
 	}
 	var results sweep.Store
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		if results, err = store.Connect(ctx, address); err == nil {
+		if results, err = l.settings.connectStore(ctx); err == nil {
 			break
 		}
 		l.log.Warn("dashboard: the database cannot be used; trying again until it can", "error", err)
@@ -350,7 +362,7 @@ func (l *leadership) clusterUI(ctx context.Context, d *dashboard) (stop func(), 
 		case <-time.After(pause):
 		}
 	}
-	leads := leadingOnly{l.active.Load, errStandby}
+	leads := leadingOnly{l.candidate.Active, errStandby}
 	_, stopUI, err := l.settings.serveUI(d, web.Options{
 		Store: results, Workers: leads.workers, Control: leads, Artifacts: leads, Problem: leads.problem,
 		Extend: l.settings.extender(l.log, leads.extend),

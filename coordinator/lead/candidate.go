@@ -1,0 +1,204 @@
+// Package lead has one coordinator at a time work on a database: a Candidate waits for the
+// lead, runs a coordinator while it has it, and stands by again when it has lost it.
+//
+//	c := lead.New(lead.Options{Wire: w, Connect: connect, Holder: "node1", Coordinator: options})
+//	err := c.Run(ctx)
+//
+// The lead is a lease in the database, which the store renews as long as the candidate can do
+// a leader's work; see [sweep.Store].
+package lead
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sweep/coordinator"
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+// Options are what a candidate is made of.
+type Options struct {
+	// Coordinator are those of each coordinator, without what the lead brings: store,
+	// cluster, term and lease.
+	Coordinator coordinator.Options
+	Wire        *wire.Wire
+	Logger      *slog.Logger
+	// Connect opens the database.
+	Connect func(ctx context.Context) (sweep.Store, error)
+	// Began is called with a database that is now led.
+	Began func(ctx context.Context, results sweep.Store)
+	// Holder is what the process calls itself.
+	Holder string
+}
+
+// Candidate is a coordinator that leads, or stands by.
+type Candidate struct {
+	Options
+	// problem is why the coordinator is neither active nor stands by.
+	problem atomic.Pointer[string]
+	// active is the coordinator while this one leads.
+	active atomic.Pointer[coordinator.Coordinator]
+	// unable is why this one could not lead when that was last checked.
+	unable atomic.Pointer[inability]
+}
+
+// New returns a candidate that does not run yet.
+func New(options Options) *Candidate {
+	c := &Candidate{Options: options}
+	c.phase("starting")
+	return c
+}
+
+// Active returns the coordinator, nil while this process does not lead.
+func (c *Candidate) Active() *coordinator.Coordinator { return c.active.Load() }
+
+// inability is why a coordinator cannot do a leader's work, and when it was found out.
+type inability struct {
+	err error
+	at  time.Time
+}
+
+const (
+	// stuckTime is how long a part of the coordinator may be at one thing before the
+	// lead is left to another coordinator.
+	stuckTime = time.Minute
+	// inabilityTime is for how long an inability that is not found again counts.
+	inabilityTime = 3 * time.Second
+)
+
+// check finds out whether this process can do a leader's work, and the highest term
+// that the broker knows.
+func (c *Candidate) check(ctx context.Context) (term int64, err error) {
+	if term, err = c.Wire.Term(ctx); err == nil {
+		if active := c.active.Load(); active != nil {
+			err = active.Stuck(stuckTime)
+		}
+	}
+	if err == nil {
+		c.unable.Store(nil)
+		return term, nil
+	}
+	if before := c.unable.Swap(&inability{err, time.Now()}); before == nil {
+		c.Logger.Warn("cannot lead now: another coordinator may", "error", err)
+	}
+	return 0, err
+}
+
+func (c *Candidate) phase(problem string) { c.problem.Store(&problem) }
+
+// Ready says why this process neither leads nor can stand by; nil if it does.
+func (c *Candidate) Ready() error {
+	if problem := *c.problem.Load(); problem != "" {
+		return errors.New(problem)
+	}
+	if unable := c.unable.Load(); unable != nil && time.Since(unable.at) < inabilityTime {
+		return unable.err
+	}
+	if active := c.active.Load(); active != nil {
+		return active.Outage()
+	}
+	return nil
+}
+
+// The pauses between attempts to reach the database, doubled each time.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 2 * time.Second
+)
+
+// Run leads again and again until ctx ends.
+func (c *Candidate) Run(ctx context.Context) error {
+	pause := firstPause
+	for ctx.Err() == nil {
+		err := c.term(ctx, func() { pause = firstPause })
+		switch {
+		case ctx.Err() != nil || err == nil:
+			continue
+		case errors.Is(err, sweep.ErrNewerSchema), errors.As(err, new(*wire.OtherClusterError)):
+			return err // waiting would not help
+		case errors.Is(err, sweep.ErrLed):
+			c.phase("") // it takes over like any other that stands by
+			if pause == firstPause {
+				c.Logger.Info("standing by", "reason", err)
+			}
+			pause = 2 * firstPause
+			continue
+		case errors.As(err, new(*sweep.DeposedError)), errors.As(err, new(*wire.SupersededError)):
+			c.Logger.Warn("lost the lead", "reason", err)
+			pause = firstPause
+			continue // it stands by
+		}
+		c.phase(err.Error())
+		if pause == firstPause {
+			c.Logger.Warn("the database cannot be used; trying again until it can", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastPause)
+	}
+	return nil
+}
+
+// term waits for the lead and runs a coordinator until the lead is lost or ctx
+// ends. working is called when the database can be used.
+func (c *Candidate) term(ctx context.Context, working func()) (err error) {
+	results, err := c.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = results.Close() }() // everything is committed by then
+	leader, err := results.Lead(ctx, sweep.LeadOptions{Holder: c.Holder, Check: c.check,
+		Waiting: func(holder string) {
+			c.phase("")
+			c.Logger.Info("standing by: another coordinator is active", "active", holder)
+		}})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		resigning, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if resignErr := leader.Resign(resigning); resignErr != nil {
+			c.Logger.Debug("giving up the lead", "error", resignErr)
+		}
+	}()
+	cluster, err := results.Cluster(ctx)
+	if err != nil {
+		return err
+	}
+	working()
+	c.phase("")
+	c.Logger.Info("leading: this coordinator is active", "cluster", cluster.ID, "term", leader.Term())
+	c.Began(ctx, results)
+	leading, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel()
+	watching.Go(func() {
+		select {
+		case <-leader.Lost():
+			cancel()
+		case <-leading.Done():
+		}
+	})
+	options := c.Coordinator
+	options.Store, options.Cluster, options.Term, options.Leads = results, cluster, leader.Term(), leader.Holds
+	led := coordinator.New(options)
+	c.active.Store(led)
+	defer c.active.Store(nil)
+	watching.Go(func() { c.control(leading, leader, led, results) })
+	err = led.Run(leading)
+	if err == nil && ctx.Err() == nil {
+		if err = leader.Problem(); !errors.As(err, new(*sweep.DeposedError)) {
+			err = nil // the database is connected to anew
+		}
+	}
+	return err
+}

@@ -1,0 +1,55 @@
+package lead
+
+import (
+	"context"
+	"time"
+
+	"sweep/coordinator"
+	"sweep/sweep"
+	"sweep/sweep/wire"
+)
+
+// controlPoll is how often a coordinator looks whether it leads yet.
+const controlPoll = 100 * time.Millisecond
+
+// control answers clients until ctx ends. While the lease does not hold they hear at
+// once that nobody answers; what was begun goes on, since nothing is written after
+// another coordinator has taken over.
+func (c *Candidate) control(ctx context.Context, leader sweep.Lead, led *coordinator.Coordinator, results sweep.Store) {
+	var service *wire.Control
+	defer func() {
+		if service != nil {
+			service.Close()
+		}
+	}()
+	serving := false
+	tick := time.NewTicker(controlPoll)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		switch holds := leader.Holds(); {
+		case holds && !serving:
+			var err error
+			lapsed := service != nil
+			if lapsed {
+				err = service.Resume()
+			} else {
+				service, err = c.Wire.ServeControl(led, results, leader.Holds)
+			}
+			if err != nil {
+				c.Logger.Debug("clients are not answered", "error", err)
+				break
+			}
+			if serving = true; lapsed {
+				c.Logger.Info("the lead's lease is renewed again")
+			}
+		case !holds && serving:
+			c.Logger.Warn("the lead's lease has run out: another coordinator may lead", "reason", leader.Problem())
+			service.Pause()
+			serving = false
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
