@@ -22,27 +22,11 @@ func (d *data) heatmap(f *Figure, o Options) error {
 	if err != nil {
 		return err
 	}
-	x, y := o.X, o.Y
-	if x == "" {
-		x = d.widest(trials, y)
-	}
-	if y == "" {
-		y = d.widest(trials, x)
-	}
-	if x == "" || y == "" {
-		return fmt.Errorf("%w: a heat map needs two parameters that vary; of these trials do: %v",
-			ErrNothing, d.varying)
-	}
-	for _, name := range []string{x, y} {
-		if err := d.parameter(name); err != nil {
-			return err
-		}
-	}
-	if x == y {
-		return wrong("a heat map of %s over itself", x)
+	x, y, err := d.twoParameters(trials, o)
+	if err != nil {
+		return err
 	}
 	columns, rows := valuesOf(trials, x), valuesOf(trials, y)
-	type cell struct{ column, row int }
 	cells := map[cell][]float64{}
 	drawn := 0
 	for _, t := range trials {
@@ -73,71 +57,10 @@ func (d *data) heatmap(f *Figure, o Options) error {
 			all = append(all, mean)
 		}
 	}
-	low, high := extent(all)
-	log := o.LogY && low > 0
-	share := func(v float64) float64 {
-		switch {
-		case low == high:
-			return 0.5
-		case log:
-			return math.Log(v/low) / math.Log(high/low)
-		}
-		return (v - low) / (high - low)
-	}
-	f.draw = func(c draw.Canvas) {
-		small := letters(tickSize, ink, text.XRight, text.YCenter)
-		left := vg.Length(0)
-		for _, name := range rows {
-			left = max(left, small.Width(name))
-		}
-		left = min(left, (c.Max.X-c.Min.X)*0.3) + labelSize*1.6 + 6
-		const bottom, right = 3.4 * labelSize, 52
-		area := draw.Crop(c, left, -right, bottom, 0)
-		width := (area.Max.X - area.Min.X) / vg.Length(len(columns))
-		height := (area.Max.Y - area.Min.Y) / vg.Length(len(rows))
-		for column := range columns {
-			for row := range rows {
-				corner := vg.Point{X: area.Min.X + vg.Length(column)*width, Y: area.Min.Y + vg.Length(row)*height}
-				middle := vg.Point{X: corner.X + width/2, Y: corner.Y + height/2}
-				mean, ok := means[cell{column, row}]
-				if !ok {
-					c.StrokeLine2(stroke(rule, 0.6), corner.X+width*0.3, corner.Y+height*0.3, corner.X+width*0.7,
-						corner.Y+height*0.7)
-					continue
-				}
-				fill := viridis(share(mean))
-				// Each cell reaches a little under the next, so that no seam shows.
-				right, top := min(corner.X+width+0.4, area.Max.X), min(corner.Y+height+0.4, area.Max.Y)
-				c.FillPolygon(fill, []vg.Point{corner, {X: right, Y: corner.Y}, {X: right, Y: top},
-					{X: corner.X, Y: top}})
-				number := letters(min(tickSize, height*0.7), inkOn(fill), text.XCenter, text.YCenter)
-				if words := threeDigits(mean); number.Width(words) < width*0.95 && height > 5 {
-					write(c, number, middle, words)
-				}
-			}
-		}
-		// Names, where there is room for all or for every k-th.
-		every := int(math.Ceil(float64(1.2 * tickSize / height)))
-		for row := 0; row < len(rows); row += max(every, 1) {
-			write(c, small, vg.Point{X: area.Min.X - 4, Y: area.Min.Y + (vg.Length(row)+0.5)*height},
-				fit(small, rows[row], left-labelSize*1.6-6))
-		}
-		below := letters(tickSize, ink, text.XCenter, text.YTop)
-		widest := vg.Length(0)
-		for _, name := range columns {
-			widest = max(widest, below.Width(name))
-		}
-		every = int(math.Ceil(float64(min(widest+4, 60) / width)))
-		for column := 0; column < len(columns); column += max(every, 1) {
-			write(c, below, vg.Point{X: area.Min.X + (vg.Length(column)+0.5)*width, Y: area.Min.Y - 4},
-				fit(below, columns[column], width*vg.Length(max(every, 1))))
-		}
-		title := letters(labelSize, ink, text.XCenter, text.YBottom)
-		write(c, title, vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: c.Min.Y}, words(x))
-		title.Rotation, title.YAlign = math.Pi/2, text.YTop
-		write(c, title, vg.Point{X: c.Min.X, Y: (area.Min.Y + area.Max.Y) / 2}, words(y))
-		scaleBar(c, draw.Crop(area, area.Max.X-area.Min.X+10, 18, 0, 0), newScale("", all, log), share)
-	}
+	plot := &heatmapPlot{x: x, y: y, columns: columns, rows: rows, means: means, all: all}
+	plot.low, plot.high = extent(all)
+	plot.log = o.LogY && plot.low > 0
+	f.draw = plot.draw
 	over := fmt.Sprintf("%d to %d trials", fewest, most)
 	if fewest == most {
 		over = fmt.Sprintf("%d trials", most)
@@ -154,6 +77,114 @@ func (d *data) heatmap(f *Figure, o Options) error {
 		f.notes = append(f.notes, note)
 	}
 	return nil
+}
+
+// twoParameters returns those that a heat map is drawn over.
+func (d *data) twoParameters(trials []trial, o Options) (x, y string, err error) {
+	x, y = o.X, o.Y
+	if x == "" {
+		x = d.widest(trials, y)
+	}
+	if y == "" {
+		y = d.widest(trials, x)
+	}
+	if x == "" || y == "" {
+		return "", "", fmt.Errorf("%w: a heat map needs two parameters that vary; of these trials do: %v",
+			ErrNothing, d.varying)
+	}
+	for _, name := range []string{x, y} {
+		if err := d.parameter(name); err != nil {
+			return "", "", err
+		}
+	}
+	if x == y {
+		return "", "", wrong("a heat map of %s over itself", x)
+	}
+	return x, y, nil
+}
+
+// cell is a place in a heat map.
+type cell struct{ column, row int }
+
+// heatmapPlot is what a heat map is drawn from.
+type heatmapPlot struct {
+	x, y          string
+	columns, rows []string
+	means         map[cell]float64
+	// all are the means, low and high their extent.
+	all       []float64
+	low, high float64
+	log       bool
+}
+
+// share is where a mean lies between the lowest and the highest.
+func (p *heatmapPlot) share(v float64) float64 {
+	switch {
+	case p.low == p.high:
+		return 0.5
+	case p.log:
+		return math.Log(v/p.low) / math.Log(p.high/p.low)
+	}
+	return (v - p.low) / (p.high - p.low)
+}
+
+func (p *heatmapPlot) draw(c draw.Canvas) {
+	small := letters(tickSize, ink, text.XRight, text.YCenter)
+	left := vg.Length(0)
+	for _, name := range p.rows {
+		left = max(left, small.Width(name))
+	}
+	left = min(left, (c.Max.X-c.Min.X)*0.3) + labelSize*1.6 + 6
+	const bottom, right = 3.4 * labelSize, 52
+	area := draw.Crop(c, left, -right, bottom, 0)
+	width := (area.Max.X - area.Min.X) / vg.Length(len(p.columns))
+	height := (area.Max.Y - area.Min.Y) / vg.Length(len(p.rows))
+	p.drawCells(c, area, width, height)
+	// Names, where there is room for all or for every k-th.
+	every := int(math.Ceil(float64(1.2 * tickSize / height)))
+	for row := 0; row < len(p.rows); row += max(every, 1) {
+		write(c, small, vg.Point{X: area.Min.X - 4, Y: area.Min.Y + (vg.Length(row)+0.5)*height},
+			fit(small, p.rows[row], left-labelSize*1.6-6))
+	}
+	below := letters(tickSize, ink, text.XCenter, text.YTop)
+	widest := vg.Length(0)
+	for _, name := range p.columns {
+		widest = max(widest, below.Width(name))
+	}
+	every = int(math.Ceil(float64(min(widest+4, 60) / width)))
+	for column := 0; column < len(p.columns); column += max(every, 1) {
+		write(c, below, vg.Point{X: area.Min.X + (vg.Length(column)+0.5)*width, Y: area.Min.Y - 4},
+			fit(below, p.columns[column], width*vg.Length(max(every, 1))))
+	}
+	title := letters(labelSize, ink, text.XCenter, text.YBottom)
+	write(c, title, vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: c.Min.Y}, words(p.x))
+	title.Rotation, title.YAlign = math.Pi/2, text.YTop
+	write(c, title, vg.Point{X: c.Min.X, Y: (area.Min.Y + area.Max.Y) / 2}, words(p.y))
+	scaleBar(c, draw.Crop(area, area.Max.X-area.Min.X+10, 18, 0, 0), newScale("", p.all, p.log), p.share)
+}
+
+func (p *heatmapPlot) drawCells(c, area draw.Canvas, width, height vg.Length) {
+	for column := range p.columns {
+		for row := range p.rows {
+			corner := vg.Point{X: area.Min.X + vg.Length(column)*width, Y: area.Min.Y + vg.Length(row)*height}
+			middle := vg.Point{X: corner.X + width/2, Y: corner.Y + height/2}
+			mean, ok := p.means[cell{column, row}]
+			if !ok {
+				c.StrokeLine2(stroke(rule, 0.6), corner.X+width*0.3, corner.Y+height*0.3, corner.X+width*0.7,
+					corner.Y+height*0.7)
+				continue
+			}
+			fill := viridis(p.share(mean))
+			// Each cell reaches a little under the next, so that no seam shows.
+			right, top := min(corner.X+width+0.4, area.Max.X), min(corner.Y+height+0.4, area.Max.Y)
+			c.FillPolygon(fill, []vg.Point{corner, {X: right, Y: corner.Y}, {X: right, Y: top},
+				{X: corner.X, Y: top}})
+			number := letters(min(tickSize, height*0.7), inkOn(fill), text.XCenter, text.YCenter)
+			if words := threeDigits(mean); number.Width(words) < width*0.95 && height > 5 {
+				write(c, number, middle, words)
+			}
+		}
+	}
 }
 
 // threeDigits is a number with three significant digits.

@@ -52,109 +52,139 @@ func (d *data) parallel(f *Figure, o Options) error {
 	for _, t := range top {
 		topValues = append(topValues, t.metric(metric))
 	}
-	low, high := extent(topValues)
-	hue := func(v float64) float64 {
-		if low == high {
-			return 0.5
-		}
-		at := (v - low) / (high - low)
-		if goal.Goal != sweep.Maximize {
-			at = 1 - at
-		}
-		return 0.8 * (1 - at) // the best dark: it stands out on white
+	plot := &parallelPlot{
+		names: d.varying, axes: axes, result: result, metric: metric, goal: goal, trials: ordered, coloured: coloured,
 	}
-	absent := 0
+	plot.low, plot.high = extent(topValues)
 	for _, t := range trials {
 		for _, name := range d.varying {
 			if _, ok := t.parameter(name); !ok {
-				absent++
+				plot.absent++
 			}
 		}
 	}
-	f.draw = func(c draw.Canvas) {
-		const sides, headroom, below = 44, 2.2 * labelSize, 20
-		area := draw.Crop(c, sides, -sides, below, -headroom)
-		n := len(axes) + 1
-		across := func(i int) vg.Length {
-			return area.Min.X + (area.Max.X-area.Min.X)*vg.Length(i)/vg.Length(n-1)
-		}
-		up := func(a *axis, v float64) vg.Length {
-			return area.Min.Y + (area.Max.Y-area.Min.Y)*vg.Length(unit(a.scale, v))
-		}
-		floor := area.Min.Y - 12
-		for i, t := range ordered {
-			var points []vg.Point
-			for k, name := range d.varying {
-				value, ok := t.parameter(name)
-				at, ok := axes[k].at(value, ok)
-				y := floor
-				if ok {
-					y = up(&axes[k], at)
-				}
-				points = append(points, vg.Point{X: across(k), Y: y})
-			}
-			points = append(points, vg.Point{X: across(n - 1), Y: up(&result, t.metric(metric))})
-			style := stroke(pale(rule, 0.8), 0.5)
-			if i >= len(ordered)-coloured {
-				style = stroke(pale(viridis(hue(t.metric(metric))), 0.8), 0.9)
-			}
-			c.StrokeLines(style, points)
-		}
-		head := letters(labelSize, ink, text.XCenter, text.YBottom)
-		room := (area.Max.X - area.Min.X) / vg.Length(n-1)
-		for i := range n {
-			a := &result
-			if i < len(axes) {
-				a = &axes[i]
-			}
-			x := across(i)
-			c.StrokeLine2(stroke(faint, 0.7), x, area.Min.Y, x, area.Max.Y)
-			title, at, width := head, x, room-4
-			if i == n-1 && title.Width(a.label) > 2*sides { // it leans inwards
-				title.XAlign, at, width = text.XRight, c.Max.X, sides+room*0.4
-			}
-			write(c, title, vg.Point{X: at, Y: area.Max.Y + 6}, fit(title, a.label, width))
-			small := letters(tickSize, ink, text.XRight, text.YCenter)
-			side := vg.Length(-5)
-			if i == n-1 {
-				small.XAlign, side = text.XLeft, 5
-			}
-			last := area.Min.Y - 100
-			for _, t := range a.Ticks(a.low, a.high) {
-				at := unit(a.scale, t.Value)
-				y := up(a, t.Value)
-				if at < -1e-9 || at > 1+1e-9 {
-					continue
-				}
-				c.StrokeLine2(stroke(faint, 0.5), x-2, y, x+2, y)
-				if t.Label == "" || y-last < 1.1*tickSize {
-					continue
-				}
-				last = y
-				label := fit(small, t.Label, max(room-12, 30))
-				w := small.Width(label)
-				left := x + side
-				if i < n-1 {
-					left -= w
-				}
-				c.FillPolygon(pale(inkOn(ink), 0.75), []vg.Point{{X: left - 1, Y: y - 4}, {X: left + w + 1, Y: y - 4},
-					{X: left + w + 1, Y: y + 4}, {X: left - 1, Y: y + 4}})
-				write(c, small, vg.Point{X: x + side, Y: y}, label)
-			}
-		}
-		if absent > 0 {
-			small := letters(noteSize, faint, text.XRight, text.YCenter)
-			write(c, small, vg.Point{X: area.Min.X - 5, Y: floor}, "absent")
-			c.StrokeLine2(stroke(rule, 0.5, 2, 2), area.Min.X, floor, across(n-2), floor)
-		}
-	}
+	f.draw = plot.draw
 	f.notes = append(f.notes, fmt.Sprintf("%d trials, those with the %s %s in colour (%d), the best darkest.",
 		len(ordered), goalWord(goal.Goal), words(metric), coloured))
-	if absent > 0 {
+	if plot.absent > 0 {
 		f.notes = append(f.notes, "Below an axis: trials that do not have the parameter.")
 	}
 	if note := d.leftOut(len(d.trials)-d.diverged-len(trials), words(metric)); note != "" {
 		f.notes = append(f.notes, note)
 	}
 	return nil
+}
+
+// parallelSides is the room beside the first and the last axis.
+const parallelSides = 44
+
+// parallelPlot is what parallel coordinates are drawn from.
+type parallelPlot struct {
+	names  []string
+	axes   []axis
+	result axis
+	metric string
+	goal   sweep.Select
+	// trials are in order, the best last; the last coloured of them are in colour, and low and
+	// high the extent of their results.
+	trials    []trial
+	coloured  int
+	low, high float64
+	// absent counts the parameters that trials do not have.
+	absent int
+}
+
+// hue is where a result lies in the scale of colours.
+func (p *parallelPlot) hue(v float64) float64 {
+	if p.low == p.high {
+		return 0.5
+	}
+	at := (v - p.low) / (p.high - p.low)
+	if p.goal.Goal != sweep.Maximize {
+		at = 1 - at
+	}
+	return 0.8 * (1 - at) // the best dark: it stands out on white
+}
+
+func (p *parallelPlot) draw(c draw.Canvas) {
+	const headroom, below = 2.2 * labelSize, 20
+	area := draw.Crop(c, parallelSides, -parallelSides, below, -headroom)
+	n := len(p.axes) + 1
+	across := func(i int) vg.Length {
+		return area.Min.X + (area.Max.X-area.Min.X)*vg.Length(i)/vg.Length(n-1)
+	}
+	up := func(a *axis, v float64) vg.Length {
+		return area.Min.Y + (area.Max.Y-area.Min.Y)*vg.Length(unit(a.scale, v))
+	}
+	floor := area.Min.Y - 12
+	for i, t := range p.trials {
+		var points []vg.Point
+		for k, name := range p.names {
+			value, ok := t.parameter(name)
+			at, ok := p.axes[k].at(value, ok)
+			y := floor
+			if ok {
+				y = up(&p.axes[k], at)
+			}
+			points = append(points, vg.Point{X: across(k), Y: y})
+		}
+		points = append(points, vg.Point{X: across(n - 1), Y: up(&p.result, t.metric(p.metric))})
+		style := stroke(pale(rule, 0.8), 0.5)
+		if i >= len(p.trials)-p.coloured {
+			style = stroke(pale(viridis(p.hue(t.metric(p.metric))), 0.8), 0.9)
+		}
+		c.StrokeLines(style, points)
+	}
+	for i := range n {
+		p.drawAxis(c, area, i, across(i), up)
+	}
+	if p.absent > 0 {
+		small := letters(noteSize, faint, text.XRight, text.YCenter)
+		write(c, small, vg.Point{X: area.Min.X - 5, Y: floor}, "absent")
+		c.StrokeLine2(stroke(rule, 0.5, 2, 2), area.Min.X, floor, across(n-2), floor)
+	}
+}
+
+// drawAxis draws the i-th axis at x, the result's behind those of the parameters.
+func (p *parallelPlot) drawAxis(c, area draw.Canvas, i int, x vg.Length, up func(*axis, float64) vg.Length) {
+	n := len(p.axes) + 1
+	head := letters(labelSize, ink, text.XCenter, text.YBottom)
+	room := (area.Max.X - area.Min.X) / vg.Length(n-1)
+	a := &p.result
+	if i < len(p.axes) {
+		a = &p.axes[i]
+	}
+	c.StrokeLine2(stroke(faint, 0.7), x, area.Min.Y, x, area.Max.Y)
+	title, at, width := head, x, room-4
+	if i == n-1 && title.Width(a.label) > 2*parallelSides { // it leans inwards
+		title.XAlign, at, width = text.XRight, c.Max.X, parallelSides+room*0.4
+	}
+	write(c, title, vg.Point{X: at, Y: area.Max.Y + 6}, fit(title, a.label, width))
+	small := letters(tickSize, ink, text.XRight, text.YCenter)
+	side := vg.Length(-5)
+	if i == n-1 {
+		small.XAlign, side = text.XLeft, 5
+	}
+	last := area.Min.Y - 100
+	for _, t := range a.Ticks(a.low, a.high) {
+		at := unit(a.scale, t.Value)
+		y := up(a, t.Value)
+		if at < -1e-9 || at > 1+1e-9 {
+			continue
+		}
+		c.StrokeLine2(stroke(faint, 0.5), x-2, y, x+2, y)
+		if t.Label == "" || y-last < 1.1*tickSize {
+			continue
+		}
+		last = y
+		label := fit(small, t.Label, max(room-12, 30))
+		w := small.Width(label)
+		left := x + side
+		if i < n-1 {
+			left -= w
+		}
+		c.FillPolygon(pale(inkOn(ink), 0.75), []vg.Point{{X: left - 1, Y: y - 4}, {X: left + w + 1, Y: y - 4},
+			{X: left + w + 1, Y: y + 4}, {X: left - 1, Y: y + 4}})
+		write(c, small, vg.Point{X: x + side, Y: y}, label)
+	}
 }

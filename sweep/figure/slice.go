@@ -128,27 +128,9 @@ func (d *data) slice(f *Figure, o Options) error {
 	if err != nil {
 		return err
 	}
-	x := o.X
-	if x == "" {
-		x = d.widest(trials, "")
-	}
-	if x == "" {
-		return fmt.Errorf("%w: the trials differ in no parameter", ErrNothing)
-	}
-	if err := d.parameter(x); err != nil {
+	x, by, err := d.sliced(trials, o)
+	if err != nil {
 		return err
-	}
-	by := o.GroupBy
-	if len(by) == 0 {
-		by = slices.DeleteFunc(slices.Clone(d.contested()), func(name string) bool { return name == x })
-		if len(by) == len(d.varying)-1 && len(by) > 0 && len(d.choice.Group) == 0 {
-			by = nil // nothing says what to part by
-		}
-	}
-	for _, name := range by {
-		if err := d.parameter(name); err != nil {
-			return err
-		}
 	}
 	var values []float64
 	across := newAxis(trials, x, o.LogX)
@@ -215,6 +197,33 @@ func (d *data) slice(f *Figure, o Options) error {
 		f.notes = append(f.notes, note)
 	}
 	return nil
+}
+
+// sliced returns the parameter of a slice, and those whose values part the groups.
+func (d *data) sliced(trials []trial, o Options) (x string, by []string, err error) {
+	x = o.X
+	if x == "" {
+		x = d.widest(trials, "")
+	}
+	if x == "" {
+		return "", nil, fmt.Errorf("%w: the trials differ in no parameter", ErrNothing)
+	}
+	if err := d.parameter(x); err != nil {
+		return "", nil, err
+	}
+	by = o.GroupBy
+	if len(by) == 0 {
+		by = slices.DeleteFunc(slices.Clone(d.contested()), func(name string) bool { return name == x })
+		if len(by) == len(d.varying)-1 && len(by) > 0 && len(d.choice.Group) == 0 {
+			by = nil // nothing says what to part by
+		}
+	}
+	for _, name := range by {
+		if err := d.parameter(name); err != nil {
+			return "", nil, err
+		}
+	}
+	return x, by, nil
 }
 
 // middle is the mean of values, the geometric one for a logarithmic axis.

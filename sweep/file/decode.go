@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -379,62 +378,6 @@ func (d *decoder) decodeArtifacts(n *yaml.Node) {
 	}
 }
 
-// Bounds of limits.
-const (
-	maxAttempts = 1000
-	maxPoints   = 1_000_000
-)
-
-func (d *decoder) decodeLimits() {
-	n, ok := d.given("limits")
-	if !ok {
-		return
-	}
-	entries, ok := d.entries(n, "limits")
-	if !ok {
-		return
-	}
-	limits := &d.file.Spec.Limits
-	for _, e := range entries {
-		path := join("limits", e.key)
-		switch e.key {
-		case "timeout":
-			text, ok := d.text(e.value, path)
-			if !ok {
-				break
-			}
-			timeout, err := time.ParseDuration(text)
-			if err != nil || timeout <= 0 {
-				d.fail(at(e.value), path, "must be a duration with its unit, as in 90s, 10m or 1h30m, not %s",
-					shorten(text))
-			}
-			limits.Timeout = timeout
-		case "attempts":
-			attempts, _ := d.integer(e.value, path, 1, maxAttempts)
-			limits.Attempts = int(attempts)
-		case "losses":
-			losses, _ := d.integer(e.value, path, 1, maxAttempts)
-			limits.Losses = int(losses)
-		case "points":
-			points, _ := d.integer(e.value, path, 2, maxPoints)
-			limits.Points = int(points)
-		case "artifact":
-			limits.Artifact = d.size(e.value, path)
-		case "artifacts":
-			limits.Artifacts = d.size(e.value, path)
-		default:
-			d.failName(e.where, clip(path), "is not a limit", e.key, []string{"timeout", "attempts", "losses", "points",
-				"artifact", "artifacts"})
-		}
-	}
-	if _, asked := d.given("artifacts"); !asked && limits.Artifact+limits.Artifacts > 0 {
-		d.note(at(n), "limits", "artifact and artifacts bound nothing: the file asks for no artifacts")
-	}
-	if one, all := limits.ArtifactSizes(); one > all && limits.Artifacts > 0 && limits.Artifact > 0 {
-		d.fail(at(n), "limits", "artifact is more than artifacts, which is for all of a trial together")
-	}
-}
-
 // schema returns what is known about a parameter.
 func (d *decoder) schema(name string) *sweep.ParameterSchema {
 	if d.description == nil {
@@ -468,116 +411,6 @@ func (d *decoder) decodeReplicates() {
 		d.file.Spec.Random.Replicated = true
 	}
 	d.declare(seed)
-}
-
-// decodeSelect fills Spec.Select from select and from W&B's metric.
-func (d *decoder) decodeSelect() {
-	selection := &d.file.Spec.Select
-	if n, ok := d.given("metric"); ok {
-		d.decodeMetric(n)
-	}
-	n, ok := d.given("select")
-	if !ok {
-		return
-	}
-	entries, ok := d.entries(n, "select")
-	if !ok {
-		return
-	}
-	fromMetric := *selection
-	*selection = sweep.Select{}
-	for _, e := range entries {
-		path := join("select", e.key)
-		switch e.key {
-		case "group":
-			names, nodes, _ := d.texts(e.value, path)
-			for i, name := range names {
-				if d.file.declared[name] == nil && d.schema(name) == nil {
-					d.failName(at(nodes[i]), path, fmt.Sprintf("this sweep has no parameter %s", shorten(name)),
-						name, d.names())
-				}
-			}
-			selection.Group = names
-		case "by":
-			selection.By = d.metric(e.value, path)
-		case "goal":
-			selection.Goal = d.goal(e.value, path)
-		default:
-			d.failName(e.where, clip(path), "is not a key of select", e.key, []string{"group", "by", "goal"})
-		}
-	}
-	if selection.By == "" {
-		selection.By = fromMetric.By
-		if selection.Goal == "" {
-			selection.Goal = fromMetric.Goal
-		}
-	}
-	d.defaultGoal()
-}
-
-// decodeMetric reads {name, goal}; the other keys of W&B's metric guide
-// searches that this program does not make.
-func (d *decoder) decodeMetric(n *yaml.Node) {
-	entries, ok := d.entries(n, "metric")
-	if !ok {
-		return
-	}
-	named := false
-	for _, e := range entries {
-		path := join("metric", e.key)
-		switch e.key {
-		case "name":
-			named = true
-			d.file.Spec.Select.By = d.metric(e.value, path)
-		case "goal":
-			d.file.Spec.Select.Goal = d.goal(e.value, path)
-		case "target", "impute", "impute_while_running":
-			d.note(e.where, path, "ignored, it means nothing here")
-		default:
-			d.failName(e.where, clip(path), "is not a key of metric", e.key, []string{"name", "goal"})
-		}
-	}
-	if !named {
-		d.fail(at(n), "metric", "needs the key name")
-	}
-	d.defaultGoal()
-}
-
-// metric reads the name of a metric that the trainer has.
-func (d *decoder) metric(n *yaml.Node, path string) string {
-	name, ok := d.text(n, path)
-	if !ok || d.description == nil || d.description.Metric(name) != nil {
-		return name
-	}
-	var known []string
-	for _, m := range d.description.Metrics {
-		known = append(known, m.Name)
-	}
-	d.failName(at(n), path, fmt.Sprintf("trainer %s has no metric %s", d.description.Name, shorten(name)), name, known)
-	return name
-}
-
-func (d *decoder) goal(n *yaml.Node, path string) string {
-	goal, ok := d.text(n, path)
-	if ok && goal != "minimize" && goal != "maximize" {
-		d.failName(at(n), path, fmt.Sprintf("must be minimize or maximize, not %s", shorten(goal)), goal,
-			[]string{"minimize", "maximize"})
-	}
-	return goal
-}
-
-// defaultGoal takes the goal from the trainer, else minimize.
-func (d *decoder) defaultGoal() {
-	selection := &d.file.Spec.Select
-	if selection.By == "" || selection.Goal != "" {
-		return
-	}
-	selection.Goal = "minimize"
-	if d.description != nil {
-		if m := d.description.Metric(selection.By); m != nil && m.Goal != "" {
-			selection.Goal = m.Goal
-		}
-	}
 }
 
 // names are the parameters of the sweep and of its trainer.

@@ -63,13 +63,7 @@ func (d *decoder) checkGroups() {
 		if err != nil {
 			return // as the point itself will say
 		}
-		group := sweep.Parameters{}
-		for _, name := range choice.Group {
-			if value, ok := resolved[name]; ok {
-				group[name] = value
-			}
-		}
-		key, err := group.Canonical()
+		key, err := groupOf(resolved, choice.Group).Canonical()
 		if err != nil {
 			return
 		}
@@ -101,6 +95,17 @@ func (d *decoder) checkGroups() {
 			return
 		}
 	}
+}
+
+// groupOf returns the parameters that name a point's group.
+func groupOf(point sweep.Parameters, by []string) sweep.Parameters {
+	group := sweep.Parameters{}
+	for _, name := range by {
+		if value, ok := point[name]; ok {
+			group[name] = value
+		}
+	}
+	return group
 }
 
 // failGroup reports two values of a parameter that are in one group.

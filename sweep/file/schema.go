@@ -22,39 +22,37 @@ func Schema(description *sweep.Description) ([]byte, error) {
 		"additionalProperties": oneOrMore(object{"$ref": "#/$defs/value"})}
 	parameterName, metricName := object{"type": "string"}, object{"type": "string"}
 	if description != nil {
-		declared, matched, names := object{}, object{}, []string{}
-		for i := range description.Parameters {
-			p := &description.Parameters[i]
-			doc := p.Doc
-			if p.AppliesWhen != nil {
-				doc += "; applies where " + describeMatch(p.AppliesWhen)
-			}
-			declared[p.Name] = parameterSchema(valueSchema(p), doc)
-			matched[p.Name] = oneOrMore(valueSchema(p))
-			names = append(names, p.Name)
-		}
-		// A group of nested parameters has the first part of dotted names.
-		parameters["properties"], parameters["additionalProperties"] = declared, object{"$ref": "#/$defs/group"}
-		match["properties"], match["additionalProperties"] = matched, false
-		parameterName["enum"] = names
-		metrics := []string{}
-		for _, m := range description.Metrics {
-			metrics = append(metrics, m.Name)
-		}
-		metricName["enum"] = metrics
+		declare(description, parameters, match, parameterName, metricName)
 	}
-	artifact := object{"type": "string", "maxLength": sweep.LongestArtifactName,
-		"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$"}
-	if description != nil && len(description.Artifacts) > 0 {
-		names := []string{}
-		for _, a := range description.Artifacts {
-			names = append(names, a.Name)
-		}
-		artifact = object{"enum": names}
+	properties := keysSchema(description, parameters, parameterName, metricName)
+	for _, key := range foreignKeys {
+		properties[key] = object{"description": "A key of Weights & Biases that means nothing here."}
 	}
+	schema := object{
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title":   "Sweep file", "type": "object",
+		"properties": properties, "required": []string{"parameters"}, "additionalProperties": false,
+		"$defs": object{
+			"value": object{"description": "Any value."},
+			"match": match,
+			"group": object{
+				"type": "object", "required": []string{"parameters"}, "additionalProperties": false,
+				"description": "A group of parameters: their names begin with the group's name and a dot.",
+				"properties": object{"when": object{"$ref": "#/$defs/match"}, "parameters": object{
+					"type": "object", "minProperties": 1,
+					"additionalProperties": parameterSchema(object{"$ref": "#/$defs/value"}, ""),
+				}},
+			},
+		},
+	}
+	return json.MarshalIndent(schema, "", "  ")
+}
+
+// keysSchema describes the keys of a sweep file.
+func keysSchema(description *sweep.Description, parameters, parameterName, metricName object) object {
 	goal := object{"enum": []string{"minimize", "maximize"}}
 	token := object{"type": "string", "pattern": token.String()}
-	properties := object{
+	return object{
 		"name": documented(object{"type": "string"},
 			"Shown in lists and tables; the file's own name if absent."),
 		"description": documented(object{"type": "string"}, "Free text."),
@@ -99,21 +97,7 @@ func Schema(description *sweep.Description) ([]byte, error) {
 		}, "How trials are compared in tables."),
 		"limits": documented(object{
 			"type": "object", "additionalProperties": false,
-			"properties": object{
-				"timeout": documented(object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`},
-					"Of one execution, as in 90s, 10m, 1h30m."),
-				"attempts": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts,
-					"default": sweep.DefaultAttempts}, "Executions that may fail by the trial's own fault."),
-				"losses": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts,
-					"default": sweep.DefaultLosses}, "Executions whose workers may vanish while they run."),
-				"points": documented(object{"type": "integer", "minimum": 2, "maximum": maxPoints,
-					"default": sweep.DefaultPoints}, "Points kept of a curve: of a longer one the smallest and the "+
-					"largest of every few, and the last."),
-				"artifact": documented(object{"type": "string", "default": "1GiB"}, "The largest size of an "+
-					"artifact, as in 500MB or 2GiB."),
-				"artifacts": documented(object{"type": "string", "default": "4GiB"}, "The largest size of all "+
-					"artifacts of a trial."),
-			},
+			"properties": limitsSchema(),
 		}, "What one trial may cost."),
 		"requires": documented(object{
 			"type": "object", "propertyNames": token,
@@ -121,29 +105,66 @@ func Schema(description *sweep.Description) ([]byte, error) {
 				"in 8GiB; the trainer's estimate if absent.")},
 			"additionalProperties": object{"type": "string"},
 		}, "Labels that a worker must have."),
-		"artifacts": documented(oneOrMore(artifact), "What is kept of a trial besides its result."),
+		"artifacts": documented(oneOrMore(artifactSchema(description)), "What is kept of a trial besides its result."),
 	}
-	for _, key := range foreignKeys {
-		properties[key] = object{"description": "A key of Weights & Biases that means nothing here."}
+}
+
+// declare writes what a trainer declares into the schemas of parameters, of matches and of
+// the names of parameters and metrics.
+func declare(description *sweep.Description, parameters, match, parameterName, metricName object) {
+	declared, matched, names := object{}, object{}, []string{}
+	for i := range description.Parameters {
+		p := &description.Parameters[i]
+		doc := p.Doc
+		if p.AppliesWhen != nil {
+			doc += "; applies where " + describeMatch(p.AppliesWhen)
+		}
+		declared[p.Name] = parameterSchema(valueSchema(p), doc)
+		matched[p.Name] = oneOrMore(valueSchema(p))
+		names = append(names, p.Name)
 	}
-	schema := object{
-		"$schema": "https://json-schema.org/draft/2020-12/schema",
-		"title":   "Sweep file", "type": "object",
-		"properties": properties, "required": []string{"parameters"}, "additionalProperties": false,
-		"$defs": object{
-			"value": object{"description": "Any value."},
-			"match": match,
-			"group": object{
-				"type": "object", "required": []string{"parameters"}, "additionalProperties": false,
-				"description": "A group of parameters: their names begin with the group's name and a dot.",
-				"properties": object{"when": object{"$ref": "#/$defs/match"}, "parameters": object{
-					"type": "object", "minProperties": 1,
-					"additionalProperties": parameterSchema(object{"$ref": "#/$defs/value"}, ""),
-				}},
-			},
-		},
+	// A group of nested parameters has the first part of dotted names.
+	parameters["properties"], parameters["additionalProperties"] = declared, object{"$ref": "#/$defs/group"}
+	match["properties"], match["additionalProperties"] = matched, false
+	parameterName["enum"] = names
+	metrics := []string{}
+	for _, m := range description.Metrics {
+		metrics = append(metrics, m.Name)
 	}
-	return json.MarshalIndent(schema, "", "  ")
+	metricName["enum"] = metrics
+}
+
+// limitsSchema describes the keys of limits.
+func limitsSchema() object {
+	return object{
+		"timeout": documented(object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`},
+			"Of one execution, as in 90s, 10m, 1h30m."),
+		"attempts": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts,
+			"default": sweep.DefaultAttempts}, "Executions that may fail by the trial's own fault."),
+		"losses": documented(object{"type": "integer", "minimum": 1, "maximum": maxAttempts,
+			"default": sweep.DefaultLosses}, "Executions whose workers may vanish while they run."),
+		"points": documented(object{"type": "integer", "minimum": 2, "maximum": maxPoints,
+			"default": sweep.DefaultPoints}, "Points kept of a curve: of a longer one the smallest and the "+
+			"largest of every few, and the last."),
+		"artifact": documented(object{"type": "string", "default": "1GiB"}, "The largest size of an "+
+			"artifact, as in 500MB or 2GiB."),
+		"artifacts": documented(object{"type": "string", "default": "4GiB"}, "The largest size of all "+
+			"artifacts of a trial."),
+	}
+}
+
+// artifactSchema describes the name of an artifact: one of the trainer's, if it has some.
+func artifactSchema(description *sweep.Description) object {
+	artifact := object{"type": "string", "maxLength": sweep.LongestArtifactName,
+		"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$"}
+	if description != nil && len(description.Artifacts) > 0 {
+		names := []string{}
+		for _, a := range description.Artifacts {
+			names = append(names, a.Name)
+		}
+		artifact = object{"enum": names}
+	}
+	return artifact
 }
 
 // parameterSchema describes a parameter whose values fit value.

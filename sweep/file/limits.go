@@ -1,0 +1,59 @@
+package file
+
+import "time"
+
+// Bounds of limits.
+const (
+	maxAttempts = 1000
+	maxPoints   = 1_000_000
+)
+
+func (d *decoder) decodeLimits() {
+	n, ok := d.given("limits")
+	if !ok {
+		return
+	}
+	entries, ok := d.entries(n, "limits")
+	if !ok {
+		return
+	}
+	limits := &d.file.Spec.Limits
+	for _, e := range entries {
+		path := join("limits", e.key)
+		switch e.key {
+		case "timeout":
+			text, ok := d.text(e.value, path)
+			if !ok {
+				break
+			}
+			timeout, err := time.ParseDuration(text)
+			if err != nil || timeout <= 0 {
+				d.fail(at(e.value), path, "must be a duration with its unit, as in 90s, 10m or 1h30m, not %s",
+					shorten(text))
+			}
+			limits.Timeout = timeout
+		case "attempts":
+			attempts, _ := d.integer(e.value, path, 1, maxAttempts)
+			limits.Attempts = int(attempts)
+		case "losses":
+			losses, _ := d.integer(e.value, path, 1, maxAttempts)
+			limits.Losses = int(losses)
+		case "points":
+			points, _ := d.integer(e.value, path, 2, maxPoints)
+			limits.Points = int(points)
+		case "artifact":
+			limits.Artifact = d.size(e.value, path)
+		case "artifacts":
+			limits.Artifacts = d.size(e.value, path)
+		default:
+			d.failName(e.where, clip(path), "is not a limit", e.key, []string{"timeout", "attempts", "losses", "points",
+				"artifact", "artifacts"})
+		}
+	}
+	if _, asked := d.given("artifacts"); !asked && limits.Artifact+limits.Artifacts > 0 {
+		d.note(at(n), "limits", "artifact and artifacts bound nothing: the file asks for no artifacts")
+	}
+	if one, all := limits.ArtifactSizes(); one > all && limits.Artifacts > 0 && limits.Artifact > 0 {
+		d.fail(at(n), "limits", "artifact is more than artifacts, which is for all of a trial together")
+	}
+}

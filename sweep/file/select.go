@@ -1,0 +1,119 @@
+package file
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v4"
+
+	"sweep/sweep"
+)
+
+// decodeSelect fills Spec.Select from select and from W&B's metric.
+func (d *decoder) decodeSelect() {
+	selection := &d.file.Spec.Select
+	if n, ok := d.given("metric"); ok {
+		d.decodeMetric(n)
+	}
+	n, ok := d.given("select")
+	if !ok {
+		return
+	}
+	entries, ok := d.entries(n, "select")
+	if !ok {
+		return
+	}
+	fromMetric := *selection
+	*selection = sweep.Select{}
+	for _, e := range entries {
+		path := join("select", e.key)
+		switch e.key {
+		case "group":
+			names, nodes, _ := d.texts(e.value, path)
+			for i, name := range names {
+				if d.file.declared[name] == nil && d.schema(name) == nil {
+					d.failName(at(nodes[i]), path, fmt.Sprintf("this sweep has no parameter %s", shorten(name)),
+						name, d.names())
+				}
+			}
+			selection.Group = names
+		case "by":
+			selection.By = d.metric(e.value, path)
+		case "goal":
+			selection.Goal = d.goal(e.value, path)
+		default:
+			d.failName(e.where, clip(path), "is not a key of select", e.key, []string{"group", "by", "goal"})
+		}
+	}
+	if selection.By == "" {
+		selection.By = fromMetric.By
+		if selection.Goal == "" {
+			selection.Goal = fromMetric.Goal
+		}
+	}
+	d.defaultGoal()
+}
+
+// decodeMetric reads {name, goal}; the other keys of W&B's metric guide
+// searches that this program does not make.
+func (d *decoder) decodeMetric(n *yaml.Node) {
+	entries, ok := d.entries(n, "metric")
+	if !ok {
+		return
+	}
+	named := false
+	for _, e := range entries {
+		path := join("metric", e.key)
+		switch e.key {
+		case "name":
+			named = true
+			d.file.Spec.Select.By = d.metric(e.value, path)
+		case "goal":
+			d.file.Spec.Select.Goal = d.goal(e.value, path)
+		case "target", "impute", "impute_while_running":
+			d.note(e.where, path, "ignored, it means nothing here")
+		default:
+			d.failName(e.where, clip(path), "is not a key of metric", e.key, []string{"name", "goal"})
+		}
+	}
+	if !named {
+		d.fail(at(n), "metric", "needs the key name")
+	}
+	d.defaultGoal()
+}
+
+// metric reads the name of a metric that the trainer has.
+func (d *decoder) metric(n *yaml.Node, path string) string {
+	name, ok := d.text(n, path)
+	if !ok || d.description == nil || d.description.Metric(name) != nil {
+		return name
+	}
+	var known []string
+	for _, m := range d.description.Metrics {
+		known = append(known, m.Name)
+	}
+	d.failName(at(n), path, fmt.Sprintf("trainer %s has no metric %s", d.description.Name, shorten(name)), name, known)
+	return name
+}
+
+func (d *decoder) goal(n *yaml.Node, path string) string {
+	goal, ok := d.text(n, path)
+	if ok && goal != "minimize" && goal != "maximize" {
+		d.failName(at(n), path, fmt.Sprintf("must be minimize or maximize, not %s", shorten(goal)), goal,
+			[]string{"minimize", "maximize"})
+	}
+	return goal
+}
+
+// defaultGoal takes the goal from the trainer, else minimize.
+func (d *decoder) defaultGoal() {
+	selection := &d.file.Spec.Select
+	if selection.By == "" || selection.Goal != "" {
+		return
+	}
+	selection.Goal = "minimize"
+	if d.description != nil {
+		if m := d.description.Metric(selection.By); m != nil && m.Goal != "" {
+			selection.Goal = m.Goal
+		}
+	}
+}
