@@ -2,12 +2,9 @@ package web
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
-	"sweep/coordinator/web/frame"
 	"sweep/sweep"
 )
 
@@ -114,109 +111,4 @@ func (s *Server) showSweep(r *http.Request) (any, error) {
 		answer.Grids = append(answer.Grids, shown)
 	}
 	return answer, nil
-}
-
-// compare puts sweeps beside each other: the parameters in which they differ, and
-// the statistics of a metric.
-func (s *Server) compare(r *http.Request) (any, error) {
-	q := queryOf(r)
-	references, metric := q.list("sweep"), q.text("metric")
-	if len(references) < 1 || len(references) > mostFrames {
-		return nil, bad(fmt.Errorf("name 1 to %d sweeps to compare, as sweep=ID", mostFrames))
-	}
-	type compared struct {
-		sweepItem
-		Goal   string            `json:"goal"`
-		Read   Read              `json:"read"`
-		Values map[string]any    `json:"values"`
-		Metric *frame.Statistics `json:"metric"`
-		States map[string]int64  `json:"states"`
-	}
-	list := []compared{}
-	described := []map[string]frame.Column{}
-	metrics := map[string]bool{}
-	for _, reference := range references {
-		record, err := s.options.Store.Sweep(r.Context(), reference)
-		if err != nil {
-			return nil, err
-		}
-		one, err := s.item(r.Context(), record)
-		if err != nil {
-			return nil, err
-		}
-		c := compared{sweepItem: one, Goal: goalOf(record, metric), Values: map[string]any{}}
-		columns := map[string]frame.Column{}
-		c.Read, err = s.use(r.Context(), record.ID, func(f *frame.Frame) error {
-			for _, column := range f.Columns() {
-				columns[column.Name] = column
-				metrics[column.Name] = metrics[column.Name] || column.Kind == "metric"
-			}
-			if columns[metric].Name == "" {
-				return nil
-			}
-			groups, err := f.Groups(r.Context(), frame.GroupQuery{By: []string{}, Metrics: []string{metric},
-				Goals: map[string]string{metric: c.Goal}, Limit: 1})
-			if err == nil && len(groups.Groups) == 1 {
-				c.Metric, c.States = &groups.Groups[0].Metrics[0], groups.Groups[0].States
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		list, described = append(list, c), append(described, columns)
-	}
-	names := map[string]bool{}
-	for _, columns := range described {
-		for name, c := range columns {
-			if c.Kind == "parameter" {
-				names[name] = true
-			}
-		}
-	}
-	differing := []string{}
-	for name := range names {
-		same := true
-		for i, columns := range described {
-			c, there := columns[name]
-			values := c.Values
-			switch {
-			case !there:
-				values = nil
-			case c.Distinct < 0 || c.Distinct > len(c.Values):
-				values = []any{fmt.Sprintf("%s values",
-					map[bool]string{true: "more than 1000", false: fmt.Sprint(c.Distinct)}[c.Distinct < 0])}
-			}
-			list[i].Values[name] = values
-			same = same && fmt.Sprint(values) == fmt.Sprint(list[0].Values[name])
-		}
-		if !same {
-			differing = append(differing, name)
-		}
-	}
-	slices.Sort(differing)
-	metricNames := []string{}
-	for name, is := range metrics {
-		if is {
-			metricNames = append(metricNames, name)
-		}
-	}
-	slices.Sort(metricNames)
-	return map[string]any{"sweeps": list, "differing": differing, "parameters": len(names), "metrics": metricNames}, nil
-}
-
-// goalOf returns the goal of a metric: the sweep's own if its trials compete by it,
-// else the trainer's.
-func goalOf(record *sweep.SweepRecord, name string) string {
-	for i := range record.Grids {
-		submission := &record.Grids[i].Submission
-		if choice := submission.Spec.Select; choice.By == name && choice.Goal != "" {
-			return choice.Goal
-		}
-		if m := submission.Description.Metric(name); m != nil && m.Goal != "" &&
-			submission.Description.Parameter(name) == nil {
-			return m.Goal
-		}
-	}
-	return sweep.Minimize
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"sweep/sweep"
 )
@@ -100,7 +101,7 @@ type (
 	}
 )
 
-// What changes sweeps.
+// The operations that change sweeps.
 var (
 	submitSweep = define(operation[submitRequest, submitted]{
 		name: "submit", purpose: "store a new sweep",
@@ -156,27 +157,25 @@ var (
 			}
 			return s.controller.Prune(ctx, *q.Keep)
 		})})
-	cancelTrials = define(operation[trialsRef, trialCount]{
-		name: "cancel_trials", purpose: "end some trials of a sweep",
-		answer: one(func(ctx context.Context, s *Control, q *trialsRef) (trialCount, error) {
-			if len(q.Indices) == 0 {
-				return trialCount{}, errors.New("a cancellation of no trials")
-			}
-			trials, err := s.controller.CancelNamed(ctx, q.Sweep, q.Indices)
-			return trialCount{trials}, err
-		})})
-	retryTrials = define(operation[trialsRef, trialCount]{
-		name: "retry_trials", purpose: "put some trials of a sweep back",
-		answer: one(func(ctx context.Context, s *Control, q *trialsRef) (trialCount, error) {
-			if len(q.Indices) == 0 {
-				return trialCount{}, errors.New("a retry of no trials")
-			}
-			trials, err := s.controller.RetryNamed(ctx, q.Sweep, q.Indices)
-			return trialCount{trials}, err
-		})})
+	cancelTrials = changeTrials("cancel_trials", "end some trials of a sweep", Controller.CancelNamed)
+	retryTrials  = changeTrials("retry_trials", "put some trials of a sweep back", Controller.RetryNamed)
 )
 
-// What changes nothing.
+// changeTrials defines an operation on named trials, which answers how many it changed.
+func changeTrials(name, purpose string, change func(c Controller, ctx context.Context, id string,
+	indices []int64) (int64, error)) operation[trialsRef, trialCount] {
+	return define(operation[trialsRef, trialCount]{
+		name: name, purpose: purpose,
+		answer: one(func(ctx context.Context, s *Control, q *trialsRef) (trialCount, error) {
+			if len(q.Indices) == 0 { // to workers that would mean all
+				return trialCount{}, fmt.Errorf("%s: the request names no trials", name)
+			}
+			trials, err := change(s.controller, ctx, q.Sweep, q.Indices)
+			return trialCount{trials}, err
+		})})
+}
+
+// The operations that only read.
 var (
 	readSweep = define(operation[sweepRef, *sweep.SweepRecord]{
 		name: "sweep", purpose: "one sweep", reads: true,

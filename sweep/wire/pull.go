@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// pullExpiry is how long a pull waits at the server before it is asked again.
+	// pullExpiry is how long a pull request waits at the server.
 	pullExpiry = 10 * time.Second
-	// pullMargin is how much longer the answer may take to come.
+	// pullMargin is how much longer its answer may take to arrive.
 	pullMargin = 2 * time.Second
-	// pullCheck is how often a waiting pull looks whether the connection broke.
+	// pullCheck is how long a pull waits after the consumer's server has stopped.
 	pullCheck = time.Second
-	// closeTimeout bounds the wait for what was on its way when a consumer closes.
+	// closeTimeout bounds the wait for messages that arrive while a consumer closes.
 	closeTimeout = 2 * time.Second
-	// returnDelay is after what a message that nobody waited for comes again.
+	// returnDelay delays the redelivery of messages that arrive at a closing consumer.
 	returnDelay = 100 * time.Millisecond
 )
 
-// The server's words in the Status header of a message without content.
+// The statuses in the header of a server's message without content.
 const (
 	statusEnd           = "204"
 	statusNoMessages    = "404"
@@ -41,7 +41,7 @@ const (
 	pendingHeader       = "Nats-Pending-Messages"
 )
 
-// What the server understands as the answer to a delivered message.
+// The acknowledgements of a delivered message, in the server's protocol.
 const (
 	answerDone       = "+ACK"
 	answerReturn     = "-NAK"
@@ -49,7 +49,7 @@ const (
 	answerTerminate  = "+TERM " // and a reason
 )
 
-// later is the answer that has a message delivered again after a delay.
+// later returns the acknowledgement that asks for redelivery after a delay.
 func later(delay time.Duration) string {
 	return fmt.Sprintf(`-NAK {"delay": %d}`, delay.Nanoseconds())
 }
@@ -62,12 +62,11 @@ type pullRequest struct {
 	NoWait   bool  `json:"no_wait,omitempty"`
 }
 
-// puller takes messages from a consumer. Its ask may be called while another
-// goroutine waits in next.
+// puller receives messages from a consumer. request may be called while another goroutine
+// waits in next.
 //
-// It pulls over one lasting subscription, because the client's Fetch forgets a
-// message that is on its way when its context ends (it then waits for AckWait),
-// and subscribes and unsubscribes for every batch.
+// All pulls share one subscription. The client's own Fetch subscribes for each batch, and
+// loses a message that arrives when its context ends until AckWait has passed.
 type puller struct {
 	wire    *Wire
 	name    string // of the consumer, in errors
@@ -77,11 +76,11 @@ type puller struct {
 	reconnects uint64
 
 	mu sync.Mutex
-	// asked is how many messages the server still owes: asked for, and neither
-	// delivered nor refused. until is when it will have answered all of it.
+	// requested counts messages that were requested and neither delivered nor refused
+	// yet. until is when the server will have answered all requests.
 	requested int
 	until     time.Time
-	// cut says that a pull ended at its limit of bytes.
+	// cut means that a pull ended at its limit of bytes.
 	cut bool
 }
 
@@ -96,17 +95,16 @@ func (w *Wire) newPuller(stream, consumer string) (*puller, error) {
 	return p, nil
 }
 
-// errReconnected says that the server that had the pulls may be another one now:
-// a fresh inbox makes sure that an old pull that is still there delivers to nobody.
-var errReconnected = errors.New("the connection was made again")
+// errReconnected means that the pulls may wait at another server than the one connected
+// now. A new inbox makes sure that they deliver to nobody.
+var errReconnected = errors.New("the connection was lost and restored")
 
-// IsReconnect reports whether an error of a consumer means no more than that it
-// is to be opened again at once.
+// IsReconnect reports whether an error only means that the consumer must be opened again.
 func IsReconnect(err error) bool { return errors.Is(err, errReconnected) }
 
-// ask sends a pull. Several may be under way.
+// request sends a pull request. Several may be pending.
 func (p *puller) request(r pullRequest) error {
-	// One message fits whatever its size: the server takes no larger one.
+	// Any one message fits: the server accepts no larger ones.
 	r.MaxBytes = max(r.MaxBytes, int(p.wire.conn.MaxPayload())+headroom)
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -124,24 +122,23 @@ func (p *puller) request(r pullRequest) error {
 	return nil
 }
 
-// owed is how many messages were asked for and did not come yet.
+// outstanding returns how many requested messages have not arrived yet.
 func (p *puller) outstanding() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.requested
 }
 
-// settle takes n of what is owed off.
+// deduct reduces the outstanding messages by n.
 func (p *puller) deduct(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requested = max(p.requested-n, 0)
 }
 
-// next returns the next message, nil when nothing more is owed, or
-// context.DeadlineExceeded when wait has passed. After any other error the
-// consumer should be closed and opened again; a lost stream or consumer is an
-// error for which IsLost holds.
+// next returns the next message, nil when none is outstanding, or context.DeadlineExceeded
+// after wait. After any other error, close the consumer and open it again. IsLost is true for
+// the error if the stream or consumer does not exist any more.
 func (p *puller) next(ctx context.Context, wait time.Duration) (*nats.Msg, error) {
 	bound, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -172,9 +169,8 @@ func (p *puller) next(ctx context.Context, wait time.Duration) (*nats.Msg, error
 	return nil, ctx.Err()
 }
 
-// pullWaiting calls visit for the messages that are there already, within bounds of
-// number and bytes, and reports whether there may be more. If there is none it waits for
-// one.
+// pullWaiting calls visit for a bounded number of the waiting messages and reports whether
+// there may be more. If there are none it waits up to wait for one.
 func (p *puller) pullWaiting(ctx context.Context, wait time.Duration, visit func(*nats.Msg)) (more bool, err error) {
 	p.cut = false
 	r := pullRequest{Batch: withdrawMessages, MaxBytes: withdrawBytes, Expires: wait.Nanoseconds(), NoWait: true}
@@ -194,8 +190,8 @@ func (p *puller) pullWaiting(ctx context.Context, wait time.Duration, visit func
 	}
 }
 
-// expire forgets pulls that the server should have answered long ago: they, or
-// their answers, are lost.
+// expire forgets pull requests that the server should have answered by now: they, or the
+// answers, are lost.
 func (p *puller) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,13 +200,13 @@ func (p *puller) expire() {
 	}
 }
 
-// status takes the server's word that a pull has ended before it was filled.
+// status handles the server's message that a pull ended before it was filled.
 func (p *puller) status(ctx context.Context, status string, m *nats.Msg) error {
-	owed, err := strconv.Atoi(m.Header.Get(pendingHeader))
+	pending, err := strconv.Atoi(m.Header.Get(pendingHeader))
 	if err != nil {
-		owed = p.outstanding()
+		pending = p.outstanding()
 	}
-	p.deduct(owed)
+	p.deduct(pending)
 	switch status {
 	case statusTimeout, statusNoMessages:
 		return nil
@@ -221,8 +217,8 @@ func (p *puller) status(ctx context.Context, status string, m *nats.Msg) error {
 		case consumerDeletedText:
 			return jetstream.ErrConsumerDeleted
 		case serverShutdownText, leaderChangeText:
-			// Somebody else has the consumer soon: this server after its restart, or
-			// another one of a cluster. At once it would only say so again.
+			// The consumer will be at another server, or at this one after its restart. A
+			// request sent at once would get the same answer.
 			p.deduct(p.outstanding())
 			select {
 			case <-ctx.Done():
@@ -235,11 +231,11 @@ func (p *puller) status(ctx context.Context, status string, m *nats.Msg) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the server says %s %s", status, m.Header.Get(descriptionHeader))
+	return fmt.Errorf("the server answers %s %s", status, m.Header.Get(descriptionHeader))
 }
 
-// close ends the subscription. Messages that were on their way are given back,
-// so that they do not wait for AckWait.
+// close ends the subscription. Messages that arrive meanwhile are returned, so that they do
+// not wait for AckWait.
 func (p *puller) close() {
 	if p.outstanding() == 0 {
 		if err := p.inbox.Unsubscribe(); err != nil {
@@ -247,7 +243,7 @@ func (p *puller) close() {
 		}
 		return
 	}
-	// A drain ends when all that the server sent before it is here and taken.
+	// A drain ends after all messages that the server sent before it.
 	if err := p.inbox.Drain(); err != nil {
 		p.wire.log.Debug("end of a consumer", "consumer", p.name, "error", err)
 		return
@@ -261,13 +257,13 @@ func (p *puller) close() {
 		}
 		if m.Reply != "" {
 			if err := p.wire.conn.Publish(m.Reply, []byte(later(returnDelay))); err != nil {
-				p.wire.log.Warn("message not given back", "subject", m.Subject, "error", err)
+				p.wire.log.Warn("message not returned", "subject", m.Subject, "error", err)
 			}
 		}
 	}
 }
 
-// isTimeout reports whether next returned because its time was over.
+// isTimeout reports whether next returned after its wait.
 func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
 }

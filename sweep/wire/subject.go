@@ -28,42 +28,6 @@ func CheckToken(what, name string) error {
 	return nil
 }
 
-// Queue names the jobs for those workers of a pool whose offers have one key.
-type Queue struct{ Pool, Offer string }
-
-// String returns "pool/offer".
-func (q Queue) String() string { return q.Pool + "/" + q.Offer }
-
-// stream is the stream that holds the pool's jobs, consumer the queue's in it.
-func (q Queue) stream() string   { return jobsStream(q.Pool) }
-func (q Queue) consumer() string { return q.Offer }
-
-const jobsPrefix = "sweep.work."
-
-// filter is the subject of all jobs of the queue.
-func (q Queue) filter() string { return jobsPrefix + q.Pool + "." + q.Offer + ".>" }
-
-func (q Queue) subject(id sweep.TrialID) string {
-	return jobsPrefix + q.Pool + "." + q.Offer + "." + id.Sweep + "." + strconv.FormatInt(id.Index, 10)
-}
-
-func (q Queue) check() error {
-	if err := CheckToken("pool", q.Pool); err != nil {
-		return err
-	}
-	return CheckToken("offer", q.Offer)
-}
-
-// trialOfJob reads queue and trial out of a job's subject.
-func trialOfJob(subject string) (q Queue, id sweep.TrialID, err error) {
-	tokens := strings.Split(subject, ".")
-	if len(tokens) != 6 || !strings.HasPrefix(subject, jobsPrefix) {
-		return Queue{}, sweep.TrialID{}, fmt.Errorf("subject %q is no job's", subject)
-	}
-	id, err = trialOfTokens(subject, tokens[4], tokens[5])
-	return Queue{tokens[2], tokens[3]}, id, err
-}
-
 const eventsPrefix = "sweep.events."
 
 // eventSubject is where a worker of a pool reports.

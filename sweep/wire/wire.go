@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"reflect"
 	"strings"
 	"sync"
@@ -177,7 +178,7 @@ func (w *Wire) Setup(ctx context.Context, cluster sweep.Cluster, adopt bool) err
 			return &OtherClusterError{w.conn.ConnectedUrlRedacted(), has, cluster}
 		}
 		if s.Config.Name == EventsStream { // the other database counted terms of its own
-			if err := w.removeCollectors(ctx); err != nil {
+			if err := w.removeCollectors(ctx, math.MaxInt64); err != nil {
 				return err
 			}
 		}
@@ -351,4 +352,12 @@ func (w *Wire) refuse(m *nats.Msg, problem error) {
 	if err := w.conn.Publish(m.Reply, []byte(answer)); err != nil {
 		w.log.Error("message not answered", "subject", m.Subject, "error", err)
 	}
+}
+
+// wrap adds what an error is about to it, if there is one.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
 }

@@ -3,9 +3,8 @@ package frame
 import (
 	"context"
 	"fmt"
-	"slices"
-
 	"math"
+	"slices"
 )
 
 // ImportanceQuery asks how much each parameter matters for a metric.
@@ -119,6 +118,12 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 	if err != nil {
 		return nil, err
 	}
+	answer.rank(axes)
+	return answer, nil
+}
+
+// rank fills in the parameters, the most important first.
+func (answer *Importances) rank(axes []*leveled) {
 	total := 0.0
 	for _, axis := range axes {
 		one, divergence := axis.importance()
@@ -137,7 +142,6 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 	slices.SortStableFunc(answer.Parameters, func(a, b Importance) int {
 		return comparePlace(place{key: -a.Variance}, place{key: -b.Variance})
 	})
-	return answer, nil
 }
 
 // importance computes a parameter's figures from what its levels came to, without

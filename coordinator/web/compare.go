@@ -1,0 +1,137 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"sweep/coordinator/web/frame"
+	"sweep/sweep"
+)
+
+// comparedSweep is a sweep in a comparison. Metric and States are over all of its trials;
+// Metric is nil if no trial has the metric.
+type comparedSweep struct {
+	sweepItem
+	Goal   string            `json:"goal"`
+	Read   Read              `json:"read"`
+	Values map[string]any    `json:"values"`
+	Metric *frame.Statistics `json:"metric"`
+	States map[string]int64  `json:"states"`
+
+	columns map[string]frame.Column
+}
+
+// compare answers with the parameters in which sweeps differ, and a metric's statistics for
+// each of them.
+func (s *Server) compare(r *http.Request) (any, error) {
+	q := queryOf(r)
+	references, metric := q.list("sweep"), q.text("metric")
+	if len(references) < 1 || len(references) > mostFrames {
+		return nil, bad(fmt.Errorf("name 1 to %d sweeps to compare, as sweep=ID", mostFrames))
+	}
+	list := []*comparedSweep{}
+	names, metrics := map[string]bool{}, map[string]bool{}
+	for _, reference := range references {
+		c, err := s.compared(r.Context(), reference, metric)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+		for name, column := range c.columns {
+			switch column.Kind {
+			case "parameter":
+				names[name] = true
+			case "metric":
+				metrics[name] = true
+			}
+		}
+	}
+	return map[string]any{"sweeps": list, "differing": differing(list, names), "parameters": len(names),
+		"metrics": sortedNames(metrics)}, nil
+}
+
+// compared reads what a comparison shows of a sweep, apart from Values.
+func (s *Server) compared(ctx context.Context, reference, metric string) (*comparedSweep, error) {
+	record, err := s.options.Store.Sweep(ctx, reference)
+	if err != nil {
+		return nil, err
+	}
+	item, err := s.item(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	c := &comparedSweep{sweepItem: item, Goal: goalOf(record, metric), Values: map[string]any{},
+		columns: map[string]frame.Column{}}
+	c.Read, err = s.use(ctx, record.ID, func(f *frame.Frame) error {
+		for _, column := range f.Columns() {
+			c.columns[column.Name] = column
+		}
+		if c.columns[metric].Name == "" {
+			return nil
+		}
+		groups, err := f.Groups(ctx, frame.GroupQuery{By: []string{}, Metrics: []string{metric},
+			Goals: map[string]string{metric: c.Goal}, Limit: 1})
+		if err == nil && len(groups.Groups) == 1 {
+			c.Metric, c.States = &groups.Groups[0].Metrics[0], groups.Groups[0].States
+		}
+		return err
+	})
+	return c, err
+}
+
+// differing fills in the Values of parameters and returns those in which the sweeps differ.
+func differing(list []*comparedSweep, parameters map[string]bool) []string {
+	differ := map[string]bool{}
+	for name := range parameters {
+		for _, c := range list {
+			values := valuesIn(c.columns, name)
+			c.Values[name] = values
+			differ[name] = differ[name] || fmt.Sprint(values) != fmt.Sprint(list[0].Values[name])
+		}
+	}
+	return sortedNames(differ)
+}
+
+// valuesIn lists a column's values; if there are too many, it only says how many.
+func valuesIn(columns map[string]frame.Column, name string) []any {
+	c, there := columns[name]
+	switch {
+	case !there:
+		return nil
+	case c.Distinct < 0:
+		return []any{"more than 1000 values"}
+	case c.Distinct > len(c.Values):
+		return []any{fmt.Sprintf("%d values", c.Distinct)}
+	}
+	return c.Values
+}
+
+// sortedNames returns the names that are true in a set, sorted.
+func sortedNames(set map[string]bool) []string {
+	names := []string{}
+	for name, is := range set {
+		if is {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// goalOf returns the goal of a metric: the sweep's own if its trials compete by it,
+// else the trainer's.
+func goalOf(record *sweep.SweepRecord, name string) string {
+	for i := range record.Grids {
+		submission := &record.Grids[i].Submission
+		if choice := submission.Spec.Select; choice.By == name && choice.Goal != "" {
+			return choice.Goal
+		}
+		if m := submission.Description.Metric(name); m != nil && m.Goal != "" &&
+			submission.Description.Parameter(name) == nil {
+			return m.Goal
+		}
+	}
+	return sweep.Minimize
+}
