@@ -18,15 +18,15 @@ import (
 
 // StepShape is a network and a minibatch whose training step is to be timed.
 type StepShape struct {
-	Model   string // as the parameter model
-	Path    string // how reflectors are applied: "" for the faster, "dense" or "compact-wy"
-	Hidden  int    // n
-	M1, M2  int    // reflectors of U and V; as far as the model has them
-	Inputs  int    // n_i
-	Steps   int    // T
-	Batch   int    // B
-	Classes int
-	Threads int
+	Model    string // as the parameter model
+	Operator string // how reflectors are applied: "" for the faster, "dense" or "compact-wy"
+	Hidden   int    // n
+	M1, M2   int    // reflectors of U and V; as far as the model has them
+	Inputs   int    // n_i
+	Steps    int    // T
+	Batch    int    // B
+	Classes  int
+	Threads  int
 }
 
 // StepTimes are the times of training steps: forward, backward, clipping, the
@@ -94,7 +94,7 @@ func NewStepTimer(ctx context.Context, shape StepShape) (*StepTimer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.network.Options.Path = layer.Path(shape.Path)
+	s.network.Options.Operator = layer.OperatorKind(shape.Operator)
 	history, err := environmentHistory()
 	if err != nil {
 		return nil, err

@@ -401,8 +401,8 @@ func TestParametersOfTheWrongType(t *testing.T) {
 func TestStepTimer(t *testing.T) {
 	shape := StepShape{Model: "spectral-rnn", Hidden: 20, M1: 4, M2: 4, Inputs: 2, Steps: 5, Batch: 3,
 		Classes: 4, Threads: 1}
-	for _, path := range []string{"", "dense", "compact-wy"} {
-		shape.Path = path
+	for _, operator := range []string{"", "dense", "compact-wy"} {
+		shape.Operator = operator
 		timer, err := NewStepTimer(t.Context(), shape)
 		if err != nil {
 			t.Fatal(err)
@@ -417,12 +417,12 @@ func TestStepTimer(t *testing.T) {
 			t.Errorf("%d parameters, want %d", got.Parameters, want)
 		}
 		if got.Count < minimumSteps || got.Best <= 0 || got.Median < got.Best || got.Flops <= 0 {
-			t.Errorf("path %q: %+v", path, got)
+			t.Errorf("operator %q: %+v", operator, got)
 		}
 	}
-	shape.Path = "sideways"
+	shape.Operator = "sideways"
 	if _, err := NewStepTimer(t.Context(), shape); err == nil {
-		t.Error("an unknown path was taken")
+		t.Error("an unknown operator was accepted")
 	}
 }
 

@@ -72,7 +72,7 @@ Exit codes: 0 done, 1 a network cannot be made, 2 wrong flags.`,
 			encoder := json.NewEncoder(cmd.OutOrStdout())
 			for _, impl := range impls {
 				s := shape
-				s.Model, s.Path, _ = strings.Cut(impl, ":")
+				s.Model, s.Operator, _ = strings.Cut(impl, ":")
 				times, err := timeSteps(cmd, s, budget, most)
 				if err != nil {
 					return err
@@ -137,13 +137,13 @@ var stepGoals = []struct {
 	shapes []model.StepShape // the others are compared with the first
 }{
 	{"pixel MNIST n=128 m=16 T=784 B=128", []model.StepShape{
-		{Model: "spectral-rnn", Path: "dense", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
+		{Model: "spectral-rnn", Operator: "dense", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
 			Classes: 10, Threads: 1},
-		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
+		{Model: "spectral-rnn", Operator: "compact-wy", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
 			Classes: 10, Threads: 1},
-		{Model: "spectral-rnn", Path: "dense", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
+		{Model: "spectral-rnn", Operator: "dense", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
 			Classes: 10, Threads: 2},
-		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
+		{Model: "spectral-rnn", Operator: "compact-wy", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
 			Classes: 10, Threads: 2},
 	}},
 	{"UCR n=32 m=16 n_i=8 T=16 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 8,
@@ -157,23 +157,23 @@ var stepGoals = []struct {
 	{"LSTM n=128 T=784 B=128", []model.StepShape{{Model: "lstm", Hidden: 128, Inputs: 1, Steps: 784, Batch: 128,
 		Classes: 10, Threads: 1}}},
 	{"n=512 m=32 n_i=200 T=20 B=256", []model.StepShape{
-		{Model: "spectral-rnn", Path: "dense", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256,
+		{Model: "spectral-rnn", Operator: "dense", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256,
 			Classes: 200, Threads: 1},
-		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256,
+		{Model: "spectral-rnn", Operator: "compact-wy", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256,
 			Classes: 200, Threads: 1},
 	}},
 	{"n=1024 m=64 n_i=200 T=20 B=256", []model.StepShape{
-		{Model: "spectral-rnn", Path: "dense", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256,
+		{Model: "spectral-rnn", Operator: "dense", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256,
 			Classes: 200, Threads: 1},
-		{Model: "spectral-rnn", Path: "compact-wy", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256,
-			Classes: 200, Threads: 1},
+		{Model: "spectral-rnn", Operator: "compact-wy", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20,
+			Batch: 256, Classes: 200, Threads: 1},
 	}},
 }
 
 // printGoals measures the cases and prints a Markdown table.
 func printGoals(cmd *cobra.Command, budget time.Duration, most int) error {
 	w := cmd.OutOrStdout()
-	fmt.Fprintln(w, "| case | path | threads | best ms | median ms | steps timed | GFLOP/s best | peak | share of "+
+	fmt.Fprintln(w, "| case | operator | threads | best ms | median ms | steps timed | GFLOP/s best | peak | share of "+
 		"peak, best | median | against the first |")
 	fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for _, goal := range stepGoals {
@@ -228,14 +228,14 @@ func printSideBySide(cmd *cobra.Command, budget time.Duration, most int) error {
 }
 
 func writeGoal(w io.Writer, name string, shape model.StepShape, t, first *model.StepTimes) {
-	path, ratio := shape.Path, ""
-	if path == "" {
-		path = "auto"
+	operator, ratio := shape.Operator, ""
+	if operator == "" {
+		operator = "auto"
 	}
 	if t != first {
 		ratio = fmt.Sprintf("%.2f×", first.Best.Seconds()/t.Best.Seconds())
 	}
-	fmt.Fprintf(w, "| %s | %s | %d | %.3f | %.3f | %d | %.1f | %.1f | %.0f %% | %.0f %% | %s |\n", name, path,
+	fmt.Fprintf(w, "| %s | %s | %d | %.3f | %.3f | %d | %.1f | %.1f | %.0f %% | %.0f %% | %s |\n", name, operator,
 		shape.Threads,
 		milliseconds(t.Best), milliseconds(t.Median), t.Count, t.Flops/t.Best.Seconds()/1e9, t.Peak/1e9,
 		100*t.BestShare(shape.Threads), 100*t.MedianShare(shape.Threads), ratio)

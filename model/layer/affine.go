@@ -22,8 +22,7 @@ type Affine[F kernel.Float] struct {
 	options       AffineOptions
 	phi           phi[F]
 	inputs, width int
-	way           affineWay[F]
-	path          Path // of way
+	operator      operator[F]
 	b             *weight.View[F]
 	passes        []*affinePass[F]
 }
@@ -33,7 +32,7 @@ type AffineOptions struct {
 	Bias       string            // the name of b
 	Activation kernel.Activation // φ
 	Slope      float64           // of a leaky ReLU below 0, from 0 to 1
-	Path       Path              // how W is applied
+	Operator   OperatorKind      // how W is applied
 
 	// Scale s starts a dense W from N(0, s²/inputs); with 0 it is 0. Any other
 	// matrix, and a dense one with a Start, has a start of its own.
@@ -48,26 +47,15 @@ func NewAffine[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matri
 	if err := checkActivation(options.Activation, options.Slope); err != nil {
 		return nil, err
 	}
-	low, err := factorsOf(matrix, options.Path)
+	width, inputs := matrix.Shape()
+	b := arena.Declare(options.Bias, 1, width)
+	operator, err := newOperator(set, matrix, b, options.Operator)
 	if err != nil {
 		return nil, err
 	}
-	width, inputs := matrix.Shape()
-	a := &Affine[F]{
-		set: set, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)}, inputs: inputs,
-		width: width,
-		b:     arena.Declare(options.Bias, 1, width),
-	}
-	if low != nil {
-		a.path, a.way = PathCompactWY, newFactoredAffine(set, low, a.b)
-	} else {
-		a.path, a.way = PathDense, newDenseAffine(set, matrix, a.b)
-	}
-	return a, nil
+	return &Affine[F]{set: set, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)},
+		inputs: inputs, width: width, operator: operator, b: b}, nil
 }
-
-// Path returns how W is applied: PathDense or PathCompactWY.
-func (a *Affine[F]) Path() Path { return a.path }
 
 // Outputs returns the number of rows of W, for every step.
 func (a *Affine[F]) Outputs() (width int, every bool) { return a.width, true }
@@ -85,28 +73,25 @@ func (a *Affine[F]) Init(ctx context.Context, source *random.Source) error {
 }
 
 // Load forms W, or its factors.
-func (a *Affine[F]) Load() { a.way.load() }
+func (a *Affine[F]) Load() { a.operator.load() }
 
 // Join adds the gradients of the first passes.
 func (a *Affine[F]) Join(used int) {
 	for _, p := range a.passes[1:used] {
 		a.set.Axpy(a.b.Gradient, 1, p.b.Gradient)
 	}
-	a.way.join(used)
+	a.operator.join(used)
 }
 
 // Constrain scales what has a length, see [weight.Matrix].
 func (a *Affine[F]) Constrain(rate float64) { a.matrix.Constrain(rate) }
 
-// Cost counts W by the path that is taken.
+// Cost counts W as it is applied.
 func (a *Affine[F]) Cost(limits Limits) Cost {
-	weights := float64(limits.Steps) * float64(a.width) * float64(a.inputs)
-	if low, ok := a.matrix.(weight.LowRank[F]); ok && a.path == PathCompactWY {
-		weights = float64(limits.Steps) * float64(2*a.width*low.Rank())
-	}
 	rows := limits.Steps * limits.Batch
-	c := a.way.footprint(rows)
-	c.Weights, c.Inputs, c.Minibatch, c.Values = weights, weights, a.matrix.Flops(), rowsOf(limits)*int64(a.width)
+	c := a.operator.cost(operatorRows{kept: rows, chunk: rows})
+	c.Weights *= float64(limits.Steps)
+	c.Inputs, c.Minibatch, c.Values = c.Weights, a.matrix.Flops(), rowsOf(limits)*int64(a.width)
 	c.Pass += int64(kernel.LinesSize(rows, a.width))
 	c.Fork += int64(a.width) // b
 	return c
@@ -117,7 +102,7 @@ type affinePass[F kernel.Float] struct {
 	*Affine[F]
 	first     bool
 	b         *weight.View[F]
-	way       affineWayPass[F]
+	operator  operatorPass[F]
 	workspace *workspace[F]
 	x         kernel.Matrix[F] // of the last Forward that kept
 	outputs   kernel.Matrix[F]
@@ -128,9 +113,10 @@ type affinePass[F kernel.Float] struct {
 func (a *Affine[F]) NewPass(limits Limits) Pass[F] { return a.newPassIn(limits, newWorkspace[F]()) }
 
 func (a *Affine[F]) newPassIn(limits Limits, w *workspace[F]) Pass[F] {
+	rows := limits.Steps * limits.Batch
 	p := &affinePass[F]{
-		Affine: a, first: len(a.passes) == 0, b: a.b, way: a.way.pass(limits.Steps*limits.Batch, w), workspace: w,
-		outputs: kernel.NewLines[F](limits.Steps*limits.Batch, a.width),
+		Affine: a, first: len(a.passes) == 0, b: a.b, workspace: w,
+		operator: a.operator.pass(operatorRows{kept: rows, chunk: rows}, w), outputs: kernel.NewLines[F](rows, a.width),
 	}
 	if !p.first {
 		p.b = a.b.Fork()
@@ -160,27 +146,29 @@ func (p *affinePass[F]) forward(out, x, plus kernel.Matrix[F], phi phi[F], keep 
 	if keep {
 		p.x = x
 	}
-	p.way.forward(out, x, plus, phi, keep)
+	p.operator.apply(out, x, plus, phi, keep)
 }
 
-// activated returns φ and its outputs.
-func (p *affinePass[F]) activated() (phi[F], kernel.Matrix[F]) {
-	return p.phi, p.outputs.Slice(0, p.x.Rows)
-}
+// activated returns the epilogue by φ.
+func (p *affinePass[F]) activated() epilogue[F] { return p.phi.epilogue(p.outputs.Slice(0, p.x.Rows)) }
 
-// ahead is of W and the outputs, behind of W and the input.
-func (p *affinePass[F]) ahead() [2][]F  { return [2][]F{p.way.ahead(), memory(p.outputs)} }
-func (p *affinePass[F]) behind() [2][]F { return [2][]F{p.way.behind(), memory(p.x)} }
+// needs is of W and the outputs or, on the way back, the input.
+func (p *affinePass[F]) needs(back bool) [2][]F {
+	if back {
+		return [2][]F{p.operator.needs(true), memory(p.x)}
+	}
+	return [2][]F{p.operator.needs(false), memory(p.outputs)}
+}
 
 // Backward goes back over the rows, with δ the gradient of φ's argument:
 //
 //	∂L/∂W = Σ δ xᵀ   ∂L/∂b = Σ δ   ∂L/∂x = Wᵀ δ
 func (p *affinePass[F]) Backward(dout kernel.Matrix[F], _ State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
-	p.backward(dout, false, dx, ending[F]{})
+	p.backward(dout, false, dx, epilogue[F]{})
 	return nil
 }
 
-func (p *affinePass[F]) backward(dout kernel.Matrix[F], settled bool, dx kernel.Matrix[F], end ending[F]) {
+func (p *affinePass[F]) backward(dout kernel.Matrix[F], derived bool, dx kernel.Matrix[F], end epilogue[F]) {
 	if p.x.Data == nil {
 		panic("layer: Backward without Forward")
 	}
@@ -191,7 +179,7 @@ func (p *affinePass[F]) backward(dout kernel.Matrix[F], settled bool, dx kernel.
 		clear(p.b.Gradient)
 	}
 	deltas := dout
-	if !settled && p.phi.activation != kernel.Linear {
+	if !derived && p.phi.activation != kernel.Linear {
 		if p.deltas.Data == nil {
 			p.deltas = kernel.NewPadded[F](p.outputs.Rows, p.width)
 		}
@@ -199,5 +187,11 @@ func (p *affinePass[F]) backward(dout kernel.Matrix[F], settled bool, dx kernel.
 		p.phi.derivative(p.set, deltas, dout, p.outputs.Slice(0, dout.Rows))
 	}
 	p.set.ColumnSumsAdd(p.b.Gradient, deltas)
-	p.way.backward(deltas, p.x, dx, end)
+	p.operator.begin()
+	p.operator.project(deltas, 0)
+	p.operator.accumulate(deltas, p.x, 0, nil)
+	if dx.Data != nil {
+		end.prefetch = p.workspace.next
+		p.operator.transpose(dx, deltas, 0, end)
+	}
 }

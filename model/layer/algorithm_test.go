@@ -118,8 +118,8 @@ func TestAlgorithm3(t *testing.T) {
 		if s.m2 == 0 {
 			s.cell = "ornn"
 		}
-		for _, path := range []Path{PathDense, PathCompactWY} {
-			s.path = path
+		for _, kind := range []OperatorKind{OperatorDense, OperatorCompactWY} {
+			s.operator = kind
 			t.Run(s.String(), func(t *testing.T) { compareAlgorithms(t, s) })
 		}
 	}

@@ -19,11 +19,10 @@ import (
 // vanilla RNN, with reflectors oRNN, with an SVD Spectral-RNN.
 type Elman[F kernel.Float] struct {
 	recurrent[F]
-	matrix     weight.Matrix[F]
-	options    ElmanOptions
-	phi        phi[F]
-	transition transition[F]
-	path       Path // of transition
+	matrix   weight.Matrix[F]
+	options  ElmanOptions
+	phi      phi[F]
+	operator operator[F]
 
 	input projection[F] // M [n_i × n] and b
 }
@@ -35,7 +34,7 @@ type ElmanOptions struct {
 	Slope      float64           // of a leaky ReLU below 0, from 0 to 1
 	FixedStart bool              // h(0) is 0 instead of trained
 	Every      bool              // there is an output for every step, not for the last alone
-	Path       Path              // how W is applied
+	Operator   OperatorKind      // how W is applied
 
 	Start      weight.Start // of W; "" is the matrix's usual one
 	InputScale float64      // s: M starts from N(0, s²/n_i)
@@ -52,7 +51,7 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	if err := checkActivation(options.Activation, options.Slope); err != nil {
 		return nil, err
 	}
-	low, err := factorsOf(matrix, options.Path)
+	operator, err := newOperator(set, matrix, nil, options.Operator)
 	if err != nil {
 		return nil, err
 	}
@@ -60,14 +59,10 @@ func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix
 	if err != nil {
 		return nil, err
 	}
-	e := &Elman[F]{recurrent: base, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)}}
+	e := &Elman[F]{recurrent: base, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)},
+		operator: operator}
 	e.input = e.declareProjection(arena, "M", "b", n)
 	e.declareInitial(arena, "h0", options.FixedStart)
-	if low != nil {
-		e.path, e.transition = PathCompactWY, newCompactWY(set, low, e.phi)
-	} else {
-		e.path, e.transition = PathDense, newDenseTransition(set, matrix, e.phi)
-	}
 	return e, nil
 }
 
@@ -78,17 +73,6 @@ func squareSize[F kernel.Float](matrix weight.Matrix[F]) (int, error) {
 		return 0, fmt.Errorf("layer: recurrent matrix of %d × %d: want a square one", rows, cols)
 	}
 	return rows, nil
-}
-
-// checkActivation returns an error unless there is such an activation.
-func checkActivation(activation kernel.Activation, slope float64) error {
-	if !(slope >= 0 && slope <= 1) {
-		return fmt.Errorf("layer: slope %v of a leaky ReLU: want a number from 0 to 1", slope)
-	}
-	if activation > kernel.Tanh {
-		return fmt.Errorf("layer: unknown activation %v", activation)
-	}
-	return nil
 }
 
 // Init sets the recurrent matrix to its start, M to N(0, s²/n_i), the rest to 0.
@@ -104,14 +88,14 @@ func (e *Elman[F]) Init(ctx context.Context, source *random.Source) error {
 
 // Load forms and packs W, or its factors, and M.
 func (e *Elman[F]) Load() {
-	e.transition.load()
+	e.operator.load()
 	e.input.load(e.set)
 }
 
 // Join adds the gradients of the first passes.
 func (e *Elman[F]) Join(used int) {
 	e.join(used)
-	e.transition.join(used)
+	e.operator.join(used)
 }
 
 // Constrain scales what has a length, see [weight.Matrix].
@@ -120,26 +104,20 @@ func (e *Elman[F]) Constrain(rate float64) { e.matrix.Constrain(rate) }
 // SpectralMargin returns max |σ_i - 1| over the singular values of W as it was loaded
 // last; see [weight.Margin].
 func (e *Elman[F]) SpectralMargin(ctx context.Context) (float64, error) {
-	return e.transition.margin(ctx)
+	return e.operator.margin(ctx)
 }
 
-// Path returns how W is applied: PathDense or PathCompactWY.
-func (e *Elman[F]) Path() Path { return e.path }
-
-// Cost counts W by the path that is taken.
+// Cost counts W as it is applied.
 func (e *Elman[F]) Cost(limits Limits) Cost {
-	c := e.cost(limits, 1, e.size)
-	if low, ok := e.matrix.(weight.LowRank[F]); ok && e.path == PathCompactWY {
-		c.Weights = c.Inputs + float64(limits.Steps)*float64(2*e.size*low.Rank())
-	}
-	c.Minibatch = e.matrix.Flops()
-	u := e.sized(limits)
+	c, u := e.cost(limits, 1, e.size), e.sized(limits)
 	rows := u.chunkRows()
-	transition := e.transition.footprint(limits.Batch, u.kept, rows)
-	c.Shared = transition.Shared + int64(e.set.PackedSize(e.inputs, e.size, true))
-	c.Pass += transition.Pass + int64(kernel.PaddedSize(rows+evaluatedRows(e.size, limits),
-		e.size)+kernel.ScratchSize(e.inputs, rows))
-	c.Fork += transition.Fork
+	w := e.operator.cost(operatorRows{limits.Batch, u.kept, rows})
+	c.Weights = c.Inputs + float64(limits.Steps)*w.Weights
+	c.Minibatch = e.matrix.Flops()
+	c.Shared = w.Shared + int64(e.set.PackedSize(e.inputs, e.size, true))
+	c.Pass += w.Pass + int64(kernel.PaddedSize(rows+evaluatedRows(e.size, limits), e.size)+
+		kernel.ScratchSize(max(e.size, e.inputs), rows))
+	c.Fork += w.Fork
 	c.Inject = int64(e.set.PackedSize(e.size, e.inputs, false))
 	return c
 }
@@ -147,13 +125,13 @@ func (e *Elman[F]) Cost(limits Limits) Cost {
 // elmanPass is a [Pass] of an [Elman] cell.
 type elmanPass[F kernel.Float] struct {
 	*unrolled[F]
-	cell       *Elman[F]
-	transition transitionPass[F]
-	input      projectionPass[F]
-	evaluated  kernel.Matrix[F] // the states of some steps whose history is not kept
-	deltas     kernel.Matrix[F] // ∂L/∂(W h + M x + b) of the steps of one chunk
-	later      kernel.Matrix[F] // that of the step after those that back has gone through
-	slot       int              // its place in its chunk
+	cell      *Elman[F]
+	operator  operatorPass[F]
+	input     projectionPass[F]
+	evaluated kernel.Matrix[F] // the states of some steps whose history is not kept
+	deltas    kernel.Matrix[F] // ∂L/∂(W h + M x + b) of the steps of one chunk
+	later     kernel.Matrix[F] // that of the step after those that back has gone through
+	slot      int              // its place in its chunk
 }
 
 // NewPass returns a pass for parts of minibatches.
@@ -163,7 +141,7 @@ func (e *Elman[F]) NewPass(limits Limits) Pass[F] {
 	rows := p.chunkRows()
 	p.deltas, p.evaluated = kernel.NewPadded[F](rows, e.size),
 		kernel.NewPadded[F](evaluatedRows(e.size, limits), e.size)
-	p.transition = e.transition.pass(limits.Batch, p.kept, rows)
+	p.operator = e.operator.pass(operatorRows{limits.Batch, p.kept, rows}, nil)
 	return p
 }
 
@@ -176,7 +154,7 @@ func evaluatedRows(n int, limits Limits) int {
 func (p *elmanPass[F]) step(first, end int) {
 	batch := p.in.Batch
 	h, x := p.history.Slice(0, (end-first+1)*batch), p.in.X.Slice(first*batch, end*batch)
-	p.transition.forward(0, h, x, &p.cell.input.packed, batch)
+	p.operator.applySteps(h, x, &p.cell.input.packed, batch, p.cell.phi, true)
 }
 
 func (p *elmanPass[F]) evaluate(in Input[F]) {
@@ -187,7 +165,8 @@ func (p *elmanPass[F]) evaluate(in Input[F]) {
 		last := min(first+stride, steps)
 		h := p.evaluated.Slice(0, (last-first+1)*batch)
 		block(h, 0, batch).Fill(state)
-		p.transition.forward(-1, h, in.X.Slice(first*batch, last*batch), &p.cell.input.packed, batch)
+		x := in.X.Slice(first*batch, last*batch)
+		p.operator.applySteps(h, x, &p.cell.input.packed, batch, p.cell.phi, false)
 		state.Fill(block(h, last-first, batch))
 	}
 }
@@ -207,32 +186,32 @@ func (p *elmanPass[F]) back(c chunk[F]) {
 	for t := c.last - 1; t >= c.first; t-- {
 		delta, out := block(deltas, t-c.first, batch), block(history, t-c.first+1, batch)
 		if t == p.in.Steps-1 {
-			p.transition.reset()
+			p.operator.begin()
 			p.cell.phi.derivative(p.set, delta, p.dstate[0], out)
 		} else {
 			if all {
 				delta.Fill(block(c.dout, t, batch))
 			}
-			p.transition.backward(delta, p.slot, p.later, out, all)
+			p.operator.transpose(delta, p.later, p.slot, epilogue[F]{add: all, phi: p.cell.phi, out: out})
 		}
 		p.later, p.slot = delta, t-c.first
-		p.transition.settle(p.slot, p.later)
+		p.operator.project(p.later, p.slot)
 		if !all && t > c.first { // the rest of the chunk at once
 			before := p.history.Slice(max(from-batch, 0), from+batch)
-			p.transition.backwardAll(deltas.Slice(0, (p.slot+1)*batch), history.Slice(batch, (t-c.first+1)*batch),
-				before, batch)
+			p.operator.transposeSteps(deltas.Slice(0, (p.slot+1)*batch), history.Slice(batch, (t-c.first+1)*batch),
+				before, batch, p.cell.phi)
 			p.later, p.slot = block(deltas, 0, batch), 0
 			break
 		}
 	}
 	if c.first == 0 {
-		p.transition.toInitial(p.dstate[0], p.slot, p.later)
+		p.operator.transpose(p.dstate[0], p.later, p.slot, epilogue[F]{})
 	}
 }
 
 func (p *elmanPass[F]) accumulate(c chunk[F]) {
 	from, to := c.rows()
 	deltas := p.deltas.Slice(0, to-from)
-	p.transition.accumulate(c.first-c.segment, c.last-c.segment, c.batch, deltas, p.history.Slice(from, to))
+	p.operator.accumulate(deltas, p.history.Slice(from, to), from, &p.scratch)
 	p.input.accumulate(c, deltas, false)
 }

@@ -76,7 +76,7 @@ var buildable = []string{
 }
 
 // TestGolden holds cells with an output layer to the values of another program, by
-// every path.
+// every kind of operator.
 func TestGolden(t *testing.T) {
 	eachGolden(t, "SWEEP_TEST_GOLDEN", "cells.json", goldenTolerance{1e-11, 1e-5, 0})
 }
@@ -122,21 +122,21 @@ func eachGolden(t *testing.T, variable, shared string, tolerance goldenTolerance
 			t.Errorf("%s: there are no such layers", name)
 			continue
 		}
-		paths := []Path{""}
+		kinds := []OperatorKind{""}
 		if c.Cell == "ornn" || strings.HasPrefix(c.Cell, "spectral") {
-			paths = []Path{PathDense, PathCompactWY}
+			kinds = []OperatorKind{OperatorDense, OperatorCompactWY}
 		}
-		for _, path := range paths {
-			t.Run(name+string(path)+"/float64", func(t *testing.T) {
-				compareNetwork(t, kernel.Float64(), c, path, tolerance.float64, 0)
+		for _, kind := range kinds {
+			t.Run(name+string(kind)+"/float64", func(t *testing.T) {
+				compareNetwork(t, kernel.Float64(), c, kind, tolerance.float64, 0)
 			})
 			for _, level := range kernel.Levels() {
 				set, err := kernel.Float32At(level)
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Run(name+string(path)+"/float32,"+level.String(), func(t *testing.T) {
-					compareNetwork(t, set, c, path, tolerance.float32, tolerance.share)
+				t.Run(name+string(kind)+"/float32,"+level.String(), func(t *testing.T) {
+					compareNetwork(t, set, c, kind, tolerance.float32, tolerance.share)
 				})
 			}
 		}
@@ -211,7 +211,7 @@ func number(t *testing.T, raw json.RawMessage, layer int) int {
 
 // stackOf declares the case's layers.
 func stackOf[F kernel.Float](t *testing.T, set *kernel.Set[F], arena *weight.Arena[F], c networkCase,
-	path Path) *Stack[F] {
+	kind OperatorKind) *Stack[F] {
 	t.Helper()
 	activation, err := kernel.ParseActivation(c.Config.Activation)
 	if err != nil {
@@ -239,7 +239,7 @@ func stackOf[F kernel.Float](t *testing.T, set *kernel.Set[F], arena *weight.Are
 	}
 	n, fixed := c.Config.N, c.Config.Start == "zero"
 	elman := ElmanOptions{Inputs: c.Config.Inputs, Activation: activation, Slope: c.Config.Leak,
-		FixedStart: fixed, Path: path}
+		FixedStart: fixed, Operator: kind}
 	width := n
 	switch c.Cell {
 	case "rnn":
@@ -293,7 +293,7 @@ func stackOf[F kernel.Float](t *testing.T, set *kernel.Set[F], arena *weight.Are
 			}
 			options := AffineOptions{Bias: "b", Activation: activation, Slope: c.Config.Leak}
 			if rows == cols {
-				options.Path = path
+				options.Operator = kind
 			}
 			l, err := NewAffine(set, arena, w, options)
 			failed = errors.Join(failed, err)
@@ -386,10 +386,10 @@ func stateOf[F kernel.Float](named map[string]tensor) State[F] {
 
 // compareNetwork holds outputs, loss, gradients, the state after and the losses of ten
 // Adam steps to a case.
-func compareNetwork[F kernel.Float](t *testing.T, set *kernel.Set[F], c networkCase, path Path,
+func compareNetwork[F kernel.Float](t *testing.T, set *kernel.Set[F], c networkCase, kind OperatorKind,
 	tolerance, share float64) {
 	arena := weight.NewArena[F]()
-	stack := stackOf(t, set, arena, c, path)
+	stack := stackOf(t, set, arena, c, kind)
 	arena.Allocate()
 	loaded := 0
 	for name, parameter := range c.Parameters {

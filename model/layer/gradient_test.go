@@ -24,7 +24,7 @@ func gradientShapes() []shape {
 		s.cell, s.start, s.m1, s.m2, s.radius = cell, start, m1, m2, .3
 		shapes = append(shapes, s)
 		if m1 > 0 && cell != "sgornn" {
-			s.path = PathCompactWY
+			s.operator = OperatorCompactWY
 			shapes = append(shapes, s)
 		}
 	}

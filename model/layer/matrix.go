@@ -31,6 +31,16 @@ func memories[F kernel.Float](m ...kernel.Matrix[F]) (of [2][]F) {
 	return of
 }
 
+// addTransposed is dst += aᵀ b, or where dst is unset dst = aᵀ b.
+func addTransposed[F kernel.Float](set *kernel.Set[F], dst, a, b kernel.Matrix[F], scratch *kernel.Scratch[F],
+	unset bool) {
+	if unset {
+		set.Transposed(dst, a, b, scratch)
+	} else {
+		set.TransposedAdd(dst, a, b, scratch)
+	}
+}
+
 // add is dst += src.
 func add[F kernel.Float](set *kernel.Set[F], dst, src kernel.Matrix[F]) {
 	for i := range dst.Rows {

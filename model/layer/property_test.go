@@ -20,8 +20,8 @@ func propertyShapes() []shape {
 		{cell: "rnn", activation: kernel.Tanh},
 		{cell: "ornn", m1: 5, activation: kernel.LeakyReLU, slope: .2},
 		{cell: "spectral-rnn", m1: 5, m2: 4, radius: .3, activation: kernel.LeakyReLU, slope: .2},
-		{cell: "spectral-rnn", m1: 5, m2: 4, radius: .3, activation: kernel.LeakyReLU, slope: .2, path: PathCompactWY},
-		{cell: "ornn", m1: 3, activation: kernel.Tanh, path: PathCompactWY},
+		{cell: "spectral-rnn", m1: 5, m2: 4, radius: .3, activation: kernel.LeakyReLU, slope: .2, operator: OperatorCompactWY},
+		{cell: "ornn", m1: 3, activation: kernel.Tanh, operator: OperatorCompactWY},
 		{cell: "lstm"},
 		{cell: "gru"},
 		{cell: "fastrnn", activation: kernel.Tanh},
@@ -36,7 +36,7 @@ func propertyShapes() []shape {
 // each runs a test for each cell.
 func each(t *testing.T, test func(t *testing.T, s shape)) {
 	for _, s := range propertyShapes() {
-		t.Run(s.cell+string(s.path), func(t *testing.T) { test(t, s) })
+		t.Run(s.cell+string(s.operator), func(t *testing.T) { test(t, s) })
 	}
 }
 
@@ -572,9 +572,9 @@ func TestStartGradientNorm(t *testing.T) {
 	})
 }
 
-// TestPaths checks that both paths give the same gradients, and which is taken
+// TestOperators checks that both kinds give the same gradients, and which is taken
 // unasked.
-func TestPaths(t *testing.T) {
+func TestOperators(t *testing.T) {
 	for _, s := range []shape{
 		{cell: "ornn", n: 20, m1: 4}, {cell: "ornn", n: 49, m1: 16}, {cell: "ornn", n: 20, m1: 20},
 		{cell: "ornn", n: 49, m1: 17},
@@ -584,14 +584,14 @@ func TestPaths(t *testing.T) {
 		s.inputs, s.steps, s.batch, s.radius, s.activation = 2, 12, 4, .2, kernel.Tanh
 		d := newData[float64](s, 2)
 		n := newSingle(t, kernel.Float64(), s, 1)
-		_, taken := n.layer.(*Elman[float64]).transition.(*compactWY[float64])
+		_, taken := n.layer.(*Elman[float64]).operator.(*factored[float64])
 		if want := 3*16 < s.n && s.m1+s.m2 <= 16; taken != want {
 			t.Errorf("%v: compact WY is taken: %v, want %v", s, taken, want)
 		}
-		s.path = PathDense
+		s.operator = OperatorDense
 		dense := newSingle(t, kernel.Float64(), s, 1)
 		loss := dense.gradients(d)
-		s.path = PathCompactWY
+		s.operator = OperatorCompactWY
 		compact := newSingle(t, kernel.Float64(), s, 1)
 		if got := compact.gradients(d); !near([]float64{loss}, []float64{got}) {
 			t.Errorf("%v: loss %v, dense %v", s, got, loss)
@@ -684,12 +684,12 @@ func TestBadOptions(t *testing.T) {
 			_, err := NewElman(set, a, m, ElmanOptions{Inputs: 1, Activation: 99})
 			return err
 		},
-		"path compact-wy": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {
-			_, err := NewElman(set, a, m, ElmanOptions{Inputs: 1, Path: PathCompactWY})
+		"operator compact-wy": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {
+			_, err := NewElman(set, a, m, ElmanOptions{Inputs: 1, Operator: OperatorCompactWY})
 			return err
 		},
-		"path \"thick\"": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {
-			_, err := NewElman(set, a, m, ElmanOptions{Inputs: 1, Path: "thick"})
+		"operator \"thick\"": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {
+			_, err := NewElman(set, a, m, ElmanOptions{Inputs: 1, Operator: "thick"})
 			return err
 		},
 		"inputs": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {

@@ -67,25 +67,29 @@ func (p *residualPass[F]) Forward(in Input[F], _ State[F], keep bool) (out kerne
 	return out, nil
 }
 
-// activated returns φ and its outputs.
-func (p *residualPass[F]) activated() (phi[F], kernel.Matrix[F]) {
-	return p.phi, p.outputs.Slice(0, p.last.x.Rows)
+// activated returns the epilogue by φ.
+func (p *residualPass[F]) activated() epilogue[F] {
+	return p.phi.epilogue(p.outputs.Slice(0, p.last.x.Rows))
 }
 
-// ahead is that of f's first layer, behind that of its last.
-func (p *residualPass[F]) ahead() [2][]F  { return p.inner.memory(0, rowwise[F].ahead) }
-func (p *residualPass[F]) behind() [2][]F { return p.last.behind() }
+// needs is that of f's first layer or, on the way back, of its last.
+func (p *residualPass[F]) needs(back bool) [2][]F {
+	if back {
+		return p.last.needs(true)
+	}
+	return p.inner.needs(0, false)
+}
 
 // Backward goes back over the rows: with δ the gradient of φ's argument ∂L/∂x is δ and
 // what f hands on of it.
 func (p *residualPass[F]) Backward(dout kernel.Matrix[F], _ State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
-	p.backward(dout, false, dx, ending[F]{})
+	p.backward(dout, false, dx, epilogue[F]{})
 	return nil
 }
 
-func (p *residualPass[F]) backward(dout kernel.Matrix[F], settled bool, dx kernel.Matrix[F], end ending[F]) {
+func (p *residualPass[F]) backward(dout kernel.Matrix[F], derived bool, dx kernel.Matrix[F], end epilogue[F]) {
 	deltas := dout
-	if !settled {
+	if !derived {
 		if p.deltas.Data == nil {
 			p.deltas = kernel.NewPadded[F](p.outputs.Rows, p.width)
 		}
@@ -97,7 +101,7 @@ func (p *residualPass[F]) backward(dout kernel.Matrix[F], settled bool, dx kerne
 		p.inner.backward(deltas, nil, true, dx, end)
 		return
 	}
-	p.inner.backward(deltas, nil, true, dx, ending[F]{})
+	p.inner.backward(deltas, nil, true, dx, epilogue[F]{})
 	if dx.Data != nil {
 		add(p.set, dx, deltas)
 		end.apply(p.set, dx)

@@ -24,7 +24,7 @@ type ScalarGated[F kernel.Float] struct {
 	matrix  weight.Matrix[F]
 	options ScalarGatedOptions
 	phi     phi[F]
-	u       dense[F]
+	u       *dense[F]
 
 	input             projection[F] // M [n_i × n] and b
 	alphaHat, betaHat *weight.View[F]
@@ -66,7 +66,7 @@ func NewScalarGated[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], 
 	}
 	s := &ScalarGated[F]{
 		recurrent: base, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)},
-		u: dense[F]{form: newForm(set, matrix)}, alpha: make([]F, n), beta: make([]F, n),
+		u: newDense(set, matrix, nil), alpha: make([]F, n), beta: make([]F, n),
 	}
 	s.input = s.declareProjection(arena, "M", "b", n)
 	s.alphaHat, s.betaHat = arena.Declare("alpha_hat", 1, 1), arena.Declare("beta_hat", 1, 1)
@@ -143,12 +143,11 @@ func (s *ScalarGated[F]) SpectralMargin(ctx context.Context) (float64, error) {
 func (s *ScalarGated[F]) Cost(limits Limits) Cost {
 	c := s.cost(limits, 1, 2*s.size)
 	c.Minibatch = s.matrix.Flops()
-	u, n := s.sized(limits), s.size
-	shared, pass, fork := s.u.packedFootprint()
-	c.Shared = int64(shared + s.set.PackedSize(s.inputs, n, true) + 2*n)
-	c.Pass += int64(pass + 2*n + kernel.PaddedSize(u.kept+2*limits.Batch+u.chunkRows(), n) +
+	u, n, w := s.sized(limits), s.size, s.u.cost(operatorRows{})
+	c.Shared = w.Shared + int64(s.set.PackedSize(s.inputs, n, true)+2*n)
+	c.Pass += w.Pass + int64(2*n+kernel.PaddedSize(u.kept+2*limits.Batch+u.chunkRows(), n)+
 		kernel.ScratchSize(max(n, s.inputs), u.chunkRows()))
-	c.Fork += int64(fork)
+	c.Fork += w.Fork
 	c.Inject = int64(s.set.PackedSize(n, s.inputs, false))
 	return c
 }
@@ -157,7 +156,7 @@ func (s *ScalarGated[F]) Cost(limits Limits) Cost {
 type scalarGatedPass[F kernel.Float] struct {
 	*unrolled[F]
 	cell          *ScalarGated[F]
-	gradient      *formGradient[F]
+	u             operatorPass[F]
 	input         projectionPass[F]
 	dalpha, dbeta []F // ∂L/∂α and ∂L/∂β, by units
 
@@ -169,8 +168,8 @@ type scalarGatedPass[F kernel.Float] struct {
 
 // NewPass returns a pass for parts of minibatches.
 func (s *ScalarGated[F]) NewPass(limits Limits) Pass[F] {
-	p := &scalarGatedPass[F]{unrolled: s.newUnrolled(limits), cell: s, gradient: s.u.pass(), dalpha: make([]F, s.size),
-		dbeta: make([]F, s.size)}
+	p := &scalarGatedPass[F]{unrolled: s.newUnrolled(limits), cell: s, u: s.u.pass(operatorRows{}, nil),
+		dalpha: make([]F, s.size), dbeta: make([]F, s.size)}
 	p.body, p.input = p, p.projection(&s.input)
 	p.activations, p.activation, p.spare = kernel.NewPadded[F](p.kept, s.size),
 		kernel.NewPadded[F](limits.Batch, s.size), kernel.NewPadded[F](limits.Batch, s.size)
@@ -214,7 +213,7 @@ func (p *scalarGatedPass[F]) one(activation, x, h, next kernel.Matrix[F], needed
 // where the sums run over steps and sequences.
 func (p *scalarGatedPass[F]) back(c chunk[F]) {
 	if c.last == p.in.Steps {
-		p.gradient.begin()
+		p.u.begin()
 		clear(p.dalpha)
 		clear(p.dbeta)
 	}
@@ -236,6 +235,6 @@ func (p *scalarGatedPass[F]) back(c chunk[F]) {
 func (p *scalarGatedPass[F]) accumulate(c chunk[F]) {
 	from, to := c.rows()
 	deltas := p.deltas.Slice(0, to-from)
-	p.gradient.add(p.set, deltas, p.history.Slice(from, to), &p.scratch)
+	p.u.accumulate(deltas, p.history.Slice(from, to), from, &p.scratch)
 	p.input.accumulate(c, deltas, false)
 }

@@ -21,7 +21,7 @@ type shape struct {
 	slope, radius  float64
 	fixedStart     bool
 	start          weight.Start
-	path           Path
+	operator       OperatorKind
 	evaluationRows int  // largest batch beyond the training batch
 	history        int  // steps kept at once
 	every          bool // outputs at every step
@@ -32,8 +32,8 @@ func (s shape) String() string {
 	if s.m1 > 0 {
 		name += fmt.Sprintf(",m=%d+%d", s.m1, s.m2)
 	}
-	if s.path != "" {
-		name += "," + string(s.path)
+	if s.operator != "" {
+		name += "," + string(s.operator)
 	}
 	return name
 }
@@ -83,7 +83,7 @@ func declareSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], arena *weig
 	default:
 		l, err = NewElman(set, arena, matrix, ElmanOptions{
 			Inputs: s.inputs, Activation: s.activation, Slope: s.slope, FixedStart: s.fixedStart, Every: s.every,
-			Path: s.path, Start: s.start, InputScale: 1,
+			Operator: s.operator, Start: s.start, InputScale: 1,
 		})
 	}
 	if err != nil {

@@ -150,7 +150,7 @@ func (p *stackPass[F]) forward(in Input[F], from State[F], keep bool, count int)
 		p.inputs[i] = in.X
 		p.workspace.next = next
 		if i+1 < len(p.passes) {
-			p.workspace.next = p.memory(i+1, rowwise[F].ahead)
+			p.workspace.next = p.needs(i+1, false)
 		}
 		out, to = pass.Forward(in, p.of(from, i), keep)
 		copy(p.of(p.to, i), to)
@@ -160,40 +160,41 @@ func (p *stackPass[F]) forward(in Input[F], from State[F], keep bool, count int)
 	return out, p.to
 }
 
-// memory is what the pass of that number begins with.
-func (p *stackPass[F]) memory(number int, of func(rowwise[F]) [2][]F) (memory [2][]F) {
+// needs is memory that the pass of that number begins with, as far as it says so.
+func (p *stackPass[F]) needs(number int, back bool) (memory [2][]F) {
 	if pass := p.rowwise[number]; pass != nil {
-		memory = of(pass)
+		memory = pass.needs(back)
 	}
 	return memory
 }
 
 // Backward goes back through one layer after the other.
 func (p *stackPass[F]) Backward(dout kernel.Matrix[F], dto State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
-	p.backward(dout, dto, false, dx, ending[F]{})
+	p.backward(dout, dto, false, dx, epilogue[F]{})
 	return p.dfrom
 }
 
-// backward is Backward for a dout that is settled, if it is, and a dx that ends as end
-// says; see [rowwise].
-func (p *stackPass[F]) backward(dout kernel.Matrix[F], dto State[F], settled bool, dx kernel.Matrix[F], end ending[F]) {
+// backward is Backward for a dout that is derived, if it is, and a dx that ends by the epilogue;
+// see [rowwise].
+func (p *stackPass[F]) backward(dout kernel.Matrix[F], dto State[F], derived bool, dx kernel.Matrix[F],
+	end epilogue[F]) {
 	next := p.workspace.next // before the first
 	for i := len(p.passes) - 1; i >= 0; i-- {
-		din, last, settles := dx, end, false
+		din, last, derives := dx, end, false
 		p.workspace.next = next
 		if i > 0 {
-			din, last = p.workspace.gradient(i, p.inputs[i].Rows, p.inputs[i].Cols), ending[F]{}
-			if settles = p.rowwise[i] != nil && p.rowwise[i-1] != nil; settles {
-				last.phi, last.out = p.rowwise[i-1].activated()
+			din, last = p.workspace.gradient(i, p.inputs[i].Rows, p.inputs[i].Cols), epilogue[F]{}
+			if derives = p.rowwise[i] != nil && p.rowwise[i-1] != nil; derives {
+				last = p.rowwise[i-1].activated()
 			}
-			p.workspace.next = p.memory(i-1, rowwise[F].behind)
+			p.workspace.next = p.needs(i-1, true)
 		}
 		if pass := p.rowwise[i]; pass != nil {
-			pass.backward(dout, settled, din, last)
+			pass.backward(dout, derived, din, last)
 		} else {
 			copy(p.of(p.dfrom, i), p.passes[i].Backward(dout, p.of(dto, i), din))
 		}
-		dout, settled = din, settles
+		dout, derived = din, derives
 	}
 	p.workspace.next = next
 }

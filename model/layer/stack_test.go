@@ -15,18 +15,18 @@ func TestJoinedBackward(t *testing.T) {
 	t.Run("dense", func(t *testing.T) {
 		testJoinedBackward(t, func(arena *weight.Arena[float32], rows, cols int) (weight.Matrix[float32], error) {
 			return weight.NewDense(kernel.Float32(), arena, "W", rows, cols)
-		}, weight.StartGaussian, PathAuto)
+		}, weight.StartGaussian, OperatorAuto)
 	})
 	t.Run("factors", func(t *testing.T) {
 		testJoinedBackward(t, func(arena *weight.Arena[float32], rows, cols int) (weight.Matrix[float32], error) {
 			return weight.NewSVD(kernel.Float32(), arena, rows, cols, weight.SVDOptions{Left: 5, Right: 3, Radius: .4,
 				Center: 1, Scale: 1})
-		}, weight.StartRandom, PathCompactWY)
+		}, weight.StartRandom, OperatorCompactWY)
 	})
 }
 
 func testJoinedBackward(t *testing.T, matrix func(arena *weight.Arena[float32], rows, cols int) (weight.Matrix[float32],
-	error), start weight.Start, path Path) {
+	error), start weight.Start, kind OperatorKind) {
 	const width, inputs, rows = 24, 17, 21
 	set := kernel.Float32()
 	arena := weight.NewArena[float32]()
@@ -40,7 +40,7 @@ func testJoinedBackward(t *testing.T, matrix func(arena *weight.Arena[float32], 
 		}
 		options := AffineOptions{Bias: "b", Activation: act, Slope: .2, Start: start}
 		if inputs == width {
-			options.Path = path
+			options.Operator = kind
 		}
 		l, err := NewAffine(set, arena, w, options)
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 func TestWide(t *testing.T) {
 	for _, s := range []shape{
 		{cell: "rnn", n: 514, activation: kernel.Tanh},
-		{cell: "spectral-rnn", n: 514, m1: 2, m2: 3, radius: .3, activation: kernel.Tanh, path: PathDense},
-		{cell: "spectral-rnn", n: 514, m1: 2, m2: 3, radius: .3, activation: kernel.Tanh, path: PathCompactWY},
+		{cell: "spectral-rnn", n: 514, m1: 2, m2: 3, radius: .3, activation: kernel.Tanh, operator: OperatorDense},
+		{cell: "spectral-rnn", n: 514, m1: 2, m2: 3, radius: .3, activation: kernel.Tanh, operator: OperatorCompactWY},
 		{cell: "lstm", n: 130},
 		{cell: "gru", n: 258},
 	} {

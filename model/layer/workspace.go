@@ -60,42 +60,13 @@ func newPassIn[F kernel.Float](l Layer[F], limits Limits, w *workspace[F]) Pass[
 type rowwise[F kernel.Float] interface {
 	Pass[F]
 
-	// activated returns φ and its outputs of the last Forward.
-	activated() (phi[F], kernel.Matrix[F])
+	// activated returns the epilogue by φ for the outputs of the last Forward.
+	activated() epilogue[F]
 
-	// backward is Backward for dout or, if it is settled, for the gradient of φ's
-	// argument in its place. dx, if it is asked for, ends as end says.
-	backward(dout kernel.Matrix[F], settled bool, dx kernel.Matrix[F], end ending[F])
+	// backward is Backward for dout or, if it is derived, for the gradient of φ's
+	// argument in its place. dx, if it is asked for, ends by the epilogue.
+	backward(dout kernel.Matrix[F], derived bool, dx kernel.Matrix[F], end epilogue[F])
 
-	// ahead is memory that Forward begins with, behind what backward does.
-	ahead() [2][]F
-	behind() [2][]F
-}
-
-// ending is what becomes of the gradient g of an input: (g + plus) ∘ φ', where out is
-// the output of φ. What has its zero value is left out.
-type ending[F kernel.Float] struct {
-	plus kernel.Matrix[F]
-	phi  phi[F]
-	out  kernel.Matrix[F]
-}
-
-// settle is dx = (deltas·B + plus) ∘ φ'.
-func (e ending[F]) settle(set *kernel.Set[F], dx, deltas kernel.Matrix[F], b *kernel.Packed[F], prefetch [2][]F) {
-	sum := kernel.Sum[F]{A: deltas, B: b, H: e.plus, Prefetch: prefetch}
-	if e.phi.activation == kernel.Linear {
-		set.MultiplySum(dx, sum)
-	} else {
-		set.MultiplyDerivative(dx, sum, e.out, e.phi.activation, e.phi.slope)
-	}
-}
-
-// apply is dx = (dx + plus) ∘ φ'.
-func (e ending[F]) apply(set *kernel.Set[F], dx kernel.Matrix[F]) {
-	if e.plus.Data != nil {
-		add(set, dx, e.plus)
-	}
-	if e.phi.activation != kernel.Linear {
-		e.phi.derivative(set, dx, dx, e.out)
-	}
+	// needs is memory that Forward begins with, or Backward.
+	needs(back bool) [2][]F
 }

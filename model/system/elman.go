@@ -9,8 +9,8 @@ import (
 func elman(o *Options, matrix weight.Spec) []layer.Spec {
 	activation, slope := o.phi()
 	return o.recurrent(matrix, layer.ElmanOptions{
-		Inputs: o.Inputs, Activation: activation, Slope: slope, FixedStart: o.FixedStart, Every: o.Every, Path: o.Path,
-		Start: o.matrixStart(), InputScale: o.InputScale,
+		Inputs: o.Inputs, Activation: activation, Slope: slope, FixedStart: o.FixedStart, Every: o.Every,
+		Operator: o.Operator, Start: o.matrixStart(), InputScale: o.InputScale,
 	})
 }
 

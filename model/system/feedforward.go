@@ -28,7 +28,7 @@ type matrixOf func(number, rows, cols int) (weight.Spec, weight.Start)
 
 // affine is the layer of that number of a feed-forward network.
 func affine(o *Options, number int, linear bool, matrix matrixOf) layer.Spec {
-	options := layer.AffineOptions{Bias: "b", Start: o.matrixStart(), Path: o.Path}
+	options := layer.AffineOptions{Bias: "b", Start: o.matrixStart(), Operator: o.Operator}
 	if options.Activation, options.Slope = o.phi(); linear {
 		options.Activation = kernel.Linear
 	}
@@ -41,7 +41,7 @@ func affine(o *Options, number int, linear bool, matrix matrixOf) layer.Spec {
 		options.Start = usual
 	}
 	if o.Hidden != cols { // factors are of square matrices
-		options.Path = layer.PathAuto
+		options.Operator = layer.OperatorAuto
 	}
 	return layer.Spec{Prefix: fmt.Sprintf("%d.", number), Options: options, Matrix: spec, Rows: o.Hidden, Cols: cols}
 }

@@ -48,7 +48,7 @@ type Options struct {
 	FixedStart     bool                  // the state before the first step is 0 instead of trained
 	Every          bool                  // there is an output for every step, not for the last alone
 	InputScale     float64               // of the start of matrices that meet inputs
-	Path           layer.Path            // how a matrix is applied; "" for the faster
+	Operator       layer.OperatorKind    // how a matrix is applied; "" for the faster
 	Seed           uint64                // of the trial
 	Parameters     sweep.Parameters      // resolved: what the system's schemas ask for
 	read           sweep.ParameterReader // of them, with the first error
