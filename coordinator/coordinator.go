@@ -1,18 +1,17 @@
-// Package coordinator turns stored sweeps into trials, trials into jobs, and
-// workers' events into recorded results. Its parts meet in the store, which is
-// the truth; the broker only carries, and may lose everything it has:
+// Package coordinator expands stored sweeps into trials, dispatches trials as jobs, and records
+// the events of workers. Its main type is Coordinator:
 //
-//   - the scheduler writes trial rows from the sweeps' grids, a page at a time, a
-//     little ahead of what is dispatched, and keeps a bounded window of jobs
-//     waiting for the workers of each kind, chosen by what they offer, by priority
-//     and by fair share. What it decides stands in coordinator/schedule;
-//   - the collector records events in batches and acknowledges them after the
-//     commit; what the store refuses goes into quarantine;
-//   - the reconciler compares store and broker: it puts trials back whose jobs were
-//     lost, and removes jobs whose trials have ended.
+//	c := coordinator.New(coordinator.Options{Store: store, Wire: w})
+//	err := c.Run(ctx)
 //
-// Each has a goroutine of its own. At any moment any of them may be killed: every
-// step is either one transaction of the store or harmless to repeat.
+// Run has three loops. The scheduler writes trial rows from the grids, a page at a time, and keeps
+// a bounded number of jobs in the queues of the workers that can run them; package schedule decides
+// which. The collector records events in batches and acknowledges them after the commit; events
+// that the store refuses go into quarantine. The reconciler compares store and broker: it requeues
+// trials whose jobs were lost and removes jobs whose trials have ended.
+//
+// The store is the truth. The broker may lose all that it has, and any loop may be killed at any
+// moment: each step is one transaction of the store, or harmless to repeat.
 package coordinator
 
 import (

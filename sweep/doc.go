@@ -1,10 +1,11 @@
-// Package sweep is the domain of the orchestrator: what a sweep, a trial, a
-// point and a result are, how a grid expands, and what a store and a trainer
-// must do. It imports the standard library only; every other package of the
-// system speaks in its types.
+// Package sweep is the domain: sweeps, grid points, trials and results, how a grid expands, and
+// the interfaces of a store and a trainer. It imports the standard library only; all other
+// packages speak in its types.
 //
-// The way of one trial: a Spec (decoded from a sweep file) expands lazily into
-// points through a Grid; a Description turns a point into a Trial with resolved
-// Parameters and a Fingerprint; a worker hands the Trial to a Trainer and
-// reports Events; a Store records them, and the first terminal Result wins.
+//	grid, err := sweep.NewGrid(&spec)
+//	for index, point := range grid.All(0) { … }
+//
+// A sweep file is decoded into a Spec. A Grid expands it lazily into points. A Description turns
+// a point into a Trial, with all Parameters and a Fingerprint. A worker passes the Trial to a
+// Trainer and reports Events. A Store records them; the first terminal Result counts.
 package sweep

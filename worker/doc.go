@@ -1,14 +1,16 @@
-// Package worker runs trials: each slot takes a job, has its trainer process
-// train it, reports what happens, and acknowledges the job when the server has
-// stored the result.
+// Package worker runs trials. Its main type is Worker: each of its slots takes a job, has a
+// trainer process train the trial, reports events, and acknowledges the job after the server
+// has stored the result.
 //
-// A worker announces what it offers and takes jobs from the queue of such offers
-// alone. What it finds that it cannot run it refuses, and offers less from then on.
+//	w := worker.New(worker.Options{Wire: w, Launcher: launcher, Slots: 8})
+//	err := w.Run(ctx) // until ctx ends, then drains
 //
-// A worker watches itself. Failures that are the machine's (a full disk, a trainer
-// that ran before and cannot start, a signal that nobody sent) are told from
-// failures that are the trial's (refused parameters, a timeout, a panic, more
-// memory than its slot has). After several of the machine's in a row, over
-// different trials, it stops pulling, takes back what it charged to those trials,
-// lets the others go on to their end, and says why.
+// A worker receives jobs only from the queue of workers with the same offer. It refuses a
+// trial that it cannot run, and from then on offers less.
+//
+// Failures of the machine (a full disk, a trainer that ran before and does not start, a signal
+// from outside) are told apart from failures of the trial (refused parameters, a timeout, a
+// panic, too much memory). After several failures of the machine in a row, over different
+// trials, the worker stops taking jobs, no longer charges the failures to those trials, lets
+// running trials finish, and returns a *BrokenError.
 package worker

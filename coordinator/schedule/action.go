@@ -2,23 +2,22 @@ package schedule
 
 import "sweep/sweep"
 
-// Action is something to do: one of the types of this file. Those with a method Of are
-// the broker's.
+// Action is something to do. Its types are in this file. Open, Withdraw, Remove and Purge are
+// carried out on the broker, Report and Gone in the log, the others on the database.
 type Action interface{ action() }
 
-// Read asks the database for what is left of sweeps, of all active ones if none is named.
-// The answer is Left.
+// Read reads the backlogs of sweeps, of all active ones if none is named. The answer is Left.
 type Read struct{ Sweeps []string }
 
-// Write writes the next page of a sweep's trial rows. Classes are those that its trials
-// have so far. The answer is Written.
+// Write writes the next page of a sweep's trial rows. Classes are those of the rows so far. The
+// answer is Written.
 type Write struct {
 	Sweep   string
 	Classes []sweep.ClassBacklog
 }
 
-// Requeue puts trials back to pending: Trials, and those of Lost that were not heard of
-// since. The answer is Requeued.
+// Requeue makes trials pending again: Trials, and those of Lost without an event since. The answer
+// is Requeued.
 type Requeue struct {
 	Trials []sweep.TrialID
 	Lost   []sweep.Heard
@@ -27,34 +26,34 @@ type Requeue struct {
 // Fail records trials as failed. The answer is Recorded.
 type Fail struct{ Failures []Failure }
 
-// Failure is a trial that fails before any worker gets it, and why.
+// Failure is a trial that fails before any worker receives it, and why.
 type Failure struct {
 	sweep.TrialID
 	Err error
 }
 
-// Suspend pauses a sweep, for a reason. The answer is Changed.
+// Suspend pauses a sweep because of an error. The answer is Changed.
 type Suspend struct {
 	Sweep string
 	Err   error
 }
 
-// Explain notes why a sweep waits, in whole or in part. The answer is Explained.
+// Explain stores why a sweep waits, in whole or in part. The answer is Explained.
 type Explain struct {
 	Sweep   string
 	Waiting bool
 	Reason  string
 }
 
-// Dispatch marks trials of a pool as queued, and then publishes their jobs: if the
-// coordinator dies in between, its successor finds no job of theirs and puts them back.
-// The answer is Taken when they are marked, and then a Published for each queue.
+// Dispatch marks trials of a pool as queued and then publishes their jobs. If the coordinator dies
+// in between, its successor finds no jobs and requeues the trials. The answer is Taken, and then a
+// Published for each queue.
 type Dispatch struct {
 	Pool   string
 	Places []Place
 }
 
-// Place is one for a trial of a class in a queue.
+// Place is a place in a queue for a trial of a class.
 type Place struct {
 	Queue       Queue
 	Sweep       string
@@ -62,30 +61,29 @@ type Place struct {
 	Requirement *sweep.Requirement
 }
 
-// Open makes a queue, Again one that was lost. Worker is the first with its offer. The
-// answer is Opened.
+// Open creates a queue; Again means that it was lost. Worker is the first with its offer. The answer
+// is Opened.
 type Open struct {
 	Queue  Queue
 	Worker string
 	Again  bool
 }
 
-// Withdraw takes the jobs of sweeps that no worker has out of a queue. The answer is
-// Withdrawn.
+// Withdraw removes from a queue the jobs of sweeps that no worker has. The answer is Withdrawn.
 type Withdraw struct {
 	Command int64
 	Queue   Queue
 	Sweeps  []string
 }
 
-// Remove removes a queue whose workers are gone, with its jobs. The answer is Removed.
+// Remove removes a queue without workers, and its jobs. The answer is Removed.
 type Remove struct {
 	Queue  Queue
 	Sweeps []string
 }
 
-// Purge removes the jobs of cancelled trials, all of a sweep's if no index is given, and
-// has workers stop those that run. The answer is Purged.
+// Purge removes the jobs of cancelled trials, all of a sweep's if Indices is empty, and tells workers
+// to stop those that run. The answer is Purged.
 type Purge struct {
 	Command int64
 	Pool    string
@@ -93,16 +91,16 @@ type Purge struct {
 	Indices []int64
 }
 
-// Report tells people of a failure that keeps the trials of a pool from advancing, those
-// of all pools if Pool is empty; without Err, that it is over. All says that the pool's is
-// every pool's. There is no answer.
+// Report reports a failure that keeps the trials of a pool from advancing, or of all pools if Pool is
+// empty; without Err, that it is over. All means that the failure affects all pools. There is no
+// answer.
 type Report struct {
 	Pool string
 	Err  error
 	All  bool
 }
 
-// Gone tells people of workers that are silent and count as gone. There is no answer.
+// Gone reports workers that count as gone because they sent no heartbeat. There is no answer.
 type Gone struct{ Workers []string }
 
 func (Read) action()     {}

@@ -7,12 +7,11 @@ import (
 	"sweep/sweep"
 )
 
-// assign gives the free places in the queues to sweeps, in the order in which the
-// jobs are to be published. The queue with the least that waits and trains for its slots
-// comes first, among equals the one that can run the fewest kinds of what waits. In a
-// queue a sweep of lower priority gets nothing while one of higher priority has a trial
-// for it, written or not; among equals the next place goes to the sweep with the fewest
-// trials queued and running, so that each has the same share of the workers.
+// assign gives the free places in the queues to trials, in the order in which their jobs are
+// published. First comes the queue with the fewest waiting and running trials per slot, and among
+// equals the one that can run the fewest classes. In a queue a sweep gets no place while one of
+// higher priority has a trial for it, written or not. Among equal priorities the next place goes to
+// the sweep with the fewest queued and running trials, so that all have the same share of workers.
 func (s *State) assign(most int) {
 	vacancies := s.vacancies()
 	places := map[string][]Place{}
@@ -45,22 +44,22 @@ func (s *State) assign(most int) {
 	}
 }
 
-// vacancy is a queue with room while places are assigned.
+// vacancy is a queue with free places.
 type vacancy struct {
 	queue Queue
 	state *queueState
-	// has counts what waits and what trains.
+	// room counts its free places, has its waiting and running trials.
 	room, has int64
 	// choice is how many classes of pending trials the queue's workers can run.
 	choice int
 }
 
-// vacancies returns the queues with room, of the pools of which no answer is awaited.
+// vacancies returns the queues with free places, of pools without pending actions.
 func (s *State) vacancies() (list []*vacancy) {
 	slots := s.poolSlots()
 	for q, state := range s.queues {
 		places := s.places(state, slots[q.Pool])
-		// One by one would cost as much as many at once.
+		// A batch of one costs as much as a large one.
 		room := places - state.total
 		if room > 0 && room >= places/4 && s.underway[q.Pool] == 0 && !s.backsOff(q.Pool) {
 			list = append(list, &vacancy{q, state, room, state.total + min(state.busy, state.slots),
@@ -85,13 +84,13 @@ func (s *State) choice(pool string, state *queueState) (n int) {
 	return n
 }
 
-// candidate is a sweep while places are assigned: has counts its trials that are queued
-// or run, pending those that wait, by class.
+// candidate is a sweep for free places. has counts its queued and running trials, pending its
+// pending ones by class.
 type candidate struct {
 	*sweepState
 	has     int64
 	pending []int64
-	// more says that rows are to be written of it.
+	// more means that further rows can be written.
 	more bool
 }
 
@@ -104,8 +103,8 @@ func newCandidate(sw *sweepState, more bool) *candidate {
 	return c
 }
 
-// next returns the sweep that the queue's next place goes to, and the position of
-// its class; nil if there is none. The candidates are in order of priority.
+// next returns the sweep and the position of the class that get the queue's next place; nil if none
+// does. The candidates are sorted by priority.
 func (v *vacancy) next(candidates []*candidate) (found *candidate, class int) {
 	more := false
 	for i, c := range candidates {
@@ -115,7 +114,8 @@ func (v *vacancy) next(candidates []*candidate) (found *candidate, class int) {
 		if position := c.first(v.state); position >= 0 && (found == nil || c.has < found.has) {
 			found, class = c, position
 		}
-		// Rows that are written soon may be for this queue: lower priorities wait.
+		// Rows of this sweep that are still to be written may suit the queue: lower
+		// priorities wait.
 		more = more || c.more && slices.ContainsFunc(c.Classes, func(class sweep.ClassBacklog) bool {
 			return v.state.meets(&class)
 		})
@@ -126,8 +126,7 @@ func (v *vacancy) next(candidates []*candidate) (found *candidate, class int) {
 	return found, class
 }
 
-// first returns the position of the first class that has a trial for a queue, -1 if none
-// has.
+// first returns the position of the first class with a trial for a queue, -1 if there is none.
 func (c *candidate) first(state *queueState) int {
 	for i := range c.Classes {
 		if c.pending[i] > 0 && state.meets(&c.Classes[i]) {

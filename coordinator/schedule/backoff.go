@@ -5,61 +5,61 @@ import (
 	"time"
 )
 
-// rest is why the jobs of one pool do not advance: the broker refused something. The pool
-// is left alone for a while and tried again. Those of the others go on.
+// backoff is a pool with a failing queue. The pool is tried again after a pause. Other pools are
+// not affected.
 type backoff struct {
-	// queue is the one that failed first: the trouble is over when it works.
+	// queue failed first; the backoff ends when it works again.
 	queue Queue
 	why   string
 	pause time.Duration
 	until time.Time
 }
 
-// came takes in what came of an action on the broker.
+// noteOutcome handles the outcome of an action on the broker.
 func (s *State) noteOutcome(o Outcome) {
-	r := s.backoffs[o.Queue.Pool]
+	b := s.backoffs[o.Queue.Pool]
 	if o.Err == nil {
-		if r != nil && r.queue == o.Queue {
+		if b != nil && b.queue == o.Queue {
 			s.recovered(o.Queue.Pool)
 		}
 		return
 	}
-	if r == nil {
-		r = &backoff{queue: o.Queue}
-		s.backoffs[o.Queue.Pool] = r
+	if b == nil {
+		b = &backoff{queue: o.Queue}
+		s.backoffs[o.Queue.Pool] = b
 	}
 	err := fmt.Errorf("pool %s: %w", o.Queue.Pool, o.Err)
-	r.why, r.pause = err.Error(), nextPause(r.pause)
-	r.until = s.now.Add(r.pause)
+	b.why, b.pause = err.Error(), nextPause(b.pause)
+	b.until = s.now.Add(b.pause)
 	s.do(Report{o.Queue.Pool, err, o.All})
 }
 
-// works ends a pool's trouble.
+// recovered ends a pool's backoff.
 func (s *State) recovered(pool string) {
 	delete(s.backoffs, pool)
 	s.do(Report{Pool: pool})
 }
 
-// resting reports whether a pool is left alone for now.
+// backsOff reports whether a pool must not be tried now.
 func (s *State) backsOff(pool string) bool {
-	r := s.backoffs[pool]
-	return r != nil && s.now.Before(r.until)
+	b := s.backoffs[pool]
+	return b != nil && s.now.Before(b.until)
 }
 
-// refusal says why the broker refuses a pool's queues, "" if it does not.
+// brokerError returns why the broker refuses a pool's queues, "" if it does not.
 func (s *State) brokerError(pool string) string {
-	if r := s.backoffs[pool]; r != nil {
-		return r.why
+	if b := s.backoffs[pool]; b != nil {
+		return b.why
 	}
 	return ""
 }
 
-// endBackoffs ends the troubles with queues that nobody needs any more, and those that nothing
-// has met since the pool was to be tried again.
+// endBackoffs ends the backoffs of queues that are no longer needed, and of pools that had no
+// further failure after the pause.
 func (s *State) endBackoffs() {
 	for _, pool := range sortedKeys(s.backoffs) {
-		r := s.backoffs[pool]
-		if !s.wanted(r.queue) || s.underway[pool] == 0 && !s.opens(pool) && !s.now.Before(r.until.Add(lastPause)) {
+		b := s.backoffs[pool]
+		if !s.wanted(b.queue) || s.underway[pool] == 0 && !s.opens(pool) && !s.now.Before(b.until.Add(lastPause)) {
 			s.recovered(pool)
 		}
 	}

@@ -6,14 +6,14 @@ import (
 	"sweep/sweep"
 )
 
-// explain has noted what has changed of why sweeps wait: a sweep waits when no worker can
-// run what is left of it.
+// explain stores changed reasons why sweeps wait. A sweep waits if no worker can run any of its
+// remaining trials.
 func (s *State) explain() {
 	if !s.discovered || s.exclusive && !s.hasWorkers() {
 		return
 	}
 	for _, sw := range s.ordered("") {
-		if s.opens(sw.Pool) { // what its workers can run is known soon
+		if s.opens(sw.Pool) { // decide when its queues are open
 			continue
 		}
 		v := Explain{Sweep: sw.Sweep, Reason: s.brokerError(sw.Pool)}
@@ -32,30 +32,30 @@ func (s *State) explain() {
 				v.Reason = s.unmet(sw.Pool, class)
 			}
 		}
-		v.Waiting = unmet > 0 && others == 0 // of the unwritten it is not known yet
+		v.Waiting = unmet > 0 && others == 0 // as far as the written trials tell
 		if !sw.explained || v.Waiting != sw.waiting || v.Reason != sw.reason {
 			s.do(v)
 		}
 	}
 }
 
-// unmet says why no worker can run a class.
+// unmet returns why no worker can run a class.
 func (s *State) unmet(pool string, class *sweep.ClassBacklog) string {
 	return class.Requirement.Unmet(pool, s.Offers(pool))
 }
 
-// Figures are what others are told of the state at the end of a cycle.
+// Figures are published figures of a State, as of the end of a cycle.
 type Figures struct {
-	// Reserve is how many jobs wait in the shortest of the queues that have some or that
-	// a pending trial waits for: what its workers can start before they need another job.
-	// It is 0 if no queue has any.
+	// Reserve is how many jobs wait in the shortest queue, among those with jobs or with
+	// pending trials: so many its workers can start without another job. It is 0 if there
+	// is no such queue.
 	Reserve int64
-	// Unschedulable counts, by sweep, the trials that workers are known of in their pool
-	// and none of these can run. Of a pool of which no worker is known none is counted.
+	// Unschedulable counts, by sweep, the trials that none of the known workers of their
+	// pool can run. Pools without known workers are left out.
 	Unschedulable map[string]int64
 }
 
-// Figures returns those of the last cycle.
+// Figures returns the figures of the last cycle.
 func (s *State) Figures() Figures { return s.figures }
 
 func (s *State) updateFigures() { s.figures = Figures{s.reserve(), s.unschedulable()} }
@@ -93,7 +93,7 @@ func (s *State) unschedulable() map[string]int64 {
 				counts[id] += class.Pending
 			}
 		}
-		if counts[id] >= s.page*unmetPages { // no further ones are written
+		if counts[id] >= s.page*unmetPages { // no further rows are written
 			counts[id] += sw.Unwritten
 		}
 	}

@@ -6,50 +6,50 @@ import (
 	"sweep/sweep"
 )
 
-// Fact is something that happened: one of the types of this file.
+// Fact is something that happened. Its types are in this file.
 type Fact interface{ apply(s *State) }
 
-// Heartbeat is what a worker says of itself.
+// Heartbeat is a worker's heartbeat.
 type Heartbeat struct {
 	Worker, Name string
 	Offer        sweep.Offer
-	// Ready says that it takes jobs, Gone that it ends; Running are the trials under way.
+	// Ready means that it takes jobs, Gone that it ends. Running are its executions.
 	Ready, Gone bool
 	Running     []Running
 }
 
-// Running is an execution under way.
+// Running is a running execution.
 type Running struct {
 	sweep.TrialID
 	Execution string
 }
 
-// Heard says that trials do not wait any more: they run, have ended, or went back.
+// Heard says that events arrived by which trials no longer wait in a queue.
 type Heard struct{ Trials []sweep.TrialID }
 
-// Lost says that the jobs of trials are gone, unless they were heard of since.
+// Lost says that the jobs of trials are gone, unless an event of a trial arrived since.
 type Lost struct{ Trials []sweep.Heard }
 
-// Changed says that active sweeps came, went or changed.
+// Changed says that sweeps were added, ended or changed.
 type Changed struct{}
 
-// Adopted says that jobs are in a queue that another coordinator published.
+// Adopted says that another coordinator published jobs that are in a queue.
 type Adopted struct {
 	Queue  Queue
 	Trials []sweep.TrialID
 }
 
-// QueuesLost says that queues were there and are not.
+// QueuesLost says that the broker has lost queues.
 type QueuesLost struct{ Queues []Queue }
 
-// Paused is the command to take back the jobs of a sweep that is paused.
+// Paused is the command to withdraw the jobs of a paused sweep.
 type Paused struct {
 	Command int64
 	Sweep   string
 }
 
-// Cancelled is the command to remove the jobs of cancelled trials, of all of a sweep if no
-// index is given. Active are those that had not ended.
+// Cancelled is the command to remove the jobs of cancelled trials: all of a sweep's if Indices is
+// empty. Active are the trials that had not ended.
 type Cancelled struct {
 	Command int64
 	Pool    string
@@ -58,91 +58,91 @@ type Cancelled struct {
 	Indices []int64
 }
 
-// Left is what is left of the sweeps that were read.
+// Left is the backlog of the sweeps that were read.
 type Left struct {
 	Read
 	Backlogs []sweep.Backlog
 }
 
-// Written says that a page was written; Broken that the sweep cannot be expanded.
+// Written says that a page was written. Broken is set if the sweep cannot be expanded.
 type Written struct {
 	Write
 	Broken error
 }
 
-// Requeued says that trials were put back.
+// Requeued says that trials were requeued.
 type Requeued struct{ Requeue }
 
 // Recorded says that failures were recorded.
 type Recorded struct{ Fail }
 
-// Explained says that a reason is noted.
+// Explained says that a reason was stored.
 type Explained struct{ Explain }
 
-// Failed says that an action on the database failed; those after it were not tried. Unused
-// are trials that were marked as queued in vain.
+// Failed says that an action on the database failed and later ones were not tried. Unused are
+// trials that it marked as queued and that have no job.
 type Failed struct {
 	Err    error
 	Unused []sweep.TrialID
 }
 
-// Uncertain says that the lease has run out, and that another coordinator may lead.
+// Uncertain says that the lease has expired and that another coordinator may lead.
 type Uncertain struct{ Err error }
 
-// Taken says which trials were marked as queued, whose jobs are being published: fewer
+// Taken says which trials were marked as queued; their jobs are being published. There are fewer
 // than places if the sweep has changed meanwhile.
 type Taken struct {
 	Dispatch
 	Jobs []Job
 }
 
-// Job is a trial's in a queue.
+// Job is a trial's job in a queue.
 type Job struct {
 	Queue Queue
 	sweep.TrialID
 	Class int
 }
 
-// Published says what came of jobs for one queue.
+// Published is the outcome of publishing jobs to one queue.
 type Published struct {
 	Outcome
 	Trials []sweep.TrialID
-	// Duplicate are those that the broker refused because it has an old job of theirs,
-	// TooLarge those that no message can carry.
+	// Duplicate are trials of which the broker still has an old job. TooLarge are trials
+	// whose jobs do not fit into a message.
 	Duplicate []sweep.TrialID
 	TooLarge  []Failure
-	// Withheld says that the lease had run out, and nothing was sent.
+	// Withheld means that the lease had expired and nothing was sent.
 	Withheld bool
 }
 
-// Outcome is what came of an action on the broker.
+// Outcome is the outcome of an action on the broker.
 type Outcome struct {
 	Queue Queue
 	Err   error
-	// All says that the error is every pool's, as with a full broker.
+	// All means that the error affects all pools, as of a full broker.
 	All bool
 }
 
-// Opened says what came of an Open.
+// Opened is the outcome of an Open.
 type Opened struct {
 	Open
 	Outcome
 }
 
-// Withdrawn says which jobs were taken out of a queue, also with an error.
+// Withdrawn is the outcome of a Withdraw. Trials are set even if there was an error.
 type Withdrawn struct {
 	Withdraw
 	Outcome
 	Trials []sweep.TrialID
 }
 
-// Removed says what came of a Remove.
+// Removed is the outcome of a Remove.
 type Removed struct {
 	Remove
 	Outcome
 }
 
-// Purged says what came of a Purge. An error is the asker's.
+// Purged is the outcome of a Purge. Errors are returned to the caller of the command.
 type Purged struct{ Purge }
 
 func (f Heard) apply(s *State) {
@@ -250,7 +250,7 @@ func (f Taken) apply(s *State) {
 		queues[j.Queue] = true
 	}
 	s.underway[f.Pool] += len(queues)
-	if len(f.Jobs) < len(f.Places) { // else they are read when the jobs are published
+	if len(f.Jobs) < len(f.Places) { // otherwise Published marks them
 		for _, p := range f.Places {
 			s.stale[p.Sweep] = true
 		}
@@ -265,14 +265,14 @@ func (f Published) apply(s *State) {
 	}
 	back := func(ids []sweep.TrialID) (waiting []sweep.TrialID) {
 		for _, id := range ids {
-			if s.jobs[id].queue == f.Queue { // else it was heard of meanwhile
+			if s.jobs[id].queue == f.Queue { // otherwise an event has arrived meanwhile
 				s.drop(id)
 				waiting = append(waiting, id)
 			}
 		}
 		return waiting
 	}
-	if f.Withheld || f.Err != nil { // what the broker has of them all the same is found by the reconciler
+	if f.Withheld || f.Err != nil { // the reconciler finds the jobs that were stored nevertheless
 		s.jobless = append(s.jobless, back(f.Trials)...)
 	}
 	if f.Withheld {
@@ -280,7 +280,7 @@ func (f Published) apply(s *State) {
 		return
 	}
 	s.noteOutcome(f.Outcome)
-	// their workers have given them up and not yet acknowledged the jobs
+	// The workers have given these trials up and not acknowledged their jobs yet.
 	if refused := back(f.Duplicate); len(refused) > 0 {
 		s.refused = append(s.refused, refused...)
 		s.refusedUntil = s.now.Add(DuplicatePause)
@@ -322,25 +322,25 @@ func (f Removed) apply(s *State) {
 
 func (f Purged) apply(s *State) { s.answered(f.Pool) }
 
-// ask appends an action on the broker.
+// doOnBroker appends an action on the broker.
 func (s *State) doOnBroker(pool string, a Action) {
 	s.underway[pool]++
 	s.do(a)
 }
 
-// answered notes that an action on the broker was answered.
+// answered notes the outcome of an action on the broker.
 func (s *State) answered(pool string) {
 	if s.underway[pool]--; s.underway[pool] <= 0 {
 		delete(s.underway, pool)
 	}
 }
 
-// nextPause is the pause after one more failure.
+// nextPause returns the pause after one more failure.
 func nextPause(pause time.Duration) time.Duration {
 	return max(min(2*pause, lastPause), firstPause)
 }
 
-// tail drops the first n, and the memory of all when none is left.
+// tail drops the first n elements, and releases the memory if none remain.
 func tail[T any](list []T, n int) []T {
 	if n >= len(list) {
 		return nil

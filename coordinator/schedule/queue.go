@@ -9,44 +9,44 @@ import (
 	"sweep/sweep"
 )
 
-// Queue names the jobs for those workers of a pool whose offers have one key.
+// Queue identifies the jobs for the workers of a pool whose offers have the same key.
 type Queue struct{ Pool, Offer string }
 
-// queueState is a queue that has workers, or jobs.
+// queueState is a queue with workers or jobs.
 type queueState struct {
-	// open says that the broker has it, opening that it is being made.
+	// open means that the broker has it, opening that it is being created.
 	open, opening bool
-	// offer is that of its workers; without any it meets nothing.
+	// offer is the offer of its workers; nil without workers.
 	offer *sweep.Offer
 	slots int64
-	// busy is at most how many of the slots train: what the workers said last, and
-	// what was started since; what ended since is not taken off.
+	// busy is an upper bound of the slots in use: those of the latest heartbeats, and
+	// trials that started since.
 	busy int64
-	// jobs counts those that wait in it, by sweep.
+	// jobs counts the waiting jobs by sweep, total all of them.
 	jobs  map[string]int64
 	total int64
-	// unbalanced says that its jobs are to be assigned anew; since is when the last
-	// worker went, cleared that what it was not given has been taken back since.
+	// unbalanced means that its jobs must be assigned again. since is when the last worker
+	// left, and cleared means that its waiting jobs were withdrawn since.
 	unbalanced bool
 	since      time.Time
 	cleared    bool
 }
 
-// job is one that waits in a queue, as far as is known.
+// job is a job that waits in a queue, as far as is known.
 type job struct {
 	queue Queue
-	// class is that of its trial, anyClass if it is not known.
+	// class is the class of its trial, anyClass if it is not known.
 	class int
-	// given is when it was found to be in a worker's hands.
+	// delivered is when it turned out that a worker has it.
 	delivered time.Time
-	// publishing says that its publication is not answered yet.
+	// publishing means that its publication has no outcome yet.
 	publishing bool
 }
 
-// anyClass stands for the class of a trial whose job another coordinator published.
+// anyClass is the class of a trial whose job another coordinator published.
 const anyClass = -1
 
-// openQueues has those made that have workers and that the broker does not have.
+// openQueues opens the queues that have workers and that the broker does not have.
 func (s *State) openQueues() {
 	for _, q := range s.sortedQueues() {
 		state := s.queues[q]
@@ -63,7 +63,7 @@ func (s *State) openQueues() {
 	}
 }
 
-// opens reports whether a queue of a pool is being made.
+// opens reports whether a queue of a pool is being created.
 func (s *State) opens(pool string) bool {
 	for q, state := range s.queues {
 		if q.Pool == pool && state.opening {
@@ -73,7 +73,7 @@ func (s *State) opens(pool string) bool {
 	return false
 }
 
-// wanted reports whether a queue is there, or has workers.
+// wanted reports whether a queue is open or has workers.
 func (s *State) wanted(q Queue) bool {
 	if state := s.queues[q]; state != nil && state.open {
 		return true
@@ -82,7 +82,7 @@ func (s *State) wanted(q Queue) bool {
 	return wanted
 }
 
-// Served are the queues that the broker should have, because workers take jobs from them.
+// Served returns the queues that workers take jobs from, and that the broker must have.
 func (s *State) Served() (list []Queue) {
 	for q, state := range s.queues {
 		if state.offer != nil {
@@ -98,11 +98,10 @@ func (s *State) Expects(id sweep.TrialID) bool {
 	return waits
 }
 
-// Publishing reports whether a trial's job is on its way to the broker, which may not have
-// it yet.
+// Publishing reports whether a trial's job is being published: the broker may not have it yet.
 func (s *State) Publishing(id sweep.TrialID) bool { return s.jobs[id].publishing }
 
-// published notes that the broker has a job, or has refused it.
+// published notes that the broker has stored or refused a job.
 func (s *State) published(q Queue, id sweep.TrialID) {
 	if j := s.jobs[id]; j.publishing && j.queue == q {
 		j.publishing = false
@@ -110,11 +109,11 @@ func (s *State) published(q Queue, id sweep.TrialID) {
 	}
 }
 
-// put notes that a job is in a queue, or on its way there.
+// put notes that a job is in a queue, or being published.
 func (s *State) put(j Job) {
 	s.drop(j.TrialID)
 	state := s.queues[j.Queue]
-	if state == nil { // of a coordinator before, for workers that are gone
+	if state == nil { // published by an earlier coordinator for workers that are gone
 		state = &queueState{open: true, jobs: map[string]int64{}}
 		s.queues[j.Queue] = state
 	}
@@ -123,14 +122,14 @@ func (s *State) put(j Job) {
 	state.total++
 }
 
-// heard notes that a trial waits no more.
+// heard notes that a trial no longer waits.
 func (s *State) heard(id sweep.TrialID) {
 	if state := s.drop(id); state != nil {
 		state.busy++
 	}
 }
 
-// drop forgets a trial's job, and returns the queue that it was in; nil if there is none.
+// drop forgets a trial's job and returns its queue, nil if it has no job.
 func (s *State) drop(id sweep.TrialID) *queueState {
 	j, there := s.jobs[id]
 	if !there {
@@ -145,8 +144,8 @@ func (s *State) drop(id sweep.TrialID) *queueState {
 	return state
 }
 
-// removed notes that a queue is gone, and returns the trials whose jobs were in it. If
-// workers have come meanwhile it is made again.
+// removed notes that a queue was removed and returns the trials whose jobs were in it. The queue
+// is opened again if it has workers by now.
 func (s *State) removed(q Queue) (back []sweep.TrialID) {
 	for id, j := range s.jobs {
 		if j.queue == q {
@@ -159,8 +158,8 @@ func (s *State) removed(q Queue) (back []sweep.TrialID) {
 	return back
 }
 
-// withdrawn notes that the jobs of some trials were taken out of a queue before a worker
-// got them, and returns these trials. Workers have the other jobs of the sweeps.
+// withdrawn notes that the jobs of some trials were withdrawn from a queue, and returns these
+// trials. The other jobs of the sweeps were delivered to workers.
 func (s *State) withdrawn(q Queue, taken []sweep.TrialID, sweeps []string) (back []sweep.TrialID) {
 	waited := make(map[sweep.TrialID]bool, len(taken))
 	for _, id := range taken {
@@ -181,14 +180,14 @@ func (s *State) withdrawn(q Queue, taken []sweep.TrialID, sweeps []string) (back
 	return back
 }
 
-// meets reports whether a queue's workers can run a class.
+// meets reports whether the workers of a queue can run a class.
 func (q *queueState) meets(class *sweep.ClassBacklog) bool {
 	return q.offer != nil && q.offer.Meets(&class.Requirement)
 }
 
-// places is how many jobs a queue may hold: one for each slot, and its part by slots of
-// its pool's window, which is at least one more for each slot if the window has so many. So
-// what a pool has at the broker does not grow with the kinds of its workers.
+// places returns how many jobs a queue may hold: one for each slot, and its share by slots of the
+// pool's window. The share is at least one more for each slot, if the window is that large. The
+// jobs of a pool at the broker therefore do not grow with the number of its queues.
 func (s *State) places(q *queueState, poolSlots int64) int64 {
 	if q.offer == nil {
 		return 0

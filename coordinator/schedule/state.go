@@ -1,25 +1,21 @@
-// Package schedule decides what a coordinator does: which trial rows are written, which
-// jobs are put into the queues of which workers and taken back, and why a sweep waits. It
-// is a state machine without clock, database, broker or log:
+// Package schedule decides which trial rows a coordinator writes, which jobs it puts into which
+// queues or withdraws, and why a sweep waits. Its main type is State, a state machine without
+// clock, database, broker or log:
 //
 //	s := schedule.New(schedule.Options{Window: 512, Page: 1000})
 //	actions := s.Step(now, facts...)
 //
-// A fact is what happened or was answered: what is left of the sweeps, a worker's
-// heartbeat, a command, an error of the broker. An action is what is to be done, with what
-// must be done before it. Who carries actions out decides nothing, and hands the outcome
-// of each back as a fact, errors too. So a list of facts replays, and a test is a story
-// (testdata).
+// A fact reports what happened: the rest of a sweep, a worker's heartbeat, a command, an error. An
+// action says what to do. The coordinator carries actions out and reports the outcome of each as a
+// fact. A recorded list of facts therefore replays; testdata has such stories.
 //
-// A trial's way:
+//	grid point ──Write──► pending ──Dispatch──► job in a queue ──Heard──► forgotten
+//	                         ▲                       │
+//	                         └──Requeue◄──Withdraw───┘
 //
-//	a grid point ──Write──► pending ──Dispatch──► a job in a queue ──Heard──► forgotten
-//	                           ▲                       │
-//	                           └──Requeue◄──Withdraw───┘
-//
-// A queue is what the workers of one pool and equal offers share. A job is put into the
-// queue of an offer that meets its requirement, so that what no worker can run never
-// leaves the database and delays no other trial.
+// A queue belongs to the workers of a pool with equal offers. A job goes only into a queue whose
+// offer meets its requirement: a trial that no worker can run stays in the database and delays no
+// other.
 package schedule
 
 import (
@@ -30,49 +26,48 @@ import (
 )
 
 const (
-	// LookInterval is how often the database is read without being told to: for what
-	// others changed there.
+	// LookInterval is how often the database is read without a reason, because other
+	// processes may have changed it.
 	LookInterval = 5 * time.Second
-	// DiscoveryTime is how long after its start a coordinator has heard of the workers that
-	// there are.
+	// DiscoveryTime is how long after its start a coordinator waits for the heartbeats of
+	// workers before it concludes that there are no others.
 	DiscoveryTime = 2 * time.Second
-	// DuplicatePause is how long a trial waits whose old job the broker still has.
+	// DuplicatePause is how long a trial waits if the broker still has an old job of it.
 	DuplicatePause = 100 * time.Millisecond
-	// uncertainPause is how long a coordinator waits whose lease has run out.
+	// uncertainPause is how long a coordinator waits after its lease has expired.
 	uncertainPause = 100 * time.Millisecond
-	// firstPause and lastPause bound the pauses after failures, doubled each time.
+	// firstPause and lastPause bound the pauses after failures, which double each time.
 	firstPause, lastPause = 50 * time.Millisecond, 5 * time.Second
-	// writeTime bounds the time for which writing rows keeps dispatching waiting.
+	// writeTime bounds how long writing rows delays dispatching.
 	writeTime = 50 * time.Millisecond
-	// dispatchMost and requeueMost bound the trials that keep commands waiting.
+	// dispatchMost and requeueMost bound the trials of one action, which delays commands.
 	dispatchMost, requeueMost = 1000, 1000
 )
 
-// Options are what a State is told at its start.
+// Options are the settings of a State.
 type Options struct {
-	// Window is how many jobs wait in a pool's queues besides one for each slot, Page
-	// how many trial rows are written at once.
+	// Window is how many jobs wait in a pool's queues besides one for each slot. Page is
+	// how many trial rows one action writes.
 	Window, Page int
-	// Exclusive says that all workers are this process's own: they leave when it is
-	// about to end, and nobody is to start another.
+	// Exclusive means that all workers belong to this process: they end shortly before it
+	// does, and nobody needs to start another.
 	Exclusive bool
-	// Heartbeat is the time between a worker's heartbeats, Silence that after which it
-	// counts as gone.
+	// Heartbeat is the time between a worker's heartbeats. A worker that sends none for
+	// Silence counts as gone.
 	Heartbeat, Silence time.Duration
 }
 
-// State is what is known of sweeps, workers, queues and jobs. One goroutine owns it.
+// State is what the coordinator knows of sweeps, workers, queues and jobs. One goroutine owns it.
 type State struct {
 	window, page       int64
 	exclusive          bool
 	heartbeat, silence time.Duration
 
-	// now is the time of the step under way, actions its decisions.
+	// now is the time of the current step, actions its decisions.
 	now     time.Time
 	actions []Action
 
-	// began is the time of the first step; settled says that the workers have had the
-	// time to be heard of.
+	// began is the time of the first step; discovered is true when DiscoveryTime is over.
 	began      time.Time
 	discovered bool
 
@@ -80,40 +75,41 @@ type State struct {
 	workers map[string]*worker
 	queues  map[Queue]*queueState
 	jobs    map[sweep.TrialID]job
-	// kinds are the offers of workers that are there or were until a while ago.
+	// kinds are the offers of present workers and of those that left within kindMemory.
 	kinds map[Queue]kind
 
-	// stale are the sweeps to be read in the next cycle, all of them with staleAll, which
-	// were last read at looked; midway says that the cycle's have been read, touched are
-	// those that it has changed itself. However fast facts come, each cycle has an end.
+	// stale are the sweeps to read in the next cycle; with staleAll it reads all, as it last
+	// did at looked. midway means that the current cycle has read its sweeps, and touched
+	// are the sweeps that it has changed since. A new fact therefore never extends a cycle.
 	stale, touched map[string]bool
 	staleAll       bool
 	looked         time.Time
 	midway         bool
-	// written are the sweeps of which a page was written since writing.
+	// written are the sweeps with a page written since writing began.
 	written map[string]bool
 	writing time.Time
 
-	// back are trials without a job that the database still has as queued, lost those
-	// whose jobs are gone, unless they were heard of since. They are put back before
-	// anything is dispatched.
+	// jobless are trials that are queued in the database and have no job. lost are trials
+	// whose jobs are gone, unless an event arrived since. Both are requeued before anything
+	// is dispatched.
 	jobless []sweep.TrialID
 	lost    []sweep.Heard
-	// refused are trials that go back at refusedUntil: their old jobs were still there.
+	// refused are trials whose old jobs the broker still had; they are requeued at
+	// refusedUntil.
 	refused      []sweep.TrialID
 	refusedUntil time.Time
-	// failures are trials to be recorded as failed.
+	// failures are trials to record as failed.
 	failures []Failure
 
-	// moved is when jobs of a pool were last taken back for idle workers and nothing was
-	// heard of its trials since.
+	// rebalanced is when jobs of a pool were last withdrawn for idle workers, unless an
+	// event of the pool arrived since.
 	rebalanced map[string]time.Time
-	// underway counts by pool the actions on the broker that are not answered yet.
+	// underway counts, by pool, the actions on the broker without an outcome yet.
 	underway map[string]int
-	// rests are the pools whose queues the broker refuses.
+	// backoffs are the pools with a failing queue.
 	backoffs map[string]*backoff
-	// trouble says that the database failed or the lease ran out: nothing is done before
-	// retry. It is over when nothing is left to do.
+	// trouble means that the database failed or the lease expired: there are no actions
+	// before retry. It is over when a cycle completes.
 	trouble bool
 	pause   time.Duration
 	retry   time.Time
@@ -121,7 +117,7 @@ type State struct {
 	figures Figures
 }
 
-// New returns a State that knows nothing yet.
+// New returns an empty State.
 func New(options Options) *State {
 	return &State{
 		window: int64(options.Window), page: int64(options.Page), exclusive: options.Exclusive,
@@ -133,10 +129,9 @@ func New(options Options) *State {
 	}
 }
 
-// Step takes in facts and returns what is to be done, in that order. The actions on the
-// database are carried out, and answered by their facts or one Failed, before the next
-// step. Those on the broker are carried out in order pool by pool, one pool's beside
-// another's, and answered when they are done.
+// Step takes in facts and returns actions. Actions on the database are carried out in order and
+// answered, by their facts or one Failed, before the next step. Actions on the broker are carried
+// out in order within a pool, concurrently between pools, and answered when they are done.
 func (s *State) Step(now time.Time, facts ...Fact) []Action {
 	s.now, s.actions = now, nil
 	if s.began.IsZero() {
@@ -146,7 +141,7 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 		f.apply(s)
 	}
 	s.forgetSilent()
-	// Of a coordinator that is alone with its workers they are sure to come.
+	// An exclusive coordinator knows that its workers will come.
 	awaited := s.exclusive && len(s.workers) == 0
 	s.discovered = s.discovered || now.Sub(s.began) >= DiscoveryTime && !awaited
 	s.endBackoffs()
@@ -158,8 +153,8 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 	return s.actions
 }
 
-// decide appends the actions of the first part of a cycle that has something to do: what
-// follows needs to know what came of it.
+// decide appends the actions of the first stage of the cycle that has any. Later stages depend on
+// their outcome.
 func (s *State) decide() {
 	if s.read() || s.write() {
 		return
@@ -172,7 +167,7 @@ func (s *State) decide() {
 	s.assign(dispatchMost)
 	s.explain()
 	s.updateFigures()
-	if len(s.written) > 0 { // there may be more to write
+	if len(s.written) > 0 { // continue writing
 		s.written = nil
 		s.write()
 	}
@@ -184,7 +179,7 @@ func (s *State) decide() {
 
 func (s *State) do(a Action) { s.actions = append(s.actions, a) }
 
-// Wake returns when the next step is due without any fact.
+// Wake returns when the next step is due if no fact arrives.
 func (s *State) Wake() time.Time {
 	if s.now.Before(s.retry) {
 		return s.retry
@@ -204,7 +199,7 @@ func (s *State) Wake() time.Time {
 	return at
 }
 
-// read has sweeps read of which something has changed.
+// read decides which sweeps to read: those that changed.
 func (s *State) read() bool {
 	if !s.midway {
 		maps.Copy(s.touched, s.stale)
@@ -224,7 +219,7 @@ func (s *State) read() bool {
 	return true
 }
 
-// requeue has trials put back, a page at a time.
+// requeue requeues trials, a page at a time.
 func (s *State) requeue() bool {
 	if !s.refusedUntil.IsZero() && !s.now.Before(s.refusedUntil) {
 		s.jobless = append(s.jobless, s.refused...)
@@ -241,7 +236,7 @@ func (s *State) requeue() bool {
 	return true
 }
 
-// fail has trials recorded as failed.
+// fail records trials as failed.
 func (s *State) fail() bool {
 	if len(s.failures) > 0 {
 		s.do(Fail{s.failures})
@@ -249,14 +244,14 @@ func (s *State) fail() bool {
 	return len(s.failures) > 0
 }
 
-// Unpublished are the trials that the database may have as queued and that have no job:
-// whoever ends puts them back.
+// Unpublished returns the trials that may be queued in the database and have no job. A
+// coordinator that ends requeues them.
 func (s *State) Unpublished() []sweep.TrialID {
 	return append(append([]sweep.TrialID(nil), s.jobless...), s.refused...)
 }
 
-// failed notes that the database failed, or may not be written to: everything is read
-// again after a pause.
+// failed handles a failure of the database, or an expired lease: after a pause everything is read
+// again.
 func (s *State) failed(err error, pause time.Duration) {
 	s.trouble, s.staleAll, s.midway, s.written = true, true, false, nil
 	s.retry = s.now.Add(pause)

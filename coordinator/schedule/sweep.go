@@ -11,14 +11,14 @@ import (
 // sweepState is an active sweep.
 type sweepState struct {
 	sweep.Backlog
-	// waiting and reason are what was noted last of why it waits; told is whether
-	// anything was.
+	// waiting and reason are the latest explanation why it waits; explained is false if
+	// there was none.
 	waiting   bool
 	reason    string
 	explained bool
 }
 
-// left takes in what is left of sweeps; all says that there are no other active ones.
+// left takes in the backlogs of sweeps; with all there are no other active sweeps.
 func (s *State) left(backlogs []sweep.Backlog, all bool) {
 	there := map[string]bool{}
 	for _, b := range backlogs {
@@ -42,15 +42,15 @@ func (s *State) left(backlogs []sweep.Backlog, all bool) {
 	}
 }
 
-// begins reports whether a sweep that had no trial in hand has some now: what others
-// were given meanwhile is assigned anew.
+// begins reports whether a sweep without written trials has some now. Then the jobs of the others
+// are assigned again.
 func begins(before, now *sweep.Backlog) bool {
 	has := func(c sweep.ClassBacklog) bool { return c.Pending+c.Queued+c.Running > 0 }
 	return !slices.ContainsFunc(before.Classes, has) && slices.ContainsFunc(now.Classes, has)
 }
 
-// reassign has the jobs in a pool's queues assigned anew, so that a sweep that has come,
-// or has another priority now, does not wait behind the others.
+// reassign assigns the jobs in a pool's queues again, so that a new sweep, or one with another
+// priority, does not wait behind the others.
 func (s *State) reassign(pool string) {
 	for q, state := range s.queues {
 		state.unbalanced = state.unbalanced || q.Pool == pool
@@ -60,7 +60,7 @@ func (s *State) reassign(pool string) {
 // Active reports whether a sweep is active, as far as is known.
 func (s *State) Active(id string) bool { return s.sweeps[id] != nil }
 
-// Grids is how many grids an active sweep has, 0 if it is not active.
+// Grids returns the number of grids of an active sweep, 0 if it is not active.
 func (s *State) Grids(id string) int {
 	if sw := s.sweeps[id]; sw != nil {
 		return sw.Grids
@@ -68,8 +68,7 @@ func (s *State) Grids(id string) int {
 	return 0
 }
 
-// ordered returns the sweeps of a pool, of all for "": larger priority first, then
-// the older one.
+// ordered returns the sweeps of a pool, of all pools for "", by priority, then by age.
 func (s *State) ordered(pool string) []*sweepState {
 	list := make([]*sweepState, 0, len(s.sweeps))
 	for _, sw := range s.sweeps {
@@ -83,17 +82,17 @@ func (s *State) ordered(pool string) []*sweepState {
 	return list
 }
 
-// unmetPages is how many pages of trials that no worker can run are written of a
-// sweep, in the search for some that one can.
+// unmetPages is how many pages of trials that no worker can run are written, in search of some
+// that a worker can run.
 const unmetPages = 20
 
-// write has a page of rows written of the first sweep whose written trials run out, of
-// each once, as long as there is time.
+// write writes a page of rows of the first sweep that is short of trials, once per sweep and
+// within writeTime.
 func (s *State) write() bool {
 	if len(s.written) == 0 {
 		s.writing = s.now
 	} else if s.now.Sub(s.writing) > writeTime {
-		return false // the others' turn is after dispatching
+		return false // the others follow after dispatching
 	}
 	for _, sw := range s.short() {
 		if !s.written[sw.Sweep] {
@@ -104,8 +103,7 @@ func (s *State) write() bool {
 	return false
 }
 
-// short returns the sweeps of which trial rows should be written, those of the largest
-// priority first: those whose written trials run out.
+// short returns the sweeps whose written trials run out, by priority.
 func (s *State) short() (list []*sweepState) {
 	slots := s.poolSlots()
 	for _, sw := range s.ordered("") {
@@ -116,8 +114,8 @@ func (s *State) short() (list []*sweepState) {
 	return list
 }
 
-// writable reports whether further rows of a sweep may be written: not too many
-// that no worker can run, and hardly any while there is no worker.
+// writable reports whether further rows of a sweep may be written. It bounds the rows that no
+// worker can run, to one page while there is no worker.
 func (s *State) writable(sw *sweepState) bool {
 	if sw.Unwritten == 0 {
 		return false
@@ -130,8 +128,7 @@ func (s *State) writable(sw *sweepState) bool {
 	return unmet < most
 }
 
-// pending counts a sweep's pending trials: those that some worker can run, and
-// those that none can.
+// pending counts a sweep's pending trials that some worker can run, and those that none can.
 func (s *State) pending(sw *sweepState) (runnable, unmet int64) {
 	for i := range sw.Classes {
 		if class := &sw.Classes[i]; s.runnable(sw.Pool, class) {

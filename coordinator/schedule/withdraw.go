@@ -8,17 +8,17 @@ import (
 	"sweep/sweep"
 )
 
-// deliveredGrace is how long a job that a worker has counts as one that starts: the worker
-// may return it. It is also how long idle workers of a pool of which nothing is heard are
-// expected to take the jobs that were assigned anew for them.
+// deliveredGrace is how long a delivered job counts as starting; after that the worker may have
+// returned it. It is also how long idle workers have to start jobs that were withdrawn for them,
+// before jobs are withdrawn again.
 const deliveredGrace = 2 * time.Second
 
-// queueGrace is how many heartbeats a queue stays whose workers are all gone: what they
-// were given may come back to them.
+// queueGrace is how many heartbeats a queue without workers is kept: the jobs that they had may
+// be returned to it.
 const queueGrace = 2
 
-// withdraw has jobs taken back: those of queues without workers, and those that others
-// should not have to wait behind. A pool whose answers are awaited has its turn later.
+// withdraw withdraws jobs of queues without workers, and jobs that delay others unfairly. Pools
+// with pending actions are skipped.
 func (s *State) withdraw() {
 	idle, busy, before := s.idle(), maps.Clone(s.underway), maps.Clone(s.rebalanced)
 	for _, q := range s.sortedQueues() {
@@ -52,29 +52,27 @@ func (s *State) withdraw() {
 	}
 }
 
-// unbalance has the jobs of a queue assigned anew, those of one without workers taken
-// back.
+// unbalance marks a queue: its jobs are assigned again, or withdrawn if it has no workers.
 func (s *State) unbalance(q Queue) {
 	if state := s.queues[q]; state != nil {
 		state.unbalanced, state.cleared = true, false
 	}
 }
 
-// blocking returns the sweeps in a queue whose jobs are to be assigned anew: for
-// each there is another that could use the queue and has a larger priority, or an
-// equal one and a smaller part of it.
+// blocking returns the sweeps in a queue whose jobs must be assigned again, because another sweep
+// could use the queue and has a higher priority, or the same one and a smaller share of it.
 func (s *State) blocking(q Queue, state *queueState) (ids []string) {
 	others := s.ordered(q.Pool)
 	for id, has := range state.jobs {
 		own := s.sweeps[id]
-		inWay := own == nil // it is over, or paused
+		blocks := own == nil // it is over, or paused
 		for _, other := range others {
 			if own == nil || other == own || other.Priority < own.Priority || !s.couldUse(state, other) {
 				continue
 			}
-			inWay = inWay || other.Priority > own.Priority || state.jobs[other.Sweep]+1 < has
+			blocks = blocks || other.Priority > own.Priority || state.jobs[other.Sweep]+1 < has
 		}
-		if inWay {
+		if blocks {
 			ids = append(ids, id)
 		}
 	}
@@ -82,8 +80,7 @@ func (s *State) blocking(q Queue, state *queueState) (ids []string) {
 	return ids
 }
 
-// couldUse reports whether a sweep has trials for a queue that are not in one, or
-// may have.
+// couldUse reports whether a sweep has pending trials for a queue, or may have unwritten ones.
 func (s *State) couldUse(state *queueState, sw *sweepState) bool {
 	for i := range sw.Classes {
 		if class := &sw.Classes[i]; class.Pending > 0 && state.meets(class) {
@@ -93,8 +90,7 @@ func (s *State) couldUse(state *queueState, sw *sweepState) bool {
 	return sw.Unwritten > 0 && len(sw.Classes) == 0
 }
 
-// idle returns the queues whose workers have nothing to do, and for which no pending
-// trial waits.
+// idle returns the queues with idle workers for which there are neither jobs nor pending trials.
 func (s *State) idle() (queues []Queue) {
 	for q, state := range s.queues {
 		if state.offer != nil && state.total == 0 && state.busy < state.slots && s.choice(q.Pool, state) == 0 {
@@ -104,15 +100,15 @@ func (s *State) idle() (queues []Queue) {
 	return queues
 }
 
-// idleElsewhere returns the sweeps in a queue with jobs that could start at once in an
-// idle one: assigned anew, each queue gets its part by its slots. Without that the last
-// jobs of a sweep would wait for a few slow workers.
+// idleElsewhere returns the sweeps in a queue with jobs that could start at once in an idle queue.
+// When they are assigned again, each queue gets a share by its slots. Otherwise the last jobs of a
+// sweep would wait for a few slow workers.
 func (s *State) idleElsewhere(q Queue, state *queueState, queues []Queue) []string {
 	startHere := max(state.slots-state.busy, 0)
 	if state.total <= startHere {
 		return nil
 	}
-	var idle []*queueState // that could start what some sweep has in a queue
+	var idle []*queueState // those that could start a job of this queue
 	for _, other := range queues {
 		if other.Pool != q.Pool {
 			continue
@@ -145,8 +141,8 @@ func (s *State) idleElsewhere(q Queue, state *queueState, queues []Queue) []stri
 	return sortedKeys(found)
 }
 
-// startsQueued reports whether a queue's workers can run the class of a sweep, or for
-// anyClass one of which trials are queued.
+// startsQueued reports whether a queue's workers can run a class of a sweep; for anyClass, any
+// class with queued trials.
 func (s *State) startsQueued(state *queueState, id string, class int) bool {
 	sw := s.sweeps[id]
 	return sw != nil && slices.ContainsFunc(sw.Classes, func(c sweep.ClassBacklog) bool {

@@ -8,26 +8,25 @@ import (
 	"sweep/sweep"
 )
 
-// worker is one that was heard of.
+// worker is a worker as of its latest heartbeat.
 type worker struct {
 	name  string
 	queue Queue
 	offer sweep.Offer
-	// ready says that it takes jobs; running are the trials under way.
+	// ready means that it takes jobs; running are its current trials.
 	ready   bool
 	running []Running
 	heard   time.Time
 }
 
-// kind is what workers of equal offers offer, and when one was last heard of.
+// kind is an offer, and when a worker with it last sent a heartbeat.
 type kind struct {
 	offer sweep.Offer
 	heard time.Time
 }
 
-// kindMemory is how long the kinds of workers are known that are gone: a pool without
-// workers is not to get new ones all the time for trials that the last ones could not run.
-// After that it is tried again whether the new ones can.
+// kindMemory is how long the offers of workers that are gone are remembered. Meanwhile an
+// autoscaler does not start workers again and again for trials that the last ones could not run.
 const kindMemory = time.Hour
 
 func (f Heartbeat) apply(s *State) {
@@ -46,7 +45,7 @@ func (f Heartbeat) apply(s *State) {
 	}
 	if before != nil && before.queue != q {
 		s.addUp(before.queue)
-		if state := s.queues[before.queue]; state == nil || state.offer == nil { // it has found out which data it lacks
+		if state := s.queues[before.queue]; state == nil || state.offer == nil { // the offer has shrunk
 			delete(s.kinds, before.queue)
 		}
 	}
@@ -56,7 +55,7 @@ func (f Heartbeat) apply(s *State) {
 	s.addUp(q)
 }
 
-// forgetSilent forgets the workers that were not heard of for long.
+// forgetSilent forgets the workers that have not sent a heartbeat for long.
 func (s *State) forgetSilent() {
 	var gone []string
 	for _, id := range sortedKeys(s.workers) {
@@ -72,7 +71,7 @@ func (s *State) forgetSilent() {
 	maps.DeleteFunc(s.kinds, func(_ Queue, k kind) bool { return s.now.Sub(k.heard) > kindMemory })
 }
 
-// addUp adds up the workers of a queue.
+// addUp computes a queue's offer, slots and busy slots from its workers.
 func (s *State) addUp(q Queue) {
 	state := s.queues[q]
 	if state == nil {
@@ -92,7 +91,7 @@ func (s *State) addUp(q Queue) {
 	}
 }
 
-// workerOf returns the name of a worker of a queue.
+// workerOf returns the name of the first worker of a queue.
 func (s *State) workerOf(q Queue) (name string, found bool) {
 	for _, w := range s.workers {
 		if w.queue == q && (!found || w.name < name) {
@@ -115,7 +114,7 @@ func (s *State) hasWorkers() bool {
 // Discovered reports whether the workers have had the time to send a heartbeat.
 func (s *State) Discovered() bool { return s.discovered }
 
-// Offers returns the offers of the workers of a pool that take jobs.
+// Offers returns the offers of those workers of a pool that take jobs.
 func (s *State) Offers(pool string) (offers []sweep.Offer) {
 	for _, w := range s.workers {
 		if w.queue.Pool == pool && w.ready {
@@ -125,7 +124,7 @@ func (s *State) Offers(pool string) (offers []sweep.Offer) {
 	return offers
 }
 
-// EachRunning calls visit for the trials that workers say they run.
+// EachRunning calls visit for each trial that a worker reports as running.
 func (s *State) EachRunning(visit func(sweep.TrialID)) {
 	for _, w := range s.workers {
 		for _, r := range w.running {
@@ -134,7 +133,7 @@ func (s *State) EachRunning(visit func(sweep.TrialID)) {
 	}
 }
 
-// Runs reports whether a worker has said since a time that it runs an execution.
+// Runs reports whether a worker has reported, after a time, that it runs an execution.
 func (s *State) Runs(execution string, since time.Time) bool {
 	for _, w := range s.workers {
 		if w.heard.After(since) && slices.ContainsFunc(w.running, func(r Running) bool {

@@ -1,23 +1,14 @@
-// Package web is the dashboard: pages over a store, with everything that they show
-// as JSON under /api/, changes as server-sent events, and actions for those who
-// have a token. It knows no broker: what a coordinator can do is handed in.
+// Package web is the dashboard: pages over a store, their data as JSON under /api/, changes as
+// server-sent events, and actions for users with a token. Its main type is Server. It does not
+// know the broker: Options holds what a coordinator provides.
 //
-//	web.go      the server and its routes
-//	access.go   who may read, who may act; sessions
-//	token.go    the file of tokens
-//	frames.go   the columns of the sweeps that are looked at, kept up to date
-//	request.go  what the addresses' queries mean
-//	sweeps.go   sweeps, one sweep, sweeps beside each other
-//	trials.go   the list of trials, groups, pictures over all trials
-//	trial.go    one trial
-//	artifacts.go what trials left besides their results, as files
-//	curves.go   curves, drawn by minimum and maximum
-//	tables.go   the papers' tables
-//	figures.go  figures for papers
-//	events.go   changes, as they come
-//	actions.go  retry, cancel, extend
-//	sql.go      the SQL behind a list
-//	assets.go   the pages: hand-written modules, and others' under assets/vendor
+//	server := web.New(web.Options{Store: store, Control: control})
+//	http.ListenAndServe("127.0.0.1:7766", server)
+//
+// The routes are in web.go, queries of addresses in request.go, access and tokens in access.go and
+// token.go. A file handles one resource each: sweeps.go, compare.go, trials.go, trial.go, curves.go,
+// artifacts.go, tables.go, figures.go, sql.go, actions.go, events.go. Package frame answers queries
+// over all trials of a sweep; frames.go keeps the frames current. The pages are in assets.
 package web
 
 import (

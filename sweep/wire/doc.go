@@ -1,22 +1,21 @@
-// Package wire is all of NATS: subjects, streams, consumers and the encoding
-// of messages.
+// Package wire is all of NATS: subjects, streams, consumers, the encoding of messages and the
+// control service. Its main type is Wire, one party's end. A worker takes a job like this:
 //
-//	SWEEP_JOBS_<pool>  sweep.work.<pool>.<offer>.<sweep>.<index>  work queue, one message a subject
-//	SWEEP_EVENTS       sweep.events.<pool>.<worker>               work queue of the collector
-//	(no stream)        sweep.beat.<pool>.<worker>                 a worker's heartbeats to the active coordinator
-//	(no stream)        sweep.cancel.<sweep>                       broadcast to workers
-//	(no stream)        sweep.control.<operation>                  requests to the active coordinator
-//	(no stream)        sweep.workers.<operation>                  requests to all workers, or one
-//	OBJ_<bucket>_<pool>  $O.<bucket>_<pool>.>                     object store of artifacts, if they are kept here
+//	jobs, err := w.Jobs(wire.Queue{Pool: "cpu", Offer: offer.Key()})
+//	err = jobs.Request(1)
+//	delivery, err := jobs.Next(ctx, time.Second)
 //
-// A job is meant for the workers of a pool whose offers have one key: they share
-// a durable consumer, which the coordinator makes.
+// The streams and subjects:
 //
-// Messages are JSON with a version. What cannot be read is terminated, counted
-// and logged: it comes from outside, so it never makes anything panic. A message
-// of a newer version is left for those who know it.
+//	SWEEP_JOBS_<pool>    sweep.work.<pool>.<offer>.<sweep>.<index>  jobs, at most one per subject
+//	SWEEP_EVENTS         sweep.events.<pool>.<worker>               workers' events for the collector
+//	OBJ_<bucket>_<pool>  $O.<bucket>_<pool>.>                       artifacts, if they are stored in NATS
+//	(no stream)          sweep.beat.<pool>.<worker>                 workers' heartbeats
+//	(no stream)          sweep.cancel.<sweep>                       cancellations, to all workers
+//	(no stream)          sweep.control.<operation>                  requests to the active coordinator
+//	(no stream)          sweep.workers.<operation>                  requests to all workers, or to one
 //
-// The broker only carries. It acknowledges before its disk has a message, and
-// its streams may be lost at any moment: they are made again, and the
-// coordinator publishes what the database says is missing.
+// Messages are versioned JSON. Malformed ones are dropped, counted and logged; those of a newer
+// version are left for a newer program. The broker may lose its streams at any time: the
+// coordinator creates them again and publishes the jobs that the database says are missing.
 package wire

@@ -1,20 +1,16 @@
-// Package frame keeps what the trials of a sweep are compared by in columns, a
-// parameter, a metric or a figure each, so that questions over all trials (a sort,
-// a filter, groups, a picture) read the few columns that they are about, and no
-// JSON. The columns are files without names, in the directory of temporary files:
-// memory does not grow with the number of trials, only with the distinct texts
-// among the values, and with the number of groups while a question asks for them.
+// Package frame holds the trials of a sweep in columns, one for each parameter, metric or figure,
+// so that sorting, filtering, grouping and plotting read only the columns that they need, and no
+// JSON. Its main type is Frame:
 //
-//	frame.go       Frame, and how its columns are walked
-//	column.go      a column, and its values
-//	load.go        trials in, a page at a time; which pages are to be read again
-//	member.go      the members of a JSON object, without decoding it
-//	condition.go   which trials a question is about
-//	page.go        a page of the sorted list
-//	group.go       mean, deviation, best over the replicates of a grid point
-//	slice.go       a metric over one parameter, or two
-//	sample.go      lines for parallel coordinates
-//	importance.go  which parameters matter
+//	f, err := frame.New("")
+//	err = f.Load(ctx, frame.Span{Until: 4096}, read)
+//	page, err := f.Page(ctx, frame.Query{OrderBy: "loss", Limit: 50})
+//
+// The columns are unnamed files in the directory of temporary files. Memory does not grow with the
+// number of trials, only with the number of distinct texts and, during a query, of groups.
+//
+// load.go reads trials in; condition.go filters them; page.go, group.go, slice.go, sample.go and
+// importance.go each answer one kind of query.
 package frame
 
 import (

@@ -1,4 +1,6 @@
-// Package wiretest starts a real NATS server with JetStream inside a test.
+// Package wiretest starts real NATS servers with JetStream in a test: one, a cluster or a leaf.
+//
+//	conn := wiretest.Start(t) // a connection to a new server
 package wiretest
 
 import (

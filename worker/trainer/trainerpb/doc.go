@@ -1,7 +1,7 @@
-// Package trainerpb is the trainer contract on the wire, generated from
-// trainer.proto. Package trainer turns it into sweep.Trainer and back.
+// Package trainerpb is generated from trainer.proto, the protocol between a worker and a trainer
+// process. Package trainer translates between it and sweep.Trainer.
 package trainerpb
 
-//go:generate protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative
-// trainer.proto
+//go:generate protoc --go_out=. --go_opt=paths=source_relative trainer.proto
+//go:generate protoc --go-grpc_out=. --go-grpc_opt=paths=source_relative trainer.proto
 //go:generate protoc --python_out=../python/sweep_trainer trainer.proto

@@ -1,7 +1,7 @@
-// Package trainertest holds the suite that every trainer passes, directly and
-// behind the wire, and an example trainer that workers are tested with.
+// Package trainertest is the test suite that every trainer must pass, called directly and over
+// RPC. Folder example holds a trainer with which workers are tested.
 //
-// A trainer joins with one test:
+// A trainer runs the suite in one test:
 //
 //	func TestTrainer(t *testing.T) {
 //		trainertest.Run(t, func(*testing.T) sweep.Trainer { return New() }, trainertest.Fixture{
@@ -17,27 +17,26 @@ import (
 	"sweep/worker/trainer"
 )
 
-// Fixture tells the suite what to train. Parameters need not be complete: the
-// trainer's defaults fill them in.
+// Fixture tells the suite what to train. The trainer's defaults complete its parameters.
 type Fixture struct {
 	DataDir string
-	// Parameters are a trial of a second or less that sends points.
+	// Parameters are those of a trial of a second or less that sends samples.
 	Parameters sweep.Parameters
-	// Long, if not nil, are a trial that takes a minute unless it is cancelled,
-	// and sends points or checkpoints before.
+	// Long, if not nil, are those of a trial that takes a minute unless it is cancelled,
+	// and sends samples or checkpoints meanwhile.
 	Long sweep.Parameters
-	// Resumable, if not nil, are a trial of seconds that sends checkpoints.
+	// Resumable, if not nil, are those of a trial of a few seconds that sends checkpoints.
 	Resumable sweep.Parameters
-	// Refused are trials that must be refused for a parameter, besides those that
-	// the suite makes up from the schema.
+	// Refused are trials that must be refused because of a parameter, besides those that
+	// the suite derives from the schema.
 	Refused []sweep.Parameters
-	// OtherLevel, if not nil, opens the trainer at another kernel level. Its bits are
-	// others, so neither trainer may resume from the other's checkpoints.
+	// OtherLevel, if not nil, opens the trainer at another kernel level, where it computes
+	// other bits. Neither trainer may resume from the other's checkpoints.
 	OtherLevel func(t *testing.T) sweep.Trainer
 }
 
-// Run runs the suite on the trainers that open returns: as they are ("direct")
-// and behind the wire ("wire"). Every subtest opens one of its own.
+// Run runs the suite on the trainers that open returns, called directly ("direct") and over RPC
+// ("wire"). Every subtest opens its own trainer.
 func Run(t *testing.T, open func(t *testing.T) sweep.Trainer, fixture Fixture) {
 	t.Run("direct", func(t *testing.T) { run(t, open, fixture) })
 	t.Run("wire", func(t *testing.T) {
@@ -48,7 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) sweep.Trainer, fixture Fixture) {
 	})
 }
 
-// wired is the trainer behind the wire.
+// wired returns a client that calls the trainer over RPC.
 func wired(t *testing.T, direct sweep.Trainer) sweep.Trainer {
 	t.Helper()
 	wired, end, err := trainer.Loopback(direct)
@@ -94,7 +93,7 @@ func run(t *testing.T, open func(t *testing.T) sweep.Trainer, fixture Fixture) {
 	}
 }
 
-// resolve fills the defaults in.
+// resolve completes parameters with the trainer's defaults.
 func (s *suite) resolve(t *testing.T, p sweep.Parameters) sweep.Parameters {
 	t.Helper()
 	resolved, err := s.description.Resolve(p)

@@ -1,6 +1,6 @@
-// Command example is the trainer "quadratic": it minimises a quadratic form by
-// gradient descent. It shows what a trainer is, and can be told to fail in every
-// way that a worker must survive.
+// Command example is the trainer "quadratic", which minimizes a quadratic form by gradient
+// descent. It shows how a trainer is written. Its parameters can make it fail in every way that
+// a worker must survive.
 package main
 
 import "sweep/worker/trainer"
