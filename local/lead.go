@@ -25,12 +25,12 @@ func Lead(ctx context.Context, results sweep.Store, holder string, out io.Writer
 		time.AfterFunc(leadPatience, giveUp)
 		time.AfterFunc(time.Second, func() {
 			if waiting.Err() == nil {
-				fmt.Fprintf(out, "waiting for the lead of this database, which another process has (%s)\n", leader)
+				fmt.Fprintf(out, "waiting for this database, which another process is using (%s)\n", leader)
 			}
 		})
 	}})
 	if err != nil && other != "" && ctx.Err() == nil {
-		return nil, fmt.Errorf("another process is at work on this database (%s): wait for it, or use another --home "+
+		return nil, fmt.Errorf("another process is using this database (%s): wait for it, or use another --home "+
 			"or --store", other)
 	}
 	return lead, err

@@ -52,7 +52,7 @@ type Options struct {
 type InterruptedError struct{ Done, Total int64 }
 
 func (e *InterruptedError) Error() string {
-	return fmt.Sprintf("interrupted: %d of %d trials are done and kept; run the same command again to go on",
+	return fmt.Sprintf("interrupted: %d of %d trials are done; run the same command again to resume",
 		e.Done, e.Total)
 }
 
@@ -143,7 +143,7 @@ func (o *Options) train(ctx context.Context, w *wire.Wire, c *coordinator.Coordi
 		CheckpointDir: filepath.Join(o.Home, "checkpoints"), Artifacts: o.Artifacts, Logger: o.Logger,
 	})
 	if logs, err := serveLogs(o.Home, hand.Log); err != nil {
-		o.Logger.Warn("\"sweep logs\" cannot show trials that run here", "error", err)
+		o.Logger.Warn("\"sweep logs\" cannot show running trials", "error", err)
 	} else {
 		defer func() { _ = logs.close() }() // what it leaves does no harm
 	}

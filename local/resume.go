@@ -36,8 +36,8 @@ func (o *Options) submit(ctx context.Context, c *coordinator.Coordinator, submis
 		}
 		// This process runs one sweep: others wait until their files are run again.
 		if record.State != sweep.SweepPaused {
-			if err := o.Store.SetSweepState(ctx, record.ID, sweep.SweepPaused, "another sweep was run: run the file "+
-				"again to go on"); err != nil {
+			if err := o.Store.SetSweepState(ctx, record.ID, sweep.SweepPaused, "another sweep was run; run this file "+
+				"again to resume it"); err != nil {
 				return "", err
 			}
 		}
@@ -50,14 +50,15 @@ func (o *Options) submit(ctx context.Context, c *coordinator.Coordinator, submis
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(o.Out, "sweep %s goes on: %d of %d trials are done\n", resume, counts.Done(), counts.Total())
+		fmt.Fprintf(o.Out, "resuming sweep %s: %d of %d trials are done\n", resume, counts.Done(), counts.Total())
 		return resume, nil
 	}
 	done, err := c.Submit(ctx, submission, false)
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintf(o.Out, "sweep %s: %d trials on %d slots\n", done.Sweep, done.Points, o.Slots)
+	fmt.Fprintf(o.Out, "sweep %s: %s on %s\n", done.Sweep, sweep.CountText(done.Points, "trial"),
+		sweep.CountText(o.Slots, "slot"))
 	return done.Sweep, nil
 }
 

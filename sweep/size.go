@@ -43,3 +43,11 @@ func SizeText(size int64) string {
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + " " + units[unit]
 }
+
+// CountText writes a number of things: 1 trial, 2 trials.
+func CountText[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -14,13 +14,14 @@ import (
 func newArtifacts(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "artifacts",
-		Short:   "List and fetch what trials left besides their results",
+		Short:   "List and download the artifacts of trials",
 		GroupID: "ask",
-		Long: `List and fetch what trials left besides their results: what their sweep file asks
-for by "artifacts: [weights]". "sweep trainer describe" lists what a trainer can
-hand over.
+		Long: `List and download the artifacts of trials.
 
-Exit codes: those of the command below it.`,
+Trials leave the artifacts that their sweep file requests, as in "artifacts: [weights]".
+"sweep trainer describe" lists the artifacts that a trainer can produce.
+
+Exit codes: those of the subcommand.`,
 		Example: "  sweep artifacts list ucr\n  sweep artifacts get ucr 17 weights",
 		Args:    cobra.NoArgs,
 	}
@@ -33,19 +34,21 @@ func newArtifactsList(s *settings) *cobra.Command {
 	var verify, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list [SWEEP [INDEX...]]",
-		Short: "List the artifacts of a sweep's trials, and what is wrong with them",
-		Long: `List the artifacts of a sweep (the newest if none is named), of all its trials or
-of some: INDEX is a number or a range as 3-7. Each is looked at:
+		Short: "List the artifacts of a sweep's trials and their state",
+		Long: `List the artifacts of a sweep's trials and their state.
 
-  stored   it is there, with its size; with --verify, byte for byte
-  missing  there never was one, and why: the trainer did not hand it over, it was
-           too large, it could not be stored
-  lost     it was stored, and is not there any more
-  damaged  its bytes are not those that were stored
-  unknown  the artifact store does not answer, or its worker put it into another one
-           than --artifacts names
+Without SWEEP, the newest sweep is listed; without INDEX, all its trials. INDEX is a
+number or a range such as 3-7. States:
 
-Exit codes: 0 done and all are stored, 2 a bad index, 4 no such sweep or trial,
+  stored   the file exists with the right size; with --verify, with the right digest
+  missing  it was never stored, with the reason: the trainer did not produce it, it was
+           too large, or it could not be stored
+  lost     it was stored and no longer exists
+  damaged  its bytes differ from those that were stored
+  unknown  the artifact store does not answer, or the worker used another store than
+           --artifacts names
+
+Exit codes: 0 all are stored, 2 an invalid index, 4 no such sweep or trial,
 5 some are not stored.`,
 		Example: "  sweep artifacts list\n  sweep artifacts list ucr 17 --verify\n  sweep artifacts list ucr --name " +
 			"weights --json",
@@ -75,9 +78,9 @@ Exit codes: 0 done and all are stored, 2 a bad index, 4 no such sweep or trial,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&name, "name", "", "only artifacts of this name")
-	cmd.Flags().BoolVar(&verify, "verify", false, "read every artifact and compare its digest")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	cmd.Flags().StringVar(&name, "name", "", "list only artifacts with this name")
+	cmd.Flags().BoolVar(&verify, "verify", false, "read every artifact and verify its digest")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
 
@@ -112,9 +115,10 @@ func listArtifacts(cmd *cobra.Command, t target, query sweep.ArtifactQuery, chec
 	}
 	switch {
 	case n == 0 && !asJSON:
-		fmt.Fprintln(cmd.OutOrStdout(), "no artifacts: a sweep file asks for them by \"artifacts: [weights]\"")
+		fmt.Fprintln(cmd.OutOrStdout(), "no artifacts: a sweep file requests them with \"artifacts: [weights]\"")
 	case wrong > 0:
-		return &exitError{exitArtifacts, fmt.Errorf("%d of %d artifacts are not stored as they should be", wrong, n)}
+		return &exitError{exitArtifacts, fmt.Errorf("%d of %d artifacts are missing, lost, damaged or unknown",
+			wrong, n)}
 	}
 	return nil
 }
@@ -123,24 +127,25 @@ func newArtifactsGet(s *settings) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "get SWEEP INDEX NAME",
-		Short: "Fetch an artifact of a trial",
-		Long: `Fetch an artifact of a trial. Its digest is checked; a file with the name appears
-when all of it is there. The name is SWEEP-INDEX-NAME in the current directory
-unless --output says otherwise; - is standard output.
+		Short: "Download an artifact of a trial",
+		Long: `Download an artifact of a trial.
 
-What came before an interruption stays beside it, in FILE.DIGEST.part: the same
-command goes on from there. A partial file that turns out to be of something else
-is thrown away, and all is fetched again.
+Its digest is verified, and the file appears only when it is complete. By default it is
+SWEEP-INDEX-NAME in the current directory; --output - writes to standard output.
 
-Exit codes: 0 done, 1 it cannot be written or fetched, 2 a bad index, 4 no such
-sweep, trial or artifact, 5 it is missing, lost or damaged.`,
+An interrupted download leaves FILE.DIGEST.part; run the same command again to resume
+it. If the partial file belongs to other contents, it is discarded and the download
+starts over.
+
+Exit codes: 0 done, 1 the download fails, 2 an invalid index, 4 no such sweep, trial or
+artifact, 5 it is missing, lost or damaged.`,
 		Example: "  sweep artifacts get ucr 17 weights\n  sweep artifacts get latest 0 weights --output " +
 			"cbf.safetensors",
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			indices, err := parseIndices(args[1:2])
 			if err != nil || len(indices) != 1 {
-				return usageError("%q is no trial index", args[1])
+				return usageError("%q is not a trial index", args[1])
 			}
 			return s.onTarget(cmd, func(t target) error {
 				record, err := t.Sweep(cmd.Context(), args[0])

@@ -69,7 +69,7 @@ func TestArtifactCommands(t *testing.T) {
 		line{args: []string{"artifacts", "get", "plain", "0", "weights"}, code: exitNotFound,
 			stderr: []string{"its sweep does not ask for it"}},
 		// Results without weights are not taken over where weights are asked for.
-		line{args: []string{"run", file}, stderr: []string{"2 completed (0 taken over"}},
+		line{args: []string{"run", file}, stderr: []string{"2 completed (0 reused"}},
 		line{args: []string{"artifacts", "list", "small"},
 			stdout: []string{"0      weights  stored", "1      weights  stored"}},
 		line{args: []string{"artifacts", "list", "small", "1", "--verify", "--json"},
@@ -86,11 +86,11 @@ func TestArtifactCommands(t *testing.T) {
 		line{args: []string{"sql", "SELECT count(*) AS n FROM artifacts WHERE name = 'weights' AND problem = ''"},
 			stdout: []string{"2"}},
 		// With them they are, and with their artifacts.
-		line{args: []string{"run", file, "--fresh"}, stderr: []string{"2 completed (2 taken over"}},
+		line{args: []string{"run", file, "--fresh"}, stderr: []string{"2 completed (2 reused"}},
 		line{args: []string{"artifacts", "list", "latest"}, stdout: []string{"0      weights  stored"}},
 		line{args: []string{"trial", "show", "latest", "0"},
-			stdout: []string{"taken over from trial", "weights   stored"}},
-		line{args: []string{"logs", "latest", "0"}, stderr: []string{"taken over from trial"}},
+			stdout: []string{"reused from trial", "weights   stored"}},
+		line{args: []string{"logs", "latest", "0"}, stderr: []string{"reused from trial"}},
 		// What is missing is named.
 		line{args: []string{"run", noop, "--quiet"}, stderr: []string{"does not say which it hands over"}},
 		line{args: []string{"artifacts", "list", "noop"}, code: exitArtifacts,
@@ -177,7 +177,7 @@ func TestTrialCommands(t *testing.T) {
 		line{args: []string{"artifacts", "get", "done", "0", "weights", "--output", weights}},
 		line{args: []string{"trial", "show", "done", "0"}, stdout: []string{"completed: its trainer returned", "host-1",
 			"weights   stored", "distance"}},
-		line{args: []string{"trial", "retry", "done", "0"}, stdout: []string{"0 of 1 trials"}},
+		line{args: []string{"trial", "retry", "done", "0"}, stdout: []string{"0 of 1 trial"}},
 		line{args: []string{"trial", "show", "done", "1"}, code: exitNotFound, stderr: []string{"trial 1"}},
 		line{args: []string{"submit", failing, "--watch"}, code: exitTrials},
 		line{args: []string{"logs", "failing", "0"}, stdout: []string{"epoch 1: loss", "epoch 3: loss"}},
@@ -187,8 +187,8 @@ func TestTrialCommands(t *testing.T) {
 			stdout: []string{"failed: 2 executions ended without a result", "released, charged", "host-1"}},
 		line{args: []string{"trial", "show", "failing", "0", "--json"},
 			stdout: []string{`"outcome": "released"`, `"reason":`}},
-		line{args: []string{"trial", "cancel", "failing", "0"}, stdout: []string{"0 of 1 trials"}},
-		line{args: []string{"trial", "retry", "failing", "0"}, stdout: []string{"1 of 1 trials"}},
+		line{args: []string{"trial", "cancel", "failing", "0"}, stdout: []string{"0 of 1 trial"}},
+		line{args: []string{"trial", "retry", "failing", "0"}, stdout: []string{"1 of 1 trial"}},
 		line{args: []string{"watch", "failing"}, code: exitTrials},
 		line{args: []string{"submit", endless}},
 	)
@@ -224,11 +224,11 @@ func TestTrialCommands(t *testing.T) {
 	await(t, "some lines of its log to be followed", func() bool { return len(heard()) >= 20 })
 	check(t, run,
 		line{args: []string{"trial", "show", "endless", "0"},
-			stdout: []string{"running: it runs on host-1", "running"}},
+			stdout: []string{"running: on worker host-1", "running"}},
 		line{args: []string{"trial", "cancel", "endless", "0", "2"}, stdout: []string{"2 of 2 trials"}},
 		line{args: []string{"trial", "cancel", "endless", "0", "2"}, stdout: []string{"0 of 2 trials"}},
 		line{args: []string{"trial", "cancel", "endless", "0-3"}, code: exitNotFound},
-		line{args: []string{"trial", "show", "endless", "0"}, stdout: []string{"cancelled: it was cancelled"}},
+		line{args: []string{"trial", "show", "endless", "0"}, stdout: []string{"cancelled: the trial was cancelled"}},
 		line{args: []string{"trials", "endless", "--state", "running"}, stdout: []string{"1      running"}},
 	)
 	ended := make(chan error, 1)
@@ -249,7 +249,7 @@ func TestTrialCommands(t *testing.T) {
 		}
 	}
 	check(t, run,
-		line{args: []string{"trial", "retry", "endless", "2"}, stdout: []string{"1 of 1 trials"}},
+		line{args: []string{"trial", "retry", "endless", "2"}, stdout: []string{"1 of 1 trial"}},
 		line{args: []string{"cancel", "endless"}, stdout: []string{"is cancelled"}},
 	)
 }

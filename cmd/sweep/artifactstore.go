@@ -92,7 +92,7 @@ func parseBucket(text string) (bucket string, size int64, err error) {
 	}
 	for name := range values {
 		if name != "size" {
-			return "", 0, fmt.Errorf("bucket %s: there is no option %q (did you mean size?)", bucket, name)
+			return "", 0, fmt.Errorf("bucket %s: unknown option %q (did you mean size?)", bucket, name)
 		}
 	}
 	if values.Has("size") {

@@ -55,7 +55,7 @@ func TestGroupsAndDifferences(t *testing.T) {
 	if want := []string{"0,0", "1,0", "2,0", "0,3", "1,3", "2,3"}; !slices.Equal(order, want) {
 		t.Errorf("groups in the order %v, want %v", order, want)
 	}
-	c.run(0, []string{"X  TRIALS  COMPLETED  DIVERGED  FAILED  VALUE", "1 further groups: --limit 0 lists all"},
+	c.run(0, []string{"X  TRIALS  COMPLETED  DIVERGED  FAILED  VALUE", "1 more groups; --limit 0 lists all"},
 		"trials", "before", "--group-by", "x", "--limit", "2")
 	c.run(exitUsage, []string{"no trial has this parameter; they differ in x, y"}, "trials", "before",
 		"--group-by", "z")
@@ -81,9 +81,9 @@ func TestGroupsAndDifferences(t *testing.T) {
 	c.run(0, []string{"value\n", "┤", "└─", "60"}, "curves", "before", "0", "--plot")
 	c.run(0, []string{"a trial 0 · b trial 1 · c trial 2"}, "curves", "before", "0-2", "--plot", "--log-y")
 	c.run(exitUsage, []string{"only --plot shows several"}, "curves", "before", "0-2")
-	c.run(exitUsage, []string{"belongs to --plot"}, "curves", "before", "0", "--log-y")
-	c.run(exitUsage, []string{"one of them"}, "curves", "before", "0", "--plot", "--format", "csv")
-	c.run(exitUsage, []string{"room for 26"}, "curves", "before", "0-99", "--plot")
+	c.run(exitUsage, []string{"requires --plot"}, "curves", "before", "0", "--log-y")
+	c.run(exitUsage, []string{"exclude each other"}, "curves", "before", "0", "--plot", "--format", "csv")
+	c.run(exitUsage, []string{"at most 26"}, "curves", "before", "0-99", "--plot")
 
 	for _, line := range []struct{ command, has, lacks string }{
 		{"trials ", "before\tfinished", "20"},

@@ -173,11 +173,11 @@ type daemon struct {
 
 // Descriptions of the daemons' settings.
 const (
-	listenText = "address of /healthz, /readyz and /metrics, as :8080; none if empty"
-	pprofText  = "address of /debug/pprof, as 127.0.0.1:6060; none if empty. Whoever reaches it sees into the " +
-		"program and can slow it down"
-	ackWaitText = "how long the broker waits for a worker's word on a trial before another worker gets it, in queues " +
-		"that are created; a worker takes the coordinator's, and its own has no effect"
+	listenText = "address of /healthz, /readyz and /metrics, such as :8080; none if empty"
+	pprofText  = "address of /debug/pprof, such as 127.0.0.1:6060; none if empty. Everyone who reaches it can " +
+		"inspect the program and slow it down"
+	ackWaitText = "how long the broker waits for a worker's progress message before another worker gets the trial; " +
+		"applies to new queues. Workers use the coordinator's value; their own has no effect"
 )
 
 func newConfig(s *settings) *cobra.Command {
@@ -186,11 +186,12 @@ func newConfig(s *settings) *cobra.Command {
 		Use:     "config",
 		Short:   "Print the settings in force and where each comes from",
 		GroupID: "ask",
-		Long: `Print the settings in force and where each comes from: a flag, the environment
-(SWEEP_NAME), or the settings file, in that order. The file has lines of
-SWEEP_NAME=VALUE; passwords are not shown.
+		Long: `Print the settings in force and where each comes from.
 
-Exit codes: 0 done, 2 a setting cannot be read.`,
+A setting comes from a flag, the environment (SWEEP_NAME), or the settings file, in
+that order. The file has lines SWEEP_NAME=VALUE. Passwords are not shown.
+
+Exit codes: 0 done, 2 an invalid setting.`,
 		Example: "  sweep config\n  SWEEP_NATS=nats://head:4222 sweep config",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -238,22 +239,23 @@ func (d *daemon) addFlags(f *pflag.FlagSet) {
 func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {
 	d.addFlags(f)
 	d.dashboard.addFlags(f, "")
-	f.DurationVar(&d.lease, "lease", defaultLease, "how long nothing may be heard of a trial whose job is lost "+
-		"before it is queued again")
-	f.IntVar(&d.window, "window", coordinator.DefaultWindow, "jobs that wait at NATS for the workers of one pool, "+
-		"shared among their queues by slots, besides one or two for each slot")
-	f.IntVar(&d.replicas, "replicas", 1, "replicas of the streams that are created, in a cluster of NATS servers")
+	f.DurationVar(&d.lease, "lease", defaultLease, "how long a trial whose job is lost may be silent before it "+
+		"is queued again")
+	f.IntVar(&d.window, "window", coordinator.DefaultWindow, "maximum number of jobs waiting in NATS for the workers "+
+		"of a "+
+		"pool, divided among their queues by slots, in addition to one or two per slot")
+	f.IntVar(&d.replicas, "replicas", 1, "replicas of new streams, in a cluster of NATS servers")
 }
 
 func (d *daemon) addWorkerFlags(f *pflag.FlagSet) {
 	d.addFlags(f)
-	f.IntVar(&d.slots, "slots", defaultSlots(), "trials trained at a time")
-	f.StringVar(&d.pool, "pool", sweep.DefaultPool, "kind of worker: only sweeps that name this pool run here")
+	f.IntVar(&d.slots, "slots", defaultSlots(), "number of trials that run at the same time")
+	f.StringVar(&d.pool, "pool", sweep.DefaultPool, "pool of the worker: only sweeps that name it run here")
 	f.StringVar(&d.name, "name", "", "name of the worker (default: host and process number)")
-	f.StringVar(&d.memory, "memory", "", "memory of a slot, as 8GiB: trials that need more are not sent here, one "+
-		"that uses more is ended (default: the host's, divided by the slots)")
-	f.StringSliceVar(&d.labels, "label", nil, "labels that sweeps can require, as gpu=a100; several with commas, or "+
-		"the flag again")
-	f.StringSliceVar(&d.scriptDirs, "script-dir", nil, "directories whose programs sweeps may run here; none if empty")
-	f.DurationVar(&d.grace, "grace", 30*time.Second, "how long running trials may go on when the worker is to stop")
+	f.StringVar(&d.memory, "memory", "", "memory per slot, such as 8GiB: trials that need more are not sent here, "+
+		"and a trial that uses more is stopped (default: the host's memory divided by the slots)")
+	f.StringSliceVar(&d.labels, "label", nil, "labels that sweeps can require, such as gpu=a100; separate several "+
+		"with commas or repeat the flag")
+	f.StringSliceVar(&d.scriptDirs, "script-dir", nil, "directories whose programs sweeps may run; none if empty")
+	f.DurationVar(&d.grace, "grace", 30*time.Second, "how long running trials may continue when the worker stops")
 }

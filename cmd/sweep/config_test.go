@@ -103,7 +103,7 @@ func TestLocalSweepsAreChanged(t *testing.T) {
 		stdout, stderr string
 	}{
 		{[]string{"submit", failing}, exitUsage, "", `"sweep run `},
-		{[]string{"extend", "latest", failing}, exitUsage, "", "what is trained already is taken over"},
+		{[]string{"extend", "latest", failing}, exitUsage, "", "existing results are reused"},
 		{[]string{"workers"}, exitUsage, "", "needs a cluster"},
 		{[]string{"coordinator"}, exitUsage, "", "--nats"},
 		{[]string{"worker"}, exitUsage, "", "--nats"},
@@ -111,12 +111,12 @@ func TestLocalSweepsAreChanged(t *testing.T) {
 		{[]string{"run", failing}, exitTrials, "", "1 failed"},
 		{[]string{"pause", "failing"}, exitFailure, "", "only an active sweep"},
 		{[]string{"watch"}, exitTrials, "", "1 failed"},
-		{[]string{"retry", "failing"}, 0, "1 to train again", "run the file of sweep"},
+		{[]string{"retry", "failing"}, 0, "retrying 1 trial", "run the file of sweep"},
 		{[]string{"priority", "failing", "4"}, 0, "has priority 4", ""},
 		{[]string{"priority", "failing", "high"}, exitUsage, "", "whole number"},
 		{[]string{"pause", "failing"}, 0, "is paused", ""},
 		{[]string{"resume", "failing"}, 0, "is active", ""},
-		{[]string{"cancel", "failing"}, 0, "is cancelled: 0 trials", ""},
+		{[]string{"cancel", "failing"}, 0, "is cancelled, with 0 trials", ""},
 		{[]string{"status"}, 0, "cancelled", ""},
 	} {
 		stdout, stderr, code := output(t, home, line.args...)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"sweep/sweep"
 )
 
 // sweepCommand is a command that changes one sweep.
@@ -25,7 +27,7 @@ func sweepCommand(s *settings, use, short, long, example string, do func(cmd *co
 
 SWEEP is an id, the beginning of one, a name, or "latest".
 
-Exit codes: 0 done, 1 it cannot be done, 4 no such sweep.`,
+Exit codes: 0 done, 1 not possible, 4 no such sweep.`,
 		Example: example,
 		Args:    cobra.ExactArgs(arguments),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,9 +43,10 @@ Exit codes: 0 done, 1 it cannot be done, 4 no such sweep.`,
 }
 
 func newPause(s *settings) *cobra.Command {
-	return sweepCommand(s, "pause", "Keep a sweep's waiting trials from starting",
-		"Keep a sweep's waiting trials from starting; those that run go on to their results.",
-		"  sweep pause latest",
+	return sweepCommand(s, "pause", "Pause a sweep: start no further trials",
+		"Pause a sweep: start no further trials. Running trials continue to their results; \"sweep resume\"\n"+
+			"starts the others.",
+		"  sweep pause latest\n  sweep pause ucr",
 		func(cmd *cobra.Command, t target, id string, _ []string) error {
 			if err := t.Pause(cmd.Context(), id); err != nil {
 				return err
@@ -54,7 +57,8 @@ func newPause(s *settings) *cobra.Command {
 }
 
 func newResume(s *settings) *cobra.Command {
-	return sweepCommand(s, "resume", "Let a paused sweep go on", "Let a paused sweep go on.", "  sweep resume latest",
+	return sweepCommand(s, "resume", "Resume a paused sweep", "Resume a paused sweep.",
+		"  sweep resume latest\n  sweep resume ucr",
 		func(cmd *cobra.Command, t target, id string, _ []string) error {
 			if err := t.Resume(cmd.Context(), id); err != nil {
 				return err
@@ -66,29 +70,31 @@ func newResume(s *settings) *cobra.Command {
 }
 
 func newCancel(s *settings) *cobra.Command {
-	return sweepCommand(s, "cancel", "End a sweep: what waits never starts, what runs is stopped",
-		"End a sweep: what waits never starts, what runs is stopped. \"sweep retry\" takes it up again.",
-		"  sweep cancel latest",
+	return sweepCommand(s, "cancel", "Cancel a sweep: stop its running trials and start no others",
+		"Cancel a sweep: stop its running trials and start no others. Results are kept; \"sweep retry\" runs\n"+
+			"cancelled trials again.",
+		"  sweep cancel latest\n  sweep cancel ucr",
 		func(cmd *cobra.Command, t target, id string, _ []string) error {
 			stopped, err := t.Cancel(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s is cancelled: %d trials were queued or running\n", id, stopped)
+			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s is cancelled, with %s queued or running\n", id,
+				sweep.CountText(stopped, "trial"))
 			return nil
 		})
 }
 
 func newRetry(s *settings) *cobra.Command {
-	return sweepCommand(s, "retry", "Train a sweep's failed and cancelled trials again",
-		"Put exactly those trials of a sweep back that failed or were cancelled.",
-		"  sweep retry latest",
+	return sweepCommand(s, "retry", "Retry a sweep's failed and cancelled trials",
+		"Retry a sweep's failed and cancelled trials. Trials that completed keep their results.",
+		"  sweep retry latest\n  sweep retry ucr",
 		func(cmd *cobra.Command, t target, id string, _ []string) error {
 			trials, err := t.Retry(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: %d to train again\n", id, trials)
+			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: retrying %s\n", id, sweep.CountText(trials, "trial"))
 			if trials > 0 {
 				s.laterHint(cmd, "sweep "+id)
 			}
@@ -97,9 +103,10 @@ func newRetry(s *settings) *cobra.Command {
 }
 
 func newPriority(s *settings) *cobra.Command {
-	return sweepCommand(s, "priority", "Change a sweep's priority, also over what waits already",
-		"Change a sweep's priority. Trials of a sweep with a larger number start before all others.",
-		"  sweep priority latest 10",
+	return sweepCommand(s, "priority", "Change a sweep's priority",
+		"Change a sweep's priority. Trials of sweeps with a larger number start first, including those that\n"+
+			"already wait.",
+		"  sweep priority latest 10\n  sweep priority ucr 0",
 		func(cmd *cobra.Command, t target, id string, args []string) error {
 			priority, err := strconv.Atoi(args[0])
 			if err != nil {

@@ -27,24 +27,26 @@ func newCoordinator(s *settings) *cobra.Command {
 		Use:     "coordinator",
 		Short:   "Run the coordinator of a cluster",
 		GroupID: "cluster",
-		Long: `Run the coordinator of a cluster: it expands submitted sweeps, hands their trials to
-workers through NATS, and records results in the database of --store (Postgres
-for a cluster; its schema is created or brought up to date).
+		Long: `Run the coordinator of a cluster.
 
-A database has an identity, which the streams of its cluster carry: a coordinator
-with another database says which one the cluster belongs to, and ends. --adopt
-moves the cluster to the new database for good: start one coordinator so, once,
-while none of the old database runs.
+It expands submitted sweeps, sends their trials to workers through NATS, and records
+results in the database of --store (Postgres for a cluster), whose schema it creates
+or updates.
 
-Several may run: one is active, the others stand by and take over within five
-seconds when it ends, hangs, or loses NATS or the database. NATS or a database
-that is away is waited for, at the start and later. SIGTERM records what has
-arrived and ends.
+The database and the streams of a cluster carry the same identity. With another
+database, the coordinator names the one that the cluster belongs to, and exits. --adopt
+moves the cluster to the new database permanently: start one coordinator with it, once,
+while no coordinator of the old database is running.
 
---ui serves the dashboard, to whoever has a token unless it is this machine's own
-address: see "sweep ui" and "sweep token".
+You can run several coordinators: one is active and the others stand by. A standby
+takes over within five seconds when the active one exits, hangs, or loses NATS or the
+database. If NATS or the database is unavailable, at the start or later, the
+coordinator waits for it. On SIGTERM it records the events that have arrived and exits.
 
-Exit codes: 0 stopped, 1 it cannot run, 2 wrong settings.`,
+--ui serves the dashboard. Reading needs a token, except on one of this machine's own
+addresses: see "sweep ui" and "sweep token".
+
+Exit codes: 0 stopped, 1 error, 2 invalid settings.`,
 		Example: `  sweep coordinator --store postgres://sweep@db/sweep --nats nats://head:4222 --listen :8080
   sweep coordinator --store postgres://sweep@db/sweep --nats nats://head:4222 \
     --ui :7766 --ui-cert cert.pem --ui-key key.pem`,
@@ -52,14 +54,14 @@ Exit codes: 0 stopped, 1 it cannot run, 2 wrong settings.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.nats.Addresses == "" {
 				return usageError(
-					"coordinator: say where the NATS servers are by --nats, SWEEP_NATS or the settings file")
+					"coordinator: set the NATS servers with --nats, SWEEP_NATS or the settings file")
 			}
 			return s.runCoordinator(cmd, &d, adopt)
 		},
 	}
 	d.addCoordinatorFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&adopt, "adopt", false, "move the cluster to this database: its streams at NATS belong to "+
-		"another one's")
+	cmd.Flags().BoolVar(&adopt, "adopt", false, "move the cluster to this database, although its NATS streams "+
+		"belong to another one")
 	return cmd
 }
 

@@ -25,14 +25,15 @@ func newCurves(s *settings) *cobra.Command {
 	var options curvesOptions
 	cmd := &cobra.Command{
 		Use:     "curves SWEEP INDEX...",
-		Short:   "Show the curves of a trial, or of some beside each other",
+		Short:   "Show the curves of one or more trials",
 		GroupID: "ask",
-		Long: `Show the curves of a trial of a sweep: a small plot and a few figures for each
-metric, with --plot a picture of each in the size of the terminal, or every point as
-CSV or JSON. With --plot several trials are drawn into one picture, and lettered.
-INDEX is a number or a range as 3-7.
+		Long: `Show the curves of one or more trials of a sweep.
 
-Exit codes: 0 done, 2 a bad index or format, 4 no such sweep, trial or metric.`,
+By default each metric is a small plot with a few figures. --plot draws each metric in
+the size of the terminal, with one lettered curve per trial. --format prints every
+sample as CSV or JSON. INDEX is a number or a range such as 3-7.
+
+Exit codes: 0 done, 2 an invalid index or format, 4 no such sweep, trial or metric.`,
 		Example: `  sweep curves latest 0
   sweep curves ucr 17 18 30-32 --plot --metric validation_loss --log-y
   sweep curves ucr 17 --metric validation_loss --format csv`,
@@ -40,10 +41,10 @@ Exit codes: 0 done, 2 a bad index or format, 4 no such sweep, trial or metric.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runCurves(cmd, s, &options, args) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&options.metrics, "metric", nil, "only these metrics")
+	f.StringSliceVar(&options.metrics, "metric", nil, "show only these metrics")
 	f.StringVar(&options.format, "format", "text", "text, csv or json")
-	f.BoolVar(&options.plot, "plot", false, "draw a picture of each metric")
-	f.BoolVar(&options.logY, "log-y", false, "with --plot: a logarithmic axis")
+	f.BoolVar(&options.plot, "plot", false, "draw each metric in the size of the terminal")
+	f.BoolVar(&options.logY, "log-y", false, "use a logarithmic axis, with --plot")
 	return cmd
 }
 
@@ -56,13 +57,13 @@ func runCurves(cmd *cobra.Command, s *settings, options *curvesOptions, args []s
 	case err != nil:
 		return err
 	case options.plot && options.format != "text":
-		return usageError("--plot and --format %s: one of them", options.format)
+		return usageError("--plot and --format %s exclude each other", options.format)
 	case options.logY && !options.plot:
-		return usageError("--log-y: it belongs to --plot")
+		return usageError("--log-y requires --plot")
 	case len(indices) > 1 && !options.plot:
 		return usageError("%d trials: only --plot shows several", len(indices))
 	case len(indices) > mostPlotted:
-		return usageError("%d trials: a picture has room for %d", len(indices), mostPlotted)
+		return usageError("%d trials: at most %d fit in one plot", len(indices), mostPlotted)
 	case options.format != "text" && options.format != "csv" && options.format != "json":
 		return usageError("--format %s: expected text, csv or json", options.format)
 	}
@@ -162,7 +163,7 @@ func drawCurves(cmd *cobra.Command, indices []int64, all [][]sweep.Curve, logY b
 		}
 		picture := plot.Draw(lines)
 		if picture == nil {
-			picture = []string{"no value has a place in a picture"}
+			picture = []string{"no value can be drawn"}
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), strings.Join(picture, "\n"))
 		if legend != nil {

@@ -100,7 +100,7 @@ func TestLocalClusterScript(t *testing.T) {
 	dir, port := t.TempDir(), freePorts(t, localPorts)
 	file := write(t, t.TempDir(), "small.yaml", "name: small\nreplicates: 3\nparameters:\n  dataset: {value: "+
 		"generated-cbf}\n  epochs: {value: 4}\n")
-	for round, want := range []string{"3 completed (0 taken over", "3 completed (3 taken over"} {
+	for round, want := range []string{"3 completed (0 reused", "3 completed (3 reused"} {
 		l := startLocalCluster(t, dir, port)
 		if text, err := l.run("submit", file, "--watch"); err != nil || !strings.Contains(text, want) {
 			t.Errorf("round %d: %v: %s", round, err, text)

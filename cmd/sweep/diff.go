@@ -20,14 +20,14 @@ func newDiff(s *settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "diff SWEEP SWEEP",
-		Short:   "Compare two sweeps: in which parameters they differ, and what that did to a metric",
+		Short:   "Compare two sweeps: the parameters in which they differ, and the effect on a metric",
 		GroupID: "ask",
-		Long: `Compare two sweeps: the parameters whose values are not the same, and for each grid
-point that both have, up to these parameters and the seed, the mean ± standard
-deviation of a metric in each, the largest differences first.
+		Long: `Compare two sweeps: the parameters in which they differ, and the effect on a metric.
 
-Whether a difference is more than chance says the last column, in standard errors
-(Welch): below about 2 it may well be chance.
+For each grid point that both sweeps have, apart from those parameters and the seed,
+the command prints the mean ± standard deviation of a metric in each sweep, largest
+difference first. The last column is the difference in standard errors (Welch): below
+about 2 it may be chance.
 
 Exit codes: 0 done, 1 they have no metric in common, 4 no such sweep.`,
 		Example: "  sweep diff before after\n  sweep diff ucr latest --metric test_accuracy --limit 0",
@@ -54,8 +54,9 @@ Exit codes: 0 done, 1 they have no metric in common, 4 no such sweep.`,
 			return d.write(cmd, limit)
 		},
 	}
-	cmd.Flags().StringVar(&metric, "metric", "", "metric to compare (default: the one that trials are compared by)")
-	cmd.Flags().IntVar(&limit, "limit", 20, "largest number of grid points; 0 lists all")
+	cmd.Flags().StringVar(&metric, "metric", "", "metric to compare (default: the one by which the sweep selects "+
+		"trials)")
+	cmd.Flags().IntVar(&limit, "limit", 20, "maximum number of grid points; 0 lists all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -238,7 +239,7 @@ func (d *comparison) write(cmd *cobra.Command, limit int) error {
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	if len(d.Parameters) == 0 {
-		fmt.Fprintln(w, "the parameters have the same values in both")
+		fmt.Fprintln(w, "all parameters have the same values in both")
 	} else {
 		fmt.Fprintf(w, "PARAMETER\t%s\t%s\n", title[0], title[1])
 		for _, p := range d.Parameters {
@@ -249,7 +250,7 @@ func (d *comparison) write(cmd *cobra.Command, limit int) error {
 		return err
 	}
 	if len(d.Points) == 0 {
-		return fmt.Errorf("no grid point has a metric %q in both sweeps: name one by --metric", d.Metric)
+		return fmt.Errorf("no grid point has a metric %q in both sweeps: name another with --metric", d.Metric)
 	}
 	better, worse := 0, 0
 	for _, p := range d.Points {
@@ -280,7 +281,7 @@ func (d *comparison) write(cmd *cobra.Command, limit int) error {
 		return err
 	}
 	if n := len(d.Points) - len(shown); n > 0 {
-		fmt.Fprintf(out, "%d further points: --limit 0 lists all\n", n)
+		fmt.Fprintf(out, "%d more points; --limit 0 lists all\n", n)
 	}
 	for i, n := range d.Only {
 		if n > 0 {

@@ -43,7 +43,7 @@ func download(ctx context.Context, from target, id sweep.TrialID,
 			break
 		}
 		if had == 0 {
-			return nil, p.leave(&sweep.DamagedError{Artifact: id.String() + "/" + name, Store: "what came of it",
+			return nil, p.leave(&sweep.DamagedError{Artifact: id.String() + "/" + name, Store: "the downloaded file",
 				Problem: "its digest is another"})
 		}
 		if err := p.empty(); err != nil { // what was there before was of something else
@@ -67,7 +67,7 @@ func openPartial(path string, r *sweep.ArtifactRecord) (*partial, error) {
 	at := path + "." + r.Digest[:12] + ".part"
 	before, err := os.Lstat(at)
 	if err == nil && !before.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is in the way: what came of it before would be a plain file", at)
+		return nil, fmt.Errorf("%s is in the way: expected a regular file with the part downloaded so far", at)
 	}
 	f, err := os.OpenFile(at, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -92,9 +92,9 @@ func (p *partial) take(before os.FileInfo) error {
 	case err != nil:
 		return err
 	case !taken:
-		return fmt.Errorf("another process is fetching it, into %s: wait for it", p.file.Name())
+		return fmt.Errorf("another process is downloading it to %s: wait for it", p.file.Name())
 	case before != nil && !os.SameFile(before, now):
-		return fmt.Errorf("%s was exchanged meanwhile: try again", p.file.Name())
+		return fmt.Errorf("%s was replaced meanwhile: try again", p.file.Name())
 	}
 	if p.size, err = io.Copy(p.digest, p.file); err == nil && p.size > p.record.Size {
 		err = p.empty()
@@ -105,7 +105,7 @@ func (p *partial) take(before os.FileInfo) error {
 // Write implements io.Writer: it appends.
 func (p *partial) Write(b []byte) (int, error) {
 	if p.size+int64(len(b)) > p.record.Size {
-		return 0, fmt.Errorf("more came than its %d bytes", p.record.Size)
+		return 0, fmt.Errorf("received more than its %d bytes", p.record.Size)
 	}
 	n, err := p.file.Write(b)
 	p.digest.Write(b[:n])
@@ -139,7 +139,7 @@ func (p *partial) leave(err error) error {
 	var lost *sweep.LostError
 	var damaged *sweep.DamagedError
 	if p.size > 0 && !errors.As(err, &lost) && !errors.As(err, &damaged) {
-		return fmt.Errorf("%w; %s of %s are kept in %s: the same command goes on from there",
+		return fmt.Errorf("%w; %s of %s are in %s: run the same command again to resume",
 			err, sweep.SizeText(p.size), sweep.SizeText(p.record.Size), p.file.Name())
 	}
 	return errors.Join(err, os.Remove(p.file.Name()))

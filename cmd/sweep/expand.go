@@ -23,16 +23,18 @@ func newExpand(s *settings) *cobra.Command {
 		Use:     "expand FILE",
 		Short:   "Show what a sweep file would train, without training it",
 		GroupID: "write",
-		Long: `Show what a sweep file would train: how many points, the first and the last,
-any one by its index, what conditions remove, and a reckoning of the cost: the
-trainer's estimate, and the time by the speed of earlier trials in the database, or
-by a second of training with the built-in trainer if there are none.
+		Long: `Show what a sweep file would train, without training it.
 
-The trainer's schema gives values their types and fills in defaults, and the
-trainer checks the points against the data; --no-trainer leaves both out.
+The output has the number of grid points, the first and last one or any one by its index,
+what conditions remove, and an estimate of the cost. The time is estimated from the
+speed of earlier trials in the database or, if there are none, from a second of
+training with the built-in trainer.
+
+The trainer's schema defines the types of values and fills in defaults, and the trainer
+checks the points against the data. --no-trainer skips both.
 
 Exit codes: 0 done, 1 the trainer does not start or its data cannot be read,
-2 the file is refused, 4 no such file.`,
+2 the file is invalid, 4 no such file.`,
 		Example: `  sweep expand examples/ucr.yaml
   sweep expand examples/ucr.yaml --at 17 --json
   sweep expand wandb.yaml --no-trainer --json`,
@@ -40,8 +42,8 @@ Exit codes: 0 done, 1 the trainer does not start or its data cannot be read,
 		RunE: func(cmd *cobra.Command, args []string) error { return runExpand(cmd, s, options, args[0]) },
 	}
 	cmd.Flags().BoolVar(&options.asJSON, "json", false, "print JSON")
-	cmd.Flags().Int64Var(&options.at, "at", -1, "print only the point with this index, counted from 0")
-	cmd.Flags().BoolVar(&options.noTrainer, "no-trainer", false, "leave the trainer out: types as YAML has them, no "+
+	cmd.Flags().Int64Var(&options.at, "at", -1, "print only the grid point with this index, counted from 0")
+	cmd.Flags().BoolVar(&options.noTrainer, "no-trainer", false, "do not use the trainer: types as in YAML, no "+
 		"defaults, no checks")
 	options.plan.addFlags(cmd.Flags())
 	return cmd
@@ -72,7 +74,7 @@ func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path stri
 	}
 	if cmd.Flags().Changed("at") {
 		if options.at < 0 || options.at >= p.grid.Count() {
-			return usageError("--at %d: the grid has the points 0 to %d", options.at, p.grid.Count()-1)
+			return usageError("--at %d: the grid has points 0 to %d", options.at, p.grid.Count()-1)
 		}
 		point, err := p.grid.At(options.at)
 		if err != nil {
@@ -177,7 +179,7 @@ func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 	if e.Checked > 0 && e.Flops == 0 && e.Bytes == 0 {
 		fmt.Fprintf(out, "\n%d points checked\n", e.Checked)
 	} else if e.Checked > 0 {
-		fmt.Fprintf(out, "\ncost   %s flop in all; up to %s a trial; %d points checked\n", engineering(e.Flops),
+		fmt.Fprintf(out, "\ncost   %s flop in total, up to %s per trial; %d points checked\n", engineering(e.Flops),
 			bytesText(e.Bytes), e.Checked)
 		slots := min(int64(slotsHere()), e.Points)
 		switch {
@@ -187,7 +189,7 @@ func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 		case e.Seconds > 0:
 			fmt.Fprintf(out, "time   about %s, by %s\n", secondsText(e.Seconds), e.SpeedFrom)
 		case e.Flops > 0:
-			fmt.Fprintln(out, "time   not known before a trial has run here")
+			fmt.Fprintln(out, "time   unknown until a trial has run here")
 		}
 	}
 	return nil

@@ -21,10 +21,11 @@ func newExport(s *settings) *cobra.Command {
 		Use:     "export [SWEEP]",
 		Short:   "Write a sweep's trials as CSV or JSON lines",
 		GroupID: "ask",
-		Long: `Write every trial of a sweep (the newest if none is named) with its parameters and
-summary metrics, a row or a line each; JSON lines can carry the curves too.
+		Long: `Write a sweep's trials as CSV or JSON lines, with parameters and summary metrics.
 
-Exit codes: 0 done, 1 the output cannot be written, 2 bad flags, 4 no such sweep.`,
+Without SWEEP, the newest sweep is exported. JSON lines can include the curves.
+
+Exit codes: 0 done, 1 the output cannot be written, 2 invalid flags, 4 no such sweep.`,
 		Example: "  sweep export ucr --format csv > ucr.csv\n  sweep export latest --format jsonl --curves --output " +
 			"trials.jsonl",
 		Args: cobra.MaximumNArgs(1),
@@ -54,7 +55,8 @@ Exit codes: 0 done, 1 the output cannot be written, 2 bad flags, 4 no such sweep
 			case format == "csv" && !withCurves:
 				return exportCSV(cmd, results, record, query, out)
 			case format == "csv":
-				return usageError("--curves goes with --format jsonl; \"sweep curves\" writes one trial's as CSV")
+				return usageError("--curves requires --format jsonl; \"sweep curves\" writes the curves of a trial " +
+					"as CSV")
 			default:
 				return usageError("--format %s: expected csv or jsonl", format)
 			}
@@ -62,7 +64,7 @@ Exit codes: 0 done, 1 the output cannot be written, 2 bad flags, 4 no such sweep
 	}
 	cmd.Flags().StringVar(&format, "format", "csv", "csv or jsonl")
 	cmd.Flags().StringVar(&output, "output", "", "file to write (default: standard output)")
-	cmd.Flags().BoolVar(&withCurves, "curves", false, "with the curves (jsonl)")
+	cmd.Flags().BoolVar(&withCurves, "curves", false, "include the curves (jsonl only)")
 	return cmd
 }
 

@@ -27,23 +27,23 @@ func newFigure(s *settings) *cobra.Command {
 		Use:     "figure " + strings.Join(figure.Kinds, "|") + " SWEEP... -o FILE.svg|FILE.png",
 		Short:   "Draw the results of sweeps for a paper, as SVG or PNG",
 		GroupID: "ask",
-		Long: `Draw the results of one sweep, or of several together, as SVG or PNG:
+		Long: `Draw the results of one or more sweeps for a paper, as SVG or PNG.
 
   curves    a metric over the epochs: for each group of the sweep file's select the
             best grid point, mean ± standard deviation over its replicates; with
             --group-by all trials of each group
-  slice     one parameter (--x) against a metric: every trial a dot, mean and range
+  slice     a metric over one parameter (--x): a dot per trial, mean and range
   heatmap   the mean of a metric over two parameters (--x, --y)
-  parallel  every trial a line over the parameters that vary, the best in colour
-  table     groups of trials: how many, mean, standard deviation, best
+  parallel  a line per trial across the parameters that vary; the best in colour
+  table     groups of trials: number, mean, standard deviation, best
 
-What is not said is chosen by the sweep file: the metric of its select, its groups,
-the parameters with the most values. Fonts are embedded; the same results give the
-same file, byte for byte. What a figure leaves out (trials that diverged or failed,
-groups beyond --groups) it says below itself. Where several sweeps are drawn,
-"sweep" is a parameter like the others.
+Defaults come from the sweep file: the metric and groups of its select, and the
+parameters with the most values. Fonts are embedded, and equal results give the same
+file, byte for byte. The caption lists what is not shown: failed or diverged trials,
+and groups beyond --groups. With several sweeps, "sweep" is a parameter like the
+others.
 
-Exit codes: 0 done, 2 a figure that cannot be, 4 no such sweep, or nothing to draw.`,
+Exit codes: 0 done, 2 an impossible figure, 4 no such sweep, or nothing to draw.`,
 		Example: `  sweep figure curves latest -o curves.svg --metric validation_loss --log-y
   sweep figure slice ucr --x lr --where dataset=CBF -o lr.png
   sweep figure heatmap ucr --x lr --y hidden -o heat.svg
@@ -53,22 +53,22 @@ Exit codes: 0 done, 2 a figure that cannot be, 4 no such sweep, or nothing to dr
 		RunE:      func(cmd *cobra.Command, args []string) error { return runFigure(cmd, s, &options, args) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&options.output, "output", "o", "", "file to write, whose ending says the format: .svg or .png")
-	f.StringVar(&options.Metric, "metric", "", "metric to draw (default: the one that trials are compared by)")
-	f.StringVar(&options.X, "x", "", "parameter across, of slice and heatmap")
-	f.StringVar(&options.Y, "y", "", "parameter upwards, of heatmap")
-	f.StringSliceVar(&options.GroupBy, "group-by", nil, "parameters whose values part the trials, of curves, slice "+
+	f.StringVarP(&options.output, "output", "o", "", "file to write; its extension sets the format: .svg or .png")
+	f.StringVar(&options.Metric, "metric", "", "metric to draw (default: the one by which the sweep selects trials)")
+	f.StringVar(&options.X, "x", "", "parameter on the x axis, for slice and heatmap")
+	f.StringVar(&options.Y, "y", "", "parameter on the y axis, for heatmap")
+	f.StringSliceVar(&options.GroupBy, "group-by", nil, "parameters that define the groups, for curves, slice "+
 		"and table")
 	f.IntVar(&options.Groups, "groups", 8,
-		"largest number of groups, the best of them; of a table 40 if nothing is said")
-	f.BoolVar(&options.LogX, "log-x", false, "logarithmic axis across, of curves and slice")
+		"maximum number of groups, best first (for table the default is 40)")
+	f.BoolVar(&options.LogX, "log-x", false, "logarithmic x axis, for curves and slice")
 	f.BoolVar(&options.LogY, "log-y", false,
-		"logarithmic axis upwards, of curves and slice; logarithmic colours of heatmap")
-	f.Float64Var(&options.Top, "top", 10, "percentage of trials in colour, of parallel")
-	f.StringArrayVar(&options.where, "where", nil, "condition on a parameter, metric or column, as lr=0.01")
+		"logarithmic y axis, for curves and slice; logarithmic colours, for heatmap")
+	f.Float64Var(&options.Top, "top", 10, "percentage of trials in colour, for parallel")
+	f.StringArrayVar(&options.where, "where", nil, "condition on a parameter, metric or column, such as lr=0.01")
 	f.StringVar(&options.Title, "title", "", "title (default: the names of the sweeps)")
 	f.Float64Var(&options.Width, "width", 14, "width in centimetres")
-	f.Float64Var(&options.Height, "height", 0, "height in centimetres (default 9, or what the rows of a table take)")
+	f.Float64Var(&options.Height, "height", 0, "height in centimetres (default 9; for table, as its rows need)")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func runFigure(cmd *cobra.Command, s *settings, options *figureOptions, args []s
 		options.Groups = 40
 	}
 	if cmd.Flags().Changed("top") && options.Kind != "parallel" {
-		return usageError("--top means nothing to the figure %s: it belongs to parallel", options.Kind)
+		return usageError("--top does not apply to the figure %s, only to parallel", options.Kind)
 	}
 	if err := options.Check(); err != nil {
 		return &exitError{exitUsage, err}

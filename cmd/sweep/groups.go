@@ -149,7 +149,7 @@ func (g *grouping) sorted(metric string, descending bool) []*trialGroup {
 // runGroups lists groups of trials.
 func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, options *trialsOptions) error {
 	if options.best || options.after >= 0 {
-		return usageError("--group-by with --best or --after: a group has all its trials")
+		return usageError("--group-by cannot be combined with --best or --after")
 	}
 	query, err := options.query(record.ID)
 	if err != nil {
@@ -231,7 +231,7 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		return err
 	}
 	if left > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%d further groups: --limit 0 lists all\n", left)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d more groups; --limit 0 lists all\n", left)
 	}
 	return nil
 }

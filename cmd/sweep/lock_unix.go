@@ -17,17 +17,17 @@ func lockHome(dir string) (release func(), err error) {
 	path := filepath.Join(dir, "lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("lock of the home directory: %w", err)
+		return nil, fmt.Errorf("lock of the state directory: %w", err)
 	}
 	if taken, err := tryLock(f); !taken {
 		owner, _ := os.ReadFile(path) // only for the message
 		_ = f.Close()
 		if err == nil {
 			return nil,
-				fmt.Errorf("another \"sweep run\" (process %s) is at work in %s: wait for it, or use another --home",
+				fmt.Errorf("another \"sweep run\" (process %s) is using %s: wait for it, or use another --home",
 					strings.TrimSpace(string(owner)), dir)
 		}
-		return nil, fmt.Errorf("lock of the home directory: %w", err)
+		return nil, fmt.Errorf("lock of the state directory: %w", err)
 	}
 	_ = f.Truncate(0) // the process number is only for the message above
 	_, _ = fmt.Fprintln(f, os.Getpid())

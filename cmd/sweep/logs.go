@@ -23,23 +23,25 @@ func newLogs(s *settings) *cobra.Command {
 		Use:     "logs SWEEP INDEX",
 		Short:   "Show what a trial's trainer wrote to standard error",
 		GroupID: "ask",
-		Long: `Show the end, 64 kB at most, of what a trial's trainer wrote to standard error: in
-its last execution, in one of them, or in all. Of an execution that runs its worker
-is asked, or the "sweep run" that is at work in the home directory.
+		Long: `Show what a trial's trainer wrote to standard error.
 
--f goes on until the trial has ended, over all executions that follow.
+The command shows the end of the output, at most 64 kB, of the last execution, of a
+given one, or of all. The output of a running execution comes from its worker, or from
+the "sweep run" that uses the state directory.
 
-Exit codes: 0 done, 2 a bad index, 4 no such sweep, trial or execution, 130
+-f follows the output until the trial ends, through all later executions.
+
+Exit codes: 0 done, 2 an invalid index, 4 no such sweep, trial or execution, 130
 interrupted.`,
 		Example: "  sweep logs latest 17\n  sweep logs -f ucr 17\n  sweep logs ucr 17 --all",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			indices, err := parseIndices(args[1:])
 			if err != nil || len(indices) != 1 {
-				return usageError("%q is no trial index", args[1])
+				return usageError("%q is not a trial index", args[1])
 			}
 			if follow && (all || execution != "") || all && execution != "" {
-				return usageError("-f, --all and --execution: one of them")
+				return usageError("-f, --all and --execution exclude each other")
 			}
 			results, record, err := s.findSweep(cmd.Context(), args[:1])
 			if err != nil {
@@ -65,9 +67,10 @@ interrupted.`,
 			return l.one(cmd.Context(), execution)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the trial has ended")
-	cmd.Flags().BoolVar(&all, "all", false, "of all executions, the first one first")
-	cmd.Flags().StringVar(&execution, "execution", "", "of this execution: \"sweep trial show\" lists them")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow the output until the trial ends")
+	cmd.Flags().BoolVar(&all, "all", false, "show the output of all executions, oldest first")
+	cmd.Flags().StringVar(&execution, "execution", "", "show the output of this execution; \"sweep trial show\" "+
+		"lists them")
 	return cmd
 }
 
@@ -92,7 +95,7 @@ type logs struct {
 func (l *logs) print(log sweep.Log) {
 	end := log.Start + int64(len(log.Text))
 	if log.Start > l.seen && log.Text != "" {
-		fmt.Fprintf(l.notes, "(%d bytes before this were not kept)\n", log.Start-l.seen)
+		fmt.Fprintf(l.notes, "(the %d bytes before this were discarded)\n", log.Start-l.seen)
 	}
 	if skip := l.seen - log.Start; skip > 0 {
 		log.Text = log.Text[min(skip, int64(len(log.Text))):]
@@ -144,11 +147,11 @@ func (l *logs) one(ctx context.Context, execution string) error {
 			return nil
 		}
 		if runs {
-			where := "no worker answers that it runs there"
+			where := "no worker reports that it runs the trial"
 			if l.local {
-				where = "no \"sweep run\" of this home directory says that it runs there"
+				where = "no \"sweep run\" that uses this state directory runs the trial"
 			}
-			fmt.Fprintln(l.notes, where+": its log is there when it has ended")
+			fmt.Fprintln(l.notes, where+"; the log is available when the trial has ended")
 			return nil
 		}
 	}
@@ -165,10 +168,10 @@ func (l *logs) none(ctx context.Context) error {
 		return err
 	}
 	if trial.ReusedFrom != nil {
-		fmt.Fprintf(l.notes, "its result was taken over from trial %s, which has the log\n", *trial.ReusedFrom)
+		fmt.Fprintf(l.notes, "the result was reused from trial %s, which has the log\n", *trial.ReusedFrom)
 		return nil
 	}
-	fmt.Fprintf(l.notes, "it has not run: it is %s\n", trial.State)
+	fmt.Fprintf(l.notes, "the trial has not run: it is %s\n", trial.State)
 	return nil
 }
 

@@ -97,9 +97,11 @@ func newRoot() *cobra.Command {
 		Short: "Train every point of a hyperparameter grid and turn the results into tables",
 		Long: `sweep trains every point of a hyperparameter grid and turns the results into tables.
 
-A sweep file names a trainer and the values of its parameters; "sweep run FILE"
-trains all of its trials on this machine, with nothing to install. Results are
-kept in a database and answer to "sweep table", "sweep trials" and SQL.`,
+A sweep file names a trainer and the values of its parameters. "sweep run FILE"
+trains all of its trials on this machine; nothing else needs to be installed. Results
+are stored in a database: query them with "sweep table", "sweep trials" and SQL.
+
+Exit codes: those of the command.`,
 		Example: `  sweep run examples/cbf.yaml
   sweep table ucr
   sweep trials --sort validation_loss --limit 10
@@ -116,7 +118,7 @@ kept in a database and answer to "sweep table", "sweep trials" and SQL.`,
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return s.resolve(cmd) }
 	root.AddGroup(
 		&cobra.Group{ID: "train", Title: "Train:"},
-		&cobra.Group{ID: "ask", Title: "Ask the results:"},
+		&cobra.Group{ID: "ask", Title: "Query results:"},
 		&cobra.Group{ID: "cluster", Title: "Train on a cluster:"},
 		&cobra.Group{ID: "write", Title: "Write sweep files:"},
 	)

@@ -139,9 +139,9 @@ parameters:
 		{args: []string{"run", filepath.Join(dir, "none.yaml")}, code: exitNotFound, stderr: []string{"none.yaml"}},
 		{args: []string{"status"}, stdout: []string{"no sweeps yet"}}, // bad input changed nothing
 		{args: []string{"run", small}, stdout: []string{"generated-cbf", "Spectral-RNN", "(1476)", "0.702"},
-			stderr: []string{"18 trials", "18 completed (0 taken over"}},
-		{args: []string{"run", small}, stdout: []string{"(1476)"}, stderr: []string{"18 completed (18 taken over"}},
-		{args: []string{"run", small, "--reuse=false"}, stderr: []string{"18 completed (0 taken over"}},
+			stderr: []string{"18 trials", "18 completed (0 reused"}},
+		{args: []string{"run", small}, stdout: []string{"(1476)"}, stderr: []string{"18 completed (18 reused"}},
+		{args: []string{"run", small, "--reuse=false"}, stderr: []string{"18 completed (0 reused"}},
 		{args: []string{"status", "--json"}, stdout: []string{`"completed": 18`, `"reused": 18`,
 			`"state": "finished"`}},
 		{args: []string{"status", "nothing"}, code: exitNotFound, stderr: []string{"nothing"}},
@@ -149,7 +149,7 @@ parameters:
 			stdout: []string{"INDEX", "VALIDATION_LOSS", "completed"}},
 		{args: []string{"trials", "--where", "model"}, code: exitUsage, stderr: []string{"NAME=VALUE"}},
 		{args: []string{"trials", "--sort", "nothing"}, code: exitUsage, stderr: []string{"--sort nothing: no trial " +
-			"of this sweep has that; they differ in model, lr", "validation_loss"}},
+			"of this sweep has this name; trials differ in model, lr", "validation_loss"}},
 		{args: []string{"trials", "--where", "nothing=1"}, code: exitUsage, stderr: []string{"--where nothing: "}},
 		{args: []string{"trials", "--columns", "model,nothing"}, code: exitUsage,
 			stderr: []string{"--columns nothing: "}},

@@ -15,7 +15,7 @@ func newManual() *cobra.Command {
 		Use:   "manual DIRECTORY",
 		Short: "Write man pages of all commands and the shells' completions",
 		Long: `Write a man page for each command into DIRECTORY/man1, and completions for bash,
-zsh, fish and PowerShell into DIRECTORY/completions. "make docs" does so.
+zsh, fish and PowerShell into DIRECTORY/completions. "make docs" does this.
 
 Exit codes: 0 done, 1 they cannot be written.`,
 		Example: "  sweep manual ~/.local/share/man",

@@ -15,17 +15,19 @@ func newMigrate(s *settings) *cobra.Command {
 		Use:     "migrate",
 		Short:   "Create the database's schema, or bring it up to date",
 		GroupID: "cluster",
-		Long: `Create the schema of the database in --store, or bring it up to date. Every
-coordinator does so when it starts and none leads: this is for a role that may, if
-the coordinator's may not. Who leads the database is said.
+		Long: `Create the schema of the database in --store, or update it.
 
-In Postgres the queries of users ("sweep sql") run by a login of their own, which
-reads results and nothing else. It is made too, where the role may make roles;
-where not, the statements for an administrator are printed, for psql to run in the
-same database. They hold no password.
+Every coordinator does this when it starts, if no other one leads. Use this command
+with a role that may change the schema if the coordinator's role may not. The command
+also prints which coordinator leads.
+
+In Postgres, the queries of users ("sweep sql") run under a login of their own that can
+only read results. The command creates it if the role may create roles. Otherwise it
+prints statements for an administrator to run with psql in the same database; they
+contain no password.
 
 Exit codes: 0 done, 1 the database cannot be reached, is of a newer version, or a
-coordinator leads that must end first.`,
+coordinator that leads must be stopped first.`,
 		Example: `  sweep migrate --store postgres://sweep@db/sweep
   sweep migrate --store postgres://sweep@db/sweep | psql postgres://admin@db/sweep`,
 		Args: cobra.NoArgs,
@@ -46,7 +48,7 @@ coordinator leads that must end first.`,
 			case err != nil:
 				return err
 			case leader == "":
-				fmt.Fprintln(out, "-- nobody leads it")
+				fmt.Fprintln(out, "-- no coordinator leads it")
 			case since.IsZero():
 				fmt.Fprintln(out, "-- led by", leader)
 			default:
@@ -56,7 +58,7 @@ coordinator leads that must end first.`,
 			if problem == nil {
 				return nil
 			}
-			fmt.Fprintln(cmd.ErrOrStderr(), "queries of users (\"sweep sql\") are refused:", problem)
+			fmt.Fprintln(cmd.ErrOrStderr(), "queries of users (\"sweep sql\") are rejected:", problem)
 			for _, statement := range statements {
 				fmt.Fprintf(out, "%s;\n", statement)
 			}

@@ -16,16 +16,16 @@ func newNATS() *cobra.Command {
 	var always bool
 	cmd := &cobra.Command{
 		Use:     "nats",
-		Short:   "Run a NATS server with JetStream, to try a cluster out on one machine",
+		Short:   "Run a NATS server with JetStream, to try a cluster on one machine",
 		GroupID: "cluster",
-		Long: `Run a NATS server with JetStream on this machine, to try a cluster out without
-installing one. A real cluster has its own: see deploy/nats.conf.
+		Long: `Run a NATS server with JetStream, to try a cluster on one machine.
 
-Everybody who reaches it may do everything, unless --server-config names a file of
-nats-server's settings with users, such as deploy/nats/users.conf.
+A real cluster has its own NATS servers: see deploy/nats.conf. Everyone who reaches
+this server may do everything, unless --server-config names a settings file of
+nats-server with users, such as deploy/nats/users.conf.
 
-Exit codes: 0 stopped, 1 it cannot run.`,
-		Example: "  sweep nats --listen 127.0.0.1:4222 --dir /var/tmp/nats",
+Exit codes: 0 stopped, 1 error.`,
+		Example: "  sweep nats\n  sweep nats --listen 127.0.0.1:4222 --dir /var/tmp/nats",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			address, err := net.ResolveTCPAddr("tcp", listen)
@@ -59,9 +59,9 @@ Exit codes: 0 stopped, 1 it cannot run.`,
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4222", "address to listen on")
-	cmd.Flags().StringVar(&config, "server-config", "", "file of nats-server's settings: users, permissions, TLS")
-	cmd.Flags().StringVar(&dir, "dir", "nats", "directory of JetStream's files")
-	cmd.Flags().BoolVar(&always, "sync-always", false, "write every message to the disk before it is acknowledged")
+	cmd.Flags().StringVar(&config, "server-config", "", "settings file of nats-server: users, permissions, TLS")
+	cmd.Flags().StringVar(&dir, "dir", "nats", "directory for JetStream's files")
+	cmd.Flags().BoolVar(&always, "sync-always", false, "write every message to disk before acknowledging it")
 	return cmd
 }
 

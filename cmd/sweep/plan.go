@@ -44,10 +44,10 @@ type planOptions struct {
 }
 
 func (o *planOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.directory, "directory", "", "where the file's program runs (default: the first of here, the "+
-		"file's directory and those above it that has the program)")
-	f.Int64Var(&o.count, "count", 0, "largest number of trials, as run_cap in the file")
-	f.StringVar(&o.method, "method", "", "grid or random, in the place of the file's method")
+	f.StringVar(&o.directory, "directory", "", "directory in which the file's program runs (default: the "+
+		"first that contains the program of: the current one, the file's, and those above it)")
+	f.Int64Var(&o.count, "count", 0, "maximum number of trials, like run_cap in the file")
+	f.StringVar(&o.method, "method", "", "grid or random; overrides method in the file")
 }
 
 // check refuses values that make no sense.

@@ -30,16 +30,16 @@ const (
 var progressModes = []string{progressAuto, progressTTY, progressPlain, progressJSON, progressQuiet}
 
 // progressHelp is what the help of each command that shows progress says.
-const progressHelp = `--progress says how the sweep is shown on standard error while it advances: a view
-that is drawn again and again (tty), a line of text or of JSON at every percent and
-at least every 30 seconds (plain, json: notes are objects with a message then), or nothing (quiet). auto is tty in a
-terminal and plain elsewhere. The time left comes from the trainer's estimates of
-cost, where it makes any, at the speed of what has run.`
+const progressHelp = `--progress selects how progress is shown on standard error: tty redraws a view in
+place; plain and json print a line of text or JSON at every percent, and at least
+every 30 seconds (with json, notes are objects with a message); quiet shows nothing.
+auto means tty in a terminal and plain elsewhere. The remaining time is estimated from
+the trainer's costs, if it estimates any, and the speed so far.`
 
 // addProgressFlag adds the flag of a command that shows how a sweep advances.
 func addProgressFlag(cmd *cobra.Command, mode *string) {
 	cmd.Flags().StringVar(mode, "progress", progressAuto,
-		"how to show the sweep while it advances: "+strings.Join(progressModes, ", "))
+		"how to show progress: "+strings.Join(progressModes, ", "))
 	// the flag is there
 	_ = cmd.RegisterFlagCompletionFunc("progress",
 		cobra.FixedCompletions(progressModes, cobra.ShellCompDirectiveNoFileComp))
@@ -222,7 +222,7 @@ func liveLines(s *progress.Snapshot, width, height int) []string {
 	for _, c := range []struct {
 		n    int64
 		name string
-	}{{s.Counts.Diverged, "diverged"}, {s.Counts.Reused, "taken over"}, {s.Counts.Cancelled, "cancelled"},
+	}{{s.Counts.Diverged, "diverged"}, {s.Counts.Reused, "reused"}, {s.Counts.Cancelled, "cancelled"},
 		{s.Counts.Refused, "refused"}, {s.Counts.Faults, "not reproduced"}} {
 		if c.n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", c.n, c.name))
@@ -238,7 +238,7 @@ func liveLines(s *progress.Snapshot, width, height int) []string {
 	case s.Left > 0:
 		times = append(times, "about "+secondsText(s.Left)+" left")
 	case s.Done < s.Total:
-		times = append(times, "time left not known yet")
+		times = append(times, "time left unknown")
 	}
 	add("  %s", strings.Join(times, " · "))
 	if s.State == sweep.SweepWaiting || s.State == sweep.SweepPaused {

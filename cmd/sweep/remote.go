@@ -57,7 +57,7 @@ func (s *settings) server() string {
 // dial connects to the cluster of the settings.
 func (s *settings) dial(ctx context.Context) (*remote, error) {
 	if s.nats.Addresses == "" {
-		return nil, usageError("this needs a cluster: say where its NATS servers are by --nats, SWEEP_NATS or the " +
+		return nil, usageError("this needs a cluster: set its NATS servers with --nats, SWEEP_NATS or the " +
 			"settings file")
 	}
 	conn, err := wire.Dial(ctx, s.access(wire.ClientInbox), "sweep")
@@ -138,6 +138,6 @@ func tell(cmd *cobra.Command, problem string) {
 // laterHint says who will do what was asked of the local database.
 func (s *settings) laterHint(cmd *cobra.Command, name string) {
 	if s.server() == "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "run the file of %s again to train on\n", name)
+		fmt.Fprintf(cmd.ErrOrStderr(), "to continue training, run the file of %s again\n", name)
 	}
 }

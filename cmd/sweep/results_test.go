@@ -62,14 +62,14 @@ func TestAppliesWhen(t *testing.T) {
   slope: {values: [0.1, 0.2]}
   epochs: {value: 1}
 `)
-	c.run(0, []string{"5 completed (0 taken over"}, "run", grid)
+	c.run(0, []string{"5 completed (0 reused"}, "run", grid)
 	if got := c.sql("SELECT model, count(*), count(DISTINCT fingerprint), sum(executions) FROM results GROUP BY " +
 		"model ORDER BY model"); got != "lstm,1,1,1 ornn,4,4,4" {
 		t.Errorf("model, trials, fingerprints, executions: %s", got)
 	}
 	alone := write(t, c.home, "alone.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  model: {value: "+
 		"lstm}\n  hidden: {value: 8}\n  epochs: {value: 1}\n  m1: {values: [8, 16]}\n")
-	c.run(0, []string{"its 2 values are one", "1 completed (1 taken over"}, "run", alone)
+	c.run(0, []string{"its 2 values are one", "1 completed (1 reused"}, "run", alone)
 	fixed := write(t, c.home, "fixed.yaml", "parameters:\n  dataset: {value: generated-cbf}\n  model: {value: "+
 		"lstm}\n  m1: {value: 8}\n")
 	c.run(exitUsage, []string{"fixed.yaml:4:15: parameters.m1: has no effect here: it applies only where model is " +
@@ -122,7 +122,7 @@ select: {group: [%s], by: %s, goal: %s}
 		}
 	}
 	c.run(exitUsage, []string{"make a table for each"}, "table", "ucr", "usual", "all")
-	c.run(exitUsage, []string{"name none beside it"}, "table", "ucr", "usual", "--all")
+	c.run(exitUsage, []string{"do not name any"}, "table", "ucr", "usual", "--all")
 
 	best := func(args ...string) string {
 		out := c.run(0, nil, append([]string{"trials", "usual", "--json"}, args...)...)
@@ -148,7 +148,8 @@ select: {group: [%s], by: %s, goal: %s}
 	if descending != strings.TrimSpace(all) {
 		t.Errorf("the best accuracy first: %s, want %s", all, descending)
 	}
-	if got := c.sql("SELECT trial_index FROM best_trials WHERE sweep_name = 'usual' ORDER BY trial_index"); got != strings.TrimSpace(best("--best")) {
+	if got := c.sql("SELECT trial_index FROM best_trials WHERE sweep_name = 'usual' ORDER BY " +
+		"trial_index"); got != strings.TrimSpace(best("--best")) {
 		t.Errorf("--best lists %s, want %s", best("--best"), got)
 	}
 }
@@ -205,19 +206,19 @@ func TestRetentionCommands(t *testing.T) {
 	c := commands{t, t.TempDir()}
 	c.run(0, nil, "run", write(t, c.home, "one.yaml", "trainer: noop\nparameters: {x: {min: 1, max: 3}, points: "+
 		"{value: 4}}\n"))
-	c.run(0, []string{"3 completed (3 taken over"}, "run", write(t, c.home, "two.yaml", "trainer: noop\nparameters: "+
+	c.run(0, []string{"3 completed (3 reused"}, "run", write(t, c.home, "two.yaml", "trainer: noop\nparameters: "+
 		"{x: {min: 1, max: 3}, points: {value: 4}}\n"))
 	c.run(exitUsage, []string{"--older 30d"}, "prune")
 	c.run(exitUsage, []string{"as in 30d"}, "prune", "--older", "month")
-	c.run(exitUsage, []string{"kept longer than events"}, "prune", "--older", "30d", "--curves", "12h")
+	c.run(exitUsage, []string{"kept at least as long as events"}, "prune", "--older", "30d", "--curves", "12h")
 	c.run(0, []string{"removed: 0 records"}, "prune", "--older", "30d")
-	c.run(0, []string{"sweep ", "is removed: 3 trials"}, "delete", "one")
+	c.run(0, []string{"sweep ", "is deleted: 3 trials"}, "delete", "one")
 	c.run(exitNotFound, nil, "status", "one")
 	c.run(0, []string{"value"}, "curves", "two", "0")
 	c.run(0, []string{"removed: 3 records of executions", "0 curves"}, "prune", "--older", "0s")
 	c.run(0, []string{"removed: 0 records", "3 curves"}, "prune", "--curves", "0s")
 	c.run(0, []string{"no curves yet"}, "curves", "two", "0")
-	c.run(0, []string{"1 sweeps with 3 trials"}, "prune", "--sweeps", "0d")
+	c.run(0, []string{"1 sweep with 3 trials"}, "prune", "--sweeps", "0d")
 	c.run(exitNotFound, nil, "delete", "two")
 }
 
@@ -233,9 +234,9 @@ func TestTies(t *testing.T) {
 	var best []string
 	for name, values := range map[string]string{"forward": "1, 2, 3, 4", "backward": "4, 3, 2, 1"} {
 		file := write(t, c.home, name+".yaml", fmt.Sprintf(form, name, values))
-		const told = "others that are exactly as good: 3"
+		const told = "(ties: 3)"
 		c.run(0, []string{"4 completed", "best loss 0.5: trial ", told}, "run", file, "--reuse=false")
-		c.run(0, []string{": others of its group that are exactly as good: 3"}, "trials", name, "--best")
+		c.run(0, []string{": ties in its group: 3"}, "trials", name, "--best")
 		best = append(best, c.sql("SELECT parameters, ties FROM best_trials WHERE sweep_name = '"+name+"'"))
 	}
 	if best[0] != best[1] || !strings.HasSuffix(best[0], ",3") {

@@ -12,19 +12,21 @@ import (
 )
 
 func newDelete(s *settings) *cobra.Command {
-	return sweepCommand(s, "delete", "Remove a sweep with its trials and curves",
-		`Remove a sweep that does not run: its trials, results, curves and what else belongs
-to them. Results that trials of other sweeps took over stay theirs, with their
-curves. Workers drop its checkpoints at their next word with the coordinator. One
-that runs is refused: cancel it first. Others work on meanwhile; a removal that was
-cut short goes on when it is asked for again by the sweep's id, or by "sweep prune".`,
+	return sweepCommand(s, "delete", "Delete a sweep with its trials, results and curves",
+		`Delete a sweep with its trials, results, curves and everything else that belongs to it.
+
+If another sweep reuses a result, the result and its curves are kept and move to that
+sweep. A sweep that is running is rejected: cancel it first. Workers delete its
+checkpoints the next time they contact the coordinator. Other sweeps continue
+meanwhile. To finish an interrupted deletion, repeat the command with the sweep's id,
+or run "sweep prune".`,
 		"  sweep delete 20260301-120000-x7k2\n  sweep cancel latest && sweep delete latest",
 		func(cmd *cobra.Command, t target, id string, _ []string) error {
 			removed, err := t.Delete(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s is removed: %d trials\n", id, removed.Trials)
+			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s is deleted: %s\n", id, sweep.CountText(removed.Trials, "trial"))
 			return nil
 		})
 }
@@ -33,18 +35,20 @@ func newPrune(s *settings) *cobra.Command {
 	var older, curves, sweeps string
 	cmd := &cobra.Command{
 		Use:     "prune --older AGE",
-		Short:   "Remove what ended sweeps need not keep: records of executions, curves, whole sweeps",
+		Short:   "Remove old data of finished sweeps: execution records, curves, whole sweeps",
 		GroupID: "cluster",
-		Long: `Remove what sweeps that ended long ago need not keep. An AGE is a number of days or
-weeks, as in 30d and 8w, or a duration as in 12h; a sweep's age counts from its end.
+		Long: `Remove old data of finished sweeps: execution records, curves, whole sweeps.
 
---older removes events: what was recorded of executions and refusals, and what came
-into quarantine. --curves removes curves, which are kept longer than events; those
-that trials of other sweeps took over stay. --sweeps removes whole sweeps, as
-"sweep delete" does. Results go with their sweep alone. Sweeps that run, wait or are
-paused keep everything.
+An AGE is a number of days or weeks (30d, 8w) or a duration (12h), counted from the
+end of a sweep.
 
-Exit codes: 0 done, 1 it cannot be done, 2 bad flags.`,
+--older removes the records of executions and refusals, and quarantined events.
+--curves removes curves; their AGE must not be smaller than that of --older. Curves of
+results that another sweep reuses are kept. --sweeps removes whole sweeps, as "sweep
+delete" does; results are removed only in this way. Sweeps that are running, waiting
+or paused keep everything.
+
+Exit codes: 0 done, 1 not possible, 2 invalid flags.`,
 		Example: "  sweep prune --older 30d\n  sweep prune --older 30d --curves 52w",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,10 +69,10 @@ Exit codes: 0 done, 1 it cannot be done, 2 bad flags.`,
 			}
 			switch {
 			case keep == (sweep.Retention{}):
-				return usageError("say what is to be removed: --older 30d removes events of sweeps that ended 30 " +
-					"days ago")
+				return usageError("nothing to remove is named: --older 30d removes the events of sweeps that ended " +
+					"more than 30 days ago")
 			case !keep.Curves.IsZero() && keep.Curves.After(keep.Events) && !keep.Events.IsZero():
-				return usageError("--curves %s: curves are kept longer than events, which --older %s removes",
+				return usageError("--curves %s: curves must be kept at least as long as events (--older %s)",
 					curves, older)
 			}
 			return s.onTarget(cmd, func(t target) error {
@@ -76,17 +80,17 @@ Exit codes: 0 done, 1 it cannot be done, 2 bad flags.`,
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "removed: %d records of executions, refusals and events, %d curves, "+
-					"%d sweeps with %d trials\n",
-					removed.Events, removed.Curves, removed.Sweeps, removed.Trials)
+				fmt.Fprintf(cmd.OutOrStdout(), "removed: %s of executions, refusals and events, %s, %s with %s\n",
+					sweep.CountText(removed.Events, "record"), sweep.CountText(removed.Curves, "curve"),
+					sweep.CountText(removed.Sweeps, "sweep"), sweep.CountText(removed.Trials, "trial"))
 				return nil
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&older, "older", "", "remove the events of sweeps that ended longer ago")
-	f.StringVar(&curves, "curves", "", "remove the curves of sweeps that ended longer ago")
-	f.StringVar(&sweeps, "sweeps", "", "remove sweeps that ended longer ago, whole")
+	f.StringVar(&older, "older", "", "remove the events of sweeps that ended longer ago than this")
+	f.StringVar(&curves, "curves", "", "remove the curves of sweeps that ended longer ago than this")
+	f.StringVar(&sweeps, "sweeps", "", "remove sweeps that ended longer ago than this")
 	return cmd
 }
 

@@ -129,7 +129,7 @@ func TestMigratePrintsStatements(t *testing.T) {
 	psql(t, c.url, "CREATE USER plain; GRANT CREATE ON SCHEMA public TO plain")
 	stdout, stderr, code := run("migrate")
 	if code != 0 || !strings.Contains(stdout, "-- up to date: postgres://plain@") ||
-		!strings.Contains(stdout, "\nGRANT SELECT ON ") || !strings.Contains(stderr, "are refused") {
+		!strings.Contains(stdout, "\nGRANT SELECT ON ") || !strings.Contains(stderr, "are rejected") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	if _, stderr, code := run("sql", "SELECT 1"); code != exitFailure || !strings.Contains(stderr, `"sweep migrate"`) {

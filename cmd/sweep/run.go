@@ -39,26 +39,28 @@ func newRun(s *settings) *cobra.Command {
 		Use:     "run FILE",
 		Short:   "Train all trials of a sweep file on this machine",
 		GroupID: "train",
-		Long: `Train all trials of a sweep file on this machine, with nothing to install: an
-in-process message broker, a local database, and one trainer process a slot.
+		Long: `Train all trials of a sweep file on this machine.
 
-An interrupted run goes on where it stopped when the same file is run again. A
-trial whose result is in the database already (same trainer, data and
-parameters) is not trained again; --reuse=false trains it all the same.
+Nothing needs to be installed: the command runs a message broker in its own process,
+a local database, and one trainer process per slot.
 
---ui serves the dashboard while the trials run, in a browser on this machine; "sweep
-ui" serves it afterwards. A full disk ends a run, but not one with a dashboard, which
-says so and goes on when there is room.
+To resume an interrupted run, run the same command again. Trials whose result is
+already in the database (same trainer, data and parameters) are not trained again;
+--reuse=false trains them anyway.
 
-A file with program runs that program for each trial, as from your shell: with its
-environment and home. A sweep file of Weights & Biases needs no change.
+--ui serves the dashboard while the trials run; "sweep ui" serves it afterwards. A
+full disk ends a run without a dashboard. A run with one reports the full disk and
+resumes when there is space.
+
+If the file has the key program, each trial runs that program, with the environment
+and home directory of your shell. Sweep files for Weights & Biases work unchanged.
 
 ` + progressHelp + ` "sweep logs -f SWEEP INDEX"
-in another terminal shows what a trial that runs writes.
+in another terminal shows the output of a running trial.
 
-Exit codes: 0 all trials completed, 1 something went wrong, 2 the file is refused,
-3 some trials failed, 4 no such file or trainer, 130 interrupted (run the same
-command again to go on).`,
+Exit codes: 0 all trials completed, 1 error, 2 the file is invalid, 3 some trials
+failed, 4 no such file or trainer, 130 interrupted (run the same command again to
+resume).`,
 		Example: `  sweep run examples/cbf.yaml
   sweep run examples/ucr.yaml --data ~/data --slots 4
   sweep run sweep.yaml --slots 2 --ui`,
@@ -71,11 +73,11 @@ command again to go on).`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runSweep(cmd, s, options, args[0]) },
 	}
 	f := cmd.Flags()
-	f.IntVar(&options.slots, "slots", runtime.NumCPU(), "trials trained at a time")
+	f.IntVar(&options.slots, "slots", runtime.NumCPU(), "number of trials that run at the same time")
 	f.BoolVar(&options.reuse, "reuse", true,
-		"take over results of equal trainer, data and parameters from earlier sweeps")
-	f.BoolVar(&options.fresh, "fresh", false, "start a new sweep even if one of this file is unfinished")
-	f.BoolVar(&options.quiet, "quiet", false, "show no progress, only the result: the same as --progress quiet")
+		"reuse results of earlier sweeps with the same trainer, data and parameters")
+	f.BoolVar(&options.fresh, "fresh", false, "start a new sweep even if an earlier one of this file is unfinished")
+	f.BoolVar(&options.quiet, "quiet", false, "show only the result; same as --progress quiet")
 	addProgressFlag(cmd, &options.progress)
 	options.board.addFlags(f, "")
 	f.Lookup("ui").NoOptDefVal = defaultUI
@@ -95,7 +97,7 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	}
 	if options.quiet {
 		if cmd.Flags().Changed("progress") {
-			return usageError("--quiet and --progress %s: one of them", options.progress)
+			return usageError("--quiet and --progress %s exclude each other", options.progress)
 		}
 		options.progress = progressQuiet
 	}
@@ -117,8 +119,8 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 		return err
 	}
 	if labels := p.submission.Spec.Requires; len(labels) > 0 {
-		return usageError("%s: requires a worker with the label %s, and this command's has none: take it out, or "+
-			"hand the file to a cluster by \"sweep submit\"",
+		return usageError("%s: requires a worker with the label %s, and workers of this command have no labels: "+
+			"remove it, or submit the file to a cluster with \"sweep submit\"",
 			path, slices.Min(slices.Collect(maps.Keys(labels))))
 	}
 	p.submission.Reuse = options.reuse
@@ -167,7 +169,7 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 		return err
 	}
 	if options.board.address != "" && options.progress != progressQuiet {
-		fmt.Fprintln(cmd.ErrOrStderr(), "the dashboard ends with the run: \"sweep ui\" serves the results")
+		fmt.Fprintln(cmd.ErrOrStderr(), "the dashboard stops with the run; \"sweep ui\" serves the results")
 	}
 	return conclude(cmd, results, record)
 }
@@ -237,11 +239,11 @@ func (l *localRun) full(err error) error {
 	if !local.IsFull(err) {
 		return err
 	}
-	then := "run the same command again to go on"
+	then := "run the same command again to resume"
 	if l.stopBoard != nil {
-		then = "the run goes on"
+		then = "the run resumes"
 	}
-	err = fmt.Errorf("the disk is full: what is done is kept; make room and %s: %w", then, err)
+	err = fmt.Errorf("the disk is full; results so far are kept. Free some space and %s: %w", then, err)
 	l.problem.CompareAndSwap(nil, &err)
 	return err
 }
@@ -258,13 +260,13 @@ func (l *localRun) outlast(ctx context.Context, submission *sweep.Submission, fr
 		if l.stopBoard == nil || !local.IsFull(err) || ctx.Err() != nil {
 			return record, err
 		}
-		fmt.Fprintf(l.out, "%v\nthe run waits for room, and the dashboard is served meanwhile; Ctrl-C ends both\n",
+		fmt.Fprintf(l.out, "%v\nthe run is waiting for disk space, with its dashboard; press Ctrl-C to stop both\n",
 			*l.problem.Load())
 		if !local.AwaitRoom(ctx, l.disks()...) {
-			return nil, &exitError{exitInterrupted, fmt.Errorf("interrupted while the disk was full: make room and "+
-				"run the same command again to go on: %w", err)}
+			return nil, &exitError{exitInterrupted, fmt.Errorf("interrupted while the disk was full: free some space, "+
+				"run the same command again to resume: %w", err)}
 		}
-		fmt.Fprintln(l.out, "there is room again: the run goes on")
+		fmt.Fprintln(l.out, "there is disk space again; the run resumes")
 		l.problem.Store(nil)
 		fresh = false // it was begun
 	}
@@ -278,12 +280,12 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		return err
 	}
 	errOut := cmd.ErrOrStderr()
-	fmt.Fprintf(errOut, "sweep %s: %d completed (%d taken over from earlier sweeps, %d diverged), %d failed, in %s\n",
+	fmt.Fprintf(errOut, "sweep %s: %d completed (%d reused from earlier sweeps, %d diverged), %d failed, in %s\n",
 		record.ID,
 		counts.Completed, counts.Reused, counts.Diverged, counts.Failed,
 		roughly(record.UpdatedAt.Sub(record.CreatedAt)))
 	if counts.Faults > 0 {
-		fmt.Fprintf(errOut, "warning: %d repeated trials gave other bits than before\n", counts.Faults)
+		fmt.Fprintf(errOut, "warning: %s gave other bits when repeated\n", sweep.CountText(counts.Faults, "trial"))
 	}
 	submission := &record.Grids[0].Submission
 	collection := report.NewCollection(submission.Spec.Select.Filled(&submission.Description), paper.Names)
@@ -336,7 +338,7 @@ func writeBest(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 			if err == nil {
 				tied := ""
 				if others := ties[t.Index]; others > 0 {
-					tied = fmt.Sprintf(" (others that are exactly as good: %d)", others)
+					tied = fmt.Sprintf(" (ties: %d)", others)
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "best %s %.6g: trial %d, %s%s\n", choice.By, value, t.Index,
 					parameters, tied)

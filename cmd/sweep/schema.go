@@ -14,8 +14,9 @@ func newSchema(s *settings) *cobra.Command {
 		Use:     "schema [TRAINER]",
 		Short:   "Print the JSON Schema of sweep files, for editors",
 		GroupID: "write",
-		Long: `Print the JSON Schema of sweep files with a trainer's parameters in it, so that an
-editor can complete and check them. TRAINER is builtin if it is not named.
+		Long: `Print the JSON Schema of sweep files, for editors to complete and check them.
+
+The schema includes the parameters of TRAINER (default: builtin).
 
 Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
 		Example: "  sweep schema > sweep.schema.json",

@@ -83,16 +83,16 @@ func restrictScripts(l *trainer.Launcher, directories []string) error {
 func newExec(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "exec COMMAND [ARGUMENT…]",
-		Short:   "Run a Python program that makes its sweep itself, by wandb.sweep and wandb.agent",
+		Short:   "Run a Python program that creates its sweep with wandb.sweep and wandb.agent",
 		GroupID: "train",
-		Long: `Run a Python program with the stand-in for the package wandb in place of the real
-one. wandb.sweep keeps the sweep here, and wandb.agent has its trials run on this
-machine, with results in the local database: no account, no network.
+		Long: `Run a Python program that creates its sweep with wandb.sweep and wandb.agent.
 
-The exit code is the program's own; 1 if it cannot be started.
+The program imports a replacement for the package wandb. wandb.sweep stores the sweep
+in the local database, and wandb.agent runs its trials on this machine. No account and
+no network are needed.
 
-Exit codes: those of the program.`,
-		Example: "  sweep exec python3 tune.py",
+Exit codes: those of the program; 1 if it cannot be started.`,
+		Example: "  sweep exec python3 tune.py\n  sweep exec --home ~/tune python3 tune.py --epochs 20",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.exec(cmd, args) },
 	}

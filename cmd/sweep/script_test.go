@@ -116,12 +116,12 @@ parameters:
 		{args: []string{"expand", random, "--count", "3", "--directory", "/none"}, code: exitUsage,
 			stderr: []string{"--directory /none"}},
 		{args: []string{"run", random, "--count", "2"}, stdout: []string{"best val_loss ", `"units":`},
-			stderr: []string{"2 completed (0 taken over"}},
+			stderr: []string{"2 completed (0 reused"}},
 		{args: []string{"trials"}, stdout: []string{"LR", "UNITS", "VAL_LOSS", "completed"}},
 		{args: []string{"curves", "latest", "1", "--format", "csv"}, stdout: []string{"val_loss,0,", "val_loss,2,",
 			"epoch,1,1"}},
 		{args: []string{"export"}, stdout: []string{"parameter.lr,parameter.units,metric.epoch,metric.val_loss"}},
-		{args: []string{"run", random, "--count", "3"}, stderr: []string{"3 completed (2 taken over"}},
+		{args: []string{"run", random, "--count", "3"}, stderr: []string{"3 completed (2 reused"}},
 		{args: []string{"run", grid}, stderr: []string{"2 completed", "2 of the trials: the sweep's metric val_los " +
 			"never came"}},
 		{args: []string{"trials"}, stdout: []string{"the sweep's metric val_los never came",
@@ -132,7 +132,7 @@ parameters:
 	}...)
 	write(t, filepath.Join(dir, "src"), "train.py", wandbProgram+"\n# changed\n")
 	if _, stderr, code := output(t, home, "run", random, "--count", "3"); code != 0 ||
-		!strings.Contains(stderr, "3 completed (0 taken over") {
+		!strings.Contains(stderr, "3 completed (0 reused") {
 		t.Errorf("a changed program: exit code %d: %s", code, stderr)
 	}
 }

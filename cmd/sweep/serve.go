@@ -48,7 +48,7 @@ func serveHTTP(flag, address, what string, handler http.Handler, log *slog.Logge
 	go func() {
 		defer close(done)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error(what+": not served any more", "error", err)
+			log.Error(what+": no longer served", "error", err)
 		}
 	}()
 	log.Info(what, "address", listener.Addr().String())

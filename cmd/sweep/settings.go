@@ -35,41 +35,42 @@ type settings struct {
 }
 
 func (s *settings) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&s.home, "home", "", "directory of the local database and broker (default $SWEEP_HOME, then the "+
-		"user's data directory)")
+	flags.StringVar(&s.home, "home", "", "state directory, with the local database and broker (default $SWEEP_HOME, "+
+		"then sweep in the user's data directory)")
 	flags.StringVar(&s.store, "store", "", "database: a path, sqlite:PATH or postgres://… (default $SWEEP_STORE, "+
-		"then sweep.db in the home directory)")
+		"then sweep.db in the state directory)")
 	n := &s.nats
-	flags.StringVar(&n.Addresses, "nats", "", "NATS servers of a cluster, as nats://HOST:4222; without them commands "+
-		"use the local database (default $SWEEP_NATS, where a user's password or a token is not in the list of "+
+	flags.StringVar(&n.Addresses, "nats", "", "NATS servers of a cluster, such as nats://HOST:4222; without them "+
+		"commands "+
+		"use the local database (default $SWEEP_NATS, which keeps passwords and tokens out of the list of "+
 		"processes)")
 	flags.StringVar(&n.Credentials, "nats-creds", "", "file with a NATS user's credentials (JWT and seed), as nsc "+
 		"writes them")
 	flags.StringVar(&n.NKey, "nats-nkey", "", "file with a NATS user's seed (SU…)")
-	flags.StringVar(&n.Certificate, "nats-cert", "", "file with the client certificate that NATS is shown, in PEM")
+	flags.StringVar(&n.Certificate, "nats-cert", "", "file with the client certificate for NATS, in PEM")
 	flags.StringVar(&n.Key, "nats-key", "", "file with the private key of --nats-cert, in PEM")
-	flags.StringVar(&n.CA, "nats-ca", "", "file with the certificates, in PEM, of the authority that signed those of "+
-		"the NATS servers (default: the system's authorities)")
-	flags.StringVar(&n.Inbox, "nats-inbox", "", "prefix of the subjects on which NATS answers; the servers may let a "+
-		"user have one of his own only (default _INBOX.client; of daemons that of their role)")
-	flags.StringVar(&s.natsDomain, "nats-domain", "", "JetStream domain that holds the cluster's streams, where the "+
-		"NATS server is a leaf node with another one (default: the server's own)")
-	flags.StringVar(&s.configFile, "config", "", "file of settings, lines of NAME=VALUE (default $SWEEP_CONFIG, then "+
+	flags.StringVar(&n.CA, "nats-ca", "", "file with the certificates, in PEM, of the authority that signed the "+
+		"certificates of the NATS servers (default: the system's authorities)")
+	flags.StringVar(&n.Inbox, "nats-inbox", "", "prefix of the subjects for replies from NATS; servers may permit "+
+		"each user only one (default _INBOX.client; for daemons, that of their role)")
+	flags.StringVar(&s.natsDomain, "nats-domain", "", "JetStream domain that holds the cluster's streams, if the NATS "+
+		"server is a leaf node with a domain of its own (default: the server's own)")
+	flags.StringVar(&s.configFile, "config", "", "settings file with lines NAME=VALUE (default $SWEEP_CONFIG, then "+
 		"sweep/sweep.conf in the user's configuration directory)")
-	flags.StringVar(&s.data, "data", "", "directory of the data sets, with ucr/, mnist/ … in it (default "+
-		"$SWEEP_DATA, then data in the home directory)")
+	flags.StringVar(&s.data, "data", "", "directory of the data sets, containing ucr/, mnist/ … (default "+
+		"$SWEEP_DATA, then data in the state directory)")
 	flags.StringSliceVar(&s.trainerPath, "trainer-path", filepath.SplitList(os.Getenv("SWEEP_TRAINER_PATH")),
-		"directories of further trainers' executables (default $SWEEP_TRAINER_PATH)")
-	flags.StringVar(&s.trainerHome, "trainer-home", "", "home directory of trainers (default: each process has one "+
-		"of its own, which is removed with it)")
+		"directories with executables of further trainers (default $SWEEP_TRAINER_PATH)")
+	flags.StringVar(&s.trainerHome, "trainer-home", "", "home directory of trainers (default: a temporary one for "+
+		"each process)")
 	flags.StringSliceVar(&s.trainerEnv, "trainer-env", nil, "names of environment variables that trainers get "+
-		"besides the usual ones, as PYTHONPATH")
-	flags.StringVar(&s.artifacts, "artifacts", "", "where artifacts are kept: a folder, nats://BUCKET?size=SIZE in a "+
-		"bucket a pool at the cluster's servers (by default their buckets share half of what those store), or "+
+		"in addition to the usual ones, such as PYTHONPATH")
+	flags.StringVar(&s.artifacts, "artifacts", "", "artifact store: a folder; nats://BUCKET?size=SIZE, a bucket for "+
+		"each pool on the cluster's servers (by default the buckets share half of their storage); or "+
 		"s3://BUCKET/PREFIX?endpoint=https://HOST:PORT (default $SWEEP_ARTIFACTS, then artifacts beside the local "+
 		"database or, with --nats, nats://SWEEP_ARTIFACTS)")
 	s.logLevel = logLevel(slog.LevelWarn)
-	flags.Var(&s.logLevel, "log-level", "what is logged to standard error: debug, info, warn or error")
+	flags.Var(&s.logLevel, "log-level", "log level on standard error: debug, info, warn or error")
 }
 
 // homeDir returns the directory of everything local, which it creates.
@@ -94,7 +95,7 @@ func (s *settings) homeDir() (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("home directory: %w", err)
+		return "", fmt.Errorf("state directory: %w", err)
 	}
 	return dir, nil
 }

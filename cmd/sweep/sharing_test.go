@@ -49,8 +49,8 @@ func TestRefusalsAreShown(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"workers refused trials", []string{"status"}},
-		{"workers refused trials", []string{"status", id}},
+		{"by workers, which are not failures", []string{"status"}},
+		{"by workers, which are not failures", []string{"status", id}},
 		{"refused by worker host-1: ", []string{"trials", id}},
 		{"refused by worker host-1: ", []string{"trials", id, "--where", "refusals>0"}},
 		{`"refused_by":"host-1"`, []string{"trials", id, "--json"}},
@@ -196,7 +196,7 @@ func TestSubmissionsOfASharedCluster(t *testing.T) {
 	if err := c.results.Quarantine(t.Context(), []sweep.Quarantined{{Event: guilty, Problem: "too long"}}); err != nil {
 		t.Fatal(err)
 	}
-	if stdout, _, _ := c.output("status", first); !strings.Contains(stdout, "1 reports of workers are in quarantine") {
+	if stdout, _, _ := c.output("status", first); !strings.Contains(stdout, "1 event of workers in quarantine") {
 		t.Errorf("status shows\n%s", stdout)
 	}
 	if stdout, _, _ := c.output("sql", "SELECT error FROM quarantine", "--format",

@@ -16,15 +16,17 @@ func newSQL(s *settings) *cobra.Command {
 	var format, of string
 	cmd := &cobra.Command{
 		Use:     "sql STATEMENT",
-		Short:   "Ask the results in SQL, read-only",
+		Short:   "Query the results in SQL, read-only",
 		GroupID: "ask",
-		Long: `Run one read-only SQL statement over the store. The views are results (a row a
-trial), best_trials, curves (a row a point), ucr_table and mnist_table; they have
-the same names and columns in SQLite and Postgres. With --sweep, t is a row a trial
-of that sweep, with a column for each of its parameters and metrics; a metric that
-has the name of a parameter is called "metric.NAME".
+		Long: `Query the results in SQL, read-only.
 
-Exit codes: 0 done, 1 the database refuses the statement.`,
+STATEMENT is one read-only SQL statement. The views are results (a row per trial),
+best_trials, curves (a row per sample), ucr_table and mnist_table; their names and
+columns are the same in SQLite and Postgres. With --sweep, t has a row per trial of
+that sweep and a column for each of its parameters and metrics. A metric with the name
+of a parameter is called "metric.NAME".
+
+Exit codes: 0 done, 1 the database rejects the statement.`,
 		Example: `  sweep sql "SELECT dataset, model, avg(test_accuracy) FROM results GROUP BY dataset, model"
   sweep sql "SELECT * FROM best_trials" --format csv
   sweep sql --sweep latest "SELECT * FROM t ORDER BY trial_index LIMIT 10"`,
@@ -50,8 +52,8 @@ Exit codes: 0 done, 1 the database refuses the statement.`,
 			return flush()
 		},
 	}
-	cmd.Flags().StringVar(&of, "sweep", "", "the sweep whose trials the statement calls t: its name, id, or latest")
-	cmd.Flags().StringVar(&format, "format", "text", "text, csv or json (one object a line)")
+	cmd.Flags().StringVar(&of, "sweep", "", "sweep whose trials are available as t: a name, an id, or latest")
+	cmd.Flags().StringVar(&format, "format", "text", "text, csv or json (one object per line)")
 	return cmd
 }
 

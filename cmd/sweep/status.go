@@ -81,21 +81,22 @@ func atRest(ctx context.Context, results sweep.Reader) string {
 	if leader, _, err := asked.Leader(ctx); err != nil || leader != "" {
 		return ""
 	}
-	return `nobody is at work on it: run its file again with "sweep run", or start "sweep coordinator" on this database`
+	return `no process is running it: "sweep run" its file again, or start "sweep coordinator" on this database`
 }
 
 func newStatus(s *settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "status [SWEEP]",
-		Short:   "List sweeps and how far they are",
+		Short:   "List sweeps and their progress",
 		GroupID: "ask",
-		Long: `List the sweeps, newest first, or one of them: SWEEP is an id, the
-beginning of one, a name, or "latest". No worker can run what is left of a
-sweep that is waiting: below the list stands why, and how often workers refused
-trials. It goes on by itself when a worker comes that can run it. A trial whose
-workers vanished while they ran it is shown with its losses and their limit. Of a
-database that is asked directly it says, too, if nobody is at work on it.
+		Long: `List sweeps and their progress, newest first, or show one sweep.
+
+SWEEP is an id, the beginning of one, a name, or "latest". The list is followed by the
+reason why a sweep is waiting (no worker can run its remaining trials; it resumes when
+one can), by refusals of workers, and by trials whose workers vanished, with their
+losses and the limit. If the command reads the database directly, it also reports
+sweeps that no process is running.
 
 Exit codes: 0 done, 4 no such sweep.`,
 		Example: "  sweep status\n  sweep status latest --json",
@@ -121,7 +122,7 @@ Exit codes: 0 done, 4 no such sweep.`,
 			rests := atRest(ctx, results)
 			losses, err := lossesOf(ctx, results)
 			if err != nil { // a coordinator of an older version does not know of them
-				fmt.Fprintln(cmd.ErrOrStderr(), "trials whose workers vanished are not shown:", err)
+				fmt.Fprintln(cmd.ErrOrStderr(), "cannot show trials whose workers vanished:", err)
 			}
 			for _, r := range records {
 				if r.State == sweep.SweepActive && r.Reason == "" {
@@ -163,20 +164,20 @@ Exit codes: 0 done, 4 no such sweep.`,
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: trial %d is %s\n", e.ID, e.Losses[i].Index, &e.Losses[i])
 				}
 				if more := len(e.Losses) - shownLosses; more > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: workers vanished while they ran %d more trials (sweep trials "+
-						"%[1]s --where 'losses>0')\n", e.ID, more)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: workers vanished while running %s more (sweep trials "+
+						"%[1]s --where 'losses>0')\n", e.ID, sweep.CountText(more, "trial"))
 				}
 				if e.Progress.Refused > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: workers refused trials %d times, which counts against nobody "+
-						"(sweep trials %[1]s --where 'refusals>0')\n", e.ID, e.Progress.Refused)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s by workers, which are not failures (sweep trials "+
+						"%[1]s --where 'refusals>0')\n", e.ID, sweep.CountText(e.Progress.Refused, "refusal"))
 				}
 				if e.Progress.Quarantined > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %d reports of workers are in quarantine, and their trials "+
-						"failed: the database does not take them (table quarantine)\n", e.ID, e.Progress.Quarantined)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of workers in quarantine, rejected by the database; their "+
+						"trials failed (table quarantine)\n", e.ID, sweep.CountText(e.Progress.Quarantined, "event"))
 				}
 				if e.Progress.Faults > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %d repeated trials gave other bits than before (table "+
-						"reproducibility_faults)\n", e.ID, e.Progress.Faults)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s that gave other bits when repeated (table "+
+						"reproducibility_faults)\n", e.ID, sweep.CountText(e.Progress.Faults, "trial"))
 				}
 			}
 			return nil

@@ -51,13 +51,15 @@ func newTrainerStep() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "step",
 		Short: "Time training steps of the built-in trainer on random series",
-		Long: `Time training steps of the built-in trainer on random series: forward, backward,
-clipping, the optimiser's update and the reflectors' projection. Prints a line of
-JSON for each model, with the share of the multiply-adds that one core can do,
-measured in the same process. A model may force how reflectors are applied:
-spectral-rnn:dense, ornn:compact-wy. With --goals it prints a table of fixed cases.
+		Long: `Time training steps of the built-in trainer on random series.
 
-Exit codes: 0 done, 1 a network cannot be made, 2 wrong flags.`,
+A step is forward and backward pass, clipping, the optimiser's update and the
+projection of the reflectors. The command prints a line of JSON per model, with its
+share of the multiply-adds that one core can do, measured in the same process. A suffix
+sets how reflectors are applied: spectral-rnn:dense, ornn:compact-wy. --goals prints a
+table of fixed cases.
+
+Exit codes: 0 done, 1 a network cannot be built, 2 invalid flags.`,
 		Example: `  sweep trainer step --n 128 --m1 16 --m2 16 --ni 1 --T 784 --B 128 --classes 10
   sweep trainer step --goals`,
 		Args: cobra.NoArgs,
@@ -86,20 +88,20 @@ Exit codes: 0 done, 1 a network cannot be made, 2 wrong flags.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&name, "config", "step", "name of the case, for the output")
+	flags.StringVar(&name, "config", "step", "name of the case in the output")
 	flags.StringSliceVar(&impls, "impl", []string{"spectral-rnn", "spectral-rnn:dense", "spectral-rnn:compact-wy",
 		"ornn", "rnn", "lstm", "gru"}, "models to time")
 	flags.IntVar(&shape.Hidden, "n", 32, "hidden units")
 	flags.IntVar(&shape.M1, "m1", 16, "reflectors of U")
 	flags.IntVar(&shape.M2, "m2", 16, "reflectors of V")
-	flags.IntVar(&shape.Inputs, "ni", 1, "inputs a time step")
+	flags.IntVar(&shape.Inputs, "ni", 1, "inputs per time step")
 	flags.IntVar(&shape.Steps, "T", 251, "time steps")
 	flags.IntVar(&shape.Batch, "B", 32, "series in a minibatch")
 	flags.IntVar(&shape.Classes, "classes", 3, "outputs")
 	flags.IntVar(&shape.Threads, "threads", 1, "threads that share a minibatch")
-	flags.Float64Var(&seconds, "seconds", 2, "time for each measurement")
-	flags.IntVar(&most, "steps", 3000, "most steps of a measurement")
-	flags.BoolVar(&goals, "goals", false, "measure the cases that the trainer is built for")
+	flags.Float64Var(&seconds, "seconds", 2, "seconds per measurement")
+	flags.IntVar(&most, "steps", 3000, "maximum number of steps per measurement")
+	flags.BoolVar(&goals, "goals", false, "measure a fixed set of typical cases")
 	return cmd
 }
 

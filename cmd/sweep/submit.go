@@ -14,42 +14,42 @@ func newSubmit(s *settings) *cobra.Command {
 	var options planOptions
 	cmd := &cobra.Command{
 		Use:     "submit FILE",
-		Short:   "Hand a sweep file to a cluster",
+		Short:   "Submit a sweep file to a cluster",
 		GroupID: "cluster",
-		Long: `Check a sweep file against its trainer and the data here, and hand it to the
-coordinator of a cluster. It answers with the sweep's id as soon as it has stored
-the file, however many trials it has. Workers whose data differ from those here
-refuse its trials.
+		Long: `Submit a sweep file to the coordinator of a cluster.
 
-If no worker offers what the trials need (the trainer and its version, memory,
-labels) it says so; the sweep waits then and starts by itself when such a worker
-comes. --require-workers makes it an error instead.
+The file is checked here against its trainer and the local data. The coordinator
+returns the sweep's id as soon as it has stored the file, however many trials it has.
+Workers whose data differ from the local data refuse its trials.
 
-The program of a file with program is not sent: workers that run such sweeps see
-it themselves (--script-dir), and refuse trials whose program, or a file that the
-sweep file names, differs from the one here.
+If no worker offers what the trials need (trainer and version, memory, labels), the
+command reports it; the sweep waits and starts when such a worker appears. With
+--require-workers this is an error.
 
-A submission is made once, however often its request is sent: --key NAME does the
-same for a command that is repeated, as by a script that does not know how its
-last run ended.
+The program of a file with the key program is not sent. Workers that run such sweeps
+need it in one of their --script-dir directories. They refuse trials if the program, or
+a file that the sweep file names, differs from the local one.
 
-` + progressHelp + ` It belongs to --watch.
+Sending the same request again never submits twice. --key NAME extends this to
+repeated commands, such as a script that does not know how its last run ended.
 
-Exit codes: 0 done, 1 no coordinator answers, or no worker could run it and
---require-workers was given, 2 the file is refused, 3 with --watch: some trials
-failed, 4 no such file or trainer.`,
+` + progressHelp + ` It requires --watch.
+
+Exit codes: 0 done, 1 no coordinator answers, or no worker can run it and
+--require-workers is set, 2 the file is invalid, 3 with --watch: some trials failed,
+4 no such file or trainer.`,
 		Example: "  sweep submit examples/ucr.yaml\n  sweep submit examples/cbf.yaml --watch --nats nats://head:4222",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.server() == "" {
-				return usageError("submit needs a cluster: say where its NATS servers are by --nats, SWEEP_NATS or "+
-					"the settings file; \"sweep run %s\" trains here", args[0])
+				return usageError("submit needs a cluster: set its NATS servers with --nats, SWEEP_NATS or the "+
+					"settings file; to train on this machine, use \"sweep run %s\"", args[0])
 			}
 			if err := checkProgress(mode); err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("progress") && !watch {
-				return usageError("--progress %s: it belongs to --watch", mode)
+				return usageError("--progress %s requires --watch", mode)
 			}
 			submission, err := s.submission(cmd, args[0], options, reuse)
 			if err != nil {
@@ -61,9 +61,9 @@ failed, 4 no such file or trainer.`,
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d trials\n", submission.Spec.Name, done.Points)
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", submission.Spec.Name, sweep.CountText(done.Points, "trial"))
 				if done.Waiting != "" {
-					fmt.Fprintln(cmd.ErrOrStderr(), "it waits:", done.Waiting)
+					fmt.Fprintln(cmd.ErrOrStderr(), "waiting:", done.Waiting)
 				}
 				fmt.Fprintln(cmd.OutOrStdout(), done.Sweep)
 				if watch {
@@ -74,11 +74,11 @@ failed, 4 no such file or trainer.`,
 		},
 	}
 	cmd.Flags().BoolVar(&reuse, "reuse", true,
-		"take over results of equal trainer, data and parameters from earlier sweeps")
+		"reuse results of earlier sweeps with the same trainer, data and parameters")
 	cmd.Flags().BoolVar(&watch, "watch", false, "show the sweep until it ends")
-	cmd.Flags().BoolVar(&requireWorkers, "require-workers", false, "submit nothing if no worker could run it now")
-	cmd.Flags().StringVar(&key, "key", "", "name of this submission: the same name again submits nothing new, and "+
-		"prints the sweep that there is")
+	cmd.Flags().BoolVar(&requireWorkers, "require-workers", false, "fail if no worker can run the sweep now")
+	cmd.Flags().StringVar(&key, "key", "", "name of this submission; submitting the same name again only prints the "+
+		"existing sweep")
 	addProgressFlag(cmd, &mode)
 	options.addFlags(cmd.Flags())
 	return cmd
@@ -107,19 +107,20 @@ func newExtend(s *settings) *cobra.Command {
 	var options planOptions
 	cmd := &cobra.Command{
 		Use:     "extend SWEEP FILE",
-		Short:   "Add the points of a sweep file to a running or finished sweep",
+		Short:   "Add the grid points of a sweep file to a running or finished sweep",
 		GroupID: "cluster",
-		Long: `Add the points of a sweep file to a running or finished sweep of a cluster. Points
-that it has a result for are taken over and not trained again.
+		Long: `Add the grid points of a sweep file to a running or finished sweep of a cluster.
 
-Exit codes: 0 done, 1 it cannot be done, 2 the file is refused, 4 no such sweep,
-file or trainer.`,
-		Example: "  sweep extend latest examples/more.yaml",
+Grid points that already have a result in the sweep are not run again.
+
+Exit codes: 0 done, 1 not possible, 2 the file is invalid, 4 no such sweep, file or
+trainer.`,
+		Example: "  sweep extend latest examples/more.yaml\n  sweep extend ucr examples/ucr-wide.yaml",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.server() == "" {
-				return usageError("extend needs a cluster; here, put the new values into the sweep file and \"sweep " +
-					"run\" it: what is trained already is taken over")
+				return usageError("extend needs a cluster; on this machine, add the new values to the sweep file and " +
+					"\"sweep run\" it again: existing results are reused")
 			}
 			submission, err := s.submission(cmd, args[1], options, true)
 			if err != nil {
@@ -134,8 +135,8 @@ file or trainer.`,
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "sweep %s has %d trials more, less those that it has results for\n",
-					record.ID, points)
+				fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: added %s; those with existing results are not run again\n",
+					record.ID, sweep.CountText(points, "trial"))
 				return nil
 			})
 		},

@@ -249,7 +249,7 @@ parameters:
 	home := t.TempDir()
 	cmd, _ := start(t, home, "run", file)
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test ends before it does that
-	const rests = "nobody is at work on it"
+	const rests = "no process is running it"
 	waitFor(t, cmd, "an active sweep", func() bool {
 		said, _, _ := output(t, home, "status", "--json")
 		if strings.Contains(said, rests) {
@@ -381,7 +381,7 @@ func TestFullDiskUnderDashboard(t *testing.T) {
 			defer changes.Body.Close()
 			told := listen(t, cmd, changes.Body)
 			makeRoom := fill(t, disk)
-			told("make room and the run goes on")
+			told("Free some space and the run resumes")
 			get := func(path string) (int, string) {
 				return ask(http.DefaultClient, "GET", "http://"+address+"/api/"+path, "", "")
 			}
@@ -398,7 +398,7 @@ func TestFullDiskUnderDashboard(t *testing.T) {
 			makeRoom()
 			told(`"problem":""`)
 			_ = cmd.Wait() // its exit code is looked at below
-			if code := cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(stderr.String(), "the run goes on") {
+			if code := cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(stderr.String(), "the run resumes") {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			if got := digests(t, disk); got != want {

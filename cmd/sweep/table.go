@@ -28,26 +28,29 @@ func newTable(s *settings) *cobra.Command {
 		Use:     "table ucr|mnist|tasks [SWEEP...]",
 		Short:   "Print the papers' tables from the results, beside the published figures",
 		GroupID: "ask",
-		Long: `Print a table of the papers from the results of sweeps (the newest that has any if
-none is named), beside the published figures. Each data set is in one table:
+		Long: `Print one of the papers' tables from the results, beside the published figures.
 
-  ucr    those of the UCR archive: Table 4 of Zhang, Lei and Dhillon (2018)
+Without SWEEP, the newest sweep with results for the table is used. Each data set
+belongs to one table:
+
+  ucr    data sets of the UCR archive: Table 4 of Zhang, Lei and Dhillon (2018)
   mnist  MNIST, pixel by pixel and by deep networks: Table 2
-  tasks  everything else, such as addition, copy and har-2: losses, beside that of the
-         best answer that needs no memory, and accuracies
+  tasks  all others, such as addition, copy and har-2: accuracies, and losses beside
+         the loss of the best answer that needs no memory
 
-Who stands for a data set and model is chosen by what the sweep file's select says
-(the smallest validation loss, if it says nothing):
+--select says how the result for a data set and model is selected. Selection uses the
+metric of the sweep file's select, by default the smallest validation loss:
 
-  mean           mean ± standard deviation over replicates at the grid point that is best
-                 by the metric averaged over its replicates
-  single         the one best trial
-  ensemble       the replicates of the point of mean together: the class with the largest
-                 mean probability. The sweep file asks for "artifacts: [probabilities]"
-  ensemble:3     likewise, of all replicates of the three best points
-  ensemble:auto  of as many points as have together the smallest loss on the validation rows
+  mean           mean ± standard deviation over the replicates of the best grid point,
+                 which is selected by the metric's mean over replicates
+  single         the best single trial
+  ensemble       the replicates of the best grid point vote: the class with the largest
+                 mean probability. Needs "artifacts: [probabilities]" in the sweep file
+  ensemble:3     the same with all replicates of the three best grid points
+  ensemble:auto  the same with the number of grid points that has the smallest loss on
+                 the validation rows
 
-Notes below the table name what ties and what validation has not seen.
+Notes below the table name ties, and what validation has not seen.
 
 Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 		Example: `  sweep table ucr
@@ -65,7 +68,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 				return &exitError{exitUsage, err}
 			}
 			if request.Sweeps, request.All = args[1:], options.all; request.All && len(request.Sweeps) > 0 {
-				return usageError("--all takes every sweep: name none beside it")
+				return usageError("--all uses every sweep; do not name any")
 			}
 			if !slices.Contains(report.Formats, options.format) {
 				return usageError("--format %s: expected one of %s", options.format, strings.Join(report.Formats, ", "))
@@ -80,7 +83,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 					return err
 				}
 				if table == nil {
-					return fmt.Errorf("%w: no completed trial belongs into the table %s", sweep.ErrNotFound,
+					return fmt.Errorf("%w: no completed trial belongs in the table %s", sweep.ErrNotFound,
 						request.Kind.Name)
 				}
 				return table.Write(cmd.OutOrStdout(), options.format, isTerminal(cmd.OutOrStdout()))
@@ -91,7 +94,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 	f.StringVar(&options.selection, "select", string(report.Mean), "mean, single, ensemble, ensemble:K or "+
 		"ensemble:auto")
 	f.StringVar(&options.format, "format", "text", strings.Join(report.Formats, ", "))
-	f.BoolVar(&options.all, "all", false, "take the results of all sweeps together")
+	f.BoolVar(&options.all, "all", false, "combine the results of all sweeps")
 	return cmd
 }
 

@@ -16,16 +16,18 @@ func newToken(s *settings) *cobra.Command {
 		Use:     "token",
 		Short:   "Make, list and revoke the dashboard's tokens",
 		GroupID: "cluster",
-		Long: `Make, list and revoke the dashboard's tokens. A token lets its bearer read the
-dashboard from other machines and, unless it is a reader's, retry and cancel trials.
-Tokens are in a file of the home directory of whoever serves the dashboard, which
-has no secrets, only their digests; changes count at once.
+		Long: `Create, list and revoke tokens of the dashboard.
 
-Exit codes: those of the command below it.`,
+With a token, people and programs can read the dashboard from other machines and, unless
+the token is read-only, retry and cancel trials. The tokens' digests are stored in a file
+in the state directory of the user who serves the dashboard; the tokens themselves are
+not stored. Changes apply at once.
+
+Exit codes: those of the subcommand.`,
 		Example: "  sweep token create alice\n  sweep token list\n  sweep token revoke alice",
 		Args:    cobra.NoArgs,
 	}
-	cmd.PersistentFlags().StringVar(&path, "tokens", "", "file of the tokens (default: tokens.json in the home "+
+	cmd.PersistentFlags().StringVar(&path, "tokens", "", "file of the tokens (default: tokens.json in the state "+
 		"directory)")
 	cmd.AddCommand(newTokenCreate(s, &path), newTokenList(s, &path), newTokenRevoke(s, &path))
 	return cmd
@@ -41,16 +43,17 @@ func newTokenCreate(s *settings, path *string) *cobra.Command {
 	var lasting time.Duration
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a token and print it, this once",
-		Long: `Make a token and print it, this once: what is kept cannot be turned back into it.
+		Short: "Create a token and print it",
+		Long: `Create a token and print it. It cannot be shown again.
+
 Programs send it as "Authorization: Bearer TOKEN"; people enter it in the dashboard.
 
-Exit codes: 0 done, 1 there is one of that name.`,
+Exit codes: 0 done, 1 the name is taken.`,
 		Example: "  sweep token create alice\n  sweep token create screen --read-only --expires 720h",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if lasting < 0 {
-				return usageError("--expires %v: expected a time from now on", lasting)
+				return usageError("--expires %v: expected a positive duration", lasting)
 			}
 			tokens, err := s.openTokens(*path)
 			if err != nil {
@@ -64,8 +67,9 @@ Exit codes: 0 done, 1 there is one of that name.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&readOnly, "read-only", false, "the bearer may read, and change nothing")
-	cmd.Flags().DurationVar(&lasting, "expires", 0, "how long it is valid, as 720h (default: until it is revoked)")
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "allow reading only")
+	cmd.Flags().DurationVar(&lasting, "expires", 0, "how long the token is valid, such as 720h (default: until it is "+
+		"revoked)")
 	return cmd
 }
 
@@ -74,7 +78,7 @@ func newTokenList(s *settings, path *string) *cobra.Command {
 		Use:     "list",
 		Short:   "List the tokens, without their secrets",
 		Long:    "List the tokens, without their secrets.\n\nExit codes: 0 done, 1 the file cannot be read.",
-		Example: "  sweep token list",
+		Example: "  sweep token list\n  sweep token list --tokens /srv/sweep/tokens.json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tokens, err := s.openTokens(*path)
@@ -86,7 +90,7 @@ func newTokenList(s *settings, path *string) *cobra.Command {
 				return err
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-			fmt.Fprintln(w, "NAME\tMAY\tMADE\tEXPIRES")
+			fmt.Fprintln(w, "NAME\tMAY\tCREATED\tEXPIRES")
 			for _, t := range list {
 				may, expires := "read, act", "never"
 				if t.ReadOnly {
@@ -104,10 +108,9 @@ func newTokenList(s *settings, path *string) *cobra.Command {
 
 func newTokenRevoke(s *settings, path *string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "revoke NAME",
-		Short: "Take a token back; its sessions end",
-		Long: "Take a token back. Sessions that it was entered for end at once.\n\nExit codes: 0 done, 4 there is " +
-			"no such token.",
+		Use:     "revoke NAME",
+		Short:   "Revoke a token and end its sessions",
+		Long:    "Revoke a token and end its sessions at once.\n\nExit codes: 0 done, 4 no such token.",
 		Example: "  sweep token revoke alice",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -28,6 +28,10 @@ func newTrainer(s *settings) *cobra.Command {
 		Use:     "trainer",
 		Short:   "Describe trainers: their parameters and metrics",
 		GroupID: "write",
+		Long: `Describe trainers: their parameters and metrics.
+
+Exit codes: those of the subcommand.`,
+		Example: "  sweep trainer describe\n  sweep trainer step --goals",
 		Args:    cobra.NoArgs,
 	}
 	cmd.AddCommand(newTrainerDescribe(s), newTrainerStep(), newTrainerServe())
@@ -84,6 +88,7 @@ func newTrainerDescribe(s *settings) *cobra.Command {
 		Use:   "describe [NAME]",
 		Short: "List a trainer's parameters with types, defaults and ranges, and its metrics",
 		Long: `List a trainer's parameters with types, defaults and ranges, and its metrics.
+
 NAME is a built-in trainer (builtin, noop, script) or an executable in --trainer-path.
 
 Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
@@ -104,7 +109,7 @@ Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
 			return writeDescription(cmd, description)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole description as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the complete description as JSON")
 	return cmd
 }
 

@@ -23,7 +23,7 @@ func newTrial(s *settings) *cobra.Command {
 		GroupID: "ask",
 		Long: `Show, cancel and retry single trials of a sweep, by their indices.
 
-Exit codes: those of the command below it.`,
+Exit codes: those of the subcommand.`,
 		Example: "  sweep trial show ucr 17\n  sweep trial cancel ucr 3-7\n  sweep trial retry ucr 17",
 		Args:    cobra.NoArgs,
 	}
@@ -46,10 +46,10 @@ func parseIndices(args []string) ([]int64, error) {
 			from, err := strconv.ParseInt(first, 10, 64)
 			to, lastErr := strconv.ParseInt(last, 10, 64)
 			if err != nil || lastErr != nil || from < 0 || to < from {
-				return nil, usageError("%q is no trial index: expected a number, or a range as 3-7", word)
+				return nil, usageError("%q is not a trial index: expected a number, or a range such as 3-7", word)
 			}
 			if to-from >= int64(mostIndices-len(indices)) {
-				return nil, usageError("more than %d trials are named", mostIndices)
+				return nil, usageError("too many trials: at most %d can be named", mostIndices)
 			}
 			for ; from <= to; from++ {
 				indices = append(indices, from)
@@ -73,18 +73,19 @@ func newTrialShow(s *settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show SWEEP INDEX",
-		Short: "Show one trial: parameters, state and why, metrics, executions, artifacts",
-		Long: `Show one trial: its parameters, its state and why it is in it, its metrics, every
-execution (worker, start, end, and why it ended) and its artifacts. "sweep logs"
-shows what the executions wrote, "sweep curves" the curves.
+		Short: "Show one trial: parameters, state, metrics, executions, artifacts",
+		Long: `Show one trial: parameters, state, metrics, executions, artifacts.
 
-Exit codes: 0 done, 2 a bad index, 4 no such sweep or trial.`,
+The state comes with its reason, and each execution with its worker, start, end and
+outcome. "sweep logs" shows the output of executions, "sweep curves" the curves.
+
+Exit codes: 0 done, 2 an invalid index, 4 no such sweep or trial.`,
 		Example: "  sweep trial show latest 17\n  sweep trial show ucr 17 --json",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			indices, err := parseIndices(args[1:])
 			if err != nil || len(indices) != 1 {
-				return usageError("%q is no trial index", args[1])
+				return usageError("%q is not a trial index", args[1])
 			}
 			return s.onTarget(cmd, func(t target) error {
 				record, err := t.Sweep(cmd.Context(), args[0])
@@ -131,7 +132,7 @@ func reasonOf(record *sweep.SweepRecord, t *sweep.TrialRecord, executions []swee
 	before := ""
 	if n := len(executions); n > 0 && executions[n-1].Outcome != sweep.ExecutionRunning {
 		last := executions[n-1]
-		before = fmt.Sprintf("; the execution before it on %s was %s", last.Worker, last.Outcome)
+		before = fmt.Sprintf("; the previous execution on %s was %s", last.Worker, last.Outcome)
 		if last.Reason != "" {
 			before += ": " + last.Reason
 		}
@@ -142,7 +143,7 @@ func reasonOf(record *sweep.SweepRecord, t *sweep.TrialRecord, executions []swee
 	}
 	switch t.State {
 	case sweep.Pending:
-		reason := "it waits for its turn"
+		reason := "waiting for its turn"
 		switch record.State {
 		case sweep.SweepPaused:
 			reason = "its sweep is paused"
@@ -157,23 +158,23 @@ func reasonOf(record *sweep.SweepRecord, t *sweep.TrialRecord, executions []swee
 		}
 		return reason + before + lost
 	case sweep.Queued:
-		return "its job waits for a worker that is free" + before + lost
+		return "its job is waiting for a free worker" + before + lost
 	case sweep.Running:
-		return "it runs on " + t.Worker + lost
+		return "on worker " + t.Worker + lost
 	case sweep.Cancelled:
 		if record.State == sweep.SweepCancelled {
 			return "its sweep was cancelled"
 		}
-		return "it was cancelled"
+		return "the trial was cancelled"
 	case sweep.Failed:
 		if t.Result != nil && t.Result.Error != "" {
 			return t.Result.Error
 		}
-		return "its trainer says so"
+		return "its trainer reported a failure"
 	}
 	switch {
 	case t.ReusedFrom != nil:
-		return fmt.Sprintf("its result was taken over from trial %s", *t.ReusedFrom)
+		return fmt.Sprintf("its result was reused from trial %s", *t.ReusedFrom)
 	case t.Result != nil && t.Result.Diverged:
 		return "its training diverged"
 	}
@@ -276,10 +277,10 @@ func trialsCommand(s *settings, use, short, long, example string, do func(cmd *c
 		Short: short,
 		Long: long + `
 
-INDEX is a number or a range as 3-7. Repeated, the command changes nothing more;
-if one of the trials does not exist, nothing is changed.
+INDEX is a number or a range such as 3-7. If one of the trials does not exist, nothing
+is changed. Repeating the command has no further effect.
 
-Exit codes: 0 done, 1 it cannot be done, 2 a bad index, 4 no such sweep or trial.`,
+Exit codes: 0 done, 1 not possible, 2 an invalid index, 4 no such sweep or trial.`,
 		Example: example,
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -299,29 +300,31 @@ Exit codes: 0 done, 1 it cannot be done, 2 a bad index, 4 no such sweep or trial
 }
 
 func newTrialCancel(s *settings) *cobra.Command {
-	return trialsCommand(s, "cancel", "End some trials of a sweep; the others go on",
-		"End some trials of a sweep: what waits never starts, what runs is stopped. Those that have a result keep it.",
+	return trialsCommand(s, "cancel", "Cancel some trials of a sweep",
+		"Cancel some trials of a sweep. Running ones are stopped, waiting ones never start, and results are kept.",
 		"  sweep trial cancel latest 17\n  sweep trial cancel ucr 3 10-20",
 		func(cmd *cobra.Command, t target, id string, indices []int64) error {
 			n, err := t.CancelNamed(cmd.Context(), id, indices)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: %d of %d trials are cancelled now\n", id, n, len(indices))
+			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: cancelled %d of %s\n", id, n,
+				sweep.CountText(len(indices), "trial"))
 			return nil
 		})
 }
 
 func newTrialRetry(s *settings) *cobra.Command {
-	return trialsCommand(s, "retry", "Train some failed or cancelled trials of a sweep again",
-		"Put those of the named trials back that failed or were cancelled. Completed ones keep their results.",
+	return trialsCommand(s, "retry", "Retry some failed or cancelled trials of a sweep",
+		"Retry some failed or cancelled trials of a sweep. Completed trials keep their results.",
 		"  sweep trial retry latest 17\n  sweep trial retry ucr 3 10-20",
 		func(cmd *cobra.Command, t target, id string, indices []int64) error {
 			n, err := t.RetryNamed(cmd.Context(), id, indices)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: %d of %d trials to train again\n", id, n, len(indices))
+			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: retrying %d of %s\n", id, n,
+				sweep.CountText(len(indices), "trial"))
 			if n > 0 {
 				s.laterHint(cmd, "sweep "+id)
 			}

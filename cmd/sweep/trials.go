@@ -31,22 +31,27 @@ func newTrials(s *settings) *cobra.Command {
 		Use:     "trials [SWEEP]",
 		Short:   "List a sweep's trials, filtered and sorted by parameters or metrics",
 		GroupID: "ask",
-		Long: `List the trials of a sweep (the newest if none is named) with the parameters in
-which they differ and their summary metrics.
+		Long: `List a sweep's trials, filtered and sorted by parameters or metrics.
+
+Without SWEEP, the newest sweep is listed. By default the list shows the parameters in
+which the trials differ, and their summary metrics. It is followed by the reasons why
+trials failed and why workers refused trials; a refusal is not a failure.
 
 --where compares a parameter, a summary metric or a column (index, seconds,
-parameter_count, best_epoch, refusals) with a value: NAME=VALUE, and likewise !=,
-<, <=, > and >=; several must all hold. --sort takes the same names, and puts the
-best first where it is a metric with a goal; --descending says which way by hand.
-Trials without the value come last. --best leaves the best trial of each group
-alone, by what the sweep file's select says. --group-by lists groups of trials that
-agree in some parameters, or with '*' in all but the seed: how many there are, mean ±
-standard deviation of each metric and its best trial, the best group first; trials
-that diverged or failed have no part in a mean and are counted beside it. --after goes on behind the last trial
-of a page. Below the list stands why trials failed, and why workers refused some,
-which counts against nobody.
+parameter_count, best_epoch, refusals) with a value: NAME=VALUE, or !=, <, <=, >, >=
+in place of =. Trials must meet all conditions.
 
-Exit codes: 0 done, 2 a condition that cannot be read, 4 no such sweep.`,
+--sort takes the same names. A metric with a goal is sorted with its best value first;
+--descending sets the direction explicitly. Trials without a value come last. To get
+the next page, pass the last index with --after.
+
+--best shows only the best trial of each group, by the sweep file's select. --group-by
+lists groups of trials that agree in the given parameters ('*': all but the seed), the
+best group first, with their number of trials, mean ± standard deviation of each
+metric, and best trial. Failed and diverged trials are excluded from means and counted
+separately.
+
+Exit codes: 0 done, 2 an invalid condition, 4 no such sweep.`,
 		Example: `  sweep trials --sort validation_loss --limit 10
   sweep trials ucr --where dataset=CBF --where 'lr<0.01' --sort test_accuracy
   sweep trials ucr --sort validation_loss --after 17
@@ -57,19 +62,19 @@ Exit codes: 0 done, 2 a condition that cannot be read, 4 no such sweep.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runTrials(cmd, s, &options, args) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&options.where, "where", nil, "condition on a parameter, metric or column, as lr=0.01")
+	f.StringArrayVar(&options.where, "where", nil, "condition on a parameter, metric or column, such as lr=0.01")
 	f.StringSliceVar(&options.states, "state", nil, "only these states: pending, queued, running, completed, failed, "+
 		"cancelled")
 	f.StringVar(&options.sort, "sort", "index", "parameter, metric or column to sort by")
 	f.BoolVar(&options.descending, "descending", false, "largest first (default: the best first)")
-	f.BoolVar(&options.best, "best", false, "only the best trial of each group, by the sweep file's select")
-	f.Int64Var(&options.after, "after", -1, "go on behind the trial with this index")
-	f.IntVar(&options.limit, "limit", 50, "largest number of trials; 0 lists all")
-	f.StringSliceVar(&options.columns, "columns", nil, "parameters and metrics to show (default: what differs, and "+
-		"the main metrics)")
+	f.BoolVar(&options.best, "best", false, "show only the best trial of each group, by the sweep file's select")
+	f.Int64Var(&options.after, "after", -1, "continue after the trial with this index")
+	f.IntVar(&options.limit, "limit", 50, "maximum number of trials; 0 lists all")
+	f.StringSliceVar(&options.columns, "columns", nil, "parameters and metrics to show (default: those that differ, "+
+		"and the main metrics)")
 	f.StringSliceVar(&options.groupBy, "group-by", nil, "list groups of trials that agree in these parameters; '*' "+
 		"for all that vary but the seed")
-	f.BoolVar(&options.asJSON, "json", false, "print one JSON object a line")
+	f.BoolVar(&options.asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
 
@@ -129,7 +134,7 @@ func runTrials(cmd *cobra.Command, s *settings, options *trialsOptions, args []s
 	for _, t := range trials {
 		fmt.Fprint(cmd.OutOrStdout(), trialNote(t))
 		if others := ties[t.Index]; others > 0 {
-			fmt.Fprintf(cmd.OutOrStdout(), "\ntrial %d: others of its group that are exactly as good: %d\n",
+			fmt.Fprintf(cmd.OutOrStdout(), "\ntrial %d: ties in its group: %d\n",
 				t.Index, others)
 		}
 	}
@@ -208,7 +213,8 @@ func checkNames(ctx context.Context, results sweep.Reader, record *sweep.SweepRe
 		if slices.Contains(known, name) {
 			return nil
 		}
-		return usageError("--%s %s: no trial of this sweep has that; they differ in %s, and have metrics as %s (all: "+
+		return usageError("--%s %s: no trial of this sweep has this name; trials differ in %s, and have metrics "+
+			"such as %s (all: "+
 			"sweep trainer describe %s)",
 			flag, name, strings.Join(variedParameters(record), ", "), strings.Join(mainMetrics(ctx, results, record),
 				", "), record.Trainer)

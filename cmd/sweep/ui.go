@@ -41,13 +41,13 @@ func (d *dashboard) addFlags(f *pflag.FlagSet, address string) {
 	if f.Lookup("ui") != nil {
 		return
 	}
-	text := "address of the dashboard, as 127.0.0.1:7766; none if empty. On this machine's own addresses reading is " +
-		"free; everything else needs a token"
+	text := "address of the dashboard, such as 127.0.0.1:7766; none if empty. Everything needs a token, except " +
+		"reading on this machine's own addresses"
 	f.StringVar(&d.address, "ui", address, text)
 	f.StringVar(&d.cert, "ui-cert", "", "file with the dashboard's certificate, in PEM; without it the dashboard "+
-		"speaks plain HTTP")
+		"uses plain HTTP")
 	f.StringVar(&d.key, "ui-key", "", "file with the private key of --ui-cert, in PEM")
-	f.StringVar(&d.tokens, "tokens", "", "file of the dashboard's tokens (default: tokens.json in the home directory)")
+	f.StringVar(&d.tokens, "tokens", "", "file of the dashboard's tokens (default: tokens.json in the state directory)")
 }
 
 func newUI(s *settings) *cobra.Command {
@@ -56,18 +56,20 @@ func newUI(s *settings) *cobra.Command {
 		Use:     "ui",
 		Short:   "Serve the dashboard over the results, in a browser",
 		GroupID: "ask",
-		Long: `Serve the dashboard over a database of results, whether anything runs or not: sweeps,
-trials with their artifacts, groups of replicates, curves, which parameters matter,
-and the papers' tables and figures. It reads the local database, or that of --store.
+		Long: `Serve the dashboard over the results, in a browser.
 
-On this machine's own addresses anybody on it may read. Another address (--ui
-:7766) asks for a token from everybody, as do the actions (retry, cancel): "sweep
-token create" makes one. --ui-cert and --ui-key have it speak TLS.
+It shows sweeps, trials with their artifacts, groups of replicates, curves, the
+importance of parameters, and the papers' tables and figures. It reads the local
+database, or that of --store, whether a sweep is running or not.
 
-With --nats the workers of that cluster are shown too, and artifacts come from its
-artifact store.
+On this machine's own addresses everyone on the machine can read without a token. On
+other addresses (--ui :7766), and for actions (retry, cancel), a token is required:
+create one with "sweep token create". --ui-cert and --ui-key enable TLS.
 
-Exit codes: 0 stopped, 1 it cannot run, 2 wrong settings.`,
+With --nats the dashboard also shows the workers of that cluster and uses its artifact
+store.
+
+Exit codes: 0 stopped, 1 error, 2 invalid settings.`,
 		Example: `  sweep ui
   sweep ui --ui 127.0.0.1:0 --store sqlite:results.db
   sweep ui --ui :7766 --ui-cert cert.pem --ui-key key.pem`,
@@ -82,7 +84,7 @@ func (s *settings) runUI(cmd *cobra.Command, d *dashboard) error {
 	ctx := cmd.Context()
 	log := s.logger(cmd)
 	if d.address == "" {
-		return usageError("ui: say where to serve the dashboard by --ui, as %s", defaultUI)
+		return usageError("ui: set the address of the dashboard with --ui, such as %s", defaultUI)
 	}
 	local := *s
 	local.nats.Addresses = "" // the dashboard reads the database itself
@@ -122,7 +124,7 @@ func (s *settings) runUI(cmd *cobra.Command, d *dashboard) error {
 func (s *settings) serveUI(d *dashboard, options web.Options,
 	log *slog.Logger) (address string, stop func(), err error) {
 	if (d.cert == "") != (d.key == "") {
-		return "", nil, usageError("--ui-cert and --ui-key belong together")
+		return "", nil, usageError("--ui-cert and --ui-key must be set together")
 	}
 	path, err := s.tokensFile(d.tokens)
 	if err != nil {
@@ -134,8 +136,8 @@ func (s *settings) serveUI(d *dashboard, options web.Options,
 	}
 	listener, err := net.Listen("tcp", d.address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return "", nil, fmt.Errorf("--ui: %s is taken, perhaps by another dashboard: --ui=127.0.0.1:0 takes an "+
-			"address that is free", d.address)
+		return "", nil, fmt.Errorf("--ui: %s is taken, perhaps by another dashboard; --ui=127.0.0.1:0 selects a "+
+			"free address", d.address)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("--ui: %w", err)
@@ -153,7 +155,7 @@ func (s *settings) serveUI(d *dashboard, options web.Options,
 			MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
 		scheme = "https"
 	} else if options.Closed {
-		log.Warn("dashboard: tokens and results travel unencrypted: give it a certificate by --ui-cert and --ui-key",
+		log.Warn("dashboard: tokens and results travel unencrypted: set a certificate with --ui-cert and --ui-key",
 			"address", listener.Addr().String())
 	}
 	served := web.New(options)
@@ -162,7 +164,7 @@ func (s *settings) serveUI(d *dashboard, options web.Options,
 	go func() {
 		defer close(done)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("dashboard: not served any more", "error", err)
+			log.Error("dashboard: no longer served", "error", err)
 		}
 	}()
 	address = scheme + "://" + listener.Addr().String() + "/"
@@ -222,7 +224,7 @@ func (s *settings) extender(log *slog.Logger,
 			return 0, err
 		}
 		if name, err := file.Trainer(path, []byte(source)); err == nil && name == sweep.ScriptTrainer {
-			return 0, errors.New(`a sweep of programs is extended where its program is: by "sweep extend"`)
+			return 0, errors.New(`a sweep of programs must be extended where its program is, with "sweep extend"`)
 		}
 		launcher, err := s.newLauncher(log)
 		if err != nil {
@@ -238,10 +240,10 @@ func (s *settings) extender(log *slog.Logger,
 }
 
 // errStandby is why a coordinator that does not lead knows and changes nothing.
-var errStandby = errors.New("this coordinator stands by: ask the active one")
+var errStandby = errors.New("this coordinator is a standby: use the active one")
 
 // errAtRest is why a run that waits for room does not.
-var errAtRest = errors.New("the run is not at work now: it goes on when what keeps it from that is over")
+var errAtRest = errors.New("the run is stalled now: it resumes when its problem is resolved")
 
 // leadingOnly is what changes sweeps, knows the workers and has the artifacts, while this coordinator
 // leads.
@@ -355,7 +357,7 @@ func (l *clusterUI) serve(ctx context.Context, d *dashboard) (stop func(), err e
 		if results, err = l.settings.connectStore(ctx); err == nil {
 			break
 		}
-		l.log.Warn("dashboard: the database cannot be used; trying again until it can", "error", err)
+		l.log.Warn("dashboard: the database is unavailable; retrying", "error", err)
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()

@@ -88,7 +88,7 @@ func TestUI(t *testing.T) {
 	check(t, func(args ...string) (stdout, stderr string, code int) { return output(t, home, args...) }, []line{
 		{args: []string{"run", file}, stderr: []string{"6 completed"}},
 		{args: []string{"ui", "--ui", ""}, code: exitUsage, stderr: []string{"--ui"}},
-		{args: []string{"ui", "--ui-cert", cert}, code: exitUsage, stderr: []string{"belong together"}},
+		{args: []string{"ui", "--ui-cert", cert}, code: exitUsage, stderr: []string{"must be set together"}},
 		{args: []string{"ui", "--ui", "127.0.0.1:0", "--ui-cert", key, "--ui-key", cert}, code: exitFailure,
 			stderr: []string{"--ui-cert"}},
 		{args: []string{"token", "create", "no good"}, code: exitFailure, stderr: []string{"a name has"}},

@@ -32,12 +32,13 @@ func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print what this program was built from, and the kernel level of this machine",
-		Long: `Print the version and the commit that this program was built from, by its own build
-information, the version of the built-in trainer and of its results, and the level
-of the kernels on this machine, on which bits depend.
+		Short: "Print the program's version and commit, and the kernel level of this machine",
+		Long: `Print the program's version and commit, and the kernel level of this machine.
 
-Exit codes: 0 done, 1 SWEEP_KERNEL names no level of this machine.`,
+The output also has the version of the built-in trainer and of its results. The bits of
+results depend on the kernel level.
+
+Exit codes: 0 done, 1 SWEEP_KERNEL names a level that this machine does not have.`,
 		Example: "  sweep version\n  sweep version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -26,18 +26,19 @@ func newWatch(s *settings) *cobra.Command {
 	var mode string
 	cmd := &cobra.Command{
 		Use:     "watch [SWEEP]",
-		Short:   "Show sweeps, trials, curves and logs on the whole screen, or how a sweep advances",
+		Short:   "Watch sweeps, trials, curves and logs on the full screen, or follow the progress of one",
 		GroupID: "ask",
-		Long: `In a terminal, show sweeps, workers, the trials of a sweep, a trial with its curves
-and its log on the whole screen; the sweep that is named, or the newest, is shown
-first. Keys stand at the bottom; q leaves.
+		Long: `Watch sweeps, workers, trials, curves and logs on the full screen.
 
-Elsewhere, and with --progress, show how the sweep advances until it ends, and then
-its tables. Stopping to watch does not stop the sweep.
+In a terminal, the view opens with the named or the newest sweep. The keys are listed
+at the bottom; q quits.
+
+Without a terminal, or with --progress, the command shows the sweep's progress until
+it ends, and then its tables. Interrupting the command does not stop the sweep.
 
 ` + progressHelp + `
 
-Exit codes: 0 all trials completed, 1 something went wrong, 3 some trials failed,
+Exit codes: 0 all trials completed, 1 error, 3 some trials failed,
 4 no such sweep, 130 interrupted.`,
 		Example: "  sweep watch\n  sweep watch ucr --progress tty",
 		Args:    cobra.MaximumNArgs(1),

@@ -28,30 +28,32 @@ func newWorker(s *settings) *cobra.Command {
 		Use:     "worker",
 		Short:   "Run a worker of a cluster on this host",
 		GroupID: "cluster",
-		Long: `Run a worker: it takes trials of its pool from NATS, trains each in a trainer
-process, and reports. It needs no access to the database.
+		Long: `Run a worker of a cluster on this host.
 
-The worker announces what it offers: its trainers with their versions, --memory,
---label. Trials that need something else do not reach it. A trial whose data set
-in --data is not the one that its sweep was submitted with is refused, not
-trained, and goes to another worker; so is one whose trainer does not start here.
-What was lacking is looked for again after a minute, then less and less often.
+It takes trials of its pool from NATS, runs each in a trainer process, and reports
+their results. It needs no access to the database.
 
---script-dir has the worker run the programs of sweep files, in these directories:
-whoever may submit sweeps then has commands of his own run by this worker's user.
+The worker announces what it offers: its trainers with their versions, --memory and
+--label. It receives only trials that need nothing else. It refuses a trial whose data
+set in --data differs from the one that the sweep was submitted with, or whose trainer
+does not start; the trial goes to another worker. The worker looks again for missing
+data and trainers after a minute, then less and less often.
 
-After several failures that are the machine's in a row, such as a full disk, the
-worker takes no more jobs, lets those that run go on to their end, and says why
-("sweep workers"). SIGTERM drains it: running trials end, or after --grace are
-stopped, keep their checkpoints and go back into the queue.
+--script-dir lets the worker run the programs of sweep files in these directories.
+Everyone who may submit sweeps can then run commands as this worker's user.
 
-Exit codes: 0 stopped, 1 it cannot run, 2 wrong settings.`,
+After several failures of the machine in a row, such as a full disk, the worker takes
+no further jobs, finishes those that are running, and reports the reason ("sweep
+workers"). On SIGTERM it drains: running trials finish; those still running after
+--grace are stopped, keep their checkpoints and return to the queue.
+
+Exit codes: 0 stopped, 1 error, 2 invalid settings.`,
 		Example: "  sweep worker --nats nats://head:4222 --slots 8 --data /srv/data\n  sweep worker --nats " +
 			"nats://head:4222 --pool gpu --slots 2 --memory 24GiB --label gpu=a100",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.nats.Addresses == "" {
-				return usageError("worker: say where the NATS servers are by --nats, SWEEP_NATS or the settings file")
+				return usageError("worker: set the NATS servers with --nats, SWEEP_NATS or the settings file")
 			}
 			if d.slots < 1 {
 				return usageError("--slots %d: expected at least 1", d.slots)
@@ -126,7 +128,7 @@ func (s *settings) runWorker(cmd *cobra.Command, d *daemon, memory int64, labels
 	defer conn.Close()
 	if cmd.Flags().Changed("ack-wait") {
 		log.Warn(
-			"--ack-wait of a worker has no effect any more: the coordinator's holds, and workers learn it from there")
+			"--ack-wait of a worker no longer has an effect: workers use the coordinator's value")
 	}
 	w, err := wire.New(conn, wire.Options{Domain: s.natsDomain, Logger: log})
 	if err != nil {
@@ -148,10 +150,10 @@ func (s *settings) runWorker(cmd *cobra.Command, d *daemon, memory int64, labels
 	}
 	defer stop()
 	if err := trainer.CanHide(); err != nil {
-		log.Warn("trainers can read what this worker's user can, its credentials too", "reason", err)
+		log.Warn("trainers can read everything that this worker's user can, including its credentials", "reason", err)
 	}
 	if os.Geteuid() == 0 {
-		log.Warn("this worker runs as root, and its trainers with it: give it a user of its own")
+		log.Warn("this worker and its trainers run as root: run it as a user of its own")
 	}
 	log.Info("taking jobs", "pool", d.pool, "slots", d.slots, "data", data)
 	if err := daemon.Run(cmd.Context()); err != nil {

@@ -20,8 +20,10 @@ func newWorkers(s *settings) *cobra.Command {
 		Use:     "workers",
 		Short:   "List a cluster's workers and what each runs",
 		GroupID: "cluster",
-		Long: `Ask all workers of a cluster how they are: pool, slots, the trials that they run,
-which take no jobs and why; what each offers, and which trials it refused.
+		Long: `List a cluster's workers and what each runs.
+
+For each worker the command prints its pool, slots and running trials, why it takes no
+jobs if it does not, what it offers, and which trials it refused.
 
 Exit codes: 0 done, 1 NATS cannot be reached.`,
 		Example: "  sweep workers\n  sweep workers --json",
@@ -145,12 +147,13 @@ func newDrain(s *settings) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:     "drain WORKER",
-		Short:   "Have a worker take no further jobs",
+		Short:   "Drain a worker: it takes no further jobs",
 		GroupID: "cluster",
-		Long: `Have a worker take no further jobs: its running trials end, or go back into the
-queue when its grace period is over. It stays drained, and "sweep workers" says why, until
---resume or a restart. WORKER is a name that "sweep workers" lists, or the
-beginning of one.
+		Long: `Drain a worker: it takes no further jobs.
+
+Its running trials finish, or return to the queue after its grace period. It stays
+drained until --resume or a restart; "sweep workers" shows the reason. WORKER is a name
+that "sweep workers" lists, or the beginning of one.
 
 Exit codes: 0 done, 1 the worker does not answer, 4 no such worker.`,
 		Example: "  sweep drain node7 --reason \"new disk\"\n  sweep drain node7 --resume",

@@ -84,7 +84,7 @@ func (c *Candidate) check(ctx context.Context) (term int64, err error) {
 		return term, nil
 	}
 	if before := c.unable.Swap(&inability{err, time.Now()}); before == nil {
-		c.Logger.Warn("cannot lead now: another coordinator may", "error", err)
+		c.Logger.Warn("cannot lead now; another coordinator may", "error", err)
 	}
 	return 0, err
 }
@@ -135,7 +135,7 @@ func (c *Candidate) Run(ctx context.Context) error {
 		}
 		c.phase(err.Error())
 		if pause == firstPause {
-			c.Logger.Warn("the database cannot be used; trying again until it can", "error", err)
+			c.Logger.Warn("the database is unavailable; retrying", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -166,7 +166,7 @@ func (c *Candidate) term(ctx context.Context, working func()) (err error) {
 		resigning, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		if resignErr := leader.Resign(resigning); resignErr != nil {
-			c.Logger.Debug("giving up the lead", "error", resignErr)
+			c.Logger.Debug("releasing the lead", "error", resignErr)
 		}
 	}()
 	cluster, err := results.Cluster(ctx)

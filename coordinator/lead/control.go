@@ -40,10 +40,10 @@ func (c *Candidate) control(ctx context.Context, leader sweep.Lead, led *coordin
 				break
 			}
 			if serving = true; lapsed {
-				c.Logger.Info("the lead's lease is renewed again")
+				c.Logger.Info("the leader's lease is renewed again")
 			}
 		case !holds && serving:
-			c.Logger.Warn("the lead's lease has run out: another coordinator may lead", "reason", leader.Problem())
+			c.Logger.Warn("the leader's lease has expired; another coordinator may lead", "reason", leader.Problem())
 			service.Pause()
 			serving = false
 		}
