@@ -148,7 +148,7 @@ func (e *Elman[F]) NewPass(limits Limits) Pass[F] {
 // evaluatedRows is the number of states that are worked on together where no
 // history is kept: few enough for the first-level cache, but two steps at least.
 func evaluatedRows(n int, limits Limits) int {
-	return max(2*limits.Batch, min(1<<13/n, (limits.Steps+1)*limits.Batch))
+	return max(2*limits.Batch, min(evaluatedValues/n, (limits.Steps+1)*limits.Batch))
 }
 
 func (p *elmanPass[F]) step(first, end int) {

@@ -23,16 +23,6 @@ const (
 	OperatorCompactWY OperatorKind = "compact-wy"
 )
 
-// From where on the factors of an n × n matrix of rank k are used, by measurement.
-const (
-	// appliedRanks: W is applied by its factors if n is more than so many times k. A rank counts as
-	// the next multiple of rankStep, as products with fewer columns take no less time.
-	appliedRanks, rankStep = 3, 16
-	// formedSize and formedRanks: W is formed from its factors if n is so much at least, and so many
-	// times k. One reflector after another would go over a matrix that the cache does not hold.
-	formedSize, formedRanks = 128, 2
-)
-
 // An operator applies a layer's matrix W to states in rows, W as it is loaded, for all passes:
 // [dense] is W itself, [factored] its factors.
 type operator[F kernel.Float] interface {

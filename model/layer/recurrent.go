@@ -495,4 +495,4 @@ func (u *unrolled[F]) endBackward() State[F] {
 // cachedRows is the number of rows, time steps times sequences, that are worked on
 // together: so few that what was computed for them, cols numbers a row, is
 // still in the second-level cache when it is used next.
-func cachedRows(cols int) int { return max(1, 1<<16/cols) }
+func cachedRows(cols int) int { return max(1, chunkValues/cols) }
