@@ -87,7 +87,7 @@ func testFill(t *testing.T, address string) {
 	want := answers()
 	must(s.db.Update(ctx, func(tx database.Tx) error {
 		return tx.Script(ctx,
-			`DELETE FROM scores; DELETE FROM metrics; DELETE FROM points; DELETE FROM contests; UPDATE trials SET point_key = NULL, dataset = NULL, model = NULL, seed = NULL, lr = NULL;
+			`DELETE FROM scores; DELETE FROM metrics; DELETE FROM point_aggregates; DELETE FROM groups; UPDATE trials SET point_key = NULL, dataset = NULL, model = NULL, seed = NULL, lr = NULL;
 			INSERT INTO unscored (sweep_no, next_index) SELECT sweep_no, 0 FROM sweeps`)
 	}))
 	more, err := s.fillPage(ctx) // and no further

@@ -11,8 +11,8 @@ import (
 )
 
 // Three tables are updated in the transaction of each result, so that no query has to read
-// all trials: scores has the metrics of each trial, points the aggregates of each grid
-// point, contests the best trial and the best grid point of each group. A completed trial
+// all trials: scores has the metrics of each trial, point_aggregates the means of each grid
+// point, groups the best trial and the best grid point of each group. A completed trial
 // never changes, so nothing is ever subtracted.
 
 // entry is a trial whose result is recorded.
@@ -138,15 +138,14 @@ func sweepKeys(name string, list []sweepKey) database.Batch {
 	}}
 }
 
-const loadAggregates = `SELECT p.sweep_no, p.point_key, p.contest_key, p.first_index, p.sample_no, p.replicates,
-	p.diverged, p.score, p.losses, p.loss,
-		p.accuracies, p.accuracy, p.accuracy_spread, p.parameter_count
-	FROM {v} JOIN points AS p USING (sweep_no, point_key)`
+const loadAggregates = `SELECT p.sweep_no, p.point_key, p.group_key, p.first_index, p.trial_no, p.replicates,
+		p.diverged, p.score_mean, p.loss_n, p.loss_mean, p.accuracy_n, p.accuracy_mean, p.accuracy_m2, p.parameter_count
+	FROM {v} JOIN point_aggregates AS p USING (sweep_no, point_key)`
 
-const loadGroups = `SELECT c.sweep_no, c.contest_key, coalesce(c.best_no, 0), c.best_index, c.best_score,
-	coalesce(b.point_key, 0), coalesce(b.seed, 0), c.best_ties,
-		c.lead_key, c.lead_replicates, c.lead_index, c.lead_score, c.lead_ties
-	FROM {v} JOIN contests AS c USING (sweep_no, contest_key) LEFT JOIN trials AS b ON b.trial_no = c.best_no`
+const loadGroups = `SELECT g.sweep_no, g.group_key, coalesce(g.best_trial_no, 0), g.best_trial_index,
+		g.best_trial_score, coalesce(b.point_key, 0), coalesce(b.seed, 0), g.best_trial_ties,
+		g.best_point_key, g.best_point_replicates, g.best_point_index, g.best_point_score, g.best_point_ties
+	FROM {v} JOIN groups AS g USING (sweep_no, group_key) LEFT JOIN trials AS b ON b.trial_no = g.best_trial_no`
 
 const loadParameters = `SELECT t.trial_no, t.parameters FROM {v} JOIN trials AS t USING (trial_no)`
 
@@ -200,14 +199,14 @@ func (s *scoring) load(entries []entry) {
 			&g.trialTies, &g.point, &g.pointReplicates, &g.pointIndex, &g.pointScore, &g.pointTies)
 		s.groups[g.sweepKey] = g
 		return err
-	}, loadGroups, sweepKeys("contest_key", wanted))
+	}, loadGroups, sweepKeys("group_key", wanted))
 }
 
 func (s *scoring) save() {
-	save(s.transaction, "points", 2, slices.Collect(maps.Values(s.aggregates)), func(a *aggregate) bool {
+	save(s.transaction, "point_aggregates", 2, slices.Collect(maps.Values(s.aggregates)), func(a *aggregate) bool {
 		return a.stored
 	}, aggregateBatch)
-	save(s.transaction, "contests", 2, slices.Collect(maps.Values(s.groups)), func(g *group) bool {
+	save(s.transaction, "groups", 2, slices.Collect(maps.Values(s.groups)), func(g *group) bool {
 		return g.stored
 	}, groupBatch)
 }
@@ -215,15 +214,15 @@ func (s *scoring) save() {
 func groupBatch(all []*group) database.Batch {
 	return database.Batch{Rows: len(all), Columns: []database.Column{
 		{Name: "sweep_no", Int: func(i int) int64 { return all[i].sweep }},
-		{Name: "contest_key", Int: func(i int) int64 { return all[i].key }},
-		{Name: "best_no", Key: func(i int) int64 { return all[i].trial }},
-		{Name: "best_index", Int: func(i int) int64 { return all[i].trialIndex }},
-		{Name: "best_score", Float: func(i int) float64 { return all[i].trialScore }},
-		{Name: "best_ties", Int: func(i int) int64 { return all[i].trialTies }},
-		{Name: "lead_key", Int: func(i int) int64 { return all[i].point }},
-		{Name: "lead_replicates", Int: func(i int) int64 { return all[i].pointReplicates }},
-		{Name: "lead_index", Int: func(i int) int64 { return all[i].pointIndex }},
-		{Name: "lead_score", Float: func(i int) float64 { return all[i].pointScore }},
-		{Name: "lead_ties", Int: func(i int) int64 { return all[i].pointTies }},
+		{Name: "group_key", Int: func(i int) int64 { return all[i].key }},
+		{Name: "best_trial_no", Key: func(i int) int64 { return all[i].trial }},
+		{Name: "best_trial_index", Int: func(i int) int64 { return all[i].trialIndex }},
+		{Name: "best_trial_score", Float: func(i int) float64 { return all[i].trialScore }},
+		{Name: "best_trial_ties", Int: func(i int) int64 { return all[i].trialTies }},
+		{Name: "best_point_key", Int: func(i int) int64 { return all[i].point }},
+		{Name: "best_point_replicates", Int: func(i int) int64 { return all[i].pointReplicates }},
+		{Name: "best_point_index", Int: func(i int) int64 { return all[i].pointIndex }},
+		{Name: "best_point_score", Float: func(i int) float64 { return all[i].pointScore }},
+		{Name: "best_point_ties", Int: func(i int) int64 { return all[i].pointTies }},
 	}}
 }

@@ -70,7 +70,7 @@ func (s *Store) removeRows(ctx context.Context, id string, number int64) (trials
 	err = s.pages(ctx, "remove the trials of sweep "+id, number, nil, func(t *transaction, gone, _ []int64) {
 		trials += t.removeTrials(number, gone)
 	})
-	for _, table := range []struct{ name, key string }{{"points", "point_key"}, {"contests", "contest_key"}} {
+	for _, table := range []struct{ name, key string }{{"point_aggregates", "point_key"}, {"groups", "group_key"}} {
 		for last, more := int64(0), true; more && err == nil; {
 			err = s.update(ctx, "remove the grid points and groups of sweep "+id, func(t *transaction) {
 				from := last

@@ -290,9 +290,9 @@ func (s *selection) conditions(b *builder) error {
 		b.text.WriteString(" AND t.sweep_no IN " + bindAll(b, s.numbers))
 	}
 	if s.Best {
-		b.text.WriteString(" AND t.trial_no IN (SELECT k.best_no FROM contests AS k")
+		b.text.WriteString(" AND t.trial_no IN (SELECT g.best_trial_no FROM groups AS g")
 		if len(s.numbers) > 0 {
-			b.text.WriteString(" WHERE k.sweep_no IN " + bindAll(b, s.numbers))
+			b.text.WriteString(" WHERE g.sweep_no IN " + bindAll(b, s.numbers))
 		}
 		b.text.WriteString(")")
 	}

@@ -62,9 +62,9 @@ var readerSettings = map[string]string{
 var readable = []string{
 	"sweeps", "grids", "datasets", "counters", "trials", "outcomes", "curve_arrays", "executions",
 	"reproducibility_faults",
-	"scores", "metrics", "metric_names", "points", "contests", "unscored", "cluster", "classes", "trial_refusals",
-	"refusals", "losses", "quarantine", "trial_artifacts", "artifacts",
-	"results", "curves", "best_trials", "accuracy_table", "ucr_table", "mnist_table",
+	"scores", "metrics", "metric_names", "point_aggregates", "groups", "unscored", "cluster", "classes",
+	"trial_refusals", "refusals", "losses", "quarantine", "trial_artifacts", "artifacts",
+	"results", "curves", "best_trials", "point_means", "accuracy_table", "ucr_table", "mnist_table",
 }
 
 // varying are the volatile functions that queries may call all the same: they

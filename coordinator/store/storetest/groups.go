@@ -83,6 +83,10 @@ func testGroups(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		f.wantGroups(id, choice, done)
 
+		means := `SELECT metric, n, mean, sd, diverged, grid_point FROM point_means WHERE sweep_id = '` + id +
+			`' ORDER BY grid_point, metric`
+		before := f.rows(means)
+
 		// An extension with the same trials again, whose results are reused, changes nothing.
 		if _, err := f.AddGrid(f.ctx, id, submitted, 2*int64(len(runs))); err != nil {
 			t.Fatal(err)
@@ -93,6 +97,9 @@ func testGroups(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		f.write(id, 1, 0, again)
 		f.wantGroups(id, choice, done)
+		if got := f.rows(means); !equalRows(got, before) || len(got) == 0 {
+			t.Errorf("point_means %v, want %v", got, before)
+		}
 	}
 
 	// Reused by another sweep they count there, once each, by its own select.

@@ -79,6 +79,7 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 					Summary: map[string]float64{
 						"validation_loss": r.loss, "test_accuracy": r.accuracy, "validation_accuracy": 0.75,
 						"train_size": 30, "test_size": 900, "length": 128, "classes": 4, "depth": 16,
+						"clock": 1e9 + r.loss, // its deviation is small beside its mean
 					}})
 			}
 		}
@@ -129,6 +130,31 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 			{int64(30), int64(900), int64(128), int64(4), int64(16),
 				`{"batch":16,"dataset":"CBF","decay":1,"lr":0.1,"model":"rnn"}`},
 		},
+		// A point whose replicates all diverged has no row.
+		`SELECT dataset, model, metric, n, mean, sd, smallest, largest, diverged, grid_point FROM point_means
+			WHERE sweep_id = 's1' AND dataset IN ('CBF', 'Adiac') AND (model = 'lstm' OR dataset = 'Adiac')
+				AND metric IN ('validation_loss', 'train_size', 'clock')
+			ORDER BY dataset, model, metric`: {
+			{"Adiac", "lstm", "clock", int64(1), 1e9 + 2, nil, 1e9 + 2, 1e9 + 2, int64(0),
+				`{"batch":16,"dataset":"Adiac","decay":1,"lr":0.1,"model":"lstm"}`},
+			{"Adiac", "lstm", "train_size", int64(1), 30.0, nil, 30.0, 30.0, int64(0),
+				`{"batch":16,"dataset":"Adiac","decay":1,"lr":0.1,"model":"lstm"}`},
+			{"Adiac", "lstm", "validation_loss", int64(1), 2.0, nil, 2.0, 2.0, int64(0),
+				`{"batch":16,"dataset":"Adiac","decay":1,"lr":0.1,"model":"lstm"}`},
+			{"CBF", "lstm", "clock", int64(2), 1e9 + 0.625, sd, 1e9 + 0.5, 1e9 + 0.75, int64(0),
+				`{"batch":16,"dataset":"CBF","decay":1,"lr":0.1,"model":"lstm"}`},
+			{"CBF", "lstm", "train_size", int64(2), 30.0, 0.0, 30.0, 30.0, int64(0),
+				`{"batch":16,"dataset":"CBF","decay":1,"lr":0.1,"model":"lstm"}`},
+			{"CBF", "lstm", "validation_loss", int64(2), 0.625, sd, 0.5, 0.75, int64(0),
+				`{"batch":16,"dataset":"CBF","decay":1,"lr":0.1,"model":"lstm"}`},
+		},
+		`SELECT n, mean, sd, diverged FROM point_means
+			WHERE dataset = 'CBF' AND model = 'rnn' AND metric = 'validation_loss' ORDER BY mean`: {
+			{int64(1), 0.1875, nil, int64(1)}, {int64(2), 0.375, sd, int64(0)},
+			{int64(2), 0.5625, math.Sqrt(2 * 0.4375 * 0.4375), int64(0)},
+		},
+		`SELECT metric, n, mean FROM point_means WHERE sweep_name = 'views' AND metric = 'reward'`: {
+			{"reward", int64(1), 5.0}},
 		`SELECT dataset, model, lr, seed, batch, validation_loss FROM results WHERE trial_index = 19`: {{nil, nil,
 			nil, nil, nil, nil}},
 		`SELECT count(*) FROM curves`: {{int64(0)}},
@@ -147,6 +173,7 @@ func testViews(t *testing.T, open func(t *testing.T) sweep.Store) {
 		"best_trials": "sweep_id sweep_name dataset model trial_index validation_loss validation_accuracy " +
 			"validation_error test_accuracy train_loss " +
 			"best_epoch parameter_count seed lr decay batch seconds kernel_level weights_digest parameters summary ties",
+		"point_means": "sweep_id sweep_name dataset model metric n mean sd smallest largest diverged grid_point",
 		"ucr_table": "sweep_id sweep_name dataset model selection replicates diverged validation_loss test_accuracy " +
 			"test_accuracy_sd " +
 			"parameter_count train_size test_size length classes depth trial_index grid_point ties",
