@@ -24,14 +24,14 @@ optimizer = torch.optim.Adam(network.parameters(), lr=options.lr)
 loss = torch.nn.MSELoss()
 
 checkpoint = os.path.join(os.environ["SWEEP_CHECKPOINT_DIR"], "state.pt")
-history = []  # what was reported: a trial that goes on reports it again
+history = []  # what was reported: a trial that resumes reports it again
 if os.path.exists(checkpoint):
     state = torch.load(checkpoint)
     network.load_state_dict(state["network"])
     optimizer.load_state_dict(state["optimizer"])
     torch.set_rng_state(state["random"])
     history = state["history"]
-    print("goes on after epoch", len(history))
+    print("resuming after epoch", len(history))
 
 stopping = []
 signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))  # five seconds are left
@@ -58,6 +58,6 @@ with open(os.environ["SWEEP_EVENTS"], "w") as events:
         )
         os.replace(checkpoint + ".new", checkpoint)
         if stopping:
-            sys.exit(75)  # another execution goes on from here
+            sys.exit(75)  # another execution resumes from here
 
 torch.save(network.state_dict(), os.path.join(os.environ["SWEEP_ARTIFACTS"], "network.pt"))
