@@ -74,3 +74,9 @@ func (v Variants) Defaults(parameter string) []ConditionalDefault {
 	}
 	return defaults
 }
+
+// Defaults are defaults of several parameters for the points that fit When.
+type Defaults struct {
+	When   Match
+	Values map[string]any
+}

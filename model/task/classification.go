@@ -17,12 +17,6 @@ var classification = Kind{
 	open: openClassification,
 }
 
-// Data sets with defaults of their own.
-var (
-	pixel      = sweep.Match{"dataset": {dataset.MNIST, dataset.PermutedMNIST}}
-	activities = sweep.Match{"dataset": {dataset.HAR2, dataset.GeneratedHAR2}}
-)
-
 var (
 	exchange = sweep.ParameterSchema{
 		Name: "exchange", Measures: true, Type: sweep.StringType, Default: "auto", Enum: []any{"auto", "yes", "no"},
@@ -41,7 +35,6 @@ var (
 	}
 	inputSize = sweep.ParameterSchema{
 		Name: "input_size", Type: sweep.IntegerType, Default: int64(0), Minimum: new(-1.0),
-		Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(1)}},
 		Doc: "inputs per time step n_i, a divisor of the length; -1 takes the whole series as one step, 0 the " +
 			"largest divisor not above the length's square root (50words: 10); 1 gives mnist 784 steps",
 	}
@@ -53,7 +46,7 @@ var (
 	}
 	validation = sweep.ParameterSchema{
 		Name: "validation", Measures: true, Type: sweep.NumberType, Default: 0.2, Minimum: new(0.0),
-		ExclusiveMinimum: true, Maximum: new(0.9), Defaults: []sweep.ConditionalDefault{{When: pixel, Value: 0.1}},
+		ExclusiveMinimum: true, Maximum: new(0.9),
 		Doc: "share of the training set held out for validation, drawn by the seed",
 	}
 	split = sweep.ParameterSchema{
@@ -63,15 +56,13 @@ var (
 	}
 	lossName = sweep.ParameterSchema{
 		Name: "loss", Measures: true, Type: sweep.StringType, Default: "cross_entropy",
-		Enum:     []any{"cross_entropy", "mse", "sigmoid"},
-		Defaults: []sweep.ConditionalDefault{{When: activities, Value: "sigmoid"}},
+		Enum: []any{"cross_entropy", "mse", "sigmoid"},
 		Doc: "training loss: softmax cross entropy; or against one-hot rows (har-2: against the class, 0 or 1, of " +
 			"its one output) the mean squared error or the cross entropy of the sigmoid of each output",
 	}
 	epochs = sweep.ParameterSchema{
 		Name: "epochs", Type: sweep.IntegerType, Default: int64(1000), Minimum: new(1.0),
-		Defaults: []sweep.ConditionalDefault{{When: pixel, Value: int64(10)}, {When: activities, Value: int64(300)}},
-		Doc:      "passes over the training set",
+		Doc: "passes over the training set",
 	}
 	testEvery = sweep.ParameterSchema{
 		Name: "test_every", Measures: true, Type: sweep.IntegerType, Default: int64(0), Minimum: new(-1.0),

@@ -18,6 +18,12 @@ var language = Kind{
 	open: openLanguage,
 }
 
+// languageDefaults are for an lstm, which from a small start stays at the frequencies of words for
+// epochs; rnn and spectral-rnn learn from it, and overfit less.
+var languageDefaults = sweep.Defaults{
+	When: sweep.Match{"task": {"language"}, "model": {"lstm"}}, Values: map[string]any{"output_scale": 2.0},
+}
+
 // spoken is a text made ready for one trial. For training it is cut into as many rows
 // as a minibatch has sequences; a minibatch is the next so many words of each row, so
 // that the state carries over, and what is left at the end of the rows is left out.

@@ -19,7 +19,7 @@ func trial(t *testing.T, point sweep.Parameters) *Options {
 		{Name: "dataset", Type: sweep.StringType, Required: true}, Parameter(),
 	}}
 	for _, p := range Variants().Parameters() {
-		p.Defaults = append(Variants().Defaults(p.Name), p.Defaults...)
+		p.Defaults = slices.Concat(Variants().Defaults(p.Name), Defaults(p.Name), p.Defaults)
 		d.Parameters = append(d.Parameters, p)
 	}
 	resolved, err := d.Resolve(point)

@@ -1,0 +1,120 @@
+package model
+
+import (
+	"slices"
+
+	"sweep/model/protocol"
+	"sweep/model/system"
+	"sweep/model/task"
+	"sweep/sweep"
+)
+
+// Conditions of parameters.
+var (
+	recurrent   = sweep.Match{"model": system.Recurrent()}
+	words       = sweep.Match{"task": {"language"}}
+	exponential = sweep.Match{"schedule": {"exponential"}}
+	adam        = sweep.Match{"optimizer": {"adam"}}
+	rmsprop     = sweep.Match{"optimizer": {"rmsprop"}}
+)
+
+// parameters are those of the trainer in their order. Those that not every system or task has, and
+// defaults for some data sets, tasks or systems alone, stand with these.
+func parameters() []sweep.ParameterSchema {
+	systems, tasks := system.Variants(), task.Variants()
+	own := systems.Parameters()
+	list := slices.Concat(
+		[]sweep.ParameterSchema{datasetParameter, task.Parameter()}, tasks.Parameters(),
+		[]sweep.ParameterSchema{
+			{Name: "model", Type: sweep.StringType, Default: "spectral-rnn", Enum: systems.Names(),
+				Doc: "network" + systems.Doc()},
+			hiddenParameter, system.Depth(),
+		}, own, networkParameters, optimizerParameters, protocol.Parameters(), []sweep.ParameterSchema{seedParameter},
+	)
+	for i := range list {
+		p := &list[i]
+		of, sets := tasks.Defaults(p.Name), task.Defaults(p.Name)
+		switch {
+		case slices.ContainsFunc(own, func(o sweep.ParameterSchema) bool { return o.Name == p.Name }):
+			p.Defaults = slices.Concat(p.Defaults, sets, systems.Defaults(p.Name), of)
+		case p.Name == "input_size": // what a network can read goes first
+			p.Defaults = slices.Concat(systems.Defaults(p.Name), of, sets)
+		default:
+			p.Defaults = slices.Concat(of, sets, p.Defaults, systems.Defaults(p.Name))
+		}
+	}
+	return list
+}
+
+var (
+	datasetParameter = sweep.ParameterSchema{
+		Name: "dataset", Type: sweep.StringType, Required: true, Dataset: true, Measures: true,
+		Doc: "data set: a UCR set by folder or paper name (CBF, 50words), generated-cbf, mnist, " +
+			"permuted-mnist, har-2, generated-har-2; addition and copy are generated; ptb, generated-text",
+	}
+	hiddenParameter = sweep.ParameterSchema{
+		Name: "hidden", Type: sweep.IntegerType, Default: int64(32), Minimum: new(1.0), Maximum: new(8192.0),
+		Doc: "hidden units n",
+	}
+	seedParameter = sweep.ParameterSchema{
+		Name: "seed", Type: sweep.IntegerType, Default: int64(1), Minimum: new(0.0),
+		Doc: "seed of the split, the start and the order of the batches",
+	}
+)
+
+// networkParameters are those of networks that do not depend on the system.
+var networkParameters = []sweep.ParameterSchema{
+	{Name: "initial_state", AppliesWhen: recurrent, Type: sweep.StringType, Default: "trained",
+		Enum: []any{"trained", "zero"},
+		Doc:  "whether h(0), and c(0) of lstm, are trained from zero or stay zero"},
+	{Name: "input_scale", AppliesWhen: recurrent, Type: sweep.NumberType, Default: 0.25, Minimum: new(0.0),
+		Doc: "standard deviation of the input matrix's start, times √n_i"},
+	{Name: "output_scale", Type: sweep.NumberType, Default: 0.05, Minimum: new(0.0),
+		Doc: "standard deviation of the output matrix's start, times √n"},
+	{Name: "dropout", Type: sweep.NumberType, Default: int64(0), Minimum: new(0.0), Maximum: new(0.95),
+		Doc: "share of the last layer's hidden states that is dropped in training, and of each recurrent " +
+			"layer's below it"},
+	{Name: "embedding", AppliesWhen: words, Type: sweep.IntegerType, Default: int64(0), Minimum: new(0.0),
+		Maximum: new(8192.0),
+		Doc:     "numbers that stand for a word; 0 takes as many as hidden units"},
+	{Name: "embedding_dropout", AppliesWhen: words, Type: sweep.NumberType, Default: int64(0),
+		Minimum: new(0.0), Maximum: new(0.95),
+		Doc: "share of them that is dropped in training"},
+}
+
+// optimizerParameters are those of the steps of training.
+var optimizerParameters = []sweep.ParameterSchema{
+	{Name: "optimizer", Type: sweep.StringType, Default: "adam", Enum: []any{"adam", "rmsprop", "sgd"},
+		Doc: "optimiser"},
+	{Name: "lr", Type: sweep.NumberType, Default: 0.001, Minimum: new(0.0), ExclusiveMinimum: true,
+		Doc: "learning rate ρ of the first epoch"},
+	{Name: "schedule", Type: sweep.StringType, Default: "exponential", Neutral: "exponential",
+		Enum: []any{"exponential", "linear"},
+		Doc:  "how the learning rate falls: exponential by decay, or linear from lr to 0 over the trial"},
+	{Name: "decay", AppliesWhen: exponential, Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0),
+		ExclusiveMinimum: true, Maximum: new(1.0),
+		Doc: "decay α: epoch e (from 0) trains with ρ·α^e; where a task has no epochs the time between " +
+			"validations is one"},
+	{Name: "decay_every", AppliesWhen: exponential, Type: sweep.IntegerType, Default: int64(1),
+		Neutral: int64(1), Minimum: new(1.0),
+		Doc: "epochs k between decays: epoch e trains with ρ·α^⌊e/k⌋"},
+	{Name: "beta1", AppliesWhen: adam, Type: sweep.NumberType, Default: 0.9,
+		Minimum: new(0.0), Maximum: new(1.0), Doc: "decay of adam's first moment"},
+	{Name: "beta2", AppliesWhen: adam, Type: sweep.NumberType, Default: 0.999,
+		Minimum: new(0.0), Maximum: new(1.0), Doc: "decay of adam's second moment"},
+	{Name: "rmsprop_decay", AppliesWhen: rmsprop, Type: sweep.NumberType,
+		Default: 0.9, Minimum: new(0.0), Maximum: new(1.0), Doc: "decay of rmsprop's mean square"},
+	// The SGORNN paper's code is Keras', which does not correct and has an epsilon of 1e-7.
+	{Name: "rmsprop_correction", AppliesWhen: rmsprop, Type: sweep.BooleanType,
+		Default: true, Neutral: true,
+		Doc: "whether rmsprop's mean square is corrected for its start at 0; without it, as Keras has it, " +
+			"the first step is of lr / √(1 - rmsprop_decay)"},
+	{Name: "epsilon", AppliesWhen: sweep.Match{"optimizer": {"adam", "rmsprop"}}, Type: sweep.NumberType,
+		Default: 1e-8, Minimum: new(0.0), ExclusiveMinimum: true, Doc: "added to the root of the second moment"},
+	{Name: "momentum", AppliesWhen: sweep.Match{"optimizer": {"sgd"}}, Type: sweep.NumberType,
+		Default: int64(0), Minimum: new(0.0), Maximum: new(1.0), Doc: "momentum of sgd"},
+	{Name: "clip", Type: sweep.NumberType, Default: int64(1), Minimum: new(0.0),
+		Doc: "largest global gradient norm; 0 does not clip"},
+	{Name: "batch", Type: sweep.IntegerType, Default: int64(16), Minimum: new(1.0),
+		Doc: "minibatch size B"},
+}
