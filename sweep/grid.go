@@ -3,9 +3,6 @@ package sweep
 import (
 	"fmt"
 	"iter"
-	"math"
-	"math/bits"
-	"slices"
 	"sort"
 	"strings"
 )
@@ -53,47 +50,6 @@ const (
 	maxComparisons  = 2_000_000_000
 )
 
-type gridAxis struct {
-	parameters []gridParameter
-	// positions are the axis positions without repeated rows; nil means all.
-	positions []int64
-	length    int64
-	// constrained axes have a place value in the codes of Grid.valid.
-	constrained bool
-	place       int64
-	// free is the product of the lengths of the free axes after this one.
-	free int64
-	// conditional axes have a parameter with a condition.
-	conditional bool
-}
-
-type gridParameter struct {
-	AxisParameter
-	// condition indexes Grid.conditions; -1 if always present.
-	condition int
-}
-
-// rule is a Match bound to the axes; it fits where all terms do.
-type rule struct {
-	terms []term
-	never bool
-}
-
-type term struct {
-	axis, condition int
-	// digits are those whose value is accepted, ascending.
-	digits []uint32
-}
-
-// presence holds the rules of one conditional parameter.
-type presence struct {
-	parameter string
-	rules     []rule
-}
-
-// placement locates a parameter.
-type placement struct{ axis, parameter int }
-
 // NewGrid checks spec and counts its points. The cost does not depend on the
 // axes that nothing constrains. Errors are ErrNoPoint, ErrTooManyPoints and
 // ErrEndless, wrapped, and *ParameterError for parameters and conditions that
@@ -129,136 +85,6 @@ func NewGrid(spec *Spec) (*Grid, error) {
 		g.count = min(g.count, spec.Cap)
 	}
 	return g, nil
-}
-
-// addAxes checks the axes and computes the product.
-func (g *Grid) addAxes(axes []Axis) (map[string]placement, error) {
-	placements, err := g.checkAxes(axes)
-	if err != nil {
-		return nil, err
-	}
-	product := uint64(1)
-	for k := range g.axes {
-		g.axes[k].dropRepeatedRows()
-		for _, p := range axes[k].Parameters {
-			if p.Values.Distribution != nil || p.Values.Weights != nil {
-				return nil, &ParameterError{Parameter: p.Name, Problem: "has a distribution, which only a random " +
-					"search draws from"}
-			}
-		}
-		high, low := bits.Mul64(product, uint64(g.axes[k].length))
-		if high != 0 || low > math.MaxInt64 {
-			return nil, fmt.Errorf("%w (reached at parameter %s)", ErrTooManyPoints, axes[k].Parameters[0].Name)
-		}
-		product = low
-	}
-	g.product = int64(product)
-	return placements, nil
-}
-
-// checkAxes adds the axes if they make sense.
-func (g *Grid) checkAxes(axes []Axis) (map[string]placement, error) {
-	if len(axes) == 0 {
-		return nil, fmt.Errorf("%w: it has no parameter", ErrNoPoint)
-	}
-	placements := map[string]placement{}
-	for k, axis := range axes {
-		if len(axis.Parameters) == 0 {
-			return nil, fmt.Errorf("%w: axis %d has no parameter", ErrNoPoint, k)
-		}
-		added := gridAxis{length: axis.Len()}
-		for i, p := range axis.Parameters {
-			if _, repeated := placements[p.Name]; repeated {
-				return nil, &ParameterError{Parameter: p.Name, Problem: "is given twice"}
-			}
-			placements[p.Name] = placement{k, i}
-			n := p.Values.Len()
-			if n <= 0 {
-				return nil, fmt.Errorf("%w: %w", ErrNoPoint,
-					&ParameterError{Parameter: p.Name, Problem: "has no value"})
-			}
-			if n != added.length {
-				return nil, &ParameterError{Parameter: p.Name, Problem: fmt.Sprintf(
-					"has %d values but %s, which it is zipped with, has %d", n, axis.Parameters[0].Name, added.length)}
-			}
-			if err := p.Values.check(p.Name); err != nil {
-				return nil, err
-			}
-			added.parameters = append(added.parameters, gridParameter{p, -1})
-		}
-		g.axes = append(g.axes, added)
-	}
-	return placements, nil
-}
-
-// dropRepeatedRows keeps the first of equal rows.
-func (a *gridAxis) dropRepeatedRows() {
-	for _, p := range a.parameters {
-		if p.Values.Range != nil { // a progression never repeats
-			return
-		}
-	}
-	if a.length == 1 {
-		return
-	}
-	everything := make([]bool, len(a.parameters))
-	for i := range everything {
-		everything[i] = true
-	}
-	first := a.firsts(everything)
-	for i, f := range first {
-		if int64(f) == int64(i) {
-			a.positions = append(a.positions, int64(i))
-		}
-	}
-	if int64(len(a.positions)) == a.length {
-		a.positions = nil
-	} else {
-		a.length = int64(len(a.positions))
-	}
-}
-
-// firsts returns for each digit the smallest digit with the same values of the
-// chosen parameters.
-func (a *gridAxis) firsts(chosen []bool) []uint32 {
-	first := make([]uint32, a.length)
-	for i, p := range a.parameters {
-		if chosen[i] && p.Values.Range != nil { // a progression never repeats
-			for digit := range first {
-				first[digit] = uint32(digit)
-			}
-			return first
-		}
-	}
-	seen := make(map[string]uint32, a.length)
-	var key []byte
-	for digit := range first {
-		key = key[:0]
-		for i, p := range a.parameters {
-			if chosen[i] {
-				// A value without canonical form (NewGrid has none) equals nothing.
-				text, err := CanonicalJSON(p.Values.At(a.position(int64(digit))))
-				if err != nil {
-					text = fmt.Appendf(nil, "#%d", digit)
-				}
-				key = append(append(key, text...), 0)
-			}
-		}
-		if f, ok := seen[string(key)]; ok {
-			first[digit] = f
-		} else {
-			first[digit] = uint32(digit)
-			seen[string(key)] = uint32(digit)
-		}
-	}
-	return first
-}
-
-func (a *gridAxis) position(digit int64) int64 {
-	if a.positions == nil {
-		return digit
-	}
-	return a.positions[digit]
 }
 
 // constrain marks the axes that a match names.
@@ -372,88 +198,6 @@ func (g *Grid) bindAll(spec *Spec, placements map[string]placement, order []stri
 	return terms
 }
 
-// binder finds the digits of values.
-type binder struct {
-	grid       *Grid
-	placements map[string]placement
-	// digits of the list values by canonical form; zipped lists may repeat some.
-	digits map[placement]map[string][]uint32
-}
-
-func (b *binder) bind(m Match) rule {
-	var r rule
-	for _, name := range m.Names() {
-		at, ok := b.placements[name]
-		if !ok {
-			return rule{never: true}
-		}
-		p := &b.grid.axes[at.axis].parameters[at.parameter]
-		t := term{axis: at.axis, condition: p.condition}
-		for _, value := range m[name] {
-			t.digits = append(t.digits, b.find(at, value)...)
-		}
-		slices.Sort(t.digits)
-		t.digits = slices.Compact(t.digits)
-		r.terms = append(r.terms, t)
-	}
-	return r
-}
-
-// find returns the digits at which a parameter has the value.
-func (b *binder) find(at placement, value any) []uint32 {
-	a := &b.grid.axes[at.axis]
-	values := a.parameters[at.parameter].Values
-	if values.Range != nil {
-		// An axis with a progression has no repeated rows: position is digit.
-		if position := values.Index(value); position >= 0 {
-			return []uint32{uint32(position)}
-		}
-		return nil
-	}
-	index := b.digits[at]
-	if index == nil {
-		index = make(map[string][]uint32, a.length)
-		for digit := range a.length {
-			if key, err := CanonicalJSON(values.At(a.position(digit))); err == nil {
-				index[string(key)] = append(index[string(key)], uint32(digit))
-			}
-		}
-		b.digits[at] = index
-	}
-	key, err := CanonicalJSON(value)
-	if err != nil {
-		return nil
-	}
-	return index[string(key)]
-}
-
-func (t *term) accepts(digit int64) bool {
-	const few = 8
-	if len(t.digits) > few {
-		_, found := slices.BinarySearch(t.digits, uint32(digit))
-		return found
-	}
-	for _, d := range t.digits {
-		if int64(d) == digit {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *rule) holds(digits []int64, present []bool) bool {
-	if r.never {
-		return false
-	}
-	for i := range r.terms {
-		t := &r.terms[i]
-		if t.condition >= 0 && !present[t.condition] || !t.accepts(digits[t.axis]) {
-			return false
-		}
-	}
-	return true
-}
-
 // decide fills present for the combination of digits.
 func (g *Grid) decide(digits []int64, present []bool) {
 	for i := range g.conditions {
@@ -523,58 +267,6 @@ func (g *Grid) enumerate(terms int64) error {
 func (g *Grid) excluded(digits []int64, present []bool) bool {
 	for i := range g.exclude {
 		if g.exclude[i].holds(digits, present) {
-			return true
-		}
-	}
-	return false
-}
-
-// repeats finds the combinations that an earlier one stands for: with some
-// parameters of an axis absent, several of its digits give the same point.
-// Presence depends on present values alone, so each axis can be judged by itself.
-type repeats struct {
-	grid *Grid
-	// axes are those with conditional parameters.
-	axes []int
-	// first holds gridAxis.firsts by axis and present parameters.
-	first  []map[string][]uint32
-	key    []byte
-	chosen []bool
-}
-
-func newRepeats(g *Grid) *repeats {
-	r := &repeats{grid: g, first: make([]map[string][]uint32, len(g.axes))}
-	for k := range g.axes {
-		if g.axes[k].conditional && g.axes[k].length > 1 {
-			r.axes = append(r.axes, k)
-			r.first[k] = map[string][]uint32{}
-		}
-	}
-	return r
-}
-
-func (r *repeats) repeated(digits []int64, present []bool) bool {
-	for _, k := range r.axes {
-		a := &r.grid.axes[k]
-		if digits[k] == 0 {
-			continue
-		}
-		r.key, r.chosen = r.key[:0], r.chosen[:0]
-		for _, p := range a.parameters {
-			there := p.condition < 0 || present[p.condition]
-			r.chosen = append(r.chosen, there)
-			if there {
-				r.key = append(r.key, 1)
-			} else {
-				r.key = append(r.key, 0)
-			}
-		}
-		first, ok := r.first[k][string(r.key)]
-		if !ok {
-			first = a.firsts(r.chosen)
-			r.first[k][string(r.key)] = first
-		}
-		if int64(first[digits[k]]) != digits[k] {
 			return true
 		}
 	}

@@ -115,7 +115,8 @@ func (s *Store) Artifacts(ctx context.Context, query sweep.ArtifactQuery,
 				until = math.MaxInt64
 			}
 			if len(query.Indices) > 0 {
-				where, only = ` AND t.trial_index IN (SELECT v.trial_index FROM {v})`, []any{indexBatch(query.Indices)}
+				where = ` AND t.trial_index IN (SELECT v.trial_index FROM {v})`
+				only = []any{ints("trial_index", query.Indices)}
 				t.known(number, query.Indices)
 			}
 			give := func(r *sweep.ArtifactRecord) error {
@@ -181,7 +182,7 @@ const knownTrials = `SELECT count(*) FROM trials WHERE sweep_no = $1 AND trial_i
 func (t *transaction) known(number int64, indices []int64) {
 	indices = slices.Compact(slices.Sorted(slices.Values(indices)))
 	var n int
-	t.one([]any{&n}, knownTrials, number, indexBatch(indices))
+	t.one([]any{&n}, knownTrials, number, ints("trial_index", indices))
 	if t.err != nil || n == len(indices) {
 		return
 	}

@@ -183,7 +183,7 @@ func (s *scoring) load(entries []entry) {
 			key := points[trial]
 			s.aggregates[key] = &aggregate{sweepKey: key, group: s.comparison(key.sweep).groupKey(parameters)}
 			return err
-		}, loadParameters, numberBatch(fresh))
+		}, loadParameters, ints("trial_no", fresh))
 	}
 	wanted = wanted[:0]
 	for _, a := range s.aggregates {

@@ -14,25 +14,25 @@ import (
 
 // The lead is a lease: the table cluster names the term, its leader and when the lease
 // runs out, by the database's clock. The leader renews it as long as it can do its
-// work. Once it has run out whoever stands by may begin the next term; until somebody
-// does, the leader may renew it after all. A write of the leader checks its term in its
+// work. Once it has run out a standby may begin the next term; until one does, the leader
+// may still renew it. A write of the leader checks its term in its
 // own transaction, so that none of an earlier term is committed after a later one has
 // begun.
 
 const (
 	// leaseTime is how long a lease lasts, renewal how often it is renewed, and poll
-	// how often who stands by looks at it, or lockPoll where there is a lock that
-	// tells.
+	// how often a standby reads it. lockPoll is used where a lock shows who leads.
 	leaseTime = 2500 * time.Millisecond
 	renewal   = 700 * time.Millisecond
 	poll      = 500 * time.Millisecond
 	lockPoll  = 100 * time.Millisecond
-	// longestLease is what no lease lasts: the database's clock was set back.
+	// longestLease is longer than any lease: if more is left, the database's clock was set
+	// back.
 	longestLease = 10 * time.Second
 	// checkTime bounds a check of what the leader needs.
 	checkTime = time.Second
-	// silent is after what time without an answer of the database the lead counts as
-	// lost, so that all connections are made anew.
+	// silent is after how long without an answer of the database the lead is lost, so that
+	// all connections are opened again.
 	silent = 10 * time.Second
 	// firstLease is the number of the migration that brought leases. Leaders of earlier
 	// schemas have the database's lock.
@@ -49,7 +49,7 @@ func (s *Store) Cluster(ctx context.Context) (c sweep.Cluster, err error) {
 	return c, err
 }
 
-// lease is that of a database, as it was at a time of its clock.
+// lease is the row in the table cluster, read at now by the database's clock.
 type lease struct {
 	term           int64
 	leader         string
@@ -57,7 +57,7 @@ type lease struct {
 	now            time.Time
 }
 
-// left is for how long somebody has it.
+// left is for how long the lease still lasts.
 func (l *lease) left() time.Duration {
 	left := l.expires.Sub(l.now)
 	if l.leader == "" || left > longestLease {
@@ -75,14 +75,14 @@ func (s *Store) lease(ctx context.Context, tx database.Tx) (l lease, err error) 
 		`SELECT term, leader, led_since, expires_at FROM cluster`)
 }
 
-// errHeld says that another process leads.
+// errHeld is the error of a lead that another process has.
 var errHeld = errors.New("another process leads")
 
-// opening is a lead that can be taken now, or why it cannot.
+// opening is a lead that can be taken now, or the reason why it cannot.
 type opening struct {
 	// lock is the database's lock, where it was needed.
 	lock database.Lock
-	// holder is who leads, "" if nobody does, for some time yet at least.
+	// holder is the leader, "" if there is none, and left for how long its lease lasts.
 	holder string
 	left   time.Duration
 }
@@ -134,7 +134,7 @@ func (s *Store) open(ctx context.Context) (o opening, err error) {
 }
 
 // await waits until the lead can be taken. While another process leads waiting is called
-// again and again with what that one calls itself; its error ends the wait.
+// again and again with the name of that process; its error ends the wait.
 func (s *Store) await(ctx context.Context, waiting func(holder string) error,
 	check func(ctx context.Context) (int64, error)) (o opening, term int64, err error) {
 	for {
@@ -274,7 +274,7 @@ func (l *lead) Problem() error {
 // Lost implements sweep.Lead.
 func (l *lead) Lost() <-chan struct{} { return l.lost }
 
-// lose says that the lead is lost.
+// lose notes that the lead is lost.
 func (l *lead) lose() { l.losing.Do(func() { close(l.lost) }) }
 
 // end notes that the term is over, for a reason if it was not given up.
@@ -392,7 +392,7 @@ func (s *Store) write(ctx context.Context, do func(tx database.Tx) error) error 
 	return err
 }
 
-// Leader says who leads the database now, and since when; "" if nobody does.
+// Leader returns the database's leader and since when it leads; "" if there is none.
 func (s *Store) Leader(ctx context.Context) (leader string, since time.Time, err error) {
 	missing, _, err := migrate.Missing(ctx, s.db)
 	if err == nil && (s.db.Dialect().Lock || len(missing) > 0 && missing[0].Number <= firstLease) {
@@ -415,8 +415,8 @@ func (s *Store) Leader(ctx context.Context) (leader string, since time.Time, err
 	return leader, since, nil
 }
 
-// leader says who has the database's lock and since when, as far as the database or its
-// lock tell.
+// leader returns the holder of the database's lock and since when it leads, if the database
+// or its lock show it.
 func (s *Store) leader(ctx context.Context, who string) (leader string, since time.Time) {
 	// An older schema does not have the table.
 	if c, err := s.Cluster(ctx); err == nil && c.Leader != "" {

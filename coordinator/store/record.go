@@ -131,7 +131,7 @@ func (r *recording) loadRefusals(byKey map[int64]*ledger.Trial, events []sweep.E
 const loadCurves = `SELECT c.trial_no, c.metric, c.step_array, c.value_array FROM {v}
 	JOIN curve_arrays AS c USING (trial_no) ORDER BY c.trial_no, c.ordinal`
 
-// loadCurves loads the curves to which events add points.
+// loadCurves loads the curves to which events add samples.
 func (r *recording) loadCurves(byKey map[int64]*ledger.Trial, events []sweep.Event) {
 	extended := r.ledger.Extended(events)
 	if len(extended) == 0 {

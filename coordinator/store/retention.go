@@ -119,7 +119,7 @@ type transfer struct{ source, owner, sweep int64 }
 
 // removeTrials deletes trials of a sweep.
 func (t *transaction) removeTrials(number int64, trials []int64) (removed int64) {
-	gone := numberBatch(trials)
+	gone := ints("trial_no", trials)
 	for _, text := range deleteMetrics {
 		t.run(text, gone)
 	}
@@ -237,7 +237,7 @@ func (s *Store) prune(ctx context.Context, id string, number int64, statements .
 			return
 		}
 		for _, statement := range statements {
-			removed += t.run(statement, numberBatch(trials))
+			removed += t.run(statement, ints("trial_no", trials))
 		}
 	})
 	return removed, err

@@ -5,7 +5,12 @@
 //	lead.go          the leader's lease, and the schema
 //	transaction.go   transactions and their statements
 //	sweeps.go        sweeps and their grids
-//	trials.go        changes of trials' states: queued, pending again, cancelled, retried
+//	newtrials.go     rows of new trials, and reuse of results
+//	queue.go         pending trials, in the order in which they are queued
+//	unheard.go       trials that nothing was heard of, back to pending
+//	cancel.go        cancelling
+//	retry.go         retrying
+//	trials.go        states of trials, and what the files above share
 //	pages.go         all trials of a sweep, a page at a time
 //	backlog.go       the trials left of each sweep, by class
 //	record.go        events

@@ -16,9 +16,9 @@ import (
 
 // Database is an open database. Its methods are safe for concurrent use.
 type Database interface {
-	// Name says which database it is: kind, host and name, no password.
+	// Name identifies the database: kind, host and name, no password.
 	Name() string
-	// Dialect says what its SQL has of its own.
+	// Dialect describes how its SQL differs.
 	Dialect() *Dialect
 	// Update runs do in a transaction that writes, which is kept only if do
 	// returns nil, and View in one that reads from one snapshot.
@@ -51,13 +51,13 @@ type Database interface {
 	// as the database knows, again and again; its error ends Lock. Leaders of a
 	// schema without leases have it, and where Dialect.Lock says so, all leaders.
 	Lock(ctx context.Context, waiting func(holder string) error) (Lock, error)
-	// Holder says whether a process, this one too, has the lock now, and which, as far
-	// as the database knows. It takes nothing that another waits for.
+	// Holder reports whether a process, this one included, has the lock now, and which, if
+	// the database shows it. It takes no lock itself.
 	Holder(ctx context.Context) (holder string, held bool, err error)
-	// Explain says what failed, in which database, and what to do, as far as an
-	// error of the database tells. A full disk is syscall.ENOSPC, wrapped; data that
-	// it does not take, whenever they come, are sweep.ErrRefused; what is no data's
-	// fault is a *sweep.UnavailableError.
+	// Explain adds to an error of the database what failed, in which database, and what to
+	// do, if that is known. A full disk is syscall.ENOSPC, wrapped; data that the database
+	// will never accept are sweep.ErrRefused; any other error that does not depend on the
+	// data is a *sweep.UnavailableError.
 	Explain(err error) error
 	Close() error
 }
@@ -100,17 +100,17 @@ type Row interface {
 	Scan(dest ...any) error
 }
 
-// Dialect is what the SQL of a kind of database has of its own.
+// Dialect describes how the SQL of a kind of database differs.
 type Dialect struct {
 	// Folder is that of its migrations.
 	Folder string
-	// TableExists tells whether there is a table called $1.
+	// TableExists is a query for whether there is a table called $1.
 	TableExists string
 	// CreateMigrations makes the table of applied migrations if it is missing.
 	CreateMigrations string
-	// Lock says that who leads has the database's lock: the operating system gives it
-	// up with its process, which shows at once that nobody leads. Elsewhere a lease
-	// that has run out shows it.
+	// Lock is set if the leader has the database's lock. The operating system releases it
+	// with the process, which shows at once that nobody leads. Without it, only an expired
+	// lease shows that.
 	Lock bool
 	// Collation compares texts by code point.
 	Collation string
@@ -135,8 +135,8 @@ type Member struct {
 	Order func(direction string) string
 }
 
-// Batch is rows that go into a statement together: in its text {v} stands for
-// them, as an item called v of the FROM list. A batch is the last argument.
+// Batch is rows that are one argument of a statement, its last. In the text {v} is replaced
+// by an item called v of the FROM list that has these rows.
 type Batch struct {
 	Rows    int
 	Columns []Column
@@ -148,8 +148,8 @@ type Column struct {
 	Name  string
 	Int   func(row int) int64
 	Int32 func(row int) int64
-	// Null, if not nil, says where a value is NULL. Key is NULL where it is 0, Time
-	// where it is zero, Float where it is no number.
+	// Null, if not nil, reports where a value is NULL. Key is NULL where it is 0, Time
+	// where it is zero, Float where it is NaN.
 	Null  func(row int) bool
 	Key   func(row int) int64
 	Float func(row int) float64

@@ -114,16 +114,15 @@ func cleanCurves(curves []sweep.Curve) []sweep.Curve {
 	return clean
 }
 
-// isIncrement reports whether points add to curves: else they replace them all.
+// isIncrement reports whether samples add to curves: otherwise they replace them all.
 func isIncrement(curves []sweep.Curve) bool {
 	return slices.ContainsFunc(curves, func(c sweep.Curve) bool { return c.Offset > 0 })
 }
 
-// addPoints brings the curves up to date with what an event says. Points replace
-// those of the same metric from their offset on. Points beyond what there is are
-// left out, and so are those that would shorten a curve, as an older event does
-// that comes again: the result brings everything.
-func (t *Trial) addPoints(curves []sweep.Curve) {
+// addSamples updates the curves by the samples of an event. They replace those of the same
+// metric from their offset on. Samples with a gap before them are ignored, and so are those
+// that would shorten a curve, as those of a repeated older event: the result has them all.
+func (t *Trial) addSamples(curves []sweep.Curve) {
 	if !isIncrement(curves) {
 		t.Curves, t.ReplaceCurves = curves, true
 		return
@@ -147,8 +146,8 @@ func (t *Trial) addPoints(curves []sweep.Curve) {
 	t.Curves = all
 }
 
-// StoredSteps returns the steps that a store keeps for curve i of a trial:
-// none if they are those of curve 0, which stand for them.
+// StoredSteps returns the steps that are stored for curve i of a trial: none if they equal
+// those of curve 0.
 func StoredSteps(curves []sweep.Curve, i int) []int64 {
 	if i > 0 && slices.Equal(curves[i].Steps, curves[0].Steps) {
 		return []int64{}

@@ -1,0 +1,65 @@
+package ledger
+
+import (
+	"sweep/sweep"
+)
+
+// Class is a class of trials, by its sweep's id and its number there.
+type Class struct {
+	Sweep  string
+	Number int64
+}
+
+// Deltas returns by how much the counters of each class change.
+func (l *Ledger) Deltas() map[Class]*sweep.Progress {
+	deltas := map[Class]*sweep.Progress{}
+	for _, trial := range l.order {
+		if trial.loaded == trial.State && trial.refused == 0 {
+			continue
+		}
+		class := Class{trial.ID.Sweep, trial.Class}
+		delta := deltas[class]
+		if delta == nil {
+			delta = &sweep.Progress{}
+			deltas[class] = delta
+		}
+		delta.Refused += trial.refused
+		if trial.loaded == trial.State {
+			continue
+		}
+		Count(delta, trial.loaded, -1)
+		Count(delta, trial.State, 1)
+		if trial.Diverged {
+			delta.Diverged++
+		}
+	}
+	return deltas
+}
+
+// Counters are the counters of a sweep, those of the states first, by the names
+// of their columns.
+var Counters = []struct {
+	Name string
+	Of   func(p *sweep.Progress) *int64
+}{
+	{string(sweep.Pending), func(p *sweep.Progress) *int64 { return &p.Pending }},
+	{string(sweep.Queued), func(p *sweep.Progress) *int64 { return &p.Queued }},
+	{string(sweep.Running), func(p *sweep.Progress) *int64 { return &p.Running }},
+	{string(sweep.Completed), func(p *sweep.Progress) *int64 { return &p.Completed }},
+	{string(sweep.Failed), func(p *sweep.Progress) *int64 { return &p.Failed }},
+	{string(sweep.Cancelled), func(p *sweep.Progress) *int64 { return &p.Cancelled }},
+	{"reused", func(p *sweep.Progress) *int64 { return &p.Reused }},
+	{"diverged", func(p *sweep.Progress) *int64 { return &p.Diverged }},
+	{"faults", func(p *sweep.Progress) *int64 { return &p.Faults }},
+	{"refused", func(p *sweep.Progress) *int64 { return &p.Refused }},
+	{"quarantined", func(p *sweep.Progress) *int64 { return &p.Quarantined }},
+}
+
+// Count adds n to the counter of a state.
+func Count(p *sweep.Progress, state sweep.State, n int64) {
+	for i := range Counters {
+		if Counters[i].Name == string(state) {
+			*Counters[i].Of(p) += n
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package ledger
+
+import (
+	"time"
+
+	"sweep/sweep"
+)
+
+// Execution is a stored execution.
+type Execution struct {
+	Trial     *Trial
+	ID        string
+	Worker    string
+	StartedAt time.Time
+	EndedAt   time.Time
+	Outcome   sweep.ExecutionOutcome
+	Charged   bool
+	Forgotten bool
+	// Replaced is set if another execution started while it ran.
+	Replaced   bool
+	Checkpoint int64
+	Reason     string
+	// Stderr is the end of its log, LogStart how many bytes came before.
+	Stderr   string
+	LogStart int64
+	Note     string
+	// New is set if the store does not have it yet.
+	New     bool
+	changed bool
+}
+
+// keepLog keeps the end of a log.
+func (e *Execution) keepLog(text string, start int64) {
+	e.Stderr = cleanTail(text)
+	e.LogStart = max(start, 0)
+	if cut := len(text) - stderrLimit; cut > 0 {
+		e.LogStart += int64(cut)
+	}
+}
+
+// ended reports whether the execution has a result or was released. Only its charge may
+// still be corrected.
+func (e *Execution) ended() bool {
+	return e.Outcome == sweep.ExecutionResult || e.Outcome == sweep.ExecutionReleased
+}
+
+// counted reports whether it is lost and counts against its trial.
+func (e *Execution) counted() bool {
+	return e.Outcome == sweep.ExecutionLost && e.Charged && !e.Forgotten
+}
+
+// execution finds the event's execution or makes it known.
+func (l *Ledger) execution(event *sweep.Event, trial *Trial, at time.Time) *Execution {
+	key := executionKey{trial.ID, cleanText(event.Execution)}
+	execution := l.executions[key]
+	if execution == nil {
+		execution = &Execution{
+			Trial: trial, ID: key.execution, Worker: cleanText(event.Worker), StartedAt: at,
+			Outcome: sweep.ExecutionRunning, New: true,
+		}
+		if !event.Started.IsZero() {
+			execution.StartedAt = event.Started.UTC()
+		}
+		l.executions[key] = execution
+		trial.Executions++
+		l.write(execution)
+	}
+	if event.Note != "" && execution.Note == "" {
+		execution.Note = cleanTail(event.Note)
+		l.write(execution)
+	}
+	return execution
+}

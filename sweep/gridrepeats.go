@@ -1,0 +1,53 @@
+package sweep
+
+// repeats finds the combinations that an earlier one stands for: with some
+// parameters of an axis absent, several of its digits give the same point.
+// Presence depends on present values alone, so each axis can be judged by itself.
+type repeats struct {
+	grid *Grid
+	// axes are those with conditional parameters.
+	axes []int
+	// first holds gridAxis.firsts by axis and present parameters.
+	first  []map[string][]uint32
+	key    []byte
+	chosen []bool
+}
+
+func newRepeats(g *Grid) *repeats {
+	r := &repeats{grid: g, first: make([]map[string][]uint32, len(g.axes))}
+	for k := range g.axes {
+		if g.axes[k].conditional && g.axes[k].length > 1 {
+			r.axes = append(r.axes, k)
+			r.first[k] = map[string][]uint32{}
+		}
+	}
+	return r
+}
+
+func (r *repeats) repeated(digits []int64, present []bool) bool {
+	for _, k := range r.axes {
+		a := &r.grid.axes[k]
+		if digits[k] == 0 {
+			continue
+		}
+		r.key, r.chosen = r.key[:0], r.chosen[:0]
+		for _, p := range a.parameters {
+			there := p.condition < 0 || present[p.condition]
+			r.chosen = append(r.chosen, there)
+			if there {
+				r.key = append(r.key, 1)
+			} else {
+				r.key = append(r.key, 0)
+			}
+		}
+		first, ok := r.first[k][string(r.key)]
+		if !ok {
+			first = a.firsts(r.chosen)
+			r.first[k][string(r.key)] = first
+		}
+		if int64(first[digits[k]]) != digits[k] {
+			return true
+		}
+	}
+	return false
+}
