@@ -223,7 +223,7 @@ if [ $n = 0 ]; then touch "$MARK"; while :; do sleep 0.05; done; fi
 		t.Errorf("exit code %d", code)
 	}
 	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "s.yaml")); code != 0 ||
-		!strings.Contains(stderr, "goes on") {
+		!strings.Contains(stderr, "resuming sweep") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if stdout, _, _ := output(t, home, "sql", "SELECT summary FROM results"); !strings.Contains(stdout,

@@ -528,7 +528,7 @@ echo '{"y": 1}' >>"$SWEEP_EVENTS"
 		return strings.Contains(stdout, "trial 1 is running, 1 of 2 losses: victim")
 	})
 	shown, _, _ := c.output("trial", "show", id, "1")
-	if !strings.Contains(shown, "it runs on victim; 1 of 2 losses: victim") {
+	if !strings.Contains(shown, "on worker victim; 1 of 2 losses: victim") {
 		t.Errorf("trial show says\n%s", shown)
 	}
 	write(t, notes, "go", "")
