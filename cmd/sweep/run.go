@@ -28,9 +28,9 @@ type runOptions struct {
 	fresh bool
 	quiet bool
 	// progress is how the sweep is shown while it advances.
-	progress string
-	plan     planOptions
-	board    dashboard
+	progress  string
+	plan      planOptions
+	dashboard dashboard
 }
 
 func newRun(s *settings) *cobra.Command {
@@ -79,7 +79,7 @@ resume).`,
 	f.BoolVar(&options.fresh, "fresh", false, "start a new sweep even if an earlier one of this file is unfinished")
 	f.BoolVar(&options.quiet, "quiet", false, "show only the result; same as --progress quiet")
 	addProgressFlag(cmd, &options.progress)
-	options.board.addFlags(f, "")
+	options.dashboard.addFlags(f, "")
 	f.Lookup("ui").NoOptDefVal = defaultUI
 	options.plan.addFlags(f)
 	return cmd
@@ -151,7 +151,7 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if err != nil {
 		return err
 	}
-	l := &localRun{settings: s, log: log, board: options.board, home: home, out: console}
+	l := &localRun{settings: s, log: log, dashboard: options.dashboard, home: home, out: console}
 	l.options = local.Options{
 		Store: results, Term: lead.Term(), Artifacts: artifacts, Launcher: launcher, Logger: log,
 		Home: home, DataDir: data, Slots: options.slots, Out: console,
@@ -163,12 +163,12 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if options.progress == progressQuiet {
 		l.options.Out = io.Discard
 	}
-	defer l.closeBoard()
+	defer l.closeDashboard()
 	record, err := l.outlast(ctx, p.submission, options.fresh)
 	if err != nil {
 		return err
 	}
-	if options.board.address != "" && options.progress != progressQuiet {
+	if options.dashboard.address != "" && options.progress != progressQuiet {
 		fmt.Fprintln(cmd.ErrOrStderr(), "the dashboard stops with the run; \"sweep ui\" serves the results")
 	}
 	return conclude(cmd, results, record)
@@ -176,15 +176,15 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 
 // localRun is a run in this process, and its dashboard.
 type localRun struct {
-	settings *settings
-	log      *slog.Logger
-	board    dashboard
-	home     string
-	out      io.Writer
-	options  local.Options
+	settings  *settings
+	log       *slog.Logger
+	dashboard dashboard
+	home      string
+	out       io.Writer
+	options   local.Options
 
-	// stopBoard ends the dashboard, nil until it is served.
-	stopBoard func()
+	// stopDashboard ends the dashboard, nil until it is served.
+	stopDashboard func()
 	// active is the coordinator while there is one; problem is what keeps it from
 	// working.
 	active  atomic.Pointer[coordinator.Coordinator]
@@ -194,11 +194,11 @@ type localRun struct {
 // begun serves the dashboard, if it was asked for and is not served yet.
 func (l *localRun) begun(c *coordinator.Coordinator, record *sweep.SweepRecord) error {
 	l.active.Store(c)
-	if l.board.address == "" || l.stopBoard != nil {
+	if l.dashboard.address == "" || l.stopDashboard != nil {
 		return nil
 	}
 	leads := leadingOnly{l.active.Load, errAtRest}
-	address, stop, err := l.settings.serveUI(&l.board, web.Options{
+	address, stop, err := l.settings.serveUI(&l.dashboard, web.Options{
 		Store: l.options.Store, Workers: leads.workers, Control: leads, Artifacts: leads,
 		Extend: l.settings.extender(l.log, leads.extend),
 		Problem: func() error {
@@ -211,14 +211,14 @@ func (l *localRun) begun(c *coordinator.Coordinator, record *sweep.SweepRecord) 
 	if err != nil {
 		return err
 	}
-	l.stopBoard = stop
+	l.stopDashboard = stop
 	fmt.Fprintf(l.out, "dashboard: %s#/sweep/%s\n", address, record.ID)
 	return nil
 }
 
-func (l *localRun) closeBoard() {
-	if l.stopBoard != nil {
-		l.stopBoard()
+func (l *localRun) closeDashboard() {
+	if l.stopDashboard != nil {
+		l.stopDashboard()
 	}
 }
 
@@ -240,7 +240,7 @@ func (l *localRun) full(err error) error {
 		return err
 	}
 	then := "run the same command again to resume"
-	if l.stopBoard != nil {
+	if l.stopDashboard != nil {
 		then = "the run resumes"
 	}
 	err = fmt.Errorf("the disk is full; results so far are kept. Free some space and %s: %w", then, err)
@@ -257,7 +257,7 @@ func (l *localRun) outlast(ctx context.Context, submission *sweep.Submission, fr
 			return nil, &exitError{exitInterrupted, err}
 		}
 		err = l.full(err)
-		if l.stopBoard == nil || !local.IsFull(err) || ctx.Err() != nil {
+		if l.stopDashboard == nil || !local.IsFull(err) || ctx.Err() != nil {
 			return record, err
 		}
 		fmt.Fprintf(l.out, "%v\nthe run is waiting for disk space, with its dashboard; press Ctrl-C to stop both\n",

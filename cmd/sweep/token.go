@@ -14,7 +14,7 @@ func newToken(s *settings) *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
 		Use:     "token",
-		Short:   "Make, list and revoke the dashboard's tokens",
+		Short:   "Create, list and revoke tokens of the dashboard",
 		GroupID: "cluster",
 		Long: `Create, list and revoke tokens of the dashboard.
 
