@@ -15,7 +15,7 @@ import (
 // executors carry out actions on the broker: those of one pool one after another, in a
 // goroutine that lasts as long as there are some, beside those of the other pools. What
 // waits is bounded: the schedule gives a pool no further jobs before its answers are there,
-// so that it is a batch for each of the pool's queues, and what people's commands, of which
+// so that it is one batch for each of the pool's queues, and what people's commands, of which
 // the control service takes a number at a time, add to it.
 type executors struct {
 	mu      sync.Mutex
@@ -53,23 +53,28 @@ func (e *executors) work(pool string) {
 
 // execute has the executor of a pool carry an action out, and tells the schedule what came
 // of it. It decides nothing.
-func (s *scheduler) execute(ctx context.Context, pool string, command int64,
-	do func(ctx context.Context) (schedule.Fact, error)) {
-	s.executors.do(pool, func() {
-		fact, err := do(ctx)
-		switch {
-		case err == nil || ctx.Err() != nil:
-		case s.final(err):
-			select {
-			case s.failure <- err:
-			default: // one is enough
-			}
-		case wire.IsLost(err):
-			s.lose()
+func (s *scheduler) execute(ctx context.Context, pool string, command int64, do deed) {
+	s.executors.do(pool, func() { s.carry(ctx, command, do) })
+}
+
+// deed carries out one action on the broker.
+type deed = func(ctx context.Context) (schedule.Fact, error)
+
+// carry carries one action out.
+func (s *scheduler) carry(ctx context.Context, command int64, do deed) {
+	fact, err := do(ctx)
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case s.final(err):
+		select {
+		case s.failure <- err:
+		default: // one is enough
 		}
-		s.facts.add(fact)
-		s.commandDone(command, err)
-	})
+	case wire.IsLost(err):
+		s.lose()
+	}
+	s.facts.add(fact)
+	s.commandDone(command, err)
 }
 
 // outcomeOf is what came of an action on a queue.
@@ -129,14 +134,27 @@ type batch struct {
 	began time.Time
 }
 
+// publishAll puts jobs into the queues of one pool. It waits for the answers of all queues
+// together: one after the other, hundreds of kinds of workers would wait for each other.
+func (s *scheduler) publishAll(ctx context.Context, pool string, batches []batch) {
+	keepsArtifacts := func(j wire.Job) bool { return len(j.Artifacts) > 0 }
+	if slices.ContainsFunc(batches, func(b batch) bool { return slices.ContainsFunc(b.jobs, keepsArtifacts) }) {
+		s.prepareArtifacts(ctx, pool)
+	}
+	var publishing sync.WaitGroup
+	for _, b := range batches {
+		publishing.Go(func() {
+			s.carry(ctx, 0, func(ctx context.Context) (schedule.Fact, error) { return s.publish(ctx, b) })
+		})
+	}
+	publishing.Wait()
+}
+
 // publish puts jobs into a queue.
 func (s *scheduler) publish(ctx context.Context, b batch) (schedule.Fact, error) {
 	done := schedule.Published{Outcome: outcomeOf(b.queue, nil)}
 	for i := range b.jobs {
 		done.Trials = append(done.Trials, b.jobs[i].TrialID)
-	}
-	if slices.ContainsFunc(b.jobs, func(j wire.Job) bool { return len(j.Artifacts) > 0 }) {
-		s.prepareArtifacts(ctx, b.queue.Pool)
 	}
 	if !s.options.Leads() { // the process may have been stopped since it took the trials
 		done.Err, done.Withheld = errUncertain, true

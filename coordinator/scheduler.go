@@ -305,21 +305,21 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 		}
 	}
 	done := schedule.Taken{Dispatch: a}
-	batches := map[schedule.Queue][]wire.Job{}
+	jobs := map[schedule.Queue][]wire.Job{}
 	for _, p := range a.Places {
 		from := class{p.Sweep, p.Class}
 		if list := taken[from]; len(list) > 0 { // fewer if the sweep has changed meanwhile
 			list[0].Requirement = *p.Requirement
-			batches[p.Queue] = append(batches[p.Queue], list[0])
+			jobs[p.Queue] = append(jobs[p.Queue], list[0])
 			done.Jobs = append(done.Jobs, schedule.Job{Queue: p.Queue, TrialID: list[0].TrialID, Class: p.Class})
 			taken[from] = list[1:]
 		}
 	}
-	for q, jobs := range batches {
-		s.execute(ctx, a.Pool, 0, func(ctx context.Context) (schedule.Fact, error) {
-			return s.publish(ctx, batch{q, jobs, began})
-		})
+	batches := make([]batch, 0, len(jobs))
+	for q, list := range jobs {
+		batches = append(batches, batch{q, list, began})
 	}
+	s.executors.do(a.Pool, func() { s.publishAll(ctx, a.Pool, batches) })
 	return done, nil
 }
 
