@@ -97,6 +97,35 @@ func (s *scheduler) open(ctx context.Context, a schedule.Open) (schedule.Fact, e
 	return schedule.Opened{Open: a, Outcome: outcomeOf(a.Queue, err)}, err
 }
 
+// together returns the actions at the beginning of a list, all of them Withdraws, that can be
+// carried out side by side: those of one pool, each for another queue.
+func together(actions []schedule.Action) (list []schedule.Withdraw) {
+	for _, action := range actions {
+		a, is := action.(schedule.Withdraw)
+		apart := func(other schedule.Withdraw) bool {
+			return other.Queue == a.Queue || other.Queue.Pool != a.Queue.Pool
+		}
+		if !is || slices.ContainsFunc(list, apart) {
+			break
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// withdrawAll takes jobs back from several queues of a pool.
+func (s *scheduler) withdrawAll(ctx context.Context, pool string, list []schedule.Withdraw) {
+	s.executors.do(pool, func() {
+		var withdrawing sync.WaitGroup
+		for _, a := range list {
+			withdrawing.Go(func() {
+				s.carry(ctx, a.Command, func(ctx context.Context) (schedule.Fact, error) { return s.withdraw(ctx, a) })
+			})
+		}
+		withdrawing.Wait()
+	})
+}
+
 // withdraw takes jobs back that no worker has. The broker comes first: which jobs
 // these are is known then.
 func (s *scheduler) withdraw(ctx context.Context, a schedule.Withdraw) (schedule.Fact, error) {

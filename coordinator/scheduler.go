@@ -110,8 +110,8 @@ func (s *scheduler) forgetEnded() {
 // broker by the executor of their pool. It returns the errors that end Run.
 func (s *scheduler) carryOut(ctx context.Context, actions []schedule.Action) error {
 	failed := false
-	for _, a := range actions {
-		switch a := a.(type) {
+	for i := 0; i < len(actions); i++ {
+		switch a := actions[i].(type) {
 		case schedule.Report:
 			s.report(a)
 		case schedule.Gone:
@@ -119,9 +119,9 @@ func (s *scheduler) carryOut(ctx context.Context, actions []schedule.Action) err
 		case schedule.Open:
 			s.execute(ctx, a.Queue.Pool, 0, func(ctx context.Context) (schedule.Fact, error) { return s.open(ctx, a) })
 		case schedule.Withdraw:
-			s.execute(ctx, a.Queue.Pool, a.Command, func(ctx context.Context) (schedule.Fact, error) {
-				return s.withdraw(ctx, a)
-			})
+			list := together(actions[i:])
+			s.withdrawAll(ctx, a.Queue.Pool, list)
+			i += len(list) - 1
 		case schedule.Remove:
 			s.execute(ctx, a.Queue.Pool, 0, func(ctx context.Context) (schedule.Fact, error) {
 				return s.remove(ctx, a)

@@ -386,6 +386,33 @@ func TestWithdraw(t *testing.T) {
 	}
 }
 
+// The jobs of another sweep that a withdrawal returns to their queue are there when it ends.
+func TestWithdrawOneAfterTheOther(t *testing.T) {
+	w := open(t, wiretest.Start(t), wire.Options{})
+	if err := w.OpenQueue(t.Context(), queue("cpu")); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 200 {
+		list := jobsOf(10)
+		for i := range list {
+			list[i].Sweep = fmt.Sprint("s", i%2)
+		}
+		publish(t, w, list...)
+		for _, step := range []struct {
+			sweep string
+			jobs  int
+		}{{"other", 0}, {"s0", 5}, {"other", 0}, {"s1", 5}} {
+			taken, err := w.Withdraw(t.Context(), queue("cpu"), step.sweep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(taken) != step.jobs {
+				t.Fatalf("round %d: %d jobs of sweep %s were withdrawn, want %d", round, len(taken), step.sweep, step.jobs)
+			}
+		}
+	}
+}
+
 // A consumer hears of a job a moment after the job is confirmed: what was just published
 // is withdrawn all the same.
 func TestWithdrawAtOnce(t *testing.T) {

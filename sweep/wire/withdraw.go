@@ -61,12 +61,10 @@ func (w *Wire) Withdraw(ctx context.Context, q Queue, sweeps ...string) (taken [
 			wait = withdrawWait
 		}
 	}
-	for _, m := range others {
-		if err := w.conn.Publish(m.Reply, []byte(answerReturn)); err != nil {
-			w.log.Warn("job not returned to its queue", "subject", m.Subject, "error", err)
-		}
+	removed, ackErr := w.answer(ctx, own, answerDone)
+	if _, err := w.answer(ctx, others, answerReturn); err != nil {
+		w.log.Warn("jobs return to their queue later", "queue", q, "error", err)
 	}
-	removed, ackErr := w.acknowledge(ctx, own)
 	for _, m := range removed {
 		_, id, _ := trialOfJob(m.Subject) // which was read before
 		taken = append(taken, id)
@@ -94,9 +92,10 @@ func (w *Wire) undelivered(ctx context.Context, q Queue) (bool, error) {
 	return consumer.CachedInfo().Delivered.Stream < last.Sequence, nil
 }
 
-// acknowledge removes delivered messages from their stream and returns those whose removal
-// the server has confirmed. The others may be removed, or are delivered again after AckWait.
-func (w *Wire) acknowledge(ctx context.Context, messages []*nats.Msg) (removed []*nats.Msg, err error) {
+// answer sends the server an answer to delivered messages, and returns those of which it has
+// confirmed that it did what was asked. The others are delivered again after AckWait, or are
+// gone.
+func (w *Wire) answer(ctx context.Context, messages []*nats.Msg, answer string) (done []*nats.Msg, err error) {
 	if len(messages) == 0 {
 		return nil, nil
 	}
@@ -107,22 +106,22 @@ func (w *Wire) acknowledge(ctx context.Context, messages []*nats.Msg) (removed [
 	}
 	defer func() { _ = answers.Unsubscribe() }() // or the connection is closed, and it is gone
 	for i, m := range messages {
-		if err := w.conn.PublishRequest(m.Reply, inbox+strconv.Itoa(i), []byte(answerDone)); err != nil {
+		if err := w.conn.PublishRequest(m.Reply, inbox+strconv.Itoa(i), []byte(answer)); err != nil {
 			return nil, err
 		}
 	}
 	confirmed := make([]bool, len(messages))
-	for len(removed) < len(messages) {
-		answer, err := answers.NextMsgWithContext(ctx)
+	for len(done) < len(messages) {
+		confirmation, err := answers.NextMsgWithContext(ctx)
 		if err != nil {
-			return removed, fmt.Errorf("%d of %d acknowledgements are confirmed: %w", len(removed), len(messages), err)
+			return done, fmt.Errorf("%d of %d acknowledgements are confirmed: %w", len(done), len(messages), err)
 		}
-		i, err := strconv.Atoi(strings.TrimPrefix(answer.Subject, inbox))
-		if err != nil || i < 0 || i >= len(messages) || confirmed[i] || answer.Header.Get(statusHeader) != "" {
+		i, err := strconv.Atoi(strings.TrimPrefix(confirmation.Subject, inbox))
+		if err != nil || i < 0 || i >= len(messages) || confirmed[i] || confirmation.Header.Get(statusHeader) != "" {
 			continue // no server received it: one is about to restart
 		}
 		confirmed[i] = true
-		removed = append(removed, messages[i])
+		done = append(done, messages[i])
 	}
-	return removed, nil
+	return done, nil
 }
