@@ -92,22 +92,11 @@ func LoadUCR(dir, name string, options UCROptions) (*Set, error) {
 		s.Notes = append(s.Notes, "train and test exchanged against the files")
 	}
 
-	numbering := classify(train)
-	s.Labels, s.Classes = numbering.names, len(numbering.names)
-	if s.Classes < 2 {
-		return nil, train.fail(0, 0, ErrLabel, "every series has the label %s; two classes at least are needed",
-			s.Labels[0])
-	}
-	s.Train = Part{N: train.rows(), Values: train.values}
-	s.Test = Part{N: test.rows(), Values: test.values}
-	if s.Train.Labels, err = numbering.apply(train, train); err != nil {
+	width, err := s.fill(train, test)
+	if err != nil {
 		return nil, err
 	}
-	if s.Test.Labels, err = numbering.apply(test, train); err != nil {
-		return nil, err
-	}
-
-	s.OutputWidth = max(numbering.width, s.Classes)
+	s.OutputWidth = max(width, s.Classes)
 	s.InputSize = paperInputSize(s.Length)
 	if inPaper && s.Length == paper.Length {
 		s.InputSize = paper.InputSize
@@ -119,6 +108,23 @@ func LoadUCR(dir, name string, options UCROptions) (*Set, error) {
 	s.Depth = s.Length / s.InputSize
 	s.seal()
 	return s, nil
+}
+
+// fill sets the parts and their classes, and returns the width of the labels as one-hot columns.
+func (s *Set) fill(train, test *table) (width int, err error) {
+	numbering := classify(train)
+	s.Labels, s.Classes = numbering.names, len(numbering.names)
+	if s.Classes < 2 {
+		return 0, train.fail(0, 0, ErrLabel, "every series has the label %s; two classes at least are needed",
+			s.Labels[0])
+	}
+	s.Train = Part{N: train.rows(), Values: train.values}
+	s.Test = Part{N: test.rows(), Values: test.values}
+	if s.Train.Labels, err = numbering.apply(train, train); err != nil {
+		return 0, err
+	}
+	s.Test.Labels, err = numbering.apply(test, train)
+	return numbering.width, err
 }
 
 // ucrFiles are the files of one data set.

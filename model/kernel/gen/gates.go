@@ -10,8 +10,11 @@ import (
 
 // gates generates the elementwise parts of gated cells.
 func (m *machine) gates() {
-	lstm, gru := []string{"i", "f", "g", "o"}, []string{"z", "r"}
+	m.lstmGates([]string{"i", "f", "g", "o"})
+	m.gruGates([]string{"z", "r"})
+}
 
+func (m *machine) lstmGates(lstm []string) {
 	m.matrices("lstmGates", lstm, "", []string{"cPrev", "c", "h"}, []string{"c", "h"}, []string{
 		"a step of LSTM gates, which prefetches what lies that many bytes further of c and h:",
 		"",
@@ -64,7 +67,9 @@ func (m *machine) gates() {
 			s.store(p["dc"], before)
 		}
 	})
+}
 
+func (m *machine) gruGates(gru []string) {
 	m.matrices("gruGates", gru, "", []string{"hPrev", "rh"}, nil, []string{
 		"z = σ(z); r = σ(r); rh = r∘hPrev",
 	}, m.together(), func(s []span, p operands) {

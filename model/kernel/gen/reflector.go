@@ -114,7 +114,8 @@ func (r reflector) matrix(name string) reg.GPVirtual {
 // eachReflector goes over the slices at us, and those at dus if that is not empty,
 // in their order or from the last to the first. Going through all in one function
 // lets the end of one overlap with the next. With together 2 the body is also made
-// for two of them, the longer one first, where the earlier is not the longer one.
+// for two of them, the longer one first, where the earlier is not the longer one. It is long as one
+// loop, whose labels and pointers all of its parts use.
 func (m *machine) eachReflector(us, dus string, fromLast bool, together int, body func(us []reflector)) {
 	const header = 24 // of a slice: pointer, length, capacity
 	step := header
@@ -335,7 +336,8 @@ func (m *machine) reflectAllBackward() {
 	m.end()
 }
 
-// reflectBackward undoes reflections on the way: uᵀq changes its sign with one.
+// reflectBackward undoes reflections on the way: uᵀq changes its sign with one. It is long as one
+// block of instructions, which share their registers.
 func (m *machine) reflectBackward(us []reflector) {
 	q, g, cols := us[0].matrix("q"), us[0].matrix("grad"), m.param("cols")
 	matrices, strides := []reg.GPVirtual{q, g}, []operand.Mem{m.argument("qStride"), m.argument("gradStride")}
