@@ -36,7 +36,7 @@ type StepTimes struct {
 	Median     time.Duration
 	Best       time.Duration
 	Count      int     // steps timed
-	Flops      float64 // of the products of a step, on the path that was taken
+	Flops      float64 // of the products of a step, as W was applied
 	// Peak is the number of floating-point operations a second of nothing but
 	// multiply-adds on one thread, measured before and after; 0 where there is
 	// no such loop.

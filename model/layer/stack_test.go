@@ -9,7 +9,7 @@ import (
 	"sweep/model/weight"
 )
 
-// TestJoinedBackward: gradients that one layer's product settles for the layer below are
+// TestJoinedBackward: gradients that one layer's product derives for the layer below are
 // those of each layer by itself, to the bit, whatever lies on what.
 func TestJoinedBackward(t *testing.T) {
 	t.Run("dense", func(t *testing.T) {

@@ -24,12 +24,12 @@ var languageDefaults = sweep.Defaults{
 	When: sweep.Match{"task": {"language"}, "model": {"lstm"}}, Values: map[string]any{"output_scale": 2.0},
 }
 
-// spoken is a text made ready for one trial. For training it is cut into as many rows
+// corpus is a text made ready for one trial. For training it is cut into as many rows
 // as a minibatch has sequences; a minibatch is the next so many words of each row, so
 // that the state carries over, and what is left at the end of the rows is left out.
 // For validation and test every word counts, the first too: the rows are as many as
 // part the words without a rest.
-type spoken struct {
+type corpus struct {
 	text    *dataset.Text
 	options *Options
 	steps   int // words of a minibatch's sequences
@@ -51,10 +51,10 @@ func openLanguage(o *Options) (Task, error) {
 			text.Name, len(text.Train)/2)
 	}
 	steps := min(o.integer("length"), pairs)
-	return &spoken{text: text, options: o, steps: steps, epoch: pairs / steps}, nil
+	return &corpus{text: text, options: o, steps: steps, epoch: pairs / steps}, nil
 }
 
-func (s *spoken) Shape() Shape {
+func (s *corpus) Shape() Shape {
 	words := len(s.text.Words)
 	return Shape{
 		Steps: s.steps, Vocabulary: words, Outputs: words, Every: true, Classes: true, Loss: "cross_entropy",
@@ -62,16 +62,16 @@ func (s *spoken) Shape() Shape {
 	}
 }
 
-func (s *spoken) Schedule() Schedule {
+func (s *corpus) Schedule() Schedule {
 	return Schedule{Steps: s.options.integer("epochs") * s.epoch, Interval: s.epoch, Epochs: true}
 }
 
 // words are those of a part.
-func (s *spoken) words(part Part) []int32 {
+func (s *corpus) words(part Part) []int32 {
 	return [...][]int32{Train: s.text.Train, Validation: s.text.Validation, Test: s.text.Test}[part]
 }
 
-func (s *spoken) Count(part Part) int {
+func (s *corpus) Count(part Part) int {
 	if part == Train {
 		return s.epoch * s.options.Batch
 	}
@@ -79,7 +79,7 @@ func (s *spoken) Count(part Part) int {
 }
 
 // Batch is what was asked for in training; an evaluation has no more rows than that.
-func (s *spoken) Batch(part Part, _ int) int {
+func (s *corpus) Batch(part Part, _ int) int {
 	rows := s.options.Batch
 	if part != Train {
 		words := len(s.words(part))
@@ -89,18 +89,18 @@ func (s *spoken) Batch(part Part, _ int) int {
 	return rows
 }
 
-func (s *spoken) Digest() string { return s.text.Digest }
+func (s *corpus) Digest() string { return s.text.Digest }
 
-func (s *spoken) Facts() map[string]float64 {
+func (s *corpus) Facts() map[string]float64 {
 	return map[string]float64{
 		"train_size": float64(len(s.text.Train)), "test_size": float64(len(s.text.Test)), "length": float64(s.steps),
 		"vocabulary": float64(len(s.text.Words)), "depth": float64(s.steps),
 	}
 }
 
-func (s *spoken) Memory() int64 { return s.text.Size() }
+func (s *corpus) Memory() int64 { return s.text.Size() }
 
-func (s *spoken) Open(part Part, wanted int) (Stream, error) {
+func (s *corpus) Open(part Part, wanted int) (Stream, error) {
 	r := &reading{words: s.words(part), rows: s.Batch(part, wanted), steps: s.steps, before: s.text.LineEnd,
 		training: part == Train}
 	r.row = len(r.words) / r.rows

@@ -64,7 +64,7 @@ type svdFrames[F kernel.Float] struct {
 	short, long *frame[F]
 	s, l, dl    kernel.Matrix[F] // k × k
 	g, dg       kernel.Matrix[F] // k × m
-	turned      kernel.Matrix[F] // Wᵀ or its gradient; made if there are more rows than columns
+	transposed  kernel.Matrix[F] // Wᵀ or its gradient; made if there are more rows than columns
 	packed      kernel.Packed[F]
 }
 
@@ -76,7 +76,7 @@ func newSVDFrames[F kernel.Float](s *SVD[F]) *svdFrames[F] {
 		f.short, f.long = newFrame(s.set, s.u, s.rows, k), newFrame(s.set, s.v, s.cols, k)
 	} else {
 		f.short, f.long, m = newFrame(s.set, s.v, s.cols, k), newFrame(s.set, s.u, s.rows, k), len(s.u)
-		f.turned = kernel.NewPadded[F](s.cols, s.rows)
+		f.transposed = kernel.NewPadded[F](s.cols, s.rows)
 	}
 	f.g, f.dg = kernel.NewMatrix[F](k, m), kernel.NewMatrix[F](k, m)
 	return f
@@ -84,9 +84,9 @@ func newSVDFrames[F kernel.Float](s *SVD[F]) *svdFrames[F] {
 
 // value writes W.
 func (f *svdFrames[F]) value(w kernel.Matrix[F], sigma []F) {
-	if f.turned.Data != nil {
-		f.wide(f.turned, sigma)
-		f.set.Transpose(w, f.turned)
+	if f.transposed.Data != nil {
+		f.wide(f.transposed, sigma)
+		f.set.Transpose(w, f.transposed)
 		return
 	}
 	f.wide(w, sigma)
@@ -120,9 +120,9 @@ func (f *svdFrames[F]) wide(w kernel.Matrix[F], sigma []F) {
 //	of S = I - Y C:                   dC = -Yᵀ dS      dYᵀ = -C dSᵀ
 func (f *svdFrames[F]) pullback(dw kernel.Matrix[F], sigma, dsigma []F) {
 	set, short, long := f.set, f.short, f.long
-	if f.turned.Data != nil {
-		set.Transpose(f.turned, dw)
-		dw = f.turned
+	if f.transposed.Data != nil {
+		set.Transpose(f.transposed, dw)
+		dw = f.transposed
 	}
 	set.Multiply(f.dg, dw, &long.back)
 	negate(f.dg, f.dg)
@@ -156,11 +156,11 @@ func frameFootprint[F kernel.Float](set *kernel.Set[F], n, m, k int) int {
 // framesFootprint is the values of the frames of s.
 func (s *SVD[F]) framesFootprint() int {
 	k, long, m, other := len(s.sigma), s.cols, len(s.v), len(s.u)
-	turned := 0
+	transposed := 0
 	if s.rows > s.cols {
 		long, m, other = s.rows, len(s.u), len(s.v)
-		turned = kernel.PaddedSize(s.cols, s.rows)
+		transposed = kernel.PaddedSize(s.cols, s.rows)
 	}
-	return frameFootprint(s.set, k, other, k) + frameFootprint(s.set, long, m, k) + 3*k*k + 2*k*m + turned +
+	return frameFootprint(s.set, k, other, k) + frameFootprint(s.set, long, m, k) + 3*k*k + 2*k*m + transposed +
 		max(s.set.PackedSize(k, m, false), s.set.PackedSize(m, k, false), s.set.PackedSize(k, k, false))
 }

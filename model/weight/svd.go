@@ -26,7 +26,7 @@ type SVD[F kernel.Float] struct {
 	byFrames    bool
 	frames      *svdFrames[F]    // if W is formed from them; else
 	left, right *chain[F]        // the products W and V
-	turned      kernel.Matrix[F] // V Σᵀ, or the gradient of it
+	transposed  kernel.Matrix[F] // V Σᵀ, or the gradient of it
 	factors     *svdFactors[F]   // for Factors; nil before their first call
 }
 
@@ -117,14 +117,14 @@ func (s *SVD[F]) Value(w kernel.Matrix[F]) {
 	}
 	if s.left == nil {
 		s.left, s.right = newChain(s.set, s.u, s.rows, s.cols), newChain(s.set, s.v, s.cols, k)
-		s.turned = kernel.NewMatrix[F](s.cols, k)
+		s.transposed = kernel.NewMatrix[F](s.cols, k)
 	}
 	s.loadSigma()
 	s.right.begin()
 	s.right.reflect()
-	s.set.MultiplySum(s.turned, kernel.Sum[F]{H: s.right.product, D: s.sigma})
+	s.set.MultiplySum(s.transposed, kernel.Sum[F]{H: s.right.product, D: s.sigma})
 	ready(&s.left.product)
-	s.set.Transpose(s.left.product.Slice(0, k), s.turned)
+	s.set.Transpose(s.left.product.Slice(0, k), s.transposed)
 	clear(s.left.product.Data[k*s.cols:])
 	s.left.reflect()
 	w.Fill(s.left.product)
@@ -140,12 +140,12 @@ func (s *SVD[F]) Pullback(dw kernel.Matrix[F]) {
 		return
 	}
 	s.left.pullback(dw)
-	s.set.Transpose(s.turned, dw.Slice(0, len(s.sigma)))
+	s.set.Transpose(s.transposed, dw.Slice(0, len(s.sigma)))
 	clear(s.dsigma)
-	s.set.ColumnProductSumsAdd(s.dsigma, s.turned, s.right.product)
+	s.set.ColumnProductSumsAdd(s.dsigma, s.transposed, s.right.product)
 	s.pullbackSigma()
-	s.set.MultiplySum(s.turned, kernel.Sum[F]{H: s.turned, D: s.sigma})
-	s.right.pullback(s.turned)
+	s.set.MultiplySum(s.transposed, kernel.Sum[F]{H: s.transposed, D: s.sigma})
+	s.right.pullback(s.transposed)
 }
 
 // Constrain scales the reflectors to unit length.
