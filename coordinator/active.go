@@ -5,15 +5,15 @@ import (
 	"sweep/sweep/wire"
 )
 
-// activeSweep is what is needed of a sweep to write its rows and jobs.
+// activeSweep is the part of a sweep from which its rows and jobs are written.
 type activeSweep struct {
 	record *sweep.SweepRecord
 	// grids are the record's grids, opened when the cursor first reaches them.
 	grids []*sweep.Grid
-	// volatile are the metrics left out of digests, grid by grid.
+	// volatile are the metrics that digests leave out, by grid.
 	volatile [][]string
-	// refused are the results of written points that do not resolve, which the
-	// store does not have yet. Nothing else is done for the sweep before it has.
+	// refused are results of written points that do not resolve. They are recorded before
+	// anything else is written.
 	refused []sweep.Event
 }
 

@@ -10,8 +10,8 @@ import (
 	"sweep/sweep"
 )
 
-// errNoArtifacts says that no artifact store was given.
-var errNoArtifacts = errors.New("there is no artifact store here")
+// errNoArtifacts means that Options.Artifacts is nil.
+var errNoArtifacts = errors.New("this coordinator has no artifact store")
 
 // CheckArtifacts implements wire.Controller.
 func (c *Coordinator) CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
@@ -45,11 +45,11 @@ func (c *Coordinator) CheckArtifacts(ctx context.Context, query sweep.ArtifactQu
 	return nil
 }
 
-// checkPage is of how many trials the artifacts are loaded at a time.
+// checkPage is the number of trials whose artifacts are loaded at once.
 const checkPage = 1000
 
-// eachArtifact calls look for each artifact that fits the query, when the database
-// has answered: the artifact store, and who listens, may be slow.
+// eachArtifact calls look for each artifact that matches the query. It first reads all of them from the
+// database, because the artifact store and the client may be slow.
 func (c *Coordinator) eachArtifact(ctx context.Context, query sweep.ArtifactQuery,
 	look func(*sweep.ArtifactRecord) error) error {
 	var page []*sweep.ArtifactRecord
@@ -68,7 +68,7 @@ func (c *Coordinator) eachArtifact(ctx context.Context, query sweep.ArtifactQuer
 	return nil
 }
 
-// found looks at an artifact's bytes.
+// found checks an artifact's bytes.
 func (c *Coordinator) found(ctx context.Context, r *sweep.ArtifactRecord,
 	check sweep.ArtifactCheck) (state sweep.ArtifactState, problem string) {
 	err := c.options.Artifacts.Check(ctx, r, check == sweep.CheckDigest)
@@ -85,7 +85,7 @@ func (c *Coordinator) found(ctx context.Context, r *sweep.ArtifactRecord,
 	return sweep.ArtifactUnknown, err.Error()
 }
 
-// copyBuffer is how much of an artifact is carried at a time, in bytes.
+// copyBuffer is the size of the buffer that copies an artifact, in bytes.
 const copyBuffer = 128 << 10
 
 // Artifact implements wire.Controller.
@@ -119,7 +119,7 @@ func (c *Coordinator) Artifact(ctx context.Context, id sweep.TrialID, name strin
 	return found, errors.Join(err, in.Close())
 }
 
-// noArtifact says why a trial has no artifact of a name.
+// noArtifact returns why a trial has no artifact of a name.
 func (c *Coordinator) noArtifact(ctx context.Context, id sweep.TrialID, name string) error {
 	trial, err := c.store.Trial(ctx, id)
 	if err != nil {
@@ -134,28 +134,27 @@ func (c *Coordinator) noArtifact(ctx context.Context, id sweep.TrialID, name str
 	return fmt.Errorf("artifact %s/%s: %w: %s", id, name, sweep.ErrNotFound, why)
 }
 
-// forgetArtifacts removes the bytes of what deleted sweeps left. What cannot be
-// removed is named in the log: there is nobody left to ask for it.
+// forgetArtifacts removes the artifacts of deleted sweeps. It logs those that it cannot remove, since
+// no record of them remains.
 func (c *Coordinator) forgetArtifacts(ctx context.Context, deleted []sweep.DeletedSweep) {
 	if c.options.Artifacts == nil {
 		return
 	}
 	for _, d := range deleted {
 		if err := c.RemoveArtifacts(ctx, d.Pool, d.ID); err != nil {
-			c.log.Error("artifacts of a deleted sweep stay behind", "at", sweep.ArtifactPrefix(d.Pool, d.ID),
+			c.log.Error("cannot remove the artifacts of a deleted sweep", "at", sweep.ArtifactPrefix(d.Pool, d.ID),
 				"error", err)
 		}
 	}
 }
 
-// RemoveArtifacts removes the bytes of what a sweep's trials left, of those that the
-// store has no record of any more: it follows the transaction that deletes the
-// sweep or its artifacts. It may be repeated.
+// RemoveArtifacts removes a sweep's artifacts of which the store has no record any more. It is called
+// after the transaction that deletes the sweep or its artifacts, and may be repeated.
 func (c *Coordinator) RemoveArtifacts(ctx context.Context, pool, id string) error {
 	if c.options.Artifacts == nil {
 		return errNoArtifacts
 	}
-	// What others took over of it has a record yet.
+	// Artifacts that other sweeps reuse still have a record.
 	recorded := map[string]bool{}
 	err := c.store.ArtifactLocations(ctx, sweep.ArtifactPrefix(pool, id), func(location string) error {
 		recorded[location] = true
@@ -167,14 +166,14 @@ func (c *Coordinator) RemoveArtifacts(ctx context.Context, pool, id string) erro
 	return c.options.Artifacts.RemoveSweep(ctx, pool, id, func(location string) bool { return recorded[location] })
 }
 
-// prepareTime bounds the making of what a pool's artifacts need.
+// prepareTime bounds the preparation of a pool's artifact store.
 const prepareTime = 5 * time.Second
 
-// prepareAgain is how long a pool waits whose artifacts have no place.
+// prepareAgain is the time to the next attempt after a failed preparation.
 const prepareAgain = time.Minute
 
-// prepareArtifacts makes what the artifacts of a pool need, once. If that fails the
-// trials run all the same: their workers try for a while, and say what is missing.
+// prepareArtifacts prepares a pool's artifact store, once. If that fails the trials run nevertheless:
+// their workers retry for a while and report what is missing.
 func (s *scheduler) prepareArtifacts(ctx context.Context, pool string) {
 	known, tried := s.prepared.Load(pool)
 	if again, _ := known.(time.Time); s.options.Artifacts == nil || tried &&
@@ -189,23 +188,21 @@ func (s *scheduler) prepareArtifacts(ctx context.Context, pool string) {
 		return
 	}
 	if !tried {
-		s.log.Warn("artifacts may not be kept", "pool", pool, "error", err)
+		s.log.Warn("artifacts may not be stored", "pool", pool, "error", err)
 	}
 	s.prepared.Store(pool, time.Now().Add(prepareAgain))
 }
 
-// fullMemory is for how long a full artifact store is reported after the last
-// artifact for which it had no room.
+// fullMemory is how long an artifact store counts as full after it last refused an artifact.
 const fullMemory = 10 * time.Minute
 
-// fullStore is what was last heard of an artifact store that is full for a pool.
+// fullStore is the latest report that the artifact store of a pool is full.
 type fullStore struct {
 	problem string
 	at      time.Time
 }
 
-// noteArtifacts finds out from the results of trials that the artifact store is full,
-// and tells so once.
+// noteArtifacts notes, from the results of trials, that an artifact store is full, and logs it once.
 func (c *Coordinator) noteArtifacts(events []sweep.Event) {
 	for i := range events {
 		if events[i].Kind != sweep.EventResult || events[i].Result == nil {
@@ -224,18 +221,18 @@ func (c *Coordinator) noteFull(e *sweep.Event, problem string) {
 	name, _ := pool.(string)
 	before, known := c.full.Swap(name, fullStore{problem, time.Now()})
 	if !known || time.Since(before.(fullStore).at) > fullMemory {
-		c.log.Warn("the artifact store is full: trials end without their artifacts", "pool", name, "trial", e.TrialID,
+		c.log.Warn("the artifact store is full: trials lose their artifacts", "pool", name, "trial", e.TrialID,
 			"problem", problem)
 	}
 }
 
-// artifactProblem tells of which pool the trials end without their artifacts; nil if
-// none.
+// artifactProblem returns an error if the trials of a pool lose their artifacts because the store is
+// full.
 func (c *Coordinator) artifactProblem() error {
 	var problem error
 	c.full.Range(func(pool, value any) bool {
 		if f := value.(fullStore); time.Since(f.at) < fullMemory {
-			problem = fmt.Errorf("trials of pool %s end without their artifacts: %s", pool, f.problem)
+			problem = fmt.Errorf("trials of pool %s lose their artifacts: %s", pool, f.problem)
 		}
 		return problem == nil
 	})

@@ -266,7 +266,7 @@ func TestFullBroker(t *testing.T) {
 	c, _ := b.start(Options{Logger: slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))})
 	w := &crew{b: b}
 	w.start()
-	b.until("a queue for the worker", func() bool { return log.count("a queue for workers") == 1 })
+	b.until("a queue for the worker", func() bool { return log.count("opened a queue") == 1 })
 	js, err := jetstream.New(b.conn)
 	if err != nil {
 		t.Fatal(err)

@@ -13,26 +13,24 @@ import (
 )
 
 const (
-	// fetchWait is how long the broker waits for an event before it is asked
-	// again, and how long the end of Run may take to be seen.
+	// fetchWait is how long one request for events waits. The end of Run is noticed within
+	// this time.
 	fetchWait = 200 * time.Millisecond
-	// leastPause and mostPause bound the time between batches that the broker has no
-	// more of.
+	// leastPause and mostPause bound the pause after a batch with which no events remain.
 	leastPause = 20 * time.Millisecond
 	mostPause  = 500 * time.Millisecond
-	// reservePart is the part of the jobs in the shortest queue that may be started in a
-	// pause: its workers do not run out of jobs.
+	// A pause may last until 1/reservePart of the jobs in the shortest queue are started,
+	// so that its workers do not run out of jobs.
 	reservePart = 4
-	// restWait bounds the recording of what has arrived when Run ends.
+	// restWait bounds the recording of the remaining events when Run ends.
 	restWait = 3 * time.Second
 )
 
-// collect records events until ctx ends, and then what has arrived by then. It
-// returns an error only if the store's is fatal, or another coordinator has taken
-// over.
+// collect records events until ctx ends, and then the remaining ones. It returns an error only if it
+// is fatal or if another coordinator leads.
 //
-// An event is acknowledged after the commit. Whatever happens before that, it
-// comes again, and the store takes it calmly.
+// An event is acknowledged after the commit. If it is delivered again, recording it again changes
+// nothing.
 func (c *Coordinator) collect(ctx context.Context) error {
 	trouble := c.outage("receiving events")
 	defer trouble.drop()
@@ -53,13 +51,13 @@ func (c *Coordinator) collect(ctx context.Context) error {
 		}
 		wait(ctx, trouble.failed(err))
 	}
-	if !c.options.Leads() { // they are another's
+	if !c.options.Leads() { // another coordinator records them
 		return nil
 	}
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), restWait)
 	defer cancel()
 	if err := c.collectRest(rest); err != nil {
-		c.log.Info("events are left for the next start", "error", err)
+		c.log.Info("some events remain for the next start", "error", err)
 	}
 	return nil
 }
@@ -88,17 +86,16 @@ func (c *Coordinator) receive(ctx context.Context, trouble *outage) error {
 			pause = nextPause(pause, asked.Sub(last), len(batch.Events), c.reserve.Load())
 			last = asked
 			if len(batch.Events) > 0 {
-				// A transaction costs the same for one event and for many: let some come.
+				// A transaction costs the same for one event and for many: let some arrive.
 				wait(ctx, pause-time.Since(asked))
 			}
 		}
 	}
 }
 
-// nextPause returns how long events gather after a batch, which had so many events in the
-// time since the batch before: as long as workers have jobs of the reserve all the while,
-// even if all of the events are of one queue. The pause grows step by step, as a sweep that
-// begins has told nothing yet of how fast its trials end.
+// nextPause returns the pause after a batch, which has as many events as arrived in the time since the
+// last batch. During the pause no queue may run out of jobs, even if all events are of one queue. The
+// pause grows step by step, because it is not known how fast the trials of a new sweep end.
 func nextPause(pause, since time.Duration, events int, reserve int64) time.Duration {
 	if events == 0 {
 		return max(pause/2, leastPause)
@@ -107,7 +104,7 @@ func nextPause(pause, since time.Duration, events int, reserve int64) time.Durat
 	return max(min(fits, 2*pause, mostPause), leastPause)
 }
 
-// events opens the consumer, and the stream if need be.
+// events opens the consumer, and creates the stream if it is lost.
 func (c *Coordinator) events(ctx context.Context) (*wire.EventConsumer, error) {
 	if _, err := c.wire.EventCount(ctx); wire.IsLost(err) {
 		if err := c.setup(ctx); err != nil {
@@ -117,8 +114,8 @@ func (c *Coordinator) events(ctx context.Context) (*wire.EventConsumer, error) {
 	return c.wire.Events(ctx, c.options.Term)
 }
 
-// recordBatch records a batch and acknowledges it. It tries until it can: nothing is
-// lost meanwhile, as the broker keeps what is not acknowledged.
+// recordBatch records a batch and acknowledges it. It retries until it succeeds; the broker keeps
+// all events that are not acknowledged.
 func (c *Coordinator) recordBatch(ctx context.Context, batch *wire.EventBatch) error {
 	var events []sweep.Event
 	var bad []wire.BadEvent
@@ -152,8 +149,8 @@ func (c *Coordinator) recordBatch(ctx context.Context, batch *wire.EventBatch) e
 	return batch.Ack()
 }
 
-// own returns the events of a batch, and the bad ones, without those about the trials of
-// another pool than that of the worker which sent them: it may not report on them.
+// own returns the events of a batch, and the bad ones, without those that a worker of another pool
+// than the trial's has sent.
 func (c *Coordinator) own(ctx context.Context,
 	batch *wire.EventBatch) (events []sweep.Event, bad []wire.BadEvent, err error) {
 	var ids []string
@@ -179,8 +176,8 @@ func (c *Coordinator) own(ctx context.Context,
 	return events, bad, nil
 }
 
-// learnPools looks up the pools of those sweeps of which they are not known, such as
-// sweeps that were paused or had ended before the start.
+// learnPools reads the pools of sweeps for which they are unknown, such as sweeps that were paused or
+// had ended before the start.
 func (c *Coordinator) learnPools(ctx context.Context, ids []string) error {
 	slices.Sort(ids)
 	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool {
@@ -192,7 +189,7 @@ func (c *Coordinator) learnPools(ctx context.Context, ids []string) error {
 	}
 	backlogs, err := c.store.Backlog(ctx, ids...)
 	if err != nil {
-		return fmt.Errorf("looking up the pools of %d sweeps: %w", len(ids), err)
+		return fmt.Errorf("reading the pools of %d sweeps: %w", len(ids), err)
 	}
 	for _, b := range backlogs {
 		c.pools.Store(b.Sweep, b.Pool)
@@ -200,8 +197,8 @@ func (c *Coordinator) learnPools(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// mayReport reports whether a worker of a pool, "" if that is not known, may send an
-// event: its sweep is of that pool, or does not exist.
+// mayReport reports whether a worker of a pool may send an event: the sweep is of that pool, or does
+// not exist. A worker of an unknown pool ("") may.
 func (c *Coordinator) mayReport(pool string, e *sweep.Event) bool {
 	own, known := c.pools.Load(e.Sweep)
 	if !known || pool == "" || pool == own {
@@ -211,7 +208,7 @@ func (c *Coordinator) mayReport(pool string, e *sweep.Event) bool {
 	return false
 }
 
-// record stores events, and those that the store refuses in quarantine.
+// record stores events, and quarantines those that the store refuses.
 func (c *Coordinator) record(ctx context.Context, events []sweep.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -228,7 +225,7 @@ func (c *Coordinator) record(ctx context.Context, events []sweep.Event) error {
 	return nil
 }
 
-// note tells the scheduler, the metrics and the log what events did.
+// note passes recorded events to the scheduler, the metrics and the log.
 func (c *Coordinator) note(began time.Time, events []sweep.Event, report sweep.RecordReport) {
 	c.options.Metrics.recorded(began, events, report)
 	c.noteArtifacts(events)
@@ -254,8 +251,8 @@ func (c *Coordinator) note(began time.Time, events []sweep.Event, report sweep.R
 		"repeated", report.Repeated, "released", report.Released, "refused", report.Refused)
 }
 
-// collectRest records the events that are there and returns when none is left but those
-// of a newer version: they stay for a newer program.
+// collectRest records the waiting events until none remain, except those of a newer version, which
+// stay for a newer program.
 func (c *Coordinator) collectRest(ctx context.Context) error {
 	events, err := c.events(ctx)
 	if err != nil {
@@ -275,7 +272,7 @@ func (c *Coordinator) collectRest(ctx context.Context) error {
 			return err
 		}
 		if err := c.recordBatch(ctx, batch); err != nil {
-			return fmt.Errorf("recording events that were left: %w", err)
+			return fmt.Errorf("recording remaining events: %w", err)
 		}
 		if len(batch.Events)+len(batch.Bad) > 0 || batch.Full {
 			continue
@@ -285,7 +282,7 @@ func (c *Coordinator) collectRest(ctx context.Context) error {
 			return err
 		}
 		if newer > 0 {
-			c.log.Warn("messages of a newer sweep are left unread: start that program to record their events",
+			c.log.Warn("messages of a newer version of sweep remain: start that version to record their events",
 				"messages", newer, "problem", problem)
 			return nil
 		}

@@ -8,18 +8,18 @@ import (
 	"sweep/coordinator/schedule"
 )
 
-// command is something to do in the scheduler's goroutine.
+// command is a function to be called in the scheduler's goroutine.
 type command struct {
 	do   func(ctx context.Context, s *scheduler) error
 	done chan error
 }
 
-// errEnded says that the coordinator does not run any more.
-var errEnded = errors.New("the coordinator stops")
+// errEnded means that the coordinator no longer runs.
+var errEnded = errors.New("the coordinator is stopping")
 
-// command does something between two steps, which does not wait for the broker.
+// command calls do between two steps of the schedule. do must not wait for the broker.
 func (c *Coordinator) command(ctx context.Context, do func(ctx context.Context, s *scheduler) error) error {
-	if c.wire == nil { // nothing is dispatched
+	if c.wire == nil { // there is no scheduler
 		return do(ctx, newScheduler(c, schedule.New(schedule.Options{})))
 	}
 	k := command{do, make(chan error, 1)}
@@ -38,7 +38,7 @@ func (c *Coordinator) command(ctx context.Context, do func(ctx context.Context, 
 	}
 }
 
-// answer carries out the commands that wait.
+// answer carries out the waiting commands.
 func (s *scheduler) answer(ctx context.Context) {
 	for {
 		s.alive(scheduling)
@@ -51,22 +51,22 @@ func (s *scheduler) answer(ctx context.Context) {
 	}
 }
 
-// orders are commands to the schedule whose actions on the broker are under way.
+// pendingCommands are commands to the schedule whose actions on the broker are not finished.
 type pendingCommands struct {
 	mu   sync.Mutex
 	last int64
 	list map[int64]*pendingCommand
 }
 
-// order is a command that is being carried out.
+// pendingCommand is one of them: left counts its unfinished actions.
 type pendingCommand struct {
 	left int
 	errs []error
 	done chan error
 }
 
-// order tells the schedule of a command, with its number, and waits until what it decides
-// is carried out.
+// carryOutCommand passes a command to the schedule as a fact with a number, and waits until the
+// actions that follow from it are finished.
 func (c *Coordinator) carryOutCommand(ctx context.Context, fact func(number int64) schedule.Fact) error {
 	if c.wire == nil {
 		return nil
@@ -88,7 +88,7 @@ func (c *Coordinator) carryOutCommand(ctx context.Context, fact func(number int6
 	}
 }
 
-// expect notes how many actions the commands of a step have led to.
+// expect notes how many actions follow from each command of a step.
 func (s *scheduler) expect(facts []schedule.Fact, actions []schedule.Action) {
 	for _, f := range facts {
 		var number int64
@@ -117,7 +117,7 @@ func (s *scheduler) expect(facts []schedule.Fact, actions []schedule.Action) {
 	}
 }
 
-// obeyed notes that an action of a command is carried out; 0 is no command.
+// commandDone notes that an action of a command is finished; 0 is no command.
 func (c *Coordinator) commandDone(number int64, err error) {
 	c.pending.mu.Lock()
 	defer c.pending.mu.Unlock()

@@ -14,14 +14,14 @@ import (
 	"sweep/sweep/wire"
 )
 
-// NoWorkerError says that no worker could run any trial of a submission.
+// NoWorkerError means that no worker can run any trial of a submission.
 type NoWorkerError struct{ Reason string }
 
 // Error implements error.
 func (e *NoWorkerError) Error() string { return "not submitted: " + e.Reason }
 
-// Submit implements wire.Controller. The cost does not depend on the number of
-// points: nothing is expanded yet.
+// Submit implements wire.Controller. Its cost does not depend on the number of points, because nothing
+// is expanded yet.
 func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission,
 	requireWorkers bool) (wire.Submitted, error) {
 	grid, err := open(submission)
@@ -37,7 +37,7 @@ func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission,
 		if known || !requireWorkers || c.wire == nil {
 			break
 		}
-		wait(ctx, schedule.DiscoveryTime/10) // for the workers to be heard of
+		wait(ctx, schedule.DiscoveryTime/10) // for the workers' heartbeats
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
@@ -49,7 +49,7 @@ func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission,
 		id := newID(time.Now())
 		done.Sweep, err = c.store.CreateSweep(ctx, id, submission, done.Points)
 		if errors.Is(err, sweep.ErrExists) {
-			continue // two submissions in one second, and a chance of one in a million
+			continue // two submissions in one second drew the same of a million letters
 		}
 		if err != nil {
 			return done, fmt.Errorf("storing the sweep %s: %w", submission.Spec.Name, err)
@@ -57,19 +57,19 @@ func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission,
 		if done.Sweep == id {
 			c.log.Info("sweep submitted", "sweep", id, "name", submission.Spec.Name, "points", done.Points)
 		} else {
-			c.log.Info("a submission was repeated", "sweep", done.Sweep, "name", submission.Spec.Name)
+			c.log.Info("repeated submission ignored", "sweep", done.Sweep, "name", submission.Spec.Name)
 		}
 		c.facts.add(schedule.Changed{})
 		return done, nil
 	}
 }
 
-// unmet says why no worker can run any trial of a submission, "" if some can, and
-// whether the workers are known.
+// unmet returns why no worker can run any trial of a submission, "" if one can, and whether the workers
+// are known.
 func (c *Coordinator) unmet(ctx context.Context, submission *sweep.Submission) (reason string, known bool, err error) {
 	select {
 	case <-c.ready:
-	default: // it does not run yet
+	default: // Run has not started
 		return "", false, nil
 	}
 	keys := slices.Sorted(maps.Keys(submission.Datasets))
@@ -92,8 +92,8 @@ func (c *Coordinator) unmet(ctx context.Context, submission *sweep.Submission) (
 	return reason, known, err
 }
 
-// Extend adds the points of a further submission to a sweep and returns their
-// number. Points that the sweep has a result for are not run again.
+// Extend adds the points of a further submission to a sweep and returns their number. Points for which
+// the sweep has a result are not run again.
 func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.Submission) (points int64, err error) {
 	grid, err := open(submission)
 	if err != nil {
@@ -124,8 +124,8 @@ func (c *Coordinator) Extend(ctx context.Context, id string, submission *sweep.S
 	return added.Points, nil
 }
 
-// open checks that a submission expands and that wire and database can carry it,
-// whatever its client has checked.
+// open checks that a submission expands and that broker and database can hold it, in case its client
+// has not.
 func open(submission *sweep.Submission) (*sweep.Grid, error) {
 	grid, err := sweep.NewGrid(&submission.Spec)
 	if err != nil {
@@ -140,8 +140,7 @@ func open(submission *sweep.Submission) (*sweep.Grid, error) {
 	return grid, nil
 }
 
-// Pause keeps the waiting trials of an active sweep from starting; those that
-// run go on to their results.
+// Pause keeps the waiting trials of an active sweep from starting. Running trials finish.
 func (c *Coordinator) Pause(ctx context.Context, id string) error {
 	return c.change(ctx, "pausing", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		switch record.State {
@@ -163,7 +162,7 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 	})
 }
 
-// Resume lets a paused sweep go on.
+// Resume resumes a paused sweep.
 func (c *Coordinator) Resume(ctx context.Context, id string) error {
 	return c.change(ctx, "resuming", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		switch record.State {
@@ -172,19 +171,19 @@ func (c *Coordinator) Resume(ctx context.Context, id string) error {
 		case sweep.SweepPaused:
 			return c.store.SetSweepState(ctx, record.ID, sweep.SweepActive, "")
 		case sweep.SweepCancelled:
-			return errors.New("it is cancelled: retry it instead")
+			return errors.New("it is cancelled; use \"sweep retry\" instead")
 		default:
 			return fmt.Errorf("it is %s: only a paused sweep can be resumed", record.State)
 		}
 	}, nil)
 }
 
-// Cancel ends a sweep: what waits never starts, what runs is stopped. It
-// returns how many trials were queued or running.
+// Cancel ends a sweep: waiting trials never start, running ones are stopped. It returns how many trials
+// were queued or running.
 func (c *Coordinator) Cancel(ctx context.Context, id string) (stopped int, err error) {
 	var active []sweep.TrialID
 	record, err := c.store.Sweep(ctx, id)
-	if err == nil { // in many transactions, while others are dispatched
+	if err == nil { // many transactions, during which others are dispatched
 		active, err = c.store.CancelTrials(ctx, record.ID)
 	}
 	if err != nil {
@@ -196,11 +195,10 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (stopped int, err e
 		})
 }
 
-// Retry puts the failed and cancelled trials of a sweep back and returns their
-// number.
+// Retry makes the failed and cancelled trials of a sweep pending again and returns their number.
 func (c *Coordinator) Retry(ctx context.Context, id string) (trials int64, err error) {
 	record, err := c.store.Sweep(ctx, id)
-	if err == nil { // in many transactions, while others are dispatched
+	if err == nil { // many transactions, during which others are dispatched
 		trials, err = c.store.RetryTrials(ctx, record.ID)
 		c.facts.add(schedule.Changed{})
 	}
@@ -221,14 +219,14 @@ func (c *Coordinator) CancelNamed(ctx context.Context, id string, indices []int6
 		if len(indices) == 0 { // to workers that would mean all
 			return nil
 		}
-		// All of them: if this is the second attempt, those of the first too.
+		// Stop all named trials: this may repeat a call that failed here.
 		return c.stop(ctx, record, active, indices)
 	})
 	return trials, err
 }
 
-// stop withdraws the jobs of cancelled trials, of all of a sweep if none is named,
-// and has workers stop those that run. Active are those that had not ended.
+// stop removes the jobs of cancelled trials, all of a sweep's if indices is empty, and tells workers to
+// stop those that run. active are the trials that had not ended.
 func (c *Coordinator) stop(ctx context.Context, record *sweep.SweepRecord, active []sweep.TrialID,
 	indices []int64) error {
 	c.waiters.notify(record.ID)
@@ -251,14 +249,14 @@ func (c *Coordinator) RetryNamed(ctx context.Context, id string, indices []int64
 	return trials, err
 }
 
-// SetPriority changes a sweep's priority, also over what waits already.
+// SetPriority changes a sweep's priority, also for its waiting jobs.
 func (c *Coordinator) SetPriority(ctx context.Context, id string, priority int) error {
 	return c.change(ctx, "changing the priority of", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		return c.store.SetSweepPriority(ctx, record.ID, priority)
 	}, nil)
 }
 
-// Delete removes a sweep that does not run, with all that belongs to it.
+// Delete removes a sweep that does not run, with its trials, results and artifacts.
 func (c *Coordinator) Delete(ctx context.Context, id string) (removed sweep.Removed, err error) {
 	record, err := c.store.Sweep(ctx, id)
 	if err == nil {
@@ -273,7 +271,7 @@ func (c *Coordinator) Delete(ctx context.Context, id string) (removed sweep.Remo
 	return removed, nil
 }
 
-// Prune removes what ended sweeps are not to keep.
+// Prune removes data of ended sweeps that the retention does not keep.
 func (c *Coordinator) Prune(ctx context.Context, keep sweep.Retention) (sweep.Removed, error) {
 	removed, err := c.store.PruneSweeps(ctx, keep)
 	c.facts.add(schedule.Changed{})
@@ -285,8 +283,8 @@ func (c *Coordinator) Prune(ctx context.Context, keep sweep.Retention) (sweep.Re
 	return removed, nil
 }
 
-// change does something to a sweep in the database between two steps of the schedule, and
-// then what follows from it. Either may be nil.
+// change calls do between two steps of the schedule, to change a sweep in the database, and after that
+// then. Either may be nil.
 func (c *Coordinator) change(ctx context.Context, doing, id string,
 	do, then func(context.Context, *sweep.SweepRecord) error) error {
 	var record *sweep.SweepRecord
@@ -295,7 +293,7 @@ func (c *Coordinator) change(ctx context.Context, doing, id string,
 			return err
 		}
 		id = record.ID
-		defer c.facts.add(schedule.Changed{}) // also after an error: part of it may be done
+		defer c.facts.add(schedule.Changed{}) // also after an error: do may have done a part
 		if do == nil {
 			return nil
 		}

@@ -30,43 +30,42 @@ import (
 	"sweep/sweep/wire"
 )
 
-// Options are what a Coordinator needs and may be told.
+// Options are the settings of a Coordinator.
 type Options struct {
-	// Store and Wire are required; the caller closes them after Run. Without a
-	// Wire there is no Run: what changes sweeps changes the store alone, and a
-	// coordinator that runs sees it there within seconds.
+	// Store is required, and Wire for Run; the caller closes them after it. Without Wire
+	// the other methods change the store only, and a running coordinator notices within
+	// seconds.
 	Store sweep.Store
 	Wire  *wire.Wire
-	// Artifacts is where workers put artifacts; without it they can be listed only.
+	// Artifacts is where workers store artifacts; without it they can only be listed.
 	Artifacts *artifact.Store
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
-	// Cluster is the identity of the store, Term the number of this coordinator's
-	// lead: what an earlier one left is taken over, a later one's is left alone.
+	// Cluster is the identity of the store, Term the number of this coordinator's lead. It
+	// continues the work of earlier terms and does not touch that of later ones.
 	Cluster sweep.Cluster
 	Term    int64
-	// Leads reports whether certainly no other coordinator leads: while it does not,
-	// nothing is dispatched. nil means that it always does.
+	// Leads reports whether it is certain that no other coordinator leads. While it is
+	// false nothing is dispatched. nil means always true.
 	Leads func() bool
-	// Adopt moves the broker's streams to this cluster if they are another's.
+	// Adopt moves the broker's streams to this cluster if they belong to another.
 	Adopt bool
-	// Window is how many jobs wait for the workers of a pool, shared among its queues
-	// by slots, besides one or two for each slot; DefaultWindow if 0. It bounds what the
-	// broker holds, not how fast priority, pause and cancel act.
+	// Window is how many jobs wait for the workers of a pool, besides one or two for each
+	// slot; DefaultWindow if 0. The pool's queues share it by slots. It bounds the jobs at
+	// the broker, not how fast priority, pause and cancel act.
 	Window int
 	// Page is how many trial rows are written at once; DefaultPage if 0.
 	Page int
-	// Lease is how long a trial whose job is lost may be unheard of before it
-	// is queued again; DefaultLease if 0.
+	// Lease is how long a trial without a job may send no event before it is requeued;
+	// DefaultLease if 0.
 	Lease time.Duration
-	// Exclusive says that no worker of an earlier process is alive: Run first
-	// collects the events that are left, and every trial without a result goes
-	// back to pending at once.
+	// Exclusive means that no worker of an earlier process is alive: Run first collects the
+	// remaining events and then requeues every trial without a result.
 	Exclusive bool
-	// Fatal tells the errors of the store that end Run, such as a full disk on a
-	// user's machine; nil means none: a coordinator goes on trying.
+	// Fatal reports whether an error of the store ends Run, as a full disk on a user's
+	// machine; nil means that none does, and Run retries.
 	Fatal func(error) bool
-	// Metrics, if not nil, measures what the coordinator does.
+	// Metrics, if not nil, counts and times the coordinator's work.
 	Metrics *Metrics
 }
 
@@ -90,42 +89,42 @@ type Coordinator struct {
 	commands chan command
 	// ended is closed when Run has ended.
 	ended chan struct{}
-	// orders are the commands that the schedule was told of.
+	// pending are the commands whose actions on the broker are not finished.
 	pending pendingCommands
-	// plan is the scheduler's from the moment it starts.
+	// plan belongs to the scheduler after its start.
 	plan *schedule.State
-	// prepared are the pools whose artifacts have a place, with the zero time, and those
-	// for which that failed, with the time of the next attempt.
+	// prepared has the zero time for each pool whose artifact store is prepared, and the
+	// time of the next attempt for each where that failed.
 	prepared sync.Map
-	// unschedulable counts the trials of sweeps that no known worker of their pool can run.
+	// unschedulable counts, by sweep, the trials that no known worker of their pool can run.
 	unschedulable atomic.Pointer[map[string]int64]
-	// pools are the pools of sweeps that are known since the start, by id.
+	// pools are the known pools of sweeps, by id.
 	pools   sync.Map
 	workers workerList
 
-	// setUp is held while streams are made: a server that is asked twice at a time
-	// for the same one may make one that stores nothing.
+	// setUp is locked while streams are created: two requests for one stream at the same
+	// time can create a stream that stores nothing.
 	setUp sync.Mutex
 	// lost holds a token when the broker has lost a stream.
 	lost chan struct{}
-	// replaced holds a token when executions were replaced that may be lost.
+	// replaced holds a token when executions were replaced, and may be lost.
 	replaced chan struct{}
-	// received is when the collector last asked for events and got all that there
-	// were; they are recorded. It is a time.Time and compared by the monotonic clock:
-	// the wall clock may be set back.
+	// received is when the collector last requested events and recorded all that waited.
+	// It is a time.Time to be compared by the monotonic clock: the wall clock may be set
+	// back.
 	received atomic.Pointer[time.Time]
-	// reserve is what the schedule says that workers have in reserve.
+	// reserve is the schedule's figure Reserve.
 	reserve atomic.Int64
-	// outages are what keeps trials from advancing, poolOutages what keeps those of one pool.
+	// outages keep all trials from advancing, poolOutages those of one pool.
 	outages, poolOutages outages
-	// full has a fullStore for each pool whose artifacts had no room.
+	// full has a fullStore for each pool whose artifact store was full.
 	full sync.Map
-	// lastAlive are when each loop last moved.
+	// lastAlive is when each loop last made progress, in Unix nanoseconds.
 	lastAlive [len(loops)]atomic.Int64
 }
 
-// New returns a coordinator. Its methods work at once, but nothing is
-// dispatched or recorded before Run.
+// New returns a coordinator. Its methods work at once, but it dispatches and records nothing
+// before Run.
 func New(options Options) *Coordinator {
 	options.Logger = cmp.Or(options.Logger, slog.Default())
 	options.Window = cmp.Or(options.Window, DefaultWindow)
@@ -156,10 +155,9 @@ func New(options Options) *Coordinator {
 	}
 }
 
-// Run runs the sweeps until ctx ends, and then records what has arrived by
-// then. It is called once, and waits for everything that it started. Neither a
-// store nor a broker that fails ends it, now or at the start, unless
-// Options.Fatal says so: then that error is returned.
+// Run runs the sweeps until ctx ends, and then records the events that have arrived. It is called
+// once, and waits for everything that it started. A failing store or broker does not end it, not
+// even at the start, unless Options.Fatal is true for the error, which Run then returns.
 func (c *Coordinator) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -191,7 +189,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// loops are the parts of Run, each of which moves all the time.
+// loops are the parts of Run. Each calls alive all the time.
 var loops = [...]string{"collector", "scheduler", "reconciler"}
 
 // The indices of loops.
@@ -201,15 +199,15 @@ const (
 	reconciling
 )
 
-// moves notes that a loop moves.
+// alive notes that a loop makes progress.
 func (c *Coordinator) alive(loop int) { c.lastAlive[loop].Store(time.Now().UnixNano()) }
 
-// Stuck says which of the loops of a coordinator that runs has not moved for longer
-// than a time, nil if all have. One whose store or broker fails moves: it tries again.
+// Stuck returns an error if a loop of a running coordinator has made no progress for longer than a
+// time. Retrying after a failure of store or broker counts as progress.
 func (c *Coordinator) Stuck(longer time.Duration) error {
 	select {
 	case <-c.ready:
-	default: // they do not run yet
+	default: // the loops have not started
 		return nil
 	}
 	for i, name := range loops {
@@ -218,18 +216,18 @@ func (c *Coordinator) Stuck(longer time.Duration) error {
 			continue
 		}
 		if still := time.Since(time.Unix(0, moved)); still > longer {
-			return fmt.Errorf("the %s has not moved for %v", name, still.Round(time.Second))
+			return fmt.Errorf("the %s has made no progress for %v", name, still.Round(time.Second))
 		}
 	}
 	return nil
 }
 
-// Ready is closed when Run has prepared the broker and put back what earlier
-// processes left: the time for an Exclusive coordinator's workers to start.
+// Ready is closed when Run has prepared the broker and requeued the trials of earlier processes.
+// Then the workers of an Exclusive coordinator may start.
 func (c *Coordinator) Ready() <-chan struct{} { return c.ready }
 
-// Problem tells what keeps trials from advancing, those of all pools or of one, else
-// what they lose: that their artifacts have no room. It is nil if all is well.
+// Problem returns what keeps trials from advancing, in all pools or in one, or that an artifact store
+// is full; nil if there is no problem.
 func (c *Coordinator) Problem() error {
 	if err := c.Outage(); err != nil {
 		return err
@@ -240,19 +238,19 @@ func (c *Coordinator) Problem() error {
 	return c.artifactProblem()
 }
 
-// Outage tells what keeps the trials of all pools from advancing: the last error of what
-// has failed longest and is tried again; nil if nothing fails.
+// Outage returns what keeps the trials of all pools from advancing: the latest error of the outage
+// that has lasted longest; nil if there is none.
 func (c *Coordinator) Outage() error { return c.outages.oldest() }
 
-// start prepares the broker, and finds out what it holds. If no other process can
-// have work of this store in hand, all of it is put back.
+// start prepares the broker and adopts its jobs. An exclusive coordinator requeues all trials
+// instead.
 func (c *Coordinator) start(ctx context.Context) error {
 	return c.persist(ctx, "starting", func(ctx context.Context) error {
 		if err := c.setup(ctx); err != nil {
 			return err
 		}
 		if !c.options.Exclusive {
-			c.lose() // trials without a job go back at once: nobody else publishes one
+			c.lose() // requeue trials without a job at once: nobody else publishes one
 			return c.adopt(ctx)
 		}
 		if err := c.collectRest(ctx); err != nil {
@@ -265,8 +263,8 @@ func (c *Coordinator) start(ctx context.Context) error {
 	})
 }
 
-// adopt tells the schedule of the jobs that the broker holds. Of those that it does not
-// list the schedule has no need to know: they cannot be published twice.
+// adopt passes the jobs that the broker holds to the schedule. If the broker cannot list some, no
+// harm is done: a job cannot be published twice.
 func (c *Coordinator) adopt(ctx context.Context) error {
 	var queued []wire.QueuedJob
 	if _, err := c.wire.QueuedJobs(ctx, func(q wire.QueuedJob) { queued = append(queued, q) }); err != nil {
@@ -278,7 +276,7 @@ func (c *Coordinator) adopt(ctx context.Context) error {
 	}
 	states, err := c.store.States(ctx, ids)
 	if err != nil {
-		return fmt.Errorf("looking at %d trials that have jobs: %w", len(ids), err)
+		return fmt.Errorf("reading the states of %d trials that have jobs: %w", len(ids), err)
 	}
 	for _, q := range queued {
 		if states[q.TrialID] == sweep.Queued {
@@ -288,26 +286,25 @@ func (c *Coordinator) adopt(ctx context.Context) error {
 	return nil
 }
 
-// requeueAll puts every queued or running trial of an unfinished sweep back.
+// requeueAll requeues every queued or running trial of an unfinished sweep.
 func (c *Coordinator) requeueAll(ctx context.Context) error {
 	return c.outstanding(ctx, time.Now().Add(24*time.Hour), func(page []sweep.Heard) error {
 		if _, err := c.store.RequeueUnheard(ctx, page); err != nil {
-			return fmt.Errorf("putting %d trials back: %w", len(page), err)
+			return fmt.Errorf("requeuing %d trials: %w", len(page), err)
 		}
 		return nil
 	})
 }
 
-// setup creates the broker's stream of events, or brings it to its settings. Those
-// of another cluster end Run.
+// setup creates the broker's stream of events or updates its settings. Streams of another cluster end
+// Run.
 func (c *Coordinator) setup(ctx context.Context) error {
 	c.setUp.Lock()
 	defer c.setUp.Unlock()
 	return c.wire.Setup(ctx, c.options.Cluster, c.options.Adopt)
 }
 
-// persist does something again and again until it works, ctx ends (which is
-// not an error) or the error is fatal.
+// persist retries do until it succeeds, ctx ends (which is no error) or the error is fatal.
 func (c *Coordinator) persist(ctx context.Context, doing string, do func(context.Context) error) error {
 	trouble := c.outage(doing)
 	defer trouble.drop()
@@ -331,7 +328,7 @@ func (c *Coordinator) persist(ctx context.Context, doing string, do func(context
 	return nil
 }
 
-// wait returns after a while, or when ctx ends.
+// wait waits for a while, or until ctx ends.
 func wait(ctx context.Context, while time.Duration) {
 	timer := time.NewTimer(while)
 	defer timer.Stop()
@@ -341,8 +338,8 @@ func wait(ctx context.Context, while time.Duration) {
 	}
 }
 
-// final reports whether an error ends Run: one that the user's Options call fatal,
-// streams of another cluster, or a coordinator of a later term.
+// final reports whether an error ends Run: a fatal one by Options, streams of another cluster, or a
+// coordinator of a later term.
 func (c *Coordinator) final(err error) bool {
 	other, superseded, deposed := (*wire.OtherClusterError)(nil), (*wire.SupersededError)(nil),
 		(*sweep.DeposedError)(nil)

@@ -89,10 +89,10 @@ func (s *scheduler) open(ctx context.Context, a schedule.Open) (schedule.Fact, e
 	switch {
 	case err != nil:
 	case a.Again:
-		s.log.Warn("made a queue again that was lost", "queue", wire.Queue(a.Queue))
+		s.log.Warn("recreated a lost queue", "queue", wire.Queue(a.Queue))
 		s.lose() // its jobs may be, too
 	default:
-		s.log.Info("a queue for workers of a further kind", "queue", wire.Queue(a.Queue), "worker", a.Worker)
+		s.log.Info("opened a queue for a new kind of worker", "queue", wire.Queue(a.Queue), "worker", a.Worker)
 	}
 	return schedule.Opened{Open: a, Outcome: outcomeOf(a.Queue, err)}, err
 }

@@ -10,8 +10,8 @@ import (
 	"sweep/sweep"
 )
 
-// expansionError says that a stored grid cannot be expanded: the sweep is at
-// fault, not the store.
+// expansionError means that a stored grid cannot be expanded. The fault is the sweep's, not the
+// store's.
 type expansionError struct {
 	sweep   string
 	ordinal int
@@ -24,9 +24,8 @@ func (e *expansionError) Error() string {
 
 func (e *expansionError) Unwrap() error { return e.err }
 
-// expand writes the next page of a sweep's trial rows: the points that follow
-// the cursor of the first grid that has some left. The store looks for results
-// to reuse there. known are the classes that the sweep's trials have so far.
+// expand writes the next page of a sweep's trial rows, from the cursor of its first unfinished grid.
+// The store looks for results to reuse. known are the classes of the sweep's rows so far.
 func (c *Coordinator) expand(ctx context.Context, a *activeSweep, known []sweep.ClassBacklog) error {
 	if err := c.recordRefused(ctx, a); err != nil {
 		return err
@@ -58,22 +57,21 @@ func (c *Coordinator) expand(ctx context.Context, a *activeSweep, known []sweep.
 		g.Cursor += int64(len(p.trials))
 		a.refused = p.refused
 		if reused > 0 {
-			c.log.Debug("took over results of equal fingerprint", "sweep", a.record.ID, "trials", reused)
+			c.log.Debug("reused results of equal fingerprint", "sweep", a.record.ID, "trials", reused)
 		}
 		return c.recordRefused(ctx, a)
 	}
 	return nil
 }
 
-// page are trials that are to be written.
+// page holds the trials of one page.
 type page struct {
 	sweep  string
 	grid   *sweep.GridRecord
 	trials []sweep.Trial
-	// refused are the results of those that do not resolve.
+	// refused are the results of trials whose points do not resolve.
 	refused []sweep.Event
-	// classes are the numbers of requirements, added those that the sweep does not
-	// have yet.
+	// classes are the class numbers of requirements; added are new ones.
 	classes map[string]int
 	added   map[int]sweep.Requirement
 }
@@ -86,18 +84,17 @@ func newPage(id string, g *sweep.GridRecord, known []sweep.ClassBacklog) *page {
 	return p
 }
 
-// requirementKey is the same for equal requirements.
+// requirementKey returns a text that is equal for equal requirements.
 func requirementKey(r *sweep.Requirement) string {
 	key, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // texts and numbers only
+		panic(err) // cannot happen: texts and numbers only
 	}
 	return string(key)
 }
 
-// fill resolves the points of a grid from its cursor on into trials, most of
-// them. A point that does not resolve is a trial with the point's own values, and
-// fails at once with the reason.
+// fill resolves up to most points of a grid, from its cursor on, into trials. A point that does not
+// resolve becomes a trial with the point's values that fails with the reason.
 func (p *page) fill(grid *sweep.Grid, most int) error {
 	size := min(int64(most), p.grid.Points-p.grid.Cursor)
 	p.trials = make([]sweep.Trial, 0, size)
@@ -123,10 +120,10 @@ func (p *page) resolve(t *sweep.Trial, point sweep.Parameters) error {
 	resolved, err := description.Resolve(point)
 	if err != nil {
 		t.Parameters = point
-		// No trainer answers for these values: the fingerprint is nobody else's.
+		// No trainer accepts these values: no other trial may have this fingerprint.
 		canonical, encodeErr := point.Canonical()
 		if encodeErr != nil {
-			t.Parameters = sweep.Parameters{} // the store could not hold them
+			t.Parameters = sweep.Parameters{} // the store cannot hold them
 		}
 		t.Fingerprint = sweep.NewFingerprint(description.Name, description.ResultVersion, "unresolved", canonical)
 		t.Class = p.class(submission.Requirement(""))
@@ -158,7 +155,7 @@ func (p *page) class(r sweep.Requirement) int {
 	return number
 }
 
-// failure is the result of a trial that never reaches a worker.
+// failure returns the result of a trial that fails before any worker receives it.
 func failure(id sweep.TrialID, problem error) sweep.Event {
 	result := &sweep.Result{State: sweep.Failed, Error: problem.Error()}
 	result.Digest = result.ComputeDigest(nil)
@@ -172,9 +169,8 @@ func failure(id sweep.TrialID, problem error) sweep.Event {
 	}
 }
 
-// recordRefused records the results of points that did not resolve. A
-// coordinator that is killed before leaves them pending: a worker's trainer
-// then refuses them with the same reason.
+// recordRefused records the results of points that do not resolve. If the coordinator is killed
+// before, they stay pending until a worker's trainer refuses them with the same reason.
 func (c *Coordinator) recordRefused(ctx context.Context, a *activeSweep) error {
 	if len(a.refused) == 0 {
 		return nil

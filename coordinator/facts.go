@@ -6,8 +6,7 @@ import (
 	"sweep/coordinator/schedule"
 )
 
-// facts are what happened and what the scheduler has not seen yet. Anybody may
-// add some.
+// facts are the facts that the scheduler has not seen yet. Any goroutine may add some.
 type facts struct {
 	mu   sync.Mutex
 	list []schedule.Fact
@@ -17,7 +16,7 @@ type facts struct {
 
 func newFacts() *facts { return &facts{wake: make(chan struct{}, 1)} }
 
-// add tells the scheduler of something and wakes it.
+// add adds facts and wakes the scheduler.
 func (f *facts) add(list ...schedule.Fact) {
 	f.mu.Lock()
 	f.list = append(f.list, list...)
@@ -25,15 +24,15 @@ func (f *facts) add(list ...schedule.Fact) {
 	signal(f.wake)
 }
 
-// signal leaves a token in a channel that holds one.
+// signal puts a token into a channel that holds one.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // it is there already
+	default: // there is one already
 	}
 }
 
-// drain returns what has happened and forgets it.
+// drain returns the facts and forgets them.
 func (f *facts) drain() []schedule.Fact {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -350,7 +350,7 @@ func TestExclusiveStartLeavesNewerEvents(t *testing.T) {
 	b.finish(c, id)
 	b.check(id, 5)
 	stop()
-	if !strings.Contains(log.String(), "events of version 99") || !strings.Contains(log.String(), "left unread") {
+	if !strings.Contains(log.String(), "events of version 99") || !strings.Contains(log.String(), "remain: start that version") {
 		t.Errorf("the log does not say that a message of version 99 is left: %s", &log)
 	}
 	if n, err := b.wire.EventCount(t.Context()); err != nil || n != 1 {
@@ -498,7 +498,7 @@ func TestNewQueueIsNotLost(t *testing.T) {
 	if err := <-looked; err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(log.String(), "made a queue again") {
+	if strings.Contains(log.String(), "recreated a lost queue") {
 		t.Error("a new queue was taken for a lost one")
 	}
 }
@@ -663,7 +663,7 @@ func TestPoolWithoutStream(t *testing.T) {
 	b.until("nothing is wrong", func() bool { return c.Problem() == nil })
 	text := log.String()
 	if began, ended := strings.Count(text, "failed scheduling"),
-		strings.Count(text, "works again: scheduling"); began != 1 || ended != 1 {
+		strings.Count(text, "recovered: scheduling"); began != 1 || ended != 1 {
 		t.Errorf("the log says %d times that scheduling fails and %d times that it works again", began, ended)
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Handler answers what watches over the process: /healthz is 200 as long as it
-// lives, /readyz when ready returns nil (else 503 and why not), /metrics has the
-// figures for Prometheus.
+// Handler serves monitoring: /healthz is always 200, /readyz is 200 if ready returns nil and else 503
+// with the error, /metrics has the metrics for Prometheus.
 func (m *Metrics) Handler(ready func() error) http.Handler {
 	process := prometheus.NewRegistry()
 	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -27,5 +26,5 @@ func answer(w http.ResponseWriter, problem error) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		text = problem.Error() + "\n"
 	}
-	_, _ = w.Write([]byte(text)) // who asked may be gone
+	_, _ = w.Write([]byte(text)) // the client may be gone
 }

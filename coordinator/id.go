@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// idLetters are the letters of the random part of a sweep id: 32 of them, so
-// that each byte gives one without bias, and none that is easily misread.
+// idLetters are the letters of the random part of a sweep id. There are 32, so that a byte selects one
+// without bias, and none is easily misread.
 const idLetters = "23456789abcdefghijkmnpqrstuvwxyz"
 
-// newID returns the id of a sweep submitted at the given time, such as
-// "20261112-153042-k7qd": in order of time to the second, without letters that
-// NATS, a file name or a shell would take amiss, and unique by its last part,
-// one of a million in each second.
+// newID returns an id for a sweep submitted at a time, such as "20261112-153042-k7qd". Ids sort by time
+// to the second, need no quoting in NATS, file names or a shell, and end in one of a million random
+// parts.
 func newID(now time.Time) string {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails: see crypto/rand

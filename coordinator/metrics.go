@@ -10,9 +10,8 @@ import (
 	"sweep/sweep"
 )
 
-// Metrics are a coordinator's figures for Prometheus. They outlive a
-// Coordinator, so that a process that leads, stands by and leads again has one
-// set of them.
+// Metrics are a coordinator's metrics for Prometheus. They outlive a Coordinator, so that a process that
+// leads several times has one set of them.
 type Metrics struct {
 	registry *prometheus.Registry
 	leading  prometheus.Gauge
@@ -28,7 +27,7 @@ type Metrics struct {
 	quarantined prometheus.Counter
 }
 
-// NewMetrics returns metrics without values.
+// NewMetrics returns new metrics.
 func NewMetrics() *Metrics {
 	latency := prometheus.ExponentialBuckets(0.0005, 2, 16) // 0.5 ms to 16 s
 	registry := prometheus.NewRegistry()
@@ -43,23 +42,22 @@ func NewMetrics() *Metrics {
 		dispatch: in.NewHistogram(prometheus.HistogramOpts{
 			Name: "sweep_dispatch_seconds", Help: "Time to choose, publish and mark one batch of jobs.",
 			Buckets: latency}),
-		queued: counter("sweep_dispatched_trials_total", "Trials handed to the broker."),
+		queued: counter("sweep_dispatched_trials_total", "Trials whose jobs were published."),
 		commit: in.NewHistogram(prometheus.HistogramOpts{
 			Name: "sweep_commit_seconds", Help: "Time to commit one batch of events to the database.",
 			Buckets: latency}),
 		events: in.NewCounterVec(prometheus.CounterOpts{
 			Name: "sweep_events_total", Help: "Workers' events recorded, by kind."}, []string{"kind"}),
 		ended:    counter("sweep_ended_trials_total", "Trials that reached a terminal state."),
-		repeated: counter("sweep_repeated_results_total", "Results of trials that had one."),
+		repeated: counter("sweep_repeated_results_total", "Results of trials that already had one."),
 		faults:   counter("sweep_reproducibility_faults_total", "Repeated results with other bits than the first."),
-		requeued: counter("sweep_requeued_trials_total", "Trials put back: their worker missed its heartbeats, "+
+		requeued: counter("sweep_requeued_trials_total", "Trials requeued: their worker vanished, or "+
 			"their job was lost or withdrawn."),
 		quarantined: counter("sweep_quarantined_events_total", "Workers' events that the database refused."),
 	}
 }
 
-// dispatched notes that trials were chosen, marked and published. A nil Metrics
-// measures nothing, here and below.
+// dispatched notes that a batch of trials was dispatched. Methods of a nil Metrics do nothing.
 func (m *Metrics) dispatched(began time.Time, trials int) {
 	if m != nil {
 		m.dispatch.Observe(time.Since(began).Seconds())
@@ -81,7 +79,7 @@ func (m *Metrics) recorded(began time.Time, events []sweep.Event, report sweep.R
 	m.faults.Add(float64(report.Faults))
 }
 
-// putBack counts trials that went back to pending.
+// putBack counts trials that were requeued.
 func (m *Metrics) putBack(trials int64) {
 	if m != nil {
 		m.requeued.Add(float64(trials))
@@ -95,7 +93,7 @@ func (m *Metrics) quarantine() {
 	}
 }
 
-// state reads what is not counted but looked up at every scrape.
+// state collects the metrics that are read at each scrape.
 type state struct{ *Coordinator }
 
 var (
@@ -118,17 +116,17 @@ func (s *state) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// The states in which the metrics show pending trials that are no reason to start
-// workers: those of paused sweeps, and those that no known worker of their pool could run.
+// The states of pending trials that are no reason to start workers: those of paused sweeps, and those
+// that no known worker of their pool can run.
 const (
 	pausedState        = sweep.State(sweep.SweepPaused)
 	unschedulableState = sweep.State("unschedulable")
 )
 
-// scrapeTimeout bounds what a scrape asks database and broker.
+// scrapeTimeout bounds a scrape's queries of database and broker.
 const scrapeTimeout = 4 * time.Second
 
-// Collect implements prometheus.Collector. What cannot be asked is left out.
+// Collect implements prometheus.Collector. It leaves out metrics whose query fails.
 func (s *state) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
@@ -190,12 +188,12 @@ func (s *state) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// lead has a coordinator's state shown until the returned function is called.
+// lead shows a coordinator's state until the returned function is called.
 func (m *Metrics) lead(c *Coordinator) (end func()) {
 	s := &state{c}
 	m.leading.Set(1)
 	if err := m.registry.Register(s); err != nil {
-		return func() { m.leading.Set(0) } // another one is shown
+		return func() { m.leading.Set(0) } // another coordinator is shown
 	}
 	return func() {
 		m.registry.Unregister(s)

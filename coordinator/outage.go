@@ -13,25 +13,25 @@ const (
 	lastPause  = 5 * time.Second
 )
 
-// outage follows one dependency's failures: it says in the log when they
-// begin and when they end, and not in between, and is one of the outages meanwhile.
+// outage tracks the failures of one activity. It logs their begin and their end, and is in a list of
+// outages meanwhile.
 type outage struct {
 	log *slog.Logger
 	all *outages
-	// doing is what fails, as in "recording results".
+	// doing names the activity, as in "recording results".
 	doing string
 	since time.Time
 	pause time.Duration
 	err   error // guarded by all
 }
 
-// outages are those that last, the oldest first.
+// outages are the current outages, the oldest first.
 type outages struct {
 	mu   sync.Mutex
 	list []*outage
 }
 
-// oldest returns the last error of the outage that lasts longest, nil if there is none.
+// oldest returns the latest error of the oldest outage, nil if there is none.
 func (a *outages) oldest() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,22 +56,22 @@ func (a *outages) drop(o *outage) {
 	a.list = slices.DeleteFunc(a.list, func(other *outage) bool { return other == o })
 }
 
-// outage returns one that has not begun; who asks for it drops it at the end.
+// outage returns an outage that has not begun. The caller drops it at the end.
 func (c *Coordinator) outage(doing string) *outage {
 	return &outage{log: c.log, all: &c.outages, doing: doing}
 }
 
-// poolOutage returns one that is one pool's alone.
+// poolOutage is outage for an activity of one pool.
 func (c *Coordinator) poolOutage(doing string) *outage {
 	return &outage{log: c.log, all: &c.poolOutages, doing: doing}
 }
 
-// failed notes a failure and returns how long to wait before the next attempt.
+// failed notes a failure and returns the pause before the next attempt.
 func (o *outage) failed(err error) time.Duration {
 	o.all.note(o, err)
 	if o.since.IsZero() {
 		o.since, o.pause = time.Now(), firstPause
-		o.log.Warn("failed "+o.doing+"; trying again until it works", "error", err)
+		o.log.Warn("failed "+o.doing+"; retrying", "error", err)
 		return o.pause
 	}
 	o.pause = min(2*o.pause, lastPause)
@@ -85,9 +85,9 @@ func (o *outage) over() {
 		return
 	}
 	o.drop()
-	o.log.Info("works again: "+o.doing, "after", time.Since(o.since).Round(time.Millisecond))
+	o.log.Info("recovered: "+o.doing, "after", time.Since(o.since).Round(time.Millisecond))
 	o.since = time.Time{}
 }
 
-// drop ends what is told of it: nobody tries any more.
+// drop removes the outage from its list, because the activity ends.
 func (o *outage) drop() { o.all.drop(o) }

@@ -9,8 +9,8 @@ import (
 	"sweep/sweep"
 )
 
-// bisect records events of which the store refuses some: a half at a time, until
-// the guilty ones stand alone and can be set aside.
+// bisect records events of which the store refuses some. It halves them until each refused event is
+// alone and can be quarantined.
 func (c *Coordinator) bisect(ctx context.Context, events []sweep.Event, problem error) error {
 	if len(events) == 1 {
 		return c.setAside(ctx, events[0], problem)
@@ -23,42 +23,41 @@ func (c *Coordinator) bisect(ctx context.Context, events []sweep.Event, problem 
 	return nil
 }
 
-// setAside puts an event that the store does not take into quarantine, and fails
-// its trial with the reason.
+// setAside quarantines an event that the store refuses, and fails its trial with the reason.
 func (c *Coordinator) setAside(ctx context.Context, guilty sweep.Event, problem error) error {
-	// Not by record: a failure that is refused too would not end. It comes first: a
-	// store that takes it is not what is wrong.
-	result := failure(guilty.TrialID, fmt.Errorf("the database does not take what its worker %.100q reported: %w",
+	// Record would recurse without end if the store refused this event, too. It comes
+	// first: if the store accepts it, the store works.
+	result := failure(guilty.TrialID, fmt.Errorf("the database refuses an event of its worker %.100q: %w",
 		guilty.Worker, problem))
 	if _, err := c.store.Record(ctx, []sweep.Event{result}); err != nil && !errors.Is(err, sweep.ErrRefused) {
 		return err
 	}
-	c.log.Error("an event was put into quarantine", "trial", guilty.TrialID, "kind", guilty.Kind, "worker",
+	c.log.Error("event quarantined: the database refuses it", "trial", guilty.TrialID, "kind", guilty.Kind, "worker",
 		guilty.Worker, "error", problem)
 	err := c.store.Quarantine(ctx, []sweep.Quarantined{{Event: guilty, Problem: problem.Error()}})
-	if err != nil && !errors.Is(err, sweep.ErrRefused) { // then the log alone has it
-		return fmt.Errorf("putting an event of trial %s into quarantine: %w", guilty.TrialID, err)
+	if err != nil && !errors.Is(err, sweep.ErrRefused) { // if refused, only the log has it
+		return fmt.Errorf("quarantining an event of trial %s: %w", guilty.TrialID, err)
 	}
 	c.options.Metrics.quarantine()
 	c.facts.add(schedule.Heard{Trials: []sweep.TrialID{guilty.TrialID}})
 	return nil
 }
 
-// suspicious says after how many attempts a batch is recorded in parts, although
-// the store does not say that it refuses the data.
+// suspicious is after how many failed attempts a batch is recorded event by event, although the store
+// does not report that it refuses the data.
 const suspicious = 4
 
-// unavailable reports whether the store is in trouble, for which no event is to blame:
-// a disk that is nearly full takes one and not another.
+// unavailable reports whether the error is the store's and not an event's. A nearly full disk accepts
+// one event and not another.
 func unavailable(err error) bool {
 	var trouble *sweep.UnavailableError
 	return errors.As(err, &trouble)
 }
 
-// isolate records a batch, which the store does not take for a reason that it
-// does not tell, event by event. If it takes some, those that it does not take are
-// guilty; if it takes none it is the store that is in trouble. One that is alone is
-// guilty if the store takes its trial's failure after twice as many attempts.
+// isolate records a batch event by event, after the store has failed repeatedly for an unknown reason.
+// If the store accepts some events, it quarantines the others; if it accepts none, the store is at
+// fault. A single event is quarantined after twice as many attempts, if the store then accepts the
+// failure of its trial.
 func (c *Coordinator) isolate(ctx context.Context, events []sweep.Event, problem error, attempts int) error {
 	if len(events) == 1 && attempts >= 2*suspicious {
 		return c.setAside(ctx, events[0], problem)

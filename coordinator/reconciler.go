@@ -13,19 +13,18 @@ import (
 )
 
 const (
-	// The reconciler looks four times a lease, and every longestLook at least;
-	// after it has missed jobs it looks again soon.
+	// The reconciler compares four times per lease, at least every longestLook, and again
+	// after lookAgain if it has found a difference.
 	longestLook = 5 * time.Second
 	lookAgain   = time.Second
 )
 
-// lose says that the broker has lost a stream, and the jobs in it.
+// lose notes that the broker has lost a stream, and the jobs in it.
 func (c *Coordinator) lose() { signal(c.lost) }
 
-// reconcile compares the store with the broker until ctx ends: a trial that the
-// store calls queued or running, that has not been heard of for a lease and
-// whose job is in no queue, goes back to pending, and a job whose trial has ended
-// goes. It returns an error only if the store's is fatal.
+// reconcile compares store and broker until ctx ends. A trial that is queued or running in the store,
+// has no job and has sent no event for a lease becomes pending again. A job whose trial has ended is
+// removed. reconcile returns only fatal errors.
 func (c *Coordinator) reconcile(ctx context.Context) error {
 	trouble := c.outage("comparing the store with the broker")
 	defer trouble.drop()
@@ -60,7 +59,7 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 		case err != nil:
 			r.lost = r.lost || wire.IsLost(err)
 			pause = trouble.failed(err)
-			lost = nil // others meet the same trouble: do not be hurried by them
+			lost = nil // the other loops signal the same failure again: keep to the pause
 		default:
 			trouble.over()
 			if len(r.missing)+len(r.stale)+len(r.suspects) > 0 {
@@ -71,29 +70,28 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 	}
 }
 
-// reconciler is what reconcile remembers between its looks.
+// reconciler is the state of reconcile between two comparisons.
 type reconciler struct {
 	*Coordinator
-	// missing are the trials whose jobs were missing at the look before, with the
-	// times they were last heard of, stale the
-	// jobs whose trials did not need them, and at is when it began.
+	// missing are trials without jobs at the last comparison, with the times of their last
+	// events; stale are jobs that no trial needed then; at is when it began.
 	missing map[sweep.TrialID]time.Time
 	stale   map[sweep.TrialID]wire.QueuedJob
 	at      time.Time
-	// lost says that the broker may have lost jobs: the lease of trials that wait
-	// means nothing then. Those that run may well go on running.
+	// lost means that the broker may have lost jobs. Then queued trials are requeued before
+	// their lease ends; running ones may still be running.
 	lost bool
-	// doubt says that there may be executions that were replaced; suspects are those
-	// that no worker said it ran since a time.
+	// doubt means that executions may have been replaced. suspects are replaced executions
+	// that no worker has reported as running since a time.
 	doubt    bool
 	suspects map[string]time.Time
-	// unlisted are the pools whose jobs the broker does not list.
+	// unlisted are the pools whose jobs the broker cannot list.
 	unlisted map[string]*outage
 }
 
-// look compares once. What is wrong is put right when it is seen for the second
-// time, all events that had arrived by the first time being recorded: a worker
-// may have reported a result and acknowledged the job.
+// look compares once. A difference is corrected when it is found for the second time and all events
+// that had arrived by the first are recorded, because a worker may have reported the result and
+// acknowledged the job in between.
 func (r *reconciler) look(ctx context.Context) error {
 	if err := r.wire.Probe(ctx); err != nil && !wire.IsLost(err) {
 		return err
@@ -125,7 +123,7 @@ func (r *reconciler) look(ctx context.Context) error {
 		return err
 	}
 	if r.behind() && len(r.missing)+len(r.stale) > 0 {
-		return nil // compare again with the same look
+		return nil // compare again with the same differences
 	}
 	var gone []sweep.Heard
 	for id, at := range missing {
@@ -135,7 +133,7 @@ func (r *reconciler) look(ctx context.Context) error {
 		}
 	}
 	if len(gone) > 0 {
-		r.log.Warn("putting trials back whose jobs were lost", "trials", len(gone))
+		r.log.Warn("requeuing trials whose jobs were lost", "trials", len(gone))
 		if gone, err = r.lose(ctx, gone); err != nil {
 			return err
 		}
@@ -146,7 +144,7 @@ func (r *reconciler) look(ctx context.Context) error {
 			if err := r.wire.RemoveJob(ctx, h.Queue, id); err != nil {
 				return err
 			}
-			r.log.Info("removed the job of a trial that does not need it", "trial", id)
+			r.log.Info("removed the job of a trial that has ended", "trial", id)
 			delete(stale, id)
 		}
 	}
@@ -155,7 +153,7 @@ func (r *reconciler) look(ctx context.Context) error {
 	return nil
 }
 
-// tell tells of which pools the broker lists no jobs, and why: these are compared later.
+// reportUnlisted logs the pools whose jobs the broker cannot list. They are compared later.
 func (r *reconciler) reportUnlisted(failed map[string]error) {
 	for pool, err := range failed {
 		if r.unlisted[pool] == nil {
@@ -171,27 +169,26 @@ func (r *reconciler) reportUnlisted(failed map[string]error) {
 	}
 }
 
-// behind reports whether the collector may have events to record that had arrived
-// when the look before began.
+// behind reports whether the collector may not have recorded all events that had arrived when the last
+// comparison began.
 func (r *reconciler) behind() bool {
 	received := r.received.Load()
 	return received == nil || !received.After(r.at)
 }
 
-// vanishGrace is how long no worker says that it runs an execution in whose place
-// another started until the execution counts as lost: a worker that had only lost the
-// broker is heard of before.
+// vanishGrace is how long no worker reports a replaced execution before that counts as lost. A worker
+// that had only lost its connection sends a heartbeat before.
 const vanishGrace = wire.HeartbeatInterval
 
-// vanished counts executions whose workers vanished: their jobs were delivered again and
-// started elsewhere, and no worker says that it still runs them.
+// vanished finds executions whose workers vanished: their trials were started elsewhere, and no worker
+// reports that it still runs them.
 func (r *reconciler) vanished(ctx context.Context) error {
 	if !r.doubt {
 		return nil
 	}
 	replaced, err := r.store.Replaced(ctx)
 	if err != nil {
-		return fmt.Errorf("looking for executions that were replaced: %w", err)
+		return fmt.Errorf("reading replaced executions: %w", err)
 	}
 	r.doubt = len(replaced) > 0
 	now, suspects := time.Now(), map[string]time.Time{}
@@ -202,7 +199,7 @@ func (r *reconciler) vanished(ctx context.Context) error {
 			switch {
 			case !suspected:
 				suspects[e.Execution] = now
-			case s.plan.Runs(e.Execution, since): // ask again
+			case s.plan.Runs(e.Execution, since):
 				suspects[e.Execution] = now
 			case now.Sub(since) < vanishGrace:
 				suspects[e.Execution] = since
@@ -223,15 +220,15 @@ func (r *reconciler) vanished(ctx context.Context) error {
 	return r.count(ctx, lost)
 }
 
-// lose counts those of the trials as lost that ran, whose workers have vanished with their
-// jobs, and returns the others. When the broker has lost jobs, no worker is to blame.
+// lose records the running ones among the trials as lost, because their workers have vanished, and
+// returns the others. If the broker has lost jobs it returns all.
 func (r *reconciler) lose(ctx context.Context, gone []sweep.Heard) (others []sweep.Heard, err error) {
 	if r.lost {
 		return gone, nil
 	}
 	states, err := r.store.States(ctx, trialIDs(gone))
 	if err != nil {
-		return nil, fmt.Errorf("looking at %d trials whose jobs were lost: %w", len(gone), err)
+		return nil, fmt.Errorf("reading the states of %d trials whose jobs were lost: %w", len(gone), err)
 	}
 	var lost []sweep.Event
 	for _, h := range gone {
@@ -252,7 +249,7 @@ func trialIDs(trials []sweep.Heard) []sweep.TrialID {
 	return ids
 }
 
-// count records executions as lost, and stops the trials that this ends.
+// count records executions as lost, and stops the trials that fail by that.
 func (r *reconciler) count(ctx context.Context, lost []sweep.Event) error {
 	if len(lost) == 0 {
 		return nil
@@ -264,11 +261,11 @@ func (r *reconciler) count(ctx context.Context, lost []sweep.Event) error {
 			"execution", e.Execution)
 	}
 	if err := r.record(ctx, lost); err != nil {
-		return fmt.Errorf("counting %d executions as lost: %w", len(lost), err)
+		return fmt.Errorf("recording %d lost executions: %w", len(lost), err)
 	}
 	states, err := r.store.States(ctx, ids)
 	if err != nil {
-		return fmt.Errorf("looking at %d trials whose workers vanished: %w", len(ids), err)
+		return fmt.Errorf("reading the states of %d trials whose workers vanished: %w", len(ids), err)
 	}
 	ended := map[string][]int64{}
 	for _, id := range ids {
@@ -289,17 +286,16 @@ func (r *reconciler) count(ctx context.Context, lost []sweep.Event) error {
 	return nil
 }
 
-// restore makes the streams and queues that are lost. Of a queue whose stream is still
-// there nobody else would know: its jobs are there too. When it is made again the reconciler
-// is told that its jobs may be lost. It returns the pools whose queues the broker does not list.
+// restore creates lost streams and queues again. Nobody else notices that a queue is lost whose stream
+// still exists. It returns the pools whose queues the broker cannot list.
 func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err error) {
 	if r.lost {
 		if err := r.setup(ctx); err != nil {
 			return nil, err
 		}
 	}
-	// What should be there is read before what is there: a queue that is opened
-	// in between is not lost.
+	// The expected queues are read before the existing ones, so that a queue that is opened
+	// in between does not seem lost.
 	var lost []wire.Queue
 	err = r.command(ctx, func(_ context.Context, s *scheduler) error {
 		if r.lost {
@@ -329,8 +325,8 @@ func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err 
 	return failed, nil
 }
 
-// missed returns the trials that have no job in a queue and that no worker says it
-// runs, though they should have a job.
+// missed returns the trials that should have a job and have none, and that no worker reports as
+// running.
 func (r *reconciler) missed(ctx context.Context, now time.Time,
 	queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]time.Time, error) {
 	missing := map[sweep.TrialID]time.Time{}
@@ -349,7 +345,7 @@ func (r *reconciler) missed(ctx context.Context, now time.Time,
 		err = r.outstanding(ctx, now.Add(24*time.Hour), func(page []sweep.Heard) error {
 			states, err := r.store.States(ctx, trialIDs(page))
 			if err != nil {
-				return fmt.Errorf("looking at %d queued and running trials: %w", len(page), err)
+				return fmt.Errorf("reading the states of %d queued and running trials: %w", len(page), err)
 			}
 			compare(slices.DeleteFunc(page, func(h sweep.Heard) bool { return states[h.TrialID] != sweep.Queued }))
 			return nil
@@ -365,13 +361,13 @@ func (r *reconciler) missed(ctx context.Context, now time.Time,
 	if err == nil && len(r.unlisted) > 0 {
 		err = r.passOver(ctx, missing)
 	}
-	if err == nil && len(missing) > 0 { // what they run now is known at the next look
+	if err == nil && len(missing) > 0 { // the next comparison knows what workers run
 		err = r.wire.RequestHeartbeats()
 	}
 	return missing, err
 }
 
-// passOver takes the trials out of missing whose jobs the broker does not list.
+// passOver removes from missing the trials whose jobs the broker cannot list.
 func (r *reconciler) passOver(ctx context.Context, missing map[sweep.TrialID]time.Time) error {
 	var ids []string
 	for id := range missing {
@@ -387,8 +383,8 @@ func (r *reconciler) passOver(ctx context.Context, missing map[sweep.TrialID]tim
 	return nil
 }
 
-// unneeded returns the jobs whose trials are neither queued nor running: their
-// acknowledgement was lost, or the broker is an older one of itself.
+// unneeded returns the jobs whose trials are neither queued nor running: an acknowledgement was lost,
+// or the broker was restored from an older state.
 func (r *reconciler) unneeded(ctx context.Context,
 	queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]wire.QueuedJob, error) {
 	strange := map[sweep.TrialID]wire.QueuedJob{}
@@ -405,7 +401,7 @@ func (r *reconciler) unneeded(ctx context.Context,
 	}
 	states, err := r.store.States(ctx, slices.Collect(maps.Keys(strange)))
 	if err != nil {
-		return nil, fmt.Errorf("looking at %d trials that have jobs: %w", len(strange), err)
+		return nil, fmt.Errorf("reading the states of %d trials that have jobs: %w", len(strange), err)
 	}
 	maps.DeleteFunc(strange, func(id sweep.TrialID, _ wire.QueuedJob) bool {
 		return states[id] == sweep.Queued || states[id] == sweep.Running
@@ -413,19 +409,18 @@ func (r *reconciler) unneeded(ctx context.Context,
 	return strange, nil
 }
 
-// outstandingPage is how many trials are looked at together.
+// outstandingPage is how many trials outstanding reads at once.
 const outstandingPage = 1000
 
-// outstanding calls visit for pages of the queued and running trials that have
-// not been heard of since before. The window and the workers' slots bound their
-// number, so that the cost does not grow with the sweeps.
+// outstanding calls visit for pages of the queued and running trials without an event since before. The
+// window and the workers' slots bound their number, so that the cost does not grow with the sweeps.
 func (c *Coordinator) outstanding(ctx context.Context, before time.Time, visit func(page []sweep.Heard) error) error {
 	var after *sweep.TrialID
 	for {
 		c.alive(reconciling)
 		page, err := c.store.Unheard(ctx, before, after, outstandingPage)
 		if err != nil {
-			return fmt.Errorf("looking for queued and running trials: %w", err)
+			return fmt.Errorf("reading queued and running trials: %w", err)
 		}
 		if len(page) == 0 {
 			return nil

@@ -11,18 +11,18 @@ import (
 	"sweep/sweep/wire"
 )
 
-// scheduler is the goroutine that owns the schedule: it tells it facts and carries out
-// what it decides.
+// scheduler is the goroutine that owns the schedule. It passes facts to it and carries out its
+// actions.
 type scheduler struct {
 	*Coordinator
 	plan *schedule.State
-	// active are what is needed of each active sweep to write its rows and jobs.
+	// active caches the active sweeps, by id.
 	active map[string]*activeSweep
-	// answers are what came of the actions of the last step on the database.
+	// answers are the outcomes of the last step's actions on the database.
 	answers []schedule.Fact
-	// looked says that the last step was told of the sweeps.
+	// looked means that answers include the backlogs of sweeps.
 	looked bool
-	// troubles are what is reported, by pool.
+	// troubles are the reported outages, by pool.
 	troubles  map[string]*outage
 	executors executors
 	// failure holds an error of the broker that ends Run.
@@ -36,11 +36,10 @@ func newScheduler(c *Coordinator, plan *schedule.State) *scheduler {
 	}
 }
 
-// errUncertain is why a coordinator dispatches nothing whose lease has run out.
-var errUncertain = errors.New("the lease of the lead has run out, and another coordinator may lead")
+// errUncertain is why a coordinator with an expired lease dispatches nothing.
+var errUncertain = errors.New("the lease has expired, and another coordinator may lead")
 
-// schedule keeps the queues filled until ctx ends: it wakes when something
-// happens. It returns an error only if the store's is fatal.
+// schedule runs the schedule until ctx ends. It returns only fatal errors.
 func (c *Coordinator) schedule(ctx context.Context) error {
 	s := newScheduler(c, c.plan)
 	timer := time.NewTimer(0)
@@ -68,10 +67,10 @@ func (c *Coordinator) schedule(ctx context.Context) error {
 	}
 }
 
-// advance takes steps until there is nothing to do but wait.
+// advance takes steps until there is nothing more to do.
 func (s *scheduler) advance(ctx context.Context) error {
 	for more := true; more && ctx.Err() == nil; more = len(s.answers) > 0 {
-		s.answer(ctx) // of two that are ready, select takes any
+		s.answer(ctx) // commands come first: select would choose at random
 		added := s.facts.drain()
 		facts := append(s.answers, added...)
 		if !s.options.Leads() {
@@ -93,21 +92,20 @@ func (s *scheduler) advance(ctx context.Context) error {
 	return nil
 }
 
-// forgetEnded forgets the sweeps that are not active any more, and wakes who waits for
-// their ends.
+// forgetEnded forgets the sweeps that are no longer active, and wakes those who wait for their ends.
 func (s *scheduler) forgetEnded() {
 	s.looked = false
 	for id := range s.active {
 		if !s.plan.Active(id) {
 			delete(s.active, id)
-			s.log.Info("sweep is over or paused", "sweep", id)
+			s.log.Info("sweep is no longer active", "sweep", id)
 		}
 	}
 	s.waiters.notifyExcept(s.plan.Active)
 }
 
-// carryOut carries actions out: those on the database here, until one fails, those on the
-// broker by the executor of their pool. It returns the errors that end Run.
+// carryOut carries out actions: those on the database here, until one fails, and those on the broker
+// by the executor of their pool. It returns the errors that end Run.
 func (s *scheduler) carryOut(ctx context.Context, actions []schedule.Action) error {
 	failed := false
 	for i := 0; i < len(actions); i++ {
@@ -115,7 +113,7 @@ func (s *scheduler) carryOut(ctx context.Context, actions []schedule.Action) err
 		case schedule.Report:
 			s.report(a)
 		case schedule.Gone:
-			s.log.Warn("workers are silent and count as gone", "workers", a.Workers)
+			s.log.Warn("workers sent no heartbeats and count as gone", "workers", a.Workers)
 		case schedule.Open:
 			s.execute(ctx, a.Queue.Pool, 0, func(ctx context.Context) (schedule.Fact, error) { return s.open(ctx, a) })
 		case schedule.Withdraw:
@@ -145,7 +143,7 @@ func (s *scheduler) carryOut(ctx context.Context, actions []schedule.Action) err
 	return nil
 }
 
-// report tells people of what keeps trials from advancing, and of its end.
+// report logs what keeps trials from advancing, and its end.
 func (s *scheduler) report(r schedule.Report) {
 	trouble := s.troubles[r.Pool]
 	if r.Err == nil {
@@ -168,8 +166,8 @@ func (s *scheduler) report(r schedule.Report) {
 	trouble.failed(r.Err)
 }
 
-// leave waits for the executors and puts back what there is to put back: a successor would
-// find it, a lease later.
+// leave waits for the executors and requeues trials without jobs, which a successor would do only
+// after a lease.
 func (s *scheduler) leave(ctx context.Context) {
 	s.executors.working.Wait()
 	for _, t := range s.troubles {
@@ -183,12 +181,12 @@ func (s *scheduler) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restWait)
 	defer cancel()
 	if _, err := s.store.Requeue(ctx, back); err != nil && s.options.Leads() {
-		s.log.Warn("trials whose jobs were withdrawn are left to the next coordinator", "trials", len(back),
+		s.log.Warn("trials without jobs remain queued until the next coordinator requeues them", "trials", len(back),
 			"error", err)
 	}
 }
 
-// ask carries out an action on the database.
+// onStore carries out an action on the database.
 func (s *scheduler) onStore(ctx context.Context, a schedule.Action) (schedule.Fact, error) {
 	switch a := a.(type) {
 	case schedule.Read:
@@ -216,7 +214,7 @@ func (s *scheduler) onStore(ctx context.Context, a schedule.Action) (schedule.Fa
 	panic(fmt.Sprintf("an action of type %T", a))
 }
 
-// failedUnless returns a fact, or that its action failed.
+// failedUnless returns a fact, or schedule.Failed if there is an error.
 func failedUnless(fact schedule.Fact, err error, format string, args ...any) (schedule.Fact, error) {
 	if err == nil {
 		return fact, nil
@@ -225,24 +223,24 @@ func failedUnless(fact schedule.Fact, err error, format string, args ...any) (sc
 	return schedule.Failed{Err: err}, err
 }
 
-// read reads what is left of sweeps.
+// read reads the backlogs of sweeps.
 func (s *scheduler) read(ctx context.Context, a schedule.Read) (schedule.Fact, error) {
 	backlogs, err := s.store.Backlog(ctx, a.Sweeps...)
 	s.looked = err == nil
 	for _, b := range backlogs {
 		s.pools.Store(b.Sweep, b.Pool)
 	}
-	return failedUnless(schedule.Left{Read: a, Backlogs: backlogs}, err, "looking for what is left of sweeps")
+	return failedUnless(schedule.Left{Read: a, Backlogs: backlogs}, err, "reading the backlogs of sweeps")
 }
 
-// sweep is what is needed of an active sweep to write its rows and jobs.
+// sweep returns an active sweep, from the cache if that is current.
 func (s *scheduler) sweep(ctx context.Context, id string) (*activeSweep, error) {
 	if a := s.active[id]; a != nil && len(a.record.Grids) == s.plan.Grids(id) {
 		return a, nil
 	}
 	record, err := s.store.Sweep(ctx, id)
 	if err != nil {
-		return nil, fmt.Errorf("looking at sweep %s: %w", id, err)
+		return nil, fmt.Errorf("reading sweep %s: %w", id, err)
 	}
 	a := newActiveSweep(record)
 	s.active[id] = a
@@ -264,16 +262,16 @@ func (s *scheduler) write(ctx context.Context, a schedule.Write) (schedule.Fact,
 	return schedule.Written{Write: a}, nil
 }
 
-// requeue puts trials back to pending that have no job.
+// requeue makes trials without jobs pending again.
 func (s *scheduler) requeue(ctx context.Context, a schedule.Requeue) (schedule.Fact, error) {
 	n, err := s.store.Requeue(ctx, a.Trials)
-	what := "putting %d trials back"
+	doing := "requeuing %d trials"
 	if err == nil && len(a.Lost) > 0 {
-		what += " whose jobs were lost"
+		doing += " whose jobs were lost"
 		n, err = s.store.RequeueUnheard(ctx, a.Lost)
 	}
 	s.options.Metrics.putBack(n)
-	return failedUnless(schedule.Requeued{Requeue: a}, err, what, len(a.Trials)+len(a.Lost))
+	return failedUnless(schedule.Requeued{Requeue: a}, err, doing, len(a.Trials)+len(a.Lost))
 }
 
 // dispatch marks trials as queued and has their jobs published.
@@ -308,7 +306,7 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 	jobs := map[schedule.Queue][]wire.Job{}
 	for _, p := range a.Places {
 		from := class{p.Sweep, p.Class}
-		if list := taken[from]; len(list) > 0 { // fewer if the sweep has changed meanwhile
+		if list := taken[from]; len(list) > 0 { // the sweep may have changed meanwhile
 			list[0].Requirement = *p.Requirement
 			jobs[p.Queue] = append(jobs[p.Queue], list[0])
 			done.Jobs = append(done.Jobs, schedule.Job{Queue: p.Queue, TrialID: list[0].TrialID, Class: p.Class})
@@ -323,11 +321,11 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 	return done, nil
 }
 
-// explain notes why a sweep waits.
+// explain stores why a sweep waits.
 func (s *scheduler) explain(ctx context.Context, a schedule.Explain) (schedule.Fact, error) {
 	err := s.store.SetWaiting(ctx, a.Sweep, a.Waiting, a.Reason)
 	if err == nil && a.Reason != "" {
 		s.log.Warn("trials wait for a worker", "sweep", a.Sweep, "all", a.Waiting, "reason", a.Reason)
 	}
-	return failedUnless(schedule.Explained{Explain: a}, err, "noting why sweep %s waits", a.Sweep)
+	return failedUnless(schedule.Explained{Explain: a}, err, "storing why sweep %s waits", a.Sweep)
 }

@@ -8,15 +8,14 @@ import (
 	"sweep/sweep"
 )
 
-// waiters are those who wait for the end of a sweep.
+// waiters are the callers of Wait.
 type waiters struct {
 	mu sync.Mutex
-	// ended holds, for each sweep that is waited for, a channel that is closed
-	// when the sweep may have ended.
+	// ended holds a channel for each awaited sweep, closed when the sweep may have ended.
 	ended map[string]chan struct{}
 }
 
-// of returns the channel that is closed at the next notice about a sweep.
+// of returns the channel that the next notify of a sweep closes.
 func (w *waiters) of(id string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -29,7 +28,7 @@ func (w *waiters) of(id string) <-chan struct{} {
 	return w.ended[id]
 }
 
-// notify wakes those who wait for a sweep.
+// notify wakes the waiters of a sweep.
 func (w *waiters) notify(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,7 +38,7 @@ func (w *waiters) notify(id string) {
 	}
 }
 
-// notifyExcept wakes everybody who waits for a sweep that is not active.
+// notifyExcept wakes the waiters of all sweeps that are not active.
 func (w *waiters) notifyExcept(active func(id string) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,12 +50,11 @@ func (w *waiters) notifyExcept(active func(id string) bool) {
 	}
 }
 
-// Wait returns when every trial of the sweep has its result, or ctx ends. The
-// record is the sweep's at that time, finished or cancelled; a paused sweep is
-// waited for. It needs a running coordinator.
+// Wait waits until a sweep is finished or cancelled, or ctx ends, and returns its record. A paused sweep
+// is waited for. The coordinator must be running.
 func (c *Coordinator) Wait(ctx context.Context, id string) (*sweep.SweepRecord, error) {
 	for {
-		ended := c.waiters.of(id) // before looking, so that no end is missed
+		ended := c.waiters.of(id) // before the read, so that no end is missed
 		record, err := c.store.Sweep(ctx, id)
 		if err != nil {
 			return nil, fmt.Errorf("waiting for sweep %s: %w", id, err)

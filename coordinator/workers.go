@@ -79,11 +79,11 @@ func (l *workerList) forget() {
 func (c *Coordinator) noteReports() {
 	l := &c.workers
 	if l.reports == nil {
-		l.reports = c.outage("hearing of results")
+		l.reports = c.outage("receiving results")
 	}
 	for _, p := range l.workers {
 		if p.Problem != "" {
-			l.reports.failed(fmt.Errorf("worker %s cannot report the ends of its trials: %s", p.Name, p.Problem))
+			l.reports.failed(fmt.Errorf("worker %s cannot report the results of its trials: %s", p.Name, p.Problem))
 			return
 		}
 	}
@@ -146,7 +146,7 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 	}
 	states, err := c.store.States(ctx, ids)
 	if err != nil {
-		return fmt.Errorf("read the states of %d trials that workers run: %w", len(ids), err)
+		return fmt.Errorf("reading the states of %d trials that workers run: %w", len(ids), err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -53,7 +53,7 @@ func (e *execution) Artifact(a sweep.Artifact, content io.Reader) error {
 	h, err := e.spool(a, content)
 	if err != nil {
 		h = &handed{Artifact: sweep.Artifact{Name: a.Name, MediaType: a.MediaType, Problem: err.Error()}}
-		e.slot.worker.log.Warn("artifact not kept", "trial", e.delivery.TrialID, "artifact", a.Name, "error", err)
+		e.slot.worker.log.Warn("artifact not stored", "trial", e.delivery.TrialID, "artifact", a.Name, "error", err)
 	}
 	if e.artifacts == nil {
 		e.artifacts = map[string]*handed{}
@@ -80,7 +80,7 @@ func (e *execution) spool(a sweep.Artifact, content io.Reader) (*handed, error) 
 	h.Digest = hex.EncodeToString(digest.Sum(nil))
 	switch {
 	case err != nil:
-		err = fmt.Errorf("not taken from the trainer: %w", err)
+		err = fmt.Errorf("not received from the trainer: %w", err)
 	case h.Size > one:
 		err = fmt.Errorf("it has more than %s (limits.artifact)", sweep.SizeText(one))
 	case h.Size > all:
@@ -88,9 +88,9 @@ func (e *execution) spool(a sweep.Artifact, content io.Reader) (*handed, error) 
 		err = fmt.Errorf("the trial's artifacts have more than %s together (limits.artifacts)",
 			sweep.SizeText(max(one, all)))
 	case a.Size != 0 && a.Size != h.Size:
-		err = fmt.Errorf("damaged on its way from the trainer: %d bytes came of %d", h.Size, a.Size)
+		err = fmt.Errorf("damaged in transit from the trainer: received %d bytes of %d", h.Size, a.Size)
 	case a.Digest != "" && a.Digest != h.Digest:
-		err = errors.New("damaged on its way from the trainer: its digest is another")
+		err = errors.New("damaged in transit from the trainer: the digests differ")
 	}
 	if err != nil {
 		h.drop()

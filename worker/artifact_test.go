@@ -86,9 +86,9 @@ func TestArtifacts(t *testing.T) {
 	r.start(worker.Options{Artifacts: store, CheckpointDir: dir})
 	got := r.result(0).Artifacts
 	want := map[string]string{
-		"huge": "it has more than 4 MiB (limits.artifact)", "damaged": "damaged on its way from the trainer: its " +
-			"digest is another",
-		"short":  "damaged on its way from the trainer: 1000 bytes came of 1001",
+		"huge": "it has more than 4 MiB (limits.artifact)", "damaged": "damaged in transit from the trainer: the " +
+			"digests differ",
+		"short":  "damaged in transit from the trainer: received 1000 bytes of 1001",
 		"absent": "the trainer did not hand it over",
 	}
 	if len(got) != len(j.Artifacts) {

@@ -122,11 +122,11 @@ func (e *execution) loadCheckpoint() []byte {
 		}
 	}
 	if err == nil {
-		e.note = fmt.Sprintf("goes on from the checkpoint at step %d", h.Step)
+		e.note = fmt.Sprintf("resumed from the checkpoint at step %d", h.Step)
 		return state
 	}
-	e.note = fmt.Sprintf("starts from the beginning: its checkpoint was set aside: %v", err)
-	e.slot.worker.log.Warn("checkpoint set aside; the trial starts from the beginning", "trial", e.delivery.TrialID,
+	e.note = fmt.Sprintf("starts over; its checkpoint was set aside: %v", err)
+	e.slot.worker.log.Warn("checkpoint set aside; the trial starts over", "trial", e.delivery.TrialID,
 		"error", err)
 	if err := os.Rename(path, path+asideSuffix); err != nil {
 		e.slot.worker.log.Warn("checkpoint not set aside", "trial", e.delivery.TrialID, "error", err)

@@ -76,7 +76,7 @@ func (d *Daemon) end(err error) {
 	d.stop = nil
 	if err != nil {
 		d.drained, d.reason = true, err.Error()
-		d.log.Error("drained by itself; it takes jobs again after \"sweep drain --resume\" or a restart", "reason", err)
+		d.log.Error("drained itself; to resume, run \"sweep drain --resume\" or restart it", "reason", err)
 		return
 	}
 	if d.drained {

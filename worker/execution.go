@@ -91,7 +91,7 @@ func (e *execution) run() error {
 	for _, f := range v.takenBack {
 		correction := e.event(sweep.EventReleased)
 		correction.TrialID, correction.Execution = f.id, f.execution
-		correction.Release = &sweep.Release{Reason: "taken back: the worker's machine seems broken"}
+		correction.Release = &sweep.Release{Reason: "not charged: the machine of the worker seems broken"}
 		w.reporter.add(report{events: []sweep.Event{correction}})
 	}
 	return v.broken
@@ -199,7 +199,7 @@ func (e *execution) train() (*sweep.Result, error) {
 		}
 		return result, err
 	}
-	w.log.Warn("trial failed from its checkpoint; it starts anew", "trial", e.delivery.TrialID, "error", err)
+	w.log.Warn("trial failed after it resumed; it starts over", "trial", e.delivery.TrialID, "error", err)
 	e.removeCheckpoint()
 	request.Checkpoint = nil
 	e.recorder = sweep.NewRecorder(e.delivery.Limits.Points)
@@ -223,7 +223,7 @@ func (e *execution) guard(process sweep.Process) (release func()) {
 		select {
 		case <-returned:
 		case <-timer.C:
-			e.slot.worker.log.Warn("the trainer does not stop: it is ended", "trial", e.delivery.TrialID, "trainer",
+			e.slot.worker.log.Warn("the trainer does not stop and is killed", "trial", e.delivery.TrialID, "trainer",
 				e.slot.trainer)
 			e.slot.closeProcess(process)
 		}
@@ -264,7 +264,7 @@ func (e *execution) Points(batch []sweep.Curve) error {
 // Checkpoint implements sweep.Sink.
 func (e *execution) Checkpoint(step int64, state []byte) error {
 	if err := e.saveCheckpoint(step, state); err != nil {
-		e.slot.worker.log.Warn("checkpoint not kept", "trial", e.delivery.TrialID, "error", err)
+		e.slot.worker.log.Warn("checkpoint not saved", "trial", e.delivery.TrialID, "error", err)
 		return nil // the trial goes on without it
 	}
 	e.saved = true

@@ -177,11 +177,11 @@ func (r *reporter) deliver(sending context.Context, batch []report) {
 			w.heartbeats.soon()
 		}
 		if sending.Err() != nil {
-			w.log.Error("ends of trials not reported; they will be run again", "trials", len(batch), "error", err)
+			w.log.Error("results not reported; the trials will run again", "trials", len(batch), "error", err)
 			return
 		}
 		if attempt == 1 {
-			w.log.Warn("ends of trials not reported yet; trying again until it works", "trials", len(batch),
+			w.log.Warn("results not reported yet; retrying", "trials", len(batch),
 				"error", err)
 		}
 		sleep(sending, lostDelay)
@@ -209,7 +209,7 @@ func (r *reporter) replace(sending context.Context, batch []report, problem *wir
 		ctx, cancel := context.WithTimeout(sending, resultTimeout)
 		defer cancel()
 		if err := r.worker.wire.Publish(ctx, r.worker.options.Pool, r.worker.id, last); err != nil {
-			r.worker.log.Error("failure of a trial not reported; it will be run again", "trial", problem.TrialID,
+			r.worker.log.Error("failure of a trial not reported; it will run again", "trial", problem.TrialID,
 				"error", err)
 			batch[i].delivery = nil
 		}
@@ -229,7 +229,7 @@ func (r *reporter) acknowledge(sending context.Context, report *report) {
 			cancel()
 		}
 		if err != nil {
-			r.worker.log.Warn("job not acknowledged; it may be run again, which changes nothing", "trial", d.TrialID,
+			r.worker.log.Warn("job not acknowledged; the trial may run again", "trial", d.TrialID,
 				"error", err)
 		}
 	}

@@ -55,7 +55,7 @@ func (e *execution) judge(result *sweep.Result, err error) verdict {
 	known := e.delivery.DatasetDigest != ""
 	switch {
 	case errors.As(cause, &hungry):
-		return e.released(true, "ended because "+hungry.Error())
+		return e.released(true, "killed: "+hungry.Error())
 	case errors.Is(cause, errTimedOut):
 		return e.resulted(&sweep.Result{State: sweep.Failed, Error: fmt.Sprintf("timed out after %s (limits.timeout)",
 			e.delivery.Limits.Timeout)})
@@ -79,7 +79,7 @@ func (e *execution) judge(result *sweep.Result, err error) verdict {
 	if e.killed(err) || e.diskFull(err) {
 		return e.failed(err)
 	}
-	w.log.Warn("trial failed on its way", "trial", e.delivery.TrialID, "error", err)
+	w.log.Warn("trial failed", "trial", e.delivery.TrialID, "error", err)
 	return e.released(true, err.Error())
 }
 
@@ -151,7 +151,7 @@ func (e *execution) stderr() string {
 // one lacks before it hears of the trial.
 func (e *execution) refused(err error) verdict {
 	w := e.slot.worker
-	w.log.Warn("trial not run here", "trial", e.delivery.TrialID, "reason", err)
+	w.log.Warn("trial refused", "trial", e.delivery.TrialID, "reason", err)
 	w.offer.refused(e.delivery.TrialID, err.Error())
 	w.heartbeats.soon()
 	event := e.event(sweep.EventRefused)
@@ -178,7 +178,7 @@ func (e *execution) foundDigest() string {
 // failed counts a failure of the machine.
 func (e *execution) failed(err error) verdict {
 	w := e.slot.worker
-	w.log.Error("trial failed by the machine's fault", "trial", e.delivery.TrialID, "error", err)
+	w.log.Error("trial failed because of the machine", "trial", e.delivery.TrialID, "error", err)
 	v := e.released(true, err.Error())
 	row := w.health.failed(failure{e.delivery.TrialID, e.id})
 	if row == nil {

@@ -96,7 +96,7 @@ func TestUI(t *testing.T) {
 		{args: []string{"token", "create", "reader"}, code: exitFailure, stderr: []string{"already"}},
 		{args: []string{"token", "list"}, stdout: []string{"reader", "read"}},
 		{args: []string{"token", "revoke", "reader"}, stdout: []string{"revoked"}},
-		{args: []string{"token", "revoke", "reader"}, code: exitNotFound, stderr: []string{"there is none"}},
+		{args: []string{"token", "revoke", "reader"}, code: exitNotFound, stderr: []string{"does not exist"}},
 	}...)
 	secret, _, _ := output(t, home, "token", "create", "me")
 	secret = strings.TrimSpace(secret)

@@ -63,7 +63,7 @@ func (s *Server) act(r *http.Request, allowed []string,
 			return nil
 		})
 		if errors.Is(err, errMany) {
-			return bad(fmt.Errorf("more than %d trials fit: act on fewer at a time", mostActed))
+			return bad(fmt.Errorf("more than %d trials match: select fewer", mostActed))
 		}
 		return err
 	})

@@ -110,7 +110,7 @@ func (s *Server) artifact(w http.ResponseWriter, r *http.Request) error {
 	out := withheld{w: w, begin: begin}
 	if _, err := s.options.Artifacts.Artifact(r.Context(), id, name, 0, &out); err != nil {
 		if out.begun && r.Context().Err() == nil {
-			s.log.Warn("dashboard: an artifact was broken off on its way", "artifact", id.String()+"/"+name,
+			s.log.Warn("dashboard: the transfer of an artifact was interrupted", "artifact", id.String()+"/"+name,
 				"error", err)
 			panic(http.ErrAbortHandler) // net/http's word for it: whoever reads sees that the end is missing
 		}

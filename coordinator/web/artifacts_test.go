@@ -102,7 +102,7 @@ func TestArtifacts(t *testing.T) {
 			{"/..%2F..%2Fetc%2Fpasswd", http.StatusNotFound, "not found"},
 			{"/../../4/artifacts/weights", http.StatusNotFound, "the trial is failed"},
 			{"/../../99/artifacts/weights", http.StatusNotFound, "not found"},
-			{"/../../x/artifacts/weights", http.StatusBadRequest, "no trial index"},
+			{"/../../x/artifacts/weights", http.StatusBadRequest, "not a trial index"},
 		} {
 			response, err := http.Get(at + refused.path)
 			if err != nil {

@@ -269,7 +269,7 @@ func TestBrowser(t *testing.T) {
 	b.visit("#/sweep/"+sweepID+"?state=diverged&state=failed", "diverged")
 	b.visit("#/sweep/"+sweepID+"/groups", "diverged 1")
 	// A question that makes no sense is answered in words.
-	b.visit("#/sweep/"+sweepID+"?where=nonsense%3D1", "no trial that has been read has such a parameter")
+	b.visit("#/sweep/"+sweepID+"?where=nonsense%3D1", "no parameter, metric or figure")
 	b.said()
 
 	// A figure comes down as a file of its name.

@@ -40,7 +40,7 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) error {
 		Width: q.fraction("width", 14), Height: q.fraction("height", 0),
 	}
 	if q.text("top") != "" && kind != "parallel" && q.err == nil {
-		q.err = bad(fmt.Errorf("top means nothing to the figure %s: it belongs to parallel", kind))
+		q.err = bad(fmt.Errorf("top does not apply to the figure %s, only to parallel", kind))
 	}
 	if q.err != nil {
 		return q.err
@@ -65,7 +65,7 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if points > mostFigured {
-		return bad(fmt.Errorf("the dashboard draws figures of up to %d trials, and these are %d: \"sweep figure %s\" "+
+		return bad(fmt.Errorf("the dashboard draws figures of up to %d trials, not %d: \"sweep figure %s\" "+
 			"draws them", mostFigured, points, kind))
 	}
 	select {

@@ -96,7 +96,7 @@ func parseCondition(text string) (sweep.TrialCondition, error) {
 	at := strings.IndexAny(text, "=!<>")
 	if at <= 0 {
 		return sweep.TrialCondition{},
-			fmt.Errorf("where=%.100q: expected NAME=VALUE, or !=, <, <=, >, >= in place of =", text)
+			fmt.Errorf("where=%.100q: expected NAME=VALUE, with one of = != < <= > >=", text)
 	}
 	operator := text[at : at+1]
 	if at+1 < len(text) && text[at+1] == '=' {
@@ -105,7 +105,7 @@ func parseCondition(text string) (sweep.TrialCondition, error) {
 	word := strings.TrimSpace(text[at+len(operator):])
 	switch operator {
 	case "!":
-		return sweep.TrialCondition{}, fmt.Errorf("where=%.100q: expected != and not ! alone", text)
+		return sweep.TrialCondition{}, fmt.Errorf("where=%.100q: the operator is != and not ! alone", text)
 	case "==":
 		operator = "="
 	}
@@ -120,7 +120,7 @@ func parseCondition(text string) (sweep.TrialCondition, error) {
 func trialIndex(r *http.Request) (int64, error) {
 	index, err := strconv.ParseInt(r.PathValue("index"), 10, 64)
 	if err != nil || index < 0 {
-		return 0, bad(fmt.Errorf("%.40q is no trial index", r.PathValue("index")))
+		return 0, bad(fmt.Errorf("%.40q is not a trial index", r.PathValue("index")))
 	}
 	return index, nil
 }

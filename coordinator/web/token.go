@@ -55,7 +55,7 @@ func (t *Tokens) Create(name string, readOnly bool, lasting time.Duration) (secr
 		return "", err
 	}
 	if slices.ContainsFunc(list, func(one Token) bool { return one.Name == name }) {
-		return "", fmt.Errorf("there is a token %s already: revoke it first, or choose another name", name)
+		return "", fmt.Errorf("token %s already exists: revoke it first, or choose another name", name)
 	}
 	secret = "sweep_" + rand.Text() + rand.Text()
 	one := Token{Name: name, Digest: digest(secret), ReadOnly: readOnly,
@@ -74,7 +74,7 @@ func (t *Tokens) Revoke(name string) error {
 	}
 	kept := slices.DeleteFunc(slices.Clone(list), func(one Token) bool { return one.Name == name })
 	if len(kept) == len(list) {
-		return fmt.Errorf("token %q: there is none: %w", name, fs.ErrNotExist)
+		return fmt.Errorf("token %q does not exist: %w", name, fs.ErrNotExist)
 	}
 	return t.write(kept)
 }
@@ -101,7 +101,7 @@ func (t *Tokens) List() ([]Token, error) {
 	}
 	var list []Token
 	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("tokens: %s cannot be read: %w; remove it to begin anew", t.path, err)
+		return nil, fmt.Errorf("tokens: %s cannot be read: %w; remove it to start over", t.path, err)
 	}
 	t.list, t.seen = list, info
 	return list, nil

@@ -42,10 +42,12 @@ func Connect(access Access, name string, log *slog.Logger) (*nats.Conn, error) {
 		nats.ConnectHandler(func(c *nats.Conn) { log.Info("connected to NATS", "server", Redacted(c.ConnectedUrl())) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil && access.refused(err) == nil {
-				log.Warn("lost NATS; trying again until it is back", "servers", where, "error", err)
+				log.Warn("lost the connection to NATS; reconnecting", "servers", where, "error", err)
 			}
 		}),
-		nats.ReconnectHandler(func(c *nats.Conn) { log.Info("NATS is back", "server", Redacted(c.ConnectedUrl())) }),
+		nats.ReconnectHandler(func(c *nats.Conn) {
+			log.Info("reconnected to NATS", "server", Redacted(c.ConnectedUrl()))
+		}),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
 			if access.refused(err) != nil {
 				r.report(err)
@@ -74,7 +76,7 @@ func Connect(access Access, name string, log *slog.Logger) (*nats.Conn, error) {
 	}
 	waiting.Store(conn)
 	if !conn.IsConnected() {
-		log.Warn("NATS cannot be reached; trying again until it can", "servers", where)
+		log.Warn("cannot connect to NATS; retrying", "servers", where)
 	}
 	return conn, nil
 }

@@ -18,19 +18,17 @@ import (
 	"sweep/sweep"
 )
 
-// ControlVersion is the version of the control protocol. It changes whenever a
-// party of before would misunderstand one of after. A coordinator answers
-// clients of oldestClient and after.
+// ControlVersion is the version of the control protocol. It increases whenever older programs would
+// misunderstand newer ones. A coordinator answers clients of version oldestClient and later.
 const (
 	ControlVersion = 3
 	oldestClient   = 1
 )
 
-// Controller is what the control service does for its clients: the coordinator.
+// Controller carries out the requests of the control service; a Coordinator implements it.
 type Controller interface {
-	// Submit stores a new sweep. With requireWorkers it is an error if no worker
-	// could run its trials now. A repeat with the same Submission.Key returns the
-	// sweep that there is.
+	// Submit stores a new sweep. With requireWorkers it fails if no worker can run any of
+	// its trials now. A repeat with the same Submission.Key returns the existing sweep.
 	Submit(ctx context.Context, submission *sweep.Submission, requireWorkers bool) (Submitted, error)
 	// Extend adds the points of a submission to a sweep and returns their number. A
 	// repeat with the same Submission.Key adds nothing.
@@ -39,37 +37,37 @@ type Controller interface {
 	Resume(ctx context.Context, id string) error
 	// Cancel returns how many trials were queued or running.
 	Cancel(ctx context.Context, id string) (stopped int, err error)
-	// Retry returns how many trials were put back.
+	// Retry returns how many trials were requeued.
 	Retry(ctx context.Context, id string) (trials int64, err error)
 	SetPriority(ctx context.Context, id string, priority int) error
-	// Delete removes a sweep that does not run; Prune what ended sweeps are not to keep.
+	// Delete removes a sweep that does not run. Prune removes data of ended sweeps that the
+	// retention does not keep.
 	Delete(ctx context.Context, id string) (sweep.Removed, error)
 	Prune(ctx context.Context, keep sweep.Retention) (sweep.Removed, error)
-	// CancelNamed ends some trials of a sweep and RetryNamed puts some back, those
-	// of the named ones that can be. They return how many: none, when repeated.
+	// CancelNamed ends some trials of a sweep and RetryNamed requeues some, those of the
+	// named ones whose state allows it. They return how many: none, when repeated.
 	CancelNamed(ctx context.Context, id string, indices []int64) (trials int64, err error)
 	RetryNamed(ctx context.Context, id string, indices []int64) (trials int64, err error)
-	// CheckArtifacts calls yield for each artifact that fits the query, with how it
-	// was found. An artifact that is not as it should be is no error.
+	// CheckArtifacts calls yield for each artifact that matches the query, with the outcome
+	// of the check. A lost or damaged artifact is not an error.
 	CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
 		yield func(*sweep.CheckedArtifact) error) error
-	// Artifact copies the bytes of an artifact from byte from on. One that is not
-	// there is a *sweep.LostError, and one whose bytes are others a
-	// *sweep.DamagedError, of which a part may have been copied. Who asks for a rest
-	// holds the whole to its digest.
+	// Artifact copies an artifact to out, from byte from on. It fails with a
+	// *sweep.LostError if the artifact does not exist, and with a *sweep.DamagedError,
+	// perhaps after a part, if its digest differs. With from > 0 the caller must verify the
+	// digest of the whole.
 	Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
 		out io.Writer) (*sweep.ArtifactRecord, error)
-	// Problem tells what keeps trials from advancing, or what they lose, as far as it
-	// was known at the last answer; nil if nothing.
+	// Problem returns what keeps trials from advancing, or that artifacts are lost; nil if
+	// there is no problem.
 	Problem() error
 }
 
-// Submitted is what became of a submission.
+// Submitted is the answer to a submission.
 type Submitted struct {
 	Sweep  string
 	Points int64
-	// Waiting says why none of the sweep's trials can run yet, in words that a
-	// person can act on; empty if some can.
+	// Waiting tells the user why none of the sweep's trials can run yet; empty if one can.
 	Waiting string
 }
 
@@ -82,7 +80,7 @@ const (
 	encodingHeader = "Content-Encoding"
 	gzipEncoding   = "gzip"
 
-	// concurrentRequests bounds the requests that are answered at a time.
+	// concurrentRequests bounds the requests that are answered at the same time.
 	concurrentRequests = 64
 	// largestRequest bounds a request after decompression.
 	largestRequest = 256 << 20
@@ -94,9 +92,9 @@ type Control struct {
 	controller Controller
 	reader     sweep.Reader
 	leads      func() bool
-	// service is nil while no requests are taken.
+	// service is nil while the service is paused.
 	service micro.Service
-	// ctx ends the requests that are being answered, places bounds their number.
+	// ctx ends the current requests, places bounds their number.
 	ctx    context.Context
 	cancel context.CancelFunc
 	places chan struct{}
@@ -104,9 +102,9 @@ type Control struct {
 	wait   sync.WaitGroup
 }
 
-// ServeControl answers clients' requests until the service is closed. A request reaches
-// every coordinator that has a service, also one that hangs, and only the one that
-// leads answers: leads is asked at each request.
+// ServeControl answers clients' requests until the service is closed. Every coordinator with a service
+// receives each request, so that a hanging one does no harm, and the one for which leads is true
+// answers it.
 func (w *Wire) ServeControl(controller Controller, reader sweep.Reader, leads func() bool) (*Control, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Control{
@@ -125,17 +123,17 @@ func (w *Wire) ServeControl(controller Controller, reader sweep.Reader, leads fu
 	return s, nil
 }
 
-// Resume takes requests again after Pause.
+// Resume accepts requests again after Pause.
 func (s *Control) Resume() error {
 	service, err := micro.AddService(s.wire.conn, micro.Config{
 		Name: controlService, Version: serviceVersion,
 		Description: "the active coordinator of sweeps",
 		Metadata:    map[string]string{"protocol": strconv.Itoa(ControlVersion)},
-		// The server would give some requests to a coordinator that hangs.
+		// In a queue group the server would send some requests to a coordinator that hangs.
 		QueueGroupDisabled: true,
 	})
 	if err == nil {
-		// One endpoint takes also what this version does not know, to say so.
+		// One endpoint receives all operations, so that unknown ones are answered, too.
 		err = service.AddEndpoint("control", micro.HandlerFunc(s.handle), micro.WithEndpointSubject(controlPrefix+"*"))
 	}
 	if err != nil {
@@ -148,8 +146,8 @@ func (s *Control) Resume() error {
 	return nil
 }
 
-// Pause takes no further requests: their clients hear at once that nobody answers.
-// Those that are being answered go on.
+// Pause stops accepting requests: clients learn at once that nobody answers. Current requests are
+// finished.
 func (s *Control) Pause() {
 	if s.service == nil {
 		return
@@ -160,22 +158,22 @@ func (s *Control) Pause() {
 	s.service = nil
 }
 
-// Close takes no further requests, ends those that are being answered and waits for them.
+// Close stops accepting requests, ends the current ones and waits for them.
 func (s *Control) Close() {
 	s.Pause()
 	s.cancel()
 	s.wait.Wait()
 }
 
-// handle has a request answered in a goroutine of its own.
+// handle starts a goroutine that answers a request.
 func (s *Control) handle(r micro.Request) {
-	if !s.leads() { // the one that leads has the request too
-		s.wire.log.Debug("request left to the coordinator that leads", "subject", r.Subject())
+	if !s.leads() { // the active coordinator received the request, too
+		s.wire.log.Debug("request left to the active coordinator", "subject", r.Subject())
 		return
 	}
 	if !isClientInbox(r.Reply()) {
 		s.wire.malformed.Add(1)
-		s.wire.log.Error("request dropped: its answer is wanted where no client hears it", "subject", r.Subject(),
+		s.wire.log.Error("request dropped: its reply subject is no client's inbox", "subject", r.Subject(),
 			"reply", r.Reply())
 		return
 	}
@@ -190,9 +188,9 @@ func (s *Control) handle(r micro.Request) {
 	})
 }
 
-// errStopping is what a client hears whose request was being answered.
-var errStopping = errors.New("the coordinator stops; whether it did what it was asked is not known: look at \"sweep " +
-	"status\"")
+// errStopping answers requests that are interrupted by the end of the coordinator.
+var errStopping = errors.New("the coordinator is stopping; it is not known whether it carried out the request: see " +
+	"\"sweep status\"")
 
 // answer carries a request out.
 func (s *Control) answer(r micro.Request) {
@@ -224,7 +222,7 @@ func (s *Control) answer(r micro.Request) {
 		if s.ctx.Err() != nil {
 			err = errStopping
 		}
-		s.wire.log.Debug("request not answered as asked", "operation", name, "error", err)
+		s.wire.log.Debug("request failed", "operation", name, "error", err)
 		last.Data = encodeFault(err)
 		last.Header[micro.ErrorHeader], last.Header[micro.ErrorCodeHeader] = []string{oneLine(err)}, []string{"500"}
 	}

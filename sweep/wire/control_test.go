@@ -593,7 +593,7 @@ func TestCoordinatorThatStopsAnswersFirst(t *testing.T) {
 	wait.Go(func() { failed <- c.Pause(t.Context(), "s") })
 	eventually(t, "the request is being served", func() bool { return len(b.heard()) == 1 })
 	stop()
-	if err := <-failed; err == nil || !strings.Contains(err.Error(), "stops") {
+	if err := <-failed; err == nil || !strings.Contains(err.Error(), "stopping") {
 		t.Errorf("Pause: %v", err)
 	}
 	wait.Wait()
@@ -677,9 +677,9 @@ func TestOtherVersionsAreTold(t *testing.T) {
 		{"pause", `junk`, "1", "gzip", "cannot be read"},
 		{"pause", `{}`, "1", "zstd", "unknown encoding"},
 		{"pause", `{"sweep":7}`, "1", "", "cannot be read"},
-		{"submit", `{}`, "1", "", "without a sweep"},
-		{"trials", `{"query":{"Where":[{}]}}`, "1", "", "without its conditions"},
-		{"trials", `{}`, "1", "", "without its conditions"},
+		{"submit", `{}`, "1", "", "no submission"},
+		{"trials", `{"query":{"Where":[{}]}}`, "1", "", "no query"},
+		{"trials", `{}`, "1", "", "no query"},
 	} {
 		answer, err := conn.RequestMsg(&nats.Msg{
 			Subject: "sweep.control." + m.subject, Data: []byte(m.data),

@@ -9,25 +9,25 @@ import (
 	"sweep/sweep"
 )
 
-// UnreachableError says that no coordinator answers a client's request.
+// UnreachableError means that no coordinator answers a client's request.
 type UnreachableError struct {
-	// Servers are the NATS servers asked.
+	// Servers are the addresses of the NATS servers.
 	Servers string
-	// Delivered says that the request may have been carried out all the same.
+	// Delivered means that the request may have been carried out nevertheless.
 	Delivered bool
 }
 
 // Error implements error.
 func (e *UnreachableError) Error() string {
 	if e.Delivered {
-		return fmt.Sprintf("the coordinator at %s stopped answering; whether it did what it was asked is not known: "+
-			"look at \"sweep status\"", e.Servers)
+		return fmt.Sprintf("the coordinator at %s stopped answering; it is not known whether it carried out the "+
+			"request: see \"sweep status\"", e.Servers)
 	}
 	return fmt.Sprintf("no coordinator answers at %s: is \"sweep coordinator\" running, and does it reach its "+
 		"database?", e.Servers)
 }
 
-// VersionError says that two parties speak different versions of the protocol.
+// VersionError means that client and coordinator speak incompatible versions of the control protocol.
 type VersionError struct {
 	Client int `json:"client"`
 	Server int `json:"server"`
@@ -43,7 +43,7 @@ func (e *VersionError) Error() string {
 		e.Client, e.Server, older)
 }
 
-// fault is an error on its way to a client: the text, and what callers decide on.
+// fault is the encoding of an error for a client: its text, and the errors that callers test for.
 type fault struct {
 	Text string `json:"text"`
 	// Kinds name the sentinels that the error wraps.
@@ -61,7 +61,7 @@ type dataFault struct {
 	Problem string `json:"problem"`
 }
 
-// sentinels are the errors that callers decide on, by their names on the wire.
+// sentinels are the sentinel errors that callers test for, by their names in messages.
 var sentinels = map[string]error{
 	"not_found":       sweep.ErrNotFound,
 	"exists":          sweep.ErrExists,
@@ -82,7 +82,7 @@ func encodeFault(err error) []byte {
 	}
 	if p := (*sweep.ParameterError)(nil); errors.As(err, &p) {
 		f.Parameter = p
-		if _, err := json.Marshal(p.Value); err != nil { // the text has it
+		if _, err := json.Marshal(p.Value); err != nil { // the text still has the value
 			f.Parameter = &sweep.ParameterError{Parameter: p.Parameter, Problem: p.Problem, Nearest: p.Nearest}
 		}
 	}
@@ -93,14 +93,14 @@ func encodeFault(err error) []byte {
 		f.Data = &dataFault{data.Dataset, data.Err.Error()}
 	}
 	encoded, err := json.Marshal(f)
-	if err != nil { // no field of a fault can be at fault
+	if err != nil { // cannot happen
 		return []byte(`{"text":"an error that cannot be sent"}`)
 	}
 	return encoded
 }
 
-// remoteError is an error of the server at the client: its text, and errors.Is
-// and errors.As as at the server.
+// remoteError is a server's error at the client, with the same text and the same results of errors.Is
+// and errors.As.
 type remoteError struct {
 	text string
 	tree []error

@@ -130,7 +130,7 @@ func (w *Wire) ServeHeartbeats(heard func(Heartbeat) *HeartbeatAnswer) (stop fun
 			err = fmt.Errorf("heartbeat of pool %q", h.Heartbeat.Pool)
 		case err == nil && !isWorkerInbox(m.Reply):
 			// What is answered elsewhere would be published with this side's rights.
-			err = fmt.Errorf("its answer is wanted on %q, which is no worker's inbox", m.Reply)
+			err = fmt.Errorf("its reply subject %q is no worker's inbox", m.Reply)
 		}
 		if err != nil {
 			w.malformed.Add(1)
@@ -159,5 +159,5 @@ func (w *Wire) ServeHeartbeats(heard func(Heartbeat) *HeartbeatAnswer) (stop fun
 	if err := w.RequestHeartbeats(); err != nil {
 		return nil, errors.Join(err, s.Unsubscribe())
 	}
-	return func() { _ = s.Unsubscribe() }, nil // or the connection is closed, and it is gone
+	return func() { _ = s.Unsubscribe() }, nil // fails only if the connection is closed
 }

@@ -8,24 +8,22 @@ import (
 	"slices"
 )
 
-// operation is something that clients ask of the active coordinator: a request Q, which
-// is answered by values A. Server, client, roles and documentation follow from it:
+// operation is an operation of the control service, with requests Q that are answered by values A.
+// Server, client, roles and documentation are derived from it:
 //
 //	var pause = define(operation[sweepRef, none]{name: "pause", …})
 //
-// On the wire a request is a JSON object of those fields of Q that are not empty, on the
-// subject sweep.control.NAME. Fields may be added; what a field means never changes without
-// another ControlVersion.
+// A request is a JSON object of the fields of Q that are not empty, on the subject sweep.control.NAME.
+// Fields may be added; the meaning of a field never changes without another ControlVersion.
 type operation[Q, A any] struct {
 	name    string
 	purpose string
-	// reads says that it changes nothing: observers may ask it too.
+	// reads means that it changes nothing: observers may request it, too.
 	reads bool
-	// most bounds the requests that are answered at a time, where answers are long:
-	// however many there are, and however slowly they are taken, there is room for
-	// others. 0 is no bound of its own.
+	// most bounds the requests that are answered at the same time, if answers are long, so
+	// that slow clients cannot block other operations. 0 means no bound of its own.
 	most int
-	// answer carries a request out and gives the values of its answer to yield.
+	// answer carries out a request and passes the values of its answer to yield.
 	answer func(ctx context.Context, s *Control, q *Q, yield func(A) error) error
 }
 
@@ -38,16 +36,16 @@ type endpoint interface {
 // Operation describes an operation of the control service.
 type Operation struct {
 	Name, Purpose string
-	// Reads says that it changes nothing. Most is how many of its requests are answered at
-	// a time, 0 if it has no bound of its own.
+	// Reads means that it changes nothing. Most is how many of its requests are answered at
+	// the same time, 0 if it has no bound of its own.
 	Reads bool
 	Most  int
 }
 
-// operations are all, by the last part of their subjects.
+// operations are all operations, by the last part of their subjects.
 var operations = map[string]endpoint{}
 
-// define adds an operation to all.
+// define adds an operation to operations.
 func define[Q, A any](o operation[Q, A]) operation[Q, A] {
 	operations[o.name] = o
 	return o
@@ -72,7 +70,7 @@ func (o operation[Q, A]) serve(ctx context.Context, s *Control, decode func(any)
 	return o.answer(ctx, s, &q, func(a A) error { return yield(a) })
 }
 
-// each makes a request and calls next for each value of the answer.
+// each sends a request and calls next for each value of the answer.
 func (o operation[Q, A]) each(ctx context.Context, c *Client, q Q, next func(A) error) error {
 	return c.request(ctx, o.name, q, func(values *json.Decoder) error {
 		var a A
@@ -83,7 +81,7 @@ func (o operation[Q, A]) each(ctx context.Context, c *Client, q Q, next func(A) 
 	})
 }
 
-// ask makes a request whose answer is one value.
+// ask sends a request whose answer is one value.
 func (o operation[Q, A]) ask(ctx context.Context, c *Client, q Q) (a A, err error) {
 	err = o.each(ctx, c, q, func(value A) error {
 		a = value
@@ -92,7 +90,7 @@ func (o operation[Q, A]) ask(ctx context.Context, c *Client, q Q) (a A, err erro
 	return a, err
 }
 
-// one answers by one value.
+// one adapts a function that answers by one value.
 func one[Q, A any](do func(ctx context.Context, s *Control, q *Q) (A, error)) func(context.Context, *Control,
 	*Q, func(A) error) error {
 	return func(ctx context.Context, s *Control, q *Q, yield func(A) error) error {
@@ -104,7 +102,7 @@ func one[Q, A any](do func(ctx context.Context, s *Control, q *Q) (A, error)) fu
 	}
 }
 
-// done answers by nothing but that it is done.
+// done adapts a function that answers only that it succeeded.
 func done[Q any](do func(ctx context.Context, c Controller, q *Q) error) func(context.Context, *Control, *Q,
 	func(none) error) error {
 	return one(func(ctx context.Context, s *Control, q *Q) (none, error) { return none{}, do(ctx, s.controller, q) })

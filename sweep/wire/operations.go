@@ -8,7 +8,7 @@ import (
 	"sweep/sweep"
 )
 
-// The requests, by what they name.
+// The requests.
 type (
 	none     struct{}
 	sweepRef struct {
@@ -60,14 +60,14 @@ type (
 		Name string `json:"name,omitempty"`
 		From int64  `json:"from,omitempty"`
 	}
-	// sqlRequest may name a sweep, whose trials the statement has as t.
+	// sqlRequest may name a sweep, which the statement reads as view t.
 	sqlRequest struct {
 		sweepRef
 		SQL string `json:"sql,omitempty"`
 	}
 )
 
-// trialQuery is a sweep.TrialQuery; Values keep the types of the conditions'.
+// trialQuery is a sweep.TrialQuery. Values are the values of its conditions, with their types.
 type trialQuery struct {
 	sweep.TrialQuery
 	Values []value
@@ -77,7 +77,7 @@ func (r *trialRef) id() sweep.TrialID { return sweep.TrialID{Sweep: r.Sweep, Ind
 
 // The answers that are not the domain's own.
 type (
-	// submitted says what became of a submission; Waiting is why nothing of it can run yet.
+	// submitted is Submitted.
 	submitted struct {
 		Sweep   string `json:"sweep,omitempty"`
 		Points  int64  `json:"points,omitempty"`
@@ -89,7 +89,7 @@ type (
 	trialCount struct {
 		Trials int64 `json:"trials,omitempty"`
 	}
-	// rowAnswer is a row of an SQL query; the first has the columns too.
+	// rowAnswer is a row of an SQL query; the first also has the columns.
 	rowAnswer struct {
 		Columns []string `json:"columns,omitempty"`
 		Row     []value  `json:"row"`
@@ -107,7 +107,7 @@ var (
 		name: "submit", purpose: "store a new sweep",
 		answer: one(func(ctx context.Context, s *Control, q *submitRequest) (submitted, error) {
 			if q.Submission == nil {
-				return submitted{}, errors.New("a submission without a sweep")
+				return submitted{}, errors.New("submit: the request has no submission")
 			}
 			a, err := s.controller.Submit(ctx, q.Submission, q.RequireWorkers)
 			return submitted(a), err
@@ -116,7 +116,7 @@ var (
 		name: "extend", purpose: "add grid points to a sweep",
 		answer: one(func(ctx context.Context, s *Control, q *extendRequest) (pointCount, error) {
 			if q.Submission == nil {
-				return pointCount{}, errors.New("an extension without points")
+				return pointCount{}, errors.New("extend: the request has no submission")
 			}
 			points, err := s.controller.Extend(ctx, q.Sweep, q.Submission)
 			return pointCount{points}, err
@@ -153,7 +153,7 @@ var (
 		name: "prune", purpose: "remove what ended sweeps are not to keep",
 		answer: one(func(ctx context.Context, s *Control, q *pruneRequest) (sweep.Removed, error) {
 			if q.Keep == nil {
-				return sweep.Removed{}, errors.New("a request to prune without what is to be kept")
+				return sweep.Removed{}, errors.New("prune: the request has no retention")
 			}
 			return s.controller.Prune(ctx, *q.Keep)
 		})})
@@ -201,7 +201,7 @@ var (
 		name: "trials", purpose: "the trials that match a query", reads: true, most: 8,
 		answer: func(ctx context.Context, s *Control, q *trialsRequest, yield func(*sweep.TrialRecord) error) error {
 			if q.Query == nil || len(q.Query.Values) != len(q.Query.Where) {
-				return errors.New("a question about trials without its conditions")
+				return errors.New("trials: the request has no query, or not one value per condition")
 			}
 			for i, c := range q.Query.Values {
 				q.Query.Where[i].Value = c.plain
@@ -228,7 +228,7 @@ var (
 		answer: func(ctx context.Context, s *Control, q *artifactsRequest,
 			yield func(*sweep.CheckedArtifact) error) error {
 			if q.Artifacts == nil {
-				return errors.New("a question about artifacts without a sweep")
+				return errors.New("artifacts: the request has no query")
 			}
 			return s.controller.CheckArtifacts(ctx, *q.Artifacts, q.Check, yield)
 		}})
@@ -262,7 +262,7 @@ var (
 		}})
 )
 
-// pieces yields what is written to it, piece by piece.
+// pieces is a writer that yields each piece of an artifact.
 type pieces func(artifactAnswer) error
 
 // Write implements io.Writer.

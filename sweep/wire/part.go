@@ -193,5 +193,5 @@ func (r *partReader) close() {
 	if r.next != "" {
 		_ = r.conn.Publish(r.next, []byte(askStop)) // else it notices later
 	}
-	_ = r.inbox.Unsubscribe() // or the connection is closed, and it is gone
+	_ = r.inbox.Unsubscribe() // fails only if the connection is closed
 }

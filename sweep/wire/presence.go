@@ -16,7 +16,7 @@ import (
 	"sweep/sweep"
 )
 
-// WorkerState is what a worker is doing as a whole.
+// WorkerState is the state of a worker.
 type WorkerState string
 
 // The states of a worker. A drained worker takes no jobs until it is resumed.
@@ -26,15 +26,15 @@ const (
 	WorkerDrained  WorkerState = "drained"
 )
 
-// WorkerStatus is what a worker says of itself.
+// WorkerStatus is a worker's status, by its own account.
 type WorkerStatus struct {
-	// ID is unique over all workers and time, Name is for people.
+	// ID is unique, Name is for users.
 	ID      string `json:"id"`
 	Name    string `json:"name"`
 	Host    string `json:"host"`
 	Process int    `json:"process"`
 	Pool    string `json:"pool"`
-	// Version is the program's.
+	// Version is the version of the program.
 	Version string      `json:"version"`
 	State   WorkerState `json:"state"`
 	// Reason says why the worker is draining or drained.
@@ -43,9 +43,9 @@ type WorkerStatus struct {
 	Slots     []WorkerSlot `json:"slots"`
 	// Offer is what the worker can run.
 	Offer sweep.Offer `json:"offer"`
-	// Refusals are the latest jobs that it could not run, and why.
+	// Refusals are the latest jobs that it could not run, with the reasons.
 	Refusals []WorkerRefusal `json:"refusals,omitempty"`
-	// Problem is why the worker cannot report the ends of its trials.
+	// Problem is why the worker cannot report the results of its trials.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -56,23 +56,21 @@ type WorkerRefusal struct {
 	At     time.Time `json:"at"`
 }
 
-// WorkerSlot is what one slot is doing.
+// WorkerSlot is the state of a slot.
 type WorkerSlot struct {
 	// Trial is nil while the slot waits for a job.
 	Trial *sweep.TrialID `json:"trial,omitempty"`
 	Since time.Time      `json:"since"`
 }
 
-// Presence is a worker as the presence service shows and changes it. Its
-// methods return at once.
+// Presence is a worker, to be shown and controlled by the presence service. Its methods return at once.
 type Presence interface {
 	Status() WorkerStatus
-	// Drain has the worker take no further jobs, Resume take them again.
+	// Drain makes the worker stop taking jobs, Resume makes it take jobs again.
 	Drain(reason string)
 	Resume()
-	// Log returns what the trainer of a trial that runs here has written behind the
-	// first from bytes of the execution, as far as that is kept; nil if the trial does
-	// not run here.
+	// Log returns the log of a trial that runs here, from a byte of the execution on, as
+	// far as it is kept; nil if the trial does not run here.
 	Log(id sweep.TrialID, from int64) *RunningLog
 }
 
@@ -94,7 +92,8 @@ const (
 	statusSubject = "sweep.workers.status"
 	drainSubject  = "sweep.workers.drain."
 	resumeSubject = "sweep.workers.resume."
-	// A question for a log is for all workers, and one of them answers, or for one.
+	// A request for a log goes to all workers, and the one that runs the trial answers, or
+	// to one worker.
 	logSubject = "sweep.workers.log"
 )
 
@@ -103,18 +102,18 @@ const (
 const presenceVersion = 1
 
 const (
-	// firstAnswer and nextAnswer are how long a question to all workers waits for
-	// the first and for a further answer, allAnswers how long in all.
+	// A request to all workers waits up to firstAnswer for the first answer, up to
+	// nextAnswer for each further one, and up to allAnswers in all.
 	firstAnswer = time.Second
 	nextAnswer  = 300 * time.Millisecond
 	allAnswers  = 5 * time.Second
 )
 
-// presenceRequest asks a worker for something.
+// presenceRequest is a request to a worker.
 type presenceRequest struct {
 	Version int    `json:"version"`
 	Reason  string `json:"reason,omitempty"`
-	// Trial and From belong to a question for a log.
+	// Trial and From belong to a request for a log.
 	Trial sweep.TrialID `json:"trial,omitzero"`
 	From  int64         `json:"from,omitempty"`
 }
@@ -144,7 +143,7 @@ func (w *Wire) ServePresence(p Presence) (stop func(), err error) {
 		handler := micro.HandlerFunc(func(r micro.Request) {
 			if !isClientInbox(r.Reply()) {
 				w.malformed.Add(1)
-				w.log.Error("request dropped: its answer is wanted where no client hears it", "subject", r.Subject(),
+				w.log.Error("request dropped: its reply subject is no client's inbox", "subject", r.Subject(),
 					"reply", r.Reply())
 				return
 			}
@@ -157,7 +156,7 @@ func (w *Wire) ServePresence(p Presence) (stop func(), err error) {
 			}
 			a := do(request)
 			if a == nil {
-				return // another worker's
+				return // another worker answers
 			}
 			if err := r.RespondJSON(a); err != nil {
 				w.log.Warn("request not answered", "subject", r.Subject(), "error", err)
@@ -196,22 +195,22 @@ func (w *Wire) ServePresence(p Presence) (stop func(), err error) {
 	return stop, nil
 }
 
-// Workers asks all workers how they are and returns them by pool and name. It
-// waits until no more answers come.
+// Workers requests the status of all workers and returns them by pool and name. It waits until no more
+// answers arrive.
 func (c *Client) Workers(ctx context.Context) ([]WorkerStatus, error) {
 	ctx, done := c.permissions.use(ctx, statusSubject)
 	defer done()
 	inbox, err := c.conn.SubscribeSync(c.conn.NewInbox())
 	if err != nil {
-		return nil, fmt.Errorf("asking the workers: %w", err)
+		return nil, fmt.Errorf("requesting the status of all workers: %w", err)
 	}
-	defer func() { _ = inbox.Unsubscribe() }() // or the connection is closed, and it is gone
+	defer func() { _ = inbox.Unsubscribe() }() // fails only if the connection is closed
 	data, err := json.Marshal(presenceRequest{Version: presenceVersion})
 	if err == nil {
 		err = c.conn.PublishRequest(statusSubject, inbox.Subject, data)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking the workers: %w", err)
+		return nil, fmt.Errorf("requesting the status of all workers: %w", err)
 	}
 	all, cancel := context.WithTimeout(ctx, allAnswers)
 	defer cancel()
@@ -229,7 +228,7 @@ func (c *Client) Workers(ctx context.Context) ([]WorkerStatus, error) {
 			})
 			return workers, nil
 		case err != nil:
-			return nil, fmt.Errorf("asking the workers: %w", err)
+			return nil, fmt.Errorf("requesting the status of all workers: %w", err)
 		}
 		worker, err := decodePresence(m.Data)
 		if err != nil {
@@ -245,26 +244,25 @@ func decodePresence(data []byte) (*WorkerStatus, error) {
 		return nil, fmt.Errorf("a worker's answer cannot be read: %w", err)
 	}
 	if a.Version != presenceVersion {
-		return nil, fmt.Errorf("a worker speaks version %d of the presence service, this program version %d", a.Version,
-			presenceVersion)
+		return nil, fmt.Errorf("a worker speaks version %d of the presence service, this program version %d: update "+
+			"the older one", a.Version, presenceVersion)
 	}
 	return &a.Status, nil
 }
 
-// DrainWorker has a worker take no further jobs, for a reason. The worker is
-// named by its name, or by the beginning of it if that is unique; one that is
-// not there is sweep.ErrNotFound, wrapped.
+// DrainWorker makes a worker stop taking jobs, for a reason. name is the worker's name, or a unique
+// beginning of it. If there is no such worker the error wraps sweep.ErrNotFound.
 func (c *Client) DrainWorker(ctx context.Context, name, reason string) (*WorkerStatus, error) {
-	return c.tell(ctx, drainSubject, name, reason)
+	return c.control(ctx, drainSubject, name, reason)
 }
 
-// ResumeWorker has a drained worker take jobs again.
+// ResumeWorker makes a drained worker take jobs again.
 func (c *Client) ResumeWorker(ctx context.Context, name string) (*WorkerStatus, error) {
-	return c.tell(ctx, resumeSubject, name, "")
+	return c.control(ctx, resumeSubject, name, "")
 }
 
-// tell finds a worker and asks it for something.
-func (c *Client) tell(ctx context.Context, subject, name, reason string) (*WorkerStatus, error) {
+// control finds a worker and sends it a request.
+func (c *Client) control(ctx context.Context, subject, name, reason string) (*WorkerStatus, error) {
 	workers, err := c.Workers(ctx)
 	if err != nil {
 		return nil, err
@@ -281,10 +279,10 @@ func (c *Client) tell(ctx context.Context, subject, name, reason string) (*Worke
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("worker %s: %w: none of this name answers", name, sweep.ErrNotFound)
+		return nil, fmt.Errorf("worker %s: %w: no worker of this name answers", name, sweep.ErrNotFound)
 	case 1:
 	default:
-		return nil, fmt.Errorf("worker %s: %d workers' names begin like this, as %s and %s", name, len(found),
+		return nil, fmt.Errorf("worker %s: %d workers have names that begin so, such as %s and %s", name, len(found),
 			found[0].Name, found[1].Name)
 	}
 	data, err := json.Marshal(presenceRequest{Version: presenceVersion, Reason: reason})
@@ -305,9 +303,8 @@ func (c *Client) tell(ctx context.Context, subject, name, reason string) (*Worke
 	return decodePresence(m.Data)
 }
 
-// RunningLog asks for the log of a trial that runs, behind the first from bytes: the
-// worker with the given id, all of them if that is empty. It is nil if the trial
-// runs nowhere, as far as workers answer.
+// RunningLog requests the log of a running trial, from a byte on, of a worker by its id, or of all
+// workers if that is empty. It is nil if no worker answers that the trial runs there.
 func (c *Client) RunningLog(ctx context.Context, worker string, id sweep.TrialID, from int64) (*RunningLog, error) {
 	subject := logSubject
 	if worker != "" {
@@ -315,7 +312,7 @@ func (c *Client) RunningLog(ctx context.Context, worker string, id sweep.TrialID
 	}
 	data, err := json.Marshal(presenceRequest{Version: presenceVersion, Trial: id, From: from})
 	if err != nil {
-		return nil, fmt.Errorf("asking for the log of trial %s: %w", id, err)
+		return nil, fmt.Errorf("requesting the log of trial %s: %w", id, err)
 	}
 	ctx, done := c.permissions.use(ctx, subject)
 	defer done()
@@ -328,7 +325,7 @@ func (c *Client) RunningLog(ctx context.Context, worker string, id sweep.TrialID
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrNoResponders):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("asking for the log of trial %s: %w", id, err)
+		return nil, fmt.Errorf("requesting the log of trial %s: %w", id, err)
 	}
 	var a logAnswer
 	if err := json.Unmarshal(m.Data, &a); err != nil {

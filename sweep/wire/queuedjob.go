@@ -61,7 +61,7 @@ func (w *Wire) queuedPage(ctx context.Context, stream string, from uint64,
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = inbox.Unsubscribe() }() // or the connection is closed, and it is gone
+	defer func() { _ = inbox.Unsubscribe() }() // fails only if the connection is closed
 	if err := w.conn.PublishRequest(w.api+"DIRECT.GET."+stream, inbox.Subject, request); err != nil {
 		return 0, err
 	}

@@ -102,7 +102,7 @@ func (o *Objects) prepare(ctx context.Context, bucket string) error {
 	if _, err := o.wire.js.UpdateStream(ctx, config); err != nil {
 		return fmt.Errorf("give it %s: %w", sweep.SizeText(config.MaxBytes), err)
 	}
-	o.wire.log.Info("artifacts of a pool have room", "bucket", bucket, "size", sweep.SizeText(config.MaxBytes))
+	o.wire.log.Info("sized a pool's artifact store", "bucket", bucket, "size", sweep.SizeText(config.MaxBytes))
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (o *Objects) create(ctx context.Context, bucket string) (err error) {
 	if err != nil {
 		return fmt.Errorf("make it with %s: %w", sweep.SizeText(size), err)
 	}
-	o.wire.log.Info("artifacts of a pool have room", "bucket", bucket, "size", sweep.SizeText(size))
+	o.wire.log.Info("sized a pool's artifact store", "bucket", bucket, "size", sweep.SizeText(size))
 	return nil
 }
 

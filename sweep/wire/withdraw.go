@@ -104,7 +104,7 @@ func (w *Wire) answer(ctx context.Context, messages []*nats.Msg, answer string) 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = answers.Unsubscribe() }() // or the connection is closed, and it is gone
+	defer func() { _ = answers.Unsubscribe() }() // fails only if the connection is closed
 	for i, m := range messages {
 		if err := w.conn.PublishRequest(m.Reply, inbox+strconv.Itoa(i), []byte(answer)); err != nil {
 			return nil, err

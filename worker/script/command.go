@@ -88,7 +88,7 @@ func (c *commandLine) expand() (argv []string, note string, err error) {
 		}
 	}
 	if len(argv) == 0 {
-		return nil, "", fmt.Errorf("the command has no word")
+		return nil, "", fmt.Errorf("the command is empty")
 	}
 	return argv, note, nil
 }
@@ -97,7 +97,7 @@ func (c *commandLine) expand() (argv []string, note string, err error) {
 func (c *commandLine) variables(word string) (string, error) {
 	var problem error
 	if macro.MatchString(word) && !variable.MatchString(word) {
-		return "", fmt.Errorf("command: %q is no macro", word)
+		return "", fmt.Errorf("command: %q is not a macro", word)
 	}
 	word = variable.ReplaceAllStringFunc(word, func(found string) string {
 		name := variable.FindStringSubmatch(found)[1]
@@ -139,7 +139,7 @@ func replaceInterpreter(word string) (replaced, note string, err error) {
 		return path, "", nil
 	}
 	if replaced, err = findInterpreter(); err != nil {
-		return "", "", fmt.Errorf("%s is not here, and %w", word, err)
+		return "", "", fmt.Errorf("%s does not exist, and %w", word, err)
 	}
-	return replaced, fmt.Sprintf("%s is not here: %s takes its place", word, replaced), nil
+	return replaced, fmt.Sprintf("%s does not exist; using %s", word, replaced), nil
 }

@@ -108,7 +108,7 @@ func TestMacros(t *testing.T) {
 		t.Errorf("the file has %s", written)
 	}
 	for word, want := range map[string]string{
-		"${arg}": `"${arg}" is no macro`, "${envvar:NOT_SET}": "NOT_SET is not set",
+		"${arg}": `"${arg}" is not a macro`, "${envvar:NOT_SET}": "NOT_SET is not set",
 		"x${envvar:NOT_SET}": "NOT_SET is not set",
 	} {
 		s.Command = []string{"x", word}

@@ -13,7 +13,7 @@ import (
 // errUnsupported says that programs need named pipes and process groups.
 var errUnsupported = errors.New("programs as trainers need a Unix system: named pipes and process groups")
 
-var errTaken = errors.New("another trial has it")
+var errTaken = errors.New("another trial uses it")
 
 type pipe struct{ path string }
 

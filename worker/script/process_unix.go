@@ -186,7 +186,7 @@ func signalled(state *os.ProcessState) string {
 }
 
 // errTaken says that another process has a folder.
-var errTaken = errors.New("another trial has it")
+var errTaken = errors.New("another trial uses it")
 
 // lockFolder locks a folder until the file is closed.
 func lockFolder(path string) (*os.File, error) {

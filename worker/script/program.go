@@ -113,11 +113,11 @@ func (d *digests) of(s *sweep.Script, directory string) (string, error) {
 		}
 		found, err := filepath.Glob(pattern)
 		if err != nil {
-			return "", fmt.Errorf("files: %q is no pattern: %w", pattern, err)
+			return "", fmt.Errorf("files: %q is not a pattern: %w", pattern, err)
 		}
 		regular := slices.DeleteFunc(found, func(path string) bool { return !isFile(path) })
 		if len(regular) == 0 {
-			return "", fmt.Errorf("files: there is no %s: %w", pattern, fs.ErrNotExist)
+			return "", fmt.Errorf("files: %s does not exist: %w", pattern, fs.ErrNotExist)
 		}
 		for _, path := range regular {
 			if name, err := filepath.Rel(directory, path); err == nil {

@@ -69,9 +69,9 @@ func encodeArtifact(a sweep.Artifact, content io.Reader) (m *trainerpb.Artifact,
 	m.Digest = hex.EncodeToString(h.Sum(nil))
 	switch {
 	case a.Size != 0 && a.Size != m.Size:
-		return nil, fmt.Errorf("it has %d bytes, and was said to have %d", m.Size, a.Size)
+		return nil, fmt.Errorf("it has %d bytes, not %d as announced", m.Size, a.Size)
 	case a.Digest != "" && a.Digest != m.Digest:
-		return nil, fmt.Errorf("its digest is %s, and was said to be %.64q", m.Digest, a.Digest)
+		return nil, fmt.Errorf("its digest is %s, not %.64q as announced", m.Digest, a.Digest)
 	}
 	return m, nil
 }
@@ -125,7 +125,7 @@ func (r *receiver) artifact(m *trainerpb.Artifact) error {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return errors.Join(fmt.Errorf("artifact %s: %.100q is no regular file", a.Name, name), err)
+		return errors.Join(fmt.Errorf("artifact %s: %.100q is not a regular file", a.Name, name), err)
 	}
 	r.sinkErr = r.sink.Artifact(a, f)
 	if err := root.Remove(name); err != nil && r.sinkErr == nil {

@@ -217,7 +217,7 @@ func (r *receiver) receive(stream grpc.BidiStreamingClient[trainerpb.TrainComman
 		case event.GetCall() < r.call:
 			continue // of one that was forgotten
 		case event.GetCall() > r.call:
-			return nil, fmt.Errorf("an event of call %d in the midst of call %d", event.GetCall(), r.call)
+			return nil, fmt.Errorf("received an event of call %d during call %d", event.GetCall(), r.call)
 		}
 		if problem == nil {
 			if problem = r.forward(event); problem != nil {

@@ -104,7 +104,7 @@ func (c *command) run(started chan<- error) {
 	pid := cmd.Process.Pid
 	guard, err := startGuard(pid, c.scratch.dir)
 	if err != nil {
-		c.log.Debug("no guard: what the trainer starts may outlive this process", "error", err)
+		c.log.Debug("no guard: processes that the trainer starts may outlive this one", "error", err)
 	}
 	var reading sync.WaitGroup
 	reading.Go(func() { c.readStdout(stdout) })

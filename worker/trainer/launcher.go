@@ -173,7 +173,7 @@ func explain(name string, command *command, timeout time.Duration, err error) er
 	}
 	lastLine := ""
 	if line := errorLine(command.stderr.String()); line != "" {
-		lastLine = "; its last words: " + line
+		lastLine = "; its last output: " + line
 	}
 	line := command.firstLine()
 	fields := strings.Split(line, "|")
@@ -190,7 +190,7 @@ func explain(name string, command *command, timeout time.Duration, err error) er
 			"A trainer writes nothing there before it serves, but to standard error%s", what, line, lastLine)
 	case fields[1] != fmt.Sprint(ProtocolVersion):
 		return fmt.Errorf("%s speaks version %s of the trainer contract, this program version %d: "+
-			"build the older of the two anew", what, fields[1], ProtocolVersion)
+			"update the older one", what, fields[1], ProtocolVersion)
 	case len(fields) < 6 || fields[5] == "":
 		return fmt.Errorf("%s offers no certificate in its handshake: a trainer must support AutoMTLS", what)
 	}

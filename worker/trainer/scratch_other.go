@@ -8,7 +8,7 @@ import (
 )
 
 // errLocked says that another process has a directory.
-var errLocked = errors.New("another process has it")
+var errLocked = errors.New("another process uses it")
 
 // lockDirectory cannot tell whether another process has a directory: nothing is
 // locked, and nothing that is there already is taken for a leftover.

@@ -15,7 +15,7 @@ import (
 const openNow = syscall.O_NONBLOCK
 
 // errLocked says that another process has a directory.
-var errLocked = errors.New("another process has it")
+var errLocked = errors.New("another process uses it")
 
 // lockDirectory locks a directory of this user that nobody else has. A directory
 // that is removed meanwhile is fs.ErrNotExist, wrapped.

@@ -66,8 +66,8 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 		return nil, fmt.Errorf("condition on %s: %w", condition.Name, err)
 	}
 	if !slices.Contains([]string{"=", "!=", "<", "<=", ">", ">="}, condition.Operator) {
-		return nil, fmt.Errorf("condition on %s: no such operator: %q; there are = != < <= > >=", condition.Name,
-			condition.Operator)
+		return nil, fmt.Errorf("condition on %s: %q is not an operator (expected one of = != < <= > >=)",
+			condition.Name, condition.Operator)
 	}
 	unequal := condition.Operator == "!="
 	var kind, wanted string

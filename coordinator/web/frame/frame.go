@@ -268,5 +268,5 @@ type UnknownError struct{ Name string }
 
 // Error implements error.
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("%.100q: no trial that has been read has such a parameter, metric or figure", e.Name)
+	return fmt.Sprintf("%.100q: no parameter, metric or figure of the trials read so far has this name", e.Name)
 }

@@ -130,8 +130,8 @@ type gathered struct {
 // Groups answers a query. Groups are told apart by 64 bits of their values.
 func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 	if q.Limit < 0 || q.Limit > MostRows || q.Offset < 0 {
-		return nil, fmt.Errorf("a page has 0 to %d groups, and no negative offset: found %d and %d", MostRows,
-			q.Limit, q.Offset)
+		return nil, fmt.Errorf("limit %d and offset %d: expected a limit of 0 to %d groups, and no negative offset",
+			q.Limit, q.Offset, MostRows)
 	}
 	by := q.By
 	if by == nil {

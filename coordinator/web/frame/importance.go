@@ -61,7 +61,7 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 		q.Top = 0.1
 	}
 	if !(q.Top > 0 && q.Top < 1) {
-		return nil, fmt.Errorf("the best are a fraction of the trials between 0 and 1, not %v", q.Top)
+		return nil, fmt.Errorf("top is %v: expected a fraction between 0 and 1", q.Top)
 	}
 	names := f.Differing()
 	f.mu.RLock()

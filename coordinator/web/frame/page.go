@@ -81,8 +81,8 @@ func (p *places) add(x place) {
 // Page answers a query.
 func (f *Frame) Page(ctx context.Context, q Query) (*Page, error) {
 	if q.Limit < 0 || q.Limit > MostRows || q.Offset < 0 {
-		return nil, fmt.Errorf("a page has 0 to %d trials, and no negative offset: found %d and %d", MostRows,
-			q.Limit, q.Offset)
+		return nil, fmt.Errorf("limit %d and offset %d: expected a limit of 0 to %d trials, and no negative offset",
+			q.Limit, q.Offset, MostRows)
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -106,7 +106,7 @@ func (f *Frame) Page(ctx context.Context, q Query) (*Page, error) {
 		rows, answer.Total, err = f.byIndex(ctx, wanted, q)
 	} else {
 		if q.Offset > Deepest {
-			return nil, fmt.Errorf("a sorted list is shown up to trial %d: filter it, or turn the order round", Deepest)
+			return nil, fmt.Errorf("a sorted list ends at trial %d: filter it, or reverse the order", Deepest)
 		}
 		rows, answer.Total, err = f.sorted(ctx, wanted, by, q)
 	}

@@ -36,8 +36,8 @@ type Sample struct {
 // the best.
 func (f *Frame) Sample(ctx context.Context, q SampleQuery) (*Sample, error) {
 	if q.Limit < 1 || q.Limit > 10*MostRows || !(q.Top > 0 && q.Top <= 1) {
-		return nil, fmt.Errorf("a sample has 1 to %d trials out of the best 0 to 1: found %d and %v", 10*MostRows,
-			q.Limit, q.Top)
+		return nil, fmt.Errorf("limit %d and top %v: expected a limit of 1 to %d trials, and a fraction of 0 to 1",
+			q.Limit, q.Top, 10*MostRows)
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()

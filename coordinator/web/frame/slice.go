@@ -50,7 +50,7 @@ func (c *column) levels() (*levels, error) {
 	} else {
 		if !c.numbers {
 			return nil,
-				fmt.Errorf("%s has more than %d values, which are no numbers: choose another parameter, or filter",
+				fmt.Errorf("%s has more than %d values that are not numbers: choose another parameter, or filter",
 					c.name, mostLevels)
 		}
 		l.binned = true
@@ -104,7 +104,7 @@ type Slice struct {
 // Slice answers a query.
 func (f *Frame) Slice(ctx context.Context, q SliceQuery) (*Slice, error) {
 	if len(q.By) != 1 && len(q.By) != 2 {
-		return nil, fmt.Errorf("a slice is over one parameter or two, not %d", len(q.By))
+		return nil, fmt.Errorf("%d parameters given: a slice has one or two", len(q.By))
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
