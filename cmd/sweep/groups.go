@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -207,7 +208,18 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+	if err := writeGroups(cmd.OutOrStdout(), record, by, metrics, list); err != nil {
+		return err
+	}
+	if left > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d more groups; --limit 0 lists all\n", left)
+	}
+	return nil
+}
+
+// writeGroups prints a table of groups.
+func writeGroups(out io.Writer, record *sweep.SweepRecord, by, metrics []string, list []*trialGroup) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	header := append(slices.Clone(by), "trials", "completed", "diverged", "failed")
 	for _, name := range metrics {
 		header = append(header, name, "best", "trial")
@@ -227,13 +239,7 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if left > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%d more groups; --limit 0 lists all\n", left)
-	}
-	return nil
+	return w.Flush()
 }
 
 // object is a group as JSON has it.

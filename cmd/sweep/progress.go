@@ -260,11 +260,22 @@ func liveLines(s *progress.Snapshot, width, height int) []string {
 	room := max(height-1-len(lines), 0)
 	best := min(len(s.Best), max(room-len(s.Running), room/2))
 	running := min(len(s.Running), max(room-best, 0))
+	lines = append(lines, runningLines(s.Running[:running], width)...)
+	lines = append(lines, bestLines(s, s.Best[:best], width)...)
+	lines = lines[:min(len(lines), height-1)]
+	for i, line := range lines {
+		lines[i] = shorten(line, width-1)
+	}
+	return lines
+}
+
+// runningLines are the trials that run.
+func runningLines(running []progress.Running, width int) (lines []string) {
 	label := 0
-	for _, r := range s.Running[:running] {
+	for _, r := range running {
 		label = max(label, min(columns(r.Label), width/3))
 	}
-	for i, r := range s.Running[:running] {
+	for i, r := range running {
 		title := ""
 		if i == 0 {
 			title = "running"
@@ -280,20 +291,22 @@ func liveLines(s *progress.Snapshot, width, height int) []string {
 		}
 		lines = append(lines, text)
 	}
+	return lines
+}
+
+// bestLines are the best trials of groups.
+func bestLines(s *progress.Snapshot, best []progress.Best, width int) (lines []string) {
 	group := 0
-	for _, b := range s.Best[:best] {
+	for _, b := range best {
 		group = max(group, min(columns(b.Group), width/3))
 	}
-	for i, b := range s.Best[:best] {
+	for i, b := range best {
 		title := ""
 		if i == 0 {
 			title = "best"
 		}
-		add("  %-9s%s  %s %s  trial %d", title, pad(b.Group, group), s.BestBy, significant(b.Value), b.Index)
-	}
-	lines = lines[:min(len(lines), height-1)]
-	for i, line := range lines {
-		lines[i] = shorten(line, width-1)
+		lines = append(lines, fmt.Sprintf("  %-9s%s  %s %s  trial %d", title, pad(b.Group, group), s.BestBy, significant(b.Value),
+			b.Index))
 	}
 	return lines
 }

@@ -20,6 +20,7 @@ import (
 	"sweep/sweep"
 	"sweep/sweep/paper"
 	"sweep/sweep/report"
+	"sweep/worker/trainer"
 )
 
 type runOptions struct {
@@ -113,19 +114,9 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if err != nil {
 		return err
 	}
-	options.plan.own = true
-	p, err := s.readPlan(ctx, path, options.plan, launcher)
+	p, err := s.readOwnPlan(cmd, options, path, launcher)
 	if err != nil {
 		return err
-	}
-	if labels := p.submission.Spec.Requires; len(labels) > 0 {
-		return usageError("%s: requires a worker with the label %s, and workers of this command have no labels: "+
-			"remove it, or submit the file to a cluster with \"sweep submit\"",
-			path, slices.Min(slices.Collect(maps.Keys(labels))))
-	}
-	p.submission.Reuse = options.reuse
-	for _, note := range p.notes {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
 	}
 	unlock, err := lockHome(home)
 	if err != nil {
@@ -172,6 +163,26 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 		fmt.Fprintln(cmd.ErrOrStderr(), "the dashboard stops with the run; \"sweep ui\" serves the results")
 	}
 	return conclude(cmd, results, record)
+}
+
+// readOwnPlan reads the file of a sweep that this process is to run.
+func (s *settings) readOwnPlan(cmd *cobra.Command, options runOptions, path string,
+	launcher *trainer.Launcher) (*plan, error) {
+	options.plan.own = true
+	p, err := s.readPlan(cmd.Context(), path, options.plan, launcher)
+	if err != nil {
+		return nil, err
+	}
+	if labels := p.submission.Spec.Requires; len(labels) > 0 {
+		return nil, usageError("%s: requires a worker with the label %s, and workers of this command have no labels: "+
+			"remove it, or submit the file to a cluster with \"sweep submit\"",
+			path, slices.Min(slices.Collect(maps.Keys(labels))))
+	}
+	p.submission.Reuse = options.reuse
+	for _, note := range p.notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+	}
+	return p, nil
 }
 
 // localRun is a run in this process, and its dashboard.

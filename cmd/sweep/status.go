@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -118,22 +119,9 @@ Exit codes: 0 done, 4 no such sweep.`,
 			} else if records, err = results.Sweeps(ctx); err != nil {
 				return err
 			}
-			list := make([]sweepStatus, 0, len(records))
-			rests := atRest(ctx, results)
-			losses, err := lossesOf(ctx, results)
-			if err != nil { // a coordinator of an older version does not know of them
-				fmt.Fprintln(cmd.ErrOrStderr(), "cannot show trials whose workers vanished:", err)
-			}
-			for _, r := range records {
-				if r.State == sweep.SweepActive && r.Reason == "" {
-					r.Reason = rests
-				}
-				counts, err := results.Progress(ctx, r.ID)
-				if err != nil {
-					return err
-				}
-				list = append(list, sweepStatus{r.ID, r.Name, r.State, r.Reason, r.Trainer, r.Pool, r.Priority,
-					counts.Total(), counts, r.CreatedAt, r.UpdatedAt, losses[r.ID]})
+			list, err := statusOf(cmd, results, records)
+			if err != nil {
+				return err
 			}
 			tell(cmd, problemOf(results))
 			if asJSON {
@@ -143,46 +131,78 @@ Exit codes: 0 done, 4 no such sweep.`,
 				fmt.Fprintln(cmd.OutOrStdout(), `no sweeps yet: "sweep run FILE" starts one`)
 				return nil
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-			fmt.Fprintln(w,
-				"SWEEP\tNAME\tSTATE\tTRIALS\tCOMPLETED\tREUSED\tDIVERGED\tFAILED\tCANCELLED\tRUNNING\tPENDING\tCREATED")
-			for _, e := range list {
-				p := e.Progress
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", e.ID, e.Name, e.State, e.Trials,
-					p.Completed, p.Reused,
-					p.Diverged, p.Failed, p.Cancelled, p.Running, p.Pending+p.Queued,
-					e.CreatedAt.Local().Format("2006-01-02 15:04"))
-			}
-			if err := w.Flush(); err != nil {
-				return err
-			}
-			for _, e := range list {
-				if e.Reason != "" {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", e.ID, e.Reason)
-				}
-				for i := range e.Losses[:min(len(e.Losses), shownLosses)] {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: trial %d is %s\n", e.ID, e.Losses[i].Index, &e.Losses[i])
-				}
-				if more := len(e.Losses) - shownLosses; more > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: workers vanished while running %s more (sweep trials "+
-						"%[1]s --where 'losses>0')\n", e.ID, sweep.CountText(more, "trial"))
-				}
-				if e.Progress.Refused > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s by workers, which are not failures (sweep trials "+
-						"%[1]s --where 'refusals>0')\n", e.ID, sweep.CountText(e.Progress.Refused, "refusal"))
-				}
-				if e.Progress.Quarantined > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of workers in quarantine, rejected by the database; their "+
-						"trials failed (table quarantine)\n", e.ID, sweep.CountText(e.Progress.Quarantined, "event"))
-				}
-				if e.Progress.Faults > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s that gave other bits when repeated (table "+
-						"reproducibility_faults)\n", e.ID, sweep.CountText(e.Progress.Faults, "trial"))
-				}
-			}
-			return nil
+			return writeStatus(cmd.OutOrStdout(), list)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// statusOf gathers what is shown of sweeps.
+func statusOf(cmd *cobra.Command, results reader, records []sweep.SweepRecord) ([]sweepStatus, error) {
+	list := make([]sweepStatus, 0, len(records))
+	rests := atRest(cmd.Context(), results)
+	losses, err := lossesOf(cmd.Context(), results)
+	if err != nil { // a coordinator of an older version does not know of them
+		fmt.Fprintln(cmd.ErrOrStderr(), "cannot show trials whose workers vanished:", err)
+	}
+	for _, r := range records {
+		if r.State == sweep.SweepActive && r.Reason == "" {
+			r.Reason = rests
+		}
+		counts, err := results.Progress(cmd.Context(), r.ID)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, sweepStatus{r.ID, r.Name, r.State, r.Reason, r.Trainer, r.Pool, r.Priority,
+			counts.Total(), counts, r.CreatedAt, r.UpdatedAt, losses[r.ID]})
+	}
+	return list, nil
+}
+
+// writeStatus prints the table of sweeps, and below it what is remarkable about each.
+func writeStatus(out io.Writer, list []sweepStatus) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w,
+		"SWEEP\tNAME\tSTATE\tTRIALS\tCOMPLETED\tREUSED\tDIVERGED\tFAILED\tCANCELLED\tRUNNING\tPENDING\tCREATED")
+	for _, e := range list {
+		p := e.Progress
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", e.ID, e.Name, e.State, e.Trials,
+			p.Completed, p.Reused,
+			p.Diverged, p.Failed, p.Cancelled, p.Running, p.Pending+p.Queued,
+			e.CreatedAt.Local().Format("2006-01-02 15:04"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for i := range list {
+		writeRemarks(out, &list[i])
+	}
+	return nil
+}
+
+// writeRemarks prints why a sweep does not advance, and what its trials met.
+func writeRemarks(out io.Writer, e *sweepStatus) {
+	if e.Reason != "" {
+		fmt.Fprintf(out, "%s: %s\n", e.ID, e.Reason)
+	}
+	for i := range e.Losses[:min(len(e.Losses), shownLosses)] {
+		fmt.Fprintf(out, "%s: trial %d is %s\n", e.ID, e.Losses[i].Index, &e.Losses[i])
+	}
+	if more := len(e.Losses) - shownLosses; more > 0 {
+		fmt.Fprintf(out, "%s: workers vanished while running %s more (sweep trials "+
+			"%[1]s --where 'losses>0')\n", e.ID, sweep.CountText(more, "trial"))
+	}
+	if e.Progress.Refused > 0 {
+		fmt.Fprintf(out, "%s: %s by workers, which are not failures (sweep trials "+
+			"%[1]s --where 'refusals>0')\n", e.ID, sweep.CountText(e.Progress.Refused, "refusal"))
+	}
+	if e.Progress.Quarantined > 0 {
+		fmt.Fprintf(out, "%s: %s of workers in quarantine, rejected by the database; their "+
+			"trials failed (table quarantine)\n", e.ID, sweep.CountText(e.Progress.Quarantined, "event"))
+	}
+	if e.Progress.Faults > 0 {
+		fmt.Fprintf(out, "%s: %s that gave other bits when repeated (table "+
+			"reproducibility_faults)\n", e.ID, sweep.CountText(e.Progress.Faults, "trial"))
+	}
 }
