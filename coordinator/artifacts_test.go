@@ -103,13 +103,13 @@ func TestArtifacts(t *testing.T) {
 	if n, err := c.RetryNamed(t.Context(), id, []int64{0, 3}); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	orphan := artifacttest.Record(trial(3), content(trial(3)))
+	unowned := artifacttest.Record(trial(3), content(trial(3)))
 	for range 2 {
 		if err := c.RemoveArtifacts(t.Context(), sweep.DefaultPool, id); err != nil {
 			t.Fatal(err)
 		}
 		var lost *sweep.LostError
-		if err := store.Check(t.Context(), orphan, false); !errors.As(err, &lost) {
+		if err := store.Check(t.Context(), unowned, false); !errors.As(err, &lost) {
 			t.Errorf("%v", err)
 		}
 		if got := states(sweep.CheckDigest); !slices.Equal(got, []string{"0 stored", "1 stored", "2 stored"}) {

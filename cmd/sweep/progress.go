@@ -305,8 +305,8 @@ func bestLines(s *progress.Snapshot, best []progress.Best, width int) (lines []s
 		if i == 0 {
 			title = "best"
 		}
-		lines = append(lines, fmt.Sprintf("  %-9s%s  %s %s  trial %d", title, pad(b.Group, group), s.BestBy, significant(b.Value),
-			b.Index))
+		lines = append(lines, fmt.Sprintf("  %-9s%s  %s %s  trial %d",
+			title, pad(b.Group, group), s.BestBy, significant(b.Value), b.Index))
 	}
 	return lines
 }

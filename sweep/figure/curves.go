@@ -54,7 +54,7 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 	}
 	list := groups(compared, o.GroupBy)
 	if len(o.GroupBy) == 0 {
-		list = groups(compared, d.contested())
+		list = groups(compared, d.grouping())
 		for i := range list {
 			points := groups(list[i].trials, d.varying)
 			best(points, by, d.goal(by))

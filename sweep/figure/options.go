@@ -125,9 +125,9 @@ func (d *data) parameter(name string) error {
 		strings.Join(d.varying, ", "))
 }
 
-// contested are the parameters that the sweep file groups by, of those that vary;
+// grouping are the parameters that the sweep file groups by, of those that vary;
 // all that vary if it names none of them.
-func (d *data) contested() []string {
+func (d *data) grouping() []string {
 	var by []string
 	for _, name := range d.varying {
 		if name == SweepColumn || slices.Contains(d.choice.Group, name) {

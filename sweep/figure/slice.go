@@ -213,7 +213,7 @@ func (d *data) sliced(trials []trial, o Options) (x string, by []string, err err
 	}
 	by = o.GroupBy
 	if len(by) == 0 {
-		by = slices.DeleteFunc(slices.Clone(d.contested()), func(name string) bool { return name == x })
+		by = slices.DeleteFunc(slices.Clone(d.grouping()), func(name string) bool { return name == x })
 		if len(by) == len(d.varying)-1 && len(by) > 0 && len(d.choice.Group) == 0 {
 			by = nil // nothing says what to part by
 		}

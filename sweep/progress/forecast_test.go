@@ -19,7 +19,7 @@ func TestForecastLeft(t *testing.T) {
 		{"nothing happened, nothing known", 1, func(int) float64 { return 0 }, 100, 50, 0, 0},
 		{"nothing happened, a speed expected", 1, func(int) float64 { return 0 }, 100, 50, 2, 25},
 		{"one a second", 1, func(s int) float64 { return float64(s) }, 100, 50, 0, 50},
-		{"the measured speed beats the expected", 1, func(s int) float64 { return float64(s) }, 100, 50, 1000, 50},
+		{"the measured speed exceeds the expected", 1, func(s int) float64 { return float64(s) }, 100, 50, 1000, 50},
 		{"less than a trial was seen: the expected speed", 1000, func(s int) float64 {
 			return float64(s)
 		}, 100, 50, 5, 10},

@@ -56,7 +56,7 @@ func TestHeartbeat(t *testing.T) {
 	select {
 	case <-called:
 	case <-time.After(patience):
-		t.Error("no roll call")
+		t.Error("no request for heartbeats")
 	}
 	answer, err := w.SendHeartbeat(t.Context(), heartbeat)
 	if err != nil || !reflect.DeepEqual(*answer, want) {

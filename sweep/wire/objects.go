@@ -317,7 +317,7 @@ func (o *Objects) Remove(ctx context.Context, prefix string, keep func(location 
 			live[info.NUID] = true
 			continue
 		}
-		// Its name first: what is left without one is an orphan.
+		// Its name first: pieces without one are abandoned, and found as such.
 		for _, subject := range []string{nameSubject(info.Name), "C." + info.NUID} {
 			if err := b.purge(ctx, subject); err != nil {
 				return err

@@ -43,7 +43,7 @@ wandb.log({"ok": 1})
 	})
 }
 
-// 3. The sweep's values beat those of init, nested mappings merge, and what the
+// 3. The sweep's values override those of init, nested mappings merge, and what the
 // program changes afterwards is ignored with a warning.
 func TestPrecedence(t *testing.T) {
 	r := newPython(t, `
