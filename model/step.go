@@ -94,6 +94,9 @@ func NewStepTimer(ctx context.Context, shape StepShape) (*StepTimer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.network.System.FeedForward && shape.Steps > 1 {
+		return nil, fmt.Errorf("step timer: %d steps: %s reads a series as one step", shape.Steps, shape.Model)
+	}
 	s.network.Options.Operator = layer.OperatorKind(shape.Operator)
 	history, err := environmentHistory()
 	if err != nil {

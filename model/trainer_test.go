@@ -424,6 +424,10 @@ func TestStepTimer(t *testing.T) {
 	if _, err := NewStepTimer(t.Context(), shape); err == nil {
 		t.Error("an unknown operator was accepted")
 	}
+	shape.Model, shape.Operator = "mlp", ""
+	if _, err := NewStepTimer(t.Context(), shape); err == nil {
+		t.Error("several steps of a feed-forward network were accepted")
+	}
 }
 
 // One row cannot be parted: a trial without validation must not win with a loss
