@@ -30,12 +30,21 @@ import (
 	"sweep/sweep/wire"
 )
 
+// Store is what a coordinator needs of a database.
+type Store interface {
+	sweep.Reader
+	sweep.Queue
+	sweep.EventRecorder
+	sweep.Reconciler
+	sweep.Administrator
+}
+
 // Options are the settings of a Coordinator.
 type Options struct {
 	// Store is required, and Wire for Run; the caller closes them after it. Without Wire
 	// the other methods change the store only, and a running coordinator notices within
 	// seconds.
-	Store sweep.Store
+	Store Store
 	Wire  *wire.Wire
 	// Artifacts is where workers store artifacts; without it they can only be listed.
 	Artifacts *artifact.Store
@@ -79,7 +88,7 @@ const (
 // Coordinator runs the sweeps of a store.
 type Coordinator struct {
 	options Options
-	store   sweep.Store
+	store   Store
 	wire    *wire.Wire
 	log     *slog.Logger
 	waiters waiters

@@ -5,14 +5,18 @@ import (
 	"time"
 )
 
-// Store is the truth about sweeps: the broker only carries. Every method is safe
-// for concurrent use and safe to repeat, and is one transaction, but for those that
-// go over all trials of a sweep: they take one for each page of trials, so that
-// nobody's recording waits for them, and go on where they were when repeated. An
-// unknown sweep or trial is ErrNotFound, wrapped; data that the database does not
-// take are ErrRefused, wrapped.
+// Store is the truth about sweeps: the broker only carries. Its parts are named after those
+// that use them. Every method is safe for concurrent use and safe to repeat, and is one
+// transaction, except for those that go through all trials of a sweep: they take one for
+// each page of trials, so that recording does not wait for them, and resume where they
+// stopped when they are repeated. An unknown sweep or trial is ErrNotFound, wrapped; data
+// that the database rejects are ErrRefused, wrapped.
 type Store interface {
 	Reader
+	Queue
+	EventRecorder
+	Reconciler
+	Administrator
 	// Close releases the connections.
 	Close() error
 	// Cluster is the identity of the database.
@@ -21,21 +25,15 @@ type Store interface {
 	// brings the schema up to date. From then on each of the store's writes checks, in
 	// its own transaction, that the term is not over: otherwise it is a *DeposedError.
 	Lead(ctx context.Context, options LeadOptions) (Lead, error)
+	// Rows calls yield for each trial of a sweep from one index up to another, in index
+	// order, with the columns that trials are compared by. The row is valid until yield
+	// returns.
+	Rows(ctx context.Context, id string, from, until int64, yield func(*TrialRow) error) error
+}
 
-	// CreateSweep stores a new active sweep whose first grid has points points,
-	// cursor 0, and returns its id: that of the sweep that there is if the
-	// submission's key was used already.
-	CreateSweep(ctx context.Context, id string, submission *Submission, points int64) (string, error)
-	// AddGrid appends a further grid and makes the sweep active again. A submission
-	// whose key was used already changes nothing.
-	AddGrid(ctx context.Context, id string, submission *Submission, points int64) (GridRecord, error)
-	// SetSweepState changes the state, for a reason if it is not a person's wish;
-	// SetSweepPriority the priority; SetWaiting whether no worker can run what is left
-	// of an active sweep, and why.
-	SetSweepState(ctx context.Context, id string, state SweepState, reason string) error
-	SetSweepPriority(ctx context.Context, id string, priority int) error
-	SetWaiting(ctx context.Context, id string, waiting bool, reason string) error
-
+// Queue is the part of a Store that a scheduler needs: it turns grid points into trials,
+// and trials into jobs.
+type Queue interface {
 	// AddTrials writes the next page of a grid's trials as pending and moves the
 	// grid's cursor from from to from+len(trials); if the cursor is not at from
 	// the page is already written and nothing changes. classes has the requirements
@@ -45,59 +43,82 @@ type Store interface {
 	// ReusedFrom set. It returns how many.
 	AddTrials(ctx context.Context, id string, ordinal int, from int64, trials []Trial,
 		classes map[int]Requirement) (reused int, err error)
-	// Backlog tells what is left of the active sweeps, or of the named ones.
+	// Backlog returns what is left of the active sweeps, or of the named ones.
 	Backlog(ctx context.Context, ids ...string) ([]Backlog, error)
 	// TakePending moves up to limit pending trials of a class to queued, in index
-	// order, and returns them; those that another process put back may come last. Of a
-	// sweep that is not active, as it may have become since the caller looked, it takes
-	// none.
+	// order, and returns them; those that another process put back may come last. It
+	// takes none of a sweep that is no longer active.
 	TakePending(ctx context.Context, id string, class, limit int) ([]Trial, error)
+	// Requeue puts the queued or running ones of these trials back to pending.
+	Requeue(ctx context.Context, trials []TrialID) (int64, error)
+	// SetWaiting records whether no worker can run what is left of an active sweep, and
+	// why.
+	SetWaiting(ctx context.Context, id string, waiting bool, reason string) error
+}
+
+// EventRecorder is the part of a Store that a collector needs.
+type EventRecorder interface {
 	// Record applies events in order, all or none; see Event and RecordReport.
 	// The first terminal result of a trial wins.
 	Record(ctx context.Context, events []Event) (RecordReport, error)
-	// Replaced returns the executions in whose place another started while they ran,
-	// of trials that have not ended, each as the EventLost that counts it: its worker
-	// may have vanished. Those that are counted are not among them.
-	Replaced(ctx context.Context) ([]Event, error)
 	// Quarantine keeps events that Record refuses.
 	Quarantine(ctx context.Context, events []Quarantined) error
-	// Unheard returns up to limit queued or running trials of active and paused
-	// sweeps that were last queued or heard of before the given time, in index order
-	// after the trial after (nil for the first page). A time further ahead than the
-	// given one is ago was written before the clock was set back: it counts as before.
-	Unheard(ctx context.Context, before time.Time, after *TrialID, limit int) ([]Heard, error)
+}
+
+// Reconciler is the part of a Store that is compared with the broker.
+type Reconciler interface {
 	// States returns the states of trials, without those that do not exist; those of
 	// a deleted sweep are cancelled.
 	States(ctx context.Context, trials []TrialID) (map[TrialID]State, error)
-	// Requeue puts the queued or running ones of these trials back to pending.
-	Requeue(ctx context.Context, trials []TrialID) (int64, error)
+	// Replaced returns the executions that another execution replaced while they ran, of
+	// trials that have not ended, each as the EventLost that counts it: its worker may
+	// have vanished. Those that are counted already are left out.
+	Replaced(ctx context.Context) ([]Event, error)
+	// Unheard returns up to limit queued or running trials of active and paused
+	// sweeps that were last queued or heard of before the given time, in index order
+	// after the trial after (nil for the first page). A time further in the future than
+	// the given one is in the past was written before the clock was set back: it counts
+	// as before.
+	Unheard(ctx context.Context, before time.Time, after *TrialID, limit int) ([]Heard, error)
 	// RequeueUnheard puts back those of them that were not queued or heard of again
 	// since Unheard returned them.
 	RequeueUnheard(ctx context.Context, trials []Heard) (int64, error)
+}
+
+// Administrator is the part of a Store that people's commands need.
+type Administrator interface {
+	// CreateSweep stores a new active sweep whose first grid has points points, its
+	// cursor at 0, and returns its id: that of the existing sweep if the submission's key
+	// was used already.
+	CreateSweep(ctx context.Context, id string, submission *Submission, points int64) (string, error)
+	// AddGrid appends a further grid and makes the sweep active again. A submission
+	// whose key was used already changes nothing.
+	AddGrid(ctx context.Context, id string, submission *Submission, points int64) (GridRecord, error)
+	// SetSweepState changes the state; the reason is empty if a person asked for it.
+	SetSweepState(ctx context.Context, id string, state SweepState, reason string) error
+	// SetSweepPriority changes the priority.
+	SetSweepPriority(ctx context.Context, id string, priority int) error
 	// CancelTrials cancels all trials of a sweep that are not terminal, its
 	// unwritten points included, makes the sweep cancelled if there were any, and
 	// returns those that were queued or running. It goes in pages.
 	CancelTrials(ctx context.Context, id string) ([]TrialID, error)
-	// DeleteSweep removes a sweep with its trials and what belongs to them, in pages
-	// between which others work. Results that trials of other sweeps took over stay
-	// theirs. A sweep that runs is ErrRunning, wrapped.
-	DeleteSweep(ctx context.Context, id string) (Removed, error)
-	// PruneSweeps removes what ended sweeps are not to keep, in pages likewise.
-	PruneSweeps(ctx context.Context, keep Retention) (Removed, error)
-	// RetryTrials puts failed and cancelled trials back to pending, their
-	// charges forgotten, makes the sweep active if there were any, and returns
-	// how many, unwritten points included. It goes in pages.
-	RetryTrials(ctx context.Context, id string) (int64, error)
 	// CancelSome cancels those of the named trials that are not terminal and returns
-	// how many, and which of them were queued or running. RetrySome puts the failed
-	// and cancelled ones of them back to pending, as RetryTrials does. An index
-	// without a trial row is ErrNotFound, and then nothing changes.
+	// how many, and which of them were queued or running. An index without a trial row is
+	// ErrNotFound, and then nothing changes.
 	CancelSome(ctx context.Context, id string, indices []int64) (cancelled int64, active []TrialID, err error)
+	// RetryTrials puts failed and cancelled trials back to pending, resets their charges,
+	// makes the sweep active if there were any, and returns how many, unwritten points
+	// included. It goes in pages.
+	RetryTrials(ctx context.Context, id string) (int64, error)
+	// RetrySome does so for those of the named trials that failed or were cancelled. An
+	// index without a trial row is ErrNotFound, and then nothing changes.
 	RetrySome(ctx context.Context, id string, indices []int64) (int64, error)
-	// Rows calls yield for each trial of a sweep from one index up to another, in
-	// their order, with no more than what trials are compared by. The row is valid
-	// until yield returns.
-	Rows(ctx context.Context, id string, from, until int64, yield func(*TrialRow) error) error
+	// DeleteSweep removes a sweep with its trials and what belongs to them, in pages
+	// between which others work. Results that trials of other sweeps reuse are kept for
+	// them. A sweep that runs is ErrRunning, wrapped.
+	DeleteSweep(ctx context.Context, id string) (Removed, error)
+	// PruneSweeps removes what the retention of ended sweeps excludes, likewise in pages.
+	PruneSweeps(ctx context.Context, keep Retention) (Removed, error)
 	// ArtifactLocations calls yield for the location of each recorded artifact that
 	// begins with a prefix, in no order.
 	ArtifactLocations(ctx context.Context, prefix string, yield func(location string) error) error

@@ -25,10 +25,17 @@ import (
 	"sweep/sweep"
 )
 
+// Store is what a dashboard reads of a database.
+type Store interface {
+	sweep.Reader
+	// Rows is as in sweep.Store.
+	Rows(ctx context.Context, id string, from, until int64, yield func(*sweep.TrialRow) error) error
+}
+
 // Options are what a Server needs and may be told.
 type Options struct {
 	// Store is where the results are; the caller closes it after Close.
-	Store sweep.Store
+	Store Store
 	// Postgres says that Store is one: its SQL differs.
 	Postgres bool
 	// Workers lists a cluster's workers; nil where there is none.
