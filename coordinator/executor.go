@@ -179,6 +179,13 @@ func (s *scheduler) publishAll(ctx context.Context, pool string, batches []batch
 	publishing.Wait()
 }
 
+// publishTime and publishTimeEach bound the publication of some jobs: a broker that loses the
+// stream meanwhile never answers, and one that syncs each message is slow.
+const (
+	publishTime     = 2 * time.Second
+	publishTimeEach = 10 * time.Millisecond
+)
+
 // publish puts jobs into a queue.
 func (s *scheduler) publish(ctx context.Context, b batch) (schedule.Fact, error) {
 	done := schedule.Published{Outcome: outcomeOf(b.queue, nil)}
@@ -189,9 +196,7 @@ func (s *scheduler) publish(ctx context.Context, b batch) (schedule.Fact, error)
 		done.Err, done.Withheld = errUncertain, true
 		return done, nil
 	}
-	// A broker that loses the stream meanwhile never answers. A slow one that
-	// syncs every message gets the time for it.
-	bound, cancel := context.WithTimeout(ctx, 2*time.Second+time.Duration(len(b.jobs))*10*time.Millisecond)
+	bound, cancel := context.WithTimeout(ctx, publishTime+time.Duration(len(b.jobs))*publishTimeEach)
 	defer cancel()
 	sequences, err := s.wire.PublishJobs(bound, wire.Queue(b.queue), b.jobs)
 	tooLarge, err := wire.TooLarge(err)

@@ -80,6 +80,8 @@ const (
 	plainInterval = time.Second
 	// longestSilence is the time after which a line is due whatever happens.
 	longestSilence = 30 * time.Second
+	// lastLook bounds the look at a sweep after its end.
+	lastLook = 5 * time.Second
 )
 
 // watch shows the sweep until ctx ends, once at least.
@@ -113,7 +115,7 @@ func (v *progressView) watch(ctx context.Context) {
 
 // end prints how the sweep was when the watching ended.
 func (v *progressView) end(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 	defer cancel()
 	v.observer.Hurry()
 	if s, err := v.observer.Look(ctx, time.Now()); err == nil { // else the run reports what is broken

@@ -4,8 +4,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -55,11 +57,12 @@ func TestWords(t *testing.T) {
 	})
 }
 
-// TestBounds finds channels whose capacity has no name that says why.
+// TestBounds finds channels whose capacity, and waits and growing pauses whose length, has no
+// name that says what it bounds.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	eachFile(t, regexp.MustCompile(`\.go$`), func(name string, text string) {
-		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "coordinator/store/storetest/") {
+		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(path.Dir(name), "test") {
 			return
 		}
 		files := token.NewFileSet()
@@ -69,20 +72,68 @@ func TestBounds(t *testing.T) {
 			return
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) != 2 {
-				return true
-			}
-			made, _ := call.Fun.(*ast.Ident)
-			_, channel := call.Args[0].(*ast.ChanType)
-			number, literal := call.Args[1].(*ast.BasicLit)
-			if made != nil && made.Name == "make" && channel && literal && number.Value != "0" && number.Value != "1" {
-				t.Errorf("%s: a channel of %s: give the number a name that says what it bounds",
-					files.Position(call.Pos()), number.Value)
+			if call, ok := n.(*ast.CallExpr); ok {
+				if number := unnamedBound(call); number != "" {
+					t.Errorf("%s: give %s a name that says what it bounds", files.Position(call.Pos()), number)
+				}
 			}
 			return true
 		})
 	})
+}
+
+// units are the units of durations that are written down as numbers.
+var units = regexp.MustCompile(`time\.(Nano|Micro|Milli)?(second|Second|Minute|Hour)\b`)
+
+// unnamedBound returns the number by which a call bounds a channel or a wait, "" if there is
+// none or it has a name.
+func unnamedBound(call *ast.CallExpr) (number string) {
+	switch function := types.ExprString(call.Fun); function {
+	case "make":
+		if _, channel := call.Args[0].(*ast.ChanType); channel && len(call.Args) == 2 {
+			literal, ok := call.Args[1].(*ast.BasicLit)
+			if ok && literal.Value != "0" && literal.Value != "1" {
+				return literal.Value
+			}
+		}
+	case "min", "max", "time.After", "time.AfterFunc", "time.NewTicker", "time.NewTimer", "time.Sleep", "time.Tick",
+		"context.WithTimeout", "context.WithTimeoutCause":
+		for _, argument := range call.Args {
+			product, ok := argument.(*ast.BinaryExpr)
+			if ok && units.MatchString(types.ExprString(product)) {
+				return types.ExprString(product)
+			}
+		}
+	}
+	return ""
+}
+
+func TestUnnamedBound(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"make(chan int, 16)":                          "16",
+		"make(chan int, 1)":                           "",
+		"make(chan int)":                              "",
+		"make(chan int, backlog)":                     "",
+		"make([]int, 16)":                             "",
+		"time.After(20 * time.Second)":                "20 * time.Second",
+		"time.After(2 * pause)":                       "",
+		"time.NewTimer(pause)":                        "",
+		"context.WithTimeout(ctx, 5*time.Second)":     "5 * time.Second",
+		"context.WithTimeout(ctx, n*time.Second + d)": "n * time.Second + d",
+		"min(2*pause, 30*time.Second)":                "30 * time.Second",
+		"min(2*pause, lastPause)":                     "",
+		"time.After(first + time.Duration(n)*each)":   "",
+		"f(30 * time.Second)":                         "",
+	} {
+		call, err := parser.ParseExpr(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := unnamedBound(call.(*ast.CallExpr)); got != want {
+			t.Errorf("%s: %q, want %q", source, got, want)
+		}
+	}
 }
 
 // eachFile visits the project's files whose names fit, generated ones left out.

@@ -19,6 +19,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"sweep/coordinator/store"
+	"sweep/coordinator/store/postgres/postgrestest"
+	"sweep/sweep"
 )
 
 // BenchmarkDashboard measures what a person waits for, over the real store: in a
@@ -257,4 +259,54 @@ func (f *fixture) patient(values url.Values, page *trialsPage) {
 		}
 	}
 	f.t.Fatal("not all trials were read")
+}
+
+// BenchmarkFortyMetrics sorts a hundred thousand trials by one of forty metrics that no
+// description names: the first page of a server that has read nothing, and then each sort.
+//
+//	go test ./coordinator/web -run '^$' -bench FortyMetrics -benchtime 20x
+func BenchmarkFortyMetrics(b *testing.B) {
+	const trials = 100_000
+	for _, kind := range []struct{ name, address string }{
+		{"SQLite", filepath.Join(b.TempDir(), "sweep.db")}, {"Postgres", postgrestest.Start(b).Database(b)},
+	} {
+		results, err := store.Open(context.Background(), kind.address)
+		if err != nil {
+			b.Fatal(err)
+		}
+		begin(b, results, sweepID, "first", trials, trials, func(i int64, result *sweep.Result) {
+			if result.Curves = nil; result.Summary == nil {
+				return
+			}
+			for m := range int64(40) {
+				result.Summary[fmt.Sprintf("metric_%02d", m)] = float64((i+1)*(2*m+7919)%1_000_003) / 1_000_003
+			}
+		})
+		if err := results.Close(); err != nil {
+			b.Fatal(err)
+		}
+		f := newFixture(b, kind.address, false)
+		sort := func(metric, descending string) (page trialsPage) {
+			f.try("sweeps/first/trials", url.Values{"sort": {metric}, "descending": {descending}, "limit": {"50"},
+				"column": {metric}}, &page)
+			return page
+		}
+		b.Run(kind.name+"/FirstPage", func(b *testing.B) {
+			for b.Loop() {
+				f.close()
+				f = newFixture(b, kind.address, false)
+				if page := sort("metric_37", ""); len(page.Rows) != 50 {
+					b.Fatalf("%d trials on a page", len(page.Rows))
+				}
+			}
+		})
+		f.patient(url.Values{"limit": {"1"}, "sort": {"metric_00"}}, new(trialsPage))
+		b.Run(kind.name+"/Sort", func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				if page := sort(fmt.Sprintf("metric_%02d", i%40), fmt.Sprint(i/40%2)); page.Total != trials {
+					b.Fatalf("%d trials", page.Total)
+				}
+			}
+		})
+	}
 }

@@ -16,6 +16,10 @@ import (
 // listens: once for all who do.
 const pause = time.Second
 
+// aliveInterval is how long a silent connection lasts before it is written to, so that
+// proxies do not close it.
+const aliveInterval = 20 * time.Second
+
 // event is a change: of a sweep, its new progress, or that it was deleted; or what keeps
 // trials from advancing.
 type event struct {
@@ -52,7 +56,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) error {
 	}
 	changes := s.subscribe()
 	defer s.unsubscribe(changes)
-	alive := time.NewTicker(20 * time.Second)
+	alive := time.NewTicker(aliveInterval)
 	defer alive.Stop()
 	for {
 		var err error

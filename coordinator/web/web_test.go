@@ -109,8 +109,11 @@ func fill(t testing.TB, results sweep.Store, id, name string, n int64) {
 	begin(t, results, id, name, n, n)
 }
 
-// begin stores a sweep of n trials, of which it writes the first ones.
-func begin(t testing.TB, results sweep.Store, id, name string, points, n int64) {
+// begin stores a sweep of some points, writes the first n trials, and records the results
+// that change leaves.
+func begin(t testing.TB, results sweep.Store, id, name string, points, n int64,
+	change ...func(index int64, result *sweep.Result),
+) {
 	t.Helper()
 	ctx := t.Context()
 	must := func(err error) {
@@ -131,6 +134,9 @@ func begin(t testing.TB, results sweep.Store, id, name string, points, n int64) 
 			trials = append(trials, trial)
 			if result == nil {
 				continue
+			}
+			for _, f := range change {
+				f(i, result)
 			}
 			clock = clock.Add(time.Millisecond)
 			execution := fmt.Sprintf("host-%x", i)
