@@ -44,6 +44,17 @@ func (s Select) Filled(d *Description) Select {
 	return s
 }
 
+// GroupOf returns the parameters of a point that name its group.
+func (s Select) GroupOf(point Parameters) Parameters {
+	group := Parameters{}
+	for _, name := range s.Group {
+		if value, ok := point[name]; ok {
+			group[name] = value
+		}
+	}
+	return group
+}
+
 // String says in words how trials are compared.
 func (s Select) String() string {
 	return fmt.Sprintf("%s (%s) within %s", cmp.Or(s.By, "nothing"), cmp.Or(s.Goal, Minimize),

@@ -51,15 +51,10 @@ const maxDecided = 1 << 12
 func (d *decoder) applies(schema *sweep.ParameterSchema) (where sweep.Match, possible, sure bool) {
 	names := map[string]bool{}
 	d.decides(schema.AppliesWhen, names)
-	deciding := &sweep.Description{}
+	deciding := d.describe(names)
 	var axes []*declaration
 	combinations := int64(1)
-	for _, p := range d.description.Parameters {
-		if !names[p.Name] {
-			continue
-		}
-		p.Required = false // what is missing was refused
-		deciding.Parameters = append(deciding.Parameters, p)
+	for _, p := range deciding.Parameters {
 		if axis := d.file.declared[p.Name]; axis != nil {
 			if axis.values.Distribution != nil || axis.values.Len() > maxDecided/combinations {
 				return nil, true, false
@@ -103,6 +98,19 @@ func (d *decoder) applies(schema *sweep.ParameterSchema) (where sweep.Match, pos
 		}
 	}
 	return where, fitting > 0, fitting == combinations
+}
+
+// describe returns the part of the trainer's description that is about some parameters. None
+// is required: what is missing was refused.
+func (d *decoder) describe(names map[string]bool) *sweep.Description {
+	part := &sweep.Description{}
+	for _, p := range d.description.Parameters {
+		if names[p.Name] {
+			p.Required = false
+			part.Parameters = append(part.Parameters, p)
+		}
+	}
+	return part
 }
 
 // decides adds the names of all parameters on which it depends whether a match fits.

@@ -199,23 +199,25 @@ func (d *decoder) decodeConditions() {
 			}
 		}
 	}
-	n, ok := d.given("when")
-	if !ok {
-		return
-	}
-	entries, ok := d.entries(n, "when")
+	entries, ok := d.section("when")
 	if !ok {
 		return
 	}
 	for _, e := range entries {
-		p := d.file.declared[e.key]
-		if p == nil {
-			d.failName(e.where, "when", fmt.Sprintf("this sweep has no parameter %s", shorten(e.key)), e.key,
-				d.declaredNames())
-			continue
+		if p := d.declared(e, "when"); p != nil {
+			d.addCondition(p, e.value, join("when", e.key))
 		}
-		d.addCondition(p, e.value, join("when", e.key))
 	}
+}
+
+// declared returns the parameter that the key of a mapping names, nil if there is none.
+func (d *decoder) declared(e entry, path string) *declaration {
+	p := d.file.declared[e.key]
+	if p == nil {
+		d.failName(e.where, path, fmt.Sprintf("this sweep has no parameter %s", shorten(e.key)), e.key,
+			d.declaredNames())
+	}
+	return p
 }
 
 func (d *decoder) addCondition(p *declaration, n *yaml.Node, path string) {
@@ -256,17 +258,12 @@ func (d *decoder) match(n *yaml.Node, path string) (sweep.Match, bool) {
 	}
 	m := make(sweep.Match, len(entries))
 	for _, e := range entries {
-		p := d.file.declared[e.key]
+		p := d.declared(e, path)
 		if p == nil {
-			d.failName(e.where, path, fmt.Sprintf("this sweep has no parameter %s", shorten(e.key)), e.key,
-				d.declaredNames())
 			ok = false
 			continue
 		}
-		items := []*yaml.Node{e.value}
-		if e.value.Kind == yaml.SequenceNode {
-			items = e.value.Content
-		}
+		items := itemsOf(e.value)
 		if len(items) == 0 {
 			d.fail(at(e.value), join(path, e.key), "must have at least one value")
 			ok = false
@@ -295,11 +292,7 @@ func (d *decoder) match(n *yaml.Node, path string) (sweep.Match, bool) {
 // noteStranger warns of a value that the sweep does not have: left over from a
 // shortened list, or misspelt.
 func (d *decoder) noteStranger(where position, path string, p *declaration, value any) {
-	text, err := sweep.CanonicalJSON(value)
-	if err != nil {
-		return
-	}
-	message := fmt.Sprintf("parameter %s never has the value %s", p.name, clip(string(text)))
+	message := fmt.Sprintf("parameter %s never has the value %s", p.name, valueText(value))
 	if name, ok := value.(string); ok && len(p.values.List) <= 1000 {
 		var known []string
 		for _, item := range p.values.List {

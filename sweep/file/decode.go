@@ -56,34 +56,32 @@ func Decode(name string, data []byte, options Options) (*File, error) {
 	d.count, d.method = options.Count, options.Method
 	d.decode(data)
 	if len(d.errors) > 0 {
-		d.errors.sort()
+		slices.SortStableFunc(d.errors, (*Error).compare)
 		return nil, d.errors
 	}
-	slices.SortStableFunc(d.notes, func(a, b *Error) int { return a.compare(b) })
+	slices.SortStableFunc(d.notes, (*Error).compare)
 	for _, note := range d.notes {
 		d.file.Notes = append(d.file.Notes, note.Error())
 	}
 	return d.file, nil
 }
 
-// Trainer returns the trainer that a sweep file names; if it is silent
-// sweep.ScriptTrainer for a file with a program, else sweep.DefaultTrainer, so that its description can be fetched
-// for Decode. It reports
-// only what keeps it from finding the name.
+// Trainer returns the trainer that a sweep file names, whose description Decode takes. Without
+// a name it is sweep.ScriptTrainer for a file with a program, else sweep.DefaultTrainer. The
+// errors are only those that hide the name.
 func Trainer(name string, data []byte) (string, error) {
 	d := newDecoder(name)
 	d.readTop(data)
 	d.decodeTrainer()
 	if len(d.errors) > 0 {
-		d.errors.sort()
+		slices.SortStableFunc(d.errors, (*Error).compare)
 		return "", d.errors
 	}
 	return d.file.Spec.Trainer, nil
 }
 
-// LocateTrainer returns an error about the trainer that a file names, as that it
-// does not exist, as an *Error at the place where the file names it, which wraps
-// it; where the file is silent, at its beginning.
+// LocateTrainer returns err, which is about the trainer that a file names, as an *Error, which
+// wraps it, at the place of the name; without a name at the beginning of the file.
 func LocateTrainer(name string, data []byte, err error) error {
 	d := newDecoder(name)
 	d.readTop(data)
@@ -91,9 +89,7 @@ func LocateTrainer(name string, data []byte, err error) error {
 	if n, ok := d.given("trainer"); ok {
 		where = at(n)
 	}
-	e := located(where, "trainer", err)
-	e.File = name
-	return e
+	return d.file.located(where, "trainer", err)
 }
 
 // keys are the top-level keys with a meaning here; foreignKeys those of Weights
@@ -140,36 +136,30 @@ func newDecoder(name string) *decoder {
 // add records an error; the first maxErrors count.
 func (d *decoder) add(e *Error) {
 	if len(d.errors) < maxErrors {
-		e.File = d.file.Name
 		d.errors = append(d.errors, e)
 	}
 }
 
 func (d *decoder) fail(where position, key, format string, arguments ...any) {
-	d.add(&Error{Line: int(where.line), Column: int(where.column), Key: key,
-		Problem: fmt.Sprintf(format, arguments...)})
+	d.add(d.file.errorAt(where, key, fmt.Sprintf(format, arguments...)))
 }
 
 // failName reports an unknown name with the nearest known one.
 func (d *decoder) failName(where position, key, problem, name string, known []string) {
-	if len(d.errors) < maxErrors {
-		d.add(&Error{Line: int(where.line), Column: int(where.column), Key: key, Problem: problem,
-			Nearest: sweep.Nearest(name, known)})
+	if len(d.errors) < maxErrors { // finding the nearest name takes time
+		e := d.file.errorAt(where, key, problem)
+		e.Nearest = sweep.Nearest(name, known)
+		d.add(e)
 	}
 }
 
 // failCause reports an error of package sweep.
 func (d *decoder) failCause(where position, key string, err error) {
-	if len(d.errors) < maxErrors {
-		d.add(located(where, key, err))
-	}
+	d.add(d.file.located(where, key, err))
 }
 
 func (d *decoder) note(where position, key, format string, arguments ...any) {
-	d.notes = append(d.notes, &Error{
-		File: d.file.Name, Line: int(where.line), Column: int(where.column), Key: key,
-		Problem: fmt.Sprintf(format, arguments...),
-	})
+	d.notes = append(d.notes, d.file.errorAt(where, key, fmt.Sprintf(format, arguments...)))
 }
 
 func (d *decoder) decode(data []byte) {
@@ -203,8 +193,7 @@ func (d *decoder) decode(data []byte) {
 	}
 	d.describeScript()
 	if err := d.file.Spec.CheckNames(); err != nil {
-		where, key := d.file.place(err)
-		d.failCause(where, key, err)
+		d.add(d.file.locate(err))
 		return
 	}
 	grid, err := sweep.NewGrid(&d.file.Spec)
@@ -217,8 +206,7 @@ func (d *decoder) decode(data []byte) {
 		}
 	}
 	if err != nil {
-		where, key := d.file.place(err)
-		d.failCause(where, key, err)
+		d.add(d.file.locate(err))
 		return
 	}
 	d.file.Grid = grid
@@ -251,15 +239,12 @@ func (d *decoder) readTop(data []byte) (others []entry) {
 func (d *decoder) sortOut(others []entry) {
 	for _, e := range others {
 		if slices.Contains(foreignKeys, e.key) {
-			d.foreign(e)
+			d.ignored = append(d.ignored, e)
 		} else {
 			d.unknownKey(e)
 		}
 	}
 }
-
-// foreign has a key named in the note on those that mean nothing here.
-func (d *decoder) foreign(e entry) { d.ignored = append(d.ignored, e) }
 
 func (d *decoder) noteIgnored() {
 	slices.SortFunc(d.ignored, func(a, b entry) int { return int(a.where.line) - int(b.where.line) })
@@ -292,6 +277,15 @@ func (d *decoder) given(key string) (*yaml.Node, bool) {
 		return nil, false
 	}
 	return e.value, true
+}
+
+// section returns the entries of a top-level key that has some.
+func (d *decoder) section(key string) ([]entry, bool) {
+	n, ok := d.given(key)
+	if !ok {
+		return nil, false
+	}
+	return d.entries(n, key)
 }
 
 // token is what pools and trainers are called: a pool is part of a subject, a
@@ -415,10 +409,7 @@ func (d *decoder) decodeReplicates() {
 
 // names are the parameters of the sweep and of its trainer.
 func (d *decoder) names() []string {
-	names := make([]string, 0, len(d.order))
-	for _, declared := range d.order {
-		names = append(names, declared.name)
-	}
+	names := d.declaredNames()
 	if d.description != nil {
 		for _, s := range d.description.Parameters {
 			if d.file.declared[s.Name] == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -145,17 +146,12 @@ func tab(data []byte, line int32) (position, bool) {
 
 // directive returns the number of the first line with a %TAG directive, or 0.
 func directive(data []byte) int {
-	line := 1
-	for len(data) > 0 {
-		if bytes.HasPrefix(data, []byte("%TAG")) {
-			return line
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if bytes.HasPrefix(line, []byte("%TAG")) {
+			return number
 		}
-		end := bytes.IndexByte(data, '\n')
-		if end < 0 {
-			return 0
-		}
-		data = data[end+1:]
-		line++
 	}
 	return 0
 }
@@ -181,7 +177,9 @@ func (d *decoder) failSyntax(data []byte, err error) {
 	if at, ok := tab(data, where.line); ok {
 		where, message = at, "not valid YAML: a tab stands where the line is indented: use spaces"
 	}
-	d.add(&Error{Line: int(where.line), Column: int(where.column), Problem: message, Err: err})
+	e := d.file.errorAt(where, "", message)
+	e.Err = err
+	d.add(e)
 }
 
 // unreadable finds the first character that YAML does not allow.
@@ -264,6 +262,7 @@ type entry struct {
 	key   string
 	where position
 	value *yaml.Node
+	merge bool // the key is <<
 }
 
 // entries returns the keys of a mapping in order, those before and after a bad
@@ -277,7 +276,6 @@ func (d *decoder) entries(n *yaml.Node, path string) ([]entry, bool) {
 	ok := true
 	own := make(map[string]position, len(n.Content)/2)
 	list := make([]entry, 0, len(n.Content)/2)
-	merges := false
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := follow(n.Content[i]), follow(n.Content[i+1])
 		where := at(n.Content[i])
@@ -287,7 +285,6 @@ func (d *decoder) entries(n *yaml.Node, path string) ([]entry, bool) {
 			ok = false
 			continue
 		case key.ShortTag() == "!!merge":
-			merges = true
 		default:
 			if first, repeated := own[key.Value]; repeated {
 				d.fail(where, join(path, key.Value), "is given twice, first in line %d", first.line)
@@ -296,34 +293,24 @@ func (d *decoder) entries(n *yaml.Node, path string) ([]entry, bool) {
 			}
 			own[key.Value] = where
 		}
-		list = append(list, entry{key.Value, where, value})
+		list = append(list, entry{key.Value, where, value, key.ShortTag() == "!!merge"})
 	}
-	if merges {
-		list, merges = d.merge(n, list, own, path)
-		ok = ok && merges
-	}
-	return list, ok
+	merged, merges := d.merge(list, own, path)
+	return merged, ok && merges
 }
 
-// merge expands the merge keys among the entries of n.
-func (d *decoder) merge(n *yaml.Node, list []entry, own map[string]position, path string) ([]entry, bool) {
-	isMerge := map[position]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if key := follow(n.Content[i]); key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge" {
-			isMerge[at(n.Content[i])] = true
-		}
+// merge expands the merge keys among the entries of a mapping.
+func (d *decoder) merge(list []entry, own map[string]position, path string) ([]entry, bool) {
+	if !slices.ContainsFunc(list, func(e entry) bool { return e.merge }) {
+		return list, true
 	}
 	var merged []entry
 	for _, e := range list {
-		if !isMerge[e.where] {
+		if !e.merge {
 			merged = append(merged, e)
 			continue
 		}
-		sources := []*yaml.Node{e.value}
-		if e.value.Kind == yaml.SequenceNode {
-			sources = e.value.Content
-		}
-		for _, source := range sources {
+		for _, source := range itemsOf(e.value) {
 			source = follow(source)
 			if source.Kind != yaml.MappingNode {
 				d.fail(e.where, join(path, "<<"), "must merge mappings, not %s", kindName(source))

@@ -3,7 +3,6 @@ package file
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -61,10 +60,6 @@ func (e Errors) Unwrap() []error {
 		list[i] = item
 	}
 	return list
-}
-
-func (e Errors) sort() {
-	slices.SortStableFunc(e, func(a, b *Error) int { return a.compare(b) })
 }
 
 // compare orders errors by their places.

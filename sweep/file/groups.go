@@ -1,6 +1,7 @@
 package file
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,13 +36,7 @@ func (d *decoder) checkGroups() {
 	for _, name := range choice.Group {
 		d.decides(sweep.Match{name: nil}, names)
 	}
-	deciding := &sweep.Description{}
-	for _, p := range d.description.Parameters {
-		if names[p.Name] {
-			p.Required = false // what is missing was refused
-			deciding.Parameters = append(deciding.Parameters, p)
-		}
-	}
+	deciding := d.describe(names)
 	grid, err := sweep.NewGrid(d.deciding(names))
 	if err != nil {
 		return // as the whole grid will say
@@ -54,16 +49,12 @@ func (d *decoder) checkGroups() {
 		if err != nil {
 			return
 		}
-		for name := range point {
-			if !names[name] {
-				delete(point, name)
-			}
-		}
+		maps.DeleteFunc(point, func(name string, _ any) bool { return !names[name] })
 		resolved, err := deciding.Resolve(point)
 		if err != nil {
 			return // as the point itself will say
 		}
-		key, err := groupOf(resolved, choice.Group).Canonical()
+		key, err := choice.GroupOf(resolved).Canonical()
 		if err != nil {
 			return
 		}
@@ -97,17 +88,6 @@ func (d *decoder) checkGroups() {
 	}
 }
 
-// groupOf returns the parameters that name a point's group.
-func groupOf(point sweep.Parameters, by []string) sweep.Parameters {
-	group := sweep.Parameters{}
-	for _, name := range by {
-		if value, ok := point[name]; ok {
-			group[name] = value
-		}
-	}
-	return group
-}
-
 // failGroup reports two values of a parameter that are in one group.
 func (d *decoder) failGroup(p *sweep.ParameterSchema, choice sweep.Select, one, other any) {
 	where, path, whose := d.file.parameters, "parameters", "by default "
@@ -135,10 +115,7 @@ func valueText(value any) string {
 // axes, and those that conditions and exclusions name. Of a distribution it has two
 // values.
 func (d *decoder) deciding(names map[string]bool) *sweep.Spec {
-	named := map[string]bool{}
-	for name := range names {
-		named[name] = true
-	}
+	named := maps.Clone(names)
 	for _, m := range d.file.Spec.Exclude {
 		for name := range m {
 			named[name] = true

@@ -9,11 +9,7 @@ const (
 )
 
 func (d *decoder) decodeLimits() {
-	n, ok := d.given("limits")
-	if !ok {
-		return
-	}
-	entries, ok := d.entries(n, "limits")
+	entries, ok := d.section("limits")
 	if !ok {
 		return
 	}
@@ -50,10 +46,11 @@ func (d *decoder) decodeLimits() {
 				"artifact", "artifacts"})
 		}
 	}
+	where := at(d.top["limits"].value)
 	if _, asked := d.given("artifacts"); !asked && limits.Artifact+limits.Artifacts > 0 {
-		d.note(at(n), "limits", "artifact and artifacts bound nothing: the file asks for no artifacts")
+		d.note(where, "limits", "artifact and artifacts bound nothing: the file asks for no artifacts")
 	}
 	if one, all := limits.ArtifactSizes(); one > all && limits.Artifacts > 0 && limits.Artifact > 0 {
-		d.fail(at(n), "limits", "artifact is more than artifacts, which is for all of a trial together")
+		d.fail(where, "limits", "artifact is more than artifacts, which is for all of a trial together")
 	}
 }

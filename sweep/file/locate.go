@@ -7,10 +7,9 @@ import (
 	"sweep/sweep"
 )
 
-// Locate returns err as an *Error with the place in the file that it speaks
-// of: the value, else the parameter, of a *sweep.ParameterError; the value that
-// names the data set of a *sweep.DataError; the parameters for everything else.
-// The *Error wraps err. What has a place already is returned as it is.
+// Locate returns err as an *Error, which wraps it, with its place in the file: of a
+// *sweep.ParameterError the value, else the parameter; of a *sweep.DataError the value that
+// names the data set; otherwise the parameters. An *Error is returned unchanged.
 func (f *File) Locate(err error) error {
 	if err == nil {
 		return nil
@@ -18,25 +17,33 @@ func (f *File) Locate(err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}
+	return f.locate(err)
+}
+
+func (f *File) locate(err error) *Error {
 	where, key := f.place(err)
-	e := located(where, key, err)
-	e.File = f.Name
-	return e
+	return f.located(where, key, err)
+}
+
+// errorAt returns the error of a key at a place.
+func (f *File) errorAt(where position, key, problem string) *Error {
+	return &Error{File: f.Name, Line: int(where.line), Column: int(where.column), Key: key, Problem: problem}
 }
 
 // located makes an Error of an error of package sweep.
-func located(where position, key string, err error) *Error {
-	e := &Error{Line: int(where.line), Column: int(where.column), Key: key, Problem: err.Error(), Err: err}
+func (f *File) located(where position, key string, err error) *Error {
+	e := f.errorAt(where, key, err.Error())
+	e.Err = err
 	if refused, ok := errors.AsType[*sweep.ParameterError](err); ok {
 		e.Problem, e.Nearest = refused.Problem, refused.Nearest
-		if text, err := sweep.CanonicalJSON(refused.Value); err == nil && refused.Value != nil {
-			e.Problem += ", not " + clip(string(text))
+		if refused.Value != nil {
+			e.Problem += ", not " + valueText(refused.Value)
 		}
 	}
 	return e
 }
 
-// place finds the place that an error speaks of.
+// place finds the place of an error, and its key.
 func (f *File) place(err error) (position, string) {
 	if refused, ok := errors.AsType[*sweep.ParameterError](err); ok {
 		if declared := f.declared[refused.Parameter]; declared != nil {

@@ -31,8 +31,8 @@ type declaration struct {
 	key    string
 	// implied parameters come from replicates.
 	implied bool
-	// index finds list values by their canonical form.
-	index map[string]int
+	// index has the list's values in canonical form, once has was called.
+	index map[string]bool
 }
 
 type condition struct {
@@ -59,19 +59,15 @@ func (p *declaration) has(value any) bool {
 		return p.values.Index(value) >= 0
 	}
 	if p.index == nil {
-		p.index = make(map[string]int, len(p.values.List))
-		for i, item := range p.values.List {
+		p.index = make(map[string]bool, len(p.values.List))
+		for _, item := range p.values.List {
 			if key, err := sweep.CanonicalJSON(item); err == nil {
-				p.index[string(key)] = i
+				p.index[string(key)] = true
 			}
 		}
 	}
 	key, err := sweep.CanonicalJSON(value)
-	if err != nil {
-		return false
-	}
-	_, ok := p.index[string(key)]
-	return ok
+	return err == nil && p.index[string(key)]
 }
 
 func (d *decoder) declare(p *declaration) {
@@ -130,6 +126,14 @@ func (d *decoder) decodeGroup(n *yaml.Node, path string, groups []string, when [
 var parameterKeys = []string{"value", "values", "min", "max", "q", "distribution", "when", "parameters",
 	"probabilities", "mu", "sigma"}
 
+// keySet has the keys of a parameter.
+type keySet map[string]entry
+
+// has reports whether one of the keys is given.
+func (s keySet) has(keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { _, ok := s[key]; return ok })
+}
+
 // valueKeys are those that say what values there are.
 var valueKeys = []string{"value", "values", "probabilities", "min", "max", "q", "mu", "sigma"}
 
@@ -152,7 +156,7 @@ func (d *decoder) decodeParameter(e entry, path string, groups []string, when []
 	if !ok {
 		return
 	}
-	given := map[string]entry{}
+	given := keySet{}
 	for _, item := range entries {
 		switch {
 		case d.file.Spec.Random == nil && item.key == "probabilities":
@@ -199,66 +203,44 @@ func (d *decoder) decodeParameter(e entry, path string, groups []string, when []
 	}
 }
 
-// distributions are the kinds that a grid accepts, with the keys that each takes.
-var distributions = map[string][]string{
-	"constant":    {"value"},
-	"categorical": {"values", "probabilities"},
-	"int_uniform": {"min", "max"},
-	"q_uniform":   {"min", "max", "q"},
-}
+// gridDistributions are those that a grid accepts.
+var gridDistributions = []string{"constant", "categorical", "int_uniform", "q_uniform"}
 
-func (d *decoder) decodeValues(p *declaration, given map[string]entry) {
+func (d *decoder) decodeValues(p *declaration, given keySet) {
 	distribution := ""
 	if e, ok := given["distribution"]; ok {
 		path := join(p.path, "distribution")
 		if distribution, ok = d.text(e.value, path); !ok {
 			return
 		}
-		taken, ok := distributions[distribution]
-		if d.file.Spec.Random == nil {
-			taken = slices.DeleteFunc(slices.Clone(taken), func(key string) bool { return key == "probabilities" })
-		}
-		if !ok {
+		if d.file.Spec.Random == nil && !slices.Contains(gridDistributions, distribution) {
 			d.failName(at(e.value), path, fmt.Sprintf(
 				"a grid needs a list of values: constant, categorical, int_uniform or q_uniform, not %s; others go "+
 					"with method: random", shorten(distribution)),
-				distribution, []string{"constant", "categorical", "int_uniform", "q_uniform"})
+				distribution, gridDistributions)
 			return
 		}
-		for _, key := range valueKeys {
-			e, there := given[key]
-			switch {
-			case there && !slices.Contains(taken, key):
-				d.fail(e.where, join(p.path, key), "does not go with distribution: %s, which takes %s", distribution,
-					strings.Join(taken, ", "))
-				return
-			case !there && key != "q" && key != "probabilities" && slices.Contains(taken, key):
-				d.fail(p.where, p.path, "distribution: %s needs the key %s", distribution, key)
-				return
-			}
+		if !d.checkKeys(p, given, distribution) {
+			return
 		}
 	}
-	value, hasValue := given["value"]
-	list, hasList := given["values"]
-	_, hasMin := given["min"]
-	_, hasMax := given["max"]
-	_, hasStep := given["q"]
-	ranged := hasMin || hasMax || hasStep
+	ranged := given.has("min", "max", "q")
 	switch {
-	case hasValue && (hasList || ranged), hasList && ranged:
+	case given.has("value") && (given.has("values") || ranged), given.has("values") && ranged:
 		d.fail(p.where, p.path, "must have one of value, values, or min and max")
-	case hasValue:
-		if v, ok := d.coerced(value.value, d.schema(p.name), join(p.path, "value")); ok {
-			p.values.List, p.places = []any{v}, []position{at(value.value)}
+	case given.has("value"):
+		n := given["value"].value
+		if v, ok := d.coerced(n, d.schema(p.name), join(p.path, "value")); ok {
+			p.values.List, p.places = []any{v}, []position{at(n)}
 		}
-	case hasList:
-		d.decodeList(p, list.value)
+	case given.has("values"):
+		d.decodeList(p, given["values"].value)
 		if e, ok := given["probabilities"]; ok && len(p.values.List) > 0 {
 			d.decodeWeights(p, e)
 		}
-	case given["probabilities"].value != nil:
+	case given.has("probabilities"):
 		d.fail(given["probabilities"].where, join(p.path, "probabilities"), "goes with values")
-	case hasMin && hasMax:
+	case given.has("min") && given.has("max"):
 		d.decodeRange(p, given, distribution)
 	case ranged:
 		d.fail(p.where, p.path, "needs both min and max")
@@ -342,7 +324,7 @@ func (d *decoder) decodeBound(p *declaration, e entry) (bound, bool) {
 }
 
 // decodeRange decodes min, max and q. See the package comment for the rules.
-func (d *decoder) decodeRange(p *declaration, given map[string]entry, distribution string) {
+func (d *decoder) decodeRange(p *declaration, given keySet, distribution string) {
 	low, ok := d.decodeBound(p, given["min"])
 	if !ok {
 		return
@@ -383,14 +365,12 @@ func (d *decoder) decodeRange(p *declaration, given map[string]entry, distributi
 		if low.whole {
 			value = int64(low.value)
 		}
-		schema := d.schema(p.name)
-		if schema != nil {
-			typed, err := schema.Coerce(value)
-			if err != nil {
+		if schema := d.schema(p.name); schema != nil {
+			var err error
+			if value, err = schema.Coerce(value); err != nil {
 				d.failCause(where, p.path, err)
 				return
 			}
-			value = typed
 		}
 		p.values.List, p.places = []any{value}, []position{where}
 		return

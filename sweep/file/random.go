@@ -2,6 +2,7 @@ package file
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -78,52 +79,61 @@ func (d *decoder) checkRandom() {
 	}
 }
 
-// draws are the distributions that only a random search draws from, with the keys
-// that each takes; those in the second list may be absent.
-var draws = map[string][2][]string{
-	"uniform":                {{"min", "max"}, nil},
-	"log_uniform":            {{"min", "max"}, nil},
-	"log_uniform_values":     {{"min", "max"}, nil},
-	"inv_log_uniform":        {{"min", "max"}, nil},
-	"inv_log_uniform_values": {{"min", "max"}, nil},
-	"q_log_uniform":          {{"min", "max"}, {"q"}},
-	"q_log_uniform_values":   {{"min", "max"}, {"q"}},
-	"normal":                 {nil, {"mu", "sigma"}},
-	"log_normal":             {nil, {"mu", "sigma"}},
-	"q_normal":               {nil, {"mu", "sigma", "q"}},
-	"q_log_normal":           {nil, {"mu", "sigma", "q"}},
-	"q_uniform":              {{"min", "max"}, {"q"}},
+// distribution is a distribution that files can name.
+type distribution struct {
+	needs, may []string // keys
+	// kind is what a random search draws from, "" for the values that a grid would have, too.
+	kind sweep.DistributionKind
 }
 
-// kinds are the sweep's names of these distributions, without q_.
-var kinds = map[string]sweep.DistributionKind{
-	"uniform": sweep.UniformDistribution, "log_uniform": sweep.LogUniformDistribution,
-	"log_uniform_values": sweep.LogUniformValuesDistribution, "inv_log_uniform": sweep.InverseLogUniformDistribution,
-	"inv_log_uniform_values": sweep.LogUniformValuesDistribution,
-	"normal":                 sweep.NormalDistribution, "log_normal": sweep.LogNormalDistribution,
+var (
+	ends        = []string{"min", "max"}
+	moments     = []string{"mu", "sigma"}
+	momentsStep = []string{"mu", "sigma", "q"}
+	stepOnly    = []string{"q"}
+)
+
+// distributions are all of them by name.
+var distributions = map[string]distribution{
+	"constant":               {needs: []string{"value"}},
+	"categorical":            {needs: []string{"values"}, may: []string{"probabilities"}},
+	"int_uniform":            {needs: ends},
+	"uniform":                {ends, nil, sweep.UniformDistribution},
+	"log_uniform":            {ends, nil, sweep.LogUniformDistribution},
+	"log_uniform_values":     {ends, nil, sweep.LogUniformValuesDistribution},
+	"inv_log_uniform":        {ends, nil, sweep.InverseLogUniformDistribution},
+	"inv_log_uniform_values": {ends, nil, sweep.LogUniformValuesDistribution},
+	"normal":                 {nil, moments, sweep.NormalDistribution},
+	"log_normal":             {nil, moments, sweep.LogNormalDistribution},
+	"q_uniform":              {ends, stepOnly, sweep.UniformDistribution},
+	"q_log_uniform":          {ends, stepOnly, sweep.LogUniformDistribution},
+	"q_log_uniform_values":   {ends, stepOnly, sweep.LogUniformValuesDistribution},
+	"q_normal":               {nil, momentsStep, sweep.NormalDistribution},
+	"q_log_normal":           {nil, momentsStep, sweep.LogNormalDistribution},
 }
 
 // decodeDraw decodes a parameter of a random search that has ends, or mean and
 // deviation; false if it has neither, and is decoded like one of a grid.
-func (d *decoder) decodeDraw(p *declaration, given map[string]entry) bool {
+func (d *decoder) decodeDraw(p *declaration, given keySet) bool {
 	var name string
 	if e, ok := given["distribution"]; ok {
 		path := join(p.path, "distribution")
 		if name, ok = d.text(e.value, path); !ok {
 			return true
 		}
-		switch _, known := draws[name]; {
+		switch named, known := distributions[name]; {
 		case name == "beta" || name == "q_beta":
 			d.fail(at(e.value), path, "%s is not among the distributions here: uniform or normal with min and max or "+
 				"mu and sigma come near", name)
 			return true
-		case !known && distributions[name] == nil:
-			d.failName(at(e.value), path, shorten(name)+" is no distribution", name, distributionNames())
-			return true
 		case !known:
+			d.failName(at(e.value), path, shorten(name)+" is no distribution", name,
+				slices.Sorted(maps.Keys(distributions)))
+			return true
+		case named.kind == "":
 			return false
 		}
-	} else if name = d.impliedDraw(given); name == "" {
+	} else if name = impliedDraw(given); name == "" {
 		return false
 	}
 	if !d.checkKeys(p, given, name) {
@@ -144,7 +154,7 @@ func (d *decoder) decodeDraw(p *declaration, given map[string]entry) bool {
 	if !ok || !alsoOK {
 		return true
 	}
-	distribution := &sweep.Distribution{Kind: kinds[strings.TrimPrefix(name, "q_")], Low: low.value, High: high.value}
+	drawn := &sweep.Distribution{Kind: distributions[name].kind, Low: low.value, High: high.value}
 	if strings.HasPrefix(name, "q_") {
 		step, ok := number("q", 1)
 		if !ok {
@@ -154,29 +164,23 @@ func (d *decoder) decodeDraw(p *declaration, given map[string]entry) bool {
 			d.fail(at(given["q"].value), join(p.path, "q"), "must be above 0")
 			return true
 		}
-		distribution.Step, distribution.Integer = step.value, step.whole
+		drawn.Step, drawn.Integer = step.value, step.whole
 	}
-	p.values.Distribution = distribution
+	p.values.Distribution = drawn
 	return true
 }
 
 // impliedDraw is the distribution of a parameter that names none: between ends
 // that are not both integers it is uniform, and q makes it q_uniform.
-func (d *decoder) impliedDraw(given map[string]entry) string {
-	_, hasMin := given["min"]
-	_, hasMax := given["max"]
-	_, hasStep := given["q"]
-	_, hasMean := given["mu"]
-	_, hasDeviation := given["sigma"]
+func impliedDraw(given keySet) string {
 	switch {
-	case hasMean || hasDeviation:
-		if hasStep {
-			return "q_normal"
-		}
+	case given.has("mu", "sigma") && given.has("q"):
+		return "q_normal"
+	case given.has("mu", "sigma"):
 		return "normal"
-	case !hasMin || !hasMax:
+	case !given.has("min") || !given.has("max"):
 		return ""
-	case hasStep:
+	case given.has("q"):
 		return "q_uniform"
 	case isInteger(given["min"].value) && isInteger(given["max"].value):
 		return ""
@@ -199,14 +203,18 @@ func isInteger(n *yaml.Node) bool {
 }
 
 // checkKeys reports whether a parameter has the keys of its distribution.
-func (d *decoder) checkKeys(p *declaration, given map[string]entry, name string) bool {
-	needs, may := draws[name][0], draws[name][1]
+func (d *decoder) checkKeys(p *declaration, given keySet, name string) bool {
+	needs := distributions[name].needs
+	takes := slices.Concat(needs, distributions[name].may)
+	if d.file.Spec.Random == nil {
+		takes = slices.DeleteFunc(takes, func(key string) bool { return key == "probabilities" })
+	}
 	for _, key := range valueKeys {
 		e, there := given[key]
 		switch {
-		case there && !slices.Contains(needs, key) && !slices.Contains(may, key):
+		case there && !slices.Contains(takes, key):
 			d.fail(e.where, join(p.path, key), "does not go with distribution: %s, which takes %s", name,
-				strings.Join(slices.Concat(needs, may), ", "))
+				strings.Join(takes, ", "))
 			return false
 		case !there && slices.Contains(needs, key):
 			d.fail(p.where, p.path, "distribution: %s needs the key %s", name, key)
@@ -214,15 +222,6 @@ func (d *decoder) checkKeys(p *declaration, given map[string]entry, name string)
 		}
 	}
 	return true
-}
-
-func distributionNames() []string {
-	names := []string{"constant", "categorical", "int_uniform"}
-	for name := range draws {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // decodeWeights decodes the probabilities of a list, from which nothing has been

@@ -11,15 +11,11 @@ const memoryKey = "memory"
 
 // decodeRequires decodes what a worker must have: labels, and memory.
 func (d *decoder) decodeRequires() {
-	n, ok := d.given("requires")
-	if !ok {
-		return
-	}
-	entries, ok := d.entries(n, "requires")
-	if !ok {
-		return
-	}
 	spec := &d.file.Spec
+	entries, ok := d.section("requires")
+	if !ok {
+		return
+	}
 	for _, e := range entries {
 		path := join("requires", e.key)
 		if e.key == memoryKey {

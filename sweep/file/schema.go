@@ -2,6 +2,7 @@ package file
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"sweep/sweep"
@@ -199,9 +200,9 @@ func parameterSchema(value object, doc string) object {
 
 // rangedDistributions are the distributions between min and max.
 func rangedDistributions() []string {
-	names := []string{"int_uniform"}
-	for name, keys := range draws {
-		if slices.Contains(keys[0], "min") {
+	var names []string
+	for name, d := range distributions {
+		if slices.Contains(d.needs, "min") {
 			names = append(names, name)
 		}
 	}
@@ -252,12 +253,7 @@ func documented(schema object, text string) object {
 }
 
 func merge(a, b object) object {
-	merged := make(object, len(a)+len(b))
-	for key, value := range a {
-		merged[key] = value
-	}
-	for key, value := range b {
-		merged[key] = value
-	}
+	merged := maps.Clone(a)
+	maps.Copy(merged, b)
 	return merged
 }

@@ -41,7 +41,7 @@ func (d *decoder) decodeScript() {
 	if !d.script() {
 		for _, key := range []string{"program", "command", "project", "entity"} {
 			if e, ok := d.top[key]; ok {
-				d.foreign(e)
+				d.ignored = append(d.ignored, e)
 			}
 		}
 		if e, ok := d.top["files"]; ok {

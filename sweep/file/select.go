@@ -2,6 +2,7 @@ package file
 
 import (
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v4"
 
@@ -11,14 +12,8 @@ import (
 // decodeSelect fills Spec.Select from select and from W&B's metric.
 func (d *decoder) decodeSelect() {
 	selection := &d.file.Spec.Select
-	if n, ok := d.given("metric"); ok {
-		d.decodeMetric(n)
-	}
-	n, ok := d.given("select")
-	if !ok {
-		return
-	}
-	entries, ok := d.entries(n, "select")
+	d.decodeMetric()
+	entries, ok := d.section("select")
 	if !ok {
 		return
 	}
@@ -55,8 +50,8 @@ func (d *decoder) decodeSelect() {
 
 // decodeMetric reads {name, goal}; the other keys of W&B's metric guide
 // searches that this program does not make.
-func (d *decoder) decodeMetric(n *yaml.Node) {
-	entries, ok := d.entries(n, "metric")
+func (d *decoder) decodeMetric() {
+	entries, ok := d.section("metric")
 	if !ok {
 		return
 	}
@@ -76,7 +71,7 @@ func (d *decoder) decodeMetric(n *yaml.Node) {
 		}
 	}
 	if !named {
-		d.fail(at(n), "metric", "needs the key name")
+		d.fail(at(d.top["metric"].value), "metric", "needs the key name")
 	}
 	d.defaultGoal()
 }
@@ -97,9 +92,8 @@ func (d *decoder) metric(n *yaml.Node, path string) string {
 
 func (d *decoder) goal(n *yaml.Node, path string) string {
 	goal, ok := d.text(n, path)
-	if ok && goal != "minimize" && goal != "maximize" {
-		d.failName(at(n), path, fmt.Sprintf("must be minimize or maximize, not %s", shorten(goal)), goal,
-			[]string{"minimize", "maximize"})
+	if goals := []string{sweep.Minimize, sweep.Maximize}; ok && !slices.Contains(goals, goal) {
+		d.failName(at(n), path, fmt.Sprintf("must be minimize or maximize, not %s", shorten(goal)), goal, goals)
 	}
 	return goal
 }
@@ -110,7 +104,7 @@ func (d *decoder) defaultGoal() {
 	if selection.By == "" || selection.Goal != "" {
 		return
 	}
-	selection.Goal = "minimize"
+	selection.Goal = sweep.Minimize
 	if d.description != nil {
 		if m := d.description.Metric(selection.By); m != nil && m.Goal != "" {
 			selection.Goal = m.Goal

@@ -126,8 +126,7 @@ func (d *decoder) text(n *yaml.Node, path string) (string, bool) {
 
 // integer reads an integer within bounds.
 func (d *decoder) integer(n *yaml.Node, path string, low, high int64) (int64, bool) {
-	minimum, maximum := float64(low), float64(high)
-	schema := sweep.ParameterSchema{Name: path, Type: sweep.IntegerType, Minimum: &minimum, Maximum: &maximum}
+	schema := sweep.ParameterSchema{Type: sweep.IntegerType}
 	if n.Kind == yaml.ScalarNode {
 		if v, err := scalar(n); err == nil {
 			if typed, err := schema.Coerce(v); err == nil {
@@ -145,13 +144,17 @@ func (d *decoder) integer(n *yaml.Node, path string, low, high int64) (int64, bo
 	return 0, false
 }
 
+// itemsOf returns the nodes of a list; any other node is a list of one.
+func itemsOf(n *yaml.Node) []*yaml.Node {
+	if n.Kind == yaml.SequenceNode {
+		return n.Content
+	}
+	return []*yaml.Node{n}
+}
+
 // texts reads a list of texts; a single text is a list of one.
 func (d *decoder) texts(n *yaml.Node, path string) (list []string, nodes []*yaml.Node, ok bool) {
-	items := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		items = n.Content
-	}
-	for _, item := range items {
+	for _, item := range itemsOf(n) {
 		item = follow(item)
 		text, ok := d.text(item, path)
 		if !ok {

@@ -173,12 +173,7 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 
 // point returns the grid point of a trial's parameters.
 func (c *Collection) point(parameters sweep.Parameters, set *Set, model string) (*gridPoint, error) {
-	common := sweep.Parameters{}
-	for _, name := range c.choice.Group {
-		if value, ok := parameters[name]; ok {
-			common[name] = value
-		}
-	}
+	common := c.choice.GroupOf(parameters)
 	if _, ok := common["dataset"]; ok {
 		common["dataset"] = set.Name
 	}
