@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -119,14 +120,8 @@ func ArtifactPrefix(pool, id string) string { return path.Join(pool, id) + "/" }
 
 // ArtifactSizes returns what one artifact, and all of a trial, may have at most.
 func (l *Limits) ArtifactSizes() (one, all int64) {
-	one, all = l.Artifact, l.Artifacts
-	if one == 0 {
-		one = DefaultArtifactSize
-	}
-	if all == 0 {
-		all = max(DefaultArtifactsSize, one)
-	}
-	return one, all
+	one = cmp.Or(l.Artifact, DefaultArtifactSize)
+	return one, cmp.Or(l.Artifacts, max(DefaultArtifactsSize, one))
 }
 
 // ErrStoreFull says that an artifact store has no room for an artifact. Trying again

@@ -248,15 +248,20 @@ func (r *recording) extend(p point) {
 
 // close keeps the extremes of the run that is full now, in order.
 func (r *recording) close() {
-	first, second := r.low, r.high
-	if second.ordinal < first.ordinal {
-		first, second = second, first
-	}
+	first, second := r.extremes()
 	r.keep(first)
 	if second.ordinal != first.ordinal {
 		r.keep(second)
 	}
 	r.low, r.high = point{}, point{}
+}
+
+// extremes returns the extremes of the run that is not full, in order.
+func (r *recording) extremes() (first, second point) {
+	if r.high.ordinal < r.low.ordinal {
+		return r.high, r.low
+	}
+	return r.low, r.high
 }
 
 func (r *recording) keep(p point) {
@@ -318,10 +323,7 @@ func (r *recording) from(offset int) Curve {
 	c := Curve{Metric: r.metric, Offset: offset}
 	c.Steps = append(c.Steps, r.steps[offset:]...)
 	c.Values = append(c.Values, r.values[offset:]...)
-	first, second := r.low, r.high
-	if second.ordinal < first.ordinal {
-		first, second = second, first
-	}
+	first, second := r.extremes()
 	var before int64
 	if n := len(r.ordinals); n > 0 {
 		before = r.ordinals[n-1]

@@ -1,9 +1,6 @@
 package sweep
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Distribution is what a random search draws a parameter's values from, as
 // Weights & Biases names them; lists and integers from end to end need none.
@@ -42,12 +39,9 @@ const largestExponent = 700
 
 // check refuses distributions that have values which are not finite.
 func (d *Distribution) check(parameter string) error {
-	refuse := func(format string, arguments ...any) error {
-		return &ParameterError{Parameter: parameter, Problem: fmt.Sprintf(format, arguments...)}
-	}
 	for _, v := range []float64{d.Low, d.High, d.Step} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return refuse("its distribution has a number that is not finite")
+			return refused(parameter, "its distribution has a number that is not finite")
 		}
 	}
 	// No draw is further than 9 standard deviations from the mean.
@@ -55,33 +49,33 @@ func (d *Distribution) check(parameter string) error {
 	switch d.Kind {
 	case NormalDistribution, LogNormalDistribution:
 		if d.High < 0 {
-			return refuse("sigma must not be negative")
+			return refused(parameter, "sigma must not be negative")
 		}
 		low, high = d.Low-9*d.High, d.Low+9*d.High
 	case UniformDistribution, LogUniformDistribution, InverseLogUniformDistribution, LogUniformValuesDistribution:
 		if d.Low > d.High {
-			return refuse("max must not be below min")
+			return refused(parameter, "max must not be below min")
 		}
 	default:
-		return refuse("there is no distribution %q", d.Kind)
+		return refused(parameter, "there is no distribution %q", d.Kind)
 	}
 	switch {
 	case d.Kind == LogUniformValuesDistribution && d.Low <= 0:
-		return refuse("min must be above 0: the distribution is over logarithms")
+		return refused(parameter, "min must be above 0: the distribution is over logarithms")
 	case d.Kind == LogUniformDistribution || d.Kind == InverseLogUniformDistribution || d.Kind == LogNormalDistribution:
 		if low < -largestExponent || high > largestExponent {
-			return refuse("min and max are exponents of e here, at most %d: distribution: log_uniform_values takes "+
-				"the values themselves", largestExponent)
+			return refused(parameter, "min and max are exponents of e here, at most %d: distribution: "+
+				"log_uniform_values takes the values themselves", largestExponent)
 		}
 	case math.IsInf(high-low, 0):
-		return refuse("its range is not finite")
+		return refused(parameter, "its range is not finite")
 	}
 	if d.Step < 0 {
-		return refuse("q must be above 0")
+		return refused(parameter, "q must be above 0")
 	}
 	const exact = 1 << 53
 	if d.Integer && (d.Step < 1 || d.Step != math.Trunc(d.Step) || math.Abs(d.reach()) > exact) {
-		return refuse("its integers must be multiples of an integer q, up to 2^53")
+		return refused(parameter, "its integers must be multiples of an integer q, up to 2^53")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -66,10 +67,7 @@ type DeposedError struct {
 
 // Error implements error.
 func (e *DeposedError) Error() string {
-	leader := e.Leader
-	if leader == "" {
-		leader = "another coordinator, which has ended since"
-	}
+	leader := cmp.Or(e.Leader, "another coordinator, which has ended since")
 	return fmt.Sprintf("this coordinator's lead (term %d) is over: %s took over in term %d", e.Term, leader, e.Now)
 }
 
@@ -96,6 +94,11 @@ type ParameterError struct {
 	Problem string `json:"problem"`
 	// Nearest is the nearest known name for a misspelling.
 	Nearest string `json:"nearest,omitempty"`
+}
+
+// refused returns the error of a parameter without a value of its own.
+func refused(parameter, format string, arguments ...any) *ParameterError {
+	return &ParameterError{Parameter: parameter, Problem: fmt.Sprintf(format, arguments...)}
 }
 
 // Error implements error.

@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -23,7 +24,7 @@ import (
 // Grid is immutable and safe for concurrent use.
 type Grid struct {
 	axes       []gridAxis
-	conditions []presence
+	conditions [][]rule // of each conditional parameter
 	exclude    []rule
 	// valid are the mixed-radix codes of the valid combinations of the
 	// constrained axes, ascending; without any it holds the empty combination.
@@ -70,11 +71,12 @@ func NewGrid(spec *Spec) (*Grid, error) {
 	for _, m := range spec.Exclude {
 		g.constrain(m, placements)
 	}
-	if err := g.place(); err != nil {
+	combinations, free, err := g.place()
+	if err != nil {
 		return nil, err
 	}
 	terms := g.bindAll(spec, placements, order)
-	if err := g.enumerate(terms); err != nil {
+	if err := g.enumerate(combinations, free, terms); err != nil {
 		return nil, err
 	}
 	if g.total == 0 {
@@ -104,7 +106,7 @@ func (g *Grid) addConditions(conditions []Condition, placements map[string]place
 	for _, c := range conditions {
 		at, ok := placements[c.Parameter]
 		if !ok {
-			return nil, &ParameterError{Parameter: c.Parameter, Problem: "has a condition but no values"}
+			return nil, refused(c.Parameter, "has a condition but no values")
 		}
 		if _, seen := needs[c.Parameter]; !seen {
 			names = append(names, c.Parameter)
@@ -126,8 +128,7 @@ func (g *Grid) addConditions(conditions []Condition, placements map[string]place
 			for path[0] != name {
 				path = path[1:]
 			}
-			return &ParameterError{Parameter: name, Problem: "its condition depends on itself: " +
-				strings.Join(path, " → ")}
+			return refused(name, "its condition depends on itself: %s", strings.Join(path, " → "))
 		}
 		state[name] = open
 		for _, next := range needs[name] {
@@ -152,9 +153,10 @@ func (g *Grid) addConditions(conditions []Condition, placements map[string]place
 	return order, nil
 }
 
-// place computes the place values and the products of free lengths.
-func (g *Grid) place() error {
-	combinations, free := int64(1), int64(1)
+// place computes the place values, and the products of the lengths of the constrained and
+// of the free axes.
+func (g *Grid) place() (combinations, free int64, err error) {
+	combinations, free = 1, 1
 	var names []string
 	for k := len(g.axes) - 1; k >= 0; k-- {
 		a := &g.axes[k]
@@ -166,13 +168,13 @@ func (g *Grid) place() error {
 		names = append(names, a.parameters[0].Name)
 		a.place = combinations
 		if a.length > maxCombinations/combinations {
-			sort.Strings(names)
-			return fmt.Errorf("conditions and exclusions over %s have more than %d combinations to check: "+
+			slices.Sort(names)
+			return 0, 0, fmt.Errorf("conditions and exclusions over %s have more than %d combinations to check: "+
 				"name fewer parameters in them, or split the sweep", strings.Join(names, ", "), maxCombinations)
 		}
 		combinations *= a.length
 	}
-	return nil
+	return combinations, free, nil
 }
 
 // bindAll binds conditions and exclusions to the axes and returns how many
@@ -184,12 +186,12 @@ func (g *Grid) bindAll(spec *Spec, placements map[string]placement, order []stri
 		matches[c.Parameter] = append(matches[c.Parameter], c.When)
 	}
 	for _, name := range order {
-		p := presence{parameter: name}
+		var rules []rule
 		for _, m := range matches[name] {
-			p.rules = append(p.rules, b.bind(m))
+			rules = append(rules, b.bind(m))
 			terms += int64(len(m))
 		}
-		g.conditions = append(g.conditions, p)
+		g.conditions = append(g.conditions, rules)
 	}
 	for _, m := range spec.Exclude {
 		g.exclude = append(g.exclude, b.bind(m))
@@ -200,10 +202,10 @@ func (g *Grid) bindAll(spec *Spec, placements map[string]placement, order []stri
 
 // decide fills present for the combination of digits.
 func (g *Grid) decide(digits []int64, present []bool) {
-	for i := range g.conditions {
+	for i, rules := range g.conditions {
 		present[i] = true
-		for j := range g.conditions[i].rules {
-			if !g.conditions[i].rules[j].holds(digits, present) {
+		for j := range rules {
+			if !rules[j].holds(digits, present) {
 				present[i] = false
 				break
 			}
@@ -212,16 +214,11 @@ func (g *Grid) decide(digits []int64, present []bool) {
 }
 
 // enumerate lists the valid combinations of the constrained axes, and counts.
-func (g *Grid) enumerate(terms int64) error {
+func (g *Grid) enumerate(combinations, free, terms int64) error {
 	var constrained []int
-	free := int64(1)
-	combinations := int64(1)
 	for k := range g.axes {
 		if g.axes[k].constrained {
 			constrained = append(constrained, k)
-			combinations *= g.axes[k].length
-		} else {
-			free *= g.axes[k].length
 		}
 	}
 	checker := newRepeats(g)
@@ -281,7 +278,7 @@ func (g *Grid) Count() int64 { return g.count }
 func (g *Grid) Product() int64 { return g.product }
 
 // Removed lists the parameters that conditions remove somewhere, in file order.
-func (g *Grid) Removed() []Removal { return append([]Removal(nil), g.removed...) }
+func (g *Grid) Removed() []Removal { return slices.Clone(g.removed) }
 
 // At computes the point with the given index, 0 ≤ index < Count. It costs a
 // few binary searches, whatever the index.

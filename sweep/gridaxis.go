@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/bits"
@@ -40,8 +41,7 @@ func (g *Grid) addAxes(axes []Axis) (map[string]placement, error) {
 		g.axes[k].dropRepeatedRows()
 		for _, p := range axes[k].Parameters {
 			if p.Values.Distribution != nil || p.Values.Weights != nil {
-				return nil, &ParameterError{Parameter: p.Name, Problem: "has a distribution, which only a random " +
-					"search draws from"}
+				return nil, refused(p.Name, "has a distribution, which only a random search draws from")
 			}
 		}
 		high, low := bits.Mul64(product, uint64(g.axes[k].length))
@@ -67,17 +67,16 @@ func (g *Grid) checkAxes(axes []Axis) (map[string]placement, error) {
 		added := gridAxis{length: axis.Len()}
 		for i, p := range axis.Parameters {
 			if _, repeated := placements[p.Name]; repeated {
-				return nil, &ParameterError{Parameter: p.Name, Problem: "is given twice"}
+				return nil, refused(p.Name, "is given twice")
 			}
 			placements[p.Name] = placement{k, i}
 			n := p.Values.Len()
 			if n <= 0 {
-				return nil, fmt.Errorf("%w: %w", ErrNoPoint,
-					&ParameterError{Parameter: p.Name, Problem: "has no value"})
+				return nil, fmt.Errorf("%w: %w", ErrNoPoint, refused(p.Name, "has no value"))
 			}
 			if n != added.length {
-				return nil, &ParameterError{Parameter: p.Name, Problem: fmt.Sprintf(
-					"has %d values but %s, which it is zipped with, has %d", n, axis.Parameters[0].Name, added.length)}
+				return nil, refused(p.Name, "has %d values but %s, which it is zipped with, has %d", n,
+					axis.Parameters[0].Name, added.length)
 			}
 			if err := p.Values.check(p.Name); err != nil {
 				return nil, err
@@ -99,12 +98,7 @@ func (a *gridAxis) dropRepeatedRows() {
 	if a.length == 1 {
 		return
 	}
-	everything := make([]bool, len(a.parameters))
-	for i := range everything {
-		everything[i] = true
-	}
-	first := a.firsts(everything)
-	for i, f := range first {
+	for i, f := range a.firsts(bytes.Repeat([]byte{1}, len(a.parameters))) {
 		if int64(f) == int64(i) {
 			a.positions = append(a.positions, int64(i))
 		}
@@ -116,12 +110,12 @@ func (a *gridAxis) dropRepeatedRows() {
 	}
 }
 
-// firsts returns for each digit the smallest digit with the same values of the
-// chosen parameters.
-func (a *gridAxis) firsts(chosen []bool) []uint32 {
+// firsts returns for each digit the smallest digit with the same values of the parameters
+// for which chosen is 1.
+func (a *gridAxis) firsts(chosen []byte) []uint32 {
 	first := make([]uint32, a.length)
 	for i, p := range a.parameters {
-		if chosen[i] && p.Values.Range != nil { // a progression never repeats
+		if chosen[i] == 1 && p.Values.Range != nil { // a progression never repeats
 			for digit := range first {
 				first[digit] = uint32(digit)
 			}
@@ -133,7 +127,7 @@ func (a *gridAxis) firsts(chosen []bool) []uint32 {
 	for digit := range first {
 		key = key[:0]
 		for i, p := range a.parameters {
-			if chosen[i] {
+			if chosen[i] == 1 {
 				// A value without canonical form (NewGrid has none) equals nothing.
 				text, err := CanonicalJSON(p.Values.At(a.position(int64(digit))))
 				if err != nil {

@@ -8,9 +8,9 @@ type repeats struct {
 	// axes are those with conditional parameters.
 	axes []int
 	// first holds gridAxis.firsts by axis and present parameters.
-	first  []map[string][]uint32
-	key    []byte
-	chosen []bool
+	first []map[string][]uint32
+	// chosen is 1 for each present parameter of an axis, else 0.
+	chosen []byte
 }
 
 func newRepeats(g *Grid) *repeats {
@@ -30,20 +30,18 @@ func (r *repeats) repeated(digits []int64, present []bool) bool {
 		if digits[k] == 0 {
 			continue
 		}
-		r.key, r.chosen = r.key[:0], r.chosen[:0]
+		r.chosen = r.chosen[:0]
 		for _, p := range a.parameters {
-			there := p.condition < 0 || present[p.condition]
-			r.chosen = append(r.chosen, there)
-			if there {
-				r.key = append(r.key, 1)
+			if p.condition < 0 || present[p.condition] {
+				r.chosen = append(r.chosen, 1)
 			} else {
-				r.key = append(r.key, 0)
+				r.chosen = append(r.chosen, 0)
 			}
 		}
-		first, ok := r.first[k][string(r.key)]
+		first, ok := r.first[k][string(r.chosen)]
 		if !ok {
 			first = a.firsts(r.chosen)
-			r.first[k][string(r.key)] = first
+			r.first[k][string(r.chosen)] = first
 		}
 		if int64(first[digits[k]]) != digits[k] {
 			return true

@@ -16,12 +16,6 @@ type term struct {
 	digits []uint32
 }
 
-// presence holds the rules of one conditional parameter.
-type presence struct {
-	parameter string
-	rules     []rule
-}
-
 // binder finds the digits of values.
 type binder struct {
 	grid       *Grid

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 )
 
 // Fits reports whether p has every parameter that m names with one of its
@@ -20,14 +20,7 @@ func (m Match) Fits(p Parameters) bool {
 }
 
 // Names returns the names of m in sorted order.
-func (m Match) Names() []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
+func (m Match) Names() []string { return sortedKeys(m) }
 
 // UnmarshalJSON decodes an object of arrays; whole numbers stay exact.
 func (m *Match) UnmarshalJSON(data []byte) error {
@@ -68,12 +61,7 @@ func decodeList(data []byte) ([]any, error) {
 }
 
 func contains(list []any, value any) bool {
-	for _, item := range list {
-		if sameValue(item, value) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(item any) bool { return sameValue(item, value) })
 }
 
 // sameValue is Equal without allocation for the types that Parameters hold.

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"unicode"
 	"unicode/utf8"
@@ -51,10 +52,7 @@ func checkValue(what string, value any) error {
 		}
 	case map[string]any:
 		for key, item := range v {
-			if err := CheckName(what+": key", key); err != nil {
-				return err
-			}
-			if err := checkValue(what, item); err != nil {
+			if err := cmp.Or(CheckName(what+": key", key), checkValue(what, item)); err != nil {
 				return err
 			}
 		}
@@ -65,18 +63,14 @@ func checkValue(what string, value any) error {
 // CheckNames reports what a database could not take of what a sweep file says:
 // names and texts. Errors about parameters are *ParameterErrors.
 func (s *Spec) CheckNames() error {
-	for what, name := range map[string]string{"name of the sweep": s.Name, "trainer": s.Trainer, "pool": s.Pool} {
-		if err := CheckName(what, name); err != nil {
-			return err
-		}
-	}
-	if err := CheckText("description", s.Description, true); err != nil {
+	if err := cmp.Or(CheckName("name of the sweep", s.Name), CheckName("trainer", s.Trainer),
+		CheckName("pool", s.Pool), CheckText("description", s.Description, true)); err != nil {
 		return err
 	}
 	for _, axis := range s.Axes {
 		for _, p := range axis.Parameters {
 			if err := CheckName("parameter", p.Name); err != nil {
-				return &ParameterError{Parameter: p.Name, Problem: err.Error()}
+				return refused(p.Name, "%v", err)
 			}
 			for _, value := range p.Values.List {
 				if err := checkValue("text", value); err != nil {
@@ -97,10 +91,7 @@ func (s *Spec) CheckNames() error {
 		}
 	}
 	for name, value := range s.Requires {
-		if err := CheckName("label", name); err != nil {
-			return err
-		}
-		if err := CheckText("label "+name, value, false); err != nil {
+		if err := cmp.Or(CheckName("label", name), CheckText("label "+name, value, false)); err != nil {
 			return err
 		}
 	}
@@ -117,21 +108,18 @@ func (s *Submission) CheckNames() error {
 		return fmt.Errorf("description of trainer %.40q: %w", s.Spec.Trainer, err)
 	}
 	for key, digest := range s.Datasets {
-		for _, text := range []string{key, digest} {
-			if err := CheckText("data set", text, true); err != nil {
-				return err
-			}
+		if err := cmp.Or(CheckText("data set", key, true), CheckText("data set", digest, true)); err != nil {
+			return err
 		}
 	}
 	return CheckText("key", s.Key, false)
 }
 
 func (d *Description) checkNames() error {
-	for what, text := range map[string]string{"name": d.Name, "version": d.Version, "result version": d.ResultVersion,
-		"kernel level": d.KernelLevel} {
-		if err := CheckText(what, text, false); err != nil {
-			return err
-		}
+	if err := cmp.Or(CheckText("name", d.Name, false), CheckText("version", d.Version, false),
+		CheckText("result version", d.ResultVersion, false),
+		CheckText("kernel level", d.KernelLevel, false)); err != nil {
+		return err
 	}
 	for i := range d.Parameters {
 		p := &d.Parameters[i]
@@ -143,7 +131,7 @@ func (d *Description) checkNames() error {
 			values = append(values, c.Value)
 		}
 		if err := checkValue("default value", values); err != nil {
-			return &ParameterError{Parameter: p.Name, Problem: err.Error()}
+			return refused(p.Name, "%v", err)
 		}
 	}
 	for i := range d.Metrics {

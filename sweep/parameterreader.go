@@ -51,14 +51,11 @@ func (r *ParameterReader) Integer(name string) int {
 
 // Number reads a number.
 func (r *ParameterReader) Number(name string) float64 {
-	switch v := r.Parameters[name].(type) {
-	case int64:
-		return float64(v)
-	case float64:
-		return v
+	v, ok := Number(r.Parameters[name])
+	if !ok {
+		r.fail(name, "must be a number")
 	}
-	r.fail(name, "must be a number")
-	return 0
+	return v
 }
 
 // Check reads each parameter by the type of its schema and returns the first error.

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 )
 
@@ -25,20 +26,17 @@ func (p Parameters) Canonical() ([]byte, error) {
 // Clone returns a copy that shares no top-level storage with p.
 func (p Parameters) Clone() Parameters {
 	q := make(Parameters, len(p))
-	for name, value := range p {
-		q[name] = value
-	}
+	maps.Copy(q, p)
 	return q
 }
 
 // Names returns the parameter names in sorted order.
-func (p Parameters) Names() []string {
-	names := make([]string, 0, len(p))
-	for name := range p {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
+func (p Parameters) Names() []string { return sortedKeys(p) }
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
+	slices.Sort(keys)
+	return keys
 }
 
 // UnmarshalJSON decodes an object; numbers without fraction or exponent that
@@ -179,13 +177,8 @@ func appendCanonical(dst []byte, value any) ([]byte, error) {
 		}
 		return append(dst, ']'), nil
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
-		}
-		sort.Strings(keys)
 		dst = append(dst, '{')
-		for i, key := range keys {
+		for i, key := range sortedKeys(v) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}

@@ -155,15 +155,13 @@ func (v Values) checkWeights(parameter string) error {
 	var total float64
 	for _, w := range v.Weights {
 		if !(w >= 0 && w <= 1e300) {
-			return &ParameterError{Parameter: parameter, Problem: fmt.Sprintf("a probability must not be negative, "+
-				"and %v is one", w)}
+			return refused(parameter, "a probability must not be negative, and %v is one", w)
 		}
 		total += w
 	}
 	if len(v.Weights) != len(v.List) || total <= 0 {
-		return &ParameterError{Parameter: parameter, Problem: fmt.Sprintf(
-			"has %d values and %d probabilities: each value needs one, and not all may be 0", len(v.List),
-			len(v.Weights))}
+		return refused(parameter, "has %d values and %d probabilities: each value needs one, and not all may be 0",
+			len(v.List), len(v.Weights))
 	}
 	return nil
 }

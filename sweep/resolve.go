@@ -50,7 +50,7 @@ func (d *Description) Resolve(point Parameters) (Parameters, error) {
 		value := schema.defaultFor(resolved)
 		if value == nil {
 			if schema.Required {
-				return nil, &ParameterError{Parameter: schema.Name, Problem: "is required: " + schema.Expected()}
+				return nil, refused(schema.Name, "is required: %s", schema.Expected())
 			}
 			continue
 		}
@@ -93,7 +93,7 @@ func (s *ParameterSchema) defaultFor(resolved Parameters) any {
 func (s *ParameterSchema) Coerce(value any) (any, error) {
 	value, err := Normalize(value)
 	if err != nil {
-		return nil, &ParameterError{Parameter: s.Name, Problem: err.Error()}
+		return nil, refused(s.Name, "%v", err)
 	}
 	coerced, ok := s.convert(value)
 	if ok && len(s.Enum) > 0 {
@@ -107,6 +107,9 @@ func (s *ParameterSchema) Coerce(value any) (any, error) {
 
 // convert brings a normal value to the type and checks the bounds.
 func (s *ParameterSchema) convert(value any) (any, bool) {
+	if text, ok := value.(string); ok && (s.Type == IntegerType || s.Type == NumberType) {
+		value = parseNumber(text)
+	}
 	switch s.Type {
 	case BooleanType:
 		switch v := value.(type) {
@@ -117,9 +120,6 @@ func (s *ParameterSchema) convert(value any) (any, bool) {
 		}
 		return nil, false
 	case IntegerType:
-		if text, ok := value.(string); ok {
-			value = parseNumber(text)
-		}
 		switch v := value.(type) {
 		case int64:
 			return v, s.inBounds(float64(v))
@@ -131,22 +131,25 @@ func (s *ParameterSchema) convert(value any) (any, bool) {
 		}
 		return nil, false
 	case NumberType:
-		if text, ok := value.(string); ok {
-			value = parseNumber(text)
-		}
-		switch v := value.(type) {
-		case int64:
-			return float64(v), s.inBounds(float64(v))
-		case float64:
-			return v, s.inBounds(v)
-		}
-		return nil, false
+		v, ok := Number(value)
+		return v, ok && s.inBounds(v)
 	case StringType:
 		_, ok := value.(string)
 		return value, ok
 	default:
 		return value, true
 	}
+}
+
+// Number returns a value as a float64 if it is a number.
+func Number(value any) (number float64, ok bool) {
+	switch v := value.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
 }
 
 func (s *ParameterSchema) inBounds(v float64) bool {

@@ -1,11 +1,12 @@
 package sweep
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"math"
-	"sort"
+	"slices"
 )
 
 // Result is the outcome of a trial.
@@ -58,19 +59,14 @@ func (r *Result) ComputeDigest(volatile map[string]bool) string {
 	text(r.WeightsDigest)
 	number(uint64(r.BestEpoch))
 	number(uint64(r.ParameterCount))
-	names := make([]string, 0, len(r.Summary))
-	for name := range r.Summary {
+	for _, name := range sortedKeys(r.Summary) {
 		if !volatile[name] {
-			names = append(names, name)
+			text(name)
+			number(math.Float64bits(r.Summary[name]))
 		}
 	}
-	sort.Strings(names)
-	for _, name := range names {
-		text(name)
-		number(math.Float64bits(r.Summary[name]))
-	}
-	curves := append([]Curve(nil), r.Curves...)
-	sort.Slice(curves, func(i, j int) bool { return curves[i].Metric < curves[j].Metric })
+	curves := slices.Clone(r.Curves)
+	slices.SortFunc(curves, func(a, b Curve) int { return cmp.Compare(a.Metric, b.Metric) })
 	for _, c := range curves {
 		if volatile[c.Metric] {
 			continue

@@ -138,7 +138,7 @@ func appendWritten(dst []byte, value any) []byte {
 		return append(dst, ']')
 	case map[string]any:
 		dst = append(dst, '{')
-		for i, key := range Parameters(v).Names() {
+		for i, key := range sortedKeys(v) {
 			if i > 0 {
 				dst = append(dst, ", "...)
 			}
@@ -202,10 +202,8 @@ func (s *Script) check() error {
 	if s == nil {
 		return nil
 	}
-	for what, list := range map[string][]string{
-		"program": {s.Program, s.Directory}, "command": s.Command, "files": s.Files, "project": {s.Project, s.Entity},
-		"metric": {s.Metric},
-	} {
+	for what, list := range map[string][]string{"program": {s.Program, s.Directory}, "command": s.Command,
+		"files": s.Files, "project": {s.Project, s.Entity}, "metric": {s.Metric}} {
 		for _, text := range list {
 			if err := CheckText(what, text, true); err != nil {
 				return err

@@ -2,8 +2,8 @@ package sweep
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -134,20 +134,10 @@ func (v Values) At(i int64) any {
 // Index returns the first position of a value, or -1.
 func (v Values) Index(value any) int64 {
 	if v.Range == nil {
-		for i, item := range v.List {
-			if sameValue(item, value) {
-				return int64(i)
-			}
-		}
-		return -1
+		return int64(slices.IndexFunc(v.List, func(item any) bool { return sameValue(item, value) }))
 	}
-	var number float64
-	switch n := value.(type) {
-	case int64:
-		number = float64(n)
-	case float64:
-		number = n
-	default:
+	number, ok := Number(value)
+	if !ok {
 		return -1
 	}
 	if v.Range.Divisor != 0 {
@@ -169,9 +159,6 @@ func (v Values) Index(value any) int64 {
 // check refuses values that have no canonical form and progressions that
 // repeat themselves.
 func (v Values) check(parameter string) error {
-	refuse := func(problem string) error {
-		return &ParameterError{Parameter: parameter, Problem: problem}
-	}
 	if v.Distribution != nil {
 		return v.Distribution.check(parameter)
 	}
@@ -180,16 +167,8 @@ func (v Values) check(parameter string) error {
 			return err
 		}
 		for i, item := range v.List {
-			switch x := item.(type) {
-			case nil, bool, string, int64:
-				continue
-			case float64:
-				if !math.IsNaN(x) && !math.IsInf(x, 0) {
-					continue
-				}
-			}
-			if _, err := CanonicalJSON(item); err != nil {
-				return refuse(fmt.Sprintf("value %d: %v", i+1, err))
+			if _, err := Normalize(item); err != nil {
+				return refused(parameter, "value %d: %v", i+1, err)
 			}
 		}
 		return nil
@@ -199,36 +178,30 @@ func (v Values) check(parameter string) error {
 	last := r.Start + float64(r.Count-1)*r.Step
 	switch {
 	case math.IsNaN(last) || math.IsInf(last, 0) || math.IsNaN(r.Divisor) || math.IsInf(r.Divisor, 0):
-		return refuse("its range is not finite")
+		return refused(parameter, "its range is not finite")
 	case r.Integer && (r.Divisor != 0 || r.Start != math.Trunc(r.Start) || r.Step != math.Trunc(r.Step) ||
 		math.Abs(r.Start) > exact || math.Abs(last) > exact || math.Abs(r.Step) > exact):
-		return refuse("its integer range must be whole numbers up to 2^53")
+		return refused(parameter, "its integer range must be whole numbers up to 2^53")
 	case r.Count > 1 && (sameValue(v.At(0), v.At(1)) || sameValue(v.At(r.Count-2), v.At(r.Count-1))):
-		return refuse("its range repeats values: the step is too small")
+		return refused(parameter, "its range repeats values: the step is too small")
 	}
 	return nil
 }
 
 // UnmarshalJSON decodes what encoding/json writes; whole numbers stay exact.
 func (v *Values) UnmarshalJSON(data []byte) error {
-	var raw struct {
-		List         json.RawMessage `json:"list"`
-		Range        *Range          `json:"range"`
-		Distribution *Distribution   `json:"distribution"`
-		Weights      []float64       `json:"weights"`
-	}
-	if err := json.Unmarshal(data, &raw); err != nil {
+	type others Values // has not this method
+	raw := struct {
+		*others
+		List json.RawMessage `json:"list"`
+	}{others: (*others)(v)}
+	*v = Values{}
+	if err := json.Unmarshal(data, &raw); err != nil || len(raw.List) == 0 {
 		return err
 	}
-	v.List, v.Range, v.Distribution, v.Weights = nil, raw.Range, raw.Distribution, raw.Weights
-	if len(raw.List) > 0 {
-		list, err := decodeList(raw.List)
-		if err != nil {
-			return err
-		}
-		v.List = list
-	}
-	return nil
+	var err error
+	v.List, err = decodeList(raw.List)
+	return err
 }
 
 // Condition says that Parameter exists only at points that fit When.

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"sweep/sweep"
 )
 
 // Explain adds what a reader should know of how the figures were selected: which were
@@ -68,11 +70,6 @@ func list(texts []string) string {
 
 // share is a parameter of the selected point, 0 if it has none.
 func share(f Figure, name string) float64 {
-	switch v := f.Parameters[name].(type) {
-	case float64:
-		return v
-	case int64:
-		return float64(v)
-	}
-	return 0
+	v, _ := sweep.Number(f.Parameters[name])
+	return v
 }
