@@ -70,19 +70,14 @@ func MNIST(c *report.Collection, by report.Selection) *report.Table {
 
 func mnistRow(t *report.Table, s *report.Row, model string, by report.Selection, best float64,
 	p *publishedPixel) []report.Cell {
-	name := ModelName(model)
-	cells := []report.Cell{{Text: s.Title()}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
-	record := report.Record{Dataset: s.Name, Model: model, Selection: by, TrainSize: s.Facts.Train,
-		TestSize: s.Facts.Test,
-		Length:   s.Facts.Length, Classes: s.Facts.Classes, Depth: s.Facts.Depth}
+	cells := []report.Cell{{Text: s.Title()}, {Text: ModelName(model)}, {}, {}, {}, {}, {}, {}, {}, {}}
+	record := report.Record{Dataset: s.Name, Model: model, Selection: by, Facts: s.Facts}
 	if p != nil {
-		name = p.name
 		value := p.accuracy / 100
 		record.Published = &value
-		cells[6], cells[7] = report.Cell{Text: fmt.Sprintf("%.1f", p.accuracy)}, report.Cell{Text: p.hidden}
-		cells[8], cells[9] = report.Cell{Text: p.count}, report.Cell{Text: p.source}
+		cells[1].Text, cells[6].Text, cells[7].Text = p.name, fmt.Sprintf("%.1f", p.accuracy), p.hidden
+		cells[8].Text, cells[9].Text = p.count, p.source
 	}
-	cells[1] = report.Cell{Text: name}
 	f, ok := s.Figures[model]
 	if !ok {
 		if s.Models[model] {
@@ -94,12 +89,10 @@ func mnistRow(t *report.Table, s *report.Row, model string, by report.Selection,
 	text := fmt.Sprintf("%.2f", 100*f.Accuracy)
 	if !math.IsNaN(f.Deviation) {
 		text += fmt.Sprintf("±%.2f", 100*f.Deviation)
-		record.Deviation = &f.Deviation
 	}
-	cells[2] = report.Cell{Text: number(s.Facts.Length / max(inputSizeOf(f, s), 1))}
-	cells[3] = report.Cell{Text: hiddenText(f, model)}
+	cells[2].Text, cells[3].Text = number(s.Facts.Length/max(inputSizeOf(f, s), 1)), hiddenText(f, model)
 	cells[4] = report.Cell{Text: text, Bold: f.Accuracy == best}
-	cells[5] = report.Cell{Text: fmt.Sprint(f.Count)}
+	cells[5].Text = fmt.Sprint(f.Count)
 	t.Add(record)
 	return cells
 }

@@ -251,10 +251,6 @@ func TestPublishedRows(t *testing.T) {
 		if (p.artefact != "") != (equal && p.name != "Coffee") {
 			t.Errorf("%s: artefact %q, equal figures %v", p.name, p.artefact, equal)
 		}
-		if p.facts.Depth*p.facts.InputSize != p.facts.Length {
-			t.Errorf("%s: depth %d of %d inputs is not length %d", p.name, p.facts.Depth, p.facts.InputSize,
-				p.facts.Length)
-		}
 		if canonicalSet(p.name) != p.folder || canonicalSet(p.folder) != p.folder {
 			t.Errorf("%s: canonical name %s", p.name, canonicalSet(p.name))
 		}

@@ -72,7 +72,8 @@ func taskRow(t *report.Table, s *report.Row, model string, by report.Selection, 
 		cells[2].Text = "diverged"
 		return append(cells, report.Cell{}, report.Cell{}, report.Cell{})
 	}
-	record := report.Record{Dataset: s.Name, Model: model, Selection: by, Figure: f, Length: s.Facts.Length}
+	record := report.Record{Dataset: s.Name, Model: model, Selection: by, Figure: f,
+		Facts: report.Facts{Length: s.Facts.Length}}
 	if !s.NoLoss {
 		text := fmt.Sprintf("%.4g", f.TestLoss)
 		if !math.IsNaN(f.TestLossDeviation) {
@@ -82,9 +83,6 @@ func taskRow(t *report.Table, s *report.Row, model string, by report.Selection, 
 	}
 	if !s.LossOnly {
 		record.Accuracy = &f.Accuracy
-		if !math.IsNaN(f.Deviation) {
-			record.Deviation = &f.Deviation
-		}
 		cells[4] = report.Cell{Text: accuracyText(f), Bold: best && !byLoss(s)}
 	}
 	t.Add(record)

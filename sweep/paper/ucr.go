@@ -19,10 +19,8 @@ var pixelSets = []string{"mnist", "permuted-mnist"}
 func ucrRows(c *report.Collection, by report.Selection) []*report.Row {
 	rows := c.Rows(by, isUCR)
 	place := func(s *report.Row) int {
-		for i := range table4 {
-			if table4[i].folder == s.Name {
-				return i
-			}
+		if i := slices.IndexFunc(table4, func(p publishedSet) bool { return p.folder == s.Name }); i >= 0 {
+			return i
 		}
 		return len(table4)
 	}
@@ -46,13 +44,12 @@ func UCR(c *report.Collection, by report.Selection) *report.Table {
 			report.Column{Name: "(params)", Right: true},
 			report.Column{Name: "published", Right: true})
 	}
-	marks := newMarks(t)
+	marks := &marks{table: t, known: map[string]string{}}
 	var sound [][]report.Figure
 	for _, s := range sets {
 		figures, row := ucrRow(t, s, names, by, marks)
 		t.Rows = append(t.Rows, row)
-		if p := published(s.Name); p != nil && s.Label == "" && p.artefact == "" && s.Name != generatedCBF &&
-			len(figures) == len(names) {
+		if soundRow(s) != nil && len(figures) == len(names) {
 			sound = append(sound, figures)
 		}
 	}
@@ -64,13 +61,19 @@ func UCR(c *report.Collection, by report.Selection) *report.Table {
 	return t
 }
 
-// marks hands out footnote marks, one for each text.
+// soundRow returns what is published of a row that the means are taken over, else nil.
+func soundRow(s *report.Row) *publishedSet {
+	if p := published(s.Name); p != nil && s.Label == "" && p.artefact == "" && s.Name != generatedCBF {
+		return p
+	}
+	return nil
+}
+
+// marks has the footnote marks of a table by their texts.
 type marks struct {
 	table *report.Table
 	known map[string]string
 }
-
-func newMarks(t *report.Table) *marks { return &marks{table: t, known: map[string]string{}} }
 
 func (m *marks) mark(text string) string {
 	if text == "" {
@@ -110,12 +113,11 @@ func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection,
 	cells = []report.Cell{{Text: name + mark}, {Text: pair(f.Train, f.Test)}, {Text: number(f.Length)},
 		{Text: number(f.Classes)}, {Text: number(f.Depth)}}
 	best := math.Inf(-1)
-	all := s.Figures
-	for _, figure := range all {
+	for _, figure := range s.Figures {
 		best = max(best, figure.Accuracy)
 	}
 	for _, model := range names {
-		figure, ok := all[model]
+		figure, ok := s.Figures[model]
 		text, count := "", ""
 		if ok {
 			figures = append(figures, figure)
@@ -123,8 +125,7 @@ func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection,
 		}
 		publishedText := ""
 		record := report.Record{Dataset: name, Model: model, Selection: by, Figure: figure, Accuracy: &figure.Accuracy,
-			TrainSize: f.Train, TestSize: f.Test,
-			Length: f.Length, Classes: f.Classes, Depth: f.Depth}
+			Facts: f}
 		if p != nil {
 			if value, known := p.accuracy[model]; known {
 				publishedText = fraction(value)
@@ -138,9 +139,6 @@ func ucrRow(t *report.Table, s *report.Row, names []string, by report.Selection,
 		cells = append(cells, report.Cell{Text: text, Bold: ok && figure.Accuracy == best}, report.Cell{Text: count},
 			report.Cell{Text: publishedText})
 		if ok {
-			if !math.IsNaN(figure.Deviation) {
-				record.Deviation = &figure.Deviation
-			}
 			t.Add(record)
 		}
 	}
@@ -163,8 +161,8 @@ func meanRow(sets []*report.Row, sound [][]report.Figure, names []string) []repo
 	for i, model := range names {
 		var theirs []float64
 		for _, s := range sets {
-			p := published(s.Name)
-			if p == nil || s.Label != "" || p.artefact != "" || s.Name == generatedCBF || !hasAll(s, names) {
+			p := soundRow(s)
+			if p == nil || slices.ContainsFunc(names, func(model string) bool { return !s.Models[model] }) {
 				continue
 			}
 			if value, ok := p.accuracy[model]; ok {
@@ -179,15 +177,6 @@ func meanRow(sets []*report.Row, sound [][]report.Figure, names []string) []repo
 			report.Cell{Text: text})
 	}
 	return cells
-}
-
-func hasAll(s *report.Row, names []string) bool {
-	for _, model := range names {
-		if !s.Models[model] {
-			return false
-		}
-	}
-	return true
 }
 
 // accuracyText prints an accuracy as the paper does, with its deviation.

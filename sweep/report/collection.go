@@ -70,7 +70,12 @@ type Set struct {
 
 // Facts describe a data set as the trials saw it; zero where unknown.
 type Facts struct {
-	Train, Test, Length, Classes, Depth, InputSize int
+	Train     int `json:"train_size"`
+	Test      int `json:"test_size"`
+	Length    int `json:"length"`
+	Classes   int `json:"classes"`
+	Depth     int `json:"depth"`
+	InputSize int `json:"-"`
 }
 
 // group has the trials of one group by grid point.
@@ -134,13 +139,7 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 		set = &Set{Name: name}
 		c.sets[name] = set
 	}
-	set.Facts.add(t.Result.Summary)
-	if _, measured := t.Result.Summary["test_accuracy"]; !measured && !t.Result.Diverged {
-		set.LossOnly = true
-	}
-	if _, measured := t.Result.Summary["test_loss"]; !measured && !t.Result.Diverged {
-		set.NoLoss = true
-	}
+	set.add(t.Result)
 	o := outcome{
 		id: t.TrialID, seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: t.Result.Diverged,
 		score: c.choice.Worst(), loss: sweep.LossOfDiverged, testLoss: sweep.LossOfDiverged,
@@ -161,13 +160,12 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 	if baseline, measured := t.Result.Summary["baseline_loss"]; measured {
 		p.baseline = baseline
 	}
-	for i := range p.trials { // the same trial of another sweep counts once
-		if p.trials[i].seed == o.seed {
-			p.trials[i] = o
-			return nil
-		}
+	// The same trial of another sweep counts once.
+	if i := slices.IndexFunc(p.trials, func(other outcome) bool { return other.seed == o.seed }); i >= 0 {
+		p.trials[i] = o
+	} else {
+		p.trials = append(p.trials, o)
 	}
-	p.trials = append(p.trials, o)
 	return nil
 }
 
@@ -212,15 +210,21 @@ func members(object []byte) []byte {
 	return append(slices.Clone(inner), ',')
 }
 
-func (f *Facts) add(summary map[string]float64) {
+// add takes the facts that a trial's result reports.
+func (s *Set) add(result *sweep.Result) {
+	f := &s.Facts
 	for name, field := range map[string]*int{
 		"train_size": &f.Train, "test_size": &f.Test, "length": &f.Length,
 		"classes": &f.Classes, "depth": &f.Depth, "input_size": &f.InputSize,
 	} {
-		if v, ok := summary[name]; ok {
+		if v, ok := result.Summary[name]; ok {
 			*field = int(v)
 		}
 	}
+	_, accuracy := result.Summary["test_accuracy"]
+	_, loss := result.Summary["test_loss"]
+	s.LossOnly = s.LossOnly || !accuracy && !result.Diverged
+	s.NoLoss = s.NoLoss || !loss && !result.Diverged
 }
 
 // Figure is what a table prints for a data set and model.
@@ -357,12 +361,7 @@ func (r *Row) Title() string {
 
 // Has reports whether the collection has one of the data sets that are wanted.
 func (c *Collection) Has(wanted func(set string) bool) bool {
-	for name := range c.sets {
-		if wanted(name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Keys(c.sets)), wanted)
 }
 
 // Rows returns the rows of the sets that are wanted: a group's figure is in the row and
@@ -435,13 +434,7 @@ func (c *Collection) extreme() string {
 func (c *Collection) Models(rows ...*Row) []string {
 	seen := map[string]bool{}
 	for _, s := range rows {
-		for model := range s.Models {
-			seen[model] = true
-		}
-	}
-	list := make([]string, 0, len(seen))
-	for model := range seen {
-		list = append(list, model)
+		maps.Copy(seen, s.Models)
 	}
 	place := func(model string) int {
 		if i := slices.Index(c.Order, model); i >= 0 {
@@ -449,10 +442,9 @@ func (c *Collection) Models(rows ...*Row) []string {
 		}
 		return len(c.Order)
 	}
-	slices.SortFunc(list, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
 		return cmp.Or(place(a)-place(b), strings.Compare(a, b))
 	})
-	return list
 }
 
 // Varying lists the parameters, other than the groups', that differ between points

@@ -53,17 +53,16 @@ type Record struct {
 	Deviation *float64 `json:"deviation"`
 	Published *float64 `json:"published"`
 	Artefact  bool     `json:"artefact"`
-	TrainSize int      `json:"train_size"`
-	TestSize  int      `json:"test_size"`
-	Length    int      `json:"length"`
-	Classes   int      `json:"classes"`
-	Depth     int      `json:"depth"`
+	Facts
 }
 
-// Add adds a record.
+// Add adds a record, with its Loss and, if it has an Accuracy, its Deviation.
 func (t *Table) Add(r Record) {
 	if loss := r.Figure.Loss; !math.IsNaN(loss) {
 		r.Loss = &loss
+	}
+	if deviation := r.Figure.Deviation; r.Accuracy != nil && !math.IsNaN(deviation) {
+		r.Deviation = &deviation
 	}
 	t.Records = append(t.Records, r)
 }
@@ -74,13 +73,14 @@ var Formats = []string{"text", "markdown", "latex", "csv", "json"}
 // Write writes the table in a format; bold says whether text may use a
 // terminal's bold face.
 func (t *Table) Write(w io.Writer, format string, bold bool) error {
+	var b strings.Builder
 	switch format {
 	case "text":
-		return t.writeText(w, bold)
+		t.writeText(&b, bold)
 	case "markdown":
-		return t.writeMarkdown(w)
+		t.writeMarkdown(&b)
 	case "latex":
-		return t.writeLaTeX(w)
+		t.writeLaTeX(&b)
 	case "csv":
 		return t.writeCSV(w)
 	case "json":
@@ -91,9 +91,23 @@ func (t *Table) Write(w io.Writer, format string, bold bool) error {
 	default:
 		return fmt.Errorf("format %q: expected one of %s", format, strings.Join(Formats, ", "))
 	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
-func (t *Table) writeText(w io.Writer, bold bool) error {
+// text is the cell in a format that escapes characters and marks bold text.
+func (c Cell) text(escape func(string) string, open, end string) string {
+	text := escape(c.Text)
+	if c.Bold && text != "" {
+		return open + text + end
+	}
+	return text
+}
+
+// text is the note after its mark.
+func (n Note) text() string { return strings.TrimSpace(n.Mark + " " + n.Text) }
+
+func (t *Table) writeText(b *strings.Builder, bold bool) {
 	widths := make([]int, len(t.Columns))
 	for i, c := range t.Columns {
 		widths[i] = utf8.RuneCountInString(c.Name)
@@ -105,28 +119,26 @@ func (t *Table) writeText(w io.Writer, bold bool) error {
 	for _, width := range widths {
 		total += width + 2
 	}
-	var b strings.Builder
 	if t.Title != "" {
 		b.WriteString(t.Title + "\n\n")
 	}
+	open, end := "", ""
+	if bold {
+		open, end = "\x1b[1m", "\x1b[0m"
+	}
+	plain := func(text string) string { return text }
 	line := func(cells []Cell) {
-		var out strings.Builder
+		fields := make([]string, len(cells))
 		for i, cell := range cells {
-			if i > 0 {
-				out.WriteString("  ")
-			}
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell.Text))
-			text := cell.Text
-			if cell.Bold && bold && text != "" {
-				text = "\x1b[1m" + text + "\x1b[0m"
-			}
+			text := cell.text(plain, open, end)
 			if t.Columns[i].Right {
-				out.WriteString(pad + text)
+				fields[i] = pad + text
 			} else {
-				out.WriteString(text + pad)
+				fields[i] = text + pad
 			}
 		}
-		b.WriteString(strings.TrimRight(out.String(), " ") + "\n")
+		b.WriteString(strings.TrimRight(strings.Join(fields, "  "), " ") + "\n")
 	}
 	head := make([]Cell, len(t.Columns))
 	for i, c := range t.Columns {
@@ -143,15 +155,12 @@ func (t *Table) writeText(w io.Writer, bold bool) error {
 	if len(t.Notes) > 0 {
 		b.WriteString("\n")
 		for _, n := range t.Notes {
-			b.WriteString(strings.TrimSpace(n.Mark+" "+n.Text) + "\n")
+			b.WriteString(n.text() + "\n")
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
-func (t *Table) writeMarkdown(w io.Writer) error {
-	var b strings.Builder
+func (t *Table) writeMarkdown(b *strings.Builder) {
 	if t.Title != "" {
 		b.WriteString(t.Title + "\n\n")
 	}
@@ -172,25 +181,18 @@ func (t *Table) writeMarkdown(w io.Writer) error {
 	for _, row := range t.Rows {
 		b.WriteString("|")
 		for _, cell := range row {
-			text := escape(cell.Text)
-			if cell.Bold && text != "" {
-				text = "**" + text + "**"
-			}
-			b.WriteString(" " + text + " |")
+			b.WriteString(" " + cell.text(escape, "**", "**") + " |")
 		}
 		b.WriteString("\n")
 	}
 	for _, n := range t.Notes {
-		b.WriteString("\n" + escape(strings.TrimSpace(n.Mark+" "+n.Text)) + "\n")
+		b.WriteString("\n" + escape(n.text()) + "\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
-func (t *Table) writeLaTeX(w io.Writer) error {
+func (t *Table) writeLaTeX(b *strings.Builder) {
 	escape := strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "_", `\_`, "#", `\#`, "$", `\$`,
 		"±", `$\pm$`, "≈", `$\approx$`, "−", "$-$", "†", `\textdagger{}`, "‡", `\textdaggerdbl{}`, "–", "--").Replace
-	var b strings.Builder
 	b.WriteString("% needs \\usepackage{booktabs}\n\\begin{tabular}{")
 	for _, c := range t.Columns {
 		if c.Right {
@@ -200,35 +202,24 @@ func (t *Table) writeLaTeX(w io.Writer) error {
 		}
 	}
 	b.WriteString("}\n\\toprule\n")
+	fields := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
-		if i > 0 {
-			b.WriteString(" & ")
-		}
-		b.WriteString(escape(c.Name))
+		fields[i] = escape(c.Name)
 	}
-	b.WriteString(" \\\\\n\\midrule\n")
+	b.WriteString(strings.Join(fields, " & ") + " \\\\\n\\midrule\n")
 	for i, row := range t.Rows {
 		if t.Rules[i] {
 			b.WriteString("\\midrule\n")
 		}
 		for j, cell := range row {
-			if j > 0 {
-				b.WriteString(" & ")
-			}
-			text := escape(cell.Text)
-			if cell.Bold && text != "" {
-				text = `\textbf{` + text + "}"
-			}
-			b.WriteString(text)
+			fields[j] = cell.text(escape, `\textbf{`, "}")
 		}
-		b.WriteString(" \\\\\n")
+		b.WriteString(strings.Join(fields, " & ") + " \\\\\n")
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")
 	for _, n := range t.Notes {
-		b.WriteString("\n\\noindent " + escape(strings.TrimSpace(n.Mark+" "+n.Text)) + "\n")
+		b.WriteString("\n\\noindent " + escape(n.text()) + "\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func (t *Table) writeCSV(w io.Writer) error {
@@ -247,7 +238,7 @@ func (t *Table) writeCSV(w io.Writer) error {
 			optional(r.Deviation),
 			fmt.Sprint(r.Replicates), optional(r.Loss), fmt.Sprint(r.Count), optional(r.Published),
 			fmt.Sprint(r.Artefact),
-			fmt.Sprint(r.TrainSize), fmt.Sprint(r.TestSize), fmt.Sprint(r.Length), fmt.Sprint(r.Classes),
+			fmt.Sprint(r.Train), fmt.Sprint(r.Test), fmt.Sprint(r.Length), fmt.Sprint(r.Classes),
 			fmt.Sprint(r.Depth), fmt.Sprint(r.TestLoss), fmt.Sprint(r.Ties)})
 	}
 	return out.WriteAll(rows)
