@@ -14,12 +14,12 @@ import (
 	"sweep/sweep/wire"
 )
 
-// artifactsURL returns where artifacts are kept.
-func (s *settings) artifactsURL() (string, error) {
-	if s.artifacts != "" {
+// artifactsURL returns where the artifacts of a cluster or of the local database are kept.
+func (s *settings) artifactsURL(cluster bool) (string, error) {
+	switch {
+	case s.artifacts != "":
 		return s.artifacts, nil
-	}
-	if s.server() != "" {
+	case cluster:
 		return "nats://" + wire.DefaultBucket, nil
 	}
 	database, err := s.storeURL()
@@ -42,18 +42,11 @@ func sqlitePath(database string) (path string, ok bool) {
 // openArtifacts opens the artifact store of the settings. w is the cluster's wire,
 // nil for the local database.
 func (s *settings) openArtifacts(w *wire.Wire, log *slog.Logger) (*artifact.Store, error) {
-	address := s.artifacts
-	if address == "" && w != nil {
-		address = "nats://" + wire.DefaultBucket
-	}
-	if address == "" {
-		var err error
-		if address, err = s.artifactsURL(); err != nil {
-			return nil, err
-		}
+	address, err := s.artifactsURL(w != nil)
+	if err != nil {
+		return nil, err
 	}
 	var backend artifact.Backend
-	var err error
 	scheme, rest, _ := strings.Cut(address, ":")
 	switch {
 	case scheme == "s3":

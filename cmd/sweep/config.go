@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -171,15 +172,6 @@ type daemon struct {
 	dashboard  dashboard
 }
 
-// Descriptions of the daemons' settings.
-const (
-	listenText = "address of /healthz, /readyz and /metrics, such as :8080; none if empty"
-	pprofText  = "address of /debug/pprof, such as 127.0.0.1:6060; none if empty. Everyone who reaches it can " +
-		"inspect the program and slow it down"
-	ackWaitText = "how long the broker waits for a worker's progress message before another worker gets the trial; " +
-		"applies to new queues. Workers use the coordinator's value; their own has no effect"
-)
-
 func newConfig(s *settings) *cobra.Command {
 	var d daemon
 	cmd := &cobra.Command{
@@ -195,26 +187,21 @@ Exit codes: 0 done, 2 an invalid setting.`,
 		Example: "  sweep config\n  SWEEP_NATS=nats://head:4222 sweep config",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			defaults := map[string]func() (string, error){
+				"home": s.homeDir, "store": s.storeURL, "data": s.dataDir,
+				"artifacts": func() (string, error) { return s.artifactsURL(s.server() != "") },
+			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 			fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
 			for _, name := range settable {
 				value := cmd.Flags().Lookup(name).Value.String()
 				if value == "" || value == "[]" {
-					var err error
-					switch name {
-					case "home":
-						value, err = s.homeDir()
-					case "store":
-						value, err = s.storeURL()
-					case "data":
-						value, err = s.dataDir()
-					case "artifacts":
-						value, err = s.artifactsURL()
-					default:
-						value = "-"
-					}
-					if err != nil {
-						return err
+					value = "-"
+					if find := defaults[name]; find != nil {
+						var err error
+						if value, err = find(); err != nil {
+							return err
+						}
 					}
 				}
 				fmt.Fprintf(w, "%s\t%s\t%s\n", variable(name), wire.Redacted(value), s.origins[name])
@@ -231,25 +218,27 @@ func (d *daemon) addFlags(f *pflag.FlagSet) {
 	if f.Lookup("listen") != nil {
 		return
 	}
-	f.StringVar(&d.listen, "listen", "", listenText)
-	f.StringVar(&d.pprof, "pprof", "", pprofText)
-	f.DurationVar(&d.ackWait, "ack-wait", wire.DefaultAckWait, ackWaitText)
+	f.StringVar(&d.listen, "listen", "", "address of /healthz, /readyz and /metrics, such as :8080; none if empty")
+	f.StringVar(&d.pprof, "pprof", "", "address of /debug/pprof, such as 127.0.0.1:6060; none if empty. Everyone who "+
+		"reaches it can inspect the program and slow it down")
+	f.DurationVar(&d.ackWait, "ack-wait", wire.DefaultAckWait, "how long the broker waits for a worker's progress "+
+		"message before another worker gets the trial; applies to new queues. Workers use the coordinator's value; "+
+		"their own has no effect")
 }
 
 func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {
 	d.addFlags(f)
 	d.dashboard.addFlags(f, "")
-	f.DurationVar(&d.lease, "lease", defaultLease, "how long a trial whose job is lost may be silent before it "+
-		"is queued again")
+	f.DurationVar(&d.lease, "lease", coordinator.DefaultLease, "how long a trial whose job is lost may be silent "+
+		"before it is queued again")
 	f.IntVar(&d.window, "window", coordinator.DefaultWindow, "maximum number of jobs waiting in NATS for the workers "+
-		"of a "+
-		"pool, divided among their queues by slots, in addition to one or two per slot")
+		"of a pool, divided among their queues by slots, in addition to one or two per slot")
 	f.IntVar(&d.replicas, "replicas", 1, "replicas of new streams, in a cluster of NATS servers")
 }
 
 func (d *daemon) addWorkerFlags(f *pflag.FlagSet) {
 	d.addFlags(f)
-	f.IntVar(&d.slots, "slots", defaultSlots(), "number of trials that run at the same time")
+	f.IntVar(&d.slots, "slots", runtime.NumCPU(), "number of trials that run at the same time")
 	f.StringVar(&d.pool, "pool", sweep.DefaultPool, "pool of the worker: only sweeps that name it run here")
 	f.StringVar(&d.name, "name", "", "name of the worker (default: host and process number)")
 	f.StringVar(&d.memory, "memory", "", "memory per slot, such as 8GiB: trials that need more are not sent here, "+

@@ -89,6 +89,17 @@ func TestStoreOnTheCommandLineIsMeant(t *testing.T) {
 	}
 }
 
+// A run keeps its artifacts beside its own database, whatever cluster the environment names.
+func TestRunIsLocal(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("SWEEP_HOME", home)
+	t.Setenv("SWEEP_NATS", "nats://127.0.0.1:1")
+	file := write(t, home, "small.yaml", "trainer: noop\nparameters:\n  x: {value: 1}\n")
+	if _, stderr, code := inProcess(t, "run", file); code != 0 || !strings.Contains(stderr, "1 completed") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
 // Without a cluster the commands that change sweeps change the local database.
 func TestLocalSweepsAreChanged(t *testing.T) {
 	fullOnly(t)

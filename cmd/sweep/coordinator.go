@@ -18,8 +18,6 @@ import (
 	"sweep/sweep/wire"
 )
 
-const defaultLease = coordinator.DefaultLease
-
 func newCoordinator(s *settings) *cobra.Command {
 	var d daemon
 	var adopt bool

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -181,7 +182,7 @@ func writeExpansion(cmd *cobra.Command, p *plan, e *expansion) error {
 	} else if e.Checked > 0 {
 		fmt.Fprintf(out, "\ncost   %s flop in total, up to %s per trial; %d points checked\n", engineering(e.Flops),
 			bytesText(e.Bytes), e.Checked)
-		slots := min(int64(slotsHere()), e.Points)
+		slots := min(int64(runtime.NumCPU()), e.Points)
 		switch {
 		case e.Seconds > 0 && slots > 1:
 			fmt.Fprintf(out, "time   about %s on the %d cores here, %s on one, by %s\n",

@@ -70,7 +70,7 @@ func (s *settings) dial(ctx context.Context) (*remote, error) {
 // openReader opens the results of the settings.
 func (s *settings) openReader(ctx context.Context) (reader, error) {
 	if s.server() != "" {
-		return opened(s.dial(ctx))
+		return s.dial(ctx)
 	}
 	return s.openStore(ctx)
 }
@@ -78,11 +78,7 @@ func (s *settings) openReader(ctx context.Context) (reader, error) {
 // openTarget opens what the settings say is to be changed.
 func (s *settings) openTarget(ctx context.Context) (target, error) {
 	if s.server() != "" {
-		r, err := s.dial(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return r, nil
+		return s.dial(ctx)
 	}
 	store, err := s.openStore(ctx)
 	if err != nil {
@@ -97,14 +93,6 @@ func (s *settings) openTarget(ctx context.Context) (target, error) {
 	}
 	return localStore{store, coordinator.New(coordinator.Options{Store: store, Artifacts: artifacts,
 		Logger: slog.New(slog.DiscardHandler)})}, nil
-}
-
-// opened keeps a nil pointer from becoming a reader.
-func opened(r *remote, err error) (reader, error) {
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
 }
 
 // onTarget runs do on what the settings say is to be changed.

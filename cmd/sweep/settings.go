@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,9 +42,8 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 		"then sweep.db in the state directory)")
 	n := &s.nats
 	flags.StringVar(&n.Addresses, "nats", "", "NATS servers of a cluster, such as nats://HOST:4222; without them "+
-		"commands "+
-		"use the local database (default $SWEEP_NATS, which keeps passwords and tokens out of the list of "+
-		"processes)")
+		"commands use the local database (default $SWEEP_NATS, which keeps passwords and tokens out of the list "+
+		"of processes)")
 	flags.StringVar(&n.Credentials, "nats-creds", "", "file with a NATS user's credentials (JWT and seed), as nsc "+
 		"writes them")
 	flags.StringVar(&n.NKey, "nats-nkey", "", "file with a NATS user's seed (SU…)")
@@ -59,8 +59,8 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 		"sweep/sweep.conf in the user's configuration directory)")
 	flags.StringVar(&s.data, "data", "", "directory of the data sets, containing ucr/, mnist/ … (default "+
 		"$SWEEP_DATA, then data in the state directory)")
-	flags.StringSliceVar(&s.trainerPath, "trainer-path", filepath.SplitList(os.Getenv("SWEEP_TRAINER_PATH")),
-		"directories with executables of further trainers (default $SWEEP_TRAINER_PATH)")
+	flags.StringSliceVar(&s.trainerPath, "trainer-path", nil, "directories with executables of further trainers "+
+		"(default $SWEEP_TRAINER_PATH)")
 	flags.StringVar(&s.trainerHome, "trainer-home", "", "home directory of trainers (default: a temporary one for "+
 		"each process)")
 	flags.StringSliceVar(&s.trainerEnv, "trainer-env", nil, "names of environment variables that trainers get "+
@@ -76,9 +76,6 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 // homeDir returns the directory of everything local, which it creates.
 func (s *settings) homeDir() (string, error) {
 	dir := s.home
-	if dir == "" {
-		dir = os.Getenv("SWEEP_HOME")
-	}
 	if dir == "" {
 		base := os.Getenv("XDG_DATA_HOME")
 		if base == "" {
@@ -102,18 +99,11 @@ func (s *settings) homeDir() (string, error) {
 
 // dataDir returns the directory of the data sets; it need not exist.
 func (s *settings) dataDir() (string, error) {
-	dir := s.data
-	if dir == "" {
-		dir = os.Getenv("SWEEP_DATA")
+	if s.data != "" {
+		return filepath.Abs(s.data)
 	}
-	if dir == "" {
-		home, err := s.homeDir()
-		if err != nil {
-			return "", err
-		}
-		dir = filepath.Join(home, "data")
-	}
-	return filepath.Abs(dir)
+	home, err := s.homeDir()
+	return filepath.Join(home, "data"), err
 }
 
 // storeURL returns where the results are.
@@ -121,23 +111,15 @@ func (s *settings) storeURL() (string, error) {
 	if s.store != "" {
 		return s.store, nil
 	}
-	if url := os.Getenv("SWEEP_STORE"); url != "" {
-		return url, nil
-	}
 	home, err := s.homeDir()
-	if err != nil {
-		return "", err
-	}
-	return "sqlite:" + filepath.Join(home, "sweep.db"), nil
+	return "sqlite:" + filepath.Join(home, "sweep.db"), err
 }
 
 // access is how a part of the cluster reaches NATS, with the inbox of its role
 // unless another one is set.
 func (s *settings) access(inbox string) wire.Access {
 	access := s.nats
-	if access.Inbox == "" {
-		access.Inbox = inbox
-	}
+	access.Inbox = cmp.Or(access.Inbox, inbox)
 	return access
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,6 +109,3 @@ func (s *settings) tryOut(ctx context.Context, p *plan) (rate float64, err error
 	}
 	return flops / seconds, nil
 }
-
-// slotsHere is how many trials "sweep run" trains at a time.
-func slotsHere() int { return runtime.NumCPU() }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -19,8 +18,6 @@ import (
 
 // flushTimeout bounds the sending of what a worker says last.
 const flushTimeout = 2 * time.Second
-
-func defaultSlots() int { return runtime.NumCPU() }
 
 func newWorker(s *settings) *cobra.Command {
 	var d daemon
