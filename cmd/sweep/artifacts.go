@@ -53,10 +53,6 @@ Exit codes: 0 all are stored, 2 an invalid index, 4 no such sweep or trial,
 		Example: "  sweep artifacts list\n  sweep artifacts list ucr 17 --verify\n  sweep artifacts list ucr --name " +
 			"weights --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			reference := "latest"
-			if len(args) > 0 {
-				reference = args[0]
-			}
 			query := sweep.ArtifactQuery{Name: name}
 			var err error
 			if len(args) > 1 {
@@ -64,11 +60,7 @@ Exit codes: 0 all are stored, 2 an invalid index, 4 no such sweep or trial,
 					return err
 				}
 			}
-			return s.onTarget(cmd, func(t target) error {
-				record, err := t.Sweep(cmd.Context(), reference)
-				if err != nil {
-					return err
-				}
+			return withSweep(cmd, s.openTarget, args, func(t target, record *sweep.SweepRecord) error {
 				query.Sweep = record.ID
 				check := sweep.CheckSize
 				if verify {
@@ -143,16 +135,12 @@ artifact, 5 it is missing, lost or damaged.`,
 			"cbf.safetensors",
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			indices, err := parseIndices(args[1:2])
-			if err != nil || len(indices) != 1 {
-				return usageError("%q is not a trial index", args[1])
+			index, err := parseIndex(args[1])
+			if err != nil {
+				return err
 			}
-			return s.onTarget(cmd, func(t target) error {
-				record, err := t.Sweep(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				id := sweep.TrialID{Sweep: record.ID, Index: indices[0]}
+			return withSweep(cmd, s.openTarget, args, func(t target, record *sweep.SweepRecord) error {
+				id := sweep.TrialID{Sweep: record.ID, Index: index}
 				if output == "-" {
 					_, err := t.Artifact(cmd.Context(), id, args[2], 0, cmd.OutOrStdout())
 					return err

@@ -107,12 +107,10 @@ func (s *settings) ask(cmd *cobra.Command, do func(ctx context.Context, results 
 	if err := s.resolve(cmd); err != nil {
 		return
 	}
-	results, err := s.openReader(ctx)
-	if err != nil {
-		return
+	if results, err := s.openReader(ctx); err == nil {
+		defer func() { _ = results.Close() }() // it was only read
+		do(ctx, results)
 	}
-	defer func() { _ = results.Close() }() // it was only read
-	do(ctx, results)
 }
 
 // completeSweep completes names and ids; a name stands for its newest sweep.

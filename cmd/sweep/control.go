@@ -31,11 +31,7 @@ Exit codes: 0 done, 1 not possible, 4 no such sweep.`,
 		Example: example,
 		Args:    cobra.ExactArgs(arguments),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.onTarget(cmd, func(t target) error {
-				record, err := t.Sweep(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
+			return withSweep(cmd, s.openTarget, args, func(t target, record *sweep.SweepRecord) error {
 				return do(cmd, t, record.ID, args[1:])
 			})
 		},

@@ -38,7 +38,15 @@ Exit codes: 0 done, 2 an invalid index or format, 4 no such sweep, trial or metr
   sweep curves ucr 17 18 30-32 --plot --metric validation_loss --log-y
   sweep curves ucr 17 --metric validation_loss --format csv`,
 		Args: cobra.MinimumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return runCurves(cmd, s, &options, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			indices, err := options.check(args[1:])
+			if err != nil {
+				return err
+			}
+			return withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) error {
+				return runCurves(cmd, results, record, indices, &options)
+			})
+		},
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&options.metrics, "metric", nil, "show only these metrics")
@@ -51,27 +59,28 @@ Exit codes: 0 done, 2 an invalid index or format, 4 no such sweep, trial or metr
 // mostPlotted is how many trials fit a picture: they have a letter each.
 const mostPlotted = 26
 
-func runCurves(cmd *cobra.Command, s *settings, options *curvesOptions, args []string) error {
-	indices, err := parseIndices(args[1:])
+// check returns the trials whose curves are to be shown, or why the options contradict them.
+func (o *curvesOptions) check(args []string) ([]int64, error) {
+	indices, err := parseIndices(args)
 	switch {
 	case err != nil:
-		return err
-	case options.plot && options.format != "text":
-		return usageError("--plot and --format %s exclude each other", options.format)
-	case options.logY && !options.plot:
-		return usageError("--log-y requires --plot")
-	case len(indices) > 1 && !options.plot:
-		return usageError("%d trials: only --plot shows several", len(indices))
+		return nil, err
+	case o.plot && o.format != "text":
+		return nil, usageError("--plot and --format %s exclude each other", o.format)
+	case o.logY && !o.plot:
+		return nil, usageError("--log-y requires --plot")
+	case len(indices) > 1 && !o.plot:
+		return nil, usageError("%d trials: only --plot shows several", len(indices))
 	case len(indices) > mostPlotted:
-		return usageError("%d trials: at most %d fit in one plot", len(indices), mostPlotted)
-	case options.format != "text" && options.format != "csv" && options.format != "json":
-		return usageError("--format %s: expected text, csv or json", options.format)
+		return nil, usageError("%d trials: at most %d fit in one plot", len(indices), mostPlotted)
+	case o.format != "text" && o.format != "csv" && o.format != "json":
+		return nil, usageError("--format %s: expected text, csv or json", o.format)
 	}
-	results, record, err := s.findSweep(cmd.Context(), args[:1])
-	if err != nil {
-		return err
-	}
-	defer func() { _ = results.Close() }() // it was only read
+	return indices, nil
+}
+
+func runCurves(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, indices []int64,
+	options *curvesOptions) error {
 	var all [][]sweep.Curve
 	for _, index := range indices {
 		id := sweep.TrialID{Sweep: record.ID, Index: index}

@@ -33,25 +33,20 @@ Exit codes: 0 done, 1 they have no metric in common, 4 no such sweep.`,
 		Example: "  sweep diff before after\n  sweep diff ucr latest --metric test_accuracy --limit 0",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			results, err := s.openReader(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer func() { _ = results.Close() }() // it was only read
-			var records [2]*sweep.SweepRecord
-			for i, reference := range args {
-				if records[i], err = results.Sweep(cmd.Context(), reference); err != nil {
+			return withSweep(cmd, s.openReader, args, func(results reader, first *sweep.SweepRecord) error {
+				second, err := results.Sweep(cmd.Context(), args[1])
+				if err != nil {
 					return err
 				}
-			}
-			d, err := compareSweeps(cmd.Context(), results, records, metric)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return writeJSON(cmd, d)
-			}
-			return d.write(cmd, limit)
+				d, err := compareSweeps(cmd.Context(), results, [2]*sweep.SweepRecord{first, second}, metric)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return writeJSON(cmd, d)
+				}
+				return d.write(cmd, limit)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&metric, "metric", "", "metric to compare (default: the one by which the sweep selects "+

@@ -29,37 +29,34 @@ Exit codes: 0 done, 1 the output cannot be written, 2 invalid flags, 4 no such s
 		Example: "  sweep export ucr --format csv > ucr.csv\n  sweep export latest --format jsonl --curves --output " +
 			"trials.jsonl",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			results, record, err := s.findSweep(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = results.Close() }()
-			out := cmd.OutOrStdout()
-			if output != "" {
-				f, err := os.Create(output)
-				if err != nil {
-					return fmt.Errorf("export: %w", err)
-				}
-				defer func() {
-					if closeErr := f.Close(); err == nil && closeErr != nil {
-						err = fmt.Errorf("export: %w", closeErr)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) (err error) {
+				out := cmd.OutOrStdout()
+				if output != "" {
+					f, err := os.Create(output)
+					if err != nil {
+						return fmt.Errorf("export: %w", err)
 					}
-				}()
-				out = f
-			}
-			query := sweep.TrialQuery{Sweeps: []string{record.ID}}
-			switch {
-			case format == "jsonl":
-				return exportLines(cmd, results, query, withCurves, out)
-			case format == "csv" && !withCurves:
-				return exportCSV(cmd, results, record, query, out)
-			case format == "csv":
-				return usageError("--curves requires --format jsonl; \"sweep curves\" writes the curves of a trial " +
-					"as CSV")
-			default:
-				return usageError("--format %s: expected csv or jsonl", format)
-			}
+					defer func() {
+						if closeErr := f.Close(); err == nil && closeErr != nil {
+							err = fmt.Errorf("export: %w", closeErr)
+						}
+					}()
+					out = f
+				}
+				query := sweep.TrialQuery{Sweeps: []string{record.ID}}
+				switch {
+				case format == "jsonl":
+					return exportLines(cmd, results, query, withCurves, out)
+				case format == "csv" && !withCurves:
+					return exportCSV(cmd, results, record, query, out)
+				case format == "csv":
+					return usageError("--curves requires --format jsonl; \"sweep curves\" writes the curves of a " +
+						"trial as CSV")
+				default:
+					return usageError("--format %s: expected csv or jsonl", format)
+				}
+			})
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "csv", "csv or jsonl")

@@ -95,35 +95,32 @@ func runFigure(cmd *cobra.Command, s *settings, options *figureOptions, args []s
 		}
 		options.Where = append(options.Where, condition)
 	}
-	results, err := s.openReader(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = results.Close() }() // it was only read
-	var records []*sweep.SweepRecord
-	for _, reference := range args[1:] {
-		record, err := results.Sweep(cmd.Context(), reference)
+	return with(cmd, s.openReader, func(results reader) error {
+		var records []*sweep.SweepRecord
+		for _, reference := range args[1:] {
+			record, err := results.Sweep(cmd.Context(), reference)
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(records, func(r *sweep.SweepRecord) bool { return r.ID == record.ID }) {
+				records = append(records, record)
+			}
+		}
+		drawn, err := figure.Draw(cmd.Context(), results, records, options.Options)
+		if errors.Is(err, figure.ErrNothing) {
+			return &exitError{exitNotFound, err}
+		}
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(records, func(r *sweep.SweepRecord) bool { return r.ID == record.ID }) {
-			records = append(records, record)
+		var file bytes.Buffer
+		if err := drawn.Write(&file, format); err != nil {
+			return err
 		}
-	}
-	drawn, err := figure.Draw(cmd.Context(), results, records, options.Options)
-	if err != nil {
-		if errors.Is(err, sweep.ErrNotFound) || errors.Is(err, figure.ErrNothing) {
-			return &exitError{exitNotFound, err}
+		if err := os.WriteFile(options.output, file.Bytes(), 0o644); err != nil {
+			return err
 		}
-		return err
-	}
-	var file bytes.Buffer
-	if err := drawn.Write(&file, format); err != nil {
-		return err
-	}
-	if err := os.WriteFile(options.output, file.Bytes(), 0o644); err != nil {
-		return err
-	}
-	fmt.Fprintln(cmd.ErrOrStderr(), "wrote", options.output)
-	return nil
+		fmt.Fprintln(cmd.ErrOrStderr(), "wrote", options.output)
+		return nil
+	})
 }

@@ -36,35 +36,26 @@ interrupted.`,
 		Example: "  sweep logs latest 17\n  sweep logs -f ucr 17\n  sweep logs ucr 17 --all",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			indices, err := parseIndices(args[1:])
-			if err != nil || len(indices) != 1 {
-				return usageError("%q is not a trial index", args[1])
+			index, err := parseIndex(args[1])
+			if err != nil {
+				return err
 			}
 			if follow && (all || execution != "") || all && execution != "" {
 				return usageError("-f, --all and --execution exclude each other")
 			}
-			results, record, err := s.findSweep(cmd.Context(), args[:1])
-			if err != nil {
-				return err
-			}
-			defer func() { _ = results.Close() }() // it was only read
-			l := &logs{results: results, id: sweep.TrialID{Sweep: record.ID, Index: indices[0]}, out: cmd.OutOrStdout(),
-				notes: cmd.ErrOrStderr()}
-			var asked bool
-			if l.workers, asked = results.(runningLogs); !asked {
-				home, err := s.homeDir()
-				if err != nil {
+			return withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) error {
+				id := sweep.TrialID{Sweep: record.ID, Index: index}
+				l, err := s.logsOf(results, id, cmd.OutOrStdout(), cmd.ErrOrStderr())
+				switch {
+				case err != nil:
 					return err
+				case follow:
+					return l.follow(cmd.Context())
+				case all:
+					return l.all(cmd.Context())
 				}
-				l.workers, l.local = local.RunningLogs{Home: home}, true
-			}
-			switch {
-			case follow:
-				return l.follow(cmd.Context())
-			case all:
-				return l.all(cmd.Context())
-			}
-			return l.one(cmd.Context(), execution)
+				return l.one(cmd.Context(), execution)
+			})
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow the output until the trial ends")
@@ -89,6 +80,19 @@ type logs struct {
 	out, notes io.Writer
 	// seen is how many bytes of the execution's log are printed.
 	seen int64
+}
+
+// logsOf prints the logs of a trial to out and remarks to notes. It asks the workers of a cluster, or
+// the "sweep run" with the same state directory.
+func (s *settings) logsOf(results reader, id sweep.TrialID, out, notes io.Writer) (*logs, error) {
+	l := &logs{results: results, id: id, out: out, notes: notes}
+	var cluster bool
+	if l.workers, cluster = results.(runningLogs); cluster {
+		return l, nil
+	}
+	home, err := s.homeDir()
+	l.workers, l.local = local.RunningLogs{Home: home}, true
+	return l, err
 }
 
 // print prints what of a log is not printed yet.

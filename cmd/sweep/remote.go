@@ -80,6 +80,11 @@ func (s *settings) openTarget(ctx context.Context) (target, error) {
 	if s.server() != "" {
 		return s.dial(ctx)
 	}
+	return s.openLocal(ctx)
+}
+
+// openLocal opens the database of the settings and what changes it in this process.
+func (s *settings) openLocal(ctx context.Context) (*localStore, error) {
 	store, err := s.openStore(ctx)
 	if err != nil {
 		return nil, err
@@ -91,18 +96,34 @@ func (s *settings) openTarget(ctx context.Context) (target, error) {
 			return nil, err
 		}
 	}
-	return localStore{store, coordinator.New(coordinator.Options{Store: store, Artifacts: artifacts,
+	return &localStore{store, coordinator.New(coordinator.Options{Store: store, Artifacts: artifacts,
 		Logger: slog.New(slog.DiscardHandler)})}, nil
 }
 
-// onTarget runs do on what the settings say is to be changed.
-func (s *settings) onTarget(cmd *cobra.Command, do func(t target) error) error {
-	t, err := s.openTarget(cmd.Context())
+// with opens what a command reads or changes, runs do on it, and closes it.
+func with[R reader](cmd *cobra.Command, open func(ctx context.Context) (R, error), do func(results R) error) error {
+	results, err := open(cmd.Context())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = t.Close() }() // what was changed is committed
-	return do(t)
+	defer func() { _ = results.Close() }() // what was changed is committed
+	return do(results)
+}
+
+// withSweep does the same with the sweep that the first argument names, the newest if there is none.
+func withSweep[R reader](cmd *cobra.Command, open func(ctx context.Context) (R, error), args []string,
+	do func(results R, record *sweep.SweepRecord) error) error {
+	return with(cmd, open, func(results R) error {
+		reference := "latest"
+		if len(args) > 0 {
+			reference = args[0]
+		}
+		record, err := results.Sweep(cmd.Context(), reference)
+		if err != nil {
+			return err
+		}
+		return do(results, record)
+	})
 }
 
 // problemOf is what keeps a coordinator's trials from advancing, "" if nothing

@@ -75,7 +75,7 @@ Exit codes: 0 done, 1 not possible, 2 invalid flags.`,
 				return usageError("--curves %s: curves must be kept at least as long as events (--older %s)",
 					curves, older)
 			}
-			return s.onTarget(cmd, func(t target) error {
+			return with(cmd, s.openTarget, func(t target) error {
 				removed, err := t.Prune(cmd.Context(), keep)
 				if err != nil {
 					return err

@@ -153,22 +153,3 @@ func (l *logLevel) Set(text string) error {
 func (s *settings) logger(cmd *cobra.Command) *slog.Logger {
 	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.Level(s.logLevel)}))
 }
-
-// findSweep opens the results and the sweep that a command's optional argument
-// names, the newest if there is none.
-func (s *settings) findSweep(ctx context.Context, args []string) (reader, *sweep.SweepRecord, error) {
-	results, err := s.openReader(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	reference := "latest"
-	if len(args) > 0 {
-		reference = args[0]
-	}
-	record, err := results.Sweep(ctx, reference)
-	if err != nil {
-		_ = results.Close() // the first error is the one that matters
-		return nil, nil, err
-	}
-	return results, record, nil
-}

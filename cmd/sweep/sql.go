@@ -32,24 +32,21 @@ Exit codes: 0 done, 1 the database rejects the statement.`,
   sweep sql --sweep latest "SELECT * FROM t ORDER BY trial_index LIMIT 10"`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			results, err := s.openReader(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer func() { _ = results.Close() }()
-			write, flush, err := rowWriter(cmd, format)
-			if err != nil {
-				return err
-			}
-			if of != "" {
-				err = results.QuerySweep(cmd.Context(), of, args[0], write)
-			} else {
-				err = results.Query(cmd.Context(), args[0], write)
-			}
-			if err != nil {
-				return err
-			}
-			return flush()
+			return with(cmd, s.openReader, func(results reader) error {
+				write, flush, err := rowWriter(cmd, format)
+				if err != nil {
+					return err
+				}
+				if of != "" {
+					err = results.QuerySweep(cmd.Context(), of, args[0], write)
+				} else {
+					err = results.Query(cmd.Context(), args[0], write)
+				}
+				if err != nil {
+					return err
+				}
+				return flush()
+			})
 		},
 	}
 	cmd.Flags().StringVar(&of, "sweep", "", "sweep whose trials are available as t: a name, an id, or latest")

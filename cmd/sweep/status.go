@@ -103,43 +103,42 @@ Exit codes: 0 done, 4 no such sweep.`,
 		Example: "  sweep status\n  sweep status latest --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			results, err := s.openReader(ctx)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = results.Close() }()
-			var records []sweep.SweepRecord
-			if len(args) > 0 {
-				record, err := results.Sweep(ctx, args[0])
+			return with(cmd, s.openReader, func(results reader) error {
+				list, err := statusOf(cmd, results, args)
 				if err != nil {
 					return err
 				}
-				records = append(records, *record)
-			} else if records, err = results.Sweeps(ctx); err != nil {
-				return err
-			}
-			list, err := statusOf(cmd, results, records)
-			if err != nil {
-				return err
-			}
-			tell(cmd, problemOf(results))
-			if asJSON {
-				return writeJSON(cmd, list)
-			}
-			if len(list) == 0 {
-				fmt.Fprintln(cmd.OutOrStdout(), `no sweeps yet: "sweep run FILE" starts one`)
-				return nil
-			}
-			return writeStatus(cmd.OutOrStdout(), list)
+				tell(cmd, problemOf(results))
+				if asJSON {
+					return writeJSON(cmd, list)
+				}
+				if len(list) == 0 {
+					fmt.Fprintln(cmd.OutOrStdout(), `no sweeps yet: "sweep run FILE" starts one`)
+					return nil
+				}
+				return writeStatus(cmd.OutOrStdout(), list)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// statusOf gathers what is shown of sweeps.
-func statusOf(cmd *cobra.Command, results reader, records []sweep.SweepRecord) ([]sweepStatus, error) {
+// statusOf gathers what is shown of the sweep that is named, or of all.
+func statusOf(cmd *cobra.Command, results reader, args []string) ([]sweepStatus, error) {
+	var records []sweep.SweepRecord
+	if len(args) > 0 {
+		record, err := results.Sweep(cmd.Context(), args[0])
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, *record)
+	} else {
+		var err error
+		if records, err = results.Sweeps(cmd.Context()); err != nil {
+			return nil, err
+		}
+	}
 	list := make([]sweepStatus, 0, len(records))
 	rests := atRest(cmd.Context(), results)
 	losses, err := lossesOf(cmd.Context(), results)

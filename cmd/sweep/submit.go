@@ -55,7 +55,7 @@ Exit codes: 0 done, 1 no coordinator answers, or no worker can run it and
 			if err != nil {
 				return err
 			}
-			return s.onTarget(cmd, func(t target) error {
+			return with(cmd, s.openTarget, func(t target) error {
 				submission.Key = key
 				done, err := t.Submit(cmd.Context(), submission, requireWorkers)
 				if err != nil {
@@ -126,11 +126,7 @@ trainer.`,
 			if err != nil {
 				return err
 			}
-			return s.onTarget(cmd, func(t target) error {
-				record, err := t.Sweep(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
+			return withSweep(cmd, s.openTarget, args, func(t target, record *sweep.SweepRecord) error {
 				points, err := t.Extend(cmd.Context(), record.ID, submission)
 				if err != nil {
 					return err

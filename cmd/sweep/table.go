@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -73,7 +72,7 @@ Exit codes: 0 done, 2 an unknown table, selection or format, 4 no results.`,
 			if !slices.Contains(report.Formats, options.format) {
 				return usageError("--format %s: expected one of %s", options.format, strings.Join(report.Formats, ", "))
 			}
-			return s.onTarget(cmd, func(t target) error {
+			return with(cmd, s.openTarget, func(t target) error {
 				table, _, err := request.Gather(cmd.Context(), t, t)
 				if incomparable := (*report.IncomparableError)(nil); errors.As(err, &incomparable) ||
 					errors.Is(err, report.ErrNoClasses) {
@@ -105,7 +104,8 @@ func tableNames() (names []string) {
 	return names
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// isTerminal reports whether a stream, of input or output, is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -60,6 +60,15 @@ func parseIndices(args []string) ([]int64, error) {
 	return slices.Compact(indices), nil
 }
 
+// parseIndex reads the index of one trial.
+func parseIndex(text string) (int64, error) {
+	indices, err := parseIndices([]string{text})
+	if err != nil || len(indices) != 1 {
+		return 0, usageError("%q is not a trial index", text)
+	}
+	return indices[0], nil
+}
+
 // shownTrial is a trial as "trial show" prints it.
 type shownTrial struct {
 	*sweep.TrialRecord
@@ -83,16 +92,12 @@ Exit codes: 0 done, 2 an invalid index, 4 no such sweep or trial.`,
 		Example: "  sweep trial show latest 17\n  sweep trial show ucr 17 --json",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			indices, err := parseIndices(args[1:])
-			if err != nil || len(indices) != 1 {
-				return usageError("%q is not a trial index", args[1])
+			index, err := parseIndex(args[1])
+			if err != nil {
+				return err
 			}
-			return s.onTarget(cmd, func(t target) error {
-				record, err := t.Sweep(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				shown, err := loadTrial(cmd, t, record, indices[0])
+			return withSweep(cmd, s.openTarget, args, func(t target, record *sweep.SweepRecord) error {
+				shown, err := loadTrial(cmd, t, record, index)
 				if err != nil {
 					return err
 				}
@@ -288,11 +293,7 @@ Exit codes: 0 done, 1 not possible, 2 an invalid index, 4 no such sweep or trial
 			if err != nil {
 				return err
 			}
-			return s.onTarget(cmd, func(t target) error {
-				record, err := t.Sweep(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
+			return withSweep(cmd, s.openTarget, args, func(t target, record *sweep.SweepRecord) error {
 				return do(cmd, t, record.ID, indices)
 			})
 		},

@@ -59,7 +59,14 @@ Exit codes: 0 done, 2 an invalid condition, 4 no such sweep.`,
   sweep trials ucr --group-by dataset,model --columns test_accuracy
   sweep trials --state failed --json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runTrials(cmd, s, &options, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) error {
+				if len(options.groupBy) > 0 {
+					return runGroups(cmd, results, record, &options)
+				}
+				return runTrials(cmd, results, record, &options)
+			})
+		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&options.where, "where", nil, "condition on a parameter, metric or column, such as lr=0.01")
@@ -78,15 +85,7 @@ Exit codes: 0 done, 2 an invalid condition, 4 no such sweep.`,
 	return cmd
 }
 
-func runTrials(cmd *cobra.Command, s *settings, options *trialsOptions, args []string) error {
-	results, record, err := s.findSweep(cmd.Context(), args)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = results.Close() }()
-	if len(options.groupBy) > 0 {
-		return runGroups(cmd, results, record, options)
-	}
+func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, options *trialsOptions) error {
 	if !cmd.Flags().Changed("descending") {
 		options.descending = goalOf(record, options.sort) == sweep.Maximize
 	}

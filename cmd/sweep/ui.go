@@ -86,17 +86,11 @@ func (s *settings) runUI(cmd *cobra.Command, d *dashboard) error {
 	if d.address == "" {
 		return usageError("ui: set the address of the dashboard with --ui, such as %s", defaultUI)
 	}
-	local := *s
-	local.nats.Addresses = "" // the dashboard reads the database itself
-	target, err := local.openTarget(ctx)
+	own, err := s.openLocal(ctx) // the dashboard reads the database itself
 	if err != nil {
 		return err
 	}
-	defer func() { _ = target.Close() }() // what was changed is committed
-	own, ok := target.(localStore)
-	if !ok {
-		return errors.New("ui: the results are not in a database")
-	}
+	defer func() { _ = own.Close() }() // what was changed is committed
 	options := web.Options{Store: own.Store, Control: own.Controller, Artifacts: own.Controller}
 	if s.nats.Addresses != "" {
 		r, err := s.dial(ctx)

@@ -5,15 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
-	"sweep/local"
 	"sweep/sweep"
 	"sweep/sweep/screen"
 	"sweep/sweep/wire"
@@ -46,45 +42,30 @@ Exit codes: 0 all trials completed, 1 error, 3 some trials failed,
 			if err := checkProgress(mode); err != nil {
 				return err
 			}
-			results, record, err := s.findSweep(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = results.Close() }() // it was only read
-			if mode == progressAuto && isTerminal(cmd.OutOrStdout()) && isTerminalInput(cmd.InOrStdin()) {
-				return watchScreen(cmd, s, results, record.ID)
-			}
-			return watchSweep(cmd, results, record.ID, mode)
+			return withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) error {
+				if mode == progressAuto && isTerminal(cmd.OutOrStdout()) && isTerminal(cmd.InOrStdin()) {
+					return watchScreen(cmd, s, results, record.ID)
+				}
+				return watchSweep(cmd, results, record.ID, mode)
+			})
 		},
 	}
 	addProgressFlag(cmd, &mode)
 	return cmd
 }
 
-// isTerminalInput reports whether somebody can press keys.
-func isTerminalInput(r io.Reader) bool {
-	f, ok := r.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // watchScreen shows everything on the whole screen.
 func watchScreen(cmd *cobra.Command, s *settings, results reader, id string) error {
-	home, err := s.homeDir()
-	if err != nil {
-		return err
-	}
 	options := screen.Options{Store: results, Sweep: id, Input: cmd.InOrStdin(), Output: cmd.OutOrStdout()}
 	if r, ok := results.(*remote); ok {
 		options.Workers = func(ctx context.Context) ([]screen.Worker, error) { return screenWorkers(ctx, r) }
 	}
 	options.Log = func(ctx context.Context, id sweep.TrialID) (string, error) {
 		var out, notes bytes.Buffer
-		l := &logs{results: results, id: id, out: &out, notes: &notes}
-		var asked bool
-		if l.workers, asked = results.(runningLogs); !asked {
-			l.workers, l.local = local.RunningLogs{Home: home}, true
+		l, err := s.logsOf(results, id, &out, &notes)
+		if err == nil {
+			err = l.one(ctx, "")
 		}
-		err := l.one(ctx, "")
 		return notes.String() + out.String(), err
 	}
 	return screen.Run(cmd.Context(), options)

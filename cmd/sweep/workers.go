@@ -29,19 +29,16 @@ Exit codes: 0 done, 1 NATS cannot be reached.`,
 		Example: "  sweep workers\n  sweep workers --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := s.dial(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer func() { _ = r.Close() }() // it was only read
-			workers, err := r.Workers(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return writeJSON(cmd, append([]wire.WorkerStatus{}, workers...))
-			}
-			return writeWorkers(cmd, workers)
+			return with(cmd, s.dial, func(r *remote) error {
+				workers, err := r.Workers(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return writeJSON(cmd, append([]wire.WorkerStatus{}, workers...))
+				}
+				return writeWorkers(cmd, workers)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -159,22 +156,20 @@ Exit codes: 0 done, 1 the worker does not answer, 4 no such worker.`,
 		Example: "  sweep drain node7 --reason \"new disk\"\n  sweep drain node7 --resume",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := s.dial(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer func() { _ = r.Close() }() // the worker has answered
-			var status *wire.WorkerStatus
-			if resume {
-				status, err = r.ResumeWorker(cmd.Context(), args[0])
-			} else {
-				status, err = r.DrainWorker(cmd.Context(), args[0], reason)
-			}
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "worker %s is %s\n", status.Name, status.State)
-			return nil
+			return with(cmd, s.dial, func(r *remote) error {
+				var status *wire.WorkerStatus
+				var err error
+				if resume {
+					status, err = r.ResumeWorker(cmd.Context(), args[0])
+				} else {
+					status, err = r.DrainWorker(cmd.Context(), args[0], reason)
+				}
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "worker %s is %s\n", status.Name, status.State)
+				return nil
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&resume, "resume", false, "take jobs again")
