@@ -16,9 +16,7 @@ func newArtifacts(s *settings) *cobra.Command {
 		Use:     "artifacts",
 		Short:   "List and download the artifacts of trials",
 		GroupID: "ask",
-		Long: `List and download the artifacts of trials.
-
-Trials leave the artifacts that their sweep file requests, as in "artifacts: [weights]".
+		Long: `Trials leave the artifacts that their sweep file requests, as in "artifacts: [weights]".
 "sweep trainer describe" lists the artifacts that a trainer can produce.
 
 Exit codes: those of the subcommand.`,
@@ -35,9 +33,7 @@ func newArtifactsList(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [SWEEP [INDEX...]]",
 		Short: "List the artifacts of a sweep's trials and their state",
-		Long: `List the artifacts of a sweep's trials and their state.
-
-Without SWEEP, the newest sweep is listed; without INDEX, all its trials. INDEX is a
+		Long: `Without SWEEP, the newest sweep is listed; without INDEX, all its trials. INDEX is a
 number or a range such as 3-7. States:
 
   stored   the file exists with the right size; with --verify, with the right digest
@@ -120,9 +116,7 @@ func newArtifactsGet(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get SWEEP INDEX NAME",
 		Short: "Download an artifact of a trial",
-		Long: `Download an artifact of a trial.
-
-Its digest is verified, and the file appears only when it is complete. By default it is
+		Long: `Its digest is verified, and the file appears only when it is complete. By default it is
 SWEEP-INDEX-NAME in the current directory; --output - writes to standard output.
 
 An interrupted download leaves FILE.DIGEST.part; run the same command again to resume

@@ -178,9 +178,7 @@ func newConfig(s *settings) *cobra.Command {
 		Use:     "config",
 		Short:   "Print the settings in force and where each comes from",
 		GroupID: "ask",
-		Long: `Print the settings in force and where each comes from.
-
-A setting comes from a flag, the environment (SWEEP_NAME), or the settings file, in
+		Long: `A setting comes from a flag, the environment (SWEEP_NAME), or the settings file, in
 that order. The file has lines SWEEP_NAME=VALUE. Passwords are not shown.
 
 Exit codes: 0 done, 2 an invalid setting.`,

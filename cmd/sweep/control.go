@@ -3,115 +3,92 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
 )
 
-// sweepCommand is a command that changes one sweep.
+// sweepCommand is a command that changes one sweep; do returns what is printed behind the sweep's id.
 func sweepCommand(s *settings, use, short, long, example string, do func(cmd *cobra.Command, t target, id string,
-	args []string) error) *cobra.Command {
-	arguments := 1
-	if use == "priority" {
-		arguments = 2
-		use += " SWEEP NUMBER"
-	} else {
-		use += " SWEEP"
-	}
+	args []string) (done string, err error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     use,
 		Short:   short,
 		GroupID: "cluster",
-		Long: long + `
+		Long: strings.TrimSpace(long + `
 
 SWEEP is an id, the beginning of one, a name, or "latest".
 
-Exit codes: 0 done, 1 not possible, 4 no such sweep.`,
+Exit codes: 0 done, 1 not possible, 4 no such sweep.`),
 		Example: example,
-		Args:    cobra.ExactArgs(arguments),
+		Args:    cobra.ExactArgs(strings.Count(use, " ")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSweep(cmd, s.openTarget, args, func(t target, record *sweep.SweepRecord) error {
-				return do(cmd, t, record.ID, args[1:])
+				done, err := do(cmd, t, record.ID, args[1:])
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "sweep %s%s\n", record.ID, done)
+				return err
 			})
 		},
 	}
 }
 
 func newPause(s *settings) *cobra.Command {
-	return sweepCommand(s, "pause", "Pause a sweep: start no further trials",
-		"Pause a sweep: start no further trials. Running trials continue to their results; \"sweep resume\"\n"+
-			"starts the others.",
+	return sweepCommand(s, "pause SWEEP", "Pause a sweep: start no further trials",
+		`Running trials continue to their results; "sweep resume" starts the others.`,
 		"  sweep pause latest\n  sweep pause ucr",
-		func(cmd *cobra.Command, t target, id string, _ []string) error {
-			if err := t.Pause(cmd.Context(), id); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s is paused\n", id)
-			return nil
+		func(cmd *cobra.Command, t target, id string, _ []string) (string, error) {
+			return " is paused", t.Pause(cmd.Context(), id)
 		})
 }
 
 func newResume(s *settings) *cobra.Command {
-	return sweepCommand(s, "resume", "Resume a paused sweep", "Resume a paused sweep.",
-		"  sweep resume latest\n  sweep resume ucr",
-		func(cmd *cobra.Command, t target, id string, _ []string) error {
-			if err := t.Resume(cmd.Context(), id); err != nil {
-				return err
+	return sweepCommand(s, "resume SWEEP", "Resume a paused sweep", "", "  sweep resume latest\n  sweep resume ucr",
+		func(cmd *cobra.Command, t target, id string, _ []string) (string, error) {
+			err := t.Resume(cmd.Context(), id)
+			if err == nil {
+				s.laterHint(cmd, id)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s is active\n", id)
-			s.laterHint(cmd, "sweep "+id)
-			return nil
+			return " is active", err
 		})
 }
 
 func newCancel(s *settings) *cobra.Command {
-	return sweepCommand(s, "cancel", "Cancel a sweep: stop its running trials and start no others",
-		"Cancel a sweep: stop its running trials and start no others. Results are kept; \"sweep retry\" runs\n"+
-			"cancelled trials again.",
+	return sweepCommand(s, "cancel SWEEP", "Cancel a sweep: stop its running trials and start no others",
+		`Results are kept; "sweep retry" runs cancelled trials again.`,
 		"  sweep cancel latest\n  sweep cancel ucr",
-		func(cmd *cobra.Command, t target, id string, _ []string) error {
+		func(cmd *cobra.Command, t target, id string, _ []string) (string, error) {
 			stopped, err := t.Cancel(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s is cancelled, with %s queued or running\n", id,
-				sweep.CountText(stopped, "trial"))
-			return nil
+			return fmt.Sprintf(" is cancelled, with %s queued or running", sweep.CountText(stopped, "trial")), err
 		})
 }
 
 func newRetry(s *settings) *cobra.Command {
-	return sweepCommand(s, "retry", "Retry a sweep's failed and cancelled trials",
-		"Retry a sweep's failed and cancelled trials. Trials that completed keep their results.",
+	return sweepCommand(s, "retry SWEEP", "Retry a sweep's failed and cancelled trials",
+		"Trials that completed keep their results.",
 		"  sweep retry latest\n  sweep retry ucr",
-		func(cmd *cobra.Command, t target, id string, _ []string) error {
+		func(cmd *cobra.Command, t target, id string, _ []string) (string, error) {
 			trials, err := t.Retry(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: retrying %s\n", id, sweep.CountText(trials, "trial"))
 			if trials > 0 {
-				s.laterHint(cmd, "sweep "+id)
+				s.laterHint(cmd, id)
 			}
-			return nil
+			return ": retrying " + sweep.CountText(trials, "trial"), err
 		})
 }
 
 func newPriority(s *settings) *cobra.Command {
-	return sweepCommand(s, "priority", "Change a sweep's priority",
-		"Change a sweep's priority. Trials of sweeps with a larger number start first, including those that\n"+
-			"already wait.",
+	return sweepCommand(s, "priority SWEEP NUMBER", "Change a sweep's priority",
+		"Trials of sweeps with a larger number start first, including those that already wait.",
 		"  sweep priority latest 10\n  sweep priority ucr 0",
-		func(cmd *cobra.Command, t target, id string, args []string) error {
+		func(cmd *cobra.Command, t target, id string, args []string) (string, error) {
 			priority, err := strconv.Atoi(args[0])
 			if err != nil {
-				return usageError("priority %q: expected a whole number", args[0])
+				return "", usageError("priority %q: expected a whole number", args[0])
 			}
-			if err := t.SetPriority(cmd.Context(), id, priority); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s has priority %d\n", id, priority)
-			return nil
+			return fmt.Sprintf(" has priority %d", priority), t.SetPriority(cmd.Context(), id, priority)
 		})
 }

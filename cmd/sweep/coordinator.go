@@ -25,9 +25,7 @@ func newCoordinator(s *settings) *cobra.Command {
 		Use:     "coordinator",
 		Short:   "Run the coordinator of a cluster",
 		GroupID: "cluster",
-		Long: `Run the coordinator of a cluster.
-
-It expands submitted sweeps, sends their trials to workers through NATS, and records
+		Long: `It expands submitted sweeps, sends their trials to workers through NATS, and records
 results in the database of --store (Postgres for a cluster), whose schema it creates
 or updates.
 

@@ -24,9 +24,7 @@ func newExpand(s *settings) *cobra.Command {
 		Use:     "expand FILE",
 		Short:   "Show what a sweep file would train, without training it",
 		GroupID: "write",
-		Long: `Show what a sweep file would train, without training it.
-
-The output has the number of grid points, the first and last one or any one by its index,
+		Long: `The output has the number of grid points, the first and last one or any one by its index,
 what conditions remove, and an estimate of the cost. The time is estimated from the
 speed of earlier trials in the database or, if there are none, from a second of
 training with the built-in trainer.

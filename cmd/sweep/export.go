@@ -19,11 +19,9 @@ func newExport(s *settings) *cobra.Command {
 	var withCurves bool
 	cmd := &cobra.Command{
 		Use:     "export [SWEEP]",
-		Short:   "Write a sweep's trials as CSV or JSON lines",
+		Short:   "Write a sweep's trials as CSV or JSON lines, with parameters and summary metrics",
 		GroupID: "ask",
-		Long: `Write a sweep's trials as CSV or JSON lines, with parameters and summary metrics.
-
-Without SWEEP, the newest sweep is exported. JSON lines can include the curves.
+		Long: `Without SWEEP, the newest sweep is exported. JSON lines can include the curves.
 
 Exit codes: 0 done, 1 the output cannot be written, 2 invalid flags, 4 no such sweep.`,
 		Example: "  sweep export ucr --format csv > ucr.csv\n  sweep export latest --format jsonl --curves --output " +

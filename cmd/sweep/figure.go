@@ -27,9 +27,7 @@ func newFigure(s *settings) *cobra.Command {
 		Use:     "figure " + strings.Join(figure.Kinds, "|") + " SWEEP... -o FILE.svg|FILE.png",
 		Short:   "Draw the results of sweeps for a paper, as SVG or PNG",
 		GroupID: "ask",
-		Long: `Draw the results of one or more sweeps for a paper, as SVG or PNG.
-
-  curves    a metric over the epochs: for each group of the sweep file's select the
+		Long: `  curves    a metric over the epochs: for each group of the sweep file's select the
             best grid point, mean ± standard deviation over its replicates; with
             --group-by all trials of each group
   slice     a metric over one parameter (--x): a dot per trial, mean and range

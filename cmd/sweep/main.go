@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -95,9 +96,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sweep",
 		Short: "Train every point of a hyperparameter grid and turn the results into tables",
-		Long: `sweep trains every point of a hyperparameter grid and turns the results into tables.
-
-A sweep file names a trainer and the values of its parameters. "sweep run FILE"
+		Long: `A sweep file names a trainer and the values of its parameters. "sweep run FILE"
 trains all of its trials on this machine; nothing else needs to be installed. Results
 are stored in a database: query them with "sweep table", "sweep trials" and SQL.
 
@@ -136,13 +135,15 @@ Exit codes: those of the command.`,
 		newConfig(&s),
 		newVersion(), newManual(),
 	)
-	usageArguments(root)
+	finishCommand(root)
 	s.addCompletion(root)
 	return root
 }
 
-// usageArguments gives wrong arguments of any command the exit code of wrong usage.
-func usageArguments(cmd *cobra.Command) {
+// finishCommand begins the help of each command with its summary, and gives wrong arguments the exit code
+// of wrong usage.
+func finishCommand(cmd *cobra.Command) {
+	cmd.Long = strings.TrimSpace(cmd.Short + ".\n\n" + cmd.Long)
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
@@ -156,6 +157,6 @@ func usageArguments(cmd *cobra.Command) {
 		}
 	}
 	for _, sub := range cmd.Commands() {
-		usageArguments(sub)
+		finishCommand(sub)
 	}
 }

@@ -14,14 +14,15 @@ func newManual() *cobra.Command {
 	return &cobra.Command{
 		Use:   "manual DIRECTORY",
 		Short: "Write man pages of all commands and the shells' completions",
-		Long: `Write a man page for each command into DIRECTORY/man1, and completions for bash,
-zsh, fish and PowerShell into DIRECTORY/completions. "make docs" does this.
+		Long: `The man pages go into DIRECTORY/man1, the completions for bash, zsh, fish and
+PowerShell into DIRECTORY/completions. "make docs" runs this command.
 
 Exit codes: 0 done, 1 they cannot be written.`,
-		Example: "  sweep manual ~/.local/share/man",
-		Hidden:  true,
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return writeManual(cmd.Root(), args[0]) },
+		Example: `  sweep manual ~/.local/share/man && man sweep-run
+  sweep manual bin/docs && source bin/docs/completions/sweep.bash`,
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE:   func(cmd *cobra.Command, args []string) error { return writeManual(cmd.Root(), args[0]) },
 	}
 }
 

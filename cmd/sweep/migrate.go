@@ -13,11 +13,9 @@ import (
 func newMigrate(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:     "migrate",
-		Short:   "Create the database's schema, or bring it up to date",
+		Short:   "Create or update the schema of the database in --store",
 		GroupID: "cluster",
-		Long: `Create the schema of the database in --store, or update it.
-
-Every coordinator does this when it starts, if no other one leads. Use this command
+		Long: `Every coordinator does this when it starts, if no other one leads. Use this command
 with a role that may change the schema if the coordinator's role may not. The command
 also prints which coordinator leads.
 

@@ -18,9 +18,7 @@ func newNATS() *cobra.Command {
 		Use:     "nats",
 		Short:   "Run a NATS server with JetStream, to try a cluster on one machine",
 		GroupID: "cluster",
-		Long: `Run a NATS server with JetStream, to try a cluster on one machine.
-
-A real cluster has its own NATS servers: see deploy/nats.conf. Everyone who reaches
+		Long: `A real cluster has its own NATS servers: see deploy/nats.conf. Everyone who reaches
 this server may do everything, unless --server-config names a settings file of
 nats-server with users, such as deploy/nats/users.conf.
 

@@ -144,9 +144,9 @@ func tell(cmd *cobra.Command, problem string) {
 	}
 }
 
-// laterHint says who will do what was asked of the local database.
-func (s *settings) laterHint(cmd *cobra.Command, name string) {
+// laterHint says how the local database's sweep continues: nothing else runs it.
+func (s *settings) laterHint(cmd *cobra.Command, id string) {
 	if s.server() == "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "to continue training, run the file of %s again\n", name)
+		fmt.Fprintf(cmd.ErrOrStderr(), "to continue training, run the file of sweep %s again\n", id)
 	}
 }

@@ -12,22 +12,16 @@ import (
 )
 
 func newDelete(s *settings) *cobra.Command {
-	return sweepCommand(s, "delete", "Delete a sweep with its trials, results and curves",
-		`Delete a sweep with its trials, results, curves and everything else that belongs to it.
-
-If another sweep reuses a result, the result and its curves are kept and move to that
+	return sweepCommand(s, "delete SWEEP", "Delete a sweep and all that belongs to it: trials, results, curves",
+		`If another sweep reuses a result, the result and its curves are kept and move to that
 sweep. A sweep that is running is rejected: cancel it first. Workers delete its
 checkpoints the next time they contact the coordinator. Other sweeps continue
 meanwhile. To finish an interrupted deletion, repeat the command with the sweep's id,
 or run "sweep prune".`,
 		"  sweep delete 20260301-120000-x7k2\n  sweep cancel latest && sweep delete latest",
-		func(cmd *cobra.Command, t target, id string, _ []string) error {
+		func(cmd *cobra.Command, t target, id string, _ []string) (string, error) {
 			removed, err := t.Delete(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s is deleted: %s\n", id, sweep.CountText(removed.Trials, "trial"))
-			return nil
+			return " is deleted: " + sweep.CountText(removed.Trials, "trial"), err
 		})
 }
 
@@ -37,9 +31,7 @@ func newPrune(s *settings) *cobra.Command {
 		Use:     "prune --older AGE",
 		Short:   "Remove old data of finished sweeps: execution records, curves, whole sweeps",
 		GroupID: "cluster",
-		Long: `Remove old data of finished sweeps: execution records, curves, whole sweeps.
-
-An AGE is a number of days or weeks (30d, 8w) or a duration (12h), counted from the
+		Long: `An AGE is a number of days or weeks (30d, 8w) or a duration (12h), counted from the
 end of a sweep.
 
 --older removes the records of executions and refusals, and quarantined events.

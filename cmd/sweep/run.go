@@ -40,9 +40,7 @@ func newRun(s *settings) *cobra.Command {
 		Use:     "run FILE",
 		Short:   "Train all trials of a sweep file on this machine",
 		GroupID: "train",
-		Long: `Train all trials of a sweep file on this machine.
-
-Nothing needs to be installed: the command runs a message broker in its own process,
+		Long: `Nothing needs to be installed: the command runs a message broker in its own process,
 a local database, and one trainer process per slot.
 
 To resume an interrupted run, run the same command again. Trials whose result is

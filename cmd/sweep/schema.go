@@ -12,15 +12,15 @@ import (
 func newSchema(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:     "schema [TRAINER]",
-		Short:   "Print the JSON Schema of sweep files, for editors",
+		Short:   "Print the JSON Schema of sweep files, for editors to complete and check them",
 		GroupID: "write",
-		Long: `Print the JSON Schema of sweep files, for editors to complete and check them.
-
-The schema includes the parameters of TRAINER (default: builtin).
+		Long: `The schema includes the parameters of TRAINER (default: builtin).
 
 Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
-		Example: "  sweep schema > sweep.schema.json",
-		Args:    cobra.MaximumNArgs(1),
+		Example: `  sweep schema > sweep.schema.json
+  sweep schema noop
+  sweep schema script > script.schema.json`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := sweep.DefaultTrainer
 			if len(args) > 0 {

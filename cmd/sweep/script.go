@@ -85,9 +85,7 @@ func newExec(s *settings) *cobra.Command {
 		Use:     "exec COMMAND [ARGUMENT…]",
 		Short:   "Run a Python program that creates its sweep with wandb.sweep and wandb.agent",
 		GroupID: "train",
-		Long: `Run a Python program that creates its sweep with wandb.sweep and wandb.agent.
-
-The program imports a replacement for the package wandb. wandb.sweep stores the sweep
+		Long: `The program imports a replacement for the package wandb. wandb.sweep stores the sweep
 in the local database, and wandb.agent runs its trials on this machine. No account and
 no network are needed.
 

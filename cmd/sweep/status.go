@@ -89,11 +89,9 @@ func newStatus(s *settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "status [SWEEP]",
-		Short:   "List sweeps and their progress",
+		Short:   "List sweeps and their progress, newest first, or show one sweep",
 		GroupID: "ask",
-		Long: `List sweeps and their progress, newest first, or show one sweep.
-
-SWEEP is an id, the beginning of one, a name, or "latest". The list is followed by the
+		Long: `SWEEP is an id, the beginning of one, a name, or "latest". The list is followed by the
 reason why a sweep is waiting (no worker can run its remaining trials; it resumes when
 one can), by refusals of workers, and by trials whose workers vanished, with their
 losses and the limit. If the command reads the database directly, it also reports

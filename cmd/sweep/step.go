@@ -51,9 +51,7 @@ func newTrainerStep() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "step",
 		Short: "Time training steps of the built-in trainer on random series",
-		Long: `Time training steps of the built-in trainer on random series.
-
-A step is forward and backward pass, clipping, the optimiser's update and the
+		Long: `A step is forward and backward pass, clipping, the optimiser's update and the
 projection of the reflectors. The command prints a line of JSON per model, with its
 share of the multiply-adds that one core can do, measured in the same process. A suffix
 sets how reflectors are applied: spectral-rnn:dense, ornn:compact-wy. --goals prints a

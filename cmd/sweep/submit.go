@@ -16,9 +16,7 @@ func newSubmit(s *settings) *cobra.Command {
 		Use:     "submit FILE",
 		Short:   "Submit a sweep file to a cluster",
 		GroupID: "cluster",
-		Long: `Submit a sweep file to the coordinator of a cluster.
-
-The file is checked here against its trainer and the local data. The coordinator
+		Long: `The file is checked here against its trainer and the local data. The coordinator
 returns the sweep's id as soon as it has stored the file, however many trials it has.
 Workers whose data differ from the local data refuse its trials.
 
@@ -107,11 +105,9 @@ func newExtend(s *settings) *cobra.Command {
 	var options planOptions
 	cmd := &cobra.Command{
 		Use:     "extend SWEEP FILE",
-		Short:   "Add the grid points of a sweep file to a running or finished sweep",
+		Short:   "Add the grid points of a sweep file to a running or finished sweep of a cluster",
 		GroupID: "cluster",
-		Long: `Add the grid points of a sweep file to a running or finished sweep of a cluster.
-
-Grid points that already have a result in the sweep are not run again.
+		Long: `Grid points that already have a result in the sweep are not run again.
 
 Exit codes: 0 done, 1 not possible, 2 the file is invalid, 4 no such sweep, file or
 trainer.`,

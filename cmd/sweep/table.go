@@ -27,9 +27,7 @@ func newTable(s *settings) *cobra.Command {
 		Use:     "table ucr|mnist|tasks [SWEEP...]",
 		Short:   "Print the papers' tables from the results, beside the published figures",
 		GroupID: "ask",
-		Long: `Print one of the papers' tables from the results, beside the published figures.
-
-Without SWEEP, the newest sweep with results for the table is used. Each data set
+		Long: `Without SWEEP, the newest sweep with results for the table is used. Each data set
 belongs to one table:
 
   ucr    data sets of the UCR archive: Table 4 of Zhang, Lei and Dhillon (2018)

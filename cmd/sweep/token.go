@@ -16,9 +16,7 @@ func newToken(s *settings) *cobra.Command {
 		Use:     "token",
 		Short:   "Create, list and revoke tokens of the dashboard",
 		GroupID: "cluster",
-		Long: `Create, list and revoke tokens of the dashboard.
-
-With a token, people and programs can read the dashboard from other machines and, unless
+		Long: `With a token, people and programs can read the dashboard from other machines and, unless
 the token is read-only, retry and cancel trials. The tokens' digests are stored in a file
 in the state directory of the user who serves the dashboard; the tokens themselves are
 not stored. Changes apply at once.
@@ -44,9 +42,8 @@ func newTokenCreate(s *settings, path *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a token and print it",
-		Long: `Create a token and print it. It cannot be shown again.
-
-Programs send it as "Authorization: Bearer TOKEN"; people enter it in the dashboard.
+		Long: `It cannot be shown again. Programs send it as "Authorization: Bearer TOKEN"; people
+enter it in the dashboard.
 
 Exit codes: 0 done, 1 the name is taken.`,
 		Example: "  sweep token create alice\n  sweep token create screen --read-only --expires 720h",
@@ -77,7 +74,7 @@ func newTokenList(s *settings, path *string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "List the tokens, without their secrets",
-		Long:    "List the tokens, without their secrets.\n\nExit codes: 0 done, 1 the file cannot be read.",
+		Long:    "Exit codes: 0 done, 1 the file cannot be read.",
 		Example: "  sweep token list\n  sweep token list --tokens /srv/sweep/tokens.json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -109,8 +106,8 @@ func newTokenList(s *settings, path *string) *cobra.Command {
 func newTokenRevoke(s *settings, path *string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke NAME",
-		Short:   "Revoke a token and end its sessions",
-		Long:    "Revoke a token and end its sessions at once.\n\nExit codes: 0 done, 4 no such token.",
+		Short:   "Revoke a token and end its sessions at once",
+		Long:    "Exit codes: 0 done, 4 no such token.",
 		Example: "  sweep token revoke alice",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

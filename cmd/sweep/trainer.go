@@ -28,9 +28,7 @@ func newTrainer(s *settings) *cobra.Command {
 		Use:     "trainer",
 		Short:   "Describe trainers: their parameters and metrics",
 		GroupID: "write",
-		Long: `Describe trainers: their parameters and metrics.
-
-Exit codes: those of the subcommand.`,
+		Long:    "Exit codes: those of the subcommand.",
 		Example: "  sweep trainer describe\n  sweep trainer step --goals",
 		Args:    cobra.NoArgs,
 	}
@@ -87,9 +85,7 @@ func newTrainerDescribe(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe [NAME]",
 		Short: "List a trainer's parameters with types, defaults and ranges, and its metrics",
-		Long: `List a trainer's parameters with types, defaults and ranges, and its metrics.
-
-NAME is a built-in trainer (builtin, noop, script) or an executable in --trainer-path.
+		Long: `NAME is a built-in trainer (builtin, noop, script) or an executable in --trainer-path.
 
 Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
 		Example: "  sweep trainer describe\n  sweep trainer describe noop --json",

@@ -19,11 +19,9 @@ import (
 func newTrial(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "trial",
-		Short:   "Show, cancel and retry single trials",
+		Short:   "Show, cancel and retry single trials of a sweep, by their indices",
 		GroupID: "ask",
-		Long: `Show, cancel and retry single trials of a sweep, by their indices.
-
-Exit codes: those of the subcommand.`,
+		Long:    "Exit codes: those of the subcommand.",
 		Example: "  sweep trial show ucr 17\n  sweep trial cancel ucr 3-7\n  sweep trial retry ucr 17",
 		Args:    cobra.NoArgs,
 	}
@@ -83,9 +81,7 @@ func newTrialShow(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show SWEEP INDEX",
 		Short: "Show one trial: parameters, state, metrics, executions, artifacts",
-		Long: `Show one trial: parameters, state, metrics, executions, artifacts.
-
-The state comes with its reason, and each execution with its worker, start, end and
+		Long: `The state comes with its reason, and each execution with its worker, start, end and
 outcome. "sweep logs" shows the output of executions, "sweep curves" the curves.
 
 Exit codes: 0 done, 2 an invalid index, 4 no such sweep or trial.`,
@@ -274,9 +270,10 @@ func executionWhy(e sweep.Execution) string {
 	return strings.Join(words, "; ")
 }
 
-// trialsCommand is a command that changes some trials of a sweep.
-func trialsCommand(s *settings, use, short, long, example string, do func(cmd *cobra.Command, t target, id string,
-	indices []int64) error) *cobra.Command {
+// trialsCommand is a command that changes some trials of a sweep; do returns of how many it did what verb
+// says.
+func trialsCommand(s *settings, use, short, long, example, verb string, do func(cmd *cobra.Command, t target,
+	id string, indices []int64) (int64, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   use + " SWEEP INDEX...",
 		Short: short,
@@ -294,7 +291,13 @@ Exit codes: 0 done, 1 not possible, 2 an invalid index, 4 no such sweep or trial
 				return err
 			}
 			return withSweep(cmd, s.openTarget, args, func(t target, record *sweep.SweepRecord) error {
-				return do(cmd, t, record.ID, indices)
+				n, err := do(cmd, t, record.ID, indices)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: %s %d of %s\n", record.ID, verb, n,
+					sweep.CountText(len(indices), "trial"))
+				return err
 			})
 		},
 	}
@@ -302,34 +305,23 @@ Exit codes: 0 done, 1 not possible, 2 an invalid index, 4 no such sweep or trial
 
 func newTrialCancel(s *settings) *cobra.Command {
 	return trialsCommand(s, "cancel", "Cancel some trials of a sweep",
-		"Cancel some trials of a sweep. Running ones are stopped, waiting ones never start, and results are kept.",
-		"  sweep trial cancel latest 17\n  sweep trial cancel ucr 3 10-20",
-		func(cmd *cobra.Command, t target, id string, indices []int64) error {
-			n, err := t.CancelNamed(cmd.Context(), id, indices)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: cancelled %d of %s\n", id, n,
-				sweep.CountText(len(indices), "trial"))
-			return nil
+		"Running trials are stopped, waiting ones never start, and results are kept.",
+		"  sweep trial cancel latest 17\n  sweep trial cancel ucr 3 10-20", "cancelled",
+		func(cmd *cobra.Command, t target, id string, indices []int64) (int64, error) {
+			return t.CancelNamed(cmd.Context(), id, indices)
 		})
 }
 
 func newTrialRetry(s *settings) *cobra.Command {
 	return trialsCommand(s, "retry", "Retry some failed or cancelled trials of a sweep",
-		"Retry some failed or cancelled trials of a sweep. Completed trials keep their results.",
-		"  sweep trial retry latest 17\n  sweep trial retry ucr 3 10-20",
-		func(cmd *cobra.Command, t target, id string, indices []int64) error {
+		"Completed trials keep their results.",
+		"  sweep trial retry latest 17\n  sweep trial retry ucr 3 10-20", "retrying",
+		func(cmd *cobra.Command, t target, id string, indices []int64) (int64, error) {
 			n, err := t.RetryNamed(cmd.Context(), id, indices)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "sweep %s: retrying %d of %s\n", id, n,
-				sweep.CountText(len(indices), "trial"))
 			if n > 0 {
-				s.laterHint(cmd, "sweep "+id)
+				s.laterHint(cmd, id)
 			}
-			return nil
+			return n, err
 		})
 }
 

@@ -31,9 +31,7 @@ func newTrials(s *settings) *cobra.Command {
 		Use:     "trials [SWEEP]",
 		Short:   "List a sweep's trials, filtered and sorted by parameters or metrics",
 		GroupID: "ask",
-		Long: `List a sweep's trials, filtered and sorted by parameters or metrics.
-
-Without SWEEP, the newest sweep is listed. By default the list shows the parameters in
+		Long: `Without SWEEP, the newest sweep is listed. By default the list shows the parameters in
 which the trials differ, and their summary metrics. It is followed by the reasons why
 trials failed and why workers refused trials; a refusal is not a failure.
 

@@ -56,9 +56,7 @@ func newUI(s *settings) *cobra.Command {
 		Use:     "ui",
 		Short:   "Serve the dashboard over the results, in a browser",
 		GroupID: "ask",
-		Long: `Serve the dashboard over the results, in a browser.
-
-It shows sweeps, trials with their artifacts, groups of replicates, curves, the
+		Long: `It shows sweeps, trials with their artifacts, groups of replicates, curves, the
 importance of parameters, and the papers' tables and figures. It reads the local
 database, or that of --store, whether a sweep is running or not.
 

@@ -33,9 +33,7 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the program's version and commit, and the kernel level of this machine",
-		Long: `Print the program's version and commit, and the kernel level of this machine.
-
-The output also has the version of the built-in trainer and of its results. The bits of
+		Long: `The output also has the version of the built-in trainer and of its results. The bits of
 results depend on the kernel level.
 
 Exit codes: 0 done, 1 SWEEP_KERNEL names a level that this machine does not have.`,

@@ -22,11 +22,9 @@ func newWatch(s *settings) *cobra.Command {
 	var mode string
 	cmd := &cobra.Command{
 		Use:     "watch [SWEEP]",
-		Short:   "Watch sweeps, trials, curves and logs on the full screen, or follow the progress of one",
+		Short:   "Watch sweeps, workers, trials, curves and logs on the full screen, or follow the progress of one",
 		GroupID: "ask",
-		Long: `Watch sweeps, workers, trials, curves and logs on the full screen.
-
-In a terminal, the view opens with the named or the newest sweep. The keys are listed
+		Long: `In a terminal, the view opens with the named or the newest sweep. The keys are listed
 at the bottom; q quits.
 
 Without a terminal, or with --progress, the command shows the sweep's progress until

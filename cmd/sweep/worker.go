@@ -25,9 +25,7 @@ func newWorker(s *settings) *cobra.Command {
 		Use:     "worker",
 		Short:   "Run a worker of a cluster on this host",
 		GroupID: "cluster",
-		Long: `Run a worker of a cluster on this host.
-
-It takes trials of its pool from NATS, runs each in a trainer process, and reports
+		Long: `It takes trials of its pool from NATS, runs each in a trainer process, and reports
 their results. It needs no access to the database.
 
 The worker announces what it offers: its trainers with their versions, --memory and

@@ -20,9 +20,7 @@ func newWorkers(s *settings) *cobra.Command {
 		Use:     "workers",
 		Short:   "List a cluster's workers and what each runs",
 		GroupID: "cluster",
-		Long: `List a cluster's workers and what each runs.
-
-For each worker the command prints its pool, slots and running trials, why it takes no
+		Long: `For each worker the command prints its pool, slots and running trials, why it takes no
 jobs if it does not, what it offers, and which trials it refused.
 
 Exit codes: 0 done, 1 NATS cannot be reached.`,
@@ -146,9 +144,7 @@ func newDrain(s *settings) *cobra.Command {
 		Use:     "drain WORKER",
 		Short:   "Drain a worker: it takes no further jobs",
 		GroupID: "cluster",
-		Long: `Drain a worker: it takes no further jobs.
-
-Its running trials finish, or return to the queue after its grace period. It stays
+		Long: `Its running trials finish, or return to the queue after its grace period. It stays
 drained until --resume or a restart; "sweep workers" shows the reason. WORKER is a name
 that "sweep workers" lists, or the beginning of one.
 
