@@ -93,12 +93,12 @@ func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path stri
 		Name: p.submission.Spec.Name, Points: p.grid.Count(), Product: p.grid.Product(), First: first, Last: last,
 		Removed: p.grid.Removed(), Checked: p.checked, Flops: p.submission.Flops, Bytes: p.maxBytes, Notes: p.notes,
 	}
-	measured, err := s.speedOf(cmd, p)
+	rate, from, err := s.speedOf(cmd, p)
 	if err != nil {
 		return err
 	}
-	if measured.rate > 0 {
-		e.Seconds, e.SpeedFrom = p.submission.Flops/measured.rate, measured.from
+	if rate > 0 {
+		e.Seconds, e.SpeedFrom = p.submission.Flops/rate, from
 	}
 	if options.asJSON {
 		return writeJSON(cmd, e)
@@ -109,11 +109,7 @@ func runExpand(cmd *cobra.Command, s *settings, options expandOptions, path stri
 func expandPlan(cmd *cobra.Command, s *settings, options expandOptions, path string) (*plan, error) {
 	options.plan.own = true
 	if !options.noTrainer {
-		launcher, err := s.newLauncher(slog.New(slog.DiscardHandler))
-		if err != nil {
-			return nil, err
-		}
-		return s.readPlan(cmd.Context(), path, options.plan, launcher)
+		return s.readPlan(cmd.Context(), path, options.plan, slog.New(slog.DiscardHandler))
 	}
 	if err := options.plan.check(); err != nil {
 		return nil, err

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sweep/sweep"
@@ -23,6 +26,8 @@ type plan struct {
 	// largest memory estimate among them.
 	checked  int64
 	maxBytes int64
+	// launcher started the trainer, and starts those of the trials that run here.
+	launcher *trainer.Launcher
 }
 
 // checkedPoints bounds how many points the trainer validates before a sweep
@@ -69,9 +74,12 @@ func (o *planOptions) check() error {
 
 // readPlan decodes a sweep file against its trainer's schema, expands it, and
 // has the trainer validate its points. Every error names its place in the file.
-func (s *settings) readPlan(ctx context.Context, path string, options planOptions,
-	launcher *trainer.Launcher) (*plan, error) {
+func (s *settings) readPlan(ctx context.Context, path string, options planOptions, log *slog.Logger) (*plan, error) {
 	if err := options.check(); err != nil {
+		return nil, err
+	}
+	launcher, err := s.newLauncher(log)
+	if err != nil {
 		return nil, err
 	}
 	source, err := file.Read(path)
@@ -114,8 +122,9 @@ func (s *settings) readPlan(ctx context.Context, path string, options planOption
 			Spec: decoded.Spec, Source: string(source), Description: *description,
 			Datasets: map[string]string{}, Bytes: map[string]int64{},
 		},
-		grid:  decoded.Grid,
-		notes: decoded.Notes,
+		grid:     decoded.Grid,
+		notes:    decoded.Notes,
+		launcher: launcher,
 	}
 	p.submission.Spec.Select = p.submission.Spec.Select.Filled(description)
 	dataDir, err := s.dataDir()
@@ -125,6 +134,24 @@ func (s *settings) readPlan(ctx context.Context, path string, options planOption
 	if err := p.validate(ctx, process, dataDir); err != nil {
 		return nil, decoded.Locate(err)
 	}
+	return p, nil
+}
+
+// prepare reads the file of a sweep that is to be submitted, and prints its notes.
+func (s *settings) prepare(cmd *cobra.Command, path string, options planOptions, reuse bool) (*plan, error) {
+	p, err := s.readPlan(cmd.Context(), path, options, s.logger(cmd))
+	if err != nil {
+		return nil, err
+	}
+	if labels := p.submission.Spec.Requires; options.own && len(labels) > 0 {
+		return nil, usageError("%s: requires a worker with the label %s, and workers of this command have no labels: "+
+			"remove it, or submit the file to a cluster with \"sweep submit\"",
+			path, slices.Min(slices.Collect(maps.Keys(labels))))
+	}
+	for _, note := range p.notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+	}
+	p.submission.Reuse = reuse
 	return p, nil
 }
 

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"maps"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -20,7 +17,6 @@ import (
 	"sweep/sweep"
 	"sweep/sweep/paper"
 	"sweep/sweep/report"
-	"sweep/worker/trainer"
 )
 
 type runOptions struct {
@@ -108,11 +104,8 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if err != nil {
 		return err
 	}
-	launcher, err := s.newLauncher(log)
-	if err != nil {
-		return err
-	}
-	p, err := s.readOwnPlan(cmd, options, path, launcher)
+	options.plan.own = true
+	p, err := s.prepare(cmd, path, options.plan, options.reuse)
 	if err != nil {
 		return err
 	}
@@ -140,9 +133,9 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if err != nil {
 		return err
 	}
-	l := &localRun{settings: s, log: log, dashboard: options.dashboard, home: home, out: console}
+	l := &localRun{settings: s, dashboard: options.dashboard, out: console}
 	l.options = local.Options{
-		Store: results, Term: lead.Term(), Artifacts: artifacts, Launcher: launcher, Logger: log,
+		Store: results, Term: lead.Term(), Artifacts: artifacts, Launcher: p.launcher, Logger: log,
 		Home: home, DataDir: data, Slots: options.slots, Out: console,
 		Begun: l.begun, Ended: func() { l.active.Store(nil) }, Full: func(err error) { _ = l.full(err) },
 		Watch: func(ctx context.Context, record *sweep.SweepRecord) {
@@ -163,32 +156,10 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	return conclude(cmd, results, record)
 }
 
-// readOwnPlan reads the file of a sweep that this process is to run.
-func (s *settings) readOwnPlan(cmd *cobra.Command, options runOptions, path string,
-	launcher *trainer.Launcher) (*plan, error) {
-	options.plan.own = true
-	p, err := s.readPlan(cmd.Context(), path, options.plan, launcher)
-	if err != nil {
-		return nil, err
-	}
-	if labels := p.submission.Spec.Requires; len(labels) > 0 {
-		return nil, usageError("%s: requires a worker with the label %s, and workers of this command have no labels: "+
-			"remove it, or submit the file to a cluster with \"sweep submit\"",
-			path, slices.Min(slices.Collect(maps.Keys(labels))))
-	}
-	p.submission.Reuse = options.reuse
-	for _, note := range p.notes {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
-	}
-	return p, nil
-}
-
 // localRun is a run in this process, and its dashboard.
 type localRun struct {
 	settings  *settings
-	log       *slog.Logger
 	dashboard dashboard
-	home      string
 	out       io.Writer
 	options   local.Options
 
@@ -209,14 +180,14 @@ func (l *localRun) begun(c *coordinator.Coordinator, record *sweep.SweepRecord) 
 	leads := leadingOnly{l.active.Load, errAtRest}
 	address, stop, err := l.settings.serveUI(&l.dashboard, web.Options{
 		Store: l.options.Store, Workers: leads.workers, Control: leads, Artifacts: leads,
-		Extend: l.settings.extender(l.log, leads.extend),
+		Extend: l.settings.extender(l.options.Logger, leads.extend),
 		Problem: func() error {
 			if problem := l.problem.Load(); problem != nil {
 				return *problem
 			}
 			return leads.problem()
 		},
-	}, l.log)
+	}, l.options.Logger)
 	if err != nil {
 		return err
 	}
@@ -233,7 +204,7 @@ func (l *localRun) closeDashboard() {
 
 // disks are the directories that a run writes into.
 func (l *localRun) disks() []string {
-	list := []string{l.home}
+	list := []string{l.options.Home}
 	if database, err := l.settings.storeURL(); err == nil {
 		if path, ok := sqlitePath(database); ok {
 			list = append(list, filepath.Dir(path))

@@ -12,56 +12,34 @@ import (
 	"sweep/sweep/progress"
 )
 
-// speed is how fast a core of this machine trains, in flop a second of the
-// trainer's estimates, and how that is known.
-type speed struct {
-	rate float64
-	from string
-}
-
-// speedOf is the speed that earlier trials of a plan's trainer reached here, or what
-// a second of training says; its rate is 0 if neither is known.
-// The error is that of an interruption.
-func (s *settings) speedOf(cmd *cobra.Command, p *plan) (speed, error) {
+// speedOf estimates how fast a core of this machine trains, in flop a second of the trainer's estimates,
+// from earlier trials of a plan's trainer or a second of training, and says which. The rate is 0 if
+// neither is possible. The error is that of an interruption.
+func (s *settings) speedOf(cmd *cobra.Command, p *plan) (rate float64, from string, err error) {
 	if p.submission.Flops <= 0 {
-		return speed{}, nil
+		return 0, "", nil
 	}
-	if rate := s.earlierRate(cmd, p.submission.Description.Name); rate > 0 {
-		return speed{rate, "earlier trials here"}, nil
+	_ = with(cmd, s.openReader, func(results reader) (err error) { // expand works without a store
+		rate, err = progress.Speed(cmd.Context(), results, p.submission.Description.Name)
+		return err
+	})
+	if rate > 0 {
+		return rate, "earlier trials here", nil
 	}
 	if p.submission.Description.Name != model.Name {
-		return speed{}, nil // only the built-in trainer is known to leave nothing behind
+		return 0, "", nil // only the built-in trainer is known to leave nothing behind
 	}
-	var rate float64
-	var err error
-	tried := make(chan struct{})
+	tried := make(chan float64, 1)
 	go func() { // a step of a large network takes minutes: it is not waited for
-		defer close(tried)
-		rate, err = s.tryOut(cmd.Context(), p)
+		rate, _ := s.tryOut(cmd.Context(), p) // what is wrong with the trainer shows when it is run
+		tried <- rate
 	}()
 	select {
-	case <-tried:
+	case rate := <-tried:
+		return rate, "a second of training", cmd.Context().Err()
 	case <-cmd.Context().Done():
+		return 0, "", cmd.Context().Err()
 	}
-	if cmd.Context().Err() != nil {
-		return speed{}, cmd.Context().Err()
-	}
-	if err != nil {
-		return speed{}, nil //nolint:nilerr // only a reckoning: what is wrong with the trainer shows when it is run
-	}
-	return speed{rate, "a second of training"}, nil
-}
-
-// earlierRate is the flop rate of a core that this store's finished trials of
-// the trainer reached; 0 if there are none.
-func (s *settings) earlierRate(cmd *cobra.Command, trainer string) float64 {
-	results, err := s.openReader(cmd.Context())
-	if err != nil {
-		return 0 // only a reckoning: expand works without a store
-	}
-	defer func() { _ = results.Close() }()                     // it was only read
-	rate, _ := progress.Speed(cmd.Context(), results, trainer) // nor does it need an answer
-	return rate
 }
 
 // tryTime is how long each of tryPoints points is trained to find the speed.

@@ -49,17 +49,18 @@ Exit codes: 0 done, 1 no coordinator answers, or no worker can run it and
 			if cmd.Flags().Changed("progress") && !watch {
 				return usageError("--progress %s requires --watch", mode)
 			}
-			submission, err := s.submission(cmd, args[0], options, reuse)
+			p, err := s.prepare(cmd, args[0], options, reuse)
 			if err != nil {
 				return err
 			}
 			return with(cmd, s.openTarget, func(t target) error {
-				submission.Key = key
-				done, err := t.Submit(cmd.Context(), submission, requireWorkers)
+				p.submission.Key = key
+				done, err := t.Submit(cmd.Context(), p.submission, requireWorkers)
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", submission.Spec.Name, sweep.CountText(done.Points, "trial"))
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", p.submission.Spec.Name,
+					sweep.CountText(done.Points, "trial"))
 				if done.Waiting != "" {
 					fmt.Fprintln(cmd.ErrOrStderr(), "waiting:", done.Waiting)
 				}
@@ -82,25 +83,6 @@ Exit codes: 0 done, 1 no coordinator answers, or no worker can run it and
 	return cmd
 }
 
-// submission checks a sweep file and returns what a coordinator needs of it.
-func (s *settings) submission(cmd *cobra.Command, path string, options planOptions,
-	reuse bool) (*sweep.Submission, error) {
-	log := s.logger(cmd)
-	launcher, err := s.newLauncher(log)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.readPlan(cmd.Context(), path, options, launcher)
-	if err != nil {
-		return nil, err
-	}
-	for _, note := range p.notes {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
-	}
-	p.submission.Reuse = reuse
-	return p.submission, nil
-}
-
 func newExtend(s *settings) *cobra.Command {
 	var options planOptions
 	cmd := &cobra.Command{
@@ -118,12 +100,12 @@ trainer.`,
 				return usageError("extend needs a cluster; on this machine, add the new values to the sweep file and " +
 					"\"sweep run\" it again: existing results are reused")
 			}
-			submission, err := s.submission(cmd, args[1], options, true)
+			p, err := s.prepare(cmd, args[1], options, true)
 			if err != nil {
 				return err
 			}
 			return withSweep(cmd, s.openTarget, args, func(t target, record *sweep.SweepRecord) error {
-				points, err := t.Extend(cmd.Context(), record.ID, submission)
+				points, err := t.Extend(cmd.Context(), record.ID, p.submission)
 				if err != nil {
 					return err
 				}

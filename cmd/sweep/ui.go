@@ -218,11 +218,7 @@ func (s *settings) extender(log *slog.Logger,
 		if name, err := file.Trainer(path, []byte(source)); err == nil && name == sweep.ScriptTrainer {
 			return 0, errors.New(`a sweep of programs must be extended where its program is, with "sweep extend"`)
 		}
-		launcher, err := s.newLauncher(log)
-		if err != nil {
-			return 0, err
-		}
-		p, err := s.readPlan(ctx, path, planOptions{}, launcher)
+		p, err := s.readPlan(ctx, path, planOptions{}, log)
 		if err != nil {
 			return 0, errors.New(strings.ReplaceAll(err.Error(), path, "sweep file"))
 		}
