@@ -161,19 +161,17 @@ func (s *settings) namesOf(cmd *cobra.Command, places, args []string) (n *names)
 		if err != nil {
 			return
 		}
-		n = &names{parameters: variedParameters(record), values: map[string][]string{}}
-		for _, g := range record.Grids {
-			for _, axis := range g.Submission.Spec.Axes {
-				for _, p := range axis.Parameters {
-					if !slices.Contains(n.parameters, p.Name) {
-						n.parameters = append(n.parameters, p.Name)
-					}
-					const enough = 50
-					for i := range min(p.Values.Len(), enough) {
-						n.values[p.Name] = append(n.values[p.Name], shortJSON(p.Values.At(i)))
-					}
-				}
+		n = &names{parameters: variedParameters(record, false), values: map[string][]string{}}
+		for p := range axisParameters(record) {
+			if !slices.Contains(n.parameters, p.Name) {
+				n.parameters = append(n.parameters, p.Name)
 			}
+			const enough = 50
+			for i := range min(p.Values.Len(), enough) {
+				n.values[p.Name] = append(n.values[p.Name], shortJSON(p.Values.At(i)))
+			}
+		}
+		for _, g := range record.Grids {
 			for _, m := range g.Submission.Description.Metrics {
 				n.metrics = append(n.metrics, m.Name)
 			}

@@ -120,7 +120,7 @@ func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.
 		}
 	}
 	slices.Sort(names)
-	varied := append(variedParameters(records[0]), variedParameters(records[1])...)
+	varied := append(variedParameters(records[0], false), variedParameters(records[1], false)...)
 	for _, name := range names {
 		if !slices.Equal(values[0][name], values[1][name]) {
 			d.Parameters = append(d.Parameters, differingParameter{name, [2][]string{values[0][name], values[1][name]}})

@@ -86,57 +86,35 @@ func exportLines(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuer
 	})
 }
 
-// writeLines prints the trials of a query as JSON lines.
-func writeLines(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuery) error {
-	return exportLines(cmd, results, query, false, cmd.OutOrStdout())
-}
-
-// addMetrics adds the metrics that the trials of a query have, which nobody
-// described.
-func addMetrics(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuery, metrics *[]string) error {
-	known := map[string]bool{}
-	for _, name := range *metrics {
-		known[name] = true
-	}
-	err := results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
-		if t.Result != nil {
-			for name := range t.Result.Summary {
-				if !known[name] {
-					known[name] = true
-					*metrics = append(*metrics, name)
-				}
-			}
-		}
-		return nil
-	})
-	slices.Sort(*metrics)
-	return err
-}
-
 // exportCSV writes a column a parameter and summary metric of the trainer's
 // description, so that the header is known before the first trial. What programs
 // report is looked up first.
 func exportCSV(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecord, query sweep.TrialQuery,
 	out io.Writer) error {
-	var parameters, metrics []string
+	var parameters []string
+	have := reported{}
+	addParameter := func(name string) {
+		if !slices.Contains(parameters, name) {
+			parameters = append(parameters, name)
+		}
+	}
+	open := false
 	for _, g := range record.Grids {
+		open = open || g.Submission.Description.Open
 		for _, p := range g.Submission.Description.Parameters {
-			if !slices.Contains(parameters, p.Name) {
-				parameters = append(parameters, p.Name)
-			}
+			addParameter(p.Name)
 		}
-		if g.Submission.Description.Open {
-			for _, axis := range g.Submission.Spec.Axes {
-				for _, p := range axis.Parameters {
-					if !slices.Contains(parameters, p.Name) {
-						parameters = append(parameters, p.Name)
-					}
-				}
-			}
-			if err := addMetrics(cmd, results, query, &metrics); err != nil {
-				return err
-			}
+	}
+	if open {
+		for p := range axisParameters(record) {
+			addParameter(p.Name)
 		}
+		if err := results.Trials(cmd.Context(), query, have.add); err != nil {
+			return err
+		}
+	}
+	metrics := have.sorted()
+	for _, g := range record.Grids {
 		for _, m := range g.Submission.Description.Metrics {
 			if m.Summary && !slices.Contains(metrics, m.Name) {
 				metrics = append(metrics, m.Name)

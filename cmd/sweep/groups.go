@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -162,7 +164,7 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	query.OrderBy, query.Descending, query.Limit = "", false, 0
 	by := options.groupBy
 	if slices.Equal(by, []string{everything}) {
-		by = variedParameters(record)
+		by = variedParameters(record, false)
 	}
 	metrics := options.columns
 	if len(metrics) == 0 {
@@ -191,7 +193,7 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 			return g.values[i] != ""
 		}) {
 			return usageError("--group-by %s: no trial has this parameter; they differ in %s", name,
-				strings.Join(variedParameters(record), ", "))
+				strings.Join(variedParameters(record, false), ", "))
 		}
 	}
 	list := gathered.sorted(sort, descending)
@@ -265,22 +267,45 @@ func (g *trialGroup) object(by []string, record *sweep.SweepRecord) map[string]a
 		"diverged": g.diverged, "failed": g.failed, "metrics": metrics}
 }
 
-// variedParameters are the parameters in which trials differ by the sweep file, but
-// the seed.
-func variedParameters(record *sweep.SweepRecord) []string {
-	var names []string
-	for _, g := range record.Grids {
-		for _, axis := range g.Submission.Spec.Axes {
-			for _, p := range axis.Parameters {
-				if (p.Values.Len() > 1 || p.Values.Distribution != nil) && p.Name != sweep.SeedParameter &&
-					!slices.Contains(names, p.Name) {
-					names = append(names, p.Name)
+// axisParameters are the parameters that the files of a sweep set, those of extensions last.
+func axisParameters(record *sweep.SweepRecord) iter.Seq[*sweep.AxisParameter] {
+	return func(yield func(*sweep.AxisParameter) bool) {
+		for _, g := range record.Grids {
+			for _, axis := range g.Submission.Spec.Axes {
+				for i := range axis.Parameters {
+					if !yield(&axis.Parameters[i]) {
+						return
+					}
 				}
 			}
 		}
 	}
+}
+
+// variedParameters are the parameters in which trials differ by the sweep file.
+func variedParameters(record *sweep.SweepRecord, withSeed bool) (names []string) {
+	for p := range axisParameters(record) {
+		varies := p.Values.Len() > 1 || p.Values.Distribution != nil
+		if varies && (withSeed || p.Name != sweep.SeedParameter) && !slices.Contains(names, p.Name) {
+			names = append(names, p.Name)
+		}
+	}
 	return names
 }
+
+// reported is a set of the summary metrics that trials have.
+type reported map[string]bool
+
+func (r reported) add(t *sweep.TrialRecord) error {
+	if t.Result != nil {
+		for name := range t.Result.Summary {
+			r[name] = true
+		}
+	}
+	return nil
+}
+
+func (r reported) sorted() []string { return slices.Sorted(maps.Keys(r)) }
 
 // mainMetrics are the metric that trials compete by, and the others that have a
 // goal; of programs, which name none, what the first trials report.
@@ -303,19 +328,11 @@ func mainMetrics(ctx context.Context, results sweep.Reader, record *sweep.SweepR
 	}
 	const enough = 3
 	if len(names) == 0 {
-		seen := map[string]bool{}
+		first := reported{}
 		_ = results.Trials(ctx, sweep.TrialQuery{ // without metrics the groups are listed all the same
 			Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}, Limit: 10,
-		}, func(t *sweep.TrialRecord) error {
-			for name := range t.Result.Summary {
-				seen[name] = true
-			}
-			return nil
-		})
-		for name := range seen {
-			names = append(names, name)
-		}
-		slices.Sort(names)
+		}, first.add)
+		names = first.sorted()
 	}
 	return names[:min(len(names), enough)]
 }

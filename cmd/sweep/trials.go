@@ -98,7 +98,7 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		return err
 	}
 	if options.asJSON {
-		return writeLines(cmd, results, query)
+		return exportLines(cmd, results, query, false, cmd.OutOrStdout())
 	}
 	var trials []*sweep.TrialRecord
 	err = results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
@@ -204,17 +204,16 @@ func checkNames(ctx context.Context, results sweep.Reader, record *sweep.SweepRe
 		for i := range description.Parameters {
 			known = append(known, description.Parameters[i].Name)
 		}
-		known = append(known, variedParameters(record)...)
+		known = append(known, variedParameters(record, false)...)
 	}
 	check := func(flag, name string) error {
 		if slices.Contains(known, name) {
 			return nil
 		}
 		return usageError("--%s %s: no trial of this sweep has this name; trials differ in %s, and have metrics "+
-			"such as %s (all: "+
-			"sweep trainer describe %s)",
-			flag, name, strings.Join(variedParameters(record), ", "), strings.Join(mainMetrics(ctx, results, record),
-				", "), record.Trainer)
+			"such as %s (all: sweep trainer describe %s)", flag, name,
+			strings.Join(variedParameters(record, false), ", "),
+			strings.Join(mainMetrics(ctx, results, record), ", "), record.Trainer)
 	}
 	if query.OrderBy != "" {
 		if err := check("sort", query.OrderBy); err != nil {
@@ -278,74 +277,41 @@ func parseCondition(text string) (sweep.TrialCondition, error) {
 // differing chooses the parameters in which the trials differ by the sweep
 // file, then the summary metrics that have a goal.
 func differing(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []string {
-	var columns []string
-	add := func(name string) {
-		if !slices.Contains(columns, name) {
-			columns = append(columns, name)
-		}
+	have := reported{}
+	for _, t := range trials {
+		_ = have.add(t) // it never fails
 	}
-	for _, g := range record.Grids {
-		for _, axis := range g.Submission.Spec.Axes {
-			for _, p := range axis.Parameters {
-				if p.Values.Len() > 1 || p.Values.Distribution != nil {
-					add(p.Name)
-				}
-			}
-		}
-	}
+	columns := variedParameters(record, true)
 	for _, g := range record.Grids {
 		for _, m := range g.Submission.Description.Metrics {
-			if m.Summary && m.Goal != "" && anyHas(trials, m.Name) {
-				add(m.Name)
+			if m.Summary && m.Goal != "" && have[m.Name] && !slices.Contains(columns, m.Name) {
+				columns = append(columns, m.Name)
 			}
 		}
 	}
-	if open := metricsOf(record, trials); len(open) > 0 {
+	if open := undescribed(record, have); len(open) > 0 {
 		return append(append(columns, open...), "seconds")
 	}
 	return append(columns, "best_epoch", "seconds")
 }
 
-// metricsOf are metrics that no description knows, as programs report them: the one
+// undescribed are metrics that no description has, as programs report them: the one
 // by which the sweep's trials are compared first, and a few others.
-func metricsOf(record *sweep.SweepRecord, trials []*sweep.TrialRecord) []string {
+func undescribed(record *sweep.SweepRecord, have reported) []string {
 	const most = 6
 	var first []string
-	open, seen := false, map[string]bool{}
+	open := false
 	for _, g := range record.Grids {
 		open = open || g.Submission.Description.Open
 		if by := g.Submission.Spec.Select.By; by != "" && !slices.Contains(first, by) {
 			first = append(first, by)
-			seen[by] = true
 		}
 	}
 	if !open {
 		return nil
 	}
-	var others []string
-	for _, t := range trials {
-		if t.Result == nil {
-			continue
-		}
-		for name := range t.Result.Summary {
-			if !seen[name] {
-				seen[name] = true
-				others = append(others, name)
-			}
-		}
-	}
-	slices.Sort(others)
+	others := slices.DeleteFunc(have.sorted(), func(name string) bool { return slices.Contains(first, name) })
 	return append(first, others[:min(len(others), most)]...)
-}
-
-func anyHas(trials []*sweep.TrialRecord, metric string) bool {
-	return slices.ContainsFunc(trials, func(t *sweep.TrialRecord) bool {
-		if t.Result == nil {
-			return false
-		}
-		_, ok := t.Result.Summary[metric]
-		return ok
-	})
 }
 
 func trialState(t *sweep.TrialRecord) string {
@@ -368,6 +334,30 @@ func refusal(t *sweep.TrialRecord) string {
 	return fmt.Sprintf("%s by worker %s: %s", times, t.RefusedBy, t.LastRefusal)
 }
 
+// trialColumns are the columns of trials that are neither parameters nor metrics.
+var trialColumns = map[string]func(t *sweep.TrialRecord) any{
+	"index":       func(t *sweep.TrialRecord) any { return t.Index },
+	"state":       func(t *sweep.TrialRecord) any { return t.State },
+	"worker":      func(t *sweep.TrialRecord) any { return t.Worker },
+	"executions":  func(t *sweep.TrialRecord) any { return t.Executions },
+	"charged":     func(t *sweep.TrialRecord) any { return t.Charged },
+	"losses":      func(t *sweep.TrialRecord) any { return t.Losses },
+	"refusals":    func(t *sweep.TrialRecord) any { return t.Refusals },
+	"fingerprint": func(t *sweep.TrialRecord) any { return t.Fingerprint },
+}
+
+// resultColumns are those of trials that have a result.
+var resultColumns = map[string]func(r *sweep.Result) any{
+	"seconds":         func(r *sweep.Result) any { return fmt.Sprintf("%.3g", r.Seconds) },
+	"flops":           func(r *sweep.Result) any { return fmt.Sprintf("%.3g", float64(r.Flops)) },
+	"best_epoch":      func(r *sweep.Result) any { return r.BestEpoch },
+	"parameter_count": func(r *sweep.Result) any { return r.ParameterCount },
+	"kernel_level":    func(r *sweep.Result) any { return r.KernelLevel },
+	"diverged":        func(r *sweep.Result) any { return r.Diverged },
+	"error":           func(r *sweep.Result) any { return r.Error },
+	"digest":          func(r *sweep.Result) any { return r.Digest },
+}
+
 func trialCell(t *sweep.TrialRecord, name string) string {
 	if v, ok := t.Parameters[name]; ok {
 		return shortJSON(v)
@@ -377,44 +367,11 @@ func trialCell(t *sweep.TrialRecord, name string) string {
 			return fmt.Sprintf("%.4g", v)
 		}
 	}
-	switch name {
-	case "index":
-		return fmt.Sprint(t.Index)
-	case "state":
-		return string(t.State)
-	case "worker":
-		return t.Worker
-	case "executions":
-		return fmt.Sprint(t.Executions)
-	case "charged":
-		return fmt.Sprint(t.Charged)
-	case "losses":
-		return fmt.Sprint(t.Losses)
-	case "refusals":
-		return fmt.Sprint(t.Refusals)
-	case "fingerprint":
-		return string(t.Fingerprint)
+	if column := trialColumns[name]; column != nil {
+		return fmt.Sprint(column(t))
 	}
-	if t.Result == nil {
-		return ""
-	}
-	switch name {
-	case "seconds":
-		return fmt.Sprintf("%.3g", t.Result.Seconds)
-	case "flops":
-		return fmt.Sprintf("%.3g", float64(t.Result.Flops))
-	case "best_epoch":
-		return fmt.Sprint(t.Result.BestEpoch)
-	case "parameter_count":
-		return fmt.Sprint(t.Result.ParameterCount)
-	case "kernel_level":
-		return t.Result.KernelLevel
-	case "diverged":
-		return fmt.Sprint(t.Result.Diverged)
-	case "error":
-		return t.Result.Error
-	case "digest":
-		return t.Result.Digest
+	if column := resultColumns[name]; column != nil && t.Result != nil {
+		return fmt.Sprint(column(t.Result))
 	}
 	return ""
 }
