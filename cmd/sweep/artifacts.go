@@ -12,19 +12,11 @@ import (
 )
 
 func newArtifacts(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "artifacts",
-		Short:   "List and download the artifacts of trials",
-		GroupID: "ask",
-		Long: `Trials leave the artifacts that their sweep file requests, as in "artifacts: [weights]".
-"sweep trainer describe" lists the artifacts that a trainer can produce.
-
-Exit codes: those of the subcommand.`,
-		Example: "  sweep artifacts list ucr\n  sweep artifacts get ucr 17 weights",
-		Args:    cobra.NoArgs,
-	}
-	cmd.AddCommand(newArtifactsList(s), newArtifactsGet(s))
-	return cmd
+	return family("artifacts", "List and download the artifacts of trials",
+		`Trials leave the artifacts that their sweep file requests, as in "artifacts: [weights]".
+"sweep trainer describe" lists the artifacts that a trainer can produce.`,
+		"  sweep artifacts list ucr\n  sweep artifacts get ucr 17 weights",
+		newArtifactsList(s), newArtifactsGet(s))
 }
 
 func newArtifactsList(s *settings) *cobra.Command {

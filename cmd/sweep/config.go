@@ -175,9 +175,8 @@ type daemon struct {
 func newConfig(s *settings) *cobra.Command {
 	var d daemon
 	cmd := &cobra.Command{
-		Use:     "config",
-		Short:   "Print the settings in force and where each comes from",
-		GroupID: "ask",
+		Use:   "config",
+		Short: "Print the settings in force and where each comes from",
 		Long: `A setting comes from a flag, the environment (SWEEP_NAME), or the settings file, in
 that order. The file has lines SWEEP_NAME=VALUE. Passwords are not shown.
 

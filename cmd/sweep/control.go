@@ -14,14 +14,13 @@ import (
 func sweepCommand(s *settings, use, short, long, example string, do func(cmd *cobra.Command, t target, id string,
 	args []string) (done string, err error)) *cobra.Command {
 	return &cobra.Command{
-		Use:     use,
-		Short:   short,
-		GroupID: "cluster",
-		Long: strings.TrimSpace(long + `
+		Use:   use,
+		Short: short,
+		Long: long + `
 
 SWEEP is an id, the beginning of one, a name, or "latest".
 
-Exit codes: 0 done, 1 not possible, 4 no such sweep.`),
+Exit codes: 0 done, 1 not possible, 4 no such sweep.`,
 		Example: example,
 		Args:    cobra.ExactArgs(strings.Count(use, " ")),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -22,9 +22,8 @@ func newCoordinator(s *settings) *cobra.Command {
 	var d daemon
 	var adopt bool
 	cmd := &cobra.Command{
-		Use:     "coordinator",
-		Short:   "Run the coordinator of a cluster",
-		GroupID: "cluster",
+		Use:   "coordinator",
+		Short: "Run the coordinator of a cluster",
 		Long: `It expands submitted sweeps, sends their trials to workers through NATS, and records
 results in the database of --store (Postgres for a cluster), whose schema it creates
 or updates.

@@ -24,9 +24,8 @@ type curvesOptions struct {
 func newCurves(s *settings) *cobra.Command {
 	var options curvesOptions
 	cmd := &cobra.Command{
-		Use:     "curves SWEEP INDEX...",
-		Short:   "Show the curves of one or more trials of a sweep",
-		GroupID: "ask",
+		Use:   "curves SWEEP INDEX...",
+		Short: "Show the curves of one or more trials of a sweep",
 		Long: `By default each metric is a small plot with a few figures. --plot draws each metric in
 the size of the terminal, with one lettered curve per trial. --format prints every
 sample as CSV or JSON. INDEX is a number or a range such as 3-7.

@@ -19,9 +19,8 @@ func newDiff(s *settings) *cobra.Command {
 	var limit int
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "diff SWEEP SWEEP",
-		Short:   "Compare two sweeps: the parameters in which they differ, and the effect on a metric",
-		GroupID: "ask",
+		Use:   "diff SWEEP SWEEP",
+		Short: "Compare two sweeps: the parameters in which they differ, and the effect on a metric",
 		Long: `For each grid point that both sweeps have, apart from those parameters and the seed,
 the command prints the mean ± standard deviation of a metric in each sweep, largest
 difference first. The last column is the difference in standard errors (Welch): below

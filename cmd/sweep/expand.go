@@ -21,9 +21,8 @@ type expandOptions struct {
 func newExpand(s *settings) *cobra.Command {
 	options := expandOptions{at: -1}
 	cmd := &cobra.Command{
-		Use:     "expand FILE",
-		Short:   "Show what a sweep file would train, without training it",
-		GroupID: "write",
+		Use:   "expand FILE",
+		Short: "Show what a sweep file would train, without training it",
 		Long: `The output has the number of grid points, the first and last one or any one by its index,
 what conditions remove, and an estimate of the cost. The time is estimated from the
 speed of earlier trials in the database or, if there are none, from a second of

@@ -18,9 +18,8 @@ func newExport(s *settings) *cobra.Command {
 	var format, output string
 	var withCurves bool
 	cmd := &cobra.Command{
-		Use:     "export [SWEEP]",
-		Short:   "Write a sweep's trials as CSV or JSON lines, with parameters and summary metrics",
-		GroupID: "ask",
+		Use:   "export [SWEEP]",
+		Short: "Write a sweep's trials as CSV or JSON lines, with parameters and summary metrics",
 		Long: `Without SWEEP, the newest sweep is exported. JSON lines can include the curves.
 
 Exit codes: 0 done, 1 the output cannot be written, 2 invalid flags, 4 no such sweep.`,

@@ -24,9 +24,8 @@ type figureOptions struct {
 func newFigure(s *settings) *cobra.Command {
 	var options figureOptions
 	cmd := &cobra.Command{
-		Use:     "figure " + strings.Join(figure.Kinds, "|") + " SWEEP... -o FILE.svg|FILE.png",
-		Short:   "Draw the results of sweeps for a paper, as SVG or PNG",
-		GroupID: "ask",
+		Use:   "figure " + strings.Join(figure.Kinds, "|") + " SWEEP... -o FILE.svg|FILE.png",
+		Short: "Draw the results of sweeps for a paper, as SVG or PNG",
 		Long: `  curves    a metric over the epochs: for each group of the sweep file's select the
             best grid point, mean ± standard deviation over its replicates; with
             --group-by all trials of each group

@@ -20,9 +20,8 @@ func newLogs(s *settings) *cobra.Command {
 	var follow, all bool
 	var execution string
 	cmd := &cobra.Command{
-		Use:     "logs SWEEP INDEX",
-		Short:   "Show what a trial's trainer wrote to standard error",
-		GroupID: "ask",
+		Use:   "logs SWEEP INDEX",
+		Short: "Show what a trial's trainer wrote to standard error",
 		Long: `The command shows the end of the output, at most 64 kB, of the last execution, of a
 given one, or of all. The output of a running execution comes from its worker, or from
 the "sweep run" that uses the state directory.

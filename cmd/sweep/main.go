@@ -115,35 +115,43 @@ Exit codes: those of the command.`,
 	var s settings
 	s.addFlags(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return s.resolve(cmd) }
-	root.AddGroup(
-		&cobra.Group{ID: "train", Title: "Train:"},
-		&cobra.Group{ID: "ask", Title: "Query results:"},
-		&cobra.Group{ID: "cluster", Title: "Train on a cluster:"},
-		&cobra.Group{ID: "write", Title: "Write sweep files:"},
-	)
-	root.AddCommand(
-		newRun(&s), newExec(&s),
-		newTrainer(&s),
-		newStatus(&s), newTable(&s), newFigure(&s), newTrials(&s), newCurves(&s), newDiff(&s), newSQL(&s),
-		newExport(&s),
-		newTrial(&s), newLogs(&s), newArtifacts(&s), newUI(&s),
-		newSubmit(&s), newWatch(&s), newExtend(&s), newPause(&s), newResume(&s), newCancel(&s), newRetry(&s),
-		newPriority(&s),
-		newDelete(&s), newPrune(&s),
-		newCoordinator(&s), newWorker(&s), newWorkers(&s), newDrain(&s), newMigrate(&s), newNATS(), newToken(&s),
-		newExpand(&s), newSchema(&s),
-		newConfig(&s),
-		newVersion(), newManual(),
-	)
+	addGroup(root, "train", "Train:", newRun(&s), newExec(&s))
+	addGroup(root, "ask", "Query results:", newStatus(&s), newTable(&s), newFigure(&s), newTrials(&s), newCurves(&s),
+		newDiff(&s), newSQL(&s), newExport(&s), newTrial(&s), newLogs(&s), newArtifacts(&s), newUI(&s), newWatch(&s),
+		newConfig(&s))
+	addGroup(root, "cluster", "Train on a cluster:", newSubmit(&s), newExtend(&s), newPause(&s), newResume(&s),
+		newCancel(&s), newRetry(&s), newPriority(&s), newDelete(&s), newPrune(&s), newCoordinator(&s), newWorker(&s),
+		newWorkers(&s), newDrain(&s), newMigrate(&s), newNATS(), newToken(&s))
+	addGroup(root, "write", "Write sweep files:", newExpand(&s), newSchema(&s), newTrainer(&s))
+	root.AddCommand(newVersion(), newManual())
 	finishCommand(root)
 	s.addCompletion(root)
 	return root
 }
 
+// addGroup adds commands that the help lists under a title.
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = id
+	}
+	root.AddCommand(commands...)
+}
+
+// family is a command that only has subcommands.
+func family(use, short, long, example string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long + "\n\nExit codes: those of the subcommand.", Example: example,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
 // finishCommand begins the help of each command with its summary, and gives wrong arguments the exit code
 // of wrong usage.
 func finishCommand(cmd *cobra.Command) {
-	cmd.Long = strings.TrimSpace(cmd.Short + ".\n\n" + cmd.Long)
+	cmd.Long = strings.TrimSpace(cmd.Short + ".\n\n" + strings.TrimSpace(cmd.Long))
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)

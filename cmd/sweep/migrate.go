@@ -12,9 +12,8 @@ import (
 
 func newMigrate(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use:     "migrate",
-		Short:   "Create or update the schema of the database in --store",
-		GroupID: "cluster",
+		Use:   "migrate",
+		Short: "Create or update the schema of the database in --store",
 		Long: `Every coordinator does this when it starts, if no other one leads. Use this command
 with a role that may change the schema if the coordinator's role may not. The command
 also prints which coordinator leads.

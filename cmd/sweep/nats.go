@@ -15,9 +15,8 @@ func newNATS() *cobra.Command {
 	var listen, dir, config string
 	var always bool
 	cmd := &cobra.Command{
-		Use:     "nats",
-		Short:   "Run a NATS server with JetStream, to try a cluster on one machine",
-		GroupID: "cluster",
+		Use:   "nats",
+		Short: "Run a NATS server with JetStream, to try a cluster on one machine",
 		Long: `A real cluster has its own NATS servers: see deploy/nats.conf. Everyone who reaches
 this server may do everything, unless --server-config names a settings file of
 nats-server with users, such as deploy/nats/users.conf.

@@ -28,9 +28,8 @@ or run "sweep prune".`,
 func newPrune(s *settings) *cobra.Command {
 	var older, curves, sweeps string
 	cmd := &cobra.Command{
-		Use:     "prune --older AGE",
-		Short:   "Remove old data of finished sweeps: execution records, curves, whole sweeps",
-		GroupID: "cluster",
+		Use:   "prune --older AGE",
+		Short: "Remove old data of finished sweeps: execution records, curves, whole sweeps",
 		Long: `An AGE is a number of days or weeks (30d, 8w) or a duration (12h), counted from the
 end of a sweep.
 

@@ -33,9 +33,8 @@ type runOptions struct {
 func newRun(s *settings) *cobra.Command {
 	var options runOptions
 	cmd := &cobra.Command{
-		Use:     "run FILE",
-		Short:   "Train all trials of a sweep file on this machine",
-		GroupID: "train",
+		Use:   "run FILE",
+		Short: "Train all trials of a sweep file on this machine",
 		Long: `Nothing needs to be installed: the command runs a message broker in its own process,
 a local database, and one trainer process per slot.
 

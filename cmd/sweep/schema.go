@@ -5,15 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sweep/sweep"
 	"sweep/sweep/file"
 )
 
 func newSchema(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use:     "schema [TRAINER]",
-		Short:   "Print the JSON Schema of sweep files, for editors to complete and check them",
-		GroupID: "write",
+		Use:   "schema [TRAINER]",
+		Short: "Print the JSON Schema of sweep files, for editors to complete and check them",
 		Long: `The schema includes the parameters of TRAINER (default: builtin).
 
 Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
@@ -22,11 +20,7 @@ Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
   sweep schema script > script.schema.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := sweep.DefaultTrainer
-			if len(args) > 0 {
-				name = args[0]
-			}
-			description, err := s.describe(cmd.Context(), name)
+			description, err := s.describe(cmd.Context(), args)
 			if err != nil {
 				return err
 			}

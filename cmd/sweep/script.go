@@ -82,9 +82,8 @@ func restrictScripts(l *trainer.Launcher, directories []string) error {
 // newExec runs programs that make their sweeps themselves.
 func newExec(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "exec COMMAND [ARGUMENT…]",
-		Short:   "Run a Python program that creates its sweep with wandb.sweep and wandb.agent",
-		GroupID: "train",
+		Use:   "exec COMMAND [ARGUMENT…]",
+		Short: "Run a Python program that creates its sweep with wandb.sweep and wandb.agent",
 		Long: `The program imports a replacement for the package wandb. wandb.sweep stores the sweep
 in the local database, and wandb.agent runs its trials on this machine. No account and
 no network are needed.

@@ -15,9 +15,8 @@ import (
 func newSQL(s *settings) *cobra.Command {
 	var format, of string
 	cmd := &cobra.Command{
-		Use:     "sql STATEMENT",
-		Short:   "Query the results in SQL, read-only",
-		GroupID: "ask",
+		Use:   "sql STATEMENT",
+		Short: "Query the results in SQL, read-only",
 		Long: `STATEMENT is one read-only SQL statement. The views are results (a row per trial),
 best_trials, point_means, curves (a row per sample), ucr_table and mnist_table; their names and
 columns are the same in SQLite and Postgres. With --sweep, t has a row per trial of

@@ -88,9 +88,8 @@ func atRest(ctx context.Context, results sweep.Reader) string {
 func newStatus(s *settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "status [SWEEP]",
-		Short:   "List sweeps and their progress, newest first, or show one sweep",
-		GroupID: "ask",
+		Use:   "status [SWEEP]",
+		Short: "List sweeps and their progress, newest first, or show one sweep",
 		Long: `SWEEP is an id, the beginning of one, a name, or "latest". The list is followed by the
 reason why a sweep is waiting (no worker can run its remaining trials; it resumes when
 one can), by refusals of workers, and by trials whose workers vanished, with their

@@ -13,9 +13,8 @@ func newSubmit(s *settings) *cobra.Command {
 	var key, mode string
 	var options planOptions
 	cmd := &cobra.Command{
-		Use:     "submit FILE",
-		Short:   "Submit a sweep file to a cluster",
-		GroupID: "cluster",
+		Use:   "submit FILE",
+		Short: "Submit a sweep file to a cluster",
 		Long: `The file is checked here against its trainer and the local data. The coordinator
 returns the sweep's id as soon as it has stored the file, however many trials it has.
 Workers whose data differ from the local data refuse its trials.
@@ -86,9 +85,8 @@ Exit codes: 0 done, 1 no coordinator answers, or no worker can run it and
 func newExtend(s *settings) *cobra.Command {
 	var options planOptions
 	cmd := &cobra.Command{
-		Use:     "extend SWEEP FILE",
-		Short:   "Add the grid points of a sweep file to a running or finished sweep of a cluster",
-		GroupID: "cluster",
+		Use:   "extend SWEEP FILE",
+		Short: "Add the grid points of a sweep file to a running or finished sweep of a cluster",
 		Long: `Grid points that already have a result in the sweep are not run again.
 
 Exit codes: 0 done, 1 not possible, 2 the file is invalid, 4 no such sweep, file or

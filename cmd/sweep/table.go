@@ -24,9 +24,8 @@ type tableOptions struct {
 func newTable(s *settings) *cobra.Command {
 	var options tableOptions
 	cmd := &cobra.Command{
-		Use:     "table ucr|mnist|tasks [SWEEP...]",
-		Short:   "Print the papers' tables from the results, beside the published figures",
-		GroupID: "ask",
+		Use:   "table ucr|mnist|tasks [SWEEP...]",
+		Short: "Print the papers' tables from the results, beside the published figures",
 		Long: `Without SWEEP, the newest sweep with results for the table is used. Each data set
 belongs to one table:
 

@@ -12,22 +12,15 @@ import (
 
 func newToken(s *settings) *cobra.Command {
 	var path string
-	cmd := &cobra.Command{
-		Use:     "token",
-		Short:   "Create, list and revoke tokens of the dashboard",
-		GroupID: "cluster",
-		Long: `With a token, people and programs can read the dashboard from other machines and, unless
+	cmd := family("token", "Create, list and revoke tokens of the dashboard",
+		`With a token, people and programs can read the dashboard from other machines and, unless
 the token is read-only, retry and cancel trials. The tokens' digests are stored in a file
 in the state directory of the user who serves the dashboard; the tokens themselves are
-not stored. Changes apply at once.
-
-Exit codes: those of the subcommand.`,
-		Example: "  sweep token create alice\n  sweep token list\n  sweep token revoke alice",
-		Args:    cobra.NoArgs,
-	}
+not stored. Changes apply at once.`,
+		"  sweep token create alice\n  sweep token list\n  sweep token revoke alice",
+		newTokenCreate(s, &path), newTokenList(s, &path), newTokenRevoke(s, &path))
 	cmd.PersistentFlags().StringVar(&path, "tokens", "", "file of the tokens (default: tokens.json in the state "+
 		"directory)")
-	cmd.AddCommand(newTokenCreate(s, &path), newTokenList(s, &path), newTokenRevoke(s, &path))
 	return cmd
 }
 

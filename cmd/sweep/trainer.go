@@ -24,16 +24,9 @@ var builtinTrainers = map[string]func() (sweep.Trainer, error){
 }
 
 func newTrainer(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "trainer",
-		Short:   "Describe trainers: their parameters and metrics",
-		GroupID: "write",
-		Long:    "Exit codes: those of the subcommand.",
-		Example: "  sweep trainer describe\n  sweep trainer step --goals",
-		Args:    cobra.NoArgs,
-	}
-	cmd.AddCommand(newTrainerDescribe(s), newTrainerStep(), newTrainerServe())
-	return cmd
+	return family("trainer", "Describe trainers: their parameters and metrics", "",
+		"  sweep trainer describe\n  sweep trainer step --goals",
+		newTrainerDescribe(s), newTrainerStep(), newTrainerServe())
 }
 
 // refusing stands for a trainer that cannot be made: whoever starts it is told why.
@@ -91,11 +84,7 @@ Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
 		Example: "  sweep trainer describe\n  sweep trainer describe noop --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := sweep.DefaultTrainer
-			if len(args) > 0 {
-				name = args[0]
-			}
-			description, err := s.describe(cmd.Context(), name)
+			description, err := s.describe(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -109,8 +98,12 @@ Exit codes: 0 done, 1 the trainer does not start, 4 no such trainer.`,
 	return cmd
 }
 
-// describe starts a trainer and asks it for its description.
-func (s *settings) describe(ctx context.Context, name string) (*sweep.Description, error) {
+// describe starts the trainer that is named, or the built-in one, and asks it for its description.
+func (s *settings) describe(ctx context.Context, args []string) (*sweep.Description, error) {
+	name := sweep.DefaultTrainer
+	if len(args) > 0 {
+		name = args[0]
+	}
 	launcher, err := s.newLauncher(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

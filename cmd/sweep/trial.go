@@ -17,16 +17,9 @@ import (
 )
 
 func newTrial(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "trial",
-		Short:   "Show, cancel and retry single trials of a sweep, by their indices",
-		GroupID: "ask",
-		Long:    "Exit codes: those of the subcommand.",
-		Example: "  sweep trial show ucr 17\n  sweep trial cancel ucr 3-7\n  sweep trial retry ucr 17",
-		Args:    cobra.NoArgs,
-	}
-	cmd.AddCommand(newTrialShow(s), newTrialCancel(s), newTrialRetry(s))
-	return cmd
+	return family("trial", "Show, cancel and retry single trials of a sweep, by their indices", "",
+		"  sweep trial show ucr 17\n  sweep trial cancel ucr 3-7\n  sweep trial retry ucr 17",
+		newTrialShow(s), newTrialCancel(s), newTrialRetry(s))
 }
 
 // mostIndices bounds the trials that a command line names.

@@ -28,9 +28,8 @@ type trialsOptions struct {
 func newTrials(s *settings) *cobra.Command {
 	var options trialsOptions
 	cmd := &cobra.Command{
-		Use:     "trials [SWEEP]",
-		Short:   "List a sweep's trials, filtered and sorted by parameters or metrics",
-		GroupID: "ask",
+		Use:   "trials [SWEEP]",
+		Short: "List a sweep's trials, filtered and sorted by parameters or metrics",
 		Long: `Without SWEEP, the newest sweep is listed. By default the list shows the parameters in
 which the trials differ, and their summary metrics. It is followed by the reasons why
 trials failed and why workers refused trials; a refusal is not a failure.

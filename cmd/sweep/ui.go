@@ -53,9 +53,8 @@ func (d *dashboard) addFlags(f *pflag.FlagSet, address string) {
 func newUI(s *settings) *cobra.Command {
 	var d dashboard
 	cmd := &cobra.Command{
-		Use:     "ui",
-		Short:   "Serve the dashboard over the results, in a browser",
-		GroupID: "ask",
+		Use:   "ui",
+		Short: "Serve the dashboard over the results, in a browser",
 		Long: `It shows sweeps, trials with their artifacts, groups of replicates, curves, the
 importance of parameters, and the papers' tables and figures. It reads the local
 database, or that of --store, whether a sweep is running or not.

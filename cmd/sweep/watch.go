@@ -21,9 +21,8 @@ const watchInterval = 500 * time.Millisecond
 func newWatch(s *settings) *cobra.Command {
 	var mode string
 	cmd := &cobra.Command{
-		Use:     "watch [SWEEP]",
-		Short:   "Watch sweeps, workers, trials, curves and logs on the full screen, or follow the progress of one",
-		GroupID: "ask",
+		Use:   "watch [SWEEP]",
+		Short: "Watch sweeps, workers, trials, curves and logs on the full screen, or follow the progress of one",
 		Long: `In a terminal, the view opens with the named or the newest sweep. The keys are listed
 at the bottom; q quits.
 

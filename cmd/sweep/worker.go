@@ -22,9 +22,8 @@ const flushTimeout = 2 * time.Second
 func newWorker(s *settings) *cobra.Command {
 	var d daemon
 	cmd := &cobra.Command{
-		Use:     "worker",
-		Short:   "Run a worker of a cluster on this host",
-		GroupID: "cluster",
+		Use:   "worker",
+		Short: "Run a worker of a cluster on this host",
 		Long: `It takes trials of its pool from NATS, runs each in a trainer process, and reports
 their results. It needs no access to the database.
 

@@ -17,9 +17,8 @@ import (
 func newWorkers(s *settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "workers",
-		Short:   "List a cluster's workers and what each runs",
-		GroupID: "cluster",
+		Use:   "workers",
+		Short: "List a cluster's workers and what each runs",
 		Long: `For each worker the command prints its pool, slots and running trials, why it takes no
 jobs if it does not, what it offers, and which trials it refused.
 
@@ -141,9 +140,8 @@ func newDrain(s *settings) *cobra.Command {
 	var resume bool
 	var reason string
 	cmd := &cobra.Command{
-		Use:     "drain WORKER",
-		Short:   "Drain a worker: it takes no further jobs",
-		GroupID: "cluster",
+		Use:   "drain WORKER",
+		Short: "Drain a worker: it takes no further jobs",
 		Long: `Its running trials finish, or return to the queue after its grace period. It stays
 drained until --resume or a restart; "sweep workers" shows the reason. WORKER is a name
 that "sweep workers" lists, or the beginning of one.
