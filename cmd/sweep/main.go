@@ -72,17 +72,15 @@ func usageError(format string, args ...any) error {
 }
 
 func exitCode(err error) int {
-	var exit *exitError
-	var refused *file.Error
-	var parameter *sweep.ParameterError
-	switch {
-	case errors.As(err, &exit):
+	if exit, ok := errors.AsType[*exitError](err); ok {
 		return exit.code
+	}
+	switch {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, new(*sweep.LostError)), errors.As(err, new(*sweep.DamagedError)):
 		return exitArtifacts
-	case errors.As(err, &refused), errors.As(err, &parameter),
+	case errors.As(err, new(*file.Error)), errors.As(err, new(*sweep.ParameterError)),
 		errors.Is(err, sweep.ErrNoPoint), errors.Is(err, sweep.ErrTooManyPoints):
 		return exitUsage
 	case errors.Is(err, sweep.ErrNotFound), errors.Is(err, os.ErrNotExist):

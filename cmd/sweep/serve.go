@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"sync"
 	"time"
 )
 
@@ -44,13 +45,7 @@ func serveHTTP(flag, address, what string, handler http.Handler, log *slog.Logge
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error(what+": no longer served", "error", err)
-		}
-	}()
+	wait := serveOn(server, listener, what, log)
 	log.Info(what, "address", listener.Addr().String())
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -58,6 +53,17 @@ func serveHTTP(flag, address, what string, handler http.Handler, log *slog.Logge
 		if err := server.Shutdown(ctx); err != nil {
 			_ = server.Close() // who still asks is cut off
 		}
-		<-done
+		wait()
 	}, nil
+}
+
+// serveOn has a server serve until it is closed, which the returned function waits for.
+func serveOn(server *http.Server, listener net.Listener, what string, log *slog.Logger) (wait func()) {
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error(what+": no longer served", "error", err)
+		}
+	})
+	return serving.Wait
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,8 +118,7 @@ func timeSteps(cmd *cobra.Command, shape model.StepShape, budget time.Duration, 
 func newStepLine(name, impl string, s model.StepShape, t *model.StepTimes) stepLine {
 	line := stepLine{
 		Config: name, Impl: "sweep " + impl, N: s.Hidden, M1: s.M1, M2: s.M2, Inputs: s.Inputs, Steps: s.Steps,
-		Batch:   s.Batch,
-		Classes: s.Classes, Threads: s.Threads, Params: t.Parameters, Timed: t.Count,
+		Batch: s.Batch, Classes: s.Classes, Threads: s.Threads, Params: t.Parameters, Timed: t.Count,
 		Median: milliseconds(t.Median), Best: milliseconds(t.Best), Sequences: float64(s.Batch) / t.Median.Seconds(),
 		Gigaflops: t.Flops / t.Best.Seconds() / 1e9, Peak: t.Peak / 1e9,
 		MedianShare: t.MedianShare(s.Threads), BestShare: t.BestShare(s.Threads),
@@ -131,43 +131,32 @@ func newStepLine(name, impl string, s model.StepShape, t *model.StepTimes) stepL
 
 func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// stepGoals are the cases whose share of the peak the trainer is built to reach.
+// spectral is the shape of a step of the Spectral-RNN by one thread.
+func spectral(hidden, reflectors, inputs, steps, batch, classes int) model.StepShape {
+	return model.StepShape{Model: "spectral-rnn", Hidden: hidden, M1: reflectors, M2: reflectors, Inputs: inputs,
+		Steps: steps, Batch: batch, Classes: classes, Threads: 1}
+}
+
+// typical is the shape of a step on the UCR archive.
+var typical = spectral(32, 16, 1, 251, 32, 3)
+
+// stepGoals are the cases whose share of the peak the trainer is built to reach. Each is measured with
+// each number of threads up to threads, and then with each operator.
 var stepGoals = []struct {
-	name   string
-	shapes []model.StepShape // the others are compared with the first
+	name      string
+	shape     model.StepShape
+	operators []string
+	threads   int
 }{
-	{"pixel MNIST n=128 m=16 T=784 B=128", []model.StepShape{
-		{Model: "spectral-rnn", Operator: "dense", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
-			Classes: 10, Threads: 1},
-		{Model: "spectral-rnn", Operator: "compact-wy", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
-			Classes: 10, Threads: 1},
-		{Model: "spectral-rnn", Operator: "dense", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
-			Classes: 10, Threads: 2},
-		{Model: "spectral-rnn", Operator: "compact-wy", Hidden: 128, M1: 16, M2: 16, Inputs: 1, Steps: 784, Batch: 128,
-			Classes: 10, Threads: 2},
-	}},
-	{"UCR n=32 m=16 n_i=8 T=16 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 8,
-		Steps: 16, Batch: 32, Classes: 3, Threads: 1}}},
-	{"UCR n=32 m=16 n_i=1 T=251 B=32", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1,
-		Steps: 251, Batch: 32, Classes: 3, Threads: 1}}},
-	{"UCR n=32 m=16 n_i=8 T=16 B=16", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 8,
-		Steps: 16, Batch: 16, Classes: 3, Threads: 1}}},
-	{"UCR n=32 m=16 n_i=1 T=251 B=16", []model.StepShape{{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1,
-		Steps: 251, Batch: 16, Classes: 3, Threads: 1}}},
-	{"LSTM n=128 T=784 B=128", []model.StepShape{{Model: "lstm", Hidden: 128, Inputs: 1, Steps: 784, Batch: 128,
-		Classes: 10, Threads: 1}}},
-	{"n=512 m=32 n_i=200 T=20 B=256", []model.StepShape{
-		{Model: "spectral-rnn", Operator: "dense", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256,
-			Classes: 200, Threads: 1},
-		{Model: "spectral-rnn", Operator: "compact-wy", Hidden: 512, M1: 32, M2: 32, Inputs: 200, Steps: 20, Batch: 256,
-			Classes: 200, Threads: 1},
-	}},
-	{"n=1024 m=64 n_i=200 T=20 B=256", []model.StepShape{
-		{Model: "spectral-rnn", Operator: "dense", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20, Batch: 256,
-			Classes: 200, Threads: 1},
-		{Model: "spectral-rnn", Operator: "compact-wy", Hidden: 1024, M1: 64, M2: 64, Inputs: 200, Steps: 20,
-			Batch: 256, Classes: 200, Threads: 1},
-	}},
+	{"pixel MNIST n=128 m=16 T=784 B=128", spectral(128, 16, 1, 784, 128, 10), []string{"dense", "compact-wy"}, 2},
+	{"UCR n=32 m=16 n_i=8 T=16 B=32", spectral(32, 16, 8, 16, 32, 3), []string{""}, 1},
+	{"UCR n=32 m=16 n_i=1 T=251 B=32", typical, []string{""}, 1},
+	{"UCR n=32 m=16 n_i=8 T=16 B=16", spectral(32, 16, 8, 16, 16, 3), []string{""}, 1},
+	{"UCR n=32 m=16 n_i=1 T=251 B=16", spectral(32, 16, 1, 251, 16, 3), []string{""}, 1},
+	{"LSTM n=128 T=784 B=128", model.StepShape{Model: "lstm", Hidden: 128, Inputs: 1, Steps: 784, Batch: 128,
+		Classes: 10}, []string{""}, 1},
+	{"n=512 m=32 n_i=200 T=20 B=256", spectral(512, 32, 200, 20, 256, 200), []string{"dense", "compact-wy"}, 1},
+	{"n=1024 m=64 n_i=200 T=20 B=256", spectral(1024, 64, 200, 20, 256, 200), []string{"dense", "compact-wy"}, 1},
 }
 
 // printGoals measures the cases and prints a Markdown table.
@@ -178,18 +167,18 @@ func printGoals(cmd *cobra.Command, budget time.Duration, most int) error {
 	fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for _, goal := range stepGoals {
 		var first *model.StepTimes
-		for _, shape := range goal.shapes {
-			if shape.Threads > runtime.GOMAXPROCS(0) {
-				continue
+		shape := goal.shape
+		for shape.Threads = 1; shape.Threads <= min(goal.threads, runtime.GOMAXPROCS(0)); shape.Threads++ {
+			for _, shape.Operator = range goal.operators {
+				t, err := timeSteps(cmd, shape, budget, most)
+				if err != nil {
+					return err
+				}
+				if first == nil {
+					first = t
+				}
+				writeGoal(w, goal.name, shape, t, first)
 			}
-			t, err := timeSteps(cmd, shape, budget, most)
-			if err != nil {
-				return err
-			}
-			if first == nil {
-				first = t
-			}
-			writeGoal(w, goal.name, shape, t, first)
 		}
 	}
 	if runtime.GOMAXPROCS(0) < 2 {
@@ -200,9 +189,7 @@ func printGoals(cmd *cobra.Command, budget time.Duration, most int) error {
 
 // printSideBySide compares two trainings at once with one after the other.
 func printSideBySide(cmd *cobra.Command, budget time.Duration, most int) error {
-	shape := model.StepShape{Model: "spectral-rnn", Hidden: 32, M1: 16, M2: 16, Inputs: 1, Steps: 251, Batch: 32,
-		Classes: 3, Threads: 1}
-	alone, err := timeSteps(cmd, shape, budget, most)
+	alone, err := timeSteps(cmd, typical, budget, most)
 	if err != nil {
 		return err
 	}
@@ -210,7 +197,7 @@ func printSideBySide(cmd *cobra.Command, budget time.Duration, most int) error {
 	var failed [2]error
 	var measured sync.WaitGroup
 	for i := range both {
-		measured.Go(func() { both[i], failed[i] = timeSteps(cmd, shape, budget, most) })
+		measured.Go(func() { both[i], failed[i] = timeSteps(cmd, typical, budget, most) })
 	}
 	measured.Wait()
 	if err := errors.Join(failed[:]...); err != nil {
@@ -221,22 +208,17 @@ func printSideBySide(cmd *cobra.Command, budget time.Duration, most int) error {
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "\nTwo trainings on two cores do %.2f times (best; median %.2f) the steps of one, "+
 		"n=32 T=251 B=32.\n",
-		gain(func(t *model.StepTimes) time.Duration { return t.Best }), gain(func(t *model.StepTimes) time.Duration {
-			return t.Median
-		}))
+		gain(func(t *model.StepTimes) time.Duration { return t.Best }),
+		gain(func(t *model.StepTimes) time.Duration { return t.Median }))
 	return nil
 }
 
 func writeGoal(w io.Writer, name string, shape model.StepShape, t, first *model.StepTimes) {
-	operator, ratio := shape.Operator, ""
-	if operator == "" {
-		operator = "auto"
-	}
+	operator, ratio := cmp.Or(shape.Operator, "auto"), ""
 	if t != first {
 		ratio = fmt.Sprintf("%.2f×", first.Best.Seconds()/t.Best.Seconds())
 	}
 	fmt.Fprintf(w, "| %s | %s | %d | %.3f | %.3f | %d | %.1f | %.1f | %.0f %% | %.0f %% | %s |\n", name, operator,
-		shape.Threads,
-		milliseconds(t.Best), milliseconds(t.Median), t.Count, t.Flops/t.Best.Seconds()/1e9, t.Peak/1e9,
+		shape.Threads, milliseconds(t.Best), milliseconds(t.Median), t.Count, t.Flops/t.Best.Seconds()/1e9, t.Peak/1e9,
 		100*t.BestShare(shape.Threads), 100*t.MedianShare(shape.Threads), ratio)
 }

@@ -151,18 +151,12 @@ func (s *settings) serveUI(d *dashboard, options web.Options,
 	}
 	served := web.New(options)
 	server := &http.Server{Handler: served, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("dashboard: no longer served", "error", err)
-		}
-	}()
+	wait := serveOn(server, listener, "dashboard", log)
 	address = scheme + "://" + listener.Addr().String() + "/"
 	log.Info("dashboard", "address", address)
 	return address, func() {
 		_ = server.Close() // whoever listens for changes is cut off
-		<-done
+		wait()
 		if err := served.Close(); err != nil {
 			log.Debug("dashboard: its columns", "error", err)
 		}
