@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,9 +21,9 @@ const (
 	mostSessions = 1000
 )
 
-// session is what a token was exchanged for: a cookie, and a word that requests
-// which change something carry besides, which other sites cannot know. The token is
-// known by its digest: a later one of the same name is another.
+// session is what a token is exchanged for: the key in a cookie, and a word (csrf), unknown to other
+// sites, that requests for changes carry besides. It names its token by digest, since a later token
+// may have the same name.
 type session struct {
 	digest, csrf string
 	ends         time.Time
@@ -102,30 +103,23 @@ func (s *Server) reading(do func(w http.ResponseWriter, r *http.Request) error) 
 	})
 }
 
-// mayRead reports whether a request may read: any on this machine that was sent to
-// it by that name (another name is a site's that points here) and that no proxy says
-// it has handed on, or one with a token.
+// mayRead reports whether a request may read: one with a token, or one to this machine by a name of
+// its own (any other is a site's that points here) that no proxy forwarded.
 func (s *Server) mayRead(r *http.Request) bool {
-	if !s.options.Closed && isLoopback(r.Host) && !isHandedOn(r) {
+	isForwarded := slices.ContainsFunc(forwarded, func(name string) bool { return len(r.Header.Values(name)) > 0 })
+	if !s.options.Closed && IsLoopback(r.Host) && !isForwarded {
 		return true
 	}
 	token, _ := s.who(r)
 	return token != nil
 }
 
-// isHandedOn reports whether a request says that it came through a proxy: it may be
-// anybody's then, whatever name the proxy gave it.
-func isHandedOn(r *http.Request) bool {
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
-		"X-Real-Ip", "Via"} {
-		if len(r.Header.Values(name)) > 0 {
-			return true
-		}
-	}
-	return false
-}
+// forwarded are the headers of requests that came through a proxy: they may be anybody's,
+// whatever host the proxy names.
+var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"}
 
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host, with or without a port, is this machine's alone.
+func IsLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
@@ -133,9 +127,6 @@ func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
-
-// IsLoopback reports whether an address to listen on is this machine's alone.
-func IsLoopback(address string) bool { return isLoopback(address) }
 
 // acting lets a request through that may change something, and answers with what do
 // returns.

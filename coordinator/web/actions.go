@@ -3,16 +3,16 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 
 	"sweep/coordinator/web/frame"
+	"sweep/sweep"
 )
 
-// action says on which trials to act: those that fit the filter, of which the page
-// has shown Expect. If there are others by now, nothing is done.
+// action selects the trials to act on: those that match the filter, Expect of them when the page
+// showed them. If the number differs by now, nothing is done.
 type action struct {
 	States []string `json:"states"`
 	Where  []string `json:"where"`
@@ -22,11 +22,9 @@ type action struct {
 // mostActed bounds the trials that one action changes.
 const mostActed = 100_000
 
-var errMany = errors.New("")
-
-// act does something with the trials that a request's filter selects, of those in
-// some states.
-func (s *Server) act(r *http.Request, allowed []string,
+// act does something with the trials that match a request's filter and are in one of the allowed
+// states.
+func (s *Server) act(r *http.Request, record *sweep.SweepRecord, allowed []frame.State,
 	do func(ctx context.Context, id string, indices []int64) (int64, error)) (any, error) {
 	var a action
 	if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, 1<<16)).Decode(&a); err != nil {
@@ -36,47 +34,28 @@ func (s *Server) act(r *http.Request, allowed []string,
 	if err != nil {
 		return nil, bad(err)
 	}
-	var indices []int64
-	record, err := s.options.Store.Sweep(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
+	if len(states) > 0 {
+		allowed = slices.DeleteFunc(allowed, func(one frame.State) bool { return !slices.Contains(states, one) })
 	}
-	read, err := s.use(r.Context(), record.ID, func(f *frame.Frame) error {
-		filter := frame.Filter{States: states, Where: where}
-		possible, _, err := parseFilter(allowed, nil)
-		if err != nil {
-			return err
-		}
-		if len(filter.States) == 0 {
-			filter.States = possible
-		}
-		filter.States = slices.DeleteFunc(slices.Clone(filter.States), func(one frame.State) bool {
-			return !slices.Contains(possible, one)
-		})
-		if len(filter.States) == 0 {
-			return nil
-		}
-		err = f.Matching(r.Context(), filter, func(index int64) error {
-			if indices = append(indices, index); len(indices) > mostActed {
-				return errMany
-			}
-			return nil
-		})
-		if errors.Is(err, errMany) {
-			return bad(fmt.Errorf("more than %d trials match: select fewer", mostActed))
+	var indices []int64
+	read, err := s.use(r.Context(), record.ID, func(f *frame.Frame) (err error) {
+		if len(allowed) > 0 {
+			indices, err = f.Matching(r.Context(), frame.Filter{States: allowed, Where: where}, mostActed+1)
 		}
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if !read.Complete {
+	case len(indices) > mostActed:
+		return nil, bad(fmt.Errorf("more than %d trials match: select fewer", mostActed))
+	case !read.Complete:
 		return nil, &requestError{http.StatusConflict,
 			fmt.Sprintf("%d of %d trials have been read: try again when all are", read.Trials, read.Of)}
-	}
-	if int64(len(indices)) != a.Expect {
+	case int64(len(indices)) != a.Expect:
 		return nil, &requestError{http.StatusConflict,
-			fmt.Sprintf("%d trials fit by now, and %d were expected: look again", len(indices), a.Expect)}
+			fmt.Sprintf("the filter matches %s now, not %d: reload the page",
+				sweep.CountText(len(indices), "trial"), a.Expect)}
 	}
 	changed, err := do(r.Context(), record.ID, indices)
 	if err != nil {
@@ -85,34 +64,30 @@ func (s *Server) act(r *http.Request, allowed []string,
 	return map[string]any{"trials": len(indices), "changed": changed}, nil
 }
 
-// retry puts the failed and cancelled ones of some trials back.
-func (s *Server) retry(r *http.Request) (any, error) {
-	return s.act(r, []string{"failed", "cancelled"}, s.options.Control.RetryNamed)
+// retry puts failed and cancelled trials back.
+func (s *Server) retry(r *http.Request, record *sweep.SweepRecord) (any, error) {
+	return s.act(r, record, []frame.State{frame.Failed, frame.Cancelled}, s.options.Control.RetryNamed)
 }
 
-// cancel ends those of some trials that have no result.
-func (s *Server) cancel(r *http.Request) (any, error) {
-	return s.act(r, []string{"pending", "queued", "running"}, s.options.Control.CancelNamed)
+// cancel cancels trials that have no result.
+func (s *Server) cancel(r *http.Request, record *sweep.SweepRecord) (any, error) {
+	return s.act(r, record, []frame.State{frame.Pending, frame.Queued, frame.Running}, s.options.Control.CancelNamed)
 }
 
-// longestFile bounds the sweep files that are handed in, in bytes.
+// longestFile bounds the sweep files of requests, in bytes.
 const longestFile = 1 << 20
 
-// extend adds the points of a sweep file to a sweep; those that it has results for
-// are not trained again.
-func (s *Server) extend(r *http.Request) (any, error) {
+// extend adds the points of a sweep file to a sweep; points that have a result are not
+// trained again.
+func (s *Server) extend(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	if s.options.Extend == nil {
 		return nil, &requestError{http.StatusForbidden,
-			"no sweep can be extended here: put the new values into the sweep file and \"sweep run\" it; " +
-				"what is trained already is taken over"}
+			"this dashboard cannot extend sweeps: add the new values to the sweep file and \"sweep run\" it; " +
+				"finished trials are reused"}
 	}
 	var body struct{ Source string }
 	if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, longestFile)).Decode(&body); err != nil {
 		return nil, bad(err)
-	}
-	record, err := s.options.Store.Sweep(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
 	}
 	points, err := s.options.Extend(r.Context(), record.ID, body.Source)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -19,7 +18,7 @@ import (
 // Artifacts reads what trials left besides their results: a coordinator, or who
 // speaks to one.
 type Artifacts interface {
-	// CheckArtifacts calls yield for each artifact that fits the query, with how it was
+	// CheckArtifacts calls yield for each artifact that matches the query, with how it was
 	// found.
 	CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
 		yield func(*sweep.CheckedArtifact) error) error
@@ -38,14 +37,14 @@ var errNoArtifacts = &requestError{http.StatusNotFound, "the dashboard knows no 
 // artifacts tells how a trial's artifacts are found: their sizes are looked at; with a
 // name, the bytes of that one.
 func (s *Server) artifacts(r *http.Request) (any, error) {
-	index, err := trialIndex(r)
+	id, err := trialOf(r, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if s.options.Artifacts == nil {
 		return nil, errNoArtifacts
 	}
-	query := sweep.ArtifactQuery{Sweep: r.PathValue("id"), Indices: []int64{index}, Name: r.URL.Query().Get("name")}
+	query := sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index}, Name: r.URL.Query().Get("name")}
 	check := sweep.CheckSize
 	if query.Name != "" {
 		check = sweep.CheckDigest
@@ -64,23 +63,24 @@ func (s *Server) artifacts(r *http.Request) (any, error) {
 	return map[string]any{"artifacts": list}, err
 }
 
-// artifact hands an artifact over as a file. It is held to its digest on its way: of
-// one that is damaged the end does not come, so that nobody takes it for whole.
+// artifact answers an artifact as a file. The digest is verified on the way: a damaged
+// artifact is cut short, so that nobody takes it for whole.
 func (s *Server) artifact(w http.ResponseWriter, r *http.Request) error {
-	index, err := trialIndex(r)
+	id, err := trialOf(r, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	if s.options.Artifacts == nil {
 		return errNoArtifacts
 	}
-	record, err := s.options.Store.Sweep(r.Context(), r.PathValue("id"))
+	record, err := s.options.Store.Sweep(r.Context(), id.Sweep)
 	if err != nil {
 		return err
 	}
-	id, name := sweep.TrialID{Sweep: record.ID, Index: index}, r.PathValue("name")
+	id.Sweep = record.ID
+	name := r.PathValue("name")
 	var known *sweep.ArtifactRecord
-	err = s.options.Store.Artifacts(r.Context(), sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{index},
+	err = s.options.Store.Artifacts(r.Context(), sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index},
 		Name: name}, func(a *sweep.ArtifactRecord) error {
 		known = a
 		return nil
@@ -95,7 +95,7 @@ func (s *Server) artifact(w http.ResponseWriter, r *http.Request) error {
 	begin := func() {
 		h := w.Header()
 		h.Set("Content-Type", "application/octet-stream")
-		h.Set("Content-Disposition", attachment(fmt.Sprintf("%s-%d-%s", id.Sweep, index, name)))
+		h.Set("Content-Disposition", attachment(fmt.Sprintf("%s-%d-%s", id.Sweep, id.Index, name)))
 		h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 		h.Set("Cache-Control", "no-store")
 		h.Set("Content-Length", strconv.FormatInt(known.Size, 10))
@@ -116,11 +116,11 @@ func (s *Server) artifact(w http.ResponseWriter, r *http.Request) error {
 		}
 		return err
 	}
-	out.finish()
+	_ = out.pass() // who asked may be gone
 	return nil
 }
 
-// withheld passes bytes on but for the last ones, which finish hands over: until then
+// withheld passes bytes on, but for those of the last Write, which pass hands over: until then
 // it may turn out that they are not what they should be.
 type withheld struct {
 	w     io.Writer
@@ -143,6 +143,7 @@ func (o *withheld) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// pass passes on what was withheld.
 func (o *withheld) pass() error {
 	if !o.begun {
 		o.begun = true
@@ -151,9 +152,6 @@ func (o *withheld) pass() error {
 	_, err := o.w.Write(o.last)
 	return err
 }
-
-// finish passes on what was withheld.
-func (o *withheld) finish() { _ = o.pass() } // who asked may be gone
 
 // attachment has a browser keep an answer as a file of a name that means nothing to a
 // shell or a file system.
@@ -165,10 +163,4 @@ func attachment(name string) string {
 		return '_'
 	}, name)
 	return mime.FormatMediaType("attachment", map[string]string{"filename": strings.TrimLeft(safe, ".-")})
-}
-
-// isGone reports whether an artifact is not to be had: it is lost, damaged, or never
-// was.
-func isGone(err error) bool {
-	return errors.As(err, new(*sweep.LostError)) || errors.As(err, new(*sweep.DamagedError))
 }

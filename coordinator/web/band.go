@@ -42,12 +42,11 @@ func (b *band) fill(list []sweep.Curve, width int) {
 		clear(sums)
 		clear(counts)
 		for k, step := range list[i].Steps {
-			v := float64(list[i].Values[k])
-			if math.IsNaN(v) || math.IsInf(v, 0) {
+			if !isFinite(list[i].Values[k]) {
 				b.NotFinite++
 				continue
 			}
-			p := at(step)
+			v, p := float64(list[i].Values[k]), at(step)
 			g := &all[p]
 			if g.n == 0 && counts[p] == 0 {
 				g.low, g.high = v, v
@@ -119,8 +118,7 @@ func (b *band) append(step float64, g *bandStep) {
 		mean, low, high = &g.mean, &g.low, &g.high
 	}
 	if g.n > 1 {
-		v := math.Sqrt(g.squares / float64(g.n-1))
-		sd = &v
+		sd = new(math.Sqrt(g.squares / float64(g.n-1)))
 	}
 	b.Mean, b.SD, b.Low, b.High = append(b.Mean, mean), append(b.SD, sd), append(b.Low, low), append(b.High, high)
 }

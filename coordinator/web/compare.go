@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -88,7 +89,9 @@ func differing(list []*comparedSweep, parameters map[string]bool) []string {
 		for _, c := range list {
 			values := valuesIn(c.columns, name)
 			c.Values[name] = values
-			differ[name] = differ[name] || fmt.Sprint(values) != fmt.Sprint(list[0].Values[name])
+			if fmt.Sprint(values) != fmt.Sprint(list[0].Values[name]) {
+				differ[name] = true
+			}
 		}
 	}
 	return sortedNames(differ)
@@ -108,16 +111,9 @@ func valuesIn(columns map[string]frame.Column, name string) []any {
 	return c.Values
 }
 
-// sortedNames returns the names that are true in a set, sorted.
+// sortedNames returns the names of a set, sorted, and not nil.
 func sortedNames(set map[string]bool) []string {
-	names := []string{}
-	for name, is := range set {
-		if is {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	return append([]string{}, slices.Sorted(maps.Keys(set))...)
 }
 
 // goalOf returns the goal of a metric: the sweep's own if its trials compete by it,

@@ -16,39 +16,28 @@ const (
 	mostBands = 12
 )
 
-// curves answers the curves of one metric of the trials that fit a filter: a band for
+// curves answers the curves of one metric of the trials that match a filter: a band for
 // each group, by by=… or by everything but the seed.
-func (s *Server) curves(r *http.Request) (any, error) {
+func (s *Server) curves(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	q := queryOf(r)
-	metric, by := q.text("metric"), q.list("by")
+	metric, rank := q.text("metric"), q.text("rank")
 	width := int(min(max(q.number("points", 300), 10), 2000))
 	most := int(min(max(q.number("trials", 200), 1), mostCurves))
-	groupsWanted := int(min(max(q.number("groups", 8), 1), mostBands))
-	filter, single := q.filter(), q.flag("single")
+	ask := frame.GroupQuery{Filter: q.filter(), By: q.list("by"),
+		Limit: int(min(max(q.number("groups", 8), 1), mostBands))}
+	if rank != "" {
+		ask.Metrics, ask.OrderBy, ask.Descending = []string{rank}, "mean", goalOf(record, rank) == sweep.Maximize
+	}
 	from, until := q.fraction("from", math.Inf(-1)), q.fraction("until", math.Inf(1))
-	goals, err := s.goals(r, q.text("rank"))
-	if err != nil {
-		return nil, err
-	}
-	record, err := s.options.Store.Sweep(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
 	var groups *frame.Groups
 	members := map[int64][]int64{}
-	read, err := s.useFor(r, q, func(f *frame.Frame) error {
-		ask := frame.GroupQuery{Filter: filter, By: by, Limit: groupsWanted}
-		if rank := q.text("rank"); rank != "" {
-			ask.Metrics, ask.Goals, ask.OrderBy, ask.Descending = []string{rank}, goals, "mean",
-				goals[rank] == sweep.Maximize
-		}
+	read, err := s.useFor(r, q, func(f *frame.Frame) (err error) {
 		if groups, err = f.Groups(r.Context(), ask); err != nil {
 			return err
 		}
 		each := max(1, most/max(1, len(groups.Groups)))
 		for _, g := range groups.Groups {
-			group := filter
-			group.Where = slices.Clone(group.Where)
+			group := frame.Filter{States: ask.States, Where: slices.Clone(ask.Where)}
 			for i, name := range groups.By {
 				group.Where = append(group.Where, sweep.TrialCondition{Name: name, Operator: "=", Value: g.Values[i]})
 			}
@@ -82,7 +71,7 @@ func (s *Server) curves(r *http.Request) (any, error) {
 			}
 			within(&curves[0], from, until)
 			list = append(list, curves[0])
-			if single {
+			if q.flag("single") {
 				b.Curves = append(b.Curves, draw(&curves[0], width))
 			}
 		}

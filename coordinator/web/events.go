@@ -1,10 +1,12 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -20,11 +22,20 @@ const pause = time.Second
 // proxies do not close it.
 const aliveInterval = 20 * time.Second
 
-// event is a change: of a sweep, its new progress, or that it was deleted; or what keeps
-// trials from advancing.
+// event is a change: a sweep's new progress, that it was deleted, or what keeps trials from
+// advancing.
 type event struct {
 	kind string
 	data []byte
+}
+
+func newEvent(kind string, value any) event {
+	data, _ := json.Marshal(value) // texts, numbers and times can be
+	return event{kind, data}
+}
+
+func problemEvent(problem string) event {
+	return newEvent("problem", map[string]string{"problem": problem})
 }
 
 // events tell whoever listens what has changed.
@@ -32,9 +43,9 @@ type events struct {
 	mu          sync.Mutex
 	subscribers map[chan event]struct{}
 	polling     bool
-	// known is what was told of the sweeps that go on.
-	known map[string]string
-	// problem is what was told last of what keeps trials from advancing.
+	// known has the last event of each unfinished sweep; poll alone changes it.
+	known map[string]event
+	// problem is what was reported last of what keeps trials from advancing.
 	problem string
 }
 
@@ -48,10 +59,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
-	if _, err := fmt.Fprint(w, "retry: 2000\nevent: hello\ndata: {}\n\n"); err != nil {
-		return nil
+	sent := func(text string) bool {
+		_, err := io.WriteString(w, text)
+		return err == nil && control.Flush() == nil
 	}
-	if err := control.Flush(); err != nil {
+	if !sent("retry: 2000\nevent: hello\ndata: {}\n\n") {
 		return nil
 	}
 	changes := s.subscribe()
@@ -59,21 +71,17 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) error {
 	alive := time.NewTicker(aliveInterval)
 	defer alive.Stop()
 	for {
-		var err error
+		text := ": alive\n\n"
 		select {
 		case <-r.Context().Done():
 			return nil
 		case <-s.ctx.Done():
 			return nil
 		case <-alive.C:
-			_, err = fmt.Fprint(w, ": alive\n\n")
 		case e := <-changes:
-			_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", e.kind, e.data)
+			text = fmt.Sprintf("event: %s\ndata: %s\n\n", e.kind, e.data)
 		}
-		if err == nil {
-			err = control.Flush()
-		}
-		if err != nil {
+		if !sent(text) {
 			return nil
 		}
 	}
@@ -85,9 +93,9 @@ func (s *Server) subscribe() chan event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.subscribers[changes] = struct{}{}
-	for _, data := range e.known { // what changed between its first questions and now
+	for _, last := range e.known { // what changed between its first requests and now
 		if len(changes) < backlog {
-			changes <- event{"sweep", []byte(data)}
+			changes <- last
 		}
 	}
 	if e.problem != "" && len(changes) < backlog {
@@ -128,29 +136,22 @@ func (s *Server) poll() {
 	}
 }
 
-// changes returns what has changed of the sweeps that go on, and of those that went
-// on before.
+// changes returns what has changed of the unfinished sweeps, and of those that were unfinished
+// before.
 func (s *Server) changes(ctx context.Context) (list []event, err error) {
 	records, err := s.options.Store.Sweeps(ctx, sweep.SweepActive, sweep.SweepWaiting, sweep.SweepPaused)
 	if err != nil {
 		return nil, err
 	}
-	s.events.mu.Lock()
-	before := s.events.known
-	s.events.mu.Unlock()
-	now := map[string]string{}
+	before, now := s.events.known, map[string]event{}
 	add := func(record *sweep.SweepRecord) error {
 		one, err := s.item(ctx, record)
 		if err != nil {
 			return err
 		}
-		data, err := json.Marshal(one)
-		if err != nil {
-			return err
-		}
-		now[record.ID] = string(data)
-		if before[record.ID] != string(data) {
-			list = append(list, event{"sweep", data})
+		e := newEvent("sweep", one)
+		if now[record.ID] = e; !bytes.Equal(before[record.ID].data, e.data) {
+			list = append(list, e)
 		}
 		return nil
 	}
@@ -160,7 +161,7 @@ func (s *Server) changes(ctx context.Context) (list []event, err error) {
 		}
 	}
 	for id := range before {
-		if _, goesOn := now[id]; goesOn {
+		if _, unfinished := now[id]; unfinished {
 			continue
 		}
 		record, err := s.options.Store.Sweep(ctx, id)
@@ -168,8 +169,7 @@ func (s *Server) changes(ctx context.Context) (list []event, err error) {
 			err = add(record)
 		}
 		if errors.Is(err, sweep.ErrNotFound) {
-			data, _ := json.Marshal(map[string]string{"id": id}) // a text can be
-			list = append(list, event{"deleted", data})
+			list = append(list, newEvent("deleted", map[string]string{"id": id}))
 			continue
 		}
 		if err != nil {
@@ -204,11 +204,6 @@ func (s *Server) problems(unread error) []event {
 	return []event{problemEvent(now)}
 }
 
-func problemEvent(problem string) event {
-	data, _ := json.Marshal(map[string]string{"problem": problem}) // a text can be
-	return event{"problem", data}
-}
-
 // tell hands changes to whoever listens.
 func (s *Server) tell(changes []event) {
 	s.events.mu.Lock()
@@ -217,11 +212,11 @@ func (s *Server) tell(changes []event) {
 		for _, e := range changes {
 			select {
 			case listener <- e:
-			default: // it is behind: what waits for it is worth nothing any more
+			default: // it is behind, and must ask for everything anyway
 				for len(listener) > 0 {
 					<-listener
 				}
-				listener <- event{"anew", []byte("{}")}
+				listener <- newEvent("anew", struct{}{})
 				listener <- problemEvent(s.events.problem) // nobody can ask for it
 			}
 		}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,19 +13,18 @@ import (
 )
 
 const (
-	// mostFrames is how many sweeps' columns are kept; the one that was asked for
-	// longest ago makes room.
+	// mostFrames is how many sweeps' columns are kept; the least recently used make room.
 	mostFrames = 8
-	// patience is how long a question waits for the first trials of a sweep, and
-	// afterwards how long the reading of the others may go on before it is answered from
+	// patience is how long a query waits for the first trials of a sweep, and
+	// afterwards how long after that the others may be read before it is answered from
 	// what there is; the answer says so.
 	patience   = 400 * time.Millisecond
 	afterwards = 100 * time.Millisecond
 	// firstRows is how many trials are read before the first answer.
 	firstRows = 512
-	// freshness is how old the columns of a sweep that goes on may be, at least; reading
-	// takes one part in thrift of the time, so that a run is not slowed down by who looks
-	// at it, up to columns that are oldest old.
+	// freshness is how old the columns of an unfinished sweep may be, at least; reading
+	// takes one part in thrift of the time, so that looking at a run does not slow it
+	// down, up to columns that are oldest old.
 	freshness = time.Second
 	thrift    = 200
 	oldest    = 20 * time.Second
@@ -43,30 +43,33 @@ type watched struct {
 	// begun is closed when the first trials have been read.
 	begun chan struct{}
 	once  sync.Once
+	// updated is when the sweep had last changed at the last reading, which alone uses it.
+	updated time.Time
 
 	mu sync.Mutex
-	// using counts the questions that are being answered; gone says that the columns
-	// are given up after the last.
+	// using counts who needs the columns: frames, queries, a reading. The last one closes them.
 	using int
-	gone  bool
 	asked time.Time
-	// read is when they were last brought up to date, reading is closed when that is
-	// done.
-	read    time.Time
-	reading chan struct{}
-	// started is when that began; due is when it is to be done again at the earliest, and
-	// ended says that the sweep had ended by then.
-	started, due time.Time
-	ended        bool
-	// updated is when the sweep had last changed, points its number of trials, left how
-	// many spans of them are still to be read.
-	updated      time.Time
+	// reading is the reading in progress. The next one is due then, and ended says that the
+	// sweep had ended at the last one.
+	reading *reading
+	due     time.Time
+	ended   bool
+	// points is the sweep's number of trials, left how many spans of them are still to be read;
+	// read says that a reading has ended, err is the last one's error.
 	points, left int64
+	read         bool
 	err          error
 }
 
-// Read tells how much of a sweep an answer is about: Trials of Of were read. Without
-// Complete more are being read now. Again says that the sweep may have gone on since.
+// reading is the reading of what has changed of a sweep.
+type reading struct {
+	began time.Time
+	done  chan struct{}
+}
+
+// Read tells how much of a sweep an answer covers: Trials of Of were read. Without
+// Complete more are being read now. Again says that the sweep may have changed since.
 type Read struct {
 	Trials   int64  `json:"trials"`
 	Of       int64  `json:"of"`
@@ -75,7 +78,7 @@ type Read struct {
 	Version  uint64 `json:"version"`
 }
 
-// use has do answer a question over a sweep's columns. It waits a little for trials
+// use has do answer a query over a sweep's columns. It waits a little for trials
 // that are being read.
 func (s *Server) use(ctx context.Context, reference string, do func(f *frame.Frame) error) (Read, error) {
 	w, err := s.watch(ctx, reference)
@@ -83,46 +86,37 @@ func (s *Server) use(ctx context.Context, reference string, do func(f *frame.Fra
 		return Read{}, err
 	}
 	defer w.leave()
-	current := s.refresh(w)
-	w.mu.Lock()
-	reading, started := w.reading, w.started
-	w.mu.Unlock()
-	for _, wait := range []struct {
-		until <-chan struct{}
-		most  time.Duration
-	}{{w.begun, patience}, {reading, time.Until(started.Add(afterwards))}} {
-		if reading == nil {
-			break
-		}
-		select {
-		case <-reading:
-		case <-wait.until:
-		case <-time.After(wait.most):
-		case <-ctx.Done():
-			return Read{}, ctx.Err()
-		}
-	}
+	reading, current := s.refresh(w)
 	if reading != nil {
+		for _, wait := range []struct {
+			until <-chan struct{}
+			most  time.Duration
+		}{{w.begun, patience}, {reading.done, time.Until(reading.began.Add(afterwards))}} {
+			select {
+			case <-reading.done:
+			case <-wait.until:
+			case <-time.After(wait.most):
+			case <-ctx.Done():
+				return Read{}, ctx.Err()
+			}
+		}
 		select {
-		case <-reading:
+		case <-reading.done:
 		default: // it is answered from what there was before
 			current = false
 		}
 	}
-	for {
-		read, err := s.answer(ctx, w, do)
-		read.Again = !current
-		var unknown *frame.UnknownError
-		if reading == nil || !errors.As(err, &unknown) {
-			return read, err
-		}
+	read, err := s.answer(ctx, w, do)
+	if reading != nil && errors.As(err, new(*frame.UnknownError)) {
 		select { // a trial that is being read may have it
-		case <-reading:
-			reading = nil
+		case <-reading.done:
+			read, err = s.answer(ctx, w, do)
 		case <-ctx.Done():
-			return read, ctx.Err()
+			err = ctx.Err()
 		}
 	}
+	read.Again = !current
+	return read, err
 }
 
 // answer has do answer a question from what has been read, when it is its turn.
@@ -143,9 +137,9 @@ func (s *Server) answer(ctx context.Context, w *watched, do func(f *frame.Frame)
 func (w *watched) state() (Read, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	counts := w.frame.Counts()
-	r := Read{Of: w.points, Complete: w.left == 0 && !w.read.IsZero(), Version: w.frame.Version()}
-	for _, n := range counts {
+	loaded := w.frame.Loaded()
+	r := Read{Of: w.points, Complete: w.left == 0 && w.read, Version: loaded.Version}
+	for _, n := range loaded.Counts {
 		r.Trials += n
 	}
 	return r, w.err
@@ -167,7 +161,7 @@ func (s *Server) watch(ctx context.Context, reference string) (*watched, error) 
 				return nil, err
 			}
 			s.frames.makeRoom()
-			w = &watched{id: record.ID, frame: f, begun: make(chan struct{}), points: record.Points()}
+			w = &watched{id: record.ID, frame: f, begun: make(chan struct{}), using: 1, points: record.Points()}
 			s.frames.byID[record.ID] = w
 		}
 	}
@@ -178,23 +172,14 @@ func (s *Server) watch(ctx context.Context, reference string) (*watched, error) 
 	return w, nil
 }
 
-// makeRoom gives up the columns that were asked for longest ago, if there are too
-// many.
+// makeRoom drops the least recently used columns, if there are too many.
 func (f *frames) makeRoom() {
 	if len(f.byID) < mostFrames {
 		return
 	}
-	var oldest *watched
-	for _, w := range f.byID {
-		if oldest == nil || w.asked.Before(oldest.asked) {
-			oldest = w
-		}
-	}
+	oldest := slices.MinFunc(slices.Collect(maps.Values(f.byID)),
+		func(a, b *watched) int { return a.asked.Compare(b.asked) })
 	delete(f.byID, oldest.id)
-	oldest.mu.Lock()
-	oldest.gone = true
-	oldest.using++
-	oldest.mu.Unlock()
 	oldest.leave()
 }
 
@@ -202,8 +187,7 @@ func (f *frames) makeRoom() {
 func (w *watched) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.using--
-	if w.gone && w.using == 0 {
+	if w.using--; w.using == 0 {
 		_ = w.frame.Close() // its files have no names
 	}
 }
@@ -218,34 +202,35 @@ func (f *frames) close() (err error) {
 	return err
 }
 
-// refresh begins to bring columns up to date, unless they are or that goes on. It
-// reports whether they are, once what it has begun to read has been read.
-func (s *Server) refresh(w *watched) (current bool) {
+// refresh begins to bring columns up to date if they are due, and returns the reading in progress,
+// if any. It reports whether they are up to date once that has ended.
+func (s *Server) refresh(w *watched) (inProgress *reading, current bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.reading != nil { // it may have begun before what the question is about
-		return false
+	if w.reading != nil { // it may have begun before what the query is about
+		return w.reading, false
 	}
 	if time.Now().Before(w.due) || s.ctx.Err() != nil {
-		return w.ended
+		return nil, w.ended
 	}
-	reading := make(chan struct{})
-	w.reading, w.started = reading, time.Now()
+	r := &reading{began: time.Now(), done: make(chan struct{})}
+	w.reading = r
 	w.using++
 	s.working.Go(func() {
 		defer w.leave()
 		ended, err := s.readTrials(s.ctx, w)
 		w.mu.Lock()
-		w.err, w.read, w.reading, w.ended = err, time.Now(), nil, ended
-		w.due = w.read.Add(min(max(freshness, thrift*w.read.Sub(w.started)), oldest))
+		now := time.Now()
+		w.reading, w.due = nil, now.Add(min(max(freshness, thrift*now.Sub(r.began)), oldest))
+		w.read, w.ended, w.err = true, ended, err
 		w.mu.Unlock()
-		close(reading)
+		close(r.done)
 	})
-	return true
+	return r, true
 }
 
 // readTrials reads what may have changed of a sweep: the trials that have no result,
-// and after a retry those that had none worth keeping. It reports whether the sweep
+// and after a retry those that failed or were cancelled. It reports whether the sweep
 // had ended.
 func (s *Server) readTrials(ctx context.Context, w *watched) (ended bool, err error) {
 	record, err := s.options.Store.Sweep(ctx, w.id)
@@ -256,7 +241,7 @@ func (s *Server) readTrials(ctx context.Context, w *watched) (ended bool, err er
 	if err != nil {
 		return false, err
 	}
-	counts := w.frame.Counts()
+	loaded := w.frame.Loaded()
 	unwritten := int64(0)
 	for _, g := range record.Grids {
 		if g.Cancelled {
@@ -264,20 +249,17 @@ func (s *Server) readTrials(ctx context.Context, w *watched) (ended bool, err er
 		}
 	}
 	retried := !record.UpdatedAt.Equal(w.updated) ||
-		progress.Failed+progress.Cancelled-unwritten < counts[frame.Failed]+counts[frame.Cancelled]
+		progress.Failed+progress.Cancelled-unwritten < loaded.Counts[frame.Failed]+loaded.Counts[frame.Cancelled]
 	var spans []frame.Span
 	for _, g := range record.Grids {
-		until := g.First + g.Cursor
-		err := w.frame.Unfinished(g.First, until, retried, func(span frame.Span) error {
-			spans = append(spans, span)
-			return nil
-		})
+		more, err := w.frame.Unfinished(g.First, g.First+g.Cursor, retried)
 		if err != nil {
 			return false, err
 		}
+		spans = append(spans, more...)
 	}
-	// the beginning is waited for
-	if len(spans) > 0 && w.frame.Rows() == 0 && spans[0].Until-spans[0].From > firstRows {
+	// Queries wait for the beginning.
+	if len(spans) > 0 && loaded.Rows == 0 && spans[0].Until-spans[0].From > firstRows {
 		at := spans[0].From + firstRows
 		spans = slices.Insert(spans, 0, frame.Span{From: spans[0].From, Until: at})
 		spans[1].From = at
@@ -286,9 +268,8 @@ func (s *Server) readTrials(ctx context.Context, w *watched) (ended bool, err er
 	w.points, w.left = record.Points(), int64(len(spans))
 	w.mu.Unlock()
 	for _, span := range spans {
-		err := w.frame.Load(ctx, span, func(ctx context.Context, from, until int64,
-			yield func(*sweep.TrialRow) error) error {
-			return s.options.Store.Rows(ctx, w.id, from, until, yield)
+		err := w.frame.Load(span, func(yield func(*sweep.TrialRow) error) error {
+			return s.options.Store.Rows(ctx, w.id, span.From, span.Until, yield)
 		})
 		if err != nil {
 			return false, err
@@ -298,8 +279,6 @@ func (s *Server) readTrials(ctx context.Context, w *watched) (ended bool, err er
 		w.left--
 		w.mu.Unlock()
 	}
-	w.mu.Lock()
 	w.updated = record.UpdatedAt
-	w.mu.Unlock()
 	return record.State == sweep.SweepFinished || record.State == sweep.SweepCancelled, nil
 }

@@ -32,25 +32,26 @@ func (q *query) list(name string) []string { return q.values[name] }
 func (q *query) flag(name string) bool { return q.text(name) == "1" || q.text(name) == "true" }
 
 func (q *query) number(name string, otherwise int64) int64 {
-	text := q.text(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil && q.err == nil {
-		q.err = bad(fmt.Errorf("%s=%.40q: expected a whole number", name, text))
-	}
-	return n
+	return parsed(q, name, otherwise, "a whole number", func(text string) (int64, error) {
+		return strconv.ParseInt(text, 10, 64)
+	})
 }
 
 func (q *query) fraction(name string, otherwise float64) float64 {
+	return parsed(q, name, otherwise, "a number", func(text string) (float64, error) {
+		return strconv.ParseFloat(text, 64)
+	})
+}
+
+// parsed returns a value that parse reads, otherwise if there is none.
+func parsed[T any](q *query, name string, otherwise T, expected string, parse func(text string) (T, error)) T {
 	text := q.text(name)
 	if text == "" {
 		return otherwise
 	}
-	v, err := strconv.ParseFloat(text, 64)
+	v, err := parse(text)
 	if err != nil && q.err == nil {
-		q.err = bad(fmt.Errorf("%s=%.40q: expected a number", name, text))
+		q.err = bad(fmt.Errorf("%s=%.40q: expected %s", name, text, expected))
 	}
 	return v
 }
@@ -116,11 +117,11 @@ func parseCondition(text string) (sweep.TrialCondition, error) {
 	return sweep.TrialCondition{Name: strings.TrimSpace(text[:at]), Operator: operator, Value: value}, nil
 }
 
-// trialIndex reads the index of the address.
-func trialIndex(r *http.Request) (int64, error) {
+// trialOf returns the trial of a sweep whose index the address has.
+func trialOf(r *http.Request, sweepID string) (sweep.TrialID, error) {
 	index, err := strconv.ParseInt(r.PathValue("index"), 10, 64)
 	if err != nil || index < 0 {
-		return 0, bad(fmt.Errorf("%.40q is not a trial index", r.PathValue("index")))
+		return sweep.TrialID{}, bad(fmt.Errorf("%.40q is not a trial index", r.PathValue("index")))
 	}
-	return index, nil
+	return sweep.TrialID{Sweep: sweepID, Index: index}, nil
 }

@@ -11,16 +11,9 @@ import (
 
 // sql answers the statement behind a list of trials, as the database of this
 // dashboard takes it: for "sweep sql", and for whoever has the database.
-func (s *Server) sql(r *http.Request) (any, error) {
+func (s *Server) sql(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	q := queryOf(r)
 	filter := q.filter()
-	if q.err != nil {
-		return nil, q.err
-	}
-	record, err := s.options.Store.Sweep(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
 	d := dialect{postgres: s.options.Postgres}
 	columns := []string{"trial_index", "state", "diverged"}
 	for _, name := range q.list("column") {
@@ -116,18 +109,16 @@ func (d dialect) number(name string) string {
 	return "(CASE WHEN " + d.kind(name) + " IN ('integer', 'real') THEN " + d.value(name) + " END)"
 }
 
-// order sorts numbers before everything else.
+// order is what a list is sorted by: SQLite sorts numbers before texts by itself.
 func (d dialect) order(name string) string {
-	if column, ok := figures[name]; ok {
-		return column
+	if d.postgres {
+		return d.number(name)
 	}
-	if !d.postgres {
-		return d.value(name)
-	}
-	return d.number(name)
+	return d.value(name)
 }
 
 func (d dialect) condition(c sweep.TrialCondition) string {
+	var literal string
 	switch v := c.Value.(type) {
 	case nil:
 		if c.Operator == "=" {
@@ -144,28 +135,24 @@ func (d dialect) condition(c sweep.TrialCondition) string {
 		}
 		return d.number(c.Name) + " " + c.Operator + " " + text
 	case bool:
-		text := fmt.Sprint(v)
+		literal = quoteText(fmt.Sprint(v))
 		if !d.postgres {
-			text = map[bool]string{true: "1", false: "0"}[v]
-			return d.value(c.Name) + " " + sqlOperator(c.Operator) + " " + text
+			literal = map[bool]string{true: "1", false: "0"}[v]
 		}
-		return d.value(c.Name) + " " + sqlOperator(c.Operator) + " " + quoteText(text)
 	case string:
-		return d.value(c.Name) + " " + sqlOperator(c.Operator) + " " + quoteText(v)
+		literal = quoteText(v)
 	default:
 		text, err := sweep.CanonicalJSON(v)
 		if err != nil {
 			return "FALSE"
 		}
-		return d.value(c.Name) + " " + sqlOperator(c.Operator) + " " + quoteText(string(text))
+		literal = quoteText(string(text))
 	}
-}
-
-func sqlOperator(operator string) string {
+	operator := c.Operator
 	if operator == "!=" {
-		return "<>"
+		operator = "<>"
 	}
-	return operator
+	return d.value(c.Name) + " " + operator + " " + literal
 }
 
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -76,11 +76,7 @@ type shownAxis struct {
 }
 
 // showSweep tells everything of a sweep that is not its trials'.
-func (s *Server) showSweep(r *http.Request) (any, error) {
-	record, err := s.options.Store.Sweep(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) showSweep(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	one, err := s.item(r.Context(), record)
 	if err != nil {
 		return nil, err

@@ -3,13 +3,14 @@ package web
 import (
 	"math"
 	"net/http"
+	"slices"
 
 	"sweep/sweep"
 )
 
 // trial tells everything of one trial.
-func (s *Server) trial(r *http.Request) (any, error) {
-	index, err := trialIndex(r)
+func (s *Server) trial(r *http.Request, record *sweep.SweepRecord) (any, error) {
+	id, err := trialOf(r, record.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -19,11 +20,6 @@ func (s *Server) trial(r *http.Request) (any, error) {
 		return nil, q.err
 	}
 	ctx := r.Context()
-	record, err := s.options.Store.Sweep(ctx, r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	id := sweep.TrialID{Sweep: record.ID, Index: index}
 	executions, err := s.options.Store.Executions(ctx, id) // it says why there is no such trial
 	if err != nil {
 		return nil, err
@@ -37,7 +33,7 @@ func (s *Server) trial(r *http.Request) (any, error) {
 		return nil, err
 	}
 	artifacts := []*sweep.ArtifactRecord{}
-	err = s.options.Store.Artifacts(ctx, sweep.ArtifactQuery{Sweep: record.ID, Indices: []int64{index}},
+	err = s.options.Store.Artifacts(ctx, sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index}},
 		func(a *sweep.ArtifactRecord) error {
 			artifacts = append(artifacts, a)
 			return nil
@@ -61,17 +57,12 @@ func (s *Server) trial(r *http.Request) (any, error) {
 }
 
 // executionLog answers the end of an execution's log.
-func (s *Server) executionLog(r *http.Request) (any, error) {
-	index, err := trialIndex(r)
+func (s *Server) executionLog(r *http.Request, record *sweep.SweepRecord) (any, error) {
+	id, err := trialOf(r, record.ID)
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.options.Store.Sweep(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	return s.options.Store.ExecutionLog(r.Context(), sweep.TrialID{Sweep: record.ID, Index: index},
-		r.URL.Query().Get("execution"))
+	return s.options.Store.ExecutionLog(r.Context(), id, r.URL.Query().Get("execution"))
 }
 
 // drawnCurve is a curve as it is drawn: Values are null where they are not finite,
@@ -86,24 +77,23 @@ type drawnCurve struct {
 }
 
 // draw thins a curve to two points a pixel, the smallest and the largest value of
-// the steps that fall on it, so that no spike is lost.
+// the steps that fall on it, so that no spike is lost; and to one of its gaps.
 func draw(c *sweep.Curve, width int) drawnCurve {
-	d := drawnCurve{Metric: c.Metric, Points: len(c.Values), Steps: []int64{}, Values: []*float64{}}
-	add := func(i int) {
-		d.Steps = append(d.Steps, c.Steps[i])
-		v := float64(c.Values[i])
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			d.Values = append(d.Values, nil)
-			return
-		}
-		d.Values = append(d.Values, &v)
-	}
+	n := len(c.Values)
+	d := drawnCurve{Metric: c.Metric, Points: n, Steps: []int64{}, Values: []*float64{}}
 	for _, v := range c.Values {
-		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+		if !isFinite(v) {
 			d.NotFinite++
 		}
 	}
-	n := len(c.Values)
+	add := func(i int) {
+		d.Steps = append(d.Steps, c.Steps[i])
+		if !isFinite(c.Values[i]) {
+			d.Values = append(d.Values, nil)
+			return
+		}
+		d.Values = append(d.Values, new(float64(c.Values[i])))
+	}
 	if width < 1 || n <= 2*width {
 		for i := range n {
 			add(i)
@@ -115,45 +105,29 @@ func draw(c *sweep.Curve, width int) drawnCurve {
 		pixel := pixelOf(c.Steps[i], first, last, width)
 		low, high, gap := -1, -1, -1
 		for ; i < n && pixelOf(c.Steps[i], first, last, width) == pixel; i++ {
-			v := float64(c.Values[i])
-			switch {
-			case math.IsNaN(v) || math.IsInf(v, 0):
+			switch v := c.Values[i]; {
+			case !isFinite(v):
 				gap = i
-			default:
-				if low < 0 || c.Values[i] < c.Values[low] {
-					low = i
-				}
-				if high < 0 || c.Values[i] > c.Values[high] {
-					high = i
-				}
+			case low < 0:
+				low, high = i, i
+			case v < c.Values[low]:
+				low = i
+			case v > c.Values[high]:
+				high = i
 			}
 		}
-		list := []int{min(low, high), max(low, high)}
-		if low == high {
-			list = list[1:]
-		}
-		if gap >= 0 {
-			list = append(list, gap)
-		}
-		previous := -1
-		for _, at := range sortedInts(list) {
-			if at >= 0 && at != previous {
+		kept := []int{low, high, gap}
+		slices.Sort(kept)
+		for _, at := range slices.Compact(kept) {
+			if at >= 0 {
 				add(at)
-				previous = at
 			}
 		}
 	}
 	return d
 }
 
-func sortedInts(list []int) []int {
-	for i := 1; i < len(list); i++ {
-		for k := i; k > 0 && list[k] < list[k-1]; k-- {
-			list[k], list[k-1] = list[k-1], list[k]
-		}
-	}
-	return list
-}
+func isFinite(v float32) bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
 
 // pixelOf returns the pixel of a step. It depends on the steps alone.
 func pixelOf(step, first, last int64, width int) int {

@@ -4,10 +4,11 @@ import (
 	"net/http"
 
 	"sweep/coordinator/web/frame"
+	"sweep/sweep"
 )
 
-// over answers a question over a sweep's columns: what do returns, and how much of
-// the sweep it is about.
+// over answers a query over a sweep's columns: with what do returns, and how much of
+// the sweep it covers.
 func (s *Server) over(r *http.Request, q *query, do func(f *frame.Frame) (any, error)) (any, error) {
 	var answer any
 	read, err := s.useFor(r, q, func(f *frame.Frame) (err error) {
@@ -50,70 +51,45 @@ func (s *Server) trials(r *http.Request) (any, error) {
 	return s.over(r, q, func(f *frame.Frame) (any, error) { return f.Page(r.Context(), ask) })
 }
 
-// goals returns the goals of metrics.
-func (s *Server) goals(r *http.Request, metrics ...string) (map[string]string, error) {
-	record, err := s.options.Store.Sweep(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	goals := map[string]string{}
-	for _, name := range metrics {
-		goals[name] = goalOf(record, name)
-	}
-	return goals, nil
-}
-
 // groups answers a page of the groups of trials that agree in by=…, or in everything
 // but the seed.
-func (s *Server) groups(r *http.Request) (any, error) {
+func (s *Server) groups(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	q := queryOf(r)
-	metrics := q.list("metric")
-	goals, err := s.goals(r, metrics...)
-	if err != nil {
-		return nil, err
-	}
 	ask := frame.GroupQuery{
-		Filter: q.filter(), By: q.list("by"), Metrics: metrics, Goals: goals, OrderBy: q.text("sort"),
-		Descending: q.flag("descending"),
-		Offset:     int(q.number("offset", 0)), Limit: int(q.number("limit", 50)),
+		Filter: q.filter(), By: q.list("by"), Metrics: q.list("metric"), Goals: map[string]string{},
+		OrderBy: q.text("sort"), Descending: q.flag("descending"),
+		Offset: int(q.number("offset", 0)), Limit: int(q.number("limit", 50)),
+	}
+	for _, name := range ask.Metrics {
+		ask.Goals[name] = goalOf(record, name)
 	}
 	return s.over(r, q, func(f *frame.Frame) (any, error) { return f.Groups(r.Context(), ask) })
 }
 
 // slice answers a metric over one parameter, or two.
-func (s *Server) slice(r *http.Request) (any, error) {
+func (s *Server) slice(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	q := queryOf(r)
-	goals, err := s.goals(r, q.text("metric"))
-	if err != nil {
-		return nil, err
-	}
-	ask := frame.SliceQuery{Filter: q.filter(), By: q.list("by"), Metric: q.text("metric"),
-		Goal: goals[q.text("metric")]}
+	metric := q.text("metric")
+	ask := frame.SliceQuery{Filter: q.filter(), By: q.list("by"), Metric: metric, Goal: goalOf(record, metric)}
 	return s.over(r, q, func(f *frame.Frame) (any, error) { return f.Slice(r.Context(), ask) })
 }
 
 // lines answers some trials to be drawn as lines.
-func (s *Server) lines(r *http.Request) (any, error) {
+func (s *Server) lines(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	q := queryOf(r)
-	goals, err := s.goals(r, q.text("metric"))
-	if err != nil {
-		return nil, err
-	}
+	metric := q.text("metric")
 	ask := frame.SampleQuery{
-		Filter: q.filter(), Metric: q.text("metric"), Goal: goals[q.text("metric")], Top: q.fraction("top", 1),
+		Filter: q.filter(), Metric: metric, Goal: goalOf(record, metric), Top: q.fraction("top", 1),
 		Limit: int(q.number("limit", 500)), Columns: q.list("column"),
 	}
 	return s.over(r, q, func(f *frame.Frame) (any, error) { return f.Sample(r.Context(), ask) })
 }
 
 // importance answers which parameters matter for a metric.
-func (s *Server) importance(r *http.Request) (any, error) {
+func (s *Server) importance(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	q := queryOf(r)
-	goals, err := s.goals(r, q.text("metric"))
-	if err != nil {
-		return nil, err
-	}
-	ask := frame.ImportanceQuery{Filter: q.filter(), Metric: q.text("metric"), Goal: goals[q.text("metric")],
+	metric := q.text("metric")
+	ask := frame.ImportanceQuery{Filter: q.filter(), Metric: metric, Goal: goalOf(record, metric),
 		Top: q.fraction("top", 0.1)}
 	return s.over(r, q, func(f *frame.Frame) (any, error) { return f.Importance(r.Context(), ask) })
 }

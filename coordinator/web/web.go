@@ -12,6 +12,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -122,17 +123,12 @@ const atOnce = 4
 // New returns a server; Close ends what it began.
 func New(options Options) *Server {
 	s := &Server{
-		options: options, log: options.Logger, questions: make(chan struct{}, atOnce),
-		checks:  make(chan struct{}, checksAtOnce),
+		options: options, log: cmp.Or(options.Logger, slog.Default()), frames: frames{byID: map[string]*watched{}},
+		sessions: sessions{byKey: map[string]*session{}}, events: events{subscribers: map[chan event]struct{}{}},
+		questions: make(chan struct{}, atOnce), checks: make(chan struct{}, checksAtOnce),
 		drawing: make(chan struct{}, 1), voting: make(chan struct{}, 1),
 	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.frames.byID = map[string]*watched{}
-	s.sessions.byKey = map[string]*session{}
-	s.events.subscribers = map[chan event]struct{}{}
 	mux := http.NewServeMux()
 	read := func(pattern string, answer func(r *http.Request) (any, error)) {
 		mux.HandleFunc(pattern, s.reading(func(w http.ResponseWriter, r *http.Request) error {
@@ -144,17 +140,17 @@ func New(options Options) *Server {
 		}))
 	}
 	read("GET /api/sweeps", s.listSweeps)
-	read("GET /api/sweeps/{id}", s.showSweep)
+	read("GET /api/sweeps/{id}", s.ofSweep(s.showSweep))
 	read("GET /api/sweeps/{id}/columns", s.columns)
 	read("GET /api/sweeps/{id}/trials", s.trials)
-	read("GET /api/sweeps/{id}/groups", s.groups)
-	read("GET /api/sweeps/{id}/slice", s.slice)
-	read("GET /api/sweeps/{id}/lines", s.lines)
-	read("GET /api/sweeps/{id}/importance", s.importance)
-	read("GET /api/sweeps/{id}/curves", s.curves)
-	read("GET /api/sweeps/{id}/sql", s.sql)
-	read("GET /api/sweeps/{id}/trials/{index}", s.trial)
-	read("GET /api/sweeps/{id}/trials/{index}/log", s.executionLog)
+	read("GET /api/sweeps/{id}/groups", s.ofSweep(s.groups))
+	read("GET /api/sweeps/{id}/slice", s.ofSweep(s.slice))
+	read("GET /api/sweeps/{id}/lines", s.ofSweep(s.lines))
+	read("GET /api/sweeps/{id}/importance", s.ofSweep(s.importance))
+	read("GET /api/sweeps/{id}/curves", s.ofSweep(s.curves))
+	read("GET /api/sweeps/{id}/sql", s.ofSweep(s.sql))
+	read("GET /api/sweeps/{id}/trials/{index}", s.ofSweep(s.trial))
+	read("GET /api/sweeps/{id}/trials/{index}/log", s.ofSweep(s.executionLog))
 	read("GET /api/sweeps/{id}/trials/{index}/artifacts", s.artifacts)
 	mux.HandleFunc("GET /api/sweeps/{id}/trials/{index}/artifacts/{name}", s.reading(s.artifact))
 	read("GET /api/compare", s.compare)
@@ -165,9 +161,9 @@ func New(options Options) *Server {
 	mux.HandleFunc("GET /api/session", s.handle(s.showSession))
 	mux.HandleFunc("POST /api/session", s.handle(s.signIn))
 	mux.HandleFunc("DELETE /api/session", s.handle(s.signOut))
-	mux.HandleFunc("POST /api/sweeps/{id}/retry", s.acting(s.retry))
-	mux.HandleFunc("POST /api/sweeps/{id}/cancel", s.acting(s.cancel))
-	mux.HandleFunc("POST /api/sweeps/{id}/extend", s.acting(s.extend))
+	mux.HandleFunc("POST /api/sweeps/{id}/retry", s.acting(s.ofSweep(s.retry)))
+	mux.HandleFunc("POST /api/sweeps/{id}/cancel", s.acting(s.ofSweep(s.cancel)))
+	mux.HandleFunc("POST /api/sweeps/{id}/extend", s.acting(s.ofSweep(s.extend)))
 	nothing := s.handle(func(http.ResponseWriter, *http.Request) error {
 		return &requestError{http.StatusNotFound, "there is no such address"}
 	})
@@ -189,6 +185,18 @@ func (s *Server) Close() error {
 	return s.frames.close()
 }
 
+// ofSweep returns an answer to requests about a sweep, whose record it reads.
+func (s *Server) ofSweep(
+	answer func(r *http.Request, record *sweep.SweepRecord) (any, error)) func(r *http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		record, err := s.options.Store.Sweep(r.Context(), r.PathValue("id"))
+		if err != nil {
+			return nil, err
+		}
+		return answer(r, record)
+	}
+}
+
 // requestError is an error that is the request's.
 type requestError struct {
 	status int
@@ -208,15 +216,14 @@ func (s *Server) handle(do func(w http.ResponseWriter, r *http.Request) error) h
 		}
 		status := http.StatusInternalServerError
 		var request *requestError
-		var unknown *frame.UnknownError
 		switch {
 		case errors.As(err, &request):
 			status = request.status
-		case errors.As(err, &unknown):
+		case errors.As(err, new(*frame.UnknownError)):
 			status = http.StatusBadRequest
 		case errors.Is(err, sweep.ErrNotFound):
 			status = http.StatusNotFound
-		case isGone(err):
+		case errors.As(err, new(*sweep.LostError)), errors.As(err, new(*sweep.DamagedError)):
 			status = http.StatusGone
 		default:
 			s.log.Warn("dashboard: a request failed", "path", r.URL.Path, "error", err)

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -43,8 +44,11 @@ type column struct {
 	name, kind string
 	// virtual makes the values that are not stored.
 	virtual func(row int64, s State) uint64
+	// file has the values once they differ; until then all are constant, which seen says is set.
+	file     *os.File
+	constant uint64
+	seen     bool
 
-	store
 	entries []entry
 	codes   map[entry]uint64
 
@@ -60,31 +64,17 @@ type column struct {
 	interned map[string]uint64
 }
 
-// store is where values are: nowhere as long as all are equal.
-type store struct {
-	file     *os.File
-	constant uint64
-	seen     bool
-}
-
-// entry returns what a special value stands for; ok is false for a missing one.
-func (c *column) entry(value uint64) (e entry, ok bool) {
-	code := int(value &^ special)
-	if code == 0 || code > len(c.entries) {
-		return entry{}, false
-	}
-	return c.entries[code-1], true
-}
-
 // decode returns a value as JSON has it; nil if it is missing.
 func (c *column) decode(value uint64) any {
 	if !isSpecial(value) {
 		return math.Float64frombits(value)
 	}
-	e, ok := c.entry(value)
-	switch {
-	case !ok:
+	code := int(value &^ special)
+	if code == 0 || code > len(c.entries) {
 		return nil
+	}
+	e := c.entries[code-1]
+	switch {
 	case e.kind == "boolean":
 		return e.text == "true"
 	case e.kind == "json" && json.Valid([]byte(e.text)):
@@ -93,13 +83,13 @@ func (c *column) decode(value uint64) any {
 	return e.text
 }
 
-// note takes a value into account in what is told of the column.
+// note adds a value to what Columns tells.
 func (c *column) note(value uint64) {
-	switch {
-	case value == missing:
+	if value == missing {
 		c.missing = true
 		return
-	case !isSpecial(value):
+	}
+	if !isSpecial(value) {
 		v := math.Float64frombits(value)
 		if !c.numbers {
 			c.numbers, c.low, c.high = true, v, v
@@ -141,7 +131,7 @@ func (c *column) order() func(value uint64) (class int8, key float64) {
 	}
 }
 
-// Column is what is told of a column.
+// Column describes a column.
 type Column struct {
 	Name string `json:"name"`
 	// Kind is parameter, metric or figure.
@@ -159,7 +149,7 @@ type Column struct {
 	Missing bool `json:"missing"`
 }
 
-// fewValues is up to how many values a column tells all of them.
+// fewValues bounds the values that a Column lists.
 const fewValues = 50
 
 // Columns describes all columns: figures, parameters, then metrics, by name.
@@ -174,8 +164,7 @@ func (f *Frame) Columns() []Column {
 			d.Distinct = -1
 		}
 		if c.numbers {
-			low, high := c.low, c.high
-			d.Low, d.High = &low, &high
+			d.Low, d.High = new(c.low), new(c.high)
 		}
 		if d.Distinct <= fewValues && !c.many {
 			for _, value := range c.sorted() {
@@ -196,15 +185,10 @@ func (f *Frame) Columns() []Column {
 
 // sorted returns the distinct values in their order.
 func (c *column) sorted() []uint64 {
-	values := make([]uint64, 0, len(c.distinct))
-	for value := range c.distinct {
-		values = append(values, value)
-	}
 	order := c.order()
-	slices.SortFunc(values, func(a, b uint64) int {
+	return slices.SortedFunc(maps.Keys(c.distinct), func(a, b uint64) int {
 		classA, keyA := order(a)
 		classB, keyB := order(b)
 		return comparePlace(place{classA, keyA, 0}, place{classB, keyB, 0})
 	})
-	return values
 }

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,16 +10,14 @@ import (
 	"sweep/sweep"
 )
 
-// Filter says which trials a question is about: those in one of the states (all if
-// none is named) for which all conditions hold, which mean what they mean in a
-// sweep.TrialQuery.
+// Filter selects trials: those in one of the states (in any if none is named) for which all
+// conditions hold, as in a sweep.TrialQuery.
 type Filter struct {
 	States []State
 	Where  []sweep.TrialCondition
 }
 
-// filter is a Filter over the columns of a frame: columns, and what must hold of
-// their values.
+// filter is a Filter over the columns of a frame; tests are those of the columns' values.
 type filter struct {
 	states  [states]bool
 	columns []*column
@@ -45,32 +44,28 @@ func (f *Frame) compile(q Filter) (*filter, error) {
 	return compiled, nil
 }
 
-// fits reports whether row i of a chunk is wanted; values are those of the filter's
-// columns.
-func (q *filter) fits(s State, values [][]uint64, i int) bool {
-	if !q.states[s] {
-		return false
-	}
-	for k, test := range q.tests {
-		if !test(values[k][i]) {
-			return false
-		}
-	}
-	return true
+// operators has for each operator whether it accepts a value below, equal to, and above the
+// condition's.
+var operators = map[string][3]bool{
+	"=": {false, true, false}, "!=": {true, false, true}, "<": {true, false, false}, "<=": {true, true, false},
+	">": {false, false, true}, ">=": {false, true, true},
 }
 
-// test returns whether a condition holds of a value.
+// test returns whether a condition holds for a value.
 func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, error) {
 	want, err := sweep.Normalize(condition.Value)
 	if err != nil {
 		return nil, fmt.Errorf("condition on %s: %w", condition.Name, err)
 	}
-	if !slices.Contains([]string{"=", "!=", "<", "<=", ">", ">="}, condition.Operator) {
+	accepts, ok := operators[condition.Operator]
+	if !ok {
 		return nil, fmt.Errorf("condition on %s: %q is not an operator (expected one of = != < <= > >=)",
 			condition.Name, condition.Operator)
 	}
+	// Values of another kind than the condition's are unequal to it, and in no order with it.
 	unequal := condition.Operator == "!="
-	var kind, wanted string
+	var kind, text string
+	var number float64
 	switch v := want.(type) {
 	case nil:
 		switch condition.Operator {
@@ -82,60 +77,35 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 		return nil, fmt.Errorf("condition on %s: %s needs a number, a text or a boolean", condition.Name,
 			condition.Operator)
 	case int64:
-		return numberTest(condition.Operator, float64(v)), nil
+		kind, number = "number", float64(v)
 	case float64:
-		return numberTest(condition.Operator, v), nil
+		kind, number = "number", v
 	case bool:
-		kind, wanted = "boolean", fmt.Sprint(v)
+		kind, text = "boolean", fmt.Sprint(v)
 	case string:
-		kind, wanted = "text", v
+		kind, text = "text", v
 	default:
-		text, err := sweep.CanonicalJSON(v)
+		canonical, err := sweep.CanonicalJSON(v)
 		if err != nil {
 			return nil, err
 		}
-		kind, wanted = "json", string(text)
+		kind, text = "json", string(canonical)
 	}
-	fits := make([]bool, len(c.entries)+1)
+	numeric := kind == "number"
+	entries := make([]bool, len(c.entries)+1) // by code; no condition but one on null holds for a missing value
 	for i, e := range c.entries {
-		fits[i+1] = unequal
+		entries[i+1] = unequal
 		if e.kind == kind {
-			fits[i+1] = holds(condition.Operator, float64(strings.Compare(e.text, wanted)))
+			entries[i+1] = accepts[1+strings.Compare(e.text, text)]
 		}
 	}
 	return func(value uint64) bool {
-		if !isSpecial(value) {
+		switch {
+		case isSpecial(value):
+			return entries[value&^special]
+		case !numeric:
 			return unequal
 		}
-		return fits[value&^special]
+		return accepts[1+cmp.Compare(math.Float64frombits(value), number)]
 	}, nil
-}
-
-func numberTest(operator string, want float64) func(value uint64) bool {
-	unequal := operator == "!="
-	return func(value uint64) bool {
-		if isSpecial(value) {
-			return unequal && value != missing
-		}
-		v := math.Float64frombits(value)
-		switch operator {
-		case "=":
-			return v == want
-		case "!=":
-			return v != want
-		case "<":
-			return v < want
-		case "<=":
-			return v <= want
-		case ">":
-			return v > want
-		}
-		return v >= want
-	}
-}
-
-// holds reports whether a comparison's outcome, below, at or above 0, is what an
-// operator asks for.
-func holds(operator string, outcome float64) bool {
-	return numberTest(operator, 0)(number(outcome))
 }

@@ -3,7 +3,7 @@
 // JSON. Its main type is Frame:
 //
 //	f, err := frame.New("")
-//	err = f.Load(ctx, frame.Span{Until: 4096}, read)
+//	err = f.Load(frame.Span{Until: 4096}, read)
 //	page, err := f.Page(ctx, frame.Query{OrderBy: "loss", Limit: 50})
 //
 // The columns are unnamed files in the directory of temporary files. Memory does not grow with the
@@ -14,12 +14,16 @@
 package frame
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"math"
 	"os"
+	"slices"
 	"sync"
 
 	"sweep/sweep"
@@ -28,8 +32,8 @@ import (
 // chunk is how many rows are looked at together.
 const chunk = 4096
 
-// State is a trial's state as a frame has it. None is that of an index without a
-// trial row; Diverged are completed trials that diverged, which Completed leaves out.
+// State is the state of a trial in a frame. None is the state of an index without a trial row;
+// Diverged are completed trials that diverged, which Completed leaves out.
 type State byte
 
 // The states.
@@ -55,16 +59,24 @@ func stateOf(row *sweep.TrialRow) State {
 	if row.Diverged {
 		return Diverged
 	}
-	for i, name := range StateNames {
-		if name == string(row.State) {
-			return State(i)
-		}
+	if at := slices.Index(StateNames[:], string(row.State)); at >= 0 {
+		return State(at)
 	}
 	return Pending
 }
 
 // Counts are numbers of trials by State.
 type Counts [states]int64
+
+// Loaded is what a frame has read.
+type Loaded struct {
+	// Rows is one more than the largest index with a trial.
+	Rows int64
+	// Counts are the trials.
+	Counts Counts
+	// Version grows with every change.
+	Version uint64
+}
 
 // Frame has the trials of one sweep: row i is trial i. Its methods are safe for
 // concurrent use, apart from those that load it, which one goroutine calls at a
@@ -77,10 +89,7 @@ type Frame struct {
 	byName  map[string]*column
 	states  *os.File
 	pages   []Counts
-	rows    int64 // one more than the largest index with a row
-	counts  Counts
-	// Version grows with every page that changed something.
-	version uint64
+	loaded  Loaded
 }
 
 // New returns an empty frame that keeps its columns in a directory, "" for that of
@@ -91,25 +100,18 @@ func New(dir string) (*Frame, error) {
 	if f.states, err = f.file(); err != nil {
 		return nil, err
 	}
-	for _, c := range []*column{
-		{name: "index", kind: "figure", virtual: func(row int64, _ State) uint64 { return number(float64(row)) }},
-		{name: "state", kind: "figure", virtual: func(_ int64, s State) uint64 {
-			return special | uint64(s)
-		}, entries: stateEntries},
-		{name: "executions", kind: "figure"}, {name: "seconds", kind: "figure"},
-		{name: "best_epoch", kind: "figure"}, {name: "parameter_count", kind: "figure"},
-	} {
+	index := &column{name: "index", virtual: func(row int64, _ State) uint64 { return number(float64(row)) }}
+	state := &column{name: "state", virtual: func(_ int64, s State) uint64 { return special | uint64(s) }}
+	for _, name := range StateNames[1:] {
+		state.entries = append(state.entries, entry{text: name, kind: "text"})
+	}
+	for _, c := range []*column{index, state, {name: "executions"}, {name: "seconds"}, {name: "best_epoch"},
+		{name: "parameter_count"}} {
+		c.kind = "figure"
 		f.add(c)
 	}
 	return f, nil
 }
-
-var stateEntries = func() (list []entry) {
-	for _, name := range StateNames[1:] {
-		list = append(list, entry{text: name, kind: "text"})
-	}
-	return list
-}()
 
 // file makes a file that is gone when it is closed.
 func (f *Frame) file() (*os.File, error) {
@@ -123,7 +125,7 @@ func (f *Frame) file() (*os.File, error) {
 	return file, nil
 }
 
-// Close gives the files up.
+// Close closes the files, which removes them.
 func (f *Frame) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,70 +138,85 @@ func (f *Frame) Close() error {
 	return err
 }
 
-// Rows is one more than the largest index that has been read, Counts the trials
-// that have been read, by state, and Version grows with every change.
-func (f *Frame) Rows() int64 {
+// Loaded returns what has been read.
+func (f *Frame) Loaded() Loaded {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.rows
+	return f.loaded
 }
 
-// Counts returns how many trials have been read, by state.
-func (f *Frame) Counts() Counts {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return f.counts
+// batch is up to chunk rows from row base on: those of them that match a filter, by their
+// distance from base, and of all of them the states and the values of some columns. Only what
+// belongs to matching rows means anything.
+type batch struct {
+	base    int64
+	matches []int
+	states  []State
+	values  [][]uint64
 }
 
-// Version grows with every page that changed something.
-func (f *Frame) Version() uint64 {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return f.version
-}
-
-// walk calls each for every chunk of rows from row from on, with the values of some
-// columns, while it returns true. Rows of state None have no trial. It is called
-// with the lock held.
-func (f *Frame) walk(ctx context.Context, from int64, columns []*column,
-	each func(base int64, states []State, values [][]uint64) bool) error {
-	raw := make([]byte, 8*chunk)
-	list := make([]State, chunk)
-	values := make([][]uint64, len(columns))
-	for i := range values {
-		values[i] = make([]uint64, chunk)
-	}
-	for base := from; base < f.rows; base += chunk {
-		if err := ctx.Err(); err != nil {
-			return err
+// batches reads the rows that match a filter, in order, with their values of some columns. Each
+// batch is overwritten by the next. The lock is held.
+func (f *Frame) batches(ctx context.Context, wanted *filter, columns []*column) iter.Seq2[*batch, error] {
+	return func(yield func(*batch, error) bool) {
+		raw, tested := make([]byte, 8*chunk), make([]uint64, chunk)
+		b := &batch{matches: make([]int, chunk), states: make([]State, chunk), values: make([][]uint64, len(columns))}
+		for k := range b.values {
+			b.values[k] = make([]uint64, chunk)
 		}
-		n := int(min(chunk, f.rows-base))
-		if err := readFull(f.states, raw[:n], base); err != nil {
-			return err
-		}
-		for i, s := range raw[:n] {
-			list[i] = State(s)
-		}
-		for k, c := range columns {
-			if err := c.read(base, list[:n], values[k][:n], raw); err != nil {
-				return err
+		for ; b.base < f.loaded.Rows; b.base += chunk {
+			err := cmp.Or(ctx.Err(), f.fill(b, wanted, columns, tested, raw))
+			if !yield(b, err) || err != nil {
+				return
 			}
 		}
-		if !each(base, list[:n], values) {
-			return nil
+	}
+}
+
+// fill reads a batch; tested and raw are room for a column.
+func (f *Frame) fill(b *batch, wanted *filter, columns []*column, tested []uint64, raw []byte) error {
+	n := int(min(chunk, f.loaded.Rows-b.base))
+	if err := readFull(f.states, raw[:n], b.base); err != nil {
+		return err
+	}
+	b.matches = b.matches[:0]
+	for i, s := range raw[:n] {
+		if b.states[i] = State(s); wanted.states[s] {
+			b.matches = append(b.matches, i)
+		}
+	}
+	for k, c := range wanted.columns {
+		if err := c.read(b.base, b.states, tested[:n], raw); err != nil {
+			return err
+		}
+		kept := b.matches[:0]
+		for _, i := range b.matches {
+			if wanted.tests[k](tested[i]) {
+				kept = append(kept, i)
+			}
+		}
+		b.matches = kept
+	}
+	for k, c := range columns {
+		if err := c.read(b.base, b.states, b.values[k][:n], raw); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// score returns the value of the k-th column, a metric, for row i of a batch; false if the trial
+// has not completed, diverged or has no number.
+func (b *batch) score(k, i int) (float64, bool) {
+	value := b.values[k][i]
+	return math.Float64frombits(value), b.states[i] == Completed && !isSpecial(value)
 }
 
 // readFull reads bytes; behind the end of the file they are 0.
 func readFull(file *os.File, dst []byte, at int64) error {
 	n, err := file.ReadAt(dst, at)
 	clear(dst[n:])
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("columns of trials: %w", err)
 	}
 	return nil
@@ -252,18 +269,21 @@ func (f *Frame) column(name string) (*column, error) {
 	return nil, &UnknownError{Name: name}
 }
 
-func (f *Frame) find(names []string) ([]*column, error) {
-	list := make([]*column, len(names))
+// resolve finds what a query names: the columns of its filter, and others.
+func (f *Frame) resolve(q Filter, names ...string) (wanted *filter, columns []*column, err error) {
+	if wanted, err = f.compile(q); err != nil {
+		return nil, nil, err
+	}
+	columns = make([]*column, len(names))
 	for i, name := range names {
-		var err error
-		if list[i], err = f.column(name); err != nil {
-			return nil, err
+		if columns[i], err = f.column(name); err != nil {
+			return nil, nil, err
 		}
 	}
-	return list, nil
+	return wanted, columns, nil
 }
 
-// UnknownError says that no trial that has been read has a parameter or metric.
+// UnknownError is the error of a query that names a column that no trial read so far has.
 type UnknownError struct{ Name string }
 
 // Error implements error.

@@ -1,7 +1,6 @@
 package frame_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -51,19 +50,40 @@ func load(t testing.TB, trials []trial) *frame.Frame {
 func reload(t testing.TB, f *frame.Frame, trials []trial) {
 	t.Helper()
 	for no := int64(0); no*frame.PageRows < int64(len(trials)); no++ {
-		err := f.Load(t.Context(), frame.Span{From: no * frame.PageRows, Until: (no + 1) * frame.PageRows},
-			func(_ context.Context, from, until int64, yield func(*sweep.TrialRow) error) error {
-				for i := from; i < min(until, int64(len(trials))); i++ {
-					if err := yield(trials[i].row(i)); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
+		read(t, f, frame.Span{From: no * frame.PageRows, Until: (no + 1) * frame.PageRows}, trials)
 	}
+}
+
+// read has a frame read the trials of a span.
+func read(t testing.TB, f *frame.Frame, span frame.Span, trials []trial) {
+	t.Helper()
+	err := f.Load(span, func(yield func(*sweep.TrialRow) error) error {
+		for i := span.From; i < min(span.Until, int64(len(trials))); i++ {
+			if err := yield(trials[i].row(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unfinished returns the spans of n trials that are to be read again.
+func unfinished(t testing.TB, f *frame.Frame, n int64, retried bool) []frame.Span {
+	t.Helper()
+	spans, err := f.Unfinished(0, n, retried)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spans
+}
+
+// sameLoaded reports whether two frames have the same trials by their counts.
+func sameLoaded(a, b *frame.Frame) bool {
+	x, y := a.Loaded(), b.Loaded()
+	return x.Counts == y.Counts && x.Rows == y.Rows
 }
 
 // grid makes n trials with a bit of everything, over several pages.
@@ -295,8 +315,8 @@ func TestReload(t *testing.T) {
 	f := load(t, begin[:5000])
 	reload(t, f, end)
 	fresh := load(t, end)
-	if f.Counts() != fresh.Counts() || f.Rows() != fresh.Rows() {
-		t.Errorf("%v, want %v", f.Counts(), fresh.Counts())
+	if !sameLoaded(f, fresh) {
+		t.Errorf("%v, want %v", f.Loaded(), fresh.Loaded())
 	}
 	q := frame.Query{OrderBy: "accuracy", Limit: 1000, Columns: []string{"index", "state", "accuracy", "loss", "lr",
 		"forget", "epochs", "seconds", "executions"}}
@@ -305,16 +325,7 @@ func TestReload(t *testing.T) {
 	if err != nil || err2 != nil || !reflect.DeepEqual(a, b) {
 		t.Errorf("the lists differ: %v %v", err, err2)
 	}
-	count := func(retried bool) (spans []frame.Span) {
-		if err := f.Unfinished(0, 6000, retried, func(span frame.Span) error {
-			spans = append(spans, span)
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return spans
-	}
-	if got := count(false); len(got) != 2 { // pending ones are in both
+	if got := unfinished(t, f, 6000, false); len(got) != 2 { // pending ones are in both
 		t.Errorf("unsettled: %v", got)
 	}
 	for i := range end {
@@ -323,10 +334,10 @@ func TestReload(t *testing.T) {
 		}
 	}
 	reload(t, f, end)
-	if got := count(false); len(got) != 0 {
+	if got := unfinished(t, f, 6000, false); len(got) != 0 {
 		t.Errorf("unsettled: %v", got)
 	}
-	if got := count(true); len(got) != 2 {
+	if got := unfinished(t, f, 6000, true); len(got) != 2 {
 		t.Errorf("unsettled after a retry: %v", got)
 	}
 }
@@ -358,11 +369,7 @@ func TestSpans(t *testing.T) {
 				now[i] = end[i]
 			}
 		}
-		var spans []frame.Span
-		err := f.Unfinished(0, known, false, func(span frame.Span) error { spans = append(spans, span); return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		spans := unfinished(t, f, known, false)
 		for _, span := range spans {
 			if span.From/frame.PageRows != (span.Until-1)/frame.PageRows {
 				t.Fatalf("%v is of several pages", span)
@@ -370,22 +377,11 @@ func TestSpans(t *testing.T) {
 			if span.From < min(low-700, before) {
 				t.Fatalf("round %d: %v is read again, though all before %d had ended", round, span, low-700)
 			}
-			err := f.Load(t.Context(), span, func(_ context.Context, from, until int64,
-				yield func(*sweep.TrialRow) error) error {
-				for i := from; i < min(until, known); i++ {
-					if err := yield(now[i].row(i)); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			read(t, f, span, now[:known])
 		}
 		fresh := load(t, now[:known])
-		if f.Counts() != fresh.Counts() || f.Rows() != fresh.Rows() {
-			t.Fatalf("round %d: %v of %d, want %v of %d", round, f.Counts(), f.Rows(), fresh.Counts(), fresh.Rows())
+		if !sameLoaded(f, fresh) {
+			t.Fatalf("round %d: %v, want %v", round, f.Loaded(), fresh.Loaded())
 		}
 		q := frame.Query{OrderBy: "loss", Limit: 1000, Columns: []string{"index", "state", "accuracy", "loss", "lr",
 			"mixed", "epochs", "seconds", "executions"}}
@@ -396,9 +392,7 @@ func TestSpans(t *testing.T) {
 		}
 		if low > n {
 			if len(spans) != 0 && known == n {
-				var left []frame.Span
-				_ = f.Unfinished(0, n, false, func(span frame.Span) error { left = append(left, span); return nil })
-				if len(left) > 0 {
+				if left := unfinished(t, f, n, false); len(left) > 0 {
 					t.Errorf("%v are read for ever", left)
 				}
 			}
@@ -471,16 +465,15 @@ func FuzzLoad(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer fr.Close()
-		err = fr.Load(t.Context(), frame.Span{Until: 3},
-			func(_ context.Context, _, _ int64, yield func(*sweep.TrialRow) error) error {
-				for i := range int64(3) {
-					if err := yield(&sweep.TrialRow{Index: i, State: sweep.Completed, Parameters: parameters,
-						Summary: summary}); err != nil {
-						return err
-					}
+		err = fr.Load(frame.Span{Until: 3}, func(yield func(*sweep.TrialRow) error) error {
+			for i := range int64(3) {
+				if err := yield(&sweep.TrialRow{Index: i, State: sweep.Completed, Parameters: parameters,
+					Summary: summary}); err != nil {
+					return err
 				}
-				return nil
-			})
+			}
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -534,5 +527,5 @@ func BenchmarkMillion(b *testing.B) {
 			}
 		})
 	}
-	b.Run("Values", func(b *testing.B) { b.Log(fmt.Sprint(f.Rows())) })
+	b.Run("Values", func(b *testing.B) { b.Log(fmt.Sprint(f.Loaded().Rows)) })
 }

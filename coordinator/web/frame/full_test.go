@@ -1,7 +1,6 @@
 package frame
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,15 +28,14 @@ func TestFullDisk(t *testing.T) {
 	}
 	const rows = 10
 	load := func(state sweep.State) error {
-		return f.Load(t.Context(), Span{0, rows},
-			func(_ context.Context, from, until int64, yield func(*sweep.TrialRow) error) error {
-				for i := from; i < until; i++ {
-					if err := yield(row(i, state)); err != nil {
-						return err
-					}
+		return f.Load(Span{0, rows}, func(yield func(*sweep.TrialRow) error) error {
+			for i := range int64(rows) {
+				if err := yield(row(i, state)); err != nil {
+					return err
 				}
-				return nil
-			})
+			}
+			return nil
+		})
 	}
 	losses := func() (n int64) {
 		t.Helper()
@@ -78,14 +76,14 @@ func TestFullDisk(t *testing.T) {
 			t.Fatalf("%s: it took what it cannot", place.name)
 		}
 		*place.file = room
-		if counts := f.Counts(); counts[Pending] != rows || counts[Completed] != 0 {
+		if counts := f.Loaded().Counts; counts[Pending] != rows || counts[Completed] != 0 {
 			t.Errorf("%s: counted are %v", place.name, counts)
 		}
 	}
 	if err := load(sweep.Completed); err != nil {
 		t.Fatal(err)
 	}
-	if counts := f.Counts(); counts[Completed] != rows || counts[Pending] != 0 || losses() != rows {
+	if counts := f.Loaded().Counts; counts[Completed] != rows || counts[Pending] != 0 || losses() != rows {
 		t.Errorf("with room there are %v, %d losses", counts, losses())
 	}
 }

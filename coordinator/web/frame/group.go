@@ -1,7 +1,6 @@
 package frame
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,8 +9,8 @@ import (
 	"sweep/sweep"
 )
 
-// Statistics are of a metric over trials: how many have it, and what their values
-// come to. SD is the sample's, of two values and more.
+// Statistics are of a metric over the trials that have it, N of them. SD is the sample standard
+// deviation, nil for fewer than two values.
 type Statistics struct {
 	N    int64    `json:"n"`
 	Mean *float64 `json:"mean"`
@@ -51,31 +50,27 @@ func (s *sums) statistics(goal string) Statistics {
 	if s.n == 0 {
 		return t
 	}
-	mean, low, high := s.mean, s.low, s.high
-	t.Mean, t.Min, t.Max, t.Best = &mean, &low, &high, s.bestLow
-	if goal == sweep.Maximize {
-		t.Best = s.bestHigh
-	}
+	t.Mean, t.Min, t.Max = new(s.mean), new(s.low), new(s.high)
+	_, t.Best = s.best(goal)
 	if s.n > 1 {
-		sd := math.Sqrt(s.squares / float64(s.n-1))
-		t.SD = &sd
+		t.SD = new(math.Sqrt(s.squares / float64(s.n-1)))
 	}
 	return t
 }
 
-// best is the best value, by the goal of the metric.
-func (s *sums) best(goal string) float64 {
+// best returns the best value and its trial; the smallest is the best unless the goal is another.
+func (s *sums) best(goal string) (float64, int64) {
 	if goal == sweep.Maximize {
-		return s.high
+		return s.high, s.bestHigh
 	}
-	return s.low
+	return s.low, s.bestLow
 }
 
-// GroupQuery asks for groups of the trials that fit a filter, which agree in some
+// GroupQuery asks for groups of the trials that match a filter: those that agree in some
 // parameters.
 type GroupQuery struct {
 	Filter
-	// By are the parameters; Differing of the frame if empty.
+	// By are the parameters; Differing of the frame if nil.
 	By []string
 	// Metrics are the metrics whose statistics the answer has; the goal of each is in
 	// Goals, minimize if it is not.
@@ -87,9 +82,9 @@ type GroupQuery struct {
 	Offset, Limit int
 }
 
-// Group is some trials that agree: the values that they share, how many there are
-// by state, and the statistics of the metrics over those that completed and did not
-// diverge.
+// Group is some trials that agree: the values that they share, the first of them, how many there
+// are, in all and by state, and the statistics of the metrics over those that completed and did
+// not diverge.
 type Group struct {
 	Values  []any            `json:"values"`
 	First   int64            `json:"first"`
@@ -111,7 +106,8 @@ const MostGroups = 1_000_000
 
 // Differing returns the parameters of which there are several values, without the
 // seed.
-func (f *Frame) Differing() (names []string) {
+func (f *Frame) Differing() []string {
+	names := []string{}
 	for _, c := range f.Columns() {
 		if c.Kind == "parameter" && c.Varies && c.Name != sweep.SeedParameter {
 			names = append(names, c.Name)
@@ -120,11 +116,29 @@ func (f *Frame) Differing() (names []string) {
 	return names
 }
 
-// gathered is what is known of a group before its metrics are looked at.
+// gathered is what is known of a group: its trials by state, and the sums of one metric.
 type gathered struct {
 	first  int64
 	counts [states]int32
 	sums   sums
+}
+
+func (g *gathered) count() (n int64) {
+	for _, c := range g.counts {
+		n += int64(c)
+	}
+	return n
+}
+
+// states returns how many trials there are in each state that any is in.
+func (g *gathered) states() map[string]int64 {
+	counts := map[string]int64{}
+	for s, n := range g.counts {
+		if n > 0 {
+			counts[State(s).String()] = int64(n)
+		}
+	}
+	return counts
 }
 
 // Groups answers a query. Groups are told apart by 64 bits of their values.
@@ -133,72 +147,67 @@ func (f *Frame) Groups(ctx context.Context, q GroupQuery) (*Groups, error) {
 		return nil, fmt.Errorf("limit %d and offset %d: expected a limit of 0 to %d groups, and no negative offset",
 			q.Limit, q.Offset, MostRows)
 	}
-	by := q.By
-	if by == nil {
-		by = f.Differing()
+	if q.By == nil {
+		q.By = f.Differing()
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	wanted, err := f.compile(q.Filter)
+	wanted, columns, err := f.resolve(q.Filter, append(slices.Clone(q.By), q.Metrics...)...)
 	if err != nil {
 		return nil, err
 	}
-	axes, err := f.find(by)
-	if err != nil {
-		return nil, err
-	}
-	metrics, err := f.find(q.Metrics)
-	if err != nil {
-		return nil, err
-	}
-	answer := &Groups{By: by, Groups: []Group{}}
-	if by == nil {
-		answer.By = []string{}
-	}
-	columns := append(append(slices.Clone(wanted.columns), axes...), metrics[:min(1, len(metrics))]...)
+	axes, metrics := columns[:len(q.By)], columns[len(q.By):]
+	answer := &Groups{By: q.By, Groups: []Group{}}
 	numbers := map[uint64]int32{}
 	var groups []gathered
-	full := false
-	err = f.walk(ctx, 0, columns, func(base int64, list []State, values [][]uint64) bool {
-		keys := values[len(wanted.columns):][:len(axes)]
-		for i, s := range list {
-			if !wanted.fits(s, values, i) {
-				continue
-			}
-			answer.Trials++
-			key := hash(keys, i)
+	for b, err := range f.batches(ctx, wanted, columns[:min(len(axes)+1, len(columns))]) {
+		if err != nil {
+			return nil, err
+		}
+		answer.Trials += int64(len(b.matches))
+		for _, i := range b.matches {
+			key := hash(b.values[:len(axes)], i)
 			number, known := numbers[key]
 			if !known {
 				if len(groups) == MostGroups {
-					full = true
-					return false
+					return nil, fmt.Errorf("there are more than %d groups: group by fewer parameters, or filter",
+						MostGroups)
 				}
 				number = int32(len(groups))
 				numbers[key] = number
-				groups = append(groups, gathered{first: base + int64(i)})
+				groups = append(groups, gathered{first: b.base + int64(i)})
 			}
 			g := &groups[number]
-			g.counts[s]++
-			if len(metrics) > 0 && s == Completed {
-				if value := values[len(values)-1][i]; !isSpecial(value) {
-					g.sums.add(math.Float64frombits(value), base+int64(i))
+			g.counts[b.states[i]]++
+			if len(metrics) > 0 {
+				if v, ok := b.score(len(axes), i); ok {
+					g.sums.add(v, b.base+int64(i))
 				}
 			}
 		}
-		return true
-	})
-	if err != nil {
-		return nil, err
-	}
-	if full {
-		return nil, fmt.Errorf("there are more than %d groups: group by fewer parameters, or filter", MostGroups)
 	}
 	answer.Total = int64(len(groups))
-	chosen, err := f.chooseGroups(groups, axes, by, q)
+	chosen, err := f.chooseGroups(groups, axes, q)
 	if err != nil {
 		return nil, err
 	}
-	return answer, f.fillGroups(ctx, answer, wanted, axes, metrics, numbers, groups, chosen, q)
+	sums, err := f.sumGroups(ctx, wanted, axes, metrics, numbers, groups, chosen)
+	if err != nil {
+		return nil, err
+	}
+	for i, number := range chosen {
+		g := &groups[number]
+		row, err := f.row(g.first, axes)
+		if err != nil {
+			return nil, err
+		}
+		out := Group{Values: row.Cells, First: g.first, Count: g.count(), States: g.states(), Metrics: []Statistics{}}
+		for k, name := range q.Metrics {
+			out.Metrics = append(out.Metrics, sums[i][k].statistics(q.Goals[name]))
+		}
+		answer.Groups = append(answer.Groups, out)
+	}
+	return answer, nil
 }
 
 // hash mixes the values of a row.
@@ -214,140 +223,90 @@ func hash(keys [][]uint64, i int) uint64 {
 	return h
 }
 
-// chooseGroups returns the numbers of the groups of the page, in order.
-func (f *Frame) chooseGroups(groups []gathered, axes []*column, by []string, q GroupQuery) ([]int32, error) {
-	goal := sweep.Minimize
-	if len(q.Metrics) > 0 && q.Goals[q.Metrics[0]] != "" {
+// chooseGroups returns the numbers of the groups of the page, in order. Groups are numbered by
+// their first trials, which decide between equal ones.
+func (f *Frame) chooseGroups(groups []gathered, axes []*column, q GroupQuery) ([]int32, error) {
+	axis := slices.Index(q.By, q.OrderBy)
+	var order func(value uint64) (class int8, key float64)
+	if axis >= 0 {
+		order = axes[axis].order()
+	} else if !slices.Contains([]string{"", "count", "mean", "best", "sd"}, q.OrderBy) {
+		return nil, fmt.Errorf("groups are sorted by mean, sd, best, count or one of %v, not by %.100q", q.By,
+			q.OrderBy)
+	}
+	goal := ""
+	if len(q.Metrics) > 0 {
 		goal = q.Goals[q.Metrics[0]]
 	}
-	sign := 1.0
-	if q.Descending {
-		sign = -1
-	}
-	var key func(g *gathered) (place, error)
-	switch axis := slices.Index(by, q.OrderBy); {
-	case axis >= 0:
-		order := axes[axis].order()
-		key = func(g *gathered) (place, error) {
-			_, values, err := f.one(g.first, axes[axis:axis+1])
-			if err != nil {
-				return place{}, err
-			}
-			class, k := order(values[0])
-			return place{class, sign * k, g.first}, nil
-		}
-	case q.OrderBy == "count":
-		key = func(g *gathered) (place, error) { return place{0, sign * float64(g.count()), g.first}, nil }
-	case q.OrderBy == "mean", q.OrderBy == "best", q.OrderBy == "sd":
-		key = func(g *gathered) (place, error) {
-			s := &g.sums
-			if s.n == 0 || q.OrderBy == "sd" && s.n == 1 {
-				return place{2, 0, g.first}, nil
-			}
-			v := map[string]float64{"mean": s.mean, "best": s.best(goal),
-				"sd": s.squares / max(1, float64(s.n-1))}[q.OrderBy]
-			return place{0, sign * v, g.first}, nil
-		}
-	case q.OrderBy == "":
-		key = func(g *gathered) (place, error) { return place{0, 0, g.first}, nil }
-	default:
-		return nil, fmt.Errorf("groups are sorted by mean, sd, best, count or one of %v, not by %.100q", by, q.OrderBy)
-	}
-	all := make([]place, len(groups))
-	numbers := make(map[int64]int32, q.Limit)
+	first := places{most: min(min(q.Offset, len(groups))+q.Limit, len(groups))} // the offset may be any number
 	for i := range groups {
-		var err error
-		if all[i], err = key(&groups[i]); err != nil {
-			return nil, err
+		s := &groups[i].sums
+		p := place{row: int64(i)}
+		switch {
+		case axis >= 0:
+			_, values, err := f.one(groups[i].first, axes[axis:axis+1])
+			if err != nil {
+				return nil, err
+			}
+			p.class, p.key = order(values[0])
+		case q.OrderBy == "":
+		case q.OrderBy == "count":
+			p.key = float64(groups[i].count())
+		case s.n == 0 || q.OrderBy == "sd" && s.n == 1:
+			p.class = 2
+		case q.OrderBy == "mean":
+			p.key = s.mean
+		case q.OrderBy == "best":
+			p.key, _ = s.best(goal)
+		default:
+			p.key = s.squares / float64(s.n-1)
 		}
-	}
-	end := min(min(q.Offset, len(all))+q.Limit, len(all)) // the offset may be any number
-	first := places{most: end}
-	for _, p := range all {
+		if q.Descending {
+			p.key = -p.key
+		}
 		first.add(p)
 	}
-	slices.SortFunc(first.list, comparePlace)
-	list := first.list[min(q.Offset, len(first.list)):]
-	for _, p := range list {
-		numbers[p.row] = -1
-	}
-	for i := range groups {
-		if _, ok := numbers[groups[i].first]; ok {
-			numbers[groups[i].first] = int32(i)
-		}
-	}
-	chosen := make([]int32, len(list))
-	for i, p := range list {
-		chosen[i] = numbers[p.row]
+	var chosen []int32
+	for _, p := range first.from(q.Offset) {
+		chosen = append(chosen, int32(p.row))
 	}
 	return chosen, nil
 }
 
-func (g *gathered) count() (n int64) {
-	for _, c := range g.counts {
-		n += int64(c)
-	}
-	return n
-}
-
-// fillGroups looks at the metrics of the chosen groups.
-func (f *Frame) fillGroups(ctx context.Context, answer *Groups, wanted *filter, axes, metrics []*column,
-	numbers map[uint64]int32, groups []gathered, chosen []int32, q GroupQuery) error {
+// sumGroups returns the sums of the metrics of chosen groups, those of the first metric as they
+// were gathered.
+func (f *Frame) sumGroups(ctx context.Context, wanted *filter, axes, metrics []*column, numbers map[uint64]int32,
+	groups []gathered, chosen []int32) ([][]sums, error) {
 	placeOf := make(map[int32]int, len(chosen))
-	gathered := make([][]sums, len(chosen))
+	list := make([][]sums, len(chosen))
 	for i, number := range chosen {
 		placeOf[number] = i
-		gathered[i] = make([]sums, len(metrics))
+		list[i] = make([]sums, len(metrics))
 		if len(metrics) > 0 {
-			gathered[i][0] = groups[number].sums
+			list[i][0] = groups[number].sums
 		}
 	}
-	if len(metrics) > 1 {
-		others := metrics[1:]
-		columns := append(append(slices.Clone(wanted.columns), axes...), others...)
-		err := f.walk(ctx, 0, columns, func(base int64, list []State, values [][]uint64) bool {
-			keys := values[len(wanted.columns):][:len(axes)]
-			for i, s := range list {
-				if s != Completed || !wanted.fits(s, values, i) {
-					continue
-				}
-				at, ok := placeOf[numbers[hash(keys, i)]]
-				if !ok {
-					continue
-				}
-				for k := range others {
-					if value := values[len(values)-len(others)+k][i]; !isSpecial(value) {
-						gathered[at][k+1].add(math.Float64frombits(value), base+int64(i))
-					}
+	if len(metrics) < 2 {
+		return list, nil
+	}
+	for b, err := range f.batches(ctx, wanted, slices.Concat(axes, metrics[1:])) {
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range b.matches {
+			if b.states[i] != Completed {
+				continue
+			}
+			at, ok := placeOf[numbers[hash(b.values[:len(axes)], i)]]
+			if !ok {
+				continue
+			}
+			for k := 1; k < len(metrics); k++ {
+				if v, ok := b.score(len(axes)+k-1, i); ok {
+					list[at][k].add(v, b.base+int64(i))
 				}
 			}
-			return true
-		})
-		if err != nil {
-			return err
 		}
 	}
-	for i, number := range chosen {
-		g := &groups[number]
-		_, values, err := f.one(g.first, axes)
-		if err != nil {
-			return err
-		}
-		out := Group{First: g.first, Count: g.count(), States: map[string]int64{}, Values: make([]any, len(values)),
-			Metrics: []Statistics{}}
-		for k, value := range values {
-			out.Values[k] = axes[k].decode(value)
-		}
-		for s, n := range g.counts {
-			if n > 0 {
-				out.States[State(s).String()] = int64(n)
-			}
-		}
-		for k := range metrics {
-			goal := cmp.Or(q.Goals[q.Metrics[k]], sweep.Minimize)
-			out.Metrics = append(out.Metrics, gathered[i][k].statistics(goal))
-		}
-		answer.Groups = append(answer.Groups, out)
-	}
-	return nil
+	return list, nil
 }

@@ -1,9 +1,9 @@
 package frame
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -37,7 +37,7 @@ type Importance struct {
 }
 
 // Importances is an answer, the most important first: Trials have the metric, Top of
-// them count as the best, Left fit the filter and have none.
+// them count as the best, Left match the filter and have none.
 type Importances struct {
 	Trials     int64        `json:"trials"`
 	Top        int64        `json:"top"`
@@ -66,22 +66,17 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 	names := f.Differing()
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	wanted, err := f.compile(q.Filter)
+	wanted, columns, err := f.resolve(q.Filter, q.Metric)
 	if err != nil {
 		return nil, err
 	}
-	metric, err := f.column(q.Metric)
+	best, err := f.best(ctx, wanted, columns[0], q.Top, q.Goal)
 	if err != nil {
 		return nil, err
 	}
-	best, err := f.best(ctx, wanted, append(slices.Clone(wanted.columns), metric),
-		SampleQuery{Top: q.Top, Goal: q.Goal})
-	if err != nil {
-		return nil, err
-	}
-	answer := &Importances{Top: best.chosen, Parameters: []Importance{}}
+	answer := &Importances{Trials: best.valued, Top: best.chosen, Left: best.total - best.valued,
+		Parameters: []Importance{}}
 	var axes []*leveled
-	columns := slices.Clone(wanted.columns)
 	for _, name := range names {
 		c := f.byName[name]
 		l, err := c.levels()
@@ -92,31 +87,24 @@ func (f *Frame) Importance(ctx context.Context, q ImportanceQuery) (*Importances
 		axes = append(axes, &leveled{c, l, make([]sums, len(l.list)), make([]int64, len(l.list))})
 		columns = append(columns, c)
 	}
-	columns = append(columns, metric)
-	err = f.walk(ctx, 0, columns, func(base int64, list []State, values [][]uint64) bool {
-		metrics := values[len(values)-1]
-		for i, s := range list {
-			if !wanted.fits(s, values, i) {
+	for b, err := range f.batches(ctx, wanted, columns) {
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range b.matches {
+			v, ok := b.score(0, i)
+			if !ok {
 				continue
 			}
-			if s != Completed || isSpecial(metrics[i]) {
-				answer.Left++
-				continue
-			}
-			answer.Trials++
-			v, top := math.Float64frombits(metrics[i]), best.among(s, metrics[i])
+			top := best.among(v, true)
 			for k, axis := range axes {
-				at := axis.of(values[len(wanted.columns)+k][i])
-				axis.sums[at].add(v, base)
+				at := axis.of(b.values[k+1][i])
+				axis.sums[at].add(v, b.base)
 				if top {
 					axis.top[at]++
 				}
 			}
 		}
-		return true
-	})
-	if err != nil {
-		return nil, err
 	}
 	answer.rank(axes)
 	return answer, nil
@@ -139,30 +127,23 @@ func (answer *Importances) rank(axes []*leveled) {
 			answer.Parameters[i].Share /= total
 		}
 	}
-	slices.SortStableFunc(answer.Parameters, func(a, b Importance) int {
-		return comparePlace(place{key: -a.Variance}, place{key: -b.Variance})
-	})
+	slices.SortStableFunc(answer.Parameters, func(a, b Importance) int { return cmp.Compare(b.Variance, a.Variance) })
 }
 
 // importance computes a parameter's figures from what its levels came to, without
 // the trials that do not have it.
 func (l *leveled) importance() (Importance, float64) {
 	out := Importance{Parameter: l.column.name}
-	var mean, squares float64
-	var n, top int64
+	var mean, between, squares, divergence float64
+	top := int64(0)
 	present := l.sums[:len(l.sums)-1]
 	for i := range present {
-		n += present[i].n
+		out.Trials += present[i].n
 		top += l.top[i]
 		mean += float64(present[i].n) * present[i].mean
 	}
-	out.Trials = n
-	if n == 0 {
-		return out, 0
-	}
-	mean /= float64(n)
-	between := 0.0
-	divergence := 0.0
+	n := float64(out.Trials)
+	mean /= n
 	for i := range present {
 		s := &present[i]
 		if s.n == 0 {
@@ -173,7 +154,7 @@ func (l *leveled) importance() (Importance, float64) {
 		between += float64(s.n) * delta * delta
 		squares += s.squares
 		if top > 0 {
-			all, best := float64(s.n)/float64(n), float64(l.top[i])/float64(top)
+			all, best := float64(s.n)/n, float64(l.top[i])/float64(top)
 			ratio := best/all - 1
 			divergence += all * ratio * ratio
 		}

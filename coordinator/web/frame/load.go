@@ -2,10 +2,10 @@ package frame
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 
 	"sweep/sweep"
@@ -24,14 +24,12 @@ type page struct {
 }
 
 // Load reads the trials of a span anew: read calls yield for those that there are.
-func (f *Frame) Load(ctx context.Context, span Span, read func(ctx context.Context, from, until int64,
-	yield func(*sweep.TrialRow) error) error) error {
-	from := span.From
-	p := &page{states: make([]State, span.Until-from), values: map[*column][]uint64{}}
+func (f *Frame) Load(span Span, read func(yield func(*sweep.TrialRow) error) error) error {
+	p := &page{states: make([]State, span.Until-span.From), values: map[*column][]uint64{}}
 	executions, seconds, epoch, count := f.byName["executions"], f.byName["seconds"], f.byName["best_epoch"],
 		f.byName["parameter_count"]
-	err := read(ctx, from, span.Until, func(row *sweep.TrialRow) error {
-		i := int(row.Index - from)
+	err := read(func(row *sweep.TrialRow) error {
+		i := int(row.Index - span.From)
 		if i < 0 || i >= len(p.states) {
 			return nil
 		}
@@ -53,16 +51,13 @@ func (f *Frame) Load(ctx context.Context, span Span, read func(ctx context.Conte
 	if err != nil {
 		return err
 	}
-	return f.save(from, p)
+	return f.save(span.From, p)
 }
 
 func (p *page) set(c *column, row int, value uint64) {
 	values := p.values[c]
 	if values == nil {
-		values = make([]uint64, len(p.states))
-		for i := range values {
-			values[i] = missing
-		}
+		values = slices.Repeat([]uint64{missing}, len(p.states))
 		p.values[c] = values
 	}
 	values[row] = value
@@ -80,16 +75,14 @@ func (f *Frame) put(p *page, row int, kind string, name, value []byte) {
 			f.mu.Unlock()
 		}
 	}
-	if c.kind != kind {
-		if c.kind == "metric" && kind == "parameter" { // a later grid's parameter has the name of a metric
-			f.mu.Lock()
-			c.kind = kind
-			f.mu.Unlock()
-		} else {
-			return // a parameter's name means the parameter, a figure's the figure
-		}
+	if c.kind == "metric" && kind == "parameter" { // a later grid's parameter has the name of a metric
+		f.mu.Lock()
+		c.kind = kind
+		f.mu.Unlock()
 	}
-	p.set(c, row, f.encode(c, value))
+	if c.kind == kind { // else the name means the parameter, or the figure
+		p.set(c, row, f.encode(c, value))
+	}
 }
 
 func (f *Frame) add(c *column) {
@@ -130,17 +123,16 @@ func (f *Frame) parse(c *column, raw []byte) uint64 {
 			return number(v)
 		}
 	}
-	if code, ok := c.codes[e]; ok {
+	code, ok := c.codes[e]
+	if !ok && len(c.entries) >= mostTexts {
+		e = entry{"… one of more than 65,535 texts", "text"}
+		code, ok = c.codes[e]
+	}
+	if ok {
 		return code
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(c.entries) >= mostTexts {
-		e = entry{"… one of more than 65,535 texts", "text"}
-		if code, ok := c.codes[e]; ok {
-			return code
-		}
-	}
 	if c.codes == nil {
 		c.codes = map[entry]uint64{}
 	}
@@ -172,11 +164,16 @@ func (f *Frame) save(from int64, p *page) error {
 	change[None] = 0
 	// What cannot be written counts as not read: the states come last, and back if they
 	// come in part.
+	absent := slices.Repeat([]uint64{missing}, len(p.states))
 	for _, c := range f.columns {
 		if c.virtual != nil {
 			continue
 		}
-		if err := f.saveColumn(c, from, p.states, p.values[c], raw[:]); err != nil {
+		values, ok := p.values[c]
+		if !ok {
+			values = absent
+		}
+		if err := f.saveColumn(c, from, p.states, values, raw[:]); err != nil {
 			return err
 		}
 	}
@@ -189,11 +186,11 @@ func (f *Frame) save(from int64, p *page) error {
 		f.pages = append(f.pages, Counts{})
 	}
 	for s := range change {
-		f.counts[s] += change[s]
+		f.loaded.Counts[s] += change[s]
 		f.pages[pageNo][s] += change[s]
 	}
-	f.rows = max(f.rows, from+int64(n))
-	f.version++
+	f.loaded.Rows = max(f.loaded.Rows, from+int64(n))
+	f.loaded.Version++
 	return nil
 }
 
@@ -206,15 +203,12 @@ func (f *Frame) saveColumn(c *column, from int64, states []State, values []uint6
 		if s == None {
 			continue
 		}
-		value := missing
-		if values != nil {
-			value = values[i]
-		}
+		value := values[i]
 		if value != last { // what repeats need not be noted again
 			c.note(value)
 			last = value
 		}
-		if !c.seen && f.rows == 0 {
+		if !c.seen && f.loaded.Rows == 0 {
 			c.seen, c.constant = true, value
 		}
 		equal = equal && value == c.constant
@@ -231,7 +225,7 @@ func (f *Frame) saveColumn(c *column, from int64, states []State, values []uint6
 			for i := range chunk {
 				binary.LittleEndian.PutUint64(raw[8*i:], c.constant^missing)
 			}
-			for at := int64(0); at < max(f.rows, from); at += chunk {
+			for at := int64(0); at < max(f.loaded.Rows, from); at += chunk {
 				if _, err := file.WriteAt(raw[:8*chunk], 8*at); err != nil {
 					return errors.Join(err, file.Close())
 				}
@@ -239,51 +233,42 @@ func (f *Frame) saveColumn(c *column, from int64, states []State, values []uint6
 		}
 		c.file = file
 	}
-	for i := range states {
-		value := missing
-		if values != nil {
-			value = values[i]
-		}
+	for i, value := range values {
 		binary.LittleEndian.PutUint64(raw[8*i:], value^missing)
 	}
-	_, err := c.file.WriteAt(raw[:8*len(states)], 8*from)
+	_, err := c.file.WriteAt(raw[:8*len(values)], 8*from)
 	return err
 }
 
-// Unfinished calls yield for the spans of the trials from one index up to another that
-// are to be read again, one a page at most: of what was not read, or has no result, or,
-// if retried is true, a retry takes up again. So what changes costs what is unsettled,
-// not what there is.
-func (f *Frame) Unfinished(from, until int64, retried bool, yield func(span Span) error) error {
+// Unfinished returns the spans of the trials from one index up to another that are to be read
+// again, at most one a page: those that were not read, or have no result, or, if retried is true,
+// may have been retried. So an update costs what has changed, not what there is.
+func (f *Frame) Unfinished(from, until int64, retried bool) (spans []Span, err error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
 	var raw [chunk]byte
 	for no := from / chunk; no*chunk < until; no++ {
-		span := Span{max(from, no*chunk), min(until, (no+1)*chunk)}
-		f.mu.RLock()
-		finished, err := f.finished(no, min(chunk, until-no*chunk), retried), error(nil)
-		if !finished {
-			states := raw[:span.Until-span.From]
-			err = readFull(f.states, states, span.From)
-			for len(states) > 0 && ended(State(states[len(states)-1]), retried) {
-				states = states[:len(states)-1]
-				span.Until--
-			}
-			for len(states) > 0 && ended(State(states[0]), retried) {
-				states = states[1:]
-				span.From++
-			}
-		}
-		f.mu.RUnlock()
-		if err != nil {
-			return err
-		}
-		if finished || span.From >= span.Until {
+		if f.finished(no, min(chunk, until-no*chunk), retried) {
 			continue
 		}
-		if err := yield(span); err != nil {
-			return err
+		span := Span{max(from, no*chunk), min(until, (no+1)*chunk)}
+		states := raw[:span.Until-span.From]
+		if err := readFull(f.states, states, span.From); err != nil {
+			return nil, err
+		}
+		for len(states) > 0 && ended(State(states[len(states)-1]), retried) {
+			states = states[:len(states)-1]
+			span.Until--
+		}
+		for len(states) > 0 && ended(State(states[0]), retried) {
+			states = states[1:]
+			span.From++
+		}
+		if len(states) > 0 {
+			spans = append(spans, span)
 		}
 	}
-	return nil
+	return spans, nil
 }
 
 // finished reports whether so many trials of a page have ended, without a look at each.

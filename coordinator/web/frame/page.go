@@ -2,20 +2,19 @@ package frame
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"fmt"
 	"slices"
 )
 
-// MostRows bounds a page, and Deepest how far behind the beginning of a sorted list
-// one may begin: the other end is near after turning the order round.
+// MostRows bounds a page, Deepest the offset of a page of a sorted list: the other end is near
+// once the order is reversed.
 const (
 	MostRows = 1000
 	Deepest  = 20_000
 )
 
-// Query asks for a page of the trials that fit a filter.
+// Query asks for a page of the trials that match a filter.
 type Query struct {
 	Filter
 	// OrderBy is a column, index if empty. Trials without it come last.
@@ -34,7 +33,17 @@ type Row struct {
 	Cells []any  `json:"cells"`
 }
 
-// Page is an answer: how many trials fit, and some of them.
+// row returns a trial with the values of columns.
+func (f *Frame) row(index int64, columns []*column) (Row, error) {
+	state, values, err := f.one(index, columns)
+	r := Row{Index: index, State: state.String(), Cells: make([]any, len(values))}
+	for i, value := range values {
+		r.Cells[i] = columns[i].decode(value)
+	}
+	return r, err
+}
+
+// Page is an answer: how many trials match, and some of them.
 type Page struct {
 	Total int64 `json:"total"`
 	Rows  []Row `json:"rows"`
@@ -51,31 +60,33 @@ func comparePlace(a, b place) int {
 	return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.key, b.key), cmp.Compare(a.row, b.row))
 }
 
-// places keeps the first of many places, the last of them on top.
+// places keeps the first of many places. It is sorted and cut whenever it has twice as many as
+// asked for; then the last of them bounds what else may be among the first.
 type places struct {
 	list []place
 	most int
-}
-
-func (p *places) Len() int           { return len(p.list) }
-func (p *places) Less(i, j int) bool { return comparePlace(p.list[i], p.list[j]) > 0 }
-func (p *places) Swap(i, j int)      { p.list[i], p.list[j] = p.list[j], p.list[i] }
-func (p *places) Push(x any)         { p.list = append(p.list, x.(place)) }
-func (p *places) Pop() any {
-	last := p.list[len(p.list)-1]
-	p.list = p.list[:len(p.list)-1]
-	return last
+	cut  bool
 }
 
 func (p *places) add(x place) {
-	switch {
-	case p.most == 0:
-	case len(p.list) < p.most:
-		heap.Push(p, x)
-	case comparePlace(x, p.list[0]) < 0:
-		p.list[0] = x
-		heap.Fix(p, 0)
+	if p.cut && comparePlace(x, p.list[p.most-1]) > 0 {
+		return
 	}
+	if p.list = append(p.list, x); len(p.list) > 2*p.most {
+		p.sort()
+	}
+}
+
+func (p *places) sort() {
+	slices.SortFunc(p.list, comparePlace)
+	p.cut = p.most > 0 && len(p.list) >= p.most
+	p.list = p.list[:min(p.most, len(p.list))]
+}
+
+// from returns the first places from an offset on, in order.
+func (p *places) from(offset int) []place {
+	p.sort()
+	return p.list[min(offset, len(p.list)):]
 }
 
 // Page answers a query.
@@ -86,20 +97,11 @@ func (f *Frame) Page(ctx context.Context, q Query) (*Page, error) {
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	wanted, err := f.compile(q.Filter)
+	wanted, columns, err := f.resolve(q.Filter, append(slices.Clone(q.Columns), cmp.Or(q.OrderBy, "index"))...)
 	if err != nil {
 		return nil, err
 	}
-	shown, err := f.find(q.Columns)
-	if err != nil {
-		return nil, err
-	}
-	by := f.byName["index"]
-	if q.OrderBy != "" {
-		if by, err = f.column(q.OrderBy); err != nil {
-			return nil, err
-		}
-	}
+	shown, by := columns[:len(q.Columns)], columns[len(q.Columns)]
 	answer := &Page{Rows: []Row{}}
 	var rows []int64
 	if by.name == "index" {
@@ -113,58 +115,52 @@ func (f *Frame) Page(ctx context.Context, q Query) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, row := range rows {
-		s, values, err := f.one(row, shown)
+	for _, index := range rows {
+		row, err := f.row(index, shown)
 		if err != nil {
 			return nil, err
 		}
-		r := Row{Index: row, State: s.String(), Cells: make([]any, len(values))}
-		for i, value := range values {
-			r.Cells[i] = shown[i].decode(value)
-		}
-		answer.Rows = append(answer.Rows, r)
+		answer.Rows = append(answer.Rows, row)
 	}
 	return answer, nil
 }
 
+// count counts the trials that match a filter.
+func (f *Frame) count(ctx context.Context, wanted *filter) (n int64, err error) {
+	for b, err := range f.batches(ctx, wanted, nil) {
+		if err != nil {
+			return 0, err
+		}
+		n += int64(len(b.matches))
+	}
+	return n, nil
+}
+
 // byIndex finds a page in the order of index, at any depth.
 func (f *Frame) byIndex(ctx context.Context, wanted *filter, q Query) (rows []int64, total int64, err error) {
-	first := q.Offset
-	if q.Descending { // counted from the other end, which is known when all are counted
-		err = f.walk(ctx, 0, wanted.columns, func(_ int64, list []State, values [][]uint64) bool {
-			for i, s := range list {
-				if wanted.fits(s, values, i) {
-					total++
-				}
-			}
-			return true
-		})
-		first = max(0, total-q.Offset-int64(q.Limit))
+	first, last := q.Offset, q.Offset+int64(q.Limit)
+	if q.Descending {
+		n, err := f.count(ctx, wanted)
+		if err != nil {
+			return nil, 0, err
+		}
+		first, last = n-last, n-first
 	}
-	last := min(first+int64(q.Limit), total-q.Offset)
-	if !q.Descending {
-		last = first + int64(q.Limit)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	total = 0
-	err = f.walk(ctx, 0, wanted.columns, func(base int64, list []State, values [][]uint64) bool {
-		for i, s := range list {
-			if !wanted.fits(s, values, i) {
-				continue
-			}
+	for b, err := range f.batches(ctx, wanted, nil) {
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, i := range b.matches {
 			if total >= first && total < last {
-				rows = append(rows, base+int64(i))
+				rows = append(rows, b.base+int64(i))
 			}
 			total++
 		}
-		return true
-	})
+	}
 	if q.Descending {
 		slices.Reverse(rows)
 	}
-	return rows, total, err
+	return rows, total, nil
 }
 
 // sorted finds a page in the order of a column.
@@ -172,51 +168,43 @@ func (f *Frame) sorted(ctx context.Context, wanted *filter, by *column,
 	q Query) (rows []int64, total int64, err error) {
 	first := places{most: int(q.Offset) + q.Limit}
 	order := by.order()
-	sign := 1.0
-	if q.Descending {
-		sign = -1
-	}
-	err = f.walk(ctx, 0, append(slices.Clone(wanted.columns), by),
-		func(base int64, list []State, values [][]uint64) bool {
-			keys := values[len(values)-1]
-			for i, s := range list {
-				if !wanted.fits(s, values, i) {
-					continue
-				}
-				total++
-				class, key := order(keys[i])
-				if q.Descending && class < 2 {
-					class = 1 - class
-				}
-				first.add(place{class, sign * key, base + int64(i)})
+	for b, err := range f.batches(ctx, wanted, []*column{by}) {
+		if err != nil {
+			return nil, 0, err
+		}
+		total += int64(len(b.matches))
+		for _, i := range b.matches {
+			class, key := order(b.values[0][i])
+			if q.Descending && class < 2 {
+				class, key = 1-class, -key
 			}
-			return true
-		})
-	slices.SortFunc(first.list, comparePlace)
-	for _, p := range first.list[min(int(q.Offset), len(first.list)):] {
+			first.add(place{class, key, b.base + int64(i)})
+		}
+	}
+	for _, p := range first.from(int(q.Offset)) {
 		rows = append(rows, p.row)
 	}
-	return rows, total, err
+	return rows, total, nil
 }
 
-// Matching calls yield for the index of each trial that fits a filter, in order.
-func (f *Frame) Matching(ctx context.Context, q Filter, yield func(index int64) error) error {
+// Matching returns the indices of the trials that match a filter, the first most of them.
+func (f *Frame) Matching(ctx context.Context, q Filter, most int) (indices []int64, err error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	wanted, err := f.compile(q)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var failed error
-	err = f.walk(ctx, 0, wanted.columns, func(base int64, list []State, values [][]uint64) bool {
-		for i, s := range list {
-			if wanted.fits(s, values, i) {
-				if failed = yield(base + int64(i)); failed != nil {
-					return false
-				}
-			}
+	for b, err := range f.batches(ctx, wanted, nil) {
+		if err != nil {
+			return nil, err
 		}
-		return true
-	})
-	return cmp.Or(err, failed)
+		for _, i := range b.matches {
+			if len(indices) == most {
+				return indices, nil
+			}
+			indices = append(indices, b.base+int64(i))
+		}
+	}
+	return indices, nil
 }

@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"sweep/sweep"
 )
 
-// SampleQuery asks for some of the trials that fit a filter, to be drawn as lines:
-// of those among the best Top (a fraction, 1 for all) by a metric as many as Limit,
-// spread evenly over them in the order of their indices, so that the same question
-// has the same answer.
+// SampleQuery asks for some of the trials that match a filter, to be drawn as lines: up to Limit
+// of those among the best Top (a fraction, 1 for all) by a metric, spread evenly in the order of
+// their indices, so that equal queries have equal answers.
 type SampleQuery struct {
 	Filter
 	Metric  string
@@ -22,9 +20,8 @@ type SampleQuery struct {
 	Columns []string
 }
 
-// Sample is an answer: Total trials fit the filter, Chosen of them are among the
-// best, and Rows are those that fit into the limit. Bound is the metric's value of
-// the last of the best, nil without one.
+// Sample is an answer: Total trials match the filter, Chosen of them are among the best, and Rows
+// are those within the limit. Bound is the metric's value of the last of the best, nil without one.
 type Sample struct {
 	Total  int64    `json:"total"`
 	Chosen int64    `json:"chosen"`
@@ -41,111 +38,99 @@ func (f *Frame) Sample(ctx context.Context, q SampleQuery) (*Sample, error) {
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	wanted, err := f.compile(q.Filter)
+	wanted, shown, err := f.resolve(q.Filter, q.Columns...)
 	if err != nil {
 		return nil, err
 	}
-	shown, err := f.find(q.Columns)
-	if err != nil {
-		return nil, err
-	}
-	columns := slices.Clone(wanted.columns)
+	answer := &Sample{Rows: []Row{}}
+	var best *bestOf
+	var columns []*column
 	if q.Top < 1 {
 		metric, err := f.column(q.Metric)
 		if err != nil {
 			return nil, err
 		}
-		columns = append(columns, metric)
-	}
-	best, err := f.best(ctx, wanted, columns, q)
-	if err != nil {
-		return nil, err
-	}
-	answer := &Sample{Total: best.total, Chosen: best.chosen, Rows: []Row{}}
-	if q.Top < 1 && best.chosen > 0 {
-		answer.Bound = &best.bound
-	}
-	number := int64(0)
-	var failed error
-	err = f.walk(ctx, 0, columns, func(base int64, list []State, values [][]uint64) bool {
-		for i, s := range list {
-			if !wanted.fits(s, values, i) || q.Top < 1 && !best.among(s, values[len(values)-1][i]) {
-				continue
-			}
-			take := best.chosen <= int64(q.Limit) ||
-				number*int64(q.Limit)/best.chosen != (number+1)*int64(q.Limit)/best.chosen
-			number++
-			if !take {
-				continue
-			}
-			_, values, err := f.one(base+int64(i), shown)
-			if failed = err; err != nil {
-				return false
-			}
-			r := Row{Index: base + int64(i), State: s.String(), Cells: make([]any, len(values))}
-			for k, value := range values {
-				r.Cells[k] = shown[k].decode(value)
-			}
-			answer.Rows = append(answer.Rows, r)
+		columns = []*column{metric}
+		if best, err = f.best(ctx, wanted, metric, q.Top, q.Goal); err != nil {
+			return nil, err
 		}
-		return true
-	})
-	if err == nil {
-		err = failed
+		if answer.Total, answer.Chosen = best.total, best.chosen; best.chosen > 0 {
+			answer.Bound = &best.bound
+		}
+	} else {
+		if answer.Total, err = f.count(ctx, wanted); err != nil {
+			return nil, err
+		}
+		answer.Chosen = answer.Total
 	}
-	return answer, err
+	number, limit := int64(0), int64(q.Limit)
+	for b, err := range f.batches(ctx, wanted, columns) {
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range b.matches {
+			if best != nil && !best.among(b.score(0, i)) {
+				continue
+			}
+			number++
+			if answer.Chosen > limit && (number-1)*limit/answer.Chosen == number*limit/answer.Chosen {
+				continue
+			}
+			row, err := f.row(b.base+int64(i), shown)
+			if err != nil {
+				return nil, err
+			}
+			answer.Rows = append(answer.Rows, row)
+		}
+	}
+	return answer, nil
 }
 
-// bestOf are the best trials by a metric: those whose value is not beyond bound.
+// bestOf are the best trials by a metric: chosen of the valued ones that have it, of all that match;
+// those whose value is not beyond bound. Values are multiplied by sign to be compared, so that
+// smaller ones are better.
 type bestOf struct {
-	total, chosen int64
-	sign, bound   float64
+	total, valued, chosen int64
+	sign, bound           float64
 }
 
-func (b *bestOf) among(s State, value uint64) bool {
-	return s == Completed && !isSpecial(value) && b.sign*math.Float64frombits(value) <= b.sign*b.bound
-}
+// among reports whether a trial with a score is one of the best.
+func (b *bestOf) among(score float64, ok bool) bool { return ok && b.sign*score <= b.sign*b.bound }
 
-// best finds the bound of the best. Every pass over the column divides the range in
-// which the bound must be into a thousand parts, and goes on with one of them; it
-// keeps nothing but their counts.
-func (f *Frame) best(ctx context.Context, wanted *filter, columns []*column, q SampleQuery) (*bestOf, error) {
+// best finds the bound of the best top of the trials that match a filter and have the metric. Every
+// pass over the column divides the range in which the bound must be into a thousand parts, and
+// continues with one of them; it keeps nothing but their counts.
+func (f *Frame) best(ctx context.Context, wanted *filter, metric *column, top float64, goal string) (*bestOf, error) {
 	b := &bestOf{sign: 1}
-	if q.Goal == sweep.Maximize {
+	if goal == sweep.Maximize {
 		b.sign = -1
 	}
 	b.bound = b.sign * math.Inf(1)
 	each := func(do func(v float64)) error {
 		b.total = 0
-		return f.walk(ctx, 0, columns, func(_ int64, list []State, values [][]uint64) bool {
-			for i, s := range list {
-				if !wanted.fits(s, values, i) {
-					continue
-				}
-				b.total++
-				if q.Top == 1 {
-					continue
-				}
-				if value := values[len(values)-1][i]; s == Completed && !isSpecial(value) {
-					do(b.sign * math.Float64frombits(value))
+		for batch, err := range f.batches(ctx, wanted, []*column{metric}) {
+			if err != nil {
+				return err
+			}
+			b.total += int64(len(batch.matches))
+			for _, i := range batch.matches {
+				if v, ok := batch.score(0, i); ok {
+					do(b.sign * v)
 				}
 			}
-			return true
-		})
+		}
+		return nil
 	}
-	valued, low, high := int64(0), math.Inf(1), math.Inf(-1)
+	low, high := math.Inf(1), math.Inf(-1)
 	err := each(func(v float64) {
-		valued++
+		b.valued++
 		low, high = min(low, v), max(high, v)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if b.chosen = b.total; q.Top == 1 {
-		return b, nil
-	}
-	b.chosen = valued
-	want := int64(math.Ceil(q.Top * float64(valued)))
+	b.chosen = b.valued
+	want := int64(math.Ceil(top * float64(b.valued)))
 	const parts, passes = 1000, 6
 	for range passes {
 		if !(low < high) || b.chosen == want {

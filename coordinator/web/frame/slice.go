@@ -1,13 +1,10 @@
 package frame
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
-
-	"sweep/sweep"
 )
 
 // Level is a value of a parameter, or where there are many a range of numbers, both
@@ -24,7 +21,7 @@ type levels struct {
 	list []Level
 	// of returns the level of a value.
 	of func(value uint64) int
-	// Binned says that levels are ranges.
+	// binned says that levels are ranges.
 	binned bool
 }
 
@@ -34,26 +31,24 @@ const (
 )
 
 func (c *column) levels() (*levels, error) {
-	l := &levels{}
-	if !c.many && len(c.distinct) <= mostLevels {
-		places := map[uint64]int{missing: -1}
+	l := &levels{binned: c.many || len(c.distinct) > mostLevels}
+	switch {
+	case !l.binned:
+		places := map[uint64]int{}
 		for _, value := range c.sorted() {
 			places[value] = len(l.list)
 			l.list = append(l.list, Level{Value: c.decode(value)})
 		}
 		l.of = func(value uint64) int {
-			if at, ok := places[value]; ok && at >= 0 {
+			if at, ok := places[value]; ok {
 				return at
 			}
 			return len(l.list) - 1
 		}
-	} else {
-		if !c.numbers {
-			return nil,
-				fmt.Errorf("%s has more than %d values that are not numbers: choose another parameter, or filter",
-					c.name, mostLevels)
-		}
-		l.binned = true
+	case !c.numbers:
+		return nil, fmt.Errorf("%s has more than %d values that are not numbers: choose another parameter, or filter",
+			c.name, mostLevels)
+	default:
 		scale, back := func(v float64) float64 { return v }, func(v float64) float64 { return v }
 		if c.low > 0 && c.high/c.low > 100 {
 			scale, back = math.Log, math.Exp
@@ -108,18 +103,14 @@ func (f *Frame) Slice(ctx context.Context, q SliceQuery) (*Slice, error) {
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	wanted, err := f.compile(q.Filter)
-	if err != nil {
-		return nil, err
-	}
-	axes, err := f.find(append(slices.Clone(q.By), q.Metric))
+	wanted, columns, err := f.resolve(q.Filter, append(slices.Clone(q.By), q.Metric)...)
 	if err != nil {
 		return nil, err
 	}
 	answer := &Slice{By: q.By, Cells: []SliceCell{}}
 	var divided []*levels
 	size := 1
-	for _, c := range axes[:len(q.By)] {
+	for _, c := range columns[:len(q.By)] {
 		l, err := c.levels()
 		if err != nil {
 			return nil, err
@@ -129,42 +120,30 @@ func (f *Frame) Slice(ctx context.Context, q SliceQuery) (*Slice, error) {
 		answer.Binned = append(answer.Binned, l.binned)
 		size *= len(l.list)
 	}
-	gatheredCells := make([]gathered, size)
-	err = f.walk(ctx, 0, append(slices.Clone(wanted.columns), axes...),
-		func(base int64, list []State, values [][]uint64) bool {
-			keys := values[len(wanted.columns):]
-			for i, s := range list {
-				if !wanted.fits(s, values, i) {
-					continue
-				}
-				answer.Trials++
-				at := 0
-				for k, l := range divided {
-					at = at*len(l.list) + l.of(keys[k][i])
-				}
-				g := &gatheredCells[at]
-				g.counts[s]++
-				if value := keys[len(divided)][i]; s == Completed && !isSpecial(value) {
-					g.sums.add(math.Float64frombits(value), base+int64(i))
-				}
+	cells := make([]gathered, size)
+	for b, err := range f.batches(ctx, wanted, columns) {
+		if err != nil {
+			return nil, err
+		}
+		answer.Trials += int64(len(b.matches))
+		for _, i := range b.matches {
+			at := 0
+			for k, l := range divided {
+				at = at*len(l.list) + l.of(b.values[k][i])
 			}
-			return true
-		})
-	if err != nil {
-		return nil, err
+			g := &cells[at]
+			g.counts[b.states[i]]++
+			if v, ok := b.score(len(divided), i); ok {
+				g.sums.add(v, b.base+int64(i))
+			}
+		}
 	}
-	for at := range gatheredCells {
-		g := &gatheredCells[at]
+	for at := range cells {
+		g := &cells[at]
 		if g.count() == 0 {
 			continue
 		}
-		cell := SliceCell{States: map[string]int64{}, Statistics: g.sums.statistics(cmp.Or(q.Goal, sweep.Minimize))}
-		for s, n := range g.counts {
-			if n > 0 {
-				cell.States[State(s).String()] = int64(n)
-			}
-		}
-		cell.Levels = []int{at}
+		cell := SliceCell{Levels: []int{at}, States: g.states(), Statistics: g.sums.statistics(q.Goal)}
 		if len(divided) == 2 {
 			n := len(divided[1].list)
 			cell.Levels = []int{at / n, at % n}
