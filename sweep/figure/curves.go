@@ -1,11 +1,11 @@
 package figure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -35,14 +35,9 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 	if err != nil {
 		by = o.Metric
 	}
-	metric := o.Metric
-	if metric == "" {
-		metric = by
-	}
-	for _, name := range o.GroupBy {
-		if err := d.parameter(name); err != nil {
-			return err
-		}
+	metric := cmp.Or(o.Metric, by)
+	if err := d.check(o.GroupBy...); err != nil {
+		return err
 	}
 	compared, err := d.valued(by)
 	if err != nil {
@@ -56,14 +51,11 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 	if len(o.GroupBy) == 0 {
 		list = groups(compared, d.grouping())
 		for i := range list {
-			points := groups(list[i].trials, d.varying)
-			best(points, by, d.goal(by))
-			list[i] = points[0]
+			list[i] = d.best(groups(list[i].trials, d.varying), by, 1)[0]
 		}
 	}
-	best(list, by, d.goal(by))
 	all := len(list)
-	list = list[:min(all, o.Groups)]
+	list = d.best(list, by, o.Groups)
 
 	var lines []line
 	var xs, ys []float64
@@ -88,37 +80,32 @@ func (d *data) curves(ctx context.Context, results sweep.Reader, f *Figure, o Op
 			ErrNothing, metric, sweep.ErrNotFound)
 	}
 	// Labels stand in the order of the curves' ends; colours in that of the file.
-	slices.SortStableFunc(lines, func(a, b line) int {
-		return placeOf(compared, d.varying, a.label) - placeOf(compared, d.varying, b.label)
-	})
+	place := placeOf(compared, d.varying)
+	slices.SortStableFunc(lines, func(a, b line) int { return place(a.label) - place(b.label) })
 
 	x, y := newScale("epoch", xs, o.LogX), newScale(d.metricLabel(metric), ys, o.LogY)
 	if d.descriptions[0].Open {
 		x.label = "step"
 	}
-	f.draw = func(c draw.Canvas) { drawLines(c, x, y, lines) }
+	f.draw = func(c draw.Canvas) { drawLines(c, x, y, lines, nil) }
 	f.notes = append(f.notes, bandNote(lines, o.LogY))
 	if len(o.GroupBy) == 0 && len(list[0].trials) < len(compared) {
-		f.notes = append(f.notes, fmt.Sprintf("Each line is the grid point with the best mean %s of its group.",
-			words(by)))
+		f.note("Each line is the grid point with the best mean %s of its group.", words(by))
 	}
-	if all > len(list) {
-		f.notes = append(f.notes, fmt.Sprintf("The best %d of %d groups.", len(list), all))
-	}
-	if note := d.leftOut(len(d.trials)-d.diverged-len(compared), words(by)); note != "" {
-		f.notes = append(f.notes, note)
-	}
+	f.noteGroups(len(list), all)
+	f.noteLeftOut(d, len(compared), words(by))
 	return nil
 }
 
-// placeOf is the index of the first trial whose label begins a group's.
-func placeOf(trials []trial, by []string, label string) int {
-	for i, g := range groups(trials, by) {
-		if g.label == label {
+// placeOf returns the place of a label among those of groups of trials, last if it is none of them.
+func placeOf(trials []trial, by []string) func(label string) int {
+	list := groups(trials, by)
+	return func(label string) int {
+		if i := slices.IndexFunc(list, func(g group) bool { return g.label == label }); i >= 0 {
 			return i
 		}
+		return len(list)
 	}
-	return len(trials)
 }
 
 // bandNote says what lines and bands are.
@@ -174,11 +161,9 @@ func averaged(curves []sweep.Curve, logX, log bool) line {
 		steps = thinned
 	}
 	l := line{replicates: len(kept), band: 0.18}
-	back := func(v float64) float64 {
-		if log {
-			return math.Exp(v)
-		}
-		return v
+	back := func(v float64) float64 { return v }
+	if log {
+		back = math.Exp
 	}
 	for _, x := range steps {
 		var values []float64
@@ -197,9 +182,9 @@ func averaged(curves []sweep.Curve, logX, log bool) line {
 // between is the value at x of the straight lines through points, if x lies
 // between the first and the last.
 func between(xs, ys []float64, x float64) (float64, bool) {
-	i := sort.SearchFloat64s(xs, x)
+	i, found := slices.BinarySearch(xs, x)
 	switch {
-	case i < len(xs) && xs[i] == x:
+	case found:
 		return ys[i], true
 	case i == 0 || i == len(xs):
 		return 0, false
@@ -208,11 +193,9 @@ func between(xs, ys []float64, x float64) (float64, bool) {
 	return ys[i-1] + float64(at*(ys[i]-ys[i-1])), true
 }
 
-// drawLines draws lines with their bands and, at their ends, their labels.
-func drawLines(c draw.Canvas, x, y scale, lines []line) { drawLinesWith(c, x, y, lines, nil) }
-
-// drawLinesWith draws something below the lines, too.
-func drawLinesWith(c draw.Canvas, x, y scale, lines []line, below plot.Plotter) {
+// drawLines draws lines with their bands and, at their ends, their labels; and, if it is not nil,
+// something below the lines.
+func drawLines(c draw.Canvas, x, y scale, lines []line, below plot.Plotter) {
 	style := letters(tickSize, ink, text.XLeft, text.YCenter)
 	room := vg.Length(0)
 	for _, l := range lines {
@@ -269,25 +252,15 @@ func labelEnds(c draw.Canvas, p *plot.Plot, area draw.Canvas, lines []line, styl
 	type end struct {
 		line int
 		at   vg.Point
-		y    vg.Length
 	}
 	var ends []end
 	for i, l := range lines {
-		at := vg.Point{X: toX(l.x[len(l.x)-1]), Y: toY(l.mean[len(l.mean)-1])}
-		ends = append(ends, end{i, at, at.Y})
+		ends = append(ends, end{i, vg.Point{X: toX(l.x[len(l.x)-1]), Y: toY(l.mean[len(l.mean)-1])}})
 	}
-	slices.SortStableFunc(ends, func(a, b end) int {
-		switch {
-		case a.y < b.y:
-			return -1
-		case a.y > b.y:
-			return 1
-		}
-		return a.line - b.line
-	})
+	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.at.Y, b.at.Y) })
 	places := make([]vg.Length, len(ends))
 	for i, e := range ends {
-		places[i] = e.y
+		places[i] = e.at.Y
 	}
 	spread(places, 1.25*style.Font.Size, inner.Min.Y, inner.Max.Y)
 	right := inner.Max.X

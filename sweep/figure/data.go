@@ -59,10 +59,10 @@ func (t *trial) parameter(name string) (value any, ok bool) {
 	return value, ok
 }
 
-// value is the value of a parameter that the trial has.
-func (t *trial) value(name string) any {
-	value, _ := t.parameter(name)
-	return value
+// has reports whether the trial has a parameter.
+func (t *trial) has(name string) bool {
+	_, ok := t.parameter(name)
+	return ok
 }
 
 // share keeps of a trial's parameters what differs from the shared ones; text returns
@@ -258,6 +258,14 @@ func (d *data) valued(metric string) ([]trial, error) {
 	return kept, nil
 }
 
+// scored returns a metric, or the one that trials are compared by, and the trials that have it.
+func (d *data) scored(name string) (metric string, trials []trial, err error) {
+	if metric, err = d.metric(name); err == nil {
+		trials, err = d.valued(metric)
+	}
+	return metric, trials, err
+}
+
 // goal is a metric's goal.
 func (d *data) goal(metric string) string {
 	if metric == d.choice.By && d.choice.Goal != "" {
@@ -360,21 +368,4 @@ func meanAndSpread(values []float64) (mean, spread float64) {
 		spread += float64((v - mean) * (v - mean))
 	}
 	return mean, math.Sqrt(spread / float64(len(values)-1))
-}
-
-// leftOut says which trials are not drawn.
-func (d *data) leftOut(others int, without string) string {
-	var parts []string
-	for _, c := range []struct {
-		n    int
-		what string
-	}{{d.diverged, "diverged"}, {d.failed, "failed"}, {d.unfinished, "not ended"}, {others, "without " + without}} {
-		if c.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
-		}
-	}
-	if parts == nil {
-		return ""
-	}
-	return "Not drawn: " + strings.Join(parts, ", ") + "."
 }

@@ -28,6 +28,35 @@ type Figure struct {
 	draw func(c draw.Canvas)
 }
 
+// note adds a sentence to the notes.
+func (f *Figure) note(format string, args ...any) {
+	f.notes = append(f.notes, fmt.Sprintf(format, args...))
+}
+
+// noteGroups notes that groups are not drawn.
+func (f *Figure) noteGroups(drawn, all int) {
+	if drawn < all {
+		f.note("The best %d of %d groups.", drawn, all)
+	}
+}
+
+// noteLeftOut notes how many trials are not drawn, and why; without is what the others lack.
+func (f *Figure) noteLeftOut(d *data, drawn int, without string) {
+	var parts []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{d.diverged, "diverged"}, {d.failed, "failed"}, {d.unfinished, "not ended"},
+		{len(d.trials) - d.diverged - drawn, "without " + without}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	if parts != nil {
+		f.note("Not drawn: %s.", strings.Join(parts, ", "))
+	}
+}
+
 // Formats are the formats in which a Figure can be written.
 var Formats = []string{"svg", "png"}
 

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,11 +15,7 @@ import (
 // heatmap draws the mean of a metric over two parameters, each of whose values has
 // a column or a row.
 func (d *data) heatmap(f *Figure, o Options) error {
-	metric, err := d.metric(o.Metric)
-	if err != nil {
-		return err
-	}
-	trials, err := d.valued(metric)
+	metric, trials, err := d.scored(o.Metric)
 	if err != nil {
 		return err
 	}
@@ -45,37 +42,27 @@ func (d *data) heatmap(f *Figure, o Options) error {
 	means := map[cell]float64{}
 	var all []float64
 	fewest, most := math.MaxInt, 0
-	for column := range columns {
-		for row := range rows {
-			values := cells[cell{column, row}]
-			if len(values) == 0 {
-				continue
-			}
-			fewest, most = min(fewest, len(values)), max(most, len(values))
-			mean, _ := meanAndSpread(values)
-			means[cell{column, row}] = mean
-			all = append(all, mean)
-		}
+	for at, values := range cells {
+		fewest, most = min(fewest, len(values)), max(most, len(values))
+		means[at], _ = meanAndSpread(values)
+		all = append(all, means[at])
 	}
 	plot := &heatmapPlot{x: x, y: y, columns: columns, rows: rows, means: means, all: all}
 	plot.low, plot.high = extent(all)
 	plot.log = o.LogY && plot.low > 0
 	f.draw = plot.draw
 	over := fmt.Sprintf("%d to %d trials", fewest, most)
-	if fewest == most {
+	switch {
+	case most == 1:
+		over = "one trial"
+	case fewest == most:
 		over = fmt.Sprintf("%d trials", most)
-		if most == 1 {
-			over = "one trial"
-		}
 	}
-	f.notes = append(f.notes, fmt.Sprintf("%s, mean of %s a cell; the %s is the best.", d.metricLabel(metric), over,
-		goalWord(d.goal(metric))))
+	f.note("%s, mean of %s a cell; the %s is the best.", d.metricLabel(metric), over, goalWord(d.goal(metric)))
 	if len(means) < len(columns)*len(rows) {
-		f.notes = append(f.notes, "A stroke: no trial there.")
+		f.note("A stroke: no trial there.")
 	}
-	if note := d.leftOut(len(d.trials)-d.diverged-drawn, words(x)+", "+words(y)+" or "+words(metric)); note != "" {
-		f.notes = append(f.notes, note)
-	}
+	f.noteLeftOut(d, drawn, words(x)+", "+words(y)+" or "+words(metric))
 	return nil
 }
 
@@ -92,10 +79,8 @@ func (d *data) twoParameters(trials []trial, o Options) (x, y string, err error)
 		return "", "", fmt.Errorf("%w: a heat map needs two parameters that vary; of these trials do: %v",
 			ErrNothing, d.varying)
 	}
-	for _, name := range []string{x, y} {
-		if err := d.parameter(name); err != nil {
-			return "", "", err
-		}
+	if err := d.check(x, y); err != nil {
+		return "", "", err
 	}
 	if x == y {
 		return "", "", wrong("a heat map of %s over itself", x)
@@ -195,33 +180,20 @@ func threeDigits(v float64) string {
 // valuesOf are the values of a parameter: numbers ascending, then names in the
 // order of their first trials.
 func valuesOf(trials []trial, name string) []string {
-	type entry struct {
-		text   string
-		number float64
-		is     bool
-	}
-	var list []entry
+	numbers := map[string]float64{}
+	var texts []string
 	for _, g := range groups(trials, []string{name}) {
 		value, ok := g.trials[0].parameter(name)
 		if !ok {
 			continue
 		}
-		n, is := asNumber(value)
-		list = append(list, entry{valueText(value), n, is})
-	}
-	slices.SortStableFunc(list, func(a, b entry) int {
-		switch {
-		case a.is && !b.is, a.is && b.is && a.number < b.number:
-			return -1
-		case b.is && !a.is, a.is && b.is && a.number > b.number:
-			return 1
+		text := valueText(value)
+		texts = append(texts, text)
+		if numbers[text], ok = asNumber(value); !ok {
+			numbers[text] = math.Inf(1)
 		}
-		return 0
-	})
-	texts := make([]string, len(list))
-	for i, e := range list {
-		texts[i] = e.text
 	}
+	slices.SortStableFunc(texts, func(a, b string) int { return cmp.Compare(numbers[a], numbers[b]) })
 	return texts
 }
 

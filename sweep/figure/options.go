@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,7 +31,7 @@ type Options struct {
 	LogX, LogY bool
 	// Top is the percentage of trials that parallel coordinates colour.
 	Top float64
-	// Where leaves the trials alone that fit.
+	// Where has the conditions that trials must match.
 	Where []sweep.TrialCondition
 	// Title stands above, the sweeps' names if it is empty.
 	Title string
@@ -89,12 +90,9 @@ func Draw(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 	if err != nil {
 		return nil, err
 	}
-	f := &Figure{width: vg.Length(o.Width) * vg.Centimeter, height: vg.Length(o.Height) * vg.Centimeter, title: o.Title}
-	if o.Height == 0 {
-		f.height = 9 * vg.Centimeter
-	}
-	if f.title == "" {
-		f.title = d.name
+	f := &Figure{
+		width: vg.Length(o.Width) * vg.Centimeter, height: vg.Length(cmp.Or(o.Height, 9)) * vg.Centimeter,
+		title: cmp.Or(o.Title, d.name),
 	}
 	switch o.Kind {
 	case "curves":
@@ -114,15 +112,15 @@ func Draw(ctx context.Context, results sweep.Reader, records []*sweep.SweepRecor
 	return f, nil
 }
 
-// parameter returns an error if the trials have no such parameter.
-func (d *data) parameter(name string) error {
-	for _, t := range d.trials {
-		if _, ok := t.parameter(name); ok {
-			return nil
+// check returns an error if the trials lack one of some parameters.
+func (d *data) check(names ...string) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(d.trials, func(t trial) bool { return t.has(name) }) {
+			return wrong("the trials have no parameter %q: those in which they differ are %s", name,
+				strings.Join(d.varying, ", "))
 		}
 	}
-	return wrong("the trials have no parameter %q: those in which they differ are %s", name,
-		strings.Join(d.varying, ", "))
+	return nil
 }
 
 // grouping are the parameters that the sweep file groups by, of those that vary;
@@ -140,19 +138,22 @@ func (d *data) grouping() []string {
 	return by
 }
 
-// best sorts groups by the mean of a metric, the best first.
-func best(list []group, metric, goal string) {
-	choice := sweep.Select{Goal: goal}
-	slices.SortStableFunc(list, func(a, b group) int {
-		x, y := a.mean(metric), b.mean(metric)
-		switch {
-		case choice.Better(x, y):
-			return -1
-		case choice.Better(y, x):
-			return 1
-		}
-		return 0
-	})
+// best sorts groups by the mean of a metric, the best first, and returns the first most of them.
+func (d *data) best(list []group, metric string, most int) []group {
+	goal := sweep.Select{Goal: d.goal(metric)}
+	slices.SortStableFunc(list, func(a, b group) int { return compare(goal, a.mean(metric), b.mean(metric)) })
+	return list[:min(most, len(list))]
+}
+
+// compare orders values of a metric, the best first.
+func compare(goal sweep.Select, a, b float64) int {
+	switch {
+	case goal.Better(a, b):
+		return -1
+	case goal.Better(b, a):
+		return 1
+	}
+	return 0
 }
 
 // mean is the mean of a metric, which all trials of the group have.

@@ -14,11 +14,7 @@ import (
 // parallel draws each trial as a line over the parameters that vary, coloured by
 // its metric: the best in front and in colour, the others pale behind.
 func (d *data) parallel(f *Figure, o Options) error {
-	metric, err := d.metric(o.Metric)
-	if err != nil {
-		return err
-	}
-	trials, err := d.valued(metric)
+	metric, trials, err := d.scored(o.Metric)
 	if err != nil {
 		return err
 	}
@@ -28,50 +24,28 @@ func (d *data) parallel(f *Figure, o Options) error {
 	goal := sweep.Select{Goal: d.goal(metric)}
 	ordered := slices.Clone(trials)
 	slices.SortStableFunc(ordered, func(a, b trial) int { // the best last, so that it lies in front
-		switch {
-		case goal.Better(b.metric(metric), a.metric(metric)):
-			return -1
-		case goal.Better(a.metric(metric), b.metric(metric)):
-			return 1
-		}
-		return 0
+		return compare(goal, b.metric(metric), a.metric(metric))
 	})
 	coloured := max(int(float64(len(ordered))*o.Top/100+0.5), 1)
 	var axes []axis
 	for _, name := range d.varying {
 		axes = append(axes, newAxis(trials, name, false))
 	}
-	var values []float64
-	for _, t := range trials {
-		values = append(values, t.metric(metric))
-	}
+	values := group{trials: ordered}.values(metric)
 	lowest, highest := extent(values)
 	result := axis{scale: newScale(words(metric), values, lowest > 0 && highest >= 100*lowest)}
-	top := ordered[len(ordered)-coloured:]
-	var topValues []float64
-	for _, t := range top {
-		topValues = append(topValues, t.metric(metric))
-	}
-	plot := &parallelPlot{
-		names: d.varying, axes: axes, result: result, metric: metric, goal: goal, trials: ordered, coloured: coloured,
-	}
-	plot.low, plot.high = extent(topValues)
-	for _, t := range trials {
-		for _, name := range d.varying {
-			if _, ok := t.parameter(name); !ok {
-				plot.absent++
-			}
-		}
+	plot := &parallelPlot{axes: axes, result: result, metric: metric, goal: goal, trials: ordered, coloured: coloured}
+	plot.low, plot.high = extent(values[len(values)-coloured:])
+	for _, name := range d.varying {
+		plot.absent = plot.absent || slices.ContainsFunc(trials, func(t trial) bool { return !t.has(name) })
 	}
 	f.draw = plot.draw
-	f.notes = append(f.notes, fmt.Sprintf("%d trials, those with the %s %s in colour (%d), the best darkest.",
-		len(ordered), goalWord(goal.Goal), words(metric), coloured))
-	if plot.absent > 0 {
-		f.notes = append(f.notes, "Below an axis: trials that do not have the parameter.")
+	f.note("%d trials, those with the %s %s in colour (%d), the best darkest.", len(ordered), goalWord(goal.Goal),
+		words(metric), coloured)
+	if plot.absent {
+		f.note("Below an axis: trials that do not have the parameter.")
 	}
-	if note := d.leftOut(len(d.trials)-d.diverged-len(trials), words(metric)); note != "" {
-		f.notes = append(f.notes, note)
-	}
+	f.noteLeftOut(d, len(trials), words(metric))
 	return nil
 }
 
@@ -80,7 +54,6 @@ const parallelSides = 44
 
 // parallelPlot is what parallel coordinates are drawn from.
 type parallelPlot struct {
-	names  []string
 	axes   []axis
 	result axis
 	metric string
@@ -90,8 +63,8 @@ type parallelPlot struct {
 	trials    []trial
 	coloured  int
 	low, high float64
-	// absent counts the parameters that trials do not have.
-	absent int
+	// absent says that some trials do not have all parameters.
+	absent bool
 }
 
 // hue is where a result lies in the scale of colours.
@@ -119,11 +92,9 @@ func (p *parallelPlot) draw(c draw.Canvas) {
 	floor := area.Min.Y - 12
 	for i, t := range p.trials {
 		var points []vg.Point
-		for k, name := range p.names {
-			value, ok := t.parameter(name)
-			at, ok := p.axes[k].at(value, ok)
+		for k := range p.axes {
 			y := floor
-			if ok {
+			if at, ok := p.axes[k].at(&t); ok {
 				y = up(&p.axes[k], at)
 			}
 			points = append(points, vg.Point{X: across(k), Y: y})
@@ -138,7 +109,7 @@ func (p *parallelPlot) draw(c draw.Canvas) {
 	for i := range n {
 		p.drawAxis(c, area, i, across(i), up)
 	}
-	if p.absent > 0 {
+	if p.absent {
 		small := letters(noteSize, faint, text.XRight, text.YCenter)
 		write(c, small, vg.Point{X: area.Min.X - 5, Y: floor}, "absent")
 		c.StrokeLine2(stroke(rule, 0.5, 2, 2), area.Min.X, floor, across(n-2), floor)

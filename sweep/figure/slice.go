@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,13 +16,15 @@ import (
 // axis is a parameter across: where its values stand.
 type axis struct {
 	scale
+	parameter string
 	// names are the values that are no numbers, in the order of their first trials.
 	names []string
 }
 
-// at is the place of a value; false if there is none.
-func (a *axis) at(value any, present bool) (float64, bool) {
-	if !present {
+// at is the place of a trial; false if there is none.
+func (a *axis) at(t *trial) (float64, bool) {
+	value, ok := t.parameter(a.parameter)
+	if !ok {
 		return 0, false
 	}
 	if a.names == nil {
@@ -50,7 +53,8 @@ func newAxis(trials []trial, name string, log bool) axis {
 		numbers = append(numbers, n)
 	}
 	if !only || len(numbers) == 0 {
-		a := axis{names: names, scale: scale{label: words(name), low: -0.5, high: float64(len(names)) - 0.5}}
+		a := axis{parameter: name, names: names,
+			scale: scale{label: words(name), low: -0.5, high: float64(len(names)) - 0.5}}
 		for i, text := range names {
 			a.marks = append(a.marks, plot.Tick{Value: float64(i), Label: text})
 		}
@@ -59,7 +63,7 @@ func newAxis(trials []trial, name string, log bool) axis {
 	slices.Sort(numbers)
 	numbers = slices.Compact(numbers)
 	log = numbers[0] > 0 && (log || spreadsOut(numbers))
-	a := axis{scale: newScale(words(name), numbers, log)}
+	a := axis{parameter: name, scale: newScale(words(name), numbers, log)}
 	const few, apart = 10, 0.06
 	if len(numbers) <= few {
 		last := math.Inf(-1)
@@ -99,15 +103,11 @@ func (d *data) widest(trials []trial, besides string) string {
 		if candidate == besides {
 			continue
 		}
-		a := newAxis(trials, candidate, false)
-		n := 0
-		for range groups(trials, []string{candidate}) {
-			n++
-		}
-		if a.names == nil {
+		n := len(groups(trials, []string{candidate}))
+		if newAxis(trials, candidate, false).names == nil {
 			n += 1000
 		}
-		if slices.ContainsFunc(trials, func(t trial) bool { _, ok := t.parameter(candidate); return !ok }) {
+		if slices.ContainsFunc(trials, func(t trial) bool { return !t.has(candidate) }) {
 			n -= 10_000 // it would leave trials out
 		}
 		if n > most {
@@ -120,11 +120,7 @@ func (d *data) widest(trials []trial, besides string) string {
 // slice draws one parameter against a metric: every trial a dot, for each group the
 // mean, and the range over everything else.
 func (d *data) slice(f *Figure, o Options) error {
-	metric, err := d.metric(o.Metric)
-	if err != nil {
-		return err
-	}
-	trials, err := d.valued(metric)
+	metric, trials, err := d.scored(o.Metric)
 	if err != nil {
 		return err
 	}
@@ -132,83 +128,77 @@ func (d *data) slice(f *Figure, o Options) error {
 	if err != nil {
 		return err
 	}
-	var values []float64
 	across := newAxis(trials, x, o.LogX)
 	if o.LogX && !across.log {
 		return wrong("the parameter %s has values that have no logarithm", x)
 	}
-	var drawn []trial
-	without := 0
-	for _, t := range trials {
-		value, ok := t.parameter(x)
-		_, placed := across.at(value, ok)
-		if !placed || o.LogY && t.metric(metric) <= 0 {
-			without++
-			continue
-		}
-		drawn = append(drawn, t)
-		values = append(values, t.metric(metric))
-	}
+	drawn := slices.DeleteFunc(slices.Clone(trials), func(t trial) bool {
+		_, placed := across.at(&t)
+		return !placed || o.LogY && t.metric(metric) <= 0
+	})
 	if len(drawn) == 0 {
 		return fmt.Errorf("%w: no trial has both %s and a place for its %s", ErrNothing, x, metric)
 	}
 	list := groups(drawn, by)
-	best(list, metric, d.goal(metric))
 	all := len(list)
-	list = list[:min(all, o.Groups)]
-	slices.SortStableFunc(list, func(a, b group) int {
-		return placeOf(drawn, by, a.label) - placeOf(drawn, by, b.label)
-	})
-	if all > len(list) {
-		f.notes = append(f.notes, fmt.Sprintf("The best %d of %d groups.", len(list), all))
-		values = values[:0]
-		for _, g := range list {
-			values = append(values, g.values(metric)...)
-		}
-	}
-	y := newScale(d.metricLabel(metric), values, o.LogY)
+	place := placeOf(drawn, by)
+	list = d.best(list, metric, o.Groups)
+	slices.SortStableFunc(list, func(a, b group) int { return place(a.label) - place(b.label) })
+	f.noteGroups(len(list), all)
+	var values []float64
 	var lines []line
 	for _, g := range list {
-		l := line{label: g.label, replicates: 2, band: 0.09}
-		for _, place := range groups(g.trials, []string{x}) {
-			at, _ := across.at(place.trials[0].value(x), true)
-			values := place.values(metric)
-			mean := middle(values, o.LogY)
-			l.x, l.mean = append(l.x, at), append(l.mean, mean)
-			l.low, l.high = append(l.low, slices.Min(values)), append(l.high, slices.Max(values))
-		}
-		lines = append(lines, sorted(l))
+		values = append(values, g.values(metric)...)
+		lines = append(lines, g.over(&across, metric, o.LogY))
 	}
+	y := newScale(d.metricLabel(metric), values, o.LogY)
 	f.draw = func(c draw.Canvas) {
-		drawLinesWith(c, across.scale, y, lines, layer(func(c draw.Canvas, toX, toY func(float64) vg.Length) {
+		drawLines(c, across.scale, y, lines, layer(func(c draw.Canvas, toX, toY func(float64) vg.Length) {
 			for i, g := range list {
+				dot := draw.GlyphStyle{Color: pale(groupColour(i), 0.45), Radius: 1.4, Shape: draw.CircleGlyph{}}
 				for _, t := range g.trials {
-					at, _ := across.at(t.value(x), true)
-					c.DrawGlyph(draw.GlyphStyle{Color: pale(groupColour(i), 0.45), Radius: 1.4,
-						Shape: draw.CircleGlyph{}},
-						vg.Point{X: toX(at), Y: toY(t.metric(metric))})
+					at, _ := across.at(&t)
+					c.DrawGlyph(dot, vg.Point{X: toX(at), Y: toY(t.metric(metric))})
 				}
 			}
 		}))
 	}
-	f.notes = append(f.notes, fmt.Sprintf("A dot each trial (%d); line: %s; band: smallest to largest over all other "+
-		"parameters and seeds.", len(drawn), meanWord(o.LogY)))
-	if note := d.leftOut(len(d.trials)-d.diverged-len(drawn), words(x)+" or "+words(metric)); note != "" {
-		f.notes = append(f.notes, note)
+	mean := "mean"
+	if o.LogY {
+		mean = "geometric mean"
 	}
+	f.note("A dot each trial (%d); line: %s; band: smallest to largest over all other parameters and seeds.",
+		len(drawn), mean)
+	f.noteLeftOut(d, len(drawn), words(x)+" or "+words(metric))
 	return nil
+}
+
+// over is the line of a group over an axis: at each place the mean of a metric, and its range.
+func (g group) over(across *axis, metric string, log bool) line {
+	l := line{label: g.label, replicates: 2, band: 0.09}
+	places := groups(g.trials, []string{across.parameter})
+	at := func(place group) float64 {
+		x, _ := across.at(&place.trials[0])
+		return x
+	}
+	slices.SortStableFunc(places, func(a, b group) int { return cmp.Compare(at(a), at(b)) })
+	for _, place := range places {
+		values := place.values(metric)
+		l.x, l.mean = append(l.x, at(place)), append(l.mean, middle(values, log))
+		l.low, l.high = append(l.low, slices.Min(values)), append(l.high, slices.Max(values))
+	}
+	return l
 }
 
 // sliced returns the parameter of a slice, and those whose values part the groups.
 func (d *data) sliced(trials []trial, o Options) (x string, by []string, err error) {
-	x = o.X
-	if x == "" {
+	if x = o.X; x == "" {
 		x = d.widest(trials, "")
 	}
 	if x == "" {
 		return "", nil, fmt.Errorf("%w: the trials differ in no parameter", ErrNothing)
 	}
-	if err := d.parameter(x); err != nil {
+	if err := d.check(x); err != nil {
 		return "", nil, err
 	}
 	by = o.GroupBy
@@ -218,12 +208,7 @@ func (d *data) sliced(trials []trial, o Options) (x string, by []string, err err
 			by = nil // nothing says what to part by
 		}
 	}
-	for _, name := range by {
-		if err := d.parameter(name); err != nil {
-			return "", nil, err
-		}
-	}
-	return x, by, nil
+	return x, by, d.check(by...)
 }
 
 // middle is the mean of values, the geometric one for a logarithmic axis.
@@ -240,36 +225,6 @@ func middle(values []float64, log bool) float64 {
 	return math.Exp(mean)
 }
 
-func meanWord(log bool) string {
-	if log {
-		return "geometric mean"
-	}
-	return "mean"
-}
-
-// sorted orders the points of a line from left to right.
-func sorted(l line) line {
-	order := make([]int, len(l.x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		if l.x[a] < l.x[b] {
-			return -1
-		}
-		return 1
-	})
-	pick := func(values []float64) []float64 {
-		all := make([]float64, len(values))
-		for i, from := range order {
-			all[i] = values[from]
-		}
-		return all
-	}
-	l.x, l.mean, l.low, l.high = pick(l.x), pick(l.mean), pick(l.low), pick(l.high)
-	return l
-}
-
 // goalWord is what the best value of a metric is.
 func goalWord(goal string) string {
 	if goal == sweep.Maximize {
@@ -279,10 +234,4 @@ func goalWord(goal string) string {
 }
 
 // extent is the smallest and the largest of values.
-func extent(values []float64) (low, high float64) {
-	low, high = math.Inf(1), math.Inf(-1)
-	for _, v := range values {
-		low, high = min(low, v), max(high, v)
-	}
-	return low, high
-}
+func extent(values []float64) (low, high float64) { return slices.Min(values), slices.Max(values) }

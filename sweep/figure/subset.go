@@ -2,13 +2,13 @@ package figure
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"html"
 	"maps"
+	"math/bits"
 	"regexp"
 	"slices"
 
@@ -122,14 +122,14 @@ func subset(data []byte, characters []rune) ([]byte, error) {
 	loca = binary.BigEndian.AppendUint32(loca, uint32(len(glyf)))
 	head, hhea, maxp, post := slices.Clone(tables["head"]), slices.Clone(tables["hhea"]), slices.Clone(tables["maxp"]),
 		slices.Clone(tables["post"][:32])
+	binary.BigEndian.PutUint32(head[8:], 0)  // the checksum of the file, which comes last
 	binary.BigEndian.PutUint16(head[50:], 1) // loca has 32 bits
 	binary.BigEndian.PutUint16(hhea[34:], uint16(len(order)))
 	binary.BigEndian.PutUint16(maxp[4:], uint16(len(order)))
 	binary.BigEndian.PutUint32(post, 0x00030000) // no names
 	return fontFile(map[string][]byte{
 		"OS/2": tables["OS/2"], "cmap": cmapTable(glyphOf, number), "glyf": glyf, "head": head, "hhea": hhea,
-		"hmtx": hmtx, "loca": loca,
-		"maxp": maxp, "name": tables["name"], "post": post,
+		"hmtx": hmtx, "loca": loca, "maxp": maxp, "name": tables["name"], "post": post,
 	}), nil
 }
 
@@ -244,71 +244,56 @@ func (g *glyphTable) parts(glyph uint16) (places [][]byte, err error) {
 // cmapTable maps characters to glyphs, in format 4: a segment for each run of
 // characters with a run of glyphs.
 func cmapTable(glyphOf map[rune]uint16, number map[uint16]uint16) []byte {
-	type segment struct{ first, last, delta uint16 }
-	var segments []segment
+	var firsts, lasts, deltas []uint16
 	for _, r := range slices.Sorted(maps.Keys(glyphOf)) {
 		if r == 0xffff {
 			continue
 		}
 		c := uint16(r)
 		delta := number[glyphOf[r]] - c
-		if n := len(segments); n > 0 && segments[n-1].last+1 == c && segments[n-1].delta == delta {
-			segments[n-1].last = c
+		if n := len(lasts); n > 0 && lasts[n-1]+1 == c && deltas[n-1] == delta {
+			lasts[n-1] = c
 			continue
 		}
-		segments = append(segments, segment{c, c, delta})
+		firsts, lasts, deltas = append(firsts, c), append(lasts, c), append(deltas, delta)
 	}
-	segments = append(segments, segment{0xffff, 0xffff, 1})
-	n := uint16(len(segments))
-	power, exponent := uint16(1), uint16(0)
-	for 2*power <= n {
-		power, exponent = 2*power, exponent+1
+	firsts, lasts, deltas = append(firsts, 0xffff), append(lasts, 0xffff), append(deltas, 1)
+	n := uint16(len(firsts))
+	t := append16(nil, 0, 1, 3, 1, 0, 12) // version, one table, Windows, Unicode, at byte 12
+	t = append16(t, 4, 16+8*n, 0, 2*n)
+	t = append16(t, searchFields(n, 2)...)
+	t = append16(append16(t, lasts...), 0)
+	t = append16(append16(t, firsts...), deltas...)
+	return append16(t, make([]uint16, n)...)
+}
+
+// searchFields are what readers of n entries of a size begin a binary search with.
+func searchFields(n, size uint16) []uint16 {
+	exponent := uint16(bits.Len16(n) - 1)
+	power := uint16(1) << exponent
+	return []uint16{size * power, exponent, size * (n - power)}
+}
+
+func append16(dst []byte, values ...uint16) []byte {
+	for _, v := range values {
+		dst = binary.BigEndian.AppendUint16(dst, v)
 	}
-	var t []byte
-	put := func(values ...uint16) {
-		for _, v := range values {
-			t = binary.BigEndian.AppendUint16(t, v)
-		}
-	}
-	put(0, 1, 3, 1, 0, 12) // version, one table, Windows, Unicode, at byte 12
-	put(4, 16+8*n, 0, 2*n, 2*power, exponent, 2*(n-power))
-	for _, s := range segments {
-		put(s.last)
-	}
-	put(0)
-	for _, s := range segments {
-		put(s.first)
-	}
-	for _, s := range segments {
-		put(s.delta)
-	}
-	for range segments {
-		put(0)
-	}
-	return t
+	return dst
 }
 
 // fontFile puts tables together, with their checksums.
 func fontFile(tables map[string][]byte) []byte {
-	names := slices.SortedFunc(maps.Keys(tables), func(a, b string) int { return cmp.Compare(a, b) })
+	names := slices.Sorted(maps.Keys(tables))
 	n := uint16(len(names))
-	power, exponent := uint16(1), uint16(0)
-	for 2*power <= n {
-		power, exponent = 2*power, exponent+1
-	}
-	var file []byte
-	file = binary.BigEndian.AppendUint32(file, 0x00010000)
-	for _, v := range []uint16{n, 16 * power, exponent, 16 * (n - power)} {
-		file = binary.BigEndian.AppendUint16(file, v)
-	}
-	body := make([]byte, 0, 1<<14)
+	file := binary.BigEndian.AppendUint32(nil, 0x00010000)
+	file = append16(append16(file, n), searchFields(n, 16)...)
+	var body []byte
 	start := len(file) + 16*len(names)
 	headAt := 0
 	for _, name := range names {
-		table := slices.Clone(tables[name])
+		table := tables[name]
 		if name == "head" {
 			headAt = start + len(body)
-			binary.BigEndian.PutUint32(table[8:], 0)
 		}
 		file = append(file, name...)
 		for _, v := range []uint32{checksum(table), uint32(start + len(body)), uint32(len(table))} {

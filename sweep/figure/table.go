@@ -1,7 +1,6 @@
 package figure
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -10,16 +9,14 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"sweep/sweep"
 )
 
 // table draws groups of trials with the number, mean, standard deviation and best
 // of a metric, the best group first.
 func (d *data) table(f *Figure, o Options) error {
-	metric, err := d.metric(o.Metric)
-	if err != nil {
-		return err
-	}
-	trials, err := d.valued(metric)
+	metric, trials, err := d.scored(o.Metric)
 	if err != nil {
 		return err
 	}
@@ -27,15 +24,13 @@ func (d *data) table(f *Figure, o Options) error {
 	if len(by) == 0 {
 		by = d.varying
 	}
-	for _, name := range by {
-		if err := d.parameter(name); err != nil {
-			return err
-		}
+	if err := d.check(by...); err != nil {
+		return err
 	}
 	list := groups(trials, by)
-	best(list, metric, d.goal(metric))
 	all := len(list)
-	list = list[:min(all, o.Groups)]
+	list = d.best(list, metric, o.Groups)
+	goal := d.goal(metric)
 	header := make([]string, 0, len(by)+4)
 	for _, name := range by {
 		header = append(header, words(name))
@@ -52,36 +47,31 @@ func (d *data) table(f *Figure, o Options) error {
 	for _, g := range list {
 		var row []string
 		for _, name := range by {
-			value, ok := g.trials[0].parameter(name)
-			if !ok {
-				row = append(row, "–")
-				continue
+			text := "–"
+			if value, ok := g.trials[0].parameter(name); ok {
+				text = valueText(value)
 			}
-			row = append(row, valueText(value))
+			row = append(row, text)
 		}
 		values := g.values(metric)
 		mean, spread := meanAndSpread(values)
-		low, high := extent(values)
-		if goalWord(d.goal(metric)) == "largest" {
-			low = high
+		best, largest := extent(values)
+		if goal == sweep.Maximize {
+			best = largest
 		}
 		deviation := "–"
 		if len(values) > 1 {
 			deviation = short(spread)
 		}
-		rows = append(rows, append(row, strconv.Itoa(len(values)), short(mean), deviation, short(low)))
+		rows = append(rows, append(row, strconv.Itoa(len(values)), short(mean), deviation, short(best)))
 	}
 	if o.Height == 0 {
 		f.height = vg.Length(len(rows)+2)*1.6*labelSize + 5*labelSize
 	}
 	f.draw = func(c draw.Canvas) { drawTable(c, header, rows, len(by)) }
-	f.notes = append(f.notes, fmt.Sprintf("%s; the %s is the best.", d.metricLabel(metric), goalWord(d.goal(metric))))
-	if all > len(list) {
-		f.notes = append(f.notes, fmt.Sprintf("The best %d of %d groups.", len(list), all))
-	}
-	if note := d.leftOut(len(d.trials)-d.diverged-len(trials), words(metric)); note != "" {
-		f.notes = append(f.notes, note)
-	}
+	f.note("%s; the %s is the best.", d.metricLabel(metric), goalWord(goal))
+	f.noteGroups(len(list), all)
+	f.noteLeftOut(d, len(trials), words(metric))
 	return nil
 }
 
@@ -132,7 +122,7 @@ func drawTable(c draw.Canvas, header []string, rows [][]string, names int) {
 		if i == 0 {
 			style = bold
 		}
-		line(slices.Clone(row), style)
+		line(row, style)
 	}
 	c.StrokeLine2(stroke(ink, 0.9), c.Min.X, y+height/2, right, y+height/2)
 }
