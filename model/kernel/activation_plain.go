@@ -37,13 +37,6 @@ func plainTanhDerivative[F Float](dst, grad, out []F) {
 	}
 }
 
-func plainExp[F Float](dst, src []F) {
-	dst = dst[:len(src)]
-	for i, x := range src {
-		dst[i] = exp(x)
-	}
-}
-
 func plainSigmoid[F Float](dst, src []F) {
 	dst = dst[:len(src)]
 	for i, x := range src {

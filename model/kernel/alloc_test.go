@@ -76,8 +76,6 @@ func TestNoAllocations(t *testing.T) {
 			"Adam":                func() { s.Adam(x, y, z, w, 1, 1, 1, 1, 1) },
 			"RMSprop":             func() { s.RMSprop(x, y, z, 1, 1, 1) },
 			"Momentum":            func() { s.Momentum(x, y, z, 1, 1) },
-			"ReflectLeft":         func() { s.ReflectLeft(square, x) },
-			"ReflectLeftBackward": func() { s.ReflectLeftBackward(square, square, x, y) },
 		} {
 			if n := testing.AllocsPerRun(10, f); n != 0 {
 				t.Errorf("%s allocates %v times", name, n)

@@ -222,25 +222,24 @@ func BenchmarkReflectors(b *testing.B) {
 		for k := range m {
 			operations += float64(4 * (n - k) * n)
 		}
-		u := benchMatrix(1, m, n)
+		reflectors := func(seed uint64) (us [][]float32) {
+			u := benchMatrix(seed, m, n)
+			for k := range m {
+				us = append(us, u.Row(k)[k:])
+			}
+			return us
+		}
+		us := reflectors(1)
 		b.Run(fmt.Sprintf("form/%d", n), func(b *testing.B) {
 			benchLevels(b, operations, func(s *Set[float32]) func() {
 				q := benchMatrix(2, n, n)
-				return func() {
-					for k := range m {
-						s.ReflectLeft(q, u.Row(k)[k:])
-					}
-				}
+				return func() { s.ReflectLeftAll(q, us) }
 			})
 		})
 		b.Run(fmt.Sprintf("backward/%d", n), func(b *testing.B) {
 			benchLevels(b, 4*operations, func(s *Set[float32]) func() {
-				q, g, du := benchMatrix(2, n, n), benchMatrix(3, n, n), benchMatrix(4, m, n)
-				return func() {
-					for k := range m {
-						s.ReflectLeftBackward(q, g, u.Row(k)[k:], du.Row(k)[k:])
-					}
-				}
+				q, g, dus := benchMatrix(2, n, n), benchMatrix(3, n, n), reflectors(4)
+				return func() { s.ReflectLeftAllBackward(q, g, us, dus) }
 			})
 		})
 	}

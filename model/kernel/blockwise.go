@@ -5,10 +5,7 @@ package kernel
 
 // RowMaxima is m[i] = max(m[i], max_j a[i][j]).
 func (s *Set[F]) RowMaxima(m []F, a Matrix[F]) {
-	a.check()
-	if len(m) != a.Rows {
-		panic("kernel: vector length differs from rows")
-	}
+	checkRows(&a, m)
 	if a.empty() {
 		return
 	}
@@ -21,10 +18,7 @@ func (s *Set[F]) RowMaxima(m []F, a Matrix[F]) {
 
 // ExpSums is a[i][j] = exp(a[i][j] − m[i]), sums[i] += Σ_j a[i][j].
 func (s *Set[F]) ExpSums(sums []F, a Matrix[F], m []F) {
-	a.check()
-	if len(m) != a.Rows || len(sums) != a.Rows {
-		panic("kernel: vector length differs from rows")
-	}
+	checkRows(&a, m, sums)
 	if a.empty() {
 		return
 	}
@@ -37,13 +31,8 @@ func (s *Set[F]) ExpSums(sums []F, a Matrix[F], m []F) {
 
 // RowWeightedSumsAdd is dst[j] += Σ_i d[i]·a[i][j].
 func (s *Set[F]) RowWeightedSumsAdd(dst []F, a Matrix[F], d []F) {
-	a.check()
-	if len(dst) != a.Cols {
-		panic("kernel: vector length differs from columns")
-	}
-	if len(d) != a.Rows {
-		panic("kernel: vector length differs from rows")
-	}
+	checkColumns(&a, dst)
+	checkRows(&a, d)
 	if a.empty() {
 		return
 	}

@@ -2,10 +2,7 @@ package kernel
 
 // ColumnSumsAdd is dst[j] += Σ_i a[i][j], the gradient of a bias.
 func (s *Set[F]) ColumnSumsAdd(dst []F, a Matrix[F]) {
-	a.check()
-	if len(dst) != a.Cols {
-		panic("kernel: vector length differs from columns")
-	}
+	checkColumns(&a, dst)
 	if a.empty() {
 		return
 	}
@@ -18,12 +15,8 @@ func (s *Set[F]) ColumnSumsAdd(dst []F, a Matrix[F]) {
 
 // ColumnProductSumsAdd is dst[j] += Σ_i a[i][j]·b[i][j], the gradient of a diagonal.
 func (s *Set[F]) ColumnProductSumsAdd(dst []F, a, b Matrix[F]) {
-	a.check()
-	b.checkShape(a.Rows, a.Cols)
-	if len(dst) != a.Cols {
-		panic("kernel: vector length differs from columns")
-	}
-	if a.empty() {
+	checkColumns(&a, dst)
+	if a.emptyAs(&b) {
 		return
 	}
 	if l := s.loops; l != nil {
@@ -35,12 +28,8 @@ func (s *Set[F]) ColumnProductSumsAdd(dst []F, a, b Matrix[F]) {
 
 // ScaleColumnsAdd is dst[i][j] += d[j]·src[i][j], the product with a diagonal.
 func (s *Set[F]) ScaleColumnsAdd(dst Matrix[F], d []F, src Matrix[F]) {
-	dst.check()
-	src.checkShape(dst.Rows, dst.Cols)
-	if len(d) != dst.Cols {
-		panic("kernel: vector length differs from columns")
-	}
-	if dst.empty() {
+	checkColumns(&dst, d)
+	if dst.emptyAs(&src) {
 		return
 	}
 	if l := s.loops; l != nil {

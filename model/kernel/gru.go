@@ -28,17 +28,15 @@ package kernel
 //	TransposedAdd(dW_zrᵀ, hPrev, zr)   TransposedAdd(dW_hᵀ, drh, cand)
 //	TransposedAdd(dU_zrᵀ, x, zr)       TransposedAdd(dU_hᵀ, x, cand)
 //
-// for this step, or once for all steps if zr, cand and drh are kept for each.
-// rh need not be kept: backward makes it again.
+// for this step, or once for all steps if zr, cand and drh are stored for each.
+// rh need not be stored: backward computes it again.
 
 // GRUGates is z = σ(z), r = σ(r), rh = r∘hPrev. gates [B×2n] holds the
 // pre-activations in column blocks z, r and is overwritten with the gates; hPrev
 // and rh are B×n.
 func (s *Set[F]) GRUGates(gates, hPrev, rh Matrix[F]) {
-	rh.check()
 	gates.checkShape(rh.Rows, 2*rh.Cols)
-	hPrev.checkShape(rh.Rows, rh.Cols)
-	if rh.empty() {
+	if rh.emptyAs(&hPrev) {
 		return
 	}
 	if l := s.loops; l != nil {
@@ -53,63 +51,51 @@ func (s *Set[F]) GRUGates(gates, hPrev, rh Matrix[F]) {
 // the gates z, r; cand [B×n] the pre-activations of the candidate, overwritten
 // with the candidate. h may be the same view as hPrev.
 func (s *Set[F]) GRUBlend(gates, cand, hPrev, h Matrix[F]) {
-	h.check()
 	gates.checkShape(h.Rows, 2*h.Cols)
-	cand.checkShape(h.Rows, h.Cols)
-	hPrev.checkShape(h.Rows, h.Cols)
-	if h.empty() {
+	if h.emptyAs(&cand, &hPrev) {
 		return
 	}
 	if l := s.loops; l != nil {
-		l.gruBlend(single(gates.Data), float*gates.Stride, single(cand.Data), float*cand.Stride, single(hPrev.Data),
-			float*hPrev.Stride,
-			single(h.Data), float*h.Stride, h.Rows, h.Cols)
+		l.gruBlend(single(gates.Data), float*gates.Stride, single(cand.Data), float*cand.Stride,
+			single(hPrev.Data), float*hPrev.Stride, single(h.Data), float*h.Stride, h.Rows, h.Cols)
 		return
 	}
 	plainGRUBlend(gates, cand, hPrev, h)
 }
 
-// GRUBlendBackward is the way back through GRUBlend, given dh = ∂L/∂h:
+// GRUBlendBackward is the backward pass of GRUBlend, given dh = ∂L/∂h:
 //
 //	δcand = dh∘z∘(1−cand²)   δz = dh∘(cand−hPrev)∘z∘(1−z)   dh = dh∘(1−z)
 //
 // δcand overwrites cand, δz the first block of gates; the second block, r, stays.
 // dh is left as the part of ∂L/∂hPrev that came by the blend.
 func (s *Set[F]) GRUBlendBackward(gates, cand, hPrev, dh Matrix[F]) {
-	dh.check()
 	gates.checkShape(dh.Rows, 2*dh.Cols)
-	cand.checkShape(dh.Rows, dh.Cols)
-	hPrev.checkShape(dh.Rows, dh.Cols)
-	if dh.empty() {
+	if dh.emptyAs(&cand, &hPrev) {
 		return
 	}
 	if l := s.loops; l != nil {
 		l.gruBlendBackward(single(gates.Data), float*gates.Stride, single(cand.Data), float*cand.Stride,
-			single(hPrev.Data), float*hPrev.Stride,
-			single(dh.Data), float*dh.Stride, dh.Rows, dh.Cols)
+			single(hPrev.Data), float*hPrev.Stride, single(dh.Data), float*dh.Stride, dh.Rows, dh.Cols)
 		return
 	}
 	plainGRUBlendBackward(gates, cand, hPrev, dh)
 }
 
-// GRUGatesBackward is the way back through rh = r∘hPrev and r = σ(·), given
+// GRUGatesBackward is the backward pass of rh = r∘hPrev and r = σ(·), given
 // drh = ∂L/∂rh:
 //
 //	δr = drh∘hPrev∘r∘(1−r)   dh += drh∘r   drh = r∘hPrev
 //
 // δr overwrites the second block of gates, rh overwrites drh.
 func (s *Set[F]) GRUGatesBackward(gates, hPrev, drh, dh Matrix[F]) {
-	dh.check()
 	gates.checkShape(dh.Rows, 2*dh.Cols)
-	hPrev.checkShape(dh.Rows, dh.Cols)
-	drh.checkShape(dh.Rows, dh.Cols)
-	if dh.empty() {
+	if dh.emptyAs(&hPrev, &drh) {
 		return
 	}
 	if l := s.loops; l != nil {
 		l.gruGatesBackward(single(gates.Data), float*gates.Stride, single(hPrev.Data), float*hPrev.Stride,
-			single(drh.Data), float*drh.Stride,
-			single(dh.Data), float*dh.Stride, dh.Rows, dh.Cols)
+			single(drh.Data), float*drh.Stride, single(dh.Data), float*dh.Stride, dh.Rows, dh.Cols)
 		return
 	}
 	plainGRUGatesBackward(gates, hPrev, drh, dh)

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -28,10 +29,8 @@ func (l Level) String() string {
 
 // ParseLevel is the level of that name: plain, avx2 or avx512.
 func ParseLevel(name string) (Level, error) {
-	for l, n := range levelNames {
-		if n == name {
-			return Level(l), nil
-		}
+	if l := slices.Index(levelNames[:], name); l >= 0 {
+		return Level(l), nil
 	}
 	return 0, fmt.Errorf("kernel level %q is not known: want one of %s", name, strings.Join(levelNames[:], ", "))
 }

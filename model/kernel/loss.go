@@ -27,10 +27,10 @@ func (s *Set[F]) SoftmaxCrossEntropy(dlogits, logits Matrix[F], labels []int, sc
 	if logits.empty() {
 		return 0, 0
 	}
-	return s.softmax(dlogits, logits, labels, scale)
+	return s.backend.softmaxCrossEntropy(dlogits, logits, labels, scale)
 }
 
-func plainSoftmaxCrossEntropy[F Float](dlogits, logits Matrix[F], labels []int, scale F) (loss float64, correct int) {
+func (p plain[F]) softmaxCrossEntropy(dlogits, logits Matrix[F], labels []int, scale F) (loss float64, correct int) {
 	for i, y := range labels {
 		row := logits.Row(i)
 		largest, label := row[argmax(row)], row[y]

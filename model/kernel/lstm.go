@@ -3,7 +3,7 @@ package kernel
 // LSTMForward is time steps of an LSTM over so many rows, a series in each. gates,
 // cells and states hold blocks of rows: c and h before the first step and then those
 // after each, and the gates of each, in column blocks of n in the order input i,
-// forget f, candidate g, output o. What is not kept may be a single block, which
+// forget f, candidate g, output o. What no later pass reads may be a single block, which
 // every step overwrites. x are the inputs of the steps, m the input's weight, packed
 // with the bias, and w the state's:
 //
@@ -21,10 +21,10 @@ func (s *Set[F]) LSTMForward(gates, cells, states Matrix[F], rows int, w *Packed
 	gate, state, input := gates.Slice(0, rows), states.Slice(0, rows), x.Slice(0, rows)
 	s.checkFactors(&gate, &state, w, false)
 	s.checkFactors(&gate, &input, m, true)
-	s.lstmForward(gates, cells, states, rows, w, x, m)
+	s.backend.lstmForward(gates, cells, states, rows, w, x, m)
 }
 
-// LSTMBackward is the way back through LSTMForward, all of whose blocks were kept.
+// LSTMBackward is the backward pass of LSTMForward, given all of its blocks.
 // dh and dc are ∂L/∂h and ∂L/∂c after the last step and become those before the
 // first, w is Wᵀ packed, and deltas, which may be the same view as gates, are set to
 // the gradients of the gates' arguments:
@@ -33,8 +33,8 @@ func (s *Set[F]) LSTMForward(gates, cells, states Matrix[F], rows int, w *Packed
 //	δo = dh∘h∘(1−o)   δi = dc∘g∘i∘(1−i)   δf = dc∘cells[t]∘f∘(1−f)   δg = dc∘i∘(1−g²)
 //	dc = dc∘f   dh = δ·Wᵀ
 //
-// While it works on a step it asks for what it needs of the one before, and at the
-// first for the memory to prefetch, in two parts.
+// During each step it prefetches what the one before needs, and during the first the
+// memory given, in two parts.
 func (s *Set[F]) LSTMBackward(deltas, gates, cells, states Matrix[F], rows int, w *Packed[F], dh, dc Matrix[F],
 	prefetch, then []F) {
 	checkBlocks(&gates, rows)
@@ -48,7 +48,7 @@ func (s *Set[F]) LSTMBackward(deltas, gates, cells, states Matrix[F], rows int, 
 	dc.checkShape(rows, dc.Cols)
 	delta := deltas.Slice(0, rows)
 	s.checkFactors(&dh, &delta, w, false)
-	s.lstmBackward(deltas, gates, cells, states, rows, w, dh, dc, prefetch, then)
+	s.backend.lstmBackward(deltas, gates, cells, states, rows, w, dh, dc, prefetch, then)
 }
 
 // checkStep panics unless the matrix has so many rows in blocks, or is one block.
@@ -67,21 +67,21 @@ func stepBlock[F Float](m Matrix[F], rows, t int) Matrix[F] {
 	return m.Slice(t*rows, (t+1)*rows)
 }
 
-func plainLSTMForward[F Float](gates, cells, states Matrix[F], rows int, w *Packed[F], x Matrix[F], m *Packed[F]) {
+func (p plain[F]) lstmForward(gates, cells, states Matrix[F], rows int, w *Packed[F], x Matrix[F], m *Packed[F]) {
 	for t := range x.Rows / rows {
 		gate, state := stepBlock(gates, rows, t), stepBlock(states, rows, t)
-		plainMultiply(gate, Sum[F]{X: x.Slice(t*rows, (t+1)*rows), M: m, A: state, B: w}, stage[F]{})
+		p.multiply(gate, Sum[F]{X: x.Slice(t*rows, (t+1)*rows), M: m, A: state, B: w}, stage[F]{})
 		plainLSTMGates(gate, stepBlock(cells, rows, t), stepBlock(cells, rows, t+1), stepBlock(states, rows, t+1))
 	}
 }
 
-func plainLSTMBackward[F Float](deltas, gates, cells, states Matrix[F], rows int, w *Packed[F],
+func (p plain[F]) lstmBackward(deltas, gates, cells, states Matrix[F], rows int, w *Packed[F],
 	dh, dc Matrix[F], _, _ []F) {
 	for t := gates.Rows/rows - 1; t >= 0; t-- {
 		delta := stepBlock(deltas, rows, t)
 		plainLSTMGatesBackward(delta, stepBlock(gates, rows, t), stepBlock(cells, rows, t),
 			stepBlock(states, rows, t+1), dh, dc)
-		plainMultiply(dh, Sum[F]{A: delta, B: w}, stage[F]{})
+		p.multiply(dh, Sum[F]{A: delta, B: w}, stage[F]{})
 	}
 }
 

@@ -22,8 +22,7 @@ const PaddedColumns = 512
 // NewPadded is a matrix of zeros. Rows that are long are padded, so that those of one
 // column do not compete for the same few places of the cache.
 func NewPadded[F Float](rows, cols int) Matrix[F] {
-	stride := PaddedStride(cols)
-	return Matrix[F]{Data: Make[F](rows * stride), Rows: rows, Cols: cols, Stride: stride}
+	return newStrided[F](rows, cols, PaddedStride(cols))
 }
 
 // PaddedStride is the stride of a NewPadded matrix of so many columns.
@@ -36,11 +35,12 @@ func PaddedStride(cols int) int {
 
 // NewLines is a matrix of zeros whose rows, if they are short, lie in cache lines of
 // their own: what writes in the place of a row must not wait with reading the next one.
-func NewLines[F Float](rows, cols int) Matrix[F] {
-	if cols >= lineElements {
-		return NewPadded[F](rows, cols)
-	}
-	return Matrix[F]{Data: Make[F](rows * lineElements), Rows: rows, Cols: cols, Stride: lineElements}
+func NewLines[F Float](rows, cols int) Matrix[F] { return newStrided[F](rows, cols, linesStride(cols)) }
+
+func linesStride(cols int) int { return max(PaddedStride(cols), lineElements) }
+
+func newStrided[F Float](rows, cols, stride int) Matrix[F] {
+	return Matrix[F]{Data: Make[F](rows * stride), Rows: rows, Cols: cols, Stride: stride}
 }
 
 // lineElements is the number of float32 in a cache line.
@@ -111,6 +111,45 @@ func (m *Matrix[F]) checkShape(rows, cols int) {
 	}
 }
 
+// emptyAs panics unless the matrix and those beside it are of one shape, and reports
+// whether they have no elements.
+func (m *Matrix[F]) emptyAs(others ...*Matrix[F]) bool {
+	m.check()
+	for _, o := range others {
+		o.checkShape(m.Rows, m.Cols)
+	}
+	return m.empty()
+}
+
+// checkColumns checks the matrix, and panics unless the vectors have an element for each column.
+func checkColumns[F Float](m *Matrix[F], vectors ...[]F) {
+	m.check()
+	for _, v := range vectors {
+		if len(v) != m.Cols {
+			panic("kernel: vector length differs from columns")
+		}
+	}
+}
+
+// checkRows checks the matrix, and panics unless the vectors have an element for each row.
+func checkRows[F Float](m *Matrix[F], vectors ...[]F) {
+	m.check()
+	for _, v := range vectors {
+		if len(v) != m.Rows {
+			panic("kernel: vector length differs from rows")
+		}
+	}
+}
+
+// checkLengths panics unless the vectors are of one length.
+func checkLengths[F Float](first []F, others ...[]F) {
+	for _, v := range others {
+		if len(v) != len(first) {
+			panic("kernel: vector lengths differ")
+		}
+	}
+}
+
 // empty reports whether the matrix has no elements.
 func (m *Matrix[F]) empty() bool { return m.Rows == 0 || m.Cols == 0 }
 
@@ -118,9 +157,4 @@ func (m *Matrix[F]) empty() bool { return m.Rows == 0 || m.Cols == 0 }
 func PaddedSize(rows, cols int) int { return rows * PaddedStride(cols) }
 
 // LinesSize is the number of elements of a NewLines matrix.
-func LinesSize(rows, cols int) int {
-	if cols >= lineElements {
-		return PaddedSize(rows, cols)
-	}
-	return rows * lineElements
-}
+func LinesSize(rows, cols int) int { return rows * linesStride(cols) }

@@ -2,9 +2,8 @@ package kernel
 
 import "unsafe"
 
-// hugeBytes is the size from which on memory is asked for in huge pages: a history
-// that is gone through once a minibatch would miss the processor's table of pages
-// at every small one.
+// hugeBytes is the size from which on memory is requested in huge pages: in small ones, a
+// history that is read once a minibatch misses the processor's table of pages at each.
 const hugeBytes = 4 << 20
 
 // Make returns n zeros, in huge pages if they are many and the system has such.

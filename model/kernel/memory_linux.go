@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adviseHuge asks for huge pages where x has not been touched yet. A system that
-// has none goes on with small ones.
+// adviseHuge requests huge pages where x has not been touched yet. A system without them
+// keeps to small ones.
 func adviseHuge[F Float](x []F) {
 	const page = 2 << 20
 	start := unsafe.Pointer(unsafe.SliceData(x))

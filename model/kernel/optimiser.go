@@ -12,9 +12,7 @@ import "math"
 // correction = 1/√(1−β2ᵗ). The form of the paper's section 2 (and of TensorFlow)
 // is correction = 1 and rate = learning rate·√(1−β2ᵗ)/(1−β1ᵗ).
 func (s *Set[F]) Adam(param, grad, m, v []F, rate, beta1, beta2, correction, epsilon F) {
-	if len(grad) != len(param) || len(m) != len(param) || len(v) != len(param) {
-		panic("kernel: vector lengths differ")
-	}
+	checkLengths(param, grad, m, v)
 	if l := s.loops; l != nil {
 		l.adam(single(param), single(grad), single(m), single(v), len(param),
 			float32(rate), float32(beta1), float32(1-beta1), float32(beta2), float32(1-beta2), float32(correction),
@@ -28,9 +26,7 @@ func (s *Set[F]) Adam(param, grad, m, v []F, rate, beta1, beta2, correction, eps
 //
 //	v = ρ·v + (1−ρ)·grad²   param −= rate·grad / (√v + ε)
 func (s *Set[F]) RMSprop(param, grad, v []F, rate, rho, epsilon F) {
-	if len(grad) != len(param) || len(v) != len(param) {
-		panic("kernel: vector lengths differ")
-	}
+	checkLengths(param, grad, v)
 	if l := s.loops; l != nil {
 		l.rmsprop(single(param), single(grad), single(v), len(param), float32(rate), float32(rho), float32(1-rho),
 			float32(epsilon))
@@ -43,9 +39,7 @@ func (s *Set[F]) RMSprop(param, grad, v []F, rate, rho, epsilon F) {
 //
 //	velocity = momentum·velocity + grad   param −= rate·velocity
 func (s *Set[F]) Momentum(param, grad, velocity []F, rate, momentum F) {
-	if len(grad) != len(param) || len(velocity) != len(param) {
-		panic("kernel: vector lengths differ")
-	}
+	checkLengths(param, grad, velocity)
 	if l := s.loops; l != nil {
 		l.momentum(single(param), single(grad), single(velocity), len(param), float32(rate), float32(momentum))
 		return

@@ -24,8 +24,7 @@ func (p *Packed[F]) rows() int {
 // panel is where the panel that begins at column j lies.
 func (p *Packed[F]) panel(j int) []F { return p.data[j*p.rows():] }
 
-// Memory is where the operand lies, to be asked for ahead of its use; see
-// [Sum].
+// Memory is where the operand lies, for [Sum.Prefetch].
 func (p *Packed[F]) Memory() []F { return p.data }
 
 // Pack sets dst to B, reusing its storage.
@@ -71,7 +70,7 @@ func (s *Set[F]) packTransposed(dst *Packed[F], b Matrix[F], bias []F) {
 	s.resize(dst, b.Cols, b.Rows, bias != nil)
 	for j := 0; j < b.Rows; j += s.width {
 		panel, w, n := s.beginPanel(dst, j, bias)
-		s.transpose(Matrix[F]{Data: panel, Rows: b.Cols, Cols: n, Stride: w}, b.Slice(j, j+n))
+		s.backend.transposeMatrix(Matrix[F]{Data: panel, Rows: b.Cols, Cols: n, Stride: w}, b.Slice(j, j+n))
 	}
 }
 
@@ -79,11 +78,11 @@ func (s *Set[F]) packTransposed(dst *Packed[F], b Matrix[F], bias []F) {
 func (s *Set[F]) Transpose(dst, src Matrix[F]) {
 	src.check()
 	dst.checkShape(src.Cols, src.Rows)
-	s.transpose(dst, src)
+	s.backend.transposeMatrix(dst, src)
 }
 
 // dst[j][i] = src[i][j]
-func plainTranspose[F Float](dst, src Matrix[F]) {
+func (p plain[F]) transposeMatrix(dst, src Matrix[F]) {
 	plainTransposePart(dst, src, 0, 0)
 }
 

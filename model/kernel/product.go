@@ -10,9 +10,8 @@ type Sum[F Float] struct {
 	H Matrix[F] // may be the same view as the result
 	D []F
 
-	// Prefetch are parts of memory that are asked for meanwhile, from wherever they
-	// are, to be in the second-level cache when they are used next. They change
-	// no result.
+	// Prefetch are parts of memory that are fetched meanwhile into the second-level
+	// cache, for their next use. They change no result.
 	Prefetch [2][]F
 }
 
@@ -35,16 +34,11 @@ func (s *Set[F]) MultiplyAdd(c, a Matrix[F], b *Packed[F]) {
 	s.MultiplySum(c, Sum[F]{A: a, B: b, H: c})
 }
 
-// MultiplyBias is C = 1·biasᵀ + X·M.
-func (s *Set[F]) MultiplyBias(c, x Matrix[F], m *Packed[F]) {
-	s.MultiplySum(c, Sum[F]{X: x, M: m})
-}
-
 // MultiplySum is C = the sum.
 func (s *Set[F]) MultiplySum(c Matrix[F], sum Sum[F]) {
 	s.checkSum(&c, &sum)
 	if !c.empty() {
-		s.multiply(c, sum, stage[F]{})
+		s.backend.multiply(c, sum, stage[F]{})
 	}
 }
 
@@ -56,7 +50,7 @@ func (s *Set[F]) MultiplyActivate(c Matrix[F], sum Sum[F], act Activation, slope
 	checkActivation(act)
 	checkSlope(act, slope)
 	if !c.empty() {
-		s.multiply(c, sum, stage[F]{activation: act, slope: slope})
+		s.backend.multiply(c, sum, stage[F]{activation: act, slope: slope})
 	}
 }
 
@@ -68,7 +62,7 @@ func (s *Set[F]) MultiplyDerivative(c Matrix[F], sum Sum[F], out Matrix[F], act 
 	out.checkShape(c.Rows, c.Cols)
 	checkActivation(act)
 	if !c.empty() {
-		s.multiply(c, sum, stage[F]{activation: act, slope: slope, derivative: true, out: out})
+		s.backend.multiply(c, sum, stage[F]{activation: act, slope: slope, derivative: true, out: out})
 	}
 }
 
@@ -86,7 +80,7 @@ func (s *Set[F]) MultiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], x Ma
 	checkActivation(act)
 	checkSlope(act, slope)
 	if !next.empty() {
-		s.multiplyActivateSteps(c, rows, b, x, m, act, slope)
+		s.backend.multiplyActivateSteps(c, rows, b, x, m, act, slope)
 	}
 }
 
@@ -97,8 +91,8 @@ func (s *Set[F]) MultiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], x Ma
 //
 //	C[t] = (C[t+1]·B) ∘ φ'(out[t])
 //
-// While it works on a step it asks for the outputs of the one before, and at the
-// first for the memory to prefetch.
+// During each step it prefetches the outputs of the one before, and during the first the
+// memory given.
 func (s *Set[F]) MultiplyDerivativeSteps(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F,
 	prefetch []F) {
 	checkBlocks(&c, rows)
@@ -106,7 +100,7 @@ func (s *Set[F]) MultiplyDerivativeSteps(c Matrix[F], rows int, b *Packed[F], ou
 	out.checkShape(max(c.Rows-rows, 0), c.Cols)
 	checkActivation(act)
 	if !out.empty() {
-		s.multiplyDerivativeSteps(c, rows, b, out, act, slope, prefetch)
+		s.backend.multiplyDerivativeSteps(c, rows, b, out, act, slope, prefetch)
 	}
 }
 
@@ -178,7 +172,7 @@ func (s *Set[F]) Transposed(c, a, b Matrix[F], scratch *Scratch[F]) {
 func (s *Set[F]) multiplyTransposed(c, a, b Matrix[F], scratch *Scratch[F], add bool) {
 	b.checkShape(a.Rows, b.Cols)
 	if s.checkTransposed(&c, &a, b.Cols, add) {
-		s.transposed(c, a, b, scratch, add)
+		s.backend.multiplyTransposed(c, a, b, scratch, add)
 	}
 }
 
@@ -203,6 +197,6 @@ func (s *Set[F]) TransposedAddPacked(c, a Matrix[F], b *Packed[F], scratch *Scra
 		panic("kernel: right operand was packed with a bias, or not by this set")
 	}
 	if s.checkTransposed(&c, &a, b.N, true) {
-		s.transposedPacked(c, a, b, scratch)
+		s.backend.multiplyTransposedPacked(c, a, b, scratch)
 	}
 }

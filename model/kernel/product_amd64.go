@@ -138,8 +138,8 @@ func blockRows(rows, cols, other int) int {
 }
 
 // panels calls the product for each block of rows and panel of columns. The
-// arguments' pointers are those of the first; they are changed. Memory to prefetch is
-// asked for in two parts.
+// arguments' pointers are those of the first; they are changed. The memory to prefetch
+// is in two parts.
 func (k *assembly) panels(p *productArguments, rows, cols int, prefetch, then []float32) {
 	inner := max(p.k, p.inputs)
 	block, width := blockRows(rows, inner, inner*cols), 2*k.lanes

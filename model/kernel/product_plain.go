@@ -65,7 +65,7 @@ func plainAddTo[F Float](c []F, s0, s1, s2, s3 F) {
 }
 
 // c = φ(Σ) or (Σ) ∘ φ'
-func plainMultiply[F Float](c Matrix[F], sum Sum[F], to stage[F]) {
+func (p plain[F]) multiply(c Matrix[F], sum Sum[F], to stage[F]) {
 	plainBeginSum(c, &sum)
 	if sum.M != nil {
 		plainMultiplyAdd(c, sum.X, sum.M)
@@ -115,10 +115,8 @@ func plainBeginSum[F Float](c Matrix[F], sum *Sum[F]) {
 
 func plainActivate[F Float](dst, src []F, act Activation, slope F) {
 	switch act {
-	case ReLU:
-		plainLeaky(dst, src, 0)
-	case LeakyReLU:
-		plainLeaky(dst, src, slope)
+	case ReLU, LeakyReLU:
+		plainLeaky(dst, src, slopeOf(act, slope))
 	case Tanh:
 		plainTanh(dst, src)
 	}
@@ -126,28 +124,26 @@ func plainActivate[F Float](dst, src []F, act Activation, slope F) {
 
 func plainDerivative[F Float](dst, grad, out []F, act Activation, slope F) {
 	switch act {
-	case ReLU:
-		plainLeakyDerivative(dst, grad, out, 0)
-	case LeakyReLU:
-		plainLeakyDerivative(dst, grad, out, slope)
+	case ReLU, LeakyReLU:
+		plainLeakyDerivative(dst, grad, out, slopeOf(act, slope))
 	case Tanh:
 		plainTanhDerivative(dst, grad, out)
 	}
 }
 
-func plainMultiplyActivateSteps[F Float](c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F],
+func (p plain[F]) multiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F],
 	act Activation, slope F) {
 	for t := rows; t < c.Rows; t += rows {
 		sum := Sum[F]{X: x.Slice(t-rows, t), M: m, A: c.Slice(t-rows, t), B: b}
-		plainMultiply(c.Slice(t, t+rows), sum, stage[F]{activation: act, slope: slope})
+		p.multiply(c.Slice(t, t+rows), sum, stage[F]{activation: act, slope: slope})
 	}
 }
 
-func plainMultiplyDerivativeSteps[F Float](c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation,
+func (p plain[F]) multiplyDerivativeSteps(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation,
 	slope F, _ []F) {
 	for t := c.Rows - 2*rows; t >= 0; t -= rows {
 		to := stage[F]{activation: act, slope: slope, derivative: true, out: out.Slice(t, t+rows)}
-		plainMultiply(c.Slice(t, t+rows), Sum[F]{A: c.Slice(t+rows, t+2*rows), B: b}, to)
+		p.multiply(c.Slice(t, t+rows), Sum[F]{A: c.Slice(t+rows, t+2*rows), B: b}, to)
 	}
 }
 
@@ -170,7 +166,7 @@ func plainFlush[F Float](x []F) {
 const rowBlock = 256
 
 // c[i][j] += Σ_r a[r][i]·b[r][j], or c[i][j] = Σ_r
-func plainTransposed[F Float](c, a, b Matrix[F], _ *Scratch[F], add bool) {
+func (p plain[F]) multiplyTransposed(c, a, b Matrix[F], _ *Scratch[F], add bool) {
 	if !add {
 		c.Clear()
 	}
@@ -181,11 +177,11 @@ func plainTransposed[F Float](c, a, b Matrix[F], _ *Scratch[F], add bool) {
 }
 
 // c[i][j] += Σ_r a[r][i]·b[r][j], one panel of b after the other
-func plainTransposedPacked[F Float](c, a Matrix[F], b *Packed[F], _ *Scratch[F]) {
+func (p plain[F]) multiplyTransposedPacked(c, a Matrix[F], b *Packed[F], _ *Scratch[F]) {
 	for j := 0; j < b.N; j += plainWidth {
 		n := min(plainWidth, b.N-j)
 		part := Matrix[F]{Data: c.Data[j:], Rows: c.Rows, Cols: n, Stride: c.Stride}
-		plainTransposed(part, a, Matrix[F]{Data: b.panel(j), Rows: b.K, Cols: n, Stride: plainWidth}, nil, true)
+		p.multiplyTransposed(part, a, Matrix[F]{Data: b.panel(j), Rows: b.K, Cols: n, Stride: plainWidth}, nil, true)
 	}
 }
 

@@ -5,90 +5,64 @@ import (
 	"unsafe"
 )
 
-// ReflectLeft is Q = H·Q with the Householder reflector
+// ReflectLeftAll is Q = H·Q by the Householder reflector of each u of us, one after the
+// other,
 //
 //	H = I − 2·u·uᵀ/(uᵀu)
 //
 // acting on the last len(u) rows of Q (H_k(u_k) of Zhang, Lei and Dhillon 2018,
-// equation 6); the rows before stay. It costs 4·len(u)·q.Cols operations. H is
+// equation 6); the rows before stay. It costs 4·len(u)·q.Cols operations each. H is
 // its own inverse: a second call undoes the first. u = 0 means the identity (as
 // does a u whose uᵀu is below the normal range).
-func (s *Set[F]) ReflectLeft(q Matrix[F], u []F) {
+func (s *Set[F]) ReflectLeftAll(q Matrix[F], us [][]F) {
 	q.check()
-	if len(u) > q.Rows {
-		panic("kernel: reflector longer than matrix")
-	}
-	if len(u) > 0 && !q.empty() {
-		s.reflectLeft(q.Slice(q.Rows-len(u), q.Rows), u)
+	checkReflectors(&q, us)
+	if !q.empty() {
+		s.backend.reflectLeftAll(q, us)
 	}
 }
 
-// ReflectLeftBackward is the way back through one ReflectLeft. q is its result H·Q
-// and is overwritten with Q, H being its own inverse, so that a chain of
-// reflections goes back in the memory of one product. g is the gradient
-// ∂L/∂(H·Q) and is overwritten with ∂L/∂Q = H·g; the gradient of u is added to
-// du. It is algorithm 3 (Hgrad) of the paper's appendix summed over the columns:
+// ReflectLeftAllBackward is the backward pass of ReflectLeftAll, the last of us first.
+// There is one of dus for each of us. q is its result H·Q and is overwritten with Q, H
+// being its own inverse, so that a chain of reflections is undone in the memory of one
+// product. g is the gradient ∂L/∂(H·Q) and is overwritten with ∂L/∂Q = H·g; the
+// gradient of u is added to du. It is algorithm 3 (Hgrad) of the paper's appendix
+// summed over the columns:
 //
 //	α = s·uᵀQ   β = s·uᵀg   s = 2/(uᵀu)
 //	du += −g·αᵀ − Q·βᵀ + (α·β)·u
 //	g −= u·β
 //
 // u = 0 adds nothing to du.
-func (s *Set[F]) ReflectLeftBackward(q, g Matrix[F], u, du []F) {
-	g.check()
-	q.checkShape(g.Rows, g.Cols)
-	if len(u) > g.Rows {
-		panic("kernel: reflector longer than matrix")
-	}
-	if len(du) != len(u) {
-		panic("kernel: vector lengths differ")
-	}
-	if len(u) > 0 && !g.empty() {
-		first := g.Rows - len(u)
-		s.reflectorBackward(q.Slice(first, g.Rows), g.Slice(first, g.Rows), u, du)
-	}
-}
-
-// ReflectLeftAll is ReflectLeft by each of us, one after the other.
-func (s *Set[F]) ReflectLeftAll(q Matrix[F], us [][]F) {
-	q.check()
-	for _, u := range us {
-		if len(u) > q.Rows {
-			panic("kernel: reflector longer than matrix")
-		}
-	}
-	if !q.empty() {
-		s.reflectLeftAll(q, us)
-	}
-}
-
-// ReflectLeftAllBackward is the way back through ReflectLeftAll: it is
-// ReflectLeftBackward by each of us, the last one first. There is one of dus for
-// each of us.
 func (s *Set[F]) ReflectLeftAllBackward(q, g Matrix[F], us, dus [][]F) {
 	g.check()
 	q.checkShape(g.Rows, g.Cols)
 	if len(us) != len(dus) {
 		panic("kernel: numbers of reflectors and gradients differ")
 	}
+	checkReflectors(&g, us)
 	for i, u := range us {
-		if len(u) > g.Rows {
-			panic("kernel: reflector longer than matrix")
-		}
-		if len(dus[i]) != len(u) {
-			panic("kernel: vector lengths differ")
-		}
+		checkLengths(dus[i], u)
 	}
 	if !g.empty() {
-		s.reflectLeftAllBackward(q, g, us, dus)
+		s.backend.reflectLeftAllBackward(q, g, us, dus)
+	}
+}
+
+// checkReflectors panics if one is longer than a column of the matrix.
+func checkReflectors[F Float](m *Matrix[F], us [][]F) {
+	for _, u := range us {
+		if len(u) > m.Rows {
+			panic("kernel: reflector longer than matrix")
+		}
 	}
 }
 
 // NormalizeAll scales each of us to unit length. One that is zero, or has no finite
 // length, stays.
-func (s *Set[F]) NormalizeAll(us [][]F) { s.normalizeAll(us) }
+func (s *Set[F]) NormalizeAll(us [][]F) { s.backend.normalizeAll(us) }
 
-func plainNormalizeAll[F Float](us [][]F) {
+func (p plain[F]) normalizeAll(us [][]F) {
 	for _, u := range us {
 		if sum := plainSumSquares(u); sum > 0 && !math.IsInf(sum, 0) {
 			plainScale(u, F(1/math.Sqrt(sum)))
@@ -96,13 +70,13 @@ func plainNormalizeAll[F Float](us [][]F) {
 	}
 }
 
-func plainReflectLeftAll[F Float](q Matrix[F], us [][]F) {
+func (p plain[F]) reflectLeftAll(q Matrix[F], us [][]F) {
 	for _, u := range us {
 		plainReflectLeft(q.Slice(q.Rows-len(u), q.Rows), u)
 	}
 }
 
-func plainReflectLeftAllBackward[F Float](q, g Matrix[F], us, dus [][]F) {
+func (p plain[F]) reflectLeftAllBackward(q, g Matrix[F], us, dus [][]F) {
 	for i := len(us) - 1; i >= 0; i-- {
 		first := g.Rows - len(us[i])
 		plainReflectorBackward(q.Slice(first, g.Rows), g.Slice(first, g.Rows), us[i], dus[i])

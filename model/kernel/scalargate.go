@@ -20,12 +20,12 @@ func (s *Set[F]) MultiplyGate(c Matrix[F], sum Sum[F], act Activation, slope F, 
 				panic("kernel: next state in the place of an operand")
 			}
 		}
-		s.multiply(c, sum, stage[F]{activation: act, slope: slope, next: next, before: before,
+		s.backend.multiply(c, sum, stage[F]{activation: act, slope: slope, next: next, before: before,
 			alpha: alpha, beta: beta})
 	}
 }
 
-// ScalarGateBackward is the way back through [Set.MultiplyGate], f = φ(·) being its C,
+// ScalarGateBackward is the backward pass of [Set.MultiplyGate], f = φ(·) being its C,
 // given g, the gradient of next, and the state before:
 //
 //	delta = α·g ∘ φ'(·)   dalpha[j] += Σ_i g[i][j]·f[i][j]   dbeta[j] += Σ_i g[i][j]·before[i][j]
@@ -33,41 +33,23 @@ func (s *Set[F]) MultiplyGate(c Matrix[F], sum Sum[F], act Activation, slope F, 
 // φ' is found from f as in [Set.Derivative].
 func (s *Set[F]) ScalarGateBackward(delta, g, f, before Matrix[F], dalpha, dbeta []F, alpha F,
 	act Activation, slope F) {
-	delta.check()
-	for _, m := range [...]*Matrix[F]{&g, &f, &before} {
-		m.checkShape(delta.Rows, delta.Cols)
-	}
-	if len(dalpha) != delta.Cols || len(dbeta) != delta.Cols {
-		panic("kernel: vector length differs from columns")
-	}
+	checkColumns(&delta, dalpha, dbeta)
 	checkActivation(act)
-	if delta.empty() {
+	if delta.emptyAs(&g, &f, &before) {
 		return
 	}
 	switch l := s.loops; {
 	case l == nil:
 		plainScalarGateBackward(delta, g, f, before, dalpha, dbeta, alpha, act, slope)
 	case act == Tanh:
-		l.scalarGateBackwardTanh(single(delta.Data), float*delta.Stride, single(g.Data), float*g.Stride, single(f.Data),
-			float*f.Stride,
-			single(before.Data), float*before.Stride, single(dalpha), single(dbeta), g.Rows, g.Cols, float32(alpha))
+		l.scalarGateBackwardTanh(single(delta.Data), float*delta.Stride, single(g.Data), float*g.Stride,
+			single(f.Data), float*f.Stride, single(before.Data), float*before.Stride,
+			single(dalpha), single(dbeta), g.Rows, g.Cols, float32(alpha))
 	default:
-		l.scalarGateBackward(single(delta.Data), float*delta.Stride, single(g.Data), float*g.Stride, single(f.Data),
-			float*f.Stride,
-			single(before.Data), float*before.Stride, single(dalpha), single(dbeta), g.Rows, g.Cols, float32(alpha),
-			float32(slopeOf(act, slope)))
+		l.scalarGateBackward(single(delta.Data), float*delta.Stride, single(g.Data), float*g.Stride,
+			single(f.Data), float*f.Stride, single(before.Data), float*before.Stride,
+			single(dalpha), single(dbeta), g.Rows, g.Cols, float32(alpha), float32(slopeOf(act, slope)))
 	}
-}
-
-// slopeOf is what an activation's slope is where its output is not positive.
-func slopeOf[F Float](act Activation, slope F) F {
-	switch act {
-	case Linear:
-		return 1
-	case ReLU:
-		return 0
-	}
-	return slope
 }
 
 // next = α·f + β·h

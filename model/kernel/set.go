@@ -2,39 +2,37 @@ package kernel
 
 import "unsafe"
 
-// Set is the table of loops for one element type at one level. Its methods check
-// the shapes of what they are given and then call the level's loops.
+// Set is the loops for one element type at one level. Its methods check the shapes of
+// what they are given and then call the level's loops.
 type Set[F Float] struct {
-	level  Level
-	width  int // columns in a panel of Packed
-	narrow int // columns in a last panel that holds no more
+	level   Level
+	width   int // columns in a panel of Packed
+	narrow  int // columns in a last panel that holds no more
+	backend backend[F]
 
 	// loops are the generated functions, nil for the plain loops. A method that is one
-	// call of either chooses itself; what is more than a call has an entry below.
+	// call of either chooses itself; what is more than a call is the backend's.
 	loops *loops
+}
 
-	// transpose is dst = srcᵀ.
-	transpose func(dst, src Matrix[F])
+// backend is what takes more than one call of a generated function. Shapes are checked,
+// and no matrix is empty.
+type backend[F Float] interface {
+	// transposeMatrix is dst = srcᵀ, where either may be empty.
+	transposeMatrix(dst, src Matrix[F])
 	// multiply is C = the sum after its stage.
-	multiply              func(c Matrix[F], sum Sum[F], to stage[F])
-	multiplyActivateSteps func(c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F],
-		act Activation, slope F)
-	multiplyDerivativeSteps func(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F,
-		prefetch []F)
-	// transposed is C = AᵀB, or C += AᵀB.
-	transposed       func(c, a, b Matrix[F], scratch *Scratch[F], add bool)
-	transposedPacked func(c, a Matrix[F], b *Packed[F], scratch *Scratch[F])
-
-	lstmForward  func(gates, cells, states Matrix[F], rows int, w *Packed[F], x Matrix[F], m *Packed[F])
-	lstmBackward func(deltas, gates, cells, states Matrix[F], rows int, w *Packed[F], dh, dc Matrix[F],
-		prefetch, then []F)
-	softmax           func(dlogits, logits Matrix[F], labels []int, scale F) (float64, int)
-	reflectLeft       func(q Matrix[F], u []F)
-	reflectorBackward func(q, g Matrix[F], u, du []F)
-	// Those of many reflectors save a call through the table for each.
-	reflectLeftAll         func(q Matrix[F], us [][]F)
-	reflectLeftAllBackward func(q, g Matrix[F], us, dus [][]F)
-	normalizeAll           func(us [][]F)
+	multiply(c Matrix[F], sum Sum[F], to stage[F])
+	multiplyActivateSteps(c Matrix[F], rows int, b *Packed[F], x Matrix[F], m *Packed[F], act Activation, slope F)
+	multiplyDerivativeSteps(c Matrix[F], rows int, b *Packed[F], out Matrix[F], act Activation, slope F, prefetch []F)
+	// multiplyTransposed is C = AᵀB, or C += AᵀB.
+	multiplyTransposed(c, a, b Matrix[F], scratch *Scratch[F], add bool)
+	multiplyTransposedPacked(c, a Matrix[F], b *Packed[F], scratch *Scratch[F])
+	lstmForward(gates, cells, states Matrix[F], rows int, w *Packed[F], x Matrix[F], m *Packed[F])
+	lstmBackward(deltas, gates, cells, states Matrix[F], rows int, w *Packed[F], dh, dc Matrix[F], prefetch, then []F)
+	softmaxCrossEntropy(dlogits, logits Matrix[F], labels []int, scale F) (loss float64, correct int)
+	reflectLeftAll(q Matrix[F], us [][]F)
+	reflectLeftAllBackward(q, g Matrix[F], us, dus [][]F)
+	normalizeAll(us [][]F)
 }
 
 // float is the size of an element: strides go to assembly in bytes.
@@ -47,55 +45,32 @@ func single[F Float](x []F) *float32 { return (*float32)(unsafe.Pointer(unsafe.S
 func (s *Set[F]) Level() Level { return s.level }
 
 var (
-	plain32 = plainSet[float32]()
-	plain64 = plainSet[float64]()
-	chosen  = mustAt(selected)
+	plain32 = &Set[float32]{level: Plain, width: plainWidth, narrow: plainWidth, backend: plain[float32]{}}
+	plain64 = &Set[float64]{level: Plain, width: plainWidth, narrow: plainWidth, backend: plain[float64]{}}
+	chosen  = at(selected)
 )
+
+// plain is the backend in plain Go.
+type plain[F Float] struct{}
 
 // Float32 is the set for training, at the level found when the process started.
 func Float32() *Set[float32] { return chosen }
 
 // Float32At is the set at a given level. The error is a [*LevelError].
 func Float32At(l Level) (*Set[float32], error) {
-	switch {
-	case l > detected:
+	if l > detected {
 		return nil, &LevelError{Level: l, Best: detected}
-	case l == Plain:
-		return plain32, nil
 	}
-	return simd(l), nil
+	return at(l), nil
 }
 
 // Float64 is the plain set for float64, the reference for gradient checks.
 func Float64() *Set[float64] { return plain64 }
 
-// mustAt is the set at a level that choose has allowed.
-func mustAt(l Level) *Set[float32] {
-	s, err := Float32At(l)
-	if err != nil {
-		panic(err)
+// at is the set at a level that this machine can run.
+func at(l Level) *Set[float32] {
+	if l == Plain {
+		return plain32
 	}
-	return s
-}
-
-func plainSet[F Float]() *Set[F] {
-	return &Set[F]{
-		level:                   Plain,
-		width:                   plainWidth,
-		narrow:                  plainWidth,
-		transpose:               plainTranspose[F],
-		multiply:                plainMultiply[F],
-		multiplyActivateSteps:   plainMultiplyActivateSteps[F],
-		multiplyDerivativeSteps: plainMultiplyDerivativeSteps[F],
-		transposed:              plainTransposed[F],
-		transposedPacked:        plainTransposedPacked[F],
-		lstmForward:             plainLSTMForward[F],
-		lstmBackward:            plainLSTMBackward[F],
-		softmax:                 plainSoftmaxCrossEntropy[F],
-		reflectLeft:             plainReflectLeft[F],
-		reflectorBackward:       plainReflectorBackward[F],
-		reflectLeftAll:          plainReflectLeftAll[F],
-		reflectLeftAllBackward:  plainReflectLeftAllBackward[F],
-		normalizeAll:            plainNormalizeAll[F],
-	}
+	return simd(l)
 }

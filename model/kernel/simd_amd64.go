@@ -14,32 +14,7 @@ var simdSets = [...]*Set[float32]{
 }
 
 func (k *assembly) set() *Set[float32] {
-	return &Set[float32]{
-		level:                   k.level,
-		width:                   2 * k.lanes,
-		narrow:                  k.lanes,
-		loops:                   &k.loops,
-		transpose:               k.runTranspose,
-		multiply:                k.multiply,
-		multiplyActivateSteps:   k.multiplyActivateSteps,
-		multiplyDerivativeSteps: k.multiplyDerivativeSteps,
-		transposed:              k.multiplyTransposed,
-		transposedPacked:        k.multiplyTransposedPacked,
-		lstmForward:             k.lstmForward,
-		lstmBackward:            k.lstmBackward,
-		softmax:                 k.softmaxCrossEntropy,
-		reflectLeft: func(q Matrix[float32], u []float32) {
-			us := [1][]float32{u}
-			k.reflectLeftAll(q, us[:])
-		},
-		reflectorBackward: func(q, g Matrix[float32], u, du []float32) {
-			us, dus := [1][]float32{u}, [1][]float32{du}
-			k.reflectLeftAllBackward(q, g, us[:], dus[:])
-		},
-		reflectLeftAll:         k.reflectLeftAll,
-		reflectLeftAllBackward: k.reflectLeftAllBackward,
-		normalizeAll:           k.runNormalizeAll,
-	}
+	return &Set[float32]{level: k.level, width: 2 * k.lanes, narrow: k.lanes, backend: k, loops: &k.loops}
 }
 
 // first is where the elements of x begin.
@@ -123,8 +98,8 @@ func blockAt(m *Matrix[float32], rows, t int) *float32 {
 	return &m.Data[t*rows*m.Stride]
 }
 
-// The memory of an LSTM is asked for a step ahead: that of the next step going
-// forward, of the one before going back.
+// The memory of an LSTM is prefetched one step before its use: going forward that of the
+// next step, going backward that of the one before.
 
 func (k *assembly) lstmForward(gates, cells, states Matrix[float32], rows int, w *Packed[float32], x Matrix[float32],
 	m *Packed[float32]) {
@@ -141,9 +116,9 @@ func (k *assembly) lstmForward(gates, cells, states Matrix[float32], rows int, w
 		p.c, p.a, p.b = gate, blockAt(&states, rows, t), first(w.data)
 		p.x, p.m = first(x.Data[t*rows*x.Stride:]), first(m.data)
 		k.panels(&p, rows, gates.Cols, elements(&gates, (t+1)*rows, (t+2)*rows), nil)
-		k.lstmGates(gate, float*gates.Stride, blockAt(&cells, rows, t), float*cells.Stride, blockAt(&cells, rows, t+1),
-			float*cells.Stride,
-			blockAt(&states, rows, t+1), float*states.Stride, rows, cells.Cols, next)
+		k.lstmGates(gate, float*gates.Stride, blockAt(&cells, rows, t), float*cells.Stride,
+			blockAt(&cells, rows, t+1), float*cells.Stride, blockAt(&states, rows, t+1), float*states.Stride,
+			rows, cells.Cols, next)
 	}
 }
 
@@ -152,11 +127,9 @@ func (k *assembly) lstmBackward(deltas, gates, cells, states Matrix[float32], ro
 	p := productArguments{cStride: float * dh.Stride, aStride: float * deltas.Stride, k: w.K}
 	for t := gates.Rows/rows - 1; t >= 0; t-- {
 		delta, cell := &deltas.Data[t*rows*deltas.Stride], &cells.Data[t*rows*cells.Stride]
-		k.lstmGatesBackward(&gates.Data[t*rows*gates.Stride], float*gates.Stride, delta, float*deltas.Stride, cell,
-			float*cells.Stride,
-			&states.Data[(t+1)*rows*states.Stride], float*states.Stride, &dh.Data[0], float*dh.Stride, &dc.Data[0],
-			float*dc.Stride,
-			rows, dc.Cols, -float*rows*cells.Stride)
+		k.lstmGatesBackward(&gates.Data[t*rows*gates.Stride], float*gates.Stride, delta, float*deltas.Stride,
+			cell, float*cells.Stride, &states.Data[(t+1)*rows*states.Stride], float*states.Stride,
+			&dh.Data[0], float*dh.Stride, &dc.Data[0], float*dc.Stride, rows, dc.Cols, -float*rows*cells.Stride)
 		p.c, p.a, p.b = &dh.Data[0], delta, first(w.data)
 		if t > 0 {
 			k.panels(&p, rows, dh.Cols, elements(&gates, (t-1)*rows, t*rows), elements(&states, t*rows, (t+1)*rows))
@@ -226,7 +199,7 @@ func (k *assembly) reflectLeftAllBackward(q, g Matrix[float32], us, dus [][]floa
 		unsafe.SliceData(dus), len(us), g.Rows, g.Cols)
 }
 
-func (k *assembly) runNormalizeAll(us [][]float32) {
+func (k *assembly) normalizeAll(us [][]float32) {
 	if k.level == AVX512 {
 		normalizeAllAVX512(unsafe.SliceData(us), len(us))
 		return
@@ -234,7 +207,7 @@ func (k *assembly) runNormalizeAll(us [][]float32) {
 	normalizeAllAVX2(unsafe.SliceData(us), len(us))
 }
 
-func (k *assembly) runTranspose(dst, src Matrix[float32]) {
+func (k *assembly) transposeMatrix(dst, src Matrix[float32]) {
 	rows, cols := src.Rows&^7, src.Cols&^7
 	if rows > 0 && cols > 0 {
 		k.transpose(&dst.Data[0], float*dst.Stride, &src.Data[0], float*src.Stride, rows, cols)

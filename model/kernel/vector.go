@@ -10,9 +10,7 @@ func (s *Set[F]) SumSquares(x []F) float64 {
 
 // Dot is Σ x·y, summed in float64.
 func (s *Set[F]) Dot(x, y []F) float64 {
-	if len(x) != len(y) {
-		panic("kernel: vector lengths differ")
-	}
+	checkLengths(x, y)
 	if l := s.loops; l != nil {
 		return l.dot(single(x), single(y), len(x))
 	}
@@ -21,9 +19,7 @@ func (s *Set[F]) Dot(x, y []F) float64 {
 
 // Axpy is y += a·x.
 func (s *Set[F]) Axpy(y []F, a F, x []F) {
-	if len(x) != len(y) {
-		panic("kernel: vector lengths differ")
-	}
+	checkLengths(x, y)
 	if l := s.loops; l != nil {
 		l.axpy(single(y), single(x), len(x), float32(a))
 		return
@@ -42,9 +38,7 @@ func (s *Set[F]) Scale(x []F, a F) {
 
 // Rotate turns the points (x, y) by an angle: x, y = cos·x − sin·y, sin·x + cos·y.
 func (s *Set[F]) Rotate(x, y []F, cos, sin F) {
-	if len(x) != len(y) {
-		panic("kernel: vector lengths differ")
-	}
+	checkLengths(x, y)
 	if l := s.loops; l != nil {
 		l.rotate(single(x), single(y), len(x), float32(cos), float32(sin))
 		return

@@ -16,15 +16,15 @@ func NewMask(seed uint64, layer int, probability float64) Mask {
 }
 
 // Row fills dst, the row's elements in a training step, with 0 where an element is
-// left out and kept where it stays.
-func Row[F float32 | float64](m Mask, dst []F, kept F, step, row int) {
+// left out and scale elsewhere.
+func Row[F float32 | float64](m Mask, dst []F, scale F, step, row int) {
 	for block := uint32(0); len(dst) > 0; block++ {
 		a, b, c, d := philox(m.key, block, uint32(row), uint32(step), uint32(step>>32))
 		for i, word := range [4]uint32{a, b, c, d} {
 			if i == len(dst) {
 				return
 			}
-			dst[i] = kept
+			dst[i] = scale
 			if uint64(word) < m.threshold {
 				dst[i] = 0
 			}

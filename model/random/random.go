@@ -105,7 +105,7 @@ func (s *Source) Permutation(n int) []int {
 }
 
 // Normal returns a number from the standard normal distribution by Marsaglia's
-// polar method, of which the second number of each pair is not kept.
+// polar method, of which the second number of each pair is discarded.
 func (s *Source) Normal() float64 {
 	for {
 		x := 2*s.Uniform() - 1
