@@ -35,7 +35,7 @@ func mixture() *weight.Arena[float64] {
 	source := random.New(6, 0)
 	for _, v := range arena.Views() {
 		if v.Rule == weight.RuleCayley {
-			copy(v.Value, weight.Orthogonal(v.Rows, v.Cols, source))
+			copy(v.Value, orthogonal(v.Rows, v.Cols, source))
 		} else {
 			random.Gaussian(v.Value, 1, source)
 		}

@@ -126,9 +126,7 @@ func (a *Arena[F]) Allocate() {
 func (a *Arena[F]) Views() []*View[F] { return a.views }
 
 // View returns the tensor of that full name, prefix included, or nil.
-func (a *Arena[F]) View(name string) *View[F] {
-	return a.named[name]
-}
+func (a *Arena[F]) View(name string) *View[F] { return a.named[name] }
 
 // Count returns the number of trained parameters. Padding between views is
 // not counted.

@@ -7,11 +7,11 @@ import (
 )
 
 // A chain is the product of reflectors, the longest leftmost, times a matrix,
-// and the chain rule back over them.
+// and its backward pass.
 //
-// It does not keep every intermediate product: a reflector is its own inverse,
-// so the way back finds the product before it by applying it once more. This
-// keeps everything in the cache, at 4n² bytes instead of 4n²m.
+// It does not store every intermediate product: a reflector is its own inverse,
+// so the backward pass finds the product before it by applying it once more. So
+// everything stays in the cache, at 4n² bytes instead of 4n²m.
 type chain[F kernel.Float] struct {
 	set        *kernel.Set[F]
 	reflectors reflectors[F]

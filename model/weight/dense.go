@@ -10,6 +10,7 @@ import (
 
 // Dense is a [Matrix] whose parameters are its entries.
 type Dense[F kernel.Float] struct {
+	unconstrained
 	set *kernel.Set[F]
 	w   *View[F]
 }
@@ -27,10 +28,7 @@ func NewDense[F kernel.Float](set *kernel.Set[F], arena *Arena[F], name string, 
 // Shape returns the numbers of rows and columns.
 func (d *Dense[F]) Shape() (rows, cols int) { return d.w.Rows, d.w.Cols }
 
-// Starts lists [StartGaussian], [StartIdentity] and [StartOrthogonal].
-func (d *Dense[F]) Starts() []Start { return denseStarts }
-
-// Init sets W to the named start.
+// Init sets W to [StartGaussian], [StartIdentity] or [StartOrthogonal].
 func (d *Dense[F]) Init(ctx context.Context, start Start, source *random.Source) error {
 	start, err := startOf(start, denseStarts)
 	if err != nil {
@@ -65,12 +63,6 @@ func (d *Dense[F]) Pullback(dw kernel.Matrix[F]) {
 		d.set.Axpy(gradient.Row(i), 1, dw.Row(i))
 	}
 }
-
-// Constrain does nothing: every matrix is allowed.
-func (d *Dense[F]) Constrain(float64) {}
-
-// Project does nothing: every matrix is allowed.
-func (d *Dense[F]) Project() {}
 
 // Flops returns 0: nothing has to be formed.
 func (d *Dense[F]) Flops() float64 { return 0 }

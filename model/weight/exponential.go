@@ -18,8 +18,9 @@ import (
 //
 // It has n(n-1)/2 parameters, A above its diagonal, row by row, and reaches every
 // rotation. It is computed in double precision and allocates: forming U takes some
-// ten products of n × n matrices, the way back those of one twice as large.
+// ten products of n × n matrices, the backward pass those of one twice as large.
 type Exponential[F kernel.Float] struct {
+	unconstrained
 	n int
 	a *View[F] // n(n-1)/2
 }
@@ -35,14 +36,9 @@ func NewExponential[F kernel.Float](arena *Arena[F], n int) (*Exponential[F], er
 // Shape returns n twice.
 func (e *Exponential[F]) Shape() (rows, cols int) { return e.n, e.n }
 
-var exponentialStarts = []Start{StartRandom}
-
-// Starts lists [StartRandom].
-func (e *Exponential[F]) Starts() []Start { return exponentialStarts }
-
 // Init draws the elements of A from N(0, 1/n): angles of U that are spread out.
 func (e *Exponential[F]) Init(ctx context.Context, start Start, source *random.Source) error {
-	if _, err := startOf(start, exponentialStarts); err != nil {
+	if _, err := startOf(start, []Start{StartRandom}); err != nil {
 		return err
 	}
 	random.Gaussian(e.a.Value, 1/math.Sqrt(float64(e.n)), source)
@@ -69,12 +65,7 @@ func (e *Exponential[F]) Value(w kernel.Matrix[F]) {
 	e.skew(a, 0, 1)
 	var u mat.Dense
 	u.Exp(a)
-	for i := range e.n {
-		row := w.Row(i)
-		for j := range row {
-			row[j] = F(u.At(i, j))
-		}
-	}
+	round(w, &u)
 }
 
 // Pullback adds the gradient of A. The derivative of exp at Aᵀ in the direction of G
@@ -106,12 +97,6 @@ func (e *Exponential[F]) Pullback(dw kernel.Matrix[F]) {
 	}
 }
 
-// Constrain does nothing: every A is allowed.
-func (e *Exponential[F]) Constrain(float64) {}
-
-// Project does nothing: every A is allowed.
-func (e *Exponential[F]) Project() {}
-
 // Flops counts products of matrices, 2 operations each element: ten of size n and
 // ten of twice the size.
 func (e *Exponential[F]) Flops() float64 {
@@ -122,13 +107,9 @@ func (e *Exponential[F]) Flops() float64 {
 // SpectralBounds returns 1 twice.
 func (e *Exponential[F]) SpectralBounds() (least, most float64) { return 1, 1 }
 
-// Footprint counts the matrices of size 2n in double precision that the way back takes at
-// once: the block, its exponential, and what that is computed with.
+// Footprint counts the matrices of size 2n in double precision that the backward pass
+// takes at once: the block, its exponential, and nine more to compute it.
 func (e *Exponential[F]) Footprint() int {
-	const matrices, double = exponentialMatrices, 2
+	const matrices, double = 11, 2
 	return matrices * double * 4 * e.n * e.n
 }
-
-// exponentialMatrices is how many matrices of its size an exponential takes, its argument
-// included.
-const exponentialMatrices = 11

@@ -69,15 +69,10 @@ func NewFactorized[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, co
 // Shape returns the numbers of rows and columns.
 func (f *Factorized[F]) Shape() (rows, cols int) { return f.rows, f.cols }
 
-var factorizedStarts = []Start{StartOrthogonal, StartIdentity}
-
-// Starts lists [StartOrthogonal] and [StartIdentity].
-func (f *Factorized[F]) Starts() []Start { return factorizedStarts }
-
 // Init sets U and V to random matrices with orthonormal columns, or to as much of the
 // identity as fits, and σ to σ*.
 func (f *Factorized[F]) Init(ctx context.Context, start Start, source *random.Source) error {
-	start, err := startOf(start, factorizedStarts)
+	start, err := startOf(start, []Start{StartOrthogonal, StartIdentity})
 	if err != nil {
 		return err
 	}
@@ -123,8 +118,8 @@ func (f *Factorized[F]) Pullback(dw kernel.Matrix[F]) {
 	f.set.ScaleColumnsAdd(f.v.GradientMatrix(), f.sigma, f.right)
 }
 
-// Constrain clips σ, if it is a parameter, and takes back what rounding has led U and V
-// away from the manifold, by a step of Newton's method (Björck and Bowie 1971):
+// Constrain clips σ, if it is a parameter, and moves U and V, which rounding has led off
+// the manifold, onto it by a step of Newton's method (Björck and Bowie 1971):
 //
 //	U ← U (3 I - UᵀU) / 2
 func (f *Factorized[F]) Constrain(float64) {
@@ -199,10 +194,7 @@ func (f *Factorized[F]) polarise(factor *View[F], work kernel.Matrix[F]) {
 			return
 		}
 	}
-	u := mat.NewDense(factor.Rows, factor.Cols, nil)
-	for i, x := range factor.Value {
-		u.Set(i/factor.Cols, i%factor.Cols, float64(x))
-	}
+	u := double(factor.Matrix())
 	var svd mat.SVD
 	if !svd.Factorize(u, mat.SVDThin) {
 		return
@@ -211,9 +203,7 @@ func (f *Factorized[F]) polarise(factor *View[F], work kernel.Matrix[F]) {
 	svd.UTo(&left)
 	svd.VTo(&right)
 	u.Mul(&left, right.T())
-	for i := range factor.Value {
-		factor.Value[i] = F(u.At(i/factor.Cols, i%factor.Cols))
-	}
+	round(factor.Matrix(), u)
 }
 
 // fromIdentity is the Frobenius norm of UᵀU - I.
@@ -238,13 +228,6 @@ func (f *Factorized[F]) Flops() float64 {
 	m, n, k := float64(f.rows), float64(f.cols), float64(f.gram.Rows)
 	return 6*m*n*k + 6*(m*m+n*n)*k + 4*(m+n)*k*k
 }
-
-// SpectralBounds returns what is r from σ*.
-func (f *Factorized[F]) SpectralBounds() (least, most float64) { return f.bounds() }
-
-// Penalty returns λ ‖σ - σ*‖² of the present parameters: what they add to the loss
-// besides what W does.
-func (f *Factorized[F]) Penalty() float64 { return f.penalty() }
 
 // Footprint counts U Σ, the matrices of Constrain and the packed factor.
 func (f *Factorized[F]) Footprint() int {

@@ -2,18 +2,18 @@ package weight
 
 import "sweep/model/kernel"
 
-// A frame is the first k columns of a product of reflectors in compact form, without
-// the others, which nobody asks for:
+// A frame is the first k columns of a product of reflectors in compact form:
 //
 //	Q = E - Y C      C = T Y_kᵀ
 //
-// E is the first columns of the identity, Y_k the first k rows of Y. Y is kept
+// E is the first columns of the identity, Y_k the first k rows of Y. Y is stored
 // transposed, a reflector a row.
 type frame[F kernel.Float] struct {
 	triangle[F]
-	y, dy       kernel.Matrix[F] // Yᵀ, m × n
-	c, dc       kernel.Matrix[F] // m × k
-	ahead, back kernel.Packed[F] // Yᵀ and Y
+	y, dy    kernel.Matrix[F] // Yᵀ, m × n
+	c, dc    kernel.Matrix[F] // m × k
+	packedY  kernel.Packed[F]
+	packedYT kernel.Packed[F] // Yᵀ
 }
 
 func newFrame[F kernel.Float](set *kernel.Set[F], r reflectors[F], n, k int) *frame[F] {
@@ -29,9 +29,9 @@ func (f *frame[F]) load() {
 	for k, u := range f.reflectors {
 		copy(f.y.Row(k)[k:], u.Value)
 	}
-	f.set.Pack(&f.ahead, f.y)
-	f.set.PackTransposed(&f.back, f.y)
-	f.set.Multiply(f.gram, f.y, &f.back)
+	f.set.Pack(&f.packedYT, f.y)
+	f.set.PackTransposed(&f.packedY, f.y)
+	f.set.Multiply(f.gram, f.y, &f.packedY)
 	f.invert()
 	f.set.Pack(&f.packed, f.y.Columns(0, f.c.Cols))
 	f.set.Multiply(f.c, f.t, &f.packed)
@@ -46,7 +46,7 @@ func (f *frame[F]) pullback() {
 	f.set.PackTransposed(&f.packed, f.y.Columns(0, k))
 	f.set.Multiply(f.dt, f.dc, &f.packed)
 	f.set.TransposedAdd(f.dy.Columns(0, k), f.t, f.dc, nil)
-	f.set.MultiplyAdd(f.dy, f.triangle.pullback(), &f.ahead)
+	f.set.MultiplyAdd(f.dy, f.triangle.pullback(), &f.packedYT)
 	for k, u := range f.reflectors {
 		f.set.Axpy(u.Gradient, 1, f.dy.Row(k)[k:])
 	}
@@ -107,7 +107,7 @@ func (f *svdFrames[F]) wide(w kernel.Matrix[F], sigma []F) {
 	set.PackTransposed(&f.packed, f.long.c)
 	set.Multiply(f.g, f.l, &f.packed)
 	negate(f.g, f.g)
-	set.Multiply(w, f.g, &f.long.ahead)
+	set.Multiply(w, f.g, &f.long.packedYT)
 	for i := range f.l.Rows {
 		set.Axpy(w.Row(i)[:f.l.Cols], 1, f.l.Row(i))
 	}
@@ -124,7 +124,7 @@ func (f *svdFrames[F]) pullback(dw kernel.Matrix[F], sigma, dsigma []F) {
 		set.Transpose(f.transposed, dw)
 		dw = f.transposed
 	}
-	set.Multiply(f.dg, dw, &long.back)
+	set.Multiply(f.dg, dw, &long.packedY)
 	negate(f.dg, f.dg)
 	long.dy.Clear()
 	set.TransposedAdd(long.dy, f.g, dw, nil) // g is -G

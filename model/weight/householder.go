@@ -2,6 +2,7 @@ package weight
 
 import (
 	"context"
+
 	"sweep/model/kernel"
 	"sweep/model/random"
 )
@@ -15,13 +16,11 @@ import (
 // Where rows and columns differ n is the larger number: W is the first columns of
 // the product, or these transposed, and what is shorter is orthonormal.
 //
-// Its parameters do not determine the lengths of the u: neither does W depend
-// on them, nor do gradients change them to first order. [Matrix.Constrain] keeps
-// them at 1, so that a learning rate means the same throughout.
+// W does not depend on the lengths of the u, which [Matrix.Constrain] sets to 1.
 type Householder[F kernel.Float] struct {
+	unitVectors[F]
 	rows, cols int
 	u          reflectors[F]
-	units      [][]F // the vectors, for Constrain; nil before its first call
 	chain      *chain[F]
 	transposed kernel.Matrix[F] // ∂L/∂Wᵀ; made if there are more columns than rows
 
@@ -40,7 +39,8 @@ func NewHouseholder[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, c
 		return nil, err
 	}
 	u := declareReflectors(arena, "u", n, m)
-	h := &Householder[F]{rows: rows, cols: cols, u: u, chain: newChain(set, u, n, min(rows, cols))}
+	h := &Householder[F]{unitVectors: unitVectors[F]{kernels: set, reflectors: u}, rows: rows, cols: cols, u: u,
+		chain: newChain(set, u, n, min(rows, cols))}
 	if rows < cols {
 		h.transposed = later[F](cols, rows)
 	}
@@ -52,10 +52,7 @@ var reflectorStarts = []Start{StartRandom, StartNearIdentity}
 // Shape returns the numbers of rows and columns.
 func (h *Householder[F]) Shape() (rows, cols int) { return h.rows, h.cols }
 
-// Starts lists [StartRandom] and [StartNearIdentity].
-func (h *Householder[F]) Starts() []Start { return reflectorStarts }
-
-// Init sets the reflectors to the named start.
+// Init sets the reflectors to [StartRandom] or [StartNearIdentity].
 func (h *Householder[F]) Init(ctx context.Context, start Start, source *random.Source) error {
 	start, err := startOf(start, reflectorStarts)
 	if err != nil {
@@ -91,17 +88,6 @@ func (h *Householder[F]) Pullback(dw kernel.Matrix[F]) {
 	}
 	h.chain.pullback(dw)
 }
-
-// Constrain scales the reflectors to unit length.
-func (h *Householder[F]) Constrain(float64) {
-	if h.units == nil {
-		h.units = h.u.values()
-	}
-	h.chain.set.NormalizeAll(h.units)
-}
-
-// Project scales the reflectors to unit length.
-func (h *Householder[F]) Project() { h.Constrain(0) }
 
 // Flops counts 4 operations an element of a product and reflector in Value, 8 in
 // Pullback.

@@ -228,6 +228,7 @@ func ExampleFactorized() {
 	sigma := arena.View("sigma").Value
 	sigma[0], sigma[1] = 3, 1.25
 	matrix.Constrain(.01)
+	matrix.Value(kernel.NewMatrix[float64](2, 2))
 	fmt.Println(sigma, matrix.Penalty())
 	// Output: [1.5 1.25] 0.625
 }

@@ -40,13 +40,7 @@ func Margin[F kernel.Float](ctx context.Context, set *kernel.Set[F], w kernel.Ma
 			backward: func(dst, x []F) { columnProducts(set, dst, w, x) },
 		})
 	}
-	dense := mat.NewDense(w.Rows, w.Cols, nil)
-	for i := range w.Rows {
-		for j, x := range w.Row(i) {
-			dense.Set(i, j, float64(x))
-		}
-	}
-	return decomposedMargin(dense), ctx.Err()
+	return decomposedMargin(double(w)), ctx.Err()
 }
 
 // FactorsMargin is [Margin] of the square matrix diag(d) + L Rᵀ, see [LowRank], which it

@@ -3,15 +3,18 @@ package weight
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/mat"
 
 	"sweep/model/kernel"
 	"sweep/model/random"
 )
 
 // A Matrix is a weight matrix W, rows × cols, that depends on parameters in an
-// [Arena]. A layer asks for its value once a minibatch and hands back
-// one gradient:
+// [Arena]. A layer reads its value once a minibatch and passes one
+// gradient to it:
 //
 //	m.Value(w)      // before the forward pass
 //	…               // forward and backward, which accumulate ∂L/∂W
@@ -22,12 +25,9 @@ type Matrix[F kernel.Float] interface {
 	// Shape returns the numbers of rows and columns.
 	Shape() (rows, cols int)
 
-	// Init sets the parameters to the named start, which must be one of
-	// Starts; an empty name means the first of them.
+	// Init sets the parameters to the named start; an empty name means the usual one. A
+	// start that the matrix does not know is a [*StartError], which lists the others.
 	Init(ctx context.Context, start Start, source *random.Source) error
-
-	// Starts lists the starts that the matrix knows.
-	Starts() []Start
 
 	// Value writes W into w, [rows × cols].
 	Value(w kernel.Matrix[F])
@@ -102,13 +102,20 @@ func startOf(start Start, known []Start) (Start, error) {
 	if start == "" {
 		return known[0], nil
 	}
-	for _, k := range known {
-		if k == start {
-			return start, nil
-		}
+	if !slices.Contains(known, start) {
+		return "", &StartError{Start: start, Known: known}
 	}
-	return "", &StartError{Start: start, Known: known}
+	return start, nil
 }
+
+// unconstrained is part of a [Matrix] whose parameters may have any value.
+type unconstrained struct{}
+
+// Constrain does nothing: all parameters are allowed.
+func (unconstrained) Constrain(float64) {}
+
+// Project does nothing: all parameters are allowed.
+func (unconstrained) Project() {}
 
 // checkShape panics unless w can hold the matrix.
 func checkShape[F kernel.Float](w kernel.Matrix[F], matrix Matrix[F]) {
@@ -122,6 +129,27 @@ func identity[F kernel.Float](w kernel.Matrix[F]) {
 	clear(w.Data)
 	for i := range min(w.Rows, w.Cols) {
 		w.Data[i*w.Stride+i] = 1
+	}
+}
+
+// double is w in double precision, for gonum.
+func double[F kernel.Float](w kernel.Matrix[F]) *mat.Dense {
+	d := mat.NewDense(w.Rows, w.Cols, nil)
+	for i := range w.Rows {
+		for j, x := range w.Row(i) {
+			d.Set(i, j, float64(x))
+		}
+	}
+	return d
+}
+
+// round sets w to d, rounded.
+func round[F kernel.Float](w kernel.Matrix[F], d *mat.Dense) {
+	for i := range w.Rows {
+		row := w.Row(i)
+		for j := range row {
+			row[j] = F(d.At(i, j))
+		}
 	}
 }
 

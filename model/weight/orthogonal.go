@@ -32,20 +32,13 @@ func SetGaussian[F kernel.Float](ctx context.Context, dst []F, deviation float64
 }
 
 // SetOrthogonal sets w to a random matrix whose rows are orthonormal, or whose columns
-// are if they are fewer: see [Orthogonal]. It looks at ctx at least every few ten
-// millions of operations, and returns its error.
+// are if they are fewer: Gaussian vectors orthonormalised in their order. It looks at ctx
+// at least every few ten millions of operations, and returns its error.
 func SetOrthogonal[F kernel.Float](ctx context.Context, set *kernel.Set[F], w kernel.Matrix[F],
 	source *random.Source) error {
 	count, length := min(w.Rows, w.Cols), max(w.Rows, w.Cols)
 	if count < blockwiseSize {
-		q, err := orthogonal(ctx, w.Rows, w.Cols, source)
-		for i := 0; i < w.Rows && err == nil; i++ {
-			row := w.Row(i)
-			for j := range row {
-				row[j] = F(q[i*w.Cols+j])
-			}
-		}
-		return err
+		return setSmallOrthogonal(ctx, w, source)
 	}
 	q := kernel.NewPadded[F](count, length)
 	for i := range count {
@@ -100,27 +93,19 @@ func orthonormaliseRows[F kernel.Float](ctx context.Context, set *kernel.Set[F],
 	return nil
 }
 
-// Orthogonal returns a random rows × cols matrix, row-major, whose rows are
-// orthonormal, or whose columns are if they are fewer: Gaussian vectors
-// orthonormalised in their order (modified Gram-Schmidt, twice, which keeps
-// orthogonality to rounding).
-func Orthogonal(rows, cols int, source *random.Source) []float64 {
-	q, _ := orthogonal(context.Background(), rows, cols, source) // there is no other error
-	return q
-}
-
-func orthogonal(ctx context.Context, rows, cols int, source *random.Source) ([]float64, error) {
-	count, length := min(rows, cols), max(rows, cols)
-	q := make([]float64, count*length)
-	random.Gaussian(q, 1, source)
-	for i := range count {
+// setSmallOrthogonal is SetOrthogonal in double precision by modified Gram-Schmidt, twice,
+// which keeps orthogonality to rounding.
+func setSmallOrthogonal[F kernel.Float](ctx context.Context, w kernel.Matrix[F], source *random.Source) error {
+	q := kernel.NewMatrix[float64](min(w.Rows, w.Cols), max(w.Rows, w.Cols))
+	random.Gaussian(q.Data, 1, source)
+	for i := range q.Rows {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		row := q[i*length : (i+1)*length]
+		row := q.Row(i)
 		for range 2 {
 			for k := range i {
-				other := q[k*length : (k+1)*length]
+				other := q.Row(k)
 				dot := 0.0
 				for j, v := range row {
 					dot += v * other[j]
@@ -138,14 +123,14 @@ func orthogonal(ctx context.Context, rows, cols int, source *random.Source) ([]f
 			row[j] /= math.Sqrt(sum)
 		}
 	}
-	if rows <= cols {
-		return q, nil
-	}
-	transposed := make([]float64, len(q))
-	for i := range count {
-		for j := range length {
-			transposed[j*count+i] = q[i*length+j]
+	for i := range q.Rows {
+		for j, v := range q.Row(i) {
+			if w.Rows <= w.Cols {
+				w.Row(i)[j] = F(v)
+			} else {
+				w.Row(j)[i] = F(v)
+			}
 		}
 	}
-	return transposed, nil
+	return nil
 }

@@ -56,11 +56,24 @@ func (r reflectors[F]) pair() {
 	}
 }
 
-// values are the vectors.
-func (r reflectors[F]) values() [][]F {
-	values := make([][]F, len(r))
-	for k, u := range r {
-		values[k] = u.Value
-	}
-	return values
+// unitVectors are part of a [Matrix] whose reflectors have unit length. Their lengths do not change
+// it, nor do gradients change them to first order, but this way a learning rate means the
+// same throughout.
+type unitVectors[F kernel.Float] struct {
+	kernels    *kernel.Set[F]
+	reflectors reflectors[F]
+	values     [][]F // the vectors; nil before the first call of Constrain
 }
+
+// Constrain scales the reflectors to unit length.
+func (u *unitVectors[F]) Constrain(float64) {
+	if u.values == nil {
+		for _, r := range u.reflectors {
+			u.values = append(u.values, r.Value)
+		}
+	}
+	u.kernels.NormalizeAll(u.values)
+}
+
+// Project scales the reflectors to unit length.
+func (u *unitVectors[F]) Project() { u.Constrain(0) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"sweep/model/kernel"
 	"sweep/model/random"
@@ -23,6 +24,7 @@ import (
 // It has (n/2)·k parameters. The paper leaves pairs, sign and permutations open;
 // these are those of its authors' public layer.
 type Rotations[F kernel.Float] struct {
+	unconstrained
 	set   *kernel.Set[F]
 	theta *View[F] // [n/2 × k], column j-1 being of R_j
 	turns []turn   // the permutations
@@ -72,17 +74,12 @@ func NewRotations[F kernel.Float](set *kernel.Set[F], arena *Arena[F], n int, pe
 // Shape returns n twice.
 func (r *Rotations[F]) Shape() (rows, cols int) { return r.product.Rows, r.product.Cols }
 
-// Starts lists [StartRandom], small angles.
-func (r *Rotations[F]) Starts() []Start { return rotationStarts }
-
-var rotationStarts = []Start{StartRandom}
-
 // smallAngle is the standard deviation of angles at the start.
 const smallAngle = 0.05
 
 // Init draws the angles from N(0, .05²).
 func (r *Rotations[F]) Init(ctx context.Context, start Start, source *random.Source) error {
-	if _, err := startOf(start, rotationStarts); err != nil {
+	if _, err := startOf(start, []Start{StartRandom}); err != nil {
 		return err
 	}
 	random.Gaussian(r.theta.Value, smallAngle, source)
@@ -101,8 +98,8 @@ func (r *Rotations[F]) Value(w kernel.Matrix[F]) {
 	for i := range r.place {
 		r.place[i] = i
 	}
-	for j := len(r.turns) - 1; j >= 0; j-- {
-		r.permute(r.turns[j])
+	for j, t := range slices.Backward(r.turns) {
+		r.permute(t)
 		r.rotate(r.product, j, 1)
 	}
 	for i, at := range r.place {
@@ -118,7 +115,7 @@ func (r *Rotations[F]) permute(t turn) {
 	r.place, r.work = r.work, r.place
 }
 
-// undo is the way back from permute.
+// undo is the inverse of permute.
 func (r *Rotations[F]) undo(t turn) {
 	for i, of := range t {
 		r.work[of] = r.place[i]
@@ -136,7 +133,7 @@ func (r *Rotations[F]) rotate(m kernel.Matrix[F], j int, sign F) {
 }
 
 // Pullback adds the gradients of the angles. It goes back over Value, from R_1 on: the
-// product before each rotation is found by turning back. With P the product after
+// product before each rotation is found by undoing it. With P the product after
 // R_j and G its gradient, the angle of a pair has the gradient G_{i+n/2}·P_i -
 // G_i·P_{i+n/2}.
 func (r *Rotations[F]) Pullback(dw kernel.Matrix[F]) {
@@ -148,20 +145,14 @@ func (r *Rotations[F]) Pullback(dw kernel.Matrix[F]) {
 	for j, t := range r.turns {
 		for i := range half {
 			a, b := r.place[i], r.place[i+half]
-			r.theta.Gradient[i*k+j] += F(r.set.Dot(r.gradient.Row(b), r.product.Row(a)) - r.set.Dot(r.gradient.Row(a),
-				r.product.Row(b)))
+			r.theta.Gradient[i*k+j] += F(r.set.Dot(r.gradient.Row(b), r.product.Row(a)) -
+				r.set.Dot(r.gradient.Row(a), r.product.Row(b)))
 		}
 		r.rotate(r.product, j, -1)
 		r.rotate(r.gradient, j, -1)
 		r.undo(t)
 	}
 }
-
-// Constrain does nothing: every angle is allowed.
-func (r *Rotations[F]) Constrain(float64) {}
-
-// Project does nothing: every angle is allowed.
-func (r *Rotations[F]) Project() {}
 
 // Flops counts 3 operations an element and rotation in Value, 8 in Pullback.
 func (r *Rotations[F]) Flops() float64 {

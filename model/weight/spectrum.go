@@ -108,28 +108,19 @@ func (s *spectrum[F]) constrainSigma() {
 	}
 }
 
-// bounds are the least and the largest σ: as singular values count without their sign,
-// a σ* below r makes the least 0.
-func (s *spectrum[F]) bounds() (least, most float64) {
+// SpectralBounds returns what is r from σ*: as singular values count without their sign, a
+// σ* below r makes the least 0.
+func (s *spectrum[F]) SpectralBounds() (least, most float64) {
 	return max(s.options.center-s.options.radius, 0), s.options.center + s.options.radius
 }
 
-// singular returns σ of a parameter.
-func (s *spectrum[F]) singular(parameter F) float64 {
-	if s.options.clipped {
-		return float64(parameter)
-	}
-	return 2*s.options.radius*(sigmoid(float64(parameter))-0.5) + s.options.center
-}
-
-// penalty is λ ‖σ - σ*‖² of the present parameters.
-func (s *spectrum[F]) penalty() float64 {
+// Penalty returns λ ‖σ - σ*‖² of the last call of Value: what the parameters add to the
+// loss besides what W does.
+func (s *spectrum[F]) Penalty() float64 {
 	sum := 0.0
-	for _, parameter := range s.view.Value {
-		away := s.singular(parameter) - s.options.center
+	for _, sigma := range s.sigma {
+		away := float64(sigma) - s.options.center
 		sum += away * away
 	}
 	return s.options.penalty * sum
 }
-
-func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

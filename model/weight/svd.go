@@ -2,6 +2,8 @@ package weight
 
 import (
 	"context"
+	"slices"
+
 	"sweep/model/kernel"
 	"sweep/model/random"
 )
@@ -17,10 +19,9 @@ import (
 // it reaches every matrix with such singular values (theorems 2 and 4).
 type SVD[F kernel.Float] struct {
 	spectrum[F]
-	rows  int
-	cols  int
-	u, v  reflectors[F]
-	units [][]F // the vectors of both, for Constrain; nil before its first call
+	unitVectors[F]
+	rows, cols int
+	u, v       reflectors[F]
 
 	// For Value; nil before its first call.
 	byFrames    bool
@@ -56,7 +57,8 @@ func NewSVD[F kernel.Float](set *kernel.Set[F], arena *Arena[F], rows, cols int,
 	}
 	u, v := declareReflectors(arena, "u", rows, options.Left), declareReflectors(arena, "v", cols, options.Right)
 	return &SVD[F]{
-		spectrum: newSpectrum(set, arena, min(rows, cols), sigma), rows: rows, cols: cols, u: u, v: v,
+		spectrum:    newSpectrum(set, arena, min(rows, cols), sigma),
+		unitVectors: unitVectors[F]{kernels: set, reflectors: slices.Concat(u, v)}, rows: rows, cols: cols, u: u, v: v,
 		byFrames: rows != cols && max(rows, cols) >= frameSize,
 	}, nil
 }
@@ -69,11 +71,8 @@ const frameSize = 128
 // Shape returns the numbers of rows and columns.
 func (s *SVD[F]) Shape() (rows, cols int) { return s.rows, s.cols }
 
-// Starts lists [StartRandom] and [StartNearIdentity].
-func (s *SVD[F]) Starts() []Start { return reflectorStarts }
-
-// Init sets the reflectors to the named start and σ̂ to 0, that is σ to σ*, or to
-// Gaussian values where the options say so.
+// Init sets the reflectors to [StartRandom] or [StartNearIdentity] and σ̂ to 0, that is σ
+// to σ*, or to Gaussian values where the options say so.
 // The near-identity start of a square matrix is V = U; reflectors that one side has
 // more than the other cancel in pairs, as all do where rows and columns differ.
 func (s *SVD[F]) Init(ctx context.Context, start Start, source *random.Source) error {
@@ -148,17 +147,6 @@ func (s *SVD[F]) Pullback(dw kernel.Matrix[F]) {
 	s.right.pullback(s.transposed)
 }
 
-// Constrain scales the reflectors to unit length.
-func (s *SVD[F]) Constrain(float64) {
-	if s.units == nil {
-		s.units = append(s.u.values(), s.v.values()...)
-	}
-	s.set.NormalizeAll(s.units)
-}
-
-// Project scales the reflectors to unit length: every σ̂ is allowed.
-func (s *SVD[F]) Project() { s.Constrain(0) }
-
 // Flops counts 4 operations an element of a product and reflector in Value, 8 in
 // Pullback; by frames the products of matrices.
 func (s *SVD[F]) Flops() float64 {
@@ -173,9 +161,6 @@ func (s *SVD[F]) Flops() float64 {
 	left, right := float64(s.rows)*float64(len(s.u)), float64(len(s.sigma))*float64(len(s.v))
 	return 12 * float64(s.cols) * (left + right)
 }
-
-// SpectralBounds returns what is r from σ*.
-func (s *SVD[F]) SpectralBounds() (least, most float64) { return s.bounds() }
 
 // Footprint counts the frames, or two products and V Σᵀ.
 func (s *SVD[F]) Footprint() int {
