@@ -28,7 +28,7 @@ func TestThreadsOf(t *testing.T) {
 // smaller and of fewer, on several threads.
 func TestThreadsDoNotChangeBits(t *testing.T) {
 	volatile := description().Volatile()
-	set := dataset.GenerateCBF(dataset.CBFOptions{Seed: 1, Train: 300, Test: 170})
+	set := dataset.GenerateCBF(1, 300, 170)
 	for _, model := range []string{"rnn", "lstm", "gru", "ornn", "spectral-rnn"} {
 		s, err := settingsOf(resolve(t, sweep.Parameters{
 			"dataset": "generated-cbf", "model": model, "epochs": int64(2), "batch": int64(150), "dropout": 0.1,

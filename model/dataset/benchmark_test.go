@@ -15,7 +15,7 @@ func BenchmarkLoadUCR(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := LoadUCR(dir, name, UCROptions{}); err != nil {
+				if _, err := LoadUCR(dir, name, ""); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -13,7 +13,7 @@ type Cache struct {
 // cached is data in a cache: a [Set] or a [Text].
 type cached interface {
 	Size() int64
-	// current tells whether the files that the data came from are as they were.
+	// current reports whether the files that the data came from are as they were.
 	current() bool
 }
 
@@ -29,29 +29,23 @@ func NewCache(limit int64) *Cache { return &Cache{limit: limit} }
 // Open is [Open] with the cache before it.
 func (c *Cache) Open(root string, reference Reference) (*Set, error) {
 	reference = reference.normal()
-	if set, ok := c.find(root, reference).(*Set); ok {
-		return set, nil
-	}
-	set, err := Open(root, reference)
-	if err != nil {
-		return nil, err
-	}
-	c.keep(root, reference, set)
-	return set, nil
+	return open(c, root, reference, func() (*Set, error) { return Open(root, reference) })
 }
 
 // OpenText is [OpenText] with the cache before it.
 func (c *Cache) OpenText(root, name string) (*Text, error) {
-	reference := Reference{Name: name}
-	if text, ok := c.find(root, reference).(*Text); ok {
-		return text, nil
+	return open(c, root, Reference{Name: name}, func() (*Text, error) { return OpenText(root, name) })
+}
+
+func open[D cached](c *Cache, root string, reference Reference, load func() (D, error)) (D, error) {
+	if data, ok := c.find(root, reference).(D); ok {
+		return data, nil
 	}
-	text, err := OpenText(root, name)
-	if err != nil {
-		return nil, err
+	data, err := load()
+	if err == nil {
+		c.add(root, reference, data)
 	}
-	c.keep(root, reference, text)
-	return text, nil
+	return data, err
 }
 
 // find returns the data of a reference if they are there and as their files are; nil otherwise.
@@ -69,8 +63,8 @@ func (c *Cache) find(root string, reference Reference) cached {
 	return entry.data
 }
 
-// keep puts data in, in the place of those that were not used for longest.
-func (c *Cache) keep(root string, reference Reference, data cached) {
+// add puts data in, in the place of those that were not used for longest.
+func (c *Cache) add(root string, reference Reference, data cached) {
 	c.entries = append(c.entries, cacheEntry{root, reference, data})
 	size := int64(0)
 	for i := len(c.entries) - 1; i >= 0; i-- {
@@ -80,18 +74,4 @@ func (c *Cache) keep(root string, reference Reference, data cached) {
 			break
 		}
 	}
-}
-
-func (s *Set) current() bool { return current(s.sources) }
-
-func (t *Text) current() bool { return current(t.sources) }
-
-// current tells whether files are as they were.
-func current(sources []source) bool {
-	for _, source := range sources {
-		if !source.current() {
-			return false
-		}
-	}
-	return true
 }

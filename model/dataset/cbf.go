@@ -6,17 +6,11 @@ import (
 	"sweep/model/random"
 )
 
-// CBFOptions are the choices in generating a cylinder-bell-funnel set. Zero values mean the defaults.
-type CBFOptions struct {
-	Seed  uint64
-	Train int // number of series to train on, 30 as in the UCR archive's CBF
-	Test  int // number of series to test on, 900
-}
-
 const cbfLength = 128
 
-// GenerateCBF returns a cylinder-bell-funnel set after Saito, "Local feature extraction and its applications using a
-// library of bases" (1994), the source of the UCR archive's CBF. At the times t = 1 … 128
+// GenerateCBF returns a cylinder-bell-funnel set of so many series to train and to test on, after Saito, "Local feature
+// extraction and its applications using a library of bases" (1994), the source of the UCR archive's CBF. At the times t
+// = 1 … 128
 //
 //	cylinder (1):  x(t) = (6 + η) · [a ≤ t ≤ b]                     + ε(t)
 //	bell     (2):  x(t) = (6 + η) · [a ≤ t ≤ b] · (t − a) / (b − a) + ε(t)
@@ -24,18 +18,11 @@ const cbfLength = 128
 //
 // with whole numbers a from 16 … 32 and b − a from 32 … 96, each equally likely, and normal η and ε(t). As in the
 // archive each series is then scaled to mean 0 and (sample) variance 1. The three shapes take turns, so that they are
-// equally frequent. The same options give the same bits everywhere.
+// equally frequent. A seed gives the same bits everywhere.
 //
 // The archive's own CBF was drawn otherwise: its cylinders, measured, end anywhere from 64 to 128 whatever their
-// start, so
-// that they are longer, 75 on average and not 64. Accuracies on the two sets need not agree.
-func GenerateCBF(options CBFOptions) *Set {
-	if options.Train == 0 {
-		options.Train = 30
-	}
-	if options.Test == 0 {
-		options.Test = 900
-	}
+// start, so that they are longer, 75 on average and not 64. Accuracies on the two sets need not agree.
+func GenerateCBF(seed uint64, train, test int) *Set {
 	s := &Set{
 		Name:        GeneratedCBF,
 		Length:      cbfLength,
@@ -45,9 +32,9 @@ func GenerateCBF(options CBFOptions) *Set {
 		Labels:      []string{"1", "2", "3"},
 	}
 	s.Depth = s.Length / s.InputSize
-	source := random.New(options.Seed, random.Series)
-	s.Train = cbfPart(source, options.Train)
-	s.Test = cbfPart(source, options.Test)
+	source := random.New(seed, random.Series)
+	s.Train = cbfPart(source, train)
+	s.Test = cbfPart(source, test)
 	s.seal()
 	return s
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestCBF(t *testing.T) {
-	s := GenerateCBF(CBFOptions{})
+	s := GenerateCBF(0, 30, 900)
 	if s.Name != "generated-cbf" || s.Train.N != 30 || s.Test.N != 900 || s.Length != 128 || s.Classes != 3 ||
 		s.OutputWidth != 4 || s.InputSize != 8 || s.Depth != 16 {
 		t.Errorf("got %+v", s)
@@ -29,16 +29,16 @@ func TestCBF(t *testing.T) {
 	}
 
 	// Equal options, equal bits, and these very bits: results depend on them.
-	if again := GenerateCBF(CBFOptions{Train: 30, Test: 900}); again.Digest != s.Digest {
+	if again := GenerateCBF(0, 30, 900); again.Digest != s.Digest {
 		t.Error("the same options gave other series")
 	}
 	if s.Digest != "45bce6f4ed9db19fd7513feb37f5e019365e8512d53ca15b82cdb66908c77c3f" {
 		t.Errorf("the series have changed: digest %s", s.Digest)
 	}
-	if other := GenerateCBF(CBFOptions{Seed: 1}); other.Digest == s.Digest {
+	if other := GenerateCBF(1, 30, 900); other.Digest == s.Digest {
 		t.Error("the seed changes nothing")
 	}
-	if small := GenerateCBF(CBFOptions{Train: 7, Test: 2}); small.Train.N != 7 || small.Test.N != 2 {
+	if small := GenerateCBF(0, 7, 2); small.Train.N != 7 || small.Test.N != 2 {
 		t.Errorf("got %d and %d series", small.Train.N, small.Test.N)
 	}
 }
@@ -78,7 +78,7 @@ func cylinder(x []float32) (a, b int, high, low, noise float64) {
 
 // The parameters of the cylinders, found again in the series: they are where Saito's definition has them.
 func TestCBFParameters(t *testing.T) {
-	s := GenerateCBF(CBFOptions{Seed: 2, Train: 3, Test: 3000})
+	s := GenerateCBF(2, 3, 3000)
 	var n, sumA, sumWidth, sumHeight float64
 	minA, maxA, minWidth, maxWidth := 128, 0, 128, 0
 	for i := 0; i < s.Test.N; i += 3 {
@@ -129,11 +129,11 @@ func TestCBFSlopes(t *testing.T) {
 // Labels and shapes mean the same as in the archive's CBF: the nearest generated series tells the class of the
 // archive's.
 func TestCBFAgainstArchive(t *testing.T) {
-	archive, err := LoadUCR(filepath.Join(realData(t), "ucr"), "CBF", UCROptions{})
+	archive, err := LoadUCR(filepath.Join(realData(t), "ucr"), "CBF", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	generated := GenerateCBF(CBFOptions{Seed: 4, Train: 600})
+	generated := GenerateCBF(4, 600, 900)
 	right := 0
 	for i := range archive.Test.N {
 		x := archive.Test.Values[i*128:][:128]

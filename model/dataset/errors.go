@@ -53,6 +53,11 @@ func (e *FileError) Error() string {
 	return b.String()
 }
 
+// fileError returns a [*FileError] with a detail that is formatted.
+func fileError(path string, row, column int, kind error, format string, args ...any) error {
+	return &FileError{Path: path, Row: row, Column: column, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
 // Unwrap returns the kind.
 func (e *FileError) Unwrap() error { return e.Kind }
 

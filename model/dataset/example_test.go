@@ -21,9 +21,11 @@ func Example() {
 	}
 	batch := train[:16]
 	inputs := make([]float32, sequences.Steps*len(batch)*sequences.InputSize)
-	classes := make([]int, len(batch))
 	sequences.Gather(inputs, batch)
-	set.Train.GatherLabels(classes, batch)
+	var classes []int
+	for _, row := range batch {
+		classes = append(classes, set.Train.Labels[row])
+	}
 	fmt.Println(len(train), "to train,", len(validation), "held out")
 	fmt.Println(sequences.Steps, "steps of", sequences.InputSize, "values, one-hot width", set.OutputWidth)
 	fmt.Println(classes)

@@ -135,7 +135,7 @@ func TestForms(t *testing.T) {
 				}
 				write(t, filepath.Join(dir, fmt.Sprintf(f.file, part)), content)
 			}
-			s, err := LoadUCR(dir, "Small", UCROptions{})
+			s, err := LoadUCR(dir, "Small", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func TestForms(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "Small_TRAIN"), tsv(train))
 		write(t, filepath.Join(dir, "Small_TEST"), tsv(test))
-		s, err := LoadUCR(dir, "Small", UCROptions{})
+		s, err := LoadUCR(dir, "Small", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestTextLabels(t *testing.T) {
 	head := "@classLabel true walk Run sit\n@data\n"
 	write(t, filepath.Join(dir, "Gait", "Gait_TRAIN.ts"), head+"1,2:walk\n3,4:Run\n5,6:sit\n")
 	write(t, filepath.Join(dir, "Gait", "Gait_TEST.ts"), head+"1,2:sit\n")
-	s, err := LoadUCR(dir, "gait", UCROptions{})
+	s, err := LoadUCR(dir, "gait", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestLabelValues(t *testing.T) {
 			}
 			write(t, filepath.Join(dir, "X_TRAIN"), content)
 			write(t, filepath.Join(dir, "X_TEST"), content)
-			s, err := LoadUCR(dir, "X", UCROptions{})
+			s, err := LoadUCR(dir, "X", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,7 +245,7 @@ func TestMixedForms(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "Small", "Small_TRAIN.tsv"), tsv(smallTrain))
 	write(t, filepath.Join(dir, "Small", "Small_TEST.txt"), matlab(smallTest))
-	s, err := LoadUCR(dir, "Small", UCROptions{})
+	s, err := LoadUCR(dir, "Small", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestBadFiles(t *testing.T) {
 
 func expectFileError(t *testing.T, dir string, kind error, want string) {
 	t.Helper()
-	s, err := LoadUCR(dir, "X", UCROptions{})
+	s, err := LoadUCR(dir, "X", "")
 	if err == nil {
 		t.Fatalf("no error; got %+v", s)
 	}
@@ -398,7 +398,7 @@ func TestNames(t *testing.T) {
 		"Cricket X": "CricketX", "Cricket_X": "CricketX", "CricketX": "CricketX",
 		"Lighting2": "Lightning2", "Lightning2": "Lightning2",
 	} {
-		s, err := LoadUCR(dir, asked, UCROptions{})
+		s, err := LoadUCR(dir, asked, "")
 		if err != nil {
 			t.Errorf("%s: %v", asked, err)
 			continue
@@ -418,7 +418,7 @@ func TestNames(t *testing.T) {
 		{"../FiftyWords/../nothing", "unknown data set \"../FiftyWords/../nothing\": not in DIR"},
 		{"", "unknown data set \"\": not in DIR"},
 	} {
-		_, err := LoadUCR(dir, c.name, UCROptions{})
+		_, err := LoadUCR(dir, c.name, "")
 		var unknown *UnknownError
 		if !errors.As(err, &unknown) {
 			t.Errorf("%q: got %v", c.name, err)
@@ -442,7 +442,7 @@ func TestMissingFiles(t *testing.T) {
 		"C": "DIR/C: file does not exist: no file whose name ends in _TRAIN.tsv, _TRAIN, _TRAIN.txt or _TRAIN.ts",
 		"D": "DIR/d_test.tsv.gz: file does not exist: d_train.tsv.gz is there without it",
 	} {
-		_, err := LoadUCR(dir, name, UCROptions{})
+		_, err := LoadUCR(dir, name, "")
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || strings.ReplaceAll(err.Error(), dir, "DIR") != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
@@ -450,7 +450,7 @@ func TestMissingFiles(t *testing.T) {
 	// The loose pair takes over from a folder that lacks a part.
 	write(t, filepath.Join(dir, "A_TRAIN"), tsv(smallTrain))
 	write(t, filepath.Join(dir, "A_TEST"), tsv(smallTest))
-	if _, err := LoadUCR(dir, "A", UCROptions{}); err != nil {
+	if _, err := LoadUCR(dir, "A", ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -491,7 +491,7 @@ func TestExchange(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, c.name, c.name+"_TRAIN.tsv"), numbered(c.train))
 			write(t, filepath.Join(dir, c.name, c.name+"_TEST.tsv"), numbered(c.test))
-			s, err := LoadUCR(dir, c.name, UCROptions{Exchange: c.exchange})
+			s, err := LoadUCR(dir, c.name, c.exchange)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -505,7 +505,7 @@ func TestExchange(t *testing.T) {
 			}
 		})
 	}
-	if _, err := LoadUCR(t.TempDir(), "CBF", UCROptions{Exchange: "maybe"}); err == nil ||
+	if _, err := LoadUCR(t.TempDir(), "CBF", "maybe"); err == nil ||
 		err.Error() != `exchange is "maybe": want auto, yes or no` {
 		t.Errorf("got %v", err)
 	}
@@ -516,7 +516,7 @@ func TestExchange(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "DistalPhalanxOutlineCorrect_TRAIN"), numbered(sizes[0]))
 		write(t, filepath.Join(dir, "DistalPhalanxOutlineCorrect_TEST"), numbered(sizes[1]))
-		s, err := LoadUCR(dir, "DistalPhalanxOutlineCorrect", UCROptions{})
+		s, err := LoadUCR(dir, "DistalPhalanxOutlineCorrect", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -561,7 +561,7 @@ func TestCutWithinLastNumber(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "CBF", "CBF_TRAIN.tsv"), strings.TrimSuffix(numbered(20), "\n"))
 	write(t, filepath.Join(dir, "CBF", "CBF_TEST.tsv"), numbered(900))
-	_, err := LoadUCR(dir, "CBF", UCROptions{})
+	_, err := LoadUCR(dir, "CBF", "")
 	want := "DIR/CBF/CBF_TRAIN.tsv:20: truncated file: the last row has no line end, and 20 and 900 series are not " +
 		"the 30 and 900 of the archive's CBF; fetch the file again"
 	if !errors.Is(err, ErrTruncated) || strings.ReplaceAll(err.Error(), dir, "DIR") != want {

@@ -2,13 +2,9 @@ package dataset
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
-	"strconv"
 
 	"sweep/model/random"
 )
@@ -47,19 +43,17 @@ func newHAR2(name string) *Set {
 // LoadHAR2 loads HAR-2, the human activities of Anguita et al. (2013) in two classes, from dir, which holds the folders
 // train and test of the UCI archive: the signals in "Inertial Signals", a file a channel and a window of 128 numbers a
 // line, and the activities in y_train.txt and y_test.txt; each may be packed with gzip. A series is a window step by
-// step,
-// nine numbers a step, as they are in the files: nothing is scaled.
+// step, nine numbers a step, as they are in the files: nothing is scaled.
 //
 // The six activities become two classes as in the work that named the task, FastGRNN (Kusupati et al. 2018), whose
 // partition later papers on it spell out (coRNN, Rusch and Mishra 2020): sitting, laying and walking upstairs against
 // standing, walking and walking downstairs. The SGORNN paper, which gives its results on HAR-2 beside these, does not
-// say
-// how its classes are made: that they are these is our reading. A network has one output, which the published counts
-// (2307 weights of SGORNN) ask for.
+// say how its classes are made: that they are these is our reading. A network has one output, which the published
+// counts (2307 weights of SGORNN) ask for.
 func LoadHAR2(dir string) (*Set, error) {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s: it should hold the folders train and test of the UCI set Human Activity "+
-			"Recognition Using Smartphones", ErrNoData, dir)
+	if err := checkFolder(dir, "the folders train and test of the UCI set Human Activity Recognition Using "+
+		"Smartphones"); err != nil {
+		return nil, err
 	}
 	s := newHAR2(HAR2)
 	for _, part := range []struct {
@@ -80,11 +74,11 @@ func LoadHAR2(dir string) (*Set, error) {
 }
 
 func (s *Set) readHARPart(dir, name string, part *Part) error {
-	path, data, src, err := readPacked(filepath.Join(dir, "y_"+name+".txt"))
+	file := filepath.Join(dir, "y_"+name+".txt")
+	path, data, err := s.read(file, file+".gz")
 	if err != nil {
 		return err
 	}
-	s.sources = append(s.sources, src)
 	activities, err := parseActivities(path, data)
 	if err != nil {
 		return err
@@ -95,11 +89,11 @@ func (s *Set) readHARPart(dir, name string, part *Part) error {
 	}
 	part.Values = make([]float32, part.N*harLength)
 	for channel, signal := range harSignals {
-		path, data, src, err := readPacked(filepath.Join(dir, "Inertial Signals", signal+"_"+name+".txt"))
+		file := filepath.Join(dir, "Inertial Signals", signal+"_"+name+".txt")
+		path, data, err := s.read(file, file+".gz")
 		if err != nil {
 			return err
 		}
-		s.sources = append(s.sources, src)
 		if err := parseSignal(path, data, part.N, part.Values[channel:]); err != nil {
 			return err
 		}
@@ -117,24 +111,21 @@ func parseActivities(path string, data []byte) ([]int, error) {
 			break
 		}
 		if len(field) != 1 || field[0] < '1' || field[0] > '6' {
-			return nil, &FileError{Path: path, Row: lines.number, Kind: ErrLabel,
-				Detail: fmt.Sprintf("%q is no activity: want a number from 1 to 6", clip(field))}
+			return nil, fileError(path, lines.number, 0, ErrLabel, "%q is no activity: want a number from 1 to 6",
+				clip(field))
 		}
 		activities = append(activities, int(field[0]-'0'))
 	}
 	if len(activities) == 0 {
-		return nil, &FileError{Path: path, Kind: ErrEmpty, Detail: "the file holds no activities"}
+		return nil, fileError(path, 0, 0, ErrEmpty, "the file holds no activities")
 	}
 	return activities, nil
 }
 
 // parseSignal reads so many windows of a channel, a line each, and puts their numbers into every ninth place of dst.
 func parseSignal(path string, data []byte, windows int, dst []float32) error {
-	fail := func(row, column int, kind error, format string, args ...any) error {
-		return &FileError{Path: path, Row: row, Column: column, Kind: kind, Detail: fmt.Sprintf(format, args...)}
-	}
 	if !bytes.HasSuffix(data, []byte("\n")) {
-		return fail(0, 0, ErrTruncated, "the last line has no end; fetch the file again")
+		return fileError(path, 0, 0, ErrTruncated, "the last line has no end; fetch the file again")
 	}
 	lines, window := lineReader{rest: data}, 0
 	for line, ok := lines.next(); ok; line, ok = lines.next() {
@@ -143,7 +134,7 @@ func parseSignal(path string, data []byte, windows int, dst []float32) error {
 			continue
 		}
 		if window == windows {
-			return fail(lines.number, 0, ErrForm, "more windows than the %d activities", windows)
+			return fileError(path, lines.number, 0, ErrForm, "more windows than the %d activities", windows)
 		}
 		step := 0
 		for i := 0; i < len(line); {
@@ -151,19 +142,13 @@ func parseSignal(path string, data []byte, windows int, dst []float32) error {
 				i++
 				continue
 			}
-			v, n := scanFloat32(line[i:])
-			end := i + n
-			if n == 0 || end < len(line) && line[end] != ' ' {
-				end = fieldEnd(line, i, ' ')
-				exact, err := strconv.ParseFloat(string(line[i:end]), 32)
-				if err != nil || math.IsInf(exact, 0) || math.IsNaN(exact) {
-					kind := ErrNumber
-					if isMissing(line[i:end]) {
-						kind = ErrMissingValue
-					}
-					return fail(lines.number, step+1, kind, "%q", clip(line[i:end]))
+			v, end, err := scanField(line, i, ' ')
+			if err != nil {
+				kind := ErrNumber
+				if isMissing(line[i:end]) {
+					kind = ErrMissingValue
 				}
-				v = float32(exact)
+				return fileError(path, lines.number, step+1, kind, "%q", clip(line[i:end]))
 			}
 			if step < harSteps {
 				dst[(window*harSteps+step)*harChannels] = v
@@ -172,51 +157,37 @@ func parseSignal(path string, data []byte, windows int, dst []float32) error {
 			i = end
 		}
 		if step != harSteps {
-			return fail(lines.number, 0, ErrVariableLength, "%d values where a window has %d", step, harSteps)
+			return fileError(path, lines.number, 0, ErrVariableLength, "%d values where a window has %d", step,
+				harSteps)
 		}
 		window++
 	}
 	if window < windows {
-		return fail(0, 0, ErrTruncated, "%d windows where there are %d activities; fetch the file again",
+		return fileError(path, 0, 0, ErrTruncated, "%d windows where there are %d activities; fetch the file again",
 			window, windows)
 	}
 	return nil
 }
 
-// HAROptions are the choices in generating windows like those of HAR-2. Zero values mean the defaults.
-type HAROptions struct {
-	Seed  uint64
-	Train int // number of windows to train on, 240
-	Test  int // number of windows to test on, 120
-}
-
-// GenerateHAR2 returns windows of the shape and the classes of HAR-2 that need no files. Each activity holds the
-// phone in
-// its own way towards gravity, and those of walking swing up and down in a triangle of their own period and height,
-// at a
-// random phase; all is noisy. The activities take turns. The same options give the same bits everywhere. It is for
-// trying
-// out what trains on HAR-2: accuracies on the two need not agree.
-func GenerateHAR2(options HAROptions) *Set {
-	if options.Train == 0 {
-		options.Train = 240
-	}
-	if options.Test == 0 {
-		options.Test = 120
-	}
+// GenerateHAR2 returns 240 windows to train on and 120 to test on, of the shape and the classes of HAR-2, that need no
+// files. Each activity holds the phone in its own way towards gravity, and those of walking swing up and down in a
+// triangle of their own period and height, at a random phase; all is noisy. The activities take turns. A seed gives the
+// same bits everywhere. It is for trying out what trains on HAR-2: accuracies on the two need not agree.
+func GenerateHAR2(seed uint64) *Set {
 	s := newHAR2(GeneratedHAR2)
-	source := random.New(options.Seed, random.Series)
-	for part, n := range map[*Part]int{&s.Train: options.Train, &s.Test: options.Test} {
-		*part = Part{N: n, Values: make([]float32, n*harLength), Labels: make([]int, n)}
-	}
-	for _, part := range []*Part{&s.Train, &s.Test} {
-		for i := range part.N {
-			part.Labels[i] = harClasses[i%6]
-			harWindow(part.Values[i*harLength:(i+1)*harLength], source, i%6)
-		}
-	}
+	source := random.New(seed, random.Series)
+	s.Train, s.Test = harPart(source, 240), harPart(source, 120)
 	s.seal()
 	return s
+}
+
+func harPart(source *random.Source, n int) Part {
+	p := Part{N: n, Values: make([]float32, n*harLength), Labels: make([]int, n)}
+	for i := range n {
+		p.Labels[i] = harClasses[i%6]
+		harWindow(p.Values[i*harLength:(i+1)*harLength], source, i%6)
+	}
+	return p
 }
 
 // harMotions are the direction of gravity of each activity, and the period and height of its swing.

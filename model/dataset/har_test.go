@@ -142,8 +142,8 @@ func TestBadHAR2(t *testing.T) {
 // The generated twin has the shape of the real set, the same bits each time, and classes that are told apart by what
 // several channels say together.
 func TestGeneratedHAR2(t *testing.T) {
-	s, again := GenerateHAR2(HAROptions{}), GenerateHAR2(HAROptions{})
-	if s.Digest != again.Digest || s.Digest == GenerateHAR2(HAROptions{Seed: 1}).Digest {
+	s, again := GenerateHAR2(0), GenerateHAR2(0)
+	if s.Digest != again.Digest || s.Digest == GenerateHAR2(1).Digest {
 		t.Error("the bits are not those of the seed")
 	}
 	if s.InputSize != 9 || s.Depth != 128 || s.OutputWidth != 1 || s.Train.N != 240 || s.Test.N != 120 {

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -28,8 +29,7 @@ type classes struct {
 }
 
 // classify numbers the labels of the training part in sorted order: by value where all are whole numbers, whatever
-// their
-// spelling, else by their bytes.
+// their spelling, else by their bytes.
 func classify(train *table) classes {
 	values := map[string]int{}
 	numeric := true
@@ -48,15 +48,7 @@ func classify(train *table) classes {
 		c.names = names
 		return c
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		switch {
-		case values[a] < values[b]:
-			return -1
-		case values[a] > values[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(values[a], values[b]) })
 	for i, name := range names {
 		if i == 0 || values[name] != values[names[i-1]] {
 			c.names = append(c.names, strconv.Itoa(values[name]))

@@ -35,18 +35,15 @@ const (
 )
 
 // LoadMNIST loads the handwritten digits of LeCun, Cortes and Burges as sequences of 784 pixels, row by row of the
-// image,
-// from the four IDX files in dir, packed with gzip or not. The pixels stay bytes until they are gathered, where they
-// become byte/255. They can be cut into any number of steps that divides 784. There is no validation part: as
-// everywhere
-// a trial holds out a share of Train with [Split].
+// image, from the four IDX files in dir, packed with gzip or not. The pixels stay bytes until they are gathered, where
+// they become byte/255. They can be cut into any number of steps that divides 784. There is no validation part: as
+// everywhere a trial holds out a share of Train with [Split].
 func LoadMNIST(dir string, options MNISTOptions) (*Set, error) {
 	if options.Limit < 0 {
 		return nil, fmt.Errorf("limit %d is negative", options.Limit)
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s: it should hold MNIST's four files, train-images-idx3-ubyte.gz and so on",
-			ErrNoData, dir)
+	if err := checkFolder(dir, "MNIST's four files, train-images-idx3-ubyte.gz and so on"); err != nil {
+		return nil, err
 	}
 	s := &Set{
 		Name:        MNIST,
@@ -72,16 +69,15 @@ func LoadMNIST(dir string, options MNISTOptions) (*Set, error) {
 		}
 		s.sources = append(s.sources, labelSource)
 		if images.count != labels.count {
-			return nil, &FileError{Path: labelSource.path, Kind: ErrForm,
-				Detail: fmt.Sprintf("%d labels for the %d images of %s", labels.count, images.count, source.path)}
+			return nil, fileError(labelSource.path, 0, 0, ErrForm, "%d labels for the %d images of %s", labels.count,
+				images.count, source.path)
 		}
 		part.part.N = len(labels.data)
 		part.part.Bytes = images.data
 		part.part.Labels = make([]int, len(labels.data))
 		for i, label := range labels.data {
 			if int(label) >= s.Classes {
-				return nil, &FileError{Path: labelSource.path, Row: i + 1, Kind: ErrLabel,
-					Detail: fmt.Sprintf("%d is no digit", label)}
+				return nil, fileError(labelSource.path, i+1, 0, ErrLabel, "%d is no digit", label)
 			}
 			part.part.Labels[i] = int(label)
 		}
@@ -116,40 +112,25 @@ type idx struct {
 
 // readIDX reads a file of dir: stem-kind or stem.kind, packed or not.
 func readIDX(dir, stem, kind string, magic uint32, limit int) (idx, source, error) {
-	var names []string
-	for _, name := range []string{stem + "-" + kind, stem + "." + kind} {
-		names = append(names, name, name+".gz")
-	}
-	for _, name := range names {
-		path := filepath.Join(dir, name)
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return idx{}, source{}, fmt.Errorf("reading data: %w", err)
-		}
-		content, err := readIDXFile(path, magic, limit)
-		return content, source{path, info.Size(), info.ModTime()}, err
-	}
-	return idx{}, source{}, &FileError{Path: filepath.Join(dir, names[0]), Kind: fs.ErrNotExist,
-		Detail: "nor is it there as " + names[1]}
-}
-
-func readIDXFile(path string, magic uint32, limit int) (idx, error) {
-	file, err := os.Open(path)
+	dashed, dotted := filepath.Join(dir, stem+"-"+kind), filepath.Join(dir, stem+"."+kind)
+	src, err := find(dashed, dashed+".gz", dotted, dotted+".gz")
 	if err != nil {
-		return idx{}, fmt.Errorf("reading data: %w", err)
+		return idx{}, src, err
+	}
+	file, err := os.Open(src.path)
+	if err != nil {
+		return idx{}, src, fmt.Errorf("reading data: %w", err)
 	}
 	defer func() { _ = file.Close() }() // only read
-	return parseIDX(path, file, magic, limit)
+	content, err := parseIDX(src.path, file, magic, limit)
+	return content, src, err
 }
 
 // parseIDX reads an IDX file: a magic number, the sizes of the dimensions, big endian, then bytes. limit bounds the
 // items to read if it is positive; what follows them is not looked at.
 func parseIDX(path string, file io.Reader, magic uint32, limit int) (idx, error) {
 	fail := func(kind error, format string, args ...any) (idx, error) {
-		return idx{}, &FileError{Path: path, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+		return idx{}, fileError(path, 0, 0, kind, format, args...)
 	}
 	readFailed := func(err error, what string) (idx, error) {
 		switch {

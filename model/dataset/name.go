@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -56,10 +57,7 @@ func nearest(name string, known []string) []string {
 		}
 	}
 	slices.SortStableFunc(near, func(a, b candidate) int {
-		if a.distance != b.distance {
-			return a.distance - b.distance
-		}
-		return strings.Compare(a.name, b.name)
+		return cmp.Or(a.distance-b.distance, strings.Compare(a.name, b.name))
 	})
 	var names []string
 	for _, c := range near[:min(3, len(near))] {

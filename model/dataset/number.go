@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 )
@@ -72,8 +73,7 @@ func scanFloat32(b []byte) (v float32, n int) {
 		f *= powersOfTen[exponent]
 	}
 	// Rounding f once more gives the nearest float32 unless f lies half way between two of them, where the number
-	// itself
-	// may lie on either side. Below 1e-30 float32 thins out, above its largest value it overflows.
+	// itself may lie on either side. Below 1e-30 float32 thins out, above its largest value it overflows.
 	if math.Float64bits(f)&(1<<29-1) == 1<<28 || f > math.MaxFloat32 || f < 1e-30 && mantissa != 0 {
 		return 0, 0
 	}
@@ -82,6 +82,20 @@ func scanFloat32(b []byte) (v float32, n int) {
 		v = -v
 	}
 	return v, i
+}
+
+// scanField reads the number that begins at line[i], and returns where its field ends. The error is strconv's, if the
+// number is not finite in 32 bits strconv.ErrRange.
+func scanField(line []byte, i int, separator byte) (v float32, end int, err error) {
+	v, n := scanFloat32(line[i:])
+	if end = i + n; n > 0 && (end == len(line) || line[end] == separator) {
+		return v, end, nil
+	}
+	end = fieldEnd(line, i, separator)
+	if v, err = parseFloat32(bytes.TrimSpace(line[i:end])); err == nil && v-v != 0 {
+		err = strconv.ErrRange
+	}
+	return v, end, err
 }
 
 // parseFloat32 reads a whole field. Unlike strconv it knows no hexadecimal numbers and no underscores.

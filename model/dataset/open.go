@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,8 +33,8 @@ const (
 var (
 	others    = []string{MNIST, PermutedMNIST, GeneratedCBF, HAR2, GeneratedHAR2, PTB, GeneratedText}
 	generated = map[string]func() *Set{
-		GeneratedCBF:  func() *Set { return GenerateCBF(CBFOptions{}) },
-		GeneratedHAR2: func() *Set { return GenerateHAR2(HAROptions{}) },
+		GeneratedCBF:  func() *Set { return GenerateCBF(0, 30, 900) },
+		GeneratedHAR2: func() *Set { return GenerateHAR2(0) },
 	}
 )
 
@@ -60,10 +61,7 @@ func (r Reference) normal() Reference {
 	case PermutedMNIST:
 		n.Name, n.Limit, n.Permutation = lower, r.Limit, r.Permutation
 	default:
-		n.Exchange = r.Exchange
-		if n.Exchange == "" {
-			n.Exchange = ExchangeAuto
-		}
+		n.Exchange = cmp.Or(r.Exchange, ExchangeAuto)
 	}
 	return n
 }
@@ -91,7 +89,7 @@ func Open(root string, reference Reference) (*Set, error) {
 	case HAR2:
 		return LoadHAR2(filepath.Join(root, "har"))
 	}
-	s, err := LoadUCR(filepath.Join(root, "ucr"), r.Name, UCROptions{Exchange: r.Exchange})
+	s, err := LoadUCR(filepath.Join(root, "ucr"), r.Name, r.Exchange)
 	var unknown *UnknownError
 	if errors.As(err, &unknown) {
 		unknown.Near = nearest(r.Name, append(slices.Clone(unknown.Near), others...))

@@ -13,8 +13,7 @@ type PaperSet struct {
 	OutputWidth int // one-hot columns, found out from the printed parameter counts
 
 	// ArchiveTrain and ArchiveTest are the numbers of series in the archive's 2018 form. They differ from Train and
-	// Test
-	// for the three Phalanx sets, whose parts are exchanged there. (The table's 154 and 399 of DistalPhalanxTW are
+	// Test for the three Phalanx sets, whose parts are exchanged there. (The table's 154 and 399 of DistalPhalanxTW are
 	// misprints: its accuracies are multiples of 1/400, so it was tested on the 400.)
 	ArchiveTrain, ArchiveTest int
 }

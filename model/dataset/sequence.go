@@ -118,17 +118,9 @@ func (s *Sequences) Gather(dst []float32, rows []int) {
 	}
 }
 
-// GatherLabels copies the classes of the given rows to dst, which is at least as long as rows.
-func (p *Part) GatherLabels(dst []int, rows []int) {
-	for i, r := range rows {
-		dst[i] = p.Labels[r]
-	}
-}
-
 // The loops below work on blocks of rows: within a block they read a few streams, each in order, and write whole
 // stretches of dst. Row by row over a wide minibatch every write would hit another cache line, and often the same set
-// of
-// the cache; step by step the reads would.
+// of the cache; step by step the reads would.
 
 // gatherVectors: dst[t][b][q] = values[rows[b]][t][q]
 func gatherVectors(dst, values []float32, rows []int, steps, n int) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"hash"
 	"math"
+	"slices"
 )
 
 // Set is a labelled collection of series of one length, parted into train and test.
@@ -20,9 +21,8 @@ type Set struct {
 	Length, Classes int
 
 	// OutputWidth is the number of one-hot columns of the published networks, and so the width of their output layer:
-	// the largest label plus one, which leaves column 0 unused where labels start at 1. It is never below Classes,
-	// but 1
-	// where the published networks tell two classes by the sign of one output.
+	// the largest label plus one, which leaves column 0 unused where labels start at 1. It is never below Classes, but
+	// 1 where the published networks tell two classes by the sign of one output.
 	OutputWidth int
 
 	// InputSize and Depth part a series into Depth steps of InputSize values as the paper does; Depth · InputSize =
@@ -40,11 +40,10 @@ type Set struct {
 	Notes []string
 
 	// Digest is the SHA-256, in hexadecimal, of the content: sizes, values, classes and output width of both parts.
-	// Equal
-	// content has the same digest whatever form of file it came from.
+	// Equal content has the same digest whatever form of file it came from.
 	Digest string
 
-	sources []source
+	sources
 }
 
 // Part is the train or the test part of a [Set]. The values are in Values, or, where a byte holds them without loss
@@ -79,27 +78,25 @@ func (s *Set) seal() {
 	s.Digest = hex.EncodeToString(h.Sum(nil))
 }
 
-func digestInts(h hash.Hash, values ...int) {
-	var block [4096]byte
-	n := 0
-	for _, v := range values {
-		binary.LittleEndian.PutUint64(block[n:], uint64(v))
-		if n += 8; n == len(block) {
-			h.Write(block[:])
-			n = 0
+// digestInts hashes each number in eight bytes.
+func digestInts[I int | int32](h hash.Hash, values ...I) {
+	block := make([]byte, 0, 8<<10)
+	for part := range slices.Chunk(values, cap(block)/8) {
+		block = block[:0]
+		for _, v := range part {
+			block = binary.LittleEndian.AppendUint64(block, uint64(v))
 		}
+		h.Write(block)
 	}
-	h.Write(block[:n])
 }
 
 func digestFloats(h hash.Hash, values []float32) {
-	var block [16384]byte
-	for len(values) > 0 {
-		n := min(len(values), len(block)/4)
-		for i, v := range values[:n] {
-			binary.LittleEndian.PutUint32(block[4*i:], math.Float32bits(v))
+	block := make([]byte, 0, 16<<10)
+	for part := range slices.Chunk(values, cap(block)/4) {
+		block = block[:0]
+		for _, v := range part {
+			block = binary.LittleEndian.AppendUint32(block, math.Float32bits(v))
 		}
-		h.Write(block[:4*n])
-		values = values[n:]
+		h.Write(block)
 	}
 }

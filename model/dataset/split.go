@@ -27,35 +27,33 @@ func ParseStrategy(name string) (Strategy, error) {
 	return "", fmt.Errorf("split %q: want %s or %s", name, SplitRandom, SplitStratified)
 }
 
-// Split holds out a share of the series with the given classes for validation, chosen at random by the seed: fraction
-// · n
-// of them, halves rounded up, but at least one, and at least one is left to train on. A stratified split holds out more
-// where there are more classes than that, and none of a class that has one series. Both lists are in ascending order
-// and
-// share no element. A single series cannot be parted and stays to train on.
+// Split holds out a share of the series with the given classes for validation, chosen at random by the seed: fraction ·
+// n of them, halves rounded up, but at least one, and at least one is left to train on. A stratified split holds out
+// more where there are more classes than that, and none of a class that has one series. Both lists are in ascending
+// order and share no element. A single series cannot be parted and stays to train on.
 func Split(labels []int, strategy Strategy, fraction float64, seed uint64) (train, validation []int) {
 	n := len(labels)
 	if n == 0 {
 		return nil, nil
 	}
-	held := 0
+	count := 0
 	if want := math.Floor(float64(fraction*float64(n)) + 0.5); want > 0 {
-		held = int(min(want, float64(n)))
+		count = int(min(want, float64(n)))
 	}
-	held = min(max(held, 1), n-1)
+	count = min(max(count, 1), n-1)
 	order := random.New(seed, random.Split).Permutation(n)
 	if strategy == SplitStratified {
-		held = bringForward(order, labels, shares(labels, held))
+		count = bringForward(order, labels, shares(labels, count))
 	}
-	validation, train = order[:held:held], order[held:]
+	validation, train = order[:count:count], order[count:]
 	slices.Sort(validation)
 	slices.Sort(train)
 	return train, validation
 }
 
-// shares is how many series of each class are held out if held are together: in proportion to its series, the rest to
+// shares is how many series of each class are held out if count are together: in proportion to its series, the rest to
 // those that lack most, but from 1 to all but one.
-func shares(labels []int, held int) []int {
+func shares(labels []int, count int) []int {
 	counts := make([]int, slices.Max(labels)+1)
 	for _, class := range labels {
 		counts[class]++
@@ -63,12 +61,12 @@ func shares(labels []int, held int) []int {
 	result, sum := make([]int, len(counts)), 0
 	for class, count := range counts {
 		if count >= 2 {
-			result[class] = min(max(held*count/len(labels), 1), count-1)
+			result[class] = min(max(count*count/len(labels), 1), count-1)
 			sum += result[class]
 		}
 	}
-	for change := 1; sum != held; sum += change {
-		if sum > held {
+	for change := 1; sum != count; sum += change {
+		if sum > count {
 			change = -1
 		}
 		most, lack := -1, math.Inf(-1)
@@ -77,7 +75,7 @@ func shares(labels []int, held int) []int {
 			if changed < 1 || changed >= count {
 				continue
 			}
-			if l := float64(change) * (float64(held*count) - float64(len(labels)*result[class])); l > lack {
+			if l := float64(change) * (float64(count*count) - float64(len(labels)*result[class])); l > lack {
 				most, lack = class, l
 			}
 		}

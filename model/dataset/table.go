@@ -3,7 +3,6 @@ package dataset
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"strconv"
 )
 
@@ -26,7 +25,7 @@ func newTable(path string, data []byte) *table {
 func (t *table) rows() int { return len(t.label) }
 
 func (t *table) fail(line, column int, kind error, format string, args ...any) error {
-	return &FileError{Path: t.path, Row: line, Column: column, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+	return fileError(t.path, line, column, kind, format, args...)
 }
 
 // reserve makes room for the values of a file of so many bytes whose rows are about as long as the first one.
@@ -52,8 +51,7 @@ func (t *table) addLabel(name []byte, line int) {
 func parseDelimited(path string, data []byte) (*table, error) {
 	t := newTable(path, data)
 	var separator byte
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	lines := lineReader{rest: data}
+	lines := lineReader{rest: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))}
 	for line, ok := lines.next(); ok; line, ok = lines.next() {
 		line = bytes.TrimLeft(bytes.TrimRight(line, " \t\r"), " ")
 		if len(line) == 0 {
@@ -104,15 +102,10 @@ func (t *table) scanValues(line []byte, i int, separator byte, number, first int
 			i++
 			continue
 		}
-		v, n := scanFloat32(line[i:])
-		end := i + n
-		if n == 0 || end < len(line) && line[end] != separator {
-			end = fieldEnd(line, i, separator)
+		v, end, err := scanField(line, i, separator)
+		if err != nil {
 			field := bytes.TrimSpace(line[i:end])
-			var err error
-			if v, err = parseFloat32(field); err != nil || v-v != 0 {
-				return t.badValue(field, err, line[end:], separator, number, len(t.values)-start, first, last)
-			}
+			return t.badValue(field, err, line[end:], separator, number, len(t.values)-start, first, last)
 		}
 		t.values = append(t.values, v)
 		if i = end + 1; end == len(line) {
@@ -151,7 +144,7 @@ func (t *table) badValue(field []byte, err error, rest []byte, separator byte, n
 			return t.fail(number, column, ErrMissingValue, "the field is empty; fill it in, or leave the set out")
 		}
 		return t.fail(number, column, ErrMissingValue, "%s; fill it in, or leave the set out", field)
-	case errors.Is(err, strconv.ErrRange) || err == nil:
+	case errors.Is(err, strconv.ErrRange):
 		return t.fail(number, column, ErrNumber, "%q is not finite in 32 bits", clip(field))
 	case last && len(rest) == 0:
 		return t.fail(number, column, ErrTruncated, "the file ends with %q; fetch it again", clip(field))

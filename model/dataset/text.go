@@ -5,11 +5,8 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"hash"
-	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,7 +29,7 @@ type Text struct {
 	// Digest is the SHA-256, in hexadecimal, of the words and the parts.
 	Digest string
 
-	sources []source
+	sources
 }
 
 // endOfLine is the word that stands for the end of a line.
@@ -48,23 +45,21 @@ func (t *Text) Size() int64 {
 }
 
 // LoadPTB loads the Penn Treebank in Mikolov's version of 10,000 words from dir, which holds ptb.train.txt,
-// ptb.valid.txt
-// and ptb.test.txt, each packed with gzip or not. A line is a sentence, its words parted by blanks; its end is a word
-// of
-// its own, <eos>, as the published numbers of words have it. A word of the other parts that training lacks is refused.
+// ptb.valid.txt and ptb.test.txt, each packed with gzip or not. A line is a sentence, its words parted by blanks; its
+// end is a word of its own, <eos>, as the published numbers of words have it. A word of the other parts that training
+// lacks is refused.
 func LoadPTB(dir string) (*Text, error) {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s: it should hold the texts ptb.train.txt, ptb.valid.txt and ptb.test.txt",
-			ErrNoData, dir)
+	if err := checkFolder(dir, "the texts ptb.train.txt, ptb.valid.txt and ptb.test.txt"); err != nil {
+		return nil, err
 	}
 	t := &Text{Name: PTB}
 	var parts [3]textFile
 	for i, name := range []string{"train", "valid", "test"} {
-		path, data, src, err := readPacked(filepath.Join(dir, "ptb."+name+".txt"))
+		file := filepath.Join(dir, "ptb."+name+".txt")
+		path, data, err := t.read(file, file+".gz")
 		if err != nil {
 			return nil, err
 		}
-		t.sources = append(t.sources, src)
 		if parts[i], err = parseText(path, data); err != nil {
 			return nil, err
 		}
@@ -99,7 +94,7 @@ const maxWord = 1 << 10
 func parseText(path string, data []byte) (textFile, error) {
 	f := textFile{path: path}
 	fail := func(line int, kind error, format string, args ...any) (textFile, error) {
-		return f, &FileError{Path: path, Row: line, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+		return f, fileError(path, line, 0, kind, format, args...)
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return fail(0, ErrEmpty, "the file holds no words")
@@ -132,10 +127,7 @@ func (t *Text) count(train textFile) map[string]int32 {
 	for _, word := range train.words {
 		often[word]++
 	}
-	for word := range often {
-		t.Words = append(t.Words, word)
-	}
-	slices.SortFunc(t.Words, func(a, b string) int {
+	t.Words = slices.SortedFunc(maps.Keys(often), func(a, b string) int {
 		return cmp.Or(cmp.Compare(often[b], often[a]), strings.Compare(a, b))
 	})
 	numbers := make(map[string]int32, len(t.Words))
@@ -152,8 +144,8 @@ func (f *textFile) numbered(numbers map[string]int32) ([]int32, error) {
 	for i, word := range f.words {
 		number, ok := numbers[word]
 		if !ok {
-			return nil, &FileError{Path: f.path, Row: int(f.lines[i]), Kind: ErrLabel,
-				Detail: fmt.Sprintf("the training part has no word %q", clip([]byte(word)))}
+			return nil, fileError(f.path, int(f.lines[i]), 0, ErrLabel, "the training part has no word %q",
+				clip([]byte(word)))
 		}
 		result[i] = number
 	}
@@ -170,58 +162,34 @@ func (t *Text) seal() {
 	}
 	for _, part := range [][]int32{t.Train, t.Validation, t.Test} {
 		digestInts(h, len(part))
-		digestWords(h, part)
+		digestInts(h, part...)
 	}
 	t.Digest = hex.EncodeToString(h.Sum(nil))
 }
 
-func digestWords(h hash.Hash, words []int32) {
-	var block [512]int
-	for len(words) > 0 {
-		n := min(len(words), len(block))
-		for i, word := range words[:n] {
-			block[i] = int(word)
-		}
-		digestInts(h, block[:n]...)
-		words = words[n:]
-	}
-}
-
-// TextOptions are the choices in generating a text. Zero values mean the defaults.
-type TextOptions struct {
-	Seed  uint64
-	Words int // different ones, 600
-	Train int // words to train on, 12000; a sixth of them each to validate and to test on
-}
-
-// GenerateText returns a text that needs no files: in two of three places the word that follows is the one that its
-// predecessor w calls for, 7 w + 3 modulo the number of words, else one whose frequency falls with its number, about as
-// 1/√number. So a model of pairs of words gets far below the frequencies of single ones. The same options give the same
-// bits everywhere.
-func GenerateText(options TextOptions) *Text {
-	if options.Words == 0 {
-		options.Words = 600
-	}
-	if options.Train == 0 {
-		options.Train = 12_000
-	}
+// GenerateText returns a text of 600 words that needs no files, 12,000 of them to train on and 2000 each to validate
+// and to test on: in two of three places the word that follows is the one that its predecessor w calls for, 7 w + 3
+// modulo the number of words, else one whose frequency falls with its number, about as 1/√number. So a model of pairs
+// of words gets far below the frequencies of single ones. A seed gives the same bits everywhere.
+func GenerateText(seed uint64) *Text {
+	const words = 600
 	t := &Text{Name: GeneratedText}
-	for i := range options.Words {
+	for i := range words {
 		t.Words = append(t.Words, fmt.Sprintf("w%d", i))
 	}
 	t.Words[0] = endOfLine
-	source := random.New(options.Seed, random.Text)
+	source := random.New(seed, random.Text)
 	word := 0
 	for _, part := range []struct {
 		words *[]int32
 		n     int
-	}{{&t.Train, options.Train}, {&t.Validation, options.Train / 6}, {&t.Test, options.Train / 6}} {
+	}{{&t.Train, 12_000}, {&t.Validation, 2000}, {&t.Test, 2000}} {
 		for range part.n {
 			if source.Below(3) > 0 {
-				word = (7*word + 3) % options.Words
+				word = (7*word + 3) % words
 			} else {
 				u := source.Uniform()
-				word = min(int(float64(u*u)*float64(options.Words)), options.Words-1)
+				word = min(int(float64(u*u)*words), words-1)
 			}
 			*part.words = append(*part.words, int32(word))
 		}
@@ -233,7 +201,7 @@ func GenerateText(options TextOptions) *Text {
 // OpenText loads a text from the data directory root: [PTB] from its folder ptb. The generated one needs no directory.
 func OpenText(root, name string) (*Text, error) {
 	if name == GeneratedText {
-		return GenerateText(TextOptions{}), nil
+		return GenerateText(0), nil
 	}
 	if name != PTB {
 		return nil, &UnknownError{Name: name, Dir: root, Near: nearest(name, []string{PTB, GeneratedText})}

@@ -122,8 +122,8 @@ func TestBadText(t *testing.T) {
 // The generated text has the same bits each time, and a word tells much about the next
 // one: two in three are called for.
 func TestGeneratedText(t *testing.T) {
-	text := GenerateText(TextOptions{})
-	if text.Digest != GenerateText(TextOptions{}).Digest || text.Digest == GenerateText(TextOptions{Seed: 1}).Digest {
+	text := GenerateText(0)
+	if text.Digest != GenerateText(0).Digest || text.Digest == GenerateText(1).Digest {
 		t.Error("the bits are not those of the seed")
 	}
 	if len(text.Train) != 12000 || len(text.Validation) != 2000 || len(text.Test) != 2000 || len(text.Words) != 600 {

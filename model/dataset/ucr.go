@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,10 +16,8 @@ type Exchange string
 
 const (
 	// ExchangeAuto exchanges the parts of the three sets of Table 4 whose train and test the archive's 2018 form has
-	// the
-	// other way round than the paper (DistalPhalanxOutlineCorrect, DistalPhalanxTW, MiddlePhalanxOutlineCorrect), and
-	// only
-	// if the files have the sizes of the 2018 form: files that are as the paper had them stay as they are.
+	// the other way round than the paper (DistalPhalanxOutlineCorrect, DistalPhalanxTW, MiddlePhalanxOutlineCorrect),
+	// and only if the files have the sizes of the 2018 form: files that are as the paper had them stay as they are.
 	ExchangeAuto Exchange = "auto"
 	// ExchangeYes exchanges them in any case.
 	ExchangeYes Exchange = "yes"
@@ -26,35 +25,29 @@ const (
 	ExchangeNo Exchange = "no"
 )
 
-// UCROptions are the choices in loading a set of the UCR archive.
-type UCROptions struct {
-	Exchange Exchange // "" means ExchangeAuto
-}
-
 // LoadUCR loads a data set of the UCR archive from dir, the folder that holds the archive. It takes the archive's 2018
-// form (NAME/NAME_TRAIN.tsv; the .txt variant too), its 2015 form (NAME/NAME_TRAIN or NAME_TRAIN, with commas) and
-// .ts files, each also packed with gzip. The name may be spelt as in the paper or in either form of the archive, in
-// upper or lower case: "50words", "Gun Point" and "Gun_Point" are "FiftyWords", "GunPoint" and "GunPoint".
+// form (NAME/NAME_TRAIN.tsv; the .txt variant too), its 2015 form (NAME/NAME_TRAIN or NAME_TRAIN, with commas) and .ts
+// files, each also packed with gzip. The name may be spelt as in the paper or in either form of the archive, in upper
+// or lower case: "50words", "Gun Point" and "Gun_Point" are "FiftyWords", "GunPoint" and "GunPoint". An exchange of ""
+// means [ExchangeAuto].
 //
 // The error is an [*UnknownError] if there is no such set, a [*FileError] if a file cannot be used, and wraps
 // [ErrNoData] if dir is not there.
-func LoadUCR(dir, name string, options UCROptions) (*Set, error) {
-	switch options.Exchange {
-	case "":
-		options.Exchange = ExchangeAuto
-	case ExchangeAuto, ExchangeYes, ExchangeNo:
-	default:
-		return nil, fmt.Errorf("exchange is %q: want auto, yes or no", options.Exchange)
+func LoadUCR(dir, name string, exchange Exchange) (*Set, error) {
+	exchange = cmp.Or(exchange, ExchangeAuto)
+	if exchange != ExchangeAuto && exchange != ExchangeYes && exchange != ExchangeNo {
+		return nil, fmt.Errorf("exchange is %q: want auto, yes or no", exchange)
 	}
 	files, err := findUCR(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	train, trainSource, err := readTable(files.train)
+	s := &Set{}
+	train, err := s.readTable(files.train)
 	if err != nil {
 		return nil, err
 	}
-	test, testSource, err := readTable(files.test)
+	test, err := s.readTable(files.test)
 	if err != nil {
 		return nil, err
 	}
@@ -63,13 +56,13 @@ func LoadUCR(dir, name string, options UCROptions) (*Set, error) {
 			test.length, train.path, train.length)
 	}
 
-	s := &Set{Name: files.name, Length: train.length, sources: []source{trainSource, testSource}}
+	s.Name, s.Length = files.name, train.length
 	paper, inPaper := LookupPaper(name)
 	if inPaper {
 		s.Name = paper.Name
 		known := train.rows() == paper.ArchiveTrain && test.rows() == paper.ArchiveTest
-		if options.Exchange == ExchangeAuto && paper.Exchanged() && known {
-			options.Exchange = ExchangeYes
+		if exchange == ExchangeAuto && paper.Exchanged() && known {
+			exchange = ExchangeYes
 		}
 		// The 2015 form has the paper's parts.
 		known = known || paper.Exchanged() && train.rows() == paper.ArchiveTest && test.rows() == paper.ArchiveTrain
@@ -86,7 +79,7 @@ func LoadUCR(dir, name string, options UCROptions) (*Set, error) {
 				train.rows(), test.rows(), paper.ArchiveTrain, paper.ArchiveTest))
 		}
 	}
-	if options.Exchange == ExchangeYes {
+	if exchange == ExchangeYes {
 		train, test = test, train
 		s.Exchanged = true
 		s.Notes = append(s.Notes, "train and test exchanged against the files")
@@ -214,12 +207,7 @@ func pairOf(dir, key string, names []string) (files ucrFiles, missing *FileError
 			return f, nil
 		}
 		best.name = max(best.name, f.name)
-		if best.train == "" {
-			best.train = f.train
-		}
-		if best.test == "" {
-			best.test = f.test
-		}
+		best.train, best.test = cmp.Or(best.train, f.train), cmp.Or(best.test, f.test)
 	}
 	switch {
 	case best.train != "" && best.test != "":
@@ -283,15 +271,13 @@ func isFolder(dir string, e fs.DirEntry) bool {
 }
 
 // readTable reads a data file in the form that its name tells.
-func readTable(path string) (*table, source, error) {
-	data, src, err := readFile(path)
+func (s *sources) readTable(path string) (*table, error) {
+	path, data, err := s.read(path)
 	if err != nil {
-		return nil, src, err
+		return nil, err
 	}
-	parse := parseDelimited
-	if _, _, ending, _ := partOf(filepath.Base(path)); strings.HasPrefix(ending, ".ts.") || ending == ".ts" {
-		parse = parseTS
+	if _, _, ending, _ := partOf(filepath.Base(path)); ending == ".ts" || ending == ".ts.gz" {
+		return parseTS(path, data)
 	}
-	t, err := parse(path, data)
-	return t, src, err
+	return parseDelimited(path, data)
 }

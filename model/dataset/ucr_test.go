@@ -41,7 +41,7 @@ func TestArchive(t *testing.T) {
 		}
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
-			s, err := LoadUCR(dir, p.Paper, UCROptions{})
+			s, err := LoadUCR(dir, p.Paper, "")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -364,7 +364,7 @@ func TestRegistry(t *testing.T) {
 // Training reads each row on from where the minibatch before ended, and says the next
 // word; an evaluation says every word of its part once, the first too.
 func TestLanguageByDefinition(t *testing.T) {
-	text := dataset.GenerateText(dataset.TextOptions{})
+	text := dataset.GenerateText(0)
 	task, stream, b := opened(t, sweep.Parameters{"dataset": "generated-text", "length": int64(30)}, Train, 4)
 	const rows, row, epoch = 6, 2000, 1999 / 30
 	if s := task.Schedule(); s.Interval != epoch || !s.Epochs || s.Steps != 10*epoch {
