@@ -13,7 +13,7 @@ package kernel
 //	epilogue 3: c·(1 − out[i][j]²)
 //	epilogue 4: as 1, of the sums without source, and out[i][j] = alpha·c + beta·source[i][j]
 //
-// At every k it asks for one more line of memory, prefetchStep bytes further each time.
+// At every k it prefetches one more line of memory, prefetchStep bytes further each time.
 // p points to productArguments.
 //
 //go:noescape
@@ -28,7 +28,7 @@ func productAVX512(p *byte)
 //	epilogue 3: c·(1 − out[i][j]²)
 //	epilogue 4: as 1, of the sums without source, and out[i][j] = alpha·c + beta·source[i][j]
 //
-// At every k it asks for one more line of memory, prefetchStep bytes further each time.
+// At every k it prefetches one more line of memory, prefetchStep bytes further each time.
 // p points to productArguments.
 //
 //go:noescape
@@ -175,7 +175,7 @@ func rowWeightedSumsAVX512(dst *float32, a *float32, stride int, d *float32, row
 //go:noescape
 func reflectAllAVX512(q *float32, qStride int, us *[]float32, count int, rows int, cols int)
 
-// reflectAllBackwardAVX512 is the way back through reflectAll, of which q is the result, strides in bytes; s as there:
+// reflectAllBackwardAVX512 is the backward pass of reflectAll, of which q is the result, strides in bytes; s as there:
 //
 //	α = −s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]
 //	q[i] += u[i]·α; du[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β
@@ -196,7 +196,7 @@ func normalizeAllAVX512(us *[]float32, count int)
 //go:noescape
 func lstmGatesAVX512(gates *float32, gatesStride int, cPrev *float32, cPrevStride int, c *float32, cStride int, h *float32, hStride int, rows int, cols int, prefetch int)
 
-// lstmGatesBackwardAVX512 is the way back through lstmGates, which prefetches what lies that many bytes further of cPrev:
+// lstmGatesBackwardAVX512 is the backward pass of lstmGates, which prefetches what lies that many bytes further of cPrev:
 //
 //	dc += dh∘o∘(1−(h/o)²)
 //	δo = dh∘h∘(1−o); δi = dc∘g∘i∘(1−i); δf = dc∘cPrev∘f∘(1−f); δg = dc∘i∘(1−g²)
@@ -215,14 +215,14 @@ func gruGatesAVX512(gates *float32, gatesStride int, hPrev *float32, hPrevStride
 //go:noescape
 func gruBlendAVX512(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, h *float32, hStride int, rows int, cols int)
 
-// gruBlendBackwardAVX512 is the way back through gruBlend:
+// gruBlendBackwardAVX512 is the backward pass of gruBlend:
 //
 //	cand = dh∘z∘(1−cand²); z = dh∘(cand−hPrev)∘z∘(1−z); dh = dh∘(1−z)
 //
 //go:noescape
 func gruBlendBackwardAVX512(gates *float32, gatesStride int, cand *float32, candStride int, hPrev *float32, hPrevStride int, dh *float32, dhStride int, rows int, cols int)
 
-// gruGatesBackwardAVX512 is the way back through rh = r∘hPrev:
+// gruGatesBackwardAVX512 is the backward pass of rh = r∘hPrev:
 //
 //	r = drh∘hPrev∘r∘(1−r); dh += drh∘r; drh = r∘hPrev
 //
@@ -234,7 +234,7 @@ func gruGatesBackwardAVX512(gates *float32, gatesStride int, hPrev *float32, hPr
 //go:noescape
 func scalarGateAVX512(next *float32, nextStride int, f *float32, fStride int, h *float32, hStride int, alpha float32, beta float32, rows int, cols int)
 
-// scalarGateBackwardAVX512 is the way back through scalarGate, strides in bytes:
+// scalarGateBackwardAVX512 is the backward pass of scalarGate, strides in bytes:
 //
 //	delta[i][j] = alpha·dh[i][j]·(f[i][j] > 0 ? 1 : slope)
 //	dalpha[j] += Σ_i dh[i][j]·f[i][j]; dbeta[j] += Σ_i dh[i][j]·before[i][j]
@@ -242,7 +242,7 @@ func scalarGateAVX512(next *float32, nextStride int, f *float32, fStride int, h 
 //go:noescape
 func scalarGateBackwardAVX512(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before *float32, beforeStride int, dalpha *float32, dbeta *float32, rows int, cols int, alpha float32, slope float32)
 
-// scalarGateBackwardTanhAVX512 is the way back through scalarGate, strides in bytes:
+// scalarGateBackwardTanhAVX512 is the backward pass of scalarGate, strides in bytes:
 //
 //	delta[i][j] = alpha·dh[i][j]·(1 − f[i][j]²)
 //	dalpha[j] += Σ_i dh[i][j]·f[i][j]; dbeta[j] += Σ_i dh[i][j]·before[i][j]

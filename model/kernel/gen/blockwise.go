@@ -25,12 +25,18 @@ func (m *machine) rowMaxima() {
 			}
 		})
 		m.VMAXPS(most[1], most[0], most[0])
-		low := m.reduce(m.VMAXPS, most[0])
-		m.VMAXSS(operand.Mem{Base: largest}, low, low)
-		m.VMOVSS(low, operand.Mem{Base: largest})
-		m.ADDQ(operand.U8(4), largest)
+		m.foldInto(largest, m.VMAXPS, m.VMAXSS, most[0])
 	})
 	m.end()
+}
+
+// foldInto folds the lanes of v and the number at p by op, into the latter, and moves p on to
+// the next one.
+func (m *machine) foldInto(p reg.GPVirtual, op, scalar instruction, v vector) {
+	low := m.reduce(op, v)
+	scalar(operand.Mem{Base: p}, low, low)
+	m.VMOVSS(low, operand.Mem{Base: p})
+	m.ADDQ(operand.U8(4), p)
 }
 
 // expSums takes lanes beyond the columns for −∞, whose exponential is 0.
@@ -52,43 +58,8 @@ func (m *machine) expSums() {
 			}
 			stores(spans, a, es)
 		})
-		low := m.reduce(m.VADDPS, sum)
-		m.VADDSS(operand.Mem{Base: sums}, low, low)
-		m.VMOVSS(low, operand.Mem{Base: sums})
-		m.ADDQ(operand.U8(4), sums)
+		m.foldInto(sums, m.VADDPS, m.VADDSS, sum)
 		m.ADDQ(operand.U8(4), largest)
-	})
-	m.end()
-}
-
-// rowWeightedSums goes like columnSums.
-func (m *machine) rowWeightedSums() {
-	const chains = 4
-	m.begin("rowWeightedSums", "func(dst, a *float32, stride int, d *float32, rows, cols int)",
-		"dst[j] += Σ_i d[i]·a[i][j], stride in bytes.")
-	dst, a, stride, cols := m.param("dst"), m.param("a"), m.param("stride"), m.param("cols")
-	m.eachBlock(cols, []reg.GPVirtual{dst, a}, func(vectors int, mask *lastMask) {
-		sums := m.zeros(chains * vectors)
-		p, weights, rows := m.GP64(), m.param("d"), m.param("rows")
-		m.MOVQ(a, p)
-		m.unrolled(rows, chains, func(at int) {
-			weight := m.vector()
-			m.VBROADCASTSS(operand.Mem{Base: weights}, weight)
-			for v := range vectors {
-				x := m.vector()
-				m.load(operand.Mem{Base: p, Disp: v * m.bytes()}, mask, x)
-				m.addProduct(sums[at*vectors+v], weight, x)
-			}
-			m.ADDQ(operand.U8(4), weights)
-			m.ADDQ(stride, p)
-		}, func(int) {})
-		m.addChains(sums, vectors)
-		for v := range vectors {
-			mem := operand.Mem{Base: dst, Disp: v * m.bytes()}
-			before := m.vector()
-			m.load(mem, mask, before)
-			m.store(m.add(before, sums[v]), mask, mem)
-		}
 	})
 	m.end()
 }

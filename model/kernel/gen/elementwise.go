@@ -66,9 +66,9 @@ func (m *machine) combinations() {
 	cos, sin := m.spread("cos"), m.spread("sin")
 	m.eachVector(n, func(s span) {
 		first, second := s.load(x), s.load(y)
-		turned := m.mul(cos, first)
-		m.subProduct(turned, sin, second)
-		s.store(x, turned)
+		rotated := m.mul(cos, first)
+		m.subProduct(rotated, sin, second)
+		s.store(x, rotated)
 		second = m.mul(cos, second)
 		m.addProduct(second, sin, first)
 		s.store(y, second)

@@ -13,14 +13,6 @@ const (
 	epilogueLeakyGate
 )
 
-// epilogueScratch are the registers free in an epilogue: all but the sums.
-func (m *machine) epilogueScratch(vectors int) []reg.VecPhysical {
-	if m.wide() {
-		return zmm[m.tileRows()[0]*vectors:]
-	}
-	return ymm[m.tileRows()[0]*vectors:]
-}
-
 // unroll is how many steps of k a tile's loop takes at once: low tiles have less
 // to do in a step.
 func (m *machine) unroll(height int) int {
@@ -74,7 +66,7 @@ func (m *machine) unlessNil(p reg.GPVirtual, body func()) {
 	m.Label(skip)
 }
 
-// prefetch asks for the first and the last line of the tile's part of height rows from p.
+// prefetch fetches the first and the last line of the tile's part of height rows from p.
 func (m *machine) prefetch(p, stride reg.GPVirtual, height, vectors int) {
 	q := m.GP64()
 	m.MOVQ(p, q)

@@ -46,7 +46,7 @@ func (m *machine) lstmGates(lstm []string) {
 	})
 
 	m.matrices("lstmGatesBackward", lstm, "deltas", []string{"cPrev", "h", "dh", "dc"}, []string{"cPrev"}, []string{
-		"the way back through lstmGates, which prefetches what lies that many bytes further of cPrev:",
+		"the backward pass of lstmGates, which prefetches what lies that many bytes further of cPrev:",
 		"",
 		"\tdc += dh∘o∘(1−(h/o)²)",
 		"\tδo = dh∘h∘(1−o); δi = dc∘g∘i∘(1−i); δf = dc∘cPrev∘f∘(1−f); δg = dc∘i∘(1−g²)",
@@ -95,7 +95,7 @@ func (m *machine) gruGates(gru []string) {
 	})
 
 	m.matrices("gruBlendBackward", gru[:1], "", []string{"cand", "hPrev", "dh"}, nil, []string{
-		"the way back through gruBlend:",
+		"the backward pass of gruBlend:",
 		"",
 		"\tcand = dh∘z∘(1−cand²); z = dh∘(cand−hPrev)∘z∘(1−z); dh = dh∘(1−z)",
 	}, 1, func(spans []span, p operands) {
@@ -109,7 +109,7 @@ func (m *machine) gruGates(gru []string) {
 	})
 
 	m.matrices("gruGatesBackward", gru, "", []string{"hPrev", "drh", "dh"}, nil, []string{
-		"the way back through rh = r∘hPrev:",
+		"the backward pass of rh = r∘hPrev:",
 		"",
 		"\tr = drh∘hPrev∘r∘(1−r); dh += drh∘r; drh = r∘hPrev",
 	}, 1, func(spans []span, p operands) {
@@ -138,8 +138,9 @@ func (s span) storeBeside(p operands, block string, v vector) {
 
 // matrices generates a function over rows of matrices given by pointer and stride
 // in bytes: gates, whose blocks of columns have names of their own, a matrix like
-// them beside, if it has a name, and others. Of those streamed it asks for what
-// lies as many bytes further as the argument prefetch says. The body may be given several vectors at a time.
+// them beside, if it has a name, and others. Of those streamed it prefetches what lies
+// as many bytes further as the argument prefetch says. The body may be given several
+// vectors at a time.
 func (m *machine) matrices(name string, blocks []string, beside string, others, streamed, doc []string, together int,
 	body func(s []span, p operands)) {
 	signature := "func(gates *float32, gatesStride int"

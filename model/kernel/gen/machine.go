@@ -121,21 +121,24 @@ func (m *machine) argument(name string) operand.Mem {
 	return b.Addr
 }
 
-// vec is vector register i.
-func (m *machine) vec(i int) reg.VecPhysical {
+// vectors are the vector registers.
+func (m *machine) vectors() []reg.VecPhysical {
 	if m.wide() {
-		return zmm[i]
+		return zmm
 	}
-	return ymm[i]
+	return ymm
 }
+
+// vec is vector register i.
+func (m *machine) vec(i int) reg.VecPhysical { return m.vectors()[i] }
 
 // lastMask is what selects the lanes of the last of a row's vectors.
 type lastMask struct {
 	k reg.Register // a mask register, or a vector whose lanes' signs are the mask
 }
 
-// mask makes the mask of the first count lanes, 1 ≤ count ≤ lanes, in register r
-// (used by AVX2 only). count is changed.
+// mask makes the mask of the first count lanes, 1 ≤ count ≤ lanes, in register r, or a new
+// one (used by AVX2 only). count is changed.
 func (m *machine) mask(count reg.GPVirtual, r reg.Register) lastMask {
 	if m.wide() {
 		k, ones := m.K(), m.GP64()
@@ -144,16 +147,14 @@ func (m *machine) mask(count reg.GPVirtual, r reg.Register) lastMask {
 		m.KMOVW(ones.As32(), k)
 		return lastMask{k}
 	}
-	m.maskVector(count, r)
-	return lastMask{r}
-}
-
-// maskVector loads AVX2's mask of the first count lanes.
-func (m *machine) maskVector(count reg.GPVirtual, r reg.Register) {
+	if r == nil {
+		r = m.vector()
+	}
 	table := m.GP64()
 	m.LEAQ(m.masks.Offset(4*m.lanes), table)
 	m.NEGQ(count)
 	m.VMOVUPS(operand.Mem{Base: table, Index: count, Scale: 4}, r)
+	return lastMask{r}
 }
 
 // load is dst = mem, with zeros outside the mask if there is one.
@@ -200,18 +201,20 @@ func (m *machine) float(x float64) operand.Mem {
 	if mem, ok := m.constants[bits]; ok {
 		return mem
 	}
-	mem := m.StaticGlobal(fmt.Sprintf("float%08x", bits))
-	m.DataAttributes(attr.RODATA | attr.NOPTR)
-	m.AddDatum(0, operand.U32(bits))
-	m.constants[bits] = mem
-	return mem
+	m.constants[bits] = m.static(fmt.Sprintf("float%08x", bits), operand.U32(bits))
+	return m.constants[bits]
 }
 
 // double is the place of a float64 constant.
 func (m *machine) double(x float64) operand.Mem {
-	mem := m.StaticGlobal(fmt.Sprintf("double%016x", math.Float64bits(x)))
+	bits := math.Float64bits(x)
+	return m.static(fmt.Sprintf("double%016x", bits), operand.U64(bits))
+}
+
+func (m *machine) static(name string, value operand.Constant) operand.Mem {
+	mem := m.StaticGlobal(name)
 	m.DataAttributes(attr.RODATA | attr.NOPTR)
-	m.AddDatum(0, operand.U64(math.Float64bits(x)))
+	m.AddDatum(0, value)
 	return mem
 }
 

@@ -52,11 +52,7 @@ func (m *machine) eachTile(rows reg.GPVirtual, tile func(height int)) {
 // scratch are the registers that a tile leaves free: those after the sums and the
 // vectors of one row of the right operand.
 func (m *machine) scratch(vectors int) []reg.VecPhysical {
-	used := m.tileRows()[0]*vectors + vectors
-	if m.wide() {
-		return zmm[used:]
-	}
-	return ymm[used:]
+	return m.vectors()[m.tileRows()[0]*vectors+vectors:]
 }
 
 // arguments are the fields of a product's arguments, eight bytes each, in the order
@@ -68,7 +64,7 @@ var arguments = []string{
 }
 
 // call is a product that is being generated: its arguments are read from memory,
-// and those that move on from tile to tile are kept in the frame.
+// and those that move on from tile to tile are in the frame.
 type call struct {
 	*machine
 	vectors int // in a row of the panel
@@ -76,7 +72,7 @@ type call struct {
 	frame   map[string]operand.Mem
 
 	c, rows                reg.GPVirtual // of the rows that are left
-	prefetched, prefetchBy reg.GPVirtual // the next line to ask for, and how far it is to the one after
+	prefetched, prefetchBy reg.GPVirtual // the next line to prefetch, and the distance to the one after
 	free                   []reg.VecPhysical
 	last                   *lastMask // of AVX-512
 }
@@ -128,8 +124,8 @@ func (c *call) move(name string) {
 //		if there are gates: C = φ(sums); out = alpha·C + beta·source
 //
 // A row of the panel takes one or two vector registers, so that the sums of a tile
-// and what a step of k needs fill all registers. One line of memory that the caller
-// needs next is asked for at every step of k.
+// and what a step of k needs fill all registers. Each step of k prefetches one line of
+// memory that the caller needs next.
 func (m *machine) product(name string, vectors int) {
 	m.begin(name,
 		"func(p *byte)",
@@ -142,7 +138,7 @@ func (m *machine) product(name string, vectors int) {
 		"\tepilogue 3: c·(1 − out[i][j]²)",
 		"\tepilogue 4: as 1, of the sums without source, and out[i][j] = alpha·c + beta·source[i][j]",
 		"",
-		"At every k it asks for one more line of memory, prefetchStep bytes further each time.",
+		"At every k it prefetches one more line of memory, prefetchStep bytes further each time.",
 		"p points to productArguments.",
 	)
 	c := &call{machine: m, vectors: vectors, p: m.param("p"), frame: map[string]operand.Mem{}, free: m.scratch(vectors)}
@@ -172,7 +168,7 @@ func (c *call) lastMask(r reg.Register) lastMask {
 	return c.mask(count, r)
 }
 
-// prefetchTile asks for what the epilogue needs. A short loop over k would not hide a
+// prefetchTile prefetches what the epilogue needs. A short loop over k would not hide a
 // memory's delay, only be slowed.
 func (c *call) prefetchTile(height int) {
 	short := c.label("short")
@@ -297,7 +293,7 @@ func (c *call) finish(height int) {
 		return
 	}
 	masked, done := c.label("masked"), c.label("done")
-	free := c.epilogueScratch(c.vectors)
+	free := c.machine.vectors()[c.tileRows()[0]*c.vectors:] // all but the sums
 	c.CMPQ(c.field("cols"), operand.U8(c.vectors*c.lanes))
 	c.JL(operand.LabelRef(masked))
 	c.epilogue(height, nil, free)

@@ -59,11 +59,7 @@ func (m *machine) addNeighbours(a, b vector) vector {
 }
 
 // spreadLow is a register full of x's first lane.
-func (m *machine) spreadLow(x vector) vector {
-	d := m.vector()
-	m.VBROADCASTSS(x.AsX(), d)
-	return d
-}
+func (m *machine) spreadLow(x vector) vector { return m.broadcast(x.AsX()) }
 
 // zeros are n registers of 0.
 func (m *machine) zeros(n int) []vector {
@@ -134,7 +130,7 @@ func (m *machine) wideDot(x, y, n reg.GPVirtual) vector {
 	done := m.label("done")
 	m.TESTQ(rest, rest)
 	m.JE(operand.LabelRef(done))
-	mask := m.halfMask(rest)
+	mask := m.mask(rest, m.XMM())
 	step(0, &mask)
 	m.Label(done)
 	for i := chains / 2; i > 0; i /= 2 {
@@ -147,14 +143,6 @@ func (m *machine) wideDot(x, y, n reg.GPVirtual) vector {
 	m.VPERMILPD(operand.U8(1), low, high)
 	m.VADDSD(high, low, low)
 	return low
-}
-
-// halfMask is a mask for half a vector.
-func (m *machine) halfMask(count reg.GPVirtual) lastMask {
-	if m.wide() {
-		return m.mask(count, nil)
-	}
-	return m.mask(count, m.XMM())
 }
 
 // eachBlock emits loops over cols columns: two vectors at a time, then one, the
@@ -184,70 +172,79 @@ func (m *machine) eachBlockOf(most int, cols reg.GPVirtual, pointers []reg.GPVir
 	done := m.label("done")
 	m.TESTQ(cols, cols)
 	m.JE(operand.LabelRef(done))
-	mask := m.mask(cols, m.maskRegister())
+	mask := m.mask(cols, nil)
 	body(1, &mask)
 	m.Label(done)
 }
 
-// columnSums adds four rows at a time, each to sums of its own.
-func (m *machine) columnSums() {
+// addAt adds vectors to a row at p.
+func (m *machine) addAt(p reg.GPVirtual, vectors []vector, mask *lastMask) {
+	for v, x := range vectors {
+		mem := operand.Mem{Base: p, Disp: v * m.bytes()}
+		m.store(m.add(m.read(mem, mask), x), mask, mem)
+	}
+}
+
+// sumColumns emits dst[j] += Σ_i of what row adds to the vectors of a sum. Four rows at a
+// time have sums of their own. start is called before each loop over rows.
+func (m *machine) sumColumns(dst, cols reg.GPVirtual, matrices []reg.GPVirtual, strides []operand.Op, start func(),
+	row func(r rows, sums []vector, mask *lastMask)) {
 	const chains = 4
-	m.begin("columnSums", "func(dst, a *float32, stride, rows, cols int)", "dst[j] += Σ_i a[i][j], stride in bytes.")
-	dst, a, stride, cols := m.param("dst"), m.param("a"), m.param("stride"), m.param("cols")
-	m.eachBlock(cols, []reg.GPVirtual{dst, a}, func(vectors int, mask *lastMask) {
+	m.eachBlock(cols, append([]reg.GPVirtual{dst}, matrices...), func(vectors int, mask *lastMask) {
 		sums := m.zeros(chains * vectors)
-		p, rows := m.GP64(), m.param("rows")
-		m.MOVQ(a, p)
-		m.unrolled(rows, chains, func(at int) {
-			for v := range vectors {
-				sum := sums[at*vectors+v]
-				x := m.vector()
-				m.load(operand.Mem{Base: p, Disp: v * m.bytes()}, mask, x)
-				m.VADDPS(x, sum, sum)
-			}
-			m.ADDQ(stride, p)
+		var n reg.GPVirtual
+		r := m.newRows(matrices, strides, nil, func() {
+			start()
+			n = m.param("rows")
+		})
+		m.unrolled(n, chains, func(at int) {
+			row(r, sums[at*vectors:][:vectors], mask)
+			r.next(0)
 		}, func(int) {})
 		m.addChains(sums, vectors)
-		for v := range vectors {
-			mem := operand.Mem{Base: dst, Disp: v * m.bytes()}
-			before := m.vector()
-			m.load(mem, mask, before)
-			m.store(m.add(before, sums[v]), mask, mem)
-		}
+		m.addAt(dst, sums[:vectors], mask)
 	})
+}
+
+func (m *machine) columnSums() {
+	m.begin("columnSums", "func(dst, a *float32, stride, rows, cols int)", "dst[j] += Σ_i a[i][j], stride in bytes.")
+	dst, a, stride, cols := m.param("dst"), m.param("a"), m.param("stride"), m.param("cols")
+	m.sumColumns(dst, cols, []reg.GPVirtual{a}, []operand.Op{stride}, func() {},
+		func(r rows, sums []vector, mask *lastMask) {
+			for v, sum := range sums {
+				m.VADDPS(r.get(0, v, mask), sum, sum)
+			}
+		})
 	m.end()
 }
 
-// columnProductSums goes like columnSums.
 func (m *machine) columnProductSums() {
-	const chains = 4
 	m.begin("columnProductSums", "func(dst, a *float32, aStride int, b *float32, bStride, rows, cols int)",
 		"dst[j] += Σ_i a[i][j]·b[i][j], strides in bytes.")
 	dst, a, aStride, b, bStride, cols := m.param("dst"), m.param("a"), m.param("aStride"), m.param("b"),
 		m.param("bStride"), m.param("cols")
-	m.eachBlock(cols, []reg.GPVirtual{dst, a, b}, func(vectors int, mask *lastMask) {
-		sums := m.zeros(chains * vectors)
-		p, q, rows := m.GP64(), m.GP64(), m.param("rows")
-		m.MOVQ(a, p)
-		m.MOVQ(b, q)
-		m.unrolled(rows, chains, func(at int) {
-			for v := range vectors {
-				x, y := m.vector(), m.vector()
-				m.load(operand.Mem{Base: p, Disp: v * m.bytes()}, mask, x)
-				m.load(operand.Mem{Base: q, Disp: v * m.bytes()}, mask, y)
-				m.addProduct(sums[at*vectors+v], x, y)
+	m.sumColumns(dst, cols, []reg.GPVirtual{a, b}, []operand.Op{aStride, bStride}, func() {},
+		func(r rows, sums []vector, mask *lastMask) {
+			for v, sum := range sums {
+				m.addProduct(sum, r.get(0, v, mask), r.get(1, v, mask))
 			}
-			m.ADDQ(aStride, p)
-			m.ADDQ(bStride, q)
-		}, func(int) {})
-		m.addChains(sums, vectors)
-		for v := range vectors {
-			mem := operand.Mem{Base: dst, Disp: v * m.bytes()}
-			before := m.vector()
-			m.load(mem, mask, before)
-			m.store(m.add(before, sums[v]), mask, mem)
-		}
-	})
+		})
+	m.end()
+}
+
+func (m *machine) rowWeightedSums() {
+	m.begin("rowWeightedSums", "func(dst, a *float32, stride int, d *float32, rows, cols int)",
+		"dst[j] += Σ_i d[i]·a[i][j], stride in bytes.")
+	dst, a, stride, cols := m.param("dst"), m.param("a"), m.param("stride"), m.param("cols")
+	var weights reg.GPVirtual
+	m.sumColumns(dst, cols, []reg.GPVirtual{a}, []operand.Op{stride}, func() { weights = m.param("d") },
+		func(r rows, sums []vector, mask *lastMask) {
+			weight := m.broadcast(operand.Mem{Base: weights})
+			for v, sum := range sums {
+				m.addProduct(sum, weight, r.get(0, v, mask))
+			}
+			m.ADDQ(operand.U8(4), weights)
+		})
 	m.end()
 }
 
@@ -259,22 +256,18 @@ func (m *machine) scaleColumns() {
 	m.eachBlock(cols, []reg.GPVirtual{dst, src, d}, func(vectors int, mask *lastMask) {
 		factors := make([]vector, vectors)
 		for v := range vectors {
-			factors[v] = m.vector()
-			m.load(operand.Mem{Base: d, Disp: v * m.bytes()}, mask, factors[v])
+			factors[v] = m.read(operand.Mem{Base: d, Disp: v * m.bytes()}, mask)
 		}
-		p, q, rows := m.GP64(), m.GP64(), m.param("rows")
-		m.MOVQ(dst, p)
-		m.MOVQ(src, q)
-		m.unrolled(rows, 4, func(int) {
+		var n reg.GPVirtual
+		r := m.newRows([]reg.GPVirtual{dst, src}, []operand.Op{dstStride, srcStride}, nil,
+			func() { n = m.param("rows") })
+		m.unrolled(n, 4, func(int) {
 			for v := range vectors {
-				x, y, to := m.vector(), m.vector(), operand.Mem{Base: p, Disp: v * m.bytes()}
-				m.load(operand.Mem{Base: q, Disp: v * m.bytes()}, mask, x)
-				m.load(to, mask, y)
+				x, y := r.get(1, v, mask), r.get(0, v, mask)
 				m.addProduct(y, x, factors[v])
-				m.store(y, mask, to)
+				m.store(y, mask, r.at(0, v))
 			}
-			m.ADDQ(dstStride, p)
-			m.ADDQ(srcStride, q)
+			r.next(0)
 		}, func(int) {})
 	})
 	m.end()

@@ -16,17 +16,22 @@ func (m *machine) reflectors() {
 type rows struct {
 	*machine
 	pointers []reg.GPVirtual // into the matrices
-	strides  []operand.Mem
+	strides  []operand.Op
 	vectors  []reg.GPVirtual
 }
 
-// newRows starts at the tops of the matrices' current block.
-func (m *machine) newRows(matrices []reg.GPVirtual, strides []operand.Mem, us []reflector) rows {
+// newRows starts at the tops of the matrices' current block. before, if not nil, is called
+// before the pointers are set.
+func (m *machine) newRows(matrices []reg.GPVirtual, strides []operand.Op, us []reflector, before func()) rows {
 	r := rows{machine: m, strides: strides}
-	for _, p := range matrices {
-		q := m.GP64()
-		m.MOVQ(p, q)
-		r.pointers = append(r.pointers, q)
+	for range matrices {
+		r.pointers = append(r.pointers, m.GP64())
+	}
+	if before != nil {
+		before()
+	}
+	for i, p := range matrices {
+		m.MOVQ(p, r.pointers[i])
 	}
 	for _, u := range us {
 		r.vectors = append(r.vectors, u.get(u.u))
@@ -48,8 +53,7 @@ func (r rows) next(n int) {
 func (r rows) elements(n int) []vector {
 	xs := make([]vector, n)
 	for i := range xs {
-		xs[i] = r.vector()
-		r.VBROADCASTSS(operand.Mem{Base: r.vectors[i]}, xs[i])
+		xs[i] = r.broadcast(operand.Mem{Base: r.vectors[i]})
 	}
 	return xs
 }
@@ -60,11 +64,7 @@ func (r rows) at(i, v int) operand.Mem {
 }
 
 // get loads vector v of the row of matrix i.
-func (r rows) get(i, v int, mask *lastMask) vector {
-	x := r.vector()
-	r.load(r.at(i, v), mask, x)
-	return x
-}
+func (r rows) get(i, v int, mask *lastMask) vector { return r.read(r.at(i, v), mask) }
 
 // reflectorScale is 2/Σ u² for the n elements at p, or 0 where that is no number
 // because they are all zero or too small.
@@ -198,15 +198,6 @@ func (m *machine) eachReflector(us, dus string, fromLast bool, together int, bod
 	m.Label(done)
 }
 
-// pairs is how many reflectors a loop takes at once; AVX2 has not the registers for
-// more than one.
-func (m *machine) pairs() int {
-	if m.wide() {
-		return 2
-	}
-	return 1
-}
-
 // lengths are how many rows meet the first of the reflectors alone, if there are
 // two, and how many meet all.
 func lengths(us []reflector) (alone, all reg.GPVirtual) {
@@ -245,7 +236,7 @@ func (m *machine) scales(us []reflector) (scales []vector, product vector) {
 }
 
 // sums are vᵀ·matrix for each of the vectors and matrices, in this order.
-func (m *machine) sums(us []reflector, matrices []reg.GPVirtual, strides []operand.Mem, vectors, chains int,
+func (m *machine) sums(us []reflector, matrices []reg.GPVirtual, strides []operand.Op, vectors, chains int,
 	mask *lastMask) [][][]vector {
 	sums := make([][][]vector, len(us))
 	for i := range sums {
@@ -253,7 +244,7 @@ func (m *machine) sums(us []reflector, matrices []reg.GPVirtual, strides []opera
 			sums[i] = append(sums[i], m.zeros(chains*vectors))
 		}
 	}
-	r := m.newRows(matrices, strides, us)
+	r := m.newRows(matrices, strides, us, nil)
 	over := func(n reg.GPVirtual, count int) {
 		m.unrolled(n, chains, func(at int) {
 			xs := r.elements(count)
@@ -286,12 +277,12 @@ func (m *machine) reflectAll() {
 		"for each u of us, on the last len(u) rows of q, stride in bytes:",
 		"",
 		"\tq[i] −= u[i]·s·Σ_j u[j]·q[j] for all columns; s = 2/Σ u², or 0 if that is no number")
-	m.eachReflector("us", "", false, m.pairs(), m.reflect)
+	m.eachReflector("us", "", false, m.together(), m.reflect)
 	m.end()
 }
 
 func (m *machine) reflect(us []reflector) {
-	q, cols, strides := us[0].matrix("q"), m.param("cols"), []operand.Mem{m.argument("qStride")}
+	q, cols, strides := us[0].matrix("q"), m.param("cols"), []operand.Op{m.argument("qStride")}
 	scales, product := m.scales(us)
 	m.eachBlock(cols, []reg.GPVirtual{q}, func(vectors int, mask *lastMask) {
 		sums := m.sums(us, []reg.GPVirtual{q}, strides, vectors, 4/len(us), mask)
@@ -303,7 +294,7 @@ func (m *machine) reflect(us []reflector) {
 				m.VMULPS(scales[i], x, x)
 			}
 		}
-		r := m.newRows([]reg.GPVirtual{q}, strides, us)
+		r := m.newRows([]reg.GPVirtual{q}, strides, us, nil)
 		over := func(n reg.GPVirtual, count int) {
 			m.unrolled(n, 2, func(int) {
 				xs := r.elements(count)
@@ -328,19 +319,19 @@ func (m *machine) reflect(us []reflector) {
 func (m *machine) reflectAllBackward() {
 	m.begin("reflectAllBackward", "func(q *float32, qStride int, grad *float32, gradStride int, us, dus *[]float32, "+
 		"count, rows, cols int)",
-		"the way back through reflectAll, of which q is the result, strides in bytes; s as there:",
+		"the backward pass of reflectAll, of which q is the result, strides in bytes; s as there:",
 		"",
 		"\tα = −s·Σ_i u[i]·q[i]; β = s·Σ_i u[i]·grad[i]",
 		"\tq[i] += u[i]·α; du[i] += (α·β)·u[i] − grad[i]·α − q[i]·β; grad[i] −= u[i]·β")
-	m.eachReflector("us", "dus", true, m.pairs(), m.reflectBackward)
+	m.eachReflector("us", "dus", true, m.together(), m.reflectBackward)
 	m.end()
 }
 
-// reflectBackward undoes reflections on the way: uᵀq changes its sign with one. It is long as one
+// reflectBackward undoes each reflection: uᵀq changes its sign with one. It is long as one
 // block of instructions, which share their registers.
 func (m *machine) reflectBackward(us []reflector) {
 	q, g, cols := us[0].matrix("q"), us[0].matrix("grad"), m.param("cols")
-	matrices, strides := []reg.GPVirtual{q, g}, []operand.Mem{m.argument("qStride"), m.argument("gradStride")}
+	matrices, strides := []reg.GPVirtual{q, g}, []operand.Op{m.argument("qStride"), m.argument("gradStride")}
 	scales, inner := m.scales(us)
 	m.eachBlock(cols, matrices, func(vectors int, mask *lastMask) {
 		sums := m.sums(us, matrices, strides, vectors, 2, mask)
@@ -365,7 +356,7 @@ func (m *machine) reflectBackward(us []reflector) {
 		}
 
 		// One row: its shares of the gradients before their lanes are summed.
-		r := m.newRows(matrices, strides, us)
+		r := m.newRows(matrices, strides, us, nil)
 		row := func(count int) []vector {
 			shares := make([]vector, count)
 			xs := r.elements(count)

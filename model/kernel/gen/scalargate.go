@@ -45,51 +45,34 @@ func (m *machine) scalarGateBackward(name, parameters, derivative string, begin 
 	}
 	m.begin(name, "func(delta *float32, deltaStride int, dh *float32, dhStride int, f *float32, fStride int, before "+
 		"*float32, beforeStride int, dalpha, dbeta *float32, rows, cols int, alpha float32"+parameters+")",
-		"the way back through scalarGate, strides in bytes:",
+		"the backward pass of scalarGate, strides in bytes:",
 		"",
 		"\tdelta[i][j] = alpha·dh[i][j]·("+derivative+")",
 		"\tdalpha[j] += Σ_i dh[i][j]·f[i][j]; dbeta[j] += Σ_i dh[i][j]·before[i][j]")
-	names := []string{"delta", "dh", "f", "before"}
 	pointers := []reg.GPVirtual{m.param("dalpha"), m.param("dbeta")}
-	for _, name := range names {
-		pointers = append(pointers, m.param(name))
+	var strides []operand.Op
+	for _, name := range []string{"delta", "dh", "f", "before"} {
+		pointers, strides = append(pointers, m.param(name)), append(strides, m.argument(name+"Stride"))
 	}
 	alpha, apply := m.spread("alpha"), begin()
 	m.eachBlockOf(most, m.param("cols"), pointers, func(vectors int, mask *lastMask) {
 		sums := [2][]vector{m.zeros(chains * vectors), m.zeros(chains * vectors)}
-		at := make([]reg.GPVirtual, len(names))
-		for i := range at {
-			at[i] = m.GP64()
-			m.MOVQ(pointers[2+i], at[i])
-		}
+		r := m.newRows(pointers[2:], strides, nil, nil)
 		m.unrolled(m.param("rows"), chains, func(chain int) {
 			for v := range vectors {
-				place := func(i int) operand.Mem { return operand.Mem{Base: at[i], Disp: v * m.bytes()} }
-				load := func(i int) vector {
-					x := m.vector()
-					m.load(place(i), mask, x)
-					return x
-				}
-				g := load(1)
-				m.addProduct(sums[1][chain*vectors+v], g, load(3))
-				f := load(2)
+				g := r.get(1, v, mask)
+				m.addProduct(sums[1][chain*vectors+v], g, r.get(3, v, mask))
+				f := r.get(2, v, mask)
 				m.addProduct(sums[0][chain*vectors+v], g, f)
 				d := m.mul(alpha, g)
 				apply(d, f)
-				m.store(d, mask, place(0))
+				m.store(d, mask, r.at(0, v))
 			}
-			for i, name := range names {
-				m.ADDQ(m.argument(name+"Stride"), at[i])
-			}
+			r.next(0)
 		}, func(int) {})
 		for i := range sums {
 			m.addChains(sums[i], vectors)
-			for v := range vectors {
-				mem := operand.Mem{Base: pointers[i], Disp: v * m.bytes()}
-				before := m.vector()
-				m.load(mem, mask, before)
-				m.store(m.add(before, sums[i][v]), mask, mem)
-			}
+			m.addAt(pointers[i], sums[i][:vectors], mask)
 		}
 	})
 	m.end()

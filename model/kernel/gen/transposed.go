@@ -42,21 +42,20 @@ func (m *machine) transposed(name string, vectors int) {
 	m.end()
 }
 
-// prefetchDistance is how many steps ahead of their use rows are asked for. They lie
-// apart from each other, where no cache foresees them.
+// prefetchDistance is how many steps before their use rows are prefetched. They lie apart
+// from each other, where no cache foresees them.
 const prefetchDistance = 24
 
-// column is a column of an operand, gone over in pairs of steps, with what is asked for
-// ahead.
+// column is a column of an operand, gone over in pairs of steps, each of which prefetches.
 type column struct {
-	p, stride, two reg.GPVirtual    // the place of a pair, and the way to the next step and pair
-	ahead          [2]reg.GPVirtual // the way to what is asked for at each step of a pair
+	p, stride, two reg.GPVirtual    // the place of a pair, and the distance to the next step and pair
+	prefetch       [2]reg.GPVirtual // the distance to what each step of a pair prefetches
 }
 
 func (m *machine) newColumn(p, stride reg.GPVirtual) *column {
-	c := &column{p: p, stride: stride, two: m.GP64(), ahead: [2]reg.GPVirtual{m.GP64(), m.GP64()}}
+	c := &column{p: p, stride: stride, two: m.GP64(), prefetch: [2]reg.GPVirtual{m.GP64(), m.GP64()}}
 	m.LEAQ(operand.Mem{Base: stride, Index: stride, Scale: 1}, c.two)
-	for i, r := range c.ahead {
+	for i, r := range c.prefetch {
 		m.IMUL3Q(operand.U8(prefetchDistance+i), stride, r)
 	}
 	return c
@@ -70,9 +69,9 @@ func (c *column) at(step int) operand.Mem {
 	return operand.Mem{Base: c.p, Index: c.stride, Scale: 1}
 }
 
-// later is the place of what is asked for at a step.
+// later is the place that a step prefetches.
 func (c *column) later(step int) operand.Mem {
-	return operand.Mem{Base: c.p, Index: c.ahead[step%2], Scale: 1}
+	return operand.Mem{Base: c.p, Index: c.prefetch[step%2], Scale: 1}
 }
 
 // transposedTiles goes over the rows of C. Low tiles take several steps of r at

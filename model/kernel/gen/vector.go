@@ -33,17 +33,23 @@ func (m *machine) sub(a, b operand.Op) vector { return m.do(m.VSUBPS, a, b) }
 func (m *machine) mul(a, b operand.Op) vector { return m.do(m.VMULPS, a, b) }
 func (m *machine) div(a, b operand.Op) vector { return m.do(m.VDIVPS, a, b) }
 
-// constant is a register full of x.
-func (m *machine) constant(x float64) vector {
+// broadcast is a register full of a float32.
+func (m *machine) broadcast(x operand.Op) vector {
 	d := m.vector()
-	m.VBROADCASTSS(m.float(x), d)
+	m.VBROADCASTSS(x, d)
 	return d
 }
 
+// constant is a register full of x.
+func (m *machine) constant(x float64) vector { return m.broadcast(m.float(x)) }
+
 // spread is a register full of a float32 argument.
-func (m *machine) spread(name string) vector {
+func (m *machine) spread(name string) vector { return m.broadcast(m.argument(name)) }
+
+// read is a register loaded from memory, with zeros outside the mask if there is one.
+func (m *machine) read(mem operand.Mem, mask *lastMask) vector {
 	d := m.vector()
-	m.VBROADCASTSS(m.argument(name), d)
+	m.load(mem, mask, d)
 	return d
 }
 
@@ -262,25 +268,21 @@ func (s span) at(p reg.Register) operand.Mem {
 }
 
 // load is the current elements of the array at p.
-func (s span) load(p reg.Register) vector {
-	d := s.vector()
-	s.machine.load(s.at(p), s.mask, d)
-	return d
-}
+func (s span) load(p reg.Register) vector { return s.read(s.at(p), s.mask) }
 
-// prefetch asks for elements of arrays that are due soon: they are read from far away,
-// where the processor itself foresees no further than a page.
+// prefetch fetches elements of arrays that are due soon: the processor itself foresees no
+// further than a page.
 func (s span) prefetch(arrays ...reg.GPVirtual) {
 	if s.mask != nil {
 		return
 	}
 	for _, p := range arrays {
-		s.PREFETCHT0(s.at(p).Offset(elementsAhead))
+		s.PREFETCHT0(s.at(p).Offset(prefetchBytes))
 	}
 }
 
-// elementsAhead is how many bytes ahead of their use elements are asked for.
-const elementsAhead = 2048
+// prefetchBytes is the distance in bytes at which elements are prefetched.
+const prefetchBytes = 2048
 
 // store sets the current elements of the array at p.
 func (s span) store(p reg.Register, v vector) { s.machine.store(v, s.mask, s.at(p)) }
@@ -301,8 +303,8 @@ func stores(spans []span, p reg.Register, g group) {
 	}
 }
 
-// together is how many vectors a loop over gates takes side by side; AVX2 has not
-// the registers for more than one.
+// together is how many vectors a loop over gates, or reflectors, takes side by side; AVX2
+// has not the registers for more than one.
 func (m *machine) together() int {
 	if m.wide() {
 		return 2
@@ -340,17 +342,9 @@ func (m *machine) eachGroup(n operand.Op, vectors int, body func(spans []span)) 
 	}
 	done := m.label("done")
 	m.JE(operand.LabelRef(done))
-	mask := m.mask(rest, m.maskRegister())
+	mask := m.mask(rest, nil)
 	body([]span{{m, index, 0, &mask}})
 	m.Label(done)
-}
-
-// maskRegister is where a mask may be made.
-func (m *machine) maskRegister() reg.Register {
-	if m.wide() {
-		return nil
-	}
-	return m.vector()
 }
 
 // eachRow emits a loop over rows (at least one) that moves pointers on by strides.
