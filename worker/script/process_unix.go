@@ -11,10 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
+
+	"sweep/worker/group"
 )
 
 // pipeGrace is how long pipes may stay open in the hands of processes that left
@@ -79,7 +80,7 @@ func (p *process) run(ctx context.Context, grace time.Duration) (*os.ProcessStat
 func (p *process) runHere(ctx context.Context, grace time.Duration) (*os.ProcessState, error) {
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Dir, cmd.Env = p.directory, p.env
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = group.Attributes()
 	output, input, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -92,8 +93,8 @@ func (p *process) runHere(ctx context.Context, grace time.Duration) (*os.Process
 		p.events.close()
 		return nil, err
 	}
-	group := cmd.Process.Pid
-	guard, guardErr := startGuard(group)
+	pgid := cmd.Process.Pid
+	guard, guardErr := group.StartGuard("sweep-script-guard", pgid, "")
 	if guardErr != nil {
 		fmt.Fprintf(p.log, "sweep: no guard: what the program starts may outlive the worker: %v\n", guardErr)
 	}
@@ -109,20 +110,20 @@ func (p *process) runHere(ctx context.Context, grace time.Duration) (*os.Process
 			return
 		case <-ctx.Done():
 		}
-		_ = syscall.Kill(-group, syscall.SIGTERM) // gone, perhaps
+		_ = syscall.Kill(-pgid, syscall.SIGTERM) // gone, perhaps
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
 		select {
 		case <-gone:
 		case <-timer.C:
-			_ = syscall.Kill(-group, syscall.SIGKILL)
+			group.Kill(pgid)
 		}
 	})
 	state, err := cmd.Process.Wait()
 	close(gone)
 	stopping.Wait()
-	_ = syscall.Kill(-group, syscall.SIGKILL)
-	guard.stop()
+	group.Kill(pgid)
+	guard.Stop()
 	// Our end is the last: the reader comes to the end of what was written.
 	_ = p.events.writer.Close()
 	timer := time.AfterFunc(pipeGrace, func() {
@@ -140,41 +141,6 @@ func (p *process) runHere(ctx context.Context, grace time.Duration) (*os.Process
 func (p *pipe) close() {
 	_ = p.reader.Close()
 	_ = p.writer.Close()
-}
-
-// guard is a small process that kills the program's group when this process ends,
-// however it does: the parent-death signal reaches the program alone.
-type guard struct {
-	cmd  *exec.Cmd
-	hold io.WriteCloser
-}
-
-// guardScript waits for the end of its input and kills the group $1.
-const guardScript = `trap '' HUP INT TERM; read -r _; kill -s KILL -- "-$1"`
-
-func startGuard(group int) (*guard, error) {
-	cmd := exec.Command("/bin/sh", "-c", guardScript, "sweep-script-guard", strconv.Itoa(group))
-	cmd.Env = []string{"PATH=/usr/bin:/bin"}
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	hold, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		_ = hold.Close()
-		return nil, err
-	}
-	return &guard{cmd, hold}, nil
-}
-
-// stop ends the guard without letting it kill anything.
-func (g *guard) stop() {
-	if g == nil {
-		return
-	}
-	_ = g.cmd.Process.Kill()
-	_ = g.cmd.Wait() // it was killed; hold is closed with it
 }
 
 // signalled returns the signal that ended a process, "" if none did.

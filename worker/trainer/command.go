@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"sweep/worker/group"
 )
 
 // pipeGrace is how long the pipes of a dead process may stay open in the hands of
@@ -85,7 +87,7 @@ func (c *command) run(started chan<- error) {
 
 	cmd := exec.Command(c.argv[0], c.argv[1:]...)
 	cmd.Env = c.env
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = group.Attributes()
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		started <- err
@@ -102,7 +104,7 @@ func (c *command) run(started chan<- error) {
 		return
 	}
 	pid := cmd.Process.Pid
-	guard, err := startGuard(pid, c.scratch.dir)
+	guard, err := group.StartGuard("sweep-trainer-guard", pid, c.scratch.dir)
 	if err != nil {
 		c.log.Debug("no guard: processes that the trainer starts may outlive this one", "error", err)
 	}
@@ -119,8 +121,8 @@ func (c *command) run(started chan<- error) {
 	c.mu.Lock()
 	c.process, c.ended = nil, true
 	c.mu.Unlock()
-	killGroup(pid)
-	guard.stop()
+	group.Kill(pid)
+	guard.Stop()
 	// Processes that left the group may hold the pipes open.
 	timer := time.AfterFunc(pipeGrace, func() {
 		_ = stdout.Close()
@@ -177,7 +179,7 @@ func (c *command) kill(reason string) {
 		c.ended = true
 		return
 	}
-	killGroup(c.process.Pid)
+	group.Kill(c.process.Pid)
 	// In case the process left its group.
 	_ = c.process.Kill()
 }

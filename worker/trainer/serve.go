@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"sweep/sweep"
+	"sweep/worker/group"
 )
 
 // parentInterval is how often a trainer looks whether its worker still lives.
@@ -82,7 +83,7 @@ func serverOptions(s *streams) []grpc.ServerOption {
 func watchParent() {
 	for range time.Tick(parentInterval) {
 		if os.Getppid() != parent {
-			killOwnGroup()
+			group.KillOwn()
 		}
 	}
 }

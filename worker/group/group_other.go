@@ -1,0 +1,31 @@
+//go:build !unix
+
+package group
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// There are no process groups: only the process itself is killed, by its os.Process.
+
+// Attributes changes nothing here.
+func Attributes() *syscall.SysProcAttr { return nil }
+
+// Kill does nothing here.
+func Kill(int) {}
+
+// KillOwn ends this process.
+func KillOwn() { os.Exit(1) }
+
+// Guard does not exist here.
+type Guard struct{}
+
+// StartGuard fails here.
+func StartGuard(string, int, string) (*Guard, error) {
+	return nil, errors.New("not supported on this system")
+}
+
+// Stop does nothing here.
+func (g *Guard) Stop() {}
