@@ -17,9 +17,9 @@ import (
 // archiveType is the media type of an artifact that is a folder.
 const archiveType = "application/x-tar"
 
-// handOver hands over the artifacts that the sweep asks for and the program has left
-// in its folder: a file as it is, a folder as an archive. The result names those that
-// are not there, the log says what is wrong with others.
+// handOver sends the sink the artifacts that the sweep names and the program has written: a
+// file as it is, a folder as an archive. The worker reports missing ones; the log says why
+// others cannot be stored.
 func (e *execution) handOver() error {
 	for _, name := range e.request.Artifacts {
 		artifact, content, err := openArtifact(filepath.Join(e.artifacts, name))
@@ -60,8 +60,7 @@ func openArtifact(at string) (artifact sweep.Artifact, content io.ReadCloser, er
 	return artifact, content, err
 }
 
-// archive is a folder's files as one stream, which depends on their names and bytes
-// alone.
+// archive is a stream of a folder's files, determined by their names and bytes.
 type archive struct {
 	*io.PipeReader
 	done chan struct{}
@@ -77,7 +76,7 @@ func newArchive(folder string) *archive {
 	return a
 }
 
-// Close ends the writing, if the archive was not read to its end.
+// Close stops writing the archive, if it was not read to its end.
 func (a *archive) Close() error {
 	err := a.PipeReader.Close()
 	<-a.done

@@ -18,18 +18,18 @@ var (
 	interpreter = regexp.MustCompile(`(?i)^python[0-9.]*w?(\.exe)?$`)
 )
 
-// commandLine is what the macros of a command stand for in one trial.
+// commandLine has the values of a command's macros in one trial.
 type commandLine struct {
 	script    *sweep.Script
 	arguments []argument
-	// environment looks up a variable that the program sees too.
+	// environment looks up a variable of the program's environment.
 	environment func(name string) (string, bool)
-	// jsonFile writes a file with a text for the trial and returns its path.
+	// jsonFile writes a text to a file of the trial and returns its path.
 	jsonFile func(text string) (string, error)
 }
 
-// expand returns the command line without macros, and what it says about itself:
-// which interpreter took the place of one that is not here.
+// expand replaces the macros of the command line. The note names the interpreter that replaces
+// one that does not exist here.
 func (c *commandLine) expand() (argv []string, note string, err error) {
 	for i, word := range c.script.Command {
 		switch word {
@@ -47,29 +47,29 @@ func (c *commandLine) expand() (argv []string, note string, err error) {
 			argv = append(argv, c.script.Program)
 		case "${args}":
 			for _, a := range c.arguments {
-				argv = append(argv, "--"+a.name+"="+a.value.text())
+				argv = append(argv, "--"+a.name+"="+str(a.value))
 			}
 		case "${args_no_hyphens}":
 			for _, a := range c.arguments {
-				argv = append(argv, a.name+"="+a.value.text())
+				argv = append(argv, a.name+"="+str(a.value))
 			}
 		case "${args_no_boolean_flags}":
 			for _, a := range c.arguments {
-				switch flag, ok := a.value.(boolean); {
+				switch flag, ok := a.value.(bool); {
 				case !ok:
-					argv = append(argv, "--"+a.name+"="+a.value.text())
-				case bool(flag):
+					argv = append(argv, "--"+a.name+"="+str(a.value))
+				case flag:
 					argv = append(argv, "--"+a.name)
 				}
 			}
 		case "${args_no_equals}":
 			for _, a := range c.arguments {
-				argv = append(argv, "--"+a.name, a.value.text())
+				argv = append(argv, "--"+a.name, str(a.value))
 			}
 		case "${args_json}":
-			argv = append(argv, writeArguments(c.arguments))
+			argv = append(argv, dumps(c.arguments))
 		case "${args_json_file}":
-			path, err := c.jsonFile(writeArguments(c.arguments))
+			path, err := c.jsonFile(dumps(c.arguments))
 			if err != nil {
 				return nil, "", err
 			}
@@ -93,7 +93,7 @@ func (c *commandLine) expand() (argv []string, note string, err error) {
 	return argv, note, nil
 }
 
-// variables puts in the values of ${envvar:NAME}.
+// variables replaces ${envvar:NAME} by the variable's value.
 func (c *commandLine) variables(word string) (string, error) {
 	var problem error
 	if macro.MatchString(word) && !variable.MatchString(word) {
@@ -111,8 +111,7 @@ func (c *commandLine) variables(word string) (string, error) {
 	return word, problem
 }
 
-// findInterpreter returns Python: python, as W&B has it, or python3 where only
-// that is installed.
+// findInterpreter returns python, as W&B does, or python3 where only that is installed.
 func findInterpreter() (string, error) {
 	for _, name := range []string{"python", "python3"} {
 		if _, err := exec.LookPath(name); err == nil {
@@ -122,8 +121,8 @@ func findInterpreter() (string, error) {
 	return "", fmt.Errorf("${interpreter}: there is no python and no python3 in PATH (%s)", os.Getenv("PATH"))
 }
 
-// replaceInterpreter returns our Python for a Python of another machine: a third of
-// W&B's public files name one in somebody's home folder.
+// replaceInterpreter replaces a Python that does not exist here by this machine's: a third of
+// W&B's public sweep files name one in somebody's home folder.
 func replaceInterpreter(word string) (replaced, note string, err error) {
 	base := word[strings.LastIndexAny(word, `/\`)+1:]
 	if !interpreter.MatchString(base) {

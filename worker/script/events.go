@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,8 +26,8 @@ const (
 	pendingPoints = 4096
 )
 
-// metrics gathers what a program reports: the curves, and of each metric the last
-// value. It is used by one goroutine.
+// metrics collects what a program reports: the curves, and the last value of each metric. It
+// is not safe for concurrent use.
 type metrics struct {
 	// say writes a line into the trial's log.
 	say func(format string, arguments ...any)
@@ -35,40 +36,40 @@ type metrics struct {
 	order   []string
 	series  map[string]*series
 	pending int
-	// complaints counts lines that cannot be read; left are the names of values
-	// that are no numbers, as far as they have been said.
+	// complaints counts lines that cannot be read; left are the names of values that are not
+	// numbers and were logged.
 	complaints int
 	left       map[string]bool
-	// exit is the status that the program gave itself, besides that of its process.
+	// exit is the exit code that the program reported, besides that of its process.
 	exit    int
 	problem string
 }
 
 // series is one metric.
 type series struct {
-	// points are those not taken yet; the newest is held back, since another value
-	// may come for its step.
+	// points are those not taken yet. The newest is kept back, in step and value, since
+	// another value may come for its step.
 	points  sweep.Curve
 	pending bool
 	step    int64
 	value   float32
 	summary float64
-	// any says that the metric has a value, late that a point came out of order.
-	any, late bool
+	// late means that a point came out of order.
+	late bool
 }
 
 func newMetrics(say func(format string, arguments ...any)) *metrics {
 	return &metrics{say: say, series: map[string]*series{}, left: map[string]bool{}}
 }
 
-// complain says what is wrong with a line.
+// complain logs what is wrong with a line.
 func (m *metrics) complain(format string, arguments ...any) {
 	if m.complaints++; m.complaints <= namedComplaints {
 		m.say("$SWEEP_EVENTS: "+format, arguments...)
 	}
 }
 
-// line takes one line of metrics, without its end.
+// line reads one line of metrics.
 func (m *metrics) line(line []byte) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -108,7 +109,7 @@ func (m *metrics) line(line []byte) {
 		if s == nil {
 			continue
 		}
-		s.summary, s.any = f.number, true
+		s.summary = f.number
 		if !summary {
 			m.point(f.name, s, step, float32(f.number))
 			points++
@@ -119,7 +120,7 @@ func (m *metrics) line(line []byte) {
 	}
 }
 
-// named returns the series of a field, nil if it is none.
+// named returns the series of a field, nil if its name or value is not accepted.
 func (m *metrics) named(f field) *series {
 	if s := m.series[f.name]; s != nil && f.numeric {
 		return s
@@ -164,8 +165,8 @@ func (m *metrics) point(name string, s *series, step int64, value float32) {
 	s.pending, s.step, s.value = true, step, value
 }
 
-// take returns the points that have come since the last call; at the end of the
-// trial those held back too.
+// take returns the points since the last call; at the end of the trial also those that were
+// kept back.
 func (m *metrics) take(end bool) (batch []sweep.Curve) {
 	for _, name := range m.order {
 		s := m.series[name]
@@ -200,7 +201,7 @@ type field struct {
 	name    string
 	numeric bool
 	number  float64
-	text    string // of what is no number, its JSON
+	text    string // a string, or the JSON of any other value
 }
 
 var (
@@ -243,7 +244,7 @@ func parseLine(line []byte) ([]field, error) {
 	return fields, nil
 }
 
-// read takes a value as a number if it is one.
+// read decodes a value.
 func (f *field) read(raw []byte) {
 	f.text = string(raw)
 	switch {
@@ -267,47 +268,32 @@ func (f *field) read(raw []byte) {
 	}
 }
 
-// quotedNumbers are the numbers that JSON does not have, as quoteNumbers writes
-// them: no text of a program is quoted like this.
+// quotedNumbers are the numbers that JSON lacks, as quoteNumbers writes them. Programs do not
+// escape letters like this.
 var quotedNumbers = map[string]float64{
 	`"\u004eaN"`: math.NaN(), `"\u0049nfinity"`: math.Inf(1), `"-\u0049nfinity"`: math.Inf(-1),
 }
 
-// quoteNumbers makes texts of NaN, Infinity and -Infinity, which encoding/json
-// does not take, outside of texts.
+// textOrNumber matches a JSON string, or a number that JSON lacks.
+var textOrNumber = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?|NaN|-?Infinity`)
+
+// quoteNumbers turns NaN, Infinity and -Infinity outside of strings into strings, since
+// encoding/json rejects them.
 func quoteNumbers(line []byte) []byte {
 	if !bytes.Contains(line, []byte("NaN")) && !bytes.Contains(line, []byte("Inf")) {
 		return line
 	}
-	out := make([]byte, 0, len(line)+32)
-	quoted := false
-	for i := 0; i < len(line); i++ {
-		c := line[i]
-		if quoted {
-			out = append(out, c)
-			if c == '\\' && i+1 < len(line) {
-				i++
-				out = append(out, line[i])
-			}
-			quoted = c != '"'
-			continue
+	return textOrNumber.ReplaceAllFunc(line, func(found []byte) []byte {
+		switch string(found) {
+		case "NaN":
+			return []byte(`"\u004eaN"`)
+		case "Infinity":
+			return []byte(`"\u0049nfinity"`)
+		case "-Infinity":
+			return []byte(`"-\u0049nfinity"`)
 		}
-		switch rest := line[i:]; {
-		case bytes.HasPrefix(rest, []byte("NaN")):
-			out = append(out, `"\u004eaN"`...)
-			i += len("NaN") - 1
-		case bytes.HasPrefix(rest, []byte("Infinity")):
-			out = append(out, `"\u0049nfinity"`...)
-			i += len("Infinity") - 1
-		case bytes.HasPrefix(rest, []byte("-Infinity")):
-			out = append(out, `"-\u0049nfinity"`...)
-			i += len("-Infinity") - 1
-		default:
-			out = append(out, c)
-			quoted = c == '"'
-		}
-	}
-	return out
+		return found
+	})
 }
 
 // clip shortens a line for a message.

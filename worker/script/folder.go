@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// folderAge is how long the checkpoints of a trial wait for it to come again.
+// folderAge is how long the checkpoints of an interrupted trial are kept.
 const folderAge = 14 * 24 * time.Hour
 
-// folder is a trial's folder for checkpoints. It is named by fingerprint: whatever
-// trial asks for the same result goes on from it.
+// folder is a trial's folder for checkpoints. It is named by fingerprint: any trial with the
+// same result can resume from it.
 type folder struct {
 	path string
 	lock *os.File
 }
 
-// openFolder opens the checkpoint folder of a fingerprint, one of its own in
-// another place if a trial of this fingerprint runs already.
+// openFolder opens the checkpoint folder of a fingerprint. If a trial with this fingerprint
+// already runs, it makes a new folder in otherwise.
 func (t *Trainer) openFolder(fingerprint, otherwise string) (*folder, error) {
 	path := filepath.Join(otherwise, "checkpoints")
 	if t.options.Checkpoints != "" && fingerprint != "" {
@@ -43,16 +43,16 @@ func (t *Trainer) openFolder(fingerprint, otherwise string) (*folder, error) {
 	return &folder{path, lock}, nil
 }
 
-// close gives the folder up, and removes it when its trial is complete.
+// close unlocks the folder, and removes it if its trial is complete.
 func (f *folder) close(complete bool) {
 	if complete {
 		_ = os.RemoveAll(f.path) // what stays is removed with time
 	}
-	_ = os.Remove(f.path) // unless there is something in it
+	_ = os.Remove(f.path) // fails unless it is empty
 	_ = f.lock.Close()    // it was only locked
 }
 
-// removeOld removes checkpoints that nobody came back for.
+// removeOld removes checkpoints that have not been used for folderAge.
 func (t *Trainer) removeOld(now time.Time) {
 	entries, err := os.ReadDir(t.options.Checkpoints)
 	if err != nil {

@@ -2,14 +2,14 @@ package script
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"sync"
-	"time"
 )
 
-// lines splits what a program writes to its pipe and calls take for each line,
-// tooLong for one of more than MaxLine bytes, until the reader ends.
+// lines calls take for each line that a program writes to its pipe, and tooLong for each of
+// more than MaxLine bytes, until the reader ends.
 func lines(r io.Reader, take func([]byte), tooLong func()) {
 	buffered := bufio.NewReaderSize(r, MaxLine+1)
 	for {
@@ -28,10 +28,10 @@ func lines(r io.Reader, take func([]byte), tooLong func()) {
 	}
 }
 
-// logLimit is how much of a trial's log is kept.
+// logLimit is how many bytes of a trial's log are kept.
 const logLimit = 64 << 10
 
-// trialLog keeps the end of a trial's log and hands everything on.
+// trialLog keeps the end of a trial's log and writes all of it to next.
 type trialLog struct {
 	mu   sync.Mutex
 	text []byte
@@ -48,7 +48,7 @@ func (l *trialLog) Write(p []byte) (int, error) {
 		n := copy(l.text, l.text[len(l.text)-logLimit:])
 		l.text, l.cut = l.text[:n], true
 	}
-	_, _ = l.next.Write(p) // the log is kept whoever listens
+	_, _ = l.next.Write(p) // the end is kept in any case
 	return len(p), nil
 }
 
@@ -60,16 +60,8 @@ func (l *trialLog) end(limit int) string {
 	if len(text) > limit {
 		text, cut = text[len(text)-limit:], true
 	}
-	if cut {
-		for i, c := range text[:max(len(text)-1, 0)] {
-			if c == '\n' {
-				text = text[i+1:]
-				break
-			}
-		}
+	if newline := bytes.IndexByte(text, '\n'); cut && newline >= 0 && newline+1 < len(text) {
+		text = text[newline+1:]
 	}
 	return string(text)
 }
-
-// batchEvery is how often points are handed on while a trial runs.
-const batchEvery = 500 * time.Millisecond

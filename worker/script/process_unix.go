@@ -18,11 +18,10 @@ import (
 	"sweep/worker/group"
 )
 
-// pipeGrace is how long pipes may stay open in the hands of processes that left
-// the program's group.
+// pipeGrace is how long processes that left the program's group may keep its pipes open.
 const pipeGrace = 500 * time.Millisecond
 
-// pipe is a named pipe, of which the reader sees no end while it is open here.
+// pipe is a named pipe. The reader sees no end while the writer here is open.
 type pipe struct {
 	path   string
 	reader *os.File
@@ -47,19 +46,19 @@ func newPipe(folder string) (*pipe, error) {
 	return p, nil
 }
 
-// process is what run starts.
+// process is a program to be run.
 type process struct {
 	argv, env []string
 	directory string
 	log       io.Writer
-	// events gets what the program writes to its pipe.
+	// read reads what the program writes to the pipe events.
 	events *pipe
 	read   func(io.Reader)
 }
 
-// run starts the program in a process group of its own and waits for its end and
-// the end of what it wrote. When ctx ends the group gets SIGTERM, and SIGKILL
-// after grace. What the program leaves behind is killed.
+// run runs the program in a process group of its own and reads its output to the end. When ctx
+// ends, the group gets SIGTERM, and SIGKILL after grace. Processes that the program leaves behind
+// are killed.
 func (p *process) run(ctx context.Context, grace time.Duration) (*os.ProcessState, error) {
 	type exit struct {
 		state *os.ProcessState
@@ -124,7 +123,7 @@ func (p *process) runHere(ctx context.Context, grace time.Duration) (*os.Process
 	stopping.Wait()
 	group.Kill(pgid)
 	guard.Stop()
-	// Our end is the last: the reader comes to the end of what was written.
+	// With the last writer closed the reader reaches the end.
 	_ = p.events.writer.Close()
 	timer := time.AfterFunc(pipeGrace, func() {
 		_ = output.Close()
@@ -137,7 +136,7 @@ func (p *process) runHere(ctx context.Context, grace time.Duration) (*os.Process
 	return state, err
 }
 
-// close closes a pipe that nobody reads.
+// close closes a pipe that is not read.
 func (p *pipe) close() {
 	_ = p.reader.Close()
 	_ = p.writer.Close()
@@ -151,7 +150,7 @@ func signalled(state *os.ProcessState) string {
 	return ""
 }
 
-// errTaken says that another process has a folder.
+// errTaken means that another process has locked a folder.
 var errTaken = errors.New("another trial uses it")
 
 // lockFolder locks a folder until the file is closed.

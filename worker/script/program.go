@@ -17,17 +17,16 @@ import (
 	"sweep/sweep"
 )
 
-// Bounds of what decides about a program's results.
+// Bounds of the files that a digest covers.
 const (
 	maxFiles = 10_000
 	maxBytes = 4 << 30
 )
 
-// Locate finds the folder in which the program of a sweep file runs: the first of
-// the working directory, the file's own folder, and the folders above that, up to
-// that of a repository, in which the program is. Without a program it is the first
-// in which a word of the command is a file, or the working directory. W&B's agent
-// takes the directory in which it was started.
+// Locate returns the folder in which the program of a sweep file runs: the first that contains
+// the program of the working directory, the sweep file's folder, and its parents up to the
+// repository's. Without a program it is the first in which a word of the command is a file, else
+// the working directory. W&B's agent uses the directory in which it was started.
 func Locate(s *sweep.Script, sweepFile string) (directory string, err error) {
 	working, err := os.Getwd()
 	if err != nil {
@@ -80,14 +79,13 @@ func commandFiles(s *sweep.Script, directory string) (files []string) {
 	return files
 }
 
-// place is a folder for which a program is known by its digest.
+// place is a folder with a program, and the program's digest.
 type place struct {
 	directory string
 	digest    string
 }
 
-// digests computes the digests of programs and remembers those of files that do not
-// change.
+// digests computes the digests of programs and caches those of unchanged files.
 type digests struct {
 	mu    sync.Mutex
 	files map[string]fileDigest
@@ -99,9 +97,8 @@ type fileDigest struct {
 	sum  string
 }
 
-// of returns the digest of all that decides about the results of a program in a
-// directory: command, program, the command's words that are files, and the files
-// that the sweep file names.
+// of returns the digest of everything that determines the results of a program in a directory:
+// command, program, the words of the command that are files, and the sweep file's files.
 func (d *digests) of(s *sweep.Script, directory string) (string, error) {
 	names := commandFiles(s, directory)
 	if s.Program != "" {
@@ -151,11 +148,11 @@ func (d *digests) of(s *sweep.Script, directory string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// unchanged is how long a file must be unchanged for its digest to be remembered: file
-// systems count time in steps.
+// unchanged is how long a file must be unchanged before its digest is cached: the times of file
+// systems are coarse.
 const unchanged = 2 * time.Second
 
-// file returns the digest of a file, from memory if it has not changed.
+// file returns the digest of a file, from the cache if it has not changed.
 func (d *digests) file(path string) (sum string, size int64, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -188,10 +185,9 @@ func (d *digests) file(path string) (sum string, size int64, err error) {
 	return sum, size, nil
 }
 
-// find returns where a program runs: in its own directory, or, where roots are
-// given, there if that is beneath one of them, else in the first root that has the
-// program. Of several that have it the one with the wanted digest is taken. A
-// program that is nowhere is a *sweep.DataError.
+// find returns where a program runs: in its own directory or, with roots, in its own if that is
+// in a root, else in a root that contains the program. It prefers a place where the program has
+// the wanted digest. It fails with a *sweep.DataError if no place contains the program.
 func (t *Trainer) find(s *sweep.Script, wanted string) (place, error) {
 	directories := []string{s.Directory}
 	if len(t.options.Roots) > 0 {

@@ -13,8 +13,7 @@ import (
 //go:embed python/wandb/*.py python/wandb/*/*.py python/wandb/*/*/*.py python/*.dist-info/METADATA
 var standIn embed.FS
 
-// WriteStandIn writes the stand-in for Python's wandb into a folder, which belongs
-// on PYTHONPATH then.
+// WriteStandIn writes the stand-in for Python's wandb into a folder, to be put on PYTHONPATH.
 func WriteStandIn(folder string) error {
 	files, err := fs.Sub(standIn, "python")
 	if err == nil {
@@ -26,8 +25,7 @@ func WriteStandIn(folder string) error {
 	return nil
 }
 
-// standInFolder writes the stand-in once for all trials of this process, into its
-// temporary folder.
+// standInFolder returns the folder with the stand-in, which all trials of this process share.
 func (t *Trainer) standInFolder() (string, error) {
 	t.once.Do(func() {
 		if t.standIn, t.standInErr = os.MkdirTemp("", "wandb-"); t.standInErr == nil {

@@ -1,10 +1,12 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -23,17 +25,19 @@ const (
 	// RetryStatus is the exit status (EX_TEMPFAIL of sysexits.h) of a program that
 	// asks for another execution of its trial.
 	RetryStatus = 75
-	// completedLog is how much of the log of a trial that completed is kept.
+	// completedLog is how many bytes of the log of a completed trial are kept.
 	completedLog = 4 << 10
+	// batchEvery is how often points are sent while a trial runs.
+	batchEvery = 500 * time.Millisecond
 )
 
 // Options are the settings of a Trainer.
 type Options struct {
-	// Roots are the folders in which programs may be; without any they run in the
-	// folder that they were submitted with.
+	// Roots are the folders in which programs may be. Without any, programs run in the
+	// folder that was submitted with them.
 	Roots []string
-	// Checkpoints holds the checkpoint folders, Artifacts those of artifacts; without
-	// them these last no longer than their trial.
+	// Checkpoints and Artifacts hold the folders of checkpoints and artifacts of all trials.
+	// Without them these are removed with their trial.
 	Checkpoints, Artifacts string
 	// Grace is Grace if 0.
 	Grace time.Duration
@@ -53,8 +57,9 @@ type Trainer struct {
 
 // New returns the trainer.
 func New(options Options) *Trainer {
-	if options.Grace == 0 {
-		options.Grace = Grace
+	options.Grace = cmp.Or(options.Grace, Grace)
+	if options.Log == nil {
+		options.Log = os.Stderr
 	}
 	t := &Trainer{options: options}
 	t.removeOld(time.Now())
@@ -68,8 +73,8 @@ func (t *Trainer) Describe(ctx context.Context) (*sweep.Description, error) {
 	return &sweep.Description{Name: sweep.ScriptTrainer, Version: "1", ResultVersion: "1", Open: true}, ctx.Err()
 }
 
-// Validate implements sweep.Trainer. What stands for a data set is the program:
-// its digest covers its command, its bytes and the files that belong to it.
+// Validate implements sweep.Trainer. The data set is the program: the digest covers its command,
+// its bytes and the files that belong to it.
 func (t *Trainer) Validate(ctx context.Context, request sweep.ValidateRequest) (*sweep.Validation, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -81,7 +86,7 @@ func (t *Trainer) Validate(ctx context.Context, request sweep.ValidateRequest) (
 	if err != nil {
 		return nil, err
 	}
-	if len(t.options.Roots) == 0 { // it will run here: so do its variables
+	if len(t.options.Roots) == 0 { // the program will run on this machine, with its variables
 		line := commandLine{script: request.Script, environment: os.LookupEnv, jsonFile: func(string) (string, error) {
 			return "", nil
 		}}
@@ -95,7 +100,7 @@ func (t *Trainer) Validate(ctx context.Context, request sweep.ValidateRequest) (
 	return &sweep.Validation{DatasetDigest: found.digest}, nil
 }
 
-// checkScript refuses what no sweep file says.
+// checkScript returns an error if a request has no program.
 func checkScript(s *sweep.Script) error {
 	if s == nil || len(s.Command) == 0 {
 		return &sweep.ParameterError{Parameter: "program",
@@ -123,9 +128,6 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 	}
 	e := &execution{trainer: t, request: request, directory: found.directory, sink: sink}
 	e.log.next = t.options.Log
-	if e.log.next == nil {
-		e.log.next = os.Stderr
-	}
 	return e.run(ctx)
 }
 
@@ -138,11 +140,11 @@ type execution struct {
 	log       trialLog
 	// scratch is removed with the execution.
 	scratch string
-	// artifacts is the folder of files to keep.
+	// artifacts is the folder for the trial's artifacts.
 	artifacts string
 }
 
-// say writes a line of our own into the log.
+// say writes a line of the trainer itself into the log.
 func (e *execution) say(format string, arguments ...any) {
 	fmt.Fprintf(&e.log, "sweep: "+format+"\n", arguments...)
 }
@@ -194,8 +196,8 @@ func (e *execution) run(ctx context.Context) (*sweep.Result, error) {
 	return result, err
 }
 
-// read takes the program's metrics and hands them on in batches. An error of the
-// sink stops the program; the rest of what it writes is read and forgotten.
+// read reads the program's metrics and sends them to the sink in batches. An error of the sink
+// stops the program; the rest of its output is read and dropped.
 func (e *execution) read(r io.Reader, m *metrics, stop func()) error {
 	var mu sync.Mutex
 	var problem error
@@ -208,7 +210,7 @@ func (e *execution) read(r io.Reader, m *metrics, stop func()) error {
 			}
 		}
 	}
-	// The points of a program that writes no more are handed on all the same.
+	// The last points are sent even if the program writes no more.
 	ticks, done := time.NewTicker(batchEvery), make(chan struct{})
 	var ticking sync.WaitGroup
 	ticking.Go(func() {
@@ -239,8 +241,8 @@ func (e *execution) read(r io.Reader, m *metrics, stop func()) error {
 	return problem
 }
 
-// conclude makes a result of how the program ended and what it reported. The
-// error is of a program that may have more luck another time.
+// conclude returns the result of a program that has ended. It returns an error if another
+// execution may succeed.
 func (e *execution) conclude(state *os.ProcessState, m *metrics) (*sweep.Result, error) {
 	log := e.log.end(logLimit)
 	status := state.ExitCode()
@@ -257,19 +259,17 @@ func (e *execution) conclude(state *os.ProcessState, m *metrics) (*sweep.Result,
 	r := &sweep.Result{State: sweep.Completed, Curves: m.take(true)}
 	var names []string
 	r.Summary, names = m.summary()
-	switch {
-	case status == 0 && m.exit != 0:
-		r.State, r.Error, r.Stderr = sweep.Failed,
-			fmt.Sprintf("the program reported its failure (exit code %d)", m.exit), log
-		if m.problem != "" {
-			r.Error += ": " + m.problem
+	if status != 0 || m.exit != 0 {
+		r.State, r.Stderr = sweep.Failed, log
+		r.Error = fmt.Sprintf("exit status %d%s", status, last)
+		if status == 0 {
+			r.Error = fmt.Sprintf("the program reported its failure (exit code %d)", m.exit)
+			if m.problem != "" {
+				r.Error += ": " + m.problem
+			}
 		}
 		return r, nil
-	case status != 0:
-		r.State, r.Error, r.Stderr = sweep.Failed, fmt.Sprintf("exit status %d%s", status, last), log
-		return r, nil
 	}
-	r.Stderr = e.log.end(completedLog)
 	var remarks []string
 	if metric := e.request.Script.Metric; metric != "" {
 		s := m.series[metric]
@@ -294,13 +294,11 @@ func (e *execution) conclude(state *os.ProcessState, m *metrics) (*sweep.Result,
 	for _, remark := range remarks {
 		e.say("%s", remark)
 	}
-	if len(remarks) > 0 {
-		r.Stderr = e.log.end(completedLog)
-	}
+	r.Stderr = e.log.end(completedLog)
 	return r, nil
 }
 
-// telling returns the last line of a log that is not blank, shortened.
+// telling returns the last line of a log that the program wrote and is not blank, shortened.
 func telling(log string) string {
 	var line string
 	for l := range strings.Lines(log) {
@@ -315,8 +313,7 @@ func telling(log string) string {
 	return strings.ToValidUTF8(line, "�")
 }
 
-// prepare writes the trial's files and puts its command line and environment
-// together.
+// prepare writes the trial's files and returns its process, with command line and environment.
 func (e *execution) prepare(checkpoints string) (*process, error) {
 	s := e.request.Script
 	arguments, err := newArguments(s, e.request.Parameters)
@@ -330,16 +327,16 @@ func (e *execution) prepare(checkpoints string) (*process, error) {
 		}
 		return path, nil
 	}
-	parameters, err := write("parameters.json", writeArguments(arguments)+"\n")
+	parameters, err := write("parameters.json", dumps(arguments)+"\n")
 	if err != nil {
 		return nil, err
 	}
 	// JSON is YAML: W&B's own package reads it too.
-	config := mapping{{"wandb_version", number("1")}}
+	config := []argument{{"wandb_version", 1}}
 	for _, a := range arguments {
-		config = append(config, argument{a.name, mapping{{"value", a.value}}})
+		config = append(config, argument{a.name, []argument{{"value", a.value}}})
 	}
-	paramPath, err := write("config-"+e.runID()+".yaml", writeArguments(config)+"\n")
+	paramPath, err := write("config-"+e.runID()+".yaml", dumps(config)+"\n")
 	if err != nil {
 		return nil, err
 	}
@@ -355,21 +352,22 @@ func (e *execution) prepare(checkpoints string) (*process, error) {
 		return nil, err
 	}
 	env := newEnvironment(os.Environ())
-	env.prepend("PYTHONPATH", standIn)
-	for name, value := range map[string]string{
+	if before := env["PYTHONPATH"]; before != "" {
+		standIn += string(os.PathListSeparator) + before
+	}
+	maps.Copy(env, environment{
+		"PYTHONPATH": standIn, "PYTHONUNBUFFERED": "1",
 		"SWEEP_EVENTS": events.path, "SWEEP_PARAMETERS": parameters, "SWEEP_CHECKPOINT_DIR": checkpoints,
 		"SWEEP_ARTIFACTS": e.artifacts, "SWEEP_DATA": e.request.DataDir,
 		"SWEEP_ID": e.request.Sweep, "SWEEP_TRIAL": fmt.Sprint(e.request.Index),
 		"WANDB_RUN_ID": e.runID(), "WANDB_SWEEP_ID": e.request.Sweep, "WANDB_SWEEP_PARAM_PATH": paramPath,
-		"WANDB_DIR": e.scratch, "PYTHONUNBUFFERED": "1",
-	} {
-		env.set(name, value)
-	}
+		"WANDB_DIR": e.scratch,
+	})
 	if s.Project != "" {
-		env.set("WANDB_PROJECT", s.Project)
+		env["WANDB_PROJECT"] = s.Project
 	}
 	if s.Entity != "" {
-		env.set("WANDB_ENTITY", s.Entity)
+		env["WANDB_ENTITY"] = s.Entity
 	}
 	line := commandLine{
 		script: s, arguments: arguments, environment: env.lookup,
@@ -386,12 +384,10 @@ func (e *execution) prepare(checkpoints string) (*process, error) {
 	return &process{argv: argv, env: env.list(), directory: e.directory, log: &e.log, events: events}, nil
 }
 
-// runID names the trial as W&B's runs are named.
-func (e *execution) runID() string {
-	return fmt.Sprintf("%s-%d", e.request.Sweep, e.request.Index)
-}
+// runID is the trial's id as a run of W&B.
+func (e *execution) runID() string { return fmt.Sprintf("%s-%d", e.request.Sweep, e.request.Index) }
 
-// makeArtifacts makes the trial's folder for files to keep.
+// makeArtifacts makes the trial's folder for artifacts.
 func (e *execution) makeArtifacts() error {
 	e.artifacts = filepath.Join(e.scratch, "artifacts")
 	if e.trainer.options.Artifacts != "" {
@@ -404,7 +400,7 @@ func (e *execution) makeArtifacts() error {
 	return nil
 }
 
-// dropEmptyArtifacts removes the folder of a trial that has left no artifact.
+// dropEmptyArtifacts removes the artifact folder if it is empty.
 func (e *execution) dropEmptyArtifacts() {
 	if e.artifacts != "" && e.trainer.options.Artifacts != "" {
 		_ = os.Remove(e.artifacts) // fails if there is something in it
@@ -412,50 +408,33 @@ func (e *execution) dropEmptyArtifacts() {
 	}
 }
 
-// environment is a program's.
-type environment struct {
-	names  []string
-	values map[string]string
-}
+// environment has the values of a program's variables.
+type environment map[string]string
 
-// hidden are variables of the process that runs programs, by their beginnings.
+// hidden are the variables that programs do not see, by their beginnings.
 var hidden = []string{"PLUGIN_", "SWEEP_TRAINER="}
 
-func newEnvironment(from []string) *environment {
-	e := &environment{values: map[string]string{}}
+func newEnvironment(from []string) environment {
+	e := environment{}
 	for _, entry := range from {
-		name, value, _ := strings.Cut(entry, "=")
 		if !slices.ContainsFunc(hidden, func(prefix string) bool { return strings.HasPrefix(entry, prefix) }) {
-			e.set(name, value)
+			name, value, _ := strings.Cut(entry, "=")
+			e[name] = value
 		}
 	}
 	return e
 }
 
-func (e *environment) set(name, value string) {
-	if _, there := e.values[name]; !there {
-		e.names = append(e.names, name)
-	}
-	e.values[name] = value
-}
-
-// prepend puts a folder before those of a list of folders.
-func (e *environment) prepend(name, folder string) {
-	if before := e.values[name]; before != "" {
-		folder += string(os.PathListSeparator) + before
-	}
-	e.set(name, folder)
-}
-
-func (e *environment) lookup(name string) (string, bool) {
-	value, ok := e.values[name]
+func (e environment) lookup(name string) (string, bool) {
+	value, ok := e[name]
 	return value, ok
 }
 
-func (e *environment) list() []string {
-	list := make([]string, len(e.names))
-	for i, name := range e.names {
-		list[i] = name + "=" + e.values[name]
+// list returns the variables as NAME=VALUE.
+func (e environment) list() (entries []string) {
+	for name, value := range e {
+		entries = append(entries, name+"="+value)
 	}
-	return list
+	slices.Sort(entries)
+	return entries
 }
