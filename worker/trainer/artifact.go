@@ -16,8 +16,8 @@ import (
 	"sweep/worker/trainer/trainerpb"
 )
 
-// inlineArtifact is the size up to which an artifact goes over the wire, in
-// bytes. A larger one goes by a file.
+// inlineArtifact is the size in bytes up to which the message of an artifact has its content. A
+// larger one is sent as a file.
 const inlineArtifact = 256 << 10
 
 // Artifact implements sweep.Sink.
@@ -38,8 +38,8 @@ func (s *sender) Artifact(a sweep.Artifact, content io.Reader) error {
 	return err
 }
 
-// encodeArtifact returns the message of an artifact: with its bytes, or with a
-// file of the temporary directory that has them.
+// encodeArtifact returns the message of an artifact: with its content, or with the name of a file
+// in the temporary directory.
 func encodeArtifact(a sweep.Artifact, content io.Reader) (m *trainerpb.Artifact, err error) {
 	m = &trainerpb.Artifact{Name: a.Name, MediaType: valid(a.MediaType)}
 	h := sha256.New()
@@ -76,8 +76,8 @@ func encodeArtifact(a sweep.Artifact, content io.Reader) (m *trainerpb.Artifact,
 	return m, nil
 }
 
-// ownFile returns the path of a file that is read from its beginning, if it is one
-// of the temporary directory, seen from there; else "".
+// ownFile returns the path of content, relative to the temporary directory, if it is a regular
+// file in there that was not read yet; else "".
 func ownFile(content io.Reader) string {
 	f, ok := content.(*os.File)
 	if !ok {
@@ -101,7 +101,7 @@ func ownFile(content io.Reader) string {
 	return path
 }
 
-// artifact hands an artifact to the sink.
+// artifact sends an artifact to the sink.
 func (r *receiver) artifact(m *trainerpb.Artifact) error {
 	a := sweep.Artifact{Name: m.GetName(), MediaType: m.GetMediaType(), Size: m.GetSize(), Digest: m.GetDigest()}
 	if err := sweep.CheckArtifactName(a.Name); err != nil {
@@ -111,8 +111,8 @@ func (r *receiver) artifact(m *trainerpb.Artifact) error {
 		r.sinkErr = r.sink.Artifact(a, bytes.NewReader(m.GetContent()))
 		return r.sinkErr
 	}
-	// The trainer names a file that is opened with the worker's rights, which are
-	// more than its own: it stays within its directory, links or no links.
+	// The worker opens the file with more rights than the trainer has: no link may lead out
+	// of the trainer's directory.
 	root, err := os.OpenRoot(r.scratch)
 	if err != nil {
 		return fmt.Errorf("artifact %s: %w", a.Name, err)

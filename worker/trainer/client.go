@@ -16,27 +16,25 @@ import (
 	"sweep/worker/trainer/trainerpb"
 )
 
-// client is the worker's end of the wire: a sweep.Trainer. One trial is trained
-// at a time.
+// client is the worker's end of the connection: a sweep.Trainer that trains one trial at a time.
 type client struct {
 	rpc trainerpb.TrainerClient
-	// stream is the one over which trials are trained, nil before the first; it
-	// lasts until end is called.
+	// stream carries the trials, nil before the first. It lasts until end is called.
 	stream  grpc.BidiStreamingClient[trainerpb.TrainCommand, trainerpb.TrainEvent]
 	lasting context.Context
 	end     context.CancelFunc
-	// prefetch is how many calls the trainer accepts before they are due; prefetched are
-	// those that were sent to it, in order.
+	// prefetch is how many calls the trainer accepts before they are due; prefetched are the
+	// calls that were sent, in order.
 	prefetch   int
 	prefetched []prefetchedCall
-	// calls numbers the calls of Train; training says that one is under way.
+	// calls numbers the calls of Train; training is true during one.
 	calls    uint64
 	training atomic.Bool
-	// grace is how long a cancelled Train may take before abandon is called,
-	// which makes the connection fail.
+	// grace is how long a cancelled Train may take before abandon is called, which kills the
+	// process.
 	grace   time.Duration
 	abandon func(reason string)
-	// fault turns an error of the wire into the one to report.
+	// fault turns an error of the connection into the one to report.
 	fault func(error) error
 	// scratch is the trainer's temporary directory, where its artifacts' files are.
 	scratch string
@@ -64,11 +62,7 @@ func (c *client) Describe(ctx context.Context) (*sweep.Description, error) {
 
 // Validate implements sweep.Trainer.
 func (c *client) Validate(ctx context.Context, request sweep.ValidateRequest) (*sweep.Validation, error) {
-	parameters, err := request.Parameters.Canonical()
-	if err != nil {
-		return nil, fmt.Errorf("parameters: %w", err)
-	}
-	script, err := encodeScript(request.Script)
+	parameters, script, err := encodeRequest(request.Parameters, request.Script)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +82,9 @@ func (c *client) Validate(ctx context.Context, request sweep.ValidateRequest) (*
 	}, nil
 }
 
-// Train implements sweep.Trainer. The end of ctx, and an error of the sink, are
-// told to the trainer, whose last words (a checkpoint perhaps) still arrive; so
-// when Train returns, the trainer is idle or dead.
+// Train implements sweep.Trainer. When ctx ends or the sink fails, the trainer is asked to stop,
+// and what it still sends, such as a checkpoint, is received: when Train returns, the trainer is
+// idle or dead.
 func (c *client) Train(ctx context.Context, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -132,11 +126,7 @@ func (c *client) Train(ctx context.Context, request sweep.TrainRequest, sink swe
 
 // send asks the trainer to train a trial.
 func (c *client) send(ctx context.Context, request *sweep.TrainRequest) (call uint64, err error) {
-	parameters, err := request.Parameters.Canonical()
-	if err != nil {
-		return 0, fmt.Errorf("parameters: %w", err)
-	}
-	script, err := encodeScript(request.Script)
+	parameters, script, err := encodeRequest(request.Parameters, request.Script)
 	if err != nil {
 		return 0, err
 	}
@@ -164,23 +154,21 @@ func (c *client) send(ctx context.Context, request *sweep.TrainRequest) (call ui
 	return c.calls, nil
 }
 
-// cancel asks the trainer to end a call and waits until it has; a trainer that
-// does not within the grace period is abandoned.
+// cancel asks the trainer to end a call and waits until it has. A trainer that does not stop
+// within the grace period is abandoned.
 func (c *client) cancel(call uint64, ended <-chan struct{}) {
-	// Whether the question arrives does not matter: the answer is an event.
+	// If this fails, Recv fails too, or the grace period passes.
 	_ = c.stream.Send(&trainerpb.TrainCommand{Cancel: call})
-	timer := time.NewTimer(c.grace)
-	defer timer.Stop()
 	select {
 	case <-ended:
-	case <-timer.C:
+	case <-time.After(c.grace):
 		c.abandon(fmt.Sprintf("did not stop within %v of being cancelled, killed", c.grace))
 		c.end()
 	}
 }
 
-// report returns ctx's error if ctx has ended, as the contract has it, else what
-// stands behind an error of the wire.
+// report returns ctx's error if ctx has ended, as the contract demands, else the cause of an
+// error of the connection.
 func (c *client) report(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -188,15 +176,15 @@ func (c *client) report(ctx context.Context, err error) error {
 	return c.fault(err)
 }
 
-// receiver takes the events of one Train.
+// receiver receives the events of one Train.
 type receiver struct {
 	call    uint64
 	sink    sweep.Sink
 	scratch string
-	// halt cancels the call; sinkErr is the sink's error that made it necessary.
+	// halt cancels the call after an error of the sink, sinkErr.
 	halt    func()
 	sinkErr error
-	// refused says that the error of receive is the trial's own.
+	// refused means that the error of receive is the trial's own.
 	refused bool
 }
 
@@ -215,7 +203,7 @@ func (r *receiver) receive(stream grpc.BidiStreamingClient[trainerpb.TrainComman
 		case err != nil:
 			return nil, err
 		case event.GetCall() < r.call:
-			continue // of one that was forgotten
+			continue // a forgotten call
 		case event.GetCall() > r.call:
 			return nil, fmt.Errorf("received an event of call %d during call %d", event.GetCall(), r.call)
 		}

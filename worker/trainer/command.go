@@ -19,27 +19,24 @@ import (
 	"sweep/worker/group"
 )
 
-// pipeGrace is how long the pipes of a dead process may stay open in the hands of
-// processes that left its group.
+// pipeGrace is how long processes that left the group of a dead process may keep its pipes open.
 const pipeGrace = 500 * time.Millisecond
 
-// command is a trainer's process: it implements go-plugin's runner.Runner, which
-// leaves to it how the process is started, watched and killed.
+// command starts, watches and kills a trainer's process. It implements go-plugin's
+// runner.Runner.
 type command struct {
 	argv []string
 	env  []string
-	// secrets are hidden from the process, scratch is its own directory, which is
-	// removed when it has ended.
+	// secrets are hidden from the process. scratch is its directory, removed when it has ended.
 	secrets []string
 	scratch *scratch
 	log     *slog.Logger
 	stderr  tail
-	// handshake hands the first line of standard output to go-plugin.
+	// handshake and line carry the first line of standard output to go-plugin.
 	handshake *io.PipeReader
 	line      *io.PipeWriter
-	// exited is closed when the process and its group are gone and their output
-	// has been read; state is set then. gone is closed when its directory is gone
-	// too.
+	// exited is closed when the process and its group have ended and their output was read;
+	// state is set then. gone is closed when its directory is removed, too.
 	exited, gone chan struct{}
 	state        *os.ProcessState
 
@@ -66,10 +63,9 @@ func (c *command) Start(context.Context) error {
 	return <-started
 }
 
-// run starts the process, tells how that went, and waits for its end. It keeps
-// its thread all the while: the kernel sends the parent-death signal when the
-// thread that started a process ends. A thread from which something is hidden
-// is not used again: it ends with run.
+// run starts the process, sends the error or nil to started, and waits for its end. It keeps its
+// thread: the kernel sends the parent-death signal when the thread that started a process ends. A
+// thread from which secrets are hidden is not used again: it ends with run.
 func (c *command) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer close(c.gone)
@@ -88,18 +84,8 @@ func (c *command) run(started chan<- error) {
 	cmd := exec.Command(c.argv[0], c.argv[1:]...)
 	cmd.Env = c.env
 	cmd.SysProcAttr = group.Attributes()
-	stdout, err := cmd.StdoutPipe()
+	stdout, stderr, err := c.launch(cmd)
 	if err != nil {
-		started <- err
-		return
-	}
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		_ = stdout.Close()
-		started <- err
-		return
-	}
-	if err := c.launch(cmd); err != nil {
 		started <- err
 		return
 	}
@@ -135,22 +121,27 @@ func (c *command) run(started chan<- error) {
 	c.log.Debug("trainer process ended", "how", c.exit())
 }
 
-// launch starts the process unless Kill came first.
-func (c *command) launch(cmd *exec.Cmd) error {
+// launch starts the process, unless it was killed before, and returns its output.
+func (c *command) launch(cmd *exec.Cmd) (stdout, stderr io.ReadCloser, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		return errors.New("killed before it started")
+		return nil, nil, errors.New("killed before it started")
 	}
-	if err := cmd.Start(); err != nil {
-		return err
+	if stdout, err = cmd.StdoutPipe(); err == nil {
+		stderr, err = cmd.StderrPipe()
 	}
-	c.process, c.pid = cmd.Process, cmd.Process.Pid
-	return nil
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		c.process, c.pid = cmd.Process, cmd.Process.Pid
+	}
+	return stdout, stderr, err
 }
 
-// readStdout passes the first line on and discards the rest: a process that
-// prints must not block.
+// readStdout sends the first line to go-plugin and discards the rest: a process that prints must
+// not block.
 func (c *command) readStdout(r io.Reader) {
 	lines := bufio.NewReaderSize(r, 16<<10)
 	line, err := lines.ReadSlice('\n')
@@ -180,7 +171,7 @@ func (c *command) kill(reason string) {
 		return
 	}
 	group.Kill(c.process.Pid)
-	// In case the process left its group.
+	// The process may have left its group.
 	_ = c.process.Kill()
 }
 
@@ -191,7 +182,7 @@ func (c *command) alive() bool {
 	return c.process != nil && c.reason == ""
 }
 
-// exit says how the process ended; it must have.
+// exit returns how the process ended.
 func (c *command) exit() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,8 +239,8 @@ func (c *command) ID() string {
 	return strconv.Itoa(c.pid)
 }
 
-// PluginToHost implements runner.AddrTranslator. A trainer that can be reached
-// from other machines is refused.
+// PluginToHost implements runner.AddrTranslator. It rejects a trainer that other machines can
+// reach.
 func (c *command) PluginToHost(network, address string) (string, string, error) {
 	switch network {
 	case "unix":

@@ -9,18 +9,18 @@ import (
 // ErrClosed is returned by the methods of a process that was closed.
 var ErrClosed = errors.New("the trainer process was closed")
 
-// DiedError says that a trainer's process ended, or was ended because it no
-// longer answered, while it was needed.
+// DiedError means that a trainer's process ended while it was needed, or was killed because it no
+// longer answered.
 type DiedError struct {
 	// Name is the trainer's name.
 	Name string
-	// Exit says how: "signal: killed", "exit status 2", or why it was killed.
+	// Exit is how it ended: "signal: killed", "exit status 2", or why it was killed.
 	Exit string
 	// Stderr is the end of what the process wrote to standard error.
 	Stderr string
 }
 
-// Error implements error; of standard error it quotes the line that says most.
+// Error implements error. It quotes the most telling line of standard error.
 func (e *DiedError) Error() string {
 	text := fmt.Sprintf("trainer %s died (%s)", e.Name, e.Exit)
 	if line := errorLine(e.Stderr); line != "" {
@@ -29,8 +29,7 @@ func (e *DiedError) Error() string {
 	return text
 }
 
-// errorLine returns the line of text that says most about an end: where a panic
-// begins, else the last line that is not blank. It is shortened.
+// errorLine returns the first line of a panic, else the last line that is not blank, shortened.
 func errorLine(text string) string {
 	var line string
 	for l := range strings.Lines(text) {
@@ -50,10 +49,9 @@ func errorLine(text string) string {
 	return line
 }
 
-// Killed reports whether a signal from outside ended the process, which this
-// program did not send: that may be the machine's doing. A panic, an exit or a
-// signal of a program's own mistakes, such as a segmentation fault, is the
-// trainer's.
+// Killed reports whether a signal ended the process that this program did not send and that
+// programs do not cause themselves, as they cause a segmentation fault. The machine may have
+// caused it.
 func (e *DiedError) Killed() bool {
 	for _, signal := range []string{"killed", "terminated", "interrupt", "hangup"} {
 		if e.Exit == "signal: "+signal {

@@ -1,6 +1,8 @@
 package trainer
 
 import (
+	"encoding/json"
+
 	"sweep/sweep"
 	"sweep/worker/trainer/trainerpb"
 )
@@ -8,7 +10,7 @@ import (
 // For tests outside the package.
 var (
 	DecodeDescription = decodeDescription
-	EncodeDescription = encodeDescription
+	EncodeDescription = json.Marshal
 )
 
 // TakeArtifact takes an artifact from a trainer whose temporary directory is

@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
@@ -14,17 +13,17 @@ import (
 // ProtocolVersion is the version of the trainer contract that this package speaks.
 const ProtocolVersion = 2
 
-// pluginName is the name under which go-plugin keeps the one service.
+// pluginName is the name of the only service of the plugin.
 const pluginName = "trainer"
 
-// handshake tells a trainer that it was started by a worker and not by hand.
+// handshake tells a trainer that a worker started it, not a user.
 var handshake = plugin.HandshakeConfig{
 	ProtocolVersion:  ProtocolVersion,
 	MagicCookieKey:   "SWEEP_TRAINER",
 	MagicCookieValue: "5d1a1be0f0a94d4cbf6f1f7a4e6b8f52",
 }
 
-// adapter joins the contract to go-plugin; trainer is nil on the worker's side.
+// adapter connects the contract to go-plugin; trainer is nil on the worker's side.
 type adapter struct {
 	plugin.NetRPCUnsupportedPlugin
 	trainer sweep.Trainer
@@ -32,9 +31,6 @@ type adapter struct {
 
 // GRPCServer implements plugin.GRPCPlugin.
 func (a *adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	if a.trainer == nil {
-		return fmt.Errorf("no trainer to serve")
-	}
 	trainerpb.RegisterTrainerServer(s, newServer(a.trainer))
 	return nil
 }

@@ -21,7 +21,7 @@ func CanHide() error {
 	return nil
 }
 
-// landlockVersion is what the kernel's Landlock can do.
+// landlockVersion returns the version of the kernel's Landlock.
 func landlockVersion() (int, error) {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -30,16 +30,13 @@ func landlockVersion() (int, error) {
 	return int(version), nil
 }
 
-// hide keeps the calling thread, and every process that it starts from then on,
-// from the contents of files and directories, by whatever path or process they
-// are reached. It cannot be undone: the thread must not be used for anything
-// else. What can be seen of other processes in /proc, as their environment, is
-// hidden too; and of this one, whose threads these processes are related to, from
-// every process of its user.
+// hide denies the calling thread, and every process that it starts from then on, the contents of
+// files and directories, by any path or process. It cannot be undone: the thread must not be used
+// for anything else. It also hides what /proc shows of other processes, such as their
+// environment, and hides this process from all processes of its user.
 //
-// Landlock knows only what is allowed, so everything is that lies beside the
-// hidden paths: in the directories above them neither files that come later nor
-// those that take the hidden ones' places can be read.
+// Landlock rules can only allow, so everything beside the hidden paths is allowed. Files that are
+// created later in the directories above the hidden paths cannot be read.
 func hide(paths []string) error {
 	version, err := landlockVersion()
 	if err != nil {
@@ -89,22 +86,22 @@ func hide(paths []string) error {
 	return nil
 }
 
-// The versions of Landlock that keep a trainer from the sockets that other processes
-// listen on: abstract ones, and those in the file system. It may still connect to what
-// it or a process of its own listens on, and the worker to it.
+// The versions of Landlock that deny a trainer the sockets of other processes: abstract ones, and
+// those in the file system. It may still connect to its own and those of processes that it
+// started, and the worker to it.
 const (
 	scopeVersion       = 6
 	resolveUnixVersion = 9
 )
 
-// capabilities are those of root that lead around Landlock: to other processes'
-// memory, to devices, into the kernel.
+// capabilities are those of root that circumvent Landlock: by other processes' memory, devices or
+// the kernel.
 var capabilities = []int{
 	unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_BPF, unix.CAP_CHECKPOINT_RESTORE,
 	unix.CAP_SYS_RAWIO, unix.CAP_MKNOD, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT,
 }
 
-// dropCapabilities takes them from the calling thread, if it has them.
+// dropCapabilities removes them from the calling thread.
 func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData // 32 capabilities each
@@ -123,8 +120,8 @@ func dropCapabilities() error {
 	return nil
 }
 
-// resolve returns paths as they are and as they are without links. One that is
-// not there is hidden as well: it may come.
+// resolve returns paths with and without their links resolved. Paths need not exist: they may be
+// created later.
 func resolve(paths []string) (map[string]bool, error) {
 	hidden := map[string]bool{}
 	for _, path := range paths {
@@ -133,7 +130,7 @@ func resolve(paths []string) (map[string]bool, error) {
 			return nil, err
 		}
 		hidden[path] = true
-		// Of a path that is not there the part that is may be a link.
+		// If the path does not exist, a directory above it may still be a link.
 		rest := ""
 		for dir := path; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
 			target, err := filepath.EvalSymlinks(dir)
@@ -149,14 +146,14 @@ func resolve(paths []string) (map[string]bool, error) {
 	return hidden, nil
 }
 
-// ruleset is a set of rules of Landlock, and what they allow for files and for
+// ruleset is a set of rules of Landlock, with the accesses that they allow to files and to
 // directories.
 type ruleset struct {
 	fd                 int
 	files, directories uint64
 }
 
-// allowBeside allows everything in a directory but what is hidden.
+// allowBeside allows everything in a directory except the hidden paths.
 func (r *ruleset) allowBeside(dir string, hidden map[string]bool) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
@@ -181,7 +178,7 @@ func (r *ruleset) allowBeside(dir string, hidden map[string]bool) error {
 	return nil
 }
 
-// above reports whether something hidden lies beneath a directory.
+// above reports whether a directory contains a hidden path.
 func above(dir string, hidden map[string]bool) bool {
 	for path := range hidden {
 		if rest, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rest) {
@@ -191,11 +188,11 @@ func above(dir string, hidden map[string]bool) bool {
 	return false
 }
 
-// allow allows a file, or a directory and all beneath it.
+// allow allows a file, or a directory and everything in it.
 func (r *ruleset) allow(path string, directory bool) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil // gone meanwhile, or out of reach
+		return nil // it was removed, or is not accessible
 	}
 	defer func() { _ = unix.Close(fd) }()
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: r.files, Parent_fd: int32(fd)}

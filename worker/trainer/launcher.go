@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,13 +28,12 @@ import (
 // Prefix may precede a trainer's name in the name of its executable.
 const Prefix = "sweep-trainer-"
 
-// DefaultStartTimeout is how long a trainer may take until its handshake. A
-// Python program that imports its libraries from a cold network disk needs most
-// of it.
+// DefaultStartTimeout is how long a trainer may take until its handshake: a Python program that
+// imports its libraries from a cold network disk needs most of it.
 const DefaultStartTimeout = time.Minute
 
-// environment lists the variables of the host that a trainer gets: what programs
-// need to run at all, and what sets their threads, memory and devices.
+// environment lists the host's variables that trainers see: those that programs need to run, and
+// those for threads, memory and devices.
 var environment = []string{
 	"PATH", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH",
 	"SWEEP_KERNEL", "SWEEP_THREADS", "SWEEP_HISTORY",
@@ -49,22 +49,19 @@ var environment = []string{
 // value knows no trainer. A Launcher must not be changed while it is used; Launch
 // may be called from several goroutines.
 type Launcher struct {
-	// BuiltIn holds the command lines, the program first, of the trainers that
-	// need no file of their own.
+	// BuiltIn has the command lines of trainers by name.
 	BuiltIn map[string][]string
 	// Path holds the directories to search.
 	Path []string
-	// Environment names variables that trainers get besides the usual ones (PATH,
-	// locale, threads and devices, SWEEP_KERNEL, SWEEP_THREADS, SWEEP_HISTORY).
-	// Nothing else of the host's environment reaches them.
+	// Environment names variables that trainers see besides the usual ones (PATH, locale,
+	// threads and devices, SWEEP_KERNEL, SWEEP_THREADS, SWEEP_HISTORY). They see no others.
 	Environment []string
-	// Home is the home directory of trainers. If it is empty each process has one
-	// of its own, which is removed when it ends, as its temporary directory is.
+	// Home is the home directory of trainers. If it is empty, each process has its own,
+	// which is removed with its temporary directory when it ends.
 	Home string
-	// Secrets are files and directories that trainers and what they start cannot
-	// read or write, whether they are there yet or not. They cannot look into this
-	// process either, or any that they have not started. Where CanHide says that
-	// the system cannot, nothing is hidden.
+	// Secrets are files and directories, existing or not, that trainers and what they start
+	// cannot read or write. They cannot inspect other processes either, except those that
+	// they have started. Where CanHide returns an error, nothing is hidden.
 	Secrets []string
 	// StartTimeout is how long a start may take; DefaultStartTimeout if 0.
 	StartTimeout time.Duration
@@ -75,15 +72,15 @@ type Launcher struct {
 	// if nil.
 	Log *slog.Logger
 
-	// cleaned says that what killed workers left has been removed.
+	// cleaned removes the directories of killed workers.
 	cleaned sync.Once
 }
 
 var _ sweep.Launcher = (*Launcher)(nil)
 
-// Launch implements sweep.Launcher. Besides starting the process it asks it for
-// its description, so a launched trainer is one that answers. When ctx ends
-// during the start the process is killed; later ctx means nothing to it.
+// Launch implements sweep.Launcher. It starts the process and requests its description, so a
+// launched trainer answers. When ctx ends during the start, the process is killed; later ctx has
+// no effect.
 func (l *Launcher) Launch(ctx context.Context, name string) (sweep.Process, error) {
 	argv, err := l.find(name)
 	if err != nil {
@@ -92,14 +89,8 @@ func (l *Launcher) Launch(ctx context.Context, name string) (sweep.Process, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	log := l.Log
-	if log == nil {
-		log = slog.Default()
-	}
-	timeout := l.StartTimeout
-	if timeout == 0 {
-		timeout = DefaultStartTimeout
-	}
+	log := cmp.Or(l.Log, slog.Default())
+	timeout := cmp.Or(l.StartTimeout, DefaultStartTimeout)
 	l.cleaned.Do(func() { removeLeftovers(os.TempDir()) })
 	scratch, err := newScratch(os.TempDir())
 	if err != nil {
@@ -163,8 +154,8 @@ func connect(ctx context.Context, name string, command *command, host *plugin.Cl
 	return p, nil
 }
 
-// explain says why a trainer did not start, from what it did rather than from
-// what go-plugin makes of that. The process has ended.
+// explain returns why a trainer did not start: go-plugin's error does not say it. The process has
+// ended.
 func explain(name string, command *command, timeout time.Duration, err error) error {
 	path := command.argv[0]
 	what := fmt.Sprintf("trainer %s (%s)", name, path)
@@ -197,22 +188,20 @@ func explain(name string, command *command, timeout time.Duration, err error) er
 	return fmt.Errorf("%s did not start: %w", what, err)
 }
 
-// Names returns the names of the trainers there are, sorted.
+// Names returns the names of the available trainers, sorted.
 func (l *Launcher) Names() []string {
-	names := map[string]bool{}
-	for name := range l.BuiltIn {
-		names[name] = true
-	}
+	names := slices.Collect(maps.Keys(l.BuiltIn))
 	for _, dir := range l.Path {
-		// A directory that cannot be read has no trainers; Launch says so.
+		// A directory that cannot be read has no trainers; Launch reports that.
 		entries, _ := os.ReadDir(dir)
 		for _, entry := range entries {
 			if executable(filepath.Join(dir, entry.Name())) == nil {
-				names[strings.TrimSuffix(strings.TrimPrefix(entry.Name(), Prefix), suffix())] = true
+				names = append(names, strings.TrimSuffix(strings.TrimPrefix(entry.Name(), Prefix), suffix()))
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(names))
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // find returns the command line of a trainer.
@@ -278,13 +267,9 @@ func suffix() string {
 	return ""
 }
 
-// environ returns the environment of a trainer, but for what go-plugin adds.
+// environ returns the environment of a trainer, without the variables of go-plugin.
 func (l *Launcher) environ(s *scratch) []string {
-	home := l.Home
-	if home == "" {
-		home = s.home()
-	}
-	environ := []string{"HOME=" + home, "TMPDIR=" + s.temp()}
+	environ := []string{"HOME=" + cmp.Or(l.Home, s.home()), "TMPDIR=" + s.temp()}
 	for _, name := range append(slices.Clone(environment), l.Environment...) {
 		if value, ok := os.LookupEnv(name); ok {
 			environ = append(environ, name+"="+value)
@@ -293,8 +278,8 @@ func (l *Launcher) environ(s *scratch) []string {
 	return environ
 }
 
-// socketParent returns the directory for the directory of a process' socket: its
-// own, unless that is too long, since a socket's path has at most 104 bytes.
+// socketParent returns the directory in which go-plugin creates the directory of the socket: the
+// process' own, unless its path is too long. A socket's path has at most 104 bytes.
 func socketParent(s *scratch) string {
 	const most = 60
 	if len(s.dir) > most && runtime.GOOS != "windows" {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -15,19 +16,14 @@ import (
 	"sweep/worker/trainer/trainerpb"
 )
 
-// Loopback returns t as it looks from the other end of the wire, without a
-// process in between, and a function that takes the wire down. It is for tests
-// of trainers: what passes here passes in a process.
+// Loopback returns t behind a connection within this process, and a function that closes the
+// connection. It is for tests of trainers: they behave the same in a process of their own.
 func Loopback(t sweep.Trainer) (sweep.Trainer, func(), error) {
 	listener := bufconn.Listen(1 << 20)
-	server := grpc.NewServer(serverOptions(&streams{stdout: os.Stdout, stderr: os.Stderr})...)
+	server := grpc.NewServer(serverOptions(os.Stdout, os.Stderr)...)
 	trainerpb.RegisterTrainerServer(server, newServer(t))
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		// Serve ends with Stop; there is nobody else to hear of it.
-		_ = server.Serve(listener)
-	}()
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) }) // ends with Stop
 	connection, err := grpc.NewClient("passthrough:///trainer",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return listener.DialContext(ctx)
@@ -36,7 +32,7 @@ func Loopback(t sweep.Trainer) (sweep.Trainer, func(), error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
 	if err != nil {
 		server.Stop()
-		<-served
+		serving.Wait()
 		return nil, nil, err
 	}
 	c := newClient(connection)
@@ -51,6 +47,6 @@ func Loopback(t sweep.Trainer) (sweep.Trainer, func(), error) {
 		c.end()
 		_ = connection.Close()
 		server.Stop()
-		<-served
+		serving.Wait()
 	}, nil
 }

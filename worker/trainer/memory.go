@@ -3,8 +3,8 @@ package trainer
 // Memory implements sweep.Process.
 func (p *process) Memory() (now, peak int64) { return p.command.memory() }
 
-// memory returns the bytes that the process and what it started hold now, and
-// that the process has used at most, as far as that is known.
+// memory returns the memory of the process and its descendants now, and the largest known
+// memory of the process, in bytes.
 func (c *command) memory() (now, peak int64) {
 	c.mu.Lock()
 	running, pid := c.process != nil, c.pid

@@ -8,12 +8,13 @@ import (
 	"syscall"
 )
 
-// residentMemory is the resident memory of a process and of what it started, in
-// bytes; 0 if it is gone. Pages that several of them share count for each.
+// residentMemory returns the resident memory of a process and its descendants, in bytes; 0 if
+// it is gone. Shared pages count for each process.
 func residentMemory(pid int) int64 {
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
 	// The second number is the resident set in pages: see proc(5).
-	fields := bytes.Fields(read(proc + "/statm"))
+	statm, _ := os.ReadFile(proc + "/statm") // empty if the process is gone
+	fields := bytes.Fields(statm)
 	if len(fields) < 2 {
 		return 0
 	}
@@ -27,7 +28,8 @@ func residentMemory(pid int) int64 {
 		return sum
 	}
 	for _, task := range tasks {
-		for _, child := range bytes.Fields(read(proc + "/task/" + task.Name() + "/children")) {
+		children, _ := os.ReadFile(proc + "/task/" + task.Name() + "/children")
+		for _, child := range bytes.Fields(children) {
 			if id, err := strconv.Atoi(string(child)); err == nil {
 				sum += residentMemory(id)
 			}
@@ -36,17 +38,8 @@ func residentMemory(pid int) int64 {
 	return sum
 }
 
-// read returns a file's content, nothing if it is gone.
-func read(path string) []byte {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	return data
-}
-
-// peakMemory is the largest resident memory that a process had which has ended,
-// or one of those it waited for.
+// peakMemory returns the largest resident memory, in bytes, of a process that has ended or of
+// one that it waited for.
 func peakMemory(state *os.ProcessState) int64 {
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
 		return usage.Maxrss << 10 // kilobytes, on Linux

@@ -11,11 +11,7 @@ import (
 	"sweep/worker/trainer/trainerpb"
 )
 
-// encodeDescription writes a description as JSON.
-func encodeDescription(d *sweep.Description) ([]byte, error) { return json.Marshal(d) }
-
-// decodeDescription reads a description; its values come out in the types that
-// sweep.Parameters hold, whatever JSON makes of numbers.
+// decodeDescription reads a description. Its values have the types of sweep.Parameters.
 func decodeDescription(data []byte) (*sweep.Description, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -39,15 +35,12 @@ func normalizeSchema(s *sweep.ParameterSchema) error {
 	for i := range s.Enum {
 		values = append(values, &s.Enum[i])
 	}
+	matches := []sweep.Match{s.AppliesWhen, s.MeasuresWhen}
 	for i := range s.Defaults {
 		values = append(values, &s.Defaults[i].Value)
-		for _, accepted := range s.Defaults[i].When {
-			for k := range accepted {
-				values = append(values, &accepted[k])
-			}
-		}
+		matches = append(matches, s.Defaults[i].When)
 	}
-	for _, match := range []sweep.Match{s.AppliesWhen, s.MeasuresWhen} {
+	for _, match := range matches {
 		for _, accepted := range match {
 			for k := range accepted {
 				values = append(values, &accepted[k])
@@ -64,39 +57,35 @@ func normalizeSchema(s *sweep.ParameterSchema) error {
 	return nil
 }
 
-// decodeParameters reads a trial's parameters; no bytes are no parameters.
-func decodeParameters(data []byte) (sweep.Parameters, error) {
-	parameters := sweep.Parameters{}
-	if len(data) == 0 {
-		return parameters, nil
+// encodeRequest writes the parameters and the script of a request as JSON. No script is no bytes.
+func encodeRequest(p sweep.Parameters, s *sweep.Script) (parameters, script []byte, err error) {
+	if parameters, err = p.Canonical(); err != nil {
+		return nil, nil, fmt.Errorf("parameters: %w", err)
 	}
-	if err := parameters.UnmarshalJSON(data); err != nil {
-		return nil, fmt.Errorf("parameters: %w", err)
-	}
-	return parameters, nil
-}
-
-// encodeScript writes a sweep's program as JSON; none is no bytes.
-func encodeScript(s *sweep.Script) ([]byte, error) {
 	if s == nil {
-		return nil, nil
+		return parameters, nil, nil
 	}
-	data, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("script: %w", err)
+	if script, err = json.Marshal(s); err != nil {
+		return nil, nil, fmt.Errorf("script: %w", err)
 	}
-	return data, nil
+	return parameters, script, nil
 }
 
-func decodeScript(data []byte) (*sweep.Script, error) {
-	if len(data) == 0 {
-		return nil, nil
+// decodeRequest reads the parameters and the script of a request. No bytes are no parameters, and
+// no script.
+func decodeRequest(parameters, script []byte) (p sweep.Parameters, s *sweep.Script, err error) {
+	p = sweep.Parameters{}
+	if len(parameters) > 0 {
+		if err := p.UnmarshalJSON(parameters); err != nil {
+			return nil, nil, fmt.Errorf("parameters: %w", err)
+		}
 	}
-	s := &sweep.Script{}
-	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("script: %w", err)
+	if len(script) > 0 {
+		if err := json.Unmarshal(script, &s); err != nil {
+			return nil, nil, fmt.Errorf("script: %w", err)
+		}
 	}
-	return s, nil
+	return p, s, nil
 }
 
 // encodeCurves wraps the slices of curves without copying them.
@@ -111,7 +100,7 @@ func encodeCurves(curves []sweep.Curve) []*trainerpb.Curve {
 	return messages
 }
 
-// encodeThinned writes what a recorder has news of.
+// encodeThinned encodes the news of a recorder.
 func encodeThinned(news []sweep.Curve) []*trainerpb.Curve {
 	var messages []*trainerpb.Curve
 	var last []int64
@@ -129,8 +118,7 @@ func encodeThinned(news []sweep.Curve) []*trainerpb.Curve {
 	return messages
 }
 
-// decodeThinned reads a curve of what encodeThinned wrote, last being the steps of the
-// one before.
+// decodeThinned decodes a curve of encodeThinned. last are the steps of the curve before.
 func decodeThinned(m *trainerpb.Curve, last []int64) (c sweep.Curve, err error) {
 	c = sweep.Curve{Metric: m.GetMetric(), Offset: int(m.GetOffset()), Steps: last, Replaces: true}
 	if c.Values, err = sweep.DecodeValues(m.GetPackedValues()); err != nil {
@@ -150,7 +138,7 @@ func decodeThinned(m *trainerpb.Curve, last []int64) (c sweep.Curve, err error) 
 	return c, nil
 }
 
-// decodeCurves takes over the slices of messages.
+// decodeCurves decodes curves, without copying the slices of messages.
 func decodeCurves(messages []*trainerpb.Curve) ([]sweep.Curve, error) {
 	if len(messages) == 0 {
 		return nil, nil
@@ -220,6 +208,5 @@ func decodeResult(m *trainerpb.Result) (*sweep.Result, error) {
 	}, nil
 }
 
-// valid returns text as Protocol Buffers accept it: an error may quote bytes of
-// a broken file.
+// valid returns text that Protocol Buffers accept: an error may quote bytes of a broken file.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

@@ -7,22 +7,23 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// pipe is the end of a pipe from which somebody reads as something comes, and
-// others what is there: what a process wrote before it said something elsewhere is
-// there.
+// pipe is the reading end of a pipe. One goroutine waits for output; others read at once what a
+// process has written, as when its result arrives by another way.
 type pipe struct {
 	conn   syscall.RawConn
 	buffer []byte
-	// ended is why nothing more will be found.
+	// ended is why no more can be read.
 	ended error
-	// read is drain's part that has the file, made once.
+	// read reads all that is there, for drain.
 	read func(fd uintptr)
 }
 
-// newPipe returns a pipe that hands what it reads to take, nil if reading from the
-// file might wait.
+// newPipe returns a pipe that calls take with what it reads, nil if reading from the file may
+// block.
 func newPipe(file *os.File, take func([]byte)) *pipe {
 	conn, err := file.SyscallConn()
 	if err != nil {
@@ -30,7 +31,8 @@ func newPipe(file *os.File, take func([]byte)) *pipe {
 	}
 	waits := true
 	err = conn.Control(func(fd uintptr) {
-		waits, _ = isBlocking(int(fd))
+		flags, err := unix.FcntlInt(fd, unix.F_GETFL, 0)
+		waits = err != nil || flags&unix.O_NONBLOCK == 0
 	})
 	if err != nil || waits {
 		return nil
@@ -57,8 +59,8 @@ func newPipe(file *os.File, take func([]byte)) *pipe {
 	return p
 }
 
-// drain takes what is there. Whoever calls it has a lock that keeps others out. The
-// error says that there will be no more.
+// drain reads what has been written. Calls must not overlap. An error means that there will be
+// no more.
 func (p *pipe) drain() error {
 	if p.ended == nil {
 		if err := p.conn.Control(p.read); err != nil {
@@ -68,8 +70,8 @@ func (p *pipe) drain() error {
 	return p.ended
 }
 
-// wait waits until something comes and has it taken in by drain, which is p's
-// within its lock. The error says that there will be no more.
+// wait waits until there is something to read and has it read by drain, which calls p.drain under
+// the caller's lock. An error means that there will be no more.
 func (p *pipe) wait(drain func() (came bool, end error)) error {
 	var end error
 	err := p.conn.Read(func(uintptr) bool {
@@ -78,13 +80,4 @@ func (p *pipe) wait(drain func() (came bool, end error)) error {
 		return came || end != nil
 	})
 	return errors.Join(err, end)
-}
-
-// isBlocking reports whether reading from a file waits.
-func isBlocking(fd int) (bool, error) {
-	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0)
-	if errno != 0 {
-		return true, errno
-	}
-	return flags&syscall.O_NONBLOCK == 0, nil
 }

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"slices"
 
 	"sweep/sweep"
 	"sweep/worker/trainer/trainerpb"
@@ -36,19 +37,18 @@ func (c *client) Forget() {
 	}
 }
 
-// sent returns the call of a request that was prefetched, 0 if it is not the next
-// of those.
+// sent returns the call of the request if it is the next of the prefetched ones, else 0.
 func (c *client) sent(request *sweep.TrainRequest) (call uint64) {
 	if len(c.prefetched) == 0 || c.prefetched[0].trial != request.TrialID || len(request.Checkpoint) > 0 {
 		return 0
 	}
 	call = c.prefetched[0].call
-	c.prefetched = append(c.prefetched[:0], c.prefetched[1:]...)
+	c.prefetched = slices.Delete(c.prefetched, 0, 1)
 	return call
 }
 
-// Prefetch implements worker.Prefetcher. Of a trainer that writes to standard
-// error it prefetches nothing: what is written belongs to the trial that runs.
+// Prefetch implements worker.Prefetcher. It does not prefetch for a trainer that writes to
+// standard error: the output is assigned to the trial that runs.
 func (p *process) Prefetch(request sweep.TrainRequest) bool {
 	return p.command.stderr.empty() && p.client.Prefetch(request)
 }

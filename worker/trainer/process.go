@@ -17,13 +17,12 @@ import (
 	"sweep/sweep"
 )
 
-// Times that a process has.
 const (
-	// cancelGrace is for a cancelled Train to return.
+	// cancelGrace is how long a cancelled Train may take to return.
 	cancelGrace = 3 * time.Second
-	// closeGrace is for a closed process to exit by itself.
+	// closeGrace is how long a closed process may take to exit by itself.
 	closeGrace = time.Second
-	// deathGrace is between the loss of the connection and the end of the process.
+	// deathGrace is how long a process may run after the loss of its connection.
 	deathGrace = 2 * time.Second
 )
 
@@ -34,7 +33,7 @@ type process struct {
 	command    *command
 	plugin     *plugin.Client
 	connection *grpc.ClientConn
-	// description is what the trainer said of itself at the start.
+	// description is the trainer's answer at the start.
 	description *sweep.Description
 
 	close  sync.Once
@@ -49,7 +48,7 @@ func newProcess(name string, command *command, host *plugin.Client, connection *
 	return p
 }
 
-// Describe implements sweep.Trainer; Launch has asked the process already.
+// Describe implements sweep.Trainer. It returns the description that Launch requested.
 func (p *process) Describe(ctx context.Context) (*sweep.Description, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -84,8 +83,8 @@ func (p *process) Log(from int64) (text string, start, end int64) {
 	return p.command.stderr.since(from)
 }
 
-// Close implements sweep.Process. The process is asked to exit and, soon after,
-// killed with its group.
+// Close implements sweep.Process. It asks the process to exit and kills it and its group after
+// closeGrace.
 func (p *process) Close() error {
 	p.close.Do(func() {
 		close(p.closed)
@@ -95,7 +94,7 @@ func (p *process) Close() error {
 	return nil
 }
 
-// shut ends a process and everything that go-plugin keeps for it.
+// shut ends a process and frees everything that go-plugin holds for it.
 func shut(host *plugin.Client, command *command, grace time.Duration) {
 	timer := time.AfterFunc(grace, func() { command.kill("") })
 	host.Kill()
@@ -106,9 +105,8 @@ func shut(host *plugin.Client, command *command, grace time.Duration) {
 	}
 }
 
-// diagnose finds out what stands behind an error of the wire: a process that has
-// died or no longer answers is a *DiedError and stays so; other errors are the
-// trainer's own words.
+// diagnose returns the cause of an error of the connection: a *DiedError if the process has died
+// or no longer answers, and is killed; else the trainer's own error.
 func (p *process) diagnose(err error) error {
 	select {
 	case <-p.closed:
@@ -135,19 +133,16 @@ func (p *process) diagnose(err error) error {
 	return fmt.Errorf("trainer %s: %w", p.name, err)
 }
 
-// ends waits a while for the end of the process, which the connection's may
-// precede, and reports whether it came.
+// ends waits up to deathGrace for the end of the process, and reports whether it ended.
 func (p *process) ends() bool {
-	timer := time.NewTimer(deathGrace)
-	defer timer.Stop()
 	select {
 	case <-p.command.exited:
 		return true
-	case <-timer.C:
+	case <-time.After(deathGrace):
 		return false
 	}
 }
 
-// forget removes the socket once the one connection there will ever be stands:
-// nobody else can connect, and a killed worker leaves no files behind.
+// forget removes the socket after the only connection is open: nobody else can connect, and a
+// killed worker leaves no files behind.
 func forget(socketDir string) { _ = os.RemoveAll(socketDir) }

@@ -8,16 +8,14 @@ import (
 	"sweep/worker/trainer/trainerpb"
 )
 
-// encodeRefusal returns the message of a trial's own error, or nil if err is
-// none.
+// encodeRefusal encodes a trial's own error; it returns nil for any other error.
 func encodeRefusal(err error) *trainerpb.Refusal {
 	m := &trainerpb.Refusal{
 		Message:        valid(err.Error()),
 		DatasetChanged: errors.Is(err, sweep.ErrDatasetChanged),
 		NotFound:       errors.Is(err, sweep.ErrNotFound),
 	}
-	var parameter *sweep.ParameterError
-	if errors.As(err, &parameter) {
+	if parameter, ok := errors.AsType[*sweep.ParameterError](err); ok {
 		m.Parameter = &trainerpb.ParameterRefusal{
 			Parameter: valid(parameter.Parameter),
 			Problem:   valid(parameter.Problem),
@@ -26,14 +24,13 @@ func encodeRefusal(err error) *trainerpb.Refusal {
 		if parameter.Value != nil {
 			value, err := sweep.CanonicalJSON(parameter.Value)
 			if err != nil {
-				// NaN and the like have no JSON form: their text has.
+				// NaN has no JSON form, but its text has.
 				value, _ = sweep.CanonicalJSON(fmt.Sprint(parameter.Value))
 			}
 			m.Parameter.Value = value
 		}
 	}
-	var data *sweep.DataError
-	if errors.As(err, &data) {
+	if data, ok := errors.AsType[*sweep.DataError](err); ok {
 		m.Data = &trainerpb.DataRefusal{Dataset: valid(data.Dataset)}
 		if data.Err != nil {
 			m.Data.Problem = valid(data.Err.Error())
@@ -45,8 +42,8 @@ func encodeRefusal(err error) *trainerpb.Refusal {
 	return m
 }
 
-// decodeRefusal returns the error that m stands for: with the same text, and
-// with the same answers of errors.As and errors.Is for the errors of a trial.
+// decodeRefusal decodes a trial's own error. It has the same text as the original, and the same
+// results of errors.As and errors.Is for the errors of a trial.
 func decodeRefusal(m *trainerpb.Refusal) error {
 	var sentinels []error
 	if m.GetDatasetChanged() {
@@ -59,7 +56,7 @@ func decodeRefusal(m *trainerpb.Refusal) error {
 	if p := m.GetParameter(); p != nil {
 		e := &sweep.ParameterError{Parameter: p.GetParameter(), Problem: p.GetProblem(), Nearest: p.GetNearest()}
 		if len(p.GetValue()) > 0 {
-			// A value that cannot be read is left out: the text has it.
+			// A value that cannot be decoded is still in the text.
 			e.Value, _ = sweep.DecodeValue(p.GetValue())
 		}
 		typed = append(typed, e)
@@ -76,8 +73,7 @@ func decodeRefusal(m *trainerpb.Refusal) error {
 	return &refusal{text: m.GetMessage(), causes: append(typed, sentinels...)}
 }
 
-// refusal is a trial's own error that has passed the wire: the text of the
-// original around the errors that callers decide on.
+// refusal is a decoded error: the text of the original and the errors that callers test for.
 type refusal struct {
 	text   string
 	causes []error

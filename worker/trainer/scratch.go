@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// scratch is the directory that a process has for itself, home and temporary
-// files in it, gone with the process. Whoever made it holds a lock on it, which
-// the kernel gives up with him: what is not locked was left by a worker that was
-// killed.
+// scratch is the directory of a process, with its home and its temporary files, removed when the
+// process ends. The worker locks it; the kernel unlocks it when the worker ends: an unlocked
+// directory was left by a killed worker.
 type scratch struct {
 	dir  string
 	lock *os.File
@@ -69,7 +68,7 @@ func (s *scratch) remove() {
 	}
 }
 
-// removeTree removes a directory, folders in it that forbid it too.
+// removeTree removes a directory, including write-protected folders.
 func removeTree(dir string) error {
 	err := os.RemoveAll(dir)
 	if err == nil {
@@ -77,19 +76,18 @@ func removeTree(dir string) error {
 	}
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if entry != nil && entry.IsDir() {
-			_ = os.Chmod(path, 0o700) // else it cannot be removed, and stays
+			_ = os.Chmod(path, 0o700) // if this fails, it cannot be removed
 		}
 		return nil
 	})
 	return os.RemoveAll(dir)
 }
 
-// removeLeftovers removes the directories in parent that belonged to workers
-// that are no more.
+// removeLeftovers removes the directories in parent that killed workers left.
 func removeLeftovers(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return // nor can one be made there, which is said then
+		return // newScratch reports it
 	}
 	for _, entry := range entries {
 		if !entry.IsDir() || !strings.HasPrefix(entry.Name(), scratchPrefix) {

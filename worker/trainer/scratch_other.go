@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// errLocked says that another process has a directory.
+// errLocked means that another process has locked a directory.
 var errLocked = errors.New("another process uses it")
 
-// lockDirectory cannot tell whether another process has a directory: nothing is
-// locked, and nothing that is there already is taken for a leftover.
+// lockDirectory locks nothing here. It rejects directories with content, so that none is removed
+// as a leftover.
 func lockDirectory(path string) (*os.File, error) {
 	entries, err := os.ReadDir(path)
 	if err == nil && len(entries) > 0 {
@@ -20,5 +20,5 @@ func lockDirectory(path string) (*os.File, error) {
 	return nil, err
 }
 
-// openNow is nothing here.
+// openNow has no effect here.
 const openNow = 0

@@ -10,15 +10,14 @@ import (
 	"syscall"
 )
 
-// openNow has a file opened without waiting for who writes to it: a trainer may
-// hand over the name of a pipe.
+// openNow opens a file without waiting for its writer: a trainer may name a pipe.
 const openNow = syscall.O_NONBLOCK
 
-// errLocked says that another process has a directory.
+// errLocked means that another process has locked a directory.
 var errLocked = errors.New("another process uses it")
 
-// lockDirectory locks a directory of this user that nobody else has. A directory
-// that is removed meanwhile is fs.ErrNotExist, wrapped.
+// lockDirectory locks a directory of this user. If the directory is removed meanwhile, the error
+// wraps fs.ErrNotExist.
 func lockDirectory(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {

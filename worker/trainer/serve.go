@@ -14,16 +14,16 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/tap"
 
 	"sweep/sweep"
 	"sweep/worker/group"
 )
 
-// parentInterval is how often a trainer looks whether its worker still lives.
+// parentInterval is how often a trainer checks that its worker still runs.
 const parentInterval = time.Second
 
-// parent is the process that started this one. It is taken down before anything
-// else, so that hardly a parent can end unnoticed.
+// parent is the process that started this one, noted as early as possible.
 var parent = os.Getppid()
 
 // Serve serves t to the worker that started this process, and returns when the
@@ -33,11 +33,11 @@ var parent = os.Getppid()
 // While Serve runs:
 //   - Standard error goes to the worker, which logs it and keeps its end for the
 //     result of a trial that fails. os.Stdout is discarded.
-//   - SIGINT and SIGTERM are ignored: it is the worker that decides when a
-//     trainer ends. When the worker dies, the process and its group are killed.
+//   - SIGINT and SIGTERM are ignored: the worker decides when a trainer ends. When
+//     the worker dies, the process and its group are killed.
 //   - A panic of t ends the process with the stack on standard error, and the
 //     worker sees a *DiedError: nothing is recovered, so that no trial is trained
-//     on what a panic has left behind.
+//     with the state that a panic left.
 //
 // A process that was not started by a worker gets a message and exits with status 1.
 func Serve(t sweep.Trainer) {
@@ -49,37 +49,42 @@ func Serve(t sweep.Trainer) {
 	}
 	go watchParent()
 	terminations := make(chan os.Signal, 1)
-	// Notify, not Ignore: what the trainer starts would inherit the latter.
+	// Notify, not Ignore: processes that the trainer starts would inherit the latter.
 	signal.Notify(terminations, syscall.SIGTERM)
 
-	streams := &streams{stdout: discard(), stderr: os.Stderr}
+	stdout, stderr := discard(), os.Stderr
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: handshake,
 		Plugins:         plugin.PluginSet{pluginName: &adapter{trainer: t}},
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(options, serverOptions(streams)...)...)
+			return grpc.NewServer(append(options, serverOptions(stdout, stderr)...)...)
 		},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: os.Stderr}),
 	})
 }
 
-// windowSize is how many bytes may be on their way unread. One that gRPC estimates
-// costs a ping and its answer for each message of a trial.
+// windowSize is how many bytes may be sent before they are read. If gRPC estimated it, each
+// message of a trial would cost a ping and its answer.
 const windowSize = 1 << 20
 
-// serverOptions lets checkpoints of any size in, which gRPC limits to 4 MiB.
-func serverOptions(s *streams) []grpc.ServerOption {
+// serverOptions returns the options of a trainer's server: messages have no limit, since a
+// checkpoint may exceed gRPC's 4 MiB. The first call sets os.Stdout and os.Stderr: go-plugin
+// replaces them before it serves and sends both through gRPC, where the last lines of a dying
+// process would be lost.
+func serverOptions(stdout, stderr *os.File) []grpc.ServerOption {
+	restore := sync.OnceFunc(func() { os.Stdout, os.Stderr = stdout, stderr })
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(math.MaxInt32),
 		grpc.StaticConnWindowSize(windowSize),
 		grpc.StaticStreamWindowSize(windowSize),
-		grpc.ChainUnaryInterceptor(s.unary),
-		grpc.ChainStreamInterceptor(s.stream),
+		grpc.InTapHandle(func(ctx context.Context, _ *tap.Info) (context.Context, error) {
+			restore()
+			return ctx, nil
+		}),
 	}
 }
 
-// watchParent kills this process, and what it has started, when its parent is no
-// longer the one that started it. It runs as long as the process.
+// watchParent kills this process and its group when the process that started it has ended.
 func watchParent() {
 	for range time.Tick(parentInterval) {
 		if os.Getppid() != parent {
@@ -88,31 +93,7 @@ func watchParent() {
 	}
 }
 
-// streams puts os.Stdout and os.Stderr back: go-plugin sends both through gRPC,
-// where the last words of a process that dies would be lost. It replaces them
-// before it serves, so the first call is the time to undo it.
-type streams struct {
-	once           sync.Once
-	stdout, stderr *os.File
-}
-
-func (s *streams) restore() {
-	s.once.Do(func() { os.Stdout, os.Stderr = s.stdout, s.stderr })
-}
-
-func (s *streams) unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
-	handle grpc.UnaryHandler) (any, error) {
-	s.restore()
-	return handle(ctx, request)
-}
-
-func (s *streams) stream(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
-	handle grpc.StreamHandler) error {
-	s.restore()
-	return handle(service, stream)
-}
-
-// discard returns a file that takes everything; standard error, if there is none.
+// discard opens the null device; it returns standard error if that fails.
 func discard() *os.File {
 	f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,11 +19,11 @@ import (
 	"sweep/worker/trainer/trainerpb"
 )
 
-// server is the trainer's end of the wire.
+// server is the trainer's end of the connection.
 type server struct {
 	trainerpb.UnimplementedTrainerServer
 	trainer sweep.Trainer
-	// open says that a stream of trials is.
+	// open means that a stream of trials is open.
 	open atomic.Bool
 }
 
@@ -37,7 +38,7 @@ func (s *server) Describe(ctx context.Context, _ *trainerpb.DescribeRequest) (*t
 	if err != nil {
 		return nil, fault(err)
 	}
-	data, err := encodeDescription(description)
+	data, err := json.Marshal(description)
 	if err != nil {
 		return nil, fault(err)
 	}
@@ -46,11 +47,7 @@ func (s *server) Describe(ctx context.Context, _ *trainerpb.DescribeRequest) (*t
 
 // Validate implements trainerpb.TrainerServer.
 func (s *server) Validate(ctx context.Context, m *trainerpb.ValidateRequest) (*trainerpb.ValidateResponse, error) {
-	parameters, err := decodeParameters(m.GetParameters())
-	if err != nil {
-		return nil, status.Error(codes.InvalidArgument, err.Error())
-	}
-	script, err := decodeScript(m.GetScript())
+	parameters, script, err := decodeRequest(m.GetParameters(), m.GetScript())
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
@@ -82,10 +79,10 @@ type trials struct {
 	stream  grpc.BidiStreamingServer[trainerpb.TrainCommand, trainerpb.TrainEvent]
 
 	mu sync.Mutex
-	// stop ends the running trial, whose call is running; nil if there is none.
+	// stop ends the trial of the call running; nil if no trial runs.
 	stop    context.CancelFunc
 	running uint64
-	// cancelled is the largest call that was cancelled: that may overtake the call.
+	// cancelled is the largest call that was cancelled. A cancellation may overtake its call.
 	cancelled uint64
 }
 
@@ -135,14 +132,10 @@ func (t *trials) listen(requests chan<- *trainerpb.TrainRequest) error {
 	}
 }
 
-// train trains one trial and answers its call. Its error is that of the wire.
+// train trains one trial and answers its call. It returns errors of the connection.
 func (t *trials) train(m *trainerpb.TrainRequest) error {
 	sink := newSender(t.stream, m)
-	parameters, err := decodeParameters(m.GetParameters())
-	var script *sweep.Script
-	if err == nil {
-		script, err = decodeScript(m.GetScript())
-	}
+	parameters, script, err := decodeRequest(m.GetParameters(), m.GetScript())
 	if err != nil {
 		sink.event.Failure = &trainerpb.Failure{Message: valid(err.Error())}
 		return sink.send()
@@ -184,7 +177,7 @@ func (t *trials) train(m *trainerpb.TrainRequest) error {
 	return sink.send()
 }
 
-// begin registers the running trial, which may have been cancelled already.
+// begin registers the running trial, and ends it if it was cancelled already.
 func (t *trials) begin(call uint64, stop context.CancelFunc) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -210,34 +203,33 @@ func (t *trials) cancel(call uint64) {
 	}
 }
 
-// fault is the gRPC error for an error that is not the trial's own. The code
-// Unknown tells the worker that it comes from the trainer, not from the wire.
+// fault returns the gRPC error for an error that is not the trial's own. The code Unknown tells
+// the worker that the trainer failed, not the connection.
 func fault(err error) error { return status.Error(codes.Unknown, valid(err.Error())) }
 
-// errNoAnswer is the fault of a trainer that returns nil and no error.
+// errNoAnswer is the error of a trainer that returns neither an answer nor an error.
 var errNoAnswer = errors.New("the trainer returned neither an answer nor an error")
 
-// Points wait in the trainer until this much time has passed since the last
-// event or this many have gathered: a short trial is one message.
+// Points are sent when sendInterval has passed since the last event, or there are sendPoints of
+// them: a short trial is one message.
 const (
 	sendInterval = 200 * time.Millisecond
 	sendPoints   = 1 << 16
 )
 
-// sender is the sink of a trainer behind the wire.
+// sender is the sink of a trainer; it sends events to the worker.
 type sender struct {
 	stream grpc.BidiStreamingServer[trainerpb.TrainCommand, trainerpb.TrainEvent]
 	event  trainerpb.TrainEvent
-	// recorder has the points and thins them; nil for a worker of an earlier version,
-	// which wants all of them.
+	// recorder thins the points; nil for a worker of an earlier version, which gets all.
 	recorder *sweep.Recorder
-	// curves hold the points that wait, one for each metric seen, without a recorder.
+	// curves hold the waiting points of each metric, without a recorder.
 	curves []*trainerpb.Curve
-	// points counts those that wait.
+	// points counts the waiting points.
 	points int
 	// sent is the time of the last event.
 	sent time.Time
-	// artifacts names those that are kept.
+	// artifacts are the names of those that the sweep stores.
 	artifacts []string
 }
 
@@ -285,7 +277,7 @@ func (s *sender) Checkpoint(step int64, state []byte) error {
 	return err
 }
 
-// curve returns the waiting part of a metric's curve. Metrics are few.
+// curve returns the waiting points of a metric.
 func (s *sender) curve(metric string) *trainerpb.Curve {
 	for _, c := range s.curves {
 		if c.Metric == metric {
@@ -297,8 +289,8 @@ func (s *sender) curve(metric string) *trainerpb.Curve {
 	return c
 }
 
-// send sends what waits. The stream has encoded the event when Send returns, so
-// the slices are used again.
+// send sends the event with the waiting points. The stream has encoded it when Send returns, so
+// the slices are reused.
 func (s *sender) send() error {
 	s.event.Points = s.event.Points[:0]
 	if s.recorder != nil {

@@ -11,21 +11,21 @@ import (
 	"sweep/sweep"
 )
 
-// stderrLimit is how much of a trainer's standard error is kept.
+// stderrLimit is how many bytes of a trainer's standard error are kept.
 const stderrLimit = sweep.LogLimit
 
-// tail keeps the end of what is written to it: whole lines, stderrLimit bytes at
-// most. Of a line longer than that it keeps the end.
+// tail keeps the last whole lines that are written to it, up to stderrLimit bytes; of a longer
+// line it keeps the end.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
-	// total is how many bytes were written in all. text begins behind a cut, perhaps
-	// within a line, if there were more.
+	// total is how many bytes were written. text is the end of them and may begin within a
+	// line.
 	total int64
-	// unlogged is what forward has yet to log.
+	// unlogged is what forward has not logged yet, if logging.
 	logging  bool
 	unlogged []byte
-	// pipe reads what is there, nil if that cannot be done without waiting.
+	// pipe reads standard error without blocking; nil if that is not possible.
 	pipe *pipe
 }
 
@@ -37,7 +37,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// add is Write for one who has the lock.
+// add is Write for callers that hold the lock.
 func (t *tail) add(p []byte) {
 	t.text = append(t.text, p...)
 	t.total += int64(len(p))
@@ -64,8 +64,8 @@ func (t *tail) String() string {
 	return text
 }
 
-// since returns what was written behind the first from bytes, as far as it is
-// kept, where that begins, and where it ends.
+// since returns what was written after the first from bytes, as far as it is kept, and where
+// that begins and ends.
 func (t *tail) since(from int64) (text string, start, end int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,7 +76,7 @@ func (t *tail) since(from int64) (text string, start, end int64) {
 	if end-start <= stderrLimit {
 		return string(t.text[int64(len(t.text))-(end-start):]), start, end
 	}
-	// One byte more tells whether the cut is at the beginning of a line.
+	// One more byte shows whether the cut is at the beginning of a line.
 	kept := t.text[len(t.text)-stderrLimit-1:]
 	if newline := bytes.IndexByte(kept, '\n'); newline >= 0 && newline+1 < len(kept) {
 		kept = kept[newline+1:]
@@ -86,12 +86,12 @@ func (t *tail) since(from int64) (text string, start, end int64) {
 	return string(kept), end - int64(len(kept)), end
 }
 
-// drain takes in what has been written already and was not read yet.
+// drain reads what has been written and was not read yet.
 func (t *tail) drain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.pipe != nil {
-		_ = t.pipe.drain() // its end is forward's
+		_ = t.pipe.drain() // forward gets its error, too
 	}
 }
 
@@ -128,10 +128,10 @@ func (t *tail) forward(r io.Reader, log *slog.Logger) {
 	}
 }
 
-// longestLine is how much of a line without an end is logged at once.
+// longestLine is the length in bytes from which an unfinished line is logged.
 const longestLine = 8 << 10
 
-// log logs the lines that are whole, all that there are at the end.
+// log logs the finished lines, and everything that is left if it is the last call.
 func (t *tail) log(log *slog.Logger, last bool) {
 	t.mu.Lock()
 	n := bytes.LastIndexByte(t.unlogged, '\n') + 1

@@ -83,7 +83,13 @@ func (noop) Train(ctx context.Context, request sweep.TrainRequest, sink sweep.Si
 	x, y := p["x"].(float64), p["y"].(float64)
 	outcome := x*x + y*y + float64(binary.LittleEndian.Uint64(digest[:])>>11)/(1<<53)
 
-	if err := wait(ctx, pause); err != nil {
+	if pause > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if count > 0 {
@@ -106,19 +112,4 @@ func (noop) Train(ctx context.Context, request sweep.TrainRequest, sink sweep.Si
 		result.Summary = map[string]float64{value: outcome}
 	}
 	return result, nil
-}
-
-// wait waits for a time or for the end of ctx, whose error it returns.
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
