@@ -14,32 +14,32 @@ import (
 	"sweep/sweep"
 )
 
-// memoryArtifact is the size up to which an artifact waits in memory for the end
-// of its trial, in bytes.
+// memoryArtifact is the size in bytes up to which an artifact is kept in memory until its trial
+// ends.
 const memoryArtifact = 256 << 10
 
-// notHandedOver is why there is none of an artifact that the sweep asks for.
+// notHandedOver is the problem of an artifact that the trainer did not send.
 const notHandedOver = "the trainer did not hand it over"
 
-// handed is an artifact that the trainer has handed over. It waits here until the
-// trial has a result: what has none leaves nothing.
+// handed is an artifact of the trainer. It is kept here until the trial has a result: artifacts of
+// trials without a result are not stored.
 type handed struct {
 	sweep.Artifact
 	content io.ReaderAt
-	// file is what content is, of a large one.
+	// file is the content of a large artifact, else nil.
 	file *os.File
 }
 
-// drop frees what the artifact takes.
+// drop removes the artifact's file.
 func (h *handed) drop() {
 	if h.file != nil {
-		_ = h.file.Close() // it was read, or nobody wants it
+		_ = h.file.Close() // it is not needed any more
 		_ = os.Remove(h.file.Name())
 	}
 }
 
-// Artifact implements sweep.Sink. What the limits forbid, or is not what its
-// trainer says it is, is named in the result.
+// Artifact implements sweep.Sink. The result contains what is wrong with an artifact that exceeds
+// the limits, or differs from its announced size or digest.
 func (e *execution) Artifact(a sweep.Artifact, content io.Reader) error {
 	if !slices.Contains(e.delivery.Artifacts, a.Name) {
 		e.slot.worker.log.Debug("artifact dropped: the sweep does not ask for it", "trial", e.delivery.TrialID,
@@ -62,7 +62,7 @@ func (e *execution) Artifact(a sweep.Artifact, content io.Reader) error {
 	return nil
 }
 
-// spool takes an artifact in, and its digest.
+// spool reads an artifact and computes its digest.
 func (e *execution) spool(a sweep.Artifact, content io.Reader) (*handed, error) {
 	one, all := e.delivery.Limits.ArtifactSizes()
 	for _, other := range e.artifacts {
@@ -99,7 +99,7 @@ func (e *execution) spool(a sweep.Artifact, content io.Reader) (*handed, error) 
 	return h, nil
 }
 
-// toFile puts what came and what is to come into a file without a name.
+// toFile writes the artifact to a file, whose name it removes.
 func (h *handed) toFile(dir string, head []byte, rest io.Reader) error {
 	if dir == "" {
 		dir = os.TempDir()
@@ -107,19 +107,19 @@ func (h *handed) toFile(dir string, head []byte, rest io.Reader) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	// A worker that is killed, where such files cannot be without a name, leaves it to
-	// removeOldCheckpoints.
+	// Where an open file cannot be removed, removeOldCheckpoints removes that of a killed
+	// worker.
 	f, err := os.CreateTemp(dir, "artifact-*"+unfinishedSuffix)
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(f.Name()) // or drop does
+	_ = os.Remove(f.Name()) // if this fails, drop removes it
 	h.file, h.content = f, f
 	h.Size, err = io.Copy(f, io.MultiReader(bytes.NewReader(head), rest))
 	return err
 }
 
-// dropArtifacts frees what was handed over.
+// dropArtifacts removes all artifacts.
 func (e *execution) dropArtifacts() {
 	for _, h := range e.artifacts {
 		h.drop()
@@ -127,8 +127,8 @@ func (e *execution) dropArtifacts() {
 	e.artifacts = nil
 }
 
-// store stores the artifacts that the sweep asks for, and says in the result what
-// there is of each. Its error is that the execution has ended.
+// store stores the artifacts that the sweep names and adds them to the result. It fails only if
+// the execution has ended.
 func (e *execution) store(r *sweep.Result) error {
 	r.Artifacts = nil
 	for _, name := range e.delivery.Artifacts {
@@ -149,7 +149,7 @@ func (e *execution) store(r *sweep.Result) error {
 	return nil
 }
 
-// put stores an artifact, or says why not in it.
+// put stores an artifact, or sets its Problem.
 func (e *execution) put(a *sweep.Artifact, content io.ReaderAt) error {
 	w := e.slot.worker
 	store := w.options.Artifacts
@@ -172,11 +172,11 @@ func (e *execution) put(a *sweep.Artifact, content io.ReaderAt) error {
 	return nil
 }
 
-// fullPause is the least time between two words about a full artifact store: each
-// trial meets it.
+// fullPause is the shortest time between two log lines about a full artifact store: each trial
+// would log one.
 const fullPause = 10 * time.Minute
 
-// logFull reports whether it is time to tell that the artifact store is full.
+// logFull reports whether a full artifact store is to be logged now.
 func (w *Worker) logFull() bool {
 	now := time.Now().UnixNano()
 	logged := w.fullLogged.Load()

@@ -9,7 +9,7 @@ import (
 	"sweep/sweep/wire"
 )
 
-// backlog holds the jobs that were pulled and that no slot runs yet.
+// backlog holds jobs that were pulled and do not run yet.
 type backlog struct {
 	mu sync.Mutex
 	// jobs are in the order in which they came.
@@ -38,8 +38,8 @@ func (b *backlog) push(d *wire.Delivery) {
 	b.wake.Signal()
 }
 
-// pop waits for a job; nil when ctx ends. idle is called, without locks, when
-// there is none.
+// pop waits for a job and returns it; nil when ctx ends. It calls idle, without locks, if it has
+// to wait.
 func (b *backlog) pop(ctx context.Context, idle func()) *wire.Delivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,8 +65,8 @@ func (b *backlog) pop(ctx context.Context, idle func()) *wire.Delivery {
 	return b.first()
 }
 
-// next returns the first job if it suits, nil otherwise. It leaves as many as
-// there are others to share with.
+// next removes and returns the first job if it suits, else nil. It leaves one job to each of the
+// others.
 func (b *backlog) next(others int, suits func(d *wire.Delivery) bool) *wire.Delivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,7 +76,7 @@ func (b *backlog) next(others int, suits func(d *wire.Delivery) bool) *wire.Deli
 	return b.first()
 }
 
-// first takes the first job out.
+// first removes and returns the first job.
 func (b *backlog) first() *wire.Delivery {
 	d := b.jobs[0].delivery
 	b.jobs[0] = waitingJob{}
@@ -91,7 +91,7 @@ func (b *backlog) room() (free, waiting int) {
 	return b.free, len(b.jobs)
 }
 
-// remove takes out the jobs that fit.
+// remove removes and returns the jobs that fit.
 func (b *backlog) remove(fits func(d *wire.Delivery, waited time.Duration) bool) (removed []*wire.Delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,24 +15,22 @@ import (
 	"sweep/sweep/wire"
 )
 
-// Checkpoints are files named by fingerprint: whatever trial asks for the same
-// result can go on from there. They stay on this machine and go when their trial
-// has ended, wherever that was; those whose coordinator is never heard of again
-// go with time.
+// Checkpoints are files named by fingerprint: any trial with the same result can resume from them.
+// They stay on this machine and are removed when their trial has ended, on any worker, or when
+// they are older than checkpointAge.
 
 const (
-	// checkpointAge is how long a checkpoint waits for its trial to come again.
+	// checkpointAge is how long a checkpoint is kept for its trial.
 	checkpointAge = 14 * 24 * time.Hour
 	// unfinishedAge is how long a checkpoint may take to be written.
 	unfinishedAge = time.Hour
 
 	checkpointSuffix = ".checkpoint"
-	asideSuffix      = ".aside" // of a checkpoint that did not fit
+	asideSuffix      = ".aside" // of a checkpoint from which its trial cannot resume
 	unfinishedSuffix = ".tmp"
 )
 
-// checkpointHeader is the first line of a checkpoint: what it is of. The state
-// follows.
+// checkpointHeader is the first line of a checkpoint, before the state.
 type checkpointHeader struct {
 	sweep.TrialID
 	Trainer       string `json:"trainer"`
@@ -41,7 +39,7 @@ type checkpointHeader struct {
 	Step          int64  `json:"step"`
 }
 
-// header is what a checkpoint of this execution is of.
+// header returns the header of a checkpoint of this execution.
 func (e *execution) header(step int64) checkpointHeader {
 	h := checkpointHeader{TrialID: e.delivery.TrialID, Step: step, Trainer: e.slot.trainer}
 	if d := e.slot.description; d != nil {
@@ -50,7 +48,7 @@ func (e *execution) header(step int64) checkpointHeader {
 	return h
 }
 
-// unfit says why a trial with header h cannot go on from a checkpoint.
+// unfit returns why a trial with header h cannot resume from a checkpoint, "" if it can.
 func (c *checkpointHeader) unfit(h checkpointHeader) string {
 	switch {
 	case c.Trainer != h.Trainer:
@@ -88,7 +86,7 @@ func (w *Worker) checkpointPath(d *wire.Delivery) string {
 	return filepath.Join(dir, filepath.Base(string(d.Fingerprint))+checkpointSuffix)
 }
 
-// hasCheckpoint reports whether there is a checkpoint to go on from.
+// hasCheckpoint reports whether there is a checkpoint to resume from.
 func (w *Worker) hasCheckpoint(d *wire.Delivery) bool {
 	path := w.checkpointPath(d)
 	if path == "" {
@@ -98,9 +96,8 @@ func (w *Worker) hasCheckpoint(d *wire.Delivery) bool {
 	return err == nil
 }
 
-// loadCheckpoint returns the state to go on from, nil if there is none, and notes
-// what became of it. A
-// checkpoint that does not fit is set aside.
+// loadCheckpoint returns the state to resume from, nil if there is none, and records in note what
+// became of the checkpoint. One that does not fit is set aside.
 func (e *execution) loadCheckpoint() []byte {
 	path := e.checkpointPath()
 	if path == "" {
@@ -134,27 +131,30 @@ func (e *execution) loadCheckpoint() []byte {
 	return nil
 }
 
-// saveCheckpoint replaces the trial's checkpoint in one step.
+// saveCheckpoint replaces the trial's checkpoint atomically.
 func (e *execution) saveCheckpoint(step int64, state []byte) error {
 	path := e.checkpointPath()
 	if path == "" {
 		return nil
 	}
 	line, err := json.Marshal(e.header(step))
+	if err == nil {
+		err = writeFile(path, append(line, '\n'), state)
+	}
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	return writeFile(path, append(line, '\n'), state)
+	return nil
 }
 
-// writeFile replaces a file in one step.
+// writeFile replaces a file atomically.
 func writeFile(path string, parts ...[]byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "checkpoint-*"+unfinishedSuffix)
 	if err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return err
 	}
 	for _, part := range parts {
 		if err == nil {
@@ -166,7 +166,7 @@ func writeFile(path string, parts ...[]byte) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("checkpoint: %w", err), os.Remove(f.Name()))
+		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
 }
@@ -185,8 +185,7 @@ func (w *Worker) remove(paths ...string) {
 	}
 }
 
-// eachCheckpoint calls do for each checkpoint, set aside or not, and for those
-// that are not finished.
+// eachCheckpoint calls do for each checkpoint, including unfinished ones and those set aside.
 func (w *Worker) eachCheckpoint(do func(path, suffix string, info fs.FileInfo)) {
 	if w.options.CheckpointDir == "" {
 		return
@@ -200,14 +199,14 @@ func (w *Worker) eachCheckpoint(do func(path, suffix string, info fs.FileInfo)) 
 		info, err := entry.Info()
 		if err != nil || !info.Mode().IsRegular() || suffix != checkpointSuffix && suffix != asideSuffix &&
 			suffix != unfinishedSuffix {
-			continue // not ours, or gone
+			continue // another file, or removed meanwhile
 		}
 		do(filepath.Join(w.options.CheckpointDir, entry.Name()), suffix, info)
 	}
 }
 
-// removeOldCheckpoints removes what has waited for too long. Other workers may
-// use the directory at the same time.
+// removeOldCheckpoints removes checkpoints that are too old. Other workers may use the directory at
+// the same time.
 func (w *Worker) removeOldCheckpoints(now time.Time) {
 	w.eachCheckpoint(func(path, suffix string, info fs.FileInfo) {
 		age := checkpointAge
@@ -231,52 +230,42 @@ func (w *Worker) idleCheckpoints() (trials []sweep.TrialID) {
 			running[e.delivery.TrialID] = true
 		}
 	}
-	look := w.headers.look()
+	there := headers{} // without removed checkpoints
 	w.eachCheckpoint(func(path, suffix string, info fs.FileInfo) {
 		if suffix == unfinishedSuffix || len(trials) == mostIdle {
 			return
 		}
-		if h := look.of(path, info); h != nil && !running[h.TrialID] {
+		there[path] = w.headers.of(path, info)
+		if h := there[path].header; h != nil && !running[h.TrialID] {
 			trials = append(trials, h.TrialID)
 		}
 	})
+	w.headers = there
 	return trials
 }
 
-// headers remembers the headers of checkpoints: a directory that all workers share
-// has everybody's, and is looked through at each heartbeat. It belongs to the
-// goroutine of the heartbeats.
-type headers map[string]knownHeader
+// headers caches the headers of checkpoints by path: a directory that all workers share has many,
+// which each heartbeat lists. Only the goroutine of the heartbeats uses it.
+type headers map[string]cachedHeader
 
-// knownHeader is the header of a checkpoint, nil if it has none, as of a time and size.
-type knownHeader struct {
+// cachedHeader is the header of a checkpoint with a time and size, nil if it has none.
+type cachedHeader struct {
 	written time.Time
 	size    int64
 	header  *checkpointHeader
 }
 
-// looked is one look: what is known comes from known, and what is there goes into there.
-type looked struct{ known, there headers }
-
-// look begins a look, after which what was not there is forgotten.
-func (h *headers) look() looked {
-	l := looked{*h, headers{}}
-	*h = l.there
-	return l
-}
-
-// of returns a checkpoint's header, nil if it has none. The file is opened only if it
-// has changed.
-func (l looked) of(path string, info fs.FileInfo) *checkpointHeader {
-	k, ok := l.known[path]
-	if !ok || !k.written.Equal(info.ModTime()) || k.size != info.Size() {
-		k = knownHeader{written: info.ModTime(), size: info.Size()}
-		if h, err := headerOf(path); err == nil {
-			k.header = &h
-		}
+// of returns the header of a checkpoint. It opens the file only if that has changed.
+func (h headers) of(path string, info fs.FileInfo) cachedHeader {
+	c, ok := h[path]
+	if ok && c.written.Equal(info.ModTime()) && c.size == info.Size() {
+		return c
 	}
-	l.there[path] = k
-	return k.header
+	c = cachedHeader{written: info.ModTime(), size: info.Size()}
+	if header, err := headerOf(path); err == nil {
+		c.header = &header
+	}
+	return c
 }
 
 // removeCheckpoints removes the checkpoints of trials that have ended.
@@ -289,17 +278,13 @@ func (w *Worker) removeCheckpoints(ended []sweep.TrialID) {
 		gone[id] = true
 	}
 	w.eachCheckpoint(func(path, suffix string, info fs.FileInfo) {
-		k, known := w.headers[path]
-		if known && k.written.Equal(info.ModTime()) && (k.header == nil || !gone[k.header.TrialID]) {
-			return // that of another trial
-		}
-		if h, err := headerOf(path); err == nil && suffix != unfinishedSuffix && gone[h.TrialID] {
+		if h := w.headers.of(path, info).header; suffix != unfinishedSuffix && h != nil && gone[h.TrialID] {
 			w.remove(path)
 		}
 	})
 }
 
-// headerOf reads what a checkpoint is of.
+// headerOf reads the header of a checkpoint.
 func headerOf(path string) (checkpointHeader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -313,7 +298,7 @@ func headerOf(path string) (checkpointHeader, error) {
 	return readHeader(line)
 }
 
-// probeDisk writes a small file where checkpoints are kept and removes it.
+// probeDisk writes a small file to the directory of checkpoints and removes it.
 func (e *execution) probeDisk() error {
 	dir := e.slot.worker.options.CheckpointDir
 	if dir == "" {

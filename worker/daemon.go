@@ -9,17 +9,17 @@ import (
 	"sweep/sweep/wire"
 )
 
-// Daemon is a worker that stays: it can be asked how it is, drained and resumed
-// from afar, and a worker that stopped itself stays drained and says why.
+// Daemon is a worker that can be inspected, drained and resumed remotely. If its machine seems
+// broken, it stays, drained, and reports why.
 type Daemon struct {
 	options Options
 	log     *slog.Logger
 	metrics *metrics
-	// last is the worker that runs, or ran last: what it was goes on being shown.
+	// last is the worker that runs, or ran last: its status is still shown.
 	mu   sync.Mutex
 	last *Worker
 	stop context.CancelFunc // drains it; nil if it does not run
-	// drained says that the worker is to take no jobs, reason why.
+	// drained means that the worker is to take no jobs; reason is why.
 	drained bool
 	reason  string
 	// resumed holds a token when that may have changed.
@@ -54,7 +54,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return nil
 }
 
-// begin returns a worker and the context that it pulls in, nil while drained.
+// begin returns a new worker and the context in which it pulls, nil while drained.
 func (d *Daemon) begin(ctx context.Context) (*Worker, context.Context) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,7 +68,7 @@ func (d *Daemon) begin(ctx context.Context) (*Worker, context.Context) {
 	return next, pulling
 }
 
-// end notes that the worker has ended: drained, or broken.
+// end records that the worker has ended, drained or broken.
 func (d *Daemon) end(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,8 +84,8 @@ func (d *Daemon) end(err error) {
 	}
 }
 
-// Drain implements wire.Presence. Running trials end, or are given back after
-// Options.Grace.
+// Drain implements wire.Presence. Running trials that do not end within Options.Grace are
+// released.
 func (d *Daemon) Drain(reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,9 +12,8 @@ import (
 	"sweep/sweep/wire"
 )
 
-// A trial is announced after announceAfter; the result of a shorter one says when
-// it began, and has the curves of one shorter than firstPoints. Of a longer one
-// the new points are sent at intervals that double up to longestPoints.
+// A trial is announced after announceAfter; the result of a shorter one contains when it began.
+// New points are sent from firstPoints on, at intervals that double up to longestPoints.
 const (
 	announceAfter = 200 * time.Millisecond
 	firstPoints   = time.Second
@@ -27,7 +26,7 @@ type execution struct {
 	delivery *wire.Delivery
 	id       string
 	began    time.Time
-	// ctx ends when the trial is to stop; abandon ends it for a reason.
+	// abandon stops the trial for a reason, by ending ctx.
 	ctx     context.Context
 	abandon context.CancelCauseFunc
 	// process runs the trial; nil until it does.
@@ -41,15 +40,15 @@ type execution struct {
 	found      bool // a checkpoint of another, fit or not
 	artifacts  map[string]*handed
 
-	// logFrom is where the log begins in what the process wrote; set before process.
+	// logFrom is where the log begins in the process' output; set before process.
 	logFrom int64
 
 	announcing sync.Mutex
-	note       string      // what is remarkable about the start; guarded by announcing
-	announced  atomic.Bool // the server has the started event, or the report says when it began
+	note       string      // what became of the checkpoint; guarded by announcing
+	announced  atomic.Bool // the started event is stored, or the report contains when it began
 }
 
-// newExecution begins an execution, which running bounds.
+// newExecution begins an execution, which stops when running ends.
 func newExecution(running context.Context, s *slot, d *wire.Delivery) *execution {
 	e := &execution{
 		slot: s, delivery: d, id: wire.NewExecution(), began: time.Now().UTC(),
@@ -60,8 +59,7 @@ func newExecution(running context.Context, s *slot, d *wire.Delivery) *execution
 	return e
 }
 
-// run trains the trial and hands its end to the reporter. Its error is a
-// *BrokenError.
+// run trains the trial and reports its end. It returns a *BrokenError or nil.
 func (e *execution) run() error {
 	defer e.abandon(nil)
 	w := e.slot.worker
@@ -78,7 +76,7 @@ func (e *execution) run() error {
 	if v.event.Kind == sweep.EventResult {
 		w.puller.observe(took)
 	}
-	e.announcing.Lock() // what is on its way comes before the report
+	e.announcing.Lock() // a started event that is being sent comes before the report
 	if !e.announced.Swap(true) && v.event.Kind != sweep.EventRefused {
 		v.event.Started, v.event.Note = e.began, e.note
 	}
@@ -135,8 +133,8 @@ func (e *execution) look(helping *sync.WaitGroup) {
 	}
 }
 
-// announce publishes the started event unless that is done already. If the
-// server does not take it, the report says when the execution began.
+// announce publishes the started event, once. If the server does not store it, the report
+// contains when the execution began.
 func (e *execution) announce() {
 	e.announcing.Lock()
 	defer e.announcing.Unlock()
@@ -152,8 +150,8 @@ func (e *execution) announceLocked() {
 	e.announced.Store(e.report(event))
 }
 
-// report publishes an event in the middle of the trial. Losing one does no harm:
-// the result carries everything.
+// report publishes an event of a running trial, and reports whether it was stored. A lost one does
+// no harm: the result contains everything.
 func (e *execution) report(event sweep.Event) bool {
 	w := e.slot.worker
 	ctx, cancel := context.WithTimeout(e.ctx, reportTimeout)
@@ -165,8 +163,7 @@ func (e *execution) report(event sweep.Event) bool {
 	return err == nil
 }
 
-// train has the slot's trainer train the trial. A checkpoint that the trainer
-// cannot go on from is thrown away.
+// train trains the trial in the slot's trainer. A checkpoint with which that fails is removed.
 func (e *execution) train() (*sweep.Result, error) {
 	w := e.slot.worker
 	process, err := e.slot.ensureTrainer(e.ctx, &e.delivery.Job)
@@ -181,9 +178,9 @@ func (e *execution) train() (*sweep.Result, error) {
 	}
 	release := e.guard(process)
 	defer release()
-	e.announcing.Lock() // the announcement tells what became of the checkpoint
+	e.announcing.Lock() // the announcement has the note on the checkpoint
 	checkpoint := e.loadCheckpoint()
-	if e.delivery.Redelivered() { // it may have taken a worker with it before it was announced
+	if e.delivery.Redelivered() { // the trial may have killed a worker before it was announced
 		e.announceLocked()
 	}
 	e.announcing.Unlock()
@@ -195,7 +192,7 @@ func (e *execution) train() (*sweep.Result, error) {
 	}
 	if !process.Alive() {
 		if !e.saved {
-			e.removeCheckpoint() // it may be what killed the trainer
+			e.removeCheckpoint() // it may have killed the trainer
 		}
 		return result, err
 	}
@@ -207,22 +204,17 @@ func (e *execution) train() (*sweep.Result, error) {
 	return process.Train(e.ctx, request, e)
 }
 
-// guard closes a process whose Train does not return in time when the trial is
-// to stop; at once if it takes memory from others. The caller releases the guard
-// when Train has returned.
+// guard kills a process whose Train does not return in time after ctx has ended; at once if it
+// uses too much memory. The caller releases the guard when Train has returned.
 func (e *execution) guard(process sweep.Process) (release func()) {
 	returned, ended := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(e.ctx, func() {
 		defer close(ended)
 		grace := e.slot.worker.stopGrace
-		if hungry := (*memoryError)(nil); errors.As(context.Cause(e.ctx), &hungry) {
+		if _, hungry := errors.AsType[*memoryError](context.Cause(e.ctx)); hungry {
 			grace = 0
 		}
-		timer := time.NewTimer(grace)
-		defer timer.Stop()
-		select {
-		case <-returned:
-		case <-timer.C:
+		if !within(grace, returned) {
 			e.slot.worker.log.Warn("the trainer does not stop and is killed", "trial", e.delivery.TrialID, "trainer",
 				e.slot.trainer)
 			e.slot.closeProcess(process)
@@ -265,7 +257,7 @@ func (e *execution) Points(batch []sweep.Curve) error {
 func (e *execution) Checkpoint(step int64, state []byte) error {
 	if err := e.saveCheckpoint(step, state); err != nil {
 		e.slot.worker.log.Warn("checkpoint not saved", "trial", e.delivery.TrialID, "error", err)
-		return nil // the trial goes on without it
+		return nil // the trial continues without it
 	}
 	e.saved = true
 	e.announce()

@@ -14,7 +14,7 @@ type health struct {
 	row []failure
 }
 
-// failure is an execution that ended by the machine's fault.
+// failure is an execution that the machine failed.
 type failure struct {
 	id        sweep.TrialID
 	execution string
@@ -29,9 +29,8 @@ func (h *health) succeeded() {
 	h.row = nil
 }
 
-// failed adds a failure and returns the whole row if it makes the machine seem
-// broken: if limit different trials failed. One trial, however often it fails, is
-// only one: its own limit of attempts ends it.
+// failed adds a failure. It returns the whole row if the machine seems broken: if limit different
+// trials failed. One trial that fails repeatedly counts once: its own limit of attempts ends it.
 func (h *health) failed(f failure) (row []failure) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -49,5 +48,5 @@ func (h *health) failed(f failure) (row []failure) {
 	return row
 }
 
-// maxRow bounds the memory for a row: one trial may fail for ever.
+// maxRow bounds the memory for a row: one trial may fail endlessly.
 const maxRow = 1024

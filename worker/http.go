@@ -10,9 +10,8 @@ import (
 	"sweep/sweep/wire"
 )
 
-// Handler answers what watches over the worker: /healthz is 200 as long as the
-// process lives, /readyz while it takes jobs and connected returns nil (else 503
-// and why not), /metrics has the figures for Prometheus.
+// Handler serves monitoring: /healthz is 200 while the process lives, /readyz while the worker takes
+// jobs and connected returns nil (else 503 with the reason), /metrics is for Prometheus.
 func (d *Daemon) Handler(connected func() error) http.Handler {
 	process := prometheus.NewRegistry()
 	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

@@ -5,8 +5,8 @@ import (
 	"sweep/sweep/wire"
 )
 
-// takeLog returns the end of what the trainer wrote in this execution, and since
-// the one before it in the same process, and how many bytes came before.
+// takeLog returns the end of the trainer's output in this execution, and how many bytes came
+// before. Output since the execution before in the same process is included.
 func (e *execution) takeLog() (text string, start int64) {
 	process := e.process.Load()
 	if process == nil {

@@ -2,7 +2,7 @@ package worker
 
 import (
 	"context"
-	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// describeWait is how long a worker waits for its trainers before it takes
-	// jobs; those that take longer to start are offered when they have.
+	// describeWait is how long a worker waits for its trainers before it takes jobs. Those
+	// that take longer to start are offered later.
 	describeWait = 5 * time.Second
-	// firstRetry is after what a worker looks again whether it has what it lacked,
-	// twice as long each time, up to longestRetry.
+	// firstRetry is after how long a worker tries again what it could not run, twice as long
+	// each time, up to longestRetry.
 	firstRetry   = time.Minute
 	longestRetry = time.Hour
-	// rememberedRefusals are shown of a worker.
+	// rememberedRefusals is how many refusals are shown of a worker.
 	rememberedRefusals = 10
 )
 
-// offer is what a worker announces, and learns of itself.
+// offer is what a worker can run, and what it cannot.
 type offer struct {
 	launcher sweep.Launcher
-	// changed is called, without locks, when what decides about placement changes.
+	// changed is called, without locks, when the offer's key changes.
 	changed func()
 
 	mu    sync.Mutex
@@ -42,14 +42,10 @@ type offer struct {
 
 // lacking is something that a worker does not have, and may have later.
 type lacking struct {
-	until, wait time.Duration // since the start of the process
-	digest      string        // of a data set; "" for a trainer
+	until  time.Time // of the next attempt
+	wait   time.Duration
+	digest string // of a data set; "" for a trainer
 }
-
-// clock is the time since the start of the process: it never goes back.
-var processStart = time.Now()
-
-func clock() time.Duration { return time.Since(processStart) }
 
 func newOffer(o Options, changed func()) *offer {
 	first := &offer{
@@ -67,28 +63,25 @@ func (o *offer) current() (sweep.Offer, []wire.WorkerRefusal) {
 	defer o.mu.Unlock()
 	c := o.offer
 	c.Trainers, c.OtherData = slices.Clone(c.Trainers), slices.Clone(c.OtherData)
-	c.Datasets = map[string]string{}
-	for key, digest := range o.offer.Datasets {
-		c.Datasets[key] = digest
-	}
+	c.Datasets = maps.Clone(c.Datasets)
 	return c, slices.Clone(o.refusals)
 }
 
-// queue is the queue of the jobs that are meant for such workers.
+// queue returns the queue of the offer.
 func (o *offer) queue() wire.Queue {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return wire.Queue{Pool: o.offer.Pool, Offer: o.key}
 }
 
-// unmet says why a job cannot run here as far as is known; "" if it can.
+// unmet returns why a job cannot run here, "" if it can as far as is known.
 func (o *offer) unmet(r *sweep.Requirement) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return r.Unmet(o.offer.Pool, []sweep.Offer{o.offer})
 }
 
-// change applies a change and tells if it matters to placement.
+// change applies a change, and calls changed if it matters to placement.
 func (o *offer) change(apply func()) {
 	o.mu.Lock()
 	before := o.key
@@ -101,9 +94,8 @@ func (o *offer) change(apply func()) {
 	}
 }
 
-// discover asks every trainer there is for its description, and returns when all
-// have answered, or after a while. The rest answers until ctx ends; wait waits
-// for that.
+// discover requests the description of every trainer. It returns when all have answered, or after
+// describeWait; running includes the rest, until ctx ends.
 func (o *offer) discover(ctx context.Context, running *sync.WaitGroup) {
 	done := make(chan struct{})
 	var asking sync.WaitGroup
@@ -114,16 +106,14 @@ func (o *offer) discover(ctx context.Context, running *sync.WaitGroup) {
 		asking.Wait()
 		close(done)
 	})
-	timer := time.NewTimer(describeWait)
-	defer timer.Stop()
 	select {
 	case <-done:
-	case <-timer.C:
+	case <-time.After(describeWait):
 	case <-ctx.Done():
 	}
 }
 
-// describe starts a trainer and notes what it says of itself, or why it does not start.
+// describe starts a trainer and records its description, or why it does not start.
 func (o *offer) describe(ctx context.Context, name string) {
 	process, err := o.launcher.Launch(ctx, name)
 	var d *sweep.Description
@@ -140,7 +130,7 @@ func (o *offer) describe(ctx context.Context, name string) {
 	}
 }
 
-// started notes what a trainer says of itself, started for a job or to be asked.
+// started records the description of a trainer that has started.
 func (o *offer) started(name string, d *sweep.Description) {
 	o.change(func() {
 		o.ran[name] = true
@@ -152,7 +142,7 @@ func (o *offer) started(name string, d *sweep.Description) {
 	})
 }
 
-// broken notes that a trainer does not start here.
+// broken records that a trainer does not start here.
 func (o *offer) broken(name string, err error) {
 	o.change(func() {
 		o.lack(name, "")
@@ -176,7 +166,7 @@ func (o *offer) set(t sweep.TrainerOffer) {
 	}
 }
 
-// read notes that a trial has read its data set.
+// read records that a trial has read its data set.
 func (o *offer) read(r *sweep.Requirement) {
 	if r.DatasetDigest == "" {
 		return
@@ -186,8 +176,8 @@ func (o *offer) read(r *sweep.Requirement) {
 	o.offer.Datasets[r.Dataset] = r.DatasetDigest
 }
 
-// otherData notes that the worker does not have the data that a job needs; found
-// is the digest of what it has in their place, "" if it cannot be read.
+// otherData records that the worker does not have the data that a job needs. found is the digest
+// of the data that it has instead, "" if there are none that it can read.
 func (o *offer) otherData(r *sweep.Requirement, found string) {
 	o.change(func() {
 		if found == "" {
@@ -207,10 +197,10 @@ func (o *offer) lack(key, digest string) {
 	if l == nil {
 		l = &lacking{wait: firstRetry, digest: digest}
 		o.lacks[key] = l
-	} else if clock() >= l.until {
+	} else if !time.Now().Before(l.until) {
 		l.wait = min(2*l.wait, longestRetry)
 	}
-	l.until = clock() + l.wait
+	l.until = time.Now().Add(l.wait)
 }
 
 // refused remembers a refusal.
@@ -223,16 +213,16 @@ func (o *offer) refused(id sweep.TrialID, reason string) {
 	}
 }
 
-// retry looks again whether the worker has what it lacked: trainers are started,
-// and jobs with other data are taken once more.
+// retry tries again what the worker lacked, if it is time: it starts trainers, and accepts jobs
+// with data that it did not have.
 func (o *offer) retry(ctx context.Context, running *sync.WaitGroup) {
 	var trainers []string
 	o.change(func() {
 		for key, l := range o.lacks {
 			switch {
-			case clock() < l.until:
+			case time.Now().Before(l.until):
 			case l.digest == "":
-				l.until = clock() + l.wait // while it is being asked
+				l.until = time.Now().Add(l.wait) // while it is being described
 				trainers = append(trainers, key)
 			default:
 				o.offer.OtherData = slices.DeleteFunc(o.offer.OtherData, func(digest string) bool {
@@ -246,14 +236,7 @@ func (o *offer) retry(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// refusal is the error of a job that this worker cannot run: nobody's failure.
+// refusal is the error of a job that this worker cannot run. It is not charged.
 type refusal struct{ reason string }
 
 func (r *refusal) Error() string { return r.reason }
-
-// isRefusal returns the refusal that err is, nil if it is none.
-func isRefusal(err error) *refusal {
-	var r *refusal
-	errors.As(err, &r)
-	return r
-}

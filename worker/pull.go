@@ -1,8 +1,8 @@
 package worker
 
 import (
+	"cmp"
 	"context"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -35,48 +35,40 @@ type puller struct {
 	jobs   atomic.Pointer[wire.JobConsumer]
 	// wake holds a token when the backlog may have room.
 	wake chan struct{}
-	// took holds the bits of the mean duration of a trial, in nanoseconds; NaN before the
-	// first.
-	took atomic.Uint64
+	// took is the moving mean of the durations of trials, in nanoseconds; 0 before the first.
+	took atomic.Int64
 }
 
-func newPuller(w *Worker) *puller {
-	p := &puller{worker: w, wake: make(chan struct{}, 1)}
-	p.took.Store(math.Float64bits(math.NaN()))
-	return p
-}
+func newPuller(w *Worker) *puller { return &puller{worker: w, wake: make(chan struct{}, 1)} }
 
 // observe adds a trial's duration to the moving mean.
 func (p *puller) observe(d time.Duration) {
 	for {
 		old := p.took.Load()
-		mean := math.Float64frombits(old)
-		if math.IsNaN(mean) {
-			mean = float64(d)
-		}
-		if p.took.CompareAndSwap(old, math.Float64bits(mean+(float64(d)-mean)/8)) {
+		mean := cmp.Or(old, int64(d))
+		if p.took.CompareAndSwap(old, mean+(int64(d)-mean)/8) {
 			return
 		}
 	}
 }
 
-// lookahead returns how many jobs the backlog may hold besides those for free slots.
-func (p *puller) lookahead() int {
-	took := math.Float64frombits(p.took.Load())
-	if math.IsNaN(took) || took > float64(lookaheadTime)/2 {
+// trialsIn returns how many trials take a time, up to most; 0 if that is fewer than two, or no
+// trial has ended.
+func (p *puller) trialsIn(d time.Duration, most int) int {
+	took := time.Duration(p.took.Load())
+	if took == 0 || took > d/2 {
 		return 0
 	}
-	return len(p.worker.slots) * int(min(float64(lookaheadTime)/took, maxLookahead))
+	return min(int(d/took), most)
+}
+
+// lookahead returns how many jobs the backlog may hold besides those for free slots.
+func (p *puller) lookahead() int {
+	return len(p.worker.slots) * p.trialsIn(lookaheadTime, maxLookahead)
 }
 
 // prefetch returns how many jobs a slot's trainer may prefetch.
-func (p *puller) prefetch() int {
-	took := math.Float64frombits(p.took.Load())
-	if math.IsNaN(took) || took > float64(prefetchTime)/2 {
-		return 0
-	}
-	return int(min(float64(prefetchTime)/took, maxPrefetch))
-}
+func (p *puller) prefetch() int { return p.trialsIn(prefetchTime, maxPrefetch) }
 
 // demand requests as many jobs as the backlog has room for. It may be called at any time.
 func (p *puller) demand() {

@@ -12,40 +12,39 @@ import (
 )
 
 const (
-	// reportTimeout bounds the sending of what may be lost.
+	// reportTimeout bounds the sending of events that may be lost.
 	reportTimeout = 5 * time.Second
-	// resultTimeout bounds one attempt to send what must not be lost, and all of them
-	// when everything else of a worker has ended.
+	// resultTimeout bounds one attempt to send events that must not be lost, and all
+	// attempts when everything else of a worker has ended.
 	resultTimeout = 10 * time.Second
-	// mostReports bounds what waits to be sent: then slots wait too.
+	// mostReports bounds the waiting reports: beyond it slots wait, too.
 	mostReports = 1024
-	// reportBytes is about how much goes into one message.
+	// reportBytes is about the size of one message.
 	reportBytes = 512 << 10
-	// askFrom is the time of an execution from which the server's word is awaited
-	// that the job is gone: to run a shorter one again costs less than to ask.
+	// askFrom is the duration of an execution from which the server must confirm that the
+	// job is removed: to run a shorter one again costs less than to wait.
 	askFrom = time.Second
 )
 
-// report is the end of an execution: what the server must have before its job is
-// acknowledged.
+// report is the end of an execution: the events to be stored before its job is acknowledged.
 type report struct {
 	events []sweep.Event
-	// delivery is acknowledged then; nil for what belongs to no job in hand.
+	// delivery is acknowledged then; nil without a job.
 	delivery *wire.Delivery
 	took     time.Duration
 	// done, if not nil, is called then.
 	done func()
 }
 
-// reporter sends reports, as many in a message as have come while the one before
-// was on its way, and acknowledges their jobs when the server has stored them.
+// reporter sends reports and acknowledges their jobs when the server has stored them. A message
+// has all reports that came while the one before was being sent.
 type reporter struct {
 	worker *Worker
 
 	mu      sync.Mutex
 	waiting []report
 	sending []report
-	// unbounded lets any number wait: the trials are stopped, and few more will come.
+	// unbounded lifts the limit mostReports: the trials are stopped, and few more will come.
 	unbounded bool
 	closed    bool
 	changed   sync.Cond
@@ -59,7 +58,7 @@ func newReporter(w *Worker) *reporter {
 	return r
 }
 
-// add hands a report over. It waits while too many are not sent yet.
+// add adds a report. It blocks while too many wait.
 func (r *reporter) add(report report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +69,7 @@ func (r *reporter) add(report report) {
 	r.changed.Broadcast()
 }
 
-// takeAll has add wait no longer.
+// takeAll stops add from blocking.
 func (r *reporter) takeAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +77,7 @@ func (r *reporter) takeAll() {
 	r.changed.Broadcast()
 }
 
-// close has run return when all is sent.
+// close makes run return when all reports are sent.
 func (r *reporter) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +85,7 @@ func (r *reporter) close() {
 	r.changed.Broadcast()
 }
 
-// each calls do for each job whose report is not sent yet.
+// each calls do for each job whose report is not stored yet.
 func (r *reporter) each(do func(*wire.Delivery)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,8 +96,7 @@ func (r *reporter) each(do func(*wire.Delivery)) {
 	}
 }
 
-// run sends reports until close is called and all are sent. As long as sending lasts it
-// tries again what does not work.
+// run sends reports until close is called and all are sent. It retries until sending ends.
 func (r *reporter) run(sending context.Context) {
 	for {
 		batch := r.next()
@@ -109,7 +107,7 @@ func (r *reporter) run(sending context.Context) {
 	}
 }
 
-// next takes the reports of one message; nil at the end.
+// next returns the reports of one message; nil at the end.
 func (r *reporter) next() []report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +131,7 @@ func (r *reporter) next() []report {
 	return r.sending
 }
 
-// weight is about the size of an event in a message.
+// weight returns about the size of an event in a message, in bytes.
 func weight(e *sweep.Event) int {
 	n := 300 + len(e.Log)
 	curves := e.Curves
@@ -150,10 +148,9 @@ func weight(e *sweep.Event) int {
 	return n
 }
 
-// deliver publishes the events of reports and acknowledges their jobs. A report
-// that cannot be sent leaves the job to be delivered again. A trial may have taken
-// a day, and a worker that cannot report could not get another job either: so it
-// tries until sending ends.
+// deliver publishes the events of reports and acknowledges their jobs. It retries until sending
+// ends: a trial may have taken a day, and a worker that cannot report does not get another job
+// either. The jobs of reports that are not sent are delivered again.
 func (r *reporter) deliver(sending context.Context, batch []report) {
 	w := r.worker
 	var events []sweep.Event
@@ -194,8 +191,7 @@ func (r *reporter) deliver(sending context.Context, batch []report) {
 	}
 }
 
-// replace fails a trial whose report fits no message: it would have no better
-// luck another time.
+// replace fails a trial whose report is too large for a message: it would be so again.
 func (r *reporter) replace(sending context.Context, batch []report, problem *wire.TooLargeError) {
 	for i := range batch {
 		events := batch[i].events

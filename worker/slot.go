@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +17,7 @@ var (
 	errCancelled = errors.New("cancelled")
 )
 
-// memoryError is the cause of a trial's end that used more memory than its slot has.
+// memoryError means that a trial used more memory than its slot has.
 type memoryError struct{ used, limit int64 }
 
 func (e *memoryError) Error() string {
@@ -32,7 +31,7 @@ type slot struct {
 
 	process     sweep.Process
 	trainer     string // the name of process
-	logged      int64  // how much of what process wrote belongs to earlier executions
+	logged      int64  // how many bytes of process' output belong to earlier executions
 	description *sweep.Description
 
 	mu        sync.Mutex
@@ -74,7 +73,7 @@ func (s *slot) current() *execution {
 	return s.execution
 }
 
-// begin notes the execution that the slot runs, end that it runs none.
+// begin records the execution that the slot runs, end that it runs none.
 func (s *slot) begin(e *execution) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,15 +86,8 @@ func (s *slot) end() {
 	s.execution, s.since = nil, time.Now()
 }
 
-// cancel stops the running trial if it is one of the named.
-func (s *slot) cancel(named func(sweep.TrialID) bool) {
-	if e := s.current(); e != nil && named(e.delivery.TrialID) {
-		e.abandon(errCancelled)
-	}
-}
-
-// run takes jobs until pulling ends; running bounds the trials themselves. Its
-// error is a *BrokenError.
+// run takes jobs until pulling ends; the end of running stops the trials. It returns a
+// *BrokenError or nil.
 func (s *slot) run(pulling, running context.Context) error {
 	defer s.closeTrainer()
 	for {
@@ -124,8 +116,8 @@ func (s *slot) next(ctx context.Context) *wire.Delivery {
 	return s.worker.backlog.pop(ctx, s.worker.puller.demand)
 }
 
-// prefetch sends the trainer short trials before they are due, so that it does not wait
-// between them, and both sides wake once for several. current is the trial to run now.
+// prefetch sends the trainer short trials before they are due, so that it does not wait between
+// them and both sides wake once for several. current is the trial to run now.
 func (s *slot) prefetch(current *wire.Delivery) {
 	trainer, ok := s.process.(Prefetcher)
 	_, has := s.prefetched.room()
@@ -152,10 +144,9 @@ func (s *slot) prefetch(current *wire.Delivery) {
 	}
 }
 
-// ensureTrainer returns the slot's process of a job's trainer, starting it if it
-// is not running. What cannot run here is a *refusal: a trainer of another result
-// version than the sweep was submitted with would give other bits under the same
-// fingerprint.
+// ensureTrainer returns the process of a job's trainer, which it starts if necessary. If the job
+// cannot run here, it returns a *refusal: a trainer of another result version would give other
+// bits under the same fingerprint.
 func (s *slot) ensureTrainer(ctx context.Context, job *wire.Job) (sweep.Process, error) {
 	offer := s.worker.offer
 	if reason := offer.unmet(&job.Requirement); reason != "" {
@@ -173,7 +164,7 @@ func (s *slot) ensureTrainer(ctx context.Context, job *wire.Job) (sweep.Process,
 		if err := s.launch(ctx, name); err != nil {
 			return nil, err
 		}
-		// It may have been replaced while the worker runs.
+		// Its program may have been replaced while the worker runs.
 		if reason := offer.unmet(&job.Requirement); reason != "" {
 			s.closeTrainer()
 			return nil, &refusal{reason}
@@ -182,8 +173,8 @@ func (s *slot) ensureTrainer(ctx context.Context, job *wire.Job) (sweep.Process,
 	return s.process, nil
 }
 
-// launch starts a trainer. One that never ran here does not start on this host,
-// which is a *refusal; of one that ran before it is the machine's failure.
+// launch starts a trainer. If that fails, it returns a *refusal for a trainer that never ran on
+// this host, and a *machineError for one that ran before.
 func (s *slot) launch(ctx context.Context, name string) error {
 	offer := s.worker.offer
 	process, err := s.worker.options.Launcher.Launch(ctx, name)
@@ -223,14 +214,5 @@ func (s *slot) closeProcess(process sweep.Process) {
 	}
 }
 
-func contains(indices []int64, index int64) bool { return slices.Contains(indices, index) }
-
-// sleep waits, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}
+// sleep waits for a time, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) { within(d, ctx.Done()) }

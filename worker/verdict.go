@@ -13,27 +13,26 @@ import (
 	"sweep/sweep"
 )
 
-// verdict is what becomes of an execution.
+// verdict is the end of an execution.
 type verdict struct {
 	// event is the result, the release or the refusal.
 	event sweep.Event
-	// takenBack are earlier executions whose charge was the machine's after all.
+	// takenBack are earlier executions whose charge is taken back: the machine failed.
 	takenBack []failure
 	// broken, a *BrokenError, stops the worker.
 	broken error
 }
 
-// machineError is a failure that is the machine's without doubt.
+// machineError is a failure of the machine.
 type machineError struct{ err error }
 
 func (e *machineError) Error() string { return e.err.Error() }
 func (e *machineError) Unwrap() error { return e.err }
 
-// judge decides whose failure it was, if it was one: nobody's if the worker lacks
-// what the trial needs, the machine's if its disk is full, a trainer that ran
-// before does not start, or a signal that nobody sent killed it; the trial's
-// otherwise. Whoever it was, an execution that ended without a result is charged
-// to the trial, so that one that keeps dying ends; what was the machine's is
+// judge decides what failed, if something did: nothing if the worker lacks what the trial needs;
+// the machine if its disk is full, a trainer that ran before does not start, or a signal from
+// outside killed it; the trial otherwise. An execution without a result is charged to the trial
+// in any case, so that a trial that keeps dying ends; the charges for failures of the machine are
 // taken back when the machine is known to be broken.
 func (e *execution) judge(result *sweep.Result, err error) verdict {
 	w := e.slot.worker
@@ -47,15 +46,15 @@ func (e *execution) judge(result *sweep.Result, err error) verdict {
 			return e.resulted(result)
 		}
 	}
-	var parameter *sweep.ParameterError
-	var data *sweep.DataError
-	var machine *machineError
-	var hungry *memoryError
 	cause := context.Cause(e.ctx)
-	known := e.delivery.DatasetDigest != ""
-	switch {
-	case errors.As(cause, &hungry):
+	if hungry, ok := errors.AsType[*memoryError](cause); ok {
 		return e.released(true, "killed: "+hungry.Error())
+	}
+	_, isRefusal := errors.AsType[*refusal](err)
+	_, isParameter := errors.AsType[*sweep.ParameterError](err)
+	_, isData := errors.AsType[*sweep.DataError](err)
+	_, isMachine := errors.AsType[*machineError](err)
+	switch {
 	case errors.Is(cause, errTimedOut):
 		return e.resulted(&sweep.Result{State: sweep.Failed, Error: fmt.Sprintf("timed out after %s (limits.timeout)",
 			e.delivery.Limits.Timeout)})
@@ -63,14 +62,14 @@ func (e *execution) judge(result *sweep.Result, err error) verdict {
 		return e.released(false, "cancelled")
 	case cause != nil:
 		return e.released(false, "the worker was stopped")
-	case isRefusal(err) != nil:
+	case isRefusal:
 		return e.refused(err)
-	case errors.As(err, &parameter), errors.As(err, &data) && !known:
+	case isParameter, isData && e.delivery.DatasetDigest == "":
 		return e.resulted(&sweep.Result{State: sweep.Failed, Error: err.Error()})
-	case errors.As(err, &data), errors.Is(err, sweep.ErrDatasetChanged):
+	case isData, errors.Is(err, sweep.ErrDatasetChanged):
 		w.offer.otherData(&e.delivery.Requirement, e.foundDigest())
 		return e.refused(err)
-	case errors.As(err, &machine):
+	case isMachine:
 		return e.failed(err)
 	}
 	if hungry := e.starved(err); hungry != nil {
@@ -83,7 +82,7 @@ func (e *execution) judge(result *sweep.Result, err error) verdict {
 	return e.released(true, err.Error())
 }
 
-// check reports what is wrong with what a trainer calls a result.
+// check returns what is wrong with a trainer's result.
 func check(r *sweep.Result) error {
 	switch {
 	case r == nil:
@@ -108,15 +107,12 @@ func check(r *sweep.Result) error {
 	return nil
 }
 
-// resulted completes a result: thinned curves, finite numbers, digest.
+// resulted ends the execution with a result, whose curves it thins, whose numbers it makes finite,
+// and whose digest it computes.
 func (e *execution) resulted(r *sweep.Result) verdict {
 	e.recorder.Add(r.Curves)
 	r.Curves = e.recorder.Curves()
-	for name, value := range r.Summary {
-		if !finite(value) {
-			delete(r.Summary, name)
-		}
-	}
+	maps.DeleteFunc(r.Summary, func(_ string, value float64) bool { return !finite(value) })
 	if !finite(r.Seconds) {
 		r.Seconds = 0
 	}
@@ -139,7 +135,7 @@ func (e *execution) released(charged bool, reason string) verdict {
 	return verdict{event: event}
 }
 
-// stderr is the end of what the trial's trainer wrote to standard error.
+// stderr returns the end of the trainer's standard error.
 func (e *execution) stderr() string {
 	if process := e.process.Load(); process != nil {
 		return (*process).Stderr()
@@ -147,8 +143,8 @@ func (e *execution) stderr() string {
 	return ""
 }
 
-// refused gives the trial to another worker. The coordinator hears of what this
-// one lacks before it hears of the trial.
+// refused ends the execution so that another worker runs the trial. The coordinator learns what
+// this worker lacks before it learns of the refusal.
 func (e *execution) refused(err error) verdict {
 	w := e.slot.worker
 	w.log.Warn("trial refused", "trial", e.delivery.TrialID, "reason", err)
@@ -159,8 +155,8 @@ func (e *execution) refused(err error) verdict {
 	return verdict{event: event}
 }
 
-// foundDigest is the digest of the data that the worker has in the place of
-// those that the trial needs; "" if it has none.
+// foundDigest returns the digest of the data that the worker has instead of those that the trial
+// needs; "" if it has none.
 func (e *execution) foundDigest() string {
 	process := e.process.Load()
 	if process == nil {
@@ -194,22 +190,21 @@ func (e *execution) failed(err error) verdict {
 	return v
 }
 
-// death is the error of a trainer process that died, if it tells how.
+// death is the error of a trainer process that died.
 type death interface {
 	error
-	// Killed reports whether a signal from outside ended the process, which this
-	// worker did not send.
+	// Killed reports whether a signal ended the process that this worker did not send.
 	Killed() bool
 }
 
-// killed reports whether a signal that nobody here sent ended the trainer.
+// killed reports whether a signal that this worker did not send ended the trainer.
 func (e *execution) killed(err error) bool {
-	var d death
-	return errors.As(err, &d) && d.Killed()
+	d, ok := errors.AsType[death](err)
+	return ok && d.Killed()
 }
 
-// starved returns what the trial used of memory, if its trainer was killed and
-// had more than its slot has: then it is the trial's doing that memory ran out.
+// starved returns the memory of a killed trainer if it exceeded the slot's: then the trial caused
+// the lack of memory.
 func (e *execution) starved(err error) *memoryError {
 	limit := e.slot.worker.options.Memory
 	process := e.process.Load()
@@ -222,7 +217,7 @@ func (e *execution) starved(err error) *memoryError {
 	return nil
 }
 
-// diskFull reports whether a trainer says that the disk is full, and it is.
+// diskFull reports whether a trainer failed because the disk is full, which is checked.
 func (e *execution) diskFull(err error) bool {
 	full := syscall.ENOSPC.Error()
 	if !errors.Is(err, syscall.ENOSPC) && !strings.Contains(err.Error(), full) && !strings.Contains(e.stderr(), full) {

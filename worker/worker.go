@@ -1,11 +1,13 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +17,7 @@ import (
 	"sweep/sweep/wire"
 )
 
-// stopGrace is longer than trainer processes that watch themselves take.
+// stopGrace is longer than trainer processes with their own watchdog take to stop.
 const stopGrace = 8 * time.Second
 
 // Options are the settings of a Worker.
@@ -33,14 +35,14 @@ type Options struct {
 	// Memory is what a trial may use, in bytes; 0 sets no limit. Rounded down by
 	// sweep.RoundMemory it is what the worker offers, and one that uses more is ended.
 	Memory int64
-	// Labels are what sweeps can require of a worker besides.
+	// Labels are further properties that sweeps can require of a worker.
 	Labels map[string]string
 	// DataDir holds the data sets, CheckpointDir the checkpoints of trials that
 	// were interrupted here.
 	DataDir, CheckpointDir string
-	// Artifacts is where artifacts go; those that sweeps ask for are missing without.
+	// Artifacts stores the artifacts of trials. Without it they are missing.
 	Artifacts *artifact.Store
-	// Grace is how long a drain lets running trials go on.
+	// Grace is how long running trials may continue during a drain.
 	Grace time.Duration
 	// MachineFailures is how many of the machine's failures in a row, over
 	// different trials, make the worker stop; 3 if not positive.
@@ -64,17 +66,17 @@ type Worker struct {
 	backlog   *backlog
 	puller    *puller
 	reporter  *reporter
-	// fullLogged is when the log was told that the artifact store is full, in Unix nanoseconds.
+	// fullLogged is when a full artifact store was last logged, in Unix nanoseconds.
 	fullLogged atomic.Int64
 	heartbeats *heartbeats
-	// headers are those of the checkpoints that were there at the last look.
+	// headers are those of the checkpoints of the last heartbeat.
 	headers headers
 	metrics *metrics
-	// draining says that no further job is pulled.
+	// draining means that no further job is pulled.
 	draining atomic.Bool
 }
 
-// BrokenError says that a worker stopped because its machine seems broken.
+// BrokenError means that a worker stopped because its machine seems broken.
 type BrokenError struct {
 	Worker   string
 	Failures int
@@ -101,12 +103,8 @@ func New(options Options) *Worker {
 		}
 		options.Name = fmt.Sprintf("%s-%d", host, os.Getpid())
 	}
-	if options.Pool == "" {
-		options.Pool = sweep.DefaultPool
-	}
-	if options.Slots < 1 {
-		options.Slots = 1
-	}
+	options.Pool = cmp.Or(options.Pool, sweep.DefaultPool)
+	options.Slots = max(options.Slots, 1)
 	if options.MachineFailures < 1 {
 		options.MachineFailures = 3
 	}
@@ -129,12 +127,11 @@ func New(options Options) *Worker {
 	return w
 }
 
-// Run pulls and runs trials until ctx ends, which drains: no further job is
-// pulled, running trials may go on for Grace, then they are stopped, their
-// checkpoints kept, and given back; what the server does not take then within
-// resultTimeout is run again elsewhere. It returns nil after a drain. If the machine
-// seems broken it takes no more jobs, lets what runs go on to its end, and
-// returns a *BrokenError.
+// Run pulls and runs trials until ctx ends, which drains: no further job is pulled, running trials
+// may continue for Grace, then they are stopped and released; their checkpoints are kept. Results
+// that the server does not accept within resultTimeout after that are lost, and the trials run
+// again elsewhere. Run returns nil after a drain. If the machine seems broken, it takes no more
+// jobs, waits for the running trials, and returns a *BrokenError.
 func (w *Worker) Run(ctx context.Context) error {
 	pulling, stopPulling := context.WithCancel(ctx)
 	defer stopPulling()
@@ -175,17 +172,17 @@ func (w *Worker) Run(ctx context.Context) error {
 		slots.Go(func() {
 			failures[i] = s.run(pulling, running)
 			if failures[i] != nil {
-				stopPulling() // the others end too, after what they run
+				stopPulling() // the other slots end after their trials
 			}
 		})
 	}
 	stopped, reported := make(chan struct{}), make(chan struct{})
 	go func() {
 		pullers.Wait()
-		w.returnJobs(w.backlog, func(time.Duration) bool { return true })
+		w.returnJobs(w.backlog, -1)
 		slots.Wait()
 		for _, s := range w.slots {
-			w.returnJobs(s.prefetched, func(time.Duration) bool { return true })
+			w.returnJobs(s.prefetched, -1)
 		}
 		close(stopped)
 		w.reporter.close()
@@ -208,23 +205,21 @@ func (w *Worker) Run(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// within reports whether something is done before a time is over.
+// within waits for done up to a time, and reports whether it was closed.
 func within(d time.Duration, done <-chan struct{}) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-done:
 		return true
-	case <-timer.C:
+	case <-time.After(d):
 		return false
 	}
 }
 
-// cancel stops what runs, or waits to run, of a sweep: the named trials, or all
-// if none is named.
+// cancel stops the running and drops the waiting trials of a sweep: those with the indices, or
+// all if there are none.
 func (w *Worker) cancel(id string, indices []int64) {
 	named := func(trial sweep.TrialID) bool {
-		return trial.Sweep == id && (len(indices) == 0 || contains(indices, trial.Index))
+		return trial.Sweep == id && (len(indices) == 0 || slices.Contains(indices, trial.Index))
 	}
 	var waiting []*wire.Delivery
 	for b := range w.backlogs {
@@ -236,7 +231,9 @@ func (w *Worker) cancel(id string, indices []int64) {
 		}
 	}
 	for _, s := range w.slots {
-		s.cancel(named)
+		if e := s.current(); e != nil && named(e.delivery.TrialID) {
+			e.abandon(errCancelled)
+		}
 	}
 }
 
@@ -252,37 +249,31 @@ func (w *Worker) backlogs(yield func(*backlog) bool) {
 	}
 }
 
-// returnJobs has those jobs delivered again that wait for a time that is too long.
-func (w *Worker) returnJobs(b *backlog, tooLong func(waited time.Duration) bool) {
-	for _, d := range b.remove(func(_ *wire.Delivery, waited time.Duration) bool { return tooLong(waited) }) {
-		w.returnJob(d)
+// returnJobs returns jobs that have waited longer than a time to the queue.
+func (w *Worker) returnJobs(b *backlog, longer time.Duration) {
+	for _, d := range b.remove(func(_ *wire.Delivery, waited time.Duration) bool { return waited > longer }) {
+		if err := d.NakWithDelay(returnDelay); err != nil {
+			w.log.Warn("job not returned to the queue", "trial", d.TrialID, "error", err)
+		}
 	}
 }
 
-// request is what the trainer is asked of a job, from the beginning.
+// request returns the trainer's request for a job, without a checkpoint.
 func (w *Worker) request(d *wire.Delivery) sweep.TrainRequest {
 	return sweep.TrainRequest{Trial: d.Trial, DataDir: w.options.DataDir, Points: d.Limits.Points, Script: d.Script,
 		Artifacts: d.Artifacts}
 }
 
-// returnJob has a job that no slot runs delivered again.
-func (w *Worker) returnJob(d *wire.Delivery) {
-	if err := d.NakWithDelay(returnDelay); err != nil {
-		w.log.Warn("job not returned to the queue", "trial", d.TrialID, "error", err)
-	}
-}
-
 const (
-	// watchInterval is how often running trials are looked after.
+	// watchInterval is how often running trials are checked.
 	watchInterval = 100 * time.Millisecond
-	// returnDelay is after what a job that is returned may come again.
+	// returnDelay delays the redelivery of a returned job.
 	returnDelay = 10 * time.Millisecond
 )
 
-// watch looks after what runs and waits here until ctx ends: it tells the server
-// every Renewal that the jobs are in progress, announces trials that
-// take longer, ends those that use too much memory, and returns jobs that wait
-// too long.
+// watch checks the jobs here until ctx ends: every Renewal it tells the server that they are in
+// progress, it announces trials that take longer, stops those that use too much memory, and
+// returns jobs that wait too long.
 func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -296,7 +287,7 @@ func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
 		free, _ := w.backlog.room()
 		for b := range w.backlogs {
 			if b != w.backlog || free == 0 {
-				w.returnJobs(b, func(waited time.Duration) bool { return waited > longestWait })
+				w.returnJobs(b, longestWait)
 			}
 		}
 		due := time.Since(renewed) >= w.wire.Renewal()
@@ -326,7 +317,7 @@ func (w *Worker) inProgress(d *wire.Delivery) {
 	}
 }
 
-// Status tells what the worker offers and what each slot is doing.
+// Status returns what the worker offers and what each slot runs.
 func (w *Worker) Status() wire.WorkerStatus {
 	host, err := os.Hostname()
 	if err != nil {
