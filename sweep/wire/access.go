@@ -13,24 +13,23 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Access says where a cluster's NATS servers are, and as whom a party comes.
-// The fields but Addresses may be empty.
+// Access has the addresses of a cluster's NATS servers and a party's credentials. All fields but
+// Addresses may be empty.
 type Access struct {
-	// Addresses are the servers', separated by commas, as nats://HOST:4222. They
-	// may have user and password, or a token.
+	// Addresses are the servers', separated by commas, as nats://HOST:4222. They may contain
+	// user and password, or a token.
 	Addresses string
 	// Credentials is a file with a user's JWT and seed, NKey one with a seed alone.
 	Credentials, NKey string
-	// Certificate and Key are files with the party's own certificate and its key,
-	// CA one with the certificates of who signs the servers'.
+	// Certificate and Key are files with the party's certificate and its key, CA one with the
+	// certificates of the servers' authority.
 	Certificate, Key, CA string
-	// Inbox begins the subjects on which answers come; nats.go's if empty. The
-	// server lets a user hear his own only: see deploy/nats.
+	// Inbox is the prefix of the subjects of answers; nats.go's if empty. The server lets
+	// users subscribe to their own only: see deploy/nats.
 	Inbox string
 }
 
-// The beginnings of inboxes, a party each: who may hear one party's answers does
-// not hear another's.
+// The prefixes of inboxes, one for each party: a party cannot receive another's answers.
 const (
 	CoordinatorInbox = inboxes + "coordinator"
 	ClientInbox      = inboxes + "client"
@@ -39,27 +38,27 @@ const (
 	workerInboxes = inboxes + "worker."
 )
 
-// WorkerInbox begins the inboxes of a pool's workers.
+// WorkerInbox is the prefix of the inboxes of a pool's workers.
 func WorkerInbox(pool string) string { return workerInboxes + pool }
 
-// isClientInbox reports whether a request wants its answer where clients hear
-// theirs. Who answers elsewhere does what he may do and the asker may not: the
-// asker could name a job's subject, or one by which a stream is emptied.
+// isClientInbox reports whether the answer to a request goes to a client's inbox. An answer is
+// published with the rights of the answering party: to another subject, such as a job's or one
+// that purges a stream, the client may not be allowed to publish.
 func isClientInbox(reply string) bool {
 	return strings.HasPrefix(reply, inboxes) && !strings.HasPrefix(reply, workerInboxes) &&
 		!strings.HasPrefix(reply, CoordinatorInbox+".")
 }
 
-// isWorkerInbox reports the same of a worker's heartbeat.
+// isWorkerInbox reports whether the answer to a heartbeat goes to a worker's inbox.
 func isWorkerInbox(reply string) bool {
 	return strings.HasPrefix(reply, inboxes) && !strings.HasPrefix(reply, ClientInbox+".") &&
 		!strings.HasPrefix(reply, CoordinatorInbox+".")
 }
 
-// AuthorizationError says that the servers refuse a party. Trying again does not
-// help until somebody changes something.
+// AuthorizationError means that the servers refuse a party. Retrying does not help until settings
+// are changed.
 type AuthorizationError struct {
-	// Servers are those asked, without passwords.
+	// Servers are their addresses, without passwords.
 	Servers string
 	Err     error
 }
@@ -77,8 +76,7 @@ func (e *AuthorizationError) Error() string {
 			"--nats-key)? (%v)", e.Servers, e.Err)
 	case errors.Is(e.Err, nats.ErrSecureConnWanted):
 		return fmt.Sprintf("NATS at %s speaks no TLS: it has none, or this is another server (%v)", e.Servers, e.Err)
-	case errors.Is(e.Err, nats.ErrAuthExpired), errors.Is(e.Err, nats.ErrAccountAuthExpired),
-		errors.Is(e.Err, nats.ErrAuthRevoked):
+	case isAny(e.Err, nats.ErrAuthExpired, nats.ErrAccountAuthExpired, nats.ErrAuthRevoked):
 		return fmt.Sprintf("NATS at %s does not take these credentials any more: ask for new ones (%v)",
 			e.Servers, e.Err)
 	}
@@ -89,33 +87,26 @@ func (e *AuthorizationError) Error() string {
 // Unwrap returns nats.go's error.
 func (e *AuthorizationError) Unwrap() error { return e.Err }
 
-// refused returns an AuthorizationError if that is what an attempt to connect
-// has come to, else nil.
+// refused returns an AuthorizationError if a failed attempt to connect was refused, else nil.
 func (a *Access) refused(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, refusal := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked,
-		nats.ErrAccountAuthExpired,
-		nats.ErrNkeysNotSupported, nats.ErrSecureConnWanted} {
-		if errors.Is(err, refusal) {
-			return &AuthorizationError{Redacted(a.Addresses), err}
-		}
-	}
-	if text := err.Error(); isTLS(text) || strings.Contains(text, "x509: ") {
+	text := err.Error()
+	if isTLS(text) || strings.Contains(text, "x509: ") || isAny(err, nats.ErrAuthorization, nats.ErrAuthExpired,
+		nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrNkeysNotSupported, nats.ErrSecureConnWanted) {
 		return &AuthorizationError{Redacted(a.Addresses), err}
 	}
 	return nil
 }
 
-// isTLS reports whether an error's text is about TLS: the errors of the server's
-// side have no type of their own.
+// isTLS reports whether an error's text is about TLS: errors of the server have no type.
 func isTLS(text string) bool {
 	return strings.Contains(text, "tls: ") || strings.Contains(text, "tls error")
 }
 
-// options are those of a connection. What cannot be read is an error that says
-// which file it is, or that it is the addresses, which are not repeated.
+// options returns the options of a connection. Errors name the file that cannot be read, and do not
+// quote addresses.
 func (a *Access) options() ([]nats.Option, error) {
 	if err := a.checkAddresses(); err != nil {
 		return nil, err
@@ -125,7 +116,7 @@ func (a *Access) options() ([]nats.Option, error) {
 		return nil, errors.New("--nats-creds and --nats-nkey: a user has one of them")
 	}
 	if a.Credentials != "" {
-		text, err := readSecret("--nats-creds", a.Credentials)
+		text, err := readFile("--nats-creds", a.Credentials)
 		if err != nil {
 			return nil, err
 		}
@@ -134,11 +125,11 @@ func (a *Access) options() ([]nats.Option, error) {
 			return nil, fmt.Errorf("--nats-creds: %s holds no user's JWT and seed, as \"nsc generate creds\" writes "+
 				"them; a seed alone is for --nats-nkey", a.Credentials)
 		}
-		// Read again for each connection: credentials that are renewed are used.
+		// The file is read for each connection, so that renewed credentials are used.
 		options = append(options, nats.UserCredentials(a.Credentials))
 	}
 	if a.NKey != "" {
-		if _, err := readSecret("--nats-nkey", a.NKey); err != nil {
+		if _, err := readFile("--nats-nkey", a.NKey); err != nil {
 			return nil, err
 		}
 		option, err := nats.NkeyOptionFromSeed(a.NKey)
@@ -158,9 +149,9 @@ func (a *Access) options() ([]nats.Option, error) {
 		options = append(options, nats.ClientCert(a.Certificate, a.Key))
 	}
 	if a.CA != "" {
-		text, err := os.ReadFile(a.CA)
+		text, err := readFile("--nats-ca", a.CA)
 		if err != nil {
-			return nil, fmt.Errorf("--nats-ca: %w", err)
+			return nil, err
 		}
 		if !x509.NewCertPool().AppendCertsFromPEM(text) {
 			return nil, fmt.Errorf("--nats-ca: %s holds no certificate in PEM", a.CA)
@@ -178,20 +169,17 @@ func (a *Access) options() ([]nats.Option, error) {
 	return options, nil
 }
 
-// readSecret reads a file that a setting names.
-func readSecret(setting, path string) ([]byte, error) {
+// readFile reads the file of a setting.
+func readFile(setting, path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", setting, err)
-	}
-	return text, nil
+	return text, wrap(err, "%s", setting)
 }
 
-// schemes are those of NATS.
+// schemes are those of NATS addresses.
 var schemes = map[string]bool{"nats": true, "tls": true, "ws": true, "wss": true}
 
-// checkAddresses reports whether the addresses can be read. The errors of
-// url.Parse repeat them, passwords included, in pieces too: they are not shown.
+// checkAddresses returns an error if the addresses cannot be read. It does not include the errors
+// of url.Parse, which quote parts of them, passwords included.
 func (a *Access) checkAddresses() error {
 	if strings.TrimSpace(a.Addresses) == "" {
 		return errors.New("no address of a NATS server: expected nats://HOST:4222")

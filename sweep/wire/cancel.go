@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -15,27 +14,23 @@ type cancelMessage struct {
 	Indices []int64 `json:"indices,omitempty"`
 }
 
-// Cancel tells all workers to stop running these trials of a sweep, all of them
-// if none is named. It is a broadcast: a worker that does not hear it goes on
-// to a result that comes too late, which does no harm.
+// Cancel tells all workers to stop trials of a sweep: those with the indices, or all if there are
+// none. A worker that does not receive the broadcast reports a result too late, which does no harm.
 func (w *Wire) Cancel(id string, indices ...int64) error {
 	data, err := json.Marshal(cancelMessage{Version, indices})
 	if err == nil {
 		err = CheckToken("sweep", id)
 	}
-	if err != nil {
-		return fmt.Errorf("cancel sweep %s: %w", id, err)
+	if err == nil {
+		err = w.conn.Publish("sweep.cancel."+id, data)
 	}
-	if err := w.conn.Publish("sweep.cancel."+id, data); err != nil {
-		return fmt.Errorf("cancel sweep %s: %w", id, err)
-	}
-	return nil
+	return wrap(err, "cancel sweep %s", id)
 }
 
-// Cancellations calls stop for each cancellation until the subscription is
-// ended; it is called from one goroutine of the connection.
+// Cancellations calls stop for each cancellation, from one goroutine of the connection, until
+// unsubscribe is called.
 func (w *Wire) Cancellations(stop func(id string, indices []int64)) (unsubscribe func() error, err error) {
-	s, err := w.conn.Subscribe("sweep.cancel.*", func(m *nats.Msg) {
+	return w.subscribe("cancellations", "sweep.cancel.*", func(m *nats.Msg) {
 		var c cancelMessage
 		if err := json.Unmarshal(m.Data, &c); err != nil || c.Version != Version {
 			w.malformed.Add(1)
@@ -45,8 +40,4 @@ func (w *Wire) Cancellations(stop func(id string, indices []int64)) (unsubscribe
 		}
 		stop(strings.TrimPrefix(m.Subject, "sweep.cancel."), c.Indices)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("subscribe to cancellations: %w", err)
-	}
-	return s.Unsubscribe, nil
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -20,24 +21,23 @@ import (
 	"sweep/sweep"
 )
 
-// Client speaks to the active coordinator. It is a Controller and a
-// sweep.Reader whose errors have the same text, and mean the same to errors.Is
-// and errors.As, as the coordinator's own.
+// Client sends requests to the active coordinator. It is a Controller and a sweep.Reader. Its errors
+// have the text of the coordinator's, and the same results of errors.Is and errors.As.
 type Client struct {
 	conn     *nats.Conn
 	version  int
 	patience time.Duration
 	silence  time.Duration
 	problem  atomic.Pointer[string]
-	// permissions tells requests that the server refuses them.
+	// permissions ends requests that the server denies.
 	permissions permissions
 }
 
 const (
-	// patience is how long a client waits for a coordinator to come: longer than
-	// a standby takes.
+	// patience is how long a client waits for a coordinator: longer than a standby takes to
+	// lead.
 	patience = 10 * time.Second
-	// compressFrom is the size of a request from which it is compressed.
+	// compressFrom is the size in bytes from which a request is compressed.
 	compressFrom = 8 << 10
 )
 
@@ -48,14 +48,13 @@ func NewClient(conn *nats.Conn) *Client {
 	return c
 }
 
-// Submit implements Controller. Without a key the submission gets one, so that
-// it can be sent again.
+// Submit implements Controller. It gives a submission without a key one, so that it can be sent
+// again.
 func (c *Client) Submit(ctx context.Context, submission *sweep.Submission, requireWorkers bool) (Submitted, error) {
-	a, err := insist(ctx, c, submitSweep, submitRequest{keyed(submission), requireWorkers})
-	return Submitted(a), err
+	return insist(ctx, c, submitSweep, submitRequest{keyed(submission), requireWorkers})
 }
 
-// Extend implements Controller, likewise.
+// Extend implements Controller. It adds a key like Submit.
 func (c *Client) Extend(ctx context.Context, id string, submission *sweep.Submission) (points int64, err error) {
 	a, err := insist(ctx, c, extendSweep, extendRequest{sweepRef{id}, keyed(submission)})
 	return a.Points, err
@@ -71,12 +70,12 @@ func keyed(s *sweep.Submission) *sweep.Submission {
 	return &copied
 }
 
-// insist asks for what has a key: a request whose answer was lost is made again.
+// insist sends a request with a key, again if the answer was lost.
 func insist[Q, A any](ctx context.Context, c *Client, o operation[Q, A], q Q) (a A, err error) {
 	for attempt := 1; ; attempt++ {
 		a, err = o.ask(ctx, c, q)
-		var away *UnreachableError
-		if attempt == 3 || !errors.As(err, &away) || !away.Delivered {
+		away, ok := errors.AsType[*UnreachableError](err)
+		if attempt == 3 || !ok || !away.Delivered {
 			return a, err
 		}
 	}
@@ -88,7 +87,7 @@ func (c *Client) Pause(ctx context.Context, id string) error {
 	return err
 }
 
-// Resume lets a paused sweep go on.
+// Resume resumes a paused sweep.
 func (c *Client) Resume(ctx context.Context, id string) error {
 	_, err := resumeSweep.ask(ctx, c, sweepRef{id})
 	return err
@@ -100,7 +99,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (stopped int, err error)
 	return int(a.Trials), err
 }
 
-// Retry puts failed and cancelled trials back and returns their number.
+// Retry requeues failed and cancelled trials and returns their number.
 func (c *Client) Retry(ctx context.Context, id string) (trials int64, err error) {
 	a, err := retrySweep.ask(ctx, c, sweepRef{id})
 	return a.Trials, err
@@ -117,7 +116,7 @@ func (c *Client) Delete(ctx context.Context, id string) (removed sweep.Removed, 
 	return deleteSweep.ask(ctx, c, sweepRef{id})
 }
 
-// Prune removes what ended sweeps are not to keep.
+// Prune removes data of ended sweeps that the retention does not keep.
 func (c *Client) Prune(ctx context.Context, keep sweep.Retention) (removed sweep.Removed, err error) {
 	return pruneSweeps.ask(ctx, c, pruneRequest{&keep})
 }
@@ -140,7 +139,7 @@ func (c *Client) CheckArtifacts(ctx context.Context, query sweep.ArtifactQuery, 
 	return listArtifacts.each(ctx, c, artifactsRequest{&query, check}, yield)
 }
 
-// Artifact implements Controller. What comes is held to its record here again.
+// Artifact implements Controller. It verifies the digest again.
 func (c *Client) Artifact(ctx context.Context, id sweep.TrialID, name string, from int64,
 	out io.Writer) (record *sweep.ArtifactRecord, err error) {
 	h := sha256.New()
@@ -159,7 +158,7 @@ func (c *Client) Artifact(ctx context.Context, id sweep.TrialID, name string, fr
 		return nil, fmt.Errorf("artifact %s/%s: the coordinator's answer has no end", id, name)
 	case from == 0 && hex.EncodeToString(h.Sum(nil)) != record.Digest:
 		return nil, &sweep.DamagedError{Artifact: id.String() + "/" + name, Store: "the coordinator's answer",
-			Problem: "its digest is another"}
+			Problem: "its digest does not match"}
 	}
 	return record, nil
 }
@@ -205,7 +204,7 @@ func (c *Client) Trial(ctx context.Context, id sweep.TrialID) (*sweep.TrialRecor
 // Trials implements sweep.Reader.
 func (c *Client) Trials(ctx context.Context, query sweep.TrialQuery, yield func(*sweep.TrialRecord) error) error {
 	q := &trialQuery{TrialQuery: query, Values: make([]value, len(query.Where))}
-	q.Where = append([]sweep.TrialCondition(nil), query.Where...)
+	q.Where = slices.Clone(query.Where)
 	for i := range q.Where {
 		q.Values[i], q.Where[i].Value = value{q.Where[i].Value}, nil
 	}
@@ -240,7 +239,7 @@ func (c *Client) QuerySweep(ctx context.Context, id, sql string, yield func(colu
 	})
 }
 
-// request makes a request and calls next to read each value of the answer.
+// request sends a request and calls next to read each value of the answer.
 func (c *Client) request(ctx context.Context, name string, request any, next func(*json.Decoder) error) error {
 	m, err := c.message(name, request)
 	if err != nil {
@@ -248,15 +247,13 @@ func (c *Client) request(ctx context.Context, name string, request any, next fun
 	}
 	for start := time.Now(); ; {
 		err := c.converse(ctx, m, next)
-		var away *UnreachableError
-		if !errors.As(err, &away) || away.Delivered || time.Since(start) > c.patience {
+		away, ok := errors.AsType[*UnreachableError](err)
+		if !ok || away.Delivered || time.Since(start) > c.patience {
 			return err
 		}
-		// A standby may be about to take over.
-		select {
-		case <-time.After(reconnectWait):
-		case <-ctx.Done():
-			return ctx.Err()
+		// A standby may be about to lead.
+		if err := pause(ctx, reconnectWait); err != nil {
+			return err
 		}
 	}
 }
@@ -304,7 +301,7 @@ func (c *Client) converse(ctx context.Context, m *nats.Msg, next func(*json.Deco
 	for values.More() {
 		if err := next(values); err != nil {
 			if broken := answer.broken(); broken != nil {
-				return broken // a value that was cut off
+				return broken // the value was cut off
 			}
 			return err
 		}

@@ -14,21 +14,20 @@ import (
 )
 
 const (
-	// reconnectWait paces attempts to find a server again, with up to half of it
-	// more by chance so that a thousand workers do not come at once.
+	// reconnectWait is the time between attempts to reconnect, plus up to half of it at random
+	// so that a thousand workers do not reconnect at once.
 	reconnectWait = 250 * time.Millisecond
-	// pingInterval finds a server that went without a word within twice its time.
+	// pingInterval bounds the time until a vanished server is noticed: twice as long.
 	pingInterval = 5 * time.Second
-	// connectWait is how long a client looks for a server before it gives up.
+	// connectWait is how long a client tries to connect before it gives up.
 	connectWait = 3 * time.Second
 )
 
-// Connect returns a daemon's connection. It does not wait for servers that are
-// away: the connection is made when there is one, and again whenever it breaks.
-// Each time it says so in the log, once. Errors are those that do not pass by
-// themselves: an address or a file that cannot be read, and servers that refuse
-// the party, an *AuthorizationError. Servers that refuse it later are tried again,
-// since their settings may be mended, and the log says so.
+// Connect returns a daemon's connection. It does not wait for unreachable servers: the connection is
+// made when one answers, and again whenever it breaks, which is logged. It fails only if retrying
+// does not help: if an address or a file cannot be read, or with an *AuthorizationError if the
+// servers refuse the party. If they refuse it later, that is logged and retried, since their
+// settings may be corrected.
 func Connect(access Access, name string, log *slog.Logger) (*nats.Conn, error) {
 	options, err := access.options()
 	if err != nil {
@@ -62,7 +61,7 @@ func Connect(access Access, name string, log *slog.Logger) (*nats.Conn, error) {
 	if refused := access.refused(err); refused != nil {
 		return nil, refused
 	}
-	// The client tells nobody why it is refused before its first connection.
+	// nats.go reports no refusals before the first connection.
 	var waiting atomic.Pointer[nats.Conn]
 	conn, err = nats.Connect(access.Addresses, append(options, nats.RetryOnFailedConnect(true),
 		nats.CustomReconnectDelay(func(int) time.Duration {
@@ -81,13 +80,11 @@ func Connect(access Access, name string, log *slog.Logger) (*nats.Conn, error) {
 	return conn, nil
 }
 
-// reporter logs what a connection's server says, refusals once each.
+// reporter logs the errors of a connection, each refusal once.
 type reporter struct {
 	access Access
 	log    *slog.Logger
-
-	lock sync.Mutex
-	said map[string]bool
+	logged sync.Map // texts of refusals
 }
 
 func (r *reporter) report(err error) {
@@ -99,28 +96,21 @@ func (r *reporter) report(err error) {
 		r.log.Warn("NATS", "error", err)
 		return
 	}
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	if r.said[err.Error()] {
-		return
+	if _, logged := r.logged.LoadOrStore(err.Error(), true); !logged {
+		r.log.Error("NATS refuses", "error", err)
 	}
-	if r.said == nil {
-		r.said = map[string]bool{}
-	}
-	r.said[err.Error()] = true
-	r.log.Error("NATS refuses", "error", err)
 }
 
-// Dial returns a client's connection. It gives up after a few seconds, or when
-// ctx ends; a connection that breaks later is made again. Servers that refuse the
-// party are an *AuthorizationError, at once.
+// Dial returns a client's connection. It gives up after connectWait, when ctx ends, or with an
+// *AuthorizationError if the servers refuse the party. A connection that breaks later is restored.
 func Dial(ctx context.Context, access Access, name string) (*nats.Conn, error) {
 	options, err := access.options()
 	if err != nil {
 		return nil, err
 	}
 	options = append(append(options, nats.Name(name)), reconnecting()...)
-	options = append(options, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // a Client hears it
+	// A Client handles errors itself.
+	options = append(options, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	for start := time.Now(); ; {
 		conn, err := nats.Connect(access.Addresses, options...)
 		if err == nil {
@@ -135,10 +125,8 @@ func Dial(ctx context.Context, access Access, name string) (*nats.Conn, error) {
 		if !errors.Is(err, nats.ErrNoServers) || time.Since(start) > connectWait {
 			return nil, fmt.Errorf("NATS cannot be reached at %s: %w", Redacted(access.Addresses), err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(reconnectWait):
+		if err := pause(ctx, reconnectWait); err != nil {
+			return nil, err
 		}
 	}
 }

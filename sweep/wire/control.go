@@ -65,10 +65,10 @@ type Controller interface {
 
 // Submitted is the answer to a submission.
 type Submitted struct {
-	Sweep  string
-	Points int64
+	Sweep  string `json:"sweep,omitempty"`
+	Points int64  `json:"points,omitempty"`
 	// Waiting tells the user why none of the sweep's trials can run yet; empty if one can.
-	Waiting string
+	Waiting string `json:"waiting,omitempty"`
 }
 
 const (
@@ -171,10 +171,7 @@ func (s *Control) handle(r micro.Request) {
 		s.wire.log.Debug("request left to the active coordinator", "subject", r.Subject())
 		return
 	}
-	if !isClientInbox(r.Reply()) {
-		s.wire.malformed.Add(1)
-		s.wire.log.Error("request dropped: its reply subject is no client's inbox", "subject", r.Subject(),
-			"reply", r.Reply())
+	if !s.wire.isClients(r) {
 		return
 	}
 	select {
@@ -186,6 +183,16 @@ func (s *Control) handle(r micro.Request) {
 		defer func() { <-s.places }()
 		s.answer(r)
 	})
+}
+
+// isClients reports whether the answer to a request goes to a client's inbox, and logs it if not.
+func (w *Wire) isClients(r micro.Request) bool {
+	if isClientInbox(r.Reply()) {
+		return true
+	}
+	w.malformed.Add(1)
+	w.log.Error("request dropped: its reply subject is no client's inbox", "subject", r.Subject(), "reply", r.Reply())
+	return false
 }
 
 // errStopping answers requests that are interrupted by the end of the coordinator.

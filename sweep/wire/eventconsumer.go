@@ -95,43 +95,38 @@ func (c *EventConsumer) Fetch(ctx context.Context, wait time.Duration) (*EventBa
 
 // fetch sends a pull request and adds the messages that arrive to the batch.
 func (c *EventConsumer) fetch(ctx context.Context, request pullRequest, batch *EventBatch) error {
-	if err := c.puller.request(request); err != nil {
-		return err
+	more, err := c.puller.pull(ctx, request, func(m *nats.Msg) { c.add(batch, m) })
+	batch.Full = request.NoWait && more
+	if isTimeout(err) && ctx.Err() == nil {
+		return nil
 	}
-	messages := 0
-	c.puller.cut = false
-	for {
-		m, err := c.puller.next(ctx, time.Duration(request.Expires)+pullMargin)
-		if err != nil || m == nil {
-			batch.Full = request.NoWait && (messages == request.Batch || c.puller.cut)
-			if isTimeout(err) && ctx.Err() == nil {
-				return nil
-			}
-			return wrap(err, "fetch events")
+	return wrap(err, "fetch events")
+}
+
+// add adds a message to the batch.
+func (c *EventConsumer) add(batch *EventBatch, m *nats.Msg) {
+	w := c.puller.wire
+	if m.Subject == probeSubject {
+		if err := w.conn.Publish(m.Reply, []byte(answerDone)); err != nil {
+			w.log.Debug("probe not acknowledged", "error", err)
 		}
-		messages++
-		if m.Subject == probeSubject {
-			if err := c.puller.wire.conn.Publish(m.Reply, []byte(answerDone)); err != nil {
-				c.puller.wire.log.Debug("probe not acknowledged", "error", err)
-			}
+		return
+	}
+	decoded, err := decodeEvents(m.Subject, m.Data)
+	if err != nil {
+		w.refuse(m, err)
+		return
+	}
+	for _, e := range decoded.Events {
+		if err := checkEvent(&e); err != nil {
+			w.malformed.Add(1)
+			batch.Bad = append(batch.Bad, BadEvent{e, decoded.Pool, err})
 			continue
 		}
-		decoded, err := decodeEvents(m.Subject, m.Data)
-		if err != nil {
-			c.puller.wire.refuse(m, err)
-			continue
-		}
-		for _, e := range decoded.Events {
-			if err := checkEvent(&e); err != nil {
-				c.puller.wire.malformed.Add(1)
-				batch.Bad = append(batch.Bad, BadEvent{e, decoded.Pool, err})
-				continue
-			}
-			batch.Events = append(batch.Events, e)
-			batch.Pools = append(batch.Pools, decoded.Pool)
-		}
-		batch.replies = append(batch.replies, m.Reply)
+		batch.Events = append(batch.Events, e)
+		batch.Pools = append(batch.Pools, decoded.Pool)
 	}
+	batch.replies = append(batch.replies, m.Reply)
 }
 
 // Ack removes the batch's messages from the stream. If an acknowledgement is lost, its events
@@ -149,11 +144,9 @@ func (b *EventBatch) Ack() error {
 // because they are of a newer version, and the problem with the first. It is 0 if any other
 // message waits, for example one that is not acknowledged yet.
 func (w *Wire) NewerEvents(ctx context.Context) (n int64, problem error, err error) {
-	bound, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	stream, err := w.js.Stream(bound, EventsStream)
+	stream, err := w.eventStream(ctx)
 	if err != nil {
-		return 0, nil, fmt.Errorf("stream %s: %w", EventsStream, err)
+		return 0, nil, err
 	}
 	next := func(from uint64) (*jetstream.RawStreamMsg, error) {
 		bound, cancel := context.WithTimeout(ctx, answerTimeout)
@@ -169,7 +162,7 @@ func (w *Wire) NewerEvents(ctx context.Context) (n int64, problem error, err err
 			return 0, nil, fmt.Errorf("stream %s: %w", EventsStream, err)
 		}
 		_, unread := decodeEvents(m.Subject, m.Data)
-		if newer := (*newerError)(nil); m.Subject == probeSubject || !errors.As(unread, &newer) {
+		if _, newer := errors.AsType[*newerError](unread); m.Subject == probeSubject || !newer {
 			return 0, nil, nil
 		}
 		problem = cmp.Or(problem, unread)
@@ -177,13 +170,19 @@ func (w *Wire) NewerEvents(ctx context.Context) (n int64, problem error, err err
 	}
 }
 
-// EventCount returns the number of messages that the collector has not acknowledged.
-func (w *Wire) EventCount(ctx context.Context) (int64, error) {
+// eventStream returns the stream of events with its current state.
+func (w *Wire) eventStream(ctx context.Context) (jetstream.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	stream, err := w.js.Stream(ctx, EventsStream)
+	return stream, wrap(err, "stream %s", EventsStream)
+}
+
+// EventCount returns the number of messages that the collector has not acknowledged.
+func (w *Wire) EventCount(ctx context.Context) (int64, error) {
+	stream, err := w.eventStream(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("stream %s: %w", EventsStream, err)
+		return 0, err
 	}
 	return int64(stream.CachedInfo().State.Msgs), nil
 }

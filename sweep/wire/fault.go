@@ -80,7 +80,7 @@ func encodeFault(err error) []byte {
 			f.Kinds = append(f.Kinds, name)
 		}
 	}
-	if p := (*sweep.ParameterError)(nil); errors.As(err, &p) {
+	if p, ok := errors.AsType[*sweep.ParameterError](err); ok {
 		f.Parameter = p
 		if _, err := json.Marshal(p.Value); err != nil { // the text still has the value
 			f.Parameter = &sweep.ParameterError{Parameter: p.Parameter, Problem: p.Problem, Nearest: p.Nearest}
@@ -89,7 +89,7 @@ func encodeFault(err error) []byte {
 	errors.As(err, &f.Version)
 	errors.As(err, &f.Lost)
 	errors.As(err, &f.Damaged)
-	if data := (*sweep.DataError)(nil); errors.As(err, &data) {
+	if data, ok := errors.AsType[*sweep.DataError](err); ok {
 		f.Data = &dataFault{data.Dataset, data.Err.Error()}
 	}
 	encoded, err := json.Marshal(f)

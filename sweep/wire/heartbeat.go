@@ -99,28 +99,21 @@ func (w *Wire) SendHeartbeat(ctx context.Context, h Heartbeat) (*HeartbeatAnswer
 // HeartbeatRequests calls send when a coordinator requests a heartbeat of all workers,
 // after a random delay of up to a quarter of a second.
 func (w *Wire) HeartbeatRequests(send func()) (unsubscribe func() error, err error) {
-	s, err := w.conn.Subscribe(heartbeatRequest, func(*nats.Msg) {
+	return w.subscribe("heartbeat requests", heartbeatRequest, func(*nats.Msg) {
 		time.AfterFunc(rand.N(HeartbeatInterval/20), send)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("subscribe to heartbeat requests: %w", err)
-	}
-	return s.Unsubscribe, nil
 }
 
 // RequestHeartbeats asks all workers to send a heartbeat at once.
 func (w *Wire) RequestHeartbeats() error {
-	if err := w.conn.Publish(heartbeatRequest, nil); err != nil {
-		return fmt.Errorf("heartbeat request: %w", err)
-	}
-	return nil
+	return wrap(w.conn.Publish(heartbeatRequest, nil), "heartbeat request")
 }
 
 // ServeHeartbeats requests a heartbeat of all workers and calls heard for each that
 // arrives, from one goroutine of the connection, until stop is called. A nil answer
 // leaves the heartbeat to another coordinator.
 func (w *Wire) ServeHeartbeats(heard func(Heartbeat) *HeartbeatAnswer) (stop func(), err error) {
-	s, err := w.conn.Subscribe(heartbeatPrefix+">", func(m *nats.Msg) {
+	unsubscribe, err := w.subscribe("heartbeats", heartbeatPrefix+">", func(m *nats.Msg) {
 		var h heartbeatMessage
 		err := json.Unmarshal(m.Data, &h)
 		switch {
@@ -154,10 +147,10 @@ func (w *Wire) ServeHeartbeats(heard func(Heartbeat) *HeartbeatAnswer) (stop fun
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("subscribe to heartbeats: %w", err)
+		return nil, err
 	}
 	if err := w.RequestHeartbeats(); err != nil {
-		return nil, errors.Join(err, s.Unsubscribe())
+		return nil, errors.Join(err, unsubscribe())
 	}
-	return func() { _ = s.Unsubscribe() }, nil // fails only if the connection is closed
+	return func() { _ = unsubscribe() }, nil // fails only if the connection is closed
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/nats-io/nats.go"
@@ -40,12 +41,7 @@ func (j *Job) VolatileSet() map[string]bool {
 
 // VolatileOf lists a description's volatile metrics for a Job, sorted.
 func VolatileOf(d *sweep.Description) []string {
-	var names []string
-	for name := range d.Volatile() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(d.Volatile()))
 }
 
 // jobMessage is a job on the wire.
@@ -90,8 +86,8 @@ const publishPage = 4096
 // isDuplicate reports whether the server refused a job because the trial has one already.
 // All reasons for not storing a message have one code; only the text differs.
 func isDuplicate(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == errNotStored &&
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && api.ErrorCode == errNotStored &&
 		api.Description == "maximum messages per subject exceeded"
 }
 

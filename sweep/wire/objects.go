@@ -21,38 +21,34 @@ import (
 	"sweep/sweep"
 )
 
-// DefaultBucket begins the names of the buckets that artifacts go into.
+// DefaultBucket is the prefix of the names of the buckets of artifacts.
 const DefaultBucket = "SWEEP_ARTIFACTS"
 
 const (
-	// objectPart is the size of the objects that an artifact is cut into, in bytes:
-	// an upload that was interrupted goes on behind the last whole one. It is less
-	// than a server takes in before it has stored it.
+	// objectPart is the size in bytes of the objects of an artifact: an interrupted upload
+	// resumes after the last whole one. It is less than a server accepts unstored.
 	objectPart = 16 << 20
-	// partTimeout bounds the carrying of one.
+	// partTimeout bounds the transfer of one.
 	partTimeout = 2 * time.Minute
-	// abandonedAge is how old the pieces of an object that was never finished are when
-	// they are removed.
+	// abandonedAge is the age from which the pieces of an unfinished object are removed.
 	abandonedAge = time.Hour
-	// sizeKey is the artifact's size among what its first part says of itself.
+	// sizeKey is the key of the artifact's size in the metadata of its parts.
 	sizeKey = "sweep-size"
 )
 
-// Objects keeps artifacts in JetStream object stores, a bucket for each pool, so
-// that workers have nothing to do with the artifacts of others. It is an
-// artifact.Backend. An artifact is cut into the objects LOCATION/0, LOCATION/1, ….
+// Objects is an artifact.Backend in JetStream object stores. Each pool has a bucket, so that workers
+// cannot access the artifacts of other pools. An artifact is the objects LOCATION/0, LOCATION/1, ….
 type Objects struct {
 	wire *Wire
 	name string
-	// size is how many bytes each bucket may have; 0 means a share of the servers' storage.
+	// size is the limit of each bucket in bytes; 0 means a share of the servers' storage.
 	size int64
-	// boxes has the buckets that were opened, by name.
+	// boxes has the open buckets by name.
 	boxes sync.Map
 }
 
-// Objects returns the artifact store in the buckets NAME_POOL. Each may have size
-// bytes; if size is 0, Prepare gives a bucket without a bound a share of what the
-// servers store.
+// Objects returns the artifact store in the buckets NAME_POOL, limited to size bytes each. If size
+// is 0, Prepare limits an unlimited bucket to a share of the servers' storage.
 func (w *Wire) Objects(name string, size int64) (*Objects, error) {
 	if !bucketName.MatchString(name) {
 		return nil, fmt.Errorf("bucket %q: a name has letters, digits, _ and -", name)
@@ -65,7 +61,7 @@ var bucketName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 // Name implements artifact.Backend.
 func (o *Objects) Name() string { return "nats://" + o.name }
 
-// bucket is the name of a pool's bucket.
+// bucket returns the name of a pool's bucket.
 func (o *Objects) bucket(pool string) string {
 	if !bucketName.MatchString(pool) {
 		pool = "x" + hex.EncodeToString([]byte(pool))
@@ -85,7 +81,7 @@ func (o *Objects) open(ctx context.Context, location string) (*box, error) {
 	pool, _, _ := strings.Cut(location, "/")
 	b := &box{name: o.bucket(pool)}
 	if opened, ok := o.boxes.Load(b.name); ok {
-		return opened.(*box), nil // it is its name that counts, should it be made anew
+		return opened.(*box), nil // still valid if the bucket was created again
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -99,19 +95,18 @@ func (o *Objects) open(ctx context.Context, location string) (*box, error) {
 	return b, wrap(err, "bucket %s", b.name)
 }
 
-// part is the name of one of the objects of an artifact.
+// part returns the name of an object of an artifact.
 func part(location string, i int64) string { return location + "/" + strconv.FormatInt(i, 10) }
 
-// parts is how many objects an artifact is cut into.
+// parts returns the number of objects of an artifact.
 func parts(size int64) int64 { return max(1, (size+objectPart-1)/objectPart) }
 
-// isAbsent reports whether an error says that an object is not there, or not whole.
+// isAbsent reports whether an error means that an object does not exist, or is incomplete.
 func isAbsent(err error) bool {
-	return errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) ||
-		errors.Is(err, jetstream.ErrStreamNotFound)
+	return isAny(err, jetstream.ErrObjectNotFound, jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound)
 }
 
-// info loads what is said of an object, if all of its pieces are there.
+// info returns the description of an object, if all of its pieces exist.
 func (b *box) info(ctx context.Context, name string) (*jetstream.ObjectInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -131,7 +126,7 @@ func (b *box) info(ctx context.Context, name string) (*jetstream.ObjectInfo, err
 	return info, nil
 }
 
-// Write implements artifact.Backend. Parts that are there are not sent again.
+// Write implements artifact.Backend. It does not send existing parts again.
 func (o *Objects) Write(ctx context.Context, location string, content *io.SectionReader) error {
 	if !o.wire.conn.IsConnected() {
 		return nats.ErrConnectionReconnecting
@@ -140,7 +135,7 @@ func (o *Objects) Write(ctx context.Context, location string, content *io.Sectio
 	if err != nil {
 		return err
 	}
-	if content.Size() > objectPart { // what is smaller is soon known not to fit
+	if content.Size() > objectPart { // a smaller artifact fails soon if it does not fit
 		if _, err := b.info(ctx, part(location, 0)); isAbsent(err) {
 			if err := b.hasRoom(ctx, content.Size()); err != nil {
 				return err
@@ -172,7 +167,7 @@ func (b *box) write(ctx context.Context, name string, content *io.SectionReader,
 	case err != nil && !isAbsent(err):
 		return err
 	}
-	// Without a deadline each piece has the client's own.
+	// Without a deadline, the client's own timeout applies to each piece.
 	bound, cancel := context.WithCancel(ctx)
 	defer cancel()
 	timer := time.AfterFunc(partTimeout, cancel)
@@ -182,20 +177,17 @@ func (b *box) write(ctx context.Context, name string, content *io.SectionReader,
 	if _, full := fullCode(err); !full {
 		return err
 	}
-	// Its name may have had room though its pieces had none.
-	_ = b.purge(ctx, nameSubject(name)) // or it is an object that lacks pieces
+	// The description may have been stored though the pieces were not.
+	_ = b.purge(ctx, nameSubject(name)) // if this fails, the object is incomplete
 	return b.full(ctx, err)
 }
 
-// nameSubject is the end of the subject of what is said of an object.
+// nameSubject returns the end of the subject of an object's description.
 func nameSubject(name string) string { return "M." + base64.URLEncoding.EncodeToString([]byte(name)) }
 
-// size is an artifact's size, if all of it is there.
+// size returns an artifact's size, if all of it exists.
 func (b *box) size(ctx context.Context, location string) (int64, error) {
 	first, err := b.info(ctx, part(location, 0))
-	if isAbsent(err) {
-		err = errors.Join(err, fs.ErrNotExist)
-	}
 	if err != nil {
 		return 0, err
 	}
@@ -204,39 +196,34 @@ func (b *box) size(ctx context.Context, location string) (int64, error) {
 		return 0, fmt.Errorf("object %s does not say how large its artifact is", first.Name)
 	}
 	for i := range parts(size) - 1 {
-		_, err := b.info(ctx, part(location, i+1))
-		if isAbsent(err) {
-			err = errors.Join(err, fs.ErrNotExist)
-		}
-		if err != nil {
+		if _, err := b.info(ctx, part(location, i+1)); err != nil {
 			return 0, err
 		}
 	}
 	return size, nil
 }
 
-// Size implements artifact.Backend.
-func (o *Objects) Size(ctx context.Context, location string) (int64, error) {
-	b, err := o.open(ctx, location)
-	if isAbsent(err) {
-		err = errors.Join(err, fs.ErrNotExist)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return b.size(ctx, location)
-}
-
-// Read implements artifact.Backend.
-func (o *Objects) Read(ctx context.Context, location string, from int64) (io.ReadCloser, error) {
-	b, err := o.open(ctx, location)
-	var size int64
-	if err == nil { // what lacks a piece would be waited for
+// find returns the bucket and the size of an artifact.
+func (o *Objects) find(ctx context.Context, location string) (b *box, size int64, err error) {
+	b, err = o.open(ctx, location)
+	if err == nil {
 		size, err = b.size(ctx, location)
 	}
 	if isAbsent(err) {
 		err = errors.Join(err, fs.ErrNotExist)
 	}
+	return b, size, err
+}
+
+// Size implements artifact.Backend.
+func (o *Objects) Size(ctx context.Context, location string) (int64, error) {
+	_, size, err := o.find(ctx, location)
+	return size, err
+}
+
+// Read implements artifact.Backend.
+func (o *Objects) Read(ctx context.Context, location string, from int64) (io.ReadCloser, error) {
+	b, size, err := o.find(ctx, location) // a read would wait for a missing piece
 	if err != nil {
 		return nil, err
 	}
@@ -244,14 +231,14 @@ func (o *Objects) Read(ctx context.Context, location string, from int64) (io.Rea
 		parts: parts(size)}, nil
 }
 
-// objectReader reads the parts of an artifact, one after the other.
+// objectReader reads the parts of an artifact one after the other.
 type objectReader struct {
 	ctx         context.Context
 	box         *box
 	location    string
 	next, parts int64
-	skip        int64                  // so much of the first is not wanted
-	part        jetstream.ObjectResult // nil between two
+	skip        int64                  // bytes of the first part to skip
+	part        jetstream.ObjectResult // nil between two parts
 	end         context.CancelFunc
 }
 
@@ -296,8 +283,7 @@ func (r *objectReader) Close() error {
 	return err
 }
 
-// Remove implements artifact.Backend. It removes too what was left of uploads that
-// were never finished.
+// Remove implements artifact.Backend. It also removes the pieces of unfinished uploads.
 func (o *Objects) Remove(ctx context.Context, prefix string, keep func(location string) bool) error {
 	b, err := o.open(ctx, prefix)
 	if isAbsent(err) {
@@ -317,7 +303,7 @@ func (o *Objects) Remove(ctx context.Context, prefix string, keep func(location 
 			live[info.NUID] = true
 			continue
 		}
-		// Its name first: pieces without one are abandoned, and found as such.
+		// The description first: pieces without one are found as abandoned.
 		for _, subject := range []string{nameSubject(info.Name), "C." + info.NUID} {
 			if err := b.purge(ctx, subject); err != nil {
 				return err
@@ -364,6 +350,5 @@ func (b *box) removeAbandoned(ctx context.Context, live map[string]bool) error {
 
 // Lasting implements artifact.Backend.
 func (o *Objects) Lasting(err error) bool {
-	return errors.Is(err, sweep.ErrStoreFull) || errors.Is(err, nats.ErrPermissionViolation) ||
-		errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
+	return isAny(err, sweep.ErrStoreFull, nats.ErrPermissionViolation, nats.ErrMaxPayload, nats.ErrConnectionClosed)
 }

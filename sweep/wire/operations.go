@@ -73,16 +73,12 @@ type trialQuery struct {
 	Values []value
 }
 
+func (r *sweepRef) id() string { return r.Sweep }
+
 func (r *trialRef) id() sweep.TrialID { return sweep.TrialID{Sweep: r.Sweep, Index: r.Index} }
 
 // The answers that are not the domain's own.
 type (
-	// submitted is Submitted.
-	submitted struct {
-		Sweep   string `json:"sweep,omitempty"`
-		Points  int64  `json:"points,omitempty"`
-		Waiting string `json:"waiting,omitempty"`
-	}
 	pointCount struct {
 		Points int64 `json:"points,omitempty"`
 	}
@@ -103,14 +99,13 @@ type (
 
 // The operations that change sweeps.
 var (
-	submitSweep = define(operation[submitRequest, submitted]{
+	submitSweep = define(operation[submitRequest, Submitted]{
 		name: "submit", purpose: "store a new sweep",
-		answer: one(func(ctx context.Context, s *Control, q *submitRequest) (submitted, error) {
+		answer: one(func(ctx context.Context, s *Control, q *submitRequest) (Submitted, error) {
 			if q.Submission == nil {
-				return submitted{}, errors.New("submit: the request has no submission")
+				return Submitted{}, errors.New("submit: the request has no submission")
 			}
-			a, err := s.controller.Submit(ctx, q.Submission, q.RequireWorkers)
-			return submitted(a), err
+			return s.controller.Submit(ctx, q.Submission, q.RequireWorkers)
 		})})
 	extendSweep = define(operation[extendRequest, pointCount]{
 		name: "extend", purpose: "add grid points to a sweep",
@@ -177,27 +172,15 @@ func changeTrials(name, purpose string, change func(c Controller, ctx context.Co
 
 // The operations that only read.
 var (
-	readSweep = define(operation[sweepRef, *sweep.SweepRecord]{
-		name: "sweep", purpose: "one sweep", reads: true,
-		answer: one(func(ctx context.Context, s *Control, q *sweepRef) (*sweep.SweepRecord, error) {
-			return s.reader.Sweep(ctx, q.Sweep)
-		})})
+	readSweep  = readOf("sweep", "one sweep", (*sweepRef).id, sweep.Reader.Sweep)
 	listSweeps = define(operation[sweepsRequest, []sweep.SweepRecord]{
 		name: "sweeps", purpose: "the sweeps of some states", reads: true,
 		answer: one(func(ctx context.Context, s *Control, q *sweepsRequest) ([]sweep.SweepRecord, error) {
 			return s.reader.Sweeps(ctx, q.States...)
 		})})
-	readProgress = define(operation[sweepRef, sweep.Progress]{
-		name: "progress", purpose: "the trials of a sweep, counted by state", reads: true,
-		answer: one(func(ctx context.Context, s *Control, q *sweepRef) (sweep.Progress, error) {
-			return s.reader.Progress(ctx, q.Sweep)
-		})})
-	readTrial = define(operation[trialRef, *sweep.TrialRecord]{
-		name: "trial", purpose: "one trial with its result", reads: true,
-		answer: one(func(ctx context.Context, s *Control, q *trialRef) (*sweep.TrialRecord, error) {
-			return s.reader.Trial(ctx, q.id())
-		})})
-	listTrials = define(operation[trialsRequest, *sweep.TrialRecord]{
+	readProgress = readOf("progress", "the trials of a sweep, counted by state", (*sweepRef).id, sweep.Reader.Progress)
+	readTrial    = readOf("trial", "one trial with its result", (*trialRef).id, sweep.Reader.Trial)
+	listTrials   = define(operation[trialsRequest, *sweep.TrialRecord]{
 		name: "trials", purpose: "the trials that match a query", reads: true, most: 8,
 		answer: func(ctx context.Context, s *Control, q *trialsRequest, yield func(*sweep.TrialRecord) error) error {
 			if q.Query == nil || len(q.Query.Values) != len(q.Query.Where) {
@@ -213,12 +196,8 @@ var (
 		answer: one(func(ctx context.Context, s *Control, q *curvesRequest) ([]sweep.Curve, error) {
 			return s.reader.Curves(ctx, q.id(), q.Metrics...)
 		})})
-	listExecutions = define(operation[trialRef, []sweep.Execution]{
-		name: "executions", purpose: "the executions of a trial", reads: true,
-		answer: one(func(ctx context.Context, s *Control, q *trialRef) ([]sweep.Execution, error) {
-			return s.reader.Executions(ctx, q.id())
-		})})
-	readLog = define(operation[logRequest, *sweep.Log]{
+	listExecutions = readOf("executions", "the executions of a trial", (*trialRef).id, sweep.Reader.Executions)
+	readLog        = define(operation[logRequest, *sweep.Log]{
 		name: "log", purpose: "the end of the log of an execution", reads: true,
 		answer: one(func(ctx context.Context, s *Control, q *logRequest) (*sweep.Log, error) {
 			return s.reader.ExecutionLog(ctx, q.id(), q.Execution)
@@ -261,6 +240,15 @@ var (
 			return s.reader.Query(ctx, q.SQL, row)
 		}})
 )
+
+// readOf defines an operation that reads something of a sweep or trial, which id takes from the
+// request.
+func readOf[Q, ID, A any](name, purpose string, id func(*Q) ID, read func(r sweep.Reader, ctx context.Context,
+	id ID) (A, error)) operation[Q, A] {
+	return define(operation[Q, A]{
+		name: name, purpose: purpose, reads: true,
+		answer: one(func(ctx context.Context, s *Control, q *Q) (A, error) { return read(s.reader, ctx, id(q)) })})
+}
 
 // pieces is a writer that yields each piece of an artifact.
 type pieces func(artifactAnswer) error

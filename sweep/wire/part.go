@@ -13,22 +13,21 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// An answer of the control service is a stream of JSON values in parts of
-// bounded size. The server waits for the client's word before the next part, so
-// that a million rows need no memory at either end, and so that it notices a
-// client that has gone.
+// An answer of the control service is a stream of JSON values in parts of limited size. The client
+// requests each further part, so that a million rows need no memory at either end and the server
+// notices when the client has ended.
 const (
 	partHeader  = "Sweep-Part"
-	partMore    = "more"    // the client is to ask for the next
-	partEnd     = "end"     // the last of a whole answer, or an error
-	partWorking = "working" // nothing yet: still at it
+	partMore    = "more"    // the client must request the next
+	partEnd     = "end"     // the last part of a complete answer, or an error
+	partWorking = "working" // no answer yet
 
 	askNext = "next"
 	askStop = "stop"
 
 	partSize = 256 << 10
-	// workingInterval is how often a server says that it is still at it, and
-	// silence after what either end gives the other up.
+	// workingInterval is how often a working server sends partWorking. After silence, either
+	// end gives up.
 	workingInterval = 2 * time.Second
 	silence         = 10 * time.Second
 )
@@ -39,7 +38,7 @@ type partWriter struct {
 	request micro.Request
 	conn    *nats.Conn
 	size    int
-	// version is the one in which the client is answered.
+	// version is the protocol version of the answer.
 	version int
 	buffer  bytes.Buffer
 }
@@ -63,7 +62,7 @@ func (w *partWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// flush sends a part and waits until the client asks for the next.
+// flush sends a part and waits until the client requests the next.
 func (w *partWriter) flush() error {
 	ctx, cancel := context.WithTimeout(w.ctx, silence)
 	defer cancel()
@@ -80,7 +79,7 @@ func (w *partWriter) flush() error {
 	return nil
 }
 
-// work says from time to time that there is no answer yet, until ctx ends.
+// work sends partWorking every workingInterval until ctx ends.
 func (w *partWriter) work(ctx context.Context) {
 	ticker := time.NewTicker(workingInterval)
 	defer ticker.Stop()
@@ -89,25 +88,25 @@ func (w *partWriter) work(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			// Whether it arrives does not matter: the next one may.
+			// If one is lost, the next may arrive.
 			_ = w.conn.PublishMsg(&nats.Msg{Subject: w.request.Reply(), Header: w.headers(partWorking)})
 		}
 	}
 }
 
-// partReader puts the parts of an answer together.
+// partReader reads the parts of an answer as one stream.
 type partReader struct {
 	ctx     context.Context
 	conn    *nats.Conn
 	version int
 	inbox   *nats.Subscription
-	// silence is after what the server is given up.
+	// silence is how long the client waits for the next part.
 	silence time.Duration
 	part    []byte
-	// next is where the next part is to be asked for, "" if it need not be.
+	// next is the subject to request the next part, "" if there is none.
 	next string
-	err  error // io.EOF with the last part of a whole answer
-	// problem is the coordinator's, "" if it knows of none; there with the last part.
+	err  error // io.EOF after the last part of a complete answer
+	// problem is the coordinator's Problem, "" for none. It comes with the last part.
 	problem string
 }
 
@@ -124,7 +123,7 @@ func (r *partReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// receive takes the next part.
+// receive receives the next part.
 func (r *partReader) receive() error {
 	if r.next != "" {
 		if err := r.conn.Publish(r.next, []byte(askNext)); err != nil {
@@ -161,7 +160,7 @@ func (r *partReader) receive() error {
 	}
 }
 
-// message waits for a message, for as long as a server that works may be silent.
+// message waits up to silence for a message.
 func (r *partReader) message() (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.silence)
 	defer cancel()
@@ -180,7 +179,7 @@ func (r *partReader) message() (*nats.Msg, error) {
 	}
 }
 
-// broken returns why an answer is not whole.
+// broken returns why an answer is incomplete, nil if it is complete.
 func (r *partReader) broken() error {
 	if errors.Is(r.err, io.EOF) {
 		return nil
@@ -188,10 +187,10 @@ func (r *partReader) broken() error {
 	return r.err
 }
 
-// close ends the conversation; a server that has more is told to stop.
+// close ends the subscription, and stops a server that has more parts.
 func (r *partReader) close() {
 	if r.next != "" {
-		_ = r.conn.Publish(r.next, []byte(askStop)) // else it notices later
+		_ = r.conn.Publish(r.next, []byte(askStop)) // if it is lost, the server gives up later
 	}
 	_ = r.inbox.Unsubscribe() // fails only if the connection is closed
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// PermissionError says that the NATS servers do not let a party use a subject:
-// its role does not include it. Trying again does not help.
+// PermissionError means that the NATS servers deny a party a subject: its role does not include it.
+// Retrying does not help.
 type PermissionError struct {
-	// Servers are those asked, without passwords.
+	// Servers are their addresses, without passwords.
 	Servers string
 	Subject string
-	// Subscribe says that it was to be heard, not spoken to.
+	// Subscribe means that the party wanted to subscribe, not to publish.
 	Subscribe bool
 }
 
@@ -31,11 +31,10 @@ func (e *PermissionError) Error() string {
 		e.Servers, to, e.Subject)
 }
 
-// violation is what the server says of it.
+// violation matches the server's error.
 var violation = regexp.MustCompile(`(?i)permissions violation for (publish|subscription) to "([^"]*)"`)
 
-// newPermissionError returns a PermissionError if that is what the server's word
-// comes to, else nil.
+// newPermissionError returns the PermissionError for a server's error, nil if it is another error.
 func newPermissionError(addresses string, err error) *PermissionError {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return nil
@@ -47,20 +46,16 @@ func newPermissionError(addresses string, err error) *PermissionError {
 	return e
 }
 
-// permissions tells those who use a connection when the server refuses them a
-// subject: it answers nothing on the subject itself, so that they would wait.
-type permissions struct {
-	lock sync.Mutex
-	uses map[*permissionUse]bool
-}
+// permissions ends the requests on a connection whose subject the server denies. The server does
+// not answer on the subject itself, so that they would wait.
+type permissions struct{ uses sync.Map } // the keys are *permissionUse
 
 type permissionUse struct {
 	subject string
 	end     context.CancelCauseFunc
 }
 
-// listen has the connection tell p; other listeners of its errors go on to hear
-// them.
+// listen adds p to the handlers of the connection's errors.
 func (p *permissions) listen(conn *nats.Conn) {
 	others := conn.ErrorHandler()
 	conn.SetErrorHandler(func(c *nats.Conn, s *nats.Subscription, err error) {
@@ -73,41 +68,31 @@ func (p *permissions) listen(conn *nats.Conn) {
 	})
 }
 
-// tell ends the uses of a subject; an inbox is everybody's.
+// tell ends the uses of a subject. An inbox belongs to all of them.
 func (p *permissions) tell(refused *PermissionError) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	for u := range p.uses {
+	for key := range p.uses.Range {
+		u := key.(*permissionUse)
 		if refused.Subscribe || u.subject == refused.Subject || !strings.HasPrefix(refused.Subject, "sweep.") {
 			u.end(refused)
 		}
 	}
 }
 
-// use returns a context that ends, with a *PermissionError as its cause, when the
-// server refuses the subject, and what is to be called when it is not used any
-// more.
+// use returns a context that ends, with a *PermissionError as its cause, when the server denies the
+// subject, and a function to be called at the end of the use.
 func (p *permissions) use(ctx context.Context, subject string) (context.Context, func()) {
 	ctx, end := context.WithCancelCause(ctx)
 	u := &permissionUse{subject, end}
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	if p.uses == nil {
-		p.uses = map[*permissionUse]bool{}
-	}
-	p.uses[u] = true
+	p.uses.Store(u, true)
 	return ctx, func() {
 		end(nil)
-		p.lock.Lock()
-		defer p.lock.Unlock()
-		delete(p.uses, u)
+		p.uses.Delete(u)
 	}
 }
 
-// ended returns why a context has ended: the server's refusal if it was that.
+// ended returns why a context has ended, a *PermissionError if the server denied the subject.
 func ended(ctx context.Context) error {
-	var refused *PermissionError
-	if errors.As(context.Cause(ctx), &refused) {
+	if refused, ok := errors.AsType[*PermissionError](context.Cause(ctx)); ok {
 		return refused
 	}
 	return ctx.Err()

@@ -141,10 +141,7 @@ func (w *Wire) ServePresence(p Presence) (stop func(), err error) {
 	}
 	add := func(name, subject string, do func(presenceRequest) (answer any)) {
 		handler := micro.HandlerFunc(func(r micro.Request) {
-			if !isClientInbox(r.Reply()) {
-				w.malformed.Add(1)
-				w.log.Error("request dropped: its reply subject is no client's inbox", "subject", r.Subject(),
-					"reply", r.Reply())
+			if !w.isClients(r) {
 				return
 			}
 			var request presenceRequest

@@ -31,7 +31,7 @@ func (w *Wire) Publish(ctx context.Context, pool, worker string, events ...sweep
 		return errors.New("no event to publish")
 	}
 	data, err := w.encode(pool, events)
-	if large := (*TooLargeError)(nil); errors.As(err, &large) && !together(events) {
+	if _, large := errors.AsType[*TooLargeError](err); large && !together(events) {
 		first, second := halves(events)
 		return errors.Join(w.Publish(ctx, pool, worker, first...), w.Publish(ctx, pool, worker, second...))
 	}
@@ -40,7 +40,7 @@ func (w *Wire) Publish(ctx context.Context, pool, worker string, events ...sweep
 	}
 	m := &nats.Msg{Subject: eventSubject(pool, worker), Data: data}
 	id := nuid.Next()
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		bound, cancel := context.WithTimeout(ctx, answerTimeout)
 		_, err := w.js.PublishMsg(bound, m, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
 		cancel()
@@ -51,14 +51,10 @@ func (w *Wire) Publish(ctx context.Context, pool, worker string, events ...sweep
 		if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrMaxPayload) || ctx.Err() != nil {
 			return err
 		}
-		if pause == firstPause {
+		if wait == firstPause {
 			w.log.Warn("the server did not store an event; retrying", "error", err)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if pause(ctx, wait) != nil {
 			return err
 		}
 	}
@@ -114,12 +110,9 @@ func halves(events []sweep.Event) (first, second []sweep.Event) {
 // thinning is tried.
 func maxPoints(events []sweep.Event) int {
 	n := 4
-	for _, e := range events {
-		for _, c := range e.Curves {
-			n = max(n, len(c.Steps))
-		}
-		if e.Result != nil {
-			for _, c := range e.Result.Curves {
+	for i := range events {
+		for _, curves := range curvesOf(&events[i]) {
+			for _, c := range *curves {
 				n = max(n, len(c.Steps))
 			}
 		}

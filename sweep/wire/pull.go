@@ -169,24 +169,19 @@ func (p *puller) next(ctx context.Context, wait time.Duration) (*nats.Msg, error
 	return nil, ctx.Err()
 }
 
-// pullWaiting calls visit for a bounded number of the waiting messages and reports whether
-// there may be more. If there are none it waits up to wait for one.
-func (p *puller) pullWaiting(ctx context.Context, wait time.Duration, visit func(*nats.Msg)) (more bool, err error) {
+// pull requests messages and calls visit for each that arrives. more means that the limits of the
+// request ended it.
+func (p *puller) pull(ctx context.Context, r pullRequest, visit func(*nats.Msg)) (more bool, err error) {
 	p.cut = false
-	r := pullRequest{Batch: withdrawMessages, MaxBytes: withdrawBytes, Expires: wait.Nanoseconds(), NoWait: true}
 	if err := p.request(r); err != nil {
 		return false, err
 	}
-	for n := 1; ; n++ {
-		m, err := p.next(ctx, pullMargin)
-		switch {
-		case err != nil:
-			return false, err
-		case m == nil:
-			return p.cut || more, nil
+	for n := 0; ; n++ {
+		m, err := p.next(ctx, time.Duration(r.Expires)+pullMargin)
+		if err != nil || m == nil {
+			return p.cut || n == r.Batch, err
 		}
 		visit(m)
-		more = n == withdrawMessages
 	}
 }
 
@@ -220,10 +215,7 @@ func (p *puller) status(ctx context.Context, status string, m *nats.Msg) error {
 			// The consumer will be at another server, or at this one after its restart. A
 			// request sent at once would get the same answer.
 			p.deduct(p.outstanding())
-			select {
-			case <-ctx.Done():
-			case <-time.After(pullCheck):
-			}
+			_ = pause(ctx, pullCheck)
 			return nil
 		}
 		if m.Header.Get(pendingHeader) != "" { // the pull's limit of bytes is reached

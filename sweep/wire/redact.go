@@ -6,32 +6,29 @@ import (
 	"strings"
 )
 
-// hidden stands in the place of a secret.
+// hidden replaces a secret.
 const hidden = "xxxxx"
 
-// Redacted returns an address of NATS servers or of a database, a list of such,
-// or a database's settings (host=… password=…), without passwords and tokens.
-// What cannot be told from a password is hidden too: addresses come from people,
-// who forget to escape.
+// Redacted returns addresses of NATS servers or of a database, or a database's settings (host=…
+// password=…), without passwords and tokens. It also hides what may be part of a password, since
+// people forget to escape them.
 func Redacted(text string) string {
 	head, tail := text, ""
 	if at := passwordParameter(text); at >= 0 {
 		head, tail = text[:at], text[at:strings.IndexByte(text[at:], '=')+at+1]+hidden
 		if strings.Contains(text[at:], "@") && strings.Contains(head, "://") {
-			// Perhaps no parameter but a password that looks like one.
-			head = head[:strings.Index(head, "://")+len("://")] + hidden
-			return head
+			// Perhaps it is a password that looks like a parameter.
+			return head[:strings.Index(head, "://")+len("://")] + hidden
 		}
 	}
 	return redactUsers(head) + tail
 }
 
-// parameter is a name and the sign behind it, the name perhaps with escapes.
+// parameter matches a name, perhaps with escapes, and its equals sign.
 var parameter = regexp.MustCompile(`[A-Za-z0-9_%.+-]+\s*=`)
 
-// passwordParameter returns where the first parameter of a text begins whose
-// name speaks of a password, -1 if there is none. All after it may be the
-// password's.
+// passwordParameter returns where the first parameter begins whose name suggests a password, -1 if
+// there is none. Everything after it may belong to the password.
 func passwordParameter(text string) int {
 	for _, at := range parameter.FindAllStringIndex(text, -1) {
 		name := text[at[0]:at[1]]
@@ -48,7 +45,7 @@ func passwordParameter(text string) int {
 	return -1
 }
 
-// redactUsers hides what stands between :// and @.
+// redactUsers hides what is between :// and @.
 func redactUsers(text string) string {
 	list := strings.Split(text, ",")
 	if !strings.Contains(text, "@") {
@@ -83,8 +80,8 @@ func redactUsers(text string) string {
 	return strings.Join(list, ",")
 }
 
-// userOf is the user's name before a password, with the colon; "" if there is
-// none, or it may be part of a token or of a password.
+// userOf returns the user's name before a password, with the colon; "" if there is none, or it may
+// be part of a token or password.
 func userOf(rest string) string {
 	user, _, found := strings.Cut(rest, ":")
 	if !found || !plainUser.MatchString(user) {
@@ -93,11 +90,11 @@ func userOf(rest string) string {
 	return user + ":"
 }
 
-// plainUser is a name that is hardly a secret.
+// plainUser matches a name that is hardly a secret.
 var plainUser = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
 
-// redactUser hides the password or token of one address. certain says that there
-// is no doubt about where it begins and ends.
+// redactUser hides the password or token of one address. certain means that it is certain where it
+// begins and ends.
 func redactUser(address string) (redacted string, certain bool) {
 	scheme, rest, found := strings.Cut(address, "://")
 	database := strings.HasPrefix(scheme, "postgres")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sort"
 	"strings"
 	"time"
 
@@ -13,14 +14,14 @@ import (
 	"sweep/sweep"
 )
 
-// Artifacts share the servers' storage with jobs and events, so their buckets are
-// bounded: all of them together to half of it. A bucket gets half of what the earlier
-// ones left of that, which is a quarter of the storage for the first pool.
+// Artifacts share the servers' storage with jobs and events, so all buckets together are limited to
+// half of it. A bucket gets half of what the earlier ones left of that: the first pool gets a
+// quarter of the storage.
 
-// smallestBucket is the least that a bucket may have, in bytes.
+// smallestBucket is the smallest size of a bucket, in bytes.
 const smallestBucket = 64 << 10
 
-// FullError says that the servers' JetStream storage has no room for a message.
+// FullError means that the servers' JetStream storage has no room for a message.
 type FullError struct{ Err error }
 
 // Error implements error.
@@ -32,12 +33,12 @@ func (e *FullError) Error() string {
 // Unwrap returns the server's error.
 func (e *FullError) Unwrap() error { return e.Err }
 
-// fullCode returns the server's code for an error that says that there is no room.
+// fullCode returns the server's code for an error, and whether it means a lack of room.
 func fullCode(err error) (code jetstream.ErrorCode, full bool) {
 	text := ""
-	if api := (*jetstream.APIError)(nil); errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		code, text = api.ErrorCode, api.Description
-	} else if api := (*nats.APIError)(nil); errors.As(err, &api) {
+	} else if api, ok := errors.AsType[*nats.APIError](err); ok {
 		code, text = jetstream.ErrorCode(api.ErrorCode), api.Description
 	}
 	switch code {
@@ -49,7 +50,7 @@ func fullCode(err error) (code jetstream.ErrorCode, full bool) {
 	return code, false
 }
 
-// The server's codes for a lack of room, and for a stream that it could not make.
+// The server's codes for a lack of room, and for a stream that it could not create.
 const (
 	errAccountFull jetstream.ErrorCode = 10002
 	errNoPeers     jetstream.ErrorCode = 10005 // of a cluster, when no server has the room
@@ -57,11 +58,11 @@ const (
 	errMemoryFull  jetstream.ErrorCode = 10028
 	errStorageFull jetstream.ErrorCode = 10047
 	errNotStored   jetstream.ErrorCode = 10077
-	errNotMade     jetstream.ErrorCode = 10049 // of a stream whose files could not be made
-	errStreamBytes jetstream.ErrorCode = 10122 // more than the account lets a stream have
+	errNotMade     jetstream.ErrorCode = 10049 // the files of a stream could not be created
+	errStreamBytes jetstream.ErrorCode = 10122 // more than the account allows a stream
 )
 
-// explainFull says in an error that the servers have no room, if that is what it says.
+// explainFull returns a *FullError for an error that means a lack of room, else the error.
 func explainFull(err error) error {
 	if _, full := fullCode(err); full {
 		return &FullError{err}
@@ -69,9 +70,9 @@ func explainFull(err error) error {
 	return err
 }
 
-// Prepare implements artifact.Backend. It makes a pool's bucket, and bounds one that
-// has no bound, as earlier programs made it. Another bound than the size that is set
-// is changed; if none is set it is the operator's, and stays.
+// Prepare implements artifact.Backend. It creates a pool's bucket, or sets the limit of an existing
+// one to the size of the Objects. Without such a size it keeps the limit, which an operator may
+// have set, and adds one to the unlimited buckets of earlier programs.
 func (o *Objects) Prepare(ctx context.Context, pool string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -98,7 +99,7 @@ func (o *Objects) prepare(ctx context.Context, bucket string) error {
 			return err
 		}
 	}
-	// What is beyond the new bound stays: the stream refuses what is new.
+	// Artifacts beyond the new limit are kept: the stream rejects new ones.
 	if _, err := o.wire.js.UpdateStream(ctx, config); err != nil {
 		return fmt.Errorf("give it %s: %w", sweep.SizeText(config.MaxBytes), err)
 	}
@@ -127,10 +128,10 @@ func (o *Objects) create(ctx context.Context, bucket string) (err error) {
 	return nil
 }
 
-// streamPrefix begins the names of the streams of buckets.
+// streamPrefix is the prefix of the names of the streams of buckets.
 const streamPrefix = "OBJ_"
 
-// share is how many bytes one more bucket gets.
+// share returns how many bytes one more bucket gets.
 func (o *Objects) share(ctx context.Context, replicas int) (int64, error) {
 	free, err := o.free(ctx, replicas)
 	if err != nil {
@@ -149,42 +150,31 @@ func (o *Objects) share(ctx context.Context, replicas int) (int64, error) {
 	return max(((free+taken)/2-taken)/2, smallestBucket), nil
 }
 
-// free is about how many bytes of storage no stream has reserved. A server says its
-// limit to its operator alone, but refuses a stream that may have more than that: so
-// streams are made that are removed at once, in halving steps and then finer ones.
-func (o *Objects) free(ctx context.Context, replicas int) (int64, error) {
-	const least, most = 16, 50 // as powers of two
-	low, high := least, most
-	for high-low > 1 {
-		middle := (low + high) / 2
-		fits, err := o.fits(ctx, 1<<middle, replicas)
-		if err != nil {
-			return 0, err
+// free returns about how many bytes of storage no stream has reserved. A server tells only its
+// operator its limit, but rejects a stream that may exceed it: so streams are created and removed
+// at once, in halving steps and then finer ones.
+func (o *Objects) free(ctx context.Context, replicas int) (size int64, err error) {
+	fits := func(size int64) (fits bool) {
+		if err == nil {
+			fits, err = o.fits(ctx, size, replicas)
 		}
-		if fits {
-			low = middle
-		} else {
-			high = middle
-		}
+		return fits
 	}
-	size := int64(1) << low
+	const least, most = 16, 50 // as powers of two
+	size = 1 << (least + sort.Search(most-1-least, func(i int) bool { return !fits(1 << (least + 1 + i)) }))
 	for _, step := range []int64{size / 2, size / 4, size / 8} {
-		fits, err := o.fits(ctx, size+step, replicas)
-		if err != nil {
-			return 0, err
-		}
-		if fits {
+		if fits(size + step) {
 			size += step
 		}
 	}
-	return size, nil
+	return size, err
 }
 
-// fits reports whether the servers have so much storage that no stream has reserved.
+// fits reports whether the servers have size bytes of storage that no stream has reserved.
 func (o *Objects) fits(ctx context.Context, size int64, replicas int) (bool, error) {
-	name := streamPrefix + o.name + "~" // which is no pool's
+	name := streamPrefix + o.name + "~" // not a pool's bucket
 	if err := o.wire.js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return false, err // one that was left
+		return false, err // it was left by an interrupted attempt
 	}
 	err := persistently(ctx, func() error {
 		_, err := o.wire.js.CreateStream(ctx, jetstream.StreamConfig{
@@ -203,19 +193,14 @@ func (o *Objects) fits(ctx context.Context, size int64, replicas int) (bool, err
 	return false, err
 }
 
-// persistently makes a stream. With an account's last stream a server removes the
-// account's folder, a little later, and a stream that is just being made there fails.
+// persistently creates a stream. A server removes an account's folder a little later than the last
+// stream in it, and a stream that is created meanwhile fails.
 func persistently(ctx context.Context, create func() error) (err error) {
 	const attempts = 10
 	for range attempts {
 		err = create()
-		var failed *jetstream.APIError
-		if !errors.As(err, &failed) || failed.ErrorCode != errNotMade {
-			return err
-		}
-		select {
-		case <-time.After(folderPause):
-		case <-ctx.Done():
+		failed, ok := errors.AsType[*jetstream.APIError](err)
+		if !ok || failed.ErrorCode != errNotMade || pause(ctx, folderPause) != nil {
 			return err
 		}
 	}
@@ -225,8 +210,7 @@ func persistently(ctx context.Context, create func() error) (err error) {
 // folderPause is how long the removal of a folder may take.
 const folderPause = 50 * time.Millisecond
 
-// full says that a bucket has no room for an artifact, if that is what an error of the
-// server says.
+// full returns a sweep.ErrStoreFull for a server's error that means a lack of room, else the error.
 func (b *box) full(ctx context.Context, err error) error {
 	code, full := fullCode(err)
 	switch {
@@ -250,7 +234,7 @@ func (b *box) noRoom(info *jetstream.StreamInfo) error {
 		sweep.ErrStoreFull, b.name, sweep.SizeText(info.Config.MaxBytes), sweep.SizeText(int64(info.State.Bytes)))
 }
 
-// hasRoom is an error if a bucket has no room for so many bytes more.
+// hasRoom returns an error if a bucket has no room for size more bytes.
 func (b *box) hasRoom(ctx context.Context, size int64) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()

@@ -9,9 +9,9 @@ import (
 	"sweep/sweep"
 )
 
-// The curves of a message's events travel in one binary field: as JSON of their own, a
-// thousand epochs of six metrics took a third of the processor time of their trial's way.
-// For each list of curves, those of an event or of its result:
+// The curves of a message's events are one binary field: as JSON, a thousand epochs of six metrics
+// took a third of the processor time for reporting their trial. For each list of curves, those of
+// an event or of its result:
 //
 //	uvarint  the event's place in the message, times two; plus one for its result
 //	uvarint  the number of curves
@@ -84,7 +84,7 @@ func curvesOf(e *sweep.Event) []*[]sweep.Curve {
 	return []*[]sweep.Curve{&e.Curves, &e.Result.Curves}
 }
 
-// errSamples says that the curves of a message end in the midst of one.
+// errSamples means that the samples end within a curve.
 var errSamples = errors.New("samples: they end too early")
 
 // sampleReader reads what appendSamples wrote.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,7 @@ import (
 // version 1 of events too.
 const Version = 2
 
-// sampledEvents is the version of messages of events with curves.
+// sampledEvents is the version of messages of events that have curves.
 const sampledEvents = 3
 
 // EventsStream is the stream of events; each pool has a stream of jobs.
@@ -38,21 +39,19 @@ const (
 // jobsStream is the stream of a pool's jobs.
 func jobsStream(pool string) string { return jobsStreamPrefix + pool }
 
-// duplicateWindow is how long the server remembers message ids. A repeat that
-// comes later does no harm either: the store sorts it out. At thousands of
-// trials a second the default of two minutes would cost memory.
+// duplicateWindow is how long the server remembers message ids. Later repeats do no harm: the store
+// ignores them. At thousands of trials a second the default of two minutes would cost memory.
 const duplicateWindow = 10 * time.Second
 
-// DefaultAckWait is how long the server waits for word of a delivered job
-// before it delivers it again. Workers say every third of it that they are at work.
+// DefaultAckWait is how long after the last sign of life of its worker the server delivers a job
+// again. Workers send one every third of it.
 const DefaultAckWait = 30 * time.Second
 
 const (
-	// answerTimeout bounds the wait for the server's answer to one request: a
-	// server that is just starting may never answer.
+	// answerTimeout bounds the wait for the server's answer to one request: a starting
+	// server may never answer.
 	answerTimeout = 5 * time.Second
-	// headroom is what subject and headers of a message take of the server's
-	// max_payload, generously.
+	// headroom is the part of the server's max_payload for subject and headers, in bytes.
 	headroom = 1024
 )
 
@@ -63,11 +62,10 @@ type Options struct {
 	AckWait time.Duration
 	// Replicas of streams that Setup creates; 1 if 0. Streams that exist keep theirs.
 	Replicas int
-	// JobsInMemory has the server keep jobs on no disk, and not what the collector was
-	// given: for one that ends with its coordinator, which publishes the jobs anew.
+	// JobsInMemory keeps jobs, and the state of the collector's consumer, off the disk: for a
+	// server that ends with its coordinator, which publishes the jobs again.
 	JobsInMemory bool
-	// Domain is the JetStream domain that holds the streams; the domain of the server
-	// that the connection is to if empty.
+	// Domain is the JetStream domain of the streams; that of the connected server if empty.
 	Domain string
 	Logger *slog.Logger
 }
@@ -76,17 +74,16 @@ type Options struct {
 type Wire struct {
 	conn *nats.Conn
 	js   jetstream.JetStream
-	// api begins the subjects of requests to JetStream.
+	// api is the prefix of the subjects of requests to JetStream.
 	api      string
 	ackWait  time.Duration
 	replicas int
 	// jobStorage is where jobs are kept.
 	jobStorage jetstream.StorageType
 	log        *slog.Logger
-	// cluster is the one that Setup was called for.
+	// cluster is the argument of Setup.
 	cluster atomic.Pointer[sweep.Cluster]
-	// ackWaits are those of the queues that are known, by Queue; told is that of the
-	// worker's queue.
+	// ackWaits has the AckWait of each known Queue; reported is that of the worker's queue.
 	ackWaits  sync.Map
 	reported  atomic.Int64
 	malformed atomic.Int64
@@ -122,9 +119,8 @@ func New(conn *nats.Conn, options Options) (*Wire, error) {
 	return w, nil
 }
 
-// Renewal is after what time a worker says again that it has a job: a third of how long
-// the server waits, as the coordinator tells it with each heartbeat. Before that it is
-// short.
+// Renewal is how often a worker renews its jobs: every third of the queue's AckWait, which the
+// coordinator sends with each answer to a heartbeat. Before the first it is short.
 func (w *Wire) Renewal() time.Duration {
 	if reported := time.Duration(w.reported.Load()); reported > 0 {
 		return reported / 3
@@ -132,21 +128,19 @@ func (w *Wire) Renewal() time.Duration {
 	return min(w.ackWait/3, time.Second)
 }
 
-// Malformed counts the messages that could not be read.
+// Malformed returns how many messages could not be read.
 func (w *Wire) Malformed() int64 { return w.malformed.Load() }
 
-// The metadata of streams say which cluster they belong to.
+// The keys of a stream's metadata that name its cluster.
 const (
 	clusterKey  = "sweep_cluster"
 	databaseKey = "sweep_database"
 )
 
-// OtherClusterError says that the streams belong to the cluster of another
-// database.
+// OtherClusterError means that the streams belong to the cluster of another database.
 type OtherClusterError struct {
 	Servers string
-	// Streams is the cluster that the streams belong to, Database that of the
-	// coordinator's own database.
+	// Streams is the cluster of the streams, Database that of the coordinator's database.
 	Streams, Database sweep.Cluster
 }
 
@@ -158,10 +152,9 @@ func (e *OtherClusterError) Error() string {
 		e.Servers, e.Streams.ID, e.Streams.Database, e.Database.Database, e.Database.ID)
 }
 
-// Setup creates the stream of events for a cluster, or brings the one that is
-// there to its settings; streams of jobs are created by OpenQueue. Streams of
-// another cluster are an *OtherClusterError, unless adopt is set. Setup may be
-// called again at any time.
+// Setup creates the stream of events for a cluster, and updates the settings of existing streams;
+// OpenQueue creates the streams of jobs. If streams belong to another cluster, it fails with an
+// *OtherClusterError, unless adopt is set. Setup may be called again at any time.
 func (w *Wire) Setup(ctx context.Context, cluster sweep.Cluster, adopt bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
 	defer cancel()
@@ -177,7 +170,7 @@ func (w *Wire) Setup(ctx context.Context, cluster sweep.Cluster, adopt bool) err
 		if !adopt {
 			return &OtherClusterError{w.conn.ConnectedUrlRedacted(), has, cluster}
 		}
-		if s.Config.Name == EventsStream { // the other database counted terms of its own
+		if s.Config.Name == EventsStream { // the terms are those of the other database
 			if err := w.removeCollectors(ctx, math.MaxInt64); err != nil {
 				return err
 			}
@@ -191,8 +184,8 @@ func (w *Wire) Setup(ctx context.Context, cluster sweep.Cluster, adopt bool) err
 			}
 		}
 	}
-	// The jobs of version 1 are published again for workers of this version; those
-	// that a worker of version 1 runs are reported all the same.
+	// The jobs of version 1 are published again for workers of this version. The results of
+	// those that run on a worker of version 1 are accepted.
 	if err := w.js.DeleteStream(ctx, firstJobsStream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("stream %s of an older version: %w", firstJobsStream, err)
 	}
@@ -203,7 +196,7 @@ func (w *Wire) Setup(ctx context.Context, cluster sweep.Cluster, adopt bool) err
 	})
 }
 
-// streams lists the streams that are ours.
+// streams lists the streams of events and jobs.
 func (w *Wire) streams(ctx context.Context) ([]*jetstream.StreamInfo, error) {
 	var own []*jetstream.StreamInfo
 	list := w.js.ListStreams(ctx)
@@ -218,13 +211,13 @@ func (w *Wire) streams(ctx context.Context) ([]*jetstream.StreamInfo, error) {
 	return own, nil
 }
 
-// jobsConfig is the stream of a pool's jobs.
+// jobsConfig returns the settings of the stream of a pool's jobs.
 func (w *Wire) jobsConfig(pool string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        jobsStream(pool),
 		Description: "trials to run: one message a trial, gone when its result is stored",
 		Subjects:    []string{jobsPrefix + pool + ".>"},
-		// A second job of one trial is refused, however late it comes.
+		// A second job of a trial is rejected, however late.
 		MaxMsgsPerSubject:    1,
 		Discard:              jetstream.DiscardNew,
 		DiscardNewPerSubject: true,
@@ -233,13 +226,13 @@ func (w *Wire) jobsConfig(pool string) jetstream.StreamConfig {
 	}
 }
 
-// stream creates a stream or brings it to its settings.
+// stream creates a stream or updates its settings.
 func (w *Wire) stream(ctx context.Context, config jetstream.StreamConfig) error {
 	config.Retention = jetstream.WorkQueuePolicy
 	config.Replicas = w.replicas
 	config.Duplicates = duplicateWindow
 	for _, limit := range []*int64{&config.MaxMsgs, &config.MaxBytes, &config.MaxMsgsPerSubject} {
-		*limit = cmp.Or(*limit, -1) // as the server writes that there is none
+		*limit = cmp.Or(*limit, -1) // as the server writes no limit
 	}
 	config.MaxConsumers, config.MaxMsgSize = -1, -1
 	config.Metadata = map[string]string{}
@@ -250,11 +243,10 @@ func (w *Wire) stream(ctx context.Context, config jetstream.StreamConfig) error 
 	switch {
 	case err == nil:
 		has := there.CachedInfo().Config
-		// How often a stream is kept is its operator's to change.
-		config.Replicas = has.Replicas
-		config.Storage = has.Storage // which cannot be changed
+		config.Replicas = has.Replicas // an operator may have changed them
+		config.Storage = has.Storage   // cannot be changed
 		ours := config.Metadata
-		config.Metadata = maps.Clone(has.Metadata) // the server has some of its own there
+		config.Metadata = maps.Clone(has.Metadata) // includes the server's own
 		maps.Copy(config.Metadata, ours)
 		if reflect.DeepEqual(config, has) {
 			return nil
@@ -268,22 +260,20 @@ func (w *Wire) stream(ctx context.Context, config jetstream.StreamConfig) error 
 	return nil
 }
 
-// IsLost reports whether an error means that a stream or consumer is not there
-// any more: Setup, OpenQueue and a new consumer mend it.
+// IsLost reports whether an error means that a stream or consumer does not exist any more. Setup,
+// OpenQueue and a new consumer restore it.
 func IsLost(err error) bool {
-	for _, lost := range []error{
-		jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDeleted,
-		jetstream.ErrNoStreamResponse, jetstream.ErrConsumerDoesNotExist, nats.ErrNoResponders,
-	} {
-		if errors.Is(err, lost) {
-			return true
-		}
-	}
-	return false
+	return isAny(err, jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDeleted,
+		jetstream.ErrNoStreamResponse, jetstream.ErrConsumerDoesNotExist, nats.ErrNoResponders)
 }
 
-// TooLargeError says that a message about a trial is larger than the server
-// takes (its max_payload). Sending it again is of no use.
+// isAny reports whether an error is one of several.
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+}
+
+// TooLargeError means that a message about a trial is larger than the server's max_payload. Sending
+// it again does not help.
 type TooLargeError struct {
 	sweep.TrialID
 	// What the message is: "job", or the kind of the event.
@@ -297,8 +287,7 @@ func (e *TooLargeError) Error() string {
 		e.TrialID, e.Size, e.Limit)
 }
 
-// TooLarge takes the messages that were too large out of an error and returns
-// the rest of it.
+// TooLarge splits an error into those of too large messages and the rest.
 func TooLarge(err error) (large []*TooLargeError, rest error) {
 	if joined := interface{ Unwrap() []error }(nil); errors.As(err, &joined) {
 		var others []error
@@ -309,16 +298,16 @@ func TooLarge(err error) (large []*TooLargeError, rest error) {
 		}
 		return large, errors.Join(others...)
 	}
-	if e := (*TooLargeError)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*TooLargeError](err); ok {
 		return []*TooLargeError{e}, nil
 	}
 	return nil, err
 }
 
-// limit is the largest body of a message.
+// limit returns the size of the largest body of a message, in bytes.
 func (w *Wire) limit() int { return int(w.conn.MaxPayload()) - headroom }
 
-// newerError says that a message is of a version that this program does not know.
+// newerError means that this program does not know the version of a message.
 type newerError struct {
 	what           string
 	version, known int
@@ -328,17 +317,15 @@ func (e *newerError) Error() string {
 	return fmt.Sprintf("%s of version %d: this program reads version %d", e.what, e.version, e.known)
 }
 
-// newerDelay is after what a message of a newer version is offered again: to a
-// program that knows it, if there is one.
+// newerDelay delays the redelivery of a message of a newer version, perhaps to a newer program.
 const newerDelay = 30 * time.Second
 
-// refuse deals with a delivered message that cannot be read. One of a newer
-// version is left for those who know it. Any other is counted, logged and ended:
-// nobody else could read it either, and a job that is lost this way is published
-// again when the database misses it.
+// refuse answers a delivered message that cannot be read. One of a newer version is left for newer
+// programs. Any other is counted, logged and removed: no program could read it, and the
+// coordinator publishes a job again that is lost this way.
 func (w *Wire) refuse(m *nats.Msg, problem error) {
 	answer := answerTerminate + problem.Error()
-	if newer := (*newerError)(nil); errors.As(problem, &newer) {
+	if _, newer := errors.AsType[*newerError](problem); newer {
 		answer = later(newerDelay)
 		now := time.Now().UnixNano()
 		if logged := w.newer.Load(); now-logged > int64(time.Minute) && w.newer.CompareAndSwap(logged, now) {
@@ -354,10 +341,30 @@ func (w *Wire) refuse(m *nats.Msg, problem error) {
 	}
 }
 
-// wrap adds what an error is about to it, if there is one.
+// wrap adds a prefix to an error, if there is one.
 func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf(format+": %w", append(args, err)...)
+}
+
+// pause waits for a time, or fails when ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// subscribe calls heard for each message of a subject, from one goroutine of the connection, until
+// unsubscribe is called.
+func (w *Wire) subscribe(what, subject string, heard nats.MsgHandler) (unsubscribe func() error, err error) {
+	s, err := w.conn.Subscribe(subject, heard)
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to %s: %w", what, err)
+	}
+	return s.Unsubscribe, nil
 }

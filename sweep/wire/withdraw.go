@@ -46,7 +46,8 @@ func (w *Wire) Withdraw(ctx context.Context, q Queue, sweeps ...string) (taken [
 	var own, others []*nats.Msg
 	wait := time.Duration(0)
 	for more := true; more && err == nil; {
-		more, err = p.pullWaiting(ctx, wait, func(m *nats.Msg) {
+		r := pullRequest{Batch: withdrawMessages, MaxBytes: withdrawBytes, Expires: wait.Nanoseconds(), NoWait: true}
+		more, err = p.pull(ctx, r, func(m *nats.Msg) {
 			switch _, id, err := trialOfJob(m.Subject); {
 			case err != nil:
 				w.refuse(m, err)
