@@ -14,29 +14,26 @@ import (
 // jobs and connected returns nil (else 503 with the reason), /metrics is for Prometheus.
 func (d *Daemon) Handler(connected func() error) http.Handler {
 	process := prometheus.NewRegistry()
-	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sweep_worker_slots", Help: "Slots of the worker."},
-			func() float64 { return float64(len(d.Status().Slots)) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sweep_worker_running_trials",
-			Help: "Slots that run a trial."},
-			func() float64 {
-				running := 0
-				for _, s := range d.Status().Slots {
-					if s.Trial != nil {
-						running++
-					}
-				}
-				return float64(running)
-			}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sweep_worker_drained",
-			Help: "1 if the worker takes no jobs."},
-			func() float64 {
-				if d.Status().State == wire.WorkerReady {
-					return 0
-				}
-				return 1
-			}),
-	)
+	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	gauge := func(name, help string, value func(status wire.WorkerStatus) int) {
+		process.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+			func() float64 { return float64(value(d.Status())) }))
+	}
+	gauge("sweep_worker_slots", "Slots of the worker.", func(s wire.WorkerStatus) int { return len(s.Slots) })
+	gauge("sweep_worker_running_trials", "Slots that run a trial.", func(s wire.WorkerStatus) (running int) {
+		for _, slot := range s.Slots {
+			if slot.Trial != nil {
+				running++
+			}
+		}
+		return running
+	})
+	gauge("sweep_worker_drained", "1 if the worker takes no jobs.", func(s wire.WorkerStatus) int {
+		if s.State == wire.WorkerReady {
+			return 0
+		}
+		return 1
+	})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {

@@ -23,6 +23,9 @@ const (
 )
 
 func newMetrics() *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		executions: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -31,13 +34,11 @@ func newMetrics() *metrics {
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "sweep_worker_execution_seconds", Help: "Time from a job's arrival to its acknowledgement.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 13)}), // 1 ms to 5 h
-		starts: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "sweep_worker_trainer_starts_total", Help: "Trainer processes started."}),
-		restarts: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "sweep_worker_trainer_restarts_total", Help: "Trainer processes that were found dead and replaced."}),
-		missed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "sweep_worker_heartbeats_missed_total",
-			Help: "Renewals of the jobs of running trials that could not be sent."}),
+		starts: counter("sweep_worker_trainer_starts_total", "Trainer processes started."),
+		restarts: counter("sweep_worker_trainer_restarts_total",
+			"Trainer processes that were found dead and replaced."),
+		missed: counter("sweep_worker_heartbeats_missed_total",
+			"Renewals of the jobs of running trials that could not be sent."),
 	}
 	m.registry.MustRegister(m.executions, m.seconds, m.starts, m.restarts, m.missed)
 	for _, end := range []string{string(sweep.Completed), string(sweep.Failed), endReleased, endRefused} {

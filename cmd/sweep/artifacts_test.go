@@ -121,7 +121,7 @@ func TestArtifactCommands(t *testing.T) {
 	check(t, run,
 		line{args: []string{"artifacts", "list", "small", "1"}}, // its size has not changed
 		line{args: []string{"artifacts", "get", "small", "1", "weights", "--output", weights + ".again"},
-			code: exitArtifacts, stderr: []string{"is damaged", "its digest is another"}},
+			code: exitArtifacts, stderr: []string{"is damaged", "its digest does not match"}},
 		line{args: []string{"artifacts", "list", "small", "--verify"}, code: exitArtifacts, stdout: []string{"damaged"},
 			stderr: []string{"1 of 2 artifacts"}},
 	)

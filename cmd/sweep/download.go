@@ -44,7 +44,7 @@ func download(ctx context.Context, from target, id sweep.TrialID,
 		}
 		if had == 0 {
 			return nil, p.leave(&sweep.DamagedError{Artifact: id.String() + "/" + name, Store: "the downloaded file",
-				Problem: "its digest is another"})
+				Problem: "its digest does not match"})
 		}
 		if err := p.empty(); err != nil { // what was there before was of something else
 			return nil, p.leave(err)

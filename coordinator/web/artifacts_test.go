@@ -96,7 +96,7 @@ func TestArtifacts(t *testing.T) {
 			says   string
 		}{
 			{"/lost", http.StatusGone, "it is lost in file://"},
-			{"/spoilt", http.StatusGone, "its digest is another"},
+			{"/spoilt", http.StatusGone, "its digest does not match"},
 			{"/never", http.StatusGone, "it has 3 GB"},
 			{"/other", http.StatusNotFound, "its sweep does not ask for it"},
 			{"/..%2F..%2Fetc%2Fpasswd", http.StatusNotFound, "not found"},
@@ -232,7 +232,7 @@ func TestBrowserArtifacts(t *testing.T) {
 	}
 	for _, name := range []string{"spoilt", "spoilt-long"} {
 		click(name)
-		says(name, "its digest is another")
+		says(name, "its digest does not match")
 		says(name, "damaged")
 	}
 	for _, dark := range []bool{false, true} {

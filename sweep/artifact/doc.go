@@ -1,12 +1,12 @@
-// Package artifact keeps the bytes of artifacts: what trials leave besides their
-// results, such as weights. What there is of them, with size and digest, is in the
-// database; here are the bytes alone, each under a location that begins with its
-// pool and its sweep (sweep.ArtifactLocation) and ends with their digest.
+// Package artifact stores the bytes of artifacts: files that trials leave besides their results,
+// such as weights. The database has their sizes and digests. The bytes of an artifact are at a
+// location that begins with its pool and its sweep and ends with its digest
+// (sweep.ArtifactLocation). The main type is Store, which verifies digests and resumes uploads:
 //
-//	store.go    Store: digests checked, and uploads that go on after a failure
-//	folder.go   a folder, on a disk that all parties share
-//	s3/         a bucket of an S3-compatible service
+//	store := artifact.New(backend, log)
+//	err := store.Put(ctx, location, content, size)
 //
-// Package wire has the third kind, a bucket of the cluster's own NATS servers.
-// Package artifacttest is the suite that every kind passes.
+// Backends are Folder, on a disk that all parties share, a bucket of an S3-compatible service
+// (package s3), and a bucket of the cluster's NATS servers (package wire). All of them pass the
+// suite in package artifacttest.
 package artifact

@@ -8,36 +8,34 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"sweep/sweep"
 )
 
-// Folder keeps artifacts as files of a folder, each at its location.
+// Folder stores artifacts as files in a folder, each at its location.
 type Folder struct{ dir string }
 
 var _ Backend = (*Folder)(nil)
 
-// NewFolder returns the store in a folder, which is made when it is needed.
+// NewFolder returns the store in a folder, which is created when it is needed.
 func NewFolder(dir string) (*Folder, error) {
 	absolute, err := filepath.Abs(dir)
 	return &Folder{absolute}, err
 }
 
-// unfinished begins the names of files that are being written.
+// unfinished is the prefix of the names of unfinished files.
 const unfinished = ".unfinished-"
 
 // Name implements Backend.
 func (f *Folder) Name() string { return "file://" + filepath.ToSlash(f.dir) }
 
-// Dir is the folder.
-func (f *Folder) Dir() string { return f.dir }
-
 // Prepare implements Backend.
 func (f *Folder) Prepare(context.Context, string) error { return nil }
 
-// path is where a location's file is.
+// path returns the path of a location's file.
 func (f *Folder) path(location string) (string, error) {
 	local := filepath.FromSlash(location)
 	if !filepath.IsLocal(local) {
@@ -125,7 +123,7 @@ func (f *Folder) Size(_ context.Context, location string) (int64, error) {
 	return info.Size(), nil
 }
 
-// Remove implements Backend. Folders that are empty then go too.
+// Remove implements Backend. It also removes folders that are empty then.
 func (f *Folder) Remove(ctx context.Context, prefix string, keep func(location string) bool) error {
 	top, err := f.path(strings.TrimSuffix(prefix, "/"))
 	if err != nil {
@@ -151,18 +149,17 @@ func (f *Folder) Remove(ctx context.Context, prefix string, keep func(location s
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	for i := len(folders) - 1; i >= 0 && err == nil; i-- { // inner ones first
-		_ = os.Remove(folders[i]) // unless something is left in it
+	if err != nil {
+		return err
 	}
-	return err
+	for _, folder := range slices.Backward(folders) { // inner folders first
+		_ = os.Remove(folder) // fails unless it is empty
+	}
+	return nil
 }
 
 // Lasting implements Backend.
 func (f *Folder) Lasting(err error) bool {
-	for _, kind := range []error{fs.ErrPermission, sweep.ErrStoreFull, syscall.EROFS, syscall.ENOTDIR} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
+	lasting := []error{fs.ErrPermission, sweep.ErrStoreFull, syscall.EROFS, syscall.ENOTDIR}
+	return slices.ContainsFunc(lasting, func(kind error) bool { return errors.Is(err, kind) })
 }

@@ -26,7 +26,7 @@ func TestFolder(t *testing.T) {
 	artifacttest.Run(t, func(t *testing.T) artifact.Backend {
 		return newFolder(t)
 	}, func(t *testing.T, b artifact.Backend, location string) {
-		path := filepath.Join(b.(*artifact.Folder).Dir(), filepath.FromSlash(location))
+		path := filepath.FromSlash(strings.TrimPrefix(b.Name(), "file://") + "/" + location)
 		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

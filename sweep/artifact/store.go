@@ -1,7 +1,6 @@
 package artifact
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,25 +16,25 @@ import (
 	"sweep/sweep"
 )
 
-// Backend is a kind of place for bytes. Its methods are safe for concurrent use.
-// What is not there is fs.ErrNotExist, wrapped.
+// Backend stores bytes. Its methods are safe for concurrent use. If a location has no bytes, their
+// errors wrap fs.ErrNotExist.
 type Backend interface {
-	// Name says where it is, without passwords.
+	// Name is the address, without passwords.
 	Name() string
-	// Prepare makes what the artifacts of a pool need, as far as this party may.
+	// Prepare creates what the artifacts of a pool need, as far as this party may.
 	Prepare(ctx context.Context, pool string) error
-	// Write stores the bytes of content, all or nothing, in the place of what was
-	// there. What an interrupted Write left of them it may use.
+	// Write stores or replaces the bytes of a location atomically. It may reuse what an
+	// interrupted Write left.
 	Write(ctx context.Context, location string, content *io.SectionReader) error
-	// Read opens what is stored from byte from on, of which there is one or which is
-	// the first; Size is how many bytes that has, all there.
+	// Read opens the bytes of a location from byte from on, which exists or is the first.
+	// Size returns their number.
 	Read(ctx context.Context, location string, from int64) (io.ReadCloser, error)
 	Size(ctx context.Context, location string) (int64, error)
-	// Remove removes everything whose location begins with prefix, which ends in a
-	// slash, but what keep wants.
+	// Remove removes all locations that begin with prefix, which ends in a slash, except those
+	// for which keep is true.
 	Remove(ctx context.Context, prefix string, keep func(location string) bool) error
-	// Lasting reports whether an error of Write is of a kind that does not pass by
-	// itself, as a lack of room (sweep.ErrStoreFull).
+	// Lasting reports whether retrying a failed Write does not help, for example for lack of
+	// room (sweep.ErrStoreFull).
 	Lasting(err error) bool
 }
 
@@ -43,13 +42,12 @@ type Backend interface {
 type Store struct {
 	backend Backend
 	log     *slog.Logger
-	// patience is for how long a Put tries again, firstPause the time between the
-	// first two attempts, doubled each time up to lastPause.
+	// patience is how long a Put retries; firstPause is the time between the first two
+	// attempts, doubled each time up to lastPause.
 	patience, firstPause, lastPause time.Duration
 }
 
-// New returns a store over a backend. The log, which may be nil, hears of uploads
-// that are tried again.
+// New returns a store over a backend. It logs retries; log may be nil.
 func New(backend Backend, log *slog.Logger) *Store {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -57,10 +55,10 @@ func New(backend Backend, log *slog.Logger) *Store {
 	return &Store{backend, log, 15 * time.Minute, 100 * time.Millisecond, 5 * time.Second}
 }
 
-// Name says where the store is.
+// Name returns the address of the store.
 func (s *Store) Name() string { return s.backend.Name() }
 
-// Prepare makes what the artifacts of a pool need.
+// Prepare creates what the artifacts of a pool need.
 func (s *Store) Prepare(ctx context.Context, pool string) error {
 	if err := s.backend.Prepare(ctx, pool); err != nil {
 		return fmt.Errorf("artifact store %s: %w", s.Name(), err)
@@ -68,12 +66,11 @@ func (s *Store) Prepare(ctx context.Context, pool string) error {
 	return nil
 }
 
-// Put stores size bytes of content under a location. What fails is tried again,
-// from where it was if the backend can, until ctx ends, the failure is of a kind
-// that lasts, or many minutes have passed.
+// Put stores size bytes of content at a location. It retries, and resumes if the backend can, until
+// ctx ends, retrying does not help, or patience has passed.
 func (s *Store) Put(ctx context.Context, location string, content io.ReaderAt, size int64) error {
-	began, pause := time.Now(), s.firstPause
-	for {
+	began := time.Now()
+	for pause := s.firstPause; ; pause = min(2*pause, s.lastPause) {
 		err := s.backend.Write(ctx, location, io.NewSectionReader(content, 0, size))
 		if err == nil {
 			return nil
@@ -85,21 +82,18 @@ func (s *Store) Put(ctx context.Context, location string, content io.ReaderAt, s
 		if pause == s.firstPause {
 			s.log.Warn("artifact not stored yet; trying again", "location", location, "bytes", size, "error", err)
 		}
-		timer := time.NewTimer(pause)
 		select {
-		case <-timer.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
-			timer.Stop()
 			return err
 		}
-		pause = min(2*pause, s.lastPause)
 	}
 }
 
-// Get opens an artifact from byte from on. Reading it to its end fails with a
-// *sweep.DamagedError if it is not what was recorded, as far as that is seen: a rest
-// has no digest. One that is not there is a *sweep.LostError, unless its worker put it
-// into another store.
+// Get opens an artifact from byte from on. Reading it to its end fails with a *sweep.DamagedError if
+// its size differs from the record, or its digest, which is verified only if from is 0. Get fails
+// with a *sweep.LostError if the artifact does not exist, unless its worker put it into another
+// store.
 func (s *Store) Get(ctx context.Context, r *sweep.ArtifactRecord, from int64) (io.ReadCloser, error) {
 	if err := s.there(r); err != nil {
 		return nil, err
@@ -114,15 +108,15 @@ func (s *Store) Get(ctx context.Context, r *sweep.ArtifactRecord, from int64) (i
 	if err != nil {
 		return nil, s.explain(r, err)
 	}
-	v := &verified{in: in, store: s, record: r, size: from}
+	v := &verified{ReadCloser: in, store: s, record: r, size: from}
 	if from == 0 {
 		v.digest = sha256.New()
 	}
 	return v, nil
 }
 
-// Check reports what is wrong with an artifact's bytes: a *sweep.LostError, a
-// *sweep.DamagedError, or nil. Unless all is read it looks at their number only.
+// Check returns what is wrong with an artifact's bytes: a *sweep.LostError, a *sweep.DamagedError, or
+// nil. It verifies the digest if all is set, else the size only.
 func (s *Store) Check(ctx context.Context, r *sweep.ArtifactRecord, all bool) error {
 	if err := s.there(r); err != nil {
 		return err
@@ -145,8 +139,8 @@ func (s *Store) Check(ctx context.Context, r *sweep.ArtifactRecord, all bool) er
 	return errors.Join(err, in.Close())
 }
 
-// RemoveSweep removes the artifacts of a sweep, but those that keep wants: other
-// sweeps may have taken them over.
+// RemoveSweep removes the artifacts of a sweep except those for which keep is true: other sweeps may
+// reuse them.
 func (s *Store) RemoveSweep(ctx context.Context, pool, id string, keep func(location string) bool) error {
 	if err := s.backend.Remove(ctx, sweep.ArtifactPrefix(pool, id), keep); err != nil {
 		return fmt.Errorf("artifact store %s: remove what sweep %s left: %w", s.Name(), id, err)
@@ -154,7 +148,7 @@ func (s *Store) RemoveSweep(ctx context.Context, pool, id string, keep func(loca
 	return nil
 }
 
-// there reports that an artifact was never stored.
+// there returns an error if an artifact was never stored.
 func (s *Store) there(r *sweep.ArtifactRecord) error {
 	if r.Problem != "" || r.Location == "" {
 		return &sweep.LostError{Artifact: name(r), Problem: r.Problem}
@@ -168,12 +162,12 @@ func (s *Store) damaged(r *sweep.ArtifactRecord, problem string) error {
 	return &sweep.DamagedError{Artifact: name(r), Store: s.Name(), Problem: problem}
 }
 
-// explain says what keeps an artifact from being read.
+// explain returns why an artifact cannot be read.
 func (s *Store) explain(r *sweep.ArtifactRecord, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("artifact %s: %s: %w", name(r), s.Name(), err)
 	}
-	if r.Store != "" && r.Store != s.Name() { // it may well be there
+	if r.Store != "" && r.Store != s.Name() { // it may exist there
 		return fmt.Errorf("artifact %s: it is not in %s; its worker put it into %s, which is not looked into here: "+
 			"name that by --artifacts, or ask the coordinator (without --store)",
 			name(r), s.Name(), r.Store)
@@ -182,18 +176,18 @@ func (s *Store) explain(r *sweep.ArtifactRecord, err error) error {
 	return &sweep.LostError{Artifact: name(r), Problem: where}
 }
 
-// verified reads an artifact and holds it to its record.
+// verified reads an artifact and compares it with its record.
 type verified struct {
-	in     io.ReadCloser
+	io.ReadCloser
 	store  *Store
 	record *sweep.ArtifactRecord
-	digest hash.Hash // nil if the beginning is not read
+	digest hash.Hash // nil if the artifact is not read from its beginning
 	size   int64
 }
 
 // Read implements io.Reader.
 func (v *verified) Read(p []byte) (int, error) {
-	n, err := v.in.Read(p)
+	n, err := v.ReadCloser.Read(p)
 	v.size += int64(n)
 	if v.digest != nil {
 		v.digest.Write(p[:n])
@@ -206,15 +200,11 @@ func (v *verified) Read(p []byte) (int, error) {
 	case !errors.Is(err, io.EOF):
 		return n, v.store.explain(v.record, err)
 	}
-	want, _ := hex.DecodeString(v.record.Digest) // else it differs
 	switch {
 	case v.size < v.record.Size:
 		return n, v.store.damaged(v.record, fmt.Sprintf("it has %d bytes, and had %d", v.size, v.record.Size))
-	case v.digest != nil && !bytes.Equal(v.digest.Sum(nil), want):
-		return n, v.store.damaged(v.record, "its digest is another")
+	case v.digest != nil && !strings.EqualFold(hex.EncodeToString(v.digest.Sum(nil)), v.record.Digest):
+		return n, v.store.damaged(v.record, "its digest does not match")
 	}
 	return n, io.EOF
 }
-
-// Close implements io.Closer.
-func (v *verified) Close() error { return v.in.Close() }

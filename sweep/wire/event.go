@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"sweep/sweep"
@@ -109,9 +111,7 @@ func clean(e *sweep.Event) error {
 				return err
 			}
 		}
-		for metric := range r.Summary {
-			names = append(names, metric)
-		}
+		names = slices.AppendSeq(names, maps.Keys(r.Summary))
 		for _, a := range r.Artifacts {
 			if err := sweep.CheckArtifactName(a.Name); err != nil {
 				return err

@@ -219,13 +219,17 @@ func (b *box) full(ctx context.Context, err error) error {
 	case code != errNotStored:
 		return fmt.Errorf("%w: %w", sweep.ErrStoreFull, explainFull(err))
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	info, infoErr := b.stream.Info(ctx)
+	info, infoErr := b.state(ctx)
 	if infoErr != nil || info.Config.MaxBytes <= 0 {
 		return fmt.Errorf("%w: %w", sweep.ErrStoreFull, err)
 	}
 	return b.noRoom(info)
+}
+
+func (b *box) state(ctx context.Context) (*jetstream.StreamInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return b.stream.Info(ctx)
 }
 
 func (b *box) noRoom(info *jetstream.StreamInfo) error {
@@ -236,9 +240,7 @@ func (b *box) noRoom(info *jetstream.StreamInfo) error {
 
 // hasRoom returns an error if a bucket has no room for size more bytes.
 func (b *box) hasRoom(ctx context.Context, size int64) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	info, err := b.stream.Info(ctx)
+	info, err := b.state(ctx)
 	if err != nil {
 		return err
 	}

@@ -213,17 +213,14 @@ var (
 // numbers.
 func parseLine(line []byte) ([]field, error) {
 	line = quoteNumbers(line)
-	decoder := json.NewDecoder(bytes.NewReader(line))
-	decoder.UseNumber()
-	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
+	if line[0] != '{' || !json.Valid(line) {
 		return nil, errNotFlat
 	}
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	_, _ = decoder.Token() // the brace
 	var fields []field
 	for decoder.More() {
-		name, err := decoder.Token()
-		if err != nil {
-			return nil, errNotFlat
-		}
+		name, _ := decoder.Token()
 		var raw json.RawMessage
 		if err := decoder.Decode(&raw); err != nil {
 			return nil, errNotFlat
@@ -234,12 +231,6 @@ func parseLine(line []byte) ([]field, error) {
 		}
 		f.read(raw)
 		fields = append(fields, f)
-	}
-	if _, err := decoder.Token(); err != nil {
-		return nil, errNotFlat
-	}
-	if _, err := decoder.Token(); err == nil || decoder.More() {
-		return nil, errNotFlat
 	}
 	return fields, nil
 }

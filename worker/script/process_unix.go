@@ -60,23 +60,9 @@ type process struct {
 // ends, the group gets SIGTERM, and SIGKILL after grace. Processes that the program leaves behind
 // are killed.
 func (p *process) run(ctx context.Context, grace time.Duration) (*os.ProcessState, error) {
-	type exit struct {
-		state *os.ProcessState
-		err   error
-	}
-	ended := make(chan exit, 1)
-	go func() {
-		// The kernel kills the program when the thread that started it ends.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		state, err := p.runHere(ctx, grace)
-		ended <- exit{state, err}
-	}()
-	e := <-ended
-	return e.state, e.err
-}
-
-func (p *process) runHere(ctx context.Context, grace time.Duration) (*os.ProcessState, error) {
+	// The kernel kills the program when the thread that started it ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Dir, cmd.Env = p.directory, p.env
 	cmd.SysProcAttr = group.Attributes()
@@ -110,11 +96,9 @@ func (p *process) runHere(ctx context.Context, grace time.Duration) (*os.Process
 		case <-ctx.Done():
 		}
 		_ = syscall.Kill(-pgid, syscall.SIGTERM) // gone, perhaps
-		timer := time.NewTimer(grace)
-		defer timer.Stop()
 		select {
 		case <-gone:
-		case <-timer.C:
+		case <-time.After(grace):
 			group.Kill(pgid)
 		}
 	})

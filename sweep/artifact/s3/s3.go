@@ -1,8 +1,11 @@
-// Package s3 keeps artifacts in a bucket of an S3-compatible service. It is the
-// one home of the client of such services.
+// Package s3 stores artifacts in a bucket of an S3-compatible service:
+//
+//	bucket, err := s3.Open("s3://artifacts/sweeps?endpoint=https://minio.example.org:9000")
+//	store := artifact.New(bucket, log)
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
@@ -20,17 +24,16 @@ import (
 	"sweep/sweep/artifact"
 )
 
-// amazon is the service if the address names none.
+// amazon is the default endpoint.
 const amazon = "https://s3.amazonaws.com"
 
-// partSize is how much goes over at a time, in bytes: a part that fails is sent
-// again.
+// partSize is the size of the parts of an upload in bytes: a failed part is sent again.
 const partSize = 16 << 20
 
 // quotaExceeded is a service's code for a bucket without room.
 const quotaExceeded = "QuotaExceeded"
 
-// Bucket is a bucket, or what is under a prefix of it.
+// Bucket is a bucket, or the part of it under a prefix.
 type Bucket struct {
 	client         *minio.Client
 	endpoint       *url.URL
@@ -43,10 +46,9 @@ var _ artifact.Backend = (*Bucket)(nil)
 //
 //	s3://BUCKET/PREFIX?endpoint=https://HOST:PORT&region=REGION
 //
-// The endpoint is Amazon's if there is none. The keys are those of the environment
-// (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or MINIO_ACCESS_KEY and
-// MINIO_SECRET_KEY), of ~/.aws/credentials or, at Amazon, of the machine's role. The
-// bucket must be there.
+// The default endpoint is Amazon's. The keys are read from the environment (AWS_ACCESS_KEY_ID and
+// AWS_SECRET_ACCESS_KEY, or MINIO_ACCESS_KEY and MINIO_SECRET_KEY), from ~/.aws/credentials or, at
+// Amazon, from the machine's role. The bucket must exist.
 func Open(address string) (*Bucket, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "s3" || u.Host == "" || u.Fragment != "" {
@@ -62,10 +64,7 @@ func Open(address string) (*Bucket, error) {
 			return nil, fmt.Errorf("no such setting %q: expected endpoint or region", name)
 		}
 	}
-	at := query.Get("endpoint")
-	if at == "" {
-		at = amazon
-	}
+	at := cmp.Or(query.Get("endpoint"), amazon)
 	endpoint, err := url.Parse(at)
 	if err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" ||
 		endpoint.User != nil || strings.Trim(endpoint.Path, "/") != "" {
@@ -73,7 +72,7 @@ func Open(address string) (*Bucket, error) {
 	}
 	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.EnvMinio{},
 		&credentials.FileAWSCredentials{}}
-	if at == amazon { // elsewhere nobody would answer who the machine is
+	if at == amazon { // other services have no roles of machines
 		providers = append(providers, &credentials.IAM{Client: &http.Client{Transport: http.DefaultTransport}})
 	}
 	client, err := minio.New(endpoint.Host, &minio.Options{
@@ -100,7 +99,7 @@ func (b *Bucket) Prepare(context.Context, string) error { return nil }
 
 func (b *Bucket) key(location string) string { return path.Join(b.prefix, location) }
 
-// missing makes what says that an object is not there fs.ErrNotExist.
+// missing adds fs.ErrNotExist to the error for an object that does not exist.
 func missing(err error) error {
 	if err != nil && minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 		return errors.Join(err, fs.ErrNotExist)
@@ -121,7 +120,7 @@ func (b *Bucket) Write(ctx context.Context, location string, content *io.Section
 
 // Read implements artifact.Backend.
 func (b *Bucket) Read(ctx context.Context, location string, from int64) (io.ReadCloser, error) {
-	if _, err := b.Size(ctx, location); err != nil { // GetObject would say it only when it is read
+	if _, err := b.Size(ctx, location); err != nil { // GetObject fails only when it is read
 		return nil, err
 	}
 	var options minio.GetObjectOptions
@@ -164,14 +163,7 @@ func (b *Bucket) Remove(ctx context.Context, prefix string, keep func(location s
 
 // Lasting implements artifact.Backend.
 func (b *Bucket) Lasting(err error) bool {
-	var answer minio.ErrorResponse
-	if !errors.As(err, &answer) {
-		return false
-	}
-	switch answer.Code {
-	case minio.AccessDenied, minio.NoSuchBucket, "InvalidAccessKeyId", "SignatureDoesNotMatch", "EntityTooLarge",
-		quotaExceeded:
-		return true
-	}
-	return false
+	answer, ok := errors.AsType[minio.ErrorResponse](err)
+	return ok && slices.Contains([]string{minio.AccessDenied, minio.NoSuchBucket, "InvalidAccessKeyId",
+		"SignatureDoesNotMatch", "EntityTooLarge", quotaExceeded}, answer.Code)
 }
