@@ -2,34 +2,37 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"sweep/sweep"
 )
 
-// leadPatience is how long a run waits for the lead: another command has it for
-// a moment if it makes the database's schema, and in Postgres the lease of one that was
+// leadPatience is how long a run waits for the lead, beyond the time for which another
+// command has it to bring the schema up to date: in Postgres the lease of a leader that was
 // killed must run out first.
 const leadPatience = 6 * time.Second
+
+// noticeAfter is how long a run waits without saying so.
+const noticeAfter = time.Second
 
 // Lead takes the lead of a database for a process that calls itself holder, if no other
 // process keeps it.
 func Lead(ctx context.Context, results sweep.Store, holder string, out io.Writer) (sweep.Lead, error) {
-	waiting, giveUp := context.WithCancel(ctx)
-	defer giveUp()
 	other := ""
-	lead, err := results.Lead(waiting, sweep.LeadOptions{Holder: holder, Waiting: func(leader string) {
+	notice := time.AfterFunc(math.MaxInt64, func() {
+		fmt.Fprintf(out, "waiting for this database, which another process is using (%s)\n", other)
+	})
+	defer notice.Stop()
+	waiting := func(leader string) {
 		other = leader
-		time.AfterFunc(leadPatience, giveUp)
-		time.AfterFunc(time.Second, func() {
-			if waiting.Err() == nil {
-				fmt.Fprintf(out, "waiting for this database, which another process is using (%s)\n", leader)
-			}
-		})
-	}})
-	if err != nil && other != "" && ctx.Err() == nil {
+		notice.Reset(noticeAfter)
+	}
+	lead, err := results.Lead(ctx, sweep.LeadOptions{Holder: holder, Waiting: waiting, Patience: leadPatience})
+	if errors.Is(err, sweep.ErrLed) {
 		return nil, fmt.Errorf("another process is using this database (%s): wait for it, or use another --home "+
 			"or --store", other)
 	}

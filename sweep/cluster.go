@@ -27,6 +27,9 @@ type LeadOptions struct {
 	// Waiting, if not nil, is called once when another process leads, with what that
 	// one called itself.
 	Waiting func(holder string)
+	// Patience, if not 0, is how long to wait for a leader that does not bring the schema
+	// up to date. After that the error is ErrLed, wrapped.
+	Patience time.Duration
 	// Check, if not nil, tells whether the process can do a leader's work now: it is
 	// called before the lead is taken and before each renewal, neither of which
 	// happens after an error. It returns the highest term that it knows of besides the

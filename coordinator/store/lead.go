@@ -168,13 +168,16 @@ func (s *Store) await(ctx context.Context, waiting func(holder string) error,
 
 // Lead implements sweep.Store.
 func (s *Store) Lead(ctx context.Context, options sweep.LeadOptions) (sweep.Lead, error) {
-	waiting := options.Waiting
-	l, err := s.take(ctx, options, func(holder string) error {
-		if waiting != nil {
-			waiting(holder)
-			waiting = nil
+	var p *patience
+	l, err := s.take(ctx, options, func(holder string) (err error) {
+		switch {
+		case p != nil:
+			return p.wait(ctx, holder)
+		case options.Waiting != nil:
+			options.Waiting(holder)
 		}
-		return nil
+		p, err = s.patience(ctx, options.Patience)
+		return err
 	})
 	if err == nil {
 		if err = s.prepare(ctx); err == nil {
@@ -428,29 +431,19 @@ func (s *Store) leader(ctx context.Context, who string) (leader string, since ti
 	return who, time.Time{}
 }
 
-// patience is how long Open waits for the lead, which another program has that
-// migrates too.
-const patience = 3 * time.Second
-
 // upgrade brings the schema up to date if nobody leads.
 func (s *Store) upgrade(ctx context.Context) error {
-	led := errors.New("led")
-	start := time.Now()
-	who := ""
-	waiting := func(holder string) error {
-		if who = holder; time.Since(start) > patience {
-			return led
-		}
-		return nil
+	p, err := s.patience(ctx, openPatience)
+	if err != nil {
+		return err
 	}
-	err := s.bringUp(ctx, waiting)
-	if errors.Is(err, led) {
-		missing, known, err := migrate.Missing(ctx, s.db)
-		if err != nil || len(missing) == 0 {
-			return err
+	err = s.bringUp(ctx, func(holder string) error { return p.wait(ctx, holder) })
+	if errors.Is(err, sweep.ErrLed) {
+		if p.missing == 0 {
+			return nil
 		}
-		failure := &sweep.SchemaError{Database: s.db.Name(), Has: known - len(missing), Needs: known}
-		failure.Leader, failure.Since = s.leader(ctx, who)
+		failure := &sweep.SchemaError{Database: s.db.Name(), Has: p.known - p.missing, Needs: p.known}
+		failure.Leader, failure.Since = s.leader(ctx, p.holder)
 		return failure
 	}
 	if err != nil {

@@ -35,7 +35,7 @@ type Applied struct {
 // program knows.
 func Missing(ctx context.Context, db database.Database) (missing []Migration, known int, err error) {
 	err = db.View(ctx, func(tx database.Tx) error {
-		missing, known, err = look(ctx, tx, db)
+		missing, known, err = Look(ctx, tx, db)
 		return err
 	})
 	return missing, known, err
@@ -47,7 +47,7 @@ func Up(ctx context.Context, db database.Database,
 	write func(ctx context.Context, do func(tx database.Tx) error) error) error {
 	for done := false; !done; {
 		err := write(ctx, func(tx database.Tx) error {
-			missing, _, err := look(ctx, tx, db)
+			missing, _, err := Look(ctx, tx, db)
 			if done = len(missing) == 0; err != nil || done {
 				return err
 			}
@@ -71,8 +71,8 @@ func Up(ctx context.Context, db database.Database,
 	return nil
 }
 
-// look reads which migrations a database lacks.
-func look(ctx context.Context, tx database.Tx, db database.Database) (missing []Migration, known int, err error) {
+// Look is Missing in a transaction.
+func Look(ctx context.Context, tx database.Tx, db database.Database) (missing []Migration, known int, err error) {
 	dialect := db.Dialect()
 	all, err := Load(migrations.Files, dialect.Folder)
 	if err != nil {

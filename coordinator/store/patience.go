@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"sweep/coordinator/store/database"
+	"sweep/coordinator/store/migrate"
+	"sweep/sweep"
+)
+
+// openPatience is the patience of Open.
+const openPatience = 3 * time.Second
+
+// patience is with a leader as long as that one brings the schema up to date.
+type patience struct {
+	store *Store
+	// limit is how long there may be no progress, 0 for ever; since is when there was some.
+	limit time.Duration
+	since time.Time
+	// missing of the known migrations were missing then.
+	missing, known int
+	// holder is what the leader calls itself.
+	holder string
+}
+
+func (s *Store) patience(ctx context.Context, limit time.Duration) (*patience, error) {
+	missing, known, err := migrate.Missing(ctx, s.db)
+	return &patience{store: s, limit: limit, since: time.Now(), missing: len(missing), known: known}, err
+}
+
+// wait returns ErrLed when the patience is exhausted.
+func (p *patience) wait(ctx context.Context, holder string) error {
+	p.holder = holder
+	if p.limit == 0 || time.Since(p.since) <= p.limit {
+		return nil
+	}
+	// In SQLite the transaction begins when a migration that is under way has ended.
+	return p.store.db.Update(ctx, func(tx database.Tx) error {
+		missing, _, err := migrate.Look(ctx, tx, p.store.db)
+		if err != nil {
+			return err
+		}
+		progress := len(missing) < p.missing
+		p.since, p.missing = time.Now(), len(missing)
+		if !progress {
+			return sweep.ErrLed
+		}
+		return nil
+	})
+}
