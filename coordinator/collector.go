@@ -32,11 +32,9 @@ const (
 // An event is acknowledged after the commit. If it is delivered again, recording it again changes
 // nothing.
 func (c *Coordinator) collect(ctx context.Context) error {
-	trouble := c.outage("receiving events")
-	defer trouble.drop()
 	for {
 		c.alive(collecting)
-		err := c.receive(ctx, trouble)
+		err := c.receive(ctx)
 		if ctx.Err() != nil {
 			break
 		}
@@ -49,7 +47,7 @@ func (c *Coordinator) collect(ctx context.Context) error {
 		if wire.IsLost(err) {
 			c.lose()
 		}
-		wait(ctx, trouble.failed(err))
+		wait(ctx, c.outages.failed(receivingEvents, false, err))
 	}
 	if !c.options.Leads() { // another coordinator records them
 		return nil
@@ -62,8 +60,11 @@ func (c *Coordinator) collect(ctx context.Context) error {
 	return nil
 }
 
+// receivingEvents is the activity of receive.
+const receivingEvents = "receiving events"
+
 // receive records events until something fails.
-func (c *Coordinator) receive(ctx context.Context, trouble *outage) error {
+func (c *Coordinator) receive(ctx context.Context) error {
 	events, err := c.events(ctx)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (c *Coordinator) receive(ctx context.Context, trouble *outage) error {
 		if err != nil {
 			return err
 		}
-		trouble.over()
+		c.outages.over(receivingEvents)
 		if err := c.recordBatch(ctx, batch); err != nil {
 			return err
 		}
@@ -120,8 +121,8 @@ func (c *Coordinator) recordBatch(ctx context.Context, batch *wire.EventBatch) e
 	var events []sweep.Event
 	var bad []wire.BadEvent
 	compared := false
-	attempts, done := 0, false
-	err := c.persist(ctx, "recording events", func(ctx context.Context) (err error) {
+	attempts := 0
+	err := c.persist(ctx, "recording events", func() (err error) {
 		if !compared {
 			if events, bad, err = c.own(ctx, batch); err != nil {
 				return err
@@ -137,14 +138,10 @@ func (c *Coordinator) recordBatch(ctx context.Context, batch *wire.EventBatch) e
 		if attempts++; err != nil && attempts%suspicious == 0 && !unavailable(err) {
 			err = c.isolate(ctx, events, err, attempts)
 		}
-		done = err == nil
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case !done:
-		return ctx.Err()
 	}
 	return batch.Ack()
 }

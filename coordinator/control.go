@@ -76,11 +76,11 @@ func (c *Coordinator) unmet(ctx context.Context, submission *sweep.Submission) (
 	if len(keys) == 0 {
 		keys = []string{""}
 	}
-	err = c.command(ctx, func(_ context.Context, s *scheduler) error {
-		if known = s.plan.Discovered(); !known {
+	err = c.between(ctx, func() error {
+		if known = c.plan.Discovered(); !known {
 			return nil
 		}
-		offers := s.plan.Offers(submission.Spec.Pool)
+		offers := c.plan.Offers(submission.Spec.Pool)
 		for _, key := range keys {
 			r := submission.Requirement(key)
 			if reason = r.Unmet(submission.Spec.Pool, offers); reason == "" {
@@ -142,7 +142,7 @@ func open(submission *sweep.Submission) (*sweep.Grid, error) {
 
 // Pause keeps the waiting trials of an active sweep from starting. Running trials finish.
 func (c *Coordinator) Pause(ctx context.Context, id string) error {
-	return c.change(ctx, "pausing", id, func(ctx context.Context, record *sweep.SweepRecord) error {
+	return c.change(ctx, "pausing", id, func(record *sweep.SweepRecord) error {
 		switch record.State {
 		case sweep.SweepPaused:
 			return nil
@@ -151,11 +151,9 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 			return fmt.Errorf("it is %s: only an active sweep can be paused", record.State)
 		}
 		return c.store.SetSweepState(ctx, record.ID, sweep.SweepPaused, "")
-	}, func(ctx context.Context, record *sweep.SweepRecord) error {
-		err := c.carryOutCommand(ctx, func(number int64) schedule.Fact {
-			return schedule.Paused{Command: number, Sweep: record.ID}
-		})
-		if err != nil {
+	}, func(record *sweep.SweepRecord) error {
+		k := newBrokerCommand(record.Pool)
+		if err := c.carryOutCommand(ctx, k, schedule.Paused{Command: k, Sweep: record.ID}); err != nil {
 			return fmt.Errorf("it is paused, but its jobs were not withdrawn and may still start: %w", err)
 		}
 		return nil
@@ -164,7 +162,7 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 
 // Resume resumes a paused sweep.
 func (c *Coordinator) Resume(ctx context.Context, id string) error {
-	return c.change(ctx, "resuming", id, func(ctx context.Context, record *sweep.SweepRecord) error {
+	return c.change(ctx, "resuming", id, func(record *sweep.SweepRecord) error {
 		switch record.State {
 		case sweep.SweepActive, sweep.SweepWaiting:
 			return nil
@@ -189,10 +187,9 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (stopped int, err e
 	if err != nil {
 		return 0, fmt.Errorf("cancelling sweep %s: %w", id, err)
 	}
-	return len(active), c.change(ctx, "cancelling", record.ID, nil,
-		func(ctx context.Context, record *sweep.SweepRecord) error {
-			return c.stop(ctx, record, active, nil)
-		})
+	return len(active), c.change(ctx, "cancelling", record.ID, nil, func(record *sweep.SweepRecord) error {
+		return c.stop(ctx, record, active, nil)
+	})
 }
 
 // Retry makes the failed and cancelled trials of a sweep pending again and returns their number.
@@ -212,10 +209,10 @@ func (c *Coordinator) Retry(ctx context.Context, id string) (trials int64, err e
 // CancelNamed implements wire.Controller.
 func (c *Coordinator) CancelNamed(ctx context.Context, id string, indices []int64) (trials int64, err error) {
 	var active []sweep.TrialID
-	err = c.change(ctx, "cancelling trials of", id, func(ctx context.Context, record *sweep.SweepRecord) error {
+	err = c.change(ctx, "cancelling trials of", id, func(record *sweep.SweepRecord) error {
 		trials, active, err = c.store.CancelSome(ctx, record.ID, indices)
 		return err
-	}, func(ctx context.Context, record *sweep.SweepRecord) error {
+	}, func(record *sweep.SweepRecord) error {
 		if len(indices) == 0 { // to workers that would mean all
 			return nil
 		}
@@ -229,11 +226,10 @@ func (c *Coordinator) CancelNamed(ctx context.Context, id string, indices []int6
 // stop those that run. active are the trials that had not ended.
 func (c *Coordinator) stop(ctx context.Context, record *sweep.SweepRecord, active []sweep.TrialID,
 	indices []int64) error {
-	c.waiters.notify(record.ID)
-	err := c.carryOutCommand(ctx, func(number int64) schedule.Fact {
-		return schedule.Cancelled{Command: number, Pool: record.Pool, Sweep: record.ID, Active: active,
-			Indices: indices}
-	})
+	c.waiters.notify(func(id string) bool { return id == record.ID })
+	k := newBrokerCommand(record.Pool)
+	err := c.carryOutCommand(ctx, k, schedule.Cancelled{Command: k, Pool: record.Pool, Sweep: record.ID, Active: active,
+		Indices: indices})
 	if err != nil {
 		return fmt.Errorf("cancelled, but its jobs were not withdrawn; cancel again: %w", err)
 	}
@@ -242,7 +238,7 @@ func (c *Coordinator) stop(ctx context.Context, record *sweep.SweepRecord, activ
 
 // RetryNamed implements wire.Controller.
 func (c *Coordinator) RetryNamed(ctx context.Context, id string, indices []int64) (trials int64, err error) {
-	err = c.change(ctx, "retrying trials of", id, func(ctx context.Context, record *sweep.SweepRecord) error {
+	err = c.change(ctx, "retrying trials of", id, func(record *sweep.SweepRecord) error {
 		trials, err = c.store.RetrySome(ctx, record.ID, indices)
 		return err
 	}, nil)
@@ -251,7 +247,7 @@ func (c *Coordinator) RetryNamed(ctx context.Context, id string, indices []int64
 
 // SetPriority changes a sweep's priority, also for its waiting jobs.
 func (c *Coordinator) SetPriority(ctx context.Context, id string, priority int) error {
-	return c.change(ctx, "changing the priority of", id, func(ctx context.Context, record *sweep.SweepRecord) error {
+	return c.change(ctx, "changing the priority of", id, func(record *sweep.SweepRecord) error {
 		return c.store.SetSweepPriority(ctx, record.ID, priority)
 	}, nil)
 }
@@ -285,10 +281,9 @@ func (c *Coordinator) Prune(ctx context.Context, keep sweep.Retention) (sweep.Re
 
 // change calls do between two steps of the schedule, to change a sweep in the database, and after that
 // then. Either may be nil.
-func (c *Coordinator) change(ctx context.Context, doing, id string,
-	do, then func(context.Context, *sweep.SweepRecord) error) error {
+func (c *Coordinator) change(ctx context.Context, doing, id string, do, then func(*sweep.SweepRecord) error) error {
 	var record *sweep.SweepRecord
-	err := c.command(ctx, func(ctx context.Context, _ *scheduler) (err error) {
+	err := c.between(ctx, func() (err error) {
 		if record, err = c.store.Sweep(ctx, id); err != nil {
 			return err
 		}
@@ -297,10 +292,10 @@ func (c *Coordinator) change(ctx context.Context, doing, id string,
 		if do == nil {
 			return nil
 		}
-		return do(ctx, record)
+		return do(record)
 	})
 	if err == nil && then != nil {
-		err = then(ctx, record)
+		err = then(record)
 	}
 	if err != nil {
 		return fmt.Errorf("%s sweep %s: %w", doing, id, err)

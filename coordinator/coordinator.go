@@ -74,7 +74,7 @@ type Options struct {
 	// Fatal reports whether an error of the store ends Run, as a full disk on a user's
 	// machine; nil means that none does, and Run retries.
 	Fatal func(error) bool
-	// Metrics, if not nil, counts and times the coordinator's work.
+	// Metrics counts and times the coordinator's work; if nil, for nobody.
 	Metrics *Metrics
 }
 
@@ -94,14 +94,13 @@ type Coordinator struct {
 	waiters waiters
 	ready   chan struct{}
 
-	facts    *facts
-	commands chan command
+	facts *facts
 	// ended is closed when Run has ended.
 	ended chan struct{}
-	// pending are the commands whose actions on the broker are not finished.
-	pending pendingCommands
-	// plan belongs to the scheduler after its start.
+	// plan changes in the scheduler's steps only. turn is full during a step and while
+	// somebody else reads the plan.
 	plan *schedule.State
+	turn chan struct{}
 	// prepared has the zero time for each pool whose artifact store is prepared, and the
 	// time of the next attempt for each where that failed.
 	prepared sync.Map
@@ -124,8 +123,8 @@ type Coordinator struct {
 	received atomic.Pointer[time.Time]
 	// reserve is the schedule's figure Reserve.
 	reserve atomic.Int64
-	// outages keep all trials from advancing, poolOutages those of one pool.
-	outages, poolOutages outages
+	// outages keep trials from advancing.
+	outages outages
 	// full has a fullStore for each pool whose artifact store was full.
 	full sync.Map
 	// lastAlive is when each loop last made progress, in Unix nanoseconds.
@@ -139,6 +138,9 @@ func New(options Options) *Coordinator {
 	options.Window = cmp.Or(options.Window, DefaultWindow)
 	options.Page = cmp.Or(options.Page, DefaultPage)
 	options.Lease = cmp.Or(options.Lease, DefaultLease)
+	if options.Metrics == nil {
+		options.Metrics = NewMetrics()
+	}
 	if options.Leads == nil {
 		options.Leads = func() bool { return true }
 	}
@@ -146,17 +148,19 @@ func New(options Options) *Coordinator {
 		options.Fatal = func(error) bool { return false }
 	}
 	return &Coordinator{
-		options:  options,
-		store:    options.Store,
-		wire:     options.Wire,
-		log:      options.Logger,
-		ready:    make(chan struct{}),
-		facts:    newFacts(),
-		commands: make(chan command),
-		ended:    make(chan struct{}),
-		pending:  pendingCommands{list: map[int64]*pendingCommand{}},
+		options: options,
+		store:   options.Store,
+		wire:    options.Wire,
+		log:     options.Logger,
+		ready:   make(chan struct{}),
+		facts:   newFacts(),
+		waiters: waiters{ended: map[string]chan struct{}{}},
+		workers: workerList{unchecked: map[string]wire.Heartbeat{}, workers: map[string]presence{}},
+		outages: outages{log: options.Logger},
+		ended:   make(chan struct{}),
+		turn:    make(chan struct{}, 1),
 		plan: schedule.New(schedule.Options{
-			Window: options.Window, Page: options.Page, Exclusive: options.Exclusive,
+			Window: int64(options.Window), Page: int64(options.Page), Exclusive: options.Exclusive,
 			Heartbeat: wire.HeartbeatInterval, Silence: wire.HeartbeatTimeout,
 		}),
 		lost:     make(chan struct{}, 1),
@@ -171,11 +175,11 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer close(c.ended)
-	if c.options.Metrics != nil {
-		defer c.options.Metrics.lead(c)()
-	}
-	err := c.start(ctx)
-	if err != nil || ctx.Err() != nil {
+	defer c.options.Metrics.lead(c)()
+	if err := c.start(ctx); err != nil {
+		if !c.final(err) { // ctx has ended
+			return nil
+		}
 		return err
 	}
 	stopHeartbeats, err := c.wire.ServeHeartbeats(c.heartbeat)
@@ -238,23 +242,17 @@ func (c *Coordinator) Ready() <-chan struct{} { return c.ready }
 // Problem returns what keeps trials from advancing, in all pools or in one, or that an artifact store
 // is full; nil if there is no problem.
 func (c *Coordinator) Problem() error {
-	if err := c.Outage(); err != nil {
-		return err
-	}
-	if err := c.poolOutages.oldest(); err != nil {
-		return err
-	}
-	return c.artifactProblem()
+	return cmp.Or(c.Outage(), c.outages.oldest(true), c.artifactProblem())
 }
 
 // Outage returns what keeps the trials of all pools from advancing: the latest error of the outage
 // that has lasted longest; nil if there is none.
-func (c *Coordinator) Outage() error { return c.outages.oldest() }
+func (c *Coordinator) Outage() error { return c.outages.oldest(false) }
 
 // start prepares the broker and adopts its jobs. An exclusive coordinator requeues all trials
 // instead.
 func (c *Coordinator) start(ctx context.Context) error {
-	return c.persist(ctx, "starting", func(ctx context.Context) error {
+	return c.persist(ctx, "starting", func() error {
 		if err := c.setup(ctx); err != nil {
 			return err
 		}
@@ -276,12 +274,12 @@ func (c *Coordinator) start(ctx context.Context) error {
 // harm is done: a job cannot be published twice.
 func (c *Coordinator) adopt(ctx context.Context) error {
 	var queued []wire.QueuedJob
-	if _, err := c.wire.QueuedJobs(ctx, func(q wire.QueuedJob) { queued = append(queued, q) }); err != nil {
+	var ids []sweep.TrialID
+	_, err := c.wire.QueuedJobs(ctx, func(q wire.QueuedJob) {
+		queued, ids = append(queued, q), append(ids, q.TrialID)
+	})
+	if err != nil {
 		return err
-	}
-	ids := make([]sweep.TrialID, len(queued))
-	for i := range queued {
-		ids[i] = queued[i].TrialID
 	}
 	states, err := c.store.States(ctx, ids)
 	if err != nil {
@@ -289,7 +287,7 @@ func (c *Coordinator) adopt(ctx context.Context) error {
 	}
 	for _, q := range queued {
 		if states[q.TrialID] == sweep.Queued {
-			c.facts.add(schedule.Adopted{Queue: schedule.Queue(q.Queue), Trials: []sweep.TrialID{q.TrialID}})
+			c.facts.add(schedule.Adopted{Queue: schedule.Queue(q.Queue), TrialID: q.TrialID})
 		}
 	}
 	return nil
@@ -297,12 +295,15 @@ func (c *Coordinator) adopt(ctx context.Context) error {
 
 // requeueAll requeues every queued or running trial of an unfinished sweep.
 func (c *Coordinator) requeueAll(ctx context.Context) error {
-	return c.outstanding(ctx, time.Now().Add(24*time.Hour), func(page []sweep.Heard) error {
+	for page, err := range c.outstanding(ctx, time.Now().Add(farAhead)) {
+		if err != nil {
+			return err
+		}
 		if _, err := c.store.RequeueUnheard(ctx, page); err != nil {
 			return fmt.Errorf("requeuing %d trials: %w", len(page), err)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // setup creates the broker's stream of events or updates its settings. Streams of another cluster end
@@ -313,15 +314,13 @@ func (c *Coordinator) setup(ctx context.Context) error {
 	return c.wire.Setup(ctx, c.options.Cluster, c.options.Adopt)
 }
 
-// persist retries do until it succeeds, ctx ends (which is no error) or the error is fatal.
-func (c *Coordinator) persist(ctx context.Context, doing string, do func(context.Context) error) error {
-	trouble := c.outage(doing)
-	defer trouble.drop()
+// persist retries do until it succeeds, ctx ends or the error is fatal.
+func (c *Coordinator) persist(ctx context.Context, doing string, do func() error) error {
 	for ctx.Err() == nil {
 		c.alive(collecting)
-		err := do(ctx)
+		err := do()
 		if err == nil {
-			trouble.over()
+			c.outages.over(doing)
 			return nil
 		}
 		if c.final(err) {
@@ -331,10 +330,10 @@ func (c *Coordinator) persist(ctx context.Context, doing string, do func(context
 			c.lose()
 		}
 		if ctx.Err() == nil {
-			wait(ctx, trouble.failed(err))
+			wait(ctx, c.outages.failed(doing, false, err))
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // wait waits for a while, or until ctx ends.
@@ -350,7 +349,6 @@ func wait(ctx context.Context, while time.Duration) {
 // final reports whether an error ends Run: a fatal one by Options, streams of another cluster, or a
 // coordinator of a later term.
 func (c *Coordinator) final(err error) bool {
-	other, superseded, deposed := (*wire.OtherClusterError)(nil), (*wire.SupersededError)(nil),
-		(*sweep.DeposedError)(nil)
-	return c.options.Fatal(err) || errors.As(err, &other) || errors.As(err, &superseded) || errors.As(err, &deposed)
+	return c.options.Fatal(err) || errors.As(err, new(*wire.OtherClusterError)) ||
+		errors.As(err, new(*wire.SupersededError)) || errors.As(err, new(*sweep.DeposedError))
 }

@@ -57,19 +57,14 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// dispatched notes that a batch of trials was dispatched. Methods of a nil Metrics do nothing.
+// dispatched notes that a batch of trials was dispatched.
 func (m *Metrics) dispatched(began time.Time, trials int) {
-	if m != nil {
-		m.dispatch.Observe(time.Since(began).Seconds())
-		m.queued.Add(float64(trials))
-	}
+	m.dispatch.Observe(time.Since(began).Seconds())
+	m.queued.Add(float64(trials))
 }
 
 // recorded notes a batch of events.
 func (m *Metrics) recorded(began time.Time, events []sweep.Event, report sweep.RecordReport) {
-	if m == nil {
-		return
-	}
 	m.commit.Observe(time.Since(began).Seconds())
 	for i := range events {
 		m.events.WithLabelValues(string(events[i].Kind)).Inc()
@@ -77,20 +72,6 @@ func (m *Metrics) recorded(began time.Time, events []sweep.Event, report sweep.R
 	m.ended.Add(float64(report.Terminal))
 	m.repeated.Add(float64(report.Repeated))
 	m.faults.Add(float64(report.Faults))
-}
-
-// putBack counts trials that were requeued.
-func (m *Metrics) putBack(trials int64) {
-	if m != nil {
-		m.requeued.Add(float64(trials))
-	}
-}
-
-// quarantine counts an event that the store refused.
-func (m *Metrics) quarantine() {
-	if m != nil {
-		m.quarantined.Inc()
-	}
 }
 
 // state collects the metrics that are read at each scrape.

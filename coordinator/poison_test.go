@@ -425,7 +425,7 @@ func TestStuckLoopIsFound(t *testing.T) {
 	}
 	leave, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- c.command(t.Context(), func(context.Context, *scheduler) error {
+		done <- c.between(t.Context(), func() error {
 			<-leave
 			return nil
 		})

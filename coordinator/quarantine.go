@@ -38,7 +38,7 @@ func (c *Coordinator) setAside(ctx context.Context, guilty sweep.Event, problem 
 	if err != nil && !errors.Is(err, sweep.ErrRefused) { // if refused, only the log has it
 		return fmt.Errorf("quarantining an event of trial %s: %w", guilty.TrialID, err)
 	}
-	c.options.Metrics.quarantine()
+	c.options.Metrics.quarantined.Inc()
 	c.facts.add(schedule.Heard{Trials: []sweep.TrialID{guilty.TrialID}})
 	return nil
 }

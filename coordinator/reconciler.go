@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -26,14 +27,8 @@ func (c *Coordinator) lose() { signal(c.lost) }
 // has no job and has sent no event for a lease becomes pending again. A job whose trial has ended is
 // removed. reconcile returns only fatal errors.
 func (c *Coordinator) reconcile(ctx context.Context) error {
-	trouble := c.outage("comparing the store with the broker")
-	defer trouble.drop()
-	r := reconciler{Coordinator: c, doubt: true, unlisted: map[string]*outage{}}
-	defer func() {
-		for _, trouble := range r.unlisted {
-			trouble.drop()
-		}
-	}()
+	const doing = "comparing the store with the broker"
+	r := reconciler{Coordinator: c, doubt: true}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	lost := c.lost
@@ -58,10 +53,10 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 			return err
 		case err != nil:
 			r.lost = r.lost || wire.IsLost(err)
-			pause = trouble.failed(err)
+			pause = c.outages.failed(doing, false, err)
 			lost = nil // the other loops signal the same failure again: keep to the pause
 		default:
-			trouble.over()
+			c.outages.over(doing)
 			if len(r.missing)+len(r.stale)+len(r.suspects) > 0 {
 				pause = lookAgain
 			}
@@ -86,7 +81,7 @@ type reconciler struct {
 	doubt    bool
 	suspects map[string]time.Time
 	// unlisted are the pools whose jobs the broker cannot list.
-	unlisted map[string]*outage
+	unlisted map[string]error
 }
 
 // look compares once. A difference is corrected when it is found for the second time and all events
@@ -134,7 +129,7 @@ func (r *reconciler) look(ctx context.Context) error {
 	}
 	if len(gone) > 0 {
 		r.log.Warn("requeuing trials whose jobs were lost", "trials", len(gone))
-		if gone, err = r.lose(ctx, gone); err != nil {
+		if gone, err = r.loseRunning(ctx, gone); err != nil {
 			return err
 		}
 		r.facts.add(schedule.Lost{Trials: gone})
@@ -155,18 +150,16 @@ func (r *reconciler) look(ctx context.Context) error {
 
 // reportUnlisted logs the pools whose jobs the broker cannot list. They are compared later.
 func (r *reconciler) reportUnlisted(failed map[string]error) {
+	doing := func(pool string) string { return "comparing the jobs of pool " + pool + " with the store" }
 	for pool, err := range failed {
-		if r.unlisted[pool] == nil {
-			r.unlisted[pool] = r.poolOutage("comparing the jobs of pool " + pool + " with the store")
-		}
-		r.unlisted[pool].failed(fmt.Errorf("pool %s: %w", pool, err))
+		r.outages.failed(doing(pool), true, fmt.Errorf("pool %s: %w", pool, err))
 	}
-	for pool, trouble := range r.unlisted {
+	for pool := range r.unlisted {
 		if failed[pool] == nil {
-			trouble.over()
-			delete(r.unlisted, pool)
+			r.outages.over(doing(pool))
 		}
 	}
+	r.unlisted = failed
 }
 
 // behind reports whether the collector may not have recorded all events that had arrived when the last
@@ -193,13 +186,11 @@ func (r *reconciler) vanished(ctx context.Context) error {
 	r.doubt = len(replaced) > 0
 	now, suspects := time.Now(), map[string]time.Time{}
 	var lost []sweep.Event
-	err = r.command(ctx, func(_ context.Context, s *scheduler) error {
+	err = r.between(ctx, func() error {
 		for _, e := range replaced {
 			since, suspected := r.suspects[e.Execution]
 			switch {
-			case !suspected:
-				suspects[e.Execution] = now
-			case s.plan.Runs(e.Execution, since):
+			case !suspected, r.plan.Runs(e.Execution, since):
 				suspects[e.Execution] = now
 			case now.Sub(since) < vanishGrace:
 				suspects[e.Execution] = since
@@ -220,9 +211,9 @@ func (r *reconciler) vanished(ctx context.Context) error {
 	return r.count(ctx, lost)
 }
 
-// lose records the running ones among the trials as lost, because their workers have vanished, and
+// loseRunning records the running ones among the trials as lost, because their workers have vanished, and
 // returns the others. If the broker has lost jobs it returns all.
-func (r *reconciler) lose(ctx context.Context, gone []sweep.Heard) (others []sweep.Heard, err error) {
+func (r *reconciler) loseRunning(ctx context.Context, gone []sweep.Heard) (others []sweep.Heard, err error) {
 	if r.lost {
 		return gone, nil
 	}
@@ -297,11 +288,11 @@ func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err 
 	// The expected queues are read before the existing ones, so that a queue that is opened
 	// in between does not seem lost.
 	var lost []wire.Queue
-	err = r.command(ctx, func(_ context.Context, s *scheduler) error {
+	err = r.between(ctx, func() error {
 		if r.lost {
-			s.prepared.Clear()
+			r.prepared.Clear()
 		}
-		for _, q := range s.plan.Served() {
+		for _, q := range r.plan.Served() {
 			lost = append(lost, wire.Queue(q))
 		}
 		return nil
@@ -337,27 +328,29 @@ func (r *reconciler) missed(ctx context.Context, now time.Time,
 			}
 		}
 	}
-	err := r.outstanding(ctx, now.Add(-r.options.Lease), func(page []sweep.Heard) error {
+	for page, err := range r.outstanding(ctx, now.Add(-r.options.Lease)) {
+		if err != nil {
+			return nil, err
+		}
 		compare(page)
-		return nil
-	})
-	if err == nil && r.lost {
-		err = r.outstanding(ctx, now.Add(24*time.Hour), func(page []sweep.Heard) error {
+	}
+	if r.lost {
+		for page, err := range r.outstanding(ctx, now.Add(farAhead)) {
+			if err != nil {
+				return nil, err
+			}
 			states, err := r.store.States(ctx, trialIDs(page))
 			if err != nil {
-				return fmt.Errorf("reading the states of %d queued and running trials: %w", len(page), err)
+				return nil, fmt.Errorf("reading the states of %d queued and running trials: %w", len(page), err)
 			}
 			compare(slices.DeleteFunc(page, func(h sweep.Heard) bool { return states[h.TrialID] != sweep.Queued }))
-			return nil
-		})
+		}
 	}
-	if err == nil {
-		err = r.command(ctx, func(_ context.Context, s *scheduler) error {
-			s.plan.EachRunning(func(id sweep.TrialID) { delete(missing, id) })
-			maps.DeleteFunc(missing, func(id sweep.TrialID, _ time.Time) bool { return s.plan.Publishing(id) })
-			return nil
-		})
-	}
+	err := r.between(ctx, func() error {
+		r.plan.EachRunning(func(id sweep.TrialID) { delete(missing, id) })
+		maps.DeleteFunc(missing, func(id sweep.TrialID, _ time.Time) bool { return r.plan.Publishing(id) })
+		return nil
+	})
 	if err == nil && len(r.unlisted) > 0 {
 		err = r.passOver(ctx, missing)
 	}
@@ -388,9 +381,9 @@ func (r *reconciler) passOver(ctx context.Context, missing map[sweep.TrialID]tim
 func (r *reconciler) unneeded(ctx context.Context,
 	queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]wire.QueuedJob, error) {
 	strange := map[sweep.TrialID]wire.QueuedJob{}
-	err := r.command(ctx, func(_ context.Context, s *scheduler) error {
+	err := r.between(ctx, func() error {
 		for id, h := range queued {
-			if !s.plan.Expects(id) {
+			if !r.plan.Expects(id) {
 				strange[id] = h
 			}
 		}
@@ -409,26 +402,33 @@ func (r *reconciler) unneeded(ctx context.Context,
 	return strange, nil
 }
 
-// outstandingPage is how many trials outstanding reads at once.
-const outstandingPage = 1000
+const (
+	// outstandingPage is how many trials outstanding reads at once.
+	outstandingPage = 1000
+	// farAhead from now is after any event.
+	farAhead = 24 * time.Hour
+)
 
-// outstanding calls visit for pages of the queued and running trials without an event since before. The
-// window and the workers' slots bound their number, so that the cost does not grow with the sweeps.
-func (c *Coordinator) outstanding(ctx context.Context, before time.Time, visit func(page []sweep.Heard) error) error {
-	var after *sweep.TrialID
-	for {
-		c.alive(reconciling)
-		page, err := c.store.Unheard(ctx, before, after, outstandingPage)
-		if err != nil {
-			return fmt.Errorf("reading queued and running trials: %w", err)
-		}
-		if len(page) == 0 {
-			return nil
-		}
-		last := page[len(page)-1].TrialID // visit may change the page
-		after = &last
-		if err := visit(page); err != nil {
-			return err
+// outstanding yields pages of the queued and running trials without an event since before. The window
+// and the workers' slots bound their number, so that the cost does not grow with the sweeps.
+func (c *Coordinator) outstanding(ctx context.Context, before time.Time) iter.Seq2[[]sweep.Heard, error] {
+	return func(yield func([]sweep.Heard, error) bool) {
+		var after *sweep.TrialID
+		for {
+			c.alive(reconciling)
+			page, err := c.store.Unheard(ctx, before, after, outstandingPage)
+			if err != nil {
+				yield(nil, fmt.Errorf("reading queued and running trials: %w", err))
+				return
+			}
+			if len(page) == 0 {
+				return
+			}
+			last := page[len(page)-1].TrialID // the caller may change the page
+			after = &last
+			if !yield(page, nil) {
+				return
+			}
 		}
 	}
 }

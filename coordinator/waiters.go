@@ -19,31 +19,18 @@ type waiters struct {
 func (w *waiters) of(id string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended == nil {
-		w.ended = map[string]chan struct{}{}
-	}
 	if w.ended[id] == nil {
 		w.ended[id] = make(chan struct{})
 	}
 	return w.ended[id]
 }
 
-// notify wakes the waiters of a sweep.
-func (w *waiters) notify(id string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c := w.ended[id]; c != nil {
-		close(c)
-		delete(w.ended, id)
-	}
-}
-
-// notifyExcept wakes the waiters of all sweeps that are not active.
-func (w *waiters) notifyExcept(active func(id string) bool) {
+// notify wakes the waiters of the sweeps that may have ended.
+func (w *waiters) notify(ended func(id string) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, c := range w.ended {
-		if !active(id) {
+		if ended(id) {
 			close(c)
 			delete(w.ended, id)
 		}

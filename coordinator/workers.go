@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,8 +26,6 @@ type workerList struct {
 	unchecked map[string]wire.Heartbeat
 	// workers is each worker's status in its latest heartbeat.
 	workers map[string]presence
-	// reports tracks whether workers can report results.
-	reports *outage
 }
 
 // presence is a worker's latest status, and when it came.
@@ -41,11 +40,10 @@ func (c *Coordinator) Workers() []wire.WorkerStatus {
 	l := &c.workers
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.forget()
 	var list []wire.WorkerStatus
 	for _, p := range l.workers {
-		if time.Since(p.at) < wire.HeartbeatTimeout {
-			list = append(list, p.WorkerStatus)
-		}
+		list = append(list, p.WorkerStatus)
 	}
 	slices.SortFunc(list, func(a, b wire.WorkerStatus) int {
 		return cmp.Or(strings.Compare(a.Pool, b.Pool), strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
@@ -55,9 +53,6 @@ func (c *Coordinator) Workers() []wire.WorkerStatus {
 
 // update takes in a heartbeat and drops workers that are gone.
 func (l *workerList) update(h *wire.Heartbeat) {
-	if l.workers == nil {
-		l.workers = map[string]presence{}
-	}
 	l.workers[h.ID] = presence{h.WorkerStatus, time.Now()}
 	if h.Gone {
 		delete(l.workers, h.ID)
@@ -67,27 +62,21 @@ func (l *workerList) update(h *wire.Heartbeat) {
 
 // forget removes the workers that are gone.
 func (l *workerList) forget() {
-	for id, p := range l.workers {
-		if time.Since(p.at) >= wire.HeartbeatTimeout {
-			delete(l.workers, id)
-		}
-	}
+	maps.DeleteFunc(l.workers, func(_ string, p presence) bool { return time.Since(p.at) >= wire.HeartbeatTimeout })
 }
 
 // noteReports checks whether a worker cannot report its results, for example because the
 // broker is full. The caller holds the list's lock.
 func (c *Coordinator) noteReports() {
-	l := &c.workers
-	if l.reports == nil {
-		l.reports = c.outage("receiving results")
-	}
-	for _, p := range l.workers {
+	const doing = "receiving results"
+	for _, p := range c.workers.workers {
 		if p.Problem != "" {
-			l.reports.failed(fmt.Errorf("worker %s cannot report the results of its trials: %s", p.Name, p.Problem))
+			c.outages.failed(doing, false,
+				fmt.Errorf("worker %s cannot report the results of its trials: %s", p.Name, p.Problem))
 			return
 		}
 	}
-	l.reports.over()
+	c.outages.over(doing)
 }
 
 // heartbeat takes a worker's heartbeat and answers it, unless another coordinator may
@@ -104,9 +93,6 @@ func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	c.noteReports()
 	answer := l.answers[h.ID]
 	delete(l.answers, h.ID)
-	if l.unchecked == nil {
-		l.unchecked = map[string]wire.Heartbeat{}
-	}
 	if delete(l.unchecked, h.ID); !h.Gone && len(h.Running)+len(h.Checkpoints) > 0 {
 		l.unchecked[h.ID] = h
 	}
@@ -130,7 +116,7 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 	l := &c.workers
 	l.mu.Lock()
 	unchecked := l.unchecked
-	l.unchecked = nil
+	l.unchecked = map[string]wire.Heartbeat{}
 	l.forget()
 	c.noteReports()
 	l.mu.Unlock()

@@ -2,28 +2,31 @@ package schedule
 
 import "sweep/sweep"
 
-// Action is something to do. Its types are in this file. Open, Withdraw, Remove and Purge are
-// carried out on the broker, Report and Gone in the log, the others on the database.
-type Action interface{ action() }
+// Action is something to do. Its types are in this file. Each is answered by Done, or by the fact
+// that it names; Report and Gone have no answer.
+type Action interface {
+	// Executor is the pool whose executor carries the action out on the broker. For "" it
+	// is carried out on the database; Report and Gone in the log.
+	Executor() (pool string)
+}
 
 // Read reads the backlogs of sweeps, of all active ones if none is named. The answer is Left.
 type Read struct{ Sweeps []string }
 
-// Write writes the next page of a sweep's trial rows. Classes are those of the rows so far. The
-// answer is Written.
+// Write writes the next page of a sweep's trial rows. Classes are those of the rows so far. If the
+// sweep cannot be expanded, Done has the error.
 type Write struct {
 	Sweep   string
 	Classes []sweep.ClassBacklog
 }
 
-// Requeue makes trials pending again: Trials, and those of Lost without an event since. The answer
-// is Requeued.
+// Requeue makes trials pending again: Trials, and those of Lost without an event since.
 type Requeue struct {
 	Trials []sweep.TrialID
 	Lost   []sweep.Heard
 }
 
-// Fail records trials as failed. The answer is Recorded.
+// Fail records trials as failed.
 type Fail struct{ Failures []Failure }
 
 // Failure is a trial that fails before any worker receives it, and why.
@@ -32,13 +35,13 @@ type Failure struct {
 	Err error
 }
 
-// Suspend pauses a sweep because of an error. The answer is Changed.
+// Suspend pauses a sweep because of an error.
 type Suspend struct {
 	Sweep string
 	Err   error
 }
 
-// Explain stores why a sweep waits, in whole or in part. The answer is Explained.
+// Explain stores why a sweep waits, in whole or in part.
 type Explain struct {
 	Sweep   string
 	Waiting bool
@@ -61,58 +64,57 @@ type Place struct {
 	Requirement *sweep.Requirement
 }
 
-// Open creates a queue; Again means that it was lost. Worker is the first with its offer. The answer
-// is Opened.
+// Open creates a queue; Again means that it was lost. Worker is the first with its offer.
 type Open struct {
 	Queue  Queue
 	Worker string
 	Again  bool
 }
 
-// Withdraw removes from a queue the jobs of sweeps that no worker has. The answer is Withdrawn.
+// Withdraw removes from a queue the jobs of sweeps that no worker has.
 type Withdraw struct {
-	Command int64
+	Command any
 	Queue   Queue
 	Sweeps  []string
 }
 
-// Remove removes a queue without workers, and its jobs. The answer is Removed.
+// Remove removes a queue without workers, and its jobs.
 type Remove struct {
 	Queue  Queue
 	Sweeps []string
 }
 
 // Purge removes the jobs of cancelled trials, all of a sweep's if Indices is empty, and tells workers
-// to stop those that run. The answer is Purged.
+// to stop those that run.
 type Purge struct {
-	Command int64
+	Command any
 	Pool    string
 	Sweep   string
 	Indices []int64
 }
 
 // Report reports a failure that keeps the trials of a pool from advancing, or of all pools if Pool is
-// empty; without Err, that it is over. All means that the failure affects all pools. There is no
-// answer.
+// empty; without Err, that it is over. All means that the failure affects all pools.
 type Report struct {
 	Pool string
 	Err  error
 	All  bool
 }
 
-// Gone reports workers that count as gone because they sent no heartbeat. There is no answer.
+// Gone reports workers that count as gone because they sent no heartbeat.
 type Gone struct{ Workers []string }
 
-func (Read) action()     {}
-func (Write) action()    {}
-func (Requeue) action()  {}
-func (Fail) action()     {}
-func (Suspend) action()  {}
-func (Explain) action()  {}
-func (Dispatch) action() {}
-func (Open) action()     {}
-func (Withdraw) action() {}
-func (Remove) action()   {}
-func (Purge) action()    {}
-func (Report) action()   {}
-func (Gone) action()     {}
+// Executor implements Action.
+func (Read) Executor() string       { return "" }
+func (Write) Executor() string      { return "" }
+func (Requeue) Executor() string    { return "" }
+func (Fail) Executor() string       { return "" }
+func (Suspend) Executor() string    { return "" }
+func (Explain) Executor() string    { return "" }
+func (Dispatch) Executor() string   { return "" }
+func (a Open) Executor() string     { return a.Queue.Pool }
+func (a Withdraw) Executor() string { return a.Queue.Pool }
+func (a Remove) Executor() string   { return a.Queue.Pool }
+func (a Purge) Executor() string    { return a.Pool }
+func (Report) Executor() string     { return "" }
+func (Gone) Executor() string       { return "" }

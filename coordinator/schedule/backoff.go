@@ -5,6 +5,12 @@ import (
 	"time"
 )
 
+// NextPause returns the pause after one more failure of the store or the broker: the pause before it
+// doubled, from firstPause up to lastPause.
+func NextPause(pause time.Duration) time.Duration {
+	return max(min(2*pause, lastPause), firstPause)
+}
+
 // backoff is a pool with a failing queue. The pool is tried again after a pause. Other pools are
 // not affected.
 type backoff struct {
@@ -15,23 +21,24 @@ type backoff struct {
 	until time.Time
 }
 
-// noteOutcome handles the outcome of an action on the broker.
-func (s *State) noteOutcome(o Outcome) {
-	b := s.backoffs[o.Queue.Pool]
-	if o.Err == nil {
-		if b != nil && b.queue == o.Queue {
-			s.recovered(o.Queue.Pool)
+// noteOutcome handles the outcome of an action of the broker on a queue; all means that an error
+// affects all pools.
+func (s *State) noteOutcome(q Queue, err error, all bool) {
+	b := s.backoffs[q.Pool]
+	if err == nil {
+		if b != nil && b.queue == q {
+			s.recovered(q.Pool)
 		}
 		return
 	}
 	if b == nil {
-		b = &backoff{queue: o.Queue}
-		s.backoffs[o.Queue.Pool] = b
+		b = &backoff{queue: q}
+		s.backoffs[q.Pool] = b
 	}
-	err := fmt.Errorf("pool %s: %w", o.Queue.Pool, o.Err)
-	b.why, b.pause = err.Error(), nextPause(b.pause)
+	err = fmt.Errorf("pool %s: %w", q.Pool, err)
+	b.why, b.pause = err.Error(), NextPause(b.pause)
 	b.until = s.now.Add(b.pause)
-	s.do(Report{o.Queue.Pool, err, o.All})
+	s.do(Report{q.Pool, err, all})
 }
 
 // recovered ends a pool's backoff.

@@ -9,7 +9,7 @@ import (
 // explain stores changed reasons why sweeps wait. A sweep waits if no worker can run any of its
 // remaining trials.
 func (s *State) explain() {
-	if !s.discovered || s.exclusive && !s.hasWorkers() {
+	if !s.discovered || s.options.Exclusive && len(s.Offers("")) == 0 {
 		return
 	}
 	for _, sw := range s.ordered("") {
@@ -29,7 +29,7 @@ func (s *State) explain() {
 				continue
 			}
 			if unmet += class.Pending; v.Reason == "" {
-				v.Reason = s.unmet(sw.Pool, class)
+				v.Reason = class.Requirement.Unmet(sw.Pool, s.Offers(sw.Pool))
 			}
 		}
 		v.Waiting = unmet > 0 && others == 0 // as far as the written trials tell
@@ -37,11 +37,6 @@ func (s *State) explain() {
 			s.do(v)
 		}
 	}
-}
-
-// unmet returns why no worker can run a class.
-func (s *State) unmet(pool string, class *sweep.ClassBacklog) string {
-	return class.Requirement.Unmet(pool, s.Offers(pool))
 }
 
 // Figures are published figures of a State, as of the end of a cycle.
@@ -93,7 +88,7 @@ func (s *State) unschedulable() map[string]int64 {
 				counts[id] += class.Pending
 			}
 		}
-		if counts[id] >= s.page*unmetPages { // no further rows are written
+		if counts[id] >= s.options.Page*unmetPages { // no further rows are written
 			counts[id] += sw.Unwritten
 		}
 	}

@@ -1,10 +1,6 @@
 package schedule
 
-import (
-	"time"
-
-	"sweep/sweep"
-)
+import "sweep/sweep"
 
 // Fact is something that happened. Its types are in this file.
 type Fact interface{ apply(s *State) }
@@ -33,25 +29,26 @@ type Lost struct{ Trials []sweep.Heard }
 // Changed says that sweeps were added, ended or changed.
 type Changed struct{}
 
-// Adopted says that another coordinator published jobs that are in a queue.
+// Adopted says that another coordinator published a trial's job, which is in a queue.
 type Adopted struct {
-	Queue  Queue
-	Trials []sweep.TrialID
+	Queue Queue
+	sweep.TrialID
 }
 
 // QueuesLost says that the broker has lost queues.
 type QueuesLost struct{ Queues []Queue }
 
-// Paused is the command to withdraw the jobs of a paused sweep.
+// Paused is the command to withdraw the jobs of a paused sweep. The actions that follow have the same
+// Command, which belongs to the caller.
 type Paused struct {
-	Command int64
+	Command any
 	Sweep   string
 }
 
 // Cancelled is the command to remove the jobs of cancelled trials: all of a sweep's if Indices is
-// empty. Active are the trials that had not ended.
+// empty. Active are the trials that had not ended. The Purge that follows has the same Command.
 type Cancelled struct {
-	Command int64
+	Command any
 	Pool    string
 	Sweep   string
 	Active  []sweep.TrialID
@@ -64,20 +61,16 @@ type Left struct {
 	Backlogs []sweep.Backlog
 }
 
-// Written says that a page was written. Broken is set if the sweep cannot be expanded.
-type Written struct {
-	Write
-	Broken error
+// Done says that an action ended.
+type Done struct {
+	Action Action
+	// Err is the broker's error; All means that it affects all pools, as of a full broker. For
+	// a Write, Err is why the sweep cannot be expanded.
+	Err error
+	All bool
+	// Trials are those whose jobs were withdrawn. They are set even if there was an error.
+	Trials []sweep.TrialID
 }
-
-// Requeued says that trials were requeued.
-type Requeued struct{ Requeue }
-
-// Recorded says that failures were recorded.
-type Recorded struct{ Fail }
-
-// Explained says that a reason was stored.
-type Explained struct{ Explain }
 
 // Failed says that an action on the database failed and later ones were not tried. Unused are
 // trials that it marked as queued and that have no job.
@@ -103,9 +96,11 @@ type Job struct {
 	Class int
 }
 
-// Published is the outcome of publishing jobs to one queue.
+// Published is the outcome of publishing jobs to one queue. Err and All are as in Done.
 type Published struct {
-	Outcome
+	Queue  Queue
+	Err    error
+	All    bool
 	Trials []sweep.TrialID
 	// Duplicate are trials of which the broker still has an old job. TooLarge are trials
 	// whose jobs do not fit into a message.
@@ -114,36 +109,6 @@ type Published struct {
 	// Withheld means that the lease had expired and nothing was sent.
 	Withheld bool
 }
-
-// Outcome is the outcome of an action on the broker.
-type Outcome struct {
-	Queue Queue
-	Err   error
-	// All means that the error affects all pools, as of a full broker.
-	All bool
-}
-
-// Opened is the outcome of an Open.
-type Opened struct {
-	Open
-	Outcome
-}
-
-// Withdrawn is the outcome of a Withdraw. Trials are set even if there was an error.
-type Withdrawn struct {
-	Withdraw
-	Outcome
-	Trials []sweep.TrialID
-}
-
-// Removed is the outcome of a Remove.
-type Removed struct {
-	Remove
-	Outcome
-}
-
-// Purged is the outcome of a Purge. Errors are returned to the caller of the command.
-type Purged struct{ Purge }
 
 func (f Heard) apply(s *State) {
 	for _, id := range f.Trials {
@@ -164,11 +129,7 @@ func (f Lost) apply(s *State) {
 
 func (Changed) apply(s *State) { s.staleAll = true }
 
-func (f Adopted) apply(s *State) {
-	for _, id := range f.Trials {
-		s.put(Job{f.Queue, id, anyClass})
-	}
-}
+func (f Adopted) apply(s *State) { s.put(f.TrialID, job{queue: f.Queue, class: anyClass}) }
 
 func (f QueuesLost) apply(s *State) {
 	for _, q := range f.Queues {
@@ -182,7 +143,7 @@ func (f QueuesLost) apply(s *State) {
 func (f Paused) apply(s *State) {
 	for _, q := range s.sortedQueues() {
 		if s.queues[q].jobs[f.Sweep] > 0 {
-			s.doOnBroker(q.Pool, Withdraw{Command: f.Command, Queue: q, Sweeps: []string{f.Sweep}})
+			s.doNext(Withdraw{f.Command, q, []string{f.Sweep}})
 		}
 	}
 	s.staleAll = true
@@ -192,49 +153,66 @@ func (f Cancelled) apply(s *State) {
 	for _, id := range f.Active {
 		s.heard(id)
 	}
-	s.doOnBroker(f.Pool, Purge{f.Command, f.Pool, f.Sweep, f.Indices})
+	s.doNext(Purge{f.Command, f.Pool, f.Sweep, f.Indices})
 	s.staleAll = true
 }
 
 func (f Left) apply(s *State) { s.left(f.Backlogs, len(f.Sweeps) == 0) }
 
-func (f Written) apply(s *State) {
-	if f.Broken != nil {
-		s.do(Suspend{f.Sweep, f.Broken})
-	}
-	if s.written == nil {
-		s.written = map[string]bool{}
-	}
-	s.written[f.Sweep] = true
-	s.touched[f.Sweep] = true
-}
-
-func (f Requeued) apply(s *State) {
-	for _, id := range f.Trials {
-		s.touched[id.Sweep] = true
-	}
-	for _, h := range f.Lost {
-		s.touched[h.Sweep] = true
-	}
-	s.jobless, s.lost = tail(s.jobless, len(f.Trials)), tail(s.lost, len(f.Lost))
-}
-
-func (f Recorded) apply(s *State) {
-	for _, failure := range f.Failures {
-		s.touched[failure.Sweep] = true
-	}
-	s.failures = tail(s.failures, len(f.Failures))
-}
-
-func (f Explained) apply(s *State) {
-	if sw := s.sweeps[f.Sweep]; sw != nil {
-		sw.waiting, sw.reason, sw.explained = f.Waiting, f.Reason, true
+func (f Done) apply(s *State) {
+	switch a := f.Action.(type) {
+	case Write:
+		if f.Err != nil {
+			s.do(Suspend{a.Sweep, f.Err})
+		}
+		s.written[a.Sweep], s.touched[a.Sweep] = true, true
+	case Requeue:
+		for _, id := range a.Trials {
+			s.touched[id.Sweep] = true
+		}
+		for _, h := range a.Lost {
+			s.touched[h.Sweep] = true
+		}
+		s.jobless, s.lost = tail(s.jobless, len(a.Trials)), tail(s.lost, len(a.Lost))
+	case Fail:
+		for _, failure := range a.Failures {
+			s.touched[failure.Sweep] = true
+		}
+		s.failures = tail(s.failures, len(a.Failures))
+	case Suspend:
+		s.staleAll = true
+	case Explain:
+		if sw := s.sweeps[a.Sweep]; sw != nil {
+			sw.waiting, sw.reason, sw.explained = a.Waiting, a.Reason, true
+		}
+	case Open:
+		if state := s.queues[a.Queue]; state != nil {
+			state.opening = false
+			state.open = state.open || f.Err == nil
+			s.addUp(a.Queue)
+		}
+		s.noteOutcome(a.Queue, f.Err, f.All)
+	case Withdraw:
+		s.answered(a.Queue.Pool)
+		s.jobless = append(s.jobless, s.withdrawn(a.Queue, f.Trials, a.Sweeps)...)
+		if f.Err != nil {
+			s.unbalance(a.Queue)
+		}
+		s.noteOutcome(a.Queue, f.Err, f.All)
+	case Remove:
+		s.answered(a.Queue.Pool)
+		if f.Err == nil {
+			s.jobless = append(s.jobless, s.removed(a.Queue)...)
+		}
+		s.noteOutcome(a.Queue, f.Err, f.All)
+	case Purge: // its error is returned to the caller of the command
+		s.answered(a.Pool)
 	}
 }
 
 func (f Failed) apply(s *State) {
 	s.jobless = append(s.jobless, f.Unused...)
-	s.pause = nextPause(s.pause)
+	s.pause = NextPause(s.pause)
 	s.failed(f.Err, s.pause)
 }
 
@@ -243,10 +221,7 @@ func (f Uncertain) apply(s *State) { s.failed(f.Err, uncertainPause) }
 func (f Taken) apply(s *State) {
 	queues := map[Queue]bool{}
 	for _, j := range f.Jobs {
-		s.put(j)
-		waiting := s.jobs[j.TrialID]
-		waiting.publishing = true
-		s.jobs[j.TrialID] = waiting
+		s.put(j.TrialID, job{queue: j.Queue, class: j.Class, publishing: true})
 		queues[j.Queue] = true
 	}
 	s.underway[f.Pool] += len(queues)
@@ -261,7 +236,10 @@ func (f Published) apply(s *State) {
 	s.answered(f.Queue.Pool)
 	for _, id := range f.Trials {
 		s.stale[id.Sweep] = true
-		s.published(f.Queue, id)
+		if j := s.jobs[id]; j.publishing && j.queue == f.Queue {
+			j.publishing = false
+			s.jobs[id] = j
+		}
 	}
 	back := func(ids []sweep.TrialID) (waiting []sweep.TrialID) {
 		for _, id := range ids {
@@ -279,7 +257,7 @@ func (f Published) apply(s *State) {
 		s.failed(f.Err, uncertainPause)
 		return
 	}
-	s.noteOutcome(f.Outcome)
+	s.noteOutcome(f.Queue, f.Err, f.All)
 	// The workers have given these trials up and not acknowledged their jobs yet.
 	if refused := back(f.Duplicate); len(refused) > 0 {
 		s.refused = append(s.refused, refused...)
@@ -291,53 +269,17 @@ func (f Published) apply(s *State) {
 	s.failures = append(s.failures, f.TooLarge...)
 }
 
-func (f Opened) apply(s *State) {
-	q := f.Open.Queue
-	if state := s.queues[q]; state != nil {
-		state.opening = false
-		state.open = state.open || f.Err == nil
-		s.addUp(q)
-	}
-	s.noteOutcome(f.Outcome)
-}
-
-func (f Withdrawn) apply(s *State) {
-	q := f.Withdraw.Queue
-	s.answered(q.Pool)
-	s.jobless = append(s.jobless, s.withdrawn(q, f.Trials, f.Sweeps)...)
-	if f.Err != nil {
-		s.unbalance(q)
-	}
-	s.noteOutcome(f.Outcome)
-}
-
-func (f Removed) apply(s *State) {
-	q := f.Remove.Queue
-	s.answered(q.Pool)
-	if f.Err == nil {
-		s.jobless = append(s.jobless, s.removed(q)...)
-	}
-	s.noteOutcome(f.Outcome)
-}
-
-func (f Purged) apply(s *State) { s.answered(f.Pool) }
-
-// doOnBroker appends an action on the broker.
-func (s *State) doOnBroker(pool string, a Action) {
-	s.underway[pool]++
+// doNext appends an action on the broker. Its pool receives no jobs before it is answered.
+func (s *State) doNext(a Action) {
+	s.underway[a.Executor()]++
 	s.do(a)
 }
 
-// answered notes the outcome of an action on the broker.
+// answered notes the outcome of an action of doNext.
 func (s *State) answered(pool string) {
 	if s.underway[pool]--; s.underway[pool] <= 0 {
 		delete(s.underway, pool)
 	}
-}
-
-// nextPause returns the pause after one more failure.
-func nextPause(pause time.Duration) time.Duration {
-	return max(min(2*pause, lastPause), firstPause)
 }
 
 // tail drops the first n elements, and releases the memory if none remain.

@@ -198,7 +198,7 @@ func TestWindowIsThePools(t *testing.T) {
 		w.sweeps["a"] = &sweep.Backlog{Sweep: "a", Pool: "cpu", State: sweep.SweepActive, Grids: 1}
 		w.classes["a"] = []string{"t"}
 		slots := rapid.SliceOfN(rapid.IntRange(1, 8), 1, 40).Draw(t, "slots")
-		most := w.state.window
+		most := w.state.options.Window
 		for i, n := range slots {
 			w.join(fmt.Sprint(i), "cpu", n, "t", fmt.Sprint("u", i))
 			most += 2 * int64(n)
@@ -209,12 +209,12 @@ func TestWindowIsThePools(t *testing.T) {
 		w.tell(Changed{})
 		total := int64(0)
 		for q, state := range w.state.queues {
-			if total += state.total; state.total < state.slots+min(state.slots, w.state.window) {
+			if total += state.total; state.total < state.slots+min(state.slots, w.state.options.Window) {
 				t.Errorf("%d jobs for %d slots in queue %s", state.total, state.slots, w.names[q])
 			}
 		}
 		if total > most {
-			t.Errorf("%d jobs wait for %d kinds of workers with a window of %d", total, len(slots), w.state.window)
+			t.Errorf("%d jobs wait for %d kinds of workers with a window of %d", total, len(slots), w.state.options.Window)
 		}
 		w.verify(t)
 	})

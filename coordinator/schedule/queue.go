@@ -101,24 +101,16 @@ func (s *State) Expects(id sweep.TrialID) bool {
 // Publishing reports whether a trial's job is being published: the broker may not have it yet.
 func (s *State) Publishing(id sweep.TrialID) bool { return s.jobs[id].publishing }
 
-// published notes that the broker has stored or refused a job.
-func (s *State) published(q Queue, id sweep.TrialID) {
-	if j := s.jobs[id]; j.publishing && j.queue == q {
-		j.publishing = false
-		s.jobs[id] = j
-	}
-}
-
-// put notes that a job is in a queue, or being published.
-func (s *State) put(j Job) {
-	s.drop(j.TrialID)
-	state := s.queues[j.Queue]
+// put notes that a trial's job is in a queue, or being published.
+func (s *State) put(id sweep.TrialID, j job) {
+	s.drop(id)
+	state := s.queues[j.queue]
 	if state == nil { // published by an earlier coordinator for workers that are gone
 		state = &queueState{open: true, jobs: map[string]int64{}}
-		s.queues[j.Queue] = state
+		s.queues[j.queue] = state
 	}
-	s.jobs[j.TrialID] = job{queue: j.Queue, class: j.Class}
-	state.jobs[j.Sweep]++
+	s.jobs[id] = j
+	state.jobs[id.Sweep]++
 	state.total++
 }
 
@@ -192,7 +184,7 @@ func (s *State) places(q *queueState, poolSlots int64) int64 {
 	if q.offer == nil {
 		return 0
 	}
-	return q.slots + max(s.window*q.slots/max(poolSlots, 1), min(q.slots, s.window))
+	return q.slots + max(s.options.Window*q.slots/max(poolSlots, 1), min(q.slots, s.options.Window))
 }
 
 // poolSlots counts the slots of each pool's workers.

@@ -20,6 +20,7 @@ package schedule
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"sweep/sweep"
@@ -48,7 +49,7 @@ const (
 type Options struct {
 	// Window is how many jobs wait in a pool's queues besides one for each slot. Page is
 	// how many trial rows one action writes.
-	Window, Page int
+	Window, Page int64
 	// Exclusive means that all workers belong to this process: they end shortly before it
 	// does, and nobody needs to start another.
 	Exclusive bool
@@ -59,9 +60,7 @@ type Options struct {
 
 // State is what the coordinator knows of sweeps, workers, queues and jobs. One goroutine owns it.
 type State struct {
-	window, page       int64
-	exclusive          bool
-	heartbeat, silence time.Duration
+	options Options
 
 	// now is the time of the current step, actions its decisions.
 	now     time.Time
@@ -120,12 +119,11 @@ type State struct {
 // New returns an empty State.
 func New(options Options) *State {
 	return &State{
-		window: int64(options.Window), page: int64(options.Page), exclusive: options.Exclusive,
-		heartbeat: options.Heartbeat, silence: options.Silence,
+		options: options, staleAll: true,
 		sweeps: map[string]*sweepState{}, workers: map[string]*worker{}, queues: map[Queue]*queueState{},
 		jobs: map[sweep.TrialID]job{}, kinds: map[Queue]kind{}, stale: map[string]bool{}, touched: map[string]bool{},
-		staleAll:   true,
-		rebalanced: map[string]time.Time{}, underway: map[string]int{}, backoffs: map[string]*backoff{},
+		written: map[string]bool{}, rebalanced: map[string]time.Time{}, underway: map[string]int{},
+		backoffs: map[string]*backoff{},
 	}
 }
 
@@ -142,7 +140,7 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 	}
 	s.forgetSilent()
 	// An exclusive coordinator knows that its workers will come.
-	awaited := s.exclusive && len(s.workers) == 0
+	awaited := s.options.Exclusive && len(s.workers) == 0
 	s.discovered = s.discovered || now.Sub(s.began) >= DiscoveryTime && !awaited
 	s.endBackoffs()
 	if now.Before(s.retry) {
@@ -156,10 +154,7 @@ func (s *State) Step(now time.Time, facts ...Fact) []Action {
 // decide appends the actions of the first stage of the cycle that has any. Later stages depend on
 // their outcome.
 func (s *State) decide() {
-	if s.read() || s.write() {
-		return
-	}
-	if s.requeue() || s.fail() {
+	if s.read() || s.write() || s.requeue() || s.fail() {
 		return
 	}
 	s.withdraw()
@@ -168,7 +163,7 @@ func (s *State) decide() {
 	s.explain()
 	s.updateFigures()
 	if len(s.written) > 0 { // continue writing
-		s.written = nil
+		clear(s.written)
 		s.write()
 	}
 	if s.midway = false; len(s.actions) == before && !s.read() && s.trouble {
@@ -247,13 +242,14 @@ func (s *State) fail() bool {
 // Unpublished returns the trials that may be queued in the database and have no job. A
 // coordinator that ends requeues them.
 func (s *State) Unpublished() []sweep.TrialID {
-	return append(append([]sweep.TrialID(nil), s.jobless...), s.refused...)
+	return slices.Concat(s.jobless, s.refused)
 }
 
 // failed handles a failure of the database, or an expired lease: after a pause everything is read
 // again.
 func (s *State) failed(err error, pause time.Duration) {
-	s.trouble, s.staleAll, s.midway, s.written = true, true, false, nil
+	s.trouble, s.staleAll, s.midway = true, true, false
+	clear(s.written)
 	s.retry = s.now.Add(pause)
 	s.do(Report{Err: err})
 }

@@ -107,7 +107,7 @@ func (s *State) write() bool {
 func (s *State) short() (list []*sweepState) {
 	slots := s.poolSlots()
 	for _, sw := range s.ordered("") {
-		if runnable, _ := s.pending(sw); runnable < s.window+slots[sw.Pool] && s.writable(sw) {
+		if runnable, _ := s.pending(sw); runnable < s.options.Window+slots[sw.Pool] && s.writable(sw) {
 			list = append(list, sw)
 		}
 	}
@@ -120,7 +120,7 @@ func (s *State) writable(sw *sweepState) bool {
 	if sw.Unwritten == 0 {
 		return false
 	}
-	most := s.page
+	most := s.options.Page
 	if len(s.Offers(sw.Pool)) > 0 {
 		most *= unmetPages
 	}

@@ -27,11 +27,11 @@ func (s *State) withdraw() {
 			continue
 		}
 		if state.offer == nil {
-			gone := s.now.Sub(state.since) > queueGrace*s.heartbeat
+			gone := s.now.Sub(state.since) > queueGrace*s.options.Heartbeat
 			if s.discovered && gone {
-				s.doOnBroker(q.Pool, Remove{q, sortedKeys(state.jobs)})
+				s.doNext(Remove{q, sortedKeys(state.jobs)})
 			} else if s.discovered && !state.cleared && state.total > 0 {
-				s.doOnBroker(q.Pool, Withdraw{Queue: q, Sweeps: sortedKeys(state.jobs)})
+				s.doNext(Withdraw{Queue: q, Sweeps: sortedKeys(state.jobs)})
 			}
 			state.cleared = state.cleared || s.discovered
 			continue
@@ -47,7 +47,7 @@ func (s *State) withdraw() {
 			back = slices.Compact(slices.Sorted(slices.Values(append(back, s.blocking(q, state)...))))
 		}
 		if len(back) > 0 {
-			s.doOnBroker(q.Pool, Withdraw{Queue: q, Sweeps: back})
+			s.doNext(Withdraw{Queue: q, Sweeps: back})
 		}
 	}
 }

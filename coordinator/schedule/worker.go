@@ -10,13 +10,9 @@ import (
 
 // worker is a worker as of its latest heartbeat.
 type worker struct {
-	name  string
+	Heartbeat
 	queue Queue
-	offer sweep.Offer
-	// ready means that it takes jobs; running are its current trials.
-	ready   bool
-	running []Running
-	heard   time.Time
+	heard time.Time
 }
 
 // kind is an offer, and when a worker with it last sent a heartbeat.
@@ -39,7 +35,7 @@ func (f Heartbeat) apply(s *State) {
 		}
 		return
 	}
-	s.workers[f.Worker] = &worker{f.Name, q, f.Offer, f.Ready, f.Running, s.now}
+	s.workers[f.Worker] = &worker{f, q, s.now}
 	if s.queues[q] == nil {
 		s.queues[q] = &queueState{jobs: map[string]int64{}, since: s.now}
 	}
@@ -59,10 +55,10 @@ func (f Heartbeat) apply(s *State) {
 func (s *State) forgetSilent() {
 	var gone []string
 	for _, id := range sortedKeys(s.workers) {
-		if w := s.workers[id]; s.now.Sub(w.heard) > s.silence {
+		if w := s.workers[id]; s.now.Sub(w.heard) > s.options.Silence {
 			delete(s.workers, id)
 			s.addUp(w.queue)
-			gone = append(gone, w.name)
+			gone = append(gone, w.Name)
 		}
 	}
 	if len(gone) > 0 {
@@ -80,10 +76,10 @@ func (s *State) addUp(q Queue) {
 	had := state.offer != nil
 	state.offer, state.slots, state.busy = nil, 0, 0
 	for _, w := range s.workers {
-		if w.queue == q && w.ready && state.open {
-			state.offer = &w.offer
-			state.slots += int64(w.offer.Slots)
-			state.busy += int64(len(w.running))
+		if w.queue == q && w.Ready && state.open {
+			state.offer = &w.Offer
+			state.slots += int64(w.Offer.Slots)
+			state.busy += int64(len(w.Running))
 		}
 	}
 	if had && state.offer == nil {
@@ -94,31 +90,21 @@ func (s *State) addUp(q Queue) {
 // workerOf returns the name of the first worker of a queue.
 func (s *State) workerOf(q Queue) (name string, found bool) {
 	for _, w := range s.workers {
-		if w.queue == q && (!found || w.name < name) {
-			name, found = w.name, true
+		if w.queue == q && (!found || w.Name < name) {
+			name, found = w.Name, true
 		}
 	}
 	return name, found
 }
 
-// hasWorkers reports whether any worker takes jobs.
-func (s *State) hasWorkers() bool {
-	for _, w := range s.workers {
-		if w.ready {
-			return true
-		}
-	}
-	return false
-}
-
 // Discovered reports whether the workers have had the time to send a heartbeat.
 func (s *State) Discovered() bool { return s.discovered }
 
-// Offers returns the offers of those workers of a pool that take jobs.
+// Offers returns the offers of those workers of a pool, of all pools for "", that take jobs.
 func (s *State) Offers(pool string) (offers []sweep.Offer) {
 	for _, w := range s.workers {
-		if w.queue.Pool == pool && w.ready {
-			offers = append(offers, w.offer)
+		if w.Ready && (pool == "" || w.queue.Pool == pool) {
+			offers = append(offers, w.Offer)
 		}
 	}
 	return offers
@@ -127,7 +113,7 @@ func (s *State) Offers(pool string) (offers []sweep.Offer) {
 // EachRunning calls visit for each trial that a worker reports as running.
 func (s *State) EachRunning(visit func(sweep.TrialID)) {
 	for _, w := range s.workers {
-		for _, r := range w.running {
+		for _, r := range w.Running {
 			visit(r.TrialID)
 		}
 	}
@@ -136,7 +122,7 @@ func (s *State) EachRunning(visit func(sweep.TrialID)) {
 // Runs reports whether a worker has reported, after a time, that it runs an execution.
 func (s *State) Runs(execution string, since time.Time) bool {
 	for _, w := range s.workers {
-		if w.heard.After(since) && slices.ContainsFunc(w.running, func(r Running) bool {
+		if w.heard.After(since) && slices.ContainsFunc(w.Running, func(r Running) bool {
 			return r.Execution == execution
 		}) {
 			return true

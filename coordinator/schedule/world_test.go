@@ -84,7 +84,7 @@ type hand struct {
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func newWorld(window, page int, exclusive bool) *world {
-	options := Options{Window: window, Page: page, Exclusive: exclusive, Heartbeat: 5 * time.Second,
+	options := Options{Window: int64(window), Page: int64(page), Exclusive: exclusive, Heartbeat: 5 * time.Second,
 		Silence: 20 * time.Second}
 	w := &world{
 		options: options, state: New(options),
@@ -155,7 +155,7 @@ func (w *world) tell(facts ...Fact) {
 		w.steps = append(w.steps, step{w.now, facts, w.showAll(actions)})
 		for _, a := range actions {
 			w.log = append(w.log, w.show(a))
-			if pool, isBrokers := poolOf(a); isBrokers {
+			if pool := a.Executor(); pool != "" {
 				w.ask(pool, func() { w.told = append(w.told, w.brokers(a)) })
 			} else if fact := w.databases(a, failed); fact != nil {
 				answers = append(answers, fact)
@@ -192,36 +192,19 @@ func (w *world) setBroker(pool, mode string) {
 	w.tell()
 }
 
-func poolOf(a Action) (pool string, isBrokers bool) {
-	switch a := a.(type) {
-	case Open:
-		return a.Queue.Pool, true
-	case Withdraw:
-		return a.Queue.Pool, true
-	case Remove:
-		return a.Queue.Pool, true
-	case Purge:
-		return a.Pool, true
-	}
-	return "", false
-}
-
 // brokers carries an action on the broker out.
 func (w *world) brokers(a Action) Fact {
-	pool, _ := poolOf(a)
-	var err error
-	if w.mode[pool] == "refuses" {
-		err = errors.New("the broker refuses")
+	done := Done{Action: a}
+	if w.mode[a.Executor()] == "refuses" {
+		done.Err = errors.New("the broker refuses")
 	}
 	switch a := a.(type) {
 	case Open:
-		if err == nil && w.queues[a.Queue] == nil {
+		if done.Err == nil && w.queues[a.Queue] == nil {
 			w.queues[a.Queue] = []sweep.TrialID{}
 		}
-		return Opened{a, Outcome{Queue: a.Queue, Err: err}}
 	case Withdraw:
-		done := Withdrawn{Withdraw: a, Outcome: Outcome{Queue: a.Queue, Err: err}}
-		if err == nil {
+		if done.Err == nil {
 			w.queues[a.Queue] = slices.DeleteFunc(w.queues[a.Queue], func(id sweep.TrialID) bool {
 				own := slices.Contains(a.Sweeps, id.Sweep)
 				if own {
@@ -230,23 +213,22 @@ func (w *world) brokers(a Action) Fact {
 				return own
 			})
 		}
-		return done
 	case Remove:
-		if err == nil {
+		if done.Err == nil {
 			delete(w.queues, a.Queue)
 		}
-		return Removed{a, Outcome{Queue: a.Queue, Err: err}}
 	case Purge:
 		for q, waiting := range w.queues {
-			if q.Pool == a.Pool && err == nil {
+			if q.Pool == a.Pool && done.Err == nil {
 				w.queues[q] = slices.DeleteFunc(waiting, func(id sweep.TrialID) bool {
 					return id.Sweep == a.Sweep && (len(a.Indices) == 0 || slices.Contains(a.Indices, id.Index))
 				})
 			}
 		}
-		return Purged{a}
+	default:
+		panic(a)
 	}
-	panic(a)
+	return done
 }
 
 // databases carries an action on the database out, unless one failed before.
@@ -276,11 +258,10 @@ func (w *world) databases(a Action, failed bool) Fact {
 		return done
 	case Write:
 		b := w.sweeps[a.Sweep]
-		for range min(b.Unwritten, w.state.page) {
+		for range min(b.Unwritten, w.state.options.Page) {
 			w.add(a.Sweep, w.draw(len(w.classes[a.Sweep])), sweep.Pending)
 			b.Unwritten--
 		}
-		return Written{Write: a}
 	case Requeue:
 		for _, id := range a.Trials {
 			w.putBack(id)
@@ -288,18 +269,15 @@ func (w *world) databases(a Action, failed bool) Fact {
 		for _, h := range a.Lost {
 			w.putBack(h.TrialID)
 		}
-		return Requeued{a}
-	case Fail:
-		return Recorded{a}
 	case Suspend:
 		w.sweeps[a.Sweep].State = sweep.SweepPaused
-		return Changed{}
-	case Explain:
-		return Explained{a}
 	case Dispatch:
 		return w.dispatch(a)
+	case Fail, Explain:
+	default:
+		panic(a)
 	}
-	panic(a)
+	return Done{Action: a}
 }
 
 func (w *world) putBack(id sweep.TrialID) {
@@ -342,7 +320,7 @@ func (w *world) dispatch(a Dispatch) Fact {
 }
 
 func (w *world) publish(q Queue, ids []sweep.TrialID) Fact {
-	done := Published{Outcome: Outcome{Queue: q}, Trials: ids}
+	done := Published{Queue: q, Trials: ids}
 	if w.mode[q.Pool] == "refuses" {
 		done.Err = errors.New("the broker refuses")
 		return done
