@@ -85,9 +85,9 @@ func (s *settings) runCoordinator(cmd *cobra.Command, d *daemon, adopt bool) err
 	}
 	metrics := coordinator.NewMetrics()
 	candidate := lead.New(lead.Options{
-		Coordinator: coordinator.Options{Wire: w, Artifacts: artifacts, Logger: log, Lease: d.lease, Window: d.window,
+		Options: coordinator.Options{Wire: w, Artifacts: artifacts, Logger: log, Lease: d.lease, Window: d.window,
 			Adopt: adopt, Metrics: metrics},
-		Wire: w, Logger: log, Connect: s.connectStore, Holder: holder("sweep coordinator"),
+		Connect: s.connectStore, Holder: holder("sweep coordinator"),
 		Began: func(ctx context.Context, results sweep.Store) {
 			if _, problem := results.(*store.Store).CheckReader(ctx); problem != nil {
 				log.Warn("queries of users (\"sweep sql\") are refused", "reason", problem)

@@ -1,7 +1,7 @@
 // Package lead has one coordinator at a time work on a database: a Candidate waits for the
 // lead, runs a coordinator while it has it, and stands by again when it has lost it.
 //
-//	c := lead.New(lead.Options{Wire: w, Connect: connect, Holder: "node1", Coordinator: options})
+//	c := lead.New(lead.Options{Connect: connect, Holder: "node1", Options: options})
 //	err := c.Run(ctx)
 //
 // The lead is a lease in the database, which the store renews as long as the candidate can do
@@ -11,7 +11,6 @@ package lead
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,11 +22,9 @@ import (
 
 // Options are what a candidate is made of.
 type Options struct {
-	// Coordinator are those of each coordinator, without what the lead brings: store,
-	// cluster, term and lease.
-	Coordinator coordinator.Options
-	Wire        *wire.Wire
-	Logger      *slog.Logger
+	// Options are those of each coordinator, without what the lead brings: store, cluster,
+	// term and lease.
+	coordinator.Options
 	// Connect opens the database.
 	Connect func(ctx context.Context) (sweep.Store, error)
 	// Began is called with a database that is now led.
@@ -39,8 +36,8 @@ type Options struct {
 // Candidate is a coordinator that leads, or stands by.
 type Candidate struct {
 	Options
-	// problem is why the coordinator is neither active nor stands by.
-	problem atomic.Pointer[string]
+	// problem is why the coordinator is neither active nor stands by; it points to nil if it is.
+	problem atomic.Pointer[error]
 	// active is the coordinator while this one leads.
 	active atomic.Pointer[coordinator.Coordinator]
 	// unable is why this one could not lead when that was last checked.
@@ -50,7 +47,7 @@ type Candidate struct {
 // New returns a candidate that does not run yet.
 func New(options Options) *Candidate {
 	c := &Candidate{Options: options}
-	c.phase("starting")
+	c.phase(errors.New("starting"))
 	return c
 }
 
@@ -89,12 +86,12 @@ func (c *Candidate) check(ctx context.Context) (term int64, err error) {
 	return 0, err
 }
 
-func (c *Candidate) phase(problem string) { c.problem.Store(&problem) }
+func (c *Candidate) phase(problem error) { c.problem.Store(&problem) }
 
 // Ready says why this process neither leads nor can stand by; nil if it does.
 func (c *Candidate) Ready() error {
-	if problem := *c.problem.Load(); problem != "" {
-		return errors.New(problem)
+	if problem := *c.problem.Load(); problem != nil {
+		return problem
 	}
 	if unable := c.unable.Load(); unable != nil && time.Since(unable.at) < inabilityTime {
 		return unable.err
@@ -105,10 +102,13 @@ func (c *Candidate) Ready() error {
 	return nil
 }
 
-// The pauses between attempts to reach the database, doubled each time.
 const (
+	// firstPause and lastPause bound the pauses between attempts to reach the database, which
+	// double each time.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
+	// resignTime bounds giving up the lead, which otherwise ends with its lease.
+	resignTime = time.Second
 )
 
 // Run leads again and again until ctx ends.
@@ -121,19 +121,12 @@ func (c *Candidate) Run(ctx context.Context) error {
 			continue
 		case errors.Is(err, sweep.ErrNewerSchema), errors.As(err, new(*wire.OtherClusterError)):
 			return err // waiting would not help
-		case errors.Is(err, sweep.ErrLed):
-			c.phase("") // it takes over like any other that stands by
-			if pause == firstPause {
-				c.Logger.Info("standing by", "reason", err)
-			}
-			pause = 2 * firstPause
-			continue
 		case errors.As(err, new(*sweep.DeposedError)), errors.As(err, new(*wire.SupersededError)):
 			c.Logger.Warn("lost the lead", "reason", err)
 			pause = firstPause
 			continue // it stands by
 		}
-		c.phase(err.Error())
+		c.phase(err)
 		if pause == firstPause {
 			c.Logger.Warn("the database is unavailable; retrying", "error", err)
 		}
@@ -156,14 +149,14 @@ func (c *Candidate) term(ctx context.Context, working func()) (err error) {
 	defer func() { _ = results.Close() }() // everything is committed by then
 	leader, err := results.Lead(ctx, sweep.LeadOptions{Holder: c.Holder, Check: c.check,
 		Waiting: func(holder string) {
-			c.phase("")
+			c.phase(nil)
 			c.Logger.Info("standing by: another coordinator is active", "active", holder)
 		}})
 	if err != nil {
 		return err
 	}
 	defer func() {
-		resigning, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		resigning, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignTime)
 		defer cancel()
 		if resignErr := leader.Resign(resigning); resignErr != nil {
 			c.Logger.Debug("releasing the lead", "error", resignErr)
@@ -174,7 +167,7 @@ func (c *Candidate) term(ctx context.Context, working func()) (err error) {
 		return err
 	}
 	working()
-	c.phase("")
+	c.phase(nil)
 	c.Logger.Info("leading: this coordinator is active", "cluster", cluster.ID, "term", leader.Term())
 	c.Began(ctx, results)
 	leading, cancel := context.WithCancel(ctx)
@@ -188,7 +181,7 @@ func (c *Candidate) term(ctx context.Context, working func()) (err error) {
 		case <-leading.Done():
 		}
 	})
-	options := c.Coordinator
+	options := c.Options.Options
 	options.Store, options.Cluster, options.Term, options.Leads = results, cluster, leader.Term(), leader.Holds
 	led := coordinator.New(options)
 	c.active.Store(led)

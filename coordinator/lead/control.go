@@ -35,11 +35,9 @@ func (c *Candidate) control(ctx context.Context, leader sweep.Lead, led *coordin
 			} else {
 				service, err = c.Wire.ServeControl(led, results, leader.Holds)
 			}
-			if err != nil {
+			if serving = err == nil; !serving {
 				c.Logger.Debug("clients are not answered", "error", err)
-				break
-			}
-			if serving = true; lapsed {
+			} else if lapsed {
 				c.Logger.Info("the leader's lease is renewed again")
 			}
 		case !holds && serving:
