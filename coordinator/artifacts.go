@@ -72,14 +72,13 @@ func (c *Coordinator) eachArtifact(ctx context.Context, query sweep.ArtifactQuer
 func (c *Coordinator) found(ctx context.Context, r *sweep.ArtifactRecord,
 	check sweep.ArtifactCheck) (state sweep.ArtifactState, problem string) {
 	err := c.options.Artifacts.Check(ctx, r, check == sweep.CheckDigest)
-	var lost *sweep.LostError
-	var damaged *sweep.DamagedError
-	switch {
-	case err == nil:
+	if err == nil {
 		return sweep.ArtifactStored, ""
-	case errors.As(err, &lost):
+	}
+	if lost, is := errors.AsType[*sweep.LostError](err); is {
 		return sweep.ArtifactLost, lost.Problem
-	case errors.As(err, &damaged):
+	}
+	if damaged, is := errors.AsType[*sweep.DamagedError](err); is {
 		return sweep.ArtifactDamaged, damaged.Problem
 	}
 	return sweep.ArtifactUnknown, err.Error()
@@ -100,11 +99,11 @@ func (c *Coordinator) Artifact(ctx context.Context, id sweep.TrialID, name strin
 	}
 	id.Sweep = record.ID
 	var found *sweep.ArtifactRecord
-	err = c.store.Artifacts(ctx, sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index}, Name: name},
-		func(r *sweep.ArtifactRecord) error {
-			found = r
-			return nil
-		})
+	query := sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index}, Name: name}
+	err = c.store.Artifacts(ctx, query, func(r *sweep.ArtifactRecord) error {
+		found = r
+		return nil
+	})
 	if err == nil && found == nil {
 		err = c.noArtifact(ctx, id, name)
 	}
@@ -141,19 +140,16 @@ func (c *Coordinator) forgetArtifacts(ctx context.Context, deleted []sweep.Delet
 		return
 	}
 	for _, d := range deleted {
-		if err := c.RemoveArtifacts(ctx, d.Pool, d.ID); err != nil {
+		if err := c.removeArtifacts(ctx, d.Pool, d.ID); err != nil {
 			c.log.Error("cannot remove the artifacts of a deleted sweep", "at", sweep.ArtifactPrefix(d.Pool, d.ID),
 				"error", err)
 		}
 	}
 }
 
-// RemoveArtifacts removes a sweep's artifacts of which the store has no record any more. It is called
+// removeArtifacts removes a sweep's artifacts of which the store has no record any more. It is called
 // after the transaction that deletes the sweep or its artifacts, and may be repeated.
-func (c *Coordinator) RemoveArtifacts(ctx context.Context, pool, id string) error {
-	if c.options.Artifacts == nil {
-		return errNoArtifacts
-	}
+func (c *Coordinator) removeArtifacts(ctx context.Context, pool, id string) error {
 	// Artifacts that other sweeps reuse still have a record.
 	recorded := map[string]bool{}
 	err := c.store.ArtifactLocations(ctx, sweep.ArtifactPrefix(pool, id), func(location string) error {
@@ -209,20 +205,17 @@ func (c *Coordinator) noteArtifacts(events []sweep.Event) {
 			continue
 		}
 		for _, a := range events[i].Result.Artifacts {
-			if a.Full {
-				c.noteFull(&events[i], a.Problem)
+			if !a.Full {
+				continue
+			}
+			pool, _ := c.pools.Load(events[i].Sweep)
+			name, _ := pool.(string)
+			before, known := c.full.Swap(name, fullStore{a.Problem, time.Now()})
+			if !known || time.Since(before.(fullStore).at) > fullMemory {
+				c.log.Warn("the artifact store is full: trials lose their artifacts", "pool", name,
+					"trial", events[i].TrialID, "problem", a.Problem)
 			}
 		}
-	}
-}
-
-func (c *Coordinator) noteFull(e *sweep.Event, problem string) {
-	pool, _ := c.pools.Load(e.Sweep)
-	name, _ := pool.(string)
-	before, known := c.full.Swap(name, fullStore{problem, time.Now()})
-	if !known || time.Since(before.(fullStore).at) > fullMemory {
-		c.log.Warn("the artifact store is full: trials lose their artifacts", "pool", name, "trial", e.TrialID,
-			"problem", problem)
 	}
 }
 

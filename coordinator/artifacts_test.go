@@ -105,7 +105,7 @@ func TestArtifacts(t *testing.T) {
 	}
 	unowned := artifacttest.Record(trial(3), content(trial(3)))
 	for range 2 {
-		if err := c.RemoveArtifacts(t.Context(), sweep.DefaultPool, id); err != nil {
+		if err := c.removeArtifacts(t.Context(), sweep.DefaultPool, id); err != nil {
 			t.Fatal(err)
 		}
 		var lost *sweep.LostError

@@ -32,22 +32,15 @@ const (
 // An event is acknowledged after the commit. If it is delivered again, recording it again changes
 // nothing.
 func (c *Coordinator) collect(ctx context.Context) error {
-	for {
-		c.alive(collecting)
-		err := c.receive(ctx)
-		if ctx.Err() != nil {
-			break
+	err := c.persist(ctx, receivingEvents, func() error {
+		for {
+			if err := c.receive(ctx); !wire.IsReconnect(err) {
+				return err
+			}
 		}
-		if c.final(err) {
-			return err
-		}
-		if wire.IsReconnect(err) {
-			continue
-		}
-		if wire.IsLost(err) {
-			c.lose()
-		}
-		wait(ctx, c.outages.failed(receivingEvents, false, err))
+	})
+	if ctx.Err() == nil {
+		return err
 	}
 	if !c.options.Leads() { // another coordinator records them
 		return nil
@@ -84,7 +77,7 @@ func (c *Coordinator) receive(ctx context.Context) error {
 		}
 		if !batch.Full {
 			c.received.Store(&asked)
-			pause = nextPause(pause, asked.Sub(last), len(batch.Events), c.reserve.Load())
+			pause = nextPause(pause, asked.Sub(last), len(batch.Events), c.figures.Load().Reserve)
 			last = asked
 			if len(batch.Events) > 0 {
 				// A transaction costs the same for one event and for many: let some arrive.
@@ -154,8 +147,8 @@ func (c *Coordinator) own(ctx context.Context,
 	for i := range batch.Events {
 		ids = append(ids, batch.Events[i].Sweep)
 	}
-	for i := range batch.Bad {
-		ids = append(ids, batch.Bad[i].Sweep)
+	for _, b := range batch.Bad {
+		ids = append(ids, b.Sweep)
 	}
 	if err := c.learnPools(ctx, ids); err != nil {
 		return nil, nil, err
@@ -165,11 +158,9 @@ func (c *Coordinator) own(ctx context.Context,
 			events = append(events, e)
 		}
 	}
-	for _, b := range batch.Bad {
-		if c.mayReport(b.Pool, &b.Event) {
-			bad = append(bad, b)
-		}
-	}
+	bad = slices.DeleteFunc(slices.Clone(batch.Bad), func(b wire.BadEvent) bool {
+		return !c.mayReport(b.Pool, &b.Event)
+	})
 	return events, bad, nil
 }
 

@@ -20,6 +20,15 @@ type NoWorkerError struct{ Reason string }
 // Error implements error.
 func (e *NoWorkerError) Error() string { return "not submitted: " + e.Reason }
 
+const (
+	// discoveryPoll is how often Submit looks whether the workers are known, which they are
+	// after schedule.DiscoveryTime.
+	discoveryPoll = schedule.DiscoveryTime / 10
+	// idAttempts bounds the ids that Submit draws for a sweep: one of a million is taken in a
+	// second in which another sweep was submitted.
+	idAttempts = 10
+)
+
 // Submit implements wire.Controller. Its cost does not depend on the number of points, because nothing
 // is expanded yet.
 func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission,
@@ -37,7 +46,7 @@ func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission,
 		if known || !requireWorkers || c.wire == nil {
 			break
 		}
-		wait(ctx, schedule.DiscoveryTime/10) // for the workers' heartbeats
+		wait(ctx, discoveryPoll) // for the workers' heartbeats
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
@@ -45,10 +54,10 @@ func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission,
 	if requireWorkers && done.Waiting != "" {
 		return done, &NoWorkerError{done.Waiting}
 	}
-	for {
+	for attempt := 1; ; attempt++ {
 		id := newID(time.Now())
 		done.Sweep, err = c.store.CreateSweep(ctx, id, submission, done.Points)
-		if errors.Is(err, sweep.ErrExists) {
+		if errors.Is(err, sweep.ErrExists) && attempt < idAttempts {
 			continue // two submissions in one second drew the same of a million letters
 		}
 		if err != nil {
@@ -76,20 +85,21 @@ func (c *Coordinator) unmet(ctx context.Context, submission *sweep.Submission) (
 	if len(keys) == 0 {
 		keys = []string{""}
 	}
+	var offers []sweep.Offer
 	err = c.between(ctx, func() error {
-		if known = c.plan.Discovered(); !known {
-			return nil
-		}
-		offers := c.plan.Offers(submission.Spec.Pool)
-		for _, key := range keys {
-			r := submission.Requirement(key)
-			if reason = r.Unmet(submission.Spec.Pool, offers); reason == "" {
-				return nil
-			}
-		}
+		known, offers = c.plan.Discovered(), c.plan.Offers(submission.Spec.Pool)
 		return nil
 	})
-	return reason, known, err
+	if err != nil || !known {
+		return "", false, err
+	}
+	for _, key := range keys {
+		r := submission.Requirement(key)
+		if reason = r.Unmet(submission.Spec.Pool, offers); reason == "" {
+			break
+		}
+	}
+	return reason, true, nil
 }
 
 // Extend adds the points of a further submission to a sweep and returns their number. Points for which
@@ -184,12 +194,15 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (stopped int, err e
 	if err == nil { // many transactions, during which others are dispatched
 		active, err = c.store.CancelTrials(ctx, record.ID)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("cancelling sweep %s: %w", id, err)
+	if err == nil {
+		id = record.ID
+		err = c.stop(ctx, record, active, nil)
 	}
-	return len(active), c.change(ctx, "cancelling", record.ID, nil, func(record *sweep.SweepRecord) error {
-		return c.stop(ctx, record, active, nil)
-	})
+	if err != nil {
+		return len(active), fmt.Errorf("cancelling sweep %s: %w", id, err)
+	}
+	c.log.Info("done: cancelling a sweep", "sweep", id)
+	return len(active), nil
 }
 
 // Retry makes the failed and cancelled trials of a sweep pending again and returns their number.
@@ -280,7 +293,7 @@ func (c *Coordinator) Prune(ctx context.Context, keep sweep.Retention) (sweep.Re
 }
 
 // change calls do between two steps of the schedule, to change a sweep in the database, and after that
-// then. Either may be nil.
+// then, which may be nil.
 func (c *Coordinator) change(ctx context.Context, doing, id string, do, then func(*sweep.SweepRecord) error) error {
 	var record *sweep.SweepRecord
 	err := c.between(ctx, func() (err error) {
@@ -289,9 +302,6 @@ func (c *Coordinator) change(ctx context.Context, doing, id string, do, then fun
 		}
 		id = record.ID
 		defer c.facts.add(schedule.Changed{}) // also after an error: do may have done a part
-		if do == nil {
-			return nil
-		}
 		return do(record)
 	})
 	if err == nil && then != nil {

@@ -20,6 +20,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,8 +106,8 @@ type Coordinator struct {
 	// prepared has the zero time for each pool whose artifact store is prepared, and the
 	// time of the next attempt for each where that failed.
 	prepared sync.Map
-	// unschedulable counts, by sweep, the trials that no known worker of their pool can run.
-	unschedulable atomic.Pointer[map[string]int64]
+	// figures are those of the schedule's last step.
+	figures atomic.Pointer[schedule.Figures]
 	// pools are the known pools of sweeps, by id.
 	pools   sync.Map
 	workers workerList
@@ -121,8 +123,6 @@ type Coordinator struct {
 	// It is a time.Time to be compared by the monotonic clock: the wall clock may be set
 	// back.
 	received atomic.Pointer[time.Time]
-	// reserve is the schedule's figure Reserve.
-	reserve atomic.Int64
 	// outages keep trials from advancing.
 	outages outages
 	// full has a fullStore for each pool whose artifact store was full.
@@ -147,7 +147,7 @@ func New(options Options) *Coordinator {
 	if options.Fatal == nil {
 		options.Fatal = func(error) bool { return false }
 	}
-	return &Coordinator{
+	c := &Coordinator{
 		options: options,
 		store:   options.Store,
 		wire:    options.Wire,
@@ -166,6 +166,8 @@ func New(options Options) *Coordinator {
 		lost:     make(chan struct{}, 1),
 		replaced: make(chan struct{}, 1),
 	}
+	c.figures.Store(&schedule.Figures{})
+	return c
 }
 
 // Run runs the sweeps until ctx ends, and then records the events that have arrived. It is called
@@ -225,10 +227,7 @@ func (c *Coordinator) Stuck(longer time.Duration) error {
 	}
 	for i, name := range loops {
 		moved := c.lastAlive[i].Load()
-		if moved == 0 {
-			continue
-		}
-		if still := time.Since(time.Unix(0, moved)); still > longer {
+		if still := time.Since(time.Unix(0, moved)); moved > 0 && still > longer {
 			return fmt.Errorf("the %s has made no progress for %v", name, still.Round(time.Second))
 		}
 	}
@@ -273,21 +272,17 @@ func (c *Coordinator) start(ctx context.Context) error {
 // adopt passes the jobs that the broker holds to the schedule. If the broker cannot list some, no
 // harm is done: a job cannot be published twice.
 func (c *Coordinator) adopt(ctx context.Context) error {
-	var queued []wire.QueuedJob
-	var ids []sweep.TrialID
-	_, err := c.wire.QueuedJobs(ctx, func(q wire.QueuedJob) {
-		queued, ids = append(queued, q), append(ids, q.TrialID)
-	})
-	if err != nil {
+	queues := map[sweep.TrialID]wire.Queue{}
+	if _, err := c.wire.QueuedJobs(ctx, func(q wire.QueuedJob) { queues[q.TrialID] = q.Queue }); err != nil {
 		return err
 	}
-	states, err := c.store.States(ctx, ids)
+	states, err := c.store.States(ctx, slices.Collect(maps.Keys(queues)))
 	if err != nil {
-		return fmt.Errorf("reading the states of %d trials that have jobs: %w", len(ids), err)
+		return fmt.Errorf("reading the states of %d trials that have jobs: %w", len(queues), err)
 	}
-	for _, q := range queued {
-		if states[q.TrialID] == sweep.Queued {
-			c.facts.add(schedule.Adopted{Queue: schedule.Queue(q.Queue), TrialID: q.TrialID})
+	for id, q := range queues {
+		if states[id] == sweep.Queued {
+			c.facts.add(schedule.Adopted{Queue: schedule.Queue(q), TrialID: id})
 		}
 	}
 	return nil
@@ -295,15 +290,10 @@ func (c *Coordinator) adopt(ctx context.Context) error {
 
 // requeueAll requeues every queued or running trial of an unfinished sweep.
 func (c *Coordinator) requeueAll(ctx context.Context) error {
-	for page, err := range c.outstanding(ctx, time.Now().Add(farAhead)) {
-		if err != nil {
-			return err
-		}
-		if _, err := c.store.RequeueUnheard(ctx, page); err != nil {
-			return fmt.Errorf("requeuing %d trials: %w", len(page), err)
-		}
-	}
-	return nil
+	return c.outstanding(ctx, time.Now().Add(farAhead), func(page []sweep.Heard) error {
+		_, err := c.store.RequeueUnheard(ctx, page)
+		return wrap(err, "requeuing %d trials", len(page))
+	})
 }
 
 // setup creates the broker's stream of events or updates its settings. Streams of another cluster end

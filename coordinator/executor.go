@@ -3,11 +3,11 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"sweep/coordinator/schedule"
-	"sweep/sweep"
 	"sweep/sweep/wire"
 )
 
@@ -45,7 +45,7 @@ func together(actions []schedule.Action) int {
 	queues := map[schedule.Queue]bool{}
 	for n, action := range actions {
 		a, is := action.(schedule.Withdraw)
-		if !is || queues[a.Queue] || n > 0 && a.Executor() != actions[0].Executor() {
+		if !is || queues[a.Queue] || n > 0 && schedule.Executor(a) != schedule.Executor(actions[0]) {
 			return max(n, 1)
 		}
 		queues[a.Queue] = true
@@ -144,13 +144,12 @@ func (s *scheduler) publish(ctx context.Context, q schedule.Queue, jobs []wire.J
 	sequences, err := s.wire.PublishJobs(bound, wire.Queue(q), jobs)
 	tooLarge, err := wire.TooLarge(err)
 	done.Err, done.All = err, isFull(err)
-	refused := map[sweep.TrialID]bool{}
 	for _, e := range tooLarge {
-		refused[e.TrialID] = true
 		done.TooLarge = append(done.TooLarge, schedule.Failure{TrialID: e.TrialID, Err: e})
 	}
 	for i, id := range done.Trials {
-		if sequences != nil && sequences[i] == 0 && !refused[id] && err == nil {
+		refused := slices.ContainsFunc(tooLarge, func(e *wire.TooLargeError) bool { return e.TrialID == id })
+		if sequences != nil && sequences[i] == 0 && !refused && err == nil {
 			done.Duplicate = append(done.Duplicate, id)
 		}
 	}

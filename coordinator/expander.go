@@ -12,17 +12,7 @@ import (
 
 // expansionError means that a stored grid cannot be expanded. The fault is the sweep's, not the
 // store's.
-type expansionError struct {
-	sweep   string
-	ordinal int
-	err     error
-}
-
-func (e *expansionError) Error() string {
-	return fmt.Sprintf("expanding sweep %s, grid %d: %v", e.sweep, e.ordinal, e.err)
-}
-
-func (e *expansionError) Unwrap() error { return e.err }
+type expansionError struct{ error }
 
 // expand writes the next page of a sweep's trial rows, from the cursor of its first unfinished grid.
 // The store looks for results to reuse. known are the classes of the sweep's rows so far.
@@ -38,17 +28,17 @@ func (c *Coordinator) expand(ctx context.Context, a *activeSweep, known []sweep.
 		if a.grids[i] == nil {
 			grid, err := sweep.NewGrid(&g.Submission.Spec)
 			if err != nil {
-				return &expansionError{a.record.ID, g.Ordinal, err}
+				return &expansionError{err}
 			}
 			a.grids[i] = grid
 		}
 		p := newPage(a.record.ID, g, known)
 		if err := p.fill(a.grids[i], c.options.Page); err != nil {
-			return &expansionError{a.record.ID, g.Ordinal, err}
+			return &expansionError{err}
 		}
 		reused, err := c.store.AddTrials(ctx, a.record.ID, g.Ordinal, g.Cursor, p.trials, p.added)
 		if errors.Is(err, sweep.ErrRefused) {
-			return &expansionError{a.record.ID, g.Ordinal, err}
+			return &expansionError{err}
 		}
 		if err != nil {
 			return fmt.Errorf("writing trials %d to %d of sweep %s: %w",

@@ -35,17 +35,16 @@ func NewMetrics() *Metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return in.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
+	histogram := func(name, help string) prometheus.Histogram {
+		return in.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: latency})
+	}
 	return &Metrics{
 		registry: registry,
 		leading: in.NewGauge(prometheus.GaugeOpts{
 			Name: "sweep_coordinator_leading", Help: "1 in the active coordinator, 0 in one that stands by."}),
-		dispatch: in.NewHistogram(prometheus.HistogramOpts{
-			Name: "sweep_dispatch_seconds", Help: "Time to choose, publish and mark one batch of jobs.",
-			Buckets: latency}),
-		queued: counter("sweep_dispatched_trials_total", "Trials whose jobs were published."),
-		commit: in.NewHistogram(prometheus.HistogramOpts{
-			Name: "sweep_commit_seconds", Help: "Time to commit one batch of events to the database.",
-			Buckets: latency}),
+		dispatch: histogram("sweep_dispatch_seconds", "Time to choose, publish and mark one batch of jobs."),
+		queued:   counter("sweep_dispatched_trials_total", "Trials whose jobs were published."),
+		commit:   histogram("sweep_commit_seconds", "Time to commit one batch of events to the database."),
 		events: in.NewCounterVec(prometheus.CounterOpts{
 			Name: "sweep_events_total", Help: "Workers' events recorded, by kind."}, []string{"kind"}),
 		ended:    counter("sweep_ended_trials_total", "Trials that reached a terminal state."),
@@ -136,10 +135,7 @@ func (s *state) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	sweeps := map[sweep.SweepState]int64{sweep.SweepActive: 0, sweep.SweepWaiting: 0, sweep.SweepPaused: 0}
-	var unschedulable map[string]int64
-	if counts := s.unschedulable.Load(); counts != nil {
-		unschedulable = *counts
-	}
+	unschedulable := s.figures.Load().Unschedulable
 	for _, record := range records {
 		p, err := s.store.Progress(ctx, record.ID)
 		if err != nil {

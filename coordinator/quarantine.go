@@ -59,11 +59,11 @@ func unavailable(err error) bool {
 // fault. A single event is quarantined after twice as many attempts, if the store then accepts the
 // failure of its trial.
 func (c *Coordinator) isolate(ctx context.Context, events []sweep.Event, problem error, attempts int) error {
-	if len(events) == 1 && attempts >= 2*suspicious {
-		return c.setAside(ctx, events[0], problem)
-	}
 	if len(events) == 1 {
-		return problem
+		if attempts < 2*suspicious {
+			return problem
+		}
+		return c.setAside(ctx, events[0], problem)
 	}
 	var guilty []sweep.Event
 	var last error

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -287,14 +286,12 @@ func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err 
 	}
 	// The expected queues are read before the existing ones, so that a queue that is opened
 	// in between does not seem lost.
-	var lost []wire.Queue
+	var lost []schedule.Queue
 	err = r.between(ctx, func() error {
 		if r.lost {
 			r.prepared.Clear()
 		}
-		for _, q := range r.plan.Served() {
-			lost = append(lost, wire.Queue(q))
-		}
+		lost = r.plan.Served()
 		return nil
 	})
 	if err != nil {
@@ -304,15 +301,10 @@ func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err 
 	if err != nil {
 		return nil, err
 	}
-	lost = slices.DeleteFunc(lost, func(q wire.Queue) bool { return there[q] || failed[q.Pool] != nil })
-	if len(lost) == 0 {
-		return failed, nil
+	lost = slices.DeleteFunc(lost, func(q schedule.Queue) bool { return there[wire.Queue(q)] || failed[q.Pool] != nil })
+	if len(lost) > 0 {
+		r.facts.add(schedule.QueuesLost{Queues: lost})
 	}
-	var queues []schedule.Queue
-	for _, q := range lost {
-		queues = append(queues, schedule.Queue(q))
-	}
-	r.facts.add(schedule.QueuesLost{Queues: queues})
 	return failed, nil
 }
 
@@ -321,36 +313,33 @@ func (r *reconciler) restore(ctx context.Context) (failed map[string]error, err 
 func (r *reconciler) missed(ctx context.Context, now time.Time,
 	queued map[sweep.TrialID]wire.QueuedJob) (map[sweep.TrialID]time.Time, error) {
 	missing := map[sweep.TrialID]time.Time{}
-	compare := func(page []sweep.Heard) {
+	compare := func(page []sweep.Heard) error {
 		for _, h := range page {
 			if _, there := queued[h.TrialID]; !there {
 				missing[h.TrialID] = h.At
 			}
 		}
+		return nil
 	}
-	for page, err := range r.outstanding(ctx, now.Add(-r.options.Lease)) {
-		if err != nil {
-			return nil, err
-		}
-		compare(page)
-	}
-	if r.lost {
-		for page, err := range r.outstanding(ctx, now.Add(farAhead)) {
-			if err != nil {
-				return nil, err
-			}
+	err := r.outstanding(ctx, now.Add(-r.options.Lease), compare)
+	if err == nil && r.lost {
+		err = r.outstanding(ctx, now.Add(farAhead), func(page []sweep.Heard) error {
 			states, err := r.store.States(ctx, trialIDs(page))
 			if err != nil {
-				return nil, fmt.Errorf("reading the states of %d queued and running trials: %w", len(page), err)
+				return fmt.Errorf("reading the states of %d queued and running trials: %w", len(page), err)
 			}
-			compare(slices.DeleteFunc(page, func(h sweep.Heard) bool { return states[h.TrialID] != sweep.Queued }))
-		}
+			return compare(slices.DeleteFunc(page, func(h sweep.Heard) bool {
+				return states[h.TrialID] != sweep.Queued
+			}))
+		})
 	}
-	err := r.between(ctx, func() error {
-		r.plan.EachRunning(func(id sweep.TrialID) { delete(missing, id) })
-		maps.DeleteFunc(missing, func(id sweep.TrialID, _ time.Time) bool { return r.plan.Publishing(id) })
-		return nil
-	})
+	if err == nil {
+		err = r.between(ctx, func() error {
+			r.plan.EachRunning(func(id sweep.TrialID) { delete(missing, id) })
+			maps.DeleteFunc(missing, func(id sweep.TrialID, _ time.Time) bool { return r.plan.Publishing(id) })
+			return nil
+		})
+	}
 	if err == nil && len(r.unlisted) > 0 {
 		err = r.passOver(ctx, missing)
 	}
@@ -409,26 +398,23 @@ const (
 	farAhead = 24 * time.Hour
 )
 
-// outstanding yields pages of the queued and running trials without an event since before. The window
-// and the workers' slots bound their number, so that the cost does not grow with the sweeps.
-func (c *Coordinator) outstanding(ctx context.Context, before time.Time) iter.Seq2[[]sweep.Heard, error] {
-	return func(yield func([]sweep.Heard, error) bool) {
-		var after *sweep.TrialID
-		for {
-			c.alive(reconciling)
-			page, err := c.store.Unheard(ctx, before, after, outstandingPage)
-			if err != nil {
-				yield(nil, fmt.Errorf("reading queued and running trials: %w", err))
-				return
-			}
-			if len(page) == 0 {
-				return
-			}
-			last := page[len(page)-1].TrialID // the caller may change the page
-			after = &last
-			if !yield(page, nil) {
-				return
-			}
+// outstanding calls visit for pages of the queued and running trials without an event since before. The
+// window and the workers' slots bound their number, so that the cost does not grow with the sweeps.
+func (c *Coordinator) outstanding(ctx context.Context, before time.Time, visit func(page []sweep.Heard) error) error {
+	var after *sweep.TrialID
+	for {
+		c.alive(reconciling)
+		page, err := c.store.Unheard(ctx, before, after, outstandingPage)
+		if err != nil {
+			return fmt.Errorf("reading queued and running trials: %w", err)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		last := page[len(page)-1].TrialID // visit may change the page
+		after = &last
+		if err := visit(page); err != nil {
+			return err
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"sweep/coordinator/schedule"
@@ -76,8 +75,7 @@ func (s *scheduler) step(ctx context.Context) error {
 		s.forgetEnded()
 	}
 	figures := s.plan.Figures()
-	s.reserve.Store(figures.Reserve)
-	s.unschedulable.Store(&figures.Unschedulable)
+	s.figures.Store(&figures)
 	err := s.carryOut(ctx, actions)
 	s.finishCommands(added)
 	return err
@@ -86,13 +84,14 @@ func (s *scheduler) step(ctx context.Context) error {
 // forgetEnded forgets the sweeps that are no longer active, and wakes those who wait for their ends.
 func (s *scheduler) forgetEnded() {
 	s.looked = false
+	ended := func(id string) bool { return s.plan.Grids(id) == 0 }
 	for id := range s.active {
-		if !s.plan.Active(id) {
+		if ended(id) {
 			delete(s.active, id)
 			s.log.Info("sweep is no longer active", "sweep", id)
 		}
 	}
-	s.waiters.notify(func(id string) bool { return !s.plan.Active(id) })
+	s.waiters.notify(ended)
 }
 
 // carryOut carries out actions: those on the database here, until one fails, and those on the broker
@@ -112,7 +111,7 @@ func (s *scheduler) carryOut(ctx context.Context, actions []schedule.Action) err
 			for _, a := range actions[:n] {
 				list = append(list, func() { s.onBroker(ctx, a) })
 			}
-			s.executors.do(a.Executor(), list...)
+			s.executors.do(schedule.Executor(a), list...)
 		default:
 			if failed {
 				break
@@ -172,12 +171,23 @@ func (s *scheduler) onStore(ctx context.Context, action schedule.Action) (schedu
 	case schedule.Dispatch:
 		return s.dispatch(ctx, a)
 	case schedule.Write:
-		err = s.write(ctx, a)
+		var active *activeSweep
+		if active, err = s.sweep(ctx, a.Sweep); err == nil {
+			err = s.expand(ctx, active, a.Classes)
+		}
 		if broken, is := errors.AsType[*expansionError](err); is {
-			done.Err, err = broken.err, nil
+			done.Err, err = broken.error, nil
 		}
 	case schedule.Requeue:
-		err = s.requeue(ctx, a)
+		var n int64
+		n, err = s.store.Requeue(ctx, a.Trials)
+		doing := "requeuing %d trials"
+		if err == nil && len(a.Lost) > 0 {
+			doing += " whose jobs were lost"
+			n, err = s.store.RequeueUnheard(ctx, a.Lost)
+		}
+		s.options.Metrics.requeued.Add(float64(n))
+		err = wrap(err, doing, len(a.Trials)+len(a.Lost))
 	case schedule.Explain:
 		err = wrap(s.store.SetWaiting(ctx, a.Sweep, a.Waiting, a.Reason), "storing why sweep %s waits", a.Sweep)
 		if err == nil && a.Reason != "" {
@@ -238,27 +248,6 @@ func (s *scheduler) sweep(ctx context.Context, id string) (*activeSweep, error) 
 	return a, nil
 }
 
-// write writes a page of trial rows.
-func (s *scheduler) write(ctx context.Context, a schedule.Write) error {
-	active, err := s.sweep(ctx, a.Sweep)
-	if err != nil {
-		return err
-	}
-	return s.expand(ctx, active, a.Classes)
-}
-
-// requeue makes trials without jobs pending again.
-func (s *scheduler) requeue(ctx context.Context, a schedule.Requeue) error {
-	n, err := s.store.Requeue(ctx, a.Trials)
-	doing := "requeuing %d trials"
-	if err == nil && len(a.Lost) > 0 {
-		doing += " whose jobs were lost"
-		n, err = s.store.RequeueUnheard(ctx, a.Lost)
-	}
-	s.options.Metrics.requeued.Add(float64(n))
-	return wrap(err, doing, len(a.Trials)+len(a.Lost))
-}
-
 // dispatch marks trials as queued and has their jobs published.
 func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule.Fact, error) {
 	began := time.Now()
@@ -274,12 +263,12 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 	var unused []sweep.TrialID
 	for from, share := range shares {
 		active, err := s.sweep(ctx, from.sweep)
-		if err != nil {
-			return schedule.Failed{Err: err, Unused: unused}, err
+		var trials []sweep.Trial
+		if err == nil {
+			trials, err = s.store.TakePending(ctx, from.sweep, from.class, share)
+			err = wrap(err, "taking pending trials of sweep %s", from.sweep)
 		}
-		trials, err := s.store.TakePending(ctx, from.sweep, from.class, share)
 		if err != nil {
-			err = fmt.Errorf("taking pending trials of sweep %s: %w", from.sweep, err)
 			return schedule.Failed{Err: err, Unused: unused}, err
 		}
 		for i := range trials {
@@ -301,7 +290,9 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 	keepsArtifacts := false
 	var publications []func()
 	for q, list := range jobs {
-		keepsArtifacts = keepsArtifacts || slices.ContainsFunc(list, func(j wire.Job) bool { return len(j.Artifacts) > 0 })
+		for i := range list {
+			keepsArtifacts = keepsArtifacts || len(list[i].Artifacts) > 0
+		}
 		publications = append(publications, func() { s.publish(ctx, q, list, began) })
 	}
 	if keepsArtifacts {

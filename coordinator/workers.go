@@ -51,15 +51,6 @@ func (c *Coordinator) Workers() []wire.WorkerStatus {
 	return list
 }
 
-// update takes in a heartbeat and drops workers that are gone.
-func (l *workerList) update(h *wire.Heartbeat) {
-	l.workers[h.ID] = presence{h.WorkerStatus, time.Now()}
-	if h.Gone {
-		delete(l.workers, h.ID)
-	}
-	l.forget()
-}
-
 // forget removes the workers that are gone.
 func (l *workerList) forget() {
 	maps.DeleteFunc(l.workers, func(_ string, p presence) bool { return time.Since(p.at) >= wire.HeartbeatTimeout })
@@ -89,7 +80,11 @@ func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	l := &c.workers
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.update(&h)
+	l.workers[h.ID] = presence{h.WorkerStatus, time.Now()}
+	if h.Gone {
+		delete(l.workers, h.ID)
+	}
+	l.forget()
 	c.noteReports()
 	answer := l.answers[h.ID]
 	delete(l.answers, h.ID)

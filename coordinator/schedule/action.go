@@ -5,10 +5,13 @@ import "sweep/sweep"
 // Action is something to do. Its types are in this file. Each is answered by Done, or by the fact
 // that it names; Report and Gone have no answer.
 type Action interface {
-	// Executor is the pool whose executor carries the action out on the broker. For "" it
-	// is carried out on the database; Report and Gone in the log.
-	Executor() (pool string)
+	// executor is the pool whose executor carries the action out on the broker. For "" it is
+	// carried out on the database; Report and Gone in the log.
+	executor() (pool string)
 }
+
+// Executor returns the pool whose executor carries an action out on the broker; "" if none does.
+func Executor(a Action) (pool string) { return a.executor() }
 
 // Read reads the backlogs of sweeps, of all active ones if none is named. The answer is Left.
 type Read struct{ Sweeps []string }
@@ -104,17 +107,16 @@ type Report struct {
 // Gone reports workers that count as gone because they sent no heartbeat.
 type Gone struct{ Workers []string }
 
-// Executor implements Action.
-func (Read) Executor() string       { return "" }
-func (Write) Executor() string      { return "" }
-func (Requeue) Executor() string    { return "" }
-func (Fail) Executor() string       { return "" }
-func (Suspend) Executor() string    { return "" }
-func (Explain) Executor() string    { return "" }
-func (Dispatch) Executor() string   { return "" }
-func (a Open) Executor() string     { return a.Queue.Pool }
-func (a Withdraw) Executor() string { return a.Queue.Pool }
-func (a Remove) Executor() string   { return a.Queue.Pool }
-func (a Purge) Executor() string    { return a.Pool }
-func (Report) Executor() string     { return "" }
-func (Gone) Executor() string       { return "" }
+func (Read) executor() string       { return "" }
+func (Write) executor() string      { return "" }
+func (Requeue) executor() string    { return "" }
+func (Fail) executor() string       { return "" }
+func (Suspend) executor() string    { return "" }
+func (Explain) executor() string    { return "" }
+func (Dispatch) executor() string   { return "" }
+func (a Open) executor() string     { return a.Queue.Pool }
+func (a Withdraw) executor() string { return a.Queue.Pool }
+func (a Remove) executor() string   { return a.Queue.Pool }
+func (a Purge) executor() string    { return a.Pool }
+func (Report) executor() string     { return "" }
+func (Gone) executor() string       { return "" }

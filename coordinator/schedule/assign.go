@@ -106,22 +106,17 @@ func newCandidate(sw *sweepState, more bool) *candidate {
 // next returns the sweep and the position of the class that get the queue's next place; nil if none
 // does. The candidates are sorted by priority.
 func (v *vacancy) next(candidates []*candidate) (found *candidate, class int) {
-	more := false
+	more := false // rows still to be written may suit the queue
 	for i, c := range candidates {
-		if found != nil && c.Priority < found.Priority {
+		if i > 0 && c.Priority < candidates[i-1].Priority && (found != nil || more) {
 			break
 		}
 		if position := c.first(v.state); position >= 0 && (found == nil || c.has < found.has) {
 			found, class = c, position
 		}
-		// Rows of this sweep that are still to be written may suit the queue: lower
-		// priorities wait.
 		more = more || c.more && slices.ContainsFunc(c.Classes, func(class sweep.ClassBacklog) bool {
 			return v.state.meets(&class)
 		})
-		if last := i+1 == len(candidates) || candidates[i+1].Priority < c.Priority; last && found == nil && more {
-			return nil, 0
-		}
 	}
 	return found, class
 }

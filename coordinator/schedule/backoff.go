@@ -53,14 +53,6 @@ func (s *State) backsOff(pool string) bool {
 	return b != nil && s.now.Before(b.until)
 }
 
-// brokerError returns why the broker refuses a pool's queues, "" if it does not.
-func (s *State) brokerError(pool string) string {
-	if b := s.backoffs[pool]; b != nil {
-		return b.why
-	}
-	return ""
-}
-
 // endBackoffs ends the backoffs of queues that are no longer needed, and of pools that had no
 // further failure after the pause.
 func (s *State) endBackoffs() {

@@ -16,24 +16,20 @@ func (s *State) explain() {
 		if s.opens(sw.Pool) { // decide when its queues are open
 			continue
 		}
-		v := Explain{Sweep: sw.Sweep, Reason: s.brokerError(sw.Pool)}
-		var unmet, others int64
+		v := Explain{Sweep: sw.Sweep}
+		if b := s.backoffs[sw.Pool]; b != nil {
+			v.Reason = b.why
+		}
+		others, unmet := s.pending(sw)
 		for i := range sw.Classes {
 			class := &sw.Classes[i]
 			others += class.Queued + class.Running
-			if class.Pending == 0 {
-				continue
-			}
-			if s.runnable(sw.Pool, class) {
-				others += class.Pending
-				continue
-			}
-			if unmet += class.Pending; v.Reason == "" {
+			if v.Reason == "" && class.Pending > 0 && !s.runnable(sw.Pool, class) {
 				v.Reason = class.Requirement.Unmet(sw.Pool, s.Offers(sw.Pool))
 			}
 		}
 		v.Waiting = unmet > 0 && others == 0 // as far as the written trials tell
-		if !sw.explained || v.Waiting != sw.waiting || v.Reason != sw.reason {
+		if v != sw.explained {
 			s.do(v)
 		}
 	}
@@ -52,8 +48,6 @@ type Figures struct {
 
 // Figures returns the figures of the last cycle.
 func (s *State) Figures() Figures { return s.figures }
-
-func (s *State) updateFigures() { s.figures = Figures{s.reserve(), s.unschedulable()} }
 
 func (s *State) reserve() int64 {
 	least := int64(-1)

@@ -183,7 +183,7 @@ func (f Done) apply(s *State) {
 		s.staleAll = true
 	case Explain:
 		if sw := s.sweeps[a.Sweep]; sw != nil {
-			sw.waiting, sw.reason, sw.explained = a.Waiting, a.Reason, true
+			sw.explained = a
 		}
 	case Open:
 		if state := s.queues[a.Queue]; state != nil {
@@ -195,8 +195,8 @@ func (f Done) apply(s *State) {
 	case Withdraw:
 		s.answered(a.Queue.Pool)
 		s.jobless = append(s.jobless, s.withdrawn(a.Queue, f.Trials, a.Sweeps)...)
-		if f.Err != nil {
-			s.unbalance(a.Queue)
+		if state := s.queues[a.Queue]; f.Err != nil && state != nil { // withdraw again
+			state.unbalanced, state.cleared = true, false
 		}
 		s.noteOutcome(a.Queue, f.Err, f.All)
 	case Remove:
@@ -271,7 +271,7 @@ func (f Published) apply(s *State) {
 
 // doNext appends an action on the broker. Its pool receives no jobs before it is answered.
 func (s *State) doNext(a Action) {
-	s.underway[a.Executor()]++
+	s.underway[a.executor()]++
 	s.do(a)
 }
 

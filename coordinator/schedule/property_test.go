@@ -168,7 +168,8 @@ func (w *world) peace(t *rapid.T) {
 	for _, id := range sortedKeys(w.sweeps) {
 		state := w.state.sweeps[id]
 		waits := slices.ContainsFunc(w.backlog(id).Classes, func(c sweep.ClassBacklog) bool { return c.Pending > 0 })
-		if state == nil || state.waiting != waits || waits != strings.Contains(state.reason, "nobody") {
+		if state == nil || state.explained.Waiting != waits ||
+			waits != strings.Contains(state.explained.Reason, "nobody") {
 			t.Fatalf("what cannot run is explained: sweep %s, trials left %v: %+v", id, waits, state)
 		}
 	}
@@ -214,7 +215,8 @@ func TestWindowIsThePools(t *testing.T) {
 			}
 		}
 		if total > most {
-			t.Errorf("%d jobs wait for %d kinds of workers with a window of %d", total, len(slots), w.state.options.Window)
+			t.Errorf("%d jobs wait for %d kinds of workers with a window of %d", total, len(slots),
+				w.state.options.Window)
 		}
 		w.verify(t)
 	})

@@ -139,12 +139,12 @@ func (s *State) drop(id sweep.TrialID) *queueState {
 // removed notes that a queue was removed and returns the trials whose jobs were in it. The queue
 // is opened again if it has workers by now.
 func (s *State) removed(q Queue) (back []sweep.TrialID) {
-	for id, j := range s.jobs {
+	maps.DeleteFunc(s.jobs, func(id sweep.TrialID, j job) bool {
 		if j.queue == q {
 			back = append(back, id)
-			delete(s.jobs, id)
 		}
-	}
+		return j.queue == q
+	})
 	slices.SortFunc(back, compareTrials)
 	s.queues[q] = &queueState{jobs: map[string]int64{}, since: s.now}
 	return back

@@ -161,7 +161,7 @@ func (s *State) decide() {
 	before := len(s.actions)
 	s.assign(dispatchMost)
 	s.explain()
-	s.updateFigures()
+	s.figures = Figures{s.reserve(), s.unschedulable()}
 	if len(s.written) > 0 { // continue writing
 		clear(s.written)
 		s.write()

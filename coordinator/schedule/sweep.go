@@ -11,11 +11,8 @@ import (
 // sweepState is an active sweep.
 type sweepState struct {
 	sweep.Backlog
-	// waiting and reason are the latest explanation why it waits; explained is false if
-	// there was none.
-	waiting   bool
-	reason    string
-	explained bool
+	// explained is the latest explanation why it waits.
+	explained Explain
 }
 
 // left takes in the backlogs of sweeps; with all there are no other active sweeps.
@@ -57,10 +54,7 @@ func (s *State) reassign(pool string) {
 	}
 }
 
-// Active reports whether a sweep is active, as far as is known.
-func (s *State) Active(id string) bool { return s.sweeps[id] != nil }
-
-// Grids returns the number of grids of an active sweep, 0 if it is not active.
+// Grids returns the number of grids of an active sweep, 0 if it is not active, as far as is known.
 func (s *State) Grids(id string) int {
 	if sw := s.sweeps[id]; sw != nil {
 		return sw.Grids
@@ -94,24 +88,15 @@ func (s *State) write() bool {
 	} else if s.now.Sub(s.writing) > writeTime {
 		return false // the others follow after dispatching
 	}
-	for _, sw := range s.short() {
-		if !s.written[sw.Sweep] {
+	slots := s.poolSlots()
+	for _, sw := range s.ordered("") {
+		runnable, _ := s.pending(sw)
+		if !s.written[sw.Sweep] && runnable < s.options.Window+slots[sw.Pool] && s.writable(sw) {
 			s.do(Write{sw.Sweep, sw.Classes})
 			return true
 		}
 	}
 	return false
-}
-
-// short returns the sweeps whose written trials run out, by priority.
-func (s *State) short() (list []*sweepState) {
-	slots := s.poolSlots()
-	for _, sw := range s.ordered("") {
-		if runnable, _ := s.pending(sw); runnable < s.options.Window+slots[sw.Pool] && s.writable(sw) {
-			list = append(list, sw)
-		}
-	}
-	return list
 }
 
 // writable reports whether further rows of a sweep may be written. It bounds the rows that no

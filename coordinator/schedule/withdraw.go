@@ -52,13 +52,6 @@ func (s *State) withdraw() {
 	}
 }
 
-// unbalance marks a queue: its jobs are assigned again, or withdrawn if it has no workers.
-func (s *State) unbalance(q Queue) {
-	if state := s.queues[q]; state != nil {
-		state.unbalanced, state.cleared = true, false
-	}
-}
-
 // blocking returns the sweeps in a queue whose jobs must be assigned again, because another sweep
 // could use the queue and has a higher priority, or the same one and a smaller share of it.
 func (s *State) blocking(q Queue, state *queueState) (ids []string) {

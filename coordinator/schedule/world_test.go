@@ -155,7 +155,7 @@ func (w *world) tell(facts ...Fact) {
 		w.steps = append(w.steps, step{w.now, facts, w.showAll(actions)})
 		for _, a := range actions {
 			w.log = append(w.log, w.show(a))
-			if pool := a.Executor(); pool != "" {
+			if pool := a.executor(); pool != "" {
 				w.ask(pool, func() { w.told = append(w.told, w.brokers(a)) })
 			} else if fact := w.databases(a, failed); fact != nil {
 				answers = append(answers, fact)
@@ -195,7 +195,7 @@ func (w *world) setBroker(pool, mode string) {
 // brokers carries an action on the broker out.
 func (w *world) brokers(a Action) Fact {
 	done := Done{Action: a}
-	if w.mode[a.Executor()] == "refuses" {
+	if w.mode[a.executor()] == "refuses" {
 		done.Err = errors.New("the broker refuses")
 	}
 	switch a := a.(type) {
