@@ -32,7 +32,7 @@ const (
 // An event is acknowledged after the commit. If it is delivered again, recording it again changes
 // nothing.
 func (c *Coordinator) collect(ctx context.Context) error {
-	err := c.persist(ctx, receivingEvents, func() error {
+	err := c.persist(ctx, collecting, receivingEvents, func() error {
 		for {
 			if err := c.receive(ctx); !wire.IsReconnect(err) {
 				return err
@@ -115,7 +115,7 @@ func (c *Coordinator) recordBatch(ctx context.Context, batch *wire.EventBatch) e
 	var bad []wire.BadEvent
 	compared := false
 	attempts := 0
-	err := c.persist(ctx, "recording events", func() (err error) {
+	err := c.persist(ctx, collecting, "recording events", func() (err error) {
 		if !compared {
 			if events, bad, err = c.own(ctx, batch); err != nil {
 				return err

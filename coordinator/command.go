@@ -38,13 +38,6 @@ func newBrokerCommand(pool string) *brokerCommand {
 	return &brokerCommand{pool: pool, done: make(chan error, 1)}
 }
 
-// failed notes that one of its actions failed.
-func (k *brokerCommand) failed(err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.errs = append(k.errs, err)
-}
-
 // carryOutCommand passes a command to the schedule as a fact, and waits until the actions that follow
 // from it have ended.
 func (c *Coordinator) carryOutCommand(ctx context.Context, k *brokerCommand, fact schedule.Fact) error {

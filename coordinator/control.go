@@ -76,11 +76,6 @@ func (c *Coordinator) Submit(ctx context.Context, submission *sweep.Submission,
 // unmet returns why no worker can run any trial of a submission, "" if one can, and whether the workers
 // are known.
 func (c *Coordinator) unmet(ctx context.Context, submission *sweep.Submission) (reason string, known bool, err error) {
-	select {
-	case <-c.ready:
-	default: // Run has not started
-		return "", false, nil
-	}
 	keys := slices.Sorted(maps.Keys(submission.Datasets))
 	if len(keys) == 0 {
 		keys = []string{""}

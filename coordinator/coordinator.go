@@ -155,7 +155,7 @@ func New(options Options) *Coordinator {
 		ready:   make(chan struct{}),
 		facts:   newFacts(),
 		waiters: waiters{ended: map[string]chan struct{}{}},
-		workers: workerList{unchecked: map[string]wire.Heartbeat{}, workers: map[string]presence{}},
+		workers: workerList{workers: map[string]presence{}},
 		outages: outages{log: options.Logger},
 		ended:   make(chan struct{}),
 		turn:    make(chan struct{}, 1),
@@ -251,7 +251,7 @@ func (c *Coordinator) Outage() error { return c.outages.oldest(false) }
 // start prepares the broker and adopts its jobs. An exclusive coordinator requeues all trials
 // instead.
 func (c *Coordinator) start(ctx context.Context) error {
-	return c.persist(ctx, "starting", func() error {
+	return c.persist(ctx, collecting, "starting", func() error {
 		if err := c.setup(ctx); err != nil {
 			return err
 		}
@@ -304,10 +304,10 @@ func (c *Coordinator) setup(ctx context.Context) error {
 	return c.wire.Setup(ctx, c.options.Cluster, c.options.Adopt)
 }
 
-// persist retries do until it succeeds, ctx ends or the error is fatal.
-func (c *Coordinator) persist(ctx context.Context, doing string, do func() error) error {
+// persist retries do, for one of loops, until it succeeds, ctx ends or the error is fatal.
+func (c *Coordinator) persist(ctx context.Context, loop int, doing string, do func() error) error {
 	for ctx.Err() == nil {
-		c.alive(collecting)
+		c.alive(loop)
 		err := do()
 		if err == nil {
 			c.outages.over(doing)
@@ -328,11 +328,9 @@ func (c *Coordinator) persist(ctx context.Context, doing string, do func() error
 
 // wait waits for a while, or until ctx ends.
 func wait(ctx context.Context, while time.Duration) {
-	timer := time.NewTimer(while)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(while):
 	}
 }
 

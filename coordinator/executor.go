@@ -86,7 +86,9 @@ func (s *scheduler) onBroker(ctx context.Context, action schedule.Action) {
 // noteError notes an error of an action that may belong to a command.
 func noteError(command any, err error) {
 	if k, is := command.(*brokerCommand); is && err != nil {
-		k.failed(err)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.errs = append(k.errs, err)
 	}
 }
 

@@ -169,9 +169,7 @@ func (s *state) Collect(ch chan<- prometheus.Metric) {
 func (m *Metrics) lead(c *Coordinator) (end func()) {
 	s := &state{c}
 	m.leading.Set(1)
-	if err := m.registry.Register(s); err != nil {
-		return func() { m.leading.Set(0) } // another coordinator is shown
-	}
+	m.registry.MustRegister(s) // a process runs one coordinator at a time
 	return func() {
 		m.registry.Unregister(s)
 		m.leading.Set(0)

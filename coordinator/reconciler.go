@@ -26,39 +26,33 @@ func (c *Coordinator) lose() { signal(c.lost) }
 // has no job and has sent no event for a lease becomes pending again. A job whose trial has ended is
 // removed. reconcile returns only fatal errors.
 func (c *Coordinator) reconcile(ctx context.Context) error {
-	const doing = "comparing the store with the broker"
 	r := reconciler{Coordinator: c, doubt: true}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	lost := c.lost
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-lost:
+		case <-c.lost:
 			r.lost = true
 		case <-c.replaced:
 			r.doubt = true
 		case <-timer.C:
 		}
-		c.alive(reconciling)
-		err := r.look(ctx)
-		pause := min(c.options.Lease/4, longestLook)
-		lost = c.lost
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil && c.final(err):
-			return err
-		case err != nil:
+		err := c.persist(ctx, reconciling, "comparing the store with the broker", func() error {
+			err := r.look(ctx)
 			r.lost = r.lost || wire.IsLost(err)
-			pause = c.outages.failed(doing, false, err)
-			lost = nil // the other loops signal the same failure again: keep to the pause
-		default:
-			c.outages.over(doing)
-			if len(r.missing)+len(r.stale)+len(r.suspects) > 0 {
-				pause = lookAgain
-			}
+			return err
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		pause := min(c.options.Lease/4, longestLook)
+		if len(r.missing)+len(r.stale)+len(r.suspects) > 0 {
+			pause = lookAgain
 		}
 		timer.Reset(pause)
 	}

@@ -167,7 +167,12 @@ func (s *scheduler) onStore(ctx context.Context, action schedule.Action) (schedu
 	var err error
 	switch a := action.(type) {
 	case schedule.Read:
-		return s.read(ctx, a)
+		done.Backlogs, err = s.store.Backlog(ctx, a.Sweeps...)
+		err = wrap(err, "reading the backlogs of sweeps")
+		s.looked = err == nil
+		for _, b := range done.Backlogs {
+			s.pools.Store(b.Sweep, b.Pool)
+		}
 	case schedule.Dispatch:
 		return s.dispatch(ctx, a)
 	case schedule.Write:
@@ -220,20 +225,6 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
-// read reads the backlogs of sweeps.
-func (s *scheduler) read(ctx context.Context, a schedule.Read) (schedule.Fact, error) {
-	backlogs, err := s.store.Backlog(ctx, a.Sweeps...)
-	if err != nil {
-		err = fmt.Errorf("reading the backlogs of sweeps: %w", err)
-		return schedule.Failed{Err: err}, err
-	}
-	s.looked = true
-	for _, b := range backlogs {
-		s.pools.Store(b.Sweep, b.Pool)
-	}
-	return schedule.Left{Read: a, Backlogs: backlogs}, nil
-}
-
 // sweep returns an active sweep, from the cache if that is current.
 func (s *scheduler) sweep(ctx context.Context, id string) (*activeSweep, error) {
 	if a := s.active[id]; a != nil && len(a.record.Grids) == s.plan.Grids(id) {
@@ -276,7 +267,7 @@ func (s *scheduler) dispatch(ctx context.Context, a schedule.Dispatch) (schedule
 			taken[from] = append(taken[from], active.job(trials[i]))
 		}
 	}
-	done := schedule.Taken{Dispatch: a}
+	done := schedule.Done{Action: a}
 	jobs := map[schedule.Queue][]wire.Job{}
 	for _, p := range a.Places {
 		from := class{p.Sweep, p.Class}

@@ -21,17 +21,15 @@ type workerList struct {
 	mu sync.Mutex
 	// answers are those that wait for the worker's next heartbeat, by worker.
 	answers map[string]wire.HeartbeatAnswer
-	// unchecked are heartbeats whose trials are not looked up yet, the latest of each
-	// worker.
-	unchecked map[string]wire.Heartbeat
-	// workers is each worker's status in its latest heartbeat.
+	// workers has each worker's latest heartbeat.
 	workers map[string]presence
 }
 
-// presence is a worker's latest status, and when it came.
+// presence is a worker's latest heartbeat, when it came, and whether its trials were looked up.
 type presence struct {
-	wire.WorkerStatus
-	at time.Time
+	wire.Heartbeat
+	at     time.Time
+	looked bool
 }
 
 // Workers lists the workers by pool and name, each as in its latest heartbeat. Those
@@ -80,7 +78,7 @@ func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	l := &c.workers
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.workers[h.ID] = presence{h.WorkerStatus, time.Now()}
+	l.workers[h.ID] = presence{Heartbeat: h, at: time.Now()}
 	if h.Gone {
 		delete(l.workers, h.ID)
 	}
@@ -88,9 +86,6 @@ func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	c.noteReports()
 	answer := l.answers[h.ID]
 	delete(l.answers, h.ID)
-	if delete(l.unchecked, h.ID); !h.Gone && len(h.Running)+len(h.Checkpoints) > 0 {
-		l.unchecked[h.ID] = h
-	}
 	return &answer
 }
 
@@ -110,18 +105,23 @@ func heartbeatFact(h wire.Heartbeat) schedule.Heartbeat {
 func (c *Coordinator) lookUp(ctx context.Context) error {
 	l := &c.workers
 	l.mu.Lock()
-	unchecked := l.unchecked
-	l.unchecked = map[string]wire.Heartbeat{}
 	l.forget()
 	c.noteReports()
-	l.mu.Unlock()
 	var ids []sweep.TrialID
-	for _, h := range unchecked {
-		for _, r := range h.Running {
+	var unchecked []presence
+	for id, p := range l.workers {
+		if p.looked {
+			continue
+		}
+		for _, r := range p.Running {
 			ids = append(ids, r.TrialID)
 		}
-		ids = append(ids, h.Checkpoints...)
+		ids = append(ids, p.Checkpoints...)
+		unchecked = append(unchecked, p)
+		p.looked = true
+		l.workers[id] = p
 	}
+	l.mu.Unlock()
 	if len(ids) == 0 {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.answers = map[string]wire.HeartbeatAnswer{}
-	for worker, h := range unchecked {
+	for _, h := range unchecked {
 		var answer wire.HeartbeatAnswer
 		for _, r := range h.Running {
 			if states[r.TrialID].Terminal() {
@@ -143,7 +143,7 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 			return !states[id].Terminal()
 		})
 		if len(answer.Stop)+len(answer.Ended) > 0 {
-			l.answers[worker] = answer
+			l.answers[h.ID] = answer
 		}
 	}
 	return nil

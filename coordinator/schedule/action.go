@@ -2,8 +2,8 @@ package schedule
 
 import "sweep/sweep"
 
-// Action is something to do. Its types are in this file. Each is answered by Done, or by the fact
-// that it names; Report and Gone have no answer.
+// Action is something to do. Its types are in this file. Each is answered by Done, on the database by
+// Failed after an error; Report and Gone have no answer.
 type Action interface {
 	// executor is the pool whose executor carries the action out on the broker. For "" it is
 	// carried out on the database; Report and Gone in the log.
@@ -13,7 +13,7 @@ type Action interface {
 // Executor returns the pool whose executor carries an action out on the broker; "" if none does.
 func Executor(a Action) (pool string) { return a.executor() }
 
-// Read reads the backlogs of sweeps, of all active ones if none is named. The answer is Left.
+// Read reads the backlogs of sweeps, of all active ones if none is named.
 type Read struct{ Sweeps []string }
 
 // Write writes the next page of a sweep's trial rows. Classes are those of the rows so far. If the
@@ -52,8 +52,8 @@ type Explain struct {
 }
 
 // Dispatch marks trials of a pool as queued and then publishes their jobs. If the coordinator dies
-// in between, its successor finds no jobs and requeues the trials. The answer is Taken, and then a
-// Published for each queue.
+// in between, its successor finds no jobs and requeues the trials. After Done there is a Published
+// for each queue.
 type Dispatch struct {
 	Pool   string
 	Places []Place

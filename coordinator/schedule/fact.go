@@ -55,12 +55,6 @@ type Cancelled struct {
 	Indices []int64
 }
 
-// Left is the backlog of the sweeps that were read.
-type Left struct {
-	Read
-	Backlogs []sweep.Backlog
-}
-
 // Done says that an action ended.
 type Done struct {
 	Action Action
@@ -68,6 +62,11 @@ type Done struct {
 	// a Write, Err is why the sweep cannot be expanded.
 	Err error
 	All bool
+	// Backlogs are those of the sweeps that were read.
+	Backlogs []sweep.Backlog
+	// Jobs are those of the trials that were marked as queued; they are being published. There
+	// are fewer than places if the sweep has changed meanwhile.
+	Jobs []Job
 	// Trials are those whose jobs were withdrawn. They are set even if there was an error.
 	Trials []sweep.TrialID
 }
@@ -81,13 +80,6 @@ type Failed struct {
 
 // Uncertain says that the lease has expired and that another coordinator may lead.
 type Uncertain struct{ Err error }
-
-// Taken says which trials were marked as queued; their jobs are being published. There are fewer
-// than places if the sweep has changed meanwhile.
-type Taken struct {
-	Dispatch
-	Jobs []Job
-}
 
 // Job is a trial's job in a queue.
 type Job struct {
@@ -157,10 +149,12 @@ func (f Cancelled) apply(s *State) {
 	s.staleAll = true
 }
 
-func (f Left) apply(s *State) { s.left(f.Backlogs, len(f.Sweeps) == 0) }
-
 func (f Done) apply(s *State) {
 	switch a := f.Action.(type) {
+	case Read:
+		s.left(f.Backlogs, len(a.Sweeps) == 0)
+	case Dispatch:
+		s.taken(a, f.Jobs)
 	case Write:
 		if f.Err != nil {
 			s.do(Suspend{a.Sweep, f.Err})
@@ -218,15 +212,16 @@ func (f Failed) apply(s *State) {
 
 func (f Uncertain) apply(s *State) { s.failed(f.Err, uncertainPause) }
 
-func (f Taken) apply(s *State) {
+// taken notes that jobs for places are being published.
+func (s *State) taken(a Dispatch, jobs []Job) {
 	queues := map[Queue]bool{}
-	for _, j := range f.Jobs {
+	for _, j := range jobs {
 		s.put(j.TrialID, job{queue: j.Queue, class: j.Class, publishing: true})
 		queues[j.Queue] = true
 	}
-	s.underway[f.Pool] += len(queues)
-	if len(f.Jobs) < len(f.Places) { // otherwise Published marks them
-		for _, p := range f.Places {
+	s.underway[a.Pool] += len(queues)
+	if len(jobs) < len(a.Places) { // otherwise Published marks them
+		for _, p := range a.Places {
 			s.stale[p.Sweep] = true
 		}
 	}

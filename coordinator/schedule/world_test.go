@@ -249,7 +249,7 @@ func (w *world) databases(a Action, failed bool) Fact {
 		if len(ids) == 0 {
 			ids = sortedKeys(w.sweeps)
 		}
-		done := Left{Read: a}
+		done := Done{Action: a}
 		for _, id := range ids {
 			if b := w.sweeps[id]; b != nil && (len(a.Sweeps) > 0 || b.State != sweep.SweepPaused) {
 				done.Backlogs = append(done.Backlogs, w.backlog(id))
@@ -291,7 +291,7 @@ func (w *world) putBack(id sweep.TrialID) {
 
 // dispatch marks trials, and has the broker take their jobs.
 func (w *world) dispatch(a Dispatch) Fact {
-	done := Taken{Dispatch: a}
+	done := Done{Action: a}
 	batches := map[Queue][]sweep.TrialID{}
 	for _, p := range a.Places {
 		offer := w.offers[p.Queue]
