@@ -34,10 +34,6 @@ type brokerCommand struct {
 	errs []error
 }
 
-func newBrokerCommand(pool string) *brokerCommand {
-	return &brokerCommand{pool: pool, done: make(chan error, 1)}
-}
-
 // carryOutCommand passes a command to the schedule as a fact, and waits until the actions that follow
 // from it have ended.
 func (c *Coordinator) carryOutCommand(ctx context.Context, k *brokerCommand, fact schedule.Fact) error {

@@ -157,7 +157,7 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 		}
 		return c.store.SetSweepState(ctx, record.ID, sweep.SweepPaused, "")
 	}, func(record *sweep.SweepRecord) error {
-		k := newBrokerCommand(record.Pool)
+		k := &brokerCommand{pool: record.Pool, done: make(chan error, 1)}
 		if err := c.carryOutCommand(ctx, k, schedule.Paused{Command: k, Sweep: record.ID}); err != nil {
 			return fmt.Errorf("it is paused, but its jobs were not withdrawn and may still start: %w", err)
 		}
@@ -235,7 +235,7 @@ func (c *Coordinator) CancelNamed(ctx context.Context, id string, indices []int6
 func (c *Coordinator) stop(ctx context.Context, record *sweep.SweepRecord, active []sweep.TrialID,
 	indices []int64) error {
 	c.waiters.notify(func(id string) bool { return id == record.ID })
-	k := newBrokerCommand(record.Pool)
+	k := &brokerCommand{pool: record.Pool, done: make(chan error, 1)}
 	err := c.carryOutCommand(ctx, k, schedule.Cancelled{Command: k, Pool: record.Pool, Sweep: record.ID, Active: active,
 		Indices: indices})
 	if err != nil {

@@ -76,7 +76,14 @@ func (s *scheduler) onBroker(ctx context.Context, action schedule.Action) {
 			s.log.Info("removed a queue without workers", "queue", wire.Queue(a.Queue), "sweeps", a.Sweeps)
 		}
 	case schedule.Purge:
-		err = s.purge(ctx, a)
+		if len(a.Indices) == 0 {
+			err = s.wire.RemoveJobs(ctx, a.Pool, a.Sweep)
+		} else {
+			err = s.wire.RemoveTrials(ctx, a.Pool, a.Sweep, a.Indices)
+		}
+		if err == nil {
+			err = s.wire.Cancel(a.Sweep, a.Indices...)
+		}
 		noteError(a.Command, err)
 	}
 	done.Err, done.All = err, isFull(err)
@@ -108,19 +115,6 @@ func (s *scheduler) answer(ctx context.Context, outcome schedule.Fact, err error
 		s.lose()
 	}
 	s.facts.add(outcome)
-}
-
-// purge removes the jobs of cancelled trials, and has workers stop those that run.
-func (s *scheduler) purge(ctx context.Context, a schedule.Purge) (err error) {
-	if len(a.Indices) == 0 {
-		err = s.wire.RemoveJobs(ctx, a.Pool, a.Sweep)
-	} else {
-		err = s.wire.RemoveTrials(ctx, a.Pool, a.Sweep, a.Indices)
-	}
-	if err != nil {
-		return err
-	}
-	return s.wire.Cancel(a.Sweep, a.Indices...)
 }
 
 // publishTime and publishTimeEach bound the publication of some jobs: a broker that loses the

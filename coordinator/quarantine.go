@@ -50,8 +50,7 @@ const suspicious = 4
 // unavailable reports whether the error is the store's and not an event's. A nearly full disk accepts
 // one event and not another.
 func unavailable(err error) bool {
-	var trouble *sweep.UnavailableError
-	return errors.As(err, &trouble)
+	return errors.As(err, new(*sweep.UnavailableError))
 }
 
 // isolate records a batch event by event, after the store has failed repeatedly for an unknown reason.

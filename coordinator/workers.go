@@ -74,7 +74,12 @@ func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	if !c.options.Leads() {
 		return nil
 	}
-	c.facts.add(heartbeatFact(h))
+	fact := schedule.Heartbeat{Worker: h.ID, Name: h.Name, Offer: h.Offer, Ready: h.State == wire.WorkerReady,
+		Gone: h.Gone}
+	for _, r := range h.Running {
+		fact.Running = append(fact.Running, schedule.Running(r))
+	}
+	c.facts.add(fact)
 	l := &c.workers
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,16 +92,6 @@ func (c *Coordinator) heartbeat(h wire.Heartbeat) *wire.HeartbeatAnswer {
 	answer := l.answers[h.ID]
 	delete(l.answers, h.ID)
 	return &answer
-}
-
-// heartbeatFact is the schedule's fact of a heartbeat.
-func heartbeatFact(h wire.Heartbeat) schedule.Heartbeat {
-	fact := schedule.Heartbeat{Worker: h.ID, Name: h.Name, Offer: h.Offer, Ready: h.State == wire.WorkerReady,
-		Gone: h.Gone}
-	for _, r := range h.Running {
-		fact.Running = append(fact.Running, schedule.Running(r))
-	}
-	return fact
 }
 
 // lookUp reads the states of the trials that workers run or keep checkpoints of. Those

@@ -75,11 +75,9 @@ func (s *State) opens(pool string) bool {
 
 // wanted reports whether a queue is open or has workers.
 func (s *State) wanted(q Queue) bool {
-	if state := s.queues[q]; state != nil && state.open {
-		return true
-	}
-	_, wanted := s.workerOf(q)
-	return wanted
+	state := s.queues[q]
+	_, hasWorkers := s.workerOf(q)
+	return hasWorkers || state != nil && state.open
 }
 
 // Served returns the queues that workers take jobs from, and that the broker must have.
