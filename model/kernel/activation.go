@@ -39,25 +39,16 @@ func ParseActivation(name string) (Activation, error) {
 // slope must not be negative. dst may be grad or out.
 func (s *Set[F]) Derivative(dst, grad, out []F, act Activation, slope F) {
 	checkLengths(dst, grad, out)
-	l := s.loops
-	switch act {
-	case Linear:
+	checkActivation(act)
+	switch l := s.loops; {
+	case act == Linear:
 		copy(dst, grad)
-	case ReLU, LeakyReLU:
-		slope = slopeOf(act, slope)
-		if l == nil {
-			plainLeakyDerivative(dst, grad, out, slope)
-			return
-		}
-		l.leakyDerivative(single(dst), single(grad), single(out), len(grad), float32(slope))
-	case Tanh:
-		if l == nil {
-			plainTanhDerivative(dst, grad, out)
-			return
-		}
+	case l == nil:
+		plainDerivative(dst, grad, out, act, slope)
+	case act == Tanh:
 		l.tanhDerivative(single(dst), single(grad), single(out), len(grad))
 	default:
-		panic("kernel: unknown activation")
+		l.leakyDerivative(single(dst), single(grad), single(out), len(grad), float32(slopeOf(act, slope)))
 	}
 }
 

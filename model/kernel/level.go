@@ -44,35 +44,19 @@ func Levels() []Level {
 	return levels
 }
 
-// LevelError is the error of a level that this machine cannot run.
-type LevelError struct {
-	Level Level // the level asked for
-	Best  Level // the highest that this machine can run
-}
-
-func (e *LevelError) Error() string {
-	return fmt.Sprintf("kernel level %s cannot run on this machine: its highest is %s", e.Level, e.Best)
+// checkLevel returns an error unless a machine whose highest level is best can run the level.
+func checkLevel(l, best Level) error {
+	if l > best {
+		return fmt.Errorf("kernel level %s cannot run on this machine: its highest is %s", l, best)
+	}
+	return nil
 }
 
 // EnvironmentName is the environment variable that forces a level.
 const EnvironmentName = "SWEEP_KERNEL"
 
-// EnvironmentError is the error of a value of SWEEP_KERNEL that is not a level,
-// or not one of this machine.
-type EnvironmentError struct {
-	Value string // what the variable holds
-	Err   error  // why it cannot be used
-}
-
-func (e *EnvironmentError) Error() string {
-	return fmt.Sprintf("environment variable %s=%s: %v; unset it, or set it to a level of this machine",
-		EnvironmentName, e.Value, e.Err)
-}
-
-func (e *EnvironmentError) Unwrap() error { return e.Err }
-
-// CheckEnvironment reports a value of SWEEP_KERNEL that cannot be used, as an
-// [*EnvironmentError]. The level found on the machine is in use then.
+// CheckEnvironment returns an error if the value of SWEEP_KERNEL is no level, or not one of
+// this machine. The level found on the machine is in use then.
 func CheckEnvironment() error { return environmentErr }
 
 var (
@@ -86,11 +70,12 @@ func choose(value string, best Level) (Level, error) {
 		return best, nil
 	}
 	l, err := ParseLevel(value)
-	if err == nil && l > best {
-		err = &LevelError{Level: l, Best: best}
+	if err == nil {
+		err = checkLevel(l, best)
 	}
 	if err != nil {
-		return best, &EnvironmentError{Value: value, Err: err}
+		return best, fmt.Errorf("environment variable %s=%s: %w; unset it, or set it to a level of this machine",
+			EnvironmentName, value, err)
 	}
 	return l, nil
 }

@@ -56,10 +56,10 @@ type plain[F Float] struct{}
 // Float32 is the set for training, at the level found when the process started.
 func Float32() *Set[float32] { return chosen }
 
-// Float32At is the set at a given level. The error is a [*LevelError].
+// Float32At is the set at a given level, if this machine can run it.
 func Float32At(l Level) (*Set[float32], error) {
-	if l > detected {
-		return nil, &LevelError{Level: l, Best: detected}
+	if err := checkLevel(l, detected); err != nil {
+		return nil, err
 	}
 	return at(l), nil
 }
