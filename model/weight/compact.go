@@ -22,8 +22,7 @@ func (c *compact[F]) load() {
 			c.y.Data[(k+i)*m+k] = x
 		}
 	}
-	clear(c.gram.Data)
-	c.set.TransposedAdd(c.gram, c.y, c.y, nil)
+	c.set.Transposed(c.gram, c.y, c.y, nil)
 	c.invert()
 	c.set.Pack(&c.packed, c.t)
 	c.set.Multiply(c.a, c.y, &c.packed)
@@ -32,8 +31,7 @@ func (c *compact[F]) load() {
 // pullback adds the reflectors' gradients, given dy and the gradient of A, which
 // are those of Y and A where they are used. dT is Yᵀ dA.
 func (c *compact[F]) pullback(dy, da kernel.Matrix[F]) {
-	clear(c.dt.Data)
-	c.set.TransposedAdd(c.dt, c.y, da, nil)
+	c.set.Transposed(c.dt, c.y, da, nil)
 	c.set.PackTransposed(&c.packed, c.t)
 	c.set.MultiplyAdd(dy, da, &c.packed)
 	c.set.Pack(&c.packed, c.triangle.pullback())

@@ -67,8 +67,5 @@ func (d *Dense[F]) Pullback(dw kernel.Matrix[F]) {
 // Flops returns 0: nothing has to be formed.
 func (d *Dense[F]) Flops() float64 { return 0 }
 
-// SpectralBounds returns 0 and infinity.
-func (d *Dense[F]) SpectralBounds() (least, most float64) { return 0, math.Inf(1) }
-
 // Footprint returns 0.
 func (d *Dense[F]) Footprint() int { return 0 }

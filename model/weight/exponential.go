@@ -104,9 +104,6 @@ func (e *Exponential[F]) Flops() float64 {
 	return 10*2*n*n*n + 10*2*8*n*n*n
 }
 
-// SpectralBounds returns 1 twice.
-func (e *Exponential[F]) SpectralBounds() (least, most float64) { return 1, 1 }
-
 // Footprint counts the matrices of size 2n in double precision that the backward pass
 // takes at once: the block, its exponential, and nine more to compute it.
 func (e *Exponential[F]) Footprint() int {

@@ -113,8 +113,7 @@ func (f *Factorized[F]) Pullback(dw kernel.Matrix[F]) {
 	f.set.ColumnProductSumsAdd(f.dsigma, f.u.Matrix(), f.scaled)
 	f.pullbackSigma()
 	ready(&f.right)
-	clear(f.right.Data)
-	f.set.TransposedAdd(f.right, dw, f.u.Matrix(), nil)
+	f.set.Transposed(f.right, dw, f.u.Matrix(), nil)
 	f.set.ScaleColumnsAdd(f.v.GradientMatrix(), f.sigma, f.right)
 }
 
@@ -135,8 +134,7 @@ func (f *Factorized[F]) Constrain(float64) {
 func (f *Factorized[F]) loadGram(factor *View[F]) {
 	u := factor.Matrix()
 	ready(&f.gram)
-	clear(f.gram.Data)
-	f.set.TransposedAdd(f.gram, u, u, nil)
+	f.set.Transposed(f.gram, u, u, nil)
 }
 
 // orthonormalise does the step, given UᵀU; work is of the shape of the factor.

@@ -97,8 +97,7 @@ func (f *svdFrames[F]) wide(w kernel.Matrix[F], sigma []F) {
 	set := f.set
 	f.short.load()
 	f.long.load()
-	f.s.Clear()
-	set.TransposedAdd(f.s, f.short.y, f.short.c, nil)
+	set.Transposed(f.s, f.short.y, f.short.c, nil)
 	negate(f.s, f.s)
 	for i := range f.s.Rows {
 		f.s.Row(i)[i]++
@@ -126,13 +125,11 @@ func (f *svdFrames[F]) pullback(dw kernel.Matrix[F], sigma, dsigma []F) {
 	}
 	set.Multiply(f.dg, dw, &long.packedY)
 	negate(f.dg, f.dg)
-	long.dy.Clear()
-	set.TransposedAdd(long.dy, f.g, dw, nil) // g is -G
+	set.Transposed(long.dy, f.g, dw, nil) // g is -G
 	f.dl.Fill(dw.Columns(0, f.dl.Cols))
 	set.Pack(&f.packed, long.c)
 	set.MultiplyAdd(f.dl, f.dg, &f.packed)
-	long.dc.Clear()
-	set.TransposedAdd(long.dc, f.dg, f.l, nil)
+	set.Transposed(long.dc, f.dg, f.l, nil)
 	long.pullback()
 
 	clear(dsigma)

@@ -95,9 +95,6 @@ func (h *Householder[F]) Flops() float64 {
 	return 12 * float64(h.rows) * float64(h.cols) * float64(len(h.u))
 }
 
-// SpectralBounds returns 1 twice.
-func (h *Householder[F]) SpectralBounds() (least, most float64) { return 1, 1 }
-
 // Rank returns m.
 func (h *Householder[F]) Rank() int { return len(h.u) }
 

@@ -53,11 +53,6 @@ type Matrix[F kernel.Float] interface {
 	// Footprint returns how many values of F the buffers of Value, Pullback and
 	// Constrain take.
 	Footprint() int
-
-	// SpectralBounds returns the interval in which the min(rows, cols) singular
-	// values of W lie whatever its parameters, but for rounding: [1, 1] for an
-	// orthogonal W, [0, +Inf] for one that may be any matrix.
-	SpectralBounds() (least, most float64)
 }
 
 // A Start names a way to set a matrix's parameters before training.

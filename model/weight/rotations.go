@@ -160,9 +160,6 @@ func (r *Rotations[F]) Flops() float64 {
 	return 11 * n * n * float64(len(r.turns))
 }
 
-// SpectralBounds returns 1 twice.
-func (r *Rotations[F]) SpectralBounds() (least, most float64) { return 1, 1 }
-
 // Footprint counts two matrices, sines and cosines, and the permutations.
 func (r *Rotations[F]) Footprint() int {
 	n, k := r.product.Rows, len(r.turns)

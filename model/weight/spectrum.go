@@ -108,8 +108,9 @@ func (s *spectrum[F]) constrainSigma() {
 	}
 }
 
-// SpectralBounds returns what is r from σ*: as singular values count without their sign, a
-// σ* below r makes the least 0.
+// SpectralBounds returns the interval in which the singular values lie whatever the
+// parameters, but for rounding: what is r from σ*. As they count without their sign, a σ*
+// below r makes the least 0.
 func (s *spectrum[F]) SpectralBounds() (least, most float64) {
 	return max(s.options.center-s.options.radius, 0), s.options.center + s.options.radius
 }

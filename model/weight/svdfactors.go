@@ -43,8 +43,7 @@ func (s *SVD[F]) Factors(d []F, left, right kernel.Matrix[F]) {
 	f.v.load()
 	scaleRows(f.sy, s.sigma, f.u.y)
 	scaleRows(f.sz, s.sigma, f.v.y)
-	clear(f.c.Data)
-	set.TransposedAdd(f.c, f.u.y, f.sz, nil)
+	set.Transposed(f.c, f.u.y, f.sz, nil)
 
 	negate(left.Columns(0, m1), f.u.a)
 	second := left.Columns(m1, s.Rank())
@@ -65,8 +64,7 @@ func (s *SVD[F]) PullbackFactors(dd []F, dleft, dright kernel.Matrix[F]) {
 	negate(f.da, dleft.Columns(0, m1))
 	set.PackTransposed(&f.packed, f.c)
 	set.MultiplyAdd(f.da, dl, &f.packed)
-	clear(f.dc.Data)
-	set.TransposedAdd(f.dc, f.u.a, dl, nil)
+	set.Transposed(f.dc, f.u.a, dl, nil)
 	f.db.Fill(dright.Columns(m1, k))
 
 	// d(ΣY) = dR₁   d(ΣZ) = Y dC - dL₂   dY = Σ dR₁ + ΣZ dCᵀ   dZ = Σ d(ΣZ)

@@ -98,8 +98,7 @@ func (c *triangle[F]) pullback() kernel.Matrix[F] {
 	m := len(c.reflectors)
 	c.set.PackTransposed(&c.packed, c.t)
 	c.set.Multiply(c.work, c.dt, &c.packed)
-	clear(c.gram.Data)
-	c.set.TransposedAdd(c.gram, c.t, c.work, nil)
+	c.set.Transposed(c.gram, c.t, c.work, nil)
 	n := c.work
 	for i := range m {
 		for j := i; j < m; j++ {

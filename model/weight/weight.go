@@ -5,8 +5,8 @@
 // gradients in another of the same layout; each tensor is a named [View] of
 // both. An optimiser is then one loop, a checkpoint one copy.
 //
-// A [Matrix] turns parameters into a matrix W once a minibatch and
-// carries the gradient of W back to the parameters:
+// A [Matrix] turns parameters into a matrix W once a minibatch, and the gradient of W into
+// those of the parameters:
 //
 //	[Dense]        W itself (RNN, IRNN)
 //	[Householder]  W = H(u_n) … H(u_{n-m+1}), orthogonal (oRNN)
@@ -17,12 +17,9 @@
 //
 // A matrix has any numbers of rows and columns; recurrence takes square ones.
 //
-// Conventions: matrices are row-major, W maps a column vector (h ← W h), and
-// gradients are always added, never assigned. Everything is generic over the
-// floating-point type, so that the very code that trains in float32 is
-// checked in float64. A wrong shape is a mistake of the calling program and
-// panics; a wrong option, which may come from a sweep file, is an error.
-// Nothing here is safe for use by several goroutines at once.
+// Matrices are row-major, W maps a column vector (h ← W h), and gradients are always added,
+// never assigned. A wrong shape panics; a wrong option, which may come from a sweep file, is
+// an error. Nothing here is safe for use by several goroutines at once.
 //
 // The parametrisations follow Zhang, Lei and Dhillon, "Stabilizing Gradients
 // for Deep Neural Networks via Efficient SVD Parameterization", ICML 2018;
