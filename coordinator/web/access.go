@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -38,17 +39,11 @@ func (s *sessions) begin(token *Token) (key string, begun *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	var first string
-	for key, one := range s.byKey {
-		switch {
-		case now.After(one.ends):
-			delete(s.byKey, key)
-		case first == "" || one.ends.Before(s.byKey[first].ends):
-			first = key
-		}
-	}
+	maps.DeleteFunc(s.byKey, func(_ string, one *session) bool { return now.After(one.ends) })
 	if len(s.byKey) >= mostSessions {
-		delete(s.byKey, first)
+		delete(s.byKey, slices.MinFunc(slices.Collect(maps.Keys(s.byKey)), func(a, b string) int {
+			return s.byKey[a].ends.Compare(s.byKey[b].ends)
+		}))
 	}
 	key, begun = rand.Text(), &session{digest: token.Digest, csrf: rand.Text(), ends: now.Add(sessionTime)}
 	s.byKey[key] = begun

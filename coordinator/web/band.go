@@ -1,9 +1,11 @@
 package web
 
 import (
+	"maps"
 	"math"
 	"slices"
 
+	"sweep/coordinator/web/frame"
 	"sweep/sweep"
 )
 
@@ -17,7 +19,7 @@ type band struct {
 	Of      int64      `json:"of"`
 	Indices []int64    `json:"indices"`
 	Steps   []float64  `json:"steps"`
-	N       []int      `json:"n"`
+	N       []int64    `json:"n"`
 	Mean    []*float64 `json:"mean"`
 	SD      []*float64 `json:"sd"`
 	Low     []*float64 `json:"low"`
@@ -48,7 +50,7 @@ func (b *band) fill(list []sweep.Curve, width int) {
 			}
 			v, p := float64(list[i].Values[k]), at(step)
 			g := &all[p]
-			if g.n == 0 && counts[p] == 0 {
+			if g.N == 0 && counts[p] == 0 {
 				g.low, g.high = v, v
 			}
 			g.low, g.high = min(g.low, v), max(g.high, v)
@@ -57,7 +59,7 @@ func (b *band) fill(list []sweep.Curve, width int) {
 		}
 		for p := range all {
 			if counts[p] > 0 {
-				all[p].add(sums[p] / float64(counts[p]))
+				all[p].Add(sums[p] / float64(counts[p]))
 			}
 		}
 	}
@@ -70,55 +72,39 @@ func (b *band) fill(list []sweep.Curve, width int) {
 // curve's step. If the curves have more steps, each of the band's stands for a pixel.
 func bandSteps(list []sweep.Curve, width int) (steps []float64, at func(step int64) int) {
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
-	distinct := map[int64]struct{}{}
+	places := map[int64]int{}
 	for i := range list {
 		for _, step := range list[i].Steps {
 			first, last = min(first, step), max(last, step)
-			if len(distinct) <= width {
-				distinct[step] = struct{}{}
+			if len(places) <= width {
+				places[step] = 0
 			}
 		}
 	}
-	if len(distinct) > width {
+	if len(places) > width {
 		for i := range width {
 			steps = append(steps, float64(first)+(float64(i)+0.5)*float64(last-first)/float64(width))
 		}
 		return steps, func(step int64) int { return pixelOf(step, first, last, width) }
 	}
-	for step := range distinct {
-		steps = append(steps, float64(step))
-	}
-	slices.Sort(steps)
-	places := make(map[int64]int, len(steps))
-	for i, step := range steps {
-		places[int64(step)] = i
+	for i, step := range slices.Sorted(maps.Keys(places)) {
+		steps, places[step] = append(steps, float64(step)), i
 	}
 	return steps, func(step int64) int { return places[step] }
 }
 
-// bandStep accumulates the trials at one step of a band, mean and squares as Welford does.
+// bandStep accumulates the trials at one step of a band, each by its mean there.
 type bandStep struct {
-	n                        int
-	mean, squares, low, high float64
-}
-
-// add adds a trial's mean at the step.
-func (g *bandStep) add(v float64) {
-	g.n++
-	delta := v - g.mean
-	g.mean += delta / float64(g.n)
-	g.squares += delta * (v - g.mean)
+	frame.Moments
+	low, high float64
 }
 
 // append appends a step.
 func (b *band) append(step float64, g *bandStep) {
-	b.Steps, b.N = append(b.Steps, step), append(b.N, g.n)
-	var mean, sd, low, high *float64
-	if g.n > 0 {
-		mean, low, high = &g.mean, &g.low, &g.high
+	b.Steps, b.N = append(b.Steps, step), append(b.N, g.N)
+	var mean, low, high *float64
+	if g.N > 0 {
+		mean, low, high = &g.Mean, &g.low, &g.high
 	}
-	if g.n > 1 {
-		sd = new(math.Sqrt(g.squares / float64(g.n-1)))
-	}
-	b.Mean, b.SD, b.Low, b.High = append(b.Mean, mean), append(b.SD, sd), append(b.Low, low), append(b.High, high)
+	b.Mean, b.SD, b.Low, b.High = append(b.Mean, mean), append(b.SD, g.SD()), append(b.Low, low), append(b.High, high)
 }

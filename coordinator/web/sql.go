@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"sweep/coordinator/web/frame"
 	"sweep/sweep"
 )
 
@@ -17,24 +19,15 @@ func (s *Server) sql(r *http.Request, record *sweep.SweepRecord) (any, error) {
 	d := dialect{postgres: s.options.Postgres}
 	columns := []string{"trial_index", "state", "diverged"}
 	for _, name := range q.list("column") {
-		switch name {
-		case "index", "state":
-			continue
+		if name != "index" && name != "state" {
+			columns = append(columns, d.value(name)+" AS "+quoteName(name))
 		}
-		columns = append(columns, d.value(name)+" AS "+quoteName(name))
 	}
 	text := "SELECT " + strings.Join(columns, ",\n       ") + "\nFROM results\nWHERE sweep_id = " + quoteText(record.ID)
 	if len(filter.States) > 0 {
 		var parts []string
 		for _, state := range filter.States {
-			switch name := state.String(); name {
-			case "completed":
-				parts = append(parts, "(state = 'completed' AND NOT diverged)")
-			case "diverged":
-				parts = append(parts, "diverged")
-			default:
-				parts = append(parts, "state = "+quoteText(name))
-			}
+			parts = append(parts, cmp.Or(divergence[state], "state = "+quoteText(state.String())))
 		}
 		text += "\n  AND (" + strings.Join(parts, " OR ") + ")"
 	}
@@ -60,6 +53,11 @@ func (s *Server) sql(r *http.Request, record *sweep.SweepRecord) (any, error) {
 		return nil, q.err
 	}
 	return map[string]string{"sql": text + "\n"}, nil
+}
+
+// divergence has the conditions of the states that in SQL are one.
+var divergence = map[frame.State]string{
+	frame.Completed: "(state = 'completed' AND NOT diverged)", frame.Diverged: "diverged",
 }
 
 // dialect writes what differs between the kinds of database.
@@ -89,24 +87,18 @@ func (d dialect) path(name string) string {
 	return quoteText(`$."` + name + `"`)
 }
 
-// kind is the type of a value of JSON.
-func (d dialect) kind(name string) string {
-	path := d.path(name)
-	if d.postgres {
-		return "coalesce(json_typeof(parameters -> " + path + "), json_typeof(summary -> " + path + "))"
-	}
-	return "coalesce(json_type(parameters, " + path + "), json_type(summary, " + path + "))"
-}
-
 // number is a value as a number, NULL if it is none.
 func (d dialect) number(name string) string {
 	if column, ok := figures[name]; ok {
 		return column
 	}
+	form := "(CASE WHEN coalesce(json_type(parameters, %[1]s), json_type(summary, %[1]s)) IN ('integer', 'real') " +
+		"THEN %[2]s END)"
 	if d.postgres {
-		return "(CASE WHEN " + d.kind(name) + " = 'number' THEN CAST(" + d.value(name) + " AS double precision) END)"
+		form = "(CASE WHEN coalesce(json_typeof(parameters -> %[1]s), json_typeof(summary -> %[1]s)) = 'number' " +
+			"THEN CAST(%[2]s AS double precision) END)"
 	}
-	return "(CASE WHEN " + d.kind(name) + " IN ('integer', 'real') THEN " + d.value(name) + " END)"
+	return fmt.Sprintf(form, d.path(name), d.value(name))
 }
 
 // order is what a list is sorted by: SQLite sorts numbers before texts by itself.

@@ -27,9 +27,8 @@ func (s *Server) item(ctx context.Context, record *sweep.SweepRecord) (sweepItem
 	progress, err := s.options.Store.Progress(ctx, record.ID)
 	return sweepItem{
 		ID: record.ID, Name: record.Name, Trainer: record.Trainer, Pool: record.Pool, Priority: record.Priority,
-		State:  record.State,
-		Reason: record.Reason, Points: record.Points(), CreatedAt: record.CreatedAt, UpdatedAt: record.UpdatedAt,
-		Progress: progress,
+		State: record.State, Reason: record.Reason, Points: record.Points(), CreatedAt: record.CreatedAt,
+		UpdatedAt: record.UpdatedAt, Progress: progress,
 	}, err
 }
 

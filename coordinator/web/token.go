@@ -3,7 +3,6 @@ package web
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -139,14 +138,10 @@ func (t *Tokens) withDigest(digest string) *Token {
 	}
 	for i := range list {
 		if list[i].Digest == digest && !list[i].expired() {
-			one := list[i]
-			return &one
+			return new(list[i])
 		}
 	}
 	return nil
 }
 
-func digest(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
-}
+func digest(secret string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(secret))) }

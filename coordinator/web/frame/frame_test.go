@@ -13,6 +13,9 @@ import (
 	"sweep/sweep"
 )
 
+// pageRows is how many trials a page has.
+const pageRows = 4096
+
 // trial is a made-up trial: what a store would hand over.
 type trial struct {
 	state      sweep.State
@@ -49,8 +52,8 @@ func load(t testing.TB, trials []trial) *frame.Frame {
 
 func reload(t testing.TB, f *frame.Frame, trials []trial) {
 	t.Helper()
-	for no := int64(0); no*frame.PageRows < int64(len(trials)); no++ {
-		read(t, f, frame.Span{From: no * frame.PageRows, Until: (no + 1) * frame.PageRows}, trials)
+	for no := int64(0); no*pageRows < int64(len(trials)); no++ {
+		read(t, f, frame.Span{From: no * pageRows, Until: (no + 1) * pageRows}, trials)
 	}
 }
 
@@ -371,7 +374,7 @@ func TestSpans(t *testing.T) {
 		}
 		spans := unfinished(t, f, known, false)
 		for _, span := range spans {
-			if span.From/frame.PageRows != (span.Until-1)/frame.PageRows {
+			if span.From/pageRows != (span.Until-1)/pageRows {
 				t.Fatalf("%v is of several pages", span)
 			}
 			if span.From < min(low-700, before) {

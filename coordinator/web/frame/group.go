@@ -21,22 +21,40 @@ type Statistics struct {
 	Best int64 `json:"best"`
 }
 
-// sums gathers Statistics; the mean and the squares are kept as Welford does.
+// Moments gathers the mean and the standard deviation of values, by Welford's algorithm.
+type Moments struct {
+	N             int64
+	Mean, squares float64
+}
+
+// Add adds a value.
+func (m *Moments) Add(v float64) {
+	m.N++
+	delta := v - m.Mean
+	m.Mean += delta / float64(m.N)
+	m.squares += delta * (v - m.Mean)
+}
+
+// SD returns the sample standard deviation, nil for fewer than two values.
+func (m *Moments) SD() *float64 {
+	if m.N < 2 {
+		return nil
+	}
+	return new(math.Sqrt(m.squares / float64(m.N-1)))
+}
+
+// sums gathers Statistics.
 type sums struct {
-	n                 int64
-	mean, squares     float64
+	Moments
 	low, high         float64
 	bestLow, bestHigh int64
 }
 
 func (s *sums) add(v float64, row int64) {
-	if s.n == 0 {
+	if s.N == 0 {
 		s.low, s.high, s.bestLow, s.bestHigh = v, v, row, row
 	}
-	s.n++
-	delta := v - s.mean
-	s.mean += delta / float64(s.n)
-	s.squares += delta * (v - s.mean)
+	s.Add(v)
 	if v < s.low {
 		s.low, s.bestLow = v, row
 	}
@@ -46,14 +64,10 @@ func (s *sums) add(v float64, row int64) {
 }
 
 func (s *sums) statistics(goal string) Statistics {
-	t := Statistics{N: s.n, Best: -1}
-	if s.n == 0 {
-		return t
-	}
-	t.Mean, t.Min, t.Max = new(s.mean), new(s.low), new(s.high)
-	_, t.Best = s.best(goal)
-	if s.n > 1 {
-		t.SD = new(math.Sqrt(s.squares / float64(s.n-1)))
+	t := Statistics{N: s.N, SD: s.SD(), Best: -1}
+	if s.N > 0 {
+		t.Mean, t.Min, t.Max = new(s.Mean), new(s.low), new(s.high)
+		_, t.Best = s.best(goal)
 	}
 	return t
 }
@@ -252,14 +266,14 @@ func (f *Frame) chooseGroups(groups []gathered, axes []*column, q GroupQuery) ([
 		case q.OrderBy == "":
 		case q.OrderBy == "count":
 			p.key = float64(groups[i].count())
-		case s.n == 0 || q.OrderBy == "sd" && s.n == 1:
+		case s.N == 0 || q.OrderBy == "sd" && s.N == 1:
 			p.class = 2
 		case q.OrderBy == "mean":
-			p.key = s.mean
+			p.key = s.Mean
 		case q.OrderBy == "best":
 			p.key, _ = s.best(goal)
 		default:
-			p.key = s.squares / float64(s.n-1)
+			p.key = s.squares / float64(s.N-1)
 		}
 		if q.Descending {
 			p.key = -p.key

@@ -138,23 +138,23 @@ func (l *leveled) importance() (Importance, float64) {
 	top := int64(0)
 	present := l.sums[:len(l.sums)-1]
 	for i := range present {
-		out.Trials += present[i].n
+		out.Trials += present[i].N
 		top += l.top[i]
-		mean += float64(present[i].n) * present[i].mean
+		mean += float64(present[i].N) * present[i].Mean
 	}
 	n := float64(out.Trials)
 	mean /= n
 	for i := range present {
 		s := &present[i]
-		if s.n == 0 {
+		if s.N == 0 {
 			continue
 		}
 		out.Levels++
-		delta := s.mean - mean
-		between += float64(s.n) * delta * delta
+		delta := s.Mean - mean
+		between += float64(s.N) * delta * delta
 		squares += s.squares
 		if top > 0 {
-			all, best := float64(s.n)/n, float64(l.top[i])/float64(top)
+			all, best := float64(s.N)/n, float64(l.top[i])/float64(top)
 			ratio := best/all - 1
 			divergence += all * ratio * ratio
 		}

@@ -11,10 +11,7 @@ import (
 	"sweep/sweep"
 )
 
-// PageRows is how many trials are read at a time, at most.
-const PageRows = chunk
-
-// Span are the trials of one page that are to be read, from one index up to another.
+// Span are trials that are to be read, from one index up to another, all in one page of 4096.
 type Span struct{ From, Until int64 }
 
 // page gathers the values of a span's trials.
