@@ -118,13 +118,21 @@ func bandNote(lines []line, log bool) string {
 	if log {
 		kind = "geometric mean ×÷ standard deviation"
 	}
+	if most == 1 {
+		return "One trial a line."
+	}
+	return fmt.Sprintf("Line and band: %s of %s.", kind, trialsText(fewest, most))
+}
+
+// trialsText is a number of trials, or the range of several.
+func trialsText(fewest, most int) string {
 	switch {
 	case most == 1:
-		return "One trial a line."
+		return "one trial"
 	case fewest == most:
-		return fmt.Sprintf("Line and band: %s of %d trials.", kind, most)
+		return fmt.Sprintf("%d trials", most)
 	}
-	return fmt.Sprintf("Line and band: %s of %d to %d trials.", kind, fewest, most)
+	return fmt.Sprintf("%d to %d trials", fewest, most)
 }
 
 // averaged is the mean of curves and the standard deviation around it, at the steps

@@ -1,7 +1,6 @@
 package figure
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +39,9 @@ type metricValue struct {
 
 // metric returns the value of a metric, NaN if the trial has none.
 func (t *trial) metric(name string) float64 {
-	for i := range t.metrics {
-		if t.metrics[i].name == name {
-			return t.metrics[i].value
+	for _, m := range t.metrics {
+		if m.name == name {
+			return m.value
 		}
 	}
 	return math.NaN()
@@ -93,9 +92,7 @@ func same(a, b any) bool {
 	case nil, bool, int64, float64, string:
 		return a == b
 	}
-	x, errX := sweep.CanonicalJSON(a)
-	y, errY := sweep.CanonicalJSON(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+	return sweep.Equal(a, b)
 }
 
 // data is what a figure is drawn from.

@@ -199,8 +199,6 @@ func frame(x, y scale) *plot.Plot {
 	p.Y.Label.Text = "" // gonum places it by its value, which a logarithmic axis has elsewhere
 	p.X.Tick.Label = letters(tickSize, ink, text.XCenter, text.YTop)
 	p.Y.Tick.Label = letters(tickSize, ink, text.XRight, text.YCenter)
-	p.Title.TextStyle = letters(titleSize, ink, text.XCenter, text.YTop)
-	p.Legend.TextStyle = letters(tickSize, ink, text.XLeft, text.YCenter)
 	return p
 }
 

@@ -47,18 +47,12 @@ func (d *data) heatmap(f *Figure, o Options) error {
 		means[at], _ = meanAndSpread(values)
 		all = append(all, means[at])
 	}
-	plot := &heatmapPlot{x: x, y: y, columns: columns, rows: rows, means: means, all: all}
-	plot.low, plot.high = extent(all)
-	plot.log = o.LogY && plot.low > 0
+	low, high := extent(all)
+	plot := &heatmapPlot{x: x, y: y, columns: columns, rows: rows, means: means, all: all,
+		extent: scale{low: low, high: high, log: o.LogY && low > 0}}
 	f.draw = plot.draw
-	over := fmt.Sprintf("%d to %d trials", fewest, most)
-	switch {
-	case most == 1:
-		over = "one trial"
-	case fewest == most:
-		over = fmt.Sprintf("%d trials", most)
-	}
-	f.note("%s, mean of %s a cell; the %s is the best.", d.metricLabel(metric), over, goalWord(d.goal(metric)))
+	f.note("%s, mean of %s a cell; the %s is the best.", d.metricLabel(metric), trialsText(fewest, most),
+		goalWord(d.goal(metric)))
 	if len(means) < len(columns)*len(rows) {
 		f.note("A stroke: no trial there.")
 	}
@@ -96,21 +90,17 @@ type heatmapPlot struct {
 	x, y          string
 	columns, rows []string
 	means         map[cell]float64
-	// all are the means, low and high their extent.
-	all       []float64
-	low, high float64
-	log       bool
+	// extent is from the smallest to the largest of all means.
+	all    []float64
+	extent scale
 }
 
-// share is where a mean lies between the lowest and the highest.
+// share is where a mean lies between the smallest and the largest.
 func (p *heatmapPlot) share(v float64) float64 {
-	switch {
-	case p.low == p.high:
+	if p.extent.low == p.extent.high {
 		return 0.5
-	case p.log:
-		return math.Log(v/p.low) / math.Log(p.high/p.low)
 	}
-	return (v - p.low) / (p.high - p.low)
+	return unit(p.extent, v)
 }
 
 func (p *heatmapPlot) draw(c draw.Canvas) {
@@ -145,7 +135,7 @@ func (p *heatmapPlot) draw(c draw.Canvas) {
 	write(c, title, vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: c.Min.Y}, words(p.x))
 	title.Rotation, title.YAlign = math.Pi/2, text.YTop
 	write(c, title, vg.Point{X: c.Min.X, Y: (area.Min.Y + area.Max.Y) / 2}, words(p.y))
-	scaleBar(c, draw.Crop(area, area.Max.X-area.Min.X+10, 18, 0, 0), newScale("", p.all, p.log), p.share)
+	scaleBar(c, draw.Crop(area, area.Max.X-area.Min.X+10, 18, 0, 0), newScale("", p.all, p.extent.log), p.share)
 }
 
 func (p *heatmapPlot) drawCells(c, area draw.Canvas, width, height vg.Length) {

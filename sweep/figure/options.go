@@ -126,12 +126,9 @@ func (d *data) check(names ...string) error {
 // grouping are the parameters that the sweep file groups by, of those that vary;
 // all that vary if it names none of them.
 func (d *data) grouping() []string {
-	var by []string
-	for _, name := range d.varying {
-		if name == SweepColumn || slices.Contains(d.choice.Group, name) {
-			by = append(by, name)
-		}
-	}
+	by := slices.DeleteFunc(slices.Clone(d.varying), func(name string) bool {
+		return name != SweepColumn && !slices.Contains(d.choice.Group, name)
+	})
 	if len(by) == 0 {
 		return d.varying
 	}

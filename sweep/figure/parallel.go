@@ -27,16 +27,13 @@ func (d *data) parallel(f *Figure, o Options) error {
 		return compare(goal, b.metric(metric), a.metric(metric))
 	})
 	coloured := max(int(float64(len(ordered))*o.Top/100+0.5), 1)
-	var axes []axis
-	for _, name := range d.varying {
-		axes = append(axes, newAxis(trials, name, false))
-	}
 	values := group{trials: ordered}.values(metric)
 	lowest, highest := extent(values)
 	result := axis{scale: newScale(words(metric), values, lowest > 0 && highest >= 100*lowest)}
-	plot := &parallelPlot{axes: axes, result: result, metric: metric, goal: goal, trials: ordered, coloured: coloured}
+	plot := &parallelPlot{result: result, metric: metric, goal: goal, trials: ordered, coloured: coloured}
 	plot.low, plot.high = extent(values[len(values)-coloured:])
 	for _, name := range d.varying {
+		plot.axes = append(plot.axes, newAxis(trials, name, false))
 		plot.absent = plot.absent || slices.ContainsFunc(trials, func(t trial) bool { return !t.has(name) })
 	}
 	f.draw = plot.draw
