@@ -3,6 +3,7 @@
 package braille
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -47,7 +48,11 @@ func (p *Plot) Draw(lines []Line) []string {
 	}
 	top, bottom := label(p.back(high)), label(p.back(low))
 	margin := max(len([]rune(top)), len([]rune(bottom))) + 1
-	columns, rows := max(width-margin-1-marksWidth(p.Marks), 4), height-2 // two are for the axis across
+	marked := len(p.Marks)
+	if marked > 0 {
+		marked++ // the space before
+	}
+	columns, rows := max(width-margin-1-marked, 4), height-2 // two are for the axis across
 	dots := newCanvas(columns, rows)
 	ends := make([]int, len(lines))
 	for i, l := range lines {
@@ -98,13 +103,6 @@ func (p *Plot) Draw(lines []Line) []string {
 	return append(text, strings.Repeat(" ", margin+1)+first+middle+last)
 }
 
-func marksWidth(marks []rune) int {
-	if len(marks) == 0 {
-		return 0
-	}
-	return 1 + len(marks)
-}
-
 // bounds are the ends of the axes, left > right if there is no point.
 func (p *Plot) bounds(lines []Line) (left, right, low, high float64) {
 	left, right, low, high = math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
@@ -139,16 +137,13 @@ func (p *Plot) back(y float64) float64 {
 // label is a number in few characters.
 func label(v float64) string { return fmt.Sprintf("%.4g", v) }
 
-// canvas is a picture of dots, two by four a character.
-type canvas struct {
-	columns int
-	cells   [][]byte
-}
+// canvas is a picture of dots, two by four a character, by row and column.
+type canvas [][]byte
 
-func newCanvas(columns, rows int) *canvas {
-	c := &canvas{columns: columns, cells: make([][]byte, rows)}
-	for i := range c.cells {
-		c.cells[i] = make([]byte, columns)
+func newCanvas(columns, rows int) canvas {
+	c := make(canvas, rows)
+	for i := range c {
+		c[i] = make([]byte, columns)
 	}
 	return c
 }
@@ -156,23 +151,17 @@ func newCanvas(columns, rows int) *canvas {
 // bitsOf are the bits of a cell's dots in Unicode's order, by row and column.
 var bitsOf = [4][2]byte{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-func (c *canvas) set(x, y int) {
-	if x < 0 || y < 0 || x >= 2*c.columns || y >= 4*len(c.cells) {
+func (c canvas) set(x, y int) {
+	if x < 0 || y < 0 || y >= 4*len(c) || x >= 2*len(c[y/4]) {
 		return
 	}
-	c.cells[y/4][x/2] |= bitsOf[y%4][x%2]
+	c[y/4][x/2] |= bitsOf[y%4][x%2]
 }
 
 // line sets the dots between two, by Bresenham's algorithm.
-func (c *canvas) line(x0, y0, x1, y1 int) {
-	dx, dy := abs(x1-x0), -abs(y1-y0)
-	sx, sy := 1, 1
-	if x0 > x1 {
-		sx = -1
-	}
-	if y0 > y1 {
-		sy = -1
-	}
+func (c canvas) line(x0, y0, x1, y1 int) {
+	sx, sy := cmp.Compare(x1, x0), cmp.Compare(y1, y0)
+	dx, dy := sx*(x1-x0), -sy*(y1-y0)
 	for e := dx + dy; ; {
 		c.set(x0, y0)
 		if x0 == x1 && y0 == y1 {
@@ -190,16 +179,9 @@ func (c *canvas) line(x0, y0, x1, y1 int) {
 	}
 }
 
-func abs(n int) int {
-	if n < 0 {
-		return -n
-	}
-	return n
-}
-
-func (c *canvas) rows() []string {
-	text := make([]string, len(c.cells))
-	for i, row := range c.cells {
+func (c canvas) rows() []string {
+	text := make([]string, len(c))
+	for i, row := range c {
 		line := make([]rune, len(row))
 		for k, bits := range row {
 			line[k] = ' '

@@ -11,20 +11,20 @@ import (
 	"sweep/sweep/progress"
 )
 
-// answer is what came of a question; take puts it into the model.
+// answer is the answer to a question; take puts it into the model.
 type answer struct {
 	asked int
 	err   error
 	take  func(m *model)
 }
 
-// ask asks for what the page shows. The question is put together here, and asked
-// elsewhere: the model belongs to the loop that updates it.
+// ask asks for what the page shows. The question is put together here, but asked in another
+// goroutine: the model belongs to the loop that updates it.
 func (m *model) ask() tea.Cmd {
 	m.asked++
 	m.asking = true
 	number := m.asked
-	question := m.question()
+	question := m.view().ask()
 	ctx := m.ctx
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(ctx, askTime)
@@ -35,20 +35,6 @@ func (m *model) ask() tea.Cmd {
 }
 
 type question func(ctx context.Context) (take func(m *model), err error)
-
-func (m *model) question() question {
-	switch m.page {
-	case workersPage:
-		return m.askWorkers()
-	case trialsPage:
-		return m.askTrials()
-	case trialPage:
-		return m.askTrial()
-	case logPage:
-		return m.askLog()
-	}
-	return m.askSweeps()
-}
 
 // mostSweeps bounds the sweeps that are listed, the newest of them.
 const mostSweeps = 200
@@ -68,10 +54,7 @@ func (m *model) askSweeps() question {
 			}
 			lines = append(lines, sweepLine{r, counts})
 		}
-		return func(m *model) {
-			m.sweeps = lines
-			m.cursor[sweepsPage] = min(m.cursor[sweepsPage], max(len(lines)-1, 0))
-		}, nil
+		return func(m *model) { m.sweeps = lines }, nil
 	}
 }
 
@@ -79,16 +62,10 @@ func (m *model) askWorkers() question {
 	list := m.options.Workers
 	return func(ctx context.Context) (func(*model), error) {
 		if list == nil {
-			return func(m *model) { m.workers = nil }, nil
+			return func(*model) {}, nil
 		}
 		workers, err := list(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return func(m *model) {
-			m.workers = workers
-			m.cursor[workersPage] = min(m.cursor[workersPage], max(len(workers)-1, 0))
-		}, nil
+		return func(m *model) { m.workers = workers }, err
 	}
 }
 
@@ -102,7 +79,7 @@ func choice(record *sweep.SweepRecord) sweep.Select {
 
 func (m *model) askTrials() question {
 	store, id, now := m.options.Store, m.sweep.ID, m.options.Now()
-	observer, by, filter, room := m.observer, m.order, m.filter, m.room()
+	observer, byMetric, filter, room := m.observer, m.byMetric, m.filter, m.room()
 	record := m.sweep
 	var after *sweep.TrialID
 	if n := len(m.starts); n > 0 {
@@ -121,7 +98,7 @@ func (m *model) askTrials() question {
 			return nil, err
 		}
 		query := sweep.TrialQuery{Sweeps: []string{id}, States: filters[filter], After: after, Limit: room + 1}
-		if c := choice(record); by == byMetric && c.By != "" {
+		if c := choice(record); byMetric && c.By != "" {
 			query.OrderBy, query.Descending = c.By, c.Goal == sweep.Maximize
 		}
 		var trials []*sweep.TrialRecord
@@ -136,7 +113,6 @@ func (m *model) askTrials() question {
 			m.sweep, m.observer, m.snapshot = record, observer, snapshot
 			m.more = len(trials) > room
 			m.trials = trials[:min(len(trials), room)]
-			m.cursor[trialsPage] = min(m.cursor[trialsPage], max(len(m.trials)-1, 0))
 		}, nil
 	}
 }

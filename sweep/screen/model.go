@@ -1,3 +1,7 @@
+// Package screen is the full-screen view of "sweep watch": sweeps, workers, the
+// trials of a sweep, one trial with its curves, and its log. It asks a
+// sweep.Reader for the page that is shown, once a second, and for no more rows than
+// fit; what is not a terminal gets no screen.
 package screen
 
 import (
@@ -87,7 +91,7 @@ type model struct {
 	sweep    *sweep.SweepRecord
 	observer *watcher
 	snapshot *progress.Snapshot
-	order    order
+	byMetric bool // sorts the trials, which else are in the order of their indices
 	filter   int
 	trials   []*sweep.TrialRecord
 	// starts are the trials behind which the earlier pages of the list begin.
@@ -120,15 +124,6 @@ type sweepLine struct {
 	record sweep.SweepRecord
 	counts sweep.Progress
 }
-
-// order is how trials are sorted.
-type order int
-
-const (
-	byIndex order = iota
-	byMetric
-	orders
-)
 
 // filters are the states that may be shown alone; the first shows all.
 var filters = [][]sweep.State{nil, {sweep.Running}, {sweep.Completed}, {sweep.Failed}, {sweep.Pending, sweep.Queued},
@@ -171,6 +166,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.asking = false
 			if m.err = msg.err; msg.err == nil {
 				msg.take(m)
+				m.move(0) // there may be fewer rows
 			}
 		}
 	case tea.KeyPressMsg:
@@ -188,7 +184,10 @@ func (m *model) key(key string) tea.Cmd {
 		if (key == "left" || key == "h") && m.page == trialPage {
 			return m.turn(-1)
 		}
-		return m.back()
+		if m.page == sweepsPage {
+			return nil
+		}
+		return m.show(m.view().back)
 	case "enter":
 		return m.enter()
 	case "right", "l":
@@ -219,7 +218,7 @@ func (m *model) key(key string) tea.Cmd {
 		}
 	case "s":
 		if m.page == trialsPage {
-			m.order = (m.order + 1) % orders
+			m.byMetric = !m.byMetric
 			return m.restart()
 		}
 	case "f":
@@ -231,8 +230,7 @@ func (m *model) key(key string) tea.Cmd {
 		m.logY = !m.logY
 	case "o":
 		if m.page == trialPage {
-			m.scroll = 0
-			return m.show(logPage)
+			return m.enter()
 		}
 	}
 	return nil
@@ -250,18 +248,6 @@ func (m *model) restart() tea.Cmd {
 	return m.ask()
 }
 
-func (m *model) back() tea.Cmd {
-	switch m.page {
-	case logPage:
-		return m.show(trialPage)
-	case trialPage:
-		return m.show(trialsPage)
-	case trialsPage, workersPage:
-		return m.show(sweepsPage)
-	}
-	return nil
-}
-
 func (m *model) enter() tea.Cmd {
 	at := m.cursor[m.page]
 	switch {
@@ -269,7 +255,7 @@ func (m *model) enter() tea.Cmd {
 		record := m.sweeps[at].record
 		if m.sweep == nil || m.sweep.ID != record.ID {
 			m.sweep, m.observer, m.snapshot, m.trials = &record, nil, nil, nil
-			m.order, m.filter, m.starts, m.cursor[trialsPage] = byIndex, 0, nil, 0
+			m.byMetric, m.filter, m.starts, m.cursor[trialsPage] = false, 0, nil, 0
 		}
 		return m.show(trialsPage)
 	case m.page == trialsPage && at < len(m.trials):
@@ -296,37 +282,20 @@ func (m *model) move(by int) {
 		m.scroll = min(max(m.scroll-by, 0), max(len(m.log)-m.room(), 0))
 		return
 	}
-	m.cursor[m.page] = min(max(m.cursor[m.page]+by, 0), max(m.length()-1, 0))
-}
-
-// length is the number of rows of the list that is shown.
-func (m *model) length() int {
-	switch m.page {
-	case sweepsPage:
-		return len(m.sweeps)
-	case workersPage:
-		return len(m.workers)
-	case trialsPage:
-		return len(m.trials)
-	}
-	return 0
+	m.cursor[m.page] = min(max(m.cursor[m.page]+by, 0), max(m.view().rows-1, 0))
 }
 
 // turnPage goes a page down or up; further trials come from the store.
 func (m *model) turnPage(by int) tea.Cmd {
-	if m.page != trialsPage {
-		m.move(by * m.room())
-		return nil
-	}
 	switch {
-	case by > 0 && m.more && len(m.trials) > 0:
-		last := m.trials[len(m.trials)-1].TrialID
-		m.starts, m.cursor[trialsPage] = append(m.starts, &last), 0
-	case by < 0 && len(m.starts) > 0:
-		m.starts, m.cursor[trialsPage] = m.starts[:len(m.starts)-1], 0
+	case m.page == trialsPage && by > 0 && m.more && len(m.trials) > 0:
+		m.starts = append(m.starts, &m.trials[len(m.trials)-1].TrialID)
+	case m.page == trialsPage && by < 0 && len(m.starts) > 0:
+		m.starts = m.starts[:len(m.starts)-1]
 	default:
 		m.move(by * m.room())
 		return nil
 	}
+	m.cursor[trialsPage] = 0
 	return m.ask()
 }

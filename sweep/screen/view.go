@@ -29,27 +29,37 @@ func (m *model) View() tea.View {
 	return v
 }
 
+// view is what the pages differ in.
+type view struct {
+	ask  func() question
+	draw func() (head, body []string)
+	// height is how many lines stand above the rows, the header of a list among them.
+	height int
+	rows   int // of a list
+	back   page
+	keys   string
+}
+
+// view returns the view of the page that is shown.
+func (m *model) view() view {
+	switch m.page {
+	case workersPage:
+		return view{m.askWorkers, m.workersView, 3, len(m.workers), sweepsPage, "w sweeps · esc back · q quit"}
+	case trialsPage:
+		return view{m.askTrials, m.trialsView, 6, len(m.trials), sweepsPage,
+			"↑↓ move · enter trial · s sort · f filter · pgdn pgup · esc back · q quit"}
+	case trialPage:
+		return view{m.askTrial, m.trialView, 3, 0, trialsPage, "←→ metric · y logarithm · o log · esc back · q quit"}
+	case logPage:
+		return view{m.askLog, m.logView, 2, 0, trialPage, "↑↓ scroll · esc back · q quit"}
+	}
+	return view{m.askSweeps, m.sweepsView, 3, len(m.sweeps), sweepsPage, "↑↓ move · enter trials · w workers · q quit"}
+}
+
 // lines are the screen, exactly height of them, none wider than width.
 func (m *model) lines() []string {
-	var head, body []string
-	keys := "↑↓ move · enter open · q quit"
-	switch m.page {
-	case sweepsPage:
-		head, body = m.sweepsView()
-		keys = "↑↓ move · enter trials · w workers · q quit"
-	case workersPage:
-		head, body = m.workersView()
-		keys = "w sweeps · esc back · q quit"
-	case trialsPage:
-		head, body = m.trialsView()
-		keys = "↑↓ move · enter trial · s sort · f filter · pgdn pgup · esc back · q quit"
-	case trialPage:
-		head, body = m.trialView()
-		keys = "←→ metric · y logarithm · o log · esc back · q quit"
-	case logPage:
-		head, body = m.logView()
-		keys = "↑↓ scroll · esc back · q quit"
-	}
+	head, body := m.view().draw()
+	keys := m.view().keys
 	if m.err != nil {
 		keys = progress.FirstLine(m.err.Error())
 	}
@@ -60,20 +70,8 @@ func (m *model) lines() []string {
 	return append(lines[:m.height-1], faint(m.cut(keys)))
 }
 
-// headHeight is how many lines stand above the rows of each page, the header of a
-// list among them.
-func (m *model) headHeight() int {
-	switch m.page {
-	case trialsPage:
-		return 6
-	case logPage:
-		return 2
-	}
-	return 3
-}
-
 // room is how many rows of a list, or lines of a log, fit.
-func (m *model) room() int { return max(m.height-1-m.headHeight(), 1) }
+func (m *model) room() int { return max(m.height-1-m.view().height, 1) }
 
 func bold(text string) string  { return boldOn + text + off }
 func faint(text string) string { return faintOn + text + off }
@@ -208,7 +206,7 @@ func (m *model) trialsView() (head, body []string) {
 	}
 	by := choice(m.sweep).By
 	words := "by index"
-	if m.order == byMetric && by != "" {
+	if m.byMetric && by != "" {
 		words = "by " + by
 	}
 	shown := "all"
@@ -221,11 +219,15 @@ func (m *model) trialsView() (head, body []string) {
 	}
 	head[4] = faint(m.cut(fmt.Sprintf("%s, %s, page %d", shown, words, len(m.starts)+1)))
 	varied := varied(m.sweep)
-	header := append([]string{"INDEX", "STATE"}, upper(varied)...)
+	header := append([]string{"INDEX", "STATE"}, varied...)
 	if by != "" {
-		header = append(header, strings.ToUpper(by))
+		header = append(header, by)
 	}
-	rows := [][]string{append(header, "TIME")}
+	header = append(header, "TIME")
+	for i := range header {
+		header[i] = strings.ToUpper(header[i])
+	}
+	rows := [][]string{header}
 	for _, t := range m.trials {
 		row := []string{fmt.Sprint(t.Index), stateWord(t)}
 		for _, name := range varied {
@@ -313,14 +315,6 @@ func (m *model) logView() (head, body []string) {
 		body = append(body, m.cut(line))
 	}
 	return head, body
-}
-
-func upper(names []string) []string {
-	all := make([]string, len(names))
-	for i, name := range names {
-		all[i] = strings.ToUpper(name)
-	}
-	return all
 }
 
 // varied are the parameters in which a sweep's trials differ by its file.
