@@ -149,7 +149,7 @@ func TestCancelNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = unsubscribe() }()
+	defer unsubscribe()
 	began, end := make(chan int64, 8), make(chan struct{})
 	w := &crew{b: b, slots: 2}
 	w.run = func(ctx context.Context, d *wire.Delivery) error {

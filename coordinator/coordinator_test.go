@@ -454,7 +454,7 @@ func TestCancelAndRetry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = unsubscribe() }()
+	defer unsubscribe()
 	running := make(chan string, 2)
 	w.run = func(ctx context.Context, d *wire.Delivery) error {
 		if !stuck.Load() {

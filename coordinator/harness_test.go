@@ -221,7 +221,7 @@ func (w *crew) heartbeats(ctx context.Context) {
 		w.b.t.Error(err)
 		return
 	}
-	defer func() { _ = unsubscribe() }()
+	defer unsubscribe()
 	for ctx.Err() == nil {
 		w.heartbeat(ctx, false)
 		bound, cancel := context.WithTimeout(ctx, wire.HeartbeatInterval/10)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -101,9 +102,7 @@ func (e *execution) spool(a sweep.Artifact, content io.Reader) (*handed, error) 
 
 // toFile writes the artifact to a file, whose name it removes.
 func (h *handed) toFile(dir string, head []byte, rest io.Reader) error {
-	if dir == "" {
-		dir = os.TempDir()
-	}
+	dir = cmp.Or(dir, os.TempDir())
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

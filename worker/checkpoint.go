@@ -3,6 +3,7 @@ package worker
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -225,10 +226,8 @@ const mostIdle = 1000
 // idleCheckpoints returns the trials that have a checkpoint here and do not run here.
 func (w *Worker) idleCheckpoints() (trials []sweep.TrialID) {
 	running := map[sweep.TrialID]bool{}
-	for _, s := range w.slots {
-		if e := s.current(); e != nil {
-			running[e.delivery.TrialID] = true
-		}
+	for e := range w.executions {
+		running[e.delivery.TrialID] = true
 	}
 	there := headers{} // without removed checkpoints
 	w.eachCheckpoint(func(path, suffix string, info fs.FileInfo) {
@@ -300,11 +299,7 @@ func headerOf(path string) (checkpointHeader, error) {
 
 // probeDisk writes a small file to the directory of checkpoints and removes it.
 func (e *execution) probeDisk() error {
-	dir := e.slot.worker.options.CheckpointDir
-	if dir == "" {
-		dir = os.TempDir()
-	}
-	path := filepath.Join(dir, "probe"+unfinishedSuffix)
+	path := filepath.Join(cmp.Or(e.slot.worker.options.CheckpointDir, os.TempDir()), "probe"+unfinishedSuffix)
 	if err := writeFile(path, make([]byte, 64<<10)); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (h *heartbeats) run(ctx context.Context) {
 	if err != nil {
 		h.worker.log.Error("heartbeat requests of coordinators are not received", "error", err)
 	} else {
-		defer func() { _ = unsubscribe() }() // or the connection is closed
+		defer unsubscribe()
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -59,10 +59,8 @@ func (h *heartbeats) run(ctx context.Context) {
 func (h *heartbeats) send(ctx context.Context) {
 	w := h.worker
 	heartbeat := wire.Heartbeat{WorkerStatus: w.Status(), Checkpoints: w.idleCheckpoints()}
-	for _, s := range w.slots {
-		if e := s.current(); e != nil {
-			heartbeat.Running = append(heartbeat.Running, wire.Running{TrialID: e.delivery.TrialID, Execution: e.id})
-		}
+	for e := range w.executions {
+		heartbeat.Running = append(heartbeat.Running, wire.Running{TrialID: e.delivery.TrialID, Execution: e.id})
 	}
 	answer, err := w.wire.SendHeartbeat(ctx, heartbeat)
 	if err != nil {
@@ -70,8 +68,8 @@ func (h *heartbeats) send(ctx context.Context) {
 		return
 	}
 	for _, r := range answer.Stop {
-		for _, s := range w.slots {
-			if e := s.current(); e != nil && e.id == r.Execution {
+		for e := range w.executions {
+			if e.id == r.Execution {
 				w.log.Info("stopping a trial that has ended elsewhere", "trial", r.TrialID)
 				e.abandon(errCancelled)
 			}

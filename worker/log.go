@@ -18,9 +18,8 @@ func (e *execution) takeLog() (text string, start int64) {
 
 // Log implements wire.Presence.
 func (w *Worker) Log(id sweep.TrialID, from int64) *wire.RunningLog {
-	for _, s := range w.slots {
-		e := s.current()
-		if e == nil || e.delivery.TrialID != id {
+	for e := range w.executions {
+		if e.delivery.TrialID != id {
 			continue
 		}
 		log := &wire.RunningLog{Worker: w.id, Name: w.options.Name, Execution: e.id}

@@ -70,18 +70,15 @@ func (r *reporter) add(report report) {
 }
 
 // takeAll stops add from blocking.
-func (r *reporter) takeAll() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.unbounded = true
-	r.changed.Broadcast()
-}
+func (r *reporter) takeAll() { r.set(&r.unbounded) }
 
 // close makes run return when all reports are sent.
-func (r *reporter) close() {
+func (r *reporter) close() { r.set(&r.closed) }
+
+func (r *reporter) set(flag *bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.closed = true
+	*flag = true
 	r.changed.Broadcast()
 }
 

@@ -147,11 +147,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err := unsubscribe(); err != nil {
-			w.log.Debug("end of the subscription to cancellations", "error", err)
-		}
-	}()
+	defer unsubscribe()
 
 	var helping sync.WaitGroup
 	helpers, stopHelping := context.WithCancel(context.WithoutCancel(ctx))
@@ -230,9 +226,18 @@ func (w *Worker) cancel(id string, indices []int64) {
 			w.log.Warn("job of a cancelled trial not acknowledged", "trial", d.TrialID, "error", err)
 		}
 	}
-	for _, s := range w.slots {
-		if e := s.current(); e != nil && named(e.delivery.TrialID) {
+	for e := range w.executions {
+		if named(e.delivery.TrialID) {
 			e.abandon(errCancelled)
+		}
+	}
+}
+
+// executions yields the running executions.
+func (w *Worker) executions(yield func(*execution) bool) {
+	for _, s := range w.slots {
+		if e := s.current(); e != nil && !yield(e) {
+			return
 		}
 	}
 }
@@ -299,13 +304,11 @@ func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
 			w.reporter.each(w.inProgress)
 			w.offer.retry(ctx, helping)
 		}
-		for _, s := range w.slots {
-			if e := s.current(); e != nil {
-				if due {
-					w.inProgress(e.delivery)
-				}
-				e.look(helping)
+		for e := range w.executions {
+			if due {
+				w.inProgress(e.delivery)
 			}
+			e.look(helping)
 		}
 	}
 }

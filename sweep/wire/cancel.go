@@ -29,7 +29,7 @@ func (w *Wire) Cancel(id string, indices ...int64) error {
 
 // Cancellations calls stop for each cancellation, from one goroutine of the connection, until
 // unsubscribe is called.
-func (w *Wire) Cancellations(stop func(id string, indices []int64)) (unsubscribe func() error, err error) {
+func (w *Wire) Cancellations(stop func(id string, indices []int64)) (unsubscribe func(), err error) {
 	return w.subscribe("cancellations", "sweep.cancel.*", func(m *nats.Msg) {
 		var c cancelMessage
 		if err := json.Unmarshal(m.Data, &c); err != nil || c.Version != Version {

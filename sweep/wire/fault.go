@@ -121,18 +121,15 @@ func decodeFault(data []byte) error {
 			e.tree = append(e.tree, sentinel)
 		}
 	}
-	if f.Parameter != nil {
-		e.tree = append(e.tree, f.Parameter)
+	add := func(there bool, err error) {
+		if there {
+			e.tree = append(e.tree, err)
+		}
 	}
-	if f.Version != nil {
-		e.tree = append(e.tree, f.Version)
-	}
-	if f.Lost != nil {
-		e.tree = append(e.tree, f.Lost)
-	}
-	if f.Damaged != nil {
-		e.tree = append(e.tree, f.Damaged)
-	}
+	add(f.Parameter != nil, f.Parameter)
+	add(f.Version != nil, f.Version)
+	add(f.Lost != nil, f.Lost)
+	add(f.Damaged != nil, f.Damaged)
 	if f.Data != nil {
 		e.tree = append(e.tree, &sweep.DataError{Dataset: f.Data.Dataset, Err: errors.New(f.Data.Problem)})
 	}

@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -98,7 +97,7 @@ func (w *Wire) SendHeartbeat(ctx context.Context, h Heartbeat) (*HeartbeatAnswer
 
 // HeartbeatRequests calls send when a coordinator requests a heartbeat of all workers,
 // after a random delay of up to a quarter of a second.
-func (w *Wire) HeartbeatRequests(send func()) (unsubscribe func() error, err error) {
+func (w *Wire) HeartbeatRequests(send func()) (unsubscribe func(), err error) {
 	return w.subscribe("heartbeat requests", heartbeatRequest, func(*nats.Msg) {
 		time.AfterFunc(rand.N(HeartbeatInterval/20), send)
 	})
@@ -113,7 +112,7 @@ func (w *Wire) RequestHeartbeats() error {
 // arrives, from one goroutine of the connection, until stop is called. A nil answer
 // leaves the heartbeat to another coordinator.
 func (w *Wire) ServeHeartbeats(heard func(Heartbeat) *HeartbeatAnswer) (stop func(), err error) {
-	unsubscribe, err := w.subscribe("heartbeats", heartbeatPrefix+">", func(m *nats.Msg) {
+	stop, err = w.subscribe("heartbeats", heartbeatPrefix+">", func(m *nats.Msg) {
 		var h heartbeatMessage
 		err := json.Unmarshal(m.Data, &h)
 		switch {
@@ -150,7 +149,8 @@ func (w *Wire) ServeHeartbeats(heard func(Heartbeat) *HeartbeatAnswer) (stop fun
 		return nil, err
 	}
 	if err := w.RequestHeartbeats(); err != nil {
-		return nil, errors.Join(err, unsubscribe())
+		stop()
+		return nil, err
 	}
-	return func() { _ = unsubscribe() }, nil // fails only if the connection is closed
+	return stop, nil
 }

@@ -37,7 +37,7 @@ func TestHeartbeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = unsubscribe() }()
+	defer unsubscribe()
 	// One that does not lead leaves the answer to the one that does.
 	stopDeposed, err := w.ServeHeartbeats(func(wire.Heartbeat) *wire.HeartbeatAnswer { return nil })
 	if err != nil {

@@ -280,13 +280,13 @@ func TestRoles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = unsubscribe() })
+		t.Cleanup(unsubscribe)
 		called := make(chan struct{}, 1)
 		uncall, err := ww.HeartbeatRequests(func() { called <- struct{}{} })
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = uncall() }()
+		defer uncall()
 		if err := worker.Flush(); err != nil {
 			t.Fatal(err)
 		}

@@ -264,15 +264,9 @@ func (c *Client) control(ctx context.Context, subject, name, reason string) (*Wo
 	if err != nil {
 		return nil, err
 	}
-	var found []WorkerStatus
-	for _, w := range workers {
-		if w.Name == name {
-			found = []WorkerStatus{w}
-			break
-		}
-		if strings.HasPrefix(w.Name, name) {
-			found = append(found, w)
-		}
+	found := slices.DeleteFunc(workers, func(w WorkerStatus) bool { return !strings.HasPrefix(w.Name, name) })
+	if i := slices.IndexFunc(found, func(w WorkerStatus) bool { return w.Name == name }); i >= 0 {
+		found = found[i : i+1]
 	}
 	switch len(found) {
 	case 0:

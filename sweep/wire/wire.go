@@ -361,10 +361,10 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // subscribe calls heard for each message of a subject, from one goroutine of the connection, until
 // unsubscribe is called.
-func (w *Wire) subscribe(what, subject string, heard nats.MsgHandler) (unsubscribe func() error, err error) {
+func (w *Wire) subscribe(what, subject string, heard nats.MsgHandler) (unsubscribe func(), err error) {
 	s, err := w.conn.Subscribe(subject, heard)
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to %s: %w", what, err)
 	}
-	return s.Unsubscribe, nil
+	return func() { _ = s.Unsubscribe() }, nil // fails only if the connection is closed
 }

@@ -1234,7 +1234,7 @@ func TestCancellationsReachEveryWorker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = unsubscribe() })
+		t.Cleanup(unsubscribe)
 	}
 	if err := conn.Publish("sweep.cancel.s1", []byte("junk")); err != nil {
 		t.Fatal(err)

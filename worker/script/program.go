@@ -37,15 +37,11 @@ func Locate(s *sweep.Script, sweepFile string) (directory string, err error) {
 		return "", err
 	}
 	directories := []string{working}
-	for {
-		if !slices.Contains(directories, folder) {
-			directories = append(directories, folder)
-		}
-		_, err := os.Lstat(filepath.Join(folder, ".git"))
-		if err == nil || filepath.Dir(folder) == folder {
+	for ; ; folder = filepath.Dir(folder) {
+		directories = append(directories, folder)
+		if _, err := os.Lstat(filepath.Join(folder, ".git")); err == nil || filepath.Dir(folder) == folder {
 			break
 		}
-		folder = filepath.Dir(folder)
 	}
 	if filepath.IsAbs(s.Program) && isFile(s.Program) {
 		return working, nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // standIn is the package wandb for Python that is first on PYTHONPATH.
@@ -25,13 +24,10 @@ func WriteStandIn(folder string) error {
 	return nil
 }
 
-// standInFolder returns the folder with the stand-in, which all trials of this process share.
-func (t *Trainer) standInFolder() (string, error) {
-	t.once.Do(func() {
-		if t.standIn, t.standInErr = os.MkdirTemp("", "wandb-"); t.standInErr == nil {
-			t.standIn = filepath.Clean(t.standIn)
-			t.standInErr = WriteStandIn(t.standIn)
-		}
-	})
-	return t.standIn, t.standInErr
+// makeStandIn writes the stand-in into a new temporary folder.
+func makeStandIn() (folder string, err error) {
+	if folder, err = os.MkdirTemp("", "wandb-"); err == nil {
+		err = WriteStandIn(folder)
+	}
+	return folder, err
 }

@@ -49,10 +49,8 @@ type Options struct {
 type Trainer struct {
 	options Options
 	digests digests
-	once    sync.Once
-	// standIn is the folder with the stand-in for Python's wandb.
-	standIn    string
-	standInErr error
+	// standIn returns the folder with the stand-in for Python's wandb, which all trials share.
+	standIn func() (string, error)
 }
 
 // New returns the trainer.
@@ -61,7 +59,7 @@ func New(options Options) *Trainer {
 	if options.Log == nil {
 		options.Log = os.Stderr
 	}
-	t := &Trainer{options: options}
+	t := &Trainer{options: options, standIn: sync.OnceValues(makeStandIn)}
 	t.removeOld(time.Now())
 	return t
 }
@@ -343,7 +341,7 @@ func (e *execution) prepare(checkpoints string) (*process, error) {
 	if err := e.makeArtifacts(); err != nil {
 		return nil, err
 	}
-	standIn, err := e.trainer.standInFolder()
+	standIn, err := e.trainer.standIn()
 	if err != nil {
 		return nil, err
 	}

@@ -90,12 +90,9 @@ func decodeRequest(parameters, script []byte) (p sweep.Parameters, s *sweep.Scri
 
 // encodeCurves wraps the slices of curves without copying them.
 func encodeCurves(curves []sweep.Curve) []*trainerpb.Curve {
-	if len(curves) == 0 {
-		return nil
-	}
-	messages := make([]*trainerpb.Curve, len(curves))
-	for i, c := range curves {
-		messages[i] = &trainerpb.Curve{Metric: c.Metric, Steps: c.Steps, Values: c.Values}
+	var messages []*trainerpb.Curve
+	for _, c := range curves {
+		messages = append(messages, &trainerpb.Curve{Metric: c.Metric, Steps: c.Steps, Values: c.Values})
 	}
 	return messages
 }
