@@ -32,22 +32,21 @@ func startBroker(dir string) (*broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("in-process NATS server: %w", err)
 	}
+	b := &broker{server: s}
 	s.Start()
 	if !s.ReadyForConnections(10 * time.Second) {
-		s.Shutdown()
-		s.WaitForShutdown()
+		b.Close()
 		return nil, fmt.Errorf("in-process NATS server: not ready after 10 s; is the disk of %s full?", dir)
 	}
-	conn, err := nats.Connect("", nats.InProcessServer(s), nats.Name("sweep run"), nats.MaxReconnects(-1))
+	b.conn, err = nats.Connect("", nats.InProcessServer(s), nats.Name("sweep run"), nats.MaxReconnects(-1))
 	if err != nil {
-		s.Shutdown()
-		s.WaitForShutdown()
+		b.Close()
 		return nil, fmt.Errorf("in-process NATS server: %w", err)
 	}
-	return &broker{s, conn}, nil
+	return b, nil
 }
 
-// Close ends the connection and waits for the server: its files suffer otherwise.
+// Close ends the connection, if there is one, and waits for the server: its files suffer otherwise.
 func (b *broker) Close() {
 	b.conn.Close()
 	b.server.Shutdown()
