@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -68,14 +67,14 @@ Exit codes: 0 all are stored, 2 an invalid index, 4 no such sweep or trial,
 func listArtifacts(cmd *cobra.Command, t target, query sweep.ArtifactQuery, check sweep.ArtifactCheck,
 	asJSON bool) error {
 	const page = 200
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+	w := newColumns(cmd.OutOrStdout())
 	n, wrong := 0, 0
 	err := t.CheckArtifacts(cmd.Context(), query, check, func(a *sweep.CheckedArtifact) error {
 		if a.State != sweep.ArtifactStored {
 			wrong++
 		}
 		if n++; asJSON {
-			return writeLine(cmd, a)
+			return newEncoder(cmd.OutOrStdout()).Encode(a)
 		}
 		if n == 1 {
 			fmt.Fprintln(w, "INDEX\tNAME\tSTATE\tSIZE\tDIGEST\tPROBLEM")

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -188,7 +187,7 @@ Exit codes: 0 done, 2 an invalid setting.`,
 				"home": s.homeDir, "store": s.storeURL, "data": s.dataDir,
 				"artifacts": func() (string, error) { return s.artifactsURL(s.server() != "") },
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+			w := newColumns(cmd.OutOrStdout())
 			fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
 			for _, name := range settable {
 				value := cmd.Flags().Lookup(name).Value.String()
@@ -206,15 +205,14 @@ Exit codes: 0 done, 2 an invalid setting.`,
 			return w.Flush()
 		},
 	}
+	d.addFlags(cmd.Flags())
 	d.addCoordinatorFlags(cmd.Flags())
 	d.addWorkerFlags(cmd.Flags())
 	return cmd
 }
 
+// addFlags adds the flags of coordinators and workers alike.
 func (d *daemon) addFlags(f *pflag.FlagSet) {
-	if f.Lookup("listen") != nil {
-		return
-	}
 	f.StringVar(&d.listen, "listen", "", "address of /healthz, /readyz and /metrics, such as :8080; none if empty")
 	f.StringVar(&d.pprof, "pprof", "", "address of /debug/pprof, such as 127.0.0.1:6060; none if empty. Everyone who "+
 		"reaches it can inspect the program and slow it down")
@@ -224,7 +222,6 @@ func (d *daemon) addFlags(f *pflag.FlagSet) {
 }
 
 func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {
-	d.addFlags(f)
 	d.dashboard.addFlags(f, "")
 	f.DurationVar(&d.lease, "lease", coordinator.DefaultLease, "how long a trial whose job is lost may be silent "+
 		"before it is queued again")
@@ -234,7 +231,6 @@ func (d *daemon) addCoordinatorFlags(f *pflag.FlagSet) {
 }
 
 func (d *daemon) addWorkerFlags(f *pflag.FlagSet) {
-	d.addFlags(f)
 	f.IntVar(&d.slots, "slots", runtime.NumCPU(), "number of trials that run at the same time")
 	f.StringVar(&d.pool, "pool", sweep.DefaultPool, "pool of the worker: only sweeps that name it run here")
 	f.StringVar(&d.name, "name", "", "name of the worker (default: host and process number)")

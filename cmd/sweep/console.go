@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -70,9 +69,7 @@ func (c *console) object(value any) {
 }
 
 func (c *console) objectLocked(value any) {
-	encoder := json.NewEncoder(c.out)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // as everything on standard error; a snapshot's numbers are finite
+	_ = newEncoder(c.out).Encode(value) // as everything on standard error; a snapshot's numbers are finite
 }
 
 // draw replaces the live lines; nil removes them.

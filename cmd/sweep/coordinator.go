@@ -54,6 +54,7 @@ Exit codes: 0 stopped, 1 error, 2 invalid settings.`,
 			return s.runCoordinator(cmd, &d, adopt)
 		},
 	}
+	d.addFlags(cmd.Flags())
 	d.addCoordinatorFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&adopt, "adopt", false, "move the cluster to this database, although its NATS streams "+
 		"belong to another one")

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -219,7 +218,7 @@ func plotCurves(cmd *cobra.Command, curves []sweep.Curve) error {
 		fmt.Fprintln(cmd.OutOrStdout(), "no curves yet")
 		return nil
 	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+	w := newColumns(cmd.OutOrStdout())
 	fmt.Fprintln(w, "METRIC\tPOINTS\tFIRST\tSMALLEST\tLARGEST\tLAST\t")
 	for _, c := range curves {
 		if len(c.Values) == 0 {

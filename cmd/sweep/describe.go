@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -81,21 +80,17 @@ func typeOf(p sweep.ParameterSchema) string {
 
 // defaultsOf are the defaults under conditions, one a value.
 func defaultsOf(p sweep.ParameterSchema) (lines []string) {
-	type own struct {
-		value string
-		whens []sweep.Match
-	}
-	var owns []own
+	var values []string
+	whens := map[string][]sweep.Match{}
 	for _, d := range p.Defaults {
 		value := shortJSON(d.Value)
-		at := slices.IndexFunc(owns, func(o own) bool { return o.value == value })
-		if at < 0 {
-			at, owns = len(owns), append(owns, own{value: value})
+		if whens[value] == nil {
+			values = append(values, value)
 		}
-		owns[at].whens = append(owns[at].whens, d.When)
+		whens[value] = append(whens[value], d.When)
 	}
-	for _, o := range owns {
-		lines = append(lines, "default "+o.value+" for "+matchesText(o.whens))
+	for _, value := range values {
+		lines = append(lines, "default "+value+" for "+matchesText(whens[value]))
 	}
 	return lines
 }

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -103,24 +103,16 @@ func compareSweeps(ctx context.Context, results sweep.Reader, records [2]*sweep.
 				d.Metric = names[0]
 			}
 		}
-		seen, err := parameterValues(ctx, results, record)
-		if err != nil {
+		var err error
+		if values[i], err = parameterValues(ctx, results, record); err != nil {
 			return nil, err
 		}
-		values[i] = seen
 	}
 	d.Goal = cmp.Or(goalOf(records[0], d.Metric), goalOf(records[1], d.Metric), sweep.Minimize)
-	var names []string
-	for _, seen := range values {
-		for name := range seen {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
+	either := maps.Clone(values[0])
+	maps.Copy(either, values[1])
 	varied := append(variedParameters(records[0], false), variedParameters(records[1], false)...)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(either)) {
 		if !slices.Equal(values[0][name], values[1][name]) {
 			d.Parameters = append(d.Parameters, differingParameter{name, [2][]string{values[0][name], values[1][name]}})
 		}
@@ -229,7 +221,7 @@ func (d *comparison) write(cmd *cobra.Command, limit int) error {
 	if title[0] == title[1] {
 		title = d.Sweeps
 	}
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	w := newColumns(out)
 	if len(d.Parameters) == 0 {
 		fmt.Fprintln(w, "all parameters have the same values in both")
 	} else {

@@ -13,8 +13,8 @@ import (
 	"sweep/sweep"
 )
 
-// download copies an artifact to a file, which appears when it is whole. What came
-// before an interruption is kept beside it, and gone on with the next time.
+// download copies an artifact to a file, which appears when it is complete. If it is interrupted,
+// the part is kept beside the file, and the next download resumes there.
 func download(ctx context.Context, from target, id sweep.TrialID,
 	name, path string) (r *sweep.ArtifactRecord, err error) {
 	err = from.Artifacts(ctx, sweep.ArtifactQuery{Sweep: id.Sweep, Indices: []int64{id.Index}, Name: name},
@@ -33,14 +33,13 @@ func download(ctx context.Context, from target, id sweep.TrialID,
 		return nil, fmt.Errorf("artifact %s/%s: %w", id, name, err)
 	}
 	defer func() { _ = unlock(p.file) }() // after finish it is closed
-	for whole := false; !whole; {
+	for {
 		had := p.size
-		_, err := from.Artifact(ctx, id, name, had, p)
-		if err != nil {
+		if _, err := from.Artifact(ctx, id, name, had, p); err != nil {
 			return nil, p.leave(err)
 		}
-		if whole = p.isWhole(); whole {
-			break
+		if p.isWhole() {
+			return r, p.finish()
 		}
 		if had == 0 {
 			return nil, p.leave(&sweep.DamagedError{Artifact: id.String() + "/" + name, Store: "the downloaded file",
@@ -50,7 +49,6 @@ func download(ctx context.Context, from target, id sweep.TrialID,
 			return nil, p.leave(err)
 		}
 	}
-	return r, p.finish()
 }
 
 // partial is the part of an artifact that has come so far.
@@ -136,9 +134,7 @@ func (p *partial) finish() error {
 
 // leave is an error after which the part is kept, if it is of use.
 func (p *partial) leave(err error) error {
-	var lost *sweep.LostError
-	var damaged *sweep.DamagedError
-	if p.size > 0 && !errors.As(err, &lost) && !errors.As(err, &damaged) {
+	if p.size > 0 && !errors.As(err, new(*sweep.LostError)) && !errors.As(err, new(*sweep.DamagedError)) {
 		return fmt.Errorf("%w; %s of %s are in %s: run the same command again to resume",
 			err, sweep.SizeText(p.size), sweep.SizeText(p.record.Size), p.file.Name())
 	}

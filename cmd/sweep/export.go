@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -70,8 +69,7 @@ type trialLine struct {
 
 func exportLines(cmd *cobra.Command, results sweep.Reader, query sweep.TrialQuery, withCurves bool,
 	out io.Writer) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
+	encoder := newEncoder(out)
 	return results.Trials(cmd.Context(), query, func(t *sweep.TrialRecord) error {
 		line := trialLine{TrialRecord: t}
 		if withCurves && t.Result != nil {

@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -203,8 +202,9 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 		list = list[:options.limit]
 	}
 	if options.asJSON {
+		encoder := newEncoder(cmd.OutOrStdout())
 		for _, group := range list {
-			if err := writeLine(cmd, group.object(by, record)); err != nil {
+			if err := encoder.Encode(group.object(by, record)); err != nil {
 				return err
 			}
 		}
@@ -221,7 +221,7 @@ func runGroups(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 
 // writeGroups prints a table of groups.
 func writeGroups(out io.Writer, record *sweep.SweepRecord, by, metrics []string, list []*trialGroup) error {
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	w := newColumns(out)
 	header := append(slices.Clone(by), "trials", "completed", "diverged", "failed")
 	for _, name := range metrics {
 		header = append(header, name, "best", "trial")

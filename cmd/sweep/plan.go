@@ -171,7 +171,6 @@ func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) er
 		stride = count / checkedPoints
 	}
 	var flops float64
-	seen := map[string]bool{}
 	for i := int64(0); i < count; i += stride {
 		point, err := p.grid.At(i)
 		if err != nil {
@@ -190,8 +189,7 @@ func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) er
 		if err != nil {
 			return err
 		}
-		if !seen[key] {
-			seen[key] = true
+		if _, known := p.submission.Datasets[key]; !known {
 			p.submission.Datasets[key] = v.DatasetDigest
 		}
 		flops += v.Flops
@@ -203,7 +201,7 @@ func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) er
 	}
 	for key, size := range p.submission.Bytes {
 		// An estimate, and a larger class of trials: rounded up, so that classes are few.
-		p.submission.Bytes[key] = roundUp(size)
+		p.submission.Bytes[key] = (size + memoryStep - 1) / memoryStep * memoryStep
 	}
 	p.submission.Flops = flops / float64(p.checked) * float64(count)
 	return nil
@@ -211,8 +209,6 @@ func (p *plan) validate(ctx context.Context, t sweep.Trainer, dataDir string) er
 
 // memoryStep is what estimates of memory are rounded up to.
 const memoryStep = 64 << 20
-
-func roundUp(size int64) int64 { return (size + memoryStep - 1) / memoryStep * memoryStep }
 
 // newLauncher knows the built-in trainers, which this very program serves, and
 // the executables in the trainer path.

@@ -1,18 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"sweep/sweep"
 	"sweep/sweep/progress"
@@ -214,7 +211,7 @@ func liveLines(s *progress.Snapshot, width, height int) []string {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 
 	title := fmt.Sprintf("%s  %d/%d trials", progress.FirstLine(s.Name), s.Done, s.Total)
-	if room := min(width-columns(title)-12, 40); room >= 8 {
+	if room := min(width-ansi.StringWidth(title)-12, 40); room >= 8 {
 		title += "  " + bar(s.Share, room)
 	}
 	add("%s %3.0f %%", title, 100*s.Share)
@@ -248,11 +245,9 @@ func liveLines(s *progress.Snapshot, width, height int) []string {
 	}
 
 	causes := func(title string, list []progress.Cause) {
-		for i, c := range list {
+		for _, c := range list {
 			add("  %-9s%d × %s", title, c.Count, c.Reason)
-			if i == 0 {
-				title = ""
-			}
+			title = ""
 		}
 	}
 	causes("failed", s.Failures)
@@ -275,13 +270,10 @@ func liveLines(s *progress.Snapshot, width, height int) []string {
 func runningLines(running []progress.Running, width int) (lines []string) {
 	label := 0
 	for _, r := range running {
-		label = max(label, min(columns(r.Label), width/3))
+		label = max(label, min(ansi.StringWidth(r.Label), width/3))
 	}
-	for i, r := range running {
-		title := ""
-		if i == 0 {
-			title = "running"
-		}
+	title := "running"
+	for _, r := range running {
 		text := fmt.Sprintf("  %-9strial %-6d %s  %6s", title, r.Index, pad(r.Label, label), secondsText(r.Seconds))
 		if share := r.Share(); share > 0 {
 			text += fmt.Sprintf("  %s %d/%d", bar(share, 10), r.Step, r.Steps)
@@ -291,7 +283,7 @@ func runningLines(running []progress.Running, width int) (lines []string) {
 		} else if r.Step > 0 {
 			text += fmt.Sprintf("  step %d", r.Step)
 		}
-		lines = append(lines, text)
+		lines, title = append(lines, text), ""
 	}
 	return lines
 }
@@ -300,15 +292,13 @@ func runningLines(running []progress.Running, width int) (lines []string) {
 func bestLines(s *progress.Snapshot, best []progress.Best, width int) (lines []string) {
 	group := 0
 	for _, b := range best {
-		group = max(group, min(columns(b.Group), width/3))
+		group = max(group, min(ansi.StringWidth(b.Group), width/3))
 	}
-	for i, b := range best {
-		title := ""
-		if i == 0 {
-			title = "best"
-		}
+	title := "best"
+	for _, b := range best {
 		lines = append(lines, fmt.Sprintf("  %-9s%s  %s %s  trial %d",
 			title, pad(b.Group, group), s.BestBy, significant(b.Value), b.Index))
+		title = ""
 	}
 	return lines
 }
@@ -320,51 +310,16 @@ func bar(share float64, width int) string {
 	if rest := eighths % 8; rest > 0 {
 		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
 	}
-	return text + strings.Repeat("░", width-columns(text))
-}
-
-// columns is the number of columns that a text takes in a terminal: East Asian wide
-// characters take two, marks that combine none.
-func columns(text string) int {
-	n := 0
-	for _, r := range text {
-		n += runeColumns(r)
-	}
-	return n
-}
-
-func runeColumns(r rune) int {
-	switch {
-	case r >= 0x300 && r <= 0x36f, r >= 0x200b && r <= 0x200f, r >= 0xfe00 && r <= 0xfe0f:
-		return 0
-	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3, r >= 0xf900 && r <= 0xfaff,
-		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0x1f300 && r <= 0x1faff, r >= 0x20000 &&
-			r <= 0x3fffd:
-		return 2
-	}
-	return 1
+	return text + strings.Repeat("░", width-ansi.StringWidth(text))
 }
 
 // shorten cuts a text to a number of columns.
-func shorten(text string, width int) string {
-	if columns(text) <= width {
-		return text
-	}
-	var short strings.Builder
-	n := 0
-	for _, r := range text {
-		if n += runeColumns(r); n > width-1 {
-			break
-		}
-		short.WriteRune(r)
-	}
-	return short.String() + "…"
-}
+func shorten(text string, width int) string { return ansi.Truncate(text, width, "…") }
 
 // pad makes a text width columns wide.
 func pad(text string, width int) string {
 	text = shorten(text, width)
-	return text + strings.Repeat(" ", max(width-columns(text), 0))
+	return text + strings.Repeat(" ", max(width-ansi.StringWidth(text), 0))
 }
 
 // rateText says how many trials are done in a time.
@@ -408,15 +363,4 @@ func roughly(d time.Duration) string {
 	default:
 		return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
 	}
-}
-
-// terminalSize is the size of a terminal, or what is usual where it has none.
-func terminalSize(w io.Writer) (width, height int) {
-	width, height = 80, 24
-	if f, ok := w.(*os.File); ok {
-		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
-			width, height = cmp.Or(w, width), cmp.Or(h, height)
-		}
-	}
-	return width, height
 }

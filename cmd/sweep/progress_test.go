@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"sweep/coordinator/store"
 	"sweep/sweep"
 	"sweep/sweep/progress"
@@ -54,8 +56,8 @@ func TestLiveLines(t *testing.T) {
 				t.Fatalf("%d lines in a terminal of %d", len(lines), height)
 			}
 			for _, line := range lines {
-				if columns(line) > max(width, 20)-1 {
-					t.Fatalf("a line of %d columns in a terminal of %d: %s", columns(line), width, line)
+				if ansi.StringWidth(line) > max(width, 20)-1 {
+					t.Fatalf("a line of %d columns in a terminal of %d: %s", ansi.StringWidth(line), width, line)
 				}
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,7 +57,7 @@ func rowWriter(cmd *cobra.Command, format string) (write func(columns []string, 
 	header := false
 	switch format {
 	case "text":
-		w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+		w := newColumns(out)
 		return func(columns []string, row []any) error {
 			if !header {
 				header = true
@@ -82,8 +81,7 @@ func rowWriter(cmd *cobra.Command, format string) (write func(columns []string, 
 				return w.Error()
 			}, nil
 	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetEscapeHTML(false)
+		encoder := newEncoder(out)
 		return func(columns []string, row []any) error {
 			return encoder.Encode(orderedRow{columns, row})
 		}, func() error { return nil }, nil

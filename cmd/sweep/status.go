@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -158,7 +157,7 @@ func statusOf(cmd *cobra.Command, results reader, args []string) ([]sweepStatus,
 
 // writeStatus prints the table of sweeps, and below it what is remarkable about each.
 func writeStatus(out io.Writer, list []sweepStatus) error {
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	w := newColumns(out)
 	fmt.Fprintln(w,
 		"SWEEP\tNAME\tSTATE\tTRIALS\tCOMPLETED\tREUSED\tDIVERGED\tFAILED\tCANCELLED\tRUNNING\tPENDING\tCREATED")
 	for _, e := range list {
@@ -179,26 +178,26 @@ func writeStatus(out io.Writer, list []sweepStatus) error {
 
 // writeRemarks prints why a sweep does not advance, and what its trials met.
 func writeRemarks(out io.Writer, e *sweepStatus) {
+	say := func(format string, args ...any) { fmt.Fprintln(out, e.ID+":", fmt.Sprintf(format, args...)) }
 	if e.Reason != "" {
-		fmt.Fprintf(out, "%s: %s\n", e.ID, e.Reason)
+		say("%s", e.Reason)
 	}
 	for i := range e.Losses[:min(len(e.Losses), shownLosses)] {
-		fmt.Fprintf(out, "%s: trial %d is %s\n", e.ID, e.Losses[i].Index, &e.Losses[i])
+		say("trial %d is %s", e.Losses[i].Index, &e.Losses[i])
 	}
 	if more := len(e.Losses) - shownLosses; more > 0 {
-		fmt.Fprintf(out, "%s: workers vanished while running %s more (sweep trials "+
-			"%[1]s --where 'losses>0')\n", e.ID, sweep.CountText(more, "trial"))
+		say("workers vanished while running %s more (sweep trials %s --where 'losses>0')",
+			sweep.CountText(more, "trial"), e.ID)
 	}
-	if e.Progress.Refused > 0 {
-		fmt.Fprintf(out, "%s: %s by workers, which are not failures (sweep trials "+
-			"%[1]s --where 'refusals>0')\n", e.ID, sweep.CountText(e.Progress.Refused, "refusal"))
+	if n := e.Progress.Refused; n > 0 {
+		say("%s by workers, which are not failures (sweep trials %s --where 'refusals>0')",
+			sweep.CountText(n, "refusal"), e.ID)
 	}
-	if e.Progress.Quarantined > 0 {
-		fmt.Fprintf(out, "%s: %s of workers in quarantine, rejected by the database; their "+
-			"trials failed (table quarantine)\n", e.ID, sweep.CountText(e.Progress.Quarantined, "event"))
+	if n := e.Progress.Quarantined; n > 0 {
+		say("%s of workers in quarantine, rejected by the database; their trials failed (table quarantine)",
+			sweep.CountText(n, "event"))
 	}
-	if e.Progress.Faults > 0 {
-		fmt.Fprintf(out, "%s: %s that gave other bits when repeated (table "+
-			"reproducibility_faults)\n", e.ID, sweep.CountText(e.Progress.Faults, "trial"))
+	if n := e.Progress.Faults; n > 0 {
+		say("%s that gave other bits when repeated (table reproducibility_faults)", sweep.CountText(n, "trial"))
 	}
 }

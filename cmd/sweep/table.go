@@ -3,12 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"sweep/sweep"
 	"sweep/sweep/paper"
@@ -99,10 +97,4 @@ func tableNames() (names []string) {
 		names = append(names, kind.Name)
 	}
 	return names
-}
-
-// isTerminal reports whether a stream, of input or output, is a terminal.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,7 +78,7 @@ func newTokenList(s *settings, path *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+			w := newColumns(cmd.OutOrStdout())
 			fmt.Fprintln(w, "NAME\tMAY\tCREATED\tEXPIRES")
 			for _, t := range list {
 				may, expires := "read, act", "never"

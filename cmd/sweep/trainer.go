@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"os"
 	"runtime"
@@ -114,24 +112,4 @@ func (s *settings) describe(ctx context.Context, args []string) (*sweep.Descript
 	}
 	defer func() { _ = process.Close() }() // it has answered
 	return process.Describe(ctx)
-}
-
-// shortJSON prints a value on one line; strings without quotes.
-func shortJSON(value any) string {
-	if text, ok := value.(string); ok {
-		return text
-	}
-	data, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return string(data)
-}
-
-// writeJSON prints value as indented JSON.
-func writeJSON(cmd *cobra.Command, value any) error {
-	encoder := json.NewEncoder(cmd.OutOrStdout())
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }

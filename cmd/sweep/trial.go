@@ -2,13 +2,11 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -196,7 +194,7 @@ func lossLimit(record *sweep.SweepRecord, index int64) (limit int) {
 }
 
 func writeTrial(cmd *cobra.Command, t *shownTrial) error {
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+	w := newColumns(cmd.OutOrStdout())
 	fmt.Fprintf(w, "trial %d of sweep %s (%s)\n", t.Index, t.Sweep, t.SweepName)
 	fmt.Fprintf(w, "%s: %s\n", trialState(t.TrialRecord), t.Reason)
 	section := func(title string) { fmt.Fprintf(w, "\n%s\n", title) }
@@ -316,11 +314,4 @@ func newTrialRetry(s *settings) *cobra.Command {
 			}
 			return n, err
 		})
-}
-
-// writeLine prints a value as one line of JSON.
-func writeLine(cmd *cobra.Command, value any) error {
-	encoder := json.NewEncoder(cmd.OutOrStdout())
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -111,7 +110,7 @@ func runTrials(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	if len(columns) == 0 {
 		columns = differing(record, trials)
 	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+	w := newColumns(cmd.OutOrStdout())
 	fmt.Fprintf(w, "INDEX\tSTATE\t%s\n", strings.ToUpper(strings.Join(columns, "\t")))
 	for _, t := range trials {
 		cells := []string{fmt.Sprint(t.Index), trialState(t)}

@@ -38,12 +38,8 @@ type dashboard struct {
 }
 
 func (d *dashboard) addFlags(f *pflag.FlagSet, address string) {
-	if f.Lookup("ui") != nil {
-		return
-	}
-	text := "address of the dashboard, such as 127.0.0.1:7766; none if empty. Everything needs a token, except " +
-		"reading on this machine's own addresses"
-	f.StringVar(&d.address, "ui", address, text)
+	f.StringVar(&d.address, "ui", address, "address of the dashboard, such as 127.0.0.1:7766; none if empty. "+
+		"Everything needs a token, except reading on this machine's own addresses")
 	f.StringVar(&d.cert, "ui-cert", "", "file with the dashboard's certificate, in PEM; without it the dashboard "+
 		"uses plain HTTP")
 	f.StringVar(&d.key, "ui-key", "", "file with the private key of --ui-cert, in PEM")

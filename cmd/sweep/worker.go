@@ -66,6 +66,7 @@ Exit codes: 0 stopped, 1 error, 2 invalid settings.`,
 			return s.runWorker(cmd, &d, memory, labels)
 		},
 	}
+	d.addFlags(cmd.Flags())
 	d.addWorkerFlags(cmd.Flags())
 	return cmd
 }

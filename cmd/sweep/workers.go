@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,7 +46,7 @@ func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
 		fmt.Fprintln(cmd.OutOrStdout(), `no worker answers: "sweep worker" starts one`)
 		return nil
 	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+	w := newColumns(cmd.OutOrStdout())
 	fmt.Fprintln(w, "WORKER\tPOOL\tSTATE\tSLOTS\tRUNNING\tFOR\tUP\tVERSION")
 	for _, worker := range workers {
 		state := string(worker.State)

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// newColumns aligns the columns of lines whose values tabs separate; Flush prints them.
+func newColumns(out io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(out, 0, 8, 2, ' ', 0) }
+
+// newEncoder prints values as lines of JSON.
+func newEncoder(out io.Writer) *json.Encoder {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return encoder
+}
+
+// writeJSON prints value as indented JSON.
+func writeJSON(cmd *cobra.Command, value any) error {
+	encoder := newEncoder(cmd.OutOrStdout())
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// shortJSON prints a value on one line; strings without quotes.
+func shortJSON(value any) string {
+	if text, ok := value.(string); ok {
+		return text
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(data)
+}
+
+// isTerminal reports whether a stream, of input or output, is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// terminalSize is the size of a terminal, or what is usual where it has none.
+func terminalSize(w io.Writer) (width, height int) {
+	width, height = 80, 24
+	if f, ok := w.(*os.File); ok {
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
+			width, height = cmp.Or(w, width), cmp.Or(h, height)
+		}
+	}
+	return width, height
+}
