@@ -106,7 +106,7 @@ func (o *Options) coordinator(ctx context.Context, w *wire.Wire) (*coordinator.C
 		Store: o.Store, Artifacts: o.Artifacts, Wire: w, Logger: o.Logger, Exclusive: true, Cluster: cluster,
 		Term: o.Term, Adopt: true,
 		// On a user's machine a full disk ends the run with a clear error; the
-		// same command goes on when there is room again.
+		// same command resumes when there is space again.
 		Fatal: IsFull,
 	}), nil
 }

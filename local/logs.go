@@ -70,7 +70,7 @@ func (s *logServer) serve() {
 			return // it is closed
 		}
 		s.serving.Go(func() {
-			defer func() { _ = conn.Close() }() // whoever asked has the answer, or is gone
+			defer func() { _ = conn.Close() }() // the client has the answer, or is gone
 			_ = conn.SetDeadline(time.Now().Add(logTimeout))
 			var request logRequest
 			if json.NewDecoder(conn).Decode(&request) == nil {

@@ -74,8 +74,8 @@ func (s *settings) openArtifacts(w *wire.Wire, log *slog.Logger) (*artifact.Stor
 	return artifact.New(backend, log), nil
 }
 
-// parseBucket reads //BUCKET?size=SIZE: the buckets of the pools, and how many bytes
-// each may have; 0 if nothing is said.
+// parseBucket reads //BUCKET?size=SIZE: the name of the pools' buckets, and the maximum size of each in
+// bytes; 0 if the text has none.
 func parseBucket(text string) (bucket string, size int64, err error) {
 	bucket, options, _ := strings.Cut(strings.TrimPrefix(text, "//"), "?")
 	bucket = cmp.Or(bucket, wire.DefaultBucket)

@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// console is standard error with a few live lines at its end: what is written
-// meanwhile appears above them.
+// console is standard error with a few live lines at its end; other output appears above them.
 type console struct {
 	out io.Writer
 	// terminal says that out is one.
@@ -18,9 +17,9 @@ type console struct {
 	asJSON bool
 
 	mu sync.Mutex
-	// lines are what is drawn now.
+	// lines are the live lines.
 	lines []string
-	// broken says that what was written last did not end its line.
+	// broken says that the last output did not end its line.
 	broken bool
 }
 

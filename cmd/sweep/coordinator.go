@@ -61,7 +61,7 @@ Exit codes: 0 stopped, 1 error, 2 invalid settings.`,
 	return cmd
 }
 
-// daemonLogger logs what happens, unless a level was asked for.
+// daemonLogger logs at level info, unless the user sets another level.
 func (s *settings) daemonLogger(cmd *cobra.Command) *slog.Logger {
 	if s.origins["log-level"] == fromDefault {
 		s.logLevel = logLevel(slog.LevelInfo)

@@ -108,8 +108,7 @@ func runCurves(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepReco
 	return plotCurves(cmd, curves)
 }
 
-// missingCurve is an error if a trial has curves, but not of all the metrics that were
-// asked for.
+// missingCurve is an error if a trial has curves, but not of all the requested metrics.
 func missingCurve(ctx context.Context, results sweep.Reader, id sweep.TrialID, metrics []string,
 	found []sweep.Curve) error {
 	for _, name := range metrics {

@@ -212,8 +212,8 @@ func (l *layout) doc(doc string) {
 	}
 }
 
-// wrap writes text behind what stands before, broken between words where lines would
-// be too long; further lines are indented.
+// wrap writes text after the words before it, and breaks long lines between words; further lines are
+// indented.
 func (l *layout) wrap(before string, indent int, text string) {
 	line, empty := before, true
 	for _, word := range breakable(text) {

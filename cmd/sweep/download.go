@@ -45,7 +45,7 @@ func download(ctx context.Context, from target, id sweep.TrialID,
 			return nil, p.leave(&sweep.DamagedError{Artifact: id.String() + "/" + name, Store: "the downloaded file",
 				Problem: "its digest does not match"})
 		}
-		if err := p.empty(); err != nil { // what was there before was of something else
+		if err := p.empty(); err != nil { // the part belonged to other contents
 			return nil, p.leave(err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"sweep/sweep"
 )
 
-// everything stands for all parameters in which trials differ but the seed.
+// everything names all parameters in which trials differ but the seed.
 const everything = "*"
 
 // statistics gathers values one by one, by Welford's method.
@@ -66,7 +66,7 @@ func (s *statistics) text() string {
 	return fmt.Sprintf("%.4g ± %.2g", s.mean, s.deviation())
 }
 
-// trialGroup is what trials that agree in some parameters come to.
+// trialGroup aggregates trials that agree in some parameters.
 type trialGroup struct {
 	values                              []string
 	trials, completed, diverged, failed int64

@@ -47,7 +47,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// terminalSize is the size of a terminal, or what is usual where it has none.
+// terminalSize is the size of a terminal, or 80 columns by 24 lines if w is none.
 func terminalSize(w io.Writer) (width, height int) {
 	width, height = 80, 24
 	if f, ok := w.(*os.File); ok {

@@ -45,8 +45,8 @@ type localStore struct {
 	wire.Controller
 }
 
-// server returns the NATS servers of the cluster that commands speak to, "" if
-// it is the local database: a --store on the command line is what is meant.
+// server returns the NATS servers of the cluster that commands use, "" if they use the local database.
+// A --store on the command line overrides a cluster from the environment or the settings file.
 func (s *settings) server() string {
 	if s.origins["store"] == fromFlag && s.origins["nats"] != fromFlag {
 		return ""

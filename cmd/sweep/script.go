@@ -47,8 +47,8 @@ func placeScript(s *sweep.Script, path, directory string) (note string, err erro
 	return fmt.Sprintf("%s runs in %s", what, directory), nil
 }
 
-// asFromShell gives the trainers of a launcher what a program has that its user
-// starts by hand: environment, home and files.
+// asFromShell gives the trainers of a launcher the environment, home directory and files that a program
+// has in the user's shell.
 func asFromShell(l *trainer.Launcher) {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")

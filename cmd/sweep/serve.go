@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// serve serves what a daemon shows of itself, each where it was asked for: health
-// and metrics, and profiles, until the returned function is called, which waits.
+// serve serves a daemon's health and metrics on --listen and its profiles on --pprof, until the returned
+// function is called, which waits.
 func (d *daemon) serve(handler http.Handler, log *slog.Logger) (stop func(), err error) {
 	stopHealth, err := serveHTTP("--listen", d.listen, "health and metrics", handler, log)
 	if err != nil {

@@ -26,7 +26,7 @@ type sweepStatus struct {
 	Progress  sweep.Progress   `json:"progress"`
 	CreatedAt time.Time        `json:"created_at"`
 	UpdatedAt time.Time        `json:"updated_at"`
-	// Losses are the trials that go on though workers vanished while they ran them.
+	// Losses are the unfinished trials whose workers vanished while they ran them.
 	Losses []trialLosses `json:"losses,omitempty"`
 }
 
@@ -42,13 +42,12 @@ func (l *trialLosses) String() string {
 	return fmt.Sprintf("%s, %s", l.State, lossText(l.Workers, l.Limit))
 }
 
-// lossText says what a trial's lost executions come to.
+// lossText counts a trial's lost executions and names their workers.
 func lossText(workers []string, limit int) string {
 	return fmt.Sprintf("%d of %d losses: %s", len(workers), limit, strings.Join(workers, ", "))
 }
 
-// lossesOf returns the trials that go on though workers vanished while they ran them, by
-// sweep.
+// lossesOf returns the unfinished trials whose workers vanished while they ran them, by sweep.
 func lossesOf(ctx context.Context, results sweep.Reader) (map[string][]trialLosses, error) {
 	all := map[string][]trialLosses{}
 	err := results.Query(ctx, `SELECT sweep_id, trial_index, state, limit_losses, worker FROM losses
@@ -71,8 +70,7 @@ func lossesOf(ctx context.Context, results sweep.Reader) (map[string][]trialLoss
 // shownLosses is of how many trials of a sweep the lost executions are shown.
 const shownLosses = 5
 
-// atRest says why nothing goes on if no process runs the sweeps of a database; "" if one
-// does, or nobody can tell.
+// atRest says that no process runs the sweeps of a database; "" if one does, or that is unknown.
 func atRest(ctx context.Context, results sweep.Reader) string {
 	asked, ok := results.(*store.Store)
 	if !ok {
@@ -120,7 +118,7 @@ Exit codes: 0 done, 4 no such sweep.`,
 	return cmd
 }
 
-// statusOf gathers what is shown of the sweep that is named, or of all.
+// statusOf is the status of the sweep that args name, or of all.
 func statusOf(cmd *cobra.Command, results reader, args []string) ([]sweepStatus, error) {
 	var records []sweep.SweepRecord
 	if len(args) > 0 {
@@ -155,7 +153,7 @@ func statusOf(cmd *cobra.Command, results reader, args []string) ([]sweepStatus,
 	return list, nil
 }
 
-// writeStatus prints the table of sweeps, and below it what is remarkable about each.
+// writeStatus prints the table of sweeps, and below it remarks about each.
 func writeStatus(out io.Writer, list []sweepStatus) error {
 	w := newColumns(out)
 	fmt.Fprintln(w,

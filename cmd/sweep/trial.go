@@ -247,7 +247,7 @@ func executionOutcome(e sweep.Execution) string {
 	return text
 }
 
-// executionWhy says why an execution ended and what was remarkable about it.
+// executionWhy is the reason why an execution ended, with its notes.
 func executionWhy(e sweep.Execution) string {
 	var words []string
 	for _, text := range []string{e.Reason, e.Note} {

@@ -86,8 +86,7 @@ func writeWorkers(cmd *cobra.Command, workers []wire.WorkerStatus) error {
 // namedWorkers is how many workers of equal offers are named.
 const namedWorkers = 3
 
-// offerLines says what workers offer, in one line for all that offer the same, in the
-// order of the first of each.
+// offerLines has a line for each offer, with the workers that make it, in the order of their first.
 func offerLines(workers []wire.WorkerStatus) (lines []string) {
 	names, order := map[string][]string{}, []string{}
 	for i := range workers {
