@@ -27,13 +27,12 @@ func (s *settings) addCompletion(cmd *cobra.Command) {
 		}
 		cmd.ValidArgs = nil // both together cobra refuses
 	}
+	parameters := func(n *names) []string { return n.parameters }
 	for name, complete := range map[string]func(n *names) []string{
-		"metric": func(n *names) []string { return n.metrics }, "columns": func(n *names) []string {
-			return append(n.metrics, n.parameters...)
-		},
-		"sort": func(n *names) []string { return append(append(n.metrics, n.parameters...), "index", "seconds") },
-		"x":    func(n *names) []string { return n.parameters }, "y": func(n *names) []string { return n.parameters },
-		"group-by": func(n *names) []string { return n.parameters }, "where": nil,
+		"metric":  func(n *names) []string { return n.metrics },
+		"columns": func(n *names) []string { return append(n.metrics, n.parameters...) },
+		"sort":    func(n *names) []string { return append(append(n.metrics, n.parameters...), "index", "seconds") },
+		"x":       parameters, "y": parameters, "group-by": parameters, "where": nil,
 	} {
 		if cmd.Flags().Lookup(name) == nil {
 			continue
@@ -53,16 +52,12 @@ func (s *settings) addCompletion(cmd *cobra.Command) {
 	}
 }
 
-// place is what stands at a position of a command line by the Use line.
+// place is the argument that the Use line has at a position.
 func place(places []string, i int) string {
-	last := len(places) - 1
-	switch {
-	case i <= last && !strings.HasPrefix(places[i], "-"):
+	if i < len(places) && !strings.HasPrefix(places[i], "-") {
 		return strings.Trim(places[i], "[]")
-	case strings.HasSuffix(strings.Trim(places[last], "[]"), "..."):
-		return strings.Trim(places[last], "[]")
 	}
-	for _, p := range places { // flags may stand behind it
+	for _, p := range places { // an argument that repeats; flags may follow it
 		if p = strings.Trim(p, "[]"); strings.HasSuffix(p, "...") {
 			return p
 		}

@@ -90,7 +90,7 @@ type fileLine struct {
 	value, place string
 }
 
-// settingsFile is the settings file that was asked for, "" if none was.
+// settingsFile is the settings file that --config or SWEEP_CONFIG names; "" if neither does.
 func (s *settings) settingsFile() string {
 	if s.configFile != "" {
 		return s.configFile
@@ -98,7 +98,7 @@ func (s *settings) settingsFile() string {
 	return os.Getenv("SWEEP_CONFIG")
 }
 
-// readFile reads the settings file. Only one that was asked for must be there.
+// readFile reads the settings file. It is an error if one that the user names does not exist.
 func (s *settings) readFile() (map[string]fileLine, error) {
 	path, asked := s.settingsFile(), true
 	if path == "" {

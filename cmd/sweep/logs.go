@@ -92,7 +92,7 @@ func (s *settings) logsOf(results reader, id sweep.TrialID, out, notes io.Writer
 	return l, err
 }
 
-// print prints what of a log is not printed yet.
+// print prints the part of a log that is not printed yet.
 func (l *logs) print(log sweep.Log) {
 	end := log.Start + int64(len(log.Text))
 	if log.Start > l.seen && log.Text != "" {
@@ -105,7 +105,7 @@ func (l *logs) print(log sweep.Log) {
 	l.seen = max(l.seen, end)
 }
 
-// stored prints the rest of what is stored of an execution.
+// stored prints the rest of the stored log of an execution.
 func (l *logs) stored(ctx context.Context, execution string) error {
 	log, err := l.results.ExecutionLog(ctx, l.id, execution)
 	if err != nil {
@@ -115,8 +115,7 @@ func (l *logs) stored(ctx context.Context, execution string) error {
 	return nil
 }
 
-// running prints what a worker has of the execution that runs; false if none says
-// that it runs that one.
+// running asks a worker for the log of the running execution; nil if no worker runs it.
 func (l *logs) running(ctx context.Context, worker, execution string) (*wire.RunningLog, error) {
 	log, err := l.workers.RunningLog(ctx, worker, l.id, l.seen)
 	if err != nil || log == nil || execution != "" && log.Execution != execution {
@@ -170,9 +169,9 @@ func (l *logs) none(ctx context.Context) error {
 	}
 	if trial.ReusedFrom != nil {
 		fmt.Fprintf(l.notes, "the result was reused from trial %s, which has the log\n", *trial.ReusedFrom)
-		return nil
+	} else {
+		fmt.Fprintf(l.notes, "the trial has not run: it is %s\n", trial.State)
 	}
-	fmt.Fprintf(l.notes, "the trial has not run: it is %s\n", trial.State)
 	return nil
 }
 
@@ -199,8 +198,8 @@ func (l *logs) title(execution, worker string) {
 	fmt.Fprintf(l.notes, "== execution %s on %s ==\n", execution, worker)
 }
 
-// lastWords is how long a trial that was cancelled is waited for.
-const lastWords = 10 * time.Second
+// endOfLog is how long the rest of a cancelled trial's log is waited for.
+const endOfLog = 10 * time.Second
 
 // follow prints the log as it grows until the trial has ended, from the last
 // execution on.
@@ -258,7 +257,7 @@ func (l *logs) follow(ctx context.Context) error {
 				ended = time.Now()
 			}
 			switch {
-			case ended.IsZero(), runs && time.Since(ended) < lastWords: // its worker is about to say the rest
+			case ended.IsZero(), runs && time.Since(ended) < endOfLog: // its worker is about to send the rest
 			case len(executions) == 0:
 				return l.none(ctx)
 			default:

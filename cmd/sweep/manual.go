@@ -109,23 +109,18 @@ func manPage(cmd *cobra.Command) string {
 	options("OPTIONS", cmd.NonInheritedFlags())
 	options("OPTIONS OF ALL COMMANDS", cmd.InheritedFlags())
 	var also []string
+	refer := func(to *cobra.Command) { also = append(also, ".BR "+roffWord(pageName(to))+" (1)") }
 	if cmd.HasParent() {
-		also = append(also, pageName(cmd.Parent()))
+		refer(cmd.Parent())
 	}
 	for _, sub := range cmd.Commands() {
 		if !sub.Hidden && sub.Name() != "help" {
-			also = append(also, pageName(sub))
+			refer(sub)
 		}
 	}
 	if len(also) > 0 {
 		section("SEE ALSO")
-		for i, name := range also {
-			end := ","
-			if i == len(also)-1 {
-				end = ""
-			}
-			fmt.Fprintf(&page, ".BR %s (1)%s\n", roffWord(name), end)
-		}
+		page.WriteString(strings.Join(also, ",\n") + "\n")
 	}
 	return page.String()
 }

@@ -41,7 +41,7 @@ type planOptions struct {
 	// limits the trials, 0 does not.
 	directory string
 	count     int64
-	// method is taken in the place of the file's.
+	// method overrides the file's.
 	method string
 	// own says that the trials run here, for the person who asks: their program is
 	// started as from a shell.

@@ -33,8 +33,14 @@ every 30 seconds (with json, notes are objects with a message); quiet shows noth
 auto means tty in a terminal and plain elsewhere. The remaining time is estimated from
 the trainer's costs, if it estimates any, and the speed so far.`
 
-// addProgressFlag adds the flag of a command that shows how a sweep advances.
+// addProgressFlag adds the flag of a command that shows how a sweep advances, and checks its value.
 func addProgressFlag(cmd *cobra.Command, mode *string) {
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if !slices.Contains(progressModes, *mode) {
+			return usageError("--progress %s: expected one of %s", *mode, strings.Join(progressModes, ", "))
+		}
+		return nil
+	}
 	cmd.Flags().StringVar(mode, "progress", progressAuto,
 		"how to show progress: "+strings.Join(progressModes, ", "))
 	// the flag is there
@@ -49,14 +55,6 @@ type progressView struct {
 	observer *progress.Observer
 	// last is the snapshot that was last printed as a line.
 	last *progress.Snapshot
-}
-
-// checkProgress refuses a way to show progress that there is none of.
-func checkProgress(mode string) error {
-	if !slices.Contains(progressModes, mode) {
-		return usageError("--progress %s: expected one of %s", mode, strings.Join(progressModes, ", "))
-	}
-	return nil
 }
 
 // newProgressView shows a sweep on out, whose record has its submissions.
@@ -179,7 +177,7 @@ func plainLine(s *progress.Snapshot) string {
 		fmt.Fprintf(&line, " · %s left", secondsText(s.Left))
 	}
 	for _, r := range s.Running {
-		// Few long trials: how far they are tells more than how many are done.
+		// With few long trials, their steps say more than the number of finished trials.
 		if r.Seconds >= 10 && r.Steps > 0 && len(s.Running) <= 4 {
 			fmt.Fprintf(&line, " · trial %d at %d/%d", r.Index, r.Step, r.Steps)
 		}

@@ -86,9 +86,6 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	if options.slots < 1 {
 		return usageError("--slots %d: expected at least 1", options.slots)
 	}
-	if err := checkProgress(options.progress); err != nil {
-		return err
-	}
 	if options.quiet {
 		if cmd.Flags().Changed("progress") {
 			return usageError("--quiet and --progress %s exclude each other", options.progress)
@@ -97,7 +94,7 @@ func runSweep(cmd *cobra.Command, s *settings, options runOptions, path string) 
 	}
 	console := newConsole(cmd.ErrOrStderr())
 	console.asJSON = options.progress == progressJSON
-	cmd.SetErr(console) // what is written while the sweep is shown stands above it
+	cmd.SetErr(console) // other output appears above the progress
 	log := s.logger(cmd)
 	home, err := s.homeDir()
 	if err != nil {
@@ -170,7 +167,7 @@ type localRun struct {
 	problem atomic.Pointer[error]
 }
 
-// begun serves the dashboard, if it was asked for and is not served yet.
+// begun serves the dashboard, if --ui is set and it is not served yet.
 func (l *localRun) begun(c *coordinator.Coordinator, record *sweep.SweepRecord) error {
 	l.active.Store(c)
 	if l.dashboard.address == "" || l.stopDashboard != nil {
@@ -212,8 +209,8 @@ func (l *localRun) disks() []string {
 	return list
 }
 
-// full says of a full disk what is to be done, and keeps what was seen of it first for
-// whoever looks; other errors stay as they are.
+// full adds to the error of a full disk what to do, and keeps the first such error for the dashboard;
+// other errors stay as they are.
 func (l *localRun) full(err error) error {
 	if !local.IsFull(err) {
 		return err
@@ -227,8 +224,8 @@ func (l *localRun) full(err error) error {
 	return err
 }
 
-// outlast runs a sweep. While its dashboard is open a full disk does not end the run:
-// whoever looks is told, and the run goes on when there is room.
+// outlast runs a sweep. While its dashboard is open a full disk does not end the run: the dashboard
+// shows the problem, and the run resumes when there is space.
 func (l *localRun) outlast(ctx context.Context, submission *sweep.Submission, fresh bool) (*sweep.SweepRecord, error) {
 	for {
 		record, err := local.Run(ctx, l.options, submission, fresh)

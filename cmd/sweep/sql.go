@@ -130,10 +130,8 @@ func plainValue(v any) any {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil
 		}
-		return v
-	default:
-		return v
 	}
+	return v
 }
 
 func cells(row []any) []string {

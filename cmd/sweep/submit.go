@@ -42,9 +42,6 @@ Exit codes: 0 done, 1 no coordinator answers, or no worker can run it and
 				return usageError("submit needs a cluster: set its NATS servers with --nats, SWEEP_NATS or the "+
 					"settings file; to train on this machine, use \"sweep run %s\"", args[0])
 			}
-			if err := checkProgress(mode); err != nil {
-				return err
-			}
 			if cmd.Flags().Changed("progress") && !watch {
 				return usageError("--progress %s requires --watch", mode)
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,8 +24,13 @@ not stored. Changes apply at once.`,
 	return cmd
 }
 
+// openTokens opens the dashboard's tokens, which are in the state directory if path is empty.
 func (s *settings) openTokens(path string) (*web.Tokens, error) {
-	path, err := s.tokensFile(path)
+	if path == "" {
+		home, err := s.homeDir()
+		return web.OpenTokens(filepath.Join(home, "tokens.json")), err
+	}
+	path, err := filepath.Abs(path)
 	return web.OpenTokens(path), err
 }
 

@@ -27,7 +27,7 @@ func newTrainer(s *settings) *cobra.Command {
 		newTrainerDescribe(s), newTrainerStep(), newTrainerServe())
 }
 
-// refusing stands for a trainer that cannot be made: whoever starts it is told why.
+// refusing is served if a trainer cannot be made: it answers with the reason.
 type refusing struct {
 	sweep.Trainer
 	err error

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -149,8 +150,8 @@ func tiesOf(ctx context.Context, results sweep.Reader, id string) map[int64]int6
 	return ties
 }
 
-// trialNote says why a trial failed, what is noted of a result, or why workers refused one that has no
-// result yet; "" for any other.
+// trialNote says why a trial failed, why workers refused it if it has not ended, or what its result
+// notes; "" if there is nothing to say.
 func trialNote(t *sweep.TrialRecord) string {
 	switch {
 	case t.State == sweep.Failed && t.Result != nil:
@@ -213,22 +214,17 @@ func checkNames(ctx context.Context, results sweep.Reader, record *sweep.SweepRe
 			strings.Join(variedParameters(record, false), ", "),
 			strings.Join(mainMetrics(ctx, results, record), ", "), record.Trainer)
 	}
+	var problems []error
 	if query.OrderBy != "" {
-		if err := check("sort", query.OrderBy); err != nil {
-			return err
-		}
+		problems = append(problems, check("sort", query.OrderBy))
 	}
 	for _, condition := range query.Where {
-		if err := check("where", condition.Name); err != nil {
-			return err
-		}
+		problems = append(problems, check("where", condition.Name))
 	}
 	for _, name := range shown {
-		if err := check("columns", name); err != nil {
-			return err
-		}
+		problems = append(problems, check("columns", name))
 	}
-	return nil
+	return cmp.Or(problems...)
 }
 
 // goalOf returns the goal of a metric: the sweep's own if its trials compete by it,

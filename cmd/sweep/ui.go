@@ -113,8 +113,7 @@ func (s *settings) serveUI(d *dashboard, options web.Options,
 	if (d.cert == "") != (d.key == "") {
 		return "", nil, usageError("--ui-cert and --ui-key must be set together")
 	}
-	path, err := s.tokensFile(d.tokens)
-	if err != nil {
+	if options.Tokens, err = s.openTokens(d.tokens); err != nil {
 		return "", nil, err
 	}
 	url, err := s.storeURL()
@@ -129,7 +128,7 @@ func (s *settings) serveUI(d *dashboard, options web.Options,
 	if err != nil {
 		return "", nil, fmt.Errorf("--ui: %w", err)
 	}
-	options.Tokens, options.Logger = web.OpenTokens(path), log
+	options.Logger = log
 	options.Postgres = strings.HasPrefix(url, "postgres")
 	options.Closed = !web.IsLoopback(listener.Addr().String())
 	scheme := "http"
@@ -151,7 +150,7 @@ func (s *settings) serveUI(d *dashboard, options web.Options,
 	address = scheme + "://" + listener.Addr().String() + "/"
 	log.Info("dashboard", "address", address)
 	return address, func() {
-		_ = server.Close() // whoever listens for changes is cut off
+		_ = server.Close() // it ends the streams of changes
 		wait()
 		if err := served.Close(); err != nil {
 			log.Debug("dashboard: its columns", "error", err)
@@ -159,16 +158,7 @@ func (s *settings) serveUI(d *dashboard, options web.Options,
 	}, nil
 }
 
-// tokensFile is where the dashboard's tokens are.
-func (s *settings) tokensFile(path string) (string, error) {
-	if path != "" {
-		return filepath.Abs(path)
-	}
-	home, err := s.homeDir()
-	return filepath.Join(home, "tokens.json"), err
-}
-
-// shownWorkers turns what workers say of themselves into what the dashboard shows.
+// shownWorkers converts the status of workers for the dashboard.
 func shownWorkers(list []wire.WorkerStatus) []web.Worker {
 	workers := []web.Worker{}
 	for i := range list {
@@ -302,7 +292,7 @@ func (l *clusterUI) run(ctx context.Context, d *dashboard) error {
 		stop, err := l.serve(serving, d)
 		if err != nil {
 			uiErr = err
-			cancel(err) // a dashboard that was asked for is to be there
+			cancel(err) // without its dashboard the coordinator does not run
 			return
 		}
 		<-serving.Done()

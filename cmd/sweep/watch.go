@@ -36,9 +36,6 @@ Exit codes: 0 all trials completed, 1 error, 3 some trials failed,
 		Example: "  sweep watch\n  sweep watch ucr --progress tty",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkProgress(mode); err != nil {
-				return err
-			}
 			return withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) error {
 				if mode == progressAuto && isTerminal(cmd.OutOrStdout()) && isTerminal(cmd.InOrStdin()) {
 					return watchScreen(cmd, s, results, record.ID)
@@ -88,8 +85,7 @@ func screenWorkers(ctx context.Context, r *remote) ([]screen.Worker, error) {
 	return list, nil
 }
 
-// watchSweep shows a sweep until it is over. A coordinator that is away for a
-// while is waited for.
+// watchSweep shows a sweep until it ends. It waits for a coordinator that does not answer.
 func watchSweep(cmd *cobra.Command, results sweep.Reader, id, mode string) error {
 	record, err := results.Sweep(cmd.Context(), id)
 	if err != nil {
@@ -97,7 +93,7 @@ func watchSweep(cmd *cobra.Command, results sweep.Reader, id, mode string) error
 	}
 	console := newConsole(cmd.ErrOrStderr())
 	console.asJSON = mode == progressJSON
-	cmd.SetErr(console) // what is written while the sweep is shown stands above it
+	cmd.SetErr(console) // other output appears above the progress
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	var shown sync.WaitGroup
