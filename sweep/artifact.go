@@ -9,8 +9,7 @@ import (
 	"strconv"
 )
 
-// Artifact is named bytes that an execution leaves besides its result, in the
-// artifact store.
+// Artifact is a file that an execution leaves besides its result, in the artifact store.
 type Artifact struct {
 	Name      string `json:"name"`
 	MediaType string `json:"media_type,omitempty"`
@@ -18,21 +17,20 @@ type Artifact struct {
 	Size int64 `json:"size"`
 	// Digest is the hexadecimal SHA-256 of the bytes.
 	Digest string `json:"digest,omitempty"`
-	// Store says where the worker put it.
+	// Store is where the worker put it.
 	Store string `json:"store,omitempty"`
-	// Problem says why there is none of an artifact that the sweep asked for; it
-	// has no digest then.
+	// Problem says why an artifact that the sweep asked for is missing; it has no digest then.
 	Problem string `json:"problem,omitempty"`
-	// Full says that the problem is an artifact store without room.
+	// Full says that the artifact store has no room for it.
 	Full bool `json:"full,omitempty"`
 }
 
-// ArtifactRecord is an artifact as a store holds it. Of a trial that took a
-// result over they are its source's.
+// ArtifactRecord is an artifact as a store has it. Of a trial that reuses a result they are its
+// source's.
 type ArtifactRecord struct {
 	TrialID
 	Artifact
-	// Location is where in the artifact store the bytes are; see ArtifactLocation.
+	// Location is its place in the artifact store; see ArtifactLocation.
 	Location string `json:"location,omitempty"`
 }
 
@@ -41,14 +39,14 @@ type ArtifactQuery struct {
 	Sweep string `json:"sweep"`
 	// Indices are the trials; empty means all.
 	Indices []int64 `json:"indices,omitempty"`
-	// From and Until bound them: those from From on, before Until unless it is 0.
+	// From and Until bound the trials: from From on and, unless it is 0, before Until.
 	From  int64 `json:"from,omitempty"`
 	Until int64 `json:"until,omitempty"`
 	// Name is the artifacts'; empty means all.
 	Name string `json:"name,omitempty"`
 }
 
-// ArtifactCheck says how closely the bytes of artifacts are looked at.
+// ArtifactCheck says how closely artifacts are checked.
 type ArtifactCheck string
 
 // The checks of artifacts: none, whether there are as many bytes as there should
@@ -59,7 +57,7 @@ const (
 	CheckDigest  ArtifactCheck = "digest"
 )
 
-// ArtifactState is how an artifact was found.
+// ArtifactState is what a check of an artifact found.
 type ArtifactState string
 
 // The states of artifacts. A missing one was never stored; of an unknown one it is
@@ -72,8 +70,7 @@ const (
 	ArtifactUnknown ArtifactState = "unknown"
 )
 
-// CheckedArtifact is an artifact and how it was found; Problem of its record says
-// more.
+// CheckedArtifact is an artifact and what a check found; the Problem of its record says more.
 type CheckedArtifact struct {
 	ArtifactRecord
 	State ArtifactState `json:"state"`
@@ -84,17 +81,15 @@ const (
 	LongestArtifactName = 100
 	// MostArtifacts is how many a sweep can ask for.
 	MostArtifacts = 100
-	// DefaultArtifactSize is what an artifact may have at most if the sweep does not
-	// say so, in bytes.
+	// DefaultArtifactSize is the limit of one artifact, in bytes, if the sweep sets none.
 	DefaultArtifactSize = 1 << 30
-	// DefaultArtifactsSize is what all of a trial may have.
+	// DefaultArtifactsSize is that of all artifacts of a trial.
 	DefaultArtifactsSize = 4 << 30
 )
 
 var artifactName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// CheckArtifactName reports what is wrong with an artifact's name: it is a file's
-// name, too.
+// CheckArtifactName returns an error unless the name is good, also as a file's.
 func CheckArtifactName(name string) error {
 	if len(name) > LongestArtifactName || !artifactName.MatchString(name) {
 		return fmt.Errorf("artifact %.40q: a name has letters, digits and . _ - behind a letter or digit, %d at most",
@@ -108,9 +103,8 @@ var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // IsDigest reports whether a text is a hexadecimal SHA-256.
 func IsDigest(text string) bool { return digestForm.MatchString(text) }
 
-// ArtifactLocation is where in the artifact store the bytes of a trial's artifact
-// are: two executions that leave the same have one place, and two that do not
-// have two.
+// ArtifactLocation is the place of an artifact in the artifact store: executions that leave the
+// same bytes share one, others do not.
 func ArtifactLocation(pool string, id TrialID, digest string) string {
 	return path.Join(pool, id.Sweep, strconv.FormatInt(id.Index, 10), digest)
 }
@@ -118,17 +112,17 @@ func ArtifactLocation(pool string, id TrialID, digest string) string {
 // ArtifactPrefix begins the locations of a sweep's artifacts.
 func ArtifactPrefix(pool, id string) string { return path.Join(pool, id) + "/" }
 
-// ArtifactSizes returns what one artifact, and all of a trial, may have at most.
+// ArtifactSizes returns the largest size of one artifact, and of all of a trial.
 func (l *Limits) ArtifactSizes() (one, all int64) {
 	one = cmp.Or(l.Artifact, DefaultArtifactSize)
 	return one, cmp.Or(l.Artifacts, max(DefaultArtifactsSize, one))
 }
 
-// ErrStoreFull says that an artifact store has no room for an artifact. Trying again
-// does not help before somebody makes room.
+// ErrStoreFull says that an artifact store is full. Retrying does not help until somebody makes
+// room.
 var ErrStoreFull = errors.New("the artifact store is full")
 
-// DamagedError says that the bytes of an artifact are not those that were stored.
+// DamagedError says that an artifact no longer has the bytes that were stored.
 type DamagedError struct {
 	// Artifact names it: its trial and name.
 	Artifact string
@@ -144,8 +138,7 @@ func (e *DamagedError) Error() string {
 		e.Artifact, e.Store, e.Problem)
 }
 
-// LostError says that the bytes of a recorded artifact are not in the artifact
-// store, or that there never were any.
+// LostError says that a recorded artifact is not in the artifact store, or never was.
 type LostError struct {
 	Artifact, Problem string
 }

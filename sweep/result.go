@@ -17,7 +17,7 @@ type Result struct {
 	Diverged bool  `json:"diverged,omitempty"`
 	// Summary holds the summary metrics; a metric that is not finite is absent.
 	Summary map[string]float64 `json:"summary,omitempty"`
-	// BestEpoch is the epoch whose snapshot was kept, counted from 1; 0 if none was.
+	// BestEpoch is the epoch of the snapshot that was kept, from 1 on; 0 if there is none.
 	BestEpoch      int64 `json:"best_epoch,omitempty"`
 	ParameterCount int64 `json:"parameter_count,omitempty"`
 	// WeightsDigest is the hexadecimal SHA-256 of the final weights.
@@ -27,22 +27,21 @@ type Result struct {
 	// Seconds is the trainer's own time, Flops its estimate of the work.
 	Seconds float64 `json:"seconds,omitempty"`
 	Flops   float64 `json:"flops,omitempty"`
-	// Error says why a trial failed, or what is remarkable about one that completed;
-	// Stderr is the end of what its trainer wrote.
+	// Error says why a trial failed, or what is unusual about a completed one; Stderr is the end
+	// of what its trainer wrote to standard error.
 	Error  string `json:"error,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
 	// Digest covers everything above that must repeat, and the curves; see ComputeDigest.
 	Digest string `json:"digest,omitempty"`
 	// Curves are thinned to the sweep's limit.
 	Curves []Curve `json:"curves,omitempty"`
-	// Artifacts are those that the sweep asked for, those that are missing too.
+	// Artifacts are those that the sweep asked for, missing ones included.
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 }
 
-// ComputeDigest returns the hexadecimal SHA-256 of what two executions of one
-// fingerprint at one kernel level must share bit for bit: state, summary, best
-// epoch, parameter count, weights and curves, without the metrics in volatile
-// (times), errors and costs.
+// ComputeDigest returns the hexadecimal SHA-256 of what two executions of one fingerprint at one
+// kernel level must share bit for bit: state, summary, best epoch, parameter count, weights and
+// curves, without the volatile metrics (times), errors and costs.
 func (r *Result) ComputeDigest(volatile map[string]bool) string {
 	h := sha256.New()
 	text := func(s string) {

@@ -7,40 +7,38 @@ import (
 	"time"
 )
 
-// Spec is what a sweep file says, with its own defaults filled in and without
-// the trainer's: package file decodes it, NewGrid expands it. Its JSON form is
-// what a store keeps and what a submission carries.
+// Spec is a decoded sweep file: its own defaults are filled in, the trainer's are not. Package
+// file decodes it, NewGrid expands it. Stores and submissions have it as JSON.
 type Spec struct {
 	// Name is shown in tables and lists; it need not be unique.
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Trainer names the program that trains; DefaultTrainer if the file is silent.
+	// Trainer is the program that trains; DefaultTrainer if the file names none.
 	Trainer string `json:"trainer"`
-	// Pool is the kind of worker that the trials need; DefaultPool if the file is silent.
+	// Pool is the kind of worker that the trials need; DefaultPool if the file names none.
 	Pool string `json:"pool"`
 	// Requires are the labels that a worker must have, by name.
 	Requires map[string]string `json:"requires,omitempty"`
-	// Memory is what a trial needs, in bytes, whatever its trainer estimates; 0
-	// leaves it to the trainer.
+	// Memory is what a trial needs, in bytes; 0 takes the estimate of the trainer.
 	Memory int64 `json:"memory,omitempty"`
 	// Priority orders active sweeps, larger first.
 	Priority int `json:"priority,omitempty"`
-	// Axes span the grid in file order, the first varying slowest. Replicates
-	// are the last axis, a parameter "seed" with the values 1..k.
+	// Axes span the grid in file order, the first varying slowest. Replicates are the last axis,
+	// a parameter "seed" with the values 1..k.
 	Axes []Axis `json:"axes"`
-	// Conditions say under which values of other parameters a parameter exists.
+	// Conditions say where a parameter exists.
 	Conditions []Condition `json:"when,omitempty"`
 	// Exclude removes every point that fits one of the matches.
 	Exclude []Match `json:"exclude,omitempty"`
 	// Cap limits the number of points (W&B's run_cap); 0 means no limit.
 	Cap int64 `json:"run_cap,omitempty"`
-	// Random draws the points from the axes, Cap of them; nil takes all.
+	// Random draws Cap points from the axes; nil takes all points.
 	Random *Random `json:"random,omitempty"`
 	// Script is what is run for each trial of ScriptTrainer.
 	Script *Script `json:"script,omitempty"`
 	Select Select  `json:"select"`
 	Limits Limits  `json:"limits"`
-	// Artifacts names what is kept of a trial besides its result, as "weights".
+	// Artifacts names the files to keep of a trial besides its result, such as "weights".
 	Artifacts []string `json:"artifacts,omitempty"`
 }
 
@@ -55,8 +53,8 @@ const (
 	SeedParameter = "seed"
 )
 
-// Axis is one dimension of the grid: one parameter, or several that advance
-// together (zip). All parameters of an axis have the same number of values.
+// Axis is one dimension of the grid: one parameter, or several with equally many values that
+// advance together (zip).
 type Axis struct {
 	Parameters []AxisParameter `json:"parameters"`
 }
@@ -75,23 +73,22 @@ type AxisParameter struct {
 	Values Values `json:"values"`
 }
 
-// Values are the values of a parameter in order: a list, or an arithmetic
-// progression that is never listed in memory.
+// Values are the values of a parameter in order: a list, or a range that is never listed in
+// memory.
 type Values struct {
 	List []any `json:"list,omitempty"`
 	// Range is used when List is nil.
 	Range *Range `json:"range,omitempty"`
-	// Distribution is what a random search draws from, in the place of both.
+	// Distribution is what a random search draws from, instead of both.
 	Distribution *Distribution `json:"distribution,omitempty"`
-	// Weights, if there are any, are the probabilities of a list's values in a
-	// random search, up to a factor.
+	// Weights, if any, are the probabilities of the list in a random search, up to a factor.
 	Weights []float64 `json:"weights,omitempty"`
 }
 
-// Range is the progression Start, Start+Step, … of Count values. Integer says
-// that the values are int64; Start and Step are whole then. A Divisor, if not
-// 0, divides every value: with whole Start and Step and a power of ten it gives
-// decimal fractions as a person writes them (3/10 is 0.3, 0.1+2·0.1 is not).
+// Range is the progression Start, Start+Step, … of Count values. If Integer is set, Start and
+// Step are whole and the values are int64. A Divisor other than 0 divides every value: whole
+// Start and Step with a power of ten give decimal fractions as people write them (3/10 is 0.3,
+// 0.1+2·0.1 is not).
 type Range struct {
 	Start   float64 `json:"start"`
 	Step    float64 `json:"step"`
@@ -100,7 +97,7 @@ type Range struct {
 	Divisor float64 `json:"divisor,omitempty"`
 }
 
-// Len is the number of values; 1 for a distribution, which has no number of them.
+// Len is the number of values; 1 for a distribution.
 func (v Values) Len() int64 {
 	switch {
 	case v.Range != nil:
@@ -122,8 +119,7 @@ func (v Values) At(i int64) any {
 	if v.Range.Integer {
 		return int64(v.Range.Start) + i*int64(v.Range.Step)
 	}
-	// The conversion forbids fused multiply-add, which would give other bits on
-	// other machines.
+	// The conversion forbids fused multiply-add, which has other bits on other machines.
 	value := v.Range.Start + float64(float64(i)*v.Range.Step)
 	if v.Range.Divisor != 0 {
 		value /= v.Range.Divisor
@@ -156,8 +152,7 @@ func (v Values) Index(value any) int64 {
 	return -1
 }
 
-// check refuses values that have no canonical form and progressions that
-// repeat themselves.
+// check refuses values without a canonical form and ranges that repeat values.
 func (v Values) check(parameter string) error {
 	if v.Distribution != nil {
 		return v.Distribution.check(parameter)
@@ -210,8 +205,8 @@ type Condition struct {
 	When      Match  `json:"when"`
 }
 
-// Match maps parameter names to accepted values: a point fits if each named
-// parameter exists there and has one of its values.
+// Match maps parameters to accepted values: a point fits if it has each of the parameters with
+// one of the values.
 type Match map[string][]any
 
 // Limits bound what one trial may cost.
@@ -220,13 +215,13 @@ type Limits struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// Attempts is how many charged executions a trial has before it is failed.
 	Attempts int `json:"attempts"`
-	// Losses is how many executions whose workers vanished a trial has before it is
-	// failed; DefaultLosses if 0.
+	// Losses is how many executions whose workers vanished a trial has before it is failed; 0
+	// means DefaultLosses.
 	Losses int `json:"losses,omitempty"`
 	// Points is the largest number of points kept of a curve.
 	Points int `json:"points"`
-	// Artifact and Artifacts are the largest size of one artifact and of all of a
-	// trial together, in bytes; see ArtifactSizes.
+	// Artifact and Artifacts are the largest size of one artifact and of all of a trial, in
+	// bytes; see ArtifactSizes.
 	Artifact  int64 `json:"artifact,omitempty"`
 	Artifacts int64 `json:"artifacts,omitempty"`
 }

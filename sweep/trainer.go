@@ -15,12 +15,12 @@ import (
 // Every method returns soon after its context ends.
 type Trainer interface {
 	Describe(ctx context.Context) (*Description, error)
-	// Validate checks resolved parameters without training. A parameter that
-	// is refused is a *ParameterError, data that cannot be used a *DataError.
+	// Validate checks resolved parameters without training. It refuses a parameter by a
+	// *ParameterError, data by a *DataError.
 	Validate(ctx context.Context, request ValidateRequest) (*Validation, error)
-	// Train runs one trial. A refused trial returns the errors of Validate; any
-	// other error is the machine's. A trial that diverges is a Result with
-	// Diverged set, not an error. When ctx ends Train returns ctx's error.
+	// Train runs one trial. A refused trial returns the errors of Validate; any other error is
+	// the machine's. A trial that diverges is a Result with Diverged set, not an error. Train
+	// returns ctx's error when ctx ends.
 	Train(ctx context.Context, request TrainRequest, sink Sink) (*Result, error)
 }
 
@@ -48,61 +48,59 @@ type TrainRequest struct {
 	DataDir string `json:"data_dir"`
 	// Points is the sweep's limit of points a curve; a trainer may send more.
 	Points int `json:"points"`
-	// Thinned says that the sink takes curves as [Recorder.News] returns them, so that a
-	// trainer with a Recorder of that limit need not keep more points.
+	// Thinned says that the sink takes curves as [Recorder.News] returns them. A trainer with a
+	// Recorder of that limit then needs to keep no more points.
 	Thinned bool `json:"thinned,omitempty"`
-	// Checkpoint, if not empty, is the last one that an earlier execution of
-	// the same fingerprint sent: training goes on from there, with the same bits.
+	// Checkpoint, if not empty, is the last one that an earlier execution of the same fingerprint
+	// sent. Training resumes from it, with the same bits.
 	Checkpoint []byte `json:"checkpoint,omitempty"`
 	// Script is the sweep's program, as far as the trial needs it; nil unless the
 	// trainer is ScriptTrainer.
 	Script *Script `json:"script,omitempty"`
-	// Artifacts names those that the sweep keeps: others need not be made.
+	// Artifacts names those that the sweep keeps.
 	Artifacts []string `json:"artifacts,omitempty"`
 }
 
-// Sink takes what a trainer reports while it trains. Its methods are called
-// from one goroutine; the slices may be reused after the call returns.
+// Sink takes what a trainer reports during training. Its methods are called from one goroutine;
+// the slices may be reused after the call returns.
 type Sink interface {
-	// Points appends the points of the batch to the trial's curves. Curves with
-	// Replaces, from [Recorder.News], change those from their offset on; they may be
-	// handed over if TrainRequest.Thinned says so.
+	// Points appends the points of the batch to the trial's curves. Curves from [Recorder.News],
+	// with Replaces set, change the points from their offset on; they need TrainRequest.Thinned.
 	Points(batch []Curve) error
-	// Checkpoint stores the state after step; a later one replaces it. Offered
-	// checkpoints must resume to the same bits.
+	// Checkpoint stores the state after step in place of the earlier one. Training must resume
+	// from it to the same bits.
 	Checkpoint(step int64, state []byte) error
-	// Artifact hands an artifact over, whose name and media type are set, its content
-	// read to the end; a later one of its name replaces it. Size and digest are
-	// checked if they are set. What TrainRequest.Artifacts does not name is dropped.
-	// A file of the trainer's temporary directory is given away: it is not to be
-	// used any more.
+	// Artifact stores an artifact, whose name and media type are set, in place of an earlier one
+	// of that name, and reads its content to the end. Size and digest are verified if they are
+	// set. Artifacts that TrainRequest.Artifacts does not name are dropped. A file of the
+	// trainer's temporary directory must not be used afterwards.
 	Artifact(a Artifact, content io.Reader) error
 }
 
 // Launcher starts trainer processes: worker/trainer implements it over
 // go-plugin, the worker uses it.
 type Launcher interface {
-	// Launch starts the process of the named trainer. An unknown name is
-	// ErrNotFound, wrapped; every other error is the machine's.
+	// Launch starts the named trainer. An unknown name is ErrNotFound, wrapped; any other error
+	// is the machine's.
 	Launch(ctx context.Context, name string) (Process, error)
-	// Names returns the names of the trainers there are, sorted.
+	// Names returns the names of the trainers, sorted.
 	Names() []string
 }
 
-// Process is a running trainer. After its process has died every method of
-// Trainer returns an error and Alive is false.
+// Process is a running trainer. After it has died, Trainer's methods return errors and Alive is
+// false.
 type Process interface {
 	Trainer
 	// Alive reports whether the process is still running and answering.
 	Alive() bool
 	// Stderr returns the end of what the process wrote to standard error.
 	Stderr() string
-	// Log returns what the process wrote to standard error behind its first from
-	// bytes, as far as it is kept, where that begins, and where it ends. What was
-	// written before Train returned is in it.
+	// Log returns what the process wrote to standard error after its first from bytes, as far as
+	// it is kept, and where the text begins and ends. It includes all output from before the
+	// return of Train.
 	Log(from int64) (text string, start, end int64)
-	// Memory returns how many bytes the process and what it started hold now, and
-	// how many the process has used at most; 0 where that cannot be known.
+	// Memory returns how many bytes the process and its children use now, and the most that the
+	// process has used; 0 if unknown.
 	Memory() (now, peak int64)
 	// Close ends the process and everything it started, and waits for it.
 	Close() error

@@ -34,7 +34,7 @@ func (s State) Terminal() bool {
 	return s == Completed || s == Failed || s == Cancelled
 }
 
-// TrialID names a trial: its sweep and its index there.
+// TrialID is the sweep of a trial and its index there.
 type TrialID struct {
 	Sweep string `json:"sweep"`
 	Index int64  `json:"index"`
@@ -54,8 +54,8 @@ type Heard struct {
 // version, dataset digest and canonical parameters.
 type Fingerprint string
 
-// NewFingerprint computes the fingerprint; the parts are separated by a zero
-// byte, which none of them contains.
+// NewFingerprint computes the fingerprint; zero bytes, which the parts do not have, separate the
+// parts.
 func NewFingerprint(trainer, resultVersion, datasetDigest string, canonical []byte) Fingerprint {
 	h := sha256.New()
 	for _, part := range []string{trainer, resultVersion, datasetDigest} {
@@ -73,18 +73,17 @@ type Trial struct {
 	Parameters    Parameters  `json:"parameters"`
 	Fingerprint   Fingerprint `json:"fingerprint"`
 	DatasetDigest string      `json:"dataset_digest,omitempty"`
-	// Class is the number, within its sweep, of the class of trials that need the
-	// same of a worker.
+	// Class is the number of its class in the sweep: trials that need the same of a worker.
 	Class int `json:"class,omitempty"`
 }
 
-// TrialRecord is a trial as a store holds it.
+// TrialRecord is a trial as a store has it.
 type TrialRecord struct {
 	Trial
 	SweepName string `json:"sweep_name"`
 	State     State  `json:"state"`
-	// Executions counts started executions, Charged those that ended by the
-	// trial's own fault, Losses those whose workers vanished.
+	// Executions counts started executions, Charged those that ended by the trial's own fault,
+	// Losses those whose workers vanished.
 	Executions int       `json:"executions"`
 	Charged    int       `json:"charged"`
 	Losses     int       `json:"losses,omitempty"`
@@ -92,10 +91,9 @@ type TrialRecord struct {
 	QueuedAt   time.Time `json:"queued_at,omitzero"`
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
-	// ReusedFrom is the trial whose result was taken over, if one was.
+	// ReusedFrom is the trial whose result is reused, if one is.
 	ReusedFrom *TrialID `json:"reused_from,omitempty"`
-	// Refusals counts how often workers said that they cannot run the trial;
-	// LastRefusal is the last reason, RefusedBy its worker.
+	// Refusals counts refusals; LastRefusal is the last reason, RefusedBy its worker.
 	Refusals    int    `json:"refusals,omitempty"`
 	LastRefusal string `json:"last_refusal,omitempty"`
 	RefusedBy   string `json:"refused_by,omitempty"`
@@ -103,9 +101,8 @@ type TrialRecord struct {
 	Result *Result `json:"result,omitempty"`
 }
 
-// TrialRow is what trials of one sweep are compared by: Parameters and Summary as
-// the JSON objects that are stored. Summary and what follows are empty without a
-// result.
+// TrialRow is what trials of one sweep are compared by. Parameters and Summary are the stored
+// JSON objects. Summary and the fields after it are empty without a result.
 type TrialRow struct {
 	Index      int64
 	State      State
