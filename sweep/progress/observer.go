@@ -64,17 +64,20 @@ const (
 	mostCauses  = 3
 )
 
-// pace keeps a question from being asked too often: not before a pause, nor so
-// often that it costs more than a few percent of the time.
+// pace keeps a query from running too often: not before a pause, nor so often that it costs
+// more than a few percent of the time.
 type pace struct{ next time.Time }
 
 const costFactor = 50
 
-// due reports whether a question may be asked now; done says what it cost.
-func (p *pace) due(now time.Time) bool { return !now.Before(p.next) }
-
-func (p *pace) done(now time.Time, pause, cost time.Duration) {
-	p.next = now.Add(max(pause, costFactor*cost))
+// run runs the query, which returns the pause, if it is due.
+func (p *pace) run(now time.Time, query func() time.Duration) {
+	if now.Before(p.next) {
+		return
+	}
+	start := time.Now()
+	pause := query()
+	p.next = now.Add(max(pause, costFactor*time.Since(start)))
 }
 
 // NewObserver returns an observer of a sweep, whose record has its submissions.
@@ -101,17 +104,11 @@ func (o *Observer) Look(ctx context.Context, now time.Time) (*Snapshot, error) {
 	if o.began.IsZero() {
 		o.began = now
 	}
-	if o.details.due(now) {
-		o.lookAtRunning(ctx, now, counts)
-	}
-	if o.costs.due(now) {
-		o.lookAtCosts(ctx, now)
-	}
-	if o.best.due(now) {
-		o.lookAtBest(ctx, now)
-	}
-	if o.causes.due(now) && (counts.Failed != o.told.Failed || counts.Refused != o.told.Refused) {
-		o.lookAtCauses(ctx, now, counts)
+	o.details.run(now, func() time.Duration { return o.lookAtRunning(ctx, now, counts) })
+	o.costs.run(now, func() time.Duration { return o.lookAtCosts(ctx) })
+	o.best.run(now, func() time.Duration { return o.lookAtBest(ctx) })
+	if counts.Failed != o.told.Failed || counts.Refused != o.told.Refused {
+		o.causes.run(now, func() time.Duration { return o.lookAtCauses(ctx, counts) })
 	}
 	s := &Snapshot{
 		Time: now.UTC(), Sweep: o.record.ID, Name: o.record.Name, State: o.state, Reason: o.reason,
@@ -185,22 +182,20 @@ func (o *Observer) foresee(s *Snapshot, now time.Time) {
 	s.Left = o.work.left(total-done, expected)
 }
 
-// lookAtRunning asks for the trials that run and how far they are, and for the
-// sweep's state.
-func (o *Observer) lookAtRunning(ctx context.Context, now time.Time, counts sweep.Progress) {
-	start := time.Now()
-	defer func() { o.details.done(now, time.Second, time.Since(start)) }()
-	// A record comes with its submissions; while trials run its state can wait.
-	if o.whole.due(now) || counts.Running == 0 {
-		asked := time.Now()
+// lookAtRunning queries the running trials, their progress, and the sweep's state.
+func (o *Observer) lookAtRunning(ctx context.Context, now time.Time, counts sweep.Progress) (pause time.Duration) {
+	if counts.Running == 0 {
+		o.whole = pace{} // otherwise the state, whose record has the submissions, can wait
+	}
+	o.whole.run(now, func() time.Duration {
 		if record, err := o.store.Sweep(ctx, o.record.ID); err == nil {
 			o.state, o.reason = record.State, record.Reason
 		}
-		o.whole.done(now, 5*time.Second, time.Since(asked))
-	}
+		return 5 * time.Second
+	})
 	o.running = o.running[:0:0]
 	if counts.Running == 0 {
-		return
+		return time.Second
 	}
 	metrics := o.curveMetric()
 	bases := map[int64]base{}
@@ -246,6 +241,7 @@ func (o *Observer) lookAtRunning(ctx context.Context, now time.Time, counts swee
 			r.Left = (r.Seconds - from.seconds) / float64(r.Step-from.step) * float64(r.Steps-r.Step)
 		}
 	}
+	return time.Second
 }
 
 // curveMetric is a metric that tells of each step, nil if the trainer names none.
@@ -258,21 +254,18 @@ func (o *Observer) curveMetric() []string {
 	return nil
 }
 
-// lookAtCosts asks what the trials that ended have cost.
-func (o *Observer) lookAtCosts(ctx context.Context, now time.Time) {
+// lookAtCosts queries what the trials that ended have cost.
+func (o *Observer) lookAtCosts(ctx context.Context) (pause time.Duration) {
 	if o.estimate == 0 {
-		return
+		return 0
 	}
-	start := time.Now()
-	defer func() { o.costs.done(now, 2*time.Second, time.Since(start)) }()
-	s, err := costs(ctx, o.store, o.record.ID)
-	if err != nil {
-		return
+	if s, err := costs(ctx, o.store, o.record.ID); err == nil {
+		o.spent = s
+		if s.seconds == 0 && o.expected == 0 {
+			o.expected, _ = Speed(ctx, o.store, o.record.Trainer)
+		}
 	}
-	o.spent = s
-	if s.seconds == 0 && o.expected == 0 {
-		o.expected, _ = Speed(ctx, o.store, o.record.Trainer)
-	}
+	return 2 * time.Second
 }
 
 // costs asks what a sweep's ended trials have cost.
@@ -320,13 +313,12 @@ func Speed(ctx context.Context, store sweep.Reader, trainer string) (float64, er
 	return 0, nil
 }
 
-// lookAtBest asks for the best trial of each group.
-func (o *Observer) lookAtBest(ctx context.Context, now time.Time) {
+// lookAtBest queries the best trial of each group.
+func (o *Observer) lookAtBest(ctx context.Context) (pause time.Duration) {
 	choice := o.choice()
 	if choice.By == "" {
-		return
+		return 0
 	}
-	start := time.Now()
 	var leaders []Best
 	err := o.store.Trials(ctx, sweep.TrialQuery{
 		Sweeps: []string{o.record.ID}, Best: true, OrderBy: choice.By, Descending: choice.Goal == sweep.Maximize,
@@ -340,16 +332,14 @@ func (o *Observer) lookAtBest(ctx context.Context, now time.Time) {
 	if err == nil {
 		o.leaders = leaders
 	}
-	pause := 2 * time.Second
 	if len(leaders) == 0 {
-		pause = 300 * time.Millisecond
+		return 300 * time.Millisecond
 	}
-	o.best.done(now, pause, time.Since(start))
+	return 2 * time.Second
 }
 
-// lookAtCauses asks why trials failed and were refused.
-func (o *Observer) lookAtCauses(ctx context.Context, now time.Time, counts sweep.Progress) {
-	start := time.Now()
+// lookAtCauses queries why trials failed and were refused.
+func (o *Observer) lookAtCauses(ctx context.Context, counts sweep.Progress) (pause time.Duration) {
 	o.told = counts
 	o.failed, o.refused = nil, nil
 	ask := func(text string) (causes []Cause) {
@@ -369,7 +359,7 @@ func (o *Observer) lookAtCauses(ctx context.Context, now time.Time, counts sweep
 		o.refused = ask("SELECT reason, sum(refusals) AS times FROM refusals WHERE sweep_id = " + quoted(o.record.ID) +
 			" GROUP BY reason" + end)
 	}
-	o.causes.done(now, time.Second, time.Since(start))
+	return time.Second
 }
 
 // quoted is a text as SQL has it.
@@ -377,11 +367,6 @@ func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''
 
 // number reads a number of a query's row; 0 if it is none.
 func number(value any) float64 {
-	switch n := value.(type) {
-	case int64:
-		return float64(n)
-	case float64:
-		return n
-	}
-	return 0
+	n, _ := sweep.Number(value)
+	return n
 }
