@@ -9,20 +9,18 @@ import (
 	"math"
 )
 
-// Curve is one metric over a trial: Values[i] was measured at Steps[i] (an
-// epoch, counted from 1, unless the metric's schema says otherwise). Steps
-// ascend. Values are single precision: a curve is for looking at, the summary
-// keeps full precision.
+// Curve is one metric over a trial: Values[i] was measured at Steps[i], which ascend (an epoch,
+// from 1 on, unless the metric's schema says otherwise). Values are single precision: the summary
+// has full precision.
 //
-// In a report of what is new, the points replace those from Offset on of what
-// was reported before. Those that a trainer hands to its [Sink] follow the ones
-// before unless Replaces says otherwise.
+// In a report of news the points replace those from Offset on. Those that a trainer sends to its
+// [Sink] follow the earlier ones unless Replaces is set.
 type Curve struct {
 	Metric string
 	Offset int
 	Steps  []int64
 	Values []float32
-	// Replaces says that the curve is from [Recorder.News]: thinned already.
+	// Replaces says that the curve is from [Recorder.News], already thinned.
 	Replaces bool
 }
 
@@ -111,21 +109,20 @@ func DecodeValues(data []byte) ([]float32, error) {
 	return values, nil
 }
 
-// Recorder gathers the points of one trial and keeps each curve within a limit
-// by the thinning rule: a curve that fits is kept whole. Of a longer one, parted into
-// runs of k points (k = 4, 8, 16 …, the smallest with which it fits), each run keeps
-// its smallest and its largest point, so that no spike is lost; the last point is
-// kept always. A value that is no number counts as larger than all. The rule depends
-// on the points alone, so a curve is the same however its points were batched.
+// Recorder collects the points of one trial and keeps each curve within a limit. A curve that
+// fits is kept whole. A longer one is divided into runs of k points (k = 4, 8, 16 …, the smallest
+// that fits), of which the smallest and the largest point are kept, so that no spike is lost, and
+// the last point. NaN counts as larger than all numbers. The result does not depend on how the
+// points were batched.
 type Recorder struct {
 	limit  int
 	order  []string
 	curves map[string]*recording
 }
 
-// recording is one curve. What is kept of the runs that are full stands in steps and
-// values, by ordinal, that is the number of points before and with it; low and high
-// are the extremes of the run that is not full.
+// recording is one curve. ordinals, steps and values have the points kept of full runs; an
+// ordinal counts the points up to and including its own. low and high are the extremes of the run
+// that is not full.
 type recording struct {
 	metric   string
 	ordinals []int64
@@ -139,8 +136,8 @@ type recording struct {
 	last point
 	// told is how many of the kept points News has returned.
 	told int
-	// thinned says that the points were thinned before they came: steps and values
-	// are the curve, and nothing else is known of it.
+	// thinned says that the points came thinned: steps and values are the curve, and the rest is
+	// unknown.
 	thinned bool
 }
 
@@ -158,8 +155,7 @@ func (p point) above(q point) bool {
 	return p.value > q.value
 }
 
-// firstRun is the length of the runs of a curve that does not fit whole: shorter
-// runs keep all of their points.
+// firstRun is the first length of runs: shorter ones keep all of their points.
 const firstRun = 4
 
 // NewRecorder returns a Recorder that keeps at most limit points a curve, and the
@@ -203,8 +199,8 @@ func (r *Recorder) recording(metric string) *recording {
 	return rec
 }
 
-// replace takes the points of a thinned curve in the place of those from its offset on.
-// One that is longer than thinning leaves it is thinned.
+// replace replaces the points from an offset on by those of a thinned curve, and thins the result
+// if it is too long.
 func (r *recording) replace(c *Curve, limit int) {
 	offset := min(c.Offset, len(r.steps))
 	r.thinned = true
@@ -268,8 +264,7 @@ func (r *recording) keep(p point) {
 	r.ordinals, r.steps, r.values = append(r.ordinals, p.ordinal), append(r.steps, p.step), append(r.values, p.value)
 }
 
-// thin makes the runs longer: the extremes of a run are those of the extremes of
-// its parts.
+// thin makes the runs longer: the extremes of a run are those of the extremes of its parts.
 func (r *recording) thin(run int64) {
 	ordinals, steps, values := r.ordinals, r.steps, r.values
 	r.run, r.told = run, 0
@@ -286,8 +281,7 @@ func (r *recording) thin(run int64) {
 	}
 }
 
-// Curves returns the curves in the order in which their first points came. The
-// slices are copies.
+// Curves returns copies of the curves in the order of their first points.
 func (r *Recorder) Curves() []Curve {
 	curves := make([]Curve, 0, len(r.order))
 	for _, metric := range r.order {
@@ -296,8 +290,8 @@ func (r *Recorder) Curves() []Curve {
 	return curves
 }
 
-// News returns what is new in the curves since the last call: the points from
-// Offset on, and everything where thinning has moved the earlier ones.
+// News returns what is new in the curves since the last call: the points from Offset on, or all
+// of them where thinning has moved earlier ones.
 func (r *Recorder) News() []Curve {
 	curves := make([]Curve, 0, len(r.order))
 	for _, metric := range r.order {
@@ -310,7 +304,7 @@ func (r *Recorder) News() []Curve {
 	return curves
 }
 
-// Forget has News return everything, because what it returned was lost.
+// Forget makes News return everything again, because what it returned was lost.
 func (r *Recorder) Forget() {
 	for _, rec := range r.curves {
 		rec.told = 0
@@ -356,7 +350,7 @@ type pointState struct {
 	Value         float32
 }
 
-// MarshalBinary writes the recorder, to go on with the same points later.
+// MarshalBinary writes the recorder's state, so that another one can continue.
 func (r *Recorder) MarshalBinary() ([]byte, error) {
 	state := recorderState{Limit: r.limit}
 	for _, metric := range r.order {
@@ -378,8 +372,7 @@ func (r *Recorder) MarshalBinary() ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote. [Recorder.News] returns everything
-// then.
+// UnmarshalBinary reads what MarshalBinary wrote. [Recorder.News] returns everything after it.
 func (r *Recorder) UnmarshalBinary(data []byte) error {
 	var state recorderState
 	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&state); err != nil {

@@ -10,17 +10,16 @@ type Description struct {
 	// parameters give other bits, and is part of every fingerprint.
 	Version       string `json:"version"`
 	ResultVersion string `json:"result_version"`
-	// KernelLevel is the level of the loops that the running trainer uses, if its
-	// bits depend on one.
+	// KernelLevel is the level of the kernels that the running trainer uses, if its bits depend
+	// on one.
 	KernelLevel string `json:"kernel_level,omitempty"`
-	// Open says that the trainer takes parameters, and reports metrics, that it does
-	// not describe, their values as they are.
+	// Open says that the trainer also takes parameters, as they are, and reports metrics that it
+	// does not describe.
 	Open bool `json:"open,omitempty"`
 	// Parameters and Metrics are in the order in which they are shown.
 	Parameters []ParameterSchema `json:"parameters"`
 	Metrics    []MetricSchema    `json:"metrics"`
-	// Artifacts are those that the trainer can hand over. Of one that names none
-	// sweeps may ask for any.
+	// Artifacts are those that the trainer can leave. If it names none, sweeps may ask for any.
 	Artifacts []ArtifactSchema `json:"artifacts,omitempty"`
 }
 
@@ -48,17 +47,16 @@ type ParameterSchema struct {
 	Name string        `json:"name"`
 	Type ParameterType `json:"type"`
 	Doc  string        `json:"doc"`
-	// Default fills in a parameter that a point lacks; Defaults, tried first
-	// and in order, are defaults under a condition. Required parameters have none.
+	// Default fills in a parameter that a point lacks, after Defaults, which are conditional and
+	// tried in order. Required parameters have neither.
 	Default  any                  `json:"default,omitempty"`
 	Defaults []ConditionalDefault `json:"defaults,omitempty"`
 	Required bool                 `json:"required,omitempty"`
-	// AppliesWhen says where the parameter has a meaning; nil everywhere. Elsewhere
-	// a trial does not have it, whatever its point says. It names parameters that
-	// stand before this one.
+	// AppliesWhen says where the parameter applies, by parameters listed before it; nil
+	// everywhere. Elsewhere a trial does not have it, even if its point does.
 	AppliesWhen Match `json:"applies_when,omitempty"`
-	// Neutral, if not nil, is the value with which a parameter that was added later
-	// changes nothing: with it a trial has the fingerprint of before.
+	// Neutral, if not nil, is the value with which a parameter that was added later changes
+	// nothing: fingerprints leave it out.
 	Neutral any `json:"neutral,omitempty"`
 	// Enum lists the accepted values, if they are few.
 	Enum []any `json:"enum,omitempty"`
@@ -66,13 +64,12 @@ type ParameterSchema struct {
 	Minimum          *float64 `json:"minimum,omitempty"`
 	Maximum          *float64 `json:"maximum,omitempty"`
 	ExclusiveMinimum bool     `json:"exclusive_minimum,omitempty"`
-	// Dataset says that the parameter helps to determine the data set, so that
-	// trials that agree in all such parameters share one dataset digest.
+	// Dataset says that the parameter helps to determine the data set: trials that agree in all
+	// such parameters have the same dataset digest.
 	Dataset bool `json:"dataset,omitempty"`
-	// Measures says that the parameter changes what the metrics measure, or leaves
-	// them as they are, so that points with different values cannot be compared: a
-	// share held out for validation, or a choice that takes effect after the last
-	// validation. MeasuresWhen says where; nil everywhere.
+	// Measures says that the metrics cannot compare different values of the parameter, because it
+	// changes what they measure or takes effect after they are measured: a share held out for
+	// validation, an average after the last validation. MeasuresWhen says where; nil everywhere.
 	Measures     bool  `json:"measures,omitempty"`
 	MeasuresWhen Match `json:"measures_when,omitempty"`
 }
@@ -138,8 +135,8 @@ func (d *Description) Check() error {
 	return nil
 }
 
-// Fingerprint returns the fingerprint of resolved parameters. Neutral values are
-// left out, so that a trainer can get further parameters and keep its results.
+// Fingerprint returns the fingerprint of resolved parameters, without those with neutral values:
+// a trainer that gets further parameters keeps its results.
 func (d *Description) Fingerprint(resolved Parameters, datasetDigest string) (Fingerprint, error) {
 	for i := range d.Parameters {
 		s := &d.Parameters[i]
@@ -169,8 +166,8 @@ func (d *Description) Volatile() map[string]bool {
 	return names
 }
 
-// DatasetKey returns the canonical JSON of the resolved parameters that
-// determine the data set; "{}" if none does.
+// DatasetKey returns the canonical JSON of the resolved parameters that determine the data set;
+// "{}" if none does.
 func (d *Description) DatasetKey(resolved Parameters) (string, error) {
 	chosen := map[string]any{}
 	for _, s := range d.Parameters {

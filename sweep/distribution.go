@@ -2,16 +2,16 @@ package sweep
 
 import "math"
 
-// Distribution is what a random search draws a parameter's values from, as
-// Weights & Biases names them; lists and integers from end to end need none.
+// Distribution is what a random search draws a parameter's values from, by its name in Weights &
+// Biases. Lists and integers between two ends need none.
 type Distribution struct {
 	Kind DistributionKind `json:"kind"`
-	// Low and High are the ends of the uniform kinds; the mean and the standard
-	// deviation of the normal ones.
+	// Low and High are the ends of the uniform kinds, mean and standard deviation of the normal
+	// ones.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	// Step, if not 0, rounds a drawn value to its nearest multiple, halves to the
-	// even one. With Integer the multiples are int64.
+	// Step, if not 0, rounds a draw to its nearest multiple, halves to the even one; with Integer
+	// to an int64.
 	Step    float64 `json:"step,omitempty"`
 	Integer bool    `json:"integer,omitempty"`
 }
@@ -26,8 +26,8 @@ const (
 	// LogUniformDistribution is exp of a uniform value; of 1/X for the inverse.
 	LogUniformDistribution        DistributionKind = "log_uniform"
 	InverseLogUniformDistribution DistributionKind = "inv_log_uniform"
-	// LogUniformValuesDistribution has a uniform logarithm between two values. The
-	// logarithm of 1/X is uniform then too: it is inv_log_uniform_values as well.
+	// LogUniformValuesDistribution has a uniform logarithm between two values. So has 1/X: it is
+	// inv_log_uniform_values, too.
 	LogUniformValuesDistribution DistributionKind = "log_uniform_values"
 	NormalDistribution           DistributionKind = "normal"
 	// LogNormalDistribution is exp of a normal value.
@@ -37,7 +37,7 @@ const (
 // largestExponent keeps exp within the finite numbers.
 const largestExponent = 700
 
-// check refuses distributions that have values which are not finite.
+// check refuses distributions with values that are not finite.
 func (d *Distribution) check(parameter string) error {
 	for _, v := range []float64{d.Low, d.High, d.Step} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -90,8 +90,8 @@ func (d *Distribution) reach() float64 {
 	return b
 }
 
-// Quantile returns the value below which the share u of all draws lies, 0 < u < 1:
-// an int64 or a float64. It has the same bits on every machine.
+// Quantile returns the value, an int64 or a float64, below which the share u of all draws lies, 0
+// < u < 1. It has the same bits on every machine.
 func (d *Distribution) Quantile(u float64) any {
 	x := d.quantile(u)
 	if d.Step != 0 {

@@ -15,12 +15,12 @@ var (
 	ErrExists = errors.New("already exists")
 	// ErrNewerSchema: the database was written by a newer version of the program.
 	ErrNewerSchema = errors.New("the database was written by a newer version of sweep")
-	// ErrLed: the schema of a database is older than the program and cannot be
-	// changed now; see SchemaError.
+	// ErrLed: the schema of a database is older than the program and cannot be changed now; see
+	// SchemaError.
 	ErrLed = errors.New("another process leads")
-	// ErrRefused: the database does not take these data, whenever they come.
+	// ErrRefused: the database will never accept these data.
 	ErrRefused = errors.New("the database does not take it")
-	// ErrRunning: a sweep has trials that are on their way.
+	// ErrRunning: a sweep has queued or running trials.
 	ErrRunning = errors.New("it runs")
 	// ErrNoPoint: the grid has no point.
 	ErrNoPoint = errors.New("the grid has no point")
@@ -30,9 +30,8 @@ var (
 	ErrDatasetChanged = errors.New("the data set differs from the one the sweep was validated against")
 )
 
-// SchemaError says that a database has an older schema than the program needs,
-// and cannot be brought up to date because another process leads it. It is
-// ErrLed.
+// SchemaError says that a database has an older schema than the program needs, which cannot be
+// migrated while another process leads. It is ErrLed.
 type SchemaError struct {
 	Database   string
 	Has, Needs int

@@ -26,8 +26,8 @@ type Grid struct {
 	axes       []gridAxis
 	conditions [][]rule // of each conditional parameter
 	exclude    []rule
-	// valid are the mixed-radix codes of the valid combinations of the
-	// constrained axes, ascending; without any it holds the empty combination.
+	// valid are the mixed-radix codes of the valid combinations of the constrained axes,
+	// ascending; without any the empty combination.
 	valid   []uint32
 	product int64
 	total   int64
@@ -37,7 +37,7 @@ type Grid struct {
 	random *sampler
 }
 
-// Removal tells how often conditions remove a parameter.
+// Removal says at how many points conditions remove a parameter.
 type Removal struct {
 	Parameter string `json:"parameter"`
 	// Points counts the points without the parameter, before Spec.Cap.
@@ -51,10 +51,9 @@ const (
 	maxComparisons  = 2_000_000_000
 )
 
-// NewGrid checks spec and counts its points. The cost does not depend on the
-// axes that nothing constrains. Errors are ErrNoPoint, ErrTooManyPoints and
-// ErrEndless, wrapped, and *ParameterError for parameters and conditions that
-// make no sense. With Spec.Random the points are draws and may repeat.
+// NewGrid checks spec and counts its points, at a cost that does not depend on unconstrained
+// axes. Errors are ErrNoPoint, ErrTooManyPoints and ErrEndless, wrapped, and *ParameterError for
+// bad parameters and conditions. With Spec.Random the points are draws and may repeat.
 func NewGrid(spec *Spec) (*Grid, error) {
 	if spec.Random != nil {
 		return newRandomGrid(spec)
@@ -98,8 +97,8 @@ func (g *Grid) constrain(m Match, placements map[string]placement) {
 	}
 }
 
-// addConditions numbers the conditional parameters so that each comes after
-// those that its conditions name, and returns their names in that order.
+// addConditions numbers the conditional parameters, each after those that its conditions name,
+// and returns their names in that order.
 func (g *Grid) addConditions(conditions []Condition, placements map[string]placement) ([]string, error) {
 	needs := map[string][]string{}
 	var names []string
@@ -177,8 +176,7 @@ func (g *Grid) place() (combinations, free int64, err error) {
 	return combinations, free, nil
 }
 
-// bindAll binds conditions and exclusions to the axes and returns how many
-// terms they have.
+// bindAll binds conditions and exclusions to the axes and returns the number of their terms.
 func (g *Grid) bindAll(spec *Spec, placements map[string]placement, order []string) (terms int64) {
 	b := binder{grid: g, placements: placements, digits: map[placement]map[string][]uint32{}}
 	matches := map[string][]Match{}
@@ -280,8 +278,7 @@ func (g *Grid) Product() int64 { return g.product }
 // Removed lists the parameters that conditions remove somewhere, in file order.
 func (g *Grid) Removed() []Removal { return slices.Clone(g.removed) }
 
-// At computes the point with the given index, 0 ≤ index < Count. It costs a
-// few binary searches, whatever the index.
+// At computes the point with the given index, 0 ≤ index < Count, by a few binary searches.
 func (g *Grid) At(index int64) (Parameters, error) {
 	if index < 0 || index >= g.count {
 		return nil, fmt.Errorf("point %d: the grid has the points 0 to %d: %w", index, g.count-1, ErrNotFound)

@@ -1,8 +1,7 @@
 package sweep
 
-// repeats finds the combinations that an earlier one stands for: with some
-// parameters of an axis absent, several of its digits give the same point.
-// Presence depends on present values alone, so each axis can be judged by itself.
+// repeats finds combinations that equal an earlier one because parameters are absent. Presence
+// depends on present values alone, so each axis can be judged by itself.
 type repeats struct {
 	grid *Grid
 	// axes are those with conditional parameters.

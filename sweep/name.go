@@ -7,12 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// LongestName bounds the names of sweeps, parameters, metrics and labels, in
-// bytes: databases index them.
+// LongestName bounds the names of sweeps, parameters, metrics and labels, in bytes: databases
+// index them.
 const LongestName = 200
 
-// CheckName reports what is wrong with a name that comes from outside; what it
-// names is said in the error.
+// CheckName checks a name from outside; what says in the error what it names.
 func CheckName(what, name string) error {
 	if name == "" {
 		return fmt.Errorf("%s: an empty name", what)
@@ -23,9 +22,8 @@ func CheckName(what, name string) error {
 	return CheckText(what, name, false)
 }
 
-// CheckText reports what is wrong with a text that comes from outside: it must
-// be valid UTF-8 without NUL, and without other control characters unless they
-// are allowed, as in a description of several lines.
+// CheckText checks a text from outside: it must be valid UTF-8 without NUL, and without other
+// control characters unless control allows them, as in a description of several lines.
 func CheckText(what, text string, control bool) error {
 	if !utf8.ValidString(text) {
 		return fmt.Errorf("%s %.40q: not valid UTF-8", what, text)
@@ -38,8 +36,7 @@ func CheckText(what, text string, control bool) error {
 	return nil
 }
 
-// checkValue is CheckText for all texts in a parameter's value; keys of mappings
-// are names.
+// checkValue is CheckText for all texts in a parameter's value; keys of mappings are names.
 func checkValue(what string, value any) error {
 	switch v := value.(type) {
 	case string:
@@ -60,8 +57,8 @@ func checkValue(what string, value any) error {
 	return nil
 }
 
-// CheckNames reports what a database could not take of what a sweep file says:
-// names and texts. Errors about parameters are *ParameterErrors.
+// CheckNames checks that databases can take the names and texts. Errors about parameters are
+// *ParameterErrors.
 func (s *Spec) CheckNames() error {
 	if err := cmp.Or(CheckName("name of the sweep", s.Name), CheckName("trainer", s.Trainer),
 		CheckName("pool", s.Pool), CheckText("description", s.Description, true)); err != nil {
@@ -98,8 +95,7 @@ func (s *Spec) CheckNames() error {
 	return nil
 }
 
-// CheckNames reports what a database could not take of a submission, whoever made
-// it.
+// CheckNames checks that databases can take the names and texts.
 func (s *Submission) CheckNames() error {
 	if err := s.Spec.CheckNames(); err != nil {
 		return err

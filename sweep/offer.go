@@ -12,20 +12,20 @@ import (
 	"strings"
 )
 
-// Offer is what a worker announces: what it can run. Workers of equal Key are
-// the same to a coordinator and share one queue of jobs.
+// Offer is what a worker can run. To a coordinator, workers of equal Key are the same and share
+// one queue of jobs.
 type Offer struct {
 	Pool     string         `json:"pool"`
 	Trainers []TrainerOffer `json:"trainers,omitempty"`
 	Slots    int            `json:"slots"`
-	// Memory is what a trial may use, in bytes; 0 means that nobody knows.
+	// Memory is what a trial may use, in bytes; 0 means unknown.
 	Memory int64             `json:"memory,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
-	// Datasets are the digests of the data sets that the worker has read, by the
-	// key that Description.DatasetKey returns.
+	// Datasets are the digests of the data sets that the worker has read, by
+	// Description.DatasetKey.
 	Datasets map[string]string `json:"datasets,omitempty"`
-	// OtherData are the digests of data sets that the worker was asked for and
-	// does not have: what it has under their keys is other data, or nothing.
+	// OtherData are the digests of data sets that jobs needed and that the worker lacks: it has
+	// other data, or none.
 	OtherData []string `json:"other_data,omitempty"`
 }
 
@@ -36,22 +36,22 @@ type TrainerOffer struct {
 	ResultVersion string `json:"result_version,omitempty"`
 	// Schema is the digest of the trainer's description.
 	Schema string `json:"schema,omitempty"`
-	// KernelLevel is the level of the loops that it runs at here.
+	// KernelLevel is the level of its kernels on this machine.
 	KernelLevel string `json:"kernel_level,omitempty"`
 	// Problem says why it does not start here.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Requirement is what a job needs of an offer. The trials of a sweep that
-// require the same form a class.
+// Requirement is what a job needs of an offer. Trials of a sweep with equal requirements form a
+// class.
 type Requirement struct {
 	Trainer       string `json:"trainer"`
 	ResultVersion string `json:"result_version,omitempty"`
-	// Dataset is the key of the data set, DatasetDigest the digest that the
-	// submitter saw; nothing is required where it is empty.
+	// Dataset is the key of the data set, DatasetDigest the digest that the submitter saw; empty
+	// if nothing is required.
 	Dataset       string `json:"dataset,omitempty"`
 	DatasetDigest string `json:"dataset_digest,omitempty"`
-	// Program names the program of a script, whose digest is in DatasetDigest.
+	// Program is the program of a script; its digest is DatasetDigest.
 	Program string `json:"program,omitempty"`
 	// Memory is what the trial uses by its trainer's estimate, in bytes.
 	Memory int64 `json:"memory,omitempty"`
@@ -69,8 +69,7 @@ func (d *Description) SchemaDigest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// RoundMemory rounds a size down to four significant bits, so that hosts that
-// differ by a little offer the same.
+// RoundMemory rounds a size down to four significant bits, so that similar hosts offer the same.
 func RoundMemory(size int64) int64 {
 	if size <= 0 {
 		return 0
@@ -79,8 +78,7 @@ func RoundMemory(size int64) int64 {
 	return size >> drop << drop
 }
 
-// Key is a short digest of all that decides whether the offer meets a
-// requirement: offers of equal Key meet the same.
+// Key is a short digest of all that decides which requirements the offer meets.
 func (o *Offer) Key() string {
 	trainers := make([]string, 0, len(o.Trainers))
 	for _, t := range o.Trainers {
@@ -108,8 +106,8 @@ func (o *Offer) trainer(name string) *TrainerOffer {
 	return nil
 }
 
-// lack is a part of a requirement that an offer does not meet. The order is
-// that in which a person would look for the reason.
+// lack is a part of a requirement that an offer does not meet, in the order in which people look
+// for the reason.
 type lack int
 
 const (
@@ -146,9 +144,8 @@ func (o *Offer) lack(r *Requirement) lack {
 	return lacksNothing
 }
 
-// Unmet says, in words that a person can act on, why none of a pool's offers
-// meets a requirement: what is missing at those that come nearest to it. It
-// returns "" if one does. The offers are the pool's, one for each live worker.
+// Unmet says why none of a pool's offers, one for each live worker, meets a requirement: what is
+// missing at the nearest ones. It returns "" if one does.
 func (r *Requirement) Unmet(pool string, offers []Offer) string {
 	if len(offers) == 0 {
 		return fmt.Sprintf("no worker of pool %s is there: \"sweep worker --pool %s\" starts one", pool, pool)
@@ -198,8 +195,7 @@ func (r *Requirement) Unmet(pool string, offers []Offer) string {
 	}
 }
 
-// datasetText writes the key of a data set, the parameters that name it, for
-// people.
+// datasetText writes the key of a data set, its parameters, for people.
 func datasetText(key string) string {
 	var p Parameters
 	if p.UnmarshalJSON([]byte(key)) != nil {

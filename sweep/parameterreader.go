@@ -1,8 +1,7 @@
 package sweep
 
-// A ParameterReader takes typed values out of resolved parameters and keeps the first error, a
-// [*ParameterError]: what it returns where a parameter is absent or of another type means
-// nothing.
+// A ParameterReader reads typed values from resolved parameters and keeps the first error, a
+// [*ParameterError]. A value that is absent or of another type reads as any value.
 type ParameterReader struct {
 	Parameters Parameters
 	err        error

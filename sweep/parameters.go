@@ -12,13 +12,13 @@ import (
 	"strconv"
 )
 
-// Parameters are the values of one trial by name. A value is nil, bool, int64,
-// float64, string, []any or map[string]any of these; Normalize brings other
-// numeric Go types to them. Nested names are joined by dots.
+// Parameters are the values of one trial by name: nil, bool, int64, float64, string, []any or
+// map[string]any of these. Normalize converts other numeric types. Nested names are joined by
+// dots.
 type Parameters map[string]any
 
-// Canonical returns the canonical JSON of p: keys sorted, no white space, and
-// every number in its shortest form, so that 1, 1.0 and 1e0 are one value.
+// Canonical returns the canonical JSON of p: sorted keys, no white space, and shortest numbers,
+// so that 1, 1.0 and 1e0 are one value.
 func (p Parameters) Canonical() ([]byte, error) {
 	return CanonicalJSON(map[string]any(p))
 }
@@ -39,8 +39,8 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// UnmarshalJSON decodes an object; numbers without fraction or exponent that
-// fit become int64, all others float64.
+// UnmarshalJSON decodes an object. Numbers without fraction or exponent that fit are int64,
+// others float64.
 func (p *Parameters) UnmarshalJSON(data []byte) error {
 	value, err := DecodeValue(data)
 	if err != nil {
@@ -79,8 +79,8 @@ func decodeAny(data []byte) (any, error) {
 	return Normalize(value)
 }
 
-// Normalize returns value in the types that Parameters hold, or an error for a
-// type that JSON cannot carry and for numbers that are not finite.
+// Normalize converts value to the types of Parameters, or returns an error if JSON cannot carry
+// it.
 func Normalize(value any) (any, error) {
 	switch v := value.(type) {
 	case nil, bool, string, int64:
@@ -139,8 +139,8 @@ func Normalize(value any) (any, error) {
 	}
 }
 
-// Equal reports whether two values are the same in canonical form: 1 and 1.0
-// are, 1 and "1" are not.
+// Equal reports whether two values have the same canonical form: 1 and 1.0 have, 1 and "1" have
+// not.
 func Equal(a, b any) bool {
 	x, errX := CanonicalJSON(a)
 	y, errY := CanonicalJSON(b)
@@ -201,9 +201,8 @@ func appendCanonical(dst []byte, value any) ([]byte, error) {
 	}
 }
 
-// appendNumber writes whole numbers as integers as far as encoding/json does,
-// so that a value has one canonical form before and after a way through JSON,
-// and all others in Go's shortest form.
+// appendNumber writes whole numbers as integers up to where encoding/json does, so that a value
+// has the same form before and after JSON, and other numbers in Go's shortest form.
 func appendNumber(dst []byte, v float64) ([]byte, error) {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):

@@ -6,13 +6,12 @@ import (
 	"hash/fnv"
 )
 
-// Random has points drawn instead of enumerated. What is drawn for a parameter
-// depends on Seed, on the number of the draw and on the parameter's name alone:
-// not on the other parameters, nor on how many points there are.
+// Random draws points instead of enumerating them. A draw depends on Seed, its number and the
+// name of the parameter alone, not on other parameters or the number of points.
 type Random struct {
 	Seed int64 `json:"seed"`
-	// Replicated says that the last axis is not drawn: each draw is taken with all
-	// its values, one after the other.
+	// Replicated says that the last axis is not drawn: each draw is taken with all its values in
+	// turn.
 	Replicated bool `json:"replicated,omitempty"`
 }
 
@@ -31,8 +30,8 @@ type sampler struct {
 	// order are the parameters with conditions, each after those that its own name.
 	order      []string
 	conditions map[string][]Match
-	// replicates is how many points there are of each draw, 1 or the length of the
-	// last axis.
+	// replicates is the number of points of each draw: the length of the last axis if it is not
+	// drawn, else 1.
 	replicates int64
 	parameters int
 }
@@ -119,9 +118,8 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// Quantile returns the value that a draw of share u gives, 0 < u < 1: by the
-// distribution if there is one, else a list's by their weights, else each
-// position with equal probability.
+// Quantile returns the value for a draw of share u, 0 < u < 1: of the distribution, else of the
+// list by its weights, else each value with equal probability.
 func (v Values) Quantile(u float64) any {
 	switch {
 	case v.Distribution != nil:
@@ -147,7 +145,7 @@ func (v Values) Quantile(u float64) any {
 	return v.At(min(int64(u*float64(n)), n-1))
 }
 
-// checkWeights refuses probabilities that are none.
+// checkWeights checks probabilities.
 func (v Values) checkWeights(parameter string) error {
 	if v.Weights == nil {
 		return nil

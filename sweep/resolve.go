@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// Resolve returns the point with every value in the type that its schema asks
-// for and the defaults filled in, in the order of d.Parameters: the first of
-// Defaults whose condition fits the point and the defaults so far, then
-// Default. What does not apply is left out, also where the point has it. The
-// error is a *ParameterError.
+// Resolve returns the point with its values in the types of their schemas and with defaults, in
+// the order of d.Parameters: the first of Defaults whose condition fits the point and the
+// defaults so far, then Default. Parameters that do not apply are left out. The error is a
+// *ParameterError.
 func (d *Description) Resolve(point Parameters) (Parameters, error) {
 	resolved := make(Parameters, len(d.Parameters))
 	for i := range d.Parameters {
@@ -85,10 +84,9 @@ func (s *ParameterSchema) defaultFor(resolved Parameters) any {
 	return s.Default
 }
 
-// Coerce returns value in the type that s asks for: int64 for an integer,
-// float64 for a number, bool for a boolean. Text that reads as a number
-// ("1e-3", "10_000_000") or as a boolean (yes, no, on, off, true, false) is one
-// where one is expected, and a whole number is an integer. The error is a
+// Coerce returns value in the type of s: int64 for an integer, float64 for a number, bool for a
+// boolean. Text that reads as a number ("1e-3", "10_000_000") or a boolean (yes, no, on, off,
+// true, false) is one where one is expected, and a whole number is an integer. The error is a
 // *ParameterError.
 func (s *ParameterSchema) Coerce(value any) (any, error) {
 	value, err := Normalize(value)
@@ -227,8 +225,8 @@ func (s *ParameterSchema) bounds() string {
 	}
 }
 
-// parseNumber reads text as a number the way YAML 1.1 and 1.2 together do:
-// 10_000_000, 0x1f, 1e-3, +.5. It returns nil if text is no finite number.
+// parseNumber reads text as a number as YAML 1.1 or 1.2 would (10_000_000, 0x1f, 1e-3, +.5), nil
+// if it is no finite number.
 func parseNumber(text string) any {
 	if strings.HasPrefix(text, "_") || strings.HasSuffix(text, "_") {
 		return nil
@@ -260,8 +258,8 @@ func parseBoolean(text string) (value any, ok bool) {
 	return nil, false
 }
 
-// Nearest returns the name in known that a person who wrote name most likely
-// meant, or "" if none is near.
+// Nearest returns the known name that a person who wrote name most likely meant, "" if none is
+// near.
 func Nearest(name string, known []string) string {
 	const longest = 64 // keeps the cost of hostile names small
 	if len(name) > longest {

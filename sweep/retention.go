@@ -2,17 +2,15 @@ package sweep
 
 import "time"
 
-// Retention says what ended sweeps keep. A time that is zero leaves everything;
-// results, which are small, go with their sweep alone.
+// Retention says what ended sweeps keep. A zero time removes nothing. Results, which are small,
+// are removed with their sweep only.
 type Retention struct {
-	// Events is before when a sweep must have ended for its executions' records and
-	// its refusals to be removed, and events to have come for them to leave
-	// quarantine.
+	// Events removes execution records and refusals of sweeps that ended before it, and
+	// quarantined events that came before it.
 	Events time.Time `json:"events,omitzero"`
-	// Curves is the same for curves, but for those that trials of other sweeps took
-	// over.
+	// Curves likewise removes curves, except those that trials of other sweeps reuse.
 	Curves time.Time `json:"curves,omitzero"`
-	// Sweeps is the same for whole sweeps.
+	// Sweeps likewise removes whole sweeps.
 	Sweeps time.Time `json:"sweeps,omitzero"`
 }
 
@@ -23,11 +21,11 @@ type Removed struct {
 	// Events counts records of executions, refusals and quarantined events.
 	Events int64 `json:"events"`
 	Curves int64 `json:"curves"`
-	// Deleted are the sweeps that went, whose artifacts are nobody's now.
+	// Deleted are the removed sweeps, whose artifacts can be removed.
 	Deleted []DeletedSweep `json:"deleted,omitempty"`
 }
 
-// DeletedSweep is a sweep that is no more.
+// DeletedSweep is a removed sweep.
 type DeletedSweep struct {
 	ID   string `json:"id"`
 	Pool string `json:"pool"`

@@ -12,21 +12,20 @@ import (
 // ScriptTrainer is the name of the trainer that runs a program for each trial.
 const ScriptTrainer = "script"
 
-// Script is a program that is run for each trial, as a sweep file of Weights &
-// Biases names it.
+// Script is a program that is run for each trial, as in sweep files of Weights & Biases.
 type Script struct {
-	// Program is the path of the program as the file has it, beneath Directory;
-	// empty if Command does without.
+	// Program is the path of the program below Directory, as in the file; empty if Command needs
+	// none.
 	Program string `json:"program,omitempty"`
 	// Command is the command line with its macros, never empty.
 	Command []string `json:"command"`
-	// Files are further files and patterns whose bytes decide about results.
+	// Files are further files and patterns that results depend on.
 	Files []string `json:"files,omitempty"`
-	// Directory is where the program runs, on the machine that submitted it.
+	// Directory is where the program runs, on the machine of the submitter.
 	Directory string `json:"directory,omitempty"`
 	Project   string `json:"project,omitempty"`
 	Entity    string `json:"entity,omitempty"`
-	// Metric is the one by which trials are compared, if the file names one.
+	// Metric is the one that compares trials, if the file names one.
 	Metric string `json:"metric,omitempty"`
 	// Parameters are in the order of the file.
 	Parameters []ScriptParameter `json:"parameters,omitempty"`
@@ -35,13 +34,12 @@ type Script struct {
 // ScriptParameter says of a parameter what its value in Parameters does not.
 type ScriptParameter struct {
 	Name string `json:"name"`
-	// Path are the names of the groups that a nested parameter is in, and its own;
-	// nil if it is in none.
+	// Path has the names of a nested parameter's groups, and its own; nil if it is in none.
 	Path []string `json:"path,omitempty"`
-	// Float says that all its numbers are floating-point, whole ones too.
+	// Float says that all its numbers are floating-point, even whole ones.
 	Float bool `json:"float,omitempty"`
-	// Written are values that have another type than their canonical form, as 1.0
-	// has, by that form.
+	// Written spells values whose type their canonical form does not show, such as 1.0, by that
+	// form.
 	Written map[string]string `json:"written,omitempty"`
 }
 
@@ -71,8 +69,8 @@ func (s *Script) For(p Parameters) *Script {
 	return &part
 }
 
-// Value returns a value of the parameter as JSON whose numbers have a fraction or
-// an exponent exactly if they are floating-point: in Python's spelling.
+// Value returns a value of the parameter as JSON in Python's spelling: a number has a fraction or
+// an exponent exactly if it is floating-point.
 func (p *ScriptParameter) Value(value any) (string, error) {
 	key, err := CanonicalJSON(value)
 	if err != nil {
@@ -89,8 +87,7 @@ func (p *ScriptParameter) Value(value any) (string, error) {
 	return WrittenJSON(value), nil
 }
 
-// Note adds a value that the file has to Written, if its canonical form is of
-// another type.
+// Note adds a value of the file to Written, if its canonical form is of another type.
 func (p *ScriptParameter) Note(value any) {
 	key, err := CanonicalJSON(value)
 	if err != nil {
@@ -108,9 +105,8 @@ func (p *ScriptParameter) Note(value any) {
 	}
 }
 
-// WrittenJSON encodes a value as Python's json.dumps does: 1.0 keeps its fraction,
-// separators have a space, and all but ASCII is escaped. The value has only types
-// that Parameters hold; keys are sorted.
+// WrittenJSON encodes a parameter's value as Python's json.dumps does, with sorted keys: 1.0
+// keeps its fraction, separators have a space, and everything but ASCII is escaped.
 func WrittenJSON(value any) string {
 	return string(appendWritten(nil, value))
 }
@@ -179,8 +175,8 @@ func appendASCII(dst []byte, text string) []byte {
 	return append(dst, '"')
 }
 
-// PythonFloat writes a number as Python's repr does: its shortest digits, with an
-// exponent below 1e-4 and from 1e16 on, and always with a fraction or an exponent.
+// PythonFloat writes a number as Python's repr does: its shortest digits, with a fraction, or
+// with an exponent below 1e-4 and from 1e16 on.
 func PythonFloat(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -197,7 +193,7 @@ func PythonFloat(v float64) string {
 	return text
 }
 
-// check refuses texts that neither a database nor a command line could take.
+// check rejects texts that a database or a command line cannot take.
 func (s *Script) check() error {
 	if s == nil {
 		return nil

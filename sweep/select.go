@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Select says how trials are compared: trials that agree in all parameters but
-// the seed form a grid point, points that agree in Group compete, and the best
-// is the one whose metric By, averaged over its replicates, meets Goal.
+// Select says how trials are compared. Trials that agree in all parameters but the seed form a
+// grid point; points that agree in Group form a group; the best of a group is the one whose
+// metric By, averaged over its replicates, is best by Goal.
 type Select struct {
 	Group []string `json:"group,omitempty"`
 	By    string   `json:"by,omitempty"`
@@ -25,8 +25,8 @@ const (
 	Maximize = "maximize"
 )
 
-// Filled fills in what a sweep file leaves open: trials compete by validation
-// loss, apart by data set and model, where the trainer knows these.
+// Filled fills in the defaults: the validation loss compares the trials of each data set and
+// model, as far as the trainer has these.
 func (s Select) Filled(d *Description) Select {
 	if s.By == "" && d.Metric("validation_loss") != nil {
 		s.By = "validation_loss"
@@ -69,8 +69,8 @@ func (s Select) Better(value, than float64) bool {
 	return value < than
 }
 
-// Tied reports whether two means of By are equal but for their rounding, which depends
-// on the order in which replicates are added.
+// Tied reports whether two means of By are equal up to rounding, which depends on the order of
+// replicates.
 func Tied(mean, other float64) bool {
 	return mean == other || rounded(mean) == rounded(other)
 }
@@ -90,21 +90,19 @@ func rounded(x float64) float64 {
 	return short
 }
 
-// PointKey returns the number that stands for a grid point in databases: the beginning
-// of the SHA-256 of its parameters, as the members of their canonical JSON, each with a
-// comma after it. It is never 0. Of points that tie the one with the smallest is the
-// best, whatever the order of the file.
+// PointKey returns the number of a grid point in databases, never 0: the beginning of the SHA-256
+// of its parameters, as members of their canonical JSON, each with a comma after it. Of points
+// that tie the one with the smallest key is the best.
 func PointKey(members []byte) int64 {
 	sum := sha256.Sum256(members)
 	return max(int64(binary.BigEndian.Uint64(sum[:8])>>1), 1)
 }
 
-// LossOfDiverged is the validation loss that a diverged replicate counts with in
-// the mean of its grid point, so that a point does not win by the replicates
-// that it lost. Its test accuracy counts as 0.
+// LossOfDiverged is the validation loss of a diverged replicate in the mean of its grid point, so
+// that a point does not win by losing replicates. Its test accuracy counts as 0.
 const LossOfDiverged = 20
 
-// Worst is what a diverged replicate counts with in the mean of By.
+// Worst is the value of By that a diverged replicate counts with in means.
 func (s Select) Worst() float64 {
 	const beyond = 1e300 // every metric, and sums of it are finite
 	switch {

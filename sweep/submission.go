@@ -15,34 +15,33 @@ const (
 	SweepPaused    SweepState = "paused"
 	SweepCancelled SweepState = "cancelled"
 	SweepFinished  SweepState = "finished"
-	// SweepWaiting is an active sweep of which no worker can run what is left; its
-	// reason says why. It goes on by itself.
+	// SweepWaiting is an active sweep until a worker can run what is left of it; its reason says
+	// what is missing.
 	SweepWaiting SweepState = "waiting"
 )
 
-// Submission is a checked sweep file on its way to a coordinator: everything
-// that is needed to expand it without the trainer or the data.
+// Submission is a checked sweep file with all that a coordinator needs to expand it without the
+// trainer or the data.
 type Submission struct {
 	Spec Spec `json:"spec"`
 	// Source is the text of the sweep file.
 	Source      string      `json:"source"`
 	Description Description `json:"description"`
-	// Datasets maps Description.DatasetKey to the digest of the data set that
-	// the submitter saw; absent keys are not checked.
+	// Datasets has the digests of the data sets that the submitter saw, by
+	// Description.DatasetKey. Other data sets are not checked.
 	Datasets map[string]string `json:"datasets,omitempty"`
-	// Bytes maps the same keys to the largest memory that the trainer estimates
-	// for a trial with that data set.
+	// Bytes has, by the same keys, the largest memory that the trainer estimates for a trial.
 	Bytes map[string]int64 `json:"bytes,omitempty"`
 	// Key, if not empty, names the request: a repeat of it does nothing new.
 	Key string `json:"key,omitempty"`
 	// Flops estimates the cost of the whole sweep.
 	Flops float64 `json:"flops,omitempty"`
-	// Reuse takes over results of equal fingerprint from earlier sweeps.
+	// Reuse reuses results of equal fingerprint from earlier sweeps.
 	Reuse bool `json:"reuse"`
 }
 
-// Requirement is what the trials with a data set need of a worker; key is what
-// Description.DatasetKey returns for them.
+// Requirement is what trials with a data set need of a worker; key is their
+// Description.DatasetKey.
 func (s *Submission) Requirement(key string) Requirement {
 	r := Requirement{
 		Trainer: s.Spec.Trainer, ResultVersion: s.Description.ResultVersion,
@@ -60,7 +59,7 @@ func (s *Submission) Requirement(key string) Requirement {
 	return r
 }
 
-// SweepRecord is a sweep as a store holds it.
+// SweepRecord is a sweep as a store has it.
 type SweepRecord struct {
 	ID       string     `json:"id"`
 	Name     string     `json:"name"`
@@ -68,7 +67,7 @@ type SweepRecord struct {
 	Pool     string     `json:"pool"`
 	Priority int        `json:"priority"`
 	State    SweepState `json:"state"`
-	// Reason says why the sweep waits, in whole or in part, or why it was paused.
+	// Reason says why the sweep waits, at least in part, or why it was paused.
 	Reason string `json:"reason,omitempty"`
 	// Grids are the submission and its extensions, in order.
 	Grids     []GridRecord `json:"grids"`
@@ -76,7 +75,7 @@ type SweepRecord struct {
 	UpdatedAt time.Time    `json:"updated_at"`
 }
 
-// Points is the number of trials that the sweep has when all are written.
+// Points is the number of the sweep's trials, written or not.
 func (s *SweepRecord) Points() int64 {
 	var n int64
 	for _, g := range s.Grids {
@@ -105,8 +104,7 @@ type GridRecord struct {
 	// Points counts the grid's points, Cursor those whose trial rows are written.
 	Points int64 `json:"points"`
 	Cursor int64 `json:"cursor"`
-	// Cancelled says that the points after Cursor are cancelled: they need no
-	// rows, unless a retry makes them pending again.
+	// Cancelled says that the points after Cursor are cancelled: they need no rows until a retry.
 	Cancelled bool `json:"cancelled,omitempty"`
 }
 

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// A Variant is a value of a parameter, such as a model or a task, that has parameters
-// and defaults of its own.
+// A Variant is a value of a parameter, such as a model or a task, with parameters and defaults of
+// its own.
 type Variant struct {
-	// Name is the value, Doc says in a few words what it is, Source where its
-	// definition comes from.
+	// Name is the value, Doc describes it in a few words, Source is where it is defined.
 	Name, Doc, Source string
-	// Parameters are those that not every variant has. Several may have one in common.
+	// Parameters are those that not every variant has. Variants may share some.
 	Parameters []*ParameterSchema
-	// Defaults are its own defaults of parameters that others have, too.
+	// Defaults are its defaults of parameters that other variants have, too.
 	Defaults map[string]any
 }
 
@@ -41,8 +40,8 @@ func (v Variants) Doc() string {
 	return b.String()
 }
 
-// Parameters returns the parameters that not every variant has, each once. They apply
-// to the variants that have them.
+// Parameters returns the parameters that not every variant has, each once, with the variants that
+// it applies to.
 func (v Variants) Parameters() []ParameterSchema {
 	var all []ParameterSchema
 	users := map[string][]any{}
