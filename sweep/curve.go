@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/gob"
 	"encoding/json"
@@ -43,12 +44,9 @@ func (c *Curve) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return err
 	}
-	steps, err := DecodeSteps(raw.Steps)
-	if err != nil {
-		return fmt.Errorf("curve %q: %w", raw.Metric, err)
-	}
-	values, err := DecodeValues(raw.Values)
-	if err != nil {
+	steps, stepsErr := DecodeSteps(raw.Steps)
+	values, valuesErr := DecodeValues(raw.Values)
+	if err := cmp.Or(stepsErr, valuesErr); err != nil {
 		return fmt.Errorf("curve %q: %w", raw.Metric, err)
 	}
 	if len(steps) != len(values) {
@@ -381,16 +379,11 @@ func (r *Recorder) UnmarshalBinary(data []byte) error {
 	*r = *NewRecorder(state.Limit)
 	for _, one := range state.Curves {
 		rec := &recording{metric: one.Metric, run: one.Run, seen: one.Seen, thinned: one.Thinned}
-		var err error
-		for _, part := range []struct {
-			to   *[]int64
-			from []byte
-		}{{&rec.ordinals, one.Ordinals}, {&rec.steps, one.Steps}} {
-			if *part.to, err = DecodeSteps(part.from); err != nil {
-				return fmt.Errorf("curve %.100q: %w", one.Metric, err)
-			}
-		}
-		if rec.values, err = DecodeValues(one.Values); err != nil {
+		var errs [3]error
+		rec.ordinals, errs[0] = DecodeSteps(one.Ordinals)
+		rec.steps, errs[1] = DecodeSteps(one.Steps)
+		rec.values, errs[2] = DecodeValues(one.Values)
+		if err := cmp.Or(errs[:]...); err != nil {
 			return fmt.Errorf("curve %.100q: %w", one.Metric, err)
 		}
 		if len(rec.values) != len(rec.steps) || !rec.thinned && len(rec.ordinals) != len(rec.steps) || rec.run < 1 ||

@@ -53,7 +53,7 @@ func (p *declaration) placeOf(value any) position {
 // has reports whether the sweep has the value.
 func (p *declaration) has(value any) bool {
 	if p.values.Distribution != nil {
-		return true // as far as anybody can tell
+		return true // it may draw it
 	}
 	if p.values.Range != nil {
 		return p.values.Index(value) >= 0
@@ -283,22 +283,13 @@ type bound struct {
 
 func (d *decoder) decodeBound(p *declaration, e entry) (bound, bool) {
 	path := join(p.path, e.key)
-	refuse := func() (bound, bool) {
-		d.fail(at(e.value), path, "must be a number, not %s", kindName(e.value))
-		return bound{}, false
-	}
-	if e.value.Kind != yaml.ScalarNode {
-		return refuse()
-	}
-	v, err := scalar(e.value)
-	if err != nil {
-		return refuse()
+	var v any // nil unless it is a number
+	if e.value.Kind == yaml.ScalarNode {
+		v, _ = scalar(e.value)
 	}
 	if text, ok := v.(string); ok {
-		schema := sweep.ParameterSchema{Type: sweep.NumberType}
-		if v, err = schema.Coerce(text); err != nil {
-			return refuse()
-		}
+		number := sweep.ParameterSchema{Type: sweep.NumberType}
+		v, _ = number.Coerce(text)
 		integer := sweep.ParameterSchema{Type: sweep.IntegerType}
 		if i, err := integer.Coerce(text); err == nil && !strings.ContainsAny(text, ".eE") {
 			v = i
@@ -320,7 +311,8 @@ func (d *decoder) decodeBound(p *declaration, e entry) (bound, bool) {
 		}
 		return bound{exact, v, wantInteger && v == math.Trunc(v) && math.Abs(v) <= 1<<53}, true
 	}
-	return refuse()
+	d.fail(at(e.value), path, "must be a number, not %s", kindName(e.value))
+	return bound{}, false
 }
 
 // decodeRange decodes min, max and q. See the package comment for the rules.
@@ -423,23 +415,17 @@ func inclusive(low, high, step bound, whole bool) (*sweep.Range, bool) {
 		return r, true
 	}
 	const digits = 15
-	scale, ten := big.NewRat(1, 1), big.NewRat(10, 1)
-	for range digits + 1 {
-		start := new(big.Rat).Mul(low.exact, scale)
-		stride := new(big.Rat).Mul(step.exact, scale)
-		if start.IsInt() && stride.IsInt() {
-			last := new(big.Rat).Mul(high.exact, scale)
-			limit := new(big.Rat).SetInt64(1 << 53)
-			if start.Abs(new(big.Rat).Set(start)).Cmp(limit) > 0 || last.Abs(last).Cmp(limit) > 0 {
-				return nil, false
-			}
-			r.Start, _ = new(big.Rat).Mul(low.exact, scale).Float64()
+	limit, scale, ten := big.NewRat(1<<53, 1), big.NewRat(1, 1), big.NewRat(10, 1)
+	scaled := func(b bound) *big.Rat { return new(big.Rat).Mul(b.exact, scale) }
+	fits := func(r *big.Rat) bool { return new(big.Rat).Abs(r).Cmp(limit) <= 0 }
+	for i := range digits + 1 {
+		if start, stride := scaled(low), scaled(step); start.IsInt() && stride.IsInt() {
+			r.Start, _ = start.Float64()
 			r.Step, _ = stride.Float64()
-			r.Divisor, _ = scale.Float64()
-			if r.Divisor == 1 {
-				r.Divisor = 0
+			if i > 0 {
+				r.Divisor, _ = scale.Float64()
 			}
-			return r, true
+			return r, fits(start) && fits(scaled(high))
 		}
 		scale.Mul(scale, ten)
 	}

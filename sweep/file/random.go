@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -14,36 +15,27 @@ import (
 
 // decodeMethod decodes method and what belongs to a random search.
 func (d *decoder) decodeMethod() {
-	method := "grid"
-	n, ok := d.given("method")
-	if ok {
+	method, where := "grid", start
+	if n, ok := d.given("method"); ok {
+		where = at(n)
 		if method, ok = d.text(n, "method"); !ok {
 			return
 		}
+		if d.method != "" && method != d.method {
+			d.note(where, "method", "%s is asked for in its place", d.method)
+		}
 	}
-	if d.method != "" {
-		if ok && method != d.method {
-			d.note(at(n), "method", "%s is asked for in its place", d.method)
-		}
-		ok, method = true, d.method
-	}
-	if ok {
-		where := start
-		if n != nil {
-			where = at(n)
-		}
-		switch method {
-		case "grid":
-		case "random":
-			d.file.Spec.Random = &sweep.Random{}
-		case "bayes":
-			d.fail(where, "method", "bayes chooses each point by the results before it, which is not done here: "+
-				"write method: random, or --method random, which draws from the same distributions, with run_cap for "+
-				"the number of trials; or method: grid")
-		default:
-			d.failName(where, "method", fmt.Sprintf("must be grid or random, not %s", shorten(method)), method,
-				[]string{"grid", "random"})
-		}
+	switch method = cmp.Or(d.method, method); method {
+	case "grid":
+	case "random":
+		d.file.Spec.Random = &sweep.Random{}
+	case "bayes":
+		d.fail(where, "method", "bayes chooses each point by the results before it, which is not done here: "+
+			"write method: random, or --method random, which draws from the same distributions, with run_cap for "+
+			"the number of trials; or method: grid")
+	default:
+		d.failName(where, "method", fmt.Sprintf("must be grid or random, not %s", shorten(method)), method,
+			[]string{"grid", "random"})
 	}
 	if n, ok := d.given("seed"); ok {
 		seed, ok := d.integer(n, "seed", -1<<53, 1<<53)
@@ -194,10 +186,7 @@ func isInteger(n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode {
 		return false
 	}
-	v, err := scalar(n)
-	if err != nil {
-		return false
-	}
+	v, _ := scalar(n) // nil after an error
 	_, whole := v.(int64)
 	return whole
 }

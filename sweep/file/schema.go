@@ -51,12 +51,12 @@ func Schema(description *sweep.Description) ([]byte, error) {
 
 // keysSchema describes the keys of a sweep file.
 func keysSchema(description *sweep.Description, parameters, parameterName, metricName object) object {
-	goal := object{"enum": []string{"minimize", "maximize"}}
+	goal := object{"enum": []string{sweep.Minimize, sweep.Maximize}}
+	text := func(doc string) object { return object{"type": "string", "description": doc} }
 	token := object{"type": "string", "pattern": token.String()}
 	return object{
-		"name": documented(object{"type": "string"},
-			"Shown in lists and tables; the file's own name if absent."),
-		"description": documented(object{"type": "string"}, "Free text."),
+		"name":        text("Shown in lists and tables; the file's own name if absent."),
+		"description": text("Free text."),
 		"trainer":     documented(merge(token, object{"default": sweep.DefaultTrainer}), "The program that trains."),
 		"pool": documented(merge(token, object{"default": sweep.DefaultPool}),
 			"The kind of worker that the trials need."),
@@ -65,16 +65,14 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 			"run_cap points that are drawn."),
 		"seed": documented(object{"type": "integer", "default": 0}, "Of method: random: another one draws "+
 			"other points."),
-		"program": documented(object{"type": "string"}, "The program that is run for each trial, as in train.py."),
+		"program": text("The program that is run for each trial, as in train.py."),
 		"command": documented(object{"type": "array", "minItems": 1,
 			"items": object{"type": []string{"string", "number", "boolean"}}, "default": sweep.DefaultCommand},
 			"Its command line, with the macros ${env}, ${interpreter}, ${program}, ${args} and their kin."),
 		"files": documented(oneOrMore(object{"type": "string"}), "Further files, as requirements.txt or "+
 			"src/*.py: others give other results."),
-		"project": documented(object{"type": "string"}, "What programs that log to Weights & Biases see as "+
-			"their project."),
-		"entity": documented(object{"type": "string"}, "What programs that log to Weights & Biases see as "+
-			"their entity."),
+		"project":         text("What programs that log to Weights & Biases see as their project."),
+		"entity":          text("What programs that log to Weights & Biases see as their entity."),
 		"early_terminate": object{"description": "A key of Weights & Biases: every trial runs to its end here."},
 		"parameters":      parameters,
 		"replicates": documented(object{"type": "integer", "minimum": 1}, "k adds the parameter seed with the "+
@@ -102,8 +100,7 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 		}, "What one trial may cost."),
 		"requires": documented(object{
 			"type": "object", "propertyNames": token,
-			"properties": object{memoryKey: documented(object{"type": "string"}, "What a trial needs, as "+
-				"in 8GiB; the trainer's estimate if absent.")},
+			"properties":           object{memoryKey: text("What a trial needs, as in 8GiB; the trainer's estimate if absent.")},
 			"additionalProperties": object{"type": "string"},
 		}, "Labels that a worker must have."),
 		"artifacts": documented(oneOrMore(artifactSchema(description)), "What is kept of a trial besides its result."),
