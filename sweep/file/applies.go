@@ -7,10 +7,9 @@ import (
 	"sweep/sweep"
 )
 
-// decodeApplies adds the conditions of the trainer's schema: a parameter that
-// does not apply at a point does not exist there, so that points which differ in
-// nothing else are one. One that applies nowhere is refused if it is set by hand
-// to a single value; a list of values is noted.
+// decodeApplies adds the conditions of the trainer's schema: a parameter does not exist at points
+// where it does not apply, so that points which differ in nothing else are one. For one that
+// applies nowhere a single value is an error, a list is noted.
 func (d *decoder) decodeApplies() {
 	d.written = len(d.file.Spec.Conditions)
 	if d.description == nil {
@@ -40,14 +39,12 @@ func (d *decoder) decodeApplies() {
 	}
 }
 
-// maxDecided bounds the combinations of values that are looked at to see where a
-// parameter applies.
+// maxDecided bounds the combinations of values that applies looks at.
 const maxDecided = 1 << 12
 
-// applies says under which values of the sweep's own parameters a parameter applies:
-// whether it does at some point at all, and whether at every one. It looks at all
-// combinations of what decides; where it cannot, or where those at which the parameter
-// applies are not all combinations of some values each, the rest is left to each point.
+// applies returns under which values of the sweep's parameters a parameter applies, whether it
+// does at any point, and whether at every one, by all combinations of the values that decide.
+// What these values cannot express, or where they are too many, is left to each point.
 func (d *decoder) applies(schema *sweep.ParameterSchema) (where sweep.Match, possible, sure bool) {
 	names := map[string]bool{}
 	d.decides(schema.AppliesWhen, names)
@@ -113,7 +110,7 @@ func (d *decoder) describe(names map[string]bool) *sweep.Description {
 	return part
 }
 
-// decides adds the names of all parameters on which it depends whether a match fits.
+// decides adds the names of all parameters that decide whether a match fits.
 func (d *decoder) decides(m sweep.Match, names map[string]bool) {
 	for name := range m {
 		if names[name] {
@@ -132,8 +129,7 @@ func (d *decoder) decides(m sweep.Match, names map[string]bool) {
 	}
 }
 
-// leaveOut takes what the file's own conditions have not exist out of a point, and
-// what exists only beside that.
+// leaveOut removes the parameters that do not exist at a point by the file's conditions.
 func (d *decoder) leaveOut(point sweep.Parameters) {
 	for left := -1; left != len(point); {
 		left = len(point)
@@ -145,7 +141,7 @@ func (d *decoder) leaveOut(point sweep.Parameters) {
 	}
 }
 
-// own returns the conditions that the file itself has for a parameter.
+// own returns the file's conditions for a parameter.
 func (d *decoder) own(name string) (list []sweep.Condition) {
 	for _, c := range d.file.Spec.Conditions[:d.written] {
 		if c.Parameter == name {
@@ -155,7 +151,7 @@ func (d *decoder) own(name string) (list []sweep.Condition) {
 	return list
 }
 
-// conditional reports whether the file has a parameter exist at some points only.
+// conditional reports whether the file has conditions for a parameter.
 func (d *decoder) conditional(name string) bool { return len(d.own(name)) > 0 }
 
 // describeMatch says in words what a match wants.

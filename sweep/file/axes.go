@@ -74,8 +74,8 @@ func (d *decoder) declaredNames() []string {
 	return names
 }
 
-// buildAxes makes an axis of each parameter and of each zip group, in the place
-// of its first name, and drops repeated values.
+// buildAxes makes an axis of each parameter and each zip group, at the position of its first
+// parameter, and drops repeated values.
 func (d *decoder) buildAxes(groups []zipGroup) {
 	first := map[string]*zipGroup{}
 	member := map[string]bool{}
@@ -120,8 +120,7 @@ func (d *decoder) checkLengths(group *zipGroup) {
 	}
 }
 
-// dropRepeats keeps the first of equal rows and notes how many were dropped. A
-// range never repeats itself.
+// dropRepeats keeps the first of equal rows and notes the number of others. Ranges have none.
 func (d *decoder) dropRepeats(members []*declaration) {
 	for _, m := range members {
 		if m.values.Range != nil || m.values.Distribution != nil {
@@ -289,8 +288,8 @@ func (d *decoder) match(n *yaml.Node, path string) (sweep.Match, bool) {
 	return m, ok
 }
 
-// noteStranger warns of a value that the sweep does not have: left over from a
-// shortened list, or misspelt.
+// noteStranger notes a value that the sweep does not have: it is left from a shortened list, or
+// misspelt.
 func (d *decoder) noteStranger(where position, path string, p *declaration, value any) {
 	message := fmt.Sprintf("parameter %s never has the value %s", p.name, valueText(value))
 	if name, ok := value.(string); ok && len(p.values.List) <= 1000 {

@@ -20,9 +20,9 @@ type File struct {
 	Spec sweep.Spec
 	// Grid is the expansion of Spec.
 	Grid *sweep.Grid
-	// Notes say what the writer should know but what does not stop the sweep:
-	// keys that mean nothing here, repeated values, conditions on values that no
-	// point has. Each begins with its place, as an Error does.
+	// Notes say, each with its place as an Error, what the writer should know and what does not
+	// stop the sweep: keys without effect, repeated values, conditions on values that no point
+	// has.
 	Notes []string
 
 	// parameters and exclude are the places of these keys.
@@ -32,21 +32,19 @@ type File struct {
 
 // Options tell how to decode.
 type Options struct {
-	// Description is the description of the trainer that the file names (see
-	// Trainer). All values are checked against it and take the types that it
-	// asks for. Without it types are as YAML has them and every parameter is
-	// accepted.
+	// Description is that of the trainer that the file names (see Trainer). Values are checked
+	// against it and take its types. Without it all parameters are accepted, with the types of
+	// YAML.
 	Description *sweep.Description
-	// Count, if not 0, limits the number of points as the key run_cap does; the
-	// smaller one counts.
+	// Count, if not 0, limits the number of points as run_cap does; the smaller one counts.
 	Count int64
-	// Method, if not empty, is taken in the place of the key method.
+	// Method, if not empty, replaces the key method.
 	Method string
 }
 
-// Decode reads a sweep file. The name is used in messages and, without
-// directory and extension, as the sweep's name if the file gives none. The
-// error is of type Errors: everything that is wrong, in the order of the file.
+// Decode reads a sweep file. Its name is for messages and, without directory and extension, the
+// default name of the sweep. The error is of type Errors: everything that is wrong, in the order
+// of the file.
 func Decode(name string, data []byte, options Options) (*File, error) {
 	d := newDecoder(name)
 	// An open trainer takes what the file has.
@@ -234,8 +232,7 @@ func (d *decoder) readTop(data []byte) (others []entry) {
 	return others
 }
 
-// sortOut tells the keys of W&B that mean nothing here from unknown ones, which
-// it refuses.
+// sortOut separates the keys of W&B that have no effect from unknown ones, which are errors.
 func (d *decoder) sortOut(others []entry) {
 	for _, e := range others {
 		if slices.Contains(foreignKeys, e.key) {
@@ -257,7 +254,7 @@ func (d *decoder) noteIgnored() {
 	}
 }
 
-// unknownKey tells a misspelt key from a parameter at the wrong level.
+// unknownKey reports a misspelt key, or a parameter at the wrong level.
 func (d *decoder) unknownKey(e entry) {
 	if e.value.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(e.value.Content); i += 2 {
@@ -288,12 +285,12 @@ func (d *decoder) section(key string) ([]entry, bool) {
 	return d.entries(n, key)
 }
 
-// token is what pools and trainers are called: a pool is part of a subject, a
-// trainer of a path.
+// token is the form of the names of pools, which are parts of subjects, and of trainers, which
+// are parts of paths.
 var token = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
-// label is what a sweep is called: one line. A bound in the pattern would make every
-// start of the program compile the class once for each of 200 characters.
+// label is the form of the names of sweeps: one line. Bounding it to 200 characters in the
+// pattern would slow down every start of the program.
 var label = regexp.MustCompile(`^[^\pC\s][^\pC]*$`)
 
 func isLabel(text string) bool {
@@ -340,8 +337,7 @@ func (d *decoder) decodePlain() {
 	}
 }
 
-// decodeArtifacts decodes the names of what is kept besides results. Of a trainer
-// that does not say what it can hand over any name will do.
+// decodeArtifacts decodes the names of artifacts: any, if the trainer does not list its own.
 func (d *decoder) decodeArtifacts(n *yaml.Node) {
 	spec := &d.file.Spec
 	var known []string

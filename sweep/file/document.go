@@ -24,8 +24,8 @@ const (
 	maxAliased = 1 << 20
 )
 
-// Read reads a sweep file, as much of it as Decode takes and one byte more, by
-// which it knows that the file is too large: what has no end is not read to it.
+// Read reads a sweep file: at most one byte more than Decode takes, which then reports that the
+// file is too large.
 func Read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -46,8 +46,8 @@ func at(n *yaml.Node) position { return position{int32(n.Line), int32(n.Column)}
 
 var start = position{1, 1}
 
-// parse reads the one document of a file into nodes, which keep order and
-// position, and returns its root, nil for an empty file.
+// parse reads the one document of a file into nodes, which keep order and position. The root is
+// nil for an empty file.
 func (d *decoder) parse(data []byte) (root *yaml.Node) {
 	if len(data) > MaxSize {
 		d.fail(start, "", "a sweep file has at most %d MiB, this one has more", MaxSize>>20)
@@ -102,9 +102,8 @@ func (d *decoder) parse(data []byte) (root *yaml.Node) {
 	return follow(root)
 }
 
-// wide names the encoding of a file whose characters have two or four bytes, ""
-// for others. Where no mark says so, the first two characters tell, which in a
-// sweep file are ASCII.
+// wide names the encoding of a file whose characters have two or four bytes, "" for others: by
+// its mark, else by its first two characters, which in a sweep file are ASCII.
 func wide(data []byte) string {
 	for _, encoding := range []struct{ mark, name string }{
 		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
@@ -125,8 +124,7 @@ func wide(data []byte) string {
 	return ""
 }
 
-// tab returns where a line that the parser complains about is indented by a tab,
-// if one is.
+// tab returns the place of a tab that indents a line, if one does.
 func tab(data []byte, line int32) (position, bool) {
 	lines := bytes.Split(data, []byte("\n"))
 	if line < 1 || int(line) > len(lines) {
@@ -248,8 +246,7 @@ func (m *measurer) measure(n *yaml.Node) extent {
 	return *e
 }
 
-// follow returns the node that an alias stands for; measure has made sure that
-// there is one.
+// follow returns the node of an alias; measure has made sure that there is one.
 func follow(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -265,9 +262,9 @@ type entry struct {
 	merge bool // the key is <<
 }
 
-// entries returns the keys of a mapping in order, those before and after a bad
-// key as well. A key given twice is an error; merge keys (<<) put the keys of
-// their mappings in their own place, those that the mapping itself has excepted.
+// entries returns the keys of a mapping in order, also those after a bad key. A repeated key is
+// an error. Merge keys (<<) are replaced by the keys of their mappings that the mapping itself
+// does not have.
 func (d *decoder) entries(n *yaml.Node, path string) ([]entry, bool) {
 	if n.Kind != yaml.MappingNode {
 		d.fail(at(n), path, "must be a mapping of keys to values, not %s", kindName(n))

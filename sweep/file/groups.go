@@ -8,13 +8,11 @@ import (
 	"sweep/sweep"
 )
 
-// maxCompared bounds the combinations of values that are looked at to see what competes;
-// of more, so many are taken at even distances.
+// maxCompared bounds the points that are compared; of more, so many are taken at even distances.
 const maxCompared = 1 << 16
 
-// checkGroups refuses points of one group that differ in a parameter which, by the
-// trainer's schema, changes what the metrics measure: none of them would win by being
-// better.
+// checkGroups rejects groups whose points differ in a parameter that, by the trainer's schema,
+// changes what metrics measure: none of them would win by being better.
 func (d *decoder) checkGroups() {
 	if d.description == nil {
 		return
@@ -111,9 +109,8 @@ func valueText(value any) string {
 	return clip(string(text))
 }
 
-// deciding is the part of the sweep's grid that decides about some parameters: their
-// axes, and those that conditions and exclusions name. Of a distribution it has two
-// values.
+// deciding is the part of the sweep's grid that decides about some parameters: their axes, and
+// those that conditions and exclusions name. Distributions have two values in it.
 func (d *decoder) deciding(names map[string]bool) *sweep.Spec {
 	named := maps.Clone(names)
 	for _, m := range d.file.Spec.Exclude {

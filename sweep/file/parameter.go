@@ -15,18 +15,18 @@ import (
 // declaration is one parameter of the sweep.
 type declaration struct {
 	name string
-	// path is the key that holds the parameter, where the place of its name.
+	// path is the key of the parameter, where its place.
 	path  string
 	where position
-	// values holds what is left after repeats were dropped; places are where
-	// the values of a list are written.
+	// values has no repeated values once axes are built; places are the places of a list's
+	// values.
 	values sweep.Values
 	places []position
-	// texts are the values of a list as they are written, "" for what is no scalar.
+	// texts are the values of a list as written, "" for what is no scalar.
 	texts []string
 	// when are the parameter's own conditions with their places.
 	when []condition
-	// groups are the names of the groups that it is in, key its name there.
+	// groups are the names of its groups, key its name in them.
 	groups []string
 	key    string
 	// implied parameters come from replicates.
@@ -110,8 +110,7 @@ func (d *decoder) decodeParameters() {
 	}
 }
 
-// decodeGroup decodes a mapping of names to parameters that is in groups; when
-// comes from these.
+// decodeGroup decodes a mapping of names to parameters in groups, whose conditions are when.
 func (d *decoder) decodeGroup(n *yaml.Node, path string, groups []string, when []condition) {
 	entries, _ := d.entries(n, path)
 	for _, e := range entries {
@@ -134,7 +133,7 @@ func (s keySet) has(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { _, ok := s[key]; return ok })
 }
 
-// valueKeys are those that say what values there are.
+// valueKeys are those that define the values.
 var valueKeys = []string{"value", "values", "probabilities", "min", "max", "q", "mu", "sigma"}
 
 // decodeParameter decodes {value: …}, {values: […]}, {min, max, q,
@@ -401,9 +400,9 @@ func arange(low, high, step bound, whole bool) *sweep.Range {
 	}
 }
 
-// inclusive is the range with both ends; false if step does not lead from one
-// to the other. Fractions are computed from whole numbers over a power of ten,
-// so that every value is the float64 nearest to its decimal form.
+// inclusive is the range with both ends; false if step does not lead exactly from one to the
+// other. Fractions are whole numbers divided by a power of ten, so that every value is the
+// float64 nearest to its decimal form.
 func inclusive(low, high, step bound, whole bool) (*sweep.Range, bool) {
 	steps := new(big.Rat).Sub(high.exact, low.exact)
 	steps.Quo(steps, step.exact)
@@ -432,8 +431,8 @@ func inclusive(low, high, step bound, whole bool) (*sweep.Range, bool) {
 	return nil, false
 }
 
-// checkRange checks the values of a range against the trainer's schema. Both
-// ends stand for all: the values between have the same type and bounds.
+// checkRange checks a range against the trainer's schema. Its ends are enough: the values between
+// have the same type and bounds.
 func (d *decoder) checkRange(p *declaration, where position) bool {
 	schema := d.schema(p.name)
 	if schema == nil {

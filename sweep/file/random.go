@@ -104,8 +104,8 @@ var distributions = map[string]distribution{
 	"q_log_normal":           {nil, momentsStep, sweep.LogNormalDistribution},
 }
 
-// decodeDraw decodes a parameter of a random search that has ends, or mean and
-// deviation; false if it has neither, and is decoded like one of a grid.
+// decodeDraw decodes a parameter of a random search with ends, or mean and deviation; false if it
+// has neither and is decoded as in a grid.
 func (d *decoder) decodeDraw(p *declaration, given keySet) bool {
 	var name string
 	if e, ok := given["distribution"]; ok {
@@ -162,8 +162,8 @@ func (d *decoder) decodeDraw(p *declaration, given keySet) bool {
 	return true
 }
 
-// impliedDraw is the distribution of a parameter that names none: between ends
-// that are not both integers it is uniform, and q makes it q_uniform.
+// impliedDraw is the distribution of a parameter that names none: uniform between ends that are
+// not both integers, q_uniform with q.
 func impliedDraw(given keySet) string {
 	switch {
 	case given.has("mu", "sigma") && given.has("q"):
@@ -213,8 +213,7 @@ func (d *decoder) checkKeys(p *declaration, given keySet, name string) bool {
 	return true
 }
 
-// decodeWeights decodes the probabilities of a list, from which nothing has been
-// dropped yet.
+// decodeWeights decodes the probabilities of a list with its repeated values.
 func (d *decoder) decodeWeights(p *declaration, e entry) {
 	path := join(p.path, "probabilities")
 	if e.value.Kind != yaml.SequenceNode {

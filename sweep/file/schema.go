@@ -11,9 +11,9 @@ import (
 // object is a JSON object; encoding/json sorts its keys.
 type object = map[string]any
 
-// Schema returns the JSON Schema (draft 2020-12) of sweep files for editors.
-// With a description the parameters are the trainer's, with their documentation
-// and the values that they accept; without, any name and value will do.
+// Schema returns the JSON Schema (draft 2020-12) of sweep files for editors. Its parameters are
+// those of the description, with documentation and accepted values; without one, any name and
+// value.
 func Schema(description *sweep.Description) ([]byte, error) {
 	parameters := object{
 		"type": "object", "minProperties": 1, "description": "What spans the grid; the first parameter varies slowest.",
@@ -107,8 +107,8 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 	}
 }
 
-// declare writes what a trainer declares into the schemas of parameters, of matches and of
-// the names of parameters and metrics.
+// declare adds a trainer's parameters and metrics to the schemas of parameters, matches and
+// names.
 func declare(description *sweep.Description, parameters, match, parameterName, metricName object) {
 	declared, matched, names := object{}, object{}, []string{}
 	for i := range description.Parameters {

@@ -21,8 +21,7 @@ var (
 	envvar = regexp.MustCompile(`^envvar:[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// decodeTrainer finds the trainer: of a file that names none, the one that runs
-// its program, if it has one.
+// decodeTrainer finds the trainer: without a name, the one that runs the file's program.
 func (d *decoder) decodeTrainer() {
 	d.plainToken("trainer", &d.file.Spec.Trainer)
 	_, named := d.given("trainer")
@@ -36,7 +35,7 @@ func (d *decoder) decodeTrainer() {
 // script reports whether the file has a program that is run for each trial.
 func (d *decoder) script() bool { return d.file.Spec.Trainer == sweep.ScriptTrainer }
 
-// decodeScript fills Spec.Script; a file with another trainer has no use for it.
+// decodeScript fills Spec.Script; with another trainer its keys have no effect.
 func (d *decoder) decodeScript() {
 	if !d.script() {
 		for _, key := range []string{"program", "command", "project", "entity"} {
@@ -117,8 +116,7 @@ func (d *decoder) checkMacros(word string, n *yaml.Node, shell, program bool) {
 	}
 }
 
-// describeScript notes of the parameters, which are complete, what a program is
-// to see of them.
+// describeScript describes the parameters, once they are complete, for the program.
 func (d *decoder) describeScript() {
 	s := d.file.Spec.Script
 	if s == nil {

@@ -11,8 +11,8 @@ import (
 	"sweep/sweep"
 )
 
-// value converts a node to the types that sweep.Parameters hold, scalars as
-// the YAML core schema has them (1e-3 is a number, yes is text, dates are text).
+// value converts a node to the types of sweep.Parameters, by YAML's core schema (1e-3 is a
+// number; yes and dates are text).
 func (d *decoder) value(n *yaml.Node, path string) (any, bool) {
 	n = follow(n)
 	switch n.Kind {
@@ -53,7 +53,7 @@ func (d *decoder) value(n *yaml.Node, path string) (any, bool) {
 	return v, true
 }
 
-// oldBooleans are those of YAML 1.1 besides true and false, as Python reads them.
+// oldBooleans are the booleans of YAML 1.1 besides true and false, as Python reads them.
 var oldBooleans = map[string]bool{
 	"yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
 	"no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
@@ -98,8 +98,7 @@ func scalar(n *yaml.Node) (any, error) {
 	}
 }
 
-// coerced converts a node and brings it to the type of a parameter; schema is
-// nil when nothing is known about it.
+// coerced converts a node to the type of a parameter, whose schema may be nil.
 func (d *decoder) coerced(n *yaml.Node, schema *sweep.ParameterSchema, path string) (any, bool) {
 	v, ok := d.value(n, path)
 	if !ok || schema == nil {
@@ -115,7 +114,7 @@ func (d *decoder) coerced(n *yaml.Node, schema *sweep.ParameterSchema, path stri
 	return typed, err == nil
 }
 
-// text reads a text; a plain number or boolean counts as its own letters.
+// text reads a text; a plain number or boolean counts as text.
 func (d *decoder) text(n *yaml.Node, path string) (string, bool) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		d.fail(at(n), path, "must be text, not %s", kindName(n))

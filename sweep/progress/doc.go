@@ -1,5 +1,4 @@
-// Package progress tells how far a sweep is: what is done, what runs and how far
-// each of that is, why trials failed or were refused, who leads, and when it will
-// be over. It asks a sweep.Reader, as rarely as the answers cost time, and draws
-// nothing.
+// Package progress observes how far a sweep is: what is done and running, why trials failed or
+// were refused, and when it will end. It queries a sweep.Reader, rarely if the answers take long,
+// and draws nothing.
 package progress

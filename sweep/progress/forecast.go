@@ -2,8 +2,7 @@ package progress
 
 import "time"
 
-// forecast tells when work will be done, from how much of it was done when. Work
-// is a number from 0 to a total, in whatever unit.
+// forecast tells when work will be done, from how much of it was done when. Work has any unit.
 type forecast struct {
 	// grain is the work of one trial: a speed is taken over several of them.
 	grain   float64
@@ -24,7 +23,7 @@ const (
 	mostSamples = 256
 )
 
-// add notes how much is done. Work that shrinks, as by a retry, starts anew.
+// add adds how much is done. Less work than before, as after a retry, starts again.
 func (f *forecast) add(at time.Time, work float64) {
 	if n := len(f.samples); n > 0 && work < f.samples[n-1].work-f.grain/2 {
 		f.samples = f.samples[:0]
@@ -40,15 +39,14 @@ func (f *forecast) add(at time.Time, work float64) {
 	f.samples = kept
 }
 
-// skip takes work as done before the first sample: it says nothing about the speed.
+// skip counts work as done before the first sample: it does not change the speed.
 func (f *forecast) skip(work float64) {
 	for i := range f.samples {
 		f.samples[i].work += work
 	}
 }
 
-// speed is the work a second, and how much work it was measured over; 0 if
-// nothing has happened yet.
+// speed is the work a second, 0 if unknown, and the work that it was measured over.
 func (f *forecast) speed() (rate, over float64) {
 	if len(f.samples) < 2 {
 		return 0, 0
@@ -68,9 +66,8 @@ func (f *forecast) speed() (rate, over float64) {
 	return 0, 0
 }
 
-// left is the time in seconds in which what remains will be done: at the
-// measured speed, or at the expected one (0 if there is none) until a trial's
-// work was seen. It is 0 if neither is known.
+// left is the time in seconds for the remaining work at the measured speed or, until a trial's
+// work was measured, at the expected one (0 if unknown). It is 0 if neither is known.
 func (f *forecast) left(remaining, expected float64) float64 {
 	rate, over := f.speed()
 	if expected > 0 && over < f.grain {

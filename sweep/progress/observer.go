@@ -16,12 +16,12 @@ type Observer struct {
 	record *sweep.SweepRecord
 	began  time.Time
 
-	// estimate is the trainer's estimate of the whole sweep in flop, 0 if there is
-	// none: then every trial counts as one.
+	// estimate is the trainer's estimate of the whole sweep in flop, 0 if there is none: then all
+	// trials count the same.
 	estimate float64
 	work     forecast
 	trials   forecast
-	// expected is the speed of a slot by earlier trials in flop a second, once known.
+	// expected is the speed of a slot in earlier trials in flop a second, 0 if unknown.
 	expected float64
 
 	details, whole, costs, best, causes pace
@@ -29,8 +29,8 @@ type Observer struct {
 	state   sweep.SweepState
 	reason  string
 	running []Running
-	// bases are where executions began that went on from a checkpoint, and brought the
-	// shares of trials that were done before.
+	// bases are the steps at which executions resumed from checkpoints; brought is the share of
+	// work that was done before.
 	bases   map[int64]base
 	brought float64
 	spent   spent
@@ -49,9 +49,8 @@ type base struct {
 
 // spent is what the trials that have ended have cost.
 type spent struct {
-	// flops is the work of those that ended, estimates for those that diverged left
-	// out, which diverged counts; measured and seconds are of those that ran for
-	// this sweep.
+	// flops is the work of the trials that ended without diverging, by estimates; diverged counts
+	// the others. measured and seconds are the work and time of those that ran for this sweep.
 	flops             float64
 	ended, diverged   int64
 	measured, seconds float64
@@ -94,8 +93,8 @@ func NewObserver(store sweep.Reader, record *sweep.SweepRecord) *Observer {
 	return o
 }
 
-// Look returns how far the sweep is. Counts are of now; what costs more to ask
-// may be some seconds old. An error is of the counts: the next look may work.
+// Look returns how far the sweep is. Counts are current; what costs more to query may be some
+// seconds old. An error is that of the counts: the next look may work.
 func (o *Observer) Look(ctx context.Context, now time.Time) (*Snapshot, error) {
 	counts, err := o.store.Progress(ctx, o.record.ID)
 	if err != nil {
@@ -122,7 +121,7 @@ func (o *Observer) Look(ctx context.Context, now time.Time) (*Snapshot, error) {
 	return s, nil
 }
 
-// Hurry has the next look ask everything anew.
+// Hurry makes the next look query everything again.
 func (o *Observer) Hurry() {
 	o.details, o.whole, o.costs, o.best, o.causes = pace{}, pace{}, pace{}, pace{}, pace{}
 }
@@ -244,7 +243,7 @@ func (o *Observer) lookAtRunning(ctx context.Context, now time.Time, counts swee
 	return time.Second
 }
 
-// curveMetric is a metric that tells of each step, nil if the trainer names none.
+// curveMetric is a metric with curves, nil if the trainer names none.
 func (o *Observer) curveMetric() []string {
 	for _, m := range o.record.Grids[0].Submission.Description.Metrics {
 		if m.Curve {
@@ -287,8 +286,8 @@ func costs(ctx context.Context, store sweep.Reader, id string) (s spent, err err
 // earlierSweeps is how many sweeps are asked for the speed of a trainer.
 const earlierSweeps = 5
 
-// Speed is the flop a second that a slot has reached with a trainer in the
-// newest sweep of it that has any results; 0 if there is none.
+// Speed is the flop a second of a slot with a trainer in its newest sweep with results; 0 if
+// there is none.
 func Speed(ctx context.Context, store sweep.Reader, trainer string) (float64, error) {
 	records, err := store.Sweeps(ctx)
 	if err != nil {
@@ -362,7 +361,7 @@ func (o *Observer) lookAtCauses(ctx context.Context, counts sweep.Progress) (pau
 	return time.Second
 }
 
-// quoted is a text as SQL has it.
+// quoted is a text as an SQL literal.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // number reads a number of a query's row; 0 if it is none.

@@ -18,23 +18,21 @@ type Snapshot struct {
 	Done   int64          `json:"done"`
 	Total  int64          `json:"total"`
 	Counts sweep.Progress `json:"counts"`
-	// Share is the part of the work that is done, by the trainer's estimates of cost
-	// where it has any, from 0 to 1.
+	// Share is the part of the work that is done, by the trainer's estimates of cost if it has
+	// any, from 0 to 1.
 	Share float64 `json:"share"`
 	// Seconds is the time since somebody began to look.
 	Seconds float64 `json:"seconds"`
-	// Rate is in trials a second, 0 if it is not known yet.
+	// Rate is in trials a second, 0 if unknown.
 	Rate float64 `json:"rate,omitempty"`
-	// Left is the time to the end in seconds, 0 if it is not known yet or nothing is
-	// left.
+	// Left is the time to the end in seconds, 0 if unknown or nothing is left.
 	Left float64 `json:"left,omitempty"`
-	// Running has some of the trials that run, by index; Counts.Running counts all.
+	// Running has some of the running trials by index; Counts.Running counts all.
 	Running []Running `json:"running,omitempty"`
 	// Failures and Refusals are the most frequent reasons.
 	Failures []Cause `json:"failures,omitempty"`
 	Refusals []Cause `json:"refusals,omitempty"`
-	// Best has the best trial of each group, the best of all first; BestBy is the
-	// metric.
+	// Best has the best trial of each group by the metric BestBy, the best of all first.
 	BestBy string `json:"best_by,omitempty"`
 	Best   []Best `json:"best,omitempty"`
 }
@@ -43,8 +41,7 @@ type Snapshot struct {
 type Running struct {
 	Index int64  `json:"index"`
 	Label string `json:"label"`
-	// Step is the last step that a curve has, Steps how many there will be; 0 if
-	// that is not known.
+	// Step is the last step of a curve, Steps the number of steps; 0 if unknown.
 	Step  int64 `json:"step,omitempty"`
 	Steps int64 `json:"steps,omitempty"`
 	// Seconds is how long the execution runs, Left how long it still will; 0 if that

@@ -99,9 +99,9 @@ type gridPoint struct {
 	baseline float64
 }
 
-// outcome is the part of a trial's result that tables need. A diverged trial counts as the
-// worst, so that a grid point does not win by the replicates that it lost. It is never
-// selected as a single trial. The view ucr_table does the same.
+// outcome is the part of a trial's result that tables need. A diverged trial counts as the worst,
+// so that a grid point does not win by losing replicates, and is never selected as a single
+// trial. The view ucr_table does the same.
 type outcome struct {
 	id         sweep.TrialID
 	seed       string
@@ -113,8 +113,8 @@ type outcome struct {
 	parameters int64
 }
 
-// NewCollection returns an empty collection of trials that are compared by choice. Its
-// defaults are groups by data set and model, and the smallest validation loss.
+// NewCollection returns an empty collection of trials that are compared by choice: by default by
+// the smallest validation loss in groups by data set and model.
 func NewCollection(choice sweep.Select, names Names) *Collection {
 	if choice.By == "" {
 		choice.By = "validation_loss"
@@ -125,8 +125,7 @@ func NewCollection(choice sweep.Select, names Names) *Collection {
 	return &Collection{Names: names, choice: choice, sets: map[string]*Set{}, groups: map[string]*group{}}
 }
 
-// Add adds a trial. It ignores trials that are not completed or that have no data set and
-// model.
+// Add adds a trial, unless it is not completed or has no data set and model.
 func (c *Collection) Add(t *sweep.TrialRecord) error {
 	name, okSet := t.Parameters["dataset"].(string)
 	model, okModel := t.Parameters["model"].(string)
@@ -229,22 +228,21 @@ func (s *Set) add(result *sweep.Result) {
 
 // Figure is what a table prints for a data set and model.
 type Figure struct {
-	// Accuracy is a mean over Replicates, Deviation their sample standard
-	// deviation; NaN where there is one replicate only.
+	// Accuracy is a mean over Replicates, Deviation their sample standard deviation, NaN for a
+	// single one.
 	Accuracy   float64 `json:"accuracy"`
 	Deviation  float64 `json:"-"`
 	Replicates int     `json:"replicates"`
-	// Loss is the mean validation loss, of an ensemble that of its own probabilities; NaN
-	// if it is not known.
+	// Loss is the mean validation loss, of an ensemble that of its own probabilities; NaN if
+	// unknown.
 	Loss       float64          `json:"-"`
 	Count      int64            `json:"parameter_count"`
 	Parameters sweep.Parameters `json:"grid_point"`
-	// TestLoss and its deviation are as Accuracy.
+	// TestLoss and its deviation are like Accuracy.
 	TestLoss          float64 `json:"test_loss"`
 	TestLossDeviation float64 `json:"-"`
-	// Ties is how many others are exactly as good as the point or trial that was
-	// selected, the last one of an ensemble. Which of them it is does not depend on the
-	// order of the file.
+	// Ties is how many others are exactly as good as the selected point or trial, or the last one
+	// of an ensemble. The selection does not depend on the order of the file.
 	Ties int `json:"ties"`
 	// Points is how many grid points vote.
 	Points int `json:"points,omitempty"`
@@ -326,8 +324,7 @@ func (p *gridPoint) before(o *outcome, other *gridPoint, than *outcome) bool {
 		strings.Compare(o.seed, than.seed)) < 0
 }
 
-// mean is the arithmetic mean. Values may be the worst that there is, whose sum overflows:
-// it adds none.
+// mean is the arithmetic mean without a sum, which could overflow for the worst values.
 func mean(values []float64) float64 {
 	var m float64
 	for i, v := range values {
@@ -339,14 +336,12 @@ func mean(values []float64) float64 {
 // votes reports whether the point's trials leave class probabilities.
 func (p *gridPoint) votes() bool { return !p.set.LossOnly && p.baseline == 0 }
 
-// Row are the figures of a data set, by model. A model without a figure has
-// diverged trials alone.
+// Row has the figures of a data set by model. A model without a figure has only diverged trials.
 type Row struct {
 	*Set
 	Models   map[string]bool
 	Baseline float64
-	// Label names the row's group, where groups have more parameters than data set and
-	// model.
+	// Label names the row's group, if groups have further parameters.
 	Label   string
 	Figures map[string]Figure
 }
@@ -364,8 +359,8 @@ func (c *Collection) Has(wanted func(set string) bool) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(c.sets)), wanted)
 }
 
-// Rows returns the rows of the sets that are wanted: a group's figure is in the row and
-// column of the data set and model of the point that was selected.
+// Rows returns the rows of the wanted sets: the figure of a group is in the row and column of the
+// selected point's data set and model.
 func (c *Collection) Rows(by Selection, wanted func(set string) bool) []*Row {
 	found := map[string]*Row{}
 	for _, g := range c.groups {
@@ -447,8 +442,7 @@ func (c *Collection) Models(rows ...*Row) []string {
 	})
 }
 
-// Varying lists the parameters, other than the groups', that differ between points
-// of one group.
+// Varying lists the parameters, other than those of groups, in which points of a group differ.
 func (c *Collection) Varying() []string {
 	var names []string
 	for _, g := range c.groups {

@@ -13,9 +13,9 @@ import (
 	"sweep/sweep/safetensors"
 )
 
-// ProbabilitiesArtifact is the artifact that an ensemble is made of: a safetensors
-// file with the tensors "test" [rows × classes], F16, and "test_labels" [rows × 1],
-// I32, and likewise "validation" and "validation_labels".
+// ProbabilitiesArtifact is the artifact that ensembles are made of: a safetensors file with the
+// tensors "test" [rows × classes], F16, and "test_labels" [rows × 1], I32, and likewise
+// "validation" and "validation_labels".
 const ProbabilitiesArtifact = "probabilities"
 
 // ensemblePrefix begins the selections of ensembles: "ensemble" and "ensemble:k".
@@ -46,17 +46,15 @@ func (s Selection) Ensemble() int {
 	return k
 }
 
-// Vote makes the ensembles of a selection, which are part of its tables then: in each
-// group the replicates of the k grid points that are best by the metric averaged over
-// their replicates. The answer for a test row is the class with the largest mean
-// probability. Diverged trials do not vote. load returns a trial's
-// [ProbabilitiesArtifact].
+// Vote makes the ensembles of a selection for its tables. In each group the replicates of the k
+// grid points with the best mean metric vote, except diverged trials: the answer for a test row
+// is the class with the largest mean probability. load returns a trial's [ProbabilitiesArtifact].
 //
-// With [Auto] validation chooses k. The replicates of one seed have the same validation
-// rows, which those of other seeds have trained on: what is compared is the mean over the
-// seeds of the validation loss of the ensemble of each seed's trials.
+// With [Auto] validation chooses k. Replicates of one seed share validation rows, which those of
+// other seeds were trained on. So it compares the mean, over seeds, of the validation loss of the
+// ensemble of each seed's trials.
 //
-// Groups without classes have no ensemble; it is [ErrNoClasses] if there is no other.
+// Groups without classes have no ensemble; the error is [ErrNoClasses] if there is no other.
 func (c *Collection) Vote(by Selection, wanted func(set string) bool,
 	load func(id sweep.TrialID) ([]byte, error)) error {
 	classes := false
@@ -95,7 +93,7 @@ func (c *Collection) Vote(by Selection, wanted func(set string) bool,
 	return nil
 }
 
-// errNoValidation is the error of a trial by which the number of points cannot be chosen.
+// errNoValidation says that a trial has no rows by which to choose the number of points.
 var errNoValidation = errors.New("its class probabilities have no validation rows, as those that earlier programs " +
 	"kept of a refit: " +
 	"run its sweep file again with --reuse=false, or name the number of points, as in ensemble:3")
@@ -114,8 +112,8 @@ type ensemble struct {
 	members    int
 	parameters int64
 	test       sums
-	// validation are the votes of the trials of each seed on its own rows; unvalidated is
-	// set if a trial has none.
+	// validation are the votes of each seed's trials on its own rows; unvalidated says that a
+	// trial has none.
 	validation  map[string]*sums
 	unvalidated bool
 }
@@ -243,8 +241,7 @@ type rankedPoint struct {
 	score float64
 }
 
-// ranked returns the finished grid points, the best first, by the metric averaged over their
-// replicates. Points with fewer replicates than others are not finished. Points that tie
+// ranked returns the grid points with all replicates, the best mean metric first. Points that tie
 // are in the order of their keys.
 func (g *group) ranked() []rankedPoint {
 	fullest := 0
@@ -274,8 +271,8 @@ func (g *group) ranked() []rankedPoint {
 	return list
 }
 
-// bySeed returns the replicates in the order of their seeds: sums must not depend on the
-// order in which they arrived.
+// bySeed returns the replicates in the order of seeds: sums must not depend on the order of
+// arrival.
 func (p *gridPoint) bySeed() []*outcome {
 	trials := make([]*outcome, len(p.trials))
 	for i := range p.trials {

@@ -28,14 +28,13 @@ type Request struct {
 	Kind      *Kind
 	Names     Names
 	Selection Selection
-	// Sweeps are references of the sweeps whose trials are in the table. Empty means the
-	// newest that has a row for it, or all such sweeps if All is set.
+	// Sweeps are references of the sweeps in the table; empty means the newest that has a row for
+	// it or, with All, all such sweeps.
 	Sweeps []string
 	All    bool
 }
 
-// IncomparableError is the error of two sweeps of one table that choose their best trials by
-// different rules.
+// IncomparableError says that two sweeps of one table compare their trials by different rules.
 type IncomparableError struct {
 	Sweep      string
 	Own, Other sweep.Select
@@ -54,9 +53,9 @@ type Artifacts interface {
 		out io.Writer) (*sweep.ArtifactRecord, error)
 }
 
-// Gather gathers the sweeps' completed trials and lays out the table. It returns the
-// sweeps that it has used; the table is nil if no trial belongs into it. Artifacts are
-// read for ensembles alone. Sweeps that do not fit together are an *[IncomparableError].
+// Gather collects the sweeps' completed trials and lays out the table, nil if it has no row. used
+// are the sweeps. Artifacts are read for ensembles only. Sweeps that do not fit together are an
+// *[IncomparableError].
 func (r *Request) Gather(ctx context.Context, results sweep.Reader,
 	artifacts Artifacts) (table *Table, used []string, err error) {
 	references, together := r.Sweeps, r.All || len(r.Sweeps) > 0

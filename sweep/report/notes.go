@@ -7,9 +7,9 @@ import (
 	"sweep/sweep"
 )
 
-// Explain adds what a reader should know of how the figures were selected: which were
-// exactly as good as others, what validation saw of the weights that were tested, and
-// how many points vote where validation chose their number.
+// Explain notes how the figures were selected: which were exactly as good as others, what
+// validation saw of the tested weights, and how many points vote where validation chose their
+// number.
 func (c *Collection) Explain(t *Table, rows []*Row, by Selection) {
 	var tied, voting []string
 	refits, averages := false, false

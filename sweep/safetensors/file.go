@@ -1,8 +1,7 @@
 // Package safetensors writes and reads files of tensors in the format of
-// https://github.com/huggingface/safetensors: 8 bytes with the length of a header,
-// little-endian; the header, JSON padded with blanks to a multiple of 8, which gives
-// each tensor's dtype, shape and place in what follows, and metadata; then the
-// tensors' values, little-endian and row by row.
+// https://github.com/huggingface/safetensors: 8 bytes with the length of a header, little-endian;
+// the header, JSON padded with blanks to a multiple of 8, with metadata and each tensor's dtype,
+// shape and place; then the values, little-endian and row by row.
 package safetensors
 
 import (
@@ -45,7 +44,7 @@ type Tensor struct {
 	Data       []byte
 }
 
-// A File is tensors, and texts about them.
+// A File is tensors with texts about them.
 type File struct {
 	Metadata map[string]string
 	Tensors  []Tensor
@@ -93,8 +92,7 @@ func (f *File) Encode() ([]byte, error) {
 // errShort says that a file ends too early.
 var errShort = errors.New("the file is cut short")
 
-// Decode reads a file of matrices. The tensors' data are parts of what it is given;
-// their order is any.
+// Decode reads a file of matrices, in any order. Their data are slices of the argument.
 func Decode(data []byte) (*File, error) {
 	const prefix = 8
 	if len(data) < prefix {

@@ -13,8 +13,7 @@ const (
 	halfInfinity = 0x7c00
 )
 
-// AppendHalf appends values in half precision, each the nearest, of two equally near
-// the even one.
+// AppendHalf appends values in half precision, rounded to the nearest, ties to even.
 func AppendHalf(dst []byte, values []float32) []byte {
 	for _, v := range values {
 		dst = binary.LittleEndian.AppendUint16(dst, half(v))
