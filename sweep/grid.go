@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -305,8 +304,8 @@ func (g *Grid) At(index int64) (Parameters, error) {
 		prefix := int64(g.valid[low+index/a.free]) / a.place
 		digits[k] = prefix % a.length
 		chosen := g.valid[low:high]
-		from := sort.Search(len(chosen), func(i int) bool { return int64(chosen[i])/a.place >= prefix })
-		to := from + sort.Search(len(chosen)-from, func(i int) bool { return int64(chosen[from+i])/a.place > prefix })
+		from, _ := slices.BinarySearch(chosen, uint32(prefix*a.place))
+		to, _ := slices.BinarySearch(chosen, uint32((prefix+1)*a.place))
 		index -= int64(from) * a.free
 		low, high = low+int64(from), low+int64(to)
 	}

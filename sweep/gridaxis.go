@@ -128,11 +128,7 @@ func (a *gridAxis) firsts(chosen []byte) []uint32 {
 		key = key[:0]
 		for i, p := range a.parameters {
 			if chosen[i] == 1 {
-				// A value without canonical form (NewGrid has none) equals nothing.
-				text, err := CanonicalJSON(p.Values.At(a.position(int64(digit))))
-				if err != nil {
-					text = fmt.Appendf(nil, "#%d", digit)
-				}
+				text, _ := CanonicalJSON(p.Values.At(a.position(int64(digit)))) // checkAxes checked that
 				key = append(append(key, text...), 0)
 			}
 		}

@@ -181,10 +181,7 @@ func (s *ParameterSchema) Expected() string {
 	if len(s.Enum) > 0 {
 		items := make([]string, len(s.Enum))
 		for i, item := range s.Enum {
-			text, err := CanonicalJSON(item)
-			if err != nil {
-				text = fmt.Append(nil, item)
-			}
+			text, _ := CanonicalJSON(item)
 			items[i] = strings.Trim(string(text), `"`)
 		}
 		if len(items) == 1 {

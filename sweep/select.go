@@ -83,10 +83,7 @@ func (s Select) BetterMean(mean, than float64) bool {
 // rounded is a number with twelve digits.
 func rounded(x float64) float64 {
 	const digits = 12
-	short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'e', digits-1, 64), 64)
-	if err != nil {
-		return x
-	}
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'e', digits-1, 64), 64)
 	return short
 }
 

@@ -16,7 +16,7 @@ type zipGroup struct {
 }
 
 // decodeZip decodes zip: [[a, b], [c, d]].
-func (d *decoder) decodeZip() []zipGroup {
+func (d *decoder) decodeZip() []*zipGroup {
 	n, ok := d.given("zip")
 	if !ok {
 		return nil
@@ -26,8 +26,7 @@ func (d *decoder) decodeZip() []zipGroup {
 		d.fail(at(n), "zip", "%s, not %s", form, kindName(n))
 		return nil
 	}
-	var groups []zipGroup
-	taken := map[string]bool{}
+	var groups []*zipGroup
 	for _, item := range n.Content {
 		item = follow(item)
 		if item.Kind != yaml.SequenceNode {
@@ -38,7 +37,7 @@ func (d *decoder) decodeZip() []zipGroup {
 		if !ok {
 			return nil
 		}
-		group := zipGroup{where: at(item)}
+		group := &zipGroup{where: at(item)}
 		for i, name := range names {
 			member := d.file.declared[name]
 			switch {
@@ -49,11 +48,11 @@ func (d *decoder) decodeZip() []zipGroup {
 				d.failName(at(nodes[i]), "zip", fmt.Sprintf("this sweep has no parameter %s to zip", shorten(name)),
 					name, d.declaredNames())
 				return nil
-			case taken[name]:
+			case member.zip != nil:
 				d.fail(at(nodes[i]), "zip", "parameter %s is named twice", name)
 				return nil
 			}
-			taken[name] = true
+			member.zip = group
 			group.members = append(group.members, member)
 		}
 		if len(group.members) < 2 {
@@ -76,24 +75,19 @@ func (d *decoder) declaredNames() []string {
 
 // buildAxes makes an axis of each parameter and each zip group, at the position of its first
 // parameter, and drops repeated values.
-func (d *decoder) buildAxes(groups []zipGroup) {
-	first := map[string]*zipGroup{}
-	member := map[string]bool{}
-	for i := range groups {
-		first[groups[i].members[0].name] = &groups[i]
-		for _, m := range groups[i].members {
-			member[m.name] = true
-		}
-		d.checkLengths(&groups[i])
+func (d *decoder) buildAxes(groups []*zipGroup) {
+	for _, group := range groups {
+		d.checkLengths(group)
 	}
 	if len(d.errors) > 0 {
 		return
 	}
 	for _, p := range d.order {
 		members := []*declaration{p}
-		if group := first[p.name]; group != nil {
-			members = group.members
-		} else if member[p.name] {
+		if p.zip != nil {
+			members = p.zip.members
+		}
+		if members[0] != p {
 			continue
 		}
 		d.dropRepeats(members)
@@ -128,22 +122,17 @@ func (d *decoder) dropRepeats(members []*declaration) {
 		}
 	}
 	rows := len(members[0].values.List)
-	seen := make(map[string]struct{}, rows)
+	seen := make(map[string]int, rows) // the rows that are kept
 	var key []byte
 	weights := members[0].values.Weights
-	first := map[string]int{}
 	kept, example, written, where := 0, "", "", position{}
 	for row := range rows {
 		key = key[:0]
 		for _, m := range members {
-			text, err := sweep.CanonicalJSON(m.values.List[row])
-			if err != nil {
-				d.fail(m.places[row], m.path, "%v", err)
-				return
-			}
+			text, _ := sweep.CanonicalJSON(m.values.List[row]) // a decoded value has one
 			key = append(append(key, text...), ", "...)
 		}
-		if _, repeated := seen[string(key)]; repeated {
+		if earlier, repeated := seen[string(key)]; repeated {
 			if example == "" {
 				example, where = clip(strings.TrimSuffix(string(key), ", ")), members[0].places[row]
 				if texts := members[0].texts; len(members) == 1 && row < len(texts) && texts[row] != example &&
@@ -152,13 +141,12 @@ func (d *decoder) dropRepeats(members []*declaration) {
 				}
 			}
 			if weights != nil {
-				weights[first[string(key)]] += weights[row]
+				weights[earlier] += weights[row]
 			}
 			continue
 		}
-		seen[string(key)] = struct{}{}
+		seen[string(key)] = kept
 		if weights != nil {
-			first[string(key)] = kept
 			weights[kept] = weights[row]
 		}
 		for _, m := range members {

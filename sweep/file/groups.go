@@ -52,10 +52,7 @@ func (d *decoder) checkGroups() {
 		if err != nil {
 			return // as the point itself will say
 		}
-		key, err := choice.GroupOf(resolved).Canonical()
-		if err != nil {
-			return
-		}
+		key, _ := choice.GroupOf(resolved).Canonical() // decoded values have one
 		first := seen[string(key)]
 		if first == nil {
 			first = sweep.Parameters{}

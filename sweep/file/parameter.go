@@ -29,6 +29,8 @@ type declaration struct {
 	// groups are the names of its groups, key its name in them.
 	groups []string
 	key    string
+	// zip is the group of parameters that it advances with, nil if there is none.
+	zip *zipGroup
 	// implied parameters come from replicates.
 	implied bool
 	// index has the list's values in canonical form, once has was called.

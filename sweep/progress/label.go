@@ -25,10 +25,7 @@ func Label(p sweep.Parameters, group []string) string {
 		const most = 4
 		all := p.Names()
 		for _, name := range all[:min(len(all), most)] {
-			value, err := json.Marshal(p[name])
-			if err != nil {
-				value = []byte(fmt.Sprint(p[name]))
-			}
+			value, _ := json.Marshal(p[name]) // a parameter has a form in JSON
 			parts = append(parts, name+" "+string(value))
 		}
 	}

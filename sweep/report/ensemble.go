@@ -18,8 +18,8 @@ import (
 // "validation" and "validation_labels".
 const ProbabilitiesArtifact = "probabilities"
 
-// ensemblePrefix begins the selections of ensembles: "ensemble" and "ensemble:k".
-const ensemblePrefix = "ensemble"
+// onePoint is the ensemble of one grid point; that of k is "ensemble:k".
+const onePoint = "ensemble"
 
 // autoPoints is how many grid points may vote where validation chooses their number.
 const autoPoints = 12
@@ -29,21 +29,17 @@ var ErrNoClasses = errors.New("no data set of the table has classes to vote on: 
 
 // Ensemble returns how many grid points vote at most; 0 if the selection is no ensemble.
 func (s Selection) Ensemble() int {
-	if s == Auto {
+	switch text, counted := strings.CutPrefix(string(s), onePoint+":"); {
+	case s == Auto:
 		return autoPoints
-	}
-	text, isEnsemble := strings.CutPrefix(string(s), ensemblePrefix)
-	if !isEnsemble {
-		return 0
-	}
-	if text == "" {
+	case s == onePoint:
 		return 1
+	case counted:
+		if k, err := strconv.Atoi(text); err == nil {
+			return k
+		}
 	}
-	k, err := strconv.Atoi(strings.TrimPrefix(text, ":"))
-	if err != nil || !strings.HasPrefix(text, ":") {
-		return 0
-	}
-	return k
+	return 0
 }
 
 // Vote makes the ensembles of a selection for its tables. In each group the replicates of the k
