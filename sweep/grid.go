@@ -100,14 +100,10 @@ func (g *Grid) constrain(m Match, placements map[string]placement) {
 // and returns their names in that order.
 func (g *Grid) addConditions(conditions []Condition, placements map[string]placement) ([]string, error) {
 	needs := map[string][]string{}
-	var names []string
 	for _, c := range conditions {
 		at, ok := placements[c.Parameter]
 		if !ok {
 			return nil, refused(c.Parameter, "has a condition but no values")
-		}
-		if _, seen := needs[c.Parameter]; !seen {
-			names = append(names, c.Parameter)
 		}
 		needs[c.Parameter] = append(needs[c.Parameter], c.When.Names()...)
 		g.axes[at.axis].constrained, g.axes[at.axis].conditional = true, true
@@ -139,8 +135,8 @@ func (g *Grid) addConditions(conditions []Condition, placements map[string]place
 		order = append(order, name)
 		return nil
 	}
-	for _, name := range names {
-		if err := visit(name); err != nil {
+	for _, c := range conditions {
+		if err := visit(c.Parameter); err != nil {
 			return nil, err
 		}
 	}

@@ -50,11 +50,8 @@ func decodeList(data []byte) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if value == nil {
-		return nil, nil
-	}
 	list, ok := value.([]any)
-	if !ok {
+	if !ok && value != nil {
 		return nil, fmt.Errorf("expected a JSON array, found %s", data)
 	}
 	return list, nil

@@ -46,12 +46,8 @@ func (p *Parameters) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if value == nil {
-		*p = nil
-		return nil
-	}
 	object, ok := value.(map[string]any)
-	if !ok {
+	if !ok && value != nil {
 		return fmt.Errorf("parameters: expected a JSON object, found %s", bytes.TrimSpace(data))
 	}
 	*p = object

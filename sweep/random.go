@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 )
 
 // Random draws points instead of enumerating them. A draw depends on Seed, its number and the
@@ -92,11 +93,8 @@ func (s *sampler) at(index int64) Parameters {
 		}
 	}
 	for _, name := range s.order {
-		for _, when := range s.conditions[name] {
-			if !when.Fits(point) {
-				delete(point, name)
-				break
-			}
+		if slices.ContainsFunc(s.conditions[name], func(when Match) bool { return !when.Fits(point) }) {
+			delete(point, name)
 		}
 	}
 	return point

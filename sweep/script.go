@@ -55,15 +55,14 @@ func (s *Script) For(p Parameters) *Script {
 	part.Parameters = slices.Clone(s.Parameters)
 	for i := range part.Parameters {
 		q := &part.Parameters[i]
-		written := q.Written
-		q.Written = nil
-		if written == nil {
+		if q.Written == nil {
 			continue
 		}
-		if key, err := CanonicalJSON(p[q.Name]); err == nil {
-			if text, ok := written[string(key)]; ok {
-				q.Written = map[string]string{string(key): text}
-			}
+		key, _ := CanonicalJSON(p[q.Name])
+		text, ok := q.Written[string(key)]
+		q.Written = nil
+		if ok {
+			q.Written = map[string]string{string(key): text}
 		}
 	}
 	return &part

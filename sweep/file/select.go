@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -40,10 +41,7 @@ func (d *decoder) decodeSelect() {
 		}
 	}
 	if selection.By == "" {
-		selection.By = fromMetric.By
-		if selection.Goal == "" {
-			selection.Goal = fromMetric.Goal
-		}
+		selection.By, selection.Goal = fromMetric.By, cmp.Or(selection.Goal, fromMetric.Goal)
 	}
 	d.defaultGoal()
 }

@@ -67,11 +67,9 @@ func scalar(n *yaml.Node) (any, error) {
 	case "!!null":
 		return nil, nil
 	case "!!bool":
-		switch strings.ToLower(n.Value) {
-		case "true", "yes", "on":
-			return true, nil
-		case "false", "no", "off":
-			return false, nil
+		schema := sweep.ParameterSchema{Type: sweep.BooleanType}
+		if v, err := schema.Coerce(n.Value); err == nil {
+			return v, nil
 		}
 		return nil, fmt.Errorf("%s is not a boolean", shorten(n.Value))
 	case "!!int":

@@ -8,6 +8,7 @@
 package paper
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,12 +55,9 @@ func ParseRequest(table, selection string) (*report.Request, error) {
 	if at < 0 {
 		return nil, fmt.Errorf("%w: no table %.40q", sweep.ErrNotFound, table)
 	}
-	r := report.Request{Kind: &Kinds[at], Names: Names, Selection: report.Mean}
-	if selection != "" {
-		var err error
-		if r.Selection, err = report.ParseSelection(selection); err != nil {
-			return nil, err
-		}
+	by, err := report.ParseSelection(cmp.Or(selection, string(report.Mean)))
+	if err != nil {
+		return nil, err
 	}
-	return &r, nil
+	return &report.Request{Kind: &Kinds[at], Names: Names, Selection: by}, nil
 }
