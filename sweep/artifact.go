@@ -124,12 +124,9 @@ var ErrStoreFull = errors.New("the artifact store is full")
 
 // DamagedError says that an artifact no longer has the bytes that were stored.
 type DamagedError struct {
-	// Artifact names it: its trial and name.
-	Artifact string
-	// Store is where it is.
-	Store string
-	// Problem says how that was noticed.
-	Problem string
+	Artifact string // its trial and name
+	Store    string // where it is
+	Problem  string // how it was noticed
 }
 
 // Error implements error.

@@ -61,10 +61,11 @@ func (d *decoder) applies(schema *sweep.ParameterSchema) (where sweep.Match, pos
 		}
 	}
 	fitting := int64(0)
-	taken := make([]map[int64]bool, len(axes)) // the values at which it applies
-	for i := range taken {
-		taken[i] = map[int64]bool{}
+	type choice struct {
+		axis  int
+		value int64
 	}
+	taken := map[choice]bool{} // the values at which it applies
 	at, point := make([]int64, len(axes)), sweep.Parameters{}
 	for number := range combinations {
 		for i, axis := range axes {
@@ -80,18 +81,20 @@ func (d *decoder) applies(schema *sweep.ParameterSchema) (where sweep.Match, pos
 		if schema.AppliesWhen.Fits(resolved) {
 			fitting++
 			for i := range axes {
-				taken[i][at[i]] = true
+				taken[choice{i, at[i]}] = true
 			}
 		}
 	}
 	where = sweep.Match{}
 	for i, axis := range axes {
-		if count := axis.values.Len(); int64(len(taken[i])) < count && !d.conditional(axis.name) {
-			for value := range count {
-				if taken[i][value] {
-					where[axis.name] = append(where[axis.name], axis.values.At(value))
-				}
+		var values []any
+		for value := range axis.values.Len() {
+			if taken[choice{i, value}] {
+				values = append(values, axis.values.At(value))
 			}
+		}
+		if int64(len(values)) < axis.values.Len() && len(d.own(axis.name)) == 0 {
+			where[axis.name] = values
 		}
 	}
 	return where, fitting > 0, fitting == combinations
@@ -150,9 +153,6 @@ func (d *decoder) own(name string) (list []sweep.Condition) {
 	}
 	return list
 }
-
-// conditional reports whether the file has conditions for a parameter.
-func (d *decoder) conditional(name string) bool { return len(d.own(name)) > 0 }
 
 // describeMatch says in words what a match wants.
 func describeMatch(m sweep.Match) string {

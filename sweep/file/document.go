@@ -130,16 +130,9 @@ func tab(data []byte, line int32) (position, bool) {
 	if line < 1 || int(line) > len(lines) {
 		return position{}, false
 	}
-	for i, c := range lines[line-1] {
-		switch c {
-		case '\t':
-			return position{line, int32(i + 1)}, true
-		case ' ', '-', '?', ':':
-		default:
-			return position{}, false
-		}
-	}
-	return position{}, false
+	text := lines[line-1]
+	indent := len(text) - len(bytes.TrimLeft(text, " -?:"))
+	return position{line, int32(indent + 1)}, bytes.HasPrefix(text[indent:], []byte("\t"))
 }
 
 // directive returns the number of the first line with a %TAG directive, or 0.

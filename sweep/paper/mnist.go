@@ -42,14 +42,13 @@ func MNIST(c *report.Collection, by report.Selection) *report.Table {
 		// add adds the rows of a model, one without figures if there are none.
 		add := func(model string, p *publishedPixel) {
 			shown[model] = true
-			found := false
+			before := len(t.Rows)
 			for _, s := range rows {
 				if s.Models[model] {
 					t.Rows = append(t.Rows, mnistRow(t, s, model, by, best, p))
-					found = true
 				}
 			}
-			if !found {
+			if len(t.Rows) == before {
 				t.Rows = append(t.Rows, mnistRow(t, &report.Row{Set: rows[0].Set}, model, by, best, p))
 			}
 		}

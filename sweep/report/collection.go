@@ -268,9 +268,6 @@ func (g *group) figure(by Selection) (figure Figure, best *gridPoint) {
 		Parameters: best.parameters}
 	figure.Accuracy, figure.Deviation = stat.MeanStdDev(accuracies, nil)
 	figure.TestLoss, figure.TestLossDeviation = stat.MeanStdDev(testLosses, nil)
-	if len(trials) == 1 {
-		figure.Deviation, figure.TestLossDeviation = math.NaN(), math.NaN()
-	}
 	last := 1
 	if v := g.vote; by.Ensemble() > 0 {
 		figure.Accuracy, figure.TestLoss, figure.Loss = v.accuracy, v.testLoss, v.loss
