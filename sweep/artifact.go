@@ -25,8 +25,8 @@ type Artifact struct {
 	Full bool `json:"full,omitempty"`
 }
 
-// ArtifactRecord is an artifact as a store has it. Of a trial that reuses a result they are its
-// source's.
+// ArtifactRecord is an artifact as a store has it, of a trial with a reused result that of its
+// source.
 type ArtifactRecord struct {
 	TrialID
 	Artifact
@@ -118,7 +118,7 @@ func (l *Limits) ArtifactSizes() (one, all int64) {
 	return one, cmp.Or(l.Artifacts, max(DefaultArtifactsSize, one))
 }
 
-// ErrStoreFull says that an artifact store is full. Retrying does not help until somebody makes
+// ErrStoreFull says that an artifact store is full: retrying does not help until somebody makes
 // room.
 var ErrStoreFull = errors.New("the artifact store is full")
 

@@ -40,8 +40,8 @@ type LeadOptions struct {
 type Lead interface {
 	// Term counts the leads of the database: a later one has a larger number.
 	Term() int64
-	// Holds reports whether the lease has not run out, so that no other process can lead. It may
-	// hold again later.
+	// Holds reports whether the lease has not run out: no other process can lead. It may hold
+	// again.
 	Holds() bool
 	// Problem is why the last renewal failed, nil if it succeeded.
 	Problem() error

@@ -10,8 +10,7 @@ type Description struct {
 	// parameters give other bits, and is part of every fingerprint.
 	Version       string `json:"version"`
 	ResultVersion string `json:"result_version"`
-	// KernelLevel is the level of the kernels that the running trainer uses, if its bits depend
-	// on one.
+	// KernelLevel is the level of the running trainer's kernels, if its bits depend on one.
 	KernelLevel string `json:"kernel_level,omitempty"`
 	// Open says that the trainer also takes parameters, as they are, and reports metrics that it
 	// does not describe.
@@ -166,8 +165,7 @@ func (d *Description) Volatile() map[string]bool {
 	return names
 }
 
-// DatasetKey returns the canonical JSON of the resolved parameters that determine the data set;
-// "{}" if none does.
+// DatasetKey returns the canonical JSON of the resolved parameters that determine the data set.
 func (d *Description) DatasetKey(resolved Parameters) (string, error) {
 	chosen := map[string]any{}
 	for _, s := range d.Parameters {

@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// LongestName bounds the names of sweeps, parameters, metrics and labels, in bytes: databases
-// index them.
+// LongestName bounds the names of sweeps, parameters, metrics and labels, in bytes.
 const LongestName = 200
 
 // CheckName checks a name from outside; what says in the error what it names.
@@ -57,7 +56,7 @@ func checkValue(what string, value any) error {
 	return nil
 }
 
-// CheckNames checks that databases can take the names and texts. Errors about parameters are
+// CheckNames checks that databases can take the texts. Errors about parameters are
 // *ParameterErrors.
 func (s *Spec) CheckNames() error {
 	if err := cmp.Or(CheckName("name of the sweep", s.Name), CheckName("trainer", s.Trainer),

@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// Offer is what a worker can run. To a coordinator, workers of equal Key are the same and share
-// one queue of jobs.
+// Offer is what a worker can run. Workers of equal Key share one queue of jobs.
 type Offer struct {
 	Pool     string         `json:"pool"`
 	Trainers []TrainerOffer `json:"trainers,omitempty"`
@@ -42,8 +41,7 @@ type TrainerOffer struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Requirement is what a job needs of an offer. Trials of a sweep with equal requirements form a
-// class.
+// Requirement is what a job needs of an offer. Trials with equal requirements form a class.
 type Requirement struct {
 	Trainer       string `json:"trainer"`
 	ResultVersion string `json:"result_version,omitempty"`
@@ -106,8 +104,7 @@ func (o *Offer) trainer(name string) *TrainerOffer {
 	return nil
 }
 
-// lack is a part of a requirement that an offer does not meet, in the order in which people look
-// for the reason.
+// lack is a part of a requirement that is not met, in the order in which people look for it.
 type lack int
 
 const (

@@ -39,8 +39,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// UnmarshalJSON decodes an object. Numbers without fraction or exponent that fit are int64,
-// others float64.
+// UnmarshalJSON decodes an object. Numbers that are written as integers and fit are int64.
 func (p *Parameters) UnmarshalJSON(data []byte) error {
 	value, err := DecodeValue(data)
 	if err != nil {
@@ -75,8 +74,7 @@ func decodeAny(data []byte) (any, error) {
 	return Normalize(value)
 }
 
-// Normalize converts value to the types of Parameters, or returns an error if JSON cannot carry
-// it.
+// Normalize converts value to the types of Parameters; an error says that JSON cannot carry it.
 func Normalize(value any) (any, error) {
 	switch v := value.(type) {
 	case nil, bool, string, int64:
@@ -135,8 +133,7 @@ func Normalize(value any) (any, error) {
 	}
 }
 
-// Equal reports whether two values have the same canonical form: 1 and 1.0 have, 1 and "1" have
-// not.
+// Equal reports whether two values have one canonical form, as 1 and 1.0, but not 1 and "1".
 func Equal(a, b any) bool {
 	x, errX := CanonicalJSON(a)
 	y, errY := CanonicalJSON(b)

@@ -11,8 +11,7 @@ import (
 // name of the parameter alone, not on other parameters or the number of points.
 type Random struct {
 	Seed int64 `json:"seed"`
-	// Replicated says that the last axis is not drawn: each draw is taken with all its values in
-	// turn.
+	// Replicated says that the last axis is not drawn: each draw is taken with all its values.
 	Replicated bool `json:"replicated,omitempty"`
 }
 
@@ -34,7 +33,6 @@ type sampler struct {
 	// replicates is the number of points of each draw: the length of the last axis if it is not
 	// drawn, else 1.
 	replicates int64
-	parameters int
 }
 
 // sampledAxis is an axis with what stands for its name in a draw.
@@ -68,7 +66,6 @@ func newRandomGrid(spec *Spec) (*Grid, error) {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(axis.Parameters[0].Name)) // a hash takes everything
 		s.axes = append(s.axes, sampledAxis{axis, h.Sum64()})
-		s.parameters += len(axis.Parameters)
 	}
 	if spec.Random.Replicated {
 		s.replicates = s.axes[len(s.axes)-1].Len()
@@ -79,7 +76,7 @@ func newRandomGrid(spec *Spec) (*Grid, error) {
 
 // at draws the point with the given index.
 func (s *sampler) at(index int64) Parameters {
-	point := make(Parameters, s.parameters)
+	point := make(Parameters, len(s.axes))
 	draw, replicate := index/s.replicates, index%s.replicates
 	for i := range s.axes {
 		axis := &s.axes[i]

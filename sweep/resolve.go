@@ -255,8 +255,7 @@ func parseBoolean(text string) (value any, ok bool) {
 	return nil, false
 }
 
-// Nearest returns the known name that a person who wrote name most likely meant, "" if none is
-// near.
+// Nearest returns the known name that a person who wrote name most likely meant, or "".
 func Nearest(name string, known []string) string {
 	const longest = 64 // keeps the cost of hostile names small
 	if len(name) > longest {

@@ -205,8 +205,8 @@ type Condition struct {
 	When      Match  `json:"when"`
 }
 
-// Match maps parameters to accepted values: a point fits if it has each of the parameters with
-// one of the values.
+// Match maps parameters to accepted values. A point fits if it has one of them for each
+// parameter.
 type Match map[string][]any
 
 // Limits bound what one trial may cost.

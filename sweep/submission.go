@@ -15,8 +15,8 @@ const (
 	SweepPaused    SweepState = "paused"
 	SweepCancelled SweepState = "cancelled"
 	SweepFinished  SweepState = "finished"
-	// SweepWaiting is an active sweep until a worker can run what is left of it; its reason says
-	// what is missing.
+	// SweepWaiting is an active sweep whose rest no worker can run; its reason says what is
+	// missing.
 	SweepWaiting SweepState = "waiting"
 )
 

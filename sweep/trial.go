@@ -54,8 +54,7 @@ type Heard struct {
 // version, dataset digest and canonical parameters.
 type Fingerprint string
 
-// NewFingerprint computes the fingerprint; zero bytes, which the parts do not have, separate the
-// parts.
+// NewFingerprint computes the fingerprint, with a zero byte between its parts.
 func NewFingerprint(trainer, resultVersion, datasetDigest string, canonical []byte) Fingerprint {
 	h := sha256.New()
 	for _, part := range []string{trainer, resultVersion, datasetDigest} {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A Variant is a value of a parameter, such as a model or a task, with parameters and defaults of
-// its own.
+// A Variant is a value of a parameter, as a model or a task, with parameters and defaults of its
+// own.
 type Variant struct {
 	// Name is the value, Doc describes it in a few words, Source is where it is defined.
 	Name, Doc, Source string
@@ -54,11 +54,10 @@ func (v Variants) Parameters() []ParameterSchema {
 		}
 	}
 	for i := range all {
-		p := &all[i]
-		if p.AppliesWhen = maps.Clone(p.AppliesWhen); p.AppliesWhen == nil {
-			p.AppliesWhen = Match{}
-		}
-		p.AppliesWhen[v.Parameter] = users[p.Name]
+		applies := Match{}
+		maps.Copy(applies, all[i].AppliesWhen)
+		applies[v.Parameter] = users[all[i].Name]
+		all[i].AppliesWhen = applies
 	}
 	return all
 }

@@ -276,8 +276,7 @@ func (d *decoder) match(n *yaml.Node, path string) (sweep.Match, bool) {
 	return m, ok
 }
 
-// noteStranger notes a value that the sweep does not have: it is left from a shortened list, or
-// misspelt.
+// noteStranger notes a value that the sweep does not have, left from a longer list or misspelt.
 func (d *decoder) noteStranger(where position, path string, p *declaration, value any) {
 	message := fmt.Sprintf("parameter %s never has the value %s", p.name, valueText(value))
 	if name, ok := value.(string); ok && len(p.values.List) <= 1000 {

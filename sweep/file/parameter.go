@@ -284,10 +284,7 @@ type bound struct {
 
 func (d *decoder) decodeBound(p *declaration, e entry) (bound, bool) {
 	path := join(p.path, e.key)
-	var v any // nil unless it is a number
-	if e.value.Kind == yaml.ScalarNode {
-		v, _ = scalar(e.value)
-	}
+	v := plain(e.value)
 	if text, ok := v.(string); ok {
 		number := sweep.ParameterSchema{Type: sweep.NumberType}
 		v, _ = number.Coerce(text)
@@ -316,7 +313,7 @@ func (d *decoder) decodeBound(p *declaration, e entry) (bound, bool) {
 	return bound{}, false
 }
 
-// decodeRange decodes min, max and q. See the package comment for the rules.
+// decodeRange decodes min, max and q by the rules of docs/sweep-files.md.
 func (d *decoder) decodeRange(p *declaration, given keySet, distribution string) {
 	low, ok := d.decodeBound(p, given["min"])
 	if !ok {

@@ -174,20 +174,16 @@ func impliedDraw(given keySet) string {
 		return ""
 	case given.has("q"):
 		return "q_uniform"
-	case isInteger(given["min"].value) && isInteger(given["max"].value):
+	case isInteger(given["min"]) && isInteger(given["max"]):
 		return ""
 	default:
 		return "uniform"
 	}
 }
 
-// isInteger reports whether a node is written as an integer.
-func isInteger(n *yaml.Node) bool {
-	if n.Kind != yaml.ScalarNode {
-		return false
-	}
-	v, _ := scalar(n) // nil after an error
-	_, whole := v.(int64)
+// isInteger reports whether a value is written as an integer.
+func isInteger(e entry) bool {
+	_, whole := plain(e.value).(int64)
 	return whole
 }
 

@@ -100,15 +100,16 @@ func keysSchema(description *sweep.Description, parameters, parameterName, metri
 		}, "What one trial may cost."),
 		"requires": documented(object{
 			"type": "object", "propertyNames": token,
-			"properties":           object{memoryKey: text("What a trial needs, as in 8GiB; the trainer's estimate if absent.")},
+			"properties": object{
+				memoryKey: text("What a trial needs, as in 8GiB; the trainer's estimate if absent."),
+			},
 			"additionalProperties": object{"type": "string"},
 		}, "Labels that a worker must have."),
 		"artifacts": documented(oneOrMore(artifactSchema(description)), "What is kept of a trial besides its result."),
 	}
 }
 
-// declare adds a trainer's parameters and metrics to the schemas of parameters, matches and
-// names.
+// declare adds a trainer's parameters and metrics to the schemas.
 func declare(description *sweep.Description, parameters, match, parameterName, metricName object) {
 	declared, matched, names := object{}, object{}, []string{}
 	for i := range description.Parameters {

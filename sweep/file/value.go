@@ -96,6 +96,15 @@ func scalar(n *yaml.Node) (any, error) {
 	}
 }
 
+// plain returns the value of a valid scalar, nil for all other nodes.
+func plain(n *yaml.Node) any {
+	if n.Kind != yaml.ScalarNode {
+		return nil
+	}
+	v, _ := scalar(n)
+	return v
+}
+
 // coerced converts a node to the type of a parameter, whose schema may be nil.
 func (d *decoder) coerced(n *yaml.Node, schema *sweep.ParameterSchema, path string) (any, bool) {
 	v, ok := d.value(n, path)
@@ -124,14 +133,9 @@ func (d *decoder) text(n *yaml.Node, path string) (string, bool) {
 // integer reads an integer within bounds.
 func (d *decoder) integer(n *yaml.Node, path string, low, high int64) (int64, bool) {
 	schema := sweep.ParameterSchema{Type: sweep.IntegerType}
-	if n.Kind == yaml.ScalarNode {
-		if v, err := scalar(n); err == nil {
-			if typed, err := schema.Coerce(v); err == nil {
-				if i, ok := typed.(int64); ok && i >= low && i <= high {
-					return i, true
-				}
-			}
-		}
+	typed, _ := schema.Coerce(plain(n)) // nil after an error
+	if i, ok := typed.(int64); ok && i >= low && i <= high {
+		return i, true
 	}
 	expected := fmt.Sprintf("an integer from %d to %d", low, high)
 	if high == math.MaxInt64 {

@@ -9,8 +9,7 @@ import (
 	"sweep/sweep"
 )
 
-// Label names a trial by the parameters that its sweep groups by, or by a few of
-// its parameters.
+// Label names a trial by the parameters of its group, or by a few of its parameters.
 func Label(p sweep.Parameters, group []string) string {
 	var parts []string
 	for _, name := range group {
@@ -38,8 +37,7 @@ var stepParameters = []string{
 	"num_iterations", "max_iterations", "max_iter",
 }
 
-// Steps is how many steps a trial will have by its parameters, 0 if they do not
-// say.
+// Steps is how many steps a trial has by its parameters, 0 if they do not say.
 func Steps(p sweep.Parameters) int64 {
 	for _, name := range stepParameters {
 		switch n := p[name].(type) {
