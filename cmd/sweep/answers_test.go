@@ -258,66 +258,40 @@ func insertOld(ctx context.Context, tx database.Tx, from, n, seeds int64) error 
 		summaries[i] = string(summary)
 	}
 	trial := func(i int) int64 { return from + int64(i) + 1 }
-	is := func(text string) func(int) string { return func(int) string { return text } }
-	digest := func(i int) string { return fingerprints[i] }
-	columns := []database.Column{
-		{Name: "sweep_no", Int: func(int) int64 { return 1 }}, {Name: "trial_index", Int: func(i int) int64 {
-			return trial(i) - 1
-		}},
-		{Name: "state", Text: is("completed")}, {Name: "executions", Int32: func(int) int64 { return 1 }},
-		{Name: "execution", Text: func(i int) string { return fmt.Sprintf("host-1-%x", trial(i)) }},
-		{Name: "worker", Text: is("host-1")},
-		{Name: "heard_at", Time: func(int) time.Time { return now }}, {Name: "queued_at", Time: func(int) time.Time {
-			return now
-		}},
-		{Name: "started_at", Time: func(int) time.Time { return now }},
-		{Name: "finished_at", Time: func(int) time.Time { return now }},
-		{Name: "fingerprint", Text: digest}, {Name: "dataset_digest", Text: digest},
-		{Name: "parameters", JSON: func(i int) string { return parameters[i] }},
-	}
-	if err := tx.Insert(ctx, "trials", database.Batch{Rows: int(n), Columns: columns}); err != nil {
-		return err
-	}
-	err := tx.Insert(ctx, "outcomes", database.Batch{Rows: int(n), Columns: []database.Column{
-		{Name: "trial_no", Int: trial}, {Name: "summary", JSON: func(i int) string { return summaries[i] }},
-		{Name: "best_epoch", Int: func(int) int64 { return 1 }}, {Name: "parameter_count", Int: func(int) int64 {
-			return 64
-		}},
-		{Name: "weights_digest", Text: digest}, {Name: "kernel_level", Text: is("avx512")},
-		{Name: "seconds", Float: func(int) float64 { return 0.002 }},
-		{Name: "flops", Float: func(int) float64 { return 1e6 }}, {Name: "error", Text: is("")},
-		{Name: "stderr", Text: is("")}, {Name: "digest", Text: digest},
-	}})
+	execution := func(i int) *string { return new(fmt.Sprintf("host-1-%x", trial(i))) }
+	host := "host-1"
+	err := tx.Insert(ctx, "trials", database.Rows(int(n), "sweep_no, trial_index, state, executions, execution, worker, "+
+		"heard_at, queued_at, started_at, finished_at, fingerprint, dataset_digest, parameters", func(i int) []any {
+		return []any{new(int64(1)), new(trial(i) - 1), new("completed"), new(1), execution(i), &host, &now, &now, &now,
+			&now, &fingerprints[i], &fingerprints[i], (*database.JSON)(&parameters[i])}
+	}))
 	if err != nil {
 		return err
 	}
-	err = tx.Insert(ctx, "executions", database.Batch{Rows: int(n), Columns: []database.Column{
-		{Name: "trial_no", Int: trial}, {Name: "execution", Text: func(i int) string {
-			return fmt.Sprintf("host-1-%x", trial(i))
-		}},
-		{Name: "worker", Text: is("host-1")}, {Name: "started_at", Time: func(int) time.Time {
-			return now
-		}}, {Name: "ended_at", Time: func(int) time.Time { return now }},
-		{Name: "outcome", Text: is("result")}, {Name: "charged", Bool: func(int) bool {
-			return false
-		}}, {Name: "forgotten", Bool: func(int) bool { return false }},
-		{Name: "checkpoint", Int: func(int) int64 { return 0 }}, {Name: "reason", Text: is("")},
-		{Name: "stderr", Text: is("")},
-	}})
+	err = tx.Insert(ctx, "outcomes", database.Rows(int(n), "trial_no, summary, best_epoch, parameter_count, "+
+		"weights_digest, kernel_level, seconds, flops, error, stderr, digest", func(i int) []any {
+		return []any{new(trial(i)), (*database.JSON)(&summaries[i]), new(int64(1)), new(int64(64)), &fingerprints[i],
+			new("avx512"), new(0.002), new(1e6), new(""), new(""), &fingerprints[i]}
+	}))
+	if err != nil {
+		return err
+	}
+	err = tx.Insert(ctx, "executions", database.Rows(int(n), "trial_no, execution, worker, started_at, ended_at, outcome, "+
+		"charged, forgotten, checkpoint, reason, stderr", func(i int) []any {
+		return []any{new(trial(i)), execution(i), &host, &now, &now, new("result"), new(false), new(false),
+			new(int64(0)), new(""), new("")}
+	}))
 	if err != nil {
 		return err
 	}
 	metrics := []string{"train_loss", "validation_loss", "validation_accuracy", "test_accuracy"}
-	return tx.Insert(ctx, "curve_arrays", database.Batch{Rows: int(n) * len(metrics), Columns: []database.Column{
-		{Name: "trial_no", Int: func(i int) int64 { return trial(i / len(metrics)) }},
-		{Name: "metric", Text: func(i int) string { return metrics[i%len(metrics)] }},
-		{Name: "ordinal", Int32: func(i int) int64 { return int64(i % len(metrics)) }},
-		{Name: "step_array", Steps: func(i int) []int64 {
-			if i%len(metrics) == 0 {
-				return []int64{1}
+	return tx.Insert(ctx, "curve_arrays", database.Rows(int(n)*len(metrics),
+		"trial_no, metric, ordinal, step_array, value_array", func(i int) []any {
+			at, ordinal := i/len(metrics), i%len(metrics)
+			steps := []int64{}
+			if ordinal == 0 {
+				steps = []int64{1}
 			}
-			return []int64{}
-		}},
-		{Name: "value_array", Values: func(i int) []float32 { return []float32{float32(losses[i/len(metrics)])} }},
-	}})
+			return []any{new(trial(at)), &metrics[ordinal], &ordinal, &steps, &[]float32{float32(losses[at])}}
+		}))
 }

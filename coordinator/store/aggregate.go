@@ -52,21 +52,14 @@ func (a *aggregate) add(by *comparison, e *entry) {
 	a.parameterCount = max(a.parameterCount, e.parameterCount)
 }
 
+const aggregateColumns = "sweep_no, point_key, group_key, first_index, trial_no, replicates, diverged, score_mean, " +
+	"loss_n, loss_mean, accuracy_n, accuracy_mean, accuracy_m2, parameter_count"
+
+func (a *aggregate) columns() []any {
+	return []any{&a.sweep, &a.key, &a.group, &a.first, &a.trial, &a.replicates, &a.diverged, &a.score,
+		&a.losses, &a.loss, &a.accuracies, &a.accuracy, &a.m2, &a.parameterCount}
+}
+
 func aggregateBatch(all []*aggregate) database.Batch {
-	return database.Batch{Rows: len(all), Columns: []database.Column{
-		{Name: "sweep_no", Int: func(i int) int64 { return all[i].sweep }},
-		{Name: "point_key", Int: func(i int) int64 { return all[i].key }},
-		{Name: "group_key", Int: func(i int) int64 { return all[i].group }},
-		{Name: "first_index", Int: func(i int) int64 { return all[i].first }},
-		{Name: "trial_no", Int: func(i int) int64 { return all[i].trial }},
-		{Name: "replicates", Int: func(i int) int64 { return all[i].replicates }},
-		{Name: "diverged", Int: func(i int) int64 { return all[i].diverged }},
-		{Name: "score_mean", Float: func(i int) float64 { return all[i].score }},
-		{Name: "loss_n", Int: func(i int) int64 { return all[i].losses }},
-		{Name: "loss_mean", Float: func(i int) float64 { return all[i].loss }},
-		{Name: "accuracy_n", Int: func(i int) int64 { return all[i].accuracies }},
-		{Name: "accuracy_mean", Float: func(i int) float64 { return all[i].accuracy }},
-		{Name: "accuracy_m2", Float: func(i int) float64 { return all[i].m2 }},
-		{Name: "parameter_count", Int: func(i int) int64 { return all[i].parameterCount }},
-	}}
+	return database.Rows(len(all), aggregateColumns, func(i int) []any { return all[i].columns() })
 }

@@ -15,11 +15,6 @@ import (
 // saveArtifacts writes the artifacts of trials that ended, in place of what there
 // was of them before.
 func (r *recording) saveArtifacts() {
-	if !slices.ContainsFunc(r.ledger.Trials(), func(t *ledger.Trial) bool {
-		return t.Outcome != nil && len(t.Outcome.Artifacts) > 0
-	}) {
-		return
-	}
 	type artifact struct {
 		trial *ledger.Trial
 		sweep.Artifact
@@ -31,7 +26,7 @@ func (r *recording) saveArtifacts() {
 		if t.Outcome == nil || len(t.Outcome.Artifacts) == 0 {
 			continue
 		}
-		number := r.numbers[t.ID.Sweep]
+		number := t.Class.Sweep
 		if pools[number] == "" {
 			var pool string
 			r.one([]any{&pool}, `SELECT pool FROM sweeps WHERE sweep_no = $1`, number)
@@ -45,16 +40,11 @@ func (r *recording) saveArtifacts() {
 			all = append(all, artifact{t, a, location})
 		}
 	}
-	r.insert("trial_artifacts", database.Batch{Rows: len(all), Columns: []database.Column{
-		{Name: "trial_no", Int: func(i int) int64 { return all[i].trial.Key }},
-		{Name: "name", Text: func(i int) string { return all[i].Name }},
-		{Name: "media_type", Text: func(i int) string { return all[i].MediaType }},
-		{Name: "size", Int: func(i int) int64 { return all[i].Size }},
-		{Name: "digest", Text: func(i int) string { return all[i].Digest }},
-		{Name: "store", Text: func(i int) string { return all[i].Store }},
-		{Name: "location", Text: func(i int) string { return all[i].location }},
-		{Name: "problem", Text: func(i int) string { return all[i].Problem }},
-	}})
+	r.insert("trial_artifacts", database.Rows(len(all),
+		"trial_no, name, media_type, size, digest, store, location, problem", func(i int) []any {
+			a := &all[i]
+			return []any{&a.trial.Key, &a.Name, &a.MediaType, &a.Size, &a.Digest, &a.Store, &a.location, &a.Problem}
+		}))
 }
 
 // artifactNames are the names in a grid's column artifacts.
@@ -82,10 +72,7 @@ func (s *Store) ArtifactLocations(ctx context.Context, prefix string, yield func
 			if err := row.Scan(&location); err != nil {
 				return err
 			}
-			if err := yield(location); err != nil {
-				return yieldError{err}
-			}
-			return nil
+			return yielded(yield(location))
 		},
 			`SELECT location FROM trial_artifacts
 				WHERE location <> '' AND location`+collate+` >= $1 AND location`+collate+` < $2`,
@@ -121,10 +108,7 @@ func (s *Store) Artifacts(ctx context.Context, query sweep.ArtifactQuery,
 			}
 			give := func(r *sweep.ArtifactRecord) error {
 				r.Sweep = query.Sweep
-				if err := yield(r); err != nil {
-					return yieldError{err}
-				}
-				return nil
+				return yielded(yield(r))
 			}
 			t.each(func(row database.Row) error {
 				var r sweep.ArtifactRecord

@@ -22,7 +22,7 @@ const backlog = `SELECT s.sweep_id, s.pool, s.priority, s.state, s.waiting,
 func (s *Store) Backlog(ctx context.Context, ids ...string) (backlogs []sweep.Backlog, err error) {
 	text, args := backlog+`s.state = 'active'`, []any{}
 	if len(ids) > 0 {
-		text, args = backlog+`s.sweep_id IN (SELECT sweep_id FROM {v})`, append(args, list("sweep_id", ids))
+		text, args = backlog+`s.sweep_id IN (SELECT sweep_id FROM {v})`, append(args, texts("sweep_id", ids))
 	}
 	err = s.view(ctx, "look for what is left of sweeps", func(t *transaction) {
 		t.each(func(row database.Row) error {

@@ -33,7 +33,7 @@ func (s *Store) CancelTrials(ctx context.Context, id string) (active []sweep.Tri
 	before, found := movedTrial{index: -1}, false
 	for after, more := before, true; more && err == nil; {
 		err = s.updateSweep(ctx, "cancel the trials of", id, func(t *transaction, number int64) {
-			pending := t.move(sweep.Pending, sweep.Cancelled, cancelPending, t.now, number, after.number,
+			pending := t.move(sweep.Pending, sweep.Cancelled, cancelPending, t.now, number, after.Number,
 				after.index, pageful)
 			found = found || len(pending) > 0
 			for _, state := range []sweep.State{sweep.Queued, sweep.Running} {
@@ -49,7 +49,7 @@ func (s *Store) CancelTrials(ctx context.Context, id string) (active []sweep.Tri
 			switch {
 			case len(pending) == pageful:
 				after = slices.MaxFunc(pending, func(a, b movedTrial) int {
-					return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.index, b.index))
+					return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.index, b.index))
 				})
 			case after != before:
 				after = before // trials may have become pending again behind it

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"sweep/coordinator/store/database"
 	"sweep/sweep"
 )
 
 // The text of a log is bytes to octet_length, in both kinds.
 const listExecutions = `SELECT e.execution, e.worker, e.started_at, e.ended_at, e.outcome, e.charged, e.forgotten,
-	e.checkpoint, e.reason, e.note,
-		octet_length(e.stderr)
+	e.checkpoint, e.reason, e.note, octet_length(e.stderr)
 	FROM executions AS e JOIN trials AS t USING (trial_no) WHERE t.sweep_no = $1 AND t.trial_index = $2
 	ORDER BY e.started_at, e.execution`
 
@@ -19,13 +17,9 @@ const listExecutions = `SELECT e.execution, e.worker, e.started_at, e.ended_at, 
 func (s *Store) Executions(ctx context.Context, id sweep.TrialID) (list []sweep.Execution, err error) {
 	err = s.viewSweep(ctx, "list the executions of trial "+id.String(), id.Sweep, func(t *transaction, number int64) {
 		t.known(number, []int64{id.Index})
-		t.each(func(row database.Row) error {
-			var e sweep.Execution
-			err := row.Scan(&e.ID, &e.Worker, &e.StartedAt, &e.EndedAt, (*string)(&e.Outcome), &e.Charged, &e.Forgotten,
-				&e.Checkpoint,
-				&e.Reason, &e.Note, &e.LogSize)
-			list = append(list, e)
-			return err
+		list = collect(t, func(e *sweep.Execution) []any {
+			return []any{&e.ID, &e.Worker, &e.StartedAt, &e.EndedAt, (*string)(&e.Outcome), &e.Charged, &e.Forgotten,
+				&e.Checkpoint, &e.Reason, &e.Note, &e.LogSize}
 		}, listExecutions, number, id.Index)
 	})
 	return list, err
@@ -40,11 +34,9 @@ const replaced = `SELECT s.sweep_id, t.trial_index, e.execution, e.worker, e.end
 // Replaced implements sweep.Store.
 func (s *Store) Replaced(ctx context.Context) (list []sweep.Event, err error) {
 	err = s.view(ctx, "look for executions that were replaced", func(t *transaction) {
-		t.each(func(row database.Row) error {
-			e := sweep.Event{Kind: sweep.EventLost}
-			err := row.Scan(&e.Sweep, &e.Index, &e.Execution, &e.Worker, &e.Time)
-			list = append(list, e)
-			return err
+		list = collect(t, func(e *sweep.Event) []any {
+			e.Kind = sweep.EventLost
+			return []any{&e.Sweep, &e.Index, &e.Execution, &e.Worker, &e.Time}
 		}, replaced)
 	})
 	return list, err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -95,10 +96,9 @@ func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
 			t.run(`DELETE FROM unscored WHERE sweep_no = $1`, number)
 			return
 		}
-		t.run(fillParameters, database.Batch{Rows: len(entries), Columns: append([]database.Column{
-			{Name: "trial_no", Int: func(i int) int64 { return entries[i].trial }},
-			{Name: "point_key", Int: func(i int) int64 { return entries[i].point }},
-		}, parameterColumns(len(entries), func(i int) sweep.Parameters { return entries[i].parameters }, true)...)})
+		t.run(fillParameters, database.Rows(len(entries), "trial_no, point_key, "+parameterColumns, func(i int) []any {
+			return append([]any{&entries[i].trial, &entries[i].point}, parameterValues(entries[i].parameters)...)
+		}))
 		last := entries[len(entries)-1].index
 		t.score(entries)
 		t.run(`UPDATE unscored SET next_index = $1 WHERE sweep_no = $2`, last+1, number)
@@ -116,46 +116,21 @@ func (s *Store) unfilled(ctx context.Context) (unfilled bool, err error) {
 	return unfilled, err
 }
 
-// Parameters that have a column, by type.
-var (
-	textParameters    = []string{"dataset", "model"}
-	integerParameters = []string{"seed", "batch"}
-	numberParameters  = []string{"lr", "decay"}
-)
+// parameterColumns are the columns for parameters.
+const parameterColumns = "dataset, model, seed, batch, lr, decay"
 
-// parameterColumns are the columns of parameters, NULL where a trial has none of that type.
-// Columns that are NULL in all rows are left out, unless all is set.
-func parameterColumns(rows int, of func(i int) sweep.Parameters, all bool) (columns []database.Column) {
-	add := func(c database.Column) {
-		for i := range rows {
-			if all || !c.Null(i) {
-				columns = append(columns, c)
-				return
-			}
-		}
+// parameterValues returns the values of the columns for parameters, NULL where there is none
+// of that type.
+func parameterValues(p sweep.Parameters) (values []any) {
+	for _, name := range []string{"dataset", "model"} {
+		text, ok := p[name].(string)
+		values = append(values, &sql.Null[string]{V: text, Valid: ok})
 	}
-	for _, name := range textParameters {
-		add(database.Column{
-			Name: name,
-			Text: func(i int) string { text, _ := of(i)[name].(string); return text },
-			Null: func(i int) bool { _, ok := of(i)[name].(string); return !ok },
-		})
+	for _, name := range []string{sweep.SeedParameter, "batch"} {
+		whole, ok := wholeNumber(p[name])
+		values = append(values, &sql.Null[int64]{V: whole, Valid: ok})
 	}
-	for _, name := range integerParameters {
-		add(database.Column{
-			Name: name,
-			Int:  func(i int) int64 { value, _ := wholeNumber(of(i)[name]); return value },
-			Null: func(i int) bool { _, ok := wholeNumber(of(i)[name]); return !ok },
-		})
-	}
-	for _, name := range numberParameters {
-		add(database.Column{
-			Name:  name,
-			Float: func(i int) float64 { return number(of(i)[name]) },
-			Null:  func(i int) bool { return math.IsNaN(number(of(i)[name])) },
-		})
-	}
-	return columns
+	return append(values, new(number(p["lr"])), new(number(p["decay"])))
 }
 
 func wholeNumber(value any) (int64, bool) {

@@ -132,19 +132,16 @@ type scoring struct {
 
 // sweepKeys is a batch of keys; name is the column of the second part.
 func sweepKeys(name string, list []sweepKey) database.Batch {
-	return database.Batch{Rows: len(list), Columns: []database.Column{
-		{Name: "sweep_no", Int: func(i int) int64 { return list[i].sweep }},
-		{Name: name, Int: func(i int) int64 { return list[i].key }},
-	}}
+	return database.Rows(len(list), "sweep_no, "+name, func(i int) []any {
+		return []any{&list[i].sweep, &list[i].key}
+	})
 }
 
-const loadAggregates = `SELECT p.sweep_no, p.point_key, p.group_key, p.first_index, p.trial_no, p.replicates,
-		p.diverged, p.score_mean, p.loss_n, p.loss_mean, p.accuracy_n, p.accuracy_mean, p.accuracy_m2, p.parameter_count
+var loadAggregates = `SELECT ` + qualified("p", aggregateColumns) + `
 	FROM {v} JOIN point_aggregates AS p USING (sweep_no, point_key)`
 
-const loadGroups = `SELECT g.sweep_no, g.group_key, coalesce(g.best_trial_no, 0), g.best_trial_index,
-		g.best_trial_score, coalesce(b.point_key, 0), coalesce(b.seed, 0), g.best_trial_ties,
-		g.best_point_key, g.best_point_replicates, g.best_point_index, g.best_point_score, g.best_point_ties
+var loadGroups = `SELECT ` + qualified("g", groupColumns) + `, coalesce(g.best_trial_no, 0),
+		coalesce(b.point_key, 0), coalesce(b.seed, 0)
 	FROM {v} JOIN groups AS g USING (sweep_no, group_key) LEFT JOIN trials AS b ON b.trial_no = g.best_trial_no`
 
 const loadParameters = `SELECT t.trial_no, t.parameters FROM {v} JOIN trials AS t USING (trial_no)`
@@ -162,8 +159,7 @@ func (s *scoring) load(entries []entry) {
 	}
 	s.each(func(row database.Row) error {
 		a := &aggregate{stored: true}
-		err := row.Scan(&a.sweep, &a.key, &a.group, &a.first, &a.trial, &a.replicates, &a.diverged, &a.score,
-			&a.losses, &a.loss, &a.accuracies, &a.accuracy, &a.m2, &a.parameterCount)
+		err := row.Scan(a.columns()...)
 		s.aggregates[a.sweepKey] = a
 		return err
 	}, loadAggregates, sweepKeys("point_key", wanted))
@@ -175,16 +171,14 @@ func (s *scoring) load(entries []entry) {
 			points[first[key]] = key
 		}
 	}
-	if len(fresh) > 0 {
-		s.each(func(row database.Row) error {
-			var trial int64
-			var parameters string
-			err := row.Scan(&trial, &parameters)
-			key := points[trial]
-			s.aggregates[key] = &aggregate{sweepKey: key, group: s.comparison(key.sweep).groupKey(parameters)}
-			return err
-		}, loadParameters, ints("trial_no", fresh))
-	}
+	s.each(func(row database.Row) error {
+		var trial int64
+		var parameters string
+		err := row.Scan(&trial, &parameters)
+		key := points[trial]
+		s.aggregates[key] = &aggregate{sweepKey: key, group: s.comparison(key.sweep).groupKey(parameters)}
+		return err
+	}, loadParameters, ints("trial_no", fresh))
 	wanted = wanted[:0]
 	for _, a := range s.aggregates {
 		key := sweepKey{a.sweep, a.group}
@@ -195,8 +189,7 @@ func (s *scoring) load(entries []entry) {
 	}
 	s.each(func(row database.Row) error {
 		g := &group{stored: true}
-		err := row.Scan(&g.sweep, &g.key, &g.trial, &g.trialIndex, &g.trialScore, &g.trialPoint, &g.trialSeed,
-			&g.trialTies, &g.point, &g.pointReplicates, &g.pointIndex, &g.pointScore, &g.pointTies)
+		err := row.Scan(append(g.columns(), &g.trial, &g.trialPoint, &g.trialSeed)...)
 		s.groups[g.sweepKey] = g
 		return err
 	}, loadGroups, sweepKeys("group_key", wanted))
@@ -211,18 +204,16 @@ func (s *scoring) save() {
 	}, groupBatch)
 }
 
+const groupColumns = "sweep_no, group_key, best_trial_index, best_trial_score, best_trial_ties, best_point_key, " +
+	"best_point_replicates, best_point_index, best_point_score, best_point_ties"
+
+func (g *group) columns() []any {
+	return []any{&g.sweep, &g.key, &g.trialIndex, &g.trialScore, &g.trialTies, &g.point, &g.pointReplicates,
+		&g.pointIndex, &g.pointScore, &g.pointTies}
+}
+
 func groupBatch(all []*group) database.Batch {
-	return database.Batch{Rows: len(all), Columns: []database.Column{
-		{Name: "sweep_no", Int: func(i int) int64 { return all[i].sweep }},
-		{Name: "group_key", Int: func(i int) int64 { return all[i].key }},
-		{Name: "best_trial_no", Key: func(i int) int64 { return all[i].trial }},
-		{Name: "best_trial_index", Int: func(i int) int64 { return all[i].trialIndex }},
-		{Name: "best_trial_score", Float: func(i int) float64 { return all[i].trialScore }},
-		{Name: "best_trial_ties", Int: func(i int) int64 { return all[i].trialTies }},
-		{Name: "best_point_key", Int: func(i int) int64 { return all[i].point }},
-		{Name: "best_point_replicates", Int: func(i int) int64 { return all[i].pointReplicates }},
-		{Name: "best_point_index", Int: func(i int) int64 { return all[i].pointIndex }},
-		{Name: "best_point_score", Float: func(i int) float64 { return all[i].pointScore }},
-		{Name: "best_point_ties", Int: func(i int) int64 { return all[i].pointTies }},
-	}}
+	return database.Rows(len(all), groupColumns+", best_trial_no", func(i int) []any {
+		return append(all[i].columns(), (*database.Key)(&all[i].trial))
+	})
 }

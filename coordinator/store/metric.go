@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"sweep/coordinator/store/database"
 )
@@ -40,31 +41,25 @@ func (t *transaction) saveScores(entries []entry) {
 	for i := range values {
 		values[i] = math.NaN()
 	}
-	used := make([]bool, len(scoreColumns)) // a column costs as much when it is NULL in all rows
 	var further []furtherMetric
 	for i := range entries {
 		by := t.comparison(entries[i].sweep)
 		for name, value := range entries[i].summary {
 			if place, ok := by.metrics[name]; ok {
-				values[i*len(scoreColumns)+place], used[place] = value, true
+				values[i*len(scoreColumns)+place] = value
 			} else if by.further(name) {
 				further = append(further, furtherMetric{entry: &entries[i], name: name, value: value})
 			}
 		}
 	}
-	columns := []database.Column{
-		{Name: "sweep_no", Int: func(i int) int64 { return entries[i].sweep }},
-		{Name: "trial_index", Int: func(i int) int64 { return entries[i].index }},
-		{Name: "trial_no", Int: func(i int) int64 { return entries[i].trial }},
-	}
-	for place, name := range scoreColumns {
-		if used[place] {
-			columns = append(columns, database.Column{Name: name, Float: func(i int) float64 {
-				return values[i*len(scoreColumns)+place]
-			}})
-		}
-	}
-	t.insert("scores", database.Batch{Rows: len(entries), Columns: columns})
+	t.insert("scores", database.Rows(len(entries), "sweep_no, trial_index, trial_no, "+strings.Join(scoreColumns, ", "),
+		func(i int) []any {
+			row := []any{&entries[i].sweep, &entries[i].index, &entries[i].trial}
+			for place := range scoreColumns {
+				row = append(row, &values[i*len(scoreColumns)+place])
+			}
+			return row
+		}).WithoutEmpty())
 	t.saveFurther(further)
 }
 
@@ -100,13 +95,10 @@ func (t *transaction) saveFurther(rows []furtherMetric) {
 		return cmp.Or(cmp.Compare(a.entry.sweep, b.entry.sweep), cmp.Compare(a.number, b.number),
 			cmp.Compare(a.entry.index, b.entry.index))
 	})
-	t.insert("metrics", database.Batch{Rows: len(rows), Columns: []database.Column{
-		{Name: "sweep_no", Int: func(i int) int64 { return rows[i].entry.sweep }},
-		{Name: "metric_no", Int: func(i int) int64 { return rows[i].number }},
-		{Name: "trial_index", Int: func(i int) int64 { return rows[i].entry.index }},
-		{Name: "trial_no", Int: func(i int) int64 { return rows[i].entry.trial }},
-		{Name: "value", Float: func(i int) float64 { return rows[i].value }},
-	}})
+	t.insert("metrics", database.Rows(len(rows), "sweep_no, metric_no, trial_index, trial_no, value", func(i int) []any {
+		e := rows[i].entry
+		return []any{&e.sweep, &rows[i].number, &e.index, &e.trial, &rows[i].value}
+	}))
 }
 
 // numberMetrics fills in the numbers of a sweep's metrics, and gives one to those that are
@@ -131,11 +123,9 @@ func (t *transaction) numberMetrics(sweep int64, wanted map[string]int64) {
 			known++
 		}
 	}
-	t.insert("metric_names", database.Batch{Rows: len(added), Columns: []database.Column{
-		{Name: "sweep_no", Int: func(int) int64 { return sweep }},
-		{Name: "metric", Text: func(i int) string { return added[i] }},
-		{Name: "metric_no", Int: func(i int) int64 { return wanted[added[i]] }},
-	}})
+	t.insert("metric_names", database.Rows(len(added), "sweep_no, metric, metric_no", func(i int) []any {
+		return []any{&sweep, &added[i], new(wanted[added[i]])}
+	}))
 }
 
 // metrics returns a function that finds where a metric is stored, if all the sweeps store it

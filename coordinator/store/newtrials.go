@@ -73,7 +73,7 @@ type page struct {
 
 // source is a trial whose result can be reused.
 type source struct {
-	trialNo  int64
+	trialNo  database.Key
 	diverged bool
 }
 
@@ -99,91 +99,66 @@ func (p *page) findSources(artifacts []string) {
 		}
 	}
 	p.each(func(row database.Row) error {
-		var fingerprint string
+		var fingerprint sweep.Fingerprint
 		var found source
-		err := row.Scan(&fingerprint, &found.trialNo, &found.diverged)
-		p.sources[sweep.Fingerprint(fingerprint)] = found
+		err := row.Scan((*string)(&fingerprint), (*int64)(&found.trialNo), &found.diverged)
+		p.sources[fingerprint] = found
 		return err
-	}, reusable, p.encodeArtifacts(artifacts), len(artifacts), list("fingerprint", fingerprints))
+	}, reusable, p.encodeArtifacts(artifacts), len(artifacts), texts("fingerprint", fingerprints))
 }
 
 // write inserts the trials, and returns how many of each class are in which state.
-func (p *page) write(requirements map[int]sweep.Requirement) map[class]*sweep.Progress {
-	deltas := map[class]*sweep.Progress{}
+func (p *page) write(requirements map[int]sweep.Requirement) counts[class] {
+	deltas := counts[class]{}
 	if len(p.trials) == 0 {
 		return deltas
 	}
-	of := func(i int) source { return p.sources[p.trials[i].Fingerprint] }
-	state := func(i int) sweep.State {
-		if of(i).trialNo != 0 {
-			return sweep.Completed
-		}
-		return p.state
-	}
 	reused := false
-	for i := range p.trials {
-		counts := deltas[class{p.number, int64(p.trials[i].Class)}]
-		if counts == nil {
-			counts = &sweep.Progress{}
-			deltas[class{p.number, int64(p.trials[i].Class)}] = counts
-		}
-		ledger.Count(counts, state(i), 1)
-		if state(i) == sweep.Pending {
-			p.s.taken.back(class{p.number, int64(p.trials[i].Class)}, p.trials[i].Index)
-		}
-		if found := of(i); found.trialNo != 0 {
-			reused = true
-			counts.Reused++
-			if found.diverged {
-				counts.Diverged++
-			}
-		}
-	}
-	p.addClasses(deltas, requirements)
 	by := p.comparison(p.number)
-	p.insert("trials", database.Batch{Rows: len(p.trials), Columns: append([]database.Column{
-		{Name: "sweep_no", Int: func(int) int64 { return p.number }},
-		{Name: "trial_index", Int: func(i int) int64 { return p.trials[i].Index }},
-		{Name: "state", Text: func(i int) string { return string(state(i)) }},
-		{Name: "diverged", Bool: func(i int) bool { return of(i).diverged }},
-		{Name: "finished_at", Time: func(i int) time.Time {
-			if of(i).trialNo != 0 {
-				return p.now
+	rows := database.Rows(len(p.trials), "sweep_no, trial_index, state, diverged, finished_at, source_no, fingerprint, "+
+		"dataset_digest, class_no, parameters, point_key, "+parameterColumns, func(i int) []any {
+		trial, state, finished := &p.trials[i], p.state, time.Time{}
+		class := class{Sweep: p.number, Number: int64(trial.Class)}
+		found := p.sources[trial.Fingerprint]
+		if found.trialNo != 0 {
+			reused, state, finished = true, sweep.Completed, p.now
+			deltas.of(class).Reused++
+			if found.diverged {
+				deltas.of(class).Diverged++
 			}
-			return time.Time{}
-		}},
-		{Name: "source_no", Key: func(i int) int64 { return of(i).trialNo }},
-		{Name: "fingerprint", Text: func(i int) string { return string(p.trials[i].Fingerprint) }},
-		{Name: "dataset_digest", Text: func(i int) string { return p.trials[i].DatasetDigest }},
-		{Name: "class_no", Int32: func(i int) int64 { return int64(p.trials[i].Class) }},
-		{Name: "parameters", JSON: func(i int) string { return p.parameters[i] }},
-		{Name: "point_key", Int: func(i int) int64 { return by.pointKey(p.parameters[i]) }},
-	}, parameterColumns(len(p.trials), func(i int) sweep.Parameters { return p.trials[i].Parameters }, false)...)})
+		}
+		ledger.Count(deltas.of(class), state, 1)
+		if state == sweep.Pending {
+			p.s.taken.back(class, trial.Index)
+		}
+		return append([]any{&p.number, &trial.Index, (*string)(&state), &found.diverged, &finished, &found.trialNo,
+			(*string)(&trial.Fingerprint), &trial.DatasetDigest, &trial.Class, (*database.JSON)(&p.parameters[i]),
+			new(by.pointKey(p.parameters[i]))}, parameterValues(trial.Parameters)...)
+	})
+	p.addClasses(deltas, requirements)
+	p.insert("trials", rows.WithoutEmpty())
 	if reused {
-		p.run(`INSERT INTO outcomes (trial_no, summary, best_epoch, parameter_count, weights_digest, kernel_level,
-			seconds, flops, error, stderr, digest)
-			SELECT t.trial_no, o.summary, o.best_epoch, o.parameter_count, o.weights_digest, o.kernel_level,
-			o.seconds, o.flops, o.error, o.stderr, o.digest
+		first, last := p.trials[0].Index, p.trials[len(p.trials)-1].Index
+		p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`) SELECT t.trial_no, `+qualified("o", outcomeColumns)+`
 			FROM trials AS t JOIN outcomes AS o ON o.trial_no = t.source_no
-			WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3`,
-			p.number, p.trials[0].Index, p.trials[len(p.trials)-1].Index)
+			WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3`, p.number, first, last)
 		p.score(p.entries(p.number,
 			selectEntries+` WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3 AND t.source_no IS NOT NULL`,
-			p.number, p.trials[0].Index, p.trials[len(p.trials)-1].Index))
+			p.number, first, last))
 	}
 	return deltas
 }
 
 // addClasses makes the classes of the trials that the sweep does not have yet.
 // The default requirement is the sweep's trainer.
-func (p *page) addClasses(deltas map[class]*sweep.Progress, requirements map[int]sweep.Requirement) {
+func (p *page) addClasses(deltas counts[class], requirements map[int]sweep.Requirement) {
 	for class := range deltas {
-		requirement, given := requirements[int(class.number)]
+		requirement, given := requirements[int(class.Number)]
 		if !given {
 			p.one([]any{&requirement.Trainer}, `SELECT trainer FROM sweeps WHERE sweep_no = $1`, p.number)
 		}
 		p.run(`INSERT INTO classes (sweep_no, class_no, requirement) VALUES ($1, $2, $3)
 			ON CONFLICT (sweep_no, class_no) DO NOTHING`,
-			p.number, class.number, p.encode(requirement))
+			p.number, class.Number, p.encode(requirement))
 	}
 }

@@ -76,43 +76,45 @@ func openEmpty(t *testing.T, address string) *Store {
 func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 	t.Helper()
 	ctx := context.Background()
-	some := keys{[]int64{1, 1}, []int64{3, 4}}.batch()
-	executions := database.Batch{Rows: 1, Columns: []database.Column{
-		{Name: "trial_no", Int: func(int) int64 { return 1 }}, {Name: "execution", Text: func(int) string {
-			return "x"
-		}},
-	}}
+	two := keys{[]int64{1, 1}, []int64{3, 4}}
+	some := two.batch()
+	trial := &ledger.Trial{Key: 1}
+	executions := database.Rows(1, "trial_no, execution", func(int) []any { return []any{&trial.Key, new("x")} })
+	changed := func(table string, key int, rows database.Batch) (text string, args []any) {
+		return changing(table, key, rows.Names), []any{rows}
+	}
+	updateTrials, trials := changed("trials", 1, trialBatch([]*ledger.Trial{trial}, time.Now()))
+	updateRuns, runs := changed("executions", 2, executionBatch([]*ledger.Execution{{Trial: trial}}))
+	updatePoints, points := changed("point_aggregates", 2, aggregateBatch([]*aggregate{{}}))
+	updateGroups, groups := changed("groups", 2, groupBatch([]*group{{}}))
 	for name, query := range map[string]struct {
 		text string
 		args []any
 	}{
-		"takePending": {takePending, []any{int64(1), int64(0), int64(10), int64(7), time.Now()}},
-		"requeue": {requeue, []any{"queued", heardKeys{keys{[]int64{1, 1}, []int64{3, 4}},
-			make([]time.Time, 2)}.batch()}},
+		"takePending":    {takePending, []any{int64(1), int64(0), int64(10), int64(7), time.Now()}},
+		"requeue":        {requeue, []any{"queued", heardBatch(two, make([]sweep.Heard, 2))}},
 		"states":         {states, []any{some}},
 		"backlog":        {backlog + `s.state = 'active' ORDER BY s.sweep_no, c.class_no`, nil},
 		"loadCurves":     {loadCurves, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
 		"unheard":        {unheard, []any{int64(1), int64(7), time.Now(), time.Now(), int64(10)}},
-		"reusable":       {reusable, []any{"", int64(0), list("fingerprint", []string{"1", "2"})}},
+		"reusable":       {reusable, []any{"", int64(0), texts("fingerprint", []string{"1", "2"})}},
 		"cancelPending":  {cancelPending, []any{time.Now(), int64(1), int64(0), int64(7), int64(10)}},
 		"cancelActive":   {cancelActive, []any{time.Now(), int64(1), "queued"}},
 		"nextPage":       {nextPage, []any{int64(1), int64(7), int64(10)}},
-		"forgetScores":   {forgetting[3], []any{int64(1), ints("trial_index", []int64{3})}},
-		"forgetMetrics":  {forgetting[4], []any{int64(1), ints("trial_index", []int64{3})}},
-		"forgetRuns":     {forgetting[5], []any{int64(1), ints("trial_index", []int64{3})}},
+		"retried":        {retried, []any{int64(1), ints("trial_index", []int64{3})}},
+		"forgetRuns":     {forgetExecutions, []any{executions}},
 		"loadTrials":     {loadTrials, []any{some}},
 		"loadExecutions": {loadExecutions, []any{executions}},
 		"loadLost":       {loadLost, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
 		"replaced":       {replaced, nil},
 		"losses":         {`SELECT l.worker FROM losses AS l WHERE l.sweep_id = 'a'`, nil},
-		"updateTrials": {changing("trials", 1, trialBatch(nil, time.Time{}).Columns),
-			[]any{trialBatch(nil, time.Time{})}},
-		"updateRuns":   {changing("executions", 2, executionBatch(nil).Columns), []any{executionBatch(nil)}},
-		"deleteCurves": {deleteCurves, []any{executions}},
-		"cancelSome":   {cancelSome, []any{time.Now(), int64(1), "queued", ints("trial_index", []int64{3})}},
-		"retrySome":    {retrySome, []any{int64(1), "failed", ints("trial_index", []int64{3})}},
-		"executions":   {listExecutions, []any{int64(1), int64(3)}},
-		"executionLog": {executionLog, []any{int64(1), int64(3), ""}},
+		"updateTrials":   {updateTrials, trials},
+		"updateRuns":     {updateRuns, runs},
+		"deleteCurves":   {deleteOf("curve_arrays"), []any{executions}},
+		"cancelSome":     {cancelSome, []any{time.Now(), int64(1), "queued", ints("trial_index", []int64{3})}},
+		"retrySome":      {retrySome, []any{int64(1), "failed", ints("trial_index", []int64{3})}},
+		"executions":     {listExecutions, []any{int64(1), int64(3)}},
+		"executionLog":   {executionLog, []any{int64(1), int64(3), ""}},
 		"artifacts": {artifacts +
 			` AND t.trial_index IN (SELECT v.trial_index FROM {v}) ORDER BY t.trial_index, a.name`,
 			[]any{int64(1), "", int64(0), int64(1000), ints("trial_index", []int64{3})}},
@@ -120,11 +122,10 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		"loadAggregates": {loadAggregates, []any{sweepKeys("point_key", []sweepKey{{1, 2}})}},
 		"loadGroups":     {loadGroups, []any{sweepKeys("group_key", []sweepKey{{1, 2}})}},
 		"loadParameters": {loadParameters, []any{keyBatch([]*ledger.Trial{{Key: 1}})}},
-		"updatePoints": {changing("point_aggregates", 2, aggregateBatch(nil).Columns),
-			[]any{aggregateBatch([]*aggregate{{}})}},
-		"updateGroups":  {changing("groups", 2, groupBatch(nil).Columns), []any{groupBatch([]*group{{}})}},
-		"deleteScores":  {deleteMetrics[0], []any{executions}},
-		"deleteMetrics": {deleteMetrics[1], []any{executions}},
+		"updatePoints":   {updatePoints, points},
+		"updateGroups":   {updateGroups, groups},
+		"deleteScores":   {deleteMetrics[0], []any{executions}},
+		"deleteMetrics":  {deleteMetrics[1], []any{executions}},
 		"entries": {selectEntries +
 			` WHERE t.sweep_no = $1 AND t.trial_index BETWEEN $2 AND $3 AND t.source_no IS NOT NULL`,
 			[]any{int64(1), int64(1), int64(9)}},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"time"
 
 	"sweep/coordinator/store/database"
 	"sweep/coordinator/store/ledger"
@@ -30,26 +29,20 @@ func (s *Store) Quarantine(ctx context.Context, events []sweep.Quarantined) erro
 		texts[i] = text[:min(len(text), longestQuarantined)]
 	}
 	return s.update(ctx, "put events into quarantine", func(t *transaction) {
-		deltas := map[int64]*sweep.Progress{}
+		deltas := counts[int64]{}
 		for i := range events {
 			if number, ok := t.lookup(ledger.CleanName(events[i].Sweep)); ok {
-				if deltas[number] == nil {
-					deltas[number] = &sweep.Progress{}
-				}
-				deltas[number].Quarantined++
+				deltas.of(number).Quarantined++
 			}
 		}
 		t.claim(slices.Sorted(maps.Keys(deltas))...)
-		t.insert("quarantine", database.Batch{Rows: len(events), Columns: []database.Column{
-			{Name: "received_at", Time: func(int) time.Time { return t.now }},
-			{Name: "sweep_id", Text: func(i int) string { return ledger.CleanName(events[i].Sweep) }},
-			{Name: "trial_index", Int: func(i int) int64 { return events[i].Index }},
-			{Name: "execution", Text: func(i int) string { return ledger.CleanName(events[i].Execution) }},
-			{Name: "kind", Text: func(i int) string { return ledger.CleanName(string(events[i].Kind)) }},
-			{Name: "worker", Text: func(i int) string { return ledger.CleanName(events[i].Worker) }},
-			{Name: "error", Text: func(i int) string { return ledger.CleanReason(events[i].Problem) }},
-			{Name: "event", Bytes: func(i int) []byte { return texts[i] }},
-		}})
+		t.insert("quarantine", database.Rows(len(events),
+			"received_at, sweep_id, trial_index, execution, kind, worker, error, event", func(i int) []any {
+				e := &events[i]
+				return []any{&t.now, new(ledger.CleanName(e.Sweep)), &e.Index, new(ledger.CleanName(e.Execution)),
+					new(ledger.CleanName(string(e.Kind))), new(ledger.CleanName(e.Worker)),
+					new(ledger.CleanReason(e.Problem)), &texts[i]}
+			}))
 		t.run(`DELETE FROM quarantine WHERE quarantine_no <= (SELECT max(quarantine_no) FROM quarantine) - $1`,
 			int64(mostQuarantined))
 		t.countSweeps(deltas)

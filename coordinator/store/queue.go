@@ -71,7 +71,7 @@ func (s *Store) TakePending(ctx context.Context, id string, classNo, limit int) 
 	var c class
 	before := none
 	err = s.updateSweep(ctx, "take pending trials of", id, func(t *transaction, number int64) {
-		c = class{number, int64(classNo)}
+		c = class{Sweep: number, Number: int64(classNo)}
 		before = s.taken.of(c)
 		trials = t.take(id, c, limit, before)
 		last := before
@@ -92,7 +92,7 @@ func (s *Store) TakePending(ctx context.Context, id string, classNo, limit int) 
 			s.taken.advance(c, last)
 		}
 		n := int64(len(trials))
-		t.count(map[class]*sweep.Progress{c: {Pending: -n, Queued: n}})
+		t.count(counts[class]{c: {Pending: -n, Queued: n}})
 	})
 	if err != nil { // those that were read are pending still
 		s.taken.back(c, before+1)
@@ -104,7 +104,7 @@ func (s *Store) TakePending(ctx context.Context, id string, classNo, limit int) 
 // take moves pending trials of a class behind an index to queued.
 func (t *transaction) take(id string, c class, limit int, after int64) (trials []sweep.Trial) {
 	t.each(func(row database.Row) error {
-		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: id}, Class: int(c.number)}
+		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: id}, Class: int(c.Number)}
 		var parameters []byte
 		if err := row.Scan(&trial.Index, &parameters, (*string)(&trial.Fingerprint), &trial.DatasetDigest); err != nil {
 			return err
@@ -114,6 +114,6 @@ func (t *transaction) take(id string, c class, limit int, after int64) (trials [
 		}
 		trials = append(trials, trial)
 		return nil
-	}, takePending, c.sweep, c.number, limit, after, t.now)
+	}, takePending, c.Sweep, c.Number, limit, after, t.now)
 	return trials
 }

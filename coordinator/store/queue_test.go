@@ -60,7 +60,7 @@ func (s *Store) takePages(t *testing.T) (pages int) {
 				pages += n
 			}
 			return nil
-		}, `EXPLAIN (ANALYZE, BUFFERS) `+pendingTrials, number, int64(0), int64(100), s.taken.of(class{number, 0}))
+		}, `EXPLAIN (ANALYZE, BUFFERS) `+pendingTrials, number, int64(0), int64(100), s.taken.of(class{Sweep: number}))
 	})
 	if err != nil || pages == 0 {
 		t.Fatalf("explaining which trials are taken: %d pages, %v", pages, err)
@@ -121,7 +121,7 @@ func TestTakePendingFindsWhatCameBack(t *testing.T) {
 		must(s.update(ctx, "put trials back as another process does", func(tx *transaction) {
 			tx.move(sweep.Queued, sweep.Queued,
 				`UPDATE trials SET state = 'pending' WHERE trial_index IN (1, 4, 5) RETURNING sweep_no, class_no, trial_index`)
-			tx.count(map[class]*sweep.Progress{{tx.number("s1"), 0}: {Pending: 3, Queued: -3}})
+			tx.count(map[class]*sweep.Progress{{Sweep: tx.number("s1")}: {Pending: 3, Queued: -3}})
 		}))
 		take(4, "[1 9 10 11]")
 		take(1, "[4]")

@@ -182,10 +182,7 @@ func (l *listing) readKeys() (more bool) {
 	l.keys = l.keys[n:]
 	if n > 0 {
 		l.scan(trialColumns+"\nJOIN {v} ON v.trial_no = t.trial_no ORDER BY v.place",
-			database.Batch{Rows: n, Columns: []database.Column{
-				{Name: "trial_no", Int: func(row int) int64 { return page[row] }},
-				{Name: "place", Int: func(row int) int64 { return int64(row) }},
-			}})
+			database.Rows(n, "trial_no, place", func(i int) []any { return []any{&page[i], new(int64(i))} }))
 	}
 	return l.err == nil && len(l.keys) > 0
 }
@@ -289,7 +286,7 @@ func (s *Store) Curves(ctx context.Context, id sweep.TrialID, metrics ...string)
 			FROM curve_arrays AS c JOIN curve_arrays AS f ON f.trial_no = c.trial_no AND f.ordinal = 0
 			WHERE c.trial_no = $1`, []any{key}
 		if len(metrics) > 0 {
-			text, args = text+` AND c.metric IN (SELECT metric FROM {v})`, append(args, list("metric", metrics))
+			text, args = text+` AND c.metric IN (SELECT metric FROM {v})`, append(args, texts("metric", metrics))
 		}
 		t.each(func(row database.Row) error {
 			var curve sweep.Curve
@@ -315,9 +312,6 @@ func (s *Store) Query(ctx context.Context, sql string, yield func(columns []stri
 func (s *Store) query(ctx context.Context, sql string, columns int,
 	yield func(columns []string, row []any) error) error {
 	return s.explain("run the query", s.db.Ask(ctx, sql, columns, func(columns []string, row []any) error {
-		if err := yield(columns, row); err != nil {
-			return yieldError{err}
-		}
-		return nil
+		return yielded(yield(columns, row))
 	}))
 }

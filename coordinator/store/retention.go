@@ -44,14 +44,7 @@ func (s *Store) DeleteSweep(ctx context.Context, id string) (removed sweep.Remov
 	// An AddTrials in progress may have found results to reuse before the sweep was hidden.
 	// It claims its sweep until it commits.
 	err = s.update(ctx, "delete sweep "+id, func(t *transaction) {
-		var active []int64
-		t.each(func(row database.Row) error {
-			var number int64
-			err := row.Scan(&number)
-			active = append(active, number)
-			return err
-		}, `SELECT sweep_no FROM sweeps WHERE state = 'active'`)
-		t.claim(active...)
+		t.claim(t.integers(`SELECT sweep_no FROM sweeps WHERE state = 'active'`)...)
 	})
 	if err != nil {
 		return removed, err
@@ -125,35 +118,23 @@ func (t *transaction) removeTrials(number int64, trials []int64) (removed int64)
 	}
 	t.transfer(number, gone)
 	for _, o := range owned {
-		t.run(`DELETE FROM `+o.table+` WHERE trial_no IN (SELECT v.trial_no FROM {v})`, gone)
+		t.run(deleteOf(o.table), gone)
 	}
-	return t.run(`DELETE FROM trials WHERE trial_no IN (SELECT v.trial_no FROM {v})`, gone)
+	return t.run(deleteOf("trials"), gone)
 }
 
 // transfer moves results that other sweeps reuse to their new owners.
 func (t *transaction) transfer(number int64, gone database.Batch) {
-	var all []transfer
-	t.each(func(row database.Row) error {
-		var r transfer
-		err := row.Scan(&r.source, &r.owner, &r.sweep)
-		all = append(all, r)
-		return err
-	}, newOwners, number, gone)
-	if t.err != nil || len(all) == 0 {
+	all := collect(t, func(r *transfer) []any { return []any{&r.source, &r.owner, &r.sweep} }, newOwners, number, gone)
+	if len(all) == 0 {
 		return
 	}
-	sweeps := map[int64]*sweep.Progress{}
+	sweeps := counts[int64]{}
 	for _, r := range all {
-		if sweeps[r.sweep] == nil {
-			sweeps[r.sweep] = &sweep.Progress{}
-		}
-		sweeps[r.sweep].Reused--
+		sweeps.of(r.sweep).Reused--
 	}
 	t.claim(slices.Sorted(maps.Keys(sweeps))...)
-	pairs := database.Batch{Rows: len(all), Columns: []database.Column{
-		{Name: "source", Int: func(i int) int64 { return all[i].source }},
-		{Name: "owner", Int: func(i int) int64 { return all[i].owner }},
-	}}
+	pairs := database.Rows(len(all), "source, owner", func(i int) []any { return []any{&all[i].source, &all[i].owner} })
 	for _, o := range owned {
 		if o.moved {
 			t.run(`UPDATE `+o.table+` SET trial_no = v.owner FROM {v} WHERE `+o.table+`.trial_no = v.source`, pairs)
@@ -162,8 +143,7 @@ func (t *transaction) transfer(number int64, gone database.Batch) {
 	t.run(`UPDATE trials AS t SET source_no = v.owner FROM {v} WHERE t.source_no = v.source`, pairs)
 	t.run(`UPDATE trials AS t
 		SET source_no = NULL, executions = f.executions, charged = f.charged, losses = f.losses,
-		execution = f.execution, worker = f.worker,
-			queued_at = f.queued_at, started_at = f.started_at
+		execution = f.execution, worker = f.worker, queued_at = f.queued_at, started_at = f.started_at
 		FROM {v} JOIN trials AS f ON f.trial_no = v.source WHERE t.trial_no = v.owner`, pairs)
 	t.countSweeps(sweeps)
 }
@@ -178,12 +158,7 @@ func (s *Store) PruneSweeps(ctx context.Context, keep sweep.Retention) (removed 
 	}
 	var all []ended
 	err = s.view(ctx, "look for sweeps that have ended", func(t *transaction) {
-		t.each(func(row database.Row) error {
-			var e ended
-			err := row.Scan(&e.id, &e.number, &e.at, &e.hidden)
-			all = append(all, e)
-			return err
-		}, `SELECT s.sweep_id, s.sweep_no, s.updated_at, s.deleted_at IS NOT NULL FROM sweeps AS s
+		all = collect(t, func(e *ended) []any { return []any{&e.id, &e.number, &e.at, &e.hidden} }, `SELECT s.sweep_id, s.sweep_no, s.updated_at, s.deleted_at IS NOT NULL FROM sweeps AS s
 			WHERE s.state IN ('finished', 'cancelled') AND (s.deleted_at IS NULL OR EXISTS (SELECT 1 FROM grids AS g
 			WHERE g.sweep_no = s.sweep_no))
 			ORDER BY s.sweep_no`)
@@ -202,7 +177,7 @@ func (s *Store) PruneSweeps(ctx context.Context, keep sweep.Retention) (removed 
 		}
 		if e.at.Before(keep.Events) {
 			var n int64
-			n, err = s.prune(ctx, e.id, e.number, removeExecutions, removeRefusals)
+			n, err = s.prune(ctx, e.id, e.number, deleteOf("executions"), deleteOf("trial_refusals"))
 			removed.Events += n
 		}
 		if err == nil && e.at.Before(keep.Curves) {
@@ -219,14 +194,10 @@ func (s *Store) PruneSweeps(ctx context.Context, keep sweep.Retention) (removed 
 	return removed, err
 }
 
-// What PruneSweeps removes of the trials of a batch; $1 is their sweep.
-const (
-	removeExecutions = `DELETE FROM executions WHERE trial_no IN (SELECT v.trial_no FROM {v})`
-	removeRefusals   = `DELETE FROM trial_refusals WHERE trial_no IN (SELECT v.trial_no FROM {v})`
-	removeCurves     = `DELETE FROM curve_arrays WHERE trial_no IN (SELECT v.trial_no FROM {v}
+// removeCurves deletes the curves of trials, except those that another sweep reuses.
+const removeCurves = `DELETE FROM curve_arrays WHERE trial_no IN (SELECT v.trial_no FROM {v}
 		WHERE NOT EXISTS (SELECT 1 FROM trials AS h JOIN trials AS f ON f.trial_no = v.trial_no
 		WHERE h.source_no = v.trial_no AND h.sweep_no <> f.sweep_no))`
-)
 
 // prune runs statements over the trials of a sweep, as long as it has ended.
 func (s *Store) prune(ctx context.Context, id string, number int64, statements ...string) (removed int64, err error) {

@@ -6,22 +6,13 @@ import (
 	"sweep/sweep"
 )
 
-// retried are, before a SELECT list, the trials of a batch that a retry puts back.
-const retried = ` FROM {v} JOIN trials AS t USING (trial_index)
-	WHERE t.sweep_no = $1 AND t.state IN ('failed', 'cancelled'))`
+// retried are the trials of a batch that a retry puts back.
+const retried = `SELECT t.trial_no FROM {v} JOIN trials AS t USING (trial_index)
+	WHERE t.sweep_no = $1 AND t.state IN ('failed', 'cancelled')`
 
-// forgetting deletes the results of trials that are retried.
-var forgetting = []string{
-	`DELETE FROM outcomes WHERE trial_no IN (SELECT t.trial_no` + retried,
-	`DELETE FROM curve_arrays WHERE trial_no IN (SELECT t.trial_no` + retried,
-	`DELETE FROM trial_artifacts WHERE trial_no IN (SELECT t.trial_no` + retried,
-	`DELETE FROM scores WHERE sweep_no = $1 AND trial_index IN (SELECT t.trial_index` + retried,
-	`DELETE FROM metrics WHERE sweep_no = $1 AND (metric_no, trial_index) IN (SELECT n.metric_no, t.trial_index
-		FROM {v} JOIN trials AS t USING (trial_index) JOIN metric_names AS n USING (sweep_no)
-		WHERE t.sweep_no = $1 AND t.state IN ('failed', 'cancelled'))`,
-	`UPDATE executions SET forgotten = TRUE, outcome = CASE outcome WHEN 'running' THEN 'lost' ELSE outcome END
-		WHERE trial_no IN (SELECT t.trial_no` + retried,
-}
+const forgetExecutions = `UPDATE executions
+	SET forgotten = TRUE, outcome = CASE outcome WHEN 'running' THEN 'lost' ELSE outcome END
+	WHERE trial_no IN (SELECT v.trial_no FROM {v})`
 
 const retrySome = `UPDATE trials SET state = 'pending', charged = 0, losses = 0, finished_at = NULL, heard_at = NULL
 	FROM {v} WHERE trials.sweep_no = $1 AND trials.trial_index = v.trial_index AND trials.state = $2
@@ -32,9 +23,10 @@ var ended = []sweep.State{sweep.Failed, sweep.Cancelled}
 
 // retry makes failed and cancelled trials pending, and their sweep active.
 func (t *transaction) retry(number int64, indices []int64) (total int64) {
-	for _, text := range forgetting {
-		t.run(text, number, ints("trial_index", indices))
-	}
+	trials := ints("trial_no", t.integers(retried, number, ints("trial_index", indices)))
+	t.forget(trials)
+	t.run(deleteOf("curve_arrays"), trials)
+	t.run(forgetExecutions, trials)
 	for _, state := range ended {
 		moved := t.move(state, sweep.Pending, retrySome, number, string(state), ints("trial_index", indices))
 		total += int64(len(moved))

@@ -22,10 +22,7 @@ func (s *Store) Rows(ctx context.Context, id string, from, until int64, yield fu
 			if err != nil {
 				return err
 			}
-			if err := yield(&r); err != nil {
-				return yieldError{err}
-			}
-			return nil
+			return yielded(yield(&r))
 		}, selectRows, number, from, until)
 	})
 }

@@ -100,12 +100,9 @@ func (t *transaction) insertGrid(number int64, ordinal int, first int64, submiss
 		t.encodeArtifacts(submission.Spec.Artifacts), t.now)
 	t.answer(submission.Key, number, ordinal)
 	keys := slices.Sorted(maps.Keys(submission.Datasets))
-	t.insert("datasets", database.Batch{Rows: len(keys), Columns: []database.Column{
-		{Name: "sweep_no", Int: func(int) int64 { return number }},
-		{Name: "ordinal", Int32: func(int) int64 { return int64(ordinal) }},
-		{Name: "dataset_key", Text: func(i int) string { return keys[i] }},
-		{Name: "digest", Text: func(i int) string { return submission.Datasets[keys[i]] }},
-	}})
+	t.insert("datasets", database.Rows(len(keys), "sweep_no, ordinal, dataset_key, digest", func(i int) []any {
+		return []any{&number, &ordinal, &keys[i], new(submission.Datasets[keys[i]])}
+	}))
 }
 
 // AddGrid implements sweep.Store.
@@ -193,16 +190,9 @@ func (s *Store) Sweeps(ctx context.Context, states ...sweep.SweepState) (records
 		}
 		records = t.sweeps(noSubmission,
 			`(s.state IN (SELECT state FROM {v}) OR s.state = 'active' AND s.waiting AND $1)`,
-			slices.Contains(states, sweep.SweepWaiting), list("state", states))
+			slices.Contains(states, sweep.SweepWaiting), texts("state", states))
 	})
 	return records, err
-}
-
-// list is a batch of one column of texts.
-func list[T ~string](name string, values []T) database.Batch {
-	return database.Batch{Rows: len(values), Columns: []database.Column{
-		{Name: name, Text: func(i int) string { return string(values[i]) }},
-	}}
 }
 
 // noSubmission takes the place of a submission that is not read because it may be large.
@@ -297,12 +287,9 @@ func (s *Store) SetSweepPriority(ctx context.Context, id string, priority int) e
 func (s *Store) Progress(ctx context.Context, id string) (p sweep.Progress, err error) {
 	err = s.viewSweep(ctx, "count the trials of sweep "+id, id, func(t *transaction, number int64) {
 		var waiting, cancelled int64
-		dest := []any{&waiting, &cancelled}
-		for _, counter := range ledger.Counters {
-			dest = append(dest, counter.Of(&p))
-		}
+		dest := append([]any{&waiting, &cancelled}, ledger.Columns(&p)...)
 		t.one(dest, `SELECT CAST(sum(CASE WHEN g.cancelled THEN 0 ELSE g.points - g.written END) AS bigint),
-				CAST(sum(CASE WHEN g.cancelled THEN g.points - g.written ELSE 0 END) AS bigint), `+counterList+`
+				CAST(sum(CASE WHEN g.cancelled THEN g.points - g.written ELSE 0 END) AS bigint), `+qualified("c", counterNames)+`
 			FROM counters AS c JOIN grids AS g USING (sweep_no) WHERE c.sweep_no = $1 GROUP BY c.sweep_no`, number)
 		p.Pending += waiting
 		p.Cancelled += cancelled
@@ -310,28 +297,36 @@ func (s *Store) Progress(ctx context.Context, id string) (p sweep.Progress, err 
 	return p, err
 }
 
-// counterList names the counters c, counterSums adds those of v to them.
-var counterList, counterSums = func() (string, string) {
+// counterNames are the columns of the counters, counterSums adds those of v to those of c.
+var counterNames, counterSums = func() (string, string) {
 	var names, sums []string
 	for _, counter := range ledger.Counters {
-		names = append(names, "c."+counter.Name)
+		names = append(names, counter.Name)
 		sums = append(sums, fmt.Sprintf("%[1]s = c.%[1]s + v.%[1]s", counter.Name))
 	}
 	return strings.Join(names, ", "), strings.Join(sums, ", ")
 }()
 
 // class is a class of trials by its sweep's number and its own.
-type class struct{ sweep, number int64 }
+type class = ledger.Class
+
+// counts are changes of counters, by class or by the number of a sweep.
+type counts[K comparable] map[K]*sweep.Progress
+
+// of returns those of a class or sweep, to be added to.
+func (c counts[K]) of(key K) *sweep.Progress {
+	if c[key] == nil {
+		c[key] = &sweep.Progress{}
+	}
+	return c[key]
+}
 
 // count adds to the counters of classes and of their sweeps.
-func (t *transaction) count(deltas map[class]*sweep.Progress) {
-	sums := map[int64]*sweep.Progress{}
+func (t *transaction) count(deltas counts[class]) {
+	sums := counts[int64]{}
 	for class, delta := range deltas {
-		if sums[class.sweep] == nil {
-			sums[class.sweep] = &sweep.Progress{}
-		}
 		for _, counter := range ledger.Counters {
-			*counter.Of(sums[class.sweep]) += *counter.Of(delta)
+			*counter.Of(sums.of(class.Sweep)) += *counter.Of(delta)
 		}
 	}
 	t.countSweeps(sums)
@@ -339,30 +334,19 @@ func (t *transaction) count(deltas map[class]*sweep.Progress) {
 		d := deltas[c]
 		return d.Pending == 0 && d.Queued == 0 && d.Running == 0
 	})
-	if len(classes) > 0 {
-		t.run(countClasses, database.Batch{Rows: len(classes), Columns: []database.Column{
-			{Name: "sweep_no", Int: func(i int) int64 { return classes[i].sweep }},
-			{Name: "class_no", Int: func(i int) int64 { return classes[i].number }},
-			{Name: "pending", Int: func(i int) int64 { return deltas[classes[i]].Pending }},
-			{Name: "queued", Int: func(i int) int64 { return deltas[classes[i]].Queued }},
-			{Name: "running", Int: func(i int) int64 { return deltas[classes[i]].Running }},
-		}})
-	}
+	t.run(countClasses, database.Rows(len(classes), "sweep_no, class_no, pending, queued, running", func(i int) []any {
+		d := deltas[classes[i]]
+		return []any{&classes[i].Sweep, &classes[i].Number, &d.Pending, &d.Queued, &d.Running}
+	}))
 }
 
 // countSweeps adds to the counters of sweeps, by their numbers.
-func (t *transaction) countSweeps(deltas map[int64]*sweep.Progress) {
+func (t *transaction) countSweeps(deltas counts[int64]) {
 	numbers := slices.Sorted(maps.Keys(deltas))
-	columns := []database.Column{{Name: "sweep_no", Int: func(i int) int64 { return numbers[i] }}}
-	for _, counter := range ledger.Counters {
-		columns = append(columns, database.Column{Name: counter.Name, Int: func(i int) int64 {
-			return *counter.Of(deltas[numbers[i]])
-		}})
-	}
-	if len(numbers) > 0 {
-		t.run(`UPDATE counters AS c SET `+counterSums+` FROM {v} WHERE c.sweep_no = v.sweep_no`,
-			database.Batch{Rows: len(numbers), Columns: columns})
-	}
+	t.run(`UPDATE counters AS c SET `+counterSums+` FROM {v} WHERE c.sweep_no = v.sweep_no`,
+		database.Rows(len(numbers), "sweep_no, "+counterNames, func(i int) []any {
+			return append([]any{&numbers[i]}, ledger.Columns(deltas[numbers[i]])...)
+		}))
 }
 
 const countClasses = `UPDATE classes AS c

@@ -64,6 +64,14 @@ func (s *Store) viewSweep(ctx context.Context, what, id string, do func(t *trans
 // yieldError marks an error of the caller's yield, which is returned unchanged.
 type yieldError struct{ error }
 
+// yielded marks an error of the caller's yield, if there is one.
+func yielded(err error) error {
+	if err != nil {
+		return yieldError{err}
+	}
+	return nil
+}
+
 // explain says what failed, in which database, and what to do.
 func (s *Store) explain(what string, err error) error {
 	var own yieldError
@@ -83,9 +91,20 @@ func (t *transaction) fail(err error) {
 	}
 }
 
+// idle reports whether there is nothing to run: the transaction has failed, or the
+// statement's batch has no rows.
+func (t *transaction) idle(args []any) bool {
+	empty := false
+	if len(args) > 0 {
+		batch, ok := args[len(args)-1].(database.Batch)
+		empty = ok && len(batch.Rows) == 0
+	}
+	return empty || t.err != nil
+}
+
 // run runs a statement and returns how many rows it changed.
 func (t *transaction) run(text string, args ...any) (changed int64) {
-	if t.err == nil {
+	if !t.idle(args) {
 		changed, t.err = t.tx.Exec(t.ctx, text, args...)
 	}
 	return changed
@@ -93,7 +112,7 @@ func (t *transaction) run(text string, args ...any) (changed int64) {
 
 // insert writes new rows, if there are any.
 func (t *transaction) insert(table string, rows database.Batch) {
-	if t.err == nil && rows.Rows > 0 {
+	if t.err == nil && len(rows.Rows) > 0 {
 		t.err = t.tx.Insert(t.ctx, table, rows)
 	}
 }
@@ -115,30 +134,49 @@ func save[T any](t *transaction, table string, key int, rows []T, stored func(T)
 
 // change writes rows in place of those with the same key, which are there.
 func (t *transaction) change(table string, key int, rows database.Batch) {
-	if rows.Rows > 0 {
-		t.run(changing(table, key, rows.Columns), rows)
-	}
+	t.run(changing(table, key, rows.Names), rows)
 }
 
 // changing is the UPDATE of change.
-func changing(table string, key int, columns []database.Column) string {
+func changing(table string, key int, columns []string) string {
 	var same, set []string
-	for i, c := range columns {
+	for i, name := range columns {
 		if i < key {
-			same = append(same, "t."+c.Name+" = v."+c.Name)
+			same = append(same, "t."+name+" = v."+name)
 		} else {
-			set = append(set, c.Name+" = v."+c.Name)
+			set = append(set, name+" = v."+name)
 		}
 	}
 	return "UPDATE " + table + " AS t SET " + strings.Join(set, ", ") + " FROM {v} WHERE " + strings.Join(same, " AND ")
 }
 
+// qualified writes the name of a table before each of a list of columns.
+func qualified(table, columns string) string {
+	return table + "." + strings.ReplaceAll(columns, ", ", ", "+table+".")
+}
+
 // each calls scan for every row of a statement's answer. An error of scan ends
 // the transaction.
 func (t *transaction) each(scan func(row database.Row) error, text string, args ...any) {
-	if t.err == nil {
+	if !t.idle(args) {
 		t.err = t.tx.Query(t.ctx, scan, text, args...)
 	}
+}
+
+// collect returns the rows of a statement's answer. columns returns where those of a row go.
+func collect[T any](t *transaction, columns func(row *T) []any, text string, args ...any) (all []T) {
+	t.each(func(row database.Row) error {
+		var one T
+		err := row.Scan(columns(&one)...)
+		all = append(all, one)
+		return err
+	}, text, args...)
+	return all
+}
+
+// integers returns the rows of an answer that are one number each.
+func (t *transaction) integers(text string, args ...any) []int64 {
+	return collect(t, func(number *int64) []any { return []any{number} }, text, args...)
 }
 
 // one reads a row into dest, and reports whether there is one.

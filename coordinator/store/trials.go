@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"sweep/coordinator/store/database"
@@ -13,20 +12,14 @@ import (
 // keys are trials by the numbers of their sweeps.
 type keys struct{ numbers, indices []int64 }
 
-// claimTrials finds and claims the sweeps of trials.
-func (t *transaction) claimTrials(ids []sweep.TrialID) (k keys) {
-	for _, id := range ids {
-		k.numbers, k.indices = append(k.numbers, t.number(id.Sweep)), append(k.indices, id.Index)
-	}
-	t.claim(slices.Compact(slices.Sorted(slices.Values(k.numbers)))...)
-	return k
+func (k *keys) add(number, index int64) {
+	k.numbers, k.indices = append(k.numbers, number), append(k.indices, index)
 }
 
-func (k keys) batch() database.Batch {
-	return database.Batch{Rows: len(k.numbers), Columns: []database.Column{
-		{Name: "sweep_no", Int: func(i int) int64 { return k.numbers[i] }},
-		{Name: "trial_index", Int: func(i int) int64 { return k.indices[i] }},
-	}}
+func (k *keys) batch() database.Batch {
+	return database.Rows(len(k.numbers), "sweep_no, trial_index", func(i int) []any {
+		return []any{&k.numbers[i], &k.indices[i]}
+	})
 }
 
 // movedTrial is a trial by its class and its index.
@@ -38,32 +31,30 @@ type movedTrial struct {
 // move runs an UPDATE that moves trials from one state to another and returns
 // their sweep_no, class_no and trial_index, and counts them.
 func (t *transaction) move(from, to sweep.State, text string, args ...any) (moved []movedTrial) {
-	totals := map[class]int64{}
+	deltas := counts[class]{}
 	t.each(func(row database.Row) error {
 		var m movedTrial
-		err := row.Scan(&m.sweep, &m.number, &m.index)
-		totals[m.class]++
+		err := row.Scan(&m.Sweep, &m.Number, &m.index)
+		ledger.Count(deltas.of(m.class), from, -1)
+		ledger.Count(deltas.of(m.class), to, 1)
 		if to == sweep.Pending {
 			t.s.taken.back(m.class, m.index)
 		}
 		moved = append(moved, m)
 		return err
 	}, text, args...)
-	deltas := map[class]*sweep.Progress{}
-	for c, n := range totals {
-		deltas[c] = &sweep.Progress{}
-		ledger.Count(deltas[c], from, -n)
-		ledger.Count(deltas[c], to, n)
-	}
 	t.count(deltas)
 	return moved
 }
 
 // ints is a batch of one column of numbers.
 func ints(name string, values []int64) database.Batch {
-	return database.Batch{Rows: len(values), Columns: []database.Column{
-		{Name: name, Int: func(i int) int64 { return values[i] }},
-	}}
+	return database.Rows(len(values), name, func(i int) []any { return []any{&values[i]} })
+}
+
+// texts is a batch of one column of texts.
+func texts[T ~string](name string, values []T) database.Batch {
+	return database.Rows(len(values), name, func(i int) []any { return []any{new(string(values[i]))} })
 }
 
 const states = `SELECT t.sweep_no, t.trial_index, t.state FROM {v} JOIN trials AS t USING (sweep_no, trial_index)`
@@ -77,14 +68,14 @@ func (s *Store) States(ctx context.Context, trials []sweep.TrialID) (map[sweep.T
 		for _, id := range trials {
 			if number, ok := t.lookup(id.Sweep); ok {
 				names[number] = id.Sweep
-				k.numbers, k.indices = append(k.numbers, number), append(k.indices, id.Index)
+				k.add(number, id.Index)
 			}
 		}
 		t.each(func(row database.Row) error {
 			var number, index int64
-			var state string
-			err := row.Scan(&number, &index, &state)
-			found[sweep.TrialID{Sweep: names[number], Index: index}] = sweep.State(state)
+			var state sweep.State
+			err := row.Scan(&number, &index, (*string)(&state))
+			found[sweep.TrialID{Sweep: names[number], Index: index}] = state
 			return err
 		}, states, k.batch())
 		if missing := slices.DeleteFunc(slices.Clone(trials), func(id sweep.TrialID) bool {
@@ -103,9 +94,9 @@ func (s *Store) States(ctx context.Context, trials []sweep.TrialID) (map[sweep.T
 
 // deleted returns which of the sweeps of trials were deleted.
 func (t *transaction) deleted(trials []sweep.TrialID) map[string]bool {
-	ids, deleted := map[string]bool{}, map[string]bool{}
-	for _, id := range trials {
-		ids[id.Sweep] = true
+	ids, deleted := make([]string, len(trials)), map[string]bool{}
+	for i, id := range trials {
+		ids[i] = id.Sweep
 	}
 	t.each(func(row database.Row) error {
 		var id string
@@ -113,6 +104,6 @@ func (t *transaction) deleted(trials []sweep.TrialID) map[string]bool {
 		deleted[id] = true
 		return err
 	}, `SELECT s.sweep_id FROM {v} JOIN sweeps AS s USING (sweep_id) WHERE s.deleted_at IS NOT NULL`,
-		list("sweep_id", slices.Sorted(maps.Keys(ids))))
+		texts("sweep_id", slices.Compact(slices.Sorted(slices.Values(ids)))))
 	return deleted
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"sweep/coordinator/store/database"
@@ -23,26 +24,18 @@ func (s *Store) Unheard(ctx context.Context, before time.Time, after *sweep.Tria
 		if after != nil {
 			number, index = t.number(after.Sweep), after.Index
 		}
-		t.each(func(row database.Row) error {
-			var h sweep.Heard
-			err := row.Scan(&h.Sweep, &h.Index, &h.At)
-			trials = append(trials, h)
-			return err
+		trials = collect(t, func(h *sweep.Heard) []any {
+			return []any{&h.Sweep, &h.Index, &h.At}
 		}, unheard, number, index, before, future, limit)
 	})
 	return trials, err
 }
 
-// heardKeys are trials and the times at which they were last heard of, zero for any.
-type heardKeys struct {
-	keys
-	heard []time.Time
-}
-
-func (k heardKeys) batch() database.Batch {
-	b := k.keys.batch()
-	b.Columns = append(b.Columns, database.Column{Name: "heard_at", Time: func(i int) time.Time { return k.heard[i] }})
-	return b
+// heardBatch is a batch of trials and the times at which they were last heard of.
+func heardBatch(k keys, trials []sweep.Heard) database.Batch {
+	return database.Rows(len(trials), "sweep_no, trial_index, heard_at", func(i int) []any {
+		return []any{&k.numbers[i], &k.indices[i], &trials[i].At}
+	})
 }
 
 const requeue = `UPDATE trials SET state = 'pending'
@@ -52,23 +45,23 @@ const requeue = `UPDATE trials SET state = 'pending'
 
 // Requeue implements sweep.Store.
 func (s *Store) Requeue(ctx context.Context, trials []sweep.TrialID) (int64, error) {
-	return s.requeue(ctx, trials, make([]time.Time, len(trials)))
+	heard := make([]sweep.Heard, len(trials))
+	for i, id := range trials {
+		heard[i].TrialID = id // heard of at any time
+	}
+	return s.RequeueUnheard(ctx, heard)
 }
 
 // RequeueUnheard implements sweep.Store.
-func (s *Store) RequeueUnheard(ctx context.Context, trials []sweep.Heard) (int64, error) {
-	ids, heard := make([]sweep.TrialID, len(trials)), make([]time.Time, len(trials))
-	for i, h := range trials {
-		ids[i], heard[i] = h.TrialID, h.At
-	}
-	return s.requeue(ctx, ids, heard)
-}
-
-func (s *Store) requeue(ctx context.Context, trials []sweep.TrialID, heard []time.Time) (total int64, err error) {
+func (s *Store) RequeueUnheard(ctx context.Context, trials []sweep.Heard) (total int64, err error) {
 	err = s.update(ctx, "put trials back to pending", func(t *transaction) {
-		k := heardKeys{t.claimTrials(trials), heard}
+		var k keys
+		for _, h := range trials {
+			k.add(t.number(h.Sweep), h.Index)
+		}
+		t.claim(slices.Compact(slices.Sorted(slices.Values(k.numbers)))...)
 		for _, state := range []sweep.State{sweep.Queued, sweep.Running} {
-			total += int64(len(t.move(state, sweep.Pending, requeue, string(state), k.batch())))
+			total += int64(len(t.move(state, sweep.Pending, requeue, string(state), heardBatch(k, trials))))
 		}
 	})
 	return total, err

@@ -9,6 +9,10 @@ package database
 
 import (
 	"context"
+	"database/sql"
+	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"sweep/sweep"
@@ -135,30 +139,61 @@ type Member struct {
 	Order func(direction string) string
 }
 
-// Batch is rows that are one argument of a statement, its last. In the text {v} is replaced
-// by an item called v of the FROM list that has these rows.
+// Batch is rows that are one argument of a statement, its last, or that are inserted. In the
+// text {v} is replaced by an item called v of the FROM list that has these rows.
 type Batch struct {
-	Rows    int
-	Columns []Column
+	Names []string
+	// Rows have a pointer to each value. The type is that of the column: int64 (bigint), int
+	// (integer), Key, float64 (NaN is NULL), bool, string, JSON, time.Time (zero is NULL),
+	// sql.Null[int64] and sql.Null[string]. []byte, and []int64 and []float32, the arrays of a
+	// curve, can only be inserted. An argument has at least one row.
+	Rows [][]any
 }
 
-// Column is one column of a batch: its name, and the function of its type, which
-// returns the value of each row.
-type Column struct {
-	Name  string
-	Int   func(row int) int64
-	Int32 func(row int) int64
-	// Null, if not nil, reports where a value is NULL. Key is NULL where it is 0, Time
-	// where it is zero, Float where it is NaN.
-	Null  func(row int) bool
-	Key   func(row int) int64
-	Float func(row int) float64
-	Bool  func(row int) bool
-	Text  func(row int) string
-	JSON  func(row int) string
-	Bytes func(row int) []byte
-	Time  func(row int) time.Time
-	// Steps and Values are the arrays of a curve. They can only be inserted.
-	Steps  func(row int) []int64
-	Values func(row int) []float32
+// Key is a number that is NULL where it is 0.
+type Key int64
+
+// JSON is a text in a column of JSON.
+type JSON string
+
+// Rows returns a batch of n rows. names has its columns, separated by commas; row returns
+// pointers to the values of row i.
+func Rows(n int, names string, row func(i int) []any) Batch {
+	b := Batch{Names: strings.Fields(strings.ReplaceAll(names, ",", " ")), Rows: make([][]any, n)}
+	for i := range b.Rows {
+		b.Rows[i] = row(i)
+	}
+	return b
+}
+
+// WithoutEmpty leaves out the columns that are NULL in all rows, which would cost as much as
+// others.
+func (b Batch) WithoutEmpty() Batch {
+	keep := func(column int) bool {
+		return slices.ContainsFunc(b.Rows, func(row []any) bool { return !isNull(row[column]) })
+	}
+	short := Batch{Rows: make([][]any, len(b.Rows))}
+	for column, name := range b.Names {
+		if !keep(column) {
+			continue
+		}
+		short.Names = append(short.Names, name)
+		for i, row := range b.Rows {
+			short.Rows[i] = append(short.Rows[i], row[column])
+		}
+	}
+	return short
+}
+
+// isNull reports whether a value of a column that may be NULL is.
+func isNull(value any) bool {
+	switch v := value.(type) {
+	case *float64:
+		return math.IsNaN(*v)
+	case *sql.Null[int64]:
+		return !v.Valid
+	case *sql.Null[string]:
+		return !v.Valid
+	}
+	return false
 }

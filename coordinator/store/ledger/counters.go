@@ -4,11 +4,8 @@ import (
 	"sweep/sweep"
 )
 
-// Class is a class of trials, by its sweep's id and its number there.
-type Class struct {
-	Sweep  string
-	Number int64
-}
+// Class is a class of trials, by the store's number of its sweep and its own.
+type Class struct{ Sweep, Number int64 }
 
 // Deltas returns by how much the counters of each class change.
 func (l *Ledger) Deltas() map[Class]*sweep.Progress {
@@ -17,11 +14,10 @@ func (l *Ledger) Deltas() map[Class]*sweep.Progress {
 		if trial.loaded == trial.State && trial.refused == 0 {
 			continue
 		}
-		class := Class{trial.ID.Sweep, trial.Class}
-		delta := deltas[class]
+		delta := deltas[trial.Class]
 		if delta == nil {
 			delta = &sweep.Progress{}
-			deltas[class] = delta
+			deltas[trial.Class] = delta
 		}
 		delta.Refused += trial.refused
 		if trial.loaded == trial.State {
@@ -53,6 +49,14 @@ var Counters = []struct {
 	{"faults", func(p *sweep.Progress) *int64 { return &p.Faults }},
 	{"refused", func(p *sweep.Progress) *int64 { return &p.Refused }},
 	{"quarantined", func(p *sweep.Progress) *int64 { return &p.Quarantined }},
+}
+
+// Columns returns pointers to all counters, in their order.
+func Columns(p *sweep.Progress) (columns []any) {
+	for _, counter := range Counters {
+		columns = append(columns, counter.Of(p))
+	}
+	return columns
 }
 
 // Count adds n to the counter of a state.

@@ -74,26 +74,26 @@ func (l *Ledger) LoadRefusal(r *Refusal) { l.refusals[executionKey{r.Trial.ID, r
 // Lost returns the trials whose lost executions the store has to load, because
 // events may add to them.
 func (l *Ledger) Lost(events []sweep.Event) []*Trial {
-	var lost []*Trial
-	for i := range events {
-		trial := l.trials[events[i].TrialID]
-		if trial != nil && trial.Losses > 0 && events[i].Kind == sweep.EventLost && !slices.Contains(lost, trial) {
-			lost = append(lost, trial)
-		}
-	}
-	return lost
+	return l.about(events, func(event *sweep.Event, trial *Trial) bool {
+		return event.Kind == sweep.EventLost && trial.Losses > 0
+	})
 }
 
 // Extended returns the trials whose stored curves the store has to load, because
 // events add to them.
 func (l *Ledger) Extended(events []sweep.Event) []*Trial {
-	var extended []*Trial
+	return l.about(events, func(event *sweep.Event, _ *Trial) bool {
+		return event.Kind == sweep.EventPoints && isIncrement(event.Curves)
+	})
+}
+
+// about returns the loaded trials of the events for which a condition holds, each once.
+func (l *Ledger) about(events []sweep.Event, holds func(event *sweep.Event, trial *Trial) bool) (trials []*Trial) {
 	for i := range events {
 		trial := l.trials[events[i].TrialID]
-		if trial != nil && events[i].Kind == sweep.EventPoints && isIncrement(events[i].Curves) &&
-			!slices.Contains(extended, trial) {
-			extended = append(extended, trial)
+		if trial != nil && holds(&events[i], trial) && !slices.Contains(trials, trial) {
+			trials = append(trials, trial)
 		}
 	}
-	return extended
+	return trials
 }

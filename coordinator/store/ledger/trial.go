@@ -11,7 +11,7 @@ type Trial struct {
 	// Key is the store's own key.
 	Key   int64
 	ID    sweep.TrialID
-	Class int64
+	Class Class
 	// Point is the store's key of its grid point, Seed its seed, 0 if it has none.
 	Point, Seed int64
 	// State and the fields up to Execution are columns of the trial.

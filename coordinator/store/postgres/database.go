@@ -244,12 +244,8 @@ func drain(rows pgx.Rows, err error, each func() error) error {
 
 // Insert implements database.Tx by COPY.
 func (t tx) Insert(ctx context.Context, table string, rows database.Batch) error {
-	names := make([]string, len(rows.Columns))
-	for i := range names {
-		names[i] = rows.Columns[i].Name
-	}
-	text := "COPY " + table + " (" + strings.Join(names, ", ") + ") FROM STDIN BINARY"
-	_, err := t.Conn().PgConn().CopyFrom(ctx, &copyReader{batch: &rows}, text)
+	text := "COPY " + table + " (" + strings.Join(rows.Names, ", ") + ") FROM STDIN BINARY"
+	_, err := t.Conn().PgConn().CopyFrom(ctx, &copyReader{rows: rows.Rows}, text)
 	return err
 }
 
@@ -277,10 +273,10 @@ func (d *Database) expand(text string, args []any) (string, []any) {
 				arg = nil
 			}
 		case database.Batch:
-			for i := range v.Columns {
-				all = append(all, array{&v.Columns[i], v.Rows})
+			for i := range v.Names {
+				all = append(all, array{v.Rows, i})
 			}
-			return d.item(text, len(args), v.Columns), all
+			return d.item(text, len(args), &v), all
 		}
 		all = append(all, arg)
 	}
@@ -288,16 +284,16 @@ func (d *Database) expand(text string, args []any) (string, []any) {
 }
 
 // item writes out {v} for columns that are arguments from the given one on.
-func (d *Database) item(text string, from int, columns []database.Column) string {
+func (d *Database) item(text string, from int, batch *database.Batch) string {
 	if expanded, ok := d.expanded.Load(text); ok {
 		return expanded.(string)
 	}
-	arrays, names := make([]string, len(columns)), make([]string, len(columns))
-	for i := range columns {
-		arrays[i], names[i] = fmt.Sprintf("$%d::%s[]", from+i, typeOf(&columns[i])), columns[i].Name
+	arrays := make([]string, len(batch.Names))
+	for i := range arrays {
+		arrays[i] = fmt.Sprintf("$%d::%s[]", from+i, typeOf(batch.Rows[0][i]))
 	}
-	expanded := strings.Replace(text, "{v}", "unnest("+strings.Join(arrays, ", ")+") AS v ("+strings.Join(names,
-		", ")+")", 1)
+	item := "unnest(" + strings.Join(arrays, ", ") + ") AS v (" + strings.Join(batch.Names, ", ") + ")"
+	expanded := strings.Replace(text, "{v}", item, 1)
 	d.expanded.Store(text, expanded)
 	return expanded
 }

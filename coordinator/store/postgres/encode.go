@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"database/sql"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -18,8 +19,8 @@ import (
 
 // array is a column of a batch as an array, an argument of a statement.
 type array struct {
-	column *database.Column
-	rows   int
+	rows   [][]any
+	column int
 }
 
 // elements are the types of columns that come as arrays, by that of the array.
@@ -61,8 +62,8 @@ func (p arrayPlan) Encode(value any, dst []byte) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("cannot encode %T as an array", value)
 	}
-	return appendArray(dst, uint32(p), a.rows, func(dst []byte, i int) []byte {
-		return appendValue(dst, a.column, i)
+	return appendArray(dst, uint32(p), len(a.rows), func(dst []byte, i int) []byte {
+		return appendValue(dst, a.rows[i][a.column])
 	}), nil
 }
 
@@ -85,76 +86,80 @@ func appendArray(dst []byte, element uint32, n int, appendElement func(dst []byt
 // epoch is that of Postgres' times.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 
-// typeOf returns the type of a column.
-func typeOf(c *database.Column) string {
-	switch {
-	case c.Int32 != nil:
+// typeOf returns the type of a column from one of its values.
+func typeOf(value any) string {
+	switch value.(type) {
+	case *int:
 		return "integer"
-	case c.Float != nil:
+	case *float64:
 		return "double precision"
-	case c.Bool != nil:
+	case *bool:
 		return "boolean"
-	case c.Text != nil:
+	case *string, *sql.Null[string]:
 		return "text"
-	case c.JSON != nil:
+	case *database.JSON:
 		return "json"
-	case c.Time != nil:
+	case *time.Time:
 		return "timestamptz"
 	}
 	return "bigint"
 }
 
 // appendValue writes the length of a value and the value.
-func appendValue(dst []byte, c *database.Column, row int) []byte {
-	switch {
-	case c.Null != nil && c.Null(row):
-		return append32(dst, null)
-	case c.Int != nil:
-		return append64(dst, uint64(c.Int(row)))
-	case c.Int32 != nil:
-		return append32(append32(dst, 4), uint32(c.Int32(row)))
-	case c.Key != nil:
-		if key := c.Key(row); key != 0 {
-			return append64(dst, uint64(key))
+func appendValue(dst []byte, value any) []byte {
+	switch v := value.(type) {
+	case *int64:
+		return append64(dst, uint64(*v))
+	case *int:
+		return append32(append32(dst, 4), uint32(*v))
+	case *database.Key:
+		if *v != 0 {
+			return append64(dst, uint64(*v))
 		}
-		return append32(dst, null)
-	case c.Time != nil:
-		if t := c.Time(row); !t.IsZero() {
-			return append64(dst, uint64(t.UnixMicro()-epoch))
+	case *sql.Null[int64]:
+		if v.Valid {
+			return append64(dst, uint64(v.V))
 		}
-		return append32(dst, null)
-	case c.Float != nil:
-		if v := c.Float(row); !math.IsNaN(v) {
-			return append64(dst, math.Float64bits(v))
+	case *time.Time:
+		if !v.IsZero() {
+			return append64(dst, uint64(v.UnixMicro()-epoch))
 		}
-		return append32(dst, null)
-	case c.Bool != nil:
-		if c.Bool(row) {
+	case *float64:
+		if !math.IsNaN(*v) {
+			return append64(dst, math.Float64bits(*v))
+		}
+	case *bool:
+		if *v {
 			return append(append32(dst, 1), 1)
 		}
 		return append(append32(dst, 1), 0)
-	case c.Text != nil:
-		return appendText(dst, c.Text(row))
-	case c.JSON != nil:
-		return appendText(dst, c.JSON(row))
-	case c.Bytes != nil:
-		return appendText(dst, c.Bytes(row))
+	case *string:
+		return appendText(dst, *v)
+	case *database.JSON:
+		return appendText(dst, string(*v))
+	case *sql.Null[string]:
+		if v.Valid {
+			return appendText(dst, v.V)
+		}
+	case *[]byte:
+		return appendText(dst, *v)
+	case *[]int64:
+		return withLength(dst, appendArray(append32(dst, 0), pgtype.Int8OID, len(*v), func(dst []byte, i int) []byte {
+			return append64(dst, uint64((*v)[i]))
+		}))
+	case *[]float32:
+		return withLength(dst, appendArray(append32(dst, 0), pgtype.Float4OID, len(*v), func(dst []byte, i int) []byte {
+			return append32(append32(dst, 4), math.Float32bits((*v)[i]))
+		}))
 	}
-	start := len(dst)
-	dst = append32(dst, 0)
-	if c.Steps != nil {
-		steps := c.Steps(row)
-		dst = appendArray(dst, pgtype.Int8OID, len(steps), func(dst []byte, i int) []byte {
-			return append64(dst, uint64(steps[i]))
-		})
-	} else {
-		values := c.Values(row)
-		dst = appendArray(dst, pgtype.Float4OID, len(values), func(dst []byte, i int) []byte {
-			return append32(append32(dst, 4), math.Float32bits(values[i]))
-		})
-	}
-	binary.BigEndian.PutUint32(dst[start:], uint32(len(dst)-start-4))
-	return dst
+	return append32(dst, null)
+}
+
+// withLength fills in the length of a value that was appended to before.
+func withLength(before, after []byte) []byte {
+	value := after[len(before):]
+	binary.BigEndian.PutUint32(value, uint32(len(value)-4))
+	return after
 }
 
 // null is the length of a value that is NULL.
@@ -174,7 +179,7 @@ func append64(dst []byte, v uint64) []byte {
 // copyReader reads a batch as the binary form of COPY, about chunk bytes at a
 // time.
 type copyReader struct {
-	batch  *database.Batch
+	rows   [][]any
 	row    int
 	buffer []byte
 	read   int
@@ -185,7 +190,7 @@ const chunk = 64 << 10
 // Read implements io.Reader.
 func (r *copyReader) Read(p []byte) (int, error) {
 	if r.read == len(r.buffer) {
-		if r.row > r.batch.Rows {
+		if r.row > len(r.rows) {
 			return 0, io.EOF
 		}
 		r.encode()
@@ -203,13 +208,13 @@ func (r *copyReader) encode() {
 		// signature, no flags, no extension
 		dst = append(dst, "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	}
-	for ; r.row < r.batch.Rows && len(dst) < chunk; r.row++ {
-		dst = binary.BigEndian.AppendUint16(dst, uint16(len(r.batch.Columns)))
-		for i := range r.batch.Columns {
-			dst = appendValue(dst, &r.batch.Columns[i], r.row)
+	for ; r.row < len(r.rows) && len(dst) < chunk; r.row++ {
+		dst = binary.BigEndian.AppendUint16(dst, uint16(len(r.rows[r.row])))
+		for _, value := range r.rows[r.row] {
+			dst = appendValue(dst, value)
 		}
 	}
-	if r.row == r.batch.Rows {
+	if r.row == len(r.rows) {
 		dst = binary.BigEndian.AppendUint16(dst, math.MaxUint16)
 		r.row++
 	}

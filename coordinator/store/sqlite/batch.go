@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"database/sql"
 	"fmt"
 	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"modernc.org/sqlite/vtab"
 
@@ -42,9 +44,9 @@ var batchColumns = func() (names [32]string) {
 
 // batchItem is what {v} stands for: argument n, with the columns' own names.
 func batchItem(b *database.Batch, n int) string {
-	columns := make([]string, len(b.Columns))
-	for i := range columns {
-		columns[i] = batchColumns[i] + " AS " + b.Columns[i].Name
+	columns := make([]string, len(b.Names))
+	for i, name := range b.Names {
+		columns[i] = batchColumns[i] + " AS " + name
 	}
 	return fmt.Sprintf("(SELECT %s FROM batch($%d)) AS v", strings.Join(columns, ", "), n)
 }
@@ -57,42 +59,47 @@ var (
 
 type batch struct{ *database.Batch }
 
-func (b *batch) count() int { return b.Rows }
+func (b *batch) count() int { return len(b.Rows) }
 
 func (b *batch) value(row, column int) vtab.Value {
-	if column >= len(b.Columns) {
+	if column >= len(b.Names) {
 		return nil
 	}
-	c := &b.Columns[column]
-	switch {
-	case c.Null != nil && c.Null(row):
-		return nil
-	case c.Int != nil:
-		return c.Int(row)
-	case c.Int32 != nil:
-		return c.Int32(row)
-	case c.Key != nil:
-		if key := c.Key(row); key != 0 {
-			return key
+	switch v := b.Rows[row][column].(type) {
+	case *int64:
+		return *v
+	case *int:
+		return int64(*v)
+	case *database.Key:
+		if *v != 0 {
+			return int64(*v)
 		}
-	case c.Time != nil:
-		return formatTime(c.Time(row))
-	case c.Float != nil:
-		if v := c.Float(row); !math.IsNaN(v) {
-			return v
+	case *sql.Null[int64]:
+		if v.Valid {
+			return v.V
 		}
-	case c.Bool != nil:
-		return c.Bool(row)
-	case c.Text != nil:
-		return c.Text(row)
-	case c.JSON != nil:
-		return c.JSON(row)
-	case c.Bytes != nil:
-		return c.Bytes(row)
-	case c.Steps != nil:
-		return sweep.EncodeSteps(c.Steps(row))
-	case c.Values != nil:
-		return sweep.EncodeValues(c.Values(row))
+	case *time.Time:
+		return formatTime(*v)
+	case *float64:
+		if !math.IsNaN(*v) {
+			return *v
+		}
+	case *bool:
+		return *v
+	case *string:
+		return *v
+	case *database.JSON:
+		return string(*v)
+	case *sql.Null[string]:
+		if v.Valid {
+			return v.V
+		}
+	case *[]byte:
+		return *v
+	case *[]int64:
+		return sweep.EncodeSteps(*v)
+	case *[]float32:
+		return sweep.EncodeValues(*v)
 	}
 	return nil
 }

@@ -73,11 +73,7 @@ func (c *conn) Exec(ctx context.Context, text string, args ...any) (n int64, err
 
 // Insert implements database.Tx.
 func (c *conn) Insert(ctx context.Context, table string, rows database.Batch) error {
-	names := make([]string, len(rows.Columns))
-	for i := range names {
-		names[i] = rows.Columns[i].Name
-	}
-	columns := strings.Join(names, ", ")
+	columns := strings.Join(rows.Names, ", ")
 	_, err := c.Exec(ctx, "INSERT INTO "+table+" ("+columns+") SELECT "+columns+" FROM {v}", rows)
 	return err
 }
