@@ -369,7 +369,7 @@ func TestFencedLeaderEnds(t *testing.T) {
 	id := b.submit(deposed, submission("both", 0, 600))
 	b.until("some trials are done", func() bool { return b.progress(id).Completed >= 50 })
 	// The next term begins in the database, as if its lease had run out.
-	err = b.store.(*store.Store).Database().Takeover(t.Context(), func(tx database.Tx) error {
+	err = b.store.(*store.Store).Database().UpdateLead(t.Context(), database.Takeover, func(tx database.Tx) error {
 		_, err := tx.Exec(t.Context(), `UPDATE cluster SET term = term + 1, leader = 'the second'`)
 		return err
 	})

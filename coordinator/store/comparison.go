@@ -32,67 +32,39 @@ func (t *transaction) comparison(number int64) *comparison {
 		return known.(*comparison)
 	}
 	c := &comparison{own: map[string]bool{}, parameters: map[string]bool{}}
-	var metrics []sweep.MetricSchema
+	var submission sweep.Submission
 	t.each(func(row database.Row) error {
-		var choice, list, schema, axes, open []byte
-		if err := row.Scan(&choice, &list, &schema, &axes, &open); err != nil {
+		var text []byte
+		if err := row.Scan(&text); err != nil {
 			return err
 		}
-		c.open = string(open) == "true"
-		if err := c.addOwn(schema, axes); err != nil {
-			return fmt.Errorf("parameters of sweep %d: %w", number, err)
-		}
-		if len(choice) > 0 {
-			if err := json.Unmarshal(choice, &c.Select); err != nil {
-				return fmt.Errorf("select of sweep %d: %w", number, err)
-			}
-		}
-		if len(list) > 0 {
-			if err := json.Unmarshal(list, &metrics); err != nil {
-				return fmt.Errorf("metrics of sweep %d: %w", number, err)
-			}
+		if err := json.Unmarshal(text, &submission); err != nil {
+			return fmt.Errorf("submission of sweep %d: %w", number, err)
 		}
 		return nil
-	},
-		`SELECT submission -> 'spec' -> 'select', submission -> 'description' -> 'metrics',
-			submission -> 'description' -> 'parameters', submission -> 'spec' -> 'axes',
-		submission -> 'description' -> 'open' FROM grids WHERE sweep_no = $1 AND ordinal = 0`, number)
-	c.fill(metrics)
+	}, `SELECT submission FROM grids WHERE sweep_no = $1 AND ordinal = 0`, number)
+	c.Select, c.open = submission.Spec.Select, submission.Description.Open
+	for _, p := range submission.Description.Parameters {
+		c.addParameter(p.Name)
+	}
+	for _, axis := range submission.Spec.Axes {
+		for _, p := range axis.Parameters {
+			c.addParameter(p.Name)
+		}
+	}
+	c.fill(submission.Description.Metrics)
 	if t.err == nil {
 		t.s.comparisons.Store(number, c)
 	}
 	return c
 }
 
-// addOwn notes the parameters of a trainer's schema and of a sweep's axes.
-func (c *comparison) addOwn(schema, axes []byte) error {
-	type parameter struct {
-		Name string `json:"name"`
+// addParameter notes a parameter of a trainer's schema or of a sweep's axes.
+func (c *comparison) addParameter(name string) {
+	c.parameters[name] = true
+	if _, ok := columns[name]; ok {
+		c.own[name] = true
 	}
-	var parameters []parameter
-	if len(schema) > 0 {
-		if err := json.Unmarshal(schema, &parameters); err != nil {
-			return err
-		}
-	}
-	if len(axes) > 0 {
-		var list []struct {
-			Parameters []parameter `json:"parameters"`
-		}
-		if err := json.Unmarshal(axes, &list); err != nil {
-			return err
-		}
-		for _, axis := range list {
-			parameters = append(parameters, axis.Parameters...)
-		}
-	}
-	for _, p := range parameters {
-		c.parameters[p.Name] = true
-		if _, ok := columns[p.Name]; ok {
-			c.own[p.Name] = true
-		}
-	}
-	return nil
 }
 
 // fill fills in the defaults: the groups are those of data set and model.

@@ -8,29 +8,8 @@ import (
 	"math"
 
 	"sweep/coordinator/store/database"
-	"sweep/coordinator/store/migrate"
 	"sweep/sweep"
 )
-
-// prepare brings the database of a leader up to date: the schema, what else
-// the database needs, and the tables that are computed from results.
-func (s *Store) prepare(ctx context.Context) error {
-	if err := migrate.Up(ctx, s.db, s.write); err != nil {
-		return err
-	}
-	if err := s.db.Prepare(ctx); err != nil {
-		return err
-	}
-	for {
-		more, err := s.fillPage(ctx)
-		if err != nil {
-			return fmt.Errorf("entering earlier results: %w", err)
-		}
-		if !more {
-			return nil
-		}
-	}
-}
 
 // fillable is how many trials are entered in a transaction.
 const fillable = 2000
@@ -106,31 +85,23 @@ func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// unfilled reports whether earlier results are still to be entered.
-func (s *Store) unfilled(ctx context.Context) (unfilled bool, err error) {
-	err = s.db.View(ctx, func(tx database.Tx) error {
-		return tx.Query(ctx, func(row database.Row) error {
-			return row.Scan(&unfilled)
-		}, `SELECT EXISTS (SELECT 1 FROM unscored)`)
-	})
-	return unfilled, err
-}
-
 // parameterColumns are the columns for parameters.
 const parameterColumns = "dataset, model, seed, batch, lr, decay"
 
 // parameterValues returns the values of the columns for parameters, NULL where there is none
 // of that type.
-func parameterValues(p sweep.Parameters) (values []any) {
-	for _, name := range []string{"dataset", "model"} {
-		text, ok := p[name].(string)
-		values = append(values, &sql.Null[string]{V: text, Valid: ok})
+func parameterValues(p sweep.Parameters) []any {
+	var v struct {
+		dataset, model sql.Null[string]
+		seed, batch    sql.Null[int64]
+		lr, decay      float64
 	}
-	for _, name := range []string{sweep.SeedParameter, "batch"} {
-		whole, ok := wholeNumber(p[name])
-		values = append(values, &sql.Null[int64]{V: whole, Valid: ok})
-	}
-	return append(values, new(number(p["lr"])), new(number(p["decay"])))
+	v.dataset.V, v.dataset.Valid = p["dataset"].(string)
+	v.model.V, v.model.Valid = p["model"].(string)
+	v.seed.V, v.seed.Valid = wholeNumber(p[sweep.SeedParameter])
+	v.batch.V, v.batch.Valid = wholeNumber(p["batch"])
+	v.lr, v.decay = number(p["lr"]), number(p["decay"])
+	return []any{&v.dataset, &v.model, &v.seed, &v.batch, &v.lr, &v.decay}
 }
 
 func wholeNumber(value any) (int64, bool) {

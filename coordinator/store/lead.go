@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -204,7 +203,7 @@ func (s *Store) take(ctx context.Context, options sweep.LeadOptions, waiting fun
 		} else if err := o.close(ctx); err != nil { // earlier programs refuse the schema by now
 			return nil, err
 		}
-		err = s.db.Takeover(ctx, func(tx database.Tx) error {
+		err = s.db.UpdateLead(ctx, database.Takeover, func(tx database.Tx) error {
 			asked := time.Now()
 			was, err := s.lease(ctx, tx)
 			if err != nil {
@@ -341,9 +340,9 @@ func (l *lead) renew(ctx context.Context) error {
 	asked := time.Now()
 	var err error
 	if problem != nil || l.s.db.Dialect().Lock { // nobody else leads as long as this one has the lock
-		err = l.s.db.View(ctx, func(tx database.Tx) error { return database.CheckTerm(ctx, tx, l.term) })
+		err = l.s.db.View(ctx, func(tx database.Tx) error { return l.checkTerm(ctx, tx) })
 	} else {
-		err = l.s.db.Renew(ctx, func(tx database.Tx) error {
+		err = l.s.db.UpdateLead(ctx, database.Renew, func(tx database.Tx) error {
 			now, err := l.s.db.Now(ctx, tx)
 			if err != nil {
 				return err
@@ -353,7 +352,7 @@ func (l *lead) renew(ctx context.Context) error {
 			if err != nil || renewed > 0 {
 				return err
 			}
-			return database.CheckTerm(ctx, tx, l.term)
+			return l.checkTerm(ctx, tx)
 		})
 	}
 	if err != nil {
@@ -367,12 +366,24 @@ func (l *lead) renew(ctx context.Context) error {
 	return problem
 }
 
+// checkTerm returns a *sweep.DeposedError if the term is over.
+func (l *lead) checkTerm(ctx context.Context, tx database.Tx) error {
+	now := sweep.DeposedError{Term: l.term}
+	err := tx.Query(ctx, func(row database.Row) error {
+		return row.Scan(&now.Now, &now.Leader)
+	}, `SELECT term, leader FROM cluster`)
+	if err == nil && now.Now != l.term {
+		err = &now
+	}
+	return err
+}
+
 // Resign implements sweep.Lead.
 func (l *lead) Resign(ctx context.Context) error {
 	l.stop()
 	<-l.done
 	l.end(l.Problem())
-	err := l.s.db.Resign(ctx, func(tx database.Tx) error {
+	err := l.s.db.UpdateLead(ctx, database.Resign, func(tx database.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE cluster SET leader = '', expires_at = NULL WHERE term = $1`, l.term)
 		return err
 	})
@@ -388,7 +399,12 @@ func (s *Store) write(ctx context.Context, do func(tx database.Tx) error) error 
 	if l == nil {
 		return s.db.Update(ctx, do)
 	}
-	err := s.db.Fenced(ctx, l.term, do)
+	err := s.db.UpdateLead(ctx, database.Fenced, func(tx database.Tx) error {
+		if err := l.checkTerm(ctx, tx); err != nil {
+			return err
+		}
+		return do(tx)
+	})
 	if deposed := (*sweep.DeposedError)(nil); errors.As(err, &deposed) {
 		l.end(err)
 	}
@@ -429,50 +445,4 @@ func (s *Store) leader(ctx context.Context, who string) (leader string, since ti
 		who = "its name is not known"
 	}
 	return who, time.Time{}
-}
-
-// upgrade brings the schema up to date if nobody leads.
-func (s *Store) upgrade(ctx context.Context) error {
-	p, err := s.patience(ctx, openPatience)
-	if err != nil {
-		return err
-	}
-	err = s.bringUp(ctx, func(holder string) error { return p.wait(ctx, holder) })
-	if errors.Is(err, sweep.ErrLed) {
-		if p.missing == 0 {
-			return nil
-		}
-		failure := &sweep.SchemaError{Database: s.db.Name(), Has: p.known - p.missing, Needs: p.known}
-		failure.Leader, failure.Since = s.leader(ctx, p.holder)
-		return failure
-	}
-	if err != nil {
-		return fmt.Errorf("bring the schema up to date: %w", err)
-	}
-	return nil
-}
-
-// bringUp brings the schema up to date: under the lock of earlier programs as far as to
-// leases, and from there on as a leader.
-func (s *Store) bringUp(ctx context.Context, waiting func(holder string) error) error {
-	o, _, err := s.await(ctx, waiting, func(context.Context) (int64, error) { return 0, nil })
-	if err != nil {
-		return err
-	}
-	missing, _, err := migrate.Missing(ctx, s.db)
-	unfilled := false
-	if err == nil && len(missing) == 0 {
-		unfilled, err = s.unfilled(ctx)
-	}
-	if err == nil && len(missing) == 0 && !unfilled {
-		err = s.db.Prepare(ctx)
-	}
-	if err = errors.Join(err, o.close(ctx)); err != nil || len(missing) == 0 && !unfilled {
-		return err
-	}
-	l, err := s.take(ctx, sweep.LeadOptions{Holder: "a program that brings the database up to date"}, waiting)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.prepare(ctx), l.Resign(context.WithoutCancel(ctx)))
 }

@@ -17,46 +17,41 @@ import (
 // read all of them.
 type taken struct {
 	mu sync.Mutex
-	// last has the largest index below which no trial is known to be pending.
-	last map[class]int64
+	// next has the index from which the pending trials of a class are looked for: all before
+	// it were taken, as far as is known.
+	next map[class]int64
 }
 
-// none is before the first index.
-const none int64 = -1
-
-// of is the index after which the pending trials of a class are looked for.
+// of returns the index from which the pending trials of a class are looked for.
 func (k *taken) of(c class) int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if last, known := k.last[c]; known {
-		return last
-	}
-	return none
+	return k.next[c]
 }
 
-// advance notes that all trials up to an index were taken. The caller has claimed the sweep.
-func (k *taken) advance(c class, last int64) {
+// advance notes that all trials before an index were taken. The caller has claimed the sweep.
+func (k *taken) advance(c class, next int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.last == nil {
-		k.last = map[class]int64{}
+	if k.next == nil {
+		k.next = map[class]int64{}
 	}
-	k.last[c] = last
+	k.next[c] = next
 }
 
 // back notes that a trial is pending, or may be.
 func (k *taken) back(c class, index int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if last, known := k.last[c]; known && last >= index {
-		k.last[c] = index - 1
+	if k.next[c] > index {
+		k.next[c] = index
 	}
 }
 
 const (
-	// pendingTrials finds the next pending trials of a class behind an index.
+	// pendingTrials finds the next pending trials of a class from an index on.
 	pendingTrials = `SELECT t.trial_no FROM trials AS t
-		WHERE t.sweep_no = $1 AND t.class_no = $2 AND t.state = 'pending' AND t.trial_index > $4
+		WHERE t.sweep_no = $1 AND t.class_no = $2 AND t.state = 'pending' AND t.trial_index >= $4
 			AND EXISTS (SELECT 1 FROM sweeps AS s WHERE s.sweep_no = $1 AND s.state = 'active')
 		ORDER BY t.trial_index LIMIT $3`
 
@@ -69,40 +64,42 @@ const (
 // TakePending implements sweep.Store.
 func (s *Store) TakePending(ctx context.Context, id string, classNo, limit int) (trials []sweep.Trial, err error) {
 	var c class
-	before := none
+	var before int64
 	err = s.updateSweep(ctx, "take pending trials of", id, func(t *transaction, number int64) {
 		c = class{Sweep: number, Number: int64(classNo)}
 		before = s.taken.of(c)
 		trials = t.take(id, c, limit, before)
-		last := before
-		for i := range trials {
-			last = max(last, trials[i].Index)
-		}
-		if rest := limit - len(trials); rest > 0 && before != none { // another process may have put some back
-			earlier := t.take(id, c, rest, none)
+		next := max(before, after(trials))
+		if rest := limit - len(trials); rest > 0 && before > 0 { // another process may have put some back
+			earlier := t.take(id, c, rest, 0)
 			trials = append(trials, earlier...)
 			if len(earlier) == rest {
-				last = none
-				for i := range earlier {
-					last = max(last, earlier[i].Index)
-				}
+				next = after(earlier)
 			}
 		}
 		if t.err == nil {
-			s.taken.advance(c, last)
+			s.taken.advance(c, next)
 		}
 		n := int64(len(trials))
 		t.count(counts[class]{c: {Pending: -n, Queued: n}})
 	})
 	if err != nil { // those that were read are pending still
-		s.taken.back(c, before+1)
+		s.taken.back(c, before)
 	}
 	slices.SortFunc(trials, func(a, b sweep.Trial) int { return cmp.Compare(a.Index, b.Index) })
 	return trials, err
 }
 
-// take moves pending trials of a class behind an index to queued.
-func (t *transaction) take(id string, c class, limit int, after int64) (trials []sweep.Trial) {
+// after returns the index that follows the largest one, 0 if there are no trials.
+func after(trials []sweep.Trial) (next int64) {
+	for i := range trials {
+		next = max(next, trials[i].Index+1)
+	}
+	return next
+}
+
+// take moves pending trials of a class from an index on to queued.
+func (t *transaction) take(id string, c class, limit int, from int64) (trials []sweep.Trial) {
 	t.each(func(row database.Row) error {
 		trial := sweep.Trial{TrialID: sweep.TrialID{Sweep: id}, Class: int(c.Number)}
 		var parameters []byte
@@ -114,6 +111,6 @@ func (t *transaction) take(id string, c class, limit int, after int64) (trials [
 		}
 		trials = append(trials, trial)
 		return nil
-	}, takePending, c.Sweep, c.Number, limit, after, t.now)
+	}, takePending, c.Sweep, c.Number, limit, from, t.now)
 	return trials
 }

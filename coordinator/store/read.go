@@ -189,9 +189,9 @@ func (l *listing) readKeys() (more bool) {
 
 // findKeys finds which trials are in the list, and in which order.
 func (l *listing) findKeys() {
-	text, args, err := l.sortedKeys()
-	if err != nil {
-		l.fail(err)
+	b := l.sortedKeys()
+	if b.err != nil {
+		l.fail(b.err)
 	}
 	var after place
 	passing := l.After != nil
@@ -201,17 +201,15 @@ func (l *listing) findKeys() {
 	l.each(func(row database.Row) error {
 		var key int64
 		var at place
-		if err := row.Scan(&key, &at.number, &at.index); err != nil {
-			return err
-		}
+		err := row.Scan(&key, &at.number, &at.index)
 		switch {
 		case passing:
 			passing = at != after
 		case l.Limit == 0 || len(l.keys) < l.Limit:
 			l.keys = append(l.keys, key)
 		}
-		return nil
-	}, text, args...)
+		return err
+	}, b.text.String(), b.args...)
 	if l.err == nil && passing {
 		l.fail(fmt.Errorf("trial %v is not in this list: %w", *l.After, sweep.ErrNotFound))
 	}
@@ -236,7 +234,7 @@ func (l *listing) find() {
 	zero := map[string]string{"number": "0", "text": "''", "boolean": "FALSE"}[kind]
 	found := l.one([]any{&missing, dest},
 		`SELECT `+expression+` IS NULL, coalesce(CAST(`+expression+` AS `+sqlTypes[kind]+`), `+zero+`)
-		FROM trials AS t LEFT JOIN outcomes AS o ON o.trial_no = t.trial_no`+joinScores+joins+`
+		FROM `+trialsAndScores+joins+`
 		WHERE t.sweep_no = $1 AND t.trial_index = $2`, p.number, p.index)
 	if !found {
 		l.fail(fmt.Errorf("trial %v: %w", *l.After, sweep.ErrNotFound))
@@ -254,12 +252,12 @@ func (l *listing) find() {
 }
 
 // list reads the trials of a SELECT into the page.
-func (l *listing) list(limit int, build func(limit int) (string, []any, error)) {
-	text, args, err := build(limit)
-	if err != nil {
-		l.fail(err)
+func (l *listing) list(limit int, build func(limit int) *builder) {
+	b := build(limit)
+	if b.err != nil {
+		l.fail(b.err)
 	}
-	l.scan(text, args...)
+	l.scan(b.text.String(), b.args...)
 }
 
 func (l *listing) scan(text string, args ...any) {

@@ -47,6 +47,7 @@ type builder struct {
 	joins   strings.Builder
 	text    strings.Builder
 	args    []any
+	err     error // the first
 	members map[string]database.Member
 	further map[int64]string // the joined rows of metrics, by the metric's number
 }
@@ -126,6 +127,14 @@ func (b *builder) present(name string) string {
 	return "(" + b.member(name).Present + ")"
 }
 
+// after puts the beginning of the SELECT before the joins and the text.
+func (b *builder) after(beginning string) *builder {
+	rest := b.text.String()
+	b.text.Reset()
+	b.text.WriteString(beginning + b.joins.String() + rest)
+	return b
+}
+
 // limit bounds the number of rows; 0 leaves them all.
 func (b *builder) limit(n int) {
 	if n > 0 {
@@ -182,15 +191,16 @@ func (s *selection) direction() string {
 	return ""
 }
 
-// joinScores joins the metrics of trials t, as c.
-const joinScores = "\nLEFT JOIN scores AS c ON c.sweep_no = t.sweep_no AND c.trial_index = t.trial_index"
+const (
+	// joinScores joins the metrics of trials t, as c.
+	joinScores = "\nLEFT JOIN scores AS c ON c.sweep_no = t.sweep_no AND c.trial_index = t.trial_index"
+
+	trialsAndScores = "trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no" + joinScores
+)
 
 // plain builds the SELECT of a list that is in order of index.
-func (s *selection) plain(limit int) (string, []any, error) {
-	b := s.builder()
-	if err := s.conditions(b); err != nil {
-		return "", nil, err
-	}
+func (s *selection) plain(limit int) *builder {
+	b := s.conditions()
 	switch {
 	case s.after != nil && s.Descending:
 		b.text.WriteString("\nAND (t.sweep_no, t.trial_index) < " + b.key(s.after))
@@ -199,20 +209,16 @@ func (s *selection) plain(limit int) (string, []any, error) {
 	}
 	b.text.WriteString("\nORDER BY t.sweep_no" + s.direction() + ", t.trial_index" + s.direction())
 	b.limit(limit)
-	return trialColumns + joinScores + b.joins.String() + b.text.String(), b.args, nil
+	return b.after(trialColumns + joinScores)
 }
 
 // sortedKeys builds the SELECT of the trials of a list that is sorted by a member of the
 // JSON: the internal numbers and places of all of them.
-func (s *selection) sortedKeys() (string, []any, error) {
-	b := s.builder()
-	if err := s.conditions(b); err != nil {
-		return "", nil, err
-	}
+func (s *selection) sortedKeys() *builder {
+	b := s.conditions()
 	order := b.member(s.OrderBy).Order(s.direction()) + ", t.sweep_no, t.trial_index"
-	return "SELECT t.trial_no, t.sweep_no, t.trial_index FROM trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = " +
-		"t.trial_no" +
-		joinScores + b.joins.String() + b.text.String() + "\nORDER BY " + order, b.args, nil
+	b.text.WriteString("\nORDER BY " + order)
+	return b.after("SELECT t.trial_no, t.sweep_no, t.trial_index FROM " + trialsAndScores)
 }
 
 // key is the last part of an order, which makes each trial's place unique.
@@ -222,12 +228,9 @@ func (b *builder) key(p *place) string {
 
 // valued builds the SELECT of the trials that have a sort key. The inner SELECT finds them,
 // in a narrow table if the key is a metric and there are no conditions.
-func (s *selection) valued(limit int) (string, []any, error) {
-	b := s.builder()
-	if err := s.conditions(b); err != nil {
-		return "", nil, err
-	}
-	from := "trials AS t\nLEFT JOIN outcomes AS o ON o.trial_no = t.trial_no" + joinScores
+func (s *selection) valued(limit int) *builder {
+	b := s.conditions()
+	from := trialsAndScores
 	c, _ := b.column(s.OrderBy)
 	by := b.typed(s.OrderBy, c.kind)
 	if place, isMetric := b.metric(s.OrderBy); isMetric && !s.named(s.OrderBy) &&
@@ -254,22 +257,18 @@ func (s *selection) valued(limit int) (string, []any, error) {
 		b.text.WriteString("\nORDER BY " + by + s.direction() + ", t.sweep_no, t.trial_index")
 		b.limit(limit)
 	}
-	inner := "SELECT t.trial_no, " + by + " AS value FROM " + from + b.joins.String() + b.text.String()
 	value := "chosen.value"
 	if c.kind == "text" {
 		value += " COLLATE " + s.dialect.Collation
 	}
-	return trialColumns + "\nJOIN (" + inner + ") AS chosen ON chosen.trial_no = t.trial_no\nORDER BY " + value +
-		s.direction() +
-		", t.sweep_no, t.trial_index", b.args, nil
+	b.text.WriteString(") AS chosen ON chosen.trial_no = t.trial_no\nORDER BY " + value + s.direction() +
+		", t.sweep_no, t.trial_index")
+	return b.after(trialColumns + "\nJOIN (SELECT t.trial_no, " + by + " AS value FROM " + from)
 }
 
 // valueless builds the SELECT of the trials without a sort key, which come last.
-func (s *selection) valueless(limit int) (string, []any, error) {
-	b := s.builder()
-	if err := s.conditions(b); err != nil {
-		return "", nil, err
-	}
+func (s *selection) valueless(limit int) *builder {
+	b := s.conditions()
 	c, _ := b.column(s.OrderBy)
 	b.text.WriteString("\nAND " + c.text + " IS NULL")
 	if s.after != nil && s.after.value == nil {
@@ -277,14 +276,15 @@ func (s *selection) valueless(limit int) (string, []any, error) {
 	}
 	b.text.WriteString("\nORDER BY t.sweep_no, t.trial_index")
 	b.limit(limit)
-	return trialColumns + joinScores + b.joins.String() + b.text.String(), b.args, nil
+	return b.after(trialColumns + joinScores)
 }
 
 // sqlTypes are the types of a column's values, by kind.
 var sqlTypes = map[string]string{"number": "double precision", "text": "text", "boolean": "boolean"}
 
-// conditions writes the WHERE clause.
-func (s *selection) conditions(b *builder) error {
+// conditions begins a SELECT with its WHERE clause.
+func (s *selection) conditions() *builder {
+	b := s.builder()
 	b.text.WriteString("\nWHERE TRUE")
 	if len(s.numbers) > 0 {
 		b.text.WriteString(" AND t.sweep_no IN " + bindAll(b, s.numbers))
@@ -305,12 +305,12 @@ func (s *selection) conditions(b *builder) error {
 	}
 	for _, c := range s.Where {
 		text, err := b.condition(c)
-		if err != nil {
-			return err
+		if b.err == nil {
+			b.err = err
 		}
 		b.text.WriteString("\nAND " + text)
 	}
-	return nil
+	return b
 }
 
 // indexed repeats a condition on states in the form of the partial indices, if one of them

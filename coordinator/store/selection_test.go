@@ -42,9 +42,10 @@ func TestConditions(t *testing.T) {
 		query := sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "x", Operator: test.operator,
 			Value: test.value}}}
 		none := func(string) (metricPlace, bool) { return metricPlace{}, false }
-		text, args, err := (&selection{TrialQuery: query, dialect: dialect, metric: none, own: func(string) bool {
+		b := (&selection{TrialQuery: query, dialect: dialect, metric: none, own: func(string) bool {
 			return false
 		}}).plain(0)
+		text, args, err := b.text.String(), b.args, b.err
 		if (err == nil) != (test.want != "") {
 			t.Errorf("%s %v: %v", test.operator, test.value, err)
 			continue

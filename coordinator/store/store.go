@@ -1,36 +1,13 @@
-// Package store keeps sweeps, trials and results in a database, of whichever
-// kind its address says: Store implements sweep.Store with one set of queries.
+// Package store keeps sweeps, trials and results in a database, of whichever kind its address
+// says. [Store] implements [sweep.Store] with one set of queries:
 //
-//	store.go         Open
-//	lead.go          the leader's lease, and the schema
-//	transaction.go   transactions and their statements
-//	sweeps.go        sweeps and their grids
-//	newtrials.go     rows of new trials, and reuse of results
-//	queue.go         pending trials, in the order in which they are queued
-//	unheard.go       trials that nothing was heard of, back to pending
-//	cancel.go        cancelling
-//	retry.go         retrying
-//	trials.go        states of trials, and what the files above share
-//	pages.go         all trials of a sweep, a page at a time
-//	backlog.go       the trials left of each sweep, by class
-//	record.go        events
-//	metric.go        the metrics of trials
-//	aggregate.go     the aggregates of grid points
-//	group.go         the best trial and the best grid point of each group
-//	comparison.go    the metric and the groups by which a sweep's trials are compared
-//	fill.go          data that earlier schemas did not have
-//	retention.go     deleting and pruning
-//	quarantine.go    events that the database refuses
-//	artifacts.go     artifacts of trials
-//	executions.go    executions of trials, and their logs
-//	read.go          trials and curves
-//	rows.go          parameters and metrics of trials, in bulk
-//	selection.go     the queries of TrialQuery
-//	trialview.go     the view t of one sweep's trials
+//	results, err := store.Open(ctx, "sqlite:sweep.db")
+//	report, err := results.Record(ctx, events)
 //
-// Package database is the seam to packages sqlite and postgres, which hold what
-// differs; package ledger has the rules by which events change trials, migrate
-// the numbered schemas, storetest the suite that every kind passes.
+// What the kinds do differently is behind package database, in packages sqlite and postgres.
+// Package ledger has the rules by which events change trials, migrate the numbered schemas, and
+// storetest the suite that every kind passes. Besides the tables of sweeps, trials and events,
+// three tables are updated with each result, so that no query reads all trials: see group.go.
 package store
 
 import (

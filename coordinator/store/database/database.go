@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"sweep/sweep"
 )
 
 // Database is an open database. Its methods are safe for concurrent use.
@@ -35,28 +33,17 @@ type Database interface {
 	// float64, string, []byte, bool and nil; times and JSON are texts. columns is how
 	// many the statement's own view has, which may be many.
 	Ask(ctx context.Context, text string, columns int, yield func(columns []string, row []any) error) error
-	// Fenced is Update for the leader of a term: it is a *sweep.DeposedError if the
-	// term is over, and no Takeover ends while do runs.
-	Fenced(ctx context.Context, term int64, do func(tx Tx) error) error
-	// Takeover runs do in a transaction that may begin a new term. It waits until no
-	// Fenced transaction is open, and ends those that take too long, as those of a
-	// process that hangs do, where the database lets it.
-	Takeover(ctx context.Context, do func(tx Tx) error) error
-	// Renew runs do, which renews the leader's lease, in a transaction that waits for
-	// no other of this process, where the database can do that. It need not outlast a
-	// crash of the server.
-	Renew(ctx context.Context, do func(tx Tx) error) error
-	// Resign is Renew for the end of a lead.
-	Resign(ctx context.Context, do func(tx Tx) error) error
+	// UpdateLead is Update for a step of a lead.
+	UpdateLead(ctx context.Context, step Step, do func(tx Tx) error) error
 	// Now is the time by the one clock that all who use the database share.
 	Now(ctx context.Context, tx Tx) (time.Time, error)
-	// Lock takes the lock of which each database has one, when no other process has
-	// it. While one has it, waiting (if not nil) is called with who that is, as far
-	// as the database knows, again and again; its error ends Lock. Leaders of a
-	// schema without leases have it, and where Dialect.Lock says so, all leaders.
+	// Lock takes the database's one lock as soon as no other process has it. Meanwhile it
+	// calls waiting (if not nil) again and again, with the holder as far as it is known; an
+	// error of waiting ends Lock. Leaders of a schema without leases hold the lock, and all
+	// leaders if Dialect.Lock is set.
 	Lock(ctx context.Context, waiting func(holder string) error) (Lock, error)
-	// Holder reports whether a process, this one included, has the lock now, and which, if
-	// the database shows it. It takes no lock itself.
+	// Holder reports whether any process holds the lock, and which one, if that is known. It
+	// takes no lock itself.
 	Holder(ctx context.Context) (holder string, held bool, err error)
 	// Explain adds to an error of the database what failed, in which database, and what to
 	// do, if that is known. A full disk is syscall.ENOSPC, wrapped; data that the database
@@ -71,16 +58,20 @@ type Lock interface {
 	Release(ctx context.Context) error
 }
 
-// CheckTerm is a *sweep.DeposedError unless the leader's term is the given one.
-func CheckTerm(ctx context.Context, tx Tx, term int64) error {
-	var now int64
-	var leader string
-	err := tx.Query(ctx, func(row Row) error { return row.Scan(&now, &leader) }, `SELECT term, leader FROM cluster`)
-	if err == nil && now != term {
-		err = &sweep.DeposedError{Term: term, Now: now, Leader: leader}
-	}
-	return err
-}
+// Step is what a transaction that writes does in the course of a lead.
+type Step int
+
+const (
+	// Fenced writes for the leader. No Takeover is committed meanwhile.
+	Fenced Step = iota
+	// Takeover may begin a new term. It waits until no Fenced transaction is open, and ends
+	// those that take too long if the database allows it: their process may hang.
+	Takeover
+	// Renew renews the lease, and Resign gives it up. They wait for no other transaction of
+	// this process if the database allows it, and need not survive a crash of the server.
+	Renew
+	Resign
+)
 
 // Tx is a running transaction, of one goroutine.
 type Tx interface {
@@ -169,20 +160,20 @@ func Rows(n int, names string, row func(i int) []any) Batch {
 // WithoutEmpty leaves out the columns that are NULL in all rows, which would cost as much as
 // others.
 func (b Batch) WithoutEmpty() Batch {
-	keep := func(column int) bool {
-		return slices.ContainsFunc(b.Rows, func(row []any) bool { return !isNull(row[column]) })
-	}
-	short := Batch{Rows: make([][]any, len(b.Rows))}
+	var names []string
+	var kept []int
 	for column, name := range b.Names {
-		if !keep(column) {
-			continue
-		}
-		short.Names = append(short.Names, name)
-		for i, row := range b.Rows {
-			short.Rows[i] = append(short.Rows[i], row[column])
+		if slices.ContainsFunc(b.Rows, func(row []any) bool { return !isNull(row[column]) }) {
+			names, kept = append(names, name), append(kept, column)
 		}
 	}
-	return short
+	for i, row := range b.Rows {
+		for at, column := range kept {
+			row[at] = row[column]
+		}
+		b.Rows[i] = row[:len(kept)]
+	}
+	return Batch{Names: names, Rows: b.Rows}
 }
 
 // isNull reports whether a value of a column that may be NULL is.

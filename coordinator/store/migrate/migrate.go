@@ -25,12 +25,6 @@ type Migration struct {
 	SQL  string
 }
 
-// Applied is a migration as a database records it.
-type Applied struct {
-	Number int
-	Name   string
-}
-
 // Missing returns the migrations that a database lacks, and how many the
 // program knows.
 func Missing(ctx context.Context, db database.Database) (missing []Migration, known int, err error) {
@@ -84,10 +78,10 @@ func Look(ctx context.Context, tx database.Tx, db database.Database) (missing []
 	}, dialect.TableExists, "schema_migrations"); err != nil {
 		return nil, 0, err
 	}
-	var applied []Applied
+	var applied []Migration
 	if exists {
 		err = tx.Query(ctx, func(row database.Row) error {
-			var a Applied
+			var a Migration
 			err := row.Scan(&a.Number, &a.Name)
 			applied = append(applied, a)
 			return err
@@ -126,7 +120,7 @@ func Load(files fs.FS, folder string) ([]Migration, error) {
 // Pending returns the migrations that a database lacks which has applied, in
 // order of number. One that the program does not know is ErrNewerSchema,
 // wrapped; database names the database in errors.
-func Pending(all []Migration, applied []Applied, database string) ([]Migration, error) {
+func Pending(all []Migration, applied []Migration, database string) ([]Migration, error) {
 	for i, a := range applied {
 		if i >= len(all) {
 			newest := applied[len(applied)-1]

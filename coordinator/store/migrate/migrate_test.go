@@ -62,16 +62,16 @@ func TestLoad(t *testing.T) {
 func TestPending(t *testing.T) {
 	all := []migrate.Migration{{Number: 1, Name: "a"}, {Number: 2, Name: "b"}}
 	for _, test := range []struct {
-		applied []migrate.Applied
+		applied []migrate.Migration
 		want    int // pending migrations, -1 for an error
 		newer   bool
 	}{
 		{nil, 2, false},
-		{[]migrate.Applied{{1, "a"}}, 1, false},
-		{[]migrate.Applied{{1, "a"}, {2, "b"}}, 0, false},
-		{[]migrate.Applied{{1, "a"}, {2, "b"}, {3, "c"}}, -1, true},
-		{[]migrate.Applied{{1, "a"}, {2, "c"}}, -1, false},
-		{[]migrate.Applied{{2, "b"}}, -1, false},
+		{[]migrate.Migration{{Number: 1, Name: "a"}}, 1, false},
+		{[]migrate.Migration{{Number: 1, Name: "a"}, {Number: 2, Name: "b"}}, 0, false},
+		{[]migrate.Migration{{Number: 1, Name: "a"}, {Number: 2, Name: "b"}, {Number: 3, Name: "c"}}, -1, true},
+		{[]migrate.Migration{{Number: 1, Name: "a"}, {Number: 2, Name: "c"}}, -1, false},
+		{[]migrate.Migration{{Number: 2, Name: "b"}}, -1, false},
 	} {
 		pending, err := migrate.Pending(all, test.applied, "the database x")
 		if (err != nil) != (test.want < 0) || err == nil && len(pending) != test.want ||

@@ -84,17 +84,15 @@ func Open(ctx context.Context, address string) (*Database, error) {
 	writing.MaxConns, writing.MinConns = writeConnections, min(config.MinConns, writeConnections)
 	writing.MinIdleConns = 0
 	viewing.MaxConns = max(config.MaxConns, viewConnections)
-	if d.pool, err = pgxpool.NewWithConfig(ctx, writing); err != nil {
-		return nil, d.Explain(err)
+	d.pool, err = pgxpool.NewWithConfig(ctx, writing)
+	if err == nil {
+		d.views, err = pgxpool.NewWithConfig(ctx, viewing)
 	}
-	if d.views, err = pgxpool.NewWithConfig(ctx, viewing); err != nil {
-		d.pool.Close()
-		return nil, d.Explain(err)
+	if err == nil {
+		d.lease, err = d.newLease(ctx, leading)
 	}
-	if d.lease, err = d.newLease(ctx, leading); err != nil {
-		d.views.Close()
-		d.pool.Close()
-		return nil, d.Explain(err)
+	if err != nil {
+		return nil, errors.Join(d.Explain(err), d.Close())
 	}
 	d.readers.config = config
 	return d, nil
@@ -103,9 +101,11 @@ func Open(ctx context.Context, address string) (*Database, error) {
 // Close implements database.Database.
 func (d *Database) Close() error {
 	d.readers.close()
-	d.lease.Close()
-	d.views.Close()
-	d.pool.Close()
+	for _, pool := range []*pgxpool.Pool{d.lease, d.views, d.pool} {
+		if pool != nil { // Open failed before it
+			pool.Close()
+		}
+	}
 	return nil
 }
 

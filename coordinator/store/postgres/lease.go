@@ -12,43 +12,40 @@ import (
 	"sweep/coordinator/store/database"
 )
 
-// The leader is whom the table cluster names, until its lease runs out by the
-// server's clock. No session and no lock need to last for that, so transactions may
-// be pooled.
+// The table cluster names the leader until its lease expires by the server's clock. This
+// needs no session or lock that lasts, so a pooler may be between the program and Postgres.
 //
-// Each of the leader's transactions first locks that table in a mode that hinders
-// neither readers nor vacuum nor the renewal of the lease, and then checks its term.
-// Who takes over locks it in a mode that waits for these transactions: whatever the
-// predecessor has not committed by then, it never will. Only who may write the table
-// can lock it so.
+// Each transaction of the leader first locks that table in a mode that allows reads, vacuum and
+// the renewal of the lease, and then checks its term. A takeover locks it in a mode that waits
+// for these transactions: what the predecessor has not committed by then never will be. Only
+// users who may write the table can lock it in these modes.
+
+// steps are the modes of transactions, by database.Step.
+var steps = []string{
+	// The server ends the session of a leader that hangs in a transaction, which holds locks.
+	database.Fenced: idleEnds + `; LOCK TABLE cluster IN ROW SHARE MODE`,
+	// A takeover waits no longer than a person would.
+	database.Takeover: idleEnds + `; SET LOCAL lock_timeout = '10s'`,
+	// A renewal need not wait for the server's disk.
+	database.Renew:  idleEnds + `; SET LOCAL synchronous_commit = off`,
+	database.Resign: idleEnds + `; SET LOCAL synchronous_commit = off`,
+}
 
 const (
-	// fencedBegin begins the leader's transactions. A leader that hangs inside of one
-	// keeps rows locked: the server ends its session.
-	fencedBegin = `BEGIN ISOLATION LEVEL READ COMMITTED;
-		SET LOCAL idle_in_transaction_session_timeout = '3s'; LOCK TABLE cluster IN ROW SHARE MODE`
-	// takeoverBegin begins the transactions that take over. They wait no longer than
-	// a person would.
-	takeoverBegin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '3s';
-		SET LOCAL lock_timeout = '10s'`
-	// renewBegin begins the transactions that renew the lease, which need not wait
-	// for the server's disk.
-	renewBegin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '3s';
-		SET LOCAL synchronous_commit = off`
+	idleEnds = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '3s'`
 
-	// grace is how long who takes over waits for the predecessor's transactions
-	// before it has them ended, and then between two looks at them.
+	// grace is how long a takeover waits for the predecessor's transactions before it ends
+	// them, and the time between two attempts to end them.
 	grace = 250 * time.Millisecond
 )
 
-// evict ends the sessions whose leader's transactions keep the session $1 waiting, as
-// far as this user may.
+// evict ends the sessions of a leader that block session $1, as far as this user may.
 const evict = `SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
 	WHERE l.relation = 'cluster'::regclass AND l.mode IN ('RowShareLock', 'RowExclusiveLock') AND l.granted
 	AND l.pid = ANY (pg_blocking_pids($1)) AND pg_has_role(a.usesysid, 'USAGE')`
 
-// newLease returns the pool of the one connection by which the lead is taken and
-// renewed, however busy the others are.
+// newLease returns the pool of the one connection that takes and renews the lead, however busy
+// the others are.
 func (d *Database) newLease(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error) {
 	config.MaxConns, config.MinConns, config.MinIdleConns = 1, 0, 0
 	register := config.AfterConnect
@@ -59,10 +56,9 @@ func (d *Database) newLease(ctx context.Context, config *pgxpool.Config) (*pgxpo
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// excludeFirstVersion takes the lock by which coordinators of the first version lead:
-// one of them that stands by would otherwise lead as well. One that has it although
-// the schema is a later one, as a leader before this may, loses its session. Nothing
-// else depends on the lock, and it may be lost with the connection.
+// excludeFirstVersion takes the lock of the leaders of the first version, so that none of them
+// that stands by begins to lead. If one holds the lock although the schema is newer, its session
+// is ended. Nothing else depends on the lock, and it may be lost with the connection.
 func (d *Database) excludeFirstVersion(ctx context.Context, t pgx.Tx) error {
 	if d.excludes.Load() {
 		return nil
@@ -75,47 +71,54 @@ func (d *Database) excludeFirstVersion(ctx context.Context, t pgx.Tx) error {
 	if taken {
 		return nil
 	}
-	_,
-		err := t.Exec(ctx,
-		`SELECT pg_terminate_backend(l.pid)`+holders+` AND l.locktype = 'advisory'
-			AND pg_has_role(a.usesysid, 'USAGE')`,
-		int64(firstVersionLock)>>32, int64(firstVersionLock)&0xffffffff)
+	_, err := t.Exec(ctx, `SELECT pg_terminate_backend(l.pid)`+holders+` AND l.locktype = 'advisory'
+		AND pg_has_role(a.usesysid, 'USAGE')`, int64(firstVersionLock)>>32, int64(firstVersionLock)&0xffffffff)
 	return err
 }
 
-// Fenced implements database.Database.
-func (d *Database) Fenced(ctx context.Context, term int64, do func(database.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{BeginQuery: fencedBegin}, func(t pgx.Tx) error {
-		if err := database.CheckTerm(ctx, tx{t, d}, term); err != nil {
-			return err
+// UpdateLead implements database.Database.
+func (d *Database) UpdateLead(ctx context.Context, step database.Step, do func(database.Tx) error) error {
+	pool := d.lease
+	if step == database.Fenced {
+		pool = d.pool
+	}
+	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{BeginQuery: steps[step]}, func(t pgx.Tx) error {
+		if step == database.Takeover {
+			if err := d.lockLead(ctx, t); err != nil {
+				return err
+			}
 		}
-		return do(tx{t, d})
+		err := do(tx{t, d})
+		switch {
+		case err != nil || step == database.Fenced:
+			return err
+		case step != database.Resign:
+			return d.excludeFirstVersion(ctx, t)
+		}
+		d.excludes.Store(false)
+		_, err = t.Exec(ctx, `SELECT pg_advisory_unlock_all()`)
+		return err
 	})
 }
 
-// Takeover implements database.Database.
-func (d *Database) Takeover(ctx context.Context, do func(database.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, d.lease, pgx.TxOptions{BeginQuery: takeoverBegin}, func(t pgx.Tx) error {
-		var process int32
-		if err := t.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&process); err != nil {
-			return err
-		}
-		evicting, done := context.WithCancel(ctx)
-		ended := make(chan error, 1)
-		go func() { ended <- d.evict(evicting, process) }()
-		_, err := t.Exec(ctx, `LOCK TABLE cluster IN EXCLUSIVE MODE`)
-		done()
-		if evictErr := <-ended; err != nil {
-			return errors.Join(err, evictErr)
-		}
-		if err := do(tx{t, d}); err != nil {
-			return err
-		}
-		return d.excludeFirstVersion(ctx, t)
-	})
+// lockLead waits until no transaction of a leader is open, and ends those that take too long.
+func (d *Database) lockLead(ctx context.Context, t pgx.Tx) error {
+	var process int32
+	if err := t.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&process); err != nil {
+		return err
+	}
+	evicting, done := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- d.evict(evicting, process) }()
+	_, err := t.Exec(ctx, `LOCK TABLE cluster IN EXCLUSIVE MODE`)
+	done()
+	if evictErr := <-ended; err != nil {
+		return errors.Join(err, evictErr)
+	}
+	return nil
 }
 
-// evict ends what a session waits for, until ctx ends.
+// evict ends the sessions that block a session, until ctx ends.
 func (d *Database) evict(ctx context.Context, process int32) error {
 	tick := time.NewTicker(grace)
 	defer tick.Stop()
@@ -129,28 +132,6 @@ func (d *Database) evict(ctx context.Context, process int32) error {
 			return fmt.Errorf("ending the predecessor's transactions: %w", err)
 		}
 	}
-}
-
-// Renew implements database.Database.
-func (d *Database) Renew(ctx context.Context, do func(database.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, d.lease, pgx.TxOptions{BeginQuery: renewBegin}, func(t pgx.Tx) error {
-		if err := do(tx{t, d}); err != nil {
-			return err
-		}
-		return d.excludeFirstVersion(ctx, t)
-	})
-}
-
-// Resign implements database.Database.
-func (d *Database) Resign(ctx context.Context, do func(database.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, d.lease, pgx.TxOptions{BeginQuery: renewBegin}, func(t pgx.Tx) error {
-		if err := do(tx{t, d}); err != nil {
-			return err
-		}
-		d.excludes.Store(false)
-		_, err := t.Exec(ctx, `SELECT pg_advisory_unlock_all()`)
-		return err
-	})
 }
 
 // Now implements database.Database.

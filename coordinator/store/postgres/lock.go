@@ -12,38 +12,35 @@ import (
 	"sweep/coordinator/store/database"
 )
 
-// lock is a lock on the table of migrations in a transaction of a session of
-// its own, which the server gives up when the session ends, whatever ended it. The
-// programs before there were leases lead by it. It is held while a schema of theirs
-// is brought up to date, and no longer.
+// lock is a lock on the table of migrations, in a transaction of its own session. The server
+// releases it however the session ends. Programs older than leases hold it while they lead;
+// this program holds it only while it migrates a schema of theirs.
 //
-// Only a user that may write that table can take it. Of an advisory lock that
-// is not so: every login of the server may take each of them, also one that is
-// there to read.
+// Only users who may write that table can take the lock, whereas any login of the server, even
+// a reader's, can take any advisory lock.
 type lock struct {
 	conn *pgx.Conn
-	// first says that the session has the first version's lock too.
+	// first is set if the session holds the first version's lock too.
 	first bool
 }
 
 const (
-	// lockPoll is how often who waits for the lock asks for it.
+	// lockPoll is how often a process that waits for the lock tries to take it.
 	lockPoll = 250 * time.Millisecond
-	// lockAnswer is how long the server may take to answer that it is given up.
+	// lockAnswer bounds the server's answer to a release.
 	lockAnswer = 2 * time.Second
-	// firstVersionLock is the advisory lock by which coordinators of the first
-	// version lead. It is taken too, so that a cluster can be brought up to date one
-	// coordinator after another.
+	// firstVersionLock is the advisory lock that leaders of the first version hold. It is
+	// taken too, so that you can upgrade one coordinator of a cluster after another.
 	firstVersionLock = 0x73776565_70000002
 )
 
-// lockTable does not hinder those who use the table.
+// lockTable does not block users of the table.
 const lockTable = `LOCK TABLE schema_migrations IN SHARE UPDATE EXCLUSIVE MODE NOWAIT`
 
 // Lock implements database.Database.
 func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) (database.Lock, error) {
 	config := d.pool.Config().ConnConfig.Copy()
-	// If this host vanishes, the server must notice by itself.
+	// The server must notice by itself if this host vanishes.
 	for name, value := range map[string]string{"tcp_keepalives_idle": "1", "tcp_keepalives_interval": "1",
 		"tcp_keepalives_count": "2"} {
 		config.RuntimeParams[name] = value
@@ -59,9 +56,9 @@ func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) 
 	return l, nil
 }
 
-// wait takes the lock when it is free.
+// wait takes the lock as soon as it is free.
 func (l *lock) wait(ctx context.Context, waiting func(holder string) error) error {
-	// The server must not end a session that only holds. Not every version has all of these.
+	// The server must not end the idle session. Not every version of it has all these settings.
 	_, err := l.conn.Exec(ctx, `SELECT set_config(name, '0', FALSE) FROM pg_settings
 		WHERE name IN ('idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout',
 		'statement_timeout')`)
@@ -71,8 +68,7 @@ func (l *lock) wait(ctx context.Context, waiting func(holder string) error) erro
 	tick := time.NewTicker(lockPoll)
 	defer tick.Stop()
 	for {
-		// A lock that is refused is an error in the server's log: it is asked for only
-		// where nobody is seen to have it.
+		// A refused lock is an error in the server's log, so try only if nobody seems to hold it.
 		who, held, err := holder(ctx, l.conn)
 		if err == nil && !held {
 			var taken bool
@@ -84,10 +80,9 @@ func (l *lock) wait(ctx context.Context, waiting func(holder string) error) erro
 			return err
 		}
 		if waiting != nil {
-			err = waiting(who)
-		}
-		if err != nil {
-			return err
+			if err := waiting(who); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-tick.C:
@@ -97,7 +92,7 @@ func (l *lock) wait(ctx context.Context, waiting func(holder string) error) erro
 	}
 }
 
-// try takes the lock if it is free, and keeps the transaction open that has it.
+// try takes the lock if it is free, and then leaves its transaction open.
 func (l *lock) try(ctx context.Context) (taken bool, err error) {
 	if err := l.makeTable(ctx); err != nil {
 		return false, err
@@ -118,25 +113,22 @@ func (l *lock) try(ctx context.Context) (taken bool, err error) {
 	return false, err
 }
 
-// alone takes the first version's lock, once, and reports whether none of its
-// coordinators leads.
+// alone takes the first version's lock, once, and reports whether no coordinator of that
+// version leads.
 func (l *lock) alone(ctx context.Context) (alone bool, err error) {
 	if !l.first {
-		if err := l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`,
-			int64(firstVersionLock)).Scan(&l.first); err != nil {
-			return false, err
-		}
+		err = l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(firstVersionLock)).Scan(&l.first)
 	}
-	if l.first {
-		return true, nil
+	if l.first || err != nil {
+		return l.first, err
 	}
 	err = l.conn.QueryRow(ctx, `SELECT NOT EXISTS (SELECT `+holders+` AND l.locktype = 'advisory')`,
 		int64(firstVersionLock)>>32, int64(firstVersionLock)&0xffffffff).Scan(&alone)
 	return alone, err
 }
 
-// holders are the sessions of others that have one of the locks. The first version's
-// means nothing with a user that may only read.
+// holders are the other sessions that hold one of the locks. The first version's lock counts only
+// if its user may write.
 const holders = ` FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
 	WHERE l.granted AND l.pid <> pg_backend_pid() AND l.database = (SELECT oid FROM pg_database
 	WHERE datname = current_database())
@@ -145,8 +137,7 @@ const holders = ` FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
 				AND (to_regclass('trials') IS NULL
 				OR has_table_privilege(a.usesysid, to_regclass('trials'), 'UPDATE')))`
 
-// makeTable makes the table that is to be locked. Another program may make it
-// at the same time.
+// makeTable creates the table to be locked. Another program may create it at the same time.
 func (l *lock) makeTable(ctx context.Context) error {
 	var exists bool
 	if err := l.conn.QueryRow(ctx, dialect.TableExists, "schema_migrations").Scan(&exists); err != nil || exists {
@@ -167,7 +158,7 @@ func (d *Database) Holder(ctx context.Context) (who string, held bool, err error
 	return holder(ctx, d.pool)
 }
 
-// holder describes the session that has the lock, if another than the one asked has it.
+// holder describes the session that holds the lock, if another than the one in holds it.
 func holder(ctx context.Context, in interface {
 	QueryRow(ctx context.Context, text string, args ...any) pgx.Row
 }) (who string, held bool, err error) {
@@ -184,8 +175,8 @@ func holder(ctx context.Context, in interface {
 		since.UTC().Format(time.RFC3339)), err == nil, err
 }
 
-// Release implements database.Lock: it gives the locks up and ends the session. That
-// alone would do, too, but the server takes a moment to notice it.
+// Release implements database.Lock. It unlocks before it ends the session, because the server
+// takes a moment to notice that a session ended.
 func (l *lock) Release(ctx context.Context) error {
 	answer, cancel := context.WithTimeout(ctx, lockAnswer)
 	defer cancel()

@@ -137,7 +137,7 @@ func TestHungTransaction(t *testing.T) {
 	}
 	inside, goesOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- postgresOf(s).Fenced(ctx, lead.Term(), func(tx database.Tx) error {
+		ended <- postgresOf(s).UpdateLead(ctx, database.Fenced, func(tx database.Tx) error {
 			_, err := tx.Exec(ctx, `UPDATE sweeps SET priority = 13`)
 			err = errors.Join(err, tx.Claim(ctx, 1))
 			close(inside)

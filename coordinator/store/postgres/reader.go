@@ -81,24 +81,23 @@ type readers struct {
 	// timeout replaces query.Timeout in tests.
 	timeout time.Duration
 
-	lock   sync.Mutex
-	login  readerLogin // by which they run; no role if it is not known
-	schema string      // that they read
-	pool   *pgxpool.Pool
+	lock  sync.Mutex
+	login readerLogin // by which they run; no role if it is not known
+	pool  *pgxpool.Pool
 }
 
-// readerLogin is a user of the database and its password.
-type readerLogin struct{ role, password string }
+// readerLogin is a user of the database and its password, and what it reads.
+type readerLogin struct{ role, password, database, schema string }
 
 // errNoReader is why queries are refused.
 var errNoReader = errors.New(`queries of users run by a login of their own, which this database has not: ` +
 	`an administrator makes it by the statements that "sweep migrate" prints`)
 
-// role is the login's name, "" if it is not known.
-func (r *readers) role() string {
+// known is the login; it has no role if it is not known.
+func (r *readers) known() readerLogin {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	return r.login.role
+	return r.login
 }
 
 // close ends the readers' sessions.
@@ -143,16 +142,15 @@ func (d *Database) openReader(ctx context.Context) (*pgxpool.Pool, error) {
 // missing.
 func (d *Database) makeReader(ctx context.Context) error {
 	login := &d.readers.login
-	var database string
-	if err := d.pool.QueryRow(ctx, `SELECT current_database(), current_schema()`).Scan(&database,
-		&d.readers.schema); err != nil {
+	err := d.pool.QueryRow(ctx, `SELECT current_database(), current_schema()`).Scan(&login.database, &login.schema)
+	if err != nil {
 		return err
 	}
 	const read = `SELECT role, password FROM reader_login`
-	err := d.pool.QueryRow(ctx, read).Scan(&login.role, &login.password)
+	err = d.pool.QueryRow(ctx, read).Scan(&login.role, &login.password)
 	if errors.Is(err, pgx.ErrNoRows) {
 		_, err = d.pool.Exec(ctx, `INSERT INTO reader_login (role, password) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
-			readerName(database), rand.Text())
+			readerName(login.database), rand.Text())
 		if err == nil { // another program may have been faster
 			err = d.pool.QueryRow(ctx, read).Scan(&login.role, &login.password)
 		}
@@ -187,7 +185,7 @@ func (r *readers) poolConfig() *pgxpool.Config {
 	for name := range planning {
 		delete(c.RuntimeParams, name)
 	}
-	c.RuntimeParams["search_path"] = pgx.Identifier{r.schema}.Sanitize()
+	c.RuntimeParams["search_path"] = pgx.Identifier{r.login.schema}.Sanitize()
 	for name, value := range readerSettings {
 		c.RuntimeParams[name] = value
 	}
@@ -221,29 +219,26 @@ var plainDatabase = regexp.MustCompile(`^[a-z0-9_]{1,50}$`)
 
 // missing returns the statements that are to be run before the login can read.
 func (d *Database) missing(ctx context.Context, login readerLogin) ([]string, error) {
-	var schema, database string
 	var exists bool
-	err := d.pool.QueryRow(ctx,
-		`SELECT current_schema(), current_database(), EXISTS (SELECT FROM pg_roles WHERE rolname = $1 AND rolcanlogin)`,
-		login.role).Scan(&schema, &database, &exists)
+	err := d.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1 AND rolcanlogin)`,
+		login.role).Scan(&exists)
 	if err != nil {
 		return nil, err
 	}
-	role := pgx.Identifier{login.role}.Sanitize()
+	quote := func(names ...string) string { return pgx.Identifier(names).Sanitize() }
 	if !exists {
 		statements, err := login.create()
 		if err != nil {
 			return nil, err
 		}
 		for _, relation := range readable {
-			statements = append(statements, fmt.Sprintf("GRANT SELECT ON %s TO %s",
-				pgx.Identifier{schema, relation}.Sanitize(), role))
+			statements = append(statements,
+				fmt.Sprintf("GRANT SELECT ON %s TO %s", quote(login.schema, relation), quote(login.role)))
 		}
 		return append(statements,
-			fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", pgx.Identifier{schema}.Sanitize(), role),
-			fmt.Sprintf("GRANT CONNECT ON DATABASE %s TO %s", pgx.Identifier{database}.Sanitize(), role)), nil
+			fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", quote(login.schema), quote(login.role)),
+			fmt.Sprintf("GRANT CONNECT ON DATABASE %s TO %s", quote(login.database), quote(login.role))), nil
 	}
-	var statements []string
 	rows, err := d.pool.Query(ctx, `
 		SELECT format('GRANT SELECT ON %I.%I TO %I', $2::text, r.name, $1::text) FROM unnest($3::text[]) AS r (name)
 		WHERE NOT has_table_privilege($1, format('%I.%I', $2::text, r.name), 'SELECT')
@@ -253,16 +248,11 @@ func (d *Database) missing(ctx context.Context, login readerLogin) ([]string, er
 		UNION ALL
 		SELECT format('GRANT CONNECT ON DATABASE %I TO %I', $4::text, $1::text)
 		WHERE NOT has_database_privilege($1, $4, 'CONNECT')`,
-		login.role, schema, readable, database)
-	var statement string
-	err = drain(rows, err, func() error {
-		if err := rows.Scan(&statement); err != nil {
-			return err
-		}
-		statements = append(statements, statement)
-		return nil
-	})
-	return statements, err
+		login.role, login.schema, readable, login.database)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // create returns the statements that make the login. They do not have its
@@ -320,12 +310,10 @@ func (d *Database) run(ctx context.Context, statements []string) error {
 func (d *Database) CheckReader(ctx context.Context) (statements []string, problem error) {
 	try := func() error { return d.useReader(ctx, func(*pgx.Conn) error { return nil }) }
 	problem = try()
-	if problem == nil || d.readers.role() == "" {
+	login := d.readers.known()
+	if problem == nil || login.role == "" {
 		return nil, problem
 	}
-	d.readers.lock.Lock()
-	login := d.readers.login
-	d.readers.lock.Unlock()
 	if !isRefused(problem) {
 		statements, err := d.missing(ctx, login)
 		return statements, errors.Join(problem, err)
@@ -376,16 +364,14 @@ func (d *Database) useReader(ctx context.Context, do func(conn *pgx.Conn) error)
 
 // explain says what to do when the login is refused.
 func (r *readers) explain(err error) error {
-	role := r.role()
+	role := r.known().role
 	var failure *pgconn.PgError
 	if errors.As(err, &failure) {
 		switch failure.Code {
 		case "28P01", "28000":
 			return fmt.Errorf("the server refuses the login %s of users' queries: run \"sweep migrate\"; if that "+
-				"changes nothing, "+
-				"let it in by its password in pg_hba.conf, as in \"host %s %s samehost scram-sha-256\", above other "+
-				"lines for it: %w",
-				role, r.config.ConnConfig.Database, role, err)
+				"changes nothing, let it in by its password in pg_hba.conf, as in \"host %s %s samehost "+
+				"scram-sha-256\", above other lines for it: %w", role, r.config.ConnConfig.Database, role, err)
 		case "53300":
 			return fmt.Errorf("other coordinators run as many queries as the login %s may: try again later: %w", role,
 				err)

@@ -45,9 +45,8 @@ type Database struct {
 	turn   chan struct{}
 	closed chan struct{}
 
-	readers pool
-	// questions are the connections of users' queries.
-	questions *sql.DB
+	// readers are the connections of View, questions those of users' queries.
+	readers, questions *sql.DB
 	// queryTimeout bounds the time until a query's next row.
 	queryTimeout time.Duration
 }
@@ -86,9 +85,10 @@ func Open(ctx context.Context, path string) (*Database, error) {
 	}
 	d := &Database{path: absolute, turn: make(chan struct{}, 1), closed: make(chan struct{}),
 		queryTimeout: query.Timeout}
-	d.readers = newPool(4, func() (*conn, error) {
+	d.readers = sql.OpenDB(connector(func() (driver.Conn, error) {
 		return d.connect(&plain, reading, createBatch, `PRAGMA query_only = 1`)
-	})
+	}))
+	d.readers.SetMaxIdleConns(4)
 	d.questions = sql.OpenDB(connector(func() (driver.Conn, error) { return dial(&guarded, d.path, asking...) }))
 	d.questions.SetMaxIdleConns(1)
 	d.questions.SetMaxOpenConns(query.Places)
@@ -208,7 +208,13 @@ func (d *Database) Prepare(context.Context) error { return nil }
 
 // View implements database.Database.
 func (d *Database) View(ctx context.Context, do func(tx database.Tx) error) error {
-	return d.readers.use(ctx, func(c *conn) error {
+	taken, err := d.readers.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = taken.Close() }() // it goes back
+	return taken.Raw(func(raw any) error {
+		c := raw.(*conn)
 		if err := c.begin(ctx, `BEGIN`); err != nil {
 			return err
 		}
@@ -216,31 +222,6 @@ func (d *Database) View(ctx context.Context, do func(tx database.Tx) error) erro
 		defer func() { _ = c.Script(context.WithoutCancel(ctx), `ROLLBACK`) }()
 		return do(c)
 	})
-}
-
-// pool keeps connections for their next use.
-type pool struct{ *sql.DB }
-
-func newPool(idle int, open func() (*conn, error)) pool {
-	db := sql.OpenDB(connector(func() (driver.Conn, error) {
-		c, err := open()
-		if err != nil {
-			return nil, err // no nil pointer in an interface
-		}
-		return c, nil
-	}))
-	db.SetMaxIdleConns(idle)
-	return pool{db}
-}
-
-// use runs do on a connection that nobody else uses.
-func (p pool) use(ctx context.Context, do func(c *conn) error) error {
-	c, err := p.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }() // it goes back
-	return c.Raw(func(c any) error { return do(c.(*conn)) })
 }
 
 // connector implements driver.Connector.

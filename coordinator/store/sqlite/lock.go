@@ -11,14 +11,12 @@ import (
 	"sweep/coordinator/store/database"
 )
 
-// lock is an exclusive transaction on an empty file beside the database, whose
-// name ends in .lead: a lock of the operating system, which it gives up when the
-// process ends, whatever ended it.
+// lock is an exclusive transaction on an empty file next to the database, whose name ends in
+// .lead. It is a lock of the operating system, which releases it however the process ends.
 //
-// Whoever leads has it: it shows at once that a leader was killed. A process that is
-// stopped keeps it, and the lead. The file is one machine's, where such a process can
-// be ended; and if it was stopped inside of a transaction, SQLite lets nobody write
-// anyway. A leader that cannot do its work gives it up by itself.
+// The leader holds it, so others see at once that a leader was killed. A process that is
+// stopped (SIGSTOP) keeps the lock and the lead, but everything is on one machine, where you
+// can kill it. A leader that cannot do its work releases the lock.
 type lock struct {
 	conn *conn
 	once sync.Once
@@ -27,7 +25,7 @@ type lock struct {
 // lockSuffix ends the name of the lock's file.
 const lockSuffix = ".lead"
 
-// lockPoll is how often who waits for the lock asks for it.
+// lockPoll is how often a process that waits for the lock tries to take it.
 const lockPoll = 100 * time.Millisecond
 
 // Lock implements database.Database.
@@ -70,8 +68,7 @@ func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) 
 	return &lock{conn: c}, nil
 }
 
-// Holder implements database.Database: nobody else's exclusive transaction lets a
-// file be read.
+// Holder implements database.Database. A file cannot be read during an exclusive transaction.
 func (d *Database) Holder(ctx context.Context) (holder string, held bool, err error) {
 	if _, err := os.Stat(d.path + lockSuffix); errors.Is(err, fs.ErrNotExist) {
 		holder, err = firstVersion(d.path)
@@ -97,30 +94,10 @@ func (l *lock) Release(context.Context) (err error) {
 	return err
 }
 
-// Fenced implements database.Database. The transactions of all processes take turns.
-func (d *Database) Fenced(ctx context.Context, term int64, do func(tx database.Tx) error) error {
-	return d.Update(ctx, func(tx database.Tx) error {
-		if err := database.CheckTerm(ctx, tx, term); err != nil {
-			return err
-		}
-		return do(tx)
-	})
-}
-
-// Takeover implements database.Database.
-func (d *Database) Takeover(ctx context.Context, do func(tx database.Tx) error) error {
+// UpdateLead implements database.Database: the transactions of all processes take turns.
+func (d *Database) UpdateLead(ctx context.Context, _ database.Step, do func(tx database.Tx) error) error {
 	return d.Update(ctx, do)
 }
 
-// Renew implements database.Database.
-func (d *Database) Renew(ctx context.Context, do func(tx database.Tx) error) error {
-	return d.Update(ctx, do)
-}
-
-// Resign implements database.Database.
-func (d *Database) Resign(ctx context.Context, do func(tx database.Tx) error) error {
-	return d.Update(ctx, do)
-}
-
-// Now implements database.Database: all who use the file are on one host.
+// Now implements database.Database: all processes that use the file are on one host.
 func (d *Database) Now(context.Context, database.Tx) (time.Time, error) { return time.Now(), nil }
