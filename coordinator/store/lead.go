@@ -102,16 +102,12 @@ func (s *Store) open(ctx context.Context) (o opening, err error) {
 	}
 	older := len(missing) > 0 && missing[0].Number <= firstLease
 	if older || s.db.Dialect().Lock {
-		o.lock, err = s.db.Lock(ctx, func(holder string) error {
-			o.holder = holder
-			return errHeld
-		})
-		if errors.Is(err, errHeld) {
+		if o.lock, o.holder, err = s.db.Lock(ctx); err != nil {
+			return o, err
+		}
+		if o.lock == nil {
 			o.holder, _ = s.leader(ctx, o.holder)
 			return o, nil
-		}
-		if err != nil {
-			return o, err
 		}
 	}
 	if older {
@@ -333,7 +329,9 @@ func (l *lead) keep(ctx context.Context) {
 func (l *lead) renew(ctx context.Context) error {
 	_, problem := l.bounded(ctx)
 	if problem == nil && l.s.db.Dialect().Lock && l.lock == nil {
-		l.lock, problem = l.s.db.Lock(ctx, func(string) error { return errHeld })
+		if l.lock, _, problem = l.s.db.Lock(ctx); l.lock == nil && problem == nil {
+			problem = errHeld
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, leaseTime)
 	defer cancel()

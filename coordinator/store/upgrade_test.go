@@ -77,9 +77,9 @@ func testLed(t *testing.T, address string) {
 			t.Error(err)
 		}
 	}()
-	lock, err := s.(*store.Store).Database().Lock(ctx, nil)
-	if err != nil {
-		t.Fatal(err)
+	lock, _, err := s.(*store.Store).Database().Lock(ctx)
+	if err != nil || lock == nil {
+		t.Fatalf("%v, lock %v", err, lock)
 	}
 	_, err = store.Open(ctx, address)
 	var failure *sweep.SchemaError

@@ -37,11 +37,10 @@ type Database interface {
 	UpdateLead(ctx context.Context, step Step, do func(tx Tx) error) error
 	// Now is the time by the one clock that all who use the database share.
 	Now(ctx context.Context, tx Tx) (time.Time, error)
-	// Lock takes the database's one lock as soon as no other process has it. Meanwhile it
-	// calls waiting (if not nil) again and again, with the holder as far as it is known; an
-	// error of waiting ends Lock. Leaders of a schema without leases hold the lock, and all
-	// leaders if Dialect.Lock is set.
-	Lock(ctx context.Context, waiting func(holder string) error) (Lock, error)
+	// Lock takes the database's one lock. If another process holds it the lock is nil, and
+	// holder says which process, if that is known. Leaders of a schema without leases hold
+	// the lock, and all leaders if Dialect.Lock is set.
+	Lock(ctx context.Context) (lock Lock, holder string, err error)
 	// Holder reports whether any process holds the lock, and which one, if that is known. It
 	// takes no lock itself.
 	Holder(ctx context.Context) (holder string, held bool, err error)

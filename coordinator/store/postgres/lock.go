@@ -18,15 +18,9 @@ import (
 //
 // Only users who may write that table can take the lock, whereas any login of the server, even
 // a reader's, can take any advisory lock.
-type lock struct {
-	conn *pgx.Conn
-	// first is set if the session holds the first version's lock too.
-	first bool
-}
+type lock struct{ conn *pgx.Conn }
 
 const (
-	// lockPoll is how often a process that waits for the lock tries to take it.
-	lockPoll = 250 * time.Millisecond
 	// lockAnswer bounds the server's answer to a release.
 	lockAnswer = 2 * time.Second
 	// firstVersionLock is the advisory lock that leaders of the first version hold. It is
@@ -38,7 +32,7 @@ const (
 const lockTable = `LOCK TABLE schema_migrations IN SHARE UPDATE EXCLUSIVE MODE NOWAIT`
 
 // Lock implements database.Database.
-func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) (database.Lock, error) {
+func (d *Database) Lock(ctx context.Context) (taken database.Lock, who string, err error) {
 	config := d.pool.Config().ConnConfig.Copy()
 	// The server must notice by itself if this host vanishes.
 	for name, value := range map[string]string{"tcp_keepalives_idle": "1", "tcp_keepalives_interval": "1",
@@ -47,49 +41,24 @@ func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) 
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	l := &lock{conn: conn}
-	if err := l.wait(ctx, waiting); err != nil {
-		return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
-	}
-	return l, nil
-}
-
-// wait takes the lock as soon as it is free.
-func (l *lock) wait(ctx context.Context, waiting func(holder string) error) error {
 	// The server must not end the idle session. Not every version of it has all these settings.
-	_, err := l.conn.Exec(ctx, `SELECT set_config(name, '0', FALSE) FROM pg_settings
+	_, err = conn.Exec(ctx, `SELECT set_config(name, '0', FALSE) FROM pg_settings
 		WHERE name IN ('idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout',
 		'statement_timeout')`)
-	if err != nil {
-		return err
+	held := false
+	if err == nil {
+		who, held, err = holder(ctx, conn)
 	}
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	for {
-		// A refused lock is an error in the server's log, so try only if nobody seems to hold it.
-		who, held, err := holder(ctx, l.conn)
-		if err == nil && !held {
-			var taken bool
-			if taken, err = l.try(ctx); taken {
-				return nil
-			}
-		}
-		if err != nil {
-			return err
-		}
-		if waiting != nil {
-			if err := waiting(who); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
+	// A refused lock is an error in the server's log, so try only if nobody seems to hold it.
+	if err == nil && !held {
+		if held, err = l.try(ctx); held {
+			return l, "", nil
 		}
 	}
+	return nil, who, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 
 // try takes the lock if it is free, and then leaves its transaction open.
@@ -106,21 +75,14 @@ func (l *lock) try(ctx context.Context) (taken bool, err error) {
 	if answered := (*pgconn.PgError)(nil); errors.As(err, &answered) && answered.Code == "55P03" { // lock_not_available
 		err = nil
 	}
-	if taken || err != nil {
-		return taken, err
-	}
-	_, err = l.conn.Exec(ctx, `ROLLBACK`)
-	return false, err
+	return taken, err
 }
 
-// alone takes the first version's lock, once, and reports whether no coordinator of that
-// version leads.
+// alone takes the first version's lock and reports whether no coordinator of that version leads.
 func (l *lock) alone(ctx context.Context) (alone bool, err error) {
-	if !l.first {
-		err = l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(firstVersionLock)).Scan(&l.first)
-	}
-	if l.first || err != nil {
-		return l.first, err
+	err = l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(firstVersionLock)).Scan(&alone)
+	if alone || err != nil {
+		return alone, err
 	}
 	err = l.conn.QueryRow(ctx, `SELECT NOT EXISTS (SELECT `+holders+` AND l.locktype = 'advisory')`,
 		int64(firstVersionLock)>>32, int64(firstVersionLock)&0xffffffff).Scan(&alone)

@@ -25,47 +25,21 @@ type lock struct {
 // lockSuffix ends the name of the lock's file.
 const lockSuffix = ".lead"
 
-// lockPoll is how often a process that waits for the lock tries to take it.
-const lockPoll = 100 * time.Millisecond
-
 // Lock implements database.Database.
-func (d *Database) Lock(ctx context.Context, waiting func(holder string) error) (database.Lock, error) {
+func (d *Database) Lock(ctx context.Context) (taken database.Lock, holder string, err error) {
 	c, err := open(&plain, d.path+lockSuffix, "busy_timeout(0)")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	for {
-		holder := ""
-		if err = c.Script(ctx, `BEGIN EXCLUSIVE`); err == nil {
-			if holder, err = firstVersion(d.path); err != nil || holder == "" {
-				break
-			}
-			err = c.Script(ctx, `ROLLBACK`)
-		}
-		if err != nil && !isBusy(err) {
-			break
-		}
-		if err = nil; waiting != nil {
-			err = waiting(holder)
-		}
-		if err != nil {
-			break
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-		if err = ctx.Err(); err != nil {
-			break
+	if err = c.Script(ctx, `BEGIN EXCLUSIVE`); err == nil {
+		if holder, err = firstVersion(d.path); err == nil && holder == "" {
+			return &lock{conn: c}, "", nil
 		}
 	}
-	if err != nil {
-		_ = c.Close() // the first error is the one that matters
-		return nil, err
+	if isBusy(err) {
+		err = nil
 	}
-	return &lock{conn: c}, nil
+	return nil, holder, errors.Join(err, c.Close())
 }
 
 // Holder implements database.Database. A file cannot be read during an exclusive transaction.
