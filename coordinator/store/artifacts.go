@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 
 	"sweep/coordinator/store/database"
 	"sweep/coordinator/store/ledger"
@@ -160,22 +159,14 @@ func (t *transaction) wanted(number int64) (grids []wantedGrid) {
 	return grids
 }
 
-const knownTrials = `SELECT count(*) FROM trials WHERE sweep_no = $1 AND trial_index IN (SELECT v.trial_index FROM {v})`
+// missingTrial is the first trial of a batch without a row.
+const missingTrial = `SELECT v.trial_index FROM {v} WHERE (SELECT t.trial_no FROM trials AS t
+	WHERE t.sweep_no = $1 AND t.trial_index = v.trial_index) IS NULL ORDER BY v.trial_index LIMIT 1`
 
 // known fails with ErrNotFound unless all these trials have rows.
 func (t *transaction) known(number int64, indices []int64) {
-	indices = slices.Compact(slices.Sorted(slices.Values(indices)))
-	var n int
-	t.one([]any{&n}, knownTrials, number, ints("trial_index", indices))
-	if t.err != nil || n == len(indices) {
-		return
-	}
-	for _, index := range indices { // to say which
-		if !t.one([]any{new(int64)}, `SELECT trial_index FROM trials WHERE sweep_no = $1 AND trial_index = $2`,
-			number, index) {
-			t.fail(t.unknown(number, index))
-			return
-		}
+	for _, index := range t.integers(missingTrial, number, ints("trial_index", indices)) {
+		t.fail(t.unknown(number, index))
 	}
 }
 

@@ -101,7 +101,7 @@ func testFill(t *testing.T, address string) {
 	if got := answers(); got != want {
 		t.Errorf("filled in is\n%.2000s\nwant\n%.2000s", got, want)
 	}
-	if unfilled, err := s.unfilled(ctx); err != nil || unfilled {
+	if unfilled, err := s.behind(ctx); err != nil || unfilled {
 		t.Errorf("unfilled %v, %v", unfilled, err)
 	}
 }

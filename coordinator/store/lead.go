@@ -141,7 +141,7 @@ func (s *Store) await(ctx context.Context, waiting func(holder string) error,
 				return o, term, nil
 			}
 			err = nil // who checks tells of it
-		} else if waiting != nil {
+		} else {
 			err = waiting(o.holder)
 		}
 		if err := errors.Join(err, o.close(ctx)); err != nil {

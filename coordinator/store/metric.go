@@ -95,7 +95,8 @@ func (t *transaction) saveFurther(rows []furtherMetric) {
 		return cmp.Or(cmp.Compare(a.entry.sweep, b.entry.sweep), cmp.Compare(a.number, b.number),
 			cmp.Compare(a.entry.index, b.entry.index))
 	})
-	t.insert("metrics", database.Rows(len(rows), "sweep_no, metric_no, trial_index, trial_no, value", func(i int) []any {
+	const columns = "sweep_no, metric_no, trial_index, trial_no, value"
+	t.insert("metrics", database.Rows(len(rows), columns, func(i int) []any {
 		e := rows[i].entry
 		return []any{&e.sweep, &rows[i].number, &e.index, &e.trial, &rows[i].value}
 	}))

@@ -115,8 +115,9 @@ func (p *page) write(requirements map[int]sweep.Requirement) counts[class] {
 	}
 	reused := false
 	by := p.comparison(p.number)
-	rows := database.Rows(len(p.trials), "sweep_no, trial_index, state, diverged, finished_at, source_no, fingerprint, "+
-		"dataset_digest, class_no, parameters, point_key, "+parameterColumns, func(i int) []any {
+	const columns = "sweep_no, trial_index, state, diverged, finished_at, source_no, fingerprint, dataset_digest, " +
+		"class_no, parameters, point_key, " + parameterColumns
+	rows := database.Rows(len(p.trials), columns, func(i int) []any {
 		trial, state, finished := &p.trials[i], p.state, time.Time{}
 		class := class{Sweep: p.number, Number: int64(trial.Class)}
 		found := p.sources[trial.Fingerprint]

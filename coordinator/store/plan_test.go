@@ -101,6 +101,7 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		"cancelPending":  {cancelPending, []any{time.Now(), int64(1), int64(0), int64(7), int64(10)}},
 		"cancelActive":   {cancelActive, []any{time.Now(), int64(1), "queued"}},
 		"nextPage":       {nextPage, []any{int64(1), int64(7), int64(10)}},
+		"missingTrial":   {missingTrial, []any{int64(1), ints("trial_index", []int64{3})}},
 		"retried":        {retried, []any{int64(1), ints("trial_index", []int64{3})}},
 		"forgetRuns":     {forgetExecutions, []any{executions}},
 		"loadTrials":     {loadTrials, []any{some}},

@@ -13,15 +13,13 @@ import (
 // trialColumns are what scanTrial reads.
 const trialColumns = `
 	SELECT s.sweep_id, s.name, t.trial_index, t.state, t.diverged, t.executions, t.charged, t.losses, t.worker,
-	t.queued_at, t.started_at,
-		t.finished_at, t.fingerprint, t.dataset_digest, t.parameters,
+		t.queued_at, t.started_at, t.finished_at, t.fingerprint, t.dataset_digest, t.parameters,
 		t.class_no, t.refusals, coalesce(CASE WHEN t.refusals > 0 THEN (SELECT r.reason` + lastRefusal + `) END, ''),
 		coalesce(CASE WHEN t.refusals > 0 THEN (SELECT r.worker` + lastRefusal + `) END, ''),
 		coalesce(rs.sweep_id, ''), coalesce(rt.trial_index, 0),
 		o.summary, coalesce(o.best_epoch, 0), coalesce(o.parameter_count, 0), coalesce(o.weights_digest, ''),
 		coalesce(o.kernel_level, ''), coalesce(o.seconds, 0), coalesce(o.flops, 0), coalesce(o.error, ''),
-		coalesce(o.stderr, ''),
-		coalesce(o.digest, '')
+		coalesce(o.stderr, ''), coalesce(o.digest, '')
 	FROM trials AS t
 	JOIN sweeps AS s USING (sweep_no)
 	LEFT JOIN trials AS rt ON rt.trial_no = t.source_no
@@ -37,13 +35,10 @@ func scanTrial(row database.Row) (*sweep.TrialRecord, error) {
 	var source sweep.TrialID
 	var parameters, summary []byte
 	err := row.Scan(&r.Sweep, &r.SweepName, &r.Index, (*string)(&r.State), &result.Diverged, &r.Executions, &r.Charged,
-		&r.Losses, &r.Worker,
-		&r.QueuedAt, &r.StartedAt, &r.FinishedAt, (*string)(&r.Fingerprint), &r.DatasetDigest, &parameters,
-		&r.Class, &r.Refusals, &r.LastRefusal, &r.RefusedBy,
-		&source.Sweep, &source.Index,
-		&summary, &result.BestEpoch, &result.ParameterCount, &result.WeightsDigest, &result.KernelLevel,
-		&result.Seconds, &result.Flops,
-		&result.Error, &result.Stderr, &result.Digest)
+		&r.Losses, &r.Worker, &r.QueuedAt, &r.StartedAt, &r.FinishedAt, (*string)(&r.Fingerprint), &r.DatasetDigest,
+		&parameters, &r.Class, &r.Refusals, &r.LastRefusal, &r.RefusedBy, &source.Sweep, &source.Index, &summary,
+		&result.BestEpoch, &result.ParameterCount, &result.WeightsDigest, &result.KernelLevel, &result.Seconds,
+		&result.Flops, &result.Error, &result.Stderr, &result.Digest)
 	if err != nil {
 		return nil, err
 	}

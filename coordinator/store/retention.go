@@ -158,7 +158,9 @@ func (s *Store) PruneSweeps(ctx context.Context, keep sweep.Retention) (removed 
 	}
 	var all []ended
 	err = s.view(ctx, "look for sweeps that have ended", func(t *transaction) {
-		all = collect(t, func(e *ended) []any { return []any{&e.id, &e.number, &e.at, &e.hidden} }, `SELECT s.sweep_id, s.sweep_no, s.updated_at, s.deleted_at IS NOT NULL FROM sweeps AS s
+		all = collect(t, func(e *ended) []any {
+			return []any{&e.id, &e.number, &e.at, &e.hidden}
+		}, `SELECT s.sweep_id, s.sweep_no, s.updated_at, s.deleted_at IS NOT NULL FROM sweeps AS s
 			WHERE s.state IN ('finished', 'cancelled') AND (s.deleted_at IS NULL OR EXISTS (SELECT 1 FROM grids AS g
 			WHERE g.sweep_no = s.sweep_no))
 			ORDER BY s.sweep_no`)

@@ -51,47 +51,35 @@ var _ sweep.Store = (*Store)(nil)
 // The schema is not changed while another process leads the database: that is a
 // *sweep.SchemaError, wrapped.
 func Open(ctx context.Context, address string) (sweep.Store, error) {
-	s, behind, err := connected(ctx, address)
-	if err == nil && !behind {
-		behind, err = s.unfilled(ctx)
-	}
-	if err == nil && behind {
-		err = s.upgrade(ctx)
-	}
-	if err != nil {
-		return nil, s.failed(err)
-	}
-	return s, nil
+	return opened(ctx, address, func(s *Store) error {
+		behind, err := s.behind(ctx)
+		if err == nil && behind {
+			err = s.upgrade(ctx)
+		}
+		return err
+	})
 }
 
 // Connect opens the database at an address without changing its schema, which
 // may be older than the program's: that of a store to be led.
 func Connect(ctx context.Context, address string) (sweep.Store, error) {
-	s, _, err := connected(ctx, address)
-	if err != nil {
-		return nil, s.failed(err)
-	}
-	return s, nil
+	return opened(ctx, address, func(s *Store) error {
+		_, _, err := migrate.Missing(ctx, s.db)
+		return err
+	})
 }
 
-// connected connects to a database and looks whether migrations are missing.
-func connected(ctx context.Context, address string) (s *Store, missing bool, err error) {
-	s = &Store{}
+// opened connects to a database and has its schema looked at.
+func opened(ctx context.Context, address string, look func(s *Store) error) (sweep.Store, error) {
 	db, err := connect(ctx, address)
 	if err != nil {
-		return s, false, err
+		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	s.db = db
-	list, _, err := migrate.Missing(ctx, s.db)
-	return s, len(list) > 0, err
-}
-
-// failed is an error that keeps the database from being opened.
-func (s *Store) failed(err error) error {
-	if s.db != nil {
-		err = errors.Join(s.db.Explain(err), s.db.Close())
+	s := &Store{db: db}
+	if err := look(s); err != nil {
+		return nil, fmt.Errorf("open the database: %w", errors.Join(db.Explain(err), db.Close()))
 	}
-	return fmt.Errorf("open the database: %w", err)
+	return s, nil
 }
 
 func connect(ctx context.Context, address string) (database.Database, error) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -85,14 +86,8 @@ func (t *transaction) insertGrid(number int64, ordinal int, first int64, submiss
 	if points < 0 {
 		t.fail(fmt.Errorf("a grid of %d points", points))
 	}
-	attempts := submission.Spec.Limits.Attempts
-	if attempts <= 0 {
-		attempts = sweep.DefaultAttempts
-	}
-	losses := submission.Spec.Limits.Losses
-	if losses <= 0 {
-		losses = sweep.DefaultLosses
-	}
+	attempts := cmp.Or(max(submission.Spec.Limits.Attempts, 0), sweep.DefaultAttempts)
+	losses := cmp.Or(max(submission.Spec.Limits.Losses, 0), sweep.DefaultLosses)
 	t.run(`INSERT INTO grids (sweep_no, ordinal, first_index, points, written, cancelled, attempts, losses, reuse,
 		submission, artifacts, created_at)
 		VALUES ($1, $2, $3, $4, 0, FALSE, $5, $6, $7, $8, $9, $10)`,
@@ -206,9 +201,8 @@ func (t *transaction) sweeps(submissions, where string, args ...any) (records []
 		var waiting bool
 		var submission []byte
 		if err := row.Scan(&record.ID, &record.Name, &record.Trainer, &record.Pool, &record.Priority,
-			(*string)(&record.State), &waiting,
-			&record.Reason, &record.CreatedAt, &record.UpdatedAt,
-			&grid.Ordinal, &grid.First, &grid.Points, &grid.Cursor, &grid.Cancelled, &submission); err != nil {
+			(*string)(&record.State), &waiting, &record.Reason, &record.CreatedAt, &record.UpdatedAt, &grid.Ordinal,
+			&grid.First, &grid.Points, &grid.Cursor, &grid.Cancelled, &submission); err != nil {
 			return err
 		}
 		if err := json.Unmarshal(submission, &grid.Submission); err != nil {
@@ -221,10 +215,8 @@ func (t *transaction) sweeps(submissions, where string, args ...any) (records []
 		last := &records[len(records)-1]
 		last.Grids = append(last.Grids, grid)
 		return nil
-	},
-		`SELECT s.sweep_id, s.name, s.trainer, s.pool, s.priority, s.state, s.waiting, s.reason, s.created_at,
-			s.updated_at,
-			g.ordinal, g.first_index, g.points, g.written, g.cancelled, `+submissions+`
+	}, `SELECT s.sweep_id, s.name, s.trainer, s.pool, s.priority, s.state, s.waiting, s.reason, s.created_at,
+			s.updated_at, g.ordinal, g.first_index, g.points, g.written, g.cancelled, `+submissions+`
 		FROM sweeps AS s JOIN grids AS g USING (sweep_no) WHERE s.deleted_at IS NULL AND `+where+`
 		ORDER BY s.sweep_no DESC, g.ordinal`, args...)
 	return records
@@ -289,7 +281,8 @@ func (s *Store) Progress(ctx context.Context, id string) (p sweep.Progress, err 
 		var waiting, cancelled int64
 		dest := append([]any{&waiting, &cancelled}, ledger.Columns(&p)...)
 		t.one(dest, `SELECT CAST(sum(CASE WHEN g.cancelled THEN 0 ELSE g.points - g.written END) AS bigint),
-				CAST(sum(CASE WHEN g.cancelled THEN g.points - g.written ELSE 0 END) AS bigint), `+qualified("c", counterNames)+`
+				CAST(sum(CASE WHEN g.cancelled THEN g.points - g.written ELSE 0 END) AS bigint),
+				`+qualified("c", counterNames)+`
 			FROM counters AS c JOIN grids AS g USING (sweep_no) WHERE c.sweep_no = $1 GROUP BY c.sweep_no`, number)
 		p.Pending += waiting
 		p.Cancelled += cancelled

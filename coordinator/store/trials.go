@@ -59,6 +59,8 @@ func texts[T ~string](name string, values []T) database.Batch {
 
 const states = `SELECT t.sweep_no, t.trial_index, t.state FROM {v} JOIN trials AS t USING (sweep_no, trial_index)`
 
+const deletedSweeps = `SELECT s.sweep_id FROM {v} JOIN sweeps AS s USING (sweep_id) WHERE s.deleted_at IS NOT NULL`
+
 // States implements sweep.Store.
 func (s *Store) States(ctx context.Context, trials []sweep.TrialID) (map[sweep.TrialID]sweep.State, error) {
 	found := make(map[sweep.TrialID]sweep.State, len(trials))
@@ -78,32 +80,19 @@ func (s *Store) States(ctx context.Context, trials []sweep.TrialID) (map[sweep.T
 			found[sweep.TrialID{Sweep: names[number], Index: index}] = state
 			return err
 		}, states, k.batch())
-		if missing := slices.DeleteFunc(slices.Clone(trials), func(id sweep.TrialID) bool {
-			return found[id] != ""
-		}); len(missing) > 0 {
-			deleted := t.deleted(missing)
-			for _, id := range missing {
-				if deleted[id.Sweep] {
-					found[id] = sweep.Cancelled // nobody needs it any more
-				}
+		var missing []string
+		for _, id := range trials {
+			if found[id] == "" {
+				missing = append(missing, id.Sweep)
+			}
+		}
+		missing = slices.Compact(slices.Sorted(slices.Values(missing)))
+		deleted := collect(t, func(id *string) []any { return []any{id} }, deletedSweeps, texts("sweep_id", missing))
+		for _, id := range trials {
+			if found[id] == "" && slices.Contains(deleted, id.Sweep) {
+				found[id] = sweep.Cancelled // nobody needs it any more
 			}
 		}
 	})
 	return found, err
-}
-
-// deleted returns which of the sweeps of trials were deleted.
-func (t *transaction) deleted(trials []sweep.TrialID) map[string]bool {
-	ids, deleted := make([]string, len(trials)), map[string]bool{}
-	for i, id := range trials {
-		ids[i] = id.Sweep
-	}
-	t.each(func(row database.Row) error {
-		var id string
-		err := row.Scan(&id)
-		deleted[id] = true
-		return err
-	}, `SELECT s.sweep_id FROM {v} JOIN sweeps AS s USING (sweep_id) WHERE s.deleted_at IS NOT NULL`,
-		texts("sweep_id", slices.Compact(slices.Sorted(slices.Values(ids)))))
-	return deleted
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -215,20 +216,15 @@ func joint(a, b sweep.ParameterType) sweep.ParameterType {
 // withView puts the definition of t before a statement, among its own if it has some.
 func withView(view, sql string) string {
 	view = "t AS (" + view + ")"
-	body := strings.TrimLeft(sql, " \t\r\n")
-	word := func(want string) bool {
-		if len(body) <= len(want) || !strings.EqualFold(body[:len(want)], want) ||
-			!strings.ContainsRune(" \t\r\n", rune(body[len(want)])) {
-			return false
-		}
-		body = strings.TrimLeft(body[len(want):], " \t\r\n")
-		return true
-	}
+	found := withClause.FindStringSubmatch(sql)
 	switch {
-	case !word("WITH"):
-		return "WITH " + view + "\n" + body
-	case word("RECURSIVE"):
-		return "WITH RECURSIVE " + view + ",\n" + body
+	case found == nil:
+		return "WITH " + view + "\n" + strings.TrimLeft(sql, " \t\r\n")
+	case found[1] == "":
+		return "WITH " + view + ",\n" + sql[len(found[0]):]
 	}
-	return "WITH " + view + ",\n" + body
+	return "WITH RECURSIVE " + view + ",\n" + sql[len(found[0]):]
 }
+
+// withClause is the beginning of a statement with definitions of its own.
+var withClause = regexp.MustCompile(`(?i)^[ \t\r\n]*WITH[ \t\r\n]+(RECURSIVE[ \t\r\n]+)?`)

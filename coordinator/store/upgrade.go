@@ -30,14 +30,19 @@ func (s *Store) prepare(ctx context.Context) error {
 	}
 }
 
-// unfilled reports whether earlier results are still to be entered.
-func (s *Store) unfilled(ctx context.Context) (unfilled bool, err error) {
+// behind reports whether the schema is older than the program's, or earlier results are still
+// to be entered.
+func (s *Store) behind(ctx context.Context) (behind bool, err error) {
+	missing, _, err := migrate.Missing(ctx, s.db)
+	if err != nil || len(missing) > 0 {
+		return true, err
+	}
 	err = s.db.View(ctx, func(tx database.Tx) error {
 		return tx.Query(ctx, func(row database.Row) error {
-			return row.Scan(&unfilled)
+			return row.Scan(&behind)
 		}, `SELECT EXISTS (SELECT 1 FROM unscored)`)
 	})
-	return unfilled, err
+	return behind, err
 }
 
 // upgrade brings the schema up to date if nobody leads.
@@ -68,15 +73,11 @@ func (s *Store) bringUp(ctx context.Context, waiting func(holder string) error) 
 	if err != nil {
 		return err
 	}
-	missing, _, err := migrate.Missing(ctx, s.db)
-	unfilled := false
-	if err == nil && len(missing) == 0 {
-		unfilled, err = s.unfilled(ctx)
-	}
-	if err == nil && len(missing) == 0 && !unfilled {
+	behind, err := s.behind(ctx)
+	if err == nil && !behind {
 		err = s.db.Prepare(ctx)
 	}
-	if err = errors.Join(err, o.close(ctx)); err != nil || len(missing) == 0 && !unfilled {
+	if err = errors.Join(err, o.close(ctx)); err != nil || !behind {
 		return err
 	}
 	l, err := s.take(ctx, sweep.LeadOptions{Holder: "a program that brings the database up to date"}, waiting)

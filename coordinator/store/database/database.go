@@ -66,9 +66,10 @@ const (
 	// Takeover may begin a new term. It waits until no Fenced transaction is open, and ends
 	// those that take too long if the database allows it: their process may hang.
 	Takeover
-	// Renew renews the lease, and Resign gives it up. They wait for no other transaction of
-	// this process if the database allows it, and need not survive a crash of the server.
+	// Renew renews the lease. It waits for no other transaction of this process if the
+	// database allows it, and need not survive a crash of the server.
 	Renew
+	// Resign is Renew for the end of a lead.
 	Resign
 )
 
