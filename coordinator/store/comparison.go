@@ -20,10 +20,10 @@ type comparison struct {
 	described map[string]bool
 	// members are the names of Group as JSON writes them.
 	members []string
-	// parameters are the names of all parameters, own those that are the name of a column.
+	// parameters are the names of all parameters.
+	parameters map[string]bool
 	// open is set if the trainer reports metrics beyond those described.
-	own, parameters map[string]bool
-	open            bool
+	open bool
 }
 
 // comparison returns how the trials of a sweep are compared.
@@ -31,7 +31,7 @@ func (t *transaction) comparison(number int64) *comparison {
 	if known, ok := t.s.comparisons.Load(number); ok {
 		return known.(*comparison)
 	}
-	c := &comparison{own: map[string]bool{}, parameters: map[string]bool{}}
+	c := &comparison{parameters: map[string]bool{}}
 	var submission sweep.Submission
 	t.each(func(row database.Row) error {
 		var text []byte
@@ -45,11 +45,11 @@ func (t *transaction) comparison(number int64) *comparison {
 	}, `SELECT submission FROM grids WHERE sweep_no = $1 AND ordinal = 0`, number)
 	c.Select, c.open = submission.Spec.Select, submission.Description.Open
 	for _, p := range submission.Description.Parameters {
-		c.addParameter(p.Name)
+		c.parameters[p.Name] = true
 	}
 	for _, axis := range submission.Spec.Axes {
 		for _, p := range axis.Parameters {
-			c.addParameter(p.Name)
+			c.parameters[p.Name] = true
 		}
 	}
 	c.fill(submission.Description.Metrics)
@@ -57,14 +57,6 @@ func (t *transaction) comparison(number int64) *comparison {
 		t.s.comparisons.Store(number, c)
 	}
 	return c
-}
-
-// addParameter notes a parameter of a trainer's schema or of a sweep's axes.
-func (c *comparison) addParameter(name string) {
-	c.parameters[name] = true
-	if _, ok := columns[name]; ok {
-		c.own[name] = true
-	}
 }
 
 // fill fills in the defaults: the groups are those of data set and model.

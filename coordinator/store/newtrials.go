@@ -108,8 +108,8 @@ func (p *page) findSources(artifacts []string) {
 }
 
 // write inserts the trials, and returns how many of each class are in which state.
-func (p *page) write(requirements map[int]sweep.Requirement) counts[class] {
-	deltas := counts[class]{}
+func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class] {
+	deltas := ledger.Counts[class]{}
 	if len(p.trials) == 0 {
 		return deltas
 	}
@@ -123,12 +123,12 @@ func (p *page) write(requirements map[int]sweep.Requirement) counts[class] {
 		found := p.sources[trial.Fingerprint]
 		if found.trialNo != 0 {
 			reused, state, finished = true, sweep.Completed, p.now
-			deltas.of(class).Reused++
+			deltas.Of(class).Reused++
 			if found.diverged {
-				deltas.of(class).Diverged++
+				deltas.Of(class).Diverged++
 			}
 		}
-		ledger.Count(deltas.of(class), state, 1)
+		ledger.Count(deltas.Of(class), state, 1)
 		if state == sweep.Pending {
 			p.s.taken.back(class, trial.Index)
 		}
@@ -152,7 +152,7 @@ func (p *page) write(requirements map[int]sweep.Requirement) counts[class] {
 
 // addClasses makes the classes of the trials that the sweep does not have yet.
 // The default requirement is the sweep's trainer.
-func (p *page) addClasses(deltas counts[class], requirements map[int]sweep.Requirement) {
+func (p *page) addClasses(deltas ledger.Counts[class], requirements map[int]sweep.Requirement) {
 	for class := range deltas {
 		requirement, given := requirements[int(class.Number)]
 		if !given {

@@ -29,10 +29,10 @@ func (s *Store) Quarantine(ctx context.Context, events []sweep.Quarantined) erro
 		texts[i] = text[:min(len(text), longestQuarantined)]
 	}
 	return s.update(ctx, "put events into quarantine", func(t *transaction) {
-		deltas := counts[int64]{}
+		deltas := ledger.Counts[int64]{}
 		for i := range events {
 			if number, ok := t.lookup(ledger.CleanName(events[i].Sweep)); ok {
-				deltas.of(number).Quarantined++
+				deltas.Of(number).Quarantined++
 			}
 		}
 		t.claim(slices.Sorted(maps.Keys(deltas))...)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"sweep/coordinator/store/database"
+	"sweep/coordinator/store/ledger"
 	"sweep/sweep"
 )
 
@@ -81,7 +82,7 @@ func (s *Store) TakePending(ctx context.Context, id string, classNo, limit int) 
 			s.taken.advance(c, next)
 		}
 		n := int64(len(trials))
-		t.count(counts[class]{c: {Pending: -n, Queued: n}})
+		t.count(ledger.Counts[class]{c: {Pending: -n, Queued: n}})
 	})
 	if err != nil { // those that were read are pending still
 		s.taken.back(c, before)

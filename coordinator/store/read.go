@@ -101,7 +101,10 @@ func (s *Store) Trials(ctx context.Context, query sweep.TrialQuery, yield func(*
 // column's name, which then refers to the parameter.
 func (t *transaction) ownNames(numbers []int64) func(name string) bool {
 	return func(name string) bool {
-		return slices.ContainsFunc(numbers, func(number int64) bool { return t.comparison(number).own[name] })
+		_, isColumn := columns[name]
+		return isColumn && slices.ContainsFunc(numbers, func(number int64) bool {
+			return t.comparison(number).parameters[name]
+		})
 	}
 }
 

@@ -164,10 +164,9 @@ func (r *recording) save() {
 		SET reason = excluded.reason, refusals = excluded.refusals, refused_at = excluded.refused_at`,
 		database.Rows(len(refusals), refusalColumns, func(i int) []any { return columnsOfRefusal(refusals[i]) }))
 	r.saveOutcomes()
-	r.saveEntries()
 	r.saveCurves()
 	r.saveArtifacts()
-	deltas := counts[class](r.ledger.Deltas())
+	deltas := r.ledger.Deltas()
 	r.saveFaults(deltas)
 	r.count(deltas)
 	ended := map[int64]bool{}
@@ -192,14 +191,21 @@ func executionBatch(all []*ledger.Execution) database.Batch {
 	return database.Rows(len(all), executionColumns, func(i int) []any { return columnsOfExecution(all[i]) })
 }
 
+// saveOutcomes writes the results, and enters them into scores, grid points and groups.
 func (r *recording) saveOutcomes() {
 	var ended, revived []*ledger.Trial
+	var entries []entry
 	for _, t := range r.ledger.Trials() {
 		if t.Revived {
 			revived = append(revived, t)
 		}
-		if t.Outcome != nil {
+		if o := t.Outcome; o != nil {
 			ended = append(ended, t)
+			entries = append(entries, entry{
+				sweep: t.Class.Sweep, trial: t.Key, index: t.ID.Index, point: t.Point, seed: t.Seed,
+				completed: o.State == sweep.Completed, diverged: o.Diverged, summary: o.Summary,
+				parameterCount: o.ParameterCount,
+			})
 		}
 	}
 	r.saveRevived(keyBatch(revived))
@@ -211,6 +217,7 @@ func (r *recording) saveOutcomes() {
 		return []any{&ended[i].Key, &summary, &o.BestEpoch, &o.ParameterCount, &o.WeightsDigest, &o.KernelLevel,
 			&o.Seconds, &o.Flops, &o.Error, &o.Stderr, &o.Digest}
 	}))
+	r.score(entries)
 }
 
 const outcomeColumns = "summary, best_epoch, parameter_count, weights_digest, kernel_level, seconds, flops, error, " +
@@ -246,30 +253,8 @@ var deleteMetrics = []string{
 		JOIN metric_names AS n USING (sweep_no))`,
 }
 
-// saveEntries enters the results into scores, grid points and groups.
-func (r *recording) saveEntries() {
-	var entries []entry
-	for _, t := range r.ledger.Trials() {
-		if o := t.Outcome; o != nil {
-			entries = append(entries, entry{
-				sweep: t.Class.Sweep, trial: t.Key, index: t.ID.Index, point: t.Point, seed: t.Seed,
-				completed: o.State == sweep.Completed, diverged: o.Diverged, summary: o.Summary,
-				parameterCount: o.ParameterCount,
-			})
-		}
-	}
-	if r.err == nil && len(entries) > 0 {
-		r.score(entries)
-	}
-}
-
 func (r *recording) saveCurves() {
-	var stored []*ledger.Trial // that may have curves
-	for _, t := range r.early {
-		if t.ReplaceCurves {
-			stored = append(stored, t)
-		}
-	}
+	stored := slices.DeleteFunc(r.early, func(t *ledger.Trial) bool { return !t.ReplaceCurves }) // some have curves
 	r.run(deleteOf("curve_arrays"), keyBatch(stored))
 	type curve struct {
 		*sweep.Curve
@@ -293,7 +278,7 @@ func (r *recording) saveCurves() {
 }
 
 // saveFaults writes the faults that are not there yet and counts them.
-func (r *recording) saveFaults(deltas counts[class]) {
+func (r *recording) saveFaults(deltas ledger.Counts[class]) {
 	faults := r.ledger.Faults()
 	classes := map[int64]class{}
 	for _, f := range faults {
@@ -308,6 +293,6 @@ func (r *recording) saveFaults(deltas counts[class]) {
 			return []any{&f.Trial.Key, &f.Execution, &f.Worker, &f.KernelLevel, &f.Expected, &f.Found}
 		}))
 	for _, trial := range written {
-		deltas.of(classes[trial]).Faults++
+		deltas.Of(classes[trial]).Faults++
 	}
 }

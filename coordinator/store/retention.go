@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sweep/coordinator/store/database"
+	"sweep/coordinator/store/ledger"
 	"sweep/sweep"
 )
 
@@ -129,9 +130,9 @@ func (t *transaction) transfer(number int64, gone database.Batch) {
 	if len(all) == 0 {
 		return
 	}
-	sweeps := counts[int64]{}
+	sweeps := ledger.Counts[int64]{}
 	for _, r := range all {
-		sweeps.of(r.sweep).Reused--
+		sweeps.Of(r.sweep).Reused--
 	}
 	t.claim(slices.Sorted(maps.Keys(sweeps))...)
 	pairs := database.Rows(len(all), "source, owner", func(i int) []any { return []any{&all[i].source, &all[i].owner} })

@@ -200,16 +200,25 @@ const (
 
 // plain builds the SELECT of a list that is in order of index.
 func (s *selection) plain(limit int) *builder {
-	b := s.conditions()
-	switch {
-	case s.after != nil && s.Descending:
-		b.text.WriteString("\nAND (t.sweep_no, t.trial_index) < " + b.key(s.after))
-	case s.after != nil:
-		b.text.WriteString("\nAND (t.sweep_no, t.trial_index) > " + b.key(s.after))
+	return s.conditions().inOrder(s.after, s.direction(), limit)
+}
+
+// inOrder ends a SELECT of trials in order of index.
+func (b *builder) inOrder(after *place, direction string, limit int) *builder {
+	if after != nil {
+		b.text.WriteString("\nAND (t.sweep_no, t.trial_index)" + beyond(direction) + b.key(after))
 	}
-	b.text.WriteString("\nORDER BY t.sweep_no" + s.direction() + ", t.trial_index" + s.direction())
+	b.text.WriteString("\nORDER BY t.sweep_no" + direction + ", t.trial_index" + direction)
 	b.limit(limit)
 	return b.after(trialColumns + joinScores)
+}
+
+// beyond compares a place with an earlier one of a list.
+func beyond(direction string) string {
+	if direction == "" {
+		return " > "
+	}
+	return " < "
 }
 
 // sortedKeys builds the SELECT of the trials of a list that is sorted by a member of the
@@ -244,13 +253,8 @@ func (s *selection) valued(limit int) *builder {
 	}
 	b.text.WriteString("\nAND " + c.text + " IS NOT NULL")
 	if s.after != nil {
-		comparison := " > "
-		if s.Descending {
-			comparison = " < "
-		}
-		value := b.bind(s.after.value)
-		value = "CAST(" + value + " AS " + sqlTypes[c.kind] + ")"
-		b.text.WriteString("\nAND (" + by + comparison + value + " OR " + by + " = " + value +
+		value := "CAST(" + b.bind(s.after.value) + " AS " + sqlTypes[c.kind] + ")"
+		b.text.WriteString("\nAND (" + by + beyond(s.direction()) + value + " OR " + by + " = " + value +
 			" AND (t.sweep_no, t.trial_index) > " + b.key(s.after) + ")")
 	}
 	if limit > 0 {
@@ -271,12 +275,11 @@ func (s *selection) valueless(limit int) *builder {
 	b := s.conditions()
 	c, _ := b.column(s.OrderBy)
 	b.text.WriteString("\nAND " + c.text + " IS NULL")
-	if s.after != nil && s.after.value == nil {
-		b.text.WriteString("\nAND (t.sweep_no, t.trial_index) > " + b.key(s.after))
+	after := s.after
+	if after != nil && after.value != nil {
+		after = nil // the list begins with all of them
 	}
-	b.text.WriteString("\nORDER BY t.sweep_no, t.trial_index")
-	b.limit(limit)
-	return b.after(trialColumns + joinScores)
+	return b.inOrder(after, "", limit)
 }
 
 // sqlTypes are the types of a column's values, by kind.

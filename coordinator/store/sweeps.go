@@ -303,23 +303,12 @@ var counterNames, counterSums = func() (string, string) {
 // class is a class of trials by its sweep's number and its own.
 type class = ledger.Class
 
-// counts are changes of counters, by class or by the number of a sweep.
-type counts[K comparable] map[K]*sweep.Progress
-
-// of returns those of a class or sweep, to be added to.
-func (c counts[K]) of(key K) *sweep.Progress {
-	if c[key] == nil {
-		c[key] = &sweep.Progress{}
-	}
-	return c[key]
-}
-
 // count adds to the counters of classes and of their sweeps.
-func (t *transaction) count(deltas counts[class]) {
-	sums := counts[int64]{}
+func (t *transaction) count(deltas ledger.Counts[class]) {
+	sums := ledger.Counts[int64]{}
 	for class, delta := range deltas {
 		for _, counter := range ledger.Counters {
-			*counter.Of(sums.of(class.Sweep)) += *counter.Of(delta)
+			*counter.Of(sums.Of(class.Sweep)) += *counter.Of(delta)
 		}
 	}
 	t.countSweeps(sums)
@@ -334,7 +323,7 @@ func (t *transaction) count(deltas counts[class]) {
 }
 
 // countSweeps adds to the counters of sweeps, by their numbers.
-func (t *transaction) countSweeps(deltas counts[int64]) {
+func (t *transaction) countSweeps(deltas ledger.Counts[int64]) {
 	numbers := slices.Sorted(maps.Keys(deltas))
 	t.run(`UPDATE counters AS c SET `+counterSums+` FROM {v} WHERE c.sweep_no = v.sweep_no`,
 		database.Rows(len(numbers), "sweep_no, "+counterNames, func(i int) []any {

@@ -31,12 +31,12 @@ type movedTrial struct {
 // move runs an UPDATE that moves trials from one state to another and returns
 // their sweep_no, class_no and trial_index, and counts them.
 func (t *transaction) move(from, to sweep.State, text string, args ...any) (moved []movedTrial) {
-	deltas := counts[class]{}
+	deltas := ledger.Counts[class]{}
 	t.each(func(row database.Row) error {
 		var m movedTrial
 		err := row.Scan(&m.Sweep, &m.Number, &m.index)
-		ledger.Count(deltas.of(m.class), from, -1)
-		ledger.Count(deltas.of(m.class), to, 1)
+		ledger.Count(deltas.Of(m.class), from, -1)
+		ledger.Count(deltas.Of(m.class), to, 1)
 		if to == sweep.Pending {
 			t.s.taken.back(m.class, m.index)
 		}

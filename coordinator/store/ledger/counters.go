@@ -7,22 +7,28 @@ import (
 // Class is a class of trials, by the store's number of its sweep and its own.
 type Class struct{ Sweep, Number int64 }
 
+// Counts are changes of counters, by class or by the store's number of a sweep.
+type Counts[K comparable] map[K]*sweep.Progress
+
+// Of returns those of a class or sweep, to be added to.
+func (c Counts[K]) Of(key K) *sweep.Progress {
+	if c[key] == nil {
+		c[key] = &sweep.Progress{}
+	}
+	return c[key]
+}
+
 // Deltas returns by how much the counters of each class change.
-func (l *Ledger) Deltas() map[Class]*sweep.Progress {
-	deltas := map[Class]*sweep.Progress{}
+func (l *Ledger) Deltas() Counts[Class] {
+	deltas := Counts[Class]{}
 	for _, trial := range l.order {
-		if trial.loaded == trial.State && trial.refused == 0 {
-			continue
+		if trial.refused != 0 {
+			deltas.Of(trial.Class).Refused += trial.refused
 		}
-		delta := deltas[trial.Class]
-		if delta == nil {
-			delta = &sweep.Progress{}
-			deltas[trial.Class] = delta
-		}
-		delta.Refused += trial.refused
 		if trial.loaded == trial.State {
 			continue
 		}
+		delta := deltas.Of(trial.Class)
 		Count(delta, trial.loaded, -1)
 		Count(delta, trial.State, 1)
 		if trial.Diverged {

@@ -117,11 +117,11 @@ func (l *Ledger) apply(event *sweep.Event, trial *Trial, limits func(*Trial) Lim
 	if event.Time.IsZero() {
 		at = l.now
 	}
-	if event.Kind == sweep.EventRefused {
+	switch event.Kind {
+	case sweep.EventRefused:
 		l.refuse(event, trial, at)
 		return
-	}
-	if event.Kind == sweep.EventLost {
+	case sweep.EventLost:
 		l.lose(event, trial, limits)
 		return
 	}
@@ -167,9 +167,7 @@ func (l *Ledger) start(trial *Trial, execution *Execution) {
 		l.write(other)
 	}
 	trial.State = sweep.Running
-	trial.Execution = execution.ID
-	trial.Worker = execution.Worker
-	trial.StartedAt = execution.StartedAt
+	trial.runUnder(execution)
 }
 
 func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, at time.Time) {
@@ -184,16 +182,13 @@ func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, 
 	if result.State == sweep.Failed && result.Stderr == "" {
 		result.Stderr = execution.Stderr
 	}
-	if !trial.State.Terminal() {
-		switch {
-		case again: // the trial was retried since
-			l.report.Repeated++
-			return
-		case lost && result.State == sweep.Cancelled: // another execution has the trial
-			return
-		}
-	}
-	if trial.State.Terminal() {
+	switch {
+	case !trial.State.Terminal() && again: // the trial was retried since
+		l.report.Repeated++
+		return
+	case !trial.State.Terminal() && lost && result.State == sweep.Cancelled: // another execution has the trial
+		return
+	case trial.State.Terminal():
 		l.report.Repeated++
 		if trial.Digest != "" && result.Digest != "" && trial.Digest != result.Digest &&
 			trial.KernelLevel == result.KernelLevel {
@@ -205,9 +200,7 @@ func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, 
 		}
 		return
 	}
-	trial.Execution = execution.ID
-	trial.Worker = execution.Worker
-	trial.StartedAt = execution.StartedAt
+	trial.runUnder(execution)
 	if len(result.Curves) > 0 {
 		trial.Curves, trial.ReplaceCurves = result.Curves, true
 	}

@@ -46,3 +46,8 @@ type Trial struct {
 	// loaded is the state before the events.
 	loaded sweep.State
 }
+
+// runUnder makes an execution the trial's last.
+func (t *Trial) runUnder(e *Execution) {
+	t.Execution, t.Worker, t.StartedAt = e.ID, e.Worker, e.StartedAt
+}

@@ -82,30 +82,23 @@ func (c *conn) Insert(ctx context.Context, table string, rows database.Batch) er
 func (c *conn) Query(ctx context.Context, each func(row database.Row) error, text string, args ...any) error {
 	return c.with(ctx, text, args, func(statement driver.Stmt, values []driver.NamedValue) error {
 		rows, err := statement.(driver.StmtQueryContext).QueryContext(ctx, values)
-		return drain(ctx, rows, err, func(values []driver.Value) error { return each(row(values)) })
-	})
-}
-
-// drain calls each for every row, and closes the rows.
-func drain(ctx context.Context, rows driver.Rows, err error, each func(values []driver.Value) error) error {
-	if err != nil {
-		return err
-	}
-	values := make([]driver.Value, len(rows.Columns()))
-	for {
-		if err := rows.Next(values); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
+		if err != nil {
+			return err
+		}
+		answer := make(row, len(rows.Columns()))
+		for err == nil {
+			if err = rows.Next(answer); err == nil {
+				err = ctx.Err()
 			}
-			return errors.Join(err, rows.Close())
+			if err == nil {
+				err = each(answer)
+			}
 		}
-		if err := ctx.Err(); err != nil {
-			return errors.Join(err, rows.Close())
+		if errors.Is(err, io.EOF) {
+			err = nil
 		}
-		if err := each(values); err != nil {
-			return errors.Join(err, rows.Close())
-		}
-	}
+		return errors.Join(err, rows.Close())
+	})
 }
 
 // with runs a statement, which is prepared once, with its arguments.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -29,23 +30,20 @@ func decodePoints(args []vtab.Value) (answer, error) {
 	if args[0] == nil || args[1] == nil {
 		return &points{}, nil
 	}
-	steps, ok := args[0].([]byte)
-	values, ok2 := args[1].([]byte)
+	encodedSteps, ok := args[0].([]byte)
+	encodedValues, ok2 := args[1].([]byte)
 	if !ok || !ok2 {
-		return nil, fmt.Errorf("the arguments must be the blobs of curve_arrays")
+		return nil, errors.New("the arguments must be the blobs of curve_arrays")
 	}
-	var p points
-	var err error
-	if p.steps, err = sweep.DecodeSteps(steps); err != nil {
+	steps, err := sweep.DecodeSteps(encodedSteps)
+	if err != nil {
 		return nil, err
 	}
-	if p.values, err = sweep.DecodeValues(values); err != nil {
-		return nil, err
+	values, err := sweep.DecodeValues(encodedValues)
+	if err == nil && len(steps) != len(values) {
+		err = fmt.Errorf("%d steps but %d values", len(steps), len(values))
 	}
-	if len(p.steps) != len(p.values) {
-		return nil, fmt.Errorf("%d steps but %d values", len(p.steps), len(p.values))
-	}
-	return &p, nil
+	return &points{steps, values}, err
 }
 
 func (p *points) count() int { return len(p.steps) }

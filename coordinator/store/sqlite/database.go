@@ -1,22 +1,16 @@
-// Package sqlite is the database of one machine: a SQLite file (WAL mode), in
-// pure Go.
+// Package sqlite is the database of one machine: a SQLite file in WAL mode, in pure Go.
 //
-// One connection writes, in turn; any number read beside it, each from the
-// snapshot of its own transaction. Other processes may open the same file: a
-// writer waits for the other's transaction (busy timeout).
+// One connection writes, one transaction at a time; any number read beside it, each from the
+// snapshot of its transaction. Other processes may open the file too: a writer waits for their
+// transactions. The file must be on a local disk, as WAL mode shares memory between processes.
 //
-// Durability: with synchronous = FULL a transaction that has been committed
-// survives a power failure, and with it every event that was acknowledged to
-// the broker after its commit. NORMAL would lose the last transactions (never
-// corrupt the file), so that trials with a result would run again. The sync
-// costs a few milliseconds a transaction, whatever its size: in batches of 200
-// events the two could not be told apart.
+// With synchronous = FULL a committed transaction survives a power failure, and so do the events
+// that are acknowledged to the broker after it. NORMAL could lose the last transactions. The sync
+// costs a few milliseconds per transaction of any size; in batches of 200 events the two are
+// equally fast.
 //
-// Foreign keys are not checked: the store writes a row in the transaction that
-// finds its parent, and looking for it again cost a tenth of the time.
-//
-// The file belongs on a local disk: WAL mode needs memory that all processes
-// of the file share, which a network file system does not give.
+// Foreign keys are not checked: the store finds a row's parent in the same transaction, and
+// looking for it again took a tenth of the time.
 package sqlite
 
 import (
