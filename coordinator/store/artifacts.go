@@ -21,7 +21,7 @@ func (r *recording) saveArtifacts() {
 	}
 	var all []artifact
 	pools := map[int64]string{}
-	for _, t := range r.ledger.Trials() {
+	for _, t := range r.ledger.Trials {
 		if t.Outcome == nil || len(t.Outcome.Artifacts) == 0 {
 			continue
 		}
@@ -118,8 +118,14 @@ func (s *Store) Artifacts(ctx context.Context, query sweep.ArtifactQuery,
 				return give(&r)
 			}, artifacts+where+` ORDER BY t.trial_index, a.name`,
 				append([]any{number, query.Name, query.From, until}, only...)...)
-			for _, g := range t.wanted(number) {
-				for _, name := range g.names {
+			for _, g := range collect(t, func(g *wantedGrid) []any {
+				return []any{&g.first, &g.points, &g.artifacts}
+			}, wantedGrids, number) {
+				names, err := artifactNames(g.artifacts)
+				if err != nil {
+					t.fail(err)
+				}
+				for _, name := range names {
 					if query.Name != "" && query.Name != name {
 						continue
 					}
@@ -140,24 +146,11 @@ func (s *Store) Artifacts(ctx context.Context, query sweep.ArtifactQuery,
 // wantedGrid is a grid whose trials leave artifacts.
 type wantedGrid struct {
 	first, points int64
-	names         []string
+	artifacts     string // as in the column
 }
 
-// wanted returns the grids of a sweep whose trials leave artifacts.
-func (t *transaction) wanted(number int64) (grids []wantedGrid) {
-	t.each(func(row database.Row) error {
-		var g wantedGrid
-		var text string
-		err := row.Scan(&g.first, &g.points, &text)
-		if err == nil {
-			g.names, err = artifactNames(text)
-		}
-		grids = append(grids, g)
-		return err
-	}, `SELECT first_index, points, artifacts FROM grids WHERE sweep_no = $1 AND artifacts <> '' ORDER BY ordinal`,
-		number)
-	return grids
-}
+const wantedGrids = `SELECT first_index, points, artifacts FROM grids
+	WHERE sweep_no = $1 AND artifacts <> '' ORDER BY ordinal`
 
 // missingTrial is the first trial of a batch without a row.
 const missingTrial = `SELECT v.trial_index FROM {v} WHERE (SELECT t.trial_no FROM trials AS t

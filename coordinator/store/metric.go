@@ -130,19 +130,14 @@ func (t *transaction) numberMetrics(sweep int64, wanted map[string]int64) {
 }
 
 // metrics returns a function that finds where a metric is stored, if all the sweeps store it
-// in the same place.
-func (t *transaction) metrics(numbers []int64) func(name string) (metricPlace, bool) {
-	places := map[string]*metricPlace{} // nil for none
-	return func(name string) (metricPlace, bool) {
-		place, asked := places[name]
-		if !asked {
-			place = t.metricPlace(numbers, name)
-			places[name] = place
+// in the same place; else it returns nil.
+func (t *transaction) metrics(numbers []int64) func(name string) *metricPlace {
+	places := map[string]*metricPlace{}
+	return func(name string) *metricPlace {
+		if _, asked := places[name]; !asked {
+			places[name] = t.metricPlace(numbers, name)
 		}
-		if place == nil {
-			return metricPlace{}, false
-		}
-		return *place, true
+		return places[name]
 	}
 }
 

@@ -41,7 +41,7 @@ func (s *Store) Quarantine(ctx context.Context, events []sweep.Quarantined) erro
 				e := &events[i]
 				return []any{&t.now, new(ledger.CleanName(e.Sweep)), &e.Index, new(ledger.CleanName(e.Execution)),
 					new(ledger.CleanName(string(e.Kind))), new(ledger.CleanName(e.Worker)),
-					new(ledger.CleanReason(e.Problem)), &texts[i]}
+					new(ledger.CleanTail(e.Problem)), &texts[i]}
 			}))
 		t.run(`DELETE FROM quarantine WHERE quarantine_no <= (SELECT max(quarantine_no) FROM quarantine) - $1`,
 			int64(mostQuarantined))

@@ -149,16 +149,16 @@ func (r *recording) limits(trial *ledger.Trial) (limits ledger.Limits) {
 }
 
 func (r *recording) save() {
-	r.change("trials", 1, trialBatch(r.ledger.Trials(), r.now))
-	for _, trial := range r.ledger.Trials() {
+	r.change("trials", 1, trialBatch(r.ledger.Trials, r.now))
+	for _, trial := range r.ledger.Trials {
 		if trial.State == sweep.Pending {
 			r.s.taken.back(trial.Class, trial.ID.Index)
 		}
 	}
-	save(r.transaction, "executions", 2, r.ledger.Executions(), func(e *ledger.Execution) bool {
+	save(r.transaction, "executions", 2, r.ledger.Executions, func(e *ledger.Execution) bool {
 		return !e.New
 	}, executionBatch)
-	refusals := r.ledger.Refusals()
+	refusals := r.ledger.Refusals
 	r.run(`INSERT INTO trial_refusals (`+refusalColumns+`) SELECT `+refusalColumns+` FROM {v} WHERE TRUE
 		ON CONFLICT (trial_no, worker) DO UPDATE
 		SET reason = excluded.reason, refusals = excluded.refusals, refused_at = excluded.refused_at`,
@@ -193,9 +193,10 @@ func executionBatch(all []*ledger.Execution) database.Batch {
 
 // saveOutcomes writes the results, and enters them into scores, grid points and groups.
 func (r *recording) saveOutcomes() {
-	var ended, revived []*ledger.Trial
+	var ended []*ledger.Trial
+	var revived []*ledger.Trial // they had failed
 	var entries []entry
-	for _, t := range r.ledger.Trials() {
+	for _, t := range r.ledger.Trials {
 		if t.Revived {
 			revived = append(revived, t)
 		}
@@ -208,7 +209,9 @@ func (r *recording) saveOutcomes() {
 			})
 		}
 	}
-	r.saveRevived(keyBatch(revived))
+	r.forget(keyBatch(revived))
+	r.run(`UPDATE sweeps SET state = 'active', updated_at = $1 WHERE state = 'finished' AND sweep_no IN (
+		SELECT t.sweep_no FROM {v} JOIN trials AS t USING (trial_no))`, r.now, keyBatch(revived))
 	r.insert("outcomes", database.Rows(len(ended), "trial_no, "+outcomeColumns, func(i int) []any {
 		o, summary := ended[i].Outcome, database.JSON("{}")
 		if len(o.Summary) > 0 {
@@ -222,13 +225,6 @@ func (r *recording) saveOutcomes() {
 
 const outcomeColumns = "summary, best_epoch, parameter_count, weights_digest, kernel_level, seconds, flops, error, " +
 	"stderr, digest"
-
-// saveRevived deletes the outcomes of trials that had failed, and makes their sweeps active.
-func (r *recording) saveRevived(revived database.Batch) {
-	r.forget(revived)
-	r.run(`UPDATE sweeps SET state = 'active', updated_at = $1 WHERE state = 'finished' AND sweep_no IN (
-		SELECT t.sweep_no FROM {v} JOIN trials AS t USING (trial_no))`, r.now, revived)
-}
 
 // forget deletes the results of trials, except their curves.
 func (t *transaction) forget(trials database.Batch) {
@@ -262,7 +258,7 @@ func (r *recording) saveCurves() {
 		ordinal int
 	}
 	var all []curve
-	for _, t := range r.ledger.Trials() {
+	for _, t := range r.ledger.Trials {
 		if t.ReplaceCurves {
 			for i := range t.Curves {
 				all = append(all, curve{&t.Curves[i], t, i})
@@ -279,7 +275,7 @@ func (r *recording) saveCurves() {
 
 // saveFaults writes the faults that are not there yet and counts them.
 func (r *recording) saveFaults(deltas ledger.Counts[class]) {
-	faults := r.ledger.Faults()
+	faults := r.ledger.Faults
 	classes := map[int64]class{}
 	for _, f := range faults {
 		classes[f.Trial.Key] = f.Trial.Class

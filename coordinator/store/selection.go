@@ -42,8 +42,8 @@ var operators = []string{"=", "!=", "<", "<=", ">", ">="}
 // JSON, and the conditions and order after them.
 type builder struct {
 	dialect *database.Dialect
-	metric  func(name string) (place metricPlace, ok bool) // as in selection
-	own     func(name string) bool                         // as in selection
+	metric  func(name string) *metricPlace // as in selection
+	own     func(name string) bool         // as in selection
 	joins   strings.Builder
 	text    strings.Builder
 	args    []any
@@ -87,9 +87,9 @@ func (b *builder) column(name string) (column, bool) {
 	if c, ok := columns[name]; ok {
 		return c, true
 	}
-	place, ok := b.metric(name)
+	place := b.metric(name)
 	switch {
-	case !ok:
+	case place == nil:
 		return column{}, false
 	case place.column != "":
 		return column{"c." + place.column, "number"}, true
@@ -148,8 +148,9 @@ type selection struct {
 	sweep.TrialQuery
 	dialect *database.Dialect
 	numbers []int64
-	// metric returns where a metric is stored, if all the sweeps store it in the same place.
-	metric func(name string) (place metricPlace, ok bool)
+	// metric returns where a metric is stored, nil unless all the sweeps store it in the same
+	// place.
+	metric func(name string) *metricPlace
 	// own returns whether a column's name means a parameter.
 	own func(name string) bool
 	// after is the place after which the list continues; nil for its beginning.
@@ -242,7 +243,7 @@ func (s *selection) valued(limit int) *builder {
 	from := trialsAndScores
 	c, _ := b.column(s.OrderBy)
 	by := b.typed(s.OrderBy, c.kind)
-	if place, isMetric := b.metric(s.OrderBy); isMetric && !s.named(s.OrderBy) &&
+	if place := b.metric(s.OrderBy); place != nil && !s.named(s.OrderBy) &&
 		len(s.States)+len(s.Where) == 0 && !s.Best {
 		b.joins.Reset()
 		if from, c.text = "scores AS t", "t."+place.column; place.column == "" {

@@ -41,7 +41,7 @@ func TestConditions(t *testing.T) {
 	} {
 		query := sweep.TrialQuery{Where: []sweep.TrialCondition{{Name: "x", Operator: test.operator,
 			Value: test.value}}}
-		none := func(string) (metricPlace, bool) { return metricPlace{}, false }
+		none := func(string) *metricPlace { return nil }
 		b := (&selection{TrialQuery: query, dialect: dialect, metric: none, own: func(string) bool {
 			return false
 		}}).plain(0)

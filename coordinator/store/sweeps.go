@@ -237,7 +237,7 @@ func (s *Store) SetSweepState(ctx context.Context, id string, state sweep.SweepS
 		return fmt.Errorf("set the state of sweep %s: no such state to be set: %q", id, state)
 	}
 	return s.updateSweep(ctx, "set the state of", id, func(t *transaction, number int64) {
-		t.setState(number, state, ledger.CleanReason(reason))
+		t.setState(number, state, ledger.CleanTail(reason))
 		t.finish(number)
 	})
 }
@@ -255,7 +255,7 @@ func (s *Store) SetWaiting(ctx context.Context, id string, waiting bool, reason 
 	return s.updateSweep(ctx, "say why it waits: ", id, func(t *transaction, number int64) {
 		t.run(`UPDATE sweeps SET waiting = $1, reason = $2, updated_at = $3
 			WHERE sweep_no = $4 AND state = 'active'
-			AND (waiting <> $1 OR reason <> $2)`, waiting, ledger.CleanReason(reason), t.now, number)
+			AND (waiting <> $1 OR reason <> $2)`, waiting, ledger.CleanTail(reason), t.now, number)
 	})
 }
 

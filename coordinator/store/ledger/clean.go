@@ -23,8 +23,8 @@ func cleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// cleanTail keeps the end of a text that is too long.
-func cleanTail(s string) string {
+// CleanTail returns a text that every database takes, its end alone if it is too long.
+func CleanTail(s string) string {
 	if len(s) > stderrLimit {
 		s = s[len(s)-stderrLimit:]
 		for len(s) > 0 && !utf8.RuneStart(s[0]) {
@@ -40,9 +40,6 @@ func CleanName(s string) string {
 	return cleanText(s[:min(len(s), sweep.LongestName)])
 }
 
-// CleanReason returns a reason that is shown as a text that every database takes.
-func CleanReason(s string) string { return cleanTail(s) }
-
 // cleanResult returns a copy that can be stored whatever a worker sent: clean
 // texts, finite numbers, one curve a metric.
 func cleanResult(r *sweep.Result) *sweep.Result {
@@ -51,7 +48,7 @@ func cleanResult(r *sweep.Result) *sweep.Result {
 	c.WeightsDigest = cleanText(r.WeightsDigest)
 	c.KernelLevel = cleanText(r.KernelLevel)
 	c.Error = cleanText(r.Error)
-	c.Stderr = cleanTail(r.Stderr)
+	c.Stderr = CleanTail(r.Stderr)
 	c.Digest = cleanText(r.Digest)
 	c.Seconds = finite(r.Seconds)
 	c.Flops = finite(r.Flops)
@@ -74,7 +71,7 @@ func cleanArtifacts(artifacts []sweep.Artifact) []sweep.Artifact {
 		if sweep.CheckArtifactName(a.Name) != nil {
 			continue
 		}
-		a.MediaType, a.Store, a.Problem = CleanName(a.MediaType), CleanName(a.Store), cleanTail(a.Problem)
+		a.MediaType, a.Store, a.Problem = CleanName(a.MediaType), CleanName(a.Store), CleanTail(a.Problem)
 		if a.Problem == "" && (!sweep.IsDigest(a.Digest) || a.Size < 0) {
 			a.Problem = "its worker reported no digest of it"
 		}

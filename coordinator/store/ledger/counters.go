@@ -21,7 +21,7 @@ func (c Counts[K]) Of(key K) *sweep.Progress {
 // Deltas returns by how much the counters of each class change.
 func (l *Ledger) Deltas() Counts[Class] {
 	deltas := Counts[Class]{}
-	for _, trial := range l.order {
+	for _, trial := range l.Trials {
 		if trial.refused != 0 {
 			deltas.Of(trial.Class).Refused += trial.refused
 		}

@@ -31,7 +31,7 @@ type Execution struct {
 
 // keepLog keeps the end of a log.
 func (e *Execution) keepLog(text string, start int64) {
-	e.Stderr = cleanTail(text)
+	e.Stderr = CleanTail(text)
 	e.LogStart = max(start, 0)
 	if cut := len(text) - stderrLimit; cut > 0 {
 		e.LogStart += int64(cut)
@@ -66,7 +66,7 @@ func (l *Ledger) execution(event *sweep.Event, trial *Trial, at time.Time) *Exec
 		l.write(execution)
 	}
 	if event.Note != "" && execution.Note == "" {
-		execution.Note = cleanTail(event.Note)
+		execution.Note = CleanTail(event.Note)
 		l.write(execution)
 	}
 	return execution

@@ -61,14 +61,18 @@ type executionKey struct {
 
 // Ledger applies one batch of events.
 type Ledger struct {
+	// Trials are the loaded trials, all of which have been heard of, in the order in which
+	// they were loaded. Executions and Refusals are to be written.
+	Trials     []*Trial
+	Executions []*Execution
+	Refusals   []*Refusal
+	// Faults are to be recorded; the store may hold some of them already.
+	Faults []Fault
+
 	now        time.Time
-	order      []*Trial
 	trials     map[sweep.TrialID]*Trial
 	executions map[executionKey]*Execution
 	refusals   map[executionKey]*Refusal
-	written    []*Execution
-	refused    []*Refusal
-	faults     []Fault
 	report     sweep.RecordReport
 }
 
@@ -193,7 +197,7 @@ func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, 
 		if trial.Digest != "" && result.Digest != "" && trial.Digest != result.Digest &&
 			trial.KernelLevel == result.KernelLevel {
 			l.report.Faults++
-			l.faults = append(l.faults, Fault{
+			l.Faults = append(l.Faults, Fault{
 				Trial: trial, Execution: execution.ID, Worker: execution.Worker,
 				KernelLevel: result.KernelLevel, Expected: trial.Digest, Found: result.Digest,
 			})
@@ -278,20 +282,6 @@ func (l *Ledger) end(trial *Trial, result *sweep.Result, at time.Time) {
 func (l *Ledger) write(e *Execution) {
 	if !e.changed {
 		e.changed = true
-		l.written = append(l.written, e)
+		l.Executions = append(l.Executions, e)
 	}
 }
-
-// Trials returns the loaded trials, all of which have been heard of, in the
-// order in which they were loaded.
-func (l *Ledger) Trials() []*Trial { return l.order }
-
-// Executions returns the executions to write.
-func (l *Ledger) Executions() []*Execution { return l.written }
-
-// Refusals returns the refusals to write.
-func (l *Ledger) Refusals() []*Refusal { return l.refused }
-
-// Faults returns the reproducibility faults to record; the store may hold some
-// of them already.
-func (l *Ledger) Faults() []Fault { return l.faults }

@@ -56,9 +56,9 @@ func FuzzApply(f *testing.F) {
 		if total != 0 {
 			t.Errorf("the counters gain %d trials", total)
 		}
-		for _, trial := range l.Trials() {
+		for _, trial := range l.Trials {
 			charged, losses, executions := 0, 0, 0
-			for _, e := range l.Executions() {
+			for _, e := range l.Executions {
 				if e.Trial != trial {
 					continue
 				}

@@ -25,7 +25,7 @@ func TrialIDs(events []sweep.Event) []sweep.TrialID {
 func (l *Ledger) LoadTrial(t *Trial) {
 	t.loaded = t.State
 	l.trials[t.ID] = t
-	l.order = append(l.order, t)
+	l.Trials = append(l.Trials, t)
 }
 
 // Mentioned returns the executions that the store has to load: those that the

@@ -29,9 +29,9 @@ func (l *Ledger) refuse(event *sweep.Event, trial *Trial, at time.Time) {
 	}
 	if !r.changed {
 		r.changed = true
-		l.refused = append(l.refused, r)
+		l.Refusals = append(l.Refusals, r)
 	}
-	r.At, r.Reason = at, cleanTail(event.Refusal.Reason)
+	r.At, r.Reason = at, CleanTail(event.Refusal.Reason)
 	r.Count++
 	trial.Refusals++
 	trial.refused++

@@ -366,16 +366,14 @@ func (d *Database) useReader(ctx context.Context, do func(conn *pgx.Conn) error)
 func (r *readers) explain(err error) error {
 	role := r.known().role
 	var failure *pgconn.PgError
-	if errors.As(err, &failure) {
-		switch failure.Code {
-		case "28P01", "28000":
-			return fmt.Errorf("the server refuses the login %s of users' queries: run \"sweep migrate\"; if that "+
-				"changes nothing, let it in by its password in pg_hba.conf, as in \"host %s %s samehost "+
-				"scram-sha-256\", above other lines for it: %w", role, r.config.ConnConfig.Database, role, err)
-		case "53300":
-			return fmt.Errorf("other coordinators run as many queries as the login %s may: try again later: %w", role,
-				err)
-		}
+	switch {
+	case isRefused(err):
+		return fmt.Errorf("the server refuses the login %s of users' queries: run \"sweep migrate\"; if that "+
+			"changes nothing, let it in by its password in pg_hba.conf, as in \"host %s %s samehost "+
+			"scram-sha-256\", above other lines for it: %w", role, r.config.ConnConfig.Database, role, err)
+	case errors.As(err, &failure) && failure.Code == "53300":
+		return fmt.Errorf("other coordinators run as many queries as the login %s may: try again later: %w", role,
+			err)
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"sync"
 	"time"
 
 	"sweep/coordinator/store/database"
@@ -17,10 +16,7 @@ import (
 // The leader holds it, so others see at once that a leader was killed. A process that is
 // stopped (SIGSTOP) keeps the lock and the lead, but everything is on one machine, where you
 // can kill it. A leader that cannot do its work releases the lock.
-type lock struct {
-	conn *conn
-	once sync.Once
-}
+type lock struct{ conn *conn }
 
 // lockSuffix ends the name of the lock's file.
 const lockSuffix = ".lead"
@@ -63,10 +59,7 @@ func (d *Database) Holder(ctx context.Context) (holder string, held bool, err er
 }
 
 // Release implements database.Lock.
-func (l *lock) Release(context.Context) (err error) {
-	l.once.Do(func() { err = l.conn.Close() })
-	return err
-}
+func (l *lock) Release(context.Context) error { return l.conn.Close() }
 
 // UpdateLead implements database.Database: the transactions of all processes take turns.
 func (d *Database) UpdateLead(ctx context.Context, _ database.Step, do func(tx database.Tx) error) error {
