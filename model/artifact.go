@@ -42,11 +42,7 @@ func (t *Trainer) Load(artifact []byte, dataDir string, batch int) (*network.Net
 	if err := parameters.UnmarshalJSON([]byte(file.Metadata["parameters"])); err != nil {
 		return nil, nil, fmt.Errorf("%s: parameters: %w", WeightsArtifact, err)
 	}
-	s, err := settingsOf(parameters)
-	if err != nil {
-		return nil, nil, err
-	}
-	work, err := t.open(dataDir, s)
+	s, work, err := t.open(parameters, dataDir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -58,9 +54,9 @@ func (t *Trainer) Load(artifact []byte, dataDir string, batch int) (*network.Net
 	return net, work, err
 }
 
-// handOver hands the artifacts over that the request names, when result has put
-// the kept snapshot into the network.
-func (t *training) handOver(ctx context.Context, request sweep.TrainRequest, sink sweep.Sink) error {
+// handOver hands over the artifacts that the request names, when result has put
+// the selected snapshot into the network.
+func (t *training) handOver(ctx context.Context, sink sweep.Sink) error {
 	if t.best.Epoch == 0 {
 		return nil
 	}
@@ -68,12 +64,12 @@ func (t *training) handOver(ctx context.Context, request sweep.TrainRequest, sin
 		name    string
 		tensors func(ctx context.Context) ([]safetensors.Tensor, error)
 	}{{WeightsArtifact, t.weights}, {ProbabilitiesArtifact, t.probabilities}} {
-		if !slices.Contains(t.artifacts, a.name) {
+		if !slices.Contains(t.request.Artifacts, a.name) {
 			continue
 		}
 		tensors, err := a.tensors(ctx)
 		if err == nil && tensors != nil {
-			err = t.hand(request, sink, a.name, tensors)
+			err = t.hand(sink, a.name, tensors)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
@@ -83,8 +79,8 @@ func (t *training) handOver(ctx context.Context, request sweep.TrainRequest, sin
 }
 
 // hand hands tensors over as an artifact.
-func (t *training) hand(request sweep.TrainRequest, sink sweep.Sink, name string, tensors []safetensors.Tensor) error {
-	parameters, err := request.Parameters.Canonical()
+func (t *training) hand(sink sweep.Sink, name string, tensors []safetensors.Tensor) error {
+	parameters, err := t.request.Parameters.Canonical()
 	if err != nil {
 		return err
 	}
@@ -135,7 +131,7 @@ func (t *training) votes() bool {
 // later ones have trained on it.
 func (t *training) keepValidated(ctx context.Context) (err error) {
 	last := !t.refits() && t.plan.Refits(t.position()+t.plan.Interval)
-	if last && t.votes() && slices.Contains(t.artifacts, ProbabilitiesArtifact) {
+	if last && t.votes() && slices.Contains(t.request.Artifacts, ProbabilitiesArtifact) {
 		t.validated, err = t.classify(ctx, "validation", task.Validation)
 	}
 	return err

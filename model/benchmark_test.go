@@ -65,11 +65,7 @@ func BenchmarkDeep(b *testing.B) {
 // benchSteps trains on one minibatch after the other.
 func benchSteps(b *testing.B, dir string, point sweep.Parameters) {
 	trainer := newTrainer(b)
-	s, err := settingsOf(resolve(b, point))
-	if err != nil {
-		b.Fatal(err)
-	}
-	work, err := trainer.open(dir, s)
+	s, work, err := trainer.open(resolve(b, point), dir)
 	if err != nil {
 		b.Fatal(err)
 	}

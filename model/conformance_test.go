@@ -268,9 +268,10 @@ func (c *candidate) count(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := c.system.Count(c.settings.options(candidateInputs)) + (c.settings.network.Options.Hidden+1)*candidateOutputs
+	hidden := c.settings.network.Options.Hidden
+	want := countOf(t, c.system, c.settings.options(candidateInputs)) + (hidden+1)*candidateOutputs
 	if c.words > 0 {
-		want += c.words*candidateInputs + c.system.Count(c.settings.options(c.settings.network.Options.Hidden))
+		want += c.words*candidateInputs + countOf(t, c.system, c.settings.options(hidden))
 	}
 	if got := n.Arena.Count(); got != want {
 		t.Errorf("%d parameters, by formula %d", got, want)
@@ -333,7 +334,7 @@ func (c *candidate) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.Close)
-	optimizer, err := optim.New(kernel.Float32(), n.Arena, c.settings.optimizerOptions())
+	optimizer, err := optim.New(kernel.Float32(), n.Arena, c.settings.optimizer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -461,7 +462,7 @@ func (c *candidate) levels(t *testing.T) {
 func (c *candidate) property(t *testing.T) {
 	set := kernel.Float32()
 	n := assemble(t, c, set, 0, math.MaxInt64)
-	optimizer, err := optim.New(kernel.Float32(), n.Arena, c.settings.optimizerOptions())
+	optimizer, err := optim.New(kernel.Float32(), n.Arena, c.settings.optimizer)
 	if err != nil {
 		t.Fatal(err)
 	}

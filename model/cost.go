@@ -68,14 +68,11 @@ func (s *settings) testInterval(schedule task.Schedule, train, test int) int {
 // checkpoint while it is written.
 func (s *settings) memory(net *network.Network[float32], shape task.Shape, limits layer.Limits) int64 {
 	const copies = 3 // parameters, gradients and the snapshot
-	moments := optim.Footprint(kernel.Float32(), net.Arena, s.optimizerOptions())
+	moments := optim.Footprint(kernel.Float32(), net.Arena, s.optimizer)
 	values := net.Values(limits) + int64(copies*net.Arena.Size()+moments)
 
 	const value, number = 4, 8 // bytes
-	steps, outputs := int64(limits.Batch)*int64(shape.Steps), int64(limits.Batch)
-	if shape.Every {
-		outputs = steps
-	}
+	steps, outputs := int64(limits.Batch)*int64(shape.Steps), int64(shape.Rows(limits.Batch, shape.Steps))
 	batch := steps * value * int64(shape.Inputs)
 	if shape.Vocabulary > 0 {
 		batch = steps * number
@@ -86,7 +83,7 @@ func (s *settings) memory(net *network.Network[float32], shape task.Shape, limit
 		batch += outputs * value * int64(shape.Outputs)
 	}
 	// A checkpoint has parameters, snapshot and moments, and is copied to be sent.
-	checkpoint := 2 * valueBytes * int64(2*net.Arena.Size()+optim.Moments(net.Arena, s.optimizerOptions()))
+	checkpoint := 2 * valueBytes * int64(2*net.Arena.Size()+optim.Moments(net.Arena, s.optimizer))
 	tensors := tensorBytes * int64(len(net.Arena.Views()))
 	return fixedBytes + tensors + value*values + batch + checkpoint
 }

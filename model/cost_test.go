@@ -17,12 +17,8 @@ import (
 func TestEstimatesAllocateNothing(t *testing.T) {
 	trainer := newTrainer(t)
 	for _, s := range system.All {
-		p, err := settingsOf(resolve(t, sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": s.Name,
-			"hidden": 4096}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		work, err := trainer.open("", p)
+		p, work, err := trainer.open(resolve(t, sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": s.Name,
+			"hidden": 4096}), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,12 +41,9 @@ func TestEstimatesAllocateNothing(t *testing.T) {
 func TestStartIsCancelled(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
-	p, err := settingsOf(resolve(t, sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": "irnn", "hidden": 600}))
-	if err != nil {
-		t.Fatal(err)
-	}
 	trainer := newTrainer(t)
-	work, err := trainer.open("", p)
+	point := sweep.Parameters{"dataset": dataset.GeneratedCBF, "model": "irnn", "hidden": 600}
+	p, work, err := trainer.open(resolve(t, point), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestExponentialAllocation(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	c := newCandidate(t, system.Find("sgornn"), "trained").with(t, "map", "exp")
 	n := assemble(t, c, kernel.Float32(), 2, math.MaxInt64)
-	optimizer, err := optim.New(kernel.Float32(), n.Arena, c.settings.optimizerOptions())
+	optimizer, err := optim.New(kernel.Float32(), n.Arena, c.settings.optimizer)
 	if err != nil {
 		t.Fatal(err)
 	}

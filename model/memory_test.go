@@ -76,13 +76,9 @@ func TestMemoryEstimate(t *testing.T) {
 // checkMemory holds the estimate of a trial to 20 % of what it uses.
 func checkMemory(t *testing.T, point sweep.Parameters) {
 	t.Helper()
-	s, err := settingsOf(resolve(t, point))
-	if err != nil {
-		t.Fatal(err)
-	}
 	trainer := newTrainer(t)
 	trainer.history = 8 << 20
-	work, err := trainer.open("", s)
+	s, work, err := trainer.open(resolve(t, point), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func parameters() []sweep.ParameterSchema {
 		[]sweep.ParameterSchema{
 			{Name: "model", Type: sweep.StringType, Default: "spectral-rnn", Enum: systems.Names(),
 				Doc: "network" + systems.Doc()},
-			hiddenParameter, system.Depth(),
+			hiddenParameter, system.Depth,
 		}, own, networkParameters, optimizerParameters, protocol.Parameters(), []sweep.ParameterSchema{seedParameter},
 	)
 	for i := range list {

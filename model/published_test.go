@@ -91,7 +91,7 @@ func TestNoAllocation(t *testing.T) {
 	for _, s := range system.All {
 		c := newCandidate(t, s, "trained")
 		n := assemble(t, c, kernel.Float32(), 2, math.MaxInt64)
-		optimizer, err := optim.New(kernel.Float32(), n.Arena, c.settings.optimizerOptions())
+		optimizer, err := optim.New(kernel.Float32(), n.Arena, c.settings.optimizer)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestGateBound(t *testing.T) {
 			cell := n.Stack.Layers()[0].(*layer.ScalarGated[float32])
 			alphaHat, betaHat := n.Arena.View("alpha_hat"), n.Arena.View("beta_hat")
 			before := betaHat.Value[0]
-			optimizer, err := optim.New(kernel.Float32(), n.Arena, settings.optimizerOptions())
+			optimizer, err := optim.New(kernel.Float32(), n.Arena, settings.optimizer)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,15 +14,7 @@ func (t *Trainer) Speed(ctx context.Context, request sweep.ValidateRequest,
 	budget time.Duration) (time.Duration, error) {
 	t.training.Lock()
 	defer t.training.Unlock()
-	s, err := settingsOf(request.Parameters)
-	if err != nil {
-		return 0, err
-	}
-	task, err := t.open(request.DataDir, s)
-	if err != nil {
-		return 0, err
-	}
-	cost, err := s.costOf(task, t.history)
+	s, task, err := t.open(request.Parameters, request.DataDir)
 	if err != nil {
 		return 0, err
 	}
@@ -46,7 +38,7 @@ func (t *Trainer) Speed(ctx context.Context, request sweep.ValidateRequest,
 	if steps > 1 {
 		steps--
 	}
-	return cost.after(steps, elapsed), nil
+	return run.cost.after(steps, elapsed), nil
 }
 
 // after returns how long the whole trial takes if so many steps took the time elapsed.

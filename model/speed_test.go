@@ -35,11 +35,7 @@ func TestSpeed(t *testing.T) {
 	point := sweep.Parameters{"dataset": "addition", "length": int64(20), "hidden": int64(16), "steps": int64(1000)}
 	after := func() time.Duration { // 10 steps that take a second
 		t.Helper()
-		s, err := settingsOf(resolve(t, point))
-		if err != nil {
-			t.Fatal(err)
-		}
-		task, err := trainer.open("", s)
+		s, task, err := trainer.open(resolve(t, point), "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,13 +43,8 @@ type StepTimes struct {
 	Peak float64
 }
 
-// BestShare is the share of the peak of all threads that the best step reached.
-func (t *StepTimes) BestShare(threads int) float64 { return t.share(t.Best, threads) }
-
-// MedianShare is the share of the peak of all threads that the median reached.
-func (t *StepTimes) MedianShare(threads int) float64 { return t.share(t.Median, threads) }
-
-func (t *StepTimes) share(d time.Duration, threads int) float64 {
+// Share is the share of the peak of all threads that a step of that time reached.
+func (t *StepTimes) Share(d time.Duration, threads int) float64 {
 	if t.Peak == 0 || d <= 0 {
 		return 0
 	}
@@ -64,7 +59,7 @@ const minimumSteps = 7
 type StepTimer struct {
 	settings  *settings
 	net       *network.Network[float32]
-	optimizer optim.Optimizer[float32]
+	optimizer *optim.Optimizer[float32]
 	batch     *task.Batch[float32]
 	flops     float64
 }
@@ -110,7 +105,7 @@ func NewStepTimer(ctx context.Context, shape StepShape) (*StepTimer, error) {
 	if err != nil {
 		return nil, err
 	}
-	optimizer, err := optim.New(set, net.Arena, s.optimizerOptions())
+	optimizer, err := optim.New(set, net.Arena, s.optimizer)
 	if err != nil {
 		net.Close()
 		return nil, err
@@ -137,7 +132,7 @@ func (t *StepTimer) Close() { t.net.Close() }
 // step does one training step.
 func (t *StepTimer) step() {
 	t.net.Differentiate(t.batch, t.optimizer.State().Steps)
-	t.net.Update(t.optimizer, t.settings.lr, t.settings.clip)
+	t.net.Update(t.optimizer, t.settings.rate.initial, t.settings.clip)
 }
 
 // Measure times steps for the given time, and at most so many.

@@ -58,11 +58,7 @@ func (t *Trainer) Validate(ctx context.Context, request sweep.ValidateRequest) (
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s, err := settingsOf(request.Parameters)
-	if err != nil {
-		return nil, err
-	}
-	task, err := t.open(request.DataDir, s)
+	s, task, err := t.open(request.Parameters, request.DataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +76,7 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 	t.training.Lock()
 	defer t.training.Unlock()
 	started := time.Now()
-	s, err := settingsOf(request.Parameters)
-	if err != nil {
-		return nil, err
-	}
-	task, err := t.open(request.DataDir, s)
+	s, task, err := t.open(request.Parameters, request.DataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +88,7 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 		return nil, err
 	}
 	defer run.close()
-	run.artifacts, run.curves = request.Artifacts, newCurves(&request)
+	run.request, run.curves = &request, newCurves(&request)
 	if len(request.Checkpoint) > 0 {
 		if err := run.resume(request.Checkpoint); err != nil {
 			return nil, err
@@ -104,7 +96,7 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 	}
 	result, err := run.run(ctx, sink, t.checkpointInterval)
 	if err == nil {
-		err = run.handOver(ctx, request, sink)
+		err = run.handOver(ctx, sink)
 	}
 	if err != nil {
 		return nil, err
@@ -112,15 +104,19 @@ func (t *Trainer) Train(ctx context.Context, request sweep.TrainRequest, sink sw
 	return result, nil
 }
 
-// open makes the task of the settings, with data sets through the cache.
-func (t *Trainer) open(dataDir string, s *settings) (task.Task, error) {
+// open reads a trial's parameters and opens its task, with data sets through the cache.
+func (t *Trainer) open(parameters sweep.Parameters, dataDir string) (*settings, task.Task, error) {
+	s, err := settingsOf(parameters)
+	if err != nil {
+		return nil, nil, err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	work, err := task.Open(s.task(dataDir, t.cache))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return work, s.protocol.Rule.Check(work.Shape().Classes)
+	return s, work, s.protocol.Rule.Check(work.Shape().Classes)
 }
 
 // checkDigest refuses data with another digest than that; "" is any.

@@ -37,10 +37,9 @@ type training struct {
 	shape     task.Shape
 	plan      task.Schedule
 	net       *network.Network[float32]
-	artifacts []string // asked for
-	flops     float64  // of the whole trial, estimated
-	optimizer optim.Optimizer[float32]
-	rate      rate
+	request   *sweep.TrainRequest
+	cost      cost
+	optimizer *optim.Optimizer[float32]
 	started   time.Time // earlier by what earlier executions took
 
 	// made once
@@ -90,18 +89,18 @@ func newTraining(ctx context.Context, set *kernel.Set[float32], s *settings, t t
 	if err != nil {
 		return nil, err
 	}
-	optimizer, err := optim.New(set, net.Arena, s.optimizerOptions())
+	optimizer, err := optim.New(set, net.Arena, s.optimizer)
 	if err != nil {
 		net.Close()
 		return nil, err
 	}
 	run := &training{
-		s: s, task: t, shape: shape, plan: plan, net: net, flops: cost.flops, optimizer: optimizer, started: started,
-		rate:   newRate(s, plan),
-		batch:  task.NewBatch[float32](shape, batch, net.Rows()),
-		best:   best{Error: math.Inf(1), Loss: math.Inf(1), SmallestLoss: math.Inf(1)},
-		curves: newCurves(&sweep.TrainRequest{}),
+		s: s, task: t, shape: shape, plan: plan, net: net, cost: cost, optimizer: optimizer, started: started,
+		request: &sweep.TrainRequest{},
+		batch:   task.NewBatch[float32](shape, batch, net.Rows()),
+		best:    best{Error: math.Inf(1), Loss: math.Inf(1), SmallestLoss: math.Inf(1)},
 	}
+	run.curves = newCurves(run.request)
 	evaluated := evaluationBatch
 	if batch > net.Rows() {
 		evaluated = batch // several slices
@@ -182,7 +181,7 @@ func (t *training) step() {
 		t.diverged = true
 		return
 	}
-	t.net.Update(t.optimizer, t.rate.at(step), t.s.clip)
+	t.net.Update(t.optimizer, t.s.rate.at(step, t.plan), t.s.clip)
 	t.sum.Loss += score.Loss
 	t.sum.Rows += score.Rows
 	t.sum.Gradient += gradient
@@ -248,7 +247,7 @@ func (t *training) record(ctx context.Context, trainLoss, loss, accuracy, gradie
 	if t.net.Recurs() {
 		t.curves.add("gradient_norm", epoch, gradient)
 	}
-	t.curves.add("learning_rate", epoch, t.rate.at(t.position()-1))
+	t.curves.add("learning_rate", epoch, t.s.rate.at(t.position()-1, t.plan))
 	t.curves.add("seconds", epoch, time.Since(t.started).Seconds())
 	if t.marginDue() {
 		margin, ok, err := t.net.SpectralMargin(ctx)
@@ -319,7 +318,7 @@ func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 		ParameterCount: int64(t.net.Arena.Count()),
 		KernelLevel:    t.net.Level().String(),
 		WeightsDigest:  digest(t.net.Arena.Values()),
-		Flops:          t.flops * float64(t.position()) / float64(t.plan.Steps),
+		Flops:          t.cost.flops * float64(t.position()) / float64(t.plan.Steps),
 		Summary:        t.task.Facts(),
 	}
 	if t.best.Epoch > 0 {

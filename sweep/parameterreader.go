@@ -1,5 +1,7 @@
 package sweep
 
+import "fmt"
+
 // A ParameterReader reads typed values from resolved parameters and keeps the first error, a
 // [*ParameterError]. A value that is absent or of another type reads as any value.
 type ParameterReader struct {
@@ -10,17 +12,20 @@ type ParameterReader struct {
 // Err returns the first error.
 func (r *ParameterReader) Err() error { return r.err }
 
-func (r *ParameterReader) fail(name, problem string) {
+// Refuse returns the error for the value of a parameter. If it is the first, Err returns it too.
+func (r *ParameterReader) Refuse(name, format string, args ...any) error {
+	err := &ParameterError{Parameter: name, Value: r.Parameters[name], Problem: fmt.Sprintf(format, args...)}
 	if r.err == nil {
-		r.err = &ParameterError{Parameter: name, Value: r.Parameters[name], Problem: problem}
+		r.err = err
 	}
+	return err
 }
 
 // Text reads a string.
 func (r *ParameterReader) Text(name string) string {
 	v, ok := r.Parameters[name].(string)
 	if !ok {
-		r.fail(name, "must be a string")
+		_ = r.Refuse(name, "must be a string")
 	}
 	return v
 }
@@ -29,7 +34,7 @@ func (r *ParameterReader) Text(name string) string {
 func (r *ParameterReader) Boolean(name string) bool {
 	v, ok := r.Parameters[name].(bool)
 	if !ok {
-		r.fail(name, "must be true or false")
+		_ = r.Refuse(name, "must be true or false")
 	}
 	return v
 }
@@ -44,7 +49,7 @@ func (r *ParameterReader) Integer(name string) int {
 			return int(v)
 		}
 	}
-	r.fail(name, "must be an integer")
+	_ = r.Refuse(name, "must be an integer")
 	return 0
 }
 
@@ -52,7 +57,7 @@ func (r *ParameterReader) Integer(name string) int {
 func (r *ParameterReader) Number(name string) float64 {
 	v, ok := Number(r.Parameters[name])
 	if !ok {
-		r.fail(name, "must be a number")
+		_ = r.Refuse(name, "must be a number")
 	}
 	return v
 }

@@ -121,7 +121,7 @@ func newStepLine(name, impl string, s model.StepShape, t *model.StepTimes) stepL
 		Batch: s.Batch, Classes: s.Classes, Threads: s.Threads, Params: t.Parameters, Timed: t.Count,
 		Median: milliseconds(t.Median), Best: milliseconds(t.Best), Sequences: float64(s.Batch) / t.Median.Seconds(),
 		Gigaflops: t.Flops / t.Best.Seconds() / 1e9, Peak: t.Peak / 1e9,
-		MedianShare: t.MedianShare(s.Threads), BestShare: t.BestShare(s.Threads),
+		MedianShare: t.Share(t.Median, s.Threads), BestShare: t.Share(t.Best, s.Threads),
 	}
 	if impl == "rnn" {
 		line.Impl, line.Act = "rnn", "sweep"
@@ -220,5 +220,5 @@ func writeGoal(w io.Writer, name string, shape model.StepShape, t, first *model.
 	}
 	fmt.Fprintf(w, "| %s | %s | %d | %.3f | %.3f | %d | %.1f | %.1f | %.0f %% | %.0f %% | %s |\n", name, operator,
 		shape.Threads, milliseconds(t.Best), milliseconds(t.Median), t.Count, t.Flops/t.Best.Seconds()/1e9, t.Peak/1e9,
-		100*t.BestShare(shape.Threads), 100*t.MedianShare(shape.Threads), ratio)
+		100*t.Share(t.Best, shape.Threads), 100*t.Share(t.Median, shape.Threads), ratio)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math"
 
 	"sweep/model/kernel"
 	"sweep/model/layer"
@@ -52,11 +53,11 @@ func Example() {
 	if err := net.Init(context.Background(), source); err != nil {
 		log.Fatal(err)
 	}
-	optimizer, err := optim.NewAdam(set, arena.Values(), arena.Gradients(), optim.DefaultAdam())
+	optimizer, err := optim.New(set, arena, optim.Options{Rule: weight.RuleAdam,
+		Adam: optim.AdamOptions{Beta1: .9, Beta2: .999, Epsilon: 1e-8}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	schedule := optim.Exponential{Initial: .01, Decay: .99}
 
 	x := kernel.Dense(make([]float32, steps*batch*inputs), steps*batch, inputs)
 	labels := make([]int, batch)
@@ -71,6 +72,7 @@ func Example() {
 		}
 	}
 	for epoch := range 20 {
+		rate := .01 * math.Pow(.99, float64(epoch))
 		for range 10 {
 			draw()
 			arena.ZeroGradients()
@@ -80,8 +82,8 @@ func Example() {
 			pass.Backward(logits, nil, kernel.Matrix[float32]{})
 			net.Join(1)
 			optim.Clip(set, arena.Gradients(), 1)
-			optimizer.Step(schedule.Rate(epoch))
-			net.Constrain(schedule.Rate(epoch))
+			optimizer.Step(rate)
+			net.Constrain(rate)
 		}
 	}
 

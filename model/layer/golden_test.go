@@ -501,7 +501,8 @@ func compareNetwork[F kernel.Float](t *testing.T, set *kernel.Set[F], c networkC
 		})
 	}
 
-	adam, err := optim.NewAdam(set, arena.Values(), arena.Gradients(), optim.DefaultAdam())
+	adam, err := optim.New(set, arena, optim.Options{Rule: weight.RuleAdam,
+		Adam: optim.AdamOptions{Beta1: .9, Beta2: .999, Epsilon: 1e-8}})
 	if err != nil {
 		t.Fatal(err)
 	}

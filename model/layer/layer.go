@@ -164,5 +164,16 @@ func (c *Cost) Memory(passes int) int64 {
 	return c.Shared + int64(passes)*(c.Pass+c.Lent) + int64(passes-1)*c.Fork
 }
 
+// Add adds the cost of a further layer of the same passes, but for its Inputs.
+func (c *Cost) Add(further *Cost) {
+	c.Weights += further.Weights
+	c.Minibatch += further.Minibatch
+	c.Values += further.Values
+	c.Shared += further.Shared
+	c.Pass += further.Pass
+	c.Fork += further.Fork
+	c.Lent = max(c.Lent, further.Lent)
+}
+
 // rowsOf is the number of rows of an input of these limits.
 func rowsOf(limits Limits) int64 { return int64(limits.Steps) * int64(limits.Batch) }

@@ -82,13 +82,7 @@ func (s *Stack[F]) Cost(limits Limits) Cost {
 		} else {
 			sum.Inputs, sum.Inject = c.Inputs, c.Inject
 		}
-		sum.Weights += c.Weights
-		sum.Minibatch += c.Minibatch
-		sum.Values += c.Values
-		sum.Shared += c.Shared
-		sum.Pass += c.Pass
-		sum.Fork += c.Fork
-		sum.Lent = max(sum.Lent, c.Lent)
+		sum.Add(&c)
 		width, _ = l.Outputs()
 		limits = after(l, limits)
 	}

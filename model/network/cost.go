@@ -35,10 +35,7 @@ func (n *Network[F]) Cost(limits layer.Limits) layer.Cost {
 	c := n.Stack.Cost(limits)
 	if n.head != nil {
 		wide := n.head.cost(limits)
-		c.Weights += wide.Weights
-		c.Values += wide.Values
-		c.Shared += wide.Shared
-		c.Pass += wide.Pass
+		c.Add(&wide)
 	}
 	return c
 }

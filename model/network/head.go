@@ -33,14 +33,14 @@ const (
 //	for each block of outputs:
 //		dY += outputsᵀ (h scale/sums) − scale h at the class; dc likewise
 //
-// While the products work on one block the memory of the next is asked for.
+// While the products work on one block the memory of the next is prefetched.
 type head[F kernel.Float] struct {
 	set   *kernel.Set[F]
 	y, c  *weight.View[F] // [outputs × n], [outputs]
 	scale float64
 
-	ahead   []kernel.Packed[F] // Yᵀ with c, of each block of outputs
-	back    []kernel.Packed[F] // Y, likewise
+	into    []kernel.Packed[F] // Yᵀ with c, of each block of outputs
+	outOf   []kernel.Packed[F] // Y, likewise
 	pool    *pool
 	outputs []F // of a block of rows, one block of outputs after the other
 	// The states of a block of rows, each by the weight of its row.
@@ -83,9 +83,9 @@ func (h *head[F]) prepare(pool *pool, slices, rows int) {
 		h.dx = append(h.dx, padded[F](rows, h.y.Cols))
 	}
 	blocks := pieces(h.y.Rows, blockOutputs)
-	h.ahead, h.back = make([]kernel.Packed[F], blocks), make([]kernel.Packed[F], blocks)
-	h.set.Reserve(h.ahead, h.y.Cols, blockOutputs, true)
-	h.set.Reserve(h.back, blockOutputs, h.y.Cols, false)
+	h.into, h.outOf = make([]kernel.Packed[F], blocks), make([]kernel.Packed[F], blocks)
+	h.set.Reserve(h.into, h.y.Cols, blockOutputs, true)
+	h.set.Reserve(h.outOf, blockOutputs, h.y.Cols, false)
 	h.scratch = make([]kernel.Scratch[F], pieces(h.y.Rows, pieceOutputs))
 	rows = min(rows, blockRows)
 	h.outputs = kernel.Make[F](blocks * rows * blockOutputs)
@@ -108,11 +108,11 @@ func pieces(n, size int) int { return (n + size - 1) / size }
 // load packs the weights.
 func (h *head[F]) load() {
 	y := h.y.Matrix()
-	for i := range h.ahead {
+	for i := range h.into {
 		from, to := h.outputsOf(i)
 		block := y.Slice(from, to)
-		h.set.PackTransposedBias(&h.ahead[i], block, h.c.Value[from:to])
-		h.set.Pack(&h.back[i], block)
+		h.set.PackTransposedBias(&h.into[i], block, h.c.Value[from:to])
+		h.set.Pack(&h.outOf[i], block)
 	}
 }
 
@@ -178,13 +178,13 @@ func (h *head[F]) run(x, dx kernel.Matrix[F], classes []int, work func(piece int
 
 // apply returns the outputs of a few states, valid until the next call.
 func (h *head[F]) apply(x kernel.Matrix[F]) kernel.Matrix[F] {
-	stride := len(h.ahead) * blockOutputs
+	stride := len(h.into) * blockOutputs
 	if len(h.applied) < x.Rows*stride {
 		h.applied = kernel.Make[F](x.Rows * stride)
 	}
 	outputs := kernel.Matrix[F]{Data: h.applied[:x.Rows*stride], Rows: x.Rows, Cols: h.y.Rows, Stride: stride}
-	for i := range h.ahead {
-		h.set.MultiplySum(outputs.Columns(h.outputsOf(i)), kernel.Sum[F]{X: x, M: &h.ahead[i]})
+	for i := range h.into {
+		h.set.MultiplySum(outputs.Columns(h.outputsOf(i)), kernel.Sum[F]{X: x, M: &h.into[i]})
 	}
 	return outputs
 }
@@ -203,10 +203,10 @@ func (h *head[F]) forward(from, to int) {
 	for i := range largest {
 		largest[i] = F(math.Inf(-1))
 	}
-	for i := range h.ahead {
-		outputs, next := h.block(i, from, to), min(i+1, len(h.ahead)-1)
-		prefetch := [2][]F{h.ahead[next].Memory(), h.block(next, from, to).Data}
-		h.set.MultiplySum(outputs, kernel.Sum[F]{X: x, M: &h.ahead[i], Prefetch: prefetch})
+	for i := range h.into {
+		outputs, next := h.block(i, from, to), min(i+1, len(h.into)-1)
+		prefetch := [2][]F{h.into[next].Memory(), h.block(next, from, to).Data}
+		h.set.MultiplySum(outputs, kernel.Sum[F]{X: x, M: &h.into[i], Prefetch: prefetch})
 		h.set.RowMaxima(largest, outputs)
 	}
 	for i := from; i < to; i++ {
@@ -232,7 +232,7 @@ func (h *head[F]) scoreRows(number int) {
 	h.forward(from, to)
 	sums := h.sums[from:to]
 	clear(sums)
-	for i := range h.ahead {
+	for i := range h.into {
 		h.set.ExpSums(sums, h.block(i, from, to), h.largest[from:to])
 	}
 }
@@ -242,11 +242,11 @@ func (h *head[F]) differentiateRows(number int) {
 	h.forward(from, to)
 	sums, gradient := h.sums[from:to], h.gradient.Slice(from, to)
 	clear(sums)
-	for i := range h.back {
-		outputs, next := h.block(i, from, to), min(i+1, len(h.back)-1)
+	for i := range h.outOf {
+		outputs, next := h.block(i, from, to), min(i+1, len(h.outOf)-1)
 		h.set.ExpSums(sums, outputs, h.largest[from:to])
-		sum := kernel.Sum[F]{A: outputs, B: &h.back[i],
-			Prefetch: [2][]F{h.back[next].Memory(), h.block(next, from, to).Data}}
+		sum := kernel.Sum[F]{A: outputs, B: &h.outOf[i],
+			Prefetch: [2][]F{h.outOf[next].Memory(), h.block(next, from, to).Data}}
 		if i > 0 {
 			sum.H = gradient
 		}
@@ -265,7 +265,7 @@ func (h *head[F]) differentiateRows(number int) {
 func (h *head[F]) addWeights(number int) {
 	const blocks = pieceOutputs / blockOutputs
 	gradient := h.y.GradientMatrix()
-	for i := number * blocks; i < min((number+1)*blocks, len(h.back)); i++ {
+	for i := number * blocks; i < min((number+1)*blocks, len(h.outOf)); i++ {
 		from, to := h.outputsOf(i)
 		deltas := h.block(i, 0, h.x.Rows)
 		h.set.RowWeightedSumsAdd(h.c.Gradient[from:to], deltas, h.factors[:h.x.Rows])

@@ -15,7 +15,6 @@ package network
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"sweep/model/kernel"
 	"sweep/model/layer"
@@ -60,8 +59,8 @@ type Network[F kernel.Float] struct {
 	spec   Spec
 	set    *kernel.Set[F]
 	head   *head[F] // the output layer where it is wide; else the stack's last
-	slices *sliced[F]
-	formed bool // the weights are formed from the present parameters
+	formed bool     // the weights are formed from the present parameters
+	sliced[F]
 }
 
 // Declare makes a network without memory: enough to count parameters and to estimate what it costs.
@@ -200,17 +199,8 @@ func Load(set *kernel.Set[float32], spec Spec, room Room, artifact *safetensors.
 	return n, nil
 }
 
-// prepare makes the room.
-func (n *Network[F]) prepare(room Room) {
-	rows := room.Rows
-	if rows == 0 {
-		rows = n.spec.sliceRows()
-	}
-	n.slices = newSliced(n, n.Limits(room.Batch, room.History), rows, room.Threads)
-}
-
 // Close ends the network's threads.
-func (n *Network[F]) Close() { n.slices.pool.close() }
+func (n *Network[F]) Close() { n.pool.close() }
 
 // Level returns the kernel level at which the network computes.
 func (n *Network[F]) Level() kernel.Level { return n.set.Level() }
@@ -219,14 +209,14 @@ func (n *Network[F]) Level() kernel.Level { return n.set.Level() }
 func (n *Network[F]) Recurs() bool { return n.Stack.Carried() > 0 }
 
 // Rows returns the most sequences of a slice.
-func (n *Network[F]) Rows() int { return n.slices.rows }
+func (n *Network[F]) Rows() int { return n.rows }
 
 // Carried returns the states that the slices of the last minibatch of training hand to the next,
 // where the task asks for it. They are the network's own.
-func (n *Network[F]) Carried() []layer.State[F] { return n.slices.trained }
+func (n *Network[F]) Carried() []layer.State[F] { return n.trained }
 
 // Carry sets the state that a slice of the next minibatch of training starts from.
-func (n *Network[F]) Carry(slice int, state layer.State[F]) { n.slices.trained.keep(slice, state) }
+func (n *Network[F]) Carry(slice int, state layer.State[F]) { n.trained.set(slice, state) }
 
 // Changed says that parameters have changed by other means than [Network.Update].
 func (n *Network[F]) Changed() { n.formed = false }
@@ -242,35 +232,13 @@ func (n *Network[F]) Form() {
 	}
 }
 
-// Differentiate returns the score of a minibatch in the training step of that number, and the
-// root mean square over its series of ‖∂L/∂h(0)‖, and sets the gradients.
-func (n *Network[F]) Differentiate(b *task.Batch[F], step int) (score loss.Score, gradient float64) {
-	n.Form()
-	n.Arena.ZeroGradients()
-	score, sum := n.slices.differentiate(b, step)
-	return score, math.Sqrt(sum * float64(b.Size))
-}
-
-// Classify calls yield with the outputs of a batch, a slice after the other, and the classes that
-// they are compared with. The output layer must not be wide.
-func (n *Network[F]) Classify(b *task.Batch[F], yield func(outputs kernel.Matrix[F], classes []int)) {
-	n.Form()
-	n.slices.classify(b, yield)
-}
-
-// Evaluate returns the score of a batch.
-func (n *Network[F]) Evaluate(b *task.Batch[F]) loss.Score {
-	n.Form()
-	return n.slices.evaluate(b)
-}
-
 // Step reads one token of each of several sequences, at most [Network.Rows], and returns the
 // outputs, [sequences × outputs], and the states after it. from is what the Step before returned,
 // nil at the start. What is returned is the network's own and valid until its next use.
 func (n *Network[F]) Step(tokens []int, from layer.State[F]) (outputs kernel.Matrix[F], to layer.State[F]) {
 	n.Form()
 	in := layer.Input[F]{Steps: 1, Batch: len(tokens), Tokens: tokens}
-	outputs, to = n.slices.passes[0].Forward(in, from, false)
+	outputs, to = n.passes[0].Forward(in, from, false)
 	if n.head != nil {
 		outputs = n.head.apply(outputs)
 	}
@@ -278,7 +246,7 @@ func (n *Network[F]) Step(tokens []int, from layer.State[F]) (outputs kernel.Mat
 }
 
 // Update clips the gradients and moves the parameters along them.
-func (n *Network[F]) Update(optimizer optim.Optimizer[F], rate, clip float64) {
+func (n *Network[F]) Update(optimizer *optim.Optimizer[F], rate, clip float64) {
 	if clip > 0 {
 		optim.Clip(n.set, n.Arena.Gradients(), clip)
 	}

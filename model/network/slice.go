@@ -1,6 +1,7 @@
 package network
 
 import (
+	"math"
 	"runtime"
 
 	"sweep/model/kernel"
@@ -9,17 +10,13 @@ import (
 	"sweep/model/task"
 )
 
-// sliced trains the slices of minibatches side by side, each by a pass of its own
-// through the whole network, loss included. How a minibatch is cut depends on its
-// size alone, and the slices' gradients and scores are added in one order, so that
-// results do not depend on the number of threads. A small minibatch is one slice.
-// Where the output layer is wide all threads work on it slice after slice.
+// sliced is how a [Network] works on minibatches: in slices side by side, each by a pass of its own
+// through the whole network, loss included. How a minibatch is cut depends on its size alone, and
+// the slices' gradients and scores are added in one order, so that results do not depend on the
+// number of threads. A small minibatch is one slice. Where the output layer is wide all threads
+// work on it slice after slice.
 type sliced[F kernel.Float] struct {
-	layer  layer.Layer[F]
-	head   *head[F] // nil unless the output layer is wide
-	loss   loss.Loss[F]
-	every  bool // there is an output for every step
-	rows   int  // most series in a slice
+	rows   int // most series in a slice
 	passes []layer.Pass[F]
 	pool   *pool
 	scores []loss.Score
@@ -30,16 +27,14 @@ type sliced[F kernel.Float] struct {
 	// next, where a task asks for it.
 	trained, evaluated handover[F]
 
-	// The work at hand.
-	batch    *task.Batch[F]
-	step     int
-	size     int // series of a slice
-	train    func(slice int)
-	validate func(slice int)
-	forward  func(slice int) // before a wide output layer, and the way back after it
-	backward func(slice int)
-	ahead    func(slice int)
-	set      *kernel.Set[F]
+	// The present minibatch.
+	batch *task.Batch[F]
+	step  int
+	size  int // series of a slice
+
+	// The work on a slice, made once so that a step allocates nothing. Where the output layer is
+	// wide it comes between forward and backward, or after infer.
+	train, validate, forward, backward, infer func(slice int)
 }
 
 // sliceRows is the most series of a slice: as many as a product needs to be fast, where large
@@ -58,144 +53,161 @@ func (s *Spec) sliceRows() int {
 	return 64
 }
 
-// newSliced makes the passes for minibatches within limits.
-func newSliced[F kernel.Float](n *Network[F], limits layer.Limits, rows, threads int) *sliced[F] {
-	s := &sliced[F]{set: n.set, layer: n.Stack, head: n.head, loss: n.Loss, rows: rows}
-	_, s.every = n.Stack.Outputs()
-	count := (limits.Batch + rows - 1) / rows
-	limits.Batch = min(limits.Batch, rows)
-	for range count {
-		s.passes = append(s.passes, s.layer.NewPass(limits))
+// prepare makes the passes and the threads.
+func (n *Network[F]) prepare(room Room) {
+	if n.rows = room.Rows; n.rows == 0 {
+		n.rows = n.spec.sliceRows()
 	}
-	s.scores, s.norms, s.outs = make([]loss.Score, count), make([]float64, count), make([]kernel.Matrix[F], count)
-	s.trained, s.evaluated = make(handover[F], count), make(handover[F], count)
-	if s.head == nil {
+	limits := n.Limits(room.Batch, room.History)
+	count := pieces(limits.Batch, n.rows)
+	limits.Batch = min(limits.Batch, n.rows)
+	for range count {
+		n.passes = append(n.passes, n.Stack.NewPass(limits))
+	}
+	n.scores, n.norms, n.outs = make([]loss.Score, count), make([]float64, count), make([]kernel.Matrix[F], count)
+	n.trained, n.evaluated = make(handover[F], count), make(handover[F], count)
+	threads := room.Threads
+	if n.head == nil {
 		threads = min(threads, count)
 	}
-	s.pool = newPool(max(min(threads, runtime.GOMAXPROCS(0)), 1))
-	s.train, s.validate = s.trainSlice, s.validateSlice
-	s.forward, s.backward, s.ahead = s.forwardSlice, s.backwardSlice, s.aheadSlice
-	if s.head != nil {
-		outputs := limits.Batch
-		if s.every {
-			outputs *= limits.Steps
-		}
-		s.head.prepare(s.pool, count, outputs)
+	n.pool = newPool(max(min(threads, runtime.GOMAXPROCS(0)), 1))
+	if n.head != nil {
+		n.head.prepare(n.pool, count, n.spec.Shape.Rows(limits.Batch, limits.Steps))
 	}
-	return s
+	n.forward = func(i int) { n.forwardSlice(i, n.trained, true) }
+	n.infer = func(i int) { n.forwardSlice(i, n.evaluated, false) }
+	n.backward = n.backwardSlice
+	n.train = func(i int) {
+		targets := n.forwardSlice(i, n.trained, true)
+		n.scores[i] = n.Loss.Gradient(n.outs[i], targets, n.outputs())
+		n.backwardSlice(i)
+	}
+	n.validate = func(i int) {
+		targets := n.forwardSlice(i, n.evaluated, false)
+		n.scores[i] = n.Loss.Score(n.outs[i], targets)
+	}
 }
 
-// run does the work of each slice and returns their score.
-func (s *sliced[F]) run(b *task.Batch[F], work func(slice int)) (total loss.Score, count int) {
-	s.batch = b
-	count, s.size = task.Cut(b.Size, s.rows)
-	s.pool.run(count, work)
-	for _, score := range s.scores[:count] {
+// outputs is the number of outputs of the present minibatch.
+func (n *Network[F]) outputs() int { return n.spec.Shape.Rows(n.batch.Size, n.batch.Steps) }
+
+// run does the work on each slice and returns their score.
+func (n *Network[F]) run(b *task.Batch[F], work func(slice int)) (total loss.Score, count int) {
+	n.batch = b
+	count, n.size = task.Cut(b.Size, n.rows)
+	n.pool.run(count, work)
+	for _, score := range n.scores[:count] {
 		total.Add(score)
 	}
 	return total, count
 }
 
 // part is the input of a slice, and its targets.
-func (s *sliced[F]) part(slice int) (layer.Input[F], loss.Targets[F]) {
-	b := s.batch
-	from := slice * s.size
-	to := min(from+s.size, b.Size)
-	in := layer.Input[F]{Steps: b.Steps, Batch: to - from, Place: layer.Place{Step: s.step, First: from, Batch: b.Size}}
+func (n *Network[F]) part(slice int) (layer.Input[F], loss.Targets[F]) {
+	b := n.batch
+	from := slice * n.size
+	to := min(from+n.size, b.Size)
+	in := layer.Input[F]{Steps: b.Steps, Batch: to - from, Place: layer.Place{Step: n.step, First: from, Batch: b.Size}}
 	if b.Tokens != nil {
 		in.Tokens = b.Tokens[from*b.Steps : to*b.Steps]
 	} else {
 		in.X = b.X.Slice(from*b.Steps, to*b.Steps)
 	}
-	if s.every {
-		from, to = from*b.Steps, to*b.Steps
-	}
-	return in, b.Targets.Slice(from, to)
+	shape := &n.spec.Shape
+	return in, b.Targets.Slice(shape.Rows(from, b.Steps), shape.Rows(to, b.Steps))
 }
 
-// differentiate adds the gradients of all parameters and returns the score and
-// ‖∂L/∂h(0)‖² over the minibatch, h(0) being the first layer's.
-func (s *sliced[F]) differentiate(b *task.Batch[F], step int) (score loss.Score, norm float64) {
-	s.step = step
+// Differentiate returns the score of a minibatch in the training step of that number, and the
+// root mean square over its series of ‖∂L/∂h(0)‖, h(0) being the first layer's, and sets the
+// gradients.
+func (n *Network[F]) Differentiate(b *task.Batch[F], step int) (score loss.Score, gradient float64) {
+	n.Form()
+	n.Arena.ZeroGradients()
+	n.step = step
 	var count int
-	if s.head == nil {
-		score, count = s.run(b, s.train)
+	if n.head == nil {
+		score, count = n.run(b, n.train)
 	} else {
-		_, count = s.run(b, s.forward)
+		_, count = n.run(b, n.forward)
 		for i := range count {
-			_, targets := s.part(i)
-			s.scores[i], s.outs[i] = s.head.differentiate(i, s.outs[i], targets, s.outputs())
+			_, targets := n.part(i)
+			n.scores[i], n.outs[i] = n.head.differentiate(i, n.outs[i], targets, n.outputs())
 		}
-		score, _ = s.run(b, s.backward)
+		score, _ = n.run(b, n.backward)
 	}
-	s.layer.Join(count)
-	for _, n := range s.norms[:count] {
-		norm += n
+	n.Stack.Join(count)
+	sum := 0.0
+	for _, square := range n.norms[:count] {
+		sum += square
 	}
-	return score, norm
+	return score, math.Sqrt(sum * float64(b.Size))
 }
 
-func (s *sliced[F]) trainSlice(i int) {
-	in, targets := s.part(i)
-	s.forwardPart(i, in)
-	s.scores[i] = s.loss.Gradient(s.outs[i], targets, s.outputs())
-	s.backwardSlice(i)
+// Evaluate returns the score of a batch.
+func (n *Network[F]) Evaluate(b *task.Batch[F]) (score loss.Score) {
+	n.Form()
+	if n.head == nil {
+		score, _ = n.run(b, n.validate)
+		return score
+	}
+	_, count := n.run(b, n.infer)
+	for i := range count {
+		_, targets := n.part(i)
+		score.Add(n.head.score(n.outs[i], targets))
+	}
+	return score
 }
 
-func (s *sliced[F]) forwardSlice(i int) {
-	in, _ := s.part(i)
-	s.forwardPart(i, in)
-}
-
-func (s *sliced[F]) forwardPart(i int, in layer.Input[F]) {
-	var to layer.State[F]
-	s.outs[i], to = s.passes[i].Forward(in, s.trained.from(i, s.batch.Carry), true)
-	if s.batch.Carries() {
-		s.trained.keep(i, to)
+// Classify calls yield with the outputs of a batch, a slice after the other, and the classes that
+// they are compared with. The output layer must not be wide.
+func (n *Network[F]) Classify(b *task.Batch[F], yield func(outputs kernel.Matrix[F], classes []int)) {
+	n.Form()
+	_, count := n.run(b, n.infer)
+	for i := range count {
+		_, targets := n.part(i)
+		yield(n.outs[i], targets.Classes)
 	}
 }
 
-func (s *sliced[F]) backwardSlice(i int) {
-	s.norms[i] = 0
-	if dfrom := s.passes[i].Backward(s.outs[i], nil, kernel.Matrix[F]{}); len(dfrom) > 0 {
-		s.norms[i] = sumSquares(s.set, dfrom[0])
+// forwardSlice runs a slice through the layers below a wide output layer, or through all, and
+// returns its targets. Where the minibatch continues the one before, the slice starts from the
+// state that it left.
+func (n *Network[F]) forwardSlice(i int, states handover[F], keep bool) loss.Targets[F] {
+	in, targets := n.part(i)
+	var from, to layer.State[F]
+	if n.batch.Carry {
+		from = states[i]
+	}
+	n.outs[i], to = n.passes[i].Forward(in, from, keep)
+	if n.spec.Shape.Carries {
+		states.set(i, to)
+	}
+	return targets
+}
+
+func (n *Network[F]) backwardSlice(i int) {
+	n.norms[i] = 0
+	if dfrom := n.passes[i].Backward(n.outs[i], nil, kernel.Matrix[F]{}); len(dfrom) > 0 {
+		n.norms[i] = sumSquares(n.set, dfrom[0])
 	}
 }
 
 // handover is the state that each slice hands from a minibatch to the next.
 type handover[F kernel.Float] []layer.State[F]
 
-// from returns the state that a slice starts from: nil for the start.
-func (h handover[F]) from(slice int, carry bool) layer.State[F] {
-	if !carry {
-		return nil
-	}
-	return h[slice]
-}
-
-// keep keeps a state of a slice.
-func (h handover[F]) keep(slice int, to layer.State[F]) {
-	for i, m := range to {
+// set copies the state of a slice.
+func (h handover[F]) set(slice int, state layer.State[F]) {
+	for i, m := range state {
 		if len(h[slice]) <= i {
 			h[slice] = append(h[slice], kernel.Matrix[F]{})
 		}
-		kept := &h[slice][i]
-		if n := m.Rows * m.Cols; cap(kept.Data) < n {
-			kept.Data = kernel.Make[F](n)
+		own := &h[slice][i]
+		if n := m.Rows * m.Cols; cap(own.Data) < n {
+			own.Data = kernel.Make[F](n)
 		}
-		*kept = kernel.Dense(kept.Data[:m.Rows*m.Cols], m.Rows, m.Cols)
-		for row := range m.Rows {
-			copy(kept.Row(row), m.Row(row))
-		}
+		*own = kernel.Dense(own.Data[:m.Rows*m.Cols], m.Rows, m.Cols)
+		own.Fill(m)
 	}
-}
-
-// outputs is the number of outputs of the minibatch at hand.
-func (s *sliced[F]) outputs() int {
-	if s.every {
-		return s.batch.Size * s.batch.Steps
-	}
-	return s.batch.Size
 }
 
 // sumSquares is the sum of the squares of all elements.
@@ -207,43 +219,4 @@ func sumSquares[F kernel.Float](set *kernel.Set[F], m kernel.Matrix[F]) (sum flo
 		sum += set.SumSquares(m.Row(row))
 	}
 	return sum
-}
-
-// evaluate returns the score of a batch.
-func (s *sliced[F]) evaluate(b *task.Batch[F]) (score loss.Score) {
-	if s.head == nil {
-		score, _ = s.run(b, s.validate)
-		return score
-	}
-	_, count := s.run(b, s.ahead)
-	for i := range count {
-		_, targets := s.part(i)
-		score.Add(s.head.score(s.outs[i], targets))
-	}
-	return score
-}
-
-// classify calls yield with the outputs of a batch, a slice after the other, and the
-// classes that they are held to. There must be no head.
-func (s *sliced[F]) classify(b *task.Batch[F], yield func(outputs kernel.Matrix[F], classes []int)) {
-	_, count := s.run(b, s.ahead)
-	for i := range count {
-		_, targets := s.part(i)
-		yield(s.outs[i], targets.Classes)
-	}
-}
-
-func (s *sliced[F]) validateSlice(i int) {
-	s.aheadSlice(i)
-	_, targets := s.part(i)
-	s.scores[i] = s.loss.Score(s.outs[i], targets)
-}
-
-func (s *sliced[F]) aheadSlice(i int) {
-	in, _ := s.part(i)
-	var to layer.State[F]
-	s.outs[i], to = s.passes[i].Forward(in, s.evaluated.from(i, s.batch.Carry), false)
-	if s.batch.Carries() {
-		s.evaluated.keep(i, to)
-	}
 }

@@ -7,7 +7,7 @@ import (
 	"sweep/model/weight"
 )
 
-// Cayley moves a matrix U, n × p with orthonormal columns, by gradient descent along
+// cayley moves a matrix U, n × p with orthonormal columns, by gradient descent along
 // the manifold of such matrices (Wen and Yin 2013, eq. 7 and 11; Vorontsov et al.
 // 2017). With G = ∂L/∂U and η the learning rate
 //
@@ -22,10 +22,9 @@ import (
 //	(I + η/2 A)⁻¹ A U = P (I + η/2 QᵀP)⁻¹ QᵀU
 //
 // It remembers nothing of the steps before.
-type Cayley[F kernel.Float] struct {
+type cayley[F kernel.Float] struct {
 	set    *kernel.Set[F]
 	u, g   kernel.Matrix[F]
-	steps  int
 	thin   bool             // by Woodbury
 	p, q   kernel.Matrix[F] // [n × 2p], if thin
 	k      kernel.Matrix[F] // A, or QᵀP if thin
@@ -34,16 +33,16 @@ type Cayley[F kernel.Float] struct {
 	others kernel.Matrix[F] // the factors of a block of columns
 }
 
-// NewCayley returns the optimiser of one tensor, which has no more columns than rows.
+// newCayley returns the optimiser of one tensor, which has no more columns than rows.
 // Where its columns are not orthonormal they stay as far from that as they are.
-func NewCayley[F kernel.Float](set *kernel.Set[F], tensor *weight.View[F]) (*Cayley[F], error) {
+func newCayley[F kernel.Float](set *kernel.Set[F], tensor *weight.View[F]) (*cayley[F], error) {
 	n, p := tensor.Rows, tensor.Cols
 	if p > n {
 		return nil,
 			fmt.Errorf("optim: tensor %s of %d × %d moves by Cayley's transform: want no more columns than rows",
 				tensor.Name, n, p)
 	}
-	c := &Cayley[F]{set: set, u: tensor.Matrix(), g: tensor.GradientMatrix(), thin: 5*p < n}
+	c := &cayley[F]{set: set, u: tensor.Matrix(), g: tensor.GradientMatrix(), thin: 5*p < n}
 	size := n
 	if c.thin {
 		size = 2 * p
@@ -54,9 +53,7 @@ func NewCayley[F kernel.Float](set *kernel.Set[F], tensor *weight.View[F]) (*Cay
 	return c, nil
 }
 
-// Step does one update.
-func (c *Cayley[F]) Step(rate float64) {
-	c.steps++
+func (c *cayley[F]) step(rate float64, _ int) {
 	size, p := c.k.Rows, c.u.Cols
 	right := c.system.Columns(size, size+p)
 	if c.thin {
@@ -115,7 +112,7 @@ const eliminated = 32
 // elimination of blocks of unknowns: within a block row by row, from the rows of the
 // other blocks by a product. I + η/2 A needs no pivots: each block that is left over
 // has a skew part and one that is at least I. Woodbury's system does, and is one block.
-func (c *Cayley[F]) solve() {
+func (c *cayley[F]) solve() {
 	size := c.system.Rows
 	block := eliminated
 	if c.thin {
@@ -144,7 +141,7 @@ func (c *Cayley[F]) solve() {
 
 // reduce makes the first columns of m, as many as it has rows, the identity by
 // operations on rows; what they come to is not written.
-func (c *Cayley[F]) reduce(m kernel.Matrix[F]) {
+func (c *cayley[F]) reduce(m kernel.Matrix[F]) {
 	for j := range m.Rows {
 		pivot := j
 		for i := j + 1; i < m.Rows; i++ {
@@ -170,13 +167,9 @@ func (c *Cayley[F]) reduce(m kernel.Matrix[F]) {
 
 func abs[F kernel.Float](x F) F { return max(x, -x) }
 
-// State returns the number of steps: there are no moments.
-func (c *Cayley[F]) State() State[F] { return State[F]{Steps: c.steps} }
+func (c *cayley[F]) memory() [][]F { return nil }
 
-// SetSteps sets the number of steps done.
-func (c *Cayley[F]) SetSteps(steps int) { c.steps = steps }
-
-// cayleyFootprint is how many values [NewCayley] and its steps take.
+// cayleyFootprint is how many values newCayley and its steps take.
 func cayleyFootprint[F kernel.Float](set *kernel.Set[F], n, p int) int {
 	if 5*p < n {
 		size := 2 * p

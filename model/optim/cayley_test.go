@@ -66,7 +66,7 @@ func TestCayley(t *testing.T) {
 			n, p := shape[0], shape[1]
 			t.Run(fmt.Sprintf("%d×%d,rate=%v", n, p, rate), func(t *testing.T) {
 				v := orthonormal[float64](n, p)
-				c, err := NewCayley(kernel.Float64(), v)
+				c, err := newCayley(kernel.Float64(), v)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +90,7 @@ func TestCayley(t *testing.T) {
 				if err := want.Solve(&left, &right); err != nil {
 					t.Fatal(err)
 				}
-				c.Step(rate)
+				c.step(rate, 1)
 				if got := dense(n, p, v.Value); !mat.EqualApprox(got, &want, 1e-10) {
 					t.Errorf("a step leads to\n%.4v\nwant\n%.4v", mat.Formatted(got), mat.Formatted(&want))
 				}
@@ -108,14 +108,14 @@ func TestCayleyLong(t *testing.T) {
 	t.Parallel()
 	for _, shape := range [][2]int{{40, 40}, {70, 70}, {110, 20}} {
 		v := orthonormal[float32](shape[0], shape[1])
-		c, err := NewCayley(kernel.Float32(), v)
+		c, err := newCayley(kernel.Float32(), v)
 		if err != nil {
 			t.Fatal(err)
 		}
 		source := random.New(5, 0)
 		for range 1000 {
 			random.Gaussian(v.Gradient, 1, source)
-			c.Step(.01)
+			c.step(.01, 1)
 		}
 		if far := fromOrthonormal(v); far > 1e-5 {
 			t.Errorf("after 1000 steps the columns of %v are %v from orthonormal", shape, far)
@@ -132,7 +132,7 @@ func TestCayleyDescends(t *testing.T) {
 			target[i] = -target[i] // no path leads from a rotation to a reflection
 		}
 	}
-	c, err := NewCayley(kernel.Float64(), v)
+	c, err := newCayley(kernel.Float64(), v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestCayleyDescends(t *testing.T) {
 			t.Fatalf("step %d leads away, from %v to %v", step, before, distance)
 		}
 		before = distance
-		c.Step(.1)
+		c.step(.1, 1)
 	}
 	if before > 1e-6 {
 		t.Errorf("the distance is still %v", before)
@@ -157,11 +157,11 @@ func TestCayleyDescends(t *testing.T) {
 func TestCayleyAllocatesNothing(t *testing.T) {
 	for _, shape := range [][2]int{{70, 70}, {50, 9}} {
 		v := orthonormal[float32](shape[0], shape[1])
-		c, err := NewCayley(kernel.Float32(), v)
+		c, err := newCayley(kernel.Float32(), v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		step := func() { c.Step(.1) }
+		step := func() { c.step(.1, 1) }
 		step()
 		if n := testing.AllocsPerRun(5, step); n != 0 {
 			t.Errorf("a step of %v allocates %v times", shape, n)
@@ -173,13 +173,13 @@ func BenchmarkCayley(b *testing.B) {
 	for _, shape := range [][2]int{{32, 32}, {128, 128}, {512, 512}, {512, 128}, {512, 100}, {128, 32}, {512, 32}} {
 		b.Run(fmt.Sprintf("%dx%d", shape[0], shape[1]), func(b *testing.B) {
 			v := orthonormal[float32](shape[0], shape[1])
-			c, err := NewCayley(kernel.Float32(), v)
+			c, err := newCayley(kernel.Float32(), v)
 			if err != nil {
 				b.Fatal(err)
 			}
 			random.Gaussian(v.Gradient, 1, random.New(1, 1))
 			for b.Loop() {
-				c.Step(1e-4)
+				c.step(1e-4, 1)
 			}
 		})
 	}

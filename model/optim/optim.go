@@ -1,15 +1,14 @@
-// Package optim updates parameters from gradients: optimisers, groups of tensors
-// with a rule and a rate of their own, a learning rate schedule and gradient clipping.
+// Package optim updates parameters from gradients: an optimiser whose tensors have a rule and a
+// rate of their own, and gradient clipping.
 //
-// Parameters and gradients are the two slices of a [weight.Arena], so each
-// optimiser is one loop over a part of them. [New] makes those that the tensors of
-// an arena ask for. A training step is
+// Parameters and gradients are the two slices of a [weight.Arena], so each rule is one loop over
+// a part of them. A training step is
 //
 //	arena.ZeroGradients()
 //	…                                              // forward, backward
 //	norm := optim.Clip(set, arena.Gradients(), 1)  // optional
-//	optimizer.Step(schedule.Rate(epoch))
-//	matrix.Constrain(schedule.Rate(epoch))
+//	optimizer.Step(rate)                           // made by [New]
+//	matrix.Constrain(rate)
 package optim
 
 import (
@@ -19,32 +18,22 @@ import (
 	"sweep/model/kernel"
 )
 
-// An Optimizer updates the parameters that it was made for.
-type Optimizer[F kernel.Float] interface {
-	// Step does one update with the given learning rate from the gradients as
+// A rule moves the tensors that it was made for.
+type rule[F kernel.Float] interface {
+	// step does update t, counted from 1, with the given learning rate from the gradients as
 	// they are. It does not change the gradients.
-	Step(rate float64)
+	step(rate float64, t int)
 
-	// State returns what the optimiser remembers between steps. The slices are
-	// its own: write into them, and SetSteps, to restore a checkpoint.
-	State() State[F]
-
-	// SetSteps sets the number of steps done, for a restored checkpoint.
-	SetSteps(steps int)
+	// memory returns what the rule remembers between steps, each slice as long as the parameters
+	// it is of. To write into them restores a checkpoint.
+	memory() [][]F
 }
 
-// State is what an [Optimizer] remembers between steps.
-type State[F kernel.Float] struct {
-	Steps   int   // steps since the start
-	Moments [][]F // running averages, each as long as the parameters it is of
-}
-
-// tensors are the slices that an optimiser works on.
+// tensors are the slices that a rule works on.
 type tensors[F kernel.Float] struct {
 	set               *kernel.Set[F]
 	values, gradients []F
 	moments           [][]F
-	steps             int
 }
 
 func newTensors[F kernel.Float](set *kernel.Set[F], values, gradients []F, moments int) tensors[F] {
@@ -58,20 +47,7 @@ func newTensors[F kernel.Float](set *kernel.Set[F], values, gradients []F, momen
 	return t
 }
 
-// State returns the moments and the number of steps.
-func (t *tensors[F]) State() State[F] { return State[F]{Steps: t.steps, Moments: t.moments} }
-
-// SetSteps sets the number of steps done.
-func (t *tensors[F]) SetSteps(steps int) { t.steps = steps }
-
-// Exponential is the learning rate schedule rate·decay^epoch.
-type Exponential struct {
-	Initial float64 // ρ, the rate of epoch 0
-	Decay   float64 // α, the factor from one epoch to the next
-}
-
-// Rate returns the learning rate of an epoch, counted from 0.
-func (e Exponential) Rate(epoch int) float64 { return e.Initial * math.Pow(e.Decay, float64(epoch)) }
+func (t *tensors[F]) memory() [][]F { return t.moments }
 
 // Clip returns the Euclidean norm of the gradients and, if it is above limit,
 // scales them so that it becomes limit (Pascanu et al. 2013). A limit of 0

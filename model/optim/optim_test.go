@@ -8,28 +8,32 @@ import (
 
 	"sweep/model/kernel"
 	"sweep/model/random"
+	"sweep/model/weight"
 )
 
 const elements = 37
 
-// method makes an optimiser, and a second implementation of its update for one
+// The constants that the authors of Adam suggest, and usual ones of RMSprop.
+var (
+	usualAdam    = AdamOptions{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+	usualRMSprop = RMSpropOptions{Decay: 0.9, Epsilon: 1e-8}
+)
+
+// method is an optimiser, and a second implementation of its update for one
 // parameter, straight from the formulas of PyTorch's documentation (RMSprop with
 // Adam's correction).
 type method struct {
-	name string
-	new  func(values, gradients []float64) (Optimizer[float64], error)
+	name    string
+	options Options
 	// update returns the new parameter for step t = 1, 2, …; memory starts as 0.
 	update func(t int, rate, parameter, gradient float64, memory *[2]float64) float64
 }
 
 func methods() []method {
-	set := kernel.Float64()
 	return []method{
 		{
-			name: "adam",
-			new: func(values, gradients []float64) (Optimizer[float64], error) {
-				return NewAdam(set, values, gradients, AdamOptions{Beta1: .8, Beta2: .99, Epsilon: 1e-3})
-			},
+			name:    "adam",
+			options: Options{Rule: weight.RuleAdam, Adam: AdamOptions{Beta1: .8, Beta2: .99, Epsilon: 1e-3}},
 			update: func(t int, rate, p, g float64, memory *[2]float64) float64 {
 				memory[0] = .8*memory[0] + (1-.8)*g
 				memory[1] = .99*memory[1] + (1-.99)*g*g
@@ -39,20 +43,16 @@ func methods() []method {
 			},
 		},
 		{
-			name: "rmsprop",
-			new: func(values, gradients []float64) (Optimizer[float64], error) {
-				return NewRMSprop(set, values, gradients, RMSpropOptions{Decay: .95, Epsilon: 1e-3})
-			},
+			name:    "rmsprop",
+			options: Options{Rule: weight.RuleRMSprop, RMSprop: RMSpropOptions{Decay: .95, Epsilon: 1e-3}},
 			update: func(t int, rate, p, g float64, memory *[2]float64) float64 {
 				memory[0] = .95*memory[0] + (1-.95)*g*g
 				return p - rate*g/(math.Sqrt(memory[0]/(1-math.Pow(.95, float64(t))))+1e-3)
 			},
 		},
 		{
-			name: "momentum",
-			new: func(values, gradients []float64) (Optimizer[float64], error) {
-				return NewMomentum(set, values, gradients, .9)
-			},
+			name:    "momentum",
+			options: Options{Rule: weight.RuleSGD, Momentum: .9},
 			update: func(_ int, rate, p, g float64, memory *[2]float64) float64 {
 				memory[0] = .9*memory[0] + g
 				return p - rate*memory[0]
@@ -60,54 +60,63 @@ func methods() []method {
 		},
 		{
 			name: "rmsprop as Keras has it",
-			new: func(values, gradients []float64) (Optimizer[float64], error) {
-				return NewRMSprop(set, values, gradients, RMSpropOptions{Decay: .9, Epsilon: 1e-7, Uncorrected: true})
-			},
+			options: Options{Rule: weight.RuleRMSprop,
+				RMSprop: RMSpropOptions{Decay: .9, Epsilon: 1e-7, Uncorrected: true}},
 			update: func(_ int, rate, p, g float64, m *[2]float64) float64 {
 				m[0] = .9*m[0] + .1*g*g
 				return p - rate*g/(math.Sqrt(m[0])+1e-7)
 			},
 		},
 		{
-			name: "gradient descent",
-			new: func(values, gradients []float64) (Optimizer[float64], error) {
-				return NewMomentum(set, values, gradients, 0)
-			},
-			update: func(_ int, rate, p, g float64, _ *[2]float64) float64 { return p - rate*g },
+			name:    "gradient descent",
+			options: Options{Rule: weight.RuleSGD},
+			update:  func(_ int, rate, p, g float64, _ *[2]float64) float64 { return p - rate*g },
 		},
 	}
 }
 
-// problem is random parameters and a source of random gradients.
-type problem struct {
-	values, gradients []float64
+// problem is parameters and a source of random gradients, and their optimiser.
+type problem[F kernel.Float] struct {
+	values, gradients []F
 	random            *random.Source
+	*Optimizer[F]
 }
 
-func newProblem() *problem {
-	p := &problem{values: make([]float64, elements), gradients: make([]float64, elements), random: random.New(1, 2)}
+func newProblem[F kernel.Float](t *testing.T, set *kernel.Set[F], options Options, values ...F) *problem[F] {
+	t.Helper()
+	arena := weight.NewArena[F]()
+	v := arena.Declare("x", 1, len(values))
+	arena.Allocate()
+	copy(v.Value, values)
+	o, err := New(set, arena, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &problem[F]{v.Value, v.Gradient, random.New(5, 5), o}
+}
+
+// randomProblem is one of random parameters.
+func randomProblem(t *testing.T, options Options) *problem[float64] {
+	t.Helper()
+	p := newProblem(t, kernel.Float64(), options, make([]float64, elements)...)
+	p.random = random.New(1, 2)
 	random.Gaussian(p.values, 1, p.random)
 	return p
 }
 
-func (p *problem) draw() { random.Gaussian(p.gradients, 1, p.random) }
+func (p *problem[F]) draw() { random.Gaussian(p.gradients, 1, p.random) }
 
 func TestStep(t *testing.T) {
 	for _, m := range methods() {
 		t.Run(m.name, func(t *testing.T) {
-			p := newProblem()
-			o, err := m.new(p.values, p.gradients)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := randomProblem(t, m.options)
 			want := slices.Clone(p.values)
 			var memory [elements][2]float64
-			schedule := Exponential{Initial: .1, Decay: .9}
 			for step := range 30 {
 				p.draw()
 				gradients := slices.Clone(p.gradients)
-				rate := schedule.Rate(step)
-				o.Step(rate)
+				rate := .1 * math.Pow(.9, float64(step))
+				p.Step(rate)
 				for i := range want {
 					want[i] = m.update(step+1, rate, want[i], gradients[i], &memory[i])
 					if math.Abs(want[i]-p.values[i]) > 1e-12 {
@@ -126,20 +135,14 @@ func TestStep(t *testing.T) {
 // rate times the sign of the gradient: a bias correction that is not that of β as
 // the loop rounds it is off by 2e-5.
 func TestFirstStepFloat32(t *testing.T) {
-	for name, make := range map[string]func(values, gradients []float32) (Optimizer[float32], error){
-		"adam": func(values, gradients []float32) (Optimizer[float32], error) {
-			return NewAdam(kernel.Float32(), values, gradients, DefaultAdam())
-		},
-		"rmsprop": func(values, gradients []float32) (Optimizer[float32], error) {
-			return NewRMSprop(kernel.Float32(), values, gradients, DefaultRMSprop())
-		},
+	for name, options := range map[string]Options{
+		"adam":    {Rule: weight.RuleAdam, Adam: usualAdam},
+		"rmsprop": {Rule: weight.RuleRMSprop, RMSprop: usualRMSprop},
 	} {
-		values, gradients := []float32{0, 0}, []float32{.37, -12}
-		o, err := make(values, gradients)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Step(.01)
+		p := newProblem(t, kernel.Float32(), options, 0, 0)
+		copy(p.gradients, []float32{.37, -12})
+		p.Step(.01)
+		values := p.values
 		for i, want := range []float64{-.01, .01} {
 			if math.Abs(float64(values[i])-want) > 1e-6*.01 {
 				t.Errorf("%s: parameter %d goes to %v, want %v", name, i, values[i], want)
@@ -153,41 +156,28 @@ func TestFirstStepFloat32(t *testing.T) {
 func TestState(t *testing.T) {
 	for _, m := range methods() {
 		t.Run(m.name, func(t *testing.T) {
-			run := func(o Optimizer[float64], p *problem, steps int) {
+			run := func(p *problem[float64], steps int) {
 				for range steps {
 					p.draw()
-					o.Step(.01)
+					p.Step(.01)
 				}
 			}
-			p := newProblem()
-			o, err := m.new(p.values, p.gradients)
-			if err != nil {
-				t.Fatal(err)
+			p := randomProblem(t, m.options)
+			run(p, 7)
+			saved := p.State()
+			if saved.Steps != 7 {
+				t.Errorf("%d steps noted of 7", saved.Steps)
 			}
-			run(o, p, 7)
-			if o.State().Steps != 7 {
-				t.Errorf("%d steps noted of 7", o.State().Steps)
-			}
-			saved := o.State()
-			for i, moment := range saved.Moments {
-				saved.Moments[i] = slices.Clone(moment)
-			}
-			fresh := newProblem()
-			restored, err := m.new(fresh.values, fresh.gradients)
-			if err != nil {
-				t.Fatal(err)
-			}
-			copy(fresh.values, p.values)
-			fresh.random = random.New(5, 5)
+			restored := newProblem(t, kernel.Float64(), m.options, p.values...)
 			for i, moment := range restored.State().Moments {
 				copy(moment, saved.Moments[i])
 			}
 			restored.SetSteps(saved.Steps)
 			p.random = random.New(5, 5)
-			run(o, p, 5)
-			run(restored, fresh, 5)
-			if !slices.Equal(p.values, fresh.values) {
-				t.Error("a restored optimiser goes another way")
+			run(p, 5)
+			run(restored, 5)
+			if !slices.Equal(p.values, restored.values) {
+				t.Error("a restored optimiser continues differently")
 			}
 		})
 	}
@@ -197,15 +187,12 @@ func TestState(t *testing.T) {
 // between the tensors of an arena, stays zero.
 func TestPadding(t *testing.T) {
 	for _, m := range methods() {
-		values, gradients := make([]float64, 2), []float64{1, 0}
-		o, err := m.new(values, gradients)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := newProblem(t, kernel.Float64(), m.options, 0, 0)
+		p.gradients[0] = 1
 		for range 3 {
-			o.Step(.1)
+			p.Step(.1)
 		}
-		if values[0] == 0 || values[1] != 0 {
+		if values := p.values; values[0] == 0 || values[1] != 0 {
 			t.Errorf("%s: parameters become %v", m.name, values)
 		}
 	}
@@ -246,52 +233,42 @@ func TestClip(t *testing.T) {
 	}
 }
 
-func TestExponential(t *testing.T) {
-	s := Exponential{Initial: .01, Decay: .5}
-	for epoch, want := range []float64{.01, .005, .0025} {
-		if got := s.Rate(epoch); math.Abs(got-want) > 1e-17 {
-			t.Errorf("rate of epoch %d is %v, want %v", epoch, got, want)
-		}
-	}
-	if got := (Exponential{Initial: .003, Decay: 1}).Rate(1000); got != .003 {
-		t.Errorf("without decay the rate becomes %v", got)
-	}
-}
-
 func TestBadOptions(t *testing.T) {
-	set := kernel.Float32()
-	v := make([]float32, 1)
-	for name, err := range map[string]error{
-		"beta1 1":     second(NewAdam(set, v, v, AdamOptions{Beta1: 1, Beta2: .9, Epsilon: 1})),
-		"beta2 -1":    second(NewAdam(set, v, v, AdamOptions{Beta1: 0, Beta2: -1, Epsilon: 1})),
-		"epsilon 0":   second(NewAdam(set, v, v, AdamOptions{Beta1: 0, Beta2: .9})),
-		"decay NaN":   second(NewRMSprop(set, v, v, RMSpropOptions{Decay: math.NaN(), Epsilon: 1})),
-		"epsilon inf": second(NewRMSprop(set, v, v, RMSpropOptions{Decay: .9, Epsilon: math.Inf(1)})),
-		"momentum 2":  second(NewMomentum(set, v, v, 2)),
+	for name, options := range map[string]Options{
+		"beta1 1":     {Rule: weight.RuleAdam, Adam: AdamOptions{Beta1: 1, Beta2: .9, Epsilon: 1}},
+		"beta2 -1":    {Rule: weight.RuleAdam, Adam: AdamOptions{Beta1: 0, Beta2: -1, Epsilon: 1}},
+		"epsilon 0":   {Rule: weight.RuleAdam, Adam: AdamOptions{Beta1: 0, Beta2: .9}},
+		"decay NaN":   {Rule: weight.RuleRMSprop, RMSprop: RMSpropOptions{Decay: math.NaN(), Epsilon: 1}},
+		"epsilon inf": {Rule: weight.RuleRMSprop, RMSprop: RMSpropOptions{Decay: .9, Epsilon: math.Inf(1)}},
+		"momentum 2":  {Rule: weight.RuleSGD, Momentum: 2},
 	} {
-		if err == nil {
+		arena := weight.NewArena[float32]()
+		arena.Declare("x", 1, 1)
+		arena.Allocate()
+		if _, err := New(kernel.Float32(), arena, options); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 }
-
-func second[T any](_ T, err error) error { return err }
 
 // Each optimiser finds the bottom of a valley that is a hundred times steeper
 // one way than the other.
 func ExampleOptimizer() {
 	const steepness = 100
 	for _, m := range methods() {
-		values, gradients := []float64{1, 1}, make([]float64, 2)
-		o, err := m.new(values, gradients)
+		arena := weight.NewArena[float64]()
+		v := arena.Declare("x", 1, 2)
+		arena.Allocate()
+		v.Value[0], v.Value[1] = 1, 1
+		o, err := New(kernel.Float64(), arena, m.options)
 		if err != nil {
 			panic(err)
 		}
 		for epoch := range 2000 {
-			gradients[0], gradients[1] = values[0], steepness*values[1]
-			o.Step(Exponential{Initial: .01, Decay: .998}.Rate(epoch))
+			v.Gradient[0], v.Gradient[1] = v.Value[0], steepness*v.Value[1]
+			o.Step(.01 * math.Pow(.998, float64(epoch)))
 		}
-		fmt.Println(m.name, math.Hypot(values[0], values[1]) < .02)
+		fmt.Println(m.name, math.Hypot(v.Value[0], v.Value[1]) < .02)
 	}
 	// Output:
 	// adam true

@@ -6,7 +6,7 @@ import (
 	"sweep/model/kernel"
 )
 
-// RMSprop divides each gradient by a running root mean square (Tieleman and
+// rmsprop divides each gradient by a running root mean square (Tieleman and
 // Hinton 2012). The mean starts at 0; as Adam's it is corrected for that, so that
 // the first steps are no larger than the later ones:
 //
@@ -15,15 +15,15 @@ import (
 //
 // Without the correction, as Keras and PyTorch have it, v̂ is v: the first step is of
 // rate / √(1-decay).
-type RMSprop[F kernel.Float] struct {
+type rmsprop[F kernel.Float] struct {
 	tensors[F]
-	decay    F // the correction uses it as rounded, see Adam
+	decay    F // the correction uses it as rounded, see adam
 	logDecay float64
 	epsilon  float64
 	raw      bool
 }
 
-// RMSpropOptions are the constants of [RMSprop].
+// RMSpropOptions are the constants of RMSprop.
 type RMSpropOptions struct {
 	Decay   float64 // of the mean square, usually .9 or .99
 	Epsilon float64 // usually 1e-8
@@ -31,12 +31,8 @@ type RMSpropOptions struct {
 	Uncorrected bool
 }
 
-// DefaultRMSprop returns a decay of .9 and an ε of 1e-8.
-func DefaultRMSprop() RMSpropOptions { return RMSpropOptions{Decay: 0.9, Epsilon: 1e-8} }
-
-// NewRMSprop returns an optimiser of values by gradients, slices of one length.
-func NewRMSprop[F kernel.Float](set *kernel.Set[F], values, gradients []F,
-	options RMSpropOptions) (*RMSprop[F], error) {
+func newRMSprop[F kernel.Float](set *kernel.Set[F], values, gradients []F,
+	options RMSpropOptions) (*rmsprop[F], error) {
 	if err := checkFraction("decay", options.Decay); err != nil {
 		return nil, err
 	}
@@ -44,19 +40,17 @@ func NewRMSprop[F kernel.Float](set *kernel.Set[F], values, gradients []F,
 		return nil, err
 	}
 	decay := F(options.Decay)
-	return &RMSprop[F]{
+	return &rmsprop[F]{
 		tensors: newTensors(set, values, gradients, 1),
 		decay:   decay, logDecay: math.Log(float64(decay)), epsilon: options.Epsilon, raw: options.Uncorrected,
 	}, nil
 }
 
-// Step does one update.
-func (r *RMSprop[F]) Step(rate float64) {
-	r.steps++
+func (r *rmsprop[F]) step(rate float64, t int) {
 	// With c = √(1-decayᵗ), rate g / (√v̂ + ε) = rate c g / (√v + ε c).
 	c := 1.
 	if !r.raw {
-		c = math.Sqrt(-math.Expm1(float64(r.steps) * r.logDecay))
+		c = math.Sqrt(-math.Expm1(float64(t) * r.logDecay))
 	}
 	r.set.RMSprop(r.values, r.gradients, r.moments[0], F(rate*c), r.decay, F(r.epsilon*c))
 }

@@ -21,22 +21,8 @@ func (o *Options) recurrent(matrix weight.Spec, cell any) []layer.Spec {
 
 // matrixStart is the start of the matrix that is asked for; "" is its own.
 func (o *Options) matrixStart() weight.Start {
-	if asked := o.text(&start); asked != defaultStart {
+	if asked := o.Text(start.Name); asked != defaultStart {
 		return weight.Start(asked)
 	}
 	return ""
-}
-
-// elmanCount is the number of weights of an Elman cell whose matrix has so many: M, b and, if it
-// is trained, h(0) besides.
-func elmanCount(o *Options, matrix int) int {
-	return matrix + (o.Inputs+1)*o.Hidden + o.stateCount(1)
-}
-
-// stateCount is the number of weights of so many states before the first step.
-func (o *Options) stateCount(states int) int {
-	if o.FixedStart {
-		return 0
-	}
-	return states * o.Hidden
 }

@@ -16,11 +16,10 @@ var factorizedRNN = System{
 	},
 	Starts: []string{"identity"},
 	check:  checkRadius,
-	count:  func(o *Options) int { return elmanCount(o, (2*o.Hidden+1)*o.Hidden) },
 	layers: func(o *Options) []layer.Spec {
 		return elman(o, weight.FactorizedOptions{
-			Radius: o.number(&radius), Center: o.number(&center), Clip: o.text(&sigma) == byClipping,
-			Penalty: o.number(&sigmaPenalty), Rate: o.number(&factorRate),
+			Radius: o.Number(radius.Name), Center: o.Number(center.Name), Clip: o.Text(sigma.Name) == byClipping,
+			Penalty: o.Number(sigmaPenalty.Name), Rate: o.Number(factorRate.Name),
 		})
 	},
 }

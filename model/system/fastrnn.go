@@ -13,7 +13,6 @@ var fastRNN = System{
 	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start, &alphaStart, &betaStart},
 	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
 	Starts:     []string{"identity", "orthogonal"},
-	count:      func(o *Options) int { return elmanCount(o, o.Hidden*o.Hidden) + 2 },
 	layers:     func(o *Options) []layer.Spec { return scalarGated(o, weight.DenseSpec{}, false) },
 }
 
@@ -34,6 +33,6 @@ func scalarGated(o *Options, matrix weight.Spec, bounded bool) []layer.Spec {
 	return o.recurrent(matrix, layer.ScalarGatedOptions{
 		Inputs: o.Inputs, Activation: activation, Slope: slope, FixedStart: o.FixedStart, Every: o.Every,
 		Bound: bounded,
-		Start: o.matrixStart(), InputScale: o.InputScale, Alpha: o.number(&alphaStart), Beta: o.number(&betaStart),
+		Start: o.matrixStart(), InputScale: o.InputScale, Alpha: o.Number(alphaStart.Name), Beta: o.Number(betaStart.Name),
 	})
 }

@@ -9,16 +9,13 @@ import (
 	"sweep/sweep"
 )
 
-// depth is a parameter of all systems. Of recurrent ones each layer is a system of its
-// own, which whoever builds the network puts on top of each other.
-var depth = sweep.ParameterSchema{
+// Depth is the schema of the number of layers, a parameter of all systems. The network stacks that
+// many layers of a recurrent system; a feed-forward one counts its own.
+var Depth = sweep.ParameterSchema{
 	Name: "layers", Type: sweep.IntegerType, Default: int64(1), Neutral: int64(1), Minimum: new(1.0),
 	Maximum: new(1000.0),
 	Doc:     "layers of hidden units; of a resnet, the input layer and two a block",
 }
-
-// Depth is the schema of the number of layers.
-func Depth() sweep.ParameterSchema { return depth }
 
 // wholeSeries are the defaults of a network without recurrence.
 var wholeSeries = map[string]any{"input_size": int64(-1), "layers": int64(30)}
@@ -48,7 +45,7 @@ func affine(o *Options, number int, linear bool, matrix matrixOf) layer.Spec {
 
 // perceptron is layers one after the other.
 func perceptron(o *Options, matrix matrixOf) (layers []layer.Spec) {
-	for number := range o.integer(&depth) {
+	for number := range o.Integer(Depth.Name) {
 		layers = append(layers, affine(o, number, false, matrix))
 	}
 	return layers
@@ -59,7 +56,7 @@ func residual(o *Options, matrix matrixOf) []layer.Spec {
 	layers := []layer.Spec{affine(o, 0, false, matrix)}
 	block := layer.ResidualSpec{Width: o.Hidden}
 	block.Activation, block.Slope = o.phi()
-	for number := 1; number < o.integer(&depth); number += 2 {
+	for number := 1; number < o.Integer(Depth.Name); number += 2 {
 		block.Inner = []layer.Spec{affine(o, number, false, matrix), affine(o, number+1, true, matrix)}
 		layers = append(layers, layer.Spec{Options: block})
 	}
@@ -68,8 +65,8 @@ func residual(o *Options, matrix matrixOf) []layer.Spec {
 
 // checkBlocks refuses a depth that leaves half a block.
 func checkBlocks(o *Options) error {
-	if o.integer(&depth)%2 == 0 {
-		return o.refuse(&depth, "must be odd: an input layer and blocks of two")
+	if o.Integer(Depth.Name)%2 == 0 {
+		return o.Refuse(Depth.Name, "must be odd: an input layer and blocks of two")
 	}
 	return nil
 }
@@ -88,16 +85,4 @@ func spectral(o *Options, center, scale float64) matrixOf {
 		}
 		return options, weight.StartRandom
 	}
-}
-
-// denseCount and spectralCount are the numbers of weights of all layers.
-func denseCount(o *Options) int {
-	return (o.Inputs+1)*o.Hidden + (o.integer(&depth)-1)*(o.Hidden+1)*o.Hidden
-}
-
-func spectralCount(o *Options) int {
-	k, n := min(o.Inputs, o.Hidden), o.Hidden
-	first := reflectorCount(n, k) + reflectorCount(o.Inputs, k) + k + n
-	other := reflectorCount(n, o.integer(&leftReflectors)) + reflectorCount(n, o.integer(&rightReflectors)) + 2*n
-	return first + (o.integer(&depth)-1)*other
 }

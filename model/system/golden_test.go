@@ -245,7 +245,8 @@ func TestReference(t *testing.T) {
 
 func compareReference(t *testing.T, name string, parameters sweep.Parameters) {
 	s := Find(name)
-	o := &Options{Hidden: units, Inputs: inputs, InputScale: 1, Parameters: sweep.Parameters{"activation": "relu"}}
+	o := &Options{Hidden: units, Inputs: inputs, InputScale: 1}
+	o.Parameters = sweep.Parameters{"activation": "relu"}
 	for _, p := range s.Parameters {
 		if _, ok := o.Parameters[p.Name]; !ok {
 			o.Parameters[p.Name] = p.Default

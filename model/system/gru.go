@@ -7,7 +7,6 @@ var gru = System{
 	Doc:      "gated recurrent unit whose reset gate acts on the state before its product",
 	Source:   "Cho et al. 2014",
 	Defaults: map[string]any{"epochs": int64(500)},
-	count:    func(o *Options) int { return 3*(o.Inputs+o.Hidden+1)*o.Hidden + o.stateCount(1) },
 	layers: func(o *Options) []layer.Spec {
 		return o.recurrent(nil, layer.GRUOptions{
 			Inputs: o.Inputs, Size: o.Hidden, FixedStart: o.FixedStart, Every: o.Every, InputScale: o.InputScale,

@@ -13,6 +13,5 @@ var irnn = System{
 	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start},
 	Defaults:   map[string]any{"start": "orthogonal"},
 	Starts:     []string{"identity", "orthogonal"},
-	count:      func(o *Options) int { return elmanCount(o, o.Hidden*o.Hidden) },
 	layers:     func(o *Options) []layer.Spec { return elman(o, weight.DenseSpec{}) },
 }

@@ -11,11 +11,10 @@ var lstm = System{
 	Source:     "Hochreiter and Schmidhuber 1997; Gers et al. 2000",
 	Parameters: []*sweep.ParameterSchema{&forgetBias},
 	Defaults:   map[string]any{"epochs": int64(500)},
-	count:      func(o *Options) int { return 4*(o.Inputs+o.Hidden+1)*o.Hidden + o.stateCount(2) },
 	layers: func(o *Options) []layer.Spec {
 		return o.recurrent(nil, layer.LSTMOptions{
 			Inputs: o.Inputs, Size: o.Hidden, FixedStart: o.FixedStart, Every: o.Every, InputScale: o.InputScale,
-			ForgetBias: o.number(&forgetBias),
+			ForgetBias: o.Number(forgetBias.Name),
 		})
 	},
 }

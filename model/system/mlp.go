@@ -13,6 +13,5 @@ var mlp = System{
 	Parameters:  []*sweep.ParameterSchema{&activation, &slope, &start},
 	Defaults:    wholeSeries,
 	Starts:      []string{"identity", "orthogonal"},
-	count:       denseCount,
 	layers:      func(o *Options) []layer.Spec { return perceptron(o, dense) },
 }

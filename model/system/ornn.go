@@ -14,9 +14,8 @@ var ornn = System{
 	Defaults:   longRefit,
 	Starts:     []string{"near-identity"},
 	check:      func(o *Options) error { return checkReflectors(o, &leftReflectors) },
-	count:      func(o *Options) int { return elmanCount(o, reflectorCount(o.Hidden, o.integer(&leftReflectors))) },
 	layers: func(o *Options) []layer.Spec {
-		return elman(o, weight.HouseholderSpec{Reflectors: o.integer(&leftReflectors)})
+		return elman(o, weight.HouseholderSpec{Reflectors: o.Integer(leftReflectors.Name)})
 	},
 }
 

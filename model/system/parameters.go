@@ -34,21 +34,19 @@ const defaultStart = "random"
 
 // phi returns the activation and its slope.
 func (o *Options) phi() (kernel.Activation, float64) {
-	a, err := kernel.ParseActivation(o.text(&activation))
-	if err != nil && o.err == nil {
-		o.err = o.refuse(&activation, "%v", err)
+	a, err := kernel.ParseActivation(o.Text(activation.Name))
+	if err != nil {
+		_ = o.Refuse(activation.Name, "%v", err) // Err returns it
 	}
-	return a, o.number(&slope)
+	return a, o.Number(slope.Name)
 }
 
 // checkReflectors refuses more reflectors than there are units.
-func checkReflectors(o *Options, p *sweep.ParameterSchema) error {
-	if o.integer(p) > o.Hidden {
-		return o.refuse(p, "must not exceed hidden = %d: there are only n reflectors of different length", o.Hidden)
+func checkReflectors(o *Options, numbers ...*sweep.ParameterSchema) error {
+	for _, p := range numbers {
+		if o.Integer(p.Name) > o.Hidden {
+			return o.Refuse(p.Name, "must not exceed hidden = %d: there are only n reflectors of different length", o.Hidden)
+		}
 	}
 	return nil
 }
-
-// reflectorCount is the number of weights of m reflectors of dimension n, which are
-// n, n-1, … long.
-func reflectorCount(n, m int) int { return m*n - m*(m-1)/2 }

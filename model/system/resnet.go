@@ -14,6 +14,5 @@ var resnet = System{
 	Defaults:    map[string]any{"input_size": int64(-1), "layers": int64(31)},
 	Starts:      []string{"identity", "orthogonal"},
 	check:       checkBlocks,
-	count:       denseCount,
 	layers:      func(o *Options) []layer.Spec { return residual(o, dense) },
 }

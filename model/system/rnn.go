@@ -12,6 +12,5 @@ var rnn = System{
 	Source:     "Elman 1990; Zhang, Lei and Dhillon 2018, eq. 4",
 	Parameters: []*sweep.ParameterSchema{&activation, &slope, &start},
 	Starts:     []string{"identity", "orthogonal"},
-	count:      func(o *Options) int { return elmanCount(o, o.Hidden*o.Hidden) },
 	layers:     func(o *Options) []layer.Spec { return elman(o, weight.DenseSpec{}) },
 }

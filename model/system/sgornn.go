@@ -13,40 +13,29 @@ var sgornn = System{
 	Parameters: []*sweep.ParameterSchema{&orthogonalMap, &leftReflectors, &activation, &slope, &alphaStart, &betaStart},
 	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
 	check: func(o *Options) error {
-		if o.number(&alphaStart) >= 0 {
-			return o.refuse(&alphaStart,
+		if o.Number(alphaStart.Name) >= 0 {
+			return o.Refuse(alphaStart.Name,
 				"starts α at ½ or above, where no β is left in (0, 1 - 2α]: want a number below 0")
 		}
-		if o.text(&orthogonalMap) == byReflectors {
+		kind := o.Text(orthogonalMap.Name)
+		if kind == byReflectors {
 			return checkReflectors(o, &leftReflectors)
 		}
-		if m := o.integer(&leftReflectors); int64(m) != leftReflectors.Default {
-			return o.refuse(&leftReflectors, "has no effect here: it applies only where map is %s", byReflectors)
+		if m := o.Integer(leftReflectors.Name); int64(m) != leftReflectors.Default {
+			return o.Refuse(leftReflectors.Name, "has no effect here: it applies only where map is %s", byReflectors)
 		}
-		switch o.text(&orthogonalMap) {
-		case byExponential:
-			if o.Hidden < 2 {
-				return o.refuse(&orthogonalMap, "wants hidden = 2 or more")
-			}
+		if kind == byExponential && o.Hidden < 2 {
+			return o.Refuse(orthogonalMap.Name, "wants hidden = 2 or more")
+		}
+		if kind == byExponential {
 			return nil
-		default:
-			return checkEven(o)
 		}
-	},
-	count: func(o *Options) int {
-		switch o.text(&orthogonalMap) {
-		case byReflectors:
-			return elmanCount(o, reflectorCount(o.Hidden, o.integer(&leftReflectors))) + 2
-		case byExponential:
-			return elmanCount(o, o.Hidden*(o.Hidden-1)/2) + 2
-		default:
-			return elmanCount(o, rotationCount(o)) + 2
-		}
+		return checkEven(o)
 	},
 	layers: func(o *Options) []layer.Spec {
-		switch o.text(&orthogonalMap) {
+		switch o.Text(orthogonalMap.Name) {
 		case byReflectors:
-			return scalarGated(o, weight.HouseholderSpec{Reflectors: o.integer(&leftReflectors)}, true)
+			return scalarGated(o, weight.HouseholderSpec{Reflectors: o.Integer(leftReflectors.Name)}, true)
 		case byExponential:
 			return scalarGated(o, weight.ExponentialSpec{}, true)
 		default:

@@ -11,6 +11,5 @@ var spectralMLP = System{
 	Defaults:    wholeSeries,
 	Starts:      []string{"near-identity"},
 	check:       checkSpectral,
-	count:       spectralCount,
-	layers:      func(o *Options) []layer.Spec { return perceptron(o, spectral(o, o.number(&center), 0)) },
+	layers:      func(o *Options) []layer.Spec { return perceptron(o, spectral(o, o.Number(center.Name), 0)) },
 }

@@ -19,15 +19,12 @@ var spectralResNet = System{
 	Defaults: map[string]any{"input_size": int64(-1), "layers": int64(31), "r": 0.5},
 	Starts:   []string{"near-identity"},
 	check: func(o *Options) error {
-		for _, p := range []*sweep.ParameterSchema{&leftReflectors, &rightReflectors} {
-			if err := checkReflectors(o, p); err != nil {
-				return err
-			}
+		if err := checkReflectors(o, &leftReflectors, &rightReflectors); err != nil {
+			return err
 		}
 		return checkBlocks(o)
 	},
-	count:  spectralCount,
-	layers: func(o *Options) []layer.Spec { return residual(o, spectral(o, 0, o.number(&sigmaScale))) },
+	layers: func(o *Options) []layer.Spec { return residual(o, spectral(o, 0, o.Number(sigmaScale.Name))) },
 }
 
 // sigmaScale lets the blocks start apart from 0. At σ̂ = 0, where the other spectral

@@ -15,12 +15,7 @@ var spectralRNN = System{
 	Defaults: longRefit,
 	Starts:   []string{"near-identity"},
 	check:    checkSpectral,
-	count: func(o *Options) int {
-		u, v := reflectorCount(o.Hidden, o.integer(&leftReflectors)),
-			reflectorCount(o.Hidden, o.integer(&rightReflectors))
-		return elmanCount(o, u+v+o.Hidden)
-	},
-	layers: func(o *Options) []layer.Spec { return elman(o, o.svd(o.number(&center))) },
+	layers:   func(o *Options) []layer.Spec { return elman(o, o.svd(o.Number(center.Name))) },
 }
 
 var (
@@ -42,24 +37,22 @@ var (
 // svd is an SVD with singular values within r of a centre.
 func (o *Options) svd(center float64) weight.SVDOptions {
 	return weight.SVDOptions{
-		Left: o.integer(&leftReflectors), Right: o.integer(&rightReflectors), Radius: o.number(&radius), Center: center,
+		Left: o.Integer(leftReflectors.Name), Right: o.Integer(rightReflectors.Name), Radius: o.Number(radius.Name), Center: center,
 	}
 }
 
 func checkSpectral(o *Options) error {
-	for _, p := range []*sweep.ParameterSchema{&leftReflectors, &rightReflectors} {
-		if err := checkReflectors(o, p); err != nil {
-			return err
-		}
+	if err := checkReflectors(o, &leftReflectors, &rightReflectors); err != nil {
+		return err
 	}
 	return checkRadius(o)
 }
 
 // checkRadius refuses singular values below zero.
 func checkRadius(o *Options) error {
-	if o.number(&radius) > o.number(&center) {
-		return o.refuse(&radius, "must not exceed sigma_center = %v: singular values would become negative",
-			o.number(&center))
+	if o.Number(radius.Name) > o.Number(center.Name) {
+		return o.Refuse(radius.Name, "must not exceed sigma_center = %v: singular values would become negative",
+			o.Number(center.Name))
 	}
 	return nil
 }

@@ -1,13 +1,13 @@
 // Package system has what the papers call a model: one file for each, with a [System] that says
-// its source, the parameters that it has of its own, its count of weights, and the layers that it
-// is built of, as data. The registry lists them; schema, checks and documentation come from there.
+// its source, the parameters that it has of its own, and the layers that it is built of, as data.
+// The registry lists them; schema, checks and documentation come from there.
 //
 //	s := system.Find("spectral-rnn")
-//	layers, err := s.Layers(&system.Options{Inputs: 1, Hidden: 128, Parameters: resolved})
+//	reader := sweep.ParameterReader{Parameters: resolved}
+//	layers, err := s.Layers(&system.Options{ParameterReader: reader, Inputs: 1, Hidden: 128})
 package system
 
 import (
-	"fmt"
 	"slices"
 
 	"sweep/model/layer"
@@ -35,8 +35,6 @@ type System struct {
 
 	// check refuses what no single parameter's schema can; nil for nothing.
 	check func(o *Options) error
-	// count is the number of weights of the layers by the source's formula.
-	count func(o *Options) int
 	// layers are what it is built of, the one that reads the input first; the output layer is
 	// not the system's.
 	layers func(o *Options) []layer.Spec
@@ -44,40 +42,19 @@ type System struct {
 
 // Options are the choices of a trial.
 type Options struct {
+	sweep.ParameterReader // of the trial's resolved parameters
+
 	Inputs, Hidden int
-	FixedStart     bool                  // the state before the first step is 0 instead of trained
-	Every          bool                  // there is an output for every step, not for the last alone
-	InputScale     float64               // of the start of matrices that meet inputs
-	Operator       layer.OperatorKind    // how a matrix is applied; "" for the faster
-	Seed           uint64                // of the trial
-	Parameters     sweep.Parameters      // resolved: what the system's schemas ask for
-	read           sweep.ParameterReader // of them, with the first error
-	err            error                 // the first refusal while layers are built
-}
-
-// reader reads the parameters.
-func (o *Options) reader() *sweep.ParameterReader {
-	o.read.Parameters = o.Parameters
-	return &o.read
-}
-
-// integer returns an integer parameter of the system.
-func (o *Options) integer(p *sweep.ParameterSchema) int { return o.reader().Integer(p.Name) }
-
-// number returns a number parameter of the system.
-func (o *Options) number(p *sweep.ParameterSchema) float64 { return o.reader().Number(p.Name) }
-
-// text returns a string parameter of the system.
-func (o *Options) text(p *sweep.ParameterSchema) string { return o.reader().Text(p.Name) }
-
-// refuse returns the error for a parameter of a trial.
-func (o *Options) refuse(p *sweep.ParameterSchema, format string, args ...any) error {
-	return &sweep.ParameterError{Parameter: p.Name, Value: o.Parameters[p.Name], Problem: fmt.Sprintf(format, args...)}
+	FixedStart     bool               // the state before the first step is 0 instead of trained
+	Every          bool               // there is an output for every step, not for the last alone
+	InputScale     float64            // of the start of matrices that meet inputs
+	Operator       layer.OperatorKind // how a matrix is applied; "" for the faster
+	Seed           uint64             // of the trial
 }
 
 // Check refuses combinations that no single parameter's schema can.
 func (s *System) Check(o *Options) error {
-	if err := o.reader().Check(s.Parameters); err != nil {
+	if err := o.ParameterReader.Check(s.Parameters); err != nil {
 		return err
 	}
 	if s.check != nil {
@@ -88,24 +65,18 @@ func (s *System) Check(o *Options) error {
 	if !slices.Contains(s.Parameters, &start) {
 		return nil
 	}
-	if asked := o.text(&start); asked != defaultStart && !slices.Contains(s.Starts, asked) {
-		return o.refuse(&start, "model %s starts from one of %v", s.Name, append([]string{defaultStart}, s.Starts...))
+	if asked := o.Text(start.Name); asked != defaultStart && !slices.Contains(s.Starts, asked) {
+		return o.Refuse(start.Name, "model %s starts from one of %v", s.Name, append([]string{defaultStart}, s.Starts...))
 	}
 	return nil
 }
 
-// Count returns the number of weights of the layers by the source's formula.
-func (s *System) Count(o *Options) int { return s.count(o) }
-
 // Layers returns what the system is built of, the one that reads the input first; the output
 // layer is not the system's. A parameter of the wrong type is an error.
 func (s *System) Layers(o *Options) ([]layer.Spec, error) {
-	if err := o.reader().Check(s.Parameters); err != nil {
+	if err := o.ParameterReader.Check(s.Parameters); err != nil {
 		return nil, err
 	}
 	layers := s.layers(o)
-	if err := o.read.Err(); err != nil {
-		return nil, err
-	}
-	return layers, o.err
+	return layers, o.Err()
 }

@@ -13,7 +13,6 @@ var vprnn = System{
 	Parameters: []*sweep.ParameterSchema{&activation, &slope},
 	Defaults:   map[string]any{"activation": "relu", "initial_state": "zero"},
 	check:      checkEven,
-	count:      func(o *Options) int { return elmanCount(o, rotationCount(o)) },
 	layers:     func(o *Options) []layer.Spec { return elman(o, weight.RotationsSpec{Seed: o.Seed}) },
 }
 
@@ -26,6 +25,3 @@ func checkEven(o *Options) error {
 	}
 	return nil
 }
-
-// rotationCount is the number of angles.
-func rotationCount(o *Options) int { return o.Hidden / 2 * weight.RotationSteps(o.Hidden) }

@@ -59,7 +59,7 @@ const mostRows = 1 << 27
 // steps.
 func (o *Options) checkGenerated(steps int) error {
 	if o.Batch > mostRows/steps {
-		return o.refuse("batch", "is too large for sequences of %d steps: want at most %d", steps, mostRows/steps)
+		return o.Refuse("batch", "is too large for sequences of %d steps: want at most %d", steps, mostRows/steps)
 	}
 	return o.refuseFeedForward()
 }
@@ -78,7 +78,7 @@ type generated struct {
 }
 
 func openAddition(o *Options) (Task, error) {
-	t := o.integer("length")
+	t := o.Integer("length")
 	if err := o.checkGenerated(t); err != nil {
 		return nil, err
 	}
@@ -114,25 +114,25 @@ func writeAddition(b *Batch[float32], sequence int, source *random.Source) {
 func (g *generated) Shape() Shape { return g.shape }
 
 func (g *generated) Schedule() Schedule {
-	all := g.options.integer("steps")
-	return Schedule{Steps: all, Interval: min(g.options.integer("validate_every"), all)}
+	all := g.options.Integer("steps")
+	return Schedule{Steps: all, Interval: min(g.options.Integer("validate_every"), all)}
 }
 
 func (g *generated) Count(part Part) int {
 	if part == Train {
 		return g.Schedule().Interval * g.options.Batch
 	}
-	return g.options.integer("held")
+	return g.options.Integer("held")
 }
 
 func (g *generated) Batch(part Part, wanted int) int {
 	if part == Train {
-		if all := g.options.integer("examples"); all > 0 {
+		if all := g.options.Integer("examples"); all > 0 {
 			return min(wanted, all)
 		}
 		return wanted
 	}
-	return min(wanted, g.options.integer("held"))
+	return min(wanted, g.options.Integer("held"))
 }
 
 // Digest is that of the definition: there are no data. What its parameters make of it
@@ -144,9 +144,9 @@ func (g *generated) Digest() string {
 
 func (g *generated) Facts() map[string]float64 {
 	return map[string]float64{
-		"length": float64(g.options.integer("length")), "depth": float64(g.shape.Steps),
+		"length": float64(g.options.Integer("length")), "depth": float64(g.shape.Steps),
 		"input_size": float64(g.shape.Inputs),
-		"test_size":  float64(g.options.integer("held")), "baseline_loss": g.baseline,
+		"test_size":  float64(g.options.Integer("held")), "baseline_loss": g.baseline,
 	}
 }
 
@@ -154,30 +154,21 @@ func (g *generated) Memory() int64 { return g.memory }
 
 func (g *generated) Open(part Part, wanted int) (Stream, error) {
 	s := &sequences{of: g, part: part, batch: g.Batch(part, wanted)}
-	if all := g.options.integer("examples"); part == Train && all > 0 {
+	if all := g.options.Integer("examples"); part == Train && all > 0 {
 		s.order = newOrder(upTo(all), s.batch, g.options.Seed)
 	}
 	return s, nil
 }
 
-// sequences hands out generated sequences. Each is a function of seed, part and its
+// sequences is a stream of generated sequences. Each is a function of seed, part and its
 // number.
 type sequences struct {
-	of       *generated
-	part     Part
-	batch    int
-	order    *order // of a fixed number of training sequences
-	position int
-	source   random.Source
-}
-
-func (s *sequences) Position() int { return s.position }
-
-func (s *sequences) Seek(position int) {
-	s.position = position
-	if s.order != nil {
-		s.order.position = position
-	}
+	cursor
+	of     *generated
+	part   Part
+	batch  int
+	order  *order // of a fixed number of training sequences
+	source random.Source
 }
 
 func (s *sequences) Next(b *Batch[float32]) bool {
@@ -185,10 +176,10 @@ func (s *sequences) Next(b *Batch[float32]) bool {
 	var numbers []int
 	switch {
 	case s.order != nil:
-		numbers = s.order.next()
+		numbers = s.order.minibatch(s.position)
 		count = len(numbers)
 	case s.part != Train:
-		count = min(count, s.of.options.integer("held")-first)
+		count = min(count, s.of.options.Integer("held")-first)
 	}
 	if count <= 0 {
 		return false

@@ -15,31 +15,24 @@ type Batch[F kernel.Float] struct {
 	Tokens      []int            // [Size·Steps]; none where there are numbers
 	Targets     loss.Targets[F]  // of each output: one a sequence, or one a row of X
 
-	shape   Shape
-	slice   int // most sequences of a slice
-	x       []F
-	tokens  []int
-	classes []int
-	values  []F
+	shape Shape
+	slice int // most sequences of a slice
 }
 
 // NewBatch returns room for minibatches of up to so many sequences, in slices of up
 // to so many.
 func NewBatch[F kernel.Float](shape Shape, sequences, slice int) *Batch[F] {
 	b := &Batch[F]{shape: shape, slice: slice}
-	rows, outputs := sequences*shape.Steps, sequences
-	if shape.Every {
-		outputs = rows
-	}
+	rows, outputs := sequences*shape.Steps, shape.Rows(sequences, shape.Steps)
 	if shape.Vocabulary > 0 {
-		b.tokens = make([]int, rows)
+		b.Tokens = make([]int, rows)
 	} else {
-		b.x = make([]F, rows*shape.Inputs)
+		b.X.Data = make([]F, rows*shape.Inputs)
 	}
 	if shape.Classes {
-		b.classes = make([]int, outputs)
+		b.Targets.Classes = make([]int, outputs)
 	} else {
-		b.values = make([]F, outputs*shape.Outputs)
+		b.Targets.Values.Data = make([]F, outputs*shape.Outputs)
 	}
 	return b
 }
@@ -47,24 +40,18 @@ func NewBatch[F kernel.Float](shape Shape, sequences, slice int) *Batch[F] {
 // Reset makes it a minibatch of so many steps and sequences, to be filled.
 func (b *Batch[F]) Reset(steps, size int, carry bool) {
 	b.Steps, b.Size, b.Carry = steps, size, carry
-	rows, outputs := size*steps, size
-	if b.shape.Every {
-		outputs = rows
-	}
-	if b.tokens != nil {
-		b.Tokens = b.tokens[:rows]
+	rows, outputs := size*steps, b.shape.Rows(size, steps)
+	if b.Tokens != nil {
+		b.Tokens = b.Tokens[:rows]
 	} else {
-		b.X = kernel.Dense(b.x[:rows*b.shape.Inputs], rows, b.shape.Inputs)
+		b.X = kernel.Dense(b.X.Data[:rows*b.shape.Inputs], rows, b.shape.Inputs)
 	}
-	if b.classes != nil {
-		b.Targets.Classes = b.classes[:outputs]
+	if targets := &b.Targets; targets.Classes != nil {
+		targets.Classes = targets.Classes[:outputs]
 	} else {
-		b.Targets.Values = kernel.Dense(b.values[:outputs*b.shape.Outputs], outputs, b.shape.Outputs)
+		targets.Values = kernel.Dense(targets.Values.Data[:outputs*b.shape.Outputs], outputs, b.shape.Outputs)
 	}
 }
-
-// Carries says whether the next minibatch may go on where this one ends.
-func (b *Batch[F]) Carries() bool { return b.shape.Carries }
 
 // Cut is the number of slices of a minibatch of so many sequences if none has more
 // than most, and the size of each but the last. It depends on nothing else, so that

@@ -85,7 +85,7 @@ type classified struct {
 func openClassification(o *Options) (Task, error) {
 	set, err := o.Cache.Open(o.DataDir, o.reference())
 	if err != nil {
-		return nil, &sweep.DataError{Dataset: o.text("dataset"), Err: err}
+		return nil, &sweep.DataError{Dataset: o.Text("dataset"), Err: err}
 	}
 	return Classify(set, o)
 }
@@ -94,11 +94,11 @@ func openClassification(o *Options) (Task, error) {
 func Classify(set *dataset.Set, o *Options) (Task, error) {
 	c := &classified{set: set, options: o}
 	var err error
-	if c.order, err = dataset.ParseOrder(o.text("order")); err != nil {
-		return nil, o.refuse("order", "%v", err)
+	if c.order, err = dataset.ParseOrder(o.Text("order")); err != nil {
+		return nil, o.Refuse("order", "%v", err)
 	}
-	if set.OutputWidth == 1 && o.text("loss") == "cross_entropy" {
-		return nil, o.refuse("loss", "needs an output for each class, where %s has one: want sigmoid or mse", set.Name)
+	if set.OutputWidth == 1 && o.Text("loss") == "cross_entropy" {
+		return nil, o.Refuse("loss", "needs an output for each class, where %s has one: want sigmoid or mse", set.Name)
 	}
 	if err := c.shape(); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func Classify(set *dataset.Set, o *Options) (Task, error) {
 // shape sets depth T and input size n_i.
 func (c *classified) shape() error {
 	o, set := c.options, c.set
-	asked := o.integer("input_size")
+	asked := o.Integer("input_size")
 	inputs := asked
 	if inputs == 0 {
 		inputs = set.InputSize
@@ -118,10 +118,10 @@ func (c *classified) shape() error {
 		inputs = set.Length
 	}
 	if o.FeedForward && inputs != set.Length {
-		return o.refuse("input_size", "model %s reads the whole series at once: want -1", o.Model)
+		return o.Refuse("input_size", "model %s reads the whole series at once: want -1", o.Model)
 	}
 	if inputs > set.Length || set.Length%inputs != 0 {
-		return o.refuse("input_size", "must divide the length %d of %s's series", set.Length, set.Name)
+		return o.Refuse("input_size", "must divide the length %d of %s's series", set.Length, set.Name)
 	}
 	c.steps, c.inputs = set.Length/inputs, inputs
 	return nil
@@ -135,19 +135,19 @@ func (c *classified) split() error {
 	switch {
 	case len(c.rows[Validation]) > 0:
 		return nil
-	case set.Train.N == 1 && o.integer("limit") > 0:
-		return o.refuse("limit", "leaves no series to validate on: want at least 2")
+	case set.Train.N == 1 && o.Integer("limit") > 0:
+		return o.Refuse("limit", "leaves no series to validate on: want at least 2")
 	}
-	return o.refuse("split", "leaves none of %s's %d series to validate on: no class has two", set.Name, set.Train.N)
+	return o.Refuse("split", "leaves none of %s's %d series to validate on: no class has two", set.Name, set.Train.N)
 }
 
 func (c *classified) Shape() Shape {
 	return Shape{Steps: c.steps, Inputs: c.inputs, Outputs: c.set.OutputWidth, Classes: true,
-		Loss: c.options.text("loss")}
+		Loss: c.options.Text("loss")}
 }
 
 func (c *classified) Schedule() Schedule {
-	steps, epochs, p := epochSteps(len(c.rows[Train]), c.options.Batch), c.options.integer("epochs"), c.options.Protocol
+	steps, epochs, p := epochSteps(len(c.rows[Train]), c.options.Batch), c.options.Integer("epochs"), c.options.Protocol
 	return Schedule{
 		Steps: epochs * steps, Interval: steps, Epochs: true, Refit: p.Refit(epochs) * steps,
 		Average: p.Average(epochs),
@@ -204,41 +204,28 @@ func (c *classified) Open(part Part, wanted int) (Stream, error) {
 	return s, nil
 }
 
-// series hands out the minibatches of a part of a classified data set.
+// series is the stream of a part of a classified data set.
 type series struct {
+	cursor
 	from   *dataset.Sequences
 	labels []int
 	order  *order // of the training rows; nil where rows come once, one after the other
-
-	rows            []int
-	batch, position int
-}
-
-func (s *series) Position() int {
-	if s.order != nil {
-		return s.order.position
-	}
-	return s.position
-}
-
-func (s *series) Seek(position int) {
-	if s.order != nil {
-		s.order.position = position
-	}
-	s.position = position
+	rows   []int
+	batch  int
 }
 
 func (s *series) Next(b *Batch[float32]) bool {
 	var rows []int
 	if s.order != nil {
-		rows = s.order.next()
+		rows = s.order.minibatch(s.position)
 	} else {
 		first := min(s.position*s.batch, len(s.rows))
-		if rows = s.rows[first:min(first+s.batch, len(s.rows))]; len(rows) == 0 {
-			return false
-		}
-		s.position++
+		rows = s.rows[first:min(first+s.batch, len(s.rows))]
 	}
+	if len(rows) == 0 {
+		return false
+	}
+	s.position++
 	b.Reset(s.from.Steps, len(rows), false)
 	_, size := Cut(b.Size, b.slice)
 	for from := 0; from < len(rows); from += size {

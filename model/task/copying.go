@@ -27,7 +27,7 @@ const (
 )
 
 func openCopy(o *Options) (Task, error) {
-	lag := o.integer("length")
+	lag := o.Integer("length")
 	all := lag + 2*copied
 	if err := o.checkGenerated(all); err != nil {
 		return nil, err

@@ -40,17 +40,17 @@ func openLanguage(o *Options) (Task, error) {
 	if err := o.refuseFeedForward(); err != nil {
 		return nil, err
 	}
-	text, err := o.Cache.OpenText(o.DataDir, o.text("dataset"))
+	text, err := o.Cache.OpenText(o.DataDir, o.Text("dataset"))
 	if err != nil {
-		return nil, &sweep.DataError{Dataset: o.text("dataset"), Err: err}
+		return nil, &sweep.DataError{Dataset: o.Text("dataset"), Err: err}
 	}
 	// A row's last word is only a target.
 	pairs := len(text.Train)/o.Batch - 1
 	if pairs < 1 {
-		return nil, o.refuse("batch", "is too large for the %d words of %s: want at most %d", len(text.Train),
+		return nil, o.Refuse("batch", "is too large for the %d words of %s: want at most %d", len(text.Train),
 			text.Name, len(text.Train)/2)
 	}
-	steps := min(o.integer("length"), pairs)
+	steps := min(o.Integer("length"), pairs)
 	return &corpus{text: text, options: o, steps: steps, epoch: pairs / steps}, nil
 }
 
@@ -63,7 +63,7 @@ func (s *corpus) Shape() Shape {
 }
 
 func (s *corpus) Schedule() Schedule {
-	return Schedule{Steps: s.options.integer("epochs") * s.epoch, Interval: s.epoch, Epochs: true}
+	return Schedule{Steps: s.options.Integer("epochs") * s.epoch, Interval: s.epoch, Epochs: true}
 }
 
 // words are those of a part.
@@ -113,19 +113,14 @@ func (s *corpus) Open(part Part, wanted int) (Stream, error) {
 
 // reading goes through a text, the rows side by side.
 type reading struct {
+	cursor
 	words       []int32
 	rows, row   int   // rows, and words of each
 	steps       int   // of a minibatch
 	minibatches int   // of one time through
 	before      int32 // the word before the first
 	training    bool  // for ever, and from the first word of each row to the second
-
-	position int
 }
-
-func (r *reading) Position() int { return r.position }
-
-func (r *reading) Seek(position int) { r.position = position }
 
 func (r *reading) Next(b *Batch[float32]) bool {
 	place := r.position

@@ -2,22 +2,19 @@ package task
 
 import "sweep/model/random"
 
-// order hands out rows minibatch by minibatch, each epoch in an order of its own. Its
-// position is one number, the minibatches handed out so far, so that a checkpoint may
-// lie within an epoch.
+// order is the rows of the minibatches of training, each epoch in an order of its own.
 type order struct {
-	from     []int // the rows
-	refit    []int // these and more, from the minibatch after on; nil for none
-	after    int
-	seed     uint64
-	batch    int
-	position int
+	from  []int // the rows
+	refit []int // these and more, from the minibatch after on; nil for none
+	after int
+	seed  uint64
+	batch int
 
 	rows []int // in the order of the epoch
 	of   int   // the epoch whose order that is, -1 before the first
 }
 
-// newOrder returns the order of the rows in minibatches of so many, at its start.
+// newOrder returns the order of the rows in minibatches of so many.
 func newOrder(rows []int, batch int, seed uint64) *order {
 	return &order{from: rows, seed: seed, batch: batch, rows: make([]int, 0, len(rows)), of: -1}
 }
@@ -30,20 +27,19 @@ func (o *order) refitAfter(minibatches int, rows []int) {
 // epochSteps is the number of minibatches of so many that an epoch of rows has.
 func epochSteps(rows, batch int) int { return 1 + (rows-1)/batch }
 
-// next returns the rows of the next minibatch, valid until the next call.
-func (o *order) next() []int {
+// minibatch returns the rows of the minibatch of that number, valid until the next call.
+func (o *order) minibatch(number int) []int {
 	rows := o.from
-	if o.refit != nil && o.position >= o.after {
+	if o.refit != nil && number >= o.after {
 		rows = o.refit
 	}
 	steps := epochSteps(len(rows), o.batch)
-	if epoch := o.position / steps; epoch != o.of || len(rows) != len(o.rows) {
+	if epoch := number / steps; epoch != o.of || len(rows) != len(o.rows) {
 		o.of = epoch
 		o.rows = append(o.rows[:0], rows...)
 		random.New(o.seed, random.Order.At(epoch)).Shuffle(o.rows)
 	}
-	first := o.position % steps * o.batch
-	o.position++
+	first := number % steps * o.batch
 	return o.rows[first:min(first+o.batch, len(o.rows))]
 }
 

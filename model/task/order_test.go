@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The order of minibatches is a function of seed and position: it goes on from any.
-func TestOrderGoesOnFromAnyPosition(t *testing.T) {
+// The order of minibatches is a function of seed and position: it continues from any.
+func TestOrderContinuesFromAnyPosition(t *testing.T) {
 	rows := []int{2, 3, 5, 7, 11, 13, 17}
 	all := append(slices.Clone(rows), 19, 23, 29, 31)
 	start := func() *order {
@@ -16,14 +16,13 @@ func TestOrderGoesOnFromAnyPosition(t *testing.T) {
 	}
 	whole := start()
 	var minibatches [][]int
-	for range 4*epochSteps(len(rows), 3) + 3*epochSteps(len(all), 3) {
-		minibatches = append(minibatches, slices.Clone(whole.next()))
+	for number := range 4*epochSteps(len(rows), 3) + 3*epochSteps(len(all), 3) {
+		minibatches = append(minibatches, slices.Clone(whole.minibatch(number)))
 	}
 	for position := range minibatches {
 		o := start()
-		o.position = position
 		for later, want := range minibatches[position:] {
-			if got := o.next(); !slices.Equal(got, want) {
+			if got := o.minibatch(position + later); !slices.Equal(got, want) {
 				t.Fatalf("from position %d on minibatch %d is %v, want %v", position, position+later, got, want)
 			}
 		}

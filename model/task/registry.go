@@ -28,16 +28,16 @@ func Of(dataset string) *Kind {
 // Open makes the task of a trial. A parameter of the wrong type is an error, here and not
 // where it is used: tasks read some of theirs later.
 func Open(o *Options) (Task, error) {
-	kind := Of(o.text("dataset"))
-	if asked := o.text("task"); asked != kind.Name {
-		return nil, o.refuse("task", "data set %s is for %s", o.text("dataset"), kind.Name)
+	kind := Of(o.Text("dataset"))
+	if asked := o.Text("task"); asked != kind.Name {
+		return nil, o.Refuse("task", "data set %s is for %s", o.Text("dataset"), kind.Name)
 	}
-	if err := o.reader().Check(kind.Parameters); err != nil {
+	if err := o.Check(kind.Parameters); err != nil {
 		return nil, err
 	}
 	task, err := kind.open(o)
-	if o.read.Err() != nil {
-		return nil, o.read.Err()
+	if o.Err() != nil {
+		return nil, o.Err()
 	}
 	return task, err
 }

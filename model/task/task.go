@@ -5,8 +5,6 @@
 package task
 
 import (
-	"fmt"
-
 	"sweep/model/dataset"
 	"sweep/model/protocol"
 	"sweep/sweep"
@@ -74,6 +72,14 @@ type Shape struct {
 	Carries    bool   // some minibatches go on where the one before ended
 }
 
+// Rows returns the number of outputs, and targets, of so many sequences of so many steps.
+func (s *Shape) Rows(sequences, steps int) int {
+	if s.Every {
+		return sequences * steps
+	}
+	return sequences
+}
+
 // Schedule is how long training takes, in steps.
 type Schedule struct {
 	Steps    int  // of all
@@ -108,56 +114,45 @@ const (
 	Test
 )
 
-// A Stream hands out the minibatches of a part, one after the other. What it hands
-// out is a function of the trial and its position alone.
+// A Stream is the minibatches of a part, one after the other. Each is a function of the trial
+// and the stream's position alone.
 type Stream interface {
 	// Next fills the batch with the next minibatch; false where there is none any
 	// more. Training never ends.
 	Next(b *Batch[float32]) bool
 
-	// Position returns how many minibatches have been handed out, Seek sets it.
+	// Position returns how many minibatches there have been, Seek sets it.
 	Position() int
 	Seek(position int)
 }
 
+// cursor is the position of a [Stream], so that a checkpoint may lie within an epoch.
+type cursor struct{ position int }
+
+func (c *cursor) Position() int { return c.position }
+
+func (c *cursor) Seek(position int) { c.position = position }
+
 // Options are the choices of a trial.
 type Options struct {
-	Parameters sweep.Parameters // resolved
-	Protocol   protocol.Protocol
-	Seed       uint64
-	Batch      int // sequences in a minibatch of training
-	Model      string
+	sweep.ParameterReader // of the resolved parameters
+
+	Protocol protocol.Protocol
+	Seed     uint64
+	Batch    int // sequences in a minibatch of training
+	Model    string
 	// FeedForward says that the network reads a sequence at once.
 	FeedForward bool
 
 	DataDir string
 	Cache   *dataset.Cache // of data sets
-
-	read sweep.ParameterReader // of the parameters, with the first error
-}
-
-// reader reads the parameters.
-func (o *Options) reader() *sweep.ParameterReader {
-	o.read.Parameters = o.Parameters
-	return &o.read
-}
-
-// integer returns an integer parameter.
-func (o *Options) integer(name string) int { return o.reader().Integer(name) }
-
-// text returns a string parameter.
-func (o *Options) text(name string) string { return o.reader().Text(name) }
-
-// refuse returns the error for a parameter of a trial.
-func (o *Options) refuse(name string, format string, args ...any) error {
-	return &sweep.ParameterError{Parameter: name, Value: o.Parameters[name], Problem: fmt.Sprintf(format, args...)}
 }
 
 // refuseFeedForward refuses networks that read a sequence at once where there is an
 // answer to more than that.
 func (o *Options) refuseFeedForward() error {
 	if o.FeedForward {
-		return o.refuse("model", "reads a whole series at once, which only classification allows")
+		return o.Refuse("model", "reads a whole series at once, which only classification allows")
 	}
 	return nil
 }
@@ -165,7 +160,7 @@ func (o *Options) refuseFeedForward() error {
 // reference names the data set that the parameters ask for.
 func (o *Options) reference() dataset.Reference {
 	return dataset.Reference{
-		Name: o.text("dataset"), Exchange: dataset.Exchange(o.text("exchange")), Limit: o.integer("limit"),
-		Permutation: uint64(o.integer("permutation")),
+		Name: o.Text("dataset"), Exchange: dataset.Exchange(o.Text("exchange")), Limit: o.Integer("limit"),
+		Permutation: uint64(o.Integer("permutation")),
 	}
 }

@@ -28,7 +28,8 @@ func trial(t *testing.T, point sweep.Parameters) *Options {
 	}
 	r := sweep.ParameterReader{Parameters: resolved}
 	return &Options{
-		Parameters: resolved, Seed: 7, Batch: 6, Model: "rnn", Cache: dataset.NewCache(1 << 20),
+		ParameterReader: sweep.ParameterReader{Parameters: resolved},
+		Seed:            7, Batch: 6, Model: "rnn", Cache: dataset.NewCache(1 << 20),
 		Protocol: protocol.Protocol{Validation: r.Number("validation"), Split: dataset.Strategy(r.Text("split"))},
 	}
 }

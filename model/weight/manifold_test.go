@@ -62,7 +62,8 @@ func TestThousandSteps(t *testing.T) {
 			if err := matrix.Init(context.Background(), "", source); err != nil {
 				t.Fatal(err)
 			}
-			optimizer, err := optim.New(set, arena, optim.Options{Rule: weight.RuleAdam, Adam: optim.DefaultAdam()})
+			optimizer, err := optim.New(set, arena,
+				optim.Options{Rule: weight.RuleAdam, Adam: optim.AdamOptions{Beta1: .9, Beta2: .999, Epsilon: 1e-8}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 func testOptions(rule weight.Rule) Options {
-	return Options{Rule: rule, Adam: DefaultAdam(), RMSprop: DefaultRMSprop(), Momentum: .9}
+	return Options{Rule: rule, Adam: usualAdam, RMSprop: usualRMSprop, Momentum: .9}
 }
 
 // mixture is an arena whose tensors ask for different rules and rates.
@@ -50,7 +50,7 @@ func draw(arena *weight.Arena[float64], source *random.Source) {
 	}
 }
 
-// TestGroups holds each tensor to an optimiser of its own.
+// TestGroups compares each tensor with one that a rule of its own moves.
 func TestGroups(t *testing.T) {
 	arena, alone := mixture(), mixture()
 	groups, err := New(kernel.Float64(), arena, testOptions(weight.RuleAdam))
@@ -60,25 +60,25 @@ func TestGroups(t *testing.T) {
 	if got := len(groups.groups); got != 8 { // a and b are one
 		t.Errorf("%d groups", got)
 	}
-	own := map[string]Optimizer[float64]{}
+	own := map[string]rule[float64]{}
 	for _, v := range alone.Views() {
-		rule := v.Rule
-		if rule == weight.RuleTrial {
-			rule = weight.RuleAdam
+		name := v.Rule
+		if name == weight.RuleTrial {
+			name = weight.RuleAdam
 		}
 		options := testOptions("")
-		if own[v.Name], err = newOptimizer(kernel.Float64(), rule, v, v.Value, v.Gradient, &options); err != nil {
+		if own[v.Name], err = newRule(kernel.Float64(), name, v, v.Value, v.Gradient, &options); err != nil {
 			t.Fatal(err)
 		}
 	}
 	before := slices.Clone(arena.View("f").Value)
 	first, second := random.New(7, 0), random.New(7, 0)
-	for range 20 {
+	for step := range 20 {
 		draw(arena, first)
 		draw(alone, second)
 		groups.Step(.02)
 		for _, v := range alone.Views() {
-			own[v.Name].Step(.02 * v.Rate)
+			own[v.Name].step(.02*v.Rate, step+1)
 		}
 	}
 	if !slices.Equal(arena.Values(), alone.Values()) {
@@ -110,18 +110,18 @@ func TestOneGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		options := testOptions("")
-		one, err := newOptimizer(kernel.Float32(), rule, whole.Views()[0], whole.Values(), whole.Gradients(), &options)
+		one, err := newRule(kernel.Float32(), rule, whole.Views()[0], whole.Values(), whole.Gradients(), &options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		source := random.New(1, 1)
-		for range 10 {
+		for step := range 10 {
 			for i, v := range arena.Views() {
 				random.Gaussian(v.Gradient, 1, source)
 				copy(whole.Views()[i].Gradient, v.Gradient)
 			}
 			groups.Step(.01)
-			one.Step(.01)
+			one.step(.01, step+1)
 		}
 		if len(groups.groups) != 1 || !slices.Equal(arena.Values(), whole.Values()) {
 			t.Errorf("%s: %d groups, or other bits", rule, len(groups.groups))
@@ -143,7 +143,7 @@ func TestGroupsState(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := random.New(2, 0)
-	run := func(g *Groups[float64], arena *weight.Arena[float64], source *random.Source) {
+	run := func(g *Optimizer[float64], arena *weight.Arena[float64], source *random.Source) {
 		for range 6 {
 			draw(arena, source)
 			g.Step(.05)
