@@ -17,6 +17,7 @@ import (
 // W being any [weight.Matrix]. With a dense one and φ linear it is the output
 // layer of the papers, ŷ = Y h + c.
 type Affine[F kernel.Float] struct {
+	free
 	set           *kernel.Set[F]
 	matrix        weight.Matrix[F]
 	options       AffineOptions
@@ -59,9 +60,6 @@ func NewAffine[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matri
 
 // Outputs returns the number of rows of W, for every step.
 func (a *Affine[F]) Outputs() (width int, every bool) { return a.width, true }
-
-// Carried returns 0.
-func (a *Affine[F]) Carried() int { return 0 }
 
 // Init sets W to its start and b to 0.
 func (a *Affine[F]) Init(ctx context.Context, source *random.Source) error {

@@ -13,6 +13,7 @@ import (
 // What is dropped is a function of seed, layer, training step, sequence, time step
 // and unit: it is the same however a minibatch is cut, and after a resumption.
 type Dropout[F kernel.Float] struct {
+	free
 	width       int
 	probability float64
 	mask        random.Mask
@@ -30,20 +31,8 @@ func NewDropout[F kernel.Float](width int, probability float64, seed uint64, num
 // Outputs returns the width of the input, for every step.
 func (d *Dropout[F]) Outputs() (width int, every bool) { return d.width, true }
 
-// Carried returns 0.
-func (d *Dropout[F]) Carried() int { return 0 }
-
-// Init does nothing: there are no parameters. So do Load, Join and Constrain.
+// Init does nothing: there are no parameters.
 func (d *Dropout[F]) Init(context.Context, *random.Source) error { return nil }
-
-// Load does nothing.
-func (d *Dropout[F]) Load() {}
-
-// Join does nothing.
-func (d *Dropout[F]) Join(int) {}
-
-// Constrain does nothing.
-func (d *Dropout[F]) Constrain(float64) {}
 
 // Cost counts the mask and the outputs.
 func (d *Dropout[F]) Cost(limits Limits) Cost {

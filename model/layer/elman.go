@@ -1,12 +1,7 @@
 package layer
 
 import (
-	"context"
-	"fmt"
-	"math"
-
 	"sweep/model/kernel"
-	"sweep/model/random"
 	"sweep/model/weight"
 )
 
@@ -18,107 +13,39 @@ import (
 // whose recurrent matrix W is any [weight.Matrix]: with a dense one it is the
 // vanilla RNN, with reflectors oRNN, with an SVD Spectral-RNN.
 type Elman[F kernel.Float] struct {
-	recurrent[F]
-	matrix   weight.Matrix[F]
-	options  ElmanOptions
-	phi      phi[F]
-	operator operator[F]
-
-	input projection[F] // M [n_i × n] and b
+	transition[F]
 }
 
 // ElmanOptions are the choices of an [Elman] cell.
 type ElmanOptions struct {
-	Inputs     int               // n_i
+	CellOptions
 	Activation kernel.Activation // φ
 	Slope      float64           // of a leaky ReLU below 0, from 0 to 1
-	FixedStart bool              // h(0) is 0 instead of trained
-	Every      bool              // there is an output for every step, not for the last alone
 	Operator   OperatorKind      // how W is applied
-
-	Start      weight.Start // of W; "" is the matrix's usual one
-	InputScale float64      // s: M starts from N(0, s²/n_i)
+	Start      weight.Start      // of W; "" is the matrix's usual one
 }
 
 // NewElman declares the tensors "M" [n_i × n] (that is, transposed: x M), "b"
 // and "h0". The matrix has declared its own.
 func NewElman[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix weight.Matrix[F],
 	options ElmanOptions) (*Elman[F], error) {
-	n, err := squareSize(matrix)
+	base, err := newTransition(set, matrix, options.Start, options.CellOptions, options.Activation, options.Slope, 1, 2)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkActivation(options.Activation, options.Slope); err != nil {
+	e := &Elman[F]{base}
+	if e.operator, err = newOperator(set, matrix, nil, options.Operator); err != nil {
 		return nil, err
 	}
-	operator, err := newOperator(set, matrix, nil, options.Operator)
-	if err != nil {
-		return nil, err
-	}
-	base, err := newRecurrent(set, options.Inputs, n, 1, 2, options.Every)
-	if err != nil {
-		return nil, err
-	}
-	e := &Elman[F]{recurrent: base, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)},
-		operator: operator}
-	e.input = e.declareProjection(arena, "M", "b", n)
-	e.declareInitial(arena, "h0", options.FixedStart)
+	e.input = e.declareProjection(arena, "M", "b", e.size)
+	e.declareInitial(arena, "h0")
 	return e, nil
-}
-
-// squareSize returns the size of a recurrent matrix.
-func squareSize[F kernel.Float](matrix weight.Matrix[F]) (int, error) {
-	rows, cols := matrix.Shape()
-	if rows != cols {
-		return 0, fmt.Errorf("layer: recurrent matrix of %d × %d: want a square one", rows, cols)
-	}
-	return rows, nil
-}
-
-// Init sets the recurrent matrix to its start, M to N(0, s²/n_i), the rest to 0.
-func (e *Elman[F]) Init(ctx context.Context, source *random.Source) error {
-	if err := e.matrix.Init(ctx, e.options.Start, source); err != nil {
-		return err
-	}
-	random.Gaussian(e.input.u.Value, e.options.InputScale/math.Sqrt(float64(e.inputs)), source)
-	clear(e.input.b.Value)
-	e.clearInitial()
-	return nil
-}
-
-// Load forms and packs W, or its factors, and M.
-func (e *Elman[F]) Load() {
-	e.operator.load()
-	e.input.load(e.set)
-}
-
-// Join adds the gradients of the first passes.
-func (e *Elman[F]) Join(used int) {
-	e.join(used)
-	e.operator.join(used)
-}
-
-// Constrain scales what has a length, see [weight.Matrix].
-func (e *Elman[F]) Constrain(rate float64) { e.matrix.Constrain(rate) }
-
-// SpectralMargin returns max |σ_i - 1| over the singular values of W as it was loaded
-// last; see [weight.Margin].
-func (e *Elman[F]) SpectralMargin(ctx context.Context) (float64, error) {
-	return e.operator.margin(ctx)
 }
 
 // Cost counts W as it is applied.
 func (e *Elman[F]) Cost(limits Limits) Cost {
-	c, u := e.cost(limits, 1, e.size), e.sized(limits)
-	rows := u.chunkRows()
-	w := e.operator.cost(operatorRows{limits.Batch, u.kept, rows})
-	c.Weights = c.Inputs + float64(limits.Steps)*w.Weights
-	c.Minibatch = e.matrix.Flops()
-	c.Shared = w.Shared + int64(e.set.PackedSize(e.inputs, e.size, true))
-	c.Pass += w.Pass + int64(kernel.PaddedSize(rows+evaluatedRows(e.size, limits), e.size)+
-		kernel.ScratchSize(max(e.size, e.inputs), rows))
-	c.Fork += w.Fork
-	c.Inject = int64(e.set.PackedSize(e.size, e.inputs, false))
+	c, u := e.cost(limits, e.size)
+	c.Pass += int64(kernel.PaddedSize(u.chunkRows()+evaluatedRows(e.size, limits), e.size))
 	return c
 }
 

@@ -13,6 +13,7 @@ import (
 // product of E with the one-hot rows of the tokens, which are never made: forward
 // gathers rows, back adds to them.
 type Embedding[F kernel.Float] struct {
+	free
 	set       *kernel.Set[F]
 	e         *weight.View[F] // [tokens × width]
 	deviation float64
@@ -31,16 +32,10 @@ func NewEmbedding[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], to
 // Outputs returns the width of a row, for every step.
 func (e *Embedding[F]) Outputs() (width int, every bool) { return e.e.Cols, true }
 
-// Carried returns 0.
-func (e *Embedding[F]) Carried() int { return 0 }
-
 // Init draws E.
 func (e *Embedding[F]) Init(ctx context.Context, source *random.Source) error {
 	return weight.SetGaussian(ctx, e.e.Value, e.deviation, source)
 }
-
-// Load does nothing: rows are read where they are.
-func (e *Embedding[F]) Load() {}
 
 // Join adds the gradients of the rows that the passes but the first have met.
 func (e *Embedding[F]) Join(used int) {
@@ -53,9 +48,6 @@ func (e *Embedding[F]) Join(used int) {
 		}
 	}
 }
-
-// Constrain does nothing: all parameters are free.
-func (e *Embedding[F]) Constrain(float64) {}
 
 // Cost counts the rows.
 func (e *Embedding[F]) Cost(limits Limits) Cost {

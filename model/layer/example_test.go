@@ -28,7 +28,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	cell, err := layer.NewElman(set, arena, matrix, layer.ElmanOptions{
-		Inputs: inputs, Activation: kernel.LeakyReLU, Slope: .2, InputScale: .25,
+		CellOptions: layer.CellOptions{Inputs: inputs, InputScale: .25}, Activation: kernel.LeakyReLU, Slope: .2,
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -238,8 +238,8 @@ func stackOf[F kernel.Float](t *testing.T, set *kernel.Set[F], arena *weight.Are
 		return matrix(weight.NewSVD(set, arena, rows, cols, options))
 	}
 	n, fixed := c.Config.N, c.Config.Start == "zero"
-	elman := ElmanOptions{Inputs: c.Config.Inputs, Activation: activation, Slope: c.Config.Leak,
-		FixedStart: fixed, Operator: kind}
+	cell := CellOptions{Inputs: c.Config.Inputs, FixedStart: fixed}
+	elman := ElmanOptions{CellOptions: cell, Activation: activation, Slope: c.Config.Leak, Operator: kind}
 	width := n
 	switch c.Cell {
 	case "rnn":
@@ -249,12 +249,13 @@ func stackOf[F kernel.Float](t *testing.T, set *kernel.Set[F], arena *weight.Are
 	case "spectral-rnn":
 		add(NewElman(set, arena, svd(0, n, n, number(t, c.Config.M1, 0), number(t, c.Config.M2, 0)), elman))
 	case "lstm":
-		add(NewLSTM(set, arena, LSTMOptions{Inputs: c.Config.Inputs, Size: n, FixedStart: fixed}))
+		add(NewLSTM(set, arena, LSTMOptions{CellOptions: cell, Size: n}))
 	case "lm":
 		add(NewEmbedding(set, arena, c.Config.Words, c.Config.Embedding, 0))
-		add(NewLSTM(set, arena, LSTMOptions{Inputs: c.Config.Embedding, Size: n, FixedStart: fixed, Every: true}))
+		cell.Inputs, cell.Every = c.Config.Embedding, true
+		add(NewLSTM(set, arena, LSTMOptions{CellOptions: cell, Size: n}))
 	case "gru":
-		add(NewGRU(set, arena, GRUOptions{Inputs: c.Config.Inputs, Size: n, FixedStart: fixed}))
+		add(NewGRU(set, arena, GRUOptions{CellOptions: cell, Size: n}))
 	case "vprnn":
 		add(NewElman(set, arena, matrix(weight.NewRotations(set, arena, n, c.Permutations, 0)), elman))
 	case "sgornn", "fastrnn":
@@ -269,13 +270,14 @@ func stackOf[F kernel.Float](t *testing.T, set *kernel.Set[F], arena *weight.Are
 		default:
 			u = matrix(weight.NewRotations(set, arena, n, c.Permutations, 0))
 		}
-		add(NewScalarGated(set, arena, u, ScalarGatedOptions{Inputs: c.Config.Inputs, Activation: activation,
-			Slope: c.Config.Leak, FixedStart: fixed, Bound: c.Cell == "sgornn"}))
+		add(NewScalarGated(set, arena, u, ScalarGatedOptions{CellOptions: cell, Activation: activation,
+			Slope: c.Config.Leak, Bound: c.Cell == "sgornn"}))
 	case "lstm2", "spectral-rnn2":
 		for i, inputs := range []int{c.Config.Inputs, n} {
 			arena.SetPrefix(fmt.Sprintf("%d.", i))
 			if c.Cell == "lstm2" {
-				add(NewLSTM(set, arena, LSTMOptions{Inputs: inputs, Size: n, FixedStart: fixed, Every: i == 0}))
+				cell.Inputs, cell.Every = inputs, i == 0
+				add(NewLSTM(set, arena, LSTMOptions{CellOptions: cell, Size: n}))
 				continue
 			}
 			elman.Inputs, elman.Every = inputs, i == 0

@@ -2,7 +2,6 @@ package layer
 
 import (
 	"context"
-	"math"
 
 	"sweep/model/kernel"
 	"sweep/model/random"
@@ -21,25 +20,14 @@ import (
 type GRU[F kernel.Float] struct {
 	recurrent[F]
 	options         GRUOptions
-	gate, candidate gruPart[F] // z and r; h̃
-}
-
-// gruPart is the weights of one or two gates.
-type gruPart[F kernel.Float] struct {
-	projection[F]
-	w           *weight.View[F]
-	right, left kernel.Packed[F] // W, Wᵀ
+	gate, candidate gates[F] // z and r; h̃
 }
 
 // GRUOptions are the choices of a [GRU] cell.
 type GRUOptions struct {
-	Inputs     int  // n_i
-	Size       int  // n
-	FixedStart bool // h(0) is 0 instead of trained
-	Every      bool // there is an output for every step, not for the last alone
-
-	Start      weight.Start // of each gate's W; "" is Gaussian
-	InputScale float64      // s: each U starts from N(0, s²/n_i)
+	CellOptions
+	Size  int          // n
+	Start weight.Start // of each gate's W; "" is Gaussian
 }
 
 // NewGRU declares the tensors "U_zr" [n_i × 2n], "W_zr" [n × 2n] and "b_zr"
@@ -47,31 +35,24 @@ type GRUOptions struct {
 // "b_h" and "h0".
 func NewGRU[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], options GRUOptions) (*GRU[F], error) {
 	n := options.Size
-	base, err := newRecurrent(set, options.Inputs, n, 3, 1, options.Every)
+	base, err := newRecurrent(set, options.CellOptions, n, 3, 1)
 	if err != nil {
 		return nil, err
 	}
 	g := &GRU[F]{recurrent: base, options: options}
-	part := func(p *gruPart[F], name string, width int) {
-		p.u = g.declare(arena, "U_"+name, options.Inputs, width)
-		p.w = g.declare(arena, "W_"+name, n, width)
-		p.b = g.declare(arena, "b_"+name, 1, width)
-	}
-	part(&g.gate, "zr", 2*n)
-	part(&g.candidate, "h", n)
-	g.declareInitial(arena, "h0", options.FixedStart)
+	g.gate = g.declareGates(arena, "_zr", 2*n)
+	g.candidate = g.declareGates(arena, "_h", n)
+	g.declareInitial(arena, "h0")
 	return g, nil
 }
 
 // Init draws each gate's W from N(0, 1/n), or makes it orthogonal, and U from
 // N(0, s²/n_i), and sets the rest to 0.
 func (g *GRU[F]) Init(ctx context.Context, source *random.Source) error {
-	for _, p := range []*gruPart[F]{&g.gate, &g.candidate} {
-		if err := startGates(ctx, g.set, p.w, g.options.Start, source); err != nil {
+	for _, p := range []*gates[F]{&g.gate, &g.candidate} {
+		if err := g.initGates(ctx, p, g.options.Start, source); err != nil {
 			return err
 		}
-		random.Gaussian(p.u.Value, g.options.InputScale/math.Sqrt(float64(g.inputs)), source)
-		clear(p.b.Value)
 	}
 	g.clearInitial()
 	return nil
@@ -83,30 +64,14 @@ func (g *GRU[F]) Load() {
 	g.candidate.load(g.set)
 }
 
-func (p *gruPart[F]) load(set *kernel.Set[F]) {
-	p.projection.load(set)
-	set.Pack(&p.right, p.w.Matrix())
-	set.PackTransposed(&p.left, p.w.Matrix())
-}
-
-// Join adds the gradients of the first passes.
-func (g *GRU[F]) Join(used int) { g.join(used) }
-
-// Constrain does nothing: all parameters are free.
-func (g *GRU[F]) Constrain(float64) {}
-
 // Cost counts three gates.
 func (g *GRU[F]) Cost(limits Limits) Cost {
-	c := g.cost(limits, 3, 5*g.size)
-	u, n := g.sized(limits), g.size
-	for _, width := range []int{2 * n, n} { // of z and r, and of the candidate
-		c.Shared += int64(g.set.PackedSize(g.inputs, width, true) + g.set.PackedSize(n, width, false) +
-			g.set.PackedSize(width, n, false))
-		c.Inject += int64(g.set.PackedSize(width, g.inputs, false))
-	}
+	n := g.size
+	c, u := g.cost(limits, 3, 5*n)
+	g.addGates(&c, 2*n)
+	g.addGates(&c, n)
 	rows := u.kept + limits.Batch
-	c.Pass += int64(kernel.PaddedSize(rows, 2*n) + 2*kernel.PaddedSize(rows, n) +
-		kernel.ScratchSize(max(n, g.inputs), u.chunkRows()))
+	c.Pass += int64(kernel.PaddedSize(rows, 2*n) + 2*kernel.PaddedSize(rows, n))
 	return c
 }
 
@@ -114,7 +79,7 @@ func (g *GRU[F]) Cost(limits Limits) Cost {
 type gruPass[F kernel.Float] struct {
 	*unrolled[F]
 	cell            *GRU[F]
-	gate, candidate gruGradients[F]
+	gate, candidate gatesPass[F]
 
 	// Of the steps of a segment.
 	gates      kernel.Matrix[F] // [kept × 2n]: z, r; after Backward their arguments' gradients
@@ -125,19 +90,11 @@ type gruPass[F kernel.Float] struct {
 	stepGates, stepCandidate, stepReset kernel.Matrix[F]
 }
 
-// gruGradients are the weights of a [gruPart] with a pass's gradients.
-type gruGradients[F kernel.Float] struct {
-	projectionPass[F]
-	w *weight.View[F]
-}
-
 // NewPass returns a pass for parts of minibatches.
 func (g *GRU[F]) NewPass(limits Limits) Pass[F] {
 	p := &gruPass[F]{unrolled: g.newUnrolled(limits), cell: g}
 	n, batch := g.size, limits.Batch
-	p.body = p
-	p.gate = gruGradients[F]{p.projection(&g.gate.projection), p.gradient(g.gate.w)}
-	p.candidate = gruGradients[F]{p.projection(&g.candidate.projection), p.gradient(g.candidate.w)}
+	p.body, p.gate, p.candidate = p, p.unrolled.gates(&g.gate), p.unrolled.gates(&g.candidate)
 	p.gates, p.candidates, p.resets = kernel.NewPadded[F](p.kept, 2*n), kernel.NewPadded[F](p.kept, n),
 		kernel.NewPadded[F](p.kept, n)
 	p.stepGates, p.stepCandidate, p.stepReset = kernel.NewPadded[F](batch, 2*n), kernel.NewPadded[F](batch, n),
@@ -198,9 +155,6 @@ func (p *gruPass[F]) back(c chunk[F]) {
 
 func (p *gruPass[F]) accumulate(c chunk[F]) {
 	from, to := c.rows()
-	gates, candidates := p.gates.Slice(from, to), p.candidates.Slice(from, to)
-	p.set.TransposedAdd(p.gate.w.GradientMatrix(), p.history.Slice(from, to), gates, &p.scratch)
-	p.gate.accumulate(c, gates, false)
-	p.set.TransposedAdd(p.candidate.w.GradientMatrix(), p.resets.Slice(from, to), candidates, &p.scratch)
-	p.candidate.accumulate(c, candidates, true)
+	p.gate.accumulate(c, p.history.Slice(from, to), p.gates.Slice(from, to), false)
+	p.candidate.accumulate(c, p.resets.Slice(from, to), p.candidates.Slice(from, to), true)
 }

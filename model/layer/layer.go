@@ -16,10 +16,8 @@
 //	set := kernel.Float32()
 //	arena := weight.NewArena[float32]()
 //	matrix, err := weight.NewSVD(set, arena, n, n, weight.SVDOptions{Left: 16, Right: 16, Radius: .1, Center: 1})
-//	cell, err := layer.NewElman(set, arena, matrix, layer.ElmanOptions{Inputs: n_i, Activation: kernel.LeakyReLU,
-//
-// Slope: .2})
-//
+//	cell, err := layer.NewElman(set, arena, matrix, layer.ElmanOptions{
+//		CellOptions: layer.CellOptions{Inputs: n_i}, Activation: kernel.Tanh})
 //	y, err := weight.NewDense(set, arena, "Y", n_y, n)
 //	head, err := layer.NewAffine(set, arena, y, layer.AffineOptions{Bias: "c"})
 //	net := layer.NewStack(cell, head)
@@ -82,6 +80,22 @@ type Layer[F kernel.Float] interface {
 	// Cost returns what the work of a pass of such limits comes to.
 	Cost(limits Limits) Cost
 }
+
+// free are the methods of a layer that needs no more than its passes: its steps know
+// nothing of each other, and its parameters, if it has any, are used as they are and free.
+type free struct{}
+
+// Carried returns 0.
+func (free) Carried() int { return 0 }
+
+// Load does nothing.
+func (free) Load() {}
+
+// Join does nothing.
+func (free) Join(int) {}
+
+// Constrain does nothing.
+func (free) Constrain(float64) {}
 
 // A Pass runs one part of a minibatch through a [Layer], forward and back. It is
 // for one goroutine at a time; those of one layer may run at once.

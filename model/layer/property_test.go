@@ -631,13 +631,13 @@ func TestStart(t *testing.T) {
 		}
 		switch c := n.layer.(type) {
 		case *Elman[float64]:
-			c.options.Start = "nearly"
+			c.start = "nearly"
 		case *LSTM[float64]:
 			c.options.Start = "nearly"
 		case *GRU[float64]:
 			c.options.Start = "nearly"
 		case *ScalarGated[float64]:
-			c.options.Start = "nearly"
+			c.start = "nearly"
 		}
 		if err := n.layer.Init(context.Background(), random.New(1, 0)); err == nil {
 			t.Error("an unknown start is taken")
@@ -677,19 +677,19 @@ func TestBadOptions(t *testing.T) {
 	set := kernel.Float32()
 	for name, try := range map[string]func(a *weight.Arena[float32], m weight.Matrix[float32]) error{
 		"slope": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {
-			_, err := NewElman(set, a, m, ElmanOptions{Inputs: 1, Slope: -1})
+			_, err := NewElman(set, a, m, ElmanOptions{CellOptions: CellOptions{Inputs: 1}, Slope: -1})
 			return err
 		},
 		"activation": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {
-			_, err := NewElman(set, a, m, ElmanOptions{Inputs: 1, Activation: 99})
+			_, err := NewElman(set, a, m, ElmanOptions{CellOptions: CellOptions{Inputs: 1}, Activation: 99})
 			return err
 		},
 		"operator compact-wy": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {
-			_, err := NewElman(set, a, m, ElmanOptions{Inputs: 1, Operator: OperatorCompactWY})
+			_, err := NewElman(set, a, m, ElmanOptions{CellOptions: CellOptions{Inputs: 1}, Operator: OperatorCompactWY})
 			return err
 		},
 		"operator \"thick\"": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {
-			_, err := NewElman(set, a, m, ElmanOptions{Inputs: 1, Operator: "thick"})
+			_, err := NewElman(set, a, m, ElmanOptions{CellOptions: CellOptions{Inputs: 1}, Operator: "thick"})
 			return err
 		},
 		"inputs": func(a *weight.Arena[float32], m weight.Matrix[float32]) error {
@@ -697,7 +697,7 @@ func TestBadOptions(t *testing.T) {
 			return err
 		},
 		"hidden units": func(a *weight.Arena[float32], _ weight.Matrix[float32]) error {
-			_, err := NewLSTM(set, a, LSTMOptions{Inputs: 1})
+			_, err := NewLSTM(set, a, LSTMOptions{CellOptions: CellOptions{Inputs: 1}})
 			return err
 		},
 		"inputs of a gate": func(a *weight.Arena[float32], _ weight.Matrix[float32]) error {

@@ -7,11 +7,20 @@ import (
 	"sweep/model/weight"
 )
 
+// CellOptions are the choices that all recurrent layers have.
+type CellOptions struct {
+	Inputs     int     // n_i
+	FixedStart bool    // the state before the first step is 0 instead of trained
+	Every      bool    // there is an output for every step, not for the last alone
+	InputScale float64 // s: the matrix of the input starts from N(0, s²/n_i)
+}
+
 // recurrent is what the weights of all recurrent layers have in common.
 type recurrent[F kernel.Float] struct {
 	set          *kernel.Set[F]
 	inputs, size int
-	every        bool              // there is an output for every step
+	fixed, every bool              // as in CellOptions
+	scale        float64           // InputScale
 	columns      int               // numbers that are computed a unit and step
 	least        int               // time steps that Backward works on together
 	initial      []*weight.View[F] // the state before the first step; nil where it is 0
@@ -21,17 +30,18 @@ type recurrent[F kernel.Float] struct {
 
 // newRecurrent checks the sizes. columns numbers are computed a unit and step, and
 // so many steps at least are worked on together.
-func newRecurrent[F kernel.Float](set *kernel.Set[F], inputs, size, columns, least int,
-	every bool) (recurrent[F], error) {
+func newRecurrent[F kernel.Float](set *kernel.Set[F], options CellOptions, size, columns, least int) (recurrent[F],
+	error) {
 	for _, c := range []struct {
 		name  string
 		value int
-	}{{"inputs", inputs}, {"hidden units", size}} {
+	}{{"inputs", options.Inputs}, {"hidden units", size}} {
 		if c.value < 1 {
 			return recurrent[F]{}, fmt.Errorf("layer: %d %s: want at least 1", c.value, c.name)
 		}
 	}
-	return recurrent[F]{set: set, inputs: inputs, size: size, every: every, columns: columns, least: least}, nil
+	return recurrent[F]{set: set, inputs: options.Inputs, size: size, fixed: options.FixedStart, every: options.Every,
+		scale: options.InputScale, columns: columns, least: least}, nil
 }
 
 // declare declares a tensor with a gradient.
@@ -41,14 +51,16 @@ func (r *recurrent[F]) declare(arena *weight.Arena[F], name string, rows, cols i
 	return v
 }
 
-// declareInitial declares one matrix of the state before the first step, a trained
+// declareInitial declares the matrices of the state before the first step, each a trained
 // vector or, if it is fixed, 0.
-func (r *recurrent[F]) declareInitial(arena *weight.Arena[F], name string, fixed bool) {
-	var v *weight.View[F]
-	if !fixed {
-		v = r.declare(arena, name, 1, r.size)
+func (r *recurrent[F]) declareInitial(arena *weight.Arena[F], names ...string) {
+	for _, name := range names {
+		var v *weight.View[F]
+		if !r.fixed {
+			v = r.declare(arena, name, 1, r.size)
+		}
+		r.initial = append(r.initial, v)
 	}
-	r.initial = append(r.initial, v)
 }
 
 // clearInitial sets the trained initial state to 0.
@@ -66,8 +78,11 @@ func (r *recurrent[F]) Outputs() (width int, every bool) { return r.size, r.ever
 // Carried returns 1, or 2 for an LSTM.
 func (r *recurrent[F]) Carried() int { return len(r.initial) }
 
-// join adds the gradients of the passes but the first, whose are the arena's own.
-func (r *recurrent[F]) join(used int) {
+// Constrain does nothing: all parameters are free.
+func (r *recurrent[F]) Constrain(float64) {}
+
+// Join adds the gradients of the first passes; those of the very first are the arena's own.
+func (r *recurrent[F]) Join(used int) {
 	for _, p := range r.passes[1:used] {
 		for i, v := range r.tensors {
 			r.set.Axpy(v.Gradient, 1, p.tensors[i].Gradient)
@@ -75,9 +90,9 @@ func (r *recurrent[F]) join(used int) {
 	}
 }
 
-// cost is the cost of a layer with so many gates that keeps so many values of a
-// step.
-func (r *recurrent[F]) cost(limits Limits, gates, values int) Cost {
+// cost is the cost of a layer with so many gates that retains so many values of a step, and a pass
+// without its memory.
+func (r *recurrent[F]) cost(limits Limits, gates, values int) (Cost, *unrolled[F]) {
 	steps, inputs := float64(limits.Steps), float64(gates)*float64(r.size)*float64(r.inputs)
 	kept, segments := limits.Steps, 0
 	if limits.History > 0 && limits.History < limits.Steps {
@@ -85,7 +100,7 @@ func (r *recurrent[F]) cost(limits Limits, gates, values int) Cost {
 		segments = (limits.Steps + kept - 1) / kept
 	}
 	u := r.sized(limits)
-	pass, fork, before := 0, 0, 0
+	pass, fork, before := kernel.ScratchSize(max(r.size, r.inputs), u.chunkRows()), 0, 0
 	if all := limits.Steps * limits.Batch; u.kept < all {
 		before = (all + u.kept - 1) / u.kept * limits.Batch // about beforeRows, which takes longer
 	}
@@ -102,7 +117,7 @@ func (r *recurrent[F]) cost(limits Limits, gates, values int) Cost {
 		Pass: int64(pass), Fork: int64(fork),
 		Weights: steps * (float64(gates)*float64(r.size)*float64(r.size) + inputs), Inputs: steps * inputs,
 		Values: int64(limits.Batch) * (int64(kept+1)*int64(values) + int64(segments)*int64(len(r.initial)*r.size)),
-	}
+	}, u
 }
 
 // carried is what a step hands to the next one, in the form of history, and
@@ -169,47 +184,6 @@ func (c *chunk[F]) rows() (from, to int) {
 func (c *chunk[F]) addOutput(set *kernel.Set[F], dstate kernel.Matrix[F], t int) {
 	if c.dout.Data != nil && t > 0 {
 		add(set, dstate, block(c.dout, t-1, c.batch))
-	}
-}
-
-// projection is what gates make of the input, U x + b.
-type projection[F kernel.Float] struct {
-	u, b   *weight.View[F]
-	packed kernel.Packed[F] // U with b
-}
-
-func (r *recurrent[F]) declareProjection(arena *weight.Arena[F], u, b string, width int) projection[F] {
-	return projection[F]{u: r.declare(arena, u, r.inputs, width), b: r.declare(arena, b, 1, width)}
-}
-
-func (p *projection[F]) load(set *kernel.Set[F]) { set.PackBias(&p.packed, p.u.Matrix(), p.b.Value) }
-
-// projectionPass is a projection's weights with a pass's gradients.
-type projectionPass[F kernel.Float] struct {
-	*unrolled[F]
-	u, b   *weight.View[F]
-	inject kernel.Packed[F] // Uᵀ, packed if an input gradient is asked for
-}
-
-func (u *unrolled[F]) projection(of *projection[F]) projectionPass[F] {
-	return projectionPass[F]{unrolled: u, u: u.gradient(of.u), b: u.gradient(of.b)}
-}
-
-// accumulate adds the gradients of U and b for those of the gates' arguments, and sets that of the
-// input, or adds to it.
-func (p *projectionPass[F]) accumulate(c chunk[F], deltas kernel.Matrix[F], more bool) {
-	p.set.TransposedAdd(p.u.GradientMatrix(), c.x, deltas, &p.scratch)
-	p.set.ColumnSumsAdd(p.b.Gradient, deltas)
-	switch {
-	case c.dx.Data == nil:
-		return
-	case c.last == p.in.Steps:
-		p.set.PackTransposed(&p.inject, p.u.Matrix())
-	}
-	if more {
-		p.set.MultiplyAdd(c.dx, deltas, &p.inject)
-	} else {
-		p.set.Multiply(c.dx, deltas, &p.inject)
 	}
 }
 

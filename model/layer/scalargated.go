@@ -20,13 +20,9 @@ import (
 // projected. Where the bound holds β̂ has no gradient and α̂ has that of the bound, too;
 // where β is 0 neither has a gradient from it.
 type ScalarGated[F kernel.Float] struct {
-	recurrent[F]
-	matrix  weight.Matrix[F]
-	options ScalarGatedOptions
-	phi     phi[F]
-	u       *dense[F]
-
-	input             projection[F] // M [n_i × n] and b
+	transition[F]
+	options           ScalarGatedOptions
+	u                 *dense[F] // the operator
 	alphaHat, betaHat *weight.View[F]
 
 	// At the last Load; a scalar for every unit.
@@ -37,53 +33,36 @@ type ScalarGated[F kernel.Float] struct {
 
 // ScalarGatedOptions are the choices of a [ScalarGated] cell.
 type ScalarGatedOptions struct {
-	Inputs     int               // n_i
-	Activation kernel.Activation // φ
-	Slope      float64           // of a leaky ReLU below 0, from 0 to 1
-	FixedStart bool              // h(0) is 0 instead of trained
-	Every      bool              // there is an output for every step, not for the last alone
-	Bound      bool              // β is at most 1 - 2α, and at least 0
-
-	Start       weight.Start // of U; "" is the matrix's usual one
-	InputScale  float64      // s: M starts from N(0, s²/n_i)
-	Alpha, Beta float64      // the starts of α̂ and β̂
+	CellOptions
+	Activation  kernel.Activation // φ
+	Slope       float64           // of a leaky ReLU below 0, from 0 to 1
+	Bound       bool              // β is at most 1 - 2α, and at least 0
+	Start       weight.Start      // of U; "" is the matrix's usual one
+	Alpha, Beta float64           // the starts of α̂ and β̂
 }
 
 // NewScalarGated declares the tensors "M" [n_i × n], "b", "alpha_hat", "beta_hat" and
 // "h0". The matrix, which is square, has declared its own.
 func NewScalarGated[F kernel.Float](set *kernel.Set[F], arena *weight.Arena[F], matrix weight.Matrix[F],
 	options ScalarGatedOptions) (*ScalarGated[F], error) {
-	n, err := squareSize(matrix)
+	base, err := newTransition(set, matrix, options.Start, options.CellOptions, options.Activation, options.Slope, 2, 1)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkActivation(options.Activation, options.Slope); err != nil {
-		return nil, err
-	}
-	base, err := newRecurrent(set, options.Inputs, n, 2, 1, options.Every)
-	if err != nil {
-		return nil, err
-	}
-	s := &ScalarGated[F]{
-		recurrent: base, matrix: matrix, options: options, phi: phi[F]{options.Activation, F(options.Slope)},
-		u: newDense(set, matrix, nil), alpha: make([]F, n), beta: make([]F, n),
-	}
+	n := base.size
+	s := &ScalarGated[F]{transition: base, options: options, u: newDense(set, matrix, nil), alpha: make([]F, n),
+		beta: make([]F, n)}
+	s.operator = s.u
 	s.input = s.declareProjection(arena, "M", "b", n)
 	s.alphaHat, s.betaHat = arena.Declare("alpha_hat", 1, 1), arena.Declare("beta_hat", 1, 1)
-	s.declareInitial(arena, "h0", options.FixedStart)
+	s.declareInitial(arena, "h0")
 	return s, nil
 }
 
 // Init sets U to its start, M to N(0, s²/n_i), α̂ and β̂ to theirs, the rest to 0.
 func (s *ScalarGated[F]) Init(ctx context.Context, source *random.Source) error {
-	if err := s.matrix.Init(ctx, s.options.Start, source); err != nil {
-		return err
-	}
-	random.Gaussian(s.input.u.Value, s.options.InputScale/math.Sqrt(float64(s.inputs)), source)
-	clear(s.input.b.Value)
 	s.alphaHat.Value[0], s.betaHat.Value[0] = F(s.options.Alpha), F(s.options.Beta)
-	s.clearInitial()
-	return nil
+	return s.transition.Init(ctx, source)
 }
 
 // Gates returns α and β of the present parameters, and whether β is at a bound.
@@ -99,8 +78,7 @@ func sigmoid[F kernel.Float](x F) float64 { return 1 / (1 + math.Exp(-float64(x)
 
 // Load forms and packs U and M and computes the gates.
 func (s *ScalarGated[F]) Load() {
-	s.u.load()
-	s.input.load(s.set)
+	s.transition.Load()
 	alpha, beta, bounded := s.Gates()
 	for i := range s.alpha {
 		s.alpha[i], s.beta[i] = F(alpha), F(beta)
@@ -111,8 +89,7 @@ func (s *ScalarGated[F]) Load() {
 // Join adds the gradients of the first passes, those of the gates through
 // ∂α/∂α̂ = α(1-α), likewise β, and ∂β/∂α = -2 at the upper bound.
 func (s *ScalarGated[F]) Join(used int) {
-	s.join(used)
-	s.u.join(used)
+	s.transition.Join(used)
 	dalpha, dbeta := 0.0, 0.0
 	for _, p := range s.gated[:used] {
 		for i := range p.dalpha {
@@ -130,25 +107,12 @@ func (s *ScalarGated[F]) Join(used int) {
 	s.alphaHat.Gradient[0] += F(dalpha * alpha * (1 - alpha))
 }
 
-// Constrain scales what has a length, see [weight.Matrix].
-func (s *ScalarGated[F]) Constrain(rate float64) { s.matrix.Constrain(rate) }
-
-// SpectralMargin returns max |σ_i - 1| over the singular values of U as it was loaded
-// last; see [weight.Margin].
-func (s *ScalarGated[F]) SpectralMargin(ctx context.Context) (float64, error) {
-	return s.u.margin(ctx)
-}
-
 // Cost counts U.
 func (s *ScalarGated[F]) Cost(limits Limits) Cost {
-	c := s.cost(limits, 1, 2*s.size)
-	c.Minibatch = s.matrix.Flops()
-	u, n, w := s.sized(limits), s.size, s.u.cost(operatorRows{})
-	c.Shared = w.Shared + int64(s.set.PackedSize(s.inputs, n, true)+2*n)
-	c.Pass += w.Pass + int64(2*n+kernel.PaddedSize(u.kept+2*limits.Batch+u.chunkRows(), n)+
-		kernel.ScratchSize(max(n, s.inputs), u.chunkRows()))
-	c.Fork += w.Fork
-	c.Inject = int64(s.set.PackedSize(n, s.inputs, false))
+	n := s.size
+	c, u := s.cost(limits, 2*n)
+	c.Shared += int64(2 * n)
+	c.Pass += int64(2*n + kernel.PaddedSize(u.kept+2*limits.Batch+u.chunkRows(), n))
 	return c
 }
 

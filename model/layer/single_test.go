@@ -67,23 +67,20 @@ func declareSingle[F kernel.Float](t testing.TB, set *kernel.Set[F], arena *weig
 	if err != nil {
 		t.Fatal(err)
 	}
+	cell := CellOptions{Inputs: s.inputs, FixedStart: s.fixedStart, Every: s.every, InputScale: 1}
 	switch s.cell {
 	case "lstm":
-		l, err = NewLSTM(set, arena, LSTMOptions{Inputs: s.inputs, Size: s.n, FixedStart: s.fixedStart, Every: s.every,
-			Start: s.start, InputScale: 1, ForgetBias: 1})
+		l, err = NewLSTM(set, arena, LSTMOptions{CellOptions: cell, Size: s.n, Start: s.start, ForgetBias: 1})
 	case "gru":
-		l, err = NewGRU(set, arena, GRUOptions{Inputs: s.inputs, Size: s.n, FixedStart: s.fixedStart, Every: s.every,
-			Start: s.start, InputScale: 1})
+		l, err = NewGRU(set, arena, GRUOptions{CellOptions: cell, Size: s.n, Start: s.start})
 	case "fastrnn", "sgornn":
 		l, err = NewScalarGated(set, arena, matrix, ScalarGatedOptions{
-			Inputs: s.inputs, Activation: s.activation, Slope: s.slope, FixedStart: s.fixedStart, Every: s.every,
-			Start: s.start, InputScale: 1,
+			CellOptions: cell, Activation: s.activation, Slope: s.slope, Start: s.start,
 			Bound: s.cell == "sgornn", Alpha: -1, Beta: .5,
 		})
 	default:
 		l, err = NewElman(set, arena, matrix, ElmanOptions{
-			Inputs: s.inputs, Activation: s.activation, Slope: s.slope, FixedStart: s.fixedStart, Every: s.every,
-			Operator: s.operator, Start: s.start, InputScale: 1,
+			CellOptions: cell, Activation: s.activation, Slope: s.slope, Operator: s.operator, Start: s.start,
 		})
 	}
 	if err != nil {

@@ -9,9 +9,15 @@ import (
 func elman(o *Options, matrix weight.Spec) []layer.Spec {
 	activation, slope := o.phi()
 	return o.recurrent(matrix, layer.ElmanOptions{
-		Inputs: o.Inputs, Activation: activation, Slope: slope, FixedStart: o.FixedStart, Every: o.Every,
-		Operator: o.Operator, Start: o.matrixStart(), InputScale: o.InputScale,
+		CellOptions: o.cell(), Activation: activation, Slope: slope, Operator: o.Operator, Start: o.matrixStart(),
 	})
+}
+
+// cell is what all recurrent layers are made with.
+func (o *Options) cell() layer.CellOptions {
+	return layer.CellOptions{
+		Inputs: o.Inputs, FixedStart: o.FixedStart, Every: o.Every, InputScale: o.InputScale,
+	}
 }
 
 // recurrent is a cell over a square matrix; nil for one that has none of its own.

@@ -31,8 +31,7 @@ var (
 func scalarGated(o *Options, matrix weight.Spec, bounded bool) []layer.Spec {
 	activation, slope := o.phi()
 	return o.recurrent(matrix, layer.ScalarGatedOptions{
-		Inputs: o.Inputs, Activation: activation, Slope: slope, FixedStart: o.FixedStart, Every: o.Every,
-		Bound: bounded,
-		Start: o.matrixStart(), InputScale: o.InputScale, Alpha: o.Number(alphaStart.Name), Beta: o.Number(betaStart.Name),
+		CellOptions: o.cell(), Activation: activation, Slope: slope, Bound: bounded,
+		Start: o.matrixStart(), Alpha: o.Number(alphaStart.Name), Beta: o.Number(betaStart.Name),
 	})
 }

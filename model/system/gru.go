@@ -8,8 +8,6 @@ var gru = System{
 	Source:   "Cho et al. 2014",
 	Defaults: map[string]any{"epochs": int64(500)},
 	layers: func(o *Options) []layer.Spec {
-		return o.recurrent(nil, layer.GRUOptions{
-			Inputs: o.Inputs, Size: o.Hidden, FixedStart: o.FixedStart, Every: o.Every, InputScale: o.InputScale,
-		})
+		return o.recurrent(nil, layer.GRUOptions{CellOptions: o.cell(), Size: o.Hidden})
 	},
 }

@@ -13,8 +13,7 @@ var lstm = System{
 	Defaults:   map[string]any{"epochs": int64(500)},
 	layers: func(o *Options) []layer.Spec {
 		return o.recurrent(nil, layer.LSTMOptions{
-			Inputs: o.Inputs, Size: o.Hidden, FixedStart: o.FixedStart, Every: o.Every, InputScale: o.InputScale,
-			ForgetBias: o.Number(forgetBias.Name),
+			CellOptions: o.cell(), Size: o.Hidden, ForgetBias: o.Number(forgetBias.Name),
 		})
 	},
 }

@@ -1,0 +1,139 @@
+package layer
+
+import (
+	"context"
+	"math"
+
+	"sweep/model/kernel"
+	"sweep/model/random"
+	"sweep/model/weight"
+)
+
+// projection is what gates make of the input, U x + b.
+type projection[F kernel.Float] struct {
+	u, b   *weight.View[F]
+	packed kernel.Packed[F] // U with b
+}
+
+func (r *recurrent[F]) declareProjection(arena *weight.Arena[F], u, b string, width int) projection[F] {
+	return projection[F]{u: r.declare(arena, u, r.inputs, width), b: r.declare(arena, b, 1, width)}
+}
+
+// initProjection sets U to N(0, s²/n_i) and b to 0.
+func (r *recurrent[F]) initProjection(p *projection[F], source *random.Source) {
+	random.Gaussian(p.u.Value, r.scale/math.Sqrt(float64(r.inputs)), source)
+	clear(p.b.Value)
+}
+
+func (p *projection[F]) load(set *kernel.Set[F]) { set.PackBias(&p.packed, p.u.Matrix(), p.b.Value) }
+
+// projectionPass is a projection's weights with a pass's gradients.
+type projectionPass[F kernel.Float] struct {
+	*unrolled[F]
+	u, b   *weight.View[F]
+	inject kernel.Packed[F] // Uᵀ, packed if an input gradient is asked for
+}
+
+func (u *unrolled[F]) projection(of *projection[F]) projectionPass[F] {
+	return projectionPass[F]{unrolled: u, u: u.gradient(of.u), b: u.gradient(of.b)}
+}
+
+// accumulate adds the gradients of U and b for those of the gates' arguments, and sets that of the
+// input, or adds to it.
+func (p *projectionPass[F]) accumulate(c chunk[F], deltas kernel.Matrix[F], more bool) {
+	p.set.TransposedAdd(p.u.GradientMatrix(), c.x, deltas, &p.scratch)
+	p.set.ColumnSumsAdd(p.b.Gradient, deltas)
+	switch {
+	case c.dx.Data == nil:
+		return
+	case c.last == p.in.Steps:
+		p.set.PackTransposed(&p.inject, p.u.Matrix())
+	}
+	if more {
+		p.set.MultiplyAdd(c.dx, deltas, &p.inject)
+	} else {
+		p.set.Multiply(c.dx, deltas, &p.inject)
+	}
+}
+
+// addProjection adds what the packed weights of a projection take.
+func (r *recurrent[F]) addProjection(c *Cost, width int) {
+	c.Shared += int64(r.set.PackedSize(r.inputs, width, true))
+	c.Inject += int64(r.set.PackedSize(width, r.inputs, false))
+}
+
+// gates is the weights of one or several gates, in columns: U x + W h + b.
+type gates[F kernel.Float] struct {
+	projection[F]
+	w     *weight.View[F]  // [n × width]
+	right kernel.Packed[F] // W, for products of states in rows
+	left  kernel.Packed[F] // Wᵀ, for those of deltas
+}
+
+// declareGates declares "U", "W" and "b" with a suffix.
+func (r *recurrent[F]) declareGates(arena *weight.Arena[F], suffix string, width int) (g gates[F]) {
+	g.u = r.declare(arena, "U"+suffix, r.inputs, width)
+	g.w = r.declare(arena, "W"+suffix, r.size, width)
+	g.b = r.declare(arena, "b"+suffix, 1, width)
+	return g
+}
+
+// initGates draws each gate's W from N(0, 1/n), or makes it orthogonal, and U from N(0, s²/n_i),
+// and sets b to 0.
+func (r *recurrent[F]) initGates(ctx context.Context, g *gates[F], start weight.Start, source *random.Source) error {
+	if err := startGates(ctx, r.set, g.w, start, source); err != nil {
+		return err
+	}
+	r.initProjection(&g.projection, source)
+	return nil
+}
+
+func (g *gates[F]) load(set *kernel.Set[F]) {
+	g.projection.load(set)
+	set.Pack(&g.right, g.w.Matrix())
+	set.PackTransposed(&g.left, g.w.Matrix())
+}
+
+// addGates adds what the packed weights of gates take.
+func (r *recurrent[F]) addGates(c *Cost, width int) {
+	r.addProjection(c, width)
+	c.Shared += int64(r.set.PackedSize(r.size, width, false) + r.set.PackedSize(width, r.size, false))
+}
+
+// gatesPass is the weights of gates with a pass's gradients.
+type gatesPass[F kernel.Float] struct {
+	projectionPass[F]
+	w *weight.View[F]
+}
+
+func (u *unrolled[F]) gates(of *gates[F]) gatesPass[F] {
+	return gatesPass[F]{u.projection(&of.projection), u.gradient(of.w)}
+}
+
+// accumulate adds the gradients of W, applied to h, U and b, and sets that of the input, or adds
+// to it.
+func (p *gatesPass[F]) accumulate(c chunk[F], h, deltas kernel.Matrix[F], more bool) {
+	p.set.TransposedAdd(p.w.GradientMatrix(), h, deltas, &p.scratch)
+	p.projectionPass.accumulate(c, deltas, more)
+}
+
+var gatedStarts = []weight.Start{weight.StartGaussian, weight.StartOrthogonal}
+
+// startGates sets each n × n block of w, [n × kn], to the named start.
+func startGates[F kernel.Float](ctx context.Context, set *kernel.Set[F], w *weight.View[F], start weight.Start,
+	source *random.Source) error {
+	n := w.Rows
+	switch start {
+	case "", weight.StartGaussian:
+		return weight.SetGaussian(ctx, w.Value, 1/math.Sqrt(float64(n)), source)
+	case weight.StartOrthogonal:
+		for first := 0; first < w.Cols; first += n {
+			if err := weight.SetOrthogonal(ctx, set, w.Matrix().Columns(first, first+n), source); err != nil {
+				return err
+			}
+		}
+	default:
+		return &weight.StartError{Start: start, Known: gatedStarts}
+	}
+	return nil
+}
