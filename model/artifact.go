@@ -15,7 +15,7 @@ import (
 )
 
 // WeightsArtifact is the artifact that the trainer can hand over: the snapshot
-// that the epoch rule kept, which is what was tested. A trial that diverged before
+// that the epoch rule selected, which is what was tested. A trial that diverged before
 // it had one has none.
 //
 // It is a safetensors file of single precision. Its metadata, as those of the other
@@ -23,7 +23,7 @@ import (
 // on besides: data set digest, result version, kernel level.
 const WeightsArtifact = "weights"
 
-// ProbabilitiesArtifact is what the kept snapshot makes of the validation and test
+// ProbabilitiesArtifact is what the selected snapshot makes of the validation and test
 // parts of a classification: a safetensors file with the tensors "validation" and
 // "test" [rows × classes] of class probabilities in half precision, and
 // "validation_labels" and "test_labels" [rows × 1]. After a refit, which trains on the

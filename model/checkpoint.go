@@ -34,7 +34,7 @@ type snapshot struct {
 	// unless it goes on where the last one ended.
 	States [][]state
 	Best   best
-	// Validated is kept for an artifact. Checkpoints of earlier programs lack it.
+	// Validated is retained for an artifact. Checkpoints of earlier programs lack it.
 	Validated []safetensors.Tensor
 	Points    []byte // the curves, as their recorder writes them
 	// Seconds is how long the trial has taken so far, over all its executions.

@@ -112,7 +112,7 @@ func (s *settings) options(inputs int) *system.Options {
 func (s *settings) task(dataDir string, cache *dataset.Cache) *task.Options {
 	return &task.Options{
 		ParameterReader: sweep.ParameterReader{Parameters: s.parameters}, Protocol: s.protocol,
-		Seed: s.network.Options.Seed, Batch: s.batch, Model: s.network.System.Name, FeedForward: s.network.System.FeedForward,
-		DataDir: dataDir, Cache: cache,
+		Seed: s.network.Options.Seed, Batch: s.batch, Model: s.network.System.Name,
+		FeedForward: s.network.System.FeedForward, DataDir: dataDir, Cache: cache,
 	}
 }

@@ -219,11 +219,7 @@ func (t *training) endInterval(ctx context.Context, testEvery int) error {
 		if err != nil {
 			return err
 		}
-		if t.shape.Words {
-			t.curves.add("test_perplexity", t.mark(), perplexity(test.Mean()))
-		} else {
-			t.curves.add("test_accuracy", t.mark(), test.Accuracy())
-		}
+		t.addQuality("test", test.Mean(), test.Accuracy())
 	}
 	return nil
 }
@@ -237,12 +233,7 @@ func (t *training) record(ctx context.Context, trainLoss, loss, accuracy, gradie
 	}
 	if !t.refits() {
 		t.curves.add("validation_loss", epoch, loss)
-		switch {
-		case t.shape.Words:
-			t.curves.add("validation_perplexity", epoch, perplexity(loss))
-		case t.shape.Classes:
-			t.curves.add("validation_accuracy", epoch, accuracy)
-		}
+		t.addQuality("validation", loss, accuracy)
 	}
 	if t.net.Recurs() {
 		t.curves.add("gradient_norm", epoch, gradient)
@@ -259,6 +250,16 @@ func (t *training) record(ctx context.Context, trainLoss, loss, accuracy, gradie
 		}
 	}
 	return nil
+}
+
+// addQuality adds what a part's evaluation is compared by besides its loss.
+func (t *training) addQuality(part string, loss, accuracy float64) {
+	switch {
+	case t.shape.Words:
+		t.curves.add(part+"_perplexity", t.mark(), perplexity(loss))
+	case t.shape.Classes:
+		t.curves.add(part+"_accuracy", t.mark(), accuracy)
+	}
 }
 
 // marginDue says whether this epoch's spectral margin is recorded: so often that it
@@ -311,7 +312,7 @@ func perplexity(loss float64) float64 { return math.Exp(min(loss, mostNats)) }
 // mostNats keeps perplexities within what curves can hold.
 const mostNats = 80
 
-// result tests the kept snapshot and sums the trial up.
+// result tests the selected snapshot and sums the trial up.
 func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 	r := &sweep.Result{
 		State: sweep.Completed, Diverged: t.diverged,
@@ -365,7 +366,7 @@ func digest(values []float32) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// curves are the points of a trial so far, as many as are kept.
+// curves are the points of a trial so far, as many as are retained.
 type curves struct {
 	recorder *sweep.Recorder
 	// thinned says that the sink takes what the recorder has thinned; else it thins

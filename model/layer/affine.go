@@ -87,7 +87,7 @@ func (a *Affine[F]) Constrain(rate float64) { a.matrix.Constrain(rate) }
 // Cost counts W as it is applied.
 func (a *Affine[F]) Cost(limits Limits) Cost {
 	rows := limits.Steps * limits.Batch
-	c := a.operator.cost(operatorRows{kept: rows, chunk: rows})
+	c := a.operator.cost(operatorRows{retained: rows, chunk: rows})
 	c.Weights *= float64(limits.Steps)
 	c.Inputs, c.Minibatch, c.Values = c.Weights, a.matrix.Flops(), rowsOf(limits)*int64(a.width)
 	c.Pass += int64(kernel.LinesSize(rows, a.width))
@@ -102,7 +102,7 @@ type affinePass[F kernel.Float] struct {
 	b         *weight.View[F]
 	operator  operatorPass[F]
 	workspace *workspace[F]
-	x         kernel.Matrix[F] // of the last Forward that kept
+	x         kernel.Matrix[F] // of the last Forward with keep
 	outputs   kernel.Matrix[F]
 	deltas    kernel.Matrix[F] // ∂L/∂(W x + b); made when the pass has to find them itself
 }
@@ -114,7 +114,7 @@ func (a *Affine[F]) newPassIn(limits Limits, w *workspace[F]) Pass[F] {
 	rows := limits.Steps * limits.Batch
 	p := &affinePass[F]{
 		Affine: a, first: len(a.passes) == 0, b: a.b, workspace: w,
-		operator: a.operator.pass(operatorRows{kept: rows, chunk: rows}, w), outputs: kernel.NewLines[F](rows, a.width),
+		operator: a.operator.pass(operatorRows{retained: rows, chunk: rows}, w), outputs: kernel.NewLines[F](rows, a.width),
 	}
 	if !p.first {
 		p.b = a.b.Fork()
@@ -150,7 +150,7 @@ func (p *affinePass[F]) forward(out, x, plus kernel.Matrix[F], phi phi[F], keep 
 // activated returns the epilogue by φ.
 func (p *affinePass[F]) activated() epilogue[F] { return p.phi.epilogue(p.outputs.Slice(0, p.x.Rows)) }
 
-// needs is of W and the outputs or, on the way back, the input.
+// needs is of W and the outputs or, in the backward pass, the input.
 func (p *affinePass[F]) needs(back bool) [2][]F {
 	if back {
 		return [2][]F{p.operator.needs(true), memory(p.x)}

@@ -9,7 +9,7 @@ import (
 )
 
 // Dropout sets a random part of its inputs to 0 in training and scales what stays,
-// so that the mean is the same; where nothing is kept for Backward it does nothing.
+// so that the mean is the same; where nothing is retained for Backward it does nothing.
 // What is dropped is a function of seed, layer, training step, sequence, time step
 // and unit: it is the same however a minibatch is cut, and after a resumption.
 type Dropout[F kernel.Float] struct {
@@ -59,7 +59,7 @@ func (p *dropoutPass[F]) Forward(in Input[F], _ State[F], keep bool) (out kernel
 	if !keep {
 		return in.X, nil
 	}
-	place, kept := in.Place, F(1/(1-p.probability))
+	place, retained := in.Place, F(1/(1-p.probability))
 	if place.Batch == 0 {
 		place.Batch = in.Batch
 	}
@@ -68,7 +68,7 @@ func (p *dropoutPass[F]) Forward(in Input[F], _ State[F], keep bool) (out kernel
 		for b := range in.Batch {
 			i := t*in.Batch + b
 			mask, dst := p.mask.Row(i), out.Row(i)
-			random.Row(p.Dropout.mask, mask, kept, place.Step, t*place.Batch+place.First+b)
+			random.Row(p.Dropout.mask, mask, retained, place.Step, t*place.Batch+place.First+b)
 			for j, x := range in.X.Row(i) {
 				dst[j] = x * mask[j]
 			}

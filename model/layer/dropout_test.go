@@ -26,7 +26,7 @@ func TestDropout(t *testing.T) {
 	random.Gaussian(x.Data, 1, random.New(1, 0))
 	in := Input[float64]{Steps: steps, Batch: batch, X: x}
 	if out, _ := pass.Forward(in, nil, false); !slices.Equal(elements(out), x.Data) {
-		t.Error("something is dropped where nothing is kept")
+		t.Error("something is dropped where nothing is retained")
 	}
 	dropped, sum := 0, make([]float64, len(x.Data))
 	for in.Place.Step = range rounds {

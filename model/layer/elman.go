@@ -55,7 +55,7 @@ type elmanPass[F kernel.Float] struct {
 	cell      *Elman[F]
 	operator  operatorPass[F]
 	input     projectionPass[F]
-	evaluated kernel.Matrix[F] // the states of some steps whose history is not kept
+	evaluated kernel.Matrix[F] // the states of some steps whose history is not retained
 	deltas    kernel.Matrix[F] // ∂L/∂(W h + M x + b) of the steps of one chunk
 	later     kernel.Matrix[F] // that of the step after those that back has gone through
 	slot      int              // its place in its chunk
@@ -68,12 +68,12 @@ func (e *Elman[F]) NewPass(limits Limits) Pass[F] {
 	rows := p.chunkRows()
 	p.deltas, p.evaluated = kernel.NewPadded[F](rows, e.size),
 		kernel.NewPadded[F](evaluatedRows(e.size, limits), e.size)
-	p.operator = e.operator.pass(operatorRows{limits.Batch, p.kept, rows}, nil)
+	p.operator = e.operator.pass(operatorRows{limits.Batch, p.retained, rows}, nil)
 	return p
 }
 
 // evaluatedRows is the number of states that are worked on together where no
-// history is kept: few enough for the first-level cache, but two steps at least.
+// history is retained: few enough for the first-level cache, but two steps at least.
 func evaluatedRows(n int, limits Limits) int {
 	return max(2*limits.Batch, min(evaluatedValues/n, (limits.Steps+1)*limits.Batch))
 }

@@ -60,7 +60,7 @@ type embeddingPass[F kernel.Float] struct {
 	*Embedding[F]
 	e       *weight.View[F] // with the pass's gradient
 	met     []int           // the tokens of the last Backward, as they come
-	tokens  []int           // of the last Forward that kept
+	tokens  []int           // of the last Forward with keep
 	outputs kernel.Matrix[F]
 }
 

@@ -24,7 +24,7 @@ type factored[F kernel.Float] struct {
 	intoQ, outOfQ kernel.Packed[F] // L and Rᵀ
 }
 
-// factoredPass has P of the rows that are kept, or of a step of others, Q of those that are
+// factoredPass has P of the rows that are retained, or of a step of others, Q of those that are
 // accumulated together, and the gradients.
 type factoredPass[F kernel.Float] struct {
 	*factored[F]
@@ -72,7 +72,7 @@ func (f *factored[F]) margin(ctx context.Context) (float64, error) {
 func (f *factored[F]) pass(rows operatorRows, w *workspace[F]) operatorPass[F] {
 	k := f.matrix.Rank()
 	p := &factoredPass[F]{factored: f, workspace: w, gradient: newFactors(f.matrix),
-		p: kernel.NewPadded[F](rows.kept, k), step: kernel.NewPadded[F](rows.step, k),
+		p: kernel.NewPadded[F](rows.retained, k), step: kernel.NewPadded[F](rows.step, k),
 		q: kernel.NewPadded[F](rows.chunk, k)}
 	f.passes = append(f.passes, p)
 	return p
@@ -170,7 +170,7 @@ func (f *factored[F]) cost(rows operatorRows) Cost {
 	return Cost{
 		Weights: float64(2 * n * k),
 		Shared:  int64(factorsSize(n, k) + packed + f.matrix.FactorsFootprint()),
-		Pass:    int64(factorsSize(n, k) + kernel.PaddedSize(rows.step+rows.kept+rows.chunk, k)),
+		Pass:    int64(factorsSize(n, k) + kernel.PaddedSize(rows.step+rows.retained+rows.chunk, k)),
 	}
 }
 

@@ -70,7 +70,7 @@ func (g *GRU[F]) Cost(limits Limits) Cost {
 	c, u := g.cost(limits, 3, 5*n)
 	g.addGates(&c, 2*n)
 	g.addGates(&c, n)
-	rows := u.kept + limits.Batch
+	rows := u.retained + limits.Batch
 	c.Pass += int64(kernel.PaddedSize(rows, 2*n) + 2*kernel.PaddedSize(rows, n))
 	return c
 }
@@ -82,11 +82,11 @@ type gruPass[F kernel.Float] struct {
 	gate, candidate gatesPass[F]
 
 	// Of the steps of a segment.
-	gates      kernel.Matrix[F] // [kept × 2n]: z, r; after Backward their arguments' gradients
-	candidates kernel.Matrix[F] // [kept × n]: h̃; likewise
-	resets     kernel.Matrix[F] // [kept × n]: r ∘ h(t-1), made by Backward
+	gates      kernel.Matrix[F] // [retained × 2n]: z, r; after Backward their arguments' gradients
+	candidates kernel.Matrix[F] // [retained × n]: h̃; likewise
+	resets     kernel.Matrix[F] // [retained × n]: r ∘ h(t-1), made by Backward
 
-	// Of one step whose history is not kept; stepReset serves the others, too.
+	// Of one step whose history is not retained; stepReset serves the others, too.
 	stepGates, stepCandidate, stepReset kernel.Matrix[F]
 }
 
@@ -95,8 +95,8 @@ func (g *GRU[F]) NewPass(limits Limits) Pass[F] {
 	p := &gruPass[F]{unrolled: g.newUnrolled(limits), cell: g}
 	n, batch := g.size, limits.Batch
 	p.body, p.gate, p.candidate = p, p.unrolled.gates(&g.gate), p.unrolled.gates(&g.candidate)
-	p.gates, p.candidates, p.resets = kernel.NewPadded[F](p.kept, 2*n), kernel.NewPadded[F](p.kept, n),
-		kernel.NewPadded[F](p.kept, n)
+	p.gates, p.candidates, p.resets = kernel.NewPadded[F](p.retained, 2*n), kernel.NewPadded[F](p.retained, n),
+		kernel.NewPadded[F](p.retained, n)
 	p.stepGates, p.stepCandidate, p.stepReset = kernel.NewPadded[F](batch, 2*n), kernel.NewPadded[F](batch, n),
 		kernel.NewPadded[F](batch, n)
 	return p

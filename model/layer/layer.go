@@ -104,7 +104,7 @@ type Pass[F kernel.Float] interface {
 	// step, [T·B × width], and the state after the last step. Both are the pass's
 	// own and valid until its next Forward. from is the state before the first
 	// step, nil for the start; it may be what an earlier Forward returned. With
-	// keep what Backward needs is kept, in.X included, which must not change until
+	// keep what Backward needs is retained, in.X included, which must not change until
 	// then; without, a layer that has no output for every step takes any number of
 	// steps.
 	Forward(in Input[F], from State[F], keep bool) (out kernel.Matrix[F], to State[F])
@@ -143,7 +143,7 @@ type Place struct {
 type Limits struct {
 	Steps int // time steps
 	Batch int // sequences
-	// History is the number of time steps, or a few more, whose history is kept
+	// History is the number of time steps, or a few more, whose history is retained
 	// at once; all if 0. If they are fewer than Steps a sequence is cut into
 	// segments: Forward keeps the state before each of them, and Backward runs
 	// forward again through one after the other, the last first. That costs

@@ -66,7 +66,7 @@ func (l *LSTM[F]) Load() { l.gates.load(l.set) }
 func (l *LSTM[F]) Cost(limits Limits) Cost {
 	c, u := l.cost(limits, 4, 6*l.size)
 	l.addGates(&c, 4*l.size)
-	c.Pass += int64(kernel.PaddedSize(u.kept+u.chunkRows()+limits.Batch, 4*l.size))
+	c.Pass += int64(kernel.PaddedSize(u.retained+u.chunkRows()+limits.Batch, 4*l.size))
 	return c
 }
 
@@ -77,11 +77,11 @@ type lstmPass[F kernel.Float] struct {
 	weights gatesPass[F]
 
 	// Of the steps of a segment.
-	gates kernel.Matrix[F] // [kept × 4n]: i, f, g, o
+	gates kernel.Matrix[F] // [retained × 4n]: i, f, g, o
 	cells kernel.Matrix[F] // c before the steps and after each
 
 	deltas    kernel.Matrix[F] // the gradients of the gates' arguments in the steps of one chunk
-	stepGates kernel.Matrix[F] // the gates of a step whose history is not kept
+	stepGates kernel.Matrix[F] // the gates of a step whose history is not retained
 }
 
 // NewPass returns a pass for parts of minibatches.
@@ -89,7 +89,7 @@ func (l *LSTM[F]) NewPass(limits Limits) Pass[F] {
 	p := &lstmPass[F]{unrolled: l.newUnrolled(limits), cell: l}
 	n := l.size
 	p.body, p.weights = p, p.unrolled.gates(&l.gates)
-	p.gates, p.cells = kernel.NewPadded[F](p.kept, 4*n), p.carried[1].history
+	p.gates, p.cells = kernel.NewPadded[F](p.retained, 4*n), p.carried[1].history
 	p.deltas, p.stepGates = kernel.NewPadded[F](p.chunkRows(), 4*n), kernel.NewPadded[F](limits.Batch, 4*n)
 	return p
 }

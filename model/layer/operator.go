@@ -43,9 +43,9 @@ type operator[F kernel.Float] interface {
 	margin(ctx context.Context) (float64, error)
 }
 
-// operatorRows are the most rows of a pass: of a time step, of those kept for Backward, and of
+// operatorRows are the most rows of a pass: of a time step, of those retained for Backward, and of
 // those that Backward works on together.
-type operatorRows struct{ step, kept, chunk int }
+type operatorRows struct{ step, retained, chunk int }
 
 // An operatorPass applies W forward and back. It keeps what it needs between them, and the
 // gradient of W in whatever form it has W.
@@ -74,10 +74,10 @@ type operatorPass[F kernel.Float] interface {
 	transposeSteps(deltas, outs, before kernel.Matrix[F], batch int, phi phi[F])
 
 	// accumulate adds to the gradient of W, given deltas and what W was applied to, whose first row
-	// is the one of that number among those kept.
+	// is the one of that number among those retained.
 	accumulate(deltas, h kernel.Matrix[F], row int, scratch *kernel.Scratch[F])
 
-	// needs is the part of W that apply begins with, or the way back.
+	// needs is the part of W that apply begins with, or the backward pass.
 	needs(back bool) []F
 }
 

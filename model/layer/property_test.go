@@ -409,14 +409,14 @@ func TestHistory(t *testing.T) {
 		for _, s.every = range []bool{false, true} {
 			s.history = 0
 			whole := newSingle(t, kernel.Float32(), s, 1)
-			if got := unrolledOf(whole.pass).kept; got != s.steps*s.batch {
-				t.Fatalf("%d rows kept, want all %d", got, s.steps*s.batch)
+			if got := unrolledOf(whole.pass).retained; got != s.steps*s.batch {
+				t.Fatalf("%d rows retained, want all %d", got, s.steps*s.batch)
 			}
 			for _, history := range []int{1, 50, 149} {
 				s.history = history
 				n := newSingle(t, kernel.Float32(), s, 1)
-				if got := unrolledOf(n.pass).kept; got >= s.steps*s.batch {
-					t.Fatalf("history of %d steps: %d rows kept", history, got)
+				if got := unrolledOf(n.pass).retained; got >= s.steps*s.batch {
+					t.Fatalf("history of %d steps: %d rows retained", history, got)
 				}
 				for _, batch := range []int{40, 39, 13, 1} {
 					s.batch = batch

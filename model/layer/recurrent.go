@@ -94,20 +94,20 @@ func (r *recurrent[F]) Join(used int) {
 // without its memory.
 func (r *recurrent[F]) cost(limits Limits, gates, values int) (Cost, *unrolled[F]) {
 	steps, inputs := float64(limits.Steps), float64(gates)*float64(r.size)*float64(r.inputs)
-	kept, segments := limits.Steps, 0
+	retained, segments := limits.Steps, 0
 	if limits.History > 0 && limits.History < limits.Steps {
-		kept = limits.History
-		segments = (limits.Steps + kept - 1) / kept
+		retained = limits.History
+		segments = (limits.Steps + retained - 1) / retained
 	}
 	u := r.sized(limits)
 	pass, fork, before := kernel.ScratchSize(max(r.size, r.inputs), u.chunkRows()), 0, 0
-	if all := limits.Steps * limits.Batch; u.kept < all {
-		before = (all + u.kept - 1) / u.kept * limits.Batch // about beforeRows, which takes longer
+	if all := limits.Steps * limits.Batch; u.retained < all {
+		before = (all + u.retained - 1) / u.retained * limits.Batch // about beforeRows, which takes longer
 	}
 	for range r.initial {
-		pass += kernel.PaddedSize(u.kept+3*limits.Batch+before, r.size)
+		pass += kernel.PaddedSize(u.retained+3*limits.Batch+before, r.size)
 	}
-	if r.every && u.kept < limits.Steps*limits.Batch {
+	if r.every && u.retained < limits.Steps*limits.Batch {
 		pass += kernel.PaddedSize(limits.Steps*limits.Batch, r.size)
 	}
 	for _, v := range r.tensors {
@@ -116,7 +116,7 @@ func (r *recurrent[F]) cost(limits Limits, gates, values int) (Cost, *unrolled[F
 	return Cost{
 		Pass: int64(pass), Fork: int64(fork),
 		Weights: steps * (float64(gates)*float64(r.size)*float64(r.size) + inputs), Inputs: steps * inputs,
-		Values: int64(limits.Batch) * (int64(kept+1)*int64(values) + int64(segments)*int64(len(r.initial)*r.size)),
+		Values: int64(limits.Batch) * (int64(retained+1)*int64(values) + int64(segments)*int64(len(r.initial)*r.size)),
 	}, u
 }
 
@@ -131,20 +131,20 @@ type unrolled[F kernel.Float] struct {
 	chunk  int // rows, see cachedRows
 	first  bool
 
-	kept    int              // rows, steps times sequences, whose history is kept
-	history kernel.Matrix[F] // h before the segment's steps and after each, kept + B rows
-	carried []carried[F]     // history, and what else a step hands to the next
-	outputs kernel.Matrix[F] // h of all steps, where they are asked for and history is of some
-	state   State[F]         // after a Forward that keeps nothing, [B × n] each
-	dfrom   State[F]         // the gradient of the state before the first step
-	to      State[F]         // what Forward returns
-	dstate  State[F]         // what Backward returns: in it, the gradient of the state goes back
+	retained int              // rows, steps times sequences, whose history is retained
+	history  kernel.Matrix[F] // h before the segment's steps and after each, retained + B rows
+	carried  []carried[F]     // history, and what else a step hands to the next
+	outputs  kernel.Matrix[F] // h of all steps, where they are asked for and history is of some
+	state    State[F]         // after a Forward that keeps nothing, [B × n] each
+	dfrom    State[F]         // the gradient of the state before the first step
+	to       State[F]         // what Forward returns
+	dstate   State[F]         // what Backward returns: in it, the gradient of the state goes back
 
 	tensors []*weight.View[F] // the layer's, or of a further pass their forks
 
 	scratch kernel.Scratch[F]
 
-	in   Input[F] // of the last Forward that kept; 0 steps before
+	in   Input[F] // of the last Forward with keep; 0 steps before
 	from bool     // that was given a state
 	body cell[F]
 }
@@ -175,7 +175,7 @@ type chunk[F kernel.Float] struct {
 	dout               kernel.Matrix[F] // the gradients of the outputs of all steps; none if of the last alone
 }
 
-// rows are those of its steps in what is kept of a segment.
+// rows are those of its steps in what is retained of a segment.
 func (c *chunk[F]) rows() (from, to int) {
 	return (c.first - c.segment) * c.batch, (c.last - c.segment) * c.batch
 }
@@ -193,10 +193,10 @@ func (r *recurrent[F]) sized(limits Limits) *unrolled[F] {
 		recurrent: r, limits: limits, chunk: cachedRows(r.columns * r.size), first: len(r.passes) == 0,
 		tensors: r.tensors,
 	}
-	u.kept = limits.Steps * limits.Batch
+	u.retained = limits.Steps * limits.Batch
 	if limits.History > 0 {
 		// At least one chunk of a batch of any size.
-		u.kept = min(u.kept, max(limits.History*limits.Batch, u.chunk, r.least*limits.Batch))
+		u.retained = min(u.retained, max(limits.History*limits.Batch, u.chunk, r.least*limits.Batch))
 	}
 	return u
 }
@@ -211,13 +211,13 @@ func (r *recurrent[F]) newUnrolled(limits Limits) *unrolled[F] {
 	n := len(r.initial)
 	u.to, u.dstate = make(State[F], n), make(State[F], n)
 	for range n {
-		u.carried = append(u.carried, carried[F]{kernel.NewPadded[F](u.kept+limits.Batch, r.size),
+		u.carried = append(u.carried, carried[F]{kernel.NewPadded[F](u.retained+limits.Batch, r.size),
 			kernel.NewPadded[F](u.beforeRows(), r.size)})
 		u.state = append(u.state, kernel.NewPadded[F](limits.Batch, r.size))
 		u.dfrom = append(u.dfrom, kernel.NewPadded[F](limits.Batch, r.size))
 	}
 	u.history = u.carried[0].history
-	if r.every && u.kept < limits.Steps*limits.Batch {
+	if r.every && u.retained < limits.Steps*limits.Batch {
 		u.outputs = kernel.NewPadded[F](limits.Steps*limits.Batch, r.size)
 	}
 	if !u.first {
@@ -243,7 +243,7 @@ func (u *unrolled[F]) gradient(of *weight.View[F]) *weight.View[F] {
 
 // beforeRows is the most rows that the states before segments take.
 func (u *unrolled[F]) beforeRows() int {
-	if u.kept == u.limits.Steps*u.limits.Batch {
+	if u.retained == u.limits.Steps*u.limits.Batch {
 		return 0
 	}
 	rows := 0
@@ -266,11 +266,11 @@ func (u *unrolled[F]) chunkRows() int {
 // strides, so that what is worked on together, and with it every bit, does not
 // depend on them.
 func (u *unrolled[F]) segment(steps, batch int) int {
-	if steps*batch <= u.kept {
+	if steps*batch <= u.retained {
 		return steps
 	}
 	stride := u.stride(steps, batch)
-	return u.kept / batch / stride * stride
+	return u.retained / batch / stride * stride
 }
 
 // Forward runs the cell.
@@ -278,7 +278,11 @@ func (u *unrolled[F]) Forward(in Input[F], from State[F], keep bool) (out kernel
 	if keep || u.every {
 		return u.forward(in, from)
 	}
-	u.beginEvaluate(in, from)
+	u.check(in, from)
+	for i := range u.state {
+		u.to[i] = u.state[i].Slice(0, in.Batch)
+		u.begin(u.to[i], from, i)
+	}
 	u.body.evaluate(in)
 	return u.to[0], u.to
 }
@@ -288,7 +292,8 @@ func (u *unrolled[F]) Forward(in Input[F], from State[F], keep bool) (out kernel
 func (u *unrolled[F]) Backward(dout kernel.Matrix[F], dto State[F], dx kernel.Matrix[F]) (dfrom State[F]) {
 	all := u.beginBackward(dout, dto, dx)
 	steps, batch := u.in.Steps, u.in.Batch
-	c := chunk[F]{batch: batch, segment: u.lastSegment()}
+	segment := u.segment(steps, batch)
+	c := chunk[F]{batch: batch, segment: (steps - 1) / segment * segment} // whose history Forward leaves
 	if all {
 		c.dout = dout
 	}
@@ -296,8 +301,11 @@ func (u *unrolled[F]) Backward(dout kernel.Matrix[F], dto State[F], dx kernel.Ma
 	c.first = (steps - 1) / stride * stride
 	for c.last = steps; c.last > 0; c.first, c.last = c.first-stride, c.first {
 		if c.first < c.segment {
-			c.segment -= u.segment(steps, batch)
-			u.again(c.segment)
+			c.segment -= segment
+			for _, of := range u.carried {
+				block(of.history, 0, batch).Fill(block(of.before, c.segment/segment, batch))
+			}
+			u.body.step(c.segment, c.segment+segment)
 		}
 		c.x = u.in.X.Slice(c.first*batch, c.last*batch)
 		if dx.Data != nil {
@@ -306,7 +314,12 @@ func (u *unrolled[F]) Backward(dout kernel.Matrix[F], dto State[F], dx kernel.Ma
 		u.body.back(c)
 		u.body.accumulate(c)
 	}
-	return u.endBackward()
+	for i, initial := range u.initial {
+		if initial != nil && !u.from { // it was the state before the first step
+			u.set.ColumnSumsAdd(u.gradient(initial).Gradient, u.dstate[i])
+		}
+	}
+	return u.dstate
 }
 
 // forward runs through the sequence, one segment after the other, and returns what
@@ -366,31 +379,6 @@ func (u *unrolled[F]) begin(dst kernel.Matrix[F], from State[F], number int) {
 			copy(dst.Row(i), initial.Value)
 		}
 	}
-}
-
-// beginEvaluate sets the state to that before the first step, for a Forward that
-// keeps nothing, and makes it what that returns.
-func (u *unrolled[F]) beginEvaluate(in Input[F], from State[F]) {
-	u.check(in, from)
-	for i := range u.state {
-		u.to[i] = u.state[i].Slice(0, in.Batch)
-		u.begin(u.to[i], from, i)
-	}
-}
-
-// again runs once more through the segment that begins at first.
-func (u *unrolled[F]) again(first int) {
-	segment := u.segment(u.in.Steps, u.in.Batch)
-	for _, c := range u.carried {
-		block(c.history, 0, u.in.Batch).Fill(block(c.before, first/segment, u.in.Batch))
-	}
-	u.body.step(first, first+segment)
-}
-
-// lastSegment is the first step of the segment whose history Forward leaves.
-func (u *unrolled[F]) lastSegment() int {
-	segment := u.segment(u.in.Steps, u.in.Batch)
-	return (u.in.Steps - 1) / segment * segment
 }
 
 // check panics unless the input and the state fit the pass.
@@ -453,17 +441,6 @@ func (u *unrolled[F]) beginBackward(dout kernel.Matrix[F], dto State[F], dx kern
 		}
 	}
 	return dout.Rows == rows
-}
-
-// endBackward adds the gradient of the state before the first step to that of the
-// trained initial state, if it was they.
-func (u *unrolled[F]) endBackward() State[F] {
-	for i, initial := range u.initial {
-		if initial != nil && !u.from {
-			u.set.ColumnSumsAdd(u.gradient(initial).Gradient, u.dstate[i])
-		}
-	}
-	return u.dstate
 }
 
 // cachedRows is the number of rows, time steps times sequences, that are worked on

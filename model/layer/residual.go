@@ -48,7 +48,7 @@ type residualPass[F kernel.Float] struct {
 func (r *Residual[F]) NewPass(limits Limits) Pass[F] { return r.newPassIn(limits, newWorkspace[F]()) }
 
 func (r *Residual[F]) newPassIn(limits Limits, w *workspace[F]) Pass[F] {
-	p := &residualPass[F]{Residual: r, inner: r.newPass(limits, w.nested())}
+	p := &residualPass[F]{Residual: r, inner: r.Stack.newPassIn(limits, w.nested()).(*stackPass[F])}
 	p.last = p.inner.passes[len(p.inner.passes)-1].(*affinePass[F])
 	p.outputs = p.last.outputs
 	return p
@@ -72,7 +72,7 @@ func (p *residualPass[F]) activated() epilogue[F] {
 	return p.phi.epilogue(p.outputs.Slice(0, p.last.x.Rows))
 }
 
-// needs is that of f's first layer or, on the way back, of its last.
+// needs is that of f's first layer or, in the backward pass, of its last.
 func (p *residualPass[F]) needs(back bool) [2][]F {
 	if back {
 		return p.last.needs(true)

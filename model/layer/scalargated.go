@@ -112,7 +112,7 @@ func (s *ScalarGated[F]) Cost(limits Limits) Cost {
 	n := s.size
 	c, u := s.cost(limits, 2*n)
 	c.Shared += int64(2 * n)
-	c.Pass += int64(2*n + kernel.PaddedSize(u.kept+2*limits.Batch+u.chunkRows(), n))
+	c.Pass += int64(2*n + kernel.PaddedSize(u.retained+2*limits.Batch+u.chunkRows(), n))
 	return c
 }
 
@@ -125,7 +125,7 @@ type scalarGatedPass[F kernel.Float] struct {
 	dalpha, dbeta []F // ∂L/∂α and ∂L/∂β, by units
 
 	activations kernel.Matrix[F] // φ(·) of the steps of a segment
-	activation  kernel.Matrix[F] // of a step whose history is not kept
+	activation  kernel.Matrix[F] // of a step whose history is not retained
 	spare       kernel.Matrix[F] // the state after it
 	deltas      kernel.Matrix[F] // the gradients of φ's argument in the steps of one chunk
 }
@@ -135,7 +135,7 @@ func (s *ScalarGated[F]) NewPass(limits Limits) Pass[F] {
 	p := &scalarGatedPass[F]{unrolled: s.newUnrolled(limits), cell: s, u: s.u.pass(operatorRows{}, nil),
 		dalpha: make([]F, s.size), dbeta: make([]F, s.size)}
 	p.body, p.input = p, p.projection(&s.input)
-	p.activations, p.activation, p.spare = kernel.NewPadded[F](p.kept, s.size),
+	p.activations, p.activation, p.spare = kernel.NewPadded[F](p.retained, s.size),
 		kernel.NewPadded[F](limits.Batch, s.size), kernel.NewPadded[F](limits.Batch, s.size)
 	p.deltas = kernel.NewPadded[F](p.chunkRows(), s.size)
 	s.gated = append(s.gated, p)

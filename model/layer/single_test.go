@@ -23,7 +23,7 @@ type shape struct {
 	start          weight.Start
 	operator       OperatorKind
 	evaluationRows int  // largest batch beyond the training batch
-	history        int  // steps kept at once
+	history        int  // steps retained at once
 	every          bool // outputs at every step
 }
 

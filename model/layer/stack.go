@@ -112,9 +112,7 @@ type stackPass[F kernel.Float] struct {
 // NewPass returns a pass for parts of minibatches.
 func (s *Stack[F]) NewPass(limits Limits) Pass[F] { return s.newPassIn(limits, newWorkspace[F]()) }
 
-func (s *Stack[F]) newPassIn(limits Limits, w *workspace[F]) Pass[F] { return s.newPass(limits, w) }
-
-func (s *Stack[F]) newPass(limits Limits, w *workspace[F]) *stackPass[F] {
+func (s *Stack[F]) newPassIn(limits Limits, w *workspace[F]) Pass[F] {
 	p := &stackPass[F]{inputs: make([]kernel.Matrix[F], len(s.layers)), states: []int{0}, workspace: w}
 	width := 0
 	for i, l := range s.layers {

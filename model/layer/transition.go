@@ -69,7 +69,7 @@ func (t *transition[F]) SpectralMargin(ctx context.Context) (float64, error) {
 // cost counts W as it is applied, and so many values that are retained of a step.
 func (t *transition[F]) cost(limits Limits, values int) (Cost, *unrolled[F]) {
 	c, u := t.recurrent.cost(limits, 1, values)
-	w := t.operator.cost(operatorRows{limits.Batch, u.kept, u.chunkRows()})
+	w := t.operator.cost(operatorRows{limits.Batch, u.retained, u.chunkRows()})
 	c.Weights = c.Inputs + float64(limits.Steps)*w.Weights
 	c.Minibatch = t.matrix.Flops()
 	c.Shared += w.Shared

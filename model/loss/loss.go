@@ -72,9 +72,9 @@ func New[F kernel.Float](set *kernel.Set[F], name string) (Loss[F], error) {
 	case "cross_entropy":
 		return Softmax[F]{set}, nil
 	case "mse":
-		return Squared[F]{}, nil
+		return elementwise[F]{at: squared[F], factor: 2, threshold: .5, probability: identity[F]}, nil
 	case "sigmoid":
-		return Sigmoid[F]{}, nil
+		return elementwise[F]{at: sigmoid[F], factor: 1, threshold: 0, probability: logistic[F]}, nil
 	}
 	return nil, fmt.Errorf("loss %q: want cross_entropy, mse or sigmoid", name)
 }
@@ -84,61 +84,6 @@ func check[F kernel.Float](outputs kernel.Matrix[F], targets *Targets[F]) {
 	if targets.rows() != outputs.Rows || targets.Classes == nil && targets.Values.Cols != outputs.Cols {
 		panic(fmt.Sprintf("loss: %d targets for outputs of %d × %d", targets.rows(), outputs.Rows, outputs.Cols))
 	}
-}
-
-// elementwise sums a loss over the elements of the outputs, each held to its
-// target, 1 for a row's class and 0 for the others; a single output is held to the
-// class itself, 0 or 1, of which it says 1 above the threshold. at returns the loss of an
-// element and its derivative, which is written times scale unless that is 0.
-func elementwise[F kernel.Float](outputs kernel.Matrix[F], targets Targets[F], scale, threshold F,
-	at func(output, target F) (loss float64, derivative F)) Score {
-	check(outputs, &targets)
-	score := Score{Rows: outputs.Rows}
-	for i := range outputs.Rows {
-		row := outputs.Row(i)
-		class := -1
-		if targets.Classes != nil {
-			class = targets.Classes[i]
-			said := largest(row)
-			if len(row) == 1 {
-				class = 1 - class // its place among the columns, of which only column 0 is there
-				if said = 1; row[0] > threshold {
-					said = 0
-				}
-			}
-			if said == class {
-				score.Correct++
-			}
-		}
-		for j, x := range row {
-			var target F
-			switch {
-			case j == class:
-				target = 1
-			case targets.Classes == nil:
-				target = targets.Values.Row(i)[j]
-			}
-			loss, derivative := at(x, target)
-			score.Loss += loss
-			if scale != 0 {
-				row[j] = scale * derivative
-			}
-		}
-	}
-	score.Loss /= float64(outputs.Cols)
-	return score
-}
-
-// twoOrMore appends what each output gives its class, of a single output what it gives
-// the classes 0 and 1.
-func twoOrMore[F kernel.Float](dst []float32, outputs []F, of func(output F) float64) []float32 {
-	if len(outputs) == 1 {
-		dst = append(dst, float32(1-of(outputs[0])))
-	}
-	for _, output := range outputs {
-		dst = append(dst, float32(of(output)))
-	}
-	return dst
 }
 
 // largest is the lowest of the indices of the largest element.

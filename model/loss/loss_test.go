@@ -78,7 +78,7 @@ func TestGradient(t *testing.T) {
 // Far outputs neither overflow nor lose their gradient.
 func TestSigmoidFar(t *testing.T) {
 	at := kernel.Dense([]float64{1000, -1000}, 1, 2)
-	score := Sigmoid[float64]{}.Gradient(at, Targets[float64]{Classes: []int{1}}, 1)
+	score := named(t, "sigmoid").Gradient(at, Targets[float64]{Classes: []int{1}}, 1)
 	if score.Loss != 1000 || score.Correct != 0 || !slices.Equal(at.Data, []float64{.5, -.5}) {
 		t.Errorf("score %v, gradient %v", score, at.Data)
 	}
@@ -95,7 +95,7 @@ func TestMisuse(t *testing.T) {
 					t.Errorf("%s: panic %q", name, message)
 				}
 			}()
-			Squared[float64]{}.Score(kernel.Dense(make([]float64, 6), 2, 3), target)
+			named(t, "mse").Score(kernel.Dense(make([]float64, 6), 2, 3), target)
 		}()
 	}
 }
@@ -109,7 +109,7 @@ func TestSingleOutput(t *testing.T) {
 	for _, c := range []struct {
 		loss    Loss[float64]
 		correct int
-	}{{Sigmoid[float64]{}, 2}, {Squared[float64]{}, 3}} {
+	}{{named(t, "sigmoid"), 2}, {named(t, "mse"), 3}} {
 		got, want := c.loss.Score(outputs, classes), c.loss.Score(outputs, values)
 		if got.Loss != want.Loss || got.Correct != c.correct {
 			t.Errorf("%T: loss %v, %d correct, want %v and %d", c.loss, got.Loss, got.Correct, want.Loss, c.correct)
@@ -121,4 +121,13 @@ func TestSingleOutput(t *testing.T) {
 			t.Errorf("%T: gradient %v, want %v", c.loss, a.Data, b.Data)
 		}
 	}
+}
+
+func named(t *testing.T, name string) Loss[float64] {
+	t.Helper()
+	l, err := New(kernel.Float64(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }

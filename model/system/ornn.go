@@ -19,9 +19,5 @@ var ornn = System{
 	},
 }
 
-// longRefit lets half of the epochs train on all series. On a quarter of the training
-// series of 20 UCR sets that neither trained nor chose, over the points of
-// examples/ucr-wide.yaml with five replicates, that is better than a fifth by .0084 ±
-// .0043 of accuracy for ornn and .0125 ± .0064 for spectral-rnn at the points that
-// validation chooses, and by .0054 ± .0020 and .0042 ± .0015 at all points.
+// longRefit lets half of the epochs train on all series: docs/measurements.md has what it gains.
 var longRefit = map[string]any{"refit": 0.5}
