@@ -1,43 +1,20 @@
-// Package layer holds the parts of networks, each with its way forward and back
-// side by side: recurrent cells over whole sequences ([Elman], [ScalarGated], [LSTM],
-// [GRU]), [Affine], [Embedding], [Dropout], and the [Stack] and [Residual] block of others.
+// Package layer holds the parts of networks, each with its forward and backward pass side by side:
+// recurrent cells over whole sequences ([Elman], [ScalarGated], [LSTM], [GRU]), [Affine],
+// [Embedding], [Dropout], and the [Stack] and [Residual] block of others.
 //
-// # Layout
+// A [Layer] has the weights, tensors of a [weight.Arena]; a [Pass] runs a part of a minibatch
+// through it and has that part's history. A training step, which allocates nothing, as in the
+// example of this package:
 //
-// A minibatch of B sequences over T steps is a matrix whose row t·B+b is step t
-// of sequence b. Weights and biases are tensors of a [weight.Arena]. States are
-// rows, so a product with a weight that is written W h in the papers is h Wᵀ here.
-//
-// # Use
-//
-// A [Layer] has the weights; a [Pass] runs a part of a minibatch through it and has
-// that part's history. Several passes of a layer may run at once.
-//
-//	set := kernel.Float32()
-//	arena := weight.NewArena[float32]()
-//	matrix, err := weight.NewSVD(set, arena, n, n, weight.SVDOptions{Left: 16, Right: 16, Radius: .1, Center: 1})
-//	cell, err := layer.NewElman(set, arena, matrix, layer.ElmanOptions{
-//		CellOptions: layer.CellOptions{Inputs: n_i}, Activation: kernel.Tanh})
-//	y, err := weight.NewDense(set, arena, "Y", n_y, n)
-//	head, err := layer.NewAffine(set, arena, y, layer.AffineOptions{Bias: "c"})
-//	net := layer.NewStack(cell, head)
-//	arena.Allocate() // the end of declarations
-//	err = net.Init(ctx, random.New(seed, random.Weights))
-//	pass := net.NewPass(layer.Limits{Steps: T, Batch: B})
-//
-// A training step, which allocates nothing:
-//
-//	arena.ZeroGradients()
 //	net.Load() // form the weights for the present parameters
 //	logits, _ := pass.Forward(layer.Input[float32]{Steps: T, Batch: B, X: x}, nil, true)
 //	…               // a loss, which writes its gradient in the place of the logits
 //	pass.Backward(logits, nil, kernel.Matrix[float32]{})
 //	net.Join(1)
-//	optimizer.Step(rate)
-//	net.Constrain(rate)
 //
-// A wrong shape is a mistake of the calling program and panics; a wrong option
-// is an error.
+// A minibatch of B sequences over T steps is a matrix whose row t·B+b is step t of sequence b.
+// States are rows, so a product with a weight that is written W h in the papers is h Wᵀ here.
+// A wrong shape is a mistake of the calling program and panics; a wrong option is an error.
 package layer
 
 import (
@@ -85,16 +62,9 @@ type Layer[F kernel.Float] interface {
 // nothing of each other, and its parameters, if it has any, are used as they are and free.
 type free struct{}
 
-// Carried returns 0.
-func (free) Carried() int { return 0 }
-
-// Load does nothing.
-func (free) Load() {}
-
-// Join does nothing.
-func (free) Join(int) {}
-
-// Constrain does nothing.
+func (free) Carried() int      { return 0 }
+func (free) Load()             {}
+func (free) Join(int)          {}
 func (free) Constrain(float64) {}
 
 // A Pass runs one part of a minibatch through a [Layer], forward and back. It is
