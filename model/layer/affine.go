@@ -114,7 +114,8 @@ func (a *Affine[F]) newPassIn(limits Limits, w *workspace[F]) Pass[F] {
 	rows := limits.Steps * limits.Batch
 	p := &affinePass[F]{
 		Affine: a, first: len(a.passes) == 0, b: a.b, workspace: w,
-		operator: a.operator.pass(operatorRows{retained: rows, chunk: rows}, w), outputs: kernel.NewLines[F](rows, a.width),
+		operator: a.operator.pass(operatorRows{retained: rows, chunk: rows}, w),
+		outputs:  kernel.NewLines[F](rows, a.width),
 	}
 	if !p.first {
 		p.b = a.b.Fork()

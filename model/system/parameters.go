@@ -45,7 +45,8 @@ func (o *Options) phi() (kernel.Activation, float64) {
 func checkReflectors(o *Options, numbers ...*sweep.ParameterSchema) error {
 	for _, p := range numbers {
 		if o.Integer(p.Name) > o.Hidden {
-			return o.Refuse(p.Name, "must not exceed hidden = %d: there are only n reflectors of different length", o.Hidden)
+			return o.Refuse(p.Name, "must not exceed hidden = %d: there are only n reflectors of different length",
+				o.Hidden)
 		}
 	}
 	return nil

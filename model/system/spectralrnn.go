@@ -37,7 +37,8 @@ var (
 // svd is an SVD with singular values within r of a centre.
 func (o *Options) svd(center float64) weight.SVDOptions {
 	return weight.SVDOptions{
-		Left: o.Integer(leftReflectors.Name), Right: o.Integer(rightReflectors.Name), Radius: o.Number(radius.Name), Center: center,
+		Left: o.Integer(leftReflectors.Name), Right: o.Integer(rightReflectors.Name),
+		Radius: o.Number(radius.Name), Center: center,
 	}
 }
 

@@ -54,7 +54,7 @@ type Options struct {
 
 // Check refuses combinations that no single parameter's schema can.
 func (s *System) Check(o *Options) error {
-	if err := o.ParameterReader.Check(s.Parameters); err != nil {
+	if err := o.Check(s.Parameters); err != nil {
 		return err
 	}
 	if s.check != nil {
@@ -66,7 +66,8 @@ func (s *System) Check(o *Options) error {
 		return nil
 	}
 	if asked := o.Text(start.Name); asked != defaultStart && !slices.Contains(s.Starts, asked) {
-		return o.Refuse(start.Name, "model %s starts from one of %v", s.Name, append([]string{defaultStart}, s.Starts...))
+		return o.Refuse(start.Name, "model %s starts from one of %v", s.Name,
+			append([]string{defaultStart}, s.Starts...))
 	}
 	return nil
 }
@@ -74,7 +75,7 @@ func (s *System) Check(o *Options) error {
 // Layers returns what the system is built of, the one that reads the input first; the output
 // layer is not the system's. A parameter of the wrong type is an error.
 func (s *System) Layers(o *Options) ([]layer.Spec, error) {
-	if err := o.ParameterReader.Check(s.Parameters); err != nil {
+	if err := o.Check(s.Parameters); err != nil {
 		return nil, err
 	}
 	layers := s.layers(o)
