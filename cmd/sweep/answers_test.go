@@ -261,37 +261,37 @@ func insertOld(ctx context.Context, tx database.Tx, from, n, seeds int64) error 
 	execution := func(i int) *string { return new(fmt.Sprintf("host-1-%x", trial(i))) }
 	host := "host-1"
 	err := tx.Insert(ctx, "trials", database.Rows(int(n), "sweep_no, trial_index, state, executions, execution, worker, "+
-		"heard_at, queued_at, started_at, finished_at, fingerprint, dataset_digest, parameters", func(i int) []any {
-		return []any{new(int64(1)), new(trial(i) - 1), new("completed"), new(1), execution(i), &host, &now, &now, &now,
-			&now, &fingerprints[i], &fingerprints[i], (*database.JSON)(&parameters[i])}
+		"heard_at, queued_at, started_at, finished_at, fingerprint, dataset_digest, parameters", func(i int, row []any) []any {
+		return append(row, new(int64(1)), new(trial(i) - 1), new("completed"), new(1), execution(i), &host, &now, &now, &now,
+			&now, &fingerprints[i], &fingerprints[i], (*database.JSON)(&parameters[i]))
 	}))
 	if err != nil {
 		return err
 	}
 	err = tx.Insert(ctx, "outcomes", database.Rows(int(n), "trial_no, summary, best_epoch, parameter_count, "+
-		"weights_digest, kernel_level, seconds, flops, error, stderr, digest", func(i int) []any {
-		return []any{new(trial(i)), (*database.JSON)(&summaries[i]), new(int64(1)), new(int64(64)), &fingerprints[i],
-			new("avx512"), new(0.002), new(1e6), new(""), new(""), &fingerprints[i]}
+		"weights_digest, kernel_level, seconds, flops, error, stderr, digest", func(i int, row []any) []any {
+		return append(row, new(trial(i)), (*database.JSON)(&summaries[i]), new(int64(1)), new(int64(64)), &fingerprints[i],
+			new("avx512"), new(0.002), new(1e6), new(""), new(""), &fingerprints[i])
 	}))
 	if err != nil {
 		return err
 	}
 	err = tx.Insert(ctx, "executions", database.Rows(int(n), "trial_no, execution, worker, started_at, ended_at, outcome, "+
-		"charged, forgotten, checkpoint, reason, stderr", func(i int) []any {
-		return []any{new(trial(i)), execution(i), &host, &now, &now, new("result"), new(false), new(false),
-			new(int64(0)), new(""), new("")}
+		"charged, forgotten, checkpoint, reason, stderr", func(i int, row []any) []any {
+		return append(row, new(trial(i)), execution(i), &host, &now, &now, new("result"), new(false), new(false),
+			new(int64(0)), new(""), new(""))
 	}))
 	if err != nil {
 		return err
 	}
 	metrics := []string{"train_loss", "validation_loss", "validation_accuracy", "test_accuracy"}
 	return tx.Insert(ctx, "curve_arrays", database.Rows(int(n)*len(metrics),
-		"trial_no, metric, ordinal, step_array, value_array", func(i int) []any {
+		"trial_no, metric, ordinal, step_array, value_array", func(i int, row []any) []any {
 			at, ordinal := i/len(metrics), i%len(metrics)
 			steps := []int64{}
 			if ordinal == 0 {
 				steps = []int64{1}
 			}
-			return []any{new(trial(at)), &metrics[ordinal], &ordinal, &steps, &[]float32{float32(losses[at])}}
+			return append(row, new(trial(at)), &metrics[ordinal], &ordinal, &steps, &[]float32{float32(losses[at])})
 		}))
 }

@@ -335,7 +335,7 @@ func freePorts(t testing.TB, n int) int {
 func TestDeployedMetrics(t *testing.T) {
 	t.Parallel()
 	served := map[string]bool{}
-	definition := regexp.MustCompile(`(?:Name: |NewDesc\(|counter\()"(sweep_[a-z_]+)"`)
+	definition := regexp.MustCompile(`(?:Name: |NewDesc\(|\b(?:counter|gauge|histogram)\()"(sweep_[a-z_]+)"`)
 	for _, path := range []string{"../../coordinator/metrics.go", "../../worker/metrics.go", "../../worker/http.go"} {
 		text, err := os.ReadFile(path)
 		if err != nil {

@@ -55,11 +55,11 @@ func (a *aggregate) add(by *comparison, e *entry) {
 const aggregateColumns = "sweep_no, point_key, group_key, first_index, trial_no, replicates, diverged, score_mean, " +
 	"loss_n, loss_mean, accuracy_n, accuracy_mean, accuracy_m2, parameter_count"
 
-func (a *aggregate) columns() []any {
-	return []any{&a.sweep, &a.key, &a.group, &a.first, &a.trial, &a.replicates, &a.diverged, &a.score,
-		&a.losses, &a.loss, &a.accuracies, &a.accuracy, &a.m2, &a.parameterCount}
+func (a *aggregate) columns(row []any) []any {
+	return append(row, &a.sweep, &a.key, &a.group, &a.first, &a.trial, &a.replicates, &a.diverged, &a.score,
+		&a.losses, &a.loss, &a.accuracies, &a.accuracy, &a.m2, &a.parameterCount)
 }
 
 func aggregateBatch(all []*aggregate) database.Batch {
-	return database.Rows(len(all), aggregateColumns, func(i int) []any { return all[i].columns() })
+	return database.Rows(len(all), aggregateColumns, func(i int, row []any) []any { return all[i].columns(row) })
 }

@@ -75,8 +75,10 @@ func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
 			t.run(`DELETE FROM unscored WHERE sweep_no = $1`, number)
 			return
 		}
-		t.run(fillParameters, database.Rows(len(entries), "trial_no, point_key, "+parameterColumns, func(i int) []any {
-			return append([]any{&entries[i].trial, &entries[i].point}, parameterValues(entries[i].parameters)...)
+		values := make([]parameterRow, len(entries))
+		const columns = "trial_no, point_key, " + parameterColumns
+		t.run(fillParameters, database.Rows(len(entries), columns, func(i int, row []any) []any {
+			return values[i].of(entries[i].parameters, append(row, &entries[i].trial, &entries[i].point))
 		}))
 		last := entries[len(entries)-1].index
 		t.score(entries)
@@ -88,20 +90,22 @@ func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
 // parameterColumns are the columns for parameters.
 const parameterColumns = "dataset, model, seed, batch, lr, decay"
 
-// parameterValues returns the values of the columns for parameters, NULL where there is none
-// of that type.
-func parameterValues(p sweep.Parameters) []any {
-	var v struct {
-		dataset, model sql.Null[string]
-		seed, batch    sql.Null[int64]
-		lr, decay      float64
-	}
+// parameterRow has the values of the columns for parameters, NULL where there is none of that
+// type.
+type parameterRow struct {
+	dataset, model sql.Null[string]
+	seed, batch    sql.Null[int64]
+	lr, decay      float64
+}
+
+// of sets the values, and appends them to a row.
+func (v *parameterRow) of(p sweep.Parameters, row []any) []any {
 	v.dataset.V, v.dataset.Valid = p["dataset"].(string)
 	v.model.V, v.model.Valid = p["model"].(string)
 	v.seed.V, v.seed.Valid = wholeNumber(p[sweep.SeedParameter])
 	v.batch.V, v.batch.Valid = wholeNumber(p["batch"])
 	v.lr, v.decay = number(p["lr"]), number(p["decay"])
-	return []any{&v.dataset, &v.model, &v.seed, &v.batch, &v.lr, &v.decay}
+	return append(row, &v.dataset, &v.model, &v.seed, &v.batch, &v.lr, &v.decay)
 }
 
 func wholeNumber(value any) (int64, bool) {

@@ -132,8 +132,8 @@ type scoring struct {
 
 // sweepKeys is a batch of keys; name is the column of the second part.
 func sweepKeys(name string, list []sweepKey) database.Batch {
-	return database.Rows(len(list), "sweep_no, "+name, func(i int) []any {
-		return []any{&list[i].sweep, &list[i].key}
+	return database.Rows(len(list), "sweep_no, "+name, func(i int, row []any) []any {
+		return append(row, &list[i].sweep, &list[i].key)
 	})
 }
 
@@ -159,7 +159,7 @@ func (s *scoring) load(entries []entry) {
 	}
 	s.each(func(row database.Row) error {
 		a := &aggregate{stored: true}
-		err := row.Scan(a.columns()...)
+		err := row.Scan(a.columns(nil)...)
 		s.aggregates[a.sweepKey] = a
 		return err
 	}, loadAggregates, sweepKeys("point_key", wanted))
@@ -189,7 +189,7 @@ func (s *scoring) load(entries []entry) {
 	}
 	s.each(func(row database.Row) error {
 		g := &group{stored: true}
-		err := row.Scan(append(g.columns(), &g.trial, &g.trialPoint, &g.trialSeed)...)
+		err := row.Scan(append(g.columns(nil), &g.trial, &g.trialPoint, &g.trialSeed)...)
 		s.groups[g.sweepKey] = g
 		return err
 	}, loadGroups, sweepKeys("group_key", wanted))
@@ -207,13 +207,13 @@ func (s *scoring) save() {
 const groupColumns = "sweep_no, group_key, best_trial_index, best_trial_score, best_trial_ties, best_point_key, " +
 	"best_point_replicates, best_point_index, best_point_score, best_point_ties"
 
-func (g *group) columns() []any {
-	return []any{&g.sweep, &g.key, &g.trialIndex, &g.trialScore, &g.trialTies, &g.point, &g.pointReplicates,
-		&g.pointIndex, &g.pointScore, &g.pointTies}
+func (g *group) columns(row []any) []any {
+	return append(row, &g.sweep, &g.key, &g.trialIndex, &g.trialScore, &g.trialTies, &g.point, &g.pointReplicates,
+		&g.pointIndex, &g.pointScore, &g.pointTies)
 }
 
 func groupBatch(all []*group) database.Batch {
-	return database.Rows(len(all), groupColumns+", best_trial_no", func(i int) []any {
-		return append(all[i].columns(), (*database.Key)(&all[i].trial))
+	return database.Rows(len(all), groupColumns+", best_trial_no", func(i int, row []any) []any {
+		return append(all[i].columns(row), (*database.Key)(&all[i].trial))
 	})
 }

@@ -53,8 +53,8 @@ func (t *transaction) saveScores(entries []entry) {
 		}
 	}
 	t.insert("scores", database.Rows(len(entries), "sweep_no, trial_index, trial_no, "+strings.Join(scoreColumns, ", "),
-		func(i int) []any {
-			row := []any{&entries[i].sweep, &entries[i].index, &entries[i].trial}
+		func(i int, row []any) []any {
+			row = append(row, &entries[i].sweep, &entries[i].index, &entries[i].trial)
 			for place := range scoreColumns {
 				row = append(row, &values[i*len(scoreColumns)+place])
 			}
@@ -96,9 +96,9 @@ func (t *transaction) saveFurther(rows []furtherMetric) {
 			cmp.Compare(a.entry.index, b.entry.index))
 	})
 	const columns = "sweep_no, metric_no, trial_index, trial_no, value"
-	t.insert("metrics", database.Rows(len(rows), columns, func(i int) []any {
+	t.insert("metrics", database.Rows(len(rows), columns, func(i int, row []any) []any {
 		e := rows[i].entry
-		return []any{&e.sweep, &rows[i].number, &e.index, &e.trial, &rows[i].value}
+		return append(row, &e.sweep, &rows[i].number, &e.index, &e.trial, &rows[i].value)
 	}))
 }
 
@@ -124,8 +124,8 @@ func (t *transaction) numberMetrics(sweep int64, wanted map[string]int64) {
 			known++
 		}
 	}
-	t.insert("metric_names", database.Rows(len(added), "sweep_no, metric, metric_no", func(i int) []any {
-		return []any{&sweep, &added[i], new(wanted[added[i]])}
+	t.insert("metric_names", database.Rows(len(added), "sweep_no, metric, metric_no", func(i int, row []any) []any {
+		return append(row, &sweep, &added[i], new(wanted[added[i]]))
 	}))
 }
 

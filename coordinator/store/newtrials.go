@@ -92,17 +92,17 @@ const reusable = `SELECT s.fingerprint, s.trial_no, s.diverged FROM trials AS s 
 // findSources looks for results to reuse, of trials that have these artifacts.
 func (p *page) findSources(artifacts []string) {
 	p.sources = map[sweep.Fingerprint]source{}
-	var fingerprints []sweep.Fingerprint
+	var fingerprints []string
 	for i := range p.trials {
 		if p.trials[i].Fingerprint != "" {
-			fingerprints = append(fingerprints, p.trials[i].Fingerprint)
+			fingerprints = append(fingerprints, string(p.trials[i].Fingerprint))
 		}
 	}
+	var fingerprint string
+	var found source
 	p.each(func(row database.Row) error {
-		var fingerprint sweep.Fingerprint
-		var found source
-		err := row.Scan((*string)(&fingerprint), (*int64)(&found.trialNo), &found.diverged)
-		p.sources[fingerprint] = found
+		err := row.Scan(&fingerprint, (*int64)(&found.trialNo), &found.diverged)
+		p.sources[sweep.Fingerprint(fingerprint)] = found
 		return err
 	}, reusable, p.encodeArtifacts(artifacts), len(artifacts), texts("fingerprint", fingerprints))
 }
@@ -117,24 +117,31 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 	by := p.comparison(p.number)
 	const columns = "sweep_no, trial_index, state, diverged, finished_at, source_no, fingerprint, dataset_digest, " +
 		"class_no, parameters, point_key, " + parameterColumns
-	rows := database.Rows(len(p.trials), columns, func(i int) []any {
-		trial, state, finished := &p.trials[i], p.state, time.Time{}
+	values := make([]struct {
+		source
+		state    string
+		finished time.Time
+		pointKey int64
+		parameterRow
+	}, len(p.trials))
+	rows := database.Rows(len(p.trials), columns, func(i int, row []any) []any {
+		trial, v := &p.trials[i], &values[i]
 		class := class{Sweep: p.number, Number: int64(trial.Class)}
-		found := p.sources[trial.Fingerprint]
-		if found.trialNo != 0 {
-			reused, state, finished = true, sweep.Completed, p.now
+		v.source, v.state, v.pointKey = p.sources[trial.Fingerprint], string(p.state), by.pointKey(p.parameters[i])
+		if v.trialNo != 0 {
+			reused, v.state, v.finished = true, string(sweep.Completed), p.now
 			deltas.Of(class).Reused++
-			if found.diverged {
+			if v.diverged {
 				deltas.Of(class).Diverged++
 			}
 		}
-		ledger.Count(deltas.Of(class), state, 1)
-		if state == sweep.Pending {
+		ledger.Count(deltas.Of(class), sweep.State(v.state), 1)
+		if v.state == string(sweep.Pending) {
 			p.s.taken.back(class, trial.Index)
 		}
-		return append([]any{&p.number, &trial.Index, (*string)(&state), &found.diverged, &finished, &found.trialNo,
-			(*string)(&trial.Fingerprint), &trial.DatasetDigest, &trial.Class, (*database.JSON)(&p.parameters[i]),
-			new(by.pointKey(p.parameters[i]))}, parameterValues(trial.Parameters)...)
+		return v.of(trial.Parameters, append(row, &p.number, &trial.Index, &v.state, &v.diverged, &v.finished,
+			&v.trialNo, (*string)(&trial.Fingerprint), &trial.DatasetDigest, &trial.Class,
+			(*database.JSON)(&p.parameters[i]), &v.pointKey))
 	})
 	p.addClasses(deltas, requirements)
 	p.insert("trials", rows.WithoutEmpty())

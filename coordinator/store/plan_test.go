@@ -79,7 +79,9 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 	two := keys{[]int64{1, 1}, []int64{3, 4}}
 	some := two.batch()
 	trial := &ledger.Trial{Key: 1}
-	executions := database.Rows(1, "trial_no, execution", func(int) []any { return []any{&trial.Key, new("x")} })
+	executions := database.Rows(1, "trial_no, execution", func(_ int, row []any) []any {
+		return append(row, &trial.Key, new("x"))
+	})
 	changed := func(table string, key int, rows database.Batch) (text string, args []any) {
 		return changing(table, key, rows.Names), []any{rows}
 	}

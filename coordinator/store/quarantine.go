@@ -37,11 +37,11 @@ func (s *Store) Quarantine(ctx context.Context, events []sweep.Quarantined) erro
 		}
 		t.claim(slices.Sorted(maps.Keys(deltas))...)
 		t.insert("quarantine", database.Rows(len(events),
-			"received_at, sweep_id, trial_index, execution, kind, worker, error, event", func(i int) []any {
+			"received_at, sweep_id, trial_index, execution, kind, worker, error, event", func(i int, row []any) []any {
 				e := &events[i]
-				return []any{&t.now, new(ledger.CleanName(e.Sweep)), &e.Index, new(ledger.CleanName(e.Execution)),
+				return append(row, &t.now, new(ledger.CleanName(e.Sweep)), &e.Index, new(ledger.CleanName(e.Execution)),
 					new(ledger.CleanName(string(e.Kind))), new(ledger.CleanName(e.Worker)),
-					new(ledger.CleanTail(e.Problem)), &texts[i]}
+					new(ledger.CleanTail(e.Problem)), &texts[i])
 			}))
 		t.run(`DELETE FROM quarantine WHERE quarantine_no <= (SELECT max(quarantine_no) FROM quarantine) - $1`,
 			int64(mostQuarantined))

@@ -39,9 +39,9 @@ const loadTrials = `SELECT t.trial_no, t.sweep_no, t.trial_index, t.state, t.div
 const executionColumns = "trial_no, execution, worker, started_at, ended_at, outcome, charged, forgotten, replaced, " +
 	"checkpoint, reason, stderr, log_start, note"
 
-func columnsOfExecution(e *ledger.Execution) []any {
-	return []any{&e.Trial.Key, &e.ID, &e.Worker, &e.StartedAt, &e.EndedAt, (*string)(&e.Outcome), &e.Charged,
-		&e.Forgotten, &e.Replaced, &e.Checkpoint, &e.Reason, &e.Stderr, &e.LogStart, &e.Note}
+func columnsOfExecution(row []any, e *ledger.Execution) []any {
+	return append(row, &e.Trial.Key, &e.ID, &e.Worker, &e.StartedAt, &e.EndedAt, (*string)(&e.Outcome), &e.Charged,
+		&e.Forgotten, &e.Replaced, &e.Checkpoint, &e.Reason, &e.Stderr, &e.LogStart, &e.Note)
 }
 
 var (
@@ -52,8 +52,8 @@ var (
 
 const refusalColumns = "trial_no, worker, reason, refusals, refused_at"
 
-func columnsOfRefusal(r *ledger.Refusal) []any {
-	return []any{&r.Trial.Key, &r.Worker, &r.Reason, &r.Count, &r.At}
+func columnsOfRefusal(row []any, r *ledger.Refusal) []any {
+	return append(row, &r.Trial.Key, &r.Worker, &r.Reason, &r.Count, &r.At)
 }
 
 func (r *recording) load(events []sweep.Event) {
@@ -89,18 +89,18 @@ func (r *recording) load(events []sweep.Event) {
 	refused := r.ledger.RefusedBy(events)
 	r.each(func(row database.Row) error {
 		refusal := &ledger.Refusal{Trial: &ledger.Trial{}}
-		err := row.Scan(columnsOfRefusal(refusal)...)
+		err := row.Scan(columnsOfRefusal(nil, refusal)...)
 		refusal.Trial = byKey[refusal.Trial.Key]
 		r.ledger.LoadRefusal(refusal)
 		return err
 	}, `SELECT `+qualified("r", refusalColumns)+` FROM {v} JOIN trial_refusals AS r USING (trial_no, worker)`,
-		database.Rows(len(refused), "trial_no, worker", func(i int) []any {
-			return []any{&refused[i].Trial.Key, &refused[i].Worker}
+		database.Rows(len(refused), "trial_no, worker", func(i int, row []any) []any {
+			return append(row, &refused[i].Trial.Key, &refused[i].Worker)
 		}))
 	r.loadCurves(byKey, events)
 	load := func(row database.Row) error {
 		e := &ledger.Execution{Trial: &ledger.Trial{}}
-		if err := row.Scan(columnsOfExecution(e)...); err != nil {
+		if err := row.Scan(columnsOfExecution(nil, e)...); err != nil {
 			return err
 		}
 		e.Trial = byKey[e.Trial.Key]
@@ -108,8 +108,8 @@ func (r *recording) load(events []sweep.Event) {
 		return nil
 	}
 	mentioned := r.ledger.Mentioned(events)
-	r.each(load, loadExecutions, database.Rows(len(mentioned), "trial_no, execution", func(i int) []any {
-		return []any{&mentioned[i].Trial.Key, &mentioned[i].ID}
+	r.each(load, loadExecutions, database.Rows(len(mentioned), "trial_no, execution", func(i int, row []any) []any {
+		return append(row, &mentioned[i].Trial.Key, &mentioned[i].ID)
 	}))
 	r.each(load, loadLost, keyBatch(r.ledger.Lost(events)))
 }
@@ -137,7 +137,7 @@ func (r *recording) loadCurves(byKey map[int64]*ledger.Trial, events []sweep.Eve
 
 // keyBatch is a batch of trials.
 func keyBatch(trials []*ledger.Trial) database.Batch {
-	return database.Rows(len(trials), "trial_no", func(i int) []any { return []any{&trials[i].Key} })
+	return database.Rows(len(trials), "trial_no", func(i int, row []any) []any { return append(row, &trials[i].Key) })
 }
 
 // limits finds those of the grid that a trial belongs to.
@@ -162,7 +162,9 @@ func (r *recording) save() {
 	r.run(`INSERT INTO trial_refusals (`+refusalColumns+`) SELECT `+refusalColumns+` FROM {v} WHERE TRUE
 		ON CONFLICT (trial_no, worker) DO UPDATE
 		SET reason = excluded.reason, refusals = excluded.refusals, refused_at = excluded.refused_at`,
-		database.Rows(len(refusals), refusalColumns, func(i int) []any { return columnsOfRefusal(refusals[i]) }))
+		database.Rows(len(refusals), refusalColumns, func(i int, row []any) []any {
+			return columnsOfRefusal(row, refusals[i])
+		}))
 	r.saveOutcomes()
 	r.saveCurves()
 	r.saveArtifacts()
@@ -180,15 +182,17 @@ func (r *recording) save() {
 
 func trialBatch(trials []*ledger.Trial, now time.Time) database.Batch {
 	return database.Rows(len(trials), "trial_no, state, diverged, executions, charged, losses, execution, worker, "+
-		"refusals, started_at, finished_at, heard_at", func(i int) []any {
+		"refusals, started_at, finished_at, heard_at", func(i int, row []any) []any {
 		t := trials[i]
-		return []any{&t.Key, (*string)(&t.State), &t.Diverged, &t.Executions, &t.Charged, &t.Losses, &t.Execution,
-			&t.Worker, &t.Refusals, &t.StartedAt, &t.FinishedAt, &now}
+		return append(row, &t.Key, (*string)(&t.State), &t.Diverged, &t.Executions, &t.Charged, &t.Losses, &t.Execution,
+			&t.Worker, &t.Refusals, &t.StartedAt, &t.FinishedAt, &now)
 	})
 }
 
 func executionBatch(all []*ledger.Execution) database.Batch {
-	return database.Rows(len(all), executionColumns, func(i int) []any { return columnsOfExecution(all[i]) })
+	return database.Rows(len(all), executionColumns, func(i int, row []any) []any {
+		return columnsOfExecution(row, all[i])
+	})
 }
 
 // saveOutcomes writes the results, and enters them into scores, grid points and groups.
@@ -212,13 +216,14 @@ func (r *recording) saveOutcomes() {
 	r.forget(keyBatch(revived))
 	r.run(`UPDATE sweeps SET state = 'active', updated_at = $1 WHERE state = 'finished' AND sweep_no IN (
 		SELECT t.sweep_no FROM {v} JOIN trials AS t USING (trial_no))`, r.now, keyBatch(revived))
-	r.insert("outcomes", database.Rows(len(ended), "trial_no, "+outcomeColumns, func(i int) []any {
-		o, summary := ended[i].Outcome, database.JSON("{}")
-		if len(o.Summary) > 0 {
-			summary = database.JSON(r.encode(o.Summary))
+	summaries := make([]database.JSON, len(ended))
+	r.insert("outcomes", database.Rows(len(ended), "trial_no, "+outcomeColumns, func(i int, row []any) []any {
+		o := ended[i].Outcome
+		if summaries[i] = "{}"; len(o.Summary) > 0 {
+			summaries[i] = database.JSON(r.encode(o.Summary))
 		}
-		return []any{&ended[i].Key, &summary, &o.BestEpoch, &o.ParameterCount, &o.WeightsDigest, &o.KernelLevel,
-			&o.Seconds, &o.Flops, &o.Error, &o.Stderr, &o.Digest}
+		return append(row, &ended[i].Key, &summaries[i], &o.BestEpoch, &o.ParameterCount, &o.WeightsDigest, &o.KernelLevel,
+			&o.Seconds, &o.Flops, &o.Error, &o.Stderr, &o.Digest)
 	}))
 	r.score(entries)
 }
@@ -256,20 +261,20 @@ func (r *recording) saveCurves() {
 		*sweep.Curve
 		trial   *ledger.Trial
 		ordinal int
+		steps   []int64
 	}
 	var all []curve
 	for _, t := range r.ledger.Trials {
 		if t.ReplaceCurves {
 			for i := range t.Curves {
-				all = append(all, curve{&t.Curves[i], t, i})
+				all = append(all, curve{&t.Curves[i], t, i, ledger.StoredSteps(t.Curves, i)})
 			}
 		}
 	}
 	r.insert("curve_arrays", database.Rows(len(all), "trial_no, metric, ordinal, step_array, value_array",
-		func(i int) []any {
+		func(i int, row []any) []any {
 			c := &all[i]
-			steps := ledger.StoredSteps(c.trial.Curves, c.ordinal)
-			return []any{&c.trial.Key, &c.Metric, &c.ordinal, &steps, &c.Values}
+			return append(row, &c.trial.Key, &c.Metric, &c.ordinal, &c.steps, &c.Values)
 		}))
 }
 
@@ -284,10 +289,11 @@ func (r *recording) saveFaults(deltas ledger.Counts[class]) {
 			found, found_at)
 		SELECT trial_no, execution, worker, kernel_level, expected, found, $1 FROM {v} WHERE TRUE
 		ON CONFLICT (trial_no, execution) DO NOTHING RETURNING trial_no`, r.now,
-		database.Rows(len(faults), "trial_no, execution, worker, kernel_level, expected, found", func(i int) []any {
-			f := &faults[i]
-			return []any{&f.Trial.Key, &f.Execution, &f.Worker, &f.KernelLevel, &f.Expected, &f.Found}
-		}))
+		database.Rows(len(faults), "trial_no, execution, worker, kernel_level, expected, found",
+			func(i int, row []any) []any {
+				f := &faults[i]
+				return append(row, &f.Trial.Key, &f.Execution, &f.Worker, &f.KernelLevel, &f.Expected, &f.Found)
+			}))
 	for _, trial := range written {
 		deltas.Of(classes[trial]).Faults++
 	}

@@ -135,7 +135,9 @@ func (t *transaction) transfer(number int64, gone database.Batch) {
 		sweeps.Of(r.sweep).Reused--
 	}
 	t.claim(slices.Sorted(maps.Keys(sweeps))...)
-	pairs := database.Rows(len(all), "source, owner", func(i int) []any { return []any{&all[i].source, &all[i].owner} })
+	pairs := database.Rows(len(all), "source, owner", func(i int, row []any) []any {
+		return append(row, &all[i].source, &all[i].owner)
+	})
 	for _, o := range owned {
 		if o.moved {
 			t.run(`UPDATE `+o.table+` SET trial_no = v.owner FROM {v} WHERE `+o.table+`.trial_no = v.source`, pairs)

@@ -95,8 +95,8 @@ func (t *transaction) insertGrid(number int64, ordinal int, first int64, submiss
 		t.encodeArtifacts(submission.Spec.Artifacts), t.now)
 	t.answer(submission.Key, number, ordinal)
 	keys := slices.Sorted(maps.Keys(submission.Datasets))
-	t.insert("datasets", database.Rows(len(keys), "sweep_no, ordinal, dataset_key, digest", func(i int) []any {
-		return []any{&number, &ordinal, &keys[i], new(submission.Datasets[keys[i]])}
+	t.insert("datasets", database.Rows(len(keys), "sweep_no, ordinal, dataset_key, digest", func(i int, row []any) []any {
+		return append(row, &number, &ordinal, &keys[i], new(submission.Datasets[keys[i]]))
 	}))
 }
 
@@ -183,9 +183,13 @@ func (s *Store) Sweeps(ctx context.Context, states ...sweep.SweepState) (records
 			records = t.sweeps(noSubmission, `TRUE`)
 			return
 		}
+		names := make([]string, len(states))
+		for i, state := range states {
+			names[i] = string(state)
+		}
 		records = t.sweeps(noSubmission,
 			`(s.state IN (SELECT state FROM {v}) OR s.state = 'active' AND s.waiting AND $1)`,
-			slices.Contains(states, sweep.SweepWaiting), texts("state", states))
+			slices.Contains(states, sweep.SweepWaiting), texts("state", names))
 	})
 	return records, err
 }
@@ -279,7 +283,7 @@ func (s *Store) SetSweepPriority(ctx context.Context, id string, priority int) e
 func (s *Store) Progress(ctx context.Context, id string) (p sweep.Progress, err error) {
 	err = s.viewSweep(ctx, "count the trials of sweep "+id, id, func(t *transaction, number int64) {
 		var waiting, cancelled int64
-		dest := append([]any{&waiting, &cancelled}, ledger.Columns(&p)...)
+		dest := ledger.Columns([]any{&waiting, &cancelled}, &p)
 		t.one(dest, `SELECT CAST(sum(CASE WHEN g.cancelled THEN 0 ELSE g.points - g.written END) AS bigint),
 				CAST(sum(CASE WHEN g.cancelled THEN g.points - g.written ELSE 0 END) AS bigint),
 				`+qualified("c", counterNames)+`
@@ -316,9 +320,10 @@ func (t *transaction) count(deltas ledger.Counts[class]) {
 		d := deltas[c]
 		return d.Pending == 0 && d.Queued == 0 && d.Running == 0
 	})
-	t.run(countClasses, database.Rows(len(classes), "sweep_no, class_no, pending, queued, running", func(i int) []any {
+	const columns = "sweep_no, class_no, pending, queued, running"
+	t.run(countClasses, database.Rows(len(classes), columns, func(i int, row []any) []any {
 		d := deltas[classes[i]]
-		return []any{&classes[i].Sweep, &classes[i].Number, &d.Pending, &d.Queued, &d.Running}
+		return append(row, &classes[i].Sweep, &classes[i].Number, &d.Pending, &d.Queued, &d.Running)
 	}))
 }
 
@@ -326,8 +331,8 @@ func (t *transaction) count(deltas ledger.Counts[class]) {
 func (t *transaction) countSweeps(deltas ledger.Counts[int64]) {
 	numbers := slices.Sorted(maps.Keys(deltas))
 	t.run(`UPDATE counters AS c SET `+counterSums+` FROM {v} WHERE c.sweep_no = v.sweep_no`,
-		database.Rows(len(numbers), "sweep_no, "+counterNames, func(i int) []any {
-			return append([]any{&numbers[i]}, ledger.Columns(deltas[numbers[i]])...)
+		database.Rows(len(numbers), "sweep_no, "+counterNames, func(i int, row []any) []any {
+			return ledger.Columns(append(row, &numbers[i]), deltas[numbers[i]])
 		}))
 }
 

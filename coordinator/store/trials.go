@@ -17,8 +17,8 @@ func (k *keys) add(number, index int64) {
 }
 
 func (k *keys) batch() database.Batch {
-	return database.Rows(len(k.numbers), "sweep_no, trial_index", func(i int) []any {
-		return []any{&k.numbers[i], &k.indices[i]}
+	return database.Rows(len(k.numbers), "sweep_no, trial_index", func(i int, row []any) []any {
+		return append(row, &k.numbers[i], &k.indices[i])
 	})
 }
 
@@ -49,12 +49,12 @@ func (t *transaction) move(from, to sweep.State, text string, args ...any) (move
 
 // ints is a batch of one column of numbers.
 func ints(name string, values []int64) database.Batch {
-	return database.Rows(len(values), name, func(i int) []any { return []any{&values[i]} })
+	return database.Rows(len(values), name, func(i int, row []any) []any { return append(row, &values[i]) })
 }
 
 // texts is a batch of one column of texts.
-func texts[T ~string](name string, values []T) database.Batch {
-	return database.Rows(len(values), name, func(i int) []any { return []any{new(string(values[i]))} })
+func texts(name string, values []string) database.Batch {
+	return database.Rows(len(values), name, func(i int, row []any) []any { return append(row, &values[i]) })
 }
 
 const states = `SELECT t.sweep_no, t.trial_index, t.state FROM {v} JOIN trials AS t USING (sweep_no, trial_index)`

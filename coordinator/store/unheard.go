@@ -33,8 +33,8 @@ func (s *Store) Unheard(ctx context.Context, before time.Time, after *sweep.Tria
 
 // heardBatch is a batch of trials and the times at which they were last heard of.
 func heardBatch(k keys, trials []sweep.Heard) database.Batch {
-	return database.Rows(len(trials), "sweep_no, trial_index, heard_at", func(i int) []any {
-		return []any{&k.numbers[i], &k.indices[i], &trials[i].At}
+	return database.Rows(len(trials), "sweep_no, trial_index, heard_at", func(i int, row []any) []any {
+		return append(row, &k.numbers[i], &k.indices[i], &trials[i].At)
 	})
 }
 

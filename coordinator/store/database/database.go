@@ -147,12 +147,14 @@ type Key int64
 // JSON is a text in a column of JSON.
 type JSON string
 
-// Rows returns a batch of n rows. names has its columns, separated by commas; row returns
-// pointers to the values of row i.
-func Rows(n int, names string, row func(i int) []any) Batch {
+// Rows returns a batch of n rows. names has its columns, separated by commas; add appends
+// pointers to the values of row i to an empty row.
+func Rows(n int, names string, add func(i int, row []any) []any) Batch {
 	b := Batch{Names: strings.Fields(strings.ReplaceAll(names, ",", " ")), Rows: make([][]any, n)}
+	width := len(b.Names)
+	values := make([]any, n*width)
 	for i := range b.Rows {
-		b.Rows[i] = row(i)
+		b.Rows[i] = add(i, values[i*width:i*width:(i+1)*width])
 	}
 	return b
 }

@@ -57,12 +57,12 @@ var Counters = []struct {
 	{"quarantined", func(p *sweep.Progress) *int64 { return &p.Quarantined }},
 }
 
-// Columns returns pointers to all counters, in their order.
-func Columns(p *sweep.Progress) (columns []any) {
+// Columns appends pointers to all counters to a row, in their order.
+func Columns(row []any, p *sweep.Progress) []any {
 	for _, counter := range Counters {
-		columns = append(columns, counter.Of(p))
+		row = append(row, counter.Of(p))
 	}
-	return columns
+	return row
 }
 
 // Count adds n to the counter of a state.
