@@ -262,7 +262,7 @@ func insertOld(ctx context.Context, tx database.Tx, from, n, seeds int64) error 
 	host := "host-1"
 	err := tx.Insert(ctx, "trials", database.Rows(int(n), "sweep_no, trial_index, state, executions, execution, worker, "+
 		"heard_at, queued_at, started_at, finished_at, fingerprint, dataset_digest, parameters", func(i int, row []any) []any {
-		return append(row, new(int64(1)), new(trial(i) - 1), new("completed"), new(1), execution(i), &host, &now, &now, &now,
+		return append(row, new(int64(1)), new(trial(i)-1), new("completed"), new(1), execution(i), &host, &now, &now, &now,
 			&now, &fingerprints[i], &fingerprints[i], (*database.JSON)(&parameters[i]))
 	}))
 	if err != nil {
