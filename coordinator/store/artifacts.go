@@ -42,7 +42,8 @@ func (r *recording) saveArtifacts() {
 	r.insert("trial_artifacts", database.Rows(len(all),
 		"trial_no, name, media_type, size, digest, store, location, problem", func(i int, row []any) []any {
 			a := &all[i]
-			return append(row, &a.trial.Key, &a.Name, &a.MediaType, &a.Size, &a.Digest, &a.Store, &a.location, &a.Problem)
+			return append(row, &a.trial.Key, &a.Name, &a.MediaType, &a.Size, &a.Digest, &a.Store, &a.location,
+				&a.Problem)
 		}))
 }
 

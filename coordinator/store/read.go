@@ -180,7 +180,9 @@ func (l *listing) readKeys() (more bool) {
 	l.keys = l.keys[n:]
 	if n > 0 {
 		l.scan(trialColumns+"\nJOIN {v} ON v.trial_no = t.trial_no ORDER BY v.place",
-			database.Rows(n, "trial_no, place", func(i int, row []any) []any { return append(row, &page[i], new(int64(i))) }))
+			database.Rows(n, "trial_no, place", func(i int, row []any) []any {
+				return append(row, &page[i], new(int64(i)))
+			}))
 	}
 	return l.err == nil && len(l.keys) > 0
 }

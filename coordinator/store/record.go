@@ -222,8 +222,8 @@ func (r *recording) saveOutcomes() {
 		if summaries[i] = "{}"; len(o.Summary) > 0 {
 			summaries[i] = database.JSON(r.encode(o.Summary))
 		}
-		return append(row, &ended[i].Key, &summaries[i], &o.BestEpoch, &o.ParameterCount, &o.WeightsDigest, &o.KernelLevel,
-			&o.Seconds, &o.Flops, &o.Error, &o.Stderr, &o.Digest)
+		return append(row, &ended[i].Key, &summaries[i], &o.BestEpoch, &o.ParameterCount, &o.WeightsDigest,
+			&o.KernelLevel, &o.Seconds, &o.Flops, &o.Error, &o.Stderr, &o.Digest)
 	}))
 	r.score(entries)
 }

@@ -95,7 +95,8 @@ func (t *transaction) insertGrid(number int64, ordinal int, first int64, submiss
 		t.encodeArtifacts(submission.Spec.Artifacts), t.now)
 	t.answer(submission.Key, number, ordinal)
 	keys := slices.Sorted(maps.Keys(submission.Datasets))
-	t.insert("datasets", database.Rows(len(keys), "sweep_no, ordinal, dataset_key, digest", func(i int, row []any) []any {
+	const columns = "sweep_no, ordinal, dataset_key, digest"
+	t.insert("datasets", database.Rows(len(keys), columns, func(i int, row []any) []any {
 		return append(row, &number, &ordinal, &keys[i], new(submission.Datasets[keys[i]]))
 	}))
 }
