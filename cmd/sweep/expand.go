@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"runtime"
 
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"sweep/sweep"
@@ -202,19 +204,21 @@ func distributionText(d *sweep.Distribution) string {
 	return text
 }
 
-// someValues lists a few values of a parameter.
+// someValues lists the values of a parameter: the first six and the last if there are many.
 func someValues(v sweep.Values) string {
-	text := ""
-	for i := range min(v.Len(), 6) {
-		if i > 0 {
-			text += ", "
+	const first = 6
+	var list []string
+	for i := range min(v.Len(), first) {
+		list = append(list, shortJSON(v.At(i)))
+	}
+	if last := v.Len() - 1; last >= first {
+		text := shortJSON(v.At(last))
+		if last > first {
+			text = "… " + text
 		}
-		text += shortJSON(v.At(i))
+		list = append(list, text)
 	}
-	if v.Len() > 6 {
-		text += ", … " + shortJSON(v.At(v.Len()-1))
-	}
-	return text
+	return strings.Join(list, ", ")
 }
 
 // engineering prints a large number with an SI prefix.

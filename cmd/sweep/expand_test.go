@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sweep/sweep"
 )
 
 // An interruption ends sweep expand while it tries a network whose start and first step
@@ -27,5 +29,35 @@ func TestExpandIsInterrupted(t *testing.T) {
 	t.Logf("it ended %v after its start", time.Since(began).Round(time.Millisecond))
 	if code != exitInterrupted || stdout.Len() > 0 {
 		t.Errorf("exit code %d, want %d; it printed %s%s", code, exitInterrupted, &stdout, &stderr)
+	}
+}
+
+func TestSomeValues(t *testing.T) {
+	t.Parallel()
+	for count, want := range map[int]string{
+		1: "1", 6: "1, 2, 3, 4, 5, 6", 7: "1, 2, 3, 4, 5, 6, 7", 8: "1, 2, 3, 4, 5, 6, … 8",
+	} {
+		var list []any
+		for i := range count {
+			list = append(list, int64(i+1))
+		}
+		if got := someValues(sweep.Values{List: list}); got != want {
+			t.Errorf("%d values: %q, want %q", count, got, want)
+		}
+	}
+}
+
+// A wrong flag leaves the file that would be written as it is.
+func TestExportLeavesFile(t *testing.T) {
+	t.Parallel()
+	file := write(t, t.TempDir(), "trials.csv", "earlier")
+	for _, flags := range [][]string{{"--format", "xml"}, {"--curves"}} {
+		args := append([]string{"export", "--output", file}, flags...)
+		if _, _, code := output(t, t.TempDir(), args...); code != exitUsage {
+			t.Errorf("%v: exit code %d", flags, code)
+		}
+		if text, err := os.ReadFile(file); string(text) != "earlier" || err != nil {
+			t.Errorf("%v: the file has %q: %v", flags, text, err)
+		}
 	}
 }

@@ -26,12 +26,18 @@ Exit codes: 0 done, 1 the output cannot be written, 2 invalid flags, 4 no such s
 			"trials.jsonl",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case format != "jsonl" && format != "csv":
+				return usageError("--format %s: expected csv or jsonl", format)
+			case format == "csv" && withCurves:
+				return usageError("--curves requires --format jsonl; \"sweep curves\" writes the curves of a trial as CSV")
+			}
 			return withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) (err error) {
 				out := cmd.OutOrStdout()
 				if output != "" {
-					f, err := os.Create(output)
-					if err != nil {
-						return fmt.Errorf("export: %w", err)
+					f, openErr := os.Create(output)
+					if openErr != nil {
+						return fmt.Errorf("export: %w", openErr)
 					}
 					defer func() {
 						if closeErr := f.Close(); err == nil && closeErr != nil {
@@ -41,17 +47,10 @@ Exit codes: 0 done, 1 the output cannot be written, 2 invalid flags, 4 no such s
 					out = f
 				}
 				query := sweep.TrialQuery{Sweeps: []string{record.ID}}
-				switch {
-				case format == "jsonl":
+				if format == "jsonl" {
 					return exportLines(cmd, results, query, withCurves, out)
-				case format == "csv" && !withCurves:
-					return exportCSV(cmd, results, record, query, out)
-				case format == "csv":
-					return usageError("--curves requires --format jsonl; \"sweep curves\" writes the curves of a " +
-						"trial as CSV")
-				default:
-					return usageError("--format %s: expected csv or jsonl", format)
 				}
+				return exportCSV(cmd, results, record, query, out)
 			})
 		},
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -43,10 +44,14 @@ func (s *Server) sql(r *http.Request, record *sweep.SweepRecord) (any, error) {
 		order = d.order(by) + direction + " NULLS LAST, trial_index"
 	}
 	text += "\nORDER BY " + order
-	if limit := q.number("limit", 0); limit > 0 {
+	limit, offset := q.number("limit", 0), q.number("offset", 0)
+	if limit <= 0 && offset > 0 {
+		limit = math.MaxInt64 // SQLite has no OFFSET without LIMIT
+	}
+	if limit > 0 {
 		text += fmt.Sprintf("\nLIMIT %d", limit)
 	}
-	if offset := q.number("offset", 0); offset > 0 {
+	if offset > 0 {
 		text += fmt.Sprintf(" OFFSET %d", offset)
 	}
 	if q.err != nil {

@@ -381,6 +381,7 @@ func TestSQL(t *testing.T) {
 			{"sort": {"lr"}, "where": {"lr<=0.01", "seed!=2", "accuracy!=null"}, "column": {"model", "seconds"}},
 			{"state": {"failed", "diverged", "pending"}},
 			{"state": {"completed"}, "where": {"model!=rnn", "best_epoch=3"}, "limit": {"5"}, "offset": {"5"}},
+			{"offset": {"25"}},
 		} {
 			var answer struct{ SQL string }
 			f.get("sweeps/first/sql", values, &answer)
