@@ -72,7 +72,7 @@ func TestEveryTrialEndsWhateverHappens(t *testing.T) {
 			err = batch.Ack()
 		}
 		if err != nil {
-			r.setup()
+			r.reopen()
 			continue
 		}
 		for _, e := range batch.Events {
@@ -91,7 +91,7 @@ func TestEveryTrialEndsWhateverHappens(t *testing.T) {
 		if !lost && len(results) > trials/3 {
 			lost = true
 			deleteStreams(t, conn)
-			r.setup()
+			r.reopen()
 		}
 		if time.Since(changed) > 300*time.Millisecond {
 			changed = time.Now()

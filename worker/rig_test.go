@@ -125,6 +125,20 @@ func logger(t testing.TB) *slog.Logger {
 // setup creates the streams and opens the events.
 func (r *rig) setup() {
 	r.t.Helper()
+	if err := r.open(); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// reopen makes them again after they were lost: the server may refuse while it still removes
+// their files.
+func (r *rig) reopen() {
+	r.t.Helper()
+	eventually(r.t, "streams and their queue again", func() bool { return r.open() == nil })
+}
+
+// open makes the streams and the queue, as a coordinator does that begins a term.
+func (r *rig) open() error {
 	r.term++
 	err := r.wire.Setup(r.t.Context(), sweep.Cluster{ID: "c"}, false)
 	if err == nil {
@@ -133,9 +147,7 @@ func (r *rig) setup() {
 	if err == nil {
 		r.events, err = r.wire.Events(r.t.Context(), r.term)
 	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	return err
 }
 
 // job is the job of a trial of sweep s.

@@ -1197,10 +1197,7 @@ func TestStreamsLost(t *testing.T) {
 	<-running
 	deleteStreams(t, conn)
 	close(finish)
-	eventually(t, "streams again", func() bool {
-		return r.wire.Setup(t.Context(), sweep.Cluster{ID: "c"}, false) == nil
-	})
-	r.setup()
+	r.reopen()
 	if got := r.result(1); got.State != sweep.Completed {
 		t.Errorf("result %+v", got)
 	}
