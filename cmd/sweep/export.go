@@ -30,7 +30,8 @@ Exit codes: 0 done, 1 the output cannot be written, 2 invalid flags, 4 no such s
 			case format != "jsonl" && format != "csv":
 				return usageError("--format %s: expected csv or jsonl", format)
 			case format == "csv" && withCurves:
-				return usageError("--curves requires --format jsonl; \"sweep curves\" writes the curves of a trial as CSV")
+				return usageError("--curves requires --format jsonl; \"sweep curves\" writes the curves of a " +
+					"trial as CSV")
 			}
 			return withSweep(cmd, s.openReader, args, func(results reader, record *sweep.SweepRecord) (err error) {
 				out := cmd.OutOrStdout()
