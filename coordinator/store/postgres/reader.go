@@ -53,6 +53,8 @@ var readerSettings = map[string]string{
 	"work_mem":                            "64MB",
 	"hash_mem_multiplier":                 "1",
 	"max_parallel_workers_per_gather":     "0",
+	// Compiling a statement over many metrics takes longer than most statements run.
+	"jit": "off",
 	// How calls reads a statement.
 	"standard_conforming_strings": "on",
 }
