@@ -49,3 +49,17 @@ func (p *patience) wait(ctx context.Context, holder string) error {
 		return nil
 	})
 }
+
+// waitForSchema is wait, but ends, likewise with ErrLed, as soon as the leader has brought the
+// schema up to date.
+func (p *patience) waitForSchema(ctx context.Context, holder string) error {
+	behind, err := p.store.behind(ctx)
+	switch {
+	case err != nil:
+		return err
+	case behind:
+		return p.wait(ctx, holder)
+	}
+	p.missing = 0
+	return sweep.ErrLed
+}

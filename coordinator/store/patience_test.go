@@ -31,7 +31,7 @@ func TestPatience(t *testing.T) {
 		p.since = time.Now().Add(-time.Hour)
 		return p.wait(ctx, "another")
 	}
-	if err := p.wait(ctx, "another"); err != nil {
+	if err := errors.Join(p.wait(ctx, "another"), p.waitForSchema(ctx, "another")); err != nil {
 		t.Errorf("at once: %v", err)
 	}
 	if err := later(); !errors.Is(err, sweep.ErrLed) {
@@ -47,6 +47,9 @@ func TestPatience(t *testing.T) {
 		}
 		return nil
 	})
+	if err := p.waitForSchema(ctx, "another"); !errors.Is(err, sweep.ErrLed) {
+		t.Errorf("the schema is up to date: %v", err)
+	}
 	if err != nil || p.missing != 0 {
 		t.Errorf("%d migrations are missing: %v", p.missing, err)
 	}

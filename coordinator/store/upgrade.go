@@ -51,7 +51,7 @@ func (s *Store) upgrade(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.bringUp(ctx, func(holder string) error { return p.wait(ctx, holder) })
+	err = s.bringUp(ctx, func(holder string) error { return p.waitForSchema(ctx, holder) })
 	if errors.Is(err, sweep.ErrLed) {
 		if p.missing == 0 {
 			return nil
