@@ -23,7 +23,7 @@ import (
 // on besides: data set digest, result version, kernel level.
 const WeightsArtifact = "weights"
 
-// ProbabilitiesArtifact is what the selected snapshot makes of the validation and test
+// ProbabilitiesArtifact is what the kept weights make of the validation and test
 // parts of a classification: a safetensors file with the tensors "validation" and
 // "test" [rows × classes] of class probabilities in half precision, and
 // "validation_labels" and "test_labels" [rows × 1]. After a refit, which trains on the
@@ -55,7 +55,7 @@ func (t *Trainer) Load(artifact []byte, dataDir string, batch int) (*network.Net
 }
 
 // handOver hands over the artifacts that the request names, when result has put
-// the selected snapshot into the network.
+// the kept weights into the network.
 func (t *training) handOver(ctx context.Context, sink sweep.Sink) error {
 	if t.best.Epoch == 0 {
 		return nil

@@ -64,7 +64,7 @@ func (s *settings) testInterval(schedule task.Schedule, train, test int) int {
 }
 
 // memory is the bytes that a trial takes at most besides its data: those of layers and
-// optimiser, parameters and their gradients, the selected snapshot, a minibatch, and a
+// optimiser, parameters and their gradients, the kept weights, a minibatch, and a
 // checkpoint while it is written.
 func (s *settings) memory(net *network.Network[float32], shape task.Shape, limits layer.Limits) int64 {
 	const copies = 3 // parameters, gradients and the snapshot

@@ -10,7 +10,7 @@ import (
 const (
 	Name          = sweep.DefaultTrainer
 	Version       = "0.1.0"
-	resultVersion = "11"
+	resultVersion = "12"
 )
 
 // description is the built-in trainer's schema. The defaults are the settings
@@ -31,23 +31,30 @@ var artifacts = []sweep.ArtifactSchema{
 		"weights before it give those), in half precision, with the labels; for table --select ensemble"},
 }
 
+// lossOfDiverged is what a diverged trial counts as in the mean loss of a grid point.
+const lossOfDiverged = 20.0
+
 var metrics = []sweep.MetricSchema{
 	{Name: "train_loss", Doc: "mean training loss of the epoch", Goal: "minimize", Unit: "nats", Curve: true,
-		Summary: true},
+		Summary: true, Part: sweep.TrainPart},
 	{Name: "validation_loss", Doc: "validation loss; in the summary the smallest of the trial",
-		Goal: "minimize", Unit: "nats", Curve: true, Summary: true},
+		Goal: "minimize", Unit: "nats", Curve: true, Summary: true, Part: sweep.ValidationPart,
+		Diverged: new(lossOfDiverged)},
 	{Name: "validation_accuracy", Doc: "validation accuracy; in the summary that of the kept weights, or the " +
-		"last before the refit", Goal: "maximize", Curve: true, Summary: true},
+		"last before the refit", Goal: "maximize", Curve: true, Summary: true, Part: sweep.ValidationPart},
 	{Name: "test_accuracy", Doc: "test accuracy; in the summary that of the kept weights", Goal: "maximize",
-		Curve: true, Summary: true},
+		Curve: true, Summary: true, Part: sweep.TestPart, Diverged: new(0.0)},
 	{Name: "train_perplexity", Doc: "exp(train_loss) of a language model", Goal: "minimize", Curve: true,
-		Summary: true},
+		Summary: true, Part: sweep.TrainPart},
 	{Name: "validation_perplexity", Doc: "validation perplexity, every word counted once, ends of lines too; " +
-		"in the summary that of the kept weights", Goal: "minimize", Curve: true, Summary: true},
-	{Name: "test_perplexity", Doc: "test perplexity, likewise", Goal: "minimize", Curve: true, Summary: true},
-	{Name: "test_loss", Doc: "test loss of the kept weights", Goal: "minimize", Unit: "nats", Summary: true},
+		"in the summary that of the kept weights", Goal: "minimize", Curve: true, Summary: true,
+		Part: sweep.ValidationPart},
+	{Name: "test_perplexity", Doc: "test perplexity, likewise", Goal: "minimize", Curve: true, Summary: true,
+		Part: sweep.TestPart},
+	{Name: "test_loss", Doc: "test loss of the kept weights", Goal: "minimize", Unit: "nats", Summary: true,
+		Part: sweep.TestPart, Diverged: new(lossOfDiverged)},
 	{Name: "gradient_norm", Doc: "norm of the loss's gradient at h(0), mean over the epoch's minibatches",
-		Curve: true},
+		Curve: true, Part: sweep.TrainPart},
 	{Name: "spectral_margin", Doc: "max |σ_i − 1| over the singular values of the transition matrices of all " +
 		"layers, at most 20 points a trial", Curve: true, Summary: true},
 	{Name: "learning_rate", Doc: "learning rate of the epoch", Curve: true},

@@ -312,7 +312,7 @@ func perplexity(loss float64) float64 { return math.Exp(min(loss, mostNats)) }
 // mostNats keeps perplexities within what curves can hold.
 const mostNats = 80
 
-// result tests the selected snapshot and sums the trial up.
+// result tests the kept weights and sums the trial up.
 func (t *training) result(ctx context.Context) (*sweep.Result, error) {
 	r := &sweep.Result{
 		State: sweep.Completed, Diverged: t.diverged,

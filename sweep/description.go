@@ -1,6 +1,10 @@
 package sweep
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // Description is what a trainer says of itself.
 type Description struct {
@@ -79,6 +83,16 @@ type ConditionalDefault struct {
 	Value any   `json:"value"`
 }
 
+// Part is a part of a data set.
+type Part string
+
+// The parts of a data set.
+const (
+	TrainPart      Part = "train"
+	ValidationPart Part = "validation"
+	TestPart       Part = "test"
+)
+
 // MetricSchema describes one metric of a trainer.
 type MetricSchema struct {
 	Name string `json:"name"`
@@ -87,6 +101,11 @@ type MetricSchema struct {
 	Goal string `json:"goal,omitempty"`
 	// Unit is shown beside values ("s", "nats"); empty for none.
 	Unit string `json:"unit,omitempty"`
+	// Part is that of the data on which it is measured; empty if it is measured on none.
+	Part Part `json:"part,omitempty"`
+	// Diverged, if not nil, is what a diverged trial counts as in the mean of a grid point, so that
+	// a point does not win by losing replicates.
+	Diverged *float64 `json:"diverged,omitempty"`
 	// Volatile metrics (times) differ between equal runs and are left out of digests.
 	Volatile bool `json:"volatile,omitempty"`
 	// Curve and Summary say where the metric appears.
@@ -114,6 +133,25 @@ func (d *Description) Metric(name string) *MetricSchema {
 	return nil
 }
 
+// Diverged is what a diverged trial counts as in means of a metric, NaN if that is not known.
+func (d *Description) Diverged(metric string) float64 {
+	if m := d.Metric(metric); m != nil && m.Diverged != nil {
+		return *m.Diverged
+	}
+	if value, ok := assumed[metric]; ok && !d.saysDiverged() {
+		return value
+	}
+	return math.NaN()
+}
+
+// assumed is what a diverged trial counts as by a description that says it of no metric, as those
+// of scripts and those that earlier programs stored.
+var assumed = map[string]float64{defaultMetric: 20, "test_loss": 20, "test_accuracy": 0}
+
+func (d *Description) saysDiverged() bool {
+	return slices.ContainsFunc(d.Metrics, func(m MetricSchema) bool { return m.Diverged != nil })
+}
+
 // Check returns an error if the description contradicts itself.
 func (d *Description) Check() error {
 	before := map[string]bool{}
@@ -130,6 +168,12 @@ func (d *Description) Check() error {
 			}
 		}
 		before[s.Name] = true
+	}
+	for i := range d.Metrics {
+		m := &d.Metrics[i]
+		if parts := []Part{"", TrainPart, ValidationPart, TestPart}; !slices.Contains(parts, m.Part) {
+			return fmt.Errorf("metric %s is of part %q, which is none of train, validation and test", m.Name, m.Part)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"math"
 	"testing"
 )
 
@@ -45,6 +46,59 @@ func TestAppliesWhen(t *testing.T) {
 	}
 	if _, err := d.Resolve(Parameters{"m1": "many"}); err == nil {
 		t.Error("a value of the wrong type was taken where the parameter does not apply")
+	}
+}
+
+// TestDiverged: a diverged trial counts as the description says, or worse than all others. What it
+// says for the one goal would be the best for the other.
+func TestDiverged(t *testing.T) {
+	d := &Description{Metrics: []MetricSchema{
+		{Name: "loss", Goal: Minimize, Diverged: new(20.0)}, {Name: "accuracy", Goal: Maximize, Diverged: new(0.0)},
+		{Name: "reward", Goal: Maximize},
+	}}
+	for _, test := range []struct {
+		choice Select
+		want   float64
+	}{
+		{Select{By: "loss"}, 20},
+		{Select{By: "loss", Goal: Maximize}, -1e300},
+		{Select{By: "accuracy", Goal: Maximize}, 0},
+		{Select{By: "accuracy"}, 1e300},
+		{Select{By: "reward", Goal: Maximize}, -1e300},
+		{Select{By: "unknown"}, 1e300},
+		{Select{}, 1e300},
+	} {
+		if got := test.choice.Diverged(d); got != test.want {
+			t.Errorf("%s: %v, want %v", test.choice, got, test.want)
+		}
+	}
+	if v := d.Diverged("reward"); !math.IsNaN(v) {
+		t.Errorf("nothing is said of reward, not %v", v)
+	}
+	// A description that says nothing of divergence, as that of a script.
+	silent := &Description{Metrics: []MetricSchema{{Name: "validation_loss"}}}
+	for metric, want := range map[string]float64{"validation_loss": 20, "test_loss": 20, "test_accuracy": 0} {
+		if got := silent.Diverged(metric); got != want {
+			t.Errorf("%s: %v by assumption, want %v", metric, got, want)
+		}
+		if got := d.Diverged(metric); !math.IsNaN(got) {
+			t.Errorf("%s: %v, though the description says of other metrics alone", metric, got)
+		}
+	}
+	if got := (Select{By: "validation_loss"}).Diverged(silent); got != 20 {
+		t.Errorf("by assumption %v, want 20", got)
+	}
+	if got := (Select{By: "validation_loss", Goal: Maximize}).Diverged(silent); got != -1e300 {
+		t.Errorf("%v where the largest loss is the best", got)
+	}
+}
+
+func TestCheckPart(t *testing.T) {
+	for part, good := range map[Part]bool{"": true, TrainPart: true, ValidationPart: true, TestPart: true, "dev": false} {
+		d := &Description{Metrics: []MetricSchema{{Name: "loss", Part: part}}}
+		if err := d.Check(); (err == nil) != good {
+			t.Errorf("part %q: %v", part, err)
+		}
 	}
 }
 

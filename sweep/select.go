@@ -25,11 +25,14 @@ const (
 	Maximize = "maximize"
 )
 
+// defaultMetric compares trials where nothing else is chosen.
+const defaultMetric = "validation_loss"
+
 // Filled fills in the defaults: the validation loss compares the trials of each data set and
 // model, as far as the trainer has these.
 func (s Select) Filled(d *Description) Select {
-	if s.By == "" && d.Metric("validation_loss") != nil {
-		s.By = "validation_loss"
+	if s.By == "" && d.Metric(defaultMetric) != nil {
+		s.By = defaultMetric
 	}
 	if metric := d.Metric(s.By); s.Goal == "" && metric != nil {
 		s.Goal = metric.Goal
@@ -95,18 +98,18 @@ func PointKey(members []byte) int64 {
 	return max(int64(binary.BigEndian.Uint64(sum[:8])>>1), 1)
 }
 
-// LossOfDiverged is the validation loss of a diverged replicate in the mean of its grid point, so
-// that a point does not win by losing replicates. Its test accuracy counts as 0.
-const LossOfDiverged = 20
-
-// Worst is the value of By that a diverged replicate counts with in means.
-func (s Select) Worst() float64 {
+// Diverged is the value of By that a diverged trial counts with in the mean of its grid point: the
+// description's if it has the same goal, else worse than any other.
+func (s Select) Diverged(d *Description) float64 {
 	const beyond = 1e300 // every metric, and sums of it are finite
-	switch {
-	case s.Goal == Maximize:
+	goal := cmp.Or(s.Goal, Minimize)
+	switch m := d.Metric(s.By); {
+	case m != nil && m.Diverged != nil && cmp.Or(m.Goal, Minimize) == goal:
+		return *m.Diverged
+	case s.By == defaultMetric && goal == Minimize && !d.saysDiverged():
+		return assumed[defaultMetric]
+	case goal == Maximize:
 		return -beyond
-	case s.By == "validation_loss":
-		return LossOfDiverged
 	}
 	return beyond
 }

@@ -72,7 +72,7 @@ func newRetry(s *settings) *cobra.Command {
 		"  sweep retry latest\n  sweep retry ucr",
 		func(cmd *cobra.Command, t target, id string, _ []string) (string, error) {
 			trials, err := t.Retry(cmd.Context(), id)
-			if trials > 0 {
+			if err == nil && trials > 0 {
 				s.laterHint(cmd, id)
 			}
 			return ": retrying " + sweep.CountText(trials, "trial"), err

@@ -43,14 +43,19 @@ func writeDescription(cmd *cobra.Command, d *sweep.Description) error {
 	l.line("\nMETRIC")
 	for _, m := range d.Metrics {
 		var where []string
-		if m.Goal != "" {
-			where = append(where, m.Goal)
+		for _, text := range []string{m.Goal, string(m.Part), m.Unit} {
+			if text != "" {
+				where = append(where, text)
+			}
 		}
 		if m.Curve {
 			where = append(where, "curve")
 		}
 		if m.Summary {
 			where = append(where, "summary")
+		}
+		if m.Diverged != nil {
+			where = append(where, fmt.Sprintf("%v if diverged", *m.Diverged))
 		}
 		l.entry(m.Name, strings.Join(where, ", "))
 		l.doc(m.Doc)

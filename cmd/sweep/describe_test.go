@@ -76,7 +76,8 @@ func TestDescribe(t *testing.T) {
 				AppliesWhen: sweep.Match{"kind": {"b"}}, Neutral: 0.0,
 			},
 		},
-		Metrics: []sweep.MetricSchema{{Name: "loss", Doc: "the loss", Goal: "minimize", Curve: true, Summary: true}},
+		Metrics: []sweep.MetricSchema{{Name: "loss", Doc: "the loss", Goal: "minimize", Unit: "nats", Curve: true,
+			Summary: true, Part: sweep.ValidationPart, Diverged: new(20.0)}},
 	}
 	const want = `trainer t, version 1, results of version 2
 
@@ -94,7 +95,7 @@ rate  number, > 0.5, default 1
       neutral: 0
 
 METRIC
-loss  minimize, curve, summary
+loss  minimize, validation, nats, curve, summary, 20 if diverged
       the loss
 `
 	if got := describe(t, d); got != want {

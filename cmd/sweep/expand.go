@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-
 	"strings"
 
 	"github.com/spf13/cobra"

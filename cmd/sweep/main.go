@@ -149,7 +149,7 @@ func family(use, short, long, example string, commands ...*cobra.Command) *cobra
 // finishCommand begins the help of each command with its summary, and gives wrong arguments the exit code
 // of wrong usage.
 func finishCommand(cmd *cobra.Command) {
-	cmd.Long = strings.TrimSpace(cmd.Short + ".\n\n" + strings.TrimSpace(cmd.Long))
+	cmd.Long = strings.TrimSpace(cmd.Short + ".\n\n" + strings.Trim(cmd.Long, "\n"))
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)

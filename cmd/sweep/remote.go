@@ -110,7 +110,8 @@ func with[R reader](cmd *cobra.Command, open func(ctx context.Context) (R, error
 	return do(results)
 }
 
-// withSweep does the same with the sweep that the first argument names, the newest if there is none.
+// withSweep opens the results, finds the sweep that the first argument names, the newest if there is none,
+// and runs do on both.
 func withSweep[R reader](cmd *cobra.Command, open func(ctx context.Context) (R, error), args []string,
 	do func(results R, record *sweep.SweepRecord) error) error {
 	return with(cmd, open, func(results R) error {
@@ -144,7 +145,8 @@ func tell(cmd *cobra.Command, problem string) {
 	}
 }
 
-// laterHint says how the local database's sweep continues: nothing else runs it.
+// laterHint tells the user to run the sweep's file again: no coordinator runs the sweeps of the local
+// database.
 func (s *settings) laterHint(cmd *cobra.Command, id string) {
 	if s.server() == "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "to continue training, run the file of sweep %s again\n", id)

@@ -264,7 +264,8 @@ func conclude(cmd *cobra.Command, results sweep.Reader, record *sweep.SweepRecor
 		fmt.Fprintf(errOut, "warning: %s gave other bits when repeated\n", sweep.CountText(counts.Faults, "trial"))
 	}
 	submission := &record.Grids[0].Submission
-	collection := report.NewCollection(submission.Spec.Select.Filled(&submission.Description), paper.Names)
+	description := &submission.Description
+	collection := report.NewCollection(submission.Spec.Select.Filled(description), description, paper.Names)
 	err = results.Trials(ctx, sweep.TrialQuery{Sweeps: []string{record.ID}, States: []sweep.State{sweep.Completed}},
 		collection.Add)
 	if err != nil {

@@ -309,7 +309,7 @@ func newTrialRetry(s *settings) *cobra.Command {
 		"  sweep trial retry latest 17\n  sweep trial retry ucr 3 10-20", "retrying",
 		func(cmd *cobra.Command, t target, id string, indices []int64) (int64, error) {
 			n, err := t.RetryNamed(cmd.Context(), id, indices)
-			if n > 0 {
+			if err == nil && n > 0 {
 				s.laterHint(cmd, id)
 			}
 			return n, err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -205,26 +204,26 @@ func checkNames(ctx context.Context, results sweep.Reader, record *sweep.SweepRe
 		}
 		known = append(known, variedParameters(record, false)...)
 	}
-	check := func(flag, name string) error {
-		if slices.Contains(known, name) {
-			return nil
-		}
-		return usageError("--%s %s: no trial of this sweep has this name; trials differ in %s, and have metrics "+
-			"such as %s (all: sweep trainer describe %s)", flag, name,
-			strings.Join(variedParameters(record, false), ", "),
-			strings.Join(mainMetrics(ctx, results, record), ", "), record.Trainer)
-	}
-	var problems []error
+	type flagged struct{ flag, name string }
+	var all []flagged
 	if query.OrderBy != "" {
-		problems = append(problems, check("sort", query.OrderBy))
+		all = append(all, flagged{"sort", query.OrderBy})
 	}
 	for _, condition := range query.Where {
-		problems = append(problems, check("where", condition.Name))
+		all = append(all, flagged{"where", condition.Name})
 	}
 	for _, name := range shown {
-		problems = append(problems, check("columns", name))
+		all = append(all, flagged{"columns", name})
 	}
-	return cmp.Or(problems...)
+	for _, f := range all {
+		if !slices.Contains(known, f.name) {
+			return usageError("--%s %s: no trial of this sweep has this name; trials differ in %s, and have metrics "+
+				"such as %s (all: sweep trainer describe %s)", f.flag, f.name,
+				strings.Join(variedParameters(record, false), ", "),
+				strings.Join(mainMetrics(ctx, results, record), ", "), record.Trainer)
+		}
+	}
+	return nil
 }
 
 // goalOf returns the goal of a metric: the sweep's own if its trials compete by it,

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"sweep/coordinator/store/database"
-	"sweep/sweep"
 )
 
 // aggregate has the means over the replicates of a grid point, and the sum of the squared
@@ -24,6 +23,12 @@ type aggregate struct {
 	stored bool
 }
 
+// meanLoss and meanAccuracy are the metrics of loss and accuracy.
+const (
+	meanLoss     = "validation_loss"
+	meanAccuracy = "test_accuracy"
+)
+
 // add adds a replicate.
 func (a *aggregate) add(by *comparison, e *entry) {
 	if a.replicates == 0 || e.index < a.first {
@@ -32,9 +37,9 @@ func (a *aggregate) add(by *comparison, e *entry) {
 	if a.replicates == 0 || a.replicates == a.diverged && !e.diverged {
 		a.trial = e.trial
 	}
-	score, loss, accuracy := e.metric(by.By), e.metric("validation_loss"), e.metric("test_accuracy")
+	score, loss, accuracy := e.metric(by.By), e.metric(meanLoss), e.metric(meanAccuracy)
 	if e.diverged {
-		score, loss, accuracy = by.Worst(), sweep.LossOfDiverged, 0
+		score, loss, accuracy = by.diverged.score, by.diverged.loss, by.diverged.accuracy
 		a.diverged++
 	}
 	a.replicates++

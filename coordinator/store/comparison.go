@@ -18,6 +18,9 @@ type comparison struct {
 	// trainer's description, and whether each has a goal: without one it is not compared.
 	metrics   map[string]int
 	described map[string]bool
+	// diverged is what a diverged trial counts as in the means of a grid point, NaN where the
+	// description does not say.
+	diverged struct{ score, loss, accuracy float64 }
 	// members are the names of Group as JSON writes them.
 	members []string
 	// parameters are the names of all parameters.
@@ -52,15 +55,16 @@ func (t *transaction) comparison(number int64) *comparison {
 			c.parameters[p.Name] = true
 		}
 	}
-	c.fill(submission.Description.Metrics)
+	c.fill(&submission.Description)
 	if t.err == nil {
 		t.s.comparisons.Store(number, c)
 	}
 	return c
 }
 
-// fill fills in the defaults: the groups are those of data set and model.
-func (c *comparison) fill(metrics []sweep.MetricSchema) {
+// fill fills in the defaults, the groups being those of data set and model, and what follows
+// from the description.
+func (c *comparison) fill(description *sweep.Description) {
 	if c.By == "" {
 		c.By = "validation_loss"
 	}
@@ -83,12 +87,14 @@ func (c *comparison) fill(metrics []sweep.MetricSchema) {
 		}
 	}
 	add(c.By)
-	for i := range metrics {
-		if metrics[i].Summary && metrics[i].Goal != "" {
-			add(metrics[i].Name)
+	for _, m := range description.Metrics {
+		if m.Summary && m.Goal != "" {
+			add(m.Name)
 		}
-		c.described[metrics[i].Name] = metrics[i].Goal != ""
+		c.described[m.Name] = m.Goal != ""
 	}
+	c.diverged.score = c.Diverged(description)
+	c.diverged.loss, c.diverged.accuracy = description.Diverged(meanLoss), description.Diverged(meanAccuracy)
 }
 
 // further reports whether a metric without a column in scores is stored in the table

@@ -51,9 +51,9 @@ func Split(labels []int, strategy Strategy, fraction float64, seed uint64) (trai
 	return train, validation
 }
 
-// shares is how many series of each class are held out if count are together: in proportion to its series, the rest to
+// shares is how many series of each class are held out if total are together: in proportion to its series, the rest to
 // those that lack most, but from 1 to all but one.
-func shares(labels []int, count int) []int {
+func shares(labels []int, total int) []int {
 	counts := make([]int, slices.Max(labels)+1)
 	for _, class := range labels {
 		counts[class]++
@@ -61,12 +61,12 @@ func shares(labels []int, count int) []int {
 	result, sum := make([]int, len(counts)), 0
 	for class, count := range counts {
 		if count >= 2 {
-			result[class] = min(max(count*count/len(labels), 1), count-1)
+			result[class] = min(max(total*count/len(labels), 1), count-1)
 			sum += result[class]
 		}
 	}
-	for change := 1; sum != count; sum += change {
-		if sum > count {
+	for change := 1; sum != total; sum += change {
+		if sum > total {
 			change = -1
 		}
 		most, lack := -1, math.Inf(-1)
@@ -75,7 +75,7 @@ func shares(labels []int, count int) []int {
 			if changed < 1 || changed >= count {
 				continue
 			}
-			if l := float64(change) * (float64(count*count) - float64(len(labels)*result[class])); l > lack {
+			if l := float64(change) * (float64(total*count) - float64(len(labels)*result[class])); l > lack {
 				most, lack = class, l
 			}
 		}

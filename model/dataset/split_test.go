@@ -48,6 +48,18 @@ func TestSplitStays(t *testing.T) {
 			t.Errorf("seed %d: got %#v, want %#v", seed, got, want)
 		}
 	}
+	labels := []int{2, 1, 2, 2, 2, 1} // and then 5 of class 0, 9 of class 1 and 15 of class 2
+	for i := len(labels); i < 30; i++ {
+		labels = append(labels, []int{0, 1, 2, 2, 2, 1}[i%6])
+	}
+	for seed, want := range map[uint64][]int{
+		0: {0, 2, 5, 6, 13, 14},
+		1: {6, 9, 14, 21, 23, 29},
+	} {
+		if _, got := Split(labels, SplitStratified, .2, seed); !slices.Equal(got, want) {
+			t.Errorf("stratified, seed %d: got %#v, want %#v", seed, got, want)
+		}
+	}
 }
 
 func TestSplitIsUniform(t *testing.T) {
@@ -74,6 +86,7 @@ func TestStratifiedSplit(t *testing.T) {
 		want     []int // held out of each
 	}{
 		"even":           {[]int{10, 10, 10}, .2, []int{2, 2, 2}},
+		"proportional":   {[]int{10, 30, 60}, .2, []int{2, 6, 12}},
 		"remainders":     {[]int{7, 7, 6}, .25, []int{2, 2, 1}}, // 5 of 20: 1.75, 1.75, 1.5
 		"small class":    {[]int{40, 2}, .2, []int{7, 1}},       // 8 of 42: 7.6, 0.4
 		"single":         {[]int{9, 1}, .2, []int{2, 0}},

@@ -8,7 +8,7 @@ package kernel
 //	h = (1−z)∘hPrev + z∘cand
 //
 // With the input projections of the step, zr [B×2n] (z in columns 0..n, r in
-// n..2n) and cand [B×n], made by MultiplyBias, a step forward is
+// n..2n) and cand [B×n], made by MultiplySum, a step forward is
 //
 //	MultiplyAdd(zr, hPrev, W_zrᵀ)
 //	GRUGates(zr, hPrev, rh)

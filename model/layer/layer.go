@@ -137,18 +137,18 @@ type Cost struct {
 	// The memory that it takes, in values. Shared is of all passes together, such as
 	// packed weights and the buffers of a matrix. Pass is of each pass, its history
 	// included, and Fork what each but the first takes besides, for gradients of its
-	// own. Inject is of each pass that is asked for the gradient of its input, and
+	// own. Inject is of each pass that has to give the gradient of its input, and
 	// Lent what the layers of a pass use one after the other.
 	Shared, Pass, Fork, Inject, Lent int64
 }
 
-// Memory returns how many values a layer takes with so many passes, each being asked for
-// the gradient of its input or not as a stack does.
+// Memory returns how many values a layer takes with so many passes, each giving the
+// gradient of its input or not as in a stack.
 func (c *Cost) Memory(passes int) int64 {
 	return c.Shared + int64(passes)*(c.Pass+c.Lent) + int64(passes-1)*c.Fork
 }
 
-// Add adds the cost of a further layer of the same passes, but for its Inputs.
+// Add adds the cost of a further layer of the same passes, but for its Inputs and Inject.
 func (c *Cost) Add(further *Cost) {
 	c.Weights += further.Weights
 	c.Minibatch += further.Minibatch

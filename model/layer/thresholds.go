@@ -4,7 +4,7 @@ package layer
 // another value is another result version. docs/measurements.md has the measurements.
 const (
 	// appliedRanks: factors are applied instead of W if n is more than so many times the rank k,
-	// rounded up to a multiple of rankStep: products with fewer columns take no less time.
+	// rounded up to a multiple of rankStep: a rank between takes about as long as the next multiple.
 	appliedRanks, rankStep = 3, 16
 
 	// formedSize and formedRanks: W is formed from its factors, not one reflector after another, if n

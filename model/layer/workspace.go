@@ -13,7 +13,7 @@ type workspace[F kernel.Float] struct {
 
 // common is what stacks in stacks share, too.
 type common[F kernel.Float] struct {
-	packed kernel.Packed[F] // the weight at hand
+	packed kernel.Packed[F] // the weight in use
 	next   [2][]F           // memory that the layer after this one needs first
 }
 

@@ -8,7 +8,7 @@ import (
 	"sweep/model/kernel"
 )
 
-// Targets are what rows of outputs are held to: a class each, or values.
+// Targets are what rows of outputs should be: a class each, or values.
 type Targets[F kernel.Float] struct {
 	Classes []int
 	Values  kernel.Matrix[F] // [rows × outputs]; none where there are classes

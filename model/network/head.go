@@ -49,12 +49,12 @@ type head[F kernel.Float] struct {
 	dx       []kernel.Matrix[F]
 	scratch  []kernel.Scratch[F]
 	applied  []F // what apply returns; made by its first call
-	// Of each row at hand: its largest output, Σ exp(output − largest), the output of its
+	// Of each row of the block: its largest output, Σ exp(output − largest), the output of its
 	// class, and 1/sum over the rows of the minibatch.
 	largest, sums, picked, factors []F
 	correct                        []bool
 
-	// The work at hand.
+	// What is being worked on.
 	x, gradient kernel.Matrix[F] // of a block of rows
 	classes     []int
 	of          F // 1 over the rows of the minibatch
@@ -121,7 +121,7 @@ func (h *head[F]) outputsOf(block int) (from, to int) {
 	return block * blockOutputs, min((block+1)*blockOutputs, h.y.Rows)
 }
 
-// block is the outputs of a block, of some of the rows at hand.
+// block is the outputs of a block, of some of its rows.
 func (h *head[F]) block(number, from, to int) kernel.Matrix[F] {
 	first, end := h.outputsOf(number)
 	rows := len(h.largest)

@@ -66,7 +66,7 @@ type Shape struct {
 	Vocabulary int    // tokens that there are; 0 where steps are numbers
 	Outputs    int    // width of an output
 	Every      bool   // an output is due at every step, not at the last alone
-	Classes    bool   // an output is held to a class, not to values: there is an accuracy
+	Classes    bool   // the target of an output is a class, not values: there is an accuracy
 	Loss       string // as in [sweep/model/loss]
 	Words      bool   // exp(loss) is a perplexity
 	Carries    bool   // some minibatches go on where the one before ended

@@ -115,7 +115,7 @@ func (s *spectrum[F]) SpectralBounds() (least, most float64) {
 	return max(s.options.center-s.options.radius, 0), s.options.center + s.options.radius
 }
 
-// Penalty returns λ ‖σ - σ*‖² of the last call of Value: what the parameters add to the
+// Penalty returns λ ‖σ - σ*‖² of the last call of Value or Factors: what the parameters add to the
 // loss besides what W does.
 func (s *spectrum[F]) Penalty() float64 {
 	sum := 0.0

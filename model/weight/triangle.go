@@ -64,7 +64,7 @@ func (c *triangle[F]) invert() {
 //	T[j][j] = 1/S[j][j]   T[i][j] = -T[j][j] Σ_{i≤k<j} T[i][k] S[k][j]
 //
 // A reflector that is zero, or nearly, gets a row and a column of zeros, which
-// means the identity, as in [kernel.Set.ReflectLeft].
+// means the identity, as in [kernel.Set.ReflectLeftAll].
 func (c *triangle[F]) invertBlock(from, to int) {
 	m := to - from
 	inverse, s := c.inverse[:m*m], c.gram.Slice(from, to).Columns(from, to)

@@ -43,7 +43,7 @@ func toy() *sweep.Description {
 		Artifacts: []sweep.ArtifactSchema{{Name: "weights", Doc: "weights"}, {Name: "samples", Doc: "samples"}},
 		Metrics: []sweep.MetricSchema{
 			{Name: "validation_loss", Doc: "loss", Goal: "minimize", Summary: true},
-			{Name: "test_accuracy", Doc: "accuracy", Goal: "maximize", Summary: true},
+			{Name: "test_accuracy", Doc: "accuracy", Goal: "maximize", Summary: true, Part: sweep.TestPart},
 		},
 	}
 }

@@ -77,7 +77,13 @@ func (d *decoder) decodeMetric() {
 // metric reads the name of a metric that the trainer has.
 func (d *decoder) metric(n *yaml.Node, path string) string {
 	name, ok := d.text(n, path)
-	if !ok || d.description == nil || d.description.Metric(name) != nil {
+	if !ok || d.description == nil {
+		return name
+	}
+	if m := d.description.Metric(name); m != nil {
+		if m.Part == sweep.TestPart {
+			d.note(at(n), path, "selects by the test data, which then cannot judge what was selected")
+		}
 		return name
 	}
 	var known []string

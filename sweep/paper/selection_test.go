@@ -62,7 +62,7 @@ func TestTablesHoldTheirOwn(t *testing.T) {
 		with(trial("addition", "rnn", .01, 1, .16, 0), nil, map[string]float64{"test_accuracy": math.NaN(),
 			"test_loss": .17, "baseline_loss": 1. / 6}),
 	}
-	c := report.NewCollection(sweep.Select{Group: []string{"dataset", "length", "model"}}, Names)
+	c := report.NewCollection(sweep.Select{Group: []string{"dataset", "length", "model"}}, trainer, Names)
 	for _, r := range trials {
 		if err := c.Add(r); err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ har-2             LSTM          0.35                          0.910    1268     
 
 // Depths are rows of one Table 2.
 func TestMNISTDepths(t *testing.T) {
-	c := report.NewCollection(sweep.Select{Group: []string{"model", "layers"}}, Names)
+	c := report.NewCollection(sweep.Select{Group: []string{"model", "layers"}}, trainer, Names)
 	for _, r := range []*sweep.TrialRecord{
 		with(trial("mnist", "mlp", .01, 1, .1, .94), sweep.Parameters{"layers": int64(30), "hidden": int64(128)}, nil),
 		with(trial("mnist", "mlp", .01, 1, .1, .88), sweep.Parameters{"layers": int64(100), "hidden": int64(128)}, nil),
@@ -210,7 +210,7 @@ func TestRefitIsNoted(t *testing.T) {
 		"neither":  {sweep.Parameters{"refit": int64(0)}, "validation_loss", ""},
 		"by train": {sweep.Parameters{"refit": .5}, "train_loss", ""},
 	} {
-		c := report.NewCollection(sweep.Select{By: test.by}, Names)
+		c := report.NewCollection(sweep.Select{By: test.by}, trainer, Names)
 		if err := c.Add(with(trial("CBF", "rnn", .01, 1, .1, .5), test.parameters,
 			map[string]float64{"train_loss": 1})); err != nil {
 			t.Fatal(err)

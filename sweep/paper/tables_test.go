@@ -25,9 +25,15 @@ func trial(set, model string, lr float64, seed int64, loss, accuracy float64) *s
 	}
 }
 
+// trainer describes what a diverged trial counts as.
+var trainer = &sweep.Description{Metrics: []sweep.MetricSchema{
+	{Name: "validation_loss", Diverged: new(20.0)}, {Name: "test_loss", Diverged: new(20.0)},
+	{Name: "test_accuracy", Goal: sweep.Maximize, Diverged: new(0.0)},
+}}
+
 func collect(t *testing.T, trials ...*sweep.TrialRecord) *report.Collection {
 	t.Helper()
-	c := report.NewCollection(sweep.Select{}, Names)
+	c := report.NewCollection(sweep.Select{}, trainer, Names)
 	for _, r := range trials {
 		if err := c.Add(r); err != nil {
 			t.Fatal(err)
@@ -284,7 +290,7 @@ func TestSelect(t *testing.T) {
 		"models alone": {sweep.Select{Group: []string{"model"}}, "CBF lstm=0.7 rnn=0.5", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := report.NewCollection(test.choice, Names)
+			c := report.NewCollection(test.choice, trainer, Names)
 			for _, r := range trials() {
 				if err := c.Add(r); err != nil {
 					t.Fatal(err)

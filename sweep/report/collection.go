@@ -44,8 +44,9 @@ func ParseSelection(name string) (Selection, error) {
 // Collection gathers the trials of some sweeps.
 type Collection struct {
 	Names
-	choice sweep.Select
-	sets   map[string]*Set
+	choice      sweep.Select
+	description *sweep.Description
+	sets        map[string]*Set
 	// groups are the groups, by the values of the parameters that define them.
 	groups map[string]*group
 }
@@ -99,9 +100,9 @@ type gridPoint struct {
 	baseline float64
 }
 
-// outcome is the part of a trial's result that tables need. A diverged trial counts as the worst,
-// so that a grid point does not win by losing replicates, and is never selected as a single
-// trial. The view ucr_table does the same.
+// outcome is the part of a trial's result that tables need; what is not known is NaN. A diverged
+// trial counts as its trainer says, so that a grid point does not win by losing replicates, and is
+// never selected as a single trial. The view ucr_table does the same.
 type outcome struct {
 	id         sweep.TrialID
 	seed       string
@@ -113,16 +114,18 @@ type outcome struct {
 	parameters int64
 }
 
-// NewCollection returns an empty collection of trials that are compared by choice: by default by
-// the smallest validation loss in groups by data set and model.
-func NewCollection(choice sweep.Select, names Names) *Collection {
+// NewCollection returns an empty collection of trials of a trainer that are compared by choice: by
+// default by the smallest validation loss in groups by data set and model.
+func NewCollection(choice sweep.Select, description *sweep.Description, names Names) *Collection {
 	if choice.By == "" {
 		choice.By = "validation_loss"
 	}
 	if len(choice.Group) == 0 {
 		choice.Group = []string{"dataset", "model"}
 	}
-	return &Collection{Names: names, choice: choice, sets: map[string]*Set{}, groups: map[string]*group{}}
+	return &Collection{
+		Names: names, choice: choice, description: description, sets: map[string]*Set{}, groups: map[string]*group{},
+	}
 }
 
 // Add adds a trial, unless it is not completed or has no data set and model.
@@ -141,7 +144,8 @@ func (c *Collection) Add(t *sweep.TrialRecord) error {
 	set.add(t.Result)
 	o := outcome{
 		id: t.TrialID, seed: fmt.Sprint(t.Parameters[sweep.SeedParameter]), diverged: t.Result.Diverged,
-		score: c.choice.Worst(), loss: sweep.LossOfDiverged, testLoss: sweep.LossOfDiverged,
+		score: c.choice.Diverged(c.description), loss: c.description.Diverged("validation_loss"),
+		testLoss: c.description.Diverged("test_loss"), accuracy: c.description.Diverged("test_accuracy"),
 		parameters: t.Result.ParameterCount,
 	}
 	if !o.diverged {
@@ -259,15 +263,19 @@ func (g *group) figure(by Selection) (figure Figure, best *gridPoint) {
 	}
 	best = ranked[0].gridPoint
 	trials := best.bySeed()
-	var losses, testLosses, accuracies []float64
-	for _, o := range trials {
-		losses, testLosses, accuracies = append(losses, o.loss), append(testLosses, o.testLoss),
-			append(accuracies, o.accuracy)
+	moments := func(value func(o *outcome) float64) (mean, deviation float64) {
+		var known []float64
+		for _, o := range trials {
+			if v := value(o); !math.IsNaN(v) {
+				known = append(known, v)
+			}
+		}
+		return stat.MeanStdDev(known, nil)
 	}
-	figure = Figure{Replicates: len(trials), Loss: stat.Mean(losses, nil), Count: trials[0].parameters,
-		Parameters: best.parameters}
-	figure.Accuracy, figure.Deviation = stat.MeanStdDev(accuracies, nil)
-	figure.TestLoss, figure.TestLossDeviation = stat.MeanStdDev(testLosses, nil)
+	figure = Figure{Replicates: len(trials), Count: trials[0].parameters, Parameters: best.parameters}
+	figure.Loss, _ = moments(func(o *outcome) float64 { return o.loss })
+	figure.Accuracy, figure.Deviation = moments(func(o *outcome) float64 { return o.accuracy })
+	figure.TestLoss, figure.TestLossDeviation = moments(func(o *outcome) float64 { return o.testLoss })
 	last := 1
 	if v := g.vote; by.Ensemble() > 0 {
 		figure.Accuracy, figure.TestLoss, figure.Loss = v.accuracy, v.testLoss, v.loss

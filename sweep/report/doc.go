@@ -5,7 +5,7 @@
 //
 // The size of a [Collection] grows with the number of grid points, not of trials' curves:
 //
-//	c := report.NewCollection(choice, names)
+//	c := report.NewCollection(choice, description, names)
 //	err := results.Trials(ctx, query, c.Add)
 //	for _, row := range c.Rows(report.Mean, wanted) { … }
 package report

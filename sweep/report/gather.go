@@ -82,7 +82,7 @@ func (r *Request) Gather(ctx context.Context, results sweep.Reader,
 		own := submission.Spec.Select.Filled(&submission.Description)
 		switch {
 		case collection == nil || !together:
-			collection, choice, used = NewCollection(own, r.Names), own, nil
+			collection, choice, used = NewCollection(own, &submission.Description, r.Names), own, nil
 		case !reflect.DeepEqual(own, choice):
 			return nil, nil, &IncomparableError{record.ID, own, choice}
 		}

@@ -47,24 +47,31 @@ type Record struct {
 	Model     string    `json:"model"`
 	Selection Selection `json:"selection"`
 	Figure
-	// Accuracy is null of a task that has none, Loss where it is not known.
+	// Accuracy is null of a task that has none, and as the losses where it is not known.
 	Accuracy  *float64 `json:"accuracy"`
 	Loss      *float64 `json:"validation_loss"`
+	TestLoss  *float64 `json:"test_loss"`
 	Deviation *float64 `json:"deviation"`
 	Published *float64 `json:"published"`
 	Artefact  bool     `json:"artefact"`
 	Facts
 }
 
-// Add adds a record, with its Loss and, if it has an Accuracy, its Deviation.
+// Add adds a record, with its losses and, if it has an Accuracy, its Deviation.
 func (t *Table) Add(r Record) {
-	if loss := r.Figure.Loss; !math.IsNaN(loss) {
-		r.Loss = &loss
-	}
-	if deviation := r.Figure.Deviation; r.Accuracy != nil && !math.IsNaN(deviation) {
-		r.Deviation = &deviation
+	r.Loss, r.TestLoss = known(r.Figure.Loss), known(r.Figure.TestLoss)
+	if r.Accuracy != nil {
+		r.Accuracy, r.Deviation = known(*r.Accuracy), known(r.Figure.Deviation)
 	}
 	t.Records = append(t.Records, r)
+}
+
+// known is a value, nil for NaN.
+func known(value float64) *float64 {
+	if math.IsNaN(value) {
+		return nil
+	}
+	return &value
 }
 
 // Formats lists the formats that Write knows.
@@ -239,7 +246,7 @@ func (t *Table) writeCSV(w io.Writer) error {
 			fmt.Sprint(r.Replicates), optional(r.Loss), fmt.Sprint(r.Count), optional(r.Published),
 			fmt.Sprint(r.Artefact),
 			fmt.Sprint(r.Train), fmt.Sprint(r.Test), fmt.Sprint(r.Length), fmt.Sprint(r.Classes),
-			fmt.Sprint(r.Depth), fmt.Sprint(r.TestLoss), fmt.Sprint(r.Ties)})
+			fmt.Sprint(r.Depth), optional(r.TestLoss), fmt.Sprint(r.Ties)})
 	}
 	return out.WriteAll(rows)
 }

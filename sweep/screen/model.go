@@ -289,7 +289,7 @@ func (m *model) move(by int) {
 func (m *model) turnPage(by int) tea.Cmd {
 	switch {
 	case m.page == trialsPage && by > 0 && m.more && len(m.trials) > 0:
-		m.starts = append(m.starts, &m.trials[len(m.trials)-1].TrialID)
+		m.starts = append(m.starts, new(m.trials[len(m.trials)-1].TrialID))
 	case m.page == trialsPage && by < 0 && len(m.starts) > 0:
 		m.starts = m.starts[:len(m.starts)-1]
 	default:

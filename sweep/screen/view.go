@@ -58,8 +58,9 @@ func (m *model) view() view {
 
 // lines are the screen, exactly height of them, none wider than width.
 func (m *model) lines() []string {
-	head, body := m.view().draw()
-	keys := m.view().keys
+	v := m.view()
+	head, body := v.draw()
+	keys := v.keys
 	if m.err != nil {
 		keys = progress.FirstLine(m.err.Error())
 	}

@@ -56,10 +56,7 @@ func testGroups(t *testing.T, open func(t *testing.T) sweep.Store) {
 	}
 	for s, choice := range choices {
 		id := fmt.Sprint("s", s)
-		submitted := submission(id)
-		submitted.Spec.Select = choice
-		submitted.Description.Metrics = append(submitted.Description.Metrics,
-			sweep.MetricSchema{Name: "reward", Goal: "maximize", Summary: true})
+		submitted := compared(id, choice)
 		f.makeSweep(id, submitted, int64(len(runs)))
 		page := trials(id, 0, int64(len(runs)))
 		for i := range page {
@@ -81,7 +78,7 @@ func testGroups(t *testing.T, open func(t *testing.T) sweep.Store) {
 		for i, r := range runs {
 			done = append(done, ended{int64(i), r.parameters, r.result})
 		}
-		f.wantGroups(id, choice, done)
+		f.wantGroups(id, choice, &submitted.Description, done)
 
 		means := `SELECT metric, n, mean, sd, diverged, grid_point FROM point_means WHERE sweep_id = '` + id +
 			`' ORDER BY grid_point, metric`
@@ -96,7 +93,7 @@ func testGroups(t *testing.T, open func(t *testing.T) sweep.Store) {
 			again[i].Parameters, again[i].Fingerprint = runs[i%len(runs)].parameters, page[i%len(runs)].Fingerprint
 		}
 		f.write(id, 1, 0, again)
-		f.wantGroups(id, choice, done)
+		f.wantGroups(id, choice, &submitted.Description, done)
 		if got := f.rows(means); !equalRows(got, before) || len(got) == 0 {
 			t.Errorf("point_means %v, want %v", got, before)
 		}
@@ -105,8 +102,7 @@ func testGroups(t *testing.T, open func(t *testing.T) sweep.Store) {
 	// Reused by another sweep they count there, once each, by its own select.
 	for s := range choices {
 		id := fmt.Sprint("t", s)
-		submitted := submission(id)
-		submitted.Spec.Select = choices[(s+1)%len(choices)]
+		submitted := compared(id, choices[(s+1)%len(choices)])
 		f.makeSweep(id, submitted, 2*int64(len(runs)))
 		page := trials(id, 0, 2*int64(len(runs)))
 		var done []ended
@@ -120,8 +116,20 @@ func testGroups(t *testing.T, open func(t *testing.T) sweep.Store) {
 		}
 		f.write(id, 0, 0, page[:len(runs)])
 		f.write(id, 0, int64(len(runs)), page[len(runs):])
-		f.wantGroups(id, submitted.Spec.Select, done)
+		f.wantGroups(id, submitted.Spec.Select, &submitted.Description, done)
 	}
+}
+
+// compared is a submission whose trials are compared by some metrics; two of them say what a
+// diverged trial counts as.
+func compared(id string, choice sweep.Select) *sweep.Submission {
+	s := submission(id)
+	s.Spec.Select = choice
+	s.Description.Metrics = append(s.Description.Metrics,
+		sweep.MetricSchema{Name: "reward", Goal: "maximize", Summary: true},
+		sweep.MetricSchema{Name: "validation_loss", Goal: "minimize", Summary: true, Diverged: new(20.0)},
+		sweep.MetricSchema{Name: "test_accuracy", Goal: "maximize", Summary: true, Diverged: new(0.25)})
+	return s
 }
 
 // ended is a trial that ended.
@@ -132,7 +140,7 @@ type ended struct {
 }
 
 // wantGroups compares the views with what it computes from all trials.
-func (f *fixture) wantGroups(id string, choice sweep.Select, done []ended) {
+func (f *fixture) wantGroups(id string, choice sweep.Select, description *sweep.Description, done []ended) {
 	f.t.Helper()
 	if choice.By == "" {
 		choice.By = "validation_loss"
@@ -177,7 +185,7 @@ func (f *fixture) wantGroups(id string, choice sweep.Select, done []ended) {
 		}
 		if s.result.Diverged {
 			p.diverged++
-			p.score, p.losses, p.acc = append(p.score, choice.Worst()), append(p.losses, 20), append(p.acc, 0)
+			p.score, p.losses, p.acc = append(p.score, choice.Diverged(description)), append(p.losses, 20), append(p.acc, 0.25)
 			continue
 		}
 		p.score = append(p.score, score)

@@ -72,7 +72,7 @@ type Counts [states]int64
 type Loaded struct {
 	// Rows is one more than the largest index with a trial.
 	Rows int64
-	// Counts are the trials.
+	// Counts are the numbers of trials by state.
 	Counts Counts
 	// Version grows with every change.
 	Version uint64

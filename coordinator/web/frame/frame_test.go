@@ -457,6 +457,23 @@ func TestSliceSampleImportance(t *testing.T) {
 	}
 }
 
+// The best of equal trials are all of them, and their bound is a number.
+func TestSampleOfEqualTrials(t *testing.T) {
+	for _, n := range []int{1, 20} {
+		for _, goal := range []string{sweep.Minimize, sweep.Maximize} {
+			trials := make([]trial, n)
+			for i := range trials {
+				trials[i] = trial{state: sweep.Completed, summary: map[string]float64{"accuracy": 1}}
+			}
+			best, err := load(t, trials).Sample(t.Context(), frame.SampleQuery{Metric: "accuracy", Goal: goal, Top: 0.1,
+				Limit: 100})
+			if err != nil || best.Chosen != int64(n) || len(best.Rows) != n || best.Bound == nil || *best.Bound != 1 {
+				t.Errorf("%d trials, %s: %+v, %v", n, goal, best, err)
+			}
+		}
+	}
+}
+
 // FuzzLoad holds that no stored text can do harm.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(`{"a":1,"b":"x\"y","c":[1,{"d":2}],"e":null,"f":true}`), []byte(`{"loss": 0.5}`))

@@ -11,7 +11,7 @@ import (
 	"sweep/sweep"
 )
 
-// Span are trials that are to be read, from one index up to another, all in one page of 4096.
+// Span are trials that are to be read, from one index up to another, all in one page, which has chunk trials.
 type Span struct{ From, Until int64 }
 
 // page gathers the values of a span's trials.

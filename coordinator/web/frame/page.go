@@ -69,7 +69,7 @@ type places struct {
 }
 
 func (p *places) add(x place) {
-	if p.cut && comparePlace(x, p.list[p.most-1]) > 0 {
+	if p.most == 0 || p.cut && comparePlace(x, p.list[p.most-1]) > 0 {
 		return
 	}
 	if p.list = append(p.list, x); len(p.list) > 2*p.most {
@@ -79,7 +79,7 @@ func (p *places) add(x place) {
 
 func (p *places) sort() {
 	slices.SortFunc(p.list, comparePlace)
-	p.cut = p.most > 0 && len(p.list) >= p.most
+	p.cut = len(p.list) >= p.most
 	p.list = p.list[:min(p.most, len(p.list))]
 }
 

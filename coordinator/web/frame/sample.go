@@ -130,6 +130,9 @@ func (f *Frame) best(ctx context.Context, wanted *filter, metric *column, top fl
 		return nil, err
 	}
 	b.chosen = b.valued
+	if b.valued > 0 {
+		b.bound = b.sign * high
+	}
 	want := int64(math.Ceil(top * float64(b.valued)))
 	const parts, passes = 1000, 6
 	for range passes {
