@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sweep/coordinator/schedule"
+	"sweep/sweep"
 	"sweep/sweep/wire"
 )
 
@@ -117,13 +118,6 @@ func (s *scheduler) answer(ctx context.Context, outcome schedule.Fact, err error
 	s.facts.add(outcome)
 }
 
-// publishTime and publishTimeEach bound the publication of some jobs: a broker that loses the
-// stream meanwhile never answers, and one that syncs each message is slow.
-const (
-	publishTime     = 2 * time.Second
-	publishTimeEach = 10 * time.Millisecond
-)
-
 // publish publishes the jobs for one queue, of trials that are marked as queued since began.
 func (s *scheduler) publish(ctx context.Context, q schedule.Queue, jobs []wire.Job, began time.Time) {
 	done := schedule.Published{Queue: q}
@@ -135,18 +129,23 @@ func (s *scheduler) publish(ctx context.Context, q schedule.Queue, jobs []wire.J
 		s.facts.add(done)
 		return
 	}
-	bound, cancel := context.WithTimeout(ctx, publishTime+time.Duration(len(jobs))*publishTimeEach)
-	defer cancel()
-	sequences, err := s.wire.PublishJobs(bound, wire.Queue(q), jobs)
+	sequences, err := s.wire.PublishJobs(ctx, wire.Queue(q), jobs)
 	tooLarge, err := wire.TooLarge(err)
 	done.Err, done.All = err, isFull(err)
+	if err != nil {
+		done.Stored = map[sweep.TrialID]bool{}
+	}
 	for _, e := range tooLarge {
 		done.TooLarge = append(done.TooLarge, schedule.Failure{TrialID: e.TrialID, Err: e})
 	}
 	for i, id := range done.Trials {
 		refused := slices.ContainsFunc(tooLarge, func(e *wire.TooLargeError) bool { return e.TrialID == id })
-		if sequences != nil && sequences[i] == 0 && !refused && err == nil {
+		switch {
+		case sequences == nil || refused:
+		case err == nil && sequences[i] == 0:
 			done.Duplicate = append(done.Duplicate, id)
+		case err != nil && sequences[i] != 0:
+			done.Stored[id] = true
 		}
 	}
 	if err == nil {

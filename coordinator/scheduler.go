@@ -195,7 +195,7 @@ func (s *scheduler) onStore(ctx context.Context, action schedule.Action) (schedu
 		err = wrap(err, doing, len(a.Trials)+len(a.Lost))
 	case schedule.Explain:
 		err = wrap(s.store.SetWaiting(ctx, a.Sweep, a.Waiting, a.Reason), "storing why sweep %s waits", a.Sweep)
-		if err == nil && a.Reason != "" {
+		if err == nil && a.Reason != "" && !a.Reported {
 			s.log.Warn("trials wait for a worker", "sweep", a.Sweep, "all", a.Waiting, "reason", a.Reason)
 		}
 	case schedule.Fail:

@@ -49,6 +49,8 @@ type Explain struct {
 	Sweep   string
 	Waiting bool
 	Reason  string
+	// Reported means that the reason is the pool's failure, of which there was a Report.
+	Reported bool
 }
 
 // Dispatch marks trials of a pool as queued and then publishes their jobs. If the coordinator dies

@@ -18,7 +18,7 @@ func (s *State) explain() {
 		}
 		v := Explain{Sweep: sw.Sweep}
 		if b := s.backoffs[sw.Pool]; b != nil {
-			v.Reason = b.why
+			v.Reason, v.Reported = b.why, true
 		}
 		others, unmet := s.pending(sw)
 		for i := range sw.Classes {

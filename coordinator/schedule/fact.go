@@ -94,6 +94,8 @@ type Published struct {
 	Err    error
 	All    bool
 	Trials []sweep.TrialID
+	// Stored are those whose jobs the broker has stored although there was an Err.
+	Stored map[sweep.TrialID]bool
 	// Duplicate are trials of which the broker still has an old job. TooLarge are trials
 	// whose jobs do not fit into a message.
 	Duplicate []sweep.TrialID
@@ -238,14 +240,14 @@ func (f Published) apply(s *State) {
 	}
 	back := func(ids []sweep.TrialID) (waiting []sweep.TrialID) {
 		for _, id := range ids {
-			if s.jobs[id].queue == f.Queue { // otherwise an event has arrived meanwhile
+			if s.jobs[id].queue == f.Queue && !f.Stored[id] { // otherwise an event has arrived meanwhile
 				s.drop(id)
 				waiting = append(waiting, id)
 			}
 		}
 		return waiting
 	}
-	if f.Withheld || f.Err != nil { // the reconciler finds the jobs that were stored nevertheless
+	if f.Withheld || f.Err != nil { // the reconciler finds others that were stored nevertheless
 		s.jobless = append(s.jobless, back(f.Trials)...)
 	}
 	if f.Withheld {

@@ -99,7 +99,7 @@ func (w *world) events() map[string]func(*rapid.T) {
 		}),
 		"cancel": sweeps(func(t *rapid.T, id string) { w.cancel(id) }),
 		"broker": func(t *rapid.T) {
-			mode := rapid.SampledFrom([]string{"", "", "hangs", "refuses"}).Draw(t, "mode")
+			mode := rapid.SampledFrom([]string{"", "", "hangs", "refuses", "breaks"}).Draw(t, "mode")
 			w.setBroker(rapid.SampledFrom(pools).Draw(t, "pool"), mode)
 		},
 		"database":  func(t *rapid.T) { w.down = rapid.Bool().Draw(t, "down") && rapid.Bool().Draw(t, "really") },

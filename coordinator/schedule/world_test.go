@@ -178,7 +178,7 @@ func (w *world) ask(pool string, do func()) {
 	do()
 }
 
-// setBroker has the broker work for a pool, hang, or refuse.
+// setBroker has the broker work for a pool, hang, refuse, or break while jobs are published.
 func (w *world) setBroker(pool, mode string) {
 	w.mode[pool] = mode
 	if mode == "hangs" {
@@ -325,6 +325,10 @@ func (w *world) publish(q Queue, ids []sweep.TrialID) Fact {
 		done.Err = errors.New("the broker refuses")
 		return done
 	}
+	if w.mode[q.Pool] == "breaks" { // stores half of the jobs, and confirms these
+		done.Err, done.Stored = errors.New("the broker breaks"), map[sweep.TrialID]bool{}
+		ids = ids[:len(ids)/2]
+	}
 	for _, id := range ids {
 		t := w.trials[id]
 		if t.inHand {
@@ -340,6 +344,9 @@ func (w *world) publish(q Queue, ids []sweep.TrialID) Fact {
 			}
 		}
 		w.queues[q] = append(w.queues[q], id)
+		if done.Err != nil {
+			done.Stored[id] = true
+		}
 	}
 	return done
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -83,6 +84,14 @@ func decodeJob(subject string, data []byte) (*Job, error) {
 // publishPage is how many jobs are sent before their acknowledgements are awaited.
 const publishPage = 4096
 
+// A server that loses a stream never acknowledges what is being published to it, and a slow one
+// does so late. So the server is asked, every streamCheck, whether it has the stream; longestStore
+// bounds the wait for one that has it and stores nothing.
+const (
+	streamCheck  = 2 * time.Second
+	longestStore = 30 * time.Second
+)
+
 // isDuplicate reports whether the server refused a job because the trial has one already.
 // All reasons for not storing a message have one code; only the text differs.
 func isDuplicate(err error) bool {
@@ -94,7 +103,8 @@ func isDuplicate(err error) bool {
 // PublishJobs puts jobs into a queue and waits until the server has stored them. It returns
 // the sequence of each job in the stream. The sequence is 0 for a trial that already has a
 // job, which stays unchanged, and for a job too large for a message, with a *TooLargeError in
-// the tree of the error. Any other error ends the wait. Publishing a job again is harmless.
+// the tree of the error. Any other error ends the wait: then the sequence is also 0 for jobs of
+// which it is not known whether they are stored. Publishing a job again is harmless.
 func (w *Wire) PublishJobs(ctx context.Context, q Queue, jobs []Job) (sequences []uint64, err error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -113,7 +123,7 @@ func (w *Wire) PublishJobs(ctx context.Context, q Queue, jobs []Job) (sequences 
 }
 
 func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences []uint64) (tooLarge []error, err error) {
-	flying := make([]jetstream.PubAckFuture, len(jobs))
+	flying, began := make([]jetstream.PubAckFuture, len(jobs)), time.Now()
 	for i := range jobs {
 		id := jobs[i].TrialID
 		if err := CheckToken("sweep", id.Sweep); err != nil {
@@ -130,9 +140,42 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 		flying[i], err = w.js.PublishMsgAsync(&nats.Msg{Subject: q.subject(id), Data: data},
 			jetstream.WithStallWait(answerTimeout))
 		if err != nil {
+			acknowledged(flying[:i], sequences)
 			return tooLarge, fmt.Errorf("publish job of trial %s: %w", id, err)
 		}
 	}
+	check := time.NewTicker(streamCheck)
+	defer check.Stop()
+	for i := 0; i < len(flying); {
+		if flying[i] == nil {
+			i++
+			continue
+		}
+		select {
+		case ack := <-flying[i].Ok():
+			sequences[i] = ack.Sequence
+			i++
+		case refusal := <-flying[i].Err():
+			if isDuplicate(refusal) {
+				i++
+			} else {
+				err = explainFull(refusal)
+			}
+		case <-check.C:
+			err = w.hasStream(ctx, q, began)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if err != nil {
+			acknowledged(flying[i:], sequences[i:])
+			return tooLarge, fmt.Errorf("publish job of trial %s: %w", jobs[i].TrialID, err)
+		}
+	}
+	return tooLarge, nil
+}
+
+// acknowledged notes the sequences of those jobs that have been acknowledged.
+func acknowledged(flying []jetstream.PubAckFuture, sequences []uint64) {
 	for i, future := range flying {
 		if future == nil {
 			continue
@@ -140,13 +183,19 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 		select {
 		case ack := <-future.Ok():
 			sequences[i] = ack.Sequence
-		case err := <-future.Err():
-			if !isDuplicate(err) {
-				return tooLarge, fmt.Errorf("publish job of trial %s: %w", jobs[i].TrialID, explainFull(err))
-			}
-		case <-ctx.Done():
-			return tooLarge, ctx.Err()
+		default:
 		}
 	}
-	return tooLarge, nil
+}
+
+// hasStream returns an error if the server does not answer, or does not have the stream of a queue
+// that it had at a time: perhaps another one, made since then.
+func (w *Wire) hasStream(ctx context.Context, q Queue, at time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	stream, err := w.js.Stream(ctx, q.stream())
+	if err == nil && stream.CachedInfo().Created.After(at) {
+		err = jetstream.ErrStreamNotFound
+	}
+	return err
 }

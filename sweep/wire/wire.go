@@ -101,7 +101,7 @@ func New(conn *nats.Conn, options Options) (*Wire, error) {
 	}
 	js, err := jetstream.NewWithAPIPrefix(conn, api,
 		jetstream.WithPublishAsyncMaxPending(2*publishPage),
-		jetstream.WithPublishAsyncTimeout(2*answerTimeout))
+		jetstream.WithPublishAsyncTimeout(longestStore))
 	if err != nil {
 		return nil, fmt.Errorf("JetStream: %w", err)
 	}
