@@ -24,8 +24,8 @@ const (
 	// discoveryPoll is how often Submit looks whether the workers are known, which they are
 	// after schedule.DiscoveryTime.
 	discoveryPoll = schedule.DiscoveryTime / 10
-	// idAttempts bounds the ids that Submit draws for a sweep: one of a million is taken in a
-	// second in which another sweep was submitted.
+	// idAttempts bounds the ids that Submit draws for a sweep. Ids of the same second differ in a
+	// suffix, of which there are a million.
 	idAttempts = 10
 )
 
@@ -147,7 +147,7 @@ func open(submission *sweep.Submission) (*sweep.Grid, error) {
 
 // Pause keeps the waiting trials of an active sweep from starting. Running trials finish.
 func (c *Coordinator) Pause(ctx context.Context, id string) error {
-	return c.change(ctx, "pausing", id, func(record *sweep.SweepRecord) error {
+	return c.change(ctx, "pausing", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		switch record.State {
 		case sweep.SweepPaused:
 			return nil
@@ -167,7 +167,7 @@ func (c *Coordinator) Pause(ctx context.Context, id string) error {
 
 // Resume resumes a paused sweep.
 func (c *Coordinator) Resume(ctx context.Context, id string) error {
-	return c.change(ctx, "resuming", id, func(record *sweep.SweepRecord) error {
+	return c.change(ctx, "resuming", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		switch record.State {
 		case sweep.SweepActive, sweep.SweepWaiting:
 			return nil
@@ -217,7 +217,7 @@ func (c *Coordinator) Retry(ctx context.Context, id string) (trials int64, err e
 // CancelNamed implements wire.Controller.
 func (c *Coordinator) CancelNamed(ctx context.Context, id string, indices []int64) (trials int64, err error) {
 	var active []sweep.TrialID
-	err = c.change(ctx, "cancelling trials of", id, func(record *sweep.SweepRecord) error {
+	err = c.change(ctx, "cancelling trials of", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		trials, active, err = c.store.CancelSome(ctx, record.ID, indices)
 		return err
 	}, func(record *sweep.SweepRecord) error {
@@ -246,7 +246,7 @@ func (c *Coordinator) stop(ctx context.Context, record *sweep.SweepRecord, activ
 
 // RetryNamed implements wire.Controller.
 func (c *Coordinator) RetryNamed(ctx context.Context, id string, indices []int64) (trials int64, err error) {
-	err = c.change(ctx, "retrying trials of", id, func(record *sweep.SweepRecord) error {
+	err = c.change(ctx, "retrying trials of", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		trials, err = c.store.RetrySome(ctx, record.ID, indices)
 		return err
 	}, nil)
@@ -255,7 +255,7 @@ func (c *Coordinator) RetryNamed(ctx context.Context, id string, indices []int64
 
 // SetPriority changes a sweep's priority, also for its waiting jobs.
 func (c *Coordinator) SetPriority(ctx context.Context, id string, priority int) error {
-	return c.change(ctx, "changing the priority of", id, func(record *sweep.SweepRecord) error {
+	return c.change(ctx, "changing the priority of", id, func(ctx context.Context, record *sweep.SweepRecord) error {
 		return c.store.SetSweepPriority(ctx, record.ID, priority)
 	}, nil)
 }
@@ -289,15 +289,26 @@ func (c *Coordinator) Prune(ctx context.Context, keep sweep.Retention) (sweep.Re
 
 // change calls do between two steps of the schedule, to change a sweep in the database, and after that
 // then, which may be nil.
-func (c *Coordinator) change(ctx context.Context, doing, id string, do, then func(*sweep.SweepRecord) error) error {
+func (c *Coordinator) change(ctx context.Context, doing, id string,
+	do func(context.Context, *sweep.SweepRecord) error, then func(*sweep.SweepRecord) error) error {
+	if err := c.started(ctx); err != nil {
+		return fmt.Errorf("%s sweep %s: %w", doing, id, err)
+	}
 	var record *sweep.SweepRecord
 	err := c.between(ctx, func() (err error) {
-		if record, err = c.store.Sweep(ctx, id); err != nil {
+		work := ctx
+		if c.wire != nil { // a client that goes away leaves no change half done
+			var cancel func()
+			work, cancel = context.WithCancel(context.WithoutCancel(ctx))
+			defer cancel()
+			defer context.AfterFunc(c.changes, cancel)()
+		}
+		if record, err = c.store.Sweep(work, id); err != nil {
 			return err
 		}
 		id = record.ID
 		defer c.facts.add(schedule.Changed{}) // also after an error: do may have done a part
-		return do(record)
+		return do(work, record)
 	})
 	if err == nil && then != nil {
 		err = then(record)

@@ -76,7 +76,7 @@ type Options struct {
 	// Fatal reports whether an error of the store ends Run, as a full disk on a user's
 	// machine; nil means that none does, and Run retries.
 	Fatal func(error) bool
-	// Metrics counts and times the coordinator's work; if nil, for nobody.
+	// Metrics counts and times the coordinator's work. New makes some if it is nil.
 	Metrics *Metrics
 }
 
@@ -103,6 +103,9 @@ type Coordinator struct {
 	// somebody else reads the plan.
 	plan *schedule.State
 	turn chan struct{}
+	// changes ends, by endChanges, when Run is to end: what users change in the meantime is given up.
+	changes    context.Context
+	endChanges context.CancelFunc
 	// prepared has the zero time for each pool whose artifact store is prepared, and the
 	// time of the next attempt for each where that failed.
 	prepared sync.Map
@@ -166,6 +169,7 @@ func New(options Options) *Coordinator {
 		lost:     make(chan struct{}, 1),
 		replaced: make(chan struct{}, 1),
 	}
+	c.changes, c.endChanges = context.WithCancel(context.Background())
 	c.figures.Store(&schedule.Figures{})
 	return c
 }
@@ -176,7 +180,12 @@ func New(options Options) *Coordinator {
 func (c *Coordinator) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer close(c.ended)
+	defer func() {
+		c.turn <- struct{}{} // for good: no change runs any more
+		close(c.ended)
+	}()
+	defer c.endChanges()
+	defer context.AfterFunc(ctx, c.endChanges)()
 	defer c.options.Metrics.lead(c)()
 	if err := c.start(ctx); err != nil {
 		if !c.final(err) { // ctx has ended

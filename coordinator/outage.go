@@ -32,30 +32,38 @@ type outage struct {
 // failed notes a failure of an activity and returns the pause before the next attempt.
 func (a *outages) failed(doing string, onePool bool, err error) time.Duration {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	i := slices.IndexFunc(a.list, func(o *outage) bool { return o.doing == doing })
-	if i < 0 {
+	first := i < 0
+	if first {
 		i = len(a.list)
 		a.list = append(a.list, &outage{doing: doing, onePool: onePool, since: time.Now()})
+	}
+	o := a.list[i]
+	o.err, o.pause = err, schedule.NextPause(o.pause)
+	pause := o.pause
+	a.mu.Unlock()
+	if first {
 		a.log.Warn("failed "+doing+"; retrying", "error", err)
 	} else {
 		a.log.Debug("still failing "+doing, "error", err)
 	}
-	o := a.list[i]
-	o.err, o.pause = err, schedule.NextPause(o.pause)
-	return o.pause
+	return pause
 }
 
 // over notes a success of an activity.
 func (a *outages) over(doing string) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	var ended *outage
 	a.list = slices.DeleteFunc(a.list, func(o *outage) bool {
 		if o.doing == doing {
-			a.log.Info("recovered: "+doing, "after", time.Since(o.since).Round(time.Millisecond))
+			ended = o
 		}
 		return o.doing == doing
 	})
+	a.mu.Unlock()
+	if ended != nil {
+		a.log.Info("recovered: "+doing, "after", time.Since(ended.since).Round(time.Millisecond))
+	}
 }
 
 // oldest returns the latest error of the activity that has failed longest, nil if there is none: of

@@ -51,7 +51,12 @@ func (c *Coordinator) schedule(ctx context.Context) error {
 		case <-timer.C:
 		}
 		for more := true; more; more = len(s.answers) > 0 {
-			if err := s.between(ctx, func() error { return s.step(ctx) }); ctx.Err() != nil {
+			if s.take(ctx) != nil {
+				return nil
+			}
+			err := s.step(ctx)
+			s.release()
+			if ctx.Err() != nil {
 				return nil
 			} else if err != nil {
 				return err
@@ -76,9 +81,11 @@ func (s *scheduler) step(ctx context.Context) error {
 	}
 	figures := s.plan.Figures()
 	s.figures.Store(&figures)
-	err := s.carryOut(ctx, actions)
-	s.finishCommands(added)
-	return err
+	if err := s.carryOut(ctx, actions); err != nil {
+		return err
+	}
+	s.finishCommands(added, actions)
+	return nil
 }
 
 // forgetEnded forgets the sweeps that are no longer active, and wakes those who wait for their ends.
@@ -148,13 +155,14 @@ func (s *scheduler) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restWait)
 	defer cancel()
 	var back []sweep.TrialID
-	err := s.between(ctx, func() (err error) {
+	err := s.take(ctx)
+	if err == nil {
+		defer s.release()
 		s.plan.Step(time.Now(), append(s.answers, s.facts.drain()...)...)
 		if back = s.plan.Unpublished(); len(back) > 0 {
 			_, err = s.store.Requeue(ctx, back)
 		}
-		return err
-	})
+	}
 	if err != nil && s.options.Leads() {
 		s.log.Warn("trials without jobs remain queued until the next coordinator requeues them", "trials", len(back),
 			"error", err)

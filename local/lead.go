@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"sweep/sweep"
@@ -23,14 +22,18 @@ const noticeAfter = time.Second
 // process keeps it.
 func Lead(ctx context.Context, results sweep.Store, holder string, out io.Writer) (sweep.Lead, error) {
 	other := ""
-	notice := time.AfterFunc(math.MaxInt64, func() {
-		fmt.Fprintf(out, "waiting for this database, which another process is using (%s)\n", other)
-	})
-	defer notice.Stop()
+	var notice *time.Timer
 	waiting := func(leader string) {
 		other = leader
-		notice.Reset(noticeAfter)
+		notice = time.AfterFunc(noticeAfter, func() {
+			fmt.Fprintf(out, "waiting for this database, which another process is using (%s)\n", leader)
+		})
 	}
+	defer func() {
+		if notice != nil {
+			notice.Stop()
+		}
+	}()
 	lead, err := results.Lead(ctx, sweep.LeadOptions{Holder: holder, Waiting: waiting, Patience: leadPatience})
 	if errors.Is(err, sweep.ErrLed) {
 		return nil, fmt.Errorf("another process is using this database (%s): wait for it, or use another --home "+

@@ -58,7 +58,8 @@ type Options struct {
 	Heartbeat, Silence time.Duration
 }
 
-// State is what the coordinator knows of sweeps, workers, queues and jobs. One goroutine owns it.
+// State is what the coordinator knows of sweeps, workers, queues and jobs. It is not safe for
+// concurrent use.
 type State struct {
 	options Options
 
@@ -128,7 +129,7 @@ func New(options Options) *State {
 }
 
 // Step takes in facts and returns actions. Actions on the database are carried out in order and
-// answered, by their facts or one Failed, before the next step. Actions on the broker are carried
+// answered, by Done or one Failed, before the next step. Actions on the broker are carried
 // out in order within a pool, concurrently between pools, and answered when they are done.
 func (s *State) Step(now time.Time, facts ...Fact) []Action {
 	s.now, s.actions = now, nil

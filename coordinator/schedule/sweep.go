@@ -90,8 +90,10 @@ func (s *State) write() bool {
 	}
 	slots := s.poolSlots()
 	for _, sw := range s.ordered("") {
-		runnable, _ := s.pending(sw)
-		if !s.written[sw.Sweep] && runnable < s.options.Window+slots[sw.Pool] && s.writable(sw) {
+		if s.written[sw.Sweep] {
+			continue
+		}
+		if runnable, _ := s.pending(sw); runnable < s.options.Window+slots[sw.Pool] && s.writable(sw) {
 			s.do(Write{sw.Sweep, sw.Classes})
 			return true
 		}
@@ -116,9 +118,11 @@ func (s *State) writable(sw *sweepState) bool {
 // pending counts a sweep's pending trials that some worker can run, and those that none can.
 func (s *State) pending(sw *sweepState) (runnable, unmet int64) {
 	for i := range sw.Classes {
-		if class := &sw.Classes[i]; s.runnable(sw.Pool, class) {
+		switch class := &sw.Classes[i]; {
+		case class.Pending == 0:
+		case s.runnable(sw.Pool, class):
 			runnable += class.Pending
-		} else {
+		default:
 			unmet += class.Pending
 		}
 	}

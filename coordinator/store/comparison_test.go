@@ -16,9 +16,9 @@ func FuzzKeys(f *testing.F) {
 		f.Add(text)
 	}
 	by := &comparison{}
-	by.fill(nil)
+	by.fill(&sweep.Description{})
 	apart := &comparison{Select: sweep.Select{Group: []string{"seed"}}}
-	apart.fill(nil)
+	apart.fill(&sweep.Description{})
 	f.Fuzz(func(t *testing.T, text string) {
 		if by.pointKey(text) <= 0 || by.groupKey(text) <= 0 {
 			t.Errorf("%q has no key", text)

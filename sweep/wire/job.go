@@ -84,9 +84,10 @@ func decodeJob(subject string, data []byte) (*Job, error) {
 // publishPage is how many jobs are sent before their acknowledgements are awaited.
 const publishPage = 4096
 
-// A server that loses a stream never acknowledges what is being published to it, and a slow one
-// does so late. So the server is asked, every streamCheck, whether it has the stream; longestStore
-// bounds the wait for one that has it and stores nothing.
+// A server that loses a stream, or its leader, may never acknowledge what is being published to it,
+// and a slow one does so late. So after a streamCheck without an acknowledgement the server is asked
+// for the state of the stream. The wait ends if it does not have the stream, or has stored nothing
+// between two questions, and in any case after longestStore.
 const (
 	streamCheck  = 2 * time.Second
 	longestStore = 30 * time.Second
@@ -146,6 +147,7 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 	}
 	check := time.NewTicker(streamCheck)
 	defer check.Stop()
+	last, asked := uint64(0), false
 	for i := 0; i < len(flying); {
 		if flying[i] == nil {
 			i++
@@ -155,6 +157,8 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 		case ack := <-flying[i].Ok():
 			sequences[i] = ack.Sequence
 			i++
+			asked = false
+			check.Reset(streamCheck)
 		case refusal := <-flying[i].Err():
 			if isDuplicate(refusal) {
 				i++
@@ -162,7 +166,11 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 				err = explainFull(refusal)
 			}
 		case <-check.C:
-			err = w.hasStream(ctx, q, began)
+			before := last
+			if last, err = w.lastSequence(ctx, q, began); err == nil && asked && last == before {
+				err = fmt.Errorf("the server has stored nothing in %v", streamCheck)
+			}
+			asked = true
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -188,14 +196,18 @@ func acknowledged(flying []jetstream.PubAckFuture, sequences []uint64) {
 	}
 }
 
-// hasStream returns an error if the server does not answer, or does not have the stream of a queue
-// that it had at a time: perhaps another one, made since then.
-func (w *Wire) hasStream(ctx context.Context, q Queue, at time.Time) error {
+// lastSequence returns the last sequence of a queue's stream. It returns an error if the server does
+// not answer, or does not have the stream that it had at a time: perhaps another one, made since.
+func (w *Wire) lastSequence(ctx context.Context, q Queue, at time.Time) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	stream, err := w.js.Stream(ctx, q.stream())
-	if err == nil && stream.CachedInfo().Created.After(at) {
-		err = jetstream.ErrStreamNotFound
+	if err != nil {
+		return 0, err
 	}
-	return err
+	info := stream.CachedInfo()
+	if info.Created.After(at) {
+		return 0, jetstream.ErrStreamNotFound
+	}
+	return info.State.LastSeq, nil
 }

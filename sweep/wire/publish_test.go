@@ -4,87 +4,89 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 )
 
-// PublishJobs waits for a slow server as long as that has the stream; else it tells which jobs
-// have been stored.
+// PublishJobs waits for a slow server as long as its stream fills; else it tells which jobs have
+// been stored.
 func TestSlowServer(t *testing.T) {
-	slow := wire.Queue{Pool: "slow", Offer: "all"}
+	const slow, patience = 3, 100
+	state := func(created time.Time, last int) string {
+		return fmt.Sprintf(`{"type":"io.nats.jetstream.api.v1.stream_info_response","config":{"name":"SWEEP_JOBS_cpu"},`+
+			`"created":%q,"state":{"last_seq":%d}}`, created.Format(time.RFC3339Nano), last)
+	}
+	before := time.Now().Add(-time.Hour)
 	for name, c := range map[string]struct {
-		stream, made bool // there from the beginning, or made meanwhile
-		// asked is how often PublishJobs asks for the stream before the first job is stored.
-		asked int
-		want  []uint64
+		// info is the answer to a question for the stream; the first job is acknowledged after
+		// a number of questions.
+		info         func(question int) string
+		acknowledged int
+		want         []uint64
+		lost         bool
 	}{
-		"slow":       {stream: true, asked: 2, want: []uint64{1, 2}},
-		"lost":       {asked: 2, want: []uint64{0, 2}}, // it asks once, and gives up
-		"made again": {made: true, asked: 2, want: []uint64{0, 2}},
+		"slow": {func(question int) string { return state(before, question) }, slow, []uint64{1, 2}, false},
+		"idle": {func(int) string { return state(before, 7) }, patience, []uint64{0, 2}, false},
+		"lost": {func(int) string {
+			return `{"error":{"code":404,"err_code":10059,"description":"stream not found"}}`
+		}, patience, []uint64{0, 2}, true},
+		"made again": {func(question int) string { return state(time.Now().Add(time.Hour), question) }, patience,
+			[]uint64{0, 2}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := wiretest.Run(t, wiretest.Options{Dir: t.TempDir()})
-			w, err := wire.New(server.Connect(t), wire.Options{})
+			// Only other answers in this domain.
+			w, err := wire.New(server.Connect(t), wire.Options{Domain: "test"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The stream gets other messages. The jobs are acknowledged here: the second at once.
 			other := server.Connect(t)
-			makeStream := func() {
-				js, err := jetstream.New(other)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "SWEEP_JOBS_slow",
-					Subjects: []string{"nothing"}}); err != nil {
-					t.Fatal(err)
+			answer := func(m *nats.Msg, text string) {
+				if err := m.Respond([]byte(text)); err != nil {
+					t.Error(err)
 				}
 			}
-			if c.stream {
-				makeStream()
+			acknowledge := func(m *nats.Msg, sequence int) {
+				answer(m, fmt.Sprintf(`{"stream":"SWEEP_JOBS_cpu","seq":%d}`, sequence))
 			}
-			jobs, asked := make(chan *nats.Msg, 2), make(chan *nats.Msg, 10)
-			for subject, to := range map[string]chan *nats.Msg{
-				"sweep.work.slow.>": jobs, "$JS.API.STREAM.INFO.SWEEP_JOBS_slow": asked,
-			} {
-				if _, err := other.ChanSubscribe(subject, to); err != nil {
-					t.Fatal(err)
+			jobs := make(chan *nats.Msg, 2)
+			if _, err := other.ChanSubscribe("sweep.work.cpu.>", jobs); err != nil {
+				t.Fatal(err)
+			}
+			first, second := make(chan *nats.Msg, 1), make(chan struct{})
+			question := 0
+			if _, err := other.Subscribe("$JS.test.API.STREAM.INFO.SWEEP_JOBS_cpu", func(m *nats.Msg) {
+				question++
+				<-second
+				answer(m, c.info(question))
+				if question == c.acknowledged {
+					acknowledge(<-first, 1)
 				}
+			}); err != nil {
+				t.Fatal(err)
 			}
 			if err := other.Flush(); err != nil {
 				t.Fatal(err)
 			}
-			acknowledge := func(m *nats.Msg, sequence int) {
-				if err := m.Respond(fmt.Appendf(nil, `{"stream":"SWEEP_JOBS_slow","seq":%d}`, sequence)); err != nil {
-					t.Error(err)
-				}
-			}
 			ended := make(chan struct{})
 			var sequences []uint64
+			var problem error
 			go func() {
 				defer close(ended)
-				sequences, err = w.PublishJobs(t.Context(), slow, jobsOf(2))
+				sequences, problem = w.PublishJobs(t.Context(), queue("cpu"), jobsOf(2))
 			}()
-			first := <-jobs
-			if c.made {
-				makeStream()
-			}
+			first <- <-jobs
 			acknowledge(<-jobs, 2)
-			for range c.asked {
-				select {
-				case <-asked:
-				case <-ended:
-				}
-			}
-			acknowledge(first, 1)
+			close(second)
 			<-ended
-			if !slices.Equal(sequences, c.want) || wire.IsLost(err) == c.stream || (err == nil) != c.stream {
-				t.Errorf("sequences %v, %v; want %v", sequences, err, c.want)
+			if !slices.Equal(sequences, c.want) || (problem == nil) != (c.acknowledged == slow) ||
+				wire.IsLost(problem) != c.lost {
+				t.Errorf("sequences %v, %v; want %v", sequences, problem, c.want)
 			}
 		})
 	}
