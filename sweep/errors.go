@@ -15,8 +15,8 @@ var (
 	ErrExists = errors.New("already exists")
 	// ErrNewerSchema: the database was written by a newer version of the program.
 	ErrNewerSchema = errors.New("the database was written by a newer version of sweep")
-	// ErrLed: the schema of a database is older than the program and cannot be changed now; see
-	// SchemaError.
+	// ErrLed: another process leads, and did not give up the lead in time, or has not brought the
+	// schema of the database up to date (see SchemaError).
 	ErrLed = errors.New("another process leads")
 	// ErrRefused: the database will never accept these data.
 	ErrRefused = errors.New("the database does not take it")

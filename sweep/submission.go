@@ -129,8 +129,21 @@ type Progress struct {
 
 // In is the number of trials in a state.
 func (p Progress) In(s State) int64 {
-	return map[State]int64{Pending: p.Pending, Queued: p.Queued, Running: p.Running, Completed: p.Completed,
-		Failed: p.Failed, Cancelled: p.Cancelled}[s]
+	switch s {
+	case Pending:
+		return p.Pending
+	case Queued:
+		return p.Queued
+	case Running:
+		return p.Running
+	case Completed:
+		return p.Completed
+	case Failed:
+		return p.Failed
+	case Cancelled:
+		return p.Cancelled
+	}
+	return 0
 }
 
 // Total is the number of trials.

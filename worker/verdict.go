@@ -193,7 +193,7 @@ func (e *execution) failed(err error) verdict {
 // death is the error of a trainer process that died.
 type death interface {
 	error
-	// Killed reports whether a signal ended the process that this worker did not send.
+	// Killed reports whether a signal from outside ended the process, but not this worker's.
 	Killed() bool
 }
 

@@ -18,8 +18,8 @@ type comparison struct {
 	// trainer's description, and whether each has a goal: without one it is not compared.
 	metrics   map[string]int
 	described map[string]bool
-	// diverged is what a diverged trial counts as in the means of a grid point, NaN where the
-	// description does not say.
+	// diverged is what a diverged trial counts as in the means of a grid point; loss and accuracy are
+	// NaN if that is not known.
 	diverged struct{ score, loss, accuracy float64 }
 	// members are the names of Group as JSON writes them.
 	members []string

@@ -12,7 +12,7 @@ import (
 // openPatience is the patience of Open.
 const openPatience = 3 * time.Second
 
-// patience is with a leader as long as that one brings the schema up to date.
+// patience bounds the wait for a leader: limit without progress of its migrations.
 type patience struct {
 	store *Store
 	// limit is how long there may be no progress, 0 for ever; since is when there was some.

@@ -89,10 +89,12 @@ func (r *recording) load(events []sweep.Event) {
 	refused := r.ledger.RefusedBy(events)
 	r.each(func(row database.Row) error {
 		refusal := &ledger.Refusal{Trial: &ledger.Trial{}}
-		err := row.Scan(columnsOfRefusal(nil, refusal)...)
+		if err := row.Scan(columnsOfRefusal(nil, refusal)...); err != nil {
+			return err
+		}
 		refusal.Trial = byKey[refusal.Trial.Key]
 		r.ledger.LoadRefusal(refusal)
-		return err
+		return nil
 	}, `SELECT `+qualified("r", refusalColumns)+` FROM {v} JOIN trial_refusals AS r USING (trial_no, worker)`,
 		database.Rows(len(refused), "trial_no, worker", func(i int, row []any) []any {
 			return append(row, &refused[i].Trial.Key, &refused[i].Worker)

@@ -31,18 +31,22 @@ type movedTrial struct {
 // move runs an UPDATE that moves trials from one state to another and returns
 // their sweep_no, class_no and trial_index, and counts them.
 func (t *transaction) move(from, to sweep.State, text string, args ...any) (moved []movedTrial) {
-	deltas := ledger.Counts[class]{}
+	totals := map[class]int64{}
 	t.each(func(row database.Row) error {
 		var m movedTrial
 		err := row.Scan(&m.Sweep, &m.Number, &m.index)
-		ledger.Count(deltas.Of(m.class), from, -1)
-		ledger.Count(deltas.Of(m.class), to, 1)
+		totals[m.class]++
 		if to == sweep.Pending {
 			t.s.taken.back(m.class, m.index)
 		}
 		moved = append(moved, m)
 		return err
 	}, text, args...)
+	deltas := ledger.Counts[class]{}
+	for c, n := range totals {
+		ledger.Count(deltas.Of(c), from, -n)
+		ledger.Count(deltas.Of(c), to, n)
+	}
 	t.count(deltas)
 	return moved
 }
@@ -87,9 +91,13 @@ func (s *Store) States(ctx context.Context, trials []sweep.TrialID) (map[sweep.T
 			}
 		}
 		missing = slices.Compact(slices.Sorted(slices.Values(missing)))
-		deleted := collect(t, func(id *string) []any { return []any{id} }, deletedSweeps, texts("sweep_id", missing))
+		deleted := map[string]bool{}
+		for _, id := range collect(t, func(id *string) []any { return []any{id} }, deletedSweeps,
+			texts("sweep_id", missing)) {
+			deleted[id] = true
+		}
 		for _, id := range trials {
-			if found[id] == "" && slices.Contains(deleted, id.Sweep) {
+			if found[id] == "" && deleted[id.Sweep] {
 				found[id] = sweep.Cancelled // nobody needs it any more
 			}
 		}

@@ -169,8 +169,8 @@ func (p *puller) next(ctx context.Context, wait time.Duration) (*nats.Msg, error
 	return nil, ctx.Err()
 }
 
-// pull requests messages and calls visit for each that arrives. more means that the limits of the
-// request ended it.
+// pull requests messages and calls visit for each that arrives, until the request expires or its
+// limits end it; more means the limits.
 func (p *puller) pull(ctx context.Context, r pullRequest, visit func(*nats.Msg)) (more bool, err error) {
 	p.cut = false
 	if err := p.request(r); err != nil {

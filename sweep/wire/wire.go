@@ -100,7 +100,7 @@ func New(conn *nats.Conn, options Options) (*Wire, error) {
 		api = "$JS." + options.Domain + ".API."
 	}
 	js, err := jetstream.NewWithAPIPrefix(conn, api,
-		jetstream.WithPublishAsyncMaxPending(2*publishPage),
+		jetstream.WithPublishAsyncMaxPending(4*publishPage),
 		jetstream.WithPublishAsyncTimeout(longestStore))
 	if err != nil {
 		return nil, fmt.Errorf("JetStream: %w", err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"regexp"
@@ -212,15 +213,16 @@ var (
 // parseLine reads a flat JSON object in which NaN, Infinity and -Infinity are
 // numbers.
 func parseLine(line []byte) ([]field, error) {
-	line = quoteNumbers(line)
-	if line[0] != '{' || !json.Valid(line) {
+	decoder := json.NewDecoder(bytes.NewReader(quoteNumbers(line)))
+	if brace, err := decoder.Token(); err != nil || brace != json.Delim('{') {
 		return nil, errNotFlat
 	}
-	decoder := json.NewDecoder(bytes.NewReader(line))
-	_, _ = decoder.Token() // the brace
 	var fields []field
 	for decoder.More() {
-		name, _ := decoder.Token()
+		name, err := decoder.Token()
+		if err != nil {
+			return nil, errNotFlat
+		}
 		var raw json.RawMessage
 		if err := decoder.Decode(&raw); err != nil {
 			return nil, errNotFlat
@@ -231,6 +233,12 @@ func parseLine(line []byte) ([]field, error) {
 		}
 		f.read(raw)
 		fields = append(fields, f)
+	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, errNotFlat
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) { // more on the line
+		return nil, errNotFlat
 	}
 	return fields, nil
 }

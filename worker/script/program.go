@@ -23,8 +23,8 @@ const (
 	maxBytes = 4 << 30
 )
 
-// Locate returns the folder in which the program of a sweep file runs: the first that contains
-// the program of the working directory, the sweep file's folder, and its parents up to the
+// Locate returns the folder in which the program of a sweep file runs: the first of these that
+// contains the program: the working directory, the sweep file's folder, and its parents up to the
 // repository's. Without a program it is the first in which a word of the command is a file, else
 // the working directory. W&B's agent uses the directory in which it was started.
 func Locate(s *sweep.Script, sweepFile string) (directory string, err error) {

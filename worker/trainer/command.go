@@ -128,16 +128,17 @@ func (c *command) launch(cmd *exec.Cmd) (stdout, stderr io.ReadCloser, err error
 	if c.ended {
 		return nil, nil, errors.New("killed before it started")
 	}
-	if stdout, err = cmd.StdoutPipe(); err == nil {
-		stderr, err = cmd.StderrPipe()
+	if stdout, err = cmd.StdoutPipe(); err != nil {
+		return nil, nil, err
 	}
-	if err == nil {
-		err = cmd.Start()
+	if stderr, err = cmd.StderrPipe(); err != nil {
+		return nil, nil, errors.Join(err, stdout.Close())
 	}
-	if err == nil {
-		c.process, c.pid = cmd.Process, cmd.Process.Pid
+	if err := cmd.Start(); err != nil { // which closes both
+		return nil, nil, err
 	}
-	return stdout, stderr, err
+	c.process, c.pid = cmd.Process, cmd.Process.Pid
+	return stdout, stderr, nil
 }
 
 // readStdout sends the first line to go-plugin and discards the rest: a process that prints must

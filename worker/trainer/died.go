@@ -49,9 +49,8 @@ func errorLine(text string) string {
 	return line
 }
 
-// Killed reports whether a signal ended the process that this program did not send and that
-// programs do not cause themselves, as they cause a segmentation fault. The machine may have
-// caused it.
+// Killed reports whether SIGKILL, SIGTERM, SIGINT or SIGHUP from outside ended the process, which may
+// be the machine's fault. Panics, exits and segmentation faults are the trainer's own.
 func (e *DiedError) Killed() bool {
 	for _, signal := range []string{"killed", "terminated", "interrupt", "hangup"} {
 		if e.Exit == "signal: "+signal {

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"errors"
 
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
@@ -31,6 +32,9 @@ type adapter struct {
 
 // GRPCServer implements plugin.GRPCPlugin.
 func (a *adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
+	if a.trainer == nil {
+		return errors.New("no trainer to serve")
+	}
 	trainerpb.RegisterTrainerServer(s, newServer(a.trainer))
 	return nil
 }

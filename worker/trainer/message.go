@@ -90,7 +90,7 @@ func decodeRequest(parameters, script []byte) (p sweep.Parameters, s *sweep.Scri
 
 // encodeCurves wraps the slices of curves without copying them.
 func encodeCurves(curves []sweep.Curve) []*trainerpb.Curve {
-	var messages []*trainerpb.Curve
+	messages := make([]*trainerpb.Curve, 0, len(curves))
 	for _, c := range curves {
 		messages = append(messages, &trainerpb.Curve{Metric: c.Metric, Steps: c.Steps, Values: c.Values})
 	}

@@ -183,6 +183,10 @@ func isNull(value any) bool {
 	switch v := value.(type) {
 	case *float64:
 		return math.IsNaN(*v)
+	case *Key:
+		return *v == 0
+	case *time.Time:
+		return v.IsZero()
 	case *sql.Null[int64]:
 		return !v.Valid
 	case *sql.Null[string]:

@@ -87,15 +87,15 @@ func (c *conn) Query(ctx context.Context, each func(row database.Row) error, tex
 		}
 		answer := make(row, len(rows.Columns()))
 		for err == nil {
-			if err = rows.Next(answer); err == nil {
+			if err = rows.Next(answer); errors.Is(err, io.EOF) {
+				return rows.Close()
+			}
+			if err == nil {
 				err = ctx.Err()
 			}
 			if err == nil {
 				err = each(answer)
 			}
-		}
-		if errors.Is(err, io.EOF) {
-			err = nil
 		}
 		return errors.Join(err, rows.Close())
 	})

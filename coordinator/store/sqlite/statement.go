@@ -2,7 +2,7 @@ package sqlite
 
 import (
 	"errors"
-	"regexp"
+	"strings"
 )
 
 var (
@@ -10,27 +10,38 @@ var (
 	errMultiple = errors.New("one statement at a time: there is text after the first semicolon")
 )
 
-// token is, at the beginning of a text, what is blank (a comment or white space); a text or name
-// in quotes, of which a doubled quote ends one and begins the next; or a word or sign.
-var token = regexp.MustCompile(`(?s)^(?:(--[^\n]*|/\*.*?(?:\*/|$)|[ \t\r\n\f\v]+)|` +
-	`'[^']*'?|"[^"]*"?|` + "`[^`]*`?" + `|\[[^\]]*\]?|\w+|.)`)
+// passages are comments, and texts and names in quotes, by how they begin and
+// end. A doubled quote ends one passage and begins the next.
+var passages = []struct {
+	begin, end string
+	comment    bool
+}{
+	{"--", "\n", true}, {"/*", "*/", true}, {"'", "'", false}, {`"`, `"`, false}, {"`", "`", false}, {"[", "]", false},
+}
 
 // single refuses a text with more than one statement, which the driver would
 // run one after the other, or with none. A semicolon at the end is allowed.
 func single(text string) error {
 	ended, found := false, false
 	for text != "" {
-		match := token.FindStringSubmatch(text)
+		n, blank := 1, strings.IndexByte(" \t\r\n\f\v", text[0]) >= 0
+		for _, p := range passages {
+			if rest, ok := strings.CutPrefix(text, p.begin); ok {
+				inner, _, _ := strings.Cut(rest, p.end)
+				n, blank = min(len(p.begin)+len(inner)+len(p.end), len(text)), p.comment
+				break
+			}
+		}
 		switch {
-		case match[1] != "": // blank
-		case match[0] == ";":
+		case blank:
+		case text[0] == ';':
 			ended = ended || found
 		case ended:
 			return errMultiple
 		default:
 			found = true
 		}
-		text = text[len(match[0]):]
+		text = text[n:]
 	}
 	if !found {
 		return errEmpty

@@ -102,7 +102,8 @@ func testGroups(t *testing.T, open func(t *testing.T) sweep.Store) {
 	// Reused by another sweep they count there, once each, by its own select.
 	for s := range choices {
 		id := fmt.Sprint("t", s)
-		submitted := compared(id, choices[(s+1)%len(choices)])
+		submitted := submission(id) // which does not say what a diverged trial counts as
+		submitted.Spec.Select = choices[(s+1)%len(choices)]
 		f.makeSweep(id, submitted, 2*int64(len(runs)))
 		page := trials(id, 0, 2*int64(len(runs)))
 		var done []ended
@@ -127,7 +128,7 @@ func compared(id string, choice sweep.Select) *sweep.Submission {
 	s.Spec.Select = choice
 	s.Description.Metrics = append(s.Description.Metrics,
 		sweep.MetricSchema{Name: "reward", Goal: "maximize", Summary: true},
-		sweep.MetricSchema{Name: "validation_loss", Goal: "minimize", Summary: true, Diverged: new(20.0)},
+		sweep.MetricSchema{Name: "validation_loss", Goal: "minimize", Summary: true, Diverged: new(7.0)},
 		sweep.MetricSchema{Name: "test_accuracy", Goal: "maximize", Summary: true, Diverged: new(0.25)})
 	return s
 }
@@ -142,6 +143,7 @@ type ended struct {
 // wantGroups compares the views with what it computes from all trials.
 func (f *fixture) wantGroups(id string, choice sweep.Select, description *sweep.Description, done []ended) {
 	f.t.Helper()
+	loss, accuracy := description.Diverged("validation_loss"), description.Diverged("test_accuracy")
 	if choice.By == "" {
 		choice.By = "validation_loss"
 	}
@@ -185,7 +187,7 @@ func (f *fixture) wantGroups(id string, choice sweep.Select, description *sweep.
 		}
 		if s.result.Diverged {
 			p.diverged++
-			p.score, p.losses, p.acc = append(p.score, choice.Diverged(description)), append(p.losses, 20), append(p.acc, 0.25)
+			p.score, p.losses, p.acc = append(p.score, choice.Diverged(description)), append(p.losses, loss), append(p.acc, accuracy)
 			continue
 		}
 		p.score = append(p.score, score)
