@@ -2,6 +2,7 @@ package frame
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -53,9 +54,13 @@ var operators = map[string][3]bool{
 
 // test returns whether a condition holds for a value.
 func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, error) {
-	want, err := sweep.Normalize(condition.Value)
-	if err != nil {
-		return nil, fmt.Errorf("condition on %s: %w", condition.Name, err)
+	want := condition.Value
+	// A list or mapping comes as it is written, if an earlier answer had it.
+	if _, written := want.(json.RawMessage); !written {
+		var err error
+		if want, err = sweep.Normalize(want); err != nil {
+			return nil, fmt.Errorf("condition on %s: %w", condition.Name, err)
+		}
 	}
 	accepts, ok := operators[condition.Operator]
 	if !ok {
@@ -84,6 +89,8 @@ func (c *column) test(condition sweep.TrialCondition) (func(value uint64) bool, 
 		kind, text = "boolean", fmt.Sprint(v)
 	case string:
 		kind, text = "text", v
+	case json.RawMessage:
+		kind, text = "json", string(v)
 	default:
 		canonical, err := sweep.CanonicalJSON(v)
 		if err != nil {

@@ -457,6 +457,31 @@ func TestSliceSampleImportance(t *testing.T) {
 	}
 }
 
+// The values by which groups differ select their trials, lists too.
+func TestGroupsSelectTheirTrials(t *testing.T) {
+	values := []any{int64(1), "a", true, []any{int64(1), "b"}, []any{int64(2)}, map[string]any{"c": 1.5}}
+	var trials []trial
+	for range 3 {
+		for _, v := range values {
+			trials = append(trials, trial{state: sweep.Completed, parameters: map[string]any{"p": v}})
+		}
+	}
+	f := load(t, trials)
+	groups, err := f.Groups(t.Context(), frame.GroupQuery{By: []string{"p"}, Limit: 100})
+	if err != nil || len(groups.Groups) != len(values) {
+		t.Fatalf("%+v, %v", groups, err)
+	}
+	for _, g := range groups.Groups {
+		for operator, want := range map[string]int{"=": 3, "!=": len(trials) - 3} {
+			condition := sweep.TrialCondition{Name: "p", Operator: operator, Value: g.Values[0]}
+			found, err := f.Matching(t.Context(), frame.Filter{Where: []sweep.TrialCondition{condition}}, 100)
+			if err != nil || len(found) != want {
+				t.Errorf("p %s %s: %v, %v", operator, g.Values[0], found, err)
+			}
+		}
+	}
+}
+
 // The best of equal trials are all of them, and their bound is a number.
 func TestSampleOfEqualTrials(t *testing.T) {
 	for _, n := range []int{1, 20} {
