@@ -158,6 +158,10 @@ func TestCancelPrefetched(t *testing.T) {
 	}
 	sweeptest.Until(t, "all that the worker was given", func() bool { return w.Waiting() == 59-len(taken) })
 	cancelled.Store(true)
+	// As the coordinator does: what the worker has returned meanwhile must not come again.
+	if err := r.wire.RemoveJobs(t.Context(), sweep.DefaultPool, "s"); err != nil {
+		t.Fatal(err)
+	}
 	if err := r.wire.Cancel("s"); err != nil {
 		t.Fatal(err)
 	}
