@@ -18,6 +18,11 @@ func (c *Coordinator) started(ctx context.Context) error {
 		return nil
 	}
 	select {
+	case <-c.ready: // even if the client has gone: what it began is carried out
+		return nil
+	default:
+	}
+	select {
 	case <-c.ready:
 		return nil
 	case <-ctx.Done():

@@ -29,6 +29,14 @@ func TestCommandsOutsideRun(t *testing.T) {
 	if facts := c.facts.drain(); !errors.Is(err, context.Canceled) || len(facts) != 0 {
 		t.Errorf("a command before Run: %v, with facts %v", err, facts)
 	}
+	// While it runs, a command is carried out even if its client has gone.
+	close(c.ready)
+	for range 20 {
+		_ = c.carryOutCommand(gone, k, schedule.Cancelled{Command: k, Pool: "cpu", Sweep: id}) // nobody waits for it
+		if facts := c.facts.drain(); len(facts) != 1 {
+			t.Fatalf("a command of a client that has gone: facts %v", facts)
+		}
+	}
 	for range 20 {
 		if err := first.Pause(t.Context(), id); !errors.Is(err, errEnded) {
 			t.Fatalf("pausing after Run: %v", err)
