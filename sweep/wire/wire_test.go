@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -329,12 +330,21 @@ func TestWithdraw(t *testing.T) {
 	publish(t, w, list...)
 	var mu sync.Mutex
 	given := map[sweep.TrialID]int{}
+	// At most half of the jobs are given out before the withdrawal has ended, however fast the workers are.
+	var early atomic.Int64
+	withdrawn := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var pulling sync.WaitGroup
 	for range 3 {
 		c := consumer(t, w, "cpu")
 		pulling.Go(func() {
 			for ctx.Err() == nil {
+				if early.Add(1) > jobs/2 {
+					select {
+					case <-withdrawn:
+					case <-ctx.Done():
+					}
+				}
 				d, err := take(ctx, c)
 				if err != nil {
 					continue
@@ -347,6 +357,7 @@ func TestWithdraw(t *testing.T) {
 	}
 	eventually(t, "some jobs are given out", func() bool { mu.Lock(); defer mu.Unlock(); return len(given) > 20 })
 	taken, err := w.Withdraw(t.Context(), queue("cpu"), "s0", "s1")
+	close(withdrawn)
 	if err != nil {
 		t.Fatal(err)
 	}
