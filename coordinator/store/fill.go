@@ -76,9 +76,12 @@ func (s *Store) fillPage(ctx context.Context) (more bool, err error) {
 			return
 		}
 		values := make([]parameterRow, len(entries))
+		for i := range entries {
+			values[i] = parametersOf(entries[i].parameters)
+		}
 		const columns = "trial_no, point_key, " + parameterColumns
 		t.run(fillParameters, database.Rows(len(entries), columns, func(i int, row []any) []any {
-			return values[i].of(entries[i].parameters, append(row, &entries[i].trial, &entries[i].point))
+			return values[i].columns(append(row, &entries[i].trial, &entries[i].point))
 		}))
 		last := entries[len(entries)-1].index
 		t.score(entries)
@@ -98,13 +101,16 @@ type parameterRow struct {
 	lr, decay      float64
 }
 
-// of sets the values, and appends them to a row.
-func (v *parameterRow) of(p sweep.Parameters, row []any) []any {
+func parametersOf(p sweep.Parameters) (v parameterRow) {
 	v.dataset.V, v.dataset.Valid = p["dataset"].(string)
 	v.model.V, v.model.Valid = p["model"].(string)
 	v.seed.V, v.seed.Valid = wholeNumber(p[sweep.SeedParameter])
 	v.batch.V, v.batch.Valid = wholeNumber(p["batch"])
 	v.lr, v.decay = number(p["lr"]), number(p["decay"])
+	return v
+}
+
+func (v *parameterRow) columns(row []any) []any {
 	return append(row, &v.dataset, &v.model, &v.seed, &v.batch, &v.lr, &v.decay)
 }
 

@@ -124,7 +124,7 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 		pointKey int64
 		parameterRow
 	}, len(p.trials))
-	rows := database.Rows(len(p.trials), columns, func(i int, row []any) []any {
+	for i := range p.trials {
 		trial, v := &p.trials[i], &values[i]
 		class := class{Sweep: p.number, Number: int64(trial.Class)}
 		v.source, v.state, v.pointKey = p.sources[trial.Fingerprint], string(p.state), by.pointKey(p.parameters[i])
@@ -139,12 +139,15 @@ func (p *page) write(requirements map[int]sweep.Requirement) ledger.Counts[class
 		if v.state == string(sweep.Pending) {
 			p.s.taken.back(class, trial.Index)
 		}
-		return v.of(trial.Parameters, append(row, &p.number, &trial.Index, &v.state, &v.diverged, &v.finished,
-			&v.trialNo, (*string)(&trial.Fingerprint), &trial.DatasetDigest, &trial.Class,
-			(*database.JSON)(&p.parameters[i]), &v.pointKey))
-	})
+		v.parameterRow = parametersOf(trial.Parameters)
+	}
 	p.addClasses(deltas, requirements)
-	p.insert("trials", rows.WithoutEmpty())
+	p.insert("trials", database.Rows(len(p.trials), columns, func(i int, row []any) []any {
+		trial, v := &p.trials[i], &values[i]
+		return v.columns(append(row, &p.number, &trial.Index, &v.state, &v.diverged, &v.finished, &v.trialNo,
+			(*string)(&trial.Fingerprint), &trial.DatasetDigest, &trial.Class, (*database.JSON)(&p.parameters[i]),
+			&v.pointKey))
+	}).WithoutEmpty())
 	if reused {
 		first, last := p.trials[0].Index, p.trials[len(p.trials)-1].Index
 		p.run(`INSERT INTO outcomes (trial_no, `+outcomeColumns+`) SELECT t.trial_no, `+qualified("o", outcomeColumns)+`

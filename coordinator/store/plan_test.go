@@ -83,7 +83,7 @@ func (s *Store) wantPlans(t *testing.T, explain string, never ...string) {
 		return append(row, &trial.Key, new("x"))
 	})
 	changed := func(table string, key int, rows database.Batch) (text string, args []any) {
-		return changing(table, key, rows.Names), []any{rows}
+		return changing(table, key, rows.Names()), []any{rows}
 	}
 	updateTrials, trials := changed("trials", 1, trialBatch([]*ledger.Trial{trial}, time.Now()))
 	updateRuns, runs := changed("executions", 2, executionBatch([]*ledger.Execution{{Trial: trial}}))

@@ -202,12 +202,18 @@ func (r *recording) saveOutcomes() {
 	var ended []*ledger.Trial
 	var revived []*ledger.Trial // they had failed
 	var entries []entry
+	var summaries []database.JSON
 	for _, t := range r.ledger.Trials {
 		if t.Revived {
 			revived = append(revived, t)
 		}
 		if o := t.Outcome; o != nil {
 			ended = append(ended, t)
+			summary := database.JSON("{}")
+			if len(o.Summary) > 0 {
+				summary = database.JSON(r.encode(o.Summary))
+			}
+			summaries = append(summaries, summary)
 			entries = append(entries, entry{
 				sweep: t.Class.Sweep, trial: t.Key, index: t.ID.Index, point: t.Point, seed: t.Seed,
 				completed: o.State == sweep.Completed, diverged: o.Diverged, summary: o.Summary,
@@ -218,12 +224,8 @@ func (r *recording) saveOutcomes() {
 	r.forget(keyBatch(revived))
 	r.run(`UPDATE sweeps SET state = 'active', updated_at = $1 WHERE state = 'finished' AND sweep_no IN (
 		SELECT t.sweep_no FROM {v} JOIN trials AS t USING (trial_no))`, r.now, keyBatch(revived))
-	summaries := make([]database.JSON, len(ended))
 	r.insert("outcomes", database.Rows(len(ended), "trial_no, "+outcomeColumns, func(i int, row []any) []any {
 		o := ended[i].Outcome
-		if summaries[i] = "{}"; len(o.Summary) > 0 {
-			summaries[i] = database.JSON(r.encode(o.Summary))
-		}
 		return append(row, &ended[i].Key, &summaries[i], &o.BestEpoch, &o.ParameterCount, &o.WeightsDigest,
 			&o.KernelLevel, &o.Seconds, &o.Flops, &o.Error, &o.Stderr, &o.Digest)
 	}))

@@ -97,7 +97,7 @@ func (t *transaction) idle(args []any) bool {
 	empty := false
 	if len(args) > 0 {
 		batch, ok := args[len(args)-1].(database.Batch)
-		empty = ok && len(batch.Rows) == 0
+		empty = ok && batch.Count == 0
 	}
 	return empty || t.err != nil
 }
@@ -112,7 +112,7 @@ func (t *transaction) run(text string, args ...any) (changed int64) {
 
 // insert writes new rows, if there are any.
 func (t *transaction) insert(table string, rows database.Batch) {
-	if t.err == nil && len(rows.Rows) > 0 {
+	if t.err == nil && rows.Count > 0 {
 		t.err = t.tx.Insert(t.ctx, table, rows)
 	}
 }
@@ -134,7 +134,7 @@ func save[T any](t *transaction, table string, key int, rows []T, stored func(T)
 
 // change writes rows in place of those with the same key, which are there.
 func (t *transaction) change(table string, key int, rows database.Batch) {
-	t.run(changing(table, key, rows.Names), rows)
+	t.run(changing(table, key, rows.Names()), rows)
 }
 
 // changing is the UPDATE of change.

@@ -11,7 +11,6 @@ import (
 	"context"
 	"database/sql"
 	"math"
-	"slices"
 	"strings"
 	"time"
 )
@@ -131,14 +130,18 @@ type Member struct {
 }
 
 // Batch is rows that are one argument of a statement, its last, or that are inserted. In the
-// text {v} is replaced by an item called v of the FROM list that has these rows.
+// text {v} is replaced by an item called v of the FROM list that has these rows. They are made
+// while the statement reads them.
 type Batch struct {
-	Names []string
-	// Rows have a pointer to each value. The type is that of the column: int64 (bigint), int
-	// (integer), Key, float64 (NaN is NULL), bool, string, JSON, time.Time (zero is NULL),
-	// sql.Null[int64] and sql.Null[string]. []byte, and []int64 and []float32, the arrays of a
-	// curve, can only be inserted. An argument has at least one row.
-	Rows [][]any
+	// Columns are the names, separated by ", ".
+	Columns string
+	Count   int
+	// Row appends pointers to the values of row i to an empty row. It may be called several times
+	// for a row. The type is that of the column: int64 (bigint), int (integer), Key, float64 (NaN
+	// is NULL), bool, string, JSON, time.Time (zero is NULL), sql.Null[int64] and
+	// sql.Null[string]. []byte, and []int64 and []float32, the arrays of a curve, can only be
+	// inserted. An argument has at least one row.
+	Row func(i int, row []any) []any
 }
 
 // Key is a number that is NULL where it is 0.
@@ -147,35 +150,41 @@ type Key int64
 // JSON is a text in a column of JSON.
 type JSON string
 
-// Rows returns a batch of n rows. names has its columns, separated by commas; add appends
-// pointers to the values of row i to an empty row.
-func Rows(n int, names string, add func(i int, row []any) []any) Batch {
-	b := Batch{Names: strings.Fields(strings.ReplaceAll(names, ",", " ")), Rows: make([][]any, n)}
-	width := len(b.Names)
-	values := make([]any, n*width)
-	for i := range b.Rows {
-		b.Rows[i] = add(i, values[i*width:i*width:(i+1)*width])
-	}
-	return b
+// Rows returns a batch.
+func Rows(count int, columns string, row func(i int, row []any) []any) Batch {
+	return Batch{Columns: columns, Count: count, Row: row}
 }
+
+// Names are the names of the columns.
+func (b Batch) Names() []string { return strings.Split(b.Columns, ", ") }
 
 // WithoutEmpty leaves out the columns that are NULL in all rows, which would cost as much as
 // others.
 func (b Batch) WithoutEmpty() Batch {
-	var names []string
-	var kept []int
-	for column, name := range b.Names {
-		if slices.ContainsFunc(b.Rows, func(row []any) bool { return !isNull(row[column]) }) {
-			names, kept = append(names, name), append(kept, column)
+	names := b.Names()
+	used := make([]bool, len(names))
+	row := make([]any, 0, len(names))
+	for i := range b.Count {
+		row = b.Row(i, row[:0])
+		for column, value := range row {
+			used[column] = used[column] || !isNull(value)
 		}
 	}
-	for i, row := range b.Rows {
+	kept := make([]int, 0, len(names))
+	for column, name := range names {
+		if used[column] {
+			names[len(kept)] = name
+			kept = append(kept, column)
+		}
+	}
+	all := b.Row
+	return Rows(b.Count, strings.Join(names[:len(kept)], ", "), func(i int, row []any) []any {
+		row = all(i, row)
 		for at, column := range kept {
 			row[at] = row[column]
 		}
-		b.Rows[i] = row[:len(kept)]
-	}
-	return Batch{Names: names, Rows: b.Rows}
+		return row[:len(kept)]
+	})
 }
 
 // isNull reports whether a value of a column that may be NULL is.

@@ -244,8 +244,8 @@ func drain(rows pgx.Rows, err error, each func() error) error {
 
 // Insert implements database.Tx by COPY.
 func (t tx) Insert(ctx context.Context, table string, rows database.Batch) error {
-	text := "COPY " + table + " (" + strings.Join(rows.Names, ", ") + ") FROM STDIN BINARY"
-	_, err := t.Conn().PgConn().CopyFrom(ctx, &copyReader{rows: rows.Rows}, text)
+	text := "COPY " + table + " (" + rows.Columns + ") FROM STDIN BINARY"
+	_, err := t.Conn().PgConn().CopyFrom(ctx, &copyReader{batch: rows}, text)
 	return err
 }
 
@@ -273,26 +273,31 @@ func (d *Database) expand(text string, args []any) (string, []any) {
 				arg = nil
 			}
 		case database.Batch:
-			for i := range v.Names {
-				all = append(all, array{v.Rows, i})
+			rows := make([][]any, v.Count)
+			for i := range rows {
+				rows[i] = v.Row(i, nil)
 			}
-			return d.item(text, len(args), &v), all
+			for i := range rows[0] {
+				all = append(all, array{rows, i})
+			}
+			return d.item(text, len(args), v.Names(), rows[0]), all
 		}
 		all = append(all, arg)
 	}
 	return text, all
 }
 
-// item writes out {v} for columns that are arguments from the given one on.
-func (d *Database) item(text string, from int, batch *database.Batch) string {
+// item writes out {v} for columns that are arguments from the given one on. row is one of
+// their rows.
+func (d *Database) item(text string, from int, names []string, row []any) string {
 	if expanded, ok := d.expanded.Load(text); ok {
 		return expanded.(string)
 	}
-	arrays := make([]string, len(batch.Names))
-	for i := range arrays {
-		arrays[i] = fmt.Sprintf("$%d::%s[]", from+i, typeOf(batch.Rows[0][i]))
+	arrays := make([]string, len(row))
+	for i, value := range row {
+		arrays[i] = fmt.Sprintf("$%d::%s[]", from+i, typeOf(value))
 	}
-	item := "unnest(" + strings.Join(arrays, ", ") + ") AS v (" + strings.Join(batch.Names, ", ") + ")"
+	item := "unnest(" + strings.Join(arrays, ", ") + ") AS v (" + strings.Join(names, ", ") + ")"
 	expanded := strings.Replace(text, "{v}", item, 1)
 	d.expanded.Store(text, expanded)
 	return expanded

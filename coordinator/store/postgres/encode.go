@@ -179,8 +179,9 @@ func append64(dst []byte, v uint64) []byte {
 // copyReader reads a batch as the binary form of COPY, about chunk bytes at a
 // time.
 type copyReader struct {
-	rows   [][]any
+	batch  database.Batch
 	row    int
+	values []any // of the row
 	buffer []byte
 	read   int
 }
@@ -190,7 +191,7 @@ const chunk = 64 << 10
 // Read implements io.Reader.
 func (r *copyReader) Read(p []byte) (int, error) {
 	if r.read == len(r.buffer) {
-		if r.row > len(r.rows) {
+		if r.row > r.batch.Count {
 			return 0, io.EOF
 		}
 		r.encode()
@@ -208,13 +209,14 @@ func (r *copyReader) encode() {
 		// signature, no flags, no extension
 		dst = append(dst, "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	}
-	for ; r.row < len(r.rows) && len(dst) < chunk; r.row++ {
-		dst = binary.BigEndian.AppendUint16(dst, uint16(len(r.rows[r.row])))
-		for _, value := range r.rows[r.row] {
+	for ; r.row < r.batch.Count && len(dst) < chunk; r.row++ {
+		r.values = r.batch.Row(r.row, r.values[:0])
+		dst = binary.BigEndian.AppendUint16(dst, uint16(len(r.values)))
+		for _, value := range r.values {
 			dst = appendValue(dst, value)
 		}
 	}
-	if r.row == len(r.rows) {
+	if r.row == r.batch.Count {
 		dst = binary.BigEndian.AppendUint16(dst, math.MaxUint16)
 		r.row++
 	}

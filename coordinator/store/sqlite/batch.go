@@ -44,8 +44,8 @@ var batchColumns = func() (names [32]string) {
 
 // batchItem is what {v} stands for: argument n, with the columns' own names.
 func batchItem(b *database.Batch, n int) string {
-	columns := make([]string, len(b.Names))
-	for i, name := range b.Names {
+	columns := b.Names()
+	for i, name := range columns {
 		columns[i] = batchColumns[i] + " AS " + name
 	}
 	return fmt.Sprintf("(SELECT %s FROM batch($%d)) AS v", strings.Join(columns, ", "), n)
@@ -57,15 +57,23 @@ var (
 	lastHandle atomic.Int64
 )
 
-type batch struct{ *database.Batch }
+type batch struct {
+	database.Batch
+	// row has the values of row at, from 1 on.
+	row []any
+	at  int
+}
 
-func (b *batch) count() int { return len(b.Rows) }
+func (b *batch) count() int { return b.Count }
 
 func (b *batch) value(row, column int) vtab.Value {
-	if column >= len(b.Names) {
+	if b.at != row+1 {
+		b.row, b.at = b.Row(row, b.row[:0]), row+1
+	}
+	if column >= len(b.row) {
 		return nil
 	}
-	switch v := b.Rows[row][column].(type) {
+	switch v := b.row[column].(type) {
 	case *int64:
 		return *v
 	case *int:

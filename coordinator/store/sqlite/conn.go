@@ -73,8 +73,7 @@ func (c *conn) Exec(ctx context.Context, text string, args ...any) (n int64, err
 
 // Insert implements database.Tx.
 func (c *conn) Insert(ctx context.Context, table string, rows database.Batch) error {
-	columns := strings.Join(rows.Names, ", ")
-	_, err := c.Exec(ctx, "INSERT INTO "+table+" ("+columns+") SELECT "+columns+" FROM {v}", rows)
+	_, err := c.Exec(ctx, "INSERT INTO "+table+" ("+rows.Columns+") SELECT "+rows.Columns+" FROM {v}", rows)
 	return err
 }
 
@@ -118,7 +117,7 @@ func (c *conn) with(ctx context.Context, text string, args []any,
 			values[i].Value = formatTime(v)
 		case database.Batch:
 			handle := lastHandle.Add(1)
-			running.Store(handle, &batch{&v})
+			running.Store(handle, &batch{Batch: v})
 			defer running.Delete(handle)
 			values[i].Value = handle
 		}
