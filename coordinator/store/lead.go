@@ -310,7 +310,9 @@ func (l *lead) keep(ctx context.Context) {
 			return
 		}
 		l.mu.Lock()
-		l.problem = err
+		if !errors.As(l.problem, new(*sweep.DeposedError)) { // a write may have been told meanwhile
+			l.problem = err
+		}
 		quiet := time.Since(l.answered) > silent
 		l.mu.Unlock()
 		if quiet {

@@ -10,7 +10,7 @@ import (
 )
 
 // openPatience is the patience of Open.
-const openPatience = 3 * time.Second
+const openPatience = 10 * time.Second
 
 // patience bounds the wait for a leader: limit without progress of its migrations.
 type patience struct {

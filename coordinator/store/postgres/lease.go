@@ -32,7 +32,7 @@ var steps = []string{
 }
 
 const (
-	idleEnds = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '3s'`
+	idleEnds = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '8s'`
 
 	// grace is how long a takeover waits for the predecessor's transactions before it ends
 	// them, and the time between two attempts to end them.

@@ -34,11 +34,11 @@ func (d *Database) Ask(ctx context.Context, text string, _ int, yield func(colum
 	if err == nil {
 		err = d.useReader(bounded, func(conn *pgx.Conn) error {
 			if err := refuseActing(bounded, conn, names); err != nil {
-				return err
+				return refusal(err)
 			}
 			tx, err := conn.BeginTx(bounded, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 			if err != nil {
-				return err
+				return refusal(err)
 			}
 			return answer(bounded, tx, text, yield)
 		})
