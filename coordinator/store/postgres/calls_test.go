@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"sweep/coordinator/store/postgres"
 	"sweep/coordinator/store/postgres/postgrestest"
@@ -64,26 +65,62 @@ func TestCallsAsPostgres(t *testing.T) {
 		` || mark ( )`, `, mark(), `, `'a' || 'b'`, `E'a'`, `$a$ mark() $a$`, `/* mark() */`, "-- mark()\n", `"a"`,
 	}
 	called, seed := 0, rand.New(rand.NewPCG(1, 2))
-	for range 20_000 {
-		var statement strings.Builder
-		statement.WriteString("SELECT ''")
-		for range 1 + seed.IntN(8) {
-			statement.WriteString(pieces[seed.IntN(len(pieces))])
+	for range 200 {
+		statements := make([]string, 100)
+		for i := range statements {
+			var statement strings.Builder
+			statement.WriteString("SELECT ''")
+			for range 1 + seed.IntN(8) {
+				statement.WriteString(pieces[seed.IntN(len(pieces))])
+			}
+			statements[i] = statement.String()
 		}
-		text := statement.String()
-		_, err := conn.Exec(ctx, text, pgx.QueryExecModeExec)
-		if pgCode(err) != "SW001" {
-			continue
-		}
-		called++
-		if names, err := postgres.Calls(text); err == nil && !slices.Contains(names, "mark") {
-			t.Errorf("%q calls mark; found %q", text, names)
+		for i, err := range failures(t, conn, statements) {
+			if pgCode(err) != "SW001" {
+				continue
+			}
+			called++
+			if names, err := postgres.Calls(statements[i]); err == nil && !slices.Contains(names, "mark") {
+				t.Errorf("%q calls mark; found %q", statements[i], names)
+			}
 		}
 	}
 	if called < 150 {
 		t.Errorf("of the statements only %d call anything", called)
 	}
 	t.Logf("%d statements called the function", called)
+}
+
+// failures runs statements, each for itself, in one message, and returns their errors.
+func failures(t *testing.T, conn *pgx.Conn, statements []string) []error {
+	t.Helper()
+	pipeline := conn.PgConn().StartPipeline(t.Context())
+	for _, text := range statements {
+		pipeline.SendQueryParams(text, nil, nil, nil, nil)
+		pipeline.SendPipelineSync()
+	}
+	if err := pipeline.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	all := make([]error, len(statements))
+	for i := 0; i < len(all); {
+		result, err := pipeline.GetResults()
+		switch result := result.(type) {
+		case *pgconn.PipelineSync:
+			i++
+		case *pgconn.ResultReader:
+			_, all[i] = result.Close()
+		default:
+			if pgCode(err) == "" {
+				t.Fatalf("%q: %v", statements[i], err)
+			}
+			all[i] = err
+		}
+	}
+	if err := pipeline.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func FuzzCalls(f *testing.F) {

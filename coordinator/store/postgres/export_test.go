@@ -26,3 +26,6 @@ func (d *Database) SetQueryTimeout(t time.Duration) {
 	d.readers.close()
 	d.readers.pool, d.readers.timeout = nil, t
 }
+
+// ReaderIdle is how long a session of the reader's login waits for another query.
+const ReaderIdle = readerIdle

@@ -206,9 +206,13 @@ func TestReaderCannotGetOut(t *testing.T) {
 	if want := "sweep_reader_test_1 sweep_reader_test_1 1min 64MB on"; err != nil || len(rows) != 1 || rows[0] != want {
 		t.Errorf("%v %v, want %s", rows, err, want)
 	}
-	if n := one[int](t, witness, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid <> $1`,
-		leaderProcess(t, witness)); n != 0 {
-		t.Errorf("%d advisory locks outlive their queries", n)
+	// A session that was closed may take a moment to end; one that keeps a lock stays for a minute.
+	for begin, n := time.Now(), 1; n > 0; {
+		n = one[int](t, witness, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
+			AND NOT (classid = x'73776565'::integer AND objid = x'70000002'::integer)`) // the leader's
+		if n > 0 && time.Since(begin) > postgres.ReaderIdle/2 {
+			t.Fatalf("%d advisory locks outlive their queries", n)
+		}
 	}
 	if n := one[int](t, witness, `SELECT count(*) FROM pg_largeobject_metadata`); n != 0 {
 		t.Errorf("%d large objects", n)
@@ -227,13 +231,6 @@ func TestReaderCannotGetOut(t *testing.T) {
 	if _, err := s.AddTrials(ctx, "s1", 0, 0, []sweep.Trial{{TrialID: sweep.TrialID{Sweep: "s1"}}}, nil); err != nil {
 		t.Errorf("the store writes no more: %v", err)
 	}
-}
-
-// leaderProcess is the server's process of the leader's session.
-func leaderProcess(t testing.TB, witness *pgx.Conn) int {
-	t.Helper()
-	return one[int](t, witness,
-		`SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = x'73776565'::integer AND objid = x'70000002'::integer`)
 }
 
 // TestReaderSeesNoOthersStatements: of other users' sessions it sees that they
@@ -298,9 +295,12 @@ func TestReaderIsBounded(t *testing.T) {
 		`SELECT count(*) FROM generate_series(1, 1000000000000)`,
 		`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n ORDER BY md5(i::text)`,
 	} {
-		if err := hasty.Query(ctx, text, func([]string, []any) error {
-			return nil
-		}); !errors.Is(err, query.ErrTimeout) {
+		// The time bounds what the session does before the query, too, which is as short only on a quiet machine.
+		err := error(&pgconn.PgError{Code: "57014"})
+		for pgCode(err) == "57014" && ctx.Err() == nil {
+			err = hasty.Query(ctx, text, func([]string, []any) error { return nil })
+		}
+		if !errors.Is(err, query.ErrTimeout) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -47,6 +48,9 @@ func TestOpen(t *testing.T) {
 		for range 4 {
 			wait.Go(func() {
 				s, err := store.Open(ctx, address)
+				for errors.Is(err, sweep.ErrLed) { // another one stood still for a while
+					s, err = store.Open(ctx, address)
+				}
 				if err != nil {
 					t.Error(err)
 					return
@@ -173,8 +177,7 @@ func TestTypes(t *testing.T) {
 func TestServerKilled(t *testing.T) {
 	server := postgrestest.Start(t)
 	s := open(t, server.Database(t))
-	ctx, cancel := context.WithTimeout(context.Background(), sweeptest.Patience)
-	defer cancel()
+	ctx := context.Background()
 	const n = 300
 	if _, err := s.CreateSweep(ctx, "s1", &sweep.Submission{}, n); err != nil {
 		t.Fatal(err)
@@ -194,6 +197,7 @@ func TestServerKilled(t *testing.T) {
 			}
 		}
 		// A broken connection of the pool may fail one call more: every method may be repeated.
+		begin := time.Now()
 		for {
 			_, err := s.AddTrials(ctx, "s1", 0, i,
 				[]sweep.Trial{{TrialID: id, Fingerprint: sweep.Fingerprint(fmt.Sprint(i))}}, nil)
@@ -204,7 +208,7 @@ func TestServerKilled(t *testing.T) {
 			if err == nil {
 				break
 			}
-			if ctx.Err() != nil {
+			if time.Since(begin) > sweeptest.Patience {
 				t.Fatal(err)
 			}
 		}

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Server is a running private server.
@@ -61,8 +62,8 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
-// startTimeout bounds initdb, a start and a stop.
-const startTimeout = time.Minute
+// startTimeout bounds initdb, a start and a stop, on a busy machine.
+const startTimeout = 5 * time.Minute
 
 // testSettings trade durability for speed: what was committed survives the
 // death of the server's processes, not that of the machine.
@@ -343,7 +344,14 @@ func (s *Server) database(t testing.TB, template string) string {
 		}
 	}()
 	name := fmt.Sprintf("test_%d", s.made.Add(1))
-	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
+	for {
+		_, err = conn.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template)
+		// The server waits some seconds for sessions of the template that are ending.
+		if failure := (*pgconn.PgError)(nil); !errors.As(err, &failure) || failure.Code != "55006" {
+			break
+		}
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return s.URL(name)
