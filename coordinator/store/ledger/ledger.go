@@ -14,8 +14,8 @@
 //     the samples' offsets on. The curves of a result replace them all; a result without
 //     curves keeps them.
 //   - result makes the trial terminal if it is not. Else it is a repeat, and a
-//     fault if its digest differs at the same kernel level. A lost execution's
-//     being cancelled does not cancel the trial.
+//     fault if both are complete and its digest differs at the same kernel level.
+//     A lost execution's being cancelled does not cancel the trial.
 //   - released ends the execution; the trial goes back to pending unless
 //     another execution runs it, or fails once its charged executions reach the
 //     limit. A later release of one execution replaces its charge and reason: a
@@ -194,7 +194,8 @@ func (l *Ledger) finish(event *sweep.Event, trial *Trial, execution *Execution, 
 		return
 	case trial.State.Terminal():
 		l.report.Repeated++
-		if trial.Digest != "" && result.Digest != "" && trial.Digest != result.Digest &&
+		complete := trial.State == sweep.Completed && result.State == sweep.Completed // a timeout may come anywhere
+		if complete && trial.Digest != "" && result.Digest != "" && trial.Digest != result.Digest &&
 			trial.KernelLevel == result.KernelLevel {
 			l.report.Faults++
 			l.Faults = append(l.Faults, Fault{

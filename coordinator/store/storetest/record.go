@@ -73,9 +73,14 @@ func testRecord(t *testing.T, open func(t *testing.T) sweep.Store) {
 		if report := f.record(f.finished(id, "w", other)); report != (sweep.RecordReport{Repeated: 1}) {
 			t.Errorf("%+v", report)
 		}
+		slow := completed(2, "d")
+		slow.State, slow.Error = sweep.Failed, "timed out" // it has a part of the curves
+		if report := f.record(f.finished(id, "v", slow)); report != (sweep.RecordReport{Repeated: 1}) {
+			t.Errorf("%+v", report)
+		}
 		after := f.trial(id)
-		if after.Executions != 4 {
-			t.Errorf("%d executions, want 4", after.Executions)
+		if after.Executions != 5 {
+			t.Errorf("%d executions, want 5", after.Executions)
 		}
 		after.Executions = before.Executions
 		if !reflect.DeepEqual(before, after) {
