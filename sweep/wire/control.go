@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -82,6 +83,8 @@ const (
 
 	// concurrentRequests bounds the requests that are answered at the same time.
 	concurrentRequests = 64
+	// renewalTime is how long a request waits for the lease's renewal, less than clients wait.
+	renewalTime = 5 * time.Second
 	// largestRequest bounds a request after decompression.
 	largestRequest = 256 << 20
 )
@@ -167,13 +170,6 @@ func (s *Control) Close() {
 
 // handle starts a goroutine that answers a request.
 func (s *Control) handle(r micro.Request) {
-	if !s.leads() { // the active coordinator received the request, too
-		s.wire.log.Debug("request left to the active coordinator", "subject", r.Subject())
-		return
-	}
-	if !s.wire.isClients(r) {
-		return
-	}
 	select {
 	case s.places <- struct{}{}:
 	case <-s.ctx.Done():
@@ -181,8 +177,24 @@ func (s *Control) handle(r micro.Request) {
 	}
 	s.wait.Go(func() {
 		defer func() { <-s.places }()
-		s.answer(r)
+		switch {
+		case !s.leadsSoon():
+			s.wire.log.Debug("request left to the active coordinator", "subject", r.Subject())
+		case s.wire.isClients(r):
+			s.answer(r)
+		}
 	})
+}
+
+// leadsSoon reports whether this coordinator leads. One whose lease has just expired, as on a busy
+// machine, may renew it: then no other one has led meanwhile, and nobody else answers the request.
+func (s *Control) leadsSoon() bool {
+	for begin := time.Now(); !s.leads(); {
+		if time.Since(begin) > renewalTime || pause(s.ctx, renewalTime/100) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // isClients reports whether the answer to a request goes to a client's inbox, and logs it if not.

@@ -269,6 +269,21 @@ func TestOnlyTheLeaderAnswers(t *testing.T) {
 	}
 }
 
+// A coordinator answers what it receives while its lease has expired once it has renewed it.
+func TestLapsedLeaseIsRenewed(t *testing.T) {
+	conn := wiretest.Start(t)
+	var looks atomic.Int64
+	b := &backend{}
+	service, err := open(t, conn, wire.Options{}).ServeControl(b, b, func() bool { return looks.Add(1) > 3 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(service.Close)
+	if err := wire.NewClient(conn).Pause(t.Context(), "s"); err != nil || looks.Load() != 4 {
+		t.Errorf("after %d looks at the lease: %v", looks.Load(), err)
+	}
+}
+
 func TestCommandsReachTheCoordinator(t *testing.T) {
 	b := &backend{}
 	c, _ := serve(t, wiretest.Start(t), b)
