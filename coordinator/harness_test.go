@@ -377,9 +377,27 @@ func (b *bench) finish(c *Coordinator, id string) sweep.Progress {
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
 	if _, err := c.Wait(ctx, id); err != nil {
-		b.t.Fatalf("Wait: %v; progress %+v", err, b.progress(id))
+		b.tell(id)
+		sweeptest.Fail(b.t, fmt.Sprintf("the end of sweep %s: %v; progress %+v", id, err, b.progress(id)))
 	}
 	return b.progress(id)
+}
+
+// tell logs what store and broker have of the trials of a sweep that have not ended.
+func (b *bench) tell(id string) {
+	b.t.Helper()
+	_, err := b.wire.QueuedJobs(b.t.Context(), func(q wire.QueuedJob) { b.t.Logf("job in the broker: %+v", q) })
+	counts, countErr := b.wire.JobCounts(b.t.Context())
+	b.t.Logf("jobs in the broker: %v, %v", counts, errors.Join(err, countErr))
+	open := sweep.TrialQuery{Sweeps: []string{id}, States: []sweep.State{sweep.Pending, sweep.Queued, sweep.Running}}
+	err = b.store.Trials(b.t.Context(), open, func(trial *sweep.TrialRecord) error {
+		executions, err := b.store.Executions(b.t.Context(), trial.TrialID)
+		b.t.Logf("trial that has not ended: %+v, executions %+v: %v", trial, executions, err)
+		return nil
+	})
+	if err != nil {
+		b.t.Log(err)
+	}
 }
 
 // jobs counts those in the broker.
