@@ -44,7 +44,7 @@ type execution struct {
 	logFrom int64
 
 	announcing sync.Mutex
-	note       string      // what became of the checkpoint; guarded by announcing
+	note       string      // what became of the checkpoint, until it is stored; guarded by announcing
 	announced  atomic.Bool // the started event is stored, or the report contains when it began
 }
 
@@ -77,8 +77,12 @@ func (e *execution) run() error {
 		w.puller.observe(took)
 	}
 	e.announcing.Lock() // a started event that is being sent comes before the report
-	if !e.announced.Swap(true) && v.event.Kind != sweep.EventRefused {
-		v.event.Started, v.event.Note = e.began, e.note
+	announced := e.announced.Swap(true)
+	if v.event.Kind != sweep.EventRefused {
+		v.event.Note = e.note
+		if !announced {
+			v.event.Started = e.began
+		}
 	}
 	e.announcing.Unlock()
 	r := report{events: []sweep.Event{v.event}, delivery: e.delivery, took: took}
@@ -147,7 +151,10 @@ func (e *execution) announceLocked() {
 	}
 	event := e.event(sweep.EventStarted)
 	event.Time, event.Note = e.began, e.note
-	e.announced.Store(e.report(event))
+	if e.report(event) {
+		e.announced.Store(true)
+		e.note = "" // one that comes after a slow start of the trainer is in the report
+	}
 }
 
 // report publishes an event of a running trial, and reports whether it was stored. A lost one does

@@ -294,6 +294,17 @@ func (r *rig) result(index int64) *sweep.Result {
 	return r.last(sweep.EventResult, index, 1).Result
 }
 
+// note awaits a trial's result and returns the note on its execution, which is in the result or, if the
+// trial was announced after it, in the started event.
+func (r *rig) note(index int64) string {
+	r.t.Helper()
+	note := r.last(sweep.EventResult, index, 1).Note
+	for _, e := range r.of(sweep.EventStarted, index) {
+		note += e.Note
+	}
+	return note
+}
+
 // refusal awaits a trial's n-th refusal.
 func (r *rig) refusal(index int64, n int) *sweep.Refusal {
 	r.t.Helper()

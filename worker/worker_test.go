@@ -750,9 +750,8 @@ func TestCheckpointThatDoesNotFit(t *testing.T) {
 			})
 			r.publish(job(1))
 			r.start(worker.Options{CheckpointDir: dir})
-			if e := r.last(sweep.EventResult, 1, 1); !strings.Contains(e.Note, "set aside") ||
-				!strings.Contains(e.Note, c.note) {
-				t.Errorf("note %q", e.Note)
+			if note := r.note(1); !strings.Contains(note, "set aside") || !strings.Contains(note, c.note) {
+				t.Errorf("note %q", note)
 			}
 			if !<-aside {
 				t.Error("the trial did not start from the beginning, or the checkpoint was not kept meanwhile")
@@ -762,6 +761,38 @@ func TestCheckpointThatDoesNotFit(t *testing.T) {
 				return err == nil && len(left) == 0
 			})
 		})
+	}
+}
+
+// A trial whose trainer starts slowly is announced before its checkpoint is loaded: what became of that
+// is reported all the same.
+func TestNoteOfATrialWhoseTrainerStartsSlowly(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	state := `{"sweep":"s","index":1,"trainer":"fake","result_version":"1","kernel_level":"go","step":3}` + "\nstate"
+	path := filepath.Join(dir, string(job(1).Fingerprint)+".checkpoint")
+	if err := os.WriteFile(path, []byte(state), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, succeed)
+	launches, ready := 0, make(chan struct{})
+	release := sync.OnceFunc(func() { close(ready) })
+	defer release()
+	r.launcher.refuse = func(name string) error {
+		if name != "fake" {
+			return nil
+		}
+		if launches++; launches > 1 { // the first one is only asked what it is
+			<-ready
+		}
+		return nil
+	}
+	r.publish(job(1))
+	r.start(worker.Options{CheckpointDir: dir})
+	r.last(sweep.EventStarted, 1, 1)
+	release()
+	if note := r.note(1); note != "resumed from the checkpoint at step 3" {
+		t.Errorf("note %q", note)
 	}
 }
 
