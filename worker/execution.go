@@ -123,7 +123,7 @@ func (e *execution) event(kind sweep.EventKind) sweep.Event {
 
 // look is called from time to time while the execution runs.
 func (e *execution) look(helping *sync.WaitGroup) {
-	if !e.announced.Load() && time.Since(e.began) > announceAfter && e.announcing.TryLock() {
+	if !e.announced.Load() && time.Since(e.began) > e.slot.worker.announceAfter && e.announcing.TryLock() {
 		helping.Go(func() {
 			defer e.announcing.Unlock()
 			e.announceLocked()
@@ -161,7 +161,7 @@ func (e *execution) announceLocked() {
 // no harm: the result contains everything.
 func (e *execution) report(event sweep.Event) bool {
 	w := e.slot.worker
-	ctx, cancel := context.WithTimeout(e.ctx, reportTimeout)
+	ctx, cancel := context.WithTimeout(e.ctx, w.reportTimeout)
 	defer cancel()
 	err := w.wire.Publish(ctx, w.options.Pool, w.id, event)
 	if err != nil && e.ctx.Err() == nil {

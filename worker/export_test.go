@@ -5,6 +5,20 @@ import "time"
 // SetStopGrace shortens the time that a trainer has to stop a trial.
 func (w *Worker) SetStopGrace(d time.Duration) { w.stopGrace = d }
 
+// SetAnnounceAfter sets the time after which a trial is announced.
+func (w *Worker) SetAnnounceAfter(d time.Duration) { w.announceAfter = d }
+
+// SetReportTimeout sets the time after which events that may be lost are given up.
+func (w *Worker) SetReportTimeout(d time.Duration) { w.reportTimeout = d }
+
+// SetLongestWait sets the time after which a job that waits here is returned.
+func (w *Worker) SetLongestWait(d time.Duration) { w.longestWait = d }
+
+// SetPrefetchTimes sets how much work the backlog holds for a slot, and a slot for its trainer.
+func (w *Worker) SetPrefetchTimes(d time.Duration) {
+	w.puller.lookaheadTime, w.puller.prefetchTime = d, d
+}
+
 // Waiting is how many jobs wait here: for a slot, or in one for its trainer.
 func (w *Worker) Waiting() (jobs int) {
 	for b := range w.backlogs {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"sweep/sweep"
 	"sweep/sweep/sweeptest"
@@ -44,7 +45,24 @@ func (r *rig) done(n int) {
 // Short trials are prefetched, and each is run once.
 func TestShortTrialsArePrefetched(t *testing.T) {
 	t.Parallel()
-	r := prefetchRig(t, succeed)
+	var within *worker.Worker
+	var begun atomic.Int64
+	r := prefetchRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
+		sink sweep.Sink) (*sweep.Result, error) {
+		// Once the worker knows that trials are short, each waits for jobs to prefetch, as long as there are
+		// enough in the queue.
+		if begun.Add(1) > 2 {
+			for begun.Load() < 400 && within.Waiting() < 64 && ctx.Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		return succeed(ctx, p, request, sink)
+	})
+	r.adjust = func(w *worker.Worker) {
+		within = w
+		w.SetPrefetchTimes(patience) // trials are short, however slow the machine is
+		w.SetLongestWait(patience)
+	}
 	r.publish(jobs(600)...)
 	w := r.start(worker.Options{Slots: 2, CheckpointDir: t.TempDir()})
 	r.done(600)
@@ -76,8 +94,9 @@ func TestPrefetchedBehindALongTrial(t *testing.T) {
 	r.publish(jobs(600)...)
 	r.start(worker.Options{Slots: 2})
 	r.done(599)
-	if !begun.Load() || len(r.of(sweep.EventResult, long)) != 0 {
-		t.Error("the long trial is not under way")
+	eventually(t, "the long trial under way", begun.Load)
+	if len(r.of(sweep.EventResult, long)) != 0 {
+		t.Error("the long trial ended before it could")
 	}
 	close(stuck)
 	r.done(600)
@@ -97,13 +116,20 @@ func TestPrefetchedByATrainerThatDies(t *testing.T) {
 	})
 	r.publish(jobs(400)...)
 	r.start(worker.Options{Slots: 1})
-	r.await("what the dead trainers had", func() bool { return len(r.seen) >= 400 })
 	released := 0
-	for _, e := range r.seen {
-		if e.Kind == sweep.EventReleased {
-			released++
+	r.await("what the dead trainers had", func() bool {
+		results := 0
+		released = 0
+		for _, e := range r.seen {
+			switch e.Kind {
+			case sweep.EventResult:
+				results++
+			case sweep.EventReleased:
+				released++
+			}
 		}
-	}
+		return results+released >= 400
+	})
 	if released != 3 {
 		t.Errorf("%d trials were given back, want the 3 that killed their trainers", released)
 	}
@@ -149,13 +175,16 @@ func TestCancelPrefetched(t *testing.T) {
 		}
 		return succeed(ctx, p, request, sink)
 	})
+	r.adjust = func(w *worker.Worker) { w.SetLongestWait(patience) } // what waits here stays, in its order
 	r.publish(jobs(260)...)
 	w := r.start(worker.Options{Slots: 1})
 	sweeptest.Receive(t, "the trial that holds", holds)
-	taken, err := r.wire.Withdraw(t.Context(), r.queueName(), "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	var taken []sweep.TrialID
+	sweeptest.Until(t, "the jobs withdrawn that the worker was not given", func() bool {
+		some, err := r.wire.Withdraw(t.Context(), r.queueName(), "s")
+		taken = append(taken, some...)
+		return err == nil
+	})
 	sweeptest.Until(t, "all that the worker was given", func() bool { return w.Waiting() == 59-len(taken) })
 	cancelled.Store(true)
 	// As the coordinator does: what the worker has returned meanwhile must not come again.

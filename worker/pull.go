@@ -37,9 +37,13 @@ type puller struct {
 	wake chan struct{}
 	// took is the moving mean of the durations of trials, in nanoseconds; 0 before the first.
 	took atomic.Int64
+	// lookaheadTime and prefetchTime are the constants, but in tests.
+	lookaheadTime, prefetchTime time.Duration
 }
 
-func newPuller(w *Worker) *puller { return &puller{worker: w, wake: make(chan struct{}, 1)} }
+func newPuller(w *Worker) *puller {
+	return &puller{worker: w, wake: make(chan struct{}, 1), lookaheadTime: lookaheadTime, prefetchTime: prefetchTime}
+}
 
 // observe adds a trial's duration to the moving mean.
 func (p *puller) observe(d time.Duration) {
@@ -64,11 +68,11 @@ func (p *puller) trialsIn(d time.Duration, most int) int {
 
 // lookahead returns how many jobs the backlog may hold besides those for free slots.
 func (p *puller) lookahead() int {
-	return len(p.worker.slots) * p.trialsIn(lookaheadTime, maxLookahead)
+	return len(p.worker.slots) * p.trialsIn(p.lookaheadTime, maxLookahead)
 }
 
 // prefetch returns how many jobs a slot's trainer may prefetch.
-func (p *puller) prefetch() int { return p.trialsIn(prefetchTime, maxPrefetch) }
+func (p *puller) prefetch() int { return p.trialsIn(p.prefetchTime, maxPrefetch) }
 
 // demand requests as many jobs as the backlog has room for. It may be called at any time.
 func (p *puller) demand() {

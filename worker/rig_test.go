@@ -33,6 +33,8 @@ type rig struct {
 	term     int64
 	// offer is what the worker is expected to offer: its key names the queue.
 	offer sweep.Offer
+	// adjust, if set, changes the settings of a worker before it runs.
+	adjust func(*worker.Worker)
 
 	mu sync.Mutex
 	// heartbeats are those that workers sent; answer is what they are sent.
@@ -208,6 +210,9 @@ func (r *rig) launch(options worker.Options, stopGrace time.Duration) *run {
 	ctx, stop := context.WithCancel(context.Background())
 	started := &run{Worker: worker.New(options), t: r.t, stop: stop, done: make(chan struct{})}
 	started.SetStopGrace(stopGrace)
+	if r.adjust != nil {
+		r.adjust(started.Worker)
+	}
 	go func() {
 		defer close(started.done)
 		started.err = started.Run(ctx)

@@ -61,11 +61,14 @@ type Worker struct {
 	health  *health
 	// stopGrace is how long a trainer may take to stop a trial before it is ended.
 	stopGrace time.Duration
-	slots     []*slot
-	offer     *offer
-	backlog   *backlog
-	puller    *puller
-	reporter  *reporter
+	// announceAfter, reportTimeout and longestWait are the constants, but in tests.
+	announceAfter, reportTimeout, longestWait time.Duration
+
+	slots    []*slot
+	offer    *offer
+	backlog  *backlog
+	puller   *puller
+	reporter *reporter
 	// fullLogged is when a full artifact store was last logged, in Unix nanoseconds.
 	fullLogged atomic.Int64
 	heartbeats *heartbeats
@@ -114,8 +117,8 @@ func New(options Options) *Worker {
 	w := &Worker{
 		options: options, id: wire.NewExecution(), started: time.Now().UTC(), wire: options.Wire,
 		log:    options.Logger.With("worker", options.Name),
-		health: newHealth(options.MachineFailures), stopGrace: stopGrace,
-		backlog: newBacklog(), metrics: newMetrics(),
+		health: newHealth(options.MachineFailures), stopGrace: stopGrace, announceAfter: announceAfter,
+		reportTimeout: reportTimeout, longestWait: longestWait, backlog: newBacklog(), metrics: newMetrics(),
 	}
 	for i := range options.Slots {
 		w.slots = append(w.slots, newSlot(w, i))
@@ -292,7 +295,7 @@ func (w *Worker) watch(ctx context.Context, helping *sync.WaitGroup) {
 		free, _ := w.backlog.room()
 		for b := range w.backlogs {
 			if b != w.backlog || free == 0 {
-				w.returnJobs(b, longestWait)
+				w.returnJobs(b, w.longestWait)
 			}
 		}
 		due := time.Since(renewed) >= w.wire.Renewal()

@@ -28,11 +28,18 @@ func TestResult(t *testing.T) {
 	r := newRig(t, succeed)
 	limited := job(3)
 	limited.Limits.Points = 2
+	r.adjust = func(w *worker.Worker) { w.SetAnnounceAfter(patience) } // it is short, however slow the machine is
 	r.publish(limited)
 	r.start(worker.Options{Name: "somebody"})
 	r.queueEmpties()
-	if n, err := r.wire.EventCount(t.Context()); n != 1 || err != nil {
-		t.Errorf("a short trial took %d messages (%v)", n, err)
+	n := int64(0)
+	eventually(t, "the number of messages", func() bool {
+		var err error
+		n, err = r.wire.EventCount(t.Context())
+		return err == nil
+	})
+	if n != 1 {
+		t.Errorf("a short trial took %d messages", n)
 	}
 	got := r.result(3)
 	if story := r.story(); story != "3:result" {
@@ -59,6 +66,7 @@ func TestStartOfALongerTrialIsAnnounced(t *testing.T) {
 		<-finish
 		return outcome(request), nil
 	})
+	r.adjust = func(w *worker.Worker) { w.SetReportTimeout(patience) } // else it is perhaps announced twice
 	r.publish(job(1))
 	w := r.start(worker.Options{})
 	r.last(sweep.EventStarted, 1, 1)
@@ -84,7 +92,14 @@ func TestPointsOfALongTrialComeAtGrowingIntervals(t *testing.T) {
 		sink sweep.Sink) (*sweep.Result, error) {
 		ticker := time.NewTicker(5 * time.Millisecond)
 		defer ticker.Stop()
-		for step := int64(1); ; step++ {
+		first := sweep.Curve{Metric: "loss"} // as many as are kept, before any are sent
+		for step := int64(1); step <= 16; step++ {
+			first.Steps, first.Values = append(first.Steps, step), append(first.Values, float32(step))
+		}
+		if err := sink.Points([]sweep.Curve{first}); err != nil {
+			return nil, err
+		}
+		for step := int64(17); ; step++ {
 			select {
 			case <-finish:
 				result := outcome(request)
@@ -98,6 +113,7 @@ func TestPointsOfALongTrialComeAtGrowingIntervals(t *testing.T) {
 			}
 		}
 	})
+	r.adjust = func(w *worker.Worker) { w.SetReportTimeout(patience) } // else it is perhaps announced twice
 	long := job(1)
 	long.Limits.Points = 16
 	r.publish(long)
@@ -176,6 +192,7 @@ func TestPointsAreSentOnce(t *testing.T) {
 		result.Curves = nil
 		return result, nil
 	})
+	r.adjust = func(w *worker.Worker) { w.SetReportTimeout(patience) } // points that are given up are sent again
 	r.publish(job(1))
 	r.start(worker.Options{})
 	var steps []int64
@@ -328,8 +345,11 @@ func TestOffer(t *testing.T) {
 	options := worker.Options{Slots: 3, Memory: 3<<30 + 12345, Labels: map[string]string{"gpu": "a100"}, Pool: "gpu",
 		Version: "1.2.3"}
 	w := r.start(options)
-	eventually(t, "a heartbeat", func() bool { _, ok := r.lastHeartbeat(); return ok })
-	b, _ := r.lastHeartbeat()
+	var b wire.Heartbeat
+	eventually(t, "a heartbeat with the trainers", func() bool {
+		b, _ = r.lastHeartbeat()
+		return len(b.Offer.Trainers) > 1
+	})
 	o := b.Offer
 	if o.Pool != "gpu" || o.Slots != 3 || o.Memory != 3<<30 || o.Labels["gpu"] != "a100" || len(o.Trainers) != 2 ||
 		b.Name != "w" || b.Version != "1.2.3" {
@@ -345,9 +365,10 @@ func TestOffer(t *testing.T) {
 		t.Errorf("trainer %+v", f)
 	}
 	w.drain()
-	if b, _ := r.lastHeartbeat(); !b.Gone {
-		t.Errorf("the last heartbeat does not say that the worker is gone: %+v", b)
-	}
+	eventually(t, "the heartbeat that says that the worker is gone", func() bool {
+		b, _ := r.lastHeartbeat()
+		return b.Gone
+	})
 }
 
 // Jobs that wait behind a trial that takes longer than those before go back to
@@ -368,7 +389,7 @@ func TestLongTrialHoldsUpNobody(t *testing.T) {
 	})
 	r.publish(jobs(600)...)
 	r.start(worker.Options{Name: "first"})
-	r.await("the long trial to run", func() bool { return len(r.of(sweep.EventStarted, 300)) == 1 })
+	r.await("the long trial to run", func() bool { return len(r.of(sweep.EventStarted, 300)) > 0 })
 	r.start(worker.Options{Name: "second"})
 	r.await("all others", func() bool {
 		n := 0
@@ -416,9 +437,11 @@ func TestHeartbeatStopsWhatNobodyNeeds(t *testing.T) {
 	if got := r.release(1, 1); got.Charged || got.Reason != "cancelled" {
 		t.Errorf("release %+v", got)
 	}
-	b, _ := r.lastHeartbeat()
-	if len(b.Running) != 1 || b.Running[0] != (wire.Running{TrialID: job(1).TrialID, Execution: started.Execution}) {
-		t.Errorf("heartbeat %+v", b)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	want := []wire.Running{{TrialID: job(1).TrialID, Execution: started.Execution}}
+	if !slices.ContainsFunc(r.heartbeats, func(b wire.Heartbeat) bool { return slices.Equal(b.Running, want) }) {
+		t.Errorf("heartbeats %+v", r.heartbeats)
 	}
 }
 
@@ -510,7 +533,7 @@ func TestTimeout(t *testing.T) {
 	slow := job(1)
 	slow.Limits.Timeout = 30 * time.Millisecond
 	r.publish(slow, job(2))
-	r.start(worker.Options{MachineFailures: 1})
+	r.launch(worker.Options{Launcher: r.launcher, MachineFailures: 1}, patience)
 	if got := r.result(1); got.State != sweep.Failed || !strings.Contains(got.Error, "timed out after 30ms") {
 		t.Errorf("result %+v", got)
 	}
@@ -908,6 +931,7 @@ func TestBrokenMachineStopsTheWorkerAndIsNotCharged(t *testing.T) {
 		_, _ = p.die()
 		return nil, killedError{}
 	})
+	r.adjust = func(w *worker.Worker) { w.SetLongestWait(patience) } // a job that is returned comes later
 	r.publish(jobs(10)...)
 	w := r.start(worker.Options{})
 	var broken *worker.BrokenError
