@@ -179,18 +179,18 @@ func (e *execution) train() (*sweep.Result, error) {
 	}
 	e.logFrom = e.slot.logged
 	e.process.Store(&process)
-	if limit := e.delivery.Limits.Timeout; limit > 0 {
-		timer := time.AfterFunc(limit, func() { e.abandon(errTimedOut) })
-		defer timer.Stop()
-	}
-	release := e.guard(process)
-	defer release()
 	e.announcing.Lock() // the announcement has the note on the checkpoint
 	checkpoint := e.loadCheckpoint()
 	if e.delivery.Redelivered() { // the trial may have killed a worker before it was announced
 		e.announceLocked()
 	}
 	e.announcing.Unlock()
+	if limit := e.delivery.Limits.Timeout; limit > 0 {
+		timer := time.AfterFunc(limit, func() { e.abandon(errTimedOut) })
+		defer timer.Stop()
+	}
+	release := e.guard(process)
+	defer release()
 	request := w.request(e.delivery)
 	request.Checkpoint = checkpoint
 	result, err := process.Train(e.ctx, request, e)

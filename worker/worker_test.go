@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 	"sweep/worker"
@@ -540,6 +541,38 @@ func TestTimeout(t *testing.T) {
 	r.result(2)
 	if n := len(r.launcher.launched()); n != 1 {
 		t.Errorf("%d processes, want the one that stopped when it was told to", n)
+	}
+}
+
+// The time limit of a trial begins with its training, and not while the worker waits for NATS: a trial
+// that may have killed a worker is announced before.
+func TestTimeoutBeginsWithTheTraining(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(ctx context.Context, p *process, _ sweep.TrainRequest, _ sweep.Sink) (*sweep.Result, error) {
+		return p.until(ctx)
+	})
+	r.adjust = func(w *worker.Worker) { w.SetReportTimeout(patience) }
+	slow := job(1)
+	slow.Limits.Timeout = 1
+	r.publish(slow)
+	queue, err := r.wire.Jobs(r.queueName())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer queue.Close()
+	eventually(t, "the job to be delivered once and returned", func() bool {
+		if queue.Requested() == 0 {
+			_ = queue.RequestNow(1) // Next says what fails
+		}
+		d, err := queue.Next(t.Context(), time.Second)
+		return err == nil && d != nil && d.NakWithDelay(time.Millisecond) == nil
+	})
+	r.start(worker.Options{})
+	if got := r.result(1); !strings.Contains(got.Error, "timed out after 1ns") {
+		t.Errorf("result %+v", got)
+	}
+	if !r.last(sweep.EventResult, 1, 1).Started.IsZero() || len(r.of(sweep.EventStarted, 1)) == 0 {
+		t.Errorf("events %s: the worker did not wait until the trial was announced", r.story())
 	}
 }
 
@@ -1081,7 +1114,7 @@ func TestTrainerThatDoesNotStop(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		stop func(*rig, *run)
+		stop func(*rig, *run) // once the trial runs; nil if it stops itself, perhaps before
 		sees func(*rig)
 	}{
 		{"cancelled", func(r *rig, _ *run) {
@@ -1089,7 +1122,7 @@ func TestTrainerThatDoesNotStop(t *testing.T) {
 				r.t.Fatal(err)
 			}
 		}, func(r *rig) { r.release(1, 1); r.publish(job(2)); r.result(2) }},
-		{"timed out", func(*rig, *run) {}, func(r *rig) { r.result(1); r.publish(job(2)); r.result(2) }},
+		{"timed out", nil, func(r *rig) { r.result(1); r.publish(job(2)); r.result(2) }},
 		{"drained", func(_ *rig, w *run) { w.drain() }, func(r *rig) { r.release(1, 1) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -1109,8 +1142,10 @@ func TestTrainerThatDoesNotStop(t *testing.T) {
 			}
 			r.publish(stubborn)
 			w := r.start(worker.Options{MachineFailures: 1})
-			<-running
-			c.stop(r, w)
+			if c.stop != nil {
+				sweeptest.Receive(t, "the trial to run", running)
+				c.stop(r, w)
+			}
 			c.sees(r)
 			if !r.launcher.launched()[0].closed.Load() {
 				t.Error("the trainer was not ended")
