@@ -38,6 +38,17 @@ func (r *rig) daemon(conn *nats.Conn, options worker.Options) (*worker.Daemon, *
 	return d, wire.NewClient(conn)
 }
 
+// controlled returns the worker's answer to a command. A client gives up soon, and the command may come again.
+func (r *rig) controlled(command func() (*wire.WorkerStatus, error)) (status *wire.WorkerStatus) {
+	r.t.Helper()
+	eventually(r.t, "the worker's answer", func() bool {
+		var err error
+		status, err = command()
+		return r.answered(err)
+	})
+	return status
+}
+
 // ask returns what the daemon answers over HTTP.
 func ask(t *testing.T, d *worker.Daemon, path string) (code int, text string) {
 	t.Helper()
@@ -92,12 +103,15 @@ func TestDaemonShowsWhatItRunsAndDrains(t *testing.T) {
 	if code, text := ask(t, d, "/readyz"); code != http.StatusOK {
 		t.Errorf("readyz: %d %s", code, text)
 	}
-	if s, err := client.DrainWorker(t.Context(), "w", "repair"); err != nil || s.State != wire.WorkerDraining ||
-		len(running(*s)) != 1 {
-		t.Errorf("drain: %+v, %v", s, err)
+	drained := r.controlled(func() (*wire.WorkerStatus, error) {
+		return client.DrainWorker(t.Context(), "w", "repair")
+	})
+	if drained.State != wire.WorkerDraining || len(running(*drained)) != 1 {
+		t.Errorf("drain: %+v", drained)
 	}
 	close(end)
 	r.await("the drain", func() bool { return status().State == wire.WorkerDrained })
+	r.queueEmpties() // the job of a short trial goes a moment after the drain
 	r.publish(job(1))
 	if code, text := ask(t, d, "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "repair") {
 		t.Errorf("readyz: %d %s", code, text)
@@ -105,8 +119,9 @@ func TestDaemonShowsWhatItRunsAndDrains(t *testing.T) {
 	if n := r.queue(); n != 1 {
 		t.Errorf("%d jobs in the queue, want the one that came after the drain", n)
 	}
-	if s, err := client.ResumeWorker(t.Context(), "w"); err != nil || s.State != wire.WorkerReady {
-		t.Errorf("resume: %+v, %v", s, err)
+	resumed := r.controlled(func() (*wire.WorkerStatus, error) { return client.ResumeWorker(t.Context(), "w") })
+	if resumed.State != wire.WorkerReady {
+		t.Errorf("resume: %+v", resumed)
 	}
 	r.result(1)
 	r.queueEmpties()
@@ -143,8 +158,6 @@ func TestBrokenDaemonStaysDrained(t *testing.T) {
 		t.Errorf("metrics: %s", metrics)
 	}
 	mended.Store(true)
-	if _, err := client.ResumeWorker(t.Context(), "w"); err != nil {
-		t.Fatal(err)
-	}
+	r.controlled(func() (*wire.WorkerStatus, error) { return client.ResumeWorker(t.Context(), "w") })
 	r.result(3)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 	"sweep/worker"
@@ -15,6 +16,7 @@ import (
 // the executions before in the same process; one that wrote nothing has no log.
 func TestLogs(t *testing.T) {
 	t.Parallel()
+	waits := make(chan struct{}, 1)
 	r := newRig(t, func(ctx context.Context, p *process, request sweep.TrainRequest,
 		_ sweep.Sink) (*sweep.Result, error) {
 		switch request.Index {
@@ -30,6 +32,7 @@ func TestLogs(t *testing.T) {
 			return result, nil
 		case 4:
 			p.write("waiting\n")
+			waits <- struct{}{}
 			return p.until(ctx)
 		}
 		return outcome(request), nil
@@ -54,7 +57,7 @@ func TestLogs(t *testing.T) {
 	if text, _ := log(sweep.EventResult, 3); text != "failed\n" {
 		t.Errorf("%q", text)
 	}
-	r.last(sweep.EventStarted, 4, 1)
+	sweeptest.Receive(t, "the trial that waits", waits) // that it is announced does not mean that it has written
 	if err := r.wire.Cancel("s", 4); err != nil {
 		t.Fatal(err)
 	}
@@ -95,15 +98,22 @@ func TestRunningLog(t *testing.T) {
 		}
 		return log
 	}
-	first := ask("", id, 0)
-	if first == nil || first.Log != (sweep.Log{Text: "trial\n"}) || first.End != 6 || first.Name != "w" ||
+	var first, next *wire.RunningLog
+	sweeptest.Until(t, "the log", func() bool { // a client gives up soon
+		first = ask("", id, 0)
+		return first != nil
+	})
+	if first.Log != (sweep.Log{Text: "trial\n"}) || first.End != 6 || first.Name != "w" ||
 		first.Execution == "" {
 		t.Fatalf("%+v", first)
 	}
 	close(more)
 	<-wrote
-	next := ask(first.Worker, id, first.End)
-	if next == nil || next.Log != (sweep.Log{Text: "more\n", Start: 6}) || next.End != 11 ||
+	sweeptest.Until(t, "the rest of the log", func() bool {
+		next = ask(first.Worker, id, first.End)
+		return next != nil
+	})
+	if next.Log != (sweep.Log{Text: "more\n", Start: 6}) || next.End != 11 ||
 		next.Execution != first.Execution {
 		t.Errorf("%+v", next)
 	}

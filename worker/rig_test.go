@@ -124,19 +124,19 @@ func logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
 
-// setup creates the streams and opens the events.
+// setup creates the streams, again if they were lost, and opens the events. The server may answer late, or
+// refuse while it still removes the files of lost streams.
 func (r *rig) setup() {
 	r.t.Helper()
-	if err := r.open(); err != nil {
-		r.t.Fatal(err)
-	}
+	eventually(r.t, "streams and their queue", func() bool { return r.answered(r.open()) })
 }
 
-// reopen makes them again after they were lost: the server may refuse while it still removes
-// their files.
-func (r *rig) reopen() {
-	r.t.Helper()
-	eventually(r.t, "streams and their queue again", func() bool { return r.open() == nil })
+// answered reports whether there is no error, which it logs.
+func (r *rig) answered(err error) bool {
+	if err != nil {
+		r.t.Log(err)
+	}
+	return err == nil
 }
 
 // open makes the streams and the queue, as a coordinator does that begins a term.
@@ -174,9 +174,15 @@ func jobs(n int64) []wire.Job {
 
 func (r *rig) publish(jobs ...wire.Job) {
 	r.t.Helper()
-	if places, err := r.wire.PublishJobs(r.t.Context(), r.queueName(), jobs); err != nil || slices.Contains(places, 0) {
-		r.t.Fatalf("places %v, error: %v", places, err)
-	}
+	again := false // after an error, and then the server may have the jobs
+	eventually(r.t, "the jobs published", func() bool {
+		places, err := r.wire.PublishJobs(r.t.Context(), r.queueName(), jobs)
+		if err == nil && !again && slices.Contains(places, 0) {
+			r.t.Fatalf("places %v", places)
+		}
+		again = true
+		return r.answered(err)
+	})
 }
 
 // run is a running worker.
@@ -259,8 +265,11 @@ func (r *rig) await(what string, done func() bool) {
 		}
 		batch, err := r.events.Fetch(r.t.Context(), 50*time.Millisecond)
 		if wire.IsReconnect(err) {
-			r.term++
-			r.events, err = r.wire.Events(r.t.Context(), r.term)
+			eventually(r.t, "the events after a reconnect", func() bool {
+				r.term++
+				r.events, err = r.wire.Events(r.t.Context(), r.term)
+				return r.answered(err)
+			})
 			batch = &wire.EventBatch{}
 		}
 		if err == nil {
@@ -337,13 +346,15 @@ func (r *rig) queueEmpties() {
 	eventually(r.t, "an empty queue", func() bool { return r.queue() == 0 })
 }
 
-func (r *rig) queue() int64 {
+// queue returns how many jobs the server holds.
+func (r *rig) queue() (n int64) {
 	r.t.Helper()
-	counts, err := r.wire.JobCounts(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	n := int64(0)
+	var counts map[string]int64
+	eventually(r.t, "the number of jobs", func() bool {
+		var err error
+		counts, err = r.wire.JobCounts(r.t.Context())
+		return r.answered(err)
+	})
 	for _, jobs := range counts {
 		n += jobs
 	}

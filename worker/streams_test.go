@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -16,8 +17,10 @@ func deleteStreams(t testing.TB, conn *nats.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for _, name := range []string{"SWEEP_JOBS_cpu", wire.EventsStream} {
-		if err := js.DeleteStream(t.Context(), name); err != nil {
+		if err := js.DeleteStream(ctx, name); err != nil {
 			t.Fatal(err)
 		}
 	}

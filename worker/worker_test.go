@@ -37,7 +37,7 @@ func TestResult(t *testing.T) {
 	eventually(t, "the number of messages", func() bool {
 		var err error
 		n, err = r.wire.EventCount(t.Context())
-		return err == nil
+		return r.answered(err)
 	})
 	if n != 1 {
 		t.Errorf("a short trial took %d messages", n)
@@ -1287,7 +1287,7 @@ func TestStreamsLost(t *testing.T) {
 	<-running
 	deleteStreams(t, conn)
 	close(finish)
-	r.reopen()
+	r.setup()
 	if got := r.result(1); got.State != sweep.Completed {
 		t.Errorf("result %+v", got)
 	}
