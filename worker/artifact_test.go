@@ -48,6 +48,16 @@ func record(index int64, a sweep.Artifact) *sweep.ArtifactRecord {
 		id, a.Digest)}
 }
 
+// check returns what is wrong with an artifact of a trial. It reads again if a busy store does not answer.
+func (r *rig) check(store *artifact.Store, index int64, a sweep.Artifact) (err error) {
+	r.t.Helper()
+	eventually(r.t, "artifact "+a.Name, func() bool {
+		err = store.Check(r.t.Context(), record(index, a), true)
+		return errors.As(err, new(*sweep.LostError)) || errors.As(err, new(*sweep.DamagedError)) || r.answered(err)
+	})
+	return err
+}
+
 // leave is a trainer that hands over what hand does and succeeds.
 func leave(hand func(request sweep.TrainRequest, sink sweep.Sink) error) behaviour {
 	return func(_ context.Context, _ *process, request sweep.TrainRequest, sink sweep.Sink) (*sweep.Result, error) {
@@ -104,7 +114,7 @@ func TestArtifacts(t *testing.T) {
 			}
 			continue
 		}
-		if err := store.Check(t.Context(), record(0, a), true); err != nil || a.Store != store.Name() {
+		if err := r.check(store, 0, a); err != nil || a.Store != store.Name() {
 			t.Errorf("%+v: %v", a, err)
 		}
 	}
@@ -233,9 +243,9 @@ func TestArtifactWithoutRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := artifact.New(objects, logger(t))
-	if err := store.Prepare(t.Context(), sweep.DefaultPool); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "the artifact store", func() bool {
+		return r.answered(store.Prepare(t.Context(), sweep.DefaultPool))
+	})
 	for i := range int64(5) {
 		r.publish(asking(i, "weights"))
 	}
@@ -249,7 +259,7 @@ func TestArtifactWithoutRoom(t *testing.T) {
 		switch a := result.Artifacts[0]; {
 		case a.Problem == "":
 			stored++
-			if err := store.Check(t.Context(), record(i, a), true); err != nil {
+			if err := r.check(store, i, a); err != nil {
 				t.Error(err)
 			}
 		case !a.Full || a.Digest != "" || !strings.Contains(a.Problem, "bucket SWEEP_ARTIFACTS_cpu has 512 KiB"):
@@ -271,14 +281,21 @@ func TestReportsWithoutRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rigOver(t, conn, leave(func(sweep.TrainRequest, sweep.Sink) error {
-		if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHERS", Subjects: []string{"others"}}); err != nil {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		config := jetstream.StreamConfig{Name: "OTHERS", Subjects: []string{"others"}}
+		if _, err := js.CreateStream(ctx, config); err != nil {
 			return err
 		}
-		for full := false; !full; {
-			_, err := js.Publish(t.Context(), "others", make([]byte, 512<<10))
-			full = err != nil
+		for {
+			_, err := js.Publish(ctx, "others", make([]byte, 512<<10))
+			if errors.As(err, new(*jetstream.APIError)) { // it is full
+				return nil
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return nil
 	}))
 	r.publish(job(0))
 	r.start(worker.Options{CheckpointDir: t.TempDir()})
@@ -289,7 +306,9 @@ func TestReportsWithoutRoom(t *testing.T) {
 	eventually(t, "a heartbeat that says that the broker is full", func() bool {
 		return strings.Contains(problem(), "JetStream storage of the NATS servers is full")
 	})
-	if err := js.DeleteStream(t.Context(), "OTHERS"); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := js.DeleteStream(ctx, "OTHERS"); err != nil {
 		t.Fatal(err)
 	}
 	r.result(0)
@@ -315,9 +334,9 @@ func TestArtifactThroughARestartedBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := artifact.New(objects, logger(t))
-	if err := store.Prepare(t.Context(), sweep.DefaultPool); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "the artifact store", func() bool {
+		return r.answered(store.Prepare(t.Context(), sweep.DefaultPool))
+	})
 	js, err := jetstream.New(conn)
 	if err != nil {
 		t.Fatal(err)
@@ -374,13 +393,15 @@ func TestArtifactThroughARestartedBroker(t *testing.T) {
 	if want := hex.EncodeToString(digest.Sum(nil)); got.Artifacts[0].Digest != want {
 		t.Errorf("digest %s, want %s", got.Artifacts[0].Digest, want)
 	}
-	if err := store.Check(t.Context(), record(0, got.Artifacts[0]), true); err != nil {
+	if err := r.check(store, 0, got.Artifacts[0]); err != nil {
 		t.Error(err)
 	}
 	if kept := stored(); kept > uint64(size)*11/10 {
 		t.Errorf("%d bytes are stored of an artifact of %d: what was interrupted stayed", kept, size)
 	}
-	s, err := js.Stream(t.Context(), "OBJ_"+wire.DefaultBucket+"_"+sweep.DefaultPool)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := js.Stream(ctx, "OBJ_"+wire.DefaultBucket+"_"+sweep.DefaultPool)
 	if err != nil {
 		t.Fatal(err)
 	}
