@@ -11,6 +11,12 @@ func (w *Worker) SetAnnounceAfter(d time.Duration) { w.announceAfter = d }
 // SetReportTimeout sets the time after which events that may be lost are given up.
 func (w *Worker) SetReportTimeout(d time.Duration) { w.reportTimeout = d }
 
+// SetResultTimeout sets the time after which a worker that ends gives up the last reports.
+func (w *Worker) SetResultTimeout(d time.Duration) { w.resultTimeout = d }
+
+// SetOfferTimes sets how long a worker waits for its trainers, and after how long it tries again what it lacks.
+func (w *Worker) SetOfferTimes(d time.Duration) { w.offer.describeWait, w.offer.firstRetry = d, d }
+
 // SetLongestWait sets the time after which a job that waits here is returned.
 func (w *Worker) SetLongestWait(d time.Duration) { w.longestWait = d }
 

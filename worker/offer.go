@@ -28,6 +28,8 @@ type offer struct {
 	launcher sweep.Launcher
 	// changed is called, without locks, when the offer's key changes.
 	changed func()
+	// describeWait and firstRetry are the constants, but in tests.
+	describeWait, firstRetry time.Duration
 
 	mu    sync.Mutex
 	offer sweep.Offer
@@ -49,7 +51,8 @@ type lacking struct {
 
 func newOffer(o Options, changed func()) *offer {
 	first := &offer{
-		launcher: o.Launcher, changed: changed, lacks: map[string]*lacking{}, ran: map[string]bool{},
+		launcher: o.Launcher, changed: changed, describeWait: describeWait, firstRetry: firstRetry,
+		lacks: map[string]*lacking{}, ran: map[string]bool{},
 		offer: sweep.Offer{Pool: o.Pool, Slots: o.Slots, Memory: sweep.RoundMemory(o.Memory), Labels: o.Labels,
 			Datasets: map[string]string{}},
 	}
@@ -108,7 +111,7 @@ func (o *offer) discover(ctx context.Context, running *sync.WaitGroup) {
 	})
 	select {
 	case <-done:
-	case <-time.After(describeWait):
+	case <-time.After(o.describeWait):
 	case <-ctx.Done():
 	}
 }
@@ -195,7 +198,7 @@ func (o *offer) otherData(r *sweep.Requirement, found string) {
 func (o *offer) lack(key, digest string) {
 	l := o.lacks[key]
 	if l == nil {
-		l = &lacking{wait: firstRetry, digest: digest}
+		l = &lacking{wait: o.firstRetry, digest: digest}
 		o.lacks[key] = l
 	} else if !time.Now().Before(l.until) {
 		l.wait = min(2*l.wait, longestRetry)

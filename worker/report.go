@@ -156,7 +156,7 @@ func (r *reporter) deliver(sending context.Context, batch []report) {
 	}
 	var large []*wire.TooLargeError
 	for attempt := 1; ; attempt++ {
-		ctx, cancel := context.WithTimeout(sending, resultTimeout)
+		ctx, cancel := context.WithTimeout(sending, w.resultTimeout)
 		var err error
 		large, err = wire.TooLarge(w.wire.Publish(ctx, w.options.Pool, w.id, events...))
 		cancel()
@@ -199,7 +199,7 @@ func (r *reporter) replace(sending context.Context, batch []report, problem *wir
 		last.Kind, last.Release = sweep.EventResult, nil
 		last.Result = &sweep.Result{State: sweep.Failed, Error: problem.Error()}
 		last.Result.Digest = last.Result.ComputeDigest(nil)
-		ctx, cancel := context.WithTimeout(sending, resultTimeout)
+		ctx, cancel := context.WithTimeout(sending, r.worker.resultTimeout)
 		defer cancel()
 		if err := r.worker.wire.Publish(ctx, r.worker.options.Pool, r.worker.id, last); err != nil {
 			r.worker.log.Error("failure of a trial not reported; it will run again", "trial", problem.TrialID,
@@ -217,7 +217,7 @@ func (r *reporter) acknowledge(sending context.Context, report *report) {
 		if report.took < askFrom {
 			err = d.Ack()
 		} else {
-			ctx, cancel := context.WithTimeout(sending, resultTimeout)
+			ctx, cancel := context.WithTimeout(sending, r.worker.resultTimeout)
 			err = d.DoubleAck(ctx)
 			cancel()
 		}

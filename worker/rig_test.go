@@ -216,6 +216,7 @@ func (r *rig) launch(options worker.Options, stopGrace time.Duration) *run {
 	ctx, stop := context.WithCancel(context.Background())
 	started := &run{Worker: worker.New(options), t: r.t, stop: stop, done: make(chan struct{})}
 	started.SetStopGrace(stopGrace)
+	started.SetOfferTimes(patience) // the offer, which names the queue, does not depend on the machine's speed
 	if r.adjust != nil {
 		r.adjust(started.Worker)
 	}

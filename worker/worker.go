@@ -61,8 +61,8 @@ type Worker struct {
 	health  *health
 	// stopGrace is how long a trainer may take to stop a trial before it is ended.
 	stopGrace time.Duration
-	// announceAfter, reportTimeout and longestWait are the constants, but in tests.
-	announceAfter, reportTimeout, longestWait time.Duration
+	// announceAfter, reportTimeout, resultTimeout and longestWait are the constants, but in tests.
+	announceAfter, reportTimeout, resultTimeout, longestWait time.Duration
 
 	slots    []*slot
 	offer    *offer
@@ -118,7 +118,8 @@ func New(options Options) *Worker {
 		options: options, id: wire.NewExecution(), started: time.Now().UTC(), wire: options.Wire,
 		log:    options.Logger.With("worker", options.Name),
 		health: newHealth(options.MachineFailures), stopGrace: stopGrace, announceAfter: announceAfter,
-		reportTimeout: reportTimeout, longestWait: longestWait, backlog: newBacklog(), metrics: newMetrics(),
+		reportTimeout: reportTimeout, resultTimeout: resultTimeout, longestWait: longestWait,
+		backlog: newBacklog(), metrics: newMetrics(),
 	}
 	for i := range options.Slots {
 		w.slots = append(w.slots, newSlot(w, i))
@@ -196,7 +197,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 		stopRunning()
 		<-stopped
-		if !within(resultTimeout, reported) {
+		if !within(w.resultTimeout, reported) {
 			stopSending()
 			<-reported
 		}

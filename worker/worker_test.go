@@ -645,6 +645,7 @@ func TestDrainGivesTrialsBackWithTheirCheckpoints(t *testing.T) {
 			from := make(chan string, 10)
 			dir := filepath.Join(t.TempDir(), "checkpoints")
 			r := newRig(t, resumable(from))
+			r.adjust = func(w *worker.Worker) { w.SetResultTimeout(patience) }
 			r.publish(job(1))
 			first := r.start(worker.Options{Grace: grace, CheckpointDir: dir})
 			if e := r.last(sweep.EventCheckpoint, 1, 1); e.Checkpoint != 4 {
