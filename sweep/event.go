@@ -38,7 +38,7 @@ type Event struct {
 	// followed soon.
 	Started time.Time `json:"started,omitzero"`
 	// Note is what is unusual about the execution, as a rejected checkpoint. It is in the
-	// execution's first event.
+	// execution's first event, or in its last one if it was not known before.
 	Note string `json:"note,omitempty"`
 	// Curves belong to EventPoints.
 	Curves []Curve `json:"curves,omitempty"`
