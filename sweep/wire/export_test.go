@@ -2,6 +2,11 @@ package wire
 
 import "time"
 
+// Tests run on busy machines, whose servers answer late.
+func init() {
+	answerTimeout, withdrawTime = time.Minute, 2*time.Minute
+}
+
 // WithPatience and WithVersion return clients as tests want them.
 func (c *Client) WithPatience(d time.Duration) *Client {
 	return &Client{conn: c.conn, version: c.version, patience: d, silence: c.silence}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,6 +61,8 @@ type pullRequest struct {
 	MaxBytes int   `json:"max_bytes,omitempty"`
 	Expires  int64 `json:"expires,omitempty"` // nanoseconds
 	NoWait   bool  `json:"no_wait,omitempty"`
+	// margin replaces pullMargin.
+	margin time.Duration
 }
 
 // puller receives messages from a consumer. request may be called while another goroutine
@@ -116,7 +119,7 @@ func (p *puller) request(r pullRequest) error {
 		return fmt.Errorf("consumer %s: %w", p.name, err)
 	}
 	p.requested += r.Batch
-	if until := time.Now().Add(time.Duration(r.Expires) + pullMargin); until.After(p.until) {
+	if until := time.Now().Add(time.Duration(r.Expires) + cmp.Or(r.margin, pullMargin)); until.After(p.until) {
 		p.until = until
 	}
 	return nil
@@ -178,6 +181,9 @@ func (p *puller) pull(ctx context.Context, r pullRequest, visit func(*nats.Msg))
 	}
 	for n := 0; ; n++ {
 		m, err := p.next(ctx, time.Duration(r.Expires)+pullMargin)
+		for isTimeout(err) && ctx.Err() == nil && p.outstanding() > 0 { // until the margin has passed
+			m, err = p.next(ctx, pullMargin)
+		}
 		if err != nil || m == nil {
 			return p.cut || n == r.Batch, err
 		}

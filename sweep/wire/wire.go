@@ -47,13 +47,12 @@ const duplicateWindow = 10 * time.Second
 // again. Workers send one every third of it.
 const DefaultAckWait = 30 * time.Second
 
-const (
-	// answerTimeout bounds the wait for the server's answer to one request: a starting
-	// server may never answer.
-	answerTimeout = 5 * time.Second
-	// headroom is the part of the server's max_payload for subject and headers, in bytes.
-	headroom = 1024
-)
+// answerTimeout bounds the wait for the server's answer to one request: a starting server may never
+// answer. Tests raise it.
+var answerTimeout = 5 * time.Second
+
+// headroom is the part of the server's max_payload for subject and headers, in bytes.
+const headroom = 1024
 
 // Options are the settings of a Wire; the zero value has the defaults.
 type Options struct {

@@ -23,6 +23,9 @@ const (
 	withdrawWait     = 100 * time.Millisecond
 )
 
+// withdrawTime bounds a withdrawal. A single answer of the server may take as long.
+var withdrawTime = 2 * answerTimeout
+
 // Withdraw removes the waiting jobs of sweeps from a queue and returns their trials. No
 // worker has these jobs, and none will receive them. Jobs that were delivered to a worker
 // stay.
@@ -36,7 +39,7 @@ const (
 // answers that the queue is empty. Therefore Withdraw ends only when the consumer has
 // delivered the last job of the queue, to any puller.
 func (w *Wire) Withdraw(ctx context.Context, q Queue, sweeps ...string) (taken []sweep.TrialID, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, withdrawTime)
 	defer cancel()
 	p, err := w.newPuller(q.stream(), q.consumer())
 	if err != nil {
@@ -46,7 +49,8 @@ func (w *Wire) Withdraw(ctx context.Context, q Queue, sweeps ...string) (taken [
 	var own, others []*nats.Msg
 	wait := time.Duration(0)
 	for more := true; more && err == nil; {
-		r := pullRequest{Batch: withdrawMessages, MaxBytes: withdrawBytes, Expires: wait.Nanoseconds(), NoWait: true}
+		r := pullRequest{Batch: withdrawMessages, MaxBytes: withdrawBytes, Expires: wait.Nanoseconds(), NoWait: true,
+			margin: withdrawTime}
 		more, err = p.pull(ctx, r, func(m *nats.Msg) {
 			switch _, id, err := trialOfJob(m.Subject); {
 			case err != nil:
