@@ -89,7 +89,7 @@ func (e *AuthorizationError) Unwrap() error { return e.Err }
 
 // refused returns an AuthorizationError if a failed attempt to connect was refused, else nil.
 func (a *Access) refused(err error) error {
-	if err == nil {
+	if err == nil || isLate(err) { // a TLS handshake may be
 		return nil
 	}
 	text := err.Error()

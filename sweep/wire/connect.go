@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +24,9 @@ const (
 	// connectWait is how long a client tries to connect before it gives up.
 	connectWait = 3 * time.Second
 )
+
+// handshakeTime bounds one attempt to connect, from the server's first word to its last. Tests change it.
+var handshakeTime = 5 * time.Second
 
 // Connect returns a daemon's connection. It does not wait for unreachable servers: the connection is
 // made when one answers, and again whenever it breaks, which is logged. It fails only if retrying
@@ -122,7 +127,7 @@ func Dial(ctx context.Context, access Access, name string) (*nats.Conn, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if !errors.Is(err, nats.ErrNoServers) || time.Since(start) > connectWait {
+		if !errors.Is(err, nats.ErrNoServers) && !isLate(err) || time.Since(start) > connectWait {
 			return nil, fmt.Errorf("NATS cannot be reached at %s: %w", Redacted(access.Addresses), err)
 		}
 		if err := pause(ctx, reconnectWait); err != nil {
@@ -131,8 +136,16 @@ func Dial(ctx context.Context, access Access, name string) (*nats.Conn, error) {
 	}
 }
 
+// isLate reports whether an attempt to connect failed only because the server, or this party, was slow.
+func isLate(err error) bool {
+	slow, ok := errors.AsType[net.Error](err)
+	return ok && slow.Timeout() || errors.Is(err, nats.ErrTimeout) ||
+		strings.Contains(strings.ToLower(err.Error()), "authentication timeout") // by the server
+}
+
 func reconnecting() []nats.Option {
 	return []nats.Option{
+		nats.Timeout(handshakeTime),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait/2, reconnectWait/2),

@@ -1,10 +1,23 @@
 package wire
 
-import "time"
+import (
+	"testing"
+	"time"
+
+	"sweep/sweep/sweeptest"
+)
 
 // Tests run on busy machines, whose servers answer late.
 func init() {
 	answerTimeout, withdrawTime = time.Minute, 2*time.Minute
+	handshakeTime = sweeptest.Patience
+}
+
+// SetHandshakeTime bounds the attempts to connect of one test, which is not parallel.
+func SetHandshakeTime(t testing.TB, d time.Duration) {
+	before := handshakeTime
+	handshakeTime = d
+	t.Cleanup(func() { handshakeTime = before })
 }
 
 // WithPatience and WithVersion return clients as tests want them.

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/ecdsa"
@@ -81,6 +82,7 @@ func startShared(t *testing.T) *shared {
 func run(t *testing.T, options *server.Options) string {
 	t.Helper()
 	options.NoSigs, options.NoLog = true, true
+	options.AuthTimeout, options.TLSTimeout = patience.Seconds(), patience.Seconds()
 	running, err := server.NewServer(options)
 	if err != nil {
 		t.Fatal(err)
@@ -614,6 +616,69 @@ func TestRefusedAtOnce(t *testing.T) {
 	if conn.IsClosed() {
 		t.Error("it has given up")
 	}
+}
+
+// hello is the first word of a server without users, tlsHello that of one that wants TLS.
+const (
+	hello    = `INFO {"server_id":"x","version":"2.12.0","proto":1,"headers":true,"max_payload":1048576}` + "\r\n"
+	tlsHello = `INFO {"server_id":"x","version":"2.12.0","proto":1,"max_payload":1048576,"tls_required":true}` + "\r\n"
+)
+
+// answers starts a server that greets its connections and answers their first PINGs with the texts, one
+// each, and returns its address.
+func answers(t *testing.T, greeting string, texts ...string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	t.Cleanup(func() {
+		_ = listener.Close() // the test is over
+		serving.Wait()
+	})
+	serving.Go(func() {
+		for _, text := range texts {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, err = io.WriteString(conn, greeting)
+			for lines := bufio.NewReader(conn); err == nil; {
+				var line string
+				if line, err = lines.ReadString('\n'); strings.HasPrefix(line, "PING") {
+					_, err = io.WriteString(conn, text)
+				}
+			}
+			_ = conn.Close() // the client has gone
+		}
+	})
+	return "nats://" + listener.Addr().String()
+}
+
+// A client tries again if a server gave it up because it was slow.
+func TestDialOfASlowClient(t *testing.T) {
+	const late, rejected = "-ERR 'Authentication Timeout'\r\n", "-ERR 'Authorization Violation'\r\n"
+	eventually(t, "a client hears the answer to its second attempt", func() bool {
+		var refused *wire.AuthorizationError
+		_, err := wire.Dial(t.Context(), wire.Access{Addresses: answers(t, hello, late, rejected)}, "test")
+		return errors.As(err, &refused)
+	})
+}
+
+// A TLS handshake that takes too long is no refusal: a daemon goes on.
+func TestSlowTLSIsNoRefusal(t *testing.T) {
+	wire.SetHandshakeTime(t, 100*time.Millisecond)
+	access := wire.Access{Addresses: answers(t, tlsHello, make([]string, 1000)...)}
+	var refused *wire.AuthorizationError
+	if _, err := wire.Dial(t.Context(), access, "test"); err == nil || errors.As(err, &refused) {
+		t.Errorf("a client: %v", err)
+	}
+	conn, err := wire.Connect(access, "test", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatalf("a daemon: %v", err)
+	}
+	conn.Close()
 }
 
 // TestPermissionIsLogged: what a daemon's role does not include is an error in
