@@ -163,7 +163,7 @@ func (c *Coordinator) removeArtifacts(ctx context.Context, pool, id string) erro
 }
 
 // prepareTime bounds the preparation of a pool's artifact store.
-const prepareTime = 5 * time.Second
+const prepareTime = 30 * time.Second
 
 // prepareAgain is the time to the next attempt after a failed preparation.
 const prepareAgain = time.Minute

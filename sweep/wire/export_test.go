@@ -13,6 +13,13 @@ func init() {
 	handshakeTime = sweeptest.Patience
 }
 
+// SetAnswerTimeout bounds the waits for answers of one test, which is not parallel.
+func SetAnswerTimeout(t testing.TB, d time.Duration) {
+	before := answerTimeout
+	answerTimeout = d
+	t.Cleanup(func() { answerTimeout = before })
+}
+
 // SetHandshakeTime bounds the attempts to connect of one test, which is not parallel.
 func SetHandshakeTime(t testing.TB, d time.Duration) {
 	before := handshakeTime

@@ -72,15 +72,18 @@ func explainFull(err error) error {
 
 // Prepare implements artifact.Backend. It creates a pool's bucket, or sets the limit of an existing
 // one to the size of the Objects. Without such a size it keeps the limit, which an operator may
-// have set, and adds one to the unlimited buckets of earlier programs.
+// have set, and adds one to the unlimited buckets of earlier programs. It sends up to 30 requests, and
+// fails as soon as one is not answered.
 func (o *Objects) Prepare(ctx context.Context, pool string) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
 	return wrap(o.prepare(ctx, o.bucket(pool)), "bucket %s", o.bucket(pool))
 }
 
 func (o *Objects) prepare(ctx context.Context, bucket string) error {
-	stream, err := o.wire.js.Stream(ctx, streamPrefix+bucket)
+	var stream jetstream.Stream
+	err := bounded(ctx, func(ctx context.Context) (err error) {
+		stream, err = o.wire.js.Stream(ctx, streamPrefix+bucket)
+		return err
+	})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return o.create(ctx, bucket)
 	}
@@ -100,7 +103,11 @@ func (o *Objects) prepare(ctx context.Context, bucket string) error {
 		}
 	}
 	// Artifacts beyond the new limit are kept: the stream rejects new ones.
-	if _, err := o.wire.js.UpdateStream(ctx, config); err != nil {
+	err = bounded(ctx, func(ctx context.Context) error {
+		_, err := o.wire.js.UpdateStream(ctx, config)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("give it %s: %w", sweep.SizeText(config.MaxBytes), err)
 	}
 	o.wire.log.Info("sized a pool's artifact store", "bucket", bucket, "size", sweep.SizeText(config.MaxBytes))
@@ -114,7 +121,7 @@ func (o *Objects) create(ctx context.Context, bucket string) (err error) {
 			return err
 		}
 	}
-	err = persistently(ctx, func() error {
+	err = persistently(ctx, func(ctx context.Context) error {
 		_, err := o.wire.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
 			Bucket: bucket, Description: "artifacts of trials", Storage: jetstream.FileStorage,
 			Replicas: o.wire.replicas, MaxBytes: size,
@@ -138,14 +145,17 @@ func (o *Objects) share(ctx context.Context, replicas int) (int64, error) {
 		return 0, err
 	}
 	taken := int64(0)
-	list := o.wire.js.ListStreams(ctx)
-	for info := range list.Info() {
-		if strings.HasPrefix(info.Config.Name, streamPrefix+o.name+"_") {
-			taken += max(info.Config.MaxBytes, 0)
+	err = bounded(ctx, func(ctx context.Context) error {
+		list := o.wire.js.ListStreams(ctx)
+		for info := range list.Info() {
+			if strings.HasPrefix(info.Config.Name, streamPrefix+o.name+"_") {
+				taken += max(info.Config.MaxBytes, 0)
+			}
 		}
-	}
-	if err := list.Err(); err != nil {
-		return 0, fmt.Errorf("list of streams: %w", err)
+		return wrap(list.Err(), "list of streams")
+	})
+	if err != nil {
+		return 0, err
 	}
 	return max(((free+taken)/2-taken)/2, smallestBucket), nil
 }
@@ -173,10 +183,11 @@ func (o *Objects) free(ctx context.Context, replicas int) (size int64, err error
 // fits reports whether the servers have size bytes of storage that no stream has reserved.
 func (o *Objects) fits(ctx context.Context, size int64, replicas int) (bool, error) {
 	name := streamPrefix + o.name + "~" // not a pool's bucket
-	if err := o.wire.js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	remove := func(ctx context.Context) error { return o.wire.js.DeleteStream(ctx, name) }
+	if err := bounded(ctx, remove); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, err // it was left by an interrupted attempt
 	}
-	err := persistently(ctx, func() error {
+	err := persistently(ctx, func(ctx context.Context) error {
 		_, err := o.wire.js.CreateStream(ctx, jetstream.StreamConfig{
 			Name: name, Description: "tells how much room there is; removed at once",
 			Subjects: []string{"$O." + o.name + "~.size"},
@@ -185,7 +196,7 @@ func (o *Objects) fits(ctx context.Context, size int64, replicas int) (bool, err
 		return err
 	})
 	if err == nil {
-		return true, o.wire.js.DeleteStream(ctx, name)
+		return true, bounded(ctx, remove)
 	}
 	if code, full := fullCode(err); full || code == errNoPeers || code == errStreamBytes {
 		return false, nil
@@ -195,10 +206,10 @@ func (o *Objects) fits(ctx context.Context, size int64, replicas int) (bool, err
 
 // persistently creates a stream. A server removes an account's folder a little later than the last
 // stream in it, and a stream that is created meanwhile fails.
-func persistently(ctx context.Context, create func() error) (err error) {
+func persistently(ctx context.Context, create func(context.Context) error) (err error) {
 	const attempts = 10
 	for range attempts {
-		err = create()
+		err = bounded(ctx, create)
 		failed, ok := errors.AsType[*jetstream.APIError](err)
 		if !ok || failed.ErrorCode != errNotMade || pause(ctx, folderPause) != nil {
 			return err

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -52,4 +53,25 @@ func TestWithdrawFromASlowServer(t *testing.T) {
 	if taken, err := w.Withdraw(t.Context(), queue("cpu"), "s1"); err != nil || len(taken) != 2 {
 		t.Errorf("Withdraw = %v, %v; want both jobs", taken, err)
 	}
+}
+
+// The store of artifacts is prepared however long its requests take together.
+func TestObjectsOfASlowServer(t *testing.T) {
+	const answerTime = time.Second
+	wire.SetAnswerTimeout(t, answerTime)
+	w := slow(t, func(string) time.Duration { return answerTime / 10 })
+	objects, err := w.Objects(wire.DefaultBucket, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempt := 0
+	eventually(t, "a preparation succeeds", func() bool {
+		attempt++
+		begin := time.Now()
+		err := objects.Prepare(t.Context(), fmt.Sprint("cpu", attempt))
+		if took := time.Since(begin); err == nil && took < answerTime {
+			t.Errorf("a preparation of a few requests, in %v, shows nothing", took)
+		}
+		return err == nil // an answer may come even later
+	})
 }

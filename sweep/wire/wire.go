@@ -348,6 +348,13 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
+// bounded calls request with a context that bounds the wait for the answer.
+func bounded(ctx context.Context, request func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return request(ctx)
+}
+
 // pause waits for a time, or fails when ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
