@@ -28,6 +28,8 @@ const (
 	// objectPart is the size in bytes of the objects of an artifact: an interrupted upload
 	// resumes after the last whole one. It is less than a server accepts unstored.
 	objectPart = 16 << 20
+	// pieceTime bounds the wait until one of its pieces of 128 KiB is stored. All are sent at once.
+	pieceTime = 20 * time.Second
 	// partTimeout bounds the transfer of one.
 	partTimeout = 2 * time.Minute
 	// abandonedAge is the age from which the pieces of an unfinished object are removed.
@@ -167,7 +169,7 @@ func (b *box) write(ctx context.Context, name string, content *io.SectionReader,
 	case err != nil && !isAbsent(err):
 		return err
 	}
-	// Without a deadline, the client's own timeout applies to each piece.
+	// Without a deadline, pieceTime applies to each piece.
 	bound, cancel := context.WithCancel(ctx)
 	defer cancel()
 	timer := time.AfterFunc(partTimeout, cancel)

@@ -99,6 +99,7 @@ func New(conn *nats.Conn, options Options) (*Wire, error) {
 		api = "$JS." + options.Domain + ".API."
 	}
 	js, err := jetstream.NewWithAPIPrefix(conn, api,
+		jetstream.WithDefaultTimeout(pieceTime),
 		jetstream.WithPublishAsyncMaxPending(4*publishPage),
 		jetstream.WithPublishAsyncTimeout(longestStore))
 	if err != nil {
