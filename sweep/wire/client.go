@@ -28,7 +28,9 @@ type Client struct {
 	version  int
 	patience time.Duration
 	silence  time.Duration
-	problem  atomic.Pointer[string]
+	// answers is how long it waits for the answers of workers.
+	answers time.Duration
+	problem atomic.Pointer[string]
 	// permissions ends requests that the server denies.
 	permissions permissions
 }
@@ -43,7 +45,7 @@ const (
 
 // NewClient returns a client over a connection, which the caller keeps and closes.
 func NewClient(conn *nats.Conn) *Client {
-	c := &Client{conn: conn, version: ControlVersion, patience: patience, silence: silence}
+	c := &Client{conn: conn, version: ControlVersion, patience: patience, silence: silence, answers: allAnswers}
 	c.permissions.listen(conn)
 	return c
 }

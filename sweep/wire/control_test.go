@@ -753,10 +753,31 @@ func (h *host) Log(sweep.TrialID, int64) *wire.RunningLog { return nil }
 
 func (h *host) Resume() { h.set("") }
 
+// serveHost serves the presence of a worker, which answers late.
+func serveHost(t *testing.T, w *wire.Wire, h *host, late time.Duration) {
+	t.Helper()
+	stop, err := w.ServePresence(&lateHost{h, late})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+}
+
+// lateHost is a worker's presence that takes its time.
+type lateHost struct {
+	*host
+	late time.Duration
+}
+
+func (h *lateHost) Status() wire.WorkerStatus {
+	time.Sleep(h.late)
+	return h.host.Status()
+}
+
 func TestPresenceOfWorkers(t *testing.T) {
 	conn := wiretest.Start(t)
 	w := open(t, conn, wire.Options{})
-	c := wire.NewClient(conn)
+	c := wire.NewClient(conn).WithAnswers(patience)
 	if workers, err := c.Workers(t.Context()); err != nil || len(workers) != 0 {
 		t.Errorf("Workers = %v, %v; want none", workers, err)
 	}
@@ -769,35 +790,92 @@ func TestPresenceOfWorkers(t *testing.T) {
 				{Since: time.Unix(3, 0).UTC()}},
 		}}
 		all = append([]wire.WorkerStatus{h.status}, all...)
-		stop, err := w.ServePresence(h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(stop)
+		serveHost(t, w, h, 0)
 	}
 	if err := conn.Publish("sweep.workers.status", []byte("junk")); err != nil {
 		t.Fatal(err)
 	}
-	if workers, err := c.Workers(t.Context()); err != nil || !reflect.DeepEqual(workers, all) {
-		t.Errorf("Workers = %+v, %v\nwant %+v", workers, err, all)
+	// A list lacks workers that answer much later than others.
+	listed := func() (workers []wire.WorkerStatus) {
+		eventually(t, "the list has all workers", func() bool {
+			var err error
+			if workers, err = c.Workers(t.Context()); err != nil || len(workers) > len(all) {
+				t.Fatalf("Workers = %+v, %v", workers, err)
+			}
+			return len(workers) == len(all)
+		})
+		return workers
+	}
+	if workers := listed(); !reflect.DeepEqual(workers, all) {
+		t.Errorf("Workers = %+v\nwant %+v", workers, all)
 	}
 	if s, err := c.DrainWorker(t.Context(), "host.example-1", "repair"); err != nil || s.Name != "host.example-1" ||
 		s.State != wire.WorkerDrained || s.Reason != "repair" {
 		t.Errorf("DrainWorker: %+v, %v", s, err)
 	}
-	workers, err := c.Workers(t.Context())
-	if err != nil || workers[0].Reason != "repair" || workers[1].Reason != "" {
-		t.Errorf("Workers = %+v, %v", workers, err)
+	if workers := listed(); workers[0].Reason != "repair" || workers[1].Reason != "" {
+		t.Errorf("Workers = %+v", workers)
 	}
 	if s, err := c.ResumeWorker(t.Context(), "host.example-1"); err != nil || s.State != wire.WorkerReady {
 		t.Errorf("ResumeWorker: %+v, %v", s, err)
 	}
-	if _, err := c.DrainWorker(t.Context(), "nobody", ""); !errors.Is(err, sweep.ErrNotFound) {
+	if _, err := c.WithAnswers(time.Second).DrainWorker(t.Context(), "nobody", ""); !errors.Is(err, sweep.ErrNotFound) {
 		t.Errorf("DrainWorker of nobody: %v", err)
 	}
-	if _, err := c.DrainWorker(t.Context(), "host", ""); err == nil || !strings.Contains(err.Error(), "2 workers") {
-		t.Errorf("DrainWorker of several: %v", err)
+	drainSeveral(t, c, "host")
+}
+
+// drainSeveral asks to drain a worker whose name is not unique, which is refused. The last of them may
+// answer too late.
+func drainSeveral(t *testing.T, c *wire.Client, name string) {
+	t.Helper()
+	eventually(t, "two workers have such a name", func() bool {
+		_, err := c.DrainWorker(t.Context(), name, "")
+		return err != nil && strings.Contains(err.Error(), "2 workers")
+	})
+}
+
+// A worker is found although it answers later than others.
+func TestLateWorkersAreFound(t *testing.T) {
+	conn := wiretest.Start(t)
+	w := open(t, conn, wire.Options{})
+	for name, late := range map[string]time.Duration{"host-1": 0, "host-2": 600 * time.Millisecond,
+		"other": 1200 * time.Millisecond} {
+		serveHost(t, w, &host{status: wire.WorkerStatus{ID: name, Name: name, Pool: "cpu"}}, late)
 	}
+	c := wire.NewClient(conn).WithAnswers(patience)
+	for _, name := range []string{"other", "host-2", "oth"} {
+		if s, err := c.DrainWorker(t.Context(), name, "repair"); err != nil || !strings.HasPrefix(s.Name, name) {
+			t.Errorf("DrainWorker of %s: %+v, %v", name, s, err)
+		}
+	}
+	drainSeveral(t, c, "host")
+}
+
+// The log of a running trial is found although its worker is slow.
+func TestLateLogIsFound(t *testing.T) {
+	conn := wiretest.Start(t)
+	w := open(t, conn, wire.Options{})
+	stop, err := w.ServePresence(lateLog{presence{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	c := wire.NewClient(conn).WithAnswers(patience)
+	for _, worker := range []string{"", "id1"} {
+		log, err := c.RunningLog(t.Context(), worker, sweep.TrialID{Sweep: "s", Index: 7}, 3)
+		if err != nil || log == nil || log.Text != "epoch 1" {
+			t.Errorf("RunningLog of worker %q = %+v, %v", worker, log, err)
+		}
+	}
+}
+
+// lateLog is a worker that looks for its logs for more than a second.
+type lateLog struct{ presence }
+
+func (l lateLog) Log(id sweep.TrialID, from int64) *wire.RunningLog {
+	time.Sleep(1200 * time.Millisecond)
+	return l.presence.Log(id, from)
 }
 
 // However many ask what takes long to answer, others are answered.

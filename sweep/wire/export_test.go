@@ -27,17 +27,29 @@ func SetHandshakeTime(t testing.TB, d time.Duration) {
 	t.Cleanup(func() { handshakeTime = before })
 }
 
-// WithPatience and WithVersion return clients as tests want them.
+// WithPatience returns a client that waits for a coordinator as long as d.
 func (c *Client) WithPatience(d time.Duration) *Client {
-	return &Client{conn: c.conn, version: c.version, patience: d, silence: c.silence}
+	return c.with(func(c *Client) { c.patience = d })
 }
 
 // WithSilence returns a client that gives a silent coordinator up after d.
 func (c *Client) WithSilence(d time.Duration) *Client {
-	return &Client{conn: c.conn, version: c.version, patience: c.patience, silence: d}
+	return c.with(func(c *Client) { c.silence = d })
+}
+
+// WithAnswers returns a client that waits for the answers of workers as long as d.
+func (c *Client) WithAnswers(d time.Duration) *Client {
+	return c.with(func(c *Client) { c.answers = d })
 }
 
 // WithVersion returns a client of another version.
 func (c *Client) WithVersion(version int) *Client {
-	return &Client{conn: c.conn, version: version, patience: c.patience, silence: c.silence}
+	return c.with(func(c *Client) { c.version = version })
+}
+
+func (c *Client) with(change func(*Client)) *Client {
+	changed := NewClient(c.conn)
+	changed.version, changed.patience, changed.silence, changed.answers = c.version, c.patience, c.silence, c.answers
+	change(changed)
+	return changed
 }

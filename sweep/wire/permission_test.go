@@ -364,7 +364,8 @@ func TestRoles(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if log, err := c.RunningLog(ctx, worker, sweep.TrialID{Sweep: "s", Index: 8}, 3); err != nil || log != nil {
+			log, err = c.WithAnswers(2*time.Second).RunningLog(ctx, worker, sweep.TrialID{Sweep: "s", Index: 8}, 3)
+			if err != nil || log != nil {
 				return fmt.Errorf("the log of a trial that does not run: %+v, %w", log, err)
 			}
 		}
@@ -409,7 +410,7 @@ func TestRoles(t *testing.T) {
 	drain := func(c *wire.Client) error { _, err := c.DrainWorker(ctx, "host-1", "repair"); return err }
 	try := func(t *testing.T, role string, operations map[string]func(c *wire.Client) error, allowed bool) {
 		t.Helper()
-		c := wire.NewClient(s.as(role))
+		c := wire.NewClient(s.as(role)).WithAnswers(patience)
 		for name, do := range operations {
 			err := do(c)
 			var refused *wire.PermissionError // what is given up in the end has another error

@@ -102,11 +102,13 @@ const (
 const presenceVersion = 1
 
 const (
-	// A request to all workers waits up to firstAnswer for the first answer, up to
-	// nextAnswer for each further one, and up to allAnswers in all.
-	firstAnswer = time.Second
-	nextAnswer  = 300 * time.Millisecond
-	allAnswers  = 5 * time.Second
+	// A request to all workers waits up to allAnswers for the first answer and in all, and up to
+	// nextAnswer for each further one.
+	allAnswers = 5 * time.Second
+	nextAnswer = 300 * time.Millisecond
+	// prefixAnswer replaces nextAnswer before a worker is controlled whose name only begins as
+	// given: another one with such a name may answer later.
+	prefixAnswer = time.Second
 )
 
 // presenceRequest is a request to a worker.
@@ -195,6 +197,17 @@ func (w *Wire) ServePresence(p Presence) (stop func(), err error) {
 // Workers requests the status of all workers and returns them by pool and name. It waits until no more
 // answers arrive.
 func (c *Client) Workers(ctx context.Context) ([]WorkerStatus, error) {
+	return c.ask(ctx, func(workers []WorkerStatus) time.Duration {
+		if len(workers) == 0 {
+			return c.answers
+		}
+		return nextAnswer
+	})
+}
+
+// ask requests the status of all workers. It waits for the next answer as long as wait returns for the
+// earlier ones.
+func (c *Client) ask(ctx context.Context, wait func([]WorkerStatus) time.Duration) ([]WorkerStatus, error) {
 	ctx, done := c.permissions.use(ctx, statusSubject)
 	defer done()
 	inbox, err := c.conn.SubscribeSync(c.conn.NewInbox())
@@ -209,11 +222,11 @@ func (c *Client) Workers(ctx context.Context) ([]WorkerStatus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("requesting the status of all workers: %w", err)
 	}
-	all, cancel := context.WithTimeout(ctx, allAnswers)
+	all, cancel := context.WithTimeout(ctx, c.answers)
 	defer cancel()
 	var workers []WorkerStatus
-	for wait := firstAnswer; ; wait = nextAnswer {
-		next, cancel := context.WithTimeout(all, wait)
+	for {
+		next, cancel := context.WithTimeout(all, wait(workers))
 		m, err := inbox.NextMsgWithContext(next)
 		cancel()
 		switch {
@@ -260,12 +273,22 @@ func (c *Client) ResumeWorker(ctx context.Context, name string) (*WorkerStatus, 
 
 // control finds a worker and sends it a request.
 func (c *Client) control(ctx context.Context, subject, name, reason string) (*WorkerStatus, error) {
-	workers, err := c.Workers(ctx)
+	named := func(w WorkerStatus) bool { return w.Name == name }
+	begins := func(w WorkerStatus) bool { return strings.HasPrefix(w.Name, name) }
+	workers, err := c.ask(ctx, func(workers []WorkerStatus) time.Duration {
+		switch {
+		case slices.ContainsFunc(workers, named):
+			return 0
+		case slices.ContainsFunc(workers, begins):
+			return prefixAnswer
+		}
+		return c.answers
+	})
 	if err != nil {
 		return nil, err
 	}
-	found := slices.DeleteFunc(workers, func(w WorkerStatus) bool { return !strings.HasPrefix(w.Name, name) })
-	if i := slices.IndexFunc(found, func(w WorkerStatus) bool { return w.Name == name }); i >= 0 {
+	found := slices.DeleteFunc(workers, func(w WorkerStatus) bool { return !begins(w) })
+	if i := slices.IndexFunc(found, named); i >= 0 {
 		found = found[i : i+1]
 	}
 	switch len(found) {
@@ -282,7 +305,7 @@ func (c *Client) control(ctx context.Context, subject, name, reason string) (*Wo
 	}
 	ctx, done := c.permissions.use(ctx, subject+found[0].ID)
 	defer done()
-	bound, cancel := context.WithTimeout(ctx, allAnswers)
+	bound, cancel := context.WithTimeout(ctx, c.answers)
 	defer cancel()
 	m, err := c.conn.RequestWithContext(bound, subject+found[0].ID, data)
 	if ctx.Err() != nil {
@@ -297,9 +320,10 @@ func (c *Client) control(ctx context.Context, subject, name, reason string) (*Wo
 // RunningLog requests the log of a running trial, from a byte on, of a worker by its id, or of all
 // workers if that is empty. It is nil if no worker answers that the trial runs there.
 func (c *Client) RunningLog(ctx context.Context, worker string, id sweep.TrialID, from int64) (*RunningLog, error) {
-	subject := logSubject
+	// Workers that do not run the trial do not answer a request to all, so it is often for nothing.
+	subject, wait := logSubject, c.answers/2
 	if worker != "" {
-		subject += "." + worker
+		subject, wait = subject+"."+worker, c.answers
 	}
 	data, err := json.Marshal(presenceRequest{Version: presenceVersion, Trial: id, From: from})
 	if err != nil {
@@ -307,7 +331,7 @@ func (c *Client) RunningLog(ctx context.Context, worker string, id sweep.TrialID
 	}
 	ctx, done := c.permissions.use(ctx, subject)
 	defer done()
-	bound, cancel := context.WithTimeout(ctx, firstAnswer)
+	bound, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	m, err := c.conn.RequestWithContext(bound, subject, data)
 	switch {
