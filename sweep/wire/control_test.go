@@ -837,6 +837,7 @@ func drainSeveral(t *testing.T, c *wire.Client, name string) {
 
 // A worker is found although it answers later than others.
 func TestLateWorkersAreFound(t *testing.T) {
+	t.Parallel()
 	conn := wiretest.Start(t)
 	w := open(t, conn, wire.Options{})
 	for name, late := range map[string]time.Duration{"host-1": 0, "host-2": 600 * time.Millisecond,

@@ -11,7 +11,11 @@ import (
 func init() {
 	answerTimeout, withdrawTime = time.Minute, 2*time.Minute
 	handshakeTime = sweeptest.Patience
+	streamCheck, longestStore = time.Minute, sweeptest.Patience
 }
+
+// SetStreamCheck replaces the time after which PublishJobs asks for the state of the stream.
+func (w *Wire) SetStreamCheck(d time.Duration) { w.streamCheck = d }
 
 // SetAnswerTimeout bounds the waits for answers of one test, which is not parallel.
 func SetAnswerTimeout(t testing.TB, d time.Duration) {

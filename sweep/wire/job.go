@@ -87,8 +87,8 @@ const publishPage = 4096
 // A server that loses a stream, or its leader, may never acknowledge what is being published to it,
 // and a slow one does so late. So after a streamCheck without an acknowledgement the server is asked
 // for the state of the stream. The wait ends if it does not have the stream, or has stored nothing
-// between two questions, and in any case after longestStore.
-const (
+// between two questions, and in any case after longestStore. Tests change both.
+var (
 	streamCheck  = 2 * time.Second
 	longestStore = 30 * time.Second
 )
@@ -145,7 +145,7 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 			return tooLarge, fmt.Errorf("publish job of trial %s: %w", id, err)
 		}
 	}
-	check := time.NewTicker(streamCheck)
+	check := time.NewTicker(w.streamCheck)
 	defer check.Stop()
 	last, asked := uint64(0), false
 	for i := 0; i < len(flying); {
@@ -158,7 +158,7 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 			sequences[i] = ack.Sequence
 			i++
 			asked = false
-			check.Reset(streamCheck)
+			check.Reset(w.streamCheck)
 		case refusal := <-flying[i].Err():
 			if isDuplicate(refusal) {
 				i++
@@ -166,9 +166,12 @@ func (w *Wire) publishPage(ctx context.Context, q Queue, jobs []Job, sequences [
 				err = explainFull(refusal)
 			}
 		case <-check.C:
+			if len(flying[i].Ok())+len(flying[i].Err()) > 0 {
+				continue // the answer has come meanwhile
+			}
 			before := last
 			if last, err = w.lastSequence(ctx, q, began); err == nil && asked && last == before {
-				err = fmt.Errorf("the server has stored nothing in %v", streamCheck)
+				err = fmt.Errorf("the server has stored nothing in %v", w.streamCheck)
 			}
 			asked = true
 		case <-ctx.Done():

@@ -78,8 +78,9 @@ type Wire struct {
 	ackWait  time.Duration
 	replicas int
 	// jobStorage is where jobs are kept.
-	jobStorage jetstream.StorageType
-	log        *slog.Logger
+	jobStorage  jetstream.StorageType
+	streamCheck time.Duration
+	log         *slog.Logger
 	// cluster is the argument of Setup.
 	cluster atomic.Pointer[sweep.Cluster]
 	// ackWaits has the AckWait of each known Queue; reported is that of the worker's queue.
@@ -106,7 +107,7 @@ func New(conn *nats.Conn, options Options) (*Wire, error) {
 		return nil, fmt.Errorf("JetStream: %w", err)
 	}
 	w := &Wire{conn: conn, js: js, api: api, ackWait: options.AckWait, replicas: max(options.Replicas, 1),
-		log: options.Logger}
+		streamCheck: streamCheck, log: options.Logger}
 	if options.JobsInMemory {
 		w.jobStorage = jetstream.MemoryStorage
 	}
