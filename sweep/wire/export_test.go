@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -56,4 +57,12 @@ func (c *Client) with(change func(*Client)) *Client {
 	changed.version, changed.patience, changed.silence, changed.answers = c.version, c.patience, c.silence, c.answers
 	change(changed)
 	return changed
+}
+
+// Renew is InProgress, and waits until the server has heard it.
+func (d *Delivery) Renew(ctx context.Context) error {
+	return bounded(ctx, func(ctx context.Context) error {
+		_, err := d.conn.RequestWithContext(ctx, d.reply, []byte(answerInProgress))
+		return err
+	})
 }
