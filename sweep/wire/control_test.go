@@ -20,6 +20,7 @@ import (
 
 	"sweep/sweep"
 	"sweep/sweep/artifact/artifacttest"
+	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 	"sweep/sweep/wire/wiretest"
 )
@@ -244,7 +245,7 @@ func serve(t *testing.T, conn *nats.Conn, b *backend) (client *wire.Client, stop
 	}
 	stop = sync.OnceFunc(service.Close)
 	t.Cleanup(stop)
-	return wire.NewClient(conn), stop
+	return wire.NewClient(conn).WithSilence(patience), stop
 }
 
 // Of two services that hear a request the one of the coordinator that leads answers,
@@ -544,21 +545,25 @@ func TestErrorsKeepTextAndType(t *testing.T) {
 // A client waits for a standby that takes over, and says clearly when none does.
 func TestClientWaitsForACoordinator(t *testing.T) {
 	conn := wiretest.Start(t)
+	w := open(t, conn, wire.Options{})
 	var wait sync.WaitGroup
 	failed := make(chan error, 1)
-	wait.Go(func() { failed <- wire.NewClient(conn).Pause(t.Context(), "s") })
+	wait.Go(func() { failed <- wire.NewClient(conn).WithPatience(patience).Pause(t.Context(), "s") })
 	select {
 	case err := <-failed:
 		t.Fatalf("did not wait: %v", err)
 	case <-time.After(300 * time.Millisecond):
 	}
 	b := &backend{}
-	_, stop := serve(t, conn, b)
+	service, err := w.ServeControl(b, b, func() bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := <-failed; err != nil {
 		t.Error(err)
 	}
-	stop()
-	err := wire.NewClient(conn).WithPatience(0).Pause(t.Context(), "s")
+	service.Close()
+	err = wire.NewClient(conn).WithPatience(0).Pause(t.Context(), "s")
 	var away *wire.UnreachableError
 	if !errors.As(err, &away) || away.Delivered || !strings.Contains(err.Error(), "no coordinator answers") {
 		t.Errorf("without a coordinator: %v", err)
@@ -642,31 +647,45 @@ func TestOlderClient(t *testing.T) {
 
 // A submission whose answer was lost is sent again, under the same key.
 func TestLostAnswerOfASubmission(t *testing.T) {
+	t.Parallel()
 	conn := wiretest.Start(t)
+	w := open(t, conn, wire.Options{})
 	b := &backend{}
 	// Somebody takes the first request and never answers.
-	silent, err := conn.QueueSubscribe("sweep.control.submit", "q", func(*nats.Msg) {})
+	lost := make(chan *nats.Msg, 1)
+	silent, err := conn.ChanQueueSubscribe("sweep.control.submit", "q", lost)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := silent.AutoUnsubscribe(1); err != nil {
 		t.Fatal(err)
 	}
-	client := wire.NewClient(conn).WithSilence(300 * time.Millisecond)
+	client := wire.NewClient(conn).WithSilence(5 * time.Second).WithPatience(patience)
 	submitted := make(chan error, 1)
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		_, err := client.Submit(t.Context(), &sweep.Submission{Spec: sweep.Spec{Name: "once"}}, false)
 		submitted <- err
 	})
-	eventually(t, "the first request is lost", func() bool { return !silent.IsValid() })
-	serve(t, conn, b)
+	first := sweeptest.Receive(t, "the first request", lost)
+	service, err := w.ServeControl(b, b, func() bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(service.Close)
 	wait.Wait()
 	if err := <-submitted; err != nil {
 		t.Fatal(err)
 	}
-	if calls := b.heard(); len(calls) != 1 || len(b.keys[0]) < 10 {
-		t.Errorf("calls %v, keys %q", calls, b.keys)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.calls) == 0 { // a late answer counts as lost too
+		t.Error("the coordinator has heard nothing")
+	}
+	for _, key := range b.keys {
+		if len(key) < 10 || !bytes.Contains(first.Data, []byte(`"`+key+`"`)) {
+			t.Errorf("key %q of the request %s", key, first.Data)
+		}
 	}
 }
 
@@ -889,7 +908,7 @@ func TestLongRequestsLeaveRoom(t *testing.T) {
 	const clients = 100
 	ends := make(chan error, 2*clients)
 	for range clients {
-		c := wire.NewClient(conn)
+		c := wire.NewClient(conn).WithSilence(patience)
 		go func() { ends <- c.Query(ctx, "SELECT 1", func([]string, []any) error { return nil }) }()
 		go func() {
 			ends <- c.Trials(ctx, sweep.TrialQuery{}, func(*sweep.TrialRecord) error { return nil })
@@ -901,7 +920,7 @@ func TestLongRequestsLeaveRoom(t *testing.T) {
 		}
 	}
 	asked := make(chan error, 1)
-	go func() { asked <- wire.NewClient(conn).Pause(ctx, "s") }()
+	go func() { asked <- wire.NewClient(conn).WithSilence(patience).Pause(ctx, "s") }()
 	eventually(t, "a pause finds room", func() bool { return b.called("pause s") })
 	close(b.hold)
 	for range 16 {

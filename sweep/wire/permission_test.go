@@ -225,7 +225,7 @@ func (p presence) Log(id sweep.TrialID, from int64) *wire.RunningLog {
 // TestRoles: in the roles of deploy/nats the programs do what they are for, and
 // nothing else.
 func TestRoles(t *testing.T) {
-	s := startShared(t)
+	s, all := startShared(t), t
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	coordinator := s.as("COORDINATOR")
@@ -263,7 +263,7 @@ func TestRoles(t *testing.T) {
 		if err := jobs.Request(1); err != nil {
 			t.Fatal(err)
 		}
-		job, err := jobs.Next(ctx, patience)
+		job, err := take(ctx, jobs)
 		if err != nil || job == nil || job.Sweep != "cpu" {
 			t.Fatalf("%+v %v", job, err)
 		}
@@ -282,7 +282,7 @@ func TestRoles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(unsubscribe)
+		all.Cleanup(unsubscribe)
 		called := make(chan struct{}, 1)
 		uncall, err := ww.HeartbeatRequests(func() { called <- struct{}{} })
 		if err != nil {

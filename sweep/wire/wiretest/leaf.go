@@ -31,16 +31,9 @@ func Leaf(t testing.TB) (hub, leaf *Server) {
 		}
 		return running
 	}
-	// The server does not report which free port it takes for leaf nodes: find one here.
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := free.Addr().(*net.TCPAddr).Port
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
-	hub = start(&server.Options{ServerName: "hub", LeafNode: server.LeafNodeOpts{Host: "127.0.0.1", Port: port}})
+	options := &server.Options{ServerName: "hub", LeafNode: server.LeafNodeOpts{Host: "127.0.0.1", Port: -1}}
+	hub = start(options)
+	port := options.LeafNode.Port // the free one that the server has found
 	leaf = start(&server.Options{ServerName: "leaf", LeafNode: server.LeafNodeOpts{
 		ReconnectInterval: 50 * time.Millisecond,
 		Remotes: []*server.RemoteLeafOpts{{URLs: []*url.URL{{Scheme: "nats",

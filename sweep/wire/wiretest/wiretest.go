@@ -70,7 +70,8 @@ func Run(t testing.TB, options Options) *Server {
 // the test's end closes it.
 func (s *Server) Connect(t testing.TB) *nats.Conn {
 	t.Helper()
-	options := []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond)}
+	options := []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond),
+		nats.Timeout(2 * time.Minute)}
 	url := s.server.ClientURL()
 	if !s.listens {
 		url = ""
