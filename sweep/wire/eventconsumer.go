@@ -79,6 +79,9 @@ const (
 	eventBytes    = 8 << 20
 )
 
+// fetchMargin is how much longer than its wait the answer to a Fetch may take. Tests raise it.
+var fetchMargin = pullMargin
+
 // Fetch returns a batch of the waiting events. If there are none it waits up to wait for
 // one; the batch is empty if none arrives.
 func (c *EventConsumer) Fetch(ctx context.Context, wait time.Duration) (*EventBatch, error) {
@@ -95,6 +98,7 @@ func (c *EventConsumer) Fetch(ctx context.Context, wait time.Duration) (*EventBa
 
 // fetch sends a pull request and adds the messages that arrive to the batch.
 func (c *EventConsumer) fetch(ctx context.Context, request pullRequest, batch *EventBatch) error {
+	request.margin = fetchMargin
 	more, err := c.puller.pull(ctx, request, func(m *nats.Msg) { c.add(batch, m) })
 	batch.Full = request.NoWait && more
 	if isTimeout(err) && ctx.Err() == nil {

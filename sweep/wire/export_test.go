@@ -11,7 +11,7 @@ import (
 // Tests run on busy machines, whose servers answer late.
 func init() {
 	answerTimeout, withdrawTime = time.Minute, 2*time.Minute
-	handshakeTime = sweeptest.Patience
+	handshakeTime, fetchMargin = sweeptest.Patience, time.Minute
 	streamCheck, longestStore = time.Minute, sweeptest.Patience
 }
 

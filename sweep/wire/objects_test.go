@@ -50,7 +50,7 @@ func smallServer(t *testing.T, store int64) (*wire.Wire, jetstream.JetStream) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}

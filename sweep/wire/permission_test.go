@@ -142,7 +142,7 @@ func (r *refusals) of(t *testing.T, do func() error) string {
 		t.Fatal(err)
 	}
 	// The server answers in order: what it refused it has said before, and it is told in order too.
-	if err := r.conn.Flush(); err != nil {
+	if err := r.conn.FlushTimeout(patience); err != nil {
 		t.Fatal(err)
 	}
 	told := make(chan struct{})
@@ -200,7 +200,7 @@ func (s *shared) setUp(ctx context.Context, conn *nats.Conn, w *wire.Wire) jetst
 			s.t.Fatal(err)
 		}
 	}
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestRoles(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer uncall()
-		if err := worker.Flush(); err != nil {
+		if err := worker.FlushTimeout(patience); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Cancel("s1"); err != nil {

@@ -91,7 +91,7 @@ func TestSlowServer(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if err := other.Flush(); err != nil {
+			if err := other.FlushTimeout(patience); err != nil {
 				t.Fatal(err)
 			}
 			ended := make(chan struct{})

@@ -24,7 +24,7 @@ func slow(t *testing.T, delay func(subject string) time.Duration) *wire.Wire {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := relay.Flush(); err != nil {
+	if err := relay.FlushTimeout(patience); err != nil {
 		t.Fatal(err)
 	}
 	w, err := wire.New(server.Connect(t), wire.Options{Domain: "slow"})

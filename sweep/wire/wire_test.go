@@ -162,7 +162,7 @@ func TestSetupIsIdempotentAndKeepsWhatIsThere(t *testing.T) {
 	if n := count(t, w); n != 3 {
 		t.Errorf("%d jobs after Setup, want 3", n)
 	}
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -485,7 +485,7 @@ func TestRemove(t *testing.T) {
 func TestOpenQueueKeepsSettings(t *testing.T) {
 	conn := wiretest.Start(t)
 	w := open(t, conn, wire.Options{})
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -648,7 +648,7 @@ func TestAskForSeveral(t *testing.T) {
 		t.Errorf("%d jobs owed, want 1", n)
 	}
 	first.Close()
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -757,7 +757,7 @@ func TestMalformedJobsAreTerminated(t *testing.T) {
 		"10":  `{"version":2,"sweep":"s1","index":10,` + head + `,"limits":{"timeout":-1}}`,
 		"11":  `{"version":1,"sweep":"s1","index":11,` + head + `}`,
 	}
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -786,7 +786,7 @@ func TestNewerMessagesAreLeft(t *testing.T) {
 	conn := wiretest.Start(t)
 	var log bytes.Buffer
 	w := open(t, conn, wire.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1374,7 +1374,7 @@ func TestAnswersWithoutAJob(t *testing.T) {
 			if err := pulls.AutoUnsubscribe(1); err != nil {
 				t.Fatal(err)
 			}
-			if err := other.Flush(); err != nil {
+			if err := other.FlushTimeout(patience); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
