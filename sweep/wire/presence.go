@@ -278,7 +278,7 @@ func (c *Client) control(ctx context.Context, subject, name, reason string) (*Wo
 	workers, err := c.ask(ctx, func(workers []WorkerStatus) time.Duration {
 		switch {
 		case slices.ContainsFunc(workers, named):
-			return 0
+			return nextAnswer
 		case slices.ContainsFunc(workers, begins):
 			return prefixAnswer
 		}
