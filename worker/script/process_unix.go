@@ -84,8 +84,8 @@ func (p *process) run(ctx context.Context, grace time.Duration) (*os.ProcessStat
 		fmt.Fprintf(p.log, "sweep: no guard: what the program starts may outlive the worker: %v\n", guardErr)
 	}
 	var reading sync.WaitGroup
-	reading.Go(func() { _, _ = io.Copy(p.log, output) })
-	reading.Go(func() { p.read(p.events.reader) })
+	reading.Go(func() { _, _ = io.Copy(p.log, &written{file: output}) })
+	reading.Go(func() { p.read(&written{file: p.events.reader}) })
 
 	gone := make(chan struct{})
 	var stopping sync.WaitGroup
@@ -110,14 +110,52 @@ func (p *process) run(ctx context.Context, grace time.Duration) (*os.ProcessStat
 	// With the last writer closed the reader reaches the end.
 	_ = p.events.writer.Close()
 	timer := time.AfterFunc(pipeGrace, func() {
-		_ = output.Close()
-		_ = p.events.reader.Close()
+		for _, file := range []*os.File{output, p.events.reader} {
+			if file.SetReadDeadline(time.Now()) != nil {
+				_ = file.Close()
+			}
+		}
 	})
 	reading.Wait()
 	timer.Stop()
 	_ = output.Close()
 	_ = p.events.reader.Close()
 	return state, err
+}
+
+// pipeSize is how many bytes a pipe holds at most, whatever a program makes of it.
+const pipeSize = 1 << 20
+
+// written reads a pipe. After the file's deadline it waits for nothing, but still reads what the
+// pipe holds: the reader may be late, and what the program wrote last is there.
+type written struct {
+	file *os.File
+	// late counts the bytes that were read after the deadline. A process that still writes must
+	// not keep the reader for ever.
+	late int
+}
+
+// Read implements io.Reader.
+func (w *written) Read(p []byte) (n int, err error) {
+	n, err = w.file.Read(p)
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
+	}
+	p = p[:min(len(p), pipeSize-w.late)]
+	conn, err := w.file.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	failed := conn.Control(func(fd uintptr) {
+		for n, err = syscall.Read(int(fd), p); errors.Is(err, syscall.EINTR); {
+			n, err = syscall.Read(int(fd), p)
+		}
+	})
+	if failed != nil || err != nil || n == 0 {
+		return 0, io.EOF
+	}
+	w.late += n
+	return n, nil
 }
 
 // close closes a pipe that is not read.

@@ -213,6 +213,79 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// lateReader is a sink and a log that take nothing until release is closed. Files named after
+// them tell that they were called.
+type lateReader struct {
+	trainertest.Sink
+	dir     string
+	release chan struct{}
+}
+
+func (l *lateReader) wait(name string) {
+	_ = os.WriteFile(filepath.Join(l.dir, name), nil, 0o644)
+	<-l.release
+}
+
+func (l *lateReader) Points(batch []sweep.Curve) error {
+	l.wait("points")
+	return l.Sink.Points(batch)
+}
+
+func (l *lateReader) Write(p []byte) (int, error) {
+	l.wait("log")
+	return len(p), nil
+}
+
+// What a program wrote before its end is read, however late its readers are, and however long
+// another process keeps its pipes open.
+func TestLateReader(t *testing.T) {
+	for name, program := range map[string]string{
+		"alone": "", "with another process": "setsid sleep 1000 & echo $! > left",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, program+`
+echo $$ > pid; echo first; printf '{"n": -1}\n{"n": 0}\n' >> $SWEEP_EVENTS
+until [ -e points ] && [ -e log ]; do sleep 0.02; done
+i=1; while [ $i -le 2000 ]; do echo "{\"n\": $i}" >> $SWEEP_EVENTS; i=$((i+1)); done
+echo '{"_exit": 2, "_error": "bad luck"}' >> $SWEEP_EVENTS
+i=1; while [ $i -le 2000 ]; do echo "line $i"; i=$((i+1)); done
+echo last
+`)
+			t.Cleanup(func() {
+				left, _ := os.ReadFile(filepath.Join(r.dir, "left"))
+				if id, err := strconv.Atoi(strings.TrimSpace(string(left))); err == nil {
+					_ = syscall.Kill(id, syscall.SIGKILL)
+				}
+			})
+			late := &lateReader{dir: r.dir, release: make(chan struct{})}
+			r.options.Log = late
+			result := make(chan *sweep.Result, 1)
+			go func() {
+				got, err := New(r.options).Train(t.Context(), r.request(nil), late)
+				if err != nil {
+					t.Error(err)
+				}
+				result <- got
+			}()
+			pid := filepath.Join(r.dir, "pid")
+			for _, name := range []string{"points", "log"} {
+				waitFor(t, name, func() bool { return isFile(filepath.Join(r.dir, name)) })
+			}
+			waitFor(t, "the program's end", func() bool { return !running(t, pid) })
+			time.Sleep(2 * pipeGrace) // no other process is waited for so long
+			close(late.release)
+			got := sweeptest.Receive(t, "the result", result)
+			if got.State != sweep.Failed || !strings.HasSuffix(got.Error, "bad luck") {
+				t.Errorf("%s: %q", got.State, got.Error)
+			}
+			if got.Summary["n"] != 2000 || !strings.HasSuffix(got.Stderr, "line 2000\nlast\n") {
+				t.Errorf("summary %v, a log that ends in %q", got.Summary, got.Stderr[max(0, len(got.Stderr)-20):])
+			}
+		})
+	}
+}
+
 // waitFor polls a condition with a deadline.
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
