@@ -311,16 +311,19 @@ func running(t *testing.T, path string) bool {
 // leave a checkpoint; what does not listen is killed. What a program leaves behind
 // is killed too.
 func TestCancelledProgram(t *testing.T) {
-	for name, test := range map[string]struct{ program, checkpoint string }{
+	for name, test := range map[string]struct {
+		program, checkpoint string
+		grace               time.Duration
+	}{
 		"polite": {"trap 'echo saved > $SWEEP_CHECKPOINT_DIR/state; exit 1' TERM; sleep 1000 & echo $! > child; echo " +
-			"$$ > pid; wait", "saved"},
+			"$$ > pid; wait", "saved", sweeptest.Patience},
 		"deaf": {"trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 0.1; done' & echo $$ > " +
-			"pid; while :; do sleep 0.1; done", ""},
+			"pid; while :; do sleep 0.1; done", "", time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, test.program)
-			r.options.Grace = time.Second
+			r.options.Grace = test.grace
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() {
