@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -94,6 +96,7 @@ func (c *command) run(started chan<- error) {
 	if err != nil {
 		c.log.Debug("no guard: processes that the trainer starts may outlive this one", "error", err)
 	}
+	c.stderr.open(stderr, c.log)
 	var reading sync.WaitGroup
 	reading.Go(func() { c.readStdout(stdout) })
 	reading.Go(func() { c.stderr.forward(stderr, c.log) })
@@ -109,9 +112,13 @@ func (c *command) run(started chan<- error) {
 	c.mu.Unlock()
 	group.Kill(pid)
 	guard.Stop()
-	// Processes that left the group may hold the pipes open.
+	// Processes that left the group may hold the pipes open. What the dead process wrote is read,
+	// however late its readers are.
 	timer := time.AfterFunc(pipeGrace, func() {
-		_ = stdout.Close()
+		if file, ok := stdout.(*os.File); !ok || file.SetReadDeadline(time.Now()) != nil {
+			_ = stdout.Close()
+		}
+		c.stderr.drain()
 		_ = stderr.Close()
 	})
 	reading.Wait()
@@ -144,8 +151,20 @@ func (c *command) launch(cmd *exec.Cmd) (stdout, stderr io.ReadCloser, err error
 // readStdout sends the first line to go-plugin and discards the rest: a process that prints must
 // not block.
 func (c *command) readStdout(r io.Reader) {
-	lines := bufio.NewReaderSize(r, 16<<10)
+	const longest = 16 << 10
+	lines := bufio.NewReaderSize(r, longest)
 	line, err := lines.ReadSlice('\n')
+	if file, ok := r.(*os.File); ok && errors.Is(err, os.ErrDeadlineExceeded) {
+		// The process has ended before its first line was read, but the pipe still has it.
+		line = slices.Clone(line)
+		if p := newPipe(file, func(more []byte) { line = append(line, more...) }); p != nil {
+			_ = p.drain()
+		}
+		line = line[:min(len(line), longest)]
+		if n := bytes.IndexByte(line, '\n'); n >= 0 {
+			line = line[:n+1]
+		}
+	}
 	if len(line) > 0 {
 		c.mu.Lock()
 		c.first = strings.TrimSpace(string(line))

@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// pipeSize is how many bytes a pipe holds at most, whatever a process makes of it.
+const pipeSize = 1 << 20
+
 // pipe is the reading end of a pipe. One goroutine waits for output; others read at once what a
 // process has written, as when its result arrives by another way.
 type pipe struct {
@@ -39,7 +42,8 @@ func newPipe(file *os.File, take func([]byte)) *pipe {
 	}
 	p := &pipe{conn: conn, buffer: make([]byte, 8<<10)}
 	p.read = func(fd uintptr) {
-		for {
+		// Not for ever, if a process writes without a pause.
+		for range pipeSize / len(p.buffer) {
 			n, err := syscall.Read(int(fd), p.buffer)
 			switch {
 			case errors.Is(err, syscall.EINTR):

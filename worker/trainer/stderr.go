@@ -95,14 +95,20 @@ func (t *tail) drain() {
 	}
 }
 
-// forward copies a trainer's standard error to the tail, and line by line to the
-// log, until the reader ends.
-func (t *tail) forward(r io.Reader, log *slog.Logger) {
+// open prepares the tail for forward. From then on drain reads, even if forward is run late.
+func (t *tail) open(r io.Reader, log *slog.Logger) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.logging = log.Enabled(context.Background(), slog.LevelDebug)
 	if file, ok := r.(*os.File); ok {
 		t.pipe = newPipe(file, t.add)
 	}
+}
+
+// forward copies a trainer's standard error, which was opened, to the tail, and line by line to
+// the log, until the reader ends.
+func (t *tail) forward(r io.Reader, log *slog.Logger) {
+	t.mu.Lock()
 	p := t.pipe
 	t.mu.Unlock()
 	buffer := make([]byte, 8<<10)

@@ -62,6 +62,7 @@ func TestForward(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	text := "first\r\nsecond\n" + strings.Repeat("x", 20<<10) + "\nlast"
 	var kept tail
+	kept.open(strings.NewReader(text), logger)
 	kept.forward(strings.NewReader(text), logger)
 	if kept.String() != text {
 		t.Error("the tail differs from the text")
