@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -133,14 +134,20 @@ func (p *process) diagnose(err error) error {
 	return fmt.Errorf("trainer %s: %w", p.name, err)
 }
 
-// ends waits up to deathGrace for the end of the process, and reports whether it ended.
+// ends waits up to deathGrace for the end of the process, and reports whether it ended. On a busy
+// machine the news of an end may come later than that.
 func (p *process) ends() bool {
 	select {
 	case <-p.command.exited:
 		return true
 	case <-time.After(deathGrace):
+	}
+	pid, err := strconv.Atoi(p.command.ID())
+	if err != nil || !hasEnded(pid) {
 		return false
 	}
+	<-p.command.exited
+	return true
 }
 
 // forget removes the socket after the only connection is open: nobody else can connect, and a
