@@ -17,7 +17,7 @@ build:
 
 test:
 	./.ci/install
-	$(GO) test -timeout 20m -parallel 4 ./...
+	$(GO) test -timeout 60m -parallel 4 ./...
 
 # SQLite is C translated to Go. Its memory lies outside Go's heap, where the race
 # detector does not look: instrumented it takes eight times as long, and nothing can be
@@ -34,7 +34,7 @@ race_flags = $(foreach package,$(uninstrumented),-gcflags=$(package)=-race=false
 # wait for a second at its end for what other goroutines still report.
 race:
 	./.ci/install
-	packages=$$(.ci/concurrent) && GORACE=atexit_sleep_ms=50 $(GO) test -race $(race_flags) -vet=off -short -timeout 15m -parallel 4 $$packages
+	packages=$$(.ci/concurrent) && GORACE=atexit_sleep_ms=50 $(GO) test -race $(race_flags) -vet=off -short -timeout 60m -parallel 4 $$packages
 
 # "make test" tries each promise once. CHAOS names the seeds that choose what breaks when.
 CHAOS ?= 1-10
