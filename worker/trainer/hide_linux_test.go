@@ -87,7 +87,7 @@ func TestSecretsAreHidden(t *testing.T) {
 		}
 	}
 	// Nor is any other process of the user.
-	other := exec.Command("sleep", "60")
+	other := exec.Command("sleep", "3600")
 	other.Env = []string{"PGPASSWORD=a secret"}
 	if err := other.Start(); err != nil {
 		t.Fatal(err)

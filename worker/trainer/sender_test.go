@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+	"testing/synctest"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -44,8 +45,13 @@ func (r *recorder) Checkpoint(int64, []byte) error { return nil }
 func (r *recorder) Artifact(sweep.Artifact, io.Reader) error { return nil }
 
 // Whether the trainer thins its curves, or a worker of an earlier version does, what is
-// recorded is the same; a trainer that thins sends little more than what is kept.
+// recorded is the same; a trainer that thins sends little more than what is kept. The clock stands
+// still: a slow machine would send points more often.
 func TestPointsAreThinnedByTheTrainer(t *testing.T) {
+	synctest.Test(t, testPointsAreThinned)
+}
+
+func testPointsAreThinned(t *testing.T) {
 	const length, limit = 5000, 100
 	for _, request := range []*trainerpb.TrainRequest{{Call: 1, Points: limit, Thinned: true}, {Call: 1, Points: limit},
 		{Call: 1, Points: length, Thinned: true}} {
