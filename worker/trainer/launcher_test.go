@@ -140,7 +140,11 @@ func TestCancel(t *testing.T) {
 		alive bool
 	}{{"sleep", true}, {"hang", false}} {
 		t.Run(test.fault, func(t *testing.T) {
-			process := launch(t, launcher(), trainertest.ExampleName)
+			l := launcher()
+			if !test.alive {
+				l.CancelGrace = 0 // the usual one, after which it is killed
+			}
+			process := launch(t, l, trainertest.ExampleName)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			done := make(chan error, 1)

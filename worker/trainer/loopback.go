@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -37,6 +38,7 @@ func Loopback(t sweep.Trainer) (sweep.Trainer, func(), error) {
 	}
 	c := newClient(connection)
 	c.abandon, c.scratch = func(string) {}, os.TempDir()
+	c.grace = 5 * time.Minute // there is no process to kill
 	c.fault = func(err error) error {
 		if s, ok := status.FromError(err); ok {
 			return &refusal{text: s.Message()}

@@ -129,6 +129,7 @@ func launcher() *trainer.Launcher {
 		BuiltIn:      map[string][]string{noop.Name: {self(), asNoop}, "echo": {self(), asEcho}},
 		Path:         []string{examples},
 		StartTimeout: patience,
+		CancelGrace:  patience,
 		Log:          slog.New(slog.DiscardHandler),
 	}
 }

@@ -201,7 +201,9 @@ func TestKilledFromOutside(t *testing.T) {
 		}
 	})
 	t.Run("stopped", func(t *testing.T) {
-		process := launch(t, launcher(), trainertest.ExampleName)
+		l := launcher()
+		l.CancelGrace = 0 // the usual one, after which it is killed
+		process := launch(t, l, trainertest.ExampleName)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		done := make(chan error, 1)

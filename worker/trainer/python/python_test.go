@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/worker/trainer"
 	"sweep/worker/trainer/trainertest"
 )
@@ -42,6 +43,7 @@ func newLauncher(t *testing.T) *trainer.Launcher {
 	t.Setenv("PYTHONPATH", here)
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	return &trainer.Launcher{Path: []string{filepath.Join(here, "example")},
+		StartTimeout: sweeptest.Patience, CancelGrace: sweeptest.Patience,
 		Environment: []string{"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}}
 }
 
