@@ -22,7 +22,7 @@ const (
 	faultPanic = "panic"
 	// exit: the process exits with status 3.
 	faultExit = "exit"
-	// allocate: memory is taken, 64 MiB at a time, until something stops it.
+	// allocate: memory is taken, 64 MiB at a time, up to 4 GiB, and kept until something stops it.
 	faultAllocate = "allocate"
 	// hang: Train waits for ever and does not look at its context.
 	faultHang = "hang"
@@ -126,16 +126,20 @@ func killSelf() error {
 	select {}
 }
 
-// allocate takes memory, and touches it, for as long as there is some.
+// allocate takes memory, and touches it, up to 4 GiB: whoever is to stop it may be late, and others
+// need the machine.
 func allocate() {
+	const most = 64
 	var taken [][]byte
 	for {
-		block := make([]byte, 64<<20)
-		for i := 0; i < len(block); i += 4096 {
-			block[i] = 1
+		if len(taken) < most {
+			block := make([]byte, 64<<20)
+			for i := 0; i < len(block); i += 4096 {
+				block[i] = 1
+			}
+			taken = append(taken, block)
+			fmt.Fprintf(os.Stderr, "%d MiB taken\n", 64*len(taken))
 		}
-		taken = append(taken, block)
-		fmt.Fprintf(os.Stderr, "%d MiB taken\n", 64*len(taken))
 		time.Sleep(time.Millisecond)
 	}
 }
