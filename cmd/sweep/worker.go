@@ -16,8 +16,8 @@ import (
 	"sweep/worker/trainer"
 )
 
-// flushTimeout bounds the sending of what a worker says last.
-const flushTimeout = 2 * time.Second
+// flushTimeout bounds the sending of what a worker says last. A busy server may take seconds to answer.
+const flushTimeout = 10 * time.Second
 
 func newWorker(s *settings) *cobra.Command {
 	var d daemon
