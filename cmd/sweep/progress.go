@@ -75,8 +75,8 @@ const (
 	plainInterval = time.Second
 	// longestSilence is the time after which a line is due whatever happens.
 	longestSilence = 30 * time.Second
-	// lastLook bounds the look at a sweep after its end.
-	lastLook = 5 * time.Second
+	// lastLook bounds the look at a sweep after its end, whose queries may take many seconds.
+	lastLook = time.Minute
 )
 
 // watch shows the sweep until ctx ends, once at least.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -218,6 +219,46 @@ func TestProgressModes(t *testing.T) {
 	c.run(exitUsage, []string{"expected one of auto, tty, plain, json, quiet"}, "run", file, "--progress", "loud")
 	c.run(exitUsage, []string{"exclude each other"}, "run", file, "--progress", "json", "--quiet")
 	c.run(exitUsage, []string{"--watch"}, "submit", file, "--progress", "json", "--nats", "nats://127.0.0.1:1")
+}
+
+// slowCounts is a store whose counts take their time.
+type slowCounts struct{ sweep.Store }
+
+func (s slowCounts) Progress(ctx context.Context, id string) (sweep.Progress, error) {
+	select {
+	case <-time.After(20 * time.Second):
+		return s.Store.Progress(ctx, id)
+	case <-ctx.Done():
+		return sweep.Progress{}, ctx.Err()
+	}
+}
+
+// TestLastLookIsPatient: the end of a run is shown on a machine whose queries are slow.
+func TestLastLookIsPatient(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	file := write(t, home, "noop.yaml", "trainer: noop\nparameters: {x: {value: 1}}\n")
+	if _, stderr, code := output(t, home, "run", file); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		results, err := store.Open(t.Context(), filepath.Join(home, "sweep.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = results.Close() }()
+		record, err := results.Sweep(t.Context(), "latest")
+		if err != nil {
+			t.Fatal(err)
+		}
+		over, end := context.WithCancel(t.Context())
+		end()
+		var out bytes.Buffer
+		newProgressView(slowCounts{results}, record, newConsole(&out), progressJSON).watch(over)
+		if strings.Count(out.String(), `"done":1`) != 1 {
+			t.Errorf("it shows %q", out.String())
+		}
+	})
 }
 
 // TestLogsOfARun: the log of a trial that runs under "sweep run" is there while it
