@@ -56,12 +56,13 @@ start() { # NAME COMMAND…
   keep "$@" &
   parts+=($!)
 }
-# keep runs a part and starts it again when it ends, unless it does not last.
+# keep runs a part and starts it again when it ends, unless it does not last. It waits
+# longer each time: Postgres does not start before the last process of a killed one ended.
 keep() { # NAME COMMAND…
   local name=$1 child='' short=0 since
   shift
   trap 'kill "$child" 2>/dev/null; wait "$child"; exit' TERM
-  while [ "$short" -lt 5 ]; do
+  while [ "$short" -lt 6 ]; do
     since=$SECONDS
     # Ctrl-C is for this script alone, which ends the parts in order.
     setsid "$@" >>"$dir/$name.log" 2>&1 &
@@ -69,7 +70,7 @@ keep() { # NAME COMMAND…
     echo "$child" >"$dir/$name.pid.new" && mv "$dir/$name.pid.new" "$dir/$name.pid" # whole whenever it is read
     wait "$child" || true
     if [ $((SECONDS - since)) -lt 3 ]; then short=$((short + 1)); else short=0; fi
-    sleep 0.5
+    sleep "$short.5"
   done
 }
 # alive ends the script if a part does not last.
