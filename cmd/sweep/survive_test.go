@@ -74,23 +74,33 @@ func undisturbed(t *testing.T, file string) string {
 	return want
 }
 
-// watched are the databases that done has opened, by home.
+// watched are the databases that newest has opened, by home.
 var watched sync.Map // of sweep.Store
 
-// done counts the terminal trials in a home's database, 0 while there is none.
-func done(t *testing.T, home string) int64 {
+// newest returns a home's database and its newest sweep, nil while there is none. It
+// leaves the schema to the run, which it would keep from its work.
+func newest(t *testing.T, home string) (sweep.Store, *sweep.SweepRecord) {
 	t.Helper()
 	opened, found := watched.Load(home)
 	s, _ := opened.(sweep.Store)
 	if !found {
 		path := filepath.Join(home, "sweep.db")
 		if _, err := os.Stat(path); err != nil {
-			return 0
+			return nil, nil
 		}
 		var err error
-		if s, err = store.Open(context.Background(), path); err != nil {
-			return 0 // it is just being made
+		if s, err = store.Connect(context.Background(), path); err != nil {
+			return nil, nil // it is just being made
 		}
+	}
+	record, err := s.Sweep(context.Background(), "")
+	switch {
+	case err != nil && !found: // likewise
+		_ = s.Close()
+		return nil, nil
+	case err != nil:
+		return nil, nil
+	case !found:
 		watched.Store(home, s)
 		t.Cleanup(func() {
 			watched.Delete(home)
@@ -99,8 +109,14 @@ func done(t *testing.T, home string) int64 {
 			}
 		})
 	}
-	record, err := s.Sweep(context.Background(), "")
-	if err != nil {
+	return s, record
+}
+
+// done counts the terminal trials of a home's newest sweep, 0 while there is none.
+func done(t *testing.T, home string) int64 {
+	t.Helper()
+	s, record := newest(t, home)
+	if record == nil {
 		return 0
 	}
 	counts, err := s.Progress(context.Background(), record.ID)
@@ -108,6 +124,48 @@ func done(t *testing.T, home string) int64 {
 		return 0
 	}
 	return counts.Done()
+}
+
+// halted stops a run's process by SIGSTOP when ready holds: what a test does before it
+// resumes the run happens in the middle of it, however slow the test is. It returns
+// false if the test was too slow to stop it before half of the trials were done.
+func halted(t *testing.T, cmd *exec.Cmd, home string, ready func() bool) bool {
+	t.Helper()
+	for {
+		waitFor(t, cmd, "the middle of the run", func() bool { return ready() || done(t, home) > shortCount/2 })
+		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "the run to stop", func() bool { return inState(cmd.Process.Pid, "TZ") })
+		if done(t, home) > shortCount/2 {
+			_ = cmd.Process.Kill() // unless it has ended
+			_ = cmd.Wait()
+			return false
+		}
+		if ready() {
+			return true
+		}
+		resume(t, cmd)
+	}
+}
+
+// resume continues a run that is halted.
+func resume(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inTheMiddle repeats what a test does until it did it in the middle of a run.
+func inTheMiddle(t *testing.T, do func() bool) {
+	t.Helper()
+	for range 5 {
+		if do() {
+			return
+		}
+	}
+	t.Fatal("five runs were half over before this test looked at them")
 }
 
 // waitFor polls until ok holds. If the program ends it shows what it said, if it takes
@@ -130,9 +188,16 @@ func waitFor(t *testing.T, cmd *exec.Cmd, what string, ok func() bool) {
 }
 
 // hasEnded says whether a process that nobody has waited for has ended.
-func hasEnded(pid int) bool {
+func hasEnded(pid int) bool { return inState(pid, "Z") }
+
+// inState says whether a process is in one of some states, which are letters.
+func inState(pid int, states string) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	return err == nil && bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" Z "))
+	if err != nil {
+		return false
+	}
+	rest := stat[bytes.LastIndexByte(stat, ')')+1:]
+	return len(rest) > 1 && strings.IndexByte(states, rest[1]) >= 0
 }
 
 // trainersOf returns the trainer processes that a process started.
@@ -185,28 +250,30 @@ func TestKilledTrainersCostNothing(t *testing.T) {
 	t.Parallel()
 	file := write(t, t.TempDir(), "short.yaml", shortTrials)
 	want := undisturbed(t, file)
-	home := t.TempDir()
-	cmd, stderr := start(t, home, "run", file)
-	for range 3 {
-		before := done(t, home)
-		waitFor(t, cmd, "trials and trainers", func() bool {
-			return done(t, home) >= before+12 && len(trainersOf(cmd.Process.Pid)) > 0
-		})
-		// One at a time: several failures in a row would make the worker stop.
-		trainers := trainersOf(cmd.Process.Pid)
-		if len(trainers) == 0 {
-			t.Fatalf("no trainer to kill: %s", stderr)
+	inTheMiddle(t, func() bool {
+		home := t.TempDir()
+		cmd, stderr := start(t, home, "run", file)
+		for range 3 {
+			before := done(t, home)
+			if !halted(t, cmd, home, func() bool {
+				return done(t, home) >= before+12 && len(trainersOf(cmd.Process.Pid)) > 0
+			}) {
+				return false
+			}
+			// One at a time: several failures in a row would make the worker stop.
+			if err := syscall.Kill(trainersOf(cmd.Process.Pid)[0], syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			resume(t, cmd)
 		}
-		if err := syscall.Kill(trainers[0], syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			t.Fatal(err)
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("%v: %s", err, stderr)
 		}
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, stderr)
-	}
-	if got := digests(t, home); got != want {
-		t.Errorf("the results differ from those of an undisturbed run:\n%s\nwant\n%s", got, want)
-	}
+		if got := digests(t, home); got != want {
+			t.Errorf("the results differ from those of an undisturbed run:\n%s\nwant\n%s", got, want)
+		}
+		return true
+	})
 }
 
 func TestKilledRunGoesOn(t *testing.T) {
@@ -214,26 +281,31 @@ func TestKilledRunGoesOn(t *testing.T) {
 	t.Parallel()
 	file := write(t, t.TempDir(), "short.yaml", shortTrials)
 	want := undisturbed(t, file)
-	home := t.TempDir()
-	for range 3 {
-		cmd, _ := start(t, home, "run", file)
-		before := done(t, home)
-		waitFor(t, cmd, "some results", func() bool { return done(t, home) >= before+12 })
-		trainers := trainersOf(cmd.Process.Pid)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait() // it was killed
-		waitFor(t, cmd, "the end of the trainers", func() bool {
-			for _, pid := range trainers {
-				if syscall.Kill(pid, 0) == nil {
-					return false
-				}
+	inTheMiddle(t, func() bool {
+		home := t.TempDir()
+		for range 3 {
+			before := done(t, home)
+			cmd, _ := start(t, home, "run", file)
+			if !halted(t, cmd, home, func() bool { return done(t, home) >= before+12 }) {
+				return false
 			}
-			return true
-		})
-	}
-	finish(t, home, file, want)
+			trainers := trainersOf(cmd.Process.Pid)
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // it was killed
+			await(t, "the end of the trainers", func() bool {
+				for _, pid := range trainers {
+					if syscall.Kill(pid, 0) == nil {
+						return false
+					}
+				}
+				return true
+			})
+		}
+		finish(t, home, file, want)
+		return true
+	})
 }
 
 // Status tells a sweep that runs from one whose run was killed. Its trial trains for
@@ -250,6 +322,8 @@ parameters:
 	cmd, _ := start(t, home, "run", file)
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test ends before it does that
 	const rests = "no process is running it"
+	// Before that, status would bring the database up to date in the run's place.
+	waitFor(t, cmd, "a sweep", func() bool { _, record := newest(t, home); return record != nil })
 	waitFor(t, cmd, "an active sweep", func() bool {
 		said, _, _ := output(t, home, "status", "--json")
 		if strings.Contains(said, rests) {
@@ -320,18 +394,24 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	t.Parallel()
 	file := write(t, t.TempDir(), "short.yaml", shortTrials)
 	want := undisturbed(t, file)
-	home := t.TempDir()
-	cmd, stderr := start(t, home, "run", file)
-	waitFor(t, cmd, "some results", func() bool { return done(t, home) >= 12 })
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // its exit code is looked at below
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted ||
-		!strings.Contains(stderr.String(), "run the same command again") {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
-	finish(t, home, file, want)
+	inTheMiddle(t, func() bool {
+		home := t.TempDir()
+		cmd, stderr := start(t, home, "run", file)
+		if !halted(t, cmd, home, func() bool { return done(t, home) >= 12 }) {
+			return false
+		}
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		resume(t, cmd)
+		_ = cmd.Wait() // its exit code is looked at below
+		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted ||
+			!strings.Contains(stderr.String(), "run the same command again") {
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
+		finish(t, home, file, want)
+		return true
+	})
 }
 
 // A disk that fills up in the middle ends the run with a clear error; with room
@@ -341,19 +421,25 @@ func TestFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()
 	file := write(t, t.TempDir(), "short.yaml", shortTrials)
 	want := undisturbed(t, file)
-	home := smallDisk(t)
-	cmd, stderr := start(t, home, "run", file)
-	waitFor(t, cmd, "some results", func() bool { return done(t, home) >= 12 })
-	makeRoom := fill(t, home)
-	_ = cmd.Wait() // its exit code is looked at below
-	if code := cmd.ProcessState.ExitCode(); code != exitFailure || !strings.Contains(stderr.String(), "full") {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	makeRoom()
-	if before := done(t, home); before < 12 || before >= shortCount {
-		t.Fatalf("%d trials were done when the disk was full", before)
-	}
-	finish(t, home, file, want)
+	inTheMiddle(t, func() bool {
+		home := smallDisk(t)
+		cmd, stderr := start(t, home, "run", file)
+		if !halted(t, cmd, home, func() bool { return done(t, home) >= 12 }) {
+			return false
+		}
+		makeRoom := fill(t, home)
+		resume(t, cmd)
+		_ = cmd.Wait() // its exit code is looked at below
+		if code := cmd.ProcessState.ExitCode(); code != exitFailure || !strings.Contains(stderr.String(), "full") {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		makeRoom()
+		if before := done(t, home); before < 12 || before >= shortCount {
+			t.Fatalf("%d trials were done when the disk was full", before)
+		}
+		finish(t, home, file, want)
+		return true
+	})
 }
 
 // With its dashboard open a run outlasts a full disk, whether the broker or only the
@@ -367,45 +453,56 @@ func TestFullDiskUnderDashboard(t *testing.T) {
 	for _, whole := range []bool{true, false} {
 		t.Run(fmt.Sprintf("whole=%t", whole), func(t *testing.T) {
 			t.Parallel()
-			disk, address := smallDisk(t), freeAddress(t)
-			home := disk
-			if !whole {
-				home = t.TempDir()
-			}
-			cmd, stderr := start(t, home, "run", file, "--ui="+address, "--store", filepath.Join(disk, "sweep.db"))
-			waitFor(t, cmd, "some results", func() bool { return done(t, disk) >= 12 })
-			changes, err := http.Get("http://" + address + "/api/events")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer changes.Body.Close()
-			told := listen(t, cmd, changes.Body)
-			makeRoom := fill(t, disk)
-			told("Free some space and the run resumes")
-			get := func(path string) (int, string) {
-				return ask(http.DefaultClient, "GET", "http://"+address+"/api/"+path, "", "")
-			}
-			waitFor(t, cmd, "the run to wait", func() bool {
-				_, answer := get("workers")
-				return strings.Contains(answer, errAtRest.Error())
-			})
-			for _, path := range []string{"sweeps", "sweeps/latest/trials?state=completed",
-				"sweeps/latest/groups?metric=validation_loss", "sweeps/latest/trials/0"} {
-				if status, answer := get(path); status != 200 {
-					t.Errorf("%s: %d %s", path, status, answer)
-				}
-			}
-			makeRoom()
-			told(`"problem":""`)
-			_ = cmd.Wait() // its exit code is looked at below
-			if code := cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(stderr.String(), "the run resumes") {
-				t.Fatalf("exit code %d: %s", code, stderr)
-			}
-			if got := digests(t, disk); got != want {
-				t.Error("the results have other bits")
-			}
+			inTheMiddle(t, func() bool { return fullDiskUnderDashboard(t, file, want, whole) })
 		})
 	}
+}
+
+func fullDiskUnderDashboard(t *testing.T, file, want string, whole bool) bool {
+	t.Helper()
+	disk, address := smallDisk(t), freeAddress(t)
+	home := disk
+	if !whole {
+		home = t.TempDir()
+	}
+	cmd, stderr := start(t, home, "run", file, "--ui="+address, "--store", filepath.Join(disk, "sweep.db"))
+	var changes *http.Response
+	waitFor(t, cmd, "the dashboard", func() bool {
+		var err error
+		changes, err = http.Get("http://" + address + "/api/events")
+		return err == nil
+	})
+	defer changes.Body.Close()
+	told := listen(t, cmd, changes.Body)
+	if !halted(t, cmd, disk, func() bool { return done(t, disk) >= 12 }) {
+		return false
+	}
+	makeRoom := fill(t, disk)
+	resume(t, cmd)
+	told("Free some space and the run resumes")
+	get := func(path string) (int, string) {
+		return ask(http.DefaultClient, "GET", "http://"+address+"/api/"+path, "", "")
+	}
+	waitFor(t, cmd, "the run to wait", func() bool {
+		_, answer := get("workers")
+		return strings.Contains(answer, errAtRest.Error())
+	})
+	for _, path := range []string{"sweeps", "sweeps/latest/trials?state=completed",
+		"sweeps/latest/groups?metric=validation_loss", "sweeps/latest/trials/0"} {
+		if status, answer := get(path); status != 200 {
+			t.Errorf("%s: %d %s", path, status, answer)
+		}
+	}
+	makeRoom()
+	told(`"problem":""`)
+	_ = cmd.Wait() // its exit code is looked at below
+	if code := cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(stderr.String(), "the run resumes") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if got := digests(t, disk); got != want {
+		t.Error("the results have other bits")
+	}
+	return true
 }
 
 // listen hears what a dashboard tells of changes; told waits until it has said words.
@@ -485,31 +582,38 @@ func TestTrialKillsWorker(t *testing.T) {
 	t.Parallel()
 	notes := t.TempDir()
 	sources := folder(t, map[string]string{
-		// The first execution is over before it is announced. The third waits for a word,
-		// the fourth to be stopped. The worker is the process above that has its name.
+		// The first execution is mostly over before it is announced, and is then no loss: the
+		// second one kills another worker, if "second" is written, before one waits for
+		// "go". The last one waits to be stopped. The worker is the process above that has
+		// its name.
 		"train.sh": `case "$*" in *--x=2*)
 	cd ` + notes + `
-	echo >>started
-	case $(wc -l <started) in
-		1|2) ;;
-		3) while [ ! -e go ]; do sleep 0.1; done ;;
+	case $(ls | grep -c killed) in
+		0) ;;
+		1) while [ ! -e second ] && [ ! -e go ]; do sleep 0.1; done ;;
+		2) [ -e second ] || exec sleep 1000; while [ ! -e go ]; do sleep 0.1; done ;;
 		*) exec sleep 1000 ;;
 	esac
 	p=$$
 	while [ "$p" -gt 1 ]; do
-		tr '\0' ' ' </proc/$p/cmdline | grep -q -- '--name victim' && { kill -9 $p; sleep 60; }
+		tr '\0' ' ' </proc/$p/cmdline | grep -q -- '--name victim' && { : >killed-$p; kill -9 $p; sleep 60; }
 		p=$(awk '/^PPid/ {print $2}' /proc/$p/status)
 	done ;;
 esac
+sleep 0.5
 echo '{"y": 1}' >>"$SWEEP_EVENTS"
 `,
-		"sweep.yaml": "name: killer\nprogram: train.sh\ncommand: [sh, \"${program}\", \"${args}\"]\nlimits: {losses: " +
-			"2}\nparameters: {x: {min: 1, max: 4}}\n",
+		"killer.yaml": "name: killer\nprogram: train.sh\ncommand: [sh, \"${program}\", \"${args}\"]\nlimits: " +
+			"{losses: 2}\nparameters: {x: {value: 2}}\n",
+		// On a slow machine they run at each death of the worker.
+		"others.yaml": "name: others\nprogram: train.sh\ncommand: [sh, \"${program}\", \"${args}\"]\nlimits: " +
+			"{losses: 100}\nparameters: {x: {values: [1, 3, 4]}}\n",
 	})
 	c := newCluster(t)
 	c.start("coordinator", "coordinator")
 	c.start("victim", "worker", "--name", "victim", "--slots", "2", "--script-dir", sources)
-	id := c.submit(filepath.Join(sources, "sweep.yaml"))
+	others := c.submit(filepath.Join(sources, "others.yaml"))
+	id := c.submit(filepath.Join(sources, "killer.yaml"))
 	revived := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { // as a service manager does
@@ -523,22 +627,44 @@ echo '{"y": 1}' >>"$SWEEP_EVENTS"
 		}
 	}()
 	defer func() { cancel(); <-revived }()
+	var death time.Time
+	await(t, "the first death", func() bool {
+		names, err := filepath.Glob(filepath.Join(notes, "killed-*"))
+		if err != nil || len(names) == 0 {
+			return false
+		}
+		info, err := os.Stat(names[0])
+		if err == nil {
+			death = info.ModTime()
+		}
+		return err == nil
+	})
+	count := c.counter()
+	executions := func(condition string) int64 {
+		return count(`SELECT count(*) FROM executions JOIN trials USING (trial_no) JOIN sweeps USING (sweep_no)
+			WHERE sweep_id = $1 AND executions.started_at `+condition+` $2`, id, death)
+	}
+	await(t, "the second execution to be recorded", func() bool { return executions(">") > 0 })
+	if executions("<=") == 0 { // the first was not announced
+		write(t, notes, "second", "")
+	}
 	await(t, "a loss in the status", func() bool {
 		stdout, _, _ := c.output("status", id)
-		return strings.Contains(stdout, "trial 1 is running, 1 of 2 losses: victim")
+		return strings.Contains(stdout, "trial 0 is running, 1 of 2 losses: victim")
 	})
-	shown, _, _ := c.output("trial", "show", id, "1")
+	shown, _, _ := c.output("trial", "show", id, "0")
 	if !strings.Contains(shown, "on worker victim; 1 of 2 losses: victim") {
 		t.Errorf("trial show says\n%s", shown)
 	}
 	write(t, notes, "go", "")
-	await(t, "the end of the trial", func() bool { p := c.progress(id); return p.Failed == 1 && p.Completed == 3 })
-	shown, _, _ = c.output("trial", "show", id, "1")
+	await(t, "the end of the trial", func() bool { return c.progress(id).Failed == 1 })
+	await(t, "the end of the others", func() bool { return c.progress(others).Completed == 3 })
+	shown, _, _ = c.output("trial", "show", id, "0")
 	if !strings.Contains(shown, "2 executions took their workers with them: victim, victim") {
 		t.Errorf("trial show says\n%s", shown)
 	}
 	await(t, "the execution that runs to be stopped", func() bool {
 		stdout, _, code := c.output("workers")
-		return code == 0 && !strings.Contains(stdout, id)
+		return code == 0 && strings.Contains(stdout, "victim") && !strings.Contains(stdout, id)
 	})
 }
