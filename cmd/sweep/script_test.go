@@ -158,7 +158,12 @@ echo '{"y": 1}' >> "$SWEEP_EVENTS"
 		"t.yaml": `
 program: p.sh
 command: [sh, "${program}", "${envvar:MY_VARIABLE}", "${args_no_hyphens}"]
-parameters: {kind: {values: [quick, slow, again, wrong]}}
+parameters: {kind: {values: [quick, again, wrong]}}
+`,
+		"slow.yaml": `
+program: p.sh
+command: [sh, "${program}", "${envvar:MY_VARIABLE}", "${args_no_hyphens}"]
+parameters: {kind: {value: slow}}
 limits: {timeout: 2s}
 `,
 		"unset.yaml": "command: [sh, p.sh, '${envvar:NOT_SET_ANYWHERE}']\nparameters: {kind: {value: 1}}\n",
@@ -173,13 +178,16 @@ limits: {timeout: 2s}
 		!strings.Contains(stderr, "NOT_SET_ANYWHERE is not set") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	if _, stderr, code := output(t, home, "run", filepath.Join(dir, "t.yaml"), "--directory", dir); code != exitTrials {
-		t.Errorf("exit code %d: %s", code, stderr)
+	for _, name := range []string{"slow.yaml", "t.yaml"} {
+		_, stderr, code := output(t, home, "run", filepath.Join(dir, name), "--directory", dir)
+		if code != exitTrials {
+			t.Errorf("%s: exit code %d: %s", name, code, stderr)
+		}
 	}
 	stdout, stderr, code := output(t, home, "sql", "--format", "csv", "SELECT state, executions, error FROM results "+
-		"WHERE sweep_name = 't' ORDER BY trial_index")
+		"WHERE sweep_name IN ('slow', 't') ORDER BY sweep_name, trial_index")
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	want := []string{"state,executions,error", "completed,1,", "failed,1,timed out after 2s", "completed,2,",
+	want := []string{"state,executions,error", "failed,1,timed out after 2s", "completed,1,", "completed,2,",
 		"failed,1,exit status 4: went wrong"}
 	if code != 0 || len(lines) != len(want) {
 		t.Fatalf("exit code %d: %s%s", code, stderr, stdout)
