@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -251,16 +252,21 @@ func TestRunUI(t *testing.T) {
 		status, answer := ask(http.DefaultClient, "GET", url+"sweeps/long/trials/0/artifacts/weights", "", "")
 		return status == 200 && strings.Contains(answer, `"dtype":"F32"`)
 	})
-	// Both trials are cancelled by a filter; then nothing is left to run.
+	// Both trials are cancelled by a filter; then nothing is left to run, and the run may
+	// end before it has answered.
 	await(t, "the trials to be cancelled", func() bool {
 		status, answer := ask(http.DefaultClient, "POST", url+"sweeps/long/cancel", secret,
 			`{"where":["epochs>2"],"expect":2}`)
-		return status == 200 && strings.Contains(answer, `"changed":2`)
+		return status == 200 && strings.Contains(answer, `"changed":2`) || hasEnded(cmd.Process.Pid)
 	})
 	err := cmd.Wait()
 	ended = true
 	if err != nil {
 		t.Errorf("the run: %v", err)
+	}
+	want := []string{"completed", "completed", "cancelled", "cancelled"}
+	if states := trialStates(t, home); !slices.Equal(states, want) {
+		t.Errorf("trials %v", states)
 	}
 }
 
