@@ -153,6 +153,7 @@ func TestTrialCommands(t *testing.T) {
 	}
 	c.start("coordinator", "coordinator")
 	c.start("worker", "worker", "--slots", "2", "--name", "host-1", "--trainer-path", trainers)
+	c.answered()
 	await(t, "the worker", func() bool {
 		stdout, _, _ := c.output("workers")
 		return strings.Contains(stdout, "ready")
@@ -163,7 +164,7 @@ func TestTrialCommands(t *testing.T) {
 	failing := write(t, dir, "failing.yaml", "name: failing\ntrainer: quadratic\nparameters:\n  epochs: {value: "+
 		"50}\n  log_every: {value: 1}\n  fault: {value: exit}\n  fault_epoch: {value: 3}\nlimits: {attempts: 2}\n")
 	endless := write(t, dir, "endless.yaml", "name: endless\ntrainer: quadratic\nreplicates: 3\nparameters:\n  "+
-		"epochs: {value: 1000000}\n  log_every: {value: 1}\n  pause: {value: 5}\n")
+		"epochs: {value: 1000000}\n  log_every: {value: 1}\n  pause: {value: 100}\n") // its log is kept for minutes
 	weights := filepath.Join(dir, "weights")
 	check(t, run,
 		line{args: []string{"submit", done, "--watch"}, stderr: []string{"1 completed"}},
