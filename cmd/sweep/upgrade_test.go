@@ -111,7 +111,9 @@ func TestRollingUpgrade(t *testing.T) {
 					}
 					if kind == "SQLite" {
 						c.kill(part)
-					} else if code := c.terminate(part); code != 0 {
+					} else if code := c.terminate(part); code != 0 && (part == "coordinator" ||
+						!strings.Contains(c.parts[part].log.String(), "the last messages may not have been sent")) {
+						// That is what a worker of the first version says if NATS is busy for two seconds.
 						t.Errorf("%s: exit code %d", part, code)
 					}
 					c.start(part, c.parts[part].args...)
@@ -162,6 +164,10 @@ func TestSchemaIsNotChangedUnderALeader(t *testing.T) {
 	}
 }
 
+// leadersSession asks Postgres for the session of the first version's leader.
+const leadersSession = `SELECT coalesce(max(pid), 0) FROM pg_locks
+	WHERE locktype = 'advisory' AND granted AND classid = 1937204581 AND objid = 1879048194`
+
 // leaderKeepsSchema has a newer coordinator stand by while one of the first version
 // leads. It returns false if that one lost the lead before all was seen.
 func leaderKeepsSchema(t *testing.T, binary, host, kind string) bool {
@@ -183,7 +189,7 @@ func leaderKeepsSchema(t *testing.T, binary, host, kind string) bool {
 		if kind == "SQLite" {
 			return 0
 		}
-		return count(`SELECT coalesce(max(pid), 0) FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 1937204581 AND objid = 1879048194`)
+		return count(leadersSession)
 	}
 	led := session()
 	c.start("standby", "coordinator", "--listen", standby)
@@ -209,11 +215,12 @@ func leaderKeepsSchema(t *testing.T, binary, host, kind string) bool {
 	if after := version(); after <= before {
 		t.Errorf("schema version %d", after)
 	}
-	stdout, stderr, code := c.output("migrate", "--store", c.url)
-	if code != 0 || !strings.Contains(stdout, fmt.Sprintf("led by sweep coordinator on %s, process %d", host,
-		c.parts["standby"].cmd.Process.Pid)) {
-		t.Errorf("sweep migrate does not say who leads: exit code %d: %s%s", code, stdout, stderr)
-	}
+	// On a machine that stands still a lease expires, and is renewed.
+	await(t, "sweep migrate to say who leads", func() bool {
+		stdout, _, code := c.output("migrate", "--store", c.url)
+		return code == 0 && strings.Contains(stdout, fmt.Sprintf("led by sweep coordinator on %s, process %d", host,
+			c.parts["standby"].cmd.Process.Pid))
+	})
 	c.again("older")
 	<-c.parts["older"].exited
 	if code := c.parts["older"].cmd.ProcessState.ExitCode(); code != exitFailure ||
@@ -239,16 +246,34 @@ func TestOlderStandbyLosesNothing(t *testing.T) {
 	file := write(t, t.TempDir(), "some.yaml", "name: some\ntrainer: noop\nparameters:\n  milliseconds: {value: "+
 		"30}\n  x: {min: 1, max: 300}\n")
 	id := c.submitAs(binary, file)
+	count := c.counter()
+	leader, waiting := "older", "standby"
+	addresses := map[string]string{"older": older, "standby": standby}
 	signal := func(s syscall.Signal) {
-		if err := c.parts["standby"].cmd.Process.Signal(s); err != nil {
+		if err := c.parts[waiting].cmd.Process.Signal(s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	signal(syscall.SIGSTOP)
+	// A leader that is stopped would keep the lead, and on a machine that stands still the
+	// lead changes.
+	for {
+		await(t, "one to lead and one to stand by", func() bool {
+			if leads(addresses[waiting]) {
+				leader, waiting = waiting, leader
+			}
+			return leads(addresses[leader]) && get(addresses[waiting], "/readyz") == "ok\n"
+		})
+		session := count(leadersSession)
+		led := leads(addresses[leader])
+		signal(syscall.SIGSTOP)
+		if led && session > 0 && count(leadersSession) == session && leads(addresses[leader]) {
+			break
+		}
+		signal(syscall.SIGCONT)
+	}
 	c.start("newer", "coordinator", "--listen", newer)
 	await(t, "the third to stand by", func() bool { return get(newer, "/readyz") == "ok\n" })
-	c.kill("older")
-	count := c.counter()
+	c.kill(leader)
 	completed := func() int64 {
 		return count(`SELECT count(*) FROM trials JOIN sweeps USING (sweep_no) WHERE sweep_id = $1 AND trials.state = 'completed'`, id)
 	}
@@ -257,13 +282,13 @@ func TestOlderStandbyLosesNothing(t *testing.T) {
 	c.kill("newer")
 	await(t, "the second to lead or to end", func() bool {
 		select {
-		case <-c.parts["standby"].exited:
+		case <-c.parts[waiting].exited:
 			return true
 		default:
-			return leads(standby)
+			return leads(addresses[waiting])
 		}
 	})
-	c.kill("standby")
+	c.kill(waiting)
 	c.again("newer")
 	await(t, "all results", func() bool { return completed() == 300 })
 }
@@ -272,8 +297,13 @@ func TestOlderStandbyLosesNothing(t *testing.T) {
 // sweep's id.
 func (c *cluster) submitAs(binary, file string, flags ...string) string {
 	c.t.Helper()
-	cmd := c.program(filepath.Join(c.dir, "older-client"), append([]string{"submit", file}, flags...)...)
-	cmd.Path, cmd.Args[0] = binary, binary
+	command := func(args ...string) *exec.Cmd {
+		cmd := c.program(filepath.Join(c.dir, "older-client"), args...)
+		cmd.Path, cmd.Args[0] = binary, binary
+		return cmd
+	}
+	await(c.t, "a coordinator that answers", func() bool { return command("status").Run() == nil })
+	cmd := command(append([]string{"submit", file}, flags...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
