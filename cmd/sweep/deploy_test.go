@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -321,12 +322,17 @@ func TestDeployedArguments(t *testing.T) {
 	}
 }
 
+// nextPort is where freePorts looks next, so that no two tests get the same port.
+var nextPort atomic.Int64
+
+func init() { nextPort.Store(rand.Int64N(20000)) }
+
 // freePorts returns the first of n ports in a row that are free. They lie below those
 // that the kernel gives to clients, which would take one before it is listened on.
 func freePorts(t testing.TB, n int) int {
 	t.Helper()
 	for range 100 {
-		first, free := 10000+rand.IntN(20000), true
+		first, free := 10000+int(nextPort.Add(int64(n))-int64(n))%20000, true
 		for i := 0; i < n && free; i++ {
 			l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+i))
 			if free = err == nil; free {
