@@ -112,8 +112,8 @@ func TestDownload(t *testing.T) {
 		},
 		"Cluster": func(t *testing.T) *shelf {
 			dir := t.TempDir()
-			server := wiretest.Run(t, wiretest.Options{Dir: dir, Port: -1})
-			port := server.Port()
+			port := freePorts(t, 1) // that no client takes before the server is started again
+			server := wiretest.Run(t, wiretest.Options{Dir: dir, Port: port})
 			w, err := wire.New(server.Connect(t), wire.Options{})
 			if err != nil {
 				t.Fatal(err)
