@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -51,12 +52,13 @@ func TestRefusalsAreShown(t *testing.T) {
 	}{
 		{"by workers, which are not failures", []string{"status"}},
 		{"by workers, which are not failures", []string{"status", id}},
-		{"by worker host-1: ", []string{"trials", id}},
-		{"by worker host-1: ", []string{"trials", id, "--where", "refusals>0"}},
+		{`refused (\d+ times, last )?by worker host-1: `, []string{"trials", id}},
+		{`refused (\d+ times, last )?by worker host-1: `, []string{"trials", id, "--where", "refusals>0"}},
 		{`"refused_by":"host-1"`, []string{"trials", id, "--json"}},
 		{"host-1", []string{"sql", "SELECT worker, reason FROM refusals"}},
 	} {
-		if stdout, stderr, code := c.output(line.args...); code != 0 || !strings.Contains(stdout, line.want) {
+		stdout, stderr, code := c.output(line.args...)
+		if code != 0 || !regexp.MustCompile(line.want).MatchString(stdout) {
 			t.Errorf("sweep %s lacks %q: exit code %d: %s%s", strings.Join(line.args, " "), line.want, code,
 				stdout, stderr)
 		}
