@@ -62,7 +62,7 @@ func (c *Coordinator) reconcile(ctx context.Context) error {
 type reconciler struct {
 	*Coordinator
 	// missing are trials without jobs at the last comparison, with the times of their last
-	// events; stale are jobs that no trial needed then; at is when it began.
+	// events; stale are jobs that no trial needed then; at is when it had listed the jobs.
 	missing map[sweep.TrialID]time.Time
 	stale   map[sweep.TrialID]wire.QueuedJob
 	at      time.Time
@@ -100,6 +100,7 @@ func (r *reconciler) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	listed := time.Now() // a job that is missing may have ended until now
 	maps.Copy(failed, unlisted)
 	r.reportUnlisted(failed)
 	missing, err := r.missed(ctx, now, queued)
@@ -136,7 +137,7 @@ func (r *reconciler) look(ctx context.Context) error {
 			delete(stale, id)
 		}
 	}
-	r.missing, r.stale, r.at = missing, stale, now
+	r.missing, r.stale, r.at = missing, stale, listed
 	r.lost = r.lost && len(missing) > 0
 	return nil
 }
@@ -156,7 +157,7 @@ func (r *reconciler) reportUnlisted(failed map[string]error) {
 }
 
 // behind reports whether the collector may not have recorded all events that had arrived when the last
-// comparison began.
+// comparison had listed the jobs.
 func (r *reconciler) behind() bool {
 	received := r.received.Load()
 	return received == nil || !received.After(r.at)

@@ -1,9 +1,16 @@
 package coordinator
 
 import (
+	"bytes"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/nats-io/nats.go"
+
+	"sweep/sweep/wire"
 )
 
 // setWallClock returns a time with the same reading of the monotonic clock and another
@@ -37,5 +44,51 @@ func TestReconcilerAndWallClock(t *testing.T) {
 					test.received.Sub(looked), by, !test.behind)
 			}
 		}
+	}
+}
+
+// listing is a connection to the broker that notes when jobs are first listed.
+type listing struct {
+	net.Conn
+	began *atomic.Pointer[time.Time]
+}
+
+func (l listing) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("DIRECT.GET."+jobsStream)) {
+		now := time.Now()
+		l.began.CompareAndSwap(nil, &now)
+	}
+	return l.Conn.Write(p)
+}
+
+// Dial implements nats.CustomDialer.
+func (l listing) Dial(network, address string) (net.Conn, error) {
+	conn, err := net.Dial(network, address)
+	return listing{conn, l.began}, err
+}
+
+// A job may end while the jobs are listed: its result must be recorded before it counts as lost.
+func TestResultsArriveDuringAComparison(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var began atomic.Pointer[time.Time]
+	conn, err := nats.Connect(b.conn.ConnectedUrl(), nats.SetCustomDialer(listing{began: &began}),
+		nats.Timeout(patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	if b.wire, err = wire.New(conn, wire.Options{AckWait: patience, Logger: logger(t)}); err != nil {
+		t.Fatal(err)
+	}
+	c, _ := b.start(Options{})
+	w := &crew{b: b}
+	w.start()
+	b.finish(c, b.submit(c, submission("one", 1, 1))) // makes the queue
+	r := reconciler{Coordinator: c}
+	began.Store(nil)
+	b.until("a comparison", func() bool { return r.look(t.Context()) == nil })
+	if !r.at.After(*began.Load()) {
+		t.Error("a comparison counts as over when its list of the jobs begins")
 	}
 }
