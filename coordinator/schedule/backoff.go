@@ -19,6 +19,8 @@ type backoff struct {
 	why   string
 	pause time.Duration
 	until time.Time
+	// assigned is when jobs were first assigned after until: the pool could be tried then.
+	assigned time.Time
 }
 
 // noteOutcome handles the outcome of an action of the broker on a queue; all means that an error
@@ -37,7 +39,7 @@ func (s *State) noteOutcome(q Queue, err error, all bool) {
 	}
 	err = fmt.Errorf("pool %s: %w", q.Pool, err)
 	b.why, b.pause = err.Error(), NextPause(b.pause)
-	b.until = s.now.Add(b.pause)
+	b.until, b.assigned = s.now.Add(b.pause), time.Time{}
 	s.do(Report{q.Pool, err, all})
 }
 
@@ -53,12 +55,31 @@ func (s *State) backsOff(pool string) bool {
 	return b != nil && s.now.Before(b.until)
 }
 
+// noteAssigned notes that jobs were assigned, to all pools whose pauses are over.
+func (s *State) noteAssigned() {
+	for _, b := range s.backoffs {
+		if b.assigned.IsZero() && !s.now.Before(b.until) {
+			b.assigned = s.now
+		}
+	}
+}
+
+// overAt returns when a backoff ends unless there is a further failure; zero if it could not be tried yet.
+func (b *backoff) overAt() time.Time {
+	if b.assigned.IsZero() {
+		return time.Time{}
+	}
+	return b.assigned.Add(lastPause)
+}
+
 // endBackoffs ends the backoffs of queues that are no longer needed, and of pools that had no
-// further failure after the pause.
+// further failure after they could be tried again.
 func (s *State) endBackoffs() {
 	for _, pool := range sortedKeys(s.backoffs) {
 		b := s.backoffs[pool]
-		if !s.wanted(b.queue) || s.underway[pool] == 0 && !s.opens(pool) && !s.now.Before(b.until.Add(lastPause)) {
+		at := b.overAt()
+		over := !at.IsZero() && !s.now.Before(at) && s.underway[pool] == 0 && !s.opens(pool)
+		if over || !s.wanted(b.queue) {
 			s.recovered(pool)
 		}
 	}

@@ -161,6 +161,7 @@ func (s *State) decide() {
 	s.withdraw()
 	before := len(s.actions)
 	s.assign(dispatchMost)
+	s.noteAssigned()
 	s.explain()
 	s.figures = Figures{s.reserve(), s.unschedulable()}
 	if len(s.written) > 0 { // continue writing
@@ -190,7 +191,7 @@ func (s *State) Wake() time.Time {
 	sooner(s.refusedUntil)
 	for _, r := range s.backoffs {
 		sooner(r.until)
-		sooner(r.until.Add(lastPause))
+		sooner(r.overAt())
 	}
 	return at
 }
