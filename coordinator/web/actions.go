@@ -38,7 +38,7 @@ func (s *Server) act(r *http.Request, record *sweep.SweepRecord, allowed []frame
 		allowed = slices.DeleteFunc(allowed, func(one frame.State) bool { return !slices.Contains(states, one) })
 	}
 	var indices []int64
-	read, err := s.use(r.Context(), record.ID, func(f *frame.Frame) (err error) {
+	err = s.useWhole(r.Context(), record.ID, func(f *frame.Frame) (err error) {
 		if len(allowed) > 0 {
 			indices, err = f.Matching(r.Context(), frame.Filter{States: allowed, Where: where}, mostActed+1)
 		}
@@ -49,9 +49,6 @@ func (s *Server) act(r *http.Request, record *sweep.SweepRecord, allowed []frame
 		return nil, err
 	case len(indices) > mostActed:
 		return nil, bad(fmt.Errorf("more than %d trials match: select fewer", mostActed))
-	case !read.Complete:
-		return nil, &requestError{http.StatusConflict,
-			fmt.Sprintf("%d of %d trials have been read: try again when all are", read.Trials, read.Of)}
 	case int64(len(indices)) != a.Expect:
 		return nil, &requestError{http.StatusConflict,
 			fmt.Sprintf("the filter matches %s now, not %d: reload the page",

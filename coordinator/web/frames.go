@@ -119,6 +119,24 @@ func (s *Server) use(ctx context.Context, reference string, do func(f *frame.Fra
 	return read, err
 }
 
+// useWhole has do answer a query over a sweep's columns when the reading in progress has ended.
+func (s *Server) useWhole(ctx context.Context, reference string, do func(f *frame.Frame) error) error {
+	w, err := s.watch(ctx, reference)
+	if err != nil {
+		return err
+	}
+	defer w.leave()
+	if reading, _ := s.refresh(w); reading != nil {
+		select {
+		case <-reading.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	_, err = s.answer(ctx, w, do)
+	return err
+}
+
 // answer has do answer a question from what has been read, when it is its turn.
 func (s *Server) answer(ctx context.Context, w *watched, do func(f *frame.Frame) error) (Read, error) {
 	select {

@@ -3,6 +3,8 @@ package web_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +24,21 @@ import (
 type paced struct {
 	sweep.Store
 	hold atomic.Pointer[chan struct{}]
+	// rows, if not nil, is closed when trials may be read; held says that somebody waits for it.
+	rows atomic.Pointer[chan struct{}]
+	held atomic.Bool
+}
+
+func (h *paced) Rows(ctx context.Context, id string, from, until int64, yield func(*sweep.TrialRow) error) error {
+	if rows := h.rows.Load(); rows != nil {
+		h.held.Store(true)
+		select {
+		case <-*rows:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return h.Store.Rows(ctx, id, from, until, yield)
 }
 
 func (h *paced) Progress(ctx context.Context, id string) (sweep.Progress, error) {
@@ -90,4 +107,67 @@ func TestAnswerWhileTrialsAreRead(t *testing.T) {
 	h.hold.Store(nil)
 	close(hold)
 	sweeptest.Until(t, "the result", func() bool { state, _ := ask(); return state == "completed" })
+}
+
+// retries is a Control that retries whatever it is asked to.
+type retries struct{ web.Control }
+
+func (retries) RetryNamed(_ context.Context, _ string, indices []int64) (int64, error) {
+	return int64(len(indices)), nil
+}
+
+// An action waits for the trials that are being read, and is not refused.
+func TestActionWhileTrialsAreRead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, filepath.Join(t.TempDir(), "sweep.db"), false)
+	fill(t, f.store, sweepID, "first", 30)
+	secret, err := f.tokens.Create("actor", false, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &paced{Store: f.store}
+	served := web.New(web.Options{Store: h, Tokens: f.tokens, Control: retries{}, Dir: t.TempDir(),
+		Logger: slog.New(slog.DiscardHandler)})
+	server := httptest.NewServer(served)
+	t.Cleanup(func() {
+		server.Close()
+		if err := served.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	mine := &fixture{t: t, server: server}
+	var page trialsPage
+	mine.get("sweeps/first/trials", nil, &page)
+	rows := make(chan struct{})
+	h.rows.Store(&rows)
+	sweeptest.Until(t, "the trials to be read again", func() bool {
+		mine.try("sweeps/first/trials", nil, &page)
+		return h.held.Load()
+	})
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/api/sweeps/first/retry",
+		strings.NewReader(`{"states":["failed"],"expect":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+secret)
+	answered := make(chan string, 1)
+	go func() {
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		text, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		answered <- fmt.Sprint(response.StatusCode, " ", string(text), err)
+	}()
+	// An answer that does not wait comes within this time.
+	for began := time.Now(); len(answered) == 0 && time.Since(began) < time.Second; {
+		mine.try("sweeps/first/trials", nil, &page)
+	}
+	h.rows.Store(nil)
+	close(rows)
+	if got := sweeptest.Receive(t, "the action", answered); !strings.HasPrefix(got, "200 ") {
+		t.Errorf("an action while trials are read: %s", got)
+	}
 }

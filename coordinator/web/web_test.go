@@ -563,21 +563,8 @@ func TestAccess(t *testing.T) {
 	cookie["Sec-Fetch-Site"] = "cross-site"
 	want(closed, 403, "POST", "sweeps/first/retry", retry, cookie)
 	delete(cookie, "Sec-Fetch-Site")
-	// Actions are refused until all trials have been read, and read again after each.
-	act := func(status int, path, body string, header map[string]string) (answer map[string]any) {
-		t.Helper()
-		var got int
-		sweeptest.Until(t, "all trials to be read", func() bool {
-			got, answer = closed.request("POST", path, body, header)
-			return !strings.Contains(fmt.Sprint(answer["error"]), "try again when all are")
-		})
-		if got != status {
-			t.Errorf("POST %s: %d %v, want %d", path, got, answer, status)
-		}
-		return answer
-	}
-	act(409, "sweeps/first/retry", `{"states":["failed"],"expect":7}`, cookie)
-	done := act(200, "sweeps/first/retry", retry, cookie)
+	want(closed, 409, "POST", "sweeps/first/retry", `{"states":["failed"],"expect":7}`, cookie)
+	done := want(closed, 200, "POST", "sweeps/first/retry", retry, cookie)
 	if done["changed"] != 1.0 {
 		t.Errorf("%v", done)
 	}
@@ -587,9 +574,9 @@ func TestAccess(t *testing.T) {
 		states[sweep.TrialID{Sweep: sweepID, Index: 3}] != sweep.Completed {
 		t.Errorf("%v %v", states, err)
 	}
-	act(409, "sweeps/first/cancel", `{"states":["pending"],"where":["index=28"],"expect":2}`,
+	want(closed, 409, "POST", "sweeps/first/cancel", `{"states":["pending"],"where":["index=28"],"expect":2}`,
 		bearer(actor))
-	act(200, "sweeps/first/cancel", `{"states":["pending"],"where":["index=28"],"expect":1}`,
+	want(closed, 200, "POST", "sweeps/first/cancel", `{"states":["pending"],"where":["index=28"],"expect":1}`,
 		bearer(actor))
 
 	if err := closed.tokens.Revoke("actor"); err != nil {
