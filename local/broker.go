@@ -16,6 +16,9 @@ type broker struct {
 	conn   *nats.Conn
 }
 
+// startTime bounds the server's start and the connection to it: a busy machine takes its time.
+const startTime = time.Minute
+
 // startBroker starts the server with its files under dir. The server's own
 // fsync interval is left as it is: the database is the truth, and a broker that
 // loses its files costs time and nothing else.
@@ -34,11 +37,12 @@ func startBroker(dir string) (*broker, error) {
 	}
 	b := &broker{server: s}
 	s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(startTime) {
 		b.Close()
-		return nil, fmt.Errorf("in-process NATS server: not ready after 10 s; is the disk of %s full?", dir)
+		return nil, fmt.Errorf("in-process NATS server: not ready after %v; is the disk of %s full?", startTime, dir)
 	}
-	b.conn, err = nats.Connect("", nats.InProcessServer(s), nats.Name("sweep run"), nats.MaxReconnects(-1))
+	b.conn, err = nats.Connect("", nats.InProcessServer(s), nats.Name("sweep run"), nats.MaxReconnects(-1),
+		nats.Timeout(startTime))
 	if err != nil {
 		b.Close()
 		return nil, fmt.Errorf("in-process NATS server: %w", err)
