@@ -180,22 +180,16 @@ func (r *reconciler) vanished(ctx context.Context) error {
 	r.doubt = len(replaced) > 0
 	now, suspects := time.Now(), map[string]time.Time{}
 	var lost []sweep.Event
-	err = r.between(ctx, func() error {
-		for _, e := range replaced {
-			since, suspected := r.suspects[e.Execution]
-			switch {
-			case !suspected, r.plan.Runs(e.Execution, since):
-				suspects[e.Execution] = now
-			case now.Sub(since) < vanishGrace:
-				suspects[e.Execution] = since
-			default:
-				lost = append(lost, e)
-			}
+	for _, e := range replaced {
+		since, suspected := r.suspects[e.Execution]
+		switch {
+		case !suspected, r.workers.runs(e.Execution, since):
+			suspects[e.Execution] = now
+		case now.Sub(since) < vanishGrace:
+			suspects[e.Execution] = since
+		default:
+			lost = append(lost, e)
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	if r.suspects = suspects; len(suspects) > 0 {
 		if err := r.wire.RequestHeartbeats(); err != nil {

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"sweep/sweep"
 	"sweep/sweep/wire"
 )
 
@@ -90,5 +92,34 @@ func TestResultsArriveDuringAComparison(t *testing.T) {
 	b.until("a comparison", func() bool { return r.look(t.Context()) == nil })
 	if !r.at.After(*began.Load()) {
 		t.Error("a comparison counts as over when its list of the jobs begins")
+	}
+}
+
+// replaces is a store with one replaced execution.
+type replaces struct {
+	sweep.Store
+	replaced sweep.Event
+}
+
+func (s replaces) Replaced(context.Context) ([]sweep.Event, error) {
+	return []sweep.Event{s.replaced}, nil
+}
+
+// A heartbeat counts when it arrives: an execution that a worker reports has not vanished, even if
+// the scheduler is busy.
+func TestHeartbeatsCountBeforeTheNextStep(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	id := sweep.TrialID{Sweep: "one"}
+	e := event(sweep.EventStarted, id, "first")
+	c := New(Options{Store: replaces{b.store, e}, Wire: b.wire, Logger: logger(t)}) // takes no step
+	r := reconciler{Coordinator: c, doubt: true, suspects: map[string]time.Time{"first": time.Now().Add(-time.Hour)}}
+	c.heartbeat(wire.Heartbeat{WorkerStatus: wire.WorkerStatus{ID: "w", Name: "w", Pool: sweep.DefaultPool,
+		State: wire.WorkerReady, Offer: *noopOffer(1)}, Running: []wire.Running{{TrialID: id, Execution: "first"}}})
+	if err := r.vanished(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, suspected := r.suspects["first"]; !suspected {
+		t.Error("an execution that a worker reports as running counts as lost")
 	}
 }

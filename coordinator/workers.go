@@ -54,6 +54,20 @@ func (l *workerList) forget() {
 	maps.DeleteFunc(l.workers, func(_ string, p presence) bool { return time.Since(p.at) >= wire.HeartbeatTimeout })
 }
 
+// runs reports whether a worker has reported, after a time, that it runs an execution.
+func (l *workerList) runs(execution string, since time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.workers {
+		if p.at.After(since) && slices.ContainsFunc(p.Running, func(r wire.Running) bool {
+			return r.Execution == execution
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
 // noteReports checks whether a worker cannot report its results, for example because the
 // broker is full. The caller holds the list's lock.
 func (c *Coordinator) noteReports() {

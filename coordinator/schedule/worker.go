@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	"sweep/sweep"
@@ -117,16 +116,4 @@ func (s *State) EachRunning(visit func(sweep.TrialID)) {
 			visit(r.TrialID)
 		}
 	}
-}
-
-// Runs reports whether a worker has reported, after a time, that it runs an execution.
-func (s *State) Runs(execution string, since time.Time) bool {
-	for _, w := range s.workers {
-		if w.heard.After(since) && slices.ContainsFunc(w.Running, func(r Running) bool {
-			return r.Execution == execution
-		}) {
-			return true
-		}
-	}
-	return false
 }
