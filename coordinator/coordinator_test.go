@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 )
 
@@ -538,19 +539,22 @@ func TestBrokenGridPausesItsSweepAlone(t *testing.T) {
 
 func TestFatalErrorEndsRun(t *testing.T) {
 	b := newBench(t)
+	b.useAckWait(patience) // the worker holds jobs back
 	store := newFaulty(b.store)
 	c := New(Options{Store: store, Wire: b.wire, Logger: logger(t), Fatal: func(err error) bool {
 		return errors.Is(err, syscall.ENOSPC)
 	}})
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(context.Background()) }()
-	<-c.Ready()
+	sweeptest.Receive(t, "the coordinator to be ready", c.Ready())
 	w := &crew{b: b}
+	goOn := w.holdBack(100) // so that results are left to record
 	stopWorker := w.start()
 	id := b.submit(c, submission("full", 0, 1000))
 	b.until("some trials are done", func() bool { return b.progress(id).Completed > 10 })
 	store.fail("Record", syscall.ENOSPC)
-	if err := <-ended; !errors.Is(err, syscall.ENOSPC) {
+	goOn()
+	if err := sweeptest.Receive(t, "the end of Run", ended); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("Run: %v", err)
 	}
 	stopWorker()

@@ -95,14 +95,17 @@ func TestStoreFailures(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
+			b.useAckWait(patience) // the worker holds jobs back
 			store := newFaulty(b.store)
 			c, _ := b.start(Options{Store: store, Window: 32, Page: 20})
 			w := &crew{b: b, slots: 2}
+			goOn := w.holdBack(100) // each method must still be called then
 			w.start()
 			id := b.submit(c, submission("faulty", 0, 300))
 			b.until("some trials are done", func() bool { return b.progress(id).Completed >= 20 })
 			store.fail(method, syscall.ENOSPC)
 			n := store.called(method)
+			goOn()
 			b.until("it has failed three times", func() bool { return store.called(method) >= n+3 })
 			store.fail(method, nil)
 			b.finish(c, id)
@@ -295,7 +298,9 @@ func TestExclusiveStartPutsEverythingBack(t *testing.T) {
 	c, stop := b.start(Options{Window: 15})
 	id := b.submit(c, submission("exclusive", 0, 30))
 	paused := b.submit(c, submission("paused", 100, 5))
-	b.until("jobs are queued", func() bool { return b.progress(id).Queued+b.progress(paused).Queued == 16 })
+	b.until("both sweeps have their jobs", func() bool {
+		return b.progress(id).Queued == 11 && b.progress(paused).Queued == 5
+	})
 	// One worker dies with a trial in hand, another after its report.
 	taken := 0
 	w.run = func(ctx context.Context, d *wire.Delivery) error {

@@ -308,6 +308,22 @@ func (w *crew) publish(ctx context.Context, events ...sweep.Event) error {
 	return w.b.wire.Publish(ctx, w.pool, w.id, events...)
 }
 
+// holdBack has a worker take trials below an index at once, and the others when release is called.
+func (w *crew) holdBack(from int64) (release func()) {
+	released := make(chan struct{})
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		if d.Index >= from {
+			select {
+			case <-released:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		return w.report(ctx, d)
+	}
+	return func() { close(released) }
+}
+
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():

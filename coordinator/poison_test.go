@@ -18,6 +18,7 @@ import (
 	"sweep/coordinator/store"
 	"sweep/coordinator/store/database"
 	"sweep/sweep"
+	"sweep/sweep/sweeptest"
 	"sweep/sweep/wire"
 )
 
@@ -334,12 +335,12 @@ func TestDeposedLeaderEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { ended <- deposed.Run(ctx) }()
-	<-deposed.Ready()
+	sweeptest.Receive(t, "the coordinator to be ready", deposed.Ready())
 	id := b.submit(deposed, submission("both", 0, 600))
 	b.until("some trials are done", func() bool { return b.progress(id).Completed >= 50 })
 	c, _ := b.start(Options{})
 	var superseded *wire.SupersededError
-	if err := <-ended; !errors.As(err, &superseded) || superseded.Later != b.term {
+	if err := sweeptest.Receive(t, "the end of Run", ended); !errors.As(err, &superseded) || superseded.Later != b.term {
 		t.Errorf("Run of the first: %v", err)
 	}
 	b.finish(c, id)
@@ -351,7 +352,9 @@ func TestDeposedLeaderEnds(t *testing.T) {
 func TestFencedLeaderEnds(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.useAckWait(patience) // the worker holds jobs back
 	w := &crew{b: b, slots: 2}
+	goOn := w.holdBack(100) // so that results are left to record
 	w.start()
 	lead, err := b.store.Lead(t.Context(), sweep.LeadOptions{Holder: "the first"})
 	if err != nil {
@@ -365,7 +368,7 @@ func TestFencedLeaderEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { ended <- deposed.Run(ctx) }()
-	<-deposed.Ready()
+	sweeptest.Receive(t, "the coordinator to be ready", deposed.Ready())
 	id := b.submit(deposed, submission("both", 0, 600))
 	b.until("some trials are done", func() bool { return b.progress(id).Completed >= 50 })
 	// The next term begins in the database, as if its lease had run out.
@@ -377,8 +380,9 @@ func TestFencedLeaderEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := b.progress(id).Completed
+	goOn()
 	var refused *sweep.DeposedError
-	if err := <-ended; !errors.As(err, &refused) || refused.Leader != "the second" {
+	if err := sweeptest.Receive(t, "the end of Run", ended); !errors.As(err, &refused) || refused.Leader != "the second" {
 		t.Errorf("Run of the first: %v", err)
 	}
 	if after := b.progress(id).Completed; after != before {
