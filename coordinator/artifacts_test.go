@@ -190,9 +190,10 @@ func TestCancelNamed(t *testing.T) {
 	if err != nil || progress.Completed != 6 || progress.Cancelled != 2 {
 		t.Errorf("%+v, %v", progress, err)
 	}
-	if n, err := b.jobs(); err != nil || n > 1 {
-		t.Errorf("%d jobs are left, %v", n, err)
-	}
+	b.until("no job is left", func() bool {
+		jobs, err := b.jobs()
+		return err == nil && jobs == 0
+	})
 }
 
 // logOf is a log that a test counts lines of.

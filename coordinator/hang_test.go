@@ -69,8 +69,8 @@ func TestPoolThatHangs(t *testing.T) {
 	if err := sweeptest.Receive(t, "the pause to be done", paused); err != nil {
 		t.Error(err)
 	}
-	if n, err := b.jobs(); err != nil || n != 0 {
-		t.Errorf("%d jobs are left in the broker, %v", n, err)
+	if jobs, err := b.wire.JobCounts(t.Context()); err != nil || jobs["gpu"] != 0 {
+		t.Errorf("%d jobs are left in the broker, %v", jobs["gpu"], err)
 	}
 	b.until("its trials to be put back", func() bool { return b.progress(hanging).Pending == 10 })
 	close(gpu.begin)
