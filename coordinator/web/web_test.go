@@ -359,12 +359,32 @@ func TestGroupsAndPictures(t *testing.T) {
 		if steps := fmt.Sprint(curves.Bands[0].Steps); steps != "[4 5 6 7 8 9 10]" {
 			t.Errorf("from 4.5 to 9 there are the steps %s", steps)
 		}
-		var compared struct {
+	})
+}
+
+// TestComparison holds that sweeps are compared in the parameters that differ.
+func TestComparison(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, f *fixture) {
+		type comparison struct {
 			Differing []string
-			Sweeps    []struct{ Values map[string]any }
+			Sweeps    []struct {
+				Read   struct{ Complete bool }
+				Values map[string]any
+			}
 		}
+		var compared comparison
 		fill(t, f.store, "20260302-120000-abcdef", "second", 15)
-		f.get("compare", url.Values{"sweep": {"first", "second"}, "metric": {"loss"}}, &compared)
+		sweeptest.Until(t, "a comparison over all trials", func() bool {
+			compared = comparison{}
+			f.get("compare", url.Values{"sweep": {"first", "second"}, "metric": {"loss"}}, &compared)
+			for _, s := range compared.Sweeps {
+				if !s.Read.Complete {
+					return false
+				}
+			}
+			return len(compared.Sweeps) == 2
+		})
 		if fmt.Sprint(compared.Differing) != "[model]" {
 			t.Errorf("%+v", compared)
 		}
