@@ -52,7 +52,7 @@ func openBrowser(t testing.TB, url string) *browser {
 		t.Skip("LEFT OUT: no chromium: .ci/install gets it")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.WindowSize(1360, 900), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-dev-shm-usage", true))
+		chromedp.WindowSize(1360, 900), chromedp.Flag("disable-dev-shm-usage", true))
 	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, cancelBrowser := chromedp.NewContext(allocator)
 	b := &browser{t: t, ctx: ctx, url: url, looked: map[string]bool{}}
@@ -83,7 +83,7 @@ func openBrowser(t testing.TB, url string) *browser {
 		}
 	})
 	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // the folder of its files is removed next
+		_ = chromedp.Cancel(ctx) // which removes the folder of its files, however late its processes end
 		cancelBrowser()
 		cancel()
 		reading.Wait()
@@ -121,6 +121,20 @@ func (b *browser) until(condition string) {
 				evaluate[string](b, "document.body.innerText"))
 		}
 	}
+}
+
+// filter types a filter by the keyboard alone.
+func (b *browser) filter(text string) {
+	b.t.Helper()
+	b.run(chromedp.KeyEvent("/"))
+	b.until(`document.activeElement.name === "where"`)
+	sweeptest.Until(b.t, "the filter to be typed", func() bool {
+		// The key was sent in two parts, of which the page stops one. The other may come now.
+		evaluate[bool](b, `document.activeElement.value = ""; true`)
+		b.run(chromedp.KeyEvent(text))
+		return evaluate[string](b, "document.activeElement.value") == text
+	})
+	b.run(chromedp.KeyEvent(kb.Enter))
 }
 
 func (b *browser) said() []string {
@@ -288,16 +302,7 @@ func TestBrowser(t *testing.T) {
 
 	// By the keyboard alone: filter, sort, open.
 	b.visit("#/sweep/"+sweepID, "1 to 30 of 30 trials")
-	b.run(chromedp.KeyEvent("/"))
-	b.until(`document.activeElement.name === "where"`)
-	const filter = "model=lstm and lr=0.1"
-	sweeptest.Until(t, "the filter to be typed", func() bool {
-		// The key was sent in two parts, of which the page stops one. The other may come now.
-		evaluate[bool](b, `document.activeElement.value = ""; true`)
-		b.run(chromedp.KeyEvent(filter))
-		return evaluate[string](b, "document.activeElement.value") == filter
-	})
-	b.run(chromedp.KeyEvent(kb.Enter))
+	b.filter("model=lstm and lr=0.1")
 	b.wait("5 trials match")
 	if address := evaluate[string](b, "location.href"); !strings.Contains(address,
 		"where=model%3Dlstm&where=lr%3D0.1") {
@@ -402,10 +407,7 @@ func TestBrowserMany(t *testing.T) {
 	b.wait("51 to 100 of 100,000")
 	ordered("the next page", "loss", true)
 	// Of each thirty trials of the first three hundred, five have this model and rate.
-	b.run(chromedp.KeyEvent("/"))
-	b.until(`document.activeElement.name === "where"`)
-	evaluate[bool](b, `document.activeElement.value = ""; true`)
-	b.run(chromedp.KeyEvent("model=lstm and lr=0.01"), chromedp.KeyEvent(kb.Enter))
+	b.filter("model=lstm and lr=0.01")
 	b.wait("16,665 trials match") // 100,000 are 3333 times thirty, and ten
 	ordered("filtered", "loss", true)
 	evaluate[bool](b, `document.activeElement.blur(); true`)
@@ -512,24 +514,39 @@ func TestBrowserLost(t *testing.T) {
 		listener, err = net.Listen("tcp", address)
 		return err == nil
 	})
-	again := httptest.NewUnstartedServer(f.served)
+	locked := &atomic.Bool{}
+	served := web.New(web.Options{Store: unreadable{f.store, locked}, Dir: t.TempDir(),
+		Logger: slog.New(slog.DiscardHandler)})
+	again := httptest.NewUnstartedServer(served)
 	again.Listener.Close()
 	again.Listener = listener
 	again.Start()
 	defer func() {
 		again.CloseClientConnections()
 		again.Close()
+		if err := served.Close(); err != nil {
+			t.Error(err)
+		}
 	}()
 	b.until(`[...document.querySelectorAll("tbody tr")].some((row) => row.innerText.startsWith("28") && row.innerText.includes("completed"))`)
 	b.until(`!document.body.innerText.includes("The server does not respond")`)
 	b.said() // the requests that failed
 
+	// What the page has asked for anew may show the first reason, only an event the second.
+	for _, reason := range []string{"for a test", "for another test"} {
+		if err := f.store.SetSweepState(t.Context(), sweepID, sweep.SweepPaused, reason); err != nil {
+			t.Fatal(err)
+		}
+		b.wait(reason)
+	}
+	locked.Store(true) // nobody sees the sweep cancelled and not deleted
 	if err := f.store.SetSweepState(t.Context(), sweepID, sweep.SweepCancelled, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.store.DeleteSweep(t.Context(), sweepID); err != nil {
 		t.Fatal(err)
 	}
+	locked.Store(false)
 	b.wait("not found")
 	b.picture("deleted")
 }
