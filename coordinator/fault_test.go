@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -143,6 +144,7 @@ func TestKilledBetweenMarkingAndPublishing(t *testing.T) {
 func TestReleasedTrialStartsAgainSoon(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.useAckWait(patience)                     // the worker says nothing of what it runs
 	c, _ := b.start(Options{Lease: time.Hour}) // which brings nothing back within the test
 	w := &crew{b: b}
 	var released atomic.Bool
@@ -259,26 +261,37 @@ func TestEventsComeAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	w := &crew{b: b, begin: make(chan struct{})}
+	var published atomic.Int64
+	w.run = func(ctx context.Context, d *wire.Delivery) error {
+		err := w.report(ctx, d)
+		if err == nil {
+			published.Add(1)
+		}
+		return err
+	}
 	stopWorker := w.start()
 	c, stop := b.start(Options{})
 	id := b.submit(c, submission("again", 0, 40))
 	b.until("all trials are queued", func() bool { return b.progress(id).Queued == 40 })
 	stop()
 	close(w.begin)
-	b.until("all results are published", func() bool {
-		n, err := b.wire.EventCount(t.Context())
-		return err == nil && n == 40
-	})
+	b.until("all results are published", func() bool { return published.Load() == 40 })
 	stopWorker()
-	events, err := b.wire.Events(t.Context(), b.term)
-	if err != nil {
-		t.Fatal(err)
+	var consumer *wire.EventConsumer
+	b.until("a consumer of the events", func() (opened bool) {
+		var err error
+		consumer, err = b.wire.Events(t.Context(), b.term)
+		return err == nil
+	})
+	var events []sweep.Event
+	for len(events) < 50 { // a busy server sends them in several batches
+		batch, err := consumer.Fetch(t.Context(), patience)
+		if err != nil {
+			t.Fatalf("Fetch: %v", err)
+		}
+		events = append(events, batch.Events...)
 	}
-	batch, err := events.Fetch(t.Context(), patience)
-	if err != nil || len(batch.Events) < 50 {
-		t.Fatalf("Fetch: %v", err)
-	}
-	if _, err := b.store.Record(t.Context(), batch.Events[:50]); err != nil {
+	if _, err := b.store.Record(t.Context(), events[:50]); err != nil {
 		t.Fatal(err)
 	} // and killed here
 	c, _ = b.start(Options{})
@@ -358,9 +371,30 @@ func TestExclusiveStartLeavesNewerEvents(t *testing.T) {
 	if !strings.Contains(log.String(), "events of version 99") || !strings.Contains(log.String(), "remain: start that version") {
 		t.Errorf("the log does not say that a message of version 99 is left: %s", &log)
 	}
-	if n, err := b.wire.EventCount(t.Context()); err != nil || n != 1 {
-		t.Errorf("%d messages are left, %v; want the newer one", n, err)
+	// The coordinator may leave messages of its own, which say that the server stores them.
+	if n := b.messages(wire.EventsStream, "sweep.events.cpu.worker1"); n != 1 {
+		t.Errorf("%d messages of the worker are left; want the newer one", n)
 	}
+}
+
+// messages counts those of a subject in a stream.
+func (b *bench) messages(stream, subject string) uint64 {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	js, err := jetstream.New(b.conn)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	s, err := js.Stream(ctx, stream)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return info.State.Subjects[subject]
 }
 
 // restart stops the broker and starts it again, without its files if wipe is set.
@@ -420,7 +454,7 @@ const jobsStream = "SWEEP_JOBS_" + sweep.DefaultPool
 // lose deletes a stream, as an operator might by mistake.
 func (b *bench) lose(stream string) {
 	b.t.Helper()
-	if _, err := b.conn.Request("$JS.API.STREAM.DELETE."+stream, nil, 5*time.Second); err != nil {
+	if _, err := b.conn.Request("$JS.API.STREAM.DELETE."+stream, nil, patience); err != nil {
 		b.t.Fatalf("delete stream %s: %v", stream, err)
 	}
 }
@@ -461,7 +495,7 @@ func TestQueueLostWhileIdle(t *testing.T) {
 			if lost == "STREAM" {
 				b.lose(jobsStream)
 			} else if _, err := b.conn.Request("$JS.API.CONSUMER.DELETE."+jobsStream+"."+w.offer.Key(), nil,
-				5*time.Second); err != nil {
+				patience); err != nil {
 				t.Fatal(err)
 			}
 			close(w.begin)
@@ -481,9 +515,14 @@ func TestNewQueueIsNotLost(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := reconciler{Coordinator: c}
 	looked := make(chan error, 1)
+	var looks atomic.Int64
 	go func() {
 		for ctx.Err() == nil {
-			if _, err := r.restore(ctx); err != nil && ctx.Err() == nil {
+			_, err := r.restore(ctx)
+			switch {
+			case err == nil:
+				looks.Add(1)
+			case !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // else it is slow, or the test over
 				looked <- err
 				return
 			}
@@ -498,6 +537,8 @@ func TestNewQueueIsNotLost(t *testing.T) {
 			queues, _, err := b.wire.Queues(t.Context())
 			return err == nil && queues[wire.Queue{Pool: w.pool, Offer: w.offer.Key()}]
 		})
+		before := looks.Load()
+		b.until("a look at the queues", func() bool { return looks.Load() > before || len(looked) > 0 })
 	}
 	cancel()
 	if err := <-looked; err != nil {
@@ -651,12 +692,11 @@ func TestPoolWithoutStream(t *testing.T) {
 		return err == nil && record.State == sweep.SweepWaiting && strings.Contains(record.Reason, "pool gpu: ") &&
 			strings.Contains(record.Reason, "maximum number of streams")
 	})
-	if err := c.Problem(); err == nil || !strings.Contains(err.Error(), "pool gpu: ") {
-		t.Errorf("the problem is %v", err)
-	}
-	if err := c.Outage(); err != nil {
-		t.Errorf("one pool's trouble is told as the coordinator's: %v", err)
-	}
+	// On a busy machine another problem may come and go.
+	b.until("the pool's problem, which is not the coordinator's", func() bool {
+		err := c.Problem()
+		return err != nil && strings.Contains(err.Error(), "pool gpu: ") && c.Outage() == nil
+	})
 	id := b.submit(c, submission("beside", 2, 1000))
 	if p := b.finish(c, id); p.Completed != 1000 {
 		t.Errorf("%+v", p)
@@ -667,8 +707,8 @@ func TestPoolWithoutStream(t *testing.T) {
 	}
 	b.until("nothing is wrong", func() bool { return c.Problem() == nil })
 	text := log.String()
-	if began, ended := strings.Count(text, "failed scheduling"),
-		strings.Count(text, "recovered: scheduling"); began != 1 || ended != 1 {
+	if began, ended := strings.Count(text, "failed scheduling trials of pool gpu"),
+		strings.Count(text, "recovered: scheduling trials of pool gpu"); began != 1 || ended != 1 {
 		t.Errorf("the log says %d times that scheduling fails and %d times that it works again", began, ended)
 	}
 }
@@ -721,17 +761,19 @@ func TestPoolThatIsNotListed(t *testing.T) {
 // allowLists has the broker list the jobs of a pool, or refuse to.
 func (b *bench) allowLists(pool string, allowed bool) {
 	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
 	js, err := jetstream.New(b.conn)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	stream, err := js.Stream(b.t.Context(), "SWEEP_JOBS_"+pool)
+	stream, err := js.Stream(ctx, "SWEEP_JOBS_"+pool)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	config := stream.CachedInfo().Config
 	config.AllowDirect = allowed
-	if _, err := js.UpdateStream(b.t.Context(), config); err != nil {
+	if _, err := js.UpdateStream(ctx, config); err != nil {
 		b.t.Fatal(err)
 	}
 }
