@@ -30,9 +30,7 @@ func TestMetricsOfTrials(t *testing.T) {
 		`sweep_trials{pool="gpu",state="pending"}`: "3", `sweep_trials{pool="gpu",state="paused"}`: "0",
 		`sweep_trials{pool="cpu",state="unschedulable"}`: "0", `sweep_trials{pool="gpu",state="unschedulable"}`: "0",
 	}
-	if got := scrape(m, want); !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	b.until("the metrics "+fmt.Sprint(want), func() bool { return maps.Equal(scrape(m, want), want) })
 }
 
 // Trials that the workers of their pool cannot run are no reason to start more of them;

@@ -54,7 +54,8 @@ func TestOneRowOfAThousand(t *testing.T) {
 			store := &picky{Store: b.store, err: problem}
 			w := &crew{b: b, slots: 4, begin: make(chan struct{})}
 			w.start()
-			c, _ := b.start(Options{Store: store, Metrics: metrics})
+			// A batch of many events takes longer to divide than the server waits for it on a slow disk.
+			c, _ := b.start(Options{Store: store, Metrics: metrics, Window: 60})
 			id, beside := b.submit(c, submission("poisoned", 0, 1000)), b.submit(c, submission("beside", 1000, 200))
 			store.guilty = sweep.TrialID{Sweep: id, Index: 500}
 			close(w.begin)
@@ -202,9 +203,7 @@ func TestJobsOfEndedTrialsGo(t *testing.T) {
 	queue := wire.Queue{Pool: sweep.DefaultPool, Offer: noopOffer(1).Key()}
 	again := func() {
 		t.Helper()
-		if err := b.wire.OpenQueue(t.Context(), queue); err != nil {
-			t.Fatal(err)
-		}
+		b.until("the queue to be opened", func() bool { return b.wire.OpenQueue(t.Context(), queue) == nil })
 		var jobs []wire.Job
 		for i := range int64(40) {
 			jobs = append(jobs, wire.Job{
@@ -212,9 +211,10 @@ func TestJobsOfEndedTrialsGo(t *testing.T) {
 				Requirement: sweep.Requirement{Trainer: "noop", ResultVersion: "1"},
 			})
 		}
-		if _, err := b.wire.PublishJobs(t.Context(), queue, jobs); err != nil {
-			t.Fatal(err)
-		}
+		b.until("the jobs to be published", func() bool {
+			_, err := b.wire.PublishJobs(t.Context(), queue, jobs)
+			return err == nil
+		})
 	}
 	gone := func() bool {
 		n := 0
@@ -239,6 +239,7 @@ func TestJobsOfEndedTrialsGo(t *testing.T) {
 func TestIdleWorkersOfAnotherOffer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.useAckWait(patience) // the slow worker says nothing of what it runs
 	release := make(chan struct{})
 	slow := &crew{b: b}
 	slow.run = func(ctx context.Context, d *wire.Delivery) error {
