@@ -140,7 +140,13 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.answers = map[string]wire.HeartbeatAnswer{}
+	if l.answers == nil {
+		l.answers = map[string]wire.HeartbeatAnswer{}
+	}
+	maps.DeleteFunc(l.answers, func(id string, _ wire.HeartbeatAnswer) bool { // nobody asks for it any more
+		_, known := l.workers[id]
+		return !known
+	})
 	for _, h := range unchecked {
 		var answer wire.HeartbeatAnswer
 		for _, r := range h.Running {
@@ -151,6 +157,7 @@ func (c *Coordinator) lookUp(ctx context.Context) error {
 		answer.Ended = slices.DeleteFunc(slices.Clone(h.Checkpoints), func(id sweep.TrialID) bool {
 			return !states[id].Terminal()
 		})
+		delete(l.answers, h.ID)
 		if len(answer.Stop)+len(answer.Ended) > 0 {
 			l.answers[h.ID] = answer
 		}
