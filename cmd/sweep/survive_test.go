@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -466,12 +467,14 @@ func fullDiskUnderDashboard(t *testing.T, file, want string, whole bool) bool {
 		home = t.TempDir()
 	}
 	cmd, stderr := start(t, home, "run", file, "--ui="+address, "--store", filepath.Join(disk, "sweep.db"))
-	var changes *http.Response
 	waitFor(t, cmd, "the dashboard", func() bool {
-		var err error
-		changes, err = http.Get("http://" + address + "/api/events")
-		return err == nil
+		conn, err := net.Dial("tcp", address)
+		return err == nil && conn.Close() == nil
 	})
+	changes, err := http.Get("http://" + address + "/api/events")
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer changes.Body.Close()
 	told := listen(t, cmd, changes.Body)
 	if !halted(t, cmd, disk, func() bool { return done(t, disk) >= 12 }) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -201,9 +202,11 @@ func (w *Wire) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	_, err := w.js.PublishMsg(ctx, &nats.Msg{Subject: probeSubject}, jetstream.WithRetryAttempts(0))
-	switch {
+	switch _, full := fullCode(err); {
 	case err == nil:
 		return nil
+	case full && !strings.Contains(err.Error(), noSpace):
+		return explainFull(err)
 	case w.conn.IsConnected() && !IsLost(err):
 		return fmt.Errorf("NATS stores no messages; see its log. If its disk is full, free space and restart it: %w",
 			err)

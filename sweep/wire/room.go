@@ -33,6 +33,9 @@ func (e *FullError) Error() string {
 // Unwrap returns the server's error.
 func (e *FullError) Unwrap() error { return e.Err }
 
+// noSpace is in the server's error if its disk, not its storage's limit, is reached.
+const noSpace = "no space left on device"
+
 // fullCode returns the server's code for an error, and whether it means a lack of room.
 func fullCode(err error) (code jetstream.ErrorCode, full bool) {
 	text := ""
@@ -45,7 +48,7 @@ func fullCode(err error) (code jetstream.ErrorCode, full bool) {
 	case errAccountFull, errServerFull, errMemoryFull, errStorageFull:
 		return code, true
 	case errNotStored:
-		return code, text == "maximum bytes exceeded" || strings.Contains(text, "no space left on device")
+		return code, text == "maximum bytes exceeded" || strings.Contains(text, noSpace)
 	}
 	return code, false
 }
