@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"sweep/coordinator/store"
 	"sweep/sweep"
@@ -65,6 +66,11 @@ func newBenchOf(t testing.TB, options wiretest.Options) *bench {
 		t.Fatal(err)
 	}
 	b.store, b.cluster = results, cluster
+	t.Cleanup(func() {
+		if t.Failed() {
+			b.tell()
+		}
+	})
 	return b
 }
 
@@ -393,25 +399,36 @@ func (b *bench) finish(c *Coordinator, id string) sweep.Progress {
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
 	if _, err := c.Wait(ctx, id); err != nil {
-		b.tell(id)
 		sweeptest.Fail(b.t, fmt.Sprintf("the end of sweep %s: %v; progress %+v", id, err, b.progress(id)))
 	}
 	return b.progress(id)
 }
 
-// tell logs what store and broker have of the trials of a sweep that have not ended.
-func (b *bench) tell(id string) {
+// tell logs what store and broker have of the trials that have not ended.
+func (b *bench) tell() {
 	b.t.Helper()
-	_, err := b.wire.QueuedJobs(b.t.Context(), func(q wire.QueuedJob) { b.t.Logf("job in the broker: %+v", q) })
-	counts, countErr := b.wire.JobCounts(b.t.Context())
-	b.t.Logf("jobs in the broker: %v, %v", counts, errors.Join(err, countErr))
-	open := sweep.TrialQuery{Sweeps: []string{id}, States: []sweep.State{sweep.Pending, sweep.Queued, sweep.Running}}
-	err = b.store.Trials(b.t.Context(), open, func(trial *sweep.TrialRecord) error {
-		executions, err := b.store.Executions(b.t.Context(), trial.TrialID)
+	ctx := context.Background() // that of the test has ended
+	_, err := b.wire.QueuedJobs(ctx, func(q wire.QueuedJob) { b.t.Logf("job in the broker: %+v", q) })
+	js, jsErr := jetstream.New(b.conn)
+	if err = errors.Join(err, jsErr); err == nil {
+		for info := range js.ListStreams(ctx).Info() {
+			stream, err := js.Stream(ctx, info.Config.Name)
+			if err != nil {
+				b.t.Log(err)
+				continue
+			}
+			for consumer := range stream.ListConsumers(ctx).Info() {
+				b.t.Logf("consumer of %s: %+v", info.Config.Name, consumer)
+			}
+		}
+	}
+	open := sweep.TrialQuery{States: []sweep.State{sweep.Pending, sweep.Queued, sweep.Running}}
+	storeErr := b.store.Trials(ctx, open, func(trial *sweep.TrialRecord) error {
+		executions, err := b.store.Executions(ctx, trial.TrialID)
 		b.t.Logf("trial that has not ended: %+v, executions %+v: %v", trial, executions, err)
 		return nil
 	})
-	if err != nil {
+	if err = errors.Join(err, storeErr); err != nil {
 		b.t.Log(err)
 	}
 }
