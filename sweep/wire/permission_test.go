@@ -247,6 +247,9 @@ func TestRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(stopHeartbeats)
+	if err := coordinator.FlushTimeout(patience); err != nil { // the server knows who answers
+		t.Fatal(err)
+	}
 
 	worker := s.as("WORKER_CPU")
 	heard := make(chan string, 1)

@@ -15,7 +15,7 @@ import (
 // PublishJobs waits for a slow server as long as its stream fills; else it tells which jobs have
 // been stored.
 func TestSlowServer(t *testing.T) {
-	const slow, early, patience, check = 3, 0, 100, 2 * time.Second
+	const slow, early, never, check = 3, 0, 100, 2 * time.Second
 	state := func(created time.Time, last int) string {
 		return fmt.Sprintf(`{"type":"io.nats.jetstream.api.v1.stream_info_response","config":{"name":"SWEEP_JOBS_cpu"},`+
 			`"created":%q,"state":{"last_seq":%d}}`, created.Format(time.RFC3339Nano), last)
@@ -40,10 +40,10 @@ func TestSlowServer(t *testing.T) {
 	}
 	cases := map[string]server{
 		"slow": {func(question int) string { return state(before, question) }, slow, []uint64{1, 2}, false},
-		"idle": {func(int) string { return state(before, 7) }, patience, []uint64{0, 2}, false},
-		"lost": {gone(`{"error":{"code":404,"err_code":10059,"description":"stream not found"}}`), patience,
+		"idle": {func(int) string { return state(before, 7) }, never, []uint64{0, 2}, false},
+		"lost": {gone(`{"error":{"code":404,"err_code":10059,"description":"stream not found"}}`), never,
 			[]uint64{0, 2}, true},
-		"made again": {gone(state(time.Now().Add(time.Hour), 8)), patience, []uint64{0, 2}, true},
+		"made again": {gone(state(time.Now().Add(time.Hour), 8)), never, []uint64{0, 2}, true},
 	}
 	// A job that is acknowledged while an answer is awaited for longer than the time to the next
 	// question needs none, whichever the client sees first.
@@ -105,7 +105,7 @@ func TestSlowServer(t *testing.T) {
 			acknowledge(<-jobs, 2)
 			close(second)
 			<-ended
-			if !slices.Equal(sequences, c.want) || (problem == nil) != (c.acknowledged != patience) ||
+			if !slices.Equal(sequences, c.want) || (problem == nil) != (c.acknowledged != never) ||
 				wire.IsLost(problem) != c.lost {
 				t.Errorf("sequences %v, %v; want %v", sequences, problem, c.want)
 			}
