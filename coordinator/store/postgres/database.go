@@ -273,23 +273,25 @@ func (d *Database) expand(text string, args []any) (string, []any) {
 				arg = nil
 			}
 		case database.Batch:
-			rows := make([][]any, v.Count)
+			first := v.Row(0, nil)
+			width := len(first)
+			rows, values := make([][]any, v.Count), make([]any, v.Count*width)
 			for i := range rows {
-				rows[i] = v.Row(i, nil)
+				rows[i] = v.Row(i, values[i*width:i*width:(i+1)*width])
 			}
-			for i := range rows[0] {
+			for i := range width {
 				all = append(all, array{rows, i})
 			}
-			return d.item(text, len(args), v.Names(), rows[0]), all
+			return d.item(text, len(args), &v, first), all
 		}
 		all = append(all, arg)
 	}
 	return text, all
 }
 
-// item writes out {v} for columns that are arguments from the given one on. row is one of
-// their rows.
-func (d *Database) item(text string, from int, names []string, row []any) string {
+// item writes out {v} for columns that are arguments from the given one on. row is one of the
+// batch's rows.
+func (d *Database) item(text string, from int, batch *database.Batch, row []any) string {
 	if expanded, ok := d.expanded.Load(text); ok {
 		return expanded.(string)
 	}
@@ -297,7 +299,7 @@ func (d *Database) item(text string, from int, names []string, row []any) string
 	for i, value := range row {
 		arrays[i] = fmt.Sprintf("$%d::%s[]", from+i, typeOf(value))
 	}
-	item := "unnest(" + strings.Join(arrays, ", ") + ") AS v (" + strings.Join(names, ", ") + ")"
+	item := "unnest(" + strings.Join(arrays, ", ") + ") AS v (" + batch.Columns + ")"
 	expanded := strings.Replace(text, "{v}", item, 1)
 	d.expanded.Store(text, expanded)
 	return expanded
