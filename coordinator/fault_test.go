@@ -100,7 +100,7 @@ func TestStoreFailures(t *testing.T) {
 			store := newFaulty(b.store)
 			c, _ := b.start(Options{Store: store, Window: 32, Page: 20})
 			w := &crew{b: b, slots: 2}
-			goOn := w.holdBack(100) // each method must still be called then
+			goOn := w.holdBack(40) // each method must still be called then
 			w.start()
 			id := b.submit(c, submission("faulty", 0, 300))
 			b.until("some trials are done", func() bool { return b.progress(id).Completed >= 20 })
