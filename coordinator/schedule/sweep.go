@@ -108,7 +108,7 @@ func (s *State) writable(sw *sweepState) bool {
 		return false
 	}
 	most := s.options.Page
-	if len(s.Offers(sw.Pool)) > 0 {
+	if len(s.Offers(sw.Pool)) > 0 && !s.opens(sw.Pool) { // a queue that is being opened may suit them
 		most *= unmetPages
 	}
 	_, unmet := s.pending(sw)
