@@ -382,19 +382,26 @@ func (b *bench) messages(stream, subject string) uint64 {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
-	js, err := jetstream.New(b.conn)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	s, err := js.Stream(ctx, stream)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	_, s := b.stream(ctx, stream)
 	info, err := s.Info(ctx, jetstream.WithSubjectFilter(subject))
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return info.State.Subjects[subject]
+}
+
+// stream is a stream of the broker.
+func (b *bench) stream(ctx context.Context, name string) (jetstream.JetStream, jetstream.Stream) {
+	b.t.Helper()
+	js, err := jetstream.New(b.conn)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return js, stream
 }
 
 // restart stops the broker and starts it again, without its files if wipe is set.
@@ -763,14 +770,7 @@ func (b *bench) allowLists(pool string, allowed bool) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
-	js, err := jetstream.New(b.conn)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	stream, err := js.Stream(ctx, "SWEEP_JOBS_"+pool)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	js, stream := b.stream(ctx, "SWEEP_JOBS_"+pool)
 	config := stream.CachedInfo().Config
 	config.AllowDirect = allowed
 	if _, err := js.UpdateStream(ctx, config); err != nil {

@@ -191,15 +191,8 @@ func TestProgressModes(t *testing.T) {
 		t.Errorf("the last line: %+v", last)
 	}
 	// A run that is over before anybody looked is shown once.
-	results, err := store.Open(t.Context(), filepath.Join(home, "sweep.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	results, record := latest(t, home)
 	defer func() { _ = results.Close() }()
-	record, err := results.Sweep(t.Context(), "latest")
-	if err != nil {
-		t.Fatal(err)
-	}
 	over, end := context.WithCancel(t.Context())
 	end()
 	for mode, want := range map[string]string{progressPlain: "40/40 done", progressTTY: "40/40 trials",
@@ -219,6 +212,20 @@ func TestProgressModes(t *testing.T) {
 	c.run(exitUsage, []string{"expected one of auto, tty, plain, json, quiet"}, "run", file, "--progress", "loud")
 	c.run(exitUsage, []string{"exclude each other"}, "run", file, "--progress", "json", "--quiet")
 	c.run(exitUsage, []string{"--watch"}, "submit", file, "--progress", "json", "--nats", "nats://127.0.0.1:1")
+}
+
+// latest opens the database of runs, which the caller closes, and reads the last sweep.
+func latest(t *testing.T, home string) (sweep.Store, *sweep.SweepRecord) {
+	t.Helper()
+	results, err := store.Open(t.Context(), filepath.Join(home, "sweep.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := results.Sweep(t.Context(), "latest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results, record
 }
 
 // slowCounts is a store whose counts take their time.
@@ -242,15 +249,8 @@ func TestLastLookIsPatient(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		results, err := store.Open(t.Context(), filepath.Join(home, "sweep.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		results, record := latest(t, home)
 		defer func() { _ = results.Close() }()
-		record, err := results.Sweep(t.Context(), "latest")
-		if err != nil {
-			t.Fatal(err)
-		}
 		over, end := context.WithCancel(t.Context())
 		end()
 		var out bytes.Buffer
